@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The CPU back end: plain reference kernels for every IR operator, and fast ones on top (OpenBLAS, vectorised loops).
+ * Shares no code with the device model: two independent readings of the specification.
+ */
+#ifndef WNN_CPU_H
+#define WNN_CPU_H
+
+#include "ir/ir.h"
+
+enum cpu_layer {
+	CPU_REFERENCE,		/* slow, obvious; the oracle */
+	CPU_FAST,		/* falls back to the reference for what it has no kernel for */
+};
+
+struct cpu_context;	/* thread pool and scratch memory; used by one caller at a time */
+
+struct cpu_context *cpu_context_create(unsigned int threads);	/* 0: one per online CPU */
+void cpu_context_destroy(struct cpu_context *cpu);
+
+bool cpu_supports(const struct ir_node *node);
+
+/**
+ * cpu_run_node - compute one node
+ * @in: data of the operands (NULL where the operand is absent), dense row-major
+ * @out: where the results go, same form; never overlaps an input
+ */
+int cpu_run_node(struct cpu_context *cpu, enum cpu_layer layer, const struct ir_node *node,
+		 const void *const *in, void *const *out, struct wnn_error *err);
+
+/* Name of the kernel that cpu_run_node would use, for the placement report: "cpu/gemm-openblas". */
+const char *cpu_kernel_name(enum cpu_layer layer, const struct ir_node *node);
+
+#endif

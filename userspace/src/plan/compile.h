@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From an IR graph to an NPU program: the one entry into plan/ and codegen/.
+ */
+#ifndef WNN_PLAN_COMPILE_H
+#define WNN_PLAN_COMPILE_H
+
+#include "ir/ir.h"
+#include "winsys/winsys.h"
+
+/* How far a node's bits depend on the SRAM size (D6). */
+enum npu_exactness {
+	NPU_EXACT,		/* same bits for every tiling */
+	NPU_SPLIT_K,		/* a contraction was split in another order than the architecture's */
+	NPU_SPLIT_REDUCE,	/* a reduction was split at other points than multiples of 16 */
+};
+
+enum npu_base { NPU_BASE_NONE, NPU_BASE_CONST, NPU_BASE_ARENA, NPU_BASE_VALUE };
+
+/* Slot `slot` gets the address of the base added to its `base` member before the program runs. */
+struct npu_patch {
+	uint32_t slot;
+	enum npu_base base;
+	uint32_t value;		/* NPU_BASE_VALUE: index into npu_program.bindings */
+};
+
+/* A value that enters or leaves the program through memory of its own, dense row-major. */
+struct npu_binding {
+	uint32_t value_id;	/* ir_value.id */
+	uint64_t bytes;
+	bool written;
+};
+
+struct npu_node_info {
+	uint32_t node_id;	/* ir_node.id */
+	const char *kernel;	/* "mma.f32 taps", static string */
+	enum npu_exactness exactness;
+	uint32_t first_insn, num_insns;
+	uint32_t num_tiles;
+	uint64_t est_cycles, macs, bytes_ld, bytes_st;
+};
+
+struct npu_program {
+	uint32_t (*insns)[4];
+	uint32_t num_insns;
+	void *slots;			/* 128 bytes each */
+	uint32_t num_slots;
+	struct npu_patch *patches;
+	uint32_t num_patches;
+	void *constants;		/* packed weights, tables */
+	uint64_t constant_bytes;
+	uint64_t arena_bytes;		/* intermediates */
+	struct npu_binding *bindings;
+	uint32_t num_bindings;
+	struct npu_node_info *nodes;
+	uint32_t num_nodes;
+	uint64_t est_cycles;
+};
+
+/*
+ * npu_supports - can this node be lowered for this machine, whatever the SRAM size from 16 KiB up?
+ * @reason: receives a static sentence when not ("float64 is not a type of the vector unit")
+ */
+bool npu_supports(const struct ir_node *node, const struct npu_caps *caps, const char **reason);
+
+/**
+ * npu_compile - compile nodes [first, first+count) of a graph into one program
+ * @graph: verified graph in topological order; every node in the range is npu_supports()ed
+ * @live_out: value ids (of results of the range) that must be in memory at the end
+ * @profile: set TS on the instructions
+ * @out: the program, owned by the caller (npu_program_destroy)
+ *
+ * Values used by the range but defined outside (graph inputs, other results) become bindings;
+ * constants are packed into npu_program.constants. Returns 0 or -1 with *err.
+ */
+int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count, const uint32_t *live_out,
+		uint32_t num_live_out, const struct npu_caps *caps, bool profile,
+		struct npu_program **out, struct wnn_error *err);
+void npu_program_destroy(struct npu_program *program);
+/* The plan as text, for wnnGraph introspection and tests; malloc'ed. */
+char *npu_program_print(const struct npu_program *program, const struct ir_graph *graph);
+/* Semaphores, bounds, preemption distance, SRAM, FIFO depth; run on every compiled program. */
+int npu_program_verify(const struct npu_program *program, const struct npu_caps *caps,
+		       struct wnn_error *err);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* How the layers below the API report what went wrong: a status and one sentence. */
+#ifndef WNN_UTIL_ERROR_H
+#define WNN_UTIL_ERROR_H
+
+#include <stdarg.h>
+
+/* Same order and meaning as the statuses of webnn.h; api/ checks the correspondence. */
+enum wnn_status {
+	WNN_OK = 0,
+	WNN_TYPE_ERROR,
+	WNN_INVALID_STATE,
+	WNN_NOT_SUPPORTED,
+	WNN_OPERATION_ERROR,
+	WNN_UNKNOWN_ERROR,	/* out of memory among others */
+	WNN_SECURITY_ERROR,
+};
+
+struct wnn_error {
+	enum wnn_status status;
+	char message[512];
+};
+
+/**
+ * wnn_error_set - record an error; always returns -1 so that callers can `return wnn_error_set(...)`
+ * @err: where to; may be NULL
+ * @status: what kind
+ * @fmt: printf format of the sentence, without a full stop or newline
+ */
+int wnn_error_set(struct wnn_error *err, enum wnn_status status, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Out of memory, said in one place. */
+int wnn_error_nomem(struct wnn_error *err, const char *what);
+
+#endif

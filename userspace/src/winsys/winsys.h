@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What carries programs to a device: the DRM driver, the device model in this process, or nothing (tests).
+ * Knows buffers, addresses and jobs; nothing of tensors or operators. Every function may be called from any thread.
+ */
+#ifndef WNN_WINSYS_H
+#define WNN_WINSYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/error.h"
+
+/* The capability registers that a compiler needs; raw values from the device. */
+struct npu_caps {
+	uint32_t sram_bytes;
+	uint32_t lanes;			/* of the vector unit */
+	uint32_t mxu_rows, mxu_cols;
+	uint32_t fifo_depth;
+	uint32_t dma_bytes_per_cycle;
+	uint32_t num_queues;
+	char machine[32];		/* "onpu-ref1" when capabilities and costs are the named machine's */
+};
+
+struct winsys;
+struct winsys_ctx;
+
+/* A buffer that host and device share; `map` stays valid until it is destroyed. */
+struct winsys_bo {
+	struct winsys *ws;
+	uint64_t va;			/* device address, page aligned */
+	size_t size;
+	void *map;
+};
+
+struct winsys_job {
+	uint64_t program_va, slots_va;
+	uint32_t num_insns, num_slots;
+	uint64_t profile_va, profile_size;	/* 0: none */
+	uint64_t cycle_limit;			/* 0: none */
+};
+
+/* What became of a job. fault_code is enum onpu_fault (0: it completed). */
+struct winsys_result {
+	uint32_t fault_code;
+	uint32_t fault_engine, fault_operand;
+	uint64_t fault_pc, fault_address;
+	uint64_t cycles;
+	uint64_t busy[5];		/* cycles of CP, LD, ST, MXU, VPU; valid if has_counters */
+	uint64_t macs, bytes_ld, bytes_st;
+	bool has_counters;
+};
+
+struct winsys_ops {
+	void (*destroy)(struct winsys *ws);
+	struct winsys_bo *(*bo_create)(struct winsys *ws, size_t size, struct wnn_error *err);
+	void (*bo_destroy)(struct winsys_bo *bo);
+	struct winsys_ctx *(*ctx_create)(struct winsys *ws, struct wnn_error *err);
+	void (*ctx_destroy)(struct winsys_ctx *ctx);
+	/* Queues jobs in order, all or nothing; *seqno is the last job's. */
+	int (*submit)(struct winsys_ctx *ctx, const struct winsys_job *jobs, uint32_t count,
+		      uint64_t *seqno, struct wnn_error *err);
+	/* 0: the job `seqno` ended, *result says how. -1 with *err: timeout or device lost. UINT64_MAX ns = for ever. */
+	int (*wait)(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
+		    struct winsys_result *result, struct wnn_error *err);
+};
+
+struct winsys {
+	const struct winsys_ops *ops;
+	const char *name;		/* "sim", "null", "drm" */
+	struct npu_caps caps;
+};
+
+struct winsys_sim_config {
+	bool full;			/* firmware, registers and page tables; else flat */
+	uint32_t sram_bytes;		/* 0: the named machine's */
+	uint32_t threads;		/* host threads of the device model; 0: 1 */
+	int simd;			/* -1: the best the host has; 0: scalar */
+	const char *firmware;		/* full mode: image path, NULL for the installed one */
+};
+
+struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct wnn_error *err);
+
+/* Accepts everything and computes nothing; counts calls and fails the n-th one on request. */
+struct winsys_null_config {
+	struct npu_caps caps;
+	uint32_t fail_at;		/* 1-based call to fail; 0: never */
+};
+
+struct winsys *winsys_null_create(const struct winsys_null_config *config, struct wnn_error *err);
+
+#endif
