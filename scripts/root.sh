@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# The build environment: a Debian 13 root under build/root, or the host when it is one already.
+# Sourced by npu, which sets $top. Needs lib.sh.
+
+suite=trixie
+root=$top/build/root
+packages_file=$top/scripts/packages.txt
+
+# Raise it when make_root() does something else than before: every root is then made anew.
+root_recipe=1
+
+package_list()
+{
+	sed 's/#.*//; s/[[:space:]]//g; /^$/d' "$packages_file"
+}
+
+os_release()
+{
+	# shellcheck disable=SC1091
+	(. /etc/os-release 2>/dev/null && printf '%s' "${!1:-}")
+}
+
+# The host will do when it is Debian 13 with every package of the list.
+host_is_reference()
+{
+	[ "${ONPU_FORCE_ROOT:-0}" = 0 ] || return 1
+	[ "$(os_release ID)" = debian ] || return 1
+	[ "$(os_release VERSION_CODENAME)" = "$suite" ] || return 1
+	package_list | xargs dpkg-query -W -f '${db:Status-Status}\n' 2>/dev/null |
+		grep -vqx installed && return 1
+	package_list | xargs dpkg-query -W >/dev/null 2>&1
+}
+
+# sources.list of the root: the host's own mirrors with the suite exchanged. The lines of the host
+# decide whether updates and security fixes are there.
+root_sources()
+{
+	local uri release component target keyring
+
+	keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	[ -e "$keyring" ] || keyring=${keyring%.gpg}.pgp
+	if [ -n "${ONPU_MIRROR:-}" ]; then
+		printf '%s %s main\n' "$ONPU_MIRROR" "$suite"
+	else
+		# apt expands the fields, not the shell
+		# shellcheck disable=SC2016
+		apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages'
+	fi | sort -u | while read -r uri release component; do
+		[ "$component" = main ] || continue
+		case $uri in cdrom:*) continue ;; esac
+		case ${release%%[-/]*} in
+		bookworm|trixie|forky|sid|oldstable|stable|testing|unstable) ;;
+		*) continue ;;
+		esac
+		case $release in
+		*-security|*/updates) target=$suite-security ;;
+		*-updates) target=$suite-updates ;;
+		*[-/]*) continue ;;
+		*) target=$suite ;;
+		esac
+		printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$uri" "$target"
+		printf 'deb-src [signed-by=%s] %s %s main\n' "$keyring" "$uri" "$target"
+	done | sort -u
+}
+
+# The host's apt settings on how to reach a mirror hold for the root as well.
+host_apt_options()
+{
+	apt-config dump | grep -E '^Acquire::((http|https|ftp)::([^ ]*::)?Proxy|Check-Valid-Until|Check-Date|Retries|ForceIPv[46]) ' || true
+}
+
+need_root_user()
+{
+	[ "$(id -u)" -eq 0 ] ||
+		die "the build environment needs root (mounts, chroot, packages): run 'sudo ./npu …'"
+}
+
+install_host_tools()
+{
+	local missing=()
+
+	command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)
+	# The first file is Debian 12's and 13's name of the key that signs Debian 13.
+	compgen -G '/usr/share/keyrings/debian-archive-trixie-stable.*' >/dev/null ||
+		missing+=(debian-archive-keyring)
+	[ ${#missing[@]} -gt 0 ] || return 0
+	command -v apt-get >/dev/null ||
+		die "this needs Debian 12 or 13, or mmdebstrap and debian-archive-keyring installed"
+	export DEBIAN_FRONTEND=noninteractive
+	step host-update "asking the host's mirror for packages" apt-get update || exit 1
+	step host-install "installing ${missing[*]} on the host" \
+		apt-get install -y --no-install-recommends "${missing[@]}" || exit 1
+}
+
+# Everything of the root that is not a package. $1 is the root.
+finish_root()
+{
+	# Mount points for the host's files, so that the network works inside.
+	rm -f "$1/etc/resolv.conf"
+	: >"$1/etc/resolv.conf"
+	printf '127.0.0.1 localhost\n' >"$1/etc/hosts"
+	# The checkout may belong to another user than the one who builds.
+	printf '[safe]\n\tdirectory = *\n' >"$1/etc/gitconfig"
+	: >"$1/.onpu-lock"
+}
+
+make_root()
+{
+	local tmp=$1 line args=()
+
+	while read -r line; do
+		args+=("--aptopt=$line")
+	done < <(host_apt_options)
+	# A private mount namespace: whatever ends this early leaves no mount behind.
+	root_sources | unshare --mount --propagation private mmdebstrap --mode=root \
+		--variant=apt --include="$(package_list | paste -sd,)" \
+		--aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' \
+		--dpkgopt=force-unsafe-io \
+		--dpkgopt='path-exclude=/usr/share/man/*' \
+		--dpkgopt='path-exclude=/usr/share/locale/*/LC_MESSAGES/*' \
+		--skip=cleanup/apt/lists "${args[@]}" "$suite" "$tmp" - || return
+	finish_root "$tmp"
+}
+
+update_root()
+{
+	local list
+
+	mapfile -t list < <(package_list)
+	enter_root apt-get -q update &&
+		enter_root env DEBIAN_FRONTEND=noninteractive apt-get -qy --no-install-recommends install "${list[@]}"
+}
+
+recipe_stamp()
+{
+	printf 'recipe %s %s\n' "$root_recipe" "$suite"
+}
+
+package_stamp()
+{
+	package_list | sort -u | sha256sum
+}
+
+# Roots nobody works in any more. Each use of a root holds a shared lock on its .onpu-lock.
+remove_old_roots()
+{
+	local old
+
+	for old in "$root".old-* "$root".new; do
+		[ -d "$old" ] || continue
+		if [ -e "$old/.onpu-lock" ]; then
+			flock -n -x "$old/.onpu-lock" true || continue
+		fi
+		rm -rf --one-file-system -- "$old"
+	done
+}
+
+check_disk()
+{
+	local free
+
+	free=$(df --output=avail -k "$top/build" | tail -n 1)
+	[ "$free" -gt $((6 * 1024 * 1024)) ] ||
+		die "the build environment needs 6 GiB below $top/build, there are $((free / 1024)) MiB"
+}
+
+create_root()
+{
+	need_root_user
+	install_host_tools
+	[ -n "$(root_sources)" ] ||
+		die "no Debian mirror in the host's apt sources; name one: ONPU_MIRROR=URI ./npu …"
+	remove_old_roots
+	check_disk
+	step root "making the Debian 13 environment (some minutes)" make_root "$root.new" || exit 1
+	recipe_stamp >"$root.new/.onpu-recipe"
+	package_stamp >"$root.new/.onpu-packages"
+	[ ! -e "$root" ] || mv -T -- "$root" "$root.old-$$"
+	mv -T -- "$root.new" "$root"
+	remove_old_roots
+}
+
+# Make the environment what packages.txt says; nothing to do is the common case and takes no time.
+# Leaves the set-up lock taken, so that nobody exchanges the root before enter_root() is in it.
+ensure_environment()
+{
+	environment=root
+	if host_is_reference; then
+		environment=host
+		return
+	fi
+	need_root_user
+	take_lock "$top/build/.setup-lock" "it prepares the environment"
+	if [ "$(cat "$root/.onpu-recipe" 2>/dev/null)" != "$(recipe_stamp)" ]; then
+		create_root
+	elif [ "$(cat "$root/.onpu-packages")" != "$(package_stamp)" ]; then
+		step root-update "installing new packages in the environment" update_root || exit 1
+		package_stamp >"$root/.onpu-packages"
+	fi
+	setup_lock_fd=$lock_fd
+}
+
+# The few variables that mean something inside. Notably absent: OPENBLAS_CORETYPE and
+# OPENBLAS_L2_SIZE, which some machines set and which halve OpenBLAS's speed.
+clean_environment()
+{
+	local name
+
+	clean=(PATH="$top/build/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+		HOME=/root USER=root LOGNAME=root LANG=C.UTF-8 TERM="${TERM:-dumb}"
+		PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 ONPU_INSIDE="$top")
+	for name in $(compgen -e); do
+		case $name in
+		ONPU_INSIDE) ;;
+		CI|NO_COLOR|COLORTERM|SOURCE_DATE_EPOCH|NINJA_STATUS|DEBIAN_FRONTEND| \
+		http_proxy|https_proxy|no_proxy|HTTP_PROXY|HTTPS_PROXY|NO_PROXY| \
+		ASAN_OPTIONS|UBSAN_OPTIONS|LSAN_OPTIONS|TSAN_OPTIONS| \
+		OMP_NUM_THREADS|OPENBLAS_NUM_THREADS|WEBNN_*|ONPU_*|MESON*)
+			clean+=("$name=${!name}") ;;
+		esac
+	done
+}
+
+# Run a command inside; its status is ours.
+enter_root()
+{
+	clean_environment
+	unshare --mount --propagation private -- \
+		"$BASH" "$top/scripts/enter.sh" "$root" "$top" "${setup_lock_fd:-}" "${clean[@]}" -- "$@"
+}
+
+# inside COMMAND…: as enter_root, in whatever environment was chosen.
+inside()
+{
+	if [ "$environment" = host ]; then
+		clean_environment
+		env -i "${clean[@]}" "$@"
+	else
+		enter_root "$@"
+	fi
+}
