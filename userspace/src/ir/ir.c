@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+/* Building an IR graph: types, constants, values, nodes. */
+#include "ir/ir.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/arena.h"
+
+static const struct {
+	const char *name;
+	uint8_t bits;
+	bool is_float;
+} dtypes[IR_DTYPE_COUNT] = {
+	[IR_F32] = { "float32", 32, true },   [IR_F16] = { "float16", 16, true },
+	[IR_I32] = { "int32", 32, false },    [IR_U32] = { "uint32", 32, false },
+	[IR_I64] = { "int64", 64, false },    [IR_U64] = { "uint64", 64, false },
+	[IR_I8] = { "int8", 8, false },	      [IR_U8] = { "uint8", 8, false },
+	[IR_I4] = { "int4", 4, false },	      [IR_U4] = { "uint4", 4, false },
+	[IR_PRED] = { "pred", 8, false },     [IR_I16] = { "int16", 16, false },
+	[IR_U16] = { "uint16", 16, false },   [IR_BF16] = { "bfloat16", 16, true },
+	[IR_F64] = { "float64", 64, true },
+};
+
+size_t ir_dtype_bits(enum ir_dtype dtype)
+{
+	return dtypes[dtype].bits;
+}
+
+const char *ir_dtype_name(enum ir_dtype dtype)
+{
+	return dtypes[dtype].name;
+}
+
+bool ir_dtype_is_float(enum ir_dtype dtype)
+{
+	return dtypes[dtype].is_float;
+}
+
+struct ir_type ir_type_make(enum ir_dtype dtype, uint32_t rank, const int64_t *dims)
+{
+	struct ir_type type = { .dtype = dtype, .rank = rank };
+
+	for (uint32_t i = 0; i < rank; i++)
+		type.dim[i].value = dims[i];
+	return type;
+}
+
+int64_t ir_type_dim(const struct ir_type *type, uint32_t axis)
+{
+	return ir_dim_value(type->dim[axis]);
+}
+
+int64_t ir_type_elements(const struct ir_type *type)
+{
+	int64_t n = 1;
+
+	for (uint32_t i = 0; i < type->rank; i++)
+		n *= ir_type_dim(type, i);
+	return n;
+}
+
+int64_t ir_type_bytes(const struct ir_type *type)
+{
+	return (ir_type_elements(type) * (int64_t)ir_dtype_bits(type->dtype) + 7) / 8;
+}
+
+bool ir_type_same_shape(const struct ir_type *a, const struct ir_type *b)
+{
+	if (a->rank != b->rank)
+		return false;
+	for (uint32_t i = 0; i < a->rank; i++)
+		if (a->dim[i].value != b->dim[i].value || a->dim[i].symbol != b->dim[i].symbol)
+			return false;
+	return true;
+}
+
+struct ir_constant *ir_constant_borrow(const void *data, size_t bytes,
+				       void (*release)(void *, const void *), void *userdata)
+{
+	struct ir_constant *constant = calloc(1, sizeof(*constant));
+
+	if (!constant)
+		return NULL;
+	constant->refs = 1;
+	constant->bytes = bytes;
+	constant->data = data;
+	constant->release = release;
+	constant->userdata = userdata;
+	return constant;
+}
+
+static void release_copy(void *userdata, const void *data)
+{
+	(void)userdata;
+	free((void *)data);
+}
+
+struct ir_constant *ir_constant_copy(const void *data, size_t bytes)
+{
+	struct ir_constant *constant;
+	void *copy = malloc(bytes ? bytes : 1);
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, data, bytes);
+	constant = ir_constant_borrow(copy, bytes, release_copy, NULL);
+	if (!constant)
+		free(copy);
+	return constant;
+}
+
+struct ir_constant *ir_constant_ref(struct ir_constant *constant)
+{
+	__atomic_add_fetch(&constant->refs, 1, __ATOMIC_RELAXED);
+	return constant;
+}
+
+void ir_constant_unref(struct ir_constant *constant)
+{
+	if (!constant || __atomic_sub_fetch(&constant->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	if (constant->release)
+		constant->release(constant->userdata, constant->data);
+	free(constant);
+}
+
+struct ir_graph *ir_graph_create(void)
+{
+	struct ir_graph *graph = calloc(1, sizeof(*graph));
+
+	if (!graph)
+		return NULL;
+	graph->arena = wnn_arena_create();
+	if (!graph->arena) {
+		free(graph);
+		return NULL;
+	}
+	return graph;
+}
+
+void ir_graph_destroy(struct ir_graph *graph)
+{
+	if (!graph)
+		return;
+	for (uint32_t i = 0; i < graph->num_values; i++)
+		if (graph->values[i])
+			ir_constant_unref(graph->values[i]->constant);
+	free(graph->nodes);
+	free(graph->values);
+	free(graph->inputs);
+	free(graph->outputs);
+	wnn_arena_destroy(graph->arena);
+	free(graph);
+}
+
+/* Makes room for one more element; the count is the caller's to raise. */
+static bool grow(void **array, uint32_t count, uint32_t *cap, size_t size)
+{
+	uint32_t want = *cap ? *cap * 2 : 16;
+	void *p;
+
+	if (count < *cap)
+		return true;
+	if (want < *cap)
+		return false;
+	p = reallocarray(*array, want, size);
+	if (!p)
+		return false;
+	*array = p;
+	*cap = want;
+	return true;
+}
+
+static struct ir_value *new_value(struct ir_graph *graph, enum ir_value_kind kind,
+				  const struct ir_type *type)
+{
+	struct ir_value *value;
+
+	if (!grow((void **)&graph->values, graph->num_values, &graph->cap_values,
+		  sizeof(*graph->values)))
+		return NULL;
+	value = wnn_arena_alloc(graph->arena, sizeof(*value));
+	if (!value)
+		return NULL;
+	value->id = graph->num_values;
+	value->kind = kind;
+	value->type = *type;
+	graph->values[graph->num_values++] = value;
+	return value;
+}
+
+struct ir_value *ir_add_input(struct ir_graph *graph, const char *name, const struct ir_type *type)
+{
+	struct ir_value *value;
+	char *copy = wnn_arena_strdup(graph->arena, name);
+
+	if (!copy || !grow((void **)&graph->inputs, graph->num_inputs, &graph->cap_inputs,
+			   sizeof(*graph->inputs)))
+		return NULL;
+	value = new_value(graph, IR_VALUE_INPUT, type);
+	if (!value)
+		return NULL;
+	value->name = copy;
+	graph->inputs[graph->num_inputs++] = value;
+	return value;
+}
+
+struct ir_value *ir_add_constant(struct ir_graph *graph, const struct ir_type *type,
+				 struct ir_constant *constant)
+{
+	struct ir_value *value = new_value(graph, IR_VALUE_CONSTANT, type);
+
+	if (value)
+		value->constant = constant;
+	return value;
+}
+
+struct ir_node *ir_add_node(struct ir_graph *graph, enum ir_op op, struct ir_value *const *operands,
+			    uint32_t num_operands, const struct ir_type *result_types,
+			    uint32_t num_results, const union ir_attrs *attrs, const char *label,
+			    const char *source)
+{
+	struct ir_node *node;
+
+	if (!grow((void **)&graph->nodes, graph->num_nodes, &graph->cap_nodes,
+		  sizeof(*graph->nodes)))
+		return NULL;
+	node = wnn_arena_alloc(graph->arena, sizeof(*node));
+	if (!node)
+		return NULL;
+	node->op = op;
+	node->id = graph->num_nodes;
+	node->num_operands = num_operands;
+	node->num_results = num_results;
+	node->operands = wnn_arena_alloc(graph->arena, num_operands * sizeof(*node->operands));
+	node->results = wnn_arena_alloc(graph->arena, num_results * sizeof(*node->results));
+	node->label = wnn_arena_strdup(graph->arena, label ? label : "");
+	node->source = wnn_arena_strdup(graph->arena, source ? source : ir_op_name(op));
+	if (!node->operands || !node->results || !node->label || !node->source)
+		return NULL;
+	if (num_operands)
+		memcpy(node->operands, operands, num_operands * sizeof(*operands));
+	if (attrs)
+		node->attrs = *attrs;
+	for (uint32_t i = 0; i < num_results; i++) {
+		node->results[i] = new_value(graph, IR_VALUE_RESULT, &result_types[i]);
+		if (!node->results[i])
+			return NULL;
+		node->results[i]->def = node;
+		node->results[i]->result_index = i;
+	}
+	graph->nodes[graph->num_nodes++] = node;
+	return node;
+}
+
+int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *value)
+{
+	char *copy = wnn_arena_strdup(graph->arena, name);
+
+	if (!copy || !grow((void **)&graph->outputs, graph->num_outputs, &graph->cap_outputs,
+			   sizeof(*graph->outputs)))
+		return -1;
+	graph->outputs[graph->num_outputs++] = (struct ir_output){ copy, value };
+	return 0;
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+/* Structural rules of a graph. A failure is a defect of the pass that ran before, never of the application. */
+#include "ir/ir.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Operands that every node of an operator must have, and how many it may have. */
+static const struct {
+	uint8_t required, most;		/* most 0: any number */
+	uint8_t results;		/* 0: any number from 1 */
+} arity[IR_OP_COUNT] = {
+	[IR_OP_CONV] = { 2, 3, 1 },	   [IR_OP_MATMUL] = { 2, 3, 1 },
+	[IR_OP_POOL] = { 1, 1, 1 },	   [IR_OP_UNARY] = { 1, 1, 1 },
+	[IR_OP_BINARY] = { 2, 2, 1 },	   [IR_OP_COMPARE] = { 2, 2, 1 },
+	[IR_OP_WHERE] = { 3, 3, 1 },	   [IR_OP_CAST] = { 1, 1, 1 },
+	[IR_OP_COPY] = { 1, 1, 1 },	   [IR_OP_RESHAPE] = { 1, 1, 1 },
+	[IR_OP_TRANSPOSE] = { 1, 1, 1 },   [IR_OP_CONCAT] = { 1, 0, 1 },
+	[IR_OP_SLICE] = { 1, 1, 1 },	   [IR_OP_EXPAND] = { 1, 1, 1 },
+	[IR_OP_PAD] = { 1, 1, 1 },	   [IR_OP_REVERSE] = { 1, 1, 1 },
+	[IR_OP_TILE] = { 1, 1, 1 },	   [IR_OP_REDUCE] = { 1, 1, 1 },
+	[IR_OP_SOFTMAX] = { 1, 1, 1 },	   [IR_OP_ARG] = { 1, 1, 1 },
+	[IR_OP_CUMSUM] = { 1, 1, 1 },	   [IR_OP_TRIANGULAR] = { 1, 1, 1 },
+	[IR_OP_BATCHNORM] = { 3, 5, 1 },   [IR_OP_INSTNORM] = { 1, 3, 1 },
+	[IR_OP_LAYERNORM] = { 1, 3, 1 },   [IR_OP_RESAMPLE] = { 1, 1, 1 },
+	[IR_OP_QUANTIZE] = { 3, 3, 1 },	   [IR_OP_DEQUANTIZE] = { 3, 3, 1 },
+	[IR_OP_GATHER] = { 2, 2, 1 },	   [IR_OP_SCATTER] = { 3, 3, 1 },
+	[IR_OP_GRU] = { 3, 6, 0 },	   [IR_OP_LSTM] = { 3, 8, 0 },
+};
+
+static int bad(struct wnn_error *err, const struct ir_node *node, const char *what)
+{
+	return wnn_error_set(err, WNN_OPERATION_ERROR, "internal: node %" PRIu32 " (%s): %s",
+			     node->id, ir_op_name(node->op), what);
+}
+
+static int verify_type(const struct ir_type *type)
+{
+	if (type->dtype >= IR_DTYPE_COUNT || type->rank > IR_MAX_RANK)
+		return -1;
+	for (uint32_t i = 0; i < type->rank; i++)
+		if (ir_type_dim(type, i) < 1)
+			return -1;
+	return 0;
+}
+
+/* `defined[id]` tells which values exist before this node. */
+static int verify_node(const struct ir_node *node, const bool *defined, uint32_t num_values,
+		       struct wnn_error *err)
+{
+	if (node->op >= IR_OP_COUNT)
+		return wnn_error_set(err, WNN_OPERATION_ERROR, "internal: node %" PRIu32
+				     ": no such operator", node->id);
+	if (node->num_operands < arity[node->op].required ||
+	    (arity[node->op].most && node->num_operands > arity[node->op].most))
+		return bad(err, node, "wrong number of operands");
+	if (!node->num_results ||
+	    (arity[node->op].results && node->num_results != arity[node->op].results))
+		return bad(err, node, "wrong number of results");
+	for (uint32_t i = 0; i < node->num_operands; i++) {
+		const struct ir_value *value = node->operands[i];
+
+		if (!value && i < arity[node->op].required)
+			return bad(err, node, "a required operand is missing");
+		if (value && (value->id >= num_values || !defined[value->id]))
+			return bad(err, node, "an operand is used before it is defined");
+	}
+	for (uint32_t i = 0; i < node->num_results; i++) {
+		const struct ir_value *value = node->results[i];
+
+		if (value->def != node || value->result_index != i ||
+		    value->kind != IR_VALUE_RESULT)
+			return bad(err, node, "a result does not point back");
+		if (verify_type(&value->type))
+			return bad(err, node, "a result's type is invalid");
+	}
+	return 0;
+}
+
+static int verify_values(const struct ir_graph *graph, bool *defined, struct wnn_error *err)
+{
+	for (uint32_t i = 0; i < graph->num_values; i++) {
+		const struct ir_value *value = graph->values[i];
+
+		if (value->id != i || verify_type(&value->type))
+			return wnn_error_set(err, WNN_OPERATION_ERROR,
+					     "internal: value %" PRIu32 " is malformed", i);
+		if (value->kind == IR_VALUE_CONSTANT &&
+		    (!value->constant ||
+		     (int64_t)value->constant->bytes < ir_type_bytes(&value->type)))
+			return wnn_error_set(err, WNN_OPERATION_ERROR,
+					     "internal: constant %" PRIu32 " has too few bytes", i);
+		defined[i] = value->kind != IR_VALUE_RESULT;
+	}
+	return 0;
+}
+
+int ir_verify(const struct ir_graph *graph, struct wnn_error *err)
+{
+	bool *defined = calloc(graph->num_values + 1, sizeof(*defined));
+	int ret;
+
+	if (!defined)
+		return wnn_error_nomem(err, "the graph's verifier");
+	ret = verify_values(graph, defined, err);
+	for (uint32_t i = 0; !ret && i < graph->num_nodes; i++) {
+		const struct ir_node *node = graph->nodes[i];
+
+		ret = verify_node(node, defined, graph->num_values, err);
+		for (uint32_t r = 0; !ret && r < node->num_results; r++)
+			defined[node->results[r]->id] = true;
+	}
+	for (uint32_t i = 0; !ret && i < graph->num_outputs; i++)
+		if (!defined[graph->outputs[i].value->id])
+			ret = wnn_error_set(err, WNN_OPERATION_ERROR,
+					    "internal: output \"%s\" is not defined",
+					    graph->outputs[i].name);
+	free(defined);
+	return ret;
+}

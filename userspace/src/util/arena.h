@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that is freed all at once: what a graph consists of. */
+#ifndef WNN_UTIL_ARENA_H
+#define WNN_UTIL_ARENA_H
+
+#include <stddef.h>
+
+struct wnn_arena;
+
+struct wnn_arena *wnn_arena_create(void);
+void wnn_arena_destroy(struct wnn_arena *arena);	/* NULL is fine */
+
+/* Zeroed, aligned for every type; NULL when out of memory. Lives as long as the arena. */
+void *wnn_arena_alloc(struct wnn_arena *arena, size_t size);
+char *wnn_arena_strdup(struct wnn_arena *arena, const char *str);
+
+#endif
