@@ -1,0 +1,866 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The contract between the onpu accel driver and user space: ioctls on /dev/accel/accelN,
+ * their arguments, and the completion page.
+ */
+#ifndef _ONPU_ACCEL_H_
+#define _ONPU_ACCEL_H_
+
+#include "drm.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/**
+ * DOC: Introduction
+ *
+ * This documentation describes the ioctls of the Open NPU driver.
+ *
+ * An open file is one client, and a client is one device address space. A buffer object (BO) has
+ * an address in it, chosen by the kernel, from its creation until its handle is closed. Contexts
+ * are the client's queues: each runs its jobs one after the other, in the order of submission;
+ * jobs of different contexts have no order but the one that syncobjs give them.
+ *
+ * Handles are closed with DRM_IOCTL_GEM_CLOSE and shared with DRM_IOCTL_PRIME_HANDLE_TO_FD and
+ * DRM_IOCTL_PRIME_FD_TO_HANDLE. Syncobjs are made, waited for and exported with the
+ * DRM_IOCTL_SYNCOBJ ioctls. The driver adds no calls of its own for these.
+ *
+ * Rules for the data passed, and for those who extend this interface:
+ *
+ * - Structures are a multiple of 8 bytes, and every member lies at a multiple of its own size,
+ *   with explicit padding members where needed. So 32-bit and 64-bit programs use one layout.
+ * - All padding members, unused members and unknown flags must be zero; the driver checks this.
+ * - Structures hold no unions, no bitfields and no pointers: a user address is a __u64.
+ * - Flags and enum values can be added, but not removed, renumbered or given another meaning.
+ * - Members can be added to the structures passed to an ioctl, at the end or in place of padding.
+ *   A zero in a new member must mean the behaviour from before it existed.
+ * - Members can be added to structures that are reached through an address only where the size
+ *   known to user space comes along (&drm_onpu_obj_array.stride, &drm_onpu_dev_query.size).
+ * - A driver that is too old to know a member refuses elements of arrays in which it is not zero.
+ *   From the structures passed to an ioctl DRM cuts it off unseen, so a program looks at the
+ *   version before it sets one. What a driver does not know to return, the program sees as zero.
+ * - What a program is too old to know, the driver takes as zero.
+ * - Every addition raises the minor version, so that nobody has to find out by trial and error.
+ * - Ioctls are not removed or replaced. New ones go to the end of &enum drm_onpu_ioctl_id.
+ *
+ * All members are in the byte order of the host. What the device itself writes to memory (the
+ * completion page, the fault record, the profile) or reads from it (programs, slots) is
+ * little-endian.
+ */
+
+/**
+ * DOC: Memory
+ *
+ * User addresses lie in [&drm_onpu_dev_info.va_start, &drm_onpu_dev_info.va_end), which ends at or
+ * below 2^37; address 0 is never used. Addresses above belong to the kernel, and the device does
+ * not let a job touch them.
+ *
+ * All BOs of a client are resident as long as they have an address, so SUBMIT takes no list of
+ * them. A BO whose last handle is closed while jobs still use it faults these jobs; its pages are
+ * not given to anybody else before the device has forgotten the translation.
+ *
+ * SUBMIT makes every earlier write of the calling thread visible to the device, also through a
+ * write-combining mapping; and a job's writes are visible once its fence has signalled. Where
+ * %DRM_ONPU_FEATURE_COHERENT is missing, cached mappings need BO_SYNC besides.
+ *
+ * Offsets for mmap() returned by this interface are below 2^44, so that mmap2() reaches them from
+ * a 32-bit program.
+ */
+
+/**
+ * DOC: Synchronization
+ *
+ * There is explicit synchronization only: jobs wait for and signal syncobjs, binary and timeline,
+ * and nothing else; the driver neither reads nor writes the fences of a BO. A dma-buf that is
+ * shared with drivers that do so needs DMA_BUF_IOCTL_EXPORT_SYNC_FILE and
+ * DMA_BUF_IOCTL_IMPORT_SYNC_FILE around the jobs.
+ *
+ * There is no ioctl to wait: DRM_IOCTL_SYNCOBJ_WAIT and DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT do it, and
+ * DRM_IOCTL_SYNCOBJ_EVENTFD serves event loops. The completion page (&struct onpu_completion) is
+ * for programs that would rather look than sleep; it is a hint, the syncobj is the truth.
+ */
+
+/**
+ * DOC: Errors
+ *
+ * Every ioctl can fail with
+ *
+ * - ENODEV: the device is gone, or is still there and was given up after resets that failed. In the
+ *   second case DRM_IOCTL_ONPU_CTX_GET_STATE goes on working, so that clients learn what happened.
+ * - EFAULT: an address does not point to memory of the process.
+ * - EINVAL: a value is out of range or not aligned, an unknown flag or a padding member is set, or
+ *   a stride is smaller than the structure was in version 1.0.
+ * - E2BIG: an array element is longer than the driver knows it, and the rest is not zero.
+ * - ENOENT: no such handle, context or syncobj.
+ * - ENOMEM: the host has no memory left.
+ * - ENOSPC: a limit is reached that DRM_IOCTL_ONPU_DEV_QUERY tells: memory, addresses, contexts,
+ *   jobs in a context.
+ *
+ * An ioctl that fails has had no effect. What else can happen is said at each ioctl.
+ *
+ * A job that fails signals its fence all the same, with one of these errors, which
+ * SYNC_IOC_FILE_INFO tells once the fence is exported as sync file:
+ *
+ * - EFAULT: page fault, access out of the bounds of a slot, or an index out of range.
+ * - EINVAL: undefined instruction, bad slot, or shapes that do not fit.
+ * - ETIME: no progress for the context's timeout, cycle limit exceeded, or deadlock.
+ * - EREMOTEIO: a trap instruction, or a parity error in the device.
+ * - ECANCELED: the job did not run to its end for no fault of its own: an earlier job of the same
+ *   context failed, the context was destroyed, or another context forced a reset.
+ * - ENODEV: the device is gone.
+ */
+
+/**
+ * DOC: Version
+ *
+ * .. c:macro:: DRM_ONPU_DRIVER_MAJOR
+ *
+ *    Major version of the interface described here. Another one would be another interface.
+ *
+ * .. c:macro:: DRM_ONPU_DRIVER_MINOR
+ *
+ *    Minor version of the interface described here, raised with each addition. The running
+ *    driver's version is in &struct drm_onpu_dev_info and in DRM_IOCTL_VERSION.
+ *
+ * Versions:
+ *
+ * - 1.0: the first.
+ */
+#define DRM_ONPU_DRIVER_MAJOR	1
+#define DRM_ONPU_DRIVER_MINOR	0
+
+/**
+ * enum drm_onpu_ioctl_id - Numbers of the ioctls.
+ *
+ * New ones go to the end; none is reordered, replaced or removed. Programs use the
+ * DRM_IOCTL_ONPU definitions at the end of the header instead.
+ */
+enum drm_onpu_ioctl_id {
+	/** @DRM_ONPU_DEV_QUERY: Ask for properties of device, firmware and driver. */
+	DRM_ONPU_DEV_QUERY = 0,
+
+	/** @DRM_ONPU_BO_CREATE: Create a buffer object and give it a device address. */
+	DRM_ONPU_BO_CREATE = 1,
+
+	/** @DRM_ONPU_BO_INFO: Get size, device address and mmap offset of a buffer object. */
+	DRM_ONPU_BO_INFO = 2,
+
+	/** @DRM_ONPU_BO_SYNC: Hand a range of a buffer object to the device or back. */
+	DRM_ONPU_BO_SYNC = 3,
+
+	/** @DRM_ONPU_CTX_CREATE: Create a context. */
+	DRM_ONPU_CTX_CREATE = 4,
+
+	/** @DRM_ONPU_CTX_DESTROY: Destroy a context. */
+	DRM_ONPU_CTX_DESTROY = 5,
+
+	/** @DRM_ONPU_CTX_GET_STATE: Get state, fault record and counters of a context. */
+	DRM_ONPU_CTX_GET_STATE = 6,
+
+	/** @DRM_ONPU_SUBMIT: Queue jobs to a context. */
+	DRM_ONPU_SUBMIT = 7,
+};
+
+/**
+ * struct drm_onpu_obj_array - An array in user memory whose elements may grow.
+ *
+ * Elements that are shorter than the driver's are taken as followed by zeros; of longer ones the
+ * part unknown to the driver must be zero. DRM_ONPU_OBJ_ARRAY() fills this structure.
+ */
+struct drm_onpu_obj_array {
+	/**
+	 * @stride: Distance of two elements in bytes, which is their size as user space knows it.
+	 * A multiple of 8. Ignored if @count is zero.
+	 */
+	__u32 stride;
+
+	/** @count: Number of elements. */
+	__u32 count;
+
+	/**
+	 * @array: User address of the first element, a multiple of 8. Ignored if @count is zero.
+	 */
+	__u64 array;
+};
+
+/**
+ * DRM_ONPU_OBJ_ARRAY() - Initializer of a struct drm_onpu_obj_array.
+ * @cnt: Number of elements.
+ * @ptr: Typed pointer to the first one; its type gives the stride.
+ */
+#define DRM_ONPU_OBJ_ARRAY(cnt, ptr) \
+	{ (__u32)sizeof((ptr)[0]), (__u32)(cnt), (__u64)(unsigned long)(ptr) }
+
+/**
+ * enum drm_onpu_dev_query_type - What DRM_IOCTL_ONPU_DEV_QUERY can be asked for.
+ *
+ * New types go to the end.
+ */
+enum drm_onpu_dev_query_type {
+	/** @DRM_ONPU_DEV_QUERY_INFO: Version, features and limits, &struct drm_onpu_dev_info. */
+	DRM_ONPU_DEV_QUERY_INFO = 0,
+
+	/**
+	 * @DRM_ONPU_DEV_QUERY_CAPS: The device's capability registers as they are: an array of
+	 * __u32 with the whole CAP block in the order of the registers, whose offsets and fields
+	 * uapi/onpu/registers.xml defines. Register k of the block, at byte offset 4 * k from its
+	 * start, is element k; a 64-bit register takes two, the low half first. The number of
+	 * elements is the returned size divided by 4; a register beyond them reads as zero.
+	 */
+	DRM_ONPU_DEV_QUERY_CAPS = 1,
+
+	/** @DRM_ONPU_DEV_QUERY_FIRMWARE: The running firmware, &struct drm_onpu_firmware_info. */
+	DRM_ONPU_DEV_QUERY_FIRMWARE = 2,
+
+	/** @DRM_ONPU_DEV_QUERY_TIME: Device and host clock, &struct drm_onpu_time_info. */
+	DRM_ONPU_DEV_QUERY_TIME = 3,
+
+	/** @DRM_ONPU_DEV_QUERY_COUNTERS: Counters, &struct drm_onpu_counters. */
+	DRM_ONPU_DEV_QUERY_COUNTERS = 4,
+};
+
+/**
+ * struct drm_onpu_dev_query - Arguments of DRM_IOCTL_ONPU_DEV_QUERY.
+ *
+ * The query never waits for jobs. An unknown type fails with EINVAL, which is how a program
+ * learns that the driver is older than the type.
+ */
+struct drm_onpu_dev_query {
+	/** @type: in: One of &enum drm_onpu_dev_query_type. */
+	__u32 type;
+
+	/**
+	 * @size: in: Bytes available at @pointer. out: Bytes that the driver has for this type.
+	 * The smaller number is copied, and if @pointer has room for more, the rest is zeroed.
+	 */
+	__u32 size;
+
+	/**
+	 * @pointer: in: User address that the answer is written to, a multiple of 8. If it is zero,
+	 * @size is not read, only returned.
+	 */
+	__u64 pointer;
+};
+
+/**
+ * enum drm_onpu_feature - Bits of &drm_onpu_dev_info.features.
+ */
+enum drm_onpu_feature {
+	/**
+	 * @DRM_ONPU_FEATURE_COHERENT: The device sees the CPU's caches. DRM_IOCTL_ONPU_BO_SYNC has
+	 * nothing to do and can be left out.
+	 */
+	DRM_ONPU_FEATURE_COHERENT = 1 << 0,
+};
+
+/**
+ * struct drm_onpu_dev_info - Answer to %DRM_ONPU_DEV_QUERY_INFO.
+ */
+struct drm_onpu_dev_info {
+	/** @interface_major: Major version of the interface that the driver implements. */
+	__u32 interface_major;
+
+	/** @interface_minor: Minor version of the interface that the driver implements. */
+	__u32 interface_minor;
+
+	/** @features: Combination of &enum drm_onpu_feature. */
+	__u32 features;
+
+	/**
+	 * @priority_mask: The priorities that the caller may give to a context: bit n stands for
+	 * value n of &enum drm_onpu_priority.
+	 */
+	__u32 priority_mask;
+
+	/** @va_start: Lowest device address that a BO can get. Not zero. */
+	__u64 va_start;
+
+	/** @va_end: First device address behind those that a BO can get. At most 2^37. */
+	__u64 va_end;
+
+	/** @memory_limit: Bytes that all BOs of a client may have, imported ones included. */
+	__u64 memory_limit;
+
+	/** @page_size: Bytes that sizes of BOs are rounded up to and addresses are aligned to. */
+	__u32 page_size;
+
+	/** @max_contexts: Number of contexts that a client may have. */
+	__u32 max_contexts;
+
+	/** @max_jobs: Number of jobs that one SUBMIT can take. */
+	__u32 max_jobs;
+
+	/** @max_syncs: Number of syncs that the jobs of one SUBMIT may have together. */
+	__u32 max_syncs;
+
+	/** @timeout_ms: Timeout of a context that asks for none. */
+	__u32 timeout_ms;
+
+	/** @max_timeout_ms: Longest timeout that a context can have. */
+	__u32 max_timeout_ms;
+
+	/** @max_queued_jobs: Number of jobs that a context may have accepted and not ended. */
+	__u32 max_queued_jobs;
+
+	/** @pad: Zero. */
+	__u32 pad;
+};
+
+/**
+ * struct drm_onpu_firmware_info - Answer to %DRM_ONPU_DEV_QUERY_FIRMWARE.
+ */
+struct drm_onpu_firmware_info {
+	/** @abi_major: Major version of the messages between driver and firmware. */
+	__u32 abi_major;
+
+	/** @abi_minor: Minor version of the messages between driver and firmware. */
+	__u32 abi_minor;
+
+	/** @version_major: Major version of the firmware image. */
+	__u32 version_major;
+
+	/** @version_minor: Minor version of the firmware image. */
+	__u32 version_minor;
+
+	/** @version_patch: Patch level of the firmware image. */
+	__u32 version_patch;
+
+	/** @crc: Checksum of the firmware image: tells builds of one version apart. */
+	__u32 crc;
+};
+
+/**
+ * struct drm_onpu_time_info - Answer to %DRM_ONPU_DEV_QUERY_TIME.
+ *
+ * One instant on two clocks. The device's clock counts device cycles and may stand still while
+ * the device has nothing to do, so two instants give the rate only of the time between them.
+ */
+struct drm_onpu_time_info {
+	/** @cycles: The device's cycle counter. */
+	__u64 cycles;
+
+	/** @cycles_per_second: Nominal rate of the cycle counter while the device works. */
+	__u64 cycles_per_second;
+
+	/** @monotonic_ns: CLOCK_MONOTONIC of the host, in the middle of reading @cycles. */
+	__u64 monotonic_ns;
+
+	/** @error_ns: @monotonic_ns is right to this many nanoseconds, both ways. */
+	__u64 error_ns;
+};
+
+/**
+ * struct drm_onpu_counters - Answer to %DRM_ONPU_DEV_QUERY_COUNTERS.
+ *
+ * They count from the loading of the driver, over all clients where nothing else is said.
+ */
+struct drm_onpu_counters {
+	/** @busy_ns: Host time during which the device had a job to work on. */
+	__u64 busy_ns;
+
+	/** @jobs: Number of jobs that came to their end, well or not. */
+	__u64 jobs;
+
+	/** @failed_jobs: Number of those whose fence has an error. */
+	__u64 failed_jobs;
+
+	/** @resets: Number of resets of the whole device. */
+	__u64 resets;
+
+	/** @memory: Bytes in BOs now. */
+	__u64 memory;
+
+	/** @client_memory: Bytes in BOs of the calling client now. */
+	__u64 client_memory;
+};
+
+/**
+ * enum drm_onpu_bo_flags - Properties of a buffer object.
+ */
+enum drm_onpu_bo_flags {
+	/**
+	 * @DRM_ONPU_BO_WC: Map it write-combining for the CPU: for data that the CPU writes once,
+	 * in order, and does not read. Without this flag mappings are cached.
+	 */
+	DRM_ONPU_BO_WC = 1 << 0,
+
+	/**
+	 * @DRM_ONPU_BO_DEVICE_RO: The device may only read it; a write by a job is a page fault.
+	 * For programs, slots and constants.
+	 */
+	DRM_ONPU_BO_DEVICE_RO = 1 << 1,
+
+	/**
+	 * @DRM_ONPU_BO_NO_MMAP: The CPU never maps it: for data that only the device needs. Not
+	 * together with %DRM_ONPU_BO_WC.
+	 */
+	DRM_ONPU_BO_NO_MMAP = 1 << 2,
+
+	/**
+	 * @DRM_ONPU_BO_IMPORTED: It came from another device as dma-buf. Returned by
+	 * DRM_IOCTL_ONPU_BO_INFO, refused by DRM_IOCTL_ONPU_BO_CREATE.
+	 */
+	DRM_ONPU_BO_IMPORTED = 1 << 3,
+};
+
+/**
+ * struct drm_onpu_bo_create - Arguments of DRM_IOCTL_ONPU_BO_CREATE.
+ *
+ * The memory is zero. It has its device address until the handle is closed.
+ */
+struct drm_onpu_bo_create {
+	/**
+	 * @size: in: Size in bytes, not zero. out: The size it has, rounded up to
+	 * &drm_onpu_dev_info.page_size.
+	 */
+	__u64 size;
+
+	/** @flags: in: Combination of &enum drm_onpu_bo_flags. */
+	__u32 flags;
+
+	/** @handle: out: GEM handle of the new object. Must be zero on input. */
+	__u32 handle;
+
+	/**
+	 * @va: out: Device address, chosen by the kernel, aligned to &drm_onpu_dev_info.page_size.
+	 * Must be zero on input.
+	 */
+	__u64 va;
+};
+
+/**
+ * struct drm_onpu_bo_info - Arguments of DRM_IOCTL_ONPU_BO_INFO.
+ *
+ * An object that was received as dma-buf gets its device address by the first call; it can
+ * therefore fail with ENOSPC, or with an error of the exporting driver. An object of another client
+ * of the same device keeps the flags that it was created with; one of another device is mapped
+ * for reading and writing.
+ */
+struct drm_onpu_bo_info {
+	/** @handle: in: GEM handle. */
+	__u32 handle;
+
+	/** @flags: out: Combination of &enum drm_onpu_bo_flags. Must be zero on input. */
+	__u32 flags;
+
+	/** @size: out: Size in bytes. Must be zero on input. */
+	__u64 size;
+
+	/**
+	 * @mmap_offset: out: Offset for mmap() on the device file. Zero for an object that cannot
+	 * be mapped: %DRM_ONPU_BO_NO_MMAP or %DRM_ONPU_BO_IMPORTED. Must be zero on input.
+	 */
+	__u64 mmap_offset;
+
+	/** @va: out: Device address. Must be zero on input. */
+	__u64 va;
+};
+
+/**
+ * enum drm_onpu_bo_sync_flags - Direction of DRM_IOCTL_ONPU_BO_SYNC.
+ */
+enum drm_onpu_bo_sync_flags {
+	/**
+	 * @DRM_ONPU_BO_SYNC_FOR_DEVICE: The CPU has written; a job submitted after this will see
+	 * it.
+	 */
+	DRM_ONPU_BO_SYNC_FOR_DEVICE = 1 << 0,
+
+	/** @DRM_ONPU_BO_SYNC_FOR_CPU: Jobs have written and ended; the CPU will see it. */
+	DRM_ONPU_BO_SYNC_FOR_CPU = 1 << 1,
+};
+
+/**
+ * struct drm_onpu_bo_sync - Arguments of DRM_IOCTL_ONPU_BO_SYNC.
+ *
+ * Cleans and invalidates CPU caches where the device does not see them (no
+ * %DRM_ONPU_FEATURE_COHERENT), for objects that are mapped cached. It does not wait for jobs: the
+ * caller has waited for the syncobj of those that write the range.
+ */
+struct drm_onpu_bo_sync {
+	/** @handle: in: GEM handle of an object that is not imported. */
+	__u32 handle;
+
+	/** @flags: in: Combination of &enum drm_onpu_bo_sync_flags, at least one. */
+	__u32 flags;
+
+	/** @offset: in: First byte of the range in the object. */
+	__u64 offset;
+
+	/** @size: in: Bytes in the range, not zero. The range must lie within the object. */
+	__u64 size;
+};
+
+/**
+ * enum drm_onpu_priority - Priority of a context.
+ *
+ * The context of highest priority that has a job ready goes first; those of equal priority take
+ * turns. Nothing is promised to a context as long as one of higher priority has work.
+ */
+enum drm_onpu_priority {
+	/** @DRM_ONPU_PRIORITY_LOW: For work that nobody waits for. */
+	DRM_ONPU_PRIORITY_LOW = 0,
+
+	/** @DRM_ONPU_PRIORITY_NORMAL: For everything else. */
+	DRM_ONPU_PRIORITY_NORMAL = 1,
+
+	/** @DRM_ONPU_PRIORITY_HIGH: Before all others. Needs CAP_SYS_NICE, else EACCES. */
+	DRM_ONPU_PRIORITY_HIGH = 2,
+};
+
+/**
+ * enum drm_onpu_power - Power preference of a context.
+ *
+ * A hint that never changes results.
+ */
+enum drm_onpu_power {
+	/** @DRM_ONPU_POWER_DEFAULT: The driver decides. */
+	DRM_ONPU_POWER_DEFAULT = 0,
+
+	/** @DRM_ONPU_POWER_LOW: Rather less energy than more speed. */
+	DRM_ONPU_POWER_LOW = 1,
+
+	/** @DRM_ONPU_POWER_HIGH_PERFORMANCE: Rather more speed than less energy. */
+	DRM_ONPU_POWER_HIGH_PERFORMANCE = 2,
+};
+
+/**
+ * struct drm_onpu_ctx_create - Arguments of DRM_IOCTL_ONPU_CTX_CREATE.
+ *
+ * Fails with ENOSPC when the client has &drm_onpu_dev_info.max_contexts already, or the device
+ * has no more to give to this user.
+ */
+struct drm_onpu_ctx_create {
+	/** @flags: in: Must be zero. */
+	__u32 flags;
+
+	/** @priority: in: One of &enum drm_onpu_priority. */
+	__u32 priority;
+
+	/** @power: in: One of &enum drm_onpu_power. */
+	__u32 power;
+
+	/**
+	 * @timeout_ms: in: Time without progress of a running job after which the driver ends it
+	 * and the context; zero for &drm_onpu_dev_info.timeout_ms. A job that makes progress may
+	 * take as long as it needs. out: The value in force, at most
+	 * &drm_onpu_dev_info.max_timeout_ms.
+	 */
+	__u32 timeout_ms;
+
+	/** @ctx_id: out: Number of the new context in this client, not zero. Zero on input. */
+	__u32 ctx_id;
+
+	/** @pad: Must be zero. */
+	__u32 pad;
+
+	/**
+	 * @completion_offset: out: Offset for mmap() on the device file, with PROT_READ and
+	 * MAP_SHARED, of one page of the host that starts with a &struct onpu_completion. The
+	 * mapping outlives the context. Must be zero on input.
+	 */
+	__u64 completion_offset;
+};
+
+/**
+ * DOC: Completion page
+ *
+ * .. c:macro:: ONPU_COMPLETION_BY_DRIVER
+ *
+ *    Bit in &onpu_completion.error: the driver wrote the page after it had ended the context's
+ *    jobs, and the other bits are a (positive) errno of the host. Without the bit they are the
+ *    code of the device's fault record as uapi/onpu/registers.xml numbers them.
+ */
+#define ONPU_COMPLETION_BY_DRIVER	0x80000000u
+
+/**
+ * struct onpu_completion - What the completion page of a context starts with.
+ *
+ * The device writes it when a job has ended, after everything else that the job has written and
+ * before the interrupt, @error no later than @seqno. The driver writes it when it kills a context
+ * or resets the device. A reader loads @seqno with acquire order, and then @error. A 32-bit reader
+ * loads @seqno again until two loads agree.
+ *
+ * The page is a hint: a job may be seen here a little before its fence signals, and only the
+ * fence tells what became of it.
+ */
+struct onpu_completion {
+	/** @seqno: Number of the last job that came to its end, well or not; at first zero. */
+	__u64 seqno;
+
+	/**
+	 * @error: Zero if the job numbered @seqno succeeded. Else its fault code, or an errno with
+	 * %ONPU_COMPLETION_BY_DRIVER.
+	 */
+	__u32 error;
+
+	/** @pad: Zero. */
+	__u32 pad;
+};
+
+/**
+ * struct drm_onpu_ctx_destroy - Arguments of DRM_IOCTL_ONPU_CTX_DESTROY.
+ *
+ * Jobs that have not ended are killed, and their fences signal with ECANCELED. The call does not
+ * wait for that. Closing the file destroys all its contexts in the same way.
+ */
+struct drm_onpu_ctx_destroy {
+	/** @ctx_id: in: Number of the context. */
+	__u32 ctx_id;
+
+	/** @pad: Must be zero. */
+	__u32 pad;
+};
+
+/**
+ * enum drm_onpu_ctx_state - State of a context.
+ *
+ * It goes from ACTIVE to INNOCENT at most, and from either to one of the others, never back. In
+ * FAULT, TIMEDOUT and LOST the context takes no more jobs: DRM_IOCTL_ONPU_SUBMIT fails with EIO.
+ */
+enum drm_onpu_ctx_state {
+	/** @DRM_ONPU_CTX_ACTIVE: No job has failed. */
+	DRM_ONPU_CTX_ACTIVE = 0,
+
+	/**
+	 * @DRM_ONPU_CTX_INNOCENT: Jobs were cancelled by a reset that another context caused
+	 * (&drm_onpu_ctx_get_state.cancelled counts them), and the local memory of the device is
+	 * zero for this context as it was at first. Otherwise as good as ACTIVE.
+	 */
+	DRM_ONPU_CTX_INNOCENT = 1,
+
+	/**
+	 * @DRM_ONPU_CTX_FAULT: The device stopped a job, and &drm_onpu_ctx_get_state.fault says
+	 * why; deadlock and an exceeded cycle limit are among the reasons.
+	 */
+	DRM_ONPU_CTX_FAULT = 2,
+
+	/** @DRM_ONPU_CTX_TIMEDOUT: The driver stopped a job that made no progress for too long. */
+	DRM_ONPU_CTX_TIMEDOUT = 3,
+
+	/** @DRM_ONPU_CTX_LOST: The device is gone, or a reset has lost the context. */
+	DRM_ONPU_CTX_LOST = 4,
+};
+
+/**
+ * DOC: Fault record
+ *
+ * .. c:macro:: DRM_ONPU_FAULT_SIZE
+ *
+ *    Size of the device's fault record in bytes. Its layout is in uapi/onpu/registers.xml.
+ */
+#define DRM_ONPU_FAULT_SIZE	64
+
+/**
+ * struct drm_onpu_ctx_get_state - Arguments of DRM_IOCTL_ONPU_CTX_GET_STATE.
+ *
+ * Works in every state of the context, also on a device that was given up, and never waits.
+ */
+struct drm_onpu_ctx_get_state {
+	/** @ctx_id: in: Number of the context. */
+	__u32 ctx_id;
+
+	/** @state: out: One of &enum drm_onpu_ctx_state. Must be zero on input. */
+	__u32 state;
+
+	/**
+	 * @error: out: The (positive) errno that the fence got of the job that took the context
+	 * into its state; zero in %DRM_ONPU_CTX_ACTIVE. Must be zero on input.
+	 */
+	__u32 error;
+
+	/** @pad: Must be zero. */
+	__u32 pad;
+
+	/** @submitted: out: Number of the last job accepted. Must be zero on input. */
+	__u64 submitted;
+
+	/** @completed: out: Number of the last job that has ended. Must be zero on input. */
+	__u64 completed;
+
+	/** @cancelled: out: Number of jobs whose fence has ECANCELED. Must be zero on input. */
+	__u64 cancelled;
+
+	/** @busy_ns: out: Host time during which its jobs ran. Must be zero on input. */
+	__u64 busy_ns;
+
+	/** @cycles: out: Device cycles that its jobs took. Must be zero on input. */
+	__u64 cycles;
+
+	/**
+	 * @fault: out: The device's fault record, byte for byte, with the layout of
+	 * uapi/onpu/registers.xml. All zero if there was no fault. Must be zero on input.
+	 */
+	__u8 fault[DRM_ONPU_FAULT_SIZE];
+};
+
+/**
+ * enum drm_onpu_sync_flags - What to do with a syncobj.
+ *
+ * Exactly one of %DRM_ONPU_SYNC_WAIT and %DRM_ONPU_SYNC_SIGNAL is given.
+ */
+enum drm_onpu_sync_flags {
+	/** @DRM_ONPU_SYNC_WAIT: The job starts when the syncobj has signalled. */
+	DRM_ONPU_SYNC_WAIT = 1 << 0,
+
+	/** @DRM_ONPU_SYNC_SIGNAL: The syncobj signals when the job has ended. */
+	DRM_ONPU_SYNC_SIGNAL = 1 << 1,
+
+	/**
+	 * @DRM_ONPU_SYNC_TIMELINE: The syncobj is a timeline, and meant is its point
+	 * &drm_onpu_sync.point.
+	 */
+	DRM_ONPU_SYNC_TIMELINE = 1 << 2,
+};
+
+/**
+ * struct drm_onpu_sync - A syncobj that a job waits for or signals.
+ *
+ * Waits mean the syncobjs as they were before the ioctl, none sees a signal of the same SUBMIT;
+ * since jobs of a context run in order, none needs to. A syncobj or point that has no fence yet
+ * cannot be waited for: EINVAL. If the fence waited for has an error, the job runs nevertheless.
+ */
+struct drm_onpu_sync {
+	/** @handle: Handle of the syncobj. */
+	__u32 handle;
+
+	/** @flags: Combination of &enum drm_onpu_sync_flags. */
+	__u32 flags;
+
+	/**
+	 * @point: Point of the timeline, not zero; to be signalled in rising order. Must be zero
+	 * without %DRM_ONPU_SYNC_TIMELINE.
+	 */
+	__u64 point;
+};
+
+/**
+ * struct drm_onpu_job - One run of a program.
+ *
+ * The driver checks that the ranges given are aligned and lie below &drm_onpu_dev_info.va_end.
+ * Whether there is memory, the device finds out: a page fault is an error of the job.
+ */
+struct drm_onpu_job {
+	/** @program_va: Device address of the first instruction, a multiple of 16. */
+	__u64 program_va;
+
+	/** @slots_va: Device address of the slot table, a multiple of 128. */
+	__u64 slots_va;
+
+	/** @instr_count: Number of instructions of 16 bytes, not zero. */
+	__u32 instr_count;
+
+	/** @slot_count: Number of slots of 128 bytes in the table, 1 to 65536. */
+	__u32 slot_count;
+
+	/**
+	 * @profile_va: Device address of a buffer for the time stamps of the instructions that ask
+	 * for one, a multiple of 64, in the layout of uapi/onpu/registers.xml. Zero for none.
+	 */
+	__u64 profile_va;
+
+	/**
+	 * @profile_size: Bytes in the profile buffer, a multiple of 64; zero if and only if
+	 * @profile_va is zero. Time stamps that have no room are dropped.
+	 */
+	__u32 profile_size;
+
+	/** @flags: Must be zero. */
+	__u32 flags;
+
+	/** @cycle_limit: Device cycles after which the job fails with ETIME. Zero for no limit. */
+	__u64 cycle_limit;
+
+	/** @syncs: Array of &struct drm_onpu_sync, waits and signals in any order. */
+	struct drm_onpu_obj_array syncs;
+};
+
+/**
+ * struct drm_onpu_submit - Arguments of DRM_IOCTL_ONPU_SUBMIT.
+ *
+ * Takes all jobs or none. They run in the order of the array, after all jobs that the context
+ * took before. The call does not wait for them, nor for what they wait for. It fails with
+ *
+ * - EIO if the context takes no more jobs (see &enum drm_onpu_ctx_state);
+ * - EINVAL for more jobs or syncs than &drm_onpu_dev_info.max_jobs and
+ *   &drm_onpu_dev_info.max_syncs;
+ * - ENOSPC if the context would have more than &drm_onpu_dev_info.max_queued_jobs to do.
+ */
+struct drm_onpu_submit {
+	/** @ctx_id: in: Number of the context. */
+	__u32 ctx_id;
+
+	/** @flags: in: Must be zero. */
+	__u32 flags;
+
+	/** @jobs: in: Array of &struct drm_onpu_job, at least one. */
+	struct drm_onpu_obj_array jobs;
+
+	/**
+	 * @seqno: out: Number of the last of these jobs. A context numbers its jobs 1, 2, 3 and so
+	 * on, so the others have the numbers before. Must be zero on input.
+	 */
+	__u64 seqno;
+};
+
+/**
+ * DOC: Ioctl numbers
+ *
+ * All are read and write, so that one can get a new member that is returned and keep its number.
+ *
+ * .. c:macro:: DRM_IOCTL_ONPU_DEV_QUERY
+ *
+ *    Ask for properties of device, firmware and driver: &struct drm_onpu_dev_query.
+ *
+ * .. c:macro:: DRM_IOCTL_ONPU_BO_CREATE
+ *
+ *    Create a buffer object and give it a device address: &struct drm_onpu_bo_create.
+ *
+ * .. c:macro:: DRM_IOCTL_ONPU_BO_INFO
+ *
+ *    Get size, device address and mmap offset of a buffer object: &struct drm_onpu_bo_info.
+ *
+ * .. c:macro:: DRM_IOCTL_ONPU_BO_SYNC
+ *
+ *    Hand a range of a buffer object from the CPU to the device or back:
+ *    &struct drm_onpu_bo_sync.
+ *
+ * .. c:macro:: DRM_IOCTL_ONPU_CTX_CREATE
+ *
+ *    Create a context: &struct drm_onpu_ctx_create.
+ *
+ * .. c:macro:: DRM_IOCTL_ONPU_CTX_DESTROY
+ *
+ *    Destroy a context: &struct drm_onpu_ctx_destroy.
+ *
+ * .. c:macro:: DRM_IOCTL_ONPU_CTX_GET_STATE
+ *
+ *    Get state, fault record and counters of a context: &struct drm_onpu_ctx_get_state.
+ *
+ * .. c:macro:: DRM_IOCTL_ONPU_SUBMIT
+ *
+ *    Queue jobs to a context: &struct drm_onpu_submit.
+ */
+#define DRM_IOCTL_ONPU_DEV_QUERY \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_DEV_QUERY, struct drm_onpu_dev_query)
+#define DRM_IOCTL_ONPU_BO_CREATE \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_BO_CREATE, struct drm_onpu_bo_create)
+#define DRM_IOCTL_ONPU_BO_INFO \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_BO_INFO, struct drm_onpu_bo_info)
+#define DRM_IOCTL_ONPU_BO_SYNC \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_BO_SYNC, struct drm_onpu_bo_sync)
+#define DRM_IOCTL_ONPU_CTX_CREATE \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_CTX_CREATE, struct drm_onpu_ctx_create)
+#define DRM_IOCTL_ONPU_CTX_DESTROY \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_CTX_DESTROY, struct drm_onpu_ctx_destroy)
+#define DRM_IOCTL_ONPU_CTX_GET_STATE \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_CTX_GET_STATE, struct drm_onpu_ctx_get_state)
+#define DRM_IOCTL_ONPU_SUBMIT \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_SUBMIT, struct drm_onpu_submit)
+
+#if defined(__cplusplus)
+}
+#endif
+
+#endif /* _ONPU_ACCEL_H_ */
