@@ -4,7 +4,9 @@
 # Meson builds in the environment: build/gcc, build/clang, build/asan, build/fuzzers.
 # Sourced by npu, which sets $top. Needs lib.sh and root.sh.
 
-# Options of a build: the compiler first, then meson's arguments.
+: "${top:?}"
+
+# The compiler of a build, then meson's arguments.
 build_options()
 {
 	case $1 in
@@ -23,7 +25,7 @@ configure()
 	local name=$1 dir=$top/build/$1 options stamp
 
 	read -ra options < <(build_options "$name")
-	stamp="$environment ${options[*]}"
+	stamp="${environment:?} ${options[*]}"
 	[ "$(cat "$dir/.onpu-options" 2>/dev/null)" != "$stamp" ] || return 0
 	rm -rf -- "$dir"
 	step "$name-setup" "configuring build/$name" inside env CC="${options[0]}" \
@@ -31,17 +33,79 @@ configure()
 	printf '%s\n' "$stamp" >"$dir/.onpu-options"
 }
 
-# build_all NAME [TARGET…]
-build_all()
+# build NAME [TARGET…]. The build's lock stays taken until drop_lock, so that what follows, such as
+# its tests, runs on what was built.
+build()
 {
-	local name=$1 title=$1
+	local name=$1 compiler
 
 	shift
-	read -r title _ < <(build_options "$name")
+	read -r compiler _ < <(build_options "$name")
 	mkdir -p "$top/build"
-	take_lock "$top/build/.$name-lock" "it builds build/$name"
-	configure "$name" || return
-	step "$name-build" "building build/$name with $title" \
-		inside ninja -C "$top/build/$name" "$@" || return
+	take_lock "$top/build/.$name-lock" "it uses build/$name"
+	configure "$name" &&
+		step "$name-build" "building build/$name with $compiler" \
+			inside ninja -C "$top/build/$name" "$@"
+}
+
+# The build whose programs are on PATH.
+build_tools()
+{
+	local status=0
+
+	build gcc && inside python3 "$top/scripts/link-tools.py" "$top/build/gcc" "$top/build/bin" ||
+		status=$?
 	drop_lock
+	return "$status"
+}
+
+# Names of the fuzz targets, without "fuzz-".
+fuzz_targets()
+{
+	local status=0
+
+	mkdir -p "$top/build"
+	take_lock "$top/build/.fuzzers-lock" "it uses build/fuzzers"
+	configure fuzzers || status=$?
+	drop_lock
+	[ "$status" -eq 0 ] || return "$status"
+	inside meson introspect --targets "$top/build/fuzzers" | inside python3 -c '
+import json, sys
+for target in json.load(sys.stdin):
+    if target["type"] == "executable" and target["name"].startswith("fuzz-"):
+        print(target["name"][len("fuzz-"):])'
+}
+
+# build_fuzzers NAME…
+build_fuzzers()
+{
+	local status=0
+
+	build fuzzers "${@/#/tests/fuzz/fuzz-}" || status=$?
+	drop_lock
+	return "$status"
+}
+
+# Path of a fuzz target's program.
+fuzz_program()
+{
+	printf '%s\n' "$top/build/fuzzers/tests/fuzz/fuzz-$1"
+}
+
+# run_fuzzer NAME SECONDS [ARGUMENTS of libFuzzer]: the corpus grows in build/fuzz/NAME/corpus, seeds
+# come from tests/fuzz/corpus/NAME, findings go to build/fuzz/NAME/crashes.
+run_fuzzer()
+{
+	local name=$1 seconds=$2 work=$top/build/fuzz/$1 seeds=$top/tests/fuzz/corpus/$1
+	local folders=("$work/corpus")
+
+	shift 2
+	mkdir -p "$work/corpus" "$work/crashes"
+	[ ! -d "$seeds" ] || folders+=("$seeds")
+	inside "$(fuzz_program "$name")" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
+		-artifact_prefix="$work/crashes/" -print_final_stats=1 "$@" "${folders[@]}" && return
+	printf 'fuzz %s found something. To reproduce:\n' "$name"
+	printf '  ./npu exec %s FILE\n  with a FILE of %s:\n' "$(fuzz_program "$name")" "$work/crashes"
+	find "$work/crashes" -type f -printf '  %p\n' | tail -n 5
+	return 1
 }

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 #
 # Runs in a mount namespace of its own and becomes the command, in the root:
-#   enter.sh ROOT CHECKOUT LOCKFD VARIABLE=VALUE… -- COMMAND…
+#   enter.sh ROOT CHECKOUT VARIABLE=VALUE… -- COMMAND…
 # The namespace and with it every mount ends with its last process, however that ends.
 
 set -eu
 
-root=$1 top=$2 lock=$3
+root=$1 top=$2
 cwd=$(pwd -P)
-shift 3
+shift 2
 variables=()
 while [ "$1" != -- ]; do
 	variables+=("$1")
@@ -40,11 +40,6 @@ is_system()
 	return 1
 }
 
-# Whoever uses the root holds its lock shared, so that it is not deleted.
-exec {use}<"$root/.onpu-lock"
-flock -s "$use"
-[ -z "$lock" ] || exec {lock}>&-
-
 mount -t tmpfs -o mode=1777,nosuid,nodev onpu-tmp "$root/tmp"
 mount -t tmpfs -o mode=755,nosuid,nodev onpu-run "$root/run"
 show "$top"
@@ -60,6 +55,8 @@ for file in /etc/resolv.conf /etc/hosts; do
 	[ ! -e "$file" ] || mount --bind "$file" "$root$file"
 done
 
+# Expanded by the shell inside.
+# shellcheck disable=SC2016
 exec chroot "$root" /usr/bin/env -i "${variables[@]}" /bin/bash -c \
 	'cd -- "$0" 2>/dev/null || { echo "npu: $0 is not visible inside, working in /" >&2; cd /; }
 	exec "$@"' "$cwd" "$@"

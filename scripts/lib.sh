@@ -3,10 +3,18 @@
 #
 # Messages, timed steps and their logs. Sourced by npu, which sets $top.
 
+: "${top:?}"
+
 log_dir=$top/build/log
 
 # File descriptor of the progress lines: 2 where stdout belongs to the command that is run.
 step_fd=2
+
+# A duplicate, so that the lines are seen also where a function's stdout is captured.
+progress_to_stdout()
+{
+	exec {step_fd}>&1
+}
 
 say()
 {
@@ -42,7 +50,8 @@ ticker()
 }
 
 # step LOG TITLE COMMAND…: run COMMAND with its output in build/log/LOG.log and print one line.
-# Returns COMMAND's status; on failure names the log and shows its tail.
+# Returns COMMAND's status: 0 is success, 77 skipped (its last line says why); any other is a
+# failure, which names the log and shows its tail.
 step()
 {
 	local log=$log_dir/$1.log title=$2 start=$SECONDS status=0 tick=
@@ -62,12 +71,15 @@ step()
 		wait "$tick" 2>/dev/null || true
 		printf '\r' >&"$step_fd"
 	fi
-	if [ "$status" -eq 0 ]; then
-		printf '  %-52s %5d s\n' "$title" $((SECONDS - start)) >&"$step_fd"
-		return 0
-	fi
-	printf '  %-52s %5d s  FAILED (status %d)\n' "$title" $((SECONDS - start)) "$status" >&"$step_fd"
-	show_log "$log"
+	printf '  %-52s %5d s' "$title" $((SECONDS - start)) >&"$step_fd"
+	case $status in
+	0) say "" ;;
+	77) say "  skipped: $(tail -n 1 -- "$log")" ;;
+	*)
+		say "  FAILED (status $status)"
+		show_log "$log"
+		;;
+	esac
 	return "$status"
 }
 

@@ -4,6 +4,8 @@
 # The build environment: a Debian 13 root under build/root, or the host when it is one already.
 # Sourced by npu, which sets $top. Needs lib.sh.
 
+: "${top:?}"
+
 suite=trixie
 root=$top/build/root
 packages_file=$top/scripts/packages.txt
@@ -25,12 +27,15 @@ os_release()
 # The host will do when it is Debian 13 with every package of the list.
 host_is_reference()
 {
+	local status
+
 	[ "${ONPU_FORCE_ROOT:-0}" = 0 ] || return 1
 	[ "$(os_release ID)" = debian ] || return 1
 	[ "$(os_release VERSION_CODENAME)" = "$suite" ] || return 1
-	package_list | xargs dpkg-query -W -f '${db:Status-Status}\n' 2>/dev/null |
-		grep -vqx installed && return 1
-	package_list | xargs dpkg-query -W >/dev/null 2>&1
+	# dpkg-query expands the field, not the shell; it fails when a package is unknown
+	# shellcheck disable=SC2016
+	status=$(package_list | xargs dpkg-query -W -f '${db:Status-Status}\n' 2>/dev/null) || return
+	[ "$(sort -u <<<"$status")" = installed ]
 }
 
 # sources.list of the root: the host's own mirrors with the suite exchanged. The lines of the host
@@ -114,7 +119,7 @@ make_root()
 		args+=("--aptopt=$line")
 	done < <(host_apt_options)
 	# A private mount namespace: whatever ends this early leaves no mount behind.
-	root_sources | unshare --mount --propagation private mmdebstrap --mode=root \
+	root_sources | setpriv --pdeathsig TERM unshare --mount --propagation private mmdebstrap --mode=root \
 		--variant=apt --include="$(package_list | paste -sd,)" \
 		--aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' \
 		--dpkgopt=force-unsafe-io \
@@ -129,8 +134,8 @@ update_root()
 	local list
 
 	mapfile -t list < <(package_list)
-	enter_root apt-get -q update &&
-		enter_root env DEBIAN_FRONTEND=noninteractive apt-get -qy --no-install-recommends install "${list[@]}"
+	inside apt-get -q update &&
+		inside env DEBIAN_FRONTEND=noninteractive apt-get -qy --no-install-recommends install "${list[@]}"
 }
 
 recipe_stamp()
@@ -182,15 +187,21 @@ create_root()
 	remove_old_roots
 }
 
+# Inside the environment already: ./npu called by a test or a build rule.
+is_inside()
+{
+	[ "${ONPU_INSIDE:-}" = "$top" ] && [ -e /.onpu-recipe ]
+}
+
 # Make the environment what packages.txt says; nothing to do is the common case and takes no time.
-# Leaves the set-up lock taken, so that nobody exchanges the root before enter_root() is in it.
+# We and all we start hold the root's lock, so that nobody deletes it under us.
 ensure_environment()
 {
-	environment=root
-	if host_is_reference; then
-		environment=host
+	environment=host
+	if is_inside || host_is_reference; then
 		return
 	fi
+	environment=root
 	need_root_user
 	take_lock "$top/build/.setup-lock" "it prepares the environment"
 	if [ "$(cat "$root/.onpu-recipe" 2>/dev/null)" != "$(recipe_stamp)" ]; then
@@ -199,7 +210,9 @@ ensure_environment()
 		step root-update "installing new packages in the environment" update_root || exit 1
 		package_stamp >"$root/.onpu-packages"
 	fi
-	setup_lock_fd=$lock_fd
+	exec {root_lock_fd}<"$root/.onpu-lock"
+	flock -s "$root_lock_fd"
+	drop_lock
 }
 
 # The few variables that mean something inside. Notably absent: OPENBLAS_CORETYPE and
@@ -209,7 +222,7 @@ clean_environment()
 	local name
 
 	clean=(PATH="$top/build/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-		HOME=/root USER=root LOGNAME=root LANG=C.UTF-8 TERM="${TERM:-dumb}"
+		HOME="$home" USER=root LOGNAME=root LANG=C.UTF-8 TERM="${TERM:-dumb}"
 		PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 ONPU_INSIDE="$top")
 	for name in $(compgen -e); do
 		case $name in
@@ -223,21 +236,31 @@ clean_environment()
 	done
 }
 
-# Run a command inside; its status is ours.
-enter_root()
+# Leave in $entry what runs COMMAND… in the environment.
+make_entry()
 {
+	local home=/root
+
+	[ "$environment" = root ] || home=${HOME:-/root}
 	clean_environment
-	unshare --mount --propagation private -- \
-		"$BASH" "$top/scripts/enter.sh" "$root" "$top" "${setup_lock_fd:-}" "${clean[@]}" -- "$@"
+	if [ "$environment" = root ]; then
+		entry=(unshare --mount --propagation private --
+			/bin/bash "$top/scripts/enter.sh" "$root" "$top" "${clean[@]}" -- "$@")
+	else
+		entry=(env -i "${clean[@]}" "$@")
+	fi
 }
 
-# inside COMMAND…: as enter_root, in whatever environment was chosen.
+# inside COMMAND…: run it in the environment. It is told to end when ./npu is gone.
 inside()
 {
-	if [ "$environment" = host ]; then
-		clean_environment
-		env -i "${clean[@]}" "$@"
-	else
-		enter_root "$@"
-	fi
+	make_entry "$@"
+	setpriv --pdeathsig TERM "${entry[@]}"
+}
+
+# become COMMAND…: be that command from here on: its signals, its status, its terminal.
+become()
+{
+	make_entry "$@"
+	exec "${entry[@]}"
 }

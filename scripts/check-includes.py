@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Check that includes in userspace/src never point upwards: check-includes.py [CHECKOUT].
+
+util < isa < ir < graph < pass < plan < codegen; winsys and cpu stand beside them, below run; api is
+on top. Two halves share no code: the device model includes nothing of the library, and of the library
+only winsys/sim.c knows the model, only winsys/drm.c the kernel.
+"""
+
+import os
+import re
+import sys
+
+COMPILER = ["util", "isa", "ir", "graph", "pass", "plan", "codegen"]
+
+ALLOWED = {name: set(COMPILER[:i + 1]) for i, name in enumerate(COMPILER)}
+# The device's capability values, which the compiler reads, are in winsys.h.
+ALLOWED["plan"].add("winsys")
+ALLOWED["codegen"].add("winsys")
+ALLOWED["winsys"] = {"util", "isa", "winsys"}
+ALLOWED["cpu"] = {"util", "ir", "cpu"}
+ALLOWED["run"] = set(COMPILER) | {"winsys", "cpu", "run"}
+ALLOWED["api"] = ALLOWED["run"] | {"api"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def sources(folder):
+    for path, _, names in sorted(os.walk(folder)):
+        for name in sorted(names):
+            if name.endswith((".c", ".h", ".inc")):
+                yield os.path.join(path, name)
+
+
+def includes(path):
+    """(line, kind of bracket, name) of each include."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    for match in INCLUDE.finditer(text):
+        yield text.count("\n", 0, match.start(2)) + 1, match[1], match[2]
+
+
+def resolve(top, path, kind, name):
+    """Path in the checkout of what is included; None when it is a system's or a generated header."""
+    folders = [os.path.join(top, "userspace/src"), os.path.join(top, "userspace/include"),
+               os.path.join(top, "emulator"), top]
+    if kind == '"':
+        folders.insert(0, os.path.dirname(path))
+    for folder in folders:
+        candidate = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(candidate):
+            return os.path.relpath(candidate, top)
+    return None
+
+
+def check_library(top, path, line, name, target):
+    """The problem with a library file's include, if there is one."""
+    here = os.path.relpath(path, os.path.join(top, "userspace/src"))
+    layer = here.split(os.sep)[0]
+    if layer not in ALLOWED:
+        return f"'{layer}' is no layer of userspace/src"
+    if re.match(r"(xf86drm|drm/|libdrm/|sys/ioctl)", name) and here != "winsys/drm.c":
+        return f"{name}: only winsys/drm.c speaks to the kernel"
+    if target and target.startswith("emulator/") and here != "winsys/sim.c":
+        return f"{name}: only winsys/sim.c knows the device model"
+    if target and target.startswith("userspace/src/"):
+        other = target.split(os.sep)[2]
+        if other not in ALLOWED[layer]:
+            return f"{layer} must not include {other} ({name})"
+    return None
+
+
+def main():
+    top = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else
+                          os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    problems = []
+    for path in sources(os.path.join(top, "userspace/src")):
+        for line, kind, name in includes(path):
+            problem = check_library(top, path, line, name, resolve(top, path, kind, name))
+            if problem:
+                problems.append(f"{os.path.relpath(path, top)}:{line}: {problem}")
+    for path in sources(os.path.join(top, "emulator")):
+        for line, kind, name in includes(path):
+            target = resolve(top, path, kind, name)
+            if target and target.startswith("userspace/"):
+                problems.append(f"{os.path.relpath(path, top)}:{line}: "
+                                f"the device model must not include the library ({name})")
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,9 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Every shell script of the tree, with the options that hold for all.
+
+set -euo pipefail
+
+cd -- "$(dirname -- "$0")/.."
+git ls-files -co --exclude-standard -z -- npu .ci/run '*.sh' | xargs -0 shellcheck -x

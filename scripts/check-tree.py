@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Check the rules that hold for every file of the tree: check-tree.py [CHECKOUT].
+
+An SPDX line at the top (after "#!" or an XML declaration), at most 800 lines of code, no name of a
+package registry and no path of one particular machine.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+MAX_LINES = 800
+
+# Formats without comments, texts that are a licence or data.
+NO_SPDX = re.compile(r"(^|/)(LICENSES|corpus|data|golden)/|\.(json|md|csv|svg|txt)$")
+CODE = re.compile(r"(\.(c|h|S|py|sh)|(^|/)meson\.build|^npu)$")
+
+SPDX = re.compile(r"SPDX-License-Identifier: (MIT|GPL-2\.0-only OR MIT)\b")
+REGISTRY = re.compile(r"\b(\w+\.)*(debian\.org/debian|pypi\.org|pythonhosted\.org|npmjs\.(org|com)"
+                      r"|crates\.io|proxy\.golang\.org|(deb|ftp|security|snapshot)\.debian\.org)\b")
+MACHINE = re.compile(r"(^|[\s\"'`=(:])/(work|root|home|tmp/onpu)/")
+
+
+def files(top):
+    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=top,
+                         check=True, stdout=subprocess.PIPE).stdout
+    for name in sorted(set(out.decode().split("\0")) - {""}):
+        if os.path.isfile(os.path.join(top, name)):
+            yield name
+
+
+def check(name, text):
+    lines = text.splitlines()
+    if not NO_SPDX.search(name) and not any(SPDX.search(line) for line in lines[:3]):
+        yield 1, "no SPDX-License-Identifier line at the top"
+    if CODE.search(name) and len(lines) > MAX_LINES:
+        yield len(lines), f"more than {MAX_LINES} lines: one file, one concept"
+    for number, line in enumerate(lines, 1):
+        if REGISTRY.search(line):
+            yield number, "names the host of a package registry"
+        if MACHINE.search(line):
+            yield number, "holds a path of one particular machine"
+
+
+def main():
+    top = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else
+                          os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    found = 0
+    for name in files(top):
+        with open(os.path.join(top, name), "rb") as file:
+            content = file.read()
+        if b"\0" in content[:8192]:
+            continue
+        for line, problem in check(name, content.decode("utf-8", "replace")):
+            print(f"{name}:{line}: {problem}")
+            found += 1
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# ./npu check: the stages, and the sum of what they found. A stage that fails does not end the run.
+# Sourced by npu, which sets $top, after lib.sh, root.sh and build.sh.
+
+: "${top:?}"
+
+# Seconds for each fuzz target, and the suites of meson test that are left out. check-full overrides.
+fuzz_seconds=${ONPU_FUZZ_SECONDS:-30}
+left_out=(--no-suite full)
+
+declare -A stage_result
+
+# stage NAME FUNCTION…: 0 is passed, 77 skipped, all else failed.
+stage()
+{
+	local name=$1 status=0
+
+	shift
+	"$@" || status=$?
+	case $status in
+	0) stage_result[$name]=passed ;;
+	77) stage_result[$name]=skipped ;;
+	*) stage_result[$name]=failed ;;
+	esac
+}
+
+# needs_build TITLE: a stage that stands on the gcc build is skipped when that failed.
+needs_build()
+{
+	[ -n "${stage_result[gcc]:-}" ] || stage gcc stage_gcc
+	[ "${stage_result[gcc]}" = passed ] && return
+	say "  $1: skipped, the build failed"
+	return 77
+}
+
+stage_lint()
+{
+	local status=0
+
+	step check-shell "shell scripts" inside bash "$top/scripts/check-shell.sh" || status=1
+	step check-tree "licence lines, file lengths, names" \
+		inside python3 "$top/scripts/check-tree.py" || status=1
+	step check-includes "include directions" \
+		inside python3 "$top/scripts/check-includes.py" || status=1
+	return "$status"
+}
+
+stage_frontdoor()
+{
+	step check-frontdoor "front door" "$top/tests/frontdoor/run.sh" "$top/build/check/frontdoor.tap"
+}
+
+stage_gcc()
+{
+	build_tools
+}
+
+stage_clang()
+{
+	local status=0
+
+	build clang || status=$?
+	drop_lock
+	return "$status"
+}
+
+# The tests compare with Mesa's tools where those can be had; without network the tests say so.
+stage_mesa()
+{
+	step mesa "Mesa's ISA tools for comparison" "$top/scripts/fetch-mesa.sh" "$top/npu" "$top/build/mesa"
+}
+
+# run_tests BUILD TITLE [ARGUMENTS]: the tests of one build.
+run_tests()
+{
+	local name=$1 title=$2 status=0
+
+	shift 2
+	build "$name" &&
+		step "$name-test" "$title" inside meson test -C "$top/build/$name" --no-rebuild \
+			--print-errorlogs "${left_out[@]}" "$@" || status=$?
+	drop_lock
+	return "$status"
+}
+
+stage_test()
+{
+	needs_build tests || return
+	run_tests gcc "tests"
+}
+
+stage_sanitizers()
+{
+	run_tests asan "tests with ASan and UBSan" --timeout-multiplier 6
+}
+
+stage_fuzz()
+{
+	local name names status=0
+
+	names=$(fuzz_targets) || return
+	[ -n "$names" ] || { say "  fuzz: no fuzz targets in tests/fuzz"; return 1; }
+	# shellcheck disable=SC2086
+	build_fuzzers $names || return
+	for name in $names; do
+		step "fuzz-$name" "fuzz $name for $fuzz_seconds s" run_fuzzer "$name" "$fuzz_seconds" || status=1
+	done
+	return "$status"
+}
+
+stage_demo()
+{
+	local json=$top/build/check/demo.json
+
+	needs_build demo || return
+	rm -f "$json"
+	step demo "demo" inside onpu-demo --json "$json" || return
+	step demo-result "demo: accuracy, agreement, placement" \
+		inside python3 "$top/scripts/check-demo.py" "$json"
+}
+
+stage_documentation()
+{
+	if [ ! -e "$top/Documentation/conf.py" ]; then
+		say "  documentation: skipped, there is no Documentation/conf.py"
+		return 77
+	fi
+	needs_build documentation || return
+	step documentation "documentation" inside python3 -m sphinx -q -W --keep-going -b html \
+		-d "$top/build/doc/.doctrees" "$top/Documentation" "$top/build/doc/html"
+}
+
+cmd_check()
+{
+	local name stages=(lint frontdoor gcc clang mesa test sanitizers fuzz demo documentation)
+
+	progress_to_stdout
+	ensure_environment
+	take_lock "$top/build/.check-lock" "it checks"
+	rm -rf "$top/build/check"
+	mkdir -p "$top/build/check"
+	# Results of an earlier run must not count.
+	rm -f "$top"/build/{gcc,asan}/meson-logs/testlog*
+	[ $# -eq 0 ] || stages=("$@")
+	check_lock_fd=${lock_fd:?}
+	for name in "${stages[@]}"; do
+		declare -F "stage_$name" >/dev/null || die "check has no stage '$name'"
+	done
+	for name in "${stages[@]}"; do
+		stage "$name" "stage_$name"
+	done
+	exec {check_lock_fd}>&-
+	report "${stages[@]}"
+}
+
+# The sum over stages and test cases; the last line is for programs.
+report()
+{
+	local name
+
+	for name in "$@"; do
+		printf '%s %s\n' "${stage_result[$name]}" "$name"
+	done >"$top/build/check/stages"
+	say "logs: ${log_dir:?}; tests: build/{gcc,asan}/meson-logs; $SECONDS s in all"
+	inside python3 "$top/scripts/count-tests.py" "$top/build/check/stages" \
+		"$top/build/check/frontdoor.tap" "$top/build/gcc/meson-logs" "$top/build/asan/meson-logs"
+}
+
+cmd_check-full()
+{
+	fuzz_seconds=1800
+	left_out=()
+	cmd_check "$@"
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Sum up a check: count-tests.py STAGES TAP MESON-LOGS…
+
+STAGES has a line "passed|failed|skipped NAME" for each stage, TAP is a TAP file, the others are the
+meson-logs folders of builds whose tests ran. Prints the failed ones, then "N passed, N failed,
+N skipped". The status is 1 when something failed or no test case ran.
+"""
+
+import collections
+import json
+import os
+import re
+import sys
+import xml.etree.ElementTree as xml
+
+
+def stages(path):
+    """(result, name) of each stage."""
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            result, name = line.split()
+            yield result, f"stage {name}"
+
+
+def tap(path):
+    """(result, name) of each line of a TAP file."""
+    planned = seen = 0
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            plan = re.match(r"1\.\.(\d+)", line)
+            case = re.match(r"(not )?ok\b *\d* *-? *([^#\n]*)(# *SKIP)?", line, re.IGNORECASE)
+            if plan:
+                planned = int(plan[1])
+            elif case:
+                seen += 1
+                yield ("failed" if case[1] else "skipped" if case[3] else "passed"), case[2].strip()
+    if seen != planned:
+        yield "failed", f"{path}: {seen} of {planned} cases ran"
+
+
+def meson(folder):
+    """(result, name) of each test case of a meson test run; a program that speaks TAP has many."""
+    build = os.path.basename(os.path.dirname(folder))
+    if not os.path.exists(os.path.join(folder, "testlog.junit.xml")):
+        return
+    broken = set()
+    for case in xml.parse(os.path.join(folder, "testlog.junit.xml")).iter("testcase"):
+        name = f"{build}: {case.get('classname')} {case.get('name')}"
+        if case.find("failure") is not None or case.find("error") is not None:
+            broken.add(case.get("classname").partition(".")[2] or case.get("name"))
+            yield "failed", name
+        else:
+            yield ("skipped" if case.find("skipped") is not None else "passed"), name
+    # A program that ends badly after all its cases passed is in the other log only.
+    with open(os.path.join(folder, "testlog.json"), encoding="utf-8") as file:
+        for line in file:
+            test = json.loads(line)
+            name = test["name"].rpartition(" / ")[2]
+            if test["result"] not in ("OK", "SKIP", "EXPECTEDFAIL") and name not in broken:
+                yield "failed", f"{build}: {test['name']}: {test['result']}"
+
+
+def main():
+    results = list(stages(sys.argv[1]))
+    cases = list(tap(sys.argv[2]))
+    for folder in sys.argv[3:]:
+        cases += meson(os.path.abspath(folder))
+    results += cases
+    for result, name in results:
+        if result == "failed":
+            print(f"failed: {name}")
+    count = collections.Counter(result for result, _ in results)
+    ran = any(result != "skipped" for result, _ in cases)
+    if not ran:
+        print("failed: no test case ran")
+        count["failed"] += 1
+    print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped")
+    return 1 if count["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Tests of ./npu itself, from outside the environment, as TAP: run.sh [FILE]. They work in a copy of
+# the front door that shares this checkout's root, so that a checkout in use is not disturbed.
+
+# Text for the shell inside stays as it is; the status of a condition is what ok() is given.
+# shellcheck disable=SC2016,SC2319
+set -uo pipefail
+
+top=$(cd -- "$(dirname -- "$0")/../.." && pwd -P)
+tap=${1:-/dev/stdout}
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+
+# A path with what breaks careless quoting; an apostrophe, a space, a dollar, two kinds of brackets.
+copy="$work/a b'c \$d [e] (f)/checkout"
+mkdir -p "$copy/build" "$copy/../shared"
+cp -a "$top/npu" "$top/scripts" "$copy/"
+echo beside >"$copy/../shared/note"
+npu=$copy/npu
+
+number=0 failures=0
+
+# ok STATUS NAME: one TAP line; a failure shows $out.
+ok()
+{
+	number=$((number + 1))
+	if [ "$1" -eq 0 ]; then
+		printf 'ok %d - %s\n' "$number" "$2" >>"$tap"
+		return
+	fi
+	failures=$((failures + 1))
+	printf 'not ok %d - %s\n' "$number" "$2" >>"$tap"
+	printf '%s\n' "$2: got: ${out:-}" >&2
+}
+
+# equal NAME WANTED: $out is WANTED
+equal()
+{
+	[ "$out" = "$2" ]
+	ok $? "$1"
+}
+
+contains()
+{
+	[[ $out == *"$2"* ]]
+	ok $? "$1"
+}
+
+[ "$tap" = /dev/stdout ] || : >"$tap"
+
+test_usage()
+{
+	out=$("$npu" help)
+	contains "help names the commands" "fuzz TARGET --minutes N"
+	out=$("$npu" nonsense 2>&1; echo "status $?")
+	contains "an unknown command is named" "unknown command 'nonsense'"
+	contains "an unknown command shows the usage" "usage: ./npu"
+	contains "an unknown command fails" "status 1"
+	out=$("$npu" exec 2>&1; echo "status $?")
+	contains "exec without a command fails" "status 1"
+	out=$("$npu" fuzz x --minutes y 2>&1; echo "status $?")
+	contains "a wrong number of minutes is named" "'y' is no number of minutes"
+}
+
+test_exec()
+{
+	"$npu" exec sh -c 'exit 42'
+	[ $? -eq 42 ]
+	ok $? "exec keeps the exit status"
+	out=$("$npu" exec no-such-command 2>&1; echo "status $?")
+	contains "a missing command is status 127" "status 127"
+	"$npu" exec sh -c 'kill -TERM $$' 2>/dev/null
+	[ $? -eq 143 ]
+	ok $? "exec keeps death by a signal"
+	out=$("$npu" exec printf '<%s>' 'a b' "c'd" 'e"f' '$g' '' '*' $'h\ni')
+	equal "exec keeps arguments" $'<a b><c\'d><e"f><$g><><*><h\ni>'
+	out=$(printf 'one\ntwo\n' | "$npu" exec sed -n 2p)
+	equal "exec passes standard input" two
+	out=$("$npu" exec sh -c 'echo to stderr >&2' 2>&1 >/dev/null)
+	equal "exec passes standard error and says nothing of its own" "to stderr"
+}
+
+test_places()
+{
+	out=$(cd "$copy/scripts" && "$npu" exec pwd)
+	equal "exec keeps a directory of the checkout" "$copy/scripts"
+	mkdir "$work/else where"
+	out=$(cd "$work/else where" && "$npu" exec sh -c 'pwd; echo made >file')
+	equal "exec keeps any other directory" "$work/else where"
+	out=$(cat "$work/else where/file")
+	equal "what is written in the current directory stays" made
+	out=$(cd "$copy" && "$npu" exec cat ../shared/note)
+	equal "shared is visible beside the checkout" beside
+	ln -s "$copy/npu" "$work/link"
+	out=$("$work/link" exec sh -c 'echo "$ONPU_INSIDE"')
+	equal "a link to npu finds its checkout" "$copy"
+	out=$("$npu" exec sh -c '. /etc/os-release; echo "$VERSION_CODENAME"')
+	equal "the environment is Debian 13" trixie
+}
+
+test_environment()
+{
+	out=$(OPENBLAS_CORETYPE=Haswell OPENBLAS_L2_SIZE=1 CFLAGS=-O0 LD_PRELOAD='' "$npu" exec env)
+	! grep -qE '^(OPENBLAS_|CFLAGS|LD_PRELOAD)' <<<"$out"
+	ok $? "the environment is clean"
+	out=$(WEBNN_DEVICE='a b' "$npu" exec sh -c 'echo "$WEBNN_DEVICE"')
+	equal "WEBNN_ variables are passed" "a b"
+	out=$(ONPU_TRACE=1 ASAN_OPTIONS=x=1 "$npu" exec sh -c 'echo "$ONPU_TRACE $ASAN_OPTIONS $LANG"')
+	equal "ONPU_ variables, sanitizer options and the locale are passed" "1 x=1 C.UTF-8"
+	out=$("$npu" exec sh -c 'echo "$PATH"')
+	contains "the build's programs are on PATH" "$copy/build/bin:"
+	out=$("$npu" exec "$npu" exec sh -c 'echo nested')
+	equal "npu works inside the environment" nested
+}
+
+test_mounts()
+{
+	local before pid
+
+	before=$(cat /proc/self/mountinfo)
+	"$npu" exec true
+	"$npu" exec sleep 300 &
+	pid=$!
+	sleep 0.5
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	out=$(diff <(printf '%s\n' "$before") /proc/self/mountinfo)
+	equal "no mount is left after an end and a kill" ""
+	ls -d "$copy/npu" >/dev/null
+	ok $? "the checkout is still there"
+}
+
+# A build that cannot work: the copy has no meson.build.
+test_failure()
+{
+	out=$("$npu" build 2>&1; echo "status $?")
+	contains "a step that fails says so" "FAILED"
+	contains "a step that fails names its log" "log: $copy/build/log/gcc-setup.log"
+	contains "a step that fails shows the log's end" "    | "
+	contains "a failing build is a failure" "status 1"
+	grep -q 'meson setup' "$copy/build/log/gcc-setup.log"
+	ok $? "the log holds the command"
+}
+
+test_twice()
+{
+	cat >"$copy/meson.build" <<-'END'
+	project('twice', 'c')
+	executable('a-tool', 'a.c')
+	END
+	echo 'int main(void) { return 5; }' >"$copy/a.c"
+	out=$("$npu" build 2>&1; echo "status $?")
+	contains "a build that failed is configured again" "configuring build/gcc"
+	contains "the build succeeds" "status 0"
+	out=$("$npu" build 2>&1)
+	[[ $out != *configuring* ]]
+	ok $? "a second build does not configure"
+	"$npu" exec a-tool
+	[ $? -eq 5 ]
+	ok $? "a built program is found by name"
+	("$npu" build >/dev/null 2>&1 || touch "$work/failed") &
+	("$npu" build >/dev/null 2>&1 || touch "$work/failed") &
+	wait
+	[ ! -e "$work/failed" ]
+	ok $? "two builds at a time"
+}
+
+# A second root would take minutes: the copy uses the real one, seen at its place by a bind mount
+# of a mount namespace of our own.
+if [ -z "${ONPU_FRONTDOOR_TEST:-}" ] && [ -d "$top/build/root" ]; then
+	rm -rf -- "$work"
+	ONPU_FRONTDOOR_TEST=1 exec unshare --mount --propagation private "$0" "$@"
+fi
+if [ -d "$top/build/root" ]; then
+	mkdir "$copy/build/root"
+	mount --bind "$top/build/root" "$copy/build/root"
+	trap 'umount -l "$copy/build/root" && rm -rf --one-file-system -- "$work"' EXIT
+fi
+
+test_usage
+test_exec
+test_places
+test_environment
+test_mounts
+test_failure
+test_twice
+printf '1..%d\n' "$number" >>"$tap"
+[ "$failures" -eq 0 ]
