@@ -264,10 +264,11 @@ static uint32_t vector_base(const struct onpu_rv32 *core)
 	return core->mtvec & ~3u;
 }
 
-/* Has nothing retired since an exception sent the core to its handler? */
+/* Is this the handler's first instruction, with nothing retired since the exception? */
 static bool locked_up(const struct onpu_rv32 *core)
 {
-	return core->excepted && core->excepted_at == core->retired;
+	return core->excepted && core->excepted_at == core->retired &&
+	       core->pc == vector_base(core);
 }
 
 void onpu_rv32_exception(struct onpu_rv32 *core, uint32_t cause, uint32_t tval)

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the tests of the management core stand on: a core with a small TCM, a
+ * bus with one device that remembers what it was asked, and random numbers.
+ */
+#ifndef RV32_RIG_H
+#define RV32_RIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "riscv.h"
+
+#define RIG_TCM_BASE	0x00010000u
+#define RIG_TCM_SIZE	0x00004000u
+#define RIG_DEV_BASE	0x40000000u	/* answers RIG_DEV_SIZE bytes from here */
+#define RIG_DEV_SIZE	0x100u
+#define RIG_NOWHERE	0x80000000u	/* nothing answers */
+#define RIG_HARTID	5
+
+struct rig {
+	struct onpu_rv32 core;
+	uint8_t tcm[RIG_TCM_SIZE];
+
+	/* the device: what loads give back, and the last access */
+	uint32_t answer;
+	unsigned int loads, stores;
+	uint32_t addr, value;
+	unsigned int size;
+	/* lines to raise, and whether to yield, at the next store */
+	uint32_t raise;
+	bool yield;
+};
+
+void rig_init(struct rig *rig);
+
+uint32_t rig_peek(const struct rig *rig, uint32_t addr);
+void rig_poke(struct rig *rig, uint32_t addr, uint32_t word);
+
+/* Put @count words at @addr and go there. */
+void rig_program(struct rig *rig, uint32_t addr, const uint32_t *words, unsigned int count);
+
+/* Execute one instruction, or take one interrupt. */
+enum onpu_rv32_stop rig_step(struct rig *rig);
+
+/* Put @word at @pc and execute it there. */
+enum onpu_rv32_stop rig_execute(struct rig *rig, uint32_t pc, uint32_t word);
+
+/* Fail unless the core just took this exception, from @pc to its handler. */
+void rig_expect_trap(const struct rig *rig, uint32_t pc, uint32_t cause, uint32_t tval);
+
+/* Read or write a CSR with an instruction, away from the program. */
+uint32_t rig_csr_read(struct rig *rig, uint32_t csr);
+void rig_csr_write(struct rig *rig, uint32_t csr, uint32_t value);
+
+/* xorshift64*: the same on every host */
+struct rig_random {
+	uint64_t state;
+};
+
+uint32_t rig_random(struct rig_random *random);
+/* A number that likes corners: 0, 1, -1, the extremes, powers of two, small ones. */
+uint32_t rig_random_operand(struct rig_random *random);
+
+#endif /* RV32_RIG_H */
