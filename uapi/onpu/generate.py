@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Generates C headers and reference pages from isa.xml and registers.xml.
+
+  generate.py --out DIR     DIR/onpu/{isa.h,isa.c,slots.h,registers.h}
+  generate.py --rst DIR     DIR/{instructions,slots,registers}.rst
+  generate.py --check       reads and checks the specification only
+"""
+
+import argparse
+import os
+import sys
+
+from generator import isa_c, regs_c
+from generator.common import SpecError
+from generator.isa_model import Isa
+from generator.regs_model import Registers
+
+
+class Output:
+    """Files of one directory; a file whose text is unchanged is not touched."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        os.makedirs(directory, exist_ok=True)
+
+    def write(self, name, text):
+        path = os.path.join(self.directory, name)
+        try:
+            with open(path, encoding='utf-8') as file:
+                if file.read() == text:
+                    return
+        except FileNotFoundError:
+            pass
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+
+
+def parse_arguments(arguments):
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--isa', default=os.path.join(here, 'isa.xml'))
+    parser.add_argument('--registers', default=os.path.join(here, 'registers.xml'))
+    parser.add_argument('--out', metavar='DIR', help='write C into DIR/onpu')
+    parser.add_argument('--rst', metavar='DIR', help='write reference pages into DIR')
+    parser.add_argument('--check', action='store_true', help='only read and check')
+    options = parser.parse_args(arguments)
+    if not (options.out or options.rst or options.check):
+        parser.error('nothing to do: give --out DIR, --rst DIR or --check')
+    return options
+
+
+def main(arguments):
+    options = parse_arguments(arguments)
+    try:
+        isa = Isa(options.isa)
+        registers = Registers(options.registers)
+        if options.out:
+            out = Output(os.path.join(options.out, 'onpu'))
+            isa_c.write_sources(isa, out)
+            regs_c.write_headers(registers, out)
+        if options.rst:
+            from generator import rst
+            rst.write_pages(isa, registers, Output(options.rst))
+    except SpecError as error:
+        print(f'generate.py: {error}', file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

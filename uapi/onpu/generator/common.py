@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""What the modules of the generator share: errors, C text, element documentation."""
+
+import re
+import textwrap
+
+
+class SpecError(Exception):
+    """The specification contradicts itself; the message names what and where."""
+
+
+LICENCE = '/* SPDX-License-Identifier: MIT */\n'
+
+
+def banner(source, what):
+    return f'{LICENCE}/*\n * {what}\n * Generated from {source}; do not edit.\n */\n'
+
+
+def c_name(text):
+    """A name of the specification as part of a C identifier."""
+    return re.sub(r'[^A-Za-z0-9]', '_', text)
+
+
+def c_string(text):
+    escaped = text.replace('\\', '\\\\').replace('"', '\\"').replace('\n', '\\n')
+    return f'"{escaped}"'
+
+
+def doc_of(element):
+    """The text of the element's <doc>, on one line."""
+    for child in element:
+        if local(child.tag) == 'doc':
+            return ' '.join((child.text or '').split())
+    return ''
+
+
+def local(tag):
+    """Tag without its XML namespace."""
+    return tag.rsplit('}', 1)[-1]
+
+
+def number(text, where):
+    try:
+        return int(text, 0)
+    except (TypeError, ValueError):
+        raise SpecError(f'{where}: {text!r} is not a number') from None
+
+
+def bit_range(element, where):
+    """(low, high) of a field or pattern, from pos or from low and high."""
+    if element.get('pos') is not None:
+        low = high = number(element.get('pos'), where)
+    else:
+        low = number(element.get('low'), where)
+        high = number(element.get('high'), where)
+    if low > high:
+        raise SpecError(f'{where}: low bit {low} is above high bit {high}')
+    return low, high
+
+
+def comment(text, indent=''):
+    """A C comment of one or more lines, or nothing."""
+    if not text:
+        return ''
+    text = text.replace('*/', '* /')
+    width = 98 - 8 * indent.count('\t')
+    if len(text) + 6 <= width:
+        return f'{indent}/* {text} */\n'
+    lines = textwrap.wrap(text, width - 3)
+    return f'{indent}/*\n' + ''.join(f'{indent} * {line}\n' for line in lines) + f'{indent} */\n'
+
+
+def dedent_block(text):
+    return textwrap.dedent((text or '').strip('\n').expandtabs(8)).rstrip()

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+"""Writes slots.h and registers.h from registers.xml."""
+
+from .common import SpecError, banner, comment
+from .regs_model import Array, Register
+
+PRELUDE = '''
+#ifdef __KERNEL__
+#include <linux/types.h>
+#include <linux/stddef.h>
+#else
+#include <stddef.h>
+#include <stdint.h>
+#endif
+'''
+
+
+class Member:
+    """One member of a C structure: its place, its declaration."""
+
+    def __init__(self, offset, size, declaration, doc=''):
+        self.offset = offset
+        self.size = size
+        self.declaration = declaration
+        self.doc = doc
+
+
+def int_type(bits, signed=False):
+    return f'{"" if signed else "u"}int{bits}_t'
+
+
+def is_pair(low, high):
+    return (low.name.endswith('_LO') and high is not None and
+            high.name == low.name[:-3] + '_HI' and high.offset == low.offset + 4)
+
+
+def whole_bytes(reg):
+    return bool(reg.fields) and all(f.low % 8 == 0 and (f.high + 1) % 8 == 0 for f in reg.fields)
+
+
+def register_members(registers):
+    """Members for a run of words, pairs joined and byte fields taken apart."""
+    members = []
+    skip = False
+    for index, reg in enumerate(registers):
+        if skip:
+            skip = False
+            continue
+        following = registers[index + 1] if index + 1 < len(registers) else None
+        signed = reg.type == 'int'
+        if is_pair(reg, following):
+            skip = True
+            name = reg.member or reg.name[:-3].lower()
+            if reg.offset % 8:
+                raise SpecError(f'{reg.where}: a 64-bit member must be 8-byte aligned')
+            members.append(Member(reg.offset, 8, f'{int_type(64, signed)} {name}', reg.doc))
+        elif whole_bytes(reg):
+            for field in sorted(reg.fields, key=lambda f: f.low):
+                bits = field.high - field.low + 1
+                members.append(Member(reg.offset + field.low // 8, bits // 8,
+                                      f'{int_type(bits, field.type == "int")} {field.member}',
+                                      field.doc))
+        else:
+            members.append(Member(reg.offset, 4,
+                                  f'{int_type(32, signed)} {reg.member or reg.name.lower()}',
+                                  reg.doc))
+    return members
+
+
+def array_member(array, owner):
+    """(member, structure of its elements or None)."""
+    elements = register_members(array.registers)
+    size = array.stride * array.length
+    if len(elements) == 1 and elements[0].size == array.stride:
+        kind = elements[0].declaration.rsplit(' ', 1)[0]
+        return Member(array.offset, size, f'{kind} {array.member}[{array.length}]',
+                      array.doc), None
+    if len({e.size for e in elements}) == 1 and sum(e.size for e in elements) == array.stride \
+            and elements[0].size == 1:
+        return Member(array.offset, size, f'uint8_t {array.member}[{size}]', array.doc), None
+    name = f'{owner}_{array.member}'
+    inner = structure(name, elements, array.stride, array.doc)
+    return Member(array.offset, size, f'struct {name} {array.member}[{array.length}]',
+                  array.doc), inner
+
+
+def fill_gaps(members, size):
+    """Adds reserved members, so that the compiler adds none."""
+    result = []
+    at = 0
+
+    def reserve(until):
+        nonlocal at
+        while at < until:
+            if at % 4 == 0 and until - at >= 4:
+                count = (until - at) // 4
+                kind, width = 'uint32_t', 4 * count
+                suffix = f'[{count}]' if count > 1 else ''
+            else:
+                width = min(until, (at // 4 + 1) * 4) - at
+                kind, suffix = 'uint8_t', f'[{width}]' if width > 1 else ''
+            result.append(Member(at, width, f'{kind} mbz_{at:02x}{suffix}'))
+            at += width
+
+    for member in sorted(members, key=lambda m: m.offset):
+        reserve(member.offset)
+        result.append(member)
+        at += member.size
+    reserve(size)
+    return result
+
+
+def structure(name, members, size, doc):
+    text = comment(doc) + f'struct {name} {{\n'
+    for member in fill_gaps(members, size):
+        text += comment(member.doc, '\t') if len(member.doc) > 40 else ''
+        tail = f' /* {member.doc} */' if member.doc and len(member.doc) <= 40 else ''
+        text += f'\t{member.declaration};{tail}\n'
+    text += '};\n'
+    text += f'ONPU_STATIC_ASSERT(sizeof(struct {name}) == {size}, "size of {name}");\n'
+    for member in members:
+        field = member.declaration.rsplit(' ', 1)[1].split('[')[0]
+        text += (f'ONPU_STATIC_ASSERT(offsetof(struct {name}, {field}) == {member.offset:#x}, '
+                 f'"{name}.{field}");\n')
+    return text + '\n'
+
+
+def domain_structure(domain):
+    members = []
+    before = ''
+    run = []
+    for item in domain.items:
+        if isinstance(item, Register):
+            run.append(item)
+            continue
+        member, inner = array_member(item, domain.struct)
+        members.append(member)
+        before += inner or ''
+    members += register_members(run)
+    return before + structure(domain.struct, members, domain.size, domain.doc)
+
+
+def enum_text(enum):
+    text = comment(enum.doc) + f'enum {enum.name} {{\n'
+    for value in enum.values:
+        tail = f' /* {value.doc} */' if value.doc else ''
+        text += f'\t{value.name} = {value.value},{tail}\n'
+    return text + '};\n\n'
+
+
+def define(name, value):
+    tabs = '\t' * max(1, (56 - len('#define ') - len(name) + 7) // 8)
+    return f'#define {name}{tabs}{value}\n'
+
+
+def short_prefix(domain):
+    """ONPU_REG for the registers proper, the domain's name for all else."""
+    return domain.name
+
+
+def field_defines(prefix, reg):
+    text = ''
+    for field in reg.fields:
+        text += define(f'{prefix}_{field.name}__MASK', f'0x{field.mask:08x}u')
+        text += define(f'{prefix}_{field.name}__SHIFT', field.low)
+    return text
+
+
+def register_defines(domain):
+    """Offsets of registers and masks of fields, for one domain."""
+    stem = domain.name.removeprefix('ONPU').lstrip('_')
+    reg_stem = 'ONPU_REG_' + (stem + '_' if stem else '')
+    field_stem = domain.name
+    text = comment(domain.doc)
+    for item in domain.items:
+        registers = [item] if isinstance(item, Register) else item.registers
+        if isinstance(item, Array):
+            text += comment(item.doc)
+            text += define(f'{reg_stem}{item.name}__STRIDE', f'{item.stride:#x}')
+            text += define(f'{reg_stem}{item.name}__LENGTH', item.length)
+        for reg in registers:
+            if not domain.struct:
+                text += comment(reg.doc)
+            if isinstance(item, Array):
+                text += define(f'{reg_stem}{item.name}_{reg.name}(i)',
+                               f'({item.offset + reg.offset:#x} + {item.stride:#x} * (i))')
+                text += field_defines(f'{field_stem}_{item.name}_{reg.name}', reg)
+            else:
+                text += define(f'{reg_stem}{reg.name}', f'{reg.offset:#06x}')
+                text += field_defines(f'{field_stem}_{reg.name}', reg)
+            if reg.reset:
+                name = reg.name if isinstance(item, Register) else f'{item.name}_{reg.name}'
+                text += define(f'{field_stem}_{name}__RESET', f'0x{reg.reset:08x}u')
+    return text + '\n'
+
+
+SLOT_UNION = '''/* Any slot. */
+union onpu_slot {
+	uint8_t bytes[ONPU_SLOT_SIZE];
+	uint32_t words[ONPU_SLOT_SIZE / 4];
+	struct onpu_slot_tensor tensor;
+	struct onpu_slot_program program;
+	struct onpu_slot_param param;
+%s};
+ONPU_STATIC_ASSERT(sizeof(union onpu_slot) == ONPU_SLOT_SIZE, "size of onpu_slot");
+
+/* Bits of one element; 0 for a number that is no type. */
+static inline unsigned int onpu_dtype_bits(unsigned int dtype)
+{
+	static const uint8_t bits[ONPU_DT_COUNT] = {
+		8, 8, 16, 16, 32, 32, 64, 64, 16, 16, 32, 4, 4
+	};
+
+	return dtype < ONPU_DT_COUNT ? bits[dtype] : 0;
+}
+
+'''
+
+
+def union_text(domains):
+    members = ''
+    prefix = 'onpu_slot_param_'
+    for domain in domains:
+        if domain.struct and domain.struct.startswith(prefix):
+            members += f'\tstruct {domain.struct} {domain.struct.removeprefix(prefix)};\n'
+    return SLOT_UNION % members
+
+
+def header(registers, which, what):
+    guard = f'ONPU_{which.upper()}_H'
+    text = banner('registers.xml', what)
+    text += f'#ifndef {guard}\n#define {guard}\n{PRELUDE}\n'
+    text += ('#ifndef ONPU_STATIC_ASSERT\n#ifdef __cplusplus\n'
+             '#define ONPU_STATIC_ASSERT(condition, text) static_assert(condition, text)\n'
+             '#else\n#define ONPU_STATIC_ASSERT(condition, text) _Static_assert(condition, text)\n'
+             '#endif\n#endif\n\n')
+    domains = [d for d in registers.domains if d.header == which]
+    for enum in registers.enums:
+        if enum.header == which:
+            text += enum_text(enum)
+    for domain in domains:
+        text += register_defines(domain)
+        if domain.struct:
+            text += domain_structure(domain)
+    if which == 'slots':
+        text += union_text(domains)
+    return text + f'#endif /* {guard} */\n'
+
+
+def write_headers(registers, out):
+    out.write('slots.h', header(registers, 'slots', 'Slots: the operands of instructions.'))
+    out.write('registers.h', header(registers, 'registers',
+                                    'Registers, ring entries, fault records, firmware messages.'))
