@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+/* Chooses and runs the kernel of a node. */
+#include "cpu/cpu.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cpu/fast.h"
+#include "cpu/reference.h"
+
+static const struct {
+	const char *name;
+	cpu_reference_fn run;
+} reference[IR_OP_COUNT] = {
+	[IR_OP_CONV] = { "cpu/ref-conv", cpu_ref_conv },
+	[IR_OP_MATMUL] = { "cpu/ref-matmul", cpu_ref_matmul },
+	[IR_OP_POOL] = { "cpu/ref-pool", cpu_ref_pool },
+	[IR_OP_UNARY] = { "cpu/ref-unary", cpu_ref_unary },
+	[IR_OP_BINARY] = { "cpu/ref-binary", cpu_ref_binary },
+	[IR_OP_COMPARE] = { "cpu/ref-compare", cpu_ref_compare },
+	[IR_OP_WHERE] = { "cpu/ref-where", cpu_ref_where },
+	[IR_OP_CAST] = { "cpu/ref-cast", cpu_ref_cast },
+	[IR_OP_COPY] = { "cpu/copy", cpu_ref_copy },
+	[IR_OP_RESHAPE] = { "cpu/copy", cpu_ref_copy },
+	[IR_OP_TRANSPOSE] = { "cpu/ref-transpose", cpu_ref_transpose },
+	[IR_OP_CONCAT] = { "cpu/ref-concat", cpu_ref_concat },
+	[IR_OP_SLICE] = { "cpu/ref-slice", cpu_ref_slice },
+	[IR_OP_EXPAND] = { "cpu/ref-expand", cpu_ref_expand },
+	[IR_OP_PAD] = { "cpu/ref-pad", cpu_ref_pad },
+	[IR_OP_REVERSE] = { "cpu/ref-reverse", cpu_ref_reverse },
+	[IR_OP_TILE] = { "cpu/ref-tile", cpu_ref_tile },
+	[IR_OP_REDUCE] = { "cpu/ref-reduce", cpu_ref_reduce },
+	[IR_OP_SOFTMAX] = { "cpu/ref-softmax", cpu_ref_softmax },
+	[IR_OP_ARG] = { "cpu/ref-arg", cpu_ref_arg },
+	[IR_OP_CUMSUM] = { "cpu/ref-cumsum", cpu_ref_cumsum },
+	[IR_OP_TRIANGULAR] = { "cpu/ref-triangular", cpu_ref_triangular },
+	[IR_OP_BATCHNORM] = { "cpu/ref-batchnorm", cpu_ref_batchnorm },
+	[IR_OP_INSTNORM] = { "cpu/ref-instnorm", cpu_ref_instnorm },
+	[IR_OP_LAYERNORM] = { "cpu/ref-layernorm", cpu_ref_layernorm },
+};
+
+struct cpu_context *cpu_context_create(unsigned int threads)
+{
+	struct cpu_context *cpu = calloc(1, sizeof(*cpu));
+	long online;
+
+	if (!cpu)
+		return NULL;
+	if (!threads) {
+		online = sysconf(_SC_NPROCESSORS_ONLN);
+		threads = online > 0 ? (unsigned int)online : 1;
+	}
+	cpu->threads = threads;
+	return cpu;
+}
+
+void cpu_context_destroy(struct cpu_context *cpu)
+{
+	if (!cpu)
+		return;
+	free(cpu->scratch);
+	free(cpu);
+}
+
+void *cpu_scratch(struct cpu_context *cpu, size_t size)
+{
+	if (size <= cpu->scratch_size)
+		return cpu->scratch;
+	free(cpu->scratch);
+	cpu->scratch_size = 0;
+	size = (size + 63) & ~(size_t)63;
+	cpu->scratch = aligned_alloc(64, size);
+	if (cpu->scratch)
+		cpu->scratch_size = size;
+	return cpu->scratch;
+}
+
+bool cpu_supports(const struct ir_node *node)
+{
+	return reference[node->op].run != NULL;
+}
+
+const struct cpu_fast_kernel *cpu_fast_find(const struct ir_node *node)
+{
+	switch (node->op) {
+	case IR_OP_CONV:
+		return cpu_fast_find_conv(node);
+	case IR_OP_MATMUL:
+		return cpu_fast_find_matmul(node);
+	case IR_OP_POOL:
+		return cpu_fast_find_pool(node);
+	case IR_OP_UNARY:
+	case IR_OP_BINARY:
+		return cpu_fast_find_elementwise(node);
+	case IR_OP_CONCAT:
+	case IR_OP_TRANSPOSE:
+	case IR_OP_SLICE:
+		return cpu_fast_find_move(node);
+	case IR_OP_SOFTMAX:
+		return cpu_fast_find_softmax(node);
+	default:
+		return NULL;
+	}
+}
+
+const char *cpu_kernel_name(enum cpu_layer layer, const struct ir_node *node)
+{
+	const struct cpu_fast_kernel *fast = layer == CPU_FAST ? cpu_fast_find(node) : NULL;
+
+	return fast ? fast->name : reference[node->op].name;
+}
+
+int cpu_run_node(struct cpu_context *cpu, enum cpu_layer layer, const struct ir_node *node,
+		 const void *const *in, void *const *out, struct wnn_error *err)
+{
+	const struct cpu_fast_kernel *fast = layer == CPU_FAST ? cpu_fast_find(node) : NULL;
+
+	if (fast)
+		return fast->run(cpu, node, in, out, err);
+	if (!cpu_supports(node))
+		return wnn_error_set(err, WNN_NOT_SUPPORTED, "%s has no CPU kernel", node->source);
+	reference[node->op].run(node, in, out);
+	return 0;
+}

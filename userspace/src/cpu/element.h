@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Elements and shapes for the reference kernels: every value passes through double (floats) or 64-bit integers,
+ * and is rounded or wrapped once when it is stored.
+ */
+#ifndef WNN_CPU_ELEMENT_H
+#define WNN_CPU_ELEMENT_H
+
+#include <string.h>
+
+#include "ir/ir.h"
+#include "util/float16.h"
+
+/* A shape with its row-major strides in elements. */
+struct cpu_shape {
+	uint32_t rank;
+	int64_t dim[IR_MAX_RANK], stride[IR_MAX_RANK];
+	int64_t count;
+};
+
+static inline struct cpu_shape cpu_shape_of(const struct ir_type *type)
+{
+	struct cpu_shape s = { .rank = type->rank, .count = 1 };
+
+	for (uint32_t i = type->rank; i-- > 0;) {
+		s.dim[i] = ir_type_dim(type, i);
+		s.stride[i] = s.count;
+		s.count *= s.dim[i];
+	}
+	return s;
+}
+
+/* Strides with which `from` is read while walking `to`: 0 where it is broadcast. */
+static inline void cpu_broadcast_strides(const struct cpu_shape *from, const struct cpu_shape *to,
+					 int64_t *stride)
+{
+	uint32_t lead = to->rank - from->rank;
+
+	for (uint32_t i = 0; i < to->rank; i++)
+		stride[i] = i < lead || from->dim[i - lead] == 1 ? 0 : from->stride[i - lead];
+}
+
+/* Offset of the row-major index `i` of a shape under other strides. */
+static inline int64_t cpu_offset(const struct cpu_shape *shape, int64_t i, const int64_t *stride)
+{
+	int64_t offset = 0;
+
+	for (uint32_t d = shape->rank; d-- > 0;) {
+		offset += i % shape->dim[d] * stride[d];
+		i /= shape->dim[d];
+	}
+	return offset;
+}
+
+static inline double cpu_load(enum ir_dtype dtype, const void *p, int64_t i)
+{
+	return dtype == IR_F16 ? (double)wnn_half_to_float(((const uint16_t *)p)[i]) :
+				 (double)((const float *)p)[i];
+}
+
+static inline void cpu_store(enum ir_dtype dtype, void *p, int64_t i, double v)
+{
+	if (dtype == IR_F16)
+		((uint16_t *)p)[i] = wnn_double_to_half(v);
+	else
+		((float *)p)[i] = (float)v;
+}
+
+static inline int64_t cpu_load_int(enum ir_dtype dtype, const void *p, int64_t i)
+{
+	switch (dtype) {
+	case IR_I8:
+		return ((const int8_t *)p)[i];
+	case IR_U8:
+		return ((const uint8_t *)p)[i];
+	case IR_I32:
+		return ((const int32_t *)p)[i];
+	case IR_U32:
+		return ((const uint32_t *)p)[i];
+	default:
+		return ((const int64_t *)p)[i];	/* uint64: the same bits */
+	}
+}
+
+/* Keeps the low bits. */
+static inline void cpu_store_int(enum ir_dtype dtype, void *p, int64_t i, int64_t v)
+{
+	switch (dtype) {
+	case IR_I8:
+	case IR_U8:
+		((uint8_t *)p)[i] = (uint8_t)v;
+		break;
+	case IR_I32:
+	case IR_U32:
+		((uint32_t *)p)[i] = (uint32_t)v;
+		break;
+	default:
+		((uint64_t *)p)[i] = (uint64_t)v;
+	}
+}
+
+/* Compares integers of one type: uint64 needs the unsigned order. */
+static inline int cpu_compare_int(enum ir_dtype dtype, int64_t a, int64_t b)
+{
+	if (dtype == IR_U64)
+		return (uint64_t)a < (uint64_t)b ? -1 : (uint64_t)a > (uint64_t)b;
+	return a < b ? -1 : a > b;
+}
+
+static inline void cpu_copy_element(enum ir_dtype dtype, void *dst, int64_t di, const void *src,
+				    int64_t si)
+{
+	size_t n = ir_dtype_bits(dtype) / 8;
+
+	memcpy((char *)dst + (size_t)di * n, (const char *)src + (size_t)si * n, n);
+}
+
+#endif

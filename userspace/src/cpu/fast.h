@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* The fast layer: kernels for common cases, chosen by cpu_fast_find(); the reference serves the rest. */
+#ifndef WNN_CPU_FAST_H
+#define WNN_CPU_FAST_H
+
+#include "cpu/cpu.h"
+
+/* Scratch memory that grows and stays; one caller at a time. */
+struct cpu_context {
+	unsigned int threads;
+	void *scratch;
+	size_t scratch_size;
+};
+
+/* At least `size` bytes aligned to 64, contents undefined; NULL when out of memory. */
+void *cpu_scratch(struct cpu_context *cpu, size_t size);
+
+typedef int (*cpu_fast_fn)(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+			   void *const *out, struct wnn_error *err);
+
+struct cpu_fast_kernel {
+	const char *name;
+	cpu_fast_fn run;
+};
+
+/* NULL when no fast kernel takes this node. */
+const struct cpu_fast_kernel *cpu_fast_find(const struct ir_node *node);
+
+/* One finder a family; each returns NULL for nodes that are not its own. */
+const struct cpu_fast_kernel *cpu_fast_find_conv(const struct ir_node *node);
+const struct cpu_fast_kernel *cpu_fast_find_matmul(const struct ir_node *node);
+const struct cpu_fast_kernel *cpu_fast_find_pool(const struct ir_node *node);
+const struct cpu_fast_kernel *cpu_fast_find_elementwise(const struct ir_node *node);
+const struct cpu_fast_kernel *cpu_fast_find_move(const struct ir_node *node);
+const struct cpu_fast_kernel *cpu_fast_find_softmax(const struct ir_node *node);
+
+/* sgemm on OpenBLAS with cpu->threads threads; leaves the process's thread setting as it was. */
+void cpu_sgemm(struct cpu_context *cpu, bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha,
+	       const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
+	       int64_t ldc);
+
+/* The activation of a node over n floats in place. */
+void cpu_activate(const struct ir_unary_attrs *act, float *x, int64_t n);
+
+#endif

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+/* Reference: convolutions, pooling, matrix products. Sums are taken in double. */
+#include <math.h>
+
+#include "cpu/element.h"
+#include "cpu/reference.h"
+
+/* A 4-D picture whatever its layout. */
+struct picture {
+	int64_t n, c, h, w;
+	int64_t sn, sc, sh, sw;
+};
+
+static struct picture picture_of(const struct ir_type *type, enum ir_layout layout)
+{
+	struct cpu_shape s = cpu_shape_of(type);
+	int c = layout == IR_NCHW ? 1 : 3, h = layout == IR_NCHW ? 2 : 1, w = h + 1;
+
+	return (struct picture){ s.dim[0],    s.dim[c],	   s.dim[h],	s.dim[w],
+				 s.stride[0], s.stride[c], s.stride[h], s.stride[w] };
+}
+
+struct filter {
+	int64_t o, i, h, w;
+	int64_t so, si, sh, sw;
+};
+
+static struct filter filter_of(const struct ir_type *type, enum ir_filter_layout layout)
+{
+	/* Positions of o, i, h, w in each layout's name. */
+	static const uint8_t at[][4] = {
+		[IR_OIHW] = { 0, 1, 2, 3 }, [IR_HWIO] = { 3, 2, 0, 1 }, [IR_OHWI] = { 0, 3, 1, 2 },
+		[IR_IHWO] = { 3, 0, 1, 2 }, [IR_IOHW] = { 1, 0, 2, 3 }, [IR_HWOI] = { 2, 3, 0, 1 },
+	};
+	const uint8_t *p = at[layout];
+	struct cpu_shape s = cpu_shape_of(type);
+
+	return (struct filter){ s.dim[p[0]],	s.dim[p[1]],	s.dim[p[2]],	s.dim[p[3]],
+				s.stride[p[0]], s.stride[p[1]], s.stride[p[2]], s.stride[p[3]] };
+}
+
+struct conv {
+	const struct ir_conv_attrs *attrs;
+	enum ir_dtype dtype;
+	struct picture x, y;
+	struct filter f;
+	const void *in, *filter;
+};
+
+/* One result of a convolution: batch n, channel o (of all groups), row h, column w. */
+static double conv_at(const struct conv *c, int64_t n, int64_t o, int64_t h, int64_t w)
+{
+	int64_t out_per_group = c->y.c / c->attrs->groups;
+	int64_t first = o / out_per_group * c->f.i;
+	double sum = 0;
+
+	for (int64_t i = 0; i < c->f.i; i++)
+		for (int64_t kh = 0; kh < c->f.h; kh++)
+			for (int64_t kw = 0; kw < c->f.w; kw++) {
+				int64_t ih = h * c->attrs->strides[0] + kh * c->attrs->dilations[0] -
+					     c->attrs->padding[0];
+				int64_t iw = w * c->attrs->strides[1] + kw * c->attrs->dilations[1] -
+					     c->attrs->padding[2];
+
+				if (ih < 0 || ih >= c->x.h || iw < 0 || iw >= c->x.w)
+					continue;
+				sum += cpu_load(c->dtype, c->in,
+						n * c->x.sn + (first + i) * c->x.sc + ih * c->x.sh +
+							iw * c->x.sw) *
+				       cpu_load(c->dtype, c->filter,
+						o * c->f.so + i * c->f.si + kh * c->f.sh +
+							kw * c->f.sw);
+			}
+	return sum;
+}
+
+/* Transposed: which inputs reach (h, w)? Filter "o" counts within a group, "i" over all inputs. */
+static double conv_transposed_at(const struct conv *c, int64_t n, int64_t o, int64_t h, int64_t w)
+{
+	int64_t in_per_group = c->x.c / c->attrs->groups, group = o / c->f.o;
+	double sum = 0;
+
+	for (int64_t i = group * in_per_group; i < (group + 1) * in_per_group; i++)
+		for (int64_t kh = 0; kh < c->f.h; kh++)
+			for (int64_t kw = 0; kw < c->f.w; kw++) {
+				int64_t ih = h + c->attrs->padding[0] - kh * c->attrs->dilations[0];
+				int64_t iw = w + c->attrs->padding[2] - kw * c->attrs->dilations[1];
+
+				if (ih % c->attrs->strides[0] || iw % c->attrs->strides[1])
+					continue;
+				ih /= c->attrs->strides[0];
+				iw /= c->attrs->strides[1];
+				if (ih < 0 || ih >= c->x.h || iw < 0 || iw >= c->x.w)
+					continue;
+				sum += cpu_load(c->dtype, c->in,
+						n * c->x.sn + i * c->x.sc + ih * c->x.sh +
+							iw * c->x.sw) *
+				       cpu_load(c->dtype, c->filter,
+						o % c->f.o * c->f.so + i * c->f.si + kh * c->f.sh +
+							kw * c->f.sw);
+			}
+	return sum;
+}
+
+void cpu_ref_conv(const struct ir_node *node, const void *const *in, void *const *out)
+{
+	const struct ir_conv_attrs *attrs = &node->attrs.conv;
+	struct conv c = {
+		.attrs = attrs,
+		.dtype = node->results[0]->type.dtype,
+		.x = picture_of(&node->operands[0]->type, attrs->layout),
+		.y = picture_of(&node->results[0]->type, attrs->layout),
+		.f = filter_of(&node->operands[1]->type, attrs->filter_layout),
+		.in = in[0],
+		.filter = in[1],
+	};
+	const void *bias = node->num_operands > 2 ? in[2] : NULL;
+
+	for (int64_t n = 0; n < c.y.n; n++)
+		for (int64_t o = 0; o < c.y.c; o++)
+			for (int64_t h = 0; h < c.y.h; h++)
+				for (int64_t w = 0; w < c.y.w; w++) {
+					double v = attrs->transposed ?
+							   conv_transposed_at(&c, n, o, h, w) :
+							   conv_at(&c, n, o, h, w);
+
+					if (bias)
+						v += cpu_load(c.dtype, bias, o);
+					cpu_store(c.dtype, out[0],
+						  n * c.y.sn + o * c.y.sc + h * c.y.sh + w * c.y.sw,
+						  cpu_apply_unary(&attrs->act, v));
+				}
+}
+
+void cpu_ref_matmul(const struct ir_node *node, const void *const *in, void *const *out)
+{
+	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
+	struct cpu_shape y = cpu_shape_of(&node->results[0]->type);
+	struct cpu_shape a = cpu_shape_of(&node->operands[0]->type);
+	struct cpu_shape b = cpu_shape_of(&node->operands[1]->type);
+	bool has_bias = node->num_operands > 2 && node->operands[2];
+	enum ir_dtype dtype = node->results[0]->type.dtype;
+	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK], sc[IR_MAX_RANK] = { 0 }, ka, kb, depth;
+	uint32_t m = y.rank - 2, n = y.rank - 1;
+
+	/* Batch dims broadcast; of the last two, one is walked with the result and one is summed over. */
+	cpu_broadcast_strides(&a, &y, sa);
+	cpu_broadcast_strides(&b, &y, sb);
+	depth = a.dim[a.rank - (attrs->a_transpose ? 2 : 1)];
+	sa[m] = a.stride[a.rank - (attrs->a_transpose ? 1 : 2)];
+	ka = a.stride[a.rank - (attrs->a_transpose ? 2 : 1)];
+	sa[n] = 0;
+	sb[n] = b.stride[b.rank - (attrs->b_transpose ? 2 : 1)];
+	kb = b.stride[b.rank - (attrs->b_transpose ? 1 : 2)];
+	sb[m] = 0;
+	if (has_bias) {
+		struct cpu_shape c = cpu_shape_of(&node->operands[2]->type);
+
+		cpu_broadcast_strides(&c, &y, sc);
+	}
+	for (int64_t i = 0; i < y.count; i++) {
+		int64_t ia = cpu_offset(&y, i, sa), ib = cpu_offset(&y, i, sb);
+		double sum = 0;
+
+		for (int64_t k = 0; k < depth; k++)
+			sum += cpu_load(dtype, in[0], ia + k * ka) *
+			       cpu_load(dtype, in[1], ib + k * kb);
+		sum *= attrs->alpha;
+		if (has_bias)
+			sum += attrs->beta * cpu_load(dtype, in[2], cpu_offset(&y, i, sc));
+		cpu_store(dtype, out[0], i, cpu_apply_unary(&attrs->act, sum));
+	}
+}
+
+struct pool {
+	const struct ir_pool_attrs *attrs;
+	enum ir_dtype dtype;
+	struct picture x;
+	const void *in;
+};
+
+/* The next cell of a window that lies inside the picture: its element, or -1 at the end. */
+static int64_t pool_next(const struct pool *p, int64_t base, int64_t h, int64_t w, int64_t *cell)
+{
+	const struct ir_pool_attrs *a = p->attrs;
+
+	while (*cell < (int64_t)a->window[0] * a->window[1]) {
+		int64_t kh = *cell / a->window[1], kw = *cell % a->window[1];
+		int64_t ih = h * a->strides[0] + kh * a->dilations[0] - a->padding[0];
+		int64_t iw = w * a->strides[1] + kw * a->dilations[1] - a->padding[2];
+
+		++*cell;
+		if (ih >= 0 && ih < p->x.h && iw >= 0 && iw < p->x.w)
+			return base + ih * p->x.sh + iw * p->x.sw;
+	}
+	return -1;
+}
+
+static double pool_float(const struct pool *p, int64_t base, int64_t h, int64_t w)
+{
+	double sum = 0, square = 0, max = -INFINITY;
+	int64_t cell = 0, count = 0, at;
+
+	while ((at = pool_next(p, base, h, w, &cell)) >= 0) {
+		double x = cpu_load(p->dtype, p->in, at);
+
+		count++;
+		sum += x;
+		square += x * x;
+		max = isnan(max) || max > x ? max : x;
+	}
+	switch (p->attrs->kind) {
+	case IR_POOL_MAX:
+		return max;
+	case IR_POOL_AVERAGE:
+		return count ? sum / (double)count : 0;
+	default:
+		return sqrt(square);
+	}
+}
+
+static int64_t pool_int_max(const struct pool *p, int64_t base, int64_t h, int64_t w)
+{
+	static const int64_t lowest[] = { [IR_I8] = INT8_MIN, [IR_I32] = INT32_MIN,
+					  [IR_I64] = INT64_MIN, [IR_U64] = 0, [IR_U8] = 0 };
+	int64_t max = lowest[p->dtype], cell = 0, at;
+
+	while ((at = pool_next(p, base, h, w, &cell)) >= 0) {
+		int64_t x = cpu_load_int(p->dtype, p->in, at);
+
+		max = cpu_compare_int(p->dtype, x, max) > 0 ? x : max;
+	}
+	return max;
+}
+
+void cpu_ref_pool(const struct ir_node *node, const void *const *in, void *const *out)
+{
+	struct pool p = {
+		.attrs = &node->attrs.pool,
+		.dtype = node->operands[0]->type.dtype,
+		.x = picture_of(&node->operands[0]->type, node->attrs.pool.layout),
+		.in = in[0],
+	};
+	struct picture y = picture_of(&node->results[0]->type, p.attrs->layout);
+
+	for (int64_t n = 0; n < y.n; n++)
+		for (int64_t c = 0; c < y.c; c++)
+			for (int64_t h = 0; h < y.h; h++)
+				for (int64_t w = 0; w < y.w; w++) {
+					int64_t base = n * p.x.sn + c * p.x.sc;
+					int64_t at = n * y.sn + c * y.sc + h * y.sh + w * y.sw;
+
+					if (ir_dtype_is_float(p.dtype))
+						cpu_store(p.dtype, out[0], at,
+							  pool_float(&p, base, h, w));
+					else
+						cpu_store_int(p.dtype, out[0], at,
+							      pool_int_max(&p, base, h, w));
+				}
+}

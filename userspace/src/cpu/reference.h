@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The reference kernels: one function an operator, slow and obvious. in/out as for cpu_run_node(). */
+#ifndef WNN_CPU_REFERENCE_H
+#define WNN_CPU_REFERENCE_H
+
+#include "ir/ir.h"
+
+typedef void (*cpu_reference_fn)(const struct ir_node *node, const void *const *in, void *const *out);
+
+void cpu_ref_conv(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_matmul(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_pool(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_unary(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_binary(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_compare(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_where(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_cast(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_copy(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_transpose(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_concat(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_slice(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_expand(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_pad(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_reverse(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_tile(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_reduce(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_softmax(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_arg(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_cumsum(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_triangular(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_batchnorm(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_instnorm(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_layernorm(const struct ir_node *node, const void *const *in, void *const *out);
+
+/* A unary function of a float value; activations fused into other nodes use it too. */
+double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x);
+
+#endif
