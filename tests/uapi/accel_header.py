@@ -137,7 +137,9 @@ def _check_references(header):
 def _check_macros(header):
     """Problems of macros: each has kernel-doc of its own or an entry in a DOC section."""
     comments = '\n'.join(header.comments)
-    described = set(re.findall(r'^ \* \.\. c:macro:: (\w+)\n \*\n \*    \S', comments, flags=re.M))
+    directive = r'^ \* \.\. c:macro:: ((?:\w+\n \* {14})*\w+)\n \*\n \*    \S'
+    described = {name for names in re.findall(directive, comments, flags=re.M)
+                 for name in re.findall(r'\w+', names)}
     described |= set(re.findall(r'^ \* (\w+)\(\) - \S', comments, flags=re.M))
     for name in header.defines:
         if name not in described and name != '_ONPU_ACCEL_H_':

@@ -97,10 +97,10 @@ MEMBER(drm_onpu_ctx_create, ctx_id, 16, 4);
 MEMBER(drm_onpu_ctx_create, pad, 20, 4);
 MEMBER(drm_onpu_ctx_create, completion_offset, 24, 8);
 
-SIZE(onpu_completion, 16);
-MEMBER(onpu_completion, seqno, 0, 8);
-MEMBER(onpu_completion, error, 8, 4);
-MEMBER(onpu_completion, pad, 12, 4);
+SIZE(drm_onpu_completion, 16);
+MEMBER(drm_onpu_completion, seqno, 0, 8);
+MEMBER(drm_onpu_completion, error, 8, 4);
+MEMBER(drm_onpu_completion, pad, 12, 4);
 
 SIZE(drm_onpu_ctx_destroy, 8);
 MEMBER(drm_onpu_ctx_destroy, ctx_id, 0, 4);
@@ -192,6 +192,6 @@ VALUE(DRM_IOCTL_ONPU_CTX_DESTROY, 0xc0086445);
 VALUE(DRM_IOCTL_ONPU_CTX_GET_STATE, 0xc0786446);
 VALUE(DRM_IOCTL_ONPU_SUBMIT, 0xc0206447);
 
-VALUE(ONPU_COMPLETION_BY_DRIVER, 0x80000000);
+VALUE(DRM_ONPU_COMPLETION_BY_DRIVER, 0x80000000);
 VALUE(DRM_ONPU_FAULT_SIZE, 64);
 VALUE(DRM_ONPU_DRIVER_MAJOR, 1);

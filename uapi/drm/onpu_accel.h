@@ -30,7 +30,8 @@ extern "C" {
  *
  * - Structures are a multiple of 8 bytes, and every member lies at a multiple of its own size,
  *   with explicit padding members where needed. So 32-bit and 64-bit programs use one layout.
- * - All padding members, unused members and unknown flags must be zero; the driver checks this.
+ * - All padding members, unused members and unknown flags must be zero, and so must be on input
+ *   the members that are only returned (marked "out"); the driver checks this.
  * - Structures hold no unions, no bitfields and no pointers: a user address is a __u64.
  * - Flags and enum values can be added, but not removed, renumbered or given another meaning.
  * - Members can be added to the structures passed to an ioctl, at the end or in place of padding.
@@ -77,8 +78,9 @@ extern "C" {
  * DMA_BUF_IOCTL_IMPORT_SYNC_FILE around the jobs.
  *
  * There is no ioctl to wait: DRM_IOCTL_SYNCOBJ_WAIT and DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT do it, and
- * DRM_IOCTL_SYNCOBJ_EVENTFD serves event loops. The completion page (&struct onpu_completion) is
- * for programs that would rather look than sleep; it is a hint, the syncobj is the truth.
+ * DRM_IOCTL_SYNCOBJ_EVENTFD serves event loops. The completion page
+ * (&struct drm_onpu_completion) is for programs that would rather look than sleep; it is a hint,
+ * the syncobj is the truth.
  */
 
 /**
@@ -139,25 +141,18 @@ extern "C" {
 enum drm_onpu_ioctl_id {
 	/** @DRM_ONPU_DEV_QUERY: Ask for properties of device, firmware and driver. */
 	DRM_ONPU_DEV_QUERY = 0,
-
 	/** @DRM_ONPU_BO_CREATE: Create a buffer object and give it a device address. */
 	DRM_ONPU_BO_CREATE = 1,
-
 	/** @DRM_ONPU_BO_INFO: Get size, device address and mmap offset of a buffer object. */
 	DRM_ONPU_BO_INFO = 2,
-
 	/** @DRM_ONPU_BO_SYNC: Hand a range of a buffer object to the device or back. */
 	DRM_ONPU_BO_SYNC = 3,
-
 	/** @DRM_ONPU_CTX_CREATE: Create a context. */
 	DRM_ONPU_CTX_CREATE = 4,
-
 	/** @DRM_ONPU_CTX_DESTROY: Destroy a context. */
 	DRM_ONPU_CTX_DESTROY = 5,
-
 	/** @DRM_ONPU_CTX_GET_STATE: Get state, fault record and counters of a context. */
 	DRM_ONPU_CTX_GET_STATE = 6,
-
 	/** @DRM_ONPU_SUBMIT: Queue jobs to a context. */
 	DRM_ONPU_SUBMIT = 7,
 };
@@ -178,9 +173,7 @@ struct drm_onpu_obj_array {
 	/** @count: Number of elements. */
 	__u32 count;
 
-	/**
-	 * @array: User address of the first element, a multiple of 8. Ignored if @count is zero.
-	 */
+	/** @array: User address of the first element, a multiple of 8; ignored if @count is 0. */
 	__u64 array;
 };
 
@@ -200,7 +193,6 @@ struct drm_onpu_obj_array {
 enum drm_onpu_dev_query_type {
 	/** @DRM_ONPU_DEV_QUERY_INFO: Version, features and limits, &struct drm_onpu_dev_info. */
 	DRM_ONPU_DEV_QUERY_INFO = 0,
-
 	/**
 	 * @DRM_ONPU_DEV_QUERY_CAPS: The device's capability registers as they are: an array of
 	 * __u32 with the whole CAP block in the order of the registers, whose offsets and fields
@@ -209,13 +201,10 @@ enum drm_onpu_dev_query_type {
 	 * elements is the returned size divided by 4; a register beyond them reads as zero.
 	 */
 	DRM_ONPU_DEV_QUERY_CAPS = 1,
-
 	/** @DRM_ONPU_DEV_QUERY_FIRMWARE: The running firmware, &struct drm_onpu_firmware_info. */
 	DRM_ONPU_DEV_QUERY_FIRMWARE = 2,
-
 	/** @DRM_ONPU_DEV_QUERY_TIME: Device and host clock, &struct drm_onpu_time_info. */
 	DRM_ONPU_DEV_QUERY_TIME = 3,
-
 	/** @DRM_ONPU_DEV_QUERY_COUNTERS: Counters, &struct drm_onpu_counters. */
 	DRM_ONPU_DEV_QUERY_COUNTERS = 4,
 };
@@ -247,10 +236,7 @@ struct drm_onpu_dev_query {
  * enum drm_onpu_feature - Bits of &drm_onpu_dev_info.features.
  */
 enum drm_onpu_feature {
-	/**
-	 * @DRM_ONPU_FEATURE_COHERENT: The device sees the CPU's caches. DRM_IOCTL_ONPU_BO_SYNC has
-	 * nothing to do and can be left out.
-	 */
+	/** @DRM_ONPU_FEATURE_COHERENT: The device sees the CPU's caches; BO_SYNC does nothing. */
 	DRM_ONPU_FEATURE_COHERENT = 1 << 0,
 };
 
@@ -267,10 +253,7 @@ struct drm_onpu_dev_info {
 	/** @features: Combination of &enum drm_onpu_feature. */
 	__u32 features;
 
-	/**
-	 * @priority_mask: The priorities that the caller may give to a context: bit n stands for
-	 * value n of &enum drm_onpu_priority.
-	 */
+	/** @priority_mask: Bit n: the caller may use value n of &enum drm_onpu_priority. */
 	__u32 priority_mask;
 
 	/** @va_start: Lowest device address that a BO can get. Not zero. */
@@ -384,19 +367,10 @@ enum drm_onpu_bo_flags {
 	 * in order, and does not read. Without this flag mappings are cached.
 	 */
 	DRM_ONPU_BO_WC = 1 << 0,
-
-	/**
-	 * @DRM_ONPU_BO_DEVICE_RO: The device may only read it; a write by a job is a page fault.
-	 * For programs, slots and constants.
-	 */
+	/** @DRM_ONPU_BO_DEVICE_RO: The device only reads it; a write by a job is a page fault. */
 	DRM_ONPU_BO_DEVICE_RO = 1 << 1,
-
-	/**
-	 * @DRM_ONPU_BO_NO_MMAP: The CPU never maps it: for data that only the device needs. Not
-	 * together with %DRM_ONPU_BO_WC.
-	 */
+	/** @DRM_ONPU_BO_NO_MMAP: The CPU never maps it. Not together with %DRM_ONPU_BO_WC. */
 	DRM_ONPU_BO_NO_MMAP = 1 << 2,
-
 	/**
 	 * @DRM_ONPU_BO_IMPORTED: It came from another device as dma-buf. Returned by
 	 * DRM_IOCTL_ONPU_BO_INFO, refused by DRM_IOCTL_ONPU_BO_CREATE.
@@ -419,13 +393,10 @@ struct drm_onpu_bo_create {
 	/** @flags: in: Combination of &enum drm_onpu_bo_flags. */
 	__u32 flags;
 
-	/** @handle: out: GEM handle of the new object. Must be zero on input. */
+	/** @handle: out: GEM handle of the new object. */
 	__u32 handle;
 
-	/**
-	 * @va: out: Device address, chosen by the kernel, aligned to &drm_onpu_dev_info.page_size.
-	 * Must be zero on input.
-	 */
+	/** @va: out: Device address, a multiple of &drm_onpu_dev_info.page_size. */
 	__u64 va;
 };
 
@@ -441,19 +412,19 @@ struct drm_onpu_bo_info {
 	/** @handle: in: GEM handle. */
 	__u32 handle;
 
-	/** @flags: out: Combination of &enum drm_onpu_bo_flags. Must be zero on input. */
+	/** @flags: out: Combination of &enum drm_onpu_bo_flags. */
 	__u32 flags;
 
-	/** @size: out: Size in bytes. Must be zero on input. */
+	/** @size: out: Size in bytes. */
 	__u64 size;
 
 	/**
 	 * @mmap_offset: out: Offset for mmap() on the device file. Zero for an object that cannot
-	 * be mapped: %DRM_ONPU_BO_NO_MMAP or %DRM_ONPU_BO_IMPORTED. Must be zero on input.
+	 * be mapped: %DRM_ONPU_BO_NO_MMAP or %DRM_ONPU_BO_IMPORTED.
 	 */
 	__u64 mmap_offset;
 
-	/** @va: out: Device address. Must be zero on input. */
+	/** @va: out: Device address. */
 	__u64 va;
 };
 
@@ -461,12 +432,8 @@ struct drm_onpu_bo_info {
  * enum drm_onpu_bo_sync_flags - Direction of DRM_IOCTL_ONPU_BO_SYNC.
  */
 enum drm_onpu_bo_sync_flags {
-	/**
-	 * @DRM_ONPU_BO_SYNC_FOR_DEVICE: The CPU has written; a job submitted after this will see
-	 * it.
-	 */
+	/** @DRM_ONPU_BO_SYNC_FOR_DEVICE: The CPU has written; jobs submitted from now on see it. */
 	DRM_ONPU_BO_SYNC_FOR_DEVICE = 1 << 0,
-
 	/** @DRM_ONPU_BO_SYNC_FOR_CPU: Jobs have written and ended; the CPU will see it. */
 	DRM_ONPU_BO_SYNC_FOR_CPU = 1 << 1,
 };
@@ -501,10 +468,8 @@ struct drm_onpu_bo_sync {
 enum drm_onpu_priority {
 	/** @DRM_ONPU_PRIORITY_LOW: For work that nobody waits for. */
 	DRM_ONPU_PRIORITY_LOW = 0,
-
 	/** @DRM_ONPU_PRIORITY_NORMAL: For everything else. */
 	DRM_ONPU_PRIORITY_NORMAL = 1,
-
 	/** @DRM_ONPU_PRIORITY_HIGH: Before all others. Needs CAP_SYS_NICE, else EACCES. */
 	DRM_ONPU_PRIORITY_HIGH = 2,
 };
@@ -517,10 +482,8 @@ enum drm_onpu_priority {
 enum drm_onpu_power {
 	/** @DRM_ONPU_POWER_DEFAULT: The driver decides. */
 	DRM_ONPU_POWER_DEFAULT = 0,
-
 	/** @DRM_ONPU_POWER_LOW: Rather less energy than more speed. */
 	DRM_ONPU_POWER_LOW = 1,
-
 	/** @DRM_ONPU_POWER_HIGH_PERFORMANCE: Rather more speed than less energy. */
 	DRM_ONPU_POWER_HIGH_PERFORMANCE = 2,
 };
@@ -549,7 +512,7 @@ struct drm_onpu_ctx_create {
 	 */
 	__u32 timeout_ms;
 
-	/** @ctx_id: out: Number of the new context in this client, not zero. Zero on input. */
+	/** @ctx_id: out: Number of the new context in this client, not zero. */
 	__u32 ctx_id;
 
 	/** @pad: Must be zero. */
@@ -557,25 +520,30 @@ struct drm_onpu_ctx_create {
 
 	/**
 	 * @completion_offset: out: Offset for mmap() on the device file, with PROT_READ and
-	 * MAP_SHARED, of one page of the host that starts with a &struct onpu_completion. The
-	 * mapping outlives the context. Must be zero on input.
+	 * MAP_SHARED, of one page of the host that starts with a &struct drm_onpu_completion. The
+	 * mapping outlives the context.
 	 */
 	__u64 completion_offset;
 };
 
 /**
- * DOC: Completion page
+ * DOC: Constants
  *
- * .. c:macro:: ONPU_COMPLETION_BY_DRIVER
+ * .. c:macro:: DRM_ONPU_FAULT_SIZE
  *
- *    Bit in &onpu_completion.error: the driver wrote the page after it had ended the context's
+ *    Size of the device's fault record in bytes. Its layout is in uapi/onpu/registers.xml.
+ *
+ * .. c:macro:: DRM_ONPU_COMPLETION_BY_DRIVER
+ *
+ *    Bit in &drm_onpu_completion.error: the driver wrote the page after it had ended the context's
  *    jobs, and the other bits are a (positive) errno of the host. Without the bit they are the
  *    code of the device's fault record as uapi/onpu/registers.xml numbers them.
  */
-#define ONPU_COMPLETION_BY_DRIVER	0x80000000u
+#define DRM_ONPU_FAULT_SIZE		64
+#define DRM_ONPU_COMPLETION_BY_DRIVER	0x80000000u
 
 /**
- * struct onpu_completion - What the completion page of a context starts with.
+ * struct drm_onpu_completion - What the completion page of a context starts with.
  *
  * The device writes it when a job has ended, after everything else that the job has written and
  * before the interrupt, @error no later than @seqno. The driver writes it when it kills a context
@@ -585,13 +553,13 @@ struct drm_onpu_ctx_create {
  * The page is a hint: a job may be seen here a little before its fence signals, and only the
  * fence tells what became of it.
  */
-struct onpu_completion {
+struct drm_onpu_completion {
 	/** @seqno: Number of the last job that came to its end, well or not; at first zero. */
 	__u64 seqno;
 
 	/**
 	 * @error: Zero if the job numbered @seqno succeeded. Else its fault code, or an errno with
-	 * %ONPU_COMPLETION_BY_DRIVER.
+	 * %DRM_ONPU_COMPLETION_BY_DRIVER.
 	 */
 	__u32 error;
 
@@ -622,35 +590,22 @@ struct drm_onpu_ctx_destroy {
 enum drm_onpu_ctx_state {
 	/** @DRM_ONPU_CTX_ACTIVE: No job has failed. */
 	DRM_ONPU_CTX_ACTIVE = 0,
-
 	/**
 	 * @DRM_ONPU_CTX_INNOCENT: Jobs were cancelled by a reset that another context caused
 	 * (&drm_onpu_ctx_get_state.cancelled counts them), and the local memory of the device is
 	 * zero for this context as it was at first. Otherwise as good as ACTIVE.
 	 */
 	DRM_ONPU_CTX_INNOCENT = 1,
-
 	/**
 	 * @DRM_ONPU_CTX_FAULT: The device stopped a job, and &drm_onpu_ctx_get_state.fault says
 	 * why; deadlock and an exceeded cycle limit are among the reasons.
 	 */
 	DRM_ONPU_CTX_FAULT = 2,
-
 	/** @DRM_ONPU_CTX_TIMEDOUT: The driver stopped a job that made no progress for too long. */
 	DRM_ONPU_CTX_TIMEDOUT = 3,
-
 	/** @DRM_ONPU_CTX_LOST: The device is gone, or a reset has lost the context. */
 	DRM_ONPU_CTX_LOST = 4,
 };
-
-/**
- * DOC: Fault record
- *
- * .. c:macro:: DRM_ONPU_FAULT_SIZE
- *
- *    Size of the device's fault record in bytes. Its layout is in uapi/onpu/registers.xml.
- */
-#define DRM_ONPU_FAULT_SIZE	64
 
 /**
  * struct drm_onpu_ctx_get_state - Arguments of DRM_IOCTL_ONPU_CTX_GET_STATE.
@@ -661,36 +616,36 @@ struct drm_onpu_ctx_get_state {
 	/** @ctx_id: in: Number of the context. */
 	__u32 ctx_id;
 
-	/** @state: out: One of &enum drm_onpu_ctx_state. Must be zero on input. */
+	/** @state: out: One of &enum drm_onpu_ctx_state. */
 	__u32 state;
 
 	/**
 	 * @error: out: The (positive) errno that the fence got of the job that took the context
-	 * into its state; zero in %DRM_ONPU_CTX_ACTIVE. Must be zero on input.
+	 * into its state; zero in %DRM_ONPU_CTX_ACTIVE.
 	 */
 	__u32 error;
 
 	/** @pad: Must be zero. */
 	__u32 pad;
 
-	/** @submitted: out: Number of the last job accepted. Must be zero on input. */
+	/** @submitted: out: Number of the last job accepted. */
 	__u64 submitted;
 
-	/** @completed: out: Number of the last job that has ended. Must be zero on input. */
+	/** @completed: out: Number of the last job that has ended. */
 	__u64 completed;
 
-	/** @cancelled: out: Number of jobs whose fence has ECANCELED. Must be zero on input. */
+	/** @cancelled: out: Number of jobs whose fence has ECANCELED. */
 	__u64 cancelled;
 
-	/** @busy_ns: out: Host time during which its jobs ran. Must be zero on input. */
+	/** @busy_ns: out: Host time during which its jobs ran. */
 	__u64 busy_ns;
 
-	/** @cycles: out: Device cycles that its jobs took. Must be zero on input. */
+	/** @cycles: out: Device cycles that its jobs took. */
 	__u64 cycles;
 
 	/**
 	 * @fault: out: The device's fault record, byte for byte, with the layout of
-	 * uapi/onpu/registers.xml. All zero if there was no fault. Must be zero on input.
+	 * uapi/onpu/registers.xml. All zero if there was no fault.
 	 */
 	__u8 fault[DRM_ONPU_FAULT_SIZE];
 };
@@ -703,14 +658,9 @@ struct drm_onpu_ctx_get_state {
 enum drm_onpu_sync_flags {
 	/** @DRM_ONPU_SYNC_WAIT: The job starts when the syncobj has signalled. */
 	DRM_ONPU_SYNC_WAIT = 1 << 0,
-
 	/** @DRM_ONPU_SYNC_SIGNAL: The syncobj signals when the job has ended. */
 	DRM_ONPU_SYNC_SIGNAL = 1 << 1,
-
-	/**
-	 * @DRM_ONPU_SYNC_TIMELINE: The syncobj is a timeline, and meant is its point
-	 * &drm_onpu_sync.point.
-	 */
+	/** @DRM_ONPU_SYNC_TIMELINE: The syncobj is a timeline, &drm_onpu_sync.point its point. */
 	DRM_ONPU_SYNC_TIMELINE = 1 << 2,
 };
 
@@ -756,12 +706,12 @@ struct drm_onpu_job {
 
 	/**
 	 * @profile_va: Device address of a buffer for the time stamps of the instructions that ask
-	 * for one, a multiple of 64, in the layout of uapi/onpu/registers.xml. Zero for none.
+	 * for one, a multiple of 32, in the layout of uapi/onpu/registers.xml. Zero for none.
 	 */
 	__u64 profile_va;
 
 	/**
-	 * @profile_size: Bytes in the profile buffer, a multiple of 64; zero if and only if
+	 * @profile_size: Bytes in the profile buffer, a multiple of 32; zero if and only if
 	 * @profile_va is zero. Time stamps that have no room are dropped.
 	 */
 	__u32 profile_size;
@@ -799,7 +749,7 @@ struct drm_onpu_submit {
 
 	/**
 	 * @seqno: out: Number of the last of these jobs. A context numbers its jobs 1, 2, 3 and so
-	 * on, so the others have the numbers before. Must be zero on input.
+	 * on, so the others have the numbers before.
 	 */
 	__u64 seqno;
 };
@@ -807,57 +757,32 @@ struct drm_onpu_submit {
 /**
  * DOC: Ioctl numbers
  *
- * All are read and write, so that one can get a new member that is returned and keep its number.
+ * All are read and write, so that each can get a member that is returned.
  *
  * .. c:macro:: DRM_IOCTL_ONPU_DEV_QUERY
+ *              DRM_IOCTL_ONPU_BO_CREATE
+ *              DRM_IOCTL_ONPU_BO_INFO
+ *              DRM_IOCTL_ONPU_BO_SYNC
+ *              DRM_IOCTL_ONPU_CTX_CREATE
+ *              DRM_IOCTL_ONPU_CTX_DESTROY
+ *              DRM_IOCTL_ONPU_CTX_GET_STATE
+ *              DRM_IOCTL_ONPU_SUBMIT
+ *              DRM_IOCTL_ONPU
  *
- *    Ask for properties of device, firmware and driver: &struct drm_onpu_dev_query.
- *
- * .. c:macro:: DRM_IOCTL_ONPU_BO_CREATE
- *
- *    Create a buffer object and give it a device address: &struct drm_onpu_bo_create.
- *
- * .. c:macro:: DRM_IOCTL_ONPU_BO_INFO
- *
- *    Get size, device address and mmap offset of a buffer object: &struct drm_onpu_bo_info.
- *
- * .. c:macro:: DRM_IOCTL_ONPU_BO_SYNC
- *
- *    Hand a range of a buffer object from the CPU to the device or back:
- *    &struct drm_onpu_bo_sync.
- *
- * .. c:macro:: DRM_IOCTL_ONPU_CTX_CREATE
- *
- *    Create a context: &struct drm_onpu_ctx_create.
- *
- * .. c:macro:: DRM_IOCTL_ONPU_CTX_DESTROY
- *
- *    Destroy a context: &struct drm_onpu_ctx_destroy.
- *
- * .. c:macro:: DRM_IOCTL_ONPU_CTX_GET_STATE
- *
- *    Get state, fault record and counters of a context: &struct drm_onpu_ctx_get_state.
- *
- * .. c:macro:: DRM_IOCTL_ONPU_SUBMIT
- *
- *    Queue jobs to a context: &struct drm_onpu_submit.
+ *    One for each value of &enum drm_onpu_ioctl_id, with the structure of its name: the argument
+ *    of DRM_IOCTL_ONPU_BO_INFO is a &struct drm_onpu_bo_info. The last makes the others.
  */
-#define DRM_IOCTL_ONPU_DEV_QUERY \
-	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_DEV_QUERY, struct drm_onpu_dev_query)
-#define DRM_IOCTL_ONPU_BO_CREATE \
-	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_BO_CREATE, struct drm_onpu_bo_create)
-#define DRM_IOCTL_ONPU_BO_INFO \
-	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_BO_INFO, struct drm_onpu_bo_info)
-#define DRM_IOCTL_ONPU_BO_SYNC \
-	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_BO_SYNC, struct drm_onpu_bo_sync)
-#define DRM_IOCTL_ONPU_CTX_CREATE \
-	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_CTX_CREATE, struct drm_onpu_ctx_create)
-#define DRM_IOCTL_ONPU_CTX_DESTROY \
-	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_CTX_DESTROY, struct drm_onpu_ctx_destroy)
-#define DRM_IOCTL_ONPU_CTX_GET_STATE \
-	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_CTX_GET_STATE, struct drm_onpu_ctx_get_state)
-#define DRM_IOCTL_ONPU_SUBMIT \
-	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_SUBMIT, struct drm_onpu_submit)
+#define DRM_IOCTL_ONPU(id, type) \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_##id, struct drm_onpu_##type)
+
+#define DRM_IOCTL_ONPU_DEV_QUERY	DRM_IOCTL_ONPU(DEV_QUERY, dev_query)
+#define DRM_IOCTL_ONPU_BO_CREATE	DRM_IOCTL_ONPU(BO_CREATE, bo_create)
+#define DRM_IOCTL_ONPU_BO_INFO		DRM_IOCTL_ONPU(BO_INFO, bo_info)
+#define DRM_IOCTL_ONPU_BO_SYNC		DRM_IOCTL_ONPU(BO_SYNC, bo_sync)
+#define DRM_IOCTL_ONPU_CTX_CREATE	DRM_IOCTL_ONPU(CTX_CREATE, ctx_create)
+#define DRM_IOCTL_ONPU_CTX_DESTROY	DRM_IOCTL_ONPU(CTX_DESTROY, ctx_destroy)
+#define DRM_IOCTL_ONPU_CTX_GET_STATE	DRM_IOCTL_ONPU(CTX_GET_STATE, ctx_get_state)
+#define DRM_IOCTL_ONPU_SUBMIT		DRM_IOCTL_ONPU(SUBMIT, submit)
 
 #if defined(__cplusplus)
 }
