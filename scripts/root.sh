@@ -118,9 +118,10 @@ make_root()
 	while read -r line; do
 		args+=("--aptopt=$line")
 	done < <(host_apt_options)
-	# A private mount namespace: whatever ends this early leaves no mount behind.
-	root_sources | setpriv --pdeathsig TERM unshare --mount --propagation private mmdebstrap --mode=root \
-		--variant=apt --include="$(package_list | paste -sd,)" \
+	# Namespaces of its own: whatever ends this early leaves neither mounts nor processes behind.
+	root_sources | setpriv --pdeathsig KILL \
+		unshare --mount --propagation private --pid --fork --kill-child --mount-proc \
+		mmdebstrap --mode=root --variant=apt --include="$(package_list | paste -sd,)" \
 		--aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' \
 		--dpkgopt=force-unsafe-io \
 		--dpkgopt='path-exclude=/usr/share/man/*' \

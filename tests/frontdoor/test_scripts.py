@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The scripts behind ./npu check find what they are there to find, and pass what is right."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SPDX = "/* SPDX-License-Identifier: MIT */\n"
+
+# SqueezeNet's result is only demanded where its model is.
+GOOD_DEMO = {
+    "device": "sim",
+    "digits": {"count": 360, "accuracy": 0.98, "agree": 360},
+    "nodes": {"npu": 9, "cpu": 0, "folded": 2},
+    "cycles": 1000,
+    "share_of_peak": 0.25,
+}
+
+
+class ScriptTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def run_script(self, script, *args, where=os.path.join(TOP, "scripts")):
+        """(exit status, what it printed)"""
+        done = subprocess.run([sys.executable, os.path.join(where, script), *args], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        return done.returncode, done.stdout
+
+
+class Includes(ScriptTest):
+    def check(self, name, include):
+        for header in ("util/error.h", "ir/ir.h", "plan/compile.h", "run/run.h", "winsys/winsys.h"):
+            self.write("userspace/src/" + header, SPDX)
+        self.write("emulator/onpu_sim.h", SPDX)
+        self.write(name, f'{SPDX}#include {include}\n')
+        return self.run_script("check-includes.py", self.folder)
+
+    def assert_passes(self, name, include):
+        self.assertEqual(self.check(name, include), (0, ""))
+
+    def assert_fails(self, name, include, message):
+        status, out = self.check(name, include)
+        self.assertEqual(status, 1)
+        self.assertIn(f"{name}:2: ", out)
+        self.assertIn(message, out)
+
+    def test_downwards(self):
+        self.assert_passes("userspace/src/plan/tile.c", '"ir/ir.h"')
+        self.assert_passes("userspace/src/api/context.c", '"../run/run.h"')
+        self.assert_passes("userspace/src/plan/tile.c", '"compile.h"')
+
+    def test_upwards(self):
+        self.assert_fails("userspace/src/ir/print.c", '"plan/compile.h"', "ir must not include plan")
+
+    def test_upwards_by_relative_path(self):
+        self.assert_fails("userspace/src/util/log.c", '"../ir/ir.h"', "util must not include ir")
+
+    def test_cpu_knows_no_npu(self):
+        self.assert_fails("userspace/src/cpu/ref.c", '"winsys/winsys.h"', "cpu must not include")
+
+    def test_model_only_in_sim(self):
+        self.assert_passes("userspace/src/winsys/sim.c", '"onpu_sim.h"')
+        self.assert_fails("userspace/src/run/run.c", '"onpu_sim.h"', "only winsys/sim.c")
+
+    def test_kernel_only_in_drm(self):
+        self.assert_passes("userspace/src/winsys/drm.c", "<xf86drm.h>")
+        self.assert_fails("userspace/src/winsys/null.c", "<drm/onpu_accel.h>", "only winsys/drm.c")
+
+    def test_model_knows_no_library(self):
+        self.assert_fails("emulator/device.c", '"../userspace/src/ir/ir.h"', "device model")
+
+    def test_unknown_layer(self):
+        self.assert_fails("userspace/src/misc/a.c", "<stdio.h>", "no layer")
+
+
+class Tree(ScriptTest):
+    def check(self, name, text):
+        subprocess.run(["git", "init", "-q", self.folder], check=True)
+        self.write(name, text)
+        return self.run_script("check-tree.py", self.folder)
+
+    def test_good(self):
+        self.assertEqual(self.check("a.c", SPDX + "int a;\n"), (0, ""))
+
+    def test_data_needs_no_licence_line(self):
+        self.assertEqual(self.check("a.json", "{}\n"), (0, ""))
+
+    def test_no_licence_line(self):
+        self.assertEqual(self.check("a.c", "int a;\n")[0], 1)
+
+    def test_other_licence(self):
+        self.assertEqual(self.check("a.c", "/* SPDX-License-Identifier: BSD-3-Clause */\n")[0], 1)
+
+    def test_too_long(self):
+        self.assertEqual(self.check("a.c", SPDX + "\n" * 799)[0], 0)
+        self.assertEqual(self.check("a.c", SPDX + "\n" * 800)[0], 1)
+
+    def test_registry(self):
+        self.assertIn("registry", self.check("a.c", SPDX + "// http://deb." + "debian.org/x\n")[1])
+
+    def test_machine_path(self):
+        self.assertIn("machine", self.check("a.c", SPDX + '#include "/ho' + 'me/me/a.h"\n')[1])
+
+
+class Demo(ScriptTest):
+    def check(self, change=None, value=None):
+        data = copy.deepcopy(GOOD_DEMO)
+        if change:
+            *parents, last = change.split(".")
+            place = data
+            for name in parents:
+                place = place[name]
+            if value is None:
+                del place[last]
+            else:
+                place[last] = value
+        # A copy of the script has no models beside it.
+        with open(os.path.join(TOP, "scripts/check-demo.py"), encoding="utf-8") as file:
+            self.write("checkout/scripts/check-demo.py", file.read())
+        return self.run_script("check-demo.py", self.write("demo.json", json.dumps(data)),
+                               where=os.path.join(self.folder, "checkout/scripts"))
+
+    def test_good(self):
+        self.assertEqual(self.check(), (0, ""))
+
+    def test_each_threshold(self):
+        for change, value in (("digits.accuracy", 0.969), ("digits.agree", 359), ("nodes.cpu", 1),
+                              ("digits.count", 0), ("nodes.npu", 0), ("cycles", 0),
+                              ("share_of_peak", 1.5), ("device", "cpu")):
+            self.assertEqual(self.check(change, value)[0], 1, (change, value))
+
+    def test_each_member(self):
+        for change in ("device", "digits", "digits.accuracy", "nodes.folded", "cycles",
+                       "share_of_peak"):
+            status, out = self.check(change)
+            self.assertEqual(status, 1)
+            self.assertIn("is missing", out)
+
+
+class Count(ScriptTest):
+    def check(self, stages, tap="", cases="", programs=()):
+        logs = os.path.join(self.folder, "gcc/meson-logs")
+        self.write("gcc/meson-logs/testlog.junit.xml", f"<testsuites>{cases}</testsuites>")
+        self.write("gcc/meson-logs/testlog.json", "".join(
+            json.dumps({"name": name, "result": result}) + "\n" for name, result in programs))
+        status, out = self.run_script("count-tests.py", self.write("stages", stages),
+                                      self.write("tap", tap), logs)
+        return status, out.splitlines()[-1]
+
+    def test_sum(self):
+        self.assertEqual(
+            self.check("passed a\nskipped b\n", "ok 1 - x\nok 2 # SKIP why\n1..2\n",
+                       '<testcase name="t" classname="onpu"/>', [("onpu / t", "OK")]),
+            (0, "3 passed, 0 failed, 2 skipped"))
+
+    def test_failed_stage(self):
+        self.assertEqual(self.check("failed a\n", "ok 1 - x\n1..1\n"),
+                         (1, "1 passed, 1 failed, 0 skipped"))
+
+    def test_failed_case(self):
+        self.assertEqual(
+            self.check("passed a\n", cases='<testcase name="t" classname="onpu"><failure/></testcase>'
+                       '<testcase name="u" classname="onpu"/>',
+                       programs=[("onpu / t", "FAIL"), ("onpu / u", "OK")]),
+            (1, "2 passed, 1 failed, 0 skipped"))
+
+    def test_crash_after_the_last_case(self):
+        self.assertEqual(
+            self.check("passed a\n", cases='<testcase name="c" classname="onpu.t"/>',
+                       programs=[("onpu / t", "FAIL")]),
+            (1, "2 passed, 1 failed, 0 skipped"))
+
+    def test_tap_cut_short(self):
+        self.assertEqual(self.check("passed a\n", "ok 1 - x\n")[0], 1)
+
+    def test_nothing_ran(self):
+        self.assertEqual(self.check("passed a\n")[0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
