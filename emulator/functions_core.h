@@ -12,6 +12,7 @@
 #ifndef ONPU_FUNCTIONS_CORE_H
 #define ONPU_FUNCTIONS_CORE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -57,6 +58,17 @@ FN_INLINE double fn_abs(double x)
 FN_INLINE double fn_flip_sign(double x, double sign)
 {
 	return fn_double(fn_bits(x) ^ (fn_bits(sign) & FN_SIGN64));
+}
+
+/* For conditions that ?: would make branches of, which keep a loop from being vectorised. */
+FN_INLINE uint64_t fn_mask(bool condition)
+{
+	return -(uint64_t)condition;
+}
+
+FN_INLINE double fn_select(uint64_t mask, double yes, double no)
+{
+	return fn_double((fn_bits(yes) & mask) | (fn_bits(no) & ~mask));
 }
 
 /* Both keep a NaN argument. */
@@ -329,14 +341,15 @@ FN_INLINE float fn_pow(float x, float y)
 	/* From 2^24 on every float32 is an even integer, and so is infinity here. */
 	double whole = fn_at_most(fn_abs(exponent), 0x1p24);
 	double shifted = whole + 0x1p52;
-	uint64_t odd = shifted - 0x1p52 == whole ? fn_bits(shifted) << 63 : 0;
-	double inexact = shifted - 0x1p52 == whole ? result : __builtin_nan("");
-	double finite_negative = a == 0.0 || a == __builtin_inf() ? result : inexact;
+	uint64_t integral = fn_mask(shifted - 0x1p52 == whole);
+	uint64_t odd = fn_bits(shifted) << 63 & integral;
+	uint64_t nan = fn_mask(base < 0.0) & fn_mask(a < __builtin_inf()) & ~integral;
+	uint64_t one = fn_mask(exponent == 0.0) | fn_mask(base == 1.0);
 
-	result = base < 0.0 ? finite_negative : result;
+	nan |= fn_mask(exponent != exponent);
 	result = fn_flip_sign(result, fn_double(fn_bits(base) & odd));
-	result = exponent == exponent ? result : exponent;
-	result = exponent == 0.0 || base == 1.0 ? 1.0 : result;
+	result = fn_select(nan, __builtin_nan(""), result);
+	result = fn_select(one, 1.0, result);
 	return fn_round(result);
 }
 
