@@ -104,8 +104,8 @@ run_fuzzer()
 	[ ! -d "$seeds" ] || folders+=("$seeds")
 	inside "$(fuzz_program "$name")" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
 		-artifact_prefix="$work/crashes/" -print_final_stats=1 "$@" "${folders[@]}" && return
-	printf 'fuzz %s found something. To reproduce:\n' "$name"
-	printf '  ./npu exec %s FILE\n  with a FILE of %s:\n' "$(fuzz_program "$name")" "$work/crashes"
-	find "$work/crashes" -type f -printf '  %p\n' | tail -n 5
+	printf 'fuzz %s ended badly. Its findings, newest last:\n' "$name"
+	find "$work/crashes" -type f -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | tail -n 5
+	printf 'To reproduce one: ./npu exec %q FILE\n' "$(fuzz_program "$name")"
 	return 1
 }

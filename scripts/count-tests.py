@@ -58,8 +58,8 @@ def meson(folder):
     with open(os.path.join(folder, "testlog.json"), encoding="utf-8") as file:
         for line in file:
             test = json.loads(line)
-            name = test["name"].rpartition(" / ")[2]
-            if test["result"] not in ("OK", "SKIP", "EXPECTEDFAIL") and name not in broken:
+            bad = test["result"] not in ("OK", "SKIP", "EXPECTEDFAIL")
+            if bad and test["name"] not in broken:
                 yield "failed", f"{build}: {test['name']}: {test['result']}"
 
 

@@ -166,7 +166,7 @@ class Count(ScriptTest):
     def test_sum(self):
         self.assertEqual(
             self.check("passed a\nskipped b\n", "ok 1 - x\nok 2 # SKIP why\n1..2\n",
-                       '<testcase name="t" classname="onpu"/>', [("onpu / t", "OK")]),
+                       '<testcase name="onpu / t" classname="onpu"/>', [("onpu / t", "OK")]),
             (0, "3 passed, 0 failed, 2 skipped"))
 
     def test_failed_stage(self):
@@ -175,14 +175,14 @@ class Count(ScriptTest):
 
     def test_failed_case(self):
         self.assertEqual(
-            self.check("passed a\n", cases='<testcase name="t" classname="onpu"><failure/></testcase>'
-                       '<testcase name="u" classname="onpu"/>',
+            self.check("passed a\n", cases='<testcase name="onpu / t" classname="onpu"><failure/></testcase>'
+                       '<testcase name="onpu / u" classname="onpu"/>',
                        programs=[("onpu / t", "FAIL"), ("onpu / u", "OK")]),
             (1, "2 passed, 1 failed, 0 skipped"))
 
     def test_crash_after_the_last_case(self):
         self.assertEqual(
-            self.check("passed a\n", cases='<testcase name="c" classname="onpu.t"/>',
+            self.check("passed a\n", cases='<testcase name="c" classname="onpu.onpu / t"/>',
                        programs=[("onpu / t", "FAIL")]),
             (1, "2 passed, 1 failed, 0 skipped"))
 
