@@ -108,7 +108,7 @@ struct onpu_op_info {
 	uint8_t factor;
 	uint8_t schema; /* of PARAM; ONPU_SCHEMA_NONE: it takes none */
 	uint8_t same; /* bit per operand: these must have one type */
-	uint8_t same_ints; /* operands are all floating-point, or all of one integer type */
+	uint8_t same_ints; /* bit per operand: all floating-point, or all of one integer type */
 	uint8_t inplace; /* bit per operand that may be the destination itself */
 	uint8_t num_fields;
 	uint8_t num_tokens;
@@ -157,15 +157,20 @@ int onpu_field_legal(const struct onpu_field_info *field, uint32_t value)
 	return 0;
 }
 
-/* Clears what the instruction encodes; what is left must be zero. */
+/* Whether a member is set that the instruction does not encode. */
 static int has_foreign_members(const struct onpu_insn *insn, const struct onpu_op_info *info)
 {
-	uint32_t present = 0, id, i;
+	struct onpu_insn encoded = { 0 };
+	uint32_t id, i;
 
-	for (i = 0; i < info->num_fields; i++)
-		present |= 1u << info->fields[i].id;
+	for (i = 0; i < info->num_fields; i++) {
+		id = info->fields[i].id;
+		onpu_insn_set(&encoded, (enum onpu_field)id,
+			      onpu_insn_get(insn, (enum onpu_field)id));
+	}
 	for (id = 0; id < ONPU_FIELD_COUNT; id++)
-		if (!(present & 1u << id) && onpu_insn_get(insn, (enum onpu_field)id))
+		if (onpu_insn_get(&encoded, (enum onpu_field)id) !=
+		    onpu_insn_get(insn, (enum onpu_field)id))
 			return 1;
 	return 0;
 }
@@ -395,7 +400,8 @@ def info_row(leaf, names):
     if same:
         text += f'\t\t.same = {bits_of(same)},\n'
     if 'ints' in leaf.same:
-        text += '\t\t.same_ints = 1,\n'
+        roles = [r for r, o in leaf.operands.items() if o.kind in ('num', 'resample')]
+        text += f'\t\t.same_ints = {bits_of(roles)},\n'
     if leaf.inplace:
         text += f'\t\t.inplace = {bits_of(leaf.inplace)},\n'
     text += f'\t\t.num_fields = {len(leaf.fields)},\n\t\t.num_tokens = {len(leaf.tokens)},\n'
