@@ -5525,7 +5525,7 @@ WNN_EXPORT WNNStatus wnnGraphBuilderSplit(WNNGraphBuilder builder, WNNOperand in
  *
  * @param builder The builder.
  * @param input any type, rank 1 or more.
- * @param splits The number of parts, 1 to 8192, that divides the size of dimension axis.
+ * @param splitCount The number of parts, 1 to 8192, that divides the size of dimension axis.
  * @param options NULL: the defaults.
  * @param outputCount Number of items of outputs: exactly the number of parts.
  * @param outputs Filled with the parts: type of input, rank of input; the shape of input with the
@@ -5536,14 +5536,14 @@ WNN_EXPORT WNNStatus wnnGraphBuilderSplit(WNNGraphBuilder builder, WNNOperand in
  * Errors:
  * - those of every operator (see above)
  * - TypeError: options.axis is not below the rank of input
- * - TypeError: splits is 0 or above 8192
- * - TypeError: splits does not divide the size of dimension axis
+ * - TypeError: splitCount is 0 or above 8192
+ * - TypeError: splitCount does not divide the size of dimension axis
  * - TypeError: outputCount is not as said above
  *
  * WebNN: section 8.9.51, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-split
  */
 WNN_EXPORT WNNStatus wnnGraphBuilderSplitEqual(WNNGraphBuilder builder, WNNOperand input,
-					       uint32_t splits, WNNSplitOptions const *options,
+					       uint32_t splitCount, WNNSplitOptions const *options,
 					       size_t outputCount, WNNOperand *outputs);
 
 /**

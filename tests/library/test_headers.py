@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The public headers compile alone: test_headers.py CC [CXX], each a command line.
+
+As C99 and C++17, pedantic and without a warning; every initialiser fits its struct in both.
+"""
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+INCLUDE = HERE.parents[1] / "userspace" / "include"
+HEADERS = ("webnn/webnn.h", "webnn/webnn_npu.h")
+WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Werror"]
+LANGUAGES = []  # (name, command, suffix), filled from the command line
+
+
+def initialisers():
+    """One object with static storage for every *_INIT, and the line that uses them all."""
+    text = "".join((INCLUDE / h).read_text(encoding="utf-8") for h in HEADERS)
+    names = re.findall(r"/\*\* Initialiser of (WNN\w+) with.*?\n#define (WNN_\w+_INIT) ", text)
+    out = "".join(f"#include <{h}>\n" for h in HEADERS)
+    for index, (kind, macro) in enumerate(names):
+        out += f"extern const {kind} object{index};\nconst {kind} object{index} = {macro};\n"
+    return len(names), out
+
+
+class Headers(unittest.TestCase):
+    def compile(self, command, path):
+        done = subprocess.run([*command, *WARNINGS, f"-I{INCLUDE}", "-fsyntax-only", path],
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def compile_text(self, command, suffix, text):
+        with tempfile.NamedTemporaryFile("w", suffix=suffix) as file:
+            file.write(text)
+            file.flush()
+            self.compile(command, file.name)
+
+    def test_each_header_alone(self):
+        for language, command, suffix in LANGUAGES:
+            for header in HEADERS:
+                with self.subTest(header + " as " + language):
+                    self.compile_text(command, suffix, f"#include <{header}>\n")
+
+    def test_initialisers(self):
+        count, text = initialisers()
+        self.assertGreater(count, 60)
+        for language, command, suffix in LANGUAGES:
+            with self.subTest(language):
+                self.compile_text(command, suffix, text)
+
+    def test_use(self):
+        for language, command, suffix in LANGUAGES:
+            name = "header_c99.c" if suffix == ".c" else "header_cxx17.cc"
+            with self.subTest(language):
+                self.compile(command, HERE / name)
+
+
+if __name__ == "__main__":
+    LANGUAGES.append(("C99", shlex.split(sys.argv[1]) + ["-std=c99"], ".c"))
+    if len(sys.argv) > 2 and sys.argv[2]:
+        LANGUAGES.append(("C++17", shlex.split(sys.argv[2]) + ["-std=c++17"], ".cc"))
+    else:
+        print("no C++ compiler: the headers are tested as C only")
+    unittest.main(argv=sys.argv[:1], verbosity=2)

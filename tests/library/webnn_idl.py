@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""The interface definitions of the WebNN specification, read from a text extract of it.
+
+The extract has moved some names: "dictionary {MLRankRange unsigned long min ..." for "dictionary
+MLRankRange { unsigned long min ...", and the last value of an enum behind its closing brace.
+"""
+import pathlib
+import re
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+SHARED = TOP.parent / "shared"
+SCALARS = {"unsigned long": "u32", "long": "i32", "unsigned long long": "u64", "double": "f64",
+           "float": "f32", "boolean": "bool", "USVString": "StringView"}
+
+
+def find_text():
+    """The text that holds the definitions, or None when it is not beside the checkout."""
+    for path in sorted((SHARED / "seeds").glob("000_*.txt")):
+        text = path.read_text(encoding="utf-8")
+        if "partial interface MLGraphBuilder" in text:
+            return text
+    return None
+
+
+def type_of(idl):
+    """'sequence <[EnforceRange ]unsigned long >' -> 'u32[]', 'MLOperand' -> 'Operand'."""
+    idl = " ".join(re.sub(r"\[.*?\]", "", idl).split())
+    match = re.fullmatch(r"sequence ?< ?(.*?) ?>", idl)
+    if match:
+        return type_of(match[1]) + "[]"
+    if idl == "MLNumber":
+        return "number"
+    return SCALARS.get(idl) or re.sub(r"^ML", "", idl)
+
+
+def variable(text):
+    """'required sequence <float >scales = 1' -> (name, type, default or None, required)."""
+    match = re.fullmatch(r"\s*(required )?\s*(.*?[\s>)])(\w+)\s*(?:=\s*(.*?))?\s*", text, re.S)
+    return match[3], type_of(match[2]), match[4], bool(match[1])
+
+
+def enums(text):
+    """Name without ML -> values in order."""
+    pattern = r'(?<![A-Za-z])enum\s+\{?\s*ML(\w+)([^}]*)\}\s*;?((?:"[^"]*")?)'
+    return {m[1]: re.findall(r'"([^"]*)"', m[2] + m[3]) for m in re.finditer(pattern, text)}
+
+
+def dictionaries(text):
+    """Name without ML -> (base or None, members)."""
+    pattern = (r"(?<!partial )(?<![A-Za-z])dictionary\s+(?::\s*ML(\w+)\s+ML(\w+)\s*\{|\{\s*ML(\w+)|"
+               r"ML(\w+)\s*\{)([^}]*)\}")
+    result = {}
+    for match in re.finditer(pattern, text):
+        members = [variable(m) for m in match[5].split(";") if m.strip()]
+        result[match[1] or match[3] or match[4]] = (match[2], members)
+    return result
+
+
+def operator_limits(text):
+    """Operator -> type of its member of MLOpSupportLimits, without ML."""
+    result = {}
+    for match in re.finditer(r"partial dictionary MLOpSupportLimits \{([^}]*)\}", text):
+        result.update({name: kind for name, kind, _, _ in
+                       (variable(m) for m in match[1].split(";") if m.strip())})
+    return result
+
+
+def split_arguments(text):
+    """Splits at commas outside brackets."""
+    depth, parts = 0, [""]
+    for char in text:
+        depth += (char in "(<{[") - (char in ")>}]")
+        if char == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [p.strip() for p in parts if p.strip()]
+
+
+def operators(text):
+    """Method -> (whether it gives a sequence, arguments as (name, type))."""
+    result = {}
+    for match in re.finditer(r"partial interface MLGraphBuilder \{(.*)", text):
+        for method in re.finditer(r"(MLOperand|sequence <MLOperand >)\s?(\w+) \((.*?)\);", match[1]):
+            arguments = []
+            for argument in split_arguments(method[3]):
+                name, kind, _, _ = variable(argument.removeprefix("optional "))
+                arguments.append((name, kind))
+            result[method[2]] = (method[1] != "MLOperand", arguments)
+    return result
+
+
+def interface_members(text, name):
+    """Methods and attributes of an interface, partial ones left out."""
+    match = re.search(rf"(?<!partial )\binterface \{{{name} (.*?\}}; *)$", text, re.M) or \
+        re.search(rf"(?<!partial )\binterface \{{(?://[^\n]*?)?{name} (.*)$", text, re.M)
+    body = match[1] if match else \
+        re.search(rf"typedef record <USVString ,MLOperand >;.*?({name} constructor.*)$", text,
+                  re.M)[1]
+    found = set(re.findall(r"(\w+) \(", body)) | set(re.findall(r"ML\w+ \(\);(\w+)", body))
+    found |= set(re.findall(r"readonly attribute .*?(\w+) ;", body))
+    return {n for n in found if not n.startswith("ML")} - {"Exposed", "typedef"}

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""webnn.json with its lookups, and the C names of what it holds."""
+import json
+import re
+import sys
+
+SCALARS = {
+    "u32": "uint32_t", "i32": "int32_t", "u64": "uint64_t", "i64": "int64_t", "f64": "double",
+    "bool": "WNNBool", "size": "size_t", "int": "int", "void": "void", "char": "char",
+    "uint32_t": "uint32_t", "float": "float", "string": "WNNStringView", "number": "WNNNumber",
+    "u32[]": "WNNUint32Array", "f32[]": "WNNFloatArray", "Proc": "WNNProc",
+    "DataTypeSet": "WNNOperandDataTypeSet",
+}
+
+
+# --- names and types ---------------------------------------------------------------------------
+
+def upper(name):
+    """conv2d -> CONV2D, gatherND -> GATHER_ND, isNaN -> IS_NAN."""
+    name = name.replace("NaN", "Nan")
+    name = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
+    return re.sub(r"([A-Z])([A-Z][a-z])", r"\1_\2", name).upper()
+
+
+def lower(name):
+    return upper(name).lower()
+
+
+def pascal(name):
+    """high-performance -> HighPerformance, conv2d -> Conv2d."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("-"))
+
+
+def c_type(name):
+    """The C type of a type of webnn.json: 'Context*', 'void const*', 'u32[]', 'LogCallback'."""
+    match = re.fullmatch(r"([\w\[\]]+)((?: const)?\*?)", name)
+    if not match:
+        sys.exit(f"webnn.json: '{name}' is no type")
+    base, suffix = match.groups()
+    if base not in SCALARS and base.endswith("[]"):
+        base = base[:-2] + "Array"
+    base = SCALARS.get(base, "WNN" + base)
+    return base + suffix.replace("*", " *")
+
+
+def declare(type_name, name):
+    text = c_type(type_name)
+    return text + name if text.endswith("*") else f"{text} {name}"
+
+
+def value_name(enum, value):
+    return f"WNN{enum['name']}_{value.get('c') or pascal(value['name'])}"
+
+
+def undefined_name(enum):
+    return f"WNN{enum['name']}_{enum.get('undefinedName', 'Undefined')}"
+
+
+def init_name(struct):
+    return f"WNN_{upper(struct['name'])}_INIT"
+
+
+# --- the model ---------------------------------------------------------------------------------
+
+class Api:
+    """webnn.json with its lookups."""
+
+    def __init__(self, path):
+        self.data = json.loads(path.read_text(encoding="utf-8"))
+        self.enums = {e["name"]: e for e in self.data["enums"]}
+        self.structs = {s["name"]: s for s in self.data["structs"]}
+        self.handles = {h["name"]: h for h in self.data["handles"]}
+        for callback in self.data["callbacks"]:
+            if callback["info"]:
+                info = callback_info(callback)
+                self.structs[info["name"]] = info
+        for limits in self.data["limits"]:
+            self.structs[limits["name"]] = limits_struct(limits)
+        self.structs["OpSupportLimits"] = op_support_limits(self.data)
+
+    def methods(self):
+        """Every builder method with its operator entry, in the order of the specification."""
+        for operator in self.data["operators"]:
+            for method in operator["methods"]:
+                yield method, operator
+
+    def members(self, struct):
+        """All members of a struct: chain head, those of the base, its own."""
+        head = []
+        if struct["chain"] in ("in", "out"):
+            head = [{"name": "nextInChain", "type": "ChainedStruct*",
+                     "doc": "Extensions, or NULL." if struct["chain"] == "in" else
+                            "Set it to NULL or to extensions to be filled as well."}]
+        elif struct["chain"] != "none":
+            head = [{"name": "chain", "type": "ChainedStruct",
+                     "doc": f"sType is WNNSType_{struct['chain']}."}]
+        if "base" in struct:
+            base = self.structs[struct["base"]]
+            head += [m for m in self.members(base) if m["name"] != "nextInChain"]
+        return head + struct["members"]
+
+    def ordered_structs(self, header):
+        """Structs of a header, each after those it holds by value."""
+        done, result = set(), []
+
+        def visit(struct):
+            if struct["name"] in done:
+                return
+            done.add(struct["name"])
+            for member in self.members(struct):
+                name = c_type(member["type"])[3:]
+                if name in self.structs:
+                    visit(self.structs[name])
+            if struct.get("header", "webnn") == header:
+                result.append(struct)
+        for struct in self.structs.values():
+            visit(struct)
+        return result
+
+    def types(self, text):
+        return self.data["typeSets"].get(text, text).split()
+
+
+def callback_info(callback):
+    mode = {"name": "mode", "type": "CallbackMode", "default": "AllowProcessEvents",
+            "doc": "When and where callback may run."}
+    users = [{"name": f"userdata{n}", "type": "void*", "doc": "Given to callback."} for n in (1, 2)]
+    own = {"name": "callback", "type": callback["name"] + "Callback", "doc": "Takes the result."}
+    return {"name": callback["name"] + "CallbackInfo", "chain": "in",
+            "header": callback.get("header", "webnn"), "members": [mode, own] + users,
+            "doc": "Who takes the result of an asynchronous operation: "
+                   f"WNN{callback['name']}Callback."}
+
+
+def limits_struct(limits):
+    members = [{"name": n, "type": "TensorLimits", "doc": f"What {n} may be."}
+               for n in limits["members"]]
+    return dict(limits, members=members, chain="none",
+                doc="What the operands of an operator may be.")
+
+
+def op_support_limits(data):
+    members = [
+        {"name": "preferredInputLayout", "type": "InputOperandLayout", "default": "nchw",
+         "doc": "The layout of images that is fastest."},
+        {"name": "maxTensorByteLength", "type": "u64",
+         "doc": "The greatest size of a tensor in bytes."},
+        {"name": "input", "type": "TensorLimits", "doc": "What inputs of a graph may be."},
+        {"name": "constant", "type": "TensorLimits", "doc": "What constants may be."},
+        {"name": "output", "type": "TensorLimits", "doc": "What outputs of a graph may be."}]
+    for operator in data["operators"]:
+        for method in operator["methods"]:
+            members.append({"name": method["name"], "type": operator["limits"],
+                            "doc": f"Operands of wnnGraphBuilder{pascal(method['name'])}."})
+    return {"name": "OpSupportLimits", "idl": "MLOpSupportLimits", "section": "8.3.7.1",
+            "chain": "out", "doc": "What a context can do.", "members": members}
+
+
+# --- operators ---------------------------------------------------------------------------------
+
+def is_list(operator):
+    """Whether the operator gives a sequence of operands."""
+    return len(operator["outputs"]) > 1 or operator["outputs"][0].get("variadic", False)
+
+
+def positional(operator):
+    """The operands that are arguments; the others are members of the options."""
+    return [o for o in operator["operands"] if not o.get("optional")]
+
+
+def operator_functions(api):
+    """(C name, operator, method, arguments, doc, errors) of all functions that make operators."""
+    for method, operator in api.methods():
+        yield (method["name"], operator, method["name"], operator.get("arguments", []),
+               method["doc"], operator.get("errors", []))
+        for over in operator.get("overloads", []):
+            yield (over["c"], operator, method["name"], over["arguments"], over["doc"],
+                   over["errors"])
+
+
+def function_name(function):
+    return "wnn" + (function["object"] or "") + pascal(function["method"])
+
+
+def exports(api):
+    """The names of all functions of the library."""
+    names = {function_name(f) for f in api.data["functions"]}
+    for handle in api.data["handles"]:
+        names |= {f"wnn{handle['name']}AddRef", f"wnn{handle['name']}Release"}
+    names |= {"wnnGraphBuilder" + pascal(row[0]) for row in operator_functions(api)}
+    return sorted(names)

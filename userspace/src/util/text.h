@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Text from outside, made fit for messages. */
+#ifndef WNN_UTIL_TEXT_H
+#define WNN_UTIL_TEXT_H
+
+#include <stddef.h>
+
+/*
+ * wnn_text_printable - copy UTF-8 text so that it cannot deceive whoever reads a log
+ * @buffer: receives the result with a NUL; what does not fit is cut off between characters
+ * @size: bytes of @buffer, not 0
+ * @data: the text; may be NULL when @length is 0
+ *
+ * Control characters, and those that change the direction of writing, become \u escapes; invalid
+ * UTF-8 becomes U+FFFD. Returns the length of the result.
+ */
+size_t wnn_text_printable(char *buffer, size_t size, const char *data, size_t length);
+
+#endif
