@@ -163,7 +163,8 @@ static uint32_t f_remu(uint32_t a, uint32_t b)
 	return b == 0 ? a : a % b;
 }
 
-#define INSN(n, p, k, fn, s, c) { .name = n, .pattern = p, .kind = k, .f = fn, .size = s, .cycles = c }
+#define INSN(n, p, k, fn, s, c) \
+	{ .name = n, .pattern = p, .kind = k, .f = fn, .size = s, .cycles = c }
 
 /* The listings of the manual, in its order. */
 struct ref_insn ref_insns[] = {

@@ -338,7 +338,7 @@ static void one_load(const struct ref_insn *insn, unsigned int rd, unsigned int 
 	if (addr >= RIG_DEV_BASE && addr < RIG_DEV_BASE + RIG_DEV_SIZE) {
 		/* the device may answer with more bits than asked for */
 		rig.answer = rig_random(&rng);
-		raw = insn->size == 4 ? rig.answer : rig.answer & (0xffffu >> (16 - 8 * insn->size));
+		raw = rig.answer & (0xffffffffu >> (32 - 8 * insn->size));
 		expect(insn, word, rd, insn->f(raw, 0), PC + 4, 4);
 		if (rig.addr != addr || rig.size != insn->size)
 			fail_msg("%s: device saw %#x, %u bytes", insn->name, rig.addr, rig.size);

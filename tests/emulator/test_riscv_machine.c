@@ -51,19 +51,31 @@ static int setup(void **state)
 	return 0;
 }
 
+/* Everything a program can change, changed; then reset. */
 static void test_reset_state(void **state)
 {
+	static const uint32_t csrs[] = { MIE, MTVEC, MSCRATCH, MEPC, MCAUSE, MTVAL };
+	struct onpu_rv32 *core = &rig.core;
 	unsigned int i;
 
 	(void)state;
-	onpu_rv32_reset(&rig.core, PC + 3);
-	assert_int_equal(rig.core.pc, PC);
+	for (i = 1; i < 32; i++)
+		core->x[i] = 0x01010101 * i;
+	for (i = 0; i < sizeof(csrs) / sizeof(csrs[0]); i++)
+		rig_csr_write(&rig, csrs[i], 0xffffffff);
+	rig_csr_write(&rig, MSTATUS, BIT_MIE | BIT_MPIE);
+	onpu_rv32_yield(core);
+	onpu_rv32_reset(core, PC + 3);
+	assert_int_equal(core->pc, PC);
+	assert_true(core->retired == 0);
 	for (i = 0; i < 32; i++)
-		assert_int_equal(rig.core.x[i], 0);
+		assert_int_equal(core->x[i], 0);
 	assert_int_equal(rig_csr_read(&rig, MSTATUS), MPP);
-	assert_int_equal(rig_csr_read(&rig, MIE), 0);
-	assert_int_equal(rig_csr_read(&rig, MTVEC), 0);
-	assert_int_equal(rig_csr_read(&rig, MCAUSE), 0);
+	for (i = 0; i < sizeof(csrs) / sizeof(csrs[0]); i++)
+		assert_int_equal(rig_csr_read(&rig, csrs[i]), 0);
+	/* the yield asked for before is forgotten */
+	assert_int_equal(rig_step(&rig), ONPU_RV32_BUDGET);
+	assert_int_equal(core->pc, PC + 4);
 }
 
 /* Reset starts the counters anew; the device clock, the lines and the TCM stay. */
@@ -641,6 +653,8 @@ static void test_lockup(void **state)
 	assert_true(rig.core.cycle == cycle);
 	onpu_rv32_reset(&rig.core, PC + 4);
 	assert_true(onpu_rv32_runnable(&rig.core));
+	assert_int_equal(rig.core.halt_cause, 0);
+	assert_int_equal(rig.core.halt_tval, 0);
 	assert_int_equal(rig_step(&rig), ONPU_RV32_BUDGET);
 	assert_int_equal(rig.core.pc, PC + 8);
 }
@@ -663,6 +677,43 @@ static void test_nested_exception(void **state)
 	onpu_rv32_set_irq(&rig.core, ONPU_RV32_IRQ_TIMER, true);
 	onpu_rv32_run(&rig.core, rig.core.cycle + 4 + 1);
 	rig_expect_trap(&rig, HANDLER + 28, 3, HANDLER + 28);
+}
+
+/* Coming back to the handler's first instruction after others is no lock-up. */
+static void test_handler_loop(void **state)
+{
+	(void)state;
+	rig.core.x[6] = RIG_TCM_BASE;
+	rig_poke(&rig, PC, ECALL);
+	rig_poke(&rig, HANDLER, ref_encode_i(ref_find("lw"), 5, 6, 0));
+	rig_poke(&rig, HANDLER + 4, ref_encode_i(ref_find("addi"), 6, 6, 2));
+	rig_poke(&rig, HANDLER + 8, ref_encode_j(ref_find("jal"), 0, -8));
+	onpu_rv32_run(&rig.core, rig.core.cycle + 4 + 1 + 1 + 2 + 4);
+	assert_false(rig.core.halted);
+	rig_expect_trap(&rig, HANDLER, 4, RIG_TCM_BASE + 2);
+	/* the next time round nothing came between */
+	assert_int_equal(rig_step(&rig), ONPU_RV32_HALTED);
+	assert_int_equal(rig.core.halt_cause, 4);
+}
+
+/*
+ * Reset clears the memory of the last exception: one at the first instruction
+ * after it, where the handler is too, is the first again.
+ */
+static void test_exception_after_reset(void **state)
+{
+	uint64_t cycle;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		onpu_rv32_reset(&rig.core, 0);
+		cycle = rig.core.cycle;
+		assert_int_equal(rig_step(&rig), ONPU_RV32_BUDGET);
+		rig_expect_trap(&rig, 0, 1, 0);
+		assert_int_equal(rig_step(&rig), ONPU_RV32_HALTED);
+		assert_true(rig.core.cycle - cycle == 8);
+	}
 }
 
 /* A jump off the TCM with no handler at all ends in lock-up, not in a spin. */
@@ -719,6 +770,8 @@ int main(void)
 		cmocka_unit_test_setup(test_reset_unparks, setup),
 		cmocka_unit_test_setup(test_lockup, setup),
 		cmocka_unit_test_setup(test_nested_exception, setup),
+		cmocka_unit_test_setup(test_handler_loop, setup),
+		cmocka_unit_test_setup(test_exception_after_reset, setup),
 		cmocka_unit_test_setup(test_nothing_to_run, setup),
 		cmocka_unit_test_setup(test_no_bus, setup),
 	};
