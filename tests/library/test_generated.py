@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The committed files are what generate.py makes of webnn.json, and it notices when they are not."""
+"""The committed files are what generate.py makes of webnn.json; it notices when they are not."""
 import pathlib
 import shutil
 import subprocess
@@ -36,7 +36,8 @@ class Generated(unittest.TestCase):
             copy_sources(folder)
             self.assertEqual(generate(folder).returncode, 0)
             for name in names:
-                self.assertEqual((folder / name).read_bytes(), (USERSPACE / name).read_bytes(), name)
+                self.assertEqual((folder / name).read_bytes(), (USERSPACE / name).read_bytes(),
+                                 name)
 
     def test_notices_a_change(self):
         with tempfile.TemporaryDirectory() as name:

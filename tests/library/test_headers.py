@@ -29,9 +29,16 @@ def initialisers():
     return len(names), out
 
 
+def documentation_warnings(command):
+    """clang also compares the comments with the declarations."""
+    version = subprocess.run([*command, "--version"], text=True, stdout=subprocess.PIPE).stdout
+    return ["-Wdocumentation", "-Wdocumentation-pedantic"] if "clang" in version else []
+
+
 class Headers(unittest.TestCase):
     def compile(self, command, path):
-        done = subprocess.run([*command, *WARNINGS, f"-I{INCLUDE}", "-fsyntax-only", path],
+        warnings = WARNINGS + documentation_warnings(command)
+        done = subprocess.run([*command, *warnings, f"-I{INCLUDE}", "-fsyntax-only", path],
                               text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
 

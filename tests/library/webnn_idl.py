@@ -81,7 +81,8 @@ def operators(text):
     """Method -> (whether it gives a sequence, arguments as (name, type))."""
     result = {}
     for match in re.finditer(r"partial interface MLGraphBuilder \{(.*)", text):
-        for method in re.finditer(r"(MLOperand|sequence <MLOperand >)\s?(\w+) \((.*?)\);", match[1]):
+        pattern = r"(MLOperand|sequence <MLOperand >)\s?(\w+) \((.*?)\);"
+        for method in re.finditer(pattern, match[1]):
             arguments = []
             for argument in split_arguments(method[3]):
                 name, kind, _, _ = variable(argument.removeprefix("optional "))

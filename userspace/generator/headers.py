@@ -156,7 +156,7 @@ def render_struct(api, struct):
 
 def render_callback(api, callback):
     rows = [(a["name"], a["doc"]) for a in callback["args"]]
-    rows.append(("userdata1, userdata2", "What was given with the callback."))
+    rows += [(name, "What was given with the callback.") for name in ("userdata1", "userdata2")]
     text = [callback["doc"], params(rows), reference(api, callback)]
     args = [declare(a["type"], a["name"]) for a in callback["args"]]
     args += ["void *userdata1", "void *userdata2"]

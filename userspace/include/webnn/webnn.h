@@ -605,7 +605,8 @@ typedef struct WNNFloatArray {
  * @param status Success, or what went wrong.
  * @param context The new context, NULL unless status is Success. The callback owns the reference.
  * @param message Empty on success; else what went wrong. Valid during the callback.
- * @param userdata1, userdata2 What was given with the callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
  */
 typedef void (*WNNCreateContextCallback)(WNNStatus status, WNNContext context,
 					 WNNStringView message, void *userdata1, void *userdata2);
@@ -616,7 +617,8 @@ typedef void (*WNNCreateContextCallback)(WNNStatus status, WNNContext context,
  * @param status Success, or what went wrong.
  * @param tensor The new tensor, NULL unless status is Success. The callback owns the reference.
  * @param message Empty on success; else what went wrong. Valid during the callback.
- * @param userdata1, userdata2 What was given with the callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
  */
 typedef void (*WNNCreateTensorCallback)(WNNStatus status, WNNTensor tensor, WNNStringView message,
 					void *userdata1, void *userdata2);
@@ -629,7 +631,8 @@ typedef void (*WNNCreateTensorCallback)(WNNStatus status, WNNTensor tensor, WNNS
  *     during the callback.
  * @param size Number of bytes of data.
  * @param message Empty on success; else what went wrong. Valid during the callback.
- * @param userdata1, userdata2 What was given with the callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
  */
 typedef void (*WNNReadTensorCallback)(WNNStatus status, void const *data, size_t size,
 				      WNNStringView message, void *userdata1, void *userdata2);
@@ -639,7 +642,8 @@ typedef void (*WNNReadTensorCallback)(WNNStatus status, void const *data, size_t
  *
  * @param status Success, or what went wrong.
  * @param message Empty on success; else what went wrong. Valid during the callback.
- * @param userdata1, userdata2 What was given with the callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
  */
 typedef void (*WNNReadTensorIntoCallback)(WNNStatus status, WNNStringView message, void *userdata1,
 					  void *userdata2);
@@ -650,7 +654,8 @@ typedef void (*WNNReadTensorIntoCallback)(WNNStatus status, WNNStringView messag
  * @param status Success, or what went wrong.
  * @param graph The new graph, NULL unless status is Success. The callback owns the reference.
  * @param message Empty on success; else what went wrong. Valid during the callback.
- * @param userdata1, userdata2 What was given with the callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
  */
 typedef void (*WNNBuildCallback)(WNNStatus status, WNNGraph graph, WNNStringView message,
 				 void *userdata1, void *userdata2);
@@ -661,7 +666,8 @@ typedef void (*WNNBuildCallback)(WNNStatus status, WNNGraph graph, WNNStringView
  * @param status Success when the context was lost, Cancelled when the last reference to the
  *     instance was released first.
  * @param message Why the context was lost. Valid during the callback.
- * @param userdata1, userdata2 What was given with the callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
  *
  * WebNN: MLContextLostInfo
  */
@@ -675,7 +681,8 @@ typedef void (*WNNContextLostCallback)(WNNStatus status, WNNStringView message, 
  * @param status What went wrong.
  * @param message Operator, label, operand, what was given and what is allowed. Valid during the
  *     callback.
- * @param userdata1, userdata2 What was given with the callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
  */
 typedef void (*WNNErrorCallback)(WNNStatus status, WNNStringView message, void *userdata1,
 				 void *userdata2);
@@ -688,7 +695,8 @@ typedef void (*WNNErrorCallback)(WNNStatus status, WNNStringView message, void *
  * @param level Weight of the message.
  * @param message One line of text without line end, control characters escaped. Valid during the
  *     callback.
- * @param userdata1, userdata2 What was given with the callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
  */
 typedef void (*WNNLogCallback)(WNNLogLevel level, WNNStringView message, void *userdata1,
 			       void *userdata2);
@@ -699,7 +707,8 @@ typedef void (*WNNLogCallback)(WNNLogLevel level, WNNStringView message, void *u
  * library.
  *
  * @param action What is to be done.
- * @param userdata1, userdata2 What was given with the callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
  */
 typedef WNNBool (*WNNPermissionCallback)(WNNPermissionAction action, void *userdata1,
 					 void *userdata2);
@@ -709,7 +718,8 @@ typedef WNNBool (*WNNPermissionCallback)(WNNPermissionAction action, void *userd
  *
  * @param size Number of bytes, not 0.
  * @param alignment A power of two that the address must be a multiple of.
- * @param userdata1, userdata2 What was given with the callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
  */
 typedef void *(*WNNAllocateCallback)(size_t size, size_t alignment, void *userdata1,
 				     void *userdata2);
@@ -718,7 +728,8 @@ typedef void *(*WNNAllocateCallback)(size_t size, size_t alignment, void *userda
  * Frees memory of the Allocate callback. May run on any thread.
  *
  * @param memory What Allocate returned, not NULL.
- * @param userdata1, userdata2 What was given with the callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
  */
 typedef void (*WNNDeallocateCallback)(void *memory, void *userdata1, void *userdata2);
 

@@ -80,24 +80,22 @@ typedef enum WNNPlacementReason {
 	WNNPlacementReason_ConstantFolded = 3,
 	/** It moves no data: its result is another view of its input. */
 	WNNPlacementReason_View = 4,
-	/** No output of the graph depends on its result. */
-	WNNPlacementReason_Unused = 5,
 	/** The device of the context is the CPU. */
-	WNNPlacementReason_CPUDevice = 6,
+	WNNPlacementReason_CPUDevice = 5,
 	/** The placement policy is CPUOnly. */
-	WNNPlacementReason_CPUPolicy = 7,
+	WNNPlacementReason_CPUPolicy = 6,
 	/** The NPU has no way to run this operator. */
-	WNNPlacementReason_Operator = 8,
+	WNNPlacementReason_Operator = 7,
 	/** The NPU runs this operator, but not with these data types. */
-	WNNPlacementReason_DataType = 9,
+	WNNPlacementReason_DataType = 8,
 	/** The NPU runs this operator, but not with these ranks. */
-	WNNPlacementReason_Rank = 10,
+	WNNPlacementReason_Rank = 9,
 	/** The NPU runs this operator, but not with these options. */
-	WNNPlacementReason_Option = 11,
+	WNNPlacementReason_Option = 10,
 	/** A tensor or a single tile is too big for the NPU. */
-	WNNPlacementReason_Size = 12,
+	WNNPlacementReason_Size = 11,
 	/** It costs less on the CPU than the copies to the NPU and back. */
-	WNNPlacementReason_Cost = 13,
+	WNNPlacementReason_Cost = 12,
 	/** Makes the type 32 bits wide; no value. */
 	WNNPlacementReason_Force32 = 0x7FFFFFFF
 } WNNPlacementReason;
@@ -141,7 +139,8 @@ typedef enum WNNGraphText {
  *     wnnContextOnWorkDone reported.
  * @param message Empty on success; else the operator, its label and the fault. Valid during the
  *     callback.
- * @param userdata1, userdata2 What was given with the callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
  */
 typedef void (*WNNWorkDoneCallback)(WNNStatus status, WNNStringView message, void *userdata1,
 				    void *userdata2);
@@ -151,7 +150,8 @@ typedef void (*WNNWorkDoneCallback)(WNNStatus status, WNNStringView message, voi
  *
  * @param data The data given with the constant.
  * @param size The size given with it, in bytes.
- * @param userdata1, userdata2 What was given with the callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
  */
 typedef void (*WNNReleaseConstantCallback)(void const *data, size_t size, void *userdata1,
 					   void *userdata2);
@@ -351,8 +351,8 @@ typedef struct WNNGraphPlacement {
 	/** Set it to NULL or to extensions to be filled as well. */
 	WNNChainedStruct *nextInChain;
 	/**
-	 * Number of items of nodes: one per recorded operator, in the order of the builder calls.
-	 * Default: 0.
+	 * Number of items of nodes: one per operator that the outputs depend on, in the order of
+	 * the builder calls. Default: 0.
 	 */
 	size_t nodeCount;
 	/** The nodes. */

@@ -107,7 +107,7 @@ enum wnn_op {
 	WNN_OP_COUNT
 };
 
-/* The arguments of all operators that are no operands; each uses those of its own. */
+/* The arguments of operators that are no operands; each operator uses its own. */
 struct wnn_op_arguments {
 	uint32_t axis;
 	WNNOperandDataType data_type;
