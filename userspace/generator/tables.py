@@ -227,4 +227,4 @@ def render_builder(api):
 
 def render_procs(api):
     rows = "".join(f"{{ \"{name}\", (WNNProc){name} }},\n" for name in exports(api))
-    return SPDX + NOTE + "/* Name and address of every exported function, sorted by name. */\n" + rows
+    return f"{SPDX}{NOTE}/* Name and address of every exported function, sorted by name. */\n{rows}"
