@@ -124,7 +124,7 @@ extern const struct onpu_op_info onpu_op_info[ONPU_OP_COUNT];
 /* 0, or -1: unknown op, a value out of range, or one that the instruction has no field for. */
 int onpu_insn_pack(const struct onpu_insn *insn, uint32_t w[ONPU_INSN_WORDS]);
 
-/* ONPU_FAULT_NONE, ONPU_FAULT_ILLEGAL_OPCODE or ONPU_FAULT_RESERVED_BITS (insn then holds only op). */
+/* ONPU_FAULT_NONE, _ILLEGAL_OPCODE or _RESERVED_BITS; insn then holds only op. */
 enum onpu_fault onpu_insn_unpack(const uint32_t w[ONPU_INSN_WORDS], struct onpu_insn *insn);
 
 /* The value of one field, and setting it; the name of the field is enum onpu_field. */

@@ -121,7 +121,7 @@ def structure(name, members, size, doc):
     for member in members:
         field = member.declaration.rsplit(' ', 1)[1].split('[')[0]
         text += (f'ONPU_STATIC_ASSERT(offsetof(struct {name}, {field}) == {member.offset:#x}, '
-                 f'"{name}.{field}");\n')
+                 f'"{field}");\n')
     return text + '\n'
 
 
@@ -140,10 +140,23 @@ def domain_structure(domain):
     return before + structure(domain.struct, members, domain.size, domain.doc)
 
 
+def constants_text(enum):
+    text = comment(enum.doc)
+    for value in enum.values:
+        number = value.text + ('u' if value.value >> 31 else '')
+        tail = f' /* {value.doc} */' if value.doc and len(value.doc) < 36 else ''
+        text += '' if tail else comment(value.doc)
+        text += define(value.name, number + tail)
+    return text + '\n'
+
+
 def enum_text(enum):
+    if enum.constants:
+        return constants_text(enum)
     text = comment(enum.doc) + f'enum {enum.name} {{\n'
     for value in enum.values:
-        tail = f' /* {value.doc} */' if value.doc else ''
+        tail = f' /* {value.doc} */' if value.doc and len(value.doc) < 50 else ''
+        text += '' if tail else comment(value.doc, '\t')
         text += f'\t{value.name} = {value.value},{tail}\n'
     return text + '};\n\n'
 
@@ -226,6 +239,18 @@ def union_text(domains):
     return SLOT_UNION % members
 
 
+def message_union(domains):
+    members = ''
+    prefix = 'onpu_msg_'
+    for domain in domains:
+        if domain.struct and domain.struct.startswith(prefix):
+            members += f'\tstruct {domain.struct} {domain.struct.removeprefix(prefix)};\n'
+    if not members:
+        return ''
+    return ('/* Any message. */\nunion onpu_msg {\n\tuint32_t words[ONPU_MSG_SIZE / 4];\n' + members +
+            '};\nONPU_STATIC_ASSERT(sizeof(union onpu_msg) == ONPU_MSG_SIZE, "size of onpu_msg");\n\n')
+
+
 def header(registers, which, what):
     guard = f'ONPU_{which.upper()}_H'
     text = banner('registers.xml', what)
@@ -244,6 +269,8 @@ def header(registers, which, what):
             text += domain_structure(domain)
     if which == 'slots':
         text += union_text(domains)
+    if which == 'registers':
+        text += message_union(domains)
     return text + f'#endif /* {guard} */\n'
 
 

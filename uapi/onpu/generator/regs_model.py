@@ -9,7 +9,8 @@ from .common import SpecError, bit_range, doc_of, local, number
 class Value:
     def __init__(self, element, where):
         self.name = element.get('name')
-        self.value = number(element.get('value'), f'{where} value {self.name}')
+        self.text = element.get('value')
+        self.value = number(self.text, f'{where} value {self.name}')
         self.doc = doc_of(element)
 
 
@@ -17,11 +18,12 @@ class Enum:
     def __init__(self, element):
         self.name = element.get('name')
         self.header = element.get('header', 'registers')
+        self.constants = element.get('constants') == 'yes'
         self.doc = doc_of(element)
         self.values = [Value(e, self.name) for e in element if local(e.tag) == 'value']
         seen = {}
         for value in self.values:
-            if value.value in seen:
+            if value.value in seen and not self.constants:
                 raise SpecError(f'enum {self.name}: {value.name} and {seen[value.value]} '
                                 f'are both {value.value}')
             seen[value.value] = value.name
