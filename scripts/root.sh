@@ -24,18 +24,23 @@ os_release()
 	(. /etc/os-release 2>/dev/null && printf '%s' "${!1:-}")
 }
 
-# The host will do when it is Debian 13 with every package of the list.
-host_is_reference()
+# Every package of the list is in the root $1; "" is the host.
+has_packages()
 {
 	local status
 
-	[ "${ONPU_FORCE_ROOT:-0}" = 0 ] || return 1
-	[ "$(os_release ID)" = debian ] || return 1
-	[ "$(os_release VERSION_CODENAME)" = "$suite" ] || return 1
-	# dpkg-query expands the field, not the shell; it fails when a package is unknown
+	# dpkg-query expands the field, not the shell; it fails when a package is unknown.
 	# shellcheck disable=SC2016
-	status=$(package_list | xargs dpkg-query -W -f '${db:Status-Status}\n' 2>/dev/null) || return
+	status=$(package_list |
+		xargs dpkg-query --admindir="$1/var/lib/dpkg" -W -f '${db:Status-Status}\n' 2>/dev/null) || return
 	[ "$(sort -u <<<"$status")" = installed ]
+}
+
+# The host will do when it is Debian 13 with everything installed.
+host_is_reference()
+{
+	[ "${ONPU_FORCE_ROOT:-0}" = 0 ] && [ "$(os_release ID)" = debian ] &&
+		[ "$(os_release VERSION_CODENAME)" = "$suite" ] && has_packages ""
 }
 
 # sources.list of the root: the host's own mirrors with the suite exchanged. The lines of the host
@@ -82,6 +87,11 @@ need_root_user()
 		die "the build environment needs root (mounts, chroot, packages): run 'sudo ./npu …'"
 }
 
+update_host()
+{
+	step host-update "asking the host's mirror for packages" apt-get update || exit 1
+}
+
 install_host_tools()
 {
 	local missing=()
@@ -94,7 +104,7 @@ install_host_tools()
 	command -v apt-get >/dev/null ||
 		die "this needs Debian 12 or 13, or mmdebstrap and debian-archive-keyring installed"
 	export DEBIAN_FRONTEND=noninteractive
-	step host-update "asking the host's mirror for packages" apt-get update || exit 1
+	update_host
 	step host-install "installing ${missing[*]} on the host" \
 		apt-get install -y --no-install-recommends "${missing[@]}" || exit 1
 }
@@ -176,6 +186,8 @@ create_root()
 {
 	need_root_user
 	install_host_tools
+	# apt knows no mirror before its first update.
+	[ -n "$(root_sources)" ] || update_host
 	[ -n "$(root_sources)" ] ||
 		die "no Debian mirror in the host's apt sources; name one: ONPU_MIRROR=URI ./npu …"
 	remove_old_roots
@@ -208,7 +220,8 @@ ensure_environment()
 	if [ "$(cat "$root/.onpu-recipe" 2>/dev/null)" != "$(recipe_stamp)" ]; then
 		create_root
 	elif [ "$(cat "$root/.onpu-packages")" != "$(package_stamp)" ]; then
-		step root-update "installing new packages in the environment" update_root || exit 1
+		has_packages "$root" ||
+			step root-update "installing new packages in the environment" update_root || exit 1
 		package_stamp >"$root/.onpu-packages"
 	fi
 	exec {root_lock_fd}<"$root/.onpu-lock"
