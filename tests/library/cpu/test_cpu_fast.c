@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT
+/*
+ * In checkasm's manner: random nodes run through the fast kernel and through the reference; the difference is bounded by what
+ * float32 sums of that length may lose. A shape that no fast kernel takes is a failure of the test's aim and counted.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <cmocka.h>
+
+#include "cpu/cpu.h"
+
+#define ROUNDS 250
+
+static uint64_t seed = 0x2545f4914f6cdd1d;
+
+static uint32_t random_below(uint32_t n)
+{
+	seed = seed * 6364136223846793005 + 1442695040888963407;
+	return (uint32_t)(seed >> 33) % n;
+}
+
+static uint32_t between(uint32_t lo, uint32_t hi)
+{
+	return lo + random_below(hi - lo + 1);
+}
+
+/* A graph with one node, its operands' data and both results. */
+struct rig {
+	struct ir_graph *graph;
+	struct ir_value *operand[4];
+	float *data[4];
+	uint32_t num_operands;
+};
+
+static void rig_init(struct rig *rig)
+{
+	memset(rig, 0, sizeof(*rig));
+	rig->graph = ir_graph_create();
+	assert_non_null(rig->graph);
+}
+
+static void add(struct rig *rig, uint32_t rank, const int64_t *dims)
+{
+	struct ir_type type = ir_type_make(IR_F32, rank, dims);
+	int64_t n = ir_type_elements(&type);
+	float *data = malloc((size_t)n * sizeof(float));
+
+	assert_non_null(data);
+	for (int64_t i = 0; i < n; i++)
+		data[i] = (float)random_below(2001) / 1000 - 1;
+	rig->data[rig->num_operands] = data;
+	rig->operand[rig->num_operands++] = ir_add_input(rig->graph, "x", &type);
+}
+
+static void skip_operand(struct rig *rig)
+{
+	rig->num_operands++;
+}
+
+/* Runs the node both ways; returns false when only the reference takes it. */
+static bool compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, uint32_t rank,
+		    const int64_t *dims, double tolerance)
+{
+	struct ir_type type = ir_type_make(IR_F32, rank, dims);
+	struct ir_node *node = ir_add_node(rig->graph, op, rig->operand, rig->num_operands, &type, 1,
+					   attrs, "", NULL);
+	struct cpu_context *cpu = cpu_context_create(between(1, 2));
+	int64_t n = ir_type_elements(&type);
+	float *a = malloc((size_t)n * sizeof(float)), *b = malloc((size_t)n * sizeof(float));
+	const char *name = cpu_kernel_name(CPU_FAST, node);
+	bool fast = strcmp(name, cpu_kernel_name(CPU_REFERENCE, node)) != 0;
+	const void *in[4];
+	struct wnn_error err = { 0 };
+
+	for (uint32_t i = 0; i < rig->num_operands; i++)
+		in[i] = rig->data[i];
+	assert_int_equal(ir_verify(rig->graph, &err), 0);
+	assert_int_equal(cpu_run_node(cpu, CPU_REFERENCE, node, in, (void *[]){ a }, &err), 0);
+	assert_int_equal(cpu_run_node(cpu, CPU_FAST, node, in, (void *[]){ b }, &err), 0);
+	for (int64_t i = 0; i < n; i++)
+		if (!(fabs((double)a[i] - (double)b[i]) <= tolerance * (1 + fabs((double)a[i]))) &&
+		    !(isnan(a[i]) && isnan(b[i])) && a[i] != b[i]) {
+			char *text = ir_print(rig->graph);
+
+			print_error("%s: element %lld is %g, expected %g\n%s", name, (long long)i,
+				    (double)b[i], (double)a[i], text);
+			free(text);
+			fail();
+		}
+	free(a);
+	free(b);
+	cpu_context_destroy(cpu);
+	for (uint32_t i = 0; i < rig->num_operands; i++)
+		free(rig->data[i]);
+	ir_graph_destroy(rig->graph);
+	return fast;
+}
+
+static struct ir_unary_attrs random_act(void)
+{
+	static const int kinds[] = { IR_UNARY_NONE, IR_RELU, IR_CLAMP, IR_TANH, IR_LEAKY_RELU };
+
+	return (struct ir_unary_attrs){ .kind = kinds[random_below(5)],
+					.alpha = -0.5f, .beta = 0.75f };
+}
+
+/* Out size of one axis, 0 if the window does not fit. */
+static int64_t out_size(int64_t in, uint32_t k, uint32_t dilation, uint32_t stride, uint32_t p0,
+			uint32_t p1)
+{
+	int64_t span = (int64_t)(k - 1) * dilation + 1, room = in + p0 + p1 - span;
+
+	return room < 0 ? 0 : room / stride + 1;
+}
+
+static void place4(enum ir_layout layout, int64_t *dims, int64_t n, int64_t c, int64_t h, int64_t w)
+{
+	int64_t nchw[4] = { n, c, h, w }, nhwc[4] = { n, h, w, c };
+
+	memcpy(dims, layout == IR_NCHW ? nchw : nhwc, sizeof(nchw));
+}
+
+static bool conv_round(void)
+{
+	static const uint8_t axes[][4] = { { 0, 1, 2, 3 }, { 3, 2, 0, 1 }, { 0, 3, 1, 2 }, { 3, 0, 1, 2 } };
+	union ir_attrs attrs = { 0 };
+	struct ir_conv_attrs *a = &attrs.conv;
+	int64_t x[4], f[4], y[4], parts[4], c_in, c_out, h, w, oh, ow;
+	uint32_t k[2] = { between(1, 4), between(1, 4) }, batch = between(1, 2);
+	bool depthwise = random_below(3) == 0;
+	struct rig rig;
+
+	for (int i = 0; i < 4; i++)
+		a->padding[i] = random_below(3);
+	for (int i = 0; i < 2; i++) {
+		a->strides[i] = between(1, 3);
+		a->dilations[i] = between(1, 2);
+	}
+	if (random_below(3) == 0) {
+		k[0] = k[1] = a->strides[0] = a->strides[1] = 1;
+		memset(a->padding, 0, sizeof(a->padding));
+	}
+	a->groups = between(1, 3);
+	c_in = a->groups * between(1, 5);
+	c_out = a->groups * between(1, 6);
+	if (depthwise) {
+		a->groups = between(2, 20);
+		c_in = c_out = a->groups;
+	}
+	a->layout = random_below(2) ? IR_NCHW : IR_NHWC;
+	a->filter_layout = (enum ir_filter_layout)random_below(4);
+	a->act = random_act();
+	h = between(1, 12);
+	w = between(1, 12);
+	oh = out_size(h, k[0], a->dilations[0], a->strides[0], a->padding[0], a->padding[1]);
+	ow = out_size(w, k[1], a->dilations[1], a->strides[1], a->padding[2], a->padding[3]);
+	if (!oh || !ow)
+		return true;
+	rig_init(&rig);
+	place4(a->layout, x, batch, c_in, h, w);
+	place4(a->layout, y, batch, c_out, oh, ow);
+	parts[0] = c_out;
+	parts[1] = c_in / a->groups;
+	parts[2] = k[0];
+	parts[3] = k[1];
+	for (int i = 0; i < 4; i++)
+		f[axes[a->filter_layout][i]] = parts[i];
+	add(&rig, 4, x);
+	add(&rig, 4, f);
+	if (random_below(2))
+		add(&rig, 1, &c_out);
+	return compare(&rig, IR_OP_CONV, &attrs, 4, y, 1e-5);
+}
+
+static bool pool_round(void)
+{
+	union ir_attrs attrs = { 0 };
+	struct ir_pool_attrs *a = &attrs.pool;
+	int64_t x[4], y[4], oh, ow, c = between(1, 20), h = between(1, 12), w = between(1, 12);
+	struct rig rig;
+
+	a->kind = (enum ir_pool)random_below(3);
+	a->layout = random_below(2) ? IR_NCHW : IR_NHWC;
+	for (int i = 0; i < 2; i++) {
+		a->window[i] = between(1, 3);
+		a->strides[i] = between(1, 3);
+		a->dilations[i] = between(1, 2);
+		a->padding[2 * i] = random_below(a->window[i]);
+		a->padding[2 * i + 1] = random_below(a->window[i]);
+	}
+	oh = out_size(h, a->window[0], a->dilations[0], a->strides[0], a->padding[0], a->padding[1]);
+	ow = out_size(w, a->window[1], a->dilations[1], a->strides[1], a->padding[2], a->padding[3]);
+	if (!oh || !ow)
+		return true;
+	rig_init(&rig);
+	place4(a->layout, x, 2, c, h, w);
+	place4(a->layout, y, 2, c, oh, ow);
+	add(&rig, 4, x);
+	return compare(&rig, IR_OP_POOL, &attrs, 4, y, 1e-6);
+}
+
+static bool matmul_round(void)
+{
+	union ir_attrs attrs = { 0 };
+	struct ir_matmul_attrs *a = &attrs.matmul;
+	int64_t m = between(1, 20), n = between(1, 20), k = between(1, 40), b0 = between(1, 3);
+	int64_t b1 = between(1, 2), x[4], f[4], y[4], bias[2];
+	struct rig rig;
+
+	a->a_transpose = random_below(2);
+	a->b_transpose = random_below(2);
+	a->alpha = random_below(2) ? 1 : 0.5f;
+	a->beta = random_below(2) ? 1 : 2;
+	a->act = random_act();
+	memcpy(x, (int64_t[]){ b0, random_below(2) ? b1 : 1, a->a_transpose ? k : m,
+			       a->a_transpose ? m : k }, sizeof(x));
+	memcpy(f, (int64_t[]){ random_below(2) ? b0 : 1, b1, a->b_transpose ? n : k,
+			       a->b_transpose ? k : n }, sizeof(f));
+	memcpy(y, (int64_t[]){ b0, b1, m, n }, sizeof(y));
+	rig_init(&rig);
+	add(&rig, 4, x);
+	if (random_below(2))
+		add(&rig, 4, f);
+	else
+		add(&rig, 2, f + 2);
+	bias[0] = random_below(2) ? m : 1;
+	bias[1] = random_below(2) ? n : 1;
+	if (random_below(3))
+		add(&rig, 2, bias);
+	else
+		skip_operand(&rig);
+	return compare(&rig, IR_OP_MATMUL, &attrs, 4, y, 1e-5);
+}
+
+static bool binary_round(void)
+{
+	union ir_attrs attrs = { 0 };
+	uint32_t rank = between(0, 5), lead = rank ? random_below(rank + 1) : 0;
+	int64_t y[5], a[5], b[5];
+	struct rig rig;
+
+	for (uint32_t i = 0; i < rank; i++) {
+		y[i] = between(1, 6);
+		a[i] = random_below(4) ? y[i] : 1;
+		b[i] = a[i] == 1 || random_below(4) ? y[i] : 1;
+		if (i < lead)
+			a[i] = y[i];
+	}
+	attrs.binary.kind = (enum ir_binary)random_below(4);
+	attrs.binary.act = random_act();
+	rig_init(&rig);
+	add(&rig, rank, a);
+	add(&rig, rank - lead, b + lead);
+	return compare(&rig, IR_OP_BINARY, &attrs, rank, y, 1e-6);
+}
+
+static bool unary_round(void)
+{
+	static const int kinds[] = { IR_RELU, IR_CLAMP, IR_LINEAR, IR_ABS, IR_NEG, IR_LEAKY_RELU };
+	union ir_attrs attrs = { .unary = { .kind = kinds[random_below(6)], .alpha = -0.25f,
+					    .beta = 0.5f } };
+	int64_t dims[2] = { between(1, 9), between(1, 70) };
+	struct rig rig;
+
+	rig_init(&rig);
+	add(&rig, 2, dims);
+	return compare(&rig, IR_OP_UNARY, &attrs, 2, dims, 1e-6);
+}
+
+static bool concat_round(void)
+{
+	union ir_attrs attrs = { .axis = random_below(3) };
+	int64_t dims[3] = { between(1, 5), between(1, 5), between(1, 5) }, y[3];
+	uint32_t parts = between(1, 4);
+	struct rig rig;
+
+	memcpy(y, dims, sizeof(y));
+	y[attrs.axis] = 0;
+	rig_init(&rig);
+	for (uint32_t i = 0; i < parts; i++) {
+		dims[attrs.axis] = between(1, 5);
+		y[attrs.axis] += dims[attrs.axis];
+		add(&rig, 3, dims);
+	}
+	return compare(&rig, IR_OP_CONCAT, &attrs, 3, y, 0);
+}
+
+static bool transpose_round(void)
+{
+	union ir_attrs attrs = { 0 };
+	int64_t x[4], y[4];
+	struct rig rig;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t j = random_below(i + 1);
+
+		x[i] = between(1, 7);
+		attrs.transpose.perm[i] = attrs.transpose.perm[j];
+		attrs.transpose.perm[j] = i;
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		y[i] = x[attrs.transpose.perm[i]];
+	rig_init(&rig);
+	add(&rig, 4, x);
+	return compare(&rig, IR_OP_TRANSPOSE, &attrs, 4, y, 0);
+}
+
+static bool slice_round(void)
+{
+	union ir_attrs attrs = { 0 };
+	int64_t x[3], y[3];
+	struct rig rig;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t size;
+
+		x[i] = between(1, 9);
+		attrs.slice.starts[i] = random_below((uint32_t)x[i]);
+		attrs.slice.strides[i] = between(1, 3);
+		size = between(1, (uint32_t)x[i] - attrs.slice.starts[i]);
+		y[i] = (size + attrs.slice.strides[i] - 1) / attrs.slice.strides[i];
+	}
+	rig_init(&rig);
+	add(&rig, 3, x);
+	return compare(&rig, IR_OP_SLICE, &attrs, 3, y, 0);
+}
+
+static bool softmax_round(void)
+{
+	union ir_attrs attrs = { .axis = random_below(3) };
+	int64_t dims[3] = { between(1, 6), between(1, 40), between(1, 6) };
+	struct rig rig;
+
+	rig_init(&rig);
+	add(&rig, 3, dims);
+	return compare(&rig, IR_OP_SOFTMAX, &attrs, 3, dims, 1e-5);
+}
+
+static void run_rounds(bool (*one)(void))
+{
+	for (int i = 0; i < ROUNDS; i++)
+		assert_true(one());
+}
+
+#define FAMILY(name) \
+	static void test_##name(void **state) \
+	{ \
+		(void)state; \
+		run_rounds(name##_round); \
+	}
+
+FAMILY(conv)
+FAMILY(pool)
+FAMILY(matmul)
+FAMILY(binary)
+FAMILY(unary)
+FAMILY(concat)
+FAMILY(transpose)
+FAMILY(slice)
+FAMILY(softmax)
+
+/* The application's number of OpenBLAS threads is its own. */
+static void test_blas_threads(void **state)
+{
+	int64_t dims[2] = { 128, 128 };
+	union ir_attrs attrs = { .matmul = { .alpha = 1, .beta = 1, .act.kind = IR_UNARY_NONE } };
+	struct rig rig;
+
+	(void)state;
+	for (int threads = 1; threads <= 2; threads++) {
+		openblas_set_num_threads(threads);
+		rig_init(&rig);
+		add(&rig, 2, dims);
+		add(&rig, 2, dims);
+		assert_true(compare(&rig, IR_OP_MATMUL, &attrs, 2, dims, 1e-4));
+		assert_int_equal(openblas_get_num_threads(), threads);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_conv),	  cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_matmul),	  cmocka_unit_test(test_binary),
+		cmocka_unit_test(test_unary),	  cmocka_unit_test(test_concat),
+		cmocka_unit_test(test_transpose), cmocka_unit_test(test_slice),
+		cmocka_unit_test(test_softmax),	  cmocka_unit_test(test_blas_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
