@@ -19,17 +19,24 @@ build_options()
 }
 
 # Set a build up unless that was done with the same options. The stamp is written last, so that
-# an interrupted set-up starts again.
+# an interrupted set-up starts again. Meson does not see a folder that came new: the second stamp.
 configure()
 {
-	local name=$1 dir=$top/build/$1 options stamp
+	local name=$1 dir=$top/build/$1 options stamp folders again=()
 
 	read -ra options < <(build_options "$name")
 	stamp="${environment:?} ${options[*]}"
-	[ "$(cat "$dir/.onpu-options" 2>/dev/null)" != "$stamp" ] || return 0
-	rm -rf -- "$dir"
+	folders=$(cd -- "$top" && ls -d -- */meson.build tests/*/meson.build 2>/dev/null) || true
+	if [ "$(cat "$dir/.onpu-options" 2>/dev/null)" != "$stamp" ]; then
+		rm -rf -- "$dir"
+	elif [ "$(cat "$dir/.onpu-folders" 2>/dev/null)" != "$folders" ]; then
+		again=(--reconfigure)
+	else
+		return 0
+	fi
 	step "$name-setup" "configuring build/$name" inside env CC="${options[0]}" \
-		meson setup --werror "${options[@]:1}" "$dir" "$top" || return
+		meson setup --werror "${again[@]}" "${options[@]:1}" "$dir" "$top" || return
+	printf '%s\n' "$folders" >"$dir/.onpu-folders"
 	printf '%s\n' "$stamp" >"$dir/.onpu-options"
 }
 

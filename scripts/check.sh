@@ -72,15 +72,23 @@ stage_mesa()
 	step mesa "Mesa's ISA tools for comparison" "$top/scripts/fetch-mesa.sh" "$top/npu" "$top/build/mesa"
 }
 
+# meson_test BUILD [ARGUMENTS]: a run without any test is a failure too.
+meson_test()
+{
+	local dir=$top/build/$1
+
+	shift
+	inside meson test -C "$dir" --no-rebuild --print-errorlogs "${left_out[@]}" "$@" || return
+	[ -s "$dir/meson-logs/testlog.json" ] || { echo "no test ran"; return 1; }
+}
+
 # run_tests BUILD TITLE [ARGUMENTS]: the tests of one build.
 run_tests()
 {
 	local name=$1 title=$2 status=0
 
 	shift 2
-	build "$name" &&
-		step "$name-test" "$title" inside meson test -C "$top/build/$name" --no-rebuild \
-			--print-errorlogs "${left_out[@]}" "$@" || status=$?
+	build "$name" && step "$name-test" "$title" meson_test "$name" "$@" || status=$?
 	drop_lock
 	return "$status"
 }

@@ -157,6 +157,10 @@ test_twice()
 	out=$("$npu" build 2>&1)
 	[[ $out != *configuring* ]]
 	ok $? "a second build does not configure"
+	mkdir "$copy/uapi"
+	touch "$copy/uapi/meson.build"
+	out=$("$npu" build 2>&1)
+	contains "a new folder is configured" "configuring build/gcc"
 	"$npu" exec a-tool
 	[ $? -eq 5 ]
 	ok $? "a built program is found by name"
@@ -179,6 +183,50 @@ if [ -d "$top/build/root" ]; then
 	trap 'umount -l "$copy/build/root" && rm -rf --one-file-system -- "$work"' EXIT
 fi
 
+# A test run that finds no test must not count as a success.
+test_nothing_ran()
+{
+	out=$("$npu" check test 2>&1; echo "status $?")
+	contains "a check without a test fails" "no test ran"
+	contains "check ends with the sums" "passed, 2 failed, 0 skipped"
+	contains "a failed check is a failure" "status 1"
+}
+
+# alive FILE: the process whose number is in FILE lives.
+alive()
+{
+	[ -s "$1" ] && kill -0 "$(cat "$1")" 2>/dev/null
+}
+
+# What a step started ends with ./npu.
+test_killed_step()
+{
+	local pid file=$copy/build/sleeper
+
+	cat >"$copy/meson.build" <<-'END'
+	project('slow', 'c')
+	custom_target('slow', output: 'slow.txt', build_by_default: true,
+	  command: ['sh', '-c', 'echo $$ >"$1"; exec sleep 300', '-', meson.project_build_root() / '../sleeper'])
+	END
+	"$npu" build >"$work/out" 2>&1 &
+	pid=$!
+	for _ in {1..100}; do
+		alive "$file" && break
+		sleep 0.1
+	done
+	out=$(cat "$work/out")
+	alive "$file"
+	ok $? "the step runs"
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	for _ in {1..50}; do
+		alive "$file" || break
+		sleep 0.1
+	done
+	! alive "$file"
+	ok $? "a killed ./npu leaves no process"
+}
+
 test_usage
 test_exec
 test_places
@@ -186,5 +234,7 @@ test_environment
 test_mounts
 test_failure
 test_twice
+test_nothing_ran
+test_killed_step
 printf '1..%d\n' "$number" >>"$tap"
 [ "$failures" -eq 0 ]
