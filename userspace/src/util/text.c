@@ -66,3 +66,11 @@ size_t wnn_text_printable(char *buffer, size_t size, const char *data, size_t le
 	buffer[out] = '\0';
 	return out;
 }
+
+size_t wnn_text_character(const char *data, size_t length)
+{
+	size_t used;
+	uint32_t c = decode((const unsigned char *)data, length, &used);
+
+	return c == REPLACEMENT && used == 1 ? 0 : used;
+}

@@ -16,4 +16,7 @@
  */
 size_t wnn_text_printable(char *buffer, size_t size, const char *data, size_t length);
 
+/* Bytes of the UTF-8 character at the start of @data; 0 when there is none. @length is not 0. */
+size_t wnn_text_character(const char *data, size_t length);
+
 #endif
