@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* Building: checks of the outputs, and a fresh graph of what they depend on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/builder_private.h"
+#include "graph/label.h"
+#include "util/arena.h"
+#include "util/text.h"
+
+#define NAME_SIZE 96
+
+static int check_output(const struct wnn_builder *builder, const WNNNamedOperand *outputs, size_t i,
+			struct wnn_error *err)
+{
+	const WNNNamedOperand *output = &outputs[i];
+	size_t length = wnn_view_length(&output->name);
+	char name[NAME_SIZE];
+
+	if (!length)
+		return wnn_error_set(err, WNN_TYPE_ERROR, "the name of outputs[%zu] is empty", i);
+	wnn_text_printable(name, sizeof(name), output->name.data, length);
+	if (memchr(output->name.data, '\0', length))
+		return wnn_error_set(err, WNN_TYPE_ERROR, "the name of output \"%s\" contains a NUL",
+				     name);
+	for (size_t k = 0; k < i; k++)
+		if (wnn_view_length(&outputs[k].name) == length &&
+		    !memcmp(outputs[k].name.data, output->name.data, length))
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "two outputs have the name \"%s\"", name);
+	if (!output->operand)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "the operand of output \"%s\" is NULL; did the call fail that "
+				     "should have made it?",
+				     name);
+	if (output->operand->builder != builder)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "the operand of output \"%s\" belongs to another builder", name);
+	if (output->operand->value->kind != IR_VALUE_RESULT)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "the operand of output \"%s\" is %s; identity makes an output "
+				     "of it",
+				     name, output->operand->value->kind == IR_VALUE_INPUT ?
+						   "an input" : "a constant");
+	return 0;
+}
+
+/* Which values outputs depend on, by id; nodes are those of their results. NULL: out of memory. */
+static bool *find_reachable(const struct ir_graph *graph, size_t count,
+			    const WNNNamedOperand *outputs)
+{
+	bool *reached = calloc(graph->num_values + 1, sizeof(*reached));
+
+	if (!reached)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		reached[outputs[i].operand->value->id] = true;
+	/* Topological order: all users of a node come after it. */
+	for (uint32_t n = graph->num_nodes; n-- > 0;) {
+		const struct ir_node *node = graph->nodes[n];
+		bool used = false;
+
+		for (uint32_t i = 0; i < node->num_results; i++)
+			used |= reached[node->results[i]->id];
+		/* A node is kept with all of its results. */
+		for (uint32_t i = 0; used && i < node->num_results; i++)
+			reached[node->results[i]->id] = true;
+		for (uint32_t i = 0; used && i < node->num_operands; i++)
+			if (node->operands[i])
+				reached[node->operands[i]->id] = true;
+	}
+	return reached;
+}
+
+static int check_tensors(const struct wnn_builder *builder, const bool *reached,
+			 struct wnn_error *err)
+{
+	for (const struct wnn_tensor_use *use = builder->tensors; use; use = use->next)
+		if (reached[use->value] && use->tensor.is_destroyed(use->tensor.tensor))
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "a tensor that the graph uses as a constant was "
+					     "destroyed before the graph was built");
+	return 0;
+}
+
+/* Copies one reachable input or constant. */
+static struct ir_value *copy_leaf(struct ir_graph *to, const struct ir_value *value)
+{
+	struct ir_value *copy;
+
+	if (value->kind == IR_VALUE_INPUT)
+		return ir_add_input(to, value->name, &value->type);
+	copy = ir_add_constant(to, &value->type, ir_constant_ref(value->constant));
+	if (!copy)
+		ir_constant_unref(value->constant);
+	return copy;
+}
+
+static int copy_node(struct wnn_recording *recording, const struct ir_node *node,
+		     struct ir_value **map, uint32_t operator)
+{
+	struct ir_value **operands = calloc(node->num_operands + 1, sizeof(*operands));
+	struct ir_type *types = calloc(node->num_results + 1, sizeof(*types));
+	struct ir_node *copy = NULL;
+
+	if (operands && types) {
+		for (uint32_t i = 0; i < node->num_operands; i++)
+			operands[i] = node->operands[i] ? map[node->operands[i]->id] : NULL;
+		for (uint32_t i = 0; i < node->num_results; i++)
+			types[i] = node->results[i]->type;
+		copy = ir_add_node(recording->graph, node->op, operands, node->num_operands, types,
+				   node->num_results, &node->attrs, node->label, node->source);
+	}
+	free(operands);
+	free(types);
+	if (!copy)
+		return -1;
+	for (uint32_t i = 0; i < node->num_results; i++)
+		map[node->results[i]->id] = copy->results[i];
+	recording->node_operator[copy->id] = operator;
+	recording->operators[operator].used = true;
+	return 0;
+}
+
+/* Fills the fresh graph; -1: out of memory. */
+static int copy_reachable(struct wnn_builder *builder, const bool *reached,
+			  struct ir_value **map, struct wnn_recording *recording)
+{
+	const struct ir_graph *from = builder->graph;
+
+	for (uint32_t i = 0; i < from->num_values; i++) {
+		const struct ir_value *value = from->values[i];
+
+		if (!reached[i] || value->kind == IR_VALUE_RESULT)
+			continue;
+		map[i] = copy_leaf(recording->graph, value);
+		if (!map[i])
+			return -1;
+	}
+	for (uint32_t n = 0; n < from->num_nodes; n++)
+		if (reached[from->nodes[n]->results[0]->id] &&
+		    copy_node(recording, from->nodes[n], map, builder->node_operator[n]))
+			return -1;
+	return 0;
+}
+
+static int copy_outputs(size_t count, const WNNNamedOperand *outputs, struct ir_value **map,
+			struct ir_graph *to)
+{
+	for (size_t i = 0; i < count; i++) {
+		char *name = strndup(outputs[i].name.data, wnn_view_length(&outputs[i].name));
+		int ret = name ? ir_add_output(to, name, map[outputs[i].operand->value->id]) : -1;
+
+		free(name);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static struct wnn_recording *make_recording(struct wnn_builder *builder, const bool *reached,
+					    size_t count, const WNNNamedOperand *outputs)
+{
+	const struct ir_graph *from = builder->graph;
+	struct wnn_recording *recording = calloc(1, sizeof(*recording));
+	struct ir_value **map = calloc(from->num_values + 1, sizeof(*map));
+
+	if (!recording || !map)
+		goto fail;
+	recording->graph = ir_graph_create();
+	recording->node_operator = calloc(from->num_nodes + 1, sizeof(*recording->node_operator));
+	recording->num_operators = builder->num_operators;
+	recording->operators = builder->operators;
+	recording->memory = builder->arena;
+	builder->operators = NULL;
+	builder->arena = NULL;
+	builder->tensors = NULL;
+	if (!recording->graph || !recording->node_operator ||
+	    copy_reachable(builder, reached, map, recording) ||
+	    copy_outputs(count, outputs, map, recording->graph))
+		goto fail;
+	free(map);
+	return recording;
+fail:
+	free(map);
+	wnn_recording_destroy(recording);
+	return NULL;
+}
+
+/* The graph under construction goes, so that its constants do not outlive what uses them. */
+static void spend(struct wnn_builder *builder)
+{
+	builder->has_built = true;
+	for (struct WNNOperandImpl *operand = builder->operands; operand; operand = operand->next)
+		operand->value = NULL;
+	ir_graph_destroy(builder->graph);
+	builder->graph = NULL;
+	free(builder->node_operator);
+	builder->node_operator = NULL;
+}
+
+int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
+		      const WNNNamedOperand *outputs, struct wnn_recording **out,
+		      struct wnn_error *err)
+{
+	bool *reached;
+	int ret = 0;
+
+	*out = NULL;
+	if (wnn_builder_can_build(builder, err))
+		return -1;
+	if (!output_count || !outputs)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "a graph needs at least one output; outputs is %s",
+				     output_count ? "NULL" : "empty");
+	for (size_t i = 0; i < output_count; i++)
+		if (check_output(builder, outputs, i, err))
+			return -1;
+	reached = find_reachable(builder->graph, output_count, outputs);
+	if (reached && check_tensors(builder, reached, err)) {
+		free(reached);
+		return -1;
+	}
+	for (struct wnn_tensor_use *use = builder->tensors; use; use = use->next)
+		use->tensor.release(use->tensor.tensor);
+	if (reached)
+		*out = make_recording(builder, reached, output_count, outputs);
+	if (!*out)
+		ret = wnn_error_nomem(err, "the graph");
+	builder->tensors = NULL;
+	spend(builder);
+	free(reached);
+	return ret;
+}
+
+void wnn_recording_destroy(struct wnn_recording *recording)
+{
+	if (!recording)
+		return;
+	ir_graph_destroy(recording->graph);
+	free(recording->operators);
+	free(recording->node_operator);
+	wnn_arena_destroy(recording->memory);
+	free(recording);
+}

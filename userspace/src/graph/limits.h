@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* What a context supports: the values of opSupportLimits, and the checks that follow from them. */
+#ifndef WNN_GRAPH_LIMITS_H
+#define WNN_GRAPH_LIMITS_H
+
+#include "graph/op_table.h"
+#include "ir/ir.h"
+#include "util/error.h"
+
+/* Largest dimension and number of elements: those of a signed 32-bit number. */
+#define WNN_MAX_DIMENSION 2147483647
+/* How many operands concat takes and split makes at most. */
+#define WNN_MAX_TENSOR_COUNT 8192
+
+struct wnn_limits {
+	uint64_t ir_ops;		/* bit 1 << enum ir_op: what the back ends can execute */
+	uint64_t max_tensor_bytes;	/* 0: WNN_DEFAULT_MAX_TENSOR_BYTES */
+	WNNInputOperandLayout preferred_layout;		/* Undefined: nchw */
+};
+
+#define WNN_DEFAULT_MAX_TENSOR_BYTES (UINT64_C(2147483647) * 8)
+
+/* Whether the back ends can execute all that an operator is made of. */
+bool wnn_limits_has_op(const struct wnn_limits *limits, enum wnn_op op);
+
+uint64_t wnn_limits_tensor_bytes(const struct wnn_limits *limits);
+
+/*
+ * wnn_limits_fill - the answer of opSupportLimits
+ *
+ * An operator that cannot be executed lists no data types and the rank range 0 to 0. nextInChain is
+ * left alone.
+ */
+void wnn_limits_fill(const struct wnn_limits *limits, WNNOpSupportLimits *out);
+
+/*
+ * wnn_limits_check_type - "check dimensions" of the specification
+ * @what: begins the message: "input \"x\""; "conv2d \"stem\": the output"
+ *
+ * Rank at most IR_MAX_RANK, dimensions and number of elements from 1 to 2^31 - 1, bytes within the
+ * limit. The dimensions of @type may be any 64-bit numbers.
+ */
+int wnn_limits_check_type(const struct wnn_limits *limits, const struct ir_type *type,
+			  const char *what, struct wnn_error *err);
+
+/*
+ * wnn_limits_type_of - the type that a descriptor means, checked
+ *
+ * Whatever is in the chain of the descriptor is the caller's to judge.
+ */
+int wnn_limits_type_of(const struct wnn_limits *limits, WNNOperandDataType data_type,
+		       WNNUint32Array shape, const char *what, struct ir_type *type,
+		       struct wnn_error *err);
+
+/* "[2,3,4]" for messages; returns buffer. */
+const char *wnn_shape_text(const struct ir_type *type, char *buffer, size_t size);
+
+/* Enough for every shape. */
+#define WNN_SHAPE_TEXT_SIZE (IR_MAX_RANK * 21 + 3)
+
+/* "float32, float16" of a set of data types; returns buffer. */
+const char *wnn_types_text(WNNOperandDataTypeSet types, char *buffer, size_t size);
+
+#endif

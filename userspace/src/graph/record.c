@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/* The way of every call of an operator: checks that all share, then the rule of the operator. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/label.h"
+#include "graph/rules.h"
+#include "util/arena.h"
+
+static const struct {
+	wnn_rule_fn rule;
+	enum ir_op ir;
+} rules[WNN_OP_COUNT] = {
+	[WNN_OP_ARG_MIN] = { rule_arg, IR_OP_ARG },
+	[WNN_OP_ARG_MAX] = { rule_arg, IR_OP_ARG },
+	[WNN_OP_BATCH_NORMALIZATION] = { rule_batch_normalization, IR_OP_BATCHNORM },
+	[WNN_OP_CAST] = { rule_cast, IR_OP_CAST },
+	[WNN_OP_CLAMP] = { rule_clamp, IR_OP_UNARY },
+	[WNN_OP_CONCAT] = { rule_concat, IR_OP_CONCAT },
+	[WNN_OP_CONV2D] = { rule_conv2d, IR_OP_CONV },
+	[WNN_OP_CONV_TRANSPOSE2D] = { rule_conv_transpose2d, IR_OP_CONV },
+	[WNN_OP_CUMULATIVE_SUM] = { rule_cumulative_sum, IR_OP_CUMSUM },
+	[WNN_OP_ADD] = { rule_binary, IR_OP_BINARY },
+	[WNN_OP_SUB] = { rule_binary, IR_OP_BINARY },
+	[WNN_OP_MUL] = { rule_binary, IR_OP_BINARY },
+	[WNN_OP_DIV] = { rule_binary, IR_OP_BINARY },
+	[WNN_OP_MAX] = { rule_binary, IR_OP_BINARY },
+	[WNN_OP_MIN] = { rule_binary, IR_OP_BINARY },
+	[WNN_OP_POW] = { rule_binary, IR_OP_BINARY },
+	[WNN_OP_EQUAL] = { rule_compare, IR_OP_COMPARE },
+	[WNN_OP_NOT_EQUAL] = { rule_compare, IR_OP_COMPARE },
+	[WNN_OP_GREATER] = { rule_compare, IR_OP_COMPARE },
+	[WNN_OP_GREATER_OR_EQUAL] = { rule_compare, IR_OP_COMPARE },
+	[WNN_OP_LESSER] = { rule_compare, IR_OP_COMPARE },
+	[WNN_OP_LESSER_OR_EQUAL] = { rule_compare, IR_OP_COMPARE },
+	[WNN_OP_LOGICAL_NOT] = { rule_unary_to_uint8, IR_OP_UNARY },
+	[WNN_OP_LOGICAL_AND] = { rule_binary, IR_OP_BINARY },
+	[WNN_OP_LOGICAL_OR] = { rule_binary, IR_OP_BINARY },
+	[WNN_OP_LOGICAL_XOR] = { rule_binary, IR_OP_BINARY },
+	[WNN_OP_IS_NAN] = { rule_unary_to_uint8, IR_OP_UNARY },
+	[WNN_OP_IS_INFINITE] = { rule_unary_to_uint8, IR_OP_UNARY },
+	[WNN_OP_ABS] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_CEIL] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_COS] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_ERF] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_EXP] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_FLOOR] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_IDENTITY] = { rule_identity, IR_OP_COPY },
+	[WNN_OP_LOG] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_NEG] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_RECIPROCAL] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_ROUND_EVEN] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_SIN] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_SIGN] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_SQRT] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_TAN] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_DEQUANTIZE_LINEAR] = { rule_quantize, IR_OP_DEQUANTIZE },
+	[WNN_OP_QUANTIZE_LINEAR] = { rule_quantize, IR_OP_QUANTIZE },
+	[WNN_OP_ELU] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_EXPAND] = { rule_expand, IR_OP_EXPAND },
+	[WNN_OP_GATHER] = { rule_gather, IR_OP_GATHER },
+	[WNN_OP_GATHER_ELEMENTS] = { rule_gather_elements, IR_OP_GATHER },
+	[WNN_OP_GATHER_ND] = { rule_gather_nd, IR_OP_GATHER },
+	[WNN_OP_GELU] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_GEMM] = { rule_gemm, IR_OP_MATMUL },
+	[WNN_OP_GRU] = { rule_gru, IR_OP_GRU },
+	[WNN_OP_GRU_CELL] = { rule_gru_cell, IR_OP_GRU },
+	[WNN_OP_HARD_SIGMOID] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_HARD_SWISH] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_INSTANCE_NORMALIZATION] = { rule_instance_normalization, IR_OP_INSTNORM },
+	[WNN_OP_LAYER_NORMALIZATION] = { rule_layer_normalization, IR_OP_LAYERNORM },
+	[WNN_OP_LEAKY_RELU] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_LINEAR] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_LSTM] = { rule_lstm, IR_OP_LSTM },
+	[WNN_OP_LSTM_CELL] = { rule_lstm_cell, IR_OP_LSTM },
+	[WNN_OP_MATMUL] = { rule_matmul, IR_OP_MATMUL },
+	[WNN_OP_PAD] = { rule_pad, IR_OP_PAD },
+	[WNN_OP_AVERAGE_POOL2D] = { rule_pool2d, IR_OP_POOL },
+	[WNN_OP_L2_POOL2D] = { rule_pool2d, IR_OP_POOL },
+	[WNN_OP_MAX_POOL2D] = { rule_pool2d, IR_OP_POOL },
+	[WNN_OP_PRELU] = { rule_binary, IR_OP_BINARY },
+	[WNN_OP_REDUCE_L1] = { rule_reduce, IR_OP_REDUCE },
+	[WNN_OP_REDUCE_L2] = { rule_reduce, IR_OP_REDUCE },
+	[WNN_OP_REDUCE_LOG_SUM] = { rule_reduce, IR_OP_REDUCE },
+	[WNN_OP_REDUCE_LOG_SUM_EXP] = { rule_reduce, IR_OP_REDUCE },
+	[WNN_OP_REDUCE_MAX] = { rule_reduce, IR_OP_REDUCE },
+	[WNN_OP_REDUCE_MEAN] = { rule_reduce, IR_OP_REDUCE },
+	[WNN_OP_REDUCE_MIN] = { rule_reduce, IR_OP_REDUCE },
+	[WNN_OP_REDUCE_PRODUCT] = { rule_reduce, IR_OP_REDUCE },
+	[WNN_OP_REDUCE_SUM] = { rule_reduce, IR_OP_REDUCE },
+	[WNN_OP_REDUCE_SUM_SQUARE] = { rule_reduce, IR_OP_REDUCE },
+	[WNN_OP_RELU] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_RESAMPLE2D] = { rule_resample2d, IR_OP_RESAMPLE },
+	[WNN_OP_RESHAPE] = { rule_reshape, IR_OP_RESHAPE },
+	[WNN_OP_REVERSE] = { rule_reverse, IR_OP_REVERSE },
+	[WNN_OP_SCATTER_ELEMENTS] = { rule_scatter_elements, IR_OP_SCATTER },
+	[WNN_OP_SCATTER_ND] = { rule_scatter_nd, IR_OP_SCATTER },
+	[WNN_OP_SIGMOID] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_SLICE] = { rule_slice, IR_OP_SLICE },
+	[WNN_OP_SOFTMAX] = { rule_softmax, IR_OP_SOFTMAX },
+	[WNN_OP_SOFTPLUS] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_SOFTSIGN] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_SPLIT] = { rule_split, IR_OP_SLICE },
+	[WNN_OP_TANH] = { rule_unary, IR_OP_UNARY },
+	[WNN_OP_TILE] = { rule_tile, IR_OP_TILE },
+	[WNN_OP_TRANSPOSE] = { rule_transpose, IR_OP_TRANSPOSE },
+	[WNN_OP_TRIANGULAR] = { rule_triangular, IR_OP_TRIANGULAR },
+	[WNN_OP_WHERE] = { rule_where, IR_OP_WHERE },
+};
+
+wnn_rule_fn wnn_op_rule(enum wnn_op op)
+{
+	return rules[op].rule;
+}
+
+enum ir_op wnn_op_ir(enum wnn_op op)
+{
+	return rules[op].ir;
+}
+
+static int check_owner(struct wnn_rule *rule)
+{
+	for (size_t i = 0; i < rule->call->operand_count; i++)
+		if (rule->call->operands[i] && rule->call->operands[i]->builder != rule->builder)
+			return rule_error(rule, "%s belongs to another builder",
+					  rule_operand_name(rule, i));
+	return 0;
+}
+
+/* How messages call operand `i`: by its name, in lists with its index. */
+static const char *operand_text(const struct wnn_rule *rule, size_t i, char *buffer, size_t size)
+{
+	if (wnn_op_info[rule->call->op].operands[0].flags & WNN_OPERAND_VARIADIC)
+		snprintf(buffer, size, "%s[%zu]", rule_operand_name(rule, 0), i);
+	else
+		snprintf(buffer, size, "%s", rule_operand_name(rule, i));
+	return buffer;
+}
+
+static int check_data_type(struct wnn_rule *rule, size_t i, const struct wnn_op_operand *info)
+{
+	const struct ir_type *type = rule_type(rule, i);
+	WNNOperandDataTypeSet bit = WNN_DATA_TYPE_BIT(wnn_dtype_from_ir(type->dtype));
+	char what[64], allowed[128];
+
+	operand_text(rule, i, what, sizeof(what));
+	if (!(info->types & bit))
+		return rule_error(rule, "%s has type %s; allowed are %s", what,
+				  ir_dtype_name(type->dtype),
+				  wnn_types_text(info->types, allowed, sizeof(allowed)));
+	if (info->type_as >= 0 && rule_type(rule, info->type_as)->dtype != type->dtype)
+		return rule_error(rule, "%s has type %s, but %s has %s; they must be the same", what,
+				  ir_dtype_name(type->dtype),
+				  rule_operand_name(rule, info->type_as),
+				  ir_dtype_name(rule_type(rule, info->type_as)->dtype));
+	return 0;
+}
+
+static int check_rank(struct wnn_rule *rule, size_t i, const struct wnn_op_operand *info)
+{
+	uint32_t rank = rule_type(rule, i)->rank;
+	uint32_t most = info->rank_max < IR_MAX_RANK ? info->rank_max : IR_MAX_RANK;
+	char what[64];
+
+	operand_text(rule, i, what, sizeof(what));
+	if (rank < info->rank_min || rank > most) {
+		if (info->rank_min == most)
+			return rule_error(rule, "%s has rank %" PRIu32 ", expected %" PRIu32, what,
+					  rank, most);
+		return rule_error(rule, "%s has rank %" PRIu32 "; ranks from %u to %" PRIu32
+				  " are allowed", what, rank, info->rank_min, most);
+	}
+	if (info->rank_as >= 0 && rule_type(rule, info->rank_as)->rank != rank)
+		return rule_error(rule, "%s has rank %" PRIu32 ", but %s has %" PRIu32
+				  "; they must be the same", what, rank,
+				  rule_operand_name(rule, info->rank_as),
+				  rule_type(rule, info->rank_as)->rank);
+	return 0;
+}
+
+/* Types and ranks as the operator table has them. */
+static int check_operand_types(struct wnn_rule *rule)
+{
+	const struct wnn_op_info *info = &wnn_op_info[rule->call->op];
+	bool variadic = info->operands[0].flags & WNN_OPERAND_VARIADIC;
+
+	for (size_t i = 0; i < rule->call->operand_count; i++) {
+		const struct wnn_op_operand *operand = &info->operands[variadic ? 0 : i];
+
+		if (!rule->call->operands[i])
+			continue;
+		if (check_data_type(rule, i, operand) || check_rank(rule, i, operand))
+			return -1;
+	}
+	return 0;
+}
+
+/* Members of type double and float are restricted: neither NaN nor infinite. */
+static int check_finite(struct wnn_rule *rule)
+{
+	const struct wnn_options_info *options = wnn_op_info[rule->call->op].options;
+
+	for (uint32_t i = 0; i < options->member_count; i++) {
+		const struct wnn_attribute *member = &options->members[i];
+		const char *field = (const char *)rule->call->options + member->offset;
+		WNNFloatArray floats;
+		double number;
+
+		if (member->kind == WNN_ATTRIBUTE_F64) {
+			memcpy(&number, field, sizeof(number));
+			if (!isfinite(number))
+				return rule_error(rule, "options.%s is %f; it must be finite",
+						  member->name, number);
+		} else if (member->kind == WNN_ATTRIBUTE_F32_ARRAY) {
+			memcpy(&floats, field, sizeof(floats));
+			for (size_t k = 0; k < floats.count; k++)
+				if (!isfinite(floats.data[k]))
+					return rule_error(rule,
+							  "options.%s[%zu] is %f; it must be "
+							  "finite",
+							  member->name, k, (double)floats.data[k]);
+		}
+	}
+	return 0;
+}
+
+/* Room for one more operator; its entry is made here, and counts once the rule has succeeded. */
+static int reserve_operator(struct wnn_rule *rule)
+{
+	struct wnn_builder *builder = rule->builder;
+	struct wnn_operator *operators;
+	uint32_t want = builder->cap_operators ? builder->cap_operators * 2 : 64;
+	char *label;
+
+	if (builder->num_operators == builder->cap_operators) {
+		operators = reallocarray(builder->operators, want, sizeof(*operators));
+		if (!operators)
+			return wnn_error_nomem(rule->err, rule->name);
+		builder->operators = operators;
+		builder->cap_operators = want;
+	}
+	label = wnn_label_copy(builder->arena, rule->call->label);
+	if (!label)
+		return wnn_error_nomem(rule->err, rule->name);
+	builder->operators[builder->num_operators] =
+		(struct wnn_operator){ .op = rule->call->op, .label = label };
+	return 0;
+}
+
+/* Makes the operands that the rule will fill, and runs it. */
+static int run_rule(struct wnn_rule *rule, WNNOperand *outputs)
+{
+	int ret = -1;
+
+	rule->outputs = calloc(rule->output_count, sizeof(*rule->outputs));
+	if (!rule->outputs)
+		return wnn_error_nomem(rule->err, rule->name);
+	for (size_t i = 0; i < rule->output_count; i++) {
+		rule->outputs[i] = wnn_operand_create(rule->builder);
+		if (!rule->outputs[i]) {
+			wnn_error_nomem(rule->err, rule->name);
+			goto out;
+		}
+	}
+	if (reserve_operator(rule) || rules[rule->call->op].rule(rule))
+		goto out;
+	rule->builder->num_operators++;
+	memcpy(outputs, rule->outputs, rule->output_count * sizeof(*outputs));
+	ret = 0;
+out:
+	/* Published ones belong to the builder even when a later node failed. */
+	for (size_t i = rule->emitted; i < rule->output_count; i++)
+		free(rule->outputs[i]);
+	free(rule->outputs);
+	return ret;
+}
+
+int wnn_builder_record_op(struct wnn_builder *builder, struct wnn_op_call *call,
+			  size_t output_count, WNNOperand *outputs, struct wnn_error *err)
+{
+	const struct wnn_op_info *info = &wnn_op_info[call->op];
+	char name[160];
+	struct wnn_rule rule = {
+		.builder = builder,
+		.call = call,
+		.name = name,
+		.output_count = output_count,
+		.err = err,
+	};
+
+	for (size_t i = 0; outputs && i < output_count; i++)
+		outputs[i] = NULL;
+	if (wnn_builder_can_build(builder, err))
+		return -1;
+	wnn_op_call_name(call, name, sizeof(name));
+	if (wnn_op_call_check(call, err) || check_owner(&rule) || check_operand_types(&rule) ||
+	    check_finite(&rule))
+		return -1;
+	if (!output_count || !outputs || (!info->returns_list && output_count != 1))
+		return rule_error(&rule, "outputCount is %zu%s", output_count,
+				  outputs ? ", which is not how many operands the operator makes" :
+					    " and outputs is NULL");
+	if (output_count > WNN_MAX_TENSOR_COUNT)
+		return rule_error(&rule, "outputCount is %zu; at most %d are allowed", output_count,
+				  WNN_MAX_TENSOR_COUNT);
+	return run_rule(&rule, outputs);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* gru, gruCell, lstm, lstmCell. */
+#include "graph/rules.h"
+
+/* What the four operators have in common. */
+struct recurrent {
+	uint32_t gates;			/* 3 or 4 */
+	bool cell;
+	int64_t directions, batch, input_size, hidden_size, steps;
+	WNNRecurrentNetworkActivationArray activations;
+	uint32_t num_activations;
+};
+
+static int activation_kind(WNNRecurrentNetworkActivation activation)
+{
+	switch (activation) {
+	case WNNRecurrentNetworkActivation_Relu:
+		return IR_RELU;
+	case WNNRecurrentNetworkActivation_Sigmoid:
+		return IR_SIGMOID;
+	default:
+		return IR_TANH;
+	}
+}
+
+/* Absent: sigmoid for the gates, tanh for the rest. */
+static int set_activations(struct wnn_rule *rule, const struct recurrent *r, union ir_attrs *attrs)
+{
+	static const int defaults[3] = { IR_SIGMOID, IR_TANH, IR_TANH };
+
+	if (r->activations.data && r->activations.count != r->num_activations)
+		return rule_error(rule, "options.activations has %zu items, expected %" PRIu32,
+				  r->activations.count, r->num_activations);
+	for (uint32_t i = 0; i < r->num_activations; i++)
+		attrs->rnn.activations[i] = r->activations.data ?
+						    activation_kind(r->activations.data[i]) :
+						    defaults[i];
+	return 0;
+}
+
+static enum ir_dtype dtype_of(const struct wnn_rule *rule)
+{
+	return rule_type(rule, 0)->dtype;
+}
+
+/* A shape that has the directions in front unless the operator is a cell. */
+static int check_shape(struct wnn_rule *rule, size_t i, const struct recurrent *r, uint32_t rank,
+		       int64_t a, int64_t b)
+{
+	int64_t dims[3] = { r->directions, a, b };
+
+	return rule_shape_is(rule, i, rank + !r->cell, r->cell ? dims + 1 : dims);
+}
+
+/* Sizes that the first operands give, and the arguments that have to fit them. */
+static int check_sizes(struct wnn_rule *rule, struct recurrent *r)
+{
+	const struct wnn_op_arguments *arguments = &rule->call->arguments;
+	const struct ir_type *input = rule_type(rule, 0);
+
+	r->hidden_size = arguments->hidden_size;
+	r->batch = ir_type_dim(input, r->cell ? 0 : 1);
+	r->input_size = ir_type_dim(input, r->cell ? 1 : 2);
+	if (!r->cell) {
+		r->steps = arguments->steps;
+		if (!r->steps || ir_type_dim(input, 0) != r->steps)
+			return rule_error(rule, "steps is %" PRId64 ", but input has %" PRId64
+					  " (its first dimension)", r->steps,
+					  ir_type_dim(input, 0));
+	}
+	if (!r->hidden_size || r->hidden_size * 2 * r->gates > WNN_MAX_DIMENSION)
+		return rule_error(rule, "hiddenSize is %" PRId64 "; it must be from 1 to %d",
+				  r->hidden_size, (int)(WNN_MAX_DIMENSION / (2 * r->gates)));
+	return 0;
+}
+
+/* weight and recurrentWeight, which are operands 1 and 2. */
+static int check_weights(struct wnn_rule *rule, const struct recurrent *r)
+{
+	int64_t rows = r->gates * r->hidden_size;
+
+	if (check_shape(rule, 1, r, 2, rows, r->input_size) ||
+	    check_shape(rule, 2, r, 2, rows, r->hidden_size))
+		return -1;
+	return 0;
+}
+
+static int check_states(struct wnn_rule *rule, const struct recurrent *r, size_t first, size_t count)
+{
+	for (size_t i = first; i < first + count; i++)
+		if (check_shape(rule, i, r, 2, r->batch, r->hidden_size))
+			return -1;
+	return 0;
+}
+
+static int check_vectors(struct wnn_rule *rule, const struct recurrent *r, size_t first,
+			 size_t count, int64_t size)
+{
+	for (size_t i = first; i < first + count; i++)
+		if (check_shape(rule, i, r, 1, size, 0))
+			return -1;
+	return 0;
+}
+
+static void set_common(const struct recurrent *r, union ir_attrs *attrs)
+{
+	attrs->rnn.steps = r->cell ? 1 : (uint32_t)r->steps;
+	attrs->rnn.hidden_size = (uint32_t)r->hidden_size;
+	attrs->rnn.cell = r->cell;
+}
+
+/* The states after the last step, and all hidden states when they are asked for. */
+static int emit_sequence(struct wnn_rule *rule, enum ir_op op, const struct recurrent *r,
+			 uint32_t states, union ir_attrs *attrs)
+{
+	int64_t state[3] = { r->directions, r->batch, r->hidden_size };
+	int64_t sequence[4] = { r->steps, r->directions, r->batch, r->hidden_size };
+	uint32_t results = states + attrs->rnn.return_sequence;
+	uint32_t n = (uint32_t)rule->call->operand_count;
+	struct ir_value *operands[8];
+	struct ir_type types[3];
+
+	if (rule_output_count(rule, results))
+		return -1;
+	for (uint32_t i = 0; i < n; i++)
+		operands[i] = rule_value(rule, i);
+	for (uint32_t i = 0; i < states; i++)
+		types[i] = ir_type_make(dtype_of(rule), r->cell ? 2 : 3,
+					r->cell ? state + 1 : state);
+	if (attrs->rnn.return_sequence)
+		types[states] = ir_type_make(dtype_of(rule), 4, sequence);
+	set_common(r, attrs);
+	return rule_emit_results(rule, op, operands, n, types, results, attrs);
+}
+
+static int ir_direction(WNNRecurrentNetworkDirection direction)
+{
+	return direction == WNNRecurrentNetworkDirection_Backward ? IR_BACKWARD :
+	       direction == WNNRecurrentNetworkDirection_Both ? IR_BOTH : IR_FORWARD;
+}
+
+int rule_gru(struct wnn_rule *rule)
+{
+	const WNNGruOptions *options = rule_options(rule, WNNGruOptions);
+	bool both = options->direction == WNNRecurrentNetworkDirection_Both;
+	struct recurrent r = { .gates = 3, .directions = both ? 2 : 1,
+			       .activations = options->activations, .num_activations = 2 };
+	union ir_attrs attrs = { .rnn = {
+		.reset_after = options->resetAfter,
+		.return_sequence = options->returnSequence,
+		.direction = ir_direction(options->direction),
+		.gate_order = options->layout == WNNGruWeightLayout_Rzn,
+	} };
+
+	if (check_sizes(rule, &r) || check_weights(rule, &r) ||
+	    check_vectors(rule, &r, 3, 2, 3 * r.hidden_size) || check_states(rule, &r, 5, 1) ||
+	    set_activations(rule, &r, &attrs))
+		return -1;
+	return emit_sequence(rule, IR_OP_GRU, &r, 1, &attrs);
+}
+
+/* As of IR_OP_GRU: the hidden state comes last. */
+int rule_gru_cell(struct wnn_rule *rule)
+{
+	const WNNGruCellOptions *options = rule_options(rule, WNNGruCellOptions);
+	struct recurrent r = { .gates = 3, .cell = true, .directions = 1,
+			       .activations = options->activations, .num_activations = 2 };
+	union ir_attrs attrs = { .rnn = {
+		.reset_after = options->resetAfter,
+		.gate_order = options->layout == WNNGruWeightLayout_Rzn,
+	} };
+	struct ir_value *operands[6] = {
+		rule_value(rule, 0), rule_value(rule, 1), rule_value(rule, 2),
+		rule_value(rule, 4), rule_value(rule, 5), rule_value(rule, 3),
+	};
+	struct ir_type type;
+
+	if (check_sizes(rule, &r) || check_weights(rule, &r) || check_states(rule, &r, 3, 1) ||
+	    check_vectors(rule, &r, 4, 2, 3 * r.hidden_size) || set_activations(rule, &r, &attrs))
+		return -1;
+	set_common(&r, &attrs);
+	type = ir_type_make(dtype_of(rule), 2, (int64_t[]){ r.batch, r.hidden_size });
+	return rule_emit(rule, IR_OP_GRU, operands, 6, &type, &attrs);
+}
+
+int rule_lstm(struct wnn_rule *rule)
+{
+	const WNNLstmOptions *options = rule_options(rule, WNNLstmOptions);
+	bool both = options->direction == WNNRecurrentNetworkDirection_Both;
+	struct recurrent r = { .gates = 4, .directions = both ? 2 : 1,
+			       .activations = options->activations, .num_activations = 3 };
+	union ir_attrs attrs = { .rnn = {
+		.return_sequence = options->returnSequence,
+		.direction = ir_direction(options->direction),
+		.gate_order = options->layout == WNNLstmWeightLayout_Ifgo,
+	} };
+
+	if (check_sizes(rule, &r) || check_weights(rule, &r) ||
+	    check_vectors(rule, &r, 3, 2, 4 * r.hidden_size) ||
+	    check_vectors(rule, &r, 5, 1, 3 * r.hidden_size) || check_states(rule, &r, 6, 2) ||
+	    set_activations(rule, &r, &attrs))
+		return -1;
+	return emit_sequence(rule, IR_OP_LSTM, &r, 2, &attrs);
+}
+
+/* As of IR_OP_LSTM: the states come last. */
+int rule_lstm_cell(struct wnn_rule *rule)
+{
+	const WNNLstmCellOptions *options = rule_options(rule, WNNLstmCellOptions);
+	struct recurrent r = { .gates = 4, .cell = true, .directions = 1,
+			       .activations = options->activations, .num_activations = 3 };
+	union ir_attrs attrs = { .rnn = {
+		.gate_order = options->layout == WNNLstmWeightLayout_Ifgo,
+	} };
+	struct ir_value *operands[8] = {
+		rule_value(rule, 0), rule_value(rule, 1), rule_value(rule, 2),
+		rule_value(rule, 5), rule_value(rule, 6), rule_value(rule, 7),
+		rule_value(rule, 3), rule_value(rule, 4),
+	};
+	struct ir_type types[2];
+
+	if (check_sizes(rule, &r) || check_weights(rule, &r) || check_states(rule, &r, 3, 2) ||
+	    check_vectors(rule, &r, 5, 2, 4 * r.hidden_size) ||
+	    check_vectors(rule, &r, 7, 1, 3 * r.hidden_size) || set_activations(rule, &r, &attrs) ||
+	    rule_output_count(rule, 2))
+		return -1;
+	set_common(&r, &attrs);
+	types[0] = ir_type_make(dtype_of(rule), 2, (int64_t[]){ r.batch, r.hidden_size });
+	types[1] = types[0];
+	return rule_emit_results(rule, IR_OP_LSTM, operands, 8, types, 2, &attrs);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules of the operators. Each is a function that checks one call, infers the types of its results
+ * and emits IR nodes, in this order; it is called when the operands are known to be there, to belong
+ * to the builder, and to have types and ranks that the operator table allows.
+ */
+#ifndef WNN_GRAPH_RULES_H
+#define WNN_GRAPH_RULES_H
+
+#include <inttypes.h>
+
+#include "graph/builder_private.h"
+#include "graph/number.h"
+
+/* One call while its rule looks at it. */
+struct wnn_rule {
+	struct wnn_builder *builder;
+	const struct wnn_op_call *call;
+	const char *name;		/* operator and label for messages: conv2d "stem" */
+	size_t output_count;
+	struct WNNOperandImpl **outputs;	/* output_count of them, to be published */
+	size_t emitted;			/* how many of them have a value */
+	struct wnn_error *err;
+};
+
+typedef int (*wnn_rule_fn)(struct wnn_rule *rule);
+
+/* The rule of an operator, and the IR operator that it emits. */
+wnn_rule_fn wnn_op_rule(enum wnn_op op);
+enum ir_op wnn_op_ir(enum wnn_op op);
+
+/* --- What rules are made of (rules.c) --- */
+
+/* A TypeError of this call; returns -1. The format goes on after "conv2d "stem": ". */
+#define rule_error(rule, fmt, ...)                                                                 \
+	wnn_error_set((rule)->err, WNN_TYPE_ERROR, "%s: " fmt, (rule)->name, ##__VA_ARGS__)
+
+#define rule_options(rule, type) ((const type *)(rule)->call->options)
+
+/* Operand `i`, NULL when absent, and its type. */
+static inline struct ir_value *rule_value(const struct wnn_rule *rule, size_t i)
+{
+	return rule->call->operands[i] ? rule->call->operands[i]->value : NULL;
+}
+
+static inline const struct ir_type *rule_type(const struct wnn_rule *rule, size_t i)
+{
+	return rule->call->operands[i] ? &rule->call->operands[i]->value->type : NULL;
+}
+
+/* Its name in the specification. */
+const char *rule_operand_name(const struct wnn_rule *rule, size_t i);
+
+/*
+ * rule_emit - check the type of a result and record the node that makes it
+ * @operands: of the node
+ * @type: may have dimensions out of all bounds
+ *
+ * Fails with TypeError when the result is too large, with NotSupportedError when the back ends lack
+ * the operator.
+ */
+int rule_emit(struct wnn_rule *rule, enum ir_op op, struct ir_value *const *operands,
+	      uint32_t num_operands, const struct ir_type *type, const union ir_attrs *attrs);
+/* The same for several results of one node. */
+int rule_emit_results(struct wnn_rule *rule, enum ir_op op, struct ir_value *const *operands,
+		      uint32_t num_operands, const struct ir_type *types, uint32_t num_results,
+		      const union ir_attrs *attrs);
+/* A node with the operands of the call and a single result. */
+int rule_emit_call(struct wnn_rule *rule, enum ir_op op, const struct ir_type *type,
+		   const union ir_attrs *attrs);
+/* Only the checks, for rules that emit several nodes. */
+int rule_check_result(struct wnn_rule *rule, enum ir_op op, const struct ir_type *type);
+
+/* The call must have asked for so many outputs. */
+int rule_output_count(struct wnn_rule *rule, size_t count);
+
+/* Shape of operand `i` must be `dims`; absent operands pass. */
+int rule_shape_is(struct wnn_rule *rule, size_t i, uint32_t rank, const int64_t *dims);
+
+int rule_axis(struct wnn_rule *rule, const char *what, uint32_t axis, uint32_t rank);
+
+/* A list of axes without repetition as a bit mask; absent: all. */
+int rule_axes(struct wnn_rule *rule, WNNUint32Array axes, uint32_t rank, uint32_t *mask);
+
+/*
+ * A list of `count` numbers, or its default.
+ * @zero: whether 0 is allowed
+ */
+int rule_list(struct wnn_rule *rule, const char *what, WNNUint32Array list, uint32_t count,
+	      uint32_t otherwise, bool zero, uint32_t *out);
+
+/* The type of the result of broadcasting both ways; element type of `a`. */
+int rule_broadcast(struct wnn_rule *rule, const struct ir_type *a, const char *a_name,
+		   const struct ir_type *b, const char *b_name, struct ir_type *out);
+
+/* Whether `from` can be broadcast to `to` without changing `to`. */
+bool rule_broadcasts_to(const struct ir_type *from, const struct ir_type *to);
+
+/* Shapes for messages. */
+struct rule_text {
+	char s[WNN_SHAPE_TEXT_SIZE];
+};
+
+static inline struct rule_text rule_shape_text(const struct ir_type *type)
+{
+	struct rule_text text;
+
+	wnn_shape_text(type, text.s, sizeof(text.s));
+	return text;
+}
+
+#define SHAPE(type) (rule_shape_text(type).s)
+
+/* floor(a / b) and ceil(a / b) for b > 0. */
+static inline int64_t rule_floor_div(int64_t a, int64_t b)
+{
+	return a / b - (a % b < 0);
+}
+
+static inline int64_t rule_ceil_div(int64_t a, int64_t b)
+{
+	return a / b + (a % b > 0);
+}
+
+/* (window - 1) * dilation + 1; saturates well below overflow. */
+int64_t rule_effective_size(int64_t window, int64_t dilation);
+
+/* What a fused activation is before fusion. */
+static inline struct ir_unary_attrs rule_no_activation(void)
+{
+	return (struct ir_unary_attrs){ .kind = IR_UNARY_NONE };
+}
+
+/* --- The rules, by family --- */
+
+int rule_unary(struct wnn_rule *rule);
+int rule_unary_to_uint8(struct wnn_rule *rule);
+int rule_clamp(struct wnn_rule *rule);
+int rule_binary(struct wnn_rule *rule);
+int rule_compare(struct wnn_rule *rule);
+int rule_where(struct wnn_rule *rule);
+int rule_cast(struct wnn_rule *rule);
+int rule_identity(struct wnn_rule *rule);
+int rule_conv2d(struct wnn_rule *rule);
+int rule_conv_transpose2d(struct wnn_rule *rule);
+int rule_pool2d(struct wnn_rule *rule);
+int rule_gemm(struct wnn_rule *rule);
+int rule_matmul(struct wnn_rule *rule);
+int rule_reduce(struct wnn_rule *rule);
+int rule_arg(struct wnn_rule *rule);
+int rule_cumulative_sum(struct wnn_rule *rule);
+int rule_softmax(struct wnn_rule *rule);
+int rule_reshape(struct wnn_rule *rule);
+int rule_transpose(struct wnn_rule *rule);
+int rule_concat(struct wnn_rule *rule);
+int rule_split(struct wnn_rule *rule);
+int rule_slice(struct wnn_rule *rule);
+int rule_expand(struct wnn_rule *rule);
+int rule_pad(struct wnn_rule *rule);
+int rule_reverse(struct wnn_rule *rule);
+int rule_tile(struct wnn_rule *rule);
+int rule_triangular(struct wnn_rule *rule);
+int rule_batch_normalization(struct wnn_rule *rule);
+int rule_instance_normalization(struct wnn_rule *rule);
+int rule_layer_normalization(struct wnn_rule *rule);
+int rule_quantize(struct wnn_rule *rule);
+int rule_resample2d(struct wnn_rule *rule);
+int rule_gather(struct wnn_rule *rule);
+int rule_gather_elements(struct wnn_rule *rule);
+int rule_gather_nd(struct wnn_rule *rule);
+int rule_scatter_elements(struct wnn_rule *rule);
+int rule_scatter_nd(struct wnn_rule *rule);
+int rule_gru(struct wnn_rule *rule);
+int rule_gru_cell(struct wnn_rule *rule);
+int rule_lstm(struct wnn_rule *rule);
+int rule_lstm_cell(struct wnn_rule *rule);
+
+#endif
