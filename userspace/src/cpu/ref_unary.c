@@ -45,9 +45,9 @@ double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x)
 	case IR_TANH:		return tanh(x);
 	case IR_ERF:		return erf(x);
 	case IR_SIGMOID:	return 1 / (1 + exp(-x));
-	case IR_GELU:		return x == -INFINITY ? 0 : 0.5 * x * erfc(-x * M_SQRT1_2);
+	case IR_GELU:		return 0.5 * x * erfc(-x * M_SQRT1_2);
 	case IR_SOFTPLUS:	return softplus(x);
-	case IR_SOFTSIGN:	return isinf(x) ? sign(x) : x / (1 + fabs(x));
+	case IR_SOFTSIGN:	return x / (1 + fabs(x));
 	case IR_ELU:		return x > 0 || isnan(x) ? x : alpha * expm1(x);
 	case IR_LEAKY_RELU:	return x < 0 ? alpha * x : x;
 	case IR_HARD_SIGMOID:	return clamp(alpha * x + beta, 0, 1);
