@@ -16,20 +16,22 @@ const char *rule_operand_name(const struct wnn_rule *rule, size_t i)
 	return info->operands[i < info->operand_count ? i : 0].name;
 }
 
-int rule_check_result(struct wnn_rule *rule, enum ir_op op, const struct ir_type *type)
+int rule_check_result(struct wnn_rule *rule, const struct ir_type *type)
 {
-	const struct wnn_limits *limits = &rule->builder->config.limits;
 	char what[256];
 
 	snprintf(what, sizeof(what), "%s: the output", rule->name);
-	if (wnn_limits_check_type(limits, type, what, rule->err))
-		return -1;
-	if (!(limits->ir_ops >> op & 1))
-		return wnn_error_set(rule->err, WNN_NOT_SUPPORTED,
-				     "%s: this version of the library cannot execute %s; "
-				     "wnnContextOpSupportLimits lists no data types for it",
-				     rule->name, wnn_op_info[rule->call->op].name);
-	return 0;
+	return wnn_limits_check_type(&rule->builder->config.limits, type, what, rule->err);
+}
+
+static int check_executable(struct wnn_rule *rule, enum ir_op op)
+{
+	if (rule->builder->config.limits.ir_ops >> op & 1)
+		return 0;
+	return wnn_error_set(rule->err, WNN_NOT_SUPPORTED,
+			     "%s: this version of the library cannot execute %s; "
+			     "wnnContextOpSupportLimits lists no data types for it",
+			     rule->name, wnn_op_info[rule->call->op].name);
 }
 
 static const char *source_name(const struct wnn_rule *rule)
@@ -63,9 +65,9 @@ int rule_emit_results(struct wnn_rule *rule, enum ir_op op, struct ir_value *con
 	char *label;
 
 	for (uint32_t i = 0; i < num_results; i++)
-		if (rule_check_result(rule, op, &types[i]))
+		if (rule_check_result(rule, &types[i]))
 			return -1;
-	if (reserve_node(rule))
+	if (check_executable(rule, op) || reserve_node(rule))
 		return -1;
 	label = wnn_label_printable(builder->arena, rule->call->label);
 	node = label ? ir_add_node(builder->graph, op, operands, num_operands, types, num_results,

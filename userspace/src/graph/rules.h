@@ -68,8 +68,8 @@ int rule_emit_results(struct wnn_rule *rule, enum ir_op op, struct ir_value *con
 /* A node with the operands of the call and a single result. */
 int rule_emit_call(struct wnn_rule *rule, enum ir_op op, const struct ir_type *type,
 		   const union ir_attrs *attrs);
-/* Only the checks, for rules that emit several nodes. */
-int rule_check_result(struct wnn_rule *rule, enum ir_op op, const struct ir_type *type);
+/* Only the check of the type. */
+int rule_check_result(struct wnn_rule *rule, const struct ir_type *type);
 
 /* The call must have asked for so many outputs. */
 int rule_output_count(struct wnn_rule *rule, size_t count);

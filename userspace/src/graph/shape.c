@@ -25,7 +25,7 @@ int rule_reshape(struct wnn_rule *rule)
 	struct ir_type type;
 
 	if (shape_of_list(rule, "newShape", rule->call->arguments.new_shape, input->dtype, &type) ||
-	    rule_check_result(rule, IR_OP_RESHAPE, &type))
+	    rule_check_result(rule, &type))
 		return -1;
 	if (ir_type_elements(&type) != ir_type_elements(input))
 		return rule_error(rule, "newShape %s has %" PRId64 " elements, but input of shape %s "
