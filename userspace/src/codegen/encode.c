@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Encoding: views and parameters become slots (equal ones share one), operations become instruction words. An
+ * instruction can wait for one semaphore and signal one; further ones get instructions of their own beside it.
+ */
+#include "codegen/encode.h"
+
+#include <onpu/slots.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SLOTS 65535u
+
+struct encoder {
+	struct plan *plan;
+	bool profile;
+	union onpu_slot *slots;
+	size_t num_slots, cap_slots;
+	enum npu_base *base;		/* per slot: what is added to its base */
+	uint32_t *binding;
+	size_t cap_base, cap_binding;
+	uint32_t *hash;			/* open addressing, slot number or 0 */
+	size_t hash_size;
+	uint32_t (*insns)[4];
+	size_t num_insns, cap_insns;
+};
+
+static uint64_t hash_slot(const union onpu_slot *slot, enum npu_base base, uint32_t binding)
+{
+	uint64_t h = 0xcbf29ce484222325ull ^ base ^ (uint64_t)binding << 8;
+
+	for (size_t i = 0; i < sizeof(slot->bytes); i += 8) {
+		uint64_t word;
+
+		memcpy(&word, slot->bytes + i, 8);
+		h = (h ^ word) * 0x100000001b3ull;
+		h ^= h >> 29;
+	}
+	return h;
+}
+
+static int rehash(struct encoder *enc)
+{
+	size_t size = enc->hash_size ? enc->hash_size * 2 : 1024;
+	uint32_t *hash = calloc(size, sizeof(*hash));
+
+	if (!hash) {
+		plan_nomem(enc->plan);
+		return -1;
+	}
+	for (uint32_t i = 1; i < enc->num_slots; i++) {
+		size_t at = hash_slot(&enc->slots[i], enc->base[i], enc->binding[i]) % size;
+
+		while (hash[at])
+			at = (at + 1) % size;
+		hash[at] = i;
+	}
+	free(enc->hash);
+	enc->hash = hash;
+	enc->hash_size = size;
+	return 0;
+}
+
+/* Number of the slot with this content. */
+static uint16_t intern(struct encoder *enc, const union onpu_slot *slot, enum npu_base base, uint32_t binding)
+{
+	struct plan *plan = enc->plan;
+	size_t at, n = enc->num_slots;
+
+	if (n * 2 >= enc->hash_size && rehash(enc))
+		return 0;
+	for (at = hash_slot(slot, base, binding) % enc->hash_size; enc->hash[at];
+	     at = (at + 1) % enc->hash_size) {
+		uint32_t i = enc->hash[at];
+
+		if (enc->base[i] == base && enc->binding[i] == binding &&
+		    !memcmp(&enc->slots[i], slot, sizeof(*slot)))
+			return i;
+	}
+	if (n > MAX_SLOTS) {
+		plan_fail(plan, "the program needs more than %u slots; build the graph in parts or with more SRAM",
+			  MAX_SLOTS);
+		return 0;
+	}
+	if (plan_grow(plan, &enc->slots, &enc->cap_slots, n + 1, sizeof(*enc->slots)) ||
+	    plan_grow(plan, &enc->base, &enc->cap_base, n + 1, sizeof(*enc->base)) ||
+	    plan_grow(plan, &enc->binding, &enc->cap_binding, n + 1, sizeof(*enc->binding)))
+		return 0;
+	enc->slots[n] = *slot;
+	enc->base[n] = base;
+	enc->binding[n] = binding;
+	enc->hash[at] = n;
+	enc->num_slots++;
+	return n;
+}
+
+static uint16_t tensor_slot(struct encoder *enc, int32_t view)
+{
+	const struct npu_view *v;
+	union onpu_slot slot;
+
+	if (view < 0)
+		return 0;
+	v = &enc->plan->views[view];
+	memset(&slot, 0, sizeof(slot));
+	slot.tensor.kind = ONPU_SLOT_TENSOR;
+	slot.tensor.dtype = v->dtype;
+	slot.tensor.rank = v->rank;
+	slot.tensor.space = v->base == NPU_BASE_NONE ? ONPU_SPACE_SRAM : ONPU_SPACE_VA;
+	slot.tensor.base = v->window;
+	slot.tensor.size = v->window_bytes;
+	slot.tensor.offset = v->offset;
+	for (uint32_t i = 0; i < v->rank; i++) {
+		slot.tensor.dim[i] = v->dim[i];
+		slot.tensor.stride[i] = v->stride[i];
+	}
+	return intern(enc, &slot, v->base, v->base == NPU_BASE_VALUE ? v->binding : 0);
+}
+
+static void put_taps(struct onpu_slot_param_taps *slot, const struct plan_param *param)
+{
+	for (int i = 0; i < ONPU_TAPS_LOOPS; i++) {
+		slot->loop[i].count = param->taps[i].count;
+		slot->loop[i].s0_step = param->taps[i].s0_step;
+		slot->loop[i].s1_step = param->taps[i].s1_step;
+		slot->loop[i].dst_step = param->taps[i].dst_step;
+	}
+}
+
+static void put_resample(struct onpu_slot_param_resample *slot, const struct plan_param *param)
+{
+	slot->axis0 = param->resample.axis[0];
+	slot->axis1 = param->resample.axis[1];
+	memcpy(slot->in_size, param->resample.in_size, sizeof(slot->in_size));
+	memcpy(slot->out_size, param->resample.out_size, sizeof(slot->out_size));
+	memcpy(slot->in_base, param->resample.in_base, sizeof(slot->in_base));
+	memcpy(slot->out_base, param->resample.out_base, sizeof(slot->out_base));
+}
+
+static uint16_t param_slot(struct encoder *enc, int32_t index)
+{
+	static const uint8_t schema[] = {
+		[PLAN_SCALAR] = ONPU_SCHEMA_SCALAR, [PLAN_FILL] = ONPU_SCHEMA_FILL,
+		[PLAN_PAD] = ONPU_SCHEMA_PAD,	    [PLAN_TAPS] = ONPU_SCHEMA_TAPS,
+		[PLAN_TRI] = ONPU_SCHEMA_TRI,	    [PLAN_INDEX] = ONPU_SCHEMA_INDEX,
+		[PLAN_RESAMPLE] = ONPU_SCHEMA_RESAMPLE,
+	};
+	const struct plan_param *param;
+	union onpu_slot slot;
+
+	if (index < 0)
+		return 0;
+	param = &enc->plan->params[index];
+	memset(&slot, 0, sizeof(slot));
+	slot.scalar.kind = ONPU_SLOT_PARAM;
+	slot.scalar.schema = schema[param->schema];
+	switch (param->schema) {
+	case PLAN_SCALAR:
+		slot.scalar.alpha = param->scalar.alpha;
+		slot.scalar.beta = param->scalar.beta;
+		slot.scalar.gamma = param->scalar.gamma;
+		break;
+	case PLAN_FILL:
+		slot.fill.value = param->fill.value;
+		break;
+	case PLAN_PAD:
+		slot.pad.mode = param->pad.mode;
+		slot.pad.value = param->pad.value;
+		memcpy(slot.pad.lo, param->pad.lo, sizeof(slot.pad.lo));
+		break;
+	case PLAN_TAPS:
+		put_taps(&slot.taps, param);
+		break;
+	case PLAN_TRI:
+		slot.tri.flags = param->tri.upper ? ONPU_TRI_UPPER : 0;
+		slot.tri.diagonal = param->tri.diagonal;
+		break;
+	case PLAN_INDEX:
+		slot.index.axis = param->index.axis;
+		slot.index.batch_dims = param->index.batch_dims;
+		break;
+	case PLAN_RESAMPLE:
+		put_resample(&slot.resample, param);
+		break;
+	}
+	return intern(enc, &slot, NPU_BASE_NONE, 0);
+}
+
+static void put(struct encoder *enc, const struct onpu_insn *insn)
+{
+	struct plan *plan = enc->plan;
+
+	if (plan_grow(plan, &enc->insns, &enc->cap_insns, enc->num_insns + 1, sizeof(*enc->insns)))
+		return;
+	if (onpu_insn_pack(insn, enc->insns[enc->num_insns]))
+		plan_fail(plan, "internal: %s cannot be encoded", onpu_op_info[insn->op].name);
+	enc->num_insns++;
+}
+
+static void put_semaphore(struct encoder *enc, enum onpu_op op, uint8_t engine, unsigned int semaphore)
+{
+	put(enc, &(struct onpu_insn){ .op = op, .sem = semaphore, .eng = engine, .count = 1 });
+}
+
+/* The lowest bit of a mask, which is removed. */
+static uint8_t take(uint8_t *mask)
+{
+	uint8_t bit = 0;
+
+	while (!(*mask >> bit & 1))
+		bit++;
+	*mask &= *mask - 1;
+	return bit;
+}
+
+static void put_op(struct encoder *enc, const struct plan_op *op)
+{
+	uint8_t waits = op->waits, signals = op->signals;
+	struct onpu_insn insn = { .op = op->op };
+
+	if (op->op == ONPU_OP_PREEMPT) {
+		insn.live = op->live;
+		put(enc, &insn);
+		return;
+	}
+	insn.ts = enc->profile;
+	insn.dst = tensor_slot(enc, op->view[0]);
+	insn.s0 = tensor_slot(enc, op->view[1]);
+	insn.s1 = tensor_slot(enc, op->view[2]);
+	insn.s2 = tensor_slot(enc, op->view[3]);
+	insn.param = param_slot(enc, op->param);
+	insn.axes = op->axes;
+	insn.axis = op->axis;
+	insn.acc = op->acc;
+	insn.part = op->part;
+	insn.lanes = op->lanes;
+	insn.last = op->last;
+	insn.excl = op->excl;
+	insn.rev = op->rev;
+	insn.neg = op->neg;
+	insn.clamp = op->clamp;
+	insn.ch = op->on_st;
+	if (waits) {
+		insn.wv = 1;
+		insn.wsem = SEMAPHORE(take(&waits), op->engine);
+	}
+	while (waits)
+		put_semaphore(enc, ONPU_OP_SEM_WAIT, op->engine, SEMAPHORE(take(&waits), op->engine));
+	if (signals) {
+		insn.sv = 1;
+		insn.ssem = SEMAPHORE(op->engine, take(&signals));
+	}
+	put(enc, &insn);
+	while (signals)
+		put_semaphore(enc, ONPU_OP_SEM_SIGNAL, op->engine, SEMAPHORE(op->engine, take(&signals)));
+}
+
+static void put_ops(struct encoder *enc)
+{
+	struct plan *plan = enc->plan;
+	uint32_t node = UINT32_MAX;
+
+	for (size_t i = 0; i < plan->num_ops && !plan->failed; i++) {
+		const struct plan_op *op = &plan->ops[i];
+
+		if (op->node != node) {
+			node = op->node;
+			plan->nodes[node].first_insn = enc->num_insns;
+		}
+		put_op(enc, op);
+		plan->nodes[node].num_insns = enc->num_insns - plan->nodes[node].first_insn;
+	}
+	put(enc, &(struct onpu_insn){ .op = ONPU_OP_END });
+}
+
+static void put_patches(struct encoder *enc, struct npu_program *program)
+{
+	size_t cap = 0;
+
+	for (uint32_t i = 1; i < enc->num_slots; i++) {
+		if (enc->base[i] == NPU_BASE_NONE)
+			continue;
+		if (plan_grow(enc->plan, &program->patches, &cap, program->num_patches + 1,
+			      sizeof(*program->patches)))
+			return;
+		program->patches[program->num_patches++] = (struct npu_patch){
+			.slot = i, .base = enc->base[i], .value = enc->binding[i],
+		};
+	}
+}
+
+int encode_plan(struct plan *plan, bool profile, struct npu_program *program)
+{
+	struct encoder enc = { .plan = plan, .profile = profile };
+
+	/* Slot 0: the program's own. */
+	if (!plan_grow(plan, &enc.slots, &enc.cap_slots, 1, sizeof(*enc.slots)) &&
+	    !plan_grow(plan, &enc.base, &enc.cap_base, 1, sizeof(*enc.base)) &&
+	    !plan_grow(plan, &enc.binding, &enc.cap_binding, 1, sizeof(*enc.binding))) {
+		memset(&enc.slots[0], 0, sizeof(enc.slots[0]));
+		enc.slots[0].program.kind = ONPU_SLOT_PROGRAM;
+		enc.slots[0].program.isa_major = ONPU_ISA_MAJOR;
+		enc.slots[0].program.sram_bytes = plan->caps->sram_bytes;
+		enc.base[0] = NPU_BASE_NONE;
+		enc.num_slots = 1;
+		put_ops(&enc);
+		put_patches(&enc, program);
+	}
+	program->insns = enc.insns;
+	program->num_insns = enc.num_insns;
+	program->slots = enc.slots;
+	program->num_slots = enc.num_slots;
+	free(enc.base);
+	free(enc.binding);
+	free(enc.hash);
+	return plan->failed ? -1 : 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* From a plan to slots, instruction words and patches. Decides nothing. */
+#ifndef WNN_CODEGEN_ENCODE_H
+#define WNN_CODEGEN_ENCODE_H
+
+#include "plan/plan.h"
+
+/* Semaphore from engine `from` to engine `to`: one signaller, one waiter. */
+#define SEMAPHORE(from, to) ((from) * 8u + (to))
+
+/* Fills insns, slots and patches of *program; 0, or -1 with plan->failed and its error. */
+int encode_plan(struct plan *plan, bool profile, struct npu_program *program);
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+/* The plan of a program as text: one line per node. Stable, so that tests can compare it. */
+#include "plan/compile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *exactness_name(enum npu_exactness exactness)
+{
+	static const char *const names[] = {
+		[NPU_EXACT] = "exact", [NPU_SPLIT_K] = "split-k", [NPU_SPLIT_REDUCE] = "split-reduce",
+	};
+
+	return names[exactness];
+}
+
+static const struct ir_node *find_node(const struct ir_graph *graph, uint32_t id)
+{
+	for (uint32_t i = 0; i < graph->num_nodes; i++)
+		if (graph->nodes[i]->id == id)
+			return graph->nodes[i];
+	return NULL;
+}
+
+static void print_head(FILE *file, const struct npu_program *program)
+{
+	fprintf(file, "program: %" PRIu32 " instructions, %" PRIu32 " slots, %" PRIu64 " constant bytes, %" PRIu64
+		" arena bytes, about %" PRIu64 " cycles\n", program->num_insns, program->num_slots,
+		program->constant_bytes, program->arena_bytes, program->est_cycles);
+	for (uint32_t i = 0; i < program->num_bindings; i++)
+		fprintf(file, "binding %" PRIu32 ": value %" PRIu32 ", %" PRIu64 " bytes, %s\n", i,
+			program->bindings[i].value_id, program->bindings[i].bytes,
+			program->bindings[i].written ? "written" : "read");
+}
+
+static void print_node(FILE *file, const struct npu_node_info *info, const struct ir_node *node)
+{
+	fprintf(file, "node %" PRIu32 " %s: %s, %s, %" PRIu32 " tiles, %" PRIu32 " instructions, %" PRIu64
+		" macs, %" PRIu64 " bytes in, %" PRIu64 " bytes out, about %" PRIu64 " cycles\n", info->node_id,
+		node ? ir_op_name(node->op) : "?", info->kernel ? info->kernel : "no code",
+		exactness_name(info->exactness), info->num_tiles, info->num_insns, info->macs, info->bytes_ld,
+		info->bytes_st, info->est_cycles);
+}
+
+char *npu_program_print(const struct npu_program *program, const struct ir_graph *graph)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	if (!file)
+		return NULL;
+	print_head(file, program);
+	for (uint32_t i = 0; i < program->num_nodes; i++)
+		print_node(file, &program->nodes[i], find_node(graph, program->nodes[i].node_id));
+	if (fclose(file)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

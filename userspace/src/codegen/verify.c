@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Checks a compiled program by reading its words and slots again: a defect of the planner shows here, not as a fault
+ * of the device. Knows nothing of how the program was made.
+ */
+#include "plan/plan.h"
+
+#include <onpu/slots.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct verifier {
+	const struct npu_program *program;
+	const struct npu_caps *caps;
+	struct wnn_error *err;
+	const union onpu_slot *slots;
+	uint8_t *patched;		/* per slot: 1 + enum npu_base */
+	uint32_t *patch_value;
+};
+
+/* An instruction as the device sees it. */
+struct decoded {
+	struct onpu_insn insn;
+	enum onpu_engine engine;
+	bool present[4];
+	struct npu_view view[4];	/* DST, S0, S1, S2 */
+	bool has_param;
+	struct plan_param param;
+	uint64_t cost;
+};
+
+static int bad(const struct verifier *v, uint32_t pc, const char *what)
+{
+	return wnn_error_set(v->err, WNN_OPERATION_ERROR, "internal: instruction %" PRIu32 ": %s", pc, what);
+}
+
+/* ---- patches */
+
+static uint64_t region_bytes(const struct verifier *v, enum npu_base base, uint32_t value)
+{
+	switch (base) {
+	case NPU_BASE_CONST:
+		return v->program->constant_bytes;
+	case NPU_BASE_ARENA:
+		return v->program->arena_bytes;
+	case NPU_BASE_VALUE:
+		return value < v->program->num_bindings ? v->program->bindings[value].bytes : 0;
+	default:
+		return v->caps->sram_bytes;
+	}
+}
+
+static int check_patches(struct verifier *v)
+{
+	for (uint32_t i = 0; i < v->program->num_patches; i++) {
+		const struct npu_patch *patch = &v->program->patches[i];
+
+		if (!patch->slot || patch->slot >= v->program->num_slots || v->patched[patch->slot])
+			return wnn_error_set(v->err, WNN_OPERATION_ERROR,
+					     "internal: patch %" PRIu32 " names slot %" PRIu32, i, patch->slot);
+		v->patched[patch->slot] = 1 + patch->base;
+		v->patch_value[patch->slot] = patch->value;
+	}
+	for (uint32_t i = 1; i < v->program->num_slots; i++) {
+		bool va = v->slots[i].tensor.kind == ONPU_SLOT_TENSOR &&
+			  v->slots[i].tensor.space == ONPU_SPACE_VA;
+
+		if (va != (v->patched[i] != 0))
+			return wnn_error_set(v->err, WNN_OPERATION_ERROR,
+					     "internal: slot %" PRIu32 " and its patch disagree", i);
+	}
+	return 0;
+}
+
+/* ---- operands */
+
+static int read_tensor(const struct verifier *v, uint32_t pc, uint32_t index, struct npu_view *view)
+{
+	const struct onpu_slot_tensor *slot = &v->slots[index].tensor;
+	uint64_t limit;
+
+	if (index >= v->program->num_slots || slot->kind != ONPU_SLOT_TENSOR || slot->rank > ONPU_MAX_RANK)
+		return bad(v, pc, "an operand is no tensor slot");
+	*view = (struct npu_view){
+		.base = slot->space == ONPU_SPACE_SRAM ? NPU_BASE_NONE : v->patched[index] - 1,
+		.binding = v->patch_value[index], .dtype = slot->dtype, .rank = slot->rank,
+		.window = slot->base, .window_bytes = slot->size, .offset = slot->offset,
+	};
+	for (uint32_t i = 0; i < view->rank; i++) {
+		view->dim[i] = slot->dim[i];
+		view->stride[i] = slot->stride[i];
+		if (!slot->dim[i])
+			return bad(v, pc, "a dimension is zero");
+	}
+	limit = region_bytes(v, view->base, view->binding);
+	if (slot->size > limit || slot->base > limit - slot->size)
+		return bad(v, pc, "a window leaves its memory");
+	return 0;
+}
+
+static int read_param(const struct verifier *v, uint32_t pc, const struct onpu_insn *insn, struct decoded *d)
+{
+	const union onpu_slot *slot = &v->slots[insn->param];
+
+	if (insn->param >= v->program->num_slots || slot->param.kind != ONPU_SLOT_PARAM ||
+	    slot->param.schema != onpu_op_info[insn->op].schema)
+		return bad(v, pc, "the parameter slot has another form");
+	d->has_param = true;
+	d->param = plan_param_make(PLAN_SCALAR);
+	if (slot->param.schema != ONPU_SCHEMA_TAPS)
+		return 0;
+	d->param.schema = PLAN_TAPS;
+	for (int i = 0; i < ONPU_TAPS_LOOPS; i++)
+		d->param.taps[i] = (struct plan_loop){
+			slot->taps.loop[i].count, slot->taps.loop[i].s0_step, slot->taps.loop[i].s1_step,
+			slot->taps.loop[i].dst_step,
+		};
+	return 0;
+}
+
+static int check_range(const struct verifier *v, uint32_t pc, const struct decoded *d, int operand)
+{
+	const struct npu_view *view = &d->view[operand];
+	int64_t lo, hi;
+
+	view_range(view, &lo, &hi);
+	for (int i = 0; d->has_param && d->param.schema == PLAN_TAPS && i < 3 && operand < 3; i++) {
+		const struct plan_loop *loop = &d->param.taps[i];
+		const int64_t step[3] = { loop->dst_step, loop->s0_step, loop->s1_step };
+		int64_t span = step[operand] * ((int64_t)loop->count - 1);
+
+		*(span < 0 ? &lo : &hi) += span;
+	}
+	if (lo < (int64_t)view->window || hi > (int64_t)(view->window + view->window_bytes))
+		return bad(v, pc, "an operand leaves its window");
+	if (view->base != NPU_BASE_NONE && d->engine != ONPU_ENG_LD && d->engine != ONPU_ENG_ST)
+		return bad(v, pc, "a compute operand is outside SRAM");
+	if (!operand && (view->base == NPU_BASE_CONST ||
+			 (view->base == NPU_BASE_VALUE && !v->program->bindings[view->binding].written)))
+		return bad(v, pc, "the destination is read-only");
+	return 0;
+}
+
+static int check_operands(const struct verifier *v, uint32_t pc, struct decoded *d)
+{
+	const uint16_t index[4] = { d->insn.dst, d->insn.s0, d->insn.s1, d->insn.s2 };
+	const struct onpu_op_info *info = &onpu_op_info[d->insn.op];
+
+	for (int i = 0; i < 4; i++) {
+		const struct onpu_operand_info *operand = &info->operands[ONPU_OPERAND_DST + i];
+
+		if (!operand->present)
+			continue;
+		if (!index[i] && !operand->optional)
+			return bad(v, pc, "a required operand is missing");
+		d->present[i] = index[i] != 0;
+		if (d->present[i] && read_tensor(v, pc, index[i], &d->view[i]))
+			return -1;
+		if (d->present[i] && !(operand->dtypes >> d->view[i].dtype & 1))
+			return bad(v, pc, "an operand has a type the instruction does not take");
+	}
+	if (d->insn.param && read_param(v, pc, &d->insn, d))
+		return -1;
+	for (int i = 0; i < 4; i++)
+		if (d->present[i] && check_range(v, pc, d, i))
+			return -1;
+	return 0;
+}
+
+static int decode(const struct verifier *v, uint32_t pc, struct decoded *d)
+{
+	memset(d, 0, sizeof(*d));
+	if (onpu_insn_unpack(v->program->insns[pc], &d->insn) != ONPU_FAULT_NONE)
+		return bad(v, pc, "the word is no instruction");
+	d->engine = onpu_insn_engine(&d->insn);
+	if (check_operands(v, pc, d))
+		return -1;
+	d->cost = cost_insn(v->caps, &(struct plan_insn){
+		.op = d->insn.op, .dst = d->present[0] ? &d->view[0] : NULL,
+		.s0 = d->present[1] ? &d->view[1] : NULL, .s1 = d->present[2] ? &d->view[2] : NULL,
+		.s2 = d->present[3] ? &d->view[3] : NULL, .param = d->has_param ? &d->param : NULL,
+	});
+	if (d->cost > PLAN_MAX_COST)
+		return bad(v, pc, "the instruction takes more than 2^20 cycles");
+	return 0;
+}
+
+/* ---- semaphores and queues: an abstract run that knows order but no time */
+
+struct step {
+	uint8_t engine;
+	int8_t wait, signal;		/* semaphore or -1 */
+	uint16_t count;			/* of both */
+};
+
+struct queues {
+	uint32_t *item[ONPU_ENG_COUNT];	/* instructions issued and not begun, a ring of fifo_depth */
+	uint32_t head[ONPU_ENG_COUNT], used[ONPU_ENG_COUNT];
+	int64_t tokens[ONPU_NUM_SEMAPHORES];
+	int signaller[ONPU_NUM_SEMAPHORES], waiter[ONPU_NUM_SEMAPHORES];
+};
+
+static int own(const struct verifier *v, uint32_t pc, int *owner, uint8_t engine)
+{
+	if (*owner >= 0 && *owner != engine)
+		return bad(v, pc, "a semaphore has two engines on one side");
+	*owner = engine;
+	return 0;
+}
+
+static int add_step(const struct verifier *v, uint32_t pc, const struct decoded *d, struct queues *q,
+		    struct step *step)
+{
+	const struct onpu_insn *insn = &d->insn;
+
+	*step = (struct step){ .engine = d->engine, .wait = insn->wv ? insn->wsem : -1,
+			       .signal = insn->sv ? insn->ssem : -1, .count = 1 };
+	if (insn->op == ONPU_OP_SEM_WAIT) {
+		step->wait = insn->sem;
+		step->count = insn->count;
+	} else if (insn->op == ONPU_OP_SEM_SIGNAL) {
+		step->signal = insn->sem;
+		step->count = insn->count;
+	}
+	if (step->wait >= 0 && own(v, pc, &q->waiter[step->wait], step->engine))
+		return -1;
+	return step->signal >= 0 ? own(v, pc, &q->signaller[step->signal], step->engine) : 0;
+}
+
+static bool run_head(struct queues *q, const struct step *steps, uint8_t engine, uint32_t depth)
+{
+	const struct step *step;
+
+	if (!q->used[engine])
+		return false;
+	step = &steps[q->item[engine][q->head[engine]]];
+	if (step->wait >= 0) {
+		if (q->tokens[step->wait] < step->count)
+			return false;
+		q->tokens[step->wait] -= step->count;
+	}
+	if (step->signal >= 0)
+		q->tokens[step->signal] += step->count;
+	q->head[engine] = (q->head[engine] + 1) % depth;
+	q->used[engine]--;
+	return true;
+}
+
+static bool run_engines(struct queues *q, const struct step *steps, uint32_t depth)
+{
+	bool any = false;
+
+	for (uint8_t e = ONPU_ENG_LD; e < ONPU_ENG_COUNT; e++)
+		while (run_head(q, steps, e, depth))
+			any = true;
+	return any;
+}
+
+/* Issues lazily: engines run only when a queue is full, so that any depth up to the device's is covered. */
+static int run_program(const struct verifier *v, const struct step *steps, struct queues *q)
+{
+	uint32_t depth = v->caps->fifo_depth;
+
+	for (uint32_t pc = 0; pc < v->program->num_insns; pc++) {
+		uint8_t e = steps[pc].engine;
+
+		if (e == ONPU_ENG_CP)
+			continue;
+		while (q->used[e] == depth)
+			if (!run_engines(q, steps, depth))
+				return bad(v, pc, "the queues fill up and nothing can run");
+		q->item[e][(q->head[e] + q->used[e]++) % depth] = pc;
+	}
+	while (run_engines(q, steps, depth))
+		;
+	for (uint8_t e = 0; e < ONPU_ENG_COUNT; e++)
+		if (q->used[e])
+			return bad(v, q->item[e][q->head[e]], "it waits for ever");
+	for (int s = 0; s < ONPU_NUM_SEMAPHORES; s++)
+		if (q->tokens[s])
+			return wnn_error_set(v->err, WNN_OPERATION_ERROR,
+					     "internal: semaphore %d keeps %" PRId64 " tokens at the end", s,
+					     q->tokens[s]);
+	return 0;
+}
+
+/* ---- the whole */
+
+static int check_insns(const struct verifier *v, struct step *steps, struct queues *q)
+{
+	uint64_t since_preempt = 0;
+
+	for (uint32_t pc = 0; pc < v->program->num_insns; pc++) {
+		struct decoded d;
+
+		if (decode(v, pc, &d) || add_step(v, pc, &d, q, &steps[pc]))
+			return -1;
+		if ((d.insn.op == ONPU_OP_END) != (pc + 1 == v->program->num_insns))
+			return bad(v, pc, "the program ends here or not where it should");
+		if (d.insn.op == ONPU_OP_PREEMPT) {
+			since_preempt = 0;
+			if (d.insn.live > v->caps->sram_bytes)
+				return bad(v, pc, "more is live than there is SRAM");
+			continue;
+		}
+		since_preempt += d.cost;
+		if (since_preempt > PLAN_MAX_COST && since_preempt != d.cost)
+			return bad(v, pc, "no preemption point for 2^20 cycles");
+	}
+	return 0;
+}
+
+static int run_checks(struct verifier *v, struct step *steps, struct queues *q)
+{
+	for (int s = 0; s < ONPU_NUM_SEMAPHORES; s++) {
+		q->tokens[s] = v->slots[0].program.sem_init[s];
+		q->signaller[s] = q->waiter[s] = -1;
+	}
+	if (v->slots[0].program.kind != ONPU_SLOT_PROGRAM ||
+	    v->slots[0].program.sram_bytes > v->caps->sram_bytes)
+		return wnn_error_set(v->err, WNN_OPERATION_ERROR,
+				     "internal: slot 0 does not describe the program");
+	if (check_patches(v) || check_insns(v, steps, q))
+		return -1;
+	return run_program(v, steps, q);
+}
+
+int npu_program_verify(const struct npu_program *program, const struct npu_caps *caps,
+		       struct wnn_error *err)
+{
+	struct verifier v = { .program = program, .caps = caps, .err = err, .slots = program->slots };
+	struct step *steps = calloc(program->num_insns + 1, sizeof(*steps));
+	struct queues *q = calloc(1, sizeof(*q));
+	uint32_t depth = caps->fifo_depth ? caps->fifo_depth : 1;
+	uint32_t *items = calloc((size_t)depth * ONPU_ENG_COUNT, sizeof(*items));
+	int ret;
+
+	v.patched = calloc(program->num_slots + 1, 1);
+	v.patch_value = calloc(program->num_slots + 1, sizeof(*v.patch_value));
+	if (!steps || !q || !items || !v.patched || !v.patch_value) {
+		ret = wnn_error_nomem(err, "the program verifier");
+	} else if (!program->num_slots || !program->num_insns || !caps->fifo_depth) {
+		ret = wnn_error_set(err, WNN_OPERATION_ERROR, "internal: the program is empty");
+	} else {
+		for (int e = 0; e < ONPU_ENG_COUNT; e++)
+			q->item[e] = items + (size_t)e * depth;
+		ret = run_checks(&v, steps, q);
+	}
+	free(steps);
+	free(q);
+	free(items);
+	free(v.patched);
+	free(v.patch_value);
+	return ret;
+}

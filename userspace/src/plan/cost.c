@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+/* The cost model of the machine, as the instruction set defines it: cycles of an instruction from its views. */
+#include "plan/plan.h"
+
+static uint64_t div_up(uint64_t a, uint64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+uint64_t cost_dma(const struct npu_caps *caps, const struct npu_view *dst, const struct npu_view *src)
+{
+	struct npu_view d = *dst, s = src ? *src : *dst;
+	struct npu_view *both[2] = { &d, &s };
+	uint64_t bytes = plan_dtype_bytes(d.dtype), run = bytes, runs = 1;
+	uint32_t rank;
+
+	views_simplify(both, 2);
+	rank = d.rank;
+	if (rank && (d.dim[rank - 1] == 1 || (d.stride[rank - 1] == (int64_t)bytes &&
+					      s.stride[rank - 1] == (int64_t)bytes))) {
+		run *= d.dim[rank - 1];
+		rank--;
+	}
+	for (uint32_t i = 0; i < rank; i++)
+		runs *= d.dim[i];
+	return 64 + runs * div_up(run, caps->dma_bytes_per_cycle);
+}
+
+uint64_t cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n, uint64_t k_taps,
+		  uint8_t dtype)
+{
+	uint64_t depth = k_taps * plan_dtype_bytes(dtype);
+
+	if (depth < caps->mxu_rows)
+		depth = caps->mxu_rows;
+	return 16 + caps->mxu_rows + caps->mxu_cols +
+	       batch * div_up(m, caps->mxu_rows) * div_up(n, caps->mxu_cols) * depth;
+}
+
+static uint64_t taps_of(const struct plan_param *param)
+{
+	if (!param || param->schema != PLAN_TAPS)
+		return 1;
+	return (uint64_t)param->taps[0].count * param->taps[1].count * param->taps[2].count;
+}
+
+static uint64_t mma_insn(const struct npu_caps *caps, const struct plan_insn *insn)
+{
+	const struct npu_view *b = insn->s1, *a = insn->s0;
+	uint64_t batch = 1, m = 1;
+
+	for (uint32_t i = 0; i + 1 < insn->dst->rank; i++) {
+		if (b->stride[i] && b->dim[i] > 1)
+			batch *= b->dim[i];
+		else
+			m *= a->dim[i];
+	}
+	return cost_mma(caps, batch, m, insn->dst->dim[insn->dst->rank - 1],
+			taps_of(insn->param) * a->dim[a->rank - 1], a->dtype);
+}
+
+/* Two when any operand has 64-bit elements. */
+static uint64_t words(const struct plan_insn *insn)
+{
+	const struct npu_view *views[4] = { insn->dst, insn->s0, insn->s1, insn->s2 };
+
+	for (int i = 0; i < 4; i++)
+		if (views[i] && plan_dtype_bytes(views[i]->dtype) == 8)
+			return 2;
+	return 1;
+}
+
+uint64_t cost_insn(const struct npu_caps *caps, const struct plan_insn *insn)
+{
+	const struct onpu_op_info *info = &onpu_op_info[insn->op];
+	uint64_t out = insn->dst ? div_up(view_elements(insn->dst) * words(insn), caps->lanes) : 0;
+
+	switch (info->cost) {
+	case ONPU_COST_DMA:
+		return cost_dma(caps, insn->dst, insn->op == ONPU_OP_DMA_COPY ? insn->s0 : NULL);
+	case ONPU_COST_MMA:
+		return mma_insn(caps, insn);
+	case ONPU_COST_VECTOR:
+	case ONPU_COST_SCAN:
+		return 8 + out * info->factor;
+	case ONPU_COST_WINDOW:
+		return 8 + out * taps_of(insn->param);
+	case ONPU_COST_REDUCE:
+		return 8 + div_up(view_elements(insn->s0) * words(insn), caps->lanes) + out * info->factor;
+	default:
+		return 1;
+	}
+}

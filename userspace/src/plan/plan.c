@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The instruction list. Kernels emit instructions in an order that is right when each runs after the one before;
+ * this file adds what the machine needs to run them at the same time: waits between engines and preemption points.
+ */
+#include "plan/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void plan_fail(struct plan *plan, const char *fmt, ...)
+{
+	char message[256];
+	va_list args;
+
+	if (plan->failed)
+		return;
+	va_start(args, fmt);
+	vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
+	wnn_error_set(plan->err, WNN_OPERATION_ERROR, "%s", message);
+	plan->failed = true;
+}
+
+void plan_nomem(struct plan *plan)
+{
+	if (!plan->failed)
+		wnn_error_nomem(plan->err, "compiling for the NPU");
+	plan->failed = true;
+}
+
+int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size)
+{
+	void **slot = array, *grown;
+	size_t bigger = *cap ? *cap : 64;
+
+	if (need <= *cap)
+		return 0;
+	while (bigger < need)
+		bigger *= 2;
+	grown = realloc(*slot, bigger * size);
+	if (!grown) {
+		plan_nomem(plan);
+		return -1;
+	}
+	*slot = grown;
+	*cap = bigger;
+	return 0;
+}
+
+uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes)
+{
+	uint64_t at = (plan->constant_bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+
+	if (plan_grow(plan, &plan->constants, &plan->cap_constants, at + bytes, 1))
+		return 0;
+	memset(plan->constants + plan->constant_bytes, 0, at - plan->constant_bytes);
+	if (data)
+		memcpy(plan->constants + at, data, bytes);
+	else
+		memset(plan->constants + at, 0, bytes);
+	plan->constant_bytes = at + bytes;
+	return at;
+}
+
+static int32_t add_view(struct plan *plan, const struct npu_view *view)
+{
+	if (!view)
+		return -1;
+	if (plan_grow(plan, &plan->views, &plan->cap_views, plan->num_views + 1, sizeof(*plan->views)))
+		return -1;
+	plan->views[plan->num_views] = *view;
+	return plan->num_views++;
+}
+
+static int32_t add_param(struct plan *plan, const struct plan_param *param)
+{
+	if (!param)
+		return -1;
+	if (plan_grow(plan, &plan->params, &plan->cap_params, plan->num_params + 1, sizeof(*plan->params)))
+		return -1;
+	plan->params[plan->num_params] = *param;
+	return plan->num_params++;
+}
+
+static struct plan_op *add_op(struct plan *plan)
+{
+	struct plan_op *op;
+
+	if (plan_grow(plan, &plan->ops, &plan->cap_ops, plan->num_ops + 1, sizeof(*plan->ops)))
+		return NULL;
+	op = &plan->ops[plan->num_ops++];
+	*op = (struct plan_op){ .view = { -1, -1, -1, -1 }, .param = -1, .node = plan->node };
+	return op;
+}
+
+/* Bytes that an operand (0 DST, 1 S0, 2 S1) touches while taps move it. */
+static struct hazard_access access_of(const struct npu_view *view, const struct plan_param *param,
+				      int operand, bool write)
+{
+	struct hazard_access access = { .base = view->base, .binding = view->binding, .write = write };
+
+	view_range(view, &access.lo, &access.hi);
+	for (int i = 0; param && param->schema == PLAN_TAPS && i < 3; i++) {
+		const struct plan_loop *loop = &param->taps[i];
+		int64_t step = operand == 0 ? loop->dst_step : operand == 1 ? loop->s0_step :
+			       operand == 2 ? loop->s1_step : 0;
+		int64_t span = step * ((int64_t)loop->count - 1);
+
+		if (span < 0)
+			access.lo += span;
+		else
+			access.hi += span;
+	}
+	return access;
+}
+
+static uint8_t engine_of(const struct plan_insn *insn)
+{
+	uint8_t engine = onpu_op_info[insn->op].engine;
+
+	if (engine == ONPU_ENG_DMA)
+		return insn->on_st ? ONPU_ENG_ST : ONPU_ENG_LD;
+	return engine;
+}
+
+static bool check_access(struct plan *plan, const struct npu_view *view, const struct hazard_access *access)
+{
+	if (access->lo >= (int64_t)view->window &&
+	    access->hi <= (int64_t)(view->window + view->window_bytes) &&
+	    (view->base != NPU_BASE_NONE || access->hi <= (int64_t)plan->caps->sram_bytes))
+		return true;
+	plan_fail(plan, "internal: an operand of node %u leaves its window",
+		  plan->graph->nodes[plan->first + plan->node]->id);
+	return false;
+}
+
+static void count_bytes(struct plan *plan, const struct plan_insn *insn, uint8_t engine)
+{
+	struct npu_node_info *info = &plan->nodes[plan->node];
+	uint64_t bytes = view_elements(insn->dst) * plan_dtype_bytes(insn->dst->dtype);
+
+	if (engine == ONPU_ENG_LD)
+		info->bytes_ld += bytes;
+	else if (engine == ONPU_ENG_ST)
+		info->bytes_st += bytes;
+}
+
+void plan_emit(struct plan *plan, const struct plan_insn *insn)
+{
+	const struct npu_view *views[4] = { insn->dst, insn->s0, insn->s1, insn->s2 };
+	struct hazard_access access[6];
+	size_t after[PLAN_ENGINES];
+	uint64_t cost = cost_insn(plan->caps, insn);
+	uint32_t count = 0;
+	struct plan_op *op;
+
+	if (plan->failed)
+		return;
+	if (cost > PLAN_MAX_COST) {
+		plan_fail(plan, "internal: %s of node %u takes %llu cycles", onpu_op_info[insn->op].name,
+			  plan->graph->nodes[plan->first + plan->node]->id, (unsigned long long)cost);
+		return;
+	}
+	if (plan->since_preempt + cost + 16 > PLAN_MAX_COST)
+		plan_preempt(plan);
+	for (int i = 0; i < 4; i++) {
+		if (!views[i])
+			continue;
+		access[count] = access_of(views[i], insn->param, i, i == 0);
+		if (!check_access(plan, views[i], &access[count++]))
+			return;
+		/* The carry of a scan is read and written; so is an accumulator. */
+		if ((i == 2 && insn->op == ONPU_OP_SCAN_SUM) || (i == 0 && insn->acc)) {
+			access[count] = access[count - 1];
+			access[count].write = i == 2;
+			count++;
+		}
+	}
+	op = add_op(plan);
+	if (!op)
+		return;
+	*op = (struct plan_op){
+		.op = insn->op, .engine = engine_of(insn), .axes = insn->axes, .axis = insn->axis,
+		.on_st = insn->on_st, .acc = insn->acc, .part = insn->part, .lanes = insn->lanes,
+		.last = insn->last, .excl = insn->excl, .rev = insn->rev, .neg = insn->neg,
+		.clamp = insn->clamp, .node = plan->node, .cost = cost,
+		.view = { add_view(plan, views[0]), add_view(plan, views[1]), add_view(plan, views[2]),
+			  add_view(plan, views[3]) },
+		.param = add_param(plan, insn->param),
+	};
+	if (plan->failed)
+		return;
+	plan->since_preempt += cost + 4;	/* room for semaphore instructions beside it */
+	count_bytes(plan, insn, op->engine);
+	if (hazards_add(plan->hazards, op->engine, plan->num_ops - 1, access, count, &op->waits, after)) {
+		plan_nomem(plan);
+		return;
+	}
+	for (int e = 0; e < PLAN_ENGINES; e++)
+		if (op->waits & 1u << e)
+			plan->ops[after[e]].signals |= 1u << op->engine;
+}
+
+void plan_preempt(struct plan *plan)
+{
+	struct plan_op *op;
+
+	if (plan->failed || (plan->num_ops && plan->ops[plan->num_ops - 1].op == ONPU_OP_PREEMPT))
+		return;
+	op = add_op(plan);
+	if (!op)
+		return;
+	op->op = ONPU_OP_PREEMPT;
+	op->engine = ONPU_ENG_CP;
+	op->cost = 1;
+	plan->since_preempt = 0;
+}
+
+/*
+ * SRAM that a preemption point keeps: going backwards, bytes that are read before they are written. A high-water mark
+ * suffices; it can fall only where nothing below is alive, which is found with one bit per 64 bytes.
+ */
+static void mark_lines(uint8_t *lines, int64_t lo, int64_t hi, bool alive)
+{
+	/* A line comes alive with its first byte and dies only whole. */
+	int64_t first = (alive ? lo : lo + PLAN_ALIGN - 1) / PLAN_ALIGN;
+	int64_t last = (alive ? hi + PLAN_ALIGN - 1 : hi) / PLAN_ALIGN;
+
+	if (last > first)
+		memset(lines + first, alive, last - first);
+}
+
+static bool fills_range(const struct plan_op *op, const struct npu_view *view)
+{
+	int64_t lo, hi;
+
+	view_range(view, &lo, &hi);
+	return !op->acc && hi - lo == view_elements(view) * plan_dtype_bytes(view->dtype);
+}
+
+static void live_operands(const struct plan *plan, const struct plan_op *op, uint8_t *lines)
+{
+	const struct plan_param *param = op->param < 0 ? NULL : &plan->params[op->param];
+	const struct npu_view *dst = &plan->views[op->view[0]];
+
+	if (dst->base == NPU_BASE_NONE) {
+		struct hazard_access access = access_of(dst, param, 0, true);
+
+		if (op->acc || fills_range(op, dst))
+			mark_lines(lines, access.lo, access.hi, op->acc);
+	}
+	for (int i = 1; i < 4; i++) {
+		struct hazard_access access;
+
+		if (op->view[i] < 0 || plan->views[op->view[i]].base != NPU_BASE_NONE)
+			continue;
+		access = access_of(&plan->views[op->view[i]], param, i, false);
+		mark_lines(lines, access.lo, access.hi, true);
+	}
+}
+
+void plan_finish(struct plan *plan)
+{
+	size_t count = plan->caps->sram_bytes / PLAN_ALIGN + 1;
+	uint8_t *lines = calloc(count, 1);
+
+	if (!lines) {
+		plan_nomem(plan);
+		return;
+	}
+	for (size_t i = plan->num_ops; i-- > 0;) {
+		struct plan_op *op = &plan->ops[i];
+
+		if (op->op != ONPU_OP_PREEMPT) {
+			live_operands(plan, op, lines);
+			continue;
+		}
+		for (size_t line = count; line > 0 && !op->live; line--)
+			if (lines[line - 1])
+				op->live = line * PLAN_ALIGN;
+	}
+	free(lines);
+}
+
+void plan_kernel(struct plan *plan, const char *name)
+{
+	plan->nodes[plan->node].kernel = name;
+}
+
+void plan_tiles(struct plan *plan, uint64_t tiles)
+{
+	plan->nodes[plan->node].num_tiles += tiles;
+}
+
+void plan_macs(struct plan *plan, uint64_t macs)
+{
+	plan->nodes[plan->node].macs += macs;
+}
+
+void plan_release(struct plan *plan)
+{
+	free(plan->ops);
+	free(plan->views);
+	free(plan->params);
+	free(plan->constants);
+	free(plan->nodes);
+	hazards_destroy(plan->hazards);
+	values_destroy(plan->values);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The plan of a program: machine instructions over views of memory, in an order that is correct when executed one
+ * after the other. plan_emit() finds what has to wait for what; nothing here knows encodings or slots.
+ */
+#ifndef WNN_PLAN_PLAN_H
+#define WNN_PLAN_PLAN_H
+
+#include <onpu/isa.h>
+
+#include <string.h>
+
+#include "plan/compile.h"
+
+#define PLAN_MAX_COST	(1u << 20)	/* cycles of one instruction, and between two preemption points */
+#define PLAN_ALIGN	64		/* of every buffer, in SRAM and in memory */
+
+/* Engines in the order of enum onpu_engine; the CP executes nothing that touches memory here. */
+#define PLAN_ENGINES	5
+
+/*
+ * A strided window into memory. SRAM has base NPU_BASE_NONE; other bases are resolved before the program runs.
+ * Strides are bytes; 0 repeats, negative ones run backwards.
+ */
+struct npu_view {
+	enum npu_base base;
+	uint32_t binding;		/* NPU_BASE_VALUE */
+	uint8_t dtype;			/* enum onpu_dtype */
+	uint8_t rank;
+	uint64_t window, window_bytes;	/* what may be touched, relative to the base */
+	int64_t offset;			/* of element 0 in the window */
+	int64_t dim[IR_MAX_RANK];
+	int64_t stride[IR_MAX_RANK];
+};
+
+enum plan_schema { PLAN_SCALAR, PLAN_FILL, PLAN_PAD, PLAN_TAPS, PLAN_TRI, PLAN_INDEX, PLAN_RESAMPLE };
+
+struct plan_loop {
+	uint32_t count;
+	int64_t s0_step, s1_step, dst_step;
+};
+
+struct plan_param {
+	enum plan_schema schema;
+	union {
+		struct { uint64_t alpha, beta, gamma; } scalar;
+		struct { uint64_t value; } fill;
+		struct { uint8_t mode; uint64_t value; uint32_t lo[IR_MAX_RANK]; } pad;
+		struct plan_loop taps[3];
+		struct { bool upper; int64_t diagonal; } tri;
+		struct { uint8_t axis, batch_dims; } index;
+		struct {
+			uint8_t axis[2];
+			uint32_t in_size[2], out_size[2], in_base[2], out_base[2];
+		} resample;
+	};
+};
+
+/* All zero but the schema, also what lies between members: slots are compared byte by byte. */
+static inline struct plan_param plan_param_make(enum plan_schema schema)
+{
+	struct plan_param param;
+
+	memset(&param, 0, sizeof(param));
+	param.schema = schema;
+	return param;
+}
+
+/* What plan_emit() takes: absent operands are NULL. */
+struct plan_insn {
+	enum onpu_op op;
+	bool on_st;			/* DMA: the ST engine instead of LD */
+	const struct npu_view *dst, *s0, *s1, *s2;
+	const struct plan_param *param;
+	uint8_t axes, axis;
+	bool acc, part, lanes, last, excl, rev, neg, clamp;
+};
+
+struct plan_op {
+	uint16_t op;
+	uint8_t engine;
+	uint8_t axes, axis;
+	bool on_st, acc, part, lanes, last, excl, rev, neg, clamp;
+	uint8_t waits, signals;		/* masks of engines that this one waits for, that wait for it */
+	int32_t view[4];		/* DST, S0, S1, S2: index into plan.views or -1 */
+	int32_t param;
+	uint32_t node;			/* index in the compiled range */
+	uint32_t live;			/* preempt: bytes of SRAM that are read later */
+	uint64_t cost;
+};
+
+struct plan_hazards;
+struct plan_values;
+
+struct plan {
+	const struct npu_caps *caps;
+	const struct ir_graph *graph;
+	uint32_t first, count;		/* range of nodes */
+	struct plan_op *ops;
+	size_t num_ops, cap_ops;
+	struct npu_view *views;
+	size_t num_views, cap_views;
+	struct plan_param *params;
+	size_t num_params, cap_params;
+	uint8_t *constants;
+	uint64_t constant_bytes, cap_constants;
+	struct plan_hazards *hazards;
+	struct plan_values *values;
+	struct npu_node_info *nodes;	/* one per node of the range */
+	uint32_t node;			/* the one being lowered */
+	uint64_t since_preempt;		/* cycles of all engines */
+	uint32_t sram_used;		/* highest byte any view may touch */
+	struct wnn_error *err;
+	bool failed;			/* sticky; *err says why */
+};
+
+/* ---- plan.c: the instruction list */
+void plan_emit(struct plan *plan, const struct plan_insn *insn);
+void plan_preempt(struct plan *plan);
+void plan_finish(struct plan *plan);		/* fills in what preemption points must keep */
+void plan_fail(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void plan_nomem(struct plan *plan);
+/* Bytes appended to the constant blob, aligned; returns their offset. */
+uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes);
+/* Grows *array to hold `need` elements; 0, or -1 after plan_nomem(). */
+int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size);
+void plan_release(struct plan *plan);
+
+/* ---- view.c: windows into memory */
+uint8_t plan_dtype(enum ir_dtype dtype);
+uint32_t plan_dtype_bytes(uint8_t dtype);
+bool plan_dtype_is_float(uint8_t dtype);
+/* Dense tile in SRAM at `address`: dims in the order and direction of the strides `like`. */
+struct npu_view view_sram(uint32_t address, uint8_t dtype, uint32_t rank, const int64_t *dim,
+			  const int64_t *like);
+/* Part of a view: elements begin[i] .. begin[i]+dim[i]. */
+struct npu_view view_part(const struct npu_view *view, const int64_t *begin, const int64_t *dim);
+int64_t view_elements(const struct npu_view *view);
+/* Lowest byte and one past the highest, relative to the base. */
+void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi);
+bool view_is_dense(const struct npu_view *view);
+/* Drops unit dims and merges those that are contiguous in every view; all have the same dims. */
+void views_simplify(struct npu_view *const *views, uint32_t count);
+
+/* ---- cost.c: the machine's cost model */
+uint64_t cost_dma(const struct npu_caps *caps, const struct npu_view *dst, const struct npu_view *src);
+uint64_t cost_insn(const struct npu_caps *caps, const struct plan_insn *insn);
+uint64_t cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n, uint64_t k_taps,
+		  uint8_t dtype);
+
+/* ---- hazards.c: who touched which bytes last */
+struct plan_hazards *hazards_create(void);
+void hazards_destroy(struct plan_hazards *hazards);
+struct hazard_access {
+	enum npu_base base;
+	uint32_t binding;
+	int64_t lo, hi;
+	bool write;
+};
+/*
+ * Registers instruction `op` (index into plan.ops) of `engine`; sets *waits to the engines it must wait for and
+ * after[engine] to the instruction of that engine.
+ */
+int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op, const struct hazard_access *access,
+		uint32_t count, uint8_t *waits, size_t after[PLAN_ENGINES]);
+
+/* ---- memory.c: places for intermediates */
+struct memory_interval {
+	uint64_t bytes;
+	uint32_t begin, end;	/* inclusive life time */
+	uint64_t offset;	/* out */
+};
+/* Intervals alive at the same time never overlap in memory; 0 or -1 (out of memory). */
+int memory_pack(struct memory_interval *intervals, uint32_t count, uint64_t *total);
+
+/* ---- values.c: where every value of the range lies */
+int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
+void values_destroy(struct plan_values *values);
+struct npu_view values_view(struct plan *plan, const struct ir_value *value);
+/* True when one lies inside the other, so that moving data between them is no work. */
+bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b);
+const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *count);
+uint64_t values_arena_bytes(const struct plan *plan);
+
+/* ---- lowering: one function per family of operators; kernels' names go to plan_kernel() */
+void plan_kernel(struct plan *plan, const char *name);
+void plan_tiles(struct plan *plan, uint64_t tiles);
+void plan_macs(struct plan *plan, uint64_t macs);
+void lower_conv(struct plan *plan, const struct ir_node *node);
+void lower_matmul(struct plan *plan, const struct ir_node *node);
+void lower_pool(struct plan *plan, const struct ir_node *node);
+void lower_elementwise(struct plan *plan, const struct ir_node *node);
+void lower_norm(struct plan *plan, const struct ir_node *node);
+void lower_reduce(struct plan *plan, const struct ir_node *node);
+void lower_softmax(struct plan *plan, const struct ir_node *node);
+void lower_arg(struct plan *plan, const struct ir_node *node);
+void lower_cumsum(struct plan *plan, const struct ir_node *node);
+void lower_move(struct plan *plan, const struct ir_node *node);
+
+#endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+/* Which nodes the planner can lower, and why not. */
+#include "plan/elementwise.h"
+#include "plan/vprog.h"
+
+static bool no(const char **reason, const char *why)
+{
+	if (reason)
+		*reason = why;
+	return false;
+}
+
+static bool dtype_known(enum ir_dtype dtype)
+{
+	switch (dtype) {
+	case IR_F32: case IR_F16: case IR_I32: case IR_U32: case IR_I64: case IR_U64: case IR_I8: case IR_U8:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool values_fit(const struct ir_node *node, const char **reason)
+{
+	uint32_t total = node->num_operands + node->num_results;
+
+	for (uint32_t i = 0; i < total; i++) {
+		const struct ir_value *value = i < node->num_operands ? node->operands[i] :
+					       node->results[i - node->num_operands];
+
+		if (!value)
+			continue;
+		if (!dtype_known(value->type.dtype))
+			return no(reason, "4-bit and reserved element types are not moved by the DMA engines");
+		for (uint32_t d = 0; d < value->type.rank; d++)
+			if (value->type.dim[d].symbol)
+				return no(reason, "a dimension is known only at dispatch");
+		if (ir_type_bytes(&value->type) >= (int64_t)1 << 40)
+			return no(reason, "an operand exceeds the address space of the device");
+	}
+	return true;
+}
+
+static bool is_float(const struct ir_value *value)
+{
+	return value->type.dtype == IR_F32 || value->type.dtype == IR_F16;
+}
+
+static bool same_types(const struct ir_node *node)
+{
+	for (uint32_t i = 1; i < node->num_operands; i++)
+		if (node->operands[i] && node->operands[i]->type.dtype != node->operands[0]->type.dtype)
+			return false;
+	return true;
+}
+
+static bool insn_takes(enum onpu_op op, enum ir_dtype dtype)
+{
+	return onpu_op_info[op].operands[ONPU_OPERAND_S0].dtypes >> plan_dtype(dtype) & 1;
+}
+
+static bool is_transcendental(int kind)
+{
+	return kind != IR_ABS && kind != IR_NEG && kind != IR_SIGN && kind != IR_RELU && kind != IR_CLAMP &&
+	       kind != IR_LOGICAL_NOT;
+}
+
+static bool supports_unary(const struct ir_unary_attrs *unary, enum ir_dtype dtype, const char **reason)
+{
+	struct plan_param param;
+	bool has_param;
+
+	if (unary->kind < 0 || unary->kind >= IR_UNARY_COUNT)
+		return no(reason, "the unary function is unknown to the vector unit");
+	if (!insn_takes(unary_insn(unary, plan_dtype(dtype), &param, &has_param), dtype) ||
+	    (is_transcendental(unary->kind) && dtype != IR_F32 && dtype != IR_F16))
+		return no(reason, "the vector unit computes this function on float32 and float16 only");
+	return true;
+}
+
+static bool supports_fused(const struct ir_unary_attrs *act, enum ir_dtype dtype, const char **reason)
+{
+	return act->kind == IR_UNARY_NONE || supports_unary(act, dtype, reason);
+}
+
+static bool supports_contraction(const struct ir_node *node, const struct ir_unary_attrs *act,
+				 const char **reason)
+{
+	if (!is_float(node->operands[0]) || !same_types(node))
+		return no(reason, "products of integers are not lowered to the matrix unit");
+	return supports_fused(act, IR_F32, reason);
+}
+
+static bool supports_pool(const struct ir_node *node, const char **reason)
+{
+	enum ir_dtype dtype = node->operands[0]->type.dtype;
+
+	if (node->attrs.pool.kind != IR_POOL_MAX && !is_float(node->operands[0]))
+		return no(reason, "the vector unit averages float32 and float16 only");
+	return insn_takes(ONPU_OP_WIN_MAX, dtype) || no(reason, "the type is not one of the vector unit");
+}
+
+static bool supports_reduce(const struct ir_node *node, const char **reason)
+{
+	enum ir_reduce kind = node->attrs.reduce.kind;
+	bool by_float = kind == IR_REDUCE_MEAN || kind == IR_REDUCE_L2 || kind == IR_REDUCE_LOG_SUM ||
+			kind == IR_REDUCE_LOG_SUM_EXP;
+
+	if (by_float && !is_float(node->operands[0]))
+		return no(reason, "the vector unit computes this reduction on float32 and float16 only");
+	return true;
+}
+
+static bool supports_arg(const struct ir_node *node, const char **reason)
+{
+	enum ir_dtype dtype = node->results[0]->type.dtype;
+
+	if (dtype != IR_I32 && dtype != IR_I64)
+		return no(reason, "indices of argMin and argMax are int32 or int64");
+	return true;
+}
+
+static bool supports_quantize(const struct ir_node *node, const char **reason)
+{
+	const struct ir_value *real = node->op == IR_OP_QUANTIZE ? node->operands[0] : node->results[0];
+	uint32_t rank;
+
+	if (!is_float(real) || !is_float(node->operands[1]))
+		return no(reason, "quantisation is between float32 or float16 and integers");
+	if (!elementwise_block_rank(node, &rank))
+		return no(reason, "the blocks of the scale need more dimensions than a view has");
+	return true;
+}
+
+static bool supports_float_only(const struct ir_node *node, const char **reason)
+{
+	if (!is_float(node->operands[0]) || !same_types(node))
+		return no(reason, "the operator is on float32 and float16 only");
+	return true;
+}
+
+static bool supports_op(const struct ir_node *node, const char **reason)
+{
+	switch (node->op) {
+	case IR_OP_CONV:
+		return supports_contraction(node, &node->attrs.conv.act, reason);
+	case IR_OP_MATMUL:
+		return supports_contraction(node, &node->attrs.matmul.act, reason);
+	case IR_OP_POOL:
+		return supports_pool(node, reason);
+	case IR_OP_UNARY:
+		return supports_unary(&node->attrs.unary, node->operands[0]->type.dtype, reason);
+	case IR_OP_BINARY:
+		return supports_fused(&node->attrs.binary.act, node->results[0]->type.dtype, reason);
+	case IR_OP_REDUCE:
+		return supports_reduce(node, reason);
+	case IR_OP_ARG:
+		return supports_arg(node, reason);
+	case IR_OP_QUANTIZE: case IR_OP_DEQUANTIZE:
+		return supports_quantize(node, reason);
+	case IR_OP_SOFTMAX: case IR_OP_BATCHNORM: case IR_OP_INSTNORM: case IR_OP_LAYERNORM:
+		return supports_float_only(node, reason);
+	case IR_OP_COMPARE: case IR_OP_WHERE: case IR_OP_CAST: case IR_OP_COPY: case IR_OP_RESHAPE:
+	case IR_OP_TRANSPOSE: case IR_OP_CONCAT: case IR_OP_SLICE: case IR_OP_EXPAND: case IR_OP_PAD:
+	case IR_OP_REVERSE: case IR_OP_TILE: case IR_OP_CUMSUM: case IR_OP_TRIANGULAR:
+		return true;
+	case IR_OP_RESAMPLE:
+		return no(reason, "resample2d is not lowered to the vector unit");
+	case IR_OP_GATHER:
+		return no(reason, "gather operators are not lowered to the DMA engines");
+	case IR_OP_SCATTER:
+		return no(reason, "scatter operators are not lowered to the DMA engines");
+	case IR_OP_GRU: case IR_OP_LSTM:
+		return no(reason, "recurrent operators are not lowered as a whole");
+	default:
+		return no(reason, "the operator is unknown to the planner");
+	}
+}
+
+bool npu_supports(const struct ir_node *node, const struct npu_caps *caps, const char **reason)
+{
+	if (caps->sram_bytes < 16384)
+		return no(reason, "the device has less than 16 KiB of SRAM");
+	return values_fit(node, reason) && supports_op(node, reason);
+}

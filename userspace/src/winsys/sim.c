@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The device model in this process. Flat mode: buffers are host memory behind made-up addresses, jobs run one after
+ * the other on a thread of their own; no firmware, no page tables.
+ */
+#include "winsys/winsys.h"
+
+#include <onpu_sim.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PAGE		4096u
+#define FIRST_VA	0x100000000ull
+#define LAST_VA		(1ull << 37)
+#define KEPT_RESULTS	256u		/* per context; older ones are known only to have ended */
+#define ABORT_CHECK	64u		/* steps between looks at what the callers want */
+
+struct sim_bo {
+	struct winsys_bo base;
+};
+
+struct sim_job {
+	struct winsys_job job;
+	uint64_t seqno;
+	struct sim_ctx *ctx;
+	struct sim_job *next;
+};
+
+struct sim_ctx;
+
+struct sim {
+	struct winsys base;
+	struct onpu_machine *machine;
+	/* Buffers by address; readers are the worker's memory accesses. */
+	pthread_rwlock_t memory_lock;
+	struct sim_bo **bos;
+	size_t num_bos, cap_bos;
+	size_t last_bo;			/* worker's last hit */
+	uint64_t next_va;
+	/* Jobs. */
+	pthread_mutex_t lock;
+	pthread_cond_t wake, done;
+	pthread_t worker;
+	bool started, stop;
+	struct sim_job *first, **tail;
+	struct sim_ctx *running;
+};
+
+struct winsys_ctx {
+	struct sim *sim;
+};
+
+struct sim_ctx {
+	struct winsys_ctx base;
+	uint64_t submitted, completed;
+	bool dead, closing;		/* dead: a job faulted, later ones are refused */
+	struct winsys_result result[KEPT_RESULTS];
+	bool cancelled[KEPT_RESULTS];
+};
+
+static struct sim *sim_of(struct winsys *ws)
+{
+	return (struct sim *)ws;
+}
+
+static struct sim_ctx *ctx_of(struct winsys_ctx *ctx)
+{
+	return (struct sim_ctx *)ctx;
+}
+
+/* ---- memory */
+
+/* Index of the first buffer that ends above `va`. */
+static size_t find_bo(const struct sim *sim, uint64_t va)
+{
+	size_t lo = 0, hi = sim->num_bos;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (sim->bos[mid]->base.va + sim->bos[mid]->base.size <= va)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool bo_holds(const struct sim *sim, size_t index, uint64_t va, size_t len)
+{
+	const struct winsys_bo *bo;
+
+	if (index >= sim->num_bos)
+		return false;
+	bo = &sim->bos[index]->base;
+	return va >= bo->va && va - bo->va <= bo->size && len <= bo->size - (va - bo->va);
+}
+
+/* Host address of device memory, NULL when it is not all in one buffer; the lock is held. */
+static uint8_t *resolve(struct sim *sim, uint64_t va, size_t len)
+{
+	size_t index = sim->last_bo;
+
+	if (!bo_holds(sim, index, va, len)) {
+		index = find_bo(sim, va);
+		if (!bo_holds(sim, index, va, len))
+			return NULL;
+		sim->last_bo = index;
+	}
+	return (uint8_t *)sim->bos[index]->base.map + (va - sim->bos[index]->base.va);
+}
+
+static int sim_read(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	struct sim *sim = ctx;
+	const uint8_t *from;
+
+	pthread_rwlock_rdlock(&sim->memory_lock);
+	from = resolve(sim, addr, len);
+	if (from)
+		memcpy(dst, from, len);
+	pthread_rwlock_unlock(&sim->memory_lock);
+	return from ? 0 : ONPU_FAULT_MMU_NOT_PRESENT;
+}
+
+static int sim_write(void *ctx, uint64_t addr, const void *src, size_t len)
+{
+	struct sim *sim = ctx;
+	uint8_t *to;
+
+	pthread_rwlock_rdlock(&sim->memory_lock);
+	to = resolve(sim, addr, len);
+	if (to)
+		memcpy(to, src, len);
+	pthread_rwlock_unlock(&sim->memory_lock);
+	return to ? 0 : ONPU_FAULT_MMU_NOT_PRESENT;
+}
+
+static size_t round_up(size_t size)
+{
+	return (size + PAGE - 1) / PAGE * PAGE;
+}
+
+/* Addresses only grow, so that a stale one hits nothing; the lock is held for writing. */
+static int insert_bo(struct sim *sim, struct sim_bo *bo)
+{
+	size_t span = round_up(bo->base.size) + PAGE;
+
+	if (span > LAST_VA - sim->next_va)
+		return -1;
+	if (sim->num_bos == sim->cap_bos) {
+		size_t cap = sim->cap_bos ? sim->cap_bos * 2 : 16;
+		struct sim_bo **bos = realloc(sim->bos, cap * sizeof(struct sim_bo *));
+
+		if (!bos)
+			return -1;
+		sim->bos = bos;
+		sim->cap_bos = cap;
+	}
+	bo->base.va = sim->next_va;
+	sim->next_va += span;
+	sim->bos[sim->num_bos++] = bo;
+	return 0;
+}
+
+static struct winsys_bo *sim_bo_create(struct winsys *ws, size_t size, struct wnn_error *err)
+{
+	struct sim *sim = sim_of(ws);
+	struct sim_bo *bo = calloc(1, sizeof(*bo));
+	int ret = -1;
+
+	if (bo && size && size < LAST_VA)
+		bo->base.map = aligned_alloc(PAGE, round_up(size));
+	if (bo && bo->base.map) {
+		bo->base.ws = ws;
+		bo->base.size = size;
+		memset(bo->base.map, 0, round_up(size));
+		pthread_rwlock_wrlock(&sim->memory_lock);
+		ret = insert_bo(sim, bo);
+		pthread_rwlock_unlock(&sim->memory_lock);
+	}
+	if (!ret)
+		return &bo->base;
+	wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes", size);
+	if (bo)
+		free(bo->base.map);
+	free(bo);
+	return NULL;
+}
+
+static void sim_bo_destroy(struct winsys_bo *bo)
+{
+	struct sim *sim;
+	size_t at;
+
+	if (!bo)
+		return;
+	sim = sim_of(bo->ws);
+	pthread_rwlock_wrlock(&sim->memory_lock);
+	at = find_bo(sim, bo->va);
+	memmove(sim->bos + at, sim->bos + at + 1, (sim->num_bos - at - 1) * sizeof(struct sim_bo *));
+	sim->num_bos--;
+	sim->last_bo = 0;
+	pthread_rwlock_unlock(&sim->memory_lock);
+	free(bo->map);
+	free(bo);
+}
+
+/* ---- running jobs, on the worker */
+
+static void to_result(const struct onpu_job_result *from, struct winsys_result *to)
+{
+	*to = (struct winsys_result){
+		.fault_code = from->fault.code, .fault_engine = from->fault.engine,
+		.fault_operand = from->fault.operand, .fault_pc = from->fault.pc,
+		.fault_address = from->fault.address, .cycles = from->cycles,
+		.macs = from->counters.macs, .bytes_ld = from->counters.bytes_ld,
+		.bytes_st = from->counters.bytes_st, .has_counters = true,
+	};
+	for (int i = 0; i < 5; i++)
+		to->busy[i] = from->counters.busy[i];
+}
+
+static bool abandoned(struct sim *sim, const struct sim_ctx *ctx)
+{
+	bool yes;
+
+	pthread_mutex_lock(&sim->lock);
+	yes = sim->stop || ctx->closing;
+	pthread_mutex_unlock(&sim->lock);
+	return yes;
+}
+
+/* false: given up because nobody wants the result any more. */
+static bool run_job(struct sim *sim, const struct sim_job *job, struct winsys_result *result)
+{
+	struct onpu_mem mem = { .ctx = sim, .read = sim_read, .write = sim_write };
+	struct onpu_job run = {
+		.program_va = job->job.program_va, .num_insns = job->job.num_insns,
+		.num_slots = job->job.num_slots, .slots_va = job->job.slots_va,
+		.profile_va = job->job.profile_va, .profile_size = job->job.profile_size,
+		.cycle_limit = job->job.cycle_limit,
+	};
+	enum onpu_step step;
+	unsigned int count = 0;
+
+	onpu_machine_begin(sim->machine, &mem, &run);
+	do {
+		if (++count % ABORT_CHECK == 0 && abandoned(sim, job->ctx)) {
+			onpu_machine_abort(sim->machine);
+			return false;
+		}
+		step = onpu_machine_step(sim->machine);
+	} while (step == ONPU_STEP_RUNNING || step == ONPU_STEP_PREEMPT_POINT);
+	to_result(onpu_machine_result(sim->machine), result);
+	return true;
+}
+
+static void finish(struct sim_ctx *ctx, uint64_t seqno, const struct winsys_result *result, bool cancelled)
+{
+	ctx->result[seqno % KEPT_RESULTS] = *result;
+	ctx->cancelled[seqno % KEPT_RESULTS] = cancelled;
+	ctx->completed = seqno;
+	if (result->fault_code || cancelled)
+		ctx->dead = true;
+}
+
+/* One job; the lock is held, and given back while the job runs. */
+static void work(struct sim *sim)
+{
+	struct sim_job *job = sim->first;
+	struct winsys_result result = { .fault_code = 0 };
+	bool ran = false;
+
+	sim->first = job->next;
+	if (!sim->first)
+		sim->tail = &sim->first;
+	sim->running = job->ctx;
+	if (!job->ctx->dead && !job->ctx->closing) {
+		pthread_mutex_unlock(&sim->lock);
+		ran = run_job(sim, job, &result);
+		pthread_mutex_lock(&sim->lock);
+	}
+	sim->running = NULL;
+	finish(job->ctx, job->seqno, &result, !ran);
+	pthread_cond_broadcast(&sim->done);
+	free(job);
+}
+
+static void *worker_main(void *arg)
+{
+	struct sim *sim = arg;
+
+	pthread_mutex_lock(&sim->lock);
+	for (;;) {
+		while (!sim->first && !sim->stop)
+			pthread_cond_wait(&sim->wake, &sim->lock);
+		if (sim->stop)
+			break;
+		work(sim);
+	}
+	pthread_mutex_unlock(&sim->lock);
+	return NULL;
+}
+
+/* ---- contexts and jobs, for callers */
+
+static struct winsys_ctx *sim_ctx_create(struct winsys *ws, struct wnn_error *err)
+{
+	struct sim_ctx *ctx = calloc(1, sizeof(*ctx));
+
+	if (!ctx) {
+		wnn_error_nomem(err, "a device context");
+		return NULL;
+	}
+	ctx->base.sim = sim_of(ws);
+	return &ctx->base;
+}
+
+static void drop_jobs(struct sim *sim, const struct sim_ctx *ctx)
+{
+	struct sim_job **at = &sim->first;
+
+	while (*at) {
+		struct sim_job *job = *at;
+
+		if (job->ctx == ctx) {
+			*at = job->next;
+			free(job);
+		} else {
+			at = &job->next;
+		}
+	}
+	sim->tail = at;
+}
+
+static void sim_ctx_destroy(struct winsys_ctx *base)
+{
+	struct sim_ctx *ctx = ctx_of(base);
+	struct sim *sim;
+
+	if (!base)
+		return;
+	sim = base->sim;
+	pthread_mutex_lock(&sim->lock);
+	ctx->closing = true;
+	drop_jobs(sim, ctx);
+	while (sim->running == ctx)
+		pthread_cond_wait(&sim->done, &sim->lock);
+	pthread_mutex_unlock(&sim->lock);
+	free(ctx);
+}
+
+static void free_list(struct sim_job *job)
+{
+	while (job) {
+		struct sim_job *next = job->next;
+
+		free(job);
+		job = next;
+	}
+}
+
+static int sim_submit(struct winsys_ctx *base, const struct winsys_job *jobs, uint32_t count, uint64_t *seqno,
+		      struct wnn_error *err)
+{
+	struct sim_ctx *ctx = ctx_of(base);
+	struct sim *sim = base->sim;
+	struct sim_job *list = NULL, **tail = &list;
+
+	for (uint32_t i = 0; i < count; i++) {
+		*tail = calloc(1, sizeof(**tail));
+		if (!*tail) {
+			free_list(list);
+			return wnn_error_nomem(err, "a job");
+		}
+		(*tail)->job = jobs[i];
+		(*tail)->ctx = ctx;
+		tail = &(*tail)->next;
+	}
+	pthread_mutex_lock(&sim->lock);
+	if (ctx->dead) {
+		pthread_mutex_unlock(&sim->lock);
+		free_list(list);
+		return wnn_error_set(err, WNN_OPERATION_ERROR,
+				     "the device context is lost: an earlier job of it failed");
+	}
+	for (struct sim_job *job = list; job; job = job->next)
+		job->seqno = ++ctx->submitted;
+	*seqno = ctx->submitted;
+	if (list) {
+		*sim->tail = list;
+		sim->tail = tail;
+		pthread_cond_signal(&sim->wake);
+	}
+	pthread_mutex_unlock(&sim->lock);
+	return 0;
+}
+
+static struct timespec deadline_of(uint64_t timeout_ns)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	at.tv_sec += timeout_ns / 1000000000u;
+	at.tv_nsec += timeout_ns % 1000000000u;
+	if (at.tv_nsec >= 1000000000) {
+		at.tv_sec++;
+		at.tv_nsec -= 1000000000;
+	}
+	return at;
+}
+
+static int collect(const struct sim_ctx *ctx, uint64_t seqno, struct winsys_result *result, struct wnn_error *err)
+{
+	memset(result, 0, sizeof(*result));
+	if (ctx->completed - seqno >= KEPT_RESULTS)
+		return 0;
+	if (ctx->cancelled[seqno % KEPT_RESULTS])
+		return wnn_error_set(err, WNN_OPERATION_ERROR,
+				     "the job was cancelled: an earlier job of its context failed");
+	*result = ctx->result[seqno % KEPT_RESULTS];
+	return 0;
+}
+
+static int sim_wait(struct winsys_ctx *base, uint64_t seqno, uint64_t timeout_ns, struct winsys_result *result,
+		    struct wnn_error *err)
+{
+	struct sim_ctx *ctx = ctx_of(base);
+	struct sim *sim = base->sim;
+	bool forever = timeout_ns == UINT64_MAX;
+	struct timespec deadline;
+	int ret = 0;
+
+	if (!forever)
+		deadline = deadline_of(timeout_ns);
+	pthread_mutex_lock(&sim->lock);
+	if (!seqno || seqno > ctx->submitted)
+		ret = EINVAL;
+	while (!ret && ctx->completed < seqno)
+		ret = forever ? pthread_cond_wait(&sim->done, &sim->lock) :
+				pthread_cond_timedwait(&sim->done, &sim->lock, &deadline);
+	if (!ret)
+		ret = collect(ctx, seqno, result, err);
+	else if (ret == EINVAL)
+		ret = wnn_error_set(err, WNN_OPERATION_ERROR, "no job has this number");
+	else
+		ret = wnn_error_set(err, WNN_OPERATION_ERROR, "the job did not end in time");
+	pthread_mutex_unlock(&sim->lock);
+	return ret;
+}
+
+/* ---- the whole */
+
+static void sim_destroy(struct winsys *ws)
+{
+	struct sim *sim = sim_of(ws);
+
+	pthread_mutex_lock(&sim->lock);
+	sim->stop = true;
+	pthread_cond_broadcast(&sim->wake);
+	pthread_mutex_unlock(&sim->lock);
+	if (sim->started)
+		pthread_join(sim->worker, NULL);
+	free_list(sim->first);
+	for (size_t i = 0; i < sim->num_bos; i++) {
+		free(sim->bos[i]->base.map);
+		free(sim->bos[i]);
+	}
+	free(sim->bos);
+	onpu_machine_destroy(sim->machine);
+	pthread_cond_destroy(&sim->wake);
+	pthread_cond_destroy(&sim->done);
+	pthread_mutex_destroy(&sim->lock);
+	pthread_rwlock_destroy(&sim->memory_lock);
+	free(sim);
+}
+
+static const struct winsys_ops sim_ops = {
+	.destroy = sim_destroy,
+	.bo_create = sim_bo_create,
+	.bo_destroy = sim_bo_destroy,
+	.ctx_create = sim_ctx_create,
+	.ctx_destroy = sim_ctx_destroy,
+	.submit = sim_submit,
+	.wait = sim_wait,
+};
+
+static void set_caps(struct npu_caps *caps, const struct onpu_sim_config *config)
+{
+	struct onpu_sim_config named = onpu_sim_config_default();
+	bool same = config->sram_bytes == named.sram_bytes && config->lanes == named.lanes &&
+		    config->mxu_rows == named.mxu_rows && config->mxu_cols == named.mxu_cols &&
+		    config->fifo_depth == named.fifo_depth &&
+		    config->dma_bytes_per_cycle == named.dma_bytes_per_cycle;
+
+	*caps = (struct npu_caps){
+		.sram_bytes = config->sram_bytes, .lanes = config->lanes, .mxu_rows = config->mxu_rows,
+		.mxu_cols = config->mxu_cols, .fifo_depth = config->fifo_depth,
+		.dma_bytes_per_cycle = config->dma_bytes_per_cycle, .num_queues = config->num_queues,
+	};
+	snprintf(caps->machine, sizeof(caps->machine), "%s", same ? "onpu-ref1" : "onpu-custom");
+}
+
+static void init_sync(struct sim *sim)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_rwlock_init(&sim->memory_lock, NULL);
+	pthread_mutex_init(&sim->lock, NULL);
+	pthread_cond_init(&sim->wake, &attr);
+	pthread_cond_init(&sim->done, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct wnn_error *err)
+{
+	struct onpu_sim_config machine = onpu_sim_config_default();
+	const char *why = "no memory";
+	struct sim *sim;
+
+	if (config->full) {
+		wnn_error_set(err, WNN_NOT_SUPPORTED, "the device model has no full mode in this build; use flat");
+		return NULL;
+	}
+	sim = calloc(1, sizeof(*sim));
+	if (!sim) {
+		wnn_error_nomem(err, "the device model");
+		return NULL;
+	}
+	if (config->sram_bytes)
+		machine.sram_bytes = config->sram_bytes;
+	machine.threads = config->threads ? config->threads : 1;
+	machine.simd = config->simd;
+	sim->base.ops = &sim_ops;
+	sim->base.name = "sim";
+	sim->tail = &sim->first;
+	sim->next_va = FIRST_VA;
+	init_sync(sim);
+	sim->machine = onpu_machine_create(&machine, &why);
+	if (sim->machine) {
+		set_caps(&sim->base.caps, onpu_machine_config(sim->machine));
+		why = "no thread";
+		sim->started = !pthread_create(&sim->worker, NULL, worker_main, sim);
+	}
+	if (!sim->started) {
+		wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device model does not start: %s", why);
+		sim_destroy(&sim->base);
+		return NULL;
+	}
+	return &sim->base;
+}
