@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Costs of instructions in cycles, from plain numbers. Normative text: uapi/onpu/isa.xml.
+ *
+ * Everything saturates at COST_MAX, far above the architecture's limit, so that no product of
+ * hostile dimensions wraps.
+ */
+#ifndef ONPU_COST_H
+#define ONPU_COST_H
+
+#include <stdint.h>
+
+#define COST_MAX (UINT64_C(1) << 48)
+
+static inline uint64_t cost_mul(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) || product > COST_MAX ? COST_MAX : product;
+}
+
+static inline uint64_t cost_add(uint64_t a, uint64_t b)
+{
+	return a + b > COST_MAX ? COST_MAX : a + b;
+}
+
+static inline uint64_t cost_ceil(uint64_t n, uint64_t d)
+{
+	return (n + d - 1) / d;
+}
+
+/* Elements of @words 32-bit words each through the vector lanes, @factor cycles a pass. */
+uint64_t cost_vector(uint64_t elements, unsigned int words, uint32_t lanes, uint64_t factor);
+uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int words, uint32_t lanes,
+		     unsigned int factor);
+uint64_t cost_mma(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, uint64_t taps, uint32_t rows,
+		  uint32_t cols, unsigned int factor);
+/* @runs runs of @bytes each, on top of @setup. */
+uint64_t cost_dma(uint64_t runs, uint64_t bytes, uint32_t bytes_per_cycle, unsigned int setup);
+
+#endif

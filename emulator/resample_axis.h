@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Exact source coordinates of the resample instructions, along one axis. */
+#ifndef ONPU_RESAMPLE_AXIS_H
+#define ONPU_RESAMPLE_AXIS_H
+
+#include <stdint.h>
+
+/* Full sizes of source and destination, both at least 1. */
+struct sim_resample_axis {
+	uint32_t in, out;
+};
+
+struct sim_resample_pair {
+	uint32_t i0, i1;
+	float fraction;		/* weight of i1 */
+};
+
+__extension__ typedef __int128 resample_s128;
+
+/* clamp(ceil((2o + 1) * I / 2O) - 1, 0, I - 1) */
+static inline uint32_t sim_resample_nearest(const struct sim_resample_axis *r, uint32_t o)
+{
+	resample_s128 num = (2 * (resample_s128)o + 1) * r->in, den = 2 * (resample_s128)r->out;
+	resample_s128 i = (num + den - 1) / den - 1;
+
+	return i < 0 ? 0 : i > r->in - 1 ? r->in - 1 : (uint32_t)i;
+}
+
+/* num = clamp((2o + 1) * I - O, 0, (I - 1) * 2O), in units of 1 / 2O of a source element */
+static inline struct sim_resample_pair sim_resample_linear(const struct sim_resample_axis *r,
+							    uint32_t o)
+{
+	resample_s128 num = (2 * (resample_s128)o + 1) * r->in - r->out;
+	resample_s128 den = 2 * (resample_s128)r->out, last = (resample_s128)(r->in - 1) * den;
+	struct sim_resample_pair p;
+
+	num = num < 0 ? 0 : num > last ? last : num;
+	p.i0 = (uint32_t)(num / den);
+	p.i1 = p.i0 + 1 < r->in ? p.i0 + 1 : r->in - 1;
+	p.fraction = (float)((double)(uint64_t)(num % den) / (double)(uint64_t)den);
+	return p;
+}
+
+#endif
