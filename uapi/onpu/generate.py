@@ -11,7 +11,7 @@ import argparse
 import os
 import sys
 
-from generator import isa_c, regs_c
+from generator import isa_c, regs_c, rst
 from generator.common import SpecError
 from generator.isa_model import Isa
 from generator.regs_model import Registers
@@ -61,7 +61,6 @@ def main(arguments):
             isa_c.write_sources(isa, out)
             regs_c.write_headers(registers, out)
         if options.rst:
-            from generator import rst
             rst.write_pages(isa, registers, Output(options.rst))
     except SpecError as error:
         print(f'generate.py: {error}', file=sys.stderr)

@@ -82,28 +82,54 @@ static const char *match_text(const struct reader *r, const char *text)
 	return ends_word(&probe, last) ? probe.at : NULL;
 }
 
+/* The texts of an enum: all of a few, else the first and the last. */
+static void list_values(const struct onpu_enum_info *info, const char *between, char list[128])
+{
+	bool few = info->num_values <= 8;
+	size_t length = 0;
+	uint32_t i;
+
+	list[0] = 0;
+	for (i = 0; i < info->num_values; i++) {
+		const char *text = info->values[i].display;
+
+		text += strspn(text, " ");
+		if (*text && (few || i == 1 || i + 1 == info->num_values))
+			length += (size_t)snprintf(list + length, 128 - length, "%s%.*s",
+						   !length ? "" : few ? between : " to ",
+						   (int)strcspn(text, " "), text);
+	}
+}
+
 /* How the instruction is written, for messages. */
 static const char *syntax(const struct onpu_op_info *op, char text[ONPU_TEXT_MAX])
 {
+	char list[128];
 	bool named = false;
 	size_t length = 0;
 	uint32_t i;
 
 	for (i = 0; i < op->num_tokens && length < ONPU_TEXT_MAX; i++) {
 		const struct onpu_text_token *token = &op->tokens[i];
-		const struct onpu_field_info *field = &op->fields[token->field < 0 ? 0 : token->field];
-		bool is_name = !token->text && token->field < 0;
-		const char *format = "%s";
-		const char *piece = token->text ? token->text : is_name ? op->name : field->name;
+		const struct onpu_field_info *field = token->field < 0 ? NULL : &op->fields[token->field];
+		const char *format = "%s", *piece = token->text;
 
-		named |= is_name;
-		if (!named || (!token->text && !is_name && field->low >= 96))
-			continue;
-		if (!token->text && !is_name && field->type == ONPU_FIELD_BOOL) {
+		if (!field && !piece) {
+			named = true;
+			piece = op->name;
+		} else if (field && field->type == ONPU_FIELD_BOOL) {
 			format = "[%s]";
 			piece = field->display;
+		} else if (field && field->type == ONPU_FIELD_ENUM) {
+			list_values(field->values, "|", list);
+			format = *field->values->values[0].display ? "%s" : "[%s]";
+			piece = list;
+		} else if (field) {
+			piece = field->name;
 		}
-		length += (size_t)snprintf(text + length, ONPU_TEXT_MAX - length, format, piece);
+		/* Fields of all instructions would only hide what is particular. */
+		if (named && !(field && field->low >= 96))
+			length += (size_t)snprintf(text + length, ONPU_TEXT_MAX - length, format, piece);
 	}
 	return text;
 }
@@ -157,24 +183,11 @@ static int read_number(struct reader *r, const struct onpu_field_info *field, ui
 	return 0;
 }
 
-/* The texts of an enum, for messages: all of a few, else the first and the last. */
 static int fail_enum(struct reader *r, const struct onpu_field_info *field)
 {
-	const struct onpu_enum_info *info = field->values;
-	bool few = info->num_values <= 8;
-	char list[128] = "";
-	size_t length = 0;
-	uint32_t i;
+	char list[128];
 
-	for (i = 0; i < info->num_values; i++) {
-		const char *text = info->values[i].display;
-
-		text += strspn(text, " ");
-		if (*text && (few || i == 1 || i + 1 == info->num_values))
-			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%.*s",
-						   !length ? "" : few ? ", " : " to ",
-						   (int)strcspn(text, " "), text);
-	}
+	list_values(field->values, ", ", list);
 	skip_space(r);
 	return fail(r, "%s must be one of: %s", field->name, list);
 }
@@ -187,7 +200,8 @@ static bool has_mark(const struct reader *r, const struct onpu_enum_info *info)
 
 	text += strspn(text, " ");
 	skip_space(&probe);
-	return ispunct((unsigned char)*text) && probe.at < probe.end && *probe.at == *text;
+	return ispunct((unsigned char)*text) && *text != '.' && probe.at < probe.end &&
+	       *probe.at == *text;
 }
 
 static int read_enum(struct reader *r, const struct onpu_field_info *field, uint32_t *value)

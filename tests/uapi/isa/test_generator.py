@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The generator refuses specifications that contradict themselves, and says where they do."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+UAPI = os.path.join(TOP, 'uapi', 'onpu')
+sys.path.insert(0, UAPI)
+
+from generator.common import SpecError  # noqa: E402
+from generator.isa_model import Isa  # noqa: E402
+from generator.regs_model import Registers  # noqa: E402
+
+
+def read(name):
+    with open(os.path.join(UAPI, name), encoding='utf-8') as file:
+        return file.read()
+
+
+class SpecCase(unittest.TestCase):
+    """Loads a specification in which one piece of text was replaced."""
+
+    def load(self, reader, name, old, new):
+        text = read(name)
+        self.assertIn(old, text, 'the text to replace is not there any more')
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, name)
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(text.replace(old, new, 1))
+            return reader(path)
+
+    def refused(self, reader, name, old, new, *words):
+        with self.assertRaises(SpecError) as caught:
+            self.load(reader, name, old, new)
+        for word in words:
+            self.assertIn(word, str(caught.exception))
+
+
+class IsaTest(SpecCase):
+    def refuse(self, old, new, *words):
+        self.refused(Isa, 'isa.xml', old, new, *words)
+
+    def test_accepts_the_real_one(self):
+        isa = Isa(os.path.join(UAPI, 'isa.xml'))
+        self.assertEqual(len(isa.leaves), 90)
+        for leaf in isa.leaves:
+            self.assertTrue(leaf.doc, leaf.name)
+            self.assertTrue(leaf.pseudo, leaf.name)
+
+    def test_every_block_is_used(self):
+        text = read('isa.xml')
+        for name, _ in Isa(os.path.join(UAPI, 'isa.xml')).blocks:
+            if name not in ('#notation', '#program'):
+                self.assertGreater(text.count(name), 1, name)
+
+    def test_not_xml(self):
+        self.refuse('</isa>', '', 'isa.xml')
+
+    def test_overlapping_leaves(self):
+        leaf = '<bitset name="vsub" extends="#instruction">'
+        text = read('isa.xml')
+        sub = text.index('00000001</pattern>', text.index(leaf))
+        block = text[text.index(leaf):sub]
+        self.refuse(block + '00000001', block + '00000000', 'vadd', 'vsub', 'overlap')
+
+    def test_undefined_bits(self):
+        self.refuse('\t<pattern low="5" high="95">', '\t<pattern low="6" high="95">',
+                    'barrier', '90')
+        text = read('isa.xml')
+        line = next(s for s in text.split('\n') if '<pattern low="5" high="95">' in s)
+        self.refuse(line + '\n', '', 'barrier', 'undefined', '5, 6')
+
+    def test_bit_used_twice(self):
+        self.refuse('<field name="COUNT" low="16"', '<field name="COUNT" low="10"', 'sem.wait',
+                    'bit 10', 'ENG')
+
+    def test_field_not_shown(self):
+        self.refuse('{ENG}, s{SEM}, {COUNT}', '{ENG}, s{SEM}', 'sem.wait', 'COUNT')
+
+    def test_field_without_map(self):
+        self.refuse('<map name="AXES">', '<map name="AXLES">', 'AXES', '<map>')
+
+    def test_map_syntax(self):
+        self.refuse('src-&gt;axes<', 'src-&gt;axes + 1<', 'AXES', 'src->axes + 1')
+
+    def test_unknown_enum(self):
+        self.refuse('type="#eng"', 'type="#engine"', 'ENG', '#engine')
+
+    def test_enum_value_twice(self):
+        self.refuse('<value val="4" display="vpu"/>', '<value val="3" display="vpu"/>', '#eng',
+                    '3 is defined twice')
+
+    def test_enum_value_too_large(self):
+        self.refuse('<value val="4" display="vpu"/>', '<value val="8" display="vpu"/>', 'ENG', '8')
+
+    def test_meta(self):
+        self.refuse('engine="mxu"', 'engine="gpu"', 'mma.i8', 'gpu')
+        self.refuse('cost="mma"', 'cost="free"', 'mma.i8', 'free')
+        self.refuse('s0="q8"', 's0="q9"', 'mma.i8', 'q9')
+        self.refuse('param="taps?"', 'param="tap"', 'mma.i8', 'tap')
+        self.refuse('factor="1"', 'factor="x"', 'nop', "'x'")
+        self.refuse('engine="mxu"', 'engine="mxu" speed="9"', 'mma.i8', 'speed')
+        self.refuse(' s2="i32?"', '', 'mma.i8', 's2')
+
+    def test_reference_without_block(self):
+        self.refuse('#elementwise with', '#pointwise with', 'vmov', '#pointwise')
+
+    def test_bool_width(self):
+        self.refuse('<field name="CH" pos="15" type="bool"', '<field name="CH" low="14" high="15" '
+                    'type="bool"', 'dma.copy', 'CH')
+
+    def test_leaf_of_another_root(self):
+        self.refuse('<bitset name="nop" extends="#instruction">', '<bitset name="nop" extends="#x">',
+                    'nop', '#instruction')
+
+
+class RegistersTest(SpecCase):
+    def refuse(self, old, new, *words):
+        self.refused(Registers, 'registers.xml', old, new, *words)
+
+    def test_accepts_the_real_one(self):
+        registers = Registers(os.path.join(UAPI, 'registers.xml'))
+        sizes = {d.struct: d.size for d in registers.domains if d.struct}
+        for name, size in sizes.items():
+            if name.startswith('onpu_slot'):
+                self.assertEqual(size, 128, name)
+        for name in ('onpu_fault_record', 'onpu_ring_job', 'onpu_fw_header'):
+            self.assertEqual(sizes[name], 64)
+
+    def test_same_offset(self):
+        self.refuse('offset="0x0044" name="CAP_ISA"', 'offset="0x0040" name="CAP_ISA"',
+                    'CAP_MACHINE', 'CAP_ISA', '0x40')
+
+    def test_array_over_register(self):
+        self.refuse('<array offset="0x1000" name="QUEUE"', '<array offset="0x2000" name="QUEUE"',
+                    'QUEUE[0].RETIRED_LO', 'REQUEST_BASE_LO')
+
+    def test_same_name(self):
+        self.refuse('name="CAP_ISA"', 'name="CAP_MACHINE"', 'CAP_MACHINE', 'twice')
+
+    def test_overlapping_fields(self):
+        self.refuse('<bitfield name="ERROR" low="8"', '<bitfield name="ERROR" low="3"', 'STATUS',
+                    'ERROR', 'bit 3', 'STATE')
+
+    def test_field_outside_word(self):
+        self.refuse('<bitfield name="ALL" pos="31"', '<bitfield name="ALL" pos="32"', 'ALL', '32')
+
+    def test_unaligned(self):
+        self.refuse('offset="0x0044" name="CAP_ISA"', 'offset="0x0046" name="CAP_ISA"', 'CAP_ISA',
+                    '0x46')
+
+    def test_beyond_size(self):
+        self.refuse('size="0x80000"', 'size="0x40000"', 'DOORBELL[48]')
+
+    def test_beyond_stride(self):
+        self.refuse('name="QUEUE" stride="0x20"', 'name="QUEUE" stride="0x10"', 'HEAD', 'stride')
+
+    def test_access(self):
+        self.refuse('access="w1c"', 'access="rc"', "'rc'", 'w1c')
+
+    def test_enum(self):
+        self.refuse('"ONPU_ENG_ST" value="2"', '"ONPU_ENG_ST" value="1"', 'onpu_engine',
+                    'ONPU_ENG_LD')
+        self.refuse('"ONPU_DT_I8"', '"ONPU_ENG_CP"', 'onpu_dtype', 'onpu_engine')
+        self.refuse('"ONPU_DT_I8" value="0"', '"ONPU_DT_I8" value="zero"', 'ONPU_DT_I8', 'zero')
+
+    def test_unknown_element(self):
+        self.refuse('<reg32 offset="0x0000" name="ID"', '<reg64 offset="0x0000" name="ID"/><reg32 '
+                    'offset="0x0008" name="ID2"', 'reg64')
+
+
+class ProgramTest(unittest.TestCase):
+    """generate.py itself."""
+
+    @staticmethod
+    def run_generator(*arguments):
+        return subprocess.run([sys.executable, '-B', os.path.join(UAPI, 'generate.py'), *arguments],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+    def test_check(self):
+        self.assertEqual(self.run_generator('--check').returncode, 0)
+
+    def test_error(self):
+        with tempfile.NamedTemporaryFile('w', suffix='.xml') as file:
+            file.write('<isa/>')
+            file.flush()
+            result = self.run_generator('--check', '--isa', file.name)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn('there must be one root', result.stderr)
+
+    def test_nothing_to_do(self):
+        self.assertEqual(self.run_generator().returncode, 2)
+
+    def test_same_twice_and_untouched(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(self.run_generator('--out', folder, '--rst', folder).returncode, 0)
+            before = self.snapshot(folder)
+            self.assertEqual(self.run_generator('--out', folder, '--rst', folder).returncode, 0)
+            self.assertEqual(before, self.snapshot(folder))
+            self.assertEqual({os.path.relpath(path, folder) for path in before},
+                             {'onpu/isa.h', 'onpu/isa.c', 'onpu/slots.h', 'onpu/registers.h',
+                              'instructions.rst', 'slots.rst', 'registers.rst'})
+
+    @staticmethod
+    def snapshot(folder):
+        files = {}
+        for path, _, names in os.walk(folder):
+            for name in names:
+                full = os.path.join(path, name)
+                with open(full, encoding='utf-8') as file:
+                    files[full] = (os.stat(full).st_mtime_ns, file.read())
+        return files
+
+
+if __name__ == '__main__':
+    unittest.main()
