@@ -21,8 +21,8 @@ static int check_output(const struct wnn_builder *builder, const WNNNamedOperand
 		return wnn_error_set(err, WNN_TYPE_ERROR, "the name of outputs[%zu] is empty", i);
 	wnn_text_printable(name, sizeof(name), output->name.data, length);
 	if (memchr(output->name.data, '\0', length))
-		return wnn_error_set(err, WNN_TYPE_ERROR, "the name of output \"%s\" contains a NUL",
-				     name);
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "the name of output \"%s\" contains a NUL", name);
 	for (size_t k = 0; k < i; k++)
 		if (wnn_view_length(&outputs[k].name) == length &&
 		    !memcmp(outputs[k].name.data, output->name.data, length))
@@ -35,7 +35,8 @@ static int check_output(const struct wnn_builder *builder, const WNNNamedOperand
 				     name);
 	if (output->operand->builder != builder)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "the operand of output \"%s\" belongs to another builder", name);
+				     "the operand of output \"%s\" belongs to another builder",
+				     name);
 	if (output->operand->value->kind != IR_VALUE_RESULT)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "the operand of output \"%s\" is %s; identity makes an output "

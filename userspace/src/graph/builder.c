@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The builder itself: its life, inputs and constants. Operators are in record.c, building in build.c. */
+/*
+ * The builder itself: its life, inputs and constants. Operators are in record.c, building in
+ * build.c.
+ */
 #include "graph/builder.h"
 
 #include <inttypes.h>
@@ -59,7 +62,7 @@ int wnn_builder_can_build(const struct wnn_builder *builder, struct wnn_error *e
 {
 	if (builder->has_built)
 		return wnn_error_set(err, WNN_INVALID_STATE,
-				     "the graph builder has built its graph; a builder builds once");
+				     "the graph builder has built its graph; it builds only once");
 	if (builder->config.lost && builder->config.lost(builder->config.userdata))
 		return wnn_error_set(err, WNN_INVALID_STATE,
 				     "the context of the graph builder is lost");

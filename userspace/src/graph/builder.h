@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A graph under construction by the rules of WebNN. api/ wraps it: a WNNGraphBuilder holds one
- * wnn_builder, and hands the operands of wnn_builder (graph/operand.h) out as they are. Every function
- * that makes something checks first that the builder can build (InvalidStateError), then its
- * arguments (TypeError), and records nothing when it fails.
+ * wnn_builder, and hands the operands of wnn_builder (graph/operand.h) out as they are. Every
+ * function that makes something checks first that the builder can build (InvalidStateError), then
+ * its arguments (TypeError), and records nothing when it fails.
  *
  * Used by one thread at a time. References are counted by whoever owns the builder: operands live
  * exactly as long as it.
@@ -103,9 +103,9 @@ struct wnn_recording {
 /*
  * wnn_builder_build - check the outputs and end the use of the builder
  *
- * The graph of the recording has only inputs, constants and nodes that outputs depend on, in the order
- * in which they were made. A call that fails with TypeError leaves the builder usable; after every
- * other one it is spent.
+ * The graph of the recording has only inputs, constants and nodes that outputs depend on, in the
+ * order in which they were made. A call that fails with TypeError leaves the builder usable;
+ * after every other one it is spent.
  */
 int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
 		      const WNNNamedOperand *outputs, struct wnn_recording **out,

@@ -12,8 +12,8 @@
  * wnn_number_bits - the element that a number becomes, in the low bytes
  * @number: not of kind None
  *
- * Floating point: rounded to nearest even, out of range infinite. Integers: NaN is 0, rounded half to
- * even, out of range saturates.
+ * Floating point: rounded to nearest even, out of range infinite. Integers: NaN is 0, rounded
+ * half to even, out of range saturates.
  */
 uint64_t wnn_number_bits(enum ir_dtype dtype, const WNNNumber *number);
 

@@ -23,8 +23,8 @@ int rule_quantize(struct wnn_rule *rule)
 	struct ir_type type = *rule_type(rule, 0);
 
 	if (!ir_type_same_shape(scale, zero))
-		return rule_error(rule, "scale has shape %s, but zeroPoint has %s; they must be the "
-				  "same", SHAPE(scale), SHAPE(zero));
+		return rule_error(rule, "scale has shape %s, but zeroPoint has %s; they must be "
+				  "the same", SHAPE(scale), SHAPE(zero));
 	if (check_blocks(rule, 1) || check_blocks(rule, 2))
 		return -1;
 	type.dtype = quantize ? zero->dtype : scale->dtype;

@@ -151,8 +151,8 @@ static int check_data_type(struct wnn_rule *rule, size_t i, const struct wnn_op_
 				  ir_dtype_name(type->dtype),
 				  wnn_types_text(info->types, allowed, sizeof(allowed)));
 	if (info->type_as >= 0 && rule_type(rule, info->type_as)->dtype != type->dtype)
-		return rule_error(rule, "%s has type %s, but %s has %s; they must be the same", what,
-				  ir_dtype_name(type->dtype),
+		return rule_error(rule, "%s has type %s, but %s has %s; they must be the same",
+				  what, ir_dtype_name(type->dtype),
 				  rule_operand_name(rule, info->type_as),
 				  ir_dtype_name(rule_type(rule, info->type_as)->dtype));
 	return 0;

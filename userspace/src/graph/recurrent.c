@@ -85,7 +85,8 @@ static int check_weights(struct wnn_rule *rule, const struct recurrent *r)
 	return 0;
 }
 
-static int check_states(struct wnn_rule *rule, const struct recurrent *r, size_t first, size_t count)
+static int check_states(struct wnn_rule *rule, const struct recurrent *r, size_t first,
+			size_t count)
 {
 	for (size_t i = first; i < first + count; i++)
 		if (check_shape(rule, i, r, 2, r->batch, r->hidden_size))

@@ -12,8 +12,8 @@ static int check_scales(struct wnn_rule *rule, WNNFloatArray list, double scales
 	for (int i = 0; i < 2; i++) {
 		scales[i] = list.data ? (double)list.data[i] : 1;
 		if (scales[i] <= 0)
-			return rule_error(rule, "options.scales[%d] is %g; it must be greater than 0",
-					  i, scales[i]);
+			return rule_error(rule, "options.scales[%d] is %g; it must be greater than "
+					  "0", i, scales[i]);
 	}
 	return 0;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Algorithms that several operators share: broadcasting, axes, sizes, and how nodes are recorded. */
+/*
+ * Algorithms that several operators share: broadcasting, axes, sizes, and how nodes are recorded.
+ */
 #include "graph/rules.h"
 
 #include <stdio.h>
@@ -121,8 +123,8 @@ int rule_axis(struct wnn_rule *rule, const char *what, uint32_t axis, uint32_t r
 {
 	if (axis < rank)
 		return 0;
-	return rule_error(rule, "%s is %" PRIu32 "; it must be below the rank, %" PRIu32, what, axis,
-			  rank);
+	return rule_error(rule, "%s is %" PRIu32 "; it must be below the rank, %" PRIu32, what,
+			  axis, rank);
 }
 
 int rule_axes(struct wnn_rule *rule, WNNUint32Array axes, uint32_t rank, uint32_t *mask)

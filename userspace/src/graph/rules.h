@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of the operators. Each is a function that checks one call, infers the types of its results
- * and emits IR nodes, in this order; it is called when the operands are known to be there, to belong
- * to the builder, and to have types and ranks that the operator table allows.
+ * The rules of the operators. Each is a function that checks one call, infers the types of its
+ * results and emits IR nodes, in this order; it is called when the operands are known to be
+ * there, to belong to the builder, and to have types and ranks that the operator table allows.
  */
 #ifndef WNN_GRAPH_RULES_H
 #define WNN_GRAPH_RULES_H

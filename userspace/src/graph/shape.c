@@ -28,8 +28,8 @@ int rule_reshape(struct wnn_rule *rule)
 	    rule_check_result(rule, &type))
 		return -1;
 	if (ir_type_elements(&type) != ir_type_elements(input))
-		return rule_error(rule, "newShape %s has %" PRId64 " elements, but input of shape %s "
-				  "has %" PRId64, SHAPE(&type), ir_type_elements(&type),
+		return rule_error(rule, "newShape %s has %" PRId64 " elements, but input of shape "
+				  "%s has %" PRId64, SHAPE(&type), ir_type_elements(&type),
 				  SHAPE(input), ir_type_elements(input));
 	return rule_emit_call(rule, IR_OP_RESHAPE, &type, NULL);
 }

@@ -10,17 +10,17 @@ static int check_concat_item(struct wnn_rule *rule, size_t i, uint32_t axis)
 	const struct ir_type *first = rule_type(rule, 0), *type = rule_type(rule, i);
 
 	if (type->dtype != first->dtype)
-		return rule_error(rule, "inputs[%zu] has type %s, but inputs[0] has %s; they must be "
-				  "the same", i, ir_dtype_name(type->dtype),
+		return rule_error(rule, "inputs[%zu] has type %s, but inputs[0] has %s; they must "
+				  "be the same", i, ir_dtype_name(type->dtype),
 				  ir_dtype_name(first->dtype));
 	if (type->rank != first->rank)
-		return rule_error(rule, "inputs[%zu] has rank %" PRIu32 ", but inputs[0] has %" PRIu32
-				  "; they must be the same", i, type->rank, first->rank);
+		return rule_error(rule, "inputs[%zu] has rank %" PRIu32 ", but inputs[0] has %"
+				  PRIu32 "; they must be the same", i, type->rank, first->rank);
 	for (uint32_t d = 0; d < first->rank; d++)
 		if (d != axis && ir_type_dim(type, d) != ir_type_dim(first, d))
 			return rule_error(rule, "inputs[%zu] of shape %s differs from inputs[0] of "
-					  "shape %s in dimension %" PRIu32 ", which is not the axis",
-					  i, SHAPE(type), SHAPE(first), d);
+					  "shape %s in dimension %" PRIu32 ", which is not "
+					  "the axis", i, SHAPE(type), SHAPE(first), d);
 	return 0;
 }
 
@@ -63,12 +63,12 @@ static int split_count(struct wnn_rule *rule, int64_t size, size_t *count)
 
 	*count = rule->call->overload ? arguments->split_count : arguments->splits.count;
 	if (!*count || *count > WNN_MAX_TENSOR_COUNT)
-		return rule_error(rule, "input is split into %zu parts; 1 to %d are allowed", *count,
-				  WNN_MAX_TENSOR_COUNT);
+		return rule_error(rule, "input is split into %zu parts; 1 to %d are allowed",
+				  *count, WNN_MAX_TENSOR_COUNT);
 	if (rule->call->overload) {
 		if (size % (int64_t)*count)
-			return rule_error(rule, "the size of the axis, %" PRId64 ", cannot be split "
-					  "into %zu equal parts", size, *count);
+			return rule_error(rule, "the size of the axis, %" PRId64 ", cannot be "
+					  "split into %zu equal parts", size, *count);
 		return 0;
 	}
 	for (size_t i = 0; i < *count; i++) {
@@ -77,8 +77,8 @@ static int split_count(struct wnn_rule *rule, int64_t size, size_t *count)
 		sum += arguments->splits.data[i];
 	}
 	if (sum != size)
-		return rule_error(rule, "splits add up to %" PRId64 ", but the size of the axis is %"
-				  PRId64, sum, size);
+		return rule_error(rule, "splits add up to %" PRId64 ", but the size of the axis "
+				  "is %" PRId64, sum, size);
 	return 0;
 }
 

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Computes nodes whose operands are all constants.
+ *
+ * Precondition: a verified graph; the evaluator computes as the CPU back end does. Postcondition:
+ * a node with only constant operands is left where its result is an output of the graph, where
+ * the evaluator has no kernel, and where a limit forbids it: the result or the work is too big,
+ * or the result is much larger than what it is made of (an expanded constant is better expanded
+ * where it is used).
+ *
+ *	%0 = constant				%0 = constant (transposed)
+ *	%2 = transpose(%0) perm=1,0	->	%3 = matmul(%1, %0)
+ *	%3 = matmul(%1, %2)
+ */
+#include <stdlib.h>
+
+#include "pass/rewrite.h"
+
+#define DEFAULT_MAX_BYTES (UINT64_C(64) << 20)
+#define DEFAULT_MAX_WORK (UINT64_C(1) << 24)
+/* A result may always be that much larger than the operands. */
+#define FREE_GROWTH (UINT64_C(64) << 10)
+
+/* How many elements the node looks at, at most, for one element of its result. */
+static uint64_t depth(const struct ir_node *node)
+{
+	const struct ir_type *b = node->num_operands > 1 && node->operands[1] ?
+					  &node->operands[1]->type : NULL;
+	uint64_t in = (uint64_t)ir_type_elements(&node->operands[0]->type);
+	uint64_t out = (uint64_t)ir_type_elements(&node->results[0]->type);
+
+	switch (node->op) {
+	case IR_OP_CONV:
+		return (uint64_t)ir_type_elements(b);
+	case IR_OP_MATMUL:
+		return (uint64_t)ir_type_dim(b, b->rank - (node->attrs.matmul.b_transpose ? 1 : 2));
+	case IR_OP_POOL:
+		return (uint64_t)node->attrs.pool.window[0] * node->attrs.pool.window[1];
+	default:
+		return in > out ? in / out : 1;
+	}
+}
+
+static bool within_limits(const struct ir_node *node, const struct wnn_pass_options *options)
+{
+	uint64_t max_bytes = options->fold_max_bytes ? options->fold_max_bytes : DEFAULT_MAX_BYTES;
+	uint64_t max_work = options->fold_max_work ? options->fold_max_work : DEFAULT_MAX_WORK;
+	uint64_t in = 0, out = 0, elements = 0;
+
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (node->operands[i])
+			in += (uint64_t)ir_type_bytes(&node->operands[i]->type);
+	for (uint32_t i = 0; i < node->num_results; i++) {
+		out += (uint64_t)ir_type_bytes(&node->results[i]->type);
+		elements += (uint64_t)ir_type_elements(&node->results[i]->type);
+	}
+	return out <= max_bytes && out <= in + FREE_GROWTH && depth(node) <= max_work / elements;
+}
+
+static bool can_fold(const struct rewrite *rw, const struct ir_node *node,
+		     const struct wnn_pass_options *options)
+{
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (node->operands[i] &&
+		    rw->value[node->operands[i]->id]->kind != IR_VALUE_CONSTANT)
+			return false;
+	for (uint32_t i = 0; i < node->num_results; i++)
+		if (rw->is_output[node->results[i]->id])
+			return false;
+	return within_limits(node, options) &&
+	       options->evaluator.can(node, options->evaluator.userdata);
+}
+
+static void free_data(void *userdata, const void *data)
+{
+	(void)userdata;
+	free((void *)data);
+}
+
+/* A new constant of computed bytes, which are taken over. */
+static struct ir_value *add_computed(struct rewrite *rw, const struct ir_type *type, void *data)
+{
+	struct ir_constant *constant =
+		ir_constant_borrow(data, (size_t)ir_type_bytes(type), free_data, NULL);
+	struct ir_value *value = constant ? ir_add_constant(rw->to, type, constant) : NULL;
+
+	if (!constant)
+		free(data);
+	else if (!value)
+		ir_constant_unref(constant);
+	return value;
+}
+
+static int compute(struct rewrite *rw, const struct ir_node *node, const void **in, void **out,
+		   const struct wnn_pass_options *options)
+{
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (node->operands[i])
+			in[i] = rw->value[node->operands[i]->id]->constant->data;
+	for (uint32_t i = 0; i < node->num_results; i++) {
+		out[i] = malloc((size_t)ir_type_bytes(&node->results[i]->type));
+		if (!out[i])
+			return rewrite_nomem(rw);
+	}
+	return options->evaluator.run(node, in, out, options->evaluator.userdata, rw->err);
+}
+
+static int fold(struct rewrite *rw, const struct ir_node *node,
+		const struct wnn_pass_options *options)
+{
+	const void **in = calloc(node->num_operands + 1, sizeof(*in));
+	void **out = calloc(node->num_results + 1, sizeof(*out));
+	int ret = in && out ? compute(rw, node, in, out, options) : rewrite_nomem(rw);
+
+	for (uint32_t i = 0; out && i < node->num_results; i++) {
+		struct ir_value *value;
+
+		if (ret) {
+			free(out[i]);
+			continue;
+		}
+		value = add_computed(rw, &node->results[i]->type, out[i]);
+		rw->value[node->results[i]->id] = value;
+		ret = value ? 0 : rewrite_nomem(rw);
+	}
+	free(in);
+	free(out);
+	rw->fate[node->id] = (struct rewrite_fate){ WNN_FATE_FOLDED, UINT32_MAX };
+	return ret;
+}
+
+int pass_fold(struct rewrite *rw, const struct pass_context *ctx)
+{
+	for (uint32_t n = 0; n < rw->from->num_nodes; n++) {
+		const struct ir_node *node = rw->from->nodes[n];
+		int ret;
+
+		if (can_fold(rw, node, ctx->options))
+			ret = fold(rw, node, ctx->options);
+		else
+			ret = rewrite_copy(rw, node);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}

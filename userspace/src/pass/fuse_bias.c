@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes an addition that follows a convolution or matrix product its bias.
+ *
+ * Precondition: a verified graph in which additions carry no activation yet. Postcondition: the
+ * sum of a convolution or matrix product without bias, which nothing else uses, and of one value
+ * for each of its channels (columns) is one node, at the place of the addition. float16: rounded
+ * once instead of twice.
+ *
+ *	%3 = conv(%0, %1)
+ *	%4 = binary(%3, %2) add			->	%4 = conv(%0, %1, %2) ; conv2d+add
+ */
+#include <stdlib.h>
+
+#include "pass/rewrite.h"
+
+static bool takes_bias(const struct ir_node *node)
+{
+	if (node->num_operands > 2 && node->operands[2])
+		return false;
+	if (node->op == IR_OP_CONV)
+		return node->attrs.conv.act.kind == IR_UNARY_NONE;
+	return node->op == IR_OP_MATMUL && node->attrs.matmul.act.kind == IR_UNARY_NONE;
+}
+
+static uint32_t channel_axis(const struct ir_node *node)
+{
+	uint32_t rank = node->results[0]->type.rank;
+
+	return node->op == IR_OP_CONV && node->attrs.conv.layout == IR_NCHW ? 1 : rank - 1;
+}
+
+/* Whether `bias` broadcast to the result has one value for each channel. */
+static bool is_per_channel(const struct ir_node *node, const struct ir_type *bias)
+{
+	const struct ir_type *result = &node->results[0]->type;
+	uint32_t axis = channel_axis(node), missing;
+
+	if (bias->rank > result->rank || ir_type_elements(bias) != ir_type_dim(result, axis))
+		return false;
+	missing = result->rank - bias->rank;
+	/* All of its elements must lie along the axis of the channels. */
+	return ir_type_elements(bias) == 1 ||
+	       (axis >= missing && ir_type_dim(bias, axis - missing) == ir_type_elements(bias));
+}
+
+/* The operand of an addition that can take the other one as its bias, or NULL. */
+static const struct ir_node *find_producer(const struct rewrite *rw, const struct ir_node *add,
+					   uint32_t side)
+{
+	const struct ir_node *producer = rewrite_sole_producer(rw, add->operands[side]);
+
+	if (!producer || !takes_bias(producer) ||
+	    !ir_type_same_shape(&producer->results[0]->type, &add->results[0]->type) ||
+	    !is_per_channel(producer, &add->operands[!side]->type))
+		return NULL;
+	return producer;
+}
+
+/* The bias as a vector: a constant is only named anew, other values are reshaped. */
+static struct ir_value *as_vector(struct rewrite *rw, const struct ir_node *add,
+				  struct ir_value *bias)
+{
+	int64_t count = ir_type_elements(&bias->type);
+	struct ir_type type = ir_type_make(bias->type.dtype, 1, &count);
+	struct ir_value *value = NULL;
+	struct ir_node *node;
+
+	if (bias->type.rank == 1)
+		return bias;
+	if (bias->kind == IR_VALUE_CONSTANT) {
+		value = ir_add_constant(rw->to, &type, ir_constant_ref(bias->constant));
+		if (!value)
+			ir_constant_unref(bias->constant);
+		return value;
+	}
+	node = ir_add_node(rw->to, IR_OP_RESHAPE, &bias, 1, &type, 1, NULL, add->label,
+			   add->source);
+	return node ? node->results[0] : NULL;
+}
+
+static int fuse(struct rewrite *rw, const struct ir_node *producer, const struct ir_node *add,
+		const struct ir_value *bias)
+{
+	union ir_attrs attrs = producer->attrs;
+	struct ir_value *operands[3] = {
+		rw->value[producer->operands[0]->id],
+		rw->value[producer->operands[1]->id],
+		as_vector(rw, add, rw->value[bias->id]),
+	};
+
+	if (!operands[2])
+		return rewrite_nomem(rw);
+	if (producer->op == IR_OP_MATMUL)
+		attrs.matmul.beta = 1;
+	return rewrite_emit(rw, producer->op, operands, 3, &attrs, producer, add) ? 0 : -1;
+}
+
+/* For each node: the producer that is fused into it, or NULL; producers are marked. */
+static void plan_fusions(const struct rewrite *rw, const struct ir_node **with, bool *absorbed)
+{
+	for (uint32_t n = 0; n < rw->from->num_nodes; n++) {
+		const struct ir_node *node = rw->from->nodes[n];
+
+		if (node->op != IR_OP_BINARY || node->attrs.binary.kind != IR_ADD ||
+		    node->attrs.binary.act.kind != IR_UNARY_NONE)
+			continue;
+		for (uint32_t side = 0; side < 2 && !with[n]; side++)
+			with[n] = find_producer(rw, node, side);
+		if (with[n])
+			absorbed[with[n]->id] = true;
+	}
+}
+
+int pass_fuse_bias(struct rewrite *rw, const struct pass_context *ctx)
+{
+	const struct ir_node **with = calloc(rw->from->num_nodes + 1, sizeof(*with));
+	bool *absorbed = calloc(rw->from->num_nodes + 1, sizeof(*absorbed));
+	int ret = with && absorbed ? 0 : rewrite_nomem(rw);
+
+	(void)ctx;
+	if (!ret)
+		plan_fusions(rw, with, absorbed);
+	for (uint32_t n = 0; n < rw->from->num_nodes && !ret; n++) {
+		const struct ir_node *node = rw->from->nodes[n];
+
+		if (absorbed[n])
+			continue;
+		if (!with[n])
+			ret = rewrite_copy(rw, node);
+		else
+			ret = fuse(rw, with[n], node,
+				   node->operands[node->operands[0] == with[n]->results[0]]);
+	}
+	free(with);
+	free(absorbed);
+	return ret;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* The list of passes, and the report that follows every operator through them. */
+#include "pass/pass.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pass/rewrite.h"
+
+/* What became of the nodes of the graph before the first pass. */
+struct trail {
+	uint32_t num_nodes;
+	struct rewrite_fate *fates;
+};
+
+static void follow(struct trail *trail, const struct rewrite *rw)
+{
+	for (uint32_t i = 0; i < trail->num_nodes; i++) {
+		struct rewrite_fate *fate = &trail->fates[i];
+		const struct rewrite_fate *next;
+
+		if (fate->fate != WNN_FATE_KEPT && fate->fate != WNN_FATE_FUSED)
+			continue;
+		next = &rw->fate[fate->node];
+		/* What was fused stays so when the node it is part of lives on. */
+		if (next->fate != WNN_FATE_KEPT)
+			fate->fate = next->fate;
+		fate->node = next->node;
+	}
+}
+
+static int run_pass(struct ir_graph **graph, pass_fn pass, const struct pass_context *ctx,
+		    struct trail *trail)
+{
+	struct rewrite rw;
+	int ret = rewrite_begin(&rw, *graph, ctx->err);
+
+	if (!ret)
+		ret = pass(&rw, ctx);
+	if (!ret)
+		ret = rewrite_end(&rw);
+	if (!ret)
+		ret = ir_verify(rw.to, ctx->err);
+	if (!ret) {
+		follow(trail, &rw);
+		ir_graph_destroy(*graph);
+		*graph = rw.to;
+		rw.to = NULL;
+	}
+	rewrite_destroy(&rw);
+	return ret;
+}
+
+/*
+ * Order matters only for how much is found: what folds needs no fusing, what is fused is not
+ * merged.
+ */
+static int run_all(struct ir_graph **graph, const struct pass_context *ctx, struct trail *trail)
+{
+	const struct wnn_pass_options *options = ctx->options;
+	bool fold = !options->no_fold && options->evaluator.can && options->evaluator.run;
+	const struct {
+		bool enabled;
+		pass_fn pass;
+	} passes[] = {
+		{ !options->no_simplify, pass_simplify },
+		{ fold, pass_fold },
+		{ !options->no_merge, pass_merge },
+		{ !options->no_fuse, pass_fuse_bias },
+		{ !options->no_fuse, pass_fuse_activation },
+		{ true, pass_drop_dead },
+	};
+
+	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++)
+		if (passes[i].enabled && run_pass(graph, passes[i].pass, ctx, trail))
+			return -1;
+	return 0;
+}
+
+/*
+ * An operator of several nodes has the fate of the one that is most there: kept, fused, folded,
+ * ...
+ */
+static void note_node(struct wnn_pass_entry *entry, const struct rewrite_fate *fate)
+{
+	if (fate->fate == WNN_FATE_KEPT)
+		entry->num_nodes++;
+	if (fate->fate < entry->fate) {
+		entry->fate = fate->fate;
+		entry->node = fate->node;
+	}
+}
+
+/* A node that a pass put in belongs to the operator of the node that uses it. */
+static void adopt_orphans(const struct ir_graph *graph, uint32_t *node_entry)
+{
+	for (uint32_t n = graph->num_nodes; n-- > 0;) {
+		const struct ir_node *node = graph->nodes[n];
+
+		for (uint32_t i = 0; i < node->num_operands; i++) {
+			const struct ir_value *value = node->operands[i];
+
+			if (value && value->def && node_entry[value->def->id] == UINT32_MAX)
+				node_entry[value->def->id] = node_entry[n];
+		}
+	}
+}
+
+static int make_report(const struct wnn_recording *recording, const struct trail *trail,
+		       struct wnn_pass_report *report, struct wnn_error *err)
+{
+	report->num_entries = recording->num_operators;
+	report->entries = calloc(recording->num_operators + 1, sizeof(*report->entries));
+	report->node_entry = calloc(recording->graph->num_nodes + 1, sizeof(*report->node_entry));
+	if (!report->entries || !report->node_entry) {
+		wnn_pass_report_destroy(report);
+		return wnn_error_nomem(err, "the placement report");
+	}
+	for (uint32_t i = 0; i < report->num_entries; i++)
+		report->entries[i] = (struct wnn_pass_entry){
+			.op = recording->operators[i].op,
+			.name = wnn_op_info[recording->operators[i].op].name,
+			.label = recording->operators[i].label,
+			.fate = WNN_FATE_UNUSED,
+			.node = UINT32_MAX,
+		};
+	for (uint32_t n = 0; n < recording->graph->num_nodes; n++)
+		report->node_entry[n] = UINT32_MAX;
+	for (uint32_t n = 0; n < trail->num_nodes; n++) {
+		const struct rewrite_fate *fate = &trail->fates[n];
+		uint32_t entry = recording->node_operator[n];
+
+		note_node(&report->entries[entry], fate);
+		if (fate->fate == WNN_FATE_KEPT ||
+		    (fate->fate == WNN_FATE_FUSED && report->node_entry[fate->node] == UINT32_MAX))
+			report->node_entry[fate->node] = entry;
+	}
+	adopt_orphans(recording->graph, report->node_entry);
+	return 0;
+}
+
+int wnn_run_passes(struct wnn_recording *recording, const struct wnn_pass_options *options,
+		   struct wnn_pass_report *report, struct wnn_error *err)
+{
+	const struct pass_context ctx = { options, err };
+	struct trail trail = { .num_nodes = recording->graph->num_nodes };
+	int ret;
+
+	memset(report, 0, sizeof(*report));
+	trail.fates = calloc(trail.num_nodes + 1, sizeof(*trail.fates));
+	if (!trail.fates)
+		return wnn_error_nomem(err, "the passes over a graph");
+	for (uint32_t n = 0; n < trail.num_nodes; n++)
+		trail.fates[n] = (struct rewrite_fate){ WNN_FATE_KEPT, n };
+	ret = ir_verify(recording->graph, err);
+	if (!ret)
+		ret = run_all(&recording->graph, &ctx, &trail);
+	if (!ret)
+		ret = make_report(recording, &trail, report, err);
+	free(trail.fates);
+	return ret;
+}
+
+void wnn_pass_report_destroy(struct wnn_pass_report *report)
+{
+	free(report->entries);
+	free(report->node_entry);
+	memset(report, 0, sizeof(*report));
+}
+
+const char *wnn_fate_name(enum wnn_fate fate)
+{
+	static const char *const names[] = {
+		[WNN_FATE_KEPT] = "kept", [WNN_FATE_FUSED] = "fused", [WNN_FATE_FOLDED] = "folded",
+		[WNN_FATE_VIEW] = "view", [WNN_FATE_UNUSED] = "unused",
+	};
+
+	return names[fate];
+}
+
+char *wnn_pass_report_print(const struct wnn_pass_report *report)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	for (uint32_t i = 0; i < report->num_entries; i++) {
+		const struct wnn_pass_entry *entry = &report->entries[i];
+
+		fprintf(f, "%" PRIu32 " %s %s", i, entry->name, wnn_fate_name(entry->fate));
+		if (entry->node != UINT32_MAX)
+			fprintf(f, " %" PRIu32, entry->node);
+		fputc('\n', f);
+	}
+	if (fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Placement. Nothing moves silently: every node off the NPU has a reason.
+ *
+ * Precondition: a verified graph. Postcondition: each node has a device that can run it, or there
+ * is an error that says which have none.
+ */
+#include "pass/place.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/limits.h"
+#include "util/arena.h"
+
+/* A sentence with the operands' types behind it: "...; operands float32[1,3], float32[3]". */
+static const char *sentence(struct wnn_arena *arena, const struct ir_node *node, const char *text)
+{
+	char buffer[512], shape[WNN_SHAPE_TEXT_SIZE];
+	size_t used = (size_t)snprintf(buffer, sizeof(buffer), "%s; operands", text);
+	const char *between = " ";
+
+	for (uint32_t i = 0; i < node->num_operands && used < sizeof(buffer); i++) {
+		const struct ir_type *type = node->operands[i] ? &node->operands[i]->type : NULL;
+
+		if (!type)
+			continue;
+		used += (size_t)snprintf(buffer + used, sizeof(buffer) - used, "%s%s%s", between,
+					 ir_dtype_name(type->dtype),
+					 wnn_shape_text(type, shape, sizeof(shape)));
+		between = ", ";
+	}
+	return wnn_arena_strdup(arena, buffer);
+}
+
+static void place_on_cpu(const struct ir_node *node, const struct wnn_place_options *options,
+			 struct wnn_node_place *place)
+{
+	place->device = WNNNodeDevice_CPU;
+	if (options->cpu && options->cpu(node, options->userdata))
+		return;
+	place->failed = true;
+	place->text = options->cpu_device || options->policy == WNNPlacementPolicy_CPUOnly ?
+			      "the CPU has no kernel for it" :
+			      "neither the NPU nor the CPU can run it";
+}
+
+/* Fills all but the text's details. */
+static void place_node(const struct ir_node *node, const struct wnn_place_options *options,
+		       struct wnn_node_place *place)
+{
+	const char *text = NULL;
+
+	if (options->cpu_device) {
+		place->reason = WNNPlacementReason_CPUDevice;
+		place->text = "the device of the context is the CPU";
+		place_on_cpu(node, options, place);
+		return;
+	}
+	if (options->policy == WNNPlacementPolicy_CPUOnly) {
+		place->reason = WNNPlacementReason_CPUPolicy;
+		place->text = "the placement policy is CPUOnly";
+		place_on_cpu(node, options, place);
+		return;
+	}
+	place->reason = options->npu(node, options->userdata, &text);
+	place->text = text ? text : "the NPU cannot run it";
+	if (place->reason == WNNPlacementReason_Supported) {
+		place->device = WNNNodeDevice_NPU;
+		place->text = "the NPU runs it";
+	} else if (options->policy == WNNPlacementPolicy_NPUOnly) {
+		place->device = WNNNodeDevice_CPU;
+		place->failed = true;
+	} else {
+		place_on_cpu(node, options, place);
+	}
+}
+
+/* Appends "conv2d "stem": text"; false when there is no room. */
+static bool list_node(char *message, size_t size, size_t *used, const struct ir_node *node,
+		      const char *text)
+{
+	char entry[400];
+	int length = snprintf(entry, sizeof(entry), "%s%s%s%s%s: %s", *used ? "; " : "",
+			      node->source, node->label[0] ? " \"" : "", node->label,
+			      node->label[0] ? "\"" : "", text);
+
+	if (length < 0 || (size_t)length >= sizeof(entry) || *used + (size_t)length >= size)
+		return false;
+	memcpy(message + *used, entry, (size_t)length + 1);
+	*used += (size_t)length;
+	return true;
+}
+
+static int report_failures(const struct ir_graph *graph, const struct wnn_placement *placement,
+			   const struct wnn_place_options *options, uint32_t failures,
+			   struct wnn_error *err)
+{
+	char list[400] = "", rest[40] = "";
+	uint32_t listed = 0;
+	size_t used = 0;
+
+	for (uint32_t n = 0; n < graph->num_nodes; n++) {
+		if (!placement->nodes[n].failed)
+			continue;
+		if (!list_node(list, sizeof(list), &used, graph->nodes[n],
+			       placement->nodes[n].text))
+			break;
+		listed++;
+	}
+	if (listed < failures)
+		snprintf(rest, sizeof(rest), "%sand %" PRIu32 " more", listed ? "; " : "",
+			 failures - listed);
+	return wnn_error_set(err, WNN_OPERATION_ERROR, "%" PRIu32 " operator%s cannot run %s: %s%s",
+			     failures, failures == 1 ? "" : "s",
+			     options->policy == WNNPlacementPolicy_NPUOnly ?
+				     "on the NPU, as the policy NPUOnly wants" : "on the device",
+			     list, rest);
+}
+
+static int place_all(const struct ir_graph *graph, const struct wnn_place_options *options,
+		     struct wnn_placement *out, struct wnn_error *err)
+{
+	uint32_t failures = 0;
+
+	for (uint32_t n = 0; n < graph->num_nodes; n++) {
+		struct wnn_node_place *place = &out->nodes[n];
+
+		place_node(graph->nodes[n], options, place);
+		place->text = sentence(out->arena, graph->nodes[n], place->text);
+		if (!place->text)
+			return wnn_error_nomem(err, "the placement of a graph");
+		failures += place->failed;
+		out->num_npu += place->device == WNNNodeDevice_NPU;
+		out->num_cpu += place->device == WNNNodeDevice_CPU;
+	}
+	return failures ? report_failures(graph, out, options, failures, err) : 0;
+}
+
+int wnn_place(const struct ir_graph *graph, const struct wnn_place_options *options,
+	      struct wnn_placement *out, struct wnn_error *err)
+{
+	memset(out, 0, sizeof(*out));
+	if (options->cpu_device && options->policy == WNNPlacementPolicy_NPUOnly)
+		return wnn_error_set(err, WNN_NOT_SUPPORTED,
+				     "the placement policy is NPUOnly, but the device is the CPU");
+	out->num_nodes = graph->num_nodes;
+	out->nodes = calloc((size_t)graph->num_nodes + 1, sizeof(*out->nodes));
+	out->arena = wnn_arena_create();
+	if (!out->nodes || !out->arena)
+		return wnn_error_nomem(err, "the placement of a graph");
+	return place_all(graph, options, out, err);
+}
+
+void wnn_placement_destroy(struct wnn_placement *placement)
+{
+	free(placement->nodes);
+	wnn_arena_destroy(placement->arena);
+	memset(placement, 0, sizeof(*placement));
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Placement: which device runs each node, and why. The last pass; it changes nothing in the
+ * graph.
+ */
+#ifndef WNN_PASS_PLACE_H
+#define WNN_PASS_PLACE_H
+
+#include <webnn/webnn_npu.h>
+
+#include "ir/ir.h"
+#include "util/error.h"
+
+struct wnn_place_options {
+	WNNPlacementPolicy policy;	/* Undefined: PreferNPU */
+	bool cpu_device;		/* the context has no NPU */
+	/*
+	 * Whether the NPU can run a node: Supported, or Operator, DataType, Rank, Option, Size,
+	 * Cost with *text, a static sentence. May be NULL on a CPU device.
+	 */
+	WNNPlacementReason (*npu)(const struct ir_node *node, void *userdata, const char **text);
+	bool (*cpu)(const struct ir_node *node, void *userdata);
+	void *userdata;
+};
+
+struct wnn_node_place {
+	WNNNodeDevice device;		/* NPU or CPU */
+	WNNPlacementReason reason;
+	const char *text;		/* one sentence */
+	bool failed;			/* it has no place that the policy allows */
+};
+
+struct wnn_placement {
+	uint32_t num_nodes;
+	struct wnn_node_place *nodes;	/* by node id */
+	uint32_t num_npu, num_cpu;
+	struct wnn_arena *arena;	/* of the sentences */
+};
+
+/**
+ * wnn_place - decide where each node runs
+ * @out: filled on success, and when nodes have no place, which is told by `failed`; to be
+ *	destroyed in any case
+ *
+ * OperationError when nodes have no place: the message names them, as many as fit, with the
+ * reason of each. NotSupportedError for policy NPUOnly on a CPU device.
+ */
+int wnn_place(const struct ir_graph *graph, const struct wnn_place_options *options,
+	      struct wnn_placement *out, struct wnn_error *err);
+void wnn_placement_destroy(struct wnn_placement *placement);
+
+#endif

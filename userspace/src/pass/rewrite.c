@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* Making a new graph from an old one. */
+#include "pass/rewrite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int rewrite_nomem(const struct rewrite *rw)
+{
+	return wnn_error_nomem(rw->err, "the passes over a graph");
+}
+
+static void count_uses(struct rewrite *rw)
+{
+	const struct ir_graph *from = rw->from;
+
+	for (uint32_t n = 0; n < from->num_nodes; n++)
+		for (uint32_t i = 0; i < from->nodes[n]->num_operands; i++)
+			if (from->nodes[n]->operands[i])
+				rw->uses[from->nodes[n]->operands[i]->id]++;
+	for (uint32_t i = 0; i < from->num_outputs; i++) {
+		rw->uses[from->outputs[i].value->id]++;
+		rw->is_output[from->outputs[i].value->id] = true;
+	}
+}
+
+static struct ir_value *copy_leaf(struct ir_graph *to, const struct ir_value *value)
+{
+	struct ir_value *copy;
+
+	if (value->kind == IR_VALUE_INPUT)
+		return ir_add_input(to, value->name, &value->type);
+	copy = ir_add_constant(to, &value->type, ir_constant_ref(value->constant));
+	if (!copy)
+		ir_constant_unref(value->constant);
+	return copy;
+}
+
+int rewrite_begin(struct rewrite *rw, const struct ir_graph *from, struct wnn_error *err)
+{
+	memset(rw, 0, sizeof(*rw));
+	rw->from = from;
+	rw->err = err;
+	rw->to = ir_graph_create();
+	rw->value = calloc(from->num_values + 1, sizeof(*rw->value));
+	rw->fate = calloc(from->num_nodes + 1, sizeof(*rw->fate));
+	rw->uses = calloc(from->num_values + 1, sizeof(*rw->uses));
+	rw->is_output = calloc(from->num_values + 1, sizeof(*rw->is_output));
+	if (!rw->to || !rw->value || !rw->fate || !rw->uses || !rw->is_output)
+		return rewrite_nomem(rw);
+	for (uint32_t n = 0; n < from->num_nodes; n++)
+		rw->fate[n] = (struct rewrite_fate){ WNN_FATE_UNUSED, UINT32_MAX };
+	count_uses(rw);
+	for (uint32_t i = 0; i < from->num_values; i++) {
+		const struct ir_value *value = from->values[i];
+
+		/* Inputs stay, used or not: they are what the graph was built with. */
+		if (value->kind == IR_VALUE_RESULT ||
+		    (value->kind == IR_VALUE_CONSTANT && !rw->uses[i]))
+			continue;
+		rw->value[i] = copy_leaf(rw->to, value);
+		if (!rw->value[i])
+			return rewrite_nomem(rw);
+	}
+	return 0;
+}
+
+int rewrite_end(struct rewrite *rw)
+{
+	for (uint32_t i = 0; i < rw->from->num_outputs; i++) {
+		const struct ir_output *output = &rw->from->outputs[i];
+
+		if (ir_add_output(rw->to, output->name, rw->value[output->value->id]))
+			return rewrite_nomem(rw);
+	}
+	return 0;
+}
+
+void rewrite_destroy(struct rewrite *rw)
+{
+	ir_graph_destroy(rw->to);
+	free(rw->value);
+	free(rw->fate);
+	free(rw->uses);
+	free(rw->is_output);
+}
+
+int rewrite_copy(struct rewrite *rw, const struct ir_node *node)
+{
+	struct ir_value **operands = calloc(node->num_operands + 1, sizeof(*operands));
+	struct ir_type *types = calloc(node->num_results + 1, sizeof(*types));
+	struct ir_node *copy = NULL;
+
+	if (operands && types) {
+		for (uint32_t i = 0; i < node->num_operands; i++)
+			if (node->operands[i])
+				operands[i] = rw->value[node->operands[i]->id];
+		for (uint32_t i = 0; i < node->num_results; i++)
+			types[i] = node->results[i]->type;
+		copy = ir_add_node(rw->to, node->op, operands, node->num_operands, types,
+				   node->num_results, &node->attrs, node->label, node->source);
+	}
+	free(operands);
+	free(types);
+	if (!copy)
+		return rewrite_nomem(rw);
+	for (uint32_t i = 0; i < node->num_results; i++)
+		rw->value[node->results[i]->id] = copy->results[i];
+	rw->fate[node->id] = (struct rewrite_fate){ WNN_FATE_KEPT, copy->id };
+	return 0;
+}
+
+/* "conv2d+relu"; NULL when out of memory. */
+static char *joined_source(const struct ir_node *main, const struct ir_node *other)
+{
+	size_t size = strlen(main->source) + (other ? strlen(other->source) + 1 : 0) + 1;
+	char *source = malloc(size);
+
+	if (source)
+		snprintf(source, size, "%s%s%s", main->source, other ? "+" : "",
+			 other ? other->source : "");
+	return source;
+}
+
+struct ir_node *rewrite_emit(struct rewrite *rw, enum ir_op op, struct ir_value *const *operands,
+			     uint32_t num_operands, const union ir_attrs *attrs,
+			     const struct ir_node *main, const struct ir_node *other)
+{
+	const struct ir_node *last = other ? other : main;
+	const char *label = main->label[0] || !other ? main->label : other->label;
+	char *source = joined_source(main, other);
+	struct ir_node *node = NULL;
+
+	if (source)
+		node = ir_add_node(rw->to, op, operands, num_operands, &last->results[0]->type, 1,
+				   attrs, label, source);
+	free(source);
+	if (!node) {
+		rewrite_nomem(rw);
+		return NULL;
+	}
+	rw->value[last->results[0]->id] = node->results[0];
+	rw->fate[main->id] = (struct rewrite_fate){ WNN_FATE_KEPT, node->id };
+	if (other)
+		rw->fate[other->id] = (struct rewrite_fate){ WNN_FATE_FUSED, node->id };
+	return node;
+}
+
+void rewrite_bypass(struct rewrite *rw, const struct ir_node *node, struct ir_value *value,
+		    enum wnn_fate fate)
+{
+	rw->value[node->results[0]->id] = value;
+	rw->fate[node->id] = (struct rewrite_fate){ fate, UINT32_MAX };
+}
+
+const struct ir_node *rewrite_sole_producer(const struct rewrite *rw, const struct ir_value *value)
+{
+	if (value->kind != IR_VALUE_RESULT || rw->uses[value->id] != 1 ||
+	    rw->is_output[value->id] || value->def->num_results != 1)
+		return NULL;
+	return value->def;
+}
