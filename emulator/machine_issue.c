@@ -84,7 +84,7 @@ static unsigned int fetch_cycles(struct onpu_machine *m, const struct sim_work *
 	return cycles;
 }
 
-static bool read_slot(void *ctx, uint32_t index, union sim_slot *slot)
+static bool read_slot(void *ctx, uint32_t index, union onpu_slot *slot)
 {
 	struct onpu_machine *m = ctx;
 

@@ -37,20 +37,6 @@ struct sim_tensor {
 	uint64_t start;		/* of element 0 in its space */
 };
 
-union sim_slot {
-	uint8_t bytes[ONPU_SLOT_SIZE];
-	struct onpu_slot_tensor tensor;
-	struct onpu_slot_param param;
-	struct onpu_slot_param_scalar scalar;
-	struct onpu_slot_param_fill fill;
-	struct onpu_slot_param_pad pad;
-	struct onpu_slot_param_index index;
-	struct onpu_slot_param_taps taps;
-	struct onpu_slot_param_resample resample;
-	struct onpu_slot_param_tri tri;
-	struct onpu_slot_program program;
-};
-
 /* An instruction on its way through an engine. */
 struct sim_work {
 	struct onpu_insn insn;
@@ -60,7 +46,7 @@ struct sim_work {
 	uint8_t engine;
 	bool has_param;
 	struct sim_tensor t[4];		/* DST, S0, S1, S2 */
-	union sim_slot param;
+	union onpu_slot param;
 	uint64_t issue;			/* cycle at which it reached its FIFO */
 	uint64_t cost;
 };
@@ -158,7 +144,7 @@ struct sim_slot_source {
 	void *ctx;
 	uint32_t count;
 	/* Copies a slot; false: the context's fault says why. */
-	bool (*read)(void *ctx, uint32_t index, union sim_slot *slot);
+	bool (*read)(void *ctx, uint32_t index, union onpu_slot *slot);
 };
 bool sim_decode(struct sim_context *c, struct sim_work *w, const struct sim_slot_source *slots);
 

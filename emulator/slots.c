@@ -11,17 +11,15 @@
 #include "cost.h"
 #include "sim.h"
 
-/* Bytes of a PARAM slot that a schema uses; all others must be zero. */
-static const struct {
-	uint8_t first, last;
-} param_ranges[ONPU_SCHEMA_COUNT][4] = {
-	[ONPU_SCHEMA_SCALAR] = { { 0x08, 0x1f } },
-	[ONPU_SCHEMA_FILL] = { { 0x08, 0x0f } },
-	[ONPU_SCHEMA_PAD] = { { 0x02, 0x02 }, { 0x08, 0x2f } },
-	[ONPU_SCHEMA_INDEX] = { { 0x02, 0x03 } },
-	[ONPU_SCHEMA_TAPS] = { { 0x08, 0x0b }, { 0x10, 0x2b }, { 0x30, 0x4b }, { 0x50, 0x6f } },
-	[ONPU_SCHEMA_RESAMPLE] = { { 0x02, 0x03 }, { 0x08, 0x27 } },
-	[ONPU_SCHEMA_TRI] = { { 0x02, 0x02 }, { 0x08, 0x0f } },
+/* Bits of a PARAM slot that a schema defines; all others must be zero. */
+static const uint32_t param_defined[ONPU_SCHEMA_COUNT][ONPU_SLOT_SIZE / 4] = {
+	[ONPU_SCHEMA_SCALAR] = ONPU_SLOT_PARAM_SCALAR__DEFINED,
+	[ONPU_SCHEMA_FILL] = ONPU_SLOT_PARAM_FILL__DEFINED,
+	[ONPU_SCHEMA_PAD] = ONPU_SLOT_PARAM_PAD__DEFINED,
+	[ONPU_SCHEMA_INDEX] = ONPU_SLOT_PARAM_INDEX__DEFINED,
+	[ONPU_SCHEMA_TAPS] = ONPU_SLOT_PARAM_TAPS__DEFINED,
+	[ONPU_SCHEMA_RESAMPLE] = ONPU_SLOT_PARAM_RESAMPLE__DEFINED,
+	[ONPU_SCHEMA_TRI] = ONPU_SLOT_PARAM_TRI__DEFINED,
 };
 
 static uint16_t slot_index(const struct onpu_insn *insn, unsigned int operand)
@@ -89,21 +87,13 @@ static void load_tensor(struct sim_tensor *t, const struct onpu_slot_tensor *s, 
 
 static bool param_format(const struct sim_work *w)
 {
-	const union sim_slot *p = &w->param;
+	const union onpu_slot *p = &w->param;
 	unsigned int schema = w->info->schema;
-	uint8_t rest[ONPU_SLOT_SIZE];
 
 	if (p->param.kind != ONPU_SLOT_PARAM || p->param.schema != schema)
 		return false;
-	memcpy(rest, p->bytes, sizeof(rest));
-	rest[0] = rest[1] = 0;
-	for (unsigned int i = 0; i < 4; i++) {
-		for (unsigned int at = param_ranges[schema][i].first;
-		     at && at <= param_ranges[schema][i].last; at++)
-			rest[at] = 0;
-	}
-	for (unsigned int i = 0; i < ONPU_SLOT_SIZE; i++) {
-		if (rest[i])
+	for (unsigned int i = 0; i < ONPU_SLOT_SIZE / 4; i++) {
+		if (p->words[i] & ~param_defined[schema][i])
 			return false;
 	}
 	return true;
@@ -198,7 +188,7 @@ static bool param_values(const struct sim_work *w)
 
 /* Slots are read before anything is checked; what is no slot is not read. */
 static bool read_slots(struct sim_context *c, struct sim_work *w,
-		       const struct sim_slot_source *slots, union sim_slot *slot)
+		       const struct sim_slot_source *slots, union onpu_slot *slot)
 {
 	for (unsigned int i = 0; i < ONPU_OPERAND_COUNT; i++) {
 		uint16_t index = slot_index(&w->insn, i);
@@ -212,7 +202,7 @@ static bool read_slots(struct sim_context *c, struct sim_work *w,
 }
 
 static bool check_format(struct sim_context *c, struct sim_work *w,
-			 const union sim_slot *slot)
+			 const union onpu_slot *slot)
 {
 	for (unsigned int i = 0; i < ONPU_OPERAND_PARAM; i++) {
 		if (!used(w, i))
@@ -450,7 +440,7 @@ static bool check_bounds(struct sim_context *c, const struct sim_work *w)
 
 bool sim_decode(struct sim_context *c, struct sim_work *w, const struct sim_slot_source *slots)
 {
-	union sim_slot slot[ONPU_OPERAND_COUNT];
+	union onpu_slot slot[ONPU_OPERAND_COUNT];
 	int operand;
 
 	if (!read_slots(c, w, slots, slot) || !check_index(c, w, slots->count) ||

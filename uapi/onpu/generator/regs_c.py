@@ -179,6 +179,22 @@ def field_defines(prefix, reg):
     return text
 
 
+def defined_bits(domain):
+    """An initialiser with a word each: the bits that mean something. All others must be zero."""
+    words = [0] * (domain.size // 4)
+    for item in domain.items:
+        registers = [item] if isinstance(item, Register) else item.registers
+        for i in range(item.length if isinstance(item, Array) else 1):
+            for reg in registers:
+                base = item.offset + item.stride * i if isinstance(item, Array) else 0
+                mask = 0
+                for field in reg.fields:
+                    mask |= field.mask
+                words[(base + reg.offset) // 4] |= mask if reg.fields else 0xffffffff
+    rows = [', '.join(f'0x{w:08x}u' for w in words[i:i + 6]) for i in range(0, len(words), 6)]
+    return '{ \\\n\t' + ', \\\n\t'.join(rows) + ' \\\n}'
+
+
 def register_defines(domain):
     """Offsets of registers and masks of fields, for one domain."""
     stem = domain.name.removeprefix('ONPU').lstrip('_')
@@ -204,6 +220,8 @@ def register_defines(domain):
             if reg.reset:
                 name = reg.name if isinstance(item, Register) else f'{item.name}_{reg.name}'
                 text += define(f'{field_stem}_{name}__RESET', f'0x{reg.reset:08x}u')
+    if domain.struct and domain.header == 'slots':
+        text += define(f'{field_stem}__DEFINED', defined_bits(domain))
     return text + '\n'
 
 
