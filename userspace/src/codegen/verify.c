@@ -177,7 +177,7 @@ static int decode(const struct verifier *v, uint32_t pc, struct decoded *d)
 	d->engine = onpu_insn_engine(&d->insn);
 	if (check_operands(v, pc, d))
 		return -1;
-	d->cost = cost_insn(v->caps, &(struct plan_insn){
+	d->cost = plan_cost_insn(v->caps, &(struct plan_insn){
 		.op = d->insn.op, .dst = d->present[0] ? &d->view[0] : NULL,
 		.s0 = d->present[1] ? &d->view[1] : NULL, .s1 = d->present[2] ? &d->view[2] : NULL,
 		.s2 = d->present[3] ? &d->view[3] : NULL, .param = d->has_param ? &d->param : NULL,

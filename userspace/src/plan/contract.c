@@ -58,6 +58,18 @@ int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t t
 	return taps == 1 ? out : (out - 1) * c->step[axis] + (taps - 1) * c->dilation[axis] + 1;
 }
 
+int64_t contract_pitch(const struct contract *c, int axis, int64_t rows)
+{
+	return (int64_t)div_up(rows, c->up[axis]) * c->up[axis];
+}
+
+static int64_t tile_rows(const struct contract *c, int axis, int64_t out, int64_t taps)
+{
+	int64_t distance;
+
+	return contract_pitch(c, axis, contract_rows(c, axis, out, taps, &distance));
+}
+
 static uint64_t steps_of(const struct contract *c, const struct contract_tile *t)
 {
 	switch (t->cut) {
@@ -105,7 +117,6 @@ static void measure(const struct contract *c, struct contract_tile *t)
 	struct contract_step s = contract_step_at(c, t, 0);
 	uint32_t size = plan_dtype_bytes(c->a.dtype);
 	uint64_t results = 1;
-	int64_t distance;
 
 	t->tiles = 1;
 	for (int i = 0; i < CD_RANK; i++) {
@@ -114,8 +125,8 @@ static void measure(const struct contract *c, struct contract_tile *t)
 		results *= t->tile[i];
 	}
 	t->steps = steps_of(c, t);
-	t->a_bytes = align(t->tile[CD_G] * t->tile[CD_B] * contract_rows(c, 0, t->tile[CD_H], s.khs, &distance) *
-			   contract_rows(c, 1, t->tile[CD_W], s.kws, &distance) * s.ks * size);
+	t->a_bytes = align(t->tile[CD_G] * t->tile[CD_B] * tile_rows(c, 0, t->tile[CD_H], s.khs) *
+			   tile_rows(c, 1, t->tile[CD_W], s.kws) * s.ks * size);
 	t->b_bytes = c->b.rank ? align(t->tile[CD_G] * s.khs * s.kws * s.ks * t->tile[CD_N] * size) : 0;
 	t->direct = c->acc_dtype == c->out.dtype || (t->steps == 1 && !c->num_posts);
 	t->acc_bytes = t->direct && c->acc_dtype != c->out.dtype ? 0 :
@@ -147,7 +158,7 @@ static uint64_t a_cost(const struct plan *plan, const struct contract *c, const 
 		src.dim[i] = dim[i];
 	src.stride[CA_H] *= distance[0];
 	src.stride[CA_W] *= distance[1];
-	return cost_dma(plan->caps, &dst, &src);
+	return plan_cost_dma(plan->caps, &dst, &src);
 }
 
 static uint64_t b_cost(const struct plan *plan, const struct contract *c, const struct contract_tile *t,
@@ -162,7 +173,7 @@ static uint64_t b_cost(const struct plan *plan, const struct contract *c, const 
 		return 64 + div_up(t->b_bytes, plan->caps->dma_bytes_per_cycle);
 	dst = view_sram(0, c->b.dtype, 5, dim, c->b.stride);
 	memcpy(src.dim, dim, sizeof(dim));
-	return cost_dma(plan->caps, &dst, &src);
+	return plan_cost_dma(plan->caps, &dst, &src);
 }
 
 static uint64_t compute_cost(const struct plan *plan, const struct contract *c, const struct contract_tile *t,
@@ -171,7 +182,7 @@ static uint64_t compute_cost(const struct plan *plan, const struct contract *c, 
 	uint64_t results = 1;
 
 	if (contract_is_mma(c))
-		return cost_mma(plan->caps, t->tile[CD_G], t->tile[CD_B] * t->tile[CD_H] * t->tile[CD_W],
+		return plan_cost_mma(plan->caps, t->tile[CD_G], t->tile[CD_B] * t->tile[CD_H] * t->tile[CD_W],
 				t->tile[CD_N], s->khs * s->kws * s->ks, c->a.dtype);
 	for (int i = 0; i < CD_RANK; i++)
 		results *= t->tile[i];
@@ -194,7 +205,7 @@ static uint64_t out_cost(const struct plan *plan, const struct contract *c, cons
 	struct npu_view dst = c->out, src = view_sram(0, c->out.dtype, CD_RANK, t->tile, c->out.stride);
 
 	memcpy(dst.dim, t->tile, sizeof(t->tile));
-	return cost_dma(plan->caps, &dst, &src);
+	return plan_cost_dma(plan->caps, &dst, &src);
 }
 
 static uint64_t extra_cost(const struct plan *plan, const struct contract_tile *t, uint32_t num_extras)

@@ -77,6 +77,8 @@ struct contract_step {
 struct contract_step contract_step_at(const struct contract *c, const struct contract_tile *t, uint64_t step);
 /* Rows (axis 0) or columns (1) of data that `out` results need in a step, and the distance between them. */
 int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t taps, int64_t *distance);
+/* Rows that the tile has room for: strided destinations may not reach into each other (#destination). */
+int64_t contract_pitch(const struct contract *c, int axis, int64_t rows);
 bool contract_is_mma(const struct contract *c);
 /* Chooses tiles; false (never for valid problems) when even the smallest do not fit. */
 bool contract_choose(const struct plan *plan, const struct contract *c, struct contract_tile *best);

@@ -178,8 +178,8 @@ static void load_data(struct contract_state *st, struct event *e, bool hit)
 	/* What repeats over groups or images is loaded once. */
 	dim[CA_G] = c->a.stride[CA_G] ? e->dim[CD_G] : 1;
 	dim[CA_B] = c->a.stride[CA_B] ? e->dim[CD_B] : 1;
-	dim[CA_H] = map[0].count;
-	dim[CA_W] = map[1].count;
+	dim[CA_H] = contract_pitch(c, 0, map[0].count);
+	dim[CA_W] = contract_pitch(c, 1, map[1].count);
 	dim[CA_K] = e->s.ks;
 	e->a_view = view_sram(e->a, c->a.dtype, 5, dim, c->a.stride);
 	if (hit)

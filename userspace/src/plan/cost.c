@@ -7,7 +7,7 @@ static uint64_t div_up(uint64_t a, uint64_t b)
 	return (a + b - 1) / b;
 }
 
-uint64_t cost_dma(const struct npu_caps *caps, const struct npu_view *dst, const struct npu_view *src)
+uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst, const struct npu_view *src)
 {
 	struct npu_view d = *dst, s = src ? *src : *dst;
 	struct npu_view *both[2] = { &d, &s };
@@ -26,7 +26,7 @@ uint64_t cost_dma(const struct npu_caps *caps, const struct npu_view *dst, const
 	return 64 + runs * div_up(run, caps->dma_bytes_per_cycle);
 }
 
-uint64_t cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n, uint64_t k_taps,
+uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n, uint64_t k_taps,
 		  uint8_t dtype)
 {
 	uint64_t depth = k_taps * plan_dtype_bytes(dtype);
@@ -55,7 +55,7 @@ static uint64_t mma_insn(const struct npu_caps *caps, const struct plan_insn *in
 		else
 			m *= a->dim[i];
 	}
-	return cost_mma(caps, batch, m, insn->dst->dim[insn->dst->rank - 1],
+	return plan_cost_mma(caps, batch, m, insn->dst->dim[insn->dst->rank - 1],
 			taps_of(insn->param) * a->dim[a->rank - 1], a->dtype);
 }
 
@@ -70,14 +70,14 @@ static uint64_t words(const struct plan_insn *insn)
 	return 1;
 }
 
-uint64_t cost_insn(const struct npu_caps *caps, const struct plan_insn *insn)
+uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *insn)
 {
 	const struct onpu_op_info *info = &onpu_op_info[insn->op];
 	uint64_t out = insn->dst ? div_up(view_elements(insn->dst) * words(insn), caps->lanes) : 0;
 
 	switch (info->cost) {
 	case ONPU_COST_DMA:
-		return cost_dma(caps, insn->dst, insn->op == ONPU_OP_DMA_COPY ? insn->s0 : NULL);
+		return plan_cost_dma(caps, insn->dst, insn->op == ONPU_OP_DMA_COPY ? insn->s0 : NULL);
 	case ONPU_COST_MMA:
 		return mma_insn(caps, insn);
 	case ONPU_COST_VECTOR:

@@ -47,7 +47,7 @@ static void copy_direct(struct plan *plan, const struct npu_view *dst, const str
 {
 	uint32_t axis = cut_axis(dst);
 
-	if (cost_dma(plan->caps, dst, src) <= CHUNK_COST || dst->dim[axis] == 1) {
+	if (plan_cost_dma(plan->caps, dst, src) <= CHUNK_COST || dst->dim[axis] == 1) {
 		plan_emit(plan, &(struct plan_insn){
 			.op = ONPU_OP_DMA_COPY, .on_st = *on_st, .dst = dst, .s0 = src });
 		plan_tiles(plan, 1);
@@ -243,7 +243,7 @@ static void fill(const struct padding *p, const struct npu_view *dst)
 	struct plan_param param = plan_param_make(PLAN_FILL);
 	uint32_t axis = cut_axis(dst);
 
-	if (cost_dma(p->plan->caps, dst, NULL) > CHUNK_COST && dst->dim[axis] > 1) {
+	if (plan_cost_dma(p->plan->caps, dst, NULL) > CHUNK_COST && dst->dim[axis] > 1) {
 		for (int i = 0; i < 2; i++) {
 			struct npu_view half = half_of(dst, axis, i);
 
@@ -321,7 +321,7 @@ static void pad(const struct padding *p, const struct npu_view *dst, const struc
 {
 	struct plan_param param = plan_param_make(PLAN_PAD);
 
-	if (axis < dst->rank && cost_dma(p->plan->caps, dst, NULL) > CHUNK_COST) {
+	if (axis < dst->rank && plan_cost_dma(p->plan->caps, dst, NULL) > CHUNK_COST) {
 		pad_rows(p, dst, src, axis, lo);
 		return;
 	}

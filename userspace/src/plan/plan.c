@@ -152,7 +152,7 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 	const struct npu_view *views[4] = { insn->dst, insn->s0, insn->s1, insn->s2 };
 	struct hazard_access access[6];
 	size_t after[PLAN_ENGINES];
-	uint64_t cost = cost_insn(plan->caps, insn);
+	uint64_t cost = plan_cost_insn(plan->caps, insn);
 	uint32_t count = 0;
 	struct plan_op *op;
 

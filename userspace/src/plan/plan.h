@@ -143,9 +143,9 @@ bool view_is_dense(const struct npu_view *view);
 void views_simplify(struct npu_view *const *views, uint32_t count);
 
 /* ---- cost.c: the machine's cost model */
-uint64_t cost_dma(const struct npu_caps *caps, const struct npu_view *dst, const struct npu_view *src);
-uint64_t cost_insn(const struct npu_caps *caps, const struct plan_insn *insn);
-uint64_t cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n, uint64_t k_taps,
+uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst, const struct npu_view *src);
+uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *insn);
+uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n, uint64_t k_taps,
 		  uint8_t dtype);
 
 /* ---- hazards.c: who touched which bytes last */

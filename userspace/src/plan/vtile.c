@@ -113,7 +113,7 @@ static uint64_t loads_of(const struct vprog *prog, const struct vtile *vt, const
 
 static uint64_t op_cost(const struct plan *plan, const struct vp_op *op, const struct npu_view *tiles)
 {
-	return cost_insn(plan->caps, &(struct plan_insn){
+	return plan_cost_insn(plan->caps, &(struct plan_insn){
 		.op = op->op, .dst = &tiles[op->dst], .s0 = op->src[0] < 0 ? NULL : &tiles[op->src[0]],
 		.param = op->has_param ? &op->param : NULL,
 	});
@@ -134,7 +134,7 @@ static void estimate(const struct plan *plan, const struct vprog *prog, struct v
 		if (reg->kind == VP_TEMP)
 			continue;
 		mem = view_part(&reg->mem, zero, tiles[r].dim);
-		cost = cost_dma(plan->caps, &tiles[r], &mem);
+		cost = plan_cost_dma(plan->caps, &tiles[r], &mem);
 		if (cost > worst)
 			worst = cost;
 		if (reg->kind == VP_INPUT) {

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random graphs compiled for devices with little and much SRAM and run on the device model: all sizes must give the
+ * same bits where the plan says so, and be close to the reference kernels of the CPU.
+ */
+#ifndef TEST_PLAN_FIXTURE_H
+#define TEST_PLAN_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "plan/compile.h"
+
+#define NUM_SIZES 4
+#define MAX_DATA 16
+
+struct test_graph {
+	struct ir_graph *graph;
+	struct ir_value *input[MAX_DATA];	/* graph inputs and constants, with their data */
+	void *data[MAX_DATA];
+	uint32_t num_inputs;
+	struct ir_value *output[MAX_DATA];
+	uint32_t num_outputs;
+	double tolerance;			/* relative to the largest magnitude around; 0: same bits */
+};
+
+/* cmocka group setup and teardown: the devices. */
+int fixture_setup(void **state);
+int fixture_teardown(void **state);
+
+void random_seed(uint64_t seed);
+uint32_t random_below(uint32_t n);
+uint32_t between(uint32_t lo, uint32_t hi);
+
+void graph_init(struct test_graph *t);
+void graph_free(struct test_graph *t);
+/* Random values; floats in -2..2, integers over a small range, or constants at random when `may_fold`. */
+struct ir_value *add_operand(struct test_graph *t, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
+			     bool constant);
+struct ir_node *add_node(struct test_graph *t, enum ir_op op, struct ir_value *const *operands,
+			 uint32_t num_operands, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
+			 const union ir_attrs *attrs);
+void add_result(struct test_graph *t, const struct ir_node *node);
+/* Compiles for every size, runs, compares. */
+void check_graph(struct test_graph *t, void *state);
+/* The program's text for one SRAM size; free it. */
+char *plan_text(struct test_graph *t, void *state, int size);
+
+#endif

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+/* Convolutions, pools and matrix products of random shapes in every layout. */
+#include "fixture.h"
+
+#include <string.h>
+
+static const struct ir_unary_attrs no_act = { .kind = IR_UNARY_NONE };
+
+static struct ir_unary_attrs random_act(void)
+{
+	struct ir_unary_attrs act = { .kind = IR_UNARY_NONE };
+
+	switch (random_below(4)) {
+	case 0:
+		act.kind = IR_RELU;
+		break;
+	case 1:
+		act.kind = IR_CLAMP;
+		act.alpha = -1;
+		act.beta = 1.5f;
+		break;
+	}
+	return act;
+}
+
+/* A sum loses more the longer it is, and a clamp may leave only its small part to compare with. */
+static double sum_tolerance(enum ir_dtype dtype, int64_t terms)
+{
+	return (dtype == IR_F16 ? 4e-3 : 1e-5) + 4e-8 * terms;
+}
+
+static void image_dims(enum ir_layout layout, int64_t n, int64_t c, int64_t h, int64_t w, int64_t *dims)
+{
+	const int64_t nchw[4] = { n, c, h, w }, nhwc[4] = { n, h, w, c };
+
+	memcpy(dims, layout == IR_NHWC ? nhwc : nchw, sizeof(nchw));
+}
+
+static void filter_dims(enum ir_filter_layout layout, int64_t o, int64_t i, int64_t h, int64_t w, int64_t *dims)
+{
+	static const char *const names[] = { "oihw", "hwio", "ohwi", "ihwo", "iohw", "hwoi" };
+
+	for (int d = 0; d < 4; d++)
+		dims[d] = names[layout][d] == 'o' ? o : names[layout][d] == 'i' ? i :
+			  names[layout][d] == 'h' ? h : w;
+}
+
+static int64_t conv_out(int64_t in, int64_t k, uint32_t lo, uint32_t hi, uint32_t stride, uint32_t dilation)
+{
+	int64_t window = (k - 1) * dilation + 1;
+
+	return in + lo + hi < window ? 0 : (in + lo + hi - window) / stride + 1;
+}
+
+struct conv_shape {
+	int64_t n, groups, ci, co, h, w, kh, kw;	/* ci, co: per group */
+};
+
+static void run_conv(void **state, const struct conv_shape *s, enum ir_dtype dtype, bool constant)
+{
+	union ir_attrs attrs = { .conv = { .groups = s->groups, .layout = random_below(2),
+					   .filter_layout = random_below(4), .act = random_act() } };
+	struct ir_conv_attrs *conv = &attrs.conv;
+	struct ir_value *operands[3] = { NULL };
+	int64_t in[4], filter[4], out[4], oh, ow;
+	struct test_graph t;
+
+	for (int i = 0; i < 2; i++) {
+		conv->strides[i] = between(1, 3);
+		conv->dilations[i] = between(1, 2);
+	}
+	for (int i = 0; i < 4; i++)
+		conv->padding[i] = random_below(4);
+	oh = conv_out(s->h, s->kh, conv->padding[0], conv->padding[1], conv->strides[0], conv->dilations[0]);
+	ow = conv_out(s->w, s->kw, conv->padding[2], conv->padding[3], conv->strides[1], conv->dilations[1]);
+	if (oh < 1 || ow < 1)
+		return;
+	graph_init(&t);
+	t.tolerance = sum_tolerance(dtype, s->ci * s->kh * s->kw);
+	image_dims(conv->layout, s->n, s->groups * s->ci, s->h, s->w, in);
+	image_dims(conv->layout, s->n, s->groups * s->co, oh, ow, out);
+	filter_dims(conv->filter_layout, s->groups * s->co, s->ci, s->kh, s->kw, filter);
+	operands[0] = add_operand(&t, dtype, 4, in, false);
+	operands[1] = add_operand(&t, dtype, 4, filter, constant);
+	if (random_below(3))
+		operands[2] = add_operand(&t, dtype, 1, (int64_t[]){ s->groups * s->co }, random_below(2));
+	add_result(&t, add_node(&t, IR_OP_CONV, operands, 3, dtype, 4, out, &attrs));
+	check_graph(&t, *state);
+	graph_free(&t);
+}
+
+static void test_conv(void **state)
+{
+	for (int i = 0; i < 60; i++) {
+		struct conv_shape s = {
+			.n = between(1, 2), .groups = random_below(3) ? 1 : between(2, 4), .ci = between(1, 20),
+			.co = between(1, 40), .h = between(1, 24), .w = between(1, 24), .kh = between(1, 5),
+			.kw = between(1, 5),
+		};
+
+		random_seed(1000 + i);
+		run_conv(state, &s, i % 4 == 3 ? IR_F16 : IR_F32, random_below(4));
+	}
+}
+
+/* Sums so long that a small SRAM cannot hold one filter: cut by rows, taps and channels. */
+static void test_conv_deep(void **state)
+{
+	static const struct conv_shape shapes[] = {
+		{ 1, 1, 600, 33, 7, 6, 3, 3 }, { 1, 1, 2000, 20, 5, 5, 1, 1 }, { 2, 1, 130, 70, 9, 9, 3, 5 },
+		{ 1, 2, 512, 8, 4, 4, 2, 2 },
+	};
+
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		random_seed(7 + i);
+		run_conv(state, &shapes[i], i == 2 ? IR_F16 : IR_F32, true);
+		run_conv(state, &shapes[i], IR_F32, false);
+	}
+}
+
+static void test_conv_depthwise(void **state)
+{
+	for (int i = 0; i < 24; i++) {
+		struct conv_shape s;
+
+		random_seed(2000 + i);
+		s = (struct conv_shape){
+			.n = between(1, 2), .groups = between(2, 70), .ci = 1, .co = between(1, 3),
+			.h = between(3, 30), .w = between(3, 30), .kh = between(1, 4), .kw = between(1, 4),
+		};
+		run_conv(state, &s, i % 4 == 3 ? IR_F16 : IR_F32, random_below(3));
+	}
+}
+
+static void run_transposed(void **state, int seed)
+{
+	union ir_attrs attrs = { .conv = { .transposed = true, .act = no_act } };
+	static const enum ir_filter_layout layouts[3] = { IR_IOHW, IR_HWOI, IR_OHWI };
+	int64_t n = between(1, 2), ci = between(1, 12), co = between(1, 20), k[2], in[2], out[2];
+	struct ir_conv_attrs *conv = &attrs.conv;
+	struct ir_value *operands[3] = { NULL };
+	int64_t in_dims[4], f_dims[4], out_dims[4];
+	struct test_graph t;
+
+	conv->groups = seed % 3 ? 1 : 2;
+	conv->layout = random_below(2);
+	conv->filter_layout = layouts[random_below(3)];
+	for (int i = 0; i < 2; i++) {
+		k[i] = between(1, 4);
+		in[i] = between(1, 12);
+		conv->strides[i] = between(1, 3);
+		conv->dilations[i] = between(1, 2);
+		conv->padding[2 * i] = random_below(2);
+		conv->padding[2 * i + 1] = random_below(2);
+		out[i] = (in[i] - 1) * conv->strides[i] + (k[i] - 1) * conv->dilations[i] + 1 -
+			 conv->padding[2 * i] - conv->padding[2 * i + 1] + random_below(conv->strides[i]);
+		if (out[i] < 1)
+			return;
+	}
+	graph_init(&t);
+	t.tolerance = 1e-5;
+	image_dims(conv->layout, n, conv->groups * ci, in[0], in[1], in_dims);
+	image_dims(conv->layout, n, conv->groups * co, out[0], out[1], out_dims);
+	filter_dims(conv->filter_layout, co, conv->groups * ci, k[0], k[1], f_dims);
+	operands[0] = add_operand(&t, IR_F32, 4, in_dims, false);
+	operands[1] = add_operand(&t, IR_F32, 4, f_dims, random_below(2));
+	operands[2] = add_operand(&t, IR_F32, 1, (int64_t[]){ conv->groups * co }, true);
+	add_result(&t, add_node(&t, IR_OP_CONV, operands, 3, IR_F32, 4, out_dims, &attrs));
+	check_graph(&t, *state);
+	graph_free(&t);
+}
+
+static void test_conv_transposed(void **state)
+{
+	for (int i = 0; i < 30; i++) {
+		random_seed(3000 + i);
+		run_transposed(state, i);
+	}
+}
+
+static void run_pool(void **state, int kind, enum ir_dtype dtype, int64_t size, int64_t window)
+{
+	union ir_attrs attrs = { .pool = { .kind = kind, .layout = random_below(2) } };
+	struct ir_pool_attrs *pool = &attrs.pool;
+	int64_t n = between(1, 2), c = between(1, 20), in[2], out[2], in_dims[4], out_dims[4];
+	struct ir_value *input;
+	struct test_graph t;
+
+	for (int i = 0; i < 2; i++) {
+		in[i] = between(size / 2 + 1, size);
+		pool->window[i] = window ? in[i] : between(1, 4);
+		pool->strides[i] = between(1, 3);
+		pool->dilations[i] = window ? 1 : between(1, 2);
+		/* A window never lies in the padding alone. */
+		for (int e = 0; e < 2 && !window; e++)
+			pool->padding[2 * i + e] = random_below(pool->window[i] > 1 ? 2 : 1);
+		out[i] = conv_out(in[i], pool->window[i], pool->padding[2 * i], pool->padding[2 * i + 1],
+				  pool->strides[i], pool->dilations[i]);
+		if (out[i] < 1)
+			return;
+	}
+	graph_init(&t);
+	image_dims(pool->layout, n, c, in[0], in[1], in_dims);
+	image_dims(pool->layout, n, c, out[0], out[1], out_dims);
+	t.tolerance = kind == IR_POOL_MAX ? 0 : dtype == IR_F16 ? 2e-3 : 1e-5;
+	input = add_operand(&t, dtype, 4, in_dims, false);
+	add_result(&t, add_node(&t, IR_OP_POOL, &input, 1, dtype, 4, out_dims, &attrs));
+	check_graph(&t, *state);
+	graph_free(&t);
+}
+
+static void test_pool(void **state)
+{
+	static const enum ir_dtype types[] = { IR_F32, IR_F16, IR_F32, IR_I8, IR_U8, IR_I32, IR_I64, IR_F32 };
+
+	for (int i = 0; i < 72; i++) {
+		int kind = i % 3;
+
+		random_seed(4000 + i);
+		run_pool(state, kind, kind == IR_POOL_MAX ? types[i / 3 % 8] : types[i / 3 % 2],
+			 i % 8 == 7 ? 90 : 24, i % 8 == 7);
+	}
+}
+
+/* ---- matrix products */
+
+static void run_matmul(void **state, int64_t m, int64_t k, int64_t n, int batch, enum ir_dtype dtype)
+{
+	union ir_attrs attrs = { .matmul = { .a_transpose = random_below(2), .b_transpose = random_below(2),
+					     .alpha = 1, .beta = 1, .act = random_act() } };
+	int64_t out[4] = { 1, 1, m, n }, a[4], b[4], c[2] = { random_below(2) ? m : 1, random_below(2) ? n : 1 };
+	struct ir_value *operands[3] = { NULL };
+	uint32_t rank = 2 + batch;
+	struct test_graph t;
+
+	for (int i = 0; i < batch; i++)
+		out[2 - batch + i] = between(1, 4);
+	memcpy(a, out, sizeof(a));
+	memcpy(b, out, sizeof(b));
+	for (int i = 0; i < batch; i++) {
+		if (!random_below(3))
+			a[2 - batch + i] = 1;
+		else if (!random_below(3))
+			b[2 - batch + i] = 1;
+		if (a[2 - batch + i] == 1 && b[2 - batch + i] == 1)
+			out[2 - batch + i] = 1;
+	}
+	a[2] = attrs.matmul.a_transpose ? k : m;
+	a[3] = attrs.matmul.a_transpose ? m : k;
+	b[2] = attrs.matmul.b_transpose ? n : k;
+	b[3] = attrs.matmul.b_transpose ? k : n;
+	if (!batch && random_below(2)) {
+		attrs.matmul.alpha = 0.75f;
+		attrs.matmul.beta = 1.25f;
+	}
+	graph_init(&t);
+	t.tolerance = sum_tolerance(dtype, k);
+	operands[0] = add_operand(&t, dtype, rank, a + 2 - batch, !random_below(4));
+	operands[1] = add_operand(&t, dtype, rank, b + 2 - batch, random_below(2));
+	if (random_below(2))
+		operands[2] = add_operand(&t, dtype, 2, c, random_below(2));
+	add_result(&t, add_node(&t, IR_OP_MATMUL, operands, 3, dtype, rank, out + 2 - batch, &attrs));
+	check_graph(&t, *state);
+	graph_free(&t);
+}
+
+static void test_matmul(void **state)
+{
+	for (int i = 0; i < 48; i++) {
+		random_seed(5000 + i);
+		run_matmul(state, between(1, 90), between(1, 90), between(1, 90), i % 3,
+			   i % 5 == 4 ? IR_F16 : IR_F32);
+	}
+	random_seed(77);
+	run_matmul(state, 1, 5000, 40, 0, IR_F32);
+	run_matmul(state, 300, 3000, 5, 0, IR_F32);
+	run_matmul(state, 17, 9000, 3, 0, IR_F16);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_conv),
+		cmocka_unit_test(test_conv_deep),
+		cmocka_unit_test(test_conv_depthwise),
+		cmocka_unit_test(test_conv_transposed),
+		cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_matmul),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
