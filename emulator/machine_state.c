@@ -11,7 +11,6 @@
 
 #include "machine.h"
 
-#define STATE_MAGIC UINT32_C(0x55504e4f)	/* "ONPU" */
 #define STATE_VERSION 1
 
 struct saved_semaphore {
@@ -29,11 +28,10 @@ struct saved_engine {
 };
 
 struct saved_state {
-	uint32_t magic, version;
+	struct onpu_save_header head;		/* its seqno is the caller's */
 	uint32_t sram_bytes, fifo_depth;	/* of the machine */
 	uint32_t lanes, mxu_rows, mxu_cols, dma_bytes_per_cycle;
-	uint32_t program_sram, live;
-	uint32_t pc, slots_cached;
+	uint32_t program_sram, slots_cached;
 	uint64_t now, cp_time, cp_end;
 	uint64_t program_va, slots_va, profile_va, profile_size, cycle_limit;
 	uint32_t num_insns, num_slots;
@@ -50,6 +48,7 @@ union state_area {
 };
 
 _Static_assert(sizeof(struct saved_state) <= ONPU_MACHINE_STATE_HEADER, "header too small");
+_Static_assert(ONPU_SAVE_HEADER_SIZE == ONPU_MACHINE_STATE_HEADER, "size of a save area");
 
 size_t onpu_machine_state_size(const struct onpu_machine *m)
 {
@@ -58,8 +57,11 @@ size_t onpu_machine_state_size(const struct onpu_machine *m)
 
 static void save_machine(const struct onpu_machine *m, struct saved_state *s)
 {
-	s->magic = STATE_MAGIC;
-	s->version = STATE_VERSION;
+	s->head.magic = ONPU_SAVE_MAGIC;
+	s->head.version = STATE_VERSION;
+	s->head.live = m->live;
+	s->head.state_size = sizeof(*s) - sizeof(s->head);
+	s->head.pc = m->pc;
 	s->sram_bytes = m->config.sram_bytes;
 	s->fifo_depth = m->config.fifo_depth;
 	s->lanes = m->config.lanes;
@@ -67,8 +69,6 @@ static void save_machine(const struct onpu_machine *m, struct saved_state *s)
 	s->mxu_cols = m->config.mxu_cols;
 	s->dma_bytes_per_cycle = m->config.dma_bytes_per_cycle;
 	s->program_sram = m->context.sram_bytes;
-	s->live = m->live;
-	s->pc = m->pc;
 	s->slots_cached = m->slots_cached;
 	s->now = m->now;
 	s->cp_time = m->cp_time;
@@ -124,13 +124,15 @@ static bool state_ok(const struct onpu_machine *m, const struct saved_state *s)
 {
 	const struct onpu_sim_config *c = &m->config;
 
-	if (s->magic != STATE_MAGIC || s->version != STATE_VERSION ||
-	    s->sram_bytes != c->sram_bytes || s->fifo_depth != c->fifo_depth ||
+	if (s->head.magic != ONPU_SAVE_MAGIC || s->head.version != STATE_VERSION ||
+	    s->head.state_size != sizeof(*s) - sizeof(s->head))
+		return false;
+	if (s->sram_bytes != c->sram_bytes || s->fifo_depth != c->fifo_depth ||
 	    s->lanes != c->lanes || s->mxu_rows != c->mxu_rows || s->mxu_cols != c->mxu_cols ||
 	    s->dma_bytes_per_cycle != c->dma_bytes_per_cycle)
 		return false;
-	if (s->program_sram > c->sram_bytes || s->live > s->program_sram ||
-	    s->pc > s->num_insns || s->slots_cached > SIM_SLOT_CACHE)
+	if (s->program_sram > c->sram_bytes || s->head.live > s->program_sram ||
+	    s->head.pc > s->num_insns || s->slots_cached > SIM_SLOT_CACHE)
 		return false;
 	for (unsigned int i = 0; i < ONPU_NUM_SEMAPHORES; i++) {
 		const struct saved_semaphore *q = &s->semaphore[i];
@@ -146,8 +148,8 @@ static bool state_ok(const struct onpu_machine *m, const struct saved_state *s)
 static void restore_machine(struct onpu_machine *m, const struct saved_state *s)
 {
 	m->context.sram_bytes = s->program_sram;
-	m->live = s->live;
-	m->pc = s->pc;
+	m->live = s->head.live;
+	m->pc = (uint32_t)s->head.pc;
 	m->slots_cached = s->slots_cached;
 	m->now = s->now;
 	m->cp_time = s->cp_time;
@@ -192,8 +194,8 @@ int onpu_machine_restore(struct onpu_machine *m, const struct onpu_mem *job_mem,
 	if (!state_ok(m, &area.state))
 		return ONPU_FAULT_PARITY;
 	onpu_machine_clear_sram(m);
-	if (area.state.live)
-		code = mem->read(mem->ctx, addr + sizeof(area), m->context.sram, area.state.live);
+	if (area.state.head.live)
+		code = mem->read(mem->ctx, addr + sizeof(area), m->context.sram, area.state.head.live);
 	if (code)
 		return code;
 	restore_machine(m, &area.state);
