@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares what our generator makes of isa.xml and registers.xml with Mesa's isaspec and gen_header.py.
+"""Compares what our generator makes of isa.xml and registers.xml with what Mesa's tools make.
 
   compare_mesa.py isa|registers --mesa DIR --include DIR --work DIR -- COMPILER...
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our instruction tables against Mesa's isaspec, both made of isa.xml: encodings and texts of random
- * instructions, and agreement about which words are instructions.
+ * Our instruction tables against Mesa's isaspec, both made of isa.xml: encodings and texts of
+ * random instructions, and agreement about which words are instructions.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,13 +23,13 @@ static inline enum onpu_op __instruction_case(struct encode_state *s, const stru
 #include "onpu-encode.h"
 #include "onpu-isa.h"
 
-#define ROUNDS	200
+#define ROUNDS 200
 
 static unsigned int errors;
 
 static void mesa_text(uint32_t w[ONPU_INSN_WORDS], char *text, size_t size, unsigned int *unmatched)
 {
-	static const struct isa_decode_options options = { .show_errors = true, .max_errors = 1 };
+	static const struct isa_decode_options options = {.show_errors = true, .max_errors = 1};
 	FILE *out = fmemopen(text, size, "w");
 
 	if (!out)
@@ -84,8 +84,8 @@ static void flip_fixed_bits(const struct onpu_insn *insn)
 		fault = onpu_disasm(w, our_text, sizeof(our_text));
 		mesa_text(w, their_text, sizeof(their_text), &unmatched);
 		if (!fault != !unmatched) {
-			printf("%s, bit %u changed: ours '%s', isaspec '%s'\n", op->name, bit, our_text,
-			       their_text);
+			printf("%s, bit %u changed: ours '%s', isaspec '%s'\n", op->name, bit,
+			       our_text, their_text);
 			errors++;
 		}
 		w[bit / 32] ^= 1u << bit % 32;

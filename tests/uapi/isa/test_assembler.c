@@ -14,7 +14,7 @@
 #include "isa/assembler.h"
 #include "random_insn.h"
 
-#define ROUNDS	500
+#define ROUNDS 500
 
 static void assemble(const char *line, uint32_t w[ONPU_INSN_WORDS])
 {
@@ -65,9 +65,8 @@ static void test_every_word(void **state)
 
 	(void)state;
 	for (round = 0; round < 20000; round++) {
-		uint32_t w[ONPU_INSN_WORDS] = {
-			random_bits(&seed), random_bits(&seed), random_bits(&seed), random_bits(&seed)
-		};
+		uint32_t w[ONPU_INSN_WORDS] = {random_bits(&seed), random_bits(&seed),
+					       random_bits(&seed), random_bits(&seed)};
 		char text[ONPU_TEXT_MAX];
 
 		/* Mostly existing opcodes. */
@@ -121,8 +120,9 @@ static void test_known_text(void **state)
 static void test_free_form(void **state)
 {
 	static const char *const same[] = {
-		"?s1 vadd d1, d2, d16 !s2", "  ?s1   vadd   d1,d2,d0x10!s2", "\t?s1\tvadd d1 , d2 ,\td16 !s2 ; x",
-		"?s1 vadd d1, d2, d16 !s2# y", "?s1 vadd d1, d2, d16 !s2   \n",
+		"?s1 vadd d1, d2, d16 !s2",	      "  ?s1   vadd   d1,d2,d0x10!s2",
+		"\t?s1\tvadd d1 , d2 ,\td16 !s2 ; x", "?s1 vadd d1, d2, d16 !s2# y",
+		"?s1 vadd d1, d2, d16 !s2   \n",
 	};
 	struct onpu_asm_error err;
 	uint32_t first[ONPU_INSN_WORDS], w[ONPU_INSN_WORDS];
@@ -146,27 +146,27 @@ static void test_errors(void **state)
 		unsigned int column;
 		const char *token, *message;
 	} cases[] = {
-		{ "vad d1, d2, d3", 1, "vad", "is it vadd?" },
-		{ "zzzzzzzzzz d1", 1, "zzzzzzzzzz", "no such instruction" },
-		{ "?s1", 4, "", "expected an instruction" },
-		{ "vadd d1 d2", 9, "d2", "expected ','" },
-		{ "vadd d1, d2", 12, "", "vadd dDST, dS0, dS1" },
-		{ "vadd p1, d2, d3", 6, "p1", "expected 'd'" },
-		{ "vadd d1, d2, d70000", 15, "70000", "at most 65535" },
-		{ "vadd d1, d2, d99999999999999999999", 15, "99999999999999999999", "at most 65535" },
-		{ "vadd d1, d2, d3x", 15, "3x", "decimal number" },
-		{ "vadd d1, d2, d", 15, "", "decimal number" },
-		{ "?s64 nop", 1, "?s64", "?s0 to ?s63" },
-		{ "nop !s64", 5, "!s64", "!s0 to !s63" },
-		{ "sem.wait gpu, s1, 2", 10, "gpu", "cp, ld, st, mxu, vpu" },
-		{ "sem.wait cp, s64, 2", 15, "64", "at most 63" },
-		{ "rsum.acc d1, d2, axes=0x3", 5, ".acc", "rsum[.part|.part.acc|.lanes] dDST" },
-		{ "rsum d1, d2, axes=3", 19, "3", "axes=0xAXES" },
-		{ "barrier 0xg", 11, "g", "hexadecimal number" },
-		{ "rargmax d1, d2, p3, axis=8", 26, "8", "at most 7" },
-		{ "end 5 6", 7, "6", "end of the line" },
-		{ ".word 0x1 0x2 0x3", 18, "", "four numbers" },
-		{ ".word 0x1 0x2 0x3 0x100000000", 19, "0x100000000", "at most 4294967295" },
+		{"vad d1, d2, d3", 1, "vad", "is it vadd?"},
+		{"zzzzzzzzzz d1", 1, "zzzzzzzzzz", "no such instruction"},
+		{"?s1", 4, "", "expected an instruction"},
+		{"vadd d1 d2", 9, "d2", "expected ','"},
+		{"vadd d1, d2", 12, "", "vadd dDST, dS0, dS1"},
+		{"vadd p1, d2, d3", 6, "p1", "expected 'd'"},
+		{"vadd d1, d2, d70000", 15, "70000", "at most 65535"},
+		{"vadd d1, d2, d99999999999999999999", 15, "99999999999999999999", "at most 65535"},
+		{"vadd d1, d2, d3x", 15, "3x", "decimal number"},
+		{"vadd d1, d2, d", 15, "", "decimal number"},
+		{"?s64 nop", 1, "?s64", "?s0 to ?s63"},
+		{"nop !s64", 5, "!s64", "!s0 to !s63"},
+		{"sem.wait gpu, s1, 2", 10, "gpu", "cp, ld, st, mxu, vpu"},
+		{"sem.wait cp, s64, 2", 15, "64", "at most 63"},
+		{"rsum.acc d1, d2, axes=0x3", 5, ".acc", "rsum[.part|.part.acc|.lanes] dDST"},
+		{"rsum d1, d2, axes=3", 19, "3", "axes=0xAXES"},
+		{"barrier 0xg", 11, "g", "hexadecimal number"},
+		{"rargmax d1, d2, p3, axis=8", 26, "8", "at most 7"},
+		{"end 5 6", 7, "6", "end of the line"},
+		{".word 0x1 0x2 0x3", 18, "", "four numbers"},
+		{".word 0x1 0x2 0x3 0x100000000", 19, "0x100000000", "at most 4294967295"},
 	};
 	unsigned int i;
 
@@ -178,8 +178,8 @@ static void test_errors(void **state)
 		assert_int_equal(onpu_asm_line(cases[i].line, w, &err), -1);
 		if (err.column != cases[i].column || strcmp(err.token, cases[i].token) ||
 		    !strstr(err.message, cases[i].message))
-			fail_msg("'%s': column %u, token '%s': %s", cases[i].line, err.column, err.token,
-				 err.message);
+			fail_msg("'%s': column %u, token '%s': %s", cases[i].line, err.column,
+				 err.token, err.message);
 	}
 }
 
@@ -221,7 +221,7 @@ static void collect(void *ctx, uint32_t insn, int is_error, const char *message)
 static unsigned int check(const char *program, const union onpu_slot *slots, uint32_t num_slots,
 			  struct findings *f)
 {
-	const struct onpu_check_report report = { collect, f };
+	const struct onpu_check_report report = {collect, f};
 	uint32_t words[16][ONPU_INSN_WORDS];
 	uint32_t count = 0;
 	const char *line;
@@ -232,8 +232,8 @@ static unsigned int check(const char *program, const union onpu_slot *slots, uin
 		assert_true(count < 16);
 		assemble(line, words[count++]);
 	}
-	return onpu_check_program((const uint32_t (*)[ONPU_INSN_WORDS])words, count, slots, num_slots,
-				  &report);
+	return onpu_check_program((const uint32_t(*)[ONPU_INSN_WORDS])words, count, slots,
+				  num_slots, &report);
 }
 
 static void expect_error(const char *program, const union onpu_slot *slots, uint32_t num_slots,
@@ -259,9 +259,9 @@ static void test_check(void **state)
 	expect_error(".word 0 0 0 0xff000000\nend 0", NULL, 0, "error 0: no such opcode");
 	expect_error(".word 1 0 0 0\nend 0", NULL, 0, "nop: a reserved bit");
 	expect_error("nop !s1\nvadd d1, d2, d3 !s1\n?s1 dma.copy d1, d2\nend 0", NULL, 0,
-		     "error 1: semaphore s1 is signalled by vpu here and by cp before");
-	expect_error("sem.signal cp, s1, 2\n?s1 dma.copy d1, d2\n?s1 dma.copy.st d1, d2\nend 0", NULL,
-		     0, "error 2: semaphore s1 is waited for by st here and by ld before");
+		     "error 1: semaphore s1 is signalled by vpu here, by cp before");
+	expect_error("sem.signal cp, s1, 2\n?s1 dma.copy d1, d2\n?s1 dma.copy.st d1, d2\nend 0",
+		     NULL, 0, "error 2: semaphore s1 is waited for by st here, by ld before");
 	assert_int_equal(check("mma.i8 d1, d2, d3, zp=d0, p0\nend 0", NULL, 0, &f), 0);
 	assert_int_equal(check("?s1 nop\nend 0", NULL, 0, &f), 0);
 	assert_non_null(strstr(f.text, "hint 0: semaphore s1 is waited for 1 times"));

@@ -115,8 +115,8 @@ class IsaTest(SpecCase):
                     'type="bool"', 'dma.copy', 'CH')
 
     def test_leaf_of_another_root(self):
-        self.refuse('<bitset name="nop" extends="#instruction">', '<bitset name="nop" extends="#x">',
-                    'nop', '#instruction')
+        self.refuse('<bitset name="nop" extends="#instruction">',
+                    '<bitset name="nop" extends="#x">', 'nop', '#instruction')
 
 
 class RegistersTest(SpecCase):
@@ -179,8 +179,9 @@ class ProgramTest(unittest.TestCase):
 
     @staticmethod
     def run_generator(*arguments):
-        return subprocess.run([sys.executable, '-B', os.path.join(UAPI, 'generate.py'), *arguments],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        command = [sys.executable, '-B', os.path.join(UAPI, 'generate.py'), *arguments]
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=False)
 
     def test_check(self):
         self.assertEqual(self.run_generator('--check').returncode, 0)

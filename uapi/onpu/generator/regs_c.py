@@ -265,8 +265,9 @@ def message_union(domains):
             members += f'\tstruct {domain.struct} {domain.struct.removeprefix(prefix)};\n'
     if not members:
         return ''
-    return ('/* Any message. */\nunion onpu_msg {\n\tuint32_t words[ONPU_MSG_SIZE / 4];\n' + members +
-            '};\nONPU_STATIC_ASSERT(sizeof(union onpu_msg) == ONPU_MSG_SIZE, "size of onpu_msg");\n\n')
+    return ('/* Any message. */\nunion onpu_msg {\n\tuint32_t words[ONPU_MSG_SIZE / 4];\n' +
+            members + '};\n'
+            'ONPU_STATIC_ASSERT(sizeof(union onpu_msg) == ONPU_MSG_SIZE, "size of onpu_msg");\n\n')
 
 
 def header(registers, which, what):

@@ -90,14 +90,16 @@ static void list_values(const struct onpu_enum_info *info, const char *between, 
 	uint32_t i;
 
 	list[0] = 0;
+	if (!few)
+		between = " to ";
 	for (i = 0; i < info->num_values; i++) {
 		const char *text = info->values[i].display;
 
 		text += strspn(text, " ");
 		if (*text && (few || i == 1 || i + 1 == info->num_values))
 			length += (size_t)snprintf(list + length, 128 - length, "%s%.*s",
-						   !length ? "" : few ? between : " to ",
-						   (int)strcspn(text, " "), text);
+						   length ? between : "", (int)strcspn(text, " "),
+						   text);
 	}
 }
 
@@ -111,7 +113,8 @@ static const char *syntax(const struct onpu_op_info *op, char text[ONPU_TEXT_MAX
 
 	for (i = 0; i < op->num_tokens && length < ONPU_TEXT_MAX; i++) {
 		const struct onpu_text_token *token = &op->tokens[i];
-		const struct onpu_field_info *field = token->field < 0 ? NULL : &op->fields[token->field];
+		const struct onpu_field_info *field =
+			token->field < 0 ? NULL : &op->fields[token->field];
 		const char *format = "%s", *piece = token->text;
 
 		if (!field && !piece) {
@@ -129,7 +132,8 @@ static const char *syntax(const struct onpu_op_info *op, char text[ONPU_TEXT_MAX
 		}
 		/* Fields of all instructions would only hide what is particular. */
 		if (named && !(field && field->low >= 96))
-			length += (size_t)snprintf(text + length, ONPU_TEXT_MAX - length, format, piece);
+			length += (size_t)snprintf(text + length, ONPU_TEXT_MAX - length, format,
+						   piece);
 	}
 	return text;
 }
@@ -164,8 +168,8 @@ static int read_number(struct reader *r, const struct onpu_field_info *field, ui
 		p += 2;
 	}
 	for (; p < r->end && isxdigit((unsigned char)*p); p++) {
-		unsigned int digit = isdigit((unsigned char)*p) ? (unsigned int)(*p - '0') :
-			(unsigned int)(tolower((unsigned char)*p) - 'a') + 10;
+		char zero = isdigit((unsigned char)*p) ? '0' : 'a' - 10;
+		unsigned int digit = (unsigned int)(tolower((unsigned char)*p) - zero);
 
 		if (digit >= base)
 			break;
@@ -227,8 +231,7 @@ static int read_enum(struct reader *r, const struct onpu_field_info *field, uint
 	return 0;
 }
 
-static int read_field(struct reader *r, const struct onpu_field_info *field,
-		      struct onpu_insn *insn)
+static int read_field(struct reader *r, const struct onpu_field_info *field, struct onpu_insn *insn)
 {
 	uint32_t value = 0;
 	const char *behind;
@@ -356,8 +359,8 @@ static int read_instruction(struct reader *r, uint32_t w[ONPU_INSN_WORDS])
 			named = true;
 		else if (!named)
 			continue;
-		else if (token->text ? read_literal(r, op, token->text) :
-				       read_field(r, &op->fields[token->field], &insn))
+		else if (token->text ? read_literal(r, op, token->text)
+				     : read_field(r, &op->fields[token->field], &insn))
 			return -1;
 	}
 	skip_space(r);
@@ -370,13 +373,14 @@ static int read_instruction(struct reader *r, uint32_t w[ONPU_INSN_WORDS])
 
 static int read_raw(struct reader *r, uint32_t w[ONPU_INSN_WORDS])
 {
-	static const struct onpu_field_info word = { "word", 0, 0, 31, ONPU_FIELD_UINT, NULL, NULL };
+	static const struct onpu_field_info word = {"word", 0, 0, 31, ONPU_FIELD_UINT, NULL, NULL};
 	uint32_t i;
 
 	for (i = 0; i < ONPU_INSN_WORDS; i++) {
 		skip_space(r);
 		if (r->at == r->end)
-			return fail(r, ".word needs four numbers, such as: .word 0x0 0x0 0x0 0x10000");
+			return fail(r,
+				    ".word needs four numbers, such as: .word 0x0 0x0 0x0 0x10000");
 		if (read_number(r, &word, &w[i]))
 			return -1;
 	}
@@ -386,7 +390,7 @@ static int read_raw(struct reader *r, uint32_t w[ONPU_INSN_WORDS])
 
 int onpu_asm_line(const char *line, uint32_t w[ONPU_INSN_WORDS], struct onpu_asm_error *err)
 {
-	struct reader r = { line, line, line + strcspn(line, ";#\n"), err };
+	struct reader r = {line, line, line + strcspn(line, ";#\n"), err};
 	const char *behind;
 
 	memset(err, 0, sizeof(*err));
@@ -445,7 +449,7 @@ static void put_field(struct writer *out, const struct onpu_field_info *field, u
 
 enum onpu_fault onpu_disasm(const uint32_t w[ONPU_INSN_WORDS], char *text, size_t size)
 {
-	struct writer out = { text, size, 0 };
+	struct writer out = {text, size, 0};
 	const struct onpu_op_info *op;
 	struct onpu_insn insn;
 	enum onpu_fault fault;
@@ -459,14 +463,15 @@ enum onpu_fault onpu_disasm(const uint32_t w[ONPU_INSN_WORDS], char *text, size_
 	op = &onpu_op_info[insn.op];
 	for (i = 0; i < op->num_tokens; i++) {
 		const struct onpu_text_token *token = &op->tokens[i];
+		const struct onpu_field_info *field =
+			&op->fields[token->field < 0 ? 0 : token->field];
 
 		if (token->text)
 			put(&out, "%s", token->text);
 		else if (token->field < 0)
 			put(&out, "%s", op->name);
 		else
-			put_field(&out, &op->fields[token->field],
-				  onpu_insn_get(&insn, (enum onpu_field)op->fields[token->field].id));
+			put_field(&out, field, onpu_insn_get(&insn, (enum onpu_field)field->id));
 	}
 	return ONPU_FAULT_NONE;
 }

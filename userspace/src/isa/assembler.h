@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions as text: one a line, in the syntax of the display strings of isa.xml. Comments begin with
- * ';' or '#'. A word that is no instruction is written ".word 0xAAAAAAAA 0xBBBBBBBB 0xCCCCCCCC 0xDDDDDDDD".
+ * Instructions as text: one a line, in the syntax of the display strings of isa.xml. Comments begin
+ * with ';' or '#'. A word that is no instruction is written ".word 0xA 0xB 0xC 0xD".
  */
 #ifndef ONPU_ASSEMBLER_H
 #define ONPU_ASSEMBLER_H
@@ -12,12 +12,12 @@
 #include "onpu/isa.h"
 
 /* Room for the text of any instruction. */
-#define ONPU_TEXT_MAX	128
+#define ONPU_TEXT_MAX 128
 
 /* Where a line is wrong, what is there, and what would be right. */
 struct onpu_asm_error {
-	unsigned int column;	/* from 1 */
-	char token[32];		/* empty: the end of the line */
+	unsigned int column; /* from 1 */
+	char token[32];	     /* empty: the end of the line */
 	char message[256];
 };
 
@@ -28,7 +28,7 @@ int onpu_asm_line(const char *line, uint32_t w[ONPU_INSN_WORDS], struct onpu_asm
 enum onpu_fault onpu_disasm(const uint32_t w[ONPU_INSN_WORDS], char *text, size_t size);
 
 /* One finding; insn is ONPU_CHECK_PROGRAM when it concerns the whole. */
-#define ONPU_CHECK_PROGRAM	UINT32_MAX
+#define ONPU_CHECK_PROGRAM UINT32_MAX
 
 struct onpu_check_report {
 	void (*finding)(void *ctx, uint32_t insn, int is_error, const char *message);

@@ -9,10 +9,10 @@
 
 #include "isa/assembler.h"
 
-#define NOBODY	0xff
+#define NOBODY 0xff
 
-static const char *const operand_names[] = { "DST", "S0", "S1", "S2", "PARAM" };
-static const char *const engine_names[] = { "cp", "ld", "st", "mxu", "vpu" };
+static const char *const operand_names[] = {"DST", "S0", "S1", "S2", "PARAM"};
+static const char *const engine_names[] = {"cp", "ld", "st", "mxu", "vpu"};
 
 struct semaphore {
 	uint8_t signaller, waiter; /* enum onpu_engine or NOBODY */
@@ -29,7 +29,8 @@ struct check {
 };
 
 __attribute__((format(printf, 4, 5)))
-static void find(struct check *c, uint32_t insn, bool is_error, const char *format, ...)
+static void find(struct check *c, uint32_t insn,
+						       bool is_error, const char *format, ...)
 {
 	char message[256];
 	va_list args;
@@ -65,8 +66,8 @@ static void check_operand(struct check *c, uint32_t index, unsigned int operand,
 {
 	if (!slot) {
 		if (!op->operands[operand].optional)
-			find(c, index, true, "%s: %s is required, slot 0 is not an operand", op->name,
-			     operand_names[operand]);
+			find(c, index, true, "%s: %s is required, slot 0 is not an operand",
+			     op->name, operand_names[operand]);
 		return;
 	}
 	if (!c->slots)
@@ -78,8 +79,8 @@ static void check_operand(struct check *c, uint32_t index, unsigned int operand,
 		check_tensor(c, index, operand, op, slot);
 	else if (c->slots[slot].param.kind != ONPU_SLOT_PARAM ||
 		 c->slots[slot].param.schema != op->schema)
-		find(c, index, true, "%s: PARAM must be a PARAM slot of schema %u (slot %u)", op->name,
-		     op->schema, slot);
+		find(c, index, true, "%s: PARAM must be a PARAM slot of schema %u (slot %u)",
+		     op->name, op->schema, slot);
 }
 
 static void take_role(struct check *c, uint32_t index, uint32_t sem, uint8_t *role,
@@ -88,7 +89,7 @@ static void take_role(struct check *c, uint32_t index, uint32_t sem, uint8_t *ro
 	if (*role == NOBODY)
 		*role = (uint8_t)engine;
 	else if (*role != engine)
-		find(c, index, true, "semaphore s%u is %s by %s here and by %s before; only one may",
+		find(c, index, true, "semaphore s%u is %s by %s here, by %s before; only one may",
 		     sem, verb, engine_names[engine], engine_names[*role]);
 }
 
@@ -113,7 +114,7 @@ static void signal(struct check *c, uint32_t index, const struct onpu_insn *insn
 static void check_instruction(struct check *c, uint32_t index, const struct onpu_insn *insn)
 {
 	const struct onpu_op_info *op = &onpu_op_info[insn->op];
-	const uint32_t slots[] = { insn->dst, insn->s0, insn->s1, insn->s2, insn->param };
+	const uint32_t slots[] = {insn->dst, insn->s0, insn->s1, insn->s2, insn->param};
 	unsigned int i;
 
 	for (i = 0; i < ONPU_OPERAND_COUNT; i++)
@@ -145,7 +146,8 @@ static void check_semaphores(struct check *c)
 			     (unsigned long long)s->waited, (unsigned long long)given,
 			     c->slots ? "" : ", unless the PROGRAM slot has initial ones");
 		if (s->signaller != NOBODY && s->waiter == NOBODY)
-			find(c, ONPU_CHECK_PROGRAM, false, "semaphore s%u is signalled, nobody waits", i);
+			find(c, ONPU_CHECK_PROGRAM, false,
+			     "semaphore s%u is signalled, nobody waits", i);
 	}
 }
 
@@ -156,7 +158,8 @@ static void check_program_slot(struct check *c)
 	if (!c->num_slots || c->slots[0].program.kind != ONPU_SLOT_PROGRAM)
 		find(c, ONPU_CHECK_PROGRAM, true, "slot 0 must be the PROGRAM slot");
 	else if (c->slots[0].program.isa_major != ONPU_ISA_MAJOR)
-		find(c, ONPU_CHECK_PROGRAM, true, "the PROGRAM slot is for instruction set %u, not %u",
+		find(c, ONPU_CHECK_PROGRAM, true,
+		     "the PROGRAM slot is for instruction set %u, not %u",
 		     c->slots[0].program.isa_major, ONPU_ISA_MAJOR);
 }
 
@@ -164,7 +167,7 @@ unsigned int onpu_check_program(const uint32_t (*words)[ONPU_INSN_WORDS], uint32
 				const union onpu_slot *slots, uint32_t num_slots,
 				const struct onpu_check_report *report)
 {
-	struct check c = { slots, num_slots, report, 0, { { 0 } } };
+	struct check c = {slots, num_slots, report, 0, {{0}}};
 	struct onpu_insn insn = { 0 };
 	uint32_t i;
 
@@ -175,8 +178,10 @@ unsigned int onpu_check_program(const uint32_t (*words)[ONPU_INSN_WORDS], uint32
 		enum onpu_fault fault = onpu_insn_unpack(words[i], &insn);
 
 		if (fault)
-			find(&c, i, true, fault == ONPU_FAULT_ILLEGAL_OPCODE ? "no such opcode" :
-			     "%s: a reserved bit is set or a field holds no legal value",
+			find(&c, i, true,
+			     fault == ONPU_FAULT_ILLEGAL_OPCODE
+				     ? "no such opcode"
+				     : "%s: a reserved bit is set or a field holds no legal value",
 			     fault == ONPU_FAULT_ILLEGAL_OPCODE ? "" : onpu_op_info[insn.op].name);
 		else
 			check_instruction(&c, i, &insn);
