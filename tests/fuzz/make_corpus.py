@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes the generated seeds of the fuzz targets: every instruction at least once in each.
+
+  make_corpus.py [DIR]     into DIR/asm, DIR/slots, DIR/stream; default: corpus beside this file
+
+The output depends on isa.xml and registers.xml only. Files named regression-* are findings of the
+fuzzers and stay as they are.
+"""
+
+import os
+import random
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', '..', 'uapi', 'onpu'))
+
+from generator.isa_model import Isa  # noqa: E402
+
+OPERANDS = ('DST', 'S0', 'S1', 'S2', 'PARAM')
+# Bits of the layout bytes of template.c that leave every operand in a place of its own.
+LAYOUTS = (0x00, 0x10, 0x01, 0x12, 0x04)
+# Dimensions, as template.c reads them: the first sixteen choose from its table.
+DIMENSIONS = (1, 2, 3, 4, 5, 7, 8, 9, 10, 0x83, 0x91)
+
+
+def enum_text(isa, name, rng):
+    return rng.choice([text for text in isa.enums[name].values.values()])
+
+
+def field_text(isa, field, rng):
+    if field.type == 'bool':
+        return rng.choice(['', field.display])
+    if field.type in ('uint', 'int'):
+        value = rng.choice([1, 5, (1 << field.width) - 1])
+        return str(value & ((1 << field.width) - 1))
+    if field.type == 'hex':
+        return f'{rng.getrandbits(field.width):x}'
+    return enum_text(isa, field.type, rng)
+
+
+def instruction_text(isa, leaf, rng):
+    """A line of assembler: the display string with values in place of its fields."""
+    fields = {field.name: field for field in leaf.fields}
+    text = leaf.display
+    for name, field in fields.items():
+        text = text.replace('{' + name + '}', field_text(isa, field, rng))
+    return text.replace('{NAME}', leaf.name)
+
+
+def word(leaf, rng):
+    value = leaf.match | (rng.getrandbits(128) & ~leaf.mask)
+    return struct.pack('<4I', *((value >> 32 * i) & 0xffffffff for i in range(4)))
+
+
+def template(leaf, rng):
+    """The bytes that template_make() of template.c reads for one instruction."""
+    choice = bytes(rng.getrandbits(8) for _ in range(4))
+    choice += bytes(rng.choice(LAYOUTS) for _ in range(4))
+    choice += bytes([rng.getrandbits(3), rng.getrandbits(6)])
+    choice += bytes(rng.choice(DIMENSIONS) for _ in range(16))
+    choice += bytes([rng.getrandbits(5), rng.getrandbits(3), 0, rng.getrandbits(8)])
+    choice += bytes(rng.getrandbits(8) & mask for mask in (0x7f, 3, 3, 3, 0, 0, 0, 0) * 3)
+    others = sum(field.name not in OPERANDS for field in leaf.fields)
+    return choice + bytes([0]) + bytes(rng.getrandbits(8) for _ in range(4 * others))
+
+
+def asm_seeds(isa, rng):
+    leaves = isa.leaves
+    for at in range(0, len(leaves), 10):
+        lines = [instruction_text(isa, leaf, rng) for leaf in leaves[at:at + 10]]
+        yield f'text-{at // 10}', ('; seed\n' + '\n'.join(lines) + '\n').encode()
+    yield 'text-word', b'.word 0x0 0x1 0xffffffff 0x00010000 # comment\nvadd d1 , d2,d3\n vad\n'
+    for at in range(0, len(leaves), 30):
+        yield f'words-{at // 30}', bytes([0, 0]) + b''.join(
+            word(leaf, rng) for leaf in leaves[at:at + 30])
+    slots = bytes([3, 1]) + bytes(126) + bytes([1, 10, 1, 0]) + bytes(28) + bytes([4]) + bytes(95)
+    yield 'program', bytes([2, 2]) + slots + b''.join(word(leaf, rng) for leaf in leaves[:8])
+
+
+def slots_seeds(isa, rng):
+    for number, leaf in enumerate(isa.leaves):
+        flags = 0x44 | rng.getrandbits(2)
+        yield leaf.name, bytes([flags, number]) + template(leaf, rng) + bytes(8)
+
+
+def stream_seeds(isa, rng):
+    order = list(enumerate(isa.leaves))
+    rng.shuffle(order)
+    for at in range(0, len(order), 4):
+        out = bytes([0x1c | rng.getrandbits(2)]) + bytes([1] * 8) + bytes(16)
+        for number, leaf in order[at:at + 4]:
+            out += bytes([0x81, number]) + template(leaf, rng)
+        number, leaf = rng.choice(order)
+        out += bytes([0x40, number]) + word(leaf, rng)
+        yield f'mixed-{at // 4}', out
+
+
+TARGETS = {'asm': asm_seeds, 'slots': slots_seeds, 'stream': stream_seeds}
+
+
+def write(folder, seeds):
+    os.makedirs(folder, exist_ok=True)
+    for name in os.listdir(folder):
+        if not name.startswith('regression-'):
+            os.remove(os.path.join(folder, name))
+    for name, data in seeds:
+        with open(os.path.join(folder, name), 'wb') as file:
+            file.write(data)
+
+
+def main(arguments):
+    root = arguments[0] if arguments else os.path.join(HERE, 'corpus')
+    isa = Isa(os.path.join(HERE, '..', '..', 'uapi', 'onpu', 'isa.xml'))
+    for target, seeds in TARGETS.items():
+        write(os.path.join(root, target), seeds(isa, random.Random(target)))
+
+
+if __name__ == '__main__':
+    main(sys.argv[1:])

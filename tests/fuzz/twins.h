@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two machines that must agree: the scalar one with one thread, and the best of the host with two.
+ *
+ * Both run one program over copies of the same memory. Their results, faults, virtual times, SRAM
+ * and memory must be equal bit for bit; a difference is a finding, as is undefined behaviour.
+ */
+#ifndef ONPU_FUZZ_TWINS_H
+#define ONPU_FUZZ_TWINS_H
+
+#include "template.h"
+
+/* How a program is run: bits of a byte of input. */
+#define TWINS_PATTERN	0x03	/* what SRAM and memory hold at first */
+#define TWINS_INDICES	0x04	/* the third region holds small numbers, good as indices */
+#define TWINS_PREEMPT	0x08	/* both: save and restore where a preempt allows it */
+#define TWINS_MOVE	0x10	/* the best only, where all of SRAM is saved: must change nothing */
+#define TWINS_DAMAGE	0x20	/* both: the saved state comes back changed */
+#define TWINS_PROFILE	0x40
+
+#define TWINS_MAX_SLOTS		256
+#define TWINS_MAX_INSNS		64
+
+struct twins_program {
+	uint8_t flags;
+	uint32_t num_insns, num_slots;
+	uint32_t insn[TWINS_MAX_INSNS][ONPU_INSN_WORDS];
+	union onpu_slot slot[TWINS_MAX_SLOTS];
+	/* What TWINS_DAMAGE does to the saved state. */
+	uint8_t damage[16];
+};
+
+void twins_append(struct twins_program *p, const struct onpu_insn *insn);
+void twins_run(const struct twins_program *p);
+
+#endif
