@@ -103,7 +103,7 @@ static void run_binary(void **state, enum ir_op op, int kind, enum ir_dtype dtyp
 		operands[0] = operands[1];
 		operands[1] = swap;
 	}
-	if (op == IR_OP_BINARY && !random_below(3))
+	if (op == IR_OP_BINARY && ir_dtype_is_float(dtype) && !random_below(3))
 		attrs.binary.act = unary_attrs(IR_RELU);
 	t.tolerance = dtype == IR_F16 ? 4e-3 : 1e-5;
 	add_result(&t, add_node(&t, op, operands, 2, op == IR_OP_COMPARE ? IR_U8 : dtype, rank, dims, &attrs));

@@ -80,14 +80,28 @@ static void copy_through_sram(struct plan *plan, const struct npu_view *dst, con
 	vp_emit(plan, &prog);
 }
 
-/* Both views have the same dims; they do not overlap. */
+/* Interleaved parts of one buffer: a single copy between them would count as overlapping. */
+static bool interleaved(const struct npu_view *dst, const struct npu_view *src)
+{
+	int64_t dst_lo, dst_hi, src_lo, src_hi;
+
+	view_range(dst, &dst_lo, &dst_hi);
+	view_range(src, &src_lo, &src_hi);
+	return dst->base == src->base && dst->binding == src->binding && dst_lo < src_hi && src_lo < dst_hi;
+}
+
+/* Both views have the same dims and no element in common. */
 static void move(struct plan *plan, struct npu_view dst, struct npu_view src)
 {
 	struct npu_view *both[2] = { &dst, &src };
 	bool on_st = false;
 
+	if (!dst.rank) {
+		dst.rank = src.rank = 1;
+		dst.dim[0] = src.dim[0] = 1;
+	}
 	views_simplify(both, 2);
-	if (run_bytes(&dst, &src) < SHORT_RUN && view_elements(&dst) > 64) {
+	if ((run_bytes(&dst, &src) < SHORT_RUN && view_elements(&dst) > 64) || interleaved(&dst, &src)) {
 		copy_through_sram(plan, &dst, &src);
 		return;
 	}
@@ -123,10 +137,6 @@ static void lower_reshape(struct plan *plan, const struct ir_node *node)
 		dense->dim[i] = shape->dim[i];
 		dense->stride[i] = stride;
 		stride *= shape->dim[i];
-	}
-	if (!dst.rank) {
-		dst.rank = src.rank = 1;
-		dst.dim[0] = src.dim[0] = 1;
 	}
 	move(plan, dst, src);
 }

@@ -124,6 +124,12 @@ static bool moves_only(enum ir_op op)
 	return op == IR_OP_RESHAPE || op == IR_OP_COPY;
 }
 
+/* Can the operator write its result between other data? Those that only move data copy between dense buffers. */
+static bool writes_strided(enum ir_op op)
+{
+	return !moves_only(op) && op != IR_OP_SLICE && op != IR_OP_PAD;
+}
+
 
 static void set_strides(struct place *place, uint32_t rank, const int64_t *stride)
 {
@@ -144,7 +150,7 @@ static void attach_concat(struct plan *plan, const struct ir_node *node)
 		for (uint32_t j = 0; j < node->num_operands; j++)
 			once &= j == i || node->operands[j] != value;
 		if (once && in_arena(plan, value) && !plan->values->place[value->id].strided &&
-		    value->def && !moves_only(value->def->op) && value->def->op != IR_OP_SLICE) {
+		    value->def && writes_strided(value->def->op)) {
 			attach(plan, value, node->results[0], at);
 			set_strides(&plan->values->place[value->id], value->type.rank, result->stride);
 		}
