@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The MMU: Sv39 page tables as registers.xml (enum onpu_pte) takes them, a TLB tagged with address
+ * space identifiers, and copies between virtual memory and the device.
+ */
+#ifndef ONPU_MMU_H
+#define ONPU_MMU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MMU_PAGE_SHIFT		12
+#define MMU_PAGE_SIZE		(UINT64_C(1) << MMU_PAGE_SHIFT)
+#define MMU_LARGE_SHIFT		21
+#define MMU_VA_BITS		38
+#define MMU_DMA_BITS		56
+
+/* Host memory; functions as in struct onpu_host_ops. */
+struct mmu_bus {
+	void *ctx;
+	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len);
+	int (*write)(void *ctx, uint64_t addr, const void *src, size_t len);
+};
+
+struct tlb_entry {
+	uint64_t key;		/* 0: empty */
+	uint64_t pte;
+};
+
+struct tlb {
+	struct tlb_entry *entries;
+	size_t size;		/* a power of two */
+	size_t used;
+	bool sticky;
+};
+
+struct mmu {
+	struct mmu_bus bus;
+	struct tlb tlb;
+};
+
+/* An address space. */
+struct mmu_space {
+	uint64_t root;
+	uint16_t asid;
+	bool valid;
+};
+
+enum mmu_access {
+	MMU_READ,
+	MMU_WRITE,
+};
+
+bool mmu_init(struct mmu *mmu, const struct mmu_bus *bus, bool sticky);
+void mmu_destroy(struct mmu *mmu);
+
+/*
+ * Translate one address; @privileged accesses reach pages without U. Returns 0 and the bus
+ * address, or an enum onpu_fault.
+ */
+int mmu_translate(struct mmu *mmu, const struct mmu_space *space, uint64_t va,
+		  enum mmu_access access, bool privileged, uint64_t *addr);
+
+/* Copy; on a fault *@fault_va is the address that failed. */
+int mmu_read(struct mmu *mmu, const struct mmu_space *space, bool privileged, uint64_t va,
+	     void *dst, size_t len, uint64_t *fault_va);
+int mmu_write(struct mmu *mmu, const struct mmu_space *space, bool privileged, uint64_t va,
+	      const void *src, size_t len, uint64_t *fault_va);
+
+/* Bus accesses with the limit of DMA_BITS; false: bus error. */
+bool mmu_bus_read(const struct mmu_bus *bus, uint64_t addr, void *dst, size_t len);
+bool mmu_bus_write(const struct mmu_bus *bus, uint64_t addr, const void *src, size_t len);
+
+/* tlb.c */
+bool tlb_init(struct tlb *tlb, bool sticky);
+void tlb_destroy(struct tlb *tlb);
+/* The leaf for @va and whether it is a 2 MiB one. */
+bool tlb_lookup(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t *pte, bool *large);
+void tlb_insert(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte, bool large);
+void tlb_flush(struct tlb *tlb);
+/* Forget [va, va + pages * 4096) of an address space; 0 pages: all of it. */
+void tlb_invalidate(struct tlb *tlb, uint16_t asid, uint64_t va, uint32_t pages);
+
+#endif
