@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Contexts and the queues that they are bound to. */
+#include "firmware.h"
+
+#define PAGE		4096u
+#define VA_BITS		38
+#define MAX_ID		65535u
+
+static struct fw_context *find(struct firmware *fw, uint32_t id)
+{
+	for (uint32_t i = 0; i < FW_MAX_CONTEXTS; i++)
+		if (fw->contexts[i].used && fw->contexts[i].id == id)
+			return &fw->contexts[i];
+	return NULL;
+}
+
+static struct fw_context *unused(struct firmware *fw)
+{
+	for (uint32_t i = 0; i < FW_MAX_CONTEXTS; i++)
+		if (!fw->contexts[i].used)
+			return &fw->contexts[i];
+	return NULL;
+}
+
+static bool create_valid(const struct firmware *fw, const struct onpu_msg_ctx_create *m)
+{
+	if (m->context > MAX_ID || m->vm >= fw->num_vms || m->priority >= ONPU_PRIORITY_COUNT)
+		return false;
+	if (m->ring % sizeof(struct onpu_ring_job) || m->save % PAGE || m->completion % PAGE)
+		return false;
+	if ((m->ring | m->save | m->completion) >> VA_BITS)
+		return false;
+	if (m->ring_size < ONPU_MIN_RING_SIZE || m->ring_size > ONPU_MAX_RING_SIZE ||
+	    m->ring_size & (m->ring_size - 1))
+		return false;
+	return m->vector <= fw->num_queues;
+}
+
+uint32_t context_create(struct firmware *fw, const struct onpu_msg_ctx_create *m)
+{
+	struct fw_context *c;
+
+	if (!create_valid(fw, m))
+		return ONPU_MSG_INVALID;
+	if (!fw->vms[m->vm].used)
+		return ONPU_MSG_NOT_FOUND;
+	if (find(fw, m->context))
+		return ONPU_MSG_EXISTS;
+	c = unused(fw);
+	if (!c)
+		return ONPU_MSG_BUSY;
+	c->used = true;
+	c->queue = HW_NO_QUEUE;
+	c->id = (uint16_t)m->context;
+	c->vm = m->vm;
+	c->ring = m->ring;
+	c->save = m->save;
+	c->completion = m->completion;
+	c->ring_size = m->ring_size;
+	c->vector = m->vector;
+	c->priority = m->priority;
+	fw->vms[m->vm].contexts++;
+	fw->counts.contexts++;
+	return ONPU_MSG_OK;
+}
+
+uint32_t context_destroy(struct firmware *fw, const struct onpu_msg_ctx *m)
+{
+	struct fw_context *c = find(fw, m->context);
+
+	if (!c)
+		return ONPU_MSG_NOT_FOUND;
+	if (c->queue != HW_NO_QUEUE)
+		return ONPU_MSG_BUSY;
+	fw->vms[c->vm].contexts--;
+	fw->counts.contexts--;
+	c->used = false;
+	return ONPU_MSG_OK;
+}
+
+/* The register aborts within the write, so the response may go at once. */
+uint32_t context_kill(struct firmware *fw, const struct onpu_msg_ctx *m)
+{
+	struct fw_context *c = find(fw, m->context);
+
+	if (!c)
+		return ONPU_MSG_NOT_FOUND;
+	if (c->queue != HW_NO_QUEUE) {
+		hw_write(ONPU_REG_CORE_KILL, c->queue);
+		hw_write(ONPU_REG_CORE_IRQ_STATUS, ONPU_CORE_IRQ_STATUS_KILLED__MASK);
+		sched_forget(fw, c->queue);
+		log_value(fw, ONPU_LOG_INFO, "killed context", c->id);
+	}
+	return ONPU_MSG_OK;
+}
+
+uint32_t context_bind(struct firmware *fw, const struct onpu_msg_queue *m)
+{
+	struct fw_context *c = find(fw, m->context);
+	uint32_t q = m->queue;
+
+	if (q >= fw->num_queues)
+		return ONPU_MSG_INVALID;
+	if (!c)
+		return ONPU_MSG_NOT_FOUND;
+	if (c->queue != HW_NO_QUEUE || fw->bound[q])
+		return ONPU_MSG_BUSY;
+	hw_write(ONPU_REG_CORE_CONTEXT_ID(q), c->id);
+	hw_write64(ONPU_REG_CORE_CONTEXT_RING_LO(q), c->ring);
+	hw_write(ONPU_REG_CORE_CONTEXT_RING_SIZE(q), c->ring_size);
+	hw_write64(ONPU_REG_CORE_CONTEXT_SAVE_LO(q), c->save);
+	hw_write64(ONPU_REG_CORE_CONTEXT_COMPLETION_LO(q), c->completion);
+	hw_write(ONPU_REG_CORE_CONTEXT_CONTROL(q),
+		 c->vm << ONPU_CORE_CONTEXT_CONTROL_VM__SHIFT |
+		 c->vector << ONPU_CORE_CONTEXT_CONTROL_VECTOR__SHIFT |
+		 ONPU_CORE_CONTEXT_CONTROL_VALID__MASK);
+	if (!(hw_read(ONPU_REG_CORE_CONTEXT_CONTROL(q)) & ONPU_CORE_CONTEXT_CONTROL_VALID__MASK))
+		return ONPU_MSG_INTERNAL;
+	c->queue = (uint8_t)q;
+	fw->bound[q] = (uint16_t)(c - fw->contexts + 1);
+	fw->counts.queues++;
+	return ONPU_MSG_OK;
+}
+
+uint32_t context_unbind(struct firmware *fw, const struct onpu_msg_queue *m)
+{
+	struct fw_context *c = find(fw, m->context);
+	uint32_t q = m->queue;
+
+	if (q >= fw->num_queues)
+		return ONPU_MSG_INVALID;
+	if (!c || c->queue != q)
+		return ONPU_MSG_NOT_FOUND;
+	if (!sched_evict(fw, q))
+		return ONPU_MSG_BUSY;
+	hw_write(ONPU_REG_CORE_CONTEXT_CONTROL(q), 0);
+	if (hw_read(ONPU_REG_CORE_CONTEXT_CONTROL(q)) & ONPU_CORE_CONTEXT_CONTROL_VALID__MASK)
+		return ONPU_MSG_BUSY;
+	sched_forget(fw, q);
+	c->queue = HW_NO_QUEUE;
+	fw->bound[q] = 0;
+	fw->counts.queues--;
+	return ONPU_MSG_OK;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Faults: the CP has stopped the queue and written the record; the driver is told in an event. */
+#include "firmware.h"
+
+static void read_record(struct onpu_fault_record *record)
+{
+	union {
+		struct onpu_fault_record record;
+		uint32_t words[ONPU_REG_CORE_FAULT__LENGTH];
+	} fault;
+
+	for (uint32_t i = 0; i < ONPU_REG_CORE_FAULT__LENGTH; i++)
+		fault.words[i] = hw_read(ONPU_REG_CORE_FAULT_WORD(i));
+	*record = fault.record;
+}
+
+/* Without room the level of the FAULT line would keep the core awake: RESPONSE tells of room. */
+static void set_awake(struct firmware *fw, bool room)
+{
+	uint32_t enable = room ? FW_IRQS : FW_IRQS & ~ONPU_CORE_IRQ_STATUS_FAULT__MASK;
+
+	if (fw->irq_enable != enable)
+		hw_write(ONPU_REG_CORE_IRQ_ENABLE, enable);
+	fw->irq_enable = enable;
+}
+
+/* Records stay in the device while the response ring is full. */
+void fault_poll(struct firmware *fw)
+{
+	while (!fw->failed && hw_read(ONPU_REG_CORE_FAULT_COUNT) && mailbox_room(fw)) {
+		struct onpu_fault_record record;
+		struct onpu_msg_event_fault *event = &fw->message.event_fault;
+
+		read_record(&record);
+		hw_write(ONPU_REG_CORE_FAULT_POP, 1);
+		fw->counts.faults++;
+		if (record.queue < fw->num_queues)
+			sched_forget(fw, record.queue);
+		log_value(fw, ONPU_LOG_ERROR, "queue stopped by fault", record.code);
+		for (uint32_t i = 0; i < ONPU_MSG_SIZE / 4; i++)
+			fw->message.words[i] = 0;
+		event->type = ONPU_MSG_EVENT_FAULT;
+		event->context = record.context;
+		event->queue = record.queue;
+		event->seqno = record.seqno;
+		event->code = record.code;
+		mailbox_send(fw);
+	}
+	set_awake(fw, !hw_read(ONPU_REG_CORE_FAULT_COUNT));
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The log: lines of text in a ring of bytes. The DMA moves words, so a line is filled up with blanks
+ * before its newline.
+ */
+#include "firmware.h"
+
+#define MIN_SIZE	4096u
+#define LINE		96u
+
+void log_start(struct firmware *fw)
+{
+	struct fw_log *log = &fw->log;
+
+	log->base = hw_read64(ONPU_REG_CORE_LOG_BASE_LO);
+	log->size = hw_read(ONPU_REG_CORE_LOG_SIZE);
+	log->level = ONPU_LOG_INFO;
+	if (log->size && (log->size < MIN_SIZE || log->size & (log->size - 1) || log->base % 64))
+		fw_fail(fw, ONPU_FW_DETAIL_RING_SETUP);
+}
+
+static void write_ring(struct firmware *fw, char *text, uint32_t size)
+{
+	struct fw_log *log = &fw->log;
+	uint32_t at = log->tail & (log->size - 1);
+	uint32_t first = size < log->size - at ? size : log->size - at;
+
+	if (!hw_dma(ONPU_DMA_WRITE, log->base + at, text, first) ||
+	    (size > first && !hw_dma(ONPU_DMA_WRITE, log->base, text + first, size - first))) {
+		fw_fail(fw, ONPU_FW_DETAIL_RING_ACCESS);
+		return;
+	}
+	log->tail += size;
+	hw_write(ONPU_REG_CORE_LOG_TAIL, log->tail);
+	if (log->interrupt)
+		hw_write(ONPU_REG_CORE_INT_RAISE, ONPU_INT_STATUS_LOG__MASK);
+}
+
+static uint32_t put_text(char *line, uint32_t at, const char *text)
+{
+	while (*text && at < LINE - 16)
+		line[at++] = *text++;
+	return at;
+}
+
+static uint32_t put_hex(char *line, uint32_t at, uint32_t value)
+{
+	bool started = false;
+
+	at = put_text(line, at, " 0x");
+	for (int shift = 28; shift >= 0; shift -= 4) {
+		uint32_t digit = value >> shift & 15;
+
+		started = started || digit || !shift;
+		if (started)
+			line[at++] = "0123456789abcdef"[digit];
+	}
+	return at;
+}
+
+static void finish(struct firmware *fw, char *line, uint32_t at)
+{
+	while (at % 4 != 3)
+		line[at++] = ' ';
+	line[at++] = '\n';
+	write_ring(fw, line, at);
+}
+
+static bool wanted(const struct firmware *fw, enum onpu_log_level level)
+{
+	return fw->log.size && !fw->failed && level <= fw->log.level;
+}
+
+void log_line(struct firmware *fw, enum onpu_log_level level, const char *text)
+{
+	char line[LINE] __attribute__((aligned(4)));
+
+	if (wanted(fw, level))
+		finish(fw, line, put_text(line, 0, text));
+}
+
+void log_value(struct firmware *fw, enum onpu_log_level level, const char *text, uint32_t value)
+{
+	char line[LINE] __attribute__((aligned(4)));
+
+	if (wanted(fw, level))
+		finish(fw, line, put_hex(line, put_text(line, 0, text), value));
+}

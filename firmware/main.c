@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Start-up and the loop. */
+#include "firmware.h"
+
+static void set_status(uint32_t state, uint32_t error, uint32_t detail)
+{
+	hw_write(ONPU_REG_CORE_STATUS, state << ONPU_CORE_STATUS_STATE__SHIFT |
+		 error << ONPU_CORE_STATUS_ERROR__SHIFT |
+		 detail << ONPU_CORE_STATUS_DETAIL__SHIFT);
+}
+
+void fw_fail(struct firmware *fw, uint32_t detail)
+{
+	fw->failed = true;
+	set_status(ONPU_STATE_FAILED, ONPU_BOOT_ERROR_FIRMWARE, detail);
+}
+
+void fw_start(struct firmware *fw)
+{
+	fw->num_queues = hw_read(ONPU_REG_CORE_NUM_QUEUES);
+	fw->num_vms = hw_read(ONPU_REG_CORE_NUM_VMS);
+	if (fw->num_vms > FW_MAX_VMS)
+		fw->num_vms = FW_MAX_VMS;
+	mailbox_start(fw);
+	log_start(fw);
+	sched_start(fw);
+	if (fw->failed)
+		return;
+	hw_write(ONPU_REG_CORE_FW_ABI,
+		 ONPU_ABI_MAJOR << ONPU_FW_ABI_MAJOR__SHIFT |
+		 ONPU_ABI_MINOR << ONPU_FW_ABI_MINOR__SHIFT);
+	hw_write(ONPU_REG_CORE_FW_VERSION,
+		 FW_VERSION_MAJOR << ONPU_FW_VERSION_MAJOR__SHIFT |
+		 FW_VERSION_MINOR << ONPU_FW_VERSION_MINOR__SHIFT |
+		 FW_VERSION_PATCH << ONPU_FW_VERSION_PATCH__SHIFT);
+	log_value(fw, ONPU_LOG_INFO, "firmware started, queues", fw->num_queues);
+	fw->irq_enable = FW_IRQS;
+	hw_write(ONPU_REG_CORE_IRQ_ENABLE, FW_IRQS);
+	hw_enable_wake();
+	if (!fw->failed)
+		set_status(ONPU_STATE_READY, ONPU_BOOT_ERROR_NONE, 0);
+}
+
+/* What happened since the last turn; the causes are cleared before they are looked into. */
+void fw_turn(struct firmware *fw)
+{
+	hw_write(ONPU_REG_CORE_IRQ_STATUS, hw_read(ONPU_REG_CORE_IRQ_STATUS));
+	fw->counts.beats++;
+	fault_poll(fw);
+	mailbox_poll(fw);
+	sched_poll(fw);
+}
+
+#ifdef __riscv
+
+static struct firmware the_firmware;
+
+int main(void);
+void give_up_trap(uint32_t cause);
+
+int main(void)
+{
+	struct firmware *fw = &the_firmware;
+
+	fw_start(fw);
+	while (!fw->failed) {
+		uint64_t before = hw_cycle();
+
+		hw_wait();
+		fw->counts.idle_cycles += hw_cycle() - before;
+		fw_turn(fw);
+	}
+	return 0;
+}
+
+void give_up_trap(uint32_t cause)
+{
+	fw_fail(&the_firmware, ONPU_FW_DETAIL_EXCEPTION + (cause & 31));
+}
+
+#endif
