@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A node boundary is a cheap place for a preemption point; more than one in so many cycles would only drain. */
-#define PREEMPT_SPACING (PLAN_MAX_COST / 2)
-
 static void lower(struct plan *plan, const struct ir_node *node)
 {
 	switch (node->op) {
@@ -57,8 +54,7 @@ static void lower_range(struct plan *plan)
 			plan_fail(plan, "node %u (%s): %s", node->id, ir_op_name(node->op), reason);
 			return;
 		}
-		if (plan->since_preempt > PREEMPT_SPACING)
-			plan_preempt(plan);
+		plan->at_boundary = true;
 		lower(plan, node);
 	}
 }

@@ -158,7 +158,7 @@ static uint64_t a_cost(const struct plan *plan, const struct contract *c, const 
 		src.dim[i] = dim[i];
 	src.stride[CA_H] *= distance[0];
 	src.stride[CA_W] *= distance[1];
-	return plan_cost_dma(plan->caps, &dst, &src);
+	return plan_cost_copy(plan->caps, dst, src);
 }
 
 static uint64_t b_cost(const struct plan *plan, const struct contract *c, const struct contract_tile *t,
@@ -173,7 +173,7 @@ static uint64_t b_cost(const struct plan *plan, const struct contract *c, const 
 		return 64 + div_up(t->b_bytes, plan->caps->dma_bytes_per_cycle);
 	dst = view_sram(0, c->b.dtype, 5, dim, c->b.stride);
 	memcpy(src.dim, dim, sizeof(dim));
-	return plan_cost_dma(plan->caps, &dst, &src);
+	return plan_cost_copy(plan->caps, dst, src);
 }
 
 static uint64_t compute_cost(const struct plan *plan, const struct contract *c, const struct contract_tile *t,
@@ -205,7 +205,7 @@ static uint64_t out_cost(const struct plan *plan, const struct contract *c, cons
 	struct npu_view dst = c->out, src = view_sram(0, c->out.dtype, CD_RANK, t->tile, c->out.stride);
 
 	memcpy(dst.dim, t->tile, sizeof(t->tile));
-	return plan_cost_dma(plan->caps, &dst, &src);
+	return plan_cost_copy(plan->caps, dst, src);
 }
 
 static uint64_t extra_cost(const struct plan *plan, const struct contract_tile *t, uint32_t num_extras)

@@ -155,15 +155,19 @@ static void copy_tile(struct plan *plan, struct npu_view dst, struct npu_view sr
 	plan_emit(plan, &(struct plan_insn){ .op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src });
 }
 
-static void pad_tile(struct contract_state *st, const struct npu_view *tile, const struct npu_view *src,
+static void pad_tile(struct contract_state *st, struct npu_view tile, struct npu_view src,
 		     const struct axis_map *map)
 {
 	struct plan_param param = plan_param_make(PLAN_PAD);
+	struct npu_view *both[2] = { &tile, &src };
+	uint32_t order[5] = { 0, 1, 2, 3, 4 };
 
 	param.pad.value = st->c->pad_value;
-	param.pad.lo[CA_H] = map[0].first;
-	param.pad.lo[CA_W] = map[1].first;
-	plan_emit(st->plan, &(struct plan_insn){ .op = ONPU_OP_DMA_PAD, .dst = tile, .s0 = src, .param = &param });
+	views_sort(both, 2, order);
+	for (int i = 0; i < 5; i++)
+		param.pad.lo[i] = order[i] == CA_H ? map[0].first : order[i] == CA_W ? map[1].first : 0;
+	plan_emit(st->plan, &(struct plan_insn){
+		.op = ONPU_OP_DMA_PAD, .dst = &tile, .s0 = &src, .param = &param });
 }
 
 static void load_data(struct contract_state *st, struct event *e, bool hit)
@@ -202,7 +206,7 @@ static void load_data(struct contract_state *st, struct event *e, bool hit)
 	}
 	if (map[0].every == 1 && map[1].every == 1 &&
 	    (map[0].inside < map[0].count || map[1].inside < map[1].count))
-		pad_tile(st, &e->a_view, &src, map);
+		pad_tile(st, e->a_view, src, map);
 	else
 		copy_tile(st->plan, inside, src, false);
 }

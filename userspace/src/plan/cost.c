@@ -14,7 +14,7 @@ uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst, 
 	uint64_t bytes = plan_dtype_bytes(d.dtype), run = bytes, runs = 1;
 	uint32_t rank;
 
-	views_simplify(both, 2);
+	views_merge(both, 2);
 	rank = d.rank;
 	if (rank && (d.dim[rank - 1] == 1 || (d.stride[rank - 1] == (int64_t)bytes &&
 					      s.stride[rank - 1] == (int64_t)bytes))) {
@@ -24,6 +24,14 @@ uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst, 
 	for (uint32_t i = 0; i < rank; i++)
 		runs *= d.dim[i];
 	return 64 + runs * div_up(run, caps->dma_bytes_per_cycle);
+}
+
+uint64_t plan_cost_copy(const struct npu_caps *caps, struct npu_view dst, struct npu_view src)
+{
+	struct npu_view *both[2] = { &dst, &src };
+
+	views_simplify(both, 2);
+	return plan_cost_dma(caps, &dst, &src);
 }
 
 uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n, uint64_t k_taps,

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A node's first instruction is a cheap place for a preemption point; more of them would only drain the engines. */
+#define PREEMPT_SPACING (PLAN_MAX_COST / 2)
+
 void plan_fail(struct plan *plan, const char *fmt, ...)
 {
 	char message[256];
@@ -163,8 +166,10 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 			  plan->graph->nodes[plan->first + plan->node]->id, (unsigned long long)cost);
 		return;
 	}
-	if (plan->since_preempt + cost + 16 > PLAN_MAX_COST)
+	if (plan->since_preempt + cost + 16 > PLAN_MAX_COST ||
+	    (plan->at_boundary && plan->since_preempt > PREEMPT_SPACING))
 		plan_preempt(plan);
+	plan->at_boundary = false;
 	for (int i = 0; i < 4; i++) {
 		if (!views[i])
 			continue;

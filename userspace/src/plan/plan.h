@@ -108,8 +108,8 @@ struct plan {
 	struct plan_values *values;
 	struct npu_node_info *nodes;	/* one per node of the range */
 	uint32_t node;			/* the one being lowered */
+	bool at_boundary;		/* it has no instruction yet */
 	uint64_t since_preempt;		/* cycles of all engines */
-	uint32_t sram_used;		/* highest byte any view may touch */
 	struct wnn_error *err;
 	bool failed;			/* sticky; *err says why */
 };
@@ -139,11 +139,20 @@ int64_t view_elements(const struct npu_view *view);
 /* Lowest byte and one past the highest, relative to the base. */
 void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi);
 bool view_is_dense(const struct npu_view *view);
-/* Drops unit dims and merges those that are contiguous in every view; all have the same dims. */
+/*
+ * For instructions whose result does not depend on the order of dims: sorts them so that the first view runs through
+ * memory in order, drops those of 1 and merges those that are contiguous in every view. All have the same dims.
+ */
 void views_simplify(struct npu_view *const *views, uint32_t count);
+/* Only the sorting; with `order`, which begins as some numbering of the dims, that is permuted too. */
+void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order);
+/* Only the dropping and merging, as the DMA engines do it themselves. */
+void views_merge(struct npu_view *const *views, uint32_t count);
 
 /* ---- cost.c: the machine's cost model */
 uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst, const struct npu_view *src);
+/* The same after views_simplify(). */
+uint64_t plan_cost_copy(const struct npu_caps *caps, struct npu_view dst, struct npu_view src);
 uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *insn);
 uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n, uint64_t k_taps,
 		  uint8_t dtype);

@@ -159,11 +159,10 @@ static void turn_round(struct npu_view *const *views, uint32_t count)
 	}
 }
 
-void views_simplify(struct npu_view *const *views, uint32_t count)
+static void drop_units(struct npu_view *const *views, uint32_t count)
 {
 	uint32_t i = 0;
 
-	turn_round(views, count);
 	while (i < views[0]->rank && views[0]->rank > 1) {
 		if (views[0]->dim[i] == 1) {
 			for (uint32_t v = 0; v < count; v++)
@@ -172,7 +171,15 @@ void views_simplify(struct npu_view *const *views, uint32_t count)
 			i++;
 		}
 	}
-	for (i = 0; i + 1 < views[0]->rank;) {
+	for (uint32_t v = 0; v < count; v++)
+		for (i = 0; i < views[v]->rank; i++)
+			if (views[v]->dim[i] == 1)
+				views[v]->stride[i] = 0;
+}
+
+static void merge_dims(struct npu_view *const *views, uint32_t count)
+{
+	for (uint32_t i = 0; i + 1 < views[0]->rank;) {
 		if (!mergeable(views, count, i)) {
 			i++;
 			continue;
@@ -182,8 +189,48 @@ void views_simplify(struct npu_view *const *views, uint32_t count)
 			drop_dim(views[v], i);
 		}
 	}
-	for (uint32_t v = 0; v < count; v++)
-		for (i = 0; i < views[v]->rank; i++)
-			if (views[v]->dim[i] == 1)
-				views[v]->stride[i] = 0;
+}
+
+void views_merge(struct npu_view *const *views, uint32_t count)
+{
+	drop_units(views, count);
+	merge_dims(views, count);
+}
+
+static void swap_dims(struct npu_view *view, uint32_t a, uint32_t b)
+{
+	int64_t dim = view->dim[a], stride = view->stride[a];
+
+	view->dim[a] = view->dim[b];
+	view->stride[a] = view->stride[b];
+	view->dim[b] = dim;
+	view->stride[b] = stride;
+}
+
+void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order)
+{
+	const struct npu_view *first = views[0];
+
+	for (uint32_t i = 1; i < first->rank; i++) {
+		for (uint32_t at = i; at > 0; at--) {
+			uint32_t swap = order ? order[at] : 0;
+
+			if (distance(first->stride[at - 1]) >= distance(first->stride[at]))
+				break;
+			for (uint32_t v = 0; v < count; v++)
+				swap_dims(views[v], at - 1, at);
+			if (order) {
+				order[at] = order[at - 1];
+				order[at - 1] = swap;
+			}
+		}
+	}
+}
+
+void views_simplify(struct npu_view *const *views, uint32_t count)
+{
+	turn_round(views, count);
+	drop_units(views, count);
+	views_sort(views, count, NULL);
+	merge_dims(views, count);
 }

@@ -134,7 +134,7 @@ static void estimate(const struct plan *plan, const struct vprog *prog, struct v
 		if (reg->kind == VP_TEMP)
 			continue;
 		mem = view_part(&reg->mem, zero, tiles[r].dim);
-		cost = plan_cost_dma(plan->caps, &tiles[r], &mem);
+		cost = plan_cost_copy(plan->caps, tiles[r], mem);
 		if (cost > worst)
 			worst = cost;
 		if (reg->kind == VP_INPUT) {
