@@ -12,8 +12,12 @@
 #define DST ONPU_OPERAND_DST
 #define S0 ONPU_OPERAND_S0
 
-/* Bytes that go through the buffer at once. */
+/* Bytes of a row that go through a buffer at once. */
 #define BUFFER 65536
+/* Bytes of a block of several rows. */
+#define BLOCK (256u << 10)
+/* Elements along each side of the squares in which a block is transposed. */
+#define SQUARE 16
 /* Rows dense on both sides and at least this long do not go through the buffer. */
 #define DIRECT_ROW 64
 /* Gaps up to this are read along: no page lies between two elements. */
@@ -56,7 +60,7 @@ void dma_copy_init(struct dma_copy *copy, struct sim_context *c, const struct si
 	if (!copy->dense || (follow[last] == copy->esize && bytes >= DIRECT_ROW))
 		return;
 	while (copy->block && walk->stride[0][copy->block - 1] == (int64_t)bytes &&
-	       bytes * walk->dim[copy->block - 1] <= BUFFER)
+	       bytes * walk->dim[copy->block - 1] <= BLOCK)
 		bytes *= walk->dim[--copy->block];
 }
 
@@ -104,48 +108,127 @@ static bool write_elements(const struct dma_copy *copy, uint64_t address, int64_
 	return true;
 }
 
-/* The following view's elements of a block, in the leading view's order, to or from a buffer. */
-static bool follow_block(const struct dma_copy *copy, uint64_t address, char *buf, bool gather)
+/* Dimensions of a block by the strides of the view that follows, which is the one they suit. */
+struct block_walk {
+	unsigned int rank;
+	uint32_t dim[ONPU_MAX_RANK];
+	int64_t follow[ONPU_MAX_RANK], buffer[ONPU_MAX_RANK];
+};
+
+static void block_walk_init(struct block_walk *b, const struct dma_copy *copy)
 {
 	const struct walk *walk = &copy->walk;
-	unsigned int last = walk->rank - 1, first = copy->block;
-	uint32_t at[ONPU_MAX_RANK] = { 0 }, n = walk->dim[last];
-	int64_t step = walk->stride[1][last];
+	struct walk block;
+	int64_t dense[ONPU_MAX_RANK];
+	int64_t bytes = copy->esize;
+
+	b->rank = walk->rank - copy->block;
+	for (unsigned int i = b->rank; i-- > 0;) {
+		dense[i] = bytes;
+		bytes *= walk->dim[copy->block + i];
+	}
+	walk_init(&block, b->rank, walk->dim + copy->block);
+	walk_operand(&block, 0, walk->stride[1] + copy->block);
+	walk_operand(&block, 0, dense);
+	walk_simplify(&block);
+	b->rank = block.rank;
+	memcpy(b->dim, block.dim, sizeof(b->dim));
+	memcpy(b->follow, block.stride[0], sizeof(b->follow));
+	memcpy(b->buffer, block.stride[1], sizeof(b->buffer));
+}
+
+/* @n elements of the following view to or from a buffer. */
+static bool follow_row(const struct dma_copy *copy, uint64_t address, int64_t step, char *buf,
+		       int64_t buf_step, uint32_t n, bool gather)
+{
 	kernel_copy move = copy->c->kernels->copy[sim_size(copy->esize)];
-	bool va = copy->follow == S0 ? copy->src_va : copy->dst_va;
 
-	for (;;) {
-		unsigned int d = last;
+	if (!(copy->follow == S0 ? copy->src_va : copy->dst_va)) {
+		char *at = sim_at(copy->c, (int64_t)address);
 
-		if (va) {
-			if (!(gather ? read_elements(copy, address, step, buf, n) :
-				       write_elements(copy, address, step, buf, n)))
-				return false;
-		} else if (gather) {
-			move(buf, copy->esize, sim_at(copy->c, (int64_t)address), step, n);
-		} else {
-			move(sim_at(copy->c, (int64_t)address), step, buf, copy->esize, n);
+		if (gather)
+			move(buf, buf_step, at, step, n);
+		else
+			move(at, step, buf, buf_step, n);
+		return true;
+	}
+	/* Both views are in memory; DST leads, so this is a source. */
+	for (uint32_t i = 0; i < n; i++, address += (uint64_t)step, buf += buf_step) {
+		if (!sim_read(copy->c, S0, address, buf, copy->esize))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The two inner dimensions in squares: one view is dense along the one and the other along the
+ * other, so that whole rows would touch a line of the cache for each element.
+ */
+static bool follow_plane(const struct dma_copy *copy, const struct block_walk *b, uint64_t address,
+			 char *buf, bool gather)
+{
+	unsigned int last = b->rank - 1;
+	uint32_t columns = b->dim[last], rows = last ? b->dim[last - 1] : 1;
+	int64_t follow = last ? b->follow[last - 1] : 0, buffer = last ? b->buffer[last - 1] : 0;
+	uint32_t height = last ? SQUARE : 1, width = last ? SQUARE : columns;
+
+	for (uint32_t i = 0; i < rows; i += height) {
+		uint32_t end = rows - i < height ? rows : i + height;
+
+		for (uint32_t j = 0; j < columns; j += width) {
+			uint32_t n = columns - j < width ? columns - j : width;
+
+			for (uint32_t k = i; k < end; k++) {
+				uint64_t at = address + (uint64_t)follow * k +
+					      (uint64_t)b->follow[last] * j;
+
+				if (!follow_row(copy, at, b->follow[last],
+						buf + buffer * k + b->buffer[last] * j,
+						b->buffer[last], n, gather))
+					return false;
+			}
 		}
-		buf += (size_t)n * copy->esize;
-		for (; d > first; d--) {
-			address += (uint64_t)walk->stride[1][d - 1];
-			if (++at[d - 1] < walk->dim[d - 1])
+	}
+	return true;
+}
+
+/* The following view's elements of a block to or from a buffer in the leading view's order. */
+static bool follow_block(const struct dma_copy *copy, uint64_t address, char *buf, bool gather)
+{
+	uint32_t at[ONPU_MAX_RANK] = { 0 };
+	struct block_walk b;
+	unsigned int outer;
+
+	block_walk_init(&b, copy);
+	outer = b.rank > 2 ? b.rank - 2 : 0;
+	for (;;) {
+		unsigned int d = outer;
+
+		if (!follow_plane(copy, &b, address, buf, gather))
+			return false;
+		for (; d; d--) {
+			address += (uint64_t)b.follow[d - 1];
+			buf += b.buffer[d - 1];
+			if (++at[d - 1] < b.dim[d - 1])
 				break;
-			address -= (uint64_t)walk->stride[1][d - 1] * walk->dim[d - 1];
+			address -= (uint64_t)b.follow[d - 1] * b.dim[d - 1];
+			buf -= b.buffer[d - 1] * b.dim[d - 1];
 			at[d - 1] = 0;
 		}
-		if (d == first)
+		if (!d)
 			return true;
 	}
 }
 
-/* A block that is dense in memory and small enough for the buffer. */
+/* A block that is dense in memory, through the buffer. */
 static bool buffered_block(const struct dma_copy *copy, uint64_t lead, uint64_t follow)
 {
 	const struct walk *walk = &copy->walk;
-	char buf[BUFFER];
+	char *buf = sim_scratch(copy->c, BLOCK);
 	size_t bytes = copy->esize;
 
+	if (!buf)
+		return false;
 	for (unsigned int d = copy->block; d < walk->rank; d++)
 		bytes *= walk->dim[d];
 	if (copy->lead == S0)
@@ -288,7 +371,7 @@ struct pad_part {
 	uint32_t first, count;
 	bool outside;		/* beyond the source */
 	uint32_t source;
-	int step;		/* 1, 0 or -1 source elements for each of DST */
+	int64_t step;		/* 1, 0 or -1 source elements for each of DST */
 };
 
 static struct pad_part pad_part(const struct sim_work *w, unsigned int d, unsigned int part)
@@ -332,7 +415,7 @@ static bool pad_dim(struct sim_context *c, const struct sim_work *w, unsigned in
 		} else {
 			from.start += (uint64_t)src->stride[d] * part.source;
 			from.dim[d] = part.count;
-			from.stride[d] = src->stride[d] * part.step;
+			from.stride[d] = (int64_t)((uint64_t)src->stride[d] * (uint64_t)part.step);
 			ok = pad_dim(c, w, d + 1, &to, &from);
 		}
 		if (!ok)

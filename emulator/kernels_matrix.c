@@ -40,21 +40,6 @@ typedef __m256i vec_i32;
 #define i32_store(p, x) _mm256_storeu_si256((__m256i *)(p), x)
 #define i32_splat(x) _mm256_set1_epi32(x)
 #define i32_mac(a, b, c) _mm256_add_epi32(_mm256_mullo_epi32(a, b), c)
-#elif defined(__aarch64__) && !defined(KERNEL_PLAIN)
-#include <arm_neon.h>
-#define TILE_ROWS 8
-#define VECTORS 2
-#define VECTOR 4
-typedef float32x4_t vec_f32;
-typedef int32x4_t vec_i32;
-#define f32_load(p) vld1q_f32(p)
-#define f32_store(p, x) vst1q_f32(p, x)
-#define f32_splat(x) vdupq_n_f32(x)
-#define f32_mac(a, b, c) vfmaq_f32(c, a, b)
-#define i32_load(p) vld1q_s32(p)
-#define i32_store(p, x) vst1q_s32(p, x)
-#define i32_splat(x) vdupq_n_s32(x)
-#define i32_mac(a, b, c) vmlaq_s32(c, a, b)
 #else
 /* The plain path: one column at a time, nothing but the definition. */
 #define TILE_ROWS 4

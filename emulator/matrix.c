@@ -184,21 +184,30 @@ static void convert(const struct matrix *m, const struct side *side, uint32_t *o
 	}
 }
 
-/* Steps [first, first + count) of one tap of the panel, column by column: k is dense. */
+/* Steps packed together when k is the dense direction: what they write stays in the cache. */
+#define PACK_STEPS 64
+
+/* One tap of the panel, column by column: k is dense. */
 static void pack_columns(const struct task *t, uint32_t *out, const char *base, uint32_t count)
 {
 	const struct side *side = &t->m->columns;
 	int64_t step = side->src[side->rank - 1];
-	uint32_t line[DEPTH_BLOCK];
+	uint32_t line[PACK_STEPS];
 
-	for (unsigned int s = 0; s < t->segments; s++) {
-		for (uint32_t j = 0; j < t->segment[s].count; j++) {
-			uint32_t column = t->segment[s].first + j;
+	for (uint32_t first = 0; first < count; first += PACK_STEPS) {
+		uint32_t n = count - first < PACK_STEPS ? count - first : PACK_STEPS;
+		uint32_t *block = out + (size_t)first * t->padded;
 
-			convert(t->m, side, line, base + t->segment[s].src + j * step,
-				side->k_stride, count, t->column_zero[column]);
-			for (uint32_t k = 0; k < count; k++)
-				out[(size_t)k * t->padded + column] = line[k];
+		for (unsigned int s = 0; s < t->segments; s++) {
+			const struct segment *g = &t->segment[s];
+
+			for (uint32_t j = 0; j < g->count; j++) {
+				convert(t->m, side, line,
+					base + g->src + j * step + first * side->k_stride,
+					side->k_stride, n, t->column_zero[g->first + j]);
+				for (uint32_t k = 0; k < n; k++)
+					block[(size_t)k * t->padded + g->first + j] = line[k];
+			}
 		}
 	}
 }

@@ -16,6 +16,8 @@
 
 /* Kept dimensions at least this long are worth a vector of outputs. */
 #define VECTOR_MIN 8
+/* Fewer reduced elements than this are not worth a loop of their own for each output. */
+#define ALONG_MIN 64
 
 struct reduce {
 	const struct sim_context *c;
@@ -384,7 +386,7 @@ void sim_reduce(struct sim_context *c, const struct sim_work *w)
 	walk_simplify(&walk);
 	r.across = walk.dim[walk.rank - 1] >= VECTOR_MIN &&
 		   (walk.stride[S0][walk.rank - 1] == s->esize ||
-		    r.stride[r.rank - 1] != s->esize);
+		    r.stride[r.rank - 1] != s->esize || r.count < ALONG_MIN);
 	walk_run(&walk, c->pool, true, reduce_piece, &r);
 }
 

@@ -6,7 +6,7 @@
 
 /* Pieces of work below which a second thread does not pay. */
 #define PARALLEL_MIN (16 * KERNEL_CHUNK)
-/* Rows shorter than this are put together. */
+/* Rows shorter than this are put together, whatever their layout. */
 #define SHORT_ROW 32
 
 void walk_init(struct walk *walk, unsigned int rank, const uint32_t *dim)
@@ -61,7 +61,9 @@ static bool mergeable(const struct walk *walk, unsigned int outer, unsigned int 
 	if ((uint64_t)walk->dim[outer] * walk->dim[inner] > UINT32_MAX)
 		return false;
 	for (unsigned int i = 0; i < walk->operands; i++) {
-		if (walk->stride[i][outer] != walk->stride[i][inner] * (int64_t)walk->dim[inner])
+		/* Addresses wrap, so what is equal modulo 2^64 is equal. */
+		if ((uint64_t)walk->stride[i][outer] !=
+		    (uint64_t)walk->stride[i][inner] * walk->dim[inner])
 			return false;
 	}
 	return true;
@@ -111,6 +113,22 @@ struct walk_plan {
 	unsigned int parts;
 };
 
+/*
+ * Several rows make a piece when they are short, or follow each other in the first operand:
+ * then only operands that are broadcast along them have to be copied together.
+ */
+static uint32_t rows_in_piece(const struct walk *walk, uint32_t columns, uint32_t rows)
+{
+	unsigned int last = walk->rank - 1;
+	uint32_t fit = KERNEL_CHUNK / columns;
+	bool follow = walk->rank > 1 && walk->stride[0][last - 1] ==
+						walk->stride[0][last] * (int64_t)walk->dim[last];
+
+	if (columns >= SHORT_ROW && !follow)
+		return 1;
+	return fit < rows ? fit : rows;
+}
+
 static void plan_init(struct walk_plan *plan, const struct walk *walk)
 {
 	unsigned int outer = walk->rank > 1 ? walk->rank - 2 : 0, last = walk->rank - 1;
@@ -119,9 +137,7 @@ static void plan_init(struct walk_plan *plan, const struct walk *walk)
 	plan->total_columns = walk->dim[last];
 	plan->total_rows = walk->rank > 1 ? walk->dim[last - 1] : 1;
 	plan->columns = plan->total_columns < KERNEL_CHUNK ? plan->total_columns : KERNEL_CHUNK;
-	plan->rows = plan->columns < SHORT_ROW ? KERNEL_CHUNK / plan->columns : 1;
-	if (plan->rows > plan->total_rows)
-		plan->rows = plan->total_rows;
+	plan->rows = rows_in_piece(walk, plan->columns, plan->total_rows);
 	plan->rank = outer + 2;
 	memcpy(plan->dim, walk->dim, outer * sizeof(plan->dim[0]));
 	plan->dim[outer] = (plan->total_rows + plan->rows - 1) / plan->rows;
@@ -206,7 +222,8 @@ void walk_run(struct walk *walk, struct onpu_pool *pool, bool parallel, walk_fn 
 /* Whether a piece is a dense array of its own. */
 static bool dense(const struct walk_piece *p, unsigned int operand, unsigned int esize)
 {
-	return p->step[operand] == esize && p->rows == 1;
+	return p->step[operand] == esize &&
+	       (p->rows == 1 || p->row_step[operand] == (int64_t)esize * p->columns);
 }
 
 const float *walk_load_f32(const struct sim_context *c, const struct sim_tensor *t,

@@ -115,6 +115,41 @@ static void test_every_instruction(void **state)
 	}
 }
 
+/* Some bits of the instructions and slots flipped: whatever results, it does everywhere. */
+static void test_mutated(void **state)
+{
+	static uint8_t start[2 * SRAM];
+	struct random_source r = { 22 };
+
+	(void)state;
+	for (int run = 0; run < 1500; run++) {
+		struct program *p = program_create(SRAM, SRAM);
+		unsigned int insns = 1 + random_below(&r, 4);
+		unsigned int flips = random_below(&r, 6);
+
+		if (run % 50 == 0)
+			random_data(&r, start, sizeof(start));
+		for (unsigned int i = 0; i < insns; i++)
+			random_insn(&r, p, (enum onpu_op)(ONPU_OP_DMA_COPY +
+				random_below(&r, ONPU_OP_COUNT - ONPU_OP_DMA_COPY)), SRAM);
+		program_end(p);
+		for (unsigned int i = 0; i < flips; i++) {
+			uint32_t slot = random_below(&r, p->num_slots);
+			uint32_t at = random_below(&r, 4) ? random_below(&r, ONPU_SLOT_SIZE) :
+							    8 + random_below(&r, 24);
+
+			if (random_below(&r, 16))
+				p->slots[slot][at] ^= 1u << random_below(&r, 8);
+			else
+				p->insns[random_below(&r, insns)][random_below(&r, 4)] ^=
+					1u << random_below(&r, 32);
+		}
+		p->job.cycle_limit = 1 << 22;
+		compare(p, start, "a mutated program");
+		program_destroy(p);
+	}
+}
+
 /* Large enough for two threads to share the work. */
 static void test_large(void **state)
 {
@@ -150,6 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_instruction),
+		cmocka_unit_test(test_mutated),
 		cmocka_unit_test(test_large),
 	};
 
