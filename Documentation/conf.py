@@ -15,7 +15,7 @@ extensions = []
 exclude_patterns = []
 html_theme = "alabaster"
 html_theme_options = {"description": "An open NPU software stack", "page_width": "1100px"}
-highlight_language = "c"
+highlight_language = "none"
 
 GENERATED.mkdir(exist_ok=True)
 subprocess.run([sys.executable, UAPI / "generate.py", "--rst", GENERATED], check=True)
