@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* wnnGraphBuilderBuild: the checks on the calling thread, passes and compiler on the timeline. */
+#include <stdlib.h>
+
+#include "api/builder.h"
+#include "api/graph.h"
+
+struct build_task {
+	struct timeline_task task;
+	WNNContext context;		/* a reference */
+	struct wnn_recording *recording;
+	struct request *request;
+};
+
+static void build_graph(struct timeline_task *task, bool cancelled)
+{
+	struct build_task *build = (void *)task;
+	WNNContext context = build->context;
+	union request_result result = { 0 };
+	struct wnn_error err = { 0 };
+
+	context_remove_pending(context, build->request);
+	if (cancelled) {
+		wnn_recording_destroy(build->recording);
+		context_check_lost(context, &err);
+		request_complete(build->request, &err, NULL);
+	} else {
+		result.graph = graph_make(context, build->recording, &err);
+		if (!result.graph)
+			context_fail_request(context, build->request, &err);
+		else if (!request_complete(build->request, NULL, &result))
+			wnnGraphRelease(result.graph);
+	}
+	request_put(build->request);
+	free(build);
+	wnnContextRelease(context);
+}
+
+/* Consumes the request. */
+static void start_build(WNNGraphBuilder builder, size_t count, const WNNNamedOperand *outputs,
+			struct request *request)
+{
+	WNNContext context = builder->context;
+	struct build_task *build = calloc(1, sizeof(*build));
+	struct wnn_error err = { 0 };
+
+	if (!build || wnn_builder_build(builder->builder, count, outputs, &build->recording, &err)) {
+		if (!build)
+			wnn_error_nomem(&err, "build");
+		free(build);
+		builder->last_error = err;
+		context_fail_request(context, request, &err);
+		request_put(request);
+		return;
+	}
+	build->task.run = build_graph;
+	build->context = context;
+	build->request = request;
+	wnnContextAddRef(context);
+	context_add_pending(context, request, NULL);
+	timeline_push(context->timeline, &build->task);
+}
+
+WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t outputCount,
+			       WNNNamedOperand const *outputs, WNNBuildCallbackInfo callbackInfo)
+{
+	WNNFuture future = WNN_FUTURE_INIT;
+	struct request *request;
+
+	if (!api_check(builder, "wnnGraphBuilderBuild", "builder"))
+		return future;
+	request = request_begin_async(builder->context->instance, REQUEST_GRAPH,
+				      REQUEST_CALLBACK(callbackInfo), "wnnGraphBuilderBuild");
+	if (!request)
+		return future;
+	future.id = request->id;
+	start_build(builder, outputCount, outputs, request);
+	return future;
+}
+
+WNNStatus wnnGraphBuilderBuildSync(WNNGraphBuilder builder, size_t outputCount,
+				   WNNNamedOperand const *outputs, uint64_t timeoutNS,
+				   WNNGraph *graph)
+{
+	union request_result result = { 0 };
+	struct request *request;
+	WNNStatus status;
+
+	if (!api_check(graph, "wnnGraphBuilderBuildSync", "graph"))
+		return wnnGetLastError(NULL);
+	*graph = NULL;
+	if (!api_check(builder, "wnnGraphBuilderBuildSync", "builder"))
+		return wnnGetLastError(NULL);
+	request = request_begin_sync(builder->context->instance, REQUEST_GRAPH,
+				     "wnnGraphBuilderBuildSync");
+	if (!request)
+		return wnnGetLastError(NULL);
+	start_build(builder, outputCount, outputs, request);
+	status = request_wait(request, timeoutNS, &result);
+	if (status) {
+		WNNError error = WNN_ERROR_INIT;
+
+		wnnGetLastError(&error);
+		wnn_error_set(&builder->last_error, (enum wnn_status)status, "%s", error.message.data);
+	}
+	*graph = result.graph;
+	return status;
+}

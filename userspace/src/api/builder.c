@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* Graph builders: inputs, constants, operators. */
+#include "api/builder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/record.h"
+#include "api/tensor.h"
+
+WNNStatus builder_error(WNNGraphBuilder builder, const struct wnn_error *err)
+{
+	builder->last_error = *err;
+	return context_error(builder->context, err);
+}
+
+static bool is_lost(void *userdata)
+{
+	return atomic_load(&((WNNContext)userdata)->lost);
+}
+
+static WNNGraphBuilder make_builder(WNNContext context, struct wnn_error *err)
+{
+	struct wnn_builder_config config = {
+		.limits = context->limits,
+		.lost = is_lost,
+		.userdata = context,
+	};
+	WNNGraphBuilder builder;
+
+	if (instance_permits(context->instance, WNNPermissionAction_CreateGraphBuilder, err) ||
+	    context_check_lost(context, err))
+		return NULL;
+	builder = calloc(1, sizeof(*builder));
+	if (!builder) {
+		wnn_error_nomem(err, "a graph builder");
+		return NULL;
+	}
+	config.owner = builder;
+	builder->builder = wnn_builder_create(&config, err);
+	if (!builder->builder) {
+		free(builder);
+		return NULL;
+	}
+	atomic_init(&builder->refs, 1);
+	builder->context = context;
+	wnnContextAddRef(context);
+	return builder;
+}
+
+WNNGraphBuilder wnnContextCreateGraphBuilder(WNNContext context)
+{
+	struct wnn_error err = { 0 };
+	WNNGraphBuilder builder;
+
+	if (!api_check(context, "wnnContextCreateGraphBuilder", "context"))
+		return NULL;
+	builder = make_builder(context, &err);
+	if (!builder)
+		context_error(context, &err);
+	return builder;
+}
+
+void wnnGraphBuilderAddRef(WNNGraphBuilder builder)
+{
+	if (builder && !api_forked())
+		atomic_fetch_add(&builder->refs, 1);
+}
+
+void wnnGraphBuilderRelease(WNNGraphBuilder builder)
+{
+	WNNContext context;
+
+	if (!builder || api_forked() || atomic_fetch_sub(&builder->refs, 1) != 1)
+		return;
+	context = builder->context;
+	wnn_builder_destroy(builder->builder);
+	free(builder);
+	wnnContextRelease(context);
+}
+
+void wnnOperandAddRef(WNNOperand operand)
+{
+	if (operand)
+		wnnGraphBuilderAddRef(wnn_builder_owner(operand->builder));
+}
+
+void wnnOperandRelease(WNNOperand operand)
+{
+	if (operand)
+		wnnGraphBuilderRelease(wnn_builder_owner(operand->builder));
+}
+
+WNNOperandDataType wnnOperandGetDataType(WNNOperand operand)
+{
+	return api_check(operand, "wnnOperandGetDataType", "operand") ? operand->data_type :
+									WNNOperandDataType_Undefined;
+}
+
+WNNUint32Array wnnOperandGetShape(WNNOperand operand)
+{
+	WNNUint32Array none = WNN_UINT32_ARRAY_INIT;
+
+	if (!api_check(operand, "wnnOperandGetShape", "operand"))
+		return none;
+	return (WNNUint32Array){ operand->rank, operand->shape };
+}
+
+WNNStatus wnnGraphBuilderGetLastError(WNNGraphBuilder builder, WNNError *error)
+{
+	if (!api_check(builder, "wnnGraphBuilderGetLastError", "builder"))
+		return wnnGetLastError(error);
+	if (error) {
+		error->status = (WNNStatus)builder->last_error.status;
+		error->message = api_view(builder->last_error.message);
+	}
+	return (WNNStatus)builder->last_error.status;
+}
+
+WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
+				WNNOperandDescriptor const *descriptor)
+{
+	struct wnn_error err = { 0 };
+	WNNOperand operand = NULL;
+
+	if (!api_check(builder, "wnnGraphBuilderInput", "builder"))
+		return NULL;
+	if (!descriptor)
+		wnn_error_set(&err, WNN_TYPE_ERROR, "input: descriptor is NULL");
+	else if (!api_check_no_chain(descriptor->nextInChain, "the descriptor of an input", &err) &&
+		 !wnn_builder_input(builder->builder, name, descriptor, &operand, &err))
+		return operand;
+	builder_error(builder, &err);
+	return NULL;
+}
+
+/* --- Constants --- */
+
+/* A constant that the application lent. */
+struct loan {
+	WNNContext context;
+	size_t size;
+	struct request *request;	/* runs the application's callback; NULL: there is none */
+};
+
+/* Anywhere, so the callback runs on the callback thread. */
+static void end_loan(void *userdata, const void *data)
+{
+	struct loan *loan = userdata;
+
+	if (loan->request) {
+		loan->request->result.bytes.data = (void *)data;
+		loan->request->result.bytes.size = loan->size;
+		request_post(loan->request, WNNStatus_Success, "");
+	}
+	wnnContextRelease(loan->context);
+	free(loan);
+}
+
+static const WNNBorrowedConstant *find_loan(const WNNOperandDescriptor *descriptor)
+{
+	for (const WNNChainedStruct *s = descriptor ? descriptor->nextInChain : NULL; s; s = s->next)
+		if (s->sType == WNNSType_BorrowedConstant)
+			return (const void *)s;
+	return NULL;
+}
+
+static struct loan *make_loan(WNNContext context, const WNNBorrowedConstant *borrowed, size_t size,
+			      struct wnn_error *err)
+{
+	struct request_callback callback = {
+		.mode = WNNCallbackMode_AllowSpontaneous,
+		.function = (void (*)(void))borrowed->releaseCallback,
+		.userdata1 = borrowed->userdata1,
+		.userdata2 = borrowed->userdata2,
+	};
+	struct loan *loan = calloc(1, sizeof(*loan));
+
+	if (loan && callback.function)
+		loan->request = request_create(context->instance, REQUEST_RELEASE_CONSTANT, callback);
+	if (!loan || (callback.function && !loan->request)) {
+		free(loan);
+		wnn_error_nomem(err, "a borrowed constant");
+		return NULL;
+	}
+	loan->context = context;
+	loan->size = size;
+	wnnContextAddRef(context);
+	return loan;
+}
+
+static int check_chain(const WNNOperandDescriptor *descriptor, struct wnn_error *err)
+{
+	bool seen = false;
+
+	for (const WNNChainedStruct *s = descriptor->nextInChain; s; s = s->next) {
+		if (s->sType != WNNSType_BorrowedConstant || seen)
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "constant: the chain of the descriptor holds %s struct of "
+					     "sType %#x", seen ? "a second" : "an unknown",
+					     (unsigned int)s->sType);
+		seen = true;
+	}
+	return 0;
+}
+
+/* Kernels read elements where they are, so they must be aligned; otherwise they are copied. */
+static bool aligned(const void *data, WNNOperandDataType type)
+{
+	size_t size = wnn_data_type_size(type);
+
+	return !size || (uintptr_t)data % size == 0;
+}
+
+static int copied_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
+			   const void *data, size_t size, WNNOperand *operand, struct wnn_error *err)
+{
+	struct context_copy *copy = context_copy(builder->context, data, size, "a constant", err);
+
+	if (!copy)
+		return -1;
+	return wnn_builder_constant(builder->builder, descriptor, copy->data, size,
+				    context_copy_release, copy, operand, err);
+}
+
+/* Consumes the loan. */
+static int make_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
+			 const void *data, size_t size, struct loan *loan, WNNOperand *operand,
+			 struct wnn_error *err)
+{
+	WNNOperandDescriptor plain;
+	int ret = -1;
+
+	if (!descriptor || !data) {
+		wnn_error_set(err, WNN_TYPE_ERROR, "constant: %s is NULL",
+			      descriptor ? "data" : "descriptor");
+	} else if (!check_chain(descriptor, err)) {
+		plain = *descriptor;
+		plain.nextInChain = NULL;
+		if (loan && aligned(data, descriptor->dataType))
+			return wnn_builder_constant(builder->builder, &plain, data, size, end_loan,
+						    loan, operand, err);
+		ret = copied_constant(builder, &plain, data, size, operand, err);
+	}
+	if (loan)
+		end_loan(loan, data);
+	return ret;
+}
+
+/* Where there is no thread for it: the callback runs exactly once, whatever happens. */
+static void refuse_loan(const WNNBorrowedConstant *borrowed, const void *data, size_t size)
+{
+	if (borrowed && borrowed->releaseCallback)
+		borrowed->releaseCallback(data, size, borrowed->userdata1, borrowed->userdata2);
+}
+
+WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder, WNNOperandDescriptor const *descriptor,
+				   void const *data, size_t size)
+{
+	const WNNBorrowedConstant *borrowed = find_loan(descriptor);
+	struct wnn_error err = { 0 };
+	WNNOperand operand = NULL;
+	struct loan *loan = NULL;
+
+	if (!api_check(builder, "wnnGraphBuilderConstant", "builder")) {
+		refuse_loan(borrowed, data, size);
+		return NULL;
+	}
+	if (borrowed) {
+		loan = make_loan(builder->context, borrowed, size, &err);
+		if (!loan)
+			refuse_loan(borrowed, data, size);
+	}
+	if ((!borrowed || loan) &&
+	    !make_constant(builder, descriptor, data, size, loan, &operand, &err))
+		return operand;
+	builder_error(builder, &err);
+	return NULL;
+}
+
+/* What the builder asks of a constant's tensor. */
+static bool tensor_is_destroyed(void *tensor)
+{
+	return atomic_load(&((WNNTensor)tensor)->destroyed);
+}
+
+static void release_tensor(void *tensor)
+{
+	wnnTensorRelease(tensor);
+}
+
+/* Its bytes, with a reference; NULL with TypeError. */
+static struct ir_constant *tensor_constant(WNNContext context, WNNTensor tensor,
+					   struct wnn_error *err)
+{
+	struct ir_constant *constant = NULL;
+
+	pthread_mutex_lock(&context->lock);
+	if (!tensor_check(context, tensor, "constant", err)) {
+		if (tensor->is_constant)
+			constant = ir_constant_ref(tensor->constant);
+		else
+			wnn_error_set(err, WNN_TYPE_ERROR,
+				      "constant: the tensor is none of createConstantTensor");
+	}
+	pthread_mutex_unlock(&context->lock);
+	return constant;
+}
+
+WNNOperand wnnGraphBuilderConstantFromTensor(WNNGraphBuilder builder, WNNTensor tensor)
+{
+	const struct wnn_constant_tensor use = { tensor, tensor_is_destroyed, release_tensor };
+	struct wnn_error err = { 0 };
+	struct ir_constant *constant;
+	WNNOperand operand = NULL;
+
+	if (!api_check(builder, "wnnGraphBuilderConstantFromTensor", "builder"))
+		return NULL;
+	constant = tensor_constant(builder->context, tensor, &err);
+	if (constant) {
+		wnnTensorAddRef(tensor);
+		if (!wnn_builder_constant_tensor(builder->builder, &tensor->type, constant, &use,
+						 &operand, &err))
+			return operand;
+	}
+	builder_error(builder, &err);
+	return NULL;
+}
+
+WNNOperand wnnGraphBuilderConstantFromNumber(WNNGraphBuilder builder, WNNOperandDataType dataType,
+					     WNNNumber value)
+{
+	struct wnn_error err = { 0 };
+	WNNOperand operand = NULL;
+
+	if (!api_check(builder, "wnnGraphBuilderConstantFromNumber", "builder"))
+		return NULL;
+	if (!wnn_builder_constant_number(builder->builder, dataType, &value, &operand, &err))
+		return operand;
+	builder_error(builder, &err);
+	return NULL;
+}
+
+WNNStatus wnn_builder_record(WNNGraphBuilder builder, struct wnn_op_call *call, size_t output_count,
+			     WNNOperand *outputs)
+{
+	struct wnn_error err = { 0 };
+
+	for (size_t i = 0; outputs && i < output_count; i++)
+		outputs[i] = NULL;
+	if (!api_check(builder, wnn_op_info[call->op].name, "builder"))
+		return wnnGetLastError(NULL);
+	if (!wnn_builder_record_op(builder->builder, call, output_count, outputs, &err))
+		return WNNStatus_Success;
+	return builder_error(builder, &err);
+}

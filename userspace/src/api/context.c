@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/* Contexts: made, lost, given back. */
+#include "api/context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/graph.h"
+#include "api/tensor.h"
+#include "cpu/cpu.h"
+
+/* --- Errors --- */
+
+void context_report(WNNContext context, const struct wnn_error *err)
+{
+	struct request *request;
+
+	wnn_log_write(&context->instance->log, WNN_LOG_ERROR, "%s", err->message);
+	if (!context->error_callback.function)
+		return;
+	request = request_create(context->instance, REQUEST_ERROR, context->error_callback);
+	if (request)
+		request_post(request, (WNNStatus)err->status, err->message);
+}
+
+WNNStatus context_error(WNNContext context, const struct wnn_error *err)
+{
+	context_report(context, err);
+	return api_error(err);
+}
+
+void context_fail_request(WNNContext context, struct request *request, const struct wnn_error *err)
+{
+	context_report(context, err);
+	request_complete(request, err, NULL);
+}
+
+int context_check_lost(WNNContext context, struct wnn_error *err)
+{
+	if (!atomic_load(&context->lost))
+		return 0;
+	return wnn_error_set(err, WNN_INVALID_STATE, "the context is lost: %s",
+			     context->lost_message);
+}
+
+/* --- What is pending --- */
+
+static void link_request(struct request **head, struct request *request)
+{
+	request->next_pending = *head;
+	request->link_pending = head;
+	if (*head)
+		(*head)->link_pending = &request->next_pending;
+	*head = request;
+}
+
+static void unlink_request(struct request *request)
+{
+	if (!request->link_pending)
+		return;
+	*request->link_pending = request->next_pending;
+	if (request->next_pending)
+		request->next_pending->link_pending = request->link_pending;
+	request->link_pending = NULL;
+}
+
+void context_add_pending(WNNContext context, struct request *request, const void *subject)
+{
+	pthread_mutex_lock(&context->lock);
+	request->subject = subject;
+	link_request(&context->pending, request);
+	/* Lost since it was last looked at: nobody else would tell. */
+	if (atomic_load(&context->lost))
+		request_settle(request, WNNStatus_InvalidStateError, context->lost_message);
+	pthread_mutex_unlock(&context->lock);
+}
+
+void context_remove_pending(WNNContext context, struct request *request)
+{
+	pthread_mutex_lock(&context->lock);
+	unlink_request(request);
+	pthread_mutex_unlock(&context->lock);
+}
+
+void context_fail_pending(WNNContext context, const void *subject, const char *message)
+{
+	struct request *oldest = NULL, *request;
+
+	/* New ones are put first; they fail in the order of the calls. */
+	for (request = context->pending; request; request = request->next_pending)
+		oldest = request;
+	for (request = oldest; request;) {
+		if (!subject || request->subject == subject)
+			request_settle(request, WNNStatus_InvalidStateError, message);
+		if (request == context->pending)
+			break;
+		request = (struct request *)(void *)((char *)request->link_pending -
+						     offsetof(struct request, next_pending));
+	}
+}
+
+/* --- Loss --- */
+
+void context_lose(WNNContext context, const char *message)
+{
+	struct request *request;
+
+	pthread_mutex_lock(&context->lock);
+	if (atomic_load(&context->lost)) {
+		pthread_mutex_unlock(&context->lock);
+		return;
+	}
+	snprintf(context->lost_message, sizeof(context->lost_message), "%s", message);
+	atomic_store(&context->lost, true);
+	timeline_cancel(context->timeline);
+	context_fail_pending(context, NULL, context->lost_message);
+	for (struct WNNGraphImpl *graph = context->graphs; graph; graph = graph->next)
+		graph_lose(graph);
+	for (struct WNNTensorImpl *tensor = context->tensors; tensor; tensor = tensor->next)
+		tensor_lose(tensor);
+	while ((request = context->lost_requests)) {
+		unlink_request(request);
+		request_settle(request, WNNStatus_Success, context->lost_message);
+		request_put(request);
+	}
+	pthread_mutex_unlock(&context->lock);
+	wnn_log_write(&context->instance->log, WNN_LOG_WARNING, "the context is lost: %s", message);
+}
+
+void wnnContextDestroy(WNNContext context)
+{
+	if (api_check(context, "wnnContextDestroy", "context"))
+		context_lose(context, "wnnContextDestroy was called");
+}
+
+WNNFuture wnnContextGetLost(WNNContext context, WNNContextLostCallbackInfo callbackInfo)
+{
+	WNNFuture future = WNN_FUTURE_INIT;
+	struct request *request;
+
+	if (!api_check(context, "wnnContextGetLost", "context"))
+		return future;
+	request = request_begin_async(context->instance, REQUEST_LOST,
+				      REQUEST_CALLBACK(callbackInfo), "wnnContextGetLost");
+	if (!request)
+		return future;
+	future.id = request->id;
+	pthread_mutex_lock(&context->lock);
+	if (atomic_load(&context->lost)) {
+		request_settle(request, WNNStatus_Success, context->lost_message);
+		request_put(request);
+	} else {
+		link_request(&context->lost_requests, request);
+	}
+	pthread_mutex_unlock(&context->lock);
+	return future;
+}
+
+/* --- The end --- */
+
+static void timeline_idle(void *userdata)
+{
+	WNNContext context = userdata;
+
+	/* What the tasks left to the device gets its statistics and errors now. */
+	run_device_drain(&context->device);
+}
+
+static void free_context(WNNContext context)
+{
+	WNNInstance instance = context->instance;
+
+	pthread_mutex_destroy(&context->lock);
+	context_config_free(&context->config);
+	free(context);
+	events_drop_user(&instance->events);
+	instance_drop(instance);
+}
+
+static void timeline_end(void *userdata)
+{
+	WNNContext context = userdata;
+
+	run_device_exit(&context->device);
+	free_context(context);
+}
+
+void wnnContextAddRef(WNNContext context)
+{
+	if (context && !api_forked())
+		atomic_fetch_add(&context->refs, 1);
+}
+
+void wnnContextRelease(WNNContext context)
+{
+	struct request *request;
+
+	if (!context || api_forked() || atomic_fetch_sub(&context->refs, 1) != 1)
+		return;
+	/* Nobody can lose it any more. */
+	while ((request = context->lost_requests)) {
+		unlink_request(request);
+		request_settle(request, WNNStatus_Cancelled,
+			     "the last reference to the context was released");
+		request_put(request);
+	}
+	timeline_stop(context->timeline);
+}
+
+/* --- Making --- */
+
+struct open_task {
+	struct timeline_task task;
+	WNNContext context;
+	struct request *request;
+};
+
+static void open_context(struct timeline_task *task, bool cancelled)
+{
+	struct open_task *open = (void *)task;
+	WNNContext context = open->context;
+	union request_result result = { .context = context };
+	struct wnn_error err = { 0 };
+
+	(void)cancelled;
+	if (context_open_device(context, &err)) {
+		wnn_log_write(&context->instance->log, WNN_LOG_ERROR, "%s", err.message);
+		request_complete(open->request, &err, NULL);
+		wnnContextRelease(context);
+	} else {
+		wnn_log_write(&context->instance->log, WNN_LOG_INFO, "device %s: %s",
+			      context->device_name, context->reason);
+		if (!request_complete(open->request, NULL, &result))
+			wnnContextRelease(context);
+	}
+	request_put(open->request);
+	free(open);
+}
+
+static void set_limits(WNNContext context)
+{
+	for (int op = 0; op < IR_OP_COUNT; op++) {
+		const struct ir_node node = { .op = (enum ir_op)op };
+
+		if (cpu_supports(&node))
+			context->limits.ir_ops |= UINT64_C(1) << op;
+	}
+}
+
+static WNNContext make_context(WNNInstance instance, const WNNContextOptions *options,
+			       struct wnn_error *err)
+{
+	static const struct timeline_ops ops = { timeline_idle, timeline_end };
+	const WNNContextOptions defaults = WNN_CONTEXT_OPTIONS_INIT;
+	WNNContext context = calloc(1, sizeof(*context));
+
+	if (!context) {
+		wnn_error_nomem(err, "a context");
+		return NULL;
+	}
+	atomic_init(&context->refs, 1);
+	context->instance = instance;
+	context->device_name = "";
+	context->error_callback = REQUEST_CALLBACK((options ? options : &defaults)->errorCallbackInfo);
+	pthread_mutex_init(&context->lock, NULL);
+	instance_hold(instance);
+	events_add_user(&instance->events);
+	if (context_config_parse(options, &context->config, err)) {
+		free_context(context);
+		return NULL;
+	}
+	context->device.log = &instance->log;
+	context->device.heap.allocator = instance->allocator;
+	context->device.heap.limit = context->config.memory_limit;
+	context->device.last = &context->device.first;
+	set_limits(context);
+	context->timeline = timeline_create(&ops, context);
+	if (!context->timeline) {
+		wnn_error_set(err, WNN_UNKNOWN_ERROR, "no thread can be started for a context");
+		free_context(context);
+		return NULL;
+	}
+	return context;
+}
+
+static int check_error_callback(const WNNContextOptions *options, struct wnn_error *err)
+{
+	const WNNErrorCallbackInfo *info;
+
+	if (!options || !options->errorCallbackInfo.callback)
+		return 0;
+	info = &options->errorCallbackInfo;
+	if (api_check_no_chain(info->nextInChain, "errorCallbackInfo", err))
+		return -1;
+	if (info->mode > WNNCallbackMode_AllowSpontaneous)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "the mode of errorCallbackInfo is %u, which is no value of "
+				     "WNNCallbackMode", (unsigned int)info->mode);
+	if (info->mode == WNNCallbackMode_WaitAnyOnly)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "the mode of errorCallbackInfo is WaitAnyOnly, but errors have no "
+				     "future to wait for");
+	return 0;
+}
+
+/* Consumes the request. */
+static void start_context(WNNInstance instance, const WNNContextOptions *options,
+			  struct request *request)
+{
+	struct open_task *open = calloc(1, sizeof(*open));
+	struct wnn_error err = { 0 };
+	WNNContext context = NULL;
+
+	if (!open)
+		wnn_error_nomem(&err, "a context");
+	else if (!instance_permits(instance, WNNPermissionAction_CreateContext, &err) &&
+		 !check_error_callback(options, &err))
+		context = make_context(instance, options, &err);
+	if (!context) {
+		free(open);
+		wnn_log_write(&instance->log, WNN_LOG_ERROR, "%s", err.message);
+		request_complete(request, &err, NULL);
+		request_put(request);
+		return;
+	}
+	open->task.run = open_context;
+	open->context = context;
+	open->request = request;
+	timeline_push(context->timeline, &open->task);
+}
+
+WNNFuture wnnInstanceCreateContext(WNNInstance instance, WNNContextOptions const *options,
+				   WNNCreateContextCallbackInfo callbackInfo)
+{
+	WNNFuture future = WNN_FUTURE_INIT;
+	struct request *request;
+
+	if (!api_check(instance, "wnnInstanceCreateContext", "instance"))
+		return future;
+	request = request_begin_async(instance, REQUEST_CONTEXT, REQUEST_CALLBACK(callbackInfo),
+				      "wnnInstanceCreateContext");
+	if (!request)
+		return future;
+	future.id = request->id;
+	start_context(instance, options, request);
+	return future;
+}
+
+WNNStatus wnnInstanceCreateContextSync(WNNInstance instance, WNNContextOptions const *options,
+				       uint64_t timeoutNS, WNNContext *context)
+{
+	union request_result result = { 0 };
+	struct request *request;
+	WNNStatus status;
+
+	if (!api_check(context, "wnnInstanceCreateContextSync", "context"))
+		return wnnGetLastError(NULL);
+	*context = NULL;
+	if (!api_check(instance, "wnnInstanceCreateContextSync", "instance"))
+		return wnnGetLastError(NULL);
+	request = request_begin_sync(instance, REQUEST_CONTEXT, "wnnInstanceCreateContextSync");
+	if (!request)
+		return wnnGetLastError(NULL);
+	start_context(instance, options, request);
+	status = request_wait(request, timeoutNS, &result);
+	*context = result.context;
+	return status;
+}
+
+WNNFuture wnnInstanceCreateContextFromGPUDevice(WNNInstance instance, void *gpuDevice,
+						WNNCreateContextCallbackInfo callbackInfo)
+{
+	struct wnn_error err = { 0 };
+	WNNFuture future = WNN_FUTURE_INIT;
+	struct request *request;
+
+	(void)gpuDevice;
+	if (!api_check(instance, "wnnInstanceCreateContextFromGPUDevice", "instance"))
+		return future;
+	request = request_begin_async(instance, REQUEST_CONTEXT, REQUEST_CALLBACK(callbackInfo),
+				      "wnnInstanceCreateContextFromGPUDevice");
+	if (!request)
+		return future;
+	future.id = request->id;
+	if (!instance_permits(instance, WNNPermissionAction_CreateContext, &err))
+		wnn_error_set(&err, WNN_NOT_SUPPORTED,
+			      "no WebGPU device can share memory with an NPU of this library");
+	request_complete(request, &err, NULL);
+	request_put(request);
+	return future;
+}
+
+WNNBool wnnContextGetAccelerated(WNNContext context)
+{
+	return api_check(context, "wnnContextGetAccelerated", "context") && context->accelerated;
+}
+
+WNNStatus wnnContextOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits)
+{
+	if (!api_check(context, "wnnContextOpSupportLimits", "context") ||
+	    !api_check(limits, "wnnContextOpSupportLimits", "limits"))
+		return wnnGetLastError(NULL);
+	wnn_limits_fill(&context->limits, limits);
+	return WNNStatus_Success;
+}

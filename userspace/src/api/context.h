@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* The context: device, timeline, what is pending on it, and what belongs to it. */
+#ifndef WNN_API_CONTEXT_H
+#define WNN_API_CONTEXT_H
+
+#include "api/instance.h"
+#include "graph/limits.h"
+#include "run/device.h"
+#include "run/timeline.h"
+
+enum context_device { CONTEXT_AUTO, CONTEXT_NPU, CONTEXT_SIM, CONTEXT_CPU };
+
+/* What the application asked for, checked and copied. */
+struct context_config {
+	enum context_device device;	/* AUTO: nobody named one */
+	const char *named_by;		/* who named it, for messages */
+	bool want_accelerated;
+	WNNPlacementPolicy policy;
+	uint32_t threads, sim_threads;
+	uint64_t memory_limit;
+	bool sim_full;
+	uint32_t sim_sram_bytes;
+	char *firmware;			/* NULL: the installed one */
+};
+
+struct WNNContextImpl {
+	atomic_uint refs;
+	WNNInstance instance;
+	struct context_config config;
+	struct wnn_limits limits;
+	struct request_callback error_callback;
+	struct timeline *timeline;
+	struct run_device device;	/* of the timeline's thread, but for heap */
+	/* Set when the device is opened, constant from then on. */
+	bool accelerated;
+	const char *device_name;
+	char reason[256];
+	char machine[32];
+	struct npu_caps caps;		/* zero for cpu */
+
+	pthread_mutex_t lock;
+	atomic_bool lost;
+	char lost_message[256];
+	struct request *pending;	/* on the timeline, fail when the context is lost */
+	struct request *lost_requests;	/* of wnnContextGetLost */
+	struct WNNTensorImpl *tensors;
+	struct WNNGraphImpl *graphs;
+	/* The first failure that wnnContextOnWorkDone has not reported; of the timeline's thread. */
+	struct wnn_error work_error;
+	bool has_work_error;
+};
+
+/* Reports an error to the errorCallbackInfo; of synchronous calls also to the thread. */
+void context_report(WNNContext context, const struct wnn_error *err);
+WNNStatus context_error(WNNContext context, const struct wnn_error *err);
+/* The end of an asynchronous operation that failed: reported, and delivered. */
+void context_fail_request(WNNContext context, struct request *request, const struct wnn_error *err);
+
+/* 0 or -1 with InvalidStateError. */
+int context_check_lost(WNNContext context, struct wnn_error *err);
+
+/* Makes a request fail when the context is lost or @subject destroyed; takes no reference. */
+void context_add_pending(WNNContext context, struct request *request, const void *subject);
+void context_remove_pending(WNNContext context, struct request *request);
+/* Under the lock of the context. */
+void context_fail_pending(WNNContext context, const void *subject, const char *message);
+
+void context_lose(WNNContext context, const char *message);
+
+/* Opens the device; on the timeline's thread. */
+int context_open_device(WNNContext context, struct wnn_error *err);
+
+/* Parses options; 0 or -1 with TypeError or NotSupportedError. */
+int context_config_parse(const WNNContextOptions *options, struct context_config *config,
+			 struct wnn_error *err);
+void context_config_free(struct context_config *config);
+
+#endif

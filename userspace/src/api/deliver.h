@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls the callback of a request, each kind with its own arguments. */
+#ifndef WNN_API_DELIVER_H
+#define WNN_API_DELIVER_H
+
+#include "api/events.h"
+
+/* Outside every lock. What the callback does not take over is given back. */
+void deliver_run(struct request *request);
+
+/* Gives back what the request made and nobody took. */
+void deliver_discard(struct request *request);
+
+#endif

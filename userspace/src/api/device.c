@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* Choice of the device: options, environment, what there is. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/context.h"
+#include "graph/label.h"
+#include "graph/op_table.h"
+#include "util/text.h"
+
+#define DEVICE_VARIABLE "WEBNN_DEVICE"
+
+static const char no_npu[] = "this build of the library has no back end for the NPU's driver (the DRM "
+			     "winsys); sim is the same machine in software";
+
+static int parse_device(const char *name, size_t length, const char *named_by,
+			struct context_config *config, struct wnn_error *err)
+{
+	static const char *const names[] = { [CONTEXT_NPU] = "npu", [CONTEXT_SIM] = "sim",
+					     [CONTEXT_CPU] = "cpu" };
+	char text[64];
+
+	config->named_by = named_by;
+	for (int i = CONTEXT_NPU; i <= CONTEXT_CPU; i++)
+		if (strlen(names[i]) == length && !memcmp(names[i], name, length)) {
+			config->device = (enum context_device)i;
+			return 0;
+		}
+	wnn_text_printable(text, sizeof(text), name, length);
+	return wnn_error_set(err, WNN_NOT_SUPPORTED,
+			     "there is no device \"%s\" (from %s); npu, sim and cpu exist", text,
+			     named_by);
+}
+
+static int check_device_enums(const WNNContextDeviceOptions *options, struct wnn_error *err)
+{
+	if (options->placementPolicy && !wnn_enum_name(&wnn_enum_placement_policy,
+						       options->placementPolicy))
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "placementPolicy is %u, which is no value of "
+				     "WNNPlacementPolicy", (unsigned int)options->placementPolicy);
+	if (options->simMode && !wnn_enum_name(&wnn_enum_sim_mode, options->simMode))
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "simMode is %u, which is no value of WNNSimMode",
+				     (unsigned int)options->simMode);
+	if (options->simSramBytes > UINT32_MAX)
+		return wnn_error_set(err, WNN_NOT_SUPPORTED,
+				     "simSramBytes is %" PRIu64 "; the machine can have %" PRIu32
+				     " at most", options->simSramBytes, UINT32_MAX);
+	return 0;
+}
+
+static int parse_device_options(const WNNContextDeviceOptions *options,
+				struct context_config *config, struct wnn_error *err)
+{
+	size_t length = wnn_view_length(&options->device);
+
+	if (check_device_enums(options, err))
+		return -1;
+	if (options->placementPolicy)
+		config->policy = options->placementPolicy;
+	config->threads = options->threads;
+	config->memory_limit = options->memoryLimit;
+	config->sim_full = options->simMode == WNNSimMode_Full;
+	config->sim_sram_bytes = (uint32_t)options->simSramBytes;
+	config->sim_threads = options->simThreads;
+	if (wnn_view_length(&options->simFirmwarePath)) {
+		config->firmware = api_string(options->simFirmwarePath);
+		if (!config->firmware)
+			return wnn_error_nomem(err, "the path of the firmware");
+	}
+	if (length)
+		return parse_device(options->device.data, length, "WNNContextDeviceOptions", config,
+				    err);
+	return 0;
+}
+
+static int parse_chain(const WNNContextOptions *options, struct context_config *config,
+		       struct wnn_error *err)
+{
+	bool seen = false;
+
+	for (const WNNChainedStruct *s = options->nextInChain; s; s = s->next) {
+		if (s->sType != WNNSType_ContextDeviceOptions || seen)
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "the chain of WNNContextOptions holds %s struct of sType "
+					     "%#x", seen ? "a second" : "an unknown",
+					     (unsigned int)s->sType);
+		seen = true;
+		if (parse_device_options((const void *)s, config, err))
+			return -1;
+	}
+	return 0;
+}
+
+int context_config_parse(const WNNContextOptions *options, struct context_config *config,
+			 struct wnn_error *err)
+{
+	const WNNContextOptions defaults = WNN_CONTEXT_OPTIONS_INIT;
+	const char *variable;
+
+	memset(config, 0, sizeof(*config));
+	config->policy = WNNPlacementPolicy_PreferNPU;
+	if (!options)
+		options = &defaults;
+	if (options->powerPreference &&
+	    !wnn_enum_name(&wnn_enum_power_preference, options->powerPreference))
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "powerPreference is %u, which is no value of WNNPowerPreference",
+				     (unsigned int)options->powerPreference);
+	/* Both are hints, and the preference counts for more. */
+	config->want_accelerated = options->accelerated ||
+				   options->powerPreference == WNNPowerPreference_HighPerformance;
+	if (parse_chain(options, config, err))
+		return -1;
+	if (config->device != CONTEXT_AUTO)
+		return 0;
+	variable = secure_getenv(DEVICE_VARIABLE);
+	if (!variable || !*variable)
+		return 0;
+	return parse_device(variable, strlen(variable), "the environment variable " DEVICE_VARIABLE,
+			    config, err);
+}
+
+void context_config_free(struct context_config *config)
+{
+	free(config->firmware);
+	config->firmware = NULL;
+}
+
+static int open_sim(WNNContext context, struct wnn_error *err)
+{
+	const struct context_config *config = &context->config;
+	struct winsys_sim_config sim = {
+		.full = config->sim_full,
+		.sram_bytes = config->sim_sram_bytes,
+		.threads = config->sim_threads,
+		.simd = -1,
+		.firmware = config->firmware,
+	};
+	struct winsys *ws;
+
+	if (!sim.threads) {
+		long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+		sim.threads = online > 0 ? (uint32_t)online : 1;
+	}
+	ws = winsys_sim_create(&sim, err);
+	if (!ws)
+		return -1;
+	context->caps = ws->caps;
+	memcpy(context->machine, ws->caps.machine, sizeof(context->machine));
+	context->machine[sizeof(context->machine) - 1] = '\0';
+	context->device_name = "sim";
+	context->accelerated = true;
+	snprintf(context->reason, sizeof(context->reason), "%s asks for the device model",
+		 config->named_by);
+	return run_device_init(&context->device, ws, config->threads, err);
+}
+
+static int open_cpu(WNNContext context, struct wnn_error *err)
+{
+	const struct context_config *config = &context->config;
+
+	context->device_name = "cpu";
+	if (config->device == CONTEXT_CPU)
+		snprintf(context->reason, sizeof(context->reason), "%s asks for the CPU",
+			 config->named_by);
+	else if (!config->want_accelerated)
+		snprintf(context->reason, sizeof(context->reason),
+			 "the options ask for no accelerator");
+	else
+		snprintf(context->reason, sizeof(context->reason),
+			 "no NPU opens: %s", no_npu);
+	if (config->policy == WNNPlacementPolicy_NPUOnly)
+		return wnn_error_set(err, WNN_NOT_SUPPORTED,
+				     "the placement policy is NPUOnly, but the device is the CPU (%s)",
+				     context->reason);
+	return run_device_init(&context->device, NULL, config->threads, err);
+}
+
+int context_open_device(WNNContext context, struct wnn_error *err)
+{
+	switch (context->config.device) {
+	case CONTEXT_NPU:
+		return wnn_error_set(err, WNN_NOT_SUPPORTED,
+				     "%s asks for the device npu, but %s", context->config.named_by,
+				     no_npu);
+	case CONTEXT_SIM:
+		return open_sim(context, err);
+	default:
+		return open_cpu(context, err);
+	}
+}
+
+/* What a list of devices points to. */
+struct device_list {
+	WNNDeviceInfo infos[3];
+	char machine[32];
+	char sim_reason[256];
+};
+
+static void describe_sim(struct device_list *list, WNNDeviceInfo *info)
+{
+	const struct winsys_sim_config config = { .threads = 1, .simd = -1 };
+	struct wnn_error err = { 0 };
+	struct winsys *ws = winsys_sim_create(&config, &err);
+
+	info->accelerated = WNN_TRUE;
+	if (!ws) {
+		snprintf(list->sim_reason, sizeof(list->sim_reason), "%.255s", err.message);
+		info->reason = api_view(list->sim_reason);
+		return;
+	}
+	info->usable = WNN_TRUE;
+	info->reason = api_view("the device model in this process, never chosen unless named");
+	memcpy(list->machine, ws->caps.machine, sizeof(list->machine) - 1);
+	info->machine = api_view(list->machine);
+	info->sramBytes = ws->caps.sram_bytes;
+	info->peakMacsPerCycle = (uint64_t)ws->caps.mxu_rows * ws->caps.mxu_cols / 2;
+	ws->ops->destroy(ws);
+}
+
+WNNStatus wnnInstanceGetDevices(WNNInstance instance, WNNDeviceInfoArray *devices)
+{
+	static const char *const names[] = { "npu", "sim", "cpu" };
+	struct device_list *list;
+
+	if (!api_check(instance, "wnnInstanceGetDevices", "instance") ||
+	    !api_check(devices, "wnnInstanceGetDevices", "devices"))
+		return wnnGetLastError(NULL);
+	list = calloc(1, sizeof(*list));
+	if (!list)
+		return api_error_status(WNNStatus_UnknownError, "out of memory for the devices");
+	for (int i = 0; i < 3; i++) {
+		list->infos[i].device = api_view(names[i]);
+		list->infos[i].nodePath = list->infos[i].machine = api_view("");
+	}
+	list->infos[0].accelerated = WNN_TRUE;
+	list->infos[0].reason = api_view(no_npu);
+	describe_sim(list, &list->infos[1]);
+	list->infos[2].usable = WNN_TRUE;
+	list->infos[2].reason = api_view("every host has one");
+	devices->count = 3;
+	devices->data = list->infos;
+	return WNNStatus_Success;
+}
+
+void wnnDeviceInfoArrayFreeMembers(WNNDeviceInfoArray devices)
+{
+	/* The items are the first member of what was allocated. */
+	free((void *)devices.data);
+}
+
+WNNStatus wnnContextGetDeviceInfo(WNNContext context, WNNDeviceInfo *info)
+{
+	if (!api_check(context, "wnnContextGetDeviceInfo", "context") ||
+	    !api_check(info, "wnnContextGetDeviceInfo", "info"))
+		return wnnGetLastError(NULL);
+	info->device = api_view(context->device_name);
+	info->nodePath = api_view("");
+	info->machine = api_view(context->machine);
+	info->reason = api_view(context->reason);
+	info->usable = !atomic_load(&context->lost);
+	info->accelerated = context->accelerated;
+	info->sramBytes = context->caps.sram_bytes;
+	info->peakMacsPerCycle = (uint64_t)context->caps.mxu_rows * context->caps.mxu_cols / 2;
+	info->clockHz = 0;
+	info->memoryLimit = context->config.memory_limit;
+	info->memoryUsed = atomic_load(&context->device.heap.used);
+	return WNNStatus_Success;
+}

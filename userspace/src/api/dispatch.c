@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* wnnContextDispatch: checks on the calling thread, the run on the timeline. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/graph.h"
+#include "api/tensor.h"
+#include "graph/label.h"
+#include "util/text.h"
+
+struct dispatch_task {
+	struct timeline_task task;
+	struct run_dispatch run;
+	WNNGraph graph;			/* references */
+	uint32_t num_tensors;
+	WNNTensor *tensors;		/* inputs, then outputs, in the order of the compiled graph */
+	struct run_buffer **buffers;
+};
+
+static void free_task(struct dispatch_task *d)
+{
+	WNNContext context = d->graph->context;
+
+	for (uint32_t i = 0; i < d->num_tensors; i++)
+		wnnTensorRelease(d->tensors[i]);
+	run_compiled_unref(d->run.compiled);
+	wnnGraphRelease(d->graph);
+	free(d->tensors);
+	free(d->buffers);
+	free(d);
+	wnnContextRelease(context);
+}
+
+static void note_statistics(WNNGraph graph, const struct run_statistics *statistics)
+{
+	pthread_mutex_lock(&graph->lock);
+	graph->dispatch_count++;
+	graph->statistics = *statistics;
+	pthread_mutex_unlock(&graph->lock);
+}
+
+static void run_done(struct run_dispatch *run, const struct wnn_error *err,
+		     const struct run_statistics *statistics)
+{
+	struct dispatch_task *d = (void *)((char *)run - offsetof(struct dispatch_task, run));
+	WNNContext context = d->graph->context;
+
+	if (!err) {
+		note_statistics(d->graph, statistics);
+	} else if (!timeline_cancelled(context->timeline)) {
+		context_report(context, err);
+		if (!context->has_work_error)
+			context->work_error = *err;
+		context->has_work_error = true;
+		if (context->device.lost)
+			context_lose(context, context->device.lost_error.message);
+	}
+	free_task(d);
+}
+
+static bool aborted(struct run_dispatch *run)
+{
+	struct dispatch_task *d = (void *)((char *)run - offsetof(struct dispatch_task, run));
+
+	return timeline_cancelled(d->graph->context->timeline);
+}
+
+static void run_task(struct timeline_task *task, bool cancelled)
+{
+	struct dispatch_task *d = (void *)task;
+
+	if (cancelled)
+		free_task(d);
+	else
+		run_dispatch_start(&d->run);
+}
+
+/* --- Checks --- */
+
+static int compare_views(WNNStringView a, WNNStringView b)
+{
+	size_t n = a.length < b.length ? a.length : b.length;
+	int order = n ? memcmp(a.data, b.data, n) : 0;
+
+	return order ? order : (a.length > b.length) - (a.length < b.length);
+}
+
+/* Index of the port of that name; UINT32_MAX when there is none. */
+static uint32_t find_port(uint32_t count, const struct graph_port *ports,
+			  const WNNNamedOperandDescriptor *list, WNNStringView name)
+{
+	WNNStringView view = { name.data, wnn_view_length(&name) };
+
+	for (uint32_t i = 0; i < count; i++)
+		if (!compare_views(list[ports[i].sorted].name, view))
+			return i;
+	return UINT32_MAX;
+}
+
+static int check_type(const struct graph_port *port, const struct WNNTensorImpl *tensor,
+		      const char *what, struct wnn_error *err)
+{
+	char want[WNN_SHAPE_TEXT_SIZE], have[WNN_SHAPE_TEXT_SIZE];
+
+	if (port->type.dtype == tensor->type.dtype &&
+	    ir_type_same_shape(&port->type, &tensor->type))
+		return 0;
+	return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is %s%s; the graph has %s%s", what,
+			     ir_dtype_name(tensor->type.dtype),
+			     wnn_shape_text(&tensor->type, have, sizeof(have)),
+			     ir_dtype_name(port->type.dtype),
+			     wnn_shape_text(&port->type, want, sizeof(want)));
+}
+
+/* One named tensor, into its place in @tensors, which is @first plus the index of its port. */
+static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool output,
+		struct wnn_error *err)
+{
+	WNNGraph graph = d->graph;
+	uint32_t first = output ? graph->num_inputs : 0;
+	uint32_t index = output ?
+		find_port(graph->num_outputs, graph->outputs, graph->output_list, named->name) :
+		find_port(graph->num_inputs, graph->inputs, graph->input_list, named->name);
+	const char *kind = output ? "output" : "input";
+	char name[96], what[128];
+
+	wnn_text_printable(name, sizeof(name), named->name.data, wnn_view_length(&named->name));
+	snprintf(what, sizeof(what), "dispatch: %s \"%s\"", kind, name);
+	if (tensor_check(graph->context, named->tensor, what, err))
+		return -1;
+	if (index == UINT32_MAX)
+		return wnn_error_set(err, WNN_TYPE_ERROR, "dispatch: the graph has no %s \"%s\"", kind,
+				     name);
+	if (named->tensor->is_constant)
+		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is a constant", what);
+	if (d->tensors[first + index])
+		return wnn_error_set(err, WNN_TYPE_ERROR, "%s is given twice", what);
+	if (check_type(output ? &graph->outputs[index] : &graph->inputs[index], named->tensor, what,
+		       err))
+		return -1;
+	d->tensors[first + index] = named->tensor;
+	return 0;
+}
+
+static int check_twice(const struct dispatch_task *d, struct wnn_error *err)
+{
+	for (uint32_t i = 0; i < d->num_tensors; i++)
+		for (uint32_t k = 0; k < i; k++)
+			if (d->tensors[i] == d->tensors[k])
+				return wnn_error_set(err, WNN_TYPE_ERROR,
+						     "dispatch: one tensor is given twice");
+	return 0;
+}
+
+static int check_count(size_t given, uint32_t wanted, const void *list, const char *kind,
+		       struct wnn_error *err)
+{
+	if (given != wanted)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "dispatch: %zu %s are given; the graph has %" PRIu32, given, kind,
+				     wanted);
+	if (given && !list)
+		return wnn_error_set(err, WNN_TYPE_ERROR, "dispatch: %s is NULL", kind);
+	return 0;
+}
+
+static int check_graph(WNNContext context, WNNGraph graph, struct wnn_error *err)
+{
+	if (context_check_lost(context, err))
+		return -1;
+	if (!graph)
+		return wnn_error_set(err, WNN_TYPE_ERROR, "dispatch: the graph is NULL");
+	if (graph->context != context)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "dispatch: the graph belongs to another context");
+	return 0;
+}
+
+static int bind_all(struct dispatch_task *d, size_t input_count, const WNNNamedTensor *inputs,
+		    size_t output_count, const WNNNamedTensor *outputs, struct wnn_error *err)
+{
+	WNNGraph graph = d->graph;
+
+	if (check_count(input_count, graph->num_inputs, inputs, "inputs", err) ||
+	    check_count(output_count, graph->num_outputs, outputs, "outputs", err))
+		return -1;
+	for (size_t i = 0; i < input_count; i++)
+		if (bind(d, &inputs[i], false, err))
+			return -1;
+	for (size_t i = 0; i < output_count; i++)
+		if (bind(d, &outputs[i], true, err))
+			return -1;
+	return check_twice(d, err);
+}
+
+static struct dispatch_task *make_task(WNNGraph graph, struct wnn_error *err)
+{
+	struct dispatch_task *d = calloc(1, sizeof(*d));
+
+	if (d) {
+		d->num_tensors = graph->num_inputs + graph->num_outputs;
+		d->tensors = calloc(d->num_tensors + 1, sizeof(*d->tensors));
+		d->buffers = calloc(d->num_tensors + 1, sizeof(*d->buffers));
+	}
+	if (d && d->tensors && d->buffers) {
+		d->task.run = run_task;
+		d->graph = graph;
+		return d;
+	}
+	if (d) {
+		free(d->tensors);
+		free(d->buffers);
+	}
+	free(d);
+	wnn_error_nomem(err, "dispatch");
+	return NULL;
+}
+
+/* Takes the references of the task; from here on free_task() ends it. */
+static void take_references(struct dispatch_task *d, struct run_compiled *compiled)
+{
+	d->run.compiled = compiled;
+	d->run.inputs = d->buffers;
+	d->run.outputs = d->buffers + d->graph->num_inputs;
+	d->run.done = run_done;
+	d->run.aborted = aborted;
+	wnnGraphAddRef(d->graph);
+	wnnContextAddRef(d->graph->context);
+	for (uint32_t i = 0; i < d->num_tensors; i++) {
+		wnnTensorAddRef(d->tensors[i]);
+		d->buffers[i] = &d->tensors[i]->data.buffer;
+	}
+}
+
+/* Queues the task, unless something it needs was destroyed meanwhile. */
+static int push(struct dispatch_task *d, struct wnn_error *err)
+{
+	WNNContext context = d->graph->context;
+	int ret = 0;
+
+	pthread_mutex_lock(&context->lock);
+	for (uint32_t i = 0; i < d->num_tensors && !ret; i++)
+		ret = tensor_check(context, d->tensors[i], "dispatch", err);
+	if (!ret && atomic_load(&d->graph->destroyed))
+		ret = wnn_error_set(err, WNN_INVALID_STATE, "dispatch: the graph is destroyed");
+	if (!ret)
+		timeline_push(context->timeline, &d->task);
+	pthread_mutex_unlock(&context->lock);
+	return ret;
+}
+
+static int dispatch(WNNContext context, WNNGraph graph, size_t input_count,
+		    const WNNNamedTensor *inputs, size_t output_count, const WNNNamedTensor *outputs,
+		    struct wnn_error *err)
+{
+	struct run_compiled *compiled;
+	struct dispatch_task *d;
+
+	if (check_graph(context, graph, err))
+		return -1;
+	compiled = graph_compiled(graph, err);
+	if (!compiled)
+		return -1;
+	d = make_task(graph, err);
+	if (!d || bind_all(d, input_count, inputs, output_count, outputs, err)) {
+		if (d) {
+			free(d->tensors);
+			free(d->buffers);
+		}
+		free(d);
+		run_compiled_unref(compiled);
+		return -1;
+	}
+	take_references(d, compiled);
+	if (!push(d, err))
+		return 0;
+	free_task(d);
+	return -1;
+}
+
+WNNStatus wnnContextDispatch(WNNContext context, WNNGraph graph, size_t inputCount,
+			     WNNNamedTensor const *inputs, size_t outputCount,
+			     WNNNamedTensor const *outputs)
+{
+	struct wnn_error err = { 0 };
+
+	if (!api_check(context, "wnnContextDispatch", "context"))
+		return wnnGetLastError(NULL);
+	if (!dispatch(context, graph, inputCount, inputs, outputCount, outputs, &err))
+		return WNNStatus_Success;
+	return context_error(context, &err);
+}

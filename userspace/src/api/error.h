@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* The last error of each thread, the checks that begin every public function, and strings. */
+#ifndef WNN_API_ERROR_H
+#define WNN_API_ERROR_H
+
+#include <stdbool.h>
+#include <webnn/webnn.h>
+
+#include "util/error.h"
+
+/* The statuses of the layers below are those of the API. */
+_Static_assert((int)WNN_OK == (int)WNNStatus_Success &&
+	       (int)WNN_TYPE_ERROR == (int)WNNStatus_TypeError &&
+	       (int)WNN_INVALID_STATE == (int)WNNStatus_InvalidStateError &&
+	       (int)WNN_NOT_SUPPORTED == (int)WNNStatus_NotSupportedError &&
+	       (int)WNN_OPERATION_ERROR == (int)WNNStatus_OperationError &&
+	       (int)WNN_UNKNOWN_ERROR == (int)WNNStatus_UnknownError &&
+	       (int)WNN_SECURITY_ERROR == (int)WNNStatus_SecurityError,
+	       "statuses of the API and of the layers below differ");
+
+/* Remembers an error for wnnGetLastError; gives its status. */
+WNNStatus api_error(const struct wnn_error *err);
+WNNStatus api_error_status(WNNStatus status, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * api_check - what every public function begins with
+ * @object: what it works on; NULL is a TypeError
+ * @function, @argument: names for the message
+ *
+ * False after an error, which is remembered. Also false in a child process of fork().
+ */
+bool api_check(const void *object, const char *function, const char *argument);
+
+/* Makes fork() noticed from now on. */
+void api_watch_fork(void);
+bool api_forked(void);
+
+/* The chain of a struct that has no extensions. */
+int api_check_no_chain(const WNNChainedStruct *chain, const char *what, struct wnn_error *err);
+
+/* A static string, or one with a known end. */
+WNNStringView api_view(const char *text);
+
+/* malloc'ed copy with a NUL; NULL when out of memory. */
+char *api_string(WNNStringView view);
+
+#endif

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+/* Built graphs: their life, inputs and outputs, texts and statistics. */
+#include "api/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/arena.h"
+
+/* --- The end of a graph --- */
+
+static void drop_compiled(WNNGraph graph)
+{
+	struct run_compiled *compiled;
+
+	/* Jobs in flight use its buffers. */
+	run_device_drain(&graph->context->device);
+	pthread_mutex_lock(&graph->lock);
+	compiled = graph->compiled;
+	graph->compiled = NULL;
+	pthread_mutex_unlock(&graph->lock);
+	run_compiled_unref(compiled);
+}
+
+static void free_graph(struct timeline_task *task, bool cancelled)
+{
+	WNNGraph graph = (void *)((char *)task - offsetof(struct WNNGraphImpl, task));
+	WNNContext context = graph->context;
+
+	(void)cancelled;
+	drop_compiled(graph);
+	pthread_mutex_destroy(&graph->lock);
+	wnn_arena_destroy(graph->arena);
+	free(graph);
+	wnnContextRelease(context);
+}
+
+static void give_up(struct timeline_task *task, bool cancelled)
+{
+	WNNGraph graph = (void *)((char *)task - offsetof(struct WNNGraphImpl, task));
+
+	(void)cancelled;
+	drop_compiled(graph);
+	wnnGraphRelease(graph);
+}
+
+static bool try_get(WNNGraph graph)
+{
+	unsigned int refs = atomic_load(&graph->refs);
+
+	while (refs && !atomic_compare_exchange_weak(&graph->refs, &refs, refs + 1))
+		;
+	return refs;
+}
+
+void graph_lose(struct WNNGraphImpl *graph)
+{
+	if (atomic_exchange(&graph->destroyed, true) || !try_get(graph))
+		return;
+	graph->task.run = give_up;
+	timeline_push(graph->context->timeline, &graph->task);
+}
+
+void wnnGraphDestroy(WNNGraph graph)
+{
+	if (!api_check(graph, "wnnGraphDestroy", "graph"))
+		return;
+	pthread_mutex_lock(&graph->context->lock);
+	graph_lose(graph);
+	pthread_mutex_unlock(&graph->context->lock);
+}
+
+void wnnGraphAddRef(WNNGraph graph)
+{
+	if (graph && !api_forked())
+		atomic_fetch_add(&graph->refs, 1);
+}
+
+void wnnGraphRelease(WNNGraph graph)
+{
+	WNNContext context;
+
+	if (!graph || api_forked() || atomic_fetch_sub(&graph->refs, 1) != 1)
+		return;
+	context = graph->context;
+	pthread_mutex_lock(&context->lock);
+	if (graph->link) {
+		*graph->link = graph->next;
+		if (graph->next)
+			graph->next->link = graph->link;
+	}
+	pthread_mutex_unlock(&context->lock);
+	graph->task.run = free_graph;
+	timeline_push(context->timeline, &graph->task);
+}
+
+/* --- Making --- */
+
+static bool evaluator_can(const struct ir_node *node, void *userdata)
+{
+	(void)userdata;
+	return cpu_supports(node);
+}
+
+static int evaluator_run(const struct ir_node *node, const void *const *in, void *const *out,
+			 void *userdata, struct wnn_error *err)
+{
+	WNNContext context = userdata;
+
+	return cpu_run_node(context->device.cpu, CPU_FAST, node, in, out, err);
+}
+
+static WNNPlacementReason place_npu(const struct ir_node *node, void *userdata, const char **text)
+{
+	WNNContext context = userdata;
+
+	return npu_supports(node, &context->caps, text) ? WNNPlacementReason_Supported :
+							  WNNPlacementReason_Operator;
+}
+
+/* A type or shape as the API shows it. */
+static int describe_ports(WNNGraph graph, uint32_t count, struct graph_port **ports,
+			  WNNNamedOperandDescriptor **list)
+{
+	*ports = wnn_arena_alloc(graph->arena, (count + 1) * sizeof(**ports));
+	*list = wnn_arena_alloc(graph->arena, (count + 1) * sizeof(**list));
+	return *ports && *list ? 0 : -1;
+}
+
+static int compare_names(WNNStringView a, WNNStringView b)
+{
+	int order = memcmp(a.data, b.data, a.length < b.length ? a.length : b.length);
+
+	return order ? order : (a.length > b.length) - (a.length < b.length);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return compare_names(((const WNNNamedOperandDescriptor *)a)->name,
+			     ((const WNNNamedOperandDescriptor *)b)->name);
+}
+
+static int set_port(WNNGraph graph, struct graph_port *port, WNNNamedOperandDescriptor *entry,
+		    const char *name, const struct ir_type *type)
+{
+	char *copy = wnn_arena_strdup(graph->arena, name);
+
+	if (!copy)
+		return -1;
+	port->type = *type;
+	for (uint32_t i = 0; i < type->rank; i++)
+		port->shape[i] = (uint32_t)ir_type_dim(type, i);
+	entry->name = api_view(copy);
+	entry->dataType = wnn_dtype_from_ir(type->dtype);
+	entry->shape = (WNNUint32Array){ type->rank, port->shape };
+	return 0;
+}
+
+/* Sorts the list and notes for every port where its entry went. */
+static void sort_ports(uint32_t count, struct graph_port *ports, WNNNamedOperandDescriptor *list)
+{
+	qsort(list, count, sizeof(*list), by_name);
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t k = 0; k < count; k++)
+			if (list[k].shape.data == ports[i].shape)
+				ports[i].sorted = k;
+}
+
+static int describe_graph(WNNGraph graph, const struct ir_graph *ir)
+{
+	graph->num_inputs = ir->num_inputs;
+	graph->num_outputs = ir->num_outputs;
+	if (describe_ports(graph, ir->num_inputs, &graph->inputs, &graph->input_list) ||
+	    describe_ports(graph, ir->num_outputs, &graph->outputs, &graph->output_list))
+		return -1;
+	for (uint32_t i = 0; i < ir->num_inputs; i++)
+		if (set_port(graph, &graph->inputs[i], &graph->input_list[i], ir->inputs[i]->name,
+			     &ir->inputs[i]->type))
+			return -1;
+	for (uint32_t i = 0; i < ir->num_outputs; i++)
+		if (set_port(graph, &graph->outputs[i], &graph->output_list[i], ir->outputs[i].name,
+			     &ir->outputs[i].value->type))
+			return -1;
+	sort_ports(graph->num_inputs, graph->inputs, graph->input_list);
+	sort_ports(graph->num_outputs, graph->outputs, graph->output_list);
+	graph->node_count = ir->num_nodes;
+	return 0;
+}
+
+static int compile(WNNGraph graph, struct wnn_recording *recording,
+		   const struct wnn_placement *placement, struct wnn_error *err)
+{
+	struct ir_graph *ir = recording->graph;
+	bool *on_npu = calloc((size_t)ir->num_nodes + 1, sizeof(*on_npu));
+	int ret;
+
+	if (!on_npu)
+		return wnn_error_nomem(err, "the placement of a graph");
+	for (uint32_t i = 0; i < ir->num_nodes; i++)
+		on_npu[i] = placement->nodes[ir->nodes[i]->id].device == WNNNodeDevice_NPU;
+	recording->graph = NULL;
+	ret = run_compile(&graph->context->device, ir, on_npu, &graph->compiled, err);
+	free(on_npu);
+	return ret;
+}
+
+static void log_placement(WNNContext context, const WNNGraphPlacement *placement)
+{
+	wnn_log_write(&context->instance->log, WNN_LOG_INFO,
+		      "graph of %zu operators: %zu on the NPU, %zu on the CPU, %zu folded",
+		      placement->nodeCount, placement->npuCount, placement->cpuCount,
+		      placement->foldedCount);
+	for (size_t i = 0; i < placement->nodeCount; i++) {
+		const WNNNodePlacement *node = &placement->nodes[i];
+
+		if (node->device == WNNNodeDevice_CPU && context->accelerated)
+			wnn_log_write(&context->instance->log, WNN_LOG_WARNING,
+				      "%.*s \"%.*s\" runs on the CPU: %.*s",
+				      (int)node->operatorName.length, node->operatorName.data,
+				      (int)node->label.length, node->label.data,
+				      (int)node->reasonText.length, node->reasonText.data);
+	}
+}
+
+static int build(WNNGraph graph, struct wnn_recording *recording, struct wnn_error *err)
+{
+	WNNContext context = graph->context;
+	const struct wnn_pass_options passes = {
+		.evaluator = { evaluator_can, evaluator_run, context },
+	};
+	const struct wnn_place_options places = {
+		.policy = context->config.policy,
+		.cpu_device = !context->accelerated,
+		.npu = place_npu,
+		.cpu = evaluator_can,
+		.userdata = context,
+	};
+	struct wnn_pass_report report = { 0 };
+	struct wnn_placement placement = { 0 };
+	int ret = wnn_run_passes(recording, &passes, &report, err);
+
+	if (ret)
+		return ret;
+	ret = wnn_place(recording->graph, &places, &placement, err);
+	if (!ret && describe_graph(graph, recording->graph))
+		ret = wnn_error_nomem(err, "a graph");
+	if (!ret)
+		ret = compile(graph, recording, &placement, err);
+	if (!ret)
+		ret = graph_describe_placement(graph, recording, &report, &placement, err);
+	wnn_placement_destroy(&placement);
+	wnn_pass_report_destroy(&report);
+	if (!ret)
+		log_placement(context, &graph->placement);
+	return ret;
+}
+
+static void link_graph(WNNContext context, WNNGraph graph)
+{
+	pthread_mutex_lock(&context->lock);
+	graph->next = context->graphs;
+	graph->link = &context->graphs;
+	if (graph->next)
+		graph->next->link = &graph->next;
+	context->graphs = graph;
+	if (atomic_load(&context->lost))
+		atomic_store(&graph->destroyed, true);
+	pthread_mutex_unlock(&context->lock);
+}
+
+WNNGraph graph_make(WNNContext context, struct wnn_recording *recording, struct wnn_error *err)
+{
+	WNNGraph graph = calloc(1, sizeof(*graph));
+	struct wnn_arena *arena = wnn_arena_create();
+	int ret;
+
+	if (!graph || !arena) {
+		free(graph);
+		wnn_arena_destroy(arena);
+		wnn_recording_destroy(recording);
+		wnn_error_nomem(err, "a graph");
+		return NULL;
+	}
+	atomic_init(&graph->refs, 1);
+	pthread_mutex_init(&graph->lock, NULL);
+	graph->arena = arena;
+	graph->context = context;
+	wnnContextAddRef(context);
+	ret = build(graph, recording, err);
+	wnn_recording_destroy(recording);
+	if (ret) {
+		/* On the thread of the timeline already: no need to queue it. */
+		free_graph(&graph->task, true);
+		return NULL;
+	}
+	link_graph(context, graph);
+	return graph;
+}
+
+/* --- Questions --- */
+
+WNNNamedOperandDescriptorArray wnnGraphGetInputs(WNNGraph graph)
+{
+	WNNNamedOperandDescriptorArray list = { 0, NULL };
+
+	if (api_check(graph, "wnnGraphGetInputs", "graph"))
+		list = (WNNNamedOperandDescriptorArray){ graph->num_inputs, graph->input_list };
+	return list;
+}
+
+WNNNamedOperandDescriptorArray wnnGraphGetOutputs(WNNGraph graph)
+{
+	WNNNamedOperandDescriptorArray list = { 0, NULL };
+
+	if (api_check(graph, "wnnGraphGetOutputs", "graph"))
+		list = (WNNNamedOperandDescriptorArray){ graph->num_outputs, graph->output_list };
+	return list;
+}
+
+struct run_compiled *graph_compiled(WNNGraph graph, struct wnn_error *err)
+{
+	struct run_compiled *compiled = NULL;
+
+	pthread_mutex_lock(&graph->lock);
+	if (!atomic_load(&graph->destroyed) && graph->compiled)
+		compiled = run_compiled_ref(graph->compiled);
+	pthread_mutex_unlock(&graph->lock);
+	if (!compiled)
+		wnn_error_set(err, WNN_INVALID_STATE, "the graph is destroyed");
+	return compiled;
+}
+
+size_t wnnGraphGetNodeCount(WNNGraph graph)
+{
+	if (!api_check(graph, "wnnGraphGetNodeCount", "graph") || atomic_load(&graph->destroyed))
+		return 0;
+	return graph->node_count;
+}
+
+WNNStatus wnnGraphGetPlacement(WNNGraph graph, WNNGraphPlacement *placement)
+{
+	WNNChainedStruct *chain;
+
+	if (!api_check(graph, "wnnGraphGetPlacement", "graph") ||
+	    !api_check(placement, "wnnGraphGetPlacement", "placement"))
+		return wnnGetLastError(NULL);
+	if (atomic_load(&graph->destroyed))
+		return api_error_status(WNNStatus_InvalidStateError, "the graph is destroyed");
+	chain = placement->nextInChain;
+	*placement = graph->placement;
+	placement->nextInChain = chain;
+	return WNNStatus_Success;
+}
+
+static WNNStatus check_text(WNNGraph graph, WNNGraphText kind, const WNNString *text)
+{
+	if (!api_check(graph, "wnnGraphGetText", "graph") ||
+	    !api_check(text, "wnnGraphGetText", "text"))
+		return wnnGetLastError(NULL);
+	if (!wnn_enum_name(&wnn_enum_graph_text, kind))
+		return api_error_status(WNNStatus_TypeError,
+					"kind is %u, which is no value of WNNGraphText",
+					(unsigned int)kind);
+	return WNNStatus_Success;
+}
+
+WNNStatus wnnGraphGetText(WNNGraph graph, WNNGraphText kind, WNNString *text)
+{
+	static const enum run_text kinds[] = {
+		[WNNGraphText_Nodes] = RUN_TEXT_NODES,
+		[WNNGraphText_Plan] = RUN_TEXT_PLAN,
+		[WNNGraphText_Program] = RUN_TEXT_PROGRAM,
+	};
+	struct run_compiled *compiled;
+	struct wnn_error err = { 0 };
+	WNNStatus status = check_text(graph, kind, text);
+	char *data;
+
+	if (status)
+		return status;
+	compiled = graph_compiled(graph, &err);
+	if (!compiled)
+		return api_error(&err);
+	data = run_compiled_text(compiled, kinds[kind], &err);
+	run_compiled_unref(compiled);
+	if (!data)
+		return api_error(&err);
+	text->data = data;
+	text->length = strlen(data);
+	return WNNStatus_Success;
+}
+
+void wnnStringFreeMembers(WNNString string)
+{
+	free(string.data);
+}
+
+static void fill_statistics(const WNNGraph graph, WNNGraphStatistics *to)
+{
+	const struct npu_caps *caps = &graph->context->caps;
+	const struct run_statistics *from = &graph->statistics;
+
+	to->dispatchCount = graph->dispatch_count;
+	to->npuCycles = from->npu_cycles;
+	to->macs = from->macs;
+	to->peakMacs = from->npu_cycles * ((uint64_t)caps->mxu_rows * caps->mxu_cols / 2);
+	to->bytesRead = from->bytes_read;
+	to->bytesWritten = from->bytes_written;
+	/* Both see the same memory: nothing is copied between them. */
+	to->bytesCopied = 0;
+	to->npuNanoseconds = from->npu_ns;
+	to->cpuNanoseconds = from->cpu_ns;
+	to->hostNanoseconds = from->host_ns;
+}
+
+WNNStatus wnnGraphGetLastStatistics(WNNGraph graph, WNNGraphStatistics *statistics)
+{
+	bool valid;
+
+	if (!api_check(graph, "wnnGraphGetLastStatistics", "graph") ||
+	    !api_check(statistics, "wnnGraphGetLastStatistics", "statistics"))
+		return wnnGetLastError(NULL);
+	pthread_mutex_lock(&graph->lock);
+	valid = graph->dispatch_count && !atomic_load(&graph->destroyed);
+	if (valid)
+		fill_statistics(graph, statistics);
+	pthread_mutex_unlock(&graph->lock);
+	if (valid)
+		return WNNStatus_Success;
+	return api_error_status(WNNStatus_InvalidStateError, "%s",
+				atomic_load(&graph->destroyed) ? "the graph is destroyed" :
+				"no dispatch of the graph is complete yet");
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Built graphs. */
+#ifndef WNN_API_GRAPH_H
+#define WNN_API_GRAPH_H
+
+#include "api/context.h"
+#include "graph/builder.h"
+#include "pass/pass.h"
+#include "pass/place.h"
+#include "run/compiled.h"
+
+/* An input or output in the order of the compiled graph, and its place in the sorted list. */
+struct graph_port {
+	struct ir_type type;
+	uint32_t shape[IR_MAX_RANK];
+	uint32_t sorted;
+};
+
+struct WNNGraphImpl {
+	atomic_uint refs;
+	WNNContext context;			/* a reference */
+	atomic_bool destroyed;			/* set under the lock of the context */
+	struct WNNGraphImpl *next, **link;	/* in the context; link is NULL when not */
+	struct timeline_task task;		/* gives the memory up */
+
+	pthread_mutex_t lock;
+	struct run_compiled *compiled;		/* under the lock; NULL once it is given up */
+	uint64_t dispatch_count;		/* these two under the lock */
+	struct run_statistics statistics;
+
+	/* Constant once built. */
+	uint32_t num_inputs, num_outputs;
+	struct graph_port *inputs, *outputs;
+	WNNNamedOperandDescriptor *input_list, *output_list;	/* sorted by name */
+	size_t node_count;
+	WNNGraphPlacement placement;
+	struct wnn_arena *arena;		/* of all that the application may look at */
+};
+
+/*
+ * graph_make - compile a recording; on the timeline's thread
+ * @recording: taken over in any case
+ *
+ * NULL with *err; else one reference.
+ */
+WNNGraph graph_make(WNNContext context, struct wnn_recording *recording, struct wnn_error *err);
+
+/* Fills placement from what passes, placement and compiler said. 0 or -1. */
+int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recording,
+			     const struct wnn_pass_report *report,
+			     const struct wnn_placement *placement, struct wnn_error *err);
+
+/* The compiled graph with a reference; NULL with InvalidStateError when it is destroyed. */
+struct run_compiled *graph_compiled(WNNGraph graph, struct wnn_error *err);
+
+/* The context is lost; under its lock. */
+void graph_lose(struct WNNGraphImpl *graph);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Instances and their hooks. */
+#include "api/instance.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void instance_hold(WNNInstance instance)
+{
+	atomic_fetch_add(&instance->holds, 1);
+}
+
+void instance_drop(WNNInstance instance)
+{
+	if (atomic_fetch_sub(&instance->holds, 1) != 1)
+		return;
+	events_exit(&instance->events);
+	free(instance);
+}
+
+static void write_log(void *userdata, enum wnn_log_level level, const char *message)
+{
+	const WNNInstanceLog *hook = &((WNNInstance)userdata)->log_hook;
+
+	hook->callback((WNNLogLevel)level, api_view(message), hook->userdata1, hook->userdata2);
+}
+
+static int set_log(WNNInstance instance, const WNNInstanceLog *hook, struct wnn_error *err)
+{
+	if (!hook->callback)
+		return wnn_error_set(err, WNN_TYPE_ERROR, "the callback of WNNInstanceLog is NULL");
+	if (hook->level > WNNLogLevel_Debug)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "the level of WNNInstanceLog is %u, which is no value of "
+				     "WNNLogLevel", (unsigned int)hook->level);
+	instance->log_hook = *hook;
+	instance->log = (struct wnn_log){ (enum wnn_log_level)hook->level, write_log, instance };
+	return 0;
+}
+
+static int set_allocator(WNNInstance instance, const WNNInstanceAllocator *hook,
+			 struct wnn_error *err)
+{
+	if (!hook->allocate || !hook->deallocate)
+		return wnn_error_set(err, WNN_TYPE_ERROR, "%s of WNNInstanceAllocator is NULL",
+				     hook->allocate ? "deallocate" : "allocate");
+	instance->allocator = (struct wnn_allocator){ hook->allocate, hook->deallocate,
+						      hook->userdata1, hook->userdata2 };
+	return 0;
+}
+
+static int set_hook(WNNInstance instance, const WNNChainedStruct *hook, struct wnn_error *err)
+{
+	switch (hook->sType) {
+	case WNNSType_InstanceLog:
+		return set_log(instance, (const void *)hook, err);
+	case WNNSType_InstanceAllocator:
+		return set_allocator(instance, (const void *)hook, err);
+	case WNNSType_InstancePermission:
+		instance->permission = *(const WNNInstancePermission *)(const void *)hook;
+		if (!instance->permission.callback)
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "the callback of WNNInstancePermission is NULL");
+		return 0;
+	default:
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "the chain of WNNInstanceDescriptor holds a struct of sType %u, "
+				     "which is not known there", (unsigned int)hook->sType);
+	}
+}
+
+static int set_hooks(WNNInstance instance, const WNNInstanceDescriptor *descriptor,
+		     struct wnn_error *err)
+{
+	const WNNChainedStruct *hook = descriptor ? descriptor->nextInChain : NULL;
+
+	for (; hook; hook = hook->next)
+		if (set_hook(instance, hook, err))
+			return -1;
+	return 0;
+}
+
+WNNInstance wnnCreateInstance(WNNInstanceDescriptor const *descriptor)
+{
+	struct wnn_error err = { 0 };
+	WNNInstance instance;
+
+	/* Any object but NULL: there is none to check yet. */
+	if (!api_check(&err, "wnnCreateInstance", ""))
+		return NULL;
+	api_watch_fork();
+	instance = calloc(1, sizeof(*instance));
+	if (!instance) {
+		api_error_status(WNNStatus_UnknownError, "out of memory for an instance");
+		return NULL;
+	}
+	atomic_init(&instance->refs, 1);
+	atomic_init(&instance->holds, 1);
+	if (set_hooks(instance, descriptor, &err) || events_init(instance, &err)) {
+		free(instance);
+		api_error(&err);
+		return NULL;
+	}
+	return instance;
+}
+
+void wnnInstanceAddRef(WNNInstance instance)
+{
+	if (instance && !api_forked())
+		atomic_fetch_add(&instance->refs, 1);
+}
+
+void wnnInstanceRelease(WNNInstance instance)
+{
+	if (!instance || api_forked() || atomic_fetch_sub(&instance->refs, 1) != 1)
+		return;
+	events_close(&instance->events);
+	instance_drop(instance);
+}
+
+int instance_permits(WNNInstance instance, WNNPermissionAction action, struct wnn_error *err)
+{
+	const WNNInstancePermission *hook = &instance->permission;
+
+	if (!hook->callback || hook->callback(action, hook->userdata1, hook->userdata2))
+		return 0;
+	return wnn_error_set(err, WNN_SECURITY_ERROR, "the permission hook refused %s",
+			     action == WNNPermissionAction_CreateContext ? "createContext" :
+									   "a graph builder");
+}

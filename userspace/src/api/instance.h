@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The instance: hooks of the application, and the events. */
+#ifndef WNN_API_INSTANCE_H
+#define WNN_API_INSTANCE_H
+
+#include "api/error.h"
+#include "api/events.h"
+#include "util/alloc.h"
+#include "util/log.h"
+
+struct WNNInstanceImpl {
+	atomic_uint refs;	/* the application's */
+	atomic_uint holds;	/* of memory: those of the application count once */
+	WNNInstanceLog log_hook;
+	WNNInstancePermission permission;
+	struct wnn_allocator allocator;
+	struct wnn_log log;
+	struct events events;
+};
+
+void instance_hold(WNNInstance instance);
+void instance_drop(WNNInstance instance);
+
+/* Asks the permission hook; 0 or -1 with SecurityError. */
+int instance_permits(WNNInstance instance, WNNPermissionAction action, struct wnn_error *err);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* The placement report: one entry for each operator that outputs depend on. */
+#include <string.h>
+
+#include "api/graph.h"
+#include "util/arena.h"
+
+static WNNStringView view(struct wnn_arena *arena, const char *text, bool *failed)
+{
+	char *copy = wnn_arena_strdup(arena, text ? text : "");
+
+	if (!copy) {
+		*failed = true;
+		copy = "";
+	}
+	return api_view(copy);
+}
+
+/* The operator did not become a node of its own. */
+static bool describe_absent(WNNNodePlacement *node, enum wnn_fate fate)
+{
+	switch (fate) {
+	case WNN_FATE_FOLDED:
+		node->reason = WNNPlacementReason_ConstantFolded;
+		node->reasonText = api_view("all its inputs are constants; it was computed at build");
+		break;
+	case WNN_FATE_VIEW:
+	case WNN_FATE_UNUSED:
+		node->reason = WNNPlacementReason_View;
+		node->reasonText = api_view("it moves no data");
+		break;
+	default:
+		return false;
+	}
+	node->device = WNNNodeDevice_Folded;
+	return true;
+}
+
+static const struct ir_node *node_by_id(const struct ir_graph *ir, uint32_t id)
+{
+	for (uint32_t i = 0; i < ir->num_nodes; i++)
+		if (ir->nodes[i]->id == id)
+			return ir->nodes[i];
+	return NULL;
+}
+
+static void describe_npu(WNNGraph graph, WNNNodePlacement *node, const struct ir_node *ir, bool kept)
+{
+	const struct npu_node_info *info = run_compiled_npu_info(graph->compiled, ir);
+
+	if (!info)
+		return;
+	node->kernel = api_view(info->kernel);
+	node->exactness = info->exactness == NPU_SPLIT_K ? WNNExactness_SplitK :
+			  info->exactness == NPU_SPLIT_REDUCE ? WNNExactness_SplitReduce :
+								WNNExactness_Exact;
+	if (kept)
+		node->estimatedCycles = info->est_cycles;
+}
+
+static void describe_node(WNNGraph graph, WNNNodePlacement *node, const struct wnn_pass_entry *entry,
+			  const struct wnn_node_place *place, bool *failed)
+{
+	const struct ir_node *ir = node_by_id(run_compiled_graph(graph->compiled), entry->node);
+	bool kept = entry->fate == WNN_FATE_KEPT;
+
+	node->device = place->device;
+	node->reason = place->reason;
+	node->reasonText = view(graph->arena, place->text, failed);
+	if (place->device == WNNNodeDevice_NPU && !kept) {
+		node->reason = WNNPlacementReason_Fused;
+		node->reasonText = api_view("the NPU computes it together with another operator");
+	}
+	if (!ir)
+		return;
+	if (place->device == WNNNodeDevice_NPU)
+		describe_npu(graph, node, ir, kept);
+	else
+		node->kernel = view(graph->arena, cpu_kernel_name(CPU_FAST, ir), failed);
+}
+
+static void count(WNNGraphPlacement *placement, WNNNodeDevice device)
+{
+	placement->npuCount += device == WNNNodeDevice_NPU;
+	placement->cpuCount += device == WNNNodeDevice_CPU;
+	placement->foldedCount += device == WNNNodeDevice_Folded;
+}
+
+int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recording,
+			     const struct wnn_pass_report *report,
+			     const struct wnn_placement *placement, struct wnn_error *err)
+{
+	size_t bytes = (report->num_entries + 1) * sizeof(WNNNodePlacement);
+	WNNNodePlacement *nodes = wnn_arena_alloc(graph->arena, bytes);
+	/* For each recorded operator its index in the report; those that nothing depends on have none. */
+	uint32_t *index = wnn_arena_alloc(graph->arena,
+					  (report->num_entries + 1) * sizeof(*index));
+	WNNGraphPlacement *out = &graph->placement;
+	bool failed = false;
+
+	if (!nodes || !index)
+		return wnn_error_nomem(err, "the placement of a graph");
+	for (uint32_t i = 0; i < report->num_entries; i++)
+		index[i] = recording->operators[i].used ? (uint32_t)out->nodeCount++ : WNN_NODE_NONE;
+	out->nodes = nodes;
+	for (uint32_t i = 0; i < report->num_entries; i++) {
+		const struct wnn_pass_entry *entry = &report->entries[i];
+		WNNNodePlacement *node = &nodes[index[i] == WNN_NODE_NONE ? 0 : index[i]];
+
+		if (index[i] == WNN_NODE_NONE)
+			continue;
+		node->operatorName = api_view(entry->name);
+		node->label = view(graph->arena, entry->label, &failed);
+		node->kernel = node->reasonText = api_view("");
+		node->fusedInto = WNN_NODE_NONE;
+		if (!describe_absent(node, entry->fate)) {
+			describe_node(graph, node, entry, &placement->nodes[entry->node], &failed);
+			if (entry->fate == WNN_FATE_FUSED)
+				node->fusedInto = index[report->node_entry[entry->node]];
+		}
+		count(out, node->device);
+	}
+	return failed ? wnn_error_nomem(err, "the placement of a graph") : 0;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* The life of a request: made, completed once, failed or cancelled before. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/deliver.h"
+#include "api/instance.h"
+#include "util/clock.h"
+
+struct request *request_create(WNNInstance instance, enum request_kind kind,
+			       struct request_callback callback)
+{
+	struct request *request = calloc(1, sizeof(*request));
+
+	if (!request)
+		return NULL;
+	instance_hold(instance);
+	request->instance = instance;
+	request->kind = kind;
+	request->callback = callback;
+	request->mode = callback.mode ? callback.mode : WNNCallbackMode_AllowProcessEvents;
+	atomic_init(&request->refs, 1);
+	return request;
+}
+
+void request_get(struct request *request)
+{
+	atomic_fetch_add(&request->refs, 1);
+}
+
+void request_put(struct request *request)
+{
+	WNNInstance instance;
+
+	if (!request || atomic_fetch_sub(&request->refs, 1) != 1)
+		return;
+	instance = request->instance;
+	deliver_discard(request);
+	free(request);
+	instance_drop(instance);
+}
+
+static int check_callback(const struct request_callback *callback, const char *function,
+			  struct wnn_error *err)
+{
+	if (api_check_no_chain(callback->chain, "the callback info", err))
+		return -1;
+	if (!callback->function)
+		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the callback is NULL", function);
+	if (callback->mode > WNNCallbackMode_AllowSpontaneous)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "%s: the mode of the callback is %u, which is no value of "
+				     "WNNCallbackMode", function, (unsigned int)callback->mode);
+	return 0;
+}
+
+struct request *request_begin_async(WNNInstance instance, enum request_kind kind,
+				    struct request_callback callback, const char *function)
+{
+	struct events *events = &instance->events;
+	struct wnn_error err = { 0 };
+	struct request *request;
+	bool closing;
+
+	if (check_callback(&callback, function, &err)) {
+		api_error(&err);
+		return NULL;
+	}
+	request = request_create(instance, kind, callback);
+	if (!request) {
+		api_error_status(WNNStatus_UnknownError, "%s: out of memory", function);
+		return NULL;
+	}
+	pthread_mutex_lock(&events->lock);
+	closing = events->closing;
+	if (!closing) {
+		request_get(request);
+		events_add(events, request, true);
+	}
+	pthread_mutex_unlock(&events->lock);
+	if (!closing)
+		return request;
+	api_error_status(WNNStatus_InvalidStateError,
+			 "%s: the last reference to the instance was released", function);
+	request_put(request);
+	return NULL;
+}
+
+struct request *request_begin_sync(WNNInstance instance, enum request_kind kind,
+				   const char *function)
+{
+	struct request_callback none = { 0 };
+	struct request *request;
+
+	if (events_in_callback()) {
+		api_error_status(WNNStatus_InvalidStateError,
+				 "%s was called from inside a callback of the library", function);
+		return NULL;
+	}
+	request = request_create(instance, kind, none);
+	if (!request) {
+		api_error_status(WNNStatus_UnknownError, "%s: out of memory", function);
+		return NULL;
+	}
+	request->sync = true;
+	request_get(request);
+	return request;
+}
+
+/* Under the lock. */
+static void end(struct events *events, struct request *request)
+{
+	if (!request->sync) {
+		events_ready(events, request);
+		return;
+	}
+	request->state = REQUEST_DONE;
+	pthread_cond_broadcast(&events->changed);
+}
+
+static void set_status(struct request *request, WNNStatus status, const char *message)
+{
+	request->status = status;
+	snprintf(request->message, sizeof(request->message), "%s", message);
+}
+
+bool request_complete(struct request *request, const struct wnn_error *err,
+		      const union request_result *result)
+{
+	struct events *events = &request->instance->events;
+	bool taken = false;
+
+	pthread_mutex_lock(&events->lock);
+	if (request->state == REQUEST_PENDING) {
+		request->busy = false;
+		if (!request->spoiled) {
+			taken = true;
+			if (err)
+				set_status(request, (WNNStatus)err->status, err->message);
+			else if (result)
+				request->result = *result;
+		}
+		end(events, request);
+	}
+	pthread_mutex_unlock(&events->lock);
+	return taken;
+}
+
+void request_settle(struct request *request, WNNStatus status, const char *message)
+{
+	struct events *events = &request->instance->events;
+
+	pthread_mutex_lock(&events->lock);
+	if (request->state == REQUEST_PENDING && !request->spoiled) {
+		set_status(request, status, message);
+		if (request->busy)
+			request->spoiled = true;
+		else
+			end(events, request);
+	}
+	pthread_mutex_unlock(&events->lock);
+}
+
+void request_post(struct request *request, WNNStatus status, const char *message)
+{
+	struct events *events = &request->instance->events;
+	bool drop;
+
+	pthread_mutex_lock(&events->lock);
+	/* Errors have no listener any more; borrowed data is given back for as long as there is any. */
+	drop = events->closing && request->kind == REQUEST_ERROR;
+	if (!drop) {
+		set_status(request, status, message);
+		events_add(events, request, false);
+		events_ready(events, request);
+	}
+	pthread_mutex_unlock(&events->lock);
+	if (drop)
+		request_put(request);
+}
+
+bool request_set_busy(struct request *request)
+{
+	struct events *events = &request->instance->events;
+	bool pending;
+
+	pthread_mutex_lock(&events->lock);
+	pending = request->state == REQUEST_PENDING && !request->spoiled;
+	if (pending)
+		request->busy = true;
+	pthread_mutex_unlock(&events->lock);
+	return pending;
+}
+
+WNNStatus request_wait(struct request *request, uint64_t timeout_ns, union request_result *result)
+{
+	struct events *events = &request->instance->events;
+	uint64_t deadline = wnn_clock_deadline(timeout_ns);
+	WNNStatus status;
+
+	pthread_mutex_lock(&events->lock);
+	while (request->state == REQUEST_PENDING &&
+	       wnn_cond_wait(&events->changed, &events->lock, deadline))
+		;
+	/* A copy that has begun is waited for: afterwards the caller's memory is its own again. */
+	while (request->busy)
+		pthread_cond_wait(&events->changed, &events->lock);
+	if (request->state == REQUEST_PENDING) {
+		set_status(request, WNNStatus_TimedOut, "the time is over; the operation is cancelled");
+		request->state = REQUEST_DONE;
+	}
+	status = request->status;
+	if (!status && result) {
+		*result = request->result;
+		memset(&request->result, 0, sizeof(request->result));
+	}
+	pthread_mutex_unlock(&events->lock);
+	if (status)
+		api_error_status(status, "%s", request->message);
+	request_put(request);
+	return status;
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+/* Tensors: made, asked, destroyed. */
+#include "api/tensor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/operand.h"
+
+/* --- The end of a tensor --- */
+
+/* Gives the data up, on the timeline, where nothing uses it any more. */
+static void free_data(WNNTensor tensor)
+{
+	run_tensor_destroy(&tensor->context->device, &tensor->data);
+	ir_constant_unref(tensor->constant);
+	tensor->constant = NULL;
+}
+
+static void free_tensor(struct timeline_task *task, bool cancelled)
+{
+	WNNTensor tensor = (void *)((char *)task - offsetof(struct WNNTensorImpl, task));
+	WNNContext context = tensor->context;
+
+	(void)cancelled;
+	free_data(tensor);
+	free(tensor);
+	wnnContextRelease(context);
+}
+
+static void release_data(struct timeline_task *task, bool cancelled)
+{
+	WNNTensor tensor = (void *)((char *)task - offsetof(struct WNNTensorImpl, task));
+
+	(void)cancelled;
+	free_data(tensor);
+	wnnTensorRelease(tensor);
+}
+
+bool tensor_try_get(struct WNNTensorImpl *tensor)
+{
+	unsigned int refs = atomic_load(&tensor->refs);
+
+	while (refs && !atomic_compare_exchange_weak(&tensor->refs, &refs, refs + 1))
+		;
+	return refs;
+}
+
+/* Under the lock of the context. */
+static void destroy(WNNTensor tensor)
+{
+	if (atomic_exchange(&tensor->destroyed, true) || !tensor_try_get(tensor))
+		return;
+	tensor->task.run = release_data;
+	timeline_push(tensor->context->timeline, &tensor->task);
+}
+
+void tensor_lose(struct WNNTensorImpl *tensor)
+{
+	destroy(tensor);
+}
+
+void wnnTensorDestroy(WNNTensor tensor)
+{
+	WNNContext context;
+
+	if (!api_check(tensor, "wnnTensorDestroy", "tensor"))
+		return;
+	context = tensor->context;
+	pthread_mutex_lock(&context->lock);
+	if (!atomic_load(&tensor->destroyed)) {
+		context_fail_pending(context, tensor, "the tensor was destroyed");
+		destroy(tensor);
+	}
+	pthread_mutex_unlock(&context->lock);
+}
+
+void wnnTensorAddRef(WNNTensor tensor)
+{
+	if (tensor && !api_forked())
+		atomic_fetch_add(&tensor->refs, 1);
+}
+
+void wnnTensorRelease(WNNTensor tensor)
+{
+	WNNContext context;
+
+	if (!tensor || api_forked() || atomic_fetch_sub(&tensor->refs, 1) != 1)
+		return;
+	context = tensor->context;
+	pthread_mutex_lock(&context->lock);
+	if (tensor->link) {
+		*tensor->link = tensor->next;
+		if (tensor->next)
+			tensor->next->link = tensor->link;
+	}
+	pthread_mutex_unlock(&context->lock);
+	tensor->task.run = free_tensor;
+	timeline_push(context->timeline, &tensor->task);
+}
+
+/* --- Making --- */
+
+struct create_task {
+	struct timeline_task task;
+	WNNTensor tensor;
+	struct request *request;
+};
+
+static void create_tensor(struct timeline_task *task, bool cancelled)
+{
+	struct create_task *create = (void *)task;
+	WNNTensor tensor = create->tensor;
+	WNNContext context = tensor->context;
+	union request_result result = { .tensor = tensor };
+	struct wnn_error err = { 0 };
+
+	context_remove_pending(context, create->request);
+	if (cancelled) {
+		context_check_lost(context, &err);
+		request_complete(create->request, &err, NULL);
+		wnnTensorRelease(tensor);
+	} else if (!tensor->constant &&
+		   run_tensor_create(&context->device, &tensor->data, tensor->bytes, &err)) {
+		context_fail_request(context, create->request, &err);
+		wnnTensorRelease(tensor);
+	} else if (!request_complete(create->request, NULL, &result)) {
+		wnnTensorRelease(tensor);
+	}
+	request_put(create->request);
+	free(create);
+}
+
+static WNNTensor make_tensor(WNNContext context, WNNOperandDataType data_type, WNNUint32Array shape,
+			     struct wnn_error *err)
+{
+	struct ir_type type;
+	WNNTensor tensor;
+
+	if (context_check_lost(context, err) ||
+	    wnn_limits_type_of(&context->limits, data_type, shape, "the tensor", &type, err))
+		return NULL;
+	tensor = calloc(1, sizeof(*tensor));
+	if (!tensor) {
+		wnn_error_nomem(err, "a tensor");
+		return NULL;
+	}
+	atomic_init(&tensor->refs, 1);
+	tensor->context = context;
+	tensor->type = type;
+	for (uint32_t i = 0; i < type.rank; i++)
+		tensor->shape[i] = (uint32_t)ir_type_dim(&type, i);
+	tensor->bytes = (size_t)ir_type_bytes(&type);
+	return tensor;
+}
+
+/* Consumes tensor, which may be NULL after an error, and request. */
+static void start_tensor(WNNContext context, WNNTensor tensor, struct request *request,
+			 struct wnn_error *err)
+{
+	struct create_task *create = tensor ? calloc(1, sizeof(*create)) : NULL;
+
+	if (!create) {
+		if (tensor) {
+			ir_constant_unref(tensor->constant);
+			free(tensor);
+			wnn_error_nomem(err, "a tensor");
+		}
+		context_fail_request(context, request, err);
+		request_put(request);
+		return;
+	}
+	wnnContextAddRef(context);
+	create->task.run = create_tensor;
+	create->tensor = tensor;
+	create->request = request;
+	pthread_mutex_lock(&context->lock);
+	tensor->next = context->tensors;
+	tensor->link = &context->tensors;
+	if (tensor->next)
+		tensor->next->link = &tensor->next;
+	context->tensors = tensor;
+	if (atomic_load(&context->lost))
+		atomic_store(&tensor->destroyed, true);
+	pthread_mutex_unlock(&context->lock);
+	context_add_pending(context, request, NULL);
+	timeline_push(context->timeline, &create->task);
+}
+
+static void start_create(WNNContext context, const WNNTensorDescriptor *descriptor,
+			 struct request *request)
+{
+	struct wnn_error err = { 0 };
+	WNNTensor tensor = NULL;
+
+	if (!descriptor)
+		wnn_error_set(&err, WNN_TYPE_ERROR, "wnnContextCreateTensor: descriptor is NULL");
+	else if (!api_check_no_chain(descriptor->nextInChain, "WNNTensorDescriptor", &err))
+		tensor = make_tensor(context, descriptor->dataType, descriptor->shape, &err);
+	if (tensor) {
+		tensor->readable = descriptor->readable;
+		tensor->writable = descriptor->writable;
+	}
+	start_tensor(context, tensor, request, &err);
+}
+
+WNNFuture wnnContextCreateTensor(WNNContext context, WNNTensorDescriptor const *descriptor,
+				 WNNCreateTensorCallbackInfo callbackInfo)
+{
+	WNNFuture future = WNN_FUTURE_INIT;
+	struct request *request;
+
+	if (!api_check(context, "wnnContextCreateTensor", "context"))
+		return future;
+	request = request_begin_async(context->instance, REQUEST_TENSOR,
+				      REQUEST_CALLBACK(callbackInfo), "wnnContextCreateTensor");
+	if (!request)
+		return future;
+	future.id = request->id;
+	start_create(context, descriptor, request);
+	return future;
+}
+
+WNNStatus wnnContextCreateTensorSync(WNNContext context, WNNTensorDescriptor const *descriptor,
+				     uint64_t timeoutNS, WNNTensor *tensor)
+{
+	union request_result result = { 0 };
+	struct request *request;
+	WNNStatus status;
+
+	if (!api_check(tensor, "wnnContextCreateTensorSync", "tensor"))
+		return wnnGetLastError(NULL);
+	*tensor = NULL;
+	if (!api_check(context, "wnnContextCreateTensorSync", "context"))
+		return wnnGetLastError(NULL);
+	request = request_begin_sync(context->instance, REQUEST_TENSOR, "wnnContextCreateTensorSync");
+	if (!request)
+		return wnnGetLastError(NULL);
+	start_create(context, descriptor, request);
+	status = request_wait(request, timeoutNS, &result);
+	*tensor = result.tensor;
+	return status;
+}
+
+/* --- Constants --- */
+
+struct context_copy *context_copy(WNNContext context, const void *data, size_t size,
+				  const char *what, struct wnn_error *err)
+{
+	struct context_copy *copy = malloc(sizeof(*copy));
+
+	if (!copy) {
+		wnn_error_nomem(err, what);
+		return NULL;
+	}
+	copy->data = run_host_alloc(&context->device.heap, size, what, err);
+	if (!copy->data) {
+		free(copy);
+		return NULL;
+	}
+	memcpy(copy->data, data, size);
+	copy->size = size;
+	copy->context = context;
+	wnnContextAddRef(context);
+	return copy;
+}
+
+void context_copy_free(struct context_copy *copy)
+{
+	if (!copy)
+		return;
+	run_host_free(&copy->context->device.heap, copy->data, copy->size);
+	wnnContextRelease(copy->context);
+	free(copy);
+}
+
+void context_copy_release(void *userdata, const void *data)
+{
+	(void)data;
+	context_copy_free(userdata);
+}
+
+static struct ir_constant *copy_constant(WNNContext context, const void *data, size_t size,
+					 struct wnn_error *err)
+{
+	struct context_copy *copy = context_copy(context, data, size, "a constant", err);
+	struct ir_constant *constant;
+
+	if (!copy)
+		return NULL;
+	constant = ir_constant_borrow(copy->data, size, context_copy_release, copy);
+	if (constant)
+		return constant;
+	context_copy_free(copy);
+	wnn_error_nomem(err, "a constant");
+	return NULL;
+}
+
+static void start_constant(WNNContext context, const WNNOperandDescriptor *descriptor,
+			   const void *data, size_t size, struct request *request)
+{
+	struct wnn_error err = { 0 };
+	WNNTensor tensor = NULL;
+
+	if (!descriptor || !data)
+		wnn_error_set(&err, WNN_TYPE_ERROR, "wnnContextCreateConstantTensor: %s is NULL",
+			      descriptor ? "data" : "descriptor");
+	else if (!api_check_no_chain(descriptor->nextInChain, "WNNOperandDescriptor", &err))
+		tensor = make_tensor(context, descriptor->dataType, descriptor->shape, &err);
+	if (tensor && tensor->bytes != size)
+		wnn_error_set(&err, WNN_TYPE_ERROR,
+			      "wnnContextCreateConstantTensor: size is %zu; the shape has %zu bytes",
+			      size, tensor->bytes);
+	else if (tensor)
+		tensor->constant = copy_constant(context, data, size, &err);
+	if (tensor && !tensor->constant) {
+		free(tensor);
+		tensor = NULL;
+	} else if (tensor) {
+		tensor->is_constant = true;
+	}
+	start_tensor(context, tensor, request, &err);
+}
+
+WNNFuture wnnContextCreateConstantTensor(WNNContext context, WNNOperandDescriptor const *descriptor,
+					 void const *data, size_t size,
+					 WNNCreateTensorCallbackInfo callbackInfo)
+{
+	WNNFuture future = WNN_FUTURE_INIT;
+	struct request *request;
+
+	if (!api_check(context, "wnnContextCreateConstantTensor", "context"))
+		return future;
+	request = request_begin_async(context->instance, REQUEST_TENSOR,
+				      REQUEST_CALLBACK(callbackInfo),
+				      "wnnContextCreateConstantTensor");
+	if (!request)
+		return future;
+	future.id = request->id;
+	start_constant(context, descriptor, data, size, request);
+	return future;
+}
+
+WNNStatus wnnContextCreateConstantTensorSync(WNNContext context,
+					     WNNOperandDescriptor const *descriptor,
+					     void const *data, size_t size, uint64_t timeoutNS,
+					     WNNTensor *tensor)
+{
+	union request_result result = { 0 };
+	struct request *request;
+	WNNStatus status;
+
+	if (!api_check(tensor, "wnnContextCreateConstantTensorSync", "tensor"))
+		return wnnGetLastError(NULL);
+	*tensor = NULL;
+	if (!api_check(context, "wnnContextCreateConstantTensorSync", "context"))
+		return wnnGetLastError(NULL);
+	request = request_begin_sync(context->instance, REQUEST_TENSOR,
+				     "wnnContextCreateConstantTensorSync");
+	if (!request)
+		return wnnGetLastError(NULL);
+	start_constant(context, descriptor, data, size, request);
+	status = request_wait(request, timeoutNS, &result);
+	*tensor = result.tensor;
+	return status;
+}
+
+/* --- Questions --- */
+
+int tensor_check(WNNContext context, WNNTensor tensor, const char *what, struct wnn_error *err)
+{
+	if (!tensor)
+		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is NULL", what);
+	if (tensor->context != context)
+		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor belongs to another context",
+				     what);
+	if (atomic_load(&tensor->destroyed))
+		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is destroyed", what);
+	return 0;
+}
+
+WNNOperandDataType wnnTensorGetDataType(WNNTensor tensor)
+{
+	return api_check(tensor, "wnnTensorGetDataType", "tensor") ?
+		       wnn_dtype_from_ir(tensor->type.dtype) : WNNOperandDataType_Undefined;
+}
+
+WNNUint32Array wnnTensorGetShape(WNNTensor tensor)
+{
+	WNNUint32Array none = WNN_UINT32_ARRAY_INIT;
+
+	if (!api_check(tensor, "wnnTensorGetShape", "tensor"))
+		return none;
+	return (WNNUint32Array){ tensor->type.rank, tensor->shape };
+}
+
+WNNBool wnnTensorGetReadable(WNNTensor tensor)
+{
+	return api_check(tensor, "wnnTensorGetReadable", "tensor") && tensor->readable;
+}
+
+WNNBool wnnTensorGetWritable(WNNTensor tensor)
+{
+	return api_check(tensor, "wnnTensorGetWritable", "tensor") && tensor->writable;
+}
+
+WNNBool wnnTensorGetConstant(WNNTensor tensor)
+{
+	return api_check(tensor, "wnnTensorGetConstant", "tensor") && tensor->is_constant;
+}
+
+size_t wnnTensorGetByteLength(WNNTensor tensor)
+{
+	return api_check(tensor, "wnnTensorGetByteLength", "tensor") ? tensor->bytes : 0;
+}

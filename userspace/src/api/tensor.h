@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Tensors of a context. */
+#ifndef WNN_API_TENSOR_H
+#define WNN_API_TENSOR_H
+
+#include "api/context.h"
+#include "run/tensor.h"
+
+struct WNNTensorImpl {
+	atomic_uint refs;
+	WNNContext context;		/* a reference */
+	struct ir_type type;
+	uint32_t shape[IR_MAX_RANK];
+	size_t bytes;
+	bool readable, writable, is_constant;
+	atomic_bool destroyed;		/* set under the lock of the context */
+	struct WNNTensorImpl *next, **link;	/* in the context; link is NULL when not */
+	struct timeline_task task;	/* gives the memory back */
+
+	/* One of them; touched on the timeline only. */
+	struct run_tensor data;
+	struct ir_constant *constant;	/* constant once made: its bytes never change */
+};
+
+/* Another reference, unless the last one is gone; under the lock of the context. */
+bool tensor_try_get(struct WNNTensorImpl *tensor);
+
+/* The context is lost; under its lock. */
+void tensor_lose(struct WNNTensorImpl *tensor);
+
+/* TypeError unless the tensor belongs to the context and is not destroyed; @what begins the message. */
+int tensor_check(WNNContext context, WNNTensor tensor, const char *what, struct wnn_error *err);
+
+/* A copy of the application's bytes in memory of the context. */
+struct context_copy {
+	WNNContext context;		/* a reference */
+	size_t size;
+	void *data;
+};
+
+/* NULL with *err. */
+struct context_copy *context_copy(WNNContext context, const void *data, size_t size,
+				  const char *what, struct wnn_error *err);
+void context_copy_free(struct context_copy *copy);	/* NULL is fine */
+/* The same as the release function of an ir_constant; @userdata is the copy. */
+void context_copy_release(void *userdata, const void *data);
+
+#endif

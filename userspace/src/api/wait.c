@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* wnnInstanceWaitAny, wnnInstanceProcessEvents, and the descriptor for foreign loops. */
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "api/instance.h"
+#include "util/clock.h"
+
+static WNNStatus check_waiting(WNNInstance instance, const char *function)
+{
+	if (!api_check(instance, function, "instance"))
+		return api_forked() ? WNNStatus_InvalidStateError : WNNStatus_TypeError;
+	if (events_in_callback())
+		return api_error_status(WNNStatus_InvalidStateError,
+					"%s was called from inside a callback of the library",
+					function);
+	return WNNStatus_Success;
+}
+
+WNNStatus wnnInstanceProcessEvents(WNNInstance instance)
+{
+	WNNStatus status = check_waiting(instance, "wnnInstanceProcessEvents");
+	struct events *events;
+	uint64_t end;
+
+	if (status)
+		return status;
+	events = &instance->events;
+	instance_hold(instance);
+	pthread_mutex_lock(&events->lock);
+	/* One thread at a time, or callbacks would overtake each other. */
+	if (!events->processing) {
+		events->processing = true;
+		end = events->next_order;
+		/* What callbacks add waits for the next call, so that this one ends. */
+		while (events->process.first && events->process.first->order < end)
+			events_run(events, events->process.first);
+		events->processing = false;
+	}
+	pthread_mutex_unlock(&events->lock);
+	instance_drop(instance);
+	return WNNStatus_Success;
+}
+
+/* The one of the list that was completed first and that this thread may run. */
+static struct request *next_to_run(struct events *events, size_t count,
+				   const WNNFutureWaitInfo *futures)
+{
+	struct request *found = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		struct request *request = events_find(events, futures[i].future.id);
+
+		/* Spontaneous ones belong to the callback thread, which keeps their order. */
+		if (!request || request->state != REQUEST_READY ||
+		    request->mode == WNNCallbackMode_AllowSpontaneous)
+			continue;
+		if (!found || request->order < found->order)
+			found = request;
+	}
+	return found;
+}
+
+static bool mark_completed(struct events *events, size_t count, WNNFutureWaitInfo *futures)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++) {
+		futures[i].completed = !events_find(events, futures[i].future.id);
+		any |= futures[i].completed;
+	}
+	return any;
+}
+
+static WNNStatus check_futures(struct events *events, size_t count,
+			       const WNNFutureWaitInfo *futures)
+{
+	if (!count || !futures)
+		return api_error_status(WNNStatus_TypeError,
+					"wnnInstanceWaitAny: there is no future to wait for");
+	for (size_t i = 0; i < count; i++) {
+		uint64_t id = futures[i].future.id;
+
+		if (id < events->first_id || id >= events->next_id)
+			return api_error_status(WNNStatus_TypeError,
+						"wnnInstanceWaitAny: futures[%zu] %s", i,
+						id ? "is none of this instance" :
+						     "is {0}: the call that gave it failed");
+	}
+	return WNNStatus_Success;
+}
+
+WNNStatus wnnInstanceWaitAny(WNNInstance instance, size_t futureCount, WNNFutureWaitInfo *futures,
+			     uint64_t timeoutNS)
+{
+	WNNStatus status = check_waiting(instance, "wnnInstanceWaitAny");
+	uint64_t deadline = wnn_clock_deadline(timeoutNS);
+	struct events *events;
+	struct request *request;
+	bool in_time = true;
+
+	if (status)
+		return status;
+	events = &instance->events;
+	instance_hold(instance);
+	pthread_mutex_lock(&events->lock);
+	status = check_futures(events, futureCount, futures);
+	while (!status) {
+		while ((request = next_to_run(events, futureCount, futures)))
+			events_run(events, request);
+		if (mark_completed(events, futureCount, futures))
+			break;
+		if (!in_time)
+			status = api_error_status(WNNStatus_TimedOut,
+						  "wnnInstanceWaitAny: the time is over and no "
+						  "future is complete");
+		else
+			in_time = wnn_cond_wait(&events->changed, &events->lock, deadline);
+	}
+	pthread_mutex_unlock(&events->lock);
+	instance_drop(instance);
+	return status;
+}
+
+int wnnInstanceGetEventFd(WNNInstance instance)
+{
+	struct events *events;
+	int fd;
+
+	if (!api_check(instance, "wnnInstanceGetEventFd", "instance"))
+		return -1;
+	events = &instance->events;
+	pthread_mutex_lock(&events->lock);
+	if (events->fd < 0)
+		events->fd = eventfd(events->process.first ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
+	fd = events->fd;
+	pthread_mutex_unlock(&events->lock);
+	if (fd < 0)
+		api_error_status(WNNStatus_UnknownError,
+				 "wnnInstanceGetEventFd: the system has no descriptor left");
+	return fd;
+}

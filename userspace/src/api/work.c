@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* Work on the timeline that concerns tensors: writing, reading, and the end of it all. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/tensor.h"
+
+/* --- Writing --- */
+
+struct write_task {
+	struct timeline_task task;
+	WNNTensor tensor;
+	struct context_copy *copy;
+};
+
+static void write_tensor(struct timeline_task *task, bool cancelled)
+{
+	struct write_task *write = (void *)task;
+
+	if (!cancelled)
+		run_tensor_write(&write->tensor->context->device, &write->tensor->data,
+				 write->copy->data);
+	context_copy_free(write->copy);
+	wnnTensorRelease(write->tensor);
+	free(write);
+}
+
+static int check_size(const struct WNNTensorImpl *tensor, size_t size, const char *what,
+		      struct wnn_error *err)
+{
+	if (size == tensor->bytes)
+		return 0;
+	return wnn_error_set(err, WNN_TYPE_ERROR, "%s: size is %zu; the tensor has %zu bytes", what,
+			     size, tensor->bytes);
+}
+
+static int check_write(WNNContext context, WNNTensor tensor, const void *data, size_t size,
+		       struct wnn_error *err)
+{
+	if (context_check_lost(context, err) || tensor_check(context, tensor, "writeTensor", err))
+		return -1;
+	if (!tensor->writable)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "writeTensor: the tensor was not made with writable");
+	if (!data)
+		return wnn_error_set(err, WNN_TYPE_ERROR, "writeTensor: data is NULL");
+	return check_size(tensor, size, "writeTensor", err);
+}
+
+/* Queues work that uses a tensor, unless it was destroyed meanwhile; consumes nothing then. */
+static int push_for_tensor(WNNTensor tensor, struct timeline_task *task, const char *what,
+			   struct wnn_error *err)
+{
+	WNNContext context = tensor->context;
+	int ret;
+
+	pthread_mutex_lock(&context->lock);
+	ret = tensor_check(context, tensor, what, err);
+	if (!ret)
+		timeline_push(context->timeline, task);
+	pthread_mutex_unlock(&context->lock);
+	return ret;
+}
+
+WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, void const *data, size_t size)
+{
+	struct wnn_error err = { 0 };
+	struct context_copy *copy;
+	struct write_task *write;
+
+	if (!api_check(context, "wnnContextWriteTensor", "context"))
+		return wnnGetLastError(NULL);
+	if (check_write(context, tensor, data, size, &err))
+		return context_error(context, &err);
+	copy = context_copy(context, data, size, "the data of writeTensor", &err);
+	if (!copy)
+		return context_error(context, &err);
+	write = calloc(1, sizeof(*write));
+	if (!write) {
+		context_copy_free(copy);
+		wnn_error_nomem(&err, "writeTensor");
+		return context_error(context, &err);
+	}
+	write->task.run = write_tensor;
+	write->tensor = tensor;
+	write->copy = copy;
+	wnnTensorAddRef(tensor);
+	if (!push_for_tensor(tensor, &write->task, "writeTensor", &err))
+		return WNNStatus_Success;
+	write_tensor(&write->task, true);
+	return context_error(context, &err);
+}
+
+/* --- Reading --- */
+
+struct read_task {
+	struct timeline_task task;
+	WNNTensor tensor;
+	struct request *request;
+	void *data;			/* the caller's; NULL: memory of our own */
+};
+
+static void read_tensor(struct timeline_task *task, bool cancelled)
+{
+	struct read_task *read = (void *)task;
+	WNNTensor tensor = read->tensor;
+	WNNContext context = tensor->context;
+	struct wnn_error err = { 0 };
+	union request_result result = { .bytes = { read->data, tensor->bytes } };
+	bool failed = false;
+
+	context_remove_pending(context, read->request);
+	if (!read->data && !cancelled) {
+		result.bytes.data = malloc(tensor->bytes);
+		failed = !result.bytes.data;
+	}
+	if (cancelled) {
+		context_check_lost(context, &err);
+		request_complete(read->request, &err, NULL);
+	} else if (failed) {
+		wnn_error_nomem(&err, "the data of readTensor");
+		context_fail_request(context, read->request, &err);
+	} else {
+		/* What the device has still to do comes first; it may take long. */
+		run_device_drain(&context->device);
+		if (request_set_busy(read->request))
+			run_tensor_read(&context->device, &tensor->data, result.bytes.data);
+		if (!request_complete(read->request, NULL, &result) && !read->data)
+			free(result.bytes.data);
+	}
+	request_put(read->request);
+	wnnTensorRelease(tensor);
+	free(read);
+}
+
+static int check_read(WNNContext context, WNNTensor tensor, struct wnn_error *err)
+{
+	if (context_check_lost(context, err) || tensor_check(context, tensor, "readTensor", err))
+		return -1;
+	if (!tensor->readable)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "readTensor: the tensor was not made with readable");
+	return 0;
+}
+
+/* Consumes the request. */
+static void start_read(WNNContext context, WNNTensor tensor, void *data, struct request *request,
+		       struct wnn_error *err)
+{
+	struct read_task *read = NULL;
+
+	if (!err->status) {
+		read = calloc(1, sizeof(*read));
+		if (!read)
+			wnn_error_nomem(err, "readTensor");
+	}
+	if (read) {
+		read->task.run = read_tensor;
+		read->tensor = tensor;
+		read->request = request;
+		read->data = data;
+		wnnTensorAddRef(tensor);
+		context_add_pending(context, request, tensor);
+		if (!push_for_tensor(tensor, &read->task, "readTensor", err))
+			return;
+		context_remove_pending(context, request);
+		wnnTensorRelease(tensor);
+		free(read);
+	}
+	context_fail_request(context, request, err);
+	request_put(request);
+}
+
+WNNFuture wnnContextReadTensor(WNNContext context, WNNTensor tensor,
+			       WNNReadTensorCallbackInfo callbackInfo)
+{
+	WNNFuture future = WNN_FUTURE_INIT;
+	struct wnn_error err = { 0 };
+	struct request *request;
+
+	if (!api_check(context, "wnnContextReadTensor", "context"))
+		return future;
+	request = request_begin_async(context->instance, REQUEST_READ,
+				      REQUEST_CALLBACK(callbackInfo), "wnnContextReadTensor");
+	if (!request)
+		return future;
+	future.id = request->id;
+	check_read(context, tensor, &err);
+	start_read(context, tensor, NULL, request, &err);
+	return future;
+}
+
+static void start_read_into(WNNContext context, WNNTensor tensor, void *data, size_t size,
+			    struct request *request)
+{
+	struct wnn_error err = { 0 };
+
+	if (!check_read(context, tensor, &err)) {
+		if (!data)
+			wnn_error_set(&err, WNN_TYPE_ERROR, "readTensor: data is NULL");
+		else
+			check_size(tensor, size, "readTensor", &err);
+	}
+	start_read(context, tensor, data, request, &err);
+}
+
+WNNFuture wnnContextReadTensorInto(WNNContext context, WNNTensor tensor, void *data, size_t size,
+				   WNNReadTensorIntoCallbackInfo callbackInfo)
+{
+	WNNFuture future = WNN_FUTURE_INIT;
+	struct request *request;
+
+	if (!api_check(context, "wnnContextReadTensorInto", "context"))
+		return future;
+	request = request_begin_async(context->instance, REQUEST_READ_INTO,
+				      REQUEST_CALLBACK(callbackInfo), "wnnContextReadTensorInto");
+	if (!request)
+		return future;
+	future.id = request->id;
+	start_read_into(context, tensor, data, size, request);
+	return future;
+}
+
+WNNStatus wnnContextReadTensorSync(WNNContext context, WNNTensor tensor, void *data, size_t size,
+				   uint64_t timeoutNS)
+{
+	struct request *request;
+
+	if (!api_check(context, "wnnContextReadTensorSync", "context"))
+		return wnnGetLastError(NULL);
+	request = request_begin_sync(context->instance, REQUEST_READ_INTO,
+				     "wnnContextReadTensorSync");
+	if (!request)
+		return wnnGetLastError(NULL);
+	start_read_into(context, tensor, data, size, request);
+	return request_wait(request, timeoutNS, NULL);
+}
+
+/* --- The end of what is enqueued --- */
+
+struct done_task {
+	struct timeline_task task;
+	WNNContext context;		/* a reference */
+	struct request *request;
+};
+
+static void work_done(struct timeline_task *task, bool cancelled)
+{
+	struct done_task *done = (void *)task;
+	WNNContext context = done->context;
+	struct wnn_error err = { 0 };
+
+	context_remove_pending(context, done->request);
+	run_device_drain(&context->device);
+	if (cancelled || timeline_cancelled(context->timeline)) {
+		context_check_lost(context, &err);
+		request_complete(done->request, &err, NULL);
+	} else if (request_complete(done->request,
+				    context->has_work_error ? &context->work_error : NULL, NULL)) {
+		/* Kept for the next one when nobody took it: the wait was over too early. */
+		context->has_work_error = false;
+	}
+	request_put(done->request);
+	free(done);
+	wnnContextRelease(context);
+}
+
+static void start_work_done(WNNContext context, struct request *request)
+{
+	struct done_task *done = NULL;
+	struct wnn_error err = { 0 };
+
+	if (!context_check_lost(context, &err)) {
+		done = calloc(1, sizeof(*done));
+		if (!done)
+			wnn_error_nomem(&err, "onWorkDone");
+	}
+	if (!done) {
+		context_fail_request(context, request, &err);
+		request_put(request);
+		return;
+	}
+	done->task.run = work_done;
+	done->context = context;
+	done->request = request;
+	wnnContextAddRef(context);
+	context_add_pending(context, request, NULL);
+	timeline_push(context->timeline, &done->task);
+}
+
+WNNFuture wnnContextOnWorkDone(WNNContext context, WNNWorkDoneCallbackInfo callbackInfo)
+{
+	WNNFuture future = WNN_FUTURE_INIT;
+	struct request *request;
+
+	if (!api_check(context, "wnnContextOnWorkDone", "context"))
+		return future;
+	request = request_begin_async(context->instance, REQUEST_WORK_DONE,
+				      REQUEST_CALLBACK(callbackInfo), "wnnContextOnWorkDone");
+	if (!request)
+		return future;
+	future.id = request->id;
+	start_work_done(context, request);
+	return future;
+}
+
+WNNStatus wnnContextOnWorkDoneSync(WNNContext context, uint64_t timeoutNS)
+{
+	struct request *request;
+
+	if (!api_check(context, "wnnContextOnWorkDoneSync", "context"))
+		return wnnGetLastError(NULL);
+	request = request_begin_sync(context->instance, REQUEST_WORK_DONE,
+				     "wnnContextOnWorkDoneSync");
+	if (!request)
+		return wnnGetLastError(NULL);
+	start_work_done(context, request);
+	return request_wait(request, timeoutNS, NULL);
+}

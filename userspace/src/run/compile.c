@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* From an optimised graph to steps, and to a place for every value that more than one step sees. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/compiled_private.h"
+#include "run/layout.h"
+
+#define CODE_ALIGN UINT64_C(256)
+
+static uint64_t align(uint64_t n)
+{
+	return (n + CODE_ALIGN - 1) & ~(CODE_ALIGN - 1);
+}
+
+/* Runs of NPU nodes become one step each; every CPU node is one. */
+static int make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
+{
+	const struct ir_graph *graph = c->graph;
+
+	c->steps = calloc((size_t)graph->num_nodes + 1, sizeof(*c->steps));
+	if (!c->steps)
+		return wnn_error_nomem(err, "the steps of a graph");
+	for (uint32_t i = 0; i < graph->num_nodes; i++) {
+		struct run_step *last = c->num_steps ? &c->steps[c->num_steps - 1] : NULL;
+
+		if (on_npu[i] && last && on_npu[last->first]) {
+			last->count++;
+			continue;
+		}
+		c->steps[c->num_steps++] = (struct run_step){ .first = i, .count = 1 };
+	}
+	return 0;
+}
+
+static void note_use(struct run_place *place, uint32_t step, bool from_memory)
+{
+	if (step != place->first || from_memory)
+		place->needed = true;
+	if (step > place->last)
+		place->last = step;
+}
+
+/* Which steps make and use a value, and whether it must be in memory. */
+static void note_step(struct run_compiled *c, uint32_t s, bool cpu)
+{
+	const struct run_step *step = &c->steps[s];
+
+	for (uint32_t i = step->first; i < step->first + step->count; i++) {
+		const struct ir_node *node = c->graph->nodes[i];
+
+		for (uint32_t k = 0; k < node->num_operands; k++)
+			if (node->operands[k])
+				note_use(&c->places[node->operands[k]->id], s, cpu);
+		for (uint32_t k = 0; k < node->num_results; k++) {
+			struct run_place *place = &c->places[node->results[k]->id];
+
+			place->first = place->last = s;
+			place->needed = cpu;
+		}
+	}
+}
+
+static int place_outputs(struct run_compiled *c, struct wnn_error *err)
+{
+	const struct ir_graph *graph = c->graph;
+
+	c->copies = calloc((size_t)graph->num_outputs + 1, sizeof(*c->copies));
+	if (!c->copies)
+		return wnn_error_nomem(err, "the outputs of a graph");
+	for (uint32_t i = 0; i < graph->num_outputs; i++) {
+		const struct ir_value *value = graph->outputs[i].value;
+		struct run_place *place = &c->places[value->id];
+
+		if (place->where == RUN_NOWHERE) {
+			place->where = RUN_OUTPUT;
+			place->index = i;
+			place->needed = true;
+		} else {
+			c->copies[c->num_copies++] = (struct run_copy){ i, value };
+		}
+	}
+	return 0;
+}
+
+static int make_places(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
+{
+	const struct ir_graph *graph = c->graph;
+
+	c->places = calloc((size_t)graph->num_values + 1, sizeof(*c->places));
+	if (!c->places)
+		return wnn_error_nomem(err, "the values of a graph");
+	for (uint32_t i = 0; i < graph->num_values; i++)
+		c->places[i].first = UINT32_MAX;
+	for (uint32_t i = 0; i < graph->num_values; i++)
+		if (graph->values[i] && graph->values[i]->kind == IR_VALUE_CONSTANT)
+			c->places[graph->values[i]->id].where = RUN_CONSTANT;
+	for (uint32_t i = 0; i < graph->num_inputs; i++) {
+		struct run_place *place = &c->places[graph->inputs[i]->id];
+
+		place->where = RUN_INPUT;
+		place->index = i;
+	}
+	for (uint32_t s = 0; s < c->num_steps; s++)
+		note_step(c, s, !on_npu[c->steps[s].first]);
+	return place_outputs(c, err);
+}
+
+static int compile_step(struct run_compiled *c, uint32_t s, struct wnn_error *err)
+{
+	struct run_step *step = &c->steps[s];
+	const struct ir_graph *graph = c->graph;
+	const struct npu_caps *caps = &c->device->ws->caps;
+	uint32_t *live_out, num_live_out = 0, most = 0;
+	int ret;
+
+	for (uint32_t i = step->first; i < step->first + step->count; i++)
+		most += graph->nodes[i]->num_results;
+	live_out = malloc(((size_t)most + 1) * sizeof(*live_out));
+	if (!live_out)
+		return wnn_error_nomem(err, "the results of a program");
+	for (uint32_t i = step->first; i < step->first + step->count; i++)
+		for (uint32_t k = 0; k < graph->nodes[i]->num_results; k++)
+			if (c->places[graph->nodes[i]->results[k]->id].needed)
+				live_out[num_live_out++] = graph->nodes[i]->results[k]->id;
+	ret = npu_compile(graph, step->first, step->count, live_out, num_live_out, caps, false,
+			  &step->program, err);
+	free(live_out);
+	if (ret)
+		return ret;
+	return npu_program_verify(step->program, caps, err);
+}
+
+static int compile_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
+{
+	for (uint32_t s = 0; s < c->num_steps; s++) {
+		struct run_step *step = &c->steps[s];
+
+		if (!on_npu[step->first])
+			continue;
+		if (compile_step(c, s, err))
+			return -1;
+		step->insns = c->code_bytes;
+		c->code_bytes = align(c->code_bytes +
+				      (uint64_t)step->program->num_insns * sizeof(*step->program->insns));
+		step->constants = c->code_bytes;
+		c->code_bytes = align(c->code_bytes + step->program->constant_bytes);
+		step->slots = c->slots_bytes;
+		c->slots_bytes = align(c->slots_bytes + (uint64_t)step->program->num_slots * 128);
+		wnn_log_write(c->device->log, WNN_LOG_INFO,
+			      "NPU program of %u nodes: %u instructions, %u slots, %llu cycles expected",
+			      (unsigned int)step->count, (unsigned int)step->program->num_insns,
+			      (unsigned int)step->program->num_slots,
+			      (unsigned long long)step->program->est_cycles);
+	}
+	return 0;
+}
+
+/* Places in the arena: values that several steps see, and what a program needs for itself. */
+static int make_arena(struct run_compiled *c, struct wnn_error *err)
+{
+	const struct ir_graph *graph = c->graph;
+	struct run_item *items = calloc((size_t)graph->num_values + c->num_steps + 1, sizeof(*items));
+	uint32_t n = 0;
+	int ret;
+
+	if (!items)
+		return wnn_error_nomem(err, "the intermediate results of a graph");
+	for (uint32_t v = 0; v < graph->num_values; v++) {
+		struct run_place *place = &c->places[v];
+
+		if (place->where != RUN_NOWHERE || !place->needed)
+			continue;
+		place->where = RUN_ARENA;
+		items[n++] = (struct run_item){ (uint64_t)ir_type_bytes(&graph->values[v]->type),
+						place->first, place->last, 0 };
+	}
+	for (uint32_t s = 0; s < c->num_steps; s++)
+		if (c->steps[s].program)
+			items[n++] = (struct run_item){ c->steps[s].program->arena_bytes, s, s, 0 };
+	ret = run_layout(items, n, &c->arena_bytes);
+	n = 0;
+	for (uint32_t v = 0; v < graph->num_values && !ret; v++)
+		if (c->places[v].where == RUN_ARENA)
+			c->places[v].offset = items[n++].offset;
+	for (uint32_t s = 0; s < c->num_steps && !ret; s++)
+		if (c->steps[s].program)
+			c->steps[s].scratch = items[n++].offset;
+	free(items);
+	return ret ? wnn_error_nomem(err, "the intermediate results of a graph") : 0;
+}
+
+static int load_code(struct run_compiled *c, struct wnn_error *err)
+{
+	if (!c->code_bytes)
+		return 0;
+	if (run_buffer_create(&c->device->heap, &c->code, c->code_bytes,
+			      "the program of a graph and its constants", err))
+		return -1;
+	for (uint32_t s = 0; s < c->num_steps; s++) {
+		struct run_step *step = &c->steps[s];
+		struct npu_program *program = step->program;
+		char *map = c->code.map;
+
+		if (!program)
+			continue;
+		memcpy(map + step->insns, program->insns,
+		       (size_t)program->num_insns * sizeof(*program->insns));
+		if (program->constant_bytes)
+			memcpy(map + step->constants, program->constants, program->constant_bytes);
+		/* The device's copy is the one that counts from here on. */
+		free(program->constants);
+		program->constants = NULL;
+	}
+	return 0;
+}
+
+/* The NPU has its constants packed; only CPU nodes and copies to outputs still read theirs. */
+static void drop_constants(struct run_compiled *c)
+{
+	bool *kept = calloc((size_t)c->graph->num_values + 1, sizeof(*kept));
+
+	if (!kept)
+		return;	/* they are dropped with the graph then */
+	for (uint32_t s = 0; s < c->num_steps; s++) {
+		const struct ir_node *node = c->graph->nodes[c->steps[s].first];
+
+		for (uint32_t k = 0; !c->steps[s].program && k < node->num_operands; k++)
+			if (node->operands[k])
+				kept[node->operands[k]->id] = true;
+	}
+	for (uint32_t i = 0; i < c->num_copies; i++)
+		kept[c->copies[i].value->id] = true;
+	for (uint32_t v = 0; v < c->graph->num_values; v++) {
+		struct ir_value *value = c->graph->values[v];
+
+		if (!value || !value->constant || kept[v])
+			continue;
+		ir_constant_unref(value->constant);
+		value->constant = NULL;
+	}
+	free(kept);
+}
+
+int run_compile(struct run_device *device, struct ir_graph *graph, const bool *on_npu,
+		struct run_compiled **out, struct wnn_error *err)
+{
+	struct run_compiled *c = calloc(1, sizeof(*c));
+
+	*out = NULL;
+	if (!c) {
+		ir_graph_destroy(graph);
+		return wnn_error_nomem(err, "a graph");
+	}
+	atomic_init(&c->refs, 1);
+	c->device = device;
+	c->graph = graph;
+	if (make_steps(c, on_npu, err) || make_places(c, on_npu, err) ||
+	    compile_steps(c, on_npu, err) || make_arena(c, err) || load_code(c, err)) {
+		run_compiled_unref(c);
+		return -1;
+	}
+	drop_constants(c);
+	*out = c;
+	return 0;
+}
+
+struct run_compiled *run_compiled_ref(struct run_compiled *c)
+{
+	atomic_fetch_add(&c->refs, 1);
+	return c;
+}
+
+void run_compiled_unref(struct run_compiled *c)
+{
+	if (!c || atomic_fetch_sub(&c->refs, 1) != 1)
+		return;
+	for (uint32_t i = 0; i < c->ring_made; i++) {
+		run_buffer_destroy(&c->device->heap, &c->ring[i].arena);
+		run_buffer_destroy(&c->device->heap, &c->ring[i].slots);
+	}
+	for (uint32_t s = 0; s < c->num_steps; s++)
+		if (c->steps[s].program)
+			npu_program_destroy(c->steps[s].program);
+	run_buffer_destroy(&c->device->heap, &c->code);
+	ir_graph_destroy(c->graph);
+	free(c->steps);
+	free(c->places);
+	free(c->copies);
+	free(c);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A compiled graph: NPU programs and CPU nodes in order, and where their values are. It is made and dispatched on
+ * the thread of its device; its texts may be asked for from any thread.
+ */
+#ifndef WNN_RUN_COMPILED_H
+#define WNN_RUN_COMPILED_H
+
+#include "plan/compile.h"
+#include "run/device.h"
+
+struct run_compiled;
+
+/* What one dispatch cost. */
+struct run_statistics {
+	uint64_t npu_cycles, macs;
+	uint64_t bytes_read, bytes_written;	/* by the NPU */
+	uint64_t npu_ns, cpu_ns, host_ns;
+};
+
+/**
+ * run_compile - make a graph executable
+ * @graph: verified; taken over in any case. Constants that only the NPU uses are dropped.
+ * @on_npu: for each of graph->nodes, in their order: whether it runs on the NPU
+ * @out: with one reference
+ */
+int run_compile(struct run_device *device, struct ir_graph *graph, const bool *on_npu,
+		struct run_compiled **out, struct wnn_error *err);
+struct run_compiled *run_compiled_ref(struct run_compiled *compiled);
+void run_compiled_unref(struct run_compiled *compiled);	/* NULL is fine */
+
+const struct ir_graph *run_compiled_graph(const struct run_compiled *compiled);
+
+/* The compiler's notes on a node that runs on the NPU; NULL for others. */
+const struct npu_node_info *run_compiled_npu_info(const struct run_compiled *compiled,
+						  const struct ir_node *node);
+
+enum run_text { RUN_TEXT_NODES, RUN_TEXT_PLAN, RUN_TEXT_PROGRAM };
+
+/* malloc'ed; NULL with WNN_NOT_SUPPORTED when there is no such text. */
+char *run_compiled_text(const struct run_compiled *compiled, enum run_text kind,
+			struct wnn_error *err);
+
+struct run_instance;
+
+/* One run of a graph. The caller fills in the first part; the rest belongs to run/. */
+struct run_dispatch {
+	struct run_compiled *compiled;		/* a reference, held until done() */
+	struct run_buffer *const *inputs;	/* in the order of the graph's inputs */
+	struct run_buffer *const *outputs;	/* in the order of the graph's outputs */
+	/* Asked between steps; true ends the dispatch with InvalidStateError. NULL: never. */
+	bool (*aborted)(struct run_dispatch *dispatch);
+	/* @err is NULL when all went well. */
+	void (*done)(struct run_dispatch *dispatch, const struct wnn_error *err,
+		     const struct run_statistics *statistics);
+
+	struct run_job job;
+	struct run_instance *instance;
+	uint32_t step;
+	uint64_t start_ns, submit_ns;
+	struct run_statistics statistics;
+	struct wnn_error error;
+	bool failed;
+};
+
+/*
+ * run_dispatch_start - run a graph
+ *
+ * done() runs exactly once: before the return, or later inside run_device_wait_one() when the last work was left
+ * to the device.
+ */
+void run_dispatch_start(struct run_dispatch *dispatch);
+
+#endif

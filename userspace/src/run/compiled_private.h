@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* What a compiled graph consists of; for the files that compile, dispatch and print it. */
+#ifndef WNN_RUN_COMPILED_PRIVATE_H
+#define WNN_RUN_COMPILED_PRIVATE_H
+
+#include <stdatomic.h>
+
+#include "run/compiled.h"
+
+/* Dispatches that may be in flight at the same time (D24). */
+#define RUN_RING 3
+
+enum run_where {
+	RUN_NOWHERE,		/* inside an NPU program, or unused */
+	RUN_CONSTANT,		/* in its ir_constant */
+	RUN_INPUT,		/* in the tensor of input `index` */
+	RUN_OUTPUT,		/* in the tensor of output `index` */
+	RUN_ARENA,		/* in the arena of the instance, at `offset` */
+};
+
+struct run_place {
+	enum run_where where;
+	uint32_t index;
+	uint64_t offset;
+	/* The steps that make and last use it; UINT32_MAX as first: none does. */
+	uint32_t first, last;
+	bool needed;		/* by a CPU node, another step or an output */
+};
+
+/* One NPU program, or one node on the CPU. */
+struct run_step {
+	struct npu_program *program;	/* NULL: CPU */
+	uint32_t first, count;		/* of graph->nodes */
+	uint64_t insns, constants;	/* offsets in code */
+	uint64_t slots;			/* offset in the slots of an instance */
+	uint64_t scratch;		/* offset in its arena */
+};
+
+/* Another output with the same value, or an input or constant that is an output. */
+struct run_copy {
+	uint32_t output;
+	const struct ir_value *value;
+};
+
+/* What a dispatch needs for itself. */
+struct run_instance {
+	struct run_buffer arena, slots;
+	bool busy;
+};
+
+struct run_compiled {
+	atomic_uint refs;
+	struct run_device *device;
+	struct ir_graph *graph;
+	struct run_place *places;	/* by value id */
+	uint32_t num_steps;
+	struct run_step *steps;
+	uint32_t num_copies;
+	struct run_copy *copies;
+	uint64_t code_bytes, slots_bytes, arena_bytes;
+	struct run_buffer code;		/* programs and their constants */
+	struct run_instance ring[RUN_RING];
+	uint32_t ring_made;
+};
+
+#endif

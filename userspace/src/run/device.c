@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Jobs of a device and their completion. */
+#include "run/device.h"
+
+#include <string.h>
+
+int run_device_init(struct run_device *device, struct winsys *ws, unsigned int threads,
+		    struct wnn_error *err)
+{
+	device->last = &device->first;
+	device->ws = ws;
+	device->heap.ws = ws;
+	device->cpu = cpu_context_create(threads);
+	if (!device->cpu)
+		return wnn_error_nomem(err, "the CPU back end");
+	if (!ws)
+		return 0;
+	device->ctx = ws->ops->ctx_create(ws, err);
+	return device->ctx ? 0 : -1;
+}
+
+void run_device_exit(struct run_device *device)
+{
+	run_device_drain(device);
+	if (device->ctx)
+		device->ws->ops->ctx_destroy(device->ctx);
+	if (device->ws)
+		device->ws->ops->destroy(device->ws);
+	cpu_context_destroy(device->cpu);
+	device->ctx = NULL;
+	device->ws = NULL;
+	device->heap.ws = NULL;
+	device->cpu = NULL;
+}
+
+static void lose(struct run_device *device, const struct wnn_error *err)
+{
+	if (device->lost)
+		return;
+	device->lost = true;
+	device->lost_error = *err;
+	wnn_log_write(device->log, WNN_LOG_ERROR, "the device is lost: %s", err->message);
+}
+
+/*
+ * A fault ends the winsys context for good, and the jobs behind it did not run: they get another context, so that
+ * whether a dispatch works never depends on how early it was queued.
+ */
+static void renew(struct run_device *device)
+{
+	struct run_job *job = device->first;
+	struct wnn_error err = { 0 };
+
+	device->ws->ops->ctx_destroy(device->ctx);
+	device->ctx = device->ws->ops->ctx_create(device->ws, &err);
+	for (; device->ctx && job; job = job->next)
+		if (device->ws->ops->submit(device->ctx, &job->desc, 1, &job->seqno, &err))
+			break;
+	if (!device->ctx || job)
+		lose(device, &err);
+}
+
+int run_device_submit(struct run_device *device, struct run_job *job, struct wnn_error *err)
+{
+	const struct winsys_ops *ops = device->lost ? NULL : device->ws->ops;
+
+	if (ops && ops->submit(device->ctx, &job->desc, 1, &job->seqno, err)) {
+		/* A job that nobody has waited for yet may have ended the context. */
+		run_device_drain(device);
+		if (!device->lost && ops->submit(device->ctx, &job->desc, 1, &job->seqno, err))
+			return -1;
+	}
+	if (device->lost) {
+		*err = device->lost_error;
+		return -1;
+	}
+	job->next = NULL;
+	*device->last = job;
+	device->last = &job->next;
+	return 0;
+}
+
+bool run_device_wait_one(struct run_device *device)
+{
+	struct run_job *job = device->first;
+	struct winsys_result result = { 0 };
+	struct wnn_error err = { 0 };
+
+	if (!job)
+		return false;
+	if (!device->lost &&
+	    device->ws->ops->wait(device->ctx, job->seqno, UINT64_MAX, &result, &err))
+		lose(device, &err);
+	device->first = job->next;
+	if (!device->first)
+		device->last = &device->first;
+	if (!device->lost && result.fault_code)
+		renew(device);
+	if (device->lost && !result.fault_code)
+		job->done(job, NULL, &device->lost_error);
+	else
+		job->done(job, &result, NULL);
+	return true;
+}
+
+void run_device_drain(struct run_device *device)
+{
+	while (run_device_wait_one(device))
+		;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a context executes on: an NPU behind a winsys, or none, and the CPU beside it. All functions run on the
+ * thread of the context's timeline, unless said otherwise.
+ */
+#ifndef WNN_RUN_DEVICE_H
+#define WNN_RUN_DEVICE_H
+
+#include "cpu/cpu.h"
+#include "run/memory.h"
+#include "util/log.h"
+#include "winsys/winsys.h"
+
+struct run_job;
+
+struct run_device {
+	struct winsys *ws;		/* NULL: CPU only */
+	struct winsys_ctx *ctx;
+	struct cpu_context *cpu;
+	struct run_heap heap;
+	const struct wnn_log *log;
+	struct run_job *first, **last;	/* submitted, not waited for; oldest first */
+	bool lost;			/* the device no longer answers */
+	struct wnn_error lost_error;
+};
+
+/* A job of the device; belongs to whoever submits it, until done() runs. */
+struct run_job {
+	struct run_job *next;
+	struct winsys_job desc;
+	uint64_t seqno;
+	/* @result is NULL, and *err says why, when the job never ran: the device is lost. */
+	void (*done)(struct run_job *job, const struct winsys_result *result,
+		     const struct wnn_error *err);
+};
+
+/**
+ * run_device_init - make a device usable
+ * @device: zeroed, but for heap.allocator, heap.limit and log
+ * @ws: the winsys, taken over in any case; NULL: CPU only
+ * @threads: of the CPU back end; 0: as many as processors
+ *
+ * After a failure only run_device_exit() may be called, which is needed then as well.
+ */
+int run_device_init(struct run_device *device, struct winsys *ws, unsigned int threads,
+		    struct wnn_error *err);
+void run_device_exit(struct run_device *device);
+
+/* Queues one job, whose desc and done are filled in. On error done() does not run. */
+int run_device_submit(struct run_device *device, struct run_job *job, struct wnn_error *err);
+
+/* Waits for the oldest job and runs its done(); false when there is none. */
+bool run_device_wait_one(struct run_device *device);
+
+/* Waits for all jobs: afterwards the CPU may touch every buffer. */
+void run_device_drain(struct run_device *device);
+
+#endif

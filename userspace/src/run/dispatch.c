@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs a compiled graph: patches slot tables, submits programs, computes CPU nodes. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "onpu/slots.h"
+#include "run/compiled_private.h"
+#include "run/fault.h"
+#include "util/clock.h"
+#include "util/text.h"
+
+/* Where a value's bytes are in this dispatch. */
+static void *value_map(const struct run_dispatch *d, const struct ir_value *value)
+{
+	const struct run_place *place = &d->compiled->places[value->id];
+
+	switch (place->where) {
+	case RUN_CONSTANT:
+		return (void *)value->constant->data;
+	case RUN_INPUT:
+		return d->inputs[place->index]->map;
+	case RUN_OUTPUT:
+		return d->outputs[place->index]->map;
+	case RUN_ARENA:
+		return (char *)d->instance->arena.map + place->offset;
+	default:
+		return NULL;
+	}
+}
+
+static uint64_t value_va(const struct run_dispatch *d, uint32_t value_id)
+{
+	const struct run_place *place = &d->compiled->places[value_id];
+
+	switch (place->where) {
+	case RUN_INPUT:
+		return d->inputs[place->index]->va;
+	case RUN_OUTPUT:
+		return d->outputs[place->index]->va;
+	default:
+		return d->instance->arena.va + place->offset;
+	}
+}
+
+/* The slots of a step as this dispatch needs them. */
+static void patch_step(const struct run_dispatch *d, const struct run_step *step)
+{
+	const struct npu_program *program = step->program;
+	char *table = (char *)d->instance->slots.map + step->slots;
+
+	for (uint32_t i = 0; i < program->num_patches; i++) {
+		const struct npu_patch *patch = &program->patches[i];
+		struct onpu_slot_tensor slot;
+		uint64_t base = 0;
+
+		switch (patch->base) {
+		case NPU_BASE_NONE:
+			break;
+		case NPU_BASE_CONST:
+			base = d->compiled->code.va + step->constants;
+			break;
+		case NPU_BASE_ARENA:
+			base = d->instance->arena.va + step->scratch;
+			break;
+		case NPU_BASE_VALUE:
+			base = value_va(d, program->bindings[patch->value].value_id);
+			break;
+		}
+		memcpy(&slot, (const char *)program->slots + (size_t)patch->slot * sizeof(slot),
+		       sizeof(slot));
+		slot.base += base;
+		memcpy(table + (size_t)patch->slot * sizeof(slot), &slot, sizeof(slot));
+	}
+}
+
+static int make_instance(struct run_compiled *c, struct run_instance *instance,
+			 struct wnn_error *err)
+{
+	struct run_heap *heap = &c->device->heap;
+
+	if (c->arena_bytes && run_buffer_create(heap, &instance->arena, c->arena_bytes,
+						"the intermediate results of a graph", err))
+		return -1;
+	if (!c->slots_bytes)
+		return 0;
+	if (run_buffer_create(heap, &instance->slots, c->slots_bytes, "the slots of a graph", err)) {
+		run_buffer_destroy(heap, &instance->arena);
+		return -1;
+	}
+	for (uint32_t s = 0; s < c->num_steps; s++)
+		if (c->steps[s].program)
+			memcpy((char *)instance->slots.map + c->steps[s].slots,
+			       c->steps[s].program->slots,
+			       (size_t)c->steps[s].program->num_slots *
+				       sizeof(struct onpu_slot_tensor));
+	return 0;
+}
+
+static struct run_instance *idle_instance(struct run_compiled *c)
+{
+	for (uint32_t i = 0; i < c->ring_made; i++)
+		if (!c->ring[i].busy)
+			return &c->ring[i];
+	return NULL;
+}
+
+/* A free instance, a new one, or one that we wait for. */
+static int take_instance(struct run_dispatch *d)
+{
+	struct run_compiled *c = d->compiled;
+	struct run_instance *instance = idle_instance(c);
+
+	if (!instance && c->ring_made < RUN_RING) {
+		instance = &c->ring[c->ring_made];
+		if (!make_instance(c, instance, &d->error))
+			c->ring_made++;
+		else if (!c->ring_made)
+			return -1;
+		else
+			instance = NULL;	/* those that exist will do */
+	}
+	while (!instance && run_device_wait_one(c->device))
+		instance = idle_instance(c);
+	instance->busy = true;
+	d->instance = instance;
+	return 0;
+}
+
+static void finish(struct run_dispatch *d)
+{
+	if (d->instance)
+		d->instance->busy = false;
+	d->statistics.host_ns = wnn_clock_ns() - d->start_ns;
+	d->done(d, d->failed ? &d->error : NULL, &d->statistics);
+}
+
+static int copy_outputs(struct run_dispatch *d)
+{
+	const struct run_compiled *c = d->compiled;
+
+	for (uint32_t i = 0; i < c->num_copies; i++) {
+		const struct run_copy *copy = &c->copies[i];
+
+		memcpy(d->outputs[copy->output]->map, value_map(d, copy->value),
+		       (size_t)ir_type_bytes(&copy->value->type));
+	}
+	return 0;
+}
+
+static int run_cpu(struct run_dispatch *d, const struct ir_node *node)
+{
+	uint32_t n = node->num_operands, m = node->num_results;
+	struct cpu_context *cpu = d->compiled->device->cpu;
+	const void *few_in[16], **in = few_in;
+	void *few_out[4], **out = few_out;
+	uint64_t begin = wnn_clock_ns();
+	int ret;
+
+	if (n > 16)
+		in = malloc(n * sizeof(*in));
+	if (m > 4)
+		out = malloc(m * sizeof(*out));
+	if (!in || !out) {
+		ret = wnn_error_nomem(&d->error, "the operands of an operator");
+	} else {
+		for (uint32_t i = 0; i < n; i++)
+			in[i] = node->operands[i] ? value_map(d, node->operands[i]) : NULL;
+		for (uint32_t i = 0; i < m; i++)
+			out[i] = value_map(d, node->results[i]);
+		ret = cpu_run_node(cpu, CPU_FAST, node, in, out, &d->error);
+	}
+	if (in != few_in)
+		free(in);
+	if (out != few_out)
+		free(out);
+	d->statistics.cpu_ns += wnn_clock_ns() - begin;
+	return ret;
+}
+
+/* The nodes of a step that an instruction works for; NULL when it is none of theirs. */
+static const struct ir_node *node_of_insn(const struct run_compiled *c, const struct run_step *step,
+					  uint64_t pc)
+{
+	for (uint32_t i = 0; i < step->program->num_nodes; i++) {
+		const struct npu_node_info *info = &step->program->nodes[i];
+
+		if (pc < info->first_insn || pc - info->first_insn >= info->num_insns)
+			continue;
+		for (uint32_t k = step->first; k < step->first + step->count; k++)
+			if (c->graph->nodes[k]->id == info->node_id)
+				return c->graph->nodes[k];
+	}
+	return NULL;
+}
+
+static void job_done(struct run_job *job, const struct winsys_result *result,
+		     const struct wnn_error *err)
+{
+	struct run_dispatch *d = (void *)((char *)job - offsetof(struct run_dispatch, job));
+	const struct run_compiled *c = d->compiled;
+	const struct run_step *step = &c->steps[d->step];
+
+	d->statistics.npu_ns += wnn_clock_ns() - d->submit_ns;
+	if (err) {
+		d->error = *err;
+		d->failed = true;
+	} else {
+		d->statistics.npu_cycles += result->cycles;
+		d->statistics.macs += result->macs;
+		d->statistics.bytes_read += result->bytes_ld;
+		d->statistics.bytes_written += result->bytes_st;
+		if (result->fault_code) {
+			run_fault_error(result, node_of_insn(c, step, result->fault_pc), &d->error);
+			d->failed = true;
+		}
+	}
+	d->step++;
+	if (d->step == c->num_steps && !c->num_copies)
+		finish(d);
+}
+
+static int submit_step(struct run_dispatch *d, const struct run_step *step)
+{
+	const struct run_compiled *c = d->compiled;
+
+	patch_step(d, step);
+	d->job.desc = (struct winsys_job){
+		.program_va = c->code.va + step->insns,
+		.slots_va = d->instance->slots.va + step->slots,
+		.num_insns = step->program->num_insns,
+		.num_slots = step->program->num_slots,
+	};
+	d->job.done = job_done;
+	d->submit_ns = wnn_clock_ns();
+	return run_device_submit(c->device, &d->job, &d->error);
+}
+
+/* One step; 1: the device has the last work of this dispatch, and job_done() will finish it. */
+static int run_step(struct run_dispatch *d)
+{
+	const struct run_compiled *c = d->compiled;
+	const struct run_step *step = &c->steps[d->step];
+
+	if (!step->program) {
+		run_device_drain(c->device);
+		if (run_cpu(d, c->graph->nodes[step->first]))
+			return -1;
+		d->step++;
+		return 0;
+	}
+	if (submit_step(d, step))
+		return -1;
+	if (d->step + 1 == c->num_steps && !c->num_copies)
+		return 1;
+	run_device_drain(c->device);
+	return d->failed ? -1 : 0;
+}
+
+void run_dispatch_start(struct run_dispatch *d)
+{
+	const struct run_compiled *c = d->compiled;
+
+	memset(&d->statistics, 0, sizeof(d->statistics));
+	d->start_ns = wnn_clock_ns();
+	d->step = 0;
+	d->instance = NULL;
+	d->failed = false;
+	if (take_instance(d))
+		goto fail;
+	while (d->step < c->num_steps) {
+		int ret;
+
+		if (d->aborted && d->aborted(d)) {
+			wnn_error_set(&d->error, WNN_INVALID_STATE, "the context is lost");
+			goto fail;
+		}
+		ret = run_step(d);
+		if (ret > 0)
+			return;
+		if (ret)
+			goto fail;
+	}
+	run_device_drain(c->device);
+	copy_outputs(d);
+	finish(d);
+	return;
+fail:
+	d->failed = true;
+	finish(d);
+}

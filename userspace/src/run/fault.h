@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* What a fault of the NPU means, in words. */
+#ifndef WNN_RUN_FAULT_H
+#define WNN_RUN_FAULT_H
+
+#include "ir/ir.h"
+#include "winsys/winsys.h"
+
+/* OperationError with operator, label and fault; @node may be NULL. */
+void run_fault_error(const struct winsys_result *result, const struct ir_node *node,
+		     struct wnn_error *err);
+
+/* conv2d "stem", for messages; returns buffer. @node may be NULL. */
+const char *run_node_name(const struct ir_node *node, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory of a context: buffers that host and device share, host memory, and their limit. */
+#ifndef WNN_RUN_MEMORY_H
+#define WNN_RUN_MEMORY_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/alloc.h"
+#include "util/error.h"
+#include "winsys/winsys.h"
+
+/* May be used from any thread. */
+struct run_heap {
+	struct winsys *ws;			/* NULL: host memory only */
+	struct wnn_allocator allocator;		/* of host memory */
+	uint64_t limit;				/* bytes; 0: none */
+	_Atomic uint64_t used;
+};
+
+/* Of a device when the heap has one, else of the host (va 0). */
+struct run_buffer {
+	struct winsys_bo *bo;
+	void *map;
+	uint64_t va;
+	size_t size;
+};
+
+/* @what names the buffer in messages: "the intermediate results of a graph". */
+int run_buffer_create(struct run_heap *heap, struct run_buffer *buffer, size_t size,
+		      const char *what, struct wnn_error *err);
+void run_buffer_destroy(struct run_heap *heap, struct run_buffer *buffer);	/* zeroes it */
+
+/* Host memory, aligned to WNN_ALIGNMENT, not cleared. */
+void *run_host_alloc(struct run_heap *heap, size_t size, const char *what, struct wnn_error *err);
+void run_host_free(struct run_heap *heap, void *memory, size_t size);	/* NULL is fine */
+
+#endif

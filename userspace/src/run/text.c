@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* A compiled graph for readers. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "isa/assembler.h"
+#include "run/compiled_private.h"
+
+static int print_plan(const struct run_compiled *c, const struct run_step *step, FILE *f)
+{
+	char *text = npu_program_print(step->program, c->graph);
+
+	if (!text)
+		return -1;
+	fputs(text, f);
+	free(text);
+	return 0;
+}
+
+static void print_program(const struct run_step *step, FILE *f)
+{
+	char text[ONPU_TEXT_MAX];
+
+	for (uint32_t i = 0; i < step->program->num_insns; i++) {
+		onpu_disasm(step->program->insns[i], text, sizeof(text));
+		fprintf(f, "%6" PRIu32 ": %s\n", i, text);
+	}
+}
+
+/* All programs of the graph; CPU nodes between them as a line. */
+static int print_steps(const struct run_compiled *c, enum run_text kind, FILE *f)
+{
+	for (uint32_t s = 0; s < c->num_steps; s++) {
+		const struct run_step *step = &c->steps[s];
+		const struct ir_node *node = c->graph->nodes[step->first];
+
+		if (!step->program) {
+			fprintf(f, "; step %" PRIu32 ": node %" PRIu32 " (%s) on the CPU: %s\n", s,
+				node->id, node->source, cpu_kernel_name(CPU_FAST, node));
+			continue;
+		}
+		fprintf(f, "; step %" PRIu32 ": %" PRIu32 " nodes from %" PRIu32 " on the NPU\n", s,
+			step->count, node->id);
+		if (kind == RUN_TEXT_PROGRAM)
+			print_program(step, f);
+		else if (print_plan(c, step, f))
+			return -1;
+	}
+	return 0;
+}
+
+static bool has_program(const struct run_compiled *c)
+{
+	for (uint32_t s = 0; s < c->num_steps; s++)
+		if (c->steps[s].program)
+			return true;
+	return false;
+}
+
+char *run_compiled_text(const struct run_compiled *c, enum run_text kind, struct wnn_error *err)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f;
+	int ret;
+
+	if (kind == RUN_TEXT_NODES) {
+		text = ir_print(c->graph);
+		if (!text)
+			wnn_error_nomem(err, "the text of a graph");
+		return text;
+	}
+	if (!has_program(c)) {
+		wnn_error_set(err, WNN_NOT_SUPPORTED,
+			      "the graph has no such text: all of it runs on the CPU");
+		return NULL;
+	}
+	f = open_memstream(&text, &size);
+	if (!f) {
+		wnn_error_nomem(err, "the text of a graph");
+		return NULL;
+	}
+	ret = print_steps(c, kind, f);
+	if (fclose(f) || ret) {
+		free(text);
+		wnn_error_nomem(err, "the text of a graph");
+		return NULL;
+	}
+	return text;
+}
+
+const struct ir_graph *run_compiled_graph(const struct run_compiled *c)
+{
+	return c->graph;
+}
+
+const struct npu_node_info *run_compiled_npu_info(const struct run_compiled *c,
+						  const struct ir_node *node)
+{
+	for (uint32_t s = 0; s < c->num_steps; s++) {
+		const struct npu_program *program = c->steps[s].program;
+
+		for (uint32_t i = 0; program && i < program->num_nodes; i++)
+			if (program->nodes[i].node_id == node->id)
+				return &program->nodes[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* The thread of a timeline and its queue. */
+#include "run/timeline.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "util/thread.h"
+
+struct timeline {
+	const struct timeline_ops *ops;
+	void *userdata;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct timeline_task *first, **last;
+	bool stop;
+	atomic_bool cancelled;
+};
+
+/* The next task; NULL when the queue is empty and nothing will follow. */
+static struct timeline_task *next_task(struct timeline *timeline)
+{
+	struct timeline_task *task;
+
+	pthread_mutex_lock(&timeline->lock);
+	if (!timeline->first) {
+		pthread_mutex_unlock(&timeline->lock);
+		timeline->ops->idle(timeline->userdata);
+		pthread_mutex_lock(&timeline->lock);
+	}
+	while (!timeline->first && !timeline->stop)
+		pthread_cond_wait(&timeline->wake, &timeline->lock);
+	task = timeline->first;
+	if (task) {
+		timeline->first = task->next;
+		if (!timeline->first)
+			timeline->last = &timeline->first;
+	}
+	pthread_mutex_unlock(&timeline->lock);
+	return task;
+}
+
+static void free_timeline(struct timeline *timeline)
+{
+	pthread_cond_destroy(&timeline->wake);
+	pthread_mutex_destroy(&timeline->lock);
+	free(timeline);
+}
+
+static void *work(void *argument)
+{
+	struct timeline *timeline = argument;
+	const struct timeline_ops *ops = timeline->ops;
+	void *userdata = timeline->userdata;
+	struct timeline_task *task;
+
+	wnn_thread_name("wnn-timeline");
+	while ((task = next_task(timeline)))
+		task->run(task, timeline_cancelled(timeline));
+	free_timeline(timeline);
+	ops->end(userdata);
+	return NULL;
+}
+
+struct timeline *timeline_create(const struct timeline_ops *ops, void *userdata)
+{
+	struct timeline *timeline = calloc(1, sizeof(*timeline));
+
+	if (!timeline)
+		return NULL;
+	timeline->ops = ops;
+	timeline->userdata = userdata;
+	timeline->last = &timeline->first;
+	pthread_mutex_init(&timeline->lock, NULL);
+	pthread_cond_init(&timeline->wake, NULL);
+	if (wnn_thread_start(work, timeline)) {
+		free_timeline(timeline);
+		return NULL;
+	}
+	return timeline;
+}
+
+void timeline_push(struct timeline *timeline, struct timeline_task *task)
+{
+	task->next = NULL;
+	pthread_mutex_lock(&timeline->lock);
+	*timeline->last = task;
+	timeline->last = &task->next;
+	pthread_cond_signal(&timeline->wake);
+	pthread_mutex_unlock(&timeline->lock);
+}
+
+void timeline_cancel(struct timeline *timeline)
+{
+	atomic_store(&timeline->cancelled, true);
+}
+
+bool timeline_cancelled(struct timeline *timeline)
+{
+	return atomic_load(&timeline->cancelled);
+}
+
+void timeline_stop(struct timeline *timeline)
+{
+	pthread_mutex_lock(&timeline->lock);
+	timeline->stop = true;
+	pthread_cond_signal(&timeline->wake);
+	pthread_mutex_unlock(&timeline->lock);
+}

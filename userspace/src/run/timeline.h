@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The timeline of a context: one thread that runs tasks in the order in which they were queued. It knows
+ * nothing of what they do.
+ */
+#ifndef WNN_RUN_TIMELINE_H
+#define WNN_RUN_TIMELINE_H
+
+#include <stdbool.h>
+
+struct timeline_task {
+	struct timeline_task *next;
+	/* Does the work, or only what must be done even when work is @cancelled; frees the task. */
+	void (*run)(struct timeline_task *task, bool cancelled);
+};
+
+struct timeline_ops {
+	/* The queue is empty; may wait for what the tasks left to the device. */
+	void (*idle)(void *userdata);
+	/* The last thing that the thread does; the timeline is gone already. */
+	void (*end)(void *userdata);
+};
+
+struct timeline;
+
+/* Starts the thread; NULL when that fails, and then nothing of @ops is called. */
+struct timeline *timeline_create(const struct timeline_ops *ops, void *userdata);
+
+/* From any thread. Never fails, never waits. */
+void timeline_push(struct timeline *timeline, struct timeline_task *task);
+
+/* From now on tasks run cancelled, also those that are queued already. */
+void timeline_cancel(struct timeline *timeline);
+bool timeline_cancelled(struct timeline *timeline);
+
+/*
+ * timeline_stop - end the thread once its queue is empty
+ *
+ * Does not wait for it; may be called on the thread itself. Nobody may push after this.
+ */
+void timeline_stop(struct timeline *timeline);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Where big memory comes from: the application's allocator, or the C library. */
+#ifndef WNN_UTIL_ALLOC_H
+#define WNN_UTIL_ALLOC_H
+
+#include <stddef.h>
+
+/* Both functions NULL: the C library. */
+struct wnn_allocator {
+	void *(*allocate)(size_t size, size_t alignment, void *userdata1, void *userdata2);
+	void (*deallocate)(void *memory, void *userdata1, void *userdata2);
+	void *userdata1, *userdata2;
+};
+
+/* What vector code and device models like: a cache line. */
+#define WNN_ALIGNMENT ((size_t)64)
+
+/* Aligned to WNN_ALIGNMENT, not cleared; NULL when out of memory. @size may be 0. */
+void *wnn_allocate(const struct wnn_allocator *allocator, size_t size);
+void wnn_deallocate(const struct wnn_allocator *allocator, void *memory);	/* NULL is fine */
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Log messages: to a sink that somebody else provides, never to a stream. */
+#ifndef WNN_UTIL_LOG_H
+#define WNN_UTIL_LOG_H
+
+/* Same order as WNNLogLevel. */
+enum wnn_log_level {
+	WNN_LOG_NONE,
+	WNN_LOG_ERROR,
+	WNN_LOG_WARNING,
+	WNN_LOG_INFO,
+	WNN_LOG_DEBUG,
+};
+
+struct wnn_log {
+	enum wnn_log_level level;	/* the lightest messages wanted; NONE: no sink */
+	void (*write)(void *userdata, enum wnn_log_level level, const char *message);
+	void *userdata;
+};
+
+/**
+ * wnn_log_write - one message, cut off at some hundred bytes
+ * @log: NULL: nobody listens
+ * @fmt: printf format of one line without a newline; control characters become escapes
+ */
+void wnn_log_write(const struct wnn_log *log, enum wnn_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

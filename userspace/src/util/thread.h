@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads of the library. */
+#ifndef WNN_UTIL_THREAD_H
+#define WNN_UTIL_THREAD_H
+
+/*
+ * wnn_thread_start - run a function on a detached thread with all signals blocked
+ *
+ * Nobody joins the threads of the library: whoever gives the last reference to an object back must
+ * not wait. Returns 0 or -1.
+ */
+int wnn_thread_start(void *(*run)(void *), void *argument);
+
+/* Names the calling thread for debuggers: at most 15 characters. */
+void wnn_thread_name(const char *name);
+
+#endif
