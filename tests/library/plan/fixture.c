@@ -104,8 +104,8 @@ static void random_element(enum ir_dtype dtype, void *at)
 	}
 }
 
-struct ir_value *add_operand(struct test_graph *t, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
-			     bool constant)
+struct ir_value *add_operand(struct test_graph *t, enum ir_dtype dtype, uint32_t rank,
+			     const int64_t *dims, bool constant)
 {
 	struct ir_type type = ir_type_make(dtype, rank, dims);
 	size_t bytes = ir_type_bytes(&type), size = ir_dtype_bits(dtype) / 8;
@@ -127,8 +127,8 @@ struct ir_value *add_operand(struct test_graph *t, enum ir_dtype dtype, uint32_t
 }
 
 struct ir_node *add_node(struct test_graph *t, enum ir_op op, struct ir_value *const *operands,
-			 uint32_t num_operands, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
-			 const union ir_attrs *attrs)
+			 uint32_t num_operands, enum ir_dtype dtype, uint32_t rank,
+			 const int64_t *dims, const union ir_attrs *attrs)
 {
 	static const union ir_attrs none;
 	struct ir_type type = ir_type_make(dtype, rank, dims);
@@ -190,11 +190,13 @@ static struct npu_program *compile(struct test_graph *t, struct winsys *ws)
 		const char *reason = "";
 
 		if (!npu_supports(t->graph->nodes[i], &ws->caps, &reason))
-			fail_msg("%s is not supported: %s", ir_op_name(t->graph->nodes[i]->op), reason);
+			fail_msg("%s is not supported: %s", ir_op_name(t->graph->nodes[i]->op),
+				 reason);
 	}
 	for (uint32_t i = 0; i < t->num_outputs; i++)
 		live[i] = t->output[i]->id;
-	if (npu_compile(t->graph, 0, t->graph->num_nodes, live, t->num_outputs, &ws->caps, false, &program, &err)) {
+	if (npu_compile(t->graph, 0, t->graph->num_nodes, live, t->num_outputs, &ws->caps, false,
+			&program, &err)) {
 		char *text = ir_print(t->graph);
 
 		fail_msg("compile for %u bytes: %s\n%s", ws->caps.sram_bytes, err.message, text);
@@ -210,17 +212,19 @@ static const void *input_data(const struct test_graph *t, uint32_t id)
 	return NULL;
 }
 
-static void patch_slots(const struct npu_program *program, uint8_t *slots, uint64_t constants, uint64_t arena,
-			struct winsys_bo *const *bindings)
+static void patch_slots(const struct npu_program *program, uint8_t *slots, uint64_t constants,
+			uint64_t arena, struct winsys_bo *const *bindings)
 {
 	for (uint32_t i = 0; i < program->num_patches; i++) {
 		const struct npu_patch *patch = &program->patches[i];
-		uint8_t *at = slots + (size_t)patch->slot * ONPU_SLOT_SIZE + offsetof(struct onpu_slot_tensor, base);
+		uint8_t *at = slots + (size_t)patch->slot * ONPU_SLOT_SIZE +
+			      offsetof(struct onpu_slot_tensor, base);
 		uint64_t base;
 
 		memcpy(&base, at, 8);
-		base += patch->base == NPU_BASE_CONST ? constants : patch->base == NPU_BASE_ARENA ? arena :
-			bindings[patch->value]->va;
+		base += patch->base == NPU_BASE_CONST	? constants
+			: patch->base == NPU_BASE_ARENA ? arena
+							: bindings[patch->value]->va;
 		memcpy(at, &base, 8);
 	}
 }
@@ -228,8 +232,10 @@ static void patch_slots(const struct npu_program *program, uint8_t *slots, uint6
 static void run_job(struct winsys *ws, const struct npu_program *program, struct winsys_bo *insns,
 		    struct winsys_bo *slots)
 {
-	struct winsys_job job = { .program_va = insns->va, .slots_va = slots->va,
-				  .num_insns = program->num_insns, .num_slots = program->num_slots };
+	struct winsys_job job = {.program_va = insns->va,
+				 .slots_va = slots->va,
+				 .num_insns = program->num_insns,
+				 .num_slots = program->num_slots};
 	struct winsys_result result;
 	struct wnn_error err = { 0 };
 	struct winsys_ctx *ctx = ws->ops->ctx_create(ws, &err);
@@ -240,17 +246,19 @@ static void run_job(struct winsys *ws, const struct npu_program *program, struct
 	assert_int_equal(ws->ops->wait(ctx, seqno, UINT64_MAX, &result, &err), 0);
 	ws->ops->ctx_destroy(ctx);
 	if (result.fault_code)
-		fail_msg("fault %u, engine %u, operand %u, instruction %llu of %u", result.fault_code,
-			 result.fault_engine, result.fault_operand, (unsigned long long)result.fault_pc,
-			 program->num_insns);
+		fail_msg("fault %u, engine %u, operand %u, instruction %llu of %u",
+			 result.fault_code, result.fault_engine, result.fault_operand,
+			 (unsigned long long)result.fault_pc, program->num_insns);
 }
 
-static void run_device(struct test_graph *t, struct devices *devices, int size, void **out, bool *exact)
+static void run_device(struct test_graph *t, struct devices *devices, int size, void **out,
+		       bool *exact)
 {
 	struct winsys *ws = devices->ws[size];
 	struct npu_program *program = compile(t, ws);
 	struct winsys_bo *insns = upload(ws, program->insns, (size_t)program->num_insns * 16);
-	struct winsys_bo *slots = upload(ws, program->slots, (size_t)program->num_slots * ONPU_SLOT_SIZE);
+	struct winsys_bo *slots =
+		upload(ws, program->slots, (size_t)program->num_slots * ONPU_SLOT_SIZE);
 	struct winsys_bo *constants = upload(ws, program->constants, program->constant_bytes);
 	struct winsys_bo *arena = upload(ws, NULL, program->arena_bytes), *binding[2 * MAX_DATA];
 
@@ -318,7 +326,8 @@ static double element(enum ir_dtype dtype, const uint8_t *at)
 	}
 }
 
-static void compare(const struct test_graph *t, uint32_t output, const uint8_t *got, const uint8_t *want)
+static void compare(const struct test_graph *t, uint32_t output, const uint8_t *got,
+		    const uint8_t *want)
 {
 	const struct ir_type *type = &t->output[output]->type;
 	size_t size = ir_dtype_bits(type->dtype) / 8, n = ir_type_elements(type);
@@ -335,12 +344,13 @@ static void compare(const struct test_graph *t, uint32_t output, const uint8_t *
 			worst = w;
 	}
 	for (size_t i = 0; i < n; i++) {
-		double g = element(type->dtype, got + i * size), w = element(type->dtype, want + i * size);
+		double g = element(type->dtype, got + i * size),
+		       w = element(type->dtype, want + i * size);
 
 		if ((isnan(g) && isnan(w)) || g == w || fabs(g - w) <= tolerance * (worst + 1e-30))
 			continue;
-		fail_msg("element %zu of %zu is %.9g, reference %.9g (largest %.9g)\n%s", i, n, g, w, worst,
-			 ir_print(t->graph));
+		fail_msg("element %zu of %zu is %.9g, reference %.9g (largest %.9g)\n%s", i, n, g,
+			 w, worst, ir_print(t->graph));
 	}
 }
 
@@ -363,8 +373,8 @@ void check_graph(struct test_graph *t, void *state)
 
 			compare(t, o, out[size > 0][o], value[t->output[o]->id]);
 			if (size && exact && memcmp(out[0][o], out[1][o], bytes))
-				fail_msg("%u and %u bytes of SRAM give different bits\n%s", sram_sizes[0],
-					 sram_sizes[size], ir_print(t->graph));
+				fail_msg("%u and %u bytes of SRAM give different bits\n%s",
+					 sram_sizes[0], sram_sizes[size], ir_print(t->graph));
 			if (size)
 				free(out[1][o]);
 		}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random graphs compiled for devices with little and much SRAM and run on the device model: all sizes must give the
- * same bits where the plan says so, and be close to the reference kernels of the CPU.
+ * Random graphs compiled for devices with little and much SRAM and run on the device model: all
+ * sizes must give the same bits where the plan says so, and be close to the reference kernels of
+ * the CPU.
  */
 #ifndef TEST_PLAN_FIXTURE_H
 #define TEST_PLAN_FIXTURE_H
@@ -26,7 +27,7 @@ struct test_graph {
 	uint32_t num_inputs;
 	struct ir_value *output[MAX_DATA];
 	uint32_t num_outputs;
-	double tolerance;			/* relative to the largest magnitude around; 0: same bits */
+	double tolerance; /* relative to the largest magnitude around; 0: same bits */
 };
 
 /* cmocka group setup and teardown: the devices. */
@@ -39,12 +40,13 @@ uint32_t between(uint32_t lo, uint32_t hi);
 
 void graph_init(struct test_graph *t);
 void graph_free(struct test_graph *t);
-/* Random values; floats in -2..2, integers over a small range, or constants at random when `may_fold`. */
-struct ir_value *add_operand(struct test_graph *t, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
-			     bool constant);
+/* Random values; floats in -2..2, integers over a small range, or constants at random when
+ * `may_fold`. */
+struct ir_value *add_operand(struct test_graph *t, enum ir_dtype dtype, uint32_t rank,
+			     const int64_t *dims, bool constant);
 struct ir_node *add_node(struct test_graph *t, enum ir_op op, struct ir_value *const *operands,
-			 uint32_t num_operands, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
-			 const union ir_attrs *attrs);
+			 uint32_t num_operands, enum ir_dtype dtype, uint32_t rank,
+			 const int64_t *dims, const union ir_attrs *attrs);
 void add_result(struct test_graph *t, const struct ir_node *node);
 /* Compiles for every size, runs, compares. */
 void check_graph(struct test_graph *t, void *state);

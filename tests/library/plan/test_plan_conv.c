@@ -29,14 +29,16 @@ static double sum_tolerance(enum ir_dtype dtype, int64_t terms)
 	return (dtype == IR_F16 ? 4e-3 : 1e-5) + 4e-8 * terms;
 }
 
-static void image_dims(enum ir_layout layout, int64_t n, int64_t c, int64_t h, int64_t w, int64_t *dims)
+static void image_dims(enum ir_layout layout, int64_t n, int64_t c, int64_t h, int64_t w,
+		       int64_t *dims)
 {
 	const int64_t nchw[4] = { n, c, h, w }, nhwc[4] = { n, h, w, c };
 
 	memcpy(dims, layout == IR_NHWC ? nhwc : nchw, sizeof(nchw));
 }
 
-static void filter_dims(enum ir_filter_layout layout, int64_t o, int64_t i, int64_t h, int64_t w, int64_t *dims)
+static void filter_dims(enum ir_filter_layout layout, int64_t o, int64_t i, int64_t h, int64_t w,
+			int64_t *dims)
 {
 	static const char *const names[] = { "oihw", "hwio", "ohwi", "ihwo", "iohw", "hwoi" };
 
@@ -45,7 +47,8 @@ static void filter_dims(enum ir_filter_layout layout, int64_t o, int64_t i, int6
 			  names[layout][d] == 'h' ? h : w;
 }
 
-static int64_t conv_out(int64_t in, int64_t k, uint32_t lo, uint32_t hi, uint32_t stride, uint32_t dilation)
+static int64_t conv_out(int64_t in, int64_t k, uint32_t lo, uint32_t hi, uint32_t stride,
+			uint32_t dilation)
 {
 	int64_t window = (k - 1) * dilation + 1;
 
@@ -58,8 +61,10 @@ struct conv_shape {
 
 static void run_conv(void **state, const struct conv_shape *s, enum ir_dtype dtype, bool constant)
 {
-	union ir_attrs attrs = { .conv = { .groups = s->groups, .layout = random_below(2),
-					   .filter_layout = random_below(4), .act = random_act() } };
+	union ir_attrs attrs = {.conv = {.groups = s->groups,
+					 .layout = random_below(2),
+					 .filter_layout = random_below(4),
+					 .act = random_act()}};
 	struct ir_conv_attrs *conv = &attrs.conv;
 	struct ir_value *operands[3] = { NULL };
 	int64_t in[4], filter[4], out[4], oh, ow;
@@ -71,8 +76,10 @@ static void run_conv(void **state, const struct conv_shape *s, enum ir_dtype dty
 	}
 	for (int i = 0; i < 4; i++)
 		conv->padding[i] = random_below(4);
-	oh = conv_out(s->h, s->kh, conv->padding[0], conv->padding[1], conv->strides[0], conv->dilations[0]);
-	ow = conv_out(s->w, s->kw, conv->padding[2], conv->padding[3], conv->strides[1], conv->dilations[1]);
+	oh = conv_out(s->h, s->kh, conv->padding[0], conv->padding[1], conv->strides[0],
+		      conv->dilations[0]);
+	ow = conv_out(s->w, s->kw, conv->padding[2], conv->padding[3], conv->strides[1],
+		      conv->dilations[1]);
 	if (oh < 1 || ow < 1)
 		return;
 	graph_init(&t);
@@ -83,7 +90,8 @@ static void run_conv(void **state, const struct conv_shape *s, enum ir_dtype dty
 	operands[0] = add_operand(&t, dtype, 4, in, false);
 	operands[1] = add_operand(&t, dtype, 4, filter, constant);
 	if (random_below(3))
-		operands[2] = add_operand(&t, dtype, 1, (int64_t[]){ s->groups * s->co }, random_below(2));
+		operands[2] =
+			add_operand(&t, dtype, 1, (int64_t[]){s->groups * s->co}, random_below(2));
 	add_result(&t, add_node(&t, IR_OP_CONV, operands, 3, dtype, 4, out, &attrs));
 	check_graph(&t, *state);
 	graph_free(&t);
@@ -93,8 +101,13 @@ static void test_conv(void **state)
 {
 	for (int i = 0; i < 60; i++) {
 		struct conv_shape s = {
-			.n = between(1, 2), .groups = random_below(3) ? 1 : between(2, 4), .ci = between(1, 20),
-			.co = between(1, 40), .h = between(1, 24), .w = between(1, 24), .kh = between(1, 5),
+			.n = between(1, 2),
+			.groups = random_below(3) ? 1 : between(2, 4),
+			.ci = between(1, 20),
+			.co = between(1, 40),
+			.h = between(1, 24),
+			.w = between(1, 24),
+			.kh = between(1, 5),
 			.kw = between(1, 5),
 		};
 
@@ -107,8 +120,10 @@ static void test_conv(void **state)
 static void test_conv_deep(void **state)
 {
 	static const struct conv_shape shapes[] = {
-		{ 1, 1, 600, 33, 7, 6, 3, 3 }, { 1, 1, 2000, 20, 5, 5, 1, 1 }, { 2, 1, 130, 70, 9, 9, 3, 5 },
-		{ 1, 2, 512, 8, 4, 4, 2, 2 },
+		{1, 1, 600, 33, 7, 6, 3, 3},
+		{1, 1, 2000, 20, 5, 5, 1, 1},
+		{2, 1, 130, 70, 9, 9, 3, 5},
+		{1, 2, 512, 8, 4, 4, 2, 2},
 	};
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
@@ -125,8 +140,14 @@ static void test_conv_depthwise(void **state)
 
 		random_seed(2000 + i);
 		s = (struct conv_shape){
-			.n = between(1, 2), .groups = between(2, 70), .ci = 1, .co = between(1, 3),
-			.h = between(3, 30), .w = between(3, 30), .kh = between(1, 4), .kw = between(1, 4),
+			.n = between(1, 2),
+			.groups = between(2, 70),
+			.ci = 1,
+			.co = between(1, 3),
+			.h = between(3, 30),
+			.w = between(3, 30),
+			.kh = between(1, 4),
+			.kw = between(1, 4),
 		};
 		run_conv(state, &s, i % 4 == 3 ? IR_F16 : IR_F32, random_below(3));
 	}
@@ -153,7 +174,8 @@ static void run_transposed(void **state, int seed)
 		conv->padding[2 * i] = random_below(2);
 		conv->padding[2 * i + 1] = random_below(2);
 		out[i] = (in[i] - 1) * conv->strides[i] + (k[i] - 1) * conv->dilations[i] + 1 -
-			 conv->padding[2 * i] - conv->padding[2 * i + 1] + random_below(conv->strides[i]);
+			 conv->padding[2 * i] - conv->padding[2 * i + 1] +
+			 random_below(conv->strides[i]);
 		if (out[i] < 1)
 			return;
 	}
@@ -194,8 +216,8 @@ static void run_pool(void **state, int kind, enum ir_dtype dtype, int64_t size, 
 		/* A window never lies in the padding alone. */
 		for (int e = 0; e < 2 && !window; e++)
 			pool->padding[2 * i + e] = random_below(pool->window[i] > 1 ? 2 : 1);
-		out[i] = conv_out(in[i], pool->window[i], pool->padding[2 * i], pool->padding[2 * i + 1],
-				  pool->strides[i], pool->dilations[i]);
+		out[i] = conv_out(in[i], pool->window[i], pool->padding[2 * i],
+				  pool->padding[2 * i + 1], pool->strides[i], pool->dilations[i]);
 		if (out[i] < 1)
 			return;
 	}
@@ -211,7 +233,8 @@ static void run_pool(void **state, int kind, enum ir_dtype dtype, int64_t size, 
 
 static void test_pool(void **state)
 {
-	static const enum ir_dtype types[] = { IR_F32, IR_F16, IR_F32, IR_I8, IR_U8, IR_I32, IR_I64, IR_F32 };
+	static const enum ir_dtype types[] = {IR_F32, IR_F16, IR_F32, IR_I8,
+					      IR_U8,  IR_I32, IR_I64, IR_F32};
 
 	for (int i = 0; i < 72; i++) {
 		int kind = i % 3;
@@ -224,11 +247,16 @@ static void test_pool(void **state)
 
 /* ---- matrix products */
 
-static void run_matmul(void **state, int64_t m, int64_t k, int64_t n, int batch, enum ir_dtype dtype)
+static void run_matmul(void **state, int64_t m, int64_t k, int64_t n, int batch,
+		       enum ir_dtype dtype)
 {
-	union ir_attrs attrs = { .matmul = { .a_transpose = random_below(2), .b_transpose = random_below(2),
-					     .alpha = 1, .beta = 1, .act = random_act() } };
-	int64_t out[4] = { 1, 1, m, n }, a[4], b[4], c[2] = { random_below(2) ? m : 1, random_below(2) ? n : 1 };
+	union ir_attrs attrs = {.matmul = {.a_transpose = random_below(2),
+					   .b_transpose = random_below(2),
+					   .alpha = 1,
+					   .beta = 1,
+					   .act = random_act()}};
+	int64_t out[4] = {1, 1, m, n}, a[4], b[4],
+		c[2] = {random_below(2) ? m : 1, random_below(2) ? n : 1};
 	struct ir_value *operands[3] = { NULL };
 	uint32_t rank = 2 + batch;
 	struct test_graph t;
@@ -259,7 +287,8 @@ static void run_matmul(void **state, int64_t m, int64_t k, int64_t n, int batch,
 	operands[1] = add_operand(&t, dtype, rank, b + 2 - batch, random_below(2));
 	if (random_below(2))
 		operands[2] = add_operand(&t, dtype, 2, c, random_below(2));
-	add_result(&t, add_node(&t, IR_OP_MATMUL, operands, 3, dtype, rank, out + 2 - batch, &attrs));
+	add_result(&t,
+		   add_node(&t, IR_OP_MATMUL, operands, 3, dtype, rank, out + 2 - batch, &attrs));
 	check_graph(&t, *state);
 	graph_free(&t);
 }

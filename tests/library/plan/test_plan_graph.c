@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Graphs of several nodes: memory that is shared and used again, order between nodes, and the plan's text. */
+/* Graphs of several nodes: memory that is shared and used again, order between nodes, and the
+ * plan's text. */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -16,10 +17,12 @@ static struct ir_value *unary(struct test_graph *t, int kind, struct ir_value *i
 
 	for (uint32_t i = 0; i < in->type.rank; i++)
 		dims[i] = ir_type_dim(&in->type, i);
-	return add_node(t, IR_OP_UNARY, &in, 1, in->type.dtype, in->type.rank, dims, &attrs)->results[0];
+	return add_node(t, IR_OP_UNARY, &in, 1, in->type.dtype, in->type.rank, dims, &attrs)
+		->results[0];
 }
 
-static struct ir_value *binary(struct test_graph *t, int kind, struct ir_value *a, struct ir_value *b)
+static struct ir_value *binary(struct test_graph *t, int kind, struct ir_value *a,
+			       struct ir_value *b)
 {
 	union ir_attrs attrs = { .binary = { .kind = kind, .act = { .kind = IR_UNARY_NONE } } };
 	struct ir_value *operands[2] = { a, b };
@@ -27,15 +30,18 @@ static struct ir_value *binary(struct test_graph *t, int kind, struct ir_value *
 
 	for (uint32_t i = 0; i < a->type.rank; i++)
 		dims[i] = ir_type_dim(&a->type, i);
-	return add_node(t, IR_OP_BINARY, operands, 2, a->type.dtype, a->type.rank, dims, &attrs)->results[0];
+	return add_node(t, IR_OP_BINARY, operands, 2, a->type.dtype, a->type.rank, dims, &attrs)
+		->results[0];
 }
 
-static struct ir_value *reshape(struct test_graph *t, struct ir_value *in, uint32_t rank, const int64_t *dims)
+static struct ir_value *reshape(struct test_graph *t, struct ir_value *in, uint32_t rank,
+				const int64_t *dims)
 {
 	return add_node(t, IR_OP_RESHAPE, &in, 1, in->type.dtype, rank, dims, NULL)->results[0];
 }
 
-static struct ir_value *concat(struct test_graph *t, struct ir_value *a, struct ir_value *b, uint32_t axis)
+static struct ir_value *concat(struct test_graph *t, struct ir_value *a, struct ir_value *b,
+			       uint32_t axis)
 {
 	struct ir_value *operands[2] = { a, b };
 	union ir_attrs attrs = { .axis = axis };
@@ -44,10 +50,12 @@ static struct ir_value *concat(struct test_graph *t, struct ir_value *a, struct 
 	for (uint32_t i = 0; i < a->type.rank; i++)
 		dims[i] = ir_type_dim(&a->type, i);
 	dims[axis] += ir_type_dim(&b->type, axis);
-	return add_node(t, IR_OP_CONCAT, operands, 2, a->type.dtype, a->type.rank, dims, &attrs)->results[0];
+	return add_node(t, IR_OP_CONCAT, operands, 2, a->type.dtype, a->type.rank, dims, &attrs)
+		->results[0];
 }
 
-static struct ir_value *slice(struct test_graph *t, struct ir_value *in, uint32_t axis, int64_t begin, int64_t size)
+static struct ir_value *slice(struct test_graph *t, struct ir_value *in, uint32_t axis,
+			      int64_t begin, int64_t size)
 {
 	union ir_attrs attrs = no_attrs;
 	int64_t dims[IR_MAX_RANK];
@@ -58,14 +66,20 @@ static struct ir_value *slice(struct test_graph *t, struct ir_value *in, uint32_
 	}
 	attrs.slice.starts[axis] = begin;
 	dims[axis] = size;
-	return add_node(t, IR_OP_SLICE, &in, 1, in->type.dtype, in->type.rank, dims, &attrs)->results[0];
+	return add_node(t, IR_OP_SLICE, &in, 1, in->type.dtype, in->type.rank, dims, &attrs)
+		->results[0];
 }
 
-static struct ir_value *conv(struct test_graph *t, struct ir_value *in, enum ir_layout layout, int64_t co, int64_t k)
+static struct ir_value *conv(struct test_graph *t, struct ir_value *in, enum ir_layout layout,
+			     int64_t co, int64_t k)
 {
-	union ir_attrs attrs = { .conv = { .groups = 1, .strides = { 1, 1 }, .dilations = { 1, 1 }, .layout = layout,
-					   .padding = { k / 2, k / 2, k / 2, k / 2 }, .filter_layout = IR_OIHW,
-					   .act = { .kind = IR_RELU } } };
+	union ir_attrs attrs = {.conv = {.groups = 1,
+					 .strides = {1, 1},
+					 .dilations = {1, 1},
+					 .layout = layout,
+					 .padding = {k / 2, k / 2, k / 2, k / 2},
+					 .filter_layout = IR_OIHW,
+					 .act = {.kind = IR_RELU}}};
 	int64_t dims[4], c = layout == IR_NHWC ? 3 : 1;
 	struct ir_value *operands[3] = { in };
 
@@ -153,7 +167,8 @@ static void test_random_graphs(void **state)
 		pool[count++] = add_operand(&t, IR_F32, 3, dims, false);
 		pool[count++] = add_operand(&t, IR_F32, 3, dims, true);
 		while (count < 20) {
-			struct ir_value *a = pool[random_below(count)], *b = pool[random_below(count)];
+			struct ir_value *a = pool[random_below(count)],
+					*b = pool[random_below(count)];
 			uint32_t axis = random_below(3);
 
 			switch (random_below(6)) {
@@ -164,12 +179,13 @@ static void test_random_graphs(void **state)
 				pool[count++] = reshape(&t, reshape(&t, a, 1, flat), 3, dims);
 				break;
 			case 2:
-				pool[count++] = slice(&t, concat(&t, a, b, axis), axis, random_below(dims[axis] + 1),
-						      dims[axis]);
+				pool[count++] = slice(&t, concat(&t, a, b, axis), axis,
+						      random_below(dims[axis] + 1), dims[axis]);
 				break;
 			case 3:
-				pool[count++] = concat(&t, slice(&t, b, axis, 1, dims[axis] - 1),
-						       slice(&t, unary(&t, IR_ABS, a), axis, 0, 1), axis);
+				pool[count++] =
+					concat(&t, slice(&t, b, axis, 1, dims[axis] - 1),
+					       slice(&t, unary(&t, IR_ABS, a), axis, 0, 1), axis);
 				break;
 			default:
 				pool[count++] = binary(&t, random_below(2) ? IR_MAX : IR_MIN, a, b);
@@ -187,7 +203,7 @@ static void test_random_graphs(void **state)
 static void test_long_node(void **state)
 {
 	struct ir_value *operands[3] = { NULL };
-	union ir_attrs attrs = { .matmul = { .alpha = 1, .beta = 1, .act = { .kind = IR_UNARY_NONE } } };
+	union ir_attrs attrs = {.matmul = {.alpha = 1, .beta = 1, .act = {.kind = IR_UNARY_NONE}}};
 	struct test_graph t;
 
 	random_seed(3);
@@ -195,15 +211,21 @@ static void test_long_node(void **state)
 	t.tolerance = 1e-4;
 	operands[0] = add_operand(&t, IR_F32, 2, (int64_t[]){ 1024, 700 }, false);
 	operands[1] = add_operand(&t, IR_F32, 2, (int64_t[]){ 700, 1500 }, true);
-	finish(&t, add_node(&t, IR_OP_MATMUL, operands, 3, IR_F32, 2, (int64_t[]){ 1024, 1500 }, &attrs)->results[0]);
+	finish(&t,
+	       add_node(&t, IR_OP_MATMUL, operands, 3, IR_F32, 2, (int64_t[]){1024, 1500}, &attrs)
+		       ->results[0]);
 	check_graph(&t, *state);
 	graph_free(&t);
 }
 
 static void test_refused(void **state)
 {
-	const struct npu_caps caps = { .sram_bytes = 1 << 20, .lanes = 128, .mxu_rows = 64, .mxu_cols = 64,
-				       .fifo_depth = 16, .dma_bytes_per_cycle = 32 };
+	const struct npu_caps caps = {.sram_bytes = 1 << 20,
+				      .lanes = 128,
+				      .mxu_rows = 64,
+				      .mxu_cols = 64,
+				      .fifo_depth = 16,
+				      .dma_bytes_per_cycle = 32};
 	union ir_attrs attrs = { .unary = { .kind = IR_EXP } };
 	struct wnn_error err = { 0 };
 	struct npu_program *program;
@@ -218,7 +240,9 @@ static void test_refused(void **state)
 	node = add_node(&t, IR_OP_UNARY, &in, 1, IR_I32, 1, (int64_t[]){ 4 }, &attrs);
 	assert_false(npu_supports(node, &caps, &reason));
 	assert_non_null(strstr(reason, "float32"));
-	assert_int_equal(npu_compile(t.graph, 0, 1, &node->results[0]->id, 1, &caps, false, &program, &err), -1);
+	assert_int_equal(
+		npu_compile(t.graph, 0, 1, &node->results[0]->id, 1, &caps, false, &program, &err),
+		-1);
 	assert_null(program);
 	assert_non_null(strstr(err.message, reason));
 	graph_free(&t);
@@ -227,8 +251,12 @@ static void test_refused(void **state)
 /* Each defect that the verifier is for, put into a program that was right. */
 static void test_verifier(void **state)
 {
-	const struct npu_caps caps = { .sram_bytes = 64 << 10, .lanes = 128, .mxu_rows = 64, .mxu_cols = 64,
-				       .fifo_depth = 16, .dma_bytes_per_cycle = 32 };
+	const struct npu_caps caps = {.sram_bytes = 64 << 10,
+				      .lanes = 128,
+				      .mxu_rows = 64,
+				      .mxu_cols = 64,
+				      .fifo_depth = 16,
+				      .dma_bytes_per_cycle = 32};
 	struct npu_caps small = caps;
 	struct wnn_error err = { 0 };
 	struct npu_program *program;
@@ -239,7 +267,9 @@ static void test_verifier(void **state)
 	random_seed(2);
 	graph_init(&t);
 	live = build_fire(&t, IR_NCHW, 27)->id;
-	assert_int_equal(npu_compile(t.graph, 0, t.graph->num_nodes, &live, 1, &caps, true, &program, &err), 0);
+	assert_int_equal(
+		npu_compile(t.graph, 0, t.graph->num_nodes, &live, 1, &caps, true, &program, &err),
+		0);
 	assert_int_equal(npu_program_verify(program, &caps, &err), 0);
 	small.sram_bytes = 16 << 10;
 	assert_int_equal(npu_program_verify(program, &small, &err), -1);
@@ -258,7 +288,8 @@ static void test_verifier(void **state)
 			insn.ssem = 0;
 			assert_int_equal(onpu_insn_pack(&insn, program->insns[i]), 0);
 			assert_int_equal(npu_program_verify(program, &caps, &err), -1);
-			assert_true(strstr(err.message, "waits for ever") || strstr(err.message, "nothing can run"));
+			assert_true(strstr(err.message, "waits for ever") ||
+				    strstr(err.message, "nothing can run"));
 			memcpy(program->insns[i], saved, sizeof(saved));
 		}
 		memset(program->insns[i], 0xff, sizeof(saved));
@@ -291,8 +322,9 @@ static void test_memory(void **state)
 		for (uint32_t i = 0; i < count; i++) {
 			uint32_t begin = random_below(40);
 
-			interval[i] = (struct memory_interval){ .bytes = between(1, 5000), .begin = begin,
-								.end = begin + random_below(12) };
+			interval[i] = (struct memory_interval){.bytes = between(1, 5000),
+							       .begin = begin,
+							       .end = begin + random_below(12)};
 		}
 		assert_int_equal(memory_pack(interval, count, &total), 0);
 		for (uint32_t i = 0; i < count; i++) {
@@ -303,8 +335,10 @@ static void test_memory(void **state)
 						interval[j].begin <= interval[i].end;
 
 				assert_true(!together ||
-					    interval[i].offset + interval[i].bytes <= interval[j].offset ||
-					    interval[j].offset + interval[j].bytes <= interval[i].offset);
+					    interval[i].offset + interval[i].bytes <=
+						    interval[j].offset ||
+					    interval[j].offset + interval[j].bytes <=
+						    interval[i].offset);
 			}
 		}
 		/* Never worse than twice what is alive at the worst moment. */
@@ -322,7 +356,8 @@ static void test_memory(void **state)
 
 /* ---- the plan's text */
 
-/* For 64 KiB; what differs here is a change of the planner, to be looked at and then written down. */
+/* For 64 KiB; what differs here is a change of the planner, to be looked at and then written down.
+ */
 static const char *const golden =
 	"program: 113 instructions, 93 slots, "
 	"12160 constant bytes, 23360 arena bytes, about 11462 cycles\n"

@@ -42,8 +42,13 @@ static struct ir_value *broadcast_operand(struct test_graph *t, enum ir_dtype dt
 
 static struct ir_unary_attrs unary_attrs(int kind)
 {
-	return (struct ir_unary_attrs){ .kind = kind, .alpha = kind == IR_CLAMP ? -0.5f : 0.3f, .beta = 1.25f,
-					.ilo = -7, .ihi = 9, .ulo = 3, .uhi = 12 };
+	return (struct ir_unary_attrs){.kind = kind,
+				       .alpha = kind == IR_CLAMP ? -0.5f : 0.3f,
+				       .beta = 1.25f,
+				       .ilo = -7,
+				       .ihi = 9,
+				       .ulo = 3,
+				       .uhi = 12};
 }
 
 static void run_unary(void **state, int kind, enum ir_dtype dtype)
@@ -60,7 +65,8 @@ static void run_unary(void **state, int kind, enum ir_dtype dtype)
 	input = add_operand(&t, dtype, rank, dims, false);
 	/* tan has poles, and small tolerances are relative to the largest. */
 	t.tolerance = dtype == IR_F16 ? 4e-3 : 1e-5;
-	add_result(&t, add_node(&t, IR_OP_UNARY, &input, 1, test ? IR_U8 : dtype, rank, dims, &attrs));
+	add_result(&t,
+		   add_node(&t, IR_OP_UNARY, &input, 1, test ? IR_U8 : dtype, rank, dims, &attrs));
 	check_graph(&t, *state);
 	graph_free(&t);
 }
@@ -106,7 +112,8 @@ static void run_binary(void **state, enum ir_op op, int kind, enum ir_dtype dtyp
 	if (op == IR_OP_BINARY && ir_dtype_is_float(dtype) && !random_below(3))
 		attrs.binary.act = unary_attrs(IR_RELU);
 	t.tolerance = dtype == IR_F16 ? 4e-3 : 1e-5;
-	add_result(&t, add_node(&t, op, operands, 2, op == IR_OP_COMPARE ? IR_U8 : dtype, rank, dims, &attrs));
+	add_result(&t, add_node(&t, op, operands, 2, op == IR_OP_COMPARE ? IR_U8 : dtype, rank,
+				dims, &attrs));
 	check_graph(&t, *state);
 	graph_free(&t);
 }
@@ -145,7 +152,8 @@ static void test_where(void **state)
 		operands[0] = broadcast_operand(&t, IR_U8, rank, dims, i % 3 == 0);
 		operands[1] = broadcast_operand(&t, types[i % 4], rank, dims, i % 3 == 1);
 		operands[2] = broadcast_operand(&t, types[i % 4], rank, dims, i % 3 == 2);
-		add_result(&t, add_node(&t, IR_OP_WHERE, operands, 3, types[i % 4], rank, dims, NULL));
+		add_result(&t,
+			   add_node(&t, IR_OP_WHERE, operands, 3, types[i % 4], rank, dims, NULL));
 		check_graph(&t, *state);
 		graph_free(&t);
 	}
@@ -153,7 +161,8 @@ static void test_where(void **state)
 
 static void test_cast(void **state)
 {
-	static const enum ir_dtype types[] = { IR_F32, IR_F16, IR_I32, IR_U32, IR_I64, IR_U64, IR_I8, IR_U8 };
+	static const enum ir_dtype types[] = {IR_F32, IR_F16, IR_I32, IR_U32,
+					      IR_I64, IR_U64, IR_I8,  IR_U8};
 
 	for (int i = 0; i < 64; i++) {
 		int64_t dims[MAX_RANK];
@@ -178,7 +187,8 @@ static void test_cast(void **state)
 static void test_triangular(void **state)
 {
 	for (int i = 0; i < 16; i++) {
-		union ir_attrs attrs = { .triangular = { .upper = i & 1, .diagonal = (int64_t)random_below(60) - 30 } };
+		union ir_attrs attrs = {
+			.triangular = {.upper = i & 1, .diagonal = (int64_t)random_below(60) - 30}};
 		int64_t dims[MAX_RANK];
 		struct ir_value *input;
 		struct test_graph t;
@@ -189,7 +199,8 @@ static void test_triangular(void **state)
 		t.tolerance = 0;
 		rank = random_shape(2, 20000, dims);
 		input = add_operand(&t, i % 3 ? IR_F32 : IR_I8, rank, dims, false);
-		add_result(&t, add_node(&t, IR_OP_TRIANGULAR, &input, 1, i % 3 ? IR_F32 : IR_I8, rank, dims, &attrs));
+		add_result(&t, add_node(&t, IR_OP_TRIANGULAR, &input, 1, i % 3 ? IR_F32 : IR_I8,
+					rank, dims, &attrs));
 		check_graph(&t, *state);
 		graph_free(&t);
 	}
@@ -197,10 +208,11 @@ static void test_triangular(void **state)
 
 /* ---- reductions */
 
-static void run_reduce(void **state, int kind, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
-		       uint32_t axes)
+static void run_reduce(void **state, int kind, enum ir_dtype dtype, uint32_t rank,
+		       const int64_t *dims, uint32_t axes)
 {
-	union ir_attrs attrs = { .reduce = { .kind = kind, .axes = axes, .keep_dims = random_below(2) } };
+	union ir_attrs attrs = {
+		.reduce = {.kind = kind, .axes = axes, .keep_dims = random_below(2)}};
 	int64_t out[IR_MAX_RANK], terms = 1;
 	struct ir_value *input;
 	struct test_graph t;
@@ -230,7 +242,8 @@ static void test_reduce(void **state)
 {
 	for (int i = 0; i < 120; i++) {
 		int kind = i % IR_REDUCE_COUNT;
-		bool integers = kind <= IR_REDUCE_MIN || kind == IR_REDUCE_L1 || kind == IR_REDUCE_SUM_SQUARE;
+		bool integers = kind <= IR_REDUCE_MIN || kind == IR_REDUCE_L1 ||
+				kind == IR_REDUCE_SUM_SQUARE;
 		enum ir_dtype dtype = IR_F32;
 		int64_t dims[MAX_RANK];
 		uint32_t rank;
@@ -253,23 +266,24 @@ static void test_reduce_long(void **state)
 		int64_t dims[4];
 		uint32_t axes;
 	} shapes[] = {
-		{ 1, { 30001 }, 1 }, { 2, { 3, 20011 }, 2 }, { 2, { 20011, 3 }, 1 }, { 2, { 9001, 70 }, 1 },
-		{ 3, { 7, 33, 300 }, 5 }, { 3, { 50, 9, 77 }, 5 }, { 4, { 5, 4, 31, 90 }, 13 },
-		{ 4, { 41, 3, 37, 5 }, 7 },
+		{1, {30001}, 1},	 {2, {3, 20011}, 2},	 {2, {20011, 3}, 1},
+		{2, {9001, 70}, 1},	 {3, {7, 33, 300}, 5},	 {3, {50, 9, 77}, 5},
+		{4, {5, 4, 31, 90}, 13}, {4, {41, 3, 37, 5}, 7},
 	};
 
 	for (int i = 0; i < 8; i++) {
 		for (int kind = 0; kind < IR_REDUCE_COUNT; kind++) {
 			random_seed(700 + i * 10 + kind);
-			run_reduce(state, kind, kind % 3 == 1 ? IR_F16 : IR_F32, shapes[i].rank, shapes[i].dims,
-				   shapes[i].axes);
+			run_reduce(state, kind, kind % 3 == 1 ? IR_F16 : IR_F32, shapes[i].rank,
+				   shapes[i].dims, shapes[i].axes);
 		}
-		run_reduce(state, IR_REDUCE_SUM, IR_I64, shapes[i].rank, shapes[i].dims, shapes[i].axes);
+		run_reduce(state, IR_REDUCE_SUM, IR_I64, shapes[i].rank, shapes[i].dims,
+			   shapes[i].axes);
 	}
 }
 
-static void run_simple(void **state, enum ir_op op, const union ir_attrs *attrs, enum ir_dtype dtype,
-		       uint32_t rank, const int64_t *dims)
+static void run_simple(void **state, enum ir_op op, const union ir_attrs *attrs,
+		       enum ir_dtype dtype, uint32_t rank, const int64_t *dims)
 {
 	struct ir_value *input;
 	struct test_graph t;
@@ -284,7 +298,8 @@ static void run_simple(void **state, enum ir_op op, const union ir_attrs *attrs,
 
 static void test_softmax(void **state)
 {
-	static const int64_t shapes[][3] = { { 1, 1, 20000 }, { 3, 9001, 1 }, { 2, 5001, 5 }, { 700, 3, 11 } };
+	static const int64_t shapes[][3] = {
+		{1, 1, 20000}, {3, 9001, 1}, {2, 5001, 5}, {700, 3, 11}};
 	union ir_attrs attrs;
 
 	for (int i = 0; i < 16; i++) {
@@ -321,7 +336,8 @@ static void test_cumsum(void **state)
 	}
 }
 
-static void run_arg(void **state, enum ir_dtype dtype, uint32_t rank, const int64_t *dims, uint32_t axis, int bits)
+static void run_arg(void **state, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
+		    uint32_t axis, int bits)
 {
 	union ir_attrs attrs = { .arg = { .max = bits & 1, .keep_dims = bits & 2, .axis = axis } };
 	int64_t out[IR_MAX_RANK];
@@ -334,7 +350,8 @@ static void run_arg(void **state, enum ir_dtype dtype, uint32_t rank, const int6
 			out[n++] = i == axis ? 1 : dims[i];
 	graph_init(&t);
 	input = add_operand(&t, dtype, rank, dims, false);
-	add_result(&t, add_node(&t, IR_OP_ARG, &input, 1, bits & 4 ? IR_I64 : IR_I32, n, out, &attrs));
+	add_result(&t,
+		   add_node(&t, IR_OP_ARG, &input, 1, bits & 4 ? IR_I64 : IR_I32, n, out, &attrs));
 	check_graph(&t, *state);
 	graph_free(&t);
 }
@@ -358,8 +375,9 @@ static void test_arg(void **state)
 
 /* ---- normalisation */
 
-static void run_norm(void **state, enum ir_op op, const union ir_attrs *attrs, const int64_t *dims, uint32_t rank,
-		     uint32_t num_fixed, uint32_t operand_rank, const int64_t *operand_dims, enum ir_dtype dtype)
+static void run_norm(void **state, enum ir_op op, const union ir_attrs *attrs, const int64_t *dims,
+		     uint32_t rank, uint32_t num_fixed, uint32_t operand_rank,
+		     const int64_t *operand_dims, enum ir_dtype dtype)
 {
 	struct ir_value *operands[5] = { NULL };
 	struct test_graph t;
@@ -417,7 +435,8 @@ static void test_norm(void **state)
 				attrs.norm.axes[attrs.norm.num_axes] = d;
 				own[attrs.norm.num_axes++] = dims[d];
 			}
-			run_norm(state, IR_OP_LAYERNORM, &attrs, dims, rank, 1, attrs.norm.num_axes, own, dtype);
+			run_norm(state, IR_OP_LAYERNORM, &attrs, dims, rank, 1, attrs.norm.num_axes,
+				 own, dtype);
 		}
 	}
 }
@@ -427,8 +446,10 @@ static void test_norm_long(void **state)
 	union ir_attrs attrs = { .norm = { .epsilon = 1e-5f, .num_axes = 1, .axes = { 1 } } };
 	int64_t image[4] = { 2, 3, 80, 70 };
 
-	run_norm(state, IR_OP_LAYERNORM, &attrs, (int64_t[]){ 3, 9000 }, 2, 1, 1, (int64_t[]){ 9000 }, IR_F32);
-	run_norm(state, IR_OP_LAYERNORM, &attrs, (int64_t[]){ 3, 9000 }, 2, 1, 1, (int64_t[]){ 9000 }, IR_F16);
+	run_norm(state, IR_OP_LAYERNORM, &attrs, (int64_t[]){3, 9000}, 2, 1, 1, (int64_t[]){9000},
+		 IR_F32);
+	run_norm(state, IR_OP_LAYERNORM, &attrs, (int64_t[]){3, 9000}, 2, 1, 1, (int64_t[]){9000},
+		 IR_F16);
 	attrs.norm.layout = IR_NCHW;
 	run_norm(state, IR_OP_INSTNORM, &attrs, image, 4, 1, 1, (int64_t[]){ 3 }, IR_F32);
 	attrs.norm.layout = IR_NHWC;

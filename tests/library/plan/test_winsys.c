@@ -57,7 +57,8 @@ static void put_tensor(union onpu_slot *slot, uint64_t va)
 
 static void rig_init(struct rig *rig, struct winsys *ws)
 {
-	struct onpu_insn copy = { .op = ONPU_OP_DMA_COPY, .dst = 2, .s0 = 1 }, end = { .op = ONPU_OP_END };
+	struct onpu_insn copy = {.op = ONPU_OP_DMA_COPY, .dst = 2, .s0 = 1},
+			 end = {.op = ONPU_OP_END};
 	union onpu_slot *slots;
 	uint32_t (*words)[4];
 
@@ -89,8 +90,10 @@ static void rig_free(struct rig *rig)
 
 static struct winsys_job rig_job(const struct rig *rig)
 {
-	return (struct winsys_job){ .program_va = rig->insns->va, .slots_va = rig->slots->va, .num_insns = 2,
-				    .num_slots = 3 };
+	return (struct winsys_job){.program_va = rig->insns->va,
+				   .slots_va = rig->slots->va,
+				   .num_insns = 2,
+				   .num_slots = 3};
 }
 
 static void test_buffers(void **state)
@@ -109,7 +112,8 @@ static void test_buffers(void **state)
 		}
 		for (int i = 0; i < 40; i++)
 			for (int j = 0; j < i; j++)
-				assert_true(!bo[i] || !bo[j] || bo[i]->va + bo[i]->size < bo[j]->va ||
+				assert_true(!bo[i] || !bo[j] ||
+					    bo[i]->va + bo[i]->size < bo[j]->va ||
 					    bo[j]->va + bo[j]->size < bo[i]->va);
 	}
 	assert_null(ws->ops->bo_create(ws, 0, &err));
@@ -283,7 +287,7 @@ static void test_null(void **state)
 	assert_non_null(bo);
 	assert_non_null(ctx);
 	assert_int_equal(ws->ops->submit(ctx, &job, 1, &seqno, &err), 0);
-	assert_int_equal(ws->ops->wait(ctx, seqno, 0, &result, &err), -1);	/* the fourth call */
+	assert_int_equal(ws->ops->wait(ctx, seqno, 0, &result, &err), -1); /* the fourth call */
 	assert_int_equal(ws->ops->wait(ctx, seqno, 0, &result, &err), 0);
 	ws->ops->ctx_destroy(ctx);
 	ws->ops->bo_destroy(bo);
@@ -304,8 +308,9 @@ static void test_null(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_buffers), cmocka_unit_test(test_jobs),	  cmocka_unit_test(test_fault),
-		cmocka_unit_test(test_threads), cmocka_unit_test(test_abandoned), cmocka_unit_test(test_null),
+		cmocka_unit_test(test_buffers),	  cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_fault),	  cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_abandoned), cmocka_unit_test(test_null),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

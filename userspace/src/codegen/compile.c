@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* npu_compile: lowers the nodes of a range one after the other, encodes, and verifies what came out. */
+/* npu_compile: lowers the nodes of a range one after the other, encodes, and verifies what came
+ * out. */
 #include "codegen/encode.h"
 
 #include <stdlib.h>
@@ -32,7 +33,11 @@ static void lower(struct plan *plan, const struct ir_node *node)
 	case IR_OP_BATCHNORM: case IR_OP_INSTNORM: case IR_OP_LAYERNORM:
 		lower_norm(plan, node);
 		break;
-	case IR_OP_COPY: case IR_OP_RESHAPE: case IR_OP_TRANSPOSE: case IR_OP_CONCAT: case IR_OP_SLICE:
+	case IR_OP_COPY:
+	case IR_OP_RESHAPE:
+	case IR_OP_TRANSPOSE:
+	case IR_OP_CONCAT:
+	case IR_OP_SLICE:
 	case IR_OP_EXPAND: case IR_OP_PAD: case IR_OP_REVERSE: case IR_OP_TILE:
 		lower_move(plan, node);
 		break;
@@ -96,8 +101,8 @@ static void run_op(struct plan *plan, struct timeline *tl, const struct plan_op 
 	for (int e = 0; e < PLAN_ENGINES; e++) {
 		struct tokens *tokens = &tl->tokens[op->engine][e];
 
-		if (!(op->signals >> e & 1) ||
-		    plan_grow(plan, &tokens->time, &tokens->cap, tokens->count + 1, sizeof(*tokens->time)))
+		if (!(op->signals >> e & 1) || plan_grow(plan, &tokens->time, &tokens->cap,
+							 tokens->count + 1, sizeof(*tokens->time)))
 			continue;
 		tokens->time[tokens->count++] = start + op->cost;
 	}
@@ -171,12 +176,13 @@ static int compile(struct plan *plan, const uint32_t *live_out, uint32_t num_liv
 	return plan->failed ? -1 : 0;
 }
 
-int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count, const uint32_t *live_out,
-		uint32_t num_live_out, const struct npu_caps *caps, bool profile,
-		struct npu_program **out, struct wnn_error *err)
+int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
+		const uint32_t *live_out, uint32_t num_live_out, const struct npu_caps *caps,
+		bool profile, struct npu_program **out, struct wnn_error *err)
 {
 	struct npu_program *program = calloc(1, sizeof(*program));
-	struct plan plan = { .caps = caps, .graph = graph, .first = first, .count = count, .err = err };
+	struct plan plan = {
+		.caps = caps, .graph = graph, .first = first, .count = count, .err = err};
 	int ret;
 
 	*out = NULL;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Encoding: views and parameters become slots (equal ones share one), operations become instruction words. An
- * instruction can wait for one semaphore and signal one; further ones get instructions of their own beside it.
+ * Encoding: views and parameters become slots (equal ones share one), operations become instruction
+ * words. An instruction can wait for one semaphore and signal one; further ones get instructions of
+ * their own beside it.
  */
 #include "codegen/encode.h"
 
@@ -63,7 +64,8 @@ static int rehash(struct encoder *enc)
 }
 
 /* Number of the slot with this content. */
-static uint16_t intern(struct encoder *enc, const union onpu_slot *slot, enum npu_base base, uint32_t binding)
+static uint16_t intern(struct encoder *enc, const union onpu_slot *slot, enum npu_base base,
+		       uint32_t binding)
 {
 	struct plan *plan = enc->plan;
 	size_t at, n = enc->num_slots;
@@ -79,7 +81,9 @@ static uint16_t intern(struct encoder *enc, const union onpu_slot *slot, enum np
 			return i;
 	}
 	if (n > MAX_SLOTS) {
-		plan_fail(plan, "the program needs more than %u slots; build the graph in parts or with more SRAM",
+		plan_fail(plan,
+			  "the program needs more than %u slots; build the graph in parts or with "
+			  "more SRAM",
 			  MAX_SLOTS);
 		return 0;
 	}
@@ -198,7 +202,8 @@ static void put(struct encoder *enc, const struct onpu_insn *insn)
 	enc->num_insns++;
 }
 
-static void put_semaphore(struct encoder *enc, enum onpu_op op, uint8_t engine, unsigned int semaphore)
+static void put_semaphore(struct encoder *enc, enum onpu_op op, uint8_t engine,
+			  unsigned int semaphore)
 {
 	put(enc, &(struct onpu_insn){ .op = op, .sem = semaphore, .eng = engine, .count = 1 });
 }
@@ -246,14 +251,16 @@ static void put_op(struct encoder *enc, const struct plan_op *op)
 		insn.wsem = SEMAPHORE(take(&waits), op->engine);
 	}
 	while (waits)
-		put_semaphore(enc, ONPU_OP_SEM_WAIT, op->engine, SEMAPHORE(take(&waits), op->engine));
+		put_semaphore(enc, ONPU_OP_SEM_WAIT, op->engine,
+			      SEMAPHORE(take(&waits), op->engine));
 	if (signals) {
 		insn.sv = 1;
 		insn.ssem = SEMAPHORE(op->engine, take(&signals));
 	}
 	put(enc, &insn);
 	while (signals)
-		put_semaphore(enc, ONPU_OP_SEM_SIGNAL, op->engine, SEMAPHORE(op->engine, take(&signals)));
+		put_semaphore(enc, ONPU_OP_SEM_SIGNAL, op->engine,
+			      SEMAPHORE(op->engine, take(&signals)));
 }
 
 static void put_ops(struct encoder *enc)

@@ -9,7 +9,9 @@
 static const char *exactness_name(enum npu_exactness exactness)
 {
 	static const char *const names[] = {
-		[NPU_EXACT] = "exact", [NPU_SPLIT_K] = "split-k", [NPU_SPLIT_REDUCE] = "split-reduce",
+		[NPU_EXACT] = "exact",
+		[NPU_SPLIT_K] = "split-k",
+		[NPU_SPLIT_REDUCE] = "split-reduce",
 	};
 
 	return names[exactness];
@@ -25,9 +27,11 @@ static const struct ir_node *find_node(const struct ir_graph *graph, uint32_t id
 
 static void print_head(FILE *file, const struct npu_program *program)
 {
-	fprintf(file, "program: %" PRIu32 " instructions, %" PRIu32 " slots, %" PRIu64 " constant bytes, %" PRIu64
-		" arena bytes, about %" PRIu64 " cycles\n", program->num_insns, program->num_slots,
-		program->constant_bytes, program->arena_bytes, program->est_cycles);
+	fprintf(file,
+		"program: %" PRIu32 " instructions, %" PRIu32 " slots, %" PRIu64
+		" constant bytes, %" PRIu64 " arena bytes, about %" PRIu64 " cycles\n",
+		program->num_insns, program->num_slots, program->constant_bytes,
+		program->arena_bytes, program->est_cycles);
 	for (uint32_t i = 0; i < program->num_bindings; i++)
 		fprintf(file, "binding %" PRIu32 ": value %" PRIu32 ", %" PRIu64 " bytes, %s\n", i,
 			program->bindings[i].value_id, program->bindings[i].bytes,
@@ -36,11 +40,13 @@ static void print_head(FILE *file, const struct npu_program *program)
 
 static void print_node(FILE *file, const struct npu_node_info *info, const struct ir_node *node)
 {
-	fprintf(file, "node %" PRIu32 " %s: %s, %s, %" PRIu32 " tiles, %" PRIu32 " instructions, %" PRIu64
-		" macs, %" PRIu64 " bytes in, %" PRIu64 " bytes out, about %" PRIu64 " cycles\n", info->node_id,
-		node ? ir_op_name(node->op) : "?", info->kernel ? info->kernel : "no code",
-		exactness_name(info->exactness), info->num_tiles, info->num_insns, info->macs, info->bytes_ld,
-		info->bytes_st, info->est_cycles);
+	fprintf(file,
+		"node %" PRIu32 " %s: %s, %s, %" PRIu32 " tiles, %" PRIu32 " instructions, %" PRIu64
+		" macs, %" PRIu64 " bytes in, %" PRIu64 " bytes out, about %" PRIu64 " cycles\n",
+		info->node_id, node ? ir_op_name(node->op) : "?",
+		info->kernel ? info->kernel : "no code", exactness_name(info->exactness),
+		info->num_tiles, info->num_insns, info->macs, info->bytes_ld, info->bytes_st,
+		info->est_cycles);
 }
 
 char *npu_program_print(const struct npu_program *program, const struct ir_graph *graph)

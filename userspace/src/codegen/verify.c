@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks a compiled program by reading its words and slots again: a defect of the planner shows here, not as a fault
- * of the device. Knows nothing of how the program was made.
+ * Checks a compiled program by reading its words and slots again: a defect of the planner shows
+ * here, not as a fault of the device. Knows nothing of how the program was made.
  */
 #include "plan/plan.h"
 
@@ -33,7 +33,8 @@ struct decoded {
 
 static int bad(const struct verifier *v, uint32_t pc, const char *what)
 {
-	return wnn_error_set(v->err, WNN_OPERATION_ERROR, "internal: instruction %" PRIu32 ": %s", pc, what);
+	return wnn_error_set(v->err, WNN_OPERATION_ERROR, "internal: instruction %" PRIu32 ": %s",
+			     pc, what);
 }
 
 /* ---- patches */
@@ -59,7 +60,8 @@ static int check_patches(struct verifier *v)
 
 		if (!patch->slot || patch->slot >= v->program->num_slots || v->patched[patch->slot])
 			return wnn_error_set(v->err, WNN_OPERATION_ERROR,
-					     "internal: patch %" PRIu32 " names slot %" PRIu32, i, patch->slot);
+					     "internal: patch %" PRIu32 " names slot %" PRIu32, i,
+					     patch->slot);
 		v->patched[patch->slot] = 1 + patch->base;
 		v->patch_value[patch->slot] = patch->value;
 	}
@@ -69,7 +71,8 @@ static int check_patches(struct verifier *v)
 
 		if (va != (v->patched[i] != 0))
 			return wnn_error_set(v->err, WNN_OPERATION_ERROR,
-					     "internal: slot %" PRIu32 " and its patch disagree", i);
+					     "internal: slot %" PRIu32 " and its patch disagree",
+					     i);
 	}
 	return 0;
 }
@@ -81,7 +84,8 @@ static int read_tensor(const struct verifier *v, uint32_t pc, uint32_t index, st
 	const struct onpu_slot_tensor *slot = &v->slots[index].tensor;
 	uint64_t limit;
 
-	if (index >= v->program->num_slots || slot->kind != ONPU_SLOT_TENSOR || slot->rank > ONPU_MAX_RANK)
+	if (index >= v->program->num_slots || slot->kind != ONPU_SLOT_TENSOR ||
+	    slot->rank > ONPU_MAX_RANK)
 		return bad(v, pc, "an operand is no tensor slot");
 	*view = (struct npu_view){
 		.base = slot->space == ONPU_SPACE_SRAM ? NPU_BASE_NONE : v->patched[index] - 1,
@@ -100,7 +104,8 @@ static int read_tensor(const struct verifier *v, uint32_t pc, uint32_t index, st
 	return 0;
 }
 
-static int read_param(const struct verifier *v, uint32_t pc, const struct onpu_insn *insn, struct decoded *d)
+static int read_param(const struct verifier *v, uint32_t pc, const struct onpu_insn *insn,
+		      struct decoded *d)
 {
 	const union onpu_slot *slot = &v->slots[insn->param];
 
@@ -114,7 +119,9 @@ static int read_param(const struct verifier *v, uint32_t pc, const struct onpu_i
 	d->param.schema = PLAN_TAPS;
 	for (int i = 0; i < ONPU_TAPS_LOOPS; i++)
 		d->param.taps[i] = (struct plan_loop){
-			slot->taps.loop[i].count, slot->taps.loop[i].s0_step, slot->taps.loop[i].s1_step,
+			slot->taps.loop[i].count,
+			slot->taps.loop[i].s0_step,
+			slot->taps.loop[i].s1_step,
 			slot->taps.loop[i].dst_step,
 		};
 	return 0;
@@ -137,8 +144,9 @@ static int check_range(const struct verifier *v, uint32_t pc, const struct decod
 		return bad(v, pc, "an operand leaves its window");
 	if (view->base != NPU_BASE_NONE && d->engine != ONPU_ENG_LD && d->engine != ONPU_ENG_ST)
 		return bad(v, pc, "a compute operand is outside SRAM");
-	if (!operand && (view->base == NPU_BASE_CONST ||
-			 (view->base == NPU_BASE_VALUE && !v->program->bindings[view->binding].written)))
+	if (!operand &&
+	    (view->base == NPU_BASE_CONST ||
+	     (view->base == NPU_BASE_VALUE && !v->program->bindings[view->binding].written)))
 		return bad(v, pc, "the destination is read-only");
 	return 0;
 }
@@ -196,7 +204,8 @@ struct step {
 };
 
 struct queues {
-	uint32_t *item[ONPU_ENG_COUNT];	/* instructions issued and not begun, a ring of fifo_depth */
+	uint32_t
+		*item[ONPU_ENG_COUNT]; /* instructions issued and not begun, a ring of fifo_depth */
 	uint32_t head[ONPU_ENG_COUNT], used[ONPU_ENG_COUNT];
 	int64_t tokens[ONPU_NUM_SEMAPHORES];
 	int signaller[ONPU_NUM_SEMAPHORES], waiter[ONPU_NUM_SEMAPHORES];
@@ -210,8 +219,8 @@ static int own(const struct verifier *v, uint32_t pc, int *owner, uint8_t engine
 	return 0;
 }
 
-static int add_step(const struct verifier *v, uint32_t pc, const struct decoded *d, struct queues *q,
-		    struct step *step)
+static int add_step(const struct verifier *v, uint32_t pc, const struct decoded *d,
+		    struct queues *q, struct step *step)
 {
 	const struct onpu_insn *insn = &d->insn;
 
@@ -258,7 +267,8 @@ static bool run_engines(struct queues *q, const struct step *steps, uint32_t dep
 	return any;
 }
 
-/* Issues lazily: engines run only when a queue is full, so that any depth up to the device's is covered. */
+/* Issues lazily: engines run only when a queue is full, so that any depth up to the device's is
+ * covered. */
 static int run_program(const struct verifier *v, const struct step *steps, struct queues *q)
 {
 	uint32_t depth = v->caps->fifo_depth;
@@ -281,8 +291,9 @@ static int run_program(const struct verifier *v, const struct step *steps, struc
 	for (int s = 0; s < ONPU_NUM_SEMAPHORES; s++)
 		if (q->tokens[s])
 			return wnn_error_set(v->err, WNN_OPERATION_ERROR,
-					     "internal: semaphore %d keeps %" PRId64 " tokens at the end", s,
-					     q->tokens[s]);
+					     "internal: semaphore %d keeps %" PRId64
+					     " tokens at the end",
+					     s, q->tokens[s]);
 	return 0;
 }
 
@@ -330,7 +341,7 @@ static int run_checks(struct verifier *v, struct step *steps, struct queues *q)
 int npu_program_verify(const struct npu_program *program, const struct npu_caps *caps,
 		       struct wnn_error *err)
 {
-	struct verifier v = { .program = program, .caps = caps, .err = err, .slots = program->slots };
+	struct verifier v = {.program = program, .caps = caps, .err = err, .slots = program->slots};
 	struct step *steps = calloc(program->num_insns + 1, sizeof(*steps));
 	struct queues *q = calloc(1, sizeof(*q));
 	uint32_t depth = caps->fifo_depth ? caps->fifo_depth : 1;

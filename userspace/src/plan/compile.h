@@ -11,7 +11,7 @@
 /* How far a node's bits depend on the SRAM size (D6). */
 enum npu_exactness {
 	NPU_EXACT,		/* same bits for every tiling */
-	NPU_SPLIT_K,		/* a contraction was split in another order than the architecture's */
+	NPU_SPLIT_K,		/* a contraction was split in another order than the machine's */
 	NPU_SPLIT_REDUCE,	/* a reduction was split at other points than multiples of 16 */
 };
 
@@ -73,8 +73,8 @@ bool npu_supports(const struct ir_node *node, const struct npu_caps *caps, const
  * Values used by the range but defined outside (graph inputs, other results) become bindings;
  * constants are packed into npu_program.constants. Returns 0 or -1 with *err.
  */
-int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count, const uint32_t *live_out,
-		uint32_t num_live_out, const struct npu_caps *caps, bool profile,
+int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
+		const uint32_t *live_out, uint32_t num_live_out, const struct npu_caps *caps, bool profile,
 		struct npu_program **out, struct wnn_error *err);
 void npu_program_destroy(struct npu_program *program);
 /* The plan as text, for wnnGraph introspection and tests; malloc'ed. */

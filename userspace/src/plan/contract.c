@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Choosing the tiles of a contraction: all sensible sizes are tried against the cost model, and the one with the
- * shortest estimated time wins. The sum is cut only when a tile of one place and one channel does not fit otherwise.
+ * Choosing the tiles of a contraction: all sensible sizes are tried against the cost model, and the
+ * one with the shortest estimated time wins. The sum is cut only when a tile of one place and one
+ * channel does not fit otherwise.
  */
 #include "plan/contract.h"
 
@@ -29,7 +30,8 @@ bool contract_is_mma(const struct contract *c)
 	return onpu_op_info[c->op].cost == ONPU_COST_MMA;
 }
 
-struct contract_step contract_step_at(const struct contract *c, const struct contract_tile *t, uint64_t step)
+struct contract_step contract_step_at(const struct contract *c, const struct contract_tile *t,
+				      uint64_t step)
 {
 	struct contract_step s = { 0, c->taps[0], 0, c->taps[1], 0, c->k };
 	uint64_t chunks = div_up(c->k, t->k);
@@ -51,7 +53,8 @@ struct contract_step contract_step_at(const struct contract *c, const struct con
 	return s;
 }
 
-int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t taps, int64_t *distance)
+int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t taps,
+		      int64_t *distance)
 {
 	/* With one tap only every step-th row is needed. */
 	*distance = taps == 1 ? c->step[axis] : 1;
@@ -86,7 +89,8 @@ static uint64_t steps_of(const struct contract *c, const struct contract_tile *t
 
 /* ---- bytes */
 
-static uint64_t extra_tile_bytes(const struct contract_extra *extra, const int64_t *tile, uint32_t size)
+static uint64_t extra_tile_bytes(const struct contract_extra *extra, const int64_t *tile,
+				 uint32_t size)
 {
 	uint64_t bytes = size;
 
@@ -106,7 +110,8 @@ static void measure_extras(const struct contract *c, struct contract_tile *t)
 			if (extra->mem.dim[i] > 1)
 				distinct *= t->grid[i];
 		t->extra_slots[e] = distinct > 1 ? 2 : 1;
-		t->extra_bytes[e] = extra_tile_bytes(extra, t->tile, plan_dtype_bytes(extra->mem.dtype));
+		t->extra_bytes[e] =
+			extra_tile_bytes(extra, t->tile, plan_dtype_bytes(extra->mem.dtype));
 		t->scaled_bytes[e] = extra->scale == 1 ? 0 : extra_tile_bytes(extra, t->tile, 4);
 		t->bytes += t->extra_bytes[e] * t->extra_slots[e] + t->scaled_bytes[e];
 	}
@@ -127,11 +132,13 @@ static void measure(const struct contract *c, struct contract_tile *t)
 	t->steps = steps_of(c, t);
 	t->a_bytes = align(t->tile[CD_G] * t->tile[CD_B] * tile_rows(c, 0, t->tile[CD_H], s.khs) *
 			   tile_rows(c, 1, t->tile[CD_W], s.kws) * s.ks * size);
-	t->b_bytes = c->b.rank ? align(t->tile[CD_G] * s.khs * s.kws * s.ks * t->tile[CD_N] * size) : 0;
+	t->b_bytes =
+		c->b.rank ? align(t->tile[CD_G] * s.khs * s.kws * s.ks * t->tile[CD_N] * size) : 0;
 	t->direct = c->acc_dtype == c->out.dtype || (t->steps == 1 && !c->num_posts);
 	t->acc_bytes = t->direct && c->acc_dtype != c->out.dtype ? 0 :
 		       align(results * plan_dtype_bytes(c->acc_dtype));
-	t->out_bytes = c->acc_dtype == c->out.dtype ? 0 : align(results * plan_dtype_bytes(c->out.dtype));
+	t->out_bytes =
+		c->acc_dtype == c->out.dtype ? 0 : align(results * plan_dtype_bytes(c->out.dtype));
 	t->acc_slots = t->tiles > 1 ? 2 : 1;
 	t->bytes = (t->acc_bytes + t->out_bytes) * t->acc_slots;
 	measure_extras(c, t);
@@ -143,14 +150,17 @@ struct contract_cost {
 	uint64_t a, b, extra, compute, post, out;
 };
 
-static uint64_t a_cost(const struct plan *plan, const struct contract *c, const struct contract_tile *t,
-		       const struct contract_step *s)
+static uint64_t a_cost(const struct plan *plan, const struct contract *c,
+		       const struct contract_tile *t, const struct contract_step *s)
 {
 	struct npu_view src = c->a, dst;
 	int64_t distance[2];
 	int64_t dim[5] = {
-		t->tile[CD_G], t->tile[CD_B], contract_rows(c, 0, t->tile[CD_H], s->khs, &distance[0]),
-		contract_rows(c, 1, t->tile[CD_W], s->kws, &distance[1]), s->ks,
+		t->tile[CD_G],
+		t->tile[CD_B],
+		contract_rows(c, 0, t->tile[CD_H], s->khs, &distance[0]),
+		contract_rows(c, 1, t->tile[CD_W], s->kws, &distance[1]),
+		s->ks,
 	};
 
 	dst = view_sram(0, c->a.dtype, 5, dim, c->a.stride);
@@ -161,8 +171,8 @@ static uint64_t a_cost(const struct plan *plan, const struct contract *c, const 
 	return plan_cost_copy(plan->caps, dst, src);
 }
 
-static uint64_t b_cost(const struct plan *plan, const struct contract *c, const struct contract_tile *t,
-		       const struct contract_step *s)
+static uint64_t b_cost(const struct plan *plan, const struct contract *c,
+		       const struct contract_tile *t, const struct contract_step *s)
 {
 	int64_t dim[5] = { t->tile[CD_G], s->khs, s->kws, s->ks, t->tile[CD_N] };
 	struct npu_view dst, src = c->b;
@@ -176,20 +186,22 @@ static uint64_t b_cost(const struct plan *plan, const struct contract *c, const 
 	return plan_cost_copy(plan->caps, dst, src);
 }
 
-static uint64_t compute_cost(const struct plan *plan, const struct contract *c, const struct contract_tile *t,
-			     const struct contract_step *s)
+static uint64_t compute_cost(const struct plan *plan, const struct contract *c,
+			     const struct contract_tile *t, const struct contract_step *s)
 {
 	uint64_t results = 1;
 
 	if (contract_is_mma(c))
-		return plan_cost_mma(plan->caps, t->tile[CD_G], t->tile[CD_B] * t->tile[CD_H] * t->tile[CD_W],
-				t->tile[CD_N], s->khs * s->kws * s->ks, c->a.dtype);
+		return plan_cost_mma(plan->caps, t->tile[CD_G],
+				     t->tile[CD_B] * t->tile[CD_H] * t->tile[CD_W], t->tile[CD_N],
+				     s->khs * s->kws * s->ks, c->a.dtype);
 	for (int i = 0; i < CD_RANK; i++)
 		results *= t->tile[i];
 	return 8 + div_up(results, plan->caps->lanes) * s->khs * s->kws;
 }
 
-static uint64_t post_cost(const struct plan *plan, const struct contract *c, const struct contract_tile *t)
+static uint64_t post_cost(const struct plan *plan, const struct contract *c,
+			  const struct contract_tile *t)
 {
 	uint64_t results = 1, cost = 0;
 
@@ -200,15 +212,18 @@ static uint64_t post_cost(const struct plan *plan, const struct contract *c, con
 	return cost + (t->direct ? 0 : 8 + div_up(results, plan->caps->lanes));
 }
 
-static uint64_t out_cost(const struct plan *plan, const struct contract *c, const struct contract_tile *t)
+static uint64_t out_cost(const struct plan *plan, const struct contract *c,
+			 const struct contract_tile *t)
 {
-	struct npu_view dst = c->out, src = view_sram(0, c->out.dtype, CD_RANK, t->tile, c->out.stride);
+	struct npu_view dst = c->out,
+			src = view_sram(0, c->out.dtype, CD_RANK, t->tile, c->out.stride);
 
 	memcpy(dst.dim, t->tile, sizeof(t->tile));
 	return plan_cost_copy(plan->caps, dst, src);
 }
 
-static uint64_t extra_cost(const struct plan *plan, const struct contract_tile *t, uint32_t num_extras)
+static uint64_t extra_cost(const struct plan *plan, const struct contract_tile *t,
+			   uint32_t num_extras)
 {
 	uint64_t cost = 0;
 
@@ -218,10 +233,12 @@ static uint64_t extra_cost(const struct plan *plan, const struct contract_tile *
 	return cost;
 }
 
-/* How often data and filter tiles are loaded, given the order of loops and how many stay in SRAM. */
+/* How often data and filter tiles are loaded, given the order of loops and how many stay in SRAM.
+ */
 static void count_loads(const struct contract_tile *t, uint64_t *a_loads, uint64_t *b_loads)
 {
-	uint64_t places = t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W], g = t->grid[CD_G], n = t->grid[CD_N];
+	uint64_t places = t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W], g = t->grid[CD_G],
+		 n = t->grid[CD_N];
 	uint64_t a_turn = t->n_inner ? t->steps : places * t->steps;
 	uint64_t b_turn = t->n_inner ? n * t->steps : t->steps;
 
@@ -229,7 +246,8 @@ static void count_loads(const struct contract_tile *t, uint64_t *a_loads, uint64
 	*b_loads = g * n * t->steps * (t->b_slots >= b_turn ? 1 : places);
 }
 
-static void estimate(const struct contract *c, struct contract_tile *t, const struct contract_cost *cost)
+static void estimate(const struct contract *c, struct contract_tile *t,
+		     const struct contract_cost *cost)
 {
 	bool mma = contract_is_mma(c);
 	uint64_t a_loads, b_loads, ld, mxu, vpu, st, once;
@@ -256,7 +274,8 @@ static void try_slots(const struct plan *plan, const struct contract *c, struct 
 		      const struct contract_cost *cost, struct contract_tile *best)
 {
 	uint64_t places = t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W];
-	uint64_t a_all = t->grid[CD_G] * places * t->steps, b_all = t->grid[CD_G] * t->grid[CD_N] * t->steps;
+	uint64_t a_all = t->grid[CD_G] * places * t->steps,
+		 b_all = t->grid[CD_G] * t->grid[CD_N] * t->steps;
 	uint64_t base = t->bytes;
 
 	for (int choice = 0; choice < 8; choice++) {
@@ -305,8 +324,8 @@ static bool price(const struct plan *plan, const struct contract *c, const struc
 	cost->out = out_cost(plan, c, t);
 	cost->extra = extra_cost(plan, t, c->num_extras);
 	/* Padding may cut runs: stay clear of the limit of one instruction. */
-	return max_of(max_of(cost->a, cost->b), max_of(max_of(cost->compute, cost->post), cost->out)) <=
-	       PLAN_MAX_COST / 2;
+	return max_of(max_of(cost->a, cost->b),
+		      max_of(max_of(cost->compute, cost->post), cost->out)) <= PLAN_MAX_COST / 2;
 }
 
 /* The coarsest cut of the sum with which the tile fits. */
@@ -318,7 +337,8 @@ static void try_tile(const struct plan *plan, const struct contract *c, struct c
 	for (int cut = CUT_NONE; cut <= CUT_K; cut++) {
 		if ((cut == CUT_ROWS && c->taps[0] == 1) ||
 		    (cut == CUT_TAPS && c->taps[1] == 1 && c->taps[0] > 1) ||
-		    (cut == CUT_TAPS && c->taps[0] * c->taps[1] == 1) || (cut == CUT_K && c->k == 1))
+		    (cut == CUT_TAPS && c->taps[0] * c->taps[1] == 1) ||
+		    (cut == CUT_K && c->k == 1))
 			continue;
 		t->cut = cut;
 		for (t->k = c->k; t->k >= 1; t->k = cut == CUT_K ? t->k / 2 : 0) {

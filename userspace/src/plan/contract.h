@@ -2,7 +2,8 @@
 /*
  * Contractions: convolutions, matrix products, depthwise convolutions and pools are one loop nest,
  *
- *	out[g,b,h,w,n] = sum over kh, kw, k of a[g,b, h*step+kh*dilation-pad, ..., k] * b[g,kh,kw,k,n]
+ *	out[g,b,h,w,n] = sum over kh, kw, k of a[g,b, h*step+kh*dilation-pad, ..., k] *
+ *b[g,kh,kw,k,n]
  *
  * with different strides. contract.c chooses tiles, contract_emit.c emits them.
  */
@@ -41,11 +42,11 @@ struct contract {
 	int64_t k, taps[2];
 	int64_t in[2];			/* extents of the data's h and w */
 	int64_t pad[2], step[2], dilation[2];
-	int64_t up[2];			/* data rows lie this far apart, zeros between (transposed) */
+	int64_t up[2]; /* data rows lie this far apart, zeros between (transposed) */
 	uint64_t pad_value;		/* bits of an element */
 	struct npu_view a;		/* [g,b,h,w,k] */
 	struct npu_view b;		/* [g,kh,kw,k,n]; rank 0: none */
-	const uint8_t *b_data;		/* constant filter: bytes of element 0, b has only strides */
+	const uint8_t *b_data; /* constant filter: bytes of element 0, b has only strides */
 	struct npu_view out;		/* [g,b,h,w,n] */
 	uint32_t num_extras, num_posts;
 	struct contract_extra extra[CONTRACT_MAX_EXTRAS];
@@ -61,7 +62,7 @@ struct contract_tile {
 	int64_t k;			/* per step */
 	uint64_t steps, tiles;
 	bool n_inner;			/* loop over n inside the loop over places */
-	bool direct;			/* the instruction writes the result's type, no accumulator tile */
+	bool direct; /* the instruction writes the result's type, no accumulator tile */
 	uint32_t a_slots, b_slots, acc_slots;
 	uint64_t a_bytes, b_bytes, acc_bytes, out_bytes;
 	uint64_t extra_bytes[CONTRACT_MAX_EXTRAS], scaled_bytes[CONTRACT_MAX_EXTRAS];
@@ -74,10 +75,14 @@ struct contract_step {
 	int64_t kh, khs, kw, kws, k, ks;
 };
 
-struct contract_step contract_step_at(const struct contract *c, const struct contract_tile *t, uint64_t step);
-/* Rows (axis 0) or columns (1) of data that `out` results need in a step, and the distance between them. */
-int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t taps, int64_t *distance);
-/* Rows that the tile has room for: strided destinations may not reach into each other (#destination). */
+struct contract_step contract_step_at(const struct contract *c, const struct contract_tile *t,
+				      uint64_t step);
+/* Rows (axis 0) or columns (1) of data that `out` results need in a step, and the distance between
+ * them. */
+int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t taps,
+		      int64_t *distance);
+/* Rows that the tile has room for: strided destinations may not reach into each other
+ * (#destination). */
 int64_t contract_pitch(const struct contract *c, int axis, int64_t rows);
 bool contract_is_mma(const struct contract *c);
 /* Chooses tiles; false (never for valid problems) when even the smallest do not fit. */

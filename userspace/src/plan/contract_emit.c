@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Emitting a contraction: loads of the next step run ahead of the current one; tiles of data and filter stay in a few
- * slots each and are loaded again only when they were evicted.
+ * Emitting a contraction: loads of the next step run ahead of the current one; tiles of data and
+ * filter stay in a few slots each and are loaded again only when they were evicted.
  */
 #include "plan/contract.h"
 
@@ -78,7 +78,8 @@ static uint64_t pool_get(struct pool *pool, int64_t key, bool *hit)
 
 /* ---- events in loop order */
 
-static void event_at(const struct contract *c, const struct contract_tile *t, uint64_t number, struct event *e)
+static void event_at(const struct contract *c, const struct contract_tile *t, uint64_t number,
+		     struct event *e)
 {
 	static const int order[2][CD_RANK] = {
 		{ CD_G, CD_N, CD_B, CD_H, CD_W },
@@ -95,7 +96,8 @@ static void event_at(const struct contract *c, const struct contract_tile *t, ui
 		e->index[d] = number % t->grid[d];
 		number /= t->grid[d];
 		e->begin[d] = e->index[d] * t->tile[d];
-		e->dim[d] = c->dim[d] - e->begin[d] < t->tile[d] ? c->dim[d] - e->begin[d] : t->tile[d];
+		e->dim[d] =
+			c->dim[d] - e->begin[d] < t->tile[d] ? c->dim[d] - e->begin[d] : t->tile[d];
 	}
 }
 
@@ -113,8 +115,8 @@ static int64_t gcd(int64_t a, int64_t b)
 	return b ? gcd(b, a % b) : a;
 }
 
-static struct axis_map map_axis(const struct contract *c, int axis, int64_t begin, int64_t out, int64_t tap,
-				int64_t taps)
+static struct axis_map map_axis(const struct contract *c, int axis, int64_t begin, int64_t out,
+				int64_t tap, int64_t taps)
 {
 	struct axis_map map = { .every = 1 };
 	int64_t distance, up = c->up[axis], at, end = (c->in[axis] - 1) * up;
@@ -144,7 +146,8 @@ static void fill_tile(struct contract_state *st, const struct npu_view *tile)
 
 	param.fill.value = st->c->pad_value;
 	views_simplify(list, 1);
-	plan_emit(st->plan, &(struct plan_insn){ .op = ONPU_OP_DMA_FILL, .dst = &view, .param = &param });
+	plan_emit(st->plan,
+		  &(struct plan_insn){.op = ONPU_OP_DMA_FILL, .dst = &view, .param = &param});
 }
 
 static void copy_tile(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st)
@@ -152,7 +155,8 @@ static void copy_tile(struct plan *plan, struct npu_view dst, struct npu_view sr
 	struct npu_view *both[2] = { &dst, &src };
 
 	views_simplify(both, 2);
-	plan_emit(plan, &(struct plan_insn){ .op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src });
+	plan_emit(plan, &(struct plan_insn){
+				.op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src});
 }
 
 static void pad_tile(struct contract_state *st, struct npu_view tile, struct npu_view src,
@@ -165,7 +169,9 @@ static void pad_tile(struct contract_state *st, struct npu_view tile, struct npu
 	param.pad.value = st->c->pad_value;
 	views_sort(both, 2, order);
 	for (int i = 0; i < 5; i++)
-		param.pad.lo[i] = order[i] == CA_H ? map[0].first : order[i] == CA_W ? map[1].first : 0;
+		param.pad.lo[i] = order[i] == CA_H   ? map[0].first
+				  : order[i] == CA_W ? map[1].first
+						     : 0;
 	plan_emit(st->plan, &(struct plan_insn){
 		.op = ONPU_OP_DMA_PAD, .dst = &tile, .s0 = &src, .param = &param });
 }
@@ -231,12 +237,13 @@ static struct npu_view b_tile_view(const struct contract *c, uint64_t address, c
 			 !c->b_data ? c->b.stride : contract_is_mma(c) ? mma : window);
 }
 
-static void pack_tile(const struct contract *c, const struct event *e, const struct npu_view *tile, uint8_t *to)
+static void pack_tile(const struct contract *c, const struct event *e, const struct npu_view *tile,
+		      uint8_t *to)
 {
 	uint32_t size = plan_dtype_bytes(c->b.dtype);
-	const uint8_t *from = c->b_data + e->begin[CD_G] * c->b.stride[CB_G] + e->s.kh * c->b.stride[CB_KH] +
-			      e->s.kw * c->b.stride[CB_KW] + e->s.k * c->b.stride[CB_K] +
-			      e->begin[CD_N] * c->b.stride[CB_N];
+	const uint8_t *from = c->b_data + e->begin[CD_G] * c->b.stride[CB_G] +
+			      e->s.kh * c->b.stride[CB_KH] + e->s.kw * c->b.stride[CB_KW] +
+			      e->s.k * c->b.stride[CB_K] + e->begin[CD_N] * c->b.stride[CB_N];
 	int64_t i[5] = { 0 };
 
 	for (;;) {
@@ -319,7 +326,8 @@ static void load_filter(struct contract_state *st, struct event *e, bool hit)
 
 /* ---- further operands */
 
-static struct npu_view extra_part(const struct contract_extra *extra, const struct event *e, int64_t *dim)
+static struct npu_view extra_part(const struct contract_extra *extra, const struct event *e,
+				  int64_t *dim)
 {
 	int64_t begin[CD_RANK];
 
@@ -360,8 +368,10 @@ static void load_extra(struct contract_state *st, struct event *e, uint32_t i)
 static void load_event(struct contract_state *st, struct event *e)
 {
 	const struct contract_tile *t = st->t;
-	uint64_t place = ((e->index[CD_G] * t->grid[CD_B] + e->index[CD_B]) * t->grid[CD_H] + e->index[CD_H]) *
-			 t->grid[CD_W] + e->index[CD_W];
+	uint64_t place = ((e->index[CD_G] * t->grid[CD_B] + e->index[CD_B]) * t->grid[CD_H] +
+			  e->index[CD_H]) *
+				 t->grid[CD_W] +
+			 e->index[CD_W];
 	bool hit;
 
 	e->a = pool_get(&st->a, place * t->steps + e->step, &hit);
@@ -443,7 +453,8 @@ static void emit_mma(struct contract_state *st, const struct event *e, const str
 	});
 }
 
-static void emit_window(struct contract_state *st, const struct event *e, const struct npu_view *dst)
+static void emit_window(struct contract_state *st, const struct event *e,
+			const struct npu_view *dst)
 {
 	struct npu_view d = *dst, a = walk_data(st->c, e), b = e->b_view;
 	struct npu_view *all[3] = { &d, &a, &b };
@@ -454,7 +465,9 @@ static void emit_window(struct contract_state *st, const struct event *e, const 
 	a.stride[CD_N] = 0;
 	for (int i = 0; i < CD_RANK; i++) {
 		b.dim[i] = d.dim[i];
-		b.stride[i] = i == CD_G ? e->b_view.stride[CB_G] : i == CD_N ? e->b_view.stride[CB_N] : 0;
+		b.stride[i] = i == CD_G	  ? e->b_view.stride[CB_G]
+			      : i == CD_N ? e->b_view.stride[CB_N]
+					  : 0;
 	}
 	b.rank = CD_RANK;
 	views_simplify(all, filter ? 3 : 2);
@@ -510,15 +523,19 @@ static void emit_posts(struct contract_state *st, const struct event *e, struct 
 			second = extra_operand(st, e, post->extra);
 		views_simplify(all, post->extra >= 0 ? 3 : 2);
 		plan_emit(st->plan, &(struct plan_insn){
-			.op = post->op, .dst = &dst, .s0 = &src, .s1 = post->extra >= 0 ? &second : NULL,
-			.param = post->has_param ? &post->param : NULL,
-		});
+					    .op = post->op,
+					    .dst = &dst,
+					    .s0 = &src,
+					    .s1 = post->extra >= 0 ? &second : NULL,
+					    .param = post->has_param ? &post->param : NULL,
+				    });
 	}
 	if (!c->num_posts && !st->t->direct) {
 		struct npu_view *all[2] = { &out, &acc };
 
 		views_simplify(all, 2);
-		plan_emit(st->plan, &(struct plan_insn){ .op = ONPU_OP_VMOV, .dst = &out, .s0 = &acc });
+		plan_emit(st->plan,
+			  &(struct plan_insn){.op = ONPU_OP_VMOV, .dst = &out, .s0 = &acc});
 	}
 }
 
@@ -530,10 +547,11 @@ static void run_event(struct contract_state *st, const struct event *e)
 	bool same = c->acc_dtype == c->out.dtype;
 	struct npu_view acc, out, mem;
 
-	out = view_sram((same ? st->acc + slot * t->acc_bytes : st->out + slot * t->out_bytes), c->out.dtype,
-			CD_RANK, e->dim, c->out.stride);
-	acc = t->direct ? out : view_sram(st->acc + slot * t->acc_bytes, c->acc_dtype, CD_RANK, e->dim,
-					  c->out.stride);
+	out = view_sram((same ? st->acc + slot * t->acc_bytes : st->out + slot * t->out_bytes),
+			c->out.dtype, CD_RANK, e->dim, c->out.stride);
+	acc = t->direct ? out
+			: view_sram(st->acc + slot * t->acc_bytes, c->acc_dtype, CD_RANK, e->dim,
+				    c->out.stride);
 	if (contract_is_mma(c))
 		emit_mma(st, e, &acc);
 	else
@@ -589,7 +607,8 @@ void contract_emit(struct plan *plan, const struct contract *c)
 	plan_kernel(plan, c->kernel);
 	if (!contract_choose(plan, c, &t)) {
 		plan_fail(plan, "node %u: no tile of %s fits into %u bytes of SRAM",
-			  plan->graph->nodes[plan->first + plan->node]->id, c->kernel, plan->caps->sram_bytes);
+			  plan->graph->nodes[plan->first + plan->node]->id, c->kernel,
+			  plan->caps->sram_bytes);
 		return;
 	}
 	if (place(&st))

@@ -27,7 +27,8 @@ static void filter_axes(enum ir_filter_layout layout, uint32_t axis[4])
 		axis[i] = strchr(names[layout], "oihw"[i]) - names[layout];
 }
 
-static struct npu_view five_dims(const struct npu_view *from, const int64_t *dim, const int64_t *stride)
+static struct npu_view five_dims(const struct npu_view *from, const int64_t *dim,
+				 const int64_t *stride)
 {
 	struct npu_view view = *from;
 
@@ -38,8 +39,8 @@ static struct npu_view five_dims(const struct npu_view *from, const int64_t *dim
 }
 
 /* An image as [g, n, h, w, c]: channels of one group innermost. */
-static struct npu_view image_view(struct plan *plan, const struct ir_value *value, enum ir_layout layout,
-				  int64_t groups)
+static struct npu_view image_view(struct plan *plan, const struct ir_value *value,
+				  enum ir_layout layout, int64_t groups)
 {
 	struct npu_view v = values_view(plan, value);
 	uint32_t axis[4];
@@ -47,9 +48,10 @@ static struct npu_view image_view(struct plan *plan, const struct ir_value *valu
 
 	image_axes(layout, axis);
 	channels = v.dim[axis[1]] / groups;
-	return five_dims(&v, (int64_t[]){ groups, v.dim[axis[0]], v.dim[axis[2]], v.dim[axis[3]], channels },
-			 (int64_t[]){ channels * v.stride[axis[1]], v.stride[axis[0]], v.stride[axis[2]],
-				      v.stride[axis[3]], v.stride[axis[1]] });
+	return five_dims(
+		&v, (int64_t[]){groups, v.dim[axis[0]], v.dim[axis[2]], v.dim[axis[3]], channels},
+		(int64_t[]){channels * v.stride[axis[1]], v.stride[axis[0]], v.stride[axis[2]],
+			    v.stride[axis[3]], v.stride[axis[1]]});
 }
 
 /* A filter as [g, kh, kw, k, n]; constants are not placed, the kernel packs them. */
@@ -76,7 +78,8 @@ static void set_filter(struct plan *plan, struct contract *c, const struct ir_va
 	dim[CB_KW] = v.dim[axis[3]];
 	dim[CB_K] = attrs->transposed ? v.dim[axis[1]] / attrs->groups : v.dim[axis[1]];
 	dim[CB_N] = attrs->transposed ? v.dim[axis[0]] : v.dim[axis[0]] / attrs->groups;
-	stride[CB_G] = attrs->transposed ? dim[CB_K] * v.stride[axis[1]] : dim[CB_N] * v.stride[axis[0]];
+	stride[CB_G] =
+		attrs->transposed ? dim[CB_K] * v.stride[axis[1]] : dim[CB_N] * v.stride[axis[0]];
 	stride[CB_KH] = v.stride[axis[2]];
 	stride[CB_KW] = v.stride[axis[3]];
 	stride[CB_K] = v.stride[axis[1]];
@@ -114,7 +117,8 @@ static void add_channel_bias(struct plan *plan, struct contract *c, const struct
 	struct npu_view v = values_view(plan, bias);
 	int64_t n = c->dim[CD_N], stride = v.stride[0];
 
-	v = five_dims(&v, (int64_t[]){ c->dim[CD_G], 1, 1, 1, n }, (int64_t[]){ n * stride, 0, 0, 0, stride });
+	v = five_dims(&v, (int64_t[]){c->dim[CD_G], 1, 1, 1, n},
+		      (int64_t[]){n * stride, 0, 0, 0, stride});
 	add_extra(c, ONPU_OP_VADD, &v, 1);
 }
 
@@ -247,7 +251,7 @@ static void set_pool_kind(struct plan *plan, struct contract *c, enum ir_pool ki
 	case IR_POOL_L2:
 		c->op = ONPU_OP_WIN_SUMSQ;
 		c->kernel = "win.sumsq";
-		c->post[c->num_posts++] = (struct contract_post){ .op = ONPU_OP_VSQRT, .extra = -1 };
+		c->post[c->num_posts++] = (struct contract_post){.op = ONPU_OP_VSQRT, .extra = -1};
 		break;
 	}
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The cost model of the machine, as the instruction set defines it: cycles of an instruction from its views. */
+/* The cost model of the machine, as the instruction set defines it: cycles of an instruction from
+ * its views. */
 #include "plan/plan.h"
 
 static uint64_t div_up(uint64_t a, uint64_t b)
@@ -7,7 +8,8 @@ static uint64_t div_up(uint64_t a, uint64_t b)
 	return (a + b - 1) / b;
 }
 
-uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst, const struct npu_view *src)
+uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,
+		       const struct npu_view *src)
 {
 	struct npu_view d = *dst, s = src ? *src : *dst;
 	struct npu_view *both[2] = { &d, &s };
@@ -34,8 +36,8 @@ uint64_t plan_cost_copy(const struct npu_caps *caps, struct npu_view dst, struct
 	return plan_cost_dma(caps, &dst, &src);
 }
 
-uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n, uint64_t k_taps,
-		  uint8_t dtype)
+uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n,
+		       uint64_t k_taps, uint8_t dtype)
 {
 	uint64_t depth = k_taps * plan_dtype_bytes(dtype);
 
@@ -85,7 +87,8 @@ uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *ins
 
 	switch (info->cost) {
 	case ONPU_COST_DMA:
-		return plan_cost_dma(caps, insn->dst, insn->op == ONPU_OP_DMA_COPY ? insn->s0 : NULL);
+		return plan_cost_dma(caps, insn->dst,
+				     insn->op == ONPU_OP_DMA_COPY ? insn->s0 : NULL);
 	case ONPU_COST_MMA:
 		return mma_insn(caps, insn);
 	case ONPU_COST_VECTOR:
@@ -94,7 +97,8 @@ uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *ins
 	case ONPU_COST_WINDOW:
 		return 8 + out * taps_of(insn->param);
 	case ONPU_COST_REDUCE:
-		return 8 + div_up(view_elements(insn->s0) * words(insn), caps->lanes) + out * info->factor;
+		return 8 + div_up(view_elements(insn->s0) * words(insn), caps->lanes) +
+		       out * info->factor;
 	default:
 		return 1;
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Element-wise operators as vector programs: unary, binary, compare, where, cast, triangular, quantisation. */
+/* Element-wise operators as vector programs: unary, binary, compare, where, cast, triangular,
+ * quantisation. */
 #include "plan/elementwise.h"
 
 #include "plan/vprog.h"
@@ -45,7 +46,8 @@ static const struct {
 
 static bool is_unsigned(uint8_t dtype)
 {
-	return dtype == ONPU_DT_U8 || dtype == ONPU_DT_U16 || dtype == ONPU_DT_U32 || dtype == ONPU_DT_U64;
+	return dtype == ONPU_DT_U8 || dtype == ONPU_DT_U16 || dtype == ONPU_DT_U32 ||
+	       dtype == ONPU_DT_U64;
 }
 
 enum onpu_op unary_insn(const struct ir_unary_attrs *unary, uint8_t dtype, struct plan_param *param,
@@ -80,11 +82,12 @@ void vp_unary(struct vprog *prog, const struct ir_unary_attrs *unary, int dst, i
 /* ---- binary functions */
 
 static const enum onpu_op binary_table[IR_BINARY_COUNT] = {
-	[IR_ADD] = ONPU_OP_VADD, [IR_SUB] = ONPU_OP_VSUB, [IR_MUL] = ONPU_OP_VMUL, [IR_DIV] = ONPU_OP_VDIV,
-	[IR_MAX] = ONPU_OP_VMAX, [IR_MIN] = ONPU_OP_VMIN, [IR_POW] = ONPU_OP_VPOW,
-	[IR_PRELU] = ONPU_OP_VPRELU, [IR_AND] = ONPU_OP_VAND, [IR_OR] = ONPU_OP_VOR, [IR_XOR] = ONPU_OP_VXOR,
-	[IR_EQ] = ONPU_OP_VEQ, [IR_NE] = ONPU_OP_VNE, [IR_GT] = ONPU_OP_VGT, [IR_GE] = ONPU_OP_VGE,
-	[IR_LT] = ONPU_OP_VLT, [IR_LE] = ONPU_OP_VLE,
+	[IR_ADD] = ONPU_OP_VADD, [IR_SUB] = ONPU_OP_VSUB,     [IR_MUL] = ONPU_OP_VMUL,
+	[IR_DIV] = ONPU_OP_VDIV, [IR_MAX] = ONPU_OP_VMAX,     [IR_MIN] = ONPU_OP_VMIN,
+	[IR_POW] = ONPU_OP_VPOW, [IR_PRELU] = ONPU_OP_VPRELU, [IR_AND] = ONPU_OP_VAND,
+	[IR_OR] = ONPU_OP_VOR,	 [IR_XOR] = ONPU_OP_VXOR,     [IR_EQ] = ONPU_OP_VEQ,
+	[IR_NE] = ONPU_OP_VNE,	 [IR_GT] = ONPU_OP_VGT,	      [IR_GE] = ONPU_OP_VGE,
+	[IR_LT] = ONPU_OP_VLT,	 [IR_LE] = ONPU_OP_VLE,
 };
 
 /* The space of a node is the shape of its result. */
@@ -152,7 +155,8 @@ static void build_where(struct plan *plan, struct vprog *prog, const struct ir_n
 	vp_add(prog, ONPU_OP_VWHERE, out, cond, a, b);
 }
 
-/* ---- quantisation: scale and zero point may cover blocks, dims of the space are cut accordingly */
+/* ---- quantisation: scale and zero point may cover blocks, dims of the space are cut accordingly
+ */
 
 static int64_t dim_from_right(const struct ir_type *type, uint32_t i)
 {
@@ -174,7 +178,8 @@ bool elementwise_block_rank(const struct ir_node *node, uint32_t *rank)
 	return *rank <= IR_MAX_RANK;
 }
 
-/* The view over the cut dims: each dim in which scale has blocks becomes (block, place in the block). */
+/* The view over the cut dims: each dim in which scale has blocks becomes (block, place in the
+ * block). */
 static struct npu_view cut_view(const struct ir_type *space, const struct ir_type *scale,
 				const struct npu_view *view)
 {
@@ -183,7 +188,8 @@ static struct npu_view cut_view(const struct ir_type *space, const struct ir_typ
 
 	for (uint32_t i = 0; i < space->rank; i++) {
 		int64_t d = ir_type_dim(space, i), s = dim_from_right(scale, space->rank - 1 - i);
-		int64_t own = i < lead ? 1 : view->dim[i - lead], stride = i < lead ? 0 : view->stride[i - lead];
+		int64_t own = i < lead ? 1 : view->dim[i - lead],
+			stride = i < lead ? 0 : view->stride[i - lead];
 
 		if (s == 1 || s == d) {
 			out.dim[rank] = own;

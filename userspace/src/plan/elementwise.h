@@ -5,7 +5,8 @@
 
 #include "ir/ir.h"
 
-/* Dims of the iteration space when scale and zero point cover blocks; false: more than a view has. */
+/* Dims of the iteration space when scale and zero point cover blocks; false: more than a view has.
+ */
 bool elementwise_block_rank(const struct ir_node *node, uint32_t *rank);
 
 #endif

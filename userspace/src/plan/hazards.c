@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Dependencies between instructions. For every byte of SRAM and memory this remembers who wrote it last and who read
- * it since. Engines are in order, so one number per engine, the last instruction known to have ended, says all that an
- * engine knows; waiting for an instruction teaches what that one knew.
+ * Dependencies between instructions. For every byte of SRAM and memory this remembers who wrote it
+ * last and who read it since. Engines are in order, so one number per engine, the last instruction
+ * known to have ended, says all that an engine knows; waiting for an instruction teaches what that
+ * one knew.
  */
 #include "plan/plan.h"
 
@@ -128,7 +129,8 @@ static void collect(const struct plan_hazards *hazards, int64_t lo, int64_t hi, 
 	}
 }
 
-static int record_write(struct plan_hazards *hazards, int64_t lo, int64_t hi, uint8_t engine, uint32_t op)
+static int record_write(struct plan_hazards *hazards, int64_t lo, int64_t hi, uint8_t engine,
+			uint32_t op)
 {
 	struct interval fresh = { .lo = lo, .hi = hi, .writer = op, .writer_engine = engine };
 	size_t first = find(hazards, lo), last = first;
@@ -143,7 +145,8 @@ static int record_write(struct plan_hazards *hazards, int64_t lo, int64_t hi, ui
 	return insert(hazards, first, &fresh);
 }
 
-static int record_read(struct plan_hazards *hazards, int64_t lo, int64_t hi, uint8_t engine, uint32_t op)
+static int record_read(struct plan_hazards *hazards, int64_t lo, int64_t hi, uint8_t engine,
+		       uint32_t op)
 {
 	int64_t at = lo;
 	size_t i = find(hazards, lo);
@@ -205,8 +208,9 @@ static void wait_for(struct plan_hazards *hazards, uint8_t engine, uint32_t need
 	}
 }
 
-int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op, const struct hazard_access *access,
-		uint32_t count, uint8_t *waits, size_t after[PLAN_ENGINES])
+int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,
+		const struct hazard_access *access, uint32_t count, uint8_t *waits,
+		size_t after[PLAN_ENGINES])
 {
 	uint32_t need[PLAN_ENGINES] = { 0 };
 
@@ -220,8 +224,8 @@ int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op, const s
 		hazards->cap_clocks = cap;
 	}
 	for (uint32_t i = 0; i < count; i++)
-		collect(hazards, key_of(&access[i]) + access[i].lo, key_of(&access[i]) + access[i].hi,
-			access[i].write, need);
+		collect(hazards, key_of(&access[i]) + access[i].lo,
+			key_of(&access[i]) + access[i].hi, access[i].write, need);
 	wait_for(hazards, engine, need, waits, after);
 	hazards->known[engine].seen[engine] = op + 1;
 	hazards->clocks[op] = hazards->known[engine];

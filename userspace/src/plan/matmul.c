@@ -8,14 +8,15 @@
 /* Operands over the batch dims of the result, then two dims each. */
 struct matmul {
 	struct npu_view a, b, out, bias;	/* bias.rank 0: none */
-	int64_t a_last[2], b_last[2], out_last[2], bias_last[2];	/* strides of the last two */
+	int64_t a_last[2], b_last[2], out_last[2], bias_last[2]; /* strides of the last two */
 	int64_t bias_dim[2];
 	int64_t m, n, k;
 	const uint8_t *b_data;
 };
 
 /* Dense view of a value that need not be placed. */
-static struct npu_view operand_view(struct plan *plan, const struct ir_value *value, const uint8_t **data)
+static struct npu_view operand_view(struct plan *plan, const struct ir_value *value,
+				    const uint8_t **data)
 {
 	struct npu_view v = { .dtype = plan_dtype(value->type.dtype), .rank = value->type.rank };
 	int64_t bytes = plan_dtype_bytes(v.dtype);
@@ -32,7 +33,8 @@ static struct npu_view operand_view(struct plan *plan, const struct ir_value *va
 }
 
 /* Splits the last two dims off and stretches the others over the result's batch dims. */
-static void split_batch(struct npu_view *v, const struct npu_view *out, int64_t last[2], int64_t dim[2])
+static void split_batch(struct npu_view *v, const struct npu_view *out, int64_t last[2],
+			int64_t dim[2])
 {
 	struct npu_view from = *v;
 	uint32_t batch = out->rank - 2;
@@ -41,7 +43,9 @@ static void split_batch(struct npu_view *v, const struct npu_view *out, int64_t 
 		uint32_t from_right = 2 - i;
 
 		dim[i] = from.rank >= from_right ? from.dim[from.rank - from_right] : 1;
-		last[i] = from.rank >= from_right && dim[i] > 1 ? from.stride[from.rank - from_right] : 0;
+		last[i] = from.rank >= from_right && dim[i] > 1
+				  ? from.stride[from.rank - from_right]
+				  : 0;
 	}
 	v->rank = batch;
 	for (uint32_t i = 0; i < batch; i++) {
@@ -105,13 +109,15 @@ static struct npu_view with_dims(const struct npu_view *base, int64_t offset, co
 	return v;
 }
 
-static void add_posts(struct contract *c, const struct ir_matmul_attrs *attrs, const struct npu_view *bias)
+static void add_posts(struct contract *c, const struct ir_matmul_attrs *attrs,
+		      const struct npu_view *bias)
 {
 	struct contract_post *post;
 
 	if (attrs->alpha != 1) {
 		post = &c->post[c->num_posts++];
-		*post = (struct contract_post){ .op = ONPU_OP_VLINEAR, .has_param = true, .extra = -1 };
+		*post = (struct contract_post){
+			.op = ONPU_OP_VLINEAR, .has_param = true, .extra = -1};
 		post->param.schema = PLAN_SCALAR;
 		post->param.scalar.alpha = vp_f32(attrs->alpha);
 	}
@@ -127,39 +133,49 @@ static void add_posts(struct contract *c, const struct ir_matmul_attrs *attrs, c
 	}
 }
 
-/* One product whose batch is a single dim: groups when the second operand varies, else more rows. */
+/* One product whose batch is a single dim: groups when the second operand varies, else more rows.
+ */
 static void emit_one(struct plan *plan, const struct ir_node *node, const struct matmul *mm,
 		     const int64_t offset[4])
 {
 	uint32_t last = mm->out.rank ? mm->out.rank - 1 : 0;
 	int64_t batch = mm->out.rank ? mm->out.dim[last] : 1;
-	int64_t sa = mm->out.rank ? mm->a.stride[last] : 0, sb = mm->out.rank ? mm->b.stride[last] : 0;
+	int64_t sa = mm->out.rank ? mm->a.stride[last] : 0,
+		sb = mm->out.rank ? mm->b.stride[last] : 0;
 	int64_t so = mm->out.rank ? mm->out.stride[last] : 0;
 	int64_t sc = mm->out.rank && mm->bias_dim[0] ? mm->bias.stride[last] : 0;
 	bool groups = sb != 0;
 	int64_t g = groups ? batch : 1, b = groups ? 1 : batch;
 	struct contract c = {
-		.acc_dtype = ONPU_DT_F32, .dim = { g, b, 1, mm->m, mm->n }, .k = mm->k, .taps = { 1, 1 },
-		.in = { 1, mm->m }, .step = { 1, 1 }, .dilation = { 1, 1 }, .up = { 1, 1 },
+		.acc_dtype = ONPU_DT_F32,
+		.dim = {g, b, 1, mm->m, mm->n},
+		.k = mm->k,
+		.taps = {1, 1},
+		.in = {1, mm->m},
+		.step = {1, 1},
+		.dilation = {1, 1},
+		.up = {1, 1},
 		.kernel = mm->a.dtype == ONPU_DT_F16 ? "mma.f16" : "mma.f32",
 		.op = mm->a.dtype == ONPU_DT_F16 ? ONPU_OP_MMA_F16 : ONPU_OP_MMA_F32,
 	};
 	struct npu_view bias = { .rank = 0 };
 
-	c.a = with_dims(&mm->a, offset[1], (int64_t[]){ g, b, 1, mm->m, mm->k },
-			(int64_t[]){ groups ? sa : 0, groups ? 0 : sa, 0, mm->a_last[0], mm->a_last[1] });
+	c.a = with_dims(
+		&mm->a, offset[1], (int64_t[]){g, b, 1, mm->m, mm->k},
+		(int64_t[]){groups ? sa : 0, groups ? 0 : sa, 0, mm->a_last[0], mm->a_last[1]});
 	c.b = with_dims(&mm->b, offset[2], (int64_t[]){ g, 1, 1, mm->k, mm->n },
 			(int64_t[]){ sb, 0, 0, mm->b_last[0], mm->b_last[1] });
 	if (mm->b_data)
 		c.b_data = mm->b_data + offset[2];
-	c.out = with_dims(&mm->out, offset[0], c.dim,
-			  (int64_t[]){ groups ? so : 0, groups ? 0 : so, 0, mm->out_last[0], mm->out_last[1] });
+	c.out = with_dims(
+		&mm->out, offset[0], c.dim,
+		(int64_t[]){groups ? so : 0, groups ? 0 : so, 0, mm->out_last[0], mm->out_last[1]});
 	if (mm->bias_dim[0])
 		bias = with_dims(&mm->bias, offset[3],
-				 (int64_t[]){ groups && sc ? g : 1, !groups && sc ? b : 1, 1, mm->bias_dim[0],
-					      mm->bias_dim[1] },
-				 (int64_t[]){ groups ? sc : 0, groups ? 0 : sc, 0, mm->bias_last[0],
-					      mm->bias_last[1] });
+				 (int64_t[]){groups && sc ? g : 1, !groups && sc ? b : 1, 1,
+					     mm->bias_dim[0], mm->bias_dim[1]},
+				 (int64_t[]){groups ? sc : 0, groups ? 0 : sc, 0, mm->bias_last[0],
+					     mm->bias_last[1]});
 	add_posts(&c, &node->attrs.matmul, &bias);
 	contract_emit(plan, &c);
 }

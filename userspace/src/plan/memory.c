@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Packs intermediates into one arena: a value may take the place of another whose life has ended. Largest first, each
- * at the lowest address that is free for its whole life.
+ * Packs intermediates into one arena: a value may take the place of another whose life has ended.
+ * Largest first, each at the lowest address that is free for its whole life.
  */
 #include "plan/plan.h"
 
@@ -38,7 +38,8 @@ static uint64_t lowest_place(struct memory_interval *const *placed, uint32_t cou
 	return at;
 }
 
-static void insert_sorted(struct memory_interval **placed, uint32_t count, struct memory_interval *interval)
+static void insert_sorted(struct memory_interval **placed, uint32_t count,
+			  struct memory_interval *interval)
 {
 	uint32_t at = count;
 
@@ -57,7 +58,8 @@ int memory_pack(struct memory_interval *intervals, uint32_t count, uint64_t *tot
 
 	*total = 0;
 	for (uint32_t i = 0; !ret && i < count; i++) {
-		intervals[i].bytes = (intervals[i].bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+		intervals[i].bytes =
+			(intervals[i].bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
 		order[i] = &intervals[i];
 	}
 	if (!ret)

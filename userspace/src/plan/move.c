@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Data movement: transpose, concat, slice, expand, reverse, tile, pad, and reshapes that could not share memory. Long
- * runs go from memory to memory by DMA; short ones through SRAM, where the vector unit reorders them.
+ * Data movement: transpose, concat, slice, expand, reverse, tile, pad, and reshapes that could not
+ * share memory. Long runs go from memory to memory by DMA; short ones through SRAM, where the
+ * vector unit reorders them.
  */
 #include "plan/vprog.h"
 
@@ -15,7 +16,8 @@ static uint64_t run_bytes(const struct npu_view *dst, const struct npu_view *src
 	uint64_t bytes = plan_dtype_bytes(dst->dtype);
 	uint32_t last = dst->rank - 1;
 
-	if (dst->dim[last] == 1 || dst->stride[last] != (int64_t)bytes || src->stride[last] != (int64_t)bytes)
+	if (dst->dim[last] == 1 || dst->stride[last] != (int64_t)bytes ||
+	    src->stride[last] != (int64_t)bytes)
 		return bytes;
 	return bytes * dst->dim[last];
 }
@@ -43,7 +45,8 @@ static uint32_t cut_axis(const struct npu_view *view)
 	return axis;
 }
 
-static void copy_direct(struct plan *plan, const struct npu_view *dst, const struct npu_view *src, bool *on_st)
+static void copy_direct(struct plan *plan, const struct npu_view *dst, const struct npu_view *src,
+			bool *on_st)
 {
 	uint32_t axis = cut_axis(dst);
 
@@ -61,7 +64,8 @@ static void copy_direct(struct plan *plan, const struct npu_view *dst, const str
 	}
 }
 
-static void copy_through_sram(struct plan *plan, const struct npu_view *dst, const struct npu_view *src)
+static void copy_through_sram(struct plan *plan, const struct npu_view *dst,
+			      const struct npu_view *src)
 {
 	struct vprog prog;
 	int in, out;
@@ -87,7 +91,8 @@ static bool interleaved(const struct npu_view *dst, const struct npu_view *src)
 
 	view_range(dst, &dst_lo, &dst_hi);
 	view_range(src, &src_lo, &src_hi);
-	return dst->base == src->base && dst->binding == src->binding && dst_lo < src_hi && src_lo < dst_hi;
+	return dst->base == src->base && dst->binding == src->binding && dst_lo < src_hi &&
+	       src_lo < dst_hi;
 }
 
 /* Both views have the same dims and no element in common. */
@@ -101,7 +106,8 @@ static void move(struct plan *plan, struct npu_view dst, struct npu_view src)
 		dst.dim[0] = src.dim[0] = 1;
 	}
 	views_simplify(both, 2);
-	if ((run_bytes(&dst, &src) < SHORT_RUN && view_elements(&dst) > 64) || interleaved(&dst, &src)) {
+	if ((run_bytes(&dst, &src) < SHORT_RUN && view_elements(&dst) > 64) ||
+	    interleaved(&dst, &src)) {
 		copy_through_sram(plan, &dst, &src);
 		return;
 	}
@@ -128,8 +134,10 @@ static void lower_concat(struct plan *plan, const struct ir_node *node)
 /* Same elements in the same order; one of the two is dense and takes the other's shape. */
 static void lower_reshape(struct plan *plan, const struct ir_node *node)
 {
-	struct npu_view dst = values_view(plan, node->results[0]), src = values_view(plan, node->operands[0]);
-	struct npu_view *dense = view_is_dense(&dst) ? &dst : &src, *shape = dense == &dst ? &src : &dst;
+	struct npu_view dst = values_view(plan, node->results[0]),
+			src = values_view(plan, node->operands[0]);
+	struct npu_view *dense = view_is_dense(&dst) ? &dst : &src,
+			*shape = dense == &dst ? &src : &dst;
 	int64_t stride = plan_dtype_bytes(dst.dtype);
 
 	dense->rank = shape->rank;
@@ -143,7 +151,8 @@ static void lower_reshape(struct plan *plan, const struct ir_node *node)
 
 static void lower_transpose(struct plan *plan, const struct ir_node *node)
 {
-	struct npu_view dst = values_view(plan, node->results[0]), from = values_view(plan, node->operands[0]);
+	struct npu_view dst = values_view(plan, node->results[0]),
+			from = values_view(plan, node->operands[0]);
 	struct npu_view src = from;
 
 	for (uint32_t i = 0; i < dst.rank; i++) {
@@ -155,7 +164,8 @@ static void lower_transpose(struct plan *plan, const struct ir_node *node)
 
 static void lower_slice(struct plan *plan, const struct ir_node *node)
 {
-	struct npu_view dst = values_view(plan, node->results[0]), src = values_view(plan, node->operands[0]);
+	struct npu_view dst = values_view(plan, node->results[0]),
+			src = values_view(plan, node->operands[0]);
 
 	for (uint32_t i = 0; i < dst.rank; i++) {
 		src.offset += node->attrs.slice.starts[i] * src.stride[i];
@@ -167,7 +177,8 @@ static void lower_slice(struct plan *plan, const struct ir_node *node)
 
 static void lower_expand(struct plan *plan, const struct ir_node *node)
 {
-	struct npu_view dst = values_view(plan, node->results[0]), from = values_view(plan, node->operands[0]);
+	struct npu_view dst = values_view(plan, node->results[0]),
+			from = values_view(plan, node->operands[0]);
 	struct npu_view src = from;
 	uint32_t lead = dst.rank - from.rank;
 
@@ -181,7 +192,8 @@ static void lower_expand(struct plan *plan, const struct ir_node *node)
 
 static void lower_reverse(struct plan *plan, const struct ir_node *node)
 {
-	struct npu_view dst = values_view(plan, node->results[0]), src = values_view(plan, node->operands[0]);
+	struct npu_view dst = values_view(plan, node->results[0]),
+			src = values_view(plan, node->operands[0]);
 
 	for (uint32_t i = 0; i < src.rank; i++) {
 		if (!(node->attrs.axes >> i & 1))
@@ -195,7 +207,8 @@ static void lower_reverse(struct plan *plan, const struct ir_node *node)
 /* Repetitions are dims that the source repeats; what exceeds a view's rank is a loop. */
 static void lower_tile(struct plan *plan, const struct ir_node *node)
 {
-	struct npu_view to = values_view(plan, node->results[0]), from = values_view(plan, node->operands[0]);
+	struct npu_view to = values_view(plan, node->results[0]),
+			from = values_view(plan, node->operands[0]);
 	int64_t dim[2 * IR_MAX_RANK], ds[2 * IR_MAX_RANK], ss[2 * IR_MAX_RANK], loops = 1;
 	struct npu_view dst = to, src = from;
 	uint32_t count = 0, outer;
@@ -279,7 +292,8 @@ static int64_t border_row(enum ir_pad_mode mode, int64_t at, int64_t extent)
 	}
 }
 
-static struct npu_view rows(const struct npu_view *view, uint32_t axis, int64_t begin, int64_t count)
+static struct npu_view rows(const struct npu_view *view, uint32_t axis, int64_t begin,
+			    int64_t count)
 {
 	int64_t at[IR_MAX_RANK] = { 0 }, dim[IR_MAX_RANK];
 
@@ -289,12 +303,13 @@ static struct npu_view rows(const struct npu_view *view, uint32_t axis, int64_t 
 	return view_part(view, at, dim);
 }
 
-static void pad(const struct padding *p, const struct npu_view *dst, const struct npu_view *src, uint32_t axis,
-		const uint32_t *lo);
+static void pad(const struct padding *p, const struct npu_view *dst, const struct npu_view *src,
+		uint32_t axis, const uint32_t *lo);
 
-/* Too much for one instruction: the rows of one dim that hold data in halves, those of the border one by one. */
-static void pad_rows(const struct padding *p, const struct npu_view *dst, const struct npu_view *src,
-		     uint32_t axis, const uint32_t *lo)
+/* Too much for one instruction: the rows of one dim that hold data in halves, those of the border
+ * one by one. */
+static void pad_rows(const struct padding *p, const struct npu_view *dst,
+		     const struct npu_view *src, uint32_t axis, const uint32_t *lo)
 {
 	int64_t extent = src->dim[axis], half = extent / 2;
 	uint32_t inner[IR_MAX_RANK];
@@ -326,8 +341,8 @@ static void pad_rows(const struct padding *p, const struct npu_view *dst, const 
 	}
 }
 
-static void pad(const struct padding *p, const struct npu_view *dst, const struct npu_view *src, uint32_t axis,
-		const uint32_t *lo)
+static void pad(const struct padding *p, const struct npu_view *dst, const struct npu_view *src,
+		uint32_t axis, const uint32_t *lo)
 {
 	struct plan_param param = plan_param_make(PLAN_PAD);
 
@@ -345,7 +360,8 @@ static void pad(const struct padding *p, const struct npu_view *dst, const struc
 
 static void lower_pad(struct plan *plan, const struct ir_node *node)
 {
-	struct npu_view dst = values_view(plan, node->results[0]), src = values_view(plan, node->operands[0]);
+	struct npu_view dst = values_view(plan, node->results[0]),
+			src = values_view(plan, node->operands[0]);
 	struct padding p = { .plan = plan, .mode = node->attrs.pad.mode };
 	uint32_t lo[IR_MAX_RANK] = { 0 };
 

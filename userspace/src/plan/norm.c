@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Batch, instance and layer normalisation as vector programs; mean first, then the squares around it. */
+/* Batch, instance and layer normalisation as vector programs; mean first, then the squares around
+ * it. */
 #include "plan/vprog.h"
 
 #include <string.h>
 
-static int begin(struct plan *plan, struct vprog *prog, const char *kernel, const struct ir_value *input)
+static int begin(struct plan *plan, struct vprog *prog, const char *kernel,
+		 const struct ir_value *input)
 {
 	struct npu_view view = values_view(plan, input);
 
@@ -70,13 +72,15 @@ static void lower_batchnorm(struct plan *plan, const struct ir_node *node)
 {
 	const struct ir_norm_attrs *attrs = &node->attrs.norm;
 	struct vprog prog;
-	int in = begin(plan, &prog, "vector batchnorm", node->operands[0]), operand[4] = { -1, -1, -1, -1 };
+	int in = begin(plan, &prog, "vector batchnorm", node->operands[0]),
+	    operand[4] = {-1, -1, -1, -1};
 	int out = vp_result(&prog, plan, node->results[0]), diff, root, quotient;
 	uint8_t all = (1u << prog.rank) - 1;
 
 	for (uint32_t i = 0; i < 4; i++)
 		if (optional(node, 1 + i))
-			operand[i] = operand_along(plan, &prog, node->operands[1 + i], &attrs->axis, 1);
+			operand[i] =
+				operand_along(plan, &prog, node->operands[1 + i], &attrs->axis, 1);
 	root = deviation(&prog, operand[1], attrs->epsilon);
 	diff = vp_temp(&prog, ONPU_DT_F32, all);
 	quotient = vp_temp(&prog, ONPU_DT_F32, all);
@@ -102,12 +106,13 @@ static int count_operand(struct plan *plan, struct vprog *prog, uint8_t axes)
 }
 
 /* Mean and variance over `axes`, scale and bias over the dims that `along` lists. */
-static void normalise(struct plan *plan, const struct ir_node *node, const char *kernel, uint8_t axes,
-		      const uint32_t *along, uint32_t num_along)
+static void normalise(struct plan *plan, const struct ir_node *node, const char *kernel,
+		      uint8_t axes, const uint32_t *along, uint32_t num_along)
 {
 	struct vprog prog;
 	int in = begin(plan, &prog, kernel, node->operands[0]), operand[2] = { -1, -1 };
-	int out = vp_result(&prog, plan, node->results[0]), count = count_operand(plan, &prog, axes);
+	int out = vp_result(&prog, plan, node->results[0]),
+	    count = count_operand(plan, &prog, axes);
 	uint8_t all = (1u << prog.rank) - 1, rows = all & ~axes;
 	int sum = vp_temp(&prog, ONPU_DT_F32, rows), mean = vp_temp(&prog, ONPU_DT_F32, rows);
 	int diff = vp_temp(&prog, ONPU_DT_F32, all), squares = vp_temp(&prog, ONPU_DT_F32, rows);
@@ -115,7 +120,8 @@ static void normalise(struct plan *plan, const struct ir_node *node, const char 
 
 	for (uint32_t i = 0; i < 2; i++)
 		if (optional(node, 1 + i))
-			operand[i] = operand_along(plan, &prog, node->operands[1 + i], along, num_along);
+			operand[i] =
+				operand_along(plan, &prog, node->operands[1 + i], along, num_along);
 	vp_reduce(&prog, ONPU_OP_RSUM, sum, in, axes);
 	vp_add(&prog, ONPU_OP_VDIV, mean, sum, count, -1);
 	vp_add(&prog, ONPU_OP_VSUB, diff, in, mean, -1);

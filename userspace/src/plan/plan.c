@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The instruction list. Kernels emit instructions in an order that is right when each runs after the one before;
- * this file adds what the machine needs to run them at the same time: waits between engines and preemption points.
+ * The instruction list. Kernels emit instructions in an order that is right when each runs after
+ * the one before; this file adds what the machine needs to run them at the same time: waits between
+ * engines and preemption points.
  */
 #include "plan/plan.h"
 
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A node's first instruction is a cheap place for a preemption point; more of them would only drain the engines. */
+/* A node's first instruction is a cheap place for a preemption point; more of them would only drain
+ * the engines. */
 #define PREEMPT_SPACING (PLAN_MAX_COST / 2)
 
 void plan_fail(struct plan *plan, const char *fmt, ...)
@@ -71,7 +73,8 @@ static int32_t add_view(struct plan *plan, const struct npu_view *view)
 {
 	if (!view)
 		return -1;
-	if (plan_grow(plan, &plan->views, &plan->cap_views, plan->num_views + 1, sizeof(*plan->views)))
+	if (plan_grow(plan, &plan->views, &plan->cap_views, plan->num_views + 1,
+		      sizeof(*plan->views)))
 		return -1;
 	plan->views[plan->num_views] = *view;
 	return plan->num_views++;
@@ -81,7 +84,8 @@ static int32_t add_param(struct plan *plan, const struct plan_param *param)
 {
 	if (!param)
 		return -1;
-	if (plan_grow(plan, &plan->params, &plan->cap_params, plan->num_params + 1, sizeof(*plan->params)))
+	if (plan_grow(plan, &plan->params, &plan->cap_params, plan->num_params + 1,
+		      sizeof(*plan->params)))
 		return -1;
 	plan->params[plan->num_params] = *param;
 	return plan->num_params++;
@@ -102,7 +106,8 @@ static struct plan_op *add_op(struct plan *plan)
 static struct hazard_access access_of(const struct npu_view *view, const struct plan_param *param,
 				      int operand, bool write)
 {
-	struct hazard_access access = { .base = view->base, .binding = view->binding, .write = write };
+	struct hazard_access access = {
+		.base = view->base, .binding = view->binding, .write = write};
 
 	view_range(view, &access.lo, &access.hi);
 	for (int i = 0; param && param->schema == PLAN_TAPS && i < 3; i++) {
@@ -128,7 +133,8 @@ static uint8_t engine_of(const struct plan_insn *insn)
 	return engine;
 }
 
-static bool check_access(struct plan *plan, const struct npu_view *view, const struct hazard_access *access)
+static bool check_access(struct plan *plan, const struct npu_view *view,
+			 const struct hazard_access *access)
 {
 	if (access->lo >= (int64_t)view->window &&
 	    access->hi <= (int64_t)(view->window + view->window_bytes) &&
@@ -162,8 +168,10 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 	if (plan->failed)
 		return;
 	if (cost > PLAN_MAX_COST) {
-		plan_fail(plan, "internal: %s of node %u takes %llu cycles", onpu_op_info[insn->op].name,
-			  plan->graph->nodes[plan->first + plan->node]->id, (unsigned long long)cost);
+		plan_fail(plan, "internal: %s of node %u takes %llu cycles",
+			  onpu_op_info[insn->op].name,
+			  plan->graph->nodes[plan->first + plan->node]->id,
+			  (unsigned long long)cost);
 		return;
 	}
 	if (plan->since_preempt + cost + 16 > PLAN_MAX_COST ||
@@ -187,19 +195,31 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 	if (!op)
 		return;
 	*op = (struct plan_op){
-		.op = insn->op, .engine = engine_of(insn), .axes = insn->axes, .axis = insn->axis,
-		.on_st = insn->on_st, .acc = insn->acc, .part = insn->part, .lanes = insn->lanes,
-		.last = insn->last, .excl = insn->excl, .rev = insn->rev, .neg = insn->neg,
-		.clamp = insn->clamp, .node = plan->node, .cost = cost,
-		.view = { add_view(plan, views[0]), add_view(plan, views[1]), add_view(plan, views[2]),
-			  add_view(plan, views[3]) },
+		.op = insn->op,
+		.engine = engine_of(insn),
+		.axes = insn->axes,
+		.axis = insn->axis,
+		.on_st = insn->on_st,
+		.acc = insn->acc,
+		.part = insn->part,
+		.lanes = insn->lanes,
+		.last = insn->last,
+		.excl = insn->excl,
+		.rev = insn->rev,
+		.neg = insn->neg,
+		.clamp = insn->clamp,
+		.node = plan->node,
+		.cost = cost,
+		.view = {add_view(plan, views[0]), add_view(plan, views[1]),
+			 add_view(plan, views[2]), add_view(plan, views[3])},
 		.param = add_param(plan, insn->param),
 	};
 	if (plan->failed)
 		return;
 	plan->since_preempt += cost + 4;	/* room for semaphore instructions beside it */
 	count_bytes(plan, insn, op->engine);
-	if (hazards_add(plan->hazards, op->engine, plan->num_ops - 1, access, count, &op->waits, after)) {
+	if (hazards_add(plan->hazards, op->engine, plan->num_ops - 1, access, count, &op->waits,
+			after)) {
 		plan_nomem(plan);
 		return;
 	}
@@ -224,8 +244,9 @@ void plan_preempt(struct plan *plan)
 }
 
 /*
- * SRAM that a preemption point keeps: going backwards, bytes that are read before they are written. A high-water mark
- * suffices; it can fall only where nothing below is alive, which is found with one bit per 64 bytes.
+ * SRAM that a preemption point keeps: going backwards, bytes that are read before they are written.
+ * A high-water mark suffices; it can fall only where nothing below is alive, which is found with
+ * one bit per 64 bytes.
  */
 static void mark_lines(uint8_t *lines, int64_t lo, int64_t hi, bool alive)
 {

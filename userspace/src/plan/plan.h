@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plan of a program: machine instructions over views of memory, in an order that is correct when executed one
- * after the other. plan_emit() finds what has to wait for what; nothing here knows encodings or slots.
+ * The plan of a program: machine instructions over views of memory, in an order that is correct
+ * when executed one after the other. plan_emit() finds what has to wait for what; nothing here
+ * knows encodings or slots.
  */
 #ifndef WNN_PLAN_PLAN_H
 #define WNN_PLAN_PLAN_H
@@ -12,15 +13,16 @@
 
 #include "plan/compile.h"
 
-#define PLAN_MAX_COST	(1u << 20)	/* cycles of one instruction, and between two preemption points */
+#define PLAN_MAX_COST (1u << 20) /* cycles of one instruction, and between two preemption points \
+				  */
 #define PLAN_ALIGN	64		/* of every buffer, in SRAM and in memory */
 
 /* Engines in the order of enum onpu_engine; the CP executes nothing that touches memory here. */
 #define PLAN_ENGINES	5
 
 /*
- * A strided window into memory. SRAM has base NPU_BASE_NONE; other bases are resolved before the program runs.
- * Strides are bytes; 0 repeats, negative ones run backwards.
+ * A strided window into memory. SRAM has base NPU_BASE_NONE; other bases are resolved before the
+ * program runs. Strides are bytes; 0 repeats, negative ones run backwards.
  */
 struct npu_view {
 	enum npu_base base;
@@ -33,7 +35,15 @@ struct npu_view {
 	int64_t stride[IR_MAX_RANK];
 };
 
-enum plan_schema { PLAN_SCALAR, PLAN_FILL, PLAN_PAD, PLAN_TAPS, PLAN_TRI, PLAN_INDEX, PLAN_RESAMPLE };
+enum plan_schema {
+	PLAN_SCALAR,
+	PLAN_FILL,
+	PLAN_PAD,
+	PLAN_TAPS,
+	PLAN_TRI,
+	PLAN_INDEX,
+	PLAN_RESAMPLE
+};
 
 struct plan_loop {
 	uint32_t count;
@@ -81,7 +91,7 @@ struct plan_op {
 	uint8_t engine;
 	uint8_t axes, axis;
 	bool on_st, acc, part, lanes, last, excl, rev, neg, clamp;
-	uint8_t waits, signals;		/* masks of engines that this one waits for, that wait for it */
+	uint8_t waits, signals; /* masks of engines that this one waits for, that wait for it */
 	int32_t view[4];		/* DST, S0, S1, S2: index into plan.views or -1 */
 	int32_t param;
 	uint32_t node;			/* index in the compiled range */
@@ -140,22 +150,25 @@ int64_t view_elements(const struct npu_view *view);
 void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi);
 bool view_is_dense(const struct npu_view *view);
 /*
- * For instructions whose result does not depend on the order of dims: sorts them so that the first view runs through
- * memory in order, drops those of 1 and merges those that are contiguous in every view. All have the same dims.
+ * For instructions whose result does not depend on the order of dims: sorts them so that the first
+ * view runs through memory in order, drops those of 1 and merges those that are contiguous in every
+ * view. All have the same dims.
  */
 void views_simplify(struct npu_view *const *views, uint32_t count);
-/* Only the sorting; with `order`, which begins as some numbering of the dims, that is permuted too. */
+/* Only the sorting; with `order`, which begins as some numbering of the dims, that is permuted too.
+ */
 void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order);
 /* Only the dropping and merging, as the DMA engines do it themselves. */
 void views_merge(struct npu_view *const *views, uint32_t count);
 
 /* ---- cost.c: the machine's cost model */
-uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst, const struct npu_view *src);
+uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,
+		       const struct npu_view *src);
 /* The same after views_simplify(). */
 uint64_t plan_cost_copy(const struct npu_caps *caps, struct npu_view dst, struct npu_view src);
 uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *insn);
-uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n, uint64_t k_taps,
-		  uint8_t dtype);
+uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n,
+		       uint64_t k_taps, uint8_t dtype);
 
 /* ---- hazards.c: who touched which bytes last */
 struct plan_hazards *hazards_create(void);
@@ -167,11 +180,12 @@ struct hazard_access {
 	bool write;
 };
 /*
- * Registers instruction `op` (index into plan.ops) of `engine`; sets *waits to the engines it must wait for and
- * after[engine] to the instruction of that engine.
+ * Registers instruction `op` (index into plan.ops) of `engine`; sets *waits to the engines it must
+ * wait for and after[engine] to the instruction of that engine.
  */
-int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op, const struct hazard_access *access,
-		uint32_t count, uint8_t *waits, size_t after[PLAN_ENGINES]);
+int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,
+		const struct hazard_access *access, uint32_t count, uint8_t *waits,
+		size_t after[PLAN_ENGINES]);
 
 /* ---- memory.c: places for intermediates */
 struct memory_interval {

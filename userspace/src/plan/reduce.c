@@ -12,7 +12,8 @@ static uint8_t all_dims(const struct vprog *prog)
 
 
 /* The space is the input's shape; a scalar has one dim of 1. */
-static int begin_input(struct plan *plan, struct vprog *prog, const char *kernel, const struct ir_value *input)
+static int begin_input(struct plan *plan, struct vprog *prog, const char *kernel,
+		       const struct ir_value *input)
 {
 	struct npu_view view = values_view(plan, input);
 
@@ -26,8 +27,8 @@ static int begin_input(struct plan *plan, struct vprog *prog, const char *kernel
 }
 
 /* The result over the space: extent 1 on the reduced dims, whether it keeps them or not. */
-static int reduced_result(struct plan *plan, struct vprog *prog, const struct ir_value *result, uint8_t axes,
-			  bool keep_dims)
+static int reduced_result(struct plan *plan, struct vprog *prog, const struct ir_value *result,
+			  uint8_t axes, bool keep_dims)
 {
 	struct npu_view from = values_view(plan, result), view = from;
 	uint32_t at = 0;
@@ -61,7 +62,8 @@ static int count_operand(struct plan *plan, struct vprog *prog, uint8_t axes)
 
 /* ---- reductions */
 
-static void reduce_simple(struct vprog *prog, enum onpu_op op, enum onpu_op then, int in, int out, uint8_t axes)
+static void reduce_simple(struct vprog *prog, enum onpu_op op, enum onpu_op then, int in, int out,
+			  uint8_t axes)
 {
 	int sum;
 
@@ -122,7 +124,8 @@ void lower_reduce(struct plan *plan, const struct ir_node *node)
 	else if (attrs->kind == IR_REDUCE_LOG_SUM_EXP)
 		reduce_log_sum_exp(&prog, in, out, attrs->axes);
 	else
-		reduce_simple(&prog, simple[attrs->kind][0], simple[attrs->kind][1], in, out, attrs->axes);
+		reduce_simple(&prog, simple[attrs->kind][0], simple[attrs->kind][1], in, out,
+			      attrs->axes);
 	vp_emit(plan, &prog);
 }
 
@@ -154,8 +157,8 @@ void lower_arg(struct plan *plan, const struct ir_node *node)
 	uint8_t axes = 1u << node->attrs.arg.axis;
 	int out = reduced_result(plan, &prog, node->results[0], axes, node->attrs.arg.keep_dims);
 
-	vp_reduce(&prog, node->attrs.arg.max ? ONPU_OP_RARGMAX : ONPU_OP_RARGMIN, out, in, axes)->last =
-		node->attrs.arg.last;
+	vp_reduce(&prog, node->attrs.arg.max ? ONPU_OP_RARGMAX : ONPU_OP_RARGMIN, out, in, axes)
+		->last = node->attrs.arg.last;
 	vp_emit(plan, &prog);
 }
 

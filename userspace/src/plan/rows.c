@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * Scans, argmin and argmax over rows that do not fit into SRAM whole: chunk after chunk, with a carry or the best so
- * far kept in SRAM.
+ * Scans, argmin and argmax over rows that do not fit into SRAM whole: chunk after chunk, with a
+ * carry or the best so far kept in SRAM.
  */
 #include "plan/rows.h"
 
 #include "plan/rowspace.h"
 
 /* Registers that both need beside those of the program: one value per row. */
-enum { ROW_BEST, ROW_INDEX, ROW_COND, ROW_NAN, ROW_KEEP, ROW_CHUNK_BEST, ROW_CHUNK_INDEX, ROW_COUNT };
+enum {
+	ROW_BEST,
+	ROW_INDEX,
+	ROW_COND,
+	ROW_NAN,
+	ROW_KEEP,
+	ROW_CHUNK_BEST,
+	ROW_CHUNK_INDEX,
+	ROW_COUNT
+};
 
 struct rows {
 	struct plan *plan;
@@ -22,7 +31,8 @@ struct rows {
 
 static uint64_t lay_out(const struct rowspace *rs, const struct rows *rows, struct rows *to)
 {
-	const struct vp_reg *in = &rs->prog->reg[rows->op->src[0]], *out = &rs->prog->reg[rows->op->dst];
+	const struct vp_reg *in = &rs->prog->reg[rows->op->src[0]],
+			    *out = &rs->prog->reg[rows->op->dst];
 	uint64_t at = 0;
 
 	for (int i = 0; i < 2; i++) {
@@ -84,7 +94,8 @@ static struct npu_view load(struct rows *rows, const struct row_tile *t, uint64_
 
 /* ---- scan */
 
-static void scan_chunk(struct rows *rows, const struct row_tile *t, const struct npu_view *in, uint64_t slot)
+static void scan_chunk(struct rows *rows, const struct row_tile *t, const struct npu_view *in,
+		       uint64_t slot)
 {
 	const struct vp_reg *reg = &rows->prog->reg[rows->op->dst];
 	struct npu_view out = rowspace_view(&rows->rs, reg, rows->out[slot % 2], t);
@@ -102,7 +113,8 @@ static void clear(struct rows *rows, const struct row_tile *t)
 	struct npu_view carry = row_view(rows, ROW_BEST, t), *list[1] = { &carry };
 
 	views_simplify(list, 1);
-	plan_emit(rows->plan, &(struct plan_insn){ .op = ONPU_OP_DMA_FILL, .dst = &carry, .param = &zero });
+	plan_emit(rows->plan,
+		  &(struct plan_insn){.op = ONPU_OP_DMA_FILL, .dst = &carry, .param = &zero});
 }
 
 void rows_scan(struct plan *plan, const struct vprog *prog)
@@ -119,7 +131,8 @@ void rows_scan(struct plan *plan, const struct vprog *prog)
 			struct row_tile t;
 			struct npu_view in;
 
-			rowspace_tile(&rows.rs, tile, rows.op->rev ? rows.rs.chunks - 1 - c : c, &t);
+			rowspace_tile(&rows.rs, tile, rows.op->rev ? rows.rs.chunks - 1 - c : c,
+				      &t);
 			if (!c)
 				clear(&rows, &t);
 			in = load(&rows, &t, slot);
@@ -130,7 +143,8 @@ void rows_scan(struct plan *plan, const struct vprog *prog)
 
 /* ---- argmin, argmax */
 
-static void emit_rows(struct rows *rows, const struct row_tile *t, enum onpu_op op, int dst, int a, int b, int c)
+static void emit_rows(struct rows *rows, const struct row_tile *t, enum onpu_op op, int dst, int a,
+		      int b, int c)
 {
 	struct npu_view view[4], *list[4];
 	const int row[4] = { dst, a, b, c };
@@ -150,7 +164,8 @@ static void emit_rows(struct rows *rows, const struct row_tile *t, enum onpu_op 
 static void merge_chunk(struct rows *rows, const struct row_tile *t)
 {
 	bool max = rows->op->op == ONPU_OP_RARGMAX, last = rows->op->last;
-	enum onpu_op beats = max ? (last ? ONPU_OP_VGE : ONPU_OP_VGT) : (last ? ONPU_OP_VLE : ONPU_OP_VLT);
+	enum onpu_op beats =
+		max ? (last ? ONPU_OP_VGE : ONPU_OP_VGT) : (last ? ONPU_OP_VLE : ONPU_OP_VLT);
 
 	emit_rows(rows, t, beats, ROW_COND, ROW_CHUNK_BEST, ROW_BEST, -1);
 	if (plan_dtype_is_float(rows->row_dtype[ROW_BEST])) {
@@ -174,8 +189,10 @@ static void arg_chunk(struct rows *rows, const struct row_tile *t, const struct 
 	struct npu_view index = row_view(rows, first ? ROW_INDEX : ROW_CHUNK_INDEX, t);
 
 	base.scalar.alpha = t->from;
-	plan_emit(rows->plan, &(struct plan_insn){
-		.op = max ? ONPU_OP_RMAX : ONPU_OP_RMIN, .dst = &best, .s0 = in, .axes = 1u << (in->rank - 1) });
+	plan_emit(rows->plan, &(struct plan_insn){.op = max ? ONPU_OP_RMAX : ONPU_OP_RMIN,
+						  .dst = &best,
+						  .s0 = in,
+						  .axes = 1u << (in->rank - 1)});
 	plan_emit(rows->plan, &(struct plan_insn){
 		.op = rows->op->op, .dst = &index, .s0 = in, .param = &base, .axis = in->rank - 1,
 		.last = rows->op->last });
@@ -197,7 +214,7 @@ static void store_index(struct rows *rows, const struct row_tile *t, uint64_t ti
 
 void rows_arg(struct plan *plan, const struct vprog *prog)
 {
-	struct rows rows = { .plan = plan, .prog = prog, .op = &prog->op[0], .num_rows = ROW_COUNT };
+	struct rows rows = {.plan = plan, .prog = prog, .op = &prog->op[0], .num_rows = ROW_COUNT};
 	uint8_t dtype = prog->reg[rows.op->src[0]].dtype, index = prog->reg[rows.op->dst].dtype;
 	struct row_tile t;
 	uint64_t slot = 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define LANES 16		/* splits at its multiples keep the bits of a reduction */
-#define MAX_KEPT 6		/* dims that may have extent in a tile; the chunk and the lanes follow */
+#define MAX_KEPT 6 /* dims that may have extent in a tile; the chunk and the lanes follow */
 
 static void set_grid(struct rowspace *rs)
 {
@@ -97,7 +97,8 @@ void rowspace_tile(const struct rowspace *rs, uint64_t tile, int64_t chunk, stru
 
 		out->begin[i] = tile % rs->grid[i] * rs->tile[i];
 		tile /= rs->grid[i];
-		out->dim[i] = extent - out->begin[i] < rs->tile[i] ? extent - out->begin[i] : rs->tile[i];
+		out->dim[i] =
+			extent - out->begin[i] < rs->tile[i] ? extent - out->begin[i] : rs->tile[i];
 	}
 	out->from = chunk * rs->chunk;
 	out->dim[rs->kept] = rs->total - out->from < rs->chunk ? rs->total - out->from : rs->chunk;
@@ -187,7 +188,8 @@ static void transfer_range(const struct transfer *tr, uint32_t level, int64_t lo
 
 		from.offset += first * stride;
 		for (uint32_t i = level; i < rs->reduced; i++) {
-			int64_t extent = i == level ? last - first : rs->prog->dim[rs->reduced_dim[i]];
+			int64_t extent =
+				i == level ? last - first : rs->prog->dim[rs->reduced_dim[i]];
 			int64_t below = 1;
 
 			for (uint32_t j = i + 1; j < rs->reduced; j++)

@@ -13,7 +13,14 @@ static bool no(const char **reason, const char *why)
 static bool dtype_known(enum ir_dtype dtype)
 {
 	switch (dtype) {
-	case IR_F32: case IR_F16: case IR_I32: case IR_U32: case IR_I64: case IR_U64: case IR_I8: case IR_U8:
+	case IR_F32:
+	case IR_F16:
+	case IR_I32:
+	case IR_U32:
+	case IR_I64:
+	case IR_U64:
+	case IR_I8:
+	case IR_U8:
 		return true;
 	default:
 		return false;
@@ -31,7 +38,8 @@ static bool values_fit(const struct ir_node *node, const char **reason)
 		if (!value)
 			continue;
 		if (!dtype_known(value->type.dtype))
-			return no(reason, "4-bit and reserved element types are not moved by the DMA engines");
+			return no(reason, "4-bit and reserved element types are not moved by the "
+					  "DMA engines");
 		for (uint32_t d = 0; d < value->type.rank; d++)
 			if (value->type.dim[d].symbol)
 				return no(reason, "a dimension is known only at dispatch");
@@ -49,7 +57,8 @@ static bool is_float(const struct ir_value *value)
 static bool same_types(const struct ir_node *node)
 {
 	for (uint32_t i = 1; i < node->num_operands; i++)
-		if (node->operands[i] && node->operands[i]->type.dtype != node->operands[0]->type.dtype)
+		if (node->operands[i] &&
+		    node->operands[i]->type.dtype != node->operands[0]->type.dtype)
 			return false;
 	return true;
 }
@@ -61,11 +70,12 @@ static bool insn_takes(enum onpu_op op, enum ir_dtype dtype)
 
 static bool is_transcendental(int kind)
 {
-	return kind != IR_ABS && kind != IR_NEG && kind != IR_SIGN && kind != IR_RELU && kind != IR_CLAMP &&
-	       kind != IR_LOGICAL_NOT;
+	return kind != IR_ABS && kind != IR_NEG && kind != IR_SIGN && kind != IR_RELU &&
+	       kind != IR_CLAMP && kind != IR_LOGICAL_NOT;
 }
 
-static bool supports_unary(const struct ir_unary_attrs *unary, enum ir_dtype dtype, const char **reason)
+static bool supports_unary(const struct ir_unary_attrs *unary, enum ir_dtype dtype,
+			   const char **reason)
 {
 	struct plan_param param;
 	bool has_param;
@@ -74,11 +84,13 @@ static bool supports_unary(const struct ir_unary_attrs *unary, enum ir_dtype dty
 		return no(reason, "the unary function is unknown to the vector unit");
 	if (!insn_takes(unary_insn(unary, plan_dtype(dtype), &param, &has_param), dtype) ||
 	    (is_transcendental(unary->kind) && dtype != IR_F32 && dtype != IR_F16))
-		return no(reason, "the vector unit computes this function on float32 and float16 only");
+		return no(reason,
+			  "the vector unit computes this function on float32 and float16 only");
 	return true;
 }
 
-static bool supports_fused(const struct ir_unary_attrs *act, enum ir_dtype dtype, const char **reason)
+static bool supports_fused(const struct ir_unary_attrs *act, enum ir_dtype dtype,
+			   const char **reason)
 {
 	return act->kind == IR_UNARY_NONE || supports_unary(act, dtype, reason);
 }
@@ -97,17 +109,19 @@ static bool supports_pool(const struct ir_node *node, const char **reason)
 
 	if (node->attrs.pool.kind != IR_POOL_MAX && !is_float(node->operands[0]))
 		return no(reason, "the vector unit averages float32 and float16 only");
-	return insn_takes(ONPU_OP_WIN_MAX, dtype) || no(reason, "the type is not one of the vector unit");
+	return insn_takes(ONPU_OP_WIN_MAX, dtype) ||
+	       no(reason, "the type is not one of the vector unit");
 }
 
 static bool supports_reduce(const struct ir_node *node, const char **reason)
 {
 	enum ir_reduce kind = node->attrs.reduce.kind;
-	bool by_float = kind == IR_REDUCE_MEAN || kind == IR_REDUCE_L2 || kind == IR_REDUCE_LOG_SUM ||
-			kind == IR_REDUCE_LOG_SUM_EXP;
+	bool by_float = kind == IR_REDUCE_MEAN || kind == IR_REDUCE_L2 ||
+			kind == IR_REDUCE_LOG_SUM || kind == IR_REDUCE_LOG_SUM_EXP;
 
 	if (by_float && !is_float(node->operands[0]))
-		return no(reason, "the vector unit computes this reduction on float32 and float16 only");
+		return no(reason,
+			  "the vector unit computes this reduction on float32 and float16 only");
 	return true;
 }
 
@@ -122,7 +136,8 @@ static bool supports_arg(const struct ir_node *node, const char **reason)
 
 static bool supports_quantize(const struct ir_node *node, const char **reason)
 {
-	const struct ir_value *real = node->op == IR_OP_QUANTIZE ? node->operands[0] : node->results[0];
+	const struct ir_value *real =
+		node->op == IR_OP_QUANTIZE ? node->operands[0] : node->results[0];
 	uint32_t rank;
 
 	if (!is_float(real) || !is_float(node->operands[1]))
@@ -151,7 +166,8 @@ static bool supports_op(const struct ir_node *node, const char **reason)
 	case IR_OP_UNARY:
 		return supports_unary(&node->attrs.unary, node->operands[0]->type.dtype, reason);
 	case IR_OP_BINARY:
-		return supports_fused(&node->attrs.binary.act, node->results[0]->type.dtype, reason);
+		return supports_fused(&node->attrs.binary.act, node->results[0]->type.dtype,
+				      reason);
 	case IR_OP_REDUCE:
 		return supports_reduce(node, reason);
 	case IR_OP_ARG:
@@ -161,7 +177,11 @@ static bool supports_op(const struct ir_node *node, const char **reason)
 	case IR_OP_SOFTMAX: case IR_OP_BATCHNORM: case IR_OP_INSTNORM: case IR_OP_LAYERNORM:
 		return supports_float_only(node, reason);
 	case IR_OP_COMPARE: case IR_OP_WHERE: case IR_OP_CAST: case IR_OP_COPY: case IR_OP_RESHAPE:
-	case IR_OP_TRANSPOSE: case IR_OP_CONCAT: case IR_OP_SLICE: case IR_OP_EXPAND: case IR_OP_PAD:
+	case IR_OP_TRANSPOSE:
+	case IR_OP_CONCAT:
+	case IR_OP_SLICE:
+	case IR_OP_EXPAND:
+	case IR_OP_PAD:
 	case IR_OP_REVERSE: case IR_OP_TILE: case IR_OP_CUMSUM: case IR_OP_TRIANGULAR:
 		return true;
 	case IR_OP_RESAMPLE:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where the values of a range lie: constants in the packed blob, what crosses the range's border in bindings, the rest
- * in the arena. Reshapes, identities, contiguous slices and operands of a concat share the memory of another value, so
- * that they cost nothing.
+ * Where the values of a range lie: constants in the packed blob, what crosses the range's border in
+ * bindings, the rest in the arena. Reshapes, identities, contiguous slices and operands of a concat
+ * share the memory of another value, so that they cost nothing.
  */
 #include "plan/plan.h"
 
@@ -124,7 +124,8 @@ static bool moves_only(enum ir_op op)
 	return op == IR_OP_RESHAPE || op == IR_OP_COPY;
 }
 
-/* Can the operator write its result between other data? Those that only move data copy between dense buffers. */
+/* Can the operator write its result between other data? Those that only move data copy between
+ * dense buffers. */
 static bool writes_strided(enum ir_op op)
 {
 	return !moves_only(op) && op != IR_OP_SLICE && op != IR_OP_PAD;
@@ -137,7 +138,8 @@ static void set_strides(struct place *place, uint32_t rank, const int64_t *strid
 	place->strided = true;
 }
 
-/* Operands of a concat are written where the result lies. Last node first: a nested result has its strides by then. */
+/* Operands of a concat are written where the result lies. Last node first: a nested result has its
+ * strides by then. */
 static void attach_concat(struct plan *plan, const struct ir_node *node)
 {
 	struct place *result = &plan->values->place[node->results[0]->id];
@@ -152,9 +154,11 @@ static void attach_concat(struct plan *plan, const struct ir_node *node)
 		if (once && in_arena(plan, value) && !plan->values->place[value->id].strided &&
 		    value->def && writes_strided(value->def->op)) {
 			attach(plan, value, node->results[0], at);
-			set_strides(&plan->values->place[value->id], value->type.rank, result->stride);
+			set_strides(&plan->values->place[value->id], value->type.rank,
+				    result->stride);
 		}
-		at += ir_type_dim(&value->type, node->attrs.axis) * result->stride[node->attrs.axis];
+		at += ir_type_dim(&value->type, node->attrs.axis) *
+		      result->stride[node->attrs.axis];
 	}
 }
 
@@ -293,7 +297,9 @@ struct npu_view values_view(struct plan *plan, const struct ir_value *value)
 	uint32_t root = root_of(plan, value->id);
 	struct place *home = &plan->values->place[root];
 	struct npu_view view = {
-		.base = home->base, .binding = home->binding, .dtype = plan_dtype(value->type.dtype),
+		.base = home->base,
+		.binding = home->binding,
+		.dtype = plan_dtype(value->type.dtype),
 		.rank = value->type.rank,
 		.window_bytes = ir_type_bytes(&plan->graph->values[root]->type),
 	};
@@ -312,5 +318,6 @@ struct npu_view values_view(struct plan *plan, const struct ir_value *value)
 
 bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b)
 {
-	return plan->values->place[a->id].parent == b->id || plan->values->place[b->id].parent == a->id;
+	return plan->values->place[a->id].parent == b->id ||
+	       plan->values->place[b->id].parent == a->id;
 }

@@ -21,7 +21,8 @@ static int add_reg(struct vprog *prog, const struct vp_reg *reg)
 }
 
 /* Memory of an operand: extents of 1 repeat over the space. */
-static struct vp_reg memory_reg(const struct vprog *prog, enum vp_kind kind, const struct npu_view *mem)
+static struct vp_reg memory_reg(const struct vprog *prog, enum vp_kind kind,
+				const struct npu_view *mem)
 {
 	struct vp_reg reg = { .kind = kind, .dtype = mem->dtype, .mem = *mem };
 
@@ -91,7 +92,8 @@ struct vp_op *vp_add(struct vprog *prog, enum onpu_op op, int dst, int a, int b,
 	return vop;
 }
 
-struct vp_op *vp_scalar(struct vprog *prog, enum onpu_op op, int dst, int a, uint64_t alpha, uint64_t beta)
+struct vp_op *vp_scalar(struct vprog *prog, enum onpu_op op, int dst, int a, uint64_t alpha,
+			uint64_t beta)
 {
 	struct vp_op *vop = vp_add(prog, op, dst, a, -1, -1);
 
@@ -234,7 +236,8 @@ uint64_t vp_tile_bytes(const struct vp_reg *reg, uint32_t rank, const int64_t *d
 	return (bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
 }
 
-struct npu_view vp_tile_view(const struct vp_reg *reg, uint32_t address, uint32_t rank, const int64_t *dim)
+struct npu_view vp_tile_view(const struct vp_reg *reg, uint32_t address, uint32_t rank,
+			     const int64_t *dim)
 {
 	int64_t own[IR_MAX_RANK];
 

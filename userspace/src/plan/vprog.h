@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A vector program: a straight list of vector instructions over registers that range over (some of) the dims of one
- * iteration space. Element-wise operators, reductions, softmax and normalisations are all of this form; the kernels
- * that tile them (vtile.c, vsplit.c) know only this.
+ * A vector program: a straight list of vector instructions over registers that range over (some of)
+ * the dims of one iteration space. Element-wise operators, reductions, softmax and normalisations
+ * are all of this form; the kernels that tile them (vtile.c, vsplit.c) know only this.
  */
 #ifndef WNN_PLAN_VPROG_H
 #define WNN_PLAN_VPROG_H
@@ -18,7 +18,7 @@ struct vp_reg {
 	enum vp_kind kind;
 	uint8_t dtype;
 	uint8_t mask;			/* dims of the space that it varies over */
-	struct npu_view mem;		/* inputs and outputs: over the whole space, stride 0 outside mask */
+	struct npu_view mem; /* inputs and outputs: over the whole space, stride 0 outside mask */
 };
 
 struct vp_op {
@@ -52,7 +52,8 @@ int vp_operand(struct vprog *prog, struct plan *plan, const struct ir_value *val
 int vp_result(struct vprog *prog, struct plan *plan, const struct ir_value *value);
 /* dst = op(a, b, c); absent sources are -1. Returns the operation for further settings. */
 struct vp_op *vp_add(struct vprog *prog, enum onpu_op op, int dst, int a, int b, int c);
-struct vp_op *vp_scalar(struct vprog *prog, enum onpu_op op, int dst, int a, uint64_t alpha, uint64_t beta);
+struct vp_op *vp_scalar(struct vprog *prog, enum onpu_op op, int dst, int a, uint64_t alpha,
+			uint64_t beta);
 /* dst = reduction of a over axes */
 struct vp_op *vp_reduce(struct vprog *prog, enum onpu_op op, int dst, int a, uint8_t axes);
 uint64_t vp_f32(float value);
@@ -66,7 +67,8 @@ void vp_emit(struct plan *plan, struct vprog *prog);
 /* ---- between vprog.c, vtile.c, vsplit.c */
 void vp_simplify(struct vprog *prog);
 /* View of a register's tile in SRAM over `dim` (1 outside its mask), laid out like its memory. */
-struct npu_view vp_tile_view(const struct vp_reg *reg, uint32_t address, uint32_t rank, const int64_t *dim);
+struct npu_view vp_tile_view(const struct vp_reg *reg, uint32_t address, uint32_t rank,
+			     const int64_t *dim);
 uint64_t vp_tile_bytes(const struct vp_reg *reg, uint32_t rank, const int64_t *dim);
 /* The same view with dims stretched to `dim`, stride 0 where the register does not vary. */
 struct npu_view vp_stretch(const struct npu_view *view, uint32_t rank, const int64_t *dim);
@@ -78,7 +80,8 @@ int vp_last_use(const struct vprog *prog, int reg);
 bool vtile_emit(struct plan *plan, const struct vprog *prog);	/* false: does not fit */
 void vsplit_emit(struct plan *plan, const struct vprog *prog);
 
-/* One activation for kernels that keep their tile in SRAM: instruction and parameter of a unary function. */
+/* One activation for kernels that keep their tile in SRAM: instruction and parameter of a unary
+ * function. */
 enum onpu_op unary_insn(const struct ir_unary_attrs *unary, uint8_t dtype, struct plan_param *param,
 			bool *has_param);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Vector programs whose rows do not fit into SRAM: a pass over the row for every reduction that depends on an earlier
- * one (softmax: maximum, sum, quotient). Partial results keep the lanes of the machine's reductions and rows are cut
- * at multiples of them, so that the bits are those of the whole. What passes share is computed again in each.
+ * Vector programs whose rows do not fit into SRAM: a pass over the row for every reduction that
+ * depends on an earlier one (softmax: maximum, sum, quotient). Partial results keep the lanes of
+ * the machine's reductions and rows are cut at multiples of them, so that the bits are those of the
+ * whole. What passes share is computed again in each.
  */
 #include "plan/rowspace.h"
 
@@ -79,7 +80,8 @@ static void find_levels(struct split *sp)
 	}
 }
 
-/* Chunk operations that a pass needs: its reductions, an output in chunks, and what those are made from. */
+/* Chunk operations that a pass needs: its reductions, an output in chunks, and what those are made
+ * from. */
 static bool find_needed(struct split *sp, int pass)
 {
 	bool wanted[VP_MAX_REGS] = { false }, any = false;
@@ -108,7 +110,8 @@ static bool reads(const struct split *sp, int reg)
 	return false;
 }
 
-static struct npu_view tile_of(const struct split *sp, int reg, uint32_t slot, const struct row_tile *t)
+static struct npu_view tile_of(const struct split *sp, int reg, uint32_t slot,
+			       const struct row_tile *t)
 {
 	return rowspace_view(&sp->rs, &sp->prog->reg[reg], sp->address[reg][slot % 2], t);
 }
@@ -131,8 +134,8 @@ static uint32_t slot_of(const struct split *sp, int reg, uint64_t tile, uint64_t
 	return in_chunks(sp, reg) ? event : tile;
 }
 
-static void emit_elementwise(struct split *sp, const struct vp_op *op, const struct row_tile *t, uint64_t tile,
-			     uint64_t event)
+static void emit_elementwise(struct split *sp, const struct vp_op *op, const struct row_tile *t,
+			     uint64_t tile, uint64_t event)
 {
 	struct npu_view view[4], *list[4];
 	uint32_t count = 1;
@@ -140,7 +143,8 @@ static void emit_elementwise(struct split *sp, const struct vp_op *op, const str
 	view[0] = tile_of(sp, op->dst, slot_of(sp, op->dst, tile, event), t);
 	list[0] = &view[0];
 	for (int s = 0; s < 3 && op->src[s] >= 0; s++, count++) {
-		struct npu_view src = tile_of(sp, op->src[s], slot_of(sp, op->src[s], tile, event), t);
+		struct npu_view src =
+			tile_of(sp, op->src[s], slot_of(sp, op->src[s], tile, event), t);
 
 		view[count] = vp_stretch(&src, view[0].rank, view[0].dim);
 		list[count] = &view[count];
@@ -170,7 +174,8 @@ static struct npu_view lanes_view(const struct split *sp, uint32_t op, const str
 	return view;
 }
 
-static void accumulate(struct split *sp, uint32_t i, const struct row_tile *t, uint64_t tile, uint64_t event)
+static void accumulate(struct split *sp, uint32_t i, const struct row_tile *t, uint64_t tile,
+		       uint64_t event)
 {
 	const struct vp_op *op = &sp->prog->op[i];
 	struct npu_view dst = lanes_view(sp, i, t);
@@ -186,8 +191,11 @@ static void combine(struct split *sp, uint32_t i, const struct row_tile *t, uint
 	const struct vp_op *op = &sp->prog->op[i];
 	struct npu_view src = lanes_view(sp, i, t), dst = tile_of(sp, op->dst, tile, t);
 
-	plan_emit(sp->plan, &(struct plan_insn){
-		.op = op->op, .dst = &dst, .s0 = &src, .axes = 1u << (dst.rank - 1), .lanes = true });
+	plan_emit(sp->plan, &(struct plan_insn){.op = op->op,
+						.dst = &dst,
+						.s0 = &src,
+						.axes = 1u << (dst.rank - 1),
+						.lanes = true});
 }
 
 /* Operations on whole rows that become possible after `pass` (or before the first: -1). */
@@ -217,7 +225,8 @@ static void store(struct split *sp, const struct row_tile *t, bool chunks, uint3
 	}
 }
 
-static void run_chunk(struct split *sp, int pass, const struct row_tile *t, uint64_t tile, uint64_t event)
+static void run_chunk(struct split *sp, int pass, const struct row_tile *t, uint64_t tile,
+		      uint64_t event)
 {
 	for (uint32_t i = 0; i < sp->prog->num_ops; i++) {
 		if (!sp->needed[i])

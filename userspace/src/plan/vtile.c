@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tiling of vector programs whose reduced dims fit into SRAM whole: every tile is loaded, computed and stored once,
- * the next tile's loads ahead of this tile's work.
+ * Tiling of vector programs whose reduced dims fit into SRAM whole: every tile is loaded, computed
+ * and stored once, the next tile's loads ahead of this tile's work.
  */
 #include "plan/vprog.h"
 
@@ -111,12 +111,15 @@ static uint64_t loads_of(const struct vprog *prog, const struct vtile *vt, const
 	return loads;
 }
 
-static uint64_t op_cost(const struct plan *plan, const struct vp_op *op, const struct npu_view *tiles)
+static uint64_t op_cost(const struct plan *plan, const struct vp_op *op,
+			const struct npu_view *tiles)
 {
 	return plan_cost_insn(plan->caps, &(struct plan_insn){
-		.op = op->op, .dst = &tiles[op->dst], .s0 = op->src[0] < 0 ? NULL : &tiles[op->src[0]],
-		.param = op->has_param ? &op->param : NULL,
-	});
+						  .op = op->op,
+						  .dst = &tiles[op->dst],
+						  .s0 = op->src[0] < 0 ? NULL : &tiles[op->src[0]],
+						  .param = op->has_param ? &op->param : NULL,
+					  });
 }
 
 static void estimate(const struct plan *plan, const struct vprog *prog, struct vtile *vt)
@@ -215,12 +218,13 @@ struct vtile_state {
 	uint32_t slot[VP_MAX_REGS];
 };
 
-static void tile_at(const struct vprog *prog, const struct vtile *vt, uint64_t index, int64_t *begin,
-		    int64_t *dim)
+static void tile_at(const struct vprog *prog, const struct vtile *vt, uint64_t index,
+		    int64_t *begin, int64_t *dim)
 {
 	for (uint32_t i = prog->rank; i-- > 0;) {
 		begin[i] = index % vt->grid[i] * vt->tile[i];
-		dim[i] = prog->dim[i] - begin[i] < vt->tile[i] ? prog->dim[i] - begin[i] : vt->tile[i];
+		dim[i] = prog->dim[i] - begin[i] < vt->tile[i] ? prog->dim[i] - begin[i]
+							       : vt->tile[i];
 		index /= vt->grid[i];
 	}
 }
@@ -235,8 +239,8 @@ static int64_t key_of(const struct vprog *prog, const struct vp_reg *reg, const 
 	return key;
 }
 
-static struct npu_view memory_part(const struct vprog *prog, const struct vp_reg *reg, const int64_t *begin,
-				   const struct npu_view *tile)
+static struct npu_view memory_part(const struct vprog *prog, const struct vp_reg *reg,
+				   const int64_t *begin, const struct npu_view *tile)
 {
 	int64_t at[IR_MAX_RANK];
 
@@ -250,7 +254,8 @@ static void transfer(struct plan *plan, struct npu_view dst, struct npu_view src
 	struct npu_view *both[2] = { &dst, &src };
 
 	views_simplify(both, 2);
-	plan_emit(plan, &(struct plan_insn){ .op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src });
+	plan_emit(plan, &(struct plan_insn){
+				.op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src});
 }
 
 static void load_tile(struct plan *plan, const struct vprog *prog, const struct vtile *vt,
@@ -288,7 +293,8 @@ static void compute_tile(struct plan *plan, const struct vprog *prog, const stru
 		vp_emit_op(plan, prog, &prog->op[i], tiles, begin, dim);
 	for (uint32_t r = 0; r < prog->num_regs; r++)
 		if (prog->reg[r].kind == VP_OUTPUT)
-			transfer(plan, memory_part(prog, &prog->reg[r], begin, &tiles[r]), tiles[r], true);
+			transfer(plan, memory_part(prog, &prog->reg[r], begin, &tiles[r]), tiles[r],
+				 true);
 }
 
 bool vtile_emit(struct plan *plan, const struct vprog *prog)

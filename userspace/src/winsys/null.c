@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A winsys that accepts everything and computes nothing; the n-th call can be made to fail. For tests. */
+/* A winsys that accepts everything and computes nothing; the n-th call can be made to fail. For
+ * tests. */
 #include "winsys/winsys.h"
 
 #include <pthread.h>
@@ -38,7 +39,8 @@ static struct winsys_bo *null_bo_create(struct winsys *ws, size_t size, struct w
 		bo->map = calloc(1, pages ? pages : 1);
 	if (!bo || !bo->map) {
 		free(bo);
-		wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes", size);
+		wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes",
+			      size);
 		return NULL;
 	}
 	bo->ws = ws;
@@ -76,8 +78,8 @@ static void null_ctx_destroy(struct winsys_ctx *ctx)
 	free(ctx);
 }
 
-static int null_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, uint32_t count, uint64_t *seqno,
-		       struct wnn_error *err)
+static int null_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, uint32_t count,
+		       uint64_t *seqno, struct wnn_error *err)
 {
 	(void)jobs;
 	if (fails(ctx->ws))
@@ -89,8 +91,8 @@ static int null_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, ui
 	return 0;
 }
 
-static int null_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns, struct winsys_result *result,
-		     struct wnn_error *err)
+static int null_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
+		     struct winsys_result *result, struct wnn_error *err)
 {
 	(void)seqno;
 	(void)timeout_ns;

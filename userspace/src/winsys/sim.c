@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The device model in this process. Flat mode: buffers are host memory behind made-up addresses, jobs run one after
- * the other on a thread of their own; no firmware, no page tables.
+ * The device model in this process. Flat mode: buffers are host memory behind made-up addresses,
+ * jobs run one after the other on a thread of their own; no firmware, no page tables.
  */
 #include "winsys/winsys.h"
 
@@ -203,7 +203,8 @@ static void sim_bo_destroy(struct winsys_bo *bo)
 	sim = sim_of(bo->ws);
 	pthread_rwlock_wrlock(&sim->memory_lock);
 	at = find_bo(sim, bo->va);
-	memmove(sim->bos + at, sim->bos + at + 1, (sim->num_bos - at - 1) * sizeof(struct sim_bo *));
+	memmove(sim->bos + at, sim->bos + at + 1,
+		(sim->num_bos - at - 1) * sizeof(struct sim_bo *));
 	sim->num_bos--;
 	sim->last_bo = 0;
 	pthread_rwlock_unlock(&sim->memory_lock);
@@ -261,7 +262,8 @@ static bool run_job(struct sim *sim, const struct sim_job *job, struct winsys_re
 	return true;
 }
 
-static void finish(struct sim_ctx *ctx, uint64_t seqno, const struct winsys_result *result, bool cancelled)
+static void finish(struct sim_ctx *ctx, uint64_t seqno, const struct winsys_result *result,
+		   bool cancelled)
 {
 	ctx->result[seqno % KEPT_RESULTS] = *result;
 	ctx->cancelled[seqno % KEPT_RESULTS] = cancelled;
@@ -366,8 +368,8 @@ static void free_list(struct sim_job *job)
 	}
 }
 
-static int sim_submit(struct winsys_ctx *base, const struct winsys_job *jobs, uint32_t count, uint64_t *seqno,
-		      struct wnn_error *err)
+static int sim_submit(struct winsys_ctx *base, const struct winsys_job *jobs, uint32_t count,
+		      uint64_t *seqno, struct wnn_error *err)
 {
 	struct sim_ctx *ctx = ctx_of(base);
 	struct sim *sim = base->sim;
@@ -416,7 +418,8 @@ static struct timespec deadline_of(uint64_t timeout_ns)
 	return at;
 }
 
-static int collect(const struct sim_ctx *ctx, uint64_t seqno, struct winsys_result *result, struct wnn_error *err)
+static int collect(const struct sim_ctx *ctx, uint64_t seqno, struct winsys_result *result,
+		   struct wnn_error *err)
 {
 	memset(result, 0, sizeof(*result));
 	if (ctx->completed - seqno >= KEPT_RESULTS)
@@ -428,8 +431,8 @@ static int collect(const struct sim_ctx *ctx, uint64_t seqno, struct winsys_resu
 	return 0;
 }
 
-static int sim_wait(struct winsys_ctx *base, uint64_t seqno, uint64_t timeout_ns, struct winsys_result *result,
-		    struct wnn_error *err)
+static int sim_wait(struct winsys_ctx *base, uint64_t seqno, uint64_t timeout_ns,
+		    struct winsys_result *result, struct wnn_error *err)
 {
 	struct sim_ctx *ctx = ctx_of(base);
 	struct sim *sim = base->sim;
@@ -500,9 +503,13 @@ static void set_caps(struct npu_caps *caps, const struct onpu_sim_config *config
 		    config->dma_bytes_per_cycle == named.dma_bytes_per_cycle;
 
 	*caps = (struct npu_caps){
-		.sram_bytes = config->sram_bytes, .lanes = config->lanes, .mxu_rows = config->mxu_rows,
-		.mxu_cols = config->mxu_cols, .fifo_depth = config->fifo_depth,
-		.dma_bytes_per_cycle = config->dma_bytes_per_cycle, .num_queues = config->num_queues,
+		.sram_bytes = config->sram_bytes,
+		.lanes = config->lanes,
+		.mxu_rows = config->mxu_rows,
+		.mxu_cols = config->mxu_cols,
+		.fifo_depth = config->fifo_depth,
+		.dma_bytes_per_cycle = config->dma_bytes_per_cycle,
+		.num_queues = config->num_queues,
 	};
 	snprintf(caps->machine, sizeof(caps->machine), "%s", same ? "onpu-ref1" : "onpu-custom");
 }
@@ -527,7 +534,8 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 	struct sim *sim;
 
 	if (config->full) {
-		wnn_error_set(err, WNN_NOT_SUPPORTED, "the device model has no full mode in this build; use flat");
+		wnn_error_set(err, WNN_NOT_SUPPORTED,
+			      "the device model has no full mode in this build; use flat");
 		return NULL;
 	}
 	sim = calloc(1, sizeof(*sim));
