@@ -40,7 +40,8 @@ is_system()
 	return 1
 }
 
-mount -t tmpfs -o mode=1777,nosuid,nodev onpu-tmp "$root/tmp"
+# The caller's own /tmp: files named on the command line are often there.
+mount --rbind /tmp "$root/tmp"
 mount -t tmpfs -o mode=755,nosuid,nodev onpu-run "$root/run"
 show "$top"
 shared=$(dirname -- "$top")/shared
