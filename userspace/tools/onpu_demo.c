@@ -105,31 +105,36 @@ static int classify(struct side *side, const unsigned char *image)
 	return argmax(probabilities, CLASSES);
 }
 
-/* Pictures side by side, two characters a pixel, the answer below each. */
+/* Some pictures from all over the set, four in a row, two characters a pixel, the answer below each. */
 static void show(const unsigned char *images, const unsigned char *labels,
-		 const unsigned char *answers, unsigned int count)
+		 const unsigned char *answers, size_t count, size_t wanted)
 {
 	static const char shades[] = " .:-=+*#%@";
+	size_t shown = wanted < count ? wanted : count;
 
-	for (unsigned int first = 0; first < count; first += 4) {
-		unsigned int n = count - first < 4 ? count - first : 4;
+	for (size_t first = 0; first < shown; first += 4) {
+		size_t n = shown - first < 4 ? shown - first : 4;
 
 		for (int row = 0; row < 8; row++) {
-			for (unsigned int p = first; p < first + n; p++) {
+			for (size_t p = first; p < first + n; p++) {
+				const unsigned char *pixel = images + p * count / shown * PIXELS +
+							     row * 8;
+
 				for (int col = 0; col < 8; col++) {
-					int v = images[p * PIXELS + row * 8 + col] * 9 / 16;
+					int v = pixel[col] * 9 / 16;
 
 					printf("%c%c", shades[v], shades[v]);
 				}
-				printf("  ");
+				printf("   ");
 			}
 			printf("\n");
 		}
-		for (unsigned int p = first; p < first + n; p++)
-			printf("%-18s", answers[p] == labels[p] ? "" : "(wrong)");
-		printf("\r");
-		for (unsigned int p = first; p < first + n; p++)
-			printf("   NPU: %d, is %d%*s", answers[p], labels[p], 4, "");
+		for (size_t p = first; p < first + n; p++) {
+			size_t i = p * count / shown;
+
+			printf("NPU says %d, %-8s", answers[i],
+			       answers[i] == labels[i] ? "right" : "wrong");
+		}
 		printf("\n\n");
 	}
 }
@@ -165,8 +170,7 @@ static int run_digits(struct side *npu, struct side *cpu, const struct options *
 		digits->right += a == ((unsigned char *)labels.data)[i];
 		digits->agree += a == b;
 	}
-	show(images.data, labels.data, digits->answers,
-	     options->pictures < digits->count ? options->pictures : (unsigned int)digits->count);
+	show(images.data, labels.data, digits->answers, digits->count, options->pictures);
 	ret = 0;
 out:
 	npy_free(&images);
