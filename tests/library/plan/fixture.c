@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <onpu/slots.h>
+#include <onpu_sim.h>
 
 #include "cpu/cpu.h"
 #include "util/float16.h"
@@ -251,19 +252,88 @@ static void run_job(struct winsys *ws, const struct npu_program *program, struct
 			 (unsigned long long)result.fault_pc, program->num_insns);
 }
 
-static void run_device(struct test_graph *t, struct devices *devices, int size, void **out,
-		       bool *exact)
-{
-	struct winsys *ws = devices->ws[size];
-	struct npu_program *program = compile(t, ws);
-	struct winsys_bo *insns = upload(ws, program->insns, (size_t)program->num_insns * 16);
-	struct winsys_bo *slots =
-		upload(ws, program->slots, (size_t)program->num_slots * ONPU_SLOT_SIZE);
-	struct winsys_bo *constants = upload(ws, program->constants, program->constant_bytes);
-	struct winsys_bo *arena = upload(ws, NULL, program->arena_bytes), *binding[2 * MAX_DATA];
+/* ---- the same job, moved to another machine at every preemption point */
 
+struct preempted {
+	const struct npu_program *program;
+	struct winsys_bo *const *bo;
+	uint32_t num_bos;
+	uint8_t *save;
+	size_t save_bytes;
+};
+
+static uint8_t *bo_byte(const struct preempted *p, uint64_t addr, size_t len)
+{
+	if (addr < p->save_bytes && len <= p->save_bytes - addr)
+		return p->save + addr;
+	for (uint32_t i = 0; i < p->num_bos; i++)
+		if (addr >= p->bo[i]->va && addr + len <= p->bo[i]->va + p->bo[i]->size)
+			return (uint8_t *)p->bo[i]->map + (addr - p->bo[i]->va);
+	return NULL;
+}
+
+static int read_bytes(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	const uint8_t *from = bo_byte(ctx, addr, len);
+
+	if (from)
+		memcpy(dst, from, len);
+	return from ? 0 : ONPU_FAULT_MMU_NOT_PRESENT;
+}
+
+static int write_bytes(void *ctx, uint64_t addr, const void *src, size_t len)
+{
+	uint8_t *to = bo_byte(ctx, addr, len);
+
+	if (to)
+		memcpy(to, src, len);
+	return to ? 0 : ONPU_FAULT_MMU_NOT_PRESENT;
+}
+
+static uint32_t run_preempted(struct winsys *ws, struct preempted *p)
+{
+	struct onpu_sim_config config = onpu_sim_config_default();
+	struct onpu_mem mem = { .ctx = p, .read = read_bytes, .write = write_bytes };
+	struct onpu_job job = { .program_va = p->bo[0]->va,
+				.slots_va = p->bo[1]->va,
+				.num_insns = p->program->num_insns,
+				.num_slots = p->program->num_slots };
+	struct onpu_machine *machine;
+	enum onpu_step step;
+	uint32_t points = 0;
+
+	config.sram_bytes = ws->caps.sram_bytes;
+	machine = onpu_machine_create(&config, NULL);
+	assert_non_null(machine);
+	onpu_machine_begin(machine, &mem, &job);
+	while ((step = onpu_machine_step(machine)) != ONPU_STEP_DONE) {
+		assert_true(step == ONPU_STEP_RUNNING || step == ONPU_STEP_PREEMPT_POINT);
+		if (step == ONPU_STEP_RUNNING)
+			continue;
+		points++;
+		assert_int_equal(onpu_machine_save(machine, &mem, 0), 0);
+		onpu_machine_destroy(machine);
+		machine = onpu_machine_create(&config, NULL);
+		assert_int_equal(onpu_machine_restore(machine, &mem, &mem, 0), 0);
+	}
+	onpu_machine_destroy(machine);
+	return points;
+}
+
+/* `points` not NULL: preempted wherever possible, and how often that was. */
+static void run_device(struct test_graph *t, struct winsys *ws, void **out, bool *exact,
+		       uint32_t *points)
+{
+	struct npu_program *program = compile(t, ws);
+	struct winsys_bo *bo[4 + 2 * MAX_DATA], **binding = bo + 4;
+	uint32_t num_bos = 4 + program->num_bindings;
+
+	bo[0] = upload(ws, program->insns, (size_t)program->num_insns * 16);
+	bo[1] = upload(ws, program->slots, (size_t)program->num_slots * ONPU_SLOT_SIZE);
+	bo[2] = upload(ws, program->constants, program->constant_bytes);
+	bo[3] = upload(ws, NULL, program->arena_bytes);
 	/* What is not written must not look written. */
-	memset(arena->map, 0xa5, arena->size);
+	memset(bo[3]->map, 0xa5, bo[3]->size);
 	for (uint32_t i = 0; i < program->num_bindings; i++) {
 		const struct npu_binding *b = &program->bindings[i];
 
@@ -271,8 +341,18 @@ static void run_device(struct test_graph *t, struct devices *devices, int size, 
 		if (b->written)
 			memset(binding[i]->map, 0xa5, b->bytes);
 	}
-	patch_slots(program, slots->map, constants->va, arena->va, binding);
-	run_job(ws, program, insns, slots);
+	patch_slots(program, bo[1]->map, bo[2]->va, bo[3]->va, binding);
+	if (points) {
+		struct preempted p = { .program = program, .bo = bo, .num_bos = num_bos };
+
+		p.save_bytes = ONPU_MACHINE_STATE_HEADER + ws->caps.sram_bytes;
+		p.save = calloc(1, p.save_bytes);
+		assert_non_null(p.save);
+		*points = run_preempted(ws, &p);
+		free(p.save);
+	} else {
+		run_job(ws, program, bo[0], bo[1]);
+	}
 	*exact = true;
 	for (uint32_t i = 0; i < program->num_nodes; i++)
 		*exact &= program->nodes[i].exactness == NPU_EXACT;
@@ -280,12 +360,8 @@ static void run_device(struct test_graph *t, struct devices *devices, int size, 
 		for (uint32_t i = 0; i < program->num_bindings; i++)
 			if (program->bindings[i].value_id == t->output[o]->id)
 				memcpy(out[o], binding[i]->map, binding[i]->size);
-	for (uint32_t i = 0; i < program->num_bindings; i++)
-		ws->ops->bo_destroy(binding[i]);
-	ws->ops->bo_destroy(insns);
-	ws->ops->bo_destroy(slots);
-	ws->ops->bo_destroy(constants);
-	ws->ops->bo_destroy(arena);
+	for (uint32_t i = 0; i < num_bos; i++)
+		ws->ops->bo_destroy(bo[i]);
 	npu_program_destroy(program);
 }
 
@@ -356,6 +432,7 @@ static void compare(const struct test_graph *t, uint32_t output, const uint8_t *
 
 void check_graph(struct test_graph *t, void *state)
 {
+	struct devices *devices = state;
 	void **value = calloc(t->graph->num_values + 1, sizeof(*value)), *out[2][MAX_DATA];
 	struct wnn_error err = { 0 };
 	bool exact;
@@ -367,7 +444,7 @@ void check_graph(struct test_graph *t, void *state)
 	for (int size = 0; size < NUM_SIZES; size++) {
 		for (uint32_t o = 0; o < t->num_outputs; o++)
 			out[size > 0][o] = malloc(ir_type_bytes(&t->output[o]->type));
-		run_device(t, state, size, out[size > 0], &exact);
+		run_device(t, devices->ws[size], out[size > 0], &exact, NULL);
 		for (uint32_t o = 0; o < t->num_outputs; o++) {
 			size_t bytes = ir_type_bytes(&t->output[o]->type);
 
@@ -384,6 +461,27 @@ void check_graph(struct test_graph *t, void *state)
 	for (uint32_t i = 0; i < t->graph->num_nodes; i++)
 		free(value[t->graph->nodes[i]->results[0]->id]);
 	free(value);
+}
+
+uint32_t check_preempted(struct test_graph *t, void *state, int size)
+{
+	struct devices *devices = state;
+	void *plain[MAX_DATA], *moved[MAX_DATA];
+	uint32_t points;
+	bool exact;
+
+	for (uint32_t o = 0; o < t->num_outputs; o++) {
+		plain[o] = malloc(ir_type_bytes(&t->output[o]->type));
+		moved[o] = malloc(ir_type_bytes(&t->output[o]->type));
+	}
+	run_device(t, devices->ws[size], plain, &exact, NULL);
+	run_device(t, devices->ws[size], moved, &exact, &points);
+	for (uint32_t o = 0; o < t->num_outputs; o++) {
+		assert_memory_equal(plain[o], moved[o], ir_type_bytes(&t->output[o]->type));
+		free(plain[o]);
+		free(moved[o]);
+	}
+	return points;
 }
 
 char *plan_text(struct test_graph *t, void *state, int size)

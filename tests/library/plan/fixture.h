@@ -50,6 +50,8 @@ struct ir_node *add_node(struct test_graph *t, enum ir_op op, struct ir_value *c
 void add_result(struct test_graph *t, const struct ir_node *node);
 /* Compiles for every size, runs, compares. */
 void check_graph(struct test_graph *t, void *state);
+/* Moves the job to another machine at every preemption point; returns their number. */
+uint32_t check_preempted(struct test_graph *t, void *state, int size);
 /* The program's text for one SRAM size; free it. */
 char *plan_text(struct test_graph *t, void *state, int size);
 

@@ -215,6 +215,9 @@ static void test_long_node(void **state)
 	       add_node(&t, IR_OP_MATMUL, operands, 3, IR_F32, 2, (int64_t[]){1024, 1500}, &attrs)
 		       ->results[0]);
 	check_graph(&t, *state);
+	/* What lies in SRAM at those points must be kept, all of it and hardly more. */
+	for (int size = 0; size < NUM_SIZES; size++)
+		assert_true(check_preempted(&t, *state, size) >= 1);
 	graph_free(&t);
 }
 

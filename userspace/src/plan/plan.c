@@ -156,34 +156,19 @@ static void count_bytes(struct plan *plan, const struct plan_insn *insn, uint8_t
 		info->bytes_st += bytes;
 }
 
-void plan_emit(struct plan *plan, const struct plan_insn *insn)
+/* What the instruction touches, or 0 with the plan failed. */
+static uint32_t collect_accesses(struct plan *plan, const struct plan_insn *insn,
+				 struct hazard_access *access)
 {
 	const struct npu_view *views[4] = { insn->dst, insn->s0, insn->s1, insn->s2 };
-	struct hazard_access access[6];
-	size_t after[PLAN_ENGINES];
-	uint64_t cost = plan_cost_insn(plan->caps, insn);
 	uint32_t count = 0;
-	struct plan_op *op;
 
-	if (plan->failed)
-		return;
-	if (cost > PLAN_MAX_COST) {
-		plan_fail(plan, "internal: %s of node %u takes %llu cycles",
-			  onpu_op_info[insn->op].name,
-			  plan->graph->nodes[plan->first + plan->node]->id,
-			  (unsigned long long)cost);
-		return;
-	}
-	if (plan->since_preempt + cost + 16 > PLAN_MAX_COST ||
-	    (plan->at_boundary && plan->since_preempt > PREEMPT_SPACING))
-		plan_preempt(plan);
-	plan->at_boundary = false;
 	for (int i = 0; i < 4; i++) {
 		if (!views[i])
 			continue;
 		access[count] = access_of(views[i], insn->param, i, i == 0);
 		if (!check_access(plan, views[i], &access[count++]))
-			return;
+			return 0;
 		/* The carry of a scan is read and written; so is an accumulator. */
 		if ((i == 2 && insn->op == ONPU_OP_SCAN_SUM) || (i == 0 && insn->acc)) {
 			access[count] = access[count - 1];
@@ -191,9 +176,15 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 			count++;
 		}
 	}
-	op = add_op(plan);
+	return count;
+}
+
+static struct plan_op *add_insn(struct plan *plan, const struct plan_insn *insn, uint64_t cost)
+{
+	struct plan_op *op = add_op(plan);
+
 	if (!op)
-		return;
+		return NULL;
 	*op = (struct plan_op){
 		.op = insn->op,
 		.engine = engine_of(insn),
@@ -210,11 +201,37 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 		.clamp = insn->clamp,
 		.node = plan->node,
 		.cost = cost,
-		.view = {add_view(plan, views[0]), add_view(plan, views[1]),
-			 add_view(plan, views[2]), add_view(plan, views[3])},
+		.view = { add_view(plan, insn->dst), add_view(plan, insn->s0),
+			  add_view(plan, insn->s1), add_view(plan, insn->s2) },
 		.param = add_param(plan, insn->param),
 	};
+	return plan->failed ? NULL : op;
+}
+
+void plan_emit(struct plan *plan, const struct plan_insn *insn)
+{
+	uint64_t cost = plan_cost_insn(plan->caps, insn);
+	struct hazard_access access[6];
+	size_t after[PLAN_ENGINES];
+	struct plan_op *op;
+	uint32_t count;
+
 	if (plan->failed)
+		return;
+	if (cost > PLAN_MAX_COST) {
+		plan_fail(plan, "internal: %s of node %u takes %llu cycles",
+			  onpu_op_info[insn->op].name,
+			  plan->graph->nodes[plan->first + plan->node]->id,
+			  (unsigned long long)cost);
+		return;
+	}
+	if (plan->since_preempt + cost + 16 > PLAN_MAX_COST ||
+	    (plan->at_boundary && plan->since_preempt > PREEMPT_SPACING))
+		plan_preempt(plan);
+	plan->at_boundary = false;
+	count = collect_accesses(plan, insn, access);
+	op = count ? add_insn(plan, insn, cost) : NULL;
+	if (!op)
 		return;
 	plan->since_preempt += cost + 4;	/* room for semaphore instructions beside it */
 	count_bytes(plan, insn, op->engine);
