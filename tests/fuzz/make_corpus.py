@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes the generated seeds of the fuzz targets: every instruction at least once in each.
 
-  make_corpus.py [DIR]     into DIR/asm, DIR/slots, DIR/stream; default: corpus beside this file
+  make_corpus.py [DIR]     into DIR/asm and the others; default: corpus beside this file
 
 The output depends on isa.xml and registers.xml only. Files named regression-* are findings of the
 fuzzers and stay as they are.
@@ -97,7 +97,62 @@ def stream_seeds(isa, rng):
         yield f'mixed-{at // 4}', out
 
 
-TARGETS = {'asm': asm_seeds, 'slots': slots_seeds, 'stream': stream_seeds}
+# Moves of fuzz_registers.c, by their numbers there.
+MOVES = ('run', 'write', 'read', 'access', 'poke', 'pte', 'invalidate', 'request', 'any_request',
+         'submit', 'submit_changed', 'reset', 'parity', 'saved', 'boot', 'preempt')
+START, DAMAGED, UNFIXED, OWN_CODE, STICKY, TWICE = 1, 2, 4, 8, 16, 32
+
+
+def move(name, *operands):
+    """Operands are bytes, or integers of one byte."""
+    return bytes([MOVES.index(name)]) + b''.join(
+        bytes([x]) if isinstance(x, int) else x for x in operands)
+
+
+def job(isa, name, context, opcode, rng):
+    leaf = isa.leaves[opcode]
+    return move(name, context, opcode) + template(leaf, rng) + bytes(8)
+
+
+def registers_seeds(isa, rng):
+    run = move('run', b'\x00\x80')
+    names = [leaf.name for leaf in isa.leaves]
+    for at in range(0, len(names), 6):
+        out = bytes([START | TWICE, 0])
+        for opcode in range(at, min(at + 6, len(names))):
+            out += job(isa, rng.choice(('submit', 'preempt')), opcode & 1, opcode, rng)
+            out += run if opcode & 1 else move('run', b'\x80\x00')
+        yield f'jobs-{at // 6}', out
+    add = names.index('vadd')
+    pair = job(isa, 'preempt', 0, add, rng) + job(isa, 'preempt', 1, add, rng)
+    ready = bytes([START, 0])
+    yield 'switch', ready + move('request', 8, 1) + pair * 2 + run + move('saved', 0, b'\x10\x00\x01') + run
+    yield 'requests', ready + b''.join(move('request', i, 3) + run for i in range(10))
+    yield 'any-requests', ready + b''.join(
+        move('any_request', i, 5, b''.join(bytes([k, 0, 0, 0]) for k in range(5))) + run
+        for i in range(13))
+    yield 'kill', ready + pair + move('run', b'\x10\x00') + move('request', 0, 0) + run + move('request', 1, 0) + run
+    yield 'unmap', bytes([START | STICKY, 0]) + pair + move('pte', 0, bytes([1] + [0] * 7)) + pair + run + \
+        move('invalidate', bytes([1, 0, 0, 0]), bytes([0, 0, 0, 16]), bytes([1, 0]), 7) + pair + run
+    yield 'parity', ready + pair + move('parity') + run + run
+    yield 'reset', ready + pair + move('reset') + run + move('boot') + pair + run
+    yield 'changed', ready + b''.join(
+        job(isa, 'submit_changed', 0, add, rng)[:-8] + bytes(8) + bytes([4 * i, 0, 1]) + run
+        for i in range(16))
+    yield 'by-hand', bytes([0, 0]) + b''.join(
+        move('write', i, bytes([1, 0, 0, 0])) + move('read', i) for i in range(24))
+    yield 'accesses', ready + b''.join(
+        move('access', k, bytes([0, 4 * i, 0, 0])) + (bytes(8) if k < 128 else b'')
+        for i in range(6) for k in (0x40, 0x42, 0xc2, 0x43))
+    yield 'bad-image', bytes([START | DAMAGED | UNFIXED, 0, 8, 0, 1, 16, 0, 1, 32, 0, 1]) + run
+    yield 'changed-image', bytes([START | DAMAGED, 1, 80, 0, 64, 200, 1, 2, 16, 3, 255]) + run + pair
+    code = struct.pack('<8I', 0x400000b7, 0x0000a103, 0x0100a183, 0x0220a823, 0x30046073,
+                       0x10500073, 0xff1ff06f, 0)
+    yield 'own-code', bytes([START | OWN_CODE]) + code.ljust(128, b'\0') + bytes([0]) + run * 3
+
+
+TARGETS = {'asm': asm_seeds, 'registers': registers_seeds, 'slots': slots_seeds,
+           'stream': stream_seeds}
 
 
 def write(folder, seeds):
