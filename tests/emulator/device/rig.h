@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A device with a host around it: memory, page tables, rings, the driver's side of the messages.
+ * Single-threaded: a test says when time passes.
+ */
+#ifndef TESTS_DEVICE_RIG_H
+#define TESTS_DEVICE_RIG_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdbool.h>
+
+#include <cmocka.h>
+
+#include "onpu/registers.h"
+#include "onpu_device.h"
+#include "program.h"
+
+#define RIG_BUS		UINT64_C(0x4000000000)
+#define RIG_MEMORY	(96u << 20)
+#define RIG_RING	16u
+#define RIG_KERNEL_VA	(UINT64_C(1) << 37)
+#define RIG_EVENTS	64
+#define RIG_VECTORS	(ONPU_MAX_QUEUES + 1)
+
+/* What a user page and a kernel page look like. */
+#define RIG_USER	(ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_U | ONPU_PTE_A | ONPU_PTE_D)
+#define RIG_KERNEL	(RIG_USER & ~ONPU_PTE_U)
+
+struct rig {
+	struct onpu_device *device;
+	struct onpu_device_config config;
+	uint8_t *memory;
+	uint64_t used;
+	unsigned int interrupts[RIG_VECTORS];
+	uint64_t image;			/* bus address of the firmware, 0: not loaded */
+	uint32_t image_size;
+	uint64_t requests, responses, log;
+	uint32_t request_tail, response_head, id;
+	struct onpu_msg_event_fault events[RIG_EVENTS];
+	unsigned int num_events;
+	uint64_t bus_hole;		/* accesses of this page fail; 0: none */
+};
+
+struct rig_vm {
+	uint64_t root;
+	uint32_t index, asid;
+};
+
+struct rig_context {
+	struct rig_vm *vm;
+	uint32_t id, queue;
+	uint64_t ring, completion, save;	/* bus addresses */
+	uint64_t ring_va, completion_va, save_va;
+	uint32_t tail;
+	uint64_t seqno;
+	uint64_t data;				/* bus address of the program's data */
+	size_t data_size;
+};
+
+/* A device in the state RESET; sram_bytes and num_queues 0: the default. */
+void rig_init(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool sticky);
+void rig_destroy(struct rig *rig);
+
+uint64_t rig_alloc(struct rig *rig, size_t size);
+void *rig_at(struct rig *rig, uint64_t bus);
+uint32_t rig_read(struct rig *rig, uint32_t offset);
+void rig_write(struct rig *rig, uint32_t offset, uint32_t value);
+uint64_t rig_read64(struct rig *rig, uint32_t offset);
+
+/* Let time pass until nothing happens any more. */
+void rig_settle(struct rig *rig);
+
+/* Rings and firmware up to the state READY; rig_setup() only writes the registers. */
+void rig_setup(struct rig *rig);
+void rig_boot(struct rig *rig);
+void rig_start(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool sticky);
+
+/* Exchange one message; returns the status, the response is in *m. */
+uint32_t rig_request(struct rig *rig, union onpu_msg *m);
+uint32_t rig_simple(struct rig *rig, uint32_t type, uint32_t first, uint32_t second);
+/* Take events that came unasked. */
+void rig_collect(struct rig *rig);
+
+void rig_map(struct rig *rig, const struct rig_vm *vm, uint64_t va, uint64_t bus, size_t size,
+	     uint64_t flags);
+/* The leaf of an address, for tests that change it. */
+uint64_t *rig_leaf(struct rig *rig, const struct rig_vm *vm, uint64_t va);
+void rig_vm_create(struct rig *rig, struct rig_vm *vm, uint32_t index);
+void rig_context_create(struct rig *rig, struct rig_context *c, struct rig_vm *vm, uint32_t id,
+			uint32_t queue);
+
+/* Put a program and its data in the memory of a context. */
+void rig_load(struct rig *rig, struct rig_context *c, const struct program *p);
+/* Queue a job; the doorbell is rung when asked for. */
+struct onpu_ring_job rig_job(const struct program *p);
+void rig_submit(struct rig *rig, struct rig_context *c, const struct onpu_ring_job *job, bool ring);
+void rig_doorbell(struct rig *rig, const struct rig_context *c);
+struct onpu_completion rig_completion(struct rig *rig, const struct rig_context *c);
+struct onpu_fault_record rig_fault(struct rig *rig, const struct rig_context *c);
+
+#endif

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT */
+/* Jobs from ring to completion page, contexts side by side, preemption, kill, reset. */
+#include "rig.h"
+
+#include "jobs.h"
+
+
+static struct rig rig;
+static struct rig_vm vms[4];
+static struct rig_context contexts[4];
+
+static void start(unsigned int count)
+{
+	rig_start(&rig, JOB_SRAM, 4, false);
+	for (unsigned int i = 0; i < count; i++) {
+		rig_vm_create(&rig, &vms[i], i);
+		rig_context_create(&rig, &contexts[i], &vms[i], 10 + i, i);
+	}
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	rig_destroy(&rig);
+	return 0;
+}
+
+/* The same program on the machine alone, for data and cycles. */
+static void run_alone(struct program *p)
+{
+	struct onpu_machine *m = onpu_machine_create(&rig.config.sim, NULL);
+
+	assert_non_null(m);
+	p->result.fault.code = 0;
+	onpu_machine_run(m, &p->mem, &p->job, &p->result);
+	onpu_machine_destroy(m);
+}
+
+static void expect_like_alone(struct program *p, const struct rig_context *c)
+{
+	struct onpu_completion done = rig_completion(&rig, c);
+
+	run_alone(p);
+	assert_int_equal(done.error, 0);
+	assert_int_equal(done.code, p->result.code);
+	assert_int_equal(done.cycles, p->result.cycles);
+	assert_int_equal(done.profile_records, p->result.profile_records);
+	assert_memory_equal(rig_at(&rig, c->data), p->data, p->data_size);
+}
+
+static void submit(struct rig_context *c, const struct program *p)
+{
+	struct onpu_ring_job job = rig_job(p);
+
+	rig_submit(&rig, c, &job, true);
+}
+
+static void set_slice(uint32_t cycles)
+{
+	assert_int_equal(rig_simple(&rig, ONPU_MSG_SCHED_CONFIG, cycles, 0), ONPU_MSG_OK);
+}
+
+static uint64_t telemetry_switches(void)
+{
+	union onpu_msg m = { .header = { .type = ONPU_MSG_TELEMETRY } };
+
+	assert_int_equal(rig_request(&rig, &m), ONPU_MSG_OK);
+	return m.telemetry.switches;
+}
+
+static void test_one_job(void **state)
+{
+	struct program *p = job_stages(3, 0.5f);
+	struct onpu_completion done;
+	uint64_t insns = p->num_insns;
+
+	(void)state;
+	start(1);
+	rig_load(&rig, &contexts[0], p);
+	submit(&contexts[0], p);
+	rig_settle(&rig);
+	expect_like_alone(p, &contexts[0]);
+	done = rig_completion(&rig, &contexts[0]);
+	assert_int_equal(done.seqno, 1);
+	assert_int_equal(done.total_cycles, done.cycles);
+	assert_true(done.end_cycle <= onpu_device_cycle(rig.device));
+	assert_int_equal(rig.interrupts[1], 1);
+	assert_int_equal(rig_read(&rig, ONPU_REG_INT_QUEUE_PENDING(0)), 1);
+	assert_int_equal(rig_read64(&rig, ONPU_REG_QUEUE_RETIRED_LO(0)), insns);
+	assert_int_equal(rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(0)), done.cycles);
+	assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_HEAD(0)), 1);
+	program_destroy(p);
+}
+
+/* More jobs than the ring has entries, with NOPs between; one interrupt for each job. */
+static void test_ring_wraps(void **state)
+{
+	struct program *p = job_stages(1, 1.0f);
+	const struct onpu_ring_job nop = { .type = ONPU_ENTRY_NOP, .seqno = 99 };
+	struct onpu_ring_job job = rig_job(p);
+
+	(void)state;
+	start(1);
+	rig_load(&rig, &contexts[0], p);
+	for (unsigned int round = 0; round < 3; round++) {
+		for (unsigned int i = 0; i < RIG_RING / 2; i++) {
+			rig_submit(&rig, &contexts[0], &job, false);
+			rig_submit(&rig, &contexts[0], &nop, false);
+		}
+		rig_doorbell(&rig, &contexts[0]);
+		rig_settle(&rig);
+	}
+	assert_int_equal(rig_completion(&rig, &contexts[0]).seqno, 3 * RIG_RING / 2);
+	assert_int_equal(rig.interrupts[1], 3 * RIG_RING / 2);
+	assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_HEAD(0)), 3 * RIG_RING);
+	assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_STATE(0)), ONPU_QUEUE_RESIDENT);
+	program_destroy(p);
+}
+
+/* Contexts in turns: everybody's result and cycles are those of a run alone. */
+static void test_time_slices(void **state)
+{
+	struct program *p[3];
+
+	(void)state;
+	start(3);
+	set_slice(150);
+	for (unsigned int i = 0; i < 3; i++) {
+		p[i] = job_stages(20 + i, (float)i);
+		rig_load(&rig, &contexts[i], p[i]);
+	}
+	for (unsigned int i = 0; i < 3; i++)
+		submit(&contexts[i], p[i]);
+	rig_settle(&rig);
+	for (unsigned int i = 0; i < 3; i++)
+		expect_like_alone(p[i], &contexts[i]);
+	/* Each stage is longer than a slice, so most of the points were used. */
+	assert_true(telemetry_switches() > 20);
+	for (unsigned int i = 0; i < 3; i++)
+		program_destroy(p[i]);
+}
+
+/* Without slices the first one runs to its end before the second begins. */
+static void test_no_slices(void **state)
+{
+	struct program *p = job_stages(20, 2.0f);
+
+	(void)state;
+	start(2);
+	set_slice(0);
+	for (unsigned int i = 0; i < 2; i++) {
+		rig_load(&rig, &contexts[i], p);
+		submit(&contexts[i], p);
+	}
+	rig_settle(&rig);
+	assert_int_equal(telemetry_switches(), 2);
+	assert_true(rig_completion(&rig, &contexts[0]).end_cycle +
+		    rig_completion(&rig, &contexts[1]).cycles <=
+		    rig_completion(&rig, &contexts[1]).end_cycle);
+	program_destroy(p);
+}
+
+/* SRAM of one context is not there for the next one. */
+static void test_sram_is_private(void **state)
+{
+	struct program *writer = job_stages(2, 3.0f);
+	struct program *reader = program_create(JOB_SRAM, JOB_DATA);
+	uint16_t x = job_sram(reader, 0, JOB_ELEMENTS), out = job_data(reader, 0, JOB_ELEMENTS);
+	static const uint8_t zero[JOB_ELEMENTS * sizeof(float)];
+
+	(void)state;
+	memset(reader->data, 0x55, reader->data_size);
+	program_insn(reader, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = out, .s0 = x });
+	program_end(reader);
+	start(2);
+	rig_load(&rig, &contexts[0], writer);
+	rig_load(&rig, &contexts[1], reader);
+	submit(&contexts[0], writer);
+	rig_settle(&rig);
+	submit(&contexts[1], reader);
+	rig_settle(&rig);
+	assert_memory_equal(rig_at(&rig, contexts[1].data), zero, sizeof(zero));
+	program_destroy(writer);
+	program_destroy(reader);
+}
+
+/* Run until queue @q is in @state. */
+static void run_until(uint32_t q, enum onpu_queue_state state)
+{
+	for (unsigned int i = 0; i < 10000; i++) {
+		if (rig_read(&rig, ONPU_REG_QUEUE_STATE(q)) == state)
+			return;
+		onpu_device_run(rig.device, 50);
+	}
+	fail_msg("queue %u does not come to state %d", q, state);
+}
+
+/* What lies in the save area is checked when it comes back. */
+static void damage_save_area(size_t offset, enum onpu_fault code)
+{
+	struct program *p = job_stages(40, 1.0f);
+	struct onpu_save_header *head;
+
+	start(2);
+	set_slice(1500);
+	for (unsigned int i = 0; i < 2; i++) {
+		rig_load(&rig, &contexts[i], p);
+		submit(&contexts[i], p);
+	}
+	run_until(0, ONPU_QUEUE_RUNNING);
+	run_until(0, ONPU_QUEUE_READY);
+	run_until(1, ONPU_QUEUE_RUNNING);
+	head = rig_at(&rig, contexts[0].save);
+	assert_int_equal(head->magic, ONPU_SAVE_MAGIC);
+	assert_int_equal(head->live, JOB_ELEMENTS * sizeof(float));
+	assert_int_equal(head->seqno, 1);
+	((uint8_t *)head)[offset] ^= 0xff;
+	rig_settle(&rig);
+	assert_int_equal(rig_completion(&rig, &contexts[0]).error, code);
+	expect_like_alone(p, &contexts[1]);
+	program_destroy(p);
+}
+
+static void test_damaged_magic(void **state)
+{
+	(void)state;
+	damage_save_area(0, ONPU_FAULT_PARITY);
+}
+
+static void test_damaged_pc(void **state)
+{
+	(void)state;
+	damage_save_area(offsetof(struct onpu_save_header, pc), ONPU_FAULT_PARITY);
+}
+
+static void test_damaged_state(void **state)
+{
+	(void)state;
+	damage_save_area(offsetof(struct onpu_save_header, live) + 3, ONPU_FAULT_PARITY);
+}
+
+static void test_save_area_not_mapped(void **state)
+{
+	struct program *p = job_stages(40, 1.0f);
+	struct onpu_fault_record fault;
+
+	(void)state;
+	start(2);
+	set_slice(1500);
+	for (unsigned int i = 0; i < 2; i++) {
+		rig_load(&rig, &contexts[i], p);
+		submit(&contexts[i], p);
+	}
+	*rig_leaf(&rig, &vms[0], contexts[0].save_va + 4096) = 0;
+	rig_settle(&rig);
+	fault = rig_fault(&rig, &contexts[0]);
+	assert_int_equal(fault.code, ONPU_FAULT_MMU_NOT_PRESENT);
+	assert_int_equal(fault.address, contexts[0].save_va + 4096);
+	assert_int_equal(fault.engine, ONPU_ENG_CP);
+	expect_like_alone(p, &contexts[1]);
+	program_destroy(p);
+}
+
+/* Who does not come to a preemption point in 2^21 cycles makes room all the same. */
+static void test_switch_timeout(void **state)
+{
+	struct program *stubborn = job_stubborn(3 << 20), *p = job_stages(3, 1.0f);
+	struct onpu_fault_record fault;
+
+	(void)state;
+	start(2);
+	set_slice(1000);
+	rig_load(&rig, &contexts[0], stubborn);
+	rig_load(&rig, &contexts[1], p);
+	submit(&contexts[0], stubborn);
+	submit(&contexts[1], p);
+	rig_settle(&rig);
+	fault = rig_fault(&rig, &contexts[0]);
+	assert_int_equal(fault.code, ONPU_FAULT_TIMEOUT);
+	assert_true(fault.cycle >= 1 << 21 && fault.cycle < (1 << 21) + 5000);
+	expect_like_alone(p, &contexts[1]);
+	/* Alone it may take its time. */
+	rig_destroy(&rig);
+	start(1);
+	rig_load(&rig, &contexts[0], stubborn);
+	submit(&contexts[0], stubborn);
+	rig_settle(&rig);
+	assert_int_equal(rig_completion(&rig, &contexts[0]).error, 0);
+	program_destroy(stubborn);
+	program_destroy(p);
+}
+
+/* The progress counters of a long job move. */
+static void test_progress(void **state)
+{
+	struct program *p = job_stubborn(2 << 20);
+	uint64_t retired = 0, cycles = 0;
+
+	(void)state;
+	start(1);
+	rig_load(&rig, &contexts[0], p);
+	submit(&contexts[0], p);
+	run_until(0, ONPU_QUEUE_RUNNING);
+	while (rig_read(&rig, ONPU_REG_QUEUE_STATE(0)) == ONPU_QUEUE_RUNNING) {
+		uint64_t now = rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(0));
+
+		onpu_device_run(rig.device, 1 << 20);
+		assert_true(rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(0)) > now);
+		assert_true(rig_read64(&rig, ONPU_REG_QUEUE_RETIRED_LO(0)) >= retired);
+		retired = rig_read64(&rig, ONPU_REG_QUEUE_RETIRED_LO(0));
+		assert_true(now >= cycles);
+		cycles = now;
+	}
+	rig_settle(&rig);
+	assert_int_equal(rig_read64(&rig, ONPU_REG_QUEUE_RETIRED_LO(0)), p->num_insns);
+	program_destroy(p);
+}
+
+/* Run a long job and one of another context, kill the first in the middle. */
+static void test_kill(void **state)
+{
+	struct program *victim = job_stubborn(2 << 20), *p = job_stages(3, 1.0f);
+	uint64_t cycle;
+
+	(void)state;
+	start(2);
+	set_slice(0);
+	rig_load(&rig, &contexts[0], victim);
+	rig_load(&rig, &contexts[1], p);
+	submit(&contexts[0], victim);
+	submit(&contexts[1], p);
+	onpu_device_run(rig.device, 100000);
+	cycle = onpu_device_cycle(rig.device);
+	assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_STATE(0)), ONPU_QUEUE_RUNNING);
+	assert_int_equal(rig_simple(&rig, ONPU_MSG_CTX_KILL, 10, 0), ONPU_MSG_OK);
+	assert_true(onpu_device_cycle(rig.device) - cycle < 20000);
+	assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_STATE(0)), ONPU_QUEUE_FAULTED);
+	assert_true(rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(0)) > 50000);
+	rig_settle(&rig);
+	rig_collect(&rig);
+	assert_int_equal(rig.num_events, 0);
+	assert_int_equal(rig_completion(&rig, &contexts[0]).seqno, 0);
+	expect_like_alone(p, &contexts[1]);
+	/* The queue is of use again after it was bound anew. */
+	assert_int_equal(rig_simple(&rig, ONPU_MSG_QUEUE_UNBIND, 10, 0), ONPU_MSG_OK);
+	assert_int_equal(rig_simple(&rig, ONPU_MSG_QUEUE_BIND, 10, 0), ONPU_MSG_OK);
+	assert_int_equal(rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(0)), 0);
+	contexts[0].tail = 0;
+	submit(&contexts[0], victim);
+	rig_settle(&rig);
+	assert_int_equal(rig_completion(&rig, &contexts[0]).seqno, contexts[0].seqno);
+	program_destroy(victim);
+	program_destroy(p);
+}
+
+/* A suspended job can be killed, too, and is not resumed. */
+static void test_kill_suspended(void **state)
+{
+	struct program *p = job_stages(60, 1.0f);
+
+	(void)state;
+	start(2);
+	set_slice(1500);
+	for (unsigned int i = 0; i < 2; i++) {
+		rig_load(&rig, &contexts[i], p);
+		submit(&contexts[i], p);
+	}
+	run_until(0, ONPU_QUEUE_RUNNING);
+	run_until(0, ONPU_QUEUE_READY);
+	assert_int_equal(rig_simple(&rig, ONPU_MSG_CTX_KILL, 10, 0), ONPU_MSG_OK);
+	rig_settle(&rig);
+	assert_int_equal(rig_completion(&rig, &contexts[0]).seqno, 0);
+	expect_like_alone(p, &contexts[1]);
+	program_destroy(p);
+}
+
+/* Reset in the middle of a job: nothing of before is left, and the device boots again. */
+static void reset_under_load(bool flr)
+{
+	struct program *p = job_stubborn(2 << 20), *q = job_stages(2, 1.0f);
+	uint64_t cycle;
+
+	start(2);
+	rig_load(&rig, &contexts[0], p);
+	submit(&contexts[0], p);
+	onpu_device_run(rig.device, 200000);
+	assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_STATE(0)), ONPU_QUEUE_RUNNING);
+	cycle = onpu_device_cycle(rig.device);
+	if (flr)
+		onpu_device_reset(rig.device);
+	else
+		rig_write(&rig, ONPU_REG_RESET, 1);
+	assert_int_equal(rig_read(&rig, ONPU_REG_STATUS), 0);
+	assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_STATE(0)), ONPU_QUEUE_UNBOUND);
+	assert_int_equal(rig_read(&rig, ONPU_REG_REQUEST_SIZE), 0);
+	rig_settle(&rig);
+	assert_int_equal(onpu_device_cycle(rig.device), cycle);
+	assert_int_equal(rig_completion(&rig, &contexts[0]).seqno, 0);
+
+	memset(contexts, 0, sizeof(contexts));
+	rig_boot(&rig);
+	assert_int_equal(rig_read(&rig, ONPU_REG_STATUS), ONPU_STATE_READY);
+	rig_vm_create(&rig, &vms[1], 0);
+	rig_context_create(&rig, &contexts[1], &vms[1], 10, 0);
+	rig_load(&rig, &contexts[1], q);
+	submit(&contexts[1], q);
+	rig_settle(&rig);
+	expect_like_alone(q, &contexts[1]);
+	program_destroy(p);
+	program_destroy(q);
+}
+
+static void test_reset(void **state)
+{
+	(void)state;
+	reset_under_load(false);
+}
+
+static void test_flr(void **state)
+{
+	(void)state;
+	reset_under_load(true);
+}
+
+/* The budget of a run does not matter: the same completions at the same cycles. */
+static void test_deterministic(void **state)
+{
+	static const uint64_t budgets[] = { 1, 97, 1 << 20 };
+	struct onpu_completion first[2], other;
+	struct program *p = job_stages(5, 1.0f);
+
+	(void)state;
+	for (unsigned int b = 0; b < 3; b++) {
+		if (b)
+			rig_destroy(&rig);
+		start(2);
+		set_slice(2500);
+		for (unsigned int i = 0; i < 2; i++)
+			rig_load(&rig, &contexts[i], p);
+		rig_settle(&rig);
+		for (unsigned int i = 0; i < 2; i++)
+			submit(&contexts[i], p);
+		while (onpu_device_run(rig.device, budgets[b]) == ONPU_PROGRESS_BUSY)
+			;
+		for (unsigned int i = 0; i < 2; i++) {
+			other = rig_completion(&rig, &contexts[i]);
+			if (!b)
+				first[i] = other;
+			assert_memory_equal(&other, &first[i], sizeof(other));
+		}
+	}
+	program_destroy(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_one_job, teardown),
+		cmocka_unit_test_teardown(test_ring_wraps, teardown),
+		cmocka_unit_test_teardown(test_time_slices, teardown),
+		cmocka_unit_test_teardown(test_no_slices, teardown),
+		cmocka_unit_test_teardown(test_sram_is_private, teardown),
+		cmocka_unit_test_teardown(test_damaged_magic, teardown),
+		cmocka_unit_test_teardown(test_damaged_pc, teardown),
+		cmocka_unit_test_teardown(test_damaged_state, teardown),
+		cmocka_unit_test_teardown(test_save_area_not_mapped, teardown),
+		cmocka_unit_test_teardown(test_switch_timeout, teardown),
+		cmocka_unit_test_teardown(test_progress, teardown),
+		cmocka_unit_test_teardown(test_kill, teardown),
+		cmocka_unit_test_teardown(test_kill_suspended, teardown),
+		cmocka_unit_test_teardown(test_reset, teardown),
+		cmocka_unit_test_teardown(test_flr, teardown),
+		cmocka_unit_test_teardown(test_deterministic, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
