@@ -59,6 +59,9 @@ void dma_copy_init(struct dma_copy *copy, struct sim_context *c, const struct si
 	bytes *= walk->dim[last];
 	if (!copy->dense || (follow[last] == copy->esize && bytes >= DIRECT_ROW))
 		return;
+	/* Only accesses to memory are worth a buffer. */
+	if (!copy->src_va && !copy->dst_va)
+		return;
 	while (copy->block && walk->stride[0][copy->block - 1] == (int64_t)bytes &&
 	       bytes * walk->dim[copy->block - 1] <= BLOCK)
 		bytes *= walk->dim[--copy->block];

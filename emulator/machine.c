@@ -449,7 +449,7 @@ static uint64_t cp_event(const struct onpu_machine *m)
 	}
 }
 
-/* The lowest-numbered engine that waits is named. */
+/* The lowest-numbered engine whose next instruction waits for a token is named. */
 static void deadlock(struct onpu_machine *m)
 {
 	uint64_t cycle = m->cp_end;
@@ -465,7 +465,7 @@ static void deadlock(struct onpu_machine *m)
 			w = &e->queue[e->head];
 		}
 	}
-	if (m->cp == CP_START || m->cp == CP_PUSH) {
+	if (m->cp == CP_START && wait_time(m, m->work) == NO_TIME) {
 		engine = ONPU_ENG_CP;
 		w = m->work;
 	}

@@ -253,24 +253,23 @@ static bool is_partial(const struct sim_tensor *lanes, const struct sim_tensor *
 	return lanes->dtype == (sim_is_float(t->dtype) ? ONPU_DT_F32 : t->dtype);
 }
 
-static int check_partial(const struct sim_work *w)
+/* Lanes and carries have a type of their own. */
+static bool check_partial(const struct sim_work *w, unsigned int operand)
 {
 	const struct sim_tensor *d = &w->t[ONPU_OPERAND_DST], *s0 = &w->t[ONPU_OPERAND_S0];
-	const struct sim_tensor *s1 = &w->t[ONPU_OPERAND_S1];
 
-	if (w->insn.part && !is_partial(d, s0))
-		return ONPU_OPERAND_DST;
-	if (w->insn.lanes && !is_partial(s0, d))
-		return ONPU_OPERAND_S0;
-	if (w->insn.op == ONPU_OP_SCAN_SUM && s1->present && !is_partial(s1, s0))
-		return ONPU_OPERAND_S1;
-	return -1;
+	if (w->insn.part && operand == ONPU_OPERAND_DST)
+		return is_partial(d, s0);
+	if (w->insn.lanes && operand == ONPU_OPERAND_S0)
+		return is_partial(s0, d);
+	if (w->insn.op == ONPU_OP_SCAN_SUM && operand == ONPU_OPERAND_S1)
+		return is_partial(&w->t[ONPU_OPERAND_S1], s0);
+	return true;
 }
 
 static bool check_dtype(struct sim_context *c, const struct sim_work *w)
 {
 	const struct sim_tensor *same = NULL, *num = NULL;
-	int operand;
 
 	for (unsigned int i = 0; i < ONPU_OPERAND_PARAM; i++) {
 		const struct onpu_operand_info *info = &w->info->operands[i];
@@ -278,7 +277,7 @@ static bool check_dtype(struct sim_context *c, const struct sim_work *w)
 
 		if (!t->present)
 			continue;
-		if (!(info->dtypes >> t->dtype & 1))
+		if (!(info->dtypes >> t->dtype & 1) || !check_partial(w, i))
 			return sim_fail(c, ONPU_FAULT_DTYPE, i, 0);
 		if (w->info->same_ints && is_num(info)) {
 			if (num && !same_kind(num, t))
@@ -291,8 +290,7 @@ static bool check_dtype(struct sim_context *c, const struct sim_work *w)
 			same = t;
 		}
 	}
-	operand = check_partial(w);
-	return operand < 0 || sim_fail(c, ONPU_FAULT_DTYPE, operand, 0);
+	return true;
 }
 
 /* ---- Extents, overlap and bounds ---- */
