@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random valid operands for one instruction: types, shapes, strides, windows, places, contents and
+ * parameters. One generator per family.
+ */
+#ifndef ISA_GENERATE_H
+#define ISA_GENERATE_H
+
+#include "isa_rig.h"
+
+struct gen {
+	struct isa_random random;
+	struct rig_job *job;
+	struct onpu_insn insn;
+	const struct onpu_op_info *info;
+	bool has[ONPU_OPERAND_COUNT];
+	unsigned int dtype[4];
+	union onpu_slot slot[ONPU_OPERAND_COUNT];
+	bool failed;		/* did not fit: try again */
+	uint64_t budget;	/* elements of the larger operands */
+	/* how far #taps move an operand, both ways */
+	int64_t taps_low[3], taps_high[3];
+	/* first free byte */
+	uint64_t sram_free, memory_free;
+};
+
+/* Dimensions that are repeated with stride 0: a mask, or at random. */
+#define STRIDES_RANDOM	(1u << 8)
+#define STRIDES_NO_ZERO	0u
+
+/* generate.c */
+void generate(struct gen *g, enum onpu_op op);
+unsigned int gen_rank(struct gen *g, unsigned int low, unsigned int high);
+void gen_dims(struct gen *g, unsigned int rank, uint64_t budget, uint32_t *dims);
+void gen_types(struct gen *g);
+void gen_written(struct gen *g, unsigned int x, unsigned int rank, const uint32_t *dims);
+void gen_source(struct gen *g, unsigned int x, unsigned int rank, const uint32_t *dims,
+		unsigned int zero_strides);
+void gen_fill(struct gen *g, unsigned int x, unsigned int style);
+void gen_scalar(struct gen *g, unsigned int dtype);
+void gen_taps(struct gen *g, unsigned int max_taps, bool moving);
+uint64_t gen_bits(struct gen *g, unsigned int dtype, unsigned int style);
+void gen_set_bits(struct gen *g, unsigned int x, const uint32_t *index, uint64_t bits);
+
+enum {
+	FILL_ANY,	/* random bits */
+	FILL_SPECIAL,	/* extremes, NaN, infinities, zeros of both signs, subnormal numbers */
+	FILL_PLAIN,	/* numbers near one; integers of one digit */
+	FILL_WIDE,	/* numbers of all magnitudes */
+	FILL_STYLES
+};
+
+/* generate_dma.c, generate_compute.c */
+void generate_dma(struct gen *g);
+void generate_mma(struct gen *g);
+void generate_window(struct gen *g);
+void generate_elementwise(struct gen *g);
+void generate_reduce(struct gen *g);
+void generate_argreduce(struct gen *g);
+void generate_scan(struct gen *g);
+void generate_resample(struct gen *g);
+
+/* mutate.c: a valid instruction made doubtful in one or two places */
+void mutate(struct gen *g);
+
+#endif

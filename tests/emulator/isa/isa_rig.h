@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rig of the instruction tests: a job with its memory and SRAM, run on the reference and on
+ * machines of every kind that must give the same bits, and compared in everything the text defines.
+ */
+#ifndef ISA_RIG_H
+#define ISA_RIG_H
+
+#include "isa_random.h"
+#include "onpu_sim.h"
+#include "reference_machine.h"
+
+/* Sizes of the machines that exist in each kind. */
+enum rig_size {
+	RIG_SMALL,	/* the array and lanes of the default machine, little SRAM */
+	RIG_ODD,	/* small and uneven numbers everywhere */
+	RIG_LARGE,	/* the default machine, 1 MiB of SRAM */
+	RIG_SIZES
+};
+
+#define RIG_MEMORY_MAX	(3u << 20)
+#define RIG_SRAM_MAX	(1u << 20)
+/* Where a job's parts are in memory. Data has its own pages. */
+#define RIG_BASE	0x3456789a0000ull
+#define RIG_PROGRAM	0x0u
+#define RIG_SLOTS	0x2000u
+#define RIG_NUM_SLOTS	128u	/* room for */
+#define RIG_PROFILE	0x6000u
+#define RIG_DATA	0x8000u
+
+struct rig_job {
+	enum rig_size size;
+	uint32_t memory_size;	/* bytes in use */
+	uint8_t memory[RIG_MEMORY_MAX], sram[RIG_SRAM_MAX];
+	uint64_t readonly_base, readonly_size;
+	struct ref_program program;
+	uint64_t profile_size;
+	/* bytes_ld and bytes_st are not compared: the text leaves repeated reads open */
+	struct ref_result expected;
+	bool may_touch_partly;
+};
+
+void rig_open(void);
+void rig_close(void);
+uint32_t rig_sram_bytes(enum rig_size size);
+struct ref_machine rig_reference_machine(enum rig_size size);
+
+/* Empty memory and SRAM, PROGRAM slot with all of the SRAM; then the caller fills in the rest. */
+void rig_clear(struct rig_job *job, enum rig_size size, uint32_t memory_size);
+void rig_put_slot(struct rig_job *job, unsigned int index, const union onpu_slot *slot);
+union onpu_slot *rig_slot(struct rig_job *job, unsigned int index);
+void rig_put_words(struct rig_job *job, unsigned int index, const uint32_t *words);
+void rig_put_insn(struct rig_job *job, unsigned int index, const struct onpu_insn *insn);
+
+/* Runs the job everywhere. Prints what differs; true when nothing does. */
+bool rig_check(struct rig_job *job);
+
+/* As rig_check(), and the fault must be this one. */
+bool rig_check_fault(struct rig_job *job, enum onpu_fault code, unsigned int operand);
+
+extern unsigned int rig_runs;
+
+#endif

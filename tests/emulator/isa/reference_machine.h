@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whole programs on the reference: order, times, tokens and faults as the blocks #program, #issue,
+ * #faults and #semaphores of isa.xml say. The program is worked out on paper, so to speak: all start
+ * times first, then the effects in their order.
+ */
+#ifndef ISA_REFERENCE_MACHINE_H
+#define ISA_REFERENCE_MACHINE_H
+
+#include "reference.h"
+
+#define REF_MAX_INSNS 512
+
+struct ref_program {
+	uint64_t program_va, slots_va;
+	uint32_t num_insns, num_slots;
+	uint64_t cycle_limit;
+};
+
+/* What one instruction did. */
+struct ref_step {
+	struct ref_op op;
+	unsigned int engine;
+	uint64_t issue, start, end, stall;
+	uint64_t took;		/* when the CP took it */
+	bool issued, resolved, executed;
+};
+
+struct ref_result {
+	struct ref_fault fault;
+	uint64_t pc, fault_cycle;
+	unsigned int engine;
+	bool has_insn;
+	uint32_t insn[ONPU_INSN_WORDS];
+	uint32_t code;
+	uint64_t cycles;
+	uint64_t busy[ONPU_ENG_COUNT], stall_sem[ONPU_ENG_COUNT], stall_fifo;
+	uint64_t macs, elements;
+	unsigned int num_records;
+	struct onpu_profile_record record[REF_MAX_INSNS];
+	/* The element ranges that an instruction which faulted half-way may have written. */
+	bool partly;
+	unsigned int partly_space;
+	uint64_t partly_from, partly_to;
+	struct ref_step step[REF_MAX_INSNS];
+};
+
+void ref_run(struct ref_machine *m, const struct ref_program *program, struct ref_result *result);
+
+#endif

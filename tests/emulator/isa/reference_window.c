@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Matrix products, windows and resampling of the reference (isa.xml: #taps, #mma, #window,
+ * resample.nearest, resample.linear).
+ */
+#include "reference.h"
+
+#include <math.h>
+#include <string.h>
+
+void ref_tap_first(struct ref_tap *tap, const struct ref_op *op)
+{
+	tap->taps = op->has[ONPU_OPERAND_PARAM] ? &op->slot[ONPU_OPERAND_PARAM].taps : NULL;
+	memset(tap->t, 0, sizeof(tap->t));
+}
+
+bool ref_tap_next(struct ref_tap *tap)
+{
+	uint32_t counts[ONPU_TAPS_LOOPS];
+
+	if (!tap->taps)
+		return false;
+	for (unsigned int l = 0; l < ONPU_TAPS_LOOPS; l++)
+		counts[l] = tap->taps->loop[l].count;
+	return ref_next(counts, ONPU_TAPS_LOOPS, tap->t);
+}
+
+struct ref_tensor ref_moved(const struct ref_tap *tap, const struct ref_op *op, unsigned int x)
+{
+	struct ref_tensor moved = op->x[x];
+
+	for (unsigned int l = 0; tap->taps && l < ONPU_TAPS_LOOPS; l++) {
+		const struct onpu_slot_param_taps_loop *loop = &tap->taps->loop[l];
+		int64_t by = x == ONPU_OPERAND_DST ? loop->dst_step :
+			     x == ONPU_OPERAND_S0 ? loop->s0_step : loop->s1_step;
+
+		if (x != ONPU_OPERAND_S2)
+			moved.shift += (ref_int)tap->t[l] * by;
+	}
+	return moved;
+}
+
+/* Accumulators of one element of DST. */
+union acc {
+	float f;
+	uint32_t i;
+};
+
+static union acc load_acc(struct ref_machine *m, const struct ref_tensor *dst, const uint32_t *i)
+{
+	union acc acc;
+
+	if (ref_is_float(dst->dtype))
+		acc.f = ref_load_float(m, dst, i);
+	else
+		acc.i = (uint32_t)ref_load_bits(m, dst, i);
+	return acc;
+}
+
+static void store_acc(struct ref_machine *m, const struct ref_tensor *dst, const uint32_t *i,
+		      union acc acc)
+{
+	if (ref_is_float(dst->dtype))
+		ref_store_float(m, dst, i, acc.f);
+	else
+		ref_store_bits(m, dst, i, acc.i);
+}
+
+/* The products of one tap, p ascending, for the element l ++ [j] of DST. */
+static union acc mma_tap(struct ref_machine *m, const struct ref_op *op, const struct ref_tap *tap,
+			 const uint32_t *l, union acc acc)
+{
+	struct ref_tensor s0 = ref_moved(tap, op, ONPU_OPERAND_S0);
+	struct ref_tensor s1 = ref_moved(tap, op, ONPU_OPERAND_S1);
+	unsigned int r = op->x[0].rank;
+	uint32_t j = l[r - 1];
+	ref_index a = { 0 }, b = { 0 };
+	uint32_t zero_a = 0, zero_b = 0;
+
+	memcpy(a, l, (r - 1) * sizeof(*a));
+	memcpy(b, l, (r - 1) * sizeof(*b));
+	b[r] = j;
+	if (op->insn.op == ONPU_OP_MMA_I8) {
+		zero_a = tap->taps ? (uint32_t)tap->taps->zero_a : 0;
+		zero_b = tap->taps ? (uint32_t)tap->taps->zero_b : 0;
+		if (op->has[ONPU_OPERAND_S2])
+			zero_b += (uint32_t)ref_load_bits(m, &op->x[ONPU_OPERAND_S2], &j);
+	}
+	for (uint32_t p = 0; p < s0.dim[r - 1]; p++) {
+		a[r - 1] = b[r - 1] = p;
+		if (op->insn.op == ONPU_OP_MMA_I8)
+			acc.i += ((uint32_t)ref_load_int(m, &s0, a) - zero_a) *
+				 ((uint32_t)ref_load_int(m, &s1, b) - zero_b);
+		else
+			acc.f = fmaf(ref_load_float(m, &s0, a), ref_load_float(m, &s1, b), acc.f);
+	}
+	return acc;
+}
+
+static bool is_moving(const struct ref_op *op)
+{
+	const struct onpu_slot_param_taps *taps = &op->slot[ONPU_OPERAND_PARAM].taps;
+
+	return op->has[ONPU_OPERAND_PARAM] && (taps->loop[0].dst_step || taps->loop[1].dst_step ||
+					       taps->loop[2].dst_step);
+}
+
+static void mma_moving(struct ref_machine *m, const struct ref_op *op)
+{
+	struct ref_tap tap;
+
+	ref_tap_first(&tap, op);
+	do {
+		struct ref_tensor dst = ref_moved(&tap, op, ONPU_OPERAND_DST);
+		ref_index l = { 0 };
+
+		do {
+			store_acc(m, &dst, l, mma_tap(m, op, &tap, l, load_acc(m, &dst, l)));
+		} while (ref_next(dst.dim, dst.rank, l));
+	} while (ref_tap_next(&tap));
+}
+
+void ref_mma(struct ref_machine *m, const struct ref_op *op)
+{
+	const struct ref_tensor *dst = &op->x[0];
+	ref_index l = { 0 };
+
+	if (is_moving(op)) {
+		mma_moving(m, op);
+		return;
+	}
+	do {
+		union acc acc = { .i = 0 };
+		struct ref_tap tap;
+
+		if (op->insn.acc)
+			acc = load_acc(m, dst, l);
+		ref_tap_first(&tap, op);
+		do {
+			acc = mma_tap(m, op, &tap, l, acc);
+		} while (ref_tap_next(&tap));
+		store_acc(m, dst, l, acc);
+	} while (ref_next(dst->dim, dst->rank, l));
+}
+
+static ref_int window_max_int(struct ref_machine *m, const struct ref_op *op, const uint32_t *i)
+{
+	struct ref_tap tap;
+	bool first = !op->insn.acc;
+	ref_int acc = first ? 0 : ref_load_int(m, &op->x[0], i);
+
+	ref_tap_first(&tap, op);
+	do {
+		struct ref_tensor s0 = ref_moved(&tap, op, ONPU_OPERAND_S0);
+		ref_int x = ref_load_int(m, &s0, i);
+
+		if (first || x > acc)
+			acc = x;
+		first = false;
+	} while (ref_tap_next(&tap));
+	return acc;
+}
+
+static float window_float(struct ref_machine *m, const struct ref_op *op, const uint32_t *i)
+{
+	struct ref_tap tap;
+	bool first = !op->insn.acc;
+	float acc = first ? 0 : ref_load_float(m, &op->x[0], i);
+
+	ref_tap_first(&tap, op);
+	do {
+		struct ref_tensor s0 = ref_moved(&tap, op, ONPU_OPERAND_S0);
+		float x = ref_load_float(m, &s0, i);
+
+		switch (op->insn.op) {
+		case ONPU_OP_WIN_MAX:
+			acc = first ? x : ref_max(acc, x);
+			break;
+		case ONPU_OP_WIN_SUM:
+			acc = acc + x;
+			break;
+		case ONPU_OP_WIN_SUMSQ:
+			acc = fmaf(x, x, acc);
+			break;
+		default: {
+			struct ref_tensor s1 = ref_moved(&tap, op, ONPU_OPERAND_S1);
+
+			acc = fmaf(x, ref_load_float(m, &s1, i), acc);
+		}
+		}
+		first = false;
+	} while (ref_tap_next(&tap));
+	return acc;
+}
+
+void ref_window(struct ref_machine *m, const struct ref_op *op)
+{
+	const struct ref_tensor *dst = &op->x[0];
+	ref_index i = { 0 };
+
+	do {
+		if (ref_is_float(dst->dtype))
+			ref_store_float(m, dst, i, window_float(m, op, i));
+		else
+			ref_store_int(m, dst, i, window_max_int(m, op, i));
+	} while (ref_next(dst->dim, dst->rank, i));
+}
+
+/* Source indices of one axis, relative to S0's first element. */
+static ref_int nearest(const struct onpu_slot_param_resample *p, unsigned int e, uint32_t k)
+{
+	ref_int in = p->in_size[e], out = p->out_size[e], o = (ref_int)p->out_base[e] + k;
+
+	return ref_limit(ref_ceil_div((2 * o + 1) * in, 2 * out) - 1, 0, in - 1) - p->in_base[e];
+}
+
+struct linear {
+	ref_int first, second;
+	float frac;
+};
+
+static struct linear linear(const struct onpu_slot_param_resample *p, unsigned int e, uint32_t k)
+{
+	ref_int in = p->in_size[e], out = p->out_size[e], o = (ref_int)p->out_base[e] + k;
+	ref_int num = ref_limit((2 * o + 1) * in - out, 0, (in - 1) * 2 * out);
+	struct linear at = { .first = num / (2 * out) };
+
+	at.second = at.first + 1 < in - 1 ? at.first + 1 : in - 1;
+	at.frac = (float)((double)(num % (2 * out)) / (double)(2 * out));
+	at.first -= p->in_base[e];
+	at.second -= p->in_base[e];
+	return at;
+}
+
+/* "bounds" of the two: fault BOUNDS (S0), address 0 */
+struct ref_fault ref_check_resample(const struct ref_op *op)
+{
+	const struct onpu_slot_param_resample *p = &op->slot[ONPU_OPERAND_PARAM].resample;
+	struct ref_fault fault = { .operand = ONPU_OPERAND_S0 };
+
+	for (unsigned int e = 0; e < 2; e++) {
+		unsigned int a = e ? p->axis1 : p->axis0;
+		ref_int limit = op->x[1].dim[a];
+
+		for (uint32_t k = 0; k < op->x[0].dim[a]; k++) {
+			struct linear at = linear(p, e, k);
+
+			if (op->insn.op == ONPU_OP_RESAMPLE_NEAREST)
+				at.first = at.second = nearest(p, e, k);
+			if (at.first < 0 || at.first >= limit || at.second < 0 ||
+			    at.second >= limit) {
+				fault.code = ONPU_FAULT_BOUNDS;
+				return fault;
+			}
+		}
+	}
+	return fault;
+}
+
+void ref_resample_nearest(struct ref_machine *m, const struct ref_op *op)
+{
+	const struct onpu_slot_param_resample *p = &op->slot[ONPU_OPERAND_PARAM].resample;
+	const struct ref_tensor *dst = &op->x[0], *s0 = &op->x[1];
+	ref_index i = { 0 };
+
+	do {
+		ref_index j;
+
+		memcpy(j, i, sizeof(j));
+		j[p->axis0] = (uint32_t)nearest(p, 0, i[p->axis0]);
+		j[p->axis1] = (uint32_t)nearest(p, 1, i[p->axis1]);
+		if (s0->dtype == dst->dtype)
+			ref_store_bits(m, dst, i, ref_load_bits(m, s0, j));
+		else
+			ref_store_float(m, dst, i, ref_load_float(m, s0, j));
+	} while (ref_next(dst->dim, dst->rank, i));
+}
+
+static float lerp(float u, float v, float f)
+{
+	return fmaf(f, v - u, u);
+}
+
+void ref_resample_linear(struct ref_machine *m, const struct ref_op *op)
+{
+	const struct onpu_slot_param_resample *p = &op->slot[ONPU_OPERAND_PARAM].resample;
+	const struct ref_tensor *dst = &op->x[0], *s0 = &op->x[1];
+	ref_index i = { 0 };
+
+	do {
+		struct linear a0 = linear(p, 0, i[p->axis0]), a1 = linear(p, 1, i[p->axis1]);
+		float x[2][2], r;
+		ref_index j;
+
+		memcpy(j, i, sizeof(j));
+		for (unsigned int u = 0; u < 4; u++) {
+			j[p->axis0] = (uint32_t)(u / 2 ? a0.second : a0.first);
+			j[p->axis1] = (uint32_t)(u % 2 ? a1.second : a1.first);
+			x[u / 2][u % 2] = ref_load_float(m, s0, j);
+		}
+		r = lerp(lerp(x[0][0], x[0][1], a1.frac), lerp(x[1][0], x[1][1], a1.frac), a0.frac);
+		if (ref_is_float(dst->dtype))
+			ref_store_float(m, dst, i, r);
+		else
+			ref_store_int(m, dst, i, ref_saturate(ref_round_to_integer(r), dst->dtype));
+	} while (ref_next(dst->dim, dst->rank, i));
+}
