@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads cases of the conformance data (webnn-validation/1, webnn-conformance/1) and makes the calls of
- * operators that they describe. Arguments and options are found in the operator table by their names.
+ * Reads cases of the conformance data (webnn-validation/1, webnn-conformance/1) and makes the calls
+ * of operators that they describe. Arguments and options are found in the operator table by their
+ * names.
  */
 #ifndef TEST_GRAPH_CASE_H
 #define TEST_GRAPH_CASE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A builder without a context: the operator functions of webnn.h, made from webnn.json, end directly in
- * graph/. A WNNGraphBuilder is a struct wnn_builder here.
+ * A builder without a context: the operator functions of webnn.h, made from webnn.json, end
+ * directly in graph/. A WNNGraphBuilder is a struct wnn_builder here.
  */
 #ifndef TEST_GRAPH_FIXTURE_H
 #define TEST_GRAPH_FIXTURE_H

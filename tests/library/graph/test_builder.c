@@ -248,14 +248,14 @@ static void outputs_are_checked(void **state)
 		WNNNamedOperand outputs[2];
 		const char *message;
 	} cases[] = {
-		{ 0, { { WNN_STR("y"), y } }, "outputs is empty" },
-		{ 1, { { WNN_STR(""), y } }, "name of outputs[0] is empty" },
-		{ 2, { { WNN_STR("y"), y }, { { "y", 1 }, y } }, "two outputs have the name \"y\"" },
-		{ 1, { { { "a\0b", 3 }, y } }, "\"a\\u0000b\" contains a NUL" },
-		{ 1, { { WNN_STR("y"), NULL } }, "operand of output \"y\" is NULL" },
-		{ 1, { { WNN_STR("y"), foreign } }, "belongs to another builder" },
-		{ 1, { { WNN_STR("y"), x } }, "is an input; identity" },
-		{ 1, { { WNN_STR("y"), c } }, "is a constant; identity" },
+		{0, {{WNN_STR("y"), y}}, "outputs is empty"},
+		{1, {{WNN_STR(""), y}}, "name of outputs[0] is empty"},
+		{2, {{WNN_STR("y"), y}, {{"y", 1}, y}}, "two outputs have the name \"y\""},
+		{1, {{{"a\0b", 3}, y}}, "\"a\\u0000b\" contains a NUL"},
+		{1, {{WNN_STR("y"), NULL}}, "operand of output \"y\" is NULL"},
+		{1, {{WNN_STR("y"), foreign}}, "belongs to another builder"},
+		{1, {{WNN_STR("y"), x}}, "is an input; identity"},
+		{1, {{WNN_STR("y"), c}}, "is a constant; identity"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(wnn_builder_build(f->builder, cases[i].count, cases[i].outputs,
@@ -316,9 +316,10 @@ static void labels_are_kept_and_printed_safely(void **state)
 	WNNOperatorOptions o = { NULL, { "a\n\xe2\x80\xae\xff\xc3\xa4\0z", 10 } };
 	struct wnn_recording *recording;
 
-	assert_type_error(wnnGraphBuilderExp(f->b, x, &o),
-			  "exp \"a\\u000a\\u202e\xef\xbf\xbd\xc3\xa4\\u0000z\": input has type int32; "
-			  "allowed are float32, float16");
+	assert_type_error(
+		wnnGraphBuilderExp(f->b, x, &o),
+		"exp \"a\\u000a\\u202e\xef\xbf\xbd\xc3\xa4\\u0000z\": input has type int32; "
+		"allowed are float32, float16");
 	recording = fixture_build(f, "y", wnnGraphBuilderRelu(f->b, x, &o));
 	assert_string_equal(recording->operators[0].label,
 			    "a\n\xe2\x80\xae\xef\xbf\xbd\xc3\xa4\xef\xbf\xbdz");

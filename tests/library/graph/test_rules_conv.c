@@ -38,13 +38,17 @@ static void conv2d_layouts(void **state)
 
 	o.inputLayout = WNNInputOperandLayout_Nhwc;
 	o.filterLayout = WNNConv2dFilterOperandLayout_Hwio;
-	assert_shape(wnnGraphBuilderConv2d(f->b, x, INPUT(f, Float16, 3, 2, 4, 5), &o), Float16, 1, 5, 8, 5);
+	assert_shape(wnnGraphBuilderConv2d(f->b, x, INPUT(f, Float16, 3, 2, 4, 5), &o), Float16, 1,
+		     5, 8, 5);
 	o.filterLayout = WNNConv2dFilterOperandLayout_Ohwi;
-	assert_shape(wnnGraphBuilderConv2d(f->b, x, INPUT(f, Float16, 5, 3, 2, 4), &o), Float16, 1, 5, 8, 5);
+	assert_shape(wnnGraphBuilderConv2d(f->b, x, INPUT(f, Float16, 5, 3, 2, 4), &o), Float16, 1,
+		     5, 8, 5);
 	o.filterLayout = WNNConv2dFilterOperandLayout_Ihwo;
-	assert_shape(wnnGraphBuilderConv2d(f->b, x, INPUT(f, Float16, 4, 3, 2, 5), &o), Float16, 1, 5, 8, 5);
+	assert_shape(wnnGraphBuilderConv2d(f->b, x, INPUT(f, Float16, 4, 3, 2, 5), &o), Float16, 1,
+		     5, 8, 5);
 	o.filterLayout = WNNConv2dFilterOperandLayout_Undefined;
-	assert_shape(wnnGraphBuilderConv2d(f->b, x, INPUT(f, Float16, 5, 4, 3, 2), &o), Float16, 1, 5, 8, 5);
+	assert_shape(wnnGraphBuilderConv2d(f->b, x, INPUT(f, Float16, 5, 4, 3, 2), &o), Float16, 1,
+		     5, 8, 5);
 	o.filterLayout = 9;
 	assert_type_error(wnnGraphBuilderConv2d(f->b, x, x, &o), "options.filterLayout is 9");
 }
@@ -98,7 +102,8 @@ static void conv2d_refusals(void **state)
 			  "filter has 3 output channels, which 2 groups do not divide");
 	o = defaults;
 	o.bias = INPUT(f, Float32, 3);
-	assert_type_error(wnnGraphBuilderConv2d(f->b, x, w, &o), "bias has shape [3], expected [2]");
+	assert_type_error(wnnGraphBuilderConv2d(f->b, x, w, &o),
+			  "bias has shape [3], expected [2]");
 	o.bias = INPUT(f, Float32, 1, 2);
 	assert_type_error(wnnGraphBuilderConv2d(f->b, x, w, &o), "bias has rank 2, expected 1");
 	o.bias = INPUT(f, Float16, 2);
@@ -177,8 +182,9 @@ static void conv_transpose2d_refusals(void **state)
 	assert_type_error(wnnGraphBuilderConvTranspose2d(f->b, x, w, &o),
 			  "input has 4 channels, which 3 groups do not divide");
 	o = defaults;
-	assert_type_error(wnnGraphBuilderConvTranspose2d(f->b, x, INPUT(f, Float32, 3, 2, 3, 3), &o),
-			  "filter has 3 input channels, but input has 4");
+	assert_type_error(
+		wnnGraphBuilderConvTranspose2d(f->b, x, INPUT(f, Float32, 3, 2, 3, 3), &o),
+		"filter has 3 input channels, but input has 4");
 	o.bias = INPUT(f, Float32, 4);
 	assert_type_error(wnnGraphBuilderConvTranspose2d(f->b, x, w, &o),
 			  "bias has shape [4], expected [2]");
@@ -226,7 +232,8 @@ static void pool_sizes(void **state)
 	o.layout = WNNInputOperandLayout_Nhwc;
 	o.windowDimensions = WNN_UINT32_LIST(2, 1);
 	o.dilations = WNN_UINT32_LIST(2, 9);
-	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Uint8, 1, 3, 7, 7), &o), Uint8, 1, 1, 7, 7);
+	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Uint8, 1, 3, 7, 7), &o), Uint8, 1, 1,
+		     7, 7);
 	/* A window that begins outside by rounding up: (2 - 3) / 2 + 1 rounds to 1. */
 	o = defaults;
 	o.windowDimensions = WNN_UINT32_LIST(3, 3);
@@ -316,11 +323,13 @@ static void gemm(void **state)
 			  "a transposed has 2 columns, but b has 3 rows");
 	o = defaults;
 	o.beta = 1.0 / 0.0;
-	assert_type_error(wnnGraphBuilderGemm(f->b, a, b, &o), "options.beta is inf; it must be finite");
+	assert_type_error(wnnGraphBuilderGemm(f->b, a, b, &o),
+			  "options.beta is inf; it must be finite");
 	assert_type_error(wnnGraphBuilderGemm(f->b, a, INPUT(f, Float16, 3, 4, 1), NULL),
 			  "b has rank 3, expected 2");
-	assert_type_error(wnnGraphBuilderGemm(f->b, INPUT(f, Int32, 2, 3), INPUT(f, Int32, 3, 4), NULL),
-			  "a has type int32");
+	assert_type_error(
+		wnnGraphBuilderGemm(f->b, INPUT(f, Int32, 2, 3), INPUT(f, Int32, 3, 4), NULL),
+		"a has type int32");
 }
 
 static void matmul(void **state)
@@ -329,7 +338,8 @@ static void matmul(void **state)
 	WNNOperand a = INPUT(f, Float32, 5, 1, 2, 3), b = INPUT(f, Float32, 7, 3, 4);
 
 	assert_shape(wnnGraphBuilderMatmul(f->b, a, b, NULL), Float32, 5, 7, 2, 4);
-	assert_shape(wnnGraphBuilderMatmul(f->b, INPUT(f, Float32, 2, 3), b, NULL), Float32, 7, 2, 4);
+	assert_shape(wnnGraphBuilderMatmul(f->b, INPUT(f, Float32, 2, 3), b, NULL), Float32, 7, 2,
+		     4);
 	assert_type_error(wnnGraphBuilderMatmul(f->b, INPUT(f, Float32, 3), b, NULL),
 			  "a has rank 1; ranks from 2 to 8");
 	assert_type_error(wnnGraphBuilderMatmul(f->b, a, INPUT(f, Float32, 4, 3), NULL),

@@ -200,8 +200,9 @@ static void binary_functions(void **state)
 			assert_int_equal(y->value->def->attrs.binary.kind, cases[i].kind);
 			assert_int_equal(y->value->def->attrs.binary.act.kind, IR_UNARY_NONE);
 			assert_type_error(cases[i].call(f->b, a, other, NULL), " has type ");
-			assert_type_error(cases[i].call(f->b, a, fixture_input(f, t, DIMS(2)), NULL),
-					  "cannot be broadcast together: 3 and 2 differ");
+			assert_type_error(
+				cases[i].call(f->b, a, fixture_input(f, t, DIMS(2)), NULL),
+				"cannot be broadcast together: 3 and 2 differ");
 		}
 }
 
@@ -211,7 +212,8 @@ static void scalars_broadcast(void **state)
 	WNNOperand scalar = SCALAR(f, Float32), x = INPUT(f, Float32, 2, 3);
 
 	assert_shape(wnnGraphBuilderAdd(f->b, scalar, x, NULL), Float32, 2, 3);
-	assert_operand(wnnGraphBuilderAdd(f->b, scalar, scalar, NULL), WNNOperandDataType_Float32, 0, NULL);
+	assert_operand(wnnGraphBuilderAdd(f->b, scalar, scalar, NULL), WNNOperandDataType_Float32,
+		       0, NULL);
 }
 
 static void broadcasting_has_a_limit(void **state)

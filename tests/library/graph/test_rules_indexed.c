@@ -23,9 +23,11 @@ static void gathers(void **state)
 	assert_type_error(wnnGraphBuilderGather(f->b, x, i, &o), "options.axis is 3");
 	assert_type_error(wnnGraphBuilderGather(f->b, x, INPUT(f, Uint64, 5), NULL),
 			  "indices has type uint64; allowed are int32, uint32, int64");
-	assert_type_error(wnnGraphBuilderGather(f->b, SCALAR(f, Int8), i, NULL), "input has rank 0");
-	assert_type_error(wnnGraphBuilderGather(f->b, x, INPUT(f, Int32, 1, 1, 1, 1, 1, 1, 1), NULL),
-			  "the output would have rank 9; ranks up to 8");
+	assert_type_error(wnnGraphBuilderGather(f->b, SCALAR(f, Int8), i, NULL),
+			  "input has rank 0");
+	assert_type_error(
+		wnnGraphBuilderGather(f->b, x, INPUT(f, Int32, 1, 1, 1, 1, 1, 1, 1), NULL),
+		"the output would have rank 9; ranks up to 8");
 }
 
 static void gathers_elements(void **state)
@@ -38,12 +40,14 @@ static void gathers_elements(void **state)
 	y = wnnGraphBuilderGatherElements(f->b, x, INPUT(f, Int32, 2, 7), &o);
 	assert_shape(y, Int8, 2, 7);
 	assert_int_equal(y->value->def->attrs.gather.kind, IR_GATHER_ELEMENTS);
-	assert_type_error(wnnGraphBuilderGatherElements(f->b, x, INPUT(f, Int32, 3, 3), &o),
-			  "indices of shape [3,3] differs from input of shape [2,3] in dimension 0");
+	assert_type_error(
+		wnnGraphBuilderGatherElements(f->b, x, INPUT(f, Int32, 3, 3), &o),
+		"indices of shape [3,3] differs from input of shape [2,3] in dimension 0");
 	assert_type_error(wnnGraphBuilderGatherElements(f->b, x, INPUT(f, Int32, 2), &o),
 			  "indices has rank 1, but input has 2");
 	o.axis = 2;
-	assert_type_error(wnnGraphBuilderGatherElements(f->b, x, INPUT(f, Int32, 2, 3), &o), "options.axis is 2");
+	assert_type_error(wnnGraphBuilderGatherElements(f->b, x, INPUT(f, Int32, 2, 3), &o),
+			  "options.axis is 2");
 }
 
 static void gathers_nd(void **state)
@@ -54,18 +58,22 @@ static void gathers_nd(void **state)
 	assert_shape(wnnGraphBuilderGatherND(f->b, x, INPUT(f, Int32, 7, 2), NULL), Int8, 7, 4);
 	assert_operand(wnnGraphBuilderGatherND(f->b, x, INPUT(f, Int32, 3), NULL),
 		       WNNOperandDataType_Int8, 0, NULL);
-	assert_type_error(wnnGraphBuilderGatherND(f->b, x, INPUT(f, Int32, 7, 4), NULL),
-			  "indices has 4 coordinates (its last dimension), more than the rank of input, 3");
-	assert_type_error(wnnGraphBuilderGatherND(f->b, x, INPUT(f, Int32, 1, 1, 1, 1, 1, 1, 1, 1), NULL),
-			  "the output would have rank 9");
-	assert_type_error(wnnGraphBuilderGatherND(f->b, x, SCALAR(f, Int32), NULL), "indices has rank 0");
+	assert_type_error(
+		wnnGraphBuilderGatherND(f->b, x, INPUT(f, Int32, 7, 4), NULL),
+		"indices has 4 coordinates (its last dimension), more than the rank of input, 3");
+	assert_type_error(
+		wnnGraphBuilderGatherND(f->b, x, INPUT(f, Int32, 1, 1, 1, 1, 1, 1, 1, 1), NULL),
+		"the output would have rank 9");
+	assert_type_error(wnnGraphBuilderGatherND(f->b, x, SCALAR(f, Int32), NULL),
+			  "indices has rank 0");
 }
 
 static void scatters(void **state)
 {
 	struct fixture *f = *state;
 	WNNScatterOptions o = WNN_SCATTER_OPTIONS_INIT;
-	WNNOperand x = INPUT(f, Float32, 4, 3), i = INPUT(f, Int32, 2, 3), u = INPUT(f, Float32, 2, 3);
+	WNNOperand x = INPUT(f, Float32, 4, 3), i = INPUT(f, Int32, 2, 3),
+		   u = INPUT(f, Float32, 2, 3);
 
 	assert_shape(wnnGraphBuilderScatterElements(f->b, x, i, u, NULL), Float32, 4, 3);
 	assert_type_error(wnnGraphBuilderScatterElements(f->b, x, i, x, NULL),
@@ -76,10 +84,12 @@ static void scatters(void **state)
 	assert_type_error(wnnGraphBuilderScatterElements(f->b, x, i, u, &o), "in dimension 0");
 	o.axis = 2;
 	assert_type_error(wnnGraphBuilderScatterElements(f->b, x, i, u, &o), "options.axis is 2");
-	assert_shape(wnnGraphBuilderScatterND(f->b, x, INPUT(f, Int32, 5, 1), INPUT(f, Float32, 5, 3), NULL),
+	assert_shape(wnnGraphBuilderScatterND(f->b, x, INPUT(f, Int32, 5, 1),
+					      INPUT(f, Float32, 5, 3), NULL),
 		     Float32, 4, 3);
-	assert_shape(wnnGraphBuilderScatterND(f->b, x, INPUT(f, Int32, 2), SCALAR(f, Float32), NULL),
-		     Float32, 4, 3);
+	assert_shape(
+		wnnGraphBuilderScatterND(f->b, x, INPUT(f, Int32, 2), SCALAR(f, Float32), NULL),
+		Float32, 4, 3);
 	assert_type_error(wnnGraphBuilderScatterND(f->b, x, INPUT(f, Int32, 5, 1), u, NULL),
 			  "updates has shape [2,3], expected [5,3]");
 	assert_type_error(wnnGraphBuilderScatterND(f->b, x, INPUT(f, Int32, 5, 3), u, NULL),
@@ -89,7 +99,8 @@ static void scatters(void **state)
 static void quantization(void **state)
 {
 	struct fixture *f = *state;
-	WNNOperand x = INPUT(f, Float16, 4, 6), s = INPUT(f, Float16, 2, 1), z = INPUT(f, Uint8, 2, 1);
+	WNNOperand x = INPUT(f, Float16, 4, 6), s = INPUT(f, Float16, 2, 1),
+		   z = INPUT(f, Uint8, 2, 1);
 	WNNOperand q = INPUT(f, Uint8, 4, 6);
 
 	assert_shape(wnnGraphBuilderQuantizeLinear(f->b, x, s, z, NULL), Uint8, 4, 6);
@@ -104,7 +115,8 @@ static void quantization(void **state)
 			  "scale has rank 1, but input has 2");
 	assert_type_error(wnnGraphBuilderQuantizeLinear(f->b, x, INPUT(f, Float16, 3, 1),
 							INPUT(f, Uint8, 3, 1), NULL),
-			  "scale of shape [3,1] does not divide input of shape [4,6] into blocks: 4 is no multiple of 3");
+			  "scale of shape [3,1] does not divide input of shape [4,6] into blocks: "
+			  "4 is no multiple of 3");
 	assert_type_error(wnnGraphBuilderQuantizeLinear(f->b, x, s, INPUT(f, Int64, 2, 1), NULL),
 			  "zeroPoint has type int64");
 }
@@ -130,12 +142,14 @@ static void resampling(void **state)
 	o.scales = WNN_FLOAT_ARRAY(((float[]){ 1, 0 }));
 	assert_type_error(wnnGraphBuilderResample2d(f->b, x, &o), "options.scales[1] is 0");
 	o.scales = WNN_FLOAT_ARRAY(((float[]){ 1, NAN }));
-	assert_type_error(wnnGraphBuilderResample2d(f->b, x, &o), "options.scales[1] is nan; it must be finite");
+	assert_type_error(wnnGraphBuilderResample2d(f->b, x, &o),
+			  "options.scales[1] is nan; it must be finite");
 	o.scales = WNN_FLOAT_ARRAY(((float[]){ 1 }));
 	assert_type_error(wnnGraphBuilderResample2d(f->b, x, &o), "options.scales has 1 items");
 	o = defaults;
 	o.scales = WNN_FLOAT_ARRAY(((float[]){ 0.1f, 1 }));
-	assert_type_error(wnnGraphBuilderResample2d(f->b, x, &o), "the output has size 0 in dimension 2");
+	assert_type_error(wnnGraphBuilderResample2d(f->b, x, &o),
+			  "the output has size 0 in dimension 2");
 	o.scales = WNN_FLOAT_ARRAY(((float[]){ 1, 3e38f }));
 	assert_type_error(wnnGraphBuilderResample2d(f->b, x, &o), "the output has size 2147483648");
 	o = defaults;
@@ -150,7 +164,8 @@ static void resampling(void **state)
 	assert_type_error(wnnGraphBuilderResample2d(f->b, x, &o), "options.axes has 2 twice");
 	o.axes = WNN_UINT32_LIST(2, 4);
 	assert_type_error(wnnGraphBuilderResample2d(f->b, x, &o), "options.axes[1] is 4");
-	assert_type_error(wnnGraphBuilderResample2d(f->b, INPUT(f, Int32, 1, 3, 5, 7), NULL), "type int32");
+	assert_type_error(wnnGraphBuilderResample2d(f->b, INPUT(f, Int32, 1, 3, 5, 7), NULL),
+			  "type int32");
 }
 
 /* Shapes of a gru of 4 steps, batch 2, 3 features, hidden size 5, both directions. */
@@ -252,7 +267,8 @@ static void lstm(void **state)
 #define LSTM(steps, hidden, count)                                                                 \
 	(wnnGraphBuilderLstm(f->b, x, w, r, steps, hidden, &o, count, out), out[0])
 	assert_type_error(LSTM(0, 5, 3), "steps is 0");
-	assert_type_error(LSTM(4, 0x10000000, 3), "hiddenSize is 268435456; it must be from 1 to 268435455");
+	assert_type_error(LSTM(4, 0x10000000, 3),
+			  "hiddenSize is 268435456; it must be from 1 to 268435455");
 	o.peepholeWeight = INPUT(f, Float16, 1, 20);
 	assert_type_error(LSTM(4, 5, 3), "peepholeWeight has shape [1,20], expected [1,15]");
 	o = defaults;
@@ -267,7 +283,8 @@ static void lstm_cell(void **state)
 	struct fixture *f = *state;
 	WNNLstmCellOptions o = WNN_LSTM_CELL_OPTIONS_INIT;
 	WNNOperand x = INPUT(f, Float32, 2, 3), w = INPUT(f, Float32, 20, 3);
-	WNNOperand r = INPUT(f, Float32, 20, 5), h = INPUT(f, Float32, 2, 5), c = INPUT(f, Float32, 2, 5);
+	WNNOperand r = INPUT(f, Float32, 20, 5), h = INPUT(f, Float32, 2, 5),
+		   c = INPUT(f, Float32, 2, 5);
 	WNNOperand out[2];
 
 	o.peepholeWeight = INPUT(f, Float32, 15);

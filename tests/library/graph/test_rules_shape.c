@@ -111,7 +111,7 @@ static void concats(void **state)
 	assert_type_error(wnnGraphBuilderConcat(f->b, 2, (WNNOperand[]){ x, NULL }, 0, NULL),
 			  "inputs[1] is NULL");
 	assert_type_error(wnnGraphBuilderConcat(f->b, 1, &x, 2, NULL), "axis is 2");
-	assert_type_error(wnnGraphBuilderConcat(f->b, 1, (WNNOperand[]){ SCALAR(f, Int8) }, 0, NULL),
+	assert_type_error(wnnGraphBuilderConcat(f->b, 1, (WNNOperand[]){SCALAR(f, Int8)}, 0, NULL),
 			  "inputs[0] has rank 0");
 	assert_type_error(wnnGraphBuilderConcat(f->b, 2, (WNNOperand[]){ x, y }, 0, NULL),
 			  "inputs[1] of shape [2,4] differs from inputs[0] of shape [2,3] in "
@@ -119,8 +119,9 @@ static void concats(void **state)
 	assert_type_error(wnnGraphBuilderConcat(f->b, 2, (WNNOperand[]){ x, INPUT(f, Uint8, 2, 3) },
 						0, NULL),
 			  "inputs[1] has type uint8, but inputs[0] has int8");
-	assert_type_error(wnnGraphBuilderConcat(f->b, 2, (WNNOperand[]){ x, INPUT(f, Int8, 2) }, 0, NULL),
-			  "inputs[1] has rank 1, but inputs[0] has 2");
+	assert_type_error(
+		wnnGraphBuilderConcat(f->b, 2, (WNNOperand[]){x, INPUT(f, Int8, 2)}, 0, NULL),
+		"inputs[1] has rank 1, but inputs[0] has 2");
 	x = INPUT(f, Int8, 0x7fffffff);
 	assert_type_error(wnnGraphBuilderConcat(f->b, 2, (WNNOperand[]){ x, x }, 0, NULL),
 			  "size 4294967294 in dimension 0");
@@ -149,15 +150,16 @@ static void splits(void **state)
 		size_t outputs;
 		const char *message;
 	} cases[] = {
-		{ { 0, NULL }, 4, 3, "6, cannot be split into 4 equal parts" },
-		{ { 0, NULL }, 0, 3, "split into 0 parts" },
-		{ { 0, NULL }, 8193, 3, "split into 8193 parts" },
-		{ { 0, NULL }, 3, 2, "outputCount is 2, but the operator makes 3 operands" },
-		{ { 0, NULL }, 3, 0, "outputCount is 0" },
-		{ { 0, NULL }, 3, 8193, "outputCount is 8193; at most 8192" },
-		{ WNN_UINT32_LIST(1, 5, 1), 0, 3, "splits add up to 7, but the size of the axis is 6" },
-		{ WNN_UINT32_LIST(6, 0), 0, 2, "splits[1] is 0" },
-		{ WNN_UINT32_EMPTY, 0, 3, "split into 0 parts" },
+		{{0, NULL}, 4, 3, "6, cannot be split into 4 equal parts"},
+		{{0, NULL}, 0, 3, "split into 0 parts"},
+		{{0, NULL}, 8193, 3, "split into 8193 parts"},
+		{{0, NULL}, 3, 2, "outputCount is 2, but the operator makes 3 operands"},
+		{{0, NULL}, 3, 0, "outputCount is 0"},
+		{{0, NULL}, 3, 8193, "outputCount is 8193; at most 8192"},
+		{WNN_UINT32_LIST(1, 5, 1), 0, 3,
+		 "splits add up to 7, but the size of the axis is 6"},
+		{WNN_UINT32_LIST(6, 0), 0, 2, "splits[1] is 0"},
+		{WNN_UINT32_EMPTY, 0, 3, "split into 0 parts"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		WNNOperand many[8193] = { x };
@@ -182,7 +184,8 @@ static void splits(void **state)
 	assert_type_error(parts[0], "input has rank 0");
 }
 
-static WNNOperand slice(struct fixture *f, WNNOperand x, WNNUint32Array starts, WNNUint32Array sizes)
+static WNNOperand slice(struct fixture *f, WNNOperand x, WNNUint32Array starts,
+			WNNUint32Array sizes)
 {
 	return wnnGraphBuilderSlice(f->b, x, starts, sizes, NULL);
 }
@@ -205,7 +208,8 @@ static void slices(void **state)
 			  "starts has 1 and sizes has 2 items, expected 2");
 	assert_type_error(slice(f, x, WNN_UINT32_LIST(1, 0), WNN_UINT32_LIST(3)),
 			  "starts has 2 and sizes has 1 items");
-	assert_type_error(slice(f, x, WNN_UINT32_LIST(1, 0), WNN_UINT32_LIST(3, 0)), "sizes[1] is 0");
+	assert_type_error(slice(f, x, WNN_UINT32_LIST(1, 0), WNN_UINT32_LIST(3, 0)),
+			  "sizes[1] is 0");
 	assert_type_error(slice(f, x, WNN_UINT32_LIST(4, 0), WNN_UINT32_LIST(1, 1)),
 			  "starts[0] is 4; it must be below the size of the dimension, 4");
 	assert_type_error(slice(f, x, WNN_UINT32_LIST(1, 1), WNN_UINT32_LIST(3, 7)),
@@ -213,11 +217,13 @@ static void slices(void **state)
 	assert_type_error(slice(f, x, WNN_UINT32_LIST(1, 1), WNN_UINT32_LIST(3, UINT32_MAX)),
 			  "is 4294967296, more than");
 	o.strides = WNN_UINT32_LIST(2, 0);
-	assert_type_error(wnnGraphBuilderSlice(f->b, x, WNN_UINT32_LIST(0, 0), WNN_UINT32_LIST(1, 1), &o),
-			  "options.strides[1] is 0");
+	assert_type_error(
+		wnnGraphBuilderSlice(f->b, x, WNN_UINT32_LIST(0, 0), WNN_UINT32_LIST(1, 1), &o),
+		"options.strides[1] is 0");
 	o.strides = WNN_UINT32_LIST(2);
-	assert_type_error(wnnGraphBuilderSlice(f->b, x, WNN_UINT32_LIST(0, 0), WNN_UINT32_LIST(1, 1), &o),
-			  "options.strides has 1 items, expected 2");
+	assert_type_error(
+		wnnGraphBuilderSlice(f->b, x, WNN_UINT32_LIST(0, 0), WNN_UINT32_LIST(1, 1), &o),
+		"options.strides has 1 items, expected 2");
 }
 
 static void pads(void **state)
@@ -233,12 +239,15 @@ static void pads(void **state)
 	assert_int_equal(y->value->def->attrs.pad.end[1], 5);
 	y = wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 0), WNN_UINT32_LIST(0, 5), NULL);
 	assert_int_equal(y->value->def->attrs.pad.value, 0);
-	assert_operand(wnnGraphBuilderPad(f->b, SCALAR(f, Int8), WNN_UINT32_EMPTY, WNN_UINT32_EMPTY, NULL),
-		       WNNOperandDataType_Int8, 0, NULL);
-	assert_type_error(wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1), WNN_UINT32_LIST(0, 5), NULL),
-			  "beginningPadding has 1 and endingPadding has 2 items, expected 2");
-	assert_type_error(wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 0), WNN_UINT32_LIST(0), NULL),
-			  "endingPadding has 1 items");
+	assert_operand(
+		wnnGraphBuilderPad(f->b, SCALAR(f, Int8), WNN_UINT32_EMPTY, WNN_UINT32_EMPTY, NULL),
+		WNNOperandDataType_Int8, 0, NULL);
+	assert_type_error(
+		wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1), WNN_UINT32_LIST(0, 5), NULL),
+		"beginningPadding has 1 and endingPadding has 2 items, expected 2");
+	assert_type_error(
+		wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 0), WNN_UINT32_LIST(0), NULL),
+		"endingPadding has 1 items");
 	assert_type_error(wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(UINT32_MAX, 0),
 					     WNN_UINT32_LIST(UINT32_MAX, 0), NULL),
 			  "size 8589934592 in dimension 0");
@@ -248,14 +257,17 @@ static void pads(void **state)
 	o.mode = WNNPaddingMode_Reflection;
 	assert_shape(wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 2), WNN_UINT32_LIST(1, 2), &o),
 		     Int8, 4, 7);
-	assert_type_error(wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 3), WNN_UINT32_LIST(1, 2), &o),
-			  "padding of dimension 1 is 3 and 2; with mode reflection it must be below "
-			  "the size, 3");
-	assert_type_error(wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 2), WNN_UINT32_LIST(2, 2), &o),
-			  "padding of dimension 0 is 1 and 2");
+	assert_type_error(
+		wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 3), WNN_UINT32_LIST(1, 2), &o),
+		"padding of dimension 1 is 3 and 2; with mode reflection it must be below "
+		"the size, 3");
+	assert_type_error(
+		wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 2), WNN_UINT32_LIST(2, 2), &o),
+		"padding of dimension 0 is 1 and 2");
 	o.mode = 7;
-	assert_type_error(wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 2), WNN_UINT32_LIST(2, 2), &o),
-			  "options.mode is 7");
+	assert_type_error(
+		wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 2), WNN_UINT32_LIST(2, 2), &o),
+		"options.mode is 7");
 }
 
 static void reverses(void **state)
@@ -326,8 +338,10 @@ static void reduced_sizes(void **state)
 	y = wnnGraphBuilderReduceSum(f->b, x, &o);
 	assert_shape(y, Float32, 2, 3, 4);
 	assert_int_equal(y->value->def->attrs.reduce.axes, 0);
-	assert_operand(wnnGraphBuilderReduceSum(f->b, scalar, &o), WNNOperandDataType_Float32, 0, NULL);
-	assert_operand(wnnGraphBuilderReduceSum(f->b, scalar, NULL), WNNOperandDataType_Float32, 0, NULL);
+	assert_operand(wnnGraphBuilderReduceSum(f->b, scalar, &o), WNNOperandDataType_Float32, 0,
+		       NULL);
+	assert_operand(wnnGraphBuilderReduceSum(f->b, scalar, NULL), WNNOperandDataType_Float32, 0,
+		       NULL);
 	o.axes = WNN_UINT32_LIST(0);
 	assert_type_error(wnnGraphBuilderReduceSum(f->b, scalar, &o), "options.axes[0] is 0");
 	o.axes = WNN_UINT32_LIST(0, 3);
@@ -371,7 +385,8 @@ static void sums_and_softmax(void **state)
 	assert_true(y->value->def->attrs.cumsum.reversed);
 	assert_false(y->value->def->attrs.cumsum.exclusive);
 	assert_type_error(wnnGraphBuilderCumulativeSum(f->b, x, 2, &o), "axis is 2");
-	assert_type_error(wnnGraphBuilderCumulativeSum(f->b, INPUT(f, Int8, 2), 0, &o), "type int8");
+	assert_type_error(wnnGraphBuilderCumulativeSum(f->b, INPUT(f, Int8, 2), 0, &o),
+			  "type int8");
 	assert_type_error(wnnGraphBuilderCumulativeSum(f->b, SCALAR(f, Int32), 0, &o), "rank 0");
 	assert_shape(wnnGraphBuilderSoftmax(f->b, x, 1, NULL), Float32, 2, 3);
 	assert_type_error(wnnGraphBuilderSoftmax(f->b, x, 2, NULL), "axis is 2");
@@ -392,21 +407,26 @@ static void batch_normalization(void **state)
 	assert_non_null(y->value->def->operands[3]);
 	assert_null(y->value->def->operands[4]);
 	o.axis = 3;
-	assert_type_error(wnnGraphBuilderBatchNormalization(f->b, x, c, c, &o), "options.axis is 3");
+	assert_type_error(wnnGraphBuilderBatchNormalization(f->b, x, c, c, &o),
+			  "options.axis is 3");
 	o.axis = 2;
 	assert_type_error(wnnGraphBuilderBatchNormalization(f->b, x, c, c, &o),
 			  "mean has shape [3], expected [4]");
 	o = defaults;
 	o.bias = INPUT(f, Float32, 4);
-	assert_type_error(wnnGraphBuilderBatchNormalization(f->b, x, c, c, &o), "bias has shape [4]");
+	assert_type_error(wnnGraphBuilderBatchNormalization(f->b, x, c, c, &o),
+			  "bias has shape [4]");
 	o = defaults;
 	o.scale = INPUT(f, Float16, 3);
-	assert_type_error(wnnGraphBuilderBatchNormalization(f->b, x, c, c, &o), "scale has type float16");
-	assert_type_error(wnnGraphBuilderBatchNormalization(f->b, x, c, INPUT(f, Float32, 3, 1), NULL),
-			  "variance has rank 2, expected 1");
+	assert_type_error(wnnGraphBuilderBatchNormalization(f->b, x, c, c, &o),
+			  "scale has type float16");
+	assert_type_error(
+		wnnGraphBuilderBatchNormalization(f->b, x, c, INPUT(f, Float32, 3, 1), NULL),
+		"variance has rank 2, expected 1");
 	o = defaults;
 	o.epsilon = NAN;
-	assert_type_error(wnnGraphBuilderBatchNormalization(f->b, x, c, c, &o), "options.epsilon is nan");
+	assert_type_error(wnnGraphBuilderBatchNormalization(f->b, x, c, c, &o),
+			  "options.epsilon is nan");
 }
 
 static void instance_normalization(void **state)
@@ -424,8 +444,9 @@ static void instance_normalization(void **state)
 	o = defaults;
 	o.bias = INPUT(f, Float32, 4);
 	assert_type_error(wnnGraphBuilderInstanceNormalization(f->b, x, &o), "bias has shape [4]");
-	assert_type_error(wnnGraphBuilderInstanceNormalization(f->b, INPUT(f, Float32, 2, 3, 4), NULL),
-			  "input has rank 3, expected 4");
+	assert_type_error(
+		wnnGraphBuilderInstanceNormalization(f->b, INPUT(f, Float32, 2, 3, 4), NULL),
+		"input has rank 3, expected 4");
 }
 
 static void layer_normalization(void **state)
@@ -456,7 +477,8 @@ static void layer_normalization(void **state)
 	o.axes = WNN_UINT32_LIST(3);
 	assert_type_error(wnnGraphBuilderLayerNormalization(f->b, x, &o), "options.axes[0] is 3");
 	o.axes = WNN_UINT32_LIST(1, 1);
-	assert_type_error(wnnGraphBuilderLayerNormalization(f->b, x, &o), "options.axes has 1 twice");
+	assert_type_error(wnnGraphBuilderLayerNormalization(f->b, x, &o),
+			  "options.axes has 1 twice");
 	o.axes = WNN_UINT32_EMPTY;
 	o.bias = SCALAR(f, Float32);
 	assert_shape(wnnGraphBuilderLayerNormalization(f->b, x, &o), Float32, 2, 3, 4);
@@ -465,12 +487,22 @@ static void layer_normalization(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GRAPH_TEST(reshapes),	  GRAPH_TEST(expands),		   GRAPH_TEST(tiles),
-		GRAPH_TEST(transposes),	  GRAPH_TEST(triangles),	   GRAPH_TEST(concats),
-		GRAPH_TEST(splits),	  GRAPH_TEST(slices),		   GRAPH_TEST(pads),
-		GRAPH_TEST(reverses),	  GRAPH_TEST(reductions),	   GRAPH_TEST(reduced_sizes),
-		GRAPH_TEST(arguments_of_extremes), GRAPH_TEST(sums_and_softmax),
-		GRAPH_TEST(batch_normalization), GRAPH_TEST(instance_normalization),
+		GRAPH_TEST(reshapes),
+		GRAPH_TEST(expands),
+		GRAPH_TEST(tiles),
+		GRAPH_TEST(transposes),
+		GRAPH_TEST(triangles),
+		GRAPH_TEST(concats),
+		GRAPH_TEST(splits),
+		GRAPH_TEST(slices),
+		GRAPH_TEST(pads),
+		GRAPH_TEST(reverses),
+		GRAPH_TEST(reductions),
+		GRAPH_TEST(reduced_sizes),
+		GRAPH_TEST(arguments_of_extremes),
+		GRAPH_TEST(sums_and_softmax),
+		GRAPH_TEST(batch_normalization),
+		GRAPH_TEST(instance_normalization),
 		GRAPH_TEST(layer_normalization),
 	};
 

@@ -58,7 +58,8 @@ static int make_inputs(struct wnn_builder *builder, const json_t *test, struct i
 						    text(item, "dataType"));
 		if (!descriptor.dataType)
 			return 1;
-		if (i == MAX_INPUTS || case_shape(json_object_get(item, "shape"), &descriptor.shape))
+		if (i == MAX_INPUTS ||
+		    case_shape(json_object_get(item, "shape"), &descriptor.shape))
 			return -1;
 		inputs->names[i] = text(item, "name");
 		ret = wnn_builder_input(builder, WNN_STR(inputs->names[i]), &descriptor,

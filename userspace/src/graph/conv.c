@@ -84,10 +84,11 @@ int rule_conv2d(struct wnn_rule *rule)
 	    check_groups(rule, &s, options->groups))
 		return -1;
 	if (s.channels / options->groups != s.filter_in)
-		return rule_error(rule, "filter has %" PRId64 " input channels per group, "
-				  "expected %" PRId64 " (input has %" PRId64 " channels, groups %" PRIu32 ")",
-				  s.filter_in, s.channels / options->groups, s.channels,
-				  options->groups);
+		return rule_error(
+			rule,
+			"filter has %" PRId64 " input channels per group, "
+			"expected %" PRId64 " (input has %" PRId64 " channels, groups %" PRIu32 ")",
+			s.filter_in, s.channels / options->groups, s.channels, options->groups);
 	if (s.filter_out % options->groups)
 		return rule_error(rule, "filter has %" PRId64 " output channels, which %" PRIu32
 				  " groups do not divide", s.filter_out, options->groups);
