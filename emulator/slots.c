@@ -102,7 +102,7 @@ static bool param_format(const struct sim_work *w)
 /* The bits of an element of DST, and nothing above them. */
 static bool fits_element(const struct sim_work *w, uint64_t value)
 {
-	unsigned int bits = 8 * w->t[ONPU_OPERAND_DST].esize;
+	unsigned int bits = onpu_dtype_bits(w->t[ONPU_OPERAND_DST].dtype);
 
 	return bits == 64 || !(value >> bits);
 }
