@@ -148,6 +148,86 @@ void add_result(struct test_graph *t, const struct ir_node *node)
 
 /* ---- the reference */
 
+static double element(enum ir_dtype dtype, const uint8_t *at)
+{
+	float f;
+	uint16_t half;
+	int32_t i32;
+	uint32_t u32;
+	int64_t i64;
+	uint64_t u64;
+
+	switch (dtype) {
+	case IR_F32:
+		memcpy(&f, at, 4);
+		return f;
+	case IR_F16:
+		memcpy(&half, at, 2);
+		return wnn_half_to_float(half);
+	case IR_I32:
+		memcpy(&i32, at, 4);
+		return i32;
+	case IR_U32:
+		memcpy(&u32, at, 4);
+		return u32;
+	case IR_I64:
+		memcpy(&i64, at, 8);
+		return (double)i64;
+	case IR_U64:
+		memcpy(&u64, at, 8);
+		return (double)u64;
+	case IR_I8:
+		return (int8_t)*at;
+	default:
+		return *at;
+	}
+}
+
+/* Position in an operand whose dims cover blocks of the whole's. */
+static int64_t block_index(const struct ir_type *whole, const struct ir_type *part, int64_t at)
+{
+	int64_t index = 0, stride = 1;
+
+	for (uint32_t i = whole->rank; i-- > 0;) {
+		int64_t d = ir_type_dim(whole, i), p = ir_type_dim(part, i);
+
+		index += at % d / (d / p) * stride;
+		stride *= p;
+		at /= d;
+	}
+	return index;
+}
+
+/* Quantisation as its definition says, for float32 and small integers. */
+static void quantize_reference(const struct ir_node *node, const void *const *in, void *out)
+{
+	const struct ir_type *type = &node->results[0]->type;
+	bool quantize = node->op == IR_OP_QUANTIZE;
+	enum ir_dtype small = quantize ? type->dtype : node->operands[0]->type.dtype;
+	size_t size = ir_dtype_bits(small) / 8;
+
+	for (int64_t i = 0; i < ir_type_elements(type); i++) {
+		int64_t j = block_index(type, &node->operands[1]->type, i);
+		double zero = element(small, (const uint8_t *)in[2] + j * size);
+		float scale = ((const float *)in[1])[j];
+		double lo = small == IR_I8 ? -128 : small == IR_U8 ? 0 : INT32_MIN;
+		double hi = small == IR_I8 ? 127 : small == IR_U8 ? 255 : INT32_MAX;
+		double value;
+		int64_t rounded;
+
+		if (!quantize) {
+			value = element(small, (const uint8_t *)in[0] + i * size) - zero;
+			((float *)out)[i] = (float)value * scale;
+			continue;
+		}
+		value = nearbyintf(((const float *)in[0])[i] / scale);
+		value = isnan(value) ? 0 : value;
+		value = value + zero < lo ? lo : value + zero > hi ? hi : value + zero;
+		rounded = (int64_t)value;
+		memcpy((uint8_t *)out + i * size, &rounded, size);
+	}
+}
+
 static void run_reference(struct test_graph *t, struct devices *devices, void **value)
 {
 	struct wnn_error err = { 0 };
@@ -162,7 +242,9 @@ static void run_reference(struct test_graph *t, struct devices *devices, void **
 		for (uint32_t o = 0; o < node->num_operands; o++)
 			in[o] = node->operands[o] ? value[node->operands[o]->id] : NULL;
 		assert_non_null(out[0]);
-		if (cpu_run_node(devices->cpu, CPU_REFERENCE, node, in, out, &err))
+		if (node->op == IR_OP_QUANTIZE || node->op == IR_OP_DEQUANTIZE)
+			quantize_reference(node, in, out[0]);
+		else if (cpu_run_node(devices->cpu, CPU_REFERENCE, node, in, out, &err))
 			fail_msg("reference of %s: %s", ir_op_name(node->op), err.message);
 		value[node->results[0]->id] = out[0];
 	}
@@ -366,41 +448,6 @@ static void run_device(struct test_graph *t, struct winsys *ws, void **out, bool
 }
 
 /* ---- comparison */
-
-static double element(enum ir_dtype dtype, const uint8_t *at)
-{
-	float f;
-	uint16_t half;
-	int32_t i32;
-	uint32_t u32;
-	int64_t i64;
-	uint64_t u64;
-
-	switch (dtype) {
-	case IR_F32:
-		memcpy(&f, at, 4);
-		return f;
-	case IR_F16:
-		memcpy(&half, at, 2);
-		return wnn_half_to_float(half);
-	case IR_I32:
-		memcpy(&i32, at, 4);
-		return i32;
-	case IR_U32:
-		memcpy(&u32, at, 4);
-		return u32;
-	case IR_I64:
-		memcpy(&i64, at, 8);
-		return (double)i64;
-	case IR_U64:
-		memcpy(&u64, at, 8);
-		return (double)u64;
-	case IR_I8:
-		return (int8_t)*at;
-	default:
-		return *at;
-	}
-}
 
 static void compare(const struct test_graph *t, uint32_t output, const uint8_t *got,
 		    const uint8_t *want)

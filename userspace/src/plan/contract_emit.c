@@ -374,14 +374,15 @@ static void load_event(struct contract_state *st, struct event *e)
 			 e->index[CD_W];
 	bool hit;
 
-	e->a = pool_get(&st->a, place * t->steps + e->step, &hit);
-	load_data(st, e, hit);
+	/* What no earlier node makes comes first: it need not wait for one. */
 	if (st->c->b.rank) {
 		e->b = pool_get(&st->b, b_tile_index(t, e), &hit);
 		load_filter(st, e, hit);
 	}
 	for (uint32_t i = 0; i < st->c->num_extras; i++)
 		load_extra(st, e, i);
+	e->a = pool_get(&st->a, place * t->steps + e->step, &hit);
+	load_data(st, e, hit);
 }
 
 /* ---- computing */
@@ -566,7 +567,7 @@ static void run_event(struct contract_state *st, const struct event *e)
 static int place(struct contract_state *st)
 {
 	const struct contract_tile *t = st->t;
-	uint64_t at = 0;
+	uint64_t at = plan_take_sram(st->plan, t->bytes);
 	int ret;
 
 	ret = pool_init(&st->a, &at, t->a_bytes, t->a_slots);

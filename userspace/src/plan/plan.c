@@ -245,6 +245,16 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 			plan->ops[after[e]].signals |= 1u << op->engine;
 }
 
+uint64_t plan_take_sram(struct plan *plan, uint64_t bytes)
+{
+	uint64_t base = plan->sram_next;
+
+	if (bytes > plan->caps->sram_bytes - base)
+		base = 0;
+	plan->sram_next = base + bytes;
+	return base;
+}
+
 void plan_preempt(struct plan *plan)
 {
 	struct plan_op *op;

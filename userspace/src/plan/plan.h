@@ -120,12 +120,18 @@ struct plan {
 	uint32_t node;			/* the one being lowered */
 	bool at_boundary;		/* it has no instruction yet */
 	uint64_t since_preempt;		/* cycles of all engines */
+	uint64_t sram_next;		/* end of what the last kernel took */
 	struct wnn_error *err;
 	bool failed;			/* sticky; *err says why */
 };
 
 /* ---- plan.c: the instruction list */
 void plan_emit(struct plan *plan, const struct plan_insn *insn);
+/*
+ * SRAM for a kernel: behind that of the last one when it fits, so that a node's first loads need
+ * not wait until the node before has left its tiles.
+ */
+uint64_t plan_take_sram(struct plan *plan, uint64_t bytes);
 void plan_preempt(struct plan *plan);
 void plan_finish(struct plan *plan);		/* fills in what preemption points must keep */
 void plan_fail(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

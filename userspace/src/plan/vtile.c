@@ -301,12 +301,16 @@ bool vtile_emit(struct plan *plan, const struct vprog *prog)
 {
 	struct vtile_state now, next;
 	struct vtile vt;
+	uint64_t base;
 
 	if (!choose(plan, prog, &vt))
 		return false;
+	base = plan_take_sram(plan, vt.bytes);
 	for (uint32_t r = 0; r < VP_MAX_REGS; r++) {
 		now.key[r] = -1;
 		now.slot[r] = 0;
+		vt.address[r][0] += base;
+		vt.address[r][1] += base;
 	}
 	load_tile(plan, prog, &vt, &now, 0);
 	for (uint64_t i = 0; i < vt.tiles && !plan->failed; i++) {
