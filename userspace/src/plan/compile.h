@@ -74,8 +74,8 @@ bool npu_supports(const struct ir_node *node, const struct npu_caps *caps, const
  * constants are packed into npu_program.constants. Returns 0 or -1 with *err.
  */
 int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
-		const uint32_t *live_out, uint32_t num_live_out, const struct npu_caps *caps, bool profile,
-		struct npu_program **out, struct wnn_error *err);
+		const uint32_t *live_out, uint32_t num_live_out, const struct npu_caps *caps,
+		bool profile, struct npu_program **out, struct wnn_error *err);
 void npu_program_destroy(struct npu_program *program);
 /* The plan as text, for wnnGraph introspection and tests; malloc'ed. */
 char *npu_program_print(const struct npu_program *program, const struct ir_graph *graph);
