@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tests of the API share: devices, small graphs, callbacks that write down what they got. */
+#ifndef TESTS_API_FIXTURE_H
+#define TESTS_API_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <webnn/webnn_npu.h>
+
+/* Long enough for every machine: whoever waits that long has found a bug. */
+#define GENEROUS UINT64_C(120000000000)
+
+/* Ends the test unless a call failed with that status, and its message contains the text. */
+#define assert_failed(call, wanted, text) check_failed((call), (wanted), (text), __FILE__, __LINE__)
+void check_failed(WNNStatus status, WNNStatus wanted, const char *text, const char *file, int line);
+/* The thread's last error is that. */
+#define assert_last_error(wanted, text) \
+	check_failed(wnnGetLastError(NULL), (wanted), (text), __FILE__, __LINE__)
+
+#define assert_ok(call) check_ok((call), __FILE__, __LINE__)
+void check_ok(WNNStatus status, const char *file, int line);
+
+/* "cpu" or "sim"; 64 KiB of SRAM so that even small graphs are cut into tiles. */
+WNNContext open_context(WNNInstance instance, const char *device);
+WNNContext open_context_with(WNNInstance instance, const WNNContextDeviceOptions *options);
+
+WNNTensor make_tensor(WNNContext context, uint32_t rows, uint32_t cols);	/* both ways */
+WNNTensor make_tensor_flags(WNNContext context, uint32_t rows, uint32_t cols, bool readable,
+			    bool writable);
+WNNOperand make_input(WNNGraphBuilder builder, const char *name, uint32_t rows, uint32_t cols);
+WNNOperand make_constant(WNNGraphBuilder builder, const float *data, uint32_t rows, uint32_t cols);
+WNNGraph build_one(WNNGraphBuilder builder, const char *name, WNNOperand operand);
+
+/* y = relu(x + 1), both [rows,cols]. */
+WNNGraph build_add_relu(WNNContext context, uint32_t rows, uint32_t cols);
+WNNStatus dispatch_xy(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor y);
+
+/* What callbacks were given. All of it under a lock: callbacks run on any thread. */
+#define NOTES 4096
+
+struct note {
+	int tag;			/* userdata2 */
+	WNNStatus status;
+	void *object;			/* context, tensor or graph */
+	size_t size;
+	float first;			/* of data */
+	char message[512];
+	unsigned long thread;
+};
+
+struct notes;
+struct notes *notes_create(void);
+void notes_destroy(struct notes *notes);
+size_t notes_count(struct notes *notes);
+struct note notes_get(struct notes *notes, size_t index);
+/* Waits, generously, until there are that many. */
+bool notes_wait(struct notes *notes, size_t count);
+unsigned long this_thread(void);
+/* Runs on every callback, outside the lock, before it is noted. */
+void notes_set_action(struct notes *notes, void (*action)(void *), void *argument);
+
+#define TAG(n) ((void *)(intptr_t)(n))
+WNNCreateContextCallbackInfo note_context(struct notes *notes, WNNCallbackMode mode, int tag);
+WNNCreateTensorCallbackInfo note_tensor(struct notes *notes, WNNCallbackMode mode, int tag);
+WNNReadTensorCallbackInfo note_read(struct notes *notes, WNNCallbackMode mode, int tag);
+WNNReadTensorIntoCallbackInfo note_read_into(struct notes *notes, WNNCallbackMode mode, int tag);
+WNNBuildCallbackInfo note_build(struct notes *notes, WNNCallbackMode mode, int tag);
+WNNContextLostCallbackInfo note_lost(struct notes *notes, WNNCallbackMode mode, int tag);
+WNNWorkDoneCallbackInfo note_done(struct notes *notes, WNNCallbackMode mode, int tag);
+WNNErrorCallbackInfo note_error(struct notes *notes, WNNCallbackMode mode, int tag);
+
+WNNStatus wait_future(WNNInstance instance, WNNFuture future);
+
+#endif
