@@ -4,7 +4,7 @@
 
 util < isa < ir < graph < pass < plan < codegen; winsys and cpu stand beside them, below run; api is
 on top. Two halves share no code: the device model includes nothing of the library, and of the library
-only winsys/sim.c knows the model, only winsys/drm.c the kernel.
+only winsys/sim*.c knows the model, only winsys/drm.c the kernel.
 """
 
 import os
@@ -61,8 +61,8 @@ def check_library(top, path, line, name, target):
         return f"'{layer}' is no layer of userspace/src"
     if re.match(r"(xf86drm|drm/|libdrm/|sys/ioctl)", name) and here != "winsys/drm.c":
         return f"{name}: only winsys/drm.c speaks to the kernel"
-    if target and target.startswith("emulator/") and here != "winsys/sim.c":
-        return f"{name}: only winsys/sim.c knows the device model"
+    if target and target.startswith("emulator/") and not re.match(r"winsys/sim(_full\w*)?\.[ch]$", here):
+        return f"{name}: only winsys/sim*.c knows the device model"
     if target and target.startswith("userspace/src/"):
         other = target.split(os.sep)[2]
         if other not in ALLOWED[layer]:

@@ -4,6 +4,7 @@
  * jobs run one after the other on a thread of their own; no firmware, no page tables.
  */
 #include "winsys/winsys.h"
+#include "winsys/sim_full.h"
 
 #include <onpu_sim.h>
 
@@ -533,11 +534,8 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 	const char *why = "no memory";
 	struct sim *sim;
 
-	if (config->full) {
-		wnn_error_set(err, WNN_NOT_SUPPORTED,
-			      "the device model has no full mode in this build; use flat");
-		return NULL;
-	}
+	if (config->full)
+		return winsys_sim_full_create(config, err);
 	sim = calloc(1, sizeof(*sim));
 	if (!sim) {
 		wnn_error_nomem(err, "the device model");

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Full mode of the device model as a winsys: buffers, contexts, jobs. A context has a hardware
+ * queue of its own; jobs wait here until its ring has room.
+ */
+#include "winsys/sim_full.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define RING		64u
+#define KEPT_RESULTS	256u	/* per context; older ones are known only to have ended */
+
+struct full_bo {
+	struct winsys_bo base;
+	struct full_map map;
+};
+
+struct full_job {
+	struct onpu_ring_job entry;
+	struct full_job *next;
+};
+
+struct winsys_ctx {
+	struct full *full;
+};
+
+struct full_ctx {
+	struct winsys_ctx base;
+	uint32_t id, queue;
+	struct full_map ring, completion, save;
+	/* Guarded by full->lock. */
+	uint64_t submitted, fed, completed;
+	bool dead, closing;
+	struct full_job *first, **tail;
+	struct winsys_result result[KEPT_RESULTS];
+	bool cancelled[KEPT_RESULTS];
+};
+
+static struct full *full_of(struct winsys *ws)
+{
+	return (struct full *)ws;
+}
+
+static struct full_ctx *ctx_of(struct winsys_ctx *ctx)
+{
+	return (struct full_ctx *)ctx;
+}
+
+/* ---- buffers */
+
+static struct winsys_bo *full_bo_create(struct winsys *ws, size_t size, struct wnn_error *err)
+{
+	struct full *full = full_of(ws);
+	struct full_bo *bo = calloc(1, sizeof(*bo));
+
+	if (!bo || !size || size > full->memory.size ||
+	    full_map_create(&full->memory, &bo->map, size, true)) {
+		free(bo);
+		wnn_error_set(err, WNN_UNKNOWN_ERROR,
+			      "no memory for a device buffer of %zu bytes", size);
+		return NULL;
+	}
+	bo->base = (struct winsys_bo) {
+		.ws = ws, .va = bo->map.va, .size = size, .map = bo->map.map,
+	};
+	return &bo->base;
+}
+
+static void release(struct full *full, const struct full_map *map, bool user)
+{
+	if (!map->va)
+		return;
+	full_map_clear(&full->memory, map);
+	full_invalidate(full, map->va, map->size);
+	full_map_free(&full->memory, map, user);
+}
+
+static void full_bo_destroy(struct winsys_bo *base)
+{
+	struct full_bo *bo = (struct full_bo *)base;
+
+	if (!bo)
+		return;
+	release(full_of(base->ws), &bo->map, true);
+	free(bo);
+}
+
+/* ---- jobs */
+
+static void drop_jobs(struct full_ctx *ctx)
+{
+	while (ctx->first) {
+		struct full_job *next = ctx->first->next;
+
+		free(ctx->first);
+		ctx->first = next;
+	}
+	ctx->tail = &ctx->first;
+}
+
+/* What will not run any more has ended as well. */
+static void cancel_rest(struct full_ctx *ctx)
+{
+	while (ctx->completed < ctx->submitted) {
+		ctx->completed++;
+		memset(&ctx->result[ctx->completed % KEPT_RESULTS], 0, sizeof(ctx->result[0]));
+		ctx->cancelled[ctx->completed % KEPT_RESULTS] = true;
+	}
+	ctx->dead = true;
+	drop_jobs(ctx);
+}
+
+/* From the interrupt, while the device stands still: the completion page is of the job just ended. */
+void full_completed(struct full_ctx *ctx)
+{
+	const struct onpu_completion *page = ctx->completion.map;
+	struct winsys_result *result = &ctx->result[page->seqno % KEPT_RESULTS];
+	struct onpu_fault_record fault;
+
+	if (page->seqno <= ctx->completed)
+		return;
+	*result = (struct winsys_result) { .fault_code = page->error, .cycles = page->cycles };
+	ctx->cancelled[page->seqno % KEPT_RESULTS] = false;
+	ctx->completed = page->seqno;
+	if (page->error) {
+		memcpy(&fault, page->fault, sizeof(fault));
+		result->fault_engine = fault.engine;
+		result->fault_operand = fault.operand;
+		result->fault_pc = fault.pc;
+		result->fault_address = fault.address;
+		cancel_rest(ctx);
+	}
+}
+
+/* Move jobs into the ring; the doorbell's value, or 0 when there is nothing new. */
+static uint32_t fill_ring(struct full_ctx *ctx)
+{
+	struct onpu_ring_job *ring = ctx->ring.map;
+	uint64_t before = ctx->fed;
+
+	while (ctx->first && ctx->fed - ctx->completed < RING) {
+		struct full_job *job = ctx->first;
+
+		ring[ctx->fed++ % RING] = job->entry;
+		ctx->first = job->next;
+		free(job);
+	}
+	if (!ctx->first)
+		ctx->tail = &ctx->first;
+	return ctx->fed == before ? 0 : (uint32_t)ctx->fed;
+}
+
+/* On the device's thread, after it ran; true: some ring has grown. */
+bool full_feed(struct full *full)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++) {
+		uint32_t doorbell = 0;
+
+		pthread_mutex_lock(&full->lock);
+		if (full->queues[i])
+			doorbell = fill_ring(full->queues[i]);
+		pthread_mutex_unlock(&full->lock);
+		if (doorbell)
+			full_write(full, ONPU_REG_DOORBELL_TAIL(i), doorbell);
+		any |= doorbell;
+	}
+	return any;
+}
+
+static struct full_job *make_job(const struct winsys_job *job)
+{
+	const uint64_t max_profile = UINT32_MAX / sizeof(struct onpu_profile_record) *
+				     sizeof(struct onpu_profile_record);
+	uint64_t profile = job->profile_size;
+	struct full_job *made = calloc(1, sizeof(*made));
+
+	if (!made)
+		return NULL;
+	profile -= profile % sizeof(struct onpu_profile_record);
+	made->entry = (struct onpu_ring_job) {
+		.type = ONPU_ENTRY_JOB,
+		.program_va = job->program_va,
+		.num_insns = job->num_insns,
+		.num_slots = job->num_slots,
+		.slots_va = job->slots_va,
+		.profile_va = job->profile_va,
+		.profile_size = (uint32_t)(profile < max_profile ? profile : max_profile),
+		.cycle_limit = job->cycle_limit,
+	};
+	return made;
+}
+
+static void free_list(struct full_job *job)
+{
+	while (job) {
+		struct full_job *next = job->next;
+
+		free(job);
+		job = next;
+	}
+}
+
+static int full_submit(struct winsys_ctx *base, const struct winsys_job *jobs, uint32_t count,
+		       uint64_t *seqno, struct wnn_error *err)
+{
+	struct full_ctx *ctx = ctx_of(base);
+	struct full *full = base->full;
+	struct full_job *list = NULL, **tail = &list;
+	bool refused;
+
+	for (uint32_t i = 0; i < count; i++) {
+		*tail = make_job(&jobs[i]);
+		if (!*tail) {
+			free_list(list);
+			return wnn_error_nomem(err, "a job");
+		}
+		tail = &(*tail)->next;
+	}
+	pthread_mutex_lock(&full->lock);
+	refused = ctx->dead || full->lost;
+	if (!refused) {
+		for (struct full_job *job = list; job; job = job->next)
+			job->entry.seqno = ++ctx->submitted;
+		*seqno = ctx->submitted;
+		if (list) {
+			*ctx->tail = list;
+			ctx->tail = tail;
+		}
+		full->kicked = true;
+		pthread_cond_signal(&full->wake);
+	}
+	pthread_mutex_unlock(&full->lock);
+	if (!refused)
+		return 0;
+	free_list(list);
+	return wnn_error_set(err, WNN_OPERATION_ERROR,
+			     "the device context is lost: an earlier job of it failed");
+}
+
+static struct timespec deadline_of(uint64_t timeout_ns)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	at.tv_sec += (time_t)(timeout_ns / 1000000000u);
+	at.tv_nsec += (long)(timeout_ns % 1000000000u);
+	if (at.tv_nsec >= 1000000000) {
+		at.tv_sec++;
+		at.tv_nsec -= 1000000000;
+	}
+	return at;
+}
+
+static int collect(const struct full_ctx *ctx, uint64_t seqno, struct winsys_result *result,
+		   struct wnn_error *err)
+{
+	memset(result, 0, sizeof(*result));
+	if (ctx->completed - seqno >= KEPT_RESULTS)
+		return 0;
+	if (ctx->cancelled[seqno % KEPT_RESULTS])
+		return wnn_error_set(err, WNN_OPERATION_ERROR,
+				     "the job was cancelled: an earlier job of its context failed");
+	*result = ctx->result[seqno % KEPT_RESULTS];
+	return 0;
+}
+
+static int wait_error(int why, struct wnn_error *err)
+{
+	if (why == EINVAL)
+		return wnn_error_set(err, WNN_OPERATION_ERROR, "no job has this number");
+	if (why == ENODEV)
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device is lost");
+	return wnn_error_set(err, WNN_OPERATION_ERROR, "the job did not end in time");
+}
+
+static int full_wait(struct winsys_ctx *base, uint64_t seqno, uint64_t timeout_ns,
+		     struct winsys_result *result, struct wnn_error *err)
+{
+	struct full_ctx *ctx = ctx_of(base);
+	struct full *full = base->full;
+	bool forever = timeout_ns == UINT64_MAX;
+	struct timespec deadline = { .tv_sec = 0 };
+	int ret = 0;
+
+	if (!forever)
+		deadline = deadline_of(timeout_ns);
+	pthread_mutex_lock(&full->lock);
+	if (!seqno || seqno > ctx->submitted)
+		ret = EINVAL;
+	while (!ret && ctx->completed < seqno) {
+		if (full->lost)
+			ret = ENODEV;
+		else
+			ret = forever ? pthread_cond_wait(&full->changed, &full->lock) :
+			      pthread_cond_timedwait(&full->changed, &full->lock, &deadline);
+	}
+	ret = ret ? wait_error(ret, err) : collect(ctx, seqno, result, err);
+	pthread_mutex_unlock(&full->lock);
+	return ret;
+}
+
+/* ---- contexts */
+
+static int take_queue(struct full *full, struct full_ctx *ctx, struct wnn_error *err)
+{
+	uint32_t queue = 0;
+
+	pthread_mutex_lock(&full->lock);
+	while (queue < full->base.caps.num_queues && full->queues[queue])
+		queue++;
+	if (queue < full->base.caps.num_queues) {
+		ctx->queue = queue;
+		ctx->id = queue + 1;
+		full->queues[queue] = ctx;
+	}
+	pthread_mutex_unlock(&full->lock);
+	if (queue < full->base.caps.num_queues)
+		return 0;
+	return wnn_error_set(err, WNN_OPERATION_ERROR, "all %u hardware queues are in use",
+			     full->base.caps.num_queues);
+}
+
+static void give_queue(struct full *full, struct full_ctx *ctx)
+{
+	pthread_mutex_lock(&full->lock);
+	full->queues[ctx->queue] = NULL;
+	drop_jobs(ctx);
+	pthread_mutex_unlock(&full->lock);
+}
+
+static int make_context(struct full *full, struct full_ctx *ctx, struct wnn_error *err)
+{
+	struct full_memory *memory = &full->memory;
+	union onpu_msg m = { .ctx_create = { .type = ONPU_MSG_CTX_CREATE } };
+	union onpu_msg bind = { .queue = { .type = ONPU_MSG_QUEUE_BIND } };
+
+	if (full_map_create(memory, &ctx->ring, RING * sizeof(struct onpu_ring_job), false) ||
+	    full_map_create(memory, &ctx->completion, FULL_PAGE, false) ||
+	    full_map_create(memory, &ctx->save, full_read(full, ONPU_REG_CAP_SAVE_BYTES), false))
+		return wnn_error_nomem(err, "a device context");
+	m.ctx_create.context = ctx->id;
+	m.ctx_create.ring = ctx->ring.va;
+	m.ctx_create.ring_size = RING;
+	m.ctx_create.completion = ctx->completion.va;
+	m.ctx_create.save = ctx->save.va;
+	m.ctx_create.vector = ctx->queue + 1;
+	m.ctx_create.priority = ONPU_PRIORITY_NORMAL;
+	if (full_request(full, &m, err))
+		return -1;
+	bind.queue.context = ctx->id;
+	bind.queue.queue = ctx->queue;
+	return full_request(full, &bind, err);
+}
+
+/* Whatever was made of it; the firmware refuses what was not. */
+static void unmake_context(struct full *full, struct full_ctx *ctx)
+{
+	const uint32_t types[] = {
+		ONPU_MSG_CTX_KILL, ONPU_MSG_QUEUE_UNBIND, ONPU_MSG_CTX_DESTROY,
+	};
+
+	for (unsigned int i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		union onpu_msg m = { .ctx = { .type = types[i], .context = ctx->id } };
+
+		if (types[i] == ONPU_MSG_QUEUE_UNBIND)
+			m.queue.queue = ctx->queue;
+		full_request(full, &m, NULL);
+	}
+	release(full, &ctx->ring, false);
+	release(full, &ctx->completion, false);
+	release(full, &ctx->save, false);
+}
+
+static struct winsys_ctx *full_ctx_create(struct winsys *ws, struct wnn_error *err)
+{
+	struct full *full = full_of(ws);
+	struct full_ctx *ctx = calloc(1, sizeof(*ctx));
+
+	if (!ctx) {
+		wnn_error_nomem(err, "a device context");
+		return NULL;
+	}
+	ctx->base.full = full;
+	ctx->tail = &ctx->first;
+	if (!take_queue(full, ctx, err)) {
+		if (!make_context(full, ctx, err))
+			return &ctx->base;
+		unmake_context(full, ctx);
+		give_queue(full, ctx);
+	}
+	free(ctx);
+	return NULL;
+}
+
+static void full_ctx_destroy(struct winsys_ctx *base)
+{
+	struct full_ctx *ctx = ctx_of(base);
+	struct full *full;
+
+	if (!base)
+		return;
+	full = base->full;
+	pthread_mutex_lock(&full->lock);
+	ctx->closing = true;
+	cancel_rest(ctx);
+	pthread_cond_broadcast(&full->changed);
+	pthread_mutex_unlock(&full->lock);
+	unmake_context(full, ctx);
+	give_queue(full, ctx);
+	free(ctx);
+}
+
+/* ---- the whole */
+
+static void full_destroy(struct winsys *ws)
+{
+	struct full *full = full_of(ws);
+
+	full_driver_stop(full);
+	full_memory_destroy(&full->memory);
+	pthread_cond_destroy(&full->wake);
+	pthread_cond_destroy(&full->changed);
+	pthread_mutex_destroy(&full->lock);
+	pthread_mutex_destroy(&full->requests);
+	pthread_mutex_destroy(&full->invalidations);
+	free(full);
+}
+
+static const struct winsys_ops full_ops = {
+	.destroy = full_destroy,
+	.bo_create = full_bo_create,
+	.bo_destroy = full_bo_destroy,
+	.ctx_create = full_ctx_create,
+	.ctx_destroy = full_ctx_destroy,
+	.submit = full_submit,
+	.wait = full_wait,
+};
+
+static void read_caps(struct full *full)
+{
+	struct npu_caps *caps = &full->base.caps;
+	bool named = full_read(full, ONPU_REG_CAP_MACHINE) == ONPU_MACHINE_REF1;
+
+	*caps = (struct npu_caps) {
+		.sram_bytes = full_read(full, ONPU_REG_CAP_SRAM_BYTES),
+		.lanes = full_read(full, ONPU_REG_CAP_LANES),
+		.mxu_rows = full_read(full, ONPU_REG_CAP_MXU_ROWS),
+		.mxu_cols = full_read(full, ONPU_REG_CAP_MXU_COLS),
+		.fifo_depth = full_read(full, ONPU_REG_CAP_FIFO_DEPTH),
+		.dma_bytes_per_cycle = full_read(full, ONPU_REG_CAP_DMA_BYTES),
+		.num_queues = full_read(full, ONPU_REG_CAP_NUM_QUEUES),
+	};
+	snprintf(caps->machine, sizeof(caps->machine), "%s", named ? "onpu-ref1" : "onpu-custom");
+}
+
+static void init_sync(struct full *full)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&full->lock, NULL);
+	pthread_mutex_init(&full->requests, NULL);
+	pthread_mutex_init(&full->invalidations, NULL);
+	pthread_cond_init(&full->wake, &attr);
+	pthread_cond_init(&full->changed, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+struct winsys *winsys_sim_full_create(const struct winsys_sim_config *config,
+				      struct wnn_error *err)
+{
+	struct full *full = calloc(1, sizeof(*full));
+
+	if (!full) {
+		wnn_error_nomem(err, "the device model");
+		return NULL;
+	}
+	full->base.ops = &full_ops;
+	full->base.name = "sim";
+	init_sync(full);
+	if (full_memory_init(&full->memory, err) || full_driver_start(full, config, err)) {
+		full_destroy(&full->base);
+		return NULL;
+	}
+	read_caps(full);
+	return &full->base;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Full mode of the device model: what a kernel driver would do, in this process. Host memory is one
+ * area whose offsets are bus addresses; address spaces are Sv39 tables in it; the firmware is
+ * booted and spoken to through its rings.
+ */
+#ifndef WNN_WINSYS_SIM_FULL_H
+#define WNN_WINSYS_SIM_FULL_H
+
+#include <pthread.h>
+
+#include <onpu_device.h>
+
+#include "winsys/winsys.h"
+
+#define FULL_PAGE	4096u
+#define FULL_LARGE	(2u << 20)
+
+/* ---- sim_full_memory.c */
+
+struct range {
+	uint64_t start, size;
+};
+
+/* Allocator of a range of numbers; looks on from where it was last. */
+struct ranges {
+	struct range *used;		/* in order */
+	size_t count, room;
+	uint64_t first, end, next;
+};
+
+struct full_memory {
+	pthread_mutex_t lock;
+	uint8_t *base;
+	uint64_t size;
+	struct ranges bus, user, kernel;
+	uint64_t root;			/* bus address of the page table */
+};
+
+int full_memory_init(struct full_memory *memory, struct wnn_error *err);
+void full_memory_destroy(struct full_memory *memory);
+int full_memory_read(void *memory, uint64_t addr, void *dst, size_t len);
+int full_memory_write(void *memory, uint64_t addr, const void *src, size_t len);
+/* Zeroed memory for the device alone to see by its bus address; 0: there is none. */
+uint64_t full_memory_alloc(struct full_memory *memory, size_t size);
+void full_memory_free(struct full_memory *memory, uint64_t bus, size_t size);
+void *full_memory_at(const struct full_memory *memory, uint64_t bus);
+
+/* Memory with a virtual address. */
+struct full_map {
+	uint64_t va, bus;
+	size_t size;
+	void *map;
+};
+
+int full_map_create(struct full_memory *memory, struct full_map *map, size_t size, bool user);
+/* In this order, with an invalidation in between. */
+void full_map_clear(struct full_memory *memory, const struct full_map *map);
+void full_map_free(struct full_memory *memory, const struct full_map *map, bool user);
+
+/* ---- sim_full.c */
+
+struct winsys *winsys_sim_full_create(const struct winsys_sim_config *config,
+				      struct wnn_error *err);
+
+/* ---- sim_full_driver.c: registers, boot, messages, invalidation, the device's thread */
+
+struct full_ctx;
+
+struct full {
+	struct winsys base;
+	struct full_memory memory;
+	struct onpu_device *device;
+	pthread_t thread;
+	bool started;
+
+	pthread_mutex_t requests;	/* one message at a time */
+	pthread_mutex_t invalidations;
+	uint64_t request_ring, response_ring;
+	uint32_t request_tail, response_head, request_id;
+
+	/* All below: guarded by lock. Never call the device with it held. */
+	pthread_mutex_t lock;
+	pthread_cond_t wake, changed;
+	bool kicked, stop;
+	bool interrupted;		/* vector 0 */
+	bool lost;
+	uint32_t status;
+	uint32_t inv_request, inv_done;
+	bool answered;
+	union onpu_msg answer;
+	struct full_ctx *queues[ONPU_MAX_QUEUES];
+};
+
+int full_driver_start(struct full *full, const struct winsys_sim_config *config,
+		      struct wnn_error *err);
+void full_driver_stop(struct full *full);
+/* Send m, wait, m is the response; 0 or -1. */
+int full_request(struct full *full, union onpu_msg *m, struct wnn_error *err);
+void full_invalidate(struct full *full, uint64_t va, size_t size);
+void full_write(struct full *full, uint32_t offset, uint32_t value);
+uint32_t full_read(struct full *full, uint32_t offset);
+
+/* sim_full.c, called by the driver: a queue raised its interrupt (lock held), fill the rings */
+void full_completed(struct full_ctx *ctx);
+bool full_feed(struct full *full);
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The driver's part of full mode: the thread that lets the device run and looks after vector 0,
+ * boot, requests to the firmware, invalidation of translations.
+ */
+#include "winsys/sim_full.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RING		64u
+#define BUDGET		(UINT64_C(1) << 20)
+#define INT_WANTED	(ONPU_INT_STATUS_STATUS__MASK | ONPU_INT_STATUS_RESPONSE__MASK | \
+			 ONPU_INT_STATUS_INVALIDATED__MASK)
+#define MAX_IMAGE	(UINT32_C(1) << 20)
+
+uint32_t full_read(struct full *full, uint32_t offset)
+{
+	return (uint32_t)onpu_device_mmio_read(full->device, offset, 4);
+}
+
+void full_write(struct full *full, uint32_t offset, uint32_t value)
+{
+	onpu_device_mmio_write(full->device, offset, 4, value);
+}
+
+static void write64(struct full *full, uint32_t offset, uint64_t value)
+{
+	full_write(full, offset, (uint32_t)value);
+	full_write(full, offset + 4, (uint32_t)(value >> 32));
+}
+
+/* ---- what the device calls */
+
+static void interrupt(void *ctx, unsigned int vector)
+{
+	struct full *full = ctx;
+
+	pthread_mutex_lock(&full->lock);
+	if (!vector)
+		full->interrupted = true;
+	else if (full->queues[vector - 1])
+		full_completed(full->queues[vector - 1]);
+	pthread_cond_broadcast(&full->changed);
+	pthread_mutex_unlock(&full->lock);
+}
+
+static void wake(void *ctx)
+{
+	struct full *full = ctx;
+
+	pthread_mutex_lock(&full->lock);
+	full->kicked = true;
+	pthread_cond_signal(&full->wake);
+	pthread_mutex_unlock(&full->lock);
+}
+
+static int read_memory(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	struct full *full = ctx;
+
+	return full_memory_read(&full->memory, addr, dst, len);
+}
+
+static int write_memory(void *ctx, uint64_t addr, const void *src, size_t len)
+{
+	struct full *full = ctx;
+
+	return full_memory_write(&full->memory, addr, src, len);
+}
+
+/* ---- vector 0 */
+
+/* Responses go to who waits; events say what completions have said already. */
+static void take_responses(struct full *full)
+{
+	while (full_read(full, ONPU_REG_RESPONSE_TAIL) != full->response_head) {
+		uint64_t at = full->response_ring + full->response_head % RING * ONPU_MSG_SIZE;
+		union onpu_msg m;
+
+		memcpy(&m, full_memory_at(&full->memory, at), sizeof(m));
+		full_write(full, ONPU_REG_RESPONSE_HEAD, ++full->response_head);
+		if (m.header.type == ONPU_MSG_EVENT_FAULT)
+			continue;
+		pthread_mutex_lock(&full->lock);
+		full->answer = m;
+		full->answered = true;
+		pthread_cond_broadcast(&full->changed);
+		pthread_mutex_unlock(&full->lock);
+	}
+}
+
+static void look_at_status(struct full *full)
+{
+	uint32_t status = full_read(full, ONPU_REG_STATUS);
+	uint32_t state = (status & ONPU_STATUS_STATE__MASK) >> ONPU_STATUS_STATE__SHIFT;
+
+	pthread_mutex_lock(&full->lock);
+	full->status = status;
+	full->lost = state == ONPU_STATE_FAILED || state == ONPU_STATE_HALTED;
+	pthread_cond_broadcast(&full->changed);
+	pthread_mutex_unlock(&full->lock);
+}
+
+static void serve_interrupt(struct full *full)
+{
+	uint32_t causes;
+	bool pending;
+
+	pthread_mutex_lock(&full->lock);
+	pending = full->interrupted;
+	full->interrupted = false;
+	pthread_mutex_unlock(&full->lock);
+	if (!pending)
+		return;
+	causes = full_read(full, ONPU_REG_INT_STATUS);
+	full_write(full, ONPU_REG_INT_STATUS, causes);
+	if (causes & ONPU_INT_STATUS_STATUS__MASK)
+		look_at_status(full);
+	if (causes & ONPU_INT_STATUS_RESPONSE__MASK)
+		take_responses(full);
+	if (causes & ONPU_INT_STATUS_INVALIDATED__MASK) {
+		uint32_t done = full_read(full, ONPU_REG_INV_DONE);
+
+		pthread_mutex_lock(&full->lock);
+		full->inv_done = done;
+		pthread_cond_broadcast(&full->changed);
+		pthread_mutex_unlock(&full->lock);
+	}
+}
+
+/* Wait for an access while the device has nothing to do; false: it is time to stop. */
+static bool pause_device(struct full *full, bool idle)
+{
+	bool stop;
+
+	pthread_mutex_lock(&full->lock);
+	while (idle && !full->kicked && !full->interrupted && !full->stop)
+		pthread_cond_wait(&full->wake, &full->lock);
+	full->kicked = false;
+	stop = full->stop;
+	pthread_mutex_unlock(&full->lock);
+	return !stop;
+}
+
+static void *device_main(void *arg)
+{
+	struct full *full = arg;
+	bool idle = false;
+
+	while (pause_device(full, idle)) {
+		idle = onpu_device_run(full->device, BUDGET) == ONPU_PROGRESS_IDLE;
+		serve_interrupt(full);
+		if (full_feed(full))
+			idle = false;
+	}
+	return NULL;
+}
+
+/* ---- requests and invalidations */
+
+static int lost_error(struct full *full, struct wnn_error *err)
+{
+	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
+			     "the device is lost: its status register reads %#x", full->status);
+}
+
+static const char *status_name(uint32_t status)
+{
+	static const char *const names[] = {
+		[ONPU_MSG_UNSUPPORTED] = "it does not know it",
+		[ONPU_MSG_INVALID] = "a member is out of range",
+		[ONPU_MSG_NOT_FOUND] = "no such object",
+		[ONPU_MSG_EXISTS] = "the number is taken",
+		[ONPU_MSG_BUSY] = "the object is in use",
+		[ONPU_MSG_INTERNAL] = "it has failed",
+	};
+
+	return status < sizeof(names) / sizeof(names[0]) ? names[status] : "for no reason known";
+}
+
+int full_request(struct full *full, union onpu_msg *m, struct wnn_error *err)
+{
+	uint32_t type = m->header.type;
+	uint64_t at;
+	int ret = 0;
+
+	pthread_mutex_lock(&full->requests);
+	m->header.id = ++full->request_id;
+	at = full->request_ring + full->request_tail % RING * ONPU_MSG_SIZE;
+	memcpy(full_memory_at(&full->memory, at), m, sizeof(*m));
+	full_write(full, ONPU_REG_REQUEST_TAIL, ++full->request_tail);
+	pthread_mutex_lock(&full->lock);
+	while (!full->answered && !full->lost)
+		pthread_cond_wait(&full->changed, &full->lock);
+	if (full->answered)
+		*m = full->answer;
+	else
+		ret = lost_error(full, err);
+	full->answered = false;
+	pthread_mutex_unlock(&full->lock);
+	pthread_mutex_unlock(&full->requests);
+	if (!ret && m->header.status)
+		ret = wnn_error_set(err, WNN_UNKNOWN_ERROR, "the firmware refused request %u: %s",
+				    type, status_name(m->header.status));
+	return ret;
+}
+
+void full_invalidate(struct full *full, uint64_t va, size_t size)
+{
+	uint32_t name;
+
+	pthread_mutex_lock(&full->invalidations);
+	full_write(full, ONPU_REG_INV_ASID, 1);
+	full_write(full, ONPU_REG_INV_PAGES, (uint32_t)(size / FULL_PAGE));
+	write64(full, ONPU_REG_INV_VA_LO, va);
+	name = ++full->inv_request;
+	full_write(full, ONPU_REG_INV_REQ, name);
+	pthread_mutex_unlock(&full->invalidations);
+	pthread_mutex_lock(&full->lock);
+	while ((int32_t)(full->inv_done - name) < 0)
+		pthread_cond_wait(&full->changed, &full->lock);
+	pthread_mutex_unlock(&full->lock);
+}
+
+/* ---- start and stop */
+
+static const char *image_path(const struct winsys_sim_config *config)
+{
+	const char *path = config->firmware;
+
+	if (!path || !*path)
+		path = getenv("ONPU_FIRMWARE");
+	return path && *path ? path : WNN_FIRMWARE_PATH;
+}
+
+static int load_image(struct full *full, const char *path, uint64_t *bus, uint32_t *size,
+		      struct wnn_error *err)
+{
+	FILE *file = fopen(path, "rb");
+	size_t length = 0;
+
+	if (!file)
+		return wnn_error_set(err, WNN_NOT_SUPPORTED,
+				     "full mode needs the firmware's image %s: %s", path,
+				     strerror(errno));
+	*bus = full_memory_alloc(&full->memory, MAX_IMAGE);
+	if (*bus)
+		length = fread(full_memory_at(&full->memory, *bus), 1, MAX_IMAGE, file);
+	fclose(file);
+	*size = (uint32_t)length;
+	return *bus ? 0 : wnn_error_nomem(err, "the firmware's image");
+}
+
+static int set_rings(struct full *full, struct wnn_error *err)
+{
+	full->request_ring = full_memory_alloc(&full->memory, RING * ONPU_MSG_SIZE);
+	full->response_ring = full_memory_alloc(&full->memory, RING * ONPU_MSG_SIZE);
+	if (!full->request_ring || !full->response_ring)
+		return wnn_error_nomem(err, "message rings");
+	write64(full, ONPU_REG_REQUEST_BASE_LO, full->request_ring);
+	full_write(full, ONPU_REG_REQUEST_SIZE, RING);
+	write64(full, ONPU_REG_RESPONSE_BASE_LO, full->response_ring);
+	full_write(full, ONPU_REG_RESPONSE_SIZE, RING);
+	full_write(full, ONPU_REG_INT_ENABLE, INT_WANTED);
+	return 0;
+}
+
+static int boot(struct full *full, const char *path, struct wnn_error *err)
+{
+	uint32_t size, status, state;
+	uint64_t bus;
+
+	if (load_image(full, path, &bus, &size, err) || set_rings(full, err))
+		return -1;
+	write64(full, ONPU_REG_FW_ADDRESS_LO, bus);
+	full_write(full, ONPU_REG_FW_SIZE, size);
+	full_write(full, ONPU_REG_BOOT, ONPU_BOOT_START__MASK);
+	pthread_mutex_lock(&full->lock);
+	while (!full->lost && (full->status & ONPU_STATUS_STATE__MASK) != ONPU_STATE_READY)
+		pthread_cond_wait(&full->changed, &full->lock);
+	status = full->status;
+	pthread_mutex_unlock(&full->lock);
+	full_memory_free(&full->memory, bus, MAX_IMAGE);
+	state = (status & ONPU_STATUS_STATE__MASK) >> ONPU_STATUS_STATE__SHIFT;
+	if (state != ONPU_STATE_READY)
+		return wnn_error_set(err, WNN_NOT_SUPPORTED,
+				     "the firmware %s does not start: status %#x", path, status);
+	if (full_read(full, ONPU_REG_FW_ABI) >> ONPU_FW_ABI_MAJOR__SHIFT != ONPU_ABI_MAJOR)
+		return wnn_error_set(err, WNN_NOT_SUPPORTED,
+				     "the firmware %s speaks another version of the messages", path);
+	return 0;
+}
+
+static struct onpu_device *make_device(struct full *full, const struct winsys_sim_config *config,
+				       const char **why)
+{
+	struct onpu_device_config device = onpu_device_config_default();
+	const struct onpu_host_ops host = {
+		.ctx = full,
+		.read = read_memory,
+		.write = write_memory,
+		.interrupt = interrupt,
+		.wake = wake,
+	};
+
+	if (config->sram_bytes)
+		device.sim.sram_bytes = config->sram_bytes;
+	device.sim.threads = config->threads ? config->threads : 1;
+	device.sim.simd = config->simd;
+	/* A forgotten invalidation shall be seen. */
+	device.tlb_sticky = true;
+	return onpu_device_create(&device, &host, why);
+}
+
+int full_driver_start(struct full *full, const struct winsys_sim_config *config,
+		      struct wnn_error *err)
+{
+	union onpu_msg m = { .vm = { .type = ONPU_MSG_VM_CREATE, .asid = 1,
+				     .root = full->memory.root } };
+	const char *why = "";
+
+	full->device = make_device(full, config, &why);
+	if (!full->device)
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device model does not start: %s",
+				     why);
+	full->started = !pthread_create(&full->thread, NULL, device_main, full);
+	if (!full->started)
+		return wnn_error_nomem(err, "the device model's thread");
+	if (boot(full, image_path(config), err))
+		return -1;
+	return full_request(full, &m, err);
+}
+
+void full_driver_stop(struct full *full)
+{
+	pthread_mutex_lock(&full->lock);
+	full->stop = true;
+	pthread_cond_signal(&full->wake);
+	pthread_mutex_unlock(&full->lock);
+	if (full->started)
+		pthread_join(full->thread, NULL);
+	onpu_device_destroy(full->device);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory of full mode: one area that is given out in pages, and the page table of the one
+ * address space. Tables are kept until the end: what a freed mapping leaves is of use to the next.
+ */
+#include "winsys/sim_full.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define BUS_FIRST	(UINT64_C(1) << 32)
+#define USER_FIRST	(UINT64_C(1) << 32)
+#define KERNEL_FIRST	(UINT64_C(1) << 37)
+#define VA_END		(UINT64_C(1) << 38)
+#define MAX_MEMORY	(UINT64_C(64) << 30)
+#define MIN_MEMORY	(UINT64_C(256) << 20)
+
+#define LEAF		(ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_A | ONPU_PTE_D)
+
+/* ---- numbers */
+
+static uint64_t align_up(uint64_t value, uint64_t align)
+{
+	return (value + align - 1) / align * align;
+}
+
+/* The first gap behind @from that takes @size: its start, and where it goes in the list. */
+static bool find_gap(const struct ranges *r, uint64_t from, uint64_t size, uint64_t align,
+		     uint64_t *start, size_t *index)
+{
+	uint64_t at = align_up(from, align);
+
+	for (size_t i = 0; i < r->count; i++) {
+		if (r->used[i].start + r->used[i].size <= at)
+			continue;
+		if (at + size <= r->used[i].start) {
+			*index = i;
+			*start = at;
+			return true;
+		}
+		at = align_up(r->used[i].start + r->used[i].size, align);
+	}
+	*index = r->count;
+	*start = at;
+	return at + size <= r->end;
+}
+
+static bool make_room(struct ranges *r)
+{
+	size_t room = r->room ? r->room * 2 : 64;
+	struct range *used;
+
+	if (r->count < r->room)
+		return true;
+	used = realloc(r->used, room * sizeof(*used));
+	if (!used)
+		return false;
+	r->used = used;
+	r->room = room;
+	return true;
+}
+
+/* Start of a free range, which is used from now on; 0: none. */
+static uint64_t ranges_alloc(struct ranges *r, uint64_t size, uint64_t align)
+{
+	uint64_t start;
+	size_t index;
+
+	if (!size || size > r->end - r->first || !make_room(r))
+		return 0;
+	if (!find_gap(r, r->next, size, align, &start, &index) &&
+	    !find_gap(r, r->first, size, align, &start, &index))
+		return 0;
+	memmove(r->used + index + 1, r->used + index, (r->count - index) * sizeof(*r->used));
+	r->used[index] = (struct range) { start, size };
+	r->count++;
+	r->next = start + size;
+	return start;
+}
+
+static void ranges_free(struct ranges *r, uint64_t start)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		if (r->used[i].start != start)
+			continue;
+		memmove(r->used + i, r->used + i + 1, (r->count - i - 1) * sizeof(*r->used));
+		r->count--;
+		return;
+	}
+}
+
+/* ---- the bus */
+
+int full_memory_init(struct full_memory *m, struct wnn_error *err)
+{
+	memset(m, 0, sizeof(*m));
+	pthread_mutex_init(&m->lock, NULL);
+	for (m->size = MAX_MEMORY; m->size >= MIN_MEMORY; m->size /= 4) {
+		m->base = mmap(NULL, m->size, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (m->base != MAP_FAILED)
+			break;
+		m->base = NULL;
+	}
+	if (!m->base)
+		return wnn_error_nomem(err, "the memory of the device model");
+	m->bus = (struct ranges) {
+		.first = BUS_FIRST, .next = BUS_FIRST, .end = BUS_FIRST + m->size,
+	};
+	m->user = (struct ranges) { .first = USER_FIRST, .next = USER_FIRST, .end = KERNEL_FIRST };
+	m->kernel = (struct ranges) { .first = KERNEL_FIRST, .next = KERNEL_FIRST, .end = VA_END };
+	m->root = full_memory_alloc(m, FULL_PAGE);
+	return m->root ? 0 : wnn_error_nomem(err, "a page table");
+}
+
+void full_memory_destroy(struct full_memory *m)
+{
+	if (m->base)
+		munmap(m->base, m->size);
+	free(m->bus.used);
+	free(m->user.used);
+	free(m->kernel.used);
+	pthread_mutex_destroy(&m->lock);
+}
+
+void *full_memory_at(const struct full_memory *m, uint64_t bus)
+{
+	return m->base + (bus - BUS_FIRST);
+}
+
+static bool on_bus(const struct full_memory *m, uint64_t addr, size_t len)
+{
+	return addr >= BUS_FIRST && addr - BUS_FIRST <= m->size &&
+	       len <= m->size - (addr - BUS_FIRST);
+}
+
+int full_memory_read(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	struct full_memory *m = ctx;
+
+	if (!on_bus(m, addr, len))
+		return -1;
+	memcpy(dst, full_memory_at(m, addr), len);
+	return 0;
+}
+
+int full_memory_write(void *ctx, uint64_t addr, const void *src, size_t len)
+{
+	struct full_memory *m = ctx;
+
+	if (!on_bus(m, addr, len))
+		return -1;
+	memcpy(full_memory_at(m, addr), src, len);
+	return 0;
+}
+
+static uint64_t alignment(size_t size)
+{
+	return size >= FULL_LARGE ? FULL_LARGE : FULL_PAGE;
+}
+
+static uint64_t bus_alloc(struct full_memory *m, size_t size)
+{
+	return ranges_alloc(&m->bus, align_up(size, FULL_PAGE), alignment(size));
+}
+
+uint64_t full_memory_alloc(struct full_memory *m, size_t size)
+{
+	uint64_t bus;
+
+	pthread_mutex_lock(&m->lock);
+	bus = bus_alloc(m, size);
+	pthread_mutex_unlock(&m->lock);
+	return bus;
+}
+
+/* Pages go back to the system, and come zeroed when they are needed again. */
+void full_memory_free(struct full_memory *m, uint64_t bus, size_t size)
+{
+	madvise(full_memory_at(m, bus), align_up(size, FULL_PAGE), MADV_DONTNEED);
+	pthread_mutex_lock(&m->lock);
+	ranges_free(&m->bus, bus);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* ---- page tables */
+
+static uint64_t pte_of(uint64_t bus, uint64_t flags)
+{
+	return bus / FULL_PAGE << ONPU_PTE_PPN_SHIFT | flags;
+}
+
+static uint64_t *entry_in(const struct full_memory *m, uint64_t table, uint64_t va,
+			  unsigned int level)
+{
+	return (uint64_t *)full_memory_at(m, table) + (va >> (12 + 9 * level) & 511);
+}
+
+/* The table that an entry points to, made if need be; 0: no memory. */
+static uint64_t table_below(struct full_memory *m, uint64_t *entry)
+{
+	uint64_t table;
+
+	if (*entry & ONPU_PTE_V)
+		return (*entry >> ONPU_PTE_PPN_SHIFT) * FULL_PAGE;
+	table = bus_alloc(m, FULL_PAGE);
+	if (table)
+		__atomic_store_n(entry, pte_of(table, ONPU_PTE_V), __ATOMIC_RELEASE);
+	return table;
+}
+
+/* The entry for one page at @va; a large one when there is no table of small ones yet. */
+static uint64_t *make_entry(struct full_memory *m, uint64_t va, bool *large)
+{
+	uint64_t table = table_below(m, entry_in(m, m->root, va, 2));
+	uint64_t *entry;
+
+	if (!table)
+		return NULL;
+	entry = entry_in(m, table, va, 1);
+	if (*large && !(*entry & ONPU_PTE_V))
+		return entry;
+	*large = false;
+	table = table_below(m, entry);
+	return table ? entry_in(m, table, va, 0) : NULL;
+}
+
+static size_t map_one(struct full_memory *m, const struct full_map *map, size_t done, bool user)
+{
+	bool large = !((map->va + done) % FULL_LARGE) && !((map->bus + done) % FULL_LARGE) &&
+		     map->size - done >= FULL_LARGE;
+	uint64_t *entry = make_entry(m, map->va + done, &large);
+
+	if (!entry)
+		return 0;
+	__atomic_store_n(entry, pte_of(map->bus + done, LEAF | (user ? ONPU_PTE_U : 0)),
+			 __ATOMIC_RELEASE);
+	return large ? FULL_LARGE : FULL_PAGE;
+}
+
+static void unmap(struct full_memory *m, const struct full_map *map, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		uint64_t *entry = entry_in(m, m->root, map->va + done, 2);
+
+		entry = entry_in(m, table_below(m, entry), map->va + done, 1);
+		if (*entry & ONPU_PTE_R) {
+			done += FULL_LARGE;
+		} else {
+			entry = entry_in(m, table_below(m, entry), map->va + done, 0);
+			done += FULL_PAGE;
+		}
+		__atomic_store_n(entry, 0, __ATOMIC_RELEASE);
+	}
+}
+
+int full_map_create(struct full_memory *m, struct full_map *map, size_t size, bool user)
+{
+	struct ranges *virt = user ? &m->user : &m->kernel;
+	size_t done = 0, step = 1;
+
+	*map = (struct full_map) { .size = align_up(size, FULL_PAGE) };
+	pthread_mutex_lock(&m->lock);
+	map->bus = bus_alloc(m, size);
+	/* One page more that is never mapped: who runs beyond a buffer faults. */
+	map->va = ranges_alloc(virt, map->size + FULL_PAGE, alignment(size));
+	while (map->bus && map->va && step && done < map->size) {
+		step = map_one(m, map, done, user);
+		done += step;
+	}
+	if (!map->bus || !map->va || !step) {
+		unmap(m, map, done);
+		if (map->bus)
+			ranges_free(&m->bus, map->bus);
+		if (map->va)
+			ranges_free(virt, map->va);
+		pthread_mutex_unlock(&m->lock);
+		return -1;
+	}
+	pthread_mutex_unlock(&m->lock);
+	map->map = full_memory_at(m, map->bus);
+	return 0;
+}
+
+void full_map_clear(struct full_memory *m, const struct full_map *map)
+{
+	pthread_mutex_lock(&m->lock);
+	unmap(m, map, map->size);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void full_map_free(struct full_memory *m, const struct full_map *map, bool user)
+{
+	full_memory_free(m, map->bus, map->size);
+	pthread_mutex_lock(&m->lock);
+	ranges_free(user ? &m->user : &m->kernel, map->va);
+	pthread_mutex_unlock(&m->lock);
+}
