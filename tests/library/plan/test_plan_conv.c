@@ -200,6 +200,49 @@ static void test_conv_transposed(void **state)
 	}
 }
 
+/* Windows, dilations and strides so large that every limit is met somewhere. */
+static void test_conv_extreme(void **state)
+{
+	static const struct {
+		int64_t c, h, w, o, oh, ow, kh, kw;
+		uint32_t stride, dilation, groups;
+		bool transposed;
+	} shapes[] = {
+		{ 1, 3, 5000, 1, 3, 4001, 1, 1000, 1, 1, 1, false },
+		{ 4, 2, 5000, 4, 2, 4001, 1, 1000, 1, 1, 4, false },
+		{ 3, 200, 200, 4, 4, 4, 5, 5, 1, 49, 1, false },
+		{ 2, 300, 300, 2, 1, 1, 300, 300, 1, 1, 2, false },
+		{ 3, 40, 40, 5, 352, 352, 1, 1, 9, 1, 1, true },
+		{ 2, 30, 30, 3, 121, 121, 5, 5, 4, 1, 1, true },
+	};
+
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		union ir_attrs attrs = { .conv = {
+			.groups = shapes[i].groups,
+			.strides = { shapes[i].stride, shapes[i].stride },
+			.dilations = { shapes[i].dilation, shapes[i].dilation },
+			.layout = i & 1, .transposed = shapes[i].transposed, .act = no_act,
+			.filter_layout = shapes[i].transposed ? IR_IOHW : IR_OIHW } };
+		int64_t in[4], out[4], filter[4];
+		struct ir_value *operands[3] = { NULL };
+		struct test_graph t;
+
+		random_seed(i);
+		graph_init(&t);
+		t.tolerance = 1e-3;
+		image_dims(i & 1, 1, shapes[i].c, shapes[i].h, shapes[i].w, in);
+		image_dims(i & 1, 1, shapes[i].o, shapes[i].oh, shapes[i].ow, out);
+		filter_dims(attrs.conv.filter_layout, shapes[i].o,
+			    shapes[i].transposed ? shapes[i].c : shapes[i].c / shapes[i].groups,
+			    shapes[i].kh, shapes[i].kw, filter);
+		operands[0] = add_operand(&t, IR_F32, 4, in, false);
+		operands[1] = add_operand(&t, IR_F32, 4, filter, i & 1);
+		add_result(&t, add_node(&t, IR_OP_CONV, operands, 3, IR_F32, 4, out, &attrs));
+		check_graph(&t, *state);
+		graph_free(&t);
+	}
+}
+
 static void run_pool(void **state, int kind, enum ir_dtype dtype, int64_t size, int64_t window)
 {
 	union ir_attrs attrs = { .pool = { .kind = kind, .layout = random_below(2) } };
@@ -304,6 +347,8 @@ static void test_matmul(void **state)
 	run_matmul(state, 1, 5000, 40, 0, IR_F32);
 	run_matmul(state, 300, 3000, 5, 0, IR_F32);
 	run_matmul(state, 17, 9000, 3, 0, IR_F16);
+	run_matmul(state, 1, 3, 100000, 0, IR_F32);
+	run_matmul(state, 100000, 2, 1, 0, IR_F32);
 }
 
 int main(void)
@@ -313,6 +358,7 @@ int main(void)
 		cmocka_unit_test(test_conv_deep),
 		cmocka_unit_test(test_conv_depthwise),
 		cmocka_unit_test(test_conv_transposed),
+		cmocka_unit_test(test_conv_extreme),
 		cmocka_unit_test(test_pool),
 		cmocka_unit_test(test_matmul),
 	};

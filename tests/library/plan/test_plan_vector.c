@@ -318,6 +318,19 @@ static void test_reduce_long(void **state)
 	}
 }
 
+/* Every dim a view has, kept and reduced ones in turn. */
+static void test_reduce_rank8(void **state)
+{
+	static const int64_t mixed[8] = { 7, 2, 9, 2, 7, 3, 9, 2 };
+	static const int64_t row[8] = { 2, 2, 2, 2, 2, 1, 2, 5000 };
+
+	for (int kind = 0; kind < IR_REDUCE_COUNT; kind++) {
+		run_reduce(state, kind, IR_F32, 8, mixed, 0x55);
+		run_reduce(state, kind, IR_F32, 8, mixed, 0xaa);
+		run_reduce(state, kind, IR_F32, 8, row, 0x80);
+	}
+}
+
 static void run_simple(void **state, enum ir_op op, const union ir_attrs *attrs,
 		       enum ir_dtype dtype, uint32_t rank, const int64_t *dims)
 {
@@ -499,7 +512,8 @@ int main(void)
 		cmocka_unit_test(test_where),	   cmocka_unit_test(test_cast),
 		cmocka_unit_test(test_triangular), cmocka_unit_test(test_quantize),
 		cmocka_unit_test(test_reduce),
-		cmocka_unit_test(test_reduce_long), cmocka_unit_test(test_softmax),
+		cmocka_unit_test(test_reduce_long),
+		cmocka_unit_test(test_reduce_rank8), cmocka_unit_test(test_softmax),
 		cmocka_unit_test(test_cumsum),	   cmocka_unit_test(test_arg),
 		cmocka_unit_test(test_norm),	   cmocka_unit_test(test_norm_long),
 	};
