@@ -37,7 +37,7 @@ struct rig_job {
 	uint64_t profile_size;
 	/* bytes_ld and bytes_st are not compared: the text leaves repeated reads open */
 	struct ref_result expected;
-	bool may_touch_partly;
+	bool any_address;	/* of an MMU fault: the text allows several */
 };
 
 void rig_open(void);

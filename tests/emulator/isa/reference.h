@@ -87,6 +87,8 @@ ref_int ref_round_to_integer(float v);	/* to nearest even; beyond every range: +
 /* reference_memory.c: reading and writing the spaces; a fault is remembered in the fault */
 uint8_t *ref_byte(struct ref_machine *m, unsigned int space, uint64_t address, bool write,
 		  struct ref_fault *fault, unsigned int operand);
+void ref_touch(struct ref_machine *m, const struct ref_op *op, unsigned int x, const uint32_t *i,
+	       struct ref_fault *fault);
 uint64_t ref_load_bits(struct ref_machine *m, const struct ref_tensor *x, const uint32_t *i);
 float ref_load_float(struct ref_machine *m, const struct ref_tensor *x, const uint32_t *i);
 ref_int ref_load_int(struct ref_machine *m, const struct ref_tensor *x, const uint32_t *i);

@@ -21,24 +21,11 @@ static void append_one(struct list *list, uint32_t v)
 	append(list, &v, 1);
 }
 
-/* Finds the first byte of the element that cannot be reached. */
-static void touch(struct ref_machine *m, const struct ref_op *op, unsigned int x, const uint32_t *i,
-		  struct ref_fault *fault)
-{
-	const struct ref_tensor *t = &op->x[x];
-	ref_int at = (ref_int)t->base + t->offset;
-
-	for (unsigned int d = 0; d < t->rank; d++)
-		at += (ref_int)i[d] * t->stride[d];
-	for (unsigned int b = 0; b < ref_size(t->dtype); b++)
-		ref_byte(m, t->space, (uint64_t)(at + b), x == ONPU_OPERAND_DST, fault, x);
-}
-
 static void copy(struct ref_machine *m, const struct ref_op *op, const uint32_t *d,
 		 const uint32_t *s, struct ref_fault *fault)
 {
-	touch(m, op, ONPU_OPERAND_S0, s, fault);
-	touch(m, op, ONPU_OPERAND_DST, d, fault);
+	ref_touch(m, op, ONPU_OPERAND_S0, s, fault);
+	ref_touch(m, op, ONPU_OPERAND_DST, d, fault);
 	if (!fault->code)
 		ref_store_bits(m, &op->x[0], d, ref_load_bits(m, &op->x[1], s));
 }
@@ -46,7 +33,7 @@ static void copy(struct ref_machine *m, const struct ref_op *op, const uint32_t 
 static void put(struct ref_machine *m, const struct ref_op *op, const uint32_t *d, uint64_t value,
 		struct ref_fault *fault)
 {
-	touch(m, op, ONPU_OPERAND_DST, d, fault);
+	ref_touch(m, op, ONPU_OPERAND_DST, d, fault);
 	if (!fault->code)
 		ref_store_bits(m, &op->x[0], d, value);
 }
@@ -115,7 +102,7 @@ static uint32_t value(struct ref_machine *m, const struct ref_op *op, const uint
 	const struct ref_tensor *s1 = &op->x[ONPU_OPERAND_S1];
 	ref_int v, at = 0;
 
-	touch(m, op, ONPU_OPERAND_S1, j, fault);
+	ref_touch(m, op, ONPU_OPERAND_S1, j, fault);
 	if (fault->code)
 		return 0;
 	v = ref_load_int(m, s1, j);

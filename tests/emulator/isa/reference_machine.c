@@ -6,13 +6,19 @@
 #include <string.h>
 
 #define RECENT_SLOTS 64
-#define MAX_TOKENS (REF_MAX_INSNS * 8 + 256)
+#define MAX_COUNT 65535
 #define NOBODY (-1)
+
+/* Tokens that came or went at once. */
+struct batch {
+	uint64_t n, time, pc;
+};
 
 struct semaphore {
 	int waiter, signaller;
-	unsigned int given, taken;
-	uint64_t time[MAX_TOKENS];	/* of the n-th token */
+	uint64_t given, taken;
+	unsigned int num_gifts, num_takes;
+	struct batch gift[2 * REF_MAX_INSNS + 1], take[REF_MAX_INSNS];
 };
 
 /* A program being worked out. */
@@ -94,6 +100,7 @@ static bool begin(struct run *run)
 	for (unsigned int s = 0; s < ONPU_NUM_SEMAPHORES; s++) {
 		run->sem[s].waiter = run->sem[s].signaller = NOBODY;
 		run->sem[s].given = slot.program.sem_init[s];
+		run->sem[s].gift[run->sem[s].num_gifts++].n = run->sem[s].given;
 	}
 	return true;
 }
@@ -146,6 +153,16 @@ static struct ref_fault own_semaphores(struct run *run, const struct onpu_insn *
 	return plain(ONPU_FAULT_NONE, 0);
 }
 
+/* When the n-th token came. */
+static uint64_t token_time(const struct semaphore *sem, uint64_t n)
+{
+	unsigned int i = 0;
+
+	for (; n > sem->gift[i].n; i++)
+		n -= sem->gift[i].n;
+	return sem->gift[i].time;
+}
+
 /* When the tokens are there; false when not all of them have been given so far. */
 static bool tokens_ready(struct run *run, const struct onpu_insn *insn, uint64_t *time)
 {
@@ -156,17 +173,30 @@ static bool tokens_ready(struct run *run, const struct onpu_insn *insn, uint64_t
 			continue;
 		if (run->sem[s].taken + want > run->sem[s].given)
 			return false;
-		*time = later(*time, run->sem[s].time[run->sem[s].taken + want - 1]);
+		*time = later(*time, token_time(&run->sem[s], run->sem[s].taken + want));
 	}
 	return true;
 }
 
-static void give(struct run *run, unsigned int sem, unsigned int n, uint64_t time)
+static void give(struct run *run, unsigned int sem, unsigned int n, const struct ref_step *step)
 {
-	while (n--) {
-		if (run->sem[sem].given == MAX_TOKENS)
-			abort();
-		run->sem[sem].time[run->sem[sem].given++] = time;
+	run->sem[sem].given += n;
+	run->sem[sem].gift[run->sem[sem].num_gifts++] = (struct batch){
+		.n = n, .time = step->end, .pc = (uint64_t)(step - run->r->step),
+	};
+}
+
+static void take_tokens(struct run *run, const struct ref_step *step)
+{
+	for (unsigned int s = 0; s < ONPU_NUM_SEMAPHORES; s++) {
+		unsigned int n = tokens_wanted(&step->op.insn, s);
+
+		if (!n)
+			continue;
+		run->sem[s].taken += n;
+		run->sem[s].take[run->sem[s].num_takes++] = (struct batch){
+			.n = n, .time = step->start,
+		};
 	}
 }
 
@@ -178,16 +208,15 @@ static bool resolve(struct run *run, struct ref_step *step, uint64_t base)
 	step->start = base;
 	if (!tokens_ready(run, insn, &step->start))
 		return false;
-	for (unsigned int s = 0; s < ONPU_NUM_SEMAPHORES; s++)
-		run->sem[s].taken += tokens_wanted(insn, s);
+	take_tokens(run, step);
 	step->stall = step->start - base;
 	step->end = step->start + (uint64_t)ref_cost(run->m, &step->op);
 	step->resolved = true;
 	run->end[step->engine] = step->end;
 	if (insn->sv)
-		give(run, insn->ssem, 1, step->end);
+		give(run, insn->ssem, 1, step);
 	if (insn->op == ONPU_OP_SEM_SIGNAL)
-		give(run, insn->sem, insn->count, step->end);
+		give(run, insn->sem, insn->count, step);
 	return true;
 }
 
@@ -317,8 +346,10 @@ static struct ref_fault take(struct run *run, struct ref_step *step, const uint3
 				run->busy += 4;
 			}
 			if (!read_memory(run, run->p->slots_va + 128ull * index[x],
-					 &slots[index[x]], 128, &fault))
+					 &slots[index[x]], 128, &fault)) {
+				fault.operand = x;
 				return fault;
+			}
 		}
 		fault = ref_decode_slots(&step->op, run->p->num_slots, slots);
 	}
@@ -372,13 +403,23 @@ static int by_start(const void *a, const void *b)
 	return (int)x->engine - (int)y->engine;
 }
 
-static void timestamp(struct run *run, struct ref_step *step)
+static struct ref_fault store_number(struct run *run, const struct ref_step *step, uint32_t at,
+				     uint64_t v)
+{
+	struct ref_fault fault = plain(ONPU_FAULT_NONE, 0);
+
+	ref_touch(run->m, &step->op, ONPU_OPERAND_DST, &at, &fault);
+	if (!fault.code)
+		ref_store_bits(run->m, &step->op.x[0], &at, v);
+	return fault;
+}
+
+static struct ref_fault timestamp(struct run *run, struct ref_step *step)
 {
 	uint64_t pc = (uint64_t)(step - run->r->step), time = step->start, busy;
-	ref_index i = { 0 };
+	struct ref_fault fault = store_number(run, step, 0, time);
 
-	ref_store_bits(run->m, &step->op.x[0], i, time);
-	for (unsigned int e = 0; e < ONPU_ENG_COUNT; e++) {
+	for (unsigned int e = 0; !fault.code && e < ONPU_ENG_COUNT; e++) {
 		busy = e ? 0 : run->cp_busy[pc];
 		for (unsigned int n = 0; e && n < run->resolved[e]; n++) {
 			const struct ref_step *other = &run->r->step[run->queue[e][n]];
@@ -386,9 +427,9 @@ static void timestamp(struct run *run, struct ref_step *step)
 			if (other->start < time)
 				busy += (other->end < time ? other->end : time) - other->start;
 		}
-		i[0] = 1 + e;
-		ref_store_bits(run->m, &step->op.x[0], i, busy);
+		fault = store_number(run, step, 1 + e, busy);
 	}
+	return fault;
 }
 
 static void count(struct run *run, const struct ref_step *step)
@@ -422,8 +463,8 @@ static struct ref_fault effect(struct run *run, struct ref_step *step)
 	unsigned int cost = step->op.info->cost;
 
 	if (step->op.insn.op == ONPU_OP_TIMESTAMP)
-		timestamp(run, step);
-	else if (cost != ONPU_COST_CONST && cost != ONPU_COST_DRAIN)
+		return timestamp(run, step);
+	if (cost != ONPU_COST_CONST && cost != ONPU_COST_DRAIN)
 		return ref_execute(run->m, &step->op);
 	return plain(ONPU_FAULT_NONE, 0);
 }
@@ -435,6 +476,28 @@ static void record(struct run *run, const struct ref_step *step)
 			.index = (uint32_t)(step - run->r->step), .engine = step->engine,
 			.start = step->start, .end = step->end, .stall = step->stall,
 		};
+}
+
+/* The first time at which a count is too large. */
+static void find_overflow(struct run *run)
+{
+	for (unsigned int s = 0; s < ONPU_NUM_SEMAPHORES; s++) {
+		const struct semaphore *sem = &run->sem[s];
+		uint64_t count = 0;
+
+		for (unsigned int i = 0; i < sem->num_gifts; i++) {
+			uint64_t taken = 0, time = sem->gift[i].time;
+
+			count += sem->gift[i].n;
+			for (unsigned int t = 0; t < sem->num_takes; t++)
+				taken += sem->take[t].time < time ? sem->take[t].n : 0;
+			if (count - taken <= MAX_COUNT ||
+			    (run->r->fault.code && run->r->fault_cycle <= time))
+				continue;
+			stop(run, sem->gift[i].pc, run->r->step[sem->gift[i].pc].engine,
+			     plain(ONPU_FAULT_SEM_OVERFLOW, s), time);
+		}
+	}
 }
 
 static void run_effects(struct run *run, uint64_t num)
@@ -492,6 +555,7 @@ void ref_run(struct ref_machine *m, const struct ref_program *program, struct re
 		return;
 	while (issue(run, pc))
 		pc++;
+	find_overflow(run);
 	run_effects(run, pc + 1);
 	result->busy[ONPU_ENG_CP] = run->busy;
 	if (result->fault.code)

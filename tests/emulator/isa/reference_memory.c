@@ -68,6 +68,17 @@ void ref_store_bits(struct ref_machine *m, const struct ref_tensor *x, const uin
 		*valid_byte(m, x, at + b, true) = (uint8_t)(bits >> 8 * b);
 }
 
+/* Finds the first byte of the element that cannot be reached. */
+void ref_touch(struct ref_machine *m, const struct ref_op *op, unsigned int x, const uint32_t *i,
+	       struct ref_fault *fault)
+{
+	const struct ref_tensor *t = &op->x[x];
+	ref_int at = position(t, i);
+
+	for (unsigned int b = 0; b < ref_size(t->dtype); b++)
+		ref_byte(m, t->space, (uint64_t)(at + b), x == ONPU_OPERAND_DST, fault, x);
+}
+
 float ref_load_float(struct ref_machine *m, const struct ref_tensor *x, const uint32_t *i)
 {
 	uint64_t bits = ref_load_bits(m, x, i);
