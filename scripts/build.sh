@@ -73,7 +73,12 @@ fuzz_targets()
 
 	mkdir -p "$top/build"
 	take_lock "$top/build/.fuzzers-lock" "it uses build/fuzzers"
-	configure fuzzers || status=$?
+	# Meson answers from its last configuration: the targets may have changed since.
+	{
+		configure fuzzers &&
+			step fuzzers-targets "looking for fuzz targets" \
+				inside ninja -C "$top/build/fuzzers" build.ninja
+	} || status=$?
 	drop_lock
 	[ "$status" -eq 0 ] || return "$status"
 	inside meson introspect --targets "$top/build/fuzzers" | inside python3 -c '

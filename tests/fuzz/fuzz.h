@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fuzz targets share: checks that end the program, and reading the input piece by piece. */
+/* What the fuzz targets share: checks that end the program, reading the input piece by piece. */
 #ifndef ONPU_FUZZ_H
 #define ONPU_FUZZ_H
 

@@ -2,8 +2,8 @@
 /*
  * The assembler, the disassembler and the checker.
  *
- * An input whose first byte is below 0x09 is binary: that byte, the number of slots, the slots, then
- * words. All other inputs are text. Text that assembles must survive a round trip through the
+ * An input whose first byte is below 0x09 is binary: that byte, the number of slots, the slots,
+ * then words. All other inputs are text. Text that assembles must survive a round trip through the
  * disassembler, and so must every word, legal or not; errors must point into their line.
  */
 #include "fuzz.h"
@@ -40,8 +40,9 @@ static void check_word(const uint32_t w[ONPU_INSN_WORDS], size_t cut)
 		   "'%s' cut at %zu is '%s'", text, cut, part);
 	FUZZ_CHECK(onpu_asm_line(text, back, &err) == 1, "'%s' column %u: %s", text, err.column,
 		   err.message);
-	FUZZ_CHECK(!memcmp(w, back, sizeof(back)), "'%s' is %08x %08x %08x %08x, not %08x %08x %08x %08x",
-		   text, back[0], back[1], back[2], back[3], w[0], w[1], w[2], w[3]);
+	FUZZ_CHECK(!memcmp(w, back, sizeof(back)),
+		   "'%s' is %08x %08x %08x %08x, not %08x %08x %08x %08x", text, back[0], back[1],
+		   back[2], back[3], w[0], w[1], w[2], w[3]);
 	FUZZ_CHECK(onpu_insn_unpack(w, &insn) == fault, "'%s' has two opinions", text);
 	if (!fault) {
 		FUZZ_CHECK(!onpu_insn_pack(&insn, packed), "'%s' does not pack", text);

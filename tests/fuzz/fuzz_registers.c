@@ -2,10 +2,10 @@
 /*
  * The whole device: registers, firmware, message rings, page tables, job rings, resets.
  *
- * Input: a byte of flags, then moves, each an opcode byte with its operands. With START the firmware
- * runs and two contexts are ready before the first move, as a driver would have it; without, the
- * moves find the device in reset. With TWICE the same moves are made with the scalar paths, and host
- * memory, interrupts and the device clock must be the same.
+ * Input: a byte of flags, then moves, each an opcode byte with its operands. With START the
+ * firmware runs and two contexts are ready before the first move, as a driver would have it;
+ * without, the moves find the device in reset. With TWICE the same moves are made with the scalar
+ * paths, and host memory, interrupts and the device clock must be the same.
  */
 #include "firmware_image.h"
 #include "host.h"
@@ -238,7 +238,8 @@ static void make_move(struct host *h, struct fuzz_input *in)
 		break;
 	case MOVE_SAVED:
 		a = fuzz_u8(in) & 1;
-		template_flip(in, h->memory + HOST_KERNEL + a * HOST_CONTEXT + HOST_SAVE_OFFSET, 2048);
+		template_flip(in, h->memory + HOST_KERNEL + a * HOST_CONTEXT + HOST_SAVE_OFFSET,
+			      2048);
 		break;
 	case MOVE_BOOT:
 		host_boot(h, sizeof(firmware_image), true);

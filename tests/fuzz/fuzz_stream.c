@@ -3,8 +3,8 @@
  * Command streams: instructions with operands that fit, instructions with random fields, and random
  * words, mixed.
  *
- * Input: flags of twins.h, the initial semaphores, 16 bytes of damage, then instructions, each with a
- * byte that says which kind it is.
+ * Input: flags of twins.h, the initial semaphores, 16 bytes of damage, then instructions, each with
+ * a byte that says which kind it is.
  */
 #include "twins.h"
 

@@ -135,7 +135,8 @@ void host_request(struct host *h, const void *message)
 void host_contexts(struct host *h)
 {
 	union onpu_msg m = { .vm = {
-		.type = ONPU_MSG_VM_CREATE, .id = 1, .vm = 1, .asid = 1, .root = HOST_BUS + HOST_ROOT,
+		.type = ONPU_MSG_VM_CREATE, .id = 1, .vm = 1, .asid = 1,
+		.root = HOST_BUS + HOST_ROOT,
 	} };
 
 	host_request(h, &m);

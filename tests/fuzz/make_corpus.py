@@ -126,14 +126,17 @@ def registers_seeds(isa, rng):
     add = names.index('vadd')
     pair = job(isa, 'preempt', 0, add, rng) + job(isa, 'preempt', 1, add, rng)
     ready = bytes([START, 0])
-    yield 'switch', ready + move('request', 8, 1) + pair * 2 + run + move('saved', 0, b'\x10\x00\x01') + run
+    damage = move('saved', 0, b'\x10\x00\x01')
+    yield 'switch', ready + move('request', 8, 1) + pair * 2 + run + damage + run
     yield 'requests', ready + b''.join(move('request', i, 3) + run for i in range(10))
     yield 'any-requests', ready + b''.join(
         move('any_request', i, 5, b''.join(bytes([k, 0, 0, 0]) for k in range(5))) + run
         for i in range(13))
-    yield 'kill', ready + pair + move('run', b'\x10\x00') + move('request', 0, 0) + run + move('request', 1, 0) + run
-    yield 'unmap', bytes([START | STICKY, 0]) + pair + move('pte', 0, bytes([1] + [0] * 7)) + pair + run + \
-        move('invalidate', bytes([1, 0, 0, 0]), bytes([0, 0, 0, 16]), bytes([1, 0]), 7) + pair + run
+    yield 'kill', b''.join([ready, pair, move('run', b'\x10\x00'), move('request', 0, 0), run,
+                            move('request', 1, 0), run])
+    forget = move('invalidate', bytes([1, 0, 0, 0]), bytes([0, 0, 0, 16]), bytes([1, 0]), 7)
+    yield 'unmap', b''.join([bytes([START | STICKY, 0]), pair, move('pte', 0, bytes([1] + [0] * 7)),
+                             pair, run, forget, pair, run])
     yield 'parity', ready + pair + move('parity') + run + run
     yield 'reset', ready + pair + move('reset') + run + move('boot') + pair + run
     yield 'changed', ready + b''.join(
@@ -145,7 +148,8 @@ def registers_seeds(isa, rng):
         move('access', k, bytes([0, 4 * i, 0, 0])) + (bytes(8) if k < 128 else b'')
         for i in range(6) for k in (0x40, 0x42, 0xc2, 0x43))
     yield 'bad-image', bytes([START | DAMAGED | UNFIXED, 0, 8, 0, 1, 16, 0, 1, 32, 0, 1]) + run
-    yield 'changed-image', bytes([START | DAMAGED, 1, 80, 0, 64, 200, 1, 2, 16, 3, 255]) + run + pair
+    change = bytes([1, 80, 0, 64, 200, 1, 2, 16, 3, 255])
+    yield 'changed-image', bytes([START | DAMAGED]) + change + run + pair
     code = struct.pack('<8I', 0x400000b7, 0x0000a103, 0x0100a183, 0x0220a823, 0x30046073,
                        0x10500073, 0xff1ff06f, 0)
     yield 'own-code', bytes([START | OWN_CODE]) + code.ljust(128, b'\0') + bytes([0]) + run * 3

@@ -11,7 +11,7 @@
 #define PARAM ONPU_OPERAND_PARAM
 
 /* Elements of a template's tensor: above this its dimensions become 1. */
-#define MAX_ELEMENTS 8192
+#define MAX_ELEMENTS 16384
 
 /* How a tensor lies in its region: bits of a byte of input. */
 #define LAYOUT_TURNED	0x01	/* dimensions in another order */
@@ -51,7 +51,9 @@ static void choose(struct fuzz_input *in, struct choice *c)
 
 static uint32_t size_of(uint8_t byte)
 {
-	static const uint16_t sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 33, 64, 100, 257, 1030 };
+	static const uint16_t sizes[] = {
+		1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 33, 64, 100, 257, 1030
+	};
 
 	return byte < 0x80 ? sizes[byte & 15] : 1 + (byte & 31);
 }
@@ -246,7 +248,8 @@ static void resample_param(struct template *t, const struct choice *c, const str
 		p->in_size[i] = in->dim[axis[i]] + more;
 		p->out_size[i] = out->dim[axis[i]] + (c->mode & 2 ? more : 0);
 		p->in_base[i] = more ? (uint32_t)(c->number[i] >> 8) % (more + 1) : 0;
-		p->out_base[i] = c->mode & 2 && more ? (uint32_t)(c->number[i] >> 16) % (more + 1) : 0;
+		if (c->mode & 2)
+			p->out_base[i] = (uint32_t)(c->number[i] >> 16) % (more + 1);
 	}
 }
 
@@ -255,7 +258,8 @@ static void resample_param(struct template *t, const struct choice *c, const str
 /* All tensors have DST's dimensions. */
 static void elementwise(struct template *t, const struct choice *c, const unsigned int type[4])
 {
-	struct shape s = shape_of(c->dim, limit_rank(c->rank, t->insn.op == ONPU_OP_TRI ? 2 : 0, 8));
+	unsigned int least = t->insn.op == ONPU_OP_TRI ? 2 : 0;
+	struct shape s = shape_of(c->dim, limit_rank(c->rank, least, 8));
 
 	for (unsigned int i = DST; i <= S2; i++) {
 		if (wanted(t, c, i))

@@ -212,7 +212,8 @@ static void show(const struct twins_program *p)
 	for (unsigned int i = 0; i < 2; i++) {
 		const struct onpu_job_result *r = &twin[i].result;
 
-		fprintf(stderr, "%s: fault %u pc %llu operand %u address %#llx cycle %llu, code %u, "
+		fprintf(stderr,
+			"%s: fault %u pc %llu operand %u address %#llx cycle %llu, code %u, "
 			"%llu cycles\n", twin[i].name, r->fault.code,
 			(unsigned long long)r->fault.pc, r->fault.operand,
 			(unsigned long long)r->fault.address, (unsigned long long)r->fault.cycle,
