@@ -317,3 +317,109 @@ WNNStatus wait_future(WNNInstance instance, WNNFuture future)
 		return WNNStatus_OperationError;
 	return status;
 }
+
+/* --- The gate: memory that nobody gets while it is closed --- */
+
+struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t opened;
+	pthread_t owner;
+	bool closed;
+	size_t blocks;
+};
+
+static void *gate_allocate(size_t size, size_t alignment, void *userdata1, void *userdata2)
+{
+	struct gate *gate = userdata1;
+	void *block = NULL;
+
+	(void)userdata2;
+	pthread_mutex_lock(&gate->lock);
+	while (gate->closed && !pthread_equal(pthread_self(), gate->owner))
+		pthread_cond_wait(&gate->opened, &gate->lock);
+	if (!posix_memalign(&block, alignment, size))
+		gate->blocks++;
+	pthread_mutex_unlock(&gate->lock);
+	return block;
+}
+
+static void gate_deallocate(void *block, void *userdata1, void *userdata2)
+{
+	struct gate *gate = userdata1;
+
+	(void)userdata2;
+	free(block);
+	pthread_mutex_lock(&gate->lock);
+	gate->blocks--;
+	pthread_cond_broadcast(&gate->opened);
+	pthread_mutex_unlock(&gate->lock);
+}
+
+struct gate *gate_create(void)
+{
+	struct gate *gate = calloc(1, sizeof(*gate));
+
+	assert_non_null(gate);
+	pthread_mutex_init(&gate->lock, NULL);
+	pthread_cond_init(&gate->opened, NULL);
+	gate->owner = pthread_self();
+	return gate;
+}
+
+WNNInstance gate_instance(struct gate *gate)
+{
+	WNNInstanceDescriptor descriptor = WNN_INSTANCE_DESCRIPTOR_INIT;
+	WNNInstanceAllocator hook = WNN_INSTANCE_ALLOCATOR_INIT;
+	WNNInstance instance;
+
+	descriptor.nextInChain = &hook.chain;
+	hook.allocate = gate_allocate;
+	hook.deallocate = gate_deallocate;
+	hook.userdata1 = gate;
+	instance = wnnCreateInstance(&descriptor);
+	assert_non_null(instance);
+	return instance;
+}
+
+static void drop_tensor(WNNStatus status, WNNTensor tensor, WNNStringView message, void *userdata1,
+			void *userdata2)
+{
+	(void)status;
+	(void)message;
+	(void)userdata1;
+	(void)userdata2;
+	wnnTensorRelease(tensor);
+}
+
+void gate_close(struct gate *gate, WNNContext context)
+{
+	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNCreateTensorCallbackInfo info = { NULL, WNNCallbackMode_AllowSpontaneous, drop_tensor,
+					     NULL, NULL };
+
+	pthread_mutex_lock(&gate->lock);
+	gate->closed = true;
+	pthread_mutex_unlock(&gate->lock);
+	descriptor.dataType = WNNOperandDataType_Uint8;
+	assert_true(wnnContextCreateTensor(context, &descriptor, info).id);
+}
+
+void gate_open(struct gate *gate)
+{
+	pthread_mutex_lock(&gate->lock);
+	gate->closed = false;
+	pthread_cond_broadcast(&gate->opened);
+	pthread_mutex_unlock(&gate->lock);
+}
+
+void gate_destroy(struct gate *gate)
+{
+	/* Threads of the library give the last memory back in their own time. */
+	pthread_mutex_lock(&gate->lock);
+	while (gate->blocks)
+		pthread_cond_wait(&gate->opened, &gate->lock);
+	pthread_mutex_unlock(&gate->lock);
+	pthread_cond_destroy(&gate->opened);
+	pthread_mutex_destroy(&gate->lock);
+	free(gate);
+}

@@ -75,6 +75,14 @@ WNNContextLostCallbackInfo note_lost(struct notes *notes, WNNCallbackMode mode, 
 WNNWorkDoneCallbackInfo note_done(struct notes *notes, WNNCallbackMode mode, int tag);
 WNNErrorCallbackInfo note_error(struct notes *notes, WNNCallbackMode mode, int tag);
 
+/* Holds the timeline of a context up, so that what is queued behind stays queued. CPU contexts only. */
+struct gate;
+struct gate *gate_create(void);
+WNNInstance gate_instance(struct gate *gate);		/* contexts of it can be held up */
+void gate_close(struct gate *gate, WNNContext context);
+void gate_open(struct gate *gate);
+void gate_destroy(struct gate *gate);
+
 WNNStatus wait_future(WNNInstance instance, WNNFuture future);
 
 #endif

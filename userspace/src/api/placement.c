@@ -16,24 +16,29 @@ static WNNStringView view(struct wnn_arena *arena, const char *text, bool *faile
 	return api_view(copy);
 }
 
+static void set_view(WNNNodePlacement *node)
+{
+	node->device = WNNNodeDevice_Folded;
+	node->reason = WNNPlacementReason_View;
+	node->reasonText = api_view("it moves no data: its result is another view of its input");
+}
+
 /* The operator did not become a node of its own. */
 static bool describe_absent(WNNNodePlacement *node, enum wnn_fate fate)
 {
 	switch (fate) {
 	case WNN_FATE_FOLDED:
+		node->device = WNNNodeDevice_Folded;
 		node->reason = WNNPlacementReason_ConstantFolded;
 		node->reasonText = api_view("all its inputs are constants; it was computed at build");
-		break;
+		return true;
 	case WNN_FATE_VIEW:
 	case WNN_FATE_UNUSED:
-		node->reason = WNNPlacementReason_View;
-		node->reasonText = api_view("it moves no data");
-		break;
+		set_view(node);
+		return true;
 	default:
 		return false;
 	}
-	node->device = WNNNodeDevice_Folded;
-	return true;
 }
 
 static const struct ir_node *node_by_id(const struct ir_graph *ir, uint32_t id)
@@ -44,16 +49,18 @@ static const struct ir_node *node_by_id(const struct ir_graph *ir, uint32_t id)
 	return NULL;
 }
 
-static void describe_npu(WNNGraph graph, WNNNodePlacement *node, const struct ir_node *ir, bool kept)
+static void describe_npu(WNNNodePlacement *node, const struct npu_node_info *info, bool kept)
 {
-	const struct npu_node_info *info = run_compiled_npu_info(graph->compiled, ir);
-
-	if (!info)
-		return;
-	node->kernel = api_view(info->kernel);
 	node->exactness = info->exactness == NPU_SPLIT_K ? WNNExactness_SplitK :
 			  info->exactness == NPU_SPLIT_REDUCE ? WNNExactness_SplitReduce :
 								WNNExactness_Exact;
+	/* The compiler needed no code for it. */
+	if (!info->kernel) {
+		set_view(node);
+		node->exactness = WNNExactness_Undefined;
+		return;
+	}
+	node->kernel = api_view(info->kernel);
 	if (kept)
 		node->estimatedCycles = info->est_cycles;
 }
@@ -62,6 +69,7 @@ static void describe_node(WNNGraph graph, WNNNodePlacement *node, const struct w
 			  const struct wnn_node_place *place, bool *failed)
 {
 	const struct ir_node *ir = node_by_id(run_compiled_graph(graph->compiled), entry->node);
+	const struct npu_node_info *info = ir ? run_compiled_npu_info(graph->compiled, ir) : NULL;
 	bool kept = entry->fate == WNN_FATE_KEPT;
 
 	node->device = place->device;
@@ -71,11 +79,9 @@ static void describe_node(WNNGraph graph, WNNNodePlacement *node, const struct w
 		node->reason = WNNPlacementReason_Fused;
 		node->reasonText = api_view("the NPU computes it together with another operator");
 	}
-	if (!ir)
-		return;
-	if (place->device == WNNNodeDevice_NPU)
-		describe_npu(graph, node, ir, kept);
-	else
+	if (info)
+		describe_npu(node, info, kept);
+	else if (ir && place->device == WNNNodeDevice_CPU)
 		node->kernel = view(graph->arena, cpu_kernel_name(CPU_FAST, ir), failed);
 }
 

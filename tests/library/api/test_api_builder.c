@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/* Builders: what they refuse, constants of all kinds, building once. The rules of operators have tests of their own. */
+#include "fixture.h"
+
+#include <string.h>
+
+struct fixture {
+	WNNInstance instance;
+	WNNContext context;
+	WNNGraphBuilder builder;
+	struct notes *notes;
+};
+
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	f.instance = wnnCreateInstance(NULL);
+	f.context = open_context(f.instance, "cpu");
+	f.builder = wnnContextCreateGraphBuilder(f.context);
+	f.notes = notes_create();
+	*state = &f;
+	return f.builder ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	wnnGraphBuilderRelease(f->builder);
+	wnnContextRelease(f->context);
+	wnnInstanceRelease(f->instance);
+	notes_destroy(f->notes);
+	return 0;
+}
+
+#define assert_refused(builder, call, text) do { \
+	assert_null(call); \
+	assert_last_error(WNNStatus_TypeError, text); \
+	assert_int_equal(wnnGraphBuilderGetLastError(builder, NULL), WNNStatus_TypeError); \
+} while (0)
+
+static void inputs(void **state)
+{
+	struct fixture *f = *state;
+	WNNOperandDescriptor wanted = WNN_OPERAND_DESCRIPTOR_INIT;
+	WNNBorrowedConstant borrowed = WNN_BORROWED_CONSTANT_INIT;
+	WNNOperand x = make_input(f->builder, "x", 2, 3);
+
+	assert_non_null(x);
+	assert_int_equal(wnnOperandGetDataType(x), WNNOperandDataType_Float32);
+	assert_int_equal(wnnOperandGetShape(x).count, 2);
+	assert_int_equal(wnnOperandGetShape(x).data[1], 3);
+	assert_refused(f->builder, make_input(f->builder, "x", 2, 3), "exists already");
+	assert_refused(f->builder, make_input(f->builder, "", 2, 3), "empty");
+	assert_refused(f->builder, make_input(f->builder, "z", 2, 0), "dimension 1");
+	assert_refused(f->builder, wnnGraphBuilderInput(f->builder, WNN_STR("d"), NULL), "NULL");
+	wanted.dataType = WNNOperandDataType_Int8;
+	wanted.nextInChain = &borrowed.chain;
+	assert_refused(f->builder, wnnGraphBuilderInput(f->builder, WNN_STR("c"), &wanted), "chain");
+}
+
+static void operators_take_their_own_operands(void **state)
+{
+	struct fixture *f = *state;
+	WNNGraphBuilder other = wnnContextCreateGraphBuilder(f->context);
+	WNNOperand x = make_input(f->builder, "x", 2, 3), foreign = make_input(other, "x", 2, 3);
+	WNNOperatorOptions options = WNN_OPERATOR_OPTIONS_INIT;
+	WNNError error = WNN_ERROR_INIT;
+	WNNOperand parts[3] = { x, x, x };
+
+	options.label = WNN_STR("tail\x1b[31m");
+	assert_refused(f->builder, wnnGraphBuilderAdd(f->builder, x, foreign, &options), "builder");
+	wnnGraphBuilderGetLastError(f->builder, &error);
+	/* Operator and label, made harmless. */
+	assert_non_null(memmem(error.message.data, error.message.length, "add \"tail\\u001b", 10));
+	assert_refused(f->builder, wnnGraphBuilderRelu(f->builder, wnnGraphBuilderAbs(f->builder, NULL,
+										    NULL), NULL),
+		       "relu");
+	assert_int_equal(wnnGraphBuilderSplitEqual(f->builder, x, 2, NULL, 3, parts),
+			 WNNStatus_TypeError);
+	assert_null(parts[0]);
+	assert_null(parts[2]);
+	/* What failed recorded nothing and spoiled nothing. */
+	assert_non_null(wnnGraphBuilderRelu(f->builder, x, NULL));
+	assert_int_equal(wnnGraphBuilderGetLastError(f->builder, NULL), WNNStatus_TypeError);
+	assert_int_equal(wnnGraphBuilderGetLastError(other, NULL), WNNStatus_Success);
+	wnnGraphBuilderRelease(other);
+}
+
+static void an_operand_keeps_its_builder(void **state)
+{
+	struct fixture *f = *state;
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(f->context);
+	WNNOperand x = make_input(builder, "x", 2, 3), y = wnnGraphBuilderRelu(builder, x, NULL);
+
+	wnnOperandAddRef(y);
+	wnnGraphBuilderRelease(builder);
+	assert_int_equal(wnnOperandGetShape(x).data[0], 2);
+	assert_int_equal(wnnOperandGetShape(y).data[1], 3);
+	wnnOperandRelease(y);
+}
+
+static void constants_are_copied(void **state)
+{
+	struct fixture *f = *state;
+	float data[4] = { 1, 2, 3, 4 }, got[4] = { 0 };
+	WNNOperand x = make_input(f->builder, "x", 2, 2), c = make_constant(f->builder, data, 2, 2);
+	WNNTensor in = make_tensor(f->context, 2, 2), out = make_tensor(f->context, 2, 2);
+	WNNOperandDescriptor wanted = WNN_OPERAND_DESCRIPTOR_INIT;
+	WNNGraph graph;
+
+	memset(data, 0, sizeof(data));
+	wanted.dataType = WNNOperandDataType_Float32;
+	assert_refused(f->builder, wnnGraphBuilderConstant(f->builder, &wanted, data, 8), "8");
+	assert_refused(f->builder, wnnGraphBuilderConstant(f->builder, NULL, data, 8), "NULL");
+	assert_refused(f->builder, wnnGraphBuilderConstant(f->builder, &wanted, NULL, 4), "NULL");
+	assert_refused(f->builder, wnnGraphBuilderConstantFromNumber(f->builder, 0,
+								    WNN_NUMBER_DOUBLE(1)),
+		       "dataType");
+	assert_refused(f->builder, wnnGraphBuilderConstantFromNumber(f->builder,
+			WNNOperandDataType_Float32, (WNNNumber)WNN_NUMBER_INIT), "number");
+	graph = build_one(f->builder, "y", wnnGraphBuilderAdd(f->builder, x, c, NULL));
+	assert_ok(dispatch_xy(f->context, graph, in, out));
+	assert_ok(wnnContextReadTensorSync(f->context, out, got, sizeof(got), GENEROUS));
+	assert_true(got[0] == 1 && got[3] == 4);
+	wnnGraphRelease(graph);
+	wnnTensorRelease(in);
+	wnnTensorRelease(out);
+}
+
+/* --- Borrowed constants --- */
+
+static void give_back(void const *data, size_t size, void *userdata1, void *userdata2)
+{
+	WNNWorkDoneCallbackInfo info = note_done(userdata1, 0, 0);
+
+	(void)data;
+	(void)size;
+	info.callback(WNNStatus_Success, (WNNStringView){ "", 0 }, userdata1, userdata2);
+}
+
+static WNNOperand borrow(WNNGraphBuilder builder, struct notes *notes, int tag, const void *data,
+			 size_t size)
+{
+	WNNOperandDescriptor wanted = WNN_OPERAND_DESCRIPTOR_INIT;
+	WNNBorrowedConstant borrowed = WNN_BORROWED_CONSTANT_INIT;
+	uint32_t shape[] = { 2, 2 };
+
+	borrowed.releaseCallback = give_back;
+	borrowed.userdata1 = notes;
+	borrowed.userdata2 = TAG(tag);
+	wanted.nextInChain = &borrowed.chain;
+	wanted.dataType = WNNOperandDataType_Float32;
+	wanted.shape = WNN_UINT32_ARRAY(shape);
+	return wnnGraphBuilderConstant(builder, &wanted, data, size);
+}
+
+static void borrowed_constants_come_back_once(void **state)
+{
+	struct fixture *f = *state;
+	static const float data[4] = { 1, 2, 3, 4 };
+	static _Alignas(float) unsigned char crooked[17];
+	WNNTensor in = make_tensor(f->context, 2, 2), out = make_tensor(f->context, 2, 2);
+	WNNOperand x, c;
+	WNNGraph graph;
+	float got[4] = { 0 };
+
+	memcpy(crooked + 1, data, sizeof(data));
+	/* A failing call gives it back, and so does a builder that never builds. */
+	assert_null(borrow(f->builder, f->notes, 1, data, 12));
+	assert_true(notes_wait(f->notes, 1));
+	assert_int_equal(notes_get(f->notes, 0).tag, 1);
+	assert_false(notes_get(f->notes, 0).thread == this_thread());
+	wnnGraphBuilderRelease(f->builder);
+	f->builder = wnnContextCreateGraphBuilder(f->context);
+	assert_non_null(borrow(f->builder, f->notes, 2, data, sizeof(data)));
+	wnnGraphBuilderRelease(f->builder);
+	assert_true(notes_wait(f->notes, 2));
+	assert_int_equal(notes_get(f->notes, 1).tag, 2);
+	/* One that is not aligned is copied, so that it is free at once. */
+	f->builder = wnnContextCreateGraphBuilder(f->context);
+	x = make_input(f->builder, "x", 2, 2);
+	c = borrow(f->builder, f->notes, 3, crooked + 1, sizeof(data));
+	assert_true(notes_wait(f->notes, 3));
+	assert_int_equal(notes_get(f->notes, 2).tag, 3);
+	/* One that is used lives until nothing reads it. */
+	x = wnnGraphBuilderAdd(f->builder, x, c, NULL);
+	c = borrow(f->builder, f->notes, 4, data, sizeof(data));
+	graph = build_one(f->builder, "y", wnnGraphBuilderMul(f->builder, x, c, NULL));
+	assert_ok(dispatch_xy(f->context, graph, in, out));
+	assert_ok(wnnContextReadTensorSync(f->context, out, got, sizeof(got), GENEROUS));
+	assert_true(got[0] == 1 && got[1] == 4 && got[3] == 16);
+	wnnGraphDestroy(graph);
+	assert_true(notes_wait(f->notes, 4));
+	assert_int_equal(notes_get(f->notes, 3).tag, 4);
+	wnnGraphRelease(graph);
+	wnnTensorRelease(in);
+	wnnTensorRelease(out);
+	assert_ok(wnnContextOnWorkDoneSync(f->context, GENEROUS));
+	assert_int_equal(notes_count(f->notes), 4);
+}
+
+static void a_borrowed_constant_survives_the_instance(void **state)
+{
+	static const float data[4];
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_context(instance, "cpu");
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	struct notes *notes = notes_create();
+
+	(void)state;
+	assert_non_null(borrow(builder, notes, 1, data, sizeof(data)));
+	wnnInstanceRelease(instance);
+	wnnContextRelease(context);
+	assert_int_equal(notes_count(notes), 0);
+	wnnGraphBuilderRelease(builder);
+	assert_true(notes_wait(notes, 1));
+	notes_destroy(notes);
+}
+
+static void borrowing_without_a_builder(void **state)
+{
+	struct fixture *f = *state;
+	static const float data[4];
+
+	assert_null(borrow(NULL, f->notes, 1, data, sizeof(data)));
+	assert_int_equal(notes_count(f->notes), 1);
+}
+
+/* --- Constants of tensors --- */
+
+static WNNTensor constant_tensor(WNNContext context, const float *data)
+{
+	WNNOperandDescriptor wanted = WNN_OPERAND_DESCRIPTOR_INIT;
+	uint32_t shape[] = { 2, 2 };
+	WNNTensor tensor = NULL;
+
+	wanted.dataType = WNNOperandDataType_Float32;
+	wanted.shape = WNN_UINT32_ARRAY(shape);
+	assert_ok(wnnContextCreateConstantTensorSync(context, &wanted, data, 16, GENEROUS, &tensor));
+	return tensor;
+}
+
+static void constants_of_tensors(void **state)
+{
+	struct fixture *f = *state;
+	const float data[4] = { 1, 2, 3, 4 };
+	WNNTensor constant = constant_tensor(f->context, data), plain = make_tensor(f->context, 2, 2);
+	WNNTensor out = make_tensor(f->context, 2, 2);
+	WNNContext other = open_context(f->instance, "cpu");
+	WNNTensor foreign = constant_tensor(other, data);
+	WNNOperand c, y;
+	WNNNamedOperand output;
+	WNNGraph graph = NULL;
+	float got[4] = { 0 };
+
+	assert_refused(f->builder, wnnGraphBuilderConstantFromTensor(f->builder, NULL), "NULL");
+	assert_refused(f->builder, wnnGraphBuilderConstantFromTensor(f->builder, foreign),
+		       "another context");
+	assert_refused(f->builder, wnnGraphBuilderConstantFromTensor(f->builder, plain),
+		       "createConstantTensor");
+	c = wnnGraphBuilderConstantFromTensor(f->builder, constant);
+	y = wnnGraphBuilderAdd(f->builder, make_input(f->builder, "x", 2, 2), c, NULL);
+	graph = build_one(f->builder, "y", y);
+	/* After the build it may go. */
+	wnnTensorDestroy(constant);
+	wnnTensorRelease(constant);
+	assert_ok(dispatch_xy(f->context, graph, plain, out));
+	assert_ok(wnnContextReadTensorSync(f->context, out, got, sizeof(got), GENEROUS));
+	assert_true(got[0] == 1 && got[3] == 4);
+	wnnGraphRelease(graph);
+	/* Before the build it may not. */
+	wnnGraphBuilderRelease(f->builder);
+	f->builder = wnnContextCreateGraphBuilder(f->context);
+	constant = constant_tensor(f->context, data);
+	y = wnnGraphBuilderAdd(f->builder, make_input(f->builder, "x", 2, 2),
+			       wnnGraphBuilderConstantFromTensor(f->builder, constant), NULL);
+	wnnTensorDestroy(constant);
+	assert_refused(f->builder, wnnGraphBuilderConstantFromTensor(f->builder, constant), "destroyed");
+	output = (WNNNamedOperand){ WNN_STR("y"), y };
+	graph = NULL;
+	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph),
+		      WNNStatus_TypeError, "destroyed");
+	wnnTensorRelease(constant);
+	wnnTensorRelease(foreign);
+	wnnContextRelease(other);
+	wnnTensorRelease(plain);
+	wnnTensorRelease(out);
+}
+
+/* --- Building --- */
+
+static void bad_outputs(void **state)
+{
+	struct fixture *f = *state;
+	WNNGraphBuilder other = wnnContextCreateGraphBuilder(f->context);
+	WNNOperand x = make_input(f->builder, "x", 2, 2), y = wnnGraphBuilderRelu(f->builder, x, NULL);
+	WNNNamedOperand output = { WNN_STR("y"), y };
+	WNNNamedOperand twice[2] = { output, output };
+	WNNGraph graph = (void *)x;
+
+	assert_failed(wnnGraphBuilderBuildSync(f->builder, 0, &output, GENEROUS, &graph),
+		      WNNStatus_TypeError, "at least one output");
+	assert_null(graph);
+	assert_failed(wnnGraphBuilderBuildSync(f->builder, 2, twice, GENEROUS, &graph),
+		      WNNStatus_TypeError, "two outputs");
+	output.name = WNN_STR("");
+	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph),
+		      WNNStatus_TypeError, "empty");
+	output = (WNNNamedOperand){ WNN_STR("y"), NULL };
+	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph),
+		      WNNStatus_TypeError, "NULL");
+	output.operand = x;
+	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph),
+		      WNNStatus_TypeError, "an input");
+	output.operand = make_input(other, "x", 2, 2);
+	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph),
+		      WNNStatus_TypeError, "another builder");
+	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, NULL),
+		      WNNStatus_TypeError, "graph is NULL");
+	assert_int_equal(wnnGraphBuilderBuild(f->builder, 1, &output,
+					      (WNNBuildCallbackInfo)WNN_BUILD_CALLBACK_INFO_INIT).id,
+			 0);
+	assert_ok(wait_future(f->instance, wnnGraphBuilderBuild(f->builder, 1, &output,
+								note_build(f->notes, 0, 1))));
+	assert_int_equal(notes_get(f->notes, 0).status, WNNStatus_TypeError);
+	/* None of this spent the builder. */
+	output.operand = y;
+	assert_ok(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph));
+	wnnGraphRelease(graph);
+	/* This did. */
+	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph),
+		      WNNStatus_InvalidStateError, "only once");
+	assert_int_equal(wnnGraphBuilderGetLastError(f->builder, NULL), WNNStatus_InvalidStateError);
+	assert_null(wnnGraphBuilderRelu(f->builder, y, NULL));
+	assert_last_error(WNNStatus_InvalidStateError, "only once");
+	assert_int_equal(wnnOperandGetShape(y).data[0], 2);
+	wnnGraphBuilderRelease(other);
+}
+
+static void building_asynchronously(void **state)
+{
+	struct fixture *f = *state;
+	WNNOperand y = wnnGraphBuilderRelu(f->builder, make_input(f->builder, "x", 2, 2), NULL);
+	WNNNamedOperand output = { WNN_STR("y"), y };
+	WNNFuture future = wnnGraphBuilderBuild(f->builder, 1, &output,
+						note_build(f->notes, WNNCallbackMode_WaitAnyOnly, 3));
+	struct note note;
+
+	/* Spent at once, whatever becomes of the graph. */
+	assert_null(wnnGraphBuilderRelu(f->builder, y, NULL));
+	assert_last_error(WNNStatus_InvalidStateError, "only once");
+	assert_ok(wait_future(f->instance, future));
+	note = notes_get(f->notes, 0);
+	assert_int_equal(note.status, WNNStatus_Success);
+	assert_int_equal(wnnGraphGetOutputs(note.object).count, 1);
+	wnnGraphRelease(note.object);
+}
+
+static void a_build_that_takes_too_long(void **state)
+{
+	struct gate *gate = gate_create();
+	WNNInstance instance = gate_instance(gate);
+	WNNContext context = open_context(instance, "cpu");
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	WNNOperand y = wnnGraphBuilderRelu(builder, make_input(builder, "x", 2, 2), NULL);
+	WNNNamedOperand output = { WNN_STR("y"), y };
+	WNNGraph graph = NULL;
+
+	(void)state;
+	gate_close(gate, context);
+	assert_failed(wnnGraphBuilderBuildSync(builder, 1, &output, 0, &graph), WNNStatus_TimedOut,
+		      "cancelled");
+	assert_null(graph);
+	assert_int_equal(wnnGraphBuilderGetLastError(builder, NULL), WNNStatus_TimedOut);
+	gate_open(gate);
+	/* What it makes is given back: the leak checker watches. */
+	assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
+	wnnGraphBuilderRelease(builder);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+	gate_destroy(gate);
+}
+
+static void a_build_that_loses_its_context(void **state)
+{
+	struct gate *gate = gate_create();
+	WNNInstance instance = gate_instance(gate);
+	WNNContext context = open_context(instance, "cpu");
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	struct notes *notes = notes_create();
+	WNNOperand y = wnnGraphBuilderRelu(builder, make_input(builder, "x", 2, 2), NULL);
+	WNNNamedOperand output = { WNN_STR("y"), y };
+
+	(void)state;
+	gate_close(gate, context);
+	assert_true(wnnGraphBuilderBuild(builder, 1, &output,
+					 note_build(notes, WNNCallbackMode_AllowSpontaneous, 1)).id);
+	wnnContextDestroy(context);
+	/* At once, not when its turn comes. */
+	assert_true(notes_wait(notes, 1));
+	assert_int_equal(notes_get(notes, 0).status, WNNStatus_InvalidStateError);
+	assert_null(notes_get(notes, 0).object);
+	gate_open(gate);
+	wnnGraphBuilderRelease(builder);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+	notes_destroy(notes);
+	gate_destroy(gate);
+}
+
+static void operators_that_cannot_be_executed(void **state)
+{
+	struct fixture *f = *state;
+	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
+	WNNOperandDescriptor wanted = WNN_OPERAND_DESCRIPTOR_INIT;
+	uint32_t in_shape[] = { 2, 1, 3 }, w_shape[] = { 1, 12, 3 }, r_shape[] = { 1, 12, 4 };
+	WNNOperand input, weight, recurrent, outputs[2];
+	WNNStatus status;
+
+	wanted.dataType = WNNOperandDataType_Float32;
+	wanted.shape = WNN_UINT32_ARRAY(in_shape);
+	input = wnnGraphBuilderInput(f->builder, WNN_STR("i"), &wanted);
+	wanted.shape = WNN_UINT32_ARRAY(w_shape);
+	weight = wnnGraphBuilderInput(f->builder, WNN_STR("w"), &wanted);
+	wanted.shape = WNN_UINT32_ARRAY(r_shape);
+	recurrent = wnnGraphBuilderInput(f->builder, WNN_STR("r"), &wanted);
+	assert_ok(wnnContextOpSupportLimits(f->context, &limits));
+	status = wnnGraphBuilderGru(f->builder, input, weight, recurrent, 2, 4, NULL, 1, outputs);
+	/* What is listed works; what is not listed does not. */
+	if (limits.gru.input.dataTypes) {
+		assert_ok(status);
+	} else {
+		assert_failed(status, WNNStatus_NotSupportedError, "gru");
+		assert_null(outputs[0]);
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(inputs),
+		TEST(operators_take_their_own_operands),
+		TEST(an_operand_keeps_its_builder),
+		TEST(constants_are_copied),
+		TEST(borrowed_constants_come_back_once),
+		cmocka_unit_test(a_borrowed_constant_survives_the_instance),
+		TEST(borrowing_without_a_builder),
+		TEST(constants_of_tensors),
+		TEST(bad_outputs),
+		TEST(building_asynchronously),
+		cmocka_unit_test(a_build_that_takes_too_long),
+		cmocka_unit_test(a_build_that_loses_its_context),
+		TEST(operators_that_cannot_be_executed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
