@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes every register of BAR0 and of the management core as C initialisers: register_table.py REGISTERS.XML OUTPUT.
+
+{ name, offset, access, reset, mask }: mask has the bits of the named fields, all of a register without.
+"""
+
+import os
+import sys
+
+
+def rows(domain):
+    for item in domain.items:
+        single = not hasattr(item, 'registers')
+        for index in range(1 if single else item.length):
+            for reg in [item] if single else item.registers:
+                base = 0 if single else item.offset + index * item.stride
+                name = reg.name if single else f'{item.name}[{index}].{reg.name}'
+                mask = 0
+                for field in reg.fields:
+                    mask |= field.mask
+                yield (f'\t{{ "{name}", {base + reg.offset:#x}, ACCESS_{reg.access.upper()}, '
+                       f'{reg.reset:#x}u, {mask if reg.fields else 0xffffffff:#x}u }},\n')
+
+
+def main():
+    source, output = sys.argv[1:]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(source)))
+    from generator.regs_model import Registers
+    domains = {d.name: d for d in Registers(source).domains}
+    with open(output, 'w', encoding='utf-8') as file:
+        for domain, table in (('ONPU', 'bar0_table'), ('ONPU_CORE', 'core_table')):
+            file.write(f'static const struct reg {table}[] = {{\n')
+            file.writelines(rows(domains[domain]))
+            file.write('};\n')
+
+
+if __name__ == '__main__':
+    main()
