@@ -83,6 +83,18 @@ static int64_t apply_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, in
 	}
 }
 
+/* Wrapped to the type before the activation sees it, as if the two were nodes of their own. */
+static void store_int(const struct ir_node *node, void *out, int64_t i, int64_t v)
+{
+	enum ir_dtype dtype = node->results[0]->type.dtype;
+	const struct ir_unary_attrs *act = &node->attrs.binary.act;
+
+	cpu_store_int(dtype, out, i, v);
+	if (act->kind != IR_UNARY_NONE)
+		cpu_store_int(dtype, out, i,
+			      cpu_apply_unary_int(act, dtype, cpu_load_int(dtype, out, i)));
+}
+
 void cpu_ref_binary(const struct ir_node *node, const void *const *in, void *const *out)
 {
 	struct cpu_shape shape = cpu_shape_of(&node->results[0]->type);
@@ -103,9 +115,9 @@ void cpu_ref_binary(const struct ir_node *node, const void *const *in, void *con
 						  apply(kind, cpu_load(dtype, in[0], ia),
 							cpu_load(dtype, in[1], ib))));
 		else
-			cpu_store_int(dtype, out[0], i,
-				      apply_int(kind, dtype, cpu_load_int(dtype, in[0], ia),
-						cpu_load_int(dtype, in[1], ib)));
+			store_int(node, out[0], i,
+				  apply_int(kind, dtype, cpu_load_int(dtype, in[0], ia),
+					    cpu_load_int(dtype, in[1], ib)));
 	}
 }
 

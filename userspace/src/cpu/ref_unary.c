@@ -60,7 +60,7 @@ double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x)
 }
 
 /* Integer functions wrap; the smallest value has no positive counterpart and stays. */
-static int64_t apply_int(const struct ir_unary_attrs *attrs, enum ir_dtype dtype, int64_t x)
+int64_t cpu_apply_unary_int(const struct ir_unary_attrs *attrs, enum ir_dtype dtype, int64_t x)
 {
 	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64;
 	int64_t lo = is_unsigned ? (int64_t)attrs->ulo : attrs->ilo;
@@ -102,7 +102,8 @@ void cpu_ref_unary(const struct ir_node *node, const void *const *in, void *cons
 				  cpu_apply_unary(attrs, cpu_load(dtype, in[0], i)));
 		else
 			cpu_store_int(result, out[0], i,
-				      apply_int(attrs, dtype, cpu_load_int(dtype, in[0], i)));
+				      cpu_apply_unary_int(attrs, dtype,
+						  cpu_load_int(dtype, in[0], i)));
 	}
 }
 

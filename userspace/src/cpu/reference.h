@@ -32,7 +32,8 @@ void cpu_ref_batchnorm(const struct ir_node *node, const void *const *in, void *
 void cpu_ref_instnorm(const struct ir_node *node, const void *const *in, void *const *out);
 void cpu_ref_layernorm(const struct ir_node *node, const void *const *in, void *const *out);
 
-/* A unary function of a float value; activations fused into other nodes use it too. */
+/* A unary function of one value; activations fused into other nodes use it too. */
 double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x);
+int64_t cpu_apply_unary_int(const struct ir_unary_attrs *attrs, enum ir_dtype dtype, int64_t x);
 
 #endif
