@@ -114,6 +114,24 @@ int onpu_machine_save(struct onpu_machine *m, const struct onpu_mem *mem, uint64
 	return mem->write(mem->ctx, addr + sizeof(area), m->context.sram, m->live);
 }
 
+/* Far above any job's, and no sum with costs comes near NO_TIME. */
+#define TIME_MAX (UINT64_C(1) << 62)
+
+static bool times_ok(const struct saved_state *s)
+{
+	if (s->now > TIME_MAX || s->cp_time > TIME_MAX || s->cp_end > TIME_MAX)
+		return false;
+	for (unsigned int i = 0; i < ONPU_ENG_COUNT; i++) {
+		if (s->engine[i].end > TIME_MAX)
+			return false;
+	}
+	for (unsigned int i = 0; i < ONPU_NUM_SEMAPHORES; i++) {
+		if (s->semaphore[i].time > TIME_MAX || s->semaphore[i].pending_time > TIME_MAX)
+			return false;
+	}
+	return true;
+}
+
 static bool owner_ok(uint8_t engine)
 {
 	return engine < ONPU_ENG_COUNT || engine == NO_ENGINE;
@@ -132,7 +150,7 @@ static bool state_ok(const struct onpu_machine *m, const struct saved_state *s)
 	    s->dma_bytes_per_cycle != c->dma_bytes_per_cycle)
 		return false;
 	if (s->program_sram > c->sram_bytes || s->head.live > s->program_sram ||
-	    s->head.pc > s->num_insns || s->slots_cached > SIM_SLOT_CACHE)
+	    s->head.pc > s->num_insns || s->slots_cached > SIM_SLOT_CACHE || !times_ok(s))
 		return false;
 	for (unsigned int i = 0; i < ONPU_NUM_SEMAPHORES; i++) {
 		const struct saved_semaphore *q = &s->semaphore[i];
