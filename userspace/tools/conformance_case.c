@@ -1,0 +1,632 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wnn-conformance: runs one case.
+ *
+ * webnn-conformance/1: {"name", "inputs", "operators", "expectedOutputs", "tolerance"[, "outsideSpec"]}:
+ * a graph of inputs and constants ("constant": true) with their elements, and what it must give.
+ * webnn-validation/1: the same without elements and tolerance, with "expect": "success" (then with
+ * type and shape of the outputs) or "TypeError". A case with "outsideSpec" must be refused with a
+ * TypeError, except that one with int4 or uint4 runs where the library has these types: it has not.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance.h"
+
+/* A graph being made of a case. */
+struct trial {
+	const json_t *item;
+	bool as_inputs;		/* constants become inputs, so that something is left to be run */
+	WNNGraphBuilder builder;
+	WNNGraph graph;
+	struct names names;
+	size_t input_count, output_count;
+	struct values *inputs, *outputs;
+	WNNTensor *input_tensors, *output_tensors;
+};
+
+__attribute__((format(printf, 3, 4)))
+static int end(struct result *result, enum outcome outcome, const char *format, ...)
+{
+	va_list ap;
+
+	result->outcome = outcome;
+	va_start(ap, format);
+	vsnprintf(result->reason, sizeof(result->reason), format, ap);
+	va_end(ap);
+	return -1;
+}
+
+static WNNStatus last_error(char *reason)
+{
+	WNNError error = WNN_ERROR_INIT;
+	WNNStatus status = wnnGetLastError(&error);
+
+	snprintf(reason, REASON_SIZE, "%.*s", (int)error.message.length,
+		 error.message.data ? error.message.data : "");
+	return status;
+}
+
+static int end_with_error(struct result *result, const char *what)
+{
+	char reason[REASON_SIZE];
+	WNNStringView name = wnnStatusGetName(last_error(reason));
+
+	return end(result, OUTCOME_FAILED, "%s: %.*s: %.400s", what, (int)name.length, name.data,
+		   reason);
+}
+
+/* --- Contexts -------------------------------------------------------------------------------- */
+
+static WNNContext open_context(const struct runner *runner, WNNPlacementPolicy policy)
+{
+	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	WNNContext context = NULL;
+
+	device.device = WNN_STR(runner->device);
+	device.placementPolicy = policy;
+	device.simSramBytes = runner->sram;
+	device.threads = runner->threads;
+	device.simThreads = runner->threads;
+	options.nextInChain = &device.chain;
+	wnnInstanceCreateContextSync(runner->instance, &options, WNN_WAIT_FOREVER, &context);
+	return context;
+}
+
+int runner_open(struct runner *runner)
+{
+	char reason[REASON_SIZE];
+
+	runner->npu = strcmp(runner->device, "cpu") != 0;
+	runner->instance = wnnCreateInstance(NULL);
+	if (runner->instance)
+		runner->context = open_context(runner, runner->npu ? WNNPlacementPolicy_NPUOnly :
+								     WNNPlacementPolicy_CPUOnly);
+	if (runner->context)
+		return 0;
+	last_error(reason);
+	fprintf(stderr, "wnn-conformance: no context on the device '%s': %s\n", runner->device,
+		reason);
+	runner_close(runner);
+	return -1;
+}
+
+void runner_close(struct runner *runner)
+{
+	if (runner->context)
+		wnnContextRelease(runner->context);
+	if (runner->explainer)
+		wnnContextRelease(runner->explainer);
+	if (runner->instance)
+		wnnInstanceRelease(runner->instance);
+	runner->context = runner->explainer = NULL;
+	runner->instance = NULL;
+}
+
+/* A fault may have cost the context: the next case gets a new one. */
+static void renew_context(struct runner *runner)
+{
+	WNNContext context = open_context(runner, runner->npu ? WNNPlacementPolicy_NPUOnly :
+								WNNPlacementPolicy_CPUOnly);
+
+	if (!context)
+		return;
+	wnnContextRelease(runner->context);
+	runner->context = context;
+}
+
+/* --- Graphs ---------------------------------------------------------------------------------- */
+
+static const json_t *list_of(const struct trial *trial, const char *key)
+{
+	return json_object_get(trial->item, key);
+}
+
+static WNNOperand make_operand(const struct trial *trial, const json_t *json,
+			       const struct values *values)
+{
+	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
+	const char *name = json_string_value(json_object_get(json, "name"));
+
+	desc.dataType = values->type;
+	desc.shape = (WNNUint32Array){ values->rank, values->dims };
+	if (json_is_true(json_object_get(json, "constant")) && !trial->as_inputs)
+		return wnnGraphBuilderConstant(trial->builder, &desc, values->data, values->bytes);
+	return wnnGraphBuilderInput(trial->builder, WNN_STR(name), &desc);
+}
+
+static void malformed(struct call *out, const char *reason)
+{
+	out->kind = CALL_MALFORMED;
+	snprintf(out->reason, REASON_SIZE, "%s", reason);
+}
+
+static int make_inputs(struct trial *trial, struct call *out)
+{
+	const json_t *list = list_of(trial, "inputs");
+
+	for (size_t i = 0; i < trial->input_count; i++) {
+		const json_t *json = json_array_get(list, i);
+		const char *name = json_string_value(json_object_get(json, "name"));
+		char reason[REASON_SIZE];
+		WNNOperand operand;
+
+		if (values_read(json, &trial->inputs[i], reason)) {
+			malformed(out, reason);
+			return -1;
+		}
+		if (json_is_true(json_object_get(json, "constant")) && !trial->inputs[i].data) {
+			malformed(out, "a constant has no elements");
+			return -1;
+		}
+		operand = make_operand(trial, json, &trial->inputs[i]);
+		if (!operand) {
+			call_refused(trial->builder, out);
+			return -1;
+		}
+		if (names_add(&trial->names, name, operand)) {
+			malformed(out, "memory is exhausted");
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* Makes all operands of the case, up to the first that is refused; @at_operator: an operator was. */
+static void make_operands(struct trial *trial, struct call *out, bool *at_operator)
+{
+	const json_t *operators = list_of(trial, "operators");
+
+	*out = (struct call){ .kind = CALL_DONE };
+	*at_operator = false;
+	if (make_inputs(trial, out))
+		return;
+	*at_operator = true;
+	for (size_t i = 0; out->kind == CALL_DONE && i < json_array_size(operators); i++)
+		call_operator(trial->builder, json_array_get(operators, i), &trial->names, out);
+}
+
+static int trial_begin(struct trial *trial, WNNContext context, const json_t *item, bool as_inputs)
+{
+	memset(trial, 0, sizeof(*trial));
+	trial->item = item;
+	trial->as_inputs = as_inputs;
+	trial->input_count = json_array_size(list_of(trial, "inputs"));
+	trial->output_count = json_array_size(list_of(trial, "expectedOutputs"));
+	trial->inputs = calloc(trial->input_count + 1, sizeof(*trial->inputs));
+	trial->outputs = calloc(trial->output_count + 1, sizeof(*trial->outputs));
+	trial->input_tensors = calloc(trial->input_count + 1, sizeof(WNNTensor));
+	trial->output_tensors = calloc(trial->output_count + 1, sizeof(WNNTensor));
+	trial->builder = wnnContextCreateGraphBuilder(context);
+	return trial->inputs && trial->outputs && trial->input_tensors && trial->output_tensors &&
+	       trial->builder ? 0 : -1;
+}
+
+static void free_values(struct values *values, size_t count)
+{
+	for (size_t i = 0; values && i < count; i++)
+		values_free(&values[i]);
+	free(values);
+}
+
+static void free_tensors(WNNTensor *tensors, size_t count)
+{
+	for (size_t i = 0; tensors && i < count; i++)
+		if (tensors[i])
+			wnnTensorRelease(tensors[i]);
+	free(tensors);
+}
+
+static void trial_end(struct trial *trial)
+{
+	free_tensors(trial->input_tensors, trial->input_count);
+	free_tensors(trial->output_tensors, trial->output_count);
+	free_values(trial->inputs, trial->input_count);
+	free_values(trial->outputs, trial->output_count);
+	free(trial->names.items);
+	if (trial->graph)
+		wnnGraphRelease(trial->graph);
+	if (trial->builder)
+		wnnGraphBuilderRelease(trial->builder);
+}
+
+static int shape_text(char *text, size_t size, const uint32_t *dims, size_t rank)
+{
+	int used = snprintf(text, size, "[");
+
+	for (size_t i = 0; i < rank && used < (int)size; i++)
+		used += snprintf(text + used, size - (size_t)used, "%s%u", i ? ", " : "", dims[i]);
+	if (used < (int)size)
+		snprintf(text + used, size - (size_t)used, "]");
+	return 0;
+}
+
+/* Type and shape of an output, as the builder gives them, against the expected ones. */
+static int check_descriptor(const char *name, WNNOperand operand, const struct values *expected,
+			    struct result *result)
+{
+	WNNOperandDataType type = wnnOperandGetDataType(operand);
+	WNNStringView is = wnnOperandDataTypeGetName(type);
+	WNNStringView wanted = wnnOperandDataTypeGetName(expected->type);
+	WNNUint32Array shape = wnnOperandGetShape(operand);
+	char got[200], want[200];
+
+	if (type != expected->type)
+		return end(result, OUTCOME_FAILED, "output '%s' is %.*s, expected %.*s", name,
+			   (int)is.length, is.data, (int)wanted.length, wanted.data);
+	if (shape.count == expected->rank &&
+	    !memcmp(shape.data, expected->dims, shape.count * sizeof(*shape.data)))
+		return 0;
+	shape_text(got, sizeof(got), shape.data, shape.count);
+	shape_text(want, sizeof(want), expected->dims, expected->rank);
+	return end(result, OUTCOME_FAILED, "output '%s' has shape %s, expected %s", name, got,
+		   want);
+}
+
+static int check_outputs(struct trial *trial, bool elements, struct result *result)
+{
+	const json_t *list = list_of(trial, "expectedOutputs");
+
+	if (!trial->output_count)
+		return end(result, OUTCOME_FAILED, "malformed case: no expectedOutputs");
+	for (size_t i = 0; i < trial->output_count; i++) {
+		const json_t *json = json_array_get(list, i);
+		struct values *expected = &trial->outputs[i];
+		char reason[REASON_SIZE];
+		const char *name;
+		WNNOperand operand;
+
+		if (values_read(json, expected, reason))
+			return end(result, OUTCOME_FAILED, "malformed case: %.500s", reason);
+		name = json_string_value(json_object_get(json, "name"));
+		operand = names_find(&trial->names, name);
+		if (!operand || (elements && !expected->data))
+			return end(result, OUTCOME_FAILED, "malformed case: output '%s' %s", name,
+				   operand ? "has no elements" : "is of no operator");
+		if (check_descriptor(name, operand, expected, result))
+			return -1;
+	}
+	return 0;
+}
+
+/* --- Build ----------------------------------------------------------------------------------- */
+
+static WNNStatus build(struct trial *trial)
+{
+	const json_t *list = list_of(trial, "expectedOutputs");
+	WNNNamedOperand *named = calloc(trial->output_count + 1, sizeof(*named));
+	WNNStatus status;
+
+	if (!named)
+		return WNNStatus_UnknownError;
+	for (size_t i = 0; i < trial->output_count; i++) {
+		const char *name =
+			json_string_value(json_object_get(json_array_get(list, i), "name"));
+
+		named[i] = (WNNNamedOperand){ WNN_STR(name), names_find(&trial->names, name) };
+	}
+	status = wnnGraphBuilderBuildSync(trial->builder, trial->output_count, named,
+					  WNN_WAIT_FOREVER, &trial->graph);
+	free(named);
+	return status;
+}
+
+/* The first node that the placement gives to the CPU, as the reason to skip the case. */
+static bool skip_for_placement(WNNGraph graph, struct result *result)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+
+	if (wnnGraphGetPlacement(graph, &placement) != WNNStatus_Success)
+		return false;
+	for (size_t i = 0; i < placement.nodeCount; i++) {
+		const WNNNodePlacement *node = &placement.nodes[i];
+
+		if (node->device != WNNNodeDevice_CPU)
+			continue;
+		end(result, OUTCOME_SKIPPED, "%.*s: %.*s", (int)node->operatorName.length,
+		    node->operatorName.data, (int)node->reasonText.length,
+		    node->reasonText.data);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * A graph that policy NPUOnly refused: skipped if the placement of the same graph under PreferNPU
+ * names a node for the CPU. Otherwise the build failed.
+ */
+static bool explain(struct runner *runner, const struct trial *refused, struct result *result)
+{
+	struct trial trial;
+	struct call call;
+	bool at_operator, skip = false;
+
+	if (!runner->explainer)
+		runner->explainer = open_context(runner, WNNPlacementPolicy_PreferNPU);
+	if (!runner->explainer)
+		return false;
+	if (!trial_begin(&trial, runner->explainer, refused->item, refused->as_inputs)) {
+		make_operands(&trial, &call, &at_operator);
+		if (call.kind == CALL_DONE && build(&trial) == WNNStatus_Success)
+			skip = skip_for_placement(trial.graph, result);
+	}
+	trial_end(&trial);
+	return skip;
+}
+
+static int build_or_skip(struct runner *runner, struct trial *trial, struct result *result)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	WNNStatus status = build(trial);
+	char reason[REASON_SIZE];
+
+	if (status == WNNStatus_Success) {
+		result->placed = wnnGraphGetPlacement(trial->graph, &placement) ==
+				 WNNStatus_Success;
+		result->on_npu = placement.npuCount;
+		result->folded = placement.foldedCount;
+		return 0;
+	}
+	if (status == WNNStatus_NotSupportedError) {
+		last_error(reason);
+		return end(result, OUTCOME_SKIPPED, "not implemented: %.500s", reason);
+	}
+	end_with_error(result, "build");
+	if (status == WNNStatus_OperationError && runner->npu)
+		explain(runner, trial, result);
+	return -1;
+}
+
+/* --- Execution ------------------------------------------------------------------------------- */
+
+static WNNTensor make_tensor(WNNContext context, const struct values *values, bool input)
+{
+	WNNTensorDescriptor desc = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNTensor tensor = NULL;
+
+	desc.dataType = values->type;
+	desc.shape = values->rank ? (WNNUint32Array){ values->rank, values->dims } :
+				    WNN_UINT32_EMPTY;
+	desc.readable = !input;
+	desc.writable = input;
+	wnnContextCreateTensorSync(context, &desc, WNN_WAIT_FOREVER, &tensor);
+	return tensor;
+}
+
+static bool is_graph_input(WNNGraph graph, const char *name)
+{
+	WNNNamedOperandDescriptorArray inputs = wnnGraphGetInputs(graph);
+
+	for (size_t i = 0; i < inputs.count; i++)
+		if (strlen(name) == inputs.data[i].name.length &&
+		    !memcmp(name, inputs.data[i].name.data, inputs.data[i].name.length))
+			return true;
+	return false;
+}
+
+/* Tensors for the inputs that the graph has: those that lead to an output. */
+static int write_inputs(WNNContext context, struct trial *trial, WNNNamedTensor *named,
+			size_t *count, struct result *result)
+{
+	const json_t *list = list_of(trial, "inputs");
+
+	for (size_t i = 0; i < trial->input_count; i++) {
+		const struct values *values = &trial->inputs[i];
+		const char *name =
+			json_string_value(json_object_get(json_array_get(list, i), "name"));
+		WNNTensor tensor;
+
+		if (!is_graph_input(trial->graph, name))
+			continue;
+		if (!values->data)
+			return end(result, OUTCOME_FAILED,
+				   "malformed case: input '%s' has no elements", name);
+		tensor = trial->input_tensors[i] = make_tensor(context, values, true);
+		if (!tensor ||
+		    wnnContextWriteTensor(context, tensor, values->data, values->bytes) !=
+			    WNNStatus_Success)
+			return end_with_error(result, "input tensor");
+		named[(*count)++] = (WNNNamedTensor){ WNN_STR(name), tensor };
+	}
+	return 0;
+}
+
+static int dispatch(WNNContext context, struct trial *trial, struct result *result)
+{
+	WNNNamedTensor *in = calloc(trial->input_count + 1, sizeof(*in));
+	WNNNamedTensor *out = calloc(trial->output_count + 1, sizeof(*out));
+	const json_t *list = list_of(trial, "expectedOutputs");
+	size_t in_count = 0;
+	int ret = -1;
+
+	if (!in || !out) {
+		end(result, OUTCOME_FAILED, "memory is exhausted");
+		goto done;
+	}
+	if (write_inputs(context, trial, in, &in_count, result))
+		goto done;
+	for (size_t i = 0; i < trial->output_count; i++) {
+		const char *name =
+			json_string_value(json_object_get(json_array_get(list, i), "name"));
+
+		trial->output_tensors[i] = make_tensor(context, &trial->outputs[i], false);
+		if (!trial->output_tensors[i]) {
+			end_with_error(result, "output tensor");
+			goto done;
+		}
+		out[i] = (WNNNamedTensor){ WNN_STR(name), trial->output_tensors[i] };
+	}
+	if (wnnContextDispatch(context, trial->graph, in_count, in, trial->output_count, out) !=
+		    WNNStatus_Success ||
+	    wnnContextOnWorkDoneSync(context, WNN_WAIT_FOREVER) != WNNStatus_Success)
+		end_with_error(result, "dispatch");
+	else
+		ret = 0;
+done:
+	free(in);
+	free(out);
+	return ret;
+}
+
+static int compare_output(WNNContext context, const struct trial *trial, size_t i,
+			  struct result *result)
+{
+	const json_t *json = json_array_get(list_of(trial, "expectedOutputs"), i);
+	const struct values *expected = &trial->outputs[i];
+	struct comparison comparison;
+	void *actual = malloc(expected->bytes + 1);
+	int ret = 0;
+
+	if (!actual)
+		return end(result, OUTCOME_FAILED, "memory is exhausted");
+	if (wnnContextReadTensorSync(context, trial->output_tensors[i], actual, expected->bytes,
+				     WNN_WAIT_FOREVER) != WNNStatus_Success) {
+		free(actual);
+		return end_with_error(result, "readTensor");
+	}
+	compare_values(expected, actual, &result->tolerance, &comparison);
+	if (comparison.error > result->error)
+		result->error = comparison.error;
+	if (!comparison.agree)
+		ret = end(result, OUTCOME_FAILED,
+			  "output '%s': element %zu of %zu is %.9g, expected %.9g (largest error %.6g, %s %.6g allowed)",
+			  json_string_value(json_object_get(json, "name")), comparison.index,
+			  expected->count, values_get(expected, actual, comparison.index),
+			  values_get(expected, expected->data, comparison.index),
+			  comparison.error, metric_name(result->tolerance.metric),
+			  result->tolerance.value);
+	free(actual);
+	return ret;
+}
+
+static void execute(struct runner *runner, struct trial *trial, struct result *result)
+{
+	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
+	char reason[REASON_SIZE];
+
+	if (tolerance_read(json_object_get(trial->item, "tolerance"), &result->tolerance,
+			   reason)) {
+		end(result, OUTCOME_FAILED, "malformed case: %.500s", reason);
+		return;
+	}
+	if (build_or_skip(runner, trial, result))
+		return;
+	if (dispatch(runner->context, trial, result)) {
+		renew_context(runner);
+		return;
+	}
+	result->measured = true;
+	if (wnnGraphGetLastStatistics(trial->graph, &statistics) == WNNStatus_Success)
+		result->cycles = statistics.npuCycles;
+	for (size_t i = 0; i < trial->output_count; i++)
+		compare_output(runner->context, trial, i, result);
+}
+
+/* --- Cases ----------------------------------------------------------------------------------- */
+
+static const char *four_bits(const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *type =
+			json_string_value(json_object_get(json_array_get(list, i), "dataType"));
+
+		if (type && (!strcmp(type, "int4") || !strcmp(type, "uint4")))
+			return type;
+	}
+	return NULL;
+}
+
+/* Whether every operand is a constant, so that folding would leave nothing for the device. */
+static bool all_constant(const json_t *item)
+{
+	const json_t *list = json_object_get(item, "inputs");
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (!json_is_true(json_object_get(json_array_get(list, i), "constant")))
+			return false;
+	return true;
+}
+
+static bool must_refuse(const json_t *item, bool validation)
+{
+	const char *expect = json_string_value(json_object_get(item, "expect"));
+
+	return json_object_get(item, "outsideSpec") ||
+	       (validation && expect && !strcmp(expect, "TypeError"));
+}
+
+static void judge_refusal(const struct call *call, struct result *result)
+{
+	WNNStringView name = wnnStatusGetName(call->status);
+
+	if (call->kind == CALL_DONE)
+		end(result, OUTCOME_FAILED, "accepted, expected a TypeError");
+	else if (call->status != WNNStatus_TypeError)
+		end(result, OUTCOME_FAILED, "refused with %.*s, expected a TypeError: %.400s",
+		    (int)name.length, name.data, call->reason);
+}
+
+static void judge_call(struct runner *runner, struct trial *trial, const struct call *call,
+		       bool validation, bool at_operator, struct result *result)
+{
+	const json_t *item = trial->item;
+	WNNStringView name = wnnStatusGetName(call->status);
+
+	if (call->kind == CALL_MALFORMED) {
+		end(result, OUTCOME_FAILED, "malformed case: %.500s", call->reason);
+	} else if (must_refuse(item, validation) &&
+		   (at_operator || json_object_get(item, "outsideSpec"))) {
+		judge_refusal(call, result);
+	} else if (call->kind == CALL_REFUSED) {
+		if (call->status == WNNStatus_NotSupportedError)
+			end(result, OUTCOME_SKIPPED, "not implemented: %.500s", call->reason);
+		else
+			end(result, OUTCOME_FAILED, "refused with %.*s: %.400s", (int)name.length,
+			    name.data, call->reason);
+	} else if (!check_outputs(trial, !validation, result) && !validation) {
+		execute(runner, trial, result);
+	}
+}
+
+static bool well_formed(const json_t *item, bool validation, struct result *result)
+{
+	const char *expect = json_string_value(json_object_get(item, "expect"));
+
+	if (!json_is_array(json_object_get(item, "inputs")) ||
+	    !json_array_size(json_object_get(item, "operators")))
+		end(result, OUTCOME_FAILED, "malformed case: it needs 'inputs' and 'operators'");
+	else if (validation && (!expect || (strcmp(expect, "success") && strcmp(expect, "TypeError"))))
+		end(result, OUTCOME_FAILED,
+		    "malformed case: 'expect' is neither \"success\" nor \"TypeError\"");
+	else
+		return true;
+	return false;
+}
+
+void run_case(struct runner *runner, const json_t *item, bool validation, struct result *result)
+{
+	const char *type = four_bits(json_object_get(item, "inputs"));
+	struct trial trial;
+	struct call call;
+	bool at_operator;
+
+	memset(result, 0, sizeof(*result));
+	if (!well_formed(item, validation, result))
+		return;
+	if (!type)
+		type = four_bits(json_object_get(item, "expectedOutputs"));
+	if (type) {
+		end(result, OUTCOME_SKIPPED, "the library has no type %s", type);
+		return;
+	}
+	if (trial_begin(&trial, runner->context, item, runner->npu && all_constant(item))) {
+		end_with_error(result, "graph builder");
+	} else {
+		make_operands(&trial, &call, &at_operator);
+		judge_call(runner, &trial, &call, validation, at_operator, result);
+	}
+	trial_end(&trial);
+}

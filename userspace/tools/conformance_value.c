@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* wnn-conformance: numbers of JSON to elements of tensors, and back for messages. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance.h"
+
+/* Beyond this a case is a mistake, not a test. */
+#define MAX_BYTES (UINT64_C(1) << 32)
+
+static int named_number(const char *text, double *value)
+{
+	if (!strcmp(text, "NaN"))
+		*value = NAN;
+	else if (!strcmp(text, "Infinity"))
+		*value = INFINITY;
+	else if (!strcmp(text, "-Infinity"))
+		*value = -INFINITY;
+	else
+		return -1;
+	return 0;
+}
+
+int value_to_double(const json_t *json, double *value)
+{
+	const char *text = json_string_value(json);
+	char *end;
+
+	if (json_is_number(json)) {
+		*value = json_number_value(json);
+		return 0;
+	}
+	if (!text || !named_number(text, value))
+		return text ? 0 : -1;
+	*value = strtod(text, &end);
+	return *text && !*end ? 0 : -1;
+}
+
+/* An integer, in JSON or as a string: the 64 bits and the sign. */
+static int to_integer(const json_t *json, bool *negative, uint64_t *bits)
+{
+	const char *text = json_string_value(json);
+	char *end;
+
+	if (json_is_integer(json)) {
+		*negative = json_integer_value(json) < 0;
+		*bits = (uint64_t)json_integer_value(json);
+		return 0;
+	}
+	if (!text || !*text)
+		return -1;
+	*negative = *text == '-';
+	errno = 0;
+	*bits = *negative ? (uint64_t)strtoll(text, &end, 10) : strtoull(text, &end, 10);
+	return *end || errno ? -1 : 0;
+}
+
+int value_to_number(const json_t *json, WNNNumber *number)
+{
+	bool negative;
+	uint64_t bits;
+	double value;
+
+	if (!to_integer(json, &negative, &bits)) {
+		if (negative || bits <= INT64_MAX)
+			*number = WNN_NUMBER_INT64((int64_t)bits);
+		else
+			*number = WNN_NUMBER_UINT64(bits);
+		return 0;
+	}
+	if (value_to_double(json, &value))
+		return -1;
+	*number = WNN_NUMBER_DOUBLE(value);
+	return 0;
+}
+
+WNNOperandDataType value_type(const char *name)
+{
+	for (int type = WNNOperandDataType_Float32; type <= WNNOperandDataType_Uint8; type++) {
+		WNNStringView view = wnnOperandDataTypeGetName((WNNOperandDataType)type);
+
+		if (strlen(name) == view.length && !memcmp(name, view.data, view.length))
+			return (WNNOperandDataType)type;
+	}
+	return WNNOperandDataType_Undefined;
+}
+
+/* Round to nearest, ties to even, in one step from the double. */
+static uint16_t to_half(double value)
+{
+	uint16_t sign = signbit(value) ? 0x8000 : 0;
+	double magnitude = fabs(value), scaled;
+	int exponent;
+
+	if (isnan(value))
+		return 0x7e00;
+	if (magnitude >= 65520)
+		return (uint16_t)(sign | 0x7c00);
+	if (magnitude < 0x1p-14)
+		return (uint16_t)(sign | (uint16_t)rint(magnitude * 0x1p24));
+	frexp(magnitude, &exponent);
+	/* 11 bits; when rounding gives 2048 the carry makes the next exponent. */
+	scaled = rint(ldexp(magnitude, 11 - exponent));
+	return (uint16_t)(sign | (((exponent + 14) << 10) + (int)scaled - 1024));
+}
+
+static double from_half(uint16_t half)
+{
+	int exponent = half >> 10 & 31, fraction = half & 1023;
+	double value;
+
+	if (exponent == 31)
+		value = fraction ? NAN : INFINITY;
+	else if (exponent)
+		value = ldexp(fraction + 1024, exponent - 25);
+	else
+		value = ldexp(fraction, -24);
+	return half & 0x8000 ? -value : value;
+}
+
+static int put_float(const json_t *json, WNNOperandDataType type, void *to)
+{
+	double value;
+	uint16_t half;
+	float single;
+
+	if (value_to_double(json, &value))
+		return -1;
+	if (type == WNNOperandDataType_Float16) {
+		half = to_half(value);
+		memcpy(to, &half, sizeof(half));
+	} else {
+		single = (float)value;
+		memcpy(to, &single, sizeof(single));
+	}
+	return 0;
+}
+
+static bool is_signed(WNNOperandDataType type)
+{
+	return type == WNNOperandDataType_Int32 || type == WNNOperandDataType_Int64 ||
+	       type == WNNOperandDataType_Int8;
+}
+
+static int put_integer(const json_t *json, WNNOperandDataType type, size_t size, void *to)
+{
+	unsigned int width = (unsigned int)size * 8 - is_signed(type);
+	uint64_t bits, max = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
+	bool negative;
+
+	if (to_integer(json, &negative, &bits))
+		return -1;
+	/* ~bits is -1 - value. */
+	if (negative ? !is_signed(type) || ~bits > max : bits > max)
+		return -1;
+	switch (size) {
+	case 1:
+		memcpy(to, &(uint8_t){ (uint8_t)bits }, 1);
+		break;
+	case 4:
+		memcpy(to, &(uint32_t){ (uint32_t)bits }, 4);
+		break;
+	default:
+		memcpy(to, &bits, 8);
+	}
+	return 0;
+}
+
+static int put(const json_t *json, WNNOperandDataType type, size_t size, void *to)
+{
+	if (type == WNNOperandDataType_Float32 || type == WNNOperandDataType_Float16)
+		return put_float(json, type, to);
+	return put_integer(json, type, size, to);
+}
+
+static int read_shape(const json_t *shape, struct values *values)
+{
+	size_t rank = json_array_size(shape);
+
+	if (!json_is_array(shape) || rank > 64)
+		return -1;
+	values->rank = (uint32_t)rank;
+	values->dims = calloc(rank + 1, sizeof(*values->dims));
+	values->count = 1;
+	for (size_t i = 0; values->dims && i < rank; i++) {
+		const json_t *dim = json_array_get(shape, i);
+		json_int_t size = json_integer_value(dim);
+
+		if (!json_is_integer(dim) || size < 0 || size > UINT32_MAX)
+			return -1;
+		values->dims[i] = (uint32_t)size;
+		/* Saturated: only a tensor with elements needs its count. */
+		if (__builtin_mul_overflow(values->count, (size_t)size, &values->count))
+			values->count = SIZE_MAX;
+	}
+	return values->dims ? 0 : -1;
+}
+
+static int read_elements(const json_t *tensor, struct values *values, size_t size, char *reason)
+{
+	const json_t *data = json_object_get(tensor, "data");
+	const json_t *fill = json_object_get(tensor, "fill");
+	const char *name = json_string_value(json_object_get(tensor, "name"));
+
+	if (data && json_array_size(data) != values->count) {
+		snprintf(reason, REASON_SIZE, "'%s' has %zu elements, its shape says %zu", name,
+			 json_array_size(data), values->count);
+		return -1;
+	}
+	if (values->count > MAX_BYTES / size) {
+		snprintf(reason, REASON_SIZE, "'%s' is larger than 4 GiB", name);
+		return -1;
+	}
+	values->bytes = values->count * size;
+	values->data = malloc(values->bytes + 1);
+	for (size_t i = 0; values->data && i < values->count; i++) {
+		char *to = (char *)values->data + i * size;
+
+		if (fill && i) {
+			memcpy(to, values->data, size);
+		} else if (put(data ? json_array_get(data, i) : fill, values->type, size, to)) {
+			snprintf(reason, REASON_SIZE, "'%s': element %zu is no %s", name, i,
+				 json_string_value(json_object_get(tensor, "dataType")));
+			return -1;
+		}
+	}
+	if (!values->data)
+		snprintf(reason, REASON_SIZE, "'%s': memory is exhausted", name);
+	return values->data ? 0 : -1;
+}
+
+int values_read(const json_t *tensor, struct values *values, char *reason)
+{
+	const char *type = json_string_value(json_object_get(tensor, "dataType"));
+	const char *name = json_string_value(json_object_get(tensor, "name"));
+
+	memset(values, 0, sizeof(*values));
+	if (!name || !type) {
+		snprintf(reason, REASON_SIZE, "a tensor lacks its name or its dataType");
+		return -1;
+	}
+	values->type = value_type(type);
+	if (values->type == WNNOperandDataType_Undefined) {
+		snprintf(reason, REASON_SIZE, "'%s': no data type '%s'", name, type);
+		return -1;
+	}
+	if (read_shape(json_object_get(tensor, "shape"), values)) {
+		snprintf(reason, REASON_SIZE, "'%s': the shape is no list of dimensions", name);
+		return -1;
+	}
+	if (!json_object_get(tensor, "data") && !json_object_get(tensor, "fill"))
+		return 0;
+	return read_elements(tensor, values, wnnOperandDataTypeGetSize(values->type), reason);
+}
+
+void values_free(struct values *values)
+{
+	free(values->dims);
+	free(values->data);
+	memset(values, 0, sizeof(*values));
+}
+
+#define ELEMENT(Type) (((const Type *)data)[index])
+
+double values_get(const struct values *values, const void *data, size_t index)
+{
+	switch (values->type) {
+	case WNNOperandDataType_Float32:
+		return (double)ELEMENT(float);
+	case WNNOperandDataType_Float16:
+		return from_half(ELEMENT(uint16_t));
+	case WNNOperandDataType_Int32:
+		return ELEMENT(int32_t);
+	case WNNOperandDataType_Uint32:
+		return ELEMENT(uint32_t);
+	case WNNOperandDataType_Int64:
+		return (double)ELEMENT(int64_t);
+	case WNNOperandDataType_Uint64:
+		return (double)ELEMENT(uint64_t);
+	case WNNOperandDataType_Int8:
+		return ELEMENT(int8_t);
+	default:
+		return ELEMENT(uint8_t);
+	}
+}
