@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log: lines of text in a ring of bytes. The DMA moves words, so a line is filled up with blanks
- * before its newline.
+ * The log: lines of text in a ring of bytes. The DMA moves words, so a line is filled up with
+ * blanks before its newline.
  */
 #include "firmware.h"
 

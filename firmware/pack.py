@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Makes a firmware image of an ELF file: pack.py --registers registers.xml firmware.elf image.bin
 
-The header is the domain ONPU_FW_HEADER of registers.xml; its values come from there and from the ELF
-file's segments. --version MAJOR.MINOR.PATCH is the firmware's own.
+The header is the domain ONPU_FW_HEADER of registers.xml; its values come from there and from the
+segments of the ELF file. --version MAJOR.MINOR.PATCH is the firmware's own.
 """
 
 import argparse

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes every register of BAR0 and of the management core as C initialisers: register_table.py REGISTERS.XML OUTPUT.
+"""Writes every register of BAR0 and of the management core as C initialisers.
 
-{ name, offset, access, reset, mask }: mask has the bits of the named fields, all of a register without.
+  register_table.py REGISTERS.XML OUTPUT
+
+{ name, offset, access, reset, mask }: mask has the bits of the named fields, or all of them.
 """
 
 import os

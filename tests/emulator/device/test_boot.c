@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Boot: the firmware's image, damaged ones, images that misbehave, what the firmware itself refuses. */
+/* Boot: the firmware's image, damaged ones, ones that misbehave, what the firmware refuses. */
 #include "rig.h"
 
 #include "device.h"

@@ -12,6 +12,11 @@
 #include "cpu/cpu.h"
 #include "util/float16.h"
 
+/* Whether the device model runs with firmware and page tables; tests/library/winsys builds it so. */
+#ifndef FIXTURE_FULL
+#define FIXTURE_FULL false
+#endif
+
 static const uint32_t sram_sizes[NUM_SIZES] = { 16 << 10, 64 << 10, 512 << 10, 4 << 20 };
 
 struct devices {
@@ -44,7 +49,7 @@ int fixture_setup(void **state)
 
 	assert_non_null(devices);
 	for (int i = 0; i < NUM_SIZES; i++) {
-		struct winsys_sim_config config = { .sram_bytes = sram_sizes[i], .simd = -1 };
+		struct winsys_sim_config config = { .sram_bytes = sram_sizes[i], .simd = -1, .full = FIXTURE_FULL };
 
 		devices->ws[i] = winsys_sim_create(&config, &err);
 		assert_non_null(devices->ws[i]);

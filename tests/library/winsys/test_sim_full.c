@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Full mode of the device model as a winsys: the same bits and cycles as flat mode, and its own life. */
+/* Full mode of the device model as a winsys: the bits and cycles of flat mode, and its own life. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -114,7 +114,7 @@ static void cancel_rest(struct full_ctx *ctx)
 	drop_jobs(ctx);
 }
 
-/* From the interrupt, while the device stands still: the completion page is of the job just ended. */
+/* From the interrupt, while the device stands still: the page is about the job just ended. */
 void full_completed(struct full_ctx *ctx)
 {
 	const struct onpu_completion *page = ctx->completion.map;
