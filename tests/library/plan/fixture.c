@@ -12,7 +12,7 @@
 #include "cpu/cpu.h"
 #include "util/float16.h"
 
-/* Whether the device model runs with firmware and page tables; tests/library/winsys builds it so. */
+/* Whether the device model has firmware and page tables; tests/library/winsys builds it so. */
 #ifndef FIXTURE_FULL
 #define FIXTURE_FULL false
 #endif
@@ -49,7 +49,9 @@ int fixture_setup(void **state)
 
 	assert_non_null(devices);
 	for (int i = 0; i < NUM_SIZES; i++) {
-		struct winsys_sim_config config = { .sram_bytes = sram_sizes[i], .simd = -1, .full = FIXTURE_FULL };
+		struct winsys_sim_config config = {
+			.sram_bytes = sram_sizes[i], .simd = -1, .full = FIXTURE_FULL,
+		};
 
 		devices->ws[i] = winsys_sim_create(&config, &err);
 		assert_non_null(devices->ws[i]);
