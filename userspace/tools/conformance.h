@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wnn-conformance: what its parts share. Cases stay JSON; see conformance_case.c for the schemas. */
+/* wnn-conformance: what its parts share. Cases stay JSON; conformance_case.c has the schemas. */
 #ifndef CONFORMANCE_H
 #define CONFORMANCE_H
 
@@ -36,6 +36,7 @@ void values_free(struct values *values);
 
 /* The element as the nearest double, for messages and for tolerances other than ULP. */
 double values_get(const struct values *values, const void *data, size_t index);
+void values_print(const struct values *values, const void *data, size_t index, char text[32]);
 
 /* --- Comparison (conformance_compare.c) ------------------------------------------------------ */
 
@@ -46,7 +47,7 @@ struct tolerance {
 
 struct comparison {
 	bool agree;
-	double error;		/* the largest, in units of the metric; infinity when there is none */
+	double error;		/* the largest, in units of the metric; infinity: of none */
 	size_t index;		/* of the element that is furthest from what is allowed */
 };
 

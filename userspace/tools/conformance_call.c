@@ -226,7 +226,7 @@ static int read_scalar(struct reader *reader, const struct member *member, const
 		if (!json_is_boolean(json) && !json_is_number(json))
 			return malformed(reader, member, "true or false");
 		*(WNNBool *)to = json_is_true(json) ||
-				 (json_is_number(json) && fpclassify(json_number_value(json)) != FP_ZERO);
+				 fpclassify(json_number_value(json)) != FP_ZERO;
 		return 0;
 	case KIND_DOUBLE:
 		return value_to_double(json, to) ? malformed(reader, member, "a number") : 0;

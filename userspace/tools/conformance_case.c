@@ -2,8 +2,8 @@
 /*
  * wnn-conformance: runs one case.
  *
- * webnn-conformance/1: {"name", "inputs", "operators", "expectedOutputs", "tolerance"[, "outsideSpec"]}:
- * a graph of inputs and constants ("constant": true) with their elements, and what it must give.
+ * webnn-conformance/1: {"name", "inputs", "operators", "expectedOutputs", "tolerance"}: a graph of
+ * inputs and constants ("constant": true) with their elements, and what it must give.
  * webnn-validation/1: the same without elements and tolerance, with "expect": "success" (then with
  * type and shape of the outputs) or "TypeError". A case with "outsideSpec" must be refused with a
  * TypeError, except that one with int4 or uint4 runs where the library has these types: it has not.
@@ -175,7 +175,7 @@ static int make_inputs(struct trial *trial, struct call *out)
 	return 0;
 }
 
-/* Makes all operands of the case, up to the first that is refused; @at_operator: an operator was. */
+/* Makes all operands, up to the first that is refused; @at_operator: that was an operator's. */
 static void make_operands(struct trial *trial, struct call *out, bool *at_operator)
 {
 	const json_t *operators = list_of(trial, "operators");
@@ -233,7 +233,7 @@ static void trial_end(struct trial *trial)
 		wnnGraphBuilderRelease(trial->builder);
 }
 
-static int shape_text(char *text, size_t size, const uint32_t *dims, size_t rank)
+static void shape_text(char *text, size_t size, const uint32_t *dims, size_t rank)
 {
 	int used = snprintf(text, size, "[");
 
@@ -241,7 +241,6 @@ static int shape_text(char *text, size_t size, const uint32_t *dims, size_t rank
 		used += snprintf(text + used, size - (size_t)used, "%s%u", i ? ", " : "", dims[i]);
 	if (used < (int)size)
 		snprintf(text + used, size - (size_t)used, "]");
-	return 0;
 }
 
 /* Type and shape of an output, as the builder gives them, against the expected ones. */
@@ -490,14 +489,18 @@ static int compare_output(WNNContext context, const struct trial *trial, size_t 
 	compare_values(expected, actual, &result->tolerance, &comparison);
 	if (comparison.error > result->error)
 		result->error = comparison.error;
-	if (!comparison.agree)
+	if (!comparison.agree) {
+		char is[32], wanted[32];
+
+		values_print(expected, actual, comparison.index, is);
+		values_print(expected, expected->data, comparison.index, wanted);
 		ret = end(result, OUTCOME_FAILED,
-			  "output '%s': element %zu of %zu is %.9g, expected %.9g (largest error %.6g, %s %.6g allowed)",
+			  "output '%s': element %zu of %zu is %s, expected %s (largest error %.6g, "
+			  "%s %.6g allowed)",
 			  json_string_value(json_object_get(json, "name")), comparison.index,
-			  expected->count, values_get(expected, actual, comparison.index),
-			  values_get(expected, expected->data, comparison.index),
-			  comparison.error, metric_name(result->tolerance.metric),
-			  result->tolerance.value);
+			  expected->count, is, wanted, comparison.error,
+			  metric_name(result->tolerance.metric), result->tolerance.value);
+	}
 	free(actual);
 	return ret;
 }
@@ -598,7 +601,8 @@ static bool well_formed(const json_t *item, bool validation, struct result *resu
 	if (!json_is_array(json_object_get(item, "inputs")) ||
 	    !json_array_size(json_object_get(item, "operators")))
 		end(result, OUTCOME_FAILED, "malformed case: it needs 'inputs' and 'operators'");
-	else if (validation && (!expect || (strcmp(expect, "success") && strcmp(expect, "TypeError"))))
+	else if (validation &&
+		 (!expect || (strcmp(expect, "success") && strcmp(expect, "TypeError"))))
 		end(result, OUTCOME_FAILED,
 		    "malformed case: 'expect' is neither \"success\" nor \"TypeError\"");
 	else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wnn-conformance: numbers of JSON to elements of tensors, and back for messages. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,4 +286,14 @@ double values_get(const struct values *values, const void *data, size_t index)
 	default:
 		return ELEMENT(uint8_t);
 	}
+}
+
+void values_print(const struct values *values, const void *data, size_t index, char text[32])
+{
+	if (values->type == WNNOperandDataType_Int64)
+		snprintf(text, 32, "%" PRId64, ELEMENT(int64_t));
+	else if (values->type == WNNOperandDataType_Uint64)
+		snprintf(text, 32, "%" PRIu64, ELEMENT(uint64_t));
+	else
+		snprintf(text, 32, "%.10g", values_get(values, data, index));
 }

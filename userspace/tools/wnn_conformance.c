@@ -185,8 +185,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	argp_options, parse, "FILE|FOLDER...",
 	"Runs conformance cases of WebNN. On sim and npu everything must run on the NPU; a graph "
-	"that cannot is skipped with the reason of its placement. The exit status is 0 when nothing "
-	"failed and something passed.",
+	"that cannot is skipped with the reason of its placement. The exit status is 0 when "
+	"nothing failed and something passed.",
 	NULL, NULL, NULL
 };
 

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""wnn-conformance on cases of our own: test_runner.py PROGRAM DEVICE
+
+What is in data/passing must pass, every case of data/failing must fail for the reason in its
+"failure", what is in data/unreadable is no file of cases.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, DEVICE = sys.argv[1:3]
+DATA = pathlib.Path(__file__).resolve().parent / "data"
+
+
+def run(*arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "report.json"
+        done = subprocess.run([PROGRAM, "--device", DEVICE, "--json", path, *arguments],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+        report = json.loads(path.read_text()) if path.exists() else None
+    return done, report
+
+
+class Runner(unittest.TestCase):
+    def test_passing(self):
+        done, report = run(DATA / "passing")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertEqual(len(lines), 3, "a line for each file and one for all")
+        self.assertIn("1: the library has no type int4", lines[1])
+        cases = [case for file in report["files"] for case in file["cases"]]
+        passed = sum(case["result"] == "passed" for case in cases)
+        self.assertEqual(lines[-1], f"{passed} passed, 0 failed, {len(cases) - passed} skipped")
+        self.assertEqual((report["passed"], report["failed"], report["skipped"]),
+                         (passed, 0, len(cases) - passed))
+        stored = sum(len(json.loads(path.read_text())["cases"])
+                     for path in DATA.glob("passing/**/*.json"))
+        self.assertEqual(len(cases), stored)
+
+    def test_errors_are_measured(self):
+        _, report = run(DATA / "passing/values.json")
+        cases = {case["name"]: case for case in report["files"][0]["cases"]}
+        self.assertEqual(cases["fill"]["error"], 0)
+        self.assertEqual(cases["ULP: the last one that is allowed"]["error"], 1)
+        self.assertEqual(cases["ULP: across zero"]["error"], 2)
+        self.assertEqual(cases["ATOL"]["error"], 0.25)
+        self.assertEqual(cases["RTOL"]["error"], 10)
+
+    def test_work_is_done_by_the_device(self):
+        _, report = run(DATA / "passing/values.json")
+        for case in report["files"][0]["cases"]:
+            if "npuCycles" in case:
+                self.assertEqual(case["npuCycles"] > 0, DEVICE != "cpu", case["name"])
+
+    def test_failing(self):
+        for path in DATA.glob("failing/*.json"):
+            reasons = {case["name"]: case["failure"] for case in json.loads(path.read_text())["cases"]}
+            done, report = run(path)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(report["failed"], len(reasons))
+            for case in report["files"][0]["cases"]:
+                self.assertEqual(case["result"], "failed", case["name"])
+                self.assertIn(reasons[case["name"]], case["reason"])
+                self.assertIn(f"{case['name']}: {case['reason']}", done.stderr)
+
+    def test_one_failure_is_enough(self):
+        done, _ = run(DATA / "passing", DATA / "failing")
+        self.assertEqual(done.returncode, 1)
+
+    def test_skipped_is_not_passed(self):
+        done, report = run("--case", "outsideSpec: int4", DATA / "passing")
+        self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 0 failed, 1 skipped")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(report["skipped"], 1)
+
+    def test_unreadable(self):
+        for path in [*DATA.glob("unreadable/*.json"), DATA / "absent.json"]:
+            done, _ = run(path)
+            self.assertEqual(done.returncode, 1, path)
+            self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 1 failed, 0 skipped")
+
+    def test_other_formats_in_folders_are_passed_over(self):
+        done, report = run(DATA / "unreadable")
+        self.assertEqual(done.returncode, 1)
+        names = [pathlib.Path(file["file"]).name for file in report["files"]]
+        self.assertEqual(names, ["no_cases.json", "truncated.json"])
+
+    def test_arguments(self):
+        for arguments in (["--device", "tpu", str(DATA)], ["--sram", "much", str(DATA)],
+                          ["--threads", "-1", str(DATA)], []):
+            done = subprocess.run([PROGRAM, *arguments], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+            self.assertNotEqual(done.returncode, 0, arguments)
+            self.assertTrue(done.stderr, arguments)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""wnn-conformance on the shared cases: test_shared.py PROGRAM FOLDER [OPTIONS of the program]
+
+Skipped (77) where the folder is not there. Nothing may fail, and no case may go missing.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+MESON_SKIP = 77
+TYPES_ABSENT = ("the library has no type int4", "the library has no type uint4")
+
+
+def main():
+    program, folder, options = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
+    if not (folder / "counts.json").exists():
+        print(f"skipped: there is no {folder / 'counts.json'}")
+        return MESON_SKIP
+    with tempfile.TemporaryDirectory() as work:
+        path = pathlib.Path(work) / "report.json"
+        status = subprocess.run([program, *options, "--json", path, folder]).returncode
+        report = json.loads(path.read_text())
+    total = json.loads((folder / "counts.json").read_text())["total"]
+    stored = total["value"] + total["validation"] + total["outsideSpec"]
+    cases = [case for file in report["files"] for case in file["cases"]]
+    absent = sum(case.get("reason") in TYPES_ABSENT for case in cases)
+    if len(cases) != stored:
+        print(f"{len(cases)} cases ran, counts.json says {stored}")
+        status = 1
+    if absent != total["int4"]:
+        print(f"{absent} cases of int4 and uint4, counts.json says {total['int4']}")
+        status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
