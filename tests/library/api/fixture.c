@@ -140,6 +140,7 @@ WNNStatus dispatch_xy(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor
 /* --- Notes --- */
 
 struct notes {
+	struct notes *next;
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	size_t count;
@@ -150,25 +151,23 @@ struct notes {
 
 struct notes *notes_create(void)
 {
+	static struct notes *all;
 	struct notes *notes = calloc(1, sizeof(*notes));
 
 	assert_non_null(notes);
 	pthread_mutex_init(&notes->lock, NULL);
 	pthread_cond_init(&notes->more, NULL);
+	notes->next = all;
+	all = notes;
 	return notes;
-}
-
-void notes_destroy(struct notes *notes)
-{
-	pthread_cond_destroy(&notes->more);
-	pthread_mutex_destroy(&notes->lock);
-	free(notes);
 }
 
 void notes_set_action(struct notes *notes, void (*action)(void *), void *argument)
 {
+	pthread_mutex_lock(&notes->lock);
 	notes->action = action;
 	notes->argument = argument;
+	pthread_mutex_unlock(&notes->lock);
 }
 
 size_t notes_count(struct notes *notes)
@@ -216,10 +215,15 @@ unsigned long this_thread(void)
 static void note(struct notes *notes, void *tag, WNNStatus status, void *object, const void *data,
 		 size_t size, WNNStringView message)
 {
+	void (*action)(void *), *argument;
 	struct note *to;
 
-	if (notes->action)
-		notes->action(notes->argument);
+	pthread_mutex_lock(&notes->lock);
+	action = notes->action;
+	argument = notes->argument;
+	pthread_mutex_unlock(&notes->lock);
+	if (action)
+		action(argument);
 	pthread_mutex_lock(&notes->lock);
 	if (notes->count < NOTES) {
 		to = &notes->notes[notes->count++];

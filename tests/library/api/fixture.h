@@ -42,7 +42,7 @@ WNNGraph build_add_relu(WNNContext context, uint32_t rows, uint32_t cols);
 WNNStatus dispatch_xy(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor y);
 
 /* What callbacks were given. All of it under a lock: callbacks run on any thread. */
-#define NOTES 4096
+#define NOTES 512
 
 struct note {
 	int tag;			/* userdata2 */
@@ -55,8 +55,8 @@ struct note {
 };
 
 struct notes;
+/* They live until the process ends: a callback may come after its test. */
 struct notes *notes_create(void);
-void notes_destroy(struct notes *notes);
 size_t notes_count(struct notes *notes);
 struct note notes_get(struct notes *notes, size_t index);
 /* Waits, generously, until there are that many. */

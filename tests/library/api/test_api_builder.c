@@ -30,7 +30,6 @@ static int teardown(void **state)
 	wnnGraphBuilderRelease(f->builder);
 	wnnContextRelease(f->context);
 	wnnInstanceRelease(f->instance);
-	notes_destroy(f->notes);
 	return 0;
 }
 
@@ -216,7 +215,6 @@ static void a_borrowed_constant_survives_the_instance(void **state)
 	assert_int_equal(notes_count(notes), 0);
 	wnnGraphBuilderRelease(builder);
 	assert_true(notes_wait(notes, 1));
-	notes_destroy(notes);
 }
 
 static void borrowing_without_a_builder(void **state)
@@ -406,7 +404,6 @@ static void a_build_that_loses_its_context(void **state)
 	wnnGraphBuilderRelease(builder);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
-	notes_destroy(notes);
 	gate_destroy(gate);
 }
 

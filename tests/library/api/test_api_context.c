@@ -170,7 +170,6 @@ static void bad_context_options(void **state)
 			      wnnInstanceCreateContextFromGPUDevice(instance, instance,
 								    note_context(notes, 0, 2))));
 	assert_int_equal(notes_get(notes, 1).status, WNNStatus_NotSupportedError);
-	notes_destroy(notes);
 	wnnInstanceRelease(instance);
 }
 
@@ -185,7 +184,6 @@ static void a_context_asynchronously(void **state)
 	assert_int_equal(notes_get(notes, 0).status, WNNStatus_Success);
 	assert_ok(wnnContextOnWorkDoneSync(notes_get(notes, 0).object, GENEROUS));
 	wnnContextRelease(notes_get(notes, 0).object);
-	notes_destroy(notes);
 	wnnInstanceRelease(instance);
 }
 
@@ -442,7 +440,6 @@ static void a_lost_context(void **state)
 	wnnTensorRelease(tensor);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
-	notes_destroy(notes);
 }
 
 /* Work in flight: every callback comes, and each says either that it was done or that it was not. */
@@ -482,7 +479,6 @@ static void loss_with_work_in_flight(void **state)
 		wnnTensorRelease(y);
 		wnnContextRelease(context);
 		wnnInstanceRelease(instance);
-		notes_destroy(notes);
 	}
 }
 
@@ -515,7 +511,6 @@ static void release_does_not_cancel(void **state)
 	/* It can never be lost now. */
 	assert_int_equal(notes_get(notes, 1).status, WNNStatus_Cancelled);
 	wnnInstanceRelease(instance);
-	notes_destroy(notes);
 }
 
 /* Every order of giving five objects back. */
@@ -594,7 +589,6 @@ static void error_callback(void **state)
 	wnnGraphBuilderRelease(builder);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
-	notes_destroy(notes);
 }
 
 static void support_limits(void **state)

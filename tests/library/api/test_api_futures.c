@@ -29,7 +29,6 @@ static int teardown(void **state)
 
 	wnnContextRelease(f->context);
 	wnnInstanceRelease(f->instance);
-	notes_destroy(f->notes);
 	return 0;
 }
 
@@ -288,7 +287,6 @@ static void release_cancels_what_is_pending(void **state)
 	wnnTensorRelease(tensor);
 	wnnContextRelease(context);
 	assert_int_equal(notes_count(notes), 3);
-	notes_destroy(notes);
 }
 
 static void cancelled_objects_are_given_back(void **state)
@@ -312,7 +310,6 @@ static void cancelled_objects_are_given_back(void **state)
 		assert_null(notes_get(notes, i).object);
 	}
 	wnnContextRelease(context);
-	notes_destroy(notes);
 }
 
 static void release_all(void *argument)
@@ -345,7 +342,6 @@ static void last_release_in_a_callback(void **state)
 			assert_ok(wait_future(instance, future));
 		}
 		assert_true(notes_wait(f.notes, 1));
-		notes_destroy(f.notes);
 	}
 }
 

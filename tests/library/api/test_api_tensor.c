@@ -27,7 +27,6 @@ static int teardown(void **state)
 
 	wnnContextRelease(f->context);
 	wnnInstanceRelease(f->instance);
-	notes_destroy(f->notes);
 	return 0;
 }
 
@@ -216,7 +215,6 @@ static void destruction_fails_pending_reads(void **state)
 	wnnTensorRelease(other);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
-	notes_destroy(notes);
 	gate_destroy(gate);
 }
 

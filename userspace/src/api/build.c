@@ -19,7 +19,6 @@ static void build_graph(struct timeline_task *task, bool cancelled)
 	union request_result result = { 0 };
 	struct wnn_error err = { 0 };
 
-	context_remove_pending(context, build->request);
 	if (cancelled) {
 		wnn_recording_destroy(build->recording);
 		context_check_lost(context, &err);
@@ -31,6 +30,7 @@ static void build_graph(struct timeline_task *task, bool cancelled)
 		else if (!request_complete(build->request, NULL, &result))
 			wnnGraphRelease(result.graph);
 	}
+	context_remove_pending(context, build->request);
 	request_put(build->request);
 	free(build);
 	wnnContextRelease(context);

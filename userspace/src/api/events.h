@@ -61,7 +61,7 @@ struct request {
 	enum request_state state;
 	WNNCallbackMode mode;
 	bool busy;			/* the timeline writes to the caller's memory */
-	bool spoiled;			/* failed while busy: status and message stand already */
+	bool spoiled;			/* cancelled while busy: status and message stand already */
 	WNNStatus status;
 	char message[sizeof(((struct wnn_error *)0)->message)];
 	union request_result result;
@@ -141,7 +141,10 @@ void request_put(struct request *request);	/* NULL is fine */
  */
 bool request_complete(struct request *request, const struct wnn_error *err,
 		      const union request_result *result);
-/* The same without a result; does nothing when it is settled already. */
+/*
+ * The same without a result; does nothing when it is settled already. Waits for a copy that has begun, whose end
+ * must not depend on a lock that the caller holds.
+ */
 void request_settle(struct request *request, WNNStatus status, const char *message);
 
 /* Before memory of the caller is written, until request_complete(); false: nobody waits any more. */

@@ -152,12 +152,12 @@ void request_settle(struct request *request, WNNStatus status, const char *messa
 	struct events *events = &request->instance->events;
 
 	pthread_mutex_lock(&events->lock);
-	if (request->state == REQUEST_PENDING && !request->spoiled) {
+	/* It is nearly through; what is queued behind it must not overtake it. */
+	while (request->busy)
+		pthread_cond_wait(&events->changed, &events->lock);
+	if (request->state == REQUEST_PENDING) {
 		set_status(request, status, message);
-		if (request->busy)
-			request->spoiled = true;
-		else
-			end(events, request);
+		end(events, request);
 	}
 	pthread_mutex_unlock(&events->lock);
 }

@@ -115,7 +115,8 @@ static void create_tensor(struct timeline_task *task, bool cancelled)
 	union request_result result = { .tensor = tensor };
 	struct wnn_error err = { 0 };
 
-	context_remove_pending(context, create->request);
+	/* For what follows the tensor may be gone. */
+	wnnContextAddRef(context);
 	if (cancelled) {
 		context_check_lost(context, &err);
 		request_complete(create->request, &err, NULL);
@@ -127,8 +128,10 @@ static void create_tensor(struct timeline_task *task, bool cancelled)
 	} else if (!request_complete(create->request, NULL, &result)) {
 		wnnTensorRelease(tensor);
 	}
+	context_remove_pending(context, create->request);
 	request_put(create->request);
 	free(create);
+	wnnContextRelease(context);
 }
 
 static WNNTensor make_tensor(WNNContext context, WNNOperandDataType data_type, WNNUint32Array shape,

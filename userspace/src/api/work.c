@@ -109,7 +109,6 @@ static void read_tensor(struct timeline_task *task, bool cancelled)
 	union request_result result = { .bytes = { read->data, tensor->bytes } };
 	bool failed = false;
 
-	context_remove_pending(context, read->request);
 	if (!read->data && !cancelled) {
 		result.bytes.data = malloc(tensor->bytes);
 		failed = !result.bytes.data;
@@ -123,11 +122,12 @@ static void read_tensor(struct timeline_task *task, bool cancelled)
 	} else {
 		/* What the device has still to do comes first; it may take long. */
 		run_device_drain(&context->device);
-		if (request_set_busy(read->request))
+		if (!read->data || request_set_busy(read->request))
 			run_tensor_read(&context->device, &tensor->data, result.bytes.data);
 		if (!request_complete(read->request, NULL, &result) && !read->data)
 			free(result.bytes.data);
 	}
+	context_remove_pending(context, read->request);
 	request_put(read->request);
 	wnnTensorRelease(tensor);
 	free(read);
@@ -250,7 +250,6 @@ static void work_done(struct timeline_task *task, bool cancelled)
 	WNNContext context = done->context;
 	struct wnn_error err = { 0 };
 
-	context_remove_pending(context, done->request);
 	run_device_drain(&context->device);
 	if (cancelled || timeline_cancelled(context->timeline)) {
 		context_check_lost(context, &err);
@@ -260,6 +259,7 @@ static void work_done(struct timeline_task *task, bool cancelled)
 		/* Kept for the next one when nobody took it: the wait was over too early. */
 		context->has_work_error = false;
 	}
+	context_remove_pending(context, done->request);
 	request_put(done->request);
 	free(done);
 	wnnContextRelease(context);

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A device that fails: the winsys of this file stands in the place of the device model. It computes nothing, checks
+ * what it is given, and fails when told to.
+ */
+#include "fixture.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "onpu/registers.h"
+#include "onpu/slots.h"
+#include "winsys/winsys.h"
+
+#define MAX_BOS 256
+#define PAGE UINT64_C(4096)
+
+struct winsys_ctx {
+	uint64_t submitted;
+	bool dead;
+};
+
+/* The one device, and what it is to do. */
+static struct {
+	struct winsys base;
+	pthread_mutex_t lock;
+	pthread_cond_t released;
+	struct winsys_bo *bos[MAX_BOS];
+	size_t num_bos;
+	uint64_t next_va;
+	unsigned int contexts, jobs, runs, bad_slots;
+	bool alive;
+	/* Counted from 1; 0: never. */
+	unsigned int fault_at, lose_at, fail_bo_at, fail_ctx_at, fail_submit_at;
+	unsigned int made_bos, made_contexts;
+	bool hold;			/* nothing ends */
+} fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER };
+
+static struct winsys_bo *fake_bo_create(struct winsys *ws, size_t size, struct wnn_error *err)
+{
+	struct winsys_bo *bo = calloc(1, sizeof(*bo));
+
+	pthread_mutex_lock(&fake.lock);
+	if (++fake.made_bos == fake.fail_bo_at || fake.num_bos == MAX_BOS) {
+		pthread_mutex_unlock(&fake.lock);
+		free(bo);
+		wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory on the fake device");
+		return NULL;
+	}
+	bo->ws = ws;
+	bo->size = size;
+	bo->map = aligned_alloc(PAGE, (size + PAGE - 1) / PAGE * PAGE);
+	/* Not zeroed: who wants zeros has to write them. */
+	memset(bo->map, 0xa5, size);
+	bo->va = fake.next_va += 1 << 28;
+	fake.bos[fake.num_bos++] = bo;
+	pthread_mutex_unlock(&fake.lock);
+	return bo;
+}
+
+static void fake_bo_destroy(struct winsys_bo *bo)
+{
+	pthread_mutex_lock(&fake.lock);
+	for (size_t i = 0; i < fake.num_bos; i++)
+		if (fake.bos[i] == bo) {
+			fake.bos[i] = fake.bos[--fake.num_bos];
+			break;
+		}
+	pthread_mutex_unlock(&fake.lock);
+	free(bo->map);
+	free(bo);
+}
+
+static struct winsys_ctx *fake_ctx_create(struct winsys *ws, struct wnn_error *err)
+{
+	struct winsys_ctx *ctx = NULL;
+
+	(void)ws;
+	pthread_mutex_lock(&fake.lock);
+	if (++fake.made_contexts == fake.fail_ctx_at) {
+		wnn_error_set(err, WNN_OPERATION_ERROR, "no context on the fake device");
+	} else {
+		ctx = calloc(1, sizeof(*ctx));
+		fake.contexts++;
+	}
+	pthread_mutex_unlock(&fake.lock);
+	return ctx;
+}
+
+static void fake_ctx_destroy(struct winsys_ctx *ctx)
+{
+	pthread_mutex_lock(&fake.lock);
+	fake.contexts--;
+	pthread_mutex_unlock(&fake.lock);
+	free(ctx);
+}
+
+/* Where an address is, with that many bytes behind it; NULL when nowhere. */
+static void *at(uint64_t va, uint64_t size)
+{
+	for (size_t i = 0; i < fake.num_bos; i++) {
+		const struct winsys_bo *bo = fake.bos[i];
+
+		if (va >= bo->va && va - bo->va <= bo->size && size <= bo->size - (va - bo->va))
+			return (char *)bo->map + (va - bo->va);
+	}
+	return NULL;
+}
+
+static void check_job(const struct winsys_job *job)
+{
+	const struct onpu_slot_tensor *slots = at(job->slots_va, (uint64_t)job->num_slots * 128);
+
+	if (!at(job->program_va, (uint64_t)job->num_insns * 16) || !slots) {
+		fake.bad_slots++;
+		return;
+	}
+	for (uint32_t i = 1; i < job->num_slots; i++)
+		if (slots[i].kind == ONPU_SLOT_TENSOR && slots[i].space == ONPU_SPACE_VA &&
+		    !at(slots[i].base, slots[i].size))
+			fake.bad_slots++;
+}
+
+static int fake_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, uint32_t count,
+		       uint64_t *seqno, struct wnn_error *err)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&fake.lock);
+	if (ctx->dead || ++fake.jobs == fake.fail_submit_at) {
+		ret = wnn_error_set(err, WNN_OPERATION_ERROR, "the fake device takes no job");
+	} else {
+		for (uint32_t i = 0; i < count; i++)
+			check_job(&jobs[i]);
+		*seqno = ctx->submitted += count;
+	}
+	pthread_mutex_unlock(&fake.lock);
+	return ret;
+}
+
+static int fake_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
+		     struct winsys_result *result, struct wnn_error *err)
+{
+	unsigned int run;
+	int ret = 0;
+
+	(void)seqno;
+	(void)timeout_ns;
+	pthread_mutex_lock(&fake.lock);
+	while (fake.hold)
+		pthread_cond_wait(&fake.released, &fake.lock);
+	memset(result, 0, sizeof(*result));
+	result->cycles = 1000;
+	run = ++fake.runs;
+	if (ctx->dead) {
+		ret = wnn_error_set(err, WNN_OPERATION_ERROR, "the context is dead");
+	} else if (run == fake.fault_at) {
+		ctx->dead = true;
+		result->fault_code = ONPU_FAULT_BOUNDS;
+		result->fault_engine = ONPU_ENG_VPU;
+		result->fault_operand = ONPU_OPERAND_S1;
+		result->fault_pc = 2;
+		result->fault_address = 0xdead;
+	} else if (run == fake.lose_at) {
+		ret = wnn_error_set(err, WNN_OPERATION_ERROR, "the fake device fell off the bus");
+	}
+	pthread_mutex_unlock(&fake.lock);
+	return ret;
+}
+
+static void fake_destroy(struct winsys *ws)
+{
+	(void)ws;
+	pthread_mutex_lock(&fake.lock);
+	fake.alive = false;
+	pthread_cond_broadcast(&fake.released);
+	pthread_mutex_unlock(&fake.lock);
+}
+
+static const struct winsys_ops fake_ops = {
+	.destroy = fake_destroy, .bo_create = fake_bo_create, .bo_destroy = fake_bo_destroy,
+	.ctx_create = fake_ctx_create, .ctx_destroy = fake_ctx_destroy, .submit = fake_submit,
+	.wait = fake_wait,
+};
+
+struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct wnn_error *err)
+{
+	(void)config;
+	(void)err;
+	fake.base.ops = &fake_ops;
+	fake.base.name = "sim";
+	fake.base.caps = (struct npu_caps){ 65536, 128, 64, 64, 16, 32, 4, "onpu-fake" };
+	fake.alive = true;
+	return &fake.base;
+}
+
+struct fixture {
+	WNNInstance instance;
+	WNNContext context;
+	struct notes *notes;
+};
+
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	fake.next_va = UINT64_C(1) << 32;
+	fake.contexts = fake.jobs = fake.runs = fake.bad_slots = 0;
+	fake.fault_at = fake.lose_at = fake.fail_bo_at = fake.fail_ctx_at = fake.fail_submit_at = 0;
+	fake.made_bos = fake.made_contexts = 0;
+	fake.hold = false;
+	f.instance = wnnCreateInstance(NULL);
+	f.context = open_context(f.instance, "sim");
+	f.notes = notes_create();
+	*state = &f;
+	return 0;
+}
+
+static void release_jobs(void)
+{
+	pthread_mutex_lock(&fake.lock);
+	fake.hold = false;
+	pthread_cond_broadcast(&fake.released);
+	pthread_mutex_unlock(&fake.lock);
+}
+
+/* The device is given back with all that was made of it. */
+static void wait_for_the_end(void)
+{
+	pthread_mutex_lock(&fake.lock);
+	while (fake.alive)
+		pthread_cond_wait(&fake.released, &fake.lock);
+	assert_int_equal(fake.num_bos, 0);
+	assert_int_equal(fake.contexts, 0);
+	assert_int_equal(fake.bad_slots, 0);
+	pthread_mutex_unlock(&fake.lock);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	wnnContextRelease(f->context);
+	wnnInstanceRelease(f->instance);
+	wait_for_the_end();
+	return 0;
+}
+
+static void a_fault_names_the_operator(void **state)
+{
+	struct fixture *f = *state;
+	WNNGraph graph = build_add_relu(f->context, 4, 4);
+	WNNTensor x = make_tensor(f->context, 4, 4), y = make_tensor(f->context, 4, 4);
+	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
+
+	fake.fault_at = 2;
+	for (int i = 0; i < 3; i++)
+		assert_ok(dispatch_xy(f->context, graph, x, y));
+	assert_failed(wnnContextOnWorkDoneSync(f->context, GENEROUS), WNNStatus_OperationError,
+		      "\"plus one\": the NPU stopped with fault BOUNDS");
+	assert_last_error(WNNStatus_OperationError, "instruction 2, engine VPU, operand S1");
+	/* Reported once; the context goes on, and so did the dispatch behind. */
+	assert_ok(wnnContextOnWorkDoneSync(f->context, GENEROUS));
+	assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
+	assert_int_equal(statistics.dispatchCount, 2);
+	assert_int_equal(statistics.npuCycles, 1000);
+	assert_ok(dispatch_xy(f->context, graph, x, y));
+	assert_ok(wnnContextOnWorkDoneSync(f->context, GENEROUS));
+	wnnGraphRelease(graph);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+}
+
+/* Several on the device when one fails: the others run on a new context, in order. */
+static void victims_of_a_fault_run_again(void **state)
+{
+	struct fixture *f = *state;
+	WNNGraph graph = build_add_relu(f->context, 4, 4);
+	WNNTensor x = make_tensor(f->context, 4, 4), y = make_tensor(f->context, 4, 4);
+	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
+
+	fake.hold = true;
+	fake.fault_at = 1;
+	for (int i = 0; i < 8; i++)
+		assert_ok(dispatch_xy(f->context, graph, x, y));
+	wnnContextOnWorkDone(f->context, note_done(f->notes, WNNCallbackMode_AllowSpontaneous, 1));
+	wnnContextReadTensor(f->context, y, note_read(f->notes, WNNCallbackMode_AllowSpontaneous, 2));
+	wnnContextOnWorkDone(f->context, note_done(f->notes, WNNCallbackMode_AllowSpontaneous, 3));
+	release_jobs();
+	assert_true(notes_wait(f->notes, 3));
+	assert_int_equal(notes_get(f->notes, 0).tag, 1);
+	assert_int_equal(notes_get(f->notes, 0).status, WNNStatus_OperationError);
+	assert_int_equal(notes_get(f->notes, 1).tag, 2);
+	assert_int_equal(notes_get(f->notes, 1).status, WNNStatus_Success);
+	assert_int_equal(notes_get(f->notes, 2).status, WNNStatus_Success);
+	assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
+	assert_int_equal(statistics.dispatchCount, 7);
+	wnnGraphRelease(graph);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+}
+
+static void the_error_callback_gets_every_fault(void **state)
+{
+	struct fixture *f = *state;
+	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	WNNContext context = NULL;
+	WNNTensor x, y;
+	WNNGraph graph;
+
+	wnnContextRelease(f->context);
+	wait_for_the_end();
+	f->context = NULL;
+	device.device = WNN_STR("sim");
+	options.nextInChain = &device.chain;
+	options.errorCallbackInfo = note_error(f->notes, WNNCallbackMode_AllowSpontaneous, 1);
+	assert_ok(wnnInstanceCreateContextSync(f->instance, &options, GENEROUS, &context));
+	f->context = context;
+	graph = build_add_relu(context, 4, 4);
+	x = make_tensor(context, 4, 4);
+	y = make_tensor(context, 4, 4);
+	for (unsigned int i = 0; i < 2; i++) {
+		fake.fault_at = fake.runs + 1;
+		assert_ok(dispatch_xy(context, graph, x, y));
+		assert_true(notes_wait(f->notes, i + 1));
+		assert_int_equal(notes_get(f->notes, i).status, WNNStatus_OperationError);
+	}
+	assert_failed(wnnContextOnWorkDoneSync(context, GENEROUS), WNNStatus_OperationError, "BOUNDS");
+	wnnGraphRelease(graph);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+}
+
+static void a_device_that_is_gone(void **state)
+{
+	struct fixture *f = *state;
+	WNNGraph graph = build_add_relu(f->context, 4, 4);
+	WNNTensor x = make_tensor(f->context, 4, 4), y = make_tensor(f->context, 4, 4);
+	WNNTensorDescriptor wanted = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNTensor none = NULL;
+	bool failed = false;
+
+	wnnContextGetLost(f->context, note_lost(f->notes, WNNCallbackMode_AllowSpontaneous, 1));
+	fake.hold = true;
+	fake.lose_at = 1;
+	for (int i = 0; i < 5; i++)
+		assert_ok(dispatch_xy(f->context, graph, x, y));
+	wnnContextReadTensor(f->context, y, note_read(f->notes, WNNCallbackMode_AllowSpontaneous, 2));
+	release_jobs();
+	assert_true(notes_wait(f->notes, 2));
+	for (size_t i = 0; i < 2; i++) {
+		struct note note = notes_get(f->notes, i);
+
+		if (note.tag == 1)
+			assert_non_null(strstr(note.message, "fell off the bus"));
+		else
+			failed = note.status == WNNStatus_InvalidStateError;
+	}
+	assert_true(failed);
+	wanted.dataType = WNNOperandDataType_Float32;
+	assert_failed(wnnContextCreateTensorSync(f->context, &wanted, GENEROUS, &none),
+		      WNNStatus_InvalidStateError, "fell off the bus");
+	assert_failed(dispatch_xy(f->context, graph, x, y), WNNStatus_InvalidStateError, "lost");
+	wnnGraphRelease(graph);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+}
+
+static void a_fault_and_no_context_after_it(void **state)
+{
+	struct fixture *f = *state;
+	WNNGraph graph = build_add_relu(f->context, 4, 4);
+	WNNTensor x = make_tensor(f->context, 4, 4), y = make_tensor(f->context, 4, 4);
+
+	wnnContextGetLost(f->context, note_lost(f->notes, WNNCallbackMode_AllowSpontaneous, 1));
+	fake.fault_at = 1;
+	fake.fail_ctx_at = 2;
+	assert_ok(dispatch_xy(f->context, graph, x, y));
+	assert_true(notes_wait(f->notes, 1));
+	assert_non_null(strstr(notes_get(f->notes, 0).message, "no context on the fake device"));
+	wnnGraphRelease(graph);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+}
+
+static void a_job_that_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	WNNGraph graph = build_add_relu(f->context, 4, 4);
+	WNNTensor x = make_tensor(f->context, 4, 4), y = make_tensor(f->context, 4, 4);
+
+	fake.fail_submit_at = 1;
+	assert_ok(dispatch_xy(f->context, graph, x, y));
+	/* Tried once more, which succeeds. */
+	assert_ok(wnnContextOnWorkDoneSync(f->context, GENEROUS));
+	assert_int_equal(fake.jobs, 2);
+	wnnGraphRelease(graph);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+}
+
+static void memory_of_the_device_runs_out(void **state)
+{
+	struct fixture *f = *state;
+	WNNGraph graph = build_add_relu(f->context, 4, 4), none = NULL;
+	WNNTensor x = make_tensor(f->context, 4, 4), y = make_tensor(f->context, 4, 4), third = NULL;
+	WNNTensorDescriptor wanted = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(f->context);
+	WNNNamedOperand output = { WNN_STR("y"), NULL };
+
+	wanted.dataType = WNNOperandDataType_Float32;
+	fake.fail_bo_at = fake.made_bos + 1;
+	assert_failed(wnnContextCreateTensorSync(f->context, &wanted, GENEROUS, &third),
+		      WNNStatus_UnknownError, "no memory on the fake device");
+	fake.fail_bo_at = fake.made_bos + 1;
+	assert_ok(dispatch_xy(f->context, graph, x, y));
+	assert_failed(wnnContextOnWorkDoneSync(f->context, GENEROUS), WNNStatus_UnknownError,
+		      "no memory on the fake device");
+	assert_ok(dispatch_xy(f->context, graph, x, y));
+	assert_ok(wnnContextOnWorkDoneSync(f->context, GENEROUS));
+	output.operand = wnnGraphBuilderRelu(builder, make_input(builder, "x", 4, 4), NULL);
+	fake.fail_bo_at = fake.made_bos + 1;
+	assert_failed(wnnGraphBuilderBuildSync(builder, 1, &output, GENEROUS, &none),
+		      WNNStatus_UnknownError, "no memory on the fake device");
+	wnnGraphBuilderRelease(builder);
+	wnnGraphRelease(graph);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+}
+
+static void new_tensors_are_zero(void **state)
+{
+	struct fixture *f = *state;
+	WNNTensor tensor = make_tensor(f->context, 16, 16);
+	float data[256];
+
+	memset(data, 1, sizeof(data));
+	assert_ok(wnnContextReadTensorSync(f->context, tensor, data, sizeof(data), GENEROUS));
+	for (int i = 0; i < 256; i++)
+		assert_true(data[i] == 0);
+	wnnTensorRelease(tensor);
+}
+
+static void a_device_without_contexts(void **state)
+{
+	struct fixture *f = *state;
+	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	WNNContext context = NULL;
+
+	wnnContextRelease(f->context);
+	wait_for_the_end();
+	f->context = NULL;
+	device.device = WNN_STR("sim");
+	options.nextInChain = &device.chain;
+	fake.fail_ctx_at = fake.made_contexts + 1;
+	assert_failed(wnnInstanceCreateContextSync(f->instance, &options, GENEROUS, &context),
+		      WNNStatus_OperationError, "no context on the fake device");
+	assert_null(context);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_fault_names_the_operator),
+		TEST(victims_of_a_fault_run_again),
+		TEST(the_error_callback_gets_every_fault),
+		TEST(a_device_that_is_gone),
+		TEST(a_fault_and_no_context_after_it),
+		TEST(a_job_that_is_refused),
+		TEST(memory_of_the_device_runs_out),
+		TEST(new_tensors_are_zero),
+		TEST(a_device_without_contexts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

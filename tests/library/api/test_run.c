@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* What run/ and util/ do alone: packing of lifetimes, accounting, the timeline, clocks. */
+#include "fixture.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/layout.h"
+#include "run/memory.h"
+#include "run/timeline.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+static uint32_t next(uint32_t *seed)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return *seed >> 8;
+}
+
+static bool collide(const struct run_item *a, const struct run_item *b)
+{
+	return a->first <= b->last && b->first <= a->last && a->offset < b->offset + b->size &&
+	       b->offset < a->offset + a->size;
+}
+
+static void layout_keeps_lives_apart(void **state)
+{
+	uint32_t seed = 7;
+
+	(void)state;
+	for (int round = 0; round < 200; round++) {
+		struct run_item items[60];
+		uint32_t n = next(&seed) % 60;
+		uint64_t total, most = 0;
+
+		for (uint32_t i = 0; i < n; i++) {
+			items[i].size = next(&seed) % 5000;
+			items[i].first = next(&seed) % 30;
+			items[i].last = items[i].first + next(&seed) % 6;
+		}
+		assert_int_equal(run_layout(items, n, &total), 0);
+		for (uint32_t i = 0; i < n; i++) {
+			assert_int_equal(items[i].offset % RUN_ITEM_ALIGN, 0);
+			assert_true(items[i].offset + items[i].size <= total);
+			for (uint32_t k = 0; k < i; k++)
+				assert_false(collide(&items[i], &items[k]));
+			most += (items[i].size + RUN_ITEM_ALIGN - 1) / RUN_ITEM_ALIGN * RUN_ITEM_ALIGN;
+		}
+		assert_true(total <= most);
+	}
+}
+
+/* A chain needs room for two neighbours, not for all. */
+static void layout_uses_room_again(void **state)
+{
+	struct run_item items[20];
+	uint64_t total;
+
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++)
+		items[i] = (struct run_item){ 1024, i, i + 1, 0 };
+	assert_int_equal(run_layout(items, 20, &total), 0);
+	assert_int_equal(total, 2048);
+}
+
+static void memory_is_accounted_for(void **state)
+{
+	struct run_heap heap = { .limit = 1000 };
+	struct wnn_error err = { 0 };
+	struct run_buffer buffer;
+	void *memory = run_host_alloc(&heap, 600, "a test", &err);
+
+	(void)state;
+	assert_non_null(memory);
+	assert_int_equal((uintptr_t)memory % WNN_ALIGNMENT, 0);
+	assert_int_equal(heap.used, 600);
+	assert_int_equal(run_buffer_create(&heap, &buffer, 401, "a buffer", &err), -1);
+	assert_int_equal(err.status, WNN_UNKNOWN_ERROR);
+	assert_non_null(strstr(err.message, "a buffer needs 401 bytes"));
+	assert_int_equal(run_buffer_create(&heap, &buffer, 400, "a buffer", &err), 0);
+	assert_int_equal(heap.used, 1000);
+	run_buffer_destroy(&heap, &buffer);
+	run_host_free(&heap, memory, 600);
+	assert_int_equal(heap.used, 0);
+}
+
+static void *crooked(size_t size, size_t alignment, void *userdata1, void *userdata2)
+{
+	(void)alignment;
+	(void)userdata2;
+	*(void **)userdata1 = aligned_alloc(64, size + 64);
+	return *(char **)userdata1 + 1;
+}
+
+static void crooked_free(void *memory, void *userdata1, void *userdata2)
+{
+	(void)userdata2;
+	assert_ptr_equal((char *)memory - 1, *(char **)userdata1);
+	free(*(void **)userdata1);
+}
+
+static void an_allocator_that_ignores_the_alignment(void **state)
+{
+	void *block = NULL;
+	struct wnn_allocator allocator = { crooked, crooked_free, &block, NULL };
+
+	(void)state;
+	assert_null(wnn_allocate(&allocator, 100));
+	assert_non_null(block);
+}
+
+struct trace {
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	int order[100], count, cancelled;
+	bool end;
+};
+
+struct traced_task {
+	struct timeline_task task;
+	struct trace *trace;
+	int number;
+};
+
+static void run_traced(struct timeline_task *task, bool cancelled)
+{
+	struct traced_task *t = (void *)task;
+
+	pthread_mutex_lock(&t->trace->lock);
+	t->trace->order[t->trace->count++] = t->number;
+	t->trace->cancelled += cancelled;
+	pthread_mutex_unlock(&t->trace->lock);
+	free(t);
+}
+
+static void idle(void *userdata)
+{
+	(void)userdata;
+}
+
+static void end(void *userdata)
+{
+	struct trace *trace = userdata;
+
+	pthread_mutex_lock(&trace->lock);
+	trace->end = true;
+	pthread_cond_signal(&trace->ended);
+	pthread_mutex_unlock(&trace->lock);
+}
+
+static void a_timeline_runs_all_of_it_in_order(void **state)
+{
+	static const struct timeline_ops ops = { idle, end };
+	struct trace trace = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, { 0 }, 0, 0, false };
+	struct timeline *timeline = timeline_create(&ops, &trace);
+
+	(void)state;
+	assert_non_null(timeline);
+	for (int i = 0; i < 100; i++) {
+		struct traced_task *t = calloc(1, sizeof(*t));
+
+		t->task.run = run_traced;
+		t->trace = &trace;
+		t->number = i;
+		if (i == 50)
+			timeline_cancel(timeline);
+		timeline_push(timeline, &t->task);
+	}
+	timeline_stop(timeline);
+	pthread_mutex_lock(&trace.lock);
+	while (!trace.end)
+		pthread_cond_wait(&trace.ended, &trace.lock);
+	pthread_mutex_unlock(&trace.lock);
+	assert_int_equal(trace.count, 100);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(trace.order[i], i);
+	assert_true(trace.cancelled >= 50);
+}
+
+static void deadlines(void **state)
+{
+	(void)state;
+	assert_true(wnn_clock_deadline(UINT64_MAX) == UINT64_MAX);
+	assert_true(wnn_clock_deadline(UINT64_MAX - 1) == UINT64_MAX);
+	assert_true(wnn_clock_deadline(0) >= wnn_clock_ns() - 1000000000);
+	assert_true(wnn_clock_deadline(1000000000) > wnn_clock_ns());
+}
+
+static void take_line(void *userdata, enum wnn_log_level level, const char *message)
+{
+	(void)level;
+	strcpy(userdata, message);
+}
+
+static void log_lines(void **state)
+{
+	char line[1024] = "";
+	struct wnn_log log = { WNN_LOG_WARNING, take_line, line };
+
+	(void)state;
+	wnn_log_write(&log, WNN_LOG_INFO, "not this");
+	assert_string_equal(line, "");
+	wnn_log_write(&log, WNN_LOG_WARNING, "a\n%d", 7);
+	assert_string_equal(line, "a\\u000a7");
+	wnn_log_write(NULL, WNN_LOG_ERROR, "nobody listens");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(layout_keeps_lives_apart),
+		cmocka_unit_test(layout_uses_room_again),
+		cmocka_unit_test(memory_is_accounted_for),
+		cmocka_unit_test(an_allocator_that_ignores_the_alignment),
+		cmocka_unit_test(a_timeline_runs_all_of_it_in_order),
+		cmocka_unit_test(deadlines),
+		cmocka_unit_test(log_lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
