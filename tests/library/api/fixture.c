@@ -259,7 +259,8 @@ static void on_read(WNNStatus status, void const *data, size_t size, WNNStringVi
 	note(notes, tag, status, NULL, data, size, message);
 }
 
-static void on_build(WNNStatus status, WNNGraph graph, WNNStringView message, void *notes, void *tag)
+static void on_build(WNNStatus status, WNNGraph graph, WNNStringView message, void *notes,
+		     void *tag)
 {
 	note(notes, tag, status, graph, NULL, 0, message);
 }

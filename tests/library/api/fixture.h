@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of the API share: devices, small graphs, callbacks that write down what they got. */
+/*
+ * What the tests of the API share: devices, small graphs, callbacks that write down what they got.
+ */
 #ifndef TESTS_API_FIXTURE_H
 #define TESTS_API_FIXTURE_H
 
@@ -75,7 +77,10 @@ WNNContextLostCallbackInfo note_lost(struct notes *notes, WNNCallbackMode mode, 
 WNNWorkDoneCallbackInfo note_done(struct notes *notes, WNNCallbackMode mode, int tag);
 WNNErrorCallbackInfo note_error(struct notes *notes, WNNCallbackMode mode, int tag);
 
-/* Holds the timeline of a context up, so that what is queued behind stays queued. CPU contexts only. */
+/*
+ * Holds the timeline of a context up, so that what is queued behind stays queued. CPU contexts
+ * only.
+ */
 struct gate;
 struct gate *gate_create(void);
 WNNInstance gate_instance(struct gate *gate);		/* contexts of it can be held up */

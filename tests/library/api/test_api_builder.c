@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Builders: what they refuse, constants of all kinds, building once. The rules of operators have tests of their own. */
+/*
+ * Builders: what they refuse, constants of all kinds, building once. The rules of operators have
+ * tests of their own.
+ */
 #include "fixture.h"
 
 #include <string.h>
@@ -56,7 +59,8 @@ static void inputs(void **state)
 	assert_refused(f->builder, wnnGraphBuilderInput(f->builder, WNN_STR("d"), NULL), "NULL");
 	wanted.dataType = WNNOperandDataType_Int8;
 	wanted.nextInChain = &borrowed.chain;
-	assert_refused(f->builder, wnnGraphBuilderInput(f->builder, WNN_STR("c"), &wanted), "chain");
+	assert_refused(f->builder, wnnGraphBuilderInput(f->builder, WNN_STR("c"), &wanted),
+		       "chain");
 }
 
 static void operators_take_their_own_operands(void **state)
@@ -73,9 +77,10 @@ static void operators_take_their_own_operands(void **state)
 	wnnGraphBuilderGetLastError(f->builder, &error);
 	/* Operator and label, made harmless. */
 	assert_non_null(memmem(error.message.data, error.message.length, "add \"tail\\u001b", 10));
-	assert_refused(f->builder, wnnGraphBuilderRelu(f->builder, wnnGraphBuilderAbs(f->builder, NULL,
-										    NULL), NULL),
-		       "relu");
+	assert_refused(
+		f->builder,
+		wnnGraphBuilderRelu(f->builder, wnnGraphBuilderAbs(f->builder, NULL, NULL), NULL),
+		"relu");
 	assert_int_equal(wnnGraphBuilderSplitEqual(f->builder, x, 2, NULL, 3, parts),
 			 WNNStatus_TypeError);
 	assert_null(parts[0]);
@@ -236,7 +241,8 @@ static WNNTensor constant_tensor(WNNContext context, const float *data)
 
 	wanted.dataType = WNNOperandDataType_Float32;
 	wanted.shape = WNN_UINT32_ARRAY(shape);
-	assert_ok(wnnContextCreateConstantTensorSync(context, &wanted, data, 16, GENEROUS, &tensor));
+	assert_ok(
+		wnnContextCreateConstantTensorSync(context, &wanted, data, 16, GENEROUS, &tensor));
 	return tensor;
 }
 
@@ -244,7 +250,8 @@ static void constants_of_tensors(void **state)
 {
 	struct fixture *f = *state;
 	const float data[4] = { 1, 2, 3, 4 };
-	WNNTensor constant = constant_tensor(f->context, data), plain = make_tensor(f->context, 2, 2);
+	WNNTensor constant = constant_tensor(f->context, data),
+		  plain = make_tensor(f->context, 2, 2);
 	WNNTensor out = make_tensor(f->context, 2, 2);
 	WNNContext other = open_context(f->instance, "cpu");
 	WNNTensor foreign = constant_tensor(other, data);
@@ -275,7 +282,8 @@ static void constants_of_tensors(void **state)
 	y = wnnGraphBuilderAdd(f->builder, make_input(f->builder, "x", 2, 2),
 			       wnnGraphBuilderConstantFromTensor(f->builder, constant), NULL);
 	wnnTensorDestroy(constant);
-	assert_refused(f->builder, wnnGraphBuilderConstantFromTensor(f->builder, constant), "destroyed");
+	assert_refused(f->builder, wnnGraphBuilderConstantFromTensor(f->builder, constant),
+		       "destroyed");
 	output = (WNNNamedOperand){ WNN_STR("y"), y };
 	graph = NULL;
 	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph),
@@ -293,7 +301,8 @@ static void bad_outputs(void **state)
 {
 	struct fixture *f = *state;
 	WNNGraphBuilder other = wnnContextCreateGraphBuilder(f->context);
-	WNNOperand x = make_input(f->builder, "x", 2, 2), y = wnnGraphBuilderRelu(f->builder, x, NULL);
+	WNNOperand x = make_input(f->builder, "x", 2, 2),
+		   y = wnnGraphBuilderRelu(f->builder, x, NULL);
 	WNNNamedOperand output = { WNN_STR("y"), y };
 	WNNNamedOperand twice[2] = { output, output };
 	WNNGraph graph = (void *)x;
@@ -318,7 +327,8 @@ static void bad_outputs(void **state)
 	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, NULL),
 		      WNNStatus_TypeError, "graph is NULL");
 	assert_int_equal(wnnGraphBuilderBuild(f->builder, 1, &output,
-					      (WNNBuildCallbackInfo)WNN_BUILD_CALLBACK_INFO_INIT).id,
+					      (WNNBuildCallbackInfo)WNN_BUILD_CALLBACK_INFO_INIT)
+				 .id,
 			 0);
 	assert_ok(wait_future(f->instance, wnnGraphBuilderBuild(f->builder, 1, &output,
 								note_build(f->notes, 0, 1))));
@@ -330,7 +340,8 @@ static void bad_outputs(void **state)
 	/* This did. */
 	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph),
 		      WNNStatus_InvalidStateError, "only once");
-	assert_int_equal(wnnGraphBuilderGetLastError(f->builder, NULL), WNNStatus_InvalidStateError);
+	assert_int_equal(wnnGraphBuilderGetLastError(f->builder, NULL),
+			 WNNStatus_InvalidStateError);
 	assert_null(wnnGraphBuilderRelu(f->builder, y, NULL));
 	assert_last_error(WNNStatus_InvalidStateError, "only once");
 	assert_int_equal(wnnOperandGetShape(y).data[0], 2);
@@ -342,8 +353,8 @@ static void building_asynchronously(void **state)
 	struct fixture *f = *state;
 	WNNOperand y = wnnGraphBuilderRelu(f->builder, make_input(f->builder, "x", 2, 2), NULL);
 	WNNNamedOperand output = { WNN_STR("y"), y };
-	WNNFuture future = wnnGraphBuilderBuild(f->builder, 1, &output,
-						note_build(f->notes, WNNCallbackMode_WaitAnyOnly, 3));
+	WNNFuture future = wnnGraphBuilderBuild(
+		f->builder, 1, &output, note_build(f->notes, WNNCallbackMode_WaitAnyOnly, 3));
 	struct note note;
 
 	/* Spent at once, whatever becomes of the graph. */
@@ -394,7 +405,8 @@ static void a_build_that_loses_its_context(void **state)
 	(void)state;
 	gate_close(gate, context);
 	assert_true(wnnGraphBuilderBuild(builder, 1, &output,
-					 note_build(notes, WNNCallbackMode_AllowSpontaneous, 1)).id);
+					 note_build(notes, WNNCallbackMode_AllowSpontaneous, 1))
+			    .id);
 	wnnContextDestroy(context);
 	/* At once, not when its turn comes. */
 	assert_true(notes_wait(notes, 1));

@@ -317,7 +317,8 @@ static void deallocate(void *block, void *userdata1, void *userdata2)
 
 static void the_allocator_gives_and_takes(void **state)
 {
-	static struct memory memory = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0 };
+	static struct memory memory = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0,
+					0 };
 	WNNInstanceDescriptor descriptor = WNN_INSTANCE_DESCRIPTOR_INIT;
 	WNNInstanceAllocator hook = WNN_INSTANCE_ALLOCATOR_INIT;
 	WNNTensorDescriptor wanted = WNN_TENSOR_DESCRIPTOR_INIT;
@@ -442,7 +443,9 @@ static void a_lost_context(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* Work in flight: every callback comes, and each says either that it was done or that it was not. */
+/*
+ * Work in flight: every callback comes, and each says either that it was done or that it was not.
+ */
 static void loss_with_work_in_flight(void **state)
 {
 	const char *devices[] = { "cpu", "sim" };

@@ -66,9 +66,11 @@ static void null_is_a_type_error(void **state)
 	assert_failed(wnnInstanceCreateContextSync(instance, NULL, 0, NULL), WNNStatus_TypeError,
 		      "context is NULL");
 	assert_failed(wnnInstanceProcessEvents(NULL), WNNStatus_TypeError, "instance is NULL");
-	assert_failed(wnnInstanceWaitAny(NULL, 1, &wait, 0), WNNStatus_TypeError, "instance is NULL");
+	assert_failed(wnnInstanceWaitAny(NULL, 1, &wait, 0), WNNStatus_TypeError,
+		      "instance is NULL");
 	assert_int_equal(wnnInstanceGetEventFd(NULL), -1);
-	assert_failed(wnnInstanceGetDevices(instance, NULL), WNNStatus_TypeError, "devices is NULL");
+	assert_failed(wnnInstanceGetDevices(instance, NULL), WNNStatus_TypeError,
+		      "devices is NULL");
 	assert_failed(wnnContextOpSupportLimits(NULL, &limits), WNNStatus_TypeError,
 		      "context is NULL");
 	assert_failed(wnnContextGetDeviceInfo(NULL, &info), WNNStatus_TypeError, "context is NULL");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A device that fails: the winsys of this file stands in the place of the device model. It computes nothing, checks
- * what it is given, and fails when told to.
+ * A device that fails: the winsys of this file stands in the place of the device model. It computes
+ * nothing, checks what it is given, and fails when told to.
  */
 #include "fixture.h"
 
@@ -285,7 +285,8 @@ static void victims_of_a_fault_run_again(void **state)
 	for (int i = 0; i < 8; i++)
 		assert_ok(dispatch_xy(f->context, graph, x, y));
 	wnnContextOnWorkDone(f->context, note_done(f->notes, WNNCallbackMode_AllowSpontaneous, 1));
-	wnnContextReadTensor(f->context, y, note_read(f->notes, WNNCallbackMode_AllowSpontaneous, 2));
+	wnnContextReadTensor(f->context, y,
+			     note_read(f->notes, WNNCallbackMode_AllowSpontaneous, 2));
 	wnnContextOnWorkDone(f->context, note_done(f->notes, WNNCallbackMode_AllowSpontaneous, 3));
 	release_jobs();
 	assert_true(notes_wait(f->notes, 3));
@@ -327,7 +328,8 @@ static void the_error_callback_gets_every_fault(void **state)
 		assert_true(notes_wait(f->notes, i + 1));
 		assert_int_equal(notes_get(f->notes, i).status, WNNStatus_OperationError);
 	}
-	assert_failed(wnnContextOnWorkDoneSync(context, GENEROUS), WNNStatus_OperationError, "BOUNDS");
+	assert_failed(wnnContextOnWorkDoneSync(context, GENEROUS), WNNStatus_OperationError,
+		      "BOUNDS");
 	wnnGraphRelease(graph);
 	wnnTensorRelease(x);
 	wnnTensorRelease(y);
@@ -347,7 +349,8 @@ static void a_device_that_is_gone(void **state)
 	fake.lose_at = 1;
 	for (int i = 0; i < 5; i++)
 		assert_ok(dispatch_xy(f->context, graph, x, y));
-	wnnContextReadTensor(f->context, y, note_read(f->notes, WNNCallbackMode_AllowSpontaneous, 2));
+	wnnContextReadTensor(f->context, y,
+			     note_read(f->notes, WNNCallbackMode_AllowSpontaneous, 2));
 	release_jobs();
 	assert_true(notes_wait(f->notes, 2));
 	for (size_t i = 0; i < 2; i++) {
@@ -405,7 +408,8 @@ static void memory_of_the_device_runs_out(void **state)
 {
 	struct fixture *f = *state;
 	WNNGraph graph = build_add_relu(f->context, 4, 4), none = NULL;
-	WNNTensor x = make_tensor(f->context, 4, 4), y = make_tensor(f->context, 4, 4), third = NULL;
+	WNNTensor x = make_tensor(f->context, 4, 4), y = make_tensor(f->context, 4, 4),
+		  third = NULL;
 	WNNTensorDescriptor wanted = WNN_TENSOR_DESCRIPTOR_INIT;
 	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(f->context);
 	WNNNamedOperand output = { WNN_STR("y"), NULL };

@@ -42,8 +42,8 @@ static bool readable(int fd, int timeout_ms)
 static void wait_any_runs_the_callback_here(void **state)
 {
 	struct fixture *f = *state;
-	WNNFuture future = wnnContextOnWorkDone(f->context,
-						note_done(f->notes, WNNCallbackMode_WaitAnyOnly, 1));
+	WNNFuture future = wnnContextOnWorkDone(
+		f->context, note_done(f->notes, WNNCallbackMode_WaitAnyOnly, 1));
 
 	assert_true(future.id);
 	/* Neither of these may run it. */
@@ -143,7 +143,8 @@ static void waiting_ends_in_time(void **state)
 					    note_lost(f->notes,
 						      WNNCallbackMode_AllowProcessEvents, 2));
 	assert_failed(wnnInstanceWaitAny(f->instance, 2, waits, 0), WNNStatus_TimedOut, "time");
-	assert_failed(wnnInstanceWaitAny(f->instance, 2, waits, 1000000), WNNStatus_TimedOut, "time");
+	assert_failed(wnnInstanceWaitAny(f->instance, 2, waits, 1000000), WNNStatus_TimedOut,
+		      "time");
 	assert_false(waits[0].completed || waits[1].completed);
 	wnnContextDestroy(f->context);
 	assert_ok(wnnInstanceWaitAny(f->instance, 2, waits, GENEROUS));
@@ -162,8 +163,8 @@ static void wait_any_needs_one_of_several(void **state)
 
 	waits[0].future = wnnContextGetLost(f->context, note_lost(f->notes,
 								  WNNCallbackMode_WaitAnyOnly, 1));
-	waits[1].future = wnnContextOnWorkDone(f->context, note_done(f->notes,
-								     WNNCallbackMode_WaitAnyOnly, 2));
+	waits[1].future = wnnContextOnWorkDone(f->context,
+					       note_done(f->notes, WNNCallbackMode_WaitAnyOnly, 2));
 	waits[2].future = waits[1].future;
 	assert_ok(wnnInstanceWaitAny(f->instance, 3, waits, GENEROUS));
 	assert_false(waits[0].completed);
@@ -178,8 +179,10 @@ static void bad_waits(void **state)
 	WNNInstance other = wnnCreateInstance(NULL);
 	WNNFutureWaitInfo wait = WNN_FUTURE_WAIT_INFO_INIT;
 
-	assert_failed(wnnInstanceWaitAny(f->instance, 0, &wait, 0), WNNStatus_TypeError, "no future");
-	assert_failed(wnnInstanceWaitAny(f->instance, 1, NULL, 0), WNNStatus_TypeError, "no future");
+	assert_failed(wnnInstanceWaitAny(f->instance, 0, &wait, 0), WNNStatus_TypeError,
+		      "no future");
+	assert_failed(wnnInstanceWaitAny(f->instance, 1, NULL, 0), WNNStatus_TypeError,
+		      "no future");
 	assert_failed(wnnInstanceWaitAny(f->instance, 1, &wait, 0), WNNStatus_TypeError, "{0}");
 	wait.future = wnnContextOnWorkDone(f->context, note_done(f->notes, 0, 1));
 	assert_failed(wnnInstanceWaitAny(other, 1, &wait, 0), WNNStatus_TypeError,
@@ -229,7 +232,8 @@ static void inside_callback(void *argument)
 	descriptor.dataType = WNNOperandDataType_Float32;
 	inside->wait = wnnInstanceWaitAny(f->instance, 1, &wait, WNN_WAIT_FOREVER);
 	inside->process = wnnInstanceProcessEvents(f->instance);
-	inside->sync = wnnContextCreateTensorSync(f->context, &descriptor, WNN_WAIT_FOREVER, &tensor);
+	inside->sync =
+		wnnContextCreateTensorSync(f->context, &descriptor, WNN_WAIT_FOREVER, &tensor);
 	inside->future = wnnContextGetLost(f->context, note_lost(f->notes, 0, 5));
 }
 
@@ -300,7 +304,8 @@ static void cancelled_objects_are_given_back(void **state)
 	descriptor.dataType = WNNOperandDataType_Float32;
 	wnnContextCreateTensor(context, &descriptor,
 			       note_tensor(notes, WNNCallbackMode_WaitAnyOnly, 1));
-	wnnInstanceCreateContext(instance, NULL, note_context(notes, WNNCallbackMode_WaitAnyOnly, 2));
+	wnnInstanceCreateContext(instance, NULL,
+				 note_context(notes, WNNCallbackMode_WaitAnyOnly, 2));
 	assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
 	wnnInstanceRelease(instance);
 	assert_true(notes_wait(notes, 2));
@@ -324,7 +329,8 @@ static void release_all(void *argument)
 static void last_release_in_a_callback(void **state)
 {
 	WNNCallbackMode modes[] = { WNNCallbackMode_AllowSpontaneous,
-				    WNNCallbackMode_AllowProcessEvents, WNNCallbackMode_WaitAnyOnly };
+				    WNNCallbackMode_AllowProcessEvents,
+				    WNNCallbackMode_WaitAnyOnly };
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {

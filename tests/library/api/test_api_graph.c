@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Graphs on the CPU and on the device model: results, dispatches, placement, texts, statistics, threads. */
+/*
+ * Graphs on the CPU and on the device model: results, dispatches, placement, texts, statistics,
+ * threads.
+ */
 #include "fixture.h"
 
 #include <math.h>
@@ -45,7 +48,10 @@ static float wave(int i)
 	return (float)((i * 37) % 101 - 50) / 25;
 }
 
-/* x[1,3,8,8] -> conv 3x3, 8 filters, bias, relu -> maxPool 2x2 -> reshape [1,128] -> gemm [128,5] -> softmax. */
+/*
+ * x[1,3,8,8] -> conv 3x3, 8 filters, bias, relu -> maxPool 2x2 -> reshape [1,128] -> gemm [128,5]
+ * -> softmax.
+ */
 #define NET_IN (3 * 8 * 8)
 #define NET_OUT 5
 
@@ -201,7 +207,8 @@ static void many_in_flight(void **state)
 		for (int r = 0; r < RUNS; r++)
 			assert_ok(dispatch_xy(context, graph, x[r], y[r]));
 		for (int r = RUNS - 1; r >= 0; r--) {
-			assert_ok(wnnContextReadTensorSync(context, y[r], out, sizeof(out), GENEROUS));
+			assert_ok(wnnContextReadTensorSync(context, y[r], out, sizeof(out),
+							   GENEROUS));
 			net_expected(in[r], expected);
 			for (int i = 0; i < NET_OUT; i++)
 				assert_true(fabs(out[i] - expected[i]) < 1e-5);
@@ -227,7 +234,8 @@ static void placement_and_statistics(void **state)
 
 		assert_ok(wnnGraphGetPlacement(graph, &placement));
 		assert_int_equal(placement.nodeCount, 6);
-		assert_int_equal(placement.npuCount + placement.cpuCount + placement.foldedCount, 6);
+		assert_int_equal(placement.npuCount + placement.cpuCount + placement.foldedCount,
+				 6);
 		assert_int_equal(d ? placement.cpuCount : placement.npuCount, 0);
 		assert_true(view_is(placement.nodes[0].operatorName, "conv2d"));
 		assert_true(view_is(placement.nodes[0].label, "stem"));
@@ -289,7 +297,8 @@ static void texts(void **state)
 				continue;
 			}
 			assert_ok(wnnGraphGetText(graph, kind, &text));
-			assert_non_null(strstr(text.data, kind == WNNGraphText_Plan ? "node" : "mma"));
+			assert_non_null(
+				strstr(text.data, kind == WNNGraphText_Plan ? "node" : "mma"));
 			wnnStringFreeMembers(text);
 		}
 		wnnGraphDestroy(graph);
@@ -311,8 +320,10 @@ static void names(void **state)
 		WNNOperand unused = make_input(b, "unused", 1, 4);
 		WNNOperand sum = wnnGraphBuilderSub(b, p, q, NULL);
 		WNNNamedOperand outputs[] = {
-			{ WNN_STR("z"), sum }, { WNN_STR("b"), wnnGraphBuilderIdentity(b, p, NULL) },
-			{ WNN_STR("b2"), sum }, { { "bX", 1 }, NULL },
+			{ WNN_STR("z"), sum },
+			{ WNN_STR("b"), wnnGraphBuilderIdentity(b, p, NULL) },
+			{ WNN_STR("b2"), sum },
+			{ { "bX", 1 }, NULL },
 		};
 		float pd[4] = { 1, 2, 3, 4 }, qd[4] = { 4, 3, 2, 1 }, got[3][4];
 		WNNTensor tp = make_tensor(context, 1, 4), tq = make_tensor(context, 1, 4), to[3];
@@ -561,8 +572,8 @@ static void several_threads(void **state)
 		for (int i = 0; i < 4; i++) {
 			workers[i] = (struct worker){ .context = f->context[d], .graph = graph,
 						      .base = (float)(i * 1000 - 1500) };
-			assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]),
-					 0);
+			assert_int_equal(
+				pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
 		}
 		for (int i = 0; i < 4; i++) {
 			pthread_join(workers[i].thread, NULL);

@@ -71,7 +71,8 @@ static void bad_descriptors(void **state)
 	struct fixture *f = *state;
 	WNNTensorDescriptor wanted = WNN_TENSOR_DESCRIPTOR_INIT;
 	WNNChainedStruct chain = { NULL, WNNSType_BorrowedConstant };
-	uint32_t zero[] = { 2, 0 }, large[] = { 65536, 65536 }, many[9] = { 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+	uint32_t zero[] = { 2, 0 }, large[] = { 65536, 65536 },
+		 many[9] = { 1, 1, 1, 1, 1, 1, 1, 1, 1 };
 	WNNTensor tensor = (void *)&wanted;
 
 	assert_failed(wnnContextCreateTensorSync(f->context, NULL, GENEROUS, &tensor),
@@ -108,9 +109,10 @@ static void work_is_done_in_order(void **state)
 		value = (float)i;
 		assert_ok(wnnContextWriteTensor(f->context, tensor, &value, sizeof(value)));
 		value = -1;	/* copied already */
-		assert_true(wnnContextReadTensor(f->context, tensor,
-						 note_read(f->notes,
-							   WNNCallbackMode_AllowSpontaneous, i)).id);
+		assert_true(wnnContextReadTensor(
+				    f->context, tensor,
+				    note_read(f->notes, WNNCallbackMode_AllowSpontaneous, i))
+				    .id);
 	}
 	assert_true(notes_wait(f->notes, 200));
 	for (int i = 0; i < 200; i++) {
@@ -136,7 +138,8 @@ static void misuse(void **state)
 	WNNTensor silent = make_tensor_flags(f->context, 2, 2, false, false);
 	float data[4] = { 0 };
 
-	assert_failed(wnnContextWriteTensor(f->context, NULL, data, 16), WNNStatus_TypeError, "NULL");
+	assert_failed(wnnContextWriteTensor(f->context, NULL, data, 16), WNNStatus_TypeError,
+		      "NULL");
 	assert_failed(wnnContextWriteTensor(f->context, foreign, data, 16), WNNStatus_TypeError,
 		      "another context");
 	assert_failed(wnnContextWriteTensor(f->context, silent, data, 16), WNNStatus_TypeError,
@@ -197,7 +200,8 @@ static void destruction_fails_pending_reads(void **state)
 				     note_read(notes, WNNCallbackMode_AllowSpontaneous, i));
 	wnnContextReadTensorInto(context, tensor, data, sizeof(data),
 				 note_read_into(notes, WNNCallbackMode_AllowSpontaneous, 5));
-	wnnContextReadTensor(context, other, note_read(notes, WNNCallbackMode_AllowSpontaneous, 99));
+	wnnContextReadTensor(context, other,
+			     note_read(notes, WNNCallbackMode_AllowSpontaneous, 99));
 	wnnTensorDestroy(tensor);
 	assert_true(notes_wait(notes, 6));
 	for (int i = 0; i < 6; i++) {
@@ -285,8 +289,8 @@ static void constant_tensors(void **state)
 
 	wanted.dataType = WNNOperandDataType_Float32;
 	wanted.shape = WNN_UINT32_ARRAY(shape);
-	assert_ok(wnnContextCreateConstantTensorSync(f->context, &wanted, data, sizeof(data), GENEROUS,
-						     &tensor));
+	assert_ok(wnnContextCreateConstantTensorSync(f->context, &wanted, data, sizeof(data),
+						     GENEROUS, &tensor));
 	assert_true(wnnTensorGetConstant(tensor));
 	assert_false(wnnTensorGetReadable(tensor));
 	assert_false(wnnTensorGetWritable(tensor));
@@ -298,11 +302,12 @@ static void constant_tensors(void **state)
 	assert_failed(wnnContextCreateConstantTensorSync(f->context, &wanted, NULL, 16, GENEROUS,
 							 &bad),
 		      WNNStatus_TypeError, "data is NULL");
-	assert_failed(wnnContextCreateConstantTensorSync(f->context, NULL, data, 16, GENEROUS, &bad),
-		      WNNStatus_TypeError, "descriptor is NULL");
-	assert_ok(wait_future(f->instance,
-			      wnnContextCreateConstantTensor(f->context, &wanted, data, sizeof(data),
-							     note_tensor(f->notes, 0, 1))));
+	assert_failed(
+		wnnContextCreateConstantTensorSync(f->context, NULL, data, 16, GENEROUS, &bad),
+		WNNStatus_TypeError, "descriptor is NULL");
+	assert_ok(wait_future(
+		f->instance, wnnContextCreateConstantTensor(f->context, &wanted, data, sizeof(data),
+							    note_tensor(f->notes, 0, 1))));
 	assert_int_equal(notes_get(f->notes, 0).status, WNNStatus_Success);
 	wnnTensorRelease(notes_get(f->notes, 0).object);
 	wnnTensorDestroy(tensor);

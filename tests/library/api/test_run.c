@@ -45,7 +45,8 @@ static void layout_keeps_lives_apart(void **state)
 			assert_true(items[i].offset + items[i].size <= total);
 			for (uint32_t k = 0; k < i; k++)
 				assert_false(collide(&items[i], &items[k]));
-			most += (items[i].size + RUN_ITEM_ALIGN - 1) / RUN_ITEM_ALIGN * RUN_ITEM_ALIGN;
+			most += (items[i].size + RUN_ITEM_ALIGN - 1) / RUN_ITEM_ALIGN *
+				RUN_ITEM_ALIGN;
 		}
 		assert_true(total <= most);
 	}
@@ -152,7 +153,9 @@ static void end(void *userdata)
 static void a_timeline_runs_all_of_it_in_order(void **state)
 {
 	static const struct timeline_ops ops = { idle, end };
-	struct trace trace = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, { 0 }, 0, 0, false };
+	struct trace trace = {
+		PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, { 0 }, 0, 0, false
+	};
 	struct timeline *timeline = timeline_create(&ops, &trace);
 
 	(void)state;

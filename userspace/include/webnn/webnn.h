@@ -830,7 +830,9 @@ typedef struct WNNError {
 }
 
 /**
- * Describes an instance. Chain: WNNInstanceLog, WNNInstanceAllocator, WNNInstancePermission.
+ * Describes an instance. Chain: WNNInstanceLog, WNNInstanceAllocator, WNNInstancePermission. Log
+ * sink and allocator may be called until the last object that came from the instance is gone, which
+ * may be shortly after its Release returned.
  */
 typedef struct WNNInstanceDescriptor {
 	/** Extensions, or NULL. */
@@ -868,8 +870,10 @@ typedef struct WNNInstanceLog {
 }
 
 /**
- * Where the memory of tensors, constants, packed weights and intermediate results comes from;
- * without it from the C library.
+ * Where host memory for tensors, constants, intermediate results and the data of queued writes
+ * comes from; without it from the C library. Buffers that an NPU, real or simulated, reads and
+ * writes come from its driver; small objects and the scratch memory of kernels come from the C
+ * library.
  */
 typedef struct WNNInstanceAllocator {
 	/** sType is WNNSType_InstanceAllocator. */

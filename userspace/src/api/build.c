@@ -44,7 +44,8 @@ static void start_build(WNNGraphBuilder builder, size_t count, const WNNNamedOpe
 	struct build_task *build = calloc(1, sizeof(*build));
 	struct wnn_error err = { 0 };
 
-	if (!build || wnn_builder_build(builder->builder, count, outputs, &build->recording, &err)) {
+	if (!build ||
+	    wnn_builder_build(builder->builder, count, outputs, &build->recording, &err)) {
 		if (!build)
 			wnn_error_nomem(&err, "build");
 		free(build);
@@ -101,7 +102,8 @@ WNNStatus wnnGraphBuilderBuildSync(WNNGraphBuilder builder, size_t outputCount,
 		WNNError error = WNN_ERROR_INIT;
 
 		wnnGetLastError(&error);
-		wnn_error_set(&builder->last_error, (enum wnn_status)status, "%s", error.message.data);
+		wnn_error_set(&builder->last_error, (enum wnn_status)status, "%s",
+			      error.message.data);
 	}
 	*graph = result.graph;
 	return status;

@@ -93,8 +93,9 @@ void wnnOperandRelease(WNNOperand operand)
 
 WNNOperandDataType wnnOperandGetDataType(WNNOperand operand)
 {
-	return api_check(operand, "wnnOperandGetDataType", "operand") ? operand->data_type :
-									WNNOperandDataType_Undefined;
+	return api_check(operand, "wnnOperandGetDataType", "operand")
+		       ? operand->data_type
+		       : WNNOperandDataType_Undefined;
 }
 
 WNNUint32Array wnnOperandGetShape(WNNOperand operand)
@@ -159,7 +160,8 @@ static void end_loan(void *userdata, const void *data)
 
 static const WNNBorrowedConstant *find_loan(const WNNOperandDescriptor *descriptor)
 {
-	for (const WNNChainedStruct *s = descriptor ? descriptor->nextInChain : NULL; s; s = s->next)
+	for (const WNNChainedStruct *s = descriptor ? descriptor->nextInChain : NULL; s;
+	     s = s->next)
 		if (s->sType == WNNSType_BorrowedConstant)
 			return (const void *)s;
 	return NULL;
@@ -177,7 +179,8 @@ static struct loan *make_loan(WNNContext context, const WNNBorrowedConstant *bor
 	struct loan *loan = calloc(1, sizeof(*loan));
 
 	if (loan && callback.function)
-		loan->request = request_create(context->instance, REQUEST_RELEASE_CONSTANT, callback);
+		loan->request =
+			request_create(context->instance, REQUEST_RELEASE_CONSTANT, callback);
 	if (!loan || (callback.function && !loan->request)) {
 		free(loan);
 		wnn_error_nomem(err, "a borrowed constant");
@@ -195,10 +198,11 @@ static int check_chain(const WNNOperandDescriptor *descriptor, struct wnn_error 
 
 	for (const WNNChainedStruct *s = descriptor->nextInChain; s; s = s->next) {
 		if (s->sType != WNNSType_BorrowedConstant || seen)
-			return wnn_error_set(err, WNN_TYPE_ERROR,
-					     "constant: the chain of the descriptor holds %s struct of "
-					     "sType %#x", seen ? "a second" : "an unknown",
-					     (unsigned int)s->sType);
+			return wnn_error_set(
+				err, WNN_TYPE_ERROR,
+				"constant: the chain of the descriptor holds %s struct of "
+				"sType %#x",
+				seen ? "a second" : "an unknown", (unsigned int)s->sType);
 		seen = true;
 	}
 	return 0;
@@ -213,7 +217,8 @@ static bool aligned(const void *data, WNNOperandDataType type)
 }
 
 static int copied_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
-			   const void *data, size_t size, WNNOperand *operand, struct wnn_error *err)
+			   const void *data, size_t size, WNNOperand *operand,
+			   struct wnn_error *err)
 {
 	struct context_copy *copy = context_copy(builder->context, data, size, "a constant", err);
 

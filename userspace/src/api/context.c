@@ -262,7 +262,8 @@ static WNNContext make_context(WNNInstance instance, const WNNContextOptions *op
 	atomic_init(&context->refs, 1);
 	context->instance = instance;
 	context->device_name = "";
-	context->error_callback = REQUEST_CALLBACK((options ? options : &defaults)->errorCallbackInfo);
+	context->error_callback =
+		REQUEST_CALLBACK((options ? options : &defaults)->errorCallbackInfo);
 	pthread_mutex_init(&context->lock, NULL);
 	instance_hold(instance);
 	events_add_user(&instance->events);
@@ -298,9 +299,10 @@ static int check_error_callback(const WNNContextOptions *options, struct wnn_err
 				     "the mode of errorCallbackInfo is %u, which is no value of "
 				     "WNNCallbackMode", (unsigned int)info->mode);
 	if (info->mode == WNNCallbackMode_WaitAnyOnly)
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "the mode of errorCallbackInfo is WaitAnyOnly, but errors have no "
-				     "future to wait for");
+		return wnn_error_set(
+			err, WNN_TYPE_ERROR,
+			"the mode of errorCallbackInfo is WaitAnyOnly, but errors have no "
+			"future to wait for");
 	return 0;
 }
 

@@ -45,7 +45,9 @@ struct WNNContextImpl {
 	struct request *lost_requests;	/* of wnnContextGetLost */
 	struct WNNTensorImpl *tensors;
 	struct WNNGraphImpl *graphs;
-	/* The first failure that wnnContextOnWorkDone has not reported; of the timeline's thread. */
+	/*
+	 * The first failure that wnnContextOnWorkDone has not reported; of the timeline's thread.
+	 */
 	struct wnn_error work_error;
 	bool has_work_error;
 };

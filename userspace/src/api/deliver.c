@@ -56,7 +56,8 @@ static void call(const struct request *request)
 		CALL(WNNBuildCallback, status, result->graph, message);
 		break;
 	case REQUEST_READ:
-		CALL(WNNReadTensorCallback, status, result->bytes.data, result->bytes.size, message);
+		CALL(WNNReadTensorCallback, status, result->bytes.data, result->bytes.size,
+		     message);
 		break;
 	case REQUEST_READ_INTO:
 		CALL(WNNReadTensorIntoCallback, status, message);

@@ -14,8 +14,9 @@
 
 #define DEVICE_VARIABLE "WEBNN_DEVICE"
 
-static const char no_npu[] = "this build of the library has no back end for the NPU's driver (the DRM "
-			     "winsys); sim is the same machine in software";
+static const char no_npu[] =
+	"this build of the library has no back end for the NPU's driver (the DRM "
+	"winsys); sim is the same machine in software";
 
 static int parse_device(const char *name, size_t length, const char *named_by,
 			struct context_config *config, struct wnn_error *err)
@@ -86,10 +87,11 @@ static int parse_chain(const WNNContextOptions *options, struct context_config *
 
 	for (const WNNChainedStruct *s = options->nextInChain; s; s = s->next) {
 		if (s->sType != WNNSType_ContextDeviceOptions || seen)
-			return wnn_error_set(err, WNN_TYPE_ERROR,
-					     "the chain of WNNContextOptions holds %s struct of sType "
-					     "%#x", seen ? "a second" : "an unknown",
-					     (unsigned int)s->sType);
+			return wnn_error_set(
+				err, WNN_TYPE_ERROR,
+				"the chain of WNNContextOptions holds %s struct of sType "
+				"%#x",
+				seen ? "a second" : "an unknown", (unsigned int)s->sType);
 		seen = true;
 		if (parse_device_options((const void *)s, config, err))
 			return -1;
@@ -109,9 +111,10 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 		options = &defaults;
 	if (options->powerPreference &&
 	    !wnn_enum_name(&wnn_enum_power_preference, options->powerPreference))
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "powerPreference is %u, which is no value of WNNPowerPreference",
-				     (unsigned int)options->powerPreference);
+		return wnn_error_set(
+			err, WNN_TYPE_ERROR,
+			"powerPreference is %u, which is no value of WNNPowerPreference",
+			(unsigned int)options->powerPreference);
 	/* Both are hints, and the preference counts for more. */
 	config->want_accelerated = options->accelerated ||
 				   options->powerPreference == WNNPowerPreference_HighPerformance;
@@ -177,9 +180,10 @@ static int open_cpu(WNNContext context, struct wnn_error *err)
 		snprintf(context->reason, sizeof(context->reason),
 			 "no NPU opens: %s", no_npu);
 	if (config->policy == WNNPlacementPolicy_NPUOnly)
-		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "the placement policy is NPUOnly, but the device is the CPU (%s)",
-				     context->reason);
+		return wnn_error_set(
+			err, WNN_NOT_SUPPORTED,
+			"the placement policy is NPUOnly, but the device is the CPU (%s)",
+			context->reason);
 	return run_device_init(&context->device, NULL, config->threads, err);
 }
 

@@ -15,7 +15,7 @@ struct dispatch_task {
 	struct run_dispatch run;
 	WNNGraph graph;			/* references */
 	uint32_t num_tensors;
-	WNNTensor *tensors;		/* inputs, then outputs, in the order of the compiled graph */
+	WNNTensor *tensors; /* inputs, then outputs, in the order of the compiled graph */
 	struct run_buffer **buffers;
 };
 
@@ -107,8 +107,8 @@ static int check_type(const struct graph_port *port, const struct WNNTensorImpl 
 	if (port->type.dtype == tensor->type.dtype &&
 	    ir_type_same_shape(&port->type, &tensor->type))
 		return 0;
-	return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is %s%s; the graph has %s%s", what,
-			     ir_dtype_name(tensor->type.dtype),
+	return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is %s%s; the graph has %s%s",
+			     what, ir_dtype_name(tensor->type.dtype),
 			     wnn_shape_text(&tensor->type, have, sizeof(have)),
 			     ir_dtype_name(port->type.dtype),
 			     wnn_shape_text(&port->type, want, sizeof(want)));
@@ -131,8 +131,8 @@ static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool outpu
 	if (tensor_check(graph->context, named->tensor, what, err))
 		return -1;
 	if (index == UINT32_MAX)
-		return wnn_error_set(err, WNN_TYPE_ERROR, "dispatch: the graph has no %s \"%s\"", kind,
-				     name);
+		return wnn_error_set(err, WNN_TYPE_ERROR, "dispatch: the graph has no %s \"%s\"",
+				     kind, name);
 	if (named->tensor->is_constant)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is a constant", what);
 	if (d->tensors[first + index])
@@ -159,8 +159,8 @@ static int check_count(size_t given, uint32_t wanted, const void *list, const ch
 {
 	if (given != wanted)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "dispatch: %zu %s are given; the graph has %" PRIu32, given, kind,
-				     wanted);
+				     "dispatch: %zu %s are given; the graph has %" PRIu32, given,
+				     kind, wanted);
 	if (given && !list)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "dispatch: %s is NULL", kind);
 	return 0;
@@ -252,8 +252,8 @@ static int push(struct dispatch_task *d, struct wnn_error *err)
 }
 
 static int dispatch(WNNContext context, WNNGraph graph, size_t input_count,
-		    const WNNNamedTensor *inputs, size_t output_count, const WNNNamedTensor *outputs,
-		    struct wnn_error *err)
+		    const WNNNamedTensor *inputs, size_t output_count,
+		    const WNNNamedTensor *outputs, struct wnn_error *err)
 {
 	struct run_compiled *compiled;
 	struct dispatch_task *d;

@@ -238,7 +238,9 @@ void events_close(struct events *events)
 	pthread_mutex_lock(&events->lock);
 	events->closing = true;
 	end = events->next_order;
-	/* First what is complete, in that order, then what is pending, in the order of the calls. */
+	/*
+	 * First what is complete, in that order, then what is pending, in the order of the calls.
+	 */
 	while ((request = next_completed(events, order)) && request->order < end) {
 		order = request->order + 1;
 		cancel(events, request);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asynchronous operations of an instance and the delivery of their results: in wnnInstanceWaitAny, in
- * wnnInstanceProcessEvents, on the callback thread of the instance, or to a Sync function that waits.
+ * Asynchronous operations of an instance and the delivery of their results: in wnnInstanceWaitAny,
+ * in wnnInstanceProcessEvents, on the callback thread of the instance, or to a Sync function that
+ * waits.
  */
 #ifndef WNN_API_EVENTS_H
 #define WNN_API_EVENTS_H
@@ -61,7 +62,7 @@ struct request {
 	enum request_state state;
 	WNNCallbackMode mode;
 	bool busy;			/* the timeline writes to the caller's memory */
-	bool spoiled;			/* cancelled while busy: status and message stand already */
+	bool spoiled;			/* cancelled while busy: status and message stand */
 	WNNStatus status;
 	char message[sizeof(((struct wnn_error *)0)->message)];
 	union request_result result;
@@ -142,12 +143,14 @@ void request_put(struct request *request);	/* NULL is fine */
 bool request_complete(struct request *request, const struct wnn_error *err,
 		      const union request_result *result);
 /*
- * The same without a result; does nothing when it is settled already. Waits for a copy that has begun, whose end
- * must not depend on a lock that the caller holds.
+ * The same without a result; does nothing when it is settled already. Waits for a copy that has
+ * begun, whose end must not depend on a lock that the caller holds.
  */
 void request_settle(struct request *request, WNNStatus status, const char *message);
 
-/* Before memory of the caller is written, until request_complete(); false: nobody waits any more. */
+/*
+ * Before memory of the caller is written, until request_complete(); false: nobody waits any more.
+ */
 bool request_set_busy(struct request *request);
 
 /*

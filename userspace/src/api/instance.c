@@ -63,9 +63,11 @@ static int set_hook(WNNInstance instance, const WNNChainedStruct *hook, struct w
 					     "the callback of WNNInstancePermission is NULL");
 		return 0;
 	default:
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "the chain of WNNInstanceDescriptor holds a struct of sType %u, "
-				     "which is not known there", (unsigned int)hook->sType);
+		return wnn_error_set(
+			err, WNN_TYPE_ERROR,
+			"the chain of WNNInstanceDescriptor holds a struct of sType %u, "
+			"which is not known there",
+			(unsigned int)hook->sType);
 	}
 }
 

@@ -30,7 +30,8 @@ static bool describe_absent(WNNNodePlacement *node, enum wnn_fate fate)
 	case WNN_FATE_FOLDED:
 		node->device = WNNNodeDevice_Folded;
 		node->reason = WNNPlacementReason_ConstantFolded;
-		node->reasonText = api_view("all its inputs are constants; it was computed at build");
+		node->reasonText =
+			api_view("all its inputs are constants; it was computed at build");
 		return true;
 	case WNN_FATE_VIEW:
 	case WNN_FATE_UNUSED:
@@ -65,8 +66,9 @@ static void describe_npu(WNNNodePlacement *node, const struct npu_node_info *inf
 		node->estimatedCycles = info->est_cycles;
 }
 
-static void describe_node(WNNGraph graph, WNNNodePlacement *node, const struct wnn_pass_entry *entry,
-			  const struct wnn_node_place *place, bool *failed)
+static void describe_node(WNNGraph graph, WNNNodePlacement *node,
+			  const struct wnn_pass_entry *entry, const struct wnn_node_place *place,
+			  bool *failed)
 {
 	const struct ir_node *ir = node_by_id(run_compiled_graph(graph->compiled), entry->node);
 	const struct npu_node_info *info = ir ? run_compiled_npu_info(graph->compiled, ir) : NULL;
@@ -98,7 +100,10 @@ int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recordi
 {
 	size_t bytes = (report->num_entries + 1) * sizeof(WNNNodePlacement);
 	WNNNodePlacement *nodes = wnn_arena_alloc(graph->arena, bytes);
-	/* For each recorded operator its index in the report; those that nothing depends on have none. */
+	/*
+	 * For each recorded operator its index in the report; those that nothing depends on have
+	 * none.
+	 */
 	uint32_t *index = wnn_arena_alloc(graph->arena,
 					  (report->num_entries + 1) * sizeof(*index));
 	WNNGraphPlacement *out = &graph->placement;
@@ -107,7 +112,8 @@ int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recordi
 	if (!nodes || !index)
 		return wnn_error_nomem(err, "the placement of a graph");
 	for (uint32_t i = 0; i < report->num_entries; i++)
-		index[i] = recording->operators[i].used ? (uint32_t)out->nodeCount++ : WNN_NODE_NONE;
+		index[i] =
+			recording->operators[i].used ? (uint32_t)out->nodeCount++ : WNN_NODE_NONE;
 	out->nodes = nodes;
 	for (uint32_t i = 0; i < report->num_entries; i++) {
 		const struct wnn_pass_entry *entry = &report->entries[i];

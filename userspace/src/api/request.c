@@ -168,7 +168,10 @@ void request_post(struct request *request, WNNStatus status, const char *message
 	bool drop;
 
 	pthread_mutex_lock(&events->lock);
-	/* Errors have no listener any more; borrowed data is given back for as long as there is any. */
+	/*
+	 * Errors have no listener any more; borrowed data is given back for as long as there is
+	 * any.
+	 */
 	drop = events->closing && request->kind == REQUEST_ERROR;
 	if (!drop) {
 		set_status(request, status, message);
@@ -207,7 +210,8 @@ WNNStatus request_wait(struct request *request, uint64_t timeout_ns, union reque
 	while (request->busy)
 		pthread_cond_wait(&events->changed, &events->lock);
 	if (request->state == REQUEST_PENDING) {
-		set_status(request, WNNStatus_TimedOut, "the time is over; the operation is cancelled");
+		set_status(request, WNNStatus_TimedOut,
+			   "the time is over; the operation is cancelled");
 		request->state = REQUEST_DONE;
 	}
 	status = request->status;

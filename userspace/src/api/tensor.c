@@ -236,7 +236,8 @@ WNNStatus wnnContextCreateTensorSync(WNNContext context, WNNTensorDescriptor con
 	*tensor = NULL;
 	if (!api_check(context, "wnnContextCreateTensorSync", "context"))
 		return wnnGetLastError(NULL);
-	request = request_begin_sync(context->instance, REQUEST_TENSOR, "wnnContextCreateTensorSync");
+	request =
+		request_begin_sync(context->instance, REQUEST_TENSOR, "wnnContextCreateTensorSync");
 	if (!request)
 		return wnnGetLastError(NULL);
 	start_create(context, descriptor, request);
@@ -311,9 +312,10 @@ static void start_constant(WNNContext context, const WNNOperandDescriptor *descr
 	else if (!api_check_no_chain(descriptor->nextInChain, "WNNOperandDescriptor", &err))
 		tensor = make_tensor(context, descriptor->dataType, descriptor->shape, &err);
 	if (tensor && tensor->bytes != size)
-		wnn_error_set(&err, WNN_TYPE_ERROR,
-			      "wnnContextCreateConstantTensor: size is %zu; the shape has %zu bytes",
-			      size, tensor->bytes);
+		wnn_error_set(
+			&err, WNN_TYPE_ERROR,
+			"wnnContextCreateConstantTensor: size is %zu; the shape has %zu bytes",
+			size, tensor->bytes);
 	else if (tensor)
 		tensor->constant = copy_constant(context, data, size, &err);
 	if (tensor && !tensor->constant) {
@@ -375,8 +377,8 @@ int tensor_check(WNNContext context, WNNTensor tensor, const char *what, struct 
 	if (!tensor)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is NULL", what);
 	if (tensor->context != context)
-		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor belongs to another context",
-				     what);
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "%s: the tensor belongs to another context", what);
 	if (atomic_load(&tensor->destroyed))
 		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is destroyed", what);
 	return 0;

@@ -28,7 +28,10 @@ bool tensor_try_get(struct WNNTensorImpl *tensor);
 /* The context is lost; under its lock. */
 void tensor_lose(struct WNNTensorImpl *tensor);
 
-/* TypeError unless the tensor belongs to the context and is not destroyed; @what begins the message. */
+/*
+ * TypeError unless the tensor belongs to the context and is not destroyed; @what begins the
+ * message.
+ */
 int tensor_check(WNNContext context, WNNTensor tensor, const char *what, struct wnn_error *err);
 
 /* A copy of the application's bytes in memory of the context. */

@@ -141,17 +141,18 @@ static int compile_steps(struct run_compiled *c, const bool *on_npu, struct wnn_
 		if (compile_step(c, s, err))
 			return -1;
 		step->insns = c->code_bytes;
-		c->code_bytes = align(c->code_bytes +
-				      (uint64_t)step->program->num_insns * sizeof(*step->program->insns));
+		c->code_bytes = align(c->code_bytes + (uint64_t)step->program->num_insns *
+							      sizeof(*step->program->insns));
 		step->constants = c->code_bytes;
 		c->code_bytes = align(c->code_bytes + step->program->constant_bytes);
 		step->slots = c->slots_bytes;
 		c->slots_bytes = align(c->slots_bytes + (uint64_t)step->program->num_slots * 128);
-		wnn_log_write(c->device->log, WNN_LOG_INFO,
-			      "NPU program of %u nodes: %u instructions, %u slots, %llu cycles expected",
-			      (unsigned int)step->count, (unsigned int)step->program->num_insns,
-			      (unsigned int)step->program->num_slots,
-			      (unsigned long long)step->program->est_cycles);
+		wnn_log_write(
+			c->device->log, WNN_LOG_INFO,
+			"NPU program of %u nodes: %u instructions, %u slots, %llu cycles expected",
+			(unsigned int)step->count, (unsigned int)step->program->num_insns,
+			(unsigned int)step->program->num_slots,
+			(unsigned long long)step->program->est_cycles);
 	}
 	return 0;
 }
@@ -160,7 +161,8 @@ static int compile_steps(struct run_compiled *c, const bool *on_npu, struct wnn_
 static int make_arena(struct run_compiled *c, struct wnn_error *err)
 {
 	const struct ir_graph *graph = c->graph;
-	struct run_item *items = calloc((size_t)graph->num_values + c->num_steps + 1, sizeof(*items));
+	struct run_item *items =
+		calloc((size_t)graph->num_values + c->num_steps + 1, sizeof(*items));
 	uint32_t n = 0;
 	int ret;
 

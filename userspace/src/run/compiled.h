@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A compiled graph: NPU programs and CPU nodes in order, and where their values are. It is made and dispatched on
- * the thread of its device; its texts may be asked for from any thread.
+ * A compiled graph: NPU programs and CPU nodes in order, and where their values are. It is made and
+ * dispatched on the thread of its device; its texts may be asked for from any thread.
  */
 #ifndef WNN_RUN_COMPILED_H
 #define WNN_RUN_COMPILED_H
@@ -66,8 +66,8 @@ struct run_dispatch {
 /*
  * run_dispatch_start - run a graph
  *
- * done() runs exactly once: before the return, or later inside run_device_wait_one() when the last work was left
- * to the device.
+ * done() runs exactly once: before the return, or later inside run_device_wait_one() when the last
+ * work was left to the device.
  */
 void run_dispatch_start(struct run_dispatch *dispatch);
 

@@ -43,8 +43,8 @@ static void lose(struct run_device *device, const struct wnn_error *err)
 }
 
 /*
- * A fault ends the winsys context for good, and the jobs behind it did not run: they get another context, so that
- * whether a dispatch works never depends on how early it was queued.
+ * A fault ends the winsys context for good, and the jobs behind it did not run: they get another
+ * context, so that whether a dispatch works never depends on how early it was queued.
  */
 static void renew(struct run_device *device)
 {

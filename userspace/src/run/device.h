@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a context executes on: an NPU behind a winsys, or none, and the CPU beside it. All functions run on the
- * thread of the context's timeline, unless said otherwise.
+ * What a context executes on: an NPU behind a winsys, or none, and the CPU beside it. All functions
+ * run on the thread of the context's timeline, unless said otherwise.
  */
 #ifndef WNN_RUN_DEVICE_H
 #define WNN_RUN_DEVICE_H

@@ -84,7 +84,8 @@ static int make_instance(struct run_compiled *c, struct run_instance *instance,
 		return -1;
 	if (!c->slots_bytes)
 		return 0;
-	if (run_buffer_create(heap, &instance->slots, c->slots_bytes, "the slots of a graph", err)) {
+	if (run_buffer_create(heap, &instance->slots, c->slots_bytes, "the slots of a graph",
+			      err)) {
 		run_buffer_destroy(heap, &instance->arena);
 		return -1;
 	}

@@ -48,7 +48,8 @@ void run_fault_error(const struct winsys_result *result, const struct ir_node *n
 		     struct wnn_error *err)
 {
 	static const char *const engines[ONPU_ENG_COUNT] = { "CP", "LD", "ST", "MXU", "VPU" };
-	static const char *const operands[ONPU_OPERAND_COUNT] = { "DST", "S0", "S1", "S2", "PARAM" };
+	static const char *const operands[ONPU_OPERAND_COUNT] = { "DST", "S0", "S1", "S2",
+								  "PARAM" };
 	const char *name = "unknown", *text = "a fault of a newer device";
 	char node_name[192];
 
@@ -56,12 +57,13 @@ void run_fault_error(const struct winsys_result *result, const struct ir_node *n
 		name = faults[result->fault_code].name;
 		text = faults[result->fault_code].text;
 	}
-	wnn_error_set(err, WNN_OPERATION_ERROR,
-		      "%s: the NPU stopped with fault %s (%s) at instruction %" PRIu64
-		      ", engine %s, operand %s, address %#" PRIx64,
-		      run_node_name(node, node_name, sizeof(node_name)), name, text, result->fault_pc,
-		      result->fault_engine < ONPU_ENG_COUNT ? engines[result->fault_engine] : "none",
-		      result->fault_operand < ONPU_OPERAND_COUNT ?
-			      operands[result->fault_operand] : "none",
-		      result->fault_address);
+	wnn_error_set(
+		err, WNN_OPERATION_ERROR,
+		"%s: the NPU stopped with fault %s (%s) at instruction %" PRIu64
+		", engine %s, operand %s, address %#" PRIx64,
+		run_node_name(node, node_name, sizeof(node_name)), name, text, result->fault_pc,
+		result->fault_engine < ONPU_ENG_COUNT ? engines[result->fault_engine] : "none",
+		result->fault_operand < ONPU_OPERAND_COUNT ? operands[result->fault_operand]
+							   : "none",
+		result->fault_address);
 }

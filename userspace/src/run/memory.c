@@ -11,10 +11,11 @@ static int charge(struct run_heap *heap, size_t size, const char *what, struct w
 
 	do {
 		if (heap->limit && (size > heap->limit || used > heap->limit - size))
-			return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-					     "%s needs %zu bytes, but the context already takes %" PRIu64
-					     " of the %" PRIu64 " that its memoryLimit allows",
-					     what, size, used, heap->limit);
+			return wnn_error_set(
+				err, WNN_UNKNOWN_ERROR,
+				"%s needs %zu bytes, but the context already takes %" PRIu64
+				" of the %" PRIu64 " that its memoryLimit allows",
+				what, size, used, heap->limit);
 	} while (!atomic_compare_exchange_weak(&heap->used, &used, used + size));
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timeline of a context: one thread that runs tasks in the order in which they were queued. It knows
- * nothing of what they do.
+ * The timeline of a context: one thread that runs tasks in the order in which they were queued. It
+ * knows nothing of what they do.
  */
 #ifndef WNN_RUN_TIMELINE_H
 #define WNN_RUN_TIMELINE_H
