@@ -365,10 +365,9 @@ static bool timestamp(struct onpu_machine *m, uint64_t start)
 static enum onpu_step start_control(struct onpu_machine *m, uint64_t start)
 {
 	const struct sim_work *w = m->work;
-	uint64_t tokens = wait_time(m, w);
 
-	if (tokens > w->issue)
-		m->result.counters.stall_sem[ONPU_ENG_CP] += tokens - w->issue;
+	if (m->cp_tokens > w->issue)
+		m->result.counters.stall_sem[ONPU_ENG_CP] += m->cp_tokens - w->issue;
 	if (!start_common(m, w, start, w->issue))
 		return ONPU_STEP_FAULT;
 	if (w->insn.op == ONPU_OP_TIMESTAMP && !timestamp(m, start))
@@ -496,6 +495,9 @@ enum onpu_step onpu_machine_step(struct onpu_machine *m)
 	if (!m->active)
 		return m->faulted ? ONPU_STEP_FAULT : m->result.cycles ? ONPU_STEP_DONE :
 								       ONPU_STEP_IDLE;
+	/* While the CP waits for engines, more tokens may come than it needs. */
+	if (m->cp == CP_START && m->cp_tokens == NO_TIME)
+		m->cp_tokens = wait_time(m, m->work);
 	time = cp_event(m);
 	for (unsigned int i = ONPU_ENG_LD; i < ONPU_ENG_COUNT; i++) {
 		uint64_t t = engine_time(m, &m->engine[i]);

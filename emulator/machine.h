@@ -51,6 +51,7 @@ struct onpu_machine {
 	uint32_t pc;			/* next instruction */
 	uint32_t live;			/* of the last preempt */
 	struct sim_work *work;		/* the instruction that the CP holds */
+	uint64_t cp_tokens;		/* when the CP has its tokens; UINT64_MAX: not known yet */
 	struct engine engine[ONPU_ENG_COUNT];	/* that of the CP has no queue */
 	struct semaphore semaphore[ONPU_NUM_SEMAPHORES];
 	uint16_t slot_cache[SIM_SLOT_CACHE];	/* most recent first */

@@ -161,5 +161,6 @@ bool machine_take(struct onpu_machine *m)
 	m->result.counters.busy[ONPU_ENG_CP] += cycles;
 	w->issue = m->cp_time;
 	m->cp = w->engine == ONPU_ENG_CP ? CP_START : CP_PUSH;
+	m->cp_tokens = UINT64_MAX;
 	return true;
 }
