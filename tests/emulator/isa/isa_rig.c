@@ -287,8 +287,12 @@ static bool same_counters(const struct ref_result *want, const struct onpu_count
 	bool ok = true;
 
 	for (unsigned int e = 0; e < ONPU_ENG_COUNT; e++) {
-		ok &= same("busy", got->busy[e], want->busy[e]);
-		ok &= same("stall_sem", got->stall_sem[e], want->stall_sem[e]);
+		bool equal = same("busy", got->busy[e], want->busy[e]);
+
+		equal &= same("stall_sem", got->stall_sem[e], want->stall_sem[e]);
+		if (!equal)
+			printf("  ... of engine %u\n", e);
+		ok &= equal;
 	}
 	ok &= same("stall_fifo", got->stall_fifo, want->stall_fifo);
 	ok &= same("macs", got->macs, want->macs);
