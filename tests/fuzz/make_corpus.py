@@ -81,7 +81,7 @@ def asm_seeds(isa, rng):
 
 def slots_seeds(isa, rng):
     for number, leaf in enumerate(isa.leaves):
-        flags = 0x44 | rng.getrandbits(2)
+        flags = 0xc4 | rng.getrandbits(2)
         yield leaf.name, bytes([flags, number]) + template(leaf, rng) + bytes(8)
 
 
@@ -89,7 +89,7 @@ def stream_seeds(isa, rng):
     order = list(enumerate(isa.leaves))
     rng.shuffle(order)
     for at in range(0, len(order), 4):
-        out = bytes([0x1c | rng.getrandbits(2)]) + bytes([1] * 8) + bytes(16)
+        out = bytes([rng.choice((0x1c, 0xd4)) | rng.getrandbits(2)]) + bytes([1] * 8) + bytes(16)
         for number, leaf in order[at:at + 4]:
             out += bytes([0x81, number]) + template(leaf, rng)
         number, leaf = rng.choice(order)

@@ -2,19 +2,15 @@
 /* Two machines that must agree; see twins.h. */
 #include <stdbool.h>
 
-#include "onpu_sim.h"
 #include "twins.h"
 
-/* Enough for many instructions, little enough that an input takes milliseconds. */
-#define CYCLE_LIMIT	(1u << 17)
-#define STATE_VA	0x20000000u
 #define STATE_BYTES	(ONPU_MACHINE_STATE_HEADER + TEMPLATE_SRAM)
 #define PATTERNS	4
 
 struct twin {
 	const char *name;
 	struct onpu_machine *machine;
-	struct onpu_mem mem;
+	struct onpu_mem mem, state_mem;
 	struct onpu_job_result result;
 	uint8_t memory[TEMPLATE_MEMORY];
 	uint8_t state[STATE_BYTES];
@@ -26,18 +22,13 @@ static uint8_t pattern[PATTERNS][TEMPLATE_SRAM];
 
 /* ---- Memory ---- */
 
-/* Where an access lies in the job's memory or the saved state; NULL: there is nothing. */
+/* Where an access lies in the job's memory; NULL: there is nothing. */
 static uint8_t *locate(struct twin *t, uint64_t addr, size_t len)
 {
 	uint64_t at = addr - TEMPLATE_PROGRAM_VA;
 
 	t->fault_address = addr;
-	if (at < TEMPLATE_MEMORY && len <= TEMPLATE_MEMORY - at)
-		return t->memory + at;
-	at = addr - STATE_VA;
-	if (at < STATE_BYTES && len <= STATE_BYTES - at)
-		return t->state + at;
-	return NULL;
+	return at < TEMPLATE_MEMORY && len <= TEMPLATE_MEMORY - at ? t->memory + at : NULL;
 }
 
 static int memory_read(void *ctx, uint64_t addr, void *dst, size_t len)
@@ -55,7 +46,7 @@ static int memory_write(void *ctx, uint64_t addr, const void *src, size_t len)
 	uint8_t *to = locate(ctx, addr, len);
 
 	if (!to)
-		return ONPU_FAULT_MMU_PERM;
+		return ONPU_FAULT_MMU_NOT_PRESENT;
 	memcpy(to, src, len);
 	return 0;
 }
@@ -63,6 +54,21 @@ static int memory_write(void *ctx, uint64_t addr, const void *src, size_t len)
 static uint64_t memory_fault(void *ctx)
 {
 	return ((struct twin *)ctx)->fault_address;
+}
+
+/* The saved state has an address space of its own. */
+static int state_read(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	FUZZ_CHECK(addr <= STATE_BYTES && len <= STATE_BYTES - addr, "the state is too large");
+	memcpy(dst, ((struct twin *)ctx)->state + addr, len);
+	return 0;
+}
+
+static int state_write(void *ctx, uint64_t addr, const void *src, size_t len)
+{
+	FUZZ_CHECK(addr <= STATE_BYTES && len <= STATE_BYTES - addr, "the state is too large");
+	memcpy(((struct twin *)ctx)->state + addr, src, len);
+	return 0;
 }
 
 /* ---- Set-up, once ---- */
@@ -120,6 +126,7 @@ static void set_up(void)
 		FUZZ_CHECK(twin[i].machine, "%s", error);
 		twin[i].mem = (struct onpu_mem){ &twin[i], memory_read, memory_write,
 						 memory_fault };
+		twin[i].state_mem = (struct onpu_mem){ &twin[i], state_read, state_write, NULL };
 	}
 }
 
@@ -135,14 +142,13 @@ static void fill_indices(uint8_t *region)
 	}
 }
 
-static void fill(struct twin *t, const struct twins_program *p)
+void twins_fill(const struct twins_program *p, uint8_t *memory, uint8_t *sram)
 {
-	uint8_t *data = t->memory + (TEMPLATE_DATA_VA - TEMPLATE_PROGRAM_VA);
-	uint8_t *sram = onpu_machine_sram(t->machine);
+	uint8_t *data = memory + (TEMPLATE_DATA_VA - TEMPLATE_PROGRAM_VA);
 
-	memset(t->memory, 0, (size_t)(data - t->memory));
-	memcpy(t->memory, p->insn, p->num_insns * sizeof(p->insn[0]));
-	memcpy(t->memory + (TEMPLATE_SLOTS_VA - TEMPLATE_PROGRAM_VA), p->slot,
+	memset(memory, 0, (size_t)(data - memory));
+	memcpy(memory, p->insn, p->num_insns * sizeof(p->insn[0]));
+	memcpy(memory + (TEMPLATE_SLOTS_VA - TEMPLATE_PROGRAM_VA), p->slot,
 	       p->num_slots * sizeof(p->slot[0]));
 	memcpy(data, pattern[p->flags & TWINS_PATTERN], TEMPLATE_SRAM);
 	memcpy(sram, pattern[p->flags & TWINS_PATTERN], TEMPLATE_SRAM);
@@ -161,7 +167,7 @@ static bool preempt(struct twin *t, const struct twins_program *p)
 
 	if (!(p->flags & TWINS_PREEMPT) && !(p->flags & TWINS_MOVE && whole && t == &twin[1]))
 		return true;
-	code = onpu_machine_save(t->machine, &t->mem, STATE_VA);
+	code = onpu_machine_save(t->machine, &t->state_mem, 0);
 	FUZZ_CHECK(!code, "the state cannot be saved: %d", code);
 	if (damage && (p->flags & TWINS_PREEMPT)) {
 		struct fuzz_input in = { p->damage, sizeof(p->damage) };
@@ -170,7 +176,7 @@ static bool preempt(struct twin *t, const struct twins_program *p)
 	}
 	onpu_machine_abort(t->machine);
 	onpu_machine_clear_sram(t->machine);
-	code = onpu_machine_restore(t->machine, &t->mem, &t->mem, STATE_VA);
+	code = onpu_machine_restore(t->machine, &t->mem, &t->state_mem, 0);
 	FUZZ_CHECK(!code || damage, "the state does not come back: %d", code);
 	return !code;
 }
@@ -184,13 +190,13 @@ static void run(struct twin *t, const struct twins_program *p)
 		.slots_va = TEMPLATE_SLOTS_VA,
 		.profile_va = TEMPLATE_PROFILE_VA,
 		.profile_size = p->flags & TWINS_PROFILE ? TEMPLATE_PROFILE_SIZE : 0,
-		.cycle_limit = CYCLE_LIMIT,
+		.cycle_limit = TWINS_CYCLE_LIMIT,
 	};
 	/* Each instruction has at most two events; a damaged state may run some again. */
 	unsigned int events = 8 * TWINS_MAX_INSNS;
 	enum onpu_step step;
 
-	fill(t, p);
+	twins_fill(p, t->memory, onpu_machine_sram(t->machine));
 	onpu_machine_begin(t->machine, &t->mem, &job);
 	do {
 		step = onpu_machine_step(t->machine);
@@ -256,8 +262,15 @@ void twins_append(struct twins_program *p, const struct onpu_insn *insn)
 	p->num_insns++;
 }
 
+const struct onpu_sim_config *twins_config(void)
+{
+	return onpu_machine_config(twin[0].machine);
+}
+
 void twins_run(const struct twins_program *p)
 {
+	const char *unlike = NULL;
+
 	if (!twin[0].machine)
 		set_up();
 	run(&twin[0], p);
@@ -267,4 +280,13 @@ void twins_run(const struct twins_program *p)
 	compare(p, "memory", twin[0].memory, twin[1].memory, TEMPLATE_MEMORY);
 	compare(p, "SRAM", onpu_machine_sram(twin[0].machine), onpu_machine_sram(twin[1].machine),
 		TEMPLATE_SRAM);
+	if (p->flags & TWINS_BOOK && !(p->flags & TWINS_PREEMPT)) {
+		const struct twins_outcome got = { &twin[0].result, twin[0].memory,
+						   onpu_machine_sram(twin[0].machine) };
+
+		unlike = book_compare(p, &got);
+	}
+	if (unlike)
+		show(p);
+	FUZZ_CHECK(!unlike, "%s is not as the text has it", unlike);
 }

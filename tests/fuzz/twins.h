@@ -3,12 +3,17 @@
  * Two machines that must agree: the scalar one with one thread, and the best of the host with two.
  *
  * Both run one program over copies of the same memory. Their results, faults, virtual times, SRAM
- * and memory must be equal bit for bit; a difference is a finding, as is undefined behaviour.
+ * and memory must be equal bit for bit; a difference is a finding, as is undefined behaviour. What
+ * is the same code in both is compared with the element-by-element reference of the unit tests.
  */
 #ifndef ONPU_FUZZ_TWINS_H
 #define ONPU_FUZZ_TWINS_H
 
+#include "onpu_sim.h"
 #include "template.h"
+
+/* Enough for many instructions, little enough that an input takes milliseconds. */
+#define TWINS_CYCLE_LIMIT	(1u << 17)
 
 /* How a program is run: bits of a byte of input. */
 #define TWINS_PATTERN	0x03	/* what SRAM and memory hold at first */
@@ -17,6 +22,7 @@
 #define TWINS_MOVE	0x10	/* the best only, where all of SRAM is saved: must change nothing */
 #define TWINS_DAMAGE	0x20	/* both: the saved state comes back changed */
 #define TWINS_PROFILE	0x40
+#define TWINS_BOOK	0x80	/* compare with the reference of tests/emulator/isa, too */
 
 #define TWINS_MAX_SLOTS		256
 #define TWINS_MAX_INSNS		64
@@ -30,7 +36,19 @@ struct twins_program {
 	uint8_t damage[16];
 };
 
+/* What a run leaves behind. */
+struct twins_outcome {
+	const struct onpu_job_result *result;
+	const uint8_t *memory, *sram;
+};
+
 void twins_append(struct twins_program *p, const struct onpu_insn *insn);
 void twins_run(const struct twins_program *p);
+/* What SRAM and memory hold at the start of a run. */
+void twins_fill(const struct twins_program *p, uint8_t *memory, uint8_t *sram);
+const struct onpu_sim_config *twins_config(void);
+
+/* book.c: NULL, or what is not as the text of isa.xml has it. */
+const char *book_compare(const struct twins_program *p, const struct twins_outcome *got);
 
 #endif
