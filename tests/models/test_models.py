@@ -33,14 +33,14 @@ class Runner:
     def __init__(self, tool, models, folder):
         self.tool, self.models, self.folder = tool, models, folder
 
-    def run(self, model, image, device, sram=0):
+    def run(self, model, image, device, sram=0, full=False):
         """The outputs as one array, and what --explain printed."""
         given, result = self.folder / "input.npy", self.folder / "output.bin"
         np.save(given, np.ascontiguousarray(image, "<f4"))
         command = [self.tool, model, "--device", device, "--models", self.models, "--input", given,
                    "--output", result, "--explain"]
         if device == "sim":
-            command += ["--npu-only", "--sram", str(sram)]
+            command += ["--npu-only", "--sram", str(sram)] + ["--full"] * full
         done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
         if done.returncode:
             print("# " + done.stderr.strip().replace("\n", "\n# "))
@@ -83,9 +83,26 @@ def lenet(runner, folder):
                     (f"the digit is {r['top1']}", lambda p, d=r["top1"]: int(p[1].argmax()) == d))
 
 
+def cycles(text):
+    """What a dispatch cost, in --explain's last line."""
+    return next((line.split()[0] for line in text.splitlines() if " cycles, " in line), None)
+
+
+def check_full(runner, model, image):
+    """Through firmware, rings and page tables: the same bits, the same cycles."""
+    flat, flat_text = runner.run(model, image, "sim")
+    full, full_text = runner.run(model, image, "sim", full=True)
+    check(f"{model}: full mode gives flat mode's bits",
+          flat is not None and full is not None and flat.tobytes() == full.tobytes())
+    check(f"{model}: full mode takes flat mode's cycles",
+          cycles(flat_text) is not None and cycles(flat_text) == cycles(full_text),
+          f"{cycles(flat_text)} and {cycles(full_text)}")
+
+
 def squeezenet(runner, folder):
     expected = np.load(folder / "expected_output.npy").reshape(-1)
     top = np.argsort(-expected, kind="stable")[:5]
+    check_full(runner, "squeezenet", np.load(folder / "input_test.npy"))
     check_model(runner, "squeezenet", np.load(folder / "input_test.npy"), [expected], 1e-4,
                 ("top five", lambda p: list(np.argsort(-p[0], kind="stable")[:5]) == list(top)))
 

@@ -287,23 +287,25 @@ int model_infer(const struct model *model, WNNContext context, const struct mode
 	return 0;
 }
 
-WNNContext model_context(WNNInstance instance, const char *device, bool npu_only,
-			 uint64_t sram_bytes, uint32_t threads)
+WNNContext model_context(WNNInstance instance, const struct model_device *device)
 {
 	WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
 	WNNContext context = NULL;
 
-	if (device)
-		chained.device = WNN_STR(device);
-	if (npu_only)
+	if (device->name)
+		chained.device = WNN_STR(device->name);
+	if (device->npu_only)
 		chained.placementPolicy = WNNPlacementPolicy_NPUOnly;
-	chained.simSramBytes = sram_bytes;
-	chained.threads = threads;
-	chained.simThreads = threads;
+	chained.simMode = device->full ? WNNSimMode_Full : WNNSimMode_Flat;
+	if (device->firmware)
+		chained.simFirmwarePath = WNN_STR(device->firmware);
+	chained.simSramBytes = device->sram_bytes;
+	chained.threads = device->threads;
+	chained.simThreads = device->threads;
 	options.nextInChain = &chained.chain;
 	if (wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context) !=
 	    WNNStatus_Success)
-		failed(device ? device : "context");
+		failed(device->name ? device->name : "context");
 	return context;
 }

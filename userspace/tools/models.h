@@ -57,8 +57,16 @@ void model_tensors_release(struct model_tensors *tensors);
 int model_infer(const struct model *model, WNNContext context, const struct model_tensors *tensors,
 		const float *input, float *const *outputs);
 
-/* The context of a device: "sim", "cpu", "npu". sram_bytes 0: the machine's. NULL after a message. */
-WNNContext model_context(WNNInstance instance, const char *device, bool npu_only,
-			 uint64_t sram_bytes, uint32_t threads);
+struct model_device {
+	const char *name;		/* "npu", "sim", "cpu"; NULL: as WEBNN_DEVICE says */
+	bool npu_only;			/* refuse what would run on the CPU */
+	bool full;			/* sim with firmware, registers and page tables */
+	const char *firmware;		/* of full mode; NULL: the installed one */
+	uint64_t sram_bytes;		/* of sim; 0: the machine's */
+	uint32_t threads;		/* of the CPU back end and of sim */
+};
+
+/* NULL after a message on stderr. */
+WNNContext model_context(WNNInstance instance, const struct model_device *device);
 
 #endif

@@ -67,7 +67,8 @@ static int side_open(struct side *side, WNNInstance instance, const char *device
 		     const char *model, const struct options *options)
 {
 	side->device = device;
-	side->context = model_context(instance, device, npu_only, 0, 1);
+	side->context = model_context(instance, &(struct model_device){
+		.name = device, .npu_only = npu_only, .threads = 1 });
 	if (!side->context || model_build(&side->model, model, &options->paths, side->context, 1))
 		return -1;
 	return model_tensors_create(&side->tensors, &side->model, side->context);

@@ -18,10 +18,9 @@
 
 struct options {
 	struct model_paths paths;
-	const char *model, *device, *input, *output;
-	uint64_t sram;
-	uint32_t threads;
-	bool explain, step, npu_only;
+	struct model_device device;
+	const char *model, *input, *output;
+	bool explain, step;
 };
 
 static uint64_t nanoseconds(void)
@@ -156,7 +155,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'd':
-		options->device = arg;
+		options->device.name = arg;
 		return 0;
 	case 'i':
 		options->input = arg;
@@ -165,10 +164,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->output = arg;
 		return 0;
 	case 's':
-		options->sram = strtoull(arg, NULL, 0);
+		options->device.sram_bytes = strtoull(arg, NULL, 0);
 		return 0;
 	case 't':
-		options->threads = (uint32_t)strtoul(arg, NULL, 0);
+		options->device.threads = (uint32_t)strtoul(arg, NULL, 0);
 		return 0;
 	case 'e':
 		options->explain = true;
@@ -177,7 +176,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->step = true;
 		return 0;
 	case 'n':
-		options->npu_only = true;
+		options->device.npu_only = true;
+		return 0;
+	case 'f':
+		options->device.full = true;
+		return 0;
+	case 'F':
+		options->device.firmware = arg;
 		return 0;
 	case 'm':
 		options->paths.models = arg;
@@ -203,6 +208,8 @@ int main(int argc, char **argv)
 		{ "input", 'i', "FILE", 0, "The input, a .npy file of float32", 0 },
 		{ "output", 'o', "FILE", 0, "Write the outputs, float32 one after the other", 0 },
 		{ "sram", 's', "BYTES", 0, "On sim: the size of the SRAM", 0 },
+		{ "full", 'f', NULL, 0, "On sim: with firmware, registers and page tables", 0 },
+		{ "firmware", 'F', "FILE", 0, "Of --full (default: the one of this build)", 0 },
 		{ "threads", 't', "N", 0, "Threads of the CPU back end and of the model (default 1)", 0 },
 		{ "npu-only", 'n', NULL, 0, "Fail rather than use the CPU", 0 },
 		{ "explain", 'e', NULL, 0, "Say where each operator ran and why", 0 },
@@ -216,7 +223,7 @@ int main(int argc, char **argv)
 	};
 	struct options options = {
 		.paths = { ONPU_DIGITS_DIR, ONPU_MODELS_DIR },
-		.threads = 1,
+		.device = { .threads = 1, .firmware = ONPU_FIRMWARE_IMAGE },
 	};
 	WNNInstance instance;
 	WNNContext context;
@@ -228,8 +235,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "no WebNN instance\n");
 		return 1;
 	}
-	context = model_context(instance, options.device, options.npu_only, options.sram,
-				options.threads);
+	context = model_context(instance, &options.device);
 	if (context) {
 		ret = run_model(&options, context);
 		wnnContextRelease(context);
