@@ -190,7 +190,11 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 	(void)err;
 	fake.base.ops = &fake_ops;
 	fake.base.name = "sim";
-	fake.base.caps = (struct npu_caps){ 65536, 128, 64, 64, 16, 32, 4, "onpu-fake" };
+	fake.base.caps = (struct npu_caps){
+		.sram_bytes = 65536, .lanes = 128, .mxu_rows = 64, .mxu_cols = 64,
+		.fifo_depth = 16, .dma_bytes_per_cycle = 32, .num_queues = 4,
+		.machine = "onpu-fake",
+	};
 	fake.alive = true;
 	return &fake.base;
 }
