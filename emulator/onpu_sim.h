@@ -107,7 +107,7 @@ struct onpu_counters {
  * @fault: the fault that stopped it; code 0: none. context, queue and seqno are the caller's.
  * @code: CODE of the end instruction
  * @cycles: virtual cycles of the whole job
- * @profile_records: instructions with TS that ended, also those whose record was dropped
+ * @profile_records: instructions with TS that started, also those whose record was dropped
  * @counters: totals over the job
  */
 struct onpu_job_result {
