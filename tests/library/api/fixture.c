@@ -49,11 +49,16 @@ WNNContext open_context_with(WNNInstance instance, const WNNContextDeviceOptions
 WNNContext open_context(WNNInstance instance, const char *device)
 {
 	WNNContextDeviceOptions options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	const char *firmware = getenv("ONPU_FIRMWARE");
 
 	options.device = WNN_STR(device);
 	options.threads = 1;
 	options.simThreads = 1;
 	options.simSramBytes = 65536;
+	if (firmware) {
+		options.simMode = WNNSimMode_Full;
+		options.simFirmwarePath = WNN_STR(firmware);
+	}
 	return open_context_with(instance, &options);
 }
 
@@ -326,11 +331,11 @@ WNNStatus wait_future(WNNInstance instance, WNNFuture future)
 /* --- The gate: memory that nobody gets while it is closed --- */
 
 struct gate {
+	struct gate *next;
 	pthread_mutex_t lock;
 	pthread_cond_t opened;
 	pthread_t owner;
 	bool closed;
-	size_t blocks;
 };
 
 static void *gate_allocate(size_t size, size_t alignment, void *userdata1, void *userdata2)
@@ -342,32 +347,28 @@ static void *gate_allocate(size_t size, size_t alignment, void *userdata1, void 
 	pthread_mutex_lock(&gate->lock);
 	while (gate->closed && !pthread_equal(pthread_self(), gate->owner))
 		pthread_cond_wait(&gate->opened, &gate->lock);
-	if (!posix_memalign(&block, alignment, size))
-		gate->blocks++;
 	pthread_mutex_unlock(&gate->lock);
-	return block;
+	return posix_memalign(&block, alignment, size) ? NULL : block;
 }
 
 static void gate_deallocate(void *block, void *userdata1, void *userdata2)
 {
-	struct gate *gate = userdata1;
-
+	(void)userdata1;
 	(void)userdata2;
 	free(block);
-	pthread_mutex_lock(&gate->lock);
-	gate->blocks--;
-	pthread_cond_broadcast(&gate->opened);
-	pthread_mutex_unlock(&gate->lock);
 }
 
 struct gate *gate_create(void)
 {
+	static struct gate *all;
 	struct gate *gate = calloc(1, sizeof(*gate));
 
 	assert_non_null(gate);
 	pthread_mutex_init(&gate->lock, NULL);
 	pthread_cond_init(&gate->opened, NULL);
 	gate->owner = pthread_self();
+	gate->next = all;
+	all = gate;
 	return gate;
 }
 
@@ -415,16 +416,4 @@ void gate_open(struct gate *gate)
 	gate->closed = false;
 	pthread_cond_broadcast(&gate->opened);
 	pthread_mutex_unlock(&gate->lock);
-}
-
-void gate_destroy(struct gate *gate)
-{
-	/* Threads of the library give the last memory back in their own time. */
-	pthread_mutex_lock(&gate->lock);
-	while (gate->blocks)
-		pthread_cond_wait(&gate->opened, &gate->lock);
-	pthread_mutex_unlock(&gate->lock);
-	pthread_cond_destroy(&gate->opened);
-	pthread_mutex_destroy(&gate->lock);
-	free(gate);
 }

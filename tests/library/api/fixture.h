@@ -28,7 +28,10 @@ void check_failed(WNNStatus status, WNNStatus wanted, const char *text, const ch
 #define assert_ok(call) check_ok((call), __FILE__, __LINE__)
 void check_ok(WNNStatus status, const char *file, int line);
 
-/* "cpu" or "sim"; 64 KiB of SRAM so that even small graphs are cut into tiles. */
+/*
+ * "cpu" or "sim"; 64 KiB of SRAM so that even small graphs are cut into tiles. With the path of an
+ * image in ONPU_FIRMWARE, sim runs in full mode.
+ */
 WNNContext open_context(WNNInstance instance, const char *device);
 WNNContext open_context_with(WNNInstance instance, const WNNContextDeviceOptions *options);
 
@@ -82,11 +85,10 @@ WNNErrorCallbackInfo note_error(struct notes *notes, WNNCallbackMode mode, int t
  * only.
  */
 struct gate;
-struct gate *gate_create(void);
+struct gate *gate_create(void);			/* lives until the process ends */
 WNNInstance gate_instance(struct gate *gate);		/* contexts of it can be held up */
 void gate_close(struct gate *gate, WNNContext context);
 void gate_open(struct gate *gate);
-void gate_destroy(struct gate *gate);
 
 WNNStatus wait_future(WNNInstance instance, WNNFuture future);
 

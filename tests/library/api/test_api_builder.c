@@ -389,7 +389,6 @@ static void a_build_that_takes_too_long(void **state)
 	wnnGraphBuilderRelease(builder);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
-	gate_destroy(gate);
 }
 
 static void a_build_that_loses_its_context(void **state)
@@ -416,7 +415,6 @@ static void a_build_that_loses_its_context(void **state)
 	wnnGraphBuilderRelease(builder);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
-	gate_destroy(gate);
 }
 
 static void operators_that_cannot_be_executed(void **state)

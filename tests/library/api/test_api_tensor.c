@@ -219,7 +219,6 @@ static void destruction_fails_pending_reads(void **state)
 	wnnTensorRelease(other);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
-	gate_destroy(gate);
 }
 
 static void a_read_that_takes_too_long(void **state)
@@ -248,7 +247,6 @@ static void a_read_that_takes_too_long(void **state)
 	wnnTensorRelease(tensor);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
-	gate_destroy(gate);
 }
 
 /* The data of a write is the library's own: it may go before the write does. */
@@ -276,7 +274,6 @@ static void writes_keep_their_data(void **state)
 	assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
-	gate_destroy(gate);
 }
 
 static void constant_tensors(void **state)

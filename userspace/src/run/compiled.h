@@ -56,7 +56,7 @@ struct run_dispatch {
 
 	struct run_job job;
 	struct run_instance *instance;
-	uint32_t step;
+	uint32_t step, job_of_step;
 	uint64_t start_ns, submit_ns;
 	struct run_statistics statistics;
 	struct wnn_error error;

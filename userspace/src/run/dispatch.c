@@ -195,6 +195,24 @@ static const struct ir_node *node_of_insn(const struct run_compiled *c, const st
 	return NULL;
 }
 
+/* A device that does not count does what the compiler planned. */
+static void add_counters(struct run_statistics *statistics, const struct winsys_result *result,
+			 const struct npu_program *program)
+{
+	statistics->npu_cycles += result->cycles;
+	if (result->has_counters) {
+		statistics->macs += result->macs;
+		statistics->bytes_read += result->bytes_ld;
+		statistics->bytes_written += result->bytes_st;
+		return;
+	}
+	for (uint32_t i = 0; i < program->num_nodes; i++) {
+		statistics->macs += program->nodes[i].macs;
+		statistics->bytes_read += program->nodes[i].bytes_ld;
+		statistics->bytes_written += program->nodes[i].bytes_st;
+	}
+}
+
 static void job_done(struct run_job *job, const struct winsys_result *result,
 		     const struct wnn_error *err)
 {
@@ -207,34 +225,55 @@ static void job_done(struct run_job *job, const struct winsys_result *result,
 		d->error = *err;
 		d->failed = true;
 	} else {
-		d->statistics.npu_cycles += result->cycles;
-		d->statistics.macs += result->macs;
-		d->statistics.bytes_read += result->bytes_ld;
-		d->statistics.bytes_written += result->bytes_st;
+		add_counters(&d->statistics, result, step->program);
 		if (result->fault_code) {
-			run_fault_error(result, node_of_insn(c, step, result->fault_pc), &d->error);
+			struct winsys_result fault = *result;
+
+			fault.fault_pc += step->program->jobs[d->job_of_step].first_insn;
+			run_fault_error(&fault, node_of_insn(c, step, fault.fault_pc), &d->error);
 			d->failed = true;
 		}
 	}
+	d->job_of_step++;
+	if (!d->failed && d->job_of_step < step->program->num_jobs)
+		return;
+	d->job_of_step = 0;
 	d->step++;
 	if (d->step == c->num_steps && !c->num_copies)
 		finish(d);
 }
 
-static int submit_step(struct run_dispatch *d, const struct run_step *step)
+static int submit_job(struct run_dispatch *d, const struct run_step *step, const struct npu_job *job)
 {
 	const struct run_compiled *c = d->compiled;
 
-	patch_step(d, step);
 	d->job.desc = (struct winsys_job){
-		.program_va = c->code.va + step->insns,
-		.slots_va = d->instance->slots.va + step->slots,
-		.num_insns = step->program->num_insns,
-		.num_slots = step->program->num_slots,
+		.program_va = c->code.va + step->insns +
+			      (uint64_t)job->first_insn * sizeof(*step->program->insns),
+		.slots_va = d->instance->slots.va + step->slots +
+			    (uint64_t)job->first_slot * sizeof(struct onpu_slot_tensor),
+		.num_insns = job->num_insns,
+		.num_slots = job->num_slots,
 	};
 	d->job.done = job_done;
 	d->submit_ns = wnn_clock_ns();
 	return run_device_submit(c->device, &d->job, &d->error);
+}
+
+/* All jobs of a step, the last of which is left to the device. */
+static int submit_step(struct run_dispatch *d, const struct run_step *step)
+{
+	const struct npu_program *program = step->program;
+
+	patch_step(d, step);
+	for (uint32_t i = 0; i < program->num_jobs; i++) {
+		/* There is one job in a dispatch. */
+		if (i)
+			run_device_drain(d->compiled->device);
+		if (d->failed || submit_job(d, step, &program->jobs[i]))
+			return -1;
+	}
+	return 0;
 }
 
 /* One step; 1: the device has the last work of this dispatch, and job_done() will finish it. */
@@ -265,6 +304,7 @@ void run_dispatch_start(struct run_dispatch *d)
 	memset(&d->statistics, 0, sizeof(d->statistics));
 	d->start_ns = wnn_clock_ns();
 	d->step = 0;
+	d->job_of_step = 0;
 	d->instance = NULL;
 	d->failed = false;
 	if (take_instance(d))
