@@ -477,7 +477,7 @@ static void generate_once(struct gen *g, enum onpu_op op)
 
 void generate(struct gen *g, enum onpu_op op)
 {
-	enum rig_size size = random_chance(&g->random, 4) ? RIG_LARGE :
+	enum rig_size size = random_chance(&g->random, 7) ? RIG_LARGE :
 			     random_chance(&g->random, 30) ? RIG_ODD : RIG_SMALL;
 
 	rig_clear(g->job, size, RIG_DATA + (size == RIG_LARGE ? 1u << 20 : 32u << 10));

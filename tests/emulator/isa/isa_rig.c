@@ -103,8 +103,8 @@ void rig_clear(struct rig_job *job, enum rig_size size, uint32_t memory_size)
 	job->program = (struct ref_program){
 		.program_va = RIG_BASE + RIG_PROGRAM, .slots_va = RIG_BASE + RIG_SLOTS,
 		.num_slots = 1,
+		.profile_va = RIG_BASE + RIG_PROFILE, .profile_size = RIG_DATA - RIG_PROFILE,
 	};
-	job->profile_size = RIG_DATA - RIG_PROFILE;
 	slot.program.kind = ONPU_SLOT_PROGRAM;
 	slot.program.isa_major = ONPU_ISA_MAJOR;
 	slot.program.sram_bytes = rig_sram_bytes(size);
@@ -216,7 +216,7 @@ static bool run_machine(const struct rig_job *job, struct onpu_machine *machine,
 	struct onpu_job what = {
 		.program_va = job->program.program_va, .num_insns = job->program.num_insns,
 		.num_slots = job->program.num_slots, .slots_va = job->program.slots_va,
-		.profile_va = RIG_BASE + RIG_PROFILE, .profile_size = job->profile_size,
+		.profile_va = job->program.profile_va, .profile_size = job->program.profile_size,
 		.cycle_limit = job->program.cycle_limit,
 	};
 	enum onpu_step step;
@@ -298,16 +298,6 @@ static bool same_counters(const struct ref_result *want, const struct onpu_count
 	ok &= same("macs", got->macs, want->macs);
 	ok &= same("elements", got->elements, want->elements);
 	return ok;
-}
-
-/* The profile buffer as the reference has it; it is part of memory. */
-static void put_records(const struct rig_job *job)
-{
-	const struct ref_result *want = &job->expected;
-	unsigned int room = (unsigned int)(job->profile_size / sizeof(*want->record));
-	unsigned int n = want->num_records < room ? want->num_records : room;
-
-	memcpy(expected_memory + RIG_PROFILE, want->record, n * sizeof(*want->record));
 }
 
 /* After a fault half-way, the destination of that instruction holds what it likes. */
@@ -414,7 +404,6 @@ bool rig_check(struct rig_job *job)
 	bool ok = true;
 
 	run_reference(job);
-	put_records(job);
 	for (unsigned int k = 0; k < MAX_KINDS; k++) {
 		if (!machines[job->size][k] || check_machine(job, machines[job->size][k]))
 			continue;

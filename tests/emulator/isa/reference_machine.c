@@ -469,13 +469,29 @@ static struct ref_fault effect(struct run *run, struct ref_step *step)
 	return plain(ONPU_FAULT_NONE, 0);
 }
 
-static void record(struct run *run, const struct ref_step *step)
+/* The profile record, when there is room. */
+static struct ref_fault record(struct run *run, const struct ref_step *step)
 {
-	if (step->op.insn.ts)
-		run->r->record[run->r->num_records++] = (struct onpu_profile_record){
-			.index = (uint32_t)(step - run->r->step), .engine = step->engine,
-			.start = step->start, .end = step->end, .stall = step->stall,
-		};
+	const struct onpu_profile_record record = {
+		.index = (uint32_t)(step - run->r->step), .engine = step->engine,
+		.start = step->start, .end = step->end, .stall = step->stall,
+	};
+	struct ref_fault fault = plain(ONPU_FAULT_NONE, 0);
+	uint64_t at = run->r->num_records * sizeof(record);
+
+	if (!step->op.insn.ts)
+		return fault;
+	run->r->num_records++;
+	if (at + sizeof(record) > run->p->profile_size)
+		return fault;
+	/* The tests' memory takes a whole access or nothing of it. */
+	for (unsigned int i = 0; i < sizeof(record); i++)
+		ref_byte(run->m, ONPU_SPACE_VA, run->p->profile_va + at + i, true, &fault,
+			 ONPU_OPERAND_NONE);
+	if (!fault.code)
+		memcpy(ref_byte(run->m, ONPU_SPACE_VA, run->p->profile_va + at, true, NULL, 0),
+		       &record, sizeof(record));
+	return fault;
 }
 
 /* The first time at which a count is too large. */
@@ -521,11 +537,13 @@ static void run_effects(struct run *run, uint64_t num)
 		if (run->p->cycle_limit && step->start > run->p->cycle_limit) {
 			fault = plain(ONPU_FAULT_TIMEOUT, 0);
 		} else {
-			record(run, step);
-			fault = effect(run, step);
+			fault = record(run, step);
+			if (!fault.code) {
+				fault = effect(run, step);
+				if (fault.code)
+					remember_partly(run, step);
+			}
 			step->executed = !fault.code;
-			if (fault.code)
-				remember_partly(run, step);
 		}
 		if (fault.code) {
 			stop(run, pc, step->engine, fault, step->start);

@@ -15,6 +15,7 @@ struct ref_program {
 	uint64_t program_va, slots_va;
 	uint32_t num_insns, num_slots;
 	uint64_t cycle_limit;
+	uint64_t profile_va, profile_size;
 };
 
 /* What one instruction did. */
@@ -37,7 +38,6 @@ struct ref_result {
 	uint64_t busy[ONPU_ENG_COUNT], stall_sem[ONPU_ENG_COUNT], stall_fifo;
 	uint64_t macs, elements;
 	unsigned int num_records;
-	struct onpu_profile_record record[REF_MAX_INSNS];
 	/* The element ranges that an instruction which faulted half-way may have written. */
 	bool partly;
 	unsigned int partly_space;

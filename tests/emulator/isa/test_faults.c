@@ -657,6 +657,30 @@ static void test_pages(void)
 	check_fault("timestamp", 9, ONPU_FAULT_MMU_NOT_PRESENT, ONPU_OPERAND_DST);
 }
 
+/* A record that does not fit is dropped, one that cannot be written is a fault. */
+static void test_profile(void)
+{
+	for (unsigned int room = 0; room < 80; room++) {
+		empty();
+		vector(1, ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 8);
+		PROGRAM({ .op = ONPU_OP_VEXP, .dst = 1, .s0 = 1, .ts = 1 },
+			{ .op = ONPU_OP_NOP, .ts = 1 }, { .op = ONPU_OP_NOP, .ts = 1 }, END);
+		job.program.profile_size = room;
+		check_fault("room for records", 9, ONPU_FAULT_NONE, ONPU_OPERAND_NONE);
+		if (job.expected.num_records != 3)
+			report("records not counted", 9);
+		job.program.profile_size = 96;
+		job.program.profile_va = RIG_BASE + job.memory_size - room;
+		check_fault("records past the end", 9, ONPU_FAULT_MMU_NOT_PRESENT,
+			    ONPU_OPERAND_NONE);
+		job.program.profile_va = RIG_BASE + RIG_PROFILE;
+		job.readonly_base = RIG_BASE + RIG_PROFILE + room;
+		job.readonly_size = 1;
+		check_fault("records on a page that is protected", 9, ONPU_FAULT_MMU_PERM,
+			    ONPU_OPERAND_NONE);
+	}
+}
+
 /* Random DMA whose data runs into missing or protected memory. */
 static void test_random_pages(void)
 {
@@ -720,6 +744,7 @@ int main(void)
 	test_limit_and_trap();
 	test_program_slot();
 	test_pages();
+	test_profile();
 	test_random_pages();
 	test_parity();
 	rig_close();

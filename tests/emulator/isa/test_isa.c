@@ -73,8 +73,10 @@ static unsigned int test_op(enum onpu_op op, uint64_t seed, uint64_t cases)
 		g.random.state = seed + 1000003 * n + ((uint64_t)op << 40);
 		g.job = &job;
 		generate(&g, op);
-		if (mutated)
+		if (mutated) {
 			mutate(&g);
+			job.any_address = true;
+		}
 		if (!rig_check(&job)) {
 			printf("%s, case %" PRIu64 ", seed %" PRIu64 " differs\n",
 			       onpu_op_info[op].name, n, seed);

@@ -276,7 +276,7 @@ static void build(struct builder *b)
 	}
 	rig_put_insn(&job, n, &end);
 	if (random_chance(&b->random, 10))
-		job.profile_size = 32 * random_below(&b->random, n + 1);
+		job.program.profile_size = 32 * random_below(&b->random, n + 1);
 	if (random_chance(&b->random, 10))
 		job.program.cycle_limit = 1 + random_below(&b->random, 100ull * n);
 	b->num_insns = n + 1;
@@ -295,7 +295,7 @@ static void look(const struct builder *b)
 	seen.other += r->fault.code && r->fault.code != ONPU_FAULT_DEADLOCK &&
 		      r->fault.code != ONPU_FAULT_TIMEOUT && r->fault.code != ONPU_FAULT_SEM_OVERFLOW;
 	seen.full += r->stall_fifo != 0;
-	seen.dropped += r->num_records * sizeof(*r->record) > job.profile_size;
+	seen.dropped += r->num_records * sizeof(struct onpu_profile_record) > job.program.profile_size;
 	for (unsigned int i = 0; i < b->num_insns; i++) {
 		if (!r->step[i].executed)
 			continue;
