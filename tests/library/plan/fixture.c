@@ -319,26 +319,32 @@ static void patch_slots(const struct npu_program *program, uint8_t *slots, uint6
 	}
 }
 
-static void run_job(struct winsys *ws, const struct npu_program *program, struct winsys_bo *insns,
-		    struct winsys_bo *slots)
+static void run_jobs(struct winsys *ws, const struct npu_program *program, struct winsys_bo *insns,
+		     struct winsys_bo *slots)
 {
-	struct winsys_job job = {.program_va = insns->va,
-				 .slots_va = slots->va,
-				 .num_insns = program->num_insns,
-				 .num_slots = program->num_slots};
 	struct winsys_result result;
 	struct wnn_error err = { 0 };
 	struct winsys_ctx *ctx = ws->ops->ctx_create(ws, &err);
 	uint64_t seqno;
 
 	assert_non_null(ctx);
-	assert_int_equal(ws->ops->submit(ctx, &job, 1, &seqno, &err), 0);
-	assert_int_equal(ws->ops->wait(ctx, seqno, UINT64_MAX, &result, &err), 0);
+	for (uint32_t i = 0; i < program->num_jobs; i++) {
+		const struct npu_job *part = &program->jobs[i];
+		struct winsys_job job = {
+			.program_va = insns->va + (uint64_t)part->first_insn * 16,
+			.slots_va = slots->va + (uint64_t)part->first_slot * ONPU_SLOT_SIZE,
+			.num_insns = part->num_insns,
+			.num_slots = part->num_slots,
+		};
+
+		assert_int_equal(ws->ops->submit(ctx, &job, 1, &seqno, &err), 0);
+		assert_int_equal(ws->ops->wait(ctx, seqno, UINT64_MAX, &result, &err), 0);
+		if (result.fault_code)
+			fail_msg("fault %u, engine %u, operand %u, instruction %llu of %u",
+				 result.fault_code, result.fault_engine, result.fault_operand,
+				 (unsigned long long)result.fault_pc, part->num_insns);
+	}
 	ws->ops->ctx_destroy(ctx);
-	if (result.fault_code)
-		fail_msg("fault %u, engine %u, operand %u, instruction %llu of %u",
-			 result.fault_code, result.fault_engine, result.fault_operand,
-			 (unsigned long long)result.fault_pc, program->num_insns);
 }
 
 /* ---- the same job, moved to another machine at every preemption point */
@@ -440,7 +446,7 @@ static void run_device(struct test_graph *t, struct winsys *ws, void **out, bool
 		*points = run_preempted(ws, &p);
 		free(p.save);
 	} else {
-		run_job(ws, program, bo[0], bo[1]);
+		run_jobs(ws, program, bo[0], bo[1]);
 	}
 	*exact = true;
 	for (uint32_t i = 0; i < program->num_nodes; i++)
@@ -536,6 +542,36 @@ uint32_t check_preempted(struct test_graph *t, void *state, int size)
 		free(moved[o]);
 	}
 	return points;
+}
+
+uint32_t check_split(struct test_graph *t, void *state, int size, uint32_t max_slots)
+{
+	struct devices *devices = state;
+	struct winsys *ws = devices->ws[size];
+	void *whole[MAX_DATA], *split[MAX_DATA];
+	struct npu_program *program;
+	uint32_t jobs;
+	bool exact;
+
+	for (uint32_t o = 0; o < t->num_outputs; o++) {
+		whole[o] = malloc(ir_type_bytes(&t->output[o]->type));
+		split[o] = malloc(ir_type_bytes(&t->output[o]->type));
+	}
+	run_device(t, ws, whole, &exact, NULL);
+	ws->caps.max_slots = max_slots;
+	program = compile(t, ws);
+	jobs = program->num_jobs;
+	for (uint32_t i = 0; i < jobs; i++)
+		assert_in_range(program->jobs[i].num_slots, 2, max_slots);
+	npu_program_destroy(program);
+	run_device(t, ws, split, &exact, NULL);
+	ws->caps.max_slots = 0;
+	for (uint32_t o = 0; o < t->num_outputs; o++) {
+		assert_memory_equal(whole[o], split[o], ir_type_bytes(&t->output[o]->type));
+		free(whole[o]);
+		free(split[o]);
+	}
+	return jobs;
 }
 
 char *plan_text(struct test_graph *t, void *state, int size)

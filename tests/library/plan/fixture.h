@@ -52,6 +52,8 @@ void add_result(struct test_graph *t, const struct ir_node *node);
 void check_graph(struct test_graph *t, void *state);
 /* Moves the job to another machine at every preemption point; returns their number. */
 uint32_t check_preempted(struct test_graph *t, void *state, int size);
+/* Compiles for jobs of few slots, runs, compares with one job; returns the number of jobs. */
+uint32_t check_split(struct test_graph *t, void *state, int size, uint32_t max_slots);
 /* The program's text for one SRAM size; free it. */
 char *plan_text(struct test_graph *t, void *state, int size);
 

@@ -251,6 +251,43 @@ static void test_refused(void **state)
 	graph_free(&t);
 }
 
+static struct ir_value *softmax(struct test_graph *t, struct ir_value *in, uint32_t axis)
+{
+	union ir_attrs attrs = { .axis = axis };
+	int64_t dims[IR_MAX_RANK];
+
+	for (uint32_t i = 0; i < in->type.rank; i++)
+		dims[i] = ir_type_dim(&in->type, i);
+	return add_node(t, IR_OP_SOFTMAX, &in, 1, in->type.dtype, in->type.rank, dims, &attrs)
+		->results[0];
+}
+
+/* Jobs of few slots give the bits of one job, whatever kind of node they cut. */
+static void test_jobs(void **state)
+{
+	const uint32_t limits[] = { 48, 64, 100, 250, 1000 };
+
+	for (int layout = 0; layout < 2; layout++) {
+		struct ir_value *fire, *bias;
+		struct test_graph t;
+
+		random_seed(77 + layout);
+		graph_init(&t);
+		fire = build_fire(&t, layout, 40);
+		/* A broadcast operand stays in SRAM from tile to tile, but not from job to job. */
+		bias = add_operand(&t, IR_F32, 1, (int64_t[]){ 1 }, false);
+		finish(&t, softmax(&t, unary(&t, IR_EXP, binary(&t, IR_ADD, fire, bias)), 1));
+		for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+			uint32_t jobs = check_split(&t, *state, 0, limits[i]);
+
+			assert_true(limits[i] > 250 || jobs > 1);
+			assert_true(limits[i] > 64 || jobs > 8);
+		}
+		assert_int_equal(check_split(&t, *state, 0, 65536), 1);
+		graph_free(&t);
+	}
+}
+
 /* Each defect that the verifier is for, put into a program that was right. */
 static void test_verifier(void **state)
 {
@@ -400,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_long_node),
 		cmocka_unit_test(test_refused),	   cmocka_unit_test(test_verifier),
 		cmocka_unit_test(test_memory),	   cmocka_unit_test(test_text),
+		cmocka_unit_test(test_jobs),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

@@ -204,6 +204,7 @@ void npu_program_destroy(struct npu_program *program)
 {
 	if (!program)
 		return;
+	free(program->jobs);
 	free(program->insns);
 	free(program->slots);
 	free(program->patches);

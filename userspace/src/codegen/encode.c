@@ -2,7 +2,7 @@
 /*
  * Encoding: views and parameters become slots (equal ones share one), operations become instruction
  * words. An instruction can wait for one semaphore and signal one; further ones get instructions of
- * their own beside it.
+ * their own beside it. A program with too many slots for one job becomes several.
  */
 #include "codegen/encode.h"
 
@@ -10,8 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-#define MAX_SLOTS 65535u
 
 struct encoder {
 	struct plan *plan;
@@ -25,7 +23,16 @@ struct encoder {
 	size_t hash_size;
 	uint32_t (*insns)[4];
 	size_t num_insns, cap_insns;
+	struct npu_job *jobs;
+	size_t num_jobs, cap_jobs;
+	uint32_t max_slots;
+	bool overflow;			/* a job has more slots than that */
 };
+
+static struct npu_job *job_of(struct encoder *enc)
+{
+	return &enc->jobs[enc->num_jobs - 1];
+}
 
 static uint64_t hash_slot(const union onpu_slot *slot, enum npu_base base, uint32_t binding)
 {
@@ -50,7 +57,7 @@ static int rehash(struct encoder *enc)
 		plan_nomem(enc->plan);
 		return -1;
 	}
-	for (uint32_t i = 1; i < enc->num_slots; i++) {
+	for (uint32_t i = job_of(enc)->first_slot + 1; i < enc->num_slots; i++) {
 		size_t at = hash_slot(&enc->slots[i], enc->base[i], enc->binding[i]) % size;
 
 		while (hash[at])
@@ -63,14 +70,31 @@ static int rehash(struct encoder *enc)
 	return 0;
 }
 
-/* Number of the slot with this content. */
+static int add_slot(struct encoder *enc, const union onpu_slot *slot, enum npu_base base,
+		    uint32_t binding)
+{
+	struct plan *plan = enc->plan;
+	size_t n = enc->num_slots;
+
+	if (plan_grow(plan, &enc->slots, &enc->cap_slots, n + 1, sizeof(*enc->slots)) ||
+	    plan_grow(plan, &enc->base, &enc->cap_base, n + 1, sizeof(*enc->base)) ||
+	    plan_grow(plan, &enc->binding, &enc->cap_binding, n + 1, sizeof(*enc->binding)))
+		return -1;
+	enc->slots[n] = *slot;
+	enc->base[n] = base;
+	enc->binding[n] = binding;
+	enc->num_slots++;
+	return 0;
+}
+
+/* Number in its job of the slot with this content. */
 static uint16_t intern(struct encoder *enc, const union onpu_slot *slot, enum npu_base base,
 		       uint32_t binding)
 {
-	struct plan *plan = enc->plan;
+	uint32_t first = job_of(enc)->first_slot;
 	size_t at, n = enc->num_slots;
 
-	if (n * 2 >= enc->hash_size && rehash(enc))
+	if ((n - first) * 2 >= enc->hash_size && rehash(enc))
 		return 0;
 	for (at = hash_slot(slot, base, binding) % enc->hash_size; enc->hash[at];
 	     at = (at + 1) % enc->hash_size) {
@@ -78,25 +102,16 @@ static uint16_t intern(struct encoder *enc, const union onpu_slot *slot, enum np
 
 		if (enc->base[i] == base && enc->binding[i] == binding &&
 		    !memcmp(&enc->slots[i], slot, sizeof(*slot)))
-			return i;
+			return (uint16_t)(i - first);
 	}
-	if (n > MAX_SLOTS) {
-		plan_fail(plan,
-			  "the program needs more than %u slots; build the graph in parts or with "
-			  "more SRAM",
-			  MAX_SLOTS);
+	if (n - first >= enc->max_slots) {
+		enc->overflow = true;
 		return 0;
 	}
-	if (plan_grow(plan, &enc->slots, &enc->cap_slots, n + 1, sizeof(*enc->slots)) ||
-	    plan_grow(plan, &enc->base, &enc->cap_base, n + 1, sizeof(*enc->base)) ||
-	    plan_grow(plan, &enc->binding, &enc->cap_binding, n + 1, sizeof(*enc->binding)))
+	if (add_slot(enc, slot, base, binding))
 		return 0;
-	enc->slots[n] = *slot;
-	enc->base[n] = base;
-	enc->binding[n] = binding;
-	enc->hash[at] = n;
-	enc->num_slots++;
-	return n;
+	enc->hash[at] = (uint32_t)n;
+	return (uint16_t)(n - first);
 }
 
 static uint16_t tensor_slot(struct encoder *enc, int32_t view)
@@ -263,14 +278,50 @@ static void put_op(struct encoder *enc, const struct plan_op *op)
 			      SEMAPHORE(op->engine, take(&signals)));
 }
 
+/* A job begins with slot 0, which describes it. */
+static int begin_job(struct encoder *enc)
+{
+	union onpu_slot slot;
+
+	if (plan_grow(enc->plan, &enc->jobs, &enc->cap_jobs, enc->num_jobs + 1,
+		      sizeof(*enc->jobs)))
+		return -1;
+	enc->jobs[enc->num_jobs++] = (struct npu_job){
+		.first_insn = (uint32_t)enc->num_insns, .first_slot = (uint32_t)enc->num_slots,
+	};
+	if (enc->hash_size)
+		memset(enc->hash, 0, enc->hash_size * sizeof(*enc->hash));
+	memset(&slot, 0, sizeof(slot));
+	slot.program.kind = ONPU_SLOT_PROGRAM;
+	slot.program.isa_major = ONPU_ISA_MAJOR;
+	slot.program.sram_bytes = enc->plan->caps->sram_bytes;
+	return add_slot(enc, &slot, NPU_BASE_NONE, 0);
+}
+
+static void end_job(struct encoder *enc)
+{
+	struct npu_job *job = job_of(enc);
+
+	put(enc, &(struct onpu_insn){ .op = ONPU_OP_END });
+	job->num_insns = (uint32_t)enc->num_insns - job->first_insn;
+	job->num_slots = (uint32_t)enc->num_slots - job->first_slot;
+}
+
 static void put_ops(struct encoder *enc)
 {
 	struct plan *plan = enc->plan;
 	uint32_t node = UINT32_MAX;
 
-	for (size_t i = 0; i < plan->num_ops && !plan->failed; i++) {
+	if (begin_job(enc))
+		return;
+	for (size_t i = 0; i < plan->num_ops && !plan->failed && !enc->overflow; i++) {
 		const struct plan_op *op = &plan->ops[i];
 
+		if (op->cut) {
+			end_job(enc);
+			if (begin_job(enc))
+				return;
+		}
 		if (op->node != node) {
 			node = op->node;
 			plan->nodes[node].first_insn = enc->num_insns;
@@ -278,14 +329,29 @@ static void put_ops(struct encoder *enc)
 		put_op(enc, op);
 		plan->nodes[node].num_insns = enc->num_insns - plan->nodes[node].first_insn;
 	}
-	put(enc, &(struct onpu_insn){ .op = ONPU_OP_END });
+	end_job(enc);
+}
+
+/* As one job if that is possible. */
+static void put_jobs(struct encoder *enc)
+{
+	put_ops(enc);
+	if (!enc->overflow || enc->plan->failed)
+		return;
+	enc->overflow = false;
+	enc->num_slots = enc->num_insns = enc->num_jobs = 0;
+	/* One is slot 0. */
+	if (!plan_split(enc->plan, enc->max_slots - 1))
+		put_ops(enc);
+	if (enc->overflow)
+		plan_fail(enc->plan, "internal: a job has more than %u slots", enc->max_slots);
 }
 
 static void put_patches(struct encoder *enc, struct npu_program *program)
 {
 	size_t cap = 0;
 
-	for (uint32_t i = 1; i < enc->num_slots; i++) {
+	for (uint32_t i = 0; i < enc->num_slots; i++) {
 		if (enc->base[i] == NPU_BASE_NONE)
 			continue;
 		if (plan_grow(enc->plan, &program->patches, &cap, program->num_patches + 1,
@@ -299,21 +365,15 @@ static void put_patches(struct encoder *enc, struct npu_program *program)
 
 int encode_plan(struct plan *plan, bool profile, struct npu_program *program)
 {
-	struct encoder enc = { .plan = plan, .profile = profile };
+	struct encoder enc = { .plan = plan, .profile = profile, .max_slots = PLAN_MAX_SLOTS };
 
-	/* Slot 0: the program's own. */
-	if (!plan_grow(plan, &enc.slots, &enc.cap_slots, 1, sizeof(*enc.slots)) &&
-	    !plan_grow(plan, &enc.base, &enc.cap_base, 1, sizeof(*enc.base)) &&
-	    !plan_grow(plan, &enc.binding, &enc.cap_binding, 1, sizeof(*enc.binding))) {
-		memset(&enc.slots[0], 0, sizeof(enc.slots[0]));
-		enc.slots[0].program.kind = ONPU_SLOT_PROGRAM;
-		enc.slots[0].program.isa_major = ONPU_ISA_MAJOR;
-		enc.slots[0].program.sram_bytes = plan->caps->sram_bytes;
-		enc.base[0] = NPU_BASE_NONE;
-		enc.num_slots = 1;
-		put_ops(&enc);
+	if (plan->caps->max_slots)
+		enc.max_slots = plan->caps->max_slots;
+	put_jobs(&enc);
+	if (!plan->failed)
 		put_patches(&enc, program);
-	}
+	program->jobs = enc.jobs;
+	program->num_jobs = enc.num_jobs;
 	program->insns = enc.insns;
 	program->num_insns = enc.num_insns;
 	program->slots = enc.slots;

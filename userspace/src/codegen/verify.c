@@ -12,7 +12,8 @@
 #include <string.h>
 
 struct verifier {
-	const struct npu_program *program;
+	const struct npu_program *program;	/* with the instructions and slots of one job */
+	uint32_t first_insn, first_slot;	/* of the job in the whole program */
 	const struct npu_caps *caps;
 	struct wnn_error *err;
 	const union onpu_slot *slots;
@@ -34,7 +35,7 @@ struct decoded {
 static int bad(const struct verifier *v, uint32_t pc, const char *what)
 {
 	return wnn_error_set(v->err, WNN_OPERATION_ERROR, "internal: instruction %" PRIu32 ": %s",
-			     pc, what);
+			     v->first_insn + pc, what);
 }
 
 /* ---- patches */
@@ -57,13 +58,16 @@ static int check_patches(struct verifier *v)
 {
 	for (uint32_t i = 0; i < v->program->num_patches; i++) {
 		const struct npu_patch *patch = &v->program->patches[i];
+		uint32_t slot = patch->slot - v->first_slot;
 
-		if (!patch->slot || patch->slot >= v->program->num_slots || v->patched[patch->slot])
+		if (patch->slot < v->first_slot || slot >= v->program->num_slots)
+			continue;	/* another job's */
+		if (!slot || v->patched[slot])
 			return wnn_error_set(v->err, WNN_OPERATION_ERROR,
 					     "internal: patch %" PRIu32 " names slot %" PRIu32, i,
 					     patch->slot);
-		v->patched[patch->slot] = 1 + patch->base;
-		v->patch_value[patch->slot] = patch->value;
+		v->patched[slot] = 1 + patch->base;
+		v->patch_value[slot] = patch->value;
 	}
 	for (uint32_t i = 1; i < v->program->num_slots; i++) {
 		bool va = v->slots[i].tensor.kind == ONPU_SLOT_TENSOR &&
@@ -338,22 +342,26 @@ static int run_checks(struct verifier *v, struct step *steps, struct queues *q)
 	return run_program(v, steps, q);
 }
 
-int npu_program_verify(const struct npu_program *program, const struct npu_caps *caps,
-		       struct wnn_error *err)
+static int verify_job(const struct npu_program *program, const struct npu_job *job,
+		      const struct npu_caps *caps, struct wnn_error *err)
 {
-	struct verifier v = {.program = program, .caps = caps, .err = err, .slots = program->slots};
-	struct step *steps = calloc(program->num_insns + 1, sizeof(*steps));
+	const union onpu_slot *slots = (const union onpu_slot *)program->slots + job->first_slot;
+	struct npu_program part = *program;
+	struct verifier v = { .program = &part, .caps = caps, .err = err, .slots = slots,
+			      .first_insn = job->first_insn, .first_slot = job->first_slot };
+	struct step *steps = calloc(job->num_insns + 1, sizeof(*steps));
 	struct queues *q = calloc(1, sizeof(*q));
 	uint32_t depth = caps->fifo_depth ? caps->fifo_depth : 1;
 	uint32_t *items = calloc((size_t)depth * ONPU_ENG_COUNT, sizeof(*items));
 	int ret;
 
-	v.patched = calloc(program->num_slots + 1, 1);
-	v.patch_value = calloc(program->num_slots + 1, sizeof(*v.patch_value));
+	part.insns += job->first_insn;
+	part.num_insns = job->num_insns;
+	part.num_slots = job->num_slots;
+	v.patched = calloc(job->num_slots + 1, 1);
+	v.patch_value = calloc(job->num_slots + 1, sizeof(*v.patch_value));
 	if (!steps || !q || !items || !v.patched || !v.patch_value) {
 		ret = wnn_error_nomem(err, "the program verifier");
-	} else if (!program->num_slots || !program->num_insns || !caps->fifo_depth) {
-		ret = wnn_error_set(err, WNN_OPERATION_ERROR, "internal: the program is empty");
 	} else {
 		for (int e = 0; e < ONPU_ENG_COUNT; e++)
 			q->item[e] = items + (size_t)e * depth;
@@ -365,4 +373,40 @@ int npu_program_verify(const struct npu_program *program, const struct npu_caps 
 	free(v.patched);
 	free(v.patch_value);
 	return ret;
+}
+
+/* Every instruction and slot belongs to one job, in their order. */
+static bool jobs_cover(const struct npu_program *program)
+{
+	uint32_t insn = 0, slot = 0;
+
+	for (uint32_t i = 0; i < program->num_jobs; i++) {
+		const struct npu_job *job = &program->jobs[i];
+
+		if (job->first_insn != insn || job->first_slot != slot || !job->num_insns ||
+		    !job->num_slots)
+			return false;
+		insn += job->num_insns;
+		slot += job->num_slots;
+	}
+	return insn == program->num_insns && slot == program->num_slots;
+}
+
+int npu_program_verify(const struct npu_program *program, const struct npu_caps *caps,
+		       struct wnn_error *err)
+{
+	if (!program->num_jobs || !caps->fifo_depth)
+		return wnn_error_set(err, WNN_OPERATION_ERROR, "internal: the program is empty");
+	if (!jobs_cover(program))
+		return wnn_error_set(err, WNN_OPERATION_ERROR,
+				     "internal: the last job ends not where the program ends");
+	for (uint32_t i = 0; i < program->num_patches; i++)
+		if (program->patches[i].slot >= program->num_slots)
+			return wnn_error_set(err, WNN_OPERATION_ERROR,
+					     "internal: patch %" PRIu32 " names slot %" PRIu32, i,
+					     program->patches[i].slot);
+	for (uint32_t i = 0; i < program->num_jobs; i++)
+		if (verify_job(program, &program->jobs[i], caps, err))
+			return -1;
+	return 0;
 }

@@ -17,7 +17,7 @@ enum npu_exactness {
 
 enum npu_base { NPU_BASE_NONE, NPU_BASE_CONST, NPU_BASE_ARENA, NPU_BASE_VALUE };
 
-/* Slot `slot` gets the address of the base added to its `base` member before the program runs. */
+/* Slot `slot` of all gets the address of the base added to its `base` member before its job. */
 struct npu_patch {
 	uint32_t slot;
 	enum npu_base base;
@@ -40,7 +40,18 @@ struct npu_node_info {
 	uint64_t est_cycles, macs, bytes_ld, bytes_st;
 };
 
+/*
+ * A program is one job, unless it needs more slots than a job can have. Each job has the
+ * instructions and slots up to those of the next, and runs when the one before is through.
+ */
+struct npu_job {
+	uint32_t first_insn, num_insns;
+	uint32_t first_slot, num_slots;
+};
+
 struct npu_program {
+	struct npu_job *jobs;
+	uint32_t num_jobs;
 	uint32_t (*insns)[4];
 	uint32_t num_insns;
 	void *slots;			/* 128 bytes each */

@@ -56,6 +56,12 @@ static void pool_free(struct pool *pool)
 	free(pool->used);
 }
 
+static void pool_forget(struct pool *pool)
+{
+	for (uint32_t i = 0; i < pool->slots; i++)
+		pool->key[i] = -1;
+}
+
 /* Address of the slot for `key`; *hit when its content is there already. */
 static uint64_t pool_get(struct pool *pool, int64_t key, bool *hit)
 {
@@ -583,6 +589,15 @@ static int place(struct contract_state *st)
 	return ret;
 }
 
+/* At a pause nothing may count on what is in SRAM. */
+static void forget_operands(struct contract_state *st)
+{
+	pool_forget(&st->a);
+	pool_forget(&st->b);
+	for (uint32_t i = 0; i < st->c->num_extras; i++)
+		pool_forget(&st->extra[i]);
+}
+
 static void run_events(struct contract_state *st)
 {
 	uint64_t count = st->t->tiles * st->t->steps;
@@ -591,11 +606,18 @@ static void run_events(struct contract_state *st)
 	event_at(st->c, st->t, 0, &now);
 	load_event(st, &now);
 	for (uint64_t i = 0; i < count && !st->plan->failed; i++) {
+		bool pause = (i + 1) % st->t->steps == 0 && plan_pause(st->plan);
+
 		if (i + 1 < count) {
 			event_at(st->c, st->t, i + 1, &next);
-			load_event(st, &next);
+			if (!pause)
+				load_event(st, &next);
 		}
 		run_event(st, &now);
+		if (i + 1 < count && pause) {
+			forget_operands(st);
+			load_event(st, &next);
+		}
 		now = next;
 	}
 }

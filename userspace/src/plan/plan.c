@@ -293,16 +293,17 @@ static bool fills_range(const struct plan_op *op, const struct npu_view *view)
 	return !op->acc && hi - lo == view_elements(view) * plan_dtype_bytes(view->dtype);
 }
 
-static void live_operands(const struct plan *plan, const struct plan_op *op, uint8_t *lines)
+uint32_t plan_touches(const struct plan *plan, const struct plan_op *op,
+		      struct plan_touch touch[4])
 {
 	const struct plan_param *param = op->param < 0 ? NULL : &plan->params[op->param];
 	const struct npu_view *dst = &plan->views[op->view[0]];
+	uint32_t count = 0;
 
-	if (dst->base == NPU_BASE_NONE) {
+	if (dst->base == NPU_BASE_NONE && (op->acc || fills_range(op, dst))) {
 		struct hazard_access access = access_of(dst, param, 0, true);
 
-		if (op->acc || fills_range(op, dst))
-			mark_lines(lines, access.lo, access.hi, op->acc);
+		touch[count++] = (struct plan_touch){ access.lo, access.hi, op->acc };
 	}
 	for (int i = 1; i < 4; i++) {
 		struct hazard_access access;
@@ -310,8 +311,9 @@ static void live_operands(const struct plan *plan, const struct plan_op *op, uin
 		if (op->view[i] < 0 || plan->views[op->view[i]].base != NPU_BASE_NONE)
 			continue;
 		access = access_of(&plan->views[op->view[i]], param, i, false);
-		mark_lines(lines, access.lo, access.hi, true);
+		touch[count++] = (struct plan_touch){ access.lo, access.hi, true };
 	}
+	return count;
 }
 
 void plan_finish(struct plan *plan)
@@ -327,7 +329,11 @@ void plan_finish(struct plan *plan)
 		struct plan_op *op = &plan->ops[i];
 
 		if (op->op != ONPU_OP_PREEMPT) {
-			live_operands(plan, op, lines);
+			struct plan_touch touch[4];
+			uint32_t touches = plan_touches(plan, op, touch);
+
+			for (uint32_t k = 0; k < touches; k++)
+				mark_lines(lines, touch[k].lo, touch[k].hi, touch[k].read);
 			continue;
 		}
 		for (size_t line = count; line > 0 && !op->live; line--)

@@ -15,6 +15,7 @@
 
 #define PLAN_MAX_COST (1u << 20) /* cycles of one instruction, and between two preemption points \
 				  */
+#define PLAN_MAX_SLOTS	65536u		/* of a job: operands have 16 bits */
 #define PLAN_ALIGN	64		/* of every buffer, in SRAM and in memory */
 
 /* Engines in the order of enum onpu_engine; the CP executes nothing that touches memory here. */
@@ -96,6 +97,7 @@ struct plan_op {
 	int32_t param;
 	uint32_t node;			/* index in the compiled range */
 	uint32_t live;			/* preempt: bytes of SRAM that are read later */
+	bool cut;			/* a job of its own begins here */
 	uint64_t cost;
 };
 
@@ -121,6 +123,7 @@ struct plan {
 	bool at_boundary;		/* it has no instruction yet */
 	uint64_t since_preempt;		/* cycles of all engines */
 	uint64_t sram_next;		/* end of what the last kernel took */
+	size_t paused_at;		/* views and parameters at the last pause */
 	struct wnn_error *err;
 	bool failed;			/* sticky; *err says why */
 };
@@ -134,6 +137,13 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn);
 uint64_t plan_take_sram(struct plan *plan, uint64_t bytes);
 void plan_preempt(struct plan *plan);
 void plan_finish(struct plan *plan);		/* fills in what preemption points must keep */
+/* Bytes of SRAM that an instruction reads, or writes all of; in the order for going backwards. */
+struct plan_touch {
+	int64_t lo, hi;
+	bool read;
+};
+uint32_t plan_touches(const struct plan *plan, const struct plan_op *op,
+		      struct plan_touch touch[4]);
 void plan_fail(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void plan_nomem(struct plan *plan);
 /* Bytes appended to the constant blob, aligned; returns their offset. */
@@ -141,6 +151,15 @@ uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes);
 /* Grows *array to hold `need` elements; 0, or -1 after plan_nomem(). */
 int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size);
 void plan_release(struct plan *plan);
+
+/* ---- split.c: several jobs */
+/* Sets ->cut of instructions so that no job has more than max_slots; after plan_finish(). */
+int plan_split(struct plan *plan, uint32_t max_slots);
+/*
+ * Whether a kernel should once have nothing in SRAM between two tiles, rather than the next one's
+ * operands, because the program has grown so much that it may have to be cut.
+ */
+bool plan_pause(struct plan *plan);
 
 /* ---- view.c: windows into memory */
 uint8_t plan_dtype(enum ir_dtype dtype);

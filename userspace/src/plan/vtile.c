@@ -218,6 +218,12 @@ struct vtile_state {
 	uint32_t slot[VP_MAX_REGS];
 };
 
+static void forget_tiles(struct vtile_state *state)
+{
+	for (uint32_t r = 0; r < VP_MAX_REGS; r++)
+		state->key[r] = -1;
+}
+
 static void tile_at(const struct vprog *prog, const struct vtile *vt, uint64_t index,
 		    int64_t *begin, int64_t *dim)
 {
@@ -306,18 +312,24 @@ bool vtile_emit(struct plan *plan, const struct vprog *prog)
 	if (!choose(plan, prog, &vt))
 		return false;
 	base = plan_take_sram(plan, vt.bytes);
+	forget_tiles(&now);
 	for (uint32_t r = 0; r < VP_MAX_REGS; r++) {
-		now.key[r] = -1;
 		now.slot[r] = 0;
 		vt.address[r][0] += base;
 		vt.address[r][1] += base;
 	}
 	load_tile(plan, prog, &vt, &now, 0);
 	for (uint64_t i = 0; i < vt.tiles && !plan->failed; i++) {
+		bool pause = plan_pause(plan);
+
 		next = now;
-		if (i + 1 < vt.tiles)
+		if (i + 1 < vt.tiles && !pause)
 			load_tile(plan, prog, &vt, &next, i + 1);
 		compute_tile(plan, prog, &vt, &now, i);
+		if (i + 1 < vt.tiles && pause) {
+			forget_tiles(&next);
+			load_tile(plan, prog, &vt, &next, i + 1);
+		}
 		now = next;
 	}
 	plan_tiles(plan, vt.tiles);

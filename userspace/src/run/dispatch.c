@@ -234,8 +234,8 @@ static void job_done(struct run_job *job, const struct winsys_result *result,
 			d->failed = true;
 		}
 	}
-	d->job_of_step++;
-	if (!d->failed && d->job_of_step < step->program->num_jobs)
+	/* Whoever submits the jobs of a step in turn looks at `failed` before the next one. */
+	if (++d->job_of_step < step->program->num_jobs)
 		return;
 	d->job_of_step = 0;
 	d->step++;
@@ -243,7 +243,8 @@ static void job_done(struct run_job *job, const struct winsys_result *result,
 		finish(d);
 }
 
-static int submit_job(struct run_dispatch *d, const struct run_step *step, const struct npu_job *job)
+static int submit_job(struct run_dispatch *d, const struct run_step *step,
+		      const struct npu_job *job)
 {
 	const struct run_compiled *c = d->compiled;
 

@@ -21,6 +21,7 @@ struct npu_caps {
 	uint32_t dma_bytes_per_cycle;
 	uint32_t num_queues;
 	char machine[32];		/* "onpu-ref1" when capabilities and costs are the named machine's */
+	uint32_t max_slots;		/* of a job; 0: as many as an operand can name */
 };
 
 struct winsys;
