@@ -387,7 +387,11 @@ typedef struct WNNGraphStatistics {
 	uint64_t npuCycles;
 	/** Multiply-accumulates of the matrix unit. Default: 0. */
 	uint64_t macs;
-	/** Multiply-accumulates that the matrix unit could have done in npuCycles. Default: 0. */
+	/**
+	 * Multiply-accumulates that the matrix unit could have done in npuCycles with operands of
+	 * the types that the graph has: a quarter as many with float32 as with 8-bit integers, half
+	 * as many with float16. Default: 0.
+	 */
 	uint64_t peakMacs;
 	/** Bytes that the NPU read from memory. Default: 0. */
 	uint64_t bytesRead;

@@ -395,15 +395,48 @@ void wnnStringFreeMembers(WNNString string)
 	free(string.data);
 }
 
-static void fill_statistics(const WNNGraph graph, WNNGraphStatistics *to)
+/* Cells of the matrix unit that one multiply-accumulate of a type takes for a cycle (isa.xml, mma). */
+static uint64_t cells_per_mac(enum ir_dtype dtype)
+{
+	switch (dtype) {
+	case IR_F32:
+		return 4;
+	case IR_F16:
+		return 2;
+	default:
+		return 1;
+	}
+}
+
+/* What the matrix unit could have done in that time with the graph's own mix of types. */
+static uint64_t peak_macs(const WNNGraph graph, uint64_t cycles)
 {
 	const struct npu_caps *caps = &graph->context->caps;
+	uint64_t cells = (uint64_t)caps->mxu_rows * caps->mxu_cols, macs = 0, taken = 0;
+	const struct ir_graph *ir = graph->compiled ? run_compiled_graph(graph->compiled) : NULL;
+
+	for (uint32_t i = 0; ir && i < ir->num_nodes; i++) {
+		const struct npu_node_info *info = run_compiled_npu_info(graph->compiled,
+									 ir->nodes[i]);
+
+		if (!info || !info->macs)
+			continue;
+		macs += info->macs;
+		taken += info->macs * cells_per_mac(ir->nodes[i]->operands[0]->type.dtype);
+	}
+	if (!macs)
+		return cycles * (cells / cells_per_mac(IR_F32));
+	return (uint64_t)((double)cycles * (double)cells * ((double)macs / (double)taken));
+}
+
+static void fill_statistics(const WNNGraph graph, WNNGraphStatistics *to)
+{
 	const struct run_statistics *from = &graph->statistics;
 
 	to->dispatchCount = graph->dispatch_count;
 	to->npuCycles = from->npu_cycles;
 	to->macs = from->macs;
-	to->peakMacs = from->npu_cycles * ((uint64_t)caps->mxu_rows * caps->mxu_cols / 2);
+	to->peakMacs = peak_macs(graph, from->npu_cycles);
 	to->bytesRead = from->bytes_read;
 	to->bytesWritten = from->bytes_written;
 	/* Both see the same memory: nothing is copied between them. */
