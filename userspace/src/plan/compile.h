@@ -33,7 +33,7 @@ struct npu_binding {
 
 struct npu_node_info {
 	uint32_t node_id;	/* ir_node.id */
-	const char *kernel;	/* "mma.f32 taps", static string */
+	const char *kernel;	/* "mma.f32 taps", static; NULL: it needed no code */
 	enum npu_exactness exactness;
 	uint32_t first_insn, num_insns;
 	uint32_t num_tiles;

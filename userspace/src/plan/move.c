@@ -387,7 +387,7 @@ void lower_move(struct plan *plan, const struct ir_node *node)
 		[IR_OP_PAD] = lower_pad,
 	};
 
-	plan_kernel(plan, "no code");
+	plan_kernel(plan, NULL);	/* until something must be moved */
 	if (node->op != IR_OP_CONCAT && values_shared(plan, node->operands[0], node->results[0]))
 		return;
 	lower[node->op](plan, node);
