@@ -254,7 +254,8 @@ static uint64_t float_bits(struct gen *g, unsigned int dtype, unsigned int style
 		bits = special_float(g);
 	} else if (style != FILL_ANY) {
 		int spread = style == FILL_PLAIN ? 3 : 30;
-		uint32_t exponent = (uint32_t)random_between(&g->random, 127 - spread, 126 + spread);
+		uint32_t exponent = (uint32_t)random_between(&g->random, 127 - spread,
+							     126 + spread);
 
 		bits = (bits & 0x807fffff) | exponent << 23;
 		if (random_chance(&g->random, 10))

@@ -65,7 +65,8 @@ void generate_mma(struct gen *g)
 	bool moving = g->has[ONPU_OPERAND_PARAM] && random_chance(&g->random, 35);
 	uint32_t dims[ONPU_MAX_RANK], n = extent(g, budget), k = extent(g, budget);
 	unsigned int style = random_chance(&g->random, 60) ? FILL_PLAIN : any_style(g);
-	unsigned int zero = random_chance(&g->random, 60) ? 0xff : (unsigned int)random_bits(&g->random);
+	unsigned int zero = random_chance(&g->random, 60) ? 0xff :
+			    (unsigned int)random_bits(&g->random);
 	uint32_t column[ONPU_MAX_RANK] = { 0 };
 
 	if (g->job->size == RIG_LARGE) {

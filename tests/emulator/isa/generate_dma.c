@@ -162,7 +162,8 @@ static void generate_nd(struct gen *g, bool scatter)
 	unsigned int c = 1 + (unsigned int)random_below(&g->random, rank - b);
 	unsigned int rest = rank - b - c, extra = gen_rank(g, 0, 8 - b - rest < 7 - b ?
 							   8 - b - rest : 7 - b);
-	uint32_t big[ONPU_MAX_RANK], index[ONPU_MAX_RANK], small[ONPU_MAX_RANK], middle[ONPU_MAX_RANK];
+	uint32_t big[ONPU_MAX_RANK], index[ONPU_MAX_RANK], small[ONPU_MAX_RANK];
+	uint32_t middle[ONPU_MAX_RANK];
 
 	gen_dims(g, rank, g->budget, big);
 	gen_dims(g, extra, g->budget / (ref_product(big, b) * ref_product(big + b + c, rest)) + 1,

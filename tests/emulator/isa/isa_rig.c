@@ -263,9 +263,9 @@ static bool same_fault(const struct rig_job *job, const struct onpu_job_result *
 	bool ok = same("fault code", got->fault.code, want->fault.code);
 
 	if (!want->fault.code && got->fault.code)
-		printf("  ... pc %" PRIu64 ", engine %u, operand %u, address 0x%" PRIx64 ", cycle %" PRIu64
-		       "\n", got->fault.pc, got->fault.engine, got->fault.operand,
-		       got->fault.address, got->fault.cycle);
+		printf("  ... pc %" PRIu64 ", engine %u, operand %u, address 0x%" PRIx64
+		       ", cycle %" PRIu64 "\n", got->fault.pc, got->fault.engine,
+		       got->fault.operand, got->fault.address, got->fault.cycle);
 	if (!want->fault.code || !ok)
 		return ok;
 	ok &= same("fault pc", got->fault.pc, want->pc);
@@ -296,6 +296,10 @@ static bool same_counters(const struct ref_result *want, const struct onpu_count
 	}
 	ok &= same("stall_fifo", got->stall_fifo, want->stall_fifo);
 	ok &= same("macs", got->macs, want->macs);
+	if (want->bytes_known) {
+		ok &= same("bytes_ld", got->bytes_ld, want->bytes_ld);
+		ok &= same("bytes_st", got->bytes_st, want->bytes_st);
+	}
 	ok &= same("elements", got->elements, want->elements);
 	return ok;
 }

@@ -34,7 +34,6 @@ struct rig_job {
 	uint8_t memory[RIG_MEMORY_MAX], sram[RIG_SRAM_MAX];
 	uint64_t readonly_base, readonly_size;
 	struct ref_program program;
-	/* bytes_ld and bytes_st are not compared: the text leaves repeated reads open */
 	struct ref_result expected;
 	bool any_address;	/* of an MMU fault: the text allows several */
 };

@@ -9,7 +9,9 @@
 
 static unsigned int index_of(const struct gen *g, unsigned int x)
 {
-	const unsigned int index[] = { g->insn.dst, g->insn.s0, g->insn.s1, g->insn.s2, g->insn.param };
+	const unsigned int index[] = {
+		g->insn.dst, g->insn.s0, g->insn.s1, g->insn.s2, g->insn.param,
+	};
 
 	return index[x];
 }

@@ -26,7 +26,8 @@ static bool tensor_ok(const struct onpu_slot_tensor *t)
 {
 	unsigned int e;
 
-	if (t->kind != ONPU_SLOT_TENSOR || t->dtype > 12 || t->rank > 8 || t->space > 1 || t->mbz_04)
+	if (t->kind != ONPU_SLOT_TENSOR || t->dtype > 12 || t->rank > 8 || t->space > 1 ||
+	    t->mbz_04)
 		return false;
 	e = ref_size(t->dtype);
 	for (unsigned int d = 0; d < ONPU_MAX_RANK; d++) {
@@ -126,7 +127,8 @@ static bool param_ok(const struct ref_op *op, const union onpu_slot *slot)
 		return all_zero(slot, 4, 128) &&
 		       (nd ? slot->index.axis == 0 : slot->index.batch_dims == 0);
 	case ONPU_SCHEMA_TAPS:
-		return all_zero(slot, 2, 4) && all_zero(slot, 0x70, 128) && taps_ok(op, &slot->taps);
+		return all_zero(slot, 2, 4) && all_zero(slot, 0x70, 128) &&
+		       taps_ok(op, &slot->taps);
 	case ONPU_SCHEMA_RESAMPLE:
 		return all_zero(slot, 0x28, 128) && resample_ok(&slot->resample);
 	default:

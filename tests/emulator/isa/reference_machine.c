@@ -436,6 +436,15 @@ static void count(struct run *run, const struct ref_step *step)
 {
 	unsigned int cost = step->op.info->cost;
 
+	if (cost == ONPU_COST_GATHER || step->op.insn.op == ONPU_OP_DMA_PAD) {
+		run->r->bytes_known = false;
+	} else if (cost == ONPU_COST_DMA) {
+		const struct ref_tensor *dst = &step->op.x[0], *s0 = &step->op.x[1];
+		uint64_t bytes = (uint64_t)ref_count(dst) * ref_size(dst->dtype);
+
+		run->r->bytes_ld += step->op.has[1] && s0->space == ONPU_SPACE_VA ? bytes : 0;
+		run->r->bytes_st += dst->space == ONPU_SPACE_VA ? bytes : 0;
+	}
 	if (step->engine == ONPU_ENG_MXU && cost == ONPU_COST_MMA)
 		run->r->macs += (uint64_t)ref_macs(&step->op);
 	if (cost == ONPU_COST_REDUCE)
@@ -569,6 +578,7 @@ void ref_run(struct ref_machine *m, const struct ref_program *program, struct re
 	run->p = program;
 	run->r = result;
 	result->fault.operand = ONPU_OPERAND_NONE;
+	result->bytes_known = true;
 	if (!begin(run))
 		return;
 	while (issue(run, pc))

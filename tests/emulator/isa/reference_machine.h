@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Whole programs on the reference: order, times, tokens and faults as the blocks #program, #issue,
- * #faults and #semaphores of isa.xml say. The program is worked out on paper, so to speak: all start
- * times first, then the effects in their order.
+ * #faults and #semaphores of isa.xml say. The program is worked out as on paper: all start times
+ * first, then the effects in their order.
  */
 #ifndef ISA_REFERENCE_MACHINE_H
 #define ISA_REFERENCE_MACHINE_H
@@ -37,6 +37,9 @@ struct ref_result {
 	uint64_t cycles;
 	uint64_t busy[ONPU_ENG_COUNT], stall_sem[ONPU_ENG_COUNT], stall_fifo;
 	uint64_t macs, elements;
+	/* Not where a program gathers, scatters or pads: the text leaves repeated reads open. */
+	bool bytes_known;
+	uint64_t bytes_ld, bytes_st;
 	unsigned int num_records;
 	/* The element ranges that an instruction which faulted half-way may have written. */
 	bool partly;

@@ -32,7 +32,8 @@ static ref_int position(const struct ref_tensor *x, const uint32_t *i)
 	return at;
 }
 
-static uint8_t *valid_byte(struct ref_machine *m, const struct ref_tensor *x, ref_int at, bool write)
+static uint8_t *valid_byte(struct ref_machine *m, const struct ref_tensor *x, ref_int at,
+			   bool write)
 {
 	uint8_t *byte = ref_byte(m, x->space, (uint64_t)at, write, NULL, 0);
 

@@ -173,7 +173,8 @@ static struct ref_fault scan(const struct ref_op *op)
 
 	REQUIRE(op->insn.axis < s0->rank, S0);
 	REQUIRE(same_dims(dst, s0), DST);
-	REQUIRE(!op->has[2] || (same_but(s1, s0, op->insn.axis) && s1->dim[op->insn.axis] == 1), S1);
+	REQUIRE(!op->has[2] || (same_but(s1, s0, op->insn.axis) && s1->dim[op->insn.axis] == 1),
+		S1);
 	return FINE;
 }
 
@@ -200,7 +201,8 @@ struct ref_fault ref_check_shape(const struct ref_op *op)
 	switch (op->insn.op) {
 	case ONPU_OP_NOP ... ONPU_OP_PREEMPT:
 	case ONPU_OP_TRAP:
-		REQUIRE(op->insn.op != ONPU_OP_TIMESTAMP || (dst->rank == 1 && dst->dim[0] == 6), DST);
+		REQUIRE(op->insn.op != ONPU_OP_TIMESTAMP || (dst->rank == 1 && dst->dim[0] == 6),
+			DST);
 		return FINE;
 	case ONPU_OP_DMA_PAD:
 		return pad(op);

@@ -61,7 +61,8 @@ static void check(const char *what, unsigned int x)
 	seen[job.expected.fault.code]++;
 }
 
-static void check_fault(const char *what, unsigned int x, enum onpu_fault code, unsigned int operand)
+static void check_fault(const char *what, unsigned int x, enum onpu_fault code,
+			unsigned int operand)
 {
 	checks++;
 	if (!rig_check_fault(&job, code, operand))
@@ -199,7 +200,9 @@ static void test_sram_size(enum onpu_op op)
 static void test_index(enum onpu_op op)
 {
 	for (unsigned int x = 0; x < ONPU_OPERAND_COUNT; x++) {
-		uint16_t *index[] = { &g.insn.dst, &g.insn.s0, &g.insn.s1, &g.insn.s2, &g.insn.param };
+		uint16_t *index[] = {
+			&g.insn.dst, &g.insn.s0, &g.insn.s1, &g.insn.s2, &g.insn.param,
+		};
 
 		valid(op, x);
 		if (!g.has[x])
@@ -459,7 +462,8 @@ static void index_case(enum onpu_op op, bool neg, bool clamp, int64_t v, unsigne
 	param.param.kind = ONPU_SLOT_PARAM;
 	param.param.schema = ONPU_SCHEMA_INDEX;
 	rig_put_slot(&job, 4, &param);
-	PROGRAM({ .op = op, .dst = 1, .s0 = 2, .s1 = 3, .param = 4, .neg = neg, .clamp = clamp }, END);
+	PROGRAM({ .op = op, .dst = 1, .s0 = 2, .s1 = 3, .param = 4, .neg = neg, .clamp = clamp },
+		END);
 	check_fault("index", 9, bad ? ONPU_FAULT_INDEX_RANGE : ONPU_FAULT_NONE,
 		    bad ? ONPU_OPERAND_S1 : ONPU_OPERAND_NONE);
 }
@@ -699,9 +703,10 @@ static void test_random_pages(void)
 				job.readonly_size = 1 + random_below(&g.random, 16);
 			} else {
 				/* Only this operand goes beyond the end. */
-				uint64_t over = 1 + random_below(&g.random, slot_of(x)->tensor.size);
+				uint64_t size = slot_of(x)->tensor.size;
+				uint64_t over = 1 + random_below(&g.random, size);
 				uint64_t move = RIG_BASE + job.memory_size + over -
-					(slot_of(x)->tensor.base + slot_of(x)->tensor.size);
+					(slot_of(x)->tensor.base + size);
 
 				slot_of(x)->tensor.base += (move + 7) / 8 * 8;
 			}

@@ -45,11 +45,12 @@ static void cover(struct coverage *c, const struct gen *g)
 static void print_coverage(enum onpu_op op, const struct coverage *c)
 {
 	static const char *const names[ONPU_DT_COUNT] = {
-		"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "i4", "u4",
+		"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "i4",
+		"u4",
 	};
 
-	printf("%-18s %4u ran, %3u large, %3u refused | rank", onpu_op_info[op].name, c->valid, c->large,
-	       c->faults);
+	printf("%-18s %4u ran, %3u large, %3u refused | rank", onpu_op_info[op].name, c->valid,
+	       c->large, c->faults);
 	for (unsigned int r = 0; r <= ONPU_MAX_RANK; r++)
 		printf(" %u", c->rank[r]);
 	printf(" |");

@@ -2,8 +2,8 @@
 /*
  * Time and order: random straight-line programs over all engines, with semaphores, barriers, full
  * queues, timestamps and operands that several engines touch. The reference works out every start
- * and end on paper; the machine must have the same ones (profile records), and the same bytes, which
- * depend on the order of effects.
+ * and end; the machine must have the same ones (profile records), and the same bytes, which depend
+ * on the order of effects.
  *
  * Environment: ONPU_ISA_PROGRAMS, how many programs; ONPU_ISA_SEED.
  */
@@ -101,14 +101,16 @@ static unsigned int pick(struct builder *b, unsigned int length, bool sram)
 	unsigned int i;
 
 	do {
-		i = 1 + (unsigned int)random_below(&b->random, sram ? BYTES_SLOTS / 2 : BYTES_SLOTS);
+		i = 1 + (unsigned int)random_below(&b->random,
+						   sram ? BYTES_SLOTS / 2 : BYTES_SLOTS);
 	} while (i % 4 != length);
 	return i;
 }
 
 static bool overlaps(unsigned int a, unsigned int b)
 {
-	const struct onpu_slot_tensor *x = &rig_slot(&job, a)->tensor, *y = &rig_slot(&job, b)->tensor;
+	const struct onpu_slot_tensor *x = &rig_slot(&job, a)->tensor;
+	const struct onpu_slot_tensor *y = &rig_slot(&job, b)->tensor;
 
 	return x->space == y->space && x->base < y->base + y->size && y->base < x->base + x->size;
 }
@@ -293,9 +295,11 @@ static void look(const struct builder *b)
 	seen.overflows += r->fault.code == ONPU_FAULT_SEM_OVERFLOW;
 	seen.timeouts += r->fault.code == ONPU_FAULT_TIMEOUT;
 	seen.other += r->fault.code && r->fault.code != ONPU_FAULT_DEADLOCK &&
-		      r->fault.code != ONPU_FAULT_TIMEOUT && r->fault.code != ONPU_FAULT_SEM_OVERFLOW;
+		      r->fault.code != ONPU_FAULT_TIMEOUT &&
+		      r->fault.code != ONPU_FAULT_SEM_OVERFLOW;
 	seen.full += r->stall_fifo != 0;
-	seen.dropped += r->num_records * sizeof(struct onpu_profile_record) > job.program.profile_size;
+	seen.dropped += r->num_records * sizeof(struct onpu_profile_record) >
+			job.program.profile_size;
 	for (unsigned int i = 0; i < b->num_insns; i++) {
 		if (!r->step[i].executed)
 			continue;
@@ -364,9 +368,10 @@ int main(void)
 	}
 	rig_close();
 	printf("%u programs: %u ended, %u deadlocks, %u timeouts, %u overflows, %u other faults\n",
-	       seen.programs, seen.ended, seen.deadlocks, seen.timeouts, seen.overflows, seen.other);
-	printf("%u instructions, %u stalled, %u ties, %u programs with a full queue, %u with records "
-	       "dropped, %u circles of slots that do not fit\n",
+	       seen.programs, seen.ended, seen.deadlocks, seen.timeouts, seen.overflows,
+	       seen.other);
+	printf("%u instructions, %u stalled, %u ties, %u programs with a full queue, "
+	       "%u with records dropped, %u circles of slots that do not fit\n",
 	       seen.insns, seen.stalled, seen.ties, seen.full, seen.dropped, seen.misses);
 	return failures || !seen.ended || !seen.deadlocks || !seen.timeouts || !seen.stalled ||
 	       !seen.ties || !seen.full || !seen.dropped || seen.misses != 4 || seen.other;
