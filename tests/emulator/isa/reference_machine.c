@@ -32,6 +32,10 @@ struct run {
 	unsigned int resolved[ONPU_ENG_COUNT];
 	uint64_t end[ONPU_ENG_COUNT];	/* of the last resolved one */
 	uint64_t now;			/* the CP's time */
+	/* Where the CP found room only because of a start in this cycle: the engine, plus one. */
+	unsigned int made_room;
+	uint64_t made_room_at;
+	unsigned int first_late;	/* starts in the fault's cycle from this engine on are late */
 	uint64_t cp_busy[REF_MAX_INSNS];	/* before the start of a CP instruction */
 	uint64_t busy;
 };
@@ -48,6 +52,7 @@ static void stop(struct run *run, uint64_t pc, unsigned int engine, struct ref_f
 	run->r->pc = pc;
 	run->r->engine = engine;
 	run->r->fault_cycle = cycle;
+	run->first_late = engine;
 }
 
 static struct ref_fault plain(enum onpu_fault code, uint64_t address)
@@ -294,6 +299,23 @@ static bool run_on_cp(struct run *run, uint64_t pc, struct ref_step *step)
 	return true;
 }
 
+/* Remembers whether the engine's queue has room only since this cycle. */
+static void room_just_made(struct run *run, unsigned int e)
+{
+	unsigned int full = 0;
+
+	for (unsigned int i = run->issued[e]; i-- > 0; full++) {
+		const struct ref_step *other = &run->r->step[run->queue[e][i]];
+
+		if (other->resolved && other->start < run->now)
+			break;
+	}
+	if (full < run->m->fifo_depth)
+		return;
+	run->made_room = e + 1;
+	run->made_room_at = run->now;
+}
+
 /* Waits for room in the engine's queue. */
 static bool enqueue(struct run *run, uint64_t pc, struct ref_step *step)
 {
@@ -316,6 +338,7 @@ static bool enqueue(struct run *run, uint64_t pc, struct ref_step *step)
 		run->r->stall_fifo += run->r->step[first].start - run->now;
 		run->now = run->r->step[first].start;
 	}
+	room_just_made(run, e);
 	step->issue = run->now;
 	run->queue[e][run->issued[e]++] = (unsigned int)pc;
 	return true;
@@ -382,6 +405,8 @@ static bool issue(struct run *run, uint64_t pc)
 	memcpy(run->r->insn, word, sizeof(word));
 	if (fault.code) {
 		stop(run, pc, ONPU_ENG_CP, fault, took);
+		if (run->made_room_at == took)
+			run->first_late = run->made_room;
 		return false;
 	}
 	step->took = took;
@@ -541,7 +566,8 @@ static void run_effects(struct run *run, uint64_t num)
 		uint64_t pc = (uint64_t)(step - r->step);
 
 		if (r->fault.code && (step->start > r->fault_cycle ||
-				      (step->start == r->fault_cycle && step->engine >= r->engine)))
+				      (step->start == r->fault_cycle &&
+				       step->engine >= run->first_late)))
 			break;
 		if (run->p->cycle_limit && step->start > run->p->cycle_limit) {
 			fault = plain(ONPU_FAULT_TIMEOUT, 0);
