@@ -39,18 +39,17 @@ static void run_reference(const struct twins_program *p)
 		.memory_size = TEMPLATE_MEMORY,
 	};
 	const struct ref_program program = {
-		TEMPLATE_PROGRAM_VA, TEMPLATE_SLOTS_VA, p->num_insns, p->num_slots,
-		TWINS_CYCLE_LIMIT
+		.program_va = TEMPLATE_PROGRAM_VA,
+		.slots_va = TEMPLATE_SLOTS_VA,
+		.num_insns = p->num_insns,
+		.num_slots = p->num_slots,
+		.cycle_limit = TWINS_CYCLE_LIMIT,
+		.profile_va = TEMPLATE_PROFILE_VA,
+		.profile_size = p->flags & TWINS_PROFILE ? TEMPLATE_PROFILE_SIZE : 0,
 	};
-	size_t room = p->flags & TWINS_PROFILE ?
-		      TEMPLATE_PROFILE_SIZE / sizeof(want.record[0]) : 0;
-	size_t n;
 
 	twins_fill(p, memory, sram);
 	ref_run(&m, &program, &want);
-	n = want.num_records < room ? want.num_records : room;
-	memcpy(memory + (TEMPLATE_PROFILE_VA - TEMPLATE_PROGRAM_VA), want.record,
-	       n * sizeof(want.record[0]));
 }
 
 static bool is_mmu_fault(unsigned int code)
@@ -89,6 +88,9 @@ static const char *compare_counters(const struct onpu_job_result *r)
 		return "a stall counter";
 	if (r->counters.macs != want.macs || r->counters.elements != want.elements)
 		return "a work counter";
+	if (want.bytes_known && (r->counters.bytes_ld != want.bytes_ld ||
+				 r->counters.bytes_st != want.bytes_st))
+		return "a byte counter";
 	return NULL;
 }
 
@@ -120,6 +122,8 @@ const char *book_compare(const struct twins_program *p, const struct twins_outco
 		return NULL;
 	run_reference(p);
 	unlike = compare_fault(&got->result->fault);
+	if (!unlike && got->result->profile_records != want.num_records)
+		unlike = "the number of profile records";
 	if (!unlike && !want.fault.code)
 		unlike = compare_counters(got->result);
 	if (unlike)
