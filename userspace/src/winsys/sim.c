@@ -5,31 +5,22 @@
  */
 #include "winsys/winsys.h"
 #include "winsys/sim_full.h"
+#include "winsys/sim_queue.h"
 
 #include <onpu_sim.h>
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define PAGE		4096u
 #define FIRST_VA	0x100000000ull
 #define LAST_VA		(1ull << 37)
-#define KEPT_RESULTS	256u		/* per context; older ones are known only to have ended */
 #define ABORT_CHECK	64u		/* steps between looks at what the callers want */
 
 struct sim_bo {
 	struct winsys_bo base;
-};
-
-struct sim_job {
-	struct winsys_job job;
-	uint64_t seqno;
-	struct sim_ctx *ctx;
-	struct sim_job *next;
 };
 
 struct sim_ctx;
@@ -44,11 +35,10 @@ struct sim {
 	size_t last_bo;			/* worker's last hit */
 	uint64_t next_va;
 	/* Jobs. */
-	pthread_mutex_t lock;
-	pthread_cond_t wake, done;
+	struct sim_sync sync;
 	pthread_t worker;
 	bool started, stop;
-	struct sim_job *first, **tail;
+	struct sim_queue queue;
 	struct sim_ctx *running;
 };
 
@@ -58,10 +48,8 @@ struct winsys_ctx {
 
 struct sim_ctx {
 	struct winsys_ctx base;
-	uint64_t submitted, completed;
-	bool dead, closing;		/* dead: a job faulted, later ones are refused */
-	struct winsys_result result[KEPT_RESULTS];
-	bool cancelled[KEPT_RESULTS];
+	struct sim_log log;
+	bool closing;
 };
 
 static struct sim *sim_of(struct winsys *ws)
@@ -232,9 +220,9 @@ static bool abandoned(struct sim *sim, const struct sim_ctx *ctx)
 {
 	bool yes;
 
-	pthread_mutex_lock(&sim->lock);
+	pthread_mutex_lock(&sim->sync.lock);
 	yes = sim->stop || ctx->closing;
-	pthread_mutex_unlock(&sim->lock);
+	pthread_mutex_unlock(&sim->sync.lock);
 	return yes;
 }
 
@@ -253,7 +241,7 @@ static bool run_job(struct sim *sim, const struct sim_job *job, struct winsys_re
 
 	onpu_machine_begin(sim->machine, &mem, &run);
 	do {
-		if (++count % ABORT_CHECK == 0 && abandoned(sim, job->ctx)) {
+		if (++count % ABORT_CHECK == 0 && abandoned(sim, ctx_of(job->ctx))) {
 			onpu_machine_abort(sim->machine);
 			return false;
 		}
@@ -263,35 +251,23 @@ static bool run_job(struct sim *sim, const struct sim_job *job, struct winsys_re
 	return true;
 }
 
-static void finish(struct sim_ctx *ctx, uint64_t seqno, const struct winsys_result *result,
-		   bool cancelled)
-{
-	ctx->result[seqno % KEPT_RESULTS] = *result;
-	ctx->cancelled[seqno % KEPT_RESULTS] = cancelled;
-	ctx->completed = seqno;
-	if (result->fault_code || cancelled)
-		ctx->dead = true;
-}
-
 /* One job; the lock is held, and given back while the job runs. */
 static void work(struct sim *sim)
 {
-	struct sim_job *job = sim->first;
-	struct winsys_result result = { .fault_code = 0 };
+	struct sim_job *job = sim_queue_take(&sim->queue);
+	struct sim_ctx *ctx = ctx_of(job->ctx);
+	struct winsys_result result;
 	bool ran = false;
 
-	sim->first = job->next;
-	if (!sim->first)
-		sim->tail = &sim->first;
-	sim->running = job->ctx;
-	if (!job->ctx->dead && !job->ctx->closing) {
-		pthread_mutex_unlock(&sim->lock);
+	sim->running = ctx;
+	if (!ctx->log.dead && !ctx->closing) {
+		pthread_mutex_unlock(&sim->sync.lock);
 		ran = run_job(sim, job, &result);
-		pthread_mutex_lock(&sim->lock);
+		pthread_mutex_lock(&sim->sync.lock);
 	}
 	sim->running = NULL;
-	finish(job->ctx, job->seqno, &result, !ran);
-	pthread_cond_broadcast(&sim->done);
+	sim_log_end(&ctx->log, job->seqno, ran ? &result : NULL);
+	pthread_cond_broadcast(&sim->sync.changed);
 	free(job);
 }
 
@@ -299,15 +275,15 @@ static void *worker_main(void *arg)
 {
 	struct sim *sim = arg;
 
-	pthread_mutex_lock(&sim->lock);
+	pthread_mutex_lock(&sim->sync.lock);
 	for (;;) {
-		while (!sim->first && !sim->stop)
-			pthread_cond_wait(&sim->wake, &sim->lock);
+		while (!sim->queue.first && !sim->stop)
+			pthread_cond_wait(&sim->sync.wake, &sim->sync.lock);
 		if (sim->stop)
 			break;
 		work(sim);
 	}
-	pthread_mutex_unlock(&sim->lock);
+	pthread_mutex_unlock(&sim->sync.lock);
 	return NULL;
 }
 
@@ -325,23 +301,6 @@ static struct winsys_ctx *sim_ctx_create(struct winsys *ws, struct wnn_error *er
 	return &ctx->base;
 }
 
-static void drop_jobs(struct sim *sim, const struct sim_ctx *ctx)
-{
-	struct sim_job **at = &sim->first;
-
-	while (*at) {
-		struct sim_job *job = *at;
-
-		if (job->ctx == ctx) {
-			*at = job->next;
-			free(job);
-		} else {
-			at = &job->next;
-		}
-	}
-	sim->tail = at;
-}
-
 static void sim_ctx_destroy(struct winsys_ctx *base)
 {
 	struct sim_ctx *ctx = ctx_of(base);
@@ -350,113 +309,35 @@ static void sim_ctx_destroy(struct winsys_ctx *base)
 	if (!base)
 		return;
 	sim = base->sim;
-	pthread_mutex_lock(&sim->lock);
+	pthread_mutex_lock(&sim->sync.lock);
 	ctx->closing = true;
-	drop_jobs(sim, ctx);
+	sim_queue_drop(&sim->queue, base);
 	while (sim->running == ctx)
-		pthread_cond_wait(&sim->done, &sim->lock);
-	pthread_mutex_unlock(&sim->lock);
+		pthread_cond_wait(&sim->sync.changed, &sim->sync.lock);
+	pthread_mutex_unlock(&sim->sync.lock);
 	free(ctx);
-}
-
-static void free_list(struct sim_job *job)
-{
-	while (job) {
-		struct sim_job *next = job->next;
-
-		free(job);
-		job = next;
-	}
 }
 
 static int sim_submit(struct winsys_ctx *base, const struct winsys_job *jobs, uint32_t count,
 		      uint64_t *seqno, struct wnn_error *err)
 {
-	struct sim_ctx *ctx = ctx_of(base);
 	struct sim *sim = base->sim;
-	struct sim_job *list = NULL, **tail = &list;
+	struct sim_queue made;
+	int ret;
 
-	for (uint32_t i = 0; i < count; i++) {
-		*tail = calloc(1, sizeof(**tail));
-		if (!*tail) {
-			free_list(list);
-			return wnn_error_nomem(err, "a job");
-		}
-		(*tail)->job = jobs[i];
-		(*tail)->ctx = ctx;
-		tail = &(*tail)->next;
-	}
-	pthread_mutex_lock(&sim->lock);
-	if (ctx->dead) {
-		pthread_mutex_unlock(&sim->lock);
-		free_list(list);
-		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "the device context is lost: an earlier job of it failed");
-	}
-	for (struct sim_job *job = list; job; job = job->next)
-		job->seqno = ++ctx->submitted;
-	*seqno = ctx->submitted;
-	if (list) {
-		*sim->tail = list;
-		sim->tail = tail;
-		pthread_cond_signal(&sim->wake);
-	}
-	pthread_mutex_unlock(&sim->lock);
-	return 0;
-}
-
-static struct timespec deadline_of(uint64_t timeout_ns)
-{
-	struct timespec at;
-
-	clock_gettime(CLOCK_MONOTONIC, &at);
-	at.tv_sec += timeout_ns / 1000000000u;
-	at.tv_nsec += timeout_ns % 1000000000u;
-	if (at.tv_nsec >= 1000000000) {
-		at.tv_sec++;
-		at.tv_nsec -= 1000000000;
-	}
-	return at;
-}
-
-static int collect(const struct sim_ctx *ctx, uint64_t seqno, struct winsys_result *result,
-		   struct wnn_error *err)
-{
-	memset(result, 0, sizeof(*result));
-	if (ctx->completed - seqno >= KEPT_RESULTS)
-		return 0;
-	if (ctx->cancelled[seqno % KEPT_RESULTS])
-		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "the job was cancelled: an earlier job of its context failed");
-	*result = ctx->result[seqno % KEPT_RESULTS];
-	return 0;
+	if (sim_queue_make(&made, base, jobs, count, err))
+		return -1;
+	pthread_mutex_lock(&sim->sync.lock);
+	ret = sim_log_submit(&ctx_of(base)->log, &sim->queue, &made, seqno, err);
+	pthread_cond_signal(&sim->sync.wake);
+	pthread_mutex_unlock(&sim->sync.lock);
+	return ret;
 }
 
 static int sim_wait(struct winsys_ctx *base, uint64_t seqno, uint64_t timeout_ns,
 		    struct winsys_result *result, struct wnn_error *err)
 {
-	struct sim_ctx *ctx = ctx_of(base);
-	struct sim *sim = base->sim;
-	bool forever = timeout_ns == UINT64_MAX;
-	struct timespec deadline;
-	int ret = 0;
-
-	if (!forever)
-		deadline = deadline_of(timeout_ns);
-	pthread_mutex_lock(&sim->lock);
-	if (!seqno || seqno > ctx->submitted)
-		ret = EINVAL;
-	while (!ret && ctx->completed < seqno)
-		ret = forever ? pthread_cond_wait(&sim->done, &sim->lock) :
-				pthread_cond_timedwait(&sim->done, &sim->lock, &deadline);
-	if (!ret)
-		ret = collect(ctx, seqno, result, err);
-	else if (ret == EINVAL)
-		ret = wnn_error_set(err, WNN_OPERATION_ERROR, "no job has this number");
-	else
-		ret = wnn_error_set(err, WNN_OPERATION_ERROR, "the job did not end in time");
-	pthread_mutex_unlock(&sim->lock);
-	return ret;
+	return sim_log_wait(&ctx_of(base)->log, &base->sim->sync, seqno, timeout_ns, result, err);
 }
 
 /* ---- the whole */
@@ -465,22 +346,20 @@ static void sim_destroy(struct winsys *ws)
 {
 	struct sim *sim = sim_of(ws);
 
-	pthread_mutex_lock(&sim->lock);
+	pthread_mutex_lock(&sim->sync.lock);
 	sim->stop = true;
-	pthread_cond_broadcast(&sim->wake);
-	pthread_mutex_unlock(&sim->lock);
+	pthread_cond_broadcast(&sim->sync.wake);
+	pthread_mutex_unlock(&sim->sync.lock);
 	if (sim->started)
 		pthread_join(sim->worker, NULL);
-	free_list(sim->first);
+	sim_queue_drop(&sim->queue, NULL);
 	for (size_t i = 0; i < sim->num_bos; i++) {
 		free(sim->bos[i]->base.map);
 		free(sim->bos[i]);
 	}
 	free(sim->bos);
 	onpu_machine_destroy(sim->machine);
-	pthread_cond_destroy(&sim->wake);
-	pthread_cond_destroy(&sim->done);
-	pthread_mutex_destroy(&sim->lock);
+	sim_sync_destroy(&sim->sync);
 	pthread_rwlock_destroy(&sim->memory_lock);
 	free(sim);
 }
@@ -515,19 +394,6 @@ static void set_caps(struct npu_caps *caps, const struct onpu_sim_config *config
 	snprintf(caps->machine, sizeof(caps->machine), "%s", same ? "onpu-ref1" : "onpu-custom");
 }
 
-static void init_sync(struct sim *sim)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_rwlock_init(&sim->memory_lock, NULL);
-	pthread_mutex_init(&sim->lock, NULL);
-	pthread_cond_init(&sim->wake, &attr);
-	pthread_cond_init(&sim->done, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
 struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct wnn_error *err)
 {
 	struct onpu_sim_config machine = onpu_sim_config_default();
@@ -547,9 +413,10 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 	machine.simd = config->simd;
 	sim->base.ops = &sim_ops;
 	sim->base.name = "sim";
-	sim->tail = &sim->first;
+	sim_queue_init(&sim->queue);
 	sim->next_va = FIRST_VA;
-	init_sync(sim);
+	pthread_rwlock_init(&sim->memory_lock, NULL);
+	sim_sync_init(&sim->sync);
 	sim->machine = onpu_machine_create(&machine, &why);
 	if (sim->machine) {
 		set_caps(&sim->base.caps, onpu_machine_config(sim->machine));

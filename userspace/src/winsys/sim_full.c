@@ -5,23 +5,15 @@
  */
 #include "winsys/sim_full.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define RING		64u
-#define KEPT_RESULTS	256u	/* per context; older ones are known only to have ended */
 
 struct full_bo {
 	struct winsys_bo base;
 	struct full_map map;
-};
-
-struct full_job {
-	struct onpu_ring_job entry;
-	struct full_job *next;
 };
 
 struct winsys_ctx {
@@ -32,12 +24,10 @@ struct full_ctx {
 	struct winsys_ctx base;
 	uint32_t id, queue;
 	struct full_map ring, completion, save;
-	/* Guarded by full->lock. */
-	uint64_t submitted, fed, completed;
-	bool dead, closing;
-	struct full_job *first, **tail;
-	struct winsys_result result[KEPT_RESULTS];
-	bool cancelled[KEPT_RESULTS];
+	/* Guarded by full->sync.lock. */
+	struct sim_log log;
+	uint64_t fed;
+	struct sim_queue waiting;
 };
 
 static struct full *full_of(struct winsys *ws)
@@ -91,49 +81,54 @@ static void full_bo_destroy(struct winsys_bo *base)
 
 /* ---- jobs */
 
-static void drop_jobs(struct full_ctx *ctx)
-{
-	while (ctx->first) {
-		struct full_job *next = ctx->first->next;
-
-		free(ctx->first);
-		ctx->first = next;
-	}
-	ctx->tail = &ctx->first;
-}
-
 /* What will not run any more has ended as well. */
 static void cancel_rest(struct full_ctx *ctx)
 {
-	while (ctx->completed < ctx->submitted) {
-		ctx->completed++;
-		memset(&ctx->result[ctx->completed % KEPT_RESULTS], 0, sizeof(ctx->result[0]));
-		ctx->cancelled[ctx->completed % KEPT_RESULTS] = true;
-	}
-	ctx->dead = true;
-	drop_jobs(ctx);
+	while (ctx->log.completed < ctx->log.submitted)
+		sim_log_end(&ctx->log, ctx->log.completed + 1, NULL);
+	ctx->log.dead = true;
+	sim_queue_drop(&ctx->waiting, NULL);
 }
 
 /* From the interrupt, while the device stands still: the page is about the job just ended. */
 void full_completed(struct full_ctx *ctx)
 {
 	const struct onpu_completion *page = ctx->completion.map;
-	struct winsys_result *result = &ctx->result[page->seqno % KEPT_RESULTS];
+	struct winsys_result result = { .fault_code = page->error, .cycles = page->cycles };
 	struct onpu_fault_record fault;
 
-	if (page->seqno <= ctx->completed)
+	if (page->seqno <= ctx->log.completed)
 		return;
-	*result = (struct winsys_result) { .fault_code = page->error, .cycles = page->cycles };
-	ctx->cancelled[page->seqno % KEPT_RESULTS] = false;
-	ctx->completed = page->seqno;
 	if (page->error) {
 		memcpy(&fault, page->fault, sizeof(fault));
-		result->fault_engine = fault.engine;
-		result->fault_operand = fault.operand;
-		result->fault_pc = fault.pc;
-		result->fault_address = fault.address;
-		cancel_rest(ctx);
+		result.fault_engine = fault.engine;
+		result.fault_operand = fault.operand;
+		result.fault_pc = fault.pc;
+		result.fault_address = fault.address;
 	}
+	sim_log_end(&ctx->log, page->seqno, &result);
+	if (page->error)
+		cancel_rest(ctx);
+}
+
+static struct onpu_ring_job ring_job(const struct sim_job *job)
+{
+	const uint64_t max_profile = UINT32_MAX / sizeof(struct onpu_profile_record) *
+				     sizeof(struct onpu_profile_record);
+	uint64_t profile = job->job.profile_size;
+
+	profile -= profile % sizeof(struct onpu_profile_record);
+	return (struct onpu_ring_job) {
+		.type = ONPU_ENTRY_JOB,
+		.seqno = job->seqno,
+		.program_va = job->job.program_va,
+		.num_insns = job->job.num_insns,
+		.num_slots = job->job.num_slots,
+		.slots_va = job->job.slots_va,
+		.profile_va = job->job.profile_va,
+		.profile_size = (uint32_t)(profile < max_profile ? profile : max_profile),
+		.cycle_limit = job->job.cycle_limit,
+	};
 }
 
 /* Move jobs into the ring; the doorbell's value, or 0 when there is nothing new. */
@@ -142,15 +137,12 @@ static uint32_t fill_ring(struct full_ctx *ctx)
 	struct onpu_ring_job *ring = ctx->ring.map;
 	uint64_t before = ctx->fed;
 
-	while (ctx->first && ctx->fed - ctx->completed < RING) {
-		struct full_job *job = ctx->first;
+	while (ctx->waiting.first && ctx->fed - ctx->log.completed < RING) {
+		struct sim_job *job = sim_queue_take(&ctx->waiting);
 
-		ring[ctx->fed++ % RING] = job->entry;
-		ctx->first = job->next;
+		ring[ctx->fed++ % RING] = ring_job(job);
 		free(job);
 	}
-	if (!ctx->first)
-		ctx->tail = &ctx->first;
 	return ctx->fed == before ? 0 : (uint32_t)ctx->fed;
 }
 
@@ -162,10 +154,10 @@ bool full_feed(struct full *full)
 	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++) {
 		uint32_t doorbell = 0;
 
-		pthread_mutex_lock(&full->lock);
+		pthread_mutex_lock(&full->sync.lock);
 		if (full->queues[i])
 			doorbell = fill_ring(full->queues[i]);
-		pthread_mutex_unlock(&full->lock);
+		pthread_mutex_unlock(&full->sync.lock);
 		if (doorbell)
 			full_write(full, ONPU_REG_DOORBELL_TAIL(i), doorbell);
 		any |= doorbell;
@@ -173,136 +165,29 @@ bool full_feed(struct full *full)
 	return any;
 }
 
-static struct full_job *make_job(const struct winsys_job *job)
-{
-	const uint64_t max_profile = UINT32_MAX / sizeof(struct onpu_profile_record) *
-				     sizeof(struct onpu_profile_record);
-	uint64_t profile = job->profile_size;
-	struct full_job *made = calloc(1, sizeof(*made));
-
-	if (!made)
-		return NULL;
-	profile -= profile % sizeof(struct onpu_profile_record);
-	made->entry = (struct onpu_ring_job) {
-		.type = ONPU_ENTRY_JOB,
-		.program_va = job->program_va,
-		.num_insns = job->num_insns,
-		.num_slots = job->num_slots,
-		.slots_va = job->slots_va,
-		.profile_va = job->profile_va,
-		.profile_size = (uint32_t)(profile < max_profile ? profile : max_profile),
-		.cycle_limit = job->cycle_limit,
-	};
-	return made;
-}
-
-static void free_list(struct full_job *job)
-{
-	while (job) {
-		struct full_job *next = job->next;
-
-		free(job);
-		job = next;
-	}
-}
-
 static int full_submit(struct winsys_ctx *base, const struct winsys_job *jobs, uint32_t count,
 		       uint64_t *seqno, struct wnn_error *err)
 {
 	struct full_ctx *ctx = ctx_of(base);
 	struct full *full = base->full;
-	struct full_job *list = NULL, **tail = &list;
-	bool refused;
+	struct sim_queue made;
+	int ret;
 
-	for (uint32_t i = 0; i < count; i++) {
-		*tail = make_job(&jobs[i]);
-		if (!*tail) {
-			free_list(list);
-			return wnn_error_nomem(err, "a job");
-		}
-		tail = &(*tail)->next;
-	}
-	pthread_mutex_lock(&full->lock);
-	refused = ctx->dead || full->lost;
-	if (!refused) {
-		for (struct full_job *job = list; job; job = job->next)
-			job->entry.seqno = ++ctx->submitted;
-		*seqno = ctx->submitted;
-		if (list) {
-			*ctx->tail = list;
-			ctx->tail = tail;
-		}
-		full->kicked = true;
-		pthread_cond_signal(&full->wake);
-	}
-	pthread_mutex_unlock(&full->lock);
-	if (!refused)
-		return 0;
-	free_list(list);
-	return wnn_error_set(err, WNN_OPERATION_ERROR,
-			     "the device context is lost: an earlier job of it failed");
-}
-
-static struct timespec deadline_of(uint64_t timeout_ns)
-{
-	struct timespec at;
-
-	clock_gettime(CLOCK_MONOTONIC, &at);
-	at.tv_sec += (time_t)(timeout_ns / 1000000000u);
-	at.tv_nsec += (long)(timeout_ns % 1000000000u);
-	if (at.tv_nsec >= 1000000000) {
-		at.tv_sec++;
-		at.tv_nsec -= 1000000000;
-	}
-	return at;
-}
-
-static int collect(const struct full_ctx *ctx, uint64_t seqno, struct winsys_result *result,
-		   struct wnn_error *err)
-{
-	memset(result, 0, sizeof(*result));
-	if (ctx->completed - seqno >= KEPT_RESULTS)
-		return 0;
-	if (ctx->cancelled[seqno % KEPT_RESULTS])
-		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "the job was cancelled: an earlier job of its context failed");
-	*result = ctx->result[seqno % KEPT_RESULTS];
-	return 0;
-}
-
-static int wait_error(int why, struct wnn_error *err)
-{
-	if (why == EINVAL)
-		return wnn_error_set(err, WNN_OPERATION_ERROR, "no job has this number");
-	if (why == ENODEV)
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device is lost");
-	return wnn_error_set(err, WNN_OPERATION_ERROR, "the job did not end in time");
+	if (sim_queue_make(&made, base, jobs, count, err))
+		return -1;
+	pthread_mutex_lock(&full->sync.lock);
+	ctx->log.dead |= full->sync.lost;
+	ret = sim_log_submit(&ctx->log, &ctx->waiting, &made, seqno, err);
+	full->kicked = true;
+	pthread_cond_signal(&full->sync.wake);
+	pthread_mutex_unlock(&full->sync.lock);
+	return ret;
 }
 
 static int full_wait(struct winsys_ctx *base, uint64_t seqno, uint64_t timeout_ns,
 		     struct winsys_result *result, struct wnn_error *err)
 {
-	struct full_ctx *ctx = ctx_of(base);
-	struct full *full = base->full;
-	bool forever = timeout_ns == UINT64_MAX;
-	struct timespec deadline = { .tv_sec = 0 };
-	int ret = 0;
-
-	if (!forever)
-		deadline = deadline_of(timeout_ns);
-	pthread_mutex_lock(&full->lock);
-	if (!seqno || seqno > ctx->submitted)
-		ret = EINVAL;
-	while (!ret && ctx->completed < seqno) {
-		if (full->lost)
-			ret = ENODEV;
-		else
-			ret = forever ? pthread_cond_wait(&full->changed, &full->lock) :
-			      pthread_cond_timedwait(&full->changed, &full->lock, &deadline);
-	}
-	ret = ret ? wait_error(ret, err) : collect(ctx, seqno, result, err);
-	pthread_mutex_unlock(&full->lock);
-	return ret;
+	return sim_log_wait(&ctx_of(base)->log, &base->full->sync, seqno, timeout_ns, result, err);
 }
 
 /* ---- contexts */
@@ -311,7 +196,7 @@ static int take_queue(struct full *full, struct full_ctx *ctx, struct wnn_error 
 {
 	uint32_t queue = 0;
 
-	pthread_mutex_lock(&full->lock);
+	pthread_mutex_lock(&full->sync.lock);
 	while (queue < full->base.caps.num_queues && full->queues[queue])
 		queue++;
 	if (queue < full->base.caps.num_queues) {
@@ -319,7 +204,7 @@ static int take_queue(struct full *full, struct full_ctx *ctx, struct wnn_error 
 		ctx->id = queue + 1;
 		full->queues[queue] = ctx;
 	}
-	pthread_mutex_unlock(&full->lock);
+	pthread_mutex_unlock(&full->sync.lock);
 	if (queue < full->base.caps.num_queues)
 		return 0;
 	return wnn_error_set(err, WNN_OPERATION_ERROR, "all %u hardware queues are in use",
@@ -328,10 +213,10 @@ static int take_queue(struct full *full, struct full_ctx *ctx, struct wnn_error 
 
 static void give_queue(struct full *full, struct full_ctx *ctx)
 {
-	pthread_mutex_lock(&full->lock);
+	pthread_mutex_lock(&full->sync.lock);
 	full->queues[ctx->queue] = NULL;
-	drop_jobs(ctx);
-	pthread_mutex_unlock(&full->lock);
+	sim_queue_drop(&ctx->waiting, NULL);
+	pthread_mutex_unlock(&full->sync.lock);
 }
 
 static int make_context(struct full *full, struct full_ctx *ctx, struct wnn_error *err)
@@ -387,7 +272,7 @@ static struct winsys_ctx *full_ctx_create(struct winsys *ws, struct wnn_error *e
 		return NULL;
 	}
 	ctx->base.full = full;
-	ctx->tail = &ctx->first;
+	sim_queue_init(&ctx->waiting);
 	if (!take_queue(full, ctx, err)) {
 		if (!make_context(full, ctx, err))
 			return &ctx->base;
@@ -406,11 +291,10 @@ static void full_ctx_destroy(struct winsys_ctx *base)
 	if (!base)
 		return;
 	full = base->full;
-	pthread_mutex_lock(&full->lock);
-	ctx->closing = true;
+	pthread_mutex_lock(&full->sync.lock);
 	cancel_rest(ctx);
-	pthread_cond_broadcast(&full->changed);
-	pthread_mutex_unlock(&full->lock);
+	pthread_cond_broadcast(&full->sync.changed);
+	pthread_mutex_unlock(&full->sync.lock);
 	unmake_context(full, ctx);
 	give_queue(full, ctx);
 	free(ctx);
@@ -424,9 +308,7 @@ static void full_destroy(struct winsys *ws)
 
 	full_driver_stop(full);
 	full_memory_destroy(&full->memory);
-	pthread_cond_destroy(&full->wake);
-	pthread_cond_destroy(&full->changed);
-	pthread_mutex_destroy(&full->lock);
+	sim_sync_destroy(&full->sync);
 	pthread_mutex_destroy(&full->requests);
 	pthread_mutex_destroy(&full->invalidations);
 	free(full);
@@ -461,16 +343,9 @@ static void read_caps(struct full *full)
 
 static void init_sync(struct full *full)
 {
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_mutex_init(&full->lock, NULL);
+	sim_sync_init(&full->sync);
 	pthread_mutex_init(&full->requests, NULL);
 	pthread_mutex_init(&full->invalidations, NULL);
-	pthread_cond_init(&full->wake, &attr);
-	pthread_cond_init(&full->changed, &attr);
-	pthread_condattr_destroy(&attr);
 }
 
 struct winsys *winsys_sim_full_create(const struct winsys_sim_config *config,

@@ -11,6 +11,7 @@
 
 #include <onpu_device.h>
 
+#include "winsys/sim_queue.h"
 #include "winsys/winsys.h"
 
 #define FULL_PAGE	4096u
@@ -79,12 +80,10 @@ struct full {
 	uint64_t request_ring, response_ring;
 	uint32_t request_tail, response_head, request_id;
 
-	/* All below: guarded by lock. Never call the device with it held. */
-	pthread_mutex_t lock;
-	pthread_cond_t wake, changed;
+	/* All below: guarded by its lock. Never call the device with it held. */
+	struct sim_sync sync;
 	bool kicked, stop;
 	bool interrupted;		/* vector 0 */
-	bool lost;
 	uint32_t status;
 	uint32_t inv_request, inv_done;
 	bool answered;

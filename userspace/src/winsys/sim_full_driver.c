@@ -38,23 +38,23 @@ static void interrupt(void *ctx, unsigned int vector)
 {
 	struct full *full = ctx;
 
-	pthread_mutex_lock(&full->lock);
+	pthread_mutex_lock(&full->sync.lock);
 	if (!vector)
 		full->interrupted = true;
 	else if (full->queues[vector - 1])
 		full_completed(full->queues[vector - 1]);
-	pthread_cond_broadcast(&full->changed);
-	pthread_mutex_unlock(&full->lock);
+	pthread_cond_broadcast(&full->sync.changed);
+	pthread_mutex_unlock(&full->sync.lock);
 }
 
 static void wake(void *ctx)
 {
 	struct full *full = ctx;
 
-	pthread_mutex_lock(&full->lock);
+	pthread_mutex_lock(&full->sync.lock);
 	full->kicked = true;
-	pthread_cond_signal(&full->wake);
-	pthread_mutex_unlock(&full->lock);
+	pthread_cond_signal(&full->sync.wake);
+	pthread_mutex_unlock(&full->sync.lock);
 }
 
 static int read_memory(void *ctx, uint64_t addr, void *dst, size_t len)
@@ -84,11 +84,11 @@ static void take_responses(struct full *full)
 		full_write(full, ONPU_REG_RESPONSE_HEAD, ++full->response_head);
 		if (m.header.type == ONPU_MSG_EVENT_FAULT)
 			continue;
-		pthread_mutex_lock(&full->lock);
+		pthread_mutex_lock(&full->sync.lock);
 		full->answer = m;
 		full->answered = true;
-		pthread_cond_broadcast(&full->changed);
-		pthread_mutex_unlock(&full->lock);
+		pthread_cond_broadcast(&full->sync.changed);
+		pthread_mutex_unlock(&full->sync.lock);
 	}
 }
 
@@ -97,11 +97,11 @@ static void look_at_status(struct full *full)
 	uint32_t status = full_read(full, ONPU_REG_STATUS);
 	uint32_t state = (status & ONPU_STATUS_STATE__MASK) >> ONPU_STATUS_STATE__SHIFT;
 
-	pthread_mutex_lock(&full->lock);
+	pthread_mutex_lock(&full->sync.lock);
 	full->status = status;
-	full->lost = state == ONPU_STATE_FAILED || state == ONPU_STATE_HALTED;
-	pthread_cond_broadcast(&full->changed);
-	pthread_mutex_unlock(&full->lock);
+	full->sync.lost = state == ONPU_STATE_FAILED || state == ONPU_STATE_HALTED;
+	pthread_cond_broadcast(&full->sync.changed);
+	pthread_mutex_unlock(&full->sync.lock);
 }
 
 static void serve_interrupt(struct full *full)
@@ -109,10 +109,10 @@ static void serve_interrupt(struct full *full)
 	uint32_t causes;
 	bool pending;
 
-	pthread_mutex_lock(&full->lock);
+	pthread_mutex_lock(&full->sync.lock);
 	pending = full->interrupted;
 	full->interrupted = false;
-	pthread_mutex_unlock(&full->lock);
+	pthread_mutex_unlock(&full->sync.lock);
 	if (!pending)
 		return;
 	causes = full_read(full, ONPU_REG_INT_STATUS);
@@ -124,10 +124,10 @@ static void serve_interrupt(struct full *full)
 	if (causes & ONPU_INT_STATUS_INVALIDATED__MASK) {
 		uint32_t done = full_read(full, ONPU_REG_INV_DONE);
 
-		pthread_mutex_lock(&full->lock);
+		pthread_mutex_lock(&full->sync.lock);
 		full->inv_done = done;
-		pthread_cond_broadcast(&full->changed);
-		pthread_mutex_unlock(&full->lock);
+		pthread_cond_broadcast(&full->sync.changed);
+		pthread_mutex_unlock(&full->sync.lock);
 	}
 }
 
@@ -136,12 +136,12 @@ static bool pause_device(struct full *full, bool idle)
 {
 	bool stop;
 
-	pthread_mutex_lock(&full->lock);
+	pthread_mutex_lock(&full->sync.lock);
 	while (idle && !full->kicked && !full->interrupted && !full->stop)
-		pthread_cond_wait(&full->wake, &full->lock);
+		pthread_cond_wait(&full->sync.wake, &full->sync.lock);
 	full->kicked = false;
 	stop = full->stop;
-	pthread_mutex_unlock(&full->lock);
+	pthread_mutex_unlock(&full->sync.lock);
 	return !stop;
 }
 
@@ -192,15 +192,15 @@ int full_request(struct full *full, union onpu_msg *m, struct wnn_error *err)
 	at = full->request_ring + full->request_tail % RING * ONPU_MSG_SIZE;
 	memcpy(full_memory_at(&full->memory, at), m, sizeof(*m));
 	full_write(full, ONPU_REG_REQUEST_TAIL, ++full->request_tail);
-	pthread_mutex_lock(&full->lock);
-	while (!full->answered && !full->lost)
-		pthread_cond_wait(&full->changed, &full->lock);
+	pthread_mutex_lock(&full->sync.lock);
+	while (!full->answered && !full->sync.lost)
+		pthread_cond_wait(&full->sync.changed, &full->sync.lock);
 	if (full->answered)
 		*m = full->answer;
 	else
 		ret = lost_error(full, err);
 	full->answered = false;
-	pthread_mutex_unlock(&full->lock);
+	pthread_mutex_unlock(&full->sync.lock);
 	pthread_mutex_unlock(&full->requests);
 	if (!ret && m->header.status)
 		ret = wnn_error_set(err, WNN_UNKNOWN_ERROR, "the firmware refused request %u: %s",
@@ -219,10 +219,10 @@ void full_invalidate(struct full *full, uint64_t va, size_t size)
 	name = ++full->inv_request;
 	full_write(full, ONPU_REG_INV_REQ, name);
 	pthread_mutex_unlock(&full->invalidations);
-	pthread_mutex_lock(&full->lock);
+	pthread_mutex_lock(&full->sync.lock);
 	while ((int32_t)(full->inv_done - name) < 0)
-		pthread_cond_wait(&full->changed, &full->lock);
-	pthread_mutex_unlock(&full->lock);
+		pthread_cond_wait(&full->sync.changed, &full->sync.lock);
+	pthread_mutex_unlock(&full->sync.lock);
 }
 
 /* ---- start and stop */
@@ -278,11 +278,11 @@ static int boot(struct full *full, const char *path, struct wnn_error *err)
 	write64(full, ONPU_REG_FW_ADDRESS_LO, bus);
 	full_write(full, ONPU_REG_FW_SIZE, size);
 	full_write(full, ONPU_REG_BOOT, ONPU_BOOT_START__MASK);
-	pthread_mutex_lock(&full->lock);
-	while (!full->lost && (full->status & ONPU_STATUS_STATE__MASK) != ONPU_STATE_READY)
-		pthread_cond_wait(&full->changed, &full->lock);
+	pthread_mutex_lock(&full->sync.lock);
+	while (!full->sync.lost && (full->status & ONPU_STATUS_STATE__MASK) != ONPU_STATE_READY)
+		pthread_cond_wait(&full->sync.changed, &full->sync.lock);
 	status = full->status;
-	pthread_mutex_unlock(&full->lock);
+	pthread_mutex_unlock(&full->sync.lock);
 	full_memory_free(&full->memory, bus, MAX_IMAGE);
 	state = (status & ONPU_STATUS_STATE__MASK) >> ONPU_STATUS_STATE__SHIFT;
 	if (state != ONPU_STATE_READY)
@@ -336,10 +336,10 @@ int full_driver_start(struct full *full, const struct winsys_sim_config *config,
 
 void full_driver_stop(struct full *full)
 {
-	pthread_mutex_lock(&full->lock);
+	pthread_mutex_lock(&full->sync.lock);
 	full->stop = true;
-	pthread_cond_signal(&full->wake);
-	pthread_mutex_unlock(&full->lock);
+	pthread_cond_signal(&full->sync.wake);
+	pthread_mutex_unlock(&full->sync.lock);
 	if (full->started)
 		pthread_join(full->thread, NULL);
 	onpu_device_destroy(full->device);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What both modes of the device model keep of jobs: those that wait for their turn, and per context
+ * how those that ended did. Nothing here locks but sim_log_wait().
+ */
+#ifndef WNN_WINSYS_SIM_QUEUE_H
+#define WNN_WINSYS_SIM_QUEUE_H
+
+#include <pthread.h>
+
+#include "winsys/winsys.h"
+
+#define KEPT_RESULTS	256u		/* per context; older ones are known only to have ended */
+
+/* ---- waiting jobs */
+
+struct sim_job {
+	struct winsys_job job;
+	uint64_t seqno;
+	struct winsys_ctx *ctx;
+	struct sim_job *next;
+};
+
+struct sim_queue {
+	struct sim_job *first, **tail;
+};
+
+void sim_queue_init(struct sim_queue *queue);
+/* A queue of these jobs, not numbered yet. */
+int sim_queue_make(struct sim_queue *made, struct winsys_ctx *ctx, const struct winsys_job *jobs,
+		   uint32_t count, struct wnn_error *err);
+/* The first job, which is the caller's from then on; NULL: there is none. */
+struct sim_job *sim_queue_take(struct sim_queue *queue);
+/* Frees the jobs of a context; NULL: all. */
+void sim_queue_drop(struct sim_queue *queue, const struct winsys_ctx *ctx);
+
+/* ---- jobs of a context */
+
+struct sim_log {
+	uint64_t submitted, completed;
+	bool dead;			/* a job failed, later ones are refused */
+	struct winsys_result result[KEPT_RESULTS];
+	bool cancelled[KEPT_RESULTS];
+};
+
+/* Numbers the jobs of `made` and moves them to `queue`; of a dead context they are freed. */
+int sim_log_submit(struct sim_log *log, struct sim_queue *queue, struct sim_queue *made,
+		   uint64_t *seqno, struct wnn_error *err);
+/* The job `seqno`, and so every earlier one, ended; result NULL: it was cancelled. */
+void sim_log_end(struct sim_log *log, uint64_t seqno, const struct winsys_result *result);
+
+/* What guards logs, and says that one has changed or that the device is lost. */
+struct sim_sync {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;		/* to the device's thread */
+	pthread_cond_t changed;		/* to callers */
+	bool lost;
+};
+
+void sim_sync_init(struct sim_sync *sync);
+void sim_sync_destroy(struct sim_sync *sync);
+/* As winsys_ops.wait. */
+int sim_log_wait(const struct sim_log *log, struct sim_sync *sync, uint64_t seqno,
+		 uint64_t timeout_ns, struct winsys_result *result, struct wnn_error *err);
+
+#endif
