@@ -5,20 +5,6 @@
 
 #include <string.h>
 
-static int begin(struct plan *plan, struct vprog *prog, const char *kernel,
-		 const struct ir_value *input)
-{
-	struct npu_view view = values_view(plan, input);
-
-	if (!view.rank) {
-		view.rank = 1;
-		view.dim[0] = 1;
-		view.stride[0] = plan_dtype_bytes(view.dtype);
-	}
-	vp_begin(prog, kernel, view.rank, view.dim);
-	return vp_input(prog, &view);
-}
-
 /* An operand whose dims are those of the space listed in `axes`, in that order. */
 static int operand_along(struct plan *plan, struct vprog *prog, const struct ir_value *value,
 			 const uint32_t *axes, uint32_t count)
@@ -72,7 +58,7 @@ static void lower_batchnorm(struct plan *plan, const struct ir_node *node)
 {
 	const struct ir_norm_attrs *attrs = &node->attrs.norm;
 	struct vprog prog;
-	int in = begin(plan, &prog, "vector batchnorm", node->operands[0]),
+	int in = vp_begin_input(&prog, plan, "vector batchnorm", node->operands[0]),
 	    operand[4] = {-1, -1, -1, -1};
 	int out = vp_result(&prog, plan, node->results[0]), diff, root, quotient;
 	uint8_t all = (1u << prog.rank) - 1;
@@ -110,7 +96,7 @@ static void normalise(struct plan *plan, const struct ir_node *node, const char 
 		      uint8_t axes, const uint32_t *along, uint32_t num_along)
 {
 	struct vprog prog;
-	int in = begin(plan, &prog, kernel, node->operands[0]), operand[2] = { -1, -1 };
+	int in = vp_begin_input(&prog, plan, kernel, node->operands[0]), operand[2] = { -1, -1 };
 	int out = vp_result(&prog, plan, node->results[0]),
 	    count = count_operand(plan, &prog, axes);
 	uint8_t all = (1u << prog.rank) - 1, rows = all & ~axes;

@@ -10,22 +10,6 @@ static uint8_t all_dims(const struct vprog *prog)
 	return (1u << prog->rank) - 1;
 }
 
-
-/* The space is the input's shape; a scalar has one dim of 1. */
-static int begin_input(struct plan *plan, struct vprog *prog, const char *kernel,
-		       const struct ir_value *input)
-{
-	struct npu_view view = values_view(plan, input);
-
-	if (!view.rank) {
-		view.rank = 1;
-		view.dim[0] = 1;
-		view.stride[0] = plan_dtype_bytes(view.dtype);
-	}
-	vp_begin(prog, kernel, view.rank, view.dim);
-	return vp_input(prog, &view);
-}
-
 /* The result over the space: extent 1 on the reduced dims, whether it keeps them or not. */
 static int reduced_result(struct plan *plan, struct vprog *prog, const struct ir_value *result,
 			  uint8_t axes, bool keep_dims)
@@ -116,7 +100,7 @@ void lower_reduce(struct plan *plan, const struct ir_node *node)
 	};
 	const struct ir_reduce_attrs *attrs = &node->attrs.reduce;
 	struct vprog prog;
-	int in = begin_input(plan, &prog, "vector reduce", node->operands[0]);
+	int in = vp_begin_input(&prog, plan, "vector reduce", node->operands[0]);
 	int out = reduced_result(plan, &prog, node->results[0], attrs->axes, attrs->keep_dims);
 
 	if (attrs->kind == IR_REDUCE_MEAN)
@@ -134,7 +118,7 @@ void lower_reduce(struct plan *plan, const struct ir_node *node)
 void lower_softmax(struct plan *plan, const struct ir_node *node)
 {
 	struct vprog prog;
-	int in = begin_input(plan, &prog, "vector softmax", node->operands[0]);
+	int in = vp_begin_input(&prog, plan, "vector softmax", node->operands[0]);
 	int out = vp_result(&prog, plan, node->results[0]);
 	uint8_t axes = 1u << node->attrs.axis, all = all_dims(&prog), rows = all & ~axes;
 	int max = vp_temp(&prog, ONPU_DT_F32, rows), diff = vp_temp(&prog, ONPU_DT_F32, all);
@@ -153,7 +137,7 @@ void lower_softmax(struct plan *plan, const struct ir_node *node)
 void lower_arg(struct plan *plan, const struct ir_node *node)
 {
 	struct vprog prog;
-	int in = begin_input(plan, &prog, "vector argreduce", node->operands[0]);
+	int in = vp_begin_input(&prog, plan, "vector argreduce", node->operands[0]);
 	uint8_t axes = 1u << node->attrs.arg.axis;
 	int out = reduced_result(plan, &prog, node->results[0], axes, node->attrs.arg.keep_dims);
 
@@ -167,7 +151,7 @@ void lower_arg(struct plan *plan, const struct ir_node *node)
 void lower_cumsum(struct plan *plan, const struct ir_node *node)
 {
 	struct vprog prog;
-	int in = begin_input(plan, &prog, "vector scan", node->operands[0]);
+	int in = vp_begin_input(&prog, plan, "vector scan", node->operands[0]);
 	int out = vp_result(&prog, plan, node->results[0]);
 	struct vp_op *op = vp_add(&prog, ONPU_OP_SCAN_SUM, out, in, -1, -1);
 

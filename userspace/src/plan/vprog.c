@@ -43,6 +43,20 @@ int vp_input(struct vprog *prog, const struct npu_view *mem)
 	return add_reg(prog, &reg);
 }
 
+int vp_begin_input(struct vprog *prog, struct plan *plan, const char *kernel,
+		   const struct ir_value *value)
+{
+	struct npu_view view = values_view(plan, value);
+
+	if (!view.rank) {
+		view.rank = 1;
+		view.dim[0] = 1;
+		view.stride[0] = plan_dtype_bytes(view.dtype);
+	}
+	vp_begin(prog, kernel, view.rank, view.dim);
+	return vp_input(prog, &view);
+}
+
 int vp_output(struct vprog *prog, const struct npu_view *mem)
 {
 	struct vp_reg reg = memory_reg(prog, VP_OUTPUT, mem);

@@ -47,6 +47,9 @@ void vp_begin(struct vprog *prog, const char *kernel, uint32_t rank, const int64
 int vp_input(struct vprog *prog, const struct npu_view *mem);
 int vp_output(struct vprog *prog, const struct npu_view *mem);
 int vp_temp(struct vprog *prog, uint8_t dtype, uint8_t mask);
+/* Begins with the shape of an operand for the space, one dim of 1 for a scalar; its input. */
+int vp_begin_input(struct vprog *prog, struct plan *plan, const char *kernel,
+		   const struct ir_value *value);
 /* Value of an operand, broadcast to the space from the right as numpy does. */
 int vp_operand(struct vprog *prog, struct plan *plan, const struct ir_value *value);
 int vp_result(struct vprog *prog, struct plan *plan, const struct ir_value *value);
