@@ -84,19 +84,6 @@ static int check_tensors(const struct wnn_builder *builder, const bool *reached,
 	return 0;
 }
 
-/* Copies one reachable input or constant. */
-static struct ir_value *copy_leaf(struct ir_graph *to, const struct ir_value *value)
-{
-	struct ir_value *copy;
-
-	if (value->kind == IR_VALUE_INPUT)
-		return ir_add_input(to, value->name, &value->type);
-	copy = ir_add_constant(to, &value->type, ir_constant_ref(value->constant));
-	if (!copy)
-		ir_constant_unref(value->constant);
-	return copy;
-}
-
 static int copy_node(struct wnn_recording *recording, const struct ir_node *node,
 		     struct ir_value **map, uint32_t operator)
 {
@@ -134,7 +121,7 @@ static int copy_reachable(struct wnn_builder *builder, const bool *reached,
 
 		if (!reached[i] || value->kind == IR_VALUE_RESULT)
 			continue;
-		map[i] = copy_leaf(recording->graph, value);
+		map[i] = ir_copy_leaf(recording->graph, value);
 		if (!map[i])
 			return -1;
 	}

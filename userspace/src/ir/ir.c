@@ -216,6 +216,18 @@ struct ir_value *ir_add_constant(struct ir_graph *graph, const struct ir_type *t
 	return value;
 }
 
+struct ir_value *ir_copy_leaf(struct ir_graph *graph, const struct ir_value *value)
+{
+	struct ir_value *copy;
+
+	if (value->kind == IR_VALUE_INPUT)
+		return ir_add_input(graph, value->name, &value->type);
+	copy = ir_add_constant(graph, &value->type, ir_constant_ref(value->constant));
+	if (!copy)
+		ir_constant_unref(value->constant);
+	return copy;
+}
+
 struct ir_node *ir_add_node(struct ir_graph *graph, enum ir_op op, struct ir_value *const *operands,
 			    uint32_t num_operands, const struct ir_type *result_types,
 			    uint32_t num_results, const union ir_attrs *attrs, const char *label,

@@ -267,6 +267,8 @@ void ir_graph_destroy(struct ir_graph *graph);		/* NULL is fine; drops constants
 struct ir_value *ir_add_input(struct ir_graph *graph, const char *name, const struct ir_type *type);
 struct ir_value *ir_add_constant(struct ir_graph *graph, const struct ir_type *type,
 				 struct ir_constant *constant);	/* takes one reference over */
+/* An input or a constant of another graph; shares the constant. */
+struct ir_value *ir_copy_leaf(struct ir_graph *graph, const struct ir_value *value);
 struct ir_node *ir_add_node(struct ir_graph *graph, enum ir_op op, struct ir_value *const *operands,
 			    uint32_t num_operands, const struct ir_type *result_types,
 			    uint32_t num_results, const union ir_attrs *attrs, const char *label,

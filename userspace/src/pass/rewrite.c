@@ -25,18 +25,6 @@ static void count_uses(struct rewrite *rw)
 	}
 }
 
-static struct ir_value *copy_leaf(struct ir_graph *to, const struct ir_value *value)
-{
-	struct ir_value *copy;
-
-	if (value->kind == IR_VALUE_INPUT)
-		return ir_add_input(to, value->name, &value->type);
-	copy = ir_add_constant(to, &value->type, ir_constant_ref(value->constant));
-	if (!copy)
-		ir_constant_unref(value->constant);
-	return copy;
-}
-
 int rewrite_begin(struct rewrite *rw, const struct ir_graph *from, struct wnn_error *err)
 {
 	memset(rw, 0, sizeof(*rw));
@@ -59,7 +47,7 @@ int rewrite_begin(struct rewrite *rw, const struct ir_graph *from, struct wnn_er
 		if (value->kind == IR_VALUE_RESULT ||
 		    (value->kind == IR_VALUE_CONSTANT && !rw->uses[i]))
 			continue;
-		rw->value[i] = copy_leaf(rw->to, value);
+		rw->value[i] = ir_copy_leaf(rw->to, value);
 		if (!rw->value[i])
 			return rewrite_nomem(rw);
 	}
