@@ -134,10 +134,11 @@ static struct onpu_ring_job ring_job(const struct sim_job *job)
 /* Move jobs into the ring; the doorbell's value, or 0 when there is nothing new. */
 static uint32_t fill_ring(struct full_ctx *ctx)
 {
-	struct onpu_ring_job *ring = ctx->ring.map;
 	uint64_t before = ctx->fed;
 
 	while (ctx->waiting.first && ctx->fed - ctx->log.completed < RING) {
+		/* Without a job the context may still be in the making, its ring with it. */
+		struct onpu_ring_job *ring = ctx->ring.map;
 		struct sim_job *job = sim_queue_take(&ctx->waiting);
 
 		ring[ctx->fed++ % RING] = ring_job(job);
