@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "onpu/registers.h"
 #include "onpu/slots.h"
@@ -35,6 +36,7 @@ static struct {
 	unsigned int fault_at, lose_at, fail_bo_at, fail_ctx_at, fail_submit_at;
 	unsigned int made_bos, made_contexts;
 	bool hold;			/* nothing ends */
+	uint32_t max_slots;		/* of a job */
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER };
 
 static struct winsys_bo *fake_bo_create(struct winsys *ws, size_t size, struct wnn_error *err)
@@ -193,6 +195,7 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 	fake.base.caps = (struct npu_caps){
 		.sram_bytes = 65536, .lanes = 128, .mxu_rows = 64, .mxu_cols = 64,
 		.fifo_depth = 16, .dma_bytes_per_cycle = 32, .num_queues = 4,
+		.max_slots = fake.max_slots,
 		.machine = "onpu-fake",
 	};
 	fake.alive = true;
@@ -214,6 +217,7 @@ static int setup(void **state)
 	fake.fault_at = fake.lose_at = fake.fail_bo_at = fake.fail_ctx_at = fake.fail_submit_at = 0;
 	fake.made_bos = fake.made_contexts = 0;
 	fake.hold = false;
+	fake.max_slots = 0;
 	f.instance = wnnCreateInstance(NULL);
 	f.context = open_context(f.instance, "sim");
 	f.notes = notes_create();
@@ -232,9 +236,14 @@ static void release_jobs(void)
 /* The device is given back with all that was made of it. */
 static void wait_for_the_end(void)
 {
+	struct timespec deadline;
+
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec += 60;
 	pthread_mutex_lock(&fake.lock);
-	while (fake.alive)
-		pthread_cond_wait(&fake.released, &fake.lock);
+	while (fake.alive && !pthread_cond_timedwait(&fake.released, &fake.lock, &deadline))
+		;
+	assert_false(fake.alive);
 	assert_int_equal(fake.num_bos, 0);
 	assert_int_equal(fake.contexts, 0);
 	assert_int_equal(fake.bad_slots, 0);
@@ -301,6 +310,51 @@ static void victims_of_a_fault_run_again(void **state)
 	assert_int_equal(notes_get(f->notes, 2).status, WNNStatus_Success);
 	assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
 	assert_int_equal(statistics.dispatchCount, 7);
+	wnnGraphRelease(graph);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+}
+
+/* A program of several jobs: wherever it fails, it fails once, and what is behind it runs. */
+static void a_fault_in_one_of_several_jobs(void **state)
+{
+	static const float weights[64 * 64];
+	struct fixture *f = *state;
+	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
+	WNNGraphBuilder builder;
+	WNNTensor x, y;
+	WNNOperand v;
+	WNNGraph graph;
+	unsigned int jobs;
+
+	wnnContextRelease(f->context);
+	wait_for_the_end();
+	fake.max_slots = 64;
+	f->context = open_context(f->instance, "sim");
+	builder = wnnContextCreateGraphBuilder(f->context);
+	/* Each of another size, so that they share no slots. */
+	v = make_input(builder, "x", 64, 64);
+	for (uint32_t i = 0; i < 20; i++)
+		v = wnnGraphBuilderMatmul(builder, v,
+					  make_constant(builder, weights, 64 - i, 63 - i), NULL);
+	graph = build_one(builder, "y", v);
+	wnnGraphBuilderRelease(builder);
+	x = make_tensor(f->context, 64, 64);
+	y = make_tensor(f->context, 64, 44);
+	assert_ok(dispatch_xy(f->context, graph, x, y));
+	assert_ok(wnnContextOnWorkDoneSync(f->context, GENEROUS));
+	jobs = fake.runs;
+	assert_true(jobs > 1);
+	for (unsigned int i = 0; i < jobs; i++) {
+		fake.fault_at = fake.runs + 1 + i;
+		assert_ok(dispatch_xy(f->context, graph, x, y));
+		assert_ok(dispatch_xy(f->context, graph, x, y));
+		assert_failed(wnnContextOnWorkDoneSync(f->context, GENEROUS),
+			      WNNStatus_OperationError, "BOUNDS");
+		assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
+		assert_int_equal(statistics.dispatchCount, 2 + i);
+		assert_int_equal(statistics.npuCycles, 1000 * jobs);
+	}
 	wnnGraphRelease(graph);
 	wnnTensorRelease(x);
 	wnnTensorRelease(y);
@@ -475,6 +529,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_fault_names_the_operator),
 		TEST(victims_of_a_fault_run_again),
+		TEST(a_fault_in_one_of_several_jobs),
 		TEST(the_error_callback_gets_every_fault),
 		TEST(a_device_that_is_gone),
 		TEST(a_fault_and_no_context_after_it),
