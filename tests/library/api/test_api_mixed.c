@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Graphs that run partly on the NPU and partly on the CPU. Which operators the NPU lacks is said
+ * here, in the place of the planner, so that this does not end with the last one that it lacks.
+ */
+#include "fixture.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "plan/compile.h"
+
+bool npu_supports(const struct ir_node *node, const struct npu_caps *caps, const char **reason)
+{
+	(void)caps;
+	if (node->op != IR_OP_UNARY || node->attrs.unary.kind != IR_SIN)
+		return true;
+	*reason = "sines are forbidden in this test";
+	return false;
+}
+
+#define N 40
+
+static WNNOperand label_sin(WNNGraphBuilder b, WNNOperand x, const char *label)
+{
+	WNNOperatorOptions options = WNN_OPERATOR_OPTIONS_INIT;
+
+	options.label = WNN_STR(label);
+	return wnnGraphBuilderSin(b, x, &options);
+}
+
+/*
+ * a = |x| on the NPU, b = sin(a) on the CPU, c = -b * a on the NPU, d = sin(c) on the CPU; c and d
+ * are outputs, and so is a, which lives in memory of all three. On the NPU again: e = -d + x.
+ */
+static WNNGraph build_mixed(WNNContext context, WNNStatus wanted)
+{
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	WNNOperand x = make_input(builder, "x", N, N), a, b, c, d, e;
+	WNNNamedOperand outputs[4];
+	WNNGraph graph = NULL;
+
+	a = wnnGraphBuilderAbs(builder, x, NULL);
+	b = label_sin(builder, a, "first");
+	c = wnnGraphBuilderMul(builder, wnnGraphBuilderNeg(builder, b, NULL), a, NULL);
+	d = label_sin(builder, c, "second");
+	e = wnnGraphBuilderAdd(builder, wnnGraphBuilderNeg(builder, d, NULL), x, NULL);
+	outputs[0] = (WNNNamedOperand){ WNN_STR("a"), a };
+	outputs[1] = (WNNNamedOperand){ WNN_STR("c"), c };
+	outputs[2] = (WNNNamedOperand){ WNN_STR("d"), d };
+	outputs[3] = (WNNNamedOperand){ WNN_STR("e"), e };
+	if (wanted)
+		assert_failed(wnnGraphBuilderBuildSync(builder, 4, outputs, GENEROUS, &graph), wanted,
+			      "2 operators cannot run on the NPU");
+	else
+		assert_ok(wnnGraphBuilderBuildSync(builder, 4, outputs, GENEROUS, &graph));
+	wnnGraphBuilderRelease(builder);
+	return graph;
+}
+
+static void check(const float *x, float got[4][N * N])
+{
+	for (int i = 0; i < N * N; i++) {
+		float a = fabsf(x[i]), c = -sinf(a) * a, d = sinf(c);
+
+		assert_true(got[0][i] == a);
+		assert_true(fabsf(got[1][i] - c) < 1e-5f);
+		assert_true(fabsf(got[2][i] - d) < 1e-5f);
+		assert_true(fabsf(got[3][i] - (x[i] - d)) < 1e-5f);
+	}
+}
+
+static void values_cross_between_devices(void **state)
+{
+	static float x[5][N * N], got[5][4][N * N];
+	static const char *const names[] = { "a", "c", "d", "e" };
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_context(instance, "sim");
+	WNNGraph graph = build_mixed(context, WNNStatus_Success);
+	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
+	WNNTensor in[5], out[5][4];
+
+	(void)state;
+	/* All queued before the first is looked at. */
+	for (int r = 0; r < 5; r++) {
+		WNNNamedTensor outputs[4], input;
+
+		in[r] = make_tensor(context, N, N);
+		for (int i = 0; i < N * N; i++)
+			x[r][i] = (float)((i * 7 + r * 13) % 200 - 100) / 40;
+		assert_ok(wnnContextWriteTensor(context, in[r], x[r], sizeof(x[r])));
+		for (int i = 0; i < 4; i++) {
+			out[r][i] = make_tensor(context, N, N);
+			outputs[i] = (WNNNamedTensor){ WNN_STR(names[i]), out[r][i] };
+		}
+		input = (WNNNamedTensor){ WNN_STR("x"), in[r] };
+		assert_ok(wnnContextDispatch(context, graph, 1, &input, 4, outputs));
+	}
+	for (int r = 0; r < 5; r++) {
+		for (int i = 0; i < 4; i++) {
+			assert_ok(wnnContextReadTensorSync(context, out[r][i], got[r][i],
+							   sizeof(got[r][i]), GENEROUS));
+			wnnTensorRelease(out[r][i]);
+		}
+		check(x[r], got[r]);
+		wnnTensorRelease(in[r]);
+	}
+	assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
+	assert_int_equal(statistics.dispatchCount, 5);
+	assert_true(statistics.npuCycles > 0);
+	assert_true(statistics.cpuNanoseconds > 0);
+	wnnGraphRelease(graph);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
+static void the_report_says_why(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_context(instance, "sim");
+	WNNGraph graph = build_mixed(context, WNNStatus_Success);
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	WNNString text = WNN_STRING_INIT;
+	size_t sines = 0;
+
+	(void)state;
+	assert_ok(wnnGraphGetPlacement(graph, &placement));
+	assert_int_equal(placement.nodeCount, 7);
+	assert_int_equal(placement.cpuCount, 2);
+	assert_int_equal(placement.npuCount, 5);
+	for (size_t i = 0; i < placement.nodeCount; i++) {
+		const WNNNodePlacement *node = &placement.nodes[i];
+
+		if (memcmp(node->operatorName.data, "sin", 3))
+			continue;
+		sines++;
+		assert_int_equal(node->device, WNNNodeDevice_CPU);
+		assert_int_equal(node->reason, WNNPlacementReason_Operator);
+		assert_non_null(strstr(node->reasonText.data, "sines are forbidden"));
+		assert_true(node->kernel.length > 0);
+		assert_int_equal(node->exactness, WNNExactness_Undefined);
+	}
+	assert_int_equal(sines, 2);
+	assert_ok(wnnGraphGetText(graph, WNNGraphText_Plan, &text));
+	assert_non_null(strstr(text.data, "on the CPU"));
+	assert_non_null(strstr(text.data, "on the NPU"));
+	wnnStringFreeMembers(text);
+	wnnGraphRelease(graph);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
+static void npu_only_lists_what_cannot_be(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContextDeviceOptions options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContext context;
+
+	(void)state;
+	options.device = WNN_STR("sim");
+	options.placementPolicy = WNNPlacementPolicy_NPUOnly;
+	context = open_context_with(instance, &options);
+	assert_null(build_mixed(context, WNNStatus_OperationError));
+	assert_last_error(WNNStatus_OperationError, "\"first\"");
+	assert_last_error(WNNStatus_OperationError, "\"second\"");
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_cross_between_devices),
+		cmocka_unit_test(the_report_says_why),
+		cmocka_unit_test(npu_only_lists_what_cannot_be),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
