@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "onpu/isa.h"
 #include "util/arena.h"
 
 /* --- The end of a graph --- */
@@ -395,16 +396,16 @@ void wnnStringFreeMembers(WNNString string)
 	free(string.data);
 }
 
-/* Cells of the matrix unit that one multiply-accumulate of a type takes for a cycle (isa.xml, mma). */
+/* Cells of the matrix unit that one multiply-accumulate of a type takes for a cycle. */
 static uint64_t cells_per_mac(enum ir_dtype dtype)
 {
 	switch (dtype) {
 	case IR_F32:
-		return 4;
+		return onpu_op_info[ONPU_OP_MMA_F32].factor;
 	case IR_F16:
-		return 2;
+		return onpu_op_info[ONPU_OP_MMA_F16].factor;
 	default:
-		return 1;
+		return onpu_op_info[ONPU_OP_MMA_I8].factor;
 	}
 }
 
