@@ -114,7 +114,7 @@ run_fuzzer()
 	shift 2
 	mkdir -p "$work/corpus" "$work/crashes"
 	[ ! -d "$seeds" ] || folders+=("$seeds")
-	inside "$(fuzz_program "$name")" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
+	inside "$(fuzz_program "$name")" -max_total_time="$seconds" -timeout=120 -rss_limit_mb=2048 \
 		-artifact_prefix="$work/crashes/" -print_final_stats=1 "$@" "${folders[@]}" && return
 	printf 'fuzz %s ended badly. Its findings, newest last:\n' "$name"
 	find "$work/crashes" -type f -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | tail -n 5
