@@ -6,6 +6,8 @@
 #include "fixture.h"
 
 #include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "plan/compile.h"
@@ -150,19 +152,42 @@ static void the_report_says_why(void **state)
 	wnnInstanceRelease(instance);
 }
 
+/* Counts the messages on operators without a place; the build has ended when they are read. */
+static void count_refused(WNNLogLevel level, WNNStringView message, void *userdata1, void *userdata2)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "%.*s", (int)message.length, message.data);
+	if (level != WNNLogLevel_Error || !strstr(text, "cannot run: "))
+		return;
+	atomic_fetch_add((atomic_int *)userdata1, strstr(text, "sin \"first\"") != NULL);
+	atomic_fetch_add((atomic_int *)userdata2, strstr(text, "sin \"second\"") != NULL);
+}
+
 static void npu_only_lists_what_cannot_be(void **state)
 {
-	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNInstanceDescriptor descriptor = WNN_INSTANCE_DESCRIPTOR_INIT;
+	WNNInstanceLog log = WNN_INSTANCE_LOG_INIT;
+	atomic_int first = 0, second = 0;
+	WNNInstance instance;
 	WNNContextDeviceOptions options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContext context;
 
 	(void)state;
+	log.level = WNNLogLevel_Error;
+	log.callback = count_refused;
+	log.userdata1 = &first;
+	log.userdata2 = &second;
+	descriptor.nextInChain = &log.chain;
+	instance = wnnCreateInstance(&descriptor);
 	options.device = WNN_STR("sim");
 	options.placementPolicy = WNNPlacementPolicy_NPUOnly;
 	context = open_context_with(instance, &options);
 	assert_null(build_mixed(context, WNNStatus_OperationError));
 	assert_last_error(WNNStatus_OperationError, "\"first\"");
 	assert_last_error(WNNStatus_OperationError, "\"second\"");
+	assert_int_equal(atomic_load(&first), 1);
+	assert_int_equal(atomic_load(&second), 1);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
 }

@@ -223,6 +223,17 @@ static void log_placement(WNNContext context, const WNNGraphPlacement *placement
 	}
 }
 
+/* The error has room for some operators; the log gets all that no device of the policy can run. */
+static void log_failures(WNNContext context, const struct ir_graph *ir,
+			 const struct wnn_placement *placement)
+{
+	for (uint32_t i = 0; placement->nodes && i < ir->num_nodes; i++)
+		if (placement->nodes[i].failed)
+			wnn_log_write(&context->instance->log, WNN_LOG_ERROR,
+				      "%s \"%s\" cannot run: %s", ir->nodes[i]->source,
+				      ir->nodes[i]->label, placement->nodes[i].text);
+}
+
 static int build(WNNGraph graph, struct wnn_recording *recording, struct wnn_error *err)
 {
 	WNNContext context = graph->context;
@@ -243,6 +254,8 @@ static int build(WNNGraph graph, struct wnn_recording *recording, struct wnn_err
 	if (ret)
 		return ret;
 	ret = wnn_place(recording->graph, &places, &placement, err);
+	if (ret)
+		log_failures(context, recording->graph, &placement);
 	if (!ret && describe_graph(graph, recording->graph))
 		ret = wnn_error_nomem(err, "a graph");
 	if (!ret)
