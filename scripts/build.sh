@@ -104,20 +104,25 @@ fuzz_program()
 	printf '%s\n' "$top/build/fuzzers/tests/fuzz/fuzz-$1"
 }
 
-# run_fuzzer NAME SECONDS [ARGUMENTS of libFuzzer]: the corpus grows in build/fuzz/NAME/corpus, seeds
-# come from tests/fuzz/corpus/NAME, findings go to build/fuzz/NAME/crashes.
+# run_fuzzer NAME SECONDS WORK [ARGUMENTS of libFuzzer]: the corpus grows in WORK/corpus, seeds come
+# from tests/fuzz/corpus/NAME, findings go to WORK/crashes.
 run_fuzzer()
 {
-	local name=$1 seconds=$2 work=$top/build/fuzz/$1 seeds=$top/tests/fuzz/corpus/$1
+	local name=$1 seconds=$2 work=$3 seeds=$top/tests/fuzz/corpus/$1 newest
 	local folders=("$work/corpus")
 
-	shift 2
+	shift 3
 	mkdir -p "$work/corpus" "$work/crashes"
 	[ ! -d "$seeds" ] || folders+=("$seeds")
 	inside "$(fuzz_program "$name")" -max_total_time="$seconds" -timeout=120 -rss_limit_mb=2048 \
 		-artifact_prefix="$work/crashes/" -print_final_stats=1 "$@" "${folders[@]}" && return
-	printf 'fuzz %s ended badly. Its findings, newest last:\n' "$name"
-	find "$work/crashes" -type f -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | tail -n 5
+	newest=$(find "$work/crashes" -type f -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | tail -n 1)
+	if [ -n "$newest" ]; then
+		# A log must do to reproduce it where the folder is gone.
+		printf 'The newest finding: base64 -d <<END | gunzip >FILE\n%s\nEND\n' \
+			"$(gzip -9c "$newest" | head -c 6144 | base64 -w 180)"
+	fi
+	printf 'fuzz %s ended badly. Its findings are in %s\n' "$name" "$work/crashes"
 	printf 'To reproduce one: ./npu exec %q FILE\n' "$(fuzz_program "$name")"
 	return 1
 }

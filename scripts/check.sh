@@ -106,14 +106,17 @@ stage_sanitizers()
 
 stage_fuzz()
 {
-	local name names status=0
+	local name names work status=0
 
 	names=$(fuzz_targets) || return
 	[ -n "$names" ] || { say "  fuzz: no fuzz targets in tests/fuzz"; return 1; }
 	# shellcheck disable=SC2086
 	build_fuzzers $names || return
 	for name in $names; do
-		step "fuzz-$name" "fuzz $name for $fuzz_seconds s" run_fuzzer "$name" "$fuzz_seconds" || status=1
+		# From the seeds alone and with one random sequence: a check that fails, fails again.
+		work=$top/build/check/fuzz/$name
+		step "fuzz-$name" "fuzz $name for $fuzz_seconds s" \
+			run_fuzzer "$name" "$fuzz_seconds" "$work" -seed=1 || status=1
 	done
 	return "$status"
 }
