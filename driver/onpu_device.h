@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The device and the open file: what all parts of the driver share, and the lock order.
+ */
+#ifndef ONPU_DEVICE_H
+#define ONPU_DEVICE_H
+
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/io.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/rwsem.h>
+#include <linux/semaphore.h>
+#include <linux/sizes.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include <drm/drm_device.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/onpu_accel.h>
+
+#include <onpu/registers.h>
+
+/*
+ * Lock order, outermost first. What stands in one line is never held together.
+ *
+ *   device lock of the PCI core		probe, remove, FLR through sysfs, AER
+ *   &onpu_device.reset_lock		read: whoever speaks with the device on a client's behalf
+ *					(SUBMIT, CTX_CREATE, changes of a VM); write: a reset
+ *   locks of contexts, address spaces and buffers (onpu_ctx.h, onpu_mmu.h, onpu_gem.h)
+ *   &onpu_mbox.lock			putting one request into its ring
+ *   &onpu_mbox.pending_lock, &onpu_usage.lock		leaves
+ *
+ * Completion, hang detection and reset must never wait for memory: they run so that fences signal.
+ * None of the locks above may be held around an allocation that can reclaim if they take it too:
+ * that is &onpu_device.reset_lock for writing, and all below &onpu_mbox.lock. A reader of
+ * reset_lock therefore allocates before it takes it.
+ *
+ * Hang detection and device resets run on one ordered queue, &onpu_device.reset_wq, so they never
+ * meet each other.
+ *
+ * Registers may be accessed at any time and from anywhere through onpu_read() and onpu_write():
+ * once the device is unplugged they do nothing.
+ */
+
+struct onpu_ctx;
+struct onpu_vm;
+
+/* Limits of the interface, told by DRM_ONPU_DEV_QUERY_INFO. */
+#define ONPU_SUBMIT_MAX_JOBS	256
+#define ONPU_SUBMIT_MAX_SYNCS	1024
+#define ONPU_MAX_QUEUED_JOBS	1024
+#define ONPU_VA_START		SZ_1M
+
+/* Registers of the CAP block. */
+#define ONPU_CAP_WORDS	((ONPU_REG_CAP_SAVE_BYTES - ONPU_REG_CAP_MACHINE) / 4 + 1)
+
+/**
+ * struct onpu_caps - The CAP block, read and checked at probe.
+ */
+struct onpu_caps {
+	/** @words: All registers as they are. */
+	u32 words[ONPU_CAP_WORDS];
+	/** @num_queues: Hardware queues, 1 to ONPU_MAX_QUEUES. */
+	u32 num_queues;
+	/** @num_vms: Entries of the VM table, at least 1. */
+	u32 num_vms;
+	/** @num_asids: Address space identifiers, at least 2. */
+	u32 num_asids;
+	/** @save_bytes: Size of a context's save area. */
+	u32 save_bytes;
+	/** @clock_khz: Nominal rate of the device clock, not zero. */
+	u32 clock_khz;
+	/** @va_bits: Bits of a device address; the upper half is the kernel's. */
+	u32 va_bits;
+	/** @dma_bits: Bits of a bus address. */
+	u32 dma_bits;
+};
+
+/**
+ * struct onpu_limits - Limits of a client; module parameters, clamped.
+ */
+struct onpu_limits {
+	/** @memory: Bytes that the BOs of a client may have together. */
+	u64 memory;
+	/** @contexts: Contexts that a client may have. */
+	u32 contexts;
+	/** @timeout_ms: Timeout of a context that asks for none. */
+	u32 timeout_ms;
+	/** @max_timeout_ms: Longest timeout that a context may ask for. */
+	u32 max_timeout_ms;
+};
+
+/**
+ * struct onpu_usage - What the device has done since the driver was loaded.
+ */
+struct onpu_usage {
+	/** @lock: Protects @running, @since and @busy_ns. */
+	spinlock_t lock;
+	/** @running: Jobs that the hardware has and has not ended. */
+	unsigned int running;
+	/** @since: When @running last left zero. */
+	ktime_t since;
+	/** @busy_ns: Time with @running above zero, up to @since. */
+	u64 busy_ns;
+	/** @jobs: Jobs that came to their end, well or not. */
+	atomic64_t jobs;
+	/** @failed_jobs: Those of them whose fence has an error. */
+	atomic64_t failed_jobs;
+	/** @memory: Bytes in BOs. */
+	atomic64_t memory;
+};
+
+/* Requests that can be under way, and messages that each ring holds. */
+#define ONPU_MBOX_SLOTS	64
+
+struct onpu_mbox_wait;
+
+/**
+ * struct onpu_mbox - Requests to the firmware, its responses and events; see onpu_mbox.c.
+ */
+struct onpu_mbox {
+	/** @requests: Request ring. */
+	union onpu_msg *requests;
+	/** @responses: Response ring. */
+	union onpu_msg *responses;
+	/** @requests_dma: Bus address of @requests. */
+	dma_addr_t requests_dma;
+	/** @responses_dma: Bus address of @responses. */
+	dma_addr_t responses_dma;
+	/** @lock: Protects @tail and the order of requests. */
+	struct mutex lock;
+	/** @tail: Requests written, modulo 2^32. */
+	u32 tail;
+	/** @head: Responses taken, modulo 2^32; of the thread of vector 0 alone. */
+	u32 head;
+	/** @slots: Counts free entries of @pending. */
+	struct semaphore slots;
+	/** @pending_lock: Protects @pending, @generation and @error. */
+	spinlock_t pending_lock;
+	/** @pending: Who waits for a response; the low bits of its id are its index. */
+	struct onpu_mbox_wait *pending[ONPU_MBOX_SLOTS];
+	/** @generation: High bits of the next id, so that a late response finds nobody. */
+	u32 generation;
+	/**
+	 * @error: What requests fail with; 0 while the firmware takes them. Latched when the
+	 * firmware broke the protocol, until a reset.
+	 */
+	int error;
+};
+
+/**
+ * struct onpu_fw - Firmware image and log; see onpu_fw.c.
+ */
+struct onpu_fw {
+	/** @image: The image, as the boot ROM fetches it. */
+	void *image;
+	/** @image_dma: Bus address of @image. */
+	dma_addr_t image_dma;
+	/** @size: Bytes of @image, header included. */
+	size_t size;
+	/** @crc: Checksum in the header. */
+	u32 crc;
+	/** @abi: Register FW_ABI of the running firmware. */
+	u32 abi;
+	/** @version: Register FW_VERSION of the running firmware. */
+	u32 version;
+	/** @log: Log ring. */
+	char *log;
+	/** @log_dma: Bus address of @log. */
+	dma_addr_t log_dma;
+	/** @log_head: Bytes of the log that were shown, modulo 2^32. */
+	u32 log_head;
+	/** @log_lock: Protects @log_head and @line. */
+	struct mutex log_lock;
+	/** @line: Where a line of the log is put together. */
+	char line[128];
+	/** @heartbeat: Asks whether the firmware lives, while jobs are running. */
+	struct delayed_work heartbeat;
+};
+
+/**
+ * enum onpu_dev_state - Whether the device can be used.
+ */
+enum onpu_dev_state {
+	/** @ONPU_DEV_UP: The firmware runs, or a reset is about to make it run again. */
+	ONPU_DEV_UP,
+	/** @ONPU_DEV_WEDGED: Given up after resets that failed, or it answers no more. */
+	ONPU_DEV_WEDGED,
+	/** @ONPU_DEV_GONE: The driver was unbound from it. */
+	ONPU_DEV_GONE,
+};
+
+struct onpu_ctx_device;
+struct onpu_mmu_device;
+
+/**
+ * struct onpu_vector - One interrupt vector.
+ */
+struct onpu_vector {
+	/** @onpu: The device. */
+	struct onpu_device *onpu;
+	/** @index: Number of the vector. */
+	unsigned int index;
+};
+
+/**
+ * struct onpu_device - One NPU.
+ */
+struct onpu_device {
+	/** @drm: The DRM device; holds the memory of this structure. */
+	struct drm_device drm;
+	/** @pdev: The PCI function. */
+	struct pci_dev *pdev;
+	/** @regs: BAR0; use onpu_read() and onpu_write(). */
+	void __iomem *regs;
+	/** @caps: What the device can do. */
+	struct onpu_caps caps;
+	/** @limits: What a client can have. */
+	struct onpu_limits limits;
+	/** @coherent: The device sees the CPU's caches. */
+	bool coherent;
+
+	/** @vectors: One for each interrupt vector in use. */
+	struct onpu_vector *vectors;
+	/** @num_vectors: Vectors in use; 1: vector 0 serves completions too. */
+	unsigned int num_vectors;
+
+	/** @mbox: Messages. */
+	struct onpu_mbox mbox;
+	/** @fw: Firmware. */
+	struct onpu_fw fw;
+	/** @usage: Counters over all clients. */
+	struct onpu_usage usage;
+
+	/** @mmu: Of onpu_mmu.c: kernel addresses, address space numbers, invalidations. */
+	struct onpu_mmu_device *mmu;
+	/** @ctx: Of onpu_ctx.c: hardware queues and the contexts on them. */
+	struct onpu_ctx_device *ctx;
+
+	/** @state: One of &enum onpu_dev_state; written with @reset_lock held for writing. */
+	enum onpu_dev_state state;
+	/** @reset_lock: Held for writing while the device cannot be spoken to; see above. */
+	struct rw_semaphore reset_lock;
+	/** @reset_wq: Ordered: device resets, hang detection. */
+	struct workqueue_struct *reset_wq;
+	/** @reset_work: Resets the device. */
+	struct work_struct reset_work;
+	/** @reset_why: Why @reset_work was asked for, a constant string. */
+	const char *reset_why;
+	/** @resets: Resets of the whole device. */
+	atomic_t resets;
+	/** @stopped: No reset is to be started any more. */
+	bool stopped;
+};
+
+/**
+ * struct onpu_file - One client, a file opened on the device.
+ */
+struct onpu_file {
+	/** @onpu: The device. */
+	struct onpu_device *onpu;
+	/** @drm: The file of the DRM core. */
+	struct drm_file *drm;
+	/** @vm: The client's address space. */
+	struct onpu_vm *vm;
+	/** @ctxs: Contexts by their numbers; of onpu_ctx.c. */
+	struct xarray ctxs;
+	/** @num_ctxs: Contexts that count towards the limit; of onpu_ctx.c. */
+	atomic_t num_ctxs;
+	/** @memory: Bytes in BOs of this client; of onpu_gem.c. */
+	atomic64_t memory;
+};
+
+static inline struct onpu_device *to_onpu(struct drm_device *drm)
+{
+	return container_of(drm, struct onpu_device, drm);
+}
+
+static inline struct onpu_file *to_onpu_file(struct drm_file *file)
+{
+	return file->driver_priv;
+}
+
+/* First user address that no BO can have; from here on to 2^va_bits it is the kernel's. */
+static inline u64 onpu_va_end(const struct onpu_device *onpu)
+{
+	return BIT_ULL(onpu->caps.va_bits - 1);
+}
+
+/* ---- onpu_device.c: registers, counters */
+
+/**
+ * onpu_read() - Read a register.
+ * @onpu: The device.
+ * @reg: Offset in BAR0.
+ *
+ * Return: Its value, all ones if the device is gone or unplugged.
+ */
+u32 onpu_read(struct onpu_device *onpu, u32 reg);
+/* Write a register; nothing happens if the device is unplugged. */
+void onpu_write(struct onpu_device *onpu, u32 reg, u32 value);
+void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value);
+/* Whether the device still answers; if it does not, it is given up (asynchronously). */
+bool onpu_device_present(struct onpu_device *onpu);
+
+/* Number of the vector that tells completions of a hardware queue; 0: INT_QUEUE does. */
+static inline u32 onpu_queue_vector(const struct onpu_device *onpu, unsigned int queue)
+{
+	return onpu->num_vectors > 1 ? 1 + queue % (onpu->num_vectors - 1) : 0;
+}
+
+/*
+ * A number of jobs was given to the hardware, or ended there. They keep the busy time and the
+ * heartbeat; callable from atomic context. Jobs that end without having run count in jobs and
+ * failed_jobs only: the caller adds to those.
+ */
+void onpu_usage_begin(struct onpu_device *onpu, unsigned int jobs);
+void onpu_usage_end(struct onpu_device *onpu, unsigned int jobs);
+u64 onpu_usage_busy_ns(struct onpu_device *onpu);
+
+/* ---- onpu_mbox.c */
+
+/**
+ * onpu_mbox_call() - Send a request to the firmware and wait for the response.
+ * @onpu: The device.
+ * @msg: A struct onpu_msg_* of ONPU_MSG_SIZE bytes with the type set and all unused members zero;
+ * replaced by the response.
+ *
+ * Sleeps for a bounded time, allocates nothing. Does not need &onpu_device.reset_lock; but who
+ * does not hold it may find the device reset afterwards.
+ *
+ * Return: 0, or -ETIMEDOUT or -EPROTO (a reset was asked for), -EAGAIN (a reset is under way and
+ * has forgotten everything said before), -ENODEV (unplugged or given up), or, by the status of the
+ * response: -EOPNOTSUPP, -EINVAL, -ENOENT, -EEXIST, -EBUSY, -EIO.
+ */
+int onpu_mbox_call(struct onpu_device *onpu, void *msg);
+
+/* ---- onpu_reset.c */
+
+/**
+ * onpu_device_reset_async() - Reset the device soon.
+ * @onpu: The device.
+ * @why: Constant string for the log.
+ *
+ * Callable from any context. Calls are merged until the reset begins.
+ */
+void onpu_device_reset_async(struct onpu_device *onpu, const char *why);
+
+/* Whether ioctls are to be refused: the device is unplugged or given up. */
+static inline bool onpu_device_lost(struct onpu_device *onpu)
+{
+	return READ_ONCE(onpu->state) != ONPU_DEV_UP;
+}
+
+/*
+ * ---- What the core calls.
+ *
+ * onpu_mmu_init() and onpu_ctx_init() are called once, before the firmware runs, and register
+ * their undoing with drmm_add_action(): it runs when the last reference to the DRM device is gone,
+ * long after the device may be.
+ */
+int onpu_mmu_init(struct onpu_device *onpu);
+int onpu_vm_create(struct onpu_device *onpu, struct onpu_vm **vm);
+void onpu_vm_put(struct onpu_vm *vm);
+/* INV_DONE has moved; threaded interrupt. */
+void onpu_mmu_irq(struct onpu_device *onpu);
+/*
+ * The device has forgotten all translations and makes no access: everything that waits for
+ * INV_DONE is done. After each reset, before onpu_ctx_post_reset(), and at unplug.
+ */
+void onpu_mmu_post_reset(struct onpu_device *onpu);
+
+int onpu_ctx_init(struct onpu_device *onpu);
+void onpu_ctx_file_init(struct onpu_file *file);
+void onpu_ctx_file_close(struct onpu_file *file);
+/* A queue may have completed jobs; threaded interrupt. Cheap for a queue that has not. */
+void onpu_ctx_irq(struct onpu_device *onpu, unsigned int queue);
+/* The firmware says that a queue has faulted; its members are not to be trusted. */
+void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_fault *event);
+/*
+ * Around a device reset, with &onpu_device.reset_lock held for writing. Before: no job is handed
+ * over any more; guilty and innocent are sorted as long as registers and completion pages tell.
+ * After: the firmware is new and knows nothing (@alive), or the device is given up: all contexts
+ * are LOST, all fences signal -ENODEV. pre_reset may come twice, when the first try has failed.
+ */
+void onpu_ctx_pre_reset(struct onpu_device *onpu);
+void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive);
+/* After drm_dev_unplug(): every fence signals -ENODEV, no job is handed over any more. */
+void onpu_ctx_unplug(struct onpu_device *onpu);
+/* Host time and device cycles of all jobs of a client, destroyed contexts included. */
+void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles);
+
+/* ---- ioctls, see the uapi header; the core refuses them on a lost device. */
+int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+int onpu_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+int onpu_ctx_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+int onpu_ctx_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+int onpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+/*
+ * GEM: onpu_gem.c gives the object constructor, the import functions and the mmap of the accel
+ * node, which also finds completion pages (they have offsets of their own in the same manager).
+ */
+struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t size);
+struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf);
+int onpu_gem_mmap(struct file *filp, struct vm_area_struct *vma);
+
+#endif
