@@ -13,9 +13,16 @@ packages_file=$top/scripts/packages.txt
 # Raise it when make_root() does something else than before: every root is then made anew.
 root_recipe=1
 
+# The lines NAME, NAME/SUITE and NAME/SUITE/depends of packages.txt, whose head explains them.
 package_list()
 {
 	sed 's/#.*//; s/[[:space:]]//g; /^$/d' "$packages_file"
+}
+
+# The lines that name no suite.
+plain_packages()
+{
+	package_list | grep -v /
 }
 
 os_release()
@@ -24,16 +31,29 @@ os_release()
 	(. /etc/os-release 2>/dev/null && printf '%s' "${!1:-}")
 }
 
+# has_backport ROOT PATTERN: a package of that name is installed there, from backports.
+has_backport()
+{
+	# dpkg-query expands the fields, not the shell; it fails when a package is unknown.
+	# shellcheck disable=SC2016
+	dpkg-query --admindir="$1/var/lib/dpkg" -W -f '${db:Status-Status} ${Version}\n' "$2" 2>/dev/null |
+		grep -q '^installed .*~bpo'
+}
+
 # Every package of the list is in the root $1; "" is the host.
 has_packages()
 {
-	local status
+	local status name
 
-	# dpkg-query expands the field, not the shell; it fails when a package is unknown.
+	# As above.
 	# shellcheck disable=SC2016
-	status=$(package_list |
+	status=$(plain_packages |
 		xargs dpkg-query --admindir="$1/var/lib/dpkg" -W -f '${db:Status-Status}\n' 2>/dev/null) || return
-	[ "$(sort -u <<<"$status")" = installed ]
+	[ "$(sort -u <<<"$status")" = installed ] || return
+	while IFS=/ read -r name _ status; do
+		[ -z "$status" ] || name="${name%-*}-[0-9]*-${name##*-}"
+		has_backport "$1" "$name" || return
+	done < <(package_list | grep /)
 }
 
 # The host will do when it is Debian 13 with everything installed.
@@ -72,6 +92,8 @@ root_sources()
 		esac
 		printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$uri" "$target"
 		printf 'deb-src [signed-by=%s] %s %s main\n' "$keyring" "$uri" "$target"
+		[ "$target" != "$suite" ] ||
+			printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$uri" "$suite-backports"
 	done | sort -u
 }
 
@@ -121,6 +143,7 @@ finish_root()
 	: >"$1/.onpu-lock"
 }
 
+# The base system in the folder $1; update_root installs the rest.
 make_root()
 {
 	local tmp=$1 line args=()
@@ -131,7 +154,7 @@ make_root()
 	# Namespaces of its own: whatever ends this early leaves neither mounts nor processes behind.
 	root_sources | setpriv --pdeathsig KILL \
 		unshare --mount --propagation private --pid --fork --kill-child --mount-proc \
-		mmdebstrap --mode=root --variant=apt --include="$(package_list | paste -sd,)" \
+		mmdebstrap --mode=root --variant=apt --include=ca-certificates \
 		--aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' \
 		--dpkgopt=force-unsafe-io \
 		--dpkgopt='path-exclude=/usr/share/man/*' \
@@ -140,13 +163,37 @@ make_root()
 	finish_root "$tmp"
 }
 
+# versioned NAME/SUITE: the package with a version in its name that the meta-package NAME depends on.
+versioned()
+{
+	local name=${1%%/*} found
+
+	found=$(inside apt-cache show "$1" | sed -n 's/^Depends: //p' | tr -s ', ' '[\n*]' |
+		grep -m 1 "^${name%-*}-[0-9]") || { echo "no package that $1 stands for" >&2; return 1; }
+	printf '%s\n' "$found"
+}
+
+# Nothing boots from the root in the usual way: kernels are installed without an initramfs.
+install_packages()
+{
+	inside env DEBIAN_FRONTEND=noninteractive INITRD=No \
+		apt-get -qy --no-install-recommends install "$@"
+}
+
 update_root()
 {
-	local list
+	local list name from depends
 
-	mapfile -t list < <(package_list)
-	inside apt-get -q update &&
-		inside env DEBIAN_FRONTEND=noninteractive apt-get -qy --no-install-recommends install "${list[@]}"
+	# A root of before there were packages from backports.
+	grep -q "$suite-backports" "$root/etc/apt/sources.list" ||
+		root_sources >"$root/etc/apt/sources.list" || return
+	inside apt-get -q update || return
+	mapfile -t list < <(plain_packages)
+	install_packages "${list[@]}" || return
+	while IFS=/ read -r name from depends <&3; do
+		[ -z "$depends" ] || name=$(versioned "$name/$from") || return
+		install_packages -t "$from" "$name" || return
+	done 3< <(package_list | grep /)
 }
 
 recipe_stamp()
@@ -178,8 +225,8 @@ check_disk()
 	local free
 
 	free=$(df --output=avail -k "$top/build" | tail -n 1)
-	[ "$free" -gt $((6 * 1024 * 1024)) ] ||
-		die "the build environment needs 6 GiB below $top/build, there are $((free / 1024)) MiB"
+	[ "$free" -gt $((8 * 1024 * 1024)) ] ||
+		die "the build environment needs 8 GiB below $top/build, there are $((free / 1024)) MiB"
 }
 
 create_root()
@@ -194,7 +241,6 @@ create_root()
 	check_disk
 	step root "making the Debian 13 environment (some minutes)" make_root "$root.new" || exit 1
 	recipe_stamp >"$root.new/.onpu-recipe"
-	package_stamp >"$root.new/.onpu-packages"
 	[ ! -e "$root" ] || mv -T -- "$root" "$root.old-$$"
 	mv -T -- "$root.new" "$root"
 	remove_old_roots
@@ -219,9 +265,10 @@ ensure_environment()
 	take_lock "$top/build/.setup-lock" "it prepares the environment"
 	if [ "$(cat "$root/.onpu-recipe" 2>/dev/null)" != "$(recipe_stamp)" ]; then
 		create_root
-	elif [ "$(cat "$root/.onpu-packages")" != "$(package_stamp)" ]; then
+	fi
+	if [ "$(cat "$root/.onpu-packages" 2>/dev/null)" != "$(package_stamp)" ]; then
 		has_packages "$root" ||
-			step root-update "installing new packages in the environment" update_root || exit 1
+			step root-update "installing packages in the environment" update_root || exit 1
 		package_stamp >"$root/.onpu-packages"
 	fi
 	exec {root_lock_fd}<"$root/.onpu-lock"
