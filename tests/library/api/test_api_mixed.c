@@ -12,12 +12,15 @@
 
 #include "plan/compile.h"
 
-bool npu_supports(const struct ir_node *node, const struct npu_caps *caps, const char **reason)
+bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
+		  struct npu_reason *reason)
 {
 	(void)caps;
 	if (node->op != IR_OP_UNARY || node->attrs.unary.kind != IR_SIN)
 		return true;
-	*reason = "sines are forbidden in this test";
+	if (reason)
+		*reason = (struct npu_reason){ NPU_REASON_OPTION,
+					       "sines are forbidden in this test" };
 	return false;
 }
 
@@ -137,7 +140,7 @@ static void the_report_says_why(void **state)
 			continue;
 		sines++;
 		assert_int_equal(node->device, WNNNodeDevice_CPU);
-		assert_int_equal(node->reason, WNNPlacementReason_Operator);
+		assert_int_equal(node->reason, WNNPlacementReason_Option);
 		assert_non_null(strstr(node->reasonText.data, "sines are forbidden"));
 		assert_true(node->kernel.length > 0);
 		assert_int_equal(node->exactness, WNNExactness_Undefined);

@@ -277,11 +277,11 @@ static struct npu_program *compile(struct test_graph *t, struct winsys *ws)
 	uint32_t live[MAX_DATA];
 
 	for (uint32_t i = 0; i < t->graph->num_nodes; i++) {
-		const char *reason = "";
+		struct npu_reason reason = { 0 };
 
 		if (!npu_supports(t->graph->nodes[i], &ws->caps, &reason))
 			fail_msg("%s is not supported: %s", ir_op_name(t->graph->nodes[i]->op),
-				 reason);
+				 reason.text);
 	}
 	for (uint32_t i = 0; i < t->num_outputs; i++)
 		live[i] = t->output[i]->id;

@@ -232,7 +232,7 @@ static void test_refused(void **state)
 	union ir_attrs attrs = { .unary = { .kind = IR_EXP } };
 	struct wnn_error err = { 0 };
 	struct npu_program *program;
-	const char *reason = NULL;
+	struct npu_reason reason = { 0 };
 	struct ir_value *in;
 	struct ir_node *node;
 	struct test_graph t;
@@ -242,12 +242,13 @@ static void test_refused(void **state)
 	in = add_operand(&t, IR_I32, 1, (int64_t[]){ 4 }, false);
 	node = add_node(&t, IR_OP_UNARY, &in, 1, IR_I32, 1, (int64_t[]){ 4 }, &attrs);
 	assert_false(npu_supports(node, &caps, &reason));
-	assert_non_null(strstr(reason, "float32"));
+	assert_int_equal(reason.class, NPU_REASON_DATA_TYPE);
+	assert_non_null(strstr(reason.text, "float32"));
 	assert_int_equal(
 		npu_compile(t.graph, 0, 1, &node->results[0]->id, 1, &caps, false, &program, &err),
 		-1);
 	assert_null(program);
-	assert_non_null(strstr(err.message, reason));
+	assert_non_null(strstr(err.message, reason.text));
 	graph_free(&t);
 }
 

@@ -113,10 +113,20 @@ static int evaluator_run(const struct ir_node *node, const void *const *in, void
 
 static WNNPlacementReason place_npu(const struct ir_node *node, void *userdata, const char **text)
 {
+	static const WNNPlacementReason reasons[] = {
+		[NPU_REASON_OPERATOR] = WNNPlacementReason_Operator,
+		[NPU_REASON_DATA_TYPE] = WNNPlacementReason_DataType,
+		[NPU_REASON_RANK] = WNNPlacementReason_Rank,
+		[NPU_REASON_OPTION] = WNNPlacementReason_Option,
+		[NPU_REASON_SIZE] = WNNPlacementReason_Size,
+	};
 	WNNContext context = userdata;
+	struct npu_reason reason = { 0 };
 
-	return npu_supports(node, &context->caps, text) ? WNNPlacementReason_Supported :
-							  WNNPlacementReason_Operator;
+	if (npu_supports(node, &context->caps, &reason))
+		return WNNPlacementReason_Supported;
+	*text = reason.text;
+	return reasons[reason.class];
 }
 
 /* A type or shape as the API shows it. */

@@ -50,13 +50,14 @@ static void lower_range(struct plan *plan)
 {
 	for (uint32_t i = 0; i < plan->count && !plan->failed; i++) {
 		const struct ir_node *node = plan->graph->nodes[plan->first + i];
-		const char *reason = "";
+		struct npu_reason reason = { 0 };
 
 		plan->node = i;
 		plan->nodes[i].node_id = node->id;
 		plan->nodes[i].exactness = NPU_EXACT;
 		if (!npu_supports(node, plan->caps, &reason)) {
-			plan_fail(plan, "node %u (%s): %s", node->id, ir_op_name(node->op), reason);
+			plan_fail(plan, "node %u (%s): %s", node->id, ir_op_name(node->op),
+				  reason.text);
 			return;
 		}
 		plan->at_boundary = true;

@@ -68,11 +68,26 @@ struct npu_program {
 	uint64_t est_cycles;
 };
 
+/* What it is about a node that the NPU cannot do. */
+enum npu_reason_class {
+	NPU_REASON_OPERATOR,	/* the operator or function as such */
+	NPU_REASON_DATA_TYPE,
+	NPU_REASON_RANK,	/* number or kind of dimensions */
+	NPU_REASON_OPTION,	/* an attribute of the node */
+	NPU_REASON_SIZE,	/* a limit of the machine */
+};
+
+struct npu_reason {
+	enum npu_reason_class class;
+	const char *text;	/* static sentence: "float64 is not a type of the vector unit" */
+};
+
 /*
  * npu_supports - can this node be lowered for this machine, whatever the SRAM size from 16 KiB up?
- * @reason: receives a static sentence when not ("float64 is not a type of the vector unit")
+ * @reason: filled in when not; may be NULL
  */
-bool npu_supports(const struct ir_node *node, const struct npu_caps *caps, const char **reason);
+bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
+		  struct npu_reason *reason);
 
 /**
  * npu_compile - compile nodes [first, first+count) of a graph into one program

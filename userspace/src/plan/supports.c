@@ -3,10 +3,10 @@
 #include "plan/elementwise.h"
 #include "plan/vprog.h"
 
-static bool no(const char **reason, const char *why)
+static bool no(struct npu_reason *reason, enum npu_reason_class class, const char *why)
 {
 	if (reason)
-		*reason = why;
+		*reason = (struct npu_reason){ class, why };
 	return false;
 }
 
@@ -27,7 +27,7 @@ static bool dtype_known(enum ir_dtype dtype)
 	}
 }
 
-static bool values_fit(const struct ir_node *node, const char **reason)
+static bool values_fit(const struct ir_node *node, struct npu_reason *reason)
 {
 	uint32_t total = node->num_operands + node->num_results;
 
@@ -38,13 +38,16 @@ static bool values_fit(const struct ir_node *node, const char **reason)
 		if (!value)
 			continue;
 		if (!dtype_known(value->type.dtype))
-			return no(reason, "4-bit and reserved element types are not moved by the "
-					  "DMA engines");
+			return no(reason, NPU_REASON_DATA_TYPE,
+				  "4-bit and reserved element types are not moved by the DMA "
+				  "engines");
 		for (uint32_t d = 0; d < value->type.rank; d++)
 			if (value->type.dim[d].symbol)
-				return no(reason, "a dimension is known only at dispatch");
+				return no(reason, NPU_REASON_RANK,
+					  "a dimension is known only at dispatch");
 		if (ir_type_bytes(&value->type) >= (int64_t)1 << 40)
-			return no(reason, "an operand exceeds the address space of the device");
+			return no(reason, NPU_REASON_SIZE,
+				  "an operand exceeds the address space of the device");
 	}
 	return true;
 }
@@ -75,86 +78,93 @@ static bool is_transcendental(int kind)
 }
 
 static bool supports_unary(const struct ir_unary_attrs *unary, enum ir_dtype dtype,
-			   const char **reason)
+			   struct npu_reason *reason)
 {
 	struct plan_param param;
 	bool has_param;
 
 	if (unary->kind < 0 || unary->kind >= IR_UNARY_COUNT)
-		return no(reason, "the unary function is unknown to the vector unit");
+		return no(reason, NPU_REASON_OPERATOR,
+			  "the unary function is unknown to the vector unit");
 	if (!insn_takes(unary_insn(unary, plan_dtype(dtype), &param, &has_param), dtype) ||
 	    (is_transcendental(unary->kind) && dtype != IR_F32 && dtype != IR_F16))
-		return no(reason,
+		return no(reason, NPU_REASON_DATA_TYPE,
 			  "the vector unit computes this function on float32 and float16 only");
 	return true;
 }
 
 static bool supports_fused(const struct ir_unary_attrs *act, enum ir_dtype dtype,
-			   const char **reason)
+			   struct npu_reason *reason)
 {
 	return act->kind == IR_UNARY_NONE || supports_unary(act, dtype, reason);
 }
 
 static bool supports_contraction(const struct ir_node *node, const struct ir_unary_attrs *act,
-				 const char **reason)
+				 struct npu_reason *reason)
 {
 	if (!is_float(node->operands[0]) || !same_types(node))
-		return no(reason, "products of integers are not lowered to the matrix unit");
+		return no(reason, NPU_REASON_DATA_TYPE,
+			  "products of integers are not lowered to the matrix unit");
 	return supports_fused(act, IR_F32, reason);
 }
 
-static bool supports_pool(const struct ir_node *node, const char **reason)
+static bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 {
 	enum ir_dtype dtype = node->operands[0]->type.dtype;
 
 	if (node->attrs.pool.kind != IR_POOL_MAX && !is_float(node->operands[0]))
-		return no(reason, "the vector unit averages float32 and float16 only");
+		return no(reason, NPU_REASON_DATA_TYPE,
+			  "the vector unit averages float32 and float16 only");
 	return insn_takes(ONPU_OP_WIN_MAX, dtype) ||
-	       no(reason, "the type is not one of the vector unit");
+	       no(reason, NPU_REASON_DATA_TYPE, "the type is not one of the vector unit");
 }
 
-static bool supports_reduce(const struct ir_node *node, const char **reason)
+static bool supports_reduce(const struct ir_node *node, struct npu_reason *reason)
 {
 	enum ir_reduce kind = node->attrs.reduce.kind;
 	bool by_float = kind == IR_REDUCE_MEAN || kind == IR_REDUCE_L2 ||
 			kind == IR_REDUCE_LOG_SUM || kind == IR_REDUCE_LOG_SUM_EXP;
 
 	if (by_float && !is_float(node->operands[0]))
-		return no(reason,
+		return no(reason, NPU_REASON_DATA_TYPE,
 			  "the vector unit computes this reduction on float32 and float16 only");
 	return true;
 }
 
-static bool supports_arg(const struct ir_node *node, const char **reason)
+static bool supports_arg(const struct ir_node *node, struct npu_reason *reason)
 {
 	enum ir_dtype dtype = node->results[0]->type.dtype;
 
 	if (dtype != IR_I32 && dtype != IR_I64)
-		return no(reason, "indices of argMin and argMax are int32 or int64");
+		return no(reason, NPU_REASON_DATA_TYPE,
+			  "indices of argMin and argMax are int32 or int64");
 	return true;
 }
 
-static bool supports_quantize(const struct ir_node *node, const char **reason)
+static bool supports_quantize(const struct ir_node *node, struct npu_reason *reason)
 {
 	const struct ir_value *real =
 		node->op == IR_OP_QUANTIZE ? node->operands[0] : node->results[0];
 	uint32_t rank;
 
 	if (!is_float(real) || !is_float(node->operands[1]))
-		return no(reason, "quantisation is between float32 or float16 and integers");
+		return no(reason, NPU_REASON_DATA_TYPE,
+			  "quantisation is between float32 or float16 and integers");
 	if (!elementwise_block_rank(node, &rank))
-		return no(reason, "the blocks of the scale need more dimensions than a view has");
+		return no(reason, NPU_REASON_RANK,
+			  "the blocks of the scale need more dimensions than a view has");
 	return true;
 }
 
-static bool supports_float_only(const struct ir_node *node, const char **reason)
+static bool supports_float_only(const struct ir_node *node, struct npu_reason *reason)
 {
 	if (!is_float(node->operands[0]) || !same_types(node))
-		return no(reason, "the operator is on float32 and float16 only");
+		return no(reason, NPU_REASON_DATA_TYPE,
+			  "the operator is on float32 and float16 only");
 	return true;
 }
 
-static bool supports_op(const struct ir_node *node, const char **reason)
+static bool supports_op(const struct ir_node *node, struct npu_reason *reason)
 {
 	switch (node->op) {
 	case IR_OP_CONV:
@@ -185,21 +195,28 @@ static bool supports_op(const struct ir_node *node, const char **reason)
 	case IR_OP_REVERSE: case IR_OP_TILE: case IR_OP_CUMSUM: case IR_OP_TRIANGULAR:
 		return true;
 	case IR_OP_RESAMPLE:
-		return no(reason, "resample2d is not lowered to the vector unit");
+		return no(reason, NPU_REASON_OPERATOR,
+			  "resample2d is not lowered to the vector unit");
 	case IR_OP_GATHER:
-		return no(reason, "gather operators are not lowered to the DMA engines");
+		return no(reason, NPU_REASON_OPERATOR,
+			  "gather operators are not lowered to the DMA engines");
 	case IR_OP_SCATTER:
-		return no(reason, "scatter operators are not lowered to the DMA engines");
+		return no(reason, NPU_REASON_OPERATOR,
+			  "scatter operators are not lowered to the DMA engines");
 	case IR_OP_GRU: case IR_OP_LSTM:
-		return no(reason, "recurrent operators are not lowered as a whole");
+		return no(reason, NPU_REASON_OPERATOR,
+			  "recurrent operators are not lowered as a whole");
 	default:
-		return no(reason, "the operator is unknown to the planner");
+		return no(reason, NPU_REASON_OPERATOR,
+			  "the operator is unknown to the planner");
 	}
 }
 
-bool npu_supports(const struct ir_node *node, const struct npu_caps *caps, const char **reason)
+bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
+		  struct npu_reason *reason)
 {
 	if (caps->sram_bytes < 16384)
-		return no(reason, "the device has less than 16 KiB of SRAM");
+		return no(reason, NPU_REASON_SIZE,
+			  "the device has less than 16 KiB of SRAM");
 	return values_fit(node, reason) && supports_op(node, reason);
 }
