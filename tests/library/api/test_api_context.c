@@ -17,16 +17,23 @@ static bool view_has(WNNStringView view, const char *text)
 	return memmem(view.data, view.length, text, strlen(text));
 }
 
-static WNNStatus try_device(WNNInstance instance, const char *device, WNNPlacementPolicy policy,
-			    WNNContext *context)
+static WNNStatus try_node(WNNInstance instance, const char *device, const char *node,
+			  WNNPlacementPolicy policy, WNNContext *context)
 {
 	WNNContextDeviceOptions device_options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
 
 	device_options.device = device ? WNN_STR(device) : (WNNStringView)WNN_STRING_VIEW_INIT;
+	device_options.nodePath = node ? WNN_STR(node) : (WNNStringView)WNN_STRING_VIEW_INIT;
 	device_options.placementPolicy = policy;
 	options.nextInChain = &device_options.chain;
 	return wnnInstanceCreateContextSync(instance, &options, GENEROUS, context);
+}
+
+static WNNStatus try_device(WNNInstance instance, const char *device, WNNPlacementPolicy policy,
+			    WNNContext *context)
+{
+	return try_node(instance, device, NULL, policy, context);
 }
 
 static void devices_by_option(void **state)
@@ -55,8 +62,18 @@ static void devices_by_option(void **state)
 	assert_true(wnnContextGetAccelerated(context));
 	wnnContextRelease(context);
 
-	assert_failed(try_device(instance, "npu", 0, &context), WNNStatus_NotSupportedError, "DRM");
+	assert_failed(try_node(instance, "npu", "/dev/accel/none", 0, &context),
+		      WNNStatus_NotSupportedError, "/dev/accel/none does not open: No such file");
 	assert_null(context);
+	assert_failed(try_node(instance, "npu", "/dev/null", 0, &context),
+		      WNNStatus_NotSupportedError, "not a node of the driver onpu");
+	assert_null(context);
+	/* Without a device named, the CPU takes over and says why. */
+	assert_ok(try_node(instance, NULL, "/dev/null", 0, &context));
+	assert_ok(wnnContextGetDeviceInfo(context, &info));
+	assert_true(view_is(info.device, "cpu"));
+	assert_true(view_has(info.reason, "not a node of the driver onpu"));
+	wnnContextRelease(context);
 	assert_failed(try_device(instance, "tpu", 0, &context), WNNStatus_NotSupportedError,
 		      "no device \"tpu\"");
 	assert_failed(try_device(instance, "cpu", WNNPlacementPolicy_NPUOnly, &context),
@@ -112,7 +129,7 @@ static void list_of_devices(void **state)
 	assert_ok(wnnInstanceGetDevices(instance, &devices));
 	assert_int_equal(devices.count, 3);
 	assert_true(view_is(devices.data[0].device, "npu"));
-	assert_false(devices.data[0].usable);
+	assert_true(devices.data[0].usable == (devices.data[0].nodePath.length > 0));
 	assert_true(devices.data[0].reason.length > 0);
 	assert_true(view_is(devices.data[1].device, "sim"));
 	assert_true(devices.data[1].usable);

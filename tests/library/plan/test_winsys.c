@@ -187,8 +187,8 @@ static void test_fault(void **state)
 	assert_int_equal(result.fault_pc, 0);
 	assert_int_equal(result.fault_address, stale);
 	/* The job behind it is cancelled, the context refuses more, another is untouched. */
-	assert_int_equal(ws->ops->wait(ctx, 2, UINT64_MAX, &result, &err), -1);
-	assert_non_null(strstr(err.message, "cancelled"));
+	assert_int_equal(ws->ops->wait(ctx, 2, UINT64_MAX, &result, &err), 0);
+	assert_true(result.cancelled);
 	assert_int_equal(ws->ops->submit(ctx, job, 1, &seqno, &err), -1);
 	assert_non_null(strstr(err.message, "lost"));
 	put_tensor((union onpu_slot *)rig.slots->map + 2, rig.to->va);

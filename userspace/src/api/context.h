@@ -21,6 +21,7 @@ struct context_config {
 	bool sim_full;
 	uint32_t sim_sram_bytes;
 	char *firmware;			/* NULL: the installed one */
+	char *node;			/* NULL: the first that opens */
 };
 
 struct WNNContextImpl {

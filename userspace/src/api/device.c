@@ -14,10 +14,6 @@
 
 #define DEVICE_VARIABLE "WEBNN_DEVICE"
 
-static const char no_npu[] =
-	"this build of the library has no back end for the NPU's driver (the DRM "
-	"winsys); sim is the same machine in software";
-
 static int parse_device(const char *name, size_t length, const char *named_by,
 			struct context_config *config, struct wnn_error *err)
 {
@@ -55,6 +51,15 @@ static int check_device_enums(const WNNContextDeviceOptions *options, struct wnn
 	return 0;
 }
 
+/* An empty view leaves NULL. */
+static int copy_path(char **path, WNNStringView view, const char *what, struct wnn_error *err)
+{
+	if (!wnn_view_length(&view))
+		return 0;
+	*path = api_string(view);
+	return *path ? 0 : wnn_error_nomem(err, what);
+}
+
 static int parse_device_options(const WNNContextDeviceOptions *options,
 				struct context_config *config, struct wnn_error *err)
 {
@@ -69,11 +74,9 @@ static int parse_device_options(const WNNContextDeviceOptions *options,
 	config->sim_full = options->simMode == WNNSimMode_Full;
 	config->sim_sram_bytes = (uint32_t)options->simSramBytes;
 	config->sim_threads = options->simThreads;
-	if (wnn_view_length(&options->simFirmwarePath)) {
-		config->firmware = api_string(options->simFirmwarePath);
-		if (!config->firmware)
-			return wnn_error_nomem(err, "the path of the firmware");
-	}
+	if (copy_path(&config->firmware, options->simFirmwarePath, "the path of the firmware", err) ||
+	    copy_path(&config->node, options->nodePath, "the path of the device node", err))
+		return -1;
 	if (length)
 		return parse_device(options->device.data, length, "WNNContextDeviceOptions", config,
 				    err);
@@ -132,7 +135,19 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 void context_config_free(struct context_config *config)
 {
 	free(config->firmware);
-	config->firmware = NULL;
+	free(config->node);
+	config->firmware = config->node = NULL;
+}
+
+static int use_winsys(WNNContext context, struct winsys *ws, const char *name,
+		      struct wnn_error *err)
+{
+	context->caps = ws->caps;
+	memcpy(context->machine, ws->caps.machine, sizeof(context->machine));
+	context->machine[sizeof(context->machine) - 1] = '\0';
+	context->device_name = name;
+	context->accelerated = true;
+	return run_device_init(&context->device, ws, context->config.threads, err);
 }
 
 static int open_sim(WNNContext context, struct wnn_error *err)
@@ -155,17 +170,32 @@ static int open_sim(WNNContext context, struct wnn_error *err)
 	ws = winsys_sim_create(&sim, err);
 	if (!ws)
 		return -1;
-	context->caps = ws->caps;
-	memcpy(context->machine, ws->caps.machine, sizeof(context->machine));
-	context->machine[sizeof(context->machine) - 1] = '\0';
-	context->device_name = "sim";
-	context->accelerated = true;
 	snprintf(context->reason, sizeof(context->reason), "%s asks for the device model",
 		 config->named_by);
-	return run_device_init(&context->device, ws, config->threads, err);
+	return use_winsys(context, ws, "sim", err);
 }
 
-static int open_cpu(WNNContext context, struct wnn_error *err)
+/* 1: there is none, and nobody insists; *why says what there is instead. */
+static int open_npu(WNNContext context, struct wnn_error *why, struct wnn_error *err)
+{
+	const struct context_config *config = &context->config;
+	struct winsys *ws = winsys_drm_create(config->node, why);
+
+	if (!ws && config->device == CONTEXT_NPU)
+		return wnn_error_set(err, why->status, "%s asks for the device npu, but %s",
+				     config->named_by, why->message);
+	if (!ws)
+		return 1;
+	if (config->device == CONTEXT_NPU)
+		snprintf(context->reason, sizeof(context->reason), "%s asks for the NPU",
+			 config->named_by);
+	else
+		snprintf(context->reason, sizeof(context->reason), "%s is an NPU", ws->node);
+	return use_winsys(context, ws, "npu", err);
+}
+
+/* @no_npu: why there is no NPU, when one was looked for. */
+static int open_cpu(WNNContext context, const struct wnn_error *no_npu, struct wnn_error *err)
 {
 	const struct context_config *config = &context->config;
 
@@ -177,8 +207,8 @@ static int open_cpu(WNNContext context, struct wnn_error *err)
 		snprintf(context->reason, sizeof(context->reason),
 			 "the options ask for no accelerator");
 	else
-		snprintf(context->reason, sizeof(context->reason),
-			 "no NPU opens: %s", no_npu);
+		snprintf(context->reason, sizeof(context->reason), "no NPU opens: %.230s",
+			 no_npu->message);
 	if (config->policy == WNNPlacementPolicy_NPUOnly)
 		return wnn_error_set(
 			err, WNN_NOT_SUPPORTED,
@@ -189,49 +219,61 @@ static int open_cpu(WNNContext context, struct wnn_error *err)
 
 int context_open_device(WNNContext context, struct wnn_error *err)
 {
-	switch (context->config.device) {
-	case CONTEXT_NPU:
-		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "%s asks for the device npu, but %s", context->config.named_by,
-				     no_npu);
-	case CONTEXT_SIM:
+	const struct context_config *config = &context->config;
+	struct wnn_error no_npu = { 0 };
+	int ret;
+
+	if (config->device == CONTEXT_SIM)
 		return open_sim(context, err);
-	default:
-		return open_cpu(context, err);
+	if (config->device == CONTEXT_NPU ||
+	    (config->device == CONTEXT_AUTO && config->want_accelerated)) {
+		ret = open_npu(context, &no_npu, err);
+		if (ret <= 0)
+			return ret;
 	}
+	return open_cpu(context, &no_npu, err);
 }
 
 /* What a list of devices points to. */
 struct device_list {
 	WNNDeviceInfo infos[3];
-	char machine[32];
-	char sim_reason[256];
+	struct listed {
+		char machine[32], node[64], reason[256];
+	} text[3];
 };
 
-static void describe_sim(struct device_list *list, WNNDeviceInfo *info)
+static void describe_caps(WNNDeviceInfo *info, const struct npu_caps *caps)
 {
-	const struct winsys_sim_config config = { .threads = 1, .simd = -1 };
-	struct wnn_error err = { 0 };
-	struct winsys *ws = winsys_sim_create(&config, &err);
+	info->sramBytes = caps->sram_bytes;
+	info->peakMacsPerCycle = (uint64_t)caps->mxu_rows * caps->mxu_cols / 2;
+	info->clockHz = (uint64_t)caps->clock_khz * 1000;
+}
 
+/* @ws is destroyed; NULL: the device does not open, and *err says why. */
+static void describe(WNNDeviceInfo *info, struct listed *text, struct winsys *ws,
+		     const struct wnn_error *err, const char *reason)
+{
 	info->accelerated = WNN_TRUE;
+	info->reason = api_view(reason);
 	if (!ws) {
-		snprintf(list->sim_reason, sizeof(list->sim_reason), "%.255s", err.message);
-		info->reason = api_view(list->sim_reason);
+		snprintf(text->reason, sizeof(text->reason), "%.255s", err->message);
+		info->reason = api_view(text->reason);
 		return;
 	}
 	info->usable = WNN_TRUE;
-	info->reason = api_view("the device model in this process, never chosen unless named");
-	memcpy(list->machine, ws->caps.machine, sizeof(list->machine) - 1);
-	info->machine = api_view(list->machine);
-	info->sramBytes = ws->caps.sram_bytes;
-	info->peakMacsPerCycle = (uint64_t)ws->caps.mxu_rows * ws->caps.mxu_cols / 2;
+	snprintf(text->machine, sizeof(text->machine), "%s", ws->caps.machine);
+	snprintf(text->node, sizeof(text->node), "%s", ws->node);
+	info->machine = api_view(text->machine);
+	info->nodePath = api_view(text->node);
+	describe_caps(info, &ws->caps);
 	ws->ops->destroy(ws);
 }
 
 WNNStatus wnnInstanceGetDevices(WNNInstance instance, WNNDeviceInfoArray *devices)
 {
 	static const char *const names[] = { "npu", "sim", "cpu" };
+	const struct winsys_sim_config sim = { .threads = 1, .simd = -1 };
+	struct wnn_error err = { 0 };
 	struct device_list *list;
 
 	if (!api_check(instance, "wnnInstanceGetDevices", "instance") ||
@@ -244,9 +286,10 @@ WNNStatus wnnInstanceGetDevices(WNNInstance instance, WNNDeviceInfoArray *device
 		list->infos[i].device = api_view(names[i]);
 		list->infos[i].nodePath = list->infos[i].machine = api_view("");
 	}
-	list->infos[0].accelerated = WNN_TRUE;
-	list->infos[0].reason = api_view(no_npu);
-	describe_sim(list, &list->infos[1]);
+	describe(&list->infos[0], &list->text[0], winsys_drm_create(NULL, &err), &err,
+		 "an NPU behind the kernel's driver");
+	describe(&list->infos[1], &list->text[1], winsys_sim_create(&sim, &err), &err,
+		 "the device model in this process, never chosen unless named");
 	list->infos[2].usable = WNN_TRUE;
 	list->infos[2].reason = api_view("every host has one");
 	devices->count = 3;
@@ -266,14 +309,12 @@ WNNStatus wnnContextGetDeviceInfo(WNNContext context, WNNDeviceInfo *info)
 	    !api_check(info, "wnnContextGetDeviceInfo", "info"))
 		return wnnGetLastError(NULL);
 	info->device = api_view(context->device_name);
-	info->nodePath = api_view("");
+	info->nodePath = api_view(context->device.ws ? context->device.ws->node : "");
 	info->machine = api_view(context->machine);
 	info->reason = api_view(context->reason);
 	info->usable = !atomic_load(&context->lost);
 	info->accelerated = context->accelerated;
-	info->sramBytes = context->caps.sram_bytes;
-	info->peakMacsPerCycle = (uint64_t)context->caps.mxu_rows * context->caps.mxu_cols / 2;
-	info->clockHz = 0;
+	describe_caps(info, &context->caps);
 	info->memoryLimit = context->config.memory_limit;
 	info->memoryUsed = atomic_load(&context->device.heap.used);
 	return WNNStatus_Success;

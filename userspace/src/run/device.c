@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define MAX_TRIES	4u		/* of a job that others' faults cancel */
+
 int run_device_init(struct run_device *device, struct winsys *ws, unsigned int threads,
 		    struct wnn_error *err)
 {
@@ -43,8 +45,10 @@ static void lose(struct run_device *device, const struct wnn_error *err)
 }
 
 /*
- * A fault ends the winsys context for good, and the jobs behind it did not run: they get another
- * context, so that whether a dispatch works never depends on how early it was queued.
+ * A fault ends the winsys context for good, and the jobs behind it did not run; so does a reset that
+ * another client caused. They get another context, so that whether a dispatch works depends neither
+ * on how early it was queued nor on others. Running a job twice is harmless: what it reads it does
+ * not write.
  */
 static void renew(struct run_device *device)
 {
@@ -80,17 +84,36 @@ int run_device_submit(struct run_device *device, struct run_job *job, struct wnn
 	return 0;
 }
 
+/* What became of the oldest job, at the latest try. */
+static void wait_for(struct run_device *device, const struct run_job *job,
+		     struct winsys_result *result)
+{
+	struct wnn_error err = { 0 };
+
+	for (unsigned int try = 1; !device->lost; try++) {
+		if (device->ws->ops->wait(device->ctx, job->seqno, UINT64_MAX, result, &err))
+			return lose(device, &err);
+		if (!result->cancelled)
+			return;
+		wnn_log_write(device->log, WNN_LOG_WARNING,
+			      "the device was reset during work of this process, which is tried again");
+		if (try == MAX_TRIES) {
+			wnn_error_set(&err, WNN_UNKNOWN_ERROR,
+				      "the device was reset %u times during the same work", try);
+			return lose(device, &err);
+		}
+		renew(device);
+	}
+}
+
 bool run_device_wait_one(struct run_device *device)
 {
 	struct run_job *job = device->first;
 	struct winsys_result result = { 0 };
-	struct wnn_error err = { 0 };
 
 	if (!job)
 		return false;
-	if (!device->lost &&
-	    device->ws->ops->wait(device->ctx, job->seqno, UINT64_MAX, &result, &err))
-		lose(device, &err);
+	wait_for(device, job, &result);
 	device->first = job->next;
 	if (!device->first)
 		device->last = &device->first;

@@ -85,26 +85,19 @@ int sim_log_submit(struct sim_log *log, struct sim_queue *queue, struct sim_queu
 
 void sim_log_end(struct sim_log *log, uint64_t seqno, const struct winsys_result *result)
 {
-	const struct winsys_result none = { .fault_code = 0 };
+	const struct winsys_result cancelled = { .cancelled = true };
 
-	log->result[seqno % KEPT_RESULTS] = result ? *result : none;
-	log->cancelled[seqno % KEPT_RESULTS] = !result;
+	log->result[seqno % KEPT_RESULTS] = result ? *result : cancelled;
 	log->completed = seqno;
 	if (!result || result->fault_code)
 		log->dead = true;
 }
 
-static int collect(const struct sim_log *log, uint64_t seqno, struct winsys_result *result,
-		   struct wnn_error *err)
+static void collect(const struct sim_log *log, uint64_t seqno, struct winsys_result *result)
 {
 	memset(result, 0, sizeof(*result));
-	if (log->completed - seqno >= KEPT_RESULTS)
-		return 0;
-	if (log->cancelled[seqno % KEPT_RESULTS])
-		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "the job was cancelled: an earlier job of its context failed");
-	*result = log->result[seqno % KEPT_RESULTS];
-	return 0;
+	if (log->completed - seqno < KEPT_RESULTS)
+		*result = log->result[seqno % KEPT_RESULTS];
 }
 
 void sim_sync_init(struct sim_sync *sync)
@@ -168,7 +161,10 @@ int sim_log_wait(const struct sim_log *log, struct sim_sync *sync, uint64_t seqn
 			ret = forever ? pthread_cond_wait(&sync->changed, &sync->lock) :
 			      pthread_cond_timedwait(&sync->changed, &sync->lock, &deadline);
 	}
-	ret = ret ? wait_error(ret, err) : collect(log, seqno, result, err);
+	if (ret)
+		ret = wait_error(ret, err);
+	else
+		collect(log, seqno, result);
 	pthread_mutex_unlock(&sync->lock);
 	return ret;
 }

@@ -40,7 +40,6 @@ struct sim_log {
 	uint64_t submitted, completed;
 	bool dead;			/* a job failed, later ones are refused */
 	struct winsys_result result[KEPT_RESULTS];
-	bool cancelled[KEPT_RESULTS];
 };
 
 /* Numbers the jobs of `made` and moves them to `queue`; of a dead context they are freed. */

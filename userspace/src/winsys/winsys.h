@@ -20,6 +20,7 @@ struct npu_caps {
 	uint32_t fifo_depth;
 	uint32_t dma_bytes_per_cycle;
 	uint32_t num_queues;
+	uint32_t clock_khz;		/* nominal; 0: it has none */
 	char machine[32];		/* "onpu-ref1" when capabilities and costs are the named machine's */
 	uint32_t max_slots;		/* of a job; 0: as many as an operand can name */
 };
@@ -51,6 +52,8 @@ struct winsys_result {
 	uint64_t busy[5];		/* cycles of CP, LD, ST, MXU, VPU; valid if has_counters */
 	uint64_t macs, bytes_ld, bytes_st;
 	bool has_counters;
+	/* It did not run to its end for no fault of its own; another context may run it again. */
+	bool cancelled;
 };
 
 struct winsys_ops {
@@ -71,6 +74,7 @@ struct winsys {
 	const struct winsys_ops *ops;
 	const char *name;		/* "sim", "null", "drm" */
 	struct npu_caps caps;
+	char node[64];			/* path of the device node; "": there is none */
 };
 
 struct winsys_sim_config {
@@ -82,6 +86,9 @@ struct winsys_sim_config {
 };
 
 struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct wnn_error *err);
+
+/* The NPU behind a device node of the kernel's driver; NULL: the first that opens. */
+struct winsys *winsys_drm_create(const char *node, struct wnn_error *err);
 
 /* Accepts everything and computes nothing; counts calls and fails the n-th one on request. */
 struct winsys_null_config {

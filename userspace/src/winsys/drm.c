@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The kernel's driver as a winsys, on libdrm. Every job signals a binary syncobj of its own: its
+ * fence is what tells whether the job succeeded, the completion page adds figures and the context's
+ * state the fault. Buffers are mapped as long as they exist.
+ */
+#include "winsys/winsys.h"
+
+#include <drm/onpu_accel.h>
+#include <onpu/registers.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/sync_file.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include <xf86drm.h>
+
+#define MAX_NODES	64u
+#define KEPT_JOBS	64u		/* per context; older ones are known only to have ended */
+
+struct drm_winsys {
+	struct winsys base;
+	int fd;
+	struct drm_onpu_dev_info info;
+};
+
+struct drm_bo {
+	struct winsys_bo base;
+	uint32_t handle;
+};
+
+struct winsys_ctx {
+	struct drm_winsys *drm;
+	uint32_t id;
+	const volatile struct onpu_completion *page;
+	pthread_mutex_t lock;		/* protects what follows */
+	uint64_t submitted;
+	uint32_t syncobj[KEPT_JOBS];	/* of job n at n modulo KEPT_JOBS; 0: none yet */
+};
+
+static struct drm_winsys *drm_of(struct winsys *ws)
+{
+	return (struct drm_winsys *)ws;
+}
+
+/* ---- buffers */
+
+static void close_handle(struct drm_winsys *drm, uint32_t handle)
+{
+	drmCloseBufferHandle(drm->fd, handle);
+}
+
+static int map_bo(struct drm_winsys *drm, struct drm_bo *bo)
+{
+	struct drm_onpu_bo_info info = { .handle = bo->handle };
+	void *map;
+
+	if (drmIoctl(drm->fd, DRM_IOCTL_ONPU_BO_INFO, &info))
+		return -errno;
+	map = mmap(NULL, info.size, PROT_READ | PROT_WRITE, MAP_SHARED, drm->fd,
+		   (off_t)info.mmap_offset);
+	if (map == MAP_FAILED)
+		return -errno;
+	bo->base.map = map;
+	return 0;
+}
+
+static size_t mapped_bytes(const struct drm_winsys *drm, size_t size)
+{
+	return (size + drm->info.page_size - 1) / drm->info.page_size * drm->info.page_size;
+}
+
+static struct winsys_bo *drm_bo_create(struct winsys *ws, size_t size, struct wnn_error *err)
+{
+	struct drm_winsys *drm = drm_of(ws);
+	struct drm_onpu_bo_create create = { .size = size };
+	struct drm_bo *bo = calloc(1, sizeof(*bo));
+	int ret;
+
+	if (!bo) {
+		wnn_error_nomem(err, "a device buffer");
+		return NULL;
+	}
+	ret = drmIoctl(drm->fd, DRM_IOCTL_ONPU_BO_CREATE, &create) ? -errno : 0;
+	if (!ret) {
+		bo->base = (struct winsys_bo){ .ws = ws, .va = create.va, .size = size };
+		bo->handle = create.handle;
+		ret = map_bo(drm, bo);
+		if (!ret)
+			return &bo->base;
+		close_handle(drm, create.handle);
+	}
+	free(bo);
+	wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes: %s", size,
+		      ret == -ENOSPC ? "the limit of this process on the NPU is reached" :
+				       strerror(-ret));
+	return NULL;
+}
+
+static void drm_bo_destroy(struct winsys_bo *base)
+{
+	struct drm_bo *bo = (struct drm_bo *)base;
+	struct drm_winsys *drm;
+
+	if (!bo)
+		return;
+	drm = drm_of(base->ws);
+	munmap(base->map, mapped_bytes(drm, base->size));
+	close_handle(drm, bo->handle);
+	free(bo);
+}
+
+/* ---- contexts */
+
+static void drm_ctx_destroy(struct winsys_ctx *ctx)
+{
+	struct drm_onpu_ctx_destroy destroy;
+
+	if (!ctx)
+		return;
+	destroy = (struct drm_onpu_ctx_destroy){ .ctx_id = ctx->id };
+	drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_CTX_DESTROY, &destroy);
+	for (uint32_t i = 0; i < KEPT_JOBS; i++)
+		if (ctx->syncobj[i])
+			drmSyncobjDestroy(ctx->drm->fd, ctx->syncobj[i]);
+	if (ctx->page)
+		munmap((void *)ctx->page, ctx->drm->info.page_size);
+	pthread_mutex_destroy(&ctx->lock);
+	free(ctx);
+}
+
+static struct winsys_ctx *drm_ctx_create(struct winsys *ws, struct wnn_error *err)
+{
+	struct drm_winsys *drm = drm_of(ws);
+	struct drm_onpu_ctx_create create = { .priority = DRM_ONPU_PRIORITY_NORMAL };
+	struct winsys_ctx *ctx = calloc(1, sizeof(*ctx));
+	void *page;
+
+	if (!ctx) {
+		wnn_error_nomem(err, "a device context");
+		return NULL;
+	}
+	if (drmIoctl(drm->fd, DRM_IOCTL_ONPU_CTX_CREATE, &create)) {
+		if (errno == ENOSPC)
+			wnn_error_set(err, WNN_OPERATION_ERROR,
+				      "the NPU has no context left for this process (limit %u)",
+				      drm->info.max_contexts);
+		else
+			wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU makes no context: %s",
+				      strerror(errno));
+		free(ctx);
+		return NULL;
+	}
+	ctx->drm = drm;
+	ctx->id = create.ctx_id;
+	pthread_mutex_init(&ctx->lock, NULL);
+	page = mmap(NULL, drm->info.page_size, PROT_READ, MAP_SHARED, drm->fd,
+		    (off_t)create.completion_offset);
+	if (page != MAP_FAILED) {
+		ctx->page = page;
+		return ctx;
+	}
+	wnn_error_set(err, WNN_UNKNOWN_ERROR, "no completion page of the NPU: %s", strerror(errno));
+	drm_ctx_destroy(ctx);
+	return NULL;
+}
+
+/* ---- jobs */
+
+/* The syncobj that job `seqno` will signal; the one that had it before has ended. */
+static int take_syncobj(struct winsys_ctx *ctx, uint64_t seqno, uint32_t *handle)
+{
+	uint32_t *slot = &ctx->syncobj[seqno % KEPT_JOBS];
+	int fd = ctx->drm->fd;
+
+	if (!*slot && drmSyncobjCreate(fd, 0, slot))
+		return -errno;
+	*handle = *slot;
+	if (seqno <= KEPT_JOBS)
+		return 0;
+	return drmSyncobjWait(fd, slot, 1, INT64_MAX, 0, NULL) ? -errno : 0;
+}
+
+static struct drm_onpu_job job_of(const struct winsys_job *job, const struct drm_onpu_sync *sync)
+{
+	return (struct drm_onpu_job){
+		.program_va = job->program_va,
+		.slots_va = job->slots_va,
+		.instr_count = job->num_insns,
+		.slot_count = job->num_slots,
+		.profile_va = job->profile_va,
+		.profile_size = (uint32_t)job->profile_size,
+		.cycle_limit = job->cycle_limit,
+		.syncs = DRM_ONPU_OBJ_ARRAY(1, sync),
+	};
+}
+
+static int submit_error(const struct winsys_ctx *ctx, int why, struct wnn_error *err)
+{
+	switch (why) {
+	case EIO:
+		return wnn_error_set(err, WNN_OPERATION_ERROR,
+				     "the device context is lost: an earlier job of it failed");
+	case ENODEV:
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU is gone");
+	case ENOSPC:
+		return wnn_error_set(err, WNN_OPERATION_ERROR,
+				     "the NPU takes no more than %u jobs of a context at a time",
+				     ctx->drm->info.max_queued_jobs);
+	default:
+		return wnn_error_set(err, WNN_OPERATION_ERROR, "the NPU refuses the job: %s",
+				     strerror(why));
+	}
+}
+
+/* A part of the jobs that fits the interface's limits; the lock is held. */
+static int submit_part(struct winsys_ctx *ctx, const struct winsys_job *jobs, uint32_t count)
+{
+	struct drm_onpu_sync syncs[KEPT_JOBS];
+	struct drm_onpu_job list[KEPT_JOBS];
+	struct drm_onpu_submit submit = {
+		.ctx_id = ctx->id,
+		.jobs = DRM_ONPU_OBJ_ARRAY(count, list),
+	};
+
+	for (uint32_t i = 0; i < count; i++) {
+		int ret;
+
+		syncs[i] = (struct drm_onpu_sync){ .flags = DRM_ONPU_SYNC_SIGNAL };
+		ret = take_syncobj(ctx, ctx->submitted + 1 + i, &syncs[i].handle);
+		if (ret)
+			return ret;
+		list[i] = job_of(&jobs[i], &syncs[i]);
+	}
+	if (drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_SUBMIT, &submit))
+		return -errno;
+	ctx->submitted = submit.seqno;
+	return 0;
+}
+
+static int drm_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, uint32_t count,
+		      uint64_t *seqno, struct wnn_error *err)
+{
+	const struct drm_onpu_dev_info *info = &ctx->drm->info;
+	uint32_t most = KEPT_JOBS;
+	int ret;
+
+	most = info->max_jobs < most ? info->max_jobs : most;
+	most = info->max_syncs < most ? info->max_syncs : most;
+	if (!count || count > most)
+		return wnn_error_set(err, WNN_OPERATION_ERROR,
+				     "%u jobs at once, the NPU takes 1 to %u", count, most);
+	pthread_mutex_lock(&ctx->lock);
+	ret = submit_part(ctx, jobs, count);
+	*seqno = ctx->submitted;
+	pthread_mutex_unlock(&ctx->lock);
+	return ret ? submit_error(ctx, -ret, err) : 0;
+}
+
+/* What the device wrote about the last job; of an earlier one it is gone. */
+static void read_figures(const struct winsys_ctx *ctx, uint64_t seqno, struct winsys_result *result)
+{
+	uint64_t cycles;
+
+	if (__atomic_load_n(&ctx->page->seqno, __ATOMIC_ACQUIRE) != seqno)
+		return;
+	cycles = ctx->page->cycles;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (ctx->page->seqno == seqno)
+		result->cycles = cycles;
+}
+
+static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_result *result,
+		      struct wnn_error *err)
+{
+	struct drm_onpu_ctx_get_state state = { .ctx_id = ctx->id };
+	struct onpu_fault_record fault;
+
+	if (drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state))
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU does not say what happened: %s",
+				     strerror(errno));
+	memcpy(&fault, state.fault, sizeof(fault));
+	if (fault.code) {
+		result->fault_code = fault.code;
+		result->fault_engine = fault.engine;
+		result->fault_operand = fault.operand;
+		result->fault_pc = fault.pc;
+		result->fault_address = fault.address;
+		return 0;
+	}
+	if (why != ETIME)
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the kernel ended the job: %s",
+				     strerror(why));
+	/* The driver saw no progress: the device has no record of that. */
+	result->fault_code = ONPU_FAULT_TIMEOUT;
+	result->fault_engine = ONPU_ENG_COUNT;
+	result->fault_operand = ONPU_OPERAND_NONE;
+	return 0;
+}
+
+/* 1: the fence signalled without error; a negative errno: with that one, or it cannot be told. */
+static int fence_status(int fd, uint32_t syncobj)
+{
+	struct sync_file_info info = { .num_fences = 0 };
+	int file, ret;
+
+	if (drmSyncobjExportSyncFile(fd, syncobj, &file))
+		return -errno;
+	ret = drmIoctl(file, SYNC_IOC_FILE_INFO, &info) ? -errno : info.status;
+	close(file);
+	return ret;
+}
+
+static int64_t deadline_of(uint64_t timeout_ns)
+{
+	struct timespec now;
+	int64_t ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	return timeout_ns > (uint64_t)(INT64_MAX - ns) ? INT64_MAX : ns + (int64_t)timeout_ns;
+}
+
+static int drm_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
+		    struct winsys_result *result, struct wnn_error *err)
+{
+	int64_t deadline = deadline_of(timeout_ns);
+	uint64_t submitted;
+	uint32_t syncobj;
+	int ret;
+
+	memset(result, 0, sizeof(*result));
+	pthread_mutex_lock(&ctx->lock);
+	submitted = ctx->submitted;
+	syncobj = ctx->syncobj[seqno % KEPT_JOBS];
+	pthread_mutex_unlock(&ctx->lock);
+	if (!seqno || seqno > submitted)
+		return wnn_error_set(err, WNN_OPERATION_ERROR, "no job has the number %" PRIu64,
+				     seqno);
+	if (submitted - seqno >= KEPT_JOBS)
+		return 0;
+	ret = drmSyncobjWait(ctx->drm->fd, &syncobj, 1, deadline, 0, NULL);
+	if (ret == -ETIME)
+		return wnn_error_set(err, WNN_OPERATION_ERROR, "the job did not end in time");
+	if (ret)
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "waiting for the NPU failed: %s",
+				     strerror(-ret));
+	ret = fence_status(ctx->drm->fd, syncobj);
+	if (ret == -ENODEV)
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU is gone");
+	result->cancelled = ret == -ECANCELED;
+	if (ret < 0 && !result->cancelled)
+		return read_fault(ctx, -ret, result, err);
+	read_figures(ctx, seqno, result);
+	return 0;
+}
+
+/* ---- the whole */
+
+static void drm_destroy(struct winsys *ws)
+{
+	close(drm_of(ws)->fd);
+	free(ws);
+}
+
+static const struct winsys_ops drm_ops = {
+	.destroy = drm_destroy,
+	.bo_create = drm_bo_create,
+	.bo_destroy = drm_bo_destroy,
+	.ctx_create = drm_ctx_create,
+	.ctx_destroy = drm_ctx_destroy,
+	.submit = drm_submit,
+	.wait = drm_wait,
+};
+
+static int query(int fd, uint32_t type, void *answer, uint32_t size)
+{
+	struct drm_onpu_dev_query args = {
+		.type = type, .size = size, .pointer = (uint64_t)(uintptr_t)answer,
+	};
+
+	return drmIoctl(fd, DRM_IOCTL_ONPU_DEV_QUERY, &args) ? -errno : 0;
+}
+
+/* A register of the CAP block, as DRM_ONPU_DEV_QUERY_CAPS returns it. */
+static uint32_t cap(const uint32_t *block, uint32_t reg)
+{
+	return block[(reg - ONPU_REG_CAP_MACHINE) / 4];
+}
+
+static int read_caps(int fd, struct npu_caps *caps)
+{
+	uint32_t block[(ONPU_REG_CAP_SAVE_BYTES - ONPU_REG_CAP_MACHINE) / 4 + 1] = { 0 };
+	int ret = query(fd, DRM_ONPU_DEV_QUERY_CAPS, block, sizeof(block));
+
+	if (ret)
+		return ret;
+	*caps = (struct npu_caps){
+		.sram_bytes = cap(block, ONPU_REG_CAP_SRAM_BYTES),
+		.lanes = cap(block, ONPU_REG_CAP_LANES),
+		.mxu_rows = cap(block, ONPU_REG_CAP_MXU_ROWS),
+		.mxu_cols = cap(block, ONPU_REG_CAP_MXU_COLS),
+		.fifo_depth = cap(block, ONPU_REG_CAP_FIFO_DEPTH),
+		.dma_bytes_per_cycle = cap(block, ONPU_REG_CAP_DMA_BYTES),
+		.num_queues = cap(block, ONPU_REG_CAP_NUM_QUEUES),
+		.clock_khz = cap(block, ONPU_REG_CAP_CLOCK_KHZ),
+	};
+	snprintf(caps->machine, sizeof(caps->machine), "%s",
+		 cap(block, ONPU_REG_CAP_MACHINE) == ONPU_MACHINE_REF1 ? "onpu-ref1" :
+									 "onpu-custom");
+	return 0;
+}
+
+/* 0: it is a node of the driver; ENXIO: it is another driver's; else why it cannot be told. */
+static int check_driver(int fd)
+{
+	drmVersionPtr version = drmGetVersion(fd);
+	int ret = ENXIO;
+
+	if (!version)
+		return ENXIO;
+	if (!strcmp(version->name, "onpu"))
+		ret = version->version_major == DRM_ONPU_DRIVER_MAJOR ? 0 : EPROTO;
+	drmFreeVersion(version);
+	return ret;
+}
+
+/* An open file of the node; a negative errno. */
+static int open_node(const char *node)
+{
+	int fd = open(node, O_RDWR | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = check_driver(fd);
+	if (!ret)
+		return fd;
+	close(fd);
+	return -ret;
+}
+
+static const char *open_error(int why)
+{
+	switch (why) {
+	case EACCES:
+	case EPERM:
+		return "permission denied; its group, usually render, must include this user";
+	case EPROTO:
+		return "its driver speaks another version of the interface";
+	case ENXIO:
+		return "it is not a node of the driver onpu";
+	default:
+		return strerror(why);
+	}
+}
+
+/* The node that was named, or else the first that opens; -1 with *err. */
+static int find_node(const char *node, char path[64], struct wnn_error *err)
+{
+	char denied[64] = "";
+	int fd, why = 0;
+
+	if (node) {
+		fd = open_node(node);
+		if (fd < 0)
+			wnn_error_set(err, WNN_NOT_SUPPORTED, "%s does not open: %s", node,
+				      open_error(-fd));
+		snprintf(path, 64, "%s", node);
+		return fd < 0 ? -1 : fd;
+	}
+	for (unsigned int i = 0; i < MAX_NODES; i++) {
+		snprintf(path, 64, "/dev/accel/accel%u", i);
+		fd = open_node(path);
+		if (fd >= 0)
+			return fd;
+		if (fd != -ENOENT && fd != -ENXIO && !why) {
+			why = -fd;
+			memcpy(denied, path, sizeof(denied));
+		}
+	}
+	if (why)
+		wnn_error_set(err, WNN_NOT_SUPPORTED, "%s does not open: %s", denied, open_error(why));
+	else
+		wnn_error_set(err, WNN_NOT_SUPPORTED,
+			      "no node of the driver onpu is in /dev/accel; is the module loaded?");
+	return -1;
+}
+
+struct winsys *winsys_drm_create(const char *node, struct wnn_error *err)
+{
+	struct drm_winsys *drm = calloc(1, sizeof(*drm));
+	int ret;
+
+	if (!drm) {
+		wnn_error_nomem(err, "the NPU");
+		return NULL;
+	}
+	drm->base.ops = &drm_ops;
+	drm->base.name = "drm";
+	drm->fd = find_node(node, drm->base.node, err);
+	if (drm->fd < 0) {
+		free(drm);
+		return NULL;
+	}
+	ret = query(drm->fd, DRM_ONPU_DEV_QUERY_INFO, &drm->info, sizeof(drm->info));
+	if (!ret)
+		ret = read_caps(drm->fd, &drm->base.caps);
+	if (!ret)
+		return &drm->base;
+	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU does not tell its properties: %s",
+		      strerror(-ret));
+	drm_destroy(&drm->base);
+	return NULL;
+}
