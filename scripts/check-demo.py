@@ -55,6 +55,16 @@ def check_digits(data):
         expect(0.97 <= accuracy <= 1, f"accuracy is {accuracy}, not between 0.97 and 1")
     expect(on_cpu == 0, f"{on_cpu} operators on the CPU")
     expect(on_npu is None or on_npu > 0, "no operator on the NPU")
+    check_bits(data, "digits")
+
+
+def check_bits(data, network):
+    """The NPU behind its driver gives the bits that its model gives."""
+    if data.get("device") != "npu":
+        return
+    count = member(data, f"{network}.count", int)
+    same = member(data, f"{network}.same_bits_as_sim", int)
+    expect(same == count, f"{network}: {same} of {count} results have the bits of sim")
 
 
 def class_number(entry):
@@ -75,6 +85,7 @@ def check_squeezenet(data):
     if top5 is not None:
         got = [class_number(entry) for entry in top5]
         expect(got == wanted, f"SqueezeNet's top five are {got}, expected {wanted}")
+    check_bits(data, "squeezenet")
     if error is not None:
         expect(0 <= error <= 1e-4, f"SqueezeNet's largest error is {error}, above 1e-4")
 

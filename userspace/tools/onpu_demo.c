@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * ./npu demo: classifies the held-out digits on the NPU and on the CPU, SqueezeNet's picture when its weights are there, and says
- * where every operator ran.
+ * ./npu demo: classifies the held-out digits on the NPU, on its model and on the CPU, SqueezeNet's
+ * picture when its weights are there, and says where every operator ran.
  */
 #include <argp.h>
 #include <jansson.h>
@@ -19,6 +19,7 @@
 
 #define PIXELS 64
 #define CLASSES 10
+#define MAX_SIDES 3			/* npu, sim, cpu: the first is the one that is shown */
 
 struct options {
 	struct model_paths paths;
@@ -27,32 +28,30 @@ struct options {
 	unsigned int pictures;
 };
 
-/* A network on one device. */
+/* A network on one device, and what came of it. */
 struct side {
 	const char *device;
 	WNNContext context;
 	struct model model;
 	struct model_tensors tensors;
 	double seconds;			/* of all pictures */
+	WNNGraphStatistics statistics;	/* of the last one */
+	size_t same_bits;		/* pictures whose results are those of the first side */
 };
 
-struct digits {
-	size_t count, right, agree;
-	unsigned char *answers;		/* the NPU's */
+struct run {
+	struct side side[MAX_SIDES];
+	size_t sides, pictures;
+	size_t npu, cpu, folded;	/* nodes of the first side */
 };
 
 struct result {
-	struct digits digits;
-	size_t npu, cpu, folded;
-	uint64_t cycles;
-	double share_of_peak;
-	double npu_ms, cpu_ms;
+	struct run digits, squeezenet;
+	size_t right, agree;
 	bool has_squeezenet;
 	int top5[5];
 	float top5_probability[5];
-	double max_error, squeezenet_share;
-	uint64_t squeezenet_cycles;
-	double squeezenet_ms;
+	double max_error;
 };
 
 static double now(void)
@@ -63,23 +62,118 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int side_open(struct side *side, WNNInstance instance, const char *device, bool npu_only,
-		     const char *model, const struct options *options)
+static int side_open(struct side *side, WNNInstance instance, const char *model,
+		     const struct options *options)
 {
-	side->device = device;
-	side->context = model_context(instance, &(struct model_device){
-		.name = device, .npu_only = npu_only, .threads = 1 });
+	const struct model_device device = {
+		.name = side->device, .npu_only = strcmp(side->device, "cpu") != 0, .threads = 1,
+	};
+
+	side->context = model_context(instance, &device);
 	if (!side->context || model_build(&side->model, model, &options->paths, side->context, 1))
 		return -1;
 	return model_tensors_create(&side->tensors, &side->model, side->context);
 }
 
-static void side_close(struct side *side)
+static void run_close(struct run *run)
 {
-	model_tensors_release(&side->tensors);
-	model_release(&side->model);
-	if (side->context)
-		wnnContextRelease(side->context);
+	for (size_t i = 0; i < run->sides; i++) {
+		struct side *side = &run->side[i];
+
+		model_tensors_release(&side->tensors);
+		model_release(&side->model);
+		if (side->context)
+			wnnContextRelease(side->context);
+	}
+}
+
+/* The device asked for, and those that stand beside it for comparison. */
+static int run_open(struct run *run, WNNInstance instance, const char *model,
+		    const struct options *options)
+{
+	static const char *const devices[MAX_SIDES] = { "npu", "sim", "cpu" };
+	size_t first = 0;
+
+	while (first < MAX_SIDES && strcmp(devices[first], options->device))
+		first++;
+	if (first == MAX_SIDES) {
+		fprintf(stderr, "no device '%s': npu, sim, cpu\n", options->device);
+		return -1;
+	}
+	for (; first < MAX_SIDES; first++) {
+		struct side *side = &run->side[run->sides++];
+
+		side->device = devices[first];
+		if (side_open(side, instance, model, options))
+			return -1;
+	}
+	return 0;
+}
+
+/* One picture on all devices; out[i] has room for the results of side i. */
+static int run_picture(struct run *run, const float *input, float *const *out, size_t bytes)
+{
+	for (size_t i = 0; i < run->sides; i++) {
+		struct side *side = &run->side[i];
+		float *result = out[i];
+		double begin = now();
+
+		if (model_infer(&side->model, side->context, &side->tensors, input, &result))
+			return -1;
+		side->seconds += now() - begin;
+		side->same_bits += !memcmp(out[0], out[i], bytes);
+	}
+	run->pictures++;
+	return 0;
+}
+
+/* Where the operators ran, and what it took. */
+static void run_describe(struct run *run)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+
+	for (size_t i = 0; i < run->sides; i++) {
+		struct side *side = &run->side[i];
+
+		side->statistics = (WNNGraphStatistics)WNN_GRAPH_STATISTICS_INIT;
+		wnnGraphGetLastStatistics(side->model.graph, &side->statistics);
+	}
+	if (wnnGraphGetPlacement(run->side[0].model.graph, &placement) != WNNStatus_Success)
+		return;
+	run->npu = placement.npuCount;
+	run->cpu = placement.cpuCount;
+	run->folded = placement.foldedCount;
+	if (!strcmp(run->side[0].device, "cpu"))
+		return;
+	for (size_t i = 0; i < placement.nodeCount; i++) {
+		const WNNNodePlacement *node = &placement.nodes[i];
+
+		if (node->device == WNNNodeDevice_CPU)
+			printf("on the CPU: %.*s \"%.*s\": %.*s\n", (int)node->operatorName.length,
+			       node->operatorName.data, (int)node->label.length, node->label.data,
+			       (int)node->reasonText.length, node->reasonText.data);
+	}
+}
+
+static double share_of_peak(const struct side *side)
+{
+	return side->statistics.peakMacs ?
+	       (double)side->statistics.macs / (double)side->statistics.peakMacs : 0;
+}
+
+static double milliseconds(const struct run *run, size_t side)
+{
+	return run->side[side].seconds * 1e3 / (double)run->pictures;
+}
+
+/* Side of this device, or run->sides. */
+static size_t find_side(const struct run *run, const char *device)
+{
+	size_t i = 0;
+
+	while (i < run->sides && strcmp(run->side[i].device, device))
+		i++;
+	return i;
 }
 
 static int argmax(const float *x, int n)
@@ -92,23 +186,9 @@ static int argmax(const float *x, int n)
 	return best;
 }
 
-static int classify(struct side *side, const unsigned char *image)
-{
-	float pixels[PIXELS], probabilities[CLASSES];
-	float *out = probabilities;
-	double begin = now();
-
-	for (int i = 0; i < PIXELS; i++)
-		pixels[i] = (float)image[i] / 16;
-	if (model_infer(&side->model, side->context, &side->tensors, pixels, &out))
-		return -1;
-	side->seconds += now() - begin;
-	return argmax(probabilities, CLASSES);
-}
-
 /* Some pictures from all over the set, four in a row, two characters a pixel, the answer below each. */
 static void show(const unsigned char *images, const unsigned char *labels,
-		 const unsigned char *answers, size_t count, size_t wanted)
+		 const unsigned char *answers, size_t count, size_t wanted, const char *device)
 {
 	static const char shades[] = " .:-=+*#%@";
 	size_t shown = wanted < count ? wanted : count;
@@ -133,15 +213,52 @@ static void show(const unsigned char *images, const unsigned char *labels,
 		for (size_t p = first; p < first + n; p++) {
 			size_t i = p * count / shown;
 
-			printf("NPU says %d, %-8s", answers[i],
+			printf("%s says %d, %-8s", device, answers[i],
 			       answers[i] == labels[i] ? "right" : "wrong");
 		}
 		printf("\n\n");
 	}
 }
 
-static int run_digits(struct side *npu, struct side *cpu, const struct options *options,
-		      struct digits *digits)
+static int classify(struct run *run, const unsigned char *image, int answer[MAX_SIDES])
+{
+	float pixels[PIXELS], probabilities[MAX_SIDES][CLASSES];
+	float *const out[MAX_SIDES] = { probabilities[0], probabilities[1], probabilities[2] };
+
+	for (int i = 0; i < PIXELS; i++)
+		pixels[i] = (float)image[i] / 16;
+	if (run_picture(run, pixels, out, sizeof(probabilities[0])))
+		return -1;
+	for (size_t i = 0; i < run->sides; i++)
+		answer[i] = argmax(probabilities[i], CLASSES);
+	return 0;
+}
+
+static int digits_classify(const struct npy *images, const struct npy *labels,
+			   const struct options *options, struct result *result)
+{
+	struct run *run = &result->digits;
+	unsigned char *answers = calloc(labels->count, 1);
+	int ret = answers ? 0 : -1;
+
+	for (size_t i = 0; i < labels->count && !ret; i++) {
+		int answer[MAX_SIDES];
+
+		ret = classify(run, (unsigned char *)images->data + i * PIXELS, answer);
+		if (ret)
+			break;
+		answers[i] = (unsigned char)answer[0];
+		result->right += answer[0] == ((unsigned char *)labels->data)[i];
+		result->agree += answer[0] == answer[run->sides - 1];
+	}
+	if (!ret)
+		show(images->data, labels->data, answers, labels->count, options->pictures,
+		     options->device);
+	free(answers);
+	return ret;
+}
+
+static int digits_demo(WNNInstance instance, const struct options *options, struct result *result)
 {
 	struct npy images = { 0 }, labels = { 0 };
 	char path[4200];
@@ -157,69 +274,15 @@ static int run_digits(struct side *npu, struct side *cpu, const struct options *
 		fprintf(stderr, "%s: pictures and labels do not match\n", path);
 		goto out;
 	}
-	digits->count = labels.count;
-	digits->answers = calloc(labels.count, 1);
-	if (!digits->answers)
+	if (run_open(&result->digits, instance, "digits", options) ||
+	    digits_classify(&images, &labels, options, result))
 		goto out;
-	for (size_t i = 0; i < labels.count; i++) {
-		const unsigned char *image = (unsigned char *)images.data + i * PIXELS;
-		int a = classify(npu, image), b = classify(cpu, image);
-
-		if (a < 0 || b < 0)
-			goto out;
-		digits->answers[i] = (unsigned char)a;
-		digits->right += a == ((unsigned char *)labels.data)[i];
-		digits->agree += a == b;
-	}
-	show(images.data, labels.data, digits->answers, digits->count, options->pictures);
+	run_describe(&result->digits);
 	ret = 0;
 out:
+	run_close(&result->digits);
 	npy_free(&images);
 	npy_free(&labels);
-	return ret;
-}
-
-static void describe(const struct side *side, struct result *result)
-{
-	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
-	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
-
-	if (wnnGraphGetPlacement(side->model.graph, &placement) == WNNStatus_Success) {
-		result->npu = placement.npuCount;
-		result->cpu = placement.cpuCount;
-		result->folded = placement.foldedCount;
-	}
-	for (size_t i = 0; i < placement.nodeCount; i++)
-		if (placement.nodes[i].device == WNNNodeDevice_CPU)
-			printf("on the CPU: %.*s \"%.*s\": %.*s\n",
-			       (int)placement.nodes[i].operatorName.length,
-			       placement.nodes[i].operatorName.data,
-			       (int)placement.nodes[i].label.length, placement.nodes[i].label.data,
-			       (int)placement.nodes[i].reasonText.length,
-			       placement.nodes[i].reasonText.data);
-	if (wnnGraphGetLastStatistics(side->model.graph, &statistics) == WNNStatus_Success) {
-		result->cycles = statistics.npuCycles;
-		if (statistics.peakMacs)
-			result->share_of_peak = (double)statistics.macs /
-						(double)statistics.peakMacs;
-	}
-}
-
-static int digits_demo(WNNInstance instance, const struct options *options, struct result *result)
-{
-	struct side npu = { 0 }, cpu = { 0 };
-	int ret = -1;
-
-	if (!side_open(&npu, instance, options->device, true, "digits", options) &&
-	    !side_open(&cpu, instance, "cpu", false, "digits", options) &&
-	    !run_digits(&npu, &cpu, options, &result->digits)) {
-		describe(&npu, result);
-		result->npu_ms = npu.seconds * 1e3 / (double)result->digits.count;
-		result->cpu_ms = cpu.seconds * 1e3 / (double)result->digits.count;
-		ret = 0;
-	}
-	side_close(&npu);
-	side_close(&cpu);
 	return ret;
 }
 
@@ -257,14 +320,14 @@ static void print_label(const char *models, int which)
 	printf("%s\n", line);
 }
 
-static int squeezenet_run(struct side *side, const struct options *options, struct result *result)
+static int squeezenet_demo(WNNInstance instance, const struct options *options,
+			   struct result *result)
 {
+	static float probabilities[MAX_SIDES][1001];
+	float *const out[MAX_SIDES] = { probabilities[0], probabilities[1], probabilities[2] };
 	struct npy image = { 0 }, expected = { 0 };
-	float probabilities[1001], *out = probabilities;
-	struct result stats = { 0 };
 	char path[4200];
 	int ret = -1;
-	double begin;
 
 	snprintf(path, sizeof(path), "%s/squeezenet/input_test.npy", options->paths.models);
 	if (npy_load(&image, path))
@@ -273,62 +336,79 @@ static int squeezenet_run(struct side *side, const struct options *options, stru
 	if (npy_load(&expected, path) || image.type != 'f' || image.count != 224 * 224 * 3 ||
 	    expected.type != 'f' || expected.count != 1001)
 		goto out;
-	begin = now();
-	if (model_infer(&side->model, side->context, &side->tensors, image.data, &out))
+	if (run_open(&result->squeezenet, instance, "squeezenet", options) ||
+	    run_picture(&result->squeezenet, image.data, out, sizeof(probabilities[0])))
 		goto out;
-	result->squeezenet_ms = (now() - begin) * 1e3;
 	for (int i = 0; i < 1001; i++)
 		result->max_error = fmax(result->max_error,
-					 fabs((double)probabilities[i] -
+					 fabs((double)probabilities[0][i] -
 					      (double)((float *)expected.data)[i]));
-	top_five(probabilities, 1001, result);
-	describe(side, &stats);
-	result->npu += stats.npu;
-	result->cpu += stats.cpu;
-	result->folded += stats.folded;
-	result->squeezenet_cycles = stats.cycles;
-	result->squeezenet_share = stats.share_of_peak;
+	top_five(probabilities[0], 1001, result);
+	run_describe(&result->squeezenet);
 	result->has_squeezenet = true;
 	ret = 0;
 out:
+	run_close(&result->squeezenet);
 	npy_free(&image);
 	npy_free(&expected);
 	return ret;
 }
 
-static int squeezenet_demo(WNNInstance instance, const struct options *options,
-			   struct result *result)
-{
-	struct side side = { 0 };
-	int ret = -1;
+/* ---- results */
 
-	if (!side_open(&side, instance, options->device, true, "squeezenet", options))
-		ret = squeezenet_run(&side, options, result);
-	side_close(&side);
-	return ret;
+static void print_times(const char *what, const struct run *run)
+{
+	printf("%-34s", what);
+	for (size_t i = 0; i < run->sides; i++)
+		printf(" %12.3f", milliseconds(run, i));
+	printf("\n");
+}
+
+/* Of the devices that execute NPU programs. */
+static void print_npu(const char *name, const struct run *run)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "%s: NPU cycles a picture", name);
+	printf("%-34s", what);
+	for (size_t i = 0; i + 1 < run->sides; i++)
+		printf(" %12llu", (unsigned long long)run->side[i].statistics.npuCycles);
+	snprintf(what, sizeof(what), "%s: share of peak MACs", name);
+	printf("\n%-34s", what);
+	for (size_t i = 0; i + 1 < run->sides; i++)
+		printf(" %11.1f%%", 100 * share_of_peak(&run->side[i]));
+	if (!strcmp(run->side[0].device, "npu")) {
+		snprintf(what, sizeof(what), "%s: same bits as npu", name);
+		printf("\n%-34s %12s %8zu/%zu", what, "", run->side[1].same_bits, run->pictures);
+	}
+	printf("\n");
+}
+
+static void print_nodes(const char *what, size_t digits, size_t squeezenet)
+{
+	printf("%-34s %12zu\n", what, digits + squeezenet);
 }
 
 static void print_table(const struct options *options, const struct result *r)
 {
-	printf("%-34s %12s %12s\n", "", options->device, "cpu");
-	printf("%-34s %11.2f%%\n", "digits: accuracy",
-	       100.0 * (double)r->digits.right / (double)r->digits.count);
-	printf("%-34s %8zu/%zu\n", "digits: same answer as the CPU", r->digits.agree,
-	       r->digits.count);
-	printf("%-34s %12.3f %12.3f\n", "digits: milliseconds a picture", r->npu_ms, r->cpu_ms);
-	printf("%-34s %12llu\n", "digits: NPU cycles a picture", (unsigned long long)r->cycles);
-	printf("%-34s %11.1f%%\n", "digits: share of peak MACs", 100 * r->share_of_peak);
+	const struct run *digits = &r->digits, *squeezenet = &r->squeezenet;
+
+	printf("%-34s", "");
+	for (size_t i = 0; i < digits->sides; i++)
+		printf(" %12s", digits->side[i].device);
+	printf("\n%-34s %11.2f%%\n", "digits: accuracy",
+	       100.0 * (double)r->right / (double)digits->pictures);
+	printf("%-34s %8zu/%zu\n", "digits: same answer as the CPU", r->agree, digits->pictures);
+	print_times("digits: milliseconds a picture", digits);
+	print_npu("digits", digits);
 	if (r->has_squeezenet) {
-		printf("%-34s %12.1f\n", "squeezenet: milliseconds", r->squeezenet_ms);
-		printf("%-34s %12llu\n", "squeezenet: NPU cycles",
-		       (unsigned long long)r->squeezenet_cycles);
-		printf("%-34s %11.1f%%\n", "squeezenet: share of peak MACs",
-		       100 * r->squeezenet_share);
+		print_times("squeezenet: milliseconds", squeezenet);
+		print_npu("squeezenet", squeezenet);
 		printf("%-34s %12.1e\n", "squeezenet: largest error", r->max_error);
 	}
-	printf("%-34s %12zu\n", "operators on the NPU", r->npu);
-	printf("%-34s %12zu\n", "operators folded at build", r->folded);
-	printf("%-34s %12zu\n", "operators on the CPU", r->cpu);
+	print_nodes("operators on the NPU", digits->npu, squeezenet->npu);
+	print_nodes("operators folded at build", digits->folded, squeezenet->folded);
+	print_nodes("operators on the CPU", digits->cpu, squeezenet->cpu);
 	if (!r->has_squeezenet)
 		return;
 	printf("\nSqueezeNet's picture shows:\n");
@@ -338,26 +418,57 @@ static void print_table(const struct options *options, const struct result *r)
 	}
 }
 
+/* Milliseconds by device; and, where both are there, how many pictures have sim's bits on the NPU. */
+static void add_sides(json_t *object, const struct run *run)
+{
+	size_t npu = find_side(run, "npu"), sim = find_side(run, "sim");
+	json_t *ms = json_object();
+
+	for (size_t i = 0; i < run->sides; i++)
+		json_object_set_new(ms, run->side[i].device, json_real(milliseconds(run, i)));
+	json_object_set_new(object, "ms", ms);
+	if (npu < run->sides && sim < run->sides)
+		json_object_set_new(object, "same_bits_as_sim",
+				    json_integer((json_int_t)run->side[sim].same_bits));
+}
+
+static json_t *digits_json(const struct result *r)
+{
+	json_t *object = json_pack("{s:I, s:f, s:I}", "count", (json_int_t)r->digits.pictures,
+				   "accuracy", (double)r->right / (double)r->digits.pictures,
+				   "agree", (json_int_t)r->agree);
+
+	add_sides(object, &r->digits);
+	return object;
+}
+
+static json_t *squeezenet_json(const struct result *r)
+{
+	const struct side *side = &r->squeezenet.side[0];
+	json_t *object = json_pack("{s:[i,i,i,i,i], s:f, s:I, s:f, s:I}", "top5", r->top5[0],
+				   r->top5[1], r->top5[2], r->top5[3], r->top5[4], "max_error",
+				   r->max_error, "cycles", (json_int_t)side->statistics.npuCycles,
+				   "share_of_peak", share_of_peak(side), "count",
+				   (json_int_t)r->squeezenet.pictures);
+
+	add_sides(object, &r->squeezenet);
+	return object;
+}
+
 static int write_json(const struct options *options, const struct result *r)
 {
-	json_t *root = json_pack("{s:s, s:{s:I, s:f, s:I}, s:{s:I, s:I, s:I}, s:I, s:f, s:{s:f, s:f}}",
-				 "device", options->device, "digits", "count",
-				 (json_int_t)r->digits.count, "accuracy",
-				 (double)r->digits.right / (double)r->digits.count, "agree",
-				 (json_int_t)r->digits.agree, "nodes", "npu", (json_int_t)r->npu,
-				 "cpu", (json_int_t)r->cpu, "folded",
-				 (json_int_t)r->folded, "cycles", (json_int_t)r->cycles,
-				 "share_of_peak", r->share_of_peak, "ms_per_picture", "device",
-				 r->npu_ms, "cpu", r->cpu_ms);
+	const struct run *digits = &r->digits, *squeezenet = &r->squeezenet;
+	json_t *root = json_pack("{s:s, s:o, s:{s:I, s:I, s:I}, s:I, s:f}", "device",
+				 options->device, "digits", digits_json(r), "nodes", "npu",
+				 (json_int_t)(digits->npu + squeezenet->npu), "cpu",
+				 (json_int_t)(digits->cpu + squeezenet->cpu), "folded",
+				 (json_int_t)(digits->folded + squeezenet->folded), "cycles",
+				 (json_int_t)digits->side[0].statistics.npuCycles, "share_of_peak",
+				 share_of_peak(&digits->side[0]));
 	int ret;
 
 	if (root && r->has_squeezenet)
-		json_object_set_new(root, "squeezenet",
-				    json_pack("{s:[i,i,i,i,i], s:f, s:I, s:f, s:f}", "top5",
-					      r->top5[0], r->top5[1], r->top5[2], r->top5[3],
-					      r->top5[4], "max_error", r->max_error, "cycles",
-					      (json_int_t)r->squeezenet_cycles, "share_of_peak",
-					      r->squeezenet_share, "ms", r->squeezenet_ms));
+		json_object_set_new(root, "squeezenet", squeezenet_json(r));
 	ret = root ? json_dump_file(root, options->json, JSON_INDENT(2) | JSON_SORT_KEYS) : -1;
 	if (ret)
 		fprintf(stderr, "%s: cannot be written\n", options->json);
@@ -394,7 +505,8 @@ int main(int argc, char **argv)
 {
 	static const struct argp_option known[] = {
 		{ "json", 'j', "FILE", 0, "Write the figures to FILE, too", 0 },
-		{ "device", 'd', "NAME", 0, "sim (default), npu or cpu", 0 },
+		{ "device", 'd', "NAME", 0,
+		  "npu, sim or cpu (default: WEBNN_DEVICE, else sim); those after it are compared", 0 },
 		{ "models", 'm', "DIR", 0, "Folder of the shared models", 0 },
 		{ "digits", 'D', "DIR", 0, "Folder of the digits network", 0 },
 		{ "pictures", 'p', "N", 0, "Digits to show (default 8)", 0 },
@@ -406,7 +518,7 @@ int main(int argc, char **argv)
 	};
 	struct options options = {
 		.paths = { ONPU_DIGITS_DIR, ONPU_MODELS_DIR },
-		.device = "sim",
+		.device = getenv("WEBNN_DEVICE"),
 		.pictures = 8,
 	};
 	struct result result = { 0 };
@@ -414,6 +526,8 @@ int main(int argc, char **argv)
 	int ret;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	if (!options.device || !*options.device)
+		options.device = "sim";
 	instance = wnnCreateInstance(NULL);
 	if (!instance) {
 		fprintf(stderr, "no WebNN instance\n");
@@ -428,7 +542,6 @@ int main(int argc, char **argv)
 		print_table(&options, &result);
 	if (!ret && options.json)
 		ret = write_json(&options, &result);
-	free(result.digits.answers);
 	wnnInstanceRelease(instance);
 	return ret ? 1 : 0;
 }
