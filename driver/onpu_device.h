@@ -135,7 +135,7 @@ struct onpu_mbox {
 	struct mutex lock;
 	/** @tail: Requests written, modulo 2^32. */
 	u32 tail;
-	/** @head: Responses taken, modulo 2^32; of the thread of vector 0 alone. */
+	/** @head: Responses taken, modulo 2^32; of the thread of vector 0 alone, or of a reset. */
 	u32 head;
 	/** @slots: Counts free entries of @pending. */
 	struct semaphore slots;
@@ -253,8 +253,8 @@ struct onpu_device {
 	const char *reset_why;
 	/** @resets: Resets of the whole device. */
 	atomic_t resets;
-	/** @stopped: No reset is to be started any more. */
-	bool stopped;
+	/** @time_lock: Keeps the two halves of the device clock together. */
+	struct mutex time_lock;
 };
 
 /**
@@ -385,7 +385,8 @@ void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_
  * Around a device reset, with &onpu_device.reset_lock held for writing. Before: no job is handed
  * over any more; guilty and innocent are sorted as long as registers and completion pages tell.
  * After: the firmware is new and knows nothing (@alive), or the device is given up: all contexts
- * are LOST, all fences signal -ENODEV. pre_reset may come twice, when the first try has failed.
+ * are LOST, all fences signal -ENODEV. A device that was given up can come back by another reset: pre_reset
+ * must be fine with contexts that are LOST.
  */
 void onpu_ctx_pre_reset(struct onpu_device *onpu);
 void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive);

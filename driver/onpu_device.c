@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Registers, capabilities, interrupts and counters of the device.
+ */
+#include <linux/bitfield.h>
+#include <linux/cpumask.h>
+#include <linux/dma-map-ops.h>
+#include <linux/interrupt.h>
+
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+
+#include "onpu_core.h"
+
+/* Below this, vectors do not get fewer with the CPUs: queues that share one are looked at in vain. */
+#define MIN_COMPLETION_VECTORS	4u
+
+#define MAX_SAVE_BYTES		SZ_256M
+
+u32 onpu_read(struct onpu_device *onpu, u32 reg)
+{
+	u32 value = U32_MAX;
+	int idx;
+
+	if (drm_dev_enter(&onpu->drm, &idx)) {
+		value = readl(onpu->regs + reg);
+		drm_dev_exit(idx);
+	}
+	return value;
+}
+
+void onpu_write(struct onpu_device *onpu, u32 reg, u32 value)
+{
+	int idx;
+
+	if (drm_dev_enter(&onpu->drm, &idx)) {
+		writel(value, onpu->regs + reg);
+		drm_dev_exit(idx);
+	}
+}
+
+void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value)
+{
+	onpu_write(onpu, reg_lo, lower_32_bits(value));
+	onpu_write(onpu, reg_lo + 4, upper_32_bits(value));
+}
+
+bool onpu_device_present(struct onpu_device *onpu)
+{
+	if (onpu_read(onpu, ONPU_REG_ID) == ONPU_ID_MAGIC)
+		return true;
+	onpu_device_reset_async(onpu, "the device does not answer");
+	return false;
+}
+
+/* ---- capabilities */
+
+static u32 cap(const struct onpu_device *onpu, u32 reg)
+{
+	return onpu->caps.words[(reg - ONPU_REG_CAP_MACHINE) / 4];
+}
+
+static int check_cap(struct onpu_device *onpu, const char *name, u32 value, u32 min, u32 max)
+{
+	if (value >= min && value <= max)
+		return 0;
+	drm_err(&onpu->drm, "%s is %u, the driver can do with %u to %u\n", name, value, min, max);
+	return -ENODEV;
+}
+
+static int check_caps(struct onpu_device *onpu)
+{
+	const struct onpu_caps *caps = &onpu->caps;
+
+	return check_cap(onpu, "CAP_NUM_QUEUES", caps->num_queues, 1, ONPU_MAX_QUEUES) ?:
+	       check_cap(onpu, "CAP_NUM_VMS", caps->num_vms, 1, ONPU_MAX_QUEUES) ?:
+	       check_cap(onpu, "CAP_NUM_ASIDS", caps->num_asids, 2, U16_MAX + 1) ?:
+	       check_cap(onpu, "CAP_SAVE_BYTES", caps->save_bytes, 1, MAX_SAVE_BYTES) ?:
+	       check_cap(onpu, "CAP_CLOCK_KHZ", caps->clock_khz, 1, U32_MAX - 1) ?:
+	       check_cap(onpu, "CAP_ADDRESS.VA_BITS", caps->va_bits, 38, 38) ?:
+	       check_cap(onpu, "CAP_ADDRESS.DMA_BITS", caps->dma_bits, 32, 64);
+}
+
+static int read_caps(struct onpu_device *onpu)
+{
+	struct onpu_caps *caps = &onpu->caps;
+	u32 address;
+
+	for (unsigned int i = 0; i < ONPU_CAP_WORDS; i++)
+		caps->words[i] = onpu_read(onpu, ONPU_REG_CAP_MACHINE + 4 * i);
+	caps->num_queues = cap(onpu, ONPU_REG_CAP_NUM_QUEUES);
+	caps->num_vms = cap(onpu, ONPU_REG_CAP_NUM_VMS);
+	caps->num_asids = cap(onpu, ONPU_REG_CAP_NUM_ASIDS);
+	caps->save_bytes = cap(onpu, ONPU_REG_CAP_SAVE_BYTES);
+	caps->clock_khz = cap(onpu, ONPU_REG_CAP_CLOCK_KHZ);
+	address = cap(onpu, ONPU_REG_CAP_ADDRESS);
+	caps->va_bits = FIELD_GET(ONPU_CAP_ADDRESS_VA_BITS__MASK, address);
+	caps->dma_bits = FIELD_GET(ONPU_CAP_ADDRESS_DMA_BITS__MASK, address);
+	return check_caps(onpu);
+}
+
+static int check_version(struct onpu_device *onpu)
+{
+	u32 id = onpu_read(onpu, ONPU_REG_ID), version = onpu_read(onpu, ONPU_REG_VERSION);
+	u32 major = FIELD_GET(ONPU_VERSION_MAJOR__MASK, version);
+
+	if (id != ONPU_ID_MAGIC) {
+		drm_err(&onpu->drm, "the register ID reads %#x, not %#x\n", id, ONPU_ID_MAGIC);
+		return -ENODEV;
+	}
+	if (major != FIELD_GET(ONPU_VERSION_MAJOR__MASK, ONPU_VERSION__RESET)) {
+		drm_err(&onpu->drm, "the driver does not know version %u of the registers\n", major);
+		return -ENODEV;
+	}
+	return 0;
+}
+
+static void destroy_reset_wq(struct drm_device *drm, void *wq)
+{
+	destroy_workqueue(wq);
+}
+
+int onpu_device_init(struct onpu_device *onpu)
+{
+	struct device *dev = onpu->drm.dev;
+	int ret;
+
+	spin_lock_init(&onpu->usage.lock);
+	init_rwsem(&onpu->reset_lock);
+	INIT_WORK(&onpu->reset_work, onpu_device_reset_work);
+	ret = drmm_mutex_init(&onpu->drm, &onpu->time_lock);
+	if (ret)
+		return ret;
+	/* Schedulers have work on it that may end after the driver was unbound. */
+	onpu->reset_wq = alloc_ordered_workqueue("onpu-reset", WQ_MEM_RECLAIM);
+	if (!onpu->reset_wq)
+		return -ENOMEM;
+	ret = drmm_add_action_or_reset(&onpu->drm, destroy_reset_wq, onpu->reset_wq);
+	if (ret)
+		return ret;
+	ret = check_version(onpu) ?: read_caps(onpu);
+	if (ret)
+		return ret;
+	onpu->coherent = dev_is_dma_coherent(dev);
+	dma_set_max_seg_size(dev, UINT_MAX);
+	return dma_set_mask_and_coherent(dev, DMA_BIT_MASK(onpu->caps.dma_bits));
+}
+
+/* ---- interrupts */
+
+/* With a single vector the device says in a register which queues have completed jobs. */
+static void completion_irq(struct onpu_device *onpu)
+{
+	for (unsigned int i = 0; i < ONPU_REG_INT_QUEUE__LENGTH; i++) {
+		unsigned long pending = onpu_read(onpu, ONPU_REG_INT_QUEUE_PENDING(i));
+		unsigned int bit;
+
+		/* Cleared before the queues are looked at, so that nothing gets lost. */
+		if (pending)
+			onpu_write(onpu, ONPU_REG_INT_QUEUE_PENDING(i), pending);
+		for_each_set_bit(bit, &pending, 32)
+			if (32 * i + bit < onpu->caps.num_queues)
+				onpu_ctx_irq(onpu, 32 * i + bit);
+	}
+}
+
+static irqreturn_t management_thread(int irq, void *data)
+{
+	struct onpu_vector *vector = data;
+	struct onpu_device *onpu = vector->onpu;
+	u32 causes = onpu_read(onpu, ONPU_REG_INT_STATUS);
+
+	if (causes == U32_MAX) {
+		onpu_device_present(onpu);
+		return IRQ_HANDLED;
+	}
+	/* Cleared before the causes are looked into, so that nothing gets lost. */
+	onpu_write(onpu, ONPU_REG_INT_STATUS, causes);
+	if (causes & ONPU_INT_STATUS_RESPONSE__MASK)
+		onpu_mbox_irq(onpu);
+	if (causes & ONPU_INT_STATUS_INVALIDATED__MASK)
+		onpu_mmu_irq(onpu);
+	if (causes & ONPU_INT_STATUS_COMPLETION__MASK)
+		completion_irq(onpu);
+	if (causes & ONPU_INT_STATUS_LOG__MASK)
+		onpu_fw_log_drain(onpu);
+	if (causes & ONPU_INT_STATUS_STATUS__MASK)
+		onpu_fw_status_irq(onpu);
+	return IRQ_HANDLED;
+}
+
+/* Completion pages tell what was completed, so this costs no access to the device. */
+static irqreturn_t completion_thread(int irq, void *data)
+{
+	struct onpu_vector *vector = data;
+	struct onpu_device *onpu = vector->onpu;
+
+	for (u32 q = vector->index - 1; q < onpu->caps.num_queues; q += onpu->num_vectors - 1)
+		onpu_ctx_irq(onpu, q);
+	return IRQ_HANDLED;
+}
+
+void onpu_irq_disable(struct onpu_device *onpu)
+{
+	for (unsigned int i = 0; i < onpu->num_vectors; i++)
+		disable_irq(pci_irq_vector(onpu->pdev, i));
+}
+
+void onpu_irq_enable(struct onpu_device *onpu)
+{
+	for (unsigned int i = 0; i < onpu->num_vectors; i++)
+		enable_irq(pci_irq_vector(onpu->pdev, i));
+}
+
+static void free_irqs(struct onpu_device *onpu, unsigned int count)
+{
+	while (count--)
+		pci_free_irq(onpu->pdev, count, &onpu->vectors[count]);
+	pci_free_irq_vectors(onpu->pdev);
+}
+
+void onpu_irq_fini(void *data)
+{
+	struct onpu_device *onpu = data;
+
+	free_irqs(onpu, onpu->num_vectors);
+}
+
+static int alloc_vectors(struct onpu_device *onpu)
+{
+	u32 queues = min(onpu->caps.num_queues, max(num_online_cpus(), MIN_COMPLETION_VECTORS));
+	int count = pci_alloc_irq_vectors(onpu->pdev, 2, 1 + queues, PCI_IRQ_MSIX);
+
+	if (count < 0)
+		count = pci_alloc_irq_vectors(onpu->pdev, 1, 1, PCI_IRQ_MSIX | PCI_IRQ_MSI);
+	if (count < 0)
+		drm_err(&onpu->drm, "no interrupt vector: %pe\n", ERR_PTR(count));
+	return count;
+}
+
+int onpu_irq_init(struct onpu_device *onpu)
+{
+	int ret = alloc_vectors(onpu);
+
+	if (ret < 0)
+		return ret;
+	onpu->num_vectors = ret;
+	onpu->vectors = drmm_kcalloc(&onpu->drm, ret, sizeof(*onpu->vectors), GFP_KERNEL);
+	if (!onpu->vectors) {
+		pci_free_irq_vectors(onpu->pdev);
+		return -ENOMEM;
+	}
+	for (unsigned int i = 0; i < onpu->num_vectors; i++) {
+		onpu->vectors[i].onpu = onpu;
+		onpu->vectors[i].index = i;
+		ret = pci_request_irq(onpu->pdev, i, NULL,
+				      i ? completion_thread : management_thread,
+				      &onpu->vectors[i], "onpu-%u", i);
+		if (ret) {
+			free_irqs(onpu, i);
+			return ret;
+		}
+	}
+	return devm_add_action_or_reset(onpu->drm.dev, onpu_irq_fini, onpu);
+}
+
+/* ---- counters */
+
+void onpu_usage_begin(struct onpu_device *onpu, unsigned int jobs)
+{
+	struct onpu_usage *usage = &onpu->usage;
+	unsigned long flags;
+	bool first;
+
+	spin_lock_irqsave(&usage->lock, flags);
+	first = !usage->running;
+	if (first)
+		usage->since = ktime_get();
+	usage->running += jobs;
+	spin_unlock_irqrestore(&usage->lock, flags);
+	if (first)
+		schedule_delayed_work(&onpu->fw.heartbeat, ONPU_HEARTBEAT_INTERVAL);
+}
+
+void onpu_usage_end(struct onpu_device *onpu, unsigned int jobs)
+{
+	struct onpu_usage *usage = &onpu->usage;
+	unsigned long flags;
+
+	spin_lock_irqsave(&usage->lock, flags);
+	usage->running -= jobs;
+	if (!usage->running)
+		usage->busy_ns += ktime_to_ns(ktime_sub(ktime_get(), usage->since));
+	spin_unlock_irqrestore(&usage->lock, flags);
+}
+
+u64 onpu_usage_busy_ns(struct onpu_device *onpu)
+{
+	struct onpu_usage *usage = &onpu->usage;
+	unsigned long flags;
+	u64 busy;
+
+	spin_lock_irqsave(&usage->lock, flags);
+	busy = usage->busy_ns;
+	if (usage->running)
+		busy += ktime_to_ns(ktime_sub(ktime_get(), usage->since));
+	spin_unlock_irqrestore(&usage->lock, flags);
+	return busy;
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Messages: requests to the firmware, its responses and events.
+ *
+ * The firmware is not trusted. Each message of its is copied before it is looked at; its ring
+ * index must fit what is outstanding; a response must bear the id and the type of a request under
+ * way. The first breach fails all requests until a reset. A request has a place in a table of fixed
+ * size, so none needs memory: hang detection and reset make requests too.
+ */
+#include <linux/dma-mapping.h>
+
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+
+#include "onpu_core.h"
+
+#define RING_BYTES	(ONPU_MBOX_SLOTS * ONPU_MSG_SIZE)
+
+/* Much more than any request takes; a slow emulator is no broken one. */
+#define TIMEOUT		(5 * HZ)
+
+/* One request under way; lives on its caller's stack. */
+struct onpu_mbox_wait {
+	struct completion done;
+	union onpu_msg *msg;	/* request, then response */
+	u32 type, id;
+	int error;
+};
+
+int onpu_mbox_init(struct onpu_device *onpu)
+{
+	struct onpu_mbox *mbox = &onpu->mbox;
+	struct device *dev = onpu->drm.dev;
+	int ret;
+
+	ret = drmm_mutex_init(&onpu->drm, &mbox->lock);
+	if (ret)
+		return ret;
+	spin_lock_init(&mbox->pending_lock);
+	sema_init(&mbox->slots, ONPU_MBOX_SLOTS);
+	mbox->error = -EAGAIN;
+	mbox->requests = dmam_alloc_coherent(dev, RING_BYTES, &mbox->requests_dma, GFP_KERNEL);
+	mbox->responses = dmam_alloc_coherent(dev, RING_BYTES, &mbox->responses_dma, GFP_KERNEL);
+	return mbox->requests && mbox->responses ? 0 : -ENOMEM;
+}
+
+void onpu_mbox_setup(struct onpu_device *onpu)
+{
+	struct onpu_mbox *mbox = &onpu->mbox;
+
+	mutex_lock(&mbox->lock);
+	mbox->tail = 0;
+	mbox->head = 0;
+	memset(mbox->requests, 0, RING_BYTES);
+	memset(mbox->responses, 0, RING_BYTES);
+	onpu_write64(onpu, ONPU_REG_REQUEST_BASE_LO, mbox->requests_dma);
+	onpu_write(onpu, ONPU_REG_REQUEST_SIZE, ONPU_MBOX_SLOTS);
+	onpu_write(onpu, ONPU_REG_REQUEST_TAIL, 0);
+	onpu_write64(onpu, ONPU_REG_RESPONSE_BASE_LO, mbox->responses_dma);
+	onpu_write(onpu, ONPU_REG_RESPONSE_SIZE, ONPU_MBOX_SLOTS);
+	onpu_write(onpu, ONPU_REG_RESPONSE_HEAD, 0);
+	mutex_unlock(&mbox->lock);
+}
+
+void onpu_mbox_start(struct onpu_device *onpu)
+{
+	spin_lock(&onpu->mbox.pending_lock);
+	onpu->mbox.error = 0;
+	spin_unlock(&onpu->mbox.pending_lock);
+}
+
+void onpu_mbox_fail(struct onpu_device *onpu, int error)
+{
+	struct onpu_mbox *mbox = &onpu->mbox;
+
+	spin_lock(&mbox->pending_lock);
+	mbox->error = error;
+	for (unsigned int i = 0; i < ONPU_MBOX_SLOTS; i++) {
+		struct onpu_mbox_wait *wait = mbox->pending[i];
+
+		if (!wait)
+			continue;
+		mbox->pending[i] = NULL;
+		wait->error = error;
+		complete(&wait->done);
+	}
+	spin_unlock(&mbox->pending_lock);
+}
+
+/* ---- responses */
+
+static void breach(struct onpu_device *onpu, const char *what)
+{
+	drm_err_ratelimited(&onpu->drm, "the firmware broke the protocol: %s\n", what);
+	onpu_mbox_fail(onpu, -EAGAIN);
+	onpu_device_reset_async(onpu, "the firmware broke the protocol");
+}
+
+static bool take_response(struct onpu_mbox *mbox, const union onpu_msg *msg)
+{
+	struct onpu_mbox_wait *wait;
+	bool good;
+
+	spin_lock(&mbox->pending_lock);
+	wait = mbox->pending[msg->header.id % ONPU_MBOX_SLOTS];
+	good = wait && wait->id == msg->header.id &&
+	       (wait->type | ONPU_MSG_RESPONSE) == msg->header.type;
+	if (good) {
+		mbox->pending[msg->header.id % ONPU_MBOX_SLOTS] = NULL;
+		*wait->msg = *msg;
+		complete(&wait->done);
+	}
+	spin_unlock(&mbox->pending_lock);
+	return good;
+}
+
+static bool take_message(struct onpu_device *onpu, const union onpu_msg *msg)
+{
+	if (msg->header.type == ONPU_MSG_EVENT_FAULT) {
+		onpu_ctx_fault_event(onpu, &msg->event_fault);
+		return true;
+	}
+	if (take_response(&onpu->mbox, msg))
+		return true;
+	drm_dbg(&onpu->drm, "message of type %#x, id %#x\n", msg->header.type, msg->header.id);
+	return false;
+}
+
+void onpu_mbox_irq(struct onpu_device *onpu)
+{
+	struct onpu_mbox *mbox = &onpu->mbox;
+	u32 tail = onpu_read(onpu, ONPU_REG_RESPONSE_TAIL);
+
+	if (READ_ONCE(mbox->error))
+		return;
+	if (tail - mbox->head > ONPU_MBOX_SLOTS) {
+		if (onpu_device_present(onpu))
+			breach(onpu, "the response ring's index");
+		return;
+	}
+	dma_rmb();
+	while (mbox->head != tail) {
+		union onpu_msg msg = mbox->responses[mbox->head % ONPU_MBOX_SLOTS];
+
+		mbox->head++;
+		if (!take_message(onpu, &msg)) {
+			breach(onpu, "a message that nobody has asked for");
+			return;
+		}
+	}
+	onpu_write(onpu, ONPU_REG_RESPONSE_HEAD, mbox->head);
+}
+
+/* ---- requests */
+
+static int status_error(struct onpu_device *onpu, u32 type, u32 status)
+{
+	static const int errors[] = {
+		[ONPU_MSG_OK] = 0,
+		[ONPU_MSG_UNSUPPORTED] = -EOPNOTSUPP,
+		[ONPU_MSG_INVALID] = -EINVAL,
+		[ONPU_MSG_NOT_FOUND] = -ENOENT,
+		[ONPU_MSG_EXISTS] = -EEXIST,
+		[ONPU_MSG_BUSY] = -EBUSY,
+		[ONPU_MSG_INTERNAL] = -EIO,
+	};
+
+	if (status < ARRAY_SIZE(errors)) {
+		if (status)
+			drm_dbg(&onpu->drm, "request %u: status %u\n", type, status);
+		return errors[status];
+	}
+	breach(onpu, "a status that does not exist");
+	return -EPROTO;
+}
+
+/* Take a place in the table. The caller has counted it, so there is one. */
+static int enter(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
+{
+	unsigned int i;
+	int ret;
+
+	spin_lock(&mbox->pending_lock);
+	ret = mbox->error;
+	if (!ret) {
+		for (i = 0; mbox->pending[i]; i++)
+			;
+		mbox->pending[i] = wait;
+		/* Not 0, which is the id of events. */
+		mbox->generation += ONPU_MBOX_SLOTS;
+		if (!mbox->generation)
+			mbox->generation += ONPU_MBOX_SLOTS;
+		wait->id = mbox->generation + i;
+		wait->msg->header.id = wait->id;
+	}
+	spin_unlock(&mbox->pending_lock);
+	return ret;
+}
+
+/* Leave the table without a response; false: there is one after all. */
+static bool leave(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
+{
+	bool found;
+
+	spin_lock(&mbox->pending_lock);
+	found = mbox->pending[wait->id % ONPU_MBOX_SLOTS] == wait;
+	if (found)
+		mbox->pending[wait->id % ONPU_MBOX_SLOTS] = NULL;
+	spin_unlock(&mbox->pending_lock);
+	return found;
+}
+
+/* Each request under way has a place in the ring, so there is room. */
+static int send(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
+{
+	struct onpu_mbox *mbox = &onpu->mbox;
+	int ret;
+
+	mutex_lock(&mbox->lock);
+	ret = enter(mbox, wait);
+	if (!ret) {
+		mbox->requests[mbox->tail % ONPU_MBOX_SLOTS] = *wait->msg;
+		/* The message comes before the index. */
+		dma_wmb();
+		onpu_write(onpu, ONPU_REG_REQUEST_TAIL, ++mbox->tail);
+	}
+	mutex_unlock(&mbox->lock);
+	return ret;
+}
+
+static int timed_out(struct onpu_device *onpu, u32 type)
+{
+	drm_err_ratelimited(&onpu->drm, "the firmware does not answer request %u\n", type);
+	onpu_mbox_fail(onpu, -EAGAIN);
+	onpu_device_reset_async(onpu, "the firmware does not answer");
+	return -ETIMEDOUT;
+}
+
+int onpu_mbox_call(struct onpu_device *onpu, void *msg)
+{
+	struct onpu_mbox_wait wait = { .msg = msg };
+	struct onpu_mbox *mbox = &onpu->mbox;
+	int ret;
+
+	wait.type = wait.msg->header.type;
+	init_completion(&wait.done);
+	if (down_timeout(&mbox->slots, TIMEOUT))
+		return timed_out(onpu, wait.type);
+	ret = send(onpu, &wait);
+	if (!ret) {
+		if (!wait_for_completion_timeout(&wait.done, TIMEOUT) && leave(mbox, &wait))
+			ret = timed_out(onpu, wait.type);
+		else
+			ret = wait.error;
+	}
+	up(&mbox->slots);
+	return ret ?: status_error(onpu, wait.type, wait.msg->header.status);
+}
