@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* onpu-emu: the device model as a PCI function for QEMU, over the vfio-user protocol. */
+#define _GNU_SOURCE
+#include <argp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "vfu_server.h"
+
+enum {
+	KEY_SOCKET = 's',
+	KEY_QUIET = 'q',
+	KEY_SYNC = 0x100, KEY_NO_MSIX, KEY_TLB, KEY_SRAM, KEY_QUEUES, KEY_THREADS, KEY_ONCE,
+};
+
+static const struct argp_option options[] = {
+	{ "socket", KEY_SOCKET, "PATH", 0, "listen on this unix socket (needed)", 0 },
+	{ "once", KEY_ONCE, NULL, 0, "end when the first client is gone", 0 },
+	{ "quiet", KEY_QUIET, NULL, 0, "say nothing about clients on standard error", 0 },
+	{ NULL, 0, NULL, 0, "The function:", 1 },
+	{ "no-msix", KEY_NO_MSIX, NULL, 0, "no MSI-X, one MSI vector: QEMU can then unplug it", 1 },
+	{ "sync", KEY_SYNC, NULL, 0,
+	  "the device comes to rest before a write is answered: what a guest sees depends on its "
+	  "accesses alone", 1 },
+	{ NULL, 0, NULL, 0, "The device:", 2 },
+	{ "sram", KEY_SRAM, "BYTES", 0, "scratchpad, a multiple of 4096", 2 },
+	{ "queues", KEY_QUEUES, "N", 0, "hardware queues, 1 to 64", 2 },
+	{ "threads", KEY_THREADS, "N", 0, "host threads that work inside one instruction", 2 },
+	{ "tlb", KEY_TLB, "MODE", 0,
+	  "'sticky': translations stay until they are invalidated, so that a forgotten "
+	  "invalidation is seen; 'evict': the least recent makes room (default)", 2 },
+	{ 0 }
+};
+
+static const char documentation[] =
+	"Serves the Open NPU as a PCI function over the vfio-user protocol, to one client after the "
+	"other.\v"
+	"Prints 'listening on PATH' once a client can connect. With QEMU 10.1 or later:\n\n"
+	"  onpu-emu --socket npu.sock &\n"
+	"  qemu-system-x86_64 -M q35,memory-backend=mem0 -m 1024 \\\n"
+	"    -object memory-backend-memfd,id=mem0,size=1G,share=on \\\n"
+	"    -device '{\"driver\":\"vfio-user-pci\",\"x-msg-timeout\":60000,\n"
+	"              \"socket\":{\"type\":\"unix\",\"path\":\"npu.sock\"}}' ...\n\n"
+	"The guest's memory must be a memfd that is shared: the device reaches no other. SIGTERM and "
+	"SIGINT end the server and remove its socket.";
+
+struct arguments {
+	const char *socket;
+	struct vfu_server_config config;
+};
+
+static uint32_t number(struct argp_state *state, const char *name, const char *text, uint32_t max)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 0);
+	if (errno || !*text || *end || *text == '-' || !value || value > max)
+		argp_error(state, "--%s %s: a number from 1 to %u is needed", name, text, max);
+	return (uint32_t)value;
+}
+
+static bool sticky(struct argp_state *state, const char *mode)
+{
+	if (strcmp(mode, "sticky") && strcmp(mode, "evict"))
+		argp_error(state, "--tlb=%s: MODE is 'sticky' or 'evict'", mode);
+	return !strcmp(mode, "sticky");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+	struct vfu_server_config *config = &arguments->config;
+	struct onpu_sim_config *sim = &config->function.device.sim;
+
+	switch (key) {
+	case KEY_SOCKET:
+		arguments->socket = arg;
+		break;
+	case KEY_ONCE:
+		config->once = true;
+		break;
+	case KEY_QUIET:
+		config->quiet = true;
+		break;
+	case KEY_NO_MSIX:
+		config->function.msix = false;
+		break;
+	case KEY_SYNC:
+		config->function.sync = true;
+		break;
+	case KEY_SRAM:
+		sim->sram_bytes = number(state, "sram", arg, 1u << 30);
+		break;
+	case KEY_QUEUES:
+		sim->num_queues = number(state, "queues", arg, ONPU_MAX_QUEUES);
+		break;
+	case KEY_THREADS:
+		sim->threads = number(state, "threads", arg, 256);
+		break;
+	case KEY_TLB:
+		config->function.device.tlb_sticky = sticky(state, arg);
+		break;
+	case ARGP_KEY_ARG:
+		argp_error(state, "'%s' is no option", arg);
+		break;
+	case ARGP_KEY_END:
+		if (!arguments->socket)
+			argp_error(state, "--socket PATH is needed");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* Before any thread is made, which then inherits the mask. */
+static int make_stop_fd(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -1;
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int serve(const struct arguments *arguments, int stop_fd)
+{
+	const char *error = "";
+	struct vfu_server server;
+	int listening = vfu_listen(arguments->socket);
+
+	if (listening < 0) {
+		fprintf(stderr, "onpu-emu: %s: %s\n", arguments->socket, strerror(errno));
+		return EXIT_FAILURE;
+	}
+	if (!vfu_server_init(&server, &arguments->config, listening, stop_fd, &error)) {
+		fprintf(stderr, "onpu-emu: the device cannot be made: %s\n", error);
+		close(listening);
+		unlink(arguments->socket);
+		return EXIT_FAILURE;
+	}
+	printf("listening on %s\n", arguments->socket);
+	fflush(stdout);
+	while (vfu_server_poll(&server, -1))
+		;
+	unlink(arguments->socket);
+	vfu_server_destroy(&server);
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = { .options = options, .parser = parse,
+					  .doc = documentation };
+	struct arguments arguments = {
+		.config.function = { .device = onpu_device_config_default(), .msix = true },
+	};
+	int stop_fd, status;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+	stop_fd = make_stop_fd();
+	if (stop_fd < 0) {
+		fprintf(stderr, "onpu-emu: signals: %s\n", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	status = serve(&arguments, stop_fd);
+	close(stop_fd);
+	return status;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* Configuration space of the PCI function: what is there, and which bits a write changes. */
+#ifndef PCI_CONFIG_H
+#define PCI_CONFIG_H
+
+#include <linux/pci_regs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PCI_CONFIG_SIZE			PCI_CFG_SPACE_EXP_SIZE
+/* BAR2: table and pending bits of MSI-X. */
+#define PCI_CONFIG_MSIX_BAR		2
+#define PCI_CONFIG_MSIX_TABLE		0x0000u
+#define PCI_CONFIG_MSIX_PBA		0x1000u
+#define PCI_CONFIG_MSIX_BAR_SIZE	0x2000u
+
+/**
+ * struct pci_config - the space
+ * @value: what a read gives
+ * @writable: bits that a write sets and clears
+ * @clearable: bits that writing a one clears
+ * @vectors: of MSI-X
+ */
+struct pci_config {
+	uint8_t value[PCI_CONFIG_SIZE];
+	uint8_t writable[PCI_CONFIG_SIZE];
+	uint8_t clearable[PCI_CONFIG_SIZE];
+	unsigned int vectors;
+};
+
+/* @vectors of MSI-X, 0: the function has none. The state is that after power-on. */
+void pci_config_init(struct pci_config *config, unsigned int vectors);
+
+/* [offset, offset + len) is inside the space. */
+void pci_config_read(const struct pci_config *config, uint32_t offset, void *data, size_t len);
+/*
+ * true: what is behind the BARs is to be reset, because of FLR or a change of the power state. An
+ * FLR and a return from D3hot have reset the configuration here.
+ */
+bool pci_config_write(struct pci_config *config, uint32_t offset, const void *data, size_t len);
+/* Function level reset: what is writable is as after power-on, but for error reporting (AER). */
+void pci_config_reset(struct pci_config *config);
+
+/* The function answers accesses of its BARs; it may send requests and interrupts. */
+bool pci_config_memory_enabled(const struct pci_config *config);
+bool pci_config_master_enabled(const struct pci_config *config);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Interrupts of the function: event descriptors that the client attached to its vectors. */
+#ifndef VFU_IRQ_H
+#define VFU_IRQ_H
+
+#include <linux/vfio.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "onpu/registers.h"
+
+#define VFU_MAX_VECTORS	(ONPU_MAX_QUEUES + 1)
+
+/**
+ * struct vfu_irq_set - the vectors of one kind, as VFIO_DEVICE_SET_IRQS left them
+ * @count: how many
+ * @armed: the client uses this kind
+ * @fds: -1 where nothing is attached
+ */
+struct vfu_irq_set {
+	unsigned int count;
+	bool armed;
+	int fds[VFU_MAX_VECTORS];
+};
+
+/**
+ * struct vfu_irqs - all of them
+ * @enabled: the function may send messages
+ * @pending: vectors that were raised and could not be sent
+ */
+struct vfu_irqs {
+	pthread_mutex_t lock;
+	struct vfu_irq_set sets[VFIO_PCI_NUM_IRQS];
+	bool enabled;
+	bool pending[VFU_MAX_VECTORS];
+};
+
+/* @vectors of MSI-X; 0: none. There is one of MSI in any case. */
+void vfu_irqs_init(struct vfu_irqs *irqs, unsigned int vectors);
+void vfu_irqs_destroy(struct vfu_irqs *irqs);
+
+/*
+ * VFIO_DEVICE_SET_IRQS with @size bytes behind the head. Descriptors that it keeps it replaces by
+ * -1. Return: 0 or an errno.
+ */
+int vfu_irqs_set(struct vfu_irqs *irqs, const struct vfio_irq_set *head, const uint8_t *data,
+		 size_t size, int *fds, unsigned int num_fds);
+/* Detach everything. */
+void vfu_irqs_clear(struct vfu_irqs *irqs);
+void vfu_irqs_forget_pending(struct vfu_irqs *irqs);
+void vfu_irqs_enable(struct vfu_irqs *irqs, bool enabled);
+
+void vfu_irqs_raise(struct vfu_irqs *irqs, unsigned int vector);
+bool vfu_irqs_pending(struct vfu_irqs *irqs, unsigned int vector);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages with descriptors over a unix stream socket: one connection, and the listening socket. */
+#ifndef VFU_TRANSPORT_H
+#define VFU_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "vfu_protocol.h"
+
+/**
+ * struct vfu_conn - one client
+ * @fd: its socket
+ * @have: bytes of the current message that came, its header included
+ * @header: valid when those are as many as a header has
+ * @payload: what follows the header
+ * @fds: descriptors that came with the message; who takes one writes -1 in its place
+ * @num_fds: how many
+ * @negotiated: VERSION was answered
+ * @why: after VFU_RECEIVE_BROKEN: what was wrong
+ */
+struct vfu_conn {
+	int fd;
+	size_t have;
+	struct vfu_header header;
+	uint8_t *payload;
+	int fds[VFU_MAX_FDS];
+	unsigned int num_fds;
+	bool negotiated;
+	const char *why;
+};
+
+enum vfu_receive {
+	VFU_RECEIVE_MESSAGE,	/* a whole message is there */
+	VFU_RECEIVE_LATER,	/* nothing more has come yet */
+	VFU_RECEIVE_GONE,	/* the client has closed its end */
+	VFU_RECEIVE_BROKEN,	/* the stream cannot be trusted any more */
+};
+
+/* Owns @fd from now on; false: no memory. */
+bool vfu_conn_open(struct vfu_conn *conn, int fd);
+void vfu_conn_close(struct vfu_conn *conn);
+
+/* Never waits. */
+enum vfu_receive vfu_conn_receive(struct vfu_conn *conn);
+/* Forget the current message; descriptors that nobody took are closed. */
+void vfu_conn_next(struct vfu_conn *conn);
+size_t vfu_conn_payload_size(const struct vfu_conn *conn);
+
+/*
+ * Answer the current message: with @size bytes, or with an errno. Waits for a client that does not
+ * read, but not for ever; false: it is not to be reached.
+ */
+bool vfu_conn_reply(struct vfu_conn *conn, const void *data, size_t size);
+bool vfu_conn_error(struct vfu_conn *conn, int error);
+
+/* A listening socket that the owner of this process alone may connect to; -1 with errno. */
+int vfu_listen(const char *path);
+/* A connection; -1: none waits, or its owner is another user. */
+int vfu_accept(int listening);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Who lets the device's time pass: a thread of its own or, in sync mode, whoever accesses it. */
+#ifndef VFU_WORKER_H
+#define VFU_WORKER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "onpu_device.h"
+
+/**
+ * struct vfu_worker - the device's driving force
+ * @sync: there is no thread. vfu_worker_settle() after an access lets the device come to rest, so
+ *	that what a client sees depends on its accesses alone. Work of more than SYNC_BUDGET cycles
+ *	is left to vfu_worker_continue().
+ * @awake: an access has come since the device was last run
+ */
+struct vfu_worker {
+	struct onpu_device *device;
+	bool sync;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool started, awake, stop;
+};
+
+/* @device may be set later, but before vfu_worker_start(). */
+void vfu_worker_init(struct vfu_worker *worker, bool sync);
+bool vfu_worker_start(struct vfu_worker *worker);
+void vfu_worker_destroy(struct vfu_worker *worker);
+
+/* Any thread: there is something to do. */
+void vfu_worker_wake(struct vfu_worker *worker);
+/* In sync mode, by the thread that makes the accesses; else they do nothing. */
+void vfu_worker_settle(struct vfu_worker *worker);
+/* true: something is left to do */
+bool vfu_worker_continue(struct vfu_worker *worker);
+
+#endif
