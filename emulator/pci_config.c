@@ -113,8 +113,8 @@ static void init_messages(struct pci_config *c, unsigned int vectors)
 	init_capability(c, MSIX, PCI_CAP_ID_MSIX, 0);
 	put16(c, MSIX + PCI_MSIX_FLAGS, vectors - 1,
 	      PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL);
-	put32(c, MSIX + PCI_MSIX_TABLE_OFFSET, PCI_CONFIG_MSIX_TABLE | PCI_CONFIG_MSIX_BAR, 0);
-	put32(c, MSIX + PCI_MSIX_PBA_OFFSET, PCI_CONFIG_MSIX_PBA | PCI_CONFIG_MSIX_BAR, 0);
+	put32(c, MSIX + PCI_MSIX_TABLE, PCI_CONFIG_MSIX_TABLE | PCI_CONFIG_MSIX_BAR, 0);
+	put32(c, MSIX + PCI_MSIX_PBA, PCI_CONFIG_MSIX_PBA | PCI_CONFIG_MSIX_BAR, 0);
 }
 
 static void init_express(struct pci_config *c, uint32_t next)
