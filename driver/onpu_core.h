@@ -45,11 +45,12 @@ void onpu_mbox_irq(struct onpu_device *onpu);
 
 /* ---- onpu_reset.c */
 
-/* Bring the device from whatever state into one in which the firmware takes requests. */
+/*
+ * Bring the device from whatever state into one in which the firmware takes requests. No handler
+ * runs meanwhile.
+ */
 int onpu_device_start(struct onpu_device *onpu);
-/* It makes no access any more. Works on an unplugged device, as long as the driver is bound. */
-void onpu_device_halt(struct onpu_device *onpu);
-/* After drm_dev_unplug(): end all work. */
+/* After drm_dev_unplug(), or before anybody knows of the device: end all work and halt it. */
 void onpu_device_unplug(struct onpu_device *onpu);
 void onpu_device_reset_work(struct work_struct *work);
 extern const struct pci_error_handlers onpu_error_handlers;

@@ -364,6 +364,9 @@ static inline bool onpu_device_lost(struct onpu_device *onpu)
  * long after the device may be.
  */
 int onpu_mmu_init(struct onpu_device *onpu);
+/* Around everything else of the module; exit waits for what is still being freed. */
+int onpu_mmu_module_init(void);
+void onpu_mmu_module_exit(void);
 int onpu_vm_create(struct onpu_device *onpu, struct onpu_vm **vm);
 void onpu_vm_put(struct onpu_vm *vm);
 /* INV_DONE has moved; threaded interrupt. */

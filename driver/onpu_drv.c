@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The module: PCI function, DRM device, open files, queries.
+ */
+#include <linux/bitfield.h>
+#include <linux/capability.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/pci.h>
+
+#include <drm/drm_accel.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_gem_shmem_helper.h>
+#include <drm/drm_ioctl.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_prime.h>
+#include <drm/drm_print.h>
+
+#include "onpu_compat.h"
+#include "onpu_core.h"
+
+static unsigned int memory_limit_mb;
+module_param(memory_limit_mb, uint, 0444);
+MODULE_PARM_DESC(memory_limit_mb,
+		 "MiB that all buffers of an open file may have (default 0: half of the memory)");
+
+static unsigned int max_contexts = 64;
+module_param(max_contexts, uint, 0444);
+MODULE_PARM_DESC(max_contexts, "Contexts that an open file may have (default 64)");
+
+static unsigned int timeout_ms = 10000;
+module_param(timeout_ms, uint, 0444);
+MODULE_PARM_DESC(timeout_ms,
+		 "Milliseconds without progress after which a job is ended (default 10000)");
+
+static unsigned int max_timeout_ms = 600000;
+module_param(max_timeout_ms, uint, 0444);
+MODULE_PARM_DESC(max_timeout_ms, "Longest timeout that a context may ask for (default 600000)");
+
+/* A context without progress shall be noticed one day. */
+#define LONGEST_TIMEOUT_MS	(24u * 60 * 60 * 1000)
+
+/* ---- queries */
+
+static int query_answer(struct drm_onpu_dev_query *query, const void *data, size_t size)
+{
+	u32 room = query->size;
+
+	query->size = size;
+	if (!query->pointer)
+		return 0;
+	return copy_struct_to_user(u64_to_user_ptr(query->pointer), room, data, size, NULL);
+}
+
+static int query_info(struct onpu_device *onpu, struct drm_onpu_dev_query *query)
+{
+	struct drm_onpu_dev_info info = {
+		.interface_major = DRM_ONPU_DRIVER_MAJOR,
+		.interface_minor = DRM_ONPU_DRIVER_MINOR,
+		.features = onpu->coherent ? DRM_ONPU_FEATURE_COHERENT : 0,
+		.priority_mask = BIT(DRM_ONPU_PRIORITY_LOW) | BIT(DRM_ONPU_PRIORITY_NORMAL),
+		.va_start = ONPU_VA_START,
+		.va_end = onpu_va_end(onpu),
+		.memory_limit = onpu->limits.memory,
+		.page_size = PAGE_SIZE,
+		.max_contexts = onpu->limits.contexts,
+		.max_jobs = ONPU_SUBMIT_MAX_JOBS,
+		.max_syncs = ONPU_SUBMIT_MAX_SYNCS,
+		.timeout_ms = onpu->limits.timeout_ms,
+		.max_timeout_ms = onpu->limits.max_timeout_ms,
+		.max_queued_jobs = ONPU_MAX_QUEUED_JOBS,
+	};
+
+	if (capable(CAP_SYS_NICE))
+		info.priority_mask |= BIT(DRM_ONPU_PRIORITY_HIGH);
+	return query_answer(query, &info, sizeof(info));
+}
+
+static int query_firmware(struct onpu_device *onpu, struct drm_onpu_dev_query *query)
+{
+	u32 abi = READ_ONCE(onpu->fw.abi), version = READ_ONCE(onpu->fw.version);
+	const struct drm_onpu_firmware_info info = {
+		.abi_major = FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi),
+		.abi_minor = FIELD_GET(ONPU_FW_ABI_MINOR__MASK, abi),
+		.version_major = FIELD_GET(ONPU_FW_VERSION_MAJOR__MASK, version),
+		.version_minor = FIELD_GET(ONPU_FW_VERSION_MINOR__MASK, version),
+		.version_patch = FIELD_GET(ONPU_FW_VERSION_PATCH__MASK, version),
+		.crc = onpu->fw.crc,
+	};
+
+	return query_answer(query, &info, sizeof(info));
+}
+
+/* The device must not be reset in between, and the halves of its clock must belong together. */
+static int read_time(struct onpu_device *onpu, struct drm_onpu_time_info *info)
+{
+	u64 before, after, low, high;
+	bool present;
+
+	down_read(&onpu->reset_lock);
+	mutex_lock(&onpu->time_lock);
+	before = ktime_get_ns();
+	low = onpu_read(onpu, ONPU_REG_CYCLE_LO);
+	after = ktime_get_ns();
+	high = onpu_read(onpu, ONPU_REG_CYCLE_HI);
+	mutex_unlock(&onpu->time_lock);
+	present = high != U32_MAX || onpu_device_present(onpu);
+	up_read(&onpu->reset_lock);
+	info->cycles = high << 32 | low;
+	info->cycles_per_second = onpu->caps.clock_khz * 1000ull;
+	info->monotonic_ns = before + (after - before) / 2;
+	info->error_ns = (after - before) / 2 + 1;
+	return present ? 0 : -ENODEV;
+}
+
+static int query_time(struct onpu_device *onpu, struct drm_onpu_dev_query *query)
+{
+	struct drm_onpu_time_info info = {};
+	int ret = query->pointer ? read_time(onpu, &info) : 0;
+
+	return ret ?: query_answer(query, &info, sizeof(info));
+}
+
+static int query_counters(struct onpu_device *onpu, struct onpu_file *file,
+			  struct drm_onpu_dev_query *query)
+{
+	const struct drm_onpu_counters counters = {
+		.busy_ns = onpu_usage_busy_ns(onpu),
+		.jobs = atomic64_read(&onpu->usage.jobs),
+		.failed_jobs = atomic64_read(&onpu->usage.failed_jobs),
+		.resets = atomic_read(&onpu->resets),
+		.memory = atomic64_read(&onpu->usage.memory),
+		.client_memory = atomic64_read(&file->memory),
+	};
+
+	return query_answer(query, &counters, sizeof(counters));
+}
+
+static int onpu_dev_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct onpu_device *onpu = to_onpu(drm);
+	struct drm_onpu_dev_query *query = data;
+
+	if (query->pointer % 8)
+		return -EINVAL;
+	switch (query->type) {
+	case DRM_ONPU_DEV_QUERY_INFO:
+		return query_info(onpu, query);
+	case DRM_ONPU_DEV_QUERY_CAPS:
+		return query_answer(query, onpu->caps.words, sizeof(onpu->caps.words));
+	case DRM_ONPU_DEV_QUERY_FIRMWARE:
+		return query_firmware(onpu, query);
+	case DRM_ONPU_DEV_QUERY_TIME:
+		return query_time(onpu, query);
+	case DRM_ONPU_DEV_QUERY_COUNTERS:
+		return query_counters(onpu, to_onpu_file(file), query);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* ---- open files */
+
+static int onpu_open(struct drm_device *drm, struct drm_file *drm_file)
+{
+	struct onpu_device *onpu = to_onpu(drm);
+	struct onpu_file *file;
+	int ret;
+
+	if (onpu_device_lost(onpu))
+		return -ENODEV;
+	file = kzalloc(sizeof(*file), GFP_KERNEL);
+	if (!file)
+		return -ENOMEM;
+	file->onpu = onpu;
+	file->drm = drm_file;
+	ret = onpu_vm_create(onpu, &file->vm);
+	if (ret) {
+		kfree(file);
+		return ret;
+	}
+	onpu_ctx_file_init(file);
+	drm_file->driver_priv = file;
+	return 0;
+}
+
+/* The handles are closed by now. */
+static void onpu_postclose(struct drm_device *drm, struct drm_file *drm_file)
+{
+	struct onpu_file *file = to_onpu_file(drm_file);
+
+	onpu_ctx_file_close(file);
+	onpu_vm_put(file->vm);
+	kfree(file);
+}
+
+static void onpu_show_fdinfo(struct drm_printer *p, struct drm_file *drm_file)
+{
+	struct onpu_file *file = to_onpu_file(drm_file);
+	u64 busy_ns, cycles;
+
+	onpu_ctx_file_usage(file, &busy_ns, &cycles);
+	drm_printf(p, "drm-engine-npu:\t%llu ns\n", busy_ns);
+	drm_printf(p, "drm-engine-capacity-npu:\t1\n");
+	drm_printf(p, "drm-cycles-npu:\t%llu\n", cycles);
+	drm_printf(p, "drm-maxfreq-npu:\t%u KHz\n", file->onpu->caps.clock_khz);
+	drm_show_memory_stats(p, drm_file);
+}
+
+/* ---- the DRM device */
+
+/*
+ * The core refuses ioctls on an unplugged device only. A device that was given up is as good as
+ * that, but for asking a context what happened to it.
+ */
+#define REFUSED_IF_LOST(name)								\
+static int onpu_ioctl_##name(struct drm_device *drm, void *data, struct drm_file *file)	\
+{											\
+	return onpu_device_lost(to_onpu(drm)) ? -ENODEV :				\
+		onpu_##name##_ioctl(drm, data, file);					\
+}
+
+REFUSED_IF_LOST(dev_query)
+REFUSED_IF_LOST(bo_create)
+REFUSED_IF_LOST(bo_info)
+REFUSED_IF_LOST(bo_sync)
+REFUSED_IF_LOST(ctx_create)
+REFUSED_IF_LOST(ctx_destroy)
+REFUSED_IF_LOST(submit)
+
+static const struct drm_ioctl_desc onpu_ioctls[] = {
+	DRM_IOCTL_DEF_DRV(ONPU_DEV_QUERY, onpu_ioctl_dev_query, 0),
+	DRM_IOCTL_DEF_DRV(ONPU_BO_CREATE, onpu_ioctl_bo_create, 0),
+	DRM_IOCTL_DEF_DRV(ONPU_BO_INFO, onpu_ioctl_bo_info, 0),
+	DRM_IOCTL_DEF_DRV(ONPU_BO_SYNC, onpu_ioctl_bo_sync, 0),
+	DRM_IOCTL_DEF_DRV(ONPU_CTX_CREATE, onpu_ioctl_ctx_create, 0),
+	DRM_IOCTL_DEF_DRV(ONPU_CTX_DESTROY, onpu_ioctl_ctx_destroy, 0),
+	DRM_IOCTL_DEF_DRV(ONPU_CTX_GET_STATE, onpu_ctx_get_state_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(ONPU_SUBMIT, onpu_ioctl_submit, 0),
+};
+
+/* DRM_ACCEL_FOPS, but for mmap and show_fdinfo. */
+static const struct file_operations onpu_fops = {
+	.owner = THIS_MODULE,
+	.open = accel_open,
+	.release = drm_release,
+	.unlocked_ioctl = drm_ioctl,
+	.compat_ioctl = drm_compat_ioctl,
+	.poll = drm_poll,
+	.read = drm_read,
+	.llseek = noop_llseek,
+	.mmap = onpu_gem_mmap,
+	.show_fdinfo = drm_show_fdinfo,
+	.fop_flags = FOP_UNSIGNED_OFFSET,
+};
+
+/*
+ * Versions, see the uapi header:
+ * - 1.0: the first.
+ */
+static const struct drm_driver onpu_drm_driver = {
+	.driver_features = DRIVER_GEM | DRIVER_COMPUTE_ACCEL | DRIVER_SYNCOBJ |
+			   DRIVER_SYNCOBJ_TIMELINE,
+	.open = onpu_open,
+	.postclose = onpu_postclose,
+	.show_fdinfo = onpu_show_fdinfo,
+	.gem_create_object = onpu_gem_create_object,
+	.gem_prime_import = onpu_gem_prime_import,
+	.gem_prime_import_sg_table = drm_gem_shmem_prime_import_sg_table,
+	.ioctls = onpu_ioctls,
+	.num_ioctls = ARRAY_SIZE(onpu_ioctls),
+	.fops = &onpu_fops,
+	.name = "onpu",
+	.desc = "Open NPU",
+	ONPU_DRIVER_DATE
+	.major = DRM_ONPU_DRIVER_MAJOR,
+	.minor = DRM_ONPU_DRIVER_MINOR,
+};
+
+/* ---- the PCI function */
+
+static void set_limits(struct onpu_limits *limits)
+{
+	limits->memory = memory_limit_mb ? (u64)memory_limit_mb * SZ_1M :
+					   (u64)totalram_pages() * PAGE_SIZE / 2;
+	limits->contexts = clamp(max_contexts, 1u, 65535u);
+	limits->max_timeout_ms = clamp(max_timeout_ms, 1u, LONGEST_TIMEOUT_MS);
+	limits->timeout_ms = clamp(timeout_ms, 1u, limits->max_timeout_ms);
+}
+
+static void log_found(struct onpu_device *onpu)
+{
+	u32 version = onpu->fw.version;
+
+	drm_info(&onpu->drm, "firmware %u.%u.%u, %u queues, %u interrupt vectors\n",
+		 FIELD_GET(ONPU_FW_VERSION_MAJOR__MASK, version),
+		 FIELD_GET(ONPU_FW_VERSION_MINOR__MASK, version),
+		 FIELD_GET(ONPU_FW_VERSION_PATCH__MASK, version),
+		 onpu->caps.num_queues, onpu->num_vectors);
+}
+
+/* Everything but what user space sees. */
+static int start(struct onpu_device *onpu)
+{
+	int ret = onpu_device_init(onpu) ?: onpu_mbox_init(onpu) ?: onpu_fw_init(onpu) ?:
+		  onpu_mmu_init(onpu) ?: onpu_ctx_init(onpu) ?: onpu_irq_init(onpu);
+
+	if (ret)
+		return ret;
+	onpu_irq_disable(onpu);
+	ret = onpu_device_start(onpu);
+	onpu_irq_enable(onpu);
+	if (ret) {
+		onpu_device_unplug(onpu);
+		return ret;
+	}
+	onpu_fw_log_start(onpu);
+	log_found(onpu);
+	return 0;
+}
+
+static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct onpu_device *onpu;
+	int ret;
+
+	ret = pcim_enable_device(pdev);
+	if (ret)
+		return ret;
+	onpu = devm_drm_dev_alloc(&pdev->dev, &onpu_drm_driver, struct onpu_device, drm);
+	if (IS_ERR(onpu))
+		return PTR_ERR(onpu);
+	onpu->pdev = pdev;
+	pci_set_drvdata(pdev, onpu);
+	if (pci_resource_len(pdev, 0) < ONPU_BAR0_SIZE)
+		return dev_err_probe(&pdev->dev, -ENODEV, "BAR 0 is too small\n");
+	onpu->regs = pcim_iomap_region(pdev, 0, "onpu");
+	if (IS_ERR(onpu->regs))
+		return PTR_ERR(onpu->regs);
+	set_limits(&onpu->limits);
+	ret = start(onpu);
+	if (ret)
+		return dev_err_probe(&pdev->dev, ret, "the device could not be started\n");
+	/* For a reset that has to restore the configuration. */
+	pci_save_state(pdev);
+	ret = drm_dev_register(&onpu->drm, 0);
+	if (ret)
+		onpu_device_unplug(onpu);
+	return ret;
+}
+
+static void onpu_remove(struct pci_dev *pdev)
+{
+	struct onpu_device *onpu = pci_get_drvdata(pdev);
+
+	drm_dev_unplug(&onpu->drm);
+	onpu_device_unplug(onpu);
+}
+
+static const struct pci_device_id onpu_pci_ids[] = {
+	{ PCI_DEVICE(ONPU_PCI_VENDOR, ONPU_PCI_DEVICE) },
+	{}
+};
+MODULE_DEVICE_TABLE(pci, onpu_pci_ids);
+
+static struct pci_driver onpu_pci_driver = {
+	.name = "onpu",
+	.id_table = onpu_pci_ids,
+	.probe = onpu_probe,
+	.remove = onpu_remove,
+	.shutdown = onpu_remove,
+	.err_handler = &onpu_error_handlers,
+	.dev_groups = onpu_sysfs_groups,
+};
+module_pci_driver(onpu_pci_driver);
+
+MODULE_DESCRIPTION("Open NPU");
+MODULE_LICENSE("Dual MIT/GPL");

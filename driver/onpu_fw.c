@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The firmware: its image, boot, log and heartbeat.
+ */
+#include <linux/bitfield.h>
+#include <linux/crc32.h>
+#include <linux/dma-mapping.h>
+#include <linux/firmware.h>
+#include <linux/iopoll.h>
+#include <linux/moduleparam.h>
+
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+
+#include "onpu_core.h"
+
+/* The name bears the major version of the messages. */
+#define IMAGE_NAME	"onpu/onpu_v1.bin"
+
+#define LOG_BYTES	SZ_16K
+#define BOOT_TIMEOUT_US	(10 * USEC_PER_SEC)
+
+static_assert(ONPU_ABI_MAJOR == 1, "the image's name bears the version");
+static_assert(sizeof(struct onpu_fw_header) == ONPU_FW_HEADER_SIZE);
+
+static unsigned int fw_log_level = ONPU_LOG_INFO;
+module_param(fw_log_level, uint, 0644);
+MODULE_PARM_DESC(fw_log_level,
+		 "What the firmware logs, shown by drm.debug: 0 nothing, 1 errors, 2 more (default), 3 all");
+
+MODULE_FIRMWARE(IMAGE_NAME);
+
+/* ---- image */
+
+static int refuse(struct onpu_device *onpu, const char *why)
+{
+	drm_err(&onpu->drm, "firmware %s: %s\n", IMAGE_NAME, why);
+	return -EINVAL;
+}
+
+static int check_sizes(struct onpu_device *onpu, const struct onpu_fw_header *h, size_t size)
+{
+	if (h->image_size != size - sizeof(*h) || !h->image_size || h->image_size % 4)
+		return refuse(onpu, "its header tells another size");
+	if (h->memory_size < h->image_size)
+		return refuse(onpu, "its header's sizes contradict each other");
+	return 0;
+}
+
+static int check_image(struct onpu_device *onpu, const void *data, size_t size)
+{
+	struct onpu_fw_header h;
+	u32 version = ONPU_VERSION__RESET;
+	int ret;
+
+	if (size < sizeof(h))
+		return refuse(onpu, "too short for a header");
+	memcpy(&h, data, sizeof(h));
+	if (h.magic != ONPU_FW_MAGIC || h.header_size != ONPU_FW_HEADER_SIZE ||
+	    memchr_inv(h.mbz_28, 0, sizeof(h.mbz_28)))
+		return refuse(onpu, "not a firmware image");
+	ret = check_sizes(onpu, &h, size);
+	if (ret)
+		return ret;
+	if (~crc32_le(~0, data + sizeof(h), h.image_size) != h.crc)
+		return refuse(onpu, "damaged, its checksum is wrong");
+	if (h.abi_major != ONPU_ABI_MAJOR || h.abi_minor < ONPU_ABI_MINOR) {
+		drm_err(&onpu->drm, "firmware %s speaks version %u.%u, the driver needs %u.%u\n",
+			IMAGE_NAME, h.abi_major, h.abi_minor, ONPU_ABI_MAJOR, ONPU_ABI_MINOR);
+		return -EINVAL;
+	}
+	if (FIELD_GET(ONPU_VERSION_MAJOR__MASK, h.hw_version) !=
+	    FIELD_GET(ONPU_VERSION_MAJOR__MASK, version))
+		return refuse(onpu, "for another version of the device");
+	onpu->fw.crc = h.crc;
+	return 0;
+}
+
+static void heartbeat_work(struct work_struct *work)
+{
+	struct onpu_fw *fw = container_of(to_delayed_work(work), struct onpu_fw, heartbeat);
+	struct onpu_device *onpu = container_of(fw, struct onpu_device, fw);
+	union onpu_msg msg = { .header = { .type = ONPU_MSG_HEARTBEAT } };
+
+	/* An answer is enough, and its absence has asked for a reset already. */
+	if (!READ_ONCE(onpu->usage.running) || onpu_mbox_call(onpu, &msg) == -ENODEV)
+		return;
+	schedule_delayed_work(&fw->heartbeat, ONPU_HEARTBEAT_INTERVAL);
+}
+
+/* The image stays in memory: a reset cannot rely on a file system. */
+int onpu_fw_init(struct onpu_device *onpu)
+{
+	struct onpu_fw *fw = &onpu->fw;
+	struct device *dev = onpu->drm.dev;
+	const struct firmware *file;
+	int ret;
+
+	INIT_DELAYED_WORK(&fw->heartbeat, heartbeat_work);
+	ret = drmm_mutex_init(&onpu->drm, &fw->log_lock);
+	if (ret)
+		return ret;
+	ret = request_firmware(&file, IMAGE_NAME, dev);
+	if (ret) {
+		drm_err(&onpu->drm, "firmware %s cannot be loaded (%pe): is it in /lib/firmware?\n",
+			IMAGE_NAME, ERR_PTR(ret));
+		return ret;
+	}
+	ret = check_image(onpu, file->data, file->size);
+	if (!ret) {
+		fw->size = file->size;
+		fw->image = dmam_alloc_coherent(dev, fw->size, &fw->image_dma, GFP_KERNEL);
+		fw->log = dmam_alloc_coherent(dev, LOG_BYTES, &fw->log_dma, GFP_KERNEL);
+		ret = fw->image && fw->log ? 0 : -ENOMEM;
+	}
+	if (!ret)
+		memcpy(fw->image, file->data, file->size);
+	release_firmware(file);
+	return ret;
+}
+
+/* ---- boot */
+
+static u32 status_state(u32 status)
+{
+	return FIELD_GET(ONPU_STATUS_STATE__MASK, status);
+}
+
+static const char *boot_error_name(u32 error)
+{
+	static const char *const names[] = {
+		[ONPU_BOOT_ERROR_NONE] = "no error",
+		[ONPU_BOOT_ERROR_FETCH] = "the image could not be read",
+		[ONPU_BOOT_ERROR_HEADER] = "bad header",
+		[ONPU_BOOT_ERROR_SIZE] = "bad sizes, or too large for the device",
+		[ONPU_BOOT_ERROR_CRC] = "wrong checksum",
+		[ONPU_BOOT_ERROR_ABI] = "for another device",
+		[ONPU_BOOT_ERROR_FIRMWARE] = "the firmware gave up",
+	};
+
+	return error < ARRAY_SIZE(names) ? names[error] : "unknown error";
+}
+
+static const char *detail_name(u32 error, u32 detail)
+{
+	if (error != ONPU_BOOT_ERROR_FIRMWARE)
+		return "";
+	switch (detail) {
+	case ONPU_FW_DETAIL_RING_SETUP:
+		return ": a ring is misplaced or of a bad size";
+	case ONPU_FW_DETAIL_RING_INDEX:
+		return ": the index of a ring is out of step";
+	case ONPU_FW_DETAIL_RING_ACCESS:
+		return ": a ring cannot be reached";
+	default:
+		return detail >= ONPU_FW_DETAIL_EXCEPTION ? ": it has trapped" : "";
+	}
+}
+
+static void tell_status(struct onpu_device *onpu, u32 status)
+{
+	u32 error = FIELD_GET(ONPU_STATUS_ERROR__MASK, status);
+	u32 detail = FIELD_GET(ONPU_STATUS_DETAIL__MASK, status);
+
+	if (status_state(status) == ONPU_STATE_FAILED)
+		drm_err(&onpu->drm, "firmware failed: %s%s (detail %u)\n", boot_error_name(error),
+			detail_name(error, detail), detail);
+	else if (status_state(status) == ONPU_STATE_HALTED)
+		drm_err(&onpu->drm, "the management core has locked up, mcause %u\n", detail);
+	else
+		drm_err(&onpu->drm, "the firmware is not running, STATUS %#x\n", status);
+}
+
+void onpu_fw_status_irq(struct onpu_device *onpu)
+{
+	u32 status = onpu_read(onpu, ONPU_REG_STATUS);
+
+	if (status_state(status) == ONPU_STATE_READY || !onpu_device_present(onpu))
+		return;
+	/* The boot itself looks at the status, with interrupts off. */
+	onpu_fw_log_drain(onpu);
+	tell_status(onpu, status);
+	onpu_device_reset_async(onpu, "the firmware has failed");
+}
+
+static void write_setup(struct onpu_device *onpu)
+{
+	u32 wanted = ONPU_INT_ENABLE_STATUS__MASK | ONPU_INT_ENABLE_RESPONSE__MASK |
+		     ONPU_INT_ENABLE_INVALIDATED__MASK | ONPU_INT_ENABLE_LOG__MASK;
+
+	if (onpu->num_vectors == 1)
+		wanted |= ONPU_INT_ENABLE_COMPLETION__MASK;
+	onpu_mbox_setup(onpu);
+	onpu->fw.log_head = 0;
+	onpu_write64(onpu, ONPU_REG_LOG_BASE_LO, onpu->fw.log_dma);
+	onpu_write(onpu, ONPU_REG_LOG_SIZE, LOG_BYTES);
+	onpu_write64(onpu, ONPU_REG_FW_ADDRESS_LO, onpu->fw.image_dma);
+	onpu_write(onpu, ONPU_REG_FW_SIZE, onpu->fw.size);
+	onpu_write(onpu, ONPU_REG_INT_ENABLE, wanted);
+}
+
+static int check_running(struct onpu_device *onpu)
+{
+	u32 abi = onpu_read(onpu, ONPU_REG_FW_ABI);
+
+	if (FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi) != ONPU_ABI_MAJOR) {
+		drm_err(&onpu->drm, "the firmware speaks version %u, not %u as its header says\n",
+			FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi), ONPU_ABI_MAJOR);
+		return -EINVAL;
+	}
+	onpu->fw.abi = abi;
+	onpu->fw.version = onpu_read(onpu, ONPU_REG_FW_VERSION);
+	return 0;
+}
+
+int onpu_fw_boot(struct onpu_device *onpu)
+{
+	u32 status;
+	int ret;
+
+	write_setup(onpu);
+	onpu_write(onpu, ONPU_REG_BOOT, ONPU_BOOT_START__MASK);
+	ret = read_poll_timeout(onpu_read, status,
+				status_state(status) != ONPU_STATE_RESET &&
+				status_state(status) != ONPU_STATE_BOOTING,
+				100, BOOT_TIMEOUT_US, false, onpu, ONPU_REG_STATUS);
+	if (ret || status_state(status) != ONPU_STATE_READY) {
+		onpu_fw_log_drain(onpu);
+		tell_status(onpu, status);
+		return ret ?: -EIO;
+	}
+	return check_running(onpu);
+}
+
+/* ---- log */
+
+/* The firmware's bytes are not trusted: a terminal may read them. */
+static void put_log_byte(struct onpu_device *onpu, unsigned int *length, char c)
+{
+	struct onpu_fw *fw = &onpu->fw;
+
+	if (c != '\n' && *length < sizeof(fw->line) - 1) {
+		fw->line[(*length)++] = c >= ' ' && c <= '~' ? c : '?';
+		return;
+	}
+	fw->line[*length] = '\0';
+	*length = 0;
+	drm_dbg(&onpu->drm, "firmware: %s\n", fw->line);
+}
+
+void onpu_fw_log_drain(struct onpu_device *onpu)
+{
+	struct onpu_fw *fw = &onpu->fw;
+	unsigned int length = 0;
+	u32 tail;
+
+	mutex_lock(&fw->log_lock);
+	tail = onpu_read(onpu, ONPU_REG_LOG_TAIL);
+	/* What was overwritten is lost. */
+	if (tail - fw->log_head > LOG_BYTES)
+		fw->log_head = tail - LOG_BYTES;
+	dma_rmb();
+	while (fw->log_head != tail)
+		put_log_byte(onpu, &length, READ_ONCE(fw->log[fw->log_head++ % LOG_BYTES]));
+	if (length)
+		put_log_byte(onpu, &length, '\n');
+	mutex_unlock(&fw->log_lock);
+}
+
+void onpu_fw_log_start(struct onpu_device *onpu)
+{
+	union onpu_msg msg = {
+		.log_config = {
+			.type = ONPU_MSG_LOG_CONFIG,
+			.level = min_t(u32, READ_ONCE(fw_log_level), ONPU_LOG_DEBUG),
+			.interrupt = 1,
+		},
+	};
+	int ret = onpu_mbox_call(onpu, &msg);
+
+	if (ret)
+		drm_dbg(&onpu->drm, "no firmware log: %pe\n", ERR_PTR(ret));
+	onpu_fw_log_drain(onpu);
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Start, reset and end of the device.
+ *
+ * A reset is a quiet part, in which nobody speaks with the device and the contexts sort out what
+ * becomes of their jobs, and a start, after which the firmware knows nothing. It comes from the
+ * driver itself (work on the ordered queue), or from the PCI core: a function reset that somebody
+ * asked for through sysfs, or an error of the bus. A device that several resets do not bring back
+ * is given up; another function reset or a new binding can still revive it.
+ */
+#include <linux/iopoll.h>
+
+#include <drm/drm_print.h>
+
+#include "onpu_compat.h"
+#include "onpu_core.h"
+
+#define ATTEMPTS		3
+#define RESET_TIMEOUT_US	(2 * USEC_PER_SEC)
+
+int onpu_device_start(struct onpu_device *onpu)
+{
+	u32 value;
+	int ret;
+
+	pci_set_master(onpu->pdev);
+	onpu_write(onpu, ONPU_REG_RESET, ONPU_RESET_START__MASK);
+	/* All ones, from a device that is not there, look like one that does not get done. */
+	ret = read_poll_timeout(onpu_read, value, !(value & ONPU_RESET_START__MASK), 100,
+				RESET_TIMEOUT_US, false, onpu, ONPU_REG_RESET);
+	if (ret) {
+		drm_err(&onpu->drm, "the device does not come out of its reset\n");
+		return ret;
+	}
+	ret = onpu_fw_boot(onpu);
+	if (!ret)
+		onpu_mbox_start(onpu);
+	return ret;
+}
+
+/* ---- the parts of a reset */
+
+static void quiesce(struct onpu_device *onpu)
+{
+	lockdep_assert_held_write(&onpu->reset_lock);
+	onpu_mbox_fail(onpu, -EAGAIN);
+	onpu_irq_disable(onpu);
+	onpu_ctx_pre_reset(onpu);
+}
+
+static void give_up(struct onpu_device *onpu)
+{
+	bool news = onpu->state == ONPU_DEV_UP;
+
+	/* Whatever it does, it shall not reach memory that is about to be freed. */
+	pci_clear_master(onpu->pdev);
+	WRITE_ONCE(onpu->state, ONPU_DEV_WEDGED);
+	onpu_mbox_fail(onpu, -ENODEV);
+	if (!news)
+		return;
+	drm_err(&onpu->drm, "device given up; unbind and bind the driver, or reset the function\n");
+	onpu_wedged_event(&onpu->drm);
+}
+
+/* After quiesce(). @error: whether the device was started again. */
+static void resume(struct onpu_device *onpu, int error)
+{
+	lockdep_assert_held_write(&onpu->reset_lock);
+	atomic_inc(&onpu->resets);
+	if (error)
+		give_up(onpu);
+	else
+		WRITE_ONCE(onpu->state, ONPU_DEV_UP);
+	onpu_irq_enable(onpu);
+	onpu_mmu_post_reset(onpu);
+	onpu_ctx_post_reset(onpu, !error);
+	if (!error)
+		onpu_fw_log_start(onpu);
+}
+
+/*
+ * The PCI core's own functions would take the device lock and call us back. Who holds the lock is
+ * unbinding us, or resets the function already.
+ */
+static void reset_function(struct onpu_device *onpu)
+{
+	struct pci_dev *pdev = onpu->pdev;
+
+	if (!pci_dev_trylock(pdev))
+		return;
+	pci_save_state(pdev);
+	if (pcie_reset_flr(pdev, PCI_RESET_DO_RESET))
+		drm_dbg(&onpu->drm, "no reset of the function\n");
+	pci_restore_state(pdev);
+	pci_dev_unlock(pdev);
+}
+
+static int restart(struct onpu_device *onpu)
+{
+	int ret = -ENODEV;
+
+	for (unsigned int i = 0; i < ATTEMPTS && pci_device_is_present(onpu->pdev); i++) {
+		if (i)
+			reset_function(onpu);
+		ret = onpu_device_start(onpu);
+		if (!ret)
+			break;
+	}
+	return ret;
+}
+
+/* ---- resets by the driver */
+
+void onpu_device_reset_work(struct work_struct *work)
+{
+	struct onpu_device *onpu = container_of(work, struct onpu_device, reset_work);
+	const char *why = xchg(&onpu->reset_why, NULL);
+
+	/* Whoever speaks with the firmware holds reset_lock and shall not wait in vain. */
+	onpu_mbox_fail(onpu, -EAGAIN);
+	down_write(&onpu->reset_lock);
+	if (onpu->state == ONPU_DEV_UP) {
+		drm_notice(&onpu->drm, "reset: %s\n", why ?: "asked for");
+		quiesce(onpu);
+		resume(onpu, restart(onpu));
+	} else {
+		onpu_mbox_fail(onpu, -ENODEV);
+	}
+	up_write(&onpu->reset_lock);
+}
+
+void onpu_device_reset_async(struct onpu_device *onpu, const char *why)
+{
+	cmpxchg(&onpu->reset_why, NULL, why);
+	queue_work(onpu->reset_wq, &onpu->reset_work);
+}
+
+/* ---- resets by the PCI core, under the device lock */
+
+static void onpu_reset_prepare(struct pci_dev *pdev)
+{
+	struct onpu_device *onpu = pci_get_drvdata(pdev);
+
+	onpu_mbox_fail(onpu, -EAGAIN);
+	down_write(&onpu->reset_lock);
+	quiesce(onpu);
+}
+
+static void onpu_reset_done(struct pci_dev *pdev)
+{
+	struct onpu_device *onpu = pci_get_drvdata(pdev);
+
+	drm_notice(&onpu->drm, "reset: of the PCI function\n");
+	resume(onpu, onpu_device_start(onpu));
+	up_write(&onpu->reset_lock);
+}
+
+/*
+ * Between the steps of this, nothing says that the next one comes. So the device is given up at
+ * once, and its contexts with it; the last step makes it usable for new ones.
+ */
+static pci_ers_result_t onpu_error_detected(struct pci_dev *pdev, pci_channel_state_t channel)
+{
+	struct onpu_device *onpu = pci_get_drvdata(pdev);
+
+	if (channel == pci_channel_io_normal) {
+		onpu_device_reset_async(onpu, "an error on the bus");
+		return PCI_ERS_RESULT_CAN_RECOVER;
+	}
+	onpu_mbox_fail(onpu, -EAGAIN);
+	down_write(&onpu->reset_lock);
+	quiesce(onpu);
+	resume(onpu, -EIO);
+	up_write(&onpu->reset_lock);
+	return channel == pci_channel_io_frozen ? PCI_ERS_RESULT_NEED_RESET :
+						  PCI_ERS_RESULT_DISCONNECT;
+}
+
+static pci_ers_result_t onpu_slot_reset(struct pci_dev *pdev)
+{
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	return PCI_ERS_RESULT_RECOVERED;
+}
+
+static void onpu_error_resume(struct pci_dev *pdev)
+{
+	struct onpu_device *onpu = pci_get_drvdata(pdev);
+
+	down_write(&onpu->reset_lock);
+	if (onpu->state == ONPU_DEV_WEDGED) {
+		quiesce(onpu);
+		resume(onpu, onpu_device_start(onpu));
+	}
+	up_write(&onpu->reset_lock);
+}
+
+const struct pci_error_handlers onpu_error_handlers = {
+	.error_detected = onpu_error_detected,
+	.slot_reset = onpu_slot_reset,
+	.resume = onpu_error_resume,
+	.reset_prepare = onpu_reset_prepare,
+	.reset_done = onpu_reset_done,
+};
+
+/* ---- the end */
+
+/* Reads and writes by itself: onpu_read() and onpu_write() refuse an unplugged device. */
+static void halt_device(struct onpu_device *onpu)
+{
+	u32 value;
+
+	writel(ONPU_RESET_START__MASK, onpu->regs + ONPU_REG_RESET);
+	if (readl_poll_timeout(onpu->regs + ONPU_REG_RESET, value,
+			       !(value & ONPU_RESET_START__MASK), 100, RESET_TIMEOUT_US))
+		drm_dbg(&onpu->drm, "no answer at the end\n");
+	pci_clear_master(onpu->pdev);
+}
+
+void onpu_device_unplug(struct onpu_device *onpu)
+{
+	/* Whatever waits for the firmware holds up what is cancelled here. */
+	onpu_mbox_fail(onpu, -ENODEV);
+	disable_work_sync(&onpu->reset_work);
+	disable_delayed_work_sync(&onpu->fw.heartbeat);
+	down_write(&onpu->reset_lock);
+	WRITE_ONCE(onpu->state, ONPU_DEV_GONE);
+	/* A reset may have been at work until now. */
+	onpu_mbox_fail(onpu, -ENODEV);
+	devm_release_action(onpu->drm.dev, onpu_irq_fini, onpu);
+	halt_device(onpu);
+	onpu_mmu_post_reset(onpu);
+	up_write(&onpu->reset_lock);
+	onpu_ctx_unplug(onpu);
+}
