@@ -3,7 +3,8 @@
 #include "firmware.h"
 
 #define PAGE		4096u
-#define VA_BITS		38
+#define VA_BITS		(ONPU_CAP_ADDRESS__RESET >> ONPU_CAP_ADDRESS_VA_BITS__SHIFT & 0xff)
+#define ENTRY		((uint32_t)sizeof(struct onpu_ring_job))
 #define MAX_ID		65535u
 
 static struct fw_context *find(struct firmware *fw, uint32_t id)
@@ -22,16 +23,24 @@ static struct fw_context *unused(struct firmware *fw)
 	return NULL;
 }
 
+/* A range within the address space. */
+static bool range_valid(uint64_t start, uint64_t size, uint32_t alignment)
+{
+	const uint64_t end = UINT64_C(1) << VA_BITS;
+
+	return !(start % alignment) && start < end && size <= end - start;
+}
+
 static bool create_valid(const struct firmware *fw, const struct onpu_msg_ctx_create *m)
 {
 	if (m->context > MAX_ID || m->vm >= fw->num_vms || m->priority >= ONPU_PRIORITY_COUNT)
 		return false;
-	if (m->ring % sizeof(struct onpu_ring_job) || m->save % PAGE || m->completion % PAGE)
-		return false;
-	if ((m->ring | m->save | m->completion) >> VA_BITS)
-		return false;
 	if (m->ring_size < ONPU_MIN_RING_SIZE || m->ring_size > ONPU_MAX_RING_SIZE ||
 	    m->ring_size & (m->ring_size - 1))
+		return false;
+	if (!range_valid(m->ring, (uint64_t)m->ring_size * ENTRY, ENTRY) ||
+	    !range_valid(m->save, hw_read(ONPU_REG_CORE_SAVE_BYTES), PAGE) ||
+	    !range_valid(m->completion, PAGE, PAGE))
 		return false;
 	return m->vector <= fw->num_queues;
 }
@@ -78,19 +87,18 @@ uint32_t context_destroy(struct firmware *fw, const struct onpu_msg_ctx *m)
 	return ONPU_MSG_OK;
 }
 
-/* The register aborts within the write, so the response may go at once. */
+/* The response says that no access of the context is under way: the CP must have said so. */
 uint32_t context_kill(struct firmware *fw, const struct onpu_msg_ctx *m)
 {
 	struct fw_context *c = find(fw, m->context);
 
 	if (!c)
 		return ONPU_MSG_NOT_FOUND;
-	if (c->queue != HW_NO_QUEUE) {
-		hw_write(ONPU_REG_CORE_KILL, c->queue);
-		hw_write(ONPU_REG_CORE_IRQ_STATUS, ONPU_CORE_IRQ_STATUS_KILLED__MASK);
-		sched_forget(fw, c->queue);
-		log_value(fw, ONPU_LOG_INFO, "killed context", c->id);
-	}
+	if (c->queue == HW_NO_QUEUE)
+		return ONPU_MSG_OK;
+	if (!sched_kill(fw, c->queue))
+		return ONPU_MSG_INTERNAL;
+	log_value(fw, ONPU_LOG_INFO, "killed context", c->id);
 	return ONPU_MSG_OK;
 }
 
@@ -116,6 +124,7 @@ uint32_t context_bind(struct firmware *fw, const struct onpu_msg_queue *m)
 		 ONPU_CORE_CONTEXT_CONTROL_VALID__MASK);
 	if (!(hw_read(ONPU_REG_CORE_CONTEXT_CONTROL(q)) & ONPU_CORE_CONTEXT_CONTROL_VALID__MASK))
 		return ONPU_MSG_INTERNAL;
+	sched_add(fw, q, c->priority);
 	c->queue = (uint8_t)q;
 	fw->bound[q] = (uint16_t)(c - fw->contexts + 1);
 	fw->counts.queues++;
@@ -136,7 +145,7 @@ uint32_t context_unbind(struct firmware *fw, const struct onpu_msg_queue *m)
 	hw_write(ONPU_REG_CORE_CONTEXT_CONTROL(q), 0);
 	if (hw_read(ONPU_REG_CORE_CONTEXT_CONTROL(q)) & ONPU_CORE_CONTEXT_CONTROL_VALID__MASK)
 		return ONPU_MSG_BUSY;
-	sched_forget(fw, q);
+	sched_remove(fw, q);
 	c->queue = HW_NO_QUEUE;
 	fw->bound[q] = 0;
 	fw->counts.queues--;

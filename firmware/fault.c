@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults: the CP has stopped the queue and written the record; the driver is told in an event. */
+/*
+ * Faults: the CP has stopped the queue and written the record; the driver is told in an event. The
+ * scheduler needs no telling, it sees the queue's state.
+ */
 #include "firmware.h"
 
 static void read_record(struct onpu_fault_record *record)
@@ -24,27 +27,33 @@ static void set_awake(struct firmware *fw, bool room)
 	fw->irq_enable = enable;
 }
 
-/* Records stay in the device while the response ring is full. */
+static void send_event(struct firmware *fw, const struct onpu_fault_record *record)
+{
+	struct onpu_msg_event_fault *event = &fw->event.event_fault;
+
+	for (uint32_t i = 0; i < ONPU_MSG_SIZE / 4; i++)
+		fw->event.words[i] = 0;
+	event->type = ONPU_MSG_EVENT_FAULT;
+	event->context = record->context;
+	event->queue = record->queue;
+	event->seqno = record->seqno;
+	event->code = record->code;
+	mailbox_send(fw, &fw->event);
+}
+
+/* A record stays in the device until its event is in the ring, be that full for ever so long. */
 void fault_poll(struct firmware *fw)
 {
 	while (!fw->failed && hw_read(ONPU_REG_CORE_FAULT_COUNT) && mailbox_room(fw)) {
 		struct onpu_fault_record record;
-		struct onpu_msg_event_fault *event = &fw->message.event_fault;
 
 		read_record(&record);
+		send_event(fw, &record);
 		hw_write(ONPU_REG_CORE_FAULT_POP, 1);
 		fw->counts.faults++;
-		if (record.queue < fw->num_queues)
-			sched_forget(fw, record.queue);
-		log_value(fw, ONPU_LOG_ERROR, "queue stopped by fault", record.code);
-		for (uint32_t i = 0; i < ONPU_MSG_SIZE / 4; i++)
-			fw->message.words[i] = 0;
-		event->type = ONPU_MSG_EVENT_FAULT;
-		event->context = record.context;
-		event->queue = record.queue;
-		event->seqno = record.seqno;
-		event->code = record.code;
-		mailbox_send(fw);
+		log_value(fw, ONPU_LOG_ERROR, "fault in context", record.context);
+		log_value(fw, ONPU_LOG_ERROR, "  of code", record.code);
 	}
-	set_awake(fw, !hw_read(ONPU_REG_CORE_FAULT_COUNT));
+	if (!fw->failed)
+		set_awake(fw, !hw_read(ONPU_REG_CORE_FAULT_COUNT));
 }

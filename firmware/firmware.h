@@ -20,10 +20,13 @@
 
 #define FW_MAX_CONTEXTS		256
 #define FW_MAX_VMS		64
+#define FW_QUEUE_WORDS		(ONPU_MAX_QUEUES / 32)
 /* Job cycles: one millisecond of the nominal clock. */
 #define FW_DEFAULT_SLICE	1000000u
+/* Cycles that the CP may take to abort a job or to leave an idle queue. */
+#define FW_CP_PATIENCE		(UINT32_C(1) << 20)
 
-/* What wakes the core. */
+/* What wakes the core. KILLED does not: who kills waits for it on the spot. */
 #define FW_IRQS	(ONPU_CORE_IRQ_STATUS_REQUEST__MASK | ONPU_CORE_IRQ_STATUS_RESPONSE__MASK | \
 		 ONPU_CORE_IRQ_STATUS_DOORBELL__MASK | ONPU_CORE_IRQ_STATUS_FAULT__MASK | \
 		 ONPU_CORE_IRQ_STATUS_SWITCHED__MASK | ONPU_CORE_IRQ_STATUS_IDLE__MASK | \
@@ -63,39 +66,51 @@ struct fw_counts {
 	uint32_t contexts, queues, vms, errors;
 };
 
+struct fw_sched {
+	/* By priority: the queues bound with it, and which of them had the last turn. */
+	uint32_t bound[ONPU_PRIORITY_COUNT][FW_QUEUE_WORDS];
+	uint32_t last[ONPU_PRIORITY_COUNT];
+	uint32_t ready[FW_QUEUE_WORDS];	/* queues that may have work */
+	uint32_t running;		/* RUN_QUEUE as it was last written */
+	bool arrived;			/* it has been resident since */
+	uint32_t slice;
+};
+
 struct firmware {
 	bool failed;
+	bool more;		/* there is something to do without a new interrupt */
+	bool answering;		/* message is a response that waits for room */
 	uint32_t num_queues, num_vms;
 	uint32_t irq_enable;
 	struct fw_ring requests, responses;
 	struct fw_log log;
 	struct fw_counts counts;
+	struct fw_sched sched;
 	struct fw_vm vms[FW_MAX_VMS];
 	struct fw_context contexts[FW_MAX_CONTEXTS];
 	uint16_t bound[ONPU_MAX_QUEUES];	/* index of the context plus 1; 0: none */
-	uint32_t ready[2];			/* queues that may have work */
-	uint32_t running;			/* RUN_QUEUE as it was last written */
-	uint32_t slice;
-	union onpu_msg message;			/* the DMA's place for messages */
+	/* The DMA's places: a request that becomes its response, an event. */
+	union onpu_msg message, event;
 };
 
 /* main.c */
 void fw_start(struct firmware *fw);
-void fw_turn(struct firmware *fw);
-/* Tell the driver that nothing goes on, and why. */
+/* One round of the loop: sleep unless there is more to do, then look at everything. */
+void fw_step(struct firmware *fw);
+/* Stop the CP and tell the driver that nothing goes on, and why. */
 void fw_fail(struct firmware *fw, uint32_t detail);
 
-/* log.c: a line of text, a number in hexadecimal behind it */
+/* log.c: a line of text with a number in hexadecimal behind it */
 void log_start(struct firmware *fw);
-void log_line(struct firmware *fw, enum onpu_log_level level, const char *text);
 void log_value(struct firmware *fw, enum onpu_log_level level, const char *text, uint32_t value);
 
 /* mailbox.c */
 void mailbox_start(struct firmware *fw);
-void mailbox_poll(struct firmware *fw);
+/* Take one request at most; true: there is another one that can be taken. */
+bool mailbox_poll(struct firmware *fw);
 bool mailbox_room(struct firmware *fw);
-/* Send fw->message; there is room. */
-void mailbox_send(struct firmware *fw);
+/* Put a message into the response ring; there is room. */
+void mailbox_send(struct firmware *fw, const union onpu_msg *message);
 
 /* request.c: turns fw->message into its response */
 void request_handle(struct firmware *fw);
@@ -113,9 +128,13 @@ uint32_t context_unbind(struct firmware *fw, const struct onpu_msg_queue *m);
 void sched_start(struct firmware *fw);
 void sched_set_slice(struct firmware *fw, uint32_t cycles);
 void sched_poll(struct firmware *fw);
-void sched_forget(struct firmware *fw, uint32_t queue);
+/* A queue takes part, or does so no longer. */
+void sched_add(struct firmware *fw, uint32_t queue, uint32_t priority);
+void sched_remove(struct firmware *fw, uint32_t queue);
 /* Make a queue that has no work leave the CP; false: it has got some. */
 bool sched_evict(struct firmware *fw, uint32_t queue);
+/* Abort the job of a queue and stop it; false: the CP has not done it in time. */
+bool sched_kill(struct firmware *fw, uint32_t queue);
 
 /* fault.c */
 void fault_poll(struct firmware *fw);

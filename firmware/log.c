@@ -15,7 +15,10 @@ void log_start(struct firmware *fw)
 	log->base = hw_read64(ONPU_REG_CORE_LOG_BASE_LO);
 	log->size = hw_read(ONPU_REG_CORE_LOG_SIZE);
 	log->level = ONPU_LOG_INFO;
-	if (log->size && (log->size < MIN_SIZE || log->size & (log->size - 1) || log->base % 64))
+	if (!log->size)
+		return;
+	if (log->size < MIN_SIZE || log->size & (log->size - 1) || log->base % 64 ||
+	    log->base > UINT64_MAX - log->size)
 		fw_fail(fw, ONPU_FW_DETAIL_RING_SETUP);
 }
 
@@ -69,14 +72,6 @@ static void finish(struct firmware *fw, char *line, uint32_t at)
 static bool wanted(const struct firmware *fw, enum onpu_log_level level)
 {
 	return fw->log.size && !fw->failed && level <= fw->log.level;
-}
-
-void log_line(struct firmware *fw, enum onpu_log_level level, const char *text)
-{
-	char line[LINE] __attribute__((aligned(4)));
-
-	if (wanted(fw, level))
-		finish(fw, line, put_text(line, 0, text));
 }
 
 void log_value(struct firmware *fw, enum onpu_log_level level, const char *text, uint32_t value)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The message rings. */
+/*
+ * The message rings. A request is taken when its response has room and no fault waits for an event:
+ * so the events of a queue come before the response that tells of its end.
+ */
 #include "firmware.h"
 
 static bool ring_valid(const struct fw_ring *ring)
 {
 	return !(ring->base % 64) && ring->size >= ONPU_MIN_RING_SIZE &&
-	       ring->size <= ONPU_MAX_RING_SIZE && !(ring->size & (ring->size - 1));
+	       ring->size <= ONPU_MAX_RING_SIZE && !(ring->size & (ring->size - 1)) &&
+	       ring->base <= UINT64_MAX - (uint64_t)ring->size * ONPU_MSG_SIZE;
 }
 
 void mailbox_start(struct firmware *fw)
@@ -35,11 +39,11 @@ bool mailbox_room(struct firmware *fw)
 	return waiting < fw->responses.size;
 }
 
-void mailbox_send(struct firmware *fw)
+void mailbox_send(struct firmware *fw, const union onpu_msg *message)
 {
 	struct fw_ring *ring = &fw->responses;
 
-	if (!hw_dma(ONPU_DMA_WRITE, place(ring), &fw->message, ONPU_MSG_SIZE)) {
+	if (!hw_dma(ONPU_DMA_WRITE, place(ring), (void *)(uintptr_t)message, ONPU_MSG_SIZE)) {
 		fw_fail(fw, ONPU_FW_DETAIL_RING_ACCESS);
 		return;
 	}
@@ -48,35 +52,62 @@ void mailbox_send(struct firmware *fw)
 	hw_write(ONPU_REG_CORE_INT_RAISE, ONPU_INT_STATUS_RESPONSE__MASK);
 }
 
-static void take(struct firmware *fw, bool was_full)
+/*
+ * The driver waits for REQUEST when it has found the ring full. It may have filled the last place
+ * after we have read TAIL, so only TAIL as it is after HEAD has moved tells.
+ */
+static void advance(struct firmware *fw)
 {
 	struct fw_ring *ring = &fw->requests;
+	uint32_t before = ring->index++;
 
-	if (!hw_dma(ONPU_DMA_READ, place(ring), &fw->message, ONPU_MSG_SIZE)) {
+	hw_write(ONPU_REG_CORE_REQUEST_HEAD, ring->index);
+	if (hw_read(ONPU_REG_CORE_REQUEST_TAIL) - before >= ring->size)
+		hw_write(ONPU_REG_CORE_INT_RAISE, ONPU_INT_STATUS_REQUEST__MASK);
+}
+
+static void take(struct firmware *fw)
+{
+	if (!hw_dma(ONPU_DMA_READ, place(&fw->requests), &fw->message, ONPU_MSG_SIZE)) {
 		fw_fail(fw, ONPU_FW_DETAIL_RING_ACCESS);
 		return;
 	}
-	ring->index++;
-	hw_write(ONPU_REG_CORE_REQUEST_HEAD, ring->index);
-	if (was_full)
-		hw_write(ONPU_REG_CORE_INT_RAISE, ONPU_INT_STATUS_REQUEST__MASK);
+	advance(fw);
 	fw->counts.requests++;
 	request_handle(fw);
-	mailbox_send(fw);
+	fw->answering = true;
+	/* What the request brought to an end may have faulted in the last moment. */
+	fault_poll(fw);
 }
 
-/* Work off requests while their responses find room. */
-void mailbox_poll(struct firmware *fw)
+static void answer(struct firmware *fw)
 {
-	while (!fw->failed) {
-		uint32_t waiting = hw_read(ONPU_REG_CORE_REQUEST_TAIL) - fw->requests.index;
-
-		if (waiting > fw->requests.size) {
-			fw_fail(fw, ONPU_FW_DETAIL_RING_INDEX);
-			return;
-		}
-		if (!waiting || !mailbox_room(fw))
-			return;
-		take(fw, waiting == fw->requests.size);
+	if (!fw->failed && fw->answering && mailbox_room(fw)) {
+		mailbox_send(fw, &fw->message);
+		fw->answering = false;
 	}
+}
+
+/* Whether the next request can be taken. */
+static bool can_take(struct firmware *fw)
+{
+	uint32_t waiting = hw_read(ONPU_REG_CORE_REQUEST_TAIL) - fw->requests.index;
+
+	if (waiting > fw->requests.size) {
+		fw_fail(fw, ONPU_FW_DETAIL_RING_INDEX);
+		return false;
+	}
+	return mailbox_room(fw) && !fw->answering && waiting &&
+	       !hw_read(ONPU_REG_CORE_FAULT_COUNT);
+}
+
+/* One at a time, so that requests however many do not keep queues from running. */
+bool mailbox_poll(struct firmware *fw)
+{
+	answer(fw);
+	if (!fw->failed && can_take(fw)) {
+		take(fw);
+		answer(fw);
+	}
+	return !fw->failed && can_take(fw);
 }

@@ -9,15 +9,21 @@ static void set_status(uint32_t state, uint32_t error, uint32_t detail)
 		 detail << ONPU_CORE_STATUS_DETAIL__SHIFT);
 }
 
+/* The first reason is the one that tells something. */
 void fw_fail(struct firmware *fw, uint32_t detail)
 {
+	if (fw->failed)
+		return;
 	fw->failed = true;
+	hw_write(ONPU_REG_CORE_RUN_QUEUE, HW_NO_QUEUE);
 	set_status(ONPU_STATE_FAILED, ONPU_BOOT_ERROR_FIRMWARE, detail);
 }
 
 void fw_start(struct firmware *fw)
 {
 	fw->num_queues = hw_read(ONPU_REG_CORE_NUM_QUEUES);
+	if (fw->num_queues > ONPU_MAX_QUEUES)
+		fw->num_queues = ONPU_MAX_QUEUES;
 	fw->num_vms = hw_read(ONPU_REG_CORE_NUM_VMS);
 	if (fw->num_vms > FW_MAX_VMS)
 		fw->num_vms = FW_MAX_VMS;
@@ -34,6 +40,8 @@ void fw_start(struct firmware *fw)
 		 FW_VERSION_MINOR << ONPU_FW_VERSION_MINOR__SHIFT |
 		 FW_VERSION_PATCH << ONPU_FW_VERSION_PATCH__SHIFT);
 	log_value(fw, ONPU_LOG_INFO, "firmware started, queues", fw->num_queues);
+	/* What came before the interrupts were enabled. */
+	fw->more = true;
 	fw->irq_enable = FW_IRQS;
 	hw_write(ONPU_REG_CORE_IRQ_ENABLE, FW_IRQS);
 	hw_enable_wake();
@@ -42,13 +50,25 @@ void fw_start(struct firmware *fw)
 }
 
 /* What happened since the last turn; the causes are cleared before they are looked into. */
-void fw_turn(struct firmware *fw)
+static void turn(struct firmware *fw)
 {
 	hw_write(ONPU_REG_CORE_IRQ_STATUS, hw_read(ONPU_REG_CORE_IRQ_STATUS));
 	fw->counts.beats++;
 	fault_poll(fw);
-	mailbox_poll(fw);
-	sched_poll(fw);
+	fw->more = !fw->failed && mailbox_poll(fw);
+	if (!fw->failed)
+		sched_poll(fw);
+}
+
+void fw_step(struct firmware *fw)
+{
+	if (!fw->more) {
+		uint64_t before = hw_cycle();
+
+		hw_wait();
+		fw->counts.idle_cycles += hw_cycle() - before;
+	}
+	turn(fw);
 }
 
 #ifdef __riscv
@@ -63,18 +83,15 @@ int main(void)
 	struct firmware *fw = &the_firmware;
 
 	fw_start(fw);
-	while (!fw->failed) {
-		uint64_t before = hw_cycle();
-
-		hw_wait();
-		fw->counts.idle_cycles += hw_cycle() - before;
-		fw_turn(fw);
-	}
+	while (!fw->failed)
+		fw_step(fw);
 	return 0;
 }
 
+/* Nothing of what the firmware knows can be trusted, not even that it has failed before. */
 void give_up_trap(uint32_t cause)
 {
+	the_firmware.failed = false;
 	fw_fail(&the_firmware, ONPU_FW_DETAIL_EXCEPTION + (cause & 31));
 }
 

@@ -4,7 +4,7 @@
 
 #define HEADER_WORDS	4u
 
-/* First word behind a request's last member, from where on all is zero. */
+/* First word behind a request's last member, from where on all is zero; 0: no such request. */
 static uint32_t request_words(uint32_t type)
 {
 	switch (type) {
@@ -23,8 +23,11 @@ static uint32_t request_words(uint32_t type)
 		return ONPU_REG_MSG_LOG_CONFIG_INTERRUPT / 4 + 1;
 	case ONPU_MSG_SCHED_CONFIG:
 		return ONPU_REG_MSG_SCHED_CONFIG_SLICE / 4 + 1;
-	default:
+	case ONPU_MSG_HEARTBEAT:
+	case ONPU_MSG_TELEMETRY:
 		return HEADER_WORDS;
+	default:
+		return 0;
 	}
 }
 
@@ -57,6 +60,11 @@ static uint32_t handle(struct firmware *fw)
 {
 	const union onpu_msg *m = &fw->message;
 
+	/* An unknown one is that whatever else it holds: newer drivers ask in this way. */
+	if (!request_words(m->header.type))
+		return ONPU_MSG_UNSUPPORTED;
+	if (!reserved_zero(m))
+		return ONPU_MSG_INVALID;
 	switch (m->header.type) {
 	case ONPU_MSG_VM_CREATE:
 		return vm_create(fw, &m->vm);
@@ -76,11 +84,8 @@ static uint32_t handle(struct firmware *fw)
 		return log_config(fw, &m->log_config);
 	case ONPU_MSG_SCHED_CONFIG:
 		return sched_config(fw, &m->sched_config);
-	case ONPU_MSG_HEARTBEAT:
-	case ONPU_MSG_TELEMETRY:
-		return ONPU_MSG_OK;
 	default:
-		return ONPU_MSG_UNSUPPORTED;
+		return ONPU_MSG_OK;
 	}
 }
 
@@ -100,8 +105,10 @@ void request_handle(struct firmware *fw)
 {
 	union onpu_msg *m = &fw->message;
 	uint32_t type = m->header.type, id = m->header.id;
-	uint32_t status = reserved_zero(m) ? handle(fw) : ONPU_MSG_INVALID;
+	uint32_t status;
 
+	log_value(fw, ONPU_LOG_DEBUG, "request of type", type);
+	status = handle(fw);
 	if (status) {
 		fw->counts.errors++;
 		log_value(fw, ONPU_LOG_ERROR, "request refused, type", type);

@@ -1,117 +1,247 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scheduling: round robin over the queues that have work. A queue keeps the machine while no other
- * one is ready, and for a slice of job cycles otherwise.
+ * Scheduling. The queue that runs is one of the highest priority that has work. Those of equal
+ * priority take turns: a turn ends when the queue has no more work, when it has used up the slice
+ * and another one of its priority waits, or when a queue of higher priority wants to run. The next
+ * turn then goes to the next queue, not to the one that was interrupted: otherwise a client of
+ * high priority that comes back more often than a slice is long would let the same queue of a
+ * lower one begin its slice again and again, and its neighbours would starve.
+ *
+ * Why no wake-up is lost. What a queue is up to is always read from the CP; `ready` only says for
+ * which queues it is worth looking, and errs on the side of looking:
+ *  - A doorbell updates the queue's tail first, then its bit in DOORBELL. take_doorbells() clears
+ *    the bit before anything reads the queue's state: a doorbell before the clearing is in the
+ *    state that is read later, one after it sets the bit anew, and the line stays high.
+ *  - is_ready() forgets a queue only when the CP says that it has no work; from then on nothing
+ *    but a doorbell gives it any.
+ *  - The resident queue's end of work, end of slice and fault come as IDLE, SLICE and FAULT. They
+ *    are cleared at the beginning of a turn of the loop, before the state is read. SLICE may have
+ *    come and gone while nobody else waited: SLICE_USED still tells when a doorbell brings somebody.
+ *  - WFI returns at once when the line is high already.
  */
 #include "firmware.h"
 
+static uint32_t word_of(uint32_t queue)
+{
+	return queue / 32;
+}
+
+static uint32_t bit_of(uint32_t queue)
+{
+	return UINT32_C(1) << queue % 32;
+}
+
 void sched_set_slice(struct firmware *fw, uint32_t cycles)
 {
-	fw->slice = cycles;
+	fw->sched.slice = cycles;
 	hw_write(ONPU_REG_CORE_SLICE, cycles);
 }
 
 void sched_start(struct firmware *fw)
 {
-	fw->running = HW_NO_QUEUE;
+	fw->sched.running = HW_NO_QUEUE;
+	for (uint32_t priority = 0; priority < ONPU_PRIORITY_COUNT; priority++)
+		fw->sched.last[priority] = fw->num_queues - 1;
 	sched_set_slice(fw, FW_DEFAULT_SLICE);
 }
 
-static void set_running(struct firmware *fw, uint32_t queue)
+static uint32_t current_queue(void)
 {
-	if (fw->running == queue)
-		return;
-	fw->running = queue;
-	fw->counts.switches += queue != HW_NO_QUEUE;
-	hw_write(ONPU_REG_CORE_RUN_QUEUE, queue);
+	return (hw_read(ONPU_REG_CORE_CURRENT) & ONPU_CORE_CURRENT_QUEUE__MASK) >>
+	       ONPU_CORE_CURRENT_QUEUE__SHIFT;
 }
 
-void sched_forget(struct firmware *fw, uint32_t queue)
+static enum onpu_queue_state state_of(uint32_t queue)
 {
-	fw->ready[queue / 32] &= ~(1u << queue % 32);
-	if (fw->running == queue)
-		set_running(fw, HW_NO_QUEUE);
+	return (enum onpu_queue_state)hw_read(ONPU_REG_CORE_CONTEXT_STATE(queue));
 }
 
 static bool has_work(uint32_t queue)
 {
-	uint32_t state = hw_read(ONPU_REG_CORE_CONTEXT_STATE(queue));
+	enum onpu_queue_state state = state_of(queue);
 
 	return state == ONPU_QUEUE_READY || state == ONPU_QUEUE_RUNNING;
 }
 
+/*
+ * Count the change to the queue that RUN_QUEUE names, once. A queue faults only while it is
+ * resident, so one that has come and gone again shows that it was there.
+ */
+static void note_arrival(struct firmware *fw)
+{
+	struct fw_sched *s = &fw->sched;
+
+	if (s->running == HW_NO_QUEUE || s->arrived)
+		return;
+	if (current_queue() != s->running && state_of(s->running) != ONPU_QUEUE_FAULTED)
+		return;
+	s->arrived = true;
+	fw->counts.switches++;
+	log_value(fw, ONPU_LOG_DEBUG, "resident queue", s->running);
+}
+
+/* A change takes longer than the few instructions here, so that looking on both sides sees all. */
+static void set_running(struct firmware *fw, uint32_t queue)
+{
+	struct fw_sched *s = &fw->sched;
+	bool resident;
+
+	if (s->running == queue)
+		return;
+	note_arrival(fw);
+	resident = current_queue() == queue;
+	hw_write(ONPU_REG_CORE_RUN_QUEUE, queue);
+	note_arrival(fw);
+	s->running = queue;
+	s->arrived = resident && current_queue() == queue;
+	note_arrival(fw);
+}
+
+/* No more turns for a queue until its next doorbell. */
+static void stop(struct firmware *fw, uint32_t queue)
+{
+	fw->sched.ready[word_of(queue)] &= ~bit_of(queue);
+	if (fw->sched.running == queue)
+		set_running(fw, HW_NO_QUEUE);
+}
+
+void sched_add(struct firmware *fw, uint32_t queue, uint32_t priority)
+{
+	fw->sched.bound[priority][word_of(queue)] |= bit_of(queue);
+}
+
+void sched_remove(struct firmware *fw, uint32_t queue)
+{
+	stop(fw, queue);
+	for (uint32_t priority = 0; priority < ONPU_PRIORITY_COUNT; priority++)
+		fw->sched.bound[priority][word_of(queue)] &= ~bit_of(queue);
+}
+
 static void take_doorbells(struct firmware *fw)
 {
-	for (uint32_t i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < FW_QUEUE_WORDS; i++) {
 		uint32_t rung = hw_read(ONPU_REG_CORE_DOORBELL_PENDING(i));
 
 		if (!rung)
 			continue;
 		hw_write(ONPU_REG_CORE_DOORBELL_PENDING(i), rung);
-		fw->ready[i] |= rung;
+		fw->sched.ready[i] |= rung;
 	}
 }
 
 static bool is_ready(struct firmware *fw, uint32_t queue)
 {
-	uint32_t bit = 1u << queue % 32;
+	uint32_t *ready = &fw->sched.ready[word_of(queue)];
 
-	if (!(fw->ready[queue / 32] & bit))
+	if (!(*ready & bit_of(queue)))
 		return false;
 	if (has_work(queue))
 		return true;
-	fw->ready[queue / 32] &= ~bit;
+	*ready &= ~bit_of(queue);
 	return false;
 }
 
-/* The next queue with work behind @after in a circle, @after itself last. */
-static uint32_t next_ready(struct firmware *fw, uint32_t after)
+static bool anybody(const struct firmware *fw, uint32_t priority)
 {
-	uint32_t first = after == HW_NO_QUEUE ? fw->num_queues - 1 : after;
+	uint32_t found = 0;
 
-	for (uint32_t i = 1; i <= fw->num_queues; i++) {
-		uint32_t queue = first + i < fw->num_queues ? first + i : first + i - fw->num_queues;
+	for (uint32_t i = 0; i < FW_QUEUE_WORDS; i++)
+		found |= fw->sched.bound[priority][i] & fw->sched.ready[i];
+	return found;
+}
 
-		if (is_ready(fw, queue))
+/* Whose turn it is within a priority: the one that had the last turn comes last. */
+static uint32_t next_ready(struct firmware *fw, uint32_t priority)
+{
+	uint32_t queue = fw->sched.last[priority];
+
+	if (!anybody(fw, priority))
+		return HW_NO_QUEUE;
+	for (uint32_t i = 0; i < fw->num_queues; i++) {
+		queue = queue + 1 < fw->num_queues ? queue + 1 : 0;
+		if (fw->sched.bound[priority][word_of(queue)] & bit_of(queue) &&
+		    is_ready(fw, queue))
 			return queue;
 	}
 	return HW_NO_QUEUE;
 }
 
-static bool slice_left(const struct firmware *fw)
+/* Whether the running queue is of this priority and its turn has not ended. */
+static bool turn_lasts(struct firmware *fw, uint32_t priority)
 {
-	return !fw->slice ||
-	       hw_read(ONPU_REG_CORE_CONTEXT_SLICE_USED(fw->running)) < fw->slice;
+	const struct fw_sched *s = &fw->sched;
+	uint32_t queue = s->running;
+
+	if (queue == HW_NO_QUEUE || !(s->bound[priority][word_of(queue)] & bit_of(queue)) ||
+	    !is_ready(fw, queue))
+		return false;
+	if (!s->slice || !s->arrived)
+		return true;
+	return hw_read(ONPU_REG_CORE_CONTEXT_SLICE_USED(queue)) < s->slice;
 }
 
 void sched_poll(struct firmware *fw)
 {
-	uint32_t next;
+	struct fw_sched *s = &fw->sched;
 
 	take_doorbells(fw);
-	/* A change under way is waited for: its end raises SWITCHED. */
-	if (hw_read(ONPU_REG_CORE_CURRENT) & ONPU_CORE_CURRENT_SWITCHING__MASK)
-		return;
-	if (fw->running != HW_NO_QUEUE && is_ready(fw, fw->running) && slice_left(fw))
-		return;
-	next = next_ready(fw, fw->running);
+	note_arrival(fw);
+	for (uint32_t priority = ONPU_PRIORITY_COUNT; priority-- > 0;) {
+		uint32_t next;
+
+		if (turn_lasts(fw, priority))
+			return;
+		next = next_ready(fw, priority);
+		if (next != HW_NO_QUEUE) {
+			s->last[priority] = next;
+			set_running(fw, next);
+			return;
+		}
+	}
 	/* With nothing to do the last one stays, in case it is the next, too. */
-	if (next != HW_NO_QUEUE)
-		set_running(fw, next);
 }
 
+static bool has_left(uint32_t queue)
+{
+	return current_queue() != queue;
+}
+
+static bool is_killed(uint32_t queue)
+{
+	(void)queue;
+	return hw_read(ONPU_REG_CORE_IRQ_STATUS) & ONPU_CORE_IRQ_STATUS_KILLED__MASK;
+}
+
+static bool wait_until(bool (*done)(uint32_t queue), uint32_t queue)
+{
+	uint64_t start = hw_cycle();
+
+	while (!done(queue))
+		if (hw_cycle() - start > FW_CP_PATIENCE)
+			return false;
+	return true;
+}
+
+/*
+ * Between the first look and the CP's leaving the queue a doorbell may have come, and the CP may
+ * have begun with the job: that is for the second look.
+ */
 bool sched_evict(struct firmware *fw, uint32_t queue)
 {
-	uint32_t state = hw_read(ONPU_REG_CORE_CONTEXT_STATE(queue));
-
-	if (state == ONPU_QUEUE_RUNNING || state == ONPU_QUEUE_READY)
+	if (has_work(queue))
 		return false;
-	if (fw->running != queue)
+	stop(fw, queue);
+	if (wait_until(has_left, queue) && !has_work(queue))
 		return true;
-	set_running(fw, HW_NO_QUEUE);
-	/* An idle CP acts at once; what still keeps it busy is a bounded transfer. */
-	for (uint32_t i = 0; i < 4096; i++)
-		if (!(hw_read(ONPU_REG_CORE_CURRENT) & ONPU_CORE_CURRENT_SWITCHING__MASK))
-			return true;
+	fw->sched.ready[word_of(queue)] |= bit_of(queue);
 	return false;
+}
+
+/* RUN_QUEUE first: what is on its way to be resident must not be so when KILL has looked. */
+bool sched_kill(struct firmware *fw, uint32_t queue)
+{
+	stop(fw, queue);
+	hw_write(ONPU_REG_CORE_IRQ_STATUS, ONPU_CORE_IRQ_STATUS_KILLED__MASK);
+	hw_write(ONPU_REG_CORE_KILL, queue);
+	return wait_until(is_killed, queue);
 }
