@@ -37,6 +37,14 @@ static const struct {
 	[IR_OP_BATCHNORM] = { "cpu/ref-batchnorm", cpu_ref_batchnorm },
 	[IR_OP_INSTNORM] = { "cpu/ref-instnorm", cpu_ref_instnorm },
 	[IR_OP_LAYERNORM] = { "cpu/ref-layernorm", cpu_ref_layernorm },
+	[IR_OP_RESAMPLE] = { "cpu/ref-resample", cpu_ref_resample },
+	[IR_OP_QUANTIZE] = { "cpu/ref-quantize", cpu_ref_quantize },
+	[IR_OP_DEQUANTIZE] = { "cpu/ref-dequantize", cpu_ref_dequantize },
+	[IR_OP_GATHER] = { "cpu/ref-gather", cpu_ref_gather },
+	[IR_OP_SCATTER] = { "cpu/ref-scatter", cpu_ref_scatter },
+	/* These two need memory: run_recurrent(). */
+	[IR_OP_GRU] = { "cpu/ref-gru", NULL },
+	[IR_OP_LSTM] = { "cpu/ref-lstm", NULL },
 };
 
 struct cpu_context *cpu_context_create(unsigned int threads)
@@ -77,7 +85,7 @@ void *cpu_scratch(struct cpu_context *cpu, size_t size)
 
 bool cpu_supports(const struct ir_node *node)
 {
-	return reference[node->op].run != NULL;
+	return reference[node->op].name != NULL;
 }
 
 const struct cpu_fast_kernel *cpu_fast_find(const struct ir_node *node)
@@ -98,6 +106,17 @@ const struct cpu_fast_kernel *cpu_fast_find(const struct ir_node *node)
 		return cpu_fast_find_move(node);
 	case IR_OP_SOFTMAX:
 		return cpu_fast_find_softmax(node);
+	case IR_OP_GATHER:
+	case IR_OP_SCATTER:
+		return cpu_fast_find_index(node);
+	case IR_OP_QUANTIZE:
+	case IR_OP_DEQUANTIZE:
+		return cpu_fast_find_quantize(node);
+	case IR_OP_RESAMPLE:
+		return cpu_fast_find_resample(node);
+	case IR_OP_GRU:
+	case IR_OP_LSTM:
+		return cpu_fast_find_recurrent(node);
 	default:
 		return NULL;
 	}
@@ -110,6 +129,17 @@ const char *cpu_kernel_name(enum cpu_layer layer, const struct ir_node *node)
 	return fast ? fast->name : reference[node->op].name;
 }
 
+static int run_recurrent(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+			 void *const *out, struct wnn_error *err)
+{
+	double *state = cpu_scratch(cpu, cpu_ref_recurrent_state(node) * sizeof(*state));
+
+	if (!state)
+		return wnn_error_nomem(err, "the states of a recurrent network");
+	cpu_ref_recurrent(node, in, out, state);
+	return 0;
+}
+
 int cpu_run_node(struct cpu_context *cpu, enum cpu_layer layer, const struct ir_node *node,
 		 const void *const *in, void *const *out, struct wnn_error *err)
 {
@@ -119,6 +149,8 @@ int cpu_run_node(struct cpu_context *cpu, enum cpu_layer layer, const struct ir_
 		return fast->run(cpu, node, in, out, err);
 	if (!cpu_supports(node))
 		return wnn_error_set(err, WNN_NOT_SUPPORTED, "%s has no CPU kernel", node->source);
+	if (!reference[node->op].run)
+		return run_recurrent(cpu, node, in, out, err);
 	reference[node->op].run(node, in, out);
 	return 0;
 }

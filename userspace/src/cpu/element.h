@@ -66,9 +66,28 @@ static inline void cpu_store(enum ir_dtype dtype, void *p, int64_t i, double v)
 		((float *)p)[i] = (float)v;
 }
 
+/* Two 4-bit elements share a byte, the first in its low half. */
+static inline int64_t cpu_load_nibble(enum ir_dtype dtype, const void *p, int64_t i)
+{
+	int64_t v = ((const uint8_t *)p)[i / 2] >> (i % 2 * 4) & 15;
+
+	return dtype == IR_I4 && v > 7 ? v - 16 : v;
+}
+
+/* The unused half of the last byte becomes 0. */
+static inline void cpu_store_nibble(void *p, int64_t i, int64_t v)
+{
+	uint8_t *byte = (uint8_t *)p + i / 2;
+
+	*byte = (uint8_t)(i % 2 ? (*byte & 15) | (v & 15) << 4 : v & 15);
+}
+
 static inline int64_t cpu_load_int(enum ir_dtype dtype, const void *p, int64_t i)
 {
 	switch (dtype) {
+	case IR_I4:
+	case IR_U4:
+		return cpu_load_nibble(dtype, p, i);
 	case IR_I8:
 		return ((const int8_t *)p)[i];
 	case IR_U8:
@@ -82,10 +101,14 @@ static inline int64_t cpu_load_int(enum ir_dtype dtype, const void *p, int64_t i
 	}
 }
 
-/* Keeps the low bits. */
+/* Keeps the low bits. 4-bit elements are to be stored in ascending order. */
 static inline void cpu_store_int(enum ir_dtype dtype, void *p, int64_t i, int64_t v)
 {
 	switch (dtype) {
+	case IR_I4:
+	case IR_U4:
+		cpu_store_nibble(p, i, v);
+		break;
 	case IR_I8:
 	case IR_U8:
 		((uint8_t *)p)[i] = (uint8_t)v;
@@ -105,6 +128,40 @@ static inline int cpu_compare_int(enum ir_dtype dtype, int64_t a, int64_t b)
 	if (dtype == IR_U64)
 		return (uint64_t)a < (uint64_t)b ? -1 : (uint64_t)a > (uint64_t)b;
 	return a < b ? -1 : a > b;
+}
+
+/* An index as the gather and scatter operators read it: clamped to [-n, n), negative ones from the end. */
+static inline int64_t cpu_load_index(enum ir_dtype dtype, const void *p, int64_t i, int64_t n)
+{
+	int64_t v = cpu_load_int(dtype, p, i);
+
+	v = v < -n ? -n : v;
+	v = v > n - 1 ? n - 1 : v;
+	return v < 0 ? v + n : v;
+}
+
+/* The least and the greatest value of an integer type of at most 32 bits. */
+static inline int64_t cpu_int_min(enum ir_dtype dtype)
+{
+	bool is_signed = dtype == IR_I4 || dtype == IR_I8 || dtype == IR_I32;
+
+	return is_signed ? -(INT64_C(1) << (ir_dtype_bits(dtype) - 1)) : 0;
+}
+
+static inline int64_t cpu_int_max(enum ir_dtype dtype)
+{
+	return cpu_int_min(dtype) + (INT64_C(1) << ir_dtype_bits(dtype)) - 1;
+}
+
+/* Offset in the scale and zero point that belong to a quantised element: one of them covers a block. */
+static inline int64_t cpu_block_offset(const struct cpu_shape *shape, const struct cpu_shape *scale,
+				       int64_t i)
+{
+	int64_t offset = 0;
+
+	for (uint32_t d = shape->rank; d-- > 0; i /= shape->dim[d])
+		offset += i % shape->dim[d] / (shape->dim[d] / scale->dim[d]) * scale->stride[d];
+	return offset;
 }
 
 static inline void cpu_copy_element(enum ir_dtype dtype, void *dst, int64_t di, const void *src,

@@ -33,8 +33,12 @@ const struct cpu_fast_kernel *cpu_fast_find_pool(const struct ir_node *node);
 const struct cpu_fast_kernel *cpu_fast_find_elementwise(const struct ir_node *node);
 const struct cpu_fast_kernel *cpu_fast_find_move(const struct ir_node *node);
 const struct cpu_fast_kernel *cpu_fast_find_softmax(const struct ir_node *node);
+const struct cpu_fast_kernel *cpu_fast_find_index(const struct ir_node *node);
+const struct cpu_fast_kernel *cpu_fast_find_quantize(const struct ir_node *node);
+const struct cpu_fast_kernel *cpu_fast_find_resample(const struct ir_node *node);
+const struct cpu_fast_kernel *cpu_fast_find_recurrent(const struct ir_node *node);
 
-/* sgemm on OpenBLAS with cpu->threads threads; leaves the process's thread setting as it was. */
+/* sgemm on OpenBLAS (sgemv where a result is one line) with cpu->threads threads; leaves the process's thread setting as it was. */
 void cpu_sgemm(struct cpu_context *cpu, bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha,
 	       const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
 	       int64_t ldc);

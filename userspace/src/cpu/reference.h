@@ -31,6 +31,16 @@ void cpu_ref_triangular(const struct ir_node *node, const void *const *in, void 
 void cpu_ref_batchnorm(const struct ir_node *node, const void *const *in, void *const *out);
 void cpu_ref_instnorm(const struct ir_node *node, const void *const *in, void *const *out);
 void cpu_ref_layernorm(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_gather(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_scatter(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_quantize(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_dequantize(const struct ir_node *node, const void *const *in, void *const *out);
+void cpu_ref_resample(const struct ir_node *node, const void *const *in, void *const *out);
+
+/* Recurrent networks carry states from step to step: cpu_ref_recurrent_state() doubles for them. */
+size_t cpu_ref_recurrent_state(const struct ir_node *node);
+void cpu_ref_recurrent(const struct ir_node *node, const void *const *in, void *const *out,
+		       double *state);
 
 /* A unary function of one value; activations fused into other nodes use it too. */
 double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x);

@@ -23,9 +23,15 @@ void cpu_sgemm(struct cpu_context *cpu, bool ta, bool tb, int64_t m, int64_t n, 
 	had = openblas_get_num_threads();
 	if (had != want)
 		openblas_set_num_threads(want);
-	cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
-		    (blasint)m, (blasint)n, (blasint)k, alpha, a, (blasint)lda, b, (blasint)ldb,
-		    beta, c, (blasint)ldc);
+	/* A product with one line needs no packing of the matrix. */
+	if (m == 1)
+		cblas_sgemv(CblasRowMajor, tb ? CblasNoTrans : CblasTrans, (blasint)(tb ? n : k),
+			    (blasint)(tb ? k : n), alpha, b, (blasint)ldb, a,
+			    (blasint)(ta ? lda : 1), beta, c, 1);
+	else
+		cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans,
+			    tb ? CblasTrans : CblasNoTrans, (blasint)m, (blasint)n, (blasint)k,
+			    alpha, a, (blasint)lda, b, (blasint)ldb, beta, c, (blasint)ldc);
 	if (had != want)
 		openblas_set_num_threads(had);
 	pthread_mutex_unlock(&setting);

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fast quantisation: runs of elements with one scale, or with one scale each, a chunk at a time. Rounding adds and
+ * takes away a number so large that nothing is left behind the point.
+ */
+#include "cpu/element.h"
+#include "cpu/fast.h"
+
+#define CHUNK 256
+
+/* Elements that are contiguous in all operands, or have one and the same scale. */
+struct run {
+	const struct ir_node *node;
+	enum ir_dtype real, integer;
+	const void *in, *scale, *zero;
+	void *out;
+	bool narrow;			/* the integers have at most 8 bits */
+};
+
+struct chunk {
+	float scale[CHUNK];
+	int32_t zero[CHUNK];		/* the bits, of uint32 too */
+};
+
+static void load_reals(enum ir_dtype dtype, const void *p, int64_t at, int64_t n, float *to)
+{
+	if (dtype == IR_F32) {
+		memcpy(to, (const float *)p + at, (size_t)n * sizeof(*to));
+		return;
+	}
+	for (int64_t i = 0; i < n; i++)
+		to[i] = wnn_half_to_float(((const uint16_t *)p)[at + i]);
+}
+
+static void load_integers(enum ir_dtype dtype, const void *p, int64_t at, int64_t n, int32_t *to)
+{
+	switch (dtype) {
+	case IR_I8:
+		for (int64_t i = 0; i < n; i++)
+			to[i] = ((const int8_t *)p)[at + i];
+		break;
+	case IR_U8:
+		for (int64_t i = 0; i < n; i++)
+			to[i] = ((const uint8_t *)p)[at + i];
+		break;
+	case IR_I32:
+	case IR_U32:
+		memcpy(to, (const int32_t *)p + at, (size_t)n * sizeof(*to));
+		break;
+	default:
+		for (int64_t i = 0; i < n; i++)
+			to[i] = (int32_t)cpu_load_nibble(dtype, p, at + i);
+	}
+}
+
+static void store_integers(enum ir_dtype dtype, void *p, int64_t at, int64_t n, const uint32_t *from)
+{
+	switch (dtype) {
+	case IR_I8:
+	case IR_U8:
+		for (int64_t i = 0; i < n; i++)
+			((uint8_t *)p)[at + i] = (uint8_t)from[i];
+		break;
+	case IR_I32:
+	case IR_U32:
+		memcpy((uint32_t *)p + at, from, (size_t)n * sizeof(*from));
+		break;
+	default:
+		for (int64_t i = 0; i < n; i++)
+			cpu_store_nibble(p, at + i, from[i]);
+	}
+}
+
+/* A number of any 32-bit type from its bits. */
+static double widen(enum ir_dtype dtype, int32_t bits)
+{
+	return dtype == IR_U32 ? (double)(uint32_t)bits : (double)bits;
+}
+
+/* 24 bits suffice: what is beyond 1000 is beyond every type, whatever the zero point. */
+static void quantize_narrow(const float *x, const struct chunk *c, float lo, float hi, int64_t n,
+			    uint32_t *to)
+{
+	const float whole = 0x1.8p23f;
+
+	for (int64_t i = 0; i < n; i++) {
+		float q = x[i] / c->scale[i];
+		uint32_t bits;
+
+		q = q != q ? 0 : q;
+		q = q < -1000 ? -1000 : q;
+		q = q > 1000 ? 1000 : q;
+		q = (q + whole) - whole + (float)c->zero[i];
+		q = q < lo ? lo : q;
+		q = q > hi ? hi : q;
+		q += whole;
+		memcpy(&bits, &q, sizeof(bits));
+		to[i] = bits;
+	}
+}
+
+static void quantize_wide(const float *x, const struct chunk *c, enum ir_dtype dtype, int64_t n,
+			  uint32_t *to)
+{
+	double lo = (double)cpu_int_min(dtype), hi = (double)cpu_int_max(dtype);
+	const double whole = 0x1.8p52;
+
+	for (int64_t i = 0; i < n; i++) {
+		double q = x[i] / c->scale[i];
+		uint64_t bits;
+
+		q = q != q ? 0 : q;
+		q = q < -0x1p34 ? -0x1p34 : q;
+		q = q > 0x1p34 ? 0x1p34 : q;
+		q = (q + whole) - whole + widen(dtype, c->zero[i]);
+		q = q < lo ? lo : q;
+		q = q > hi ? hi : q;
+		q += whole;
+		memcpy(&bits, &q, sizeof(bits));
+		to[i] = (uint32_t)bits;
+	}
+}
+
+static void quantize_chunk(const struct run *r, const struct chunk *c, int64_t at, int64_t n)
+{
+	uint32_t to[CHUNK];
+	float x[CHUNK];
+
+	load_reals(r->real, r->in, at, n, x);
+	if (r->narrow)
+		quantize_narrow(x, c, (float)cpu_int_min(r->integer),
+				(float)cpu_int_max(r->integer), n, to);
+	else
+		quantize_wide(x, c, r->integer, n, to);
+	store_integers(r->integer, r->out, at, n, to);
+}
+
+/* Differences of at most 8 bits are exact in float, others in double; one rounding ends each. */
+static void dequantize_chunk(const struct run *r, const struct chunk *c, int64_t at, int64_t n)
+{
+	float *y = (float *)r->out + at;
+	int32_t x[CHUNK];
+
+	load_integers(r->integer, r->in, at, n, x);
+	if (r->real == IR_F32 && r->narrow) {
+		for (int64_t i = 0; i < n; i++)
+			y[i] = (float)(x[i] - c->zero[i]) * c->scale[i];
+		return;
+	}
+	for (int64_t i = 0; i < n; i++) {
+		double v = (widen(r->integer, x[i]) - widen(r->integer, c->zero[i])) *
+			   (double)c->scale[i];
+
+		cpu_store(r->real, r->out, at + i, v);
+	}
+}
+
+/* Scale and zero point of a chunk: those at k, k + 1, ..., or (not each) that at k for all. */
+static void load_chunk(const struct run *r, struct chunk *c, int64_t k, int64_t n, bool each)
+{
+	load_reals(r->real, r->scale, k, each ? n : 1, c->scale);
+	load_integers(r->integer, r->zero, k, each ? n : 1, c->zero);
+	for (int64_t i = 1; !each && i < n; i++) {
+		c->scale[i] = c->scale[0];
+		c->zero[i] = c->zero[0];
+	}
+}
+
+/*
+ * How many elements in a row share a scale. When that is one, those along the last dimension have one each, and lie in
+ * a row in the scale too.
+ */
+static int64_t run_length(const struct cpu_shape *x, const struct cpu_shape *scale, bool *each)
+{
+	int64_t n = 1;
+	uint32_t d = x->rank;
+
+	while (d > 0 && scale->dim[d - 1] == 1)
+		n *= x->dim[--d];
+	if (d > 0)
+		n *= x->dim[d - 1] / scale->dim[d - 1];
+	*each = n == 1 && x->rank;
+	return *each ? x->dim[x->rank - 1] : n;
+}
+
+static int quantization(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+			void *const *out, struct wnn_error *err)
+{
+	bool quantize = node->op == IR_OP_QUANTIZE, each;
+	struct cpu_shape x = cpu_shape_of(&node->results[0]->type);
+	struct cpu_shape scale = cpu_shape_of(&node->operands[1]->type);
+	int64_t length = run_length(&x, &scale, &each);
+	struct run r = { node, node->operands[1]->type.dtype, node->operands[2]->type.dtype,
+			 in[0], in[1], in[2], out[0], false };
+	struct chunk chunk;
+
+	(void)cpu;
+	(void)err;
+	r.narrow = ir_dtype_bits(r.integer) <= 8;
+	for (int64_t i = 0; i < x.count; i += length) {
+		int64_t k = cpu_block_offset(&x, &scale, i);
+
+		for (int64_t at = 0; at < length; at += CHUNK) {
+			int64_t n = length - at < CHUNK ? length - at : CHUNK;
+
+			if (each || !at)
+				load_chunk(&r, &chunk, each ? k + at : k, n, each);
+			if (quantize)
+				quantize_chunk(&r, &chunk, i + at, n);
+			else
+				dequantize_chunk(&r, &chunk, i + at, n);
+		}
+	}
+	return 0;
+}
+
+const struct cpu_fast_kernel *cpu_fast_find_quantize(const struct ir_node *node)
+{
+	static const struct cpu_fast_kernel quantize = { "cpu/quantize", quantization };
+	static const struct cpu_fast_kernel dequantize = { "cpu/dequantize", quantization };
+
+	return node->op == IR_OP_QUANTIZE ? &quantize : &dequantize;
+}

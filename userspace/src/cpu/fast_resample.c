@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fast resampling: with the axes in ascending order the tensor is [outer, A, middle, B, inner]. Linear: two blocks of A
+ * are blended to one, then the elements of B inside it. Nearest: runs of `inner` are copied.
+ */
+#include "cpu/element.h"
+#include "cpu/fast.h"
+
+struct position {
+	int64_t lo, hi;
+	float weight;			/* of hi */
+};
+
+struct plan {
+	enum ir_dtype dtype;
+	size_t element;
+	int64_t outer, a_in, a_out, middle, b_in, b_out, inner;
+	struct position *a, *b;
+	float *row[2], *blend, *result;	/* linear only: blocks of the input, and of the output */
+};
+
+/*
+ * Result i of `out` lies at (i + 0.5) * in / out - 0.5, cut to the elements there are. Times 2 * out that is an integer,
+ * so that halves are halves.
+ */
+static void set_positions(struct position *p, int64_t in, int64_t out, bool linear)
+{
+	for (int64_t i = 0; i < out; i++) {
+		int64_t doubled = (2 * i + 1) * in, lo;
+		double x = (double)(doubled - out) / (double)(2 * out);
+
+		if (linear) {
+			x = x < 0 ? 0 : x;
+			x = x > (double)(in - 1) ? (double)(in - 1) : x;
+			lo = (int64_t)x;
+			p[i].weight = (float)(x - (double)lo);
+			p[i].lo = lo;
+			p[i].hi = p[i].weight == 0 ? lo : lo + 1;
+			continue;
+		}
+		/* ceil(doubled / (2 * out) - 1): a half goes down. */
+		lo = (doubled + 2 * out - 1) / (2 * out) - 1;
+		p[i] = (struct position){ lo, lo, 0 };
+	}
+}
+
+static void load_block(enum ir_dtype dtype, const char *p, int64_t n, float *to)
+{
+	switch (dtype) {
+	case IR_F16:
+		for (int64_t i = 0; i < n; i++)
+			to[i] = wnn_half_to_float(((const uint16_t *)p)[i]);
+		break;
+	case IR_I8:
+		for (int64_t i = 0; i < n; i++)
+			to[i] = ((const int8_t *)p)[i];
+		break;
+	default:
+		for (int64_t i = 0; i < n; i++)
+			to[i] = ((const uint8_t *)p)[i];
+	}
+}
+
+static void store_block(enum ir_dtype dtype, const float *from, int64_t n, char *p)
+{
+	if (dtype == IR_F16) {
+		for (int64_t i = 0; i < n; i++)
+			((uint16_t *)p)[i] = wnn_float_to_half(from[i]);
+		return;
+	}
+	/* Adding 1.5 * 2^23 leaves no room for a fraction; the low byte is the integer. */
+	for (int64_t i = 0; i < n; i++) {
+		float v = from[i] + 0x1.8p23f;
+		uint32_t bits;
+
+		memcpy(&bits, &v, sizeof(bits));
+		((uint8_t *)p)[i] = (uint8_t)bits;
+	}
+}
+
+/* Where the weight is 0 the other value is not looked at: it may be infinite. */
+static void blend_line(const float *lo, const float *hi, float weight, float *to, int64_t n)
+{
+	if (weight == 0) {
+		memcpy(to, lo, (size_t)n * sizeof(*to));
+		return;
+	}
+	for (int64_t i = 0; i < n; i++)
+		to[i] = lo[i] * (1 - weight) + hi[i] * weight;
+}
+
+static void blend_row(const struct plan *p, const float *from, float *to)
+{
+	if (p->inner > 1) {
+		for (int64_t b = 0; b < p->b_out; b++)
+			blend_line(from + p->b[b].lo * p->inner, from + p->b[b].hi * p->inner,
+				   p->b[b].weight, to + b * p->inner, p->inner);
+		return;
+	}
+	for (int64_t b = 0; b < p->b_out; b++) {
+		float weight = p->b[b].weight, lo = from[p->b[b].lo];
+
+		to[b] = weight == 0 ? lo : lo * (1 - weight) + from[p->b[b].hi] * weight;
+	}
+}
+
+/* A block of the input as floats, kept while the next result needs it again. */
+static const float *block(struct plan *p, const char *x, int64_t index, int64_t *held)
+{
+	int64_t n = p->middle * p->b_in * p->inner;
+	int slot = held[0] == index ? 0 : 1;
+
+	if (p->dtype == IR_F32)
+		return (const float *)x + index * n;
+	if (held[slot] != index) {
+		/* Blocks are asked for in ascending order: the lower one has done its service. */
+		slot = held[0] < held[1] ? 0 : 1;
+		load_block(p->dtype, x + (size_t)(index * n) * p->element, n, p->row[slot]);
+		held[slot] = index;
+	}
+	return p->row[slot];
+}
+
+static void linear_item(struct plan *p, const char *x, char *y)
+{
+	int64_t in = p->b_in * p->inner, out = p->b_out * p->inner, held[2] = { -1, -1 };
+
+	for (int64_t a = 0; a < p->a_out; a++) {
+		const float *lo = block(p, x, p->a[a].lo, held);
+		const float *hi = block(p, x, p->a[a].hi, held);
+		float *to = p->dtype == IR_F32 ? (float *)y : p->result;
+
+		blend_line(lo, hi, p->a[a].weight, p->blend, p->middle * in);
+		for (int64_t m = 0; m < p->middle; m++)
+			blend_row(p, p->blend + m * in, to + m * out);
+		if (p->dtype != IR_F32)
+			store_block(p->dtype, to, p->middle * out, y);
+		y += (size_t)(p->middle * out) * p->element;
+	}
+}
+
+#define PICK(bytes)							\
+	for (int64_t b = 0; b < p->b_out; b++)				\
+		memcpy(y + (size_t)b * (bytes), x + (size_t)p->b[b].lo * (bytes), bytes)
+
+static void pick_row(const struct plan *p, const char *x, char *y)
+{
+	size_t run = (size_t)p->inner * p->element;
+
+	/* Copies of a constant size are single instructions. */
+	switch (run) {
+	case 1:
+		PICK(1);
+		break;
+	case 2:
+		PICK(2);
+		break;
+	case 4:
+		PICK(4);
+		break;
+	default:
+		PICK(run);
+	}
+}
+
+static void nearest_item(struct plan *p, const char *x, char *y)
+{
+	size_t in = (size_t)(p->b_in * p->inner) * p->element;
+	size_t out = (size_t)(p->b_out * p->inner) * p->element, size = (size_t)p->middle * out;
+
+	for (int64_t a = 0; a < p->a_out; a++, y += size) {
+		const char *from = x + (size_t)(p->a[a].lo * p->middle) * in;
+
+		if (a && p->a[a].lo == p->a[a - 1].lo) {
+			memcpy(y, y - size, size);
+			continue;
+		}
+		for (int64_t m = 0; m < p->middle; m++)
+			pick_row(p, from + (size_t)m * in, y + (size_t)m * out);
+	}
+}
+
+/* One piece of scratch memory for all that is needed. */
+static int allocate(struct cpu_context *cpu, struct plan *p, bool linear, struct wnn_error *err)
+{
+	size_t in = (size_t)(p->middle * p->b_in * p->inner);
+	size_t out = (size_t)(p->middle * p->b_out * p->inner), floats = 0;
+	size_t positions = (size_t)(p->a_out + p->b_out);
+
+	if (linear)
+		floats = p->dtype == IR_F32 ? in : 3 * in + out;
+	p->a = cpu_scratch(cpu, positions * sizeof(*p->a) + floats * sizeof(float));
+	if (!p->a)
+		return wnn_error_nomem(err, "the rows of resample2d");
+	p->b = p->a + p->a_out;
+	p->blend = (float *)(p->a + positions);
+	p->row[0] = p->blend + in;
+	p->row[1] = p->row[0] + in;
+	p->result = p->row[1] + in;
+	return 0;
+}
+
+static int resample(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		    void *const *out, struct wnn_error *err)
+{
+	struct cpu_shape x = cpu_shape_of(&node->operands[0]->type);
+	struct cpu_shape y = cpu_shape_of(&node->results[0]->type);
+	uint32_t a = node->attrs.resample.axes[0], b = node->attrs.resample.axes[1];
+	bool linear = node->attrs.resample.linear;
+	struct plan p = { .dtype = node->results[0]->type.dtype };
+	int64_t x_item, y_item;
+
+	if (a > b) {
+		uint32_t t = a;
+
+		a = b;
+		b = t;
+	}
+	p.element = ir_dtype_bits(p.dtype) / 8;
+	p.a_in = x.dim[a];
+	p.a_out = y.dim[a];
+	p.b_in = x.dim[b];
+	p.b_out = y.dim[b];
+	p.inner = x.stride[b];
+	p.middle = x.stride[a] / (p.b_in * p.inner);
+	x_item = p.a_in * x.stride[a];
+	y_item = p.a_out * y.stride[a];
+	p.outer = x.count / x_item;
+	if (allocate(cpu, &p, linear, err))
+		return -1;
+	set_positions(p.a, p.a_in, p.a_out, linear);
+	set_positions(p.b, p.b_in, p.b_out, linear);
+	for (int64_t o = 0; o < p.outer; o++) {
+		const char *from = (const char *)in[0] + (size_t)(o * x_item) * p.element;
+		char *to = (char *)out[0] + (size_t)(o * y_item) * p.element;
+
+		if (linear)
+			linear_item(&p, from, to);
+		else
+			nearest_item(&p, from, to);
+	}
+	return 0;
+}
+
+const struct cpu_fast_kernel *cpu_fast_find_resample(const struct ir_node *node)
+{
+	static const struct cpu_fast_kernel linear = { "cpu/resample-linear", resample };
+	static const struct cpu_fast_kernel nearest = { "cpu/resample-nearest", resample };
+
+	return node->attrs.resample.linear ? &linear : &nearest;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reference: gru and lstm, and their cells, which are sequences of one step. States stay double precision from step
+ * to step.
+ */
+#include "cpu/recurrent.h"
+#include "cpu/reference.h"
+
+/* One direction of one item of the batch at one step. */
+struct cell {
+	const struct cpu_recurrent *r;
+	int64_t direction, batch, step;
+	const double *h, *c;			/* before the step */
+	double *scratch;			/* r->hidden: the reset state of gru */
+};
+
+static double activate(const struct cpu_recurrent *r, int which, double x)
+{
+	const struct ir_unary_attrs act = { .kind = r->node->attrs.rnn.activations[which] };
+
+	return cpu_apply_unary(&act, x);
+}
+
+static double optional(const struct cpu_recurrent *r, const void *data, int64_t i)
+{
+	return data ? cpu_load(r->dtype, data, i) : 0;
+}
+
+/* Gate `gate` of unit j in all rows of weights and biases of all directions. */
+static int64_t row_of(const struct cell *cell, int gate, int64_t j)
+{
+	const struct cpu_recurrent *r = cell->r;
+
+	return (cell->direction * r->gates + r->gate[gate]) * r->hidden + j;
+}
+
+static double from_input(const struct cell *cell, int gate, int64_t j)
+{
+	const struct cpu_recurrent *r = cell->r;
+	int64_t row = row_of(cell, gate, j);
+	int64_t x = (cell->step * r->batch + cell->batch) * r->input;
+	double sum = optional(r, r->bias, row);
+
+	for (int64_t k = 0; k < r->input; k++)
+		sum += cpu_load(r->dtype, r->weight, row * r->input + k) *
+		       cpu_load(r->dtype, r->x, x + k);
+	return sum;
+}
+
+static double from_state(const struct cell *cell, int gate, int64_t j, const double *h)
+{
+	const struct cpu_recurrent *r = cell->r;
+	int64_t row = row_of(cell, gate, j);
+	double sum = optional(r, r->recurrent_bias, row);
+
+	for (int64_t k = 0; k < r->hidden; k++)
+		sum += cpu_load(r->dtype, r->recurrent, row * r->hidden + k) * h[k];
+	return sum;
+}
+
+static double gate_of(const struct cell *cell, int gate, int64_t j, int activation)
+{
+	return activate(cell->r, activation,
+			from_input(cell, gate, j) + from_state(cell, gate, j, cell->h));
+}
+
+static void step_gru(const struct cell *cell, double *h)
+{
+	enum { Z, R, N };
+	const struct cpu_recurrent *r = cell->r;
+	bool after = r->node->attrs.rnn.reset_after;
+
+	for (int64_t j = 0; j < r->hidden; j++)
+		cell->scratch[j] = gate_of(cell, R, j, 0) * (after ? 1 : cell->h[j]);
+	for (int64_t j = 0; j < r->hidden; j++) {
+		double z = gate_of(cell, Z, j, 0), n = from_input(cell, N, j);
+
+		if (after)
+			n += cell->scratch[j] * from_state(cell, N, j, cell->h);
+		else
+			n += from_state(cell, N, j, cell->scratch);
+		n = activate(r, 1, n);
+		h[j] = z * cell->h[j] + (1 - z) * n;
+	}
+}
+
+/* The peephole weights are in the order i, o, f, whatever that of the gates; o sees the old cell state, too. */
+static double lstm_gate(const struct cell *cell, int gate, int64_t j)
+{
+	const struct cpu_recurrent *r = cell->r;
+	int64_t peephole = (cell->direction * 3 + gate) * r->hidden + j;
+
+	return activate(r, 0,
+			from_input(cell, gate, j) + from_state(cell, gate, j, cell->h) +
+				optional(r, r->peephole, peephole) * cell->c[j]);
+}
+
+static void step_lstm(const struct cell *cell, double *h, double *c)
+{
+	enum { I, O, F, G };
+	const struct cpu_recurrent *r = cell->r;
+
+	for (int64_t j = 0; j < r->hidden; j++) {
+		double g = gate_of(cell, G, j, 1);
+
+		c[j] = lstm_gate(cell, F, j) * cell->c[j] + lstm_gate(cell, I, j) * g;
+		h[j] = lstm_gate(cell, O, j) * activate(r, 2, c[j]);
+	}
+}
+
+/* One item of the batch through all steps. */
+static void run(const struct cpu_recurrent *r, int64_t direction, int64_t batch, double *state)
+{
+	int64_t n = r->hidden, first = (direction * r->batch + batch) * n;
+	double *h = state, *c = h + n, *next_h = c + n, *next_c = next_h + n;
+	struct cell cell = { r, direction, batch, 0, h, c, next_c + n };
+
+	for (int64_t j = 0; j < n; j++) {
+		h[j] = optional(r, r->hidden_state, first + j);
+		c[j] = optional(r, r->cell_state, first + j);
+	}
+	for (int64_t s = 0; s < r->steps; s++) {
+		cell.step = cpu_recurrent_step(r, direction, s);
+		if (r->lstm)
+			step_lstm(&cell, next_h, next_c);
+		else
+			step_gru(&cell, next_h);
+		memcpy(h, next_h, (size_t)n * sizeof(*h));
+		if (r->lstm)
+			memcpy(c, next_c, (size_t)n * sizeof(*c));
+		for (int64_t j = 0; r->sequence && j < n; j++)
+			cpu_store(r->dtype, r->sequence,
+				  cell.step * r->directions * r->batch * n + first + j, h[j]);
+	}
+	for (int64_t j = 0; j < n; j++) {
+		cpu_store(r->dtype, r->last_hidden, first + j, h[j]);
+		if (r->last_cell)
+			cpu_store(r->dtype, r->last_cell, first + j, c[j]);
+	}
+}
+
+size_t cpu_ref_recurrent_state(const struct ir_node *node)
+{
+	return (size_t)node->attrs.rnn.hidden_size * 5;
+}
+
+void cpu_ref_recurrent(const struct ir_node *node, const void *const *in, void *const *out,
+		       double *state)
+{
+	struct cpu_recurrent r = cpu_recurrent_of(node, in, out);
+
+	for (int64_t d = 0; d < r.directions; d++)
+		for (int64_t b = 0; b < r.batch; b++)
+			run(&r, d, b, state);
+}
