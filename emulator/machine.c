@@ -206,34 +206,37 @@ static uint64_t wait_time(const struct onpu_machine *m, const struct sim_work *w
 	return time > more ? time : more;
 }
 
-/* Tokens that have arrived become counts; in order, because each semaphore has one signaller. */
-static bool arrive(struct onpu_machine *m, uint64_t now)
+static bool comes_before(const struct semaphore *a, const struct semaphore *b)
 {
-	for (;;) {
-		struct semaphore *first = NULL;
-		const struct engine *e;
+	return a->time < b->time || (a->time == b->time && a->signaller < b->signaller);
+}
 
-		for (unsigned int i = 0; i < ONPU_NUM_SEMAPHORES; i++) {
-			struct semaphore *s = &m->semaphore[i];
+/*
+ * Tokens that have arrived become counts. One that is too large is a fault of the engine that
+ * signalled, at its place among the events of that cycle; @now and @engine are the next event.
+ */
+static bool arrive(struct onpu_machine *m, uint64_t now, unsigned int engine)
+{
+	const struct semaphore *first = NULL;
+	const struct engine *e;
 
-			if (!s->pending || s->pending_time > now)
-				continue;
-			if (!first || s->pending_time < first->pending_time ||
-			    (s->pending_time == first->pending_time &&
-			     s->signaller < first->signaller))
-				first = s;
+	for (unsigned int i = 0; i < ONPU_NUM_SEMAPHORES; i++) {
+		struct semaphore *s = &m->semaphore[i];
+
+		if (s->pending && s->pending_time <= now) {
+			s->count += s->pending;
+			s->time = s->pending_time;
+			s->pending = 0;
+			s->overflow = s->count > UINT16_MAX;
 		}
-		if (!first)
-			return true;
-		first->count += first->pending;
-		first->time = first->pending_time;
-		first->pending = 0;
-		e = &m->engine[first->signaller];
-		if (first->count > UINT16_MAX)
-			return machine_fault(m, ONPU_FAULT_SEM_OVERFLOW, first->signaller, e->pc,
-					     e->words, ONPU_OPERAND_NONE,
-					     (uint64_t)(first - m->semaphore), first->time);
+		if (s->overflow && (!first || comes_before(s, first)))
+			first = s;
 	}
+	if (!first || (first->time == now && first->signaller > engine))
+		return true;
+	e = &m->engine[first->signaller];
+	return machine_fault(m, ONPU_FAULT_SEM_OVERFLOW, first->signaller, e->pc, e->words,
+			     ONPU_OPERAND_NONE, (uint64_t)(first - m->semaphore), first->time);
 }
 
 static void consume(struct onpu_machine *m, const struct sim_work *w)
@@ -382,6 +385,9 @@ static enum onpu_step start_control(struct onpu_machine *m, uint64_t start)
 	}
 	if (w->insn.op != ONPU_OP_END)
 		return ONPU_STEP_RUNNING;
+	/* A count that grew too large until now is a fault yet. */
+	if (!arrive(m, m->cp_time, ONPU_ENG_COUNT))
+		return ONPU_STEP_FAULT;
 	m->result.code = w->insn.code;
 	m->result.cycles = m->cp_time;
 	m->cp = CP_STOPPED;
@@ -507,7 +513,7 @@ enum onpu_step onpu_machine_step(struct onpu_machine *m)
 			engine = i;
 		}
 	}
-	if (!arrive(m, time))
+	if (!arrive(m, time, engine))
 		return ONPU_STEP_FAULT;
 	if (time == NO_TIME) {
 		deadlock(m);

@@ -18,6 +18,7 @@ struct semaphore {
 	uint64_t time;		/* of the last token that arrived */
 	uint64_t pending_time;
 	uint8_t signaller, waiter;	/* NO_ENGINE: none so far */
+	bool overflow;		/* since @time; a fault when the signaller's turn comes */
 };
 
 struct engine {

@@ -11,13 +11,13 @@
 
 #include "machine.h"
 
-#define STATE_VERSION 1
+#define STATE_VERSION 2
 
 struct saved_semaphore {
 	uint32_t count, pending;
 	uint64_t time, pending_time;
-	uint8_t signaller, waiter;
-	uint8_t zero[6];
+	uint8_t signaller, waiter, overflow;
+	uint8_t zero[5];
 };
 
 struct saved_engine {
@@ -107,6 +107,7 @@ int onpu_machine_save(struct onpu_machine *m, const struct onpu_mem *mem, uint64
 		s->semaphore[i].pending_time = from->pending_time;
 		s->semaphore[i].signaller = from->signaller;
 		s->semaphore[i].waiter = from->waiter;
+		s->semaphore[i].overflow = from->overflow;
 	}
 	code = mem->write(mem->ctx, addr, &area, sizeof(area));
 	if (code || !m->live)
@@ -114,6 +115,9 @@ int onpu_machine_save(struct onpu_machine *m, const struct onpu_mem *mem, uint64
 	return mem->write(mem->ctx, addr + sizeof(area), m->context.sram, m->live);
 }
 
+/* What one instruction signals, and what that makes of a full semaphore. */
+#define PENDING_MAX	(UINT16_MAX + 1)
+#define COUNT_MAX	(UINT16_MAX + PENDING_MAX)
 /* Far above any job's, and no sum with costs comes near NO_TIME. */
 #define TIME_MAX (UINT64_C(1) << 62)
 
@@ -155,9 +159,10 @@ static bool state_ok(const struct onpu_machine *m, const struct saved_state *s)
 	for (unsigned int i = 0; i < ONPU_NUM_SEMAPHORES; i++) {
 		const struct saved_semaphore *q = &s->semaphore[i];
 
-		if (q->count > UINT16_MAX || q->pending > UINT16_MAX + 1 ||
+		if (q->count > COUNT_MAX || (q->count > UINT16_MAX && !q->overflow) ||
+		    q->pending > PENDING_MAX || q->overflow > 1 ||
 		    !owner_ok(q->signaller) || !owner_ok(q->waiter) ||
-		    (q->pending && q->signaller == NO_ENGINE))
+		    ((q->pending || q->overflow) && q->signaller == NO_ENGINE))
 			return false;
 	}
 	return true;
@@ -196,6 +201,7 @@ static void restore_machine(struct onpu_machine *m, const struct saved_state *s)
 		to->pending_time = s->semaphore[i].pending_time;
 		to->signaller = s->semaphore[i].signaller;
 		to->waiter = s->semaphore[i].waiter;
+		to->overflow = s->semaphore[i].overflow;
 	}
 }
 

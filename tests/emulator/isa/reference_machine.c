@@ -35,7 +35,8 @@ struct run {
 	/* Where the CP found room only because of a start in this cycle: the engine, plus one. */
 	unsigned int made_room;
 	uint64_t made_room_at;
-	unsigned int first_late;	/* starts in the fault's cycle from this engine on are late */
+	/* In the fault's cycle, starts and overflows from these engines on come after it. */
+	unsigned int first_late, overflow_late;
 	uint64_t cp_busy[REF_MAX_INSNS];	/* before the start of a CP instruction */
 	uint64_t busy;
 };
@@ -53,6 +54,7 @@ static void stop(struct run *run, uint64_t pc, unsigned int engine, struct ref_f
 	run->r->engine = engine;
 	run->r->fault_cycle = cycle;
 	run->first_late = engine;
+	run->overflow_late = engine + 1;
 }
 
 static struct ref_fault plain(enum onpu_fault code, uint64_t address)
@@ -259,6 +261,7 @@ static void deadlock(struct run *run, uint64_t pc)
 		}
 	}
 	stop(run, pc, engine, plain(ONPU_FAULT_DEADLOCK, 0), cycle);
+	run->overflow_late = ONPU_ENG_COUNT;
 }
 
 static unsigned int engines_waited_for(const struct onpu_insn *insn)
@@ -405,8 +408,10 @@ static bool issue(struct run *run, uint64_t pc)
 	memcpy(run->r->insn, word, sizeof(word));
 	if (fault.code) {
 		stop(run, pc, ONPU_ENG_CP, fault, took);
-		if (run->made_room_at == took)
+		if (run->made_room && run->made_room_at == took) {
 			run->first_late = run->made_room;
+			run->overflow_late = run->made_room;
+		}
 		return false;
 	}
 	step->took = took;
@@ -528,6 +533,14 @@ static struct ref_fault record(struct run *run, const struct ref_step *step)
 	return fault;
 }
 
+/* Whether an overflow at this time, of this engine, comes after the fault that is known. */
+static bool after_fault(const struct run *run, uint64_t time, unsigned int engine)
+{
+	if (!run->r->fault.code || time < run->r->fault_cycle)
+		return false;
+	return time > run->r->fault_cycle || engine >= run->overflow_late;
+}
+
 /* The first time at which a count is too large. */
 static void find_overflow(struct run *run)
 {
@@ -536,16 +549,17 @@ static void find_overflow(struct run *run)
 		uint64_t count = 0;
 
 		for (unsigned int i = 0; i < sem->num_gifts; i++) {
+			unsigned int engine = run->r->step[sem->gift[i].pc].engine;
 			uint64_t taken = 0, time = sem->gift[i].time;
 
 			count += sem->gift[i].n;
 			for (unsigned int t = 0; t < sem->num_takes; t++)
 				taken += sem->take[t].time < time ? sem->take[t].n : 0;
-			if (count - taken <= MAX_COUNT ||
-			    (run->r->fault.code && run->r->fault_cycle <= time))
+			if (count - taken <= MAX_COUNT || after_fault(run, time, engine))
 				continue;
-			stop(run, sem->gift[i].pc, run->r->step[sem->gift[i].pc].engine,
-			     plain(ONPU_FAULT_SEM_OVERFLOW, s), time);
+			stop(run, sem->gift[i].pc, engine, plain(ONPU_FAULT_SEM_OVERFLOW, s), time);
+			/* Of two at once on one engine, the lower semaphore's. */
+			run->overflow_late = engine;
 		}
 	}
 }
