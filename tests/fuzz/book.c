@@ -57,41 +57,65 @@ static bool is_mmu_fault(unsigned int code)
 	return code == ONPU_FAULT_MMU_NOT_PRESENT || code == ONPU_FAULT_MMU_PERM;
 }
 
+/* NULL when they are equal; else @what, and both on stderr. */
+static const char *differs(const char *what, uint64_t got, uint64_t expected)
+{
+	if (got == expected)
+		return NULL;
+	fprintf(stderr, "%s: %#llx (%llu), by the text %#llx (%llu)\n", what,
+		(unsigned long long)got, (unsigned long long)got, (unsigned long long)expected,
+		(unsigned long long)expected);
+	return what;
+}
+
 static const char *compare_fault(const struct onpu_fault_record *f)
 {
-	if (f->code != want.fault.code)
-		return "the fault's code";
-	if (!f->code)
-		return NULL;
-	if (f->pc != want.pc)
-		return "the fault's PC";
-	if (f->engine != want.engine)
-		return "the fault's engine";
-	if (f->operand != want.fault.operand)
-		return "the fault's operand";
+	const char *unlike = differs("the fault's code", f->code, want.fault.code);
+
+	if (unlike || !f->code)
+		return unlike;
+	unlike = differs("the fault's PC", f->pc, want.pc);
+	if (!unlike)
+		unlike = differs("the fault's engine", f->engine, want.engine);
+	if (!unlike)
+		unlike = differs("the fault's operand", f->operand, want.fault.operand);
 	/* Of several addresses that fail, any may be named. */
-	if (f->address != want.fault.address && !is_mmu_fault(f->code))
-		return "the fault's address";
-	return f->cycle != want.fault_cycle ? "the fault's cycle" : NULL;
+	if (!unlike && !is_mmu_fault(f->code))
+		unlike = differs("the fault's address", f->address, want.fault.address);
+	return unlike ? unlike : differs("the fault's cycle", f->cycle, want.fault_cycle);
+}
+
+static const char *compare_engine(const struct onpu_counters *c, unsigned int engine)
+{
+	const char *unlike = differs("a busy counter", c->busy[engine], want.busy[engine]);
+
+	if (!unlike)
+		unlike = differs("a stall counter", c->stall_sem[engine], want.stall_sem[engine]);
+	if (unlike)
+		fprintf(stderr, "... of engine %u\n", engine);
+	return unlike;
 }
 
 static const char *compare_counters(const struct onpu_job_result *r)
 {
-	if (r->cycles != want.cycles)
-		return "the number of cycles";
-	if (r->code != want.code)
-		return "the status";
-	if (memcmp(r->counters.busy, want.busy, sizeof(want.busy)))
-		return "a busy counter";
-	if (memcmp(r->counters.stall_sem, want.stall_sem, sizeof(want.stall_sem)) ||
-	    r->counters.stall_fifo != want.stall_fifo)
-		return "a stall counter";
-	if (r->counters.macs != want.macs || r->counters.elements != want.elements)
-		return "a work counter";
-	if (want.bytes_known && (r->counters.bytes_ld != want.bytes_ld ||
-				 r->counters.bytes_st != want.bytes_st))
-		return "a byte counter";
-	return NULL;
+	const char *unlike = differs("the number of cycles", r->cycles, want.cycles);
+
+	if (!unlike)
+		unlike = differs("the status", r->code, want.code);
+	for (unsigned int e = 0; !unlike && e < ONPU_ENG_COUNT; e++)
+		unlike = compare_engine(&r->counters, e);
+	if (!unlike)
+		unlike = differs("the stalls of full queues", r->counters.stall_fifo,
+				 want.stall_fifo);
+	if (!unlike)
+		unlike = differs("the number of products", r->counters.macs, want.macs);
+	if (!unlike)
+		unlike = differs("the number of elements", r->counters.elements, want.elements);
+	if (!unlike && want.bytes_known)
+		unlike = differs("the bytes read", r->counters.bytes_ld, want.bytes_ld);
+	if (!unlike && want.bytes_known)
+		unlike = differs("the bytes written", r->counters.bytes_st, want.bytes_st);
+	return unlike;
 }
 
 /* Equal but for what an instruction that faulted half-way may have written. */
@@ -122,8 +146,9 @@ const char *book_compare(const struct twins_program *p, const struct twins_outco
 		return NULL;
 	run_reference(p);
 	unlike = compare_fault(&got->result->fault);
-	if (!unlike && got->result->profile_records != want.num_records)
-		unlike = "the number of profile records";
+	if (!unlike)
+		unlike = differs("the number of profile records", got->result->profile_records,
+				 want.num_records);
 	if (!unlike && !want.fault.code)
 		unlike = compare_counters(got->result);
 	if (unlike)

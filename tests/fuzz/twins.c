@@ -2,6 +2,7 @@
 /* Two machines that must agree; see twins.h. */
 #include <stdbool.h>
 
+#include "isa/assembler.h"
 #include "twins.h"
 
 #define STATE_BYTES	(ONPU_MACHINE_STATE_HEADER + TEMPLATE_SRAM)
@@ -213,8 +214,18 @@ static void run(struct twin *t, const struct twins_program *p)
 
 /* ---- Comparison ---- */
 
+static bool is_empty(const union onpu_slot *slot)
+{
+	static const union onpu_slot empty;
+
+	return !memcmp(slot, &empty, sizeof(empty));
+}
+
+/* All that a log has to hold: the way it ran, both results, the program and its slots. */
 static void show(const struct twins_program *p)
 {
+	fprintf(stderr, "flags %#x, %u instructions, %u slots\n", p->flags, p->num_insns,
+		p->num_slots);
 	for (unsigned int i = 0; i < 2; i++) {
 		const struct onpu_job_result *r = &twin[i].result;
 
@@ -226,14 +237,15 @@ static void show(const struct twins_program *p)
 			r->code, (unsigned long long)r->cycles);
 	}
 	for (uint32_t i = 0; i < p->num_insns; i++) {
-		struct onpu_insn insn;
-		const char *name = onpu_insn_unpack(p->insn[i], &insn) ? "(none)" :
-				   onpu_op_info[insn.op].name;
+		char text[ONPU_TEXT_MAX];
 
+		onpu_disasm(p->insn[i], text, sizeof(text));
 		fprintf(stderr, "%3u %08x %08x %08x %08x %s\n", i, p->insn[i][0], p->insn[i][1],
-			p->insn[i][2], p->insn[i][3], name);
+			p->insn[i][2], p->insn[i][3], text);
 	}
 	for (uint32_t i = 0; i < p->num_slots; i++) {
+		if (is_empty(&p->slot[i]))
+			continue;
 		fprintf(stderr, "slot %u:", i);
 		for (unsigned int w = 0; w < ONPU_SLOT_SIZE / 4; w++)
 			fprintf(stderr, "%s%x", w % 8 ? " " : "\n    ", p->slot[i].words[w]);

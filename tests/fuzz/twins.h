@@ -48,7 +48,7 @@ void twins_run(const struct twins_program *p);
 void twins_fill(const struct twins_program *p, uint8_t *memory, uint8_t *sram);
 const struct onpu_sim_config *twins_config(void);
 
-/* book.c: NULL, or what is not as the text of isa.xml has it. */
+/* book.c: NULL, or what is not as the text of isa.xml has it; stderr then has both values. */
 const char *book_compare(const struct twins_program *p, const struct twins_outcome *got);
 
 #endif
