@@ -82,7 +82,7 @@ static void enums_have_names(void **state)
 			    "int64");
 	assert_string_equal(wnn_enum_name(&wnn_enum_status, WNNStatus_TypeError), "TypeError");
 	assert_null(wnn_enum_name(&wnn_enum_operand_data_type, 0));
-	assert_null(wnn_enum_name(&wnn_enum_operand_data_type, 9));
+	assert_null(wnn_enum_name(&wnn_enum_operand_data_type, 11));
 	assert_null(wnn_enum_name(&wnn_enum_operand_data_type, UINT32_MAX));
 	assert_int_equal(wnn_enum_find(&wnn_enum_input_operand_layout, "nhwc"),
 			 WNNInputOperandLayout_Nhwc);
@@ -91,7 +91,7 @@ static void enums_have_names(void **state)
 
 static void types_have_sizes(void **state)
 {
-	static const size_t sizes[] = { 0, 4, 2, 4, 4, 8, 8, 1, 1, 0 };
+	static const size_t sizes[] = { 0, 4, 2, 4, 4, 8, 8, 1, 1, 1, 1, 0 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)

@@ -33,14 +33,14 @@ def pascal(name):
 
 def c_type(name):
     """The C type of a type of webnn.json: 'Context*', 'void const*', 'u32[]', 'LogCallback'."""
-    match = re.fullmatch(r"([\w\[\]]+)((?: const)?\*?)", name)
+    match = re.fullmatch(r"([\w\[\]]+)((?: const)?\*{0,2})", name)
     if not match:
         sys.exit(f"webnn.json: '{name}' is no type")
     base, suffix = match.groups()
     if base not in SCALARS and base.endswith("[]"):
         base = base[:-2] + "Array"
     base = SCALARS.get(base, "WNN" + base)
-    return base + suffix.replace("*", " *")
+    return base + suffix.replace("*", " *", 1)
 
 
 def declare(type_name, name):

@@ -248,7 +248,9 @@ static void cast_and_identity(void **state)
 
 	for (uint32_t t = 1; t <= 8; t++)
 		assert_operand(wnnGraphBuilderCast(f->b, x, t, NULL), t, DIMS(2, 3));
-	assert_type_error(wnnGraphBuilderCast(f->b, x, 9, NULL), "dataType is 9");
+	assert_type_error(wnnGraphBuilderCast(f->b, x, 11, NULL), "dataType is 11");
+	assert_type_error(wnnGraphBuilderCast(f->b, x, WNNOperandDataType_Int4, NULL),
+			  "dataType is int4; allowed are float32, float16");
 	assert_type_error(wnnGraphBuilderCast(f->b, x, 0, NULL), "dataType is 0");
 	y = wnnGraphBuilderIdentity(f->b, x, NULL);
 	assert_shape(y, Float32, 2, 3);

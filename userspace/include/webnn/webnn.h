@@ -157,7 +157,10 @@ typedef enum WNNStatus {
 	WNNStatus_SecurityError = 6,
 	/** Only from the functions of webnn_compat.h: what older drafts reported for bad data. */
 	WNNStatus_DataError = 7,
-	/** Asynchronous operations only: the last reference to the instance was released first. */
+	/**
+	 * Asynchronous operations only: wnnInstanceCancel was called, or the last reference to the
+	 * instance was released first.
+	 */
 	WNNStatus_Cancelled = 8,
 	/** Waits only: the time was over first. */
 	WNNStatus_TimedOut = 9,
@@ -292,6 +295,14 @@ typedef enum WNNOperandDataType {
 	WNNOperandDataType_Int8 = 7,
 	/** "uint8": Unsigned, 1 byte. */
 	WNNOperandDataType_Uint8 = 8,
+	/**
+	 * "int4": Signed, 4 bits: -8 to 7. Only where wnnContextOpSupportLimits lists it. Two
+	 * elements share a byte, the first in its low bits; the last byte of an odd number of
+	 * elements is padded.
+	 */
+	WNNOperandDataType_Int4 = 9,
+	/** "uint4": Unsigned, 4 bits: 0 to 15. Otherwise as int4. */
+	WNNOperandDataType_Uint4 = 10,
 	/** Makes the type 32 bits wide; no value. */
 	WNNOperandDataType_Force32 = 0x7FFFFFFF
 } WNNOperandDataType;
@@ -2940,7 +2951,7 @@ WNN_EXPORT WNNStringView wnnStatusGetName(WNNStatus status);
 WNN_EXPORT WNNStringView wnnOperandDataTypeGetName(WNNOperandDataType dataType);
 
 /**
- * Gives the size of an element.
+ * Gives the size of an element: 1 for those of 4 bits, two of which share a byte.
  *
  * @param dataType A data type.
  *
@@ -3068,6 +3079,21 @@ WNN_EXPORT WNNStatus wnnInstanceWaitAny(WNNInstance instance, size_t futureCount
  */
 WNN_EXPORT int wnnInstanceGetEventFd(WNNInstance instance);
 
+/**
+ * Gives an asynchronous operation up. Its callback runs with Cancelled, as its mode says; work that
+ * has not begun is not done, and what the work makes is given back. After the return the library no
+ * longer touches memory given to the operation. Does nothing when the operation is complete.
+ *
+ * @param instance The instance.
+ * @param future The future of the operation.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - TypeError: the future is {0} or none of this instance
+ */
+WNN_EXPORT WNNStatus wnnInstanceCancel(WNNInstance instance, WNNFuture future);
+
 /* --- Functions of WNNContext ----------------------------------------------------------------- */
 
 /**
@@ -3110,8 +3136,11 @@ WNN_EXPORT WNNBool wnnContextGetAccelerated(WNNContext context);
 WNN_EXPORT WNNFuture wnnContextGetLost(WNNContext context, WNNContextLostCallbackInfo callbackInfo);
 
 /**
- * Tells what operands may be. What is listed works in every builder call; what is not listed is a
- * TypeError there.
+ * Tells what operands may be. What is listed works in every builder call, and the graph can be
+ * built; a type or rank beyond the specification that is not listed is a TypeError in the call.
+ * Under the placement policy NPUOnly the lists hold what the NPU can run: an operator of the
+ * specification that is not listed can be recorded, but wnnGraphBuilderBuild fails with
+ * OperationError and names it.
  *
  * @param context The context.
  * @param limits Filled. The same for the whole life of the context.

@@ -117,6 +117,20 @@ typedef enum WNNExactness {
 } WNNExactness;
 
 /**
+ * What a mapped tensor may be used for.
+ */
+typedef enum WNNMapMode {
+	/** Reading; the tensor must be readable. */
+	WNNMapMode_Read = 1,
+	/** Writing; the tensor must be writable. Its data is there as well. */
+	WNNMapMode_Write = 2,
+	/** Both; the tensor must be readable and writable. */
+	WNNMapMode_ReadWrite = 3,
+	/** Makes the type 32 bits wide; no value. */
+	WNNMapMode_Force32 = 0x7FFFFFFF
+} WNNMapMode;
+
+/**
  * What wnnGraphGetText prints.
  */
 typedef enum WNNGraphText {
@@ -144,6 +158,20 @@ typedef enum WNNGraphText {
  */
 typedef void (*WNNWorkDoneCallback)(WNNStatus status, WNNStringView message, void *userdata1,
 				    void *userdata2);
+
+/**
+ * Takes the memory of the tensor that wnnContextMapTensor mapped.
+ *
+ * @param status Success, or what went wrong; then the tensor is not mapped.
+ * @param data The elements of the tensor in row-major order, NULL unless status is Success. Valid
+ *     until wnnTensorUnmap.
+ * @param size Number of bytes of data.
+ * @param message Empty on success; else what went wrong. Valid during the callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
+ */
+typedef void (*WNNMapTensorCallback)(WNNStatus status, void *data, size_t size,
+				     WNNStringView message, void *userdata1, void *userdata2);
 
 /**
  * Tells that the library no longer reads a borrowed constant. May run on any thread.
@@ -180,6 +208,12 @@ typedef struct WNNContextDeviceOptions {
 	 * UnknownError; 0: no limit. Default: 0.
 	 */
 	uint64_t memoryLimit;
+	/**
+	 * Whether wnnGraphBuilderBuild may compute operators whose operands are all constants. Off:
+	 * they run on the device at every dispatch, which is for tests of the device. Default:
+	 * true.
+	 */
+	WNNBool constantFolding;
 	/** Device sim: how much is modelled. Default: Flat. */
 	WNNSimMode simMode;
 	/**
@@ -204,6 +238,7 @@ typedef struct WNNContextDeviceOptions {
 	/* .placementPolicy = */ WNNPlacementPolicy_PreferNPU, \
 	/* .threads = */ 0, \
 	/* .memoryLimit = */ 0, \
+	/* .constantFolding = */ WNN_TRUE, \
 	/* .simMode = */ WNNSimMode_Flat, \
 	/* .simSramBytes = */ 0, \
 	/* .simThreads = */ 0, \
@@ -477,6 +512,31 @@ typedef struct WNNWorkDoneCallbackInfo {
 	/* .userdata2 = */ NULL \
 }
 
+/**
+ * Who takes the result of an asynchronous operation: WNNMapTensorCallback.
+ */
+typedef struct WNNMapTensorCallbackInfo {
+	/** Extensions, or NULL. */
+	WNNChainedStruct *nextInChain;
+	/** When and where callback may run. Default: AllowProcessEvents. */
+	WNNCallbackMode mode;
+	/** Takes the result. */
+	WNNMapTensorCallback callback;
+	/** Given to callback. */
+	void *userdata1;
+	/** Given to callback. */
+	void *userdata2;
+} WNNMapTensorCallbackInfo;
+
+/** Initialiser of WNNMapTensorCallbackInfo with the defaults. */
+#define WNN_MAP_TENSOR_CALLBACK_INFO_INIT { \
+	/* .nextInChain = */ NULL, \
+	/* .mode = */ WNNCallbackMode_AllowProcessEvents, \
+	/* .callback = */ NULL, \
+	/* .userdata1 = */ NULL, \
+	/* .userdata2 = */ NULL \
+}
+
 /* --- Functions without an object ------------------------------------------------------------- */
 
 /**
@@ -528,6 +588,49 @@ WNN_EXPORT WNNStatus wnnInstanceGetDevices(WNNInstance instance, WNNDeviceInfoAr
 WNN_EXPORT WNNStatus wnnContextGetDeviceInfo(WNNContext context, WNNDeviceInfo *info);
 
 /**
+ * Gives the memory of a tensor to the application, without a copy, when the work enqueued before is
+ * through. From this call to wnnTensorUnmap no other call may use the tensor: wnnContextDispatch,
+ * wnnContextReadTensor and its relatives, wnnContextWriteTensor and wnnContextMapTensor fail with
+ * InvalidStateError.
+ *
+ * @param context The context.
+ * @param tensor The tensor, made with readable or writable as mode needs it.
+ * @param mode What the memory is used for.
+ * @param callbackInfo Who takes the result, and when. A callback of NULL is a TypeError: the future
+ *     is {0}.
+ *
+ * @return Completes when the callback has run.
+ *
+ * Errors:
+ * - TypeError: the tensor belongs to another context, is destroyed, or is not readable or writable
+ *   as mode needs it; mode has no such value
+ * - InvalidStateError: the tensor is mapped already; the context is or gets lost, or the tensor is
+ *   destroyed or unmapped meanwhile
+ */
+WNN_EXPORT WNNFuture wnnContextMapTensor(WNNContext context, WNNTensor tensor, WNNMapMode mode,
+					 WNNMapTensorCallbackInfo callbackInfo);
+
+/**
+ * As wnnContextMapTensor, but waits for the result. Runs no callbacks of other operations.
+ *
+ * @param context The context.
+ * @param tensor As there.
+ * @param mode As there.
+ * @param timeoutNS How long to wait at most, in nanoseconds, or WNN_WAIT_FOREVER.
+ * @param data Out: the elements in row-major order, wnnTensorGetByteLength bytes, valid until
+ *     wnnTensorUnmap. NULL on error.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - TimedOut: timeoutNS were over; the tensor is not mapped
+ * - InvalidStateError: called from inside a callback of the library
+ * - those of wnnContextMapTensor
+ */
+WNN_EXPORT WNNStatus wnnContextMapTensorSync(WNNContext context, WNNTensor tensor, WNNMapMode mode,
+					     uint64_t timeoutNS, void **data);
+
+/**
  * Has a callback run when the work enqueued so far is through. This is how errors of dispatches and
  * writes are learnt of.
  *
@@ -558,6 +661,22 @@ WNN_EXPORT WNNFuture wnnContextOnWorkDone(WNNContext context, WNNWorkDoneCallbac
  * - those of wnnContextOnWorkDone
  */
 WNN_EXPORT WNNStatus wnnContextOnWorkDoneSync(WNNContext context, uint64_t timeoutNS);
+
+/* --- Functions of WNNTensor ------------------------------------------------------------------ */
+
+/**
+ * Ends the use of a mapped tensor's memory, or the waiting for it; work enqueued from now on sees
+ * what was written. A tensor that is destroyed, or whose context is lost, keeps its memory until it
+ * is unmapped.
+ *
+ * @param tensor The tensor.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - InvalidStateError: the tensor is not mapped
+ */
+WNN_EXPORT WNNStatus wnnTensorUnmap(WNNTensor tensor);
 
 /* --- Functions of WNNGraph ------------------------------------------------------------------- */
 

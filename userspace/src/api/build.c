@@ -23,6 +23,8 @@ static void build_graph(struct timeline_task *task, bool cancelled)
 		wnn_recording_destroy(build->recording);
 		context_check_lost(context, &err);
 		request_complete(build->request, &err, NULL);
+	} else if (!request_wanted(build->request)) {
+		wnn_recording_destroy(build->recording);
 	} else {
 		result.graph = graph_make(context, build->recording, &err);
 		if (!result.graph)

@@ -216,6 +216,41 @@ struct open_task {
 	struct request *request;
 };
 
+/* Whether something can run the operators with 4-bit types. */
+static bool has_four_bit(WNNContext context)
+{
+	const struct ir_type four_bit[] = { { .dtype = IR_I4 }, { .dtype = IR_U4 } };
+	const struct ir_type real = { .dtype = IR_F32 };
+	bool all = true;
+
+	for (int i = 0; i < 2; i++) {
+		struct ir_value q = { .type = four_bit[i] }, r = { .type = real };
+		struct ir_value *from[] = { &q, &r, &q }, *to[] = { &r, &r, &q }, *qs[] = { &q };
+		struct ir_value *rs[] = { &r };
+		struct ir_node dequantize = { .op = IR_OP_DEQUANTIZE, .operands = from,
+					      .num_operands = 3, .results = rs, .num_results = 1 };
+		struct ir_node quantize = { .op = IR_OP_QUANTIZE, .operands = to,
+					    .num_operands = 3, .results = qs, .num_results = 1 };
+
+		all &= context_can_run(&dequantize, context) && context_can_run(&quantize, context);
+	}
+	return all;
+}
+
+/* What opSupportLimits says from now on. */
+static int find_limits(WNNContext context, struct wnn_error *err)
+{
+	const WNNOpSupportLimits none = WNN_OP_SUPPORT_LIMITS_INIT;
+	WNNOpSupportLimits *limits = &context->op_limits;
+
+	context->limits.four_bit = has_four_bit(context);
+	*limits = none;
+	wnn_limits_fill(&context->limits, limits);
+	if (context->config.policy != WNNPlacementPolicy_NPUOnly)
+		return 0;
+	return wnn_limits_probe(&context->limits, context_can_run, context, limits, NULL, err);
+}
+
 static void open_context(struct timeline_task *task, bool cancelled)
 {
 	struct open_task *open = (void *)task;
@@ -224,7 +259,9 @@ static void open_context(struct timeline_task *task, bool cancelled)
 	struct wnn_error err = { 0 };
 
 	(void)cancelled;
-	if (context_open_device(context, &err)) {
+	if (!request_wanted(open->request)) {
+		wnnContextRelease(context);
+	} else if (context_open_device(context, &err) || find_limits(context, &err)) {
 		wnn_log_write(&context->instance->log, WNN_LOG_ERROR, "%s", err.message);
 		request_complete(open->request, &err, NULL);
 		wnnContextRelease(context);
@@ -400,9 +437,13 @@ WNNBool wnnContextGetAccelerated(WNNContext context)
 
 WNNStatus wnnContextOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits)
 {
+	WNNChainedStruct *chain;
+
 	if (!api_check(context, "wnnContextOpSupportLimits", "context") ||
 	    !api_check(limits, "wnnContextOpSupportLimits", "limits"))
 		return wnnGetLastError(NULL);
-	wnn_limits_fill(&context->limits, limits);
+	chain = limits->nextInChain;
+	*limits = context->op_limits;
+	limits->nextInChain = chain;
 	return WNNStatus_Success;
 }

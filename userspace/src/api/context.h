@@ -22,6 +22,7 @@ struct context_config {
 	uint32_t sim_sram_bytes;
 	char *firmware;			/* NULL: the installed one */
 	char *node;			/* NULL: the first that opens */
+	bool no_folding;
 };
 
 struct WNNContextImpl {
@@ -29,6 +30,7 @@ struct WNNContextImpl {
 	WNNInstance instance;
 	struct context_config config;
 	struct wnn_limits limits;
+	WNNOpSupportLimits op_limits;	/* constant once the context is handed out */
 	struct request_callback error_callback;
 	struct timeline *timeline;
 	struct run_device device;	/* of the timeline's thread, but for heap */
@@ -69,6 +71,9 @@ void context_remove_pending(WNNContext context, struct request *request);
 void context_fail_pending(WNNContext context, const void *subject, const char *message);
 
 void context_lose(WNNContext context, const char *message);
+
+/* Whether the device, under the placement policy, can run a node; once it is open. */
+bool context_can_run(const struct ir_node *node, void *context);
 
 /* Opens the device; on the timeline's thread. */
 int context_open_device(WNNContext context, struct wnn_error *err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/error.h"
+#include "api/tensor.h"
 
 static _Thread_local unsigned int depth;
 
@@ -62,6 +63,9 @@ static void call(const struct request *request)
 	case REQUEST_READ_INTO:
 		CALL(WNNReadTensorIntoCallback, status, message);
 		break;
+	case REQUEST_MAP:
+		CALL(WNNMapTensorCallback, status, result->bytes.data, result->bytes.size, message);
+		break;
 	case REQUEST_LOST:
 		CALL(WNNContextLostCallback, status, message);
 		break;
@@ -82,8 +86,11 @@ void deliver_run(struct request *request)
 	bool object = request->kind == REQUEST_CONTEXT || request->kind == REQUEST_TENSOR ||
 		      request->kind == REQUEST_GRAPH;
 
-	if (request->status != WNNStatus_Success)
+	if (request->status != WNNStatus_Success) {
 		deliver_discard(request);
+		if (request->kind == REQUEST_MAP)
+			tensor_end_map(request->tensor, request);
+	}
 	depth++;
 	call(request);
 	depth--;

@@ -70,6 +70,7 @@ static int parse_device_options(const WNNContextDeviceOptions *options,
 	if (options->placementPolicy)
 		config->policy = options->placementPolicy;
 	config->threads = options->threads;
+	config->no_folding = !options->constantFolding;
 	config->memory_limit = options->memoryLimit;
 	config->sim_full = options->simMode == WNNSimMode_Full;
 	config->sim_sram_bytes = (uint32_t)options->simSramBytes;

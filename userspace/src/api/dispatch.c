@@ -242,7 +242,8 @@ static int push(struct dispatch_task *d, struct wnn_error *err)
 
 	pthread_mutex_lock(&context->lock);
 	for (uint32_t i = 0; i < d->num_tensors && !ret; i++)
-		ret = tensor_check(context, d->tensors[i], "dispatch", err);
+		ret = tensor_check(context, d->tensors[i], "dispatch", err) ||
+		      tensor_check_unmapped(d->tensors[i], "dispatch", err) ? -1 : 0;
 	if (!ret && atomic_load(&d->graph->destroyed))
 		ret = wnn_error_set(err, WNN_INVALID_STATE, "dispatch: the graph is destroyed");
 	if (!ret)

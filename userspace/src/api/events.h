@@ -19,6 +19,7 @@ enum request_kind {
 	REQUEST_TENSOR,
 	REQUEST_READ,
 	REQUEST_READ_INTO,
+	REQUEST_MAP,
 	REQUEST_GRAPH,
 	REQUEST_LOST,
 	REQUEST_WORK_DONE,
@@ -69,6 +70,8 @@ struct request {
 	uint64_t order;			/* of completion */
 	struct request *next_ready, *next_in_table;
 	struct request *next_live, **link_live;
+
+	WNNTensor tensor;		/* REQUEST_MAP: a reference */
 
 	/* Under the lock of the context that it is pending in. */
 	struct request *next_pending, **link_pending;
@@ -147,6 +150,11 @@ bool request_complete(struct request *request, const struct wnn_error *err,
  * begun, whose end must not depend on a lock that the caller holds.
  */
 void request_settle(struct request *request, WNNStatus status, const char *message);
+
+/* Another end for one that is not delivered yet, also when it is complete. */
+void request_revoke(struct request *request, WNNStatus status, const char *message);
+/* Whether anybody still waits for it. */
+bool request_wanted(struct request *request);
 
 /*
  * Before memory of the caller is written, until request_complete(); false: nobody waits any more.

@@ -129,6 +129,16 @@ static WNNPlacementReason place_npu(const struct ir_node *node, void *userdata, 
 	return reasons[reason.class];
 }
 
+bool context_can_run(const struct ir_node *node, void *userdata)
+{
+	WNNContext context = userdata;
+
+	if (context->accelerated && context->config.policy != WNNPlacementPolicy_CPUOnly &&
+	    npu_supports(node, &context->caps, NULL))
+		return true;
+	return context->config.policy != WNNPlacementPolicy_NPUOnly && cpu_supports(node);
+}
+
 /* A type or shape as the API shows it. */
 static int describe_ports(WNNGraph graph, uint32_t count, struct graph_port **ports,
 			  WNNNamedOperandDescriptor **list)
@@ -248,6 +258,7 @@ static int build(WNNGraph graph, struct wnn_recording *recording, struct wnn_err
 {
 	WNNContext context = graph->context;
 	const struct wnn_pass_options passes = {
+		.no_fold = context->config.no_folding,
 		.evaluator = { evaluator_can, evaluator_run, context },
 	};
 	const struct wnn_place_options places = {

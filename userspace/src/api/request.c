@@ -37,6 +37,7 @@ void request_put(struct request *request)
 		return;
 	instance = request->instance;
 	deliver_discard(request);
+	wnnTensorRelease(request->tensor);
 	free(request);
 	instance_drop(instance);
 }
@@ -160,6 +161,30 @@ void request_settle(struct request *request, WNNStatus status, const char *messa
 		end(events, request);
 	}
 	pthread_mutex_unlock(&events->lock);
+}
+
+void request_revoke(struct request *request, WNNStatus status, const char *message)
+{
+	struct events *events = &request->instance->events;
+
+	request_settle(request, status, message);
+	pthread_mutex_lock(&events->lock);
+	if (request->state == REQUEST_READY && !request->status) {
+		set_status(request, status, message);
+		memset(&request->result, 0, sizeof(request->result));
+	}
+	pthread_mutex_unlock(&events->lock);
+}
+
+bool request_wanted(struct request *request)
+{
+	struct events *events = &request->instance->events;
+	bool wanted;
+
+	pthread_mutex_lock(&events->lock);
+	wanted = request->state == REQUEST_PENDING && !request->spoiled;
+	pthread_mutex_unlock(&events->lock);
+	return wanted;
 }
 
 void request_post(struct request *request, WNNStatus status, const char *message)

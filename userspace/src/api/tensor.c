@@ -47,12 +47,36 @@ bool tensor_try_get(struct WNNTensorImpl *tensor)
 }
 
 /* Under the lock of the context. */
-static void destroy(WNNTensor tensor)
+static void queue_release(WNNTensor tensor)
 {
-	if (atomic_exchange(&tensor->destroyed, true) || !tensor_try_get(tensor))
+	if (!tensor_try_get(tensor))
 		return;
 	tensor->task.run = release_data;
 	timeline_push(tensor->context->timeline, &tensor->task);
+}
+
+/* Under the lock of the context. The application keeps what is mapped until it unmaps it. */
+static void destroy(WNNTensor tensor)
+{
+	if (!atomic_exchange(&tensor->destroyed, true) && !atomic_load(&tensor->map))
+		queue_release(tensor);
+}
+
+void tensor_end_map(struct WNNTensorImpl *tensor, struct request *map)
+{
+	WNNContext context = tensor->context;
+	bool mine;
+
+	pthread_mutex_lock(&context->lock);
+	mine = atomic_load(&tensor->map) == map;
+	if (mine) {
+		atomic_store(&tensor->map, NULL);
+		if (atomic_load(&tensor->destroyed))
+			queue_release(tensor);
+	}
+	pthread_mutex_unlock(&context->lock);
+	if (mine)
+		request_put(map);
 }
 
 void tensor_lose(struct WNNTensorImpl *tensor)
@@ -120,6 +144,8 @@ static void create_tensor(struct timeline_task *task, bool cancelled)
 	if (cancelled) {
 		context_check_lost(context, &err);
 		request_complete(create->request, &err, NULL);
+		wnnTensorRelease(tensor);
+	} else if (!request_wanted(create->request)) {
 		wnnTensorRelease(tensor);
 	} else if (!tensor->constant &&
 		   run_tensor_create(&context->device, &tensor->data, tensor->bytes, &err)) {
@@ -382,6 +408,14 @@ int tensor_check(WNNContext context, WNNTensor tensor, const char *what, struct 
 	if (atomic_load(&tensor->destroyed))
 		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is destroyed", what);
 	return 0;
+}
+
+int tensor_check_unmapped(WNNTensor tensor, const char *what, struct wnn_error *err)
+{
+	if (!atomic_load(&tensor->map))
+		return 0;
+	return wnn_error_set(err, WNN_INVALID_STATE,
+			     "%s: the tensor is mapped; wnnTensorUnmap ends that", what);
 }
 
 WNNOperandDataType wnnTensorGetDataType(WNNTensor tensor)

@@ -14,6 +14,8 @@ struct WNNTensorImpl {
 	size_t bytes;
 	bool readable, writable, is_constant;
 	atomic_bool destroyed;		/* set under the lock of the context */
+	/* The mapping, from wnnContextMapTensor on: a reference; changed under that lock. */
+	_Atomic(struct request *) map;
 	struct WNNTensorImpl *next, **link;	/* in the context; link is NULL when not */
 	struct timeline_task task;	/* gives the memory back */
 
@@ -24,6 +26,12 @@ struct WNNTensorImpl {
 
 /* Another reference, unless the last one is gone; under the lock of the context. */
 bool tensor_try_get(struct WNNTensorImpl *tensor);
+
+/* The tensor is no longer mapped, if it was by @map. */
+void tensor_end_map(struct WNNTensorImpl *tensor, struct request *map);
+
+/* InvalidStateError when the tensor is mapped. */
+int tensor_check_unmapped(WNNTensor tensor, const char *what, struct wnn_error *err);
 
 /* The context is lost; under its lock. */
 void tensor_lose(struct WNNTensorImpl *tensor);

@@ -122,6 +122,32 @@ WNNStatus wnnInstanceWaitAny(WNNInstance instance, size_t futureCount, WNNFuture
 	return status;
 }
 
+WNNStatus wnnInstanceCancel(WNNInstance instance, WNNFuture future)
+{
+	struct request *request;
+	struct events *events;
+	bool known;
+
+	if (!api_check(instance, "wnnInstanceCancel", "instance"))
+		return wnnGetLastError(NULL);
+	events = &instance->events;
+	pthread_mutex_lock(&events->lock);
+	known = future.id >= events->first_id && future.id < events->next_id;
+	request = known ? events_find(events, future.id) : NULL;
+	if (request)
+		request_get(request);
+	pthread_mutex_unlock(&events->lock);
+	if (!known)
+		return api_error_status(WNNStatus_TypeError, "wnnInstanceCancel: the future %s",
+					future.id ? "is none of this instance" :
+						    "is {0}: the call that gave it failed");
+	if (!request)
+		return WNNStatus_Success;
+	request_settle(request, WNNStatus_Cancelled, "wnnInstanceCancel was called");
+	request_put(request);
+	return WNNStatus_Success;
+}
+
 int wnnInstanceGetEventFd(WNNInstance instance)
 {
 	struct events *events;

@@ -57,6 +57,8 @@ static int push_for_tensor(WNNTensor tensor, struct timeline_task *task, const c
 	pthread_mutex_lock(&context->lock);
 	ret = tensor_check(context, tensor, what, err);
 	if (!ret)
+		ret = tensor_check_unmapped(tensor, what, err);
+	if (!ret)
 		timeline_push(context->timeline, task);
 	pthread_mutex_unlock(&context->lock);
 	return ret;
@@ -107,9 +109,9 @@ static void read_tensor(struct timeline_task *task, bool cancelled)
 	WNNContext context = tensor->context;
 	struct wnn_error err = { 0 };
 	union request_result result = { .bytes = { read->data, tensor->bytes } };
-	bool failed = false;
+	bool wanted = !cancelled && request_wanted(read->request), failed = false;
 
-	if (!read->data && !cancelled) {
+	if (!read->data && wanted) {
 		result.bytes.data = malloc(tensor->bytes);
 		failed = !result.bytes.data;
 	}
@@ -119,7 +121,7 @@ static void read_tensor(struct timeline_task *task, bool cancelled)
 	} else if (failed) {
 		wnn_error_nomem(&err, "the data of readTensor");
 		context_fail_request(context, read->request, &err);
-	} else {
+	} else if (wanted) {
 		/* What the device has still to do comes first; it may take long. */
 		run_device_drain(&context->device);
 		if (!read->data || request_set_busy(read->request))

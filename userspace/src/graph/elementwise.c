@@ -222,9 +222,16 @@ int rule_where(struct wnn_rule *rule)
 
 int rule_cast(struct wnn_rule *rule)
 {
+	const struct wnn_op_operand *output = &wnn_op_info[WNN_OP_CAST].outputs[0];
+	WNNOperandDataType data_type = rule->call->arguments.data_type;
 	struct ir_type type = *rule_type(rule, 0);
+	char allowed[128];
 
-	type.dtype = wnn_dtype_to_ir(rule->call->arguments.data_type);
+	if (!(output->types & WNN_DATA_TYPE_BIT(data_type)))
+		return rule_error(rule, "dataType is %s; allowed are %s",
+				  wnn_enum_name(&wnn_enum_operand_data_type, data_type),
+				  wnn_types_text(output->types, allowed, sizeof(allowed)));
+	type.dtype = wnn_dtype_to_ir(data_type);
 	return rule_emit_call(rule, IR_OP_CAST, &type, NULL);
 }
 

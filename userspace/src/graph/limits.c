@@ -30,20 +30,46 @@ static void clear_operator(WNNOpSupportLimits *out, enum wnn_op op)
 		*(WNNTensorLimits *)wnn_op_operand_limits(out, op, &info->outputs[i]) = none;
 }
 
+WNNOperandDataTypeSet wnn_limits_types(const struct wnn_limits *limits,
+				       const struct wnn_op_operand *operand)
+{
+	return operand->types | (limits->four_bit ? operand->extension_types : 0);
+}
+
+static void add_extension_types(const struct wnn_op_operand *operands, uint32_t count,
+				enum wnn_op op, WNNOpSupportLimits *out)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		WNNTensorLimits *limits =
+			(WNNTensorLimits *)wnn_op_operand_limits(out, op, &operands[i]);
+
+		limits->dataTypes |= operands[i].extension_types;
+	}
+}
+
 void wnn_limits_fill(const struct wnn_limits *limits, WNNOpSupportLimits *out)
 {
 	WNNTensorLimits any = { .rankRange = { 0, IR_MAX_RANK } };
+	WNNOperandDataType last = limits->four_bit ? WNNOperandDataType_Uint4 :
+						     WNNOperandDataType_Uint8;
 
-	for (WNNOperandDataType t = WNNOperandDataType_Float32; t <= WNNOperandDataType_Uint8; t++)
+	for (WNNOperandDataType t = WNNOperandDataType_Float32; t <= last; t++)
 		any.dataTypes |= WNN_DATA_TYPE_BIT(t);
 	out->preferredInputLayout = limits->preferred_layout ? limits->preferred_layout :
 							       WNNInputOperandLayout_Nchw;
 	out->maxTensorByteLength = wnn_limits_tensor_bytes(limits);
 	out->input = out->constant = out->output = any;
 	wnn_op_limits(out, IR_MAX_RANK);
-	for (int op = 0; op < WNN_OP_COUNT; op++)
+	for (int op = 0; op < WNN_OP_COUNT; op++) {
+		const struct wnn_op_info *info = &wnn_op_info[op];
+
+		if (limits->four_bit) {
+			add_extension_types(info->operands, info->operand_count, op, out);
+			add_extension_types(info->outputs, info->output_count, op, out);
+		}
 		if (!wnn_limits_has_op(limits, op))
 			clear_operator(out, op);
+	}
 }
 
 int wnn_limits_check_type(const struct wnn_limits *limits, const struct ir_type *type,
@@ -87,6 +113,10 @@ int wnn_limits_type_of(const struct wnn_limits *limits, WNNOperandDataType data_
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "%s has dataType %u, which is no value of WNNOperandDataType",
 				     what, (unsigned int)data_type);
+	if (data_type > WNNOperandDataType_Uint8 && !limits->four_bit)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "%s has type %s, which this context does not support", what,
+				     wnn_enum_name(&wnn_enum_operand_data_type, data_type));
 	if (shape.count && !shape.data)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "%s has a shape of %zu items, but its data is NULL", what,

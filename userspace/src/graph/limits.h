@@ -16,6 +16,7 @@ struct wnn_limits {
 	uint64_t ir_ops;		/* bit 1 << enum ir_op: what the back ends can execute */
 	uint64_t max_tensor_bytes;	/* 0: WNN_DEFAULT_MAX_TENSOR_BYTES */
 	WNNInputOperandLayout preferred_layout;		/* Undefined: nchw */
+	bool four_bit;			/* int4 and uint4, where the operators know them */
 };
 
 #define WNN_DEFAULT_MAX_TENSOR_BYTES (UINT64_C(2147483647) * 8)
@@ -32,6 +33,22 @@ uint64_t wnn_limits_tensor_bytes(const struct wnn_limits *limits);
  * left alone.
  */
 void wnn_limits_fill(const struct wnn_limits *limits, WNNOpSupportLimits *out);
+
+/* The types that a call may give an operand. */
+WNNOperandDataTypeSet wnn_limits_types(const struct wnn_limits *limits,
+				       const struct wnn_op_operand *operand);
+
+/*
+ * wnn_limits_probe - leave in the answer of opSupportLimits only what a back end can run
+ * @limits: what @out was filled with
+ * @can: asked about nodes of every combination of types, and of every rank
+ * @count: when not NULL, receives how many calls of operators were tried
+ *
+ * Returns 0 or -1, out of memory.
+ */
+int wnn_limits_probe(const struct wnn_limits *limits,
+		     bool (*can)(const struct ir_node *node, void *userdata), void *userdata,
+		     WNNOpSupportLimits *out, uint32_t *count, struct wnn_error *err);
 
 /*
  * wnn_limits_check_type - "check dimensions" of the specification

@@ -34,6 +34,8 @@ size_t wnn_data_type_size(WNNOperandDataType type)
 	switch (type) {
 	case WNNOperandDataType_Int8:
 	case WNNOperandDataType_Uint8:
+	case WNNOperandDataType_Int4:
+	case WNNOperandDataType_Uint4:
 		return 1;
 	case WNNOperandDataType_Float16:
 		return 2;

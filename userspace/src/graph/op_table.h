@@ -31,6 +31,7 @@ struct wnn_op_operand {
 	int8_t rank_as;			/* index of the operand whose rank it has, or -1 */
 	uint8_t required_rank_min, required_rank_max;
 	uint8_t flags;
+	uint16_t extension_types;	/* beyond the specification, where the context has them */
 };
 
 /* An enumeration of the API; names[v] is NULL where v is no value. */
@@ -68,6 +69,7 @@ struct wnn_options_info {
 	size_t size;
 	const struct wnn_attribute *members;	/* all but nextInChain */
 	uint32_t member_count;
+	const void *defaults;		/* the struct as its INIT macro makes it */
 };
 
 struct wnn_op_info {
@@ -96,7 +98,7 @@ const char *wnn_enum_name(const struct wnn_enum *values, uint32_t value);
 /* The value of a name; 0 when there is none. */
 uint32_t wnn_enum_find(const struct wnn_enum *values, const char *name);
 
-/* Bytes of an element; 0 when the type is none. */
+/* Bytes of an element, 1 for those of four bits; 0 when the type is none. */
 size_t wnn_data_type_size(WNNOperandDataType type);
 
 /*

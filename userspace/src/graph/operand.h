@@ -32,7 +32,9 @@ static inline enum ir_dtype wnn_dtype_to_ir(WNNOperandDataType type)
 		       WNNOperandDataType_Int64 - 1 == IR_I64 &&
 		       WNNOperandDataType_Uint64 - 1 == IR_U64 &&
 		       WNNOperandDataType_Int8 - 1 == IR_I8 &&
-		       WNNOperandDataType_Uint8 - 1 == IR_U8, "element types of API and IR differ");
+		       WNNOperandDataType_Uint8 - 1 == IR_U8 &&
+		       WNNOperandDataType_Int4 - 1 == IR_I4 &&
+		       WNNOperandDataType_Uint4 - 1 == IR_U4, "element types of API and IR differ");
 	return (enum ir_dtype)(type - 1);
 }
 

@@ -143,13 +143,14 @@ static int check_data_type(struct wnn_rule *rule, size_t i, const struct wnn_op_
 {
 	const struct ir_type *type = rule_type(rule, i);
 	WNNOperandDataTypeSet bit = WNN_DATA_TYPE_BIT(wnn_dtype_from_ir(type->dtype));
+	WNNOperandDataTypeSet types = wnn_limits_types(&rule->builder->config.limits, info);
 	char what[64], allowed[128];
 
 	operand_text(rule, i, what, sizeof(what));
-	if (!(info->types & bit))
+	if (!(types & bit))
 		return rule_error(rule, "%s has type %s; allowed are %s", what,
 				  ir_dtype_name(type->dtype),
-				  wnn_types_text(info->types, allowed, sizeof(allowed)));
+				  wnn_types_text(types, allowed, sizeof(allowed)));
 	if (info->type_as >= 0 && rule_type(rule, info->type_as)->dtype != type->dtype)
 		return rule_error(rule, "%s has type %s, but %s has %s; they must be the same",
 				  what, ir_dtype_name(type->dtype),

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mapping: the memory of a tensor in the hands of the application. The tensor points to the request
+ * of its mapping from the call to wnnTensorUnmap, so that there is never more than one; the request
+ * holds the tensor.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/tensor.h"
+
+struct map_task {
+	struct timeline_task task;
+	struct request *request;
+};
+
+static void map_tensor(struct timeline_task *task, bool cancelled)
+{
+	struct map_task *map = (void *)task;
+	WNNTensor tensor = map->request->tensor;
+	WNNContext context = tensor->context;
+	union request_result result = { .bytes = { tensor->data.buffer.map, tensor->bytes } };
+	struct wnn_error err = { 0 };
+	bool mapped = false;
+
+	if (cancelled) {
+		context_check_lost(context, &err);
+		request_complete(map->request, &err, NULL);
+	} else if (request_wanted(map->request)) {
+		/* From here on host and device do not touch it at the same time. */
+		run_device_drain(&context->device);
+		mapped = request_complete(map->request, NULL, &result);
+	}
+	context_remove_pending(context, map->request);
+	if (!mapped)
+		tensor_end_map(tensor, map->request);
+	request_put(map->request);
+	free(map);
+}
+
+static int check_mode(WNNTensor tensor, WNNMapMode mode, struct wnn_error *err)
+{
+	bool read = mode == WNNMapMode_Read || mode == WNNMapMode_ReadWrite;
+	bool write = mode == WNNMapMode_Write || mode == WNNMapMode_ReadWrite;
+
+	if (!read && !write)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "mapTensor: mode is %u, which is no value of WNNMapMode",
+				     (unsigned int)mode);
+	if ((read && !tensor->readable) || (write && !tensor->writable))
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "mapTensor: the tensor was not made with %s, as mode needs it",
+				     read && !tensor->readable ? "readable" : "writable");
+	return 0;
+}
+
+/* Takes the tensor and queues the task, unless the tensor is in use or gone. */
+static int push(WNNContext context, WNNTensor tensor, struct map_task *map, struct wnn_error *err)
+{
+	int ret;
+
+	pthread_mutex_lock(&context->lock);
+	ret = tensor_check(context, tensor, "mapTensor", err) ||
+	      tensor_check_unmapped(tensor, "mapTensor", err);
+	if (!ret) {
+		request_get(map->request);
+		atomic_store(&tensor->map, map->request);
+		timeline_push(context->timeline, &map->task);
+	}
+	pthread_mutex_unlock(&context->lock);
+	return ret ? -1 : 0;
+}
+
+/* Consumes the request. */
+static void start_map(WNNContext context, WNNTensor tensor, WNNMapMode mode,
+		      struct request *request)
+{
+	struct wnn_error err = { 0 };
+	struct map_task *map = NULL;
+
+	if (!context_check_lost(context, &err) &&
+	    !tensor_check(context, tensor, "mapTensor", &err) && !check_mode(tensor, mode, &err)) {
+		map = calloc(1, sizeof(*map));
+		if (!map)
+			wnn_error_nomem(&err, "mapTensor");
+	}
+	if (map) {
+		map->task.run = map_tensor;
+		map->request = request;
+		wnnTensorAddRef(tensor);
+		request->tensor = tensor;
+		context_add_pending(context, request, tensor);
+		if (!push(context, tensor, map, &err))
+			return;
+		context_remove_pending(context, request);
+		free(map);
+	}
+	context_fail_request(context, request, &err);
+	request_put(request);
+}
+
+WNNFuture wnnContextMapTensor(WNNContext context, WNNTensor tensor, WNNMapMode mode,
+			      WNNMapTensorCallbackInfo callbackInfo)
+{
+	WNNFuture future = WNN_FUTURE_INIT;
+	struct request *request;
+
+	if (!api_check(context, "wnnContextMapTensor", "context"))
+		return future;
+	request = request_begin_async(context->instance, REQUEST_MAP,
+				      REQUEST_CALLBACK(callbackInfo), "wnnContextMapTensor");
+	if (!request)
+		return future;
+	future.id = request->id;
+	start_map(context, tensor, mode, request);
+	return future;
+}
+
+WNNStatus wnnContextMapTensorSync(WNNContext context, WNNTensor tensor, WNNMapMode mode,
+				  uint64_t timeoutNS, void **data)
+{
+	union request_result result = { 0 };
+	struct request *request;
+	WNNStatus status;
+
+	if (!api_check(data, "wnnContextMapTensorSync", "data"))
+		return wnnGetLastError(NULL);
+	*data = NULL;
+	if (!api_check(context, "wnnContextMapTensorSync", "context"))
+		return wnnGetLastError(NULL);
+	request = request_begin_sync(context->instance, REQUEST_MAP, "wnnContextMapTensorSync");
+	if (!request)
+		return wnnGetLastError(NULL);
+	request_get(request);
+	start_map(context, tensor, mode, request);
+	status = request_wait(request, timeoutNS, &result);
+	/* The task may still be waiting; the tensor is free again at once. */
+	if (status && request->tensor)
+		tensor_end_map(request->tensor, request);
+	request_put(request);
+	*data = result.bytes.data;
+	return status;
+}
+
+WNNStatus wnnTensorUnmap(WNNTensor tensor)
+{
+	WNNContext context;
+	struct request *map;
+
+	if (!api_check(tensor, "wnnTensorUnmap", "tensor"))
+		return wnnGetLastError(NULL);
+	context = tensor->context;
+	pthread_mutex_lock(&context->lock);
+	map = atomic_load(&tensor->map);
+	if (map)
+		request_get(map);
+	pthread_mutex_unlock(&context->lock);
+	if (!map)
+		return api_error_status(WNNStatus_InvalidStateError,
+					"wnnTensorUnmap: the tensor is not mapped");
+	/* Who has not been told yet must not be given the memory any more. */
+	request_revoke(map, WNNStatus_InvalidStateError, "the tensor was unmapped");
+	tensor_end_map(tensor, map);
+	request_put(map);
+	return WNNStatus_Success;
+}
