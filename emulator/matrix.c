@@ -587,14 +587,13 @@ static void matrix_sides(struct matrix *m, const int64_t *s0_tap, const int64_t 
 }
 
 /* Offsets of every tap, in the order in which they are taken. */
-static bool tap_offsets(const struct sim_work *w, int64_t *s0, int64_t *s1, int64_t *dst)
+static void tap_offsets(const struct sim_work *w, int64_t *s0, int64_t *s1, int64_t *dst)
 {
 	const struct onpu_slot_param_taps_loop *l = w->param.taps.loop;
-	bool moving = false;
 
 	*s0 = *s1 = *dst = 0;
 	if (!w->has_param)
-		return false;
+		return;
 	for (uint32_t i = 0; i < l[0].count; i++) {
 		for (uint32_t j = 0; j < l[1].count; j++) {
 			for (uint32_t k = 0; k < l[2].count; k++) {
@@ -604,9 +603,6 @@ static bool tap_offsets(const struct sim_work *w, int64_t *s0, int64_t *s1, int6
 			}
 		}
 	}
-	for (unsigned int i = 0; i < ONPU_TAPS_LOOPS; i++)
-		moving |= l[i].dst_step != 0;
-	return moving;
 }
 
 bool sim_matrix(struct sim_context *c, const struct sim_work *w)
@@ -629,15 +625,14 @@ bool sim_matrix(struct sim_context *c, const struct sim_work *w)
 		.scratch = scratch + 3 * offsets,
 		.scratch_each = each,
 	};
-	bool moving;
 	int64_t dst;
 
 	if (!scratch)
 		return false;
-	moving = tap_offsets(w, s0_tap, s1_tap, dst_tap);
+	tap_offsets(w, s0_tap, s1_tap, dst_tap);
 	matrix_sides(&m, s0_tap, s1_tap);
 	c->counters->macs += sim_elements(d) * m.depth * taps;
-	if (!moving) {
+	if (!sim_taps_move(w)) {
 		matrix_run(&m);
 		return true;
 	}

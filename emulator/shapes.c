@@ -330,14 +330,19 @@ static uint64_t mma_cost(const struct sim_work *w, const struct onpu_sim_config 
 {
 	const struct sim_tensor *d = &w->t[DST], *b = &w->t[S1];
 	unsigned int last = d->rank - 1;
-	uint64_t batch = 1, m = 1;
+	uint64_t batch = 1, m = 1, taps = taps_of(w);
 
 	for (unsigned int i = 0; i < last; i++) {
 		uint64_t *n = b->stride[i] ? &batch : &m;
 
 		*n = cost_mul(*n, d->dim[i]);
 	}
-	return cost_mma(batch, m, d->dim[last], w->t[S0].dim[last], taps_of(w), config->mxu_rows,
+	/* Accumulators that change at each tap: as many products of one tap. */
+	if (sim_taps_move(w)) {
+		batch = cost_mul(batch, taps);
+		taps = 1;
+	}
+	return cost_mma(batch, m, d->dim[last], w->t[S0].dim[last], taps, config->mxu_rows,
 			config->mxu_cols, w->info->factor);
 }
 

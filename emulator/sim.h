@@ -121,6 +121,14 @@ static inline uint32_t sim_tap_count(const struct sim_work *w)
 	return w->has_param ? p->loop[0].count * p->loop[1].count * p->loop[2].count : 1;
 }
 
+/* Whether taps move the destination. */
+static inline bool sim_taps_move(const struct sim_work *w)
+{
+	const struct onpu_slot_param_taps_loop *l = w->param.taps.loop;
+
+	return w->has_param && (l[0].dst_step || l[1].dst_step || l[2].dst_step);
+}
+
 /* Bytes (of a tensor's own space) that a tap moves an operand. */
 static inline int64_t sim_tap_offset(const struct sim_work *w, unsigned int operand, uint32_t i,
 				     uint32_t j, uint32_t k)

@@ -153,6 +153,7 @@ struct ref_tap {
 };
 void ref_tap_first(struct ref_tap *tap, const struct ref_op *op);
 bool ref_tap_next(struct ref_tap *tap);
+bool ref_moving(const struct ref_op *op);	/* some step moves DST */
 struct ref_tensor ref_moved(const struct ref_tap *tap, const struct ref_op *op, unsigned int x);
 
 #endif

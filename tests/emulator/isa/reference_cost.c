@@ -149,9 +149,13 @@ static ref_int mma_cost(const struct ref_machine *machine, const struct ref_op *
 	mma_sizes(op, &batch, &m);
 	blocks = ref_mul(batch, ref_ceil_div(m, machine->rows));
 	blocks = ref_mul(blocks, ref_ceil_div(op->x[0].dim[r - 1], machine->cols));
-	depth = ref_mul(ref_mul(ref_taps(op), op->x[1].dim[r - 1]), op->info->factor);
+	depth = ref_mul(op->x[1].dim[r - 1], op->info->factor);
+	if (!ref_moving(op))
+		depth = ref_mul(depth, ref_taps(op));
 	if (depth < (ref_int)machine->rows)
 		depth = machine->rows;
+	if (ref_moving(op))
+		depth = ref_mul(depth, ref_taps(op));
 	return 16 + machine->rows + machine->cols + ref_mul(blocks, depth);
 }
 

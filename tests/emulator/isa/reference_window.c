@@ -97,7 +97,7 @@ static union acc mma_tap(struct ref_machine *m, const struct ref_op *op, const s
 	return acc;
 }
 
-static bool is_moving(const struct ref_op *op)
+bool ref_moving(const struct ref_op *op)
 {
 	const struct onpu_slot_param_taps *taps = &op->slot[ONPU_OPERAND_PARAM].taps;
 
@@ -125,7 +125,7 @@ void ref_mma(struct ref_machine *m, const struct ref_op *op)
 	const struct ref_tensor *dst = &op->x[0];
 	ref_index l = { 0 };
 
-	if (is_moving(op)) {
+	if (ref_moving(op)) {
 		mma_moving(m, op);
 		return;
 	}

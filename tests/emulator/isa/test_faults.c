@@ -411,6 +411,33 @@ static void program(const struct onpu_insn *insns, unsigned int n)
 	} while (0)
 #define END { .op = ONPU_OP_END }
 
+/* Taps that move the destination cost a whole block each: 144 + 16381 * 64 cycles, and one more. */
+static void test_moving_cost(void)
+{
+	for (uint32_t taps = 16381; taps <= 16382; taps++) {
+		union onpu_slot param;
+
+		rig_clear(&job, RIG_SMALL, RIG_DATA);
+		memset(&param, 0, sizeof(param));
+		param.param.kind = ONPU_SLOT_PARAM;
+		param.param.schema = ONPU_SCHEMA_TAPS;
+		for (unsigned int l = 0; l < ONPU_TAPS_LOOPS; l++)
+			param.taps.loop[l].count = 1;
+		param.taps.loop[1].count = taps;
+		/* A step that is never taken makes it move as well. */
+		param.taps.loop[0].dst_step = 64;
+		tensor(1, ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 1, (uint32_t[]){ 1 }, (int64_t[]){ 4 });
+		tensor(2, ONPU_DT_F32, ONPU_SPACE_SRAM, 64, 1, (uint32_t[]){ 16 }, (int64_t[]){ 0 });
+		tensor(3, ONPU_DT_F32, ONPU_SPACE_SRAM, 128, 2, (uint32_t[]){ 16, 1 },
+		       (int64_t[]){ 0, 4 });
+		rig_put_slot(&job, 4, &param);
+		PROGRAM({ .op = ONPU_OP_MMA_F32, .dst = 1, .s0 = 2, .s1 = 3, .param = 4, .acc = 1 },
+			END);
+		check_fault("cost of moving taps", 9,
+			    taps == 16381 ? ONPU_FAULT_NONE : ONPU_FAULT_SHAPE, ONPU_OPERAND_NONE);
+	}
+}
+
 /* 2^20 cycles are allowed, one more is not. */
 static void test_cost(void)
 {
@@ -424,6 +451,7 @@ static void test_cost(void)
 		check_fault("cost", 9, k == 262108 ? ONPU_FAULT_NONE : ONPU_FAULT_SHAPE,
 			    ONPU_OPERAND_NONE);
 	}
+	test_moving_cost();
 	/* Numbers whose product is beyond 64 bits. */
 	rig_clear(&job, RIG_SMALL, RIG_DATA);
 	tensor(1, ONPU_DT_U8, ONPU_SPACE_SRAM, 0, 8, (uint32_t[]){ 1, 1, 1, 1, 1, 1, 1, 1 },

@@ -54,10 +54,16 @@ static uint64_t taps_of(const struct plan_param *param)
 	return (uint64_t)param->taps[0].count * param->taps[1].count * param->taps[2].count;
 }
 
+static bool taps_move(const struct plan_param *param)
+{
+	return param && param->schema == PLAN_TAPS &&
+	       (param->taps[0].dst_step || param->taps[1].dst_step || param->taps[2].dst_step);
+}
+
 static uint64_t mma_insn(const struct npu_caps *caps, const struct plan_insn *insn)
 {
 	const struct npu_view *b = insn->s1, *a = insn->s0;
-	uint64_t batch = 1, m = 1;
+	uint64_t batch = 1, m = 1, taps = taps_of(insn->param);
 
 	for (uint32_t i = 0; i + 1 < insn->dst->rank; i++) {
 		if (b->stride[i] && b->dim[i] > 1)
@@ -65,8 +71,13 @@ static uint64_t mma_insn(const struct npu_caps *caps, const struct plan_insn *in
 		else
 			m *= a->dim[i];
 	}
+	/* A tap that moves the destination is a product of its own. */
+	if (taps_move(insn->param)) {
+		batch *= taps;
+		taps = 1;
+	}
 	return plan_cost_mma(caps, batch, m, insn->dst->dim[insn->dst->rank - 1],
-			taps_of(insn->param) * a->dim[a->rank - 1], a->dtype);
+			     taps * a->dim[a->rank - 1], a->dtype);
 }
 
 /* Two when any operand has 64-bit elements. */
