@@ -12,8 +12,8 @@
 
 #include "onpu_core.h"
 
-/* Below this, vectors do not get fewer with the CPUs: queues that share one are looked at in vain. */
-#define MIN_COMPLETION_VECTORS	4u
+/* With fewer CPUs there are no fewer vectors: queues that share one are looked at in vain. */
+#define MIN_COMPLETION_VECTORS	4
 
 #define MAX_SAVE_BYTES		SZ_256M
 
@@ -101,8 +101,8 @@ static int read_caps(struct onpu_device *onpu)
 
 static int check_version(struct onpu_device *onpu)
 {
-	u32 id = onpu_read(onpu, ONPU_REG_ID), version = onpu_read(onpu, ONPU_REG_VERSION);
-	u32 major = FIELD_GET(ONPU_VERSION_MAJOR__MASK, version);
+	u32 id = onpu_read(onpu, ONPU_REG_ID);
+	u32 major = FIELD_GET(ONPU_VERSION_MAJOR__MASK, onpu_read(onpu, ONPU_REG_VERSION));
 
 	if (id != ONPU_ID_MAGIC) {
 		drm_err(&onpu->drm, "the register ID reads %#x, not %#x\n", id, ONPU_ID_MAGIC);

@@ -388,8 +388,8 @@ void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_
  * Around a device reset, with &onpu_device.reset_lock held for writing. Before: no job is handed
  * over any more; guilty and innocent are sorted as long as registers and completion pages tell.
  * After: the firmware is new and knows nothing (@alive), or the device is given up: all contexts
- * are LOST, all fences signal -ENODEV. A device that was given up can come back by another reset: pre_reset
- * must be fine with contexts that are LOST.
+ * are LOST, all fences signal -ENODEV. A device that was given up can come back by another reset,
+ * so contexts that are LOST are nothing special.
  */
 void onpu_ctx_pre_reset(struct onpu_device *onpu);
 void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive);

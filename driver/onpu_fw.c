@@ -83,7 +83,8 @@ static void heartbeat_work(struct work_struct *work)
 	union onpu_msg msg = { .header = { .type = ONPU_MSG_HEARTBEAT } };
 
 	/* An answer is enough, and its absence has asked for a reset already. */
-	if (!READ_ONCE(onpu->usage.running) || onpu_mbox_call(onpu, &msg) == -ENODEV)
+	if (!READ_ONCE(onpu->usage.running) || !onpu_device_present(onpu) ||
+	    onpu_mbox_call(onpu, &msg) == -ENODEV)
 		return;
 	schedule_delayed_work(&fw->heartbeat, ONPU_HEARTBEAT_INTERVAL);
 }

@@ -230,9 +230,11 @@ static int send(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 
 static int timed_out(struct onpu_device *onpu, u32 type)
 {
-	drm_err_ratelimited(&onpu->drm, "the firmware does not answer request %u\n", type);
 	onpu_mbox_fail(onpu, -EAGAIN);
-	onpu_device_reset_async(onpu, "the firmware does not answer");
+	if (onpu_device_present(onpu)) {
+		drm_err_ratelimited(&onpu->drm, "no answer to request %u\n", type);
+		onpu_device_reset_async(onpu, "the firmware does not answer");
+	}
 	return -ETIMEDOUT;
 }
 

@@ -25,13 +25,16 @@ int onpu_device_start(struct onpu_device *onpu)
 
 	pci_set_master(onpu->pdev);
 	onpu_write(onpu, ONPU_REG_RESET, ONPU_RESET_START__MASK);
-	/* All ones, from a device that is not there, look like one that does not get done. */
-	ret = read_poll_timeout(onpu_read, value, !(value & ONPU_RESET_START__MASK), 100,
+	/* All ones: it is not there. */
+	ret = read_poll_timeout(onpu_read, value,
+				!(value & ONPU_RESET_START__MASK) || value == U32_MAX, 100,
 				RESET_TIMEOUT_US, false, onpu, ONPU_REG_RESET);
 	if (ret) {
 		drm_err(&onpu->drm, "the device does not come out of its reset\n");
 		return ret;
 	}
+	if (onpu_read(onpu, ONPU_REG_ID) != ONPU_ID_MAGIC)
+		return -ENODEV;
 	ret = onpu_fw_boot(onpu);
 	if (!ret)
 		onpu_mbox_start(onpu);
@@ -48,7 +51,7 @@ static void quiesce(struct onpu_device *onpu)
 	onpu_ctx_pre_reset(onpu);
 }
 
-static void give_up(struct onpu_device *onpu)
+static void give_up(struct onpu_device *onpu, int error)
 {
 	bool news = onpu->state == ONPU_DEV_UP;
 
@@ -58,17 +61,21 @@ static void give_up(struct onpu_device *onpu)
 	onpu_mbox_fail(onpu, -ENODEV);
 	if (!news)
 		return;
-	drm_err(&onpu->drm, "device given up; unbind and bind the driver, or reset the function\n");
+	/* It is no fault of a device to be pulled out. */
+	if (error == -ENODEV)
+		drm_notice(&onpu->drm, "the device is gone\n");
+	else
+		drm_err(&onpu->drm, "given up: bind the driver again, or reset the function\n");
 	onpu_wedged_event(&onpu->drm);
 }
 
-/* After quiesce(). @error: whether the device was started again. */
+/* After quiesce(). @error: of the attempt to start the device again. */
 static void resume(struct onpu_device *onpu, int error)
 {
 	lockdep_assert_held_write(&onpu->reset_lock);
 	atomic_inc(&onpu->resets);
 	if (error)
-		give_up(onpu);
+		give_up(onpu, error);
 	else
 		WRITE_ONCE(onpu->state, ONPU_DEV_UP);
 	onpu_irq_enable(onpu);
