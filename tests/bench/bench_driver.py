@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Guest instructions of the driver, counted by a QEMU plugin: from the SUBMIT ioctl to the doorbell.
+
+One job with one in- and one out-fence; what each further job of a batch of 64 adds; and a trivial ioctl
+of vgem in the same run, as a measure of what any ioctl costs. The figure is the smallest of --rounds
+counts; the median tells how often interrupts and other work came between.
+
+Usage: bench_driver.py [--json FILE] [--rounds N] [--build DIR]
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BATCH = 64
+# As in driver/markers.h.
+MARKS = {1: "one", 2: "batch", 3: "trivial"}
+
+
+def run_guest(build, rounds, counts):
+    """QEMU is started through a script that adds the plugin."""
+    with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
+        qemu = pathlib.Path(folder) / "qemu"
+        plugin = build / "tests/bench/driver/bench-count-plugin.so"
+        qemu.write_text(f'#!/bin/sh\nexec qemu-system-x86_64 -plugin "{plugin},out={counts}" "$@"\n')
+        qemu.chmod(0o755)
+        return subprocess.run(
+            [ROOT / "npu", "guest", "--root", "--cpus", "1", "--append", "nokaslr", "--modprobe", "vgem",
+             "--emu-arg=--sync", "--qemu", qemu, "--", build / "tests/bench/driver/bench-submit-loop",
+             str(rounds)], check=False).returncode
+
+
+def read_counts(file):
+    samples = {name: [] for name in MARKS.values()}
+    for line in file.read_text().splitlines():
+        mark, count = line.split()
+        samples[MARKS[int(mark)]].append(int(count))
+    return samples
+
+
+def summary(samples):
+    return {"min": min(samples), "median": int(statistics.median(samples)), "max": max(samples)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "gcc")
+    args = parser.parse_args()
+
+    counts = ROOT / "build" / f"bench-driver-{os.getpid()}"
+    try:
+        status = run_guest(args.build.resolve(), args.rounds, counts)
+        if status:
+            sys.exit(f"the guest ended with status {status}")
+        samples = read_counts(counts)
+    finally:
+        counts.unlink(missing_ok=True)
+    for name, values in samples.items():
+        if len(values) < args.rounds:
+            sys.exit(f"{len(values)} counts of '{name}', expected {args.rounds}")
+
+    # The first rounds fault pages in and fill caches of objects; the minimum leaves them out.
+    result = {name: summary(values) for name, values in samples.items()}
+    further = (result["batch"]["min"] - result["one"]["min"]) / (BATCH - 1)
+    data = {"submit": {"one_job": result["one"]["min"], "per_further_job": round(further, 1),
+                       "batch": BATCH},
+            "vgem": {"version_ioctl": result["trivial"]["min"]},
+            "ratio_to_trivial": round(result["one"]["min"] / result["trivial"]["min"], 2),
+            "rounds": args.rounds, "counts": result}
+    print(f"{'guest instructions':38} {'min':>9} {'median':>9} {'max':>9}")
+    for name, title in (("one", "SUBMIT of one job to doorbell"),
+                        ("batch", f"SUBMIT of {BATCH} jobs to doorbell"),
+                        ("trivial", "VERSION ioctl of vgem")):
+        row = result[name]
+        print(f"{title:38} {row['min']:9} {row['median']:9} {row['max']:9}")
+    print(f"{'each further job':38} {further:9.1f}")
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
+            json.dump(data, file, indent=2, sort_keys=True)
+            file.write("\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
