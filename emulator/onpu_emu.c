@@ -38,16 +38,16 @@ static const struct argp_option options[] = {
 };
 
 static const char documentation[] =
-	"Serves the Open NPU as a PCI function over the vfio-user protocol, to one client after the "
-	"other.\v"
+	"Serves the Open NPU as a PCI function over the vfio-user protocol, to one client after "
+	"the other.\v"
 	"Prints 'listening on PATH' once a client can connect. With QEMU 10.1 or later:\n\n"
 	"  onpu-emu --socket npu.sock &\n"
 	"  qemu-system-x86_64 -M q35,memory-backend=mem0 -m 1024 \\\n"
 	"    -object memory-backend-memfd,id=mem0,size=1G,share=on \\\n"
 	"    -device '{\"driver\":\"vfio-user-pci\",\"x-msg-timeout\":60000,\n"
 	"              \"socket\":{\"type\":\"unix\",\"path\":\"npu.sock\"}}' ...\n\n"
-	"The guest's memory must be a memfd that is shared: the device reaches no other. SIGTERM and "
-	"SIGINT end the server and remove its socket.";
+	"The guest's memory must be a memfd that is shared: the device reaches no other. SIGTERM "
+	"and SIGINT end the server and remove its socket.";
 
 struct arguments {
 	const char *socket;

@@ -107,7 +107,9 @@ static int do_get_info(struct vfu_server *server, const uint8_t *in, size_t size
 
 	(void)size;
 	memcpy(&argsz, in, sizeof(argsz));
-	return argsz < DEVICE_INFO_SIZE ? EINVAL : answer(server, &info, DEVICE_INFO_SIZE, reply_size);
+	if (argsz < DEVICE_INFO_SIZE)
+		return EINVAL;
+	return answer(server, &info, DEVICE_INFO_SIZE, reply_size);
 }
 
 static int do_get_region_info(struct vfu_server *server, const uint8_t *in, size_t size,

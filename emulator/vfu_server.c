@@ -126,9 +126,11 @@ bool vfu_server_poll(struct vfu_server *server, int timeout)
 		return !server->ended;
 	if (fds[0].revents)
 		server->ended = true;
-	/* First: a client that is gone must not make its successor a second one. */
-	if (fds[2].revents && server->connected)
+	if (fds[2].revents)
 		serve(server);
+	/* A client that is gone but for its last messages makes no second one of its successor. */
+	if (server->connected && fds[2].revents & POLLHUP)
+		return !server->ended;
 	if (fds[1].revents && !server->ended)
 		accept_client(server);
 	return !server->ended;

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 /* A client that leaves its replies unread for so long is gone. */
-#define SEND_TIMEOUT_MS		10000
+#define SEND_TIMEOUT_MS		5000
 
 bool vfu_conn_open(struct vfu_conn *conn, int fd)
 {
@@ -229,7 +229,7 @@ bool vfu_conn_error(struct vfu_conn *conn, int error)
 	return answer(conn, VFU_FLAG_ERROR, error, NULL, 0);
 }
 
-/* A socket that a server left behind is removed; one that a server listens on, or a file, is not. */
+/* A socket that a server left behind is removed; a server's that listens, or a file, is not. */
 static bool remove_stale(const struct sockaddr_un *address)
 {
 	struct stat st;

@@ -42,6 +42,27 @@ static void interrupt(void *ctx, unsigned int vector)
 	rig->interrupts[vector]++;
 }
 
+static uint32_t own_read(void *ctx, uint32_t offset)
+{
+	struct rig *rig = ctx;
+
+	return (uint32_t)onpu_device_mmio_read(rig->device, offset, 4);
+}
+
+static void own_write(void *ctx, uint32_t offset, uint32_t value)
+{
+	struct rig *rig = ctx;
+
+	onpu_device_mmio_write(rig->device, offset, 4, value);
+}
+
+static void own_pass(void *ctx)
+{
+	struct rig *rig = ctx;
+
+	onpu_device_run(rig->device, 1000);
+}
+
 void rig_init(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool sticky)
 {
 	const struct onpu_host_ops host = {
@@ -50,6 +71,7 @@ void rig_init(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool st
 	const char *error = NULL;
 
 	memset(rig, 0, sizeof(*rig));
+	rig->io = (struct rig_io) { rig, own_read, own_write, own_pass };
 	rig->config = onpu_device_config_default();
 	rig->config.tlb_sticky = sticky;
 	if (sram_bytes)
@@ -63,8 +85,17 @@ void rig_init(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool st
 		fail_msg("no device: %s", error);
 }
 
+void rig_attach(struct rig *rig, const struct rig_io *io, void *memory)
+{
+	memset(rig, 0, sizeof(*rig));
+	rig->io = *io;
+	rig->memory = memory;
+}
+
 void rig_destroy(struct rig *rig)
 {
+	if (!rig->device)
+		return;
 	onpu_device_destroy(rig->device);
 	free(rig->memory);
 }
@@ -86,12 +117,12 @@ void *rig_at(struct rig *rig, uint64_t bus)
 
 uint32_t rig_read(struct rig *rig, uint32_t offset)
 {
-	return (uint32_t)onpu_device_mmio_read(rig->device, offset, 4);
+	return rig->io.read(rig->io.ctx, offset);
 }
 
 void rig_write(struct rig *rig, uint32_t offset, uint32_t value)
 {
-	onpu_device_mmio_write(rig->device, offset, 4, value);
+	rig->io.write(rig->io.ctx, offset, value);
 }
 
 uint64_t rig_read64(struct rig *rig, uint32_t offset)
@@ -208,7 +239,7 @@ uint32_t rig_request(struct rig *rig, union onpu_msg *m)
 			}
 			keep_event(rig, m);
 		}
-		onpu_device_run(rig->device, 1000);
+		rig->io.pass(rig->io.ctx);
 	}
 	fail_msg("no response to message %#x", type);
 	return 0;

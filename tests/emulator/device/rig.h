@@ -29,8 +29,17 @@
 #define RIG_USER	(ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_U | ONPU_PTE_A | ONPU_PTE_D)
 #define RIG_KERNEL	(RIG_USER & ~ONPU_PTE_U)
 
+/* How to reach a device that is not the rig's own. @pass lets it work for a while. */
+struct rig_io {
+	void *ctx;
+	uint32_t (*read)(void *ctx, uint32_t offset);
+	void (*write)(void *ctx, uint32_t offset, uint32_t value);
+	void (*pass)(void *ctx);
+};
+
 struct rig {
-	struct onpu_device *device;
+	struct onpu_device *device;	/* NULL: io leads to it */
+	struct rig_io io;
 	struct onpu_device_config config;
 	uint8_t *memory;
 	uint64_t used;
@@ -62,6 +71,8 @@ struct rig_context {
 
 /* A device in the state RESET; sram_bytes and num_queues 0: the default. */
 void rig_init(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool sticky);
+/* One that others made, with RIG_MEMORY zeroed bytes of memory at RIG_BUS. */
+void rig_attach(struct rig *rig, const struct rig_io *io, void *memory);
 void rig_destroy(struct rig *rig);
 
 uint64_t rig_alloc(struct rig *rig, size_t size);

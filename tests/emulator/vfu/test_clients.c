@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Clients that come and go: a second one, one that dies during a job, many in turn. */
+#include "bench.h"
+
+#include <linux/pci_regs.h>
+#include <unistd.h>
+
+#include "jobs.h"
+
+static struct bench b;
+static struct rig_vm vm;
+static struct rig_context context;
+
+static int setup(void **state)
+{
+	const struct vfu_server_config config = bench_config();
+
+	(void)state;
+	bench_start(&b, &config);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	bench_stop(&b);
+	return 0;
+}
+
+static void attach_and_boot(void)
+{
+	bench_attach(&b);
+	/* Nothing of the client before is there. */
+	assert_int_equal(rig_read(&b.rig, ONPU_REG_STATUS), ONPU_STATE_RESET);
+	bench_boot(&b);
+	rig_vm_create(&b.rig, &vm, 0);
+	rig_context_create(&b.rig, &context, &vm, 10, 0);
+}
+
+static void submit_long_jobs(void)
+{
+	struct program *p = job_stubborn(UINT64_C(4096) * 1000);
+	struct onpu_ring_job job = rig_job(p);
+
+	rig_load(&b.rig, &context, p);
+	for (unsigned int i = 0; i < RIG_RING - 1; i++)
+		rig_submit(&b.rig, &context, &job, false);
+	rig_doorbell(&b.rig, &context);
+	bench_wait(&b, &context, 1);
+	program_destroy(p);
+}
+
+static void run_job(void)
+{
+	struct program *p = job_stages(2, 0.25f);
+	struct onpu_ring_job job = rig_job(p);
+
+	rig_load(&b.rig, &context, p);
+	rig_submit(&b.rig, &context, &job, true);
+	bench_wait(&b, &context, context.seqno);
+	assert_int_equal(rig_completion(&b.rig, &context).error, 0);
+	program_destroy(p);
+}
+
+/* Refused at once, while the first goes on undisturbed. */
+static void test_second(void **state)
+{
+	static struct client second;
+
+	(void)state;
+	attach_and_boot();
+	for (unsigned int i = 0; i < 5; i++) {
+		client_open(&second, b.path);
+		client_expect_end(&second);
+		client_close(&second);
+		run_job();
+	}
+}
+
+static void test_gone_during_a_job(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++) {
+		while (bench_interrupted(&b, 1, 0))
+			;
+		attach_and_boot();
+		if (i & 1)
+			run_job();
+		else
+			submit_long_jobs();
+		client_close(&b.client);
+	}
+	/* Once the server has noticed, the memory is the client's alone. */
+	client_open(&b.client, b.path);
+	assert_int_equal(client_version(&b.client), 0);
+	memset(b.memory, 0xa5, RIG_MEMORY);
+	usleep(20000);
+	for (size_t i = 0; i < RIG_MEMORY; i++)
+		if (b.memory[i] != 0xa5)
+			fail_msg("byte %zu was written for a client that is gone", i);
+}
+
+/* Interrupts of a client that is gone are gone too. */
+static void test_descriptors_are_let_go(void **state)
+{
+	(void)state;
+	attach_and_boot();
+	submit_long_jobs();
+	client_close(&b.client);
+	bench_connect(&b);
+	for (unsigned int i = 0; i < BENCH_VECTORS; i++)
+		bench_interrupted(&b, i, 0);
+	usleep(20000);
+	for (unsigned int i = 0; i < BENCH_VECTORS; i++)
+		assert_false(bench_interrupted(&b, i, 0));
+}
+
+static void test_many_in_turn(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 100; i++) {
+		client_open(&b.client, b.path);
+		if (i % 3)
+			assert_int_equal(client_version(&b.client), 0);
+		if (i % 3 == 2)
+			bench_lend(&b);
+		client_close(&b.client);
+	}
+	attach_and_boot();
+	run_job();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_second, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gone_during_a_job, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_descriptors_are_let_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_in_turn, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* The client's memory: what may be lent, spans over several ranges, taking back during accesses. */
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE	UINT64_C(4096)
+#define PAGES	16
+
+static struct vfu_dma dma;
+static int memory;
+static uint8_t *seen;	/* the same memory, by the client's eyes */
+
+static int setup(void **state)
+{
+	(void)state;
+	vfu_dma_init(&dma);
+	vfu_dma_enable(&dma, true);
+	memory = bench_memfd(PAGES * PAGE);
+	seen = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	assert_true(seen != MAP_FAILED);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	vfu_dma_destroy(&dma);
+	munmap(seen, PAGES * PAGE);
+	close(memory);
+	return 0;
+}
+
+static int add_as(uint64_t address, uint64_t size, int fd, uint64_t offset, bool readable,
+		  bool writable)
+{
+	const struct vfu_map range = {
+		.address = address, .size = size, .readable = readable, .writable = writable,
+	};
+	bool backed;
+
+	return vfu_dma_add(&dma, &range, fd, offset, &backed);
+}
+
+static int add(uint64_t address, uint64_t size, int fd, uint64_t offset)
+{
+	return add_as(address, size, fd, offset, true, true);
+}
+
+static bool reachable(uint64_t address)
+{
+	uint8_t byte;
+
+	return !vfu_dma_read(&dma, address, &byte, 1);
+}
+
+static void test_what_may_be_lent(void **state)
+{
+	(void)state;
+	assert_int_equal(add(0, 0, memory, 0), EINVAL);
+	assert_int_equal(add(1, PAGE, memory, 0), EINVAL);
+	assert_int_equal(add(0, PAGE + 1, memory, 0), EINVAL);
+	assert_int_equal(add(0, PAGE, memory, 512), EINVAL);
+	assert_int_equal(add(-2 * PAGE, 3 * PAGE, memory, 0), EINVAL);
+	assert_int_equal(add_as(0, PAGE, memory, 0, false, false), EINVAL);
+	/* More than the file has. */
+	assert_int_equal(add(0, (PAGES + 1) * PAGE, memory, 0), EINVAL);
+	assert_int_equal(add(0, PAGE, memory, PAGES * PAGE), EINVAL);
+	assert_int_equal(add(0, PAGE, memory, -PAGE), EINVAL);
+	assert_int_equal(add(0, 2 * PAGE, memory, (PAGES - 1) * PAGE), EINVAL);
+	assert_int_equal(add(0, PAGE, memory, (PAGES - 1) * PAGE), 0);
+	/* Up to the end of the address space. */
+	assert_int_equal(add(-PAGE, PAGE, memory, 0), 0);
+	assert_true(reachable(UINT64_MAX));
+}
+
+static void test_overlap(void **state)
+{
+	(void)state;
+	assert_int_equal(add(4 * PAGE, 4 * PAGE, memory, 0), 0);
+	assert_int_equal(add(4 * PAGE, 4 * PAGE, memory, 0), EEXIST);
+	assert_int_equal(add(0, 5 * PAGE, memory, 0), EEXIST);
+	assert_int_equal(add(7 * PAGE, 4 * PAGE, memory, 0), EEXIST);
+	assert_int_equal(add(5 * PAGE, PAGE, memory, 0), EEXIST);
+	assert_int_equal(add(2 * PAGE, 8 * PAGE, memory, 0), EEXIST);
+	assert_int_equal(add(8 * PAGE, PAGE, memory, 0), 0);
+	assert_int_equal(add(3 * PAGE, PAGE, memory, 0), 0);
+	assert_int_equal(vfu_dma_remove(&dma, 4 * PAGE, PAGE), ENOENT);
+	assert_int_equal(vfu_dma_remove(&dma, 5 * PAGE, 3 * PAGE), ENOENT);
+	assert_int_equal(vfu_dma_remove(&dma, 4 * PAGE, 4 * PAGE), 0);
+	assert_int_equal(vfu_dma_remove(&dma, 4 * PAGE, 4 * PAGE), ENOENT);
+	assert_false(reachable(4 * PAGE) || reachable(8 * PAGE - 1));
+	assert_true(reachable(3 * PAGE) && reachable(8 * PAGE));
+}
+
+static void test_limit(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < VFU_MAX_MAPS; i++)
+		assert_int_equal(add(i * 2 * PAGE, PAGE, -1, 0), 0);
+	assert_int_equal(add(VFU_MAX_MAPS * 2 * PAGE, PAGE, -1, 0), ENOSPC);
+	vfu_dma_clear(&dma);
+	assert_int_equal(add(0, PAGE, -1, 0), 0);
+}
+
+/* Ranges without memory, and memory that could vanish under the device, are bus errors. */
+static void test_unreachable(void **state)
+{
+	int unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING), pipes[2];
+	const struct vfu_map range = { .address = 0, .size = PAGE, .readable = true };
+	bool backed = true;
+
+	(void)state;
+	assert_int_equal(add(2 * PAGE, PAGE, -1, 0), 0);
+	assert_false(reachable(2 * PAGE));
+	assert_int_equal(ftruncate(unsealed, PAGE), 0);
+	assert_int_equal(vfu_dma_add(&dma, &range, unsealed, 0, &backed), 0);
+	assert_false(backed);
+	assert_int_equal(ftruncate(unsealed, 0), 0);
+	assert_false(reachable(0));
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(add(4 * PAGE, PAGE, pipes[0], 0), 0);
+	assert_false(reachable(4 * PAGE));
+	close(pipes[0]);
+	close(pipes[1]);
+	close(unsealed);
+	assert_false(reachable(100 * PAGE));
+}
+
+static void test_permissions(void **state)
+{
+	uint32_t word = 7;
+
+	(void)state;
+	assert_int_equal(add_as(0, PAGE, memory, 0, true, false), 0);
+	assert_int_equal(add_as(PAGE, PAGE, memory, PAGE, false, true), 0);
+	assert_int_equal(vfu_dma_write(&dma, 0, &word, sizeof(word)), -EIO);
+	assert_int_equal(seen[0], 0);
+	assert_int_equal(vfu_dma_read(&dma, 0, &word, sizeof(word)), 0);
+	assert_int_equal(word, 0);
+	assert_int_equal(vfu_dma_read(&dma, PAGE, &word, sizeof(word)), -EIO);
+	word = 9;
+	assert_int_equal(vfu_dma_write(&dma, PAGE, &word, sizeof(word)), 0);
+	assert_int_equal(seen[PAGE], 9);
+	vfu_dma_enable(&dma, false);
+	assert_int_equal(vfu_dma_read(&dma, 0, &word, sizeof(word)), -EIO);
+	assert_int_equal(vfu_dma_write(&dma, PAGE, &word, sizeof(word)), -EIO);
+	vfu_dma_enable(&dma, true);
+	assert_true(reachable(0));
+}
+
+/* Every length and alignment across three ranges that lie in another order in the file. */
+static void test_spans(void **state)
+{
+	static uint8_t buffer[3 * PAGE];
+
+	(void)state;
+	for (unsigned int i = 0; i < 3 * PAGE; i++)
+		seen[i] = (uint8_t)(i * 7 + i / 251);
+	assert_int_equal(add(11 * PAGE, PAGE, memory, 0), 0);
+	assert_int_equal(add(12 * PAGE, PAGE, memory, 2 * PAGE), 0);
+	assert_int_equal(add(10 * PAGE, PAGE, memory, PAGE), 0);
+	assert_int_equal(vfu_dma_read(&dma, 10 * PAGE, buffer, sizeof(buffer)), 0);
+	assert_memory_equal(buffer, seen + PAGE, PAGE);
+	assert_memory_equal(buffer + PAGE, seen, PAGE);
+	assert_memory_equal(buffer + 2 * PAGE, seen + 2 * PAGE, PAGE);
+	for (size_t len = 1; len <= 16; len++) {
+		for (uint64_t back = 0; back <= len; back++) {
+			uint8_t part[16], expected[16];
+			uint64_t at = 11 * PAGE - back;
+
+			assert_int_equal(vfu_dma_read(&dma, at, part, len), 0);
+			assert_memory_equal(part, buffer + PAGE - back, len);
+			for (size_t i = 0; i < len; i++)
+				expected[i] = (uint8_t)(part[i] ^ 0x5a);
+			assert_int_equal(vfu_dma_write(&dma, at, expected, len), 0);
+			assert_memory_equal(seen + 2 * PAGE - back, expected, back);
+			assert_memory_equal(seen, expected + back, len - back);
+			assert_int_equal(vfu_dma_write(&dma, at, part, len), 0);
+		}
+	}
+	assert_int_equal(vfu_dma_read(&dma, 10 * PAGE + 1, buffer, sizeof(buffer)), -EIO);
+	assert_int_equal(vfu_dma_remove(&dma, 11 * PAGE, PAGE), 0);
+	assert_int_equal(vfu_dma_read(&dma, 10 * PAGE, buffer, sizeof(buffer)), -EIO);
+	assert_int_equal(vfu_dma_read(&dma, 10 * PAGE, buffer, PAGE), 0);
+}
+
+static atomic_bool stop;
+
+static void *accessor(void *arg)
+{
+	static uint8_t buffer[4 * PAGE];
+
+	(void)arg;
+	while (!atomic_load(&stop)) {
+		vfu_dma_read(&dma, 0, buffer, sizeof(buffer));
+		vfu_dma_write(&dma, PAGE, buffer, 2 * PAGE);
+	}
+	return NULL;
+}
+
+/* Taking back waits for the access that is under way: else this ends with a signal. */
+static void test_taking_back(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	atomic_store(&stop, false);
+	assert_int_equal(pthread_create(&thread, NULL, accessor, NULL), 0);
+	for (unsigned int i = 0; i < 3000; i++) {
+		assert_int_equal(add(0, 2 * PAGE, memory, 0), 0);
+		assert_int_equal(add(2 * PAGE, 2 * PAGE, memory, 4 * PAGE), 0);
+		if (i % 3) {
+			assert_int_equal(vfu_dma_remove(&dma, 0, 2 * PAGE), 0);
+			assert_int_equal(vfu_dma_remove(&dma, 2 * PAGE, 2 * PAGE), 0);
+		} else {
+			vfu_dma_clear(&dma);
+		}
+	}
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_what_may_be_lent, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_overlap, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unreachable, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_permissions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_spans, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_taking_back, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

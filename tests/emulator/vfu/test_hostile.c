@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A client that means harm: each thing that it could do to the stream or in a command. Whatever it
+ * does, the next client is served.
+ */
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/pci_regs.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static struct bench b;
+
+static int setup(void **state)
+{
+	const struct vfu_server_config config = bench_config();
+
+	(void)state;
+	bench_start(&b, &config);
+	client_open(&b.client, b.path);
+	return 0;
+}
+
+/* The next client is served, and has the function as after power-on. */
+static void expect_service(void)
+{
+	client_close(&b.client);
+	client_open(&b.client, b.path);
+	/* The server may look at the new one before it has seen the end of the old one. */
+	assert_int_equal(client_version(&b.client), 0);
+	assert_int_equal(client_config16(&b.client, PCI_VENDOR_ID), ONPU_PCI_VENDOR);
+	assert_int_equal(client_config16(&b.client, PCI_COMMAND), 0);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	bench_stop(&b);
+	return 0;
+}
+
+static unsigned int open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static void send_header(uint16_t command, uint32_t size, uint32_t flags)
+{
+	const struct vfu_header header = { .id = 1, .command = command, .size = size,
+					   .flags = flags };
+
+	client_send(&b.client, &header, sizeof(header), NULL, 0);
+}
+
+static void test_bad_headers(void **state)
+{
+	static const struct { uint32_t size, flags; } bad[] = {
+		{ 0, 0 }, { 15, 0 }, { UINT32_MAX, 0 }, { 0x80000000, 0 },
+		{ sizeof(struct vfu_header) + VFU_MAX_PAYLOAD + 1, 0 },
+		{ 16, VFU_TYPE_REPLY }, { 16, 2 }, { 16, 0xf }, { 16, VFU_FLAG_ERROR },
+		{ 16, 0x40 }, { 16, 0x80000000 },
+	};
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		for (unsigned int negotiated = 0; negotiated < 2; negotiated++) {
+			if (negotiated)
+				assert_int_equal(client_version(&b.client), 0);
+			send_header(VFU_DEVICE_GET_INFO, bad[i].size, bad[i].flags);
+			client_expect_end(&b.client);
+			client_close(&b.client);
+			client_open(&b.client, b.path);
+		}
+	}
+	expect_service();
+}
+
+static void test_version_rules(void **state)
+{
+	struct vfu_version version = { 1, 0 };
+	char json[] = "\0\0\0\0{}";
+
+	(void)state;
+	/* Anything else first. */
+	assert_int_equal(client_call(&b.client, VFU_DEVICE_RESET, NULL, 0, NULL, 0), EINVAL);
+	client_expect_end(&b.client);
+	client_close(&b.client);
+	client_open(&b.client, b.path);
+	/* Another version. */
+	assert_int_equal(client_call(&b.client, VFU_VERSION, &version, sizeof(version), NULL, 0),
+			 ENOTSUP);
+	client_expect_end(&b.client);
+	client_close(&b.client);
+	client_open(&b.client, b.path);
+	/* Text without an end. */
+	assert_int_equal(client_call(&b.client, VFU_VERSION, json, sizeof(json) - 1, NULL, 0),
+			 EINVAL);
+	client_expect_end(&b.client);
+	client_close(&b.client);
+	client_open(&b.client, b.path);
+	/* Twice: the first holds. */
+	version.minor = 0;
+	version.major = 0;
+	assert_int_equal(client_call(&b.client, VFU_VERSION, &version, sizeof(version), NULL, 0),
+			 0);
+	assert_int_equal(client_version(&b.client), EINVAL);
+	assert_int_equal(client_config16(&b.client, PCI_VENDOR_ID), ONPU_PCI_VENDOR);
+}
+
+static void test_short_payloads(void **state)
+{
+	static const struct { uint16_t command; size_t size; } commands[] = {
+		{ VFU_VERSION, 4 }, { VFU_DMA_MAP, 32 }, { VFU_DMA_UNMAP, 24 },
+		{ VFU_DEVICE_GET_INFO, 16 }, { VFU_DEVICE_GET_REGION_INFO, 32 },
+		{ VFU_DEVICE_GET_IRQ_INFO, 16 }, { VFU_DEVICE_SET_IRQS, 20 },
+		{ VFU_REGION_READ, 16 }, { VFU_REGION_WRITE, 16 },
+	};
+	uint32_t words[8];
+
+	(void)state;
+	assert_int_equal(client_version(&b.client), 0);
+	for (unsigned int i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		for (size_t size = 0; size < commands[i].size; size++) {
+			memset(words, 0, sizeof(words));
+			words[0] = (uint32_t)commands[i].size;
+			assert_int_equal(client_call(&b.client, commands[i].command, words, size,
+						     NULL, 0), EINVAL);
+		}
+	}
+	/* An argsz that is too small for the structure. */
+	for (unsigned int i = 1; i < 7; i++) {
+		memset(words, 0, sizeof(words));
+		words[0] = (uint32_t)commands[i].size - 1;
+		assert_int_equal(client_call(&b.client, commands[i].command, words, sizeof(words),
+					     NULL, 0), EINVAL);
+	}
+}
+
+static void test_unknown_commands(void **state)
+{
+	static const uint16_t unknown[] = {
+		0, VFU_DEVICE_GET_REGION_IO_FDS, VFU_DMA_READ, VFU_DMA_WRITE,
+		VFU_REGION_WRITE_MULTI, 16, 17, 18, 0x7fff, 0xffff,
+	};
+	uint8_t payload[64] = { 64 };
+
+	(void)state;
+	assert_int_equal(client_version(&b.client), 0);
+	for (unsigned int i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+		assert_int_equal(client_call(&b.client, unknown[i], payload, sizeof(payload), NULL,
+					     0), ENOTSUP);
+}
+
+static void test_accesses(void **state)
+{
+	struct vfu_region_access access = { 0, VFIO_PCI_CONFIG_REGION_INDEX, 4 };
+	static const uint32_t none[] = { 1, 3, 4, 5, 6, 8, 9, 0x7fffffff, UINT32_MAX };
+	uint8_t payload[sizeof(access) + 8] = { 0 };
+	uint32_t word;
+
+	(void)state;
+	assert_int_equal(client_version(&b.client), 0);
+	for (unsigned int i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		assert_int_equal(client_read(&b.client, none[i], 0, &word, 4), EINVAL);
+		assert_int_equal(client_write(&b.client, none[i], 0, &word, 4), EINVAL);
+	}
+	assert_int_equal(client_read(&b.client, access.region, 4093, &word, 4), EINVAL);
+	assert_int_equal(client_read(&b.client, access.region, 4097, &word, 0), EINVAL);
+	assert_int_equal(client_read(&b.client, access.region, UINT64_MAX - 1, &word, 4), EINVAL);
+	assert_int_equal(client_read(&b.client, access.region, UINT64_MAX, &word, 1), EINVAL);
+	assert_int_equal(client_write(&b.client, access.region, 4093, &word, 4), EINVAL);
+	assert_int_equal(client_write(&b.client, 0, ONPU_BAR0_SIZE - 3, &word, 4), EINVAL);
+	access.count = 4097;
+	assert_int_equal(client_call(&b.client, VFU_REGION_READ, &access, sizeof(access), NULL, 0),
+			 EINVAL);
+	access.count = UINT32_MAX;
+	assert_int_equal(client_call(&b.client, VFU_REGION_READ, &access, sizeof(access), NULL, 0),
+			 EINVAL);
+	/* More or less data than the count says. */
+	access.count = 4;
+	memcpy(payload, &access, sizeof(access));
+	for (size_t size = sizeof(access); size <= sizeof(payload); size++) {
+		assert_int_equal(client_call(&b.client, VFU_REGION_WRITE, payload, size, NULL, 0),
+				 size == sizeof(access) + 4 ? 0 : EINVAL);
+	}
+}
+
+static void test_info_indices(void **state)
+{
+	struct vfio_region_info region = { .argsz = sizeof(region) };
+	struct vfio_irq_info irq = { .argsz = sizeof(irq) };
+	static const uint32_t bad[] = { 9, 10, 0x80000000, UINT32_MAX };
+
+	(void)state;
+	assert_int_equal(client_version(&b.client), 0);
+	for (unsigned int i = 0; i < 4; i++) {
+		region.index = bad[i];
+		irq.index = bad[i] == 9 ? 5 : bad[i];
+		assert_int_equal(client_call(&b.client, VFU_DEVICE_GET_REGION_INFO, &region,
+					     sizeof(region), NULL, 0), EINVAL);
+		assert_int_equal(client_call(&b.client, VFU_DEVICE_GET_IRQ_INFO, &irq,
+					     sizeof(irq), NULL, 0), EINVAL);
+	}
+}
+
+/* Maps whose rules test_dma.c has; here that they are asked for by the message. */
+static void test_maps(void **state)
+{
+	int fds[2] = { b.memory_fd, b.memory_fd };
+	struct vfu_dma_map map = { sizeof(map), 3, 0, 0, 4096 };
+
+	(void)state;
+	assert_int_equal(client_version(&b.client), 0);
+	assert_int_equal(client_dma_map(&b.client, 0, 4096, b.memory_fd, 0, 0), EINVAL);
+	assert_int_equal(client_dma_map(&b.client, 0, 4096, b.memory_fd, 0, 4), EINVAL);
+	assert_int_equal(client_dma_map(&b.client, 0, 4095, b.memory_fd, 0, 3), EINVAL);
+	assert_int_equal(client_dma_map(&b.client, 0, 2 * (uint64_t)RIG_MEMORY, b.memory_fd, 0, 3),
+			 EINVAL);
+	assert_int_equal(client_dma_map(&b.client, 0, 4096, b.memory_fd, UINT64_MAX - 4095, 3),
+			 EINVAL);
+	assert_int_equal(client_call(&b.client, VFU_DMA_MAP, &map, sizeof(map), fds, 2), EINVAL);
+	/* A descriptor that may not be written cannot be lent for writing. */
+	fds[0] = bench_memfd(4096);
+	assert_int_equal(fcntl(fds[0], F_ADD_SEALS, F_SEAL_WRITE), 0);
+	assert_int_equal(client_dma_map(&b.client, 0, 4096, fds[0], 0, 3), EPERM);
+	assert_int_equal(client_dma_map(&b.client, 0, 4096, fds[0], 0, 1), 0);
+	close(fds[0]);
+}
+
+/* The memory is taken away after it was lent: the device gets a bus error or what is left. */
+static void test_shrinking_memory(void **state)
+{
+	int fd = memfd_create("shrinks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	(void)state;
+	assert_int_equal(client_version(&b.client), 0);
+	assert_int_equal(ftruncate(fd, 1 << 20), 0);
+	assert_int_equal(client_dma_map(&b.client, 0, 1 << 20, fd, 0, 3), 0);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	bench_enable(&b);
+	client_write32(&b.client, 0, ONPU_REG_FW_SIZE, 4096);
+	client_write32(&b.client, 0, ONPU_REG_BOOT, ONPU_BOOT_START__MASK);
+	assert_int_equal(client_read32(&b.client, 0, ONPU_REG_STATUS),
+			 ONPU_STATE_FAILED |
+			 ONPU_BOOT_ERROR_FETCH << ONPU_STATUS_ERROR__SHIFT);
+	close(fd);
+}
+
+/* Descriptors that belong to nothing, or are too many, are closed. */
+static void test_descriptors(void **state)
+{
+	const struct vfu_header reset = { .id = 1, .command = VFU_DEVICE_RESET, .size = 16 };
+	unsigned int before;
+	int fds[40];
+
+	(void)state;
+	for (unsigned int i = 0; i < 40; i++)
+		fds[i] = b.vectors[0];
+	assert_int_equal(client_version(&b.client), 0);
+	before = open_descriptors();
+	for (unsigned int i = 0; i < 4; i++)
+		assert_int_equal(client_call(&b.client, VFU_DEVICE_RESET, NULL, 0, fds, 16), 0);
+	assert_int_equal(client_set_irqs(&b.client, VFIO_IRQ_SET_DATA_EVENTFD |
+					 VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_PCI_MSIX_IRQ_INDEX,
+					 0, 1, fds, 3), EINVAL);
+	assert_int_equal(client_dma_map(&b.client, 1, 4096, b.memory_fd, 0, 3), EINVAL);
+	/* With the first byte of a header, and with the last. */
+	assert_true(client_send(&b.client, &reset, 1, fds, 8));
+	assert_true(client_send(&b.client, (const char *)&reset + 1, 14, NULL, 0));
+	assert_true(client_send(&b.client, (const char *)&reset + 15, 1, fds, 8));
+	assert_true(client_receive(&b.client));
+	assert_int_equal(client_config16(&b.client, PCI_COMMAND), 0);
+	assert_int_equal(open_descriptors(), before);
+	/* Too many in one piece, then in several. */
+	client_send(&b.client, &reset, sizeof(reset), fds, 17);
+	client_expect_end(&b.client);
+	expect_service();
+	assert_true(client_send(&b.client, &reset, 4, fds, 10));
+	client_send(&b.client, (const char *)&reset + 4, 12, fds, 7);
+	client_expect_end(&b.client);
+	expect_service();
+	assert_int_equal(open_descriptors(), before);
+}
+
+/* A message in pieces is one message. */
+static void test_pieces(void **state)
+{
+	struct {
+		struct vfu_header header;
+		struct vfu_region_access access;
+	} m = {
+		.header = { .id = 5, .command = VFU_REGION_READ, .size = sizeof(m) },
+		.access = { 0, VFIO_PCI_CONFIG_REGION_INDEX, 4 },
+	};
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(client_version(&b.client), 0);
+	for (size_t i = 0; i < sizeof(m); i++) {
+		assert_true(client_send(&b.client, (const char *)&m + i, 1, NULL, 0));
+		usleep(200);
+	}
+	assert_true(client_receive(&b.client));
+	memcpy(&id, b.client.data + sizeof(m.access), sizeof(id));
+	assert_int_equal(id, (uint32_t)ONPU_PCI_DEVICE << 16 | ONPU_PCI_VENDOR);
+	/* And an end inside one is the end. */
+	assert_true(client_send(&b.client, &m, 20, NULL, 0));
+	expect_service();
+}
+
+/* Commands without end and no reply read: the server gives up, and serves the next. */
+static void test_unread_replies(void **state)
+{
+	struct {
+		struct vfu_header header;
+		struct vfu_region_access access;
+	} m = {
+		.header = { .id = 5, .command = VFU_REGION_READ, .size = sizeof(m) },
+		.access = { 0, VFIO_PCI_CONFIG_REGION_INDEX, 4096 },
+	};
+	bool served = true;
+
+	(void)state;
+	assert_int_equal(client_version(&b.client), 0);
+	for (unsigned int i = 0; served && i < 100000; i++)
+		served = client_send(&b.client, &m, sizeof(m), NULL, 0);
+	assert_false(served);
+	expect_service();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_bad_headers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_version_rules, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_short_payloads, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unknown_commands, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_accesses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_info_indices, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_maps, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_shrinking_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_descriptors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pieces, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unread_replies, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
