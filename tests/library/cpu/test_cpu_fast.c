@@ -1,106 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
  * In checkasm's manner: random nodes run through the fast kernel and through the reference; the difference is bounded by what
- * float32 sums of that length may lose. A shape that no fast kernel takes is a failure of the test's aim and counted.
+ * float32 sums of that length may lose. A node that no fast kernel takes fails the test: it would compare nothing.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "rig.h"
+
 #include <string.h>
 
 #include <cblas.h>
-#include <cmocka.h>
-
-#include "cpu/cpu.h"
-
-#define ROUNDS 250
-
-static uint64_t seed = 0x2545f4914f6cdd1d;
-
-static uint32_t random_below(uint32_t n)
-{
-	seed = seed * 6364136223846793005 + 1442695040888963407;
-	return (uint32_t)(seed >> 33) % n;
-}
-
-static uint32_t between(uint32_t lo, uint32_t hi)
-{
-	return lo + random_below(hi - lo + 1);
-}
-
-/* A graph with one node, its operands' data and both results. */
-struct rig {
-	struct ir_graph *graph;
-	struct ir_value *operand[4];
-	float *data[4];
-	uint32_t num_operands;
-};
-
-static void rig_init(struct rig *rig)
-{
-	memset(rig, 0, sizeof(*rig));
-	rig->graph = ir_graph_create();
-	assert_non_null(rig->graph);
-}
 
 static void add(struct rig *rig, uint32_t rank, const int64_t *dims)
 {
-	struct ir_type type = ir_type_make(IR_F32, rank, dims);
-	int64_t n = ir_type_elements(&type);
-	float *data = malloc((size_t)n * sizeof(float));
-
-	assert_non_null(data);
-	for (int64_t i = 0; i < n; i++)
-		data[i] = (float)random_below(2001) / 1000 - 1;
-	rig->data[rig->num_operands] = data;
-	rig->operand[rig->num_operands++] = ir_add_input(rig->graph, "x", &type);
+	rig_add(rig, IR_F32, rank, dims);
 }
 
-static void skip_operand(struct rig *rig)
-{
-	rig->num_operands++;
-}
-
-/* Runs the node both ways; returns false when only the reference takes it. */
 static bool compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, uint32_t rank,
 		    const int64_t *dims, double tolerance)
 {
 	struct ir_type type = ir_type_make(IR_F32, rank, dims);
-	struct ir_node *node = ir_add_node(rig->graph, op, rig->operand, rig->num_operands, &type, 1,
-					   attrs, "", NULL);
-	struct cpu_context *cpu = cpu_context_create(between(1, 2));
-	int64_t n = ir_type_elements(&type);
-	float *a = malloc((size_t)n * sizeof(float)), *b = malloc((size_t)n * sizeof(float));
-	const char *name = cpu_kernel_name(CPU_FAST, node);
-	bool fast = strcmp(name, cpu_kernel_name(CPU_REFERENCE, node)) != 0;
-	const void *in[4];
-	struct wnn_error err = { 0 };
 
-	for (uint32_t i = 0; i < rig->num_operands; i++)
-		in[i] = rig->data[i];
-	assert_int_equal(ir_verify(rig->graph, &err), 0);
-	assert_int_equal(cpu_run_node(cpu, CPU_REFERENCE, node, in, (void *[]){ a }, &err), 0);
-	assert_int_equal(cpu_run_node(cpu, CPU_FAST, node, in, (void *[]){ b }, &err), 0);
-	for (int64_t i = 0; i < n; i++)
-		if (!(fabs((double)a[i] - (double)b[i]) <= tolerance * (1 + fabs((double)a[i]))) &&
-		    !(isnan(a[i]) && isnan(b[i])) && a[i] != b[i]) {
-			char *text = ir_print(rig->graph);
-
-			print_error("%s: element %lld is %g, expected %g\n%s", name, (long long)i,
-				    (double)b[i], (double)a[i], text);
-			free(text);
-			fail();
-		}
-	free(a);
-	free(b);
-	cpu_context_destroy(cpu);
-	for (uint32_t i = 0; i < rig->num_operands; i++)
-		free(rig->data[i]);
-	ir_graph_destroy(rig->graph);
-	return fast;
+	return rig_compare(rig, op, attrs, 1, &type, tolerance);
 }
 
 static struct ir_unary_attrs random_act(void)
@@ -235,7 +154,7 @@ static bool matmul_round(void)
 	if (random_below(3))
 		add(&rig, 2, bias);
 	else
-		skip_operand(&rig);
+		rig_skip(&rig);
 	return compare(&rig, IR_OP_MATMUL, &attrs, 4, y, 1e-5);
 }
 
@@ -342,19 +261,6 @@ static bool softmax_round(void)
 	add(&rig, 3, dims);
 	return compare(&rig, IR_OP_SOFTMAX, &attrs, 3, dims, 1e-5);
 }
-
-static void run_rounds(bool (*one)(void))
-{
-	for (int i = 0; i < ROUNDS; i++)
-		assert_true(one());
-}
-
-#define FAMILY(name) \
-	static void test_##name(void **state) \
-	{ \
-		(void)state; \
-		run_rounds(name##_round); \
-	}
 
 FAMILY(conv)
 FAMILY(pool)

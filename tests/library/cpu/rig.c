@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* One node on both layers of the CPU back end. */
+#include "rig.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/element.h"
+
+#define DEFAULT_SEED UINT64_C(0x2545f4914f6cdd1d)
+#define DEFAULT_ROUNDS 250
+
+static uint64_t state;
+
+static uint64_t from_environment(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static uint64_t random_bits(void)
+{
+	if (!state) {
+		state = from_environment("WNN_CPU_SEED", DEFAULT_SEED);
+		print_message("WNN_CPU_SEED=%#" PRIx64 "\n", state);
+	}
+	state = state * 6364136223846793005 + 1442695040888963407;
+	return state >> 33;
+}
+
+uint32_t random_below(uint32_t n)
+{
+	return (uint32_t)random_bits() % n;
+}
+
+uint32_t between(uint32_t lo, uint32_t hi)
+{
+	return lo + random_below(hi - lo + 1);
+}
+
+int rounds(void)
+{
+	return (int)from_environment("WNN_CPU_ROUNDS", DEFAULT_ROUNDS);
+}
+
+void rig_init(struct rig *rig)
+{
+	memset(rig, 0, sizeof(*rig));
+	rig->graph = ir_graph_create();
+	assert_non_null(rig->graph);
+}
+
+static void *add(struct rig *rig, const struct ir_type *type)
+{
+	/* No byte more than there are: sanitizers see what reads beyond. */
+	void *data = malloc((size_t)ir_type_bytes(type));
+
+	assert_non_null(data);
+	assert_true(rig->num_operands < RIG_MAX);
+	rig->data[rig->num_operands] = data;
+	rig->operand[rig->num_operands++] = ir_add_input(rig->graph, "x", type);
+	return data;
+}
+
+void *rig_add(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims)
+{
+	struct ir_type type = ir_type_make(dtype, rank, dims);
+	uint8_t *data;
+
+	if (ir_dtype_is_float(dtype))
+		return rig_add_between(rig, dtype, rank, dims, -1, 1);
+	data = add(rig, &type);
+	for (int64_t i = 0; i < ir_type_bytes(&type); i++)
+		data[i] = (uint8_t)random_below(256);
+	return data;
+}
+
+void *rig_add_between(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
+		      double lo, double hi)
+{
+	struct ir_type type = ir_type_make(dtype, rank, dims);
+	void *data = add(rig, &type);
+
+	for (int64_t i = 0; i < ir_type_elements(&type); i++)
+		rig_put(dtype, data, i, lo + (hi - lo) * random_below(2001) / 2000);
+	return data;
+}
+
+void rig_add_data(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
+		  const void *data)
+{
+	struct ir_type type = ir_type_make(dtype, rank, dims);
+
+	memcpy(add(rig, &type), data, (size_t)ir_type_bytes(&type));
+}
+
+void rig_skip(struct rig *rig)
+{
+	rig->num_operands++;
+}
+
+double rig_get(enum ir_dtype dtype, const void *data, int64_t i)
+{
+	if (ir_dtype_is_float(dtype))
+		return cpu_load(dtype, data, i);
+	if (dtype == IR_U64)
+		return (double)(uint64_t)cpu_load_int(dtype, data, i);
+	return (double)cpu_load_int(dtype, data, i);
+}
+
+void rig_put(enum ir_dtype dtype, void *data, int64_t i, double value)
+{
+	if (ir_dtype_is_float(dtype))
+		cpu_store(dtype, data, i, value);
+	else
+		cpu_store_int(dtype, data, i, (int64_t)value);
+}
+
+void rig_exit(struct rig *rig)
+{
+	for (uint32_t i = 0; i < rig->num_operands; i++)
+		free(rig->data[i]);
+	ir_graph_destroy(rig->graph);
+}
+
+static struct ir_node *add_node(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
+				uint32_t num_results, const struct ir_type *types)
+{
+	struct ir_node *node = ir_add_node(rig->graph, op, rig->operand, rig->num_operands, types,
+					   num_results, attrs, "", NULL);
+	struct wnn_error err = { 0 };
+
+	assert_non_null(node);
+	if (ir_verify(rig->graph, &err))
+		fail_msg("%s", err.message);
+	return node;
+}
+
+static void run(struct rig *rig, enum cpu_layer layer, const struct ir_node *node, void **out)
+{
+	struct cpu_context *cpu = cpu_context_create(between(1, 2));
+	const void *in[RIG_MAX] = { NULL };
+	struct wnn_error err = { 0 };
+
+	assert_non_null(cpu);
+	memcpy(in, rig->data, sizeof(in));
+	for (uint32_t r = 0; r < node->num_results; r++) {
+		size_t bytes = (size_t)ir_type_bytes(&node->results[r]->type);
+
+		out[r] = malloc(bytes);
+		assert_non_null(out[r]);
+		memset(out[r], 0xa5, bytes);
+	}
+	if (cpu_run_node(cpu, layer, node, in, out, &err))
+		fail_msg("%s", err.message);
+	cpu_context_destroy(cpu);
+}
+
+void *rig_run(struct rig *rig, enum cpu_layer layer, enum ir_op op, const union ir_attrs *attrs,
+	      const struct ir_type *type)
+{
+	struct ir_node *node = add_node(rig, op, attrs, 1, type);
+	void *out;
+
+	run(rig, layer, node, &out);
+	return out;
+}
+
+static bool agree(double expected, double actual, double bound)
+{
+	if (isnan(expected) || isnan(actual))
+		return isnan(expected) && isnan(actual);
+	return expected == actual || fabs(expected - actual) <= bound;
+}
+
+static double largest(const struct ir_type *type, const void *data)
+{
+	double most = 0;
+
+	for (int64_t i = 0; i < ir_type_elements(type); i++)
+		most = fmax(most, fabs(rig_get(type->dtype, data, i)));
+	return most;
+}
+
+static void compare_result(struct rig *rig, const struct ir_node *node, uint32_t r,
+			   const void *expected, const void *actual, double tolerance)
+{
+	const struct ir_type *type = &node->results[r]->type;
+	double most = rig->by_largest ? largest(type, expected) : 0;
+
+	for (int64_t i = 0; i < ir_type_elements(type); i++) {
+		double a = rig_get(type->dtype, expected, i), b = rig_get(type->dtype, actual, i);
+		double scale = 1 + (rig->by_largest ? most : fabs(a));
+		char *text;
+
+		if (agree(a, b, tolerance * (ir_dtype_is_float(type->dtype) ? scale : 1)))
+			continue;
+		text = ir_print(rig->graph);
+		print_error("%s: result %u, element %lld is %.9g, expected %.9g\n%s",
+			    cpu_kernel_name(CPU_FAST, node), (unsigned int)r, (long long)i, b, a,
+			    text);
+		free(text);
+		fail();
+	}
+	/* Bits that are no element, too. */
+	if (tolerance == 0 && !ir_dtype_is_float(type->dtype))
+		assert_memory_equal(expected, actual, (size_t)ir_type_bytes(type));
+}
+
+bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, uint32_t num_results,
+		 const struct ir_type *types, double tolerance)
+{
+	struct ir_node *node = add_node(rig, op, attrs, num_results, types);
+	void *expected[3], *actual[3];
+	bool fast = strcmp(cpu_kernel_name(CPU_FAST, node), cpu_kernel_name(CPU_REFERENCE, node));
+
+	assert_in_range(num_results, 1, 3);
+	run(rig, CPU_REFERENCE, node, expected);
+	run(rig, CPU_FAST, node, actual);
+	for (uint32_t r = 0; r < num_results; r++) {
+		compare_result(rig, node, r, expected[r], actual[r], tolerance);
+		free(expected[r]);
+		free(actual[r]);
+	}
+	rig_exit(rig);
+	return fast;
+}
+
+void run_rounds(bool (*one)(void))
+{
+	for (int i = 0; i < rounds(); i++)
+		assert_true(one());
+}

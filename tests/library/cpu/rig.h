@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the tests of the CPU back end share: random numbers, and a graph of one node whose results both layers compute.
+ *
+ * Environment: WNN_CPU_SEED, the first random number; WNN_CPU_ROUNDS, nodes of each family.
+ */
+#ifndef TESTS_CPU_RIG_H
+#define TESTS_CPU_RIG_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cpu/cpu.h"
+
+#define RIG_MAX 8
+
+uint32_t random_below(uint32_t n);
+uint32_t between(uint32_t lo, uint32_t hi);
+int rounds(void);
+
+struct rig {
+	struct ir_graph *graph;
+	struct ir_value *operand[RIG_MAX];
+	void *data[RIG_MAX];
+	uint32_t num_operands;
+	bool by_largest;	/* the tolerance is relative to the largest element of a result */
+};
+
+void rig_init(struct rig *rig);
+
+/* The next operand, filled with random elements: floats from -1 to 1, integers of any bits. Returns the elements. */
+void *rig_add(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims);
+/* The same from lo to hi. */
+void *rig_add_between(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
+		      double lo, double hi);
+/* The same of given elements. */
+void rig_add_data(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
+		  const void *data);
+void rig_skip(struct rig *rig);			/* an optional operand is left out */
+
+double rig_get(enum ir_dtype dtype, const void *data, int64_t i);
+void rig_put(enum ir_dtype dtype, void *data, int64_t i, double value);
+
+/*
+ * rig_compare - run the node on both layers, and end the test where they differ
+ * @tolerance: times 1 + |expected|; for integers as it is
+ *
+ * Frees the rig. Returns false when only the reference takes the node.
+ */
+bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, uint32_t num_results,
+		 const struct ir_type *types, double tolerance);
+
+/* As far as cpu_run_node for one result, which is the caller's to free. */
+void *rig_run(struct rig *rig, enum cpu_layer layer, enum ir_op op, const union ir_attrs *attrs,
+	      const struct ir_type *type);
+void rig_exit(struct rig *rig);
+
+/* A test that runs `name_round` again and again; each must find a fast kernel. */
+void run_rounds(bool (*one)(void));
+
+#define FAMILY(name) \
+	static void test_##name(void **state) \
+	{ \
+		(void)state; \
+		run_rounds(name##_round); \
+	}
+
+#endif

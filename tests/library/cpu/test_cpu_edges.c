@@ -1,0 +1,610 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What both layers do where the specification leaves it open or where C would be undefined: never a trap, never a read
+ * outside of an operand, always the value that the documentation names.
+ */
+#include "rig.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/element.h"
+#include "cpu/fast_math.h"
+
+#define INTS(...) (const int64_t[]){ __VA_ARGS__ }
+#define REALS(...) (const double[]){ __VA_ARGS__ }
+
+static const enum ir_dtype signed_types[] = { IR_I8, IR_I32, IR_I64 };
+static const enum ir_dtype unsigned_types[] = { IR_U8, IR_U32, IR_U64 };
+
+static int64_t lowest(enum ir_dtype dtype)
+{
+	return dtype == IR_I64 ? INT64_MIN : -(INT64_C(1) << (ir_dtype_bits(dtype) - 1));
+}
+
+static int64_t highest(enum ir_dtype dtype)
+{
+	if (dtype == IR_U64)
+		return -1;	/* as bits */
+	return dtype == IR_I64 ? INT64_MAX : cpu_int_max(dtype);
+}
+
+static void *elements_of(enum ir_dtype dtype, int64_t n, const int64_t *ints, const double *reals)
+{
+	struct ir_type type = ir_type_make(dtype, 1, &n);
+	void *data = malloc((size_t)ir_type_bytes(&type));
+
+	assert_non_null(data);
+	for (int64_t i = 0; i < n; i++) {
+		if (ints)
+			cpu_store_int(dtype, data, i, ints[i]);
+		else
+			cpu_store(dtype, data, i, reals[i]);
+	}
+	return data;
+}
+
+static void add_shape(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
+		      const int64_t *ints, const double *reals)
+{
+	struct ir_type type = ir_type_make(dtype, rank, dims);
+	void *data = elements_of(dtype, ir_type_elements(&type), ints, reals);
+
+	rig_add_data(rig, dtype, rank, dims, data);
+	free(data);
+}
+
+static void add_ints(struct rig *rig, enum ir_dtype dtype, int64_t n, const int64_t *ints)
+{
+	add_shape(rig, dtype, 1, &n, ints, NULL);
+}
+
+static void add_reals(struct rig *rig, enum ir_dtype dtype, int64_t n, const double *reals)
+{
+	add_shape(rig, dtype, 1, &n, NULL, reals);
+}
+
+/* Both layers give these very bits; NaN any NaN. Frees the rig. */
+static void expect(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
+		   const struct ir_type *type, const int64_t *ints, const double *reals)
+{
+	int64_t n = ir_type_elements(type);
+	void *expected = elements_of(type->dtype, n, ints, reals);
+
+	for (int layer = CPU_REFERENCE; layer <= CPU_FAST; layer++) {
+		void *actual = rig_run(rig, (enum cpu_layer)layer, op, attrs, type);
+
+		for (int64_t i = 0; i < n; i++) {
+			double e = rig_get(type->dtype, expected, i);
+			double a = rig_get(type->dtype, actual, i);
+
+			if (isnan(e) ? !isnan(a) : e != a || signbit(e) != signbit(a))
+				fail_msg("%s on layer %d: element %d is %.17g, expected %.17g",
+					 ir_op_name(op), layer, (int)i, a, e);
+		}
+		if (ints)
+			assert_memory_equal(actual, expected, (size_t)ir_type_bytes(type));
+		free(actual);
+	}
+	free(expected);
+	rig_exit(rig);
+}
+
+static void expect_line(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
+			enum ir_dtype dtype, int64_t n, const int64_t *ints, const double *reals)
+{
+	struct ir_type type = ir_type_make(dtype, 1, &n);
+
+	expect(rig, op, attrs, &type, ints, reals);
+}
+
+/* --- Integers ---------------------------------------------------------------------------------- */
+
+static void check_binary(enum ir_binary kind, enum ir_dtype dtype, int64_t n, const int64_t *a,
+			 const int64_t *b, const int64_t *expected)
+{
+	union ir_attrs attrs = { .binary = { .kind = kind, .act.kind = IR_UNARY_NONE } };
+	struct rig rig;
+
+	rig_init(&rig);
+	add_ints(&rig, dtype, n, a);
+	add_ints(&rig, dtype, n, b);
+	expect_line(&rig, IR_OP_BINARY, &attrs, dtype, n, expected, NULL);
+}
+
+static void test_integer_division(void **state)
+{
+	(void)state;
+	for (int t = 0; t < 3; t++) {
+		int64_t min = lowest(signed_types[t]), max = highest(unsigned_types[t]);
+
+		check_binary(IR_DIV, signed_types[t], 6, INTS(min, min, 0, 7, -7, -7),
+			     INTS(-1, 0, 0, -2, 2, 0), INTS(min, 0, 0, -3, -3, 0));
+		check_binary(IR_DIV, unsigned_types[t], 4, INTS(max, max, 0, 7), INTS(max, 0, 0, 2),
+			     INTS(1, 0, 0, 3));
+	}
+}
+
+static void test_integer_overflow(void **state)
+{
+	(void)state;
+	for (int t = 0; t < 3; t++) {
+		enum ir_dtype s = signed_types[t], u = unsigned_types[t];
+		int64_t min = lowest(s), max = highest(s), all = highest(u);
+
+		check_binary(IR_ADD, s, 2, INTS(max, min), INTS(1, -1), INTS(min, max));
+		check_binary(IR_SUB, s, 2, INTS(min, max), INTS(1, -1), INTS(max, min));
+		check_binary(IR_MUL, s, 3, INTS(max, min, min), INTS(2, -1, 2), INTS(-2, min, 0));
+		check_binary(IR_ADD, u, 1, INTS(all), INTS(2), INTS(1));
+		check_binary(IR_SUB, u, 1, INTS(0), INTS(1), INTS(all));
+		check_binary(IR_MAX, u, 1, INTS(all), INTS(1), INTS(all));
+		check_binary(IR_PRELU, s, 2, INTS(min, 5), INTS(-1, 9), INTS(min, 5));
+	}
+}
+
+static void test_integer_power(void **state)
+{
+	(void)state;
+	for (int t = 0; t < 3; t++) {
+		check_binary(IR_POW, signed_types[t], 8, INTS(2, -1, -1, 1, 0, 3, 2, -2),
+			     INTS(-1, -3, -4, -9, -1, 0, 100, 3), INTS(0, -1, 1, 1, 0, 1, 0, -8));
+		check_binary(IR_POW, unsigned_types[t], 3, INTS(2, 0, 3), INTS(100, 0, 4),
+			     INTS(0, 1, 81));
+	}
+}
+
+static void test_smallest_integer(void **state)
+{
+	static const int kinds[] = { IR_ABS, IR_NEG };
+
+	(void)state;
+	for (int t = 0; t < 3; t++)
+		for (int k = 0; k < 2; k++) {
+			union ir_attrs attrs = { .unary.kind = kinds[k] };
+			int64_t min = lowest(signed_types[t]);
+			struct rig rig;
+
+			rig_init(&rig);
+			add_ints(&rig, signed_types[t], 2, INTS(min, 1));
+			expect_line(&rig, IR_OP_UNARY, &attrs, signed_types[t], 2,
+				    INTS(min, k ? -1 : 1), NULL);
+		}
+}
+
+/* --- Indices ----------------------------------------------------------------------------------- */
+
+static void check_gather(enum ir_dtype index, int64_t n, const int64_t *indices,
+			 const int64_t *expected)
+{
+	struct rig rig;
+
+	for (int kind = IR_GATHER_AXIS; kind <= IR_GATHER_ND; kind++) {
+		union ir_attrs attrs = { .gather.axis = 0 };
+		int64_t dims[2] = { n, 1 };
+
+		attrs.gather.kind = kind;
+		rig_init(&rig);
+		add_ints(&rig, IR_I8, 3, INTS(10, 20, 30));
+		add_shape(&rig, index, kind == IR_GATHER_ND ? 2 : 1, dims, indices, NULL);
+		expect_line(&rig, IR_OP_GATHER, &attrs, IR_I8, n, expected, NULL);
+	}
+}
+
+static void test_indices_out_of_range(void **state)
+{
+	(void)state;
+	check_gather(IR_I32, 8, INTS(-4, -3, -1, 0, 2, 3, INT32_MIN, INT32_MAX),
+		     INTS(10, 10, 30, 10, 30, 30, 10, 30));
+	check_gather(IR_I64, 5, INTS(-2, INT64_MIN, INT64_MAX, INT64_C(1) << 32, -4),
+		     INTS(20, 10, 30, 30, 10));
+	check_gather(IR_U32, 3, INTS(1, UINT32_MAX, 3), INTS(20, 30, 30));
+}
+
+/* The update that comes last stays. */
+static void test_scatter_duplicates(void **state)
+{
+	(void)state;
+	for (int kind = IR_GATHER_ELEMENTS; kind <= IR_GATHER_ND; kind++) {
+		union ir_attrs attrs = { .gather.axis = 0 };
+		int64_t dims[2] = { 6, 1 };
+		struct rig rig;
+
+		attrs.gather.kind = kind;
+		rig_init(&rig);
+		add_ints(&rig, IR_U8, 4, INTS(1, 2, 3, 4));
+		add_shape(&rig, IR_I32, kind == IR_GATHER_ND ? 2 : 1, dims,
+			  INTS(1, 1, -3, 99, -99, 3), NULL);
+		add_ints(&rig, IR_U8, 6, INTS(10, 20, 30, 40, 50, 60));
+		expect_line(&rig, IR_OP_SCATTER, &attrs, IR_U8, 4, INTS(50, 30, 3, 60), NULL);
+	}
+}
+
+/* --- NaN and infinities ------------------------------------------------------------------------- */
+
+static void check_unary(int kind, float alpha, float beta, double x, double expected)
+{
+	union ir_attrs attrs = { .unary = { .kind = kind, .alpha = alpha, .beta = beta } };
+	struct rig rig;
+
+	for (int dtype = IR_F32; dtype <= IR_F16; dtype++) {
+		rig_init(&rig);
+		add_reals(&rig, (enum ir_dtype)dtype, 1, &x);
+		expect_line(&rig, IR_OP_UNARY, &attrs, (enum ir_dtype)dtype, 1, NULL, &expected);
+	}
+}
+
+static void test_unary_of_no_number(void **state)
+{
+	(void)state;
+	check_unary(IR_CLAMP, 0, 1, NAN, NAN);
+	check_unary(IR_CLAMP, -INFINITY, 1, -INFINITY, -INFINITY);
+	check_unary(IR_RELU, 0, 0, NAN, NAN);
+	check_unary(IR_RELU, 0, 0, -INFINITY, 0);
+	check_unary(IR_SIGN, 0, 0, NAN, 0);
+	check_unary(IR_LEAKY_RELU, 0.5f, 0, NAN, NAN);
+	check_unary(IR_LEAKY_RELU, 0.5f, 0, -INFINITY, -INFINITY);
+	check_unary(IR_LOG, 0, 0, -1, NAN);
+	check_unary(IR_LOG, 0, 0, 0, -INFINITY);
+	check_unary(IR_RECIPROCAL, 0, 0, -0.0, -INFINITY);
+	check_unary(IR_SQRT, 0, 0, -1, NAN);
+	check_unary(IR_SIGMOID, 0, 0, -INFINITY, 0);
+	check_unary(IR_TANH, 0, 0, INFINITY, 1);
+	check_unary(IR_SOFTPLUS, 0, 0, INFINITY, INFINITY);
+	check_unary(IR_SOFTPLUS, 0, 0, -INFINITY, 0);
+	check_unary(IR_HARD_SIGMOID, 0.2f, 0.5f, NAN, NAN);
+	check_unary(IR_ELU, 1, 0, -INFINITY, -1);
+	check_unary(IR_ABS, 0, 0, -0.0, 0);
+}
+
+static void check_real_binary(enum ir_binary kind, double a, double b, double expected)
+{
+	union ir_attrs attrs = { .binary = { .kind = kind, .act.kind = IR_UNARY_NONE } };
+	struct rig rig;
+
+	rig_init(&rig);
+	add_reals(&rig, IR_F32, 1, &a);
+	add_reals(&rig, IR_F32, 1, &b);
+	expect_line(&rig, IR_OP_BINARY, &attrs, IR_F32, 1, NULL, &expected);
+}
+
+static void test_binary_of_no_number(void **state)
+{
+	(void)state;
+	check_real_binary(IR_MAX, NAN, 1, NAN);
+	check_real_binary(IR_MAX, 1, NAN, NAN);
+	check_real_binary(IR_MIN, NAN, 1, NAN);
+	check_real_binary(IR_MIN, 1, NAN, NAN);
+	check_real_binary(IR_MAX, -INFINITY, 1, 1);
+	check_real_binary(IR_MAX, -0.0, 0.0, 0.0);
+	check_real_binary(IR_DIV, 0, 0, NAN);
+	check_real_binary(IR_DIV, -1, 0, -INFINITY);
+	check_real_binary(IR_PRELU, NAN, 2, NAN);
+	check_real_binary(IR_POW, 0, 0, 1);
+	check_real_binary(IR_SUB, INFINITY, INFINITY, NAN);
+}
+
+static void test_comparison_with_nan(void **state)
+{
+	(void)state;
+	for (int kind = IR_EQ; kind <= IR_LE; kind++) {
+		union ir_attrs attrs = { .binary.kind = (enum ir_binary)kind };
+		int64_t unequal = kind == IR_NE;
+		struct rig rig;
+
+		rig_init(&rig);
+		add_reals(&rig, IR_F32, 3, REALS(NAN, 1, NAN));
+		add_reals(&rig, IR_F32, 3, REALS(1, NAN, NAN));
+		expect_line(&rig, IR_OP_COMPARE, &attrs, IR_U8, 3,
+			    INTS(unequal, unequal, unequal), NULL);
+	}
+}
+
+/* A selection, not a sum of products: what is not selected leaves no trace. */
+static void test_where_selects(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	add_ints(&rig, IR_U8, 4, INTS(1, 0, 255, 0));
+	add_reals(&rig, IR_F32, 4, REALS(1, INFINITY, NAN, NAN));
+	add_reals(&rig, IR_F32, 4, REALS(INFINITY, 2, 3, -0.0));
+	expect_line(&rig, IR_OP_WHERE, NULL, IR_F32, 4, NULL, REALS(1, 2, NAN, -0.0));
+}
+
+static void check_cast(enum ir_dtype from, enum ir_dtype to, int64_t n, const double *reals,
+		       const int64_t *ints, const int64_t *expected)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	add_shape(&rig, from, 1, &n, ints, reals);
+	expect_line(&rig, IR_OP_CAST, NULL, to, n, expected, NULL);
+}
+
+static void test_casts_out_of_range(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	for (int t = 0; t < 3; t++) {
+		enum ir_dtype s = signed_types[t], u = unsigned_types[t];
+
+		check_cast(IR_F32, s, 6, REALS(NAN, 1e30, -1e30, INFINITY, -INFINITY, -1.9), NULL,
+			   INTS(0, highest(s), lowest(s), highest(s), lowest(s), -1));
+		check_cast(IR_F32, u, 6, REALS(NAN, 1e30, -1e30, INFINITY, -INFINITY, 1.9), NULL,
+			   INTS(0, highest(u), 0, highest(u), 0, 1));
+		check_cast(s, u, 2, NULL, INTS(-1, lowest(s)), INTS(highest(u), lowest(s)));
+	}
+	check_cast(IR_I32, IR_U8, 3, NULL, INTS(-1, 256, 300), INTS(255, 0, 44));
+	rig_init(&rig);
+	add_ints(&rig, IR_I32, 3, INTS(65519, 65520, -1000000));
+	expect_line(&rig, IR_OP_CAST, NULL, IR_F16, 3, NULL, REALS(65504, INFINITY, -INFINITY));
+}
+
+/* --- Quantisation ------------------------------------------------------------------------------- */
+
+static void check_quantize(enum ir_dtype dtype, int64_t zero, int64_t n, const double *x,
+			   const int64_t *expected)
+{
+	struct rig rig;
+
+	for (int real = IR_F32; real <= IR_F16; real++) {
+		rig_init(&rig);
+		add_reals(&rig, (enum ir_dtype)real, n, x);
+		add_reals(&rig, (enum ir_dtype)real, 1, REALS(0.5));
+		add_ints(&rig, dtype, 1, &zero);
+		expect_line(&rig, IR_OP_QUANTIZE, NULL, dtype, n, expected, NULL);
+	}
+}
+
+static void test_quantize(void **state)
+{
+	(void)state;
+	check_quantize(IR_I8, 3, 5, REALS(NAN, INFINITY, -INFINITY, 1000, -1000),
+		       INTS(3, 127, -128, 127, -128));
+	/* Halves to even, before the zero point is added. */
+	check_quantize(IR_U8, 1, 5, REALS(0.25, 0.75, 1.25, -0.25, -0.75), INTS(1, 3, 3, 1, 0));
+	check_quantize(IR_I32, INT32_MIN, 3, REALS(-1, INFINITY, 0),
+		       INTS(INT32_MIN, INT32_MAX, INT32_MIN));
+	check_quantize(IR_U32, UINT32_MAX, 4, REALS(1, -1, -INFINITY, NAN),
+		       INTS(UINT32_MAX, UINT32_MAX - 2, 0, UINT32_MAX));
+	/* An odd number of elements: the half of a byte that is left is 0. */
+	check_quantize(IR_I4, 0, 5, REALS(-9, -4, 3.5, 9, 0.5), INTS(-8, -8, 7, 7, 1));
+	check_quantize(IR_U4, 8, 3, REALS(-9, 3.5, 9), INTS(0, 15, 15));
+}
+
+/* The first of two elements is in the low half of their byte. */
+static void test_four_bits(void **state)
+{
+	static const uint8_t packed[] = { 0x8f, 0x70, 0x05 };
+	const int64_t n = 5;
+	struct rig rig;
+
+	(void)state;
+	for (int is_signed = 0; is_signed < 2; is_signed++) {
+		rig_init(&rig);
+		rig_add_data(&rig, is_signed ? IR_I4 : IR_U4, 1, &n, packed);
+		add_reals(&rig, IR_F32, 1, REALS(2));
+		add_ints(&rig, is_signed ? IR_I4 : IR_U4, 1, INTS(1));
+		expect_line(&rig, IR_OP_DEQUANTIZE, NULL, IR_F32, n, NULL,
+			    is_signed ? REALS(-4, -18, -2, 12, 8) : REALS(28, 14, -2, 12, 8));
+	}
+}
+
+/* Differences are exact, however large their terms. */
+static void test_dequantize_extremes(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	add_ints(&rig, IR_U32, 2, INTS(UINT32_MAX, 0));
+	add_reals(&rig, IR_F32, 1, REALS(1));
+	add_ints(&rig, IR_U32, 1, INTS(UINT32_MAX - 3));
+	expect_line(&rig, IR_OP_DEQUANTIZE, NULL, IR_F32, 2, NULL, REALS(3, -4294967292.0));
+	rig_init(&rig);
+	add_ints(&rig, IR_I32, 2, INTS(INT32_MIN, INT32_MAX));
+	add_reals(&rig, IR_F16, 1, REALS(1));
+	add_ints(&rig, IR_I32, 1, INTS(INT32_MAX));
+	expect_line(&rig, IR_OP_DEQUANTIZE, NULL, IR_F16, 2, NULL, REALS(-INFINITY, 0));
+}
+
+/* --- Empty sets, scalars ------------------------------------------------------------------------ */
+
+/* Without axes every element is a set of its own. */
+static void test_reductions_of_nothing(void **state)
+{
+	static const struct {
+		enum ir_reduce kind;
+		double expected[2];
+	} cases[] = {
+		{ IR_REDUCE_SUM, { -2, 3 } }, { IR_REDUCE_PROD, { -2, 3 } },
+		{ IR_REDUCE_MAX, { -2, 3 } }, { IR_REDUCE_MIN, { -2, 3 } },
+		{ IR_REDUCE_MEAN, { -2, 3 } }, { IR_REDUCE_L1, { 2, 3 } },
+		{ IR_REDUCE_L2, { 2, 3 } }, { IR_REDUCE_SUM_SQUARE, { 4, 9 } },
+		{ IR_REDUCE_LOG_SUM, { NAN, (double)1.0986122886681098f } },
+		{ IR_REDUCE_LOG_SUM_EXP, { -2, 3 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (uint32_t rank = 0; rank < 2; rank++) {
+			union ir_attrs attrs = { .reduce.kind = cases[i].kind };
+			int64_t n = 2;
+			struct ir_type type = ir_type_make(IR_F32, rank, &n);
+			struct rig rig;
+
+			rig_init(&rig);
+			add_shape(&rig, IR_F32, rank, &n, NULL, REALS(-2, 3));
+			expect(&rig, IR_OP_REDUCE, &attrs, &type, NULL, cases[i].expected);
+		}
+}
+
+static void test_reductions_keep_nan(void **state)
+{
+	static const enum ir_reduce kinds[] = { IR_REDUCE_MAX, IR_REDUCE_MIN, IR_REDUCE_SUM };
+
+	(void)state;
+	for (int k = 0; k < 3; k++)
+		for (int at = 0; at < 3; at++) {
+			union ir_attrs attrs = { .reduce = { .kind = kinds[k], .axes = 1 } };
+			struct ir_type type = ir_type_make(IR_F32, 0, NULL);
+			double x[3] = { 1, 2, 3 };
+			struct rig rig;
+
+			x[at] = NAN;
+			rig_init(&rig);
+			add_reals(&rig, IR_F32, 3, x);
+			expect(&rig, IR_OP_REDUCE, &attrs, &type, NULL, REALS(NAN));
+		}
+}
+
+/* x - mean is 0, so what is left is the bias. */
+static void test_normalisation_over_no_axes(void **state)
+{
+	union ir_attrs attrs = { .norm.epsilon = 1e-5f };
+	struct ir_type type = ir_type_make(IR_F32, 0, NULL);
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	add_shape(&rig, IR_F32, 0, NULL, NULL, REALS(7));
+	rig_skip(&rig);
+	add_shape(&rig, IR_F32, 0, NULL, NULL, REALS(-3));
+	expect(&rig, IR_OP_LAYERNORM, &attrs, &type, NULL, REALS(-3));
+}
+
+static void test_scalars(void **state)
+{
+	union ir_attrs add = { .binary = { .kind = IR_ADD, .act.kind = IR_UNARY_NONE } };
+	union ir_attrs none = { .axes = 0 };
+	static const enum ir_op movers[] = { IR_OP_COPY, IR_OP_RESHAPE, IR_OP_EXPAND, IR_OP_TILE,
+					     IR_OP_REVERSE, IR_OP_TRANSPOSE, IR_OP_SLICE, IR_OP_PAD };
+	struct ir_type type = ir_type_make(IR_F32, 0, NULL);
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	add_shape(&rig, IR_F32, 0, NULL, NULL, REALS(1));
+	add_shape(&rig, IR_F32, 0, NULL, NULL, REALS(2));
+	expect(&rig, IR_OP_BINARY, &add, &type, NULL, REALS(3));
+	for (size_t i = 0; i < sizeof(movers) / sizeof(movers[0]); i++) {
+		rig_init(&rig);
+		add_shape(&rig, IR_F32, 0, NULL, NULL, REALS(5));
+		expect(&rig, movers[i], &none, &type, NULL, REALS(5));
+	}
+}
+
+/* --- Windows, pictures -------------------------------------------------------------------------- */
+
+/* A window that lies in the padding alone. */
+static void test_pool_of_padding(void **state)
+{
+	static const double lowest_float = -INFINITY;
+	struct ir_type type = ir_type_make(IR_F32, 4, (int64_t[]){ 1, 1, 1, 3 });
+	int64_t one[4] = { 1, 1, 1, 1 };
+	struct rig rig;
+
+	(void)state;
+	for (int kind = IR_POOL_MAX; kind <= IR_POOL_L2; kind++) {
+		union ir_attrs attrs = { .pool = { .kind = (enum ir_pool)kind, .window = { 1, 1 },
+						   .padding = { 0, 0, 1, 1 }, .strides = { 1, 1 },
+						   .dilations = { 1, 1 } } };
+		double nothing = kind == IR_POOL_MAX ? lowest_float : 0;
+
+		rig_init(&rig);
+		add_shape(&rig, IR_F32, 4, one, NULL, REALS(4));
+		expect(&rig, IR_OP_POOL, &attrs, &type, NULL, REALS(nothing, 4, nothing));
+		if (kind != IR_POOL_MAX)
+			continue;
+		type.dtype = IR_I8;
+		rig_init(&rig);
+		add_shape(&rig, IR_I8, 4, one, INTS(4), NULL);
+		expect(&rig, IR_OP_POOL, &attrs, &type, INTS(-128, 4, -128), NULL);
+		type.dtype = IR_F32;
+	}
+}
+
+/* A neighbour of weight 0 does not turn an infinity into NaN; halves between neighbours go down. */
+static void test_resample(void **state)
+{
+	union ir_attrs attrs = { .resample = { .linear = true, .axes = { 2, 3 } } };
+	int64_t x[4] = { 1, 1, 1, 2 };
+	struct ir_type type = ir_type_make(IR_F32, 4, (int64_t[]){ 1, 1, 1, 4 });
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	add_shape(&rig, IR_F32, 4, x, NULL, REALS(1, INFINITY));
+	expect(&rig, IR_OP_RESAMPLE, &attrs, &type, NULL, REALS(1, INFINITY, INFINITY, INFINITY));
+	attrs.resample.linear = false;
+	type = ir_type_make(IR_F32, 4, (int64_t[]){ 1, 1, 1, 1 });
+	rig_init(&rig);
+	add_shape(&rig, IR_F32, 4, x, NULL, REALS(1, 2));
+	expect(&rig, IR_OP_RESAMPLE, &attrs, &type, NULL, REALS(1));
+	attrs.resample.linear = true;
+	type.dtype = IR_U8;
+	rig_init(&rig);
+	add_shape(&rig, IR_U8, 4, x, INTS(2, 3), NULL);
+	expect(&rig, IR_OP_RESAMPLE, &attrs, &type, INTS(2), NULL);
+}
+
+/* --- Functions ---------------------------------------------------------------------------------- */
+
+static void check_function(double (*fast)(double), double (*exact)(double))
+{
+	for (int i = -200000; i <= 200000; i++) {
+		double x = i * 0.0005 + i % 7 * 1e-9, e = exact(x);
+
+		if (fabs(fast(x) - e) > 1e-11 * fabs(e))
+			fail_msg("f(%.17g) is %.17g, expected %.17g", x, fast(x), e);
+	}
+	assert_true(isnan(fast(NAN)));
+	assert_true((float)fast(INFINITY) == (float)exact(INFINITY));
+	assert_true((float)fast(-INFINITY) == (float)exact(-INFINITY));
+	assert_true(fabs(fast(1e-30) - exact(1e-30)) <= 1e-16);
+}
+
+static double sigmoid(double x)
+{
+	return 1 / (1 + exp(-x));
+}
+
+static void test_functions(void **state)
+{
+	(void)state;
+	check_function(cpu_sigmoid, sigmoid);
+	check_function(cpu_tanh, tanh);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_integer_division),
+		cmocka_unit_test(test_integer_overflow),
+		cmocka_unit_test(test_integer_power),
+		cmocka_unit_test(test_smallest_integer),
+		cmocka_unit_test(test_indices_out_of_range),
+		cmocka_unit_test(test_scatter_duplicates),
+		cmocka_unit_test(test_unary_of_no_number),
+		cmocka_unit_test(test_binary_of_no_number),
+		cmocka_unit_test(test_comparison_with_nan),
+		cmocka_unit_test(test_where_selects),
+		cmocka_unit_test(test_casts_out_of_range),
+		cmocka_unit_test(test_quantize),
+		cmocka_unit_test(test_four_bits),
+		cmocka_unit_test(test_dequantize_extremes),
+		cmocka_unit_test(test_reductions_of_nothing),
+		cmocka_unit_test(test_reductions_keep_nan),
+		cmocka_unit_test(test_normalisation_over_no_axes),
+		cmocka_unit_test(test_scalars),
+		cmocka_unit_test(test_pool_of_padding),
+		cmocka_unit_test(test_resample),
+		cmocka_unit_test(test_functions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
