@@ -5,8 +5,8 @@
 #ifndef ONPU_COMPAT_H
 #define ONPU_COMPAT_H
 
-#include <linux/kobject.h>
 #include <linux/uaccess.h>
+#include <linux/workqueue.h>
 
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
@@ -20,22 +20,6 @@
 #else
 #define ONPU_DRIVER_DATE
 #endif
-
-/* Tell user space that only a reset of the bus or a new binding can help. */
-static inline void onpu_wedged_event(struct drm_device *drm)
-{
-#if defined(ONPU_HAVE_WEDGE_TASK_INFO)
-	drm_dev_wedged_event(drm, DRM_WEDGE_RECOVERY_REBIND | DRM_WEDGE_RECOVERY_BUS_RESET, NULL);
-#elif defined(ONPU_HAVE_WEDGED_EVENT)
-	drm_dev_wedged_event(drm, DRM_WEDGE_RECOVERY_REBIND | DRM_WEDGE_RECOVERY_BUS_RESET);
-#else
-	char event[] = "WEDGED=rebind,bus-reset";
-	char *envp[] = { event, NULL };
-
-	if (drm->accel)
-		kobject_uevent_env(&drm->accel->kdev->kobj, KOBJ_CHANGE, envp);
-#endif
-}
 
 #ifndef ONPU_HAVE_COPY_STRUCT_TO_USER
 static __always_inline __must_check int
@@ -55,6 +39,22 @@ static inline bool drm_gem_is_imported(const struct drm_gem_object *obj)
 {
 	return obj->import_attach;
 }
+#endif
+
+/* Work runs where it was queued; old kernels have no word for it. */
+#ifdef ONPU_HAVE_WQ_PERCPU
+#define ONPU_WQ_PERCPU	WQ_PERCPU
+#else
+#define ONPU_WQ_PERCPU	0
+#endif
+
+/* An address in the kernel; the caller holds no lock of the object. */
+#ifdef ONPU_HAVE_GEM_VMAP_UNLOCKED
+#define onpu_gem_vmap	drm_gem_vmap_unlocked
+#define onpu_gem_vunmap	drm_gem_vunmap_unlocked
+#else
+#define onpu_gem_vmap	drm_gem_vmap
+#define onpu_gem_vunmap	drm_gem_vunmap
 #endif
 
 /* A scheduler with one queue. */
@@ -122,6 +122,8 @@ static inline enum drm_gpu_sched_stat onpu_sched_no_hang(struct drm_sched_job *j
 	spin_lock(&job->sched->job_list_lock);
 	list_add(&job->list, &job->sched->pending_list);
 	spin_unlock(&job->sched->job_list_lock);
+	/* It may have ended meanwhile, unseen by the work that frees jobs. */
+	queue_work(job->sched->submit_wq, &job->sched->work_free_job);
 	return ONPU_SCHED_STAT_RESET;
 #endif
 }

@@ -407,12 +407,8 @@ int onpu_ctx_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *
 int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 int onpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
-/*
- * GEM: onpu_gem.c gives the object constructor, the import functions and the mmap of the accel
- * node, which also finds completion pages (they have offsets of their own in the same manager).
- */
+/* ---- functions of the DRM driver that onpu_gem.c gives */
 struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t size);
 struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf);
-int onpu_gem_mmap(struct file *filp, struct vm_area_struct *vma);
 
 #endif

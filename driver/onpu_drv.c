@@ -185,12 +185,19 @@ static int onpu_open(struct drm_device *drm, struct drm_file *drm_file)
 	return 0;
 }
 
-/* The handles are closed by now. */
+/* The contexts end before the handles are closed: no job shall fault for that. */
+static int onpu_release(struct inode *inode, struct file *filp)
+{
+	struct drm_file *drm_file = filp->private_data;
+
+	onpu_ctx_file_close(to_onpu_file(drm_file));
+	return drm_release(inode, filp);
+}
+
 static void onpu_postclose(struct drm_device *drm, struct drm_file *drm_file)
 {
 	struct onpu_file *file = to_onpu_file(drm_file);
 
-	onpu_ctx_file_close(file);
 	onpu_vm_put(file->vm);
 	kfree(file);
 }
@@ -240,17 +247,17 @@ static const struct drm_ioctl_desc onpu_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(ONPU_SUBMIT, onpu_ioctl_submit, 0),
 };
 
-/* DRM_ACCEL_FOPS, but for mmap and show_fdinfo. */
+/* DRM_ACCEL_FOPS, but for release and show_fdinfo. */
 static const struct file_operations onpu_fops = {
 	.owner = THIS_MODULE,
 	.open = accel_open,
-	.release = drm_release,
+	.release = onpu_release,
 	.unlocked_ioctl = drm_ioctl,
 	.compat_ioctl = drm_compat_ioctl,
 	.poll = drm_poll,
 	.read = drm_read,
 	.llseek = noop_llseek,
-	.mmap = onpu_gem_mmap,
+	.mmap = drm_gem_mmap,
 	.show_fdinfo = drm_show_fdinfo,
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 };
@@ -373,7 +380,26 @@ static struct pci_driver onpu_pci_driver = {
 	.err_handler = &onpu_error_handlers,
 	.dev_groups = onpu_sysfs_groups,
 };
-module_pci_driver(onpu_pci_driver);
+
+static int __init onpu_init(void)
+{
+	int ret = onpu_mmu_module_init();
+
+	if (ret)
+		return ret;
+	ret = pci_register_driver(&onpu_pci_driver);
+	if (ret)
+		onpu_mmu_module_exit();
+	return ret;
+}
+module_init(onpu_init);
+
+static void __exit onpu_exit(void)
+{
+	pci_unregister_driver(&onpu_pci_driver);
+	onpu_mmu_module_exit();
+}
+module_exit(onpu_exit);
 
 MODULE_DESCRIPTION("Open NPU");
 MODULE_LICENSE("Dual MIT/GPL");

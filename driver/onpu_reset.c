@@ -9,10 +9,10 @@
  * is given up; another function reset or a new binding can still revive it.
  */
 #include <linux/iopoll.h>
+#include <linux/kobject.h>
 
 #include <drm/drm_print.h>
 
-#include "onpu_compat.h"
 #include "onpu_core.h"
 
 #define ATTEMPTS		3
@@ -51,6 +51,18 @@ static void quiesce(struct onpu_device *onpu)
 	onpu_ctx_pre_reset(onpu);
 }
 
+/*
+ * The event that udev rules wait for. drm_dev_wedged_event() sends it for the primary node, which
+ * an accelerator does not have.
+ */
+static void send_wedged_event(struct onpu_device *onpu)
+{
+	static const char event[] = "WEDGED=rebind,bus-reset";
+	char *envp[] = { (char *)event, NULL };
+
+	kobject_uevent_env(&onpu->drm.accel->kdev->kobj, KOBJ_CHANGE, envp);
+}
+
 static void give_up(struct onpu_device *onpu, int error)
 {
 	bool news = onpu->state == ONPU_DEV_UP;
@@ -66,7 +78,7 @@ static void give_up(struct onpu_device *onpu, int error)
 		drm_notice(&onpu->drm, "the device is gone\n");
 	else
 		drm_err(&onpu->drm, "given up: bind the driver again, or reset the function\n");
-	onpu_wedged_event(&onpu->drm);
+	send_wedged_event(onpu);
 }
 
 /* After quiesce(). @error: of the attempt to start the device again. */

@@ -1,0 +1,897 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Contexts: creation and destruction, hardware queues, what a reset makes of them.
+ *
+ * The firmware knows a context, and its address space, only while it has a hardware queue. It
+ * takes one when the first job is ready to run, and keeps it until others wait: then those that
+ * have nothing to do lose theirs, and those that have, get no more work until they are done and go
+ * to the end of the line. After a reset nobody has a queue, and all starts again.
+ */
+#include <linux/capability.h>
+#include <linux/dma-fence.h>
+#include <linux/slab.h>
+
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+
+#include "onpu_compat.h"
+#include "onpu_ctx.h"
+
+/* How long a new context waits for the memory of old ones. */
+#define GONE_TIMEOUT	(2 * HZ)
+
+static struct onpu_ctx_device *ctx_device(const struct onpu_ctx *ctx)
+{
+	return ctx->onpu->ctx;
+}
+
+/* ---- references */
+
+/* Jobs may be freed by the scheduler that this ends, so others have to do it. */
+static void release_work(struct work_struct *work)
+{
+	struct onpu_ctx *ctx = container_of(work, struct onpu_ctx, release);
+	struct onpu_ctx_device *cd = ctx_device(ctx);
+	struct onpu_vm *vm = ctx->vm;
+
+	onpu_job_fini_ctx(ctx);
+	mutex_lock(&cd->bind_lock);
+	list_del(&ctx->all_link);
+	mutex_unlock(&cd->bind_lock);
+	onpu_kernel_bo_destroy(&ctx->ring);
+	onpu_kernel_bo_destroy(&ctx->page);
+	onpu_kernel_bo_destroy(&ctx->save);
+	mutex_destroy(&ctx->submit_lock);
+	kfree(ctx);
+	atomic_dec(&vm->num_ctxs);
+	wake_up_all(&vm->ctx_gone);
+	onpu_vm_put(vm);
+}
+
+static void ctx_release(struct kref *ref)
+{
+	struct onpu_ctx *ctx = container_of(ref, struct onpu_ctx, ref);
+
+	queue_work(onpu_free_wq, &ctx->release);
+}
+
+struct onpu_ctx *onpu_ctx_get(struct onpu_ctx *ctx)
+{
+	kref_get(&ctx->ref);
+	return ctx;
+}
+
+void onpu_ctx_put(struct onpu_ctx *ctx)
+{
+	kref_put(&ctx->ref, ctx_release);
+}
+
+struct onpu_ctx *onpu_ctx_lookup(struct onpu_file *file, u32 id)
+{
+	struct onpu_ctx *ctx;
+
+	xa_lock(&file->ctxs);
+	ctx = xa_load(&file->ctxs, id);
+	if (ctx)
+		onpu_ctx_get(ctx);
+	xa_unlock(&file->ctxs);
+	return ctx;
+}
+
+/* ---- requests to the firmware, under bind_lock */
+
+static int request_ctx(struct onpu_ctx *ctx, u32 type)
+{
+	struct onpu_msg_ctx msg = { .type = type, .context = ctx->queue };
+
+	return onpu_mbox_call(ctx->onpu, &msg);
+}
+
+static int request_queue(struct onpu_ctx *ctx, u32 type, unsigned int queue)
+{
+	struct onpu_msg_queue msg = { .type = type, .context = queue, .queue = queue };
+
+	return onpu_mbox_call(ctx->onpu, &msg);
+}
+
+/* A context's number at the firmware is that of its queue. */
+static int request_create(struct onpu_ctx *ctx, unsigned int queue)
+{
+	struct onpu_msg_ctx_create msg = {
+		.type = ONPU_MSG_CTX_CREATE,
+		.context = queue,
+		.vm = ctx->vm->slot,
+		.ring = onpu_map_va(ctx->ring.map),
+		.save = onpu_map_va(ctx->save.map),
+		.completion = onpu_map_va(ctx->page.map),
+		.ring_size = ONPU_RING_SIZE,
+		.vector = onpu_queue_vector(ctx->onpu, queue),
+		.priority = ctx->priority,
+	};
+
+	return onpu_mbox_call(ctx->onpu, &msg);
+}
+
+static int enter_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
+{
+	struct onpu_msg_vm msg = {
+		.type = ONPU_MSG_VM_CREATE,
+		.asid = vm->asid,
+		.root = onpu_vm_root(vm),
+	};
+	int ret;
+
+	if (vm->slot >= 0)
+		return 0;
+	msg.vm = find_first_zero_bit(cd->vm_slots, ONPU_VM_SLOTS);
+	vm->slot = msg.vm;
+	ret = onpu_mbox_call(cd->onpu, &msg);
+	if (ret)
+		vm->slot = -1;
+	else
+		__set_bit(vm->slot, cd->vm_slots);
+	return ret;
+}
+
+static int leave_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
+{
+	struct onpu_msg_vm msg = { .type = ONPU_MSG_VM_DESTROY, .vm = vm->slot };
+	int ret;
+
+	if (vm->bound)
+		return 0;
+	ret = onpu_mbox_call(cd->onpu, &msg);
+	if (ret)
+		return ret;
+	__clear_bit(vm->slot, cd->vm_slots);
+	vm->slot = -1;
+	return 0;
+}
+
+/*
+ * What the firmware refuses although it should not, and what it does not answer, leaves it in a
+ * state that is not known.
+ */
+static void distrust(struct onpu_device *onpu, int error)
+{
+	if (error && error != -EAGAIN && error != -ENODEV)
+		onpu_device_reset_async(onpu, "the firmware refuses a context");
+}
+
+/* ---- queues: who waits */
+
+bool onpu_ctx_may_feed(const struct onpu_ctx *ctx)
+{
+	lockdep_assert_held(&ctx->lock);
+	return ctx->queue >= 0 && !ctx->yield && !READ_ONCE(ctx_device(ctx)->stopped);
+}
+
+void onpu_ctx_want_queue(struct onpu_ctx *ctx)
+{
+	struct onpu_ctx_device *cd = ctx_device(ctx);
+	struct onpu_ctx *other;
+
+	lockdep_assert_held(&ctx->lock);
+	if (ctx->queue >= 0)
+		return;
+	spin_lock(&cd->lock);
+	if (list_empty(&ctx->wait_link)) {
+		struct list_head *before = &cd->waiters;
+
+		list_for_each_entry(other, &cd->waiters, wait_link) {
+			if (other->priority < ctx->priority) {
+				before = &other->wait_link;
+				break;
+			}
+		}
+		list_add_tail(&onpu_ctx_get(ctx)->wait_link, before);
+	}
+	spin_unlock(&cd->lock);
+	queue_work(cd->wq, &cd->bind);
+}
+
+static void stop_waiting(struct onpu_ctx *ctx)
+{
+	struct onpu_ctx_device *cd = ctx_device(ctx);
+	bool waited;
+
+	spin_lock(&cd->lock);
+	waited = !list_empty(&ctx->wait_link);
+	list_del_init(&ctx->wait_link);
+	spin_unlock(&cd->lock);
+	if (waited)
+		onpu_ctx_put(ctx);
+}
+
+static struct onpu_ctx *first_waiter(struct onpu_ctx_device *cd)
+{
+	struct onpu_ctx *ctx;
+
+	spin_lock(&cd->lock);
+	ctx = list_first_entry_or_null(&cd->waiters, struct onpu_ctx, wait_link);
+	if (ctx)
+		onpu_ctx_get(ctx);
+	spin_unlock(&cd->lock);
+	return ctx;
+}
+
+static struct onpu_ctx *on_queue(struct onpu_ctx_device *cd, unsigned int queue)
+{
+	struct onpu_ctx *ctx = NULL;
+
+	spin_lock(&cd->lock);
+	if (queue < ONPU_MAX_QUEUES && cd->queues[queue])
+		ctx = onpu_ctx_get(cd->queues[queue]);
+	spin_unlock(&cd->lock);
+	return ctx;
+}
+
+static void set_queue(struct onpu_ctx_device *cd, unsigned int queue, struct onpu_ctx *ctx)
+{
+	struct onpu_ctx *old;
+
+	lockdep_assert_held(&cd->bind_lock);
+	spin_lock(&cd->lock);
+	old = cd->queues[queue];
+	cd->queues[queue] = ctx ? onpu_ctx_get(ctx) : NULL;
+	spin_unlock(&cd->lock);
+	if (old)
+		onpu_ctx_put(old);
+}
+
+/* ---- queues: take and give back */
+
+static int take_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned int queue)
+{
+	int ret;
+
+	lockdep_assert_held(&cd->bind_lock);
+	ret = enter_vm(cd, ctx->vm) ?: request_create(ctx, queue) ?:
+	      request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue);
+	if (ret)
+		return ret;
+	ctx->vm->bound++;
+	set_queue(cd, queue, ctx);
+	spin_lock(&ctx->lock);
+	ctx->queue = queue;
+	ctx->tail = 0;
+	ctx->page_cycles = 0;
+	ctx->bound_at = jiffies;
+	onpu_job_feed(ctx);
+	spin_unlock(&ctx->lock);
+	return 0;
+}
+
+/* Take the queue from a context for which the hardware does nothing. */
+static int give_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
+{
+	unsigned int queue = ctx->queue;
+	int ret;
+
+	lockdep_assert_held(&cd->bind_lock);
+	ret = request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue);
+	/* It may not have noticed yet that there is nothing to do. */
+	if (ret == -EBUSY)
+		ret = request_ctx(ctx, ONPU_MSG_CTX_KILL) ?:
+		      request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue);
+	ret = ret ?: request_ctx(ctx, ONPU_MSG_CTX_DESTROY);
+	if (ret)
+		return ret;
+	ctx->vm->bound--;
+	ret = leave_vm(cd, ctx->vm);
+	spin_lock(&ctx->lock);
+	ctx->queue = -1;
+	ctx->yield = false;
+	if (!list_empty(&ctx->runnable))
+		onpu_ctx_want_queue(ctx);
+	spin_unlock(&ctx->lock);
+	set_queue(cd, queue, NULL);
+	return ret;
+}
+
+/* From now on it gets nothing from us; true: and has nothing of us. */
+static bool make_yield(struct onpu_ctx *ctx)
+{
+	bool idle;
+
+	spin_lock(&ctx->lock);
+	ctx->yield = true;
+	idle = !onpu_ctx_busy(ctx);
+	spin_unlock(&ctx->lock);
+	return idle;
+}
+
+static bool is_idle(struct onpu_ctx *ctx)
+{
+	bool idle;
+
+	spin_lock(&ctx->lock);
+	idle = !onpu_ctx_busy(ctx) && (ctx->yield || list_empty(&ctx->runnable));
+	spin_unlock(&ctx->lock);
+	return idle;
+}
+
+/* Who has had a queue longest and can lose it now, or (@busy) can be asked to give it back. */
+static struct onpu_ctx *find_victim(struct onpu_ctx_device *cd, bool busy, u32 priority)
+{
+	struct onpu_ctx *victim = NULL;
+
+	lockdep_assert_held(&cd->bind_lock);
+	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++) {
+		struct onpu_ctx *ctx = cd->queues[i];
+
+		if (!ctx || (victim && time_after(ctx->bound_at, victim->bound_at)))
+			continue;
+		if (busy ? !ctx->yield && ctx->priority <= priority : is_idle(ctx))
+			victim = ctx;
+	}
+	return victim;
+}
+
+/* A free queue, with a place for the address space; -1: none. */
+static int find_queue(struct onpu_ctx_device *cd, const struct onpu_vm *vm)
+{
+	struct onpu_device *onpu = cd->onpu;
+
+	if (vm->slot < 0 && find_first_zero_bit(cd->vm_slots, ONPU_VM_SLOTS) >=
+			    min(onpu->caps.num_vms, ONPU_VM_SLOTS))
+		return -1;
+	for (unsigned int i = 0; i < onpu->caps.num_queues; i++)
+		if (!cd->queues[i])
+			return i;
+	return -1;
+}
+
+/* As many contexts as wait are to give back their queues. */
+static void ask_to_yield(struct onpu_ctx_device *cd, u32 priority)
+{
+	unsigned int missing;
+	struct onpu_ctx *ctx;
+
+	spin_lock(&cd->lock);
+	missing = list_count_nodes(&cd->waiters);
+	spin_unlock(&cd->lock);
+	for (unsigned int i = 0; i < ONPU_MAX_QUEUES && missing; i++)
+		if (cd->queues[i] && cd->queues[i]->yield)
+			missing--;
+	while (missing && (ctx = find_victim(cd, true, priority))) {
+		/* If it has just become idle, nothing else will make us look again. */
+		if (make_yield(ctx))
+			queue_work(cd->wq, &cd->bind);
+		missing--;
+	}
+}
+
+/* With nobody waiting, nobody has to yield. */
+static void stop_yielding(struct onpu_ctx_device *cd)
+{
+	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++) {
+		struct onpu_ctx *ctx = cd->queues[i];
+
+		if (!ctx)
+			continue;
+		spin_lock(&ctx->lock);
+		if (ctx->yield && !ctx->dead) {
+			ctx->yield = false;
+			onpu_job_feed(ctx);
+		}
+		spin_unlock(&ctx->lock);
+	}
+}
+
+/* Find a queue for the first who waits. false: not now. */
+static bool serve(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
+{
+	int queue, ret;
+
+	/* It may have asked again when it was just getting its queue. */
+	if (ctx->queue >= 0) {
+		stop_waiting(ctx);
+		return true;
+	}
+	while ((queue = find_queue(cd, ctx->vm)) < 0) {
+		struct onpu_ctx *victim = find_victim(cd, false, 0);
+
+		if (!victim) {
+			ask_to_yield(cd, ctx->priority);
+			return false;
+		}
+		if (!make_yield(victim))
+			continue;
+		ret = give_queue(cd, victim);
+		if (ret) {
+			distrust(cd->onpu, ret);
+			return false;
+		}
+	}
+	stop_waiting(ctx);
+	/* What it waited for may have been cancelled. */
+	if (list_empty(&ctx->runnable))
+		return true;
+	ret = take_queue(cd, ctx, queue);
+	distrust(cd->onpu, ret);
+	return !ret;
+}
+
+static void bind_work(struct work_struct *work)
+{
+	struct onpu_ctx_device *cd = container_of(work, struct onpu_ctx_device, bind);
+	bool cookie = dma_fence_begin_signalling(), more = true;
+
+	mutex_lock(&cd->bind_lock);
+	while (more && !cd->stopped && !cd->lost) {
+		struct onpu_ctx *ctx = first_waiter(cd);
+
+		if (!ctx) {
+			stop_yielding(cd);
+			break;
+		}
+		more = serve(cd, ctx);
+		onpu_ctx_put(ctx);
+	}
+	mutex_unlock(&cd->bind_lock);
+	dma_fence_end_signalling(cookie);
+}
+
+/* ---- the end of a context */
+
+void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
+{
+	lockdep_assert_held(&ctx->lock);
+	ctx->dead = true;
+	if (ctx->state == DRM_ONPU_CTX_ACTIVE || ctx->state == DRM_ONPU_CTX_INNOCENT) {
+		ctx->state = state;
+		ctx->error = -first;
+	}
+	if (ctx->destroyed)
+		first = rest;
+	onpu_job_end_all(ctx, first, rest);
+	onpu_ctx_get(ctx);
+	if (!queue_work(ctx_device(ctx)->wq, &ctx->end))
+		onpu_ctx_put(ctx);
+}
+
+int onpu_ctx_kill_hung(struct onpu_ctx *ctx)
+{
+	struct onpu_ctx_device *cd = ctx_device(ctx);
+	bool done = false;
+	int ret = 0;
+
+	mutex_lock(&cd->bind_lock);
+	if (ctx->queue >= 0)
+		ret = request_ctx(ctx, ONPU_MSG_CTX_KILL);
+	spin_lock(&ctx->lock);
+	if (ret) {
+		ctx->guilty = true;
+	} else {
+		/* It may have got done in the last moment. */
+		onpu_job_reap(ctx);
+		done = !onpu_ctx_busy(ctx);
+		if (done)
+			ctx->yield = true;
+		else
+			onpu_ctx_fail(ctx, DRM_ONPU_CTX_TIMEDOUT, -ETIME, -ECANCELED);
+	}
+	spin_unlock(&ctx->lock);
+	if (done && ctx->queue >= 0)
+		distrust(cd->onpu, give_queue(cd, ctx));
+	mutex_unlock(&cd->bind_lock);
+	if (ret && ret != -EAGAIN && ret != -ENODEV)
+		onpu_device_reset_async(ctx->onpu, "a job that hangs cannot be killed");
+	return done ? -EALREADY : ret;
+}
+
+/* Under bind_lock: the hardware has nothing to do with the context any more. */
+static int detach(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
+{
+	bool busy;
+	int ret = 0;
+
+	lockdep_assert_held(&cd->bind_lock);
+	stop_waiting(ctx);
+	if (ctx->queue < 0)
+		return 0;
+	busy = !make_yield(ctx);
+	if (busy)
+		ret = request_ctx(ctx, ONPU_MSG_CTX_KILL);
+	if (!ret && ctx->destroyed) {
+		spin_lock(&ctx->lock);
+		onpu_job_reap(ctx);
+		onpu_job_end_all(ctx, -ECANCELED, -ECANCELED);
+		spin_unlock(&ctx->lock);
+	}
+	ret = ret ?: give_queue(cd, ctx);
+	distrust(cd->onpu, ret);
+	return ret;
+}
+
+/*
+ * Of a context that takes no more jobs. If the firmware cannot help, a reset is to come and ends
+ * its jobs.
+ */
+static void end_work(struct work_struct *work)
+{
+	struct onpu_ctx *ctx = container_of(work, struct onpu_ctx, end);
+	struct onpu_ctx_device *cd = ctx_device(ctx);
+	bool cookie = dma_fence_begin_signalling(), destroyed;
+	int ret;
+
+	mutex_lock(&cd->bind_lock);
+	ret = detach(cd, ctx);
+	spin_lock(&ctx->lock);
+	destroyed = ctx->destroyed;
+	if (destroyed && !ret)
+		onpu_job_end_all(ctx, -ECANCELED, -ECANCELED);
+	spin_unlock(&ctx->lock);
+	mutex_unlock(&cd->bind_lock);
+	dma_fence_end_signalling(cookie);
+	queue_work(cd->wq, &cd->bind);
+	if (destroyed && !ctx->entity_gone) {
+		/* Whoever was submitting when it was destroyed gets done first. */
+		mutex_lock(&ctx->submit_lock);
+		mutex_unlock(&ctx->submit_lock);
+		onpu_job_stop_ctx(ctx);
+	}
+	onpu_ctx_put(ctx);
+}
+
+/* User space gives it up, and so does the file's reference. */
+static void destroy_ctx(struct onpu_file *file, struct onpu_ctx *ctx)
+{
+	onpu_kernel_bo_revoke(&ctx->page, file->drm);
+	spin_lock(&ctx->lock);
+	ctx->dead = true;
+	ctx->destroyed = true;
+	spin_unlock(&ctx->lock);
+	atomic_dec(&file->num_ctxs);
+	if (!queue_work(ctx_device(ctx)->wq, &ctx->end))
+		onpu_ctx_put(ctx);
+}
+
+/* ---- interrupts */
+
+void onpu_ctx_reap(struct onpu_ctx *ctx)
+{
+	struct onpu_ctx_device *cd = ctx_device(ctx);
+	bool cookie = dma_fence_begin_signalling(), busy, yield;
+
+	spin_lock(&ctx->lock);
+	onpu_job_reap(ctx);
+	busy = onpu_ctx_busy(ctx);
+	yield = ctx->yield;
+	spin_unlock(&ctx->lock);
+	dma_fence_end_signalling(cookie);
+	/* Others may have its queue. */
+	if (!busy && (yield || !list_empty(&cd->waiters)))
+		queue_work(cd->wq, &cd->bind);
+}
+
+void onpu_ctx_irq(struct onpu_device *onpu, unsigned int queue)
+{
+	struct onpu_ctx *ctx = on_queue(onpu->ctx, queue);
+
+	if (!ctx)
+		return;
+	onpu_ctx_reap(ctx);
+	onpu_ctx_put(ctx);
+}
+
+void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_fault *event)
+{
+	struct onpu_ctx *ctx = on_queue(onpu->ctx, event->queue);
+	bool cookie;
+
+	if (!ctx)
+		return;
+	cookie = dma_fence_begin_signalling();
+	spin_lock(&ctx->lock);
+	onpu_job_reap(ctx);
+	/* The firmware is late when the queue belongs to somebody else by now. */
+	if (!ctx->dead && ctx->queue == event->queue &&
+	    onpu_read(onpu, ONPU_REG_QUEUE_STATE(event->queue)) == ONPU_QUEUE_FAULTED)
+		onpu_job_faulted(ctx, event->code);
+	spin_unlock(&ctx->lock);
+	dma_fence_end_signalling(cookie);
+	onpu_ctx_put(ctx);
+}
+
+/* ---- resets */
+
+void onpu_ctx_pre_reset(struct onpu_device *onpu)
+{
+	struct onpu_ctx_device *cd = onpu->ctx;
+	bool cookie = dma_fence_begin_signalling();
+	struct onpu_ctx *ctx;
+
+	onpu_mmu_pre_reset(onpu);
+	mutex_lock(&cd->bind_lock);
+	WRITE_ONCE(cd->stopped, true);
+	list_for_each_entry(ctx, &cd->all, all_link) {
+		/* Who fed the hardware before has left, and what it did before counts. */
+		spin_lock(&ctx->lock);
+		onpu_job_reap(ctx);
+		spin_unlock(&ctx->lock);
+	}
+	mutex_unlock(&cd->bind_lock);
+	dma_fence_end_signalling(cookie);
+}
+
+static void forget_queues(struct onpu_ctx_device *cd)
+{
+	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++) {
+		struct onpu_ctx *ctx = cd->queues[i];
+
+		if (!ctx)
+			continue;
+		ctx->vm->slot = -1;
+		ctx->vm->bound = 0;
+		spin_lock(&ctx->lock);
+		ctx->queue = -1;
+		ctx->yield = false;
+		spin_unlock(&ctx->lock);
+		set_queue(cd, i, NULL);
+	}
+	bitmap_zero(cd->vm_slots, ONPU_VM_SLOTS);
+}
+
+/* With the context's lock held: what a reset, or the loss of the device, makes of it. */
+static void sort_out(struct onpu_ctx *ctx, bool alive)
+{
+	if (!alive) {
+		onpu_ctx_fail(ctx, DRM_ONPU_CTX_LOST, -ENODEV, -ENODEV);
+		return;
+	}
+	if (ctx->guilty) {
+		onpu_ctx_fail(ctx, DRM_ONPU_CTX_TIMEDOUT, -ETIME, -ECANCELED);
+		return;
+	}
+	if (list_empty(&ctx->jobs))
+		return;
+	onpu_job_end_all(ctx, -ECANCELED, -ECANCELED);
+	if (ctx->state == DRM_ONPU_CTX_ACTIVE && !ctx->dead) {
+		ctx->state = DRM_ONPU_CTX_INNOCENT;
+		ctx->error = ECANCELED;
+	}
+}
+
+/* The device makes no access, and knows none of the contexts. */
+static void after_reset(struct onpu_ctx_device *cd, bool alive)
+{
+	bool cookie = dma_fence_begin_signalling();
+	struct onpu_ctx *ctx;
+
+	mutex_lock(&cd->bind_lock);
+	forget_queues(cd);
+	WRITE_ONCE(cd->lost, !alive);
+	list_for_each_entry(ctx, &cd->all, all_link) {
+		/* One that is about to be freed has no jobs. */
+		if (!kref_get_unless_zero(&ctx->ref))
+			continue;
+		spin_lock(&ctx->lock);
+		sort_out(ctx, alive);
+		spin_unlock(&ctx->lock);
+		onpu_ctx_put(ctx);
+	}
+	WRITE_ONCE(cd->stopped, false);
+	mutex_unlock(&cd->bind_lock);
+	dma_fence_end_signalling(cookie);
+	queue_work(cd->wq, &cd->bind);
+}
+
+void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive)
+{
+	after_reset(onpu->ctx, alive);
+}
+
+void onpu_ctx_unplug(struct onpu_device *onpu)
+{
+	after_reset(onpu->ctx, false);
+}
+
+/* ---- ioctls */
+
+static int check_create(const struct drm_onpu_ctx_create *args)
+{
+	if (args->flags || args->ctx_id || args->pad || args->completion_offset)
+		return -EINVAL;
+	if (args->priority > DRM_ONPU_PRIORITY_HIGH || args->power > DRM_ONPU_POWER_HIGH_PERFORMANCE)
+		return -EINVAL;
+	if (args->priority == DRM_ONPU_PRIORITY_HIGH && !capable(CAP_SYS_NICE))
+		return -EACCES;
+	return 0;
+}
+
+static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file, u32 priority, u32 timeout_ms)
+{
+	kref_init(&ctx->ref);
+	ctx->onpu = file->onpu;
+	ctx->vm = onpu_vm_get(file->vm);
+	atomic_inc(&ctx->vm->num_ctxs);
+	ctx->priority = priority;
+	ctx->timeout = msecs_to_jiffies(timeout_ms);
+	ctx->queue = -1;
+	mutex_init(&ctx->submit_lock);
+	spin_lock_init(&ctx->lock);
+	INIT_WORK(&ctx->end, end_work);
+	INIT_WORK(&ctx->release, release_work);
+	INIT_LIST_HEAD(&ctx->all_link);
+	INIT_LIST_HEAD(&ctx->wait_link);
+	INIT_LIST_HEAD(&ctx->jobs);
+	INIT_LIST_HEAD(&ctx->runnable);
+}
+
+static int register_ctx(struct onpu_ctx *ctx)
+{
+	struct onpu_ctx_device *cd = ctx_device(ctx);
+	int ret = -ENODEV;
+
+	mutex_lock(&cd->bind_lock);
+	if (!cd->lost) {
+		list_add_tail(&ctx->all_link, &cd->all);
+		ret = 0;
+	}
+	mutex_unlock(&cd->bind_lock);
+	return ret;
+}
+
+static int make_memory(struct onpu_ctx *ctx)
+{
+	return onpu_kernel_bo_create(&ctx->ring, ctx->vm,
+				     ONPU_RING_SIZE * sizeof(struct onpu_ring_job), true) ?:
+	       onpu_kernel_bo_create(&ctx->page, ctx->vm, PAGE_SIZE, true) ?:
+	       onpu_kernel_bo_create(&ctx->save, ctx->vm, ctx->onpu->caps.save_bytes, false);
+}
+
+/* A context of this file; its number is told last, when it can be used and destroyed. */
+static int create_ctx(struct onpu_file *file, u32 priority, u32 timeout_ms, u32 *id, u64 *offset)
+{
+	struct onpu_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!ctx)
+		return -ENOMEM;
+	init_ctx(ctx, file, priority, timeout_ms);
+	ret = make_memory(ctx) ?: onpu_job_init_ctx(ctx) ?: register_ctx(ctx);
+	if (!ret)
+		ret = onpu_kernel_bo_allow(&ctx->page, file->drm, offset);
+	if (!ret) {
+		ret = xa_alloc(&file->ctxs, id, ctx, XA_LIMIT(1, U32_MAX), GFP_KERNEL);
+		if (ret)
+			onpu_kernel_bo_revoke(&ctx->page, file->drm);
+	}
+	if (ret)
+		onpu_ctx_put(ctx);
+	return ret;
+}
+
+/* Contexts that were destroyed still have their memory for a while. */
+static int wait_for_room(struct onpu_file *file)
+{
+	int limit = file->onpu->limits.contexts;
+	long left;
+
+	left = wait_event_interruptible_timeout(file->vm->ctx_gone,
+						atomic_read(&file->vm->num_ctxs) < limit,
+						GONE_TIMEOUT);
+	if (left < 0)
+		return left;
+	return left ? 0 : -ENOSPC;
+}
+
+int onpu_ctx_create_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	struct onpu_file *file = to_onpu_file(drm_file);
+	const struct onpu_limits *limits = &file->onpu->limits;
+	struct drm_onpu_ctx_create *args = data;
+	u32 id, timeout_ms = args->timeout_ms ?: limits->timeout_ms;
+	u64 offset;
+	int ret;
+
+	ret = check_create(args);
+	if (ret)
+		return ret;
+	timeout_ms = min(timeout_ms, limits->max_timeout_ms);
+	if (atomic_inc_return(&file->num_ctxs) > limits->contexts)
+		ret = -ENOSPC;
+	ret = ret ?: wait_for_room(file) ?:
+	      create_ctx(file, args->priority, timeout_ms, &id, &offset);
+	if (ret) {
+		atomic_dec(&file->num_ctxs);
+		return ret;
+	}
+	args->timeout_ms = timeout_ms;
+	args->ctx_id = id;
+	args->completion_offset = offset;
+	return 0;
+}
+
+int onpu_ctx_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	struct onpu_file *file = to_onpu_file(drm_file);
+	struct drm_onpu_ctx_destroy *args = data;
+	struct onpu_ctx *ctx;
+
+	if (args->pad)
+		return -EINVAL;
+	ctx = xa_erase(&file->ctxs, args->ctx_id);
+	if (!ctx)
+		return -ENOENT;
+	destroy_ctx(file, ctx);
+	return 0;
+}
+
+int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	struct drm_onpu_ctx_get_state *args = data;
+	struct onpu_ctx *ctx;
+
+	if (args->state || args->error || args->pad || args->submitted || args->completed ||
+	    args->cancelled || args->busy_ns || args->cycles ||
+	    memchr_inv(args->fault, 0, sizeof(args->fault)))
+		return -EINVAL;
+	ctx = onpu_ctx_lookup(to_onpu_file(drm_file), args->ctx_id);
+	if (!ctx)
+		return -ENOENT;
+	spin_lock(&ctx->lock);
+	args->state = ctx->state;
+	args->error = ctx->error;
+	args->submitted = ctx->submitted;
+	args->completed = ctx->completed;
+	args->cancelled = ctx->cancelled;
+	args->busy_ns = onpu_job_busy_ns(ctx);
+	args->cycles = ctx->cycles;
+	memcpy(args->fault, &ctx->fault, sizeof(args->fault));
+	spin_unlock(&ctx->lock);
+	onpu_ctx_put(ctx);
+	return 0;
+}
+
+/* ---- files and the device */
+
+void onpu_ctx_file_init(struct onpu_file *file)
+{
+	xa_init_flags(&file->ctxs, XA_FLAGS_ALLOC1);
+}
+
+void onpu_ctx_file_close(struct onpu_file *file)
+{
+	struct onpu_ctx *ctx;
+	unsigned long id;
+
+	xa_for_each(&file->ctxs, id, ctx)
+		destroy_ctx(file, xa_erase(&file->ctxs, id));
+	xa_destroy(&file->ctxs);
+}
+
+void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles)
+{
+	*busy_ns = atomic64_read(&file->vm->busy_ns);
+	*cycles = atomic64_read(&file->vm->cycles);
+}
+
+static void ctx_fini(struct drm_device *drm, void *data)
+{
+	struct onpu_ctx_device *cd = data;
+
+	destroy_workqueue(cd->wq);
+	mutex_destroy(&cd->bind_lock);
+}
+
+int onpu_ctx_init(struct onpu_device *onpu)
+{
+	struct onpu_ctx_device *cd = drmm_kzalloc(&onpu->drm, sizeof(*cd), GFP_KERNEL);
+
+	if (!cd)
+		return -ENOMEM;
+	cd->onpu = onpu;
+	cd->wq = alloc_workqueue("onpu", WQ_HIGHPRI | WQ_MEM_RECLAIM | ONPU_WQ_PERCPU, 0);
+	if (!cd->wq)
+		return -ENOMEM;
+	mutex_init(&cd->bind_lock);
+	INIT_LIST_HEAD(&cd->all);
+	INIT_WORK(&cd->bind, bind_work);
+	spin_lock_init(&cd->lock);
+	INIT_LIST_HEAD(&cd->waiters);
+	onpu->ctx = cd;
+	return drmm_add_action_or_reset(&onpu->drm, ctx_fini, cd);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Contexts: their state, the hardware queues that they take turns on, how they end.
+ *
+ * Locks, outermost first, below those of onpu_device.h:
+ *
+ *   &onpu_ctx.submit_lock	order of submission; no allocation under it
+ *   &onpu_ctx_device.bind_lock	who has which hardware queue; held around requests to the firmware,
+ *				never around an allocation
+ *   &onpu_ctx.lock		jobs and state of a context
+ *   &onpu_ctx_device.lock	who waits for a queue, whom interrupts concern
+ *
+ * A context is alive as long as somebody refers to it: the file that created it, each job that
+ * the scheduler has, its hardware queue, its work.
+ */
+#ifndef ONPU_CTX_H
+#define ONPU_CTX_H
+
+#include <drm/gpu_scheduler.h>
+
+#include "onpu_gem.h"
+
+/* Entries of a ring; the scheduler never gives a context more. */
+#define ONPU_RING_SIZE	256
+
+/* Entries of the VM table that are used; each queue needs one at most. */
+#define ONPU_VM_SLOTS	ONPU_MAX_QUEUES
+
+static_assert(ONPU_SUBMIT_MAX_JOBS <= ONPU_RING_SIZE);
+
+/**
+ * struct onpu_ctx_device - All contexts of a device.
+ */
+struct onpu_ctx_device {
+	/** @onpu: The device. */
+	struct onpu_device *onpu;
+	/** @wq: Submission, hardware queues, the ending of contexts: what fences depend on. */
+	struct workqueue_struct *wq;
+	/** @bind_lock: Protects changes of @queues, &onpu_vm.slot, @vm_slots and @all. */
+	struct mutex bind_lock;
+	/** @all: All contexts. */
+	struct list_head all;
+	/** @vm_slots: Entries of the VM table in use. */
+	DECLARE_BITMAP(vm_slots, ONPU_VM_SLOTS);
+	/** @bind: Gives queues to @waiters. */
+	struct work_struct bind;
+	/** @lock: Protects everything below. */
+	spinlock_t lock;
+	/** @queues: Context on each hardware queue, with a reference. */
+	struct onpu_ctx *queues[ONPU_MAX_QUEUES];
+	/** @waiters: Contexts that need a queue, with a reference; higher priority first. */
+	struct list_head waiters;
+	/** @stopped: A reset is under way: the hardware gets nothing. */
+	bool stopped;
+	/** @lost: The device is given up or gone. */
+	bool lost;
+};
+
+/**
+ * struct onpu_progress - What tells that a context's jobs go on.
+ */
+struct onpu_progress {
+	/** @retired: Instructions. */
+	u64 retired;
+	/** @cycles: Job cycles. */
+	u64 cycles;
+	/** @completed: Number of the last job that ended. */
+	u64 completed;
+	/** @when: When one of them was seen to have changed, in jiffies. */
+	unsigned long when;
+};
+
+/**
+ * struct onpu_ctx - A context.
+ */
+struct onpu_ctx {
+	/** @ref: See the top of the file. */
+	struct kref ref;
+	/** @onpu: The device. */
+	struct onpu_device *onpu;
+	/** @vm: The client's address space, with a reference, and so one to the device. */
+	struct onpu_vm *vm;
+	/** @priority: One of &enum drm_onpu_priority. */
+	u32 priority;
+	/** @timeout: Time without progress, in jiffies. */
+	unsigned long timeout;
+	/** @ring: Ring of entries. */
+	struct onpu_kernel_bo ring;
+	/** @page: Completion page. */
+	struct onpu_kernel_bo page;
+	/** @save: Save area. */
+	struct onpu_kernel_bo save;
+	/** @sched: Resolves dependencies, keeps time. */
+	struct drm_gpu_scheduler sched;
+	/** @entity: The scheduler's only source. */
+	struct drm_sched_entity entity;
+	/** @fence_context: Timeline of the jobs' fences. */
+	u64 fence_context;
+	/** @submit_lock: Makes jobs reach the scheduler in the order of their numbers. */
+	struct mutex submit_lock;
+	/** @end: Takes the queue back from a context that failed or was destroyed. */
+	struct work_struct end;
+	/** @release: Frees the context. */
+	struct work_struct release;
+	/** @all_link: In &onpu_ctx_device.all. */
+	struct list_head all_link;
+	/** @wait_link: In &onpu_ctx_device.waiters; protected by its lock. */
+	struct list_head wait_link;
+	/** @scheduled: @sched and @entity are there. */
+	bool scheduled;
+	/** @entity_gone: @entity takes no jobs and has none; of @end. */
+	bool entity_gone;
+
+	/** @lock: Protects everything below. */
+	spinlock_t lock;
+	/** @jobs: Jobs accepted and not ended, in order. */
+	struct list_head jobs;
+	/** @runnable: Those of them that the hardware could have, and has not. */
+	struct list_head runnable;
+	/** @submitted: Number of the last job accepted. */
+	u64 submitted;
+	/** @fed: Number of the last job given to the hardware. */
+	u64 fed;
+	/** @completed: Number of the last job that ended. */
+	u64 completed;
+	/** @cancelled: Jobs whose fence has ECANCELED. */
+	u64 cancelled;
+	/** @cycles: Device cycles of its jobs. */
+	u64 cycles;
+	/** @busy_ns: Host time of its jobs, up to @since. */
+	u64 busy_ns;
+	/** @since: When the job at the hardware began, as far as is known. */
+	ktime_t since;
+	/** @state: One of &enum drm_onpu_ctx_state. */
+	u32 state;
+	/** @error: The errno that belongs to @state, positive. */
+	u32 error;
+	/** @fault: Fault record. */
+	struct onpu_fault_record fault;
+	/** @queue: Hardware queue, or -1. */
+	int queue;
+	/** @tail: Ring entries written since the queue was taken. */
+	u32 tail;
+	/** @page_cycles: Device cycles since the queue was taken, as last seen in @page. */
+	u64 page_cycles;
+	/** @progress: As hang detection saw it last. */
+	struct onpu_progress progress;
+	/** @bound_at: When it took its queue, in jiffies. */
+	unsigned long bound_at;
+	/** @yield: It gives the queue back when what the hardware has is done. */
+	bool yield;
+	/** @dead: It takes no more jobs. */
+	bool dead;
+	/** @destroyed: User space has given it up. */
+	bool destroyed;
+	/** @guilty: It could not be killed, which made a reset necessary. */
+	bool guilty;
+};
+
+/* The hardware has jobs of it. */
+static inline bool onpu_ctx_busy(const struct onpu_ctx *ctx)
+{
+	return ctx->fed > ctx->completed;
+}
+
+/* ---- onpu_ctx.c */
+
+struct onpu_ctx *onpu_ctx_lookup(struct onpu_file *file, u32 id);
+struct onpu_ctx *onpu_ctx_get(struct onpu_ctx *ctx);
+void onpu_ctx_put(struct onpu_ctx *ctx);
+
+/* With &onpu_ctx.lock held: something is runnable, and there is no queue. */
+void onpu_ctx_want_queue(struct onpu_ctx *ctx);
+
+/* End what has ended, and let others have the queue if they need it. */
+void onpu_ctx_reap(struct onpu_ctx *ctx);
+
+/* With &onpu_ctx.lock held: the hardware may be given jobs. */
+bool onpu_ctx_may_feed(const struct onpu_ctx *ctx);
+
+/**
+ * onpu_ctx_fail() - End a context for a reason of its own.
+ * @ctx: The context, with &onpu_ctx.lock held; the device makes no access for it any more.
+ * @state: What it becomes.
+ * @first: The error of its oldest job, which is why.
+ * @rest: The error of all others.
+ */
+void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest);
+
+/**
+ * onpu_ctx_kill_hung() - End a context whose job does not get on.
+ * @ctx: The context.
+ *
+ * Return: 0 if it has ended; -EALREADY if its job ended by itself; another error if the firmware
+ * cannot help, and a reset will end it.
+ */
+int onpu_ctx_kill_hung(struct onpu_ctx *ctx);
+
+/* ---- onpu_job.c */
+
+int onpu_job_init_ctx(struct onpu_ctx *ctx);
+/* The scheduler has nothing to do with the context any more; it may have jobs to free. */
+void onpu_job_stop_ctx(struct onpu_ctx *ctx);
+void onpu_job_fini_ctx(struct onpu_ctx *ctx);
+
+/* The rest with &onpu_ctx.lock held. */
+
+/* Give the hardware what is runnable. */
+void onpu_job_feed(struct onpu_ctx *ctx);
+/* End the jobs that the completion page says have ended. */
+void onpu_job_reap(struct onpu_ctx *ctx);
+/* The queue has stopped with @code, which the completion page may not tell. */
+void onpu_job_faulted(struct onpu_ctx *ctx, u32 code);
+/* The device makes no access for the context: end its oldest job with @first, others with @rest. */
+void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest);
+/* Host time of the context's jobs. */
+u64 onpu_job_busy_ns(const struct onpu_ctx *ctx);
+
+#endif

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Buffer objects: memory of shmem or of another device, with an address in each client that has a
+ * handle.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/iosys-map.h>
+#include <linux/slab.h>
+
+#include <drm/drm_prime.h>
+#include <drm/drm_print.h>
+
+#include "onpu_compat.h"
+#include "onpu_gem.h"
+
+#define CREATE_FLAGS	(DRM_ONPU_BO_WC | DRM_ONPU_BO_DEVICE_RO | DRM_ONPU_BO_NO_MMAP)
+#define SYNC_FLAGS	(DRM_ONPU_BO_SYNC_FOR_DEVICE | DRM_ONPU_BO_SYNC_FOR_CPU)
+
+/**
+ * struct onpu_bo_use - What an object is to one client.
+ */
+struct onpu_bo_use {
+	/** @link: In &onpu_bo.uses. */
+	struct list_head link;
+	/** @file: The client. */
+	struct onpu_file *file;
+	/** @handles: Handles that it has. */
+	unsigned int handles;
+	/** @map: Its address, NULL if it has none yet. */
+	struct onpu_map *map;
+};
+
+/* ---- the object's functions */
+
+static struct onpu_bo_use *find_use(struct onpu_bo *bo, struct onpu_file *file)
+{
+	struct onpu_bo_use *use;
+
+	lockdep_assert_held(&bo->lock);
+	list_for_each_entry(use, &bo->uses, link)
+		if (use->file == file)
+			return use;
+	return NULL;
+}
+
+static int add_use(struct onpu_bo *bo, struct onpu_file *file)
+{
+	u64 size = bo->base.base.size;
+	struct onpu_bo_use *use = kzalloc(sizeof(*use), GFP_KERNEL_ACCOUNT);
+
+	if (!use)
+		return -ENOMEM;
+	if (atomic64_add_return(size, &file->memory) > file->onpu->limits.memory) {
+		atomic64_sub(size, &file->memory);
+		kfree(use);
+		return -ENOSPC;
+	}
+	use->file = file;
+	use->handles = 1;
+	list_add(&use->link, &bo->uses);
+	return 0;
+}
+
+static int bo_open(struct drm_gem_object *obj, struct drm_file *drm_file)
+{
+	struct onpu_file *file = to_onpu_file(drm_file);
+	struct onpu_bo *bo = to_onpu_bo(obj);
+	struct onpu_bo_use *use;
+	int ret = 0;
+
+	mutex_lock(&bo->lock);
+	use = find_use(bo, file);
+	if (use)
+		use->handles++;
+	else
+		ret = add_use(bo, file);
+	mutex_unlock(&bo->lock);
+	return ret;
+}
+
+static void bo_close(struct drm_gem_object *obj, struct drm_file *drm_file)
+{
+	struct onpu_file *file = to_onpu_file(drm_file);
+	struct onpu_bo *bo = to_onpu_bo(obj);
+	struct onpu_bo_use *use;
+
+	mutex_lock(&bo->lock);
+	use = find_use(bo, file);
+	if (WARN_ON(!use) || --use->handles) {
+		mutex_unlock(&bo->lock);
+		return;
+	}
+	list_del(&use->link);
+	mutex_unlock(&bo->lock);
+	if (use->map)
+		onpu_map_remove(use->map);
+	atomic64_sub(obj->size, &file->memory);
+	kfree(use);
+}
+
+static void bo_free(struct drm_gem_object *obj)
+{
+	struct onpu_bo *bo = to_onpu_bo(obj);
+
+	WARN_ON(!list_empty(&bo->uses));
+	if (bo->counted)
+		atomic64_sub(obj->size, &to_onpu(obj->dev)->usage.memory);
+	mutex_destroy(&bo->lock);
+	drm_gem_shmem_free(&bo->base);
+}
+
+static int bo_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
+{
+	struct onpu_bo *bo = to_onpu_bo(obj);
+
+	if (bo->flags & DRM_ONPU_BO_NO_MMAP || drm_gem_is_imported(obj))
+		return -EINVAL;
+	if (bo->read_only) {
+		if (vma->vm_flags & VM_WRITE)
+			return -EACCES;
+		vm_flags_clear(vma, VM_MAYWRITE);
+	}
+	return drm_gem_shmem_mmap(&bo->base, vma);
+}
+
+/* All of it is resident as long as it lives. */
+static enum drm_gem_object_status bo_status(struct drm_gem_object *obj)
+{
+	return DRM_GEM_OBJECT_RESIDENT;
+}
+
+static const struct drm_gem_object_funcs bo_funcs = {
+	.free = bo_free,
+	.open = bo_open,
+	.close = bo_close,
+	.print_info = drm_gem_shmem_object_print_info,
+	.pin = drm_gem_shmem_object_pin,
+	.unpin = drm_gem_shmem_object_unpin,
+	.get_sg_table = drm_gem_shmem_object_get_sg_table,
+	.vmap = drm_gem_shmem_object_vmap,
+	.vunmap = drm_gem_shmem_object_vunmap,
+	.mmap = bo_mmap,
+	.status = bo_status,
+	.vm_ops = &drm_gem_shmem_vm_ops,
+};
+
+struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t size)
+{
+	struct onpu_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
+
+	if (!bo)
+		return ERR_PTR(-ENOMEM);
+	bo->base.base.funcs = &bo_funcs;
+	mutex_init(&bo->lock);
+	INIT_LIST_HEAD(&bo->uses);
+	return &bo->base.base;
+}
+
+static void count(struct onpu_bo *bo)
+{
+	struct drm_gem_object *obj = &bo->base.base;
+
+	bo->counted = true;
+	atomic64_add(obj->size, &to_onpu(obj->dev)->usage.memory);
+}
+
+struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf)
+{
+	struct drm_gem_object *obj = drm_gem_prime_import(drm, buf);
+
+	/* One of our own comes back as what it is. */
+	if (!IS_ERR(obj) && drm_gem_is_imported(obj) && !to_onpu_bo(obj)->counted) {
+		to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;
+		count(to_onpu_bo(obj));
+	}
+	return obj;
+}
+
+/* ---- addresses */
+
+static struct sg_table *bo_memory(struct onpu_bo *bo)
+{
+	if (drm_gem_is_imported(&bo->base.base))
+		return bo->base.sgt;
+	return drm_gem_shmem_get_pages_sgt(&bo->base);
+}
+
+static int map_new(struct onpu_map **out, struct onpu_vm *vm, struct onpu_bo *bo,
+		   enum onpu_map_prot prot)
+{
+	struct sg_table *sgt = bo_memory(bo);
+	struct onpu_map *map;
+	int ret;
+
+	if (IS_ERR(sgt))
+		return PTR_ERR(sgt);
+	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	if (!map)
+		return -ENOMEM;
+	ret = onpu_map_insert(map, vm, &bo->base.base, sgt, prot);
+	if (ret)
+		kfree(map);
+	else
+		*out = map;
+	return ret;
+}
+
+/* The address that the object has in the client; it gets one if it has none. */
+static int bo_address(struct onpu_bo *bo, struct onpu_file *file, u64 *va)
+{
+	struct onpu_bo_use *use;
+	int ret = 0;
+
+	mutex_lock(&bo->lock);
+	use = find_use(bo, file);
+	if (!use)
+		ret = -ENOENT;	/* another thread was quick to close the handle */
+	else if (!use->map)
+		ret = map_new(&use->map, file->vm, bo, bo->flags & DRM_ONPU_BO_DEVICE_RO ?
+			      ONPU_MAP_USER_RO : ONPU_MAP_USER);
+	if (!ret)
+		*va = onpu_map_va(use->map);
+	mutex_unlock(&bo->lock);
+	return ret;
+}
+
+/* ---- ioctls */
+
+static struct onpu_bo *bo_create(struct onpu_file *file, u64 size, u32 flags)
+{
+	struct drm_gem_shmem_object *shmem;
+	struct onpu_bo *bo;
+
+	/* A client that asks for what it cannot have shall not get the memory first. */
+	if (size > file->onpu->limits.memory - min_t(u64, atomic64_read(&file->memory),
+						     file->onpu->limits.memory))
+		return ERR_PTR(-ENOSPC);
+	shmem = drm_gem_shmem_create(&file->onpu->drm, size);
+	if (IS_ERR(shmem))
+		return ERR_CAST(shmem);
+	bo = container_of(shmem, struct onpu_bo, base);
+	bo->flags = flags;
+	shmem->map_wc = flags & DRM_ONPU_BO_WC;
+	count(bo);
+	return bo;
+}
+
+int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	struct onpu_file *file = to_onpu_file(drm_file);
+	struct drm_onpu_bo_create *args = data;
+	struct onpu_bo *bo;
+	u32 handle;
+	u64 va = 0;
+	int ret;
+
+	if (!args->size || args->flags & ~CREATE_FLAGS || args->handle || args->va)
+		return -EINVAL;
+	if (args->flags & DRM_ONPU_BO_NO_MMAP && args->flags & DRM_ONPU_BO_WC)
+		return -EINVAL;
+	if (args->size > onpu_va_end(to_onpu(drm)))
+		return -ENOSPC;
+	bo = bo_create(file, PAGE_ALIGN(args->size), args->flags);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	ret = drm_gem_handle_create(drm_file, &bo->base.base, &handle);
+	if (!ret) {
+		ret = bo_address(bo, file, &va);
+		if (ret && ret != -ENOENT)
+			drm_gem_handle_delete(drm_file, handle);
+	}
+	/* The core returns the arguments after an error, too: they stay as they were. */
+	if (!ret) {
+		args->handle = handle;
+		args->size = bo->base.base.size;
+		args->va = va;
+	}
+	drm_gem_object_put(&bo->base.base);
+	return ret;
+}
+
+int onpu_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	struct drm_onpu_bo_info *args = data;
+	struct drm_gem_object *obj;
+	struct onpu_bo *bo;
+	int ret;
+
+	if (args->flags || args->size || args->mmap_offset || args->va)
+		return -EINVAL;
+	obj = drm_gem_object_lookup(drm_file, args->handle);
+	if (!obj)
+		return -ENOENT;
+	bo = to_onpu_bo(obj);
+	ret = bo_address(bo, to_onpu_file(drm_file), &args->va);
+	if (!ret) {
+		args->flags = bo->flags;
+		args->size = obj->size;
+		if (!(bo->flags & (DRM_ONPU_BO_NO_MMAP | DRM_ONPU_BO_IMPORTED)))
+			args->mmap_offset = drm_vma_node_offset_addr(&obj->vma_node);
+	}
+	drm_gem_object_put(obj);
+	return ret;
+}
+
+static void sync_piece(struct device *dev, dma_addr_t addr, size_t size, u32 flags)
+{
+	if (flags & DRM_ONPU_BO_SYNC_FOR_DEVICE)
+		dma_sync_single_for_device(dev, addr, size, DMA_BIDIRECTIONAL);
+	if (flags & DRM_ONPU_BO_SYNC_FOR_CPU)
+		dma_sync_single_for_cpu(dev, addr, size, DMA_BIDIRECTIONAL);
+}
+
+static void sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 size, u32 flags)
+{
+	struct scatterlist *sg;
+	u64 at = 0;
+	int i;
+
+	for_each_sgtable_dma_sg(sgt, sg, i) {
+		u64 first = max(offset, at), end = min(offset + size, at + sg_dma_len(sg));
+
+		if (first < end)
+			sync_piece(dev, sg_dma_address(sg) + (first - at), end - first, flags);
+		at += sg_dma_len(sg);
+	}
+}
+
+int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	struct drm_onpu_bo_sync *args = data;
+	struct drm_gem_object *obj;
+	struct onpu_bo *bo;
+	int ret = 0;
+	u64 end;
+
+	if (!args->flags || args->flags & ~SYNC_FLAGS || !args->size ||
+	    check_add_overflow(args->offset, args->size, &end))
+		return -EINVAL;
+	obj = drm_gem_object_lookup(drm_file, args->handle);
+	if (!obj)
+		return -ENOENT;
+	bo = to_onpu_bo(obj);
+	if (end > obj->size || bo->flags & DRM_ONPU_BO_IMPORTED)
+		ret = -EINVAL;
+	else if (!to_onpu(drm)->coherent && !bo->base.map_wc)
+		sync_range(drm->dev, bo->base.sgt, args->offset, args->size, args->flags);
+	drm_gem_object_put(obj);
+	return ret;
+}
+
+/* ---- memory of the driver */
+
+static int kernel_bo_map(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, bool access)
+{
+	struct iosys_map vmap;
+	int ret;
+
+	ret = map_new(&kbo->map, vm, kbo->bo, ONPU_MAP_KERNEL);
+	if (ret || !access)
+		return ret;
+	ret = onpu_gem_vmap(&kbo->bo->base.base, &vmap);
+	if (!ret)
+		kbo->vaddr = vmap.vaddr;
+	return ret;
+}
+
+int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t size, bool access)
+{
+	struct drm_gem_shmem_object *shmem = drm_gem_shmem_create(&vm->onpu->drm,
+								  PAGE_ALIGN(size));
+	int ret;
+
+	memset(kbo, 0, sizeof(*kbo));
+	if (IS_ERR(shmem))
+		return PTR_ERR(shmem);
+	shmem->map_wc = !vm->onpu->coherent;
+	kbo->bo = container_of(shmem, struct onpu_bo, base);
+	kbo->bo->read_only = true;
+	ret = kernel_bo_map(kbo, vm, access);
+	if (ret)
+		onpu_kernel_bo_destroy(kbo);
+	return ret;
+}
+
+void onpu_kernel_bo_destroy(struct onpu_kernel_bo *kbo)
+{
+	if (kbo->vaddr) {
+		struct iosys_map vmap = IOSYS_MAP_INIT_VADDR(kbo->vaddr);
+
+		onpu_gem_vunmap(&kbo->bo->base.base, &vmap);
+	}
+	if (kbo->map)
+		onpu_map_remove(kbo->map);
+	if (kbo->bo)
+		drm_gem_object_put(&kbo->bo->base.base);
+	memset(kbo, 0, sizeof(*kbo));
+}
+
+int onpu_kernel_bo_allow(struct onpu_kernel_bo *kbo, struct drm_file *file, u64 *offset)
+{
+	struct drm_vma_offset_node *node = &kbo->bo->base.base.vma_node;
+
+	*offset = drm_vma_node_offset_addr(node);
+	return drm_vma_node_allow(node, file);
+}
+
+void onpu_kernel_bo_revoke(struct onpu_kernel_bo *kbo, struct drm_file *file)
+{
+	drm_vma_node_revoke(&kbo->bo->base.base.vma_node, file);
+}

@@ -1,0 +1,877 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Jobs: submission, the scheduler's back end, fences, completion, detection of hangs.
+ *
+ * The jobs of one SUBMIT that nothing waits for in between are one job of the scheduler; here they
+ * are a struct onpu_job with one entry of the ring for each, and one fence. The fence exists from
+ * submission on, and it, not the scheduler's own, is what user space gets: so it signals with our
+ * error and at our time, also when the job never came as far as the hardware.
+ *
+ * Nothing here may fail, or wait for memory, once a fence exists.
+ */
+#include <linux/dma-fence.h>
+#include <linux/dma-fence-chain.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include <drm/drm_print.h>
+#include <drm/drm_syncobj.h>
+
+#include <onpu/slots.h>
+
+#include "onpu_compat.h"
+#include "onpu_ctx.h"
+
+/* How many looks hang detection takes in the time that a job may stand still. */
+#define LOOKS	4
+
+#define SYNC_FLAGS	(DRM_ONPU_SYNC_WAIT | DRM_ONPU_SYNC_SIGNAL | DRM_ONPU_SYNC_TIMELINE)
+
+/**
+ * enum onpu_job_state - Where a job is.
+ */
+enum onpu_job_state {
+	/** @ONPU_JOB_QUEUED: Waits for fences. */
+	ONPU_JOB_QUEUED,
+	/** @ONPU_JOB_RUNNABLE: Waits for a hardware queue. */
+	ONPU_JOB_RUNNABLE,
+	/** @ONPU_JOB_FED: The hardware has it. */
+	ONPU_JOB_FED,
+	/** @ONPU_JOB_ENDED: Its fence has signalled. */
+	ONPU_JOB_ENDED,
+};
+
+/**
+ * struct onpu_job - Consecutive jobs that depend on nothing in between.
+ */
+struct onpu_job {
+	/** @base: What the scheduler knows of it. */
+	struct drm_sched_job base;
+	/** @ctx: Its context, with a reference. */
+	struct onpu_ctx *ctx;
+	/** @fence: Signals when all of it has ended; initialized when it has a number. */
+	struct dma_fence *fence;
+	/** @link: In &onpu_ctx.jobs. */
+	struct list_head link;
+	/** @runnable: In &onpu_ctx.runnable. */
+	struct list_head runnable;
+	/** @state: Protected by &onpu_ctx.lock. */
+	enum onpu_job_state state;
+	/** @count: Number of entries. */
+	u32 count;
+	/** @seqno: Number of the last one. */
+	u64 seqno;
+	/** @entries: What goes into the ring. */
+	struct onpu_ring_job entries[] __counted_by(count);
+};
+
+static struct onpu_job *to_onpu_job(struct drm_sched_job *base)
+{
+	return container_of(base, struct onpu_job, base);
+}
+
+/* ---- fences */
+
+/**
+ * struct onpu_fence - Fence of a job; depends on nothing but this module.
+ */
+struct onpu_fence {
+	/** @base: The fence; first, since it is freed by its address. */
+	struct dma_fence base;
+	/** @lock: Its lock. */
+	spinlock_t lock;
+};
+
+static const char *fence_driver_name(struct dma_fence *fence)
+{
+	return "onpu";
+}
+
+static const char *fence_timeline_name(struct dma_fence *fence)
+{
+	return "onpu-context";
+}
+
+static void fence_release(struct dma_fence *fence)
+{
+	dma_fence_free(fence);
+	module_put(THIS_MODULE);
+}
+
+static const struct dma_fence_ops fence_ops = {
+	.get_driver_name = fence_driver_name,
+	.get_timeline_name = fence_timeline_name,
+	.release = fence_release,
+};
+
+static struct dma_fence *fence_alloc(void)
+{
+	struct onpu_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL_ACCOUNT);
+
+	return fence ? &fence->base : NULL;
+}
+
+static void fence_init(struct dma_fence *base, u64 context, u64 seqno)
+{
+	struct onpu_fence *fence = container_of(base, struct onpu_fence, base);
+
+	__module_get(THIS_MODULE);
+	spin_lock_init(&fence->lock);
+	dma_fence_init(base, &fence_ops, &fence->lock, context, seqno);
+}
+
+/* ---- the end of jobs */
+
+u64 onpu_job_busy_ns(const struct onpu_ctx *ctx)
+{
+	lockdep_assert_held(&ctx->lock);
+	if (!onpu_ctx_busy(ctx))
+		return ctx->busy_ns;
+	return ctx->busy_ns + ktime_to_ns(ktime_sub(ktime_get(), ctx->since));
+}
+
+/* Charge the time up to now to the context; call it before jobs end. */
+static void account_time(struct onpu_ctx *ctx)
+{
+	ktime_t now = ktime_get();
+	s64 ns = ktime_to_ns(ktime_sub(now, ctx->since));
+
+	if (!onpu_ctx_busy(ctx))
+		return;
+	ctx->busy_ns += ns;
+	ctx->since = now;
+	atomic64_add(ns, &ctx->vm->busy_ns);
+}
+
+static void account_cycles(struct onpu_ctx *ctx, u64 total)
+{
+	if (total <= ctx->page_cycles)
+		return;
+	ctx->cycles += total - ctx->page_cycles;
+	atomic64_add(total - ctx->page_cycles, &ctx->vm->cycles);
+	ctx->page_cycles = total;
+}
+
+/* The job can be freed as soon as the context's lock is given up. */
+static void end_job(struct onpu_job *job, int error)
+{
+	struct onpu_ctx *ctx = job->ctx;
+	struct onpu_usage *usage = &ctx->onpu->usage;
+
+	lockdep_assert_held(&ctx->lock);
+	list_del(&job->link);
+	if (job->state == ONPU_JOB_RUNNABLE)
+		list_del(&job->runnable);
+	if (job->state == ONPU_JOB_FED)
+		onpu_usage_end(ctx->onpu, job->count);
+	job->state = ONPU_JOB_ENDED;
+	ctx->completed = max(ctx->completed, job->seqno);
+	atomic64_add(job->count, &usage->jobs);
+	if (error) {
+		atomic64_add(job->count, &usage->failed_jobs);
+		dma_fence_set_error(job->fence, error);
+	}
+	if (error == -ECANCELED)
+		ctx->cancelled += job->count;
+	dma_fence_signal(job->fence);
+}
+
+/* Tell those who look at the page that the driver has ended jobs. */
+static void write_page(struct onpu_ctx *ctx, int error)
+{
+	struct onpu_completion *page = ctx->page.vaddr;
+
+	if (READ_ONCE(page->seqno) == ctx->completed)
+		return;
+	WRITE_ONCE(page->error, DRM_ONPU_COMPLETION_BY_DRIVER | -error);
+	smp_store_release(&page->seqno, ctx->completed);
+}
+
+void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest)
+{
+	struct onpu_job *job, *next;
+	int error = first;
+
+	lockdep_assert_held(&ctx->lock);
+	if (list_empty(&ctx->jobs))
+		return;
+	account_time(ctx);
+	/* The page comes first, as it does when the device ends a job. */
+	job = list_last_entry(&ctx->jobs, struct onpu_job, link);
+	ctx->completed = max(ctx->completed, job->seqno);
+	write_page(ctx, list_is_singular(&ctx->jobs) ? first : rest);
+	list_for_each_entry_safe(job, next, &ctx->jobs, link) {
+		end_job(job, error);
+		error = rest;
+	}
+}
+
+static int fault_error(u32 code)
+{
+	switch (code) {
+	case ONPU_FAULT_BOUNDS:
+	case ONPU_FAULT_INDEX_RANGE:
+	case ONPU_FAULT_MMU_NOT_PRESENT:
+	case ONPU_FAULT_MMU_PERM:
+		return -EFAULT;
+	case ONPU_FAULT_ILLEGAL_OPCODE:
+	case ONPU_FAULT_RESERVED_BITS:
+	case ONPU_FAULT_SLOT_INDEX:
+	case ONPU_FAULT_SLOT_FORMAT:
+	case ONPU_FAULT_SPACE:
+	case ONPU_FAULT_DTYPE:
+	case ONPU_FAULT_SHAPE:
+	case ONPU_FAULT_SEM_OVERFLOW:
+	case ONPU_FAULT_SEM_OWNER:
+		return -EINVAL;
+	case ONPU_FAULT_DEADLOCK:
+	case ONPU_FAULT_TIMEOUT:
+		return -ETIME;
+	default:
+		return -EREMOTEIO;
+	}
+}
+
+/* The job that the hardware is at has failed, and nothing of the context runs any more. */
+static void fault(struct onpu_ctx *ctx, const struct onpu_fault_record *record)
+{
+	ctx->fault = *record;
+	onpu_ctx_fail(ctx, DRM_ONPU_CTX_FAULT, fault_error(record->code), -ECANCELED);
+}
+
+void onpu_job_faulted(struct onpu_ctx *ctx, u32 code)
+{
+	struct onpu_completion *page = ctx->page.vaddr;
+	struct onpu_fault_record record;
+
+	lockdep_assert_held(&ctx->lock);
+	/* What the page says is of use if it is about this fault; else the event is all there is. */
+	memcpy(&record, page->fault, sizeof(record));
+	if (record.code != code)
+		record = (struct onpu_fault_record) {
+			.code = code,
+			.engine = ONPU_ENG_CP,
+			.operand = ONPU_OPERAND_NONE,
+		};
+	fault(ctx, &record);
+}
+
+/*
+ * The page belongs to the device: each member is read once and believed only as far as it makes
+ * sense. A job's error is written before its number, so an error that is seen too early is that of
+ * the next job, as the record tells.
+ */
+void onpu_job_reap(struct onpu_ctx *ctx)
+{
+	const struct onpu_completion *page = ctx->page.vaddr;
+	struct onpu_fault_record record = {};
+	struct onpu_job *job, *next;
+	u64 seqno;
+
+	lockdep_assert_held(&ctx->lock);
+	if (ctx->queue < 0 || !onpu_ctx_busy(ctx))
+		return;
+	seqno = READ_ONCE(page->seqno);
+	dma_rmb();
+	if (READ_ONCE(page->error))
+		memcpy(&record, page->fault, sizeof(record));
+	if (seqno <= ctx->completed || seqno > ctx->fed)
+		return;
+	account_time(ctx);
+	account_cycles(ctx, READ_ONCE(page->total_cycles));
+	if (!record.code || record.seqno != seqno)
+		record.seqno = U64_MAX;
+	list_for_each_entry_safe(job, next, &ctx->jobs, link) {
+		if (job->state != ONPU_JOB_FED || job->seqno > seqno || job->seqno >= record.seqno)
+			break;
+		end_job(job, 0);
+	}
+	ctx->completed = max(ctx->completed, seqno);
+	if (record.seqno == seqno)
+		fault(ctx, &record);
+}
+
+/* ---- the hardware */
+
+static void write_entries(struct onpu_ctx *ctx, const struct onpu_job *job)
+{
+	struct onpu_ring_job *ring = ctx->ring.vaddr;
+
+	for (u32 i = 0; i < job->count; i++)
+		ring[ctx->tail++ % ONPU_RING_SIZE] = job->entries[i];
+}
+
+void onpu_job_feed(struct onpu_ctx *ctx)
+{
+	struct onpu_job *job, *next;
+
+	lockdep_assert_held(&ctx->lock);
+	if (list_empty(&ctx->runnable))
+		return;
+	if (!onpu_ctx_may_feed(ctx)) {
+		onpu_ctx_want_queue(ctx);
+		return;
+	}
+	if (!onpu_ctx_busy(ctx)) {
+		ctx->since = ktime_get();
+		ctx->progress.when = jiffies;
+	}
+	list_for_each_entry_safe(job, next, &ctx->runnable, runnable) {
+		/* The scheduler's credits see to it that the ring has room. */
+		write_entries(ctx, job);
+		list_del(&job->runnable);
+		job->state = ONPU_JOB_FED;
+		ctx->fed = job->seqno;
+		onpu_usage_begin(ctx->onpu, job->count);
+	}
+	/* A write to a register comes after all writes to memory before it. */
+	onpu_write(ctx->onpu, ONPU_REG_DOORBELL_TAIL(ctx->queue), ctx->tail);
+}
+
+/* ---- the scheduler */
+
+static struct dma_fence *run_job(struct drm_sched_job *base)
+{
+	struct onpu_job *job = to_onpu_job(base);
+	struct onpu_ctx *ctx = job->ctx;
+	bool cookie = dma_fence_begin_signalling();
+	struct dma_fence *fence = dma_fence_get(job->fence);
+
+	spin_lock(&ctx->lock);
+	if (job->state == ONPU_JOB_QUEUED) {
+		job->state = ONPU_JOB_RUNNABLE;
+		list_add_tail(&job->runnable, &ctx->runnable);
+		onpu_job_feed(ctx);
+	}
+	spin_unlock(&ctx->lock);
+	dma_fence_end_signalling(cookie);
+	return fence;
+}
+
+static void free_job(struct drm_sched_job *base)
+{
+	struct onpu_job *job = to_onpu_job(base);
+	struct onpu_ctx *ctx = job->ctx;
+
+	spin_lock(&ctx->lock);
+	/* The scheduler drops the jobs of a destroyed context, which may wait for a reset. */
+	if (job->state != ONPU_JOB_ENDED)
+		end_job(job, -ECANCELED);
+	spin_unlock(&ctx->lock);
+	drm_sched_job_cleanup(base);
+	dma_fence_put(job->fence);
+	kvfree(job);
+	onpu_ctx_put(ctx);
+}
+
+static u64 read_counter(struct onpu_device *onpu, u32 reg_lo)
+{
+	return (u64)onpu_read(onpu, reg_lo + 4) << 32 | onpu_read(onpu, reg_lo);
+}
+
+/* A queue that is ready, but waits for its turn as others run, need not make progress. */
+static bool waits_for_others(struct onpu_device *onpu, unsigned int queue)
+{
+	if (onpu_read(onpu, ONPU_REG_QUEUE_STATE(queue)) != ONPU_QUEUE_READY)
+		return false;
+	for (unsigned int i = 0; i < onpu->caps.num_queues; i++)
+		if (onpu_read(onpu, ONPU_REG_QUEUE_STATE(i)) == ONPU_QUEUE_RUNNING)
+			return true;
+	return false;
+}
+
+/* With the context's lock held. */
+static bool makes_progress(struct onpu_ctx *ctx)
+{
+	const struct onpu_progress now = {
+		.retired = read_counter(ctx->onpu, ONPU_REG_QUEUE_RETIRED_LO(ctx->queue)),
+		.cycles = read_counter(ctx->onpu, ONPU_REG_QUEUE_RUN_CYCLES_LO(ctx->queue)),
+		.completed = ctx->completed,
+		.when = jiffies,
+	};
+	struct onpu_progress *last = &ctx->progress;
+
+	if (now.retired == last->retired && now.cycles == last->cycles &&
+	    now.completed == last->completed && !waits_for_others(ctx->onpu, ctx->queue))
+		return time_before(now.when, last->when + ctx->timeout);
+	*last = now;
+	return true;
+}
+
+static bool hangs(struct onpu_ctx *ctx)
+{
+	bool ret;
+
+	spin_lock(&ctx->lock);
+	ret = onpu_ctx_busy(ctx) && ctx->queue >= 0 && !ctx->dead &&
+	      !READ_ONCE(ctx->onpu->ctx->stopped) && !makes_progress(ctx);
+	spin_unlock(&ctx->lock);
+	return ret;
+}
+
+static enum drm_gpu_sched_stat timedout_job(struct drm_sched_job *base)
+{
+	struct onpu_ctx *ctx = to_onpu_job(base)->ctx;
+	bool cookie = dma_fence_begin_signalling(), ended = false;
+
+	/* A device that is gone reads all ones; that is seen to elsewhere. */
+	if (onpu_device_present(ctx->onpu)) {
+		/* In case an interrupt was lost. */
+		onpu_ctx_reap(ctx);
+		ended = hangs(ctx) && !onpu_ctx_kill_hung(ctx);
+	}
+	dma_fence_end_signalling(cookie);
+	if (!ended)
+		return onpu_sched_no_hang(base);
+	/* All fences have signalled, with our errors: this but cleans up. */
+	drm_sched_stop(&ctx->sched, base);
+	onpu_sched_start(&ctx->sched, -ECANCELED);
+	return ONPU_SCHED_STAT_RESET;
+}
+
+static const struct drm_sched_backend_ops sched_ops = {
+	.run_job = run_job,
+	.timedout_job = timedout_job,
+	.free_job = free_job,
+};
+
+int onpu_job_init_ctx(struct onpu_ctx *ctx)
+{
+	struct drm_gpu_scheduler *sched = &ctx->sched;
+	struct onpu_device *onpu = ctx->onpu;
+	int ret;
+
+	ctx->fence_context = dma_fence_context_alloc(1);
+	ret = onpu_sched_init(sched, &sched_ops, onpu->ctx->wq, ONPU_RING_SIZE,
+			      max(ctx->timeout / LOOKS, 1ul), onpu->reset_wq, "onpu",
+			      onpu->drm.dev);
+	if (ret)
+		return ret;
+	ret = drm_sched_entity_init(&ctx->entity, DRM_SCHED_PRIORITY_KERNEL, &sched, 1, NULL);
+	if (ret)
+		drm_sched_fini(sched);
+	else
+		ctx->scheduled = true;
+	return ret;
+}
+
+void onpu_job_stop_ctx(struct onpu_ctx *ctx)
+{
+	if (ctx->scheduled && !ctx->entity_gone)
+		drm_sched_entity_fini(&ctx->entity);
+	ctx->entity_gone = true;
+}
+
+void onpu_job_fini_ctx(struct onpu_ctx *ctx)
+{
+	onpu_job_stop_ctx(ctx);
+	if (ctx->scheduled)
+		drm_sched_fini(&ctx->sched);
+}
+
+/* ---- SUBMIT */
+
+/* What most submissions need is on the stack. */
+#define FEW_JOBS	2
+#define FEW_SYNCS	4
+
+/**
+ * struct onpu_signal - A syncobj that a job is to signal.
+ */
+struct onpu_signal {
+	/** @syncobj: The syncobj, with a reference. */
+	struct drm_syncobj *syncobj;
+	/** @chain: For a point of a timeline. */
+	struct dma_fence_chain *chain;
+	/** @point: The point. */
+	u64 point;
+	/** @job: Index in &onpu_submit.made. */
+	u32 job;
+};
+
+/**
+ * struct onpu_submit - One SUBMIT.
+ */
+struct onpu_submit {
+	/** @ctx: The context. */
+	struct onpu_ctx *ctx;
+	/** @file: Whose handles are meant. */
+	struct drm_file *file;
+	/** @jobs: Copy of the jobs. */
+	struct drm_onpu_job *jobs;
+	/** @num_jobs: Number of @jobs. */
+	u32 num_jobs;
+	/** @syncs: Copies of their syncs, one job's after the other's. */
+	struct drm_onpu_sync *syncs;
+	/** @num_syncs: Number of @syncs. */
+	u32 num_syncs;
+	/** @made: What has been made of @jobs. */
+	struct onpu_job **made;
+	/** @num_made: Number of @made. */
+	u32 num_made;
+	/** @signals: What to signal. */
+	struct onpu_signal *signals;
+	/** @num_signals: Number of @signals. */
+	u32 num_signals;
+	/** @few_jobs: Memory of @jobs when there are few. */
+	struct drm_onpu_job few_jobs[FEW_JOBS];
+	/** @few_syncs: Memory of @syncs when there are few. */
+	struct drm_onpu_sync few_syncs[FEW_SYNCS];
+	/** @few_made: Memory of @made when there are few. */
+	struct onpu_job *few_made[FEW_JOBS];
+	/** @few_signals: Memory of @signals when there are few. */
+	struct onpu_signal few_signals[FEW_SYNCS];
+};
+
+static int copy_array(void *dst, size_t size, const struct drm_onpu_obj_array *array)
+{
+	const void __user *src = u64_to_user_ptr(array->array);
+	int ret;
+
+	if (array->array % 8 || array->stride % 8 || array->stride < size)
+		return -EINVAL;
+	if (array->stride == size)
+		return copy_from_user(dst, src, size * array->count) ? -EFAULT : 0;
+	if (array->stride > PAGE_SIZE)
+		return -E2BIG;
+	for (u32 i = 0; i < array->count; i++) {
+		ret = copy_struct_from_user(dst + i * size, size, src + (u64)i * array->stride,
+					    array->stride);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static bool range_ok(u64 va, u64 size, u32 align, u64 limit)
+{
+	return IS_ALIGNED(va, align) && va < limit && size <= limit - va;
+}
+
+static bool job_ok(const struct drm_onpu_job *job, u64 limit)
+{
+	if (job->flags || !job->instr_count || !job->slot_count ||
+	    job->slot_count > ONPU_MAX_SLOTS)
+		return false;
+	if (!job->profile_va != !job->profile_size ||
+	    job->profile_size % sizeof(struct onpu_profile_record))
+		return false;
+	return range_ok(job->program_va, job->instr_count * 16ull, 16, limit) &&
+	       range_ok(job->slots_va, (u64)job->slot_count * ONPU_SLOT_SIZE, ONPU_SLOT_SIZE,
+			limit) &&
+	       range_ok(job->profile_va, job->profile_size, sizeof(struct onpu_profile_record),
+			limit);
+}
+
+static bool sync_ok(const struct drm_onpu_sync *sync)
+{
+	bool timeline = sync->flags & DRM_ONPU_SYNC_TIMELINE;
+
+	return !(sync->flags & ~SYNC_FLAGS) &&
+	       !(sync->flags & DRM_ONPU_SYNC_WAIT) != !(sync->flags & DRM_ONPU_SYNC_SIGNAL) &&
+	       !timeline == !sync->point;
+}
+
+static int read_jobs(struct onpu_submit *submit, const struct drm_onpu_obj_array *array)
+{
+	u64 limit = onpu_va_end(submit->ctx->onpu);
+	int ret;
+
+	if (!array->count || array->count > ONPU_SUBMIT_MAX_JOBS)
+		return -EINVAL;
+	submit->num_jobs = array->count;
+	if (array->count > FEW_JOBS) {
+		submit->jobs = kvmalloc_array(array->count, sizeof(*submit->jobs), GFP_KERNEL);
+		submit->made = kvmalloc_array(array->count, sizeof(*submit->made), GFP_KERNEL);
+		if (!submit->jobs || !submit->made)
+			return -ENOMEM;
+	}
+	ret = copy_array(submit->jobs, sizeof(*submit->jobs), array);
+	if (ret)
+		return ret;
+	for (u32 i = 0; i < array->count; i++) {
+		u32 count = submit->jobs[i].syncs.count;
+
+		if (!job_ok(&submit->jobs[i], limit) ||
+		    count > ONPU_SUBMIT_MAX_SYNCS - submit->num_syncs)
+			return -EINVAL;
+		submit->num_syncs += count;
+	}
+	return 0;
+}
+
+static int read_syncs(struct onpu_submit *submit)
+{
+	struct drm_onpu_sync *at;
+	int ret;
+
+	if (submit->num_syncs > FEW_SYNCS) {
+		submit->syncs = kvmalloc_array(submit->num_syncs, sizeof(*submit->syncs),
+					       GFP_KERNEL);
+		submit->signals = kvmalloc_array(submit->num_syncs, sizeof(*submit->signals),
+						 GFP_KERNEL);
+		if (!submit->syncs || !submit->signals)
+			return -ENOMEM;
+	}
+	at = submit->syncs;
+	for (u32 i = 0; i < submit->num_jobs; i++) {
+		const struct drm_onpu_obj_array *array = &submit->jobs[i].syncs;
+
+		ret = array->count ? copy_array(at, sizeof(*at), array) : 0;
+		if (ret)
+			return ret;
+		at += array->count;
+	}
+	for (u32 i = 0; i < submit->num_syncs; i++)
+		if (!sync_ok(&submit->syncs[i]))
+			return -EINVAL;
+	return 0;
+}
+
+static bool has(const struct drm_onpu_sync *syncs, u32 count, u32 flag)
+{
+	for (u32 i = 0; i < count; i++)
+		if (syncs[i].flags & flag)
+			return true;
+	return false;
+}
+
+/* How many jobs from @first on nothing separates; @syncs are theirs. */
+static u32 group_size(const struct onpu_submit *submit, u32 first,
+		      const struct drm_onpu_sync *syncs)
+{
+	u32 i = first;
+
+	do {
+		u32 count = submit->jobs[i].syncs.count;
+
+		if (has(syncs, count, DRM_ONPU_SYNC_SIGNAL))
+			return i + 1 - first;
+		syncs += count;
+	} while (++i < submit->num_jobs &&
+		 !has(syncs, submit->jobs[i].syncs.count, DRM_ONPU_SYNC_WAIT));
+	return i - first;
+}
+
+static void fill_entry(struct onpu_ring_job *entry, const struct drm_onpu_job *job)
+{
+	*entry = (struct onpu_ring_job) {
+		.type = ONPU_ENTRY_JOB,
+		.program_va = job->program_va,
+		.num_insns = job->instr_count,
+		.num_slots = job->slot_count,
+		.slots_va = job->slots_va,
+		.profile_va = job->profile_va,
+		.profile_size = job->profile_size,
+		.cycle_limit = job->cycle_limit,
+	};
+}
+
+static struct onpu_job *make_job(struct onpu_submit *submit, u32 first, u32 count)
+{
+	struct onpu_ctx *ctx = submit->ctx;
+	struct onpu_job *job = kvmalloc(struct_size(job, entries, count), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!job)
+		return ERR_PTR(-ENOMEM);
+	job->fence = fence_alloc();
+	if (!job->fence) {
+		kvfree(job);
+		return ERR_PTR(-ENOMEM);
+	}
+	/* The scheduler's part has to be zero. */
+	memset(&job->base, 0, sizeof(job->base));
+	ret = onpu_sched_job_init(&job->base, &ctx->entity, count, NULL, submit->file->client_id);
+	if (ret) {
+		kfree(job->fence);
+		kvfree(job);
+		return ERR_PTR(ret);
+	}
+	job->ctx = onpu_ctx_get(ctx);
+	job->state = ONPU_JOB_QUEUED;
+	job->count = count;
+	for (u32 i = 0; i < count; i++)
+		fill_entry(&job->entries[i], &submit->jobs[first + i]);
+	return job;
+}
+
+/* Of a job that was not accepted. */
+static void drop_job(struct onpu_job *job)
+{
+	drm_sched_job_cleanup(&job->base);
+	kfree(job->fence);
+	onpu_ctx_put(job->ctx);
+	kvfree(job);
+}
+
+static int add_wait(struct onpu_submit *submit, struct onpu_job *job,
+		    const struct drm_onpu_sync *sync)
+{
+	struct dma_fence *fence;
+	int ret = drm_syncobj_find_fence(submit->file, sync->handle, sync->point, 0, &fence);
+
+	if (ret)
+		return ret;
+	/* Jobs of a context run in order anyway. */
+	if (fence->context == job->ctx->fence_context || dma_fence_is_signaled(fence)) {
+		dma_fence_put(fence);
+		return 0;
+	}
+	return drm_sched_job_add_dependency(&job->base, fence);
+}
+
+static int add_signal(struct onpu_submit *submit, const struct drm_onpu_sync *sync)
+{
+	struct onpu_signal *signal = &submit->signals[submit->num_signals];
+
+	*signal = (struct onpu_signal) {
+		.syncobj = drm_syncobj_find(submit->file, sync->handle),
+		.point = sync->point,
+		.job = submit->num_made - 1,
+	};
+	if (!signal->syncobj)
+		return -ENOENT;
+	submit->num_signals++;
+	if (sync->point) {
+		signal->chain = dma_fence_chain_alloc();
+		if (!signal->chain)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Everything that can fail. */
+static int prepare(struct onpu_submit *submit)
+{
+	const struct drm_onpu_sync *sync = submit->syncs;
+	int ret = 0;
+
+	for (u32 first = 0, count; first < submit->num_jobs; first += count) {
+		struct onpu_job *job;
+
+		count = group_size(submit, first, sync);
+		job = make_job(submit, first, count);
+		if (IS_ERR(job))
+			return PTR_ERR(job);
+		submit->made[submit->num_made++] = job;
+		for (u32 i = first; i < first + count; i++) {
+			const struct drm_onpu_sync *end = sync + submit->jobs[i].syncs.count;
+
+			for (; sync < end && !ret; sync++)
+				ret = sync->flags & DRM_ONPU_SYNC_WAIT ?
+				      add_wait(submit, job, sync) : add_signal(submit, sync);
+		}
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* The jobs get their numbers and fences, or are refused. */
+static int accept(struct onpu_submit *submit)
+{
+	struct onpu_ctx *ctx = submit->ctx;
+	int ret = 0;
+
+	lockdep_assert_held(&ctx->submit_lock);
+	spin_lock(&ctx->lock);
+	if (ctx->dead)
+		ret = ctx->destroyed ? -ENOENT : -EIO;
+	else if (ctx->submitted - ctx->completed + submit->num_jobs > ONPU_MAX_QUEUED_JOBS)
+		ret = -ENOSPC;
+	for (u32 i = 0; i < submit->num_made && !ret; i++) {
+		struct onpu_job *job = submit->made[i];
+
+		for (u32 j = 0; j < job->count; j++)
+			job->entries[j].seqno = ++ctx->submitted;
+		job->seqno = ctx->submitted;
+		fence_init(job->fence, ctx->fence_context, job->seqno);
+		list_add_tail(&job->link, &ctx->jobs);
+	}
+	spin_unlock(&ctx->lock);
+	return ret;
+}
+
+static void publish(struct onpu_submit *submit)
+{
+	for (u32 i = 0; i < submit->num_signals; i++) {
+		struct onpu_signal *signal = &submit->signals[i];
+		struct dma_fence *fence = submit->made[signal->job]->fence;
+
+		if (signal->chain)
+			drm_syncobj_add_point(signal->syncobj, signal->chain, fence,
+					      signal->point);
+		else
+			drm_syncobj_replace_fence(signal->syncobj, fence);
+		signal->chain = NULL;
+	}
+}
+
+static int commit(struct onpu_submit *submit, u64 *seqno)
+{
+	struct onpu_ctx *ctx = submit->ctx;
+	bool cookie;
+	int ret;
+
+	mutex_lock(&ctx->submit_lock);
+	cookie = dma_fence_begin_signalling();
+	ret = accept(submit);
+	if (!ret) {
+		*seqno = submit->made[submit->num_made - 1]->seqno;
+		for (u32 i = 0; i < submit->num_made; i++)
+			drm_sched_job_arm(&submit->made[i]->base);
+		/* Jobs that were pushed may be gone at any time, and their fences with them. */
+		publish(submit);
+		for (u32 i = 0; i < submit->num_made; i++)
+			drm_sched_entity_push_job(&submit->made[i]->base);
+		submit->num_made = 0;
+	}
+	dma_fence_end_signalling(cookie);
+	mutex_unlock(&ctx->submit_lock);
+	return ret;
+}
+
+static void clean_up(struct onpu_submit *submit)
+{
+	for (u32 i = 0; i < submit->num_made; i++)
+		drop_job(submit->made[i]);
+	for (u32 i = 0; i < submit->num_signals; i++) {
+		dma_fence_chain_free(submit->signals[i].chain);
+		drm_syncobj_put(submit->signals[i].syncobj);
+	}
+	if (submit->jobs != submit->few_jobs)
+		kvfree(submit->jobs);
+	if (submit->made != submit->few_made)
+		kvfree(submit->made);
+	if (submit->syncs != submit->few_syncs)
+		kvfree(submit->syncs);
+	if (submit->signals != submit->few_signals)
+		kvfree(submit->signals);
+}
+
+int onpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_onpu_submit *args = data;
+	struct onpu_submit submit;
+	int ret;
+
+	if (args->flags || args->seqno)
+		return -EINVAL;
+	submit.ctx = onpu_ctx_lookup(to_onpu_file(file), args->ctx_id);
+	if (!submit.ctx)
+		return -ENOENT;
+	submit.file = file;
+	submit.jobs = submit.few_jobs;
+	submit.made = submit.few_made;
+	submit.syncs = submit.few_syncs;
+	submit.signals = submit.few_signals;
+	submit.num_syncs = 0;
+	submit.num_made = 0;
+	submit.num_signals = 0;
+	ret = read_jobs(&submit, &args->jobs) ?: read_syncs(&submit) ?: prepare(&submit) ?:
+	      commit(&submit, &args->seqno);
+	clean_up(&submit);
+	onpu_ctx_put(submit.ctx);
+	return ret;
+}

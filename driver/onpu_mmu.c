@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Address spaces: page tables as Sv39 has them, and the protocol that makes the device forget.
+ *
+ * Page-table pages are made before an entry is written and stay until the address space goes, so
+ * neither mapping nor unmapping can fail half-way, and no walk can meet a page that was freed.
+ * Large buffers get addresses from the top and small ones from the bottom: so a buffer that could
+ * use large pages seldom finds a table of small ones in its place.
+ *
+ * Unmapping clears the entries and asks the device to forget. What was mapped, and its address, is
+ * given up by a worker when the device says that it did, or when a reset made it.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/idr.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include <drm/drm_managed.h>
+
+#include "onpu_mmu.h"
+
+#define ENTRIES		512
+#define SMALL		SZ_4K
+#define LARGE		SZ_2M
+#define LEAF		(ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_A)
+
+/* Requests that are under way at a time; what comes meanwhile shares the next one. */
+#define MAX_REQUESTS	8
+#define INV_TIMEOUT	HZ
+
+/**
+ * struct onpu_table - A page of the page table.
+ */
+struct onpu_table {
+	/** @entries: As the device reads them. */
+	__le64 *entries;
+	/** @dma: Bus address of @entries. */
+	dma_addr_t dma;
+	/** @below: Tables that entries point to; absent in the last level. */
+	struct onpu_table *below[];
+};
+
+/**
+ * struct onpu_mmu_device - The device's part in it.
+ */
+struct onpu_mmu_device {
+	/** @onpu: The device. */
+	struct onpu_device *onpu;
+	/** @asids: Numbers of address spaces in use. */
+	struct ida asids;
+	/** @lock: Protects everything below. */
+	spinlock_t lock;
+	/** @requested: Mappings whose request is under way, in the order of requests. */
+	struct list_head requested;
+	/** @backlog: Mappings that no request has been made for. */
+	struct list_head backlog;
+	/** @last: Name of the last request. */
+	u32 last;
+	/** @seen: Name of the last one known to be done. */
+	u32 seen;
+	/** @stopped: The device cannot be asked, a reset is under way. */
+	bool stopped;
+	/** @timeout: Looks after requests that are not answered. */
+	struct delayed_work timeout;
+};
+
+struct workqueue_struct *onpu_free_wq;
+
+/* ---- page tables */
+
+static void table_free(struct onpu_device *onpu, struct onpu_table *table, unsigned int level)
+{
+	if (!table)
+		return;
+	for (unsigned int i = 0; level && i < ENTRIES; i++)
+		table_free(onpu, table->below[i], level - 1);
+	dma_free_coherent(onpu->drm.dev, SMALL, table->entries, table->dma);
+	kfree(table);
+}
+
+static struct onpu_table *table_create(struct onpu_device *onpu, unsigned int level)
+{
+	struct onpu_table *table = kzalloc(struct_size(table, below, level ? ENTRIES : 0),
+					   GFP_KERNEL_ACCOUNT);
+
+	if (!table)
+		return NULL;
+	table->entries = dma_alloc_coherent(onpu->drm.dev, SMALL, &table->dma, GFP_KERNEL);
+	if (table->entries)
+		return table;
+	kfree(table);
+	return NULL;
+}
+
+static unsigned int entry_index(u64 va, unsigned int level)
+{
+	return va >> (12 + 9 * level) & (ENTRIES - 1);
+}
+
+static void entry_write(struct onpu_table *table, unsigned int index, dma_addr_t addr, u64 flags)
+{
+	u64 entry = flags ? (u64)addr / SMALL << ONPU_PTE_PPN_SHIFT | flags : 0;
+
+	WRITE_ONCE(table->entries[index], cpu_to_le64(entry));
+}
+
+/* The table below that is responsible for @va, made if need be. */
+static struct onpu_table *table_below(struct onpu_device *onpu, struct onpu_table *table, u64 va,
+				      unsigned int level)
+{
+	unsigned int index = entry_index(va, level);
+
+	if (!table->below[index]) {
+		struct onpu_table *below = table_create(onpu, level - 1);
+
+		if (!below)
+			return NULL;
+		/* It must be empty before the device can find it. */
+		dma_wmb();
+		table->below[index] = below;
+		entry_write(table, index, below->dma, ONPU_PTE_V);
+	}
+	return table->below[index];
+}
+
+/* A place in the memory of an object. */
+struct cursor {
+	struct scatterlist *sg;
+	u64 offset;
+};
+
+static dma_addr_t cursor_addr(const struct cursor *c)
+{
+	return sg_dma_address(c->sg) + c->offset;
+}
+
+static u64 cursor_run(const struct cursor *c)
+{
+	return sg_dma_len(c->sg) - c->offset;
+}
+
+static void cursor_advance(struct cursor *c, u64 bytes)
+{
+	c->offset += bytes;
+	if (c->offset < sg_dma_len(c->sg))
+		return;
+	c->offset = 0;
+	c->sg = sg_next(c->sg);
+}
+
+static bool can_be_large(const struct onpu_table *table, u64 va, const struct cursor *c, u64 left)
+{
+	return IS_ALIGNED(va | cursor_addr(c), LARGE) && min(left, cursor_run(c)) >= LARGE &&
+	       !table->below[entry_index(va, 1)];
+}
+
+/* Make the tables for a mapping (@flags 0), or write its entries, which cannot fail. */
+static int map_walk(struct onpu_map *map, struct sg_table *sgt, u64 flags)
+{
+	struct onpu_device *onpu = map->vm->onpu;
+	struct cursor c = { .sg = sgt->sgl };
+	u64 va = onpu_map_va(map), end = va + map->size, step;
+
+	lockdep_assert_held(&map->vm->lock);
+	for (; va < end; va += step, cursor_advance(&c, step)) {
+		struct onpu_table *table = table_below(onpu, map->vm->root, va, 2);
+
+		if (!table)
+			return -ENOMEM;
+		step = LARGE;
+		if (can_be_large(table, va, &c, end - va)) {
+			if (flags)
+				entry_write(table, entry_index(va, 1), cursor_addr(&c), flags);
+			continue;
+		}
+		step = SMALL;
+		table = table_below(onpu, table, va, 1);
+		if (!table)
+			return -ENOMEM;
+		if (flags)
+			entry_write(table, entry_index(va, 0), cursor_addr(&c), flags);
+	}
+	return 0;
+}
+
+static void map_clear(struct onpu_map *map)
+{
+	u64 va = onpu_map_va(map), end = va + map->size, step;
+
+	lockdep_assert_held(&map->vm->lock);
+	for (; va < end; va += step) {
+		struct onpu_table *table = map->vm->root->below[entry_index(va, 2)];
+		struct onpu_table *small = table->below[entry_index(va, 1)];
+
+		step = small ? SMALL : LARGE;
+		if (small)
+			entry_write(small, entry_index(va, 0), 0, 0);
+		else
+			entry_write(table, entry_index(va, 1), 0, 0);
+	}
+}
+
+/* ---- invalidation */
+
+static bool is_done(u32 request, u32 done)
+{
+	return (s32)(done - request) >= 0;
+}
+
+static void request_write(struct onpu_mmu_device *mmu, const struct onpu_map *map)
+{
+	struct onpu_device *onpu = mmu->onpu;
+
+	lockdep_assert_held(&mmu->lock);
+	if (map) {
+		onpu_write(onpu, ONPU_REG_INV_ASID, map->vm->asid);
+		onpu_write(onpu, ONPU_REG_INV_PAGES, map->size / SMALL);
+		onpu_write64(onpu, ONPU_REG_INV_VA_LO, onpu_map_va(map));
+	} else {
+		onpu_write(onpu, ONPU_REG_INV_ASID, ONPU_INV_ASID_ALL__MASK);
+	}
+	onpu_write(onpu, ONPU_REG_INV_REQ, ++mmu->last);
+	mod_delayed_work(onpu_free_wq, &mmu->timeout, INV_TIMEOUT);
+}
+
+/* One request for all that waits; one mapping is named, more are "everything". */
+static void request_backlog(struct onpu_mmu_device *mmu)
+{
+	struct onpu_map *map;
+
+	lockdep_assert_held(&mmu->lock);
+	if (list_empty(&mmu->backlog) || mmu->stopped || mmu->last - mmu->seen >= MAX_REQUESTS)
+		return;
+	map = list_first_entry(&mmu->backlog, struct onpu_map, link);
+	request_write(mmu, list_is_singular(&mmu->backlog) ? map : NULL);
+	list_for_each_entry(map, &mmu->backlog, link)
+		map->request = mmu->last;
+	list_splice_tail_init(&mmu->backlog, &mmu->requested);
+}
+
+static void take_done(struct onpu_mmu_device *mmu)
+{
+	struct onpu_map *map, *next;
+	u32 done;
+
+	lockdep_assert_held(&mmu->lock);
+	if (mmu->stopped || mmu->last == mmu->seen)
+		return;
+	done = onpu_read(mmu->onpu, ONPU_REG_INV_DONE);
+	/* Also keeps out the all ones of a device that is gone, and what was never asked for. */
+	if (is_done(mmu->seen, done) || !is_done(done, mmu->last))
+		return;
+	mmu->seen = done;
+	list_for_each_entry_safe(map, next, &mmu->requested, link) {
+		if (!is_done(map->request, done))
+			break;
+		list_del(&map->link);
+		queue_work(onpu_free_wq, &map->free);
+	}
+	request_backlog(mmu);
+}
+
+void onpu_mmu_irq(struct onpu_device *onpu)
+{
+	spin_lock(&onpu->mmu->lock);
+	take_done(onpu->mmu);
+	spin_unlock(&onpu->mmu->lock);
+}
+
+static void timeout_work(struct work_struct *work)
+{
+	struct onpu_mmu_device *mmu = container_of(to_delayed_work(work), struct onpu_mmu_device,
+						   timeout);
+	bool late;
+
+	spin_lock(&mmu->lock);
+	take_done(mmu);
+	late = !mmu->stopped && mmu->last != mmu->seen;
+	spin_unlock(&mmu->lock);
+	if (late && onpu_device_present(mmu->onpu))
+		onpu_device_reset_async(mmu->onpu, "no answer to an invalidation");
+}
+
+/* The device has forgotten it. */
+static void free_map(struct work_struct *work)
+{
+	struct onpu_map *map = container_of(work, struct onpu_map, free);
+	struct onpu_vm *vm = map->vm;
+
+	mutex_lock(&vm->lock);
+	drm_mm_remove_node(&map->node);
+	mutex_unlock(&vm->lock);
+	drm_gem_object_put(map->obj);
+	kfree(map);
+	onpu_vm_put(vm);
+}
+
+void onpu_mmu_pre_reset(struct onpu_device *onpu)
+{
+	spin_lock(&onpu->mmu->lock);
+	onpu->mmu->stopped = true;
+	spin_unlock(&onpu->mmu->lock);
+}
+
+void onpu_mmu_post_reset(struct onpu_device *onpu)
+{
+	struct onpu_mmu_device *mmu = onpu->mmu;
+	struct onpu_map *map, *next;
+
+	spin_lock(&mmu->lock);
+	list_splice_tail_init(&mmu->backlog, &mmu->requested);
+	list_for_each_entry_safe(map, next, &mmu->requested, link) {
+		list_del(&map->link);
+		queue_work(onpu_free_wq, &map->free);
+	}
+	/* A device that is given up stays silent, and is not asked. */
+	mmu->stopped = onpu_device_lost(onpu);
+	mmu->last = onpu_read(onpu, ONPU_REG_INV_DONE);
+	mmu->seen = mmu->last;
+	spin_unlock(&mmu->lock);
+}
+
+/* ---- mappings */
+
+static u64 prot_flags(enum onpu_map_prot prot)
+{
+	switch (prot) {
+	case ONPU_MAP_USER_RO:
+		return LEAF | ONPU_PTE_U;
+	case ONPU_MAP_USER:
+		return LEAF | ONPU_PTE_U | ONPU_PTE_W | ONPU_PTE_D;
+	case ONPU_MAP_KERNEL:
+		break;
+	}
+	return LEAF | ONPU_PTE_W | ONPU_PTE_D;
+}
+
+/* What another driver exports may have any form. */
+static bool sgt_fits(struct sg_table *sgt, u64 size)
+{
+	struct scatterlist *sg;
+	u64 length = 0;
+	int i;
+
+	for_each_sgtable_dma_sg(sgt, sg, i) {
+		if (!IS_ALIGNED(sg_dma_address(sg) | sg_dma_len(sg), SMALL))
+			return false;
+		length += sg_dma_len(sg);
+	}
+	return length >= size;
+}
+
+static int insert_node(struct onpu_map *map, enum onpu_map_prot prot)
+{
+	u64 middle = onpu_va_end(map->vm->onpu);
+	bool kernel = prot == ONPU_MAP_KERNEL, large = map->size >= LARGE;
+
+	/* One page more that is never mapped: who runs beyond a buffer faults. */
+	return drm_mm_insert_node_in_range(&map->vm->mm, &map->node, map->size + PAGE_SIZE,
+					   large ? LARGE : PAGE_SIZE, 0,
+					   kernel ? middle : ONPU_VA_START,
+					   kernel ? 2 * middle : middle,
+					   large ? DRM_MM_INSERT_HIGH : DRM_MM_INSERT_LOW);
+}
+
+int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_object *obj,
+		    struct sg_table *sgt, enum onpu_map_prot prot)
+{
+	int ret;
+
+	if (!sgt_fits(sgt, obj->size))
+		return -EINVAL;
+	map->vm = vm;
+	map->size = obj->size;
+	mutex_lock(&vm->lock);
+	ret = insert_node(map, prot);
+	if (!ret) {
+		ret = map_walk(map, sgt, 0);
+		if (ret)
+			drm_mm_remove_node(&map->node);
+	}
+	if (!ret) {
+		map_walk(map, sgt, prot_flags(prot));
+		drm_gem_object_get(obj);
+		map->obj = obj;
+		onpu_vm_get(vm);
+	}
+	mutex_unlock(&vm->lock);
+	if (ret)
+		map->vm = NULL;
+	return ret;
+}
+
+void onpu_map_remove(struct onpu_map *map)
+{
+	struct onpu_mmu_device *mmu = map->vm->onpu->mmu;
+
+	mutex_lock(&map->vm->lock);
+	map_clear(map);
+	mutex_unlock(&map->vm->lock);
+	/* The device must not find an entry any more when it is told to forget. */
+	wmb();
+	INIT_WORK(&map->free, free_map);
+	spin_lock(&mmu->lock);
+	if (onpu_device_lost(mmu->onpu)) {
+		queue_work(onpu_free_wq, &map->free);
+	} else {
+		list_add_tail(&map->link, &mmu->backlog);
+		request_backlog(mmu);
+	}
+	spin_unlock(&mmu->lock);
+}
+
+/* ---- address spaces */
+
+int onpu_vm_create(struct onpu_device *onpu, struct onpu_vm **out)
+{
+	struct onpu_vm *vm = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
+	int asid;
+
+	if (!vm)
+		return -ENOMEM;
+	asid = ida_alloc_max(&onpu->mmu->asids, onpu->caps.num_asids - 1, GFP_KERNEL);
+	if (asid < 0) {
+		kfree(vm);
+		return asid;
+	}
+	vm->root = table_create(onpu, 2);
+	if (!vm->root) {
+		ida_free(&onpu->mmu->asids, asid);
+		kfree(vm);
+		return -ENOMEM;
+	}
+	kref_init(&vm->ref);
+	drm_dev_get(&onpu->drm);
+	vm->onpu = onpu;
+	vm->asid = asid;
+	vm->slot = -1;
+	mutex_init(&vm->lock);
+	drm_mm_init(&vm->mm, ONPU_VA_START, 2 * onpu_va_end(onpu) - ONPU_VA_START);
+	init_waitqueue_head(&vm->ctx_gone);
+	*out = vm;
+	return 0;
+}
+
+struct onpu_vm *onpu_vm_get(struct onpu_vm *vm)
+{
+	kref_get(&vm->ref);
+	return vm;
+}
+
+dma_addr_t onpu_vm_root(const struct onpu_vm *vm)
+{
+	return vm->root->dma;
+}
+
+/* No mapping is left and no context: the device has forgotten every leaf. */
+static void vm_release(struct kref *ref)
+{
+	struct onpu_vm *vm = container_of(ref, struct onpu_vm, ref);
+	struct onpu_device *onpu = vm->onpu;
+
+	drm_mm_takedown(&vm->mm);
+	table_free(onpu, vm->root, 2);
+	ida_free(&onpu->mmu->asids, vm->asid);
+	mutex_destroy(&vm->lock);
+	kfree(vm);
+	drm_dev_put(&onpu->drm);
+}
+
+void onpu_vm_put(struct onpu_vm *vm)
+{
+	kref_put(&vm->ref, vm_release);
+}
+
+/* ---- the device */
+
+static void mmu_fini(struct drm_device *drm, void *data)
+{
+	struct onpu_mmu_device *mmu = data;
+
+	/* Every mapping held a reference to the device, so what is left has nothing to do. */
+	cancel_delayed_work_sync(&mmu->timeout);
+	ida_destroy(&mmu->asids);
+}
+
+int onpu_mmu_init(struct onpu_device *onpu)
+{
+	struct onpu_mmu_device *mmu = drmm_kzalloc(&onpu->drm, sizeof(*mmu), GFP_KERNEL);
+
+	if (!mmu)
+		return -ENOMEM;
+	mmu->onpu = onpu;
+	ida_init(&mmu->asids);
+	spin_lock_init(&mmu->lock);
+	INIT_LIST_HEAD(&mmu->requested);
+	INIT_LIST_HEAD(&mmu->backlog);
+	INIT_DELAYED_WORK(&mmu->timeout, timeout_work);
+	onpu->mmu = mmu;
+	return drmm_add_action_or_reset(&onpu->drm, mmu_fini, mmu);
+}
+
+int onpu_mmu_module_init(void)
+{
+	onpu_free_wq = alloc_workqueue("onpu-free", WQ_UNBOUND, 0);
+	return onpu_free_wq ? 0 : -ENOMEM;
+}
+
+void onpu_mmu_module_exit(void)
+{
+	destroy_workqueue(onpu_free_wq);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Address spaces of clients: addresses, page tables, invalidation of translations.
+ */
+#ifndef ONPU_MMU_H
+#define ONPU_MMU_H
+
+#include <linux/kref.h>
+#include <linux/scatterlist.h>
+
+#include <drm/drm_gem.h>
+#include <drm/drm_mm.h>
+
+#include "onpu_device.h"
+
+/**
+ * enum onpu_map_prot - Who may use a mapping, and how.
+ */
+enum onpu_map_prot {
+	/** @ONPU_MAP_USER: Jobs read and write. */
+	ONPU_MAP_USER,
+	/** @ONPU_MAP_USER_RO: Jobs read. */
+	ONPU_MAP_USER_RO,
+	/** @ONPU_MAP_KERNEL: The command processor alone, in the kernel's half. */
+	ONPU_MAP_KERNEL,
+};
+
+struct onpu_table;
+
+/**
+ * struct onpu_vm - The address space of one client.
+ *
+ * The firmware knows it only while a context of it has a hardware queue.
+ */
+struct onpu_vm {
+	/** @ref: Of the file, of each context, of each mapping until it is invalidated. */
+	struct kref ref;
+	/** @onpu: The device, with a reference to it. */
+	struct onpu_device *onpu;
+	/** @asid: What the device tells translations of address spaces apart by. */
+	u32 asid;
+	/** @lock: Protects @mm and the page tables. May be held around allocations. */
+	struct mutex lock;
+	/** @mm: Addresses in use. */
+	struct drm_mm mm;
+	/** @root: Page table. */
+	struct onpu_table *root;
+
+	/** @slot: Entry of the device's VM table, or -1. Of onpu_ctx.c, as are the next ones. */
+	int slot;
+	/** @bound: Contexts with a hardware queue. */
+	unsigned int bound;
+	/** @num_ctxs: Contexts whose memory is not yet freed. */
+	atomic_t num_ctxs;
+	/** @ctx_gone: Woken when @num_ctxs falls. */
+	wait_queue_head_t ctx_gone;
+	/** @busy_ns: Host time of all jobs. */
+	atomic64_t busy_ns;
+	/** @cycles: Device cycles of all jobs. */
+	atomic64_t cycles;
+};
+
+/**
+ * struct onpu_map - A buffer object's place in an address space.
+ */
+struct onpu_map {
+	/** @vm: The address space, with a reference; NULL before onpu_map_insert(). */
+	struct onpu_vm *vm;
+	/** @obj: The object, with a reference from onpu_map_insert() on. */
+	struct drm_gem_object *obj;
+	/** @node: Addresses, one page more than @size. */
+	struct drm_mm_node node;
+	/** @size: Bytes mapped. */
+	u64 size;
+	/** @link: In one of the lists of the invalidations. */
+	struct list_head link;
+	/** @free: Frees it in the end. */
+	struct work_struct free;
+	/** @request: Name of the request that invalidates it. */
+	u32 request;
+};
+
+static inline u64 onpu_map_va(const struct onpu_map *map)
+{
+	return map->node.start;
+}
+
+/* For work that frees memory and ends before the module goes. */
+extern struct workqueue_struct *onpu_free_wq;
+
+struct onpu_vm *onpu_vm_get(struct onpu_vm *vm);
+dma_addr_t onpu_vm_root(const struct onpu_vm *vm);
+
+/**
+ * onpu_map_insert() - Give a buffer object an address.
+ * @map: The mapping, zeroed.
+ * @vm: The address space.
+ * @obj: The object.
+ * @sgt: Its memory, mapped for the device.
+ * @prot: What for.
+ *
+ * Return: 0, -ENOSPC without addresses, -EINVAL for memory that is not in pages, -ENOMEM.
+ */
+int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_object *obj,
+		    struct sg_table *sgt, enum onpu_map_prot prot);
+
+/**
+ * onpu_map_remove() - Take the address away.
+ * @map: The mapping, from kmalloc(); belongs to this function from now on.
+ *
+ * Does not wait. Object and addresses are given up when the device has forgotten them.
+ */
+void onpu_map_remove(struct onpu_map *map);
+
+/* Before a reset: requests are kept back until onpu_mmu_post_reset(). */
+void onpu_mmu_pre_reset(struct onpu_device *onpu);
+
+#endif
