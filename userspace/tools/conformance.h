@@ -15,12 +15,12 @@
 
 /* --- Values (conformance_value.c) ------------------------------------------------------------ */
 
-/* A tensor of a case: its type, its shape, and its elements in the type's own form. */
+/* A tensor of a case: its type, its shape, and its elements in the type's own form, of 4 bits in a byte each. */
 struct values {
 	WNNOperandDataType type;
 	uint32_t rank;
 	uint32_t *dims;
-	size_t count, bytes;
+	size_t count, bytes;	/* bytes: of the tensor, where two elements of 4 bits share one */
 	void *data;		/* NULL: the case has no elements for it */
 };
 
@@ -33,6 +33,9 @@ WNNOperandDataType value_type(const char *name);	/* Undefined: there is no such 
 /* Reads {"dataType","shape","data" or "fill"}; -1 and @reason when it is malformed. */
 int values_read(const json_t *tensor, struct values *values, char *reason);
 void values_free(struct values *values);
+/* The elements as a tensor holds them, and back; both to be freed, NULL when memory is exhausted. */
+void *values_pack(const struct values *values);
+void *values_unpack(const struct values *values, void *packed);	/* takes packed over */
 
 /* The element as the nearest double, for messages and for tolerances other than ULP. */
 double values_get(const struct values *values, const void *data, size_t index);

@@ -6,7 +6,8 @@
  * inputs and constants ("constant": true) with their elements, and what it must give.
  * webnn-validation/1: the same without elements and tolerance, with "expect": "success" (then with
  * type and shape of the outputs) or "TypeError". A case with "outsideSpec" must be refused with a
- * TypeError, except that one with int4 or uint4 runs where the library has these types: it has not.
+ * TypeError, except that one with int4 or uint4 runs where opSupportLimits lists the type for the
+ * operands that have it, and is skipped elsewhere.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +19,6 @@
 /* A graph being made of a case. */
 struct trial {
 	const json_t *item;
-	bool as_inputs;		/* constants become inputs, so that something is left to be run */
 	WNNGraphBuilder builder;
 	WNNGraph graph;
 	struct names names;
@@ -71,6 +71,8 @@ static WNNContext open_context(const struct runner *runner, WNNPlacementPolicy p
 	device.simSramBytes = runner->sram;
 	device.threads = runner->threads;
 	device.simThreads = runner->threads;
+	/* What is folded is not done by the device. */
+	device.constantFolding = !runner->npu;
 	options.nextInChain = &device.chain;
 	wnnInstanceCreateContextSync(runner->instance, &options, WNN_WAIT_FOREVER, &context);
 	return context;
@@ -130,12 +132,17 @@ static WNNOperand make_operand(const struct trial *trial, const json_t *json,
 {
 	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
 	const char *name = json_string_value(json_object_get(json, "name"));
+	WNNOperand operand;
+	void *packed;
 
 	desc.dataType = values->type;
 	desc.shape = (WNNUint32Array){ values->rank, values->dims };
-	if (json_is_true(json_object_get(json, "constant")) && !trial->as_inputs)
-		return wnnGraphBuilderConstant(trial->builder, &desc, values->data, values->bytes);
-	return wnnGraphBuilderInput(trial->builder, WNN_STR(name), &desc);
+	if (!json_is_true(json_object_get(json, "constant")))
+		return wnnGraphBuilderInput(trial->builder, WNN_STR(name), &desc);
+	packed = values_pack(values);
+	operand = wnnGraphBuilderConstant(trial->builder, &desc, packed, values->bytes);
+	free(packed);
+	return operand;
 }
 
 static void malformed(struct call *out, const char *reason)
@@ -189,11 +196,10 @@ static void make_operands(struct trial *trial, struct call *out, bool *at_operat
 		call_operator(trial->builder, json_array_get(operators, i), &trial->names, out);
 }
 
-static int trial_begin(struct trial *trial, WNNContext context, const json_t *item, bool as_inputs)
+static int trial_begin(struct trial *trial, WNNContext context, const json_t *item)
 {
 	memset(trial, 0, sizeof(*trial));
 	trial->item = item;
-	trial->as_inputs = as_inputs;
 	trial->input_count = json_array_size(list_of(trial, "inputs"));
 	trial->output_count = json_array_size(list_of(trial, "expectedOutputs"));
 	trial->inputs = calloc(trial->input_count + 1, sizeof(*trial->inputs));
@@ -347,7 +353,7 @@ static bool explain(struct runner *runner, const struct trial *refused, struct r
 		runner->explainer = open_context(runner, WNNPlacementPolicy_PreferNPU);
 	if (!runner->explainer)
 		return false;
-	if (!trial_begin(&trial, runner->explainer, refused->item, refused->as_inputs)) {
+	if (!trial_begin(&trial, runner->explainer, refused->item)) {
 		make_operands(&trial, &call, &at_operator);
 		if (call.kind == CALL_DONE && build(&trial) == WNNStatus_Success)
 			skip = skip_for_placement(trial.graph, result);
@@ -395,6 +401,15 @@ static WNNTensor make_tensor(WNNContext context, const struct values *values, bo
 	return tensor;
 }
 
+static WNNStatus write_tensor(WNNContext context, WNNTensor tensor, const struct values *values)
+{
+	void *packed = values_pack(values);
+	WNNStatus status = wnnContextWriteTensor(context, tensor, packed, values->bytes);
+
+	free(packed);
+	return status;
+}
+
 static bool is_graph_input(WNNGraph graph, const char *name)
 {
 	WNNNamedOperandDescriptorArray inputs = wnnGraphGetInputs(graph);
@@ -424,9 +439,7 @@ static int write_inputs(WNNContext context, struct trial *trial, WNNNamedTensor 
 			return end(result, OUTCOME_FAILED,
 				   "malformed case: input '%s' has no elements", name);
 		tensor = trial->input_tensors[i] = make_tensor(context, values, true);
-		if (!tensor ||
-		    wnnContextWriteTensor(context, tensor, values->data, values->bytes) !=
-			    WNNStatus_Success)
+		if (!tensor || write_tensor(context, tensor, values) != WNNStatus_Success)
 			return end_with_error(result, "input tensor");
 		named[(*count)++] = (WNNNamedTensor){ WNN_STR(name), tensor };
 	}
@@ -486,6 +499,9 @@ static int compare_output(WNNContext context, const struct trial *trial, size_t 
 		free(actual);
 		return end_with_error(result, "readTensor");
 	}
+	actual = values_unpack(expected, actual);
+	if (!actual)
+		return end(result, OUTCOME_FAILED, "memory is exhausted");
 	compare_values(expected, actual, &result->tolerance, &comparison);
 	if (comparison.error > result->error)
 		result->error = comparison.error;
@@ -530,35 +546,83 @@ static void execute(struct runner *runner, struct trial *trial, struct result *r
 
 /* --- Cases ----------------------------------------------------------------------------------- */
 
-static const char *four_bits(const json_t *list)
+/* Bit of int4 or uint4 when the tensor of that name in the list has that type, else 0. */
+static WNNOperandDataTypeSet four_bits(const json_t *list, const char *name)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
-		const char *type =
-			json_string_value(json_object_get(json_array_get(list, i), "dataType"));
+		const json_t *tensor = json_array_get(list, i);
+		const char *type = json_string_value(json_object_get(tensor, "dataType"));
+		const char *own = json_string_value(json_object_get(tensor, "name"));
 
-		if (type && (!strcmp(type, "int4") || !strcmp(type, "uint4")))
-			return type;
+		if (!type || !own || strcmp(own, name))
+			continue;
+		if (!strcmp(type, "int4"))
+			return WNN_DATA_TYPE_BIT(WNNOperandDataType_Int4);
+		if (!strcmp(type, "uint4"))
+			return WNN_DATA_TYPE_BIT(WNNOperandDataType_Uint4);
 	}
-	return NULL;
+	return 0;
 }
 
-/* Whether every operand is a constant, so that folding would leave nothing for the device. */
-static bool all_constant(const json_t *item)
+/* The 4-bit types of all operands that are named anywhere in the arguments of an operator. */
+static WNNOperandDataTypeSet four_bits_of(const json_t *item, json_t *value)
 {
-	const json_t *list = json_object_get(item, "inputs");
+	const char *name = json_string_value(json_object_get(value, "operand")), *key;
+	WNNOperandDataTypeSet types = 0;
+	json_t *part;
 
-	for (size_t i = 0; i < json_array_size(list); i++)
-		if (!json_is_true(json_object_get(json_array_get(list, i), "constant")))
-			return false;
-	return true;
+	if (name)
+		return four_bits(json_object_get(item, "inputs"), name) |
+		       four_bits(json_object_get(item, "expectedOutputs"), name);
+	for (size_t i = 0; i < json_array_size(value); i++)
+		types |= four_bits_of(item, json_array_get(value, i));
+	json_object_foreach(value, key, part)
+		types |= four_bits_of(item, part);
+	return types;
 }
 
-static bool must_refuse(const json_t *item, bool validation)
+/* All operands of an operator that can have a 4-bit type have it together. */
+static WNNOperandDataTypeSet listed_types(WNNContext context, const char *operator)
+{
+	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
+
+	if (!operator || wnnContextOpSupportLimits(context, &limits) != WNNStatus_Success)
+		return 0;
+	if (!strcmp(operator, "dequantizeLinear"))
+		return limits.dequantizeLinear.input.dataTypes;
+	return strcmp(operator, "quantizeLinear") ? 0 : limits.quantizeLinear.zeroPoint.dataTypes;
+}
+
+/* Skips a case with 4-bit types where the context does not list them; @used: it has any. */
+static bool skip_four_bits(WNNContext context, const json_t *item, bool *used,
+			   struct result *result)
+{
+	const json_t *list = json_object_get(item, "operators");
+
+	*used = false;
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *operator = json_array_get(list, i);
+		const char *name = json_string_value(json_object_get(operator, "name"));
+		WNNOperandDataTypeSet types =
+			four_bits_of(item, json_object_get(operator, "arguments"));
+		WNNOperandDataTypeSet missing = types ? types & ~listed_types(context, name) : 0;
+
+		*used |= types != 0;
+		if (!missing)
+			continue;
+		end(result, OUTCOME_SKIPPED, "opSupportLimits of the device lists no %s for %s",
+		    missing & WNN_DATA_TYPE_BIT(WNNOperandDataType_Int4) ? "int4" : "uint4",
+		    name ? name : "");
+		return true;
+	}
+	return false;
+}
+
+static bool expects_refusal(const json_t *item, bool validation)
 {
 	const char *expect = json_string_value(json_object_get(item, "expect"));
 
-	return json_object_get(item, "outsideSpec") ||
-	       (validation && expect && !strcmp(expect, "TypeError"));
+	return validation && expect && !strcmp(expect, "TypeError");
 }
 
 static void judge_refusal(const struct call *call, struct result *result)
@@ -573,15 +637,14 @@ static void judge_refusal(const struct call *call, struct result *result)
 }
 
 static void judge_call(struct runner *runner, struct trial *trial, const struct call *call,
-		       bool validation, bool at_operator, struct result *result)
+		       bool validation, bool outside, bool at_operator, struct result *result)
 {
 	const json_t *item = trial->item;
 	WNNStringView name = wnnStatusGetName(call->status);
 
 	if (call->kind == CALL_MALFORMED) {
 		end(result, OUTCOME_FAILED, "malformed case: %.500s", call->reason);
-	} else if (must_refuse(item, validation) &&
-		   (at_operator || json_object_get(item, "outsideSpec"))) {
+	} else if (outside || (expects_refusal(item, validation) && at_operator)) {
 		judge_refusal(call, result);
 	} else if (call->kind == CALL_REFUSED) {
 		if (call->status == WNNStatus_NotSupportedError)
@@ -612,25 +675,21 @@ static bool well_formed(const json_t *item, bool validation, struct result *resu
 
 void run_case(struct runner *runner, const json_t *item, bool validation, struct result *result)
 {
-	const char *type = four_bits(json_object_get(item, "inputs"));
 	struct trial trial;
 	struct call call;
-	bool at_operator;
+	bool at_operator, extension, outside;
 
 	memset(result, 0, sizeof(*result));
 	if (!well_formed(item, validation, result))
 		return;
-	if (!type)
-		type = four_bits(json_object_get(item, "expectedOutputs"));
-	if (type) {
-		end(result, OUTCOME_SKIPPED, "the library has no type %s", type);
+	if (skip_four_bits(runner->context, item, &extension, result))
 		return;
-	}
-	if (trial_begin(&trial, runner->context, item, runner->npu && all_constant(item))) {
+	outside = json_object_get(item, "outsideSpec") && !extension;
+	if (trial_begin(&trial, runner->context, item)) {
 		end_with_error(result, "graph builder");
 	} else {
 		make_operands(&trial, &call, &at_operator);
-		judge_call(runner, &trial, &call, validation, at_operator, result);
+		judge_call(runner, &trial, &call, validation, outside, at_operator, result);
 	}
 	trial_end(&trial);
 }

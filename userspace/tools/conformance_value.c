@@ -80,7 +80,7 @@ int value_to_number(const json_t *json, WNNNumber *number)
 
 WNNOperandDataType value_type(const char *name)
 {
-	for (int type = WNNOperandDataType_Float32; type <= WNNOperandDataType_Uint8; type++) {
+	for (int type = WNNOperandDataType_Float32; type <= WNNOperandDataType_Uint4; type++) {
 		WNNStringView view = wnnOperandDataTypeGetName((WNNOperandDataType)type);
 
 		if (strlen(name) == view.length && !memcmp(name, view.data, view.length))
@@ -143,12 +143,17 @@ static int put_float(const json_t *json, WNNOperandDataType type, void *to)
 static bool is_signed(WNNOperandDataType type)
 {
 	return type == WNNOperandDataType_Int32 || type == WNNOperandDataType_Int64 ||
-	       type == WNNOperandDataType_Int8;
+	       type == WNNOperandDataType_Int8 || type == WNNOperandDataType_Int4;
+}
+
+static bool has_four_bits(WNNOperandDataType type)
+{
+	return type == WNNOperandDataType_Int4 || type == WNNOperandDataType_Uint4;
 }
 
 static int put_integer(const json_t *json, WNNOperandDataType type, size_t size, void *to)
 {
-	unsigned int width = (unsigned int)size * 8 - is_signed(type);
+	unsigned int width = (has_four_bits(type) ? 4 : (unsigned int)size * 8) - is_signed(type);
 	uint64_t bits, max = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
 	bool negative;
 
@@ -215,8 +220,9 @@ static int read_elements(const json_t *tensor, struct values *values, size_t siz
 		snprintf(reason, REASON_SIZE, "'%s' is larger than 4 GiB", name);
 		return -1;
 	}
-	values->bytes = values->count * size;
-	values->data = malloc(values->bytes + 1);
+	values->bytes = has_four_bits(values->type) ? (values->count + 1) / 2 :
+						      values->count * size;
+	values->data = malloc(values->count * size + 1);
 	for (size_t i = 0; values->data && i < values->count; i++) {
 		char *to = (char *)values->data + i * size;
 
@@ -257,6 +263,39 @@ int values_read(const json_t *tensor, struct values *values, char *reason)
 	return read_elements(tensor, values, wnnOperandDataTypeGetSize(values->type), reason);
 }
 
+void *values_pack(const struct values *values)
+{
+	const uint8_t *from = values->data;
+	uint8_t *to = calloc(values->bytes + 1, 1);
+
+	if (!to || !has_four_bits(values->type)) {
+		if (to)
+			memcpy(to, values->data, values->bytes);
+		return to;
+	}
+	for (size_t i = 0; i < values->count; i++)
+		to[i / 2] |= (uint8_t)((from[i] & 15) << i % 2 * 4);
+	return to;
+}
+
+void *values_unpack(const struct values *values, void *packed)
+{
+	const uint8_t *from = packed;
+	uint8_t *to;
+
+	if (!has_four_bits(values->type))
+		return packed;
+	to = malloc(values->count + 1);
+	for (size_t i = 0; to && i < values->count; i++) {
+		to[i] = from[i / 2] >> i % 2 * 4 & 15;
+		/* The sign goes into the upper half. */
+		if (is_signed(values->type) && to[i] > 7)
+			to[i] |= 0xf0;
+	}
+	free(packed);
+	return to;
+}
+
 void values_free(struct values *values)
 {
 	free(values->dims);
@@ -282,6 +321,7 @@ double values_get(const struct values *values, const void *data, size_t index)
 	case WNNOperandDataType_Uint64:
 		return (double)ELEMENT(uint64_t);
 	case WNNOperandDataType_Int8:
+	case WNNOperandDataType_Int4:
 		return ELEMENT(int8_t);
 	default:
 		return ELEMENT(uint8_t);

@@ -31,7 +31,7 @@ class Runner(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
         self.assertEqual(len(lines), 3, "a line for each file and one for all")
-        self.assertIn("1: the library has no type int4", lines[1])
+        self.assertIn("1: opSupportLimits of the device lists no int4 for identity", lines[1])
         cases = [case for file in report["files"] for case in file["cases"]]
         passed = sum(case["result"] == "passed" for case in cases)
         self.assertEqual(lines[-1], f"{passed} passed, 0 failed, {len(cases) - passed} skipped")
@@ -72,10 +72,18 @@ class Runner(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
 
     def test_skipped_is_not_passed(self):
-        done, report = run("--case", "outsideSpec: int4", DATA / "passing")
+        done, report = run("--case", "int4 of no operator", DATA / "passing")
         self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 0 failed, 1 skipped")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(report["skipped"], 1)
+        case, = [case for file in report["files"] for case in file["cases"]]
+        self.assertIn("lists no int4", case["reason"])
+
+    @unittest.skipIf(DEVICE != "cpu", "the CPU has all types of all operators")
+    def test_four_bits(self):
+        done, report = run("--case", "outsideSpec: int4 and back", DATA / "passing")
+        self.assertEqual(done.stdout.splitlines()[-1], "1 passed, 0 failed, 0 skipped")
+        self.assertEqual(done.returncode, 0)
 
     def test_unreadable(self):
         for path in [*DATA.glob("unreadable/*.json"), DATA / "absent.json"]:
