@@ -25,6 +25,8 @@ if ! "$npu" exec apt-get -q download "$package"; then
 		exit 77
 	fi
 fi
+# Expanded by the shell inside.
+# shellcheck disable=SC2016
 "$npu" exec bash -eo pipefail -c '
 	dpkg-deb --fsys-tarfile "$1"_*.deb | tar -xO "./usr/src/$1.tar.xz" |
 		tar -xJ -C "$2" --strip-components=1 "$1"/scripts/{checkpatch.pl,spelling.txt,const_structs.checkpatch} \

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# The kernel module: build/driver/RELEASE/COMPILER/onpu.ko for each kernel of the environment, and its
+# checks. Sourced by npu, which sets $top. Needs lib.sh and root.sh.
+
+: "${top:?}"
+
+# Where the environment's files are, seen from here.
+environment_root()
+{
+	[ "${environment:?}" = host ] || printf '%s\n' "${root:?}"
+}
+
+# The releases that can be built for and booted, the newest of each series, the oldest series first.
+kernels()
+{
+	local from dir release
+
+	from=$(environment_root)
+	for dir in "$from"/lib/modules/*/build; do
+		release=${dir%/build}
+		release=${release##*/}
+		[ ! -e "$from/boot/vmlinuz-$release" ] || printf '%s\n' "$release"
+	done | sort -rV | awk -F . '!seen[$1 "." $2]++' | sort -V
+}
+
+# kernel_of WANTED: the release that WANTED begins, or the first without one.
+kernel_of()
+{
+	local all release
+
+	all=$(kernels)
+	while read -r release; do
+		case $release in "$1"|"$1"[.+-]*) ;; *) [ -z "$1" ] || continue ;; esac
+		printf '%s\n' "$release"
+		return
+	done <<<"$all"
+	die "no kernel '$1'; there are: $(paste -sd ' ' <<<"$all")"
+}
+
+driver_exists()
+{
+	[ -e "$top/Kbuild" ] && [ -e "$top/driver/Kbuild" ]
+}
+
+# The folder of one build.
+driver_folder()
+{
+	printf '%s\n' "$top/build/driver/$1/$2"
+}
+
+# A kernel builds modules in their own folder: a copy of what a build of the driver reads. Copied is
+# only what differs, so that make sees what has changed.
+copy_driver()
+{
+	local folder=$1 file
+
+	mkdir -p "$folder"
+	(cd -- "$top" && find Kbuild driver uapi -type f ! -name '*.pyc' -printf '%p\0') |
+		sort -z >"$folder/.sources.new"
+	if [ -e "$folder/.sources" ]; then
+		comm -z -23 "$folder/.sources" "$folder/.sources.new" |
+			(cd -- "$folder" && xargs -0r rm -f --)
+	fi
+	mv -- "$folder/.sources.new" "$folder/.sources"
+	while IFS= read -r -d '' file; do
+		cmp -s -- "$top/$file" "$folder/$file" && continue
+		mkdir -p -- "$folder/$(dirname -- "$file")"
+		cp -- "$top/$file" "$folder/$file"
+	done <"$folder/.sources"
+}
+
+# What a build depends on, in one line. The kernel's own is there by its version.
+driver_stamp()
+{
+	local release=$1 compiler=$2
+
+	{
+		printf '%s %s\n' "$release" "$compiler"
+		cat -- "$(environment_root)/lib/modules/$release/build/include/generated/compile.h" \
+			"$top/scripts/driver.sh"
+		(cd -- "$top" && find Kbuild driver uapi -type f ! -name '*.pyc' -print0 | sort -z |
+			xargs -0 sha256sum --)
+	} | sha256sum
+}
+
+# kbuild RELEASE COMPILER [ARGUMENTS of make]
+kbuild()
+{
+	local release=$1 compiler=$2
+
+	shift 2
+	inside make -C "/lib/modules/$release/build" "M=$(driver_folder "$release" "$compiler")" \
+		-j "$(nproc)" "CC=$compiler" "HOSTCC=$compiler" "$@" modules
+}
+
+# A warning of the driver's sources is an error here; what make says about compilers is not.
+make_driver()
+{
+	local release=$1 compiler=$2 folder
+
+	folder=$(driver_folder "$release" "$compiler")
+	copy_driver "$folder" || return
+	kbuild "$release" "$compiler" W=1 KCFLAGS=-Werror || return
+	[ -e "$folder/onpu.ko" ] || cp -- "$folder/driver/onpu.ko" "$folder/onpu.ko"
+}
+
+# build_driver RELEASE COMPILER: nothing to do when the sources are those of the last build.
+build_driver()
+{
+	local release=$1 compiler=$2 folder stamp status=0
+
+	folder=$(driver_folder "$release" "$compiler")
+	mkdir -p "$folder"
+	take_lock "$folder/.lock" "it builds the driver"
+	stamp=$(driver_stamp "$release" "$compiler")
+	if [ "$(cat "$folder/.stamp" 2>/dev/null)" != "$stamp" ] || [ ! -e "$folder/onpu.ko" ]; then
+		rm -f "$folder/.stamp" "$folder/onpu.ko"
+		step "driver-${release%%[+-]*}-$compiler" "driver for ${release%%[+-]*} with $compiler" \
+			make_driver "$release" "$compiler" && printf '%s\n' "$stamp" >"$folder/.stamp" || status=$?
+	fi
+	drop_lock
+	return "$status"
+}
+
+# sparse on every file, in a copy of its own: C=2 builds what is not built. Its findings are warnings,
+# which do not make the build fail.
+check_sparse()
+{
+	local release=$1 folder out status=0
+
+	folder=$(driver_folder "$release" sparse)
+	copy_driver "$folder" || return
+	out=$(inside make -C "/lib/modules/$release/build" "M=$folder" -j "$(nproc)" C=2 CF=-Wsparse-error \
+		modules 2>&1) || status=$?
+	printf '%s\n' "$out"
+	! grep -E "(^|[ /])(driver|uapi)/[^ ]*:[0-9]+:[0-9]+: (warning|error):" <<<"$out" && return "$status"
+}
+
+# The kernel's style. LINUX_VERSION_CODE is how one source serves several kernels; a maintainer's file
+# and the device tree do not concern us.
+check_style()
+{
+	local files
+
+	mapfile -t files < <(find "$top/driver" -name '*.[ch]' | sort)
+	inside perl "$top/build/linux/scripts/checkpatch.pl" --no-tree --strict --terse --show-types \
+		--no-summary --max-line-length=100 --ignore=LINUX_VERSION_CODE,FILE_PATH_CHANGES \
+		--file "${files[@]}" "$top/uapi/drm/onpu_accel.h"
+}

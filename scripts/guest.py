@@ -1,0 +1,537 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Run a command in a virtual machine with an NPU; ./npu guest prepares everything and starts this.
+
+QEMU runs the stock kernel of the build environment under TCG, without an initramfs: the root is the
+environment's own, read-only over virtiofs, the checkout and the current directory are writable.
+scripts/guest-init.sh is the first process there. Streams, the kernel's log and the few words between
+init and this program go over virtio ports. The exit status is the command's; 124 when the time was
+up; 125 when the guest failed or, after a command that succeeded, its kernel warned.
+"""
+
+import argparse
+import collections
+import ctypes
+import fcntl
+import os
+import re
+import selectors
+import shlex
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+SCRIPTS = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(SCRIPTS)
+BUILD = os.path.join(TOP, "build")
+
+GUEST_USER = 1000
+TIMED_OUT = 124
+BROKEN = 125
+# Directories of the root that are the guest's own; all of the checkout is a share of its own.
+SYSTEM = ("usr", "etc", "bin", "sbin", "lib", "lib64", "var", "boot", "proc", "sys", "dev", "run")
+# The streams of the command, and what each port carries: see guest-init.sh.
+PORTS = ("control", "log", "request", "out", "err", "in")
+
+# Warnings that every module which does not come with the kernel causes.
+EXPECTED = (r"loading out-of-tree module taints kernel",
+            r"module verification failed: signature and/or required key missing - tainting kernel")
+# Whatever its level; with --allow-warnings too it is a failure.
+SPLAT = re.compile(r"\b(BUG|WARNING|Oops|KASAN|KCSAN|UBSAN|Kernel panic)\b.*(:|at )|cut here"
+                   r"|general protection fault|possible recursive locking|possible circular locking"
+                   r"|inconsistent lock state|suspicious RCU usage|blocked for more than|refcount_t: "
+                   r"|soft lockup|rcu_preempt self-detected stall|sleeping function called from")
+# Bits of /proc/sys/kernel/tainted: died, bad page, warned, locked up.
+TAINT_BAD = 1 << 7 | 1 << 5 | 1 << 9 | 1 << 14
+
+# Mounting hardware that is not there and such: only what comes after init's start is judged.
+LOG_LINE = re.compile(rb"(\d+),(\d+),(\d+),[^;]*;(.*)")
+
+
+class GuestError(Exception):
+    """The guest cannot be started, or it failed; the text says why."""
+
+
+class Ended(Exception):
+    """A signal ends this program."""
+
+
+def say(text):
+    print(f"npu guest: {text}", file=sys.stderr, flush=True)
+
+
+def die_with_parent():
+    """In a new process: whatever ends us ends it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def escape(text):
+    """Of an option of QEMU: a comma is doubled."""
+    return text.replace(",", ",,")
+
+
+class KernelLog:
+    """The guest's records of /dev/kmsg, written to a file and judged."""
+
+    def __init__(self, path, allowed, allow_warnings):
+        self.path, self.file = self.open(path)
+        self.allowed = [re.compile(text) for text in (*EXPECTED, *allowed)]
+        self.allow_warnings = allow_warnings
+        self.judging = False
+        self.ended = False
+        self.rest = b""
+        self.bad = []
+
+    @staticmethod
+    def open(path):
+        """Another guest that runs keeps the name: then a number is put in it."""
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        base, suffix = os.path.splitext(path)
+        number = 1
+        while True:
+            file = open(path, "ab")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                file.truncate(0)
+                return path, file
+            except BlockingIOError:
+                file.close()
+                number += 1
+                path = f"{base}-{number}{suffix}"
+
+    def feed(self, data):
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        for line in lines:
+            self.line(line)
+        self.file.flush()
+
+    def line(self, line):
+        match = LOG_LINE.match(line)
+        if not match:  # a record's variables
+            return
+        priority, micros = int(match[1]), int(match[3])
+        text = match[4].decode(errors="replace")
+        written = f"<{priority & 7}>[{micros / 1e6:12.6f}] {text}"
+        self.file.write(written.encode() + b"\n")
+        if text == "onpu-guest: end":
+            self.ended = True
+        elif text.startswith("Run /") and text.endswith("as init process"):
+            self.judging = True
+        elif self.is_bad(priority, text):
+            self.bad.append(written)
+
+    def is_bad(self, priority, text):
+        if not self.judging or priority >= 8:  # 8 and more: not from the kernel
+            return False
+        if SPLAT.search(text):
+            return True
+        return priority <= 4 and not self.allow_warnings and \
+            not any(pattern.search(text) for pattern in self.allowed)
+
+    def append(self, title, text):
+        if text:
+            self.file.write(f"--- {title}\n{text}\n".encode())
+            self.file.flush()
+
+
+class Guest:
+    def __init__(self, args):
+        self.args = args
+        self.processes = {}
+        self.select = selectors.DefaultSelector()
+        self.ports = {}
+        self.tails = collections.defaultdict(bytes)
+        self.status = None
+        self.fault = None
+        self.ended = False
+        self.taint = 0
+        self.requests = b""
+        self.words = b""
+        self.emulator_killed = False
+        # Inside the environment /run is a file system of this run only.
+        self.folder = tempfile.mkdtemp(prefix="onpu-guest-",
+                                       dir="/run" if os.access("/run", os.W_OK) else None)
+        self.log = KernelLog(args.log, args.allow_log, args.allow_warnings)
+
+    # What the guest sees
+
+    def shares(self):
+        """Folders that it may write to: the checkout and the current directory."""
+        here = os.getcwd()
+        shares = [TOP]
+        outside = os.path.commonpath([TOP, here]) != TOP
+        beside = os.path.join(os.path.dirname(TOP), "shared")
+        if outside and here != "/" and here.split("/")[1] not in SYSTEM and \
+                os.path.commonpath([beside, here]) != beside and here != "/tmp":
+            shares.append(here)
+        return shares
+
+    def environment(self):
+        env = {name: value for name, value in os.environ.items() if name != "OLDPWD"}
+        env.update(HOME="/tmp", ONPU_GUEST_CONTROL="/run/onpu/host", ONPU_INSIDE=TOP)
+        if not self.args.root:
+            env.update(USER="onpu", LOGNAME="onpu")
+        return [f"{name}={value}" for name, value in env.items()]
+
+    def write_job(self, shares):
+        """What guest-init.sh is to do, in the shell's words."""
+        args = self.args
+        group = next((line.split(":")[2] for line in open("/etc/group", encoding="utf-8")
+                      if line.startswith("render:")), "0")
+        user = 0 if args.root else GUEST_USER
+        run = ["/usr/bin/env", "--default-signal", "-i", *self.environment(), "sh", "-c",
+               'cd -- "$0" || exit; exec "$@"', os.getcwd(), *args.command]
+        if not args.root:
+            run = ["/usr/bin/setpriv", f"--reuid={user}", f"--regid={user}", f"--groups={group}",
+                   "--inh-caps=-all", *run]
+        values = {
+            "user": user, "group": user, "node_group": group, "shares": len(shares),
+            "modules": " ".join(args.modprobe), "driver": args.driver or "",
+            "firmware": args.firmware or "", "use_stdin": int("in" in self.ports),
+        }
+        with open(os.path.join(self.folder, "job"), "w", encoding="utf-8",
+                  errors="surrogateescape") as file:
+            for name, value in values.items():
+                file.write(f"{name}={shlex.quote(str(value))}\n")
+            file.write('share_path()\n{\n\tcase $1 in\n')
+            for number, path in enumerate(shares):
+                file.write(f"\t{number}) echo {shlex.quote(path)} ;;\n")
+            file.write(f"\tesac\n}}\nrun_command()\n{{\n\texec setsid {shlex.join(run)}\n}}\n")
+        shutil.copy(os.path.join(SCRIPTS, "guest-init.sh"), os.path.join(self.folder, "init"))
+        os.chmod(os.path.join(self.folder, "init"), 0o755)
+
+    # Processes
+
+    def spawn(self, name, command, fds=(), stdout=None):
+        """Its messages are kept: the last of them are shown when it fails."""
+        reader, writer = os.pipe()
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=stdout or writer, stderr=writer,
+            pass_fds=fds, start_new_session=True, preexec_fn=die_with_parent)
+        os.close(writer)
+        self.processes[name] = process
+        self.select.register(reader, selectors.EVENT_READ, lambda: self.keep(name, reader))
+        return process
+
+    def keep(self, name, reader):
+        data = os.read(reader, 65536)
+        if not data:
+            self.select.unregister(reader)
+            os.close(reader)
+        self.tails[name] = (self.tails[name] + data)[-65536:]
+
+    def start_share(self, name, path, options):
+        """virtiofsd for one folder; QEMU finds its socket at the path that is returned."""
+        address = os.path.join(self.folder, name)
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(address)
+        listener.listen(1)
+        self.spawn(name, [self.args.virtiofsd, f"--fd={listener.fileno()}", "--shared-dir", path,
+                          "--sandbox=none", "--log-level=error", *options], fds=[listener.fileno()])
+        listener.close()
+        return address
+
+    @staticmethod
+    def same_owner(path):
+        """The owner of a shared folder is the guest's user there, and its root writes as the owner."""
+        owner = os.stat(path)
+        options = []
+        for what, host in (("uid", owner.st_uid), ("gid", owner.st_gid)):
+            options += [f"--translate-{what}=map:{GUEST_USER}:{host}:1",
+                        f"--translate-{what}=squash-guest:0:{host}:1"]
+        return options
+
+    def start_emulator(self):
+        args = self.args
+        address = os.path.join(self.folder, "npu")
+        reader, writer = os.pipe()
+        process = self.spawn("onpu-emu", [args.emulator, "--socket", address, "--once",
+                                          *args.emu_arg], stdout=writer)
+        os.close(writer)
+        with open(reader, encoding="utf-8", errors="replace") as lines:
+            line = lines.readline()
+        if not line.startswith("listening on "):
+            process.wait()
+            self.rest()
+            raise GuestError(f"onpu-emu does not start (status {process.returncode})")
+        return address
+
+    def open_ports(self):
+        """A socket pair for each port; the other ends' numbers."""
+        names = list(PORTS)
+        try:
+            null = os.stat(os.devnull)
+            mine = os.fstat(0)
+            if stat.S_ISCHR(mine.st_mode) and mine.st_rdev == null.st_rdev:
+                names.remove("in")
+        except OSError:  # standard input is closed
+            names.remove("in")
+        theirs = {}
+        for name in names:
+            self.ports[name], theirs[name] = socket.socketpair()
+        return theirs
+
+    def qemu_command(self, roots, theirs, npu):
+        args = self.args
+        size = f"{args.memory}M"
+        console = os.path.join(self.folder, "console")
+        append = ["rootfstype=virtiofs", "root=share-root", "ro", f"init={self.folder}/init",
+                  f"onpu_guest={self.folder}", "console=ttyS0", "loglevel=4", "panic=-1",
+                  "log_buf_len=4M", "printk.devkmsg=on", "mitigations=off", "no_timer_check",
+                  "random.trust_cpu=on", "net.ifnames=0"]
+        if args.gdb:
+            append.append("nokaslr")
+        command = [
+            args.qemu, "-M", "q35,memory-backend=mem", "-cpu", "max",
+            "-accel", "tcg,thread=multi", "-smp", str(args.cpus), "-m", size,
+            "-object", f"memory-backend-memfd,id=mem,size={size},share=on",
+            "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            "-chardev", f"file,id=console,path={escape(console)}", "-serial", "chardev:console",
+            "-kernel", f"/boot/vmlinuz-{args.kernel}", "-append", " ".join(append + args.append),
+            "-device", "virtio-serial-pci",
+        ]
+        for name, end in theirs.items():
+            command += ["-chardev", f"socket,id={name},fd={end.fileno()}",
+                        "-device", f"virtserialport,chardev={name},name=onpu.{name}"]
+        for tag, address in roots.items():
+            command += ["-chardev", f"socket,id={tag},path={escape(address)}",
+                        "-device", f"vhost-user-fs-pci,chardev={tag},tag={tag}"]
+        if npu:
+            command += ["-device", '{"driver":"vfio-user-pci","id":"npu","x-msg-timeout":60000,'
+                        f'"socket":{{"type":"unix","path":"{npu}"}}}}']
+        if args.gdb:
+            command += ["-S", "-chardev", f"socket,id=gdb,path={escape(args.gdb)},server=on,wait=off",
+                        "-gdb", "chardev:gdb"]
+        return command
+
+    def start(self):
+        shares = self.shares()
+        theirs = self.open_ports()
+        self.write_job(shares)
+        roots = {"share-root": self.start_share("share-root", "/", ["--readonly", "--cache=always"])}
+        for number, path in enumerate(shares):
+            name = f"share{number}"
+            roots[name] = self.start_share(name, path, ["--cache=auto", *self.same_owner(path)])
+        npu = self.start_emulator() if self.args.emulator else None
+        if self.args.gdb:
+            if os.path.exists(self.args.gdb):
+                os.unlink(self.args.gdb)
+            say(f"the guest waits; gdb: target remote {self.args.gdb}")
+        self.spawn("qemu", self.qemu_command(roots, theirs, npu),
+                   fds=[end.fileno() for end in theirs.values()])
+        for end in theirs.values():
+            end.close()
+
+    # The conversation
+
+    def receive(self, name, handle):
+        try:
+            data = self.ports[name].recv(65536)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            self.select.unregister(self.ports[name])
+        handle(data)
+
+    @staticmethod
+    def write_to(number, data):
+        while data:
+            data = data[os.write(number, data):]
+
+    def hear_control(self, data):
+        *lines, self.words = (self.words + data).split(b"\n")
+        for line in lines:
+            word, _, rest = line.decode(errors="replace").partition(" ")
+            if word == "exit":
+                self.status = int(rest)
+            elif word == "taint":
+                self.taint = int(rest)
+            elif word == "fail":
+                self.fault = rest
+            elif word == "end":
+                self.ended = True
+
+    def hear_request(self, data):
+        """Lines that the command writes to $ONPU_GUEST_CONTROL; each is answered by one."""
+        *lines, self.requests = (self.requests + data).split(b"\n")
+        for line in lines:
+            request = line.decode(errors="replace")
+            if request == "kill-emulator" and "onpu-emu" in self.processes:
+                self.emulator_killed = True
+                self.processes["onpu-emu"].kill()
+                self.processes["onpu-emu"].wait()
+                answer = "ok"
+            elif request == "kill-emulator":
+                answer = "error: the guest has no NPU"
+            else:
+                answer = f"error: no request '{request}'"
+            self.ports["request"].sendall(answer.encode() + b"\n")
+
+    def connect(self):
+        """To the ports, from here on."""
+        handlers = {
+            "control": self.hear_control, "log": self.log.feed, "request": self.hear_request,
+            "out": lambda data: self.write_to(1, data), "err": lambda data: self.write_to(2, data),
+        }
+        for name, handle in handlers.items():
+            self.select.register(self.ports[name], selectors.EVENT_READ,
+                                 lambda name=name, handle=handle: self.receive(name, handle))
+        if "in" in self.ports:
+            self.processes["input"] = subprocess.Popen(
+                ["cat"], stdout=self.ports["in"], stderr=subprocess.DEVNULL,
+                preexec_fn=die_with_parent)
+
+    def end_input(self):
+        """The guest sees the end of our standard input when all of it was sent."""
+        feeder = self.processes.get("input")
+        if feeder and feeder.poll() is not None:
+            self.ports["in"].shutdown(socket.SHUT_WR)
+            del self.processes["input"]
+
+    def done(self):
+        return self.ended and self.log.ended
+
+    def converse(self):
+        """Until init's last word, and the log's; whoever is silent for good is found out here."""
+        deadline = time.monotonic() + self.args.timeout
+        while not self.done():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            for key, _ in self.select.select(min(left, 0.5)):
+                key.data()
+            self.end_input()
+            if self.processes["qemu"].poll() is not None and not self.select.select(0):
+                break
+            emulator = self.processes.get("onpu-emu")
+            if emulator and emulator.poll() is not None and not self.emulator_killed:
+                self.emulator_ended(emulator)
+        self.rest()
+
+    def rest(self):
+        """What came before the end and is still on its way."""
+        while ready := self.select.select(0):
+            for key, _ in ready:
+                key.data()
+
+    def emulator_ended(self, emulator):
+        if self.processes["qemu"].poll() is None:
+            raise GuestError(f"onpu-emu ended by itself (status {emulator.returncode})")
+
+    def stop(self):
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.kill()
+        for process in self.processes.values():
+            process.wait()
+        self.rest()
+        for name, tail in self.tails.items():
+            self.log.append(f"messages of {name}", tail.decode(errors="replace").rstrip())
+        self.log.append("serial console", self.console())
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.args.gdb and os.path.exists(self.args.gdb):
+            os.unlink(self.args.gdb)
+
+    def console(self):
+        try:
+            with open(os.path.join(self.folder, "console"), errors="replace",
+                      encoding="utf-8") as file:
+                return file.read().replace("\r", "").strip()
+        except FileNotFoundError:
+            return ""
+
+    # The verdict
+
+    def judge(self):
+        """The exit status, after saying what is wrong."""
+        if self.fault:
+            say(self.fault)
+        elif self.status is None:
+            say("the guest ended before the command did")
+        bad = list(self.log.bad)
+        if self.taint & TAINT_BAD:
+            bad.append(f"the kernel is tainted: {self.taint}")
+        if bad:
+            say("the kernel's log has warnings:")
+            for line in bad[:60]:
+                print(f"    {line}", file=sys.stderr)
+        if bad or self.fault or self.status is None:
+            say(f"log: {self.log.path}")
+        if self.status is None or self.fault or (bad and self.status == 0):
+            return BROKEN
+        return self.status
+
+    def show_tails(self):
+        text = self.console()
+        for name, tail in [("serial console", text.encode()), *self.tails.items()]:
+            lines = tail.decode(errors="replace").rstrip().splitlines()
+            for line in lines[-15:]:
+                print(f"    {name}: {line}", file=sys.stderr)
+
+    def run(self):
+        try:
+            self.start()
+            self.connect()
+            self.converse()
+            if self.status is None and not self.fault:
+                self.show_tails()
+            status = self.judge()
+        except TimeoutError:
+            say(f"the guest did not finish within {self.args.timeout:g} s; log: {self.log.path}")
+            status = TIMED_OUT
+        except GuestError as error:
+            say(f"{error}; log: {self.log.path}")
+            self.show_tails()
+            status = BROKEN
+        except BrokenPipeError:
+            status = 128 + signal.SIGPIPE
+        finally:
+            self.stop()
+        return status
+
+
+def arguments():
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--kernel", required=True)
+    parser.add_argument("--root", action="store_true")
+    parser.add_argument("--driver")
+    parser.add_argument("--firmware")
+    parser.add_argument("--emulator")
+    parser.add_argument("--emu-arg", action="append", default=[])
+    parser.add_argument("--modprobe", action="append", default=[])
+    parser.add_argument("--append", action="append", default=[])
+    parser.add_argument("--timeout", type=float, default=600)
+    parser.add_argument("--memory", type=int, default=1024)
+    parser.add_argument("--cpus", type=int, default=2)
+    parser.add_argument("--allow-warnings", action="store_true")
+    parser.add_argument("--allow-log", action="append", default=[])
+    parser.add_argument("--log", default=os.path.join(BUILD, "log", "guest.log"))
+    parser.add_argument("--gdb")
+    parser.add_argument("--qemu", default="qemu-system-x86_64")
+    parser.add_argument("--virtiofsd", default="/usr/libexec/virtiofsd")
+    parser.add_argument("command", nargs="+")
+    return parser.parse_args()
+
+
+def end_by_signal(number, _):
+    raise Ended(number)
+
+
+def main():
+    args = arguments()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end_by_signal)
+    try:
+        return Guest(args).run()
+    except Ended as ended:
+        return 128 + ended.args[0]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# ./npu guest: the options, and the builds that the guest needs; scripts/guest.py runs it. Sourced by
+# npu, which sets $top. Needs lib.sh, root.sh, build.sh and driver.sh.
+
+: "${top:?}"
+
+guest_usage()
+{
+	cat <<-'END'
+	usage: ./npu guest [OPTIONS] [--] COMMAND…
+
+	Runs COMMAND in a virtual machine with an NPU. The root is that of ./npu exec, read-only; the
+	checkout and the current directory are writable. The exit status is COMMAND's; 124: it did not
+	finish in time; 125: the guest failed, or its kernel warned.
+
+	  --root              as root, not as a user of the group render
+	  --kernel RELEASE    6.12 (the default) or another series or release of the environment
+	  --emu-arg=ARG       an option of onpu-emu, such as --emu-arg=--sync
+	  --no-driver         with the NPU, without the driver
+	  --no-device         without an NPU
+	  --no-build          with what is built already
+	  --modprobe=MODULE   load a module of the kernel before
+	  --append=TEXT       an option on the kernel's command line
+	  --timeout SECONDS   600 unless given
+	  --memory MIB        1024 unless given
+	  --cpus N            2 unless given
+	  --allow-log=REGEX   expected lines of the kernel's log
+	  --allow-warnings    the log may have warnings and errors, but no oops, BUG or WARNING
+	  --log=FILE          the kernel's log; build/log/guest.log unless given
+	  --gdb               wait for a debugger at build/gdb.sock
+	END
+}
+
+guest_wrong()
+{
+	guest_usage >&2
+	printf '\n' >&2
+	die "guest: $*"
+}
+
+# number OPTION VALUE: what must be a number above 0
+guest_number()
+{
+	[[ $2 =~ ^[1-9][0-9]{0,6}$ ]] || guest_wrong "$1 needs a number, not '$2'"
+}
+
+# Read the options into guest_args, for guest.py, and the variables below.
+guest_options()
+{
+	local option
+
+	guest_args=() guest_kernel='' guest_driver=1 guest_device=1 guest_build=1 guest_command=()
+	while [ $# -gt 0 ]; do
+		option=$1
+		case $option in
+		--) shift; break ;;
+		--root|--allow-warnings) guest_args+=("$option") ;;
+		--gdb) guest_args+=("--gdb=$top/build/gdb.sock") ;;
+		--no-driver) guest_driver=0 ;;
+		--no-device) guest_device=0 guest_driver=0 ;;
+		--no-build) guest_build=0 ;;
+		--help|-h) guest_usage; exit ;;
+		--kernel=*|--emu-arg=*|--modprobe=*|--append=*|--timeout=*|--memory=*|--cpus=*|--allow-log=*|--log=*)
+			guest_option "${option%%=*}" "${option#*=}" ;;
+		--kernel|--emu-arg|--modprobe|--append|--timeout|--memory|--cpus|--allow-log|--log)
+			[ $# -ge 2 ] || guest_wrong "$option needs a value"
+			shift
+			guest_option "$option" "$1" ;;
+		-*) guest_wrong "there is no option '$option'" ;;
+		*) break ;;
+		esac
+		shift
+	done
+	[ $# -gt 0 ] || guest_wrong "it needs a command, such as: ./npu guest true"
+	guest_command=("$@")
+}
+
+guest_option()
+{
+	case $1 in
+	--kernel) guest_kernel=$2 ;;
+	--timeout|--memory|--cpus) guest_number "$1" "$2"; guest_args+=("$1=$2") ;;
+	--log) guest_args+=("--log=$(realpath -m -- "$2")") ;;
+	--allow-log)
+		grep -qE -- "$2" <<<'' || [ $? -eq 1 ] || guest_wrong "--allow-log: '$2' is no regular expression"
+		guest_args+=("$1=$2") ;;
+	*) guest_args+=("$1=$2") ;;
+	esac
+}
+
+# guest_build: the device and its firmware, the tools, the driver.
+guest_builds()
+{
+	build_tools || return
+	if [ "$guest_driver" = 1 ]; then
+		build_driver "$guest_kernel" gcc
+	fi
+}
+
+# The build's lines are for a terminal, or for a failure: what the command prints stands alone.
+guest_quietly()
+{
+	local lines status=0 saved=${step_fd:?}
+
+	if [ -t 2 ]; then
+		"$@"
+		return
+	fi
+	lines=$(mktemp)
+	exec {step_fd}>"$lines"
+	"$@" || status=$?
+	exec {step_fd}>&-
+	step_fd=$saved
+	[ "$status" -eq 0 ] || cat "$lines" >&2
+	rm -f "$lines"
+	return "$status"
+}
+
+# guest_prepare OPTIONS… COMMAND…: leave in guest_line what runs the guest inside the environment.
+guest_prepare()
+{
+	guest_options "$@"
+	if [ "$guest_driver" = 1 ] && ! driver_exists; then
+		die "guest: there is no driver in driver/; --no-driver does without"
+	fi
+	ensure_environment
+	guest_kernel=$(kernel_of "$guest_kernel") || exit
+	[ "$guest_build" = 0 ] || guest_quietly guest_builds || exit
+	guest_line=(python3 "$top/scripts/guest.py" "--kernel=$guest_kernel" "${guest_args[@]}")
+	if [ "$guest_device" = 1 ]; then
+		guest_line+=("--emulator=${ONPU_EMU:-$top/build/bin/onpu-emu}")
+	fi
+	if [ "$guest_driver" = 1 ]; then
+		guest_line+=("--driver=$(driver_folder "$guest_kernel" gcc)/onpu.ko"
+			"--firmware=${ONPU_FIRMWARE:-$top/build/gcc/firmware/onpu_v1.bin}")
+	fi
+	guest_line+=(-- "${guest_command[@]}")
+}
+
+cmd_guest()
+{
+	guest_prepare "$@"
+	become "${guest_line[@]}"
+}
