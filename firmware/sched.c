@@ -89,6 +89,9 @@ static void set_running(struct firmware *fw, uint32_t queue)
 	if (s->running == queue)
 		return;
 	note_arrival(fw);
+	/* A log that cannot be reached has stopped the CP for good. */
+	if (fw->failed)
+		return;
 	resident = current_queue() == queue;
 	hw_write(ONPU_REG_CORE_RUN_QUEUE, queue);
 	note_arrival(fw);

@@ -91,7 +91,7 @@ static void set_half(uint64_t *value, uint32_t offset, uint32_t word)
 	*value = (*value & ~((uint64_t)UINT32_MAX << shift)) | (uint64_t)word << shift;
 }
 
-static bool read_ring(const struct fake *f, uint32_t reg, uint32_t *value)
+static bool read_ring(struct fake *f, uint32_t reg, uint32_t *value)
 {
 	switch (reg) {
 	case ONPU_REG_CORE_REQUEST_BASE_LO:
@@ -112,7 +112,8 @@ static bool read_ring(const struct fake *f, uint32_t reg, uint32_t *value)
 		*value = f->responses.size;
 		return true;
 	case ONPU_REG_CORE_RESPONSE_HEAD:
-		*value = f->responses.head;
+		f->head_seen = f->responses.head;
+		*value = f->head_seen;
 		return true;
 	case ONPU_REG_CORE_LOG_BASE_LO:
 	case ONPU_REG_CORE_LOG_BASE_HI:
@@ -386,7 +387,7 @@ static bool write_system(struct fake *f, uint32_t reg, uint32_t value)
 		return true;
 	case ONPU_REG_CORE_RESPONSE_TAIL:
 		FAKE_CHECK(value == f->responses.tail + 1, "RESPONSE_TAIL jumps");
-		FAKE_CHECK(value - f->responses.head <= f->responses.size, "a response too many");
+		FAKE_CHECK(value - f->head_seen <= f->responses.size, "a response too many");
 		f->responses.tail = value;
 		return true;
 	case ONPU_REG_CORE_LOG_TAIL:

@@ -73,6 +73,7 @@ struct fake {
 	uint64_t now, accesses, run_until;
 	uint32_t num_queues, num_vms;
 	struct fake_ring requests, responses, log;
+	uint32_t head_seen;		/* RESPONSE_HEAD as the firmware last read it */
 	uint32_t irq_status, irq_enable, doorbell[2];
 	uint32_t status, abi, version;
 	uint32_t int_raised;		/* INT_RAISE's bits, all ever written */

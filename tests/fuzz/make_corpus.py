@@ -18,6 +18,8 @@ sys.path.insert(0, os.path.join(HERE, '..', '..', 'uapi', 'onpu'))
 
 from generator.isa_model import Isa  # noqa: E402
 
+from vfio_user_seeds import vfio_user_seeds  # noqa: E402
+
 OPERANDS = ('DST', 'S0', 'S1', 'S2', 'PARAM')
 # Bits of the layout bytes of template.c that leave every operand in a place of its own.
 LAYOUTS = (0x00, 0x10, 0x01, 0x12, 0x04)
@@ -155,8 +157,47 @@ def registers_seeds(isa, rng):
     yield 'own-code', bytes([START | OWN_CODE]) + code.ljust(128, b'\0') + bytes([0]) + run * 3
 
 
-TARGETS = {'asm': asm_seeds, 'registers': registers_seeds, 'slots': slots_seeds,
-           'stream': stream_seeds}
+# Moves of fuzz_firmware.c, by their numbers there.
+FIRMWARE_MOVES = ('run', 'settle', 'request', 'any_request', 'take', 'doorbell', 'jobs', 'tail', 'head',
+                  'fault', 'dma_error', 'kill_delay', 'refuse', 'later', 'memory', 'interrupt')
+HOSTILE, READY, DEBUG = 1, 2, 4
+
+
+def firmware_seeds(_, rng):
+    def do(name, *operands):
+        return bytes([FIRMWARE_MOVES.index(name)]) + b''.join(
+            bytes([x]) if isinstance(x, int) else x for x in operands)
+
+    run, settle, take = do('run', b'\x00\x04'), do('settle'), do('take', 8)
+    ring = b''.join(do('doorbell', i, 3) for i in range(6))
+    yield 'jobs', bytes([READY]) + ring + run + ring + settle
+    yield 'slices', bytes([READY | DEBUG]) + do('request', 8, 10, 0) + ring * 2 + settle
+    yield 'faults', bytes([READY]) + b''.join(do('jobs', i, 90, 7, 5 + i) for i in range(6)) + (
+        ring + settle + take + settle)
+    yield 'requests', bytes([0]) + b''.join(
+        do('request', i, i, i) + settle + take for i in (9, 10, 0, 5, 6, 7, 8, 2, 1, 3, 4))
+    yield 'any-request', bytes([READY]) + b''.join(
+        do('any_request', struct.pack('<16I', i, 7, 0, 0, i % 4, i % 3, *[0] * 10)) + settle + take
+        for i in range(14))
+    yield 'kill', bytes([READY]) + ring + run + do('kill_delay', 30) + b''.join(
+        do('request', 2, i, 0) + do('later', 9 + i) + settle + do('doorbell', i, 1)
+        for i in range(6)) + take
+    yield 'unbind', bytes([READY]) + b''.join(
+        do('later', 4 * i) + do('request', 1, i, i) + settle + do('doorbell', i, 1) + take
+        for i in range(6)) + settle
+    yield 'full', bytes([READY]) + do('request', 5, 0, 0) * 8 + settle + ring + do('fault', 3) + (
+        settle + take + settle)
+    yield 'indices', bytes([READY]) + ring + do('tail', b'\xff\xff\xff\x7f') + settle
+    yield 'head', bytes([READY]) + do('head', b'\x01\x02\x03\x04') + settle
+    yield 'dma', bytes([READY | DEBUG]) + do('dma_error', 9) + ring + do('request', 6, 0, 0) + settle
+    yield 'refused', bytes([READY]) + do('refuse', 1) + do('request', 0, 1, 7) + settle
+    for i in range(4):
+        yield f'hostile-{i}', bytes([HOSTILE, 7, 5]) + bytes(
+            [0, 3 + i, 0, 3, 0, 12 + i]) + rng.randbytes(40)
+
+
+TARGETS = {'asm': asm_seeds, 'firmware': firmware_seeds, 'registers': registers_seeds,
+           'slots': slots_seeds, 'stream': stream_seeds, 'vfio-user': vfio_user_seeds}
 
 
 def write(folder, seeds):
