@@ -30,8 +30,8 @@ class Runner(unittest.TestCase):
         done, report = run(DATA / "passing")
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
-        self.assertEqual(len(lines), 3, "a line for each file and one for all")
-        self.assertIn("1: opSupportLimits of the device lists no int4 for identity", lines[1])
+        self.assertEqual(len(lines), 4, "a line for each file and one for all")
+        self.assertIn("1: opSupportLimits of the device lists no int4 for identity", lines[2])
         cases = [case for file in report["files"] for case in file["cases"]]
         passed = sum(case["result"] == "passed" for case in cases)
         self.assertEqual(lines[-1], f"{passed} passed, 0 failed, {len(cases) - passed} skipped")
@@ -78,6 +78,12 @@ class Runner(unittest.TestCase):
         self.assertEqual(report["skipped"], 1)
         case, = [case for file in report["files"] for case in file["cases"]]
         self.assertIn("lists no int4", case["reason"])
+
+    @unittest.skipIf(DEVICE != "cpu", "the CPU has all types of all operators")
+    def test_edges_of_the_definitions(self):
+        done, report = run(DATA / "passing/edges.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(report["skipped"], 0)
 
     @unittest.skipIf(DEVICE != "cpu", "the CPU has all types of all operators")
     def test_four_bits(self):
