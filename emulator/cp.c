@@ -255,7 +255,7 @@ static void end_step(struct onpu_device *d)
 	case ONPU_STEP_IDLE:
 		break;
 	}
-	cp->outcome = onpu_machine_step(d->machine);
+	cp->outcome = device_step_machine(d);
 }
 
 static bool poll_job(struct onpu_device *d)

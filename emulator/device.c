@@ -13,6 +13,8 @@
 
 /* Cycles that the management core may run before accesses are looked for. */
 #define CORE_STRETCH	16384
+/* Cycles by which the core may be ahead of an instruction that takes the host long. */
+#define AHEAD		65536
 
 struct onpu_device_config onpu_device_config_default(void)
 {
@@ -57,6 +59,8 @@ static bool config_valid(const struct onpu_device_config *config, const char **e
 	return true;
 }
 
+static bool look(void *ctx);
+
 static bool init_parts(struct onpu_device *d, const char **error)
 {
 	struct mmu_bus bus = { d->host.ctx, d->host.read, d->host.write };
@@ -72,6 +76,7 @@ static bool init_parts(struct onpu_device *d, const char **error)
 	d->machine = onpu_machine_create(&d->config.sim, error);
 	if (!d->machine)
 		return false;
+	onpu_machine_watch(d->machine, look, d);
 	d->config.sim = *onpu_machine_config(d->machine);
 	*error = "no memory for the device";
 	return mmu_init(&d->mmu, &bus, d->config.tlb_sticky) &&
@@ -136,8 +141,10 @@ void device_reset_state(struct onpu_device *d)
 	irq_core_update(d);
 }
 
-static void trace(struct onpu_device *d, enum onpu_access kind, uint32_t offset, uint32_t value)
+static void trace(struct onpu_device *d, unsigned int kind, uint32_t offset, uint32_t value)
 {
+	if (d->inside)
+		kind |= ONPU_ACCESS_INSIDE;
 	if (d->host.trace)
 		d->host.trace(d->host.ctx, device_now(d), kind, offset, value);
 }
@@ -284,6 +291,23 @@ static void run_core(struct onpu_device *d, uint64_t until)
 				d->core.halt_cause & 0xffff);
 }
 
+/* What the core does until then; false: it waits. */
+static bool core_step(struct onpu_device *d, uint64_t until)
+{
+	if (d->regs.stall) {
+		/* It stands still while its transfer is under way. */
+		uint64_t part = earlier(d->regs.stall, until - device_now(d));
+
+		d->regs.stall -= part;
+		onpu_rv32_advance(&d->core, device_now(d) + part);
+		return true;
+	}
+	if (!d->core_started || !onpu_rv32_runnable(&d->core))
+		return false;
+	run_core(d, earlier(until, device_now(d) + CORE_STRETCH));
+	return true;
+}
+
 /* One step of something; false: nothing will ever happen without an access. */
 static bool device_step(struct onpu_device *d, uint64_t end)
 {
@@ -293,20 +317,10 @@ static bool device_step(struct onpu_device *d, uint64_t end)
 		return true;
 	irq_core_update(d);
 	next = earlier(inv_next(d), cp_next(d));
-	if (d->regs.stall) {
-		/* The core stands still while its transfer is under way. */
-		uint64_t part = earlier(d->regs.stall, earlier(next, end) - device_now(d));
-
-		d->regs.stall -= part;
-		onpu_rv32_advance(&d->core, device_now(d) + part);
-		return true;
-	}
 	if (d->core_started && !d->core.halted)
 		next = earlier(next, timer_next(d));
-	if (d->core_started && onpu_rv32_runnable(&d->core)) {
-		run_core(d, earlier(earlier(next, end), device_now(d) + CORE_STRETCH));
+	if (core_step(d, earlier(next, end)))
 		return true;
-	}
 	if (next == DEVICE_NEVER)
 		return false;
 	onpu_rv32_advance(&d->core, earlier(next, end));
@@ -320,11 +334,63 @@ enum onpu_progress onpu_device_run(struct onpu_device *d, uint64_t budget)
 
 	lock_step(d);
 	end = budget > DEVICE_NEVER - device_now(d) ? DEVICE_NEVER : device_now(d) + budget;
-	while (busy && device_now(d) < end) {
+	while (busy && device_now(d) < end && !atomic_load(&d->stop)) {
 		drain(d);
 		busy = device_step(d, end) || atomic_load(&d->accesses.pending);
 		give_way(d);
 	}
 	unlock_step(d);
-	return busy ? ONPU_PROGRESS_BUSY : ONPU_PROGRESS_IDLE;
+	return busy && !atomic_load(&d->stop) ? ONPU_PROGRESS_BUSY : ONPU_PROGRESS_IDLE;
+}
+
+/* ---- Inside an instruction ---- */
+
+/* The core and the TLB alone; the CP, whose event the instruction is, has to wait for it. */
+static bool step_ahead(struct onpu_device *d)
+{
+	if (inv_poll(d))
+		return true;
+	irq_core_update(d);
+	if (device_now(d) >= d->ahead_end)
+		return false;
+	if (core_step(d, earlier(inv_next(d), d->ahead_end)))
+		return true;
+	if (inv_next(d) >= d->ahead_end)
+		return false;
+	onpu_rv32_advance(&d->core, inv_next(d));
+	return true;
+}
+
+/*
+ * An instruction may take the host seconds. What comes meanwhile is served: the core goes on in
+ * virtual time, ahead of the CP, so that a KILL, a reset or an invalidation does not have to wait.
+ */
+static bool look(void *ctx)
+{
+	struct onpu_device *d = ctx;
+
+	if (!atomic_load(&d->accesses.pending) && !atomic_load(&d->waiting) &&
+	    !atomic_load(&d->stop))
+		return false;
+	do {
+		drain(d);
+		give_way(d);
+	} while (d->cp.running && !atomic_load(&d->stop) && step_ahead(d));
+	return !d->cp.running || atomic_load(&d->stop);
+}
+
+enum onpu_step device_step_machine(struct onpu_device *d)
+{
+	enum onpu_step step;
+
+	d->inside = true;
+	d->ahead_end = device_now(d) + AHEAD;
+	step = onpu_machine_step(d->machine);
+	d->inside = false;
+	return step;
+}
+
+void onpu_device_stop(struct onpu_device *d)
+{
+	atomic_store(&d->stop, true);
 }

@@ -149,7 +149,11 @@ struct onpu_device {
 	atomic_uint waiting;
 	struct access_queue accesses;
 
+	atomic_bool stop;		/* for good */
+
 	struct onpu_machine *machine;
+	bool inside;			/* a step of the machine is under way */
+	uint64_t ahead_end;		/* clock up to which the core may go on meanwhile */
 	struct mmu mmu;
 	struct onpu_rv32 core;
 	bool core_started;
@@ -185,6 +189,8 @@ static inline uint32_t device_save_bytes(const struct onpu_device *d)
 
 /* device.c: everything to its reset value but the clock and what belongs to the host */
 void device_reset_state(struct onpu_device *d);
+/* the machine's next step, in which accesses are served */
+enum onpu_step device_step_machine(struct onpu_device *d);
 
 /* bar0.c */
 uint32_t bar0_read(struct onpu_device *d, uint32_t offset);

@@ -93,7 +93,7 @@ static bool read_elements(const struct dma_copy *copy, uint64_t address, int64_t
 		return true;
 	}
 	for (uint32_t i = 0; i < n; i++, address += (uint64_t)step, out += esize) {
-		if (!sim_read(copy->c, S0, address, out, esize))
+		if (sim_stop(copy->c, i) || !sim_read(copy->c, S0, address, out, esize))
 			return false;
 	}
 	return true;
@@ -105,7 +105,7 @@ static bool write_elements(const struct dma_copy *copy, uint64_t address, int64_
 	if (step == copy->esize || n == 1)
 		return sim_write(copy->c, DST, address, src, (size_t)n * copy->esize);
 	for (uint32_t i = 0; i < n; i++, address += (uint64_t)step, src += copy->esize) {
-		if (!sim_write(copy->c, DST, address, src, copy->esize))
+		if (sim_stop(copy->c, i) || !sim_write(copy->c, DST, address, src, copy->esize))
 			return false;
 	}
 	return true;
@@ -157,7 +157,7 @@ static bool follow_row(const struct dma_copy *copy, uint64_t address, int64_t st
 	}
 	/* Both views are in memory; DST leads, so this is a source. */
 	for (uint32_t i = 0; i < n; i++, address += (uint64_t)step, buf += buf_step) {
-		if (!sim_read(copy->c, S0, address, buf, copy->esize))
+		if (sim_stop(copy->c, i) || !sim_read(copy->c, S0, address, buf, copy->esize))
 			return false;
 	}
 	return true;
@@ -289,10 +289,13 @@ bool dma_copy_run(const struct dma_copy *copy, uint64_t dst, uint64_t src)
 	uint64_t lead = copy->lead == DST ? dst : src, follow = copy->lead == DST ? src : dst;
 	uint32_t at[ONPU_MAX_RANK] = { 0 };
 	unsigned int last = walk->rank - 1;
+	uint64_t rows = 0;
 
 	for (;;) {
 		unsigned int d = copy->block;
 
+		if (sim_stop(copy->c, rows++))
+			return false;
 		if (!(copy->block < last ? buffered_block(copy, lead, follow) :
 					   copy_row(copy, lead, follow, walk->dim[last])))
 			return false;
@@ -325,8 +328,8 @@ static bool fill_row(struct sim_context *c, const struct sim_tensor *t, uint64_t
 	for (uint32_t i = 0; i < n; i += fit) {
 		uint32_t count = n - i < fit ? n - i : fit;
 
-		if (!sim_write(c, DST, address + (uint64_t)step * i, pattern,
-			       (size_t)count * t->esize))
+		if (sim_stop(c, i / fit) || !sim_write(c, DST, address + (uint64_t)step * i, pattern,
+						       (size_t)count * t->esize))
 			return false;
 	}
 	return true;
@@ -339,6 +342,7 @@ bool dma_fill(struct sim_context *c, const struct sim_tensor *dst, uint64_t valu
 	char pattern[BUFFER];
 	struct walk walk;
 	unsigned int last;
+	uint64_t rows = 0;
 	uint32_t count;
 
 	walk_init(&walk, dst->rank, dst->dim);
@@ -352,6 +356,8 @@ bool dma_fill(struct sim_context *c, const struct sim_tensor *dst, uint64_t valu
 	for (;;) {
 		unsigned int d = last;
 
+		if (sim_stop(c, rows++))
+			return false;
 		if (!fill_row(c, dst, address, walk.stride[0][last], walk.dim[last], &value,
 			      pattern))
 			return false;

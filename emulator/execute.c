@@ -38,6 +38,11 @@ static bool execute_vector(struct sim_context *c, const struct sim_work *w)
 	return true;
 }
 
+void sim_idle(const void *context)
+{
+	sim_given_up(context);
+}
+
 bool sim_execute(struct sim_context *c, const struct sim_work *w)
 {
 	count_elements(c, w);

@@ -76,6 +76,7 @@ struct onpu_machine *onpu_machine_create(const struct onpu_sim_config *config, c
 		m->config = c;
 		if (machine_alloc(m)) {
 			m->context.config = &m->config;
+			m->context.watch = &m->watch;
 			onpu_kernels_fill((enum onpu_simd)c.simd, &m->kernels);
 			m->context.kernels = &m->kernels;
 			m->context.functions = onpu_fn_table((enum onpu_simd)c.simd);
@@ -150,7 +151,16 @@ void onpu_machine_begin(struct onpu_machine *m, const struct onpu_mem *mem,
 
 void onpu_machine_abort(struct onpu_machine *m)
 {
-	machine_reset(m);
+	if (m->executing)
+		atomic_store(&m->watch.stop, true);
+	else
+		machine_reset(m);
+}
+
+void onpu_machine_watch(struct onpu_machine *m, bool (*look)(void *ctx), void *ctx)
+{
+	m->watch.look = look;
+	m->watch.ctx = ctx;
 }
 
 void onpu_machine_clear_sram(struct onpu_machine *m)
@@ -328,8 +338,12 @@ static bool start_engine(struct onpu_machine *m, unsigned int engine, uint64_t s
 	counters->stall_sem[engine] += start - ready;
 	counters->busy[engine] += w->cost;
 	fp = onpu_fp_enter();
+	m->executing = true;
 	ok = sim_execute(&m->context, w);
+	m->executing = false;
 	onpu_fp_leave(fp);
+	if (atomic_load(&m->watch.stop))
+		return false;
 	if (!ok)
 		return machine_fault(m, m->context.fault.code, engine, w->pc, w->words,
 				     m->context.fault.operand, m->context.fault.address, start);
@@ -522,7 +536,12 @@ enum onpu_step onpu_machine_step(struct onpu_machine *m)
 	m->now = time;
 	if (engine == ONPU_ENG_CP)
 		return cp_step(m, time);
-	return start_engine(m, engine, time) ? ONPU_STEP_RUNNING : ONPU_STEP_FAULT;
+	if (start_engine(m, engine, time))
+		return ONPU_STEP_RUNNING;
+	if (!atomic_exchange(&m->watch.stop, false))
+		return ONPU_STEP_FAULT;
+	machine_reset(m);
+	return ONPU_STEP_IDLE;
 }
 
 bool onpu_machine_run(struct onpu_machine *m, const struct onpu_mem *mem,

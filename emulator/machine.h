@@ -40,6 +40,8 @@ enum cp_state {
 struct onpu_machine {
 	struct onpu_sim_config config;
 	struct sim_context context;
+	struct sim_watch watch;
+	bool executing;			/* an instruction: nothing may be reset now */
 	struct onpu_kernels kernels;
 	struct onpu_job job;
 	struct onpu_job_result result;

@@ -455,7 +455,7 @@ static void matrix_part(void *arg, unsigned int part, unsigned int thread)
 	t.pack = scratch;
 	t.acc = t.pack + sizeof(float) * DEPTH_BLOCK * MMA_MAX_COLS;
 	t.converted = t.acc + sizeof(float) * (ROW_BLOCK + MMA_MAX_ROWS) * MMA_MAX_COLS;
-	for (uint64_t i = first; i < end; i++) {
+	for (uint64_t i = first; i < end && !sim_given_up(m->c); i++) {
 		uint64_t block = i % m->row_blocks, panel = i / m->row_blocks % m->panels;
 		bool fresh = i == first || !block;
 
@@ -464,7 +464,7 @@ static void matrix_part(void *arg, unsigned int part, unsigned int thread)
 			task_panel(&t, panel);
 		}
 		task_rows(&t, block);
-		for (uint32_t b = 0; b < m->blocks; b++)
+		for (uint32_t b = 0; b < m->blocks && !sim_given_up(m->c); b++)
 			task_block(&t, b, !fresh && m->blocks == 1);
 	}
 }
@@ -490,7 +490,7 @@ static void matrix_run(struct matrix *m)
 		    PARALLEL_MIN ? 1 : threads;
 	if (run.tasks < run.parts)
 		run.parts = (unsigned int)run.tasks;
-	onpu_pool_run(m->c->pool, matrix_part, &run, run.parts);
+	onpu_pool_run(m->c->pool, matrix_part, &run, run.parts, sim_idle, m->c);
 }
 
 /* ---- From operands to sides ---- */
@@ -638,7 +638,7 @@ bool sim_matrix(struct sim_context *c, const struct sim_work *w)
 	}
 	m.taps = 1;
 	dst = m.dst;
-	for (uint32_t i = 0; i < taps; i++) {
+	for (uint32_t i = 0; i < taps && !sim_stop(c, i); i++) {
 		m.dst = dst + dst_tap[i];
 		matrix_run(&m);
 		m.rows.tap++;

@@ -7,6 +7,10 @@
  * called from any thread at any time: accesses are queued, take effect between two steps of the
  * device, in the order in which they came, and are stamped with the device clock. What the device
  * does is a function of its configuration, the host's memory and the stamped accesses alone.
+ *
+ * An access that comes while the host is inside an instruction is served there, and has a mark: the
+ * management core then goes on for a while before the command processor does. So a KILL, a reset
+ * and an invalidation take effect in an instruction that takes the host long.
  */
 #ifndef ONPU_DEVICE_H
 #define ONPU_DEVICE_H
@@ -36,6 +40,8 @@ enum onpu_access {
 	ONPU_ACCESS_READ,
 	ONPU_ACCESS_WRITE,
 	ONPU_ACCESS_RESET,
+	/* added: it was served inside an instruction */
+	ONPU_ACCESS_INSIDE = 0x100,
 };
 
 /**
@@ -45,7 +51,7 @@ enum onpu_access {
  * @write: writes them
  * @interrupt: raises an interrupt vector
  * @wake: an access waits for onpu_device_run(); may be NULL
- * @trace: an access took effect at @cycle: the device's record point besides @read; may be NULL
+ * @trace: an access (enum onpu_access) took effect at @cycle: the device's record point besides @read; may be NULL
  *
  * All but @wake are called with the device locked and must not call it. @read and @write are all
  * that the device knows of memory; they see addresses below 2^56 only.
@@ -56,7 +62,7 @@ struct onpu_host_ops {
 	int (*write)(void *ctx, uint64_t addr, const void *src, size_t len);
 	void (*interrupt)(void *ctx, unsigned int vector);
 	void (*wake)(void *ctx);
-	void (*trace)(void *ctx, uint64_t cycle, enum onpu_access kind, uint32_t offset,
+	void (*trace)(void *ctx, uint64_t cycle, unsigned int kind, uint32_t offset,
 		      uint32_t value);
 };
 
@@ -104,6 +110,14 @@ void onpu_device_reset(struct onpu_device *device);
 
 /** onpu_device_run - let at most about @budget cycles pass */
 enum onpu_progress onpu_device_run(struct onpu_device *device, uint64_t budget);
+
+/**
+ * onpu_device_stop - no more time passes, also not for the instruction under way
+ *
+ * onpu_device_run() returns soon, and at once from then on. For those who are about to destroy the
+ * device.
+ */
+void onpu_device_stop(struct onpu_device *device);
 
 /** onpu_device_cycle - the device clock */
 uint64_t onpu_device_cycle(struct onpu_device *device);

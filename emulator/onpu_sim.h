@@ -124,7 +124,7 @@ struct onpu_job_result {
  * @ONPU_STEP_PREEMPT_POINT: a preempt instruction: engines are empty, the state may be saved
  * @ONPU_STEP_DONE: the job ended, onpu_machine_result() says how
  * @ONPU_STEP_FAULT: the job faulted, onpu_machine_result() says why
- * @ONPU_STEP_IDLE: no job was begun
+ * @ONPU_STEP_IDLE: no job was begun, or it was dropped
  */
 enum onpu_step {
 	ONPU_STEP_RUNNING,
@@ -172,8 +172,22 @@ void onpu_machine_clear_sram(struct onpu_machine *machine);
 /** onpu_machine_step - process the next event */
 enum onpu_step onpu_machine_step(struct onpu_machine *machine);
 
-/** onpu_machine_abort - drop the running job; takes effect at once, inside no instruction */
+/**
+ * onpu_machine_abort - drop the running job
+ *
+ * Takes effect at once; when called by what onpu_machine_watch() set, on the way out of the
+ * instruction under way, whose destination is then undefined. That step is ONPU_STEP_IDLE.
+ */
 void onpu_machine_abort(struct onpu_machine *machine);
+
+/**
+ * onpu_machine_watch - look at something else inside long instructions
+ * @look: called some thousand times a second of execution, at least, by the thread that steps the
+ *	machine; true drops the job as onpu_machine_abort() does. It may read the job's time and
+ *	result, but start nothing on the machine. NULL: nothing is called
+ * @ctx: passed to it
+ */
+void onpu_machine_watch(struct onpu_machine *machine, bool (*look)(void *ctx), void *ctx);
 
 /** onpu_machine_result - result of the job that ended, or what is known of a running one */
 const struct onpu_job_result *onpu_machine_result(const struct onpu_machine *machine);

@@ -4,12 +4,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
 
 #include "pool.h"
+
+/* Between two calls of idle(). */
+#define IDLE_NS 1000000
+
+static _Thread_local bool is_helper;
 
 struct onpu_pool {
 	unsigned int threads;		/* with the caller */
@@ -79,6 +85,7 @@ static void *pool_thread(void *arg)
 	uint64_t seen = 0;
 
 	free(arg);
+	is_helper = true;
 	onpu_fp_enter();
 	pthread_mutex_lock(&pool->lock);
 	for (;;) {
@@ -157,8 +164,23 @@ unsigned int onpu_pool_threads(const struct onpu_pool *pool)
 	return pool->threads;
 }
 
+/* True: still running. */
+static bool wait_a_little(struct onpu_pool *pool)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += IDLE_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	return pthread_cond_timedwait(&pool->done, &pool->lock, &until) && pool->running;
+}
+
 void onpu_pool_run(struct onpu_pool *pool, void (*fn)(void *arg, unsigned int part, unsigned int thread),
-		   void *arg, unsigned int parts)
+		   void *arg, unsigned int parts, void (*idle)(const void *idle_arg),
+		   const void *idle_arg)
 {
 	if (pool->threads == 1 || parts <= 1) {
 		for (unsigned int part = 0; part < parts; part++)
@@ -174,7 +196,17 @@ void onpu_pool_run(struct onpu_pool *pool, void (*fn)(void *arg, unsigned int pa
 	pthread_cond_broadcast(&pool->work);
 	pool_work(pool, 0);
 	/* A thread that wakes up late finds no part left. */
-	while (pool->running)
-		pthread_cond_wait(&pool->done, &pool->lock);
+	while (pool->running) {
+		if (!wait_a_little(pool))
+			continue;
+		pthread_mutex_unlock(&pool->lock);
+		idle(idle_arg);
+		pthread_mutex_lock(&pool->lock);
+	}
 	pthread_mutex_unlock(&pool->lock);
+}
+
+bool onpu_pool_helper(void)
+{
+	return is_helper;
 }

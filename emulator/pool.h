@@ -6,6 +6,8 @@
 #ifndef ONPU_POOL_H
 #define ONPU_POOL_H
 
+#include <stdbool.h>
+
 struct onpu_pool;
 
 /* @threads includes the caller of onpu_pool_run(); NULL when a thread cannot be started. */
@@ -13,9 +15,16 @@ struct onpu_pool *onpu_pool_create(unsigned int threads);
 void onpu_pool_destroy(struct onpu_pool *pool);
 unsigned int onpu_pool_threads(const struct onpu_pool *pool);
 
-/* Calls fn(arg, part, thread) for every part below @parts, in any order, and waits for all. */
+/*
+ * Calls fn(arg, part, thread) for every part below @parts, in any order, and waits for all; while it
+ * does so it calls idle(idle_arg) now and then.
+ */
 void onpu_pool_run(struct onpu_pool *pool, void (*fn)(void *arg, unsigned int part, unsigned int thread),
-		   void *arg, unsigned int parts);
+		   void *arg, unsigned int parts, void (*idle)(const void *idle_arg),
+		   const void *idle_arg);
+
+/* Whether the calling thread belongs to a pool, rather than being one that calls it. */
+bool onpu_pool_helper(void);
 
 /*
  * The default floating-point environment for the calling thread: round to nearest even,

@@ -5,6 +5,8 @@
 #ifndef ONPU_SIM_INTERNAL_H
 #define ONPU_SIM_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include "kernels.h"
 #include "onpu/isa.h"
 #include "onpu/registers.h"
@@ -57,6 +59,16 @@ struct sim_fault {
 	uint64_t address;
 };
 
+/* Pieces of work, some microseconds in all, between two looks at whether the job is given up. */
+#define SIM_LOOK_EVERY 64
+
+/* Who may end a job inside an instruction. */
+struct sim_watch {
+	bool (*look)(void *ctx);	/* on the stepping thread; true: give up */
+	void *ctx;
+	atomic_bool stop;		/* the job is given up */
+};
+
 /* What an instruction is executed with. */
 struct sim_context {
 	uint8_t *sram;
@@ -66,6 +78,7 @@ struct sim_context {
 	const onpu_fn_array *functions;
 	const struct onpu_mem *mem;
 	struct onpu_pool *pool;
+	struct sim_watch *watch;
 	struct sim_fault fault;
 	struct onpu_counters *counters;
 	/* Scratch memory of instructions, grown on demand and bounded by the cost limit. */
@@ -146,6 +159,28 @@ static inline int64_t sim_tap_offset(const struct sim_work *w, unsigned int oper
 	}
 	return offset;
 }
+
+/* Whether the job is given up: what is left of the instruction need not be done. */
+static inline bool sim_given_up(const struct sim_context *c)
+{
+	struct sim_watch *w = c->watch;
+
+	if (atomic_load_explicit(&w->stop, memory_order_relaxed))
+		return true;
+	if (!w->look || onpu_pool_helper() || !w->look(w->ctx))
+		return false;
+	atomic_store(&w->stop, true);
+	return true;
+}
+
+/* The same for loops: looks when @n, which counts, comes by. */
+static inline bool sim_stop(const struct sim_context *c, uint64_t n)
+{
+	return !(n % SIM_LOOK_EVERY) && sim_given_up(c);
+}
+
+/* execute.c: for onpu_pool_run(), whose caller goes on looking while it waits. */
+void sim_idle(const void *context);
 
 /* slots.c: decode the operands of w->insn and check everything that can be checked beforehand. */
 struct sim_slot_source {

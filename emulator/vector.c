@@ -74,7 +74,7 @@ static void vector_run(struct vector *v, walk_fn fn)
 		else
 			walk_tensor(&walk, &w->t[DST]);
 	}
-	walk_run(&walk, v->c->pool, !sim_is_nibble(w->t[DST].dtype), fn, v);
+	walk_run(&walk, v->c, !sim_is_nibble(w->t[DST].dtype), fn, v);
 }
 
 /* ---- One operand ---- */
@@ -518,7 +518,7 @@ static void tri_rows(const struct sim_context *c, const struct sim_work *w, int6
 	bool upper = w->param.tri.flags & ONPU_TRI_UPPER;
 	const uint64_t zero = 0;
 
-	for (uint32_t row = 0; row < d->dim[rank - 2]; row++) {
+	for (uint32_t row = 0; row < d->dim[rank - 2] && !sim_stop(c, row); row++) {
 		uint32_t split = tri_split(w, row, columns);
 		uint32_t first = upper ? split : 0, end = upper ? columns : split;
 		uint32_t clear = upper ? 0 : split, clear_end = upper ? split : columns;
@@ -551,7 +551,7 @@ void sim_tri(struct sim_context *c, const struct sim_work *w)
 			src -= s->stride[i] * d->dim[i];
 			index[i] = 0;
 		}
-		if (i < 0)
+		if (i < 0 || sim_given_up(c))
 			return;
 	}
 }

@@ -164,7 +164,7 @@ static void reduce_across(const struct reduce *r, const struct walk_piece *p, un
 		int64_t s[KERNEL_CHUNK];
 	} buf;
 
-	for (uint64_t i = 0; i < r->count; i++) {
+	for (uint64_t i = 0; i < r->count && !sim_stop(r->c, i); i++) {
 		q.at[S0] = p->at[S0] + offset;
 		if (r->floats)
 			k->accumulate[r->op](lanes->f[i % REDUCE_LANES],
@@ -209,7 +209,7 @@ static void reduce_along_f32(const struct reduce *r, struct gather *g, float *la
 		k->lanes[r->op](lane, (const float *)sim_at(r->c, g->position), g->left);
 		return;
 	}
-	while (g->left) {
+	for (uint64_t round = 0; g->left && !sim_stop(r->c, round); round++) {
 		uint32_t n = 0;
 
 		while (g->left && n < KERNEL_CHUNK) {
@@ -230,7 +230,7 @@ static void reduce_along_s64(const struct reduce *r, struct gather *g, int64_t *
 	int64_t step = r->stride[r->rank - 1];
 	int64_t buf[KERNEL_CHUNK];
 
-	while (g->left) {
+	for (uint64_t round = 0; g->left && !sim_stop(r->c, round); round++) {
 		uint32_t n = 0;
 
 		while (g->left && n < KERNEL_CHUNK) {
@@ -387,7 +387,7 @@ void sim_reduce(struct sim_context *c, const struct sim_work *w)
 	r.across = walk.dim[walk.rank - 1] >= VECTOR_MIN &&
 		   (walk.stride[S0][walk.rank - 1] == s->esize ||
 		    r.stride[r.rank - 1] != s->esize || r.count < ALONG_MIN);
-	walk_run(&walk, c->pool, true, reduce_piece, &r);
+	walk_run(&walk, c, true, reduce_piece, &r);
 }
 
 /* ---- Index of the extreme ---- */
@@ -424,7 +424,7 @@ static uint32_t best_f32(const struct arg *r, const char *src)
 	float buf[KERNEL_CHUNK], best = 0;
 	uint32_t index = 0;
 
-	for (uint32_t i = 0; i < r->count; i += KERNEL_CHUNK) {
+	for (uint32_t i = 0; i < r->count && !sim_stop(r->c, i / KERNEL_CHUNK); i += KERNEL_CHUNK) {
 		uint32_t n = r->count - i < KERNEL_CHUNK ? r->count - i : KERNEL_CHUNK;
 
 		load(buf, src + i * r->stride, r->stride, n);
@@ -444,7 +444,7 @@ static uint32_t best_s64(const struct arg *r, const char *src)
 	int64_t buf[KERNEL_CHUNK], best = 0;
 	uint32_t index = 0;
 
-	for (uint32_t i = 0; i < r->count; i += KERNEL_CHUNK) {
+	for (uint32_t i = 0; i < r->count && !sim_stop(r->c, i / KERNEL_CHUNK); i += KERNEL_CHUNK) {
 		uint32_t n = r->count - i < KERNEL_CHUNK ? r->count - i : KERNEL_CHUNK;
 
 		load(buf, src + i * r->stride, r->stride, n);
@@ -490,7 +490,7 @@ void sim_arg(struct sim_context *c, const struct sim_work *w)
 	struct walk walk;
 
 	kept_walk(&walk, w, s->rank, 1u << w->insn.axis);
-	walk_run(&walk, c->pool, true, arg_piece, &r);
+	walk_run(&walk, c, true, arg_piece, &r);
 }
 
 /* ---- Cumulative sum ---- */
@@ -516,7 +516,7 @@ static void scan_f32(void *arg, const struct walk_piece *piece)
 		if (carry != acc)
 			memcpy(acc, carry, n * sizeof(*acc));
 	}
-	for (uint32_t i = 0; i < r->count; i++, p.at[S0] += r->src, p.at[DST] += r->dst) {
+	for (uint32_t i = 0; i < r->count && !sim_stop(r->c, i); i++) {
 		const float *x = walk_load_f32(r->c, &w->t[S0], &p, S0, buf);
 
 		if (w->insn.excl)
@@ -524,6 +524,8 @@ static void scan_f32(void *arg, const struct walk_piece *piece)
 		r->c->kernels->accumulate[RED_SUM](acc, x, n);
 		if (!w->insn.excl)
 			walk_store_f32(r->c, &w->t[DST], &p, DST, acc);
+		p.at[S0] += r->src;
+		p.at[DST] += r->dst;
 	}
 	if (w->t[2].present)
 		walk_store_f32(r->c, &w->t[2], &p, 2, acc);
@@ -544,7 +546,7 @@ static void scan_s64(void *arg, const struct walk_piece *piece)
 		if (carry != acc)
 			memcpy(acc, carry, n * sizeof(*acc));
 	}
-	for (uint32_t i = 0; i < r->count; i++, p.at[S0] += r->src, p.at[DST] += r->dst) {
+	for (uint32_t i = 0; i < r->count && !sim_stop(r->c, i); i++) {
 		const int64_t *x = walk_load_s64(r->c, &w->t[S0], &p, S0, buf);
 
 		if (w->insn.excl)
@@ -552,6 +554,8 @@ static void scan_s64(void *arg, const struct walk_piece *piece)
 		r->c->kernels->s64_accumulate[RED_SUM](acc, x, n, type);
 		if (!w->insn.excl)
 			walk_store_s64(r->c, &w->t[DST], &p, DST, acc);
+		p.at[S0] += r->src;
+		p.at[DST] += r->dst;
 	}
 	if (w->t[2].present)
 		walk_store_s64(r->c, &w->t[2], &p, 2, acc);
@@ -582,5 +586,5 @@ void sim_scan(struct sim_context *c, const struct sim_work *w)
 			strides[kept++] = carry->present ? carry->stride[i] : 0;
 	}
 	walk_operand(&walk, carry->start, strides);
-	walk_run(&walk, c->pool, true, sim_is_float(s->dtype) ? scan_f32 : scan_s64, &r);
+	walk_run(&walk, c, true, sim_is_float(s->dtype) ? scan_f32 : scan_s64, &r);
 }

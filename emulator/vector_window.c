@@ -57,11 +57,14 @@ static void window_taps(const struct window *r, const struct walk_piece *p, floa
 {
 	const struct onpu_slot_param_taps_loop *l = r->w->param.taps.loop;
 	bool first = !r->w->insn.acc;
+	uint64_t done = 0;
 	struct walk_piece q = *p;
 
 	for (uint32_t i = 0; i < l[0].count; i++) {
 		for (uint32_t j = 0; j < l[1].count; j++) {
 			for (uint32_t k = 0; k < l[2].count; k++) {
+				if (sim_stop(r->c, done++))
+					return;
 				q.at[S0] = p->at[S0] + sim_tap_offset(r->w, S0, i, j, k);
 				if (r->mac)
 					q.at[S1] = p->at[S1] + sim_tap_offset(r->w, S1, i, j, k);
@@ -126,7 +129,7 @@ void sim_window(struct sim_context *c, const struct sim_work *w)
 	walk_tensor(&walk, &w->t[S0]);
 	if (r.mac)
 		walk_tensor(&walk, &w->t[S1]);
-	walk_run(&walk, c->pool, true, sim_is_float(w->t[DST].dtype) ? window_f32 : window_s64,
+	walk_run(&walk, c, true, sim_is_float(w->t[DST].dtype) ? window_f32 : window_s64,
 		 &r);
 }
 
@@ -211,7 +214,7 @@ static void resample_piece(void *arg, const struct walk_piece *p)
 	struct walk_piece q = *p;
 
 	for (uint32_t i = 0; i < d->dim[param->axis0]; i++) {
-		for (uint32_t j = 0; j < d->dim[param->axis1]; j++) {
+		for (uint32_t j = 0; j < d->dim[param->axis1] && !sim_stop(r->c, j); j++) {
 			const struct neighbours *a = &r->axis[0][i], *b = &r->axis[1][j];
 
 			q.at[DST] = p->at[DST] + i * d->stride[param->axis0] +
@@ -277,6 +280,6 @@ bool sim_resample(struct sim_context *c, const struct sim_work *w)
 	walk_init(&walk, rank, dim);
 	walk_operand(&walk, d->start, dst);
 	walk_operand(&walk, s->start, src);
-	walk_run(&walk, c->pool, true, resample_piece, &r);
+	walk_run(&walk, c, true, resample_piece, &r);
 	return true;
 }

@@ -54,8 +54,10 @@ void vfu_worker_destroy(struct vfu_worker *worker)
 	worker->stop = true;
 	pthread_cond_signal(&worker->wake);
 	pthread_mutex_unlock(&worker->lock);
-	if (worker->started)
+	if (worker->started) {
+		onpu_device_stop(worker->device);
 		pthread_join(worker->thread, NULL);
+	}
 	pthread_cond_destroy(&worker->wake);
 	pthread_mutex_destroy(&worker->lock);
 }

@@ -102,6 +102,7 @@ void walk_simplify(struct walk *walk)
 /* A walk cut into pieces: outer dimensions, then blocks of rows, then blocks of columns. */
 struct walk_plan {
 	const struct walk *walk;
+	const struct sim_context *c;
 	walk_fn fn;
 	void *arg;
 	uint32_t rows, columns;		/* of a whole piece */
@@ -173,7 +174,7 @@ static void plan_range(const struct walk_plan *plan, uint64_t first, uint64_t en
 		piece.step[i] = walk->stride[i][last];
 		piece.row_step[i] = walk->rank > 1 ? walk->stride[i][last - 1] : 0;
 	}
-	for (uint64_t n = first; n < end; n++) {
+	for (uint64_t n = first; n < end && !sim_stop(plan->c, n); n++) {
 		uint32_t rows = plan->total_rows - count[top - 1] * plan->rows;
 		uint32_t columns = plan->total_columns - count[top] * plan->columns;
 
@@ -202,19 +203,20 @@ static void plan_part(void *arg, unsigned int part, unsigned int thread)
 		   plan->pieces * (part + 1) / plan->parts);
 }
 
-void walk_run(struct walk *walk, struct onpu_pool *pool, bool parallel, walk_fn fn, void *arg)
+void walk_run(struct walk *walk, const struct sim_context *c, bool parallel, walk_fn fn, void *arg)
 {
 	struct walk_plan plan;
 
 	walk_simplify(walk);
 	plan_init(&plan, walk);
+	plan.c = c;
 	plan.fn = fn;
 	plan.arg = arg;
 	plan.parts = 1;
 	if (parallel && plan.pieces > 1 &&
 	    plan.pieces * plan.rows * plan.columns >= PARALLEL_MIN)
-		plan.parts = onpu_pool_threads(pool);
-	onpu_pool_run(pool, plan_part, &plan, plan.parts);
+		plan.parts = onpu_pool_threads(c->pool);
+	onpu_pool_run(c->pool, plan_part, &plan, plan.parts, sim_idle, c);
 }
 
 /* ---- Pieces from and to memory ---- */

@@ -36,7 +36,7 @@ void walk_init(struct walk *walk, unsigned int rank, const uint32_t *dim);
 void walk_operand(struct walk *walk, uint64_t start, const int64_t *stride);
 void walk_tensor(struct walk *walk, const struct sim_tensor *t);
 /* @parallel: false keeps all pieces on the calling thread. */
-void walk_run(struct walk *walk, struct onpu_pool *pool, bool parallel, walk_fn fn, void *arg);
+void walk_run(struct walk *walk, const struct sim_context *c, bool parallel, walk_fn fn, void *arg);
 /* Drops dimensions of size 1, sorts and merges; walk_run() does it itself. */
 void walk_simplify(struct walk *walk);
 

@@ -20,6 +20,8 @@ static int bus_read(void *ctx, uint64_t addr, void *dst, size_t len)
 
 	if (!in_memory(rig, addr, len))
 		return -1;
+	if (rig->on_read)
+		rig->on_read(rig, addr);
 	memcpy(dst, rig->memory + (addr - RIG_BUS), len);
 	return 0;
 }

@@ -51,6 +51,8 @@ struct rig {
 	struct onpu_msg_event_fault events[RIG_EVENTS];
 	unsigned int num_events;
 	uint64_t bus_hole;		/* accesses of this page fail; 0: none */
+	/* Called at every read of the device's, or NULL; may write registers. */
+	void (*on_read)(struct rig *rig, uint64_t addr);
 };
 
 struct rig_vm {

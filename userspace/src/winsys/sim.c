@@ -216,12 +216,14 @@ static void to_result(const struct onpu_job_result *from, struct winsys_result *
 		to->busy[i] = from->counters.busy[i];
 }
 
-static bool abandoned(struct sim *sim, const struct sim_ctx *ctx)
+/* Whether nobody wants the running job any more; also looked at inside long instructions. */
+static bool abandoned(void *ctx)
 {
+	struct sim *sim = ctx;
 	bool yes;
 
 	pthread_mutex_lock(&sim->sync.lock);
-	yes = sim->stop || ctx->closing;
+	yes = sim->stop || sim->running->closing;
 	pthread_mutex_unlock(&sim->sync.lock);
 	return yes;
 }
@@ -241,12 +243,14 @@ static bool run_job(struct sim *sim, const struct sim_job *job, struct winsys_re
 
 	onpu_machine_begin(sim->machine, &mem, &run);
 	do {
-		if (++count % ABORT_CHECK == 0 && abandoned(sim, ctx_of(job->ctx))) {
+		if (++count % ABORT_CHECK == 0 && abandoned(sim)) {
 			onpu_machine_abort(sim->machine);
 			return false;
 		}
 		step = onpu_machine_step(sim->machine);
 	} while (step == ONPU_STEP_RUNNING || step == ONPU_STEP_PREEMPT_POINT);
+	if (step == ONPU_STEP_IDLE)
+		return false;
 	to_result(onpu_machine_result(sim->machine), result);
 	return true;
 }
@@ -419,6 +423,7 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 	sim_sync_init(&sim->sync);
 	sim->machine = onpu_machine_create(&machine, &why);
 	if (sim->machine) {
+		onpu_machine_watch(sim->machine, abandoned, sim);
 		set_caps(&sim->base.caps, onpu_machine_config(sim->machine));
 		why = "no thread";
 		sim->started = !pthread_create(&sim->worker, NULL, worker_main, sim);

@@ -340,6 +340,8 @@ void full_driver_stop(struct full *full)
 	full->stop = true;
 	pthread_cond_signal(&full->sync.wake);
 	pthread_mutex_unlock(&full->sync.lock);
+	if (full->device)
+		onpu_device_stop(full->device);
 	if (full->started)
 		pthread_join(full->thread, NULL);
 	onpu_device_destroy(full->device);

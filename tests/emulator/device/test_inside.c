@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What comes while the host is inside a long instruction: kill, reset, end of the device, messages
+ * and invalidations take effect there. The instruction is a load of single bytes; the test acts when
+ * the device has read some of them.
+ */
+#include "rig.h"
+
+#include "jobs.h"
+
+#define BYTES		131072u
+/* Reads of data at which the test acts, and has a look at what became of it. */
+#define ACT		1000u
+#define LOOK		2000u
+/* Reads until the device has seen it. */
+#define PATIENCE	64u
+
+static struct rig rig;
+static struct rig_vm vms[2];
+static struct rig_context contexts[2];
+static struct program *load;
+static unsigned int reads;
+static void (*act)(void), (*look)(void);
+
+static void on_read(struct rig *r, uint64_t addr)
+{
+	(void)r;
+	/* The instructions' data, not the tables nor the firmware's messages. */
+	if (addr < contexts[0].data || addr >= contexts[0].data + 4096)
+		return;
+	reads++;
+	if (reads == ACT && act)
+		act();
+	if (reads == LOOK && look)
+		look();
+}
+
+static void start(bool sticky, void (*acting)(void), void (*looking)(void))
+{
+	const int64_t none = 0;
+	const uint32_t n = BYTES;
+	struct onpu_slot_tensor from = program_tensor(ONPU_DT_U8, ONPU_SPACE_VA, DATA_VA, 1, &n,
+						      &none);
+	uint16_t dst;
+
+	rig_start(&rig, JOB_SRAM, 4, sticky);
+	for (unsigned int i = 0; i < 2; i++) {
+		rig_vm_create(&rig, &vms[i], i);
+		rig_context_create(&rig, &contexts[i], &vms[i], 10 + i, i);
+	}
+	load = program_create(JOB_SRAM, JOB_DATA);
+	dst = program_dense(load, ONPU_DT_U8, ONPU_SPACE_SRAM, 0, 1, DIM(BYTES));
+	program_insn(load, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = dst,
+					       .s0 = program_slot(load, &from) });
+	program_end(load);
+	program_job(load);
+	rig_load(&rig, &contexts[0], load);
+	rig_settle(&rig);
+	reads = 0;
+	act = acting;
+	look = looking;
+	rig.on_read = on_read;
+}
+
+static void submit(void)
+{
+	struct onpu_ring_job job = rig_job(load);
+
+	rig_submit(&rig, &contexts[0], &job, true);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	program_destroy(load);
+	rig_destroy(&rig);
+	return 0;
+}
+
+/* A request without waiting for its response. */
+static void post(uint32_t type, uint32_t first)
+{
+	union onpu_msg m = { .words = { type, ++rig.id, 0, 0, first } };
+	uint32_t at = rig.request_tail++ % RIG_RING;
+
+	memcpy(rig_at(&rig, rig.requests + at * ONPU_MSG_SIZE), &m, sizeof(m));
+	rig_write(&rig, ONPU_REG_REQUEST_TAIL, rig.request_tail);
+}
+
+/* The response that is to come next, as far as the device has written it. */
+static const union onpu_msg *response(void)
+{
+	return rig_at(&rig, rig.responses + rig.response_head % RIG_RING * ONPU_MSG_SIZE);
+}
+
+static void expect_next_job(void)
+{
+	struct program *p = job_stages(2, 1.0f);
+	struct onpu_ring_job job = rig_job(p);
+
+	rig_load(&rig, &contexts[1], p);
+	rig_submit(&rig, &contexts[1], &job, true);
+	rig_settle(&rig);
+	assert_int_equal(rig_completion(&rig, &contexts[1]).error, 0);
+	assert_int_equal(rig_completion(&rig, &contexts[1]).seqno, 1);
+	program_destroy(p);
+}
+
+static void act_kill(void)
+{
+	post(ONPU_MSG_CTX_KILL, 10);
+}
+
+static void test_kill(void **state)
+{
+	(void)state;
+	start(false, act_kill, NULL);
+	submit();
+	rig_settle(&rig);
+	assert_in_range(reads, ACT, ACT + PATIENCE);
+	assert_int_equal(response()->header.type, ONPU_MSG_CTX_KILL | ONPU_MSG_RESPONSE);
+	assert_int_equal(response()->header.status, ONPU_MSG_OK);
+	assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_STATE(0)), ONPU_QUEUE_FAULTED);
+	assert_int_equal(rig_completion(&rig, &contexts[0]).seqno, 0);
+	rig_write(&rig, ONPU_REG_RESPONSE_HEAD, ++rig.response_head);
+	expect_next_job();
+}
+
+static void act_reset(void)
+{
+	rig_write(&rig, ONPU_REG_RESET, 1);
+}
+
+static void test_reset(void **state)
+{
+	(void)state;
+	start(false, act_reset, NULL);
+	submit();
+	rig_settle(&rig);
+	assert_in_range(reads, ACT, ACT + PATIENCE);
+	assert_int_equal(rig_read(&rig, ONPU_REG_STATUS), 0);
+	rig_boot(&rig);
+	assert_int_equal(rig_read(&rig, ONPU_REG_STATUS), ONPU_STATE_READY);
+	rig_vm_create(&rig, &vms[1], 0);
+	rig_context_create(&rig, &contexts[1], &vms[1], 10, 0);
+	expect_next_job();
+}
+
+static void act_stop(void)
+{
+	onpu_device_stop(rig.device);
+}
+
+static void test_stop(void **state)
+{
+	(void)state;
+	start(false, act_stop, NULL);
+	submit();
+	assert_int_equal(onpu_device_run(rig.device, UINT64_MAX), ONPU_PROGRESS_IDLE);
+	assert_in_range(reads, ACT, ACT + PATIENCE);
+	assert_int_equal(onpu_device_run(rig.device, UINT64_MAX), ONPU_PROGRESS_IDLE);
+	assert_in_range(reads, ACT, ACT + PATIENCE);
+}
+
+static void act_heartbeat(void)
+{
+	post(ONPU_MSG_HEARTBEAT, 0);
+}
+
+static void look_heartbeat(void)
+{
+	assert_int_equal(response()->header.type, ONPU_MSG_HEARTBEAT | ONPU_MSG_RESPONSE);
+}
+
+/* A message is answered, and the job is none the wiser. */
+static void test_message(void **state)
+{
+	struct onpu_completion done;
+	struct onpu_machine *m;
+
+	(void)state;
+	start(false, act_heartbeat, look_heartbeat);
+	submit();
+	rig_settle(&rig);
+	assert_int_equal(reads, BYTES);
+	done = rig_completion(&rig, &contexts[0]);
+	m = onpu_machine_create(&rig.config.sim, NULL);
+	assert_non_null(m);
+	assert_true(onpu_machine_run(m, &load->mem, &load->job, &load->result));
+	onpu_machine_destroy(m);
+	assert_int_equal(done.error, 0);
+	assert_int_equal(done.cycles, load->result.cycles);
+}
+
+/* A switch waits for a preemption point, which an instruction is not. */
+static void act_doorbell(void)
+{
+	rig_write(&rig, ONPU_REG_DOORBELL_TAIL(1), 1);
+}
+
+static void test_switch_waits(void **state)
+{
+	struct program *p = job_stages(2, 1.0f);
+	struct onpu_ring_job job = rig_job(p);
+
+	(void)state;
+	start(false, act_doorbell, NULL);
+	assert_int_equal(rig_simple(&rig, ONPU_MSG_SCHED_CONFIG, 1, 0), ONPU_MSG_OK);
+	rig_load(&rig, &contexts[1], p);
+	rig_submit(&rig, &contexts[1], &job, false);
+	submit();
+	rig_settle(&rig);
+	assert_int_equal(reads, BYTES);
+	assert_int_equal(rig_completion(&rig, &contexts[0]).error, 0);
+	assert_int_equal(rig_completion(&rig, &contexts[1]).error, 0);
+	program_destroy(p);
+}
+
+/* ---- Unmapping ---- */
+
+static void unmap(void)
+{
+	*rig_leaf(&rig, &vms[0], DATA_VA) = 0;
+}
+
+static void act_unmap(void)
+{
+	unmap();
+	rig_write(&rig, ONPU_REG_INV_ASID, vms[0].asid);
+	rig_write(&rig, ONPU_REG_INV_VA_LO, DATA_VA);
+	rig_write(&rig, ONPU_REG_INV_VA_HI, 0);
+	rig_write(&rig, ONPU_REG_INV_PAGES, 1);
+	rig_write(&rig, ONPU_REG_INV_REQ, 77);
+}
+
+/* The page is not read any more long before the instruction would have ended. */
+static void test_unmap(void **state)
+{
+	(void)state;
+	for (unsigned int sticky = 0; sticky < 2; sticky++) {
+		start(sticky, act_unmap, NULL);
+		submit();
+		rig_settle(&rig);
+		assert_in_range(reads, ACT, ACT + PATIENCE);
+		assert_int_equal(rig_read(&rig, ONPU_REG_INV_DONE), 77);
+		assert_int_equal(rig_completion(&rig, &contexts[0]).error,
+				 ONPU_FAULT_MMU_NOT_PRESENT);
+		assert_int_equal(rig_fault(&rig, &contexts[0]).address, DATA_VA);
+		if (!sticky)
+			teardown(NULL);
+	}
+}
+
+/* Without the request the sticky TLB reads the page on and on: this is how a test sees it. */
+static void test_forgotten(void **state)
+{
+	(void)state;
+	start(true, unmap, NULL);
+	submit();
+	rig_settle(&rig);
+	assert_int_equal(reads, BYTES);
+	assert_int_equal(rig_completion(&rig, &contexts[0]).error, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_kill, teardown),
+		cmocka_unit_test_teardown(test_reset, teardown),
+		cmocka_unit_test_teardown(test_stop, teardown),
+		cmocka_unit_test_teardown(test_message, teardown),
+		cmocka_unit_test_teardown(test_switch_waits, teardown),
+		cmocka_unit_test_teardown(test_unmap, teardown),
+		cmocka_unit_test_teardown(test_forgotten, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
