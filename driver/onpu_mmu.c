@@ -248,7 +248,7 @@ static void take_done(struct onpu_mmu_device *mmu)
 		return;
 	done = onpu_read(mmu->onpu, ONPU_REG_INV_DONE);
 	/* Also keeps out the all ones of a device that is gone, and what was never asked for. */
-	if (is_done(mmu->seen, done) || !is_done(done, mmu->last))
+	if (is_done(done, mmu->seen) || !is_done(done, mmu->last))
 		return;
 	mmu->seen = done;
 	list_for_each_entry_safe(map, next, &mmu->requested, link) {
@@ -272,10 +272,13 @@ static void timeout_work(struct work_struct *work)
 	struct onpu_mmu_device *mmu = container_of(to_delayed_work(work), struct onpu_mmu_device,
 						   timeout);
 	bool late;
+	u32 last;
 
 	spin_lock(&mmu->lock);
+	/* An answer that came without an interrupt makes new requests, which have their time. */
+	last = mmu->last;
 	take_done(mmu);
-	late = !mmu->stopped && mmu->last != mmu->seen;
+	late = !mmu->stopped && !is_done(last, mmu->seen);
 	spin_unlock(&mmu->lock);
 	if (late && onpu_device_present(mmu->onpu))
 		onpu_device_reset_async(mmu->onpu, "no answer to an invalidation");
