@@ -85,25 +85,40 @@ driver_stamp()
 	} | sha256sum
 }
 
-# kbuild RELEASE COMPILER [ARGUMENTS of make]
-kbuild()
+# own_warnings FOLDER: from a compiler's output the warnings and errors of the driver's own files
+own_warnings()
 {
-	local release=$1 compiler=$2
-
-	shift 2
-	inside make -C "/lib/modules/$release/build" "M=$(driver_folder "$release" "$compiler")" \
-		-j "$(nproc)" "CC=$compiler" "HOSTCC=$compiler" "$@" modules
+	grep -E "^(\./|$1/)?(driver|uapi)/[^ ]*: (warning|error):"
 }
 
-# A warning of the driver's sources is an error here; what make says about compilers is not.
+# kbuild FOLDER RELEASE [ARGUMENTS of make]. A warning of the driver's sources is an error here. Not
+# every warning of the kernel's own headers can be helped, so -Werror will not do.
+kbuild()
+{
+	local folder=$1 release=$2 out status=0
+
+	shift 2
+	copy_driver "$folder" || return
+	out=$(inside make -C "/lib/modules/$release/build" "M=$folder" -j "$(nproc)" "$@" modules 2>&1) ||
+		status=$?
+	printf '%s\n' "$out"
+	if own_warnings "$folder" <<<"$out" >"$folder/.warnings"; then
+		echo "Warnings in the driver:"
+		cat "$folder/.warnings"
+		return 1
+	fi
+	return "$status"
+}
+
+# clang is for its warnings: the kernel was configured for gcc, and so is the module that is used.
 make_driver()
 {
-	local release=$1 compiler=$2 folder
+	local release=$1 compiler=$2 folder arguments=(W=1)
 
 	folder=$(driver_folder "$release" "$compiler")
-	copy_driver "$folder" || return
-	kbuild "$release" "$compiler" W=1 KCFLAGS=-Werror || return
-	[ -e "$folder/onpu.ko" ] || cp -- "$folder/driver/onpu.ko" "$folder/onpu.ko"
+	[ "$compiler" = gcc ] || arguments+=("CC=$top/scripts/kernel-clang.sh")
+	kbuild "$folder" "$release" "${arguments[@]}" || return
+	[ -e "$folder/driver/onpu.ko" ] && cp -- "$folder/driver/onpu.ko" "$folder/onpu.ko"
 }
 
 # build_driver RELEASE COMPILER: nothing to do when the sources are those of the last build.
@@ -116,6 +131,10 @@ build_driver()
 	take_lock "$folder/.lock" "it builds the driver"
 	stamp=$(driver_stamp "$release" "$compiler")
 	if [ "$(cat "$folder/.stamp" 2>/dev/null)" != "$stamp" ] || [ ! -e "$folder/onpu.ko" ]; then
+		# A file that is not compiled again does not warn again.
+		if [ -s "$folder/.warnings" ]; then
+			rm -rf -- "$folder/driver"
+		fi
 		rm -f "$folder/.stamp" "$folder/onpu.ko"
 		step "driver-${release%%[+-]*}-$compiler" "driver for ${release%%[+-]*} with $compiler" \
 			make_driver "$release" "$compiler" && printf '%s\n' "$stamp" >"$folder/.stamp" || status=$?
@@ -124,18 +143,14 @@ build_driver()
 	return "$status"
 }
 
-# sparse on every file, in a copy of its own: C=2 builds what is not built. Its findings are warnings,
-# which do not make the build fail.
+# sparse on every file, in a folder of its own, from the start: it runs beside the compiler.
 check_sparse()
 {
-	local release=$1 folder out status=0
+	local folder
 
-	folder=$(driver_folder "$release" sparse)
-	copy_driver "$folder" || return
-	out=$(inside make -C "/lib/modules/$release/build" "M=$folder" -j "$(nproc)" C=2 CF=-Wsparse-error \
-		modules 2>&1) || status=$?
-	printf '%s\n' "$out"
-	! grep -E "(^|[ /])(driver|uapi)/[^ ]*:[0-9]+:[0-9]+: (warning|error):" <<<"$out" && return "$status"
+	folder=$(driver_folder "$1" sparse)
+	rm -rf -- "$folder"
+	kbuild "$folder" "$1" C=1
 }
 
 # The kernel's style. LINUX_VERSION_CODE is how one source serves several kernels; a maintainer's file

@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# clang in the place of gcc for a module of a kernel that was configured for gcc, as Debian's are:
+# without the options that only gcc knows, or with clang's name for the same.
+
+set -eu
+
+args=()
+for arg in "$@"; do
+	case $arg in
+	-mindirect-branch=thunk-extern) args+=(-mretpoline-external-thunk) ;;
+	-mindirect-branch-register|-mpreferred-stack-boundary=*|-mrecord-mcount) ;;
+	-fmin-function-alignment=*|-fconserve-stack|-fsanitize=bounds-strict) ;;
+	-fno-allow-store-data-races|-fzero-init-padding-bits=*) ;;
+	*) args+=("$arg") ;;
+	esac
+done
+exec clang "${args[@]}" -Wno-unknown-warning-option
