@@ -53,20 +53,29 @@ static void ring_1(void)
 	driver_submit(f, 1, 1);
 }
 
-/* A doorbell of the queue that is about to be forgotten, and of another one. */
+static void ring_both(void)
+{
+	ring_0();
+	ring_1();
+}
+
+/* Doorbells of the queue that is about to be forgotten, and of one that was rung for nothing. */
 static void test_doorbell(void **state)
 {
+	static void (*const events[])(void) = { ring_0, ring_1, ring_both };
+
 	(void)state;
-	for (unsigned int who = 0; who < 2; who++) {
+	for (unsigned int who = 0; who < 3; who++) {
 		unsigned int n = 0;
 
 		do {
 			begin();
-			arm(who ? ring_1 : ring_0, ++n);
+			arm(events[who], ++n);
 			driver_submit(f, 0, 1);
+			driver_submit(f, 1, 0);
 			fake_settle(f);
-			assert_int_equal(f->queues[0].completed, 2 + (!who && happened));
-			assert_int_equal(f->queues[1].completed, who && happened);
+			assert_int_equal(f->queues[0].completed, 2 + (who != 1 && happened));
+			assert_int_equal(f->queues[1].completed, who != 0 && happened);
 			assert_int_equal(f->fw.counts.switches, f->cp.arrivals);
 		} while (happened);
 		assert_true(n > 20);

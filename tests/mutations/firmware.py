@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""Errors planted in the firmware, for run.py."""
+
+_DIR = 'build/mutations'
+_TESTS = {name: f'{_DIR}/tests/firmware/test-firmware-{name}'
+          for name in ('races', 'requests', 'rings', 'sched')}
+
+SETUP = [f'meson setup {_DIR} -Db_sanitize=address,undefined']
+BUILD = f'ninja -C {_DIR} ' + ' '.join(t[len(_DIR) + 1:] for t in _TESTS.values())
+
+
+def _mutation(name, file, test, old, new):
+    return {'name': name, 'file': 'firmware/' + file, 'old': old, 'new': new,
+            'command': _TESTS[test]}
+
+
+MUTATIONS = [
+    _mutation('low priorities first', 'sched.c', 'sched',
+              'for (uint32_t priority = ONPU_PRIORITY_COUNT; priority-- > 0;) {\n',
+              'for (uint32_t priority = 0; priority < ONPU_PRIORITY_COUNT; priority++) {\n'),
+    _mutation('a turn never ends', 'sched.c', 'sched',
+              'if (!s->slice || !s->arrived)\n', 'if (s->slice || !s->arrived)\n'),
+    _mutation('the interrupted queue goes on', 'sched.c', 'sched',
+              's->last[priority] = next;\n',
+              's->last[priority] = next ? next - 1 : fw->num_queues - 1;\n'),
+    _mutation('a doorbell is forgotten before the state is read', 'sched.c', 'races',
+              'if (has_work(queue))\n\t\treturn true;\n\t*ready &= ~bit_of(queue);\n\treturn false;\n',
+              'if (has_work(queue))\n\t\treturn true;\n\t*ready &= ~bit_of(queue);\n'
+              '\thw_write(ONPU_REG_CORE_DOORBELL_PENDING(word_of(queue)), bit_of(queue));\n'
+              '\treturn false;\n'),
+    _mutation('interrupts are cleared after the look', 'main.c', 'races',
+              'fw->counts.beats++;\n\tfault_poll(fw);\n'
+              '\tfw->more = !fw->failed && mailbox_poll(fw);\n'
+              '\tif (!fw->failed)\n\t\tsched_poll(fw);\n',
+              'fw->counts.beats++;\n\tfault_poll(fw);\n'
+              '\tfw->more = !fw->failed && mailbox_poll(fw);\n'
+              '\tif (!fw->failed)\n\t\tsched_poll(fw);\n'
+              '\thw_write(ONPU_REG_CORE_IRQ_STATUS, hw_read(ONPU_REG_CORE_IRQ_STATUS));\n'),
+    _mutation('a queue is taken away without a second look', 'sched.c', 'races',
+              'if (wait_until(has_left, queue) && !has_work(queue))\n',
+              'if (wait_until(has_left, queue))\n'),
+    _mutation('the answer to a kill does not wait', 'sched.c', 'sched',
+              'return wait_until(is_killed, queue);\n', 'return true;\n'),
+    _mutation('a fault without room for its event is lost', 'fault.c', 'rings',
+              'hw_read(ONPU_REG_CORE_FAULT_COUNT) && mailbox_room(fw)) {\n\t\t'
+              'struct onpu_fault_record record;\n\n\t\tread_record(&record);\n\t\t'
+              'send_event(fw, &record);\n',
+              'hw_read(ONPU_REG_CORE_FAULT_COUNT)) {\n\t\t'
+              'struct onpu_fault_record record;\n\n\t\tread_record(&record);\n\t\t'
+              'if (mailbox_room(fw))\n\t\t\tsend_event(fw, &record);\n'),
+    _mutation('a fault without room keeps the core awake', 'fault.c', 'rings',
+              'set_awake(fw, !hw_read(ONPU_REG_CORE_FAULT_COUNT));\n', 'set_awake(fw, true);\n'),
+    _mutation('the event comes after the answer', 'mailbox.c', 'races',
+              '\t/* What the request brought to an end may have faulted in the last moment. */\n'
+              '\tfault_poll(fw);\n', ''),
+    _mutation('the driver is not told of room', 'mailbox.c', 'races',
+              'if (hw_read(ONPU_REG_CORE_REQUEST_TAIL) - before >= ring->size)\n',
+              'if (hw_read(ONPU_REG_CORE_REQUEST_TAIL) - before > ring->size)\n'),
+    _mutation('an index out of step is believed', 'mailbox.c', 'rings',
+              'if (waiting > fw->requests.size) {\n', 'if (waiting > UINT32_MAX / 2) {\n'),
+    _mutation('a failed transfer is believed', 'mailbox.c', 'rings',
+              'if (!hw_dma(ONPU_DMA_READ, place(&fw->requests), &fw->message, ONPU_MSG_SIZE)) {\n',
+              'hw_dma(ONPU_DMA_READ, place(&fw->requests), &fw->message, ONPU_MSG_SIZE);\n'
+              '\tif (fw->failed) {\n'),
+    _mutation('a ring of any size', 'context.c', 'requests',
+              '\t    m->ring_size & (m->ring_size - 1))\n', '\t    !m->ring_size)\n'),
+    _mutation('a save area beyond the address space', 'context.c', 'requests',
+              '!range_valid(m->save, hw_read(ONPU_REG_CORE_SAVE_BYTES), PAGE) ||',
+              '!range_valid(m->save, PAGE, PAGE) ||'),
+    _mutation('a queue that is not there', 'context.c', 'requests',
+              'if (q >= fw->num_queues)\n\t\treturn ONPU_MSG_INVALID;\n\tif (!c)\n',
+              'if (q > fw->num_queues)\n\t\treturn ONPU_MSG_INVALID;\n\tif (!c)\n'),
+    _mutation('two address spaces share an ASID', 'vm.c', 'requests',
+              'if (vm->used || asid_taken(fw, m->asid))\n', 'if (vm->used)\n'),
+    _mutation('an address space is destroyed in use', 'vm.c', 'requests',
+              'if (fw->vms[m->vm].contexts)\n', 'if (fw->vms[m->vm].contexts > 1)\n'),
+    _mutation('the log runs beyond its ring', 'log.c', 'rings',
+              'uint32_t first = size < log->size - at ? size : log->size - at;\n',
+              'uint32_t first = size;\n'),
+]

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Shows that the tests notice planted errors: run.py LIST.py [NAME…]
+
+LIST.py defines
+  SETUP      shell commands that prepare the copy of the tree, once
+  BUILD      shell command that builds what the tests need
+  MUTATIONS  a list of {name, file, old, new, command}, optionally with a build of its own: the text
+             old, which is in the file exactly once, becomes new; then command must fail
+
+The sources are copied to a scratch directory and everything happens there. First all commands must
+pass on the unchanged copy. A mutation that does not build shows nothing and is an error of the list.
+The output is TAP; the exit status is 0 when every mutation was caught.
+"""
+
+import argparse
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..'))
+
+
+class Failure(Exception):
+    """The list or the tree is not as it must be."""
+
+
+def copy_tree(target):
+    names = subprocess.run(['git', 'ls-files', '-co', '--exclude-standard', '-z'], cwd=TOP,
+                           check=True, stdout=subprocess.PIPE).stdout.decode().split('\0')
+    for name in filter(None, names):
+        source = os.path.join(TOP, name)
+        if os.path.lexists(source):
+            os.makedirs(os.path.join(target, os.path.dirname(name)), exist_ok=True)
+            shutil.copy2(source, os.path.join(target, name), follow_symlinks=False)
+
+
+def shell(command, tree, timeout=None):
+    """Exit status, None when it took too long, and output."""
+    try:
+        done = subprocess.run(['bash', '-c', command], cwd=tree, timeout=timeout, text=True,
+                              errors='replace', stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except subprocess.TimeoutExpired:
+        return None, 'it took too long\n'
+    return done.returncode, done.stdout
+
+
+def must_pass(command, tree):
+    status, output = shell(command, tree)
+    if status != 0:
+        raise Failure(f'fails on the unchanged sources: {command}\n{output[-3000:]}')
+
+
+def replace(path, old, new):
+    """Returns the content as it was."""
+    with open(path, encoding='utf-8') as file:
+        text = file.read()
+    if text.count(old) != 1:
+        raise Failure(f'the old text is there {text.count(old)} times and not once')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text.replace(old, new))
+    return text
+
+
+def caught(mutation, build, tree, timeout):
+    """True when the mutation's command fails."""
+    path = os.path.join(tree, mutation['file'])
+    text = replace(path, mutation['old'], mutation['new'])
+    try:
+        status, output = shell(mutation.get('build', build), tree)
+        if status != 0:
+            raise Failure(f'it does not build:\n{output[-3000:]}')
+        return shell(mutation['command'], tree, timeout)[0] != 0
+    finally:
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+
+
+def run(definition, mutations, tree, timeout):
+    missed = 0
+    for command in definition['SETUP']:
+        must_pass(command, tree)
+    for command in dict.fromkeys(m.get('build', definition['BUILD']) for m in mutations):
+        must_pass(command, tree)
+    for command in dict.fromkeys(m['command'] for m in mutations):
+        must_pass(command, tree)
+    print(f'1..{len(mutations)}', flush=True)
+    for number, mutation in enumerate(mutations, 1):
+        try:
+            ok, why = caught(mutation, definition['BUILD'], tree, timeout), 'no test noticed it'
+        except Failure as failure:
+            ok, why = False, str(failure)
+        missed += not ok
+        print(f"{'ok' if ok else 'not ok'} {number} - {mutation['file']}: {mutation['name']}")
+        if not ok:
+            print(''.join(f'# {line}\n' for line in why.splitlines()), end='')
+        sys.stdout.flush()
+    return missed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('list')
+    parser.add_argument('name', nargs='*', help='only these mutations')
+    parser.add_argument('--timeout', type=float, default=120, metavar='SECONDS',
+                        help='a test that takes longer has failed')
+    options = parser.parse_args()
+    definition = runpy.run_path(options.list)
+    known = {m['name'] for m in definition['MUTATIONS']}
+    unknown = set(options.name) - known
+    if unknown:
+        sys.exit(f'run.py: no mutation named {", ".join(sorted(unknown))}')
+    wanted = options.name or known
+    chosen = [m for m in definition['MUTATIONS'] if m['name'] in wanted]
+    with tempfile.TemporaryDirectory(prefix='onpu-mutations-') as tree:
+        copy_tree(tree)
+        try:
+            sys.exit(1 if run(definition, chosen, tree, options.timeout) else 0)
+        except Failure as failure:
+            sys.exit(f'run.py: {failure}')
+
+
+if __name__ == '__main__':
+    main()
