@@ -81,7 +81,8 @@ struct onpu_machine *onpu_machine_create(const struct onpu_sim_config *config, c
 			m->context.kernels = &m->kernels;
 			m->context.functions = onpu_fn_table((enum onpu_simd)c.simd);
 			m->context.counters = &m->result.counters;
-			onpu_machine_clear_sram(m);
+			m->sram_dirty = m->config.sram_bytes;
+			machine_clear_sram(m);
 			return m;
 		}
 		onpu_machine_destroy(m);
@@ -163,9 +164,17 @@ void onpu_machine_watch(struct onpu_machine *m, bool (*look)(void *ctx), void *c
 	m->watch.ctx = ctx;
 }
 
-void onpu_machine_clear_sram(struct onpu_machine *m)
+/* Only what may be other than zero, so that a small job costs little. */
+void machine_clear_sram(struct onpu_machine *m)
 {
-	memset(m->context.sram, 0, m->config.sram_bytes);
+	memset(m->context.sram, 0, m->sram_dirty);
+	m->sram_dirty = 0;
+}
+
+static void will_write(struct onpu_machine *m, const struct sim_tensor *t)
+{
+	if (t->present && t->space == ONPU_SPACE_SRAM && t->base + t->size > m->sram_dirty)
+		m->sram_dirty = t->base + t->size;
 }
 
 bool machine_fault(struct onpu_machine *m, int code, unsigned int engine, uint32_t pc,
@@ -337,6 +346,9 @@ static bool start_engine(struct onpu_machine *m, unsigned int engine, uint64_t s
 		return false;
 	counters->stall_sem[engine] += start - ready;
 	counters->busy[engine] += w->cost;
+	will_write(m, &w->t[ONPU_OPERAND_DST]);
+	if (w->info->cost == ONPU_COST_SCAN)
+		will_write(m, &w->t[ONPU_OPERAND_S1]);
 	fp = onpu_fp_enter();
 	m->executing = true;
 	ok = sim_execute(&m->context, w);
@@ -360,6 +372,7 @@ static bool timestamp(struct onpu_machine *m, uint64_t start)
 	const struct sim_tensor *t = &m->work->t[ONPU_OPERAND_DST];
 	uint64_t value[1 + ONPU_ENG_COUNT] = { start };
 
+	will_write(m, t);
 	for (unsigned int i = 0; i < ONPU_ENG_COUNT; i++) {
 		uint64_t end = i == ONPU_ENG_CP ? 0 : m->engine[i].end;
 
@@ -574,5 +587,6 @@ uint64_t onpu_machine_pc(const struct onpu_machine *m)
 
 uint8_t *onpu_machine_sram(struct onpu_machine *m)
 {
+	m->sram_dirty = m->config.sram_bytes;
 	return m->context.sram;
 }

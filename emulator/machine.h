@@ -53,6 +53,7 @@ struct onpu_machine {
 	uint64_t cp_end;		/* of the last instruction that the CP executed */
 	uint32_t pc;			/* next instruction */
 	uint32_t live;			/* of the last preempt */
+	uint64_t sram_dirty;		/* bytes of SRAM from here on are zero */
 	struct sim_work *work;		/* the instruction that the CP holds */
 	uint64_t cp_tokens;		/* when the CP has its tokens; UINT64_MAX: not known yet */
 	struct engine engine[ONPU_ENG_COUNT];	/* that of the CP has no queue */
@@ -69,5 +70,6 @@ bool machine_take(struct onpu_machine *m);
 bool machine_fault(struct onpu_machine *m, int code, unsigned int engine, uint32_t pc,
 		   const uint32_t *words, uint32_t operand, uint64_t address, uint64_t cycle);
 void machine_reset(struct onpu_machine *m);
+void machine_clear_sram(struct onpu_machine *m);
 
 #endif

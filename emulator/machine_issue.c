@@ -46,6 +46,7 @@ bool machine_begin_program(struct onpu_machine *m)
 		code = ONPU_FAULT_BOUNDS;
 	if (code)
 		return machine_fault(m, code, ONPU_ENG_CP, 0, NULL, ONPU_OPERAND_NONE, 0, 0);
+	machine_clear_sram(m);
 	m->context.sram_bytes = program.sram_bytes;
 	for (unsigned int i = 0; i < ONPU_NUM_SEMAPHORES; i++)
 		m->semaphore[i].count = program.sem_init[i];

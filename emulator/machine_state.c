@@ -217,7 +217,8 @@ int onpu_machine_restore(struct onpu_machine *m, const struct onpu_mem *job_mem,
 		return code;
 	if (!state_ok(m, &area.state))
 		return ONPU_FAULT_PARITY;
-	onpu_machine_clear_sram(m);
+	machine_clear_sram(m);
+	m->sram_dirty = area.state.head.live;
 	if (area.state.head.live)
 		code = mem->read(mem->ctx, addr + sizeof(area), m->context.sram, area.state.head.live);
 	if (code)

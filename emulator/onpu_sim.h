@@ -156,18 +156,11 @@ const struct onpu_sim_config *onpu_machine_config(const struct onpu_machine *mac
  * @mem: memory of the job's context; the structure must stay valid until the job ends
  * @job: the job, copied
  *
- * SRAM keeps what the previous job left; see onpu_machine_clear_sram(). Faults of the job, also
- * in its PROGRAM slot, are reported by steps.
+ * The first step reads the PROGRAM slot and zeroes the SRAM. Faults of the job, also in that slot, are
+ * reported by steps.
  */
 void onpu_machine_begin(struct onpu_machine *machine, const struct onpu_mem *mem,
 			const struct onpu_job *job);
-
-/**
- * onpu_machine_clear_sram - zero the SRAM, as it is in a new machine
- *
- * For whoever starts another context: jobs of one context find what the one before left.
- */
-void onpu_machine_clear_sram(struct onpu_machine *machine);
 
 /** onpu_machine_step - process the next event */
 enum onpu_step onpu_machine_step(struct onpu_machine *machine);
@@ -241,7 +234,11 @@ int onpu_machine_save(struct onpu_machine *machine, const struct onpu_mem *mem, 
 int onpu_machine_restore(struct onpu_machine *machine, const struct onpu_mem *job_mem,
 			 const struct onpu_mem *mem, uint64_t addr);
 
-/** onpu_machine_sram - the SRAM, sram_bytes of the configuration */
+/**
+ * onpu_machine_sram - the SRAM, sram_bytes of the configuration
+ *
+ * Between two steps it may be changed; call this again after each job.
+ */
 uint8_t *onpu_machine_sram(struct onpu_machine *machine);
 
 #ifdef __cplusplus

@@ -110,8 +110,6 @@ static void begin(struct onpu_device *d, const struct onpu_ring_job *entry)
 		.cycle_limit = entry->cycle_limit,
 	};
 
-	/* A job finds the same SRAM whether another context was resident meanwhile or not. */
-	onpu_machine_clear_sram(d->machine);
 	onpu_machine_begin(d->machine, &cp->engine_memory, &job);
 	cp->running = true;
 	cp->outcome = ONPU_STEP_RUNNING;

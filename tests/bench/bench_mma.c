@@ -35,9 +35,15 @@ static double measure(struct onpu_machine *m, struct program *p, struct onpu_ins
 		program_insn(p, insn);
 	program_end(p);
 	for (int i = 0; i < 10; i++) {
-		double start = now(), time;
+		double start, time;
+		enum onpu_step step = ONPU_STEP_RUNNING;
 
-		if (!program_run(p, m)) {
+		program_begin(p, m);
+		start = now();
+		while (step == ONPU_STEP_RUNNING)
+			step = onpu_machine_step(m);
+		p->result = *onpu_machine_result(m);
+		if (step != ONPU_STEP_DONE) {
 			printf("fault %u operand %u\n", p->result.fault.code,
 			       p->result.fault.operand);
 			return 1;
@@ -48,13 +54,15 @@ static double measure(struct onpu_machine *m, struct program *p, struct onpu_ins
 	return best;
 }
 
-static struct program *program(struct onpu_machine *m)
+static struct program *program(void)
 {
 	struct program *p = program_create(4 << 20, 8 << 20);
-	float *f = (float *)onpu_machine_sram(m);
+	static float f[1 << 20];
 
 	for (int i = 0; i < 1 << 20; i++)
 		f[i] = (float)(i % 1013) * 0.01f - 5.0f;
+	p->sram = f;
+	p->sram_size = sizeof(f);
 	return p;
 }
 
@@ -62,7 +70,7 @@ static struct program *program(struct onpu_machine *m)
 static void bench_mma(struct onpu_machine *m, const char *name, enum onpu_op op,
 		      enum onpu_dtype type, uint32_t M, uint32_t N, uint32_t K, int ta, int tb, int tc)
 {
-	struct program *p = program(m);
+	struct program *p = program();
 	unsigned int e = type == ONPU_DT_F32 ? 4 : type == ONPU_DT_I8 ? 1 : 2;
 	enum onpu_dtype out = op == ONPU_OP_MMA_I8 ? ONPU_DT_I32 : ONPU_DT_F32;
 	uint64_t a = 0, b = a + (uint64_t)M * K * e, c = (b + (uint64_t)K * N * e + 63) & ~63ull;
@@ -81,7 +89,7 @@ static void bench_mma(struct onpu_machine *m, const char *name, enum onpu_op op,
 /* 3x3 convolution over a padded NHWC tile. */
 static void bench_conv(struct onpu_machine *m, uint32_t h, uint32_t w, uint32_t c, uint32_t n)
 {
-	struct program *p = program(m);
+	struct program *p = program();
 	struct onpu_insn insn = { .op = ONPU_OP_MMA_F32 };
 	struct onpu_slot_param_taps taps = { .kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_TAPS };
 	uint64_t b = (uint64_t)(h + 2) * (w + 2) * c * 4, d = b + (uint64_t)9 * c * n * 4;
@@ -113,7 +121,7 @@ static void bench_vector(struct onpu_machine *m, const char *name, struct onpu_i
 			 unsigned int sources, enum onpu_dtype from, enum onpu_dtype to,
 			 const void *param, uint32_t rows, uint32_t columns, int bcast, int rev)
 {
-	struct program *p = program(m);
+	struct program *p = program();
 	uint32_t n = rows * columns;
 	unsigned int e = from == ONPU_DT_F32 ? 4 : from == ONPU_DT_F16 ? 2 : 1;
 	unsigned int eo = to == ONPU_DT_F32 || to == ONPU_DT_I32 ? 4 : to == ONPU_DT_F16 ? 2 : 1;
@@ -138,7 +146,7 @@ static void bench_vector(struct onpu_machine *m, const char *name, struct onpu_i
 static void bench_reduce(struct onpu_machine *m, const char *name, unsigned int axes, uint32_t rows,
 			 uint32_t columns)
 {
-	struct program *p = program(m);
+	struct program *p = program();
 	struct onpu_insn insn = { .op = ONPU_OP_RSUM, .axes = axes };
 	double t;
 
@@ -154,7 +162,7 @@ static void bench_reduce(struct onpu_machine *m, const char *name, unsigned int 
 static void bench_window(struct onpu_machine *m, const char *name, enum onpu_op op, uint32_t h,
 			 uint32_t w, uint32_t c)
 {
-	struct program *p = program(m);
+	struct program *p = program();
 	struct onpu_insn insn = { .op = op };
 	struct onpu_slot_param_taps taps = { .kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_TAPS };
 	struct onpu_slot_tensor t = program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 1 << 20, 3, D(h, w, c),
@@ -185,7 +193,7 @@ static void bench_window(struct onpu_machine *m, const char *name, enum onpu_op 
 static void bench_dma(struct onpu_machine *m, const char *name, unsigned int rank,
 		      const uint32_t *dim, const int64_t *va, const int64_t *stride, int store)
 {
-	struct program *p = program(m);
+	struct program *p = program();
 	struct onpu_insn insn = { .op = ONPU_OP_DMA_COPY };
 	struct onpu_slot_tensor t = program_tensor(ONPU_DT_F32, ONPU_SPACE_VA, DATA_VA, rank, dim, va);
 	uint16_t memory = program_slot(p, &t), local = sram(p, ONPU_DT_F32, 0, rank, dim, stride);

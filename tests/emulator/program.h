@@ -31,6 +31,9 @@ struct program {
 	size_t data_size;
 	/* Accesses to [hole, hole + 4096) are not present; 0: no hole. */
 	uint64_t hole;
+	/* What SRAM holds once the job has begun; NULL: zeros. */
+	const void *sram;
+	size_t sram_size;
 	struct onpu_mem mem;
 	struct onpu_job job;
 	struct onpu_job_result result;
@@ -167,10 +170,25 @@ static inline void program_job(struct program *p)
 	p->job.profile_size = sizeof(p->profile);
 }
 
-static inline bool program_run(struct program *p, struct onpu_machine *m)
+/* Up to where SRAM is zero: then it gets its content. */
+static inline void program_begin(struct program *p, struct onpu_machine *m)
 {
 	program_job(p);
-	return onpu_machine_run(m, &p->mem, &p->job, &p->result);
+	onpu_machine_begin(m, &p->mem, &p->job);
+	if (p->sram && onpu_machine_step(m) == ONPU_STEP_RUNNING)
+		memcpy(onpu_machine_sram(m), p->sram, p->sram_size);
+}
+
+static inline bool program_run(struct program *p, struct onpu_machine *m)
+{
+	enum onpu_step step;
+
+	program_begin(p, m);
+	do {
+		step = onpu_machine_step(m);
+	} while (step == ONPU_STEP_RUNNING || step == ONPU_STEP_PREEMPT_POINT);
+	p->result = *onpu_machine_result(m);
+	return step == ONPU_STEP_DONE;
 }
 
 #endif

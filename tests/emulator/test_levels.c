@@ -77,7 +77,8 @@ static bool compare(struct program *p, const uint8_t *start, const char *name)
 		if (!machine[i])
 			continue;
 		memcpy(p->data, start, SRAM);
-		memcpy(onpu_machine_sram(machine[i]), start + SRAM, SRAM);
+		p->sram = start + SRAM;
+		p->sram_size = SRAM;
 		ok = program_run(p, machine[i]);
 		if (!i) {
 			first = p->result;

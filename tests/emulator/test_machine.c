@@ -496,6 +496,45 @@ static void test_config(void **state)
 	assert_null(onpu_machine_create(&config, &error));
 }
 
+/* Nothing of a job is left in SRAM for the next one, whatever wrote there. */
+static void test_sram_is_zero(void **state)
+{
+	struct fixture *f = *state;
+	struct program *p = f->p, *q = program_create(SRAM, 2 * SRAM);
+	static const uint8_t zero[SRAM];
+	struct onpu_slot_param_fill fill = {
+		.kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_FILL, .value = 0x40400000,
+	};
+	uint16_t times = program_dense(p, ONPU_DT_U64, ONPU_SPACE_SRAM, 4096, 1, DIM(6));
+	uint16_t carry = program_dense(p, ONPU_DT_F32, ONPU_SPACE_SRAM, SRAM - 4, 1, DIM(1));
+
+	memset(p->data, 0x55, p->data_size);
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_FILL, .dst = sram_f32(p, 256, 32),
+					    .param = program_slot(p, &fill), .sv = 1, .ssem = 1 });
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_TIMESTAMP, .dst = times });
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SCAN_SUM, .dst = sram_f32(p, 512, 32),
+					    .s0 = sram_f32(p, 256, 32), .s1 = carry, .wv = 1,
+					    .wsem = 1 });
+	program_end(p);
+	program_insn(q, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
+					    .dst = data_f32(q, 0, SRAM / 4),
+					    .s0 = sram_f32(q, 0, SRAM / 4) });
+	program_end(q);
+	assert_true(program_run(p, f->m));
+	memset(q->data, 0xff, SRAM);
+	assert_true(program_run(q, f->m));
+	assert_memory_equal(q->data, zero, SRAM);
+	/* A job that goes away in the middle leaves nothing either. */
+	program_begin(p, f->m);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(onpu_machine_step(f->m), ONPU_STEP_RUNNING);
+	onpu_machine_abort(f->m);
+	memset(q->data, 0xff, SRAM);
+	assert_true(program_run(q, f->m));
+	assert_memory_equal(q->data, zero, SRAM);
+	program_destroy(q);
+}
+
 /* One element against the definition: taps outside, k inside, one rounding each. */
 static void test_convolution(void **state)
 {
@@ -505,7 +544,7 @@ static void test_convolution(void **state)
 	const uint32_t a_dim[] = { H, W, C }, b_dim[] = { H, W, C, N };
 	const int64_t a_stride[] = { IW * C * 4, C * 4, 4 }, b_stride[] = { 0, 0, N * 4, 4 };
 	struct onpu_slot_param_taps taps = { .kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_TAPS };
-	float *in = (float *)onpu_machine_sram(f->m), *filter = in + IN, *out = filter + 9 * C * N;
+	float in[IN + 9 * C * N], *filter = in + IN, *out;
 	struct onpu_insn insn = { .op = ONPU_OP_MMA_F32 };
 	struct onpu_slot_tensor t;
 
@@ -525,7 +564,10 @@ static void test_convolution(void **state)
 	insn.param = program_slot(p, &taps);
 	program_insn(p, insn);
 	program_end(p);
+	p->sram = in;
+	p->sram_size = sizeof(in);
 	assert_true(program_run(p, f->m));
+	out = (float *)onpu_machine_sram(f->m) + IN + 9 * C * N;
 	assert_int_equal(p->result.counters.macs, H * W * N * 9 * C);
 	for (int i = 0; i < H * W * N; i++) {
 		int y = i / (W * N), x = i / N % W, n = i % N;
@@ -552,7 +594,7 @@ int main(void)
 		TEST(test_operands), TEST(test_cost), TEST(test_pages), TEST(test_index_range),
 		TEST(test_semaphore_owner), TEST(test_semaphore_overflow), TEST(test_deadlock),
 		TEST(test_timeout), TEST(test_trap), TEST(test_convolution),
-		cmocka_unit_test(test_config),
+		TEST(test_sram_is_zero), cmocka_unit_test(test_config),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,8 @@ static void run_reference(const struct twins_program *p)
 		.profile_size = p->flags & TWINS_PROFILE ? TEMPLATE_PROFILE_SIZE : 0,
 	};
 
-	twins_fill(p, memory, sram);
+	twins_fill_memory(p, memory);
+	twins_fill_sram(p, sram);
 	ref_run(&m, &program, &want);
 }
 

@@ -143,7 +143,7 @@ static void fill_indices(uint8_t *region)
 	}
 }
 
-void twins_fill(const struct twins_program *p, uint8_t *memory, uint8_t *sram)
+void twins_fill_memory(const struct twins_program *p, uint8_t *memory)
 {
 	uint8_t *data = memory + (TEMPLATE_DATA_VA - TEMPLATE_PROGRAM_VA);
 
@@ -152,11 +152,15 @@ void twins_fill(const struct twins_program *p, uint8_t *memory, uint8_t *sram)
 	memcpy(memory + (TEMPLATE_SLOTS_VA - TEMPLATE_PROGRAM_VA), p->slot,
 	       p->num_slots * sizeof(p->slot[0]));
 	memcpy(data, pattern[p->flags & TWINS_PATTERN], TEMPLATE_SRAM);
-	memcpy(sram, pattern[p->flags & TWINS_PATTERN], TEMPLATE_SRAM);
-	if (p->flags & TWINS_INDICES) {
+	if (p->flags & TWINS_INDICES)
 		fill_indices(data + 2 * TEMPLATE_REGION);
+}
+
+void twins_fill_sram(const struct twins_program *p, uint8_t *sram)
+{
+	memcpy(sram, pattern[p->flags & TWINS_PATTERN], TEMPLATE_SRAM);
+	if (p->flags & TWINS_INDICES)
 		fill_indices(sram + 2 * TEMPLATE_REGION);
-	}
 }
 
 /* Away and back again; false: what came back was refused. */
@@ -176,7 +180,6 @@ static bool preempt(struct twin *t, const struct twins_program *p)
 		template_flip(&in, t->state, ONPU_MACHINE_STATE_HEADER / 4);
 	}
 	onpu_machine_abort(t->machine);
-	onpu_machine_clear_sram(t->machine);
 	code = onpu_machine_restore(t->machine, &t->mem, &t->state_mem, 0);
 	FUZZ_CHECK(!code || damage, "the state does not come back: %d", code);
 	return !code;
@@ -197,14 +200,17 @@ static void run(struct twin *t, const struct twins_program *p)
 	unsigned int events = 8 * TWINS_MAX_INSNS;
 	enum onpu_step step;
 
-	twins_fill(p, t->memory, onpu_machine_sram(t->machine));
+	twins_fill_memory(p, t->memory);
 	onpu_machine_begin(t->machine, &t->mem, &job);
-	do {
+	/* The first step zeroes SRAM, unless it faults. */
+	step = onpu_machine_step(t->machine);
+	twins_fill_sram(p, onpu_machine_sram(t->machine));
+	while ((step == ONPU_STEP_RUNNING || step == ONPU_STEP_PREEMPT_POINT) &&
+	       (--events || !(p->flags & TWINS_DAMAGE))) {
 		step = onpu_machine_step(t->machine);
 		if (step == ONPU_STEP_PREEMPT_POINT && !preempt(t, p))
 			break;
-	} while ((step == ONPU_STEP_RUNNING || step == ONPU_STEP_PREEMPT_POINT) &&
-		 (--events || !(p->flags & TWINS_DAMAGE)));
+	}
 	t->result = *onpu_machine_result(t->machine);
 	FUZZ_CHECK(step != ONPU_STEP_IDLE, "the job disappeared");
 	FUZZ_CHECK((step == ONPU_STEP_FAULT) == (t->result.fault.code != 0), "step %d, fault %u",

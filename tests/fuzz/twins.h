@@ -44,8 +44,9 @@ struct twins_outcome {
 
 void twins_append(struct twins_program *p, const struct onpu_insn *insn);
 void twins_run(const struct twins_program *p);
-/* What SRAM and memory hold at the start of a run. */
-void twins_fill(const struct twins_program *p, uint8_t *memory, uint8_t *sram);
+/* What memory and SRAM hold at the start of a run. */
+void twins_fill_memory(const struct twins_program *p, uint8_t *memory);
+void twins_fill_sram(const struct twins_program *p, uint8_t *sram);
 const struct onpu_sim_config *twins_config(void);
 
 /* book.c: NULL, or what is not as the text of isa.xml has it; stderr then has both values. */

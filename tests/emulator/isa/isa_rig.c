@@ -223,10 +223,11 @@ static bool run_machine(const struct rig_job *job, struct onpu_machine *machine,
 
 	memcpy(scratch_memory, job->memory, job->memory_size);
 	onpu_machine_begin(machine, &mem, &what);
+	/* The first step zeroes SRAM, unless it faults. */
+	step = onpu_machine_step(machine);
 	memcpy(onpu_machine_sram(machine), job->sram, rig_sram_bytes(job->size));
-	do {
+	while (step == ONPU_STEP_RUNNING || step == ONPU_STEP_PREEMPT_POINT)
 		step = onpu_machine_step(machine);
-	} while (step == ONPU_STEP_RUNNING || step == ONPU_STEP_PREEMPT_POINT);
 	*result = *onpu_machine_result(machine);
 	rig_runs++;
 	return step == ONPU_STEP_DONE;

@@ -48,6 +48,7 @@ struct ref_result {
 	struct ref_step step[REF_MAX_INSNS];
 };
 
+/* m->sram: what SRAM holds after the job's start has made it zero; the tests need more than that. */
 void ref_run(struct ref_machine *m, const struct ref_program *program, struct ref_result *result);
 
 #endif
