@@ -351,7 +351,7 @@ static void the_allocator_gives_and_takes(void **state)
 	instance = wnnCreateInstance(&descriptor);
 	context = open_context(instance, "cpu");
 	tensor = make_tensor(context, 8, 8);
-	assert_int_equal(memory.made, 1);
+	assert_true(memory.made > 1);
 	memory.refuse = true;
 	wanted.dataType = WNNOperandDataType_Float32;
 	assert_failed(wnnContextCreateTensorSync(context, &wanted, GENEROUS, &refused),

@@ -881,10 +881,9 @@ typedef struct WNNInstanceLog {
 }
 
 /**
- * Where host memory for tensors, constants, intermediate results and the data of queued writes
- * comes from; without it from the C library. Buffers that an NPU, real or simulated, reads and
- * writes come from its driver; small objects and the scratch memory of kernels come from the C
- * library.
+ * Where all host memory of the library comes from, small objects included; without it from the C
+ * library. Buffers that an NPU, real or simulated, reads and writes come from its driver; the C
+ * library, OpenBLAS and the model of the device take their own memory as they do.
  */
 typedef struct WNNInstanceAllocator {
 	/** sType is WNNSType_InstanceAllocator. */

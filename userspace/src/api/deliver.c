@@ -94,6 +94,8 @@ void deliver_run(struct request *request)
 	depth++;
 	call(request);
 	depth--;
+	/* The callback may have used other instances. */
+	api_use_instance(request->instance);
 	/* Objects belong to the callback now; data lived only as long as it ran. */
 	if (object)
 		memset(&request->result, 0, sizeof(request->result));

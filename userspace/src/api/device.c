@@ -301,7 +301,8 @@ WNNStatus wnnInstanceGetDevices(WNNInstance instance, WNNDeviceInfoArray *device
 void wnnDeviceInfoArrayFreeMembers(WNNDeviceInfoArray devices)
 {
 	/* The items are the first member of what was allocated. */
-	free((void *)devices.data);
+	if (!api_forked())
+		free((void *)devices.data);
 }
 
 WNNStatus wnnContextGetDeviceInfo(WNNContext context, WNNDeviceInfo *info)

@@ -58,7 +58,7 @@ WNNStatus api_error_status(WNNStatus status, const char *fmt, ...)
 	return status;
 }
 
-bool api_check(const void *object, const char *function, const char *argument)
+bool api_check_pointer(const void *object, const char *function, const char *argument)
 {
 	if (api_forked()) {
 		api_error_status(WNNStatus_InvalidStateError,

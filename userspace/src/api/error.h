@@ -28,9 +28,29 @@ WNNStatus api_error_status(WNNStatus status, const char *fmt, ...)
  * @object: what it works on; NULL is a TypeError
  * @function, @argument: names for the message
  *
- * False after an error, which is remembered. Also false in a child process of fork().
+ * False after an error, which is remembered. Also false in a child process of fork(). An object of
+ * the API makes the thread work with the allocator of its instance.
  */
-bool api_check(const void *object, const char *function, const char *argument);
+#define api_check(object, function, argument)						\
+	(api_check_pointer((object), (function), (argument)) &&				\
+	 _Generic((object),								\
+		  WNNInstance: api_use_instance,					\
+		  WNNContext: api_use_context,						\
+		  WNNTensor: api_use_tensor,						\
+		  WNNGraphBuilder: api_use_builder,					\
+		  WNNOperand: api_use_operand,						\
+		  WNNGraph: api_use_graph,						\
+		  default: api_use_any)(object))
+bool api_check_pointer(const void *object, const char *function, const char *argument);
+
+/* All true. */
+bool api_use_instance(WNNInstance instance);
+bool api_use_context(WNNContext context);
+bool api_use_tensor(WNNTensor tensor);
+bool api_use_builder(WNNGraphBuilder builder);
+bool api_use_operand(WNNOperand operand);
+bool api_use_graph(WNNGraph graph);
+bool api_use_any(const void *object);
 
 /* Makes fork() noticed from now on. */
 void api_watch_fork(void);

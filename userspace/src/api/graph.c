@@ -427,7 +427,8 @@ WNNStatus wnnGraphGetText(WNNGraph graph, WNNGraphText kind, WNNString *text)
 
 void wnnStringFreeMembers(WNNString string)
 {
-	free(string.data);
+	if (!api_forked())
+		free(string.data);
 }
 
 /* Cells of the matrix unit that one multiply-accumulate of a type takes for a cycle. */

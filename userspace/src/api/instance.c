@@ -82,6 +82,21 @@ static int set_hooks(WNNInstance instance, const WNNInstanceDescriptor *descript
 	return 0;
 }
 
+/* The instance itself comes from the allocator as well. */
+static void use_allocator(const WNNInstanceDescriptor *descriptor)
+{
+	const WNNChainedStruct *hook = descriptor ? descriptor->nextInChain : NULL;
+	const WNNInstanceAllocator *own;
+
+	wnn_allocator_use(NULL);
+	for (; hook; hook = hook->next) {
+		own = (const void *)hook;
+		if (hook->sType == WNNSType_InstanceAllocator && own->allocate && own->deallocate)
+			wnn_allocator_use(&(struct wnn_allocator){ own->allocate, own->deallocate,
+								   own->userdata1, own->userdata2 });
+	}
+}
+
 WNNInstance wnnCreateInstance(WNNInstanceDescriptor const *descriptor)
 {
 	struct wnn_error err = { 0 };
@@ -91,6 +106,7 @@ WNNInstance wnnCreateInstance(WNNInstanceDescriptor const *descriptor)
 	if (!api_check(&err, "wnnCreateInstance", ""))
 		return NULL;
 	api_watch_fork();
+	use_allocator(descriptor);
 	instance = calloc(1, sizeof(*instance));
 	if (!instance) {
 		api_error_status(WNNStatus_UnknownError, "out of memory for an instance");

@@ -50,27 +50,37 @@ static void insert_sorted(struct memory_interval **placed, uint32_t count,
 	placed[at] = interval;
 }
 
-int memory_pack(struct memory_interval *intervals, uint32_t count, uint64_t *total)
+static void pack(struct memory_interval *intervals, uint32_t count,
+		 struct memory_interval **order, struct memory_interval **placed, uint64_t *total)
 {
-	struct memory_interval **order = calloc(count + 1, sizeof(*order));
-	struct memory_interval **placed = calloc(count + 1, sizeof(*placed));
-	int ret = order && placed ? 0 : -1;
-
-	*total = 0;
-	for (uint32_t i = 0; !ret && i < count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		intervals[i].bytes =
 			(intervals[i].bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
 		order[i] = &intervals[i];
 	}
-	if (!ret)
-		qsort(order, count, sizeof(*order), by_size);
-	for (uint32_t i = 0; !ret && i < count; i++) {
+	qsort(order, count, sizeof(*order), by_size);
+	for (uint32_t i = 0; i < count; i++) {
 		order[i]->offset = lowest_place(placed, i, order[i]);
 		if (order[i]->offset + order[i]->bytes > *total)
 			*total = order[i]->offset + order[i]->bytes;
 		insert_sorted(placed, i, order[i]);
 	}
-	free(order);
-	free(placed);
-	return ret;
+}
+
+int memory_pack(struct memory_interval *intervals, uint32_t count, uint64_t *total)
+{
+	/* The few of a tile never run out of memory, as whoever tries tiles cannot tell. */
+	struct memory_interval *few[2][MEMORY_FEW], **many;
+
+	*total = 0;
+	if (count <= MEMORY_FEW) {
+		pack(intervals, count, few[0], few[1], total);
+		return 0;
+	}
+	many = calloc(2 * (size_t)count, sizeof(*many));
+	if (!many)
+		return -1;
+	pack(intervals, count, many, many + count, total);
+	free(many);
+	return 0;
 }

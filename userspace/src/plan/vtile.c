@@ -68,6 +68,7 @@ static uint64_t place_temps(const struct vprog *prog, struct vtile *vt, uint64_t
 			.begin = def, .end = last < def ? def : last,
 		};
 	}
+	_Static_assert(VP_MAX_REGS <= MEMORY_FEW, "packing could run out of memory");
 	if (memory_pack(interval, count, &total))
 		return UINT32_MAX;
 	for (uint32_t r = 0; r < prog->num_regs; r++)

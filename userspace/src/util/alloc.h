@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where big memory comes from: the application's allocator, or the C library. */
+/*
+ * The application's allocator. Big memory names it; small memory takes that of the thread
+ * (util/memory.h).
+ */
 #ifndef WNN_UTIL_ALLOC_H
 #define WNN_UTIL_ALLOC_H
 
@@ -11,6 +14,10 @@ struct wnn_allocator {
 	void (*deallocate)(void *memory, void *userdata1, void *userdata2);
 	void *userdata1, *userdata2;
 };
+
+/* What the calling thread works for from now on; NULL: the C library. */
+void wnn_allocator_use(const struct wnn_allocator *allocator);
+struct wnn_allocator wnn_allocator_current(void);
 
 /* What vector code and device models like: a cache line. */
 #define WNN_ALIGNMENT ((size_t)64)

@@ -5,23 +5,47 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
+
+#include "util/alloc.h"
+
+struct start {
+	void *(*run)(void *);
+	void *argument;
+	struct wnn_allocator allocator;
+};
+
+static void *start_thread(void *argument)
+{
+	struct start start = *(struct start *)argument;
+
+	free(argument);
+	wnn_allocator_use(&start.allocator);
+	return start.run(start.argument);
+}
 
 int wnn_thread_start(void *(*run)(void *), void *argument)
 {
+	struct start *start = malloc(sizeof(*start));
 	sigset_t all, before;
 	pthread_attr_t attr;
 	pthread_t thread;
 	int ret;
 
-	if (pthread_attr_init(&attr))
+	if (!start || pthread_attr_init(&attr)) {
+		free(start);
 		return -1;
+	}
+	*start = (struct start){ run, argument, wnn_allocator_current() };
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	/* The application's signal handlers must run on its own threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&thread, &attr, run, argument);
+	ret = pthread_create(&thread, &attr, start_thread, start);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
+	if (ret)
+		free(start);
 	return ret ? -1 : 0;
 }
 

@@ -7,7 +7,7 @@
  * wnn_thread_start - run a function on a detached thread with all signals blocked
  *
  * Nobody joins the threads of the library: whoever gives the last reference to an object back must
- * not wait. Returns 0 or -1.
+ * not wait. The thread works with the allocator of the caller. Returns 0 or -1.
  */
 int wnn_thread_start(void *(*run)(void *), void *argument);
 

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory of the application's allocator beside that of the C library. A block of the former has a
+ * head in front of it, and is found by its address; as long as there is none, nothing is looked up.
+ */
+#include "util/memory.h"
+
+#undef malloc
+#undef calloc
+#undef realloc
+#undef reallocarray
+#undef aligned_alloc
+#undef posix_memalign
+#undef strdup
+#undef strndup
+#undef free
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/alloc.h"
+
+#define BUCKETS		4096
+#define LOCKS		64
+#define HEAD_SIZE	((size_t)64)
+
+struct head {
+	struct head *next;
+	char *block;			/* what the caller has */
+	void *base;			/* what the hook gave */
+	size_t size;
+	/* By value: the block may outlive the instance whose allocator this was. */
+	struct wnn_allocator allocator;
+};
+
+_Static_assert(sizeof(struct head) <= HEAD_SIZE, "the head of a block is too big");
+
+static struct head *buckets[BUCKETS];
+static pthread_mutex_t locks[LOCKS] = { [0 ... LOCKS - 1] = PTHREAD_MUTEX_INITIALIZER };
+static atomic_size_t blocks;
+
+static _Thread_local struct wnn_allocator current;
+
+void wnn_allocator_use(const struct wnn_allocator *allocator)
+{
+	static const struct wnn_allocator none;
+
+	current = allocator ? *allocator : none;
+}
+
+struct wnn_allocator wnn_allocator_current(void)
+{
+	return current;
+}
+
+/* --- Blocks of a hook --- */
+
+static size_t bucket_of(const void *block)
+{
+	return (size_t)(((uintptr_t)block >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 40) % BUCKETS;
+}
+
+static void *hook_allocate(size_t alignment, size_t size)
+{
+	size_t before = alignment > HEAD_SIZE ? alignment : HEAD_SIZE, bucket;
+	struct head *head;
+	char *base;
+
+	if (alignment < _Alignof(max_align_t))
+		alignment = _Alignof(max_align_t);
+	if (size > SIZE_MAX / 2 - before)
+		return NULL;
+	base = current.allocate(before + size, alignment, current.userdata1, current.userdata2);
+	if (!base)
+		return NULL;
+	if ((uintptr_t)base % alignment) {
+		/* A hook that ignores the alignment has no memory for us. */
+		current.deallocate(base, current.userdata1, current.userdata2);
+		return NULL;
+	}
+	head = (struct head *)(void *)(base + before - HEAD_SIZE);
+	*head = (struct head){ NULL, base + before, base, size, current };
+	bucket = bucket_of(head->block);
+	pthread_mutex_lock(&locks[bucket % LOCKS]);
+	head->next = buckets[bucket];
+	buckets[bucket] = head;
+	pthread_mutex_unlock(&locks[bucket % LOCKS]);
+	atomic_fetch_add(&blocks, 1);
+	return head->block;
+}
+
+/* Its head; NULL when the block is not of a hook. Taken out of the table when @take. */
+static struct head *find(const void *block, bool take)
+{
+	size_t bucket = bucket_of(block);
+	struct head **link, *head;
+
+	if (!atomic_load(&blocks))
+		return NULL;
+	pthread_mutex_lock(&locks[bucket % LOCKS]);
+	for (link = &buckets[bucket]; *link && (*link)->block != block; link = &(*link)->next)
+		;
+	head = *link;
+	if (head && take)
+		*link = head->next;
+	pthread_mutex_unlock(&locks[bucket % LOCKS]);
+	return head;
+}
+
+static void hook_free(struct head *head)
+{
+	struct wnn_allocator allocator = head->allocator;
+
+	atomic_fetch_sub(&blocks, 1);
+	allocator.deallocate(head->base, allocator.userdata1, allocator.userdata2);
+}
+
+/* --- What the library calls --- */
+
+void *wnn_malloc(size_t size)
+{
+	return current.allocate ? hook_allocate(1, size) : malloc(size);
+}
+
+void *wnn_calloc(size_t count, size_t size)
+{
+	void *memory;
+
+	if (!current.allocate)
+		return calloc(count, size);
+	if (size && count > SIZE_MAX / size)
+		return NULL;
+	memory = hook_allocate(1, count * size);
+	return memory ? memset(memory, 0, count * size) : NULL;
+}
+
+void wnn_free(void *memory)
+{
+	struct head *head = memory ? find(memory, true) : NULL;
+
+	if (head)
+		hook_free(head);
+	else
+		free(memory);
+}
+
+void *wnn_realloc(void *memory, size_t size)
+{
+	struct head *head = memory ? find(memory, false) : NULL;
+	void *other;
+
+	if (!head && (memory || !current.allocate))
+		return realloc(memory, size);
+	other = wnn_malloc(size);
+	if (!other || !head)
+		return other;
+	memcpy(other, memory, head->size < size ? head->size : size);
+	wnn_free(memory);
+	return other;
+}
+
+void *wnn_reallocarray(void *memory, size_t count, size_t size)
+{
+	if (size && count > SIZE_MAX / size)
+		return NULL;
+	return wnn_realloc(memory, count * size);
+}
+
+void *wnn_aligned_alloc(size_t alignment, size_t size)
+{
+	return current.allocate ? hook_allocate(alignment, size) : aligned_alloc(alignment, size);
+}
+
+int wnn_posix_memalign(void **memory, size_t alignment, size_t size)
+{
+	if (!current.allocate)
+		return posix_memalign(memory, alignment, size);
+	*memory = hook_allocate(alignment, size);
+	return *memory ? 0 : ENOMEM;
+}
+
+char *wnn_strndup(const char *text, size_t size)
+{
+	size_t length = strnlen(text, size);
+	char *copy = wnn_malloc(length + 1);
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	return copy;
+}
+
+char *wnn_strdup(const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *copy = wnn_malloc(size);
+
+	return copy ? memcpy(copy, text, size) : NULL;
+}
