@@ -16,7 +16,7 @@
  *    but a doorbell gives it any.
  *  - The resident queue's end of work, end of slice and fault come as IDLE, SLICE and FAULT. They
  *    are cleared at the beginning of a turn of the loop, before the state is read. SLICE may have
- *    come and gone while nobody else waited: SLICE_USED still tells when a doorbell brings somebody.
+ *    come and gone while nobody else waited: SLICE_USED still tells when somebody comes.
  *  - WFI returns at once when the line is high already.
  */
 #include "firmware.h"

@@ -24,7 +24,8 @@ MUTATIONS = [
               's->last[priority] = next;\n',
               's->last[priority] = next ? next - 1 : fw->num_queues - 1;\n'),
     _mutation('a doorbell is forgotten before the state is read', 'sched.c', 'races',
-              'if (has_work(queue))\n\t\treturn true;\n\t*ready &= ~bit_of(queue);\n\treturn false;\n',
+              'if (has_work(queue))\n\t\treturn true;\n\t*ready &= ~bit_of(queue);\n'
+              '\treturn false;\n',
               'if (has_work(queue))\n\t\treturn true;\n\t*ready &= ~bit_of(queue);\n'
               '\thw_write(ONPU_REG_CORE_DOORBELL_PENDING(word_of(queue)), bit_of(queue));\n'
               '\treturn false;\n'),

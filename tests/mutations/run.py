@@ -9,8 +9,8 @@ LIST.py defines
              old, which is in the file exactly once, becomes new; then command must fail
 
 The sources are copied to a scratch directory and everything happens there. First all commands must
-pass on the unchanged copy. A mutation that does not build shows nothing and is an error of the list.
-The output is TAP; the exit status is 0 when every mutation was caught.
+pass on the unchanged copy. A mutation that does not build shows nothing: an error of the list. The
+output is TAP; the exit status is 0 when every mutation was caught.
 """
 
 import argparse
