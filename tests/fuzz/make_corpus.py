@@ -156,8 +156,8 @@ def registers_seeds(isa, rng):
 
 
 # Moves of fuzz_firmware.c, by their numbers there.
-FIRMWARE_MOVES = ('run', 'settle', 'request', 'any_request', 'take', 'doorbell', 'jobs', 'tail', 'head',
-                  'fault', 'dma_error', 'kill_delay', 'refuse', 'later', 'memory', 'interrupt')
+FIRMWARE_MOVES = ('run', 'settle', 'request', 'any_request', 'take', 'doorbell', 'jobs', 'tail',
+                  'head', 'fault', 'dma_error', 'kill_delay', 'refuse', 'later', 'memory', 'interrupt')
 HOSTILE, READY, DEBUG = 1, 2, 4
 
 
@@ -187,7 +187,8 @@ def firmware_seeds(_, rng):
         settle + take + settle)
     yield 'indices', bytes([READY]) + ring + do('tail', b'\xff\xff\xff\x7f') + settle
     yield 'head', bytes([READY]) + do('head', b'\x01\x02\x03\x04') + settle
-    yield 'dma', bytes([READY | DEBUG]) + do('dma_error', 9) + ring + do('request', 6, 0, 0) + settle
+    yield 'dma', bytes([READY | DEBUG]) + do('dma_error', 9) + ring + (
+        do('request', 6, 0, 0) + settle)
     yield 'refused', bytes([READY]) + do('refuse', 1) + do('request', 0, 1, 7) + settle
     for i in range(4):
         yield f'hostile-{i}', bytes([HOSTILE, 7, 5]) + bytes(
