@@ -12,6 +12,9 @@
 
 #include "vfu_server.h"
 
+/* As long as QEMU waits for a reply unless told otherwise. */
+#define PATIENCE_MS	5000
+
 enum {
 	KEY_SOCKET = 's',
 	KEY_QUIET = 'q',
@@ -164,7 +167,10 @@ int main(int argc, char **argv)
 	static const struct argp argp = { .options = options, .parser = parse,
 					  .doc = documentation };
 	struct arguments arguments = {
-		.config.function = { .device = onpu_device_config_default(), .msix = true },
+		.config = {
+			.function = { .device = onpu_device_config_default(), .msix = true },
+			.patience_ms = PATIENCE_MS,
+		},
 	};
 	int stop_fd, status;
 

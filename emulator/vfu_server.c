@@ -35,10 +35,13 @@ bool vfu_server_init(struct vfu_server *server, const struct vfu_server_config *
 	server->config = *config;
 	server->listening = listening;
 	server->stop_fd = stop_fd;
+	server->command = malloc(VFU_MAX_PAYLOAD);
 	server->reply = malloc(VFU_MAX_PAYLOAD);
 	*error = "no memory for the server";
-	if (server->reply && vfu_function_init(&server->function, &config->function, error))
+	if (server->command && server->reply &&
+	    vfu_function_init(&server->function, &config->function, error))
 		return true;
+	free(server->command);
 	free(server->reply);
 	return false;
 }
@@ -59,12 +62,14 @@ void vfu_server_destroy(struct vfu_server *server)
 	if (server->listening >= 0)
 		close(server->listening);
 	vfu_function_destroy(&server->function);
+	free(server->command);
 	free(server->reply);
 }
 
 void vfu_server_adopt(struct vfu_server *server, int fd)
 {
-	server->connected = vfu_conn_open(&server->conn, fd);
+	vfu_conn_open(&server->conn, fd, server->command, server->config.patience_ms);
+	server->connected = true;
 }
 
 static void accept_client(struct vfu_server *server)

@@ -9,11 +9,13 @@
 /**
  * struct vfu_server_config - what to serve and how
  * @function: the function
+ * @patience_ms: how long a client may leave replies unread
  * @once: the server ends when its first client is gone
  * @quiet: nothing is said on standard error
  */
 struct vfu_server_config {
 	struct vfu_function_config function;
+	unsigned int patience_ms;
 	bool once;
 	bool quiet;
 };
@@ -22,7 +24,8 @@ struct vfu_server_config {
  * struct vfu_server - one function, at most one client
  * @listening: accepts clients; -1: none but vfu_server_adopt()
  * @stop_fd: readable when the server shall end; -1: never
- * @reply: what the current command's answer consists of
+ * @command: what follows the header of the current message
+ * @reply: the same of its answer
  */
 struct vfu_server {
 	struct vfu_server_config config;
@@ -30,7 +33,7 @@ struct vfu_server {
 	struct vfu_conn conn;
 	bool connected, ended;
 	int listening, stop_fd;
-	uint8_t *reply;
+	uint8_t *command, *reply;
 };
 
 /* Owns @listening, not @stop_fd. false: *error says why. */

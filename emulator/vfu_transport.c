@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,29 +18,19 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A client that leaves its replies unread for so long is gone. */
-#define SEND_TIMEOUT_MS		5000
-
-bool vfu_conn_open(struct vfu_conn *conn, int fd)
+void vfu_conn_open(struct vfu_conn *conn, int fd, uint8_t *payload, unsigned int patience_ms)
 {
 	memset(conn, 0, sizeof(*conn));
 	conn->fd = fd;
-	conn->payload = malloc(VFU_MAX_PAYLOAD);
-	if (conn->payload)
-		return true;
-	close(fd);
-	conn->fd = -1;
-	return false;
+	conn->payload = payload;
+	conn->patience_ms = patience_ms;
 }
 
 void vfu_conn_close(struct vfu_conn *conn)
 {
 	vfu_conn_next(conn);
-	if (conn->fd >= 0)
-		close(conn->fd);
+	close(conn->fd);
 	conn->fd = -1;
-	free(conn->payload);
-	conn->payload = NULL;
 }
 
 void vfu_conn_next(struct vfu_conn *conn)
@@ -175,27 +164,29 @@ static bool wait_for_room(int fd, int64_t until)
 }
 
 /* Header and data go in one call while the socket has room: some clients read them so. */
-static bool send_all(int fd, const struct vfu_header *header, const void *data, size_t size)
+static bool send_all(const struct vfu_conn *conn, const struct vfu_header *header,
+		     const void *data, size_t size)
 {
-	const int64_t until = now_ms() + SEND_TIMEOUT_MS;
+	const int64_t until = now_ms() + conn->patience_ms;
 	size_t sent = 0, head = sizeof(*header);
 
 	while (sent < head + size) {
 		size_t from = sent < head ? 0 : sent - head;
-		struct iovec parts[2] = {
-			{ (char *)header + sent, sent < head ? head - sent : 0 },
-			{ (char *)data + from, size - from },
-		};
-		struct msghdr msg = { .msg_iov = parts, .msg_iovlen = size ? 2 : 1 };
+		struct iovec parts[2];
+		struct msghdr msg = { .msg_iov = parts };
 		ssize_t n;
 
-		if (sent >= head)
-			msg = (struct msghdr) { .msg_iov = parts + 1, .msg_iovlen = 1 };
-		n = sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (sent < head)
+			parts[msg.msg_iovlen++] =
+				(struct iovec) { (char *)header + sent, head - sent };
+		if (size)
+			parts[msg.msg_iovlen++] =
+				(struct iovec) { (char *)data + from, size - from };
+		n = sendmsg(conn->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n >= 0)
 			sent += (size_t)n;
 		else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-			if (!wait_for_room(fd, until))
+			if (!wait_for_room(conn->fd, until))
 				return false;
 		} else if (errno != EINTR) {
 			return false;
@@ -216,7 +207,7 @@ static bool answer(struct vfu_conn *conn, uint32_t flags, int error, const void 
 
 	if (conn->header.flags & VFU_FLAG_NO_REPLY)
 		return true;
-	return send_all(conn->fd, &header, data, size);
+	return send_all(conn, &header, data, size);
 }
 
 bool vfu_conn_reply(struct vfu_conn *conn, const void *data, size_t size)

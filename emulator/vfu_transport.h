@@ -11,6 +11,7 @@
 /**
  * struct vfu_conn - one client
  * @fd: its socket
+ * @patience_ms: how long a reply may stay unread before the client counts as gone
  * @have: bytes of the current message that came, its header included
  * @header: valid when those are as many as a header has
  * @payload: what follows the header
@@ -21,6 +22,7 @@
  */
 struct vfu_conn {
 	int fd;
+	unsigned int patience_ms;
 	size_t have;
 	struct vfu_header header;
 	uint8_t *payload;
@@ -37,8 +39,8 @@ enum vfu_receive {
 	VFU_RECEIVE_BROKEN,	/* the stream cannot be trusted any more */
 };
 
-/* Owns @fd from now on; false: no memory. */
-bool vfu_conn_open(struct vfu_conn *conn, int fd);
+/* Owns @fd from now on; @payload has room for VFU_MAX_PAYLOAD bytes. */
+void vfu_conn_open(struct vfu_conn *conn, int fd, uint8_t *payload, unsigned int patience_ms);
 void vfu_conn_close(struct vfu_conn *conn);
 
 /* Never waits. */

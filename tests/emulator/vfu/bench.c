@@ -16,6 +16,7 @@ struct vfu_server_config bench_config(void)
 {
 	struct vfu_server_config config = {
 		.function = { .device = onpu_device_config_default(), .msix = true },
+		.patience_ms = 1000,
 		.quiet = true,
 	};
 

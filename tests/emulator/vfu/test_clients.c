@@ -95,9 +95,7 @@ static void test_gone_during_a_job(void **state)
 	assert_int_equal(client_version(&b.client), 0);
 	memset(b.memory, 0xa5, RIG_MEMORY);
 	usleep(20000);
-	for (size_t i = 0; i < RIG_MEMORY; i++)
-		if (b.memory[i] != 0xa5)
-			fail_msg("byte %zu was written for a client that is gone", i);
+	assert_true(b.memory[0] == 0xa5 && !memcmp(b.memory, b.memory + 1, RIG_MEMORY - 1));
 }
 
 /* Interrupts of a client that is gone are gone too. */

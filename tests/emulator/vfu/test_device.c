@@ -180,9 +180,7 @@ static void test_unmap_while_running(void **state)
 	before = rig_completion(&b.rig, &context);
 	memset(b.memory, 0x5a, RIG_MEMORY);
 	usleep(20000);
-	for (size_t i = 0; i < RIG_MEMORY; i++)
-		if (b.memory[i] != 0x5a)
-			fail_msg("byte %zu was written after the unmap", i);
+	assert_true(b.memory[0] == 0x5a && !memcmp(b.memory, b.memory + 1, RIG_MEMORY - 1));
 	assert_true(before.seqno < RIG_RING - 1);
 	/* Firmware that cannot reach its rings is dead or not, but the function answers. */
 	assert_int_equal(rig_read(&b.rig, ONPU_REG_ID), ONPU_ID_MAGIC);
@@ -297,7 +295,7 @@ static void sync_run(struct trail *trail)
 		usleep(1000 * i);
 		program_destroy(p);
 	}
-	trail->memory = hash(b.memory, RIG_MEMORY);
+	trail->memory = hash(b.memory, b.rig.used);
 	bench_stop(&b);
 }
 
