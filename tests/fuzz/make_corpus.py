@@ -18,6 +18,8 @@ sys.path.insert(0, os.path.join(HERE, '..', '..', 'uapi', 'onpu'))
 
 from generator.isa_model import Isa  # noqa: E402
 
+from vfio_user_seeds import vfio_user_seeds  # noqa: E402
+
 OPERANDS = ('DST', 'S0', 'S1', 'S2', 'PARAM')
 # Bits of the layout bytes of template.c that leave every operand in a place of its own.
 LAYOUTS = (0x00, 0x10, 0x01, 0x12, 0x04)
@@ -196,7 +198,7 @@ def firmware_seeds(_, rng):
 
 
 TARGETS = {'asm': asm_seeds, 'firmware': firmware_seeds, 'registers': registers_seeds,
-           'slots': slots_seeds, 'stream': stream_seeds}
+           'slots': slots_seeds, 'stream': stream_seeds, 'vfio-user': vfio_user_seeds}
 
 
 def write(folder, seeds):
