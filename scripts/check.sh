@@ -2,12 +2,16 @@
 # shellcheck shell=bash
 #
 # ./npu check: the stages, and the sum of what they found. A stage that fails does not end the run.
-# Sourced by npu, which sets $top, after lib.sh, root.sh and build.sh.
+# Sourced by npu, which sets $top, after lib.sh, root.sh, build.sh,
+# driver.sh and guest.sh.
 
 : "${top:?}"
 
-# Seconds for each fuzz target, and the suites of meson test that are left out. check-full overrides.
+# Seconds for each fuzz target, and the suites of meson test that are left out; check-full overrides
+# these and the next.
 fuzz_seconds=${ONPU_FUZZ_SECONDS:-30}
+# Kernels that the guest's tests run on; the runner's own run on all.
+guest_kernels=1
 left_out=(--no-suite full)
 
 declare -A stage_result
@@ -132,6 +136,82 @@ stage_demo()
 		inside python3 "$top/scripts/check-demo.py" "$json"
 }
 
+# The driver for every kernel with both compilers, and what reads its source.
+stage_driver()
+{
+	local release compiler status=0 style=0
+
+	if ! driver_exists; then
+		say "  driver: skipped, there is no driver/Kbuild"
+		return 77
+	fi
+	while read -r release <&3; do
+		for compiler in gcc clang; do
+			build_driver "$release" "$compiler" || status=1
+		done
+		step "driver-${release%%[+-]*}-sparse" "sparse for ${release%%[+-]*}" \
+			check_sparse "$release" || status=1
+	done 3< <(kernels)
+	step linux "checkpatch and kselftest from the kernel's source" \
+		"$top/scripts/fetch-linux.sh" "$top/npu" "$top/build/linux" || style=$?
+	case $style in
+	0) step driver-style "checkpatch --strict" check_style || status=1 ;;
+	77) ;;
+	*) status=1 ;;
+	esac
+	return "$status"
+}
+
+# The tests that run inside the guest: programs that speak TAP.
+guest_tests()
+{
+	find "$top/tests/driver" -name 'guest_*' -perm -u+x -type f \( -name '*.sh' -o -name '*.py' \) \
+		2>/dev/null | sort
+}
+
+# guest_test RELEASE FILE: run a test inside the guest; its TAP goes to build/check/guest.
+guest_test()
+{
+	local name release=$1 file=$2 options=()
+
+	name=$(basename -- "${file%.*}")-$release
+	# The options that it asks for, quoted as for the shell.
+	mapfile -t options < <(sed -n 's/^# guest: //p' "$file" | xargs -r -n 1 printf '%s\n')
+	(
+		guest_prepare --no-build "--kernel=$release" "--log=${log_dir:?}/$name.kernel.log" \
+			"${options[@]}" -- "$file"
+		# guest_prepare sets it
+		# shellcheck disable=SC2154
+		inside "${guest_line[@]}" | tee "$top/build/check/guest/$name.tap"
+	)
+}
+
+stage_guest()
+{
+	local file tests releases release status=0
+
+	tests=$(guest_tests)
+	if ! driver_exists || [ -z "$tests" ]; then
+		say "  guest: skipped, there is no driver or no test in tests/driver"
+		return 77
+	fi
+	needs_build guest || return
+	releases=$(kernels)
+	for release in $releases; do
+		build_driver "$release" gcc || return
+	done
+	step guest-runner "the guest runner" "$top/tests/frontdoor/guest.sh" \
+		"$top/build/check/guest/runner.tap" || status=1
+	for release in $(head -n "$guest_kernels" <<<"$releases"); do
+		for file in $tests; do
+			file=${file##*/}
+			step "${file%.*}-${release%%[+-]*}" "guest ${release%%[+-]*}: ${file%.*}" \
+				guest_test "$release" "$top/tests/driver/$file" || status=1
+		done
+	done
+	return "$status"
+}
+
 stage_documentation()
 {
 	if [ ! -e "$top/Documentation/conf.py" ]; then
@@ -145,13 +225,13 @@ stage_documentation()
 
 cmd_check()
 {
-	local name stages=(lint frontdoor gcc clang mesa test sanitizers fuzz demo documentation)
+	local name stages=(lint frontdoor gcc clang driver mesa test guest sanitizers fuzz demo documentation)
 
 	progress_to_stdout
 	ensure_environment
 	take_lock "$top/build/.check-lock" "it checks"
 	rm -rf "$top/build/check"
-	mkdir -p "$top/build/check"
+	mkdir -p "$top/build/check/guest"
 	# Results of an earlier run must not count.
 	rm -f "$top"/build/{gcc,asan}/meson-logs/testlog*
 	[ $# -eq 0 ] || stages=("$@")
@@ -176,12 +256,14 @@ report()
 	done >"$top/build/check/stages"
 	say "logs: ${log_dir:?}; tests: build/{gcc,asan}/meson-logs; $SECONDS s in all"
 	inside python3 "$top/scripts/count-tests.py" "$top/build/check/stages" \
-		"$top/build/check/frontdoor.tap" "$top/build/gcc/meson-logs" "$top/build/asan/meson-logs"
+		"$top/build/check/frontdoor.tap" "$top"/build/check/guest/*.tap \
+		"$top/build/gcc/meson-logs" "$top/build/asan/meson-logs"
 }
 
 cmd_check-full()
 {
 	fuzz_seconds=1800
+	guest_kernels=9
 	left_out=()
 	cmd_check "$@"
 }

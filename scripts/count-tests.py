@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Sum up a check: count-tests.py STAGES TAP MESON-LOGS…
+"""Sum up a check: count-tests.py STAGES PATH…
 
-STAGES has a line "passed|failed|skipped NAME" for each stage, TAP is a TAP file, the others are the
-meson-logs folders of builds whose tests ran. Prints the failed ones, then "N passed, N failed,
+STAGES has a line "passed|failed|skipped NAME" for each stage, a PATH is the meson-logs folder of a
+build whose tests ran, or a TAP file. Prints the failed ones, then "N passed, N failed,
 N skipped". The status is 1 when something failed or no test case ran.
 """
 
@@ -26,6 +26,7 @@ def stages(path):
 def tap(path):
     """(result, name) of each line of a TAP file."""
     planned = seen = 0
+    program = os.path.splitext(os.path.basename(path))[0]
     if not os.path.exists(path):
         return
     with open(path, encoding="utf-8") as file:
@@ -36,7 +37,8 @@ def tap(path):
                 planned = int(plan[1])
             elif case:
                 seen += 1
-                yield ("failed" if case[1] else "skipped" if case[3] else "passed"), case[2].strip()
+                yield ("failed" if case[1] else "skipped" if case[3] else "passed"), \
+                    f"{program}: {case[2].strip()}"
     if seen != planned:
         yield "failed", f"{path}: {seen} of {planned} cases ran"
 
@@ -65,9 +67,9 @@ def meson(folder):
 
 def main():
     results = list(stages(sys.argv[1]))
-    cases = list(tap(sys.argv[2]))
-    for folder in sys.argv[3:]:
-        cases += meson(os.path.abspath(folder))
+    cases = []
+    for path in sys.argv[2:]:
+        cases += tap(path) if path.endswith(".tap") else meson(os.path.abspath(path))
     results += cases
     for result, name in results:
         if result == "failed":

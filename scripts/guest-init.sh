@@ -69,6 +69,14 @@ finish()
 	done
 }
 
+# name_user FILE LINE: the user's line in a file of /etc, which cannot be written to.
+name_user()
+{
+	cp "/etc/$1" "/run/onpu/$1"
+	echo "$2" >>"/run/onpu/$1"
+	mount --bind "/run/onpu/$1" "/etc/$1"
+}
+
 # mount_shares: the checkout and the current directory, writable.
 mount_shares()
 {
@@ -155,9 +163,8 @@ exec 3>"$control"
 cat /dev/kmsg >"$(port onpu.log)" &
 tell started
 ip link set lo up
-cp /etc/passwd /run/onpu/passwd
-echo "onpu:x:$user:$group::/tmp:/bin/bash" >>/run/onpu/passwd
-mount --bind /run/onpu/passwd /etc/passwd
+name_user passwd "onpu:x:$user:$group::/tmp:/bin/bash"
+name_user group "onpu:x:$group:"
 request=$(port onpu.request)
 ln -s "$request" /run/onpu/host
 chown "$user:$group" "$request"

@@ -471,10 +471,13 @@ class Guest:
         return self.status
 
     def show_tails(self):
-        text = self.console()
-        for name, tail in [("serial console", text.encode()), *self.tails.items()]:
-            lines = tail.decode(errors="replace").rstrip().splitlines()
-            for line in lines[-15:]:
+        """What the processes said last, and of the console the first trouble."""
+        lines = self.console().splitlines()
+        start = next((number for number, line in enumerate(lines) if SPLAT.search(line)), len(lines))
+        for line in lines[max(0, start - 15):start + 25]:
+            print(f"    console: {line}", file=sys.stderr)
+        for name, tail in self.tails.items():
+            for line in tail.decode(errors="replace").rstrip().splitlines()[-15:]:
                 print(f"    {name}: {line}", file=sys.stderr)
 
     def run(self):

@@ -64,6 +64,36 @@ test_usage()
 	contains "a wrong number of minutes is named" "'y' is no number of minutes"
 }
 
+# guest_refuses TEXT ARGUMENTS…
+guest_refuses()
+{
+	local text=$1
+
+	shift
+	out=$("$npu" guest "$@" 2>&1; echo "status $?")
+	contains "guest $*: says what is wrong" "$text"
+	contains "guest $*: fails" "status 1"
+}
+
+# What is wrong with the options is said before anything is built or started.
+test_guest_usage()
+{
+	out=$("$npu" guest --help; echo "status $?")
+	contains "guest --help shows the options" "--emu-arg=ARG"
+	contains "guest --help succeeds" "status 0"
+	guest_refuses "needs a command" --root
+	guest_refuses "there is no option '--nonsense'" --nonsense true
+	guest_refuses "--timeout needs a value" --timeout
+	guest_refuses "--timeout needs a number, not '0'" --timeout 0 true
+	guest_refuses "--memory needs a number, not 'x'" --memory=x true
+	guest_refuses "'[' is no regular expression" '--allow-log=[' true
+	out=$("$npu" guest true 2>&1; echo "status $?")
+	contains "guest without a driver says so" "there is no driver"
+	out=$("$npu" guest --no-device --kernel 1.2 true 2>&1; echo "status $?")
+	contains "guest names the kernels there are" "no kernel '1.2'; there are: 6.12"
+	contains "guest with a wrong kernel fails" "status 1"
+}
+
 test_exec()
 {
 	"$npu" exec sh -c 'exit 42'
@@ -228,6 +258,7 @@ test_killed_step()
 }
 
 test_usage
+test_guest_usage
 test_exec
 test_places
 test_environment

@@ -160,7 +160,7 @@ class Count(ScriptTest):
         self.write("gcc/meson-logs/testlog.json", "".join(
             json.dumps({"name": name, "result": result}) + "\n" for name, result in programs))
         status, out = self.run_script("count-tests.py", self.write("stages", stages),
-                                      self.write("tap", tap), logs)
+                                      self.write("front.tap", tap), logs)
         return status, out.splitlines()[-1]
 
     def test_sum(self):

@@ -1,0 +1,198 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Tests of ./npu guest, with machines that boot, as TAP: guest.sh [FILE]. The driver and the device
+# are there; what they do is tested elsewhere.
+
+# Text for the guest's shell stays as it is; the status of a condition is what ok() is given.
+# shellcheck disable=SC2016,SC2319
+set -uo pipefail
+
+top=$(cd -- "$(dirname -- "$0")/../.." && pwd -P)
+tap=${1:-/dev/stdout}
+work=$top/build/check/guest-files
+rm -rf -- "$work"
+mkdir -p "$work"
+cd -- "$work" || exit
+trap 'cd / && rm -rf -- "$work"' EXIT
+
+number=0 failures=0
+
+# ok STATUS NAME: one TAP line; a failure shows $out.
+ok()
+{
+	number=$((number + 1))
+	if [ "$1" -eq 0 ]; then
+		printf 'ok %d - %s\n' "$number" "$2" >>"$tap"
+		return
+	fi
+	failures=$((failures + 1))
+	printf 'not ok %d - %s\n' "$number" "$2" >>"$tap"
+	printf '%s\n' "$2: got: ${out:-}" >&2
+}
+
+equal()
+{
+	[ "$out" = "$2" ]
+	ok $? "$1"
+}
+
+contains()
+{
+	[[ $out == *"$2"* ]]
+	ok $? "$1"
+}
+
+guest()
+{
+	"$top/npu" guest --no-build "$@"
+}
+
+[ "$tap" = /dev/stdout ] || : >"$tap"
+
+# One machine for all that a command sees.
+test_command()
+{
+	cat >inside.sh <<-'END'
+	{
+		id -u; id -nG
+		pwd
+		printf '<%s>' "$@"; echo
+		echo "$WEBNN_DEVICE ${CFLAGS-none} $LANG"
+		sha256sum | cut -c 1-64
+		[ -c /dev/accel/accel0 ] && [ -r /dev/accel/accel0 ] && [ -w /dev/accel/accel0 ] && echo node
+		ls /sys/class/net
+		touch /etc/onpu-test 2>/dev/null || echo read-only
+		trap - INT; sh -c 'kill -INT $$; echo ignored'
+		echo "reopened" >>/dev/stdout
+	} >seen
+	sleep 1000 &
+	head -c 100000 /dev/zero | tr '\0' '\377'
+	echo "to stderr" >&2
+	exit 42
+	END
+	head -c 3000000 /dev/urandom >in
+	out=$(WEBNN_DEVICE='a b' CFLAGS=-O0 guest -- bash inside.sh 'c d' "e'f" '' '$g*' <in 2>err >stdout
+		echo "status $?")
+	equal "the exit status is the command's" "status 42"
+	out=$(cat err)
+	equal "standard error is the command's and nothing else" "to stderr"
+	out=$(tr -d '\377' <stdout | od -c | head; stat -c %s stdout)
+	equal "standard output is the command's, byte for byte" $'0000000\n100000'
+	out=$(cat seen)
+	equal "user, place, arguments, variables, input, node, no network, read-only root" "$(cat <<-END
+	1000
+	onpu render
+	$work
+	<c d><e'f><><\$g*>
+	a b none C.UTF-8
+	$(sha256sum <in | cut -c 1-64)
+	node
+	lo
+	read-only
+	reopened
+	END
+	)"
+	out=$(stat -c %u:%g seen)
+	equal "a file that the command wrote has the checkout's owner" "$(stat -c %u:%g "$work")"
+	out=$(tail -n 1 "$top/build/log/guest.log"; grep -c 'Linux version' "$top/build/log/guest.log")
+	contains "the kernel's log is kept" 1
+}
+
+# An error of the kernel: it is told to load what is no module.
+bad_module='id -u; head -c 4096 /dev/zero >/tmp/bad.ko; /usr/sbin/insmod /tmp/bad.ko 2>/dev/null;'
+
+test_log()
+{
+	out=$(guest --root --no-device sh -c "$bad_module true" 2>&1; echo "status $?")
+	contains "--root is root" $'0\n'
+	contains "an error of the kernel is shown" "Invalid ELF header magic"
+	contains "an error of the kernel is a failure" "status 125"
+	contains "the log is named" "log: $top/build/log/guest.log"
+	out=$(guest --root --no-device --allow-log='Invalid ELF' sh -c "$bad_module exit 3" 2>&1; echo "status $?")
+	equal "an error that is expected is none" $'0\nstatus 3'
+	out=$(guest --root --no-device --allow-warnings sh -c 'echo c >/proc/sysrq-trigger' 2>&1
+		echo "status $?")
+	contains "a panic is reported" "the guest ended before the command did"
+	contains "a panic shows the console" "sysrq triggered crash"
+	contains "a panic is a failure" "status 125"
+}
+
+test_kernels()
+{
+	local release
+
+	for release in "$top"/build/driver/*/gcc/onpu.ko; do
+		release=$(basename -- "$(dirname -- "$(dirname -- "$release")")")
+		out=$(guest --kernel "$release" sh -c 'uname -r; ls /dev/accel; no-such-command' 2>&1
+			echo "status $?")
+		contains "$release boots and has the node" "$release"$'\n''accel0'
+		contains "$release: a missing command is status 127" "status 127"
+	done
+}
+
+test_emulator()
+{
+	out=$(guest --allow-warnings --emu-arg=--quiet bash -c 'exec 9<>"$ONPU_GUEST_CONTROL"
+		for word in nonsense kill-emulator; do
+			echo "$word" >&9
+			read -r answer <&9
+			echo "$answer"
+		done' 2>&1; echo "status $?")
+	equal "the command can have the emulator killed" $'error: no request \'nonsense\'\nok\nstatus 0'
+	out=$(guest --emu-arg=--nonsense true 2>&1; echo "status $?")
+	contains "an emulator that does not start is named" "onpu-emu does not start"
+	contains "an emulator that does not start is a failure" "status 125"
+}
+
+test_timeout()
+{
+	out=$(guest --no-device --timeout 45 sh -c 'echo begun; sleep 1000' 2>&1; echo "status $?")
+	contains "a command that takes too long is reported" "did not finish within 45 s"
+	contains "what it printed is there" begun
+	contains "the time being up is status 124" "status 124"
+}
+
+# Two at a time, of which one is ended and one killed; what they started ends too.
+test_ended()
+{
+	local signal pids children tries
+
+	pids=()
+	for signal in TERM KILL; do
+		"$top/npu" guest --no-build --no-device sh -c "echo >$signal; sleep 1000" >/dev/null 2>&1 &
+		pids+=($!)
+	done
+	for ((tries = 0; tries < 600; tries++)); do
+		[ -e TERM ] && [ -e KILL ] && break
+		sleep 0.1
+	done
+	out=$tries
+	[ -e TERM ] && [ -e KILL ]
+	ok $? "two guests run at a time"
+	children=$(pgrep -d ' ' -P "$(paste -sd , <<<"$(printf '%s\n' "${pids[@]}")")")
+	out=$children
+	[ "$(wc -w <<<"$children")" -ge 6 ]
+	ok $? "each has QEMU and its file servers"
+	kill -TERM "${pids[0]}"
+	kill -KILL "${pids[1]}"
+	wait "${pids[0]}"
+	out=$?
+	equal "a signal ends the guest" 143
+	wait "${pids[1]}" 2>/dev/null
+	for ((tries = 0; tries < 50; tries++)); do
+		# shellcheck disable=SC2086
+		out=$(ps -o pid=,comm= -p "${children// /,}") || break
+		sleep 0.1
+	done
+	equal "a guest that is ended or killed leaves no process" ""
+}
+
+test_command
+test_log
+test_kernels
+test_emulator
+test_timeout
+test_ended
+printf '1..%d\n' "$number" >>"$tap"
+[ "$failures" -eq 0 ]
