@@ -47,7 +47,7 @@ static void pack_filter(const struct geometry *g, const struct ir_type *type, co
 			float *to)
 {
 	const uint8_t *axes = filter_axes[g->attrs->filter_layout];
-	int64_t stride[4], s = 1, at[4];
+	int64_t stride[4] = { 0 }, s = 1, at[4];
 
 	for (int i = 3; i >= 0; i--) {
 		for (int a = 0; a < 4; a++)

@@ -32,6 +32,39 @@ static void load_reals(enum ir_dtype dtype, const void *p, int64_t at, int64_t n
 		to[i] = wnn_half_to_float(((const uint16_t *)p)[at + i]);
 }
 
+/* Whole bytes, but for a half at either end. */
+static void load_nibbles(enum ir_dtype dtype, const void *p, int64_t at, int64_t n, int32_t *to)
+{
+	int64_t head = at & 1 && n, pairs = (n - head) / 2;
+	const uint8_t *from = (const uint8_t *)p + (at + head) / 2;
+
+	if (head)
+		to[0] = ((const uint8_t *)p)[at / 2] >> 4;
+	for (int64_t i = 0; i < pairs; i++) {
+		to[head + 2 * i] = from[i] & 15;
+		to[head + 2 * i + 1] = from[i] >> 4;
+	}
+	if (head + 2 * pairs < n)
+		to[n - 1] = from[pairs] & 15;
+	/* 8 to 15 stand for -8 to -1. */
+	for (int64_t i = 0; dtype == IR_I4 && i < n; i++)
+		to[i] = (to[i] ^ 8) - 8;
+}
+
+/* The upper half of the last byte stays 0 until its element comes. */
+static void store_nibbles(void *p, int64_t at, int64_t n, const uint32_t *from)
+{
+	int64_t head = at & 1 && n, pairs = (n - head) / 2;
+	uint8_t *to = (uint8_t *)p + (at + head) / 2;
+
+	if (head)
+		cpu_store_nibble(p, at, from[0]);
+	for (int64_t i = 0; i < pairs; i++)
+		to[i] = (uint8_t)((from[head + 2 * i] & 15) | from[head + 2 * i + 1] << 4);
+	if (head + 2 * pairs < n)
+		to[pairs] = from[n - 1] & 15;
+}
+
 static void load_integers(enum ir_dtype dtype, const void *p, int64_t at, int64_t n, int32_t *to)
 {
 	switch (dtype) {
@@ -48,8 +81,7 @@ static void load_integers(enum ir_dtype dtype, const void *p, int64_t at, int64_
 		memcpy(to, (const int32_t *)p + at, (size_t)n * sizeof(*to));
 		break;
 	default:
-		for (int64_t i = 0; i < n; i++)
-			to[i] = (int32_t)cpu_load_nibble(dtype, p, at + i);
+		load_nibbles(dtype, p, at, n, to);
 	}
 }
 
@@ -66,8 +98,7 @@ static void store_integers(enum ir_dtype dtype, void *p, int64_t at, int64_t n, 
 		memcpy((uint32_t *)p + at, from, (size_t)n * sizeof(*from));
 		break;
 	default:
-		for (int64_t i = 0; i < n; i++)
-			cpu_store_nibble(p, at + i, from[i]);
+		store_nibbles(p, at, n, from);
 	}
 }
 
@@ -167,29 +198,64 @@ static void load_chunk(const struct run *r, struct chunk *c, int64_t k, int64_t 
 }
 
 /*
- * How many elements in a row share a scale. When that is one, those along the last dimension have one each, and lie in
- * a row in the scale too.
+ * The elements as runs that lie in a row in all operands: `each` with a scale of their own, or all with the same one.
+ * The other dimensions are cut in those of the scale and their blocks, and counted like the digits of a number.
  */
-static int64_t run_length(const struct cpu_shape *x, const struct cpu_shape *scale, bool *each)
-{
-	int64_t n = 1;
-	uint32_t d = x->rank;
+struct walk {
+	int digits;
+	int64_t size[2 * IR_MAX_RANK], stride[2 * IR_MAX_RANK], digit[2 * IR_MAX_RANK];
+	int64_t length;			/* of a run */
+	bool each;
+	int64_t k;			/* where the scale of the run is */
+};
 
-	while (d > 0 && scale->dim[d - 1] == 1)
-		n *= x->dim[--d];
-	if (d > 0)
-		n *= x->dim[d - 1] / scale->dim[d - 1];
-	*each = n == 1 && x->rank;
-	return *each ? x->dim[x->rank - 1] : n;
+static void add_digit(struct walk *w, int64_t size, int64_t stride)
+{
+	if (size == 1)
+		return;
+	/* Neighbours that the scale does not see are one. */
+	if (w->digits && !stride && !w->stride[w->digits - 1]) {
+		w->size[w->digits - 1] *= size;
+		return;
+	}
+	w->size[w->digits] = size;
+	w->stride[w->digits++] = stride;
+}
+
+static struct walk walk_begin(const struct cpu_shape *x, const struct cpu_shape *scale)
+{
+	struct walk w = { .length = 1 };
+
+	for (uint32_t d = 0; d < x->rank; d++) {
+		add_digit(&w, scale->dim[d], scale->stride[d]);
+		add_digit(&w, x->dim[d] / scale->dim[d], 0);
+	}
+	if (w.digits) {
+		w.digits--;
+		w.length = w.size[w.digits];
+		w.each = w.stride[w.digits] != 0;
+	}
+	return w;
+}
+
+static void walk_next(struct walk *w)
+{
+	for (int d = w->digits; d-- > 0;) {
+		w->k += w->stride[d];
+		if (++w->digit[d] < w->size[d])
+			return;
+		w->k -= w->stride[d] * w->size[d];
+		w->digit[d] = 0;
+	}
 }
 
 static int quantization(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 			void *const *out, struct wnn_error *err)
 {
-	bool quantize = node->op == IR_OP_QUANTIZE, each;
+	bool quantize = node->op == IR_OP_QUANTIZE;
 	struct cpu_shape x = cpu_shape_of(&node->results[0]->type);
 	struct cpu_shape scale = cpu_shape_of(&node->operands[1]->type);
-	int64_t length = run_length(&x, &scale, &each);
+	struct walk w = walk_begin(&x, &scale);
 	struct run r = { node, node->operands[1]->type.dtype, node->operands[2]->type.dtype,
 			 in[0], in[1], in[2], out[0], false };
 	struct chunk chunk;
@@ -197,20 +263,17 @@ static int quantization(struct cpu_context *cpu, const struct ir_node *node, con
 	(void)cpu;
 	(void)err;
 	r.narrow = ir_dtype_bits(r.integer) <= 8;
-	for (int64_t i = 0; i < x.count; i += length) {
-		int64_t k = cpu_block_offset(&x, &scale, i);
+	for (int64_t i = 0; i < x.count; i += w.length, walk_next(&w))
+		for (int64_t at = 0; at < w.length; at += CHUNK) {
+			int64_t n = w.length - at < CHUNK ? w.length - at : CHUNK;
 
-		for (int64_t at = 0; at < length; at += CHUNK) {
-			int64_t n = length - at < CHUNK ? length - at : CHUNK;
-
-			if (each || !at)
-				load_chunk(&r, &chunk, each ? k + at : k, n, each);
+			if (w.each || !at)
+				load_chunk(&r, &chunk, w.each ? w.k + at : w.k, n, w.each);
 			if (quantize)
 				quantize_chunk(&r, &chunk, i + at, n);
 			else
 				dequantize_chunk(&r, &chunk, i + at, n);
 		}
-	}
 	return 0;
 }
 
