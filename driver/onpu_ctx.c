@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Contexts: creation and destruction, hardware queues, what a reset makes of them.
- *
- * The firmware knows a context, and its address space, only while it has a hardware queue. It
- * takes one when the first job is ready to run, and keeps it until others wait: then those that
- * have nothing to do lose theirs, and those that have, get no more work until they are done and go
- * to the end of the line. After a reset nobody has a queue, and all starts again.
+ * Contexts: creation and destruction, completion, what a fault or a reset makes of them.
  */
 #include <linux/capability.h>
 #include <linux/dma-fence.h>
@@ -16,14 +11,11 @@
 
 #include "onpu_compat.h"
 #include "onpu_ctx.h"
+#include "onpu_job.h"
+#include "onpu_queue.h"
 
 /* How long a new context waits for the memory of old ones. */
 #define GONE_TIMEOUT	(2 * HZ)
-
-static struct onpu_ctx_device *ctx_device(const struct onpu_ctx *ctx)
-{
-	return ctx->onpu->ctx;
-}
 
 /* ---- references */
 
@@ -31,7 +23,7 @@ static struct onpu_ctx_device *ctx_device(const struct onpu_ctx *ctx)
 static void release_work(struct work_struct *work)
 {
 	struct onpu_ctx *ctx = container_of(work, struct onpu_ctx, release);
-	struct onpu_ctx_device *cd = ctx_device(ctx);
+	struct onpu_ctx_device *cd = ctx->onpu->ctx;
 	struct onpu_vm *vm = ctx->vm;
 
 	onpu_job_fini_ctx(ctx);
@@ -78,361 +70,6 @@ struct onpu_ctx *onpu_ctx_lookup(struct onpu_file *file, u32 id)
 	return ctx;
 }
 
-/* ---- requests to the firmware, under bind_lock */
-
-static int request_ctx(struct onpu_ctx *ctx, u32 type)
-{
-	struct onpu_msg_ctx msg = { .type = type, .context = ctx->queue };
-
-	return onpu_mbox_call(ctx->onpu, &msg);
-}
-
-static int request_queue(struct onpu_ctx *ctx, u32 type, unsigned int queue)
-{
-	struct onpu_msg_queue msg = { .type = type, .context = queue, .queue = queue };
-
-	return onpu_mbox_call(ctx->onpu, &msg);
-}
-
-/* A context's number at the firmware is that of its queue. */
-static int request_create(struct onpu_ctx *ctx, unsigned int queue)
-{
-	struct onpu_msg_ctx_create msg = {
-		.type = ONPU_MSG_CTX_CREATE,
-		.context = queue,
-		.vm = ctx->vm->slot,
-		.ring = onpu_map_va(ctx->ring.map),
-		.save = onpu_map_va(ctx->save.map),
-		.completion = onpu_map_va(ctx->page.map),
-		.ring_size = ONPU_RING_SIZE,
-		.vector = onpu_queue_vector(ctx->onpu, queue),
-		.priority = ctx->priority,
-	};
-
-	return onpu_mbox_call(ctx->onpu, &msg);
-}
-
-static int enter_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
-{
-	struct onpu_msg_vm msg = {
-		.type = ONPU_MSG_VM_CREATE,
-		.asid = vm->asid,
-		.root = onpu_vm_root(vm),
-	};
-	int ret;
-
-	if (vm->slot >= 0)
-		return 0;
-	msg.vm = find_first_zero_bit(cd->vm_slots, ONPU_VM_SLOTS);
-	vm->slot = msg.vm;
-	ret = onpu_mbox_call(cd->onpu, &msg);
-	if (ret)
-		vm->slot = -1;
-	else
-		__set_bit(vm->slot, cd->vm_slots);
-	return ret;
-}
-
-static int leave_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
-{
-	struct onpu_msg_vm msg = { .type = ONPU_MSG_VM_DESTROY, .vm = vm->slot };
-	int ret;
-
-	if (vm->bound)
-		return 0;
-	ret = onpu_mbox_call(cd->onpu, &msg);
-	if (ret)
-		return ret;
-	__clear_bit(vm->slot, cd->vm_slots);
-	vm->slot = -1;
-	return 0;
-}
-
-/*
- * What the firmware refuses although it should not, and what it does not answer, leaves it in a
- * state that is not known.
- */
-static void distrust(struct onpu_device *onpu, int error)
-{
-	if (error && error != -EAGAIN && error != -ENODEV)
-		onpu_device_reset_async(onpu, "the firmware refuses a context");
-}
-
-/* ---- queues: who waits */
-
-bool onpu_ctx_may_feed(const struct onpu_ctx *ctx)
-{
-	lockdep_assert_held(&ctx->lock);
-	return ctx->queue >= 0 && !ctx->yield && !READ_ONCE(ctx_device(ctx)->stopped);
-}
-
-void onpu_ctx_want_queue(struct onpu_ctx *ctx)
-{
-	struct onpu_ctx_device *cd = ctx_device(ctx);
-	struct onpu_ctx *other;
-
-	lockdep_assert_held(&ctx->lock);
-	if (ctx->queue >= 0)
-		return;
-	spin_lock(&cd->lock);
-	if (list_empty(&ctx->wait_link)) {
-		struct list_head *before = &cd->waiters;
-
-		list_for_each_entry(other, &cd->waiters, wait_link) {
-			if (other->priority < ctx->priority) {
-				before = &other->wait_link;
-				break;
-			}
-		}
-		list_add_tail(&onpu_ctx_get(ctx)->wait_link, before);
-	}
-	spin_unlock(&cd->lock);
-	queue_work(cd->wq, &cd->bind);
-}
-
-static void stop_waiting(struct onpu_ctx *ctx)
-{
-	struct onpu_ctx_device *cd = ctx_device(ctx);
-	bool waited;
-
-	spin_lock(&cd->lock);
-	waited = !list_empty(&ctx->wait_link);
-	list_del_init(&ctx->wait_link);
-	spin_unlock(&cd->lock);
-	if (waited)
-		onpu_ctx_put(ctx);
-}
-
-static struct onpu_ctx *first_waiter(struct onpu_ctx_device *cd)
-{
-	struct onpu_ctx *ctx;
-
-	spin_lock(&cd->lock);
-	ctx = list_first_entry_or_null(&cd->waiters, struct onpu_ctx, wait_link);
-	if (ctx)
-		onpu_ctx_get(ctx);
-	spin_unlock(&cd->lock);
-	return ctx;
-}
-
-static struct onpu_ctx *on_queue(struct onpu_ctx_device *cd, unsigned int queue)
-{
-	struct onpu_ctx *ctx = NULL;
-
-	spin_lock(&cd->lock);
-	if (queue < ONPU_MAX_QUEUES && cd->queues[queue])
-		ctx = onpu_ctx_get(cd->queues[queue]);
-	spin_unlock(&cd->lock);
-	return ctx;
-}
-
-static void set_queue(struct onpu_ctx_device *cd, unsigned int queue, struct onpu_ctx *ctx)
-{
-	struct onpu_ctx *old;
-
-	lockdep_assert_held(&cd->bind_lock);
-	spin_lock(&cd->lock);
-	old = cd->queues[queue];
-	cd->queues[queue] = ctx ? onpu_ctx_get(ctx) : NULL;
-	spin_unlock(&cd->lock);
-	if (old)
-		onpu_ctx_put(old);
-}
-
-/* ---- queues: take and give back */
-
-static int take_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned int queue)
-{
-	int ret;
-
-	lockdep_assert_held(&cd->bind_lock);
-	ret = enter_vm(cd, ctx->vm) ?: request_create(ctx, queue) ?:
-	      request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue);
-	if (ret)
-		return ret;
-	ctx->vm->bound++;
-	set_queue(cd, queue, ctx);
-	spin_lock(&ctx->lock);
-	ctx->queue = queue;
-	ctx->tail = 0;
-	ctx->page_cycles = 0;
-	ctx->bound_at = jiffies;
-	onpu_job_feed(ctx);
-	spin_unlock(&ctx->lock);
-	return 0;
-}
-
-/* Take the queue from a context for which the hardware does nothing. */
-static int give_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
-{
-	unsigned int queue = ctx->queue;
-	int ret;
-
-	lockdep_assert_held(&cd->bind_lock);
-	ret = request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue);
-	/* It may not have noticed yet that there is nothing to do. */
-	if (ret == -EBUSY)
-		ret = request_ctx(ctx, ONPU_MSG_CTX_KILL) ?:
-		      request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue);
-	ret = ret ?: request_ctx(ctx, ONPU_MSG_CTX_DESTROY);
-	if (ret)
-		return ret;
-	ctx->vm->bound--;
-	ret = leave_vm(cd, ctx->vm);
-	spin_lock(&ctx->lock);
-	ctx->queue = -1;
-	ctx->yield = false;
-	if (!list_empty(&ctx->runnable))
-		onpu_ctx_want_queue(ctx);
-	spin_unlock(&ctx->lock);
-	set_queue(cd, queue, NULL);
-	return ret;
-}
-
-/* From now on it gets nothing from us; true: and has nothing of us. */
-static bool make_yield(struct onpu_ctx *ctx)
-{
-	bool idle;
-
-	spin_lock(&ctx->lock);
-	ctx->yield = true;
-	idle = !onpu_ctx_busy(ctx);
-	spin_unlock(&ctx->lock);
-	return idle;
-}
-
-static bool is_idle(struct onpu_ctx *ctx)
-{
-	bool idle;
-
-	spin_lock(&ctx->lock);
-	idle = !onpu_ctx_busy(ctx) && (ctx->yield || list_empty(&ctx->runnable));
-	spin_unlock(&ctx->lock);
-	return idle;
-}
-
-/* Who has had a queue longest and can lose it now, or (@busy) can be asked to give it back. */
-static struct onpu_ctx *find_victim(struct onpu_ctx_device *cd, bool busy, u32 priority)
-{
-	struct onpu_ctx *victim = NULL;
-
-	lockdep_assert_held(&cd->bind_lock);
-	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++) {
-		struct onpu_ctx *ctx = cd->queues[i];
-
-		if (!ctx || (victim && time_after(ctx->bound_at, victim->bound_at)))
-			continue;
-		if (busy ? !ctx->yield && ctx->priority <= priority : is_idle(ctx))
-			victim = ctx;
-	}
-	return victim;
-}
-
-/* A free queue, with a place for the address space; -1: none. */
-static int find_queue(struct onpu_ctx_device *cd, const struct onpu_vm *vm)
-{
-	struct onpu_device *onpu = cd->onpu;
-
-	if (vm->slot < 0 && find_first_zero_bit(cd->vm_slots, ONPU_VM_SLOTS) >=
-			    min(onpu->caps.num_vms, ONPU_VM_SLOTS))
-		return -1;
-	for (unsigned int i = 0; i < onpu->caps.num_queues; i++)
-		if (!cd->queues[i])
-			return i;
-	return -1;
-}
-
-/* As many contexts as wait are to give back their queues. */
-static void ask_to_yield(struct onpu_ctx_device *cd, u32 priority)
-{
-	unsigned int missing;
-	struct onpu_ctx *ctx;
-
-	spin_lock(&cd->lock);
-	missing = list_count_nodes(&cd->waiters);
-	spin_unlock(&cd->lock);
-	for (unsigned int i = 0; i < ONPU_MAX_QUEUES && missing; i++)
-		if (cd->queues[i] && cd->queues[i]->yield)
-			missing--;
-	while (missing && (ctx = find_victim(cd, true, priority))) {
-		/* If it has just become idle, nothing else will make us look again. */
-		if (make_yield(ctx))
-			queue_work(cd->wq, &cd->bind);
-		missing--;
-	}
-}
-
-/* With nobody waiting, nobody has to yield. */
-static void stop_yielding(struct onpu_ctx_device *cd)
-{
-	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++) {
-		struct onpu_ctx *ctx = cd->queues[i];
-
-		if (!ctx)
-			continue;
-		spin_lock(&ctx->lock);
-		if (ctx->yield && !ctx->dead) {
-			ctx->yield = false;
-			onpu_job_feed(ctx);
-		}
-		spin_unlock(&ctx->lock);
-	}
-}
-
-/* Find a queue for the first who waits. false: not now. */
-static bool serve(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
-{
-	int queue, ret;
-
-	/* It may have asked again when it was just getting its queue. */
-	if (ctx->queue >= 0) {
-		stop_waiting(ctx);
-		return true;
-	}
-	while ((queue = find_queue(cd, ctx->vm)) < 0) {
-		struct onpu_ctx *victim = find_victim(cd, false, 0);
-
-		if (!victim) {
-			ask_to_yield(cd, ctx->priority);
-			return false;
-		}
-		if (!make_yield(victim))
-			continue;
-		ret = give_queue(cd, victim);
-		if (ret) {
-			distrust(cd->onpu, ret);
-			return false;
-		}
-	}
-	stop_waiting(ctx);
-	/* What it waited for may have been cancelled. */
-	if (list_empty(&ctx->runnable))
-		return true;
-	ret = take_queue(cd, ctx, queue);
-	distrust(cd->onpu, ret);
-	return !ret;
-}
-
-static void bind_work(struct work_struct *work)
-{
-	struct onpu_ctx_device *cd = container_of(work, struct onpu_ctx_device, bind);
-	bool cookie = dma_fence_begin_signalling(), more = true;
-
-	mutex_lock(&cd->bind_lock);
-	while (more && !cd->stopped && !cd->lost) {
-		struct onpu_ctx *ctx = first_waiter(cd);
-
-		if (!ctx) {
-			stop_yielding(cd);
-			break;
-		}
-		more = serve(cd, ctx);
-		onpu_ctx_put(ctx);
-	}
-	mutex_unlock(&cd->bind_lock);
-	dma_fence_end_signalling(cookie);
-}
-
 /* ---- the end of a context */
 
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
@@ -447,19 +84,19 @@ void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 		first = rest;
 	onpu_job_end_all(ctx, first, rest);
 	onpu_ctx_get(ctx);
-	if (!queue_work(ctx_device(ctx)->wq, &ctx->end))
+	if (!queue_work(ctx->onpu->ctx->wq, &ctx->end))
 		onpu_ctx_put(ctx);
 }
 
 int onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 {
-	struct onpu_ctx_device *cd = ctx_device(ctx);
+	struct onpu_ctx_device *cd = ctx->onpu->ctx;
 	bool done = false;
 	int ret = 0;
 
 	mutex_lock(&cd->bind_lock);
 	if (ctx->queue >= 0)
-		ret = request_ctx(ctx, ONPU_MSG_CTX_KILL);
+		ret = onpu_queue_kill(ctx);
 	spin_lock(&ctx->lock);
 	if (ret) {
 		ctx->guilty = true;
@@ -474,7 +111,7 @@ int onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 	}
 	spin_unlock(&ctx->lock);
 	if (done && ctx->queue >= 0)
-		distrust(cd->onpu, give_queue(cd, ctx));
+		onpu_queue_distrust(cd->onpu, onpu_queue_give(cd, ctx));
 	mutex_unlock(&cd->bind_lock);
 	if (ret && ret != -EAGAIN && ret != -ENODEV)
 		onpu_device_reset_async(ctx->onpu, "a job that hangs cannot be killed");
@@ -488,20 +125,20 @@ static int detach(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	int ret = 0;
 
 	lockdep_assert_held(&cd->bind_lock);
-	stop_waiting(ctx);
+	onpu_queue_stop_waiting(ctx);
 	if (ctx->queue < 0)
 		return 0;
-	busy = !make_yield(ctx);
+	busy = !onpu_queue_yield(ctx);
 	if (busy)
-		ret = request_ctx(ctx, ONPU_MSG_CTX_KILL);
+		ret = onpu_queue_kill(ctx);
 	if (!ret && ctx->destroyed) {
 		spin_lock(&ctx->lock);
 		onpu_job_reap(ctx);
 		onpu_job_end_all(ctx, -ECANCELED, -ECANCELED);
 		spin_unlock(&ctx->lock);
 	}
-	ret = ret ?: give_queue(cd, ctx);
-	distrust(cd->onpu, ret);
+	ret = ret ?: onpu_queue_give(cd, ctx);
+	onpu_queue_distrust(cd->onpu, ret);
 	return ret;
 }
 
@@ -512,7 +149,7 @@ static int detach(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 static void end_work(struct work_struct *work)
 {
 	struct onpu_ctx *ctx = container_of(work, struct onpu_ctx, end);
-	struct onpu_ctx_device *cd = ctx_device(ctx);
+	struct onpu_ctx_device *cd = ctx->onpu->ctx;
 	bool cookie = dma_fence_begin_signalling(), destroyed;
 	int ret;
 
@@ -544,7 +181,7 @@ static void destroy_ctx(struct onpu_file *file, struct onpu_ctx *ctx)
 	ctx->destroyed = true;
 	spin_unlock(&ctx->lock);
 	atomic_dec(&file->num_ctxs);
-	if (!queue_work(ctx_device(ctx)->wq, &ctx->end))
+	if (!queue_work(ctx->onpu->ctx->wq, &ctx->end))
 		onpu_ctx_put(ctx);
 }
 
@@ -552,7 +189,7 @@ static void destroy_ctx(struct onpu_file *file, struct onpu_ctx *ctx)
 
 void onpu_ctx_reap(struct onpu_ctx *ctx)
 {
-	struct onpu_ctx_device *cd = ctx_device(ctx);
+	struct onpu_ctx_device *cd = ctx->onpu->ctx;
 	bool cookie = dma_fence_begin_signalling(), busy, yield;
 
 	spin_lock(&ctx->lock);
@@ -568,7 +205,7 @@ void onpu_ctx_reap(struct onpu_ctx *ctx)
 
 void onpu_ctx_irq(struct onpu_device *onpu, unsigned int queue)
 {
-	struct onpu_ctx *ctx = on_queue(onpu->ctx, queue);
+	struct onpu_ctx *ctx = onpu_queue_owner(onpu->ctx, queue);
 
 	if (!ctx)
 		return;
@@ -578,7 +215,7 @@ void onpu_ctx_irq(struct onpu_device *onpu, unsigned int queue)
 
 void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_fault *event)
 {
-	struct onpu_ctx *ctx = on_queue(onpu->ctx, event->queue);
+	struct onpu_ctx *ctx = onpu_queue_owner(onpu->ctx, event->queue);
 	bool cookie;
 
 	if (!ctx)
@@ -616,24 +253,6 @@ void onpu_ctx_pre_reset(struct onpu_device *onpu)
 	dma_fence_end_signalling(cookie);
 }
 
-static void forget_queues(struct onpu_ctx_device *cd)
-{
-	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++) {
-		struct onpu_ctx *ctx = cd->queues[i];
-
-		if (!ctx)
-			continue;
-		ctx->vm->slot = -1;
-		ctx->vm->bound = 0;
-		spin_lock(&ctx->lock);
-		ctx->queue = -1;
-		ctx->yield = false;
-		spin_unlock(&ctx->lock);
-		set_queue(cd, i, NULL);
-	}
-	bitmap_zero(cd->vm_slots, ONPU_VM_SLOTS);
-}
-
 /* With the context's lock held: what a reset, or the loss of the device, makes of it. */
 static void sort_out(struct onpu_ctx *ctx, bool alive)
 {
@@ -661,7 +280,7 @@ static void after_reset(struct onpu_ctx_device *cd, bool alive)
 	struct onpu_ctx *ctx;
 
 	mutex_lock(&cd->bind_lock);
-	forget_queues(cd);
+	onpu_queue_forget_all(cd);
 	WRITE_ONCE(cd->lost, !alive);
 	list_for_each_entry(ctx, &cd->all, all_link) {
 		/* One that is about to be freed has no jobs. */
@@ -694,7 +313,8 @@ static int check_create(const struct drm_onpu_ctx_create *args)
 {
 	if (args->flags || args->ctx_id || args->pad || args->completion_offset)
 		return -EINVAL;
-	if (args->priority > DRM_ONPU_PRIORITY_HIGH || args->power > DRM_ONPU_POWER_HIGH_PERFORMANCE)
+	if (args->priority > DRM_ONPU_PRIORITY_HIGH ||
+	    args->power > DRM_ONPU_POWER_HIGH_PERFORMANCE)
 		return -EINVAL;
 	if (args->priority == DRM_ONPU_PRIORITY_HIGH && !capable(CAP_SYS_NICE))
 		return -EACCES;
@@ -722,7 +342,7 @@ static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file, u32 priority,
 
 static int register_ctx(struct onpu_ctx *ctx)
 {
-	struct onpu_ctx_device *cd = ctx_device(ctx);
+	struct onpu_ctx_device *cd = ctx->onpu->ctx;
 	int ret = -ENODEV;
 
 	mutex_lock(&cd->bind_lock);
@@ -889,7 +509,7 @@ int onpu_ctx_init(struct onpu_device *onpu)
 		return -ENOMEM;
 	mutex_init(&cd->bind_lock);
 	INIT_LIST_HEAD(&cd->all);
-	INIT_WORK(&cd->bind, bind_work);
+	INIT_WORK(&cd->bind, onpu_queue_bind_work);
 	spin_lock_init(&cd->lock);
 	INIT_LIST_HEAD(&cd->waiters);
 	onpu->ctx = cd;

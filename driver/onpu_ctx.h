@@ -169,14 +169,8 @@ struct onpu_ctx *onpu_ctx_lookup(struct onpu_file *file, u32 id);
 struct onpu_ctx *onpu_ctx_get(struct onpu_ctx *ctx);
 void onpu_ctx_put(struct onpu_ctx *ctx);
 
-/* With &onpu_ctx.lock held: something is runnable, and there is no queue. */
-void onpu_ctx_want_queue(struct onpu_ctx *ctx);
-
 /* End what has ended, and let others have the queue if they need it. */
 void onpu_ctx_reap(struct onpu_ctx *ctx);
-
-/* With &onpu_ctx.lock held: the hardware may be given jobs. */
-bool onpu_ctx_may_feed(const struct onpu_ctx *ctx);
 
 /**
  * onpu_ctx_fail() - End a context for a reason of its own.
@@ -195,25 +189,5 @@ void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest);
  * cannot help, and a reset will end it.
  */
 int onpu_ctx_kill_hung(struct onpu_ctx *ctx);
-
-/* ---- onpu_job.c */
-
-int onpu_job_init_ctx(struct onpu_ctx *ctx);
-/* The scheduler has nothing to do with the context any more; it may have jobs to free. */
-void onpu_job_stop_ctx(struct onpu_ctx *ctx);
-void onpu_job_fini_ctx(struct onpu_ctx *ctx);
-
-/* The rest with &onpu_ctx.lock held. */
-
-/* Give the hardware what is runnable. */
-void onpu_job_feed(struct onpu_ctx *ctx);
-/* End the jobs that the completion page says have ended. */
-void onpu_job_reap(struct onpu_ctx *ctx);
-/* The queue has stopped with @code, which the completion page may not tell. */
-void onpu_job_faulted(struct onpu_ctx *ctx, u32 code);
-/* The device makes no access for the context: end its oldest job with @first, others with @rest. */
-void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest);
-/* Host time of the context's jobs. */
-u64 onpu_job_busy_ns(const struct onpu_ctx *ctx);
 
 #endif

@@ -243,6 +243,8 @@ struct onpu_device {
 
 	/** @state: One of &enum onpu_dev_state; written with @reset_lock held for writing. */
 	enum onpu_dev_state state;
+	/** @quiet: A reset is under way: silence of the device means nothing. */
+	bool quiet;
 	/** @reset_lock: Held for writing while the device cannot be spoken to; see above. */
 	struct rw_semaphore reset_lock;
 	/** @reset_wq: Ordered: device resets, hang detection. */

@@ -46,6 +46,7 @@ int onpu_device_start(struct onpu_device *onpu)
 static void quiesce(struct onpu_device *onpu)
 {
 	lockdep_assert_held_write(&onpu->reset_lock);
+	WRITE_ONCE(onpu->quiet, true);
 	onpu_mbox_fail(onpu, -EAGAIN);
 	onpu_irq_disable(onpu);
 	onpu_ctx_pre_reset(onpu);
@@ -90,6 +91,7 @@ static void resume(struct onpu_device *onpu, int error)
 		give_up(onpu, error);
 	else
 		WRITE_ONCE(onpu->state, ONPU_DEV_UP);
+	smp_store_release(&onpu->quiet, false);
 	onpu_irq_enable(onpu);
 	onpu_mmu_post_reset(onpu);
 	onpu_ctx_post_reset(onpu, !error);

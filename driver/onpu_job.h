@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Jobs of a context.
+ */
+#ifndef ONPU_JOB_H
+#define ONPU_JOB_H
+
+#include <linux/types.h>
+
+struct dma_fence;
+struct drm_onpu_job;
+struct onpu_ctx;
+struct onpu_job;
+
+/* ---- contexts */
+
+int onpu_job_init_ctx(struct onpu_ctx *ctx);
+/* The scheduler has nothing to do with the context any more; it may have jobs to free. */
+void onpu_job_stop_ctx(struct onpu_ctx *ctx);
+void onpu_job_fini_ctx(struct onpu_ctx *ctx);
+
+/* The rest with &onpu_ctx.lock held. */
+
+/* Give the hardware what is runnable. */
+void onpu_job_feed(struct onpu_ctx *ctx);
+/* End the jobs that the completion page says have ended. */
+void onpu_job_reap(struct onpu_ctx *ctx);
+/* The queue has stopped with @code, which the completion page may not tell. */
+void onpu_job_faulted(struct onpu_ctx *ctx, u32 code);
+/* The device makes no access for the context: end its oldest job with @first, others with @rest. */
+void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest);
+/* Host time of the context's jobs. */
+u64 onpu_job_busy_ns(const struct onpu_ctx *ctx);
+
+/* ---- SUBMIT */
+
+/**
+ * onpu_job_create() - Make a job of the scheduler.
+ * @ctx: The context.
+ * @jobs: What it consists of.
+ * @count: Number of @jobs, at most ONPU_RING_SIZE.
+ * @client_id: The client, for traces.
+ *
+ * Return: The job, or -ENOMEM.
+ */
+struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job *jobs, u32 count,
+				 u64 client_id);
+/* Undo that, for a job that was not submitted. */
+void onpu_job_drop(struct onpu_job *job);
+
+/* The job runs after the fence, whose reference is taken over in any case. */
+int onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence);
+
+/* Of a job that is being submitted: valid in the function publish below. */
+struct dma_fence *onpu_job_fence(struct onpu_job *job);
+
+/**
+ * onpu_job_submit() - Give jobs to the scheduler, all or none.
+ * @ctx: The context.
+ * @jobs: The jobs; they are gone unless there is an error.
+ * @num_jobs: Number of @jobs.
+ * @num_entries: Number of what they consist of.
+ * @publish: Called when nothing can fail any more; must not allocate.
+ * @data: Its argument.
+ * @seqno: The last job's number.
+ *
+ * Return: 0; -EIO, or -ENOENT for a context that was destroyed; -ENOSPC.
+ */
+int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_job **jobs, u32 num_jobs, u32 num_entries,
+		    void (*publish)(void *data), void *data, u64 *seqno);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Hardware queues.
+ */
+#ifndef ONPU_QUEUE_H
+#define ONPU_QUEUE_H
+
+#include <linux/types.h>
+
+struct onpu_ctx;
+struct onpu_ctx_device;
+struct onpu_device;
+struct work_struct;
+
+/* With &onpu_ctx.lock held: something is runnable, and there is no queue. */
+void onpu_queue_want(struct onpu_ctx *ctx);
+void onpu_queue_stop_waiting(struct onpu_ctx *ctx);
+/* With &onpu_ctx.lock held: the hardware may be given jobs. */
+bool onpu_queue_may_feed(const struct onpu_ctx *ctx);
+/* From now on the hardware gets nothing; true: and has nothing. */
+bool onpu_queue_yield(struct onpu_ctx *ctx);
+/* The context on a queue, with a reference; NULL: none. */
+struct onpu_ctx *onpu_queue_owner(struct onpu_ctx_device *cd, unsigned int queue);
+
+/* The rest with &onpu_ctx_device.bind_lock held, except for the work, which takes it. */
+
+/* Stop what the context has on its queue; no access of it is under way afterwards. */
+int onpu_queue_kill(struct onpu_ctx *ctx);
+/* Take the queue from a context for which the hardware does nothing. */
+int onpu_queue_give(struct onpu_ctx_device *cd, struct onpu_ctx *ctx);
+/* After an error of these: a firmware in an unknown state is reset. */
+void onpu_queue_distrust(struct onpu_device *onpu, int error);
+/* The device has forgotten all that it knew. */
+void onpu_queue_forget_all(struct onpu_ctx_device *cd);
+/* Give queues to those who wait. */
+void onpu_queue_bind_work(struct work_struct *work);
+
+#endif

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * SUBMIT: what user space wants is copied once, checked, and made into jobs of the scheduler.
+ */
+#include <linux/dma-fence-chain.h>
+#include <linux/slab.h>
+
+#include <drm/drm_syncobj.h>
+
+#include <onpu/slots.h>
+
+#include "onpu_ctx.h"
+#include "onpu_job.h"
+
+#define SYNC_FLAGS	(DRM_ONPU_SYNC_WAIT | DRM_ONPU_SYNC_SIGNAL | DRM_ONPU_SYNC_TIMELINE)
+
+/* What most submissions need is on the stack. */
+#define FEW_JOBS	2
+#define FEW_SYNCS	4
+
+/**
+ * struct onpu_signal - A syncobj that a job is to signal.
+ */
+struct onpu_signal {
+	/** @syncobj: The syncobj, with a reference. */
+	struct drm_syncobj *syncobj;
+	/** @chain: For a point of a timeline. */
+	struct dma_fence_chain *chain;
+	/** @point: The point. */
+	u64 point;
+	/** @job: Index in &onpu_submit.made. */
+	u32 job;
+};
+
+/**
+ * struct onpu_submit - One SUBMIT.
+ */
+struct onpu_submit {
+	/** @ctx: The context. */
+	struct onpu_ctx *ctx;
+	/** @file: Whose handles are meant. */
+	struct drm_file *file;
+	/** @jobs: Copy of the jobs. */
+	struct drm_onpu_job *jobs;
+	/** @num_jobs: Number of @jobs. */
+	u32 num_jobs;
+	/** @syncs: Copies of their syncs, one job's after the other's. */
+	struct drm_onpu_sync *syncs;
+	/** @num_syncs: Number of @syncs. */
+	u32 num_syncs;
+	/** @made: What has been made of @jobs. */
+	struct onpu_job **made;
+	/** @num_made: Number of @made. */
+	u32 num_made;
+	/** @signals: What to signal. */
+	struct onpu_signal *signals;
+	/** @num_signals: Number of @signals. */
+	u32 num_signals;
+	/** @few_jobs: Memory of @jobs when there are few. */
+	struct drm_onpu_job few_jobs[FEW_JOBS];
+	/** @few_syncs: Memory of @syncs when there are few. */
+	struct drm_onpu_sync few_syncs[FEW_SYNCS];
+	/** @few_made: Memory of @made when there are few. */
+	struct onpu_job *few_made[FEW_JOBS];
+	/** @few_signals: Memory of @signals when there are few. */
+	struct onpu_signal few_signals[FEW_SYNCS];
+};
+
+static int copy_array(void *dst, size_t size, const struct drm_onpu_obj_array *array)
+{
+	const void __user *src = u64_to_user_ptr(array->array);
+	int ret;
+
+	if (array->array % 8 || array->stride % 8 || array->stride < size)
+		return -EINVAL;
+	if (array->stride == size)
+		return copy_from_user(dst, src, size * array->count) ? -EFAULT : 0;
+	if (array->stride > PAGE_SIZE)
+		return -E2BIG;
+	for (u32 i = 0; i < array->count; i++) {
+		ret = copy_struct_from_user(dst + i * size, size, src + (u64)i * array->stride,
+					    array->stride);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static bool range_ok(u64 va, u64 size, u32 align, u64 limit)
+{
+	return IS_ALIGNED(va, align) && va < limit && size <= limit - va;
+}
+
+static bool job_ok(const struct drm_onpu_job *job, u64 limit)
+{
+	if (job->flags || !job->instr_count || !job->slot_count ||
+	    job->slot_count > ONPU_MAX_SLOTS)
+		return false;
+	if (!job->profile_va != !job->profile_size ||
+	    job->profile_size % sizeof(struct onpu_profile_record))
+		return false;
+	return range_ok(job->program_va, job->instr_count * 16ull, 16, limit) &&
+	       range_ok(job->slots_va, (u64)job->slot_count * ONPU_SLOT_SIZE, ONPU_SLOT_SIZE,
+			limit) &&
+	       range_ok(job->profile_va, job->profile_size, sizeof(struct onpu_profile_record),
+			limit);
+}
+
+static bool sync_ok(const struct drm_onpu_sync *sync)
+{
+	bool timeline = sync->flags & DRM_ONPU_SYNC_TIMELINE;
+
+	return !(sync->flags & ~SYNC_FLAGS) &&
+	       !(sync->flags & DRM_ONPU_SYNC_WAIT) != !(sync->flags & DRM_ONPU_SYNC_SIGNAL) &&
+	       !timeline == !sync->point;
+}
+
+static int read_jobs(struct onpu_submit *submit, const struct drm_onpu_obj_array *array)
+{
+	u64 limit = onpu_va_end(submit->ctx->onpu);
+	int ret;
+
+	if (!array->count || array->count > ONPU_SUBMIT_MAX_JOBS)
+		return -EINVAL;
+	submit->num_jobs = array->count;
+	if (array->count > FEW_JOBS) {
+		submit->jobs = kvmalloc_array(array->count, sizeof(*submit->jobs), GFP_KERNEL);
+		submit->made = kvmalloc_array(array->count, sizeof(*submit->made), GFP_KERNEL);
+		if (!submit->jobs || !submit->made)
+			return -ENOMEM;
+	}
+	ret = copy_array(submit->jobs, sizeof(*submit->jobs), array);
+	if (ret)
+		return ret;
+	for (u32 i = 0; i < array->count; i++) {
+		u32 count = submit->jobs[i].syncs.count;
+
+		if (!job_ok(&submit->jobs[i], limit) ||
+		    count > ONPU_SUBMIT_MAX_SYNCS - submit->num_syncs)
+			return -EINVAL;
+		submit->num_syncs += count;
+	}
+	return 0;
+}
+
+static int read_syncs(struct onpu_submit *submit)
+{
+	struct drm_onpu_sync *at;
+	int ret;
+
+	if (submit->num_syncs > FEW_SYNCS) {
+		submit->syncs = kvmalloc_array(submit->num_syncs, sizeof(*submit->syncs),
+					       GFP_KERNEL);
+		submit->signals = kvmalloc_array(submit->num_syncs, sizeof(*submit->signals),
+						 GFP_KERNEL);
+		if (!submit->syncs || !submit->signals)
+			return -ENOMEM;
+	}
+	at = submit->syncs;
+	for (u32 i = 0; i < submit->num_jobs; i++) {
+		const struct drm_onpu_obj_array *array = &submit->jobs[i].syncs;
+
+		ret = array->count ? copy_array(at, sizeof(*at), array) : 0;
+		if (ret)
+			return ret;
+		at += array->count;
+	}
+	for (u32 i = 0; i < submit->num_syncs; i++)
+		if (!sync_ok(&submit->syncs[i]))
+			return -EINVAL;
+	return 0;
+}
+
+static bool has(const struct drm_onpu_sync *syncs, u32 count, u32 flag)
+{
+	for (u32 i = 0; i < count; i++)
+		if (syncs[i].flags & flag)
+			return true;
+	return false;
+}
+
+/* How many jobs from @first on nothing separates; @syncs are theirs. */
+static u32 group_size(const struct onpu_submit *submit, u32 first,
+		      const struct drm_onpu_sync *syncs)
+{
+	u32 i = first;
+
+	do {
+		u32 count = submit->jobs[i].syncs.count;
+
+		if (has(syncs, count, DRM_ONPU_SYNC_SIGNAL))
+			return i + 1 - first;
+		syncs += count;
+	} while (++i < submit->num_jobs &&
+		 !has(syncs, submit->jobs[i].syncs.count, DRM_ONPU_SYNC_WAIT));
+	return i - first;
+}
+
+static int add_wait(struct onpu_submit *submit, struct onpu_job *job,
+		    const struct drm_onpu_sync *sync)
+{
+	struct dma_fence *fence;
+	int ret = drm_syncobj_find_fence(submit->file, sync->handle, sync->point, 0, &fence);
+
+	return ret ?: onpu_job_wait_for(job, fence);
+}
+
+static int add_signal(struct onpu_submit *submit, const struct drm_onpu_sync *sync)
+{
+	struct onpu_signal *signal = &submit->signals[submit->num_signals];
+
+	*signal = (struct onpu_signal) {
+		.syncobj = drm_syncobj_find(submit->file, sync->handle),
+		.point = sync->point,
+		.job = submit->num_made - 1,
+	};
+	if (!signal->syncobj)
+		return -ENOENT;
+	submit->num_signals++;
+	if (sync->point) {
+		signal->chain = dma_fence_chain_alloc();
+		if (!signal->chain)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Everything that can fail. */
+static int prepare(struct onpu_submit *submit)
+{
+	const struct drm_onpu_sync *sync = submit->syncs;
+	int ret = 0;
+
+	for (u32 first = 0, count; first < submit->num_jobs; first += count) {
+		struct onpu_job *job;
+
+		count = group_size(submit, first, sync);
+		job = onpu_job_create(submit->ctx, &submit->jobs[first], count,
+				      submit->file->client_id);
+		if (IS_ERR(job))
+			return PTR_ERR(job);
+		submit->made[submit->num_made++] = job;
+		for (u32 i = first; i < first + count; i++) {
+			const struct drm_onpu_sync *end = sync + submit->jobs[i].syncs.count;
+
+			for (; sync < end && !ret; sync++)
+				ret = sync->flags & DRM_ONPU_SYNC_WAIT ?
+				      add_wait(submit, job, sync) : add_signal(submit, sync);
+		}
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static void publish(void *data)
+{
+	struct onpu_submit *submit = data;
+
+	for (u32 i = 0; i < submit->num_signals; i++) {
+		struct onpu_signal *signal = &submit->signals[i];
+		struct dma_fence *fence = onpu_job_fence(submit->made[signal->job]);
+
+		if (signal->chain)
+			drm_syncobj_add_point(signal->syncobj, signal->chain, fence,
+					      signal->point);
+		else
+			drm_syncobj_replace_fence(signal->syncobj, fence);
+		signal->chain = NULL;
+	}
+}
+
+static int commit(struct onpu_submit *submit, u64 *seqno)
+{
+	int ret = onpu_job_submit(submit->ctx, submit->made, submit->num_made, submit->num_jobs,
+				  publish, submit, seqno);
+
+	/* The scheduler has them. */
+	if (!ret)
+		submit->num_made = 0;
+	return ret;
+}
+
+static void clean_up(struct onpu_submit *submit)
+{
+	for (u32 i = 0; i < submit->num_made; i++)
+		onpu_job_drop(submit->made[i]);
+	for (u32 i = 0; i < submit->num_signals; i++) {
+		dma_fence_chain_free(submit->signals[i].chain);
+		drm_syncobj_put(submit->signals[i].syncobj);
+	}
+	if (submit->jobs != submit->few_jobs)
+		kvfree(submit->jobs);
+	if (submit->made != submit->few_made)
+		kvfree(submit->made);
+	if (submit->syncs != submit->few_syncs)
+		kvfree(submit->syncs);
+	if (submit->signals != submit->few_signals)
+		kvfree(submit->signals);
+}
+
+int onpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_onpu_submit *args = data;
+	struct onpu_submit submit;
+	int ret;
+
+	if (args->flags || args->seqno)
+		return -EINVAL;
+	submit.ctx = onpu_ctx_lookup(to_onpu_file(file), args->ctx_id);
+	if (!submit.ctx)
+		return -ENOENT;
+	submit.file = file;
+	submit.jobs = submit.few_jobs;
+	submit.made = submit.few_made;
+	submit.syncs = submit.few_syncs;
+	submit.signals = submit.few_signals;
+	submit.num_syncs = 0;
+	submit.num_made = 0;
+	submit.num_signals = 0;
+	ret = read_jobs(&submit, &args->jobs) ?: read_syncs(&submit) ?: prepare(&submit) ?:
+	      commit(&submit, &args->seqno);
+	clean_up(&submit);
+	onpu_ctx_put(submit.ctx);
+	return ret;
+}
