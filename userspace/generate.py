@@ -15,7 +15,7 @@ import sys
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 
-from generator import headers, model, tables  # noqa: E402
+from generator import cxx, headers, model, tables  # noqa: E402
 
 
 def render_map(api):
@@ -29,6 +29,7 @@ def outputs(api):
     return {
         "include/webnn/webnn.h": headers.render_header(api, "webnn"),
         "include/webnn/webnn_npu.h": headers.render_header(api, "webnn_npu"),
+        "include/webnn/webnn.hpp": cxx.render(api),
         "webnn.map": render_map(api),
         "src/graph/webnn_ops.h": tables.render_ops_header(api),
         "src/graph/webnn_ops.inc": tables.render_ops(api),

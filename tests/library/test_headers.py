@@ -35,6 +35,9 @@ def documentation_warnings(command):
     return ["-Wdocumentation", "-Wdocumentation-pedantic"] if "clang" in version else []
 
 
+CXX_HEADER = "webnn/webnn.hpp"
+
+
 class Headers(unittest.TestCase):
     def compile(self, command, path):
         warnings = WARNINGS + documentation_warnings(command)
@@ -53,6 +56,12 @@ class Headers(unittest.TestCase):
             for header in HEADERS:
                 with self.subTest(header + " as " + language):
                     self.compile_text(command, suffix, f"#include <{header}>\n")
+
+    def test_cxx_header_alone(self):
+        for language, command, suffix in LANGUAGES:
+            if suffix == ".cc":
+                with self.subTest(language):
+                    self.compile_text(command, suffix, f"#include <{CXX_HEADER}>\n")
 
     def test_initialisers(self):
         count, text = initialisers()

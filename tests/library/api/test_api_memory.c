@@ -23,7 +23,7 @@
 
 static atomic_bool armed;		/* the calls count, and one of them fails */
 static _Atomic uint32_t calls;
-static uint32_t failing = NEVER;
+static _Atomic uint32_t failing = NEVER;
 static atomic_bool injected;
 
 static bool refuse(void)

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* webnn.hpp as an application uses it: references, errors, callbacks, a graph that runs. */
+#include <webnn/webnn.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#define CHECK(condition)								\
+	do {										\
+		if (!(condition)) {							\
+			std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);	\
+			std::exit(1);							\
+		}									\
+	} while (0)
+
+template <typename F>
+static void check_throws(WNNStatus status, const char *text, F call)
+{
+	try {
+		call();
+	} catch (const wnn::Error &error) {
+		CHECK(error.status() == status);
+		CHECK(std::string(error.what()).find(text) != std::string::npos);
+		return;
+	}
+	CHECK(!"an exception was thrown");
+}
+
+static wnn::Graph build(const wnn::Context &context)
+{
+	const WNNOperandDataType f32 = WNNOperandDataType_Float32;
+	const wnn::Uint32List strides = { 2, 2 };
+	const float filter[] = { 1, 1, 1, 1 };
+	wnn::GraphBuilder b(context);
+	wnn::Conv2dOptions conv;
+	wnn::ClampOptions clamp;
+
+	conv.strides = strides;
+	conv.label = wnn::view("stem");
+	clamp.maxValue = wnn::Number(30);
+	auto x = b.input("x", { f32, { 1, 1, 4, 4 } });
+	auto w = b.constant({ f32, { 1, 1, 2, 2 } }, filter, sizeof(filter));
+	auto y = b.clamp(b.conv2d(x, w, conv), clamp);
+	const wnn::Uint32List shape = y.shape();
+	CHECK(WNNUint32Array(shape).count == 4);
+	auto halves = b.split(y, 2, [] { wnn::SplitOptions o; o.axis = 3; return o; }());
+	CHECK(halves.size() == 2);
+	auto sum = b.add(halves[0], b.mul(halves[1], b.constant(f32, 2.0)));
+	return b.build({ { "sum", sum }, { "y", b.concat({ halves[1], halves[0] }, 3) } });
+}
+
+static void run(wnn::Context &context)
+{
+	const WNNOperandDataType f32 = WNNOperandDataType_Float32;
+	wnn::Graph graph = build(context);
+	wnn::Tensor x = context.createTensor({ f32, { 1, 1, 4, 4 } });
+	wnn::Tensor sum = context.createTensor({ f32, { 1, 1, 2, 1 } });
+	wnn::Tensor y = context.createTensor({ f32, { 1, 1, 2, 2 } });
+	std::vector<float> data(16);
+
+	for (int i = 0; i < 16; i++)
+		data[static_cast<size_t>(i)] = static_cast<float>(i);
+	context.writeTensor(x, data);
+	context.dispatch(graph, { { "x", x } }, { { "sum", sum }, { "y", y } });
+	/* Windows: 10, 18, 42 (cut to 30), 50 (cut to 30). */
+	CHECK((context.readTensor<float>(sum) == std::vector<float>{ 46, 90 }));
+	CHECK((context.readTensor<float>(y) == std::vector<float>{ 18, 10, 30, 30 }));
+	float *mapped = static_cast<float *>(context.mapTensor(y, WNNMapMode_Read));
+	CHECK(mapped[0] == 18);
+	y.unmap();
+	CHECK(graph.lastStatistics().dispatchCount == 1);
+	CHECK(!graph.text(WNNGraphText_Nodes).empty());
+	wnn::Graph again = graph;
+	graph = wnn::Graph();
+	CHECK(!graph && again.nodeCount() > 0);
+	check_throws(WNNStatus_TypeError, "no input \"z\"", [&] {
+		context.dispatch(again, { { "z", x } }, { { "sum", sum }, { "y", y } });
+	});
+}
+
+static void errors(wnn::Context &context)
+{
+	const WNNOperandDataType f32 = WNNOperandDataType_Float32;
+	wnn::GraphBuilder b(context);
+	auto x = b.input("x", { f32, { 2, 3 } });
+
+	check_throws(WNNStatus_TypeError, "matmul", [&] { b.matmul(x, x); });
+	check_throws(WNNStatus_TypeError, "exists already", [&] { b.input("x", { f32, {} }); });
+	check_throws(WNNStatus_TypeError, "at least one output", [&] { b.build({}); });
+	check_throws(WNNStatus_TypeError, "split", [&] { b.split(x, wnn::Uint32List{ 1, 2 }); });
+}
+
+static void callbacks(wnn::Instance &instance)
+{
+	int made = 0, built = 0, lost = 0;
+	wnn::ContextOptions options;
+	wnn::ContextDeviceOptions device;
+	wnn::Context context;
+
+	device.device = wnn::view("cpu");
+	options.nextInChain = &device.chain;
+	WNNFuture future = instance.createContext(
+		options, WNNCallbackMode_AllowProcessEvents,
+		[&](wnn::Result result, wnn::Context c) {
+			made += static_cast<bool>(result);
+			context = std::move(c);
+		});
+	CHECK(instance.wait(future));
+	CHECK(made == 1 && context && !context.accelerated());
+	wnn::GraphBuilder b(context);
+	auto y = b.relu(b.input("x", { WNNOperandDataType_Float16, { 3 } }));
+	future = b.build({ { "y", y } }, WNNCallbackMode_WaitAnyOnly,
+			 [&](wnn::Result result, wnn::Graph graph) {
+				 built += result && graph.nodeCount() == 1;
+			 });
+	CHECK(instance.wait(future) && built == 1);
+	future = context.lost(WNNCallbackMode_AllowProcessEvents, [&](wnn::Result result) {
+		lost += result.message.find("wnnContextDestroy") != std::string::npos;
+	});
+	CHECK(!instance.wait(future, 0));
+	context.destroy();
+	CHECK(instance.wait(future) && lost == 1);
+	check_throws(WNNStatus_InvalidStateError, "lost", [&] { wnn::GraphBuilder late(context); });
+}
+
+int main()
+{
+	wnn::Instance instance;
+
+	for (const char *name : { "cpu", "sim" }) {
+		wnn::Context context = instance.createContext(name);
+
+		CHECK(wnn::string(context.deviceInfo().device) == name);
+		CHECK(context.opSupportLimits().relu.input.dataTypes != 0);
+		run(context);
+		errors(context);
+	}
+	callbacks(instance);
+	check_throws(WNNStatus_NotSupportedError, "tpu", [&] { instance.createContext("tpu"); });
+	return 0;
+}

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""The C++ header: a template, the structures with their defaults, and the operators."""
+import textwrap
+
+from generator.headers import SPDX, TEMPLATES, has_init, operand_text
+from generator.model import (c_type, init_name, is_list, operator_functions, pascal, positional)
+
+# What applications make and fill in.
+MADE = ("OperandDescriptor", "TensorDescriptor", "ContextOptions", "ContextDeviceOptions",
+        "BorrowedConstant")
+
+
+def render_struct(struct):
+    name = struct["name"]
+    head = f"\t{name}() : WNN{name} {init_name(struct)} {{}}\n"
+    if len(head) > 92:
+        head = f"\t{name}()\n\t\t: WNN{name} {init_name(struct)} {{}}\n"
+    return f"struct {name} : WNN{name} {{\n{head}}};\n"
+
+
+def render_descriptor(struct):
+    """With its type and shape at once; keeps the shape."""
+    name = struct["name"]
+    flags = name == "TensorDescriptor"
+    more = ",\n\t\tbool readable = true, bool writable = true" if flags else ""
+    body = "\t\tdataType = type;\n\t\tshape = shape_;\n"
+    if flags:
+        body += "\t\tthis->readable = readable;\n\t\tthis->writable = writable;\n"
+    return (f"struct {name} : WNN{name} {{\n"
+            f"\t{name}(WNNOperandDataType type, Uint32List dimensions{more})\n"
+            f"\t\t: WNN{name} {init_name(struct)}, shape_(std::move(dimensions))\n"
+            f"\t{{\n{body}\t}}\n"
+            f"\t{name}(const {name} &) = delete;\n"
+            f"\t{name} &operator=(const {name} &) = delete;\n\n"
+            "private:\n\tUint32List shape_;\n};\n")
+
+
+def structs(api):
+    used = {o["options"] for o in api.data["operators"]}
+    out = []
+    for header in ("webnn", "webnn_npu"):
+        for struct in api.ordered_structs(header):
+            if struct["name"] in ("OperandDescriptor", "TensorDescriptor"):
+                out.append(render_descriptor(struct))
+            elif has_init(struct) and (struct["name"] in used or struct["name"] in MADE):
+                out.append(render_struct(struct))
+    return "\n".join(out)
+
+
+def argument_type(kind):
+    return {"u32[]": "const Uint32List &"}.get(kind, c_type(kind) + " ")
+
+
+def arguments_of(operator, arguments):
+    """(declarations, values of the call) without builder, options and outputs."""
+    declared, values = [], ["get()"]
+    for operand in positional(operator):
+        if operand.get("variadic"):
+            declared.append(f"const std::vector<Operand> &{operand['name']}")
+            values += [f"{operand['name']}_.size()", f"{operand['name']}_.data()"]
+        else:
+            declared.append(f"Operand {operand['name']}")
+            values.append(operand["name"])
+    for argument in arguments:
+        declared.append(argument_type(argument["type"]) + argument["name"])
+        values.append(argument["name"])
+    options = operator["options"]
+    declared.append(f"const WNN{options} &options = {options}()")
+    return declared, values + ["&options"]
+
+
+def count_of(operator, c_name):
+    """How many operands a call makes."""
+    outputs = operator["outputs"]
+    if outputs[0].get("variadic"):
+        return "splitCount" if c_name.endswith("Equal") else "WNNUint32Array(splits).count"
+    always = sum("when" not in o for o in outputs)
+    return f"options.returnSequence ? {always + 1} : {always}" if always < len(outputs) else \
+        str(always)
+
+
+def wrap(head, items, tail, indent):
+    # An item is not broken: its blanks stand for others while the text is wrapped.
+    text = head.replace(" ", "\a") + ", ".join(i.replace(" ", "\a") for i in items) + tail
+    lines = textwrap.wrap(text, 84, initial_indent=indent, subsequent_indent=indent + "\t",
+                          break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace("\a", " ")
+
+
+def render_operator(operator, c_name, method, arguments, doc):
+    declared, values = arguments_of(operator, arguments)
+    returned = "std::vector<Operand>" if is_list(operator) else "Operand"
+    outputs = "; ".join(operand_text(o) for o in operator["outputs"])
+    out = "\n".join(textwrap.wrap(f"/** {doc} Gives {outputs}. */", 90, initial_indent="\t",
+                                  subsequent_indent="\t *  ", break_on_hyphens=False)) + "\n"
+    out += wrap(f"{returned} {method}(", declared, ")", "\t") + "\n\t{\n"
+    for operand in positional(operator):
+        if operand.get("variadic"):
+            name = operand["name"]
+            out += (f"\t\tstd::vector<WNNOperand> {name}_({name}.begin(), {name}.end());\n\n")
+    function = "wnnGraphBuilder" + pascal(c_name)
+    if is_list(operator):
+        out += f"\t\tstd::vector<WNNOperand> outputs({count_of(operator, c_name)});\n"
+        values += ["outputs.size()", "outputs.data()"]
+        out += wrap(f"WNNStatus status = {function}(", values, ");", "\t\t") + "\n\n"
+        return out + "\t\treturn made(status, outputs);\n\t}\n"
+    return out + wrap(f"return made({function}(", values, "));", "\t\t") + "\n\t}\n"
+
+
+def render(api):
+    text = (TEMPLATES / "webnn.hpp.in").read_text(encoding="utf-8")
+    operators = "".join(render_operator(o, c, m, a, d)
+                        for c, o, m, a, d, _ in operator_functions(api))
+    # An overload has the name of its method in C++.
+    return SPDX + text.replace("@STRUCTS@\n", structs(api) + "\n") \
+        .replace("@OPERATORS@\n", operators)
