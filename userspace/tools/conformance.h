@@ -100,7 +100,8 @@ struct runner {
 	const char *device;
 	uint64_t sram;
 	uint32_t threads;
-	bool npu;			/* the device has one: policy NPUOnly */
+	bool npu;			/* the device has one */
+	bool mixed;			/* then: policy PreferNPU, else NPUOnly */
 	WNNInstance instance;
 	WNNContext context;
 	WNNContext explainer;		/* policy PreferNPU, for the reasons of the placement */

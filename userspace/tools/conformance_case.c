@@ -78,6 +78,13 @@ static WNNContext open_context(const struct runner *runner, WNNPlacementPolicy p
 	return context;
 }
 
+static WNNPlacementPolicy policy_of(const struct runner *runner)
+{
+	if (!runner->npu)
+		return WNNPlacementPolicy_CPUOnly;
+	return runner->mixed ? WNNPlacementPolicy_PreferNPU : WNNPlacementPolicy_NPUOnly;
+}
+
 int runner_open(struct runner *runner)
 {
 	char reason[REASON_SIZE];
@@ -85,8 +92,7 @@ int runner_open(struct runner *runner)
 	runner->npu = strcmp(runner->device, "cpu") != 0;
 	runner->instance = wnnCreateInstance(NULL);
 	if (runner->instance)
-		runner->context = open_context(runner, runner->npu ? WNNPlacementPolicy_NPUOnly :
-								     WNNPlacementPolicy_CPUOnly);
+		runner->context = open_context(runner, policy_of(runner));
 	if (runner->context)
 		return 0;
 	last_error(reason);
@@ -111,8 +117,7 @@ void runner_close(struct runner *runner)
 /* A fault may have cost the context: the next case gets a new one. */
 static void renew_context(struct runner *runner)
 {
-	WNNContext context = open_context(runner, runner->npu ? WNNPlacementPolicy_NPUOnly :
-								WNNPlacementPolicy_CPUOnly);
+	WNNContext context = open_context(runner, policy_of(runner));
 
 	if (!context)
 		return;

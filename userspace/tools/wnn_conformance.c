@@ -122,12 +122,13 @@ static void run_path(struct options *options, struct report *report, char *path)
 
 /* --- Arguments ------------------------------------------------------------------------------- */
 
-enum { KEY_DEVICE = 256, KEY_SRAM, KEY_THREADS, KEY_JSON, KEY_CASE };
+enum { KEY_DEVICE = 256, KEY_SRAM, KEY_THREADS, KEY_JSON, KEY_CASE, KEY_MIXED };
 
 static const struct argp_option argp_options[] = {
 	{ "device", KEY_DEVICE, "DEVICE", 0, "cpu, sim or npu; default: cpu", 0 },
 	{ "sram", KEY_SRAM, "BYTES", 0, "size of the SRAM of sim", 0 },
 	{ "threads", KEY_THREADS, "N", 0, "number of threads of cpu and sim", 0 },
+	{ "mixed", KEY_MIXED, NULL, 0, "on sim and npu: let the CPU run what the NPU cannot", 0 },
 	{ "json", KEY_JSON, "FILE", 0, "write every case with its result and largest error", 0 },
 	{ "case", KEY_CASE, "TEXT", 0, "only the cases whose name has TEXT in it", 0 },
 	{ 0 }
@@ -163,6 +164,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_THREADS:
 		options->runner.threads = (uint32_t)parse_number(state, "threads", arg, 1024);
 		break;
+	case KEY_MIXED:
+		options->runner.mixed = true;
+		break;
 	case KEY_JSON:
 		options->json = arg;
 		break;
@@ -185,7 +189,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	argp_options, parse, "FILE|FOLDER...",
 	"Runs conformance cases of WebNN. On sim and npu everything must run on the NPU; a graph "
-	"that cannot is skipped with the reason of its placement. The exit status is 0 when "
+	"that cannot is skipped with the reason of its placement, unless --mixed is given. The exit status is 0 when "
 	"nothing failed and something passed.",
 	NULL, NULL, NULL
 };
