@@ -96,6 +96,35 @@ static void scatters(void **state)
 			  "indices has 3 coordinates");
 }
 
+/* As many elements as an int32 counts are allowed, one more is not; nothing is allocated for either. */
+static void sizes_near_the_limit(void **state)
+{
+	struct fixture *f = *state;
+	const WNNResample2dOptions defaults = WNN_RESAMPLE2D_OPTIONS_INIT;
+	WNNResample2dOptions o = defaults;
+	WNNOperand i = INPUT(f, Int32, 0x7fffffff), two = INPUT(f, Int8, 7, 2);
+
+	assert_shape(wnnGraphBuilderGather(f->b, INPUT(f, Int8, 7), i, NULL), Int8, 0x7fffffff);
+	assert_type_error(wnnGraphBuilderGather(f->b, two, i, NULL),
+			  "the output has more than the 2147483647 elements");
+	assert_type_error(wnnGraphBuilderGatherND(f->b, two, INPUT(f, Int32, 0x40000000, 1), NULL),
+			  "the output has more than the 2147483647 elements");
+	assert_shape(wnnGraphBuilderGatherElements(f->b, INPUT(f, Int8, 7), i, NULL), Int8,
+		     0x7fffffff);
+	o.sizes = WNN_UINT32_LIST(46341, 46341);
+	assert_type_error(wnnGraphBuilderResample2d(f->b, INPUT(f, Uint8, 1, 1, 2, 2), &o),
+			  "the output has more than the 2147483647 elements");
+	o.sizes = WNN_UINT32_LIST(46340, 46340);
+	assert_shape(wnnGraphBuilderResample2d(f->b, INPUT(f, Uint8, 1, 1, 2, 2), &o), Uint8, 1, 1,
+		     46340, 46340);
+	o.sizes = WNN_UINT32_LIST(0xffffffff, 1);
+	assert_type_error(wnnGraphBuilderResample2d(f->b, INPUT(f, Uint8, 1, 1, 2, 2), &o),
+			  "the output has size 4294967295 in dimension 2");
+	assert_shape(wnnGraphBuilderDequantizeLinear(f->b, INPUT(f, Uint8, 0x7fffffff),
+						     INPUT(f, Float32, 1), INPUT(f, Uint8, 1),
+						     NULL), Float32, 0x7fffffff);
+}
+
 static void quantization(void **state)
 {
 	struct fixture *f = *state;
@@ -311,7 +340,7 @@ int main(void)
 		GRAPH_TEST(gathers),	GRAPH_TEST(gathers_elements), GRAPH_TEST(gathers_nd),
 		GRAPH_TEST(scatters),	GRAPH_TEST(quantization),     GRAPH_TEST(resampling),
 		GRAPH_TEST(gru),	GRAPH_TEST(gru_cell),	      GRAPH_TEST(lstm),
-		GRAPH_TEST(lstm_cell),
+		GRAPH_TEST(lstm_cell),	GRAPH_TEST(sizes_near_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
