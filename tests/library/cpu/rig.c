@@ -161,13 +161,16 @@ static void run(struct rig *rig, enum cpu_layer layer, const struct ir_node *nod
 }
 
 void *rig_run(struct rig *rig, enum cpu_layer layer, enum ir_op op, const union ir_attrs *attrs,
-	      const struct ir_type *type)
+	      uint32_t num_results, const struct ir_type *types)
 {
-	struct ir_node *node = add_node(rig, op, attrs, 1, type);
-	void *out;
+	struct ir_node *node = add_node(rig, op, attrs, num_results, types);
+	void *out[3];
 
-	run(rig, layer, node, &out);
-	return out;
+	assert_in_range(num_results, 1, 3);
+	run(rig, layer, node, out);
+	for (uint32_t r = 1; r < num_results; r++)
+		free(out[r]);
+	return out[0];
 }
 
 static bool agree(double expected, double actual, double bound)

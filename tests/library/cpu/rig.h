@@ -54,9 +54,9 @@ void rig_put(enum ir_dtype dtype, void *data, int64_t i, double value);
 bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, uint32_t num_results,
 		 const struct ir_type *types, double tolerance);
 
-/* As far as cpu_run_node for one result, which is the caller's to free. */
+/* Runs the node on one layer; returns the first of the results, which is the caller's to free. */
 void *rig_run(struct rig *rig, enum cpu_layer layer, enum ir_op op, const union ir_attrs *attrs,
-	      const struct ir_type *type);
+	      uint32_t num_results, const struct ir_type *types);
 void rig_exit(struct rig *rig);
 
 /* A test that runs `name_round` again and again; each must find a fast kernel. */

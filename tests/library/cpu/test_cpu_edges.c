@@ -74,7 +74,7 @@ static void expect(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
 	void *expected = elements_of(type->dtype, n, ints, reals);
 
 	for (int layer = CPU_REFERENCE; layer <= CPU_FAST; layer++) {
-		void *actual = rig_run(rig, (enum cpu_layer)layer, op, attrs, type);
+		void *actual = rig_run(rig, (enum cpu_layer)layer, op, attrs, 1, type);
 
 		for (int64_t i = 0; i < n; i++) {
 			double e = rig_get(type->dtype, expected, i);
@@ -552,6 +552,81 @@ static void test_resample(void **state)
 	expect(&rig, IR_OP_RESAMPLE, &attrs, &type, INTS(2), NULL);
 }
 
+/* --- Recurrent networks ------------------------------------------------------------------------- */
+
+/*
+ * A cell of one unit, relu everywhere and weights of 0, so that a gate is the sum of its biases: i = 2, o = 3, f = 5,
+ * g = 7, the cell state before is 1.
+ */
+static void check_lstm(uint32_t order, const double *bias, const double *peephole, double h)
+{
+	union ir_attrs attrs = { .rnn = { .steps = 1, .hidden_size = 1, .cell = true,
+					  .gate_order = order,
+					  .activations = { IR_RELU, IR_RELU, IR_RELU } } };
+	struct ir_type types[2] = { ir_type_make(IR_F32, 2, (int64_t[]){ 1, 1 }),
+				    ir_type_make(IR_F32, 2, (int64_t[]){ 1, 1 }) };
+	const int64_t one[2] = { 1, 1 }, four[2] = { 4, 1 };
+	float *actual;
+	struct rig rig;
+
+	for (int layer = CPU_REFERENCE; layer <= CPU_FAST; layer++) {
+		rig_init(&rig);
+		add_shape(&rig, IR_F32, 2, one, NULL, REALS(1));
+		for (int i = 0; i < 2; i++)
+			add_shape(&rig, IR_F32, 2, four, NULL, REALS(0, 0, 0, 0));
+		add_reals(&rig, IR_F32, 4, bias);
+		rig_skip(&rig);
+		add_reals(&rig, IR_F32, 3, peephole);
+		for (int i = 0; i < 2; i++)
+			add_shape(&rig, IR_F32, 2, one, NULL, REALS(1));
+		actual = rig_run(&rig, (enum cpu_layer)layer, IR_OP_LSTM, &attrs, 2, types);
+		assert_true((double)actual[0] == h);
+		free(actual);
+		rig_exit(&rig);
+	}
+}
+
+static void test_lstm_gates(void **state)
+{
+	(void)state;
+	/* c = 5 * 1 + 2 * 7, h = 3 * c */
+	check_lstm(0, REALS(2, 3, 5, 7), REALS(0, 0, 0), 57);
+	check_lstm(1, REALS(2, 5, 7, 3), REALS(0, 0, 0), 57);
+	/* Peephole weights are in the order i, o, f, and o sees the old state, too: 13 * (105 + 3 * 7) */
+	check_lstm(0, REALS(2, 3, 5, 7), REALS(1, 10, 100), 1638);
+	check_lstm(1, REALS(2, 5, 7, 3), REALS(1, 10, 100), 1638);
+}
+
+/* The same: z = 2, r = 3, n = 5 and what the state adds to n is 1 before r; the state before is 10. */
+static void check_gru(uint32_t order, bool after, const double *bias, double h)
+{
+	union ir_attrs attrs = { .rnn = { .steps = 1, .hidden_size = 1, .cell = true,
+					  .gate_order = order, .reset_after = after,
+					  .activations = { IR_RELU, IR_RELU } } };
+	struct ir_type type = ir_type_make(IR_F32, 2, (int64_t[]){ 1, 1 });
+	const int64_t one[2] = { 1, 1 }, three[2] = { 3, 1 };
+	struct rig rig;
+
+	rig_init(&rig);
+	add_shape(&rig, IR_F32, 2, one, NULL, REALS(1));
+	add_shape(&rig, IR_F32, 2, three, NULL, REALS(0, 0, 0));
+	add_shape(&rig, IR_F32, 2, three, NULL, REALS(0, 0, 0.5));
+	add_reals(&rig, IR_F32, 3, bias);
+	add_reals(&rig, IR_F32, 3, REALS(0, 0, 1));
+	add_shape(&rig, IR_F32, 2, one, NULL, REALS(10));
+	expect(&rig, IR_OP_GRU, &attrs, &type, NULL, &h);
+}
+
+static void test_gru_gates(void **state)
+{
+	(void)state;
+	/* After: n = 5 + 3 * (0.5 * 10 + 1); before: n = 5 + 0.5 * (3 * 10) + 1. h = 2 * 10 - n. */
+	check_gru(0, true, REALS(2, 3, 5), -3);
+	check_gru(1, true, REALS(3, 2, 5), -3);
+	check_gru(0, false, REALS(2, 3, 5), -1);
+	check_gru(1, false, REALS(3, 2, 5), -1);
+}
+
 /* --- Functions ---------------------------------------------------------------------------------- */
 
 static void check_function(double (*fast)(double), double (*exact)(double))
@@ -603,6 +678,8 @@ int main(void)
 		cmocka_unit_test(test_scalars),
 		cmocka_unit_test(test_pool_of_padding),
 		cmocka_unit_test(test_resample),
+		cmocka_unit_test(test_lstm_gates),
+		cmocka_unit_test(test_gru_gates),
 		cmocka_unit_test(test_functions),
 	};
 
