@@ -85,24 +85,22 @@ driver_stamp()
 	} | sha256sum
 }
 
-# own_warnings FOLDER: from a compiler's output the warnings and errors of the driver's own files
-own_warnings()
-{
-	grep -E "^(\./|$1/)?(driver|uapi)/[^ ]*: (warning|error):"
-}
-
 # kbuild FOLDER RELEASE [ARGUMENTS of make]. A warning of the driver's sources is an error here. Not
-# every warning of the kernel's own headers can be helped, so -Werror will not do.
+# every warning of the kernel's own headers can be helped, so -Werror alone will not do.
 kbuild()
 {
 	local folder=$1 release=$2 out status=0
 
 	shift 2
 	copy_driver "$folder" || return
+	# A file that is not compiled again does not warn again.
+	[ ! -s "$folder/.warnings" ] || rm -rf -- "$folder/driver/"*.o
+	echo "not finished" >"$folder/.warnings"
 	out=$(inside make -C "/lib/modules/$release/build" "M=$folder" -j "$(nproc)" "$@" modules 2>&1) ||
 		status=$?
+	out=${out//"$folder/"/}
 	printf '%s\n' "$out"
-	if own_warnings "$folder" <<<"$out" >"$folder/.warnings"; then
+	if grep -E '^(driver|uapi)/[^ ]*: (warning|error):' <<<"$out" >"$folder/.warnings"; then
 		echo "Warnings in the driver:"
 		cat "$folder/.warnings"
 		return 1
@@ -116,9 +114,13 @@ make_driver()
 	local release=$1 compiler=$2 folder arguments=(W=1)
 
 	folder=$(driver_folder "$release" "$compiler")
-	[ "$compiler" = gcc ] || arguments+=("CC=$top/scripts/kernel-clang.sh")
+	case $compiler in
+	gcc) arguments+=(KCFLAGS=-Werror) ;;
+	clang) arguments+=("CC=$top/scripts/kernel-clang.sh") ;;
+	esac
 	kbuild "$folder" "$release" "${arguments[@]}" || return
-	[ -e "$folder/driver/onpu.ko" ] && cp -- "$folder/driver/onpu.ko" "$folder/onpu.ko"
+	# At once: a guest may be about to load it.
+	cp -- "$folder/driver/onpu.ko" "$folder/onpu.ko.new" && mv -- "$folder/onpu.ko.new" "$folder/onpu.ko"
 }
 
 # build_driver RELEASE COMPILER: nothing to do when the sources are those of the last build.
@@ -131,11 +133,7 @@ build_driver()
 	take_lock "$folder/.lock" "it builds the driver"
 	stamp=$(driver_stamp "$release" "$compiler")
 	if [ "$(cat "$folder/.stamp" 2>/dev/null)" != "$stamp" ] || [ ! -e "$folder/onpu.ko" ]; then
-		# A file that is not compiled again does not warn again.
-		if [ -s "$folder/.warnings" ]; then
-			rm -rf -- "$folder/driver"
-		fi
-		rm -f "$folder/.stamp" "$folder/onpu.ko"
+		rm -f "$folder/.stamp"
 		step "driver-${release%%[+-]*}-$compiler" "driver for ${release%%[+-]*} with $compiler" \
 			make_driver "$release" "$compiler" && printf '%s\n' "$stamp" >"$folder/.stamp" || status=$?
 	fi

@@ -212,9 +212,12 @@ class Guest:
     def spawn(self, name, command, fds=(), stdout=None):
         """Its messages are kept: the last of them are shown when it fails."""
         reader, writer = os.pipe()
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=stdout or writer, stderr=writer,
-            pass_fds=fds, start_new_session=True, preexec_fn=die_with_parent)
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=stdout or writer, stderr=writer,
+                pass_fds=fds, start_new_session=True, preexec_fn=die_with_parent)
+        except OSError as error:
+            raise GuestError(f"cannot start {name}: {error}") from error
         os.close(writer)
         self.processes[name] = process
         self.select.register(reader, selectors.EVENT_READ, lambda: self.keep(name, reader))
@@ -485,7 +488,7 @@ class Guest:
             self.start()
             self.connect()
             self.converse()
-            if self.status is None and not self.fault:
+            if self.status is None:
                 self.show_tails()
             status = self.judge()
         except TimeoutError:
