@@ -29,6 +29,7 @@ def outputs(api):
     return {
         "include/webnn/webnn.h": headers.render_header(api, "webnn"),
         "include/webnn/webnn_npu.h": headers.render_header(api, "webnn_npu"),
+        "include/webnn/webnn_compat.h": headers.render_header(api, "webnn_compat"),
         "include/webnn/webnn.hpp": cxx.render(api),
         "webnn.map": render_map(api),
         "src/graph/webnn_ops.h": tables.render_ops_header(api),

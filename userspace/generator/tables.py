@@ -39,7 +39,8 @@ def all_arguments(api):
 def render_ops_header(api):
     out = SPDX + NOTE
     out += "#ifndef WNN_GRAPH_WEBNN_OPS_H\n#define WNN_GRAPH_WEBNN_OPS_H\n\n"
-    out += "#include <stdint.h>\n#include <webnn/webnn.h>\n#include <webnn/webnn_npu.h>\n\n"
+    out += "#include <stdint.h>\n#include <webnn/webnn.h>\n#include <webnn/webnn_npu.h>\n"
+    out += "#include <webnn/webnn_compat.h>\n\n"
     out += "/* The operators, in the order of the specification. */\nenum wnn_op {\n"
     out += "".join(f"\tWNN_OP_{upper(m['name'])},\n" for m, _ in api.methods())
     out += "\tWNN_OP_COUNT\n};\n\n"

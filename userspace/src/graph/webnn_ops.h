@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <webnn/webnn.h>
 #include <webnn/webnn_npu.h>
+#include <webnn/webnn_compat.h>
 
 /* The operators, in the order of the specification. */
 enum wnn_op {
@@ -146,6 +147,7 @@ extern const struct wnn_enum wnn_enum_sim_mode;
 extern const struct wnn_enum wnn_enum_node_device;
 extern const struct wnn_enum wnn_enum_placement_reason;
 extern const struct wnn_enum wnn_enum_exactness;
+extern const struct wnn_enum wnn_enum_compat_auto_pad;
 extern const struct wnn_enum wnn_enum_map_mode;
 extern const struct wnn_enum wnn_enum_graph_text;
 

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* compute() of older drafts: tensors for named buffers, one dispatch, and the wait for it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/graph.h"
+#include "api/tensor.h"
+#include "graph/label.h"
+#include "util/text.h"
+
+struct compute {
+	WNNContext context;
+	uint64_t timeout;
+	size_t num_inputs, num_tensors;
+	WNNNamedTensor *tensors;	/* inputs, then outputs, in the order of the graph's lists */
+};
+
+static bool same_name(WNNStringView a, WNNStringView b)
+{
+	size_t length = wnn_view_length(&a);
+
+	return length == wnn_view_length(&b) && (!length || !memcmp(a.data, b.data, length));
+}
+
+static size_t find(WNNNamedOperandDescriptorArray list, WNNStringView name)
+{
+	size_t i = 0;
+
+	while (i < list.count && !same_name(list.data[i].name, name))
+		i++;
+	return i;
+}
+
+static WNNStatus data_error(const char *kind, WNNStringView name, const char *what)
+{
+	char text[96];
+
+	wnn_text_printable(text, sizeof(text), name.data, wnn_view_length(&name));
+	return api_error_status(WNNStatus_DataError, "compute: %s \"%s\" %s", kind, text, what);
+}
+
+/* One buffer against the graph; *index is its place in the list. */
+static WNNStatus check_buffer(const struct compute *c, WNNNamedOperandDescriptorArray list,
+			      size_t first, WNNStringView name, const void *data,
+			      const char *kind, size_t *index)
+{
+	*index = find(list, name);
+	if (*index == list.count)
+		return data_error(kind, name, "is none of the graph");
+	if (c->tensors[first + *index].tensor)
+		return data_error(kind, name, "is given twice");
+	if (!data)
+		return data_error(kind, name, "has no buffer: it is NULL");
+	return WNNStatus_Success;
+}
+
+/* A tensor for one entry of the lists; its size must fit into that of the buffer. */
+static WNNStatus make_tensor(struct compute *c, WNNNamedTensor *named,
+			     const WNNNamedOperandDescriptor *port, size_t size, const char *kind)
+{
+	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNStatus status;
+
+	descriptor.dataType = port->dataType;
+	descriptor.shape = port->shape;
+	descriptor.readable = descriptor.writable = WNN_TRUE;
+	named->name = port->name;
+	status = wnnContextCreateTensorSync(c->context, &descriptor, c->timeout, &named->tensor);
+	if (!status && wnnTensorGetByteLength(named->tensor) > size)
+		return data_error(kind, port->name, "has a buffer that is too small");
+	return status;
+}
+
+static WNNStatus write_inputs(struct compute *c, WNNNamedOperandDescriptorArray list, size_t count,
+			      const WNNCompatInput *inputs)
+{
+	WNNStatus status = WNNStatus_Success;
+
+	for (size_t i = 0; i < count && !status; i++) {
+		WNNNamedTensor *named;
+		size_t k;
+
+		status = check_buffer(c, list, 0, inputs[i].name, inputs[i].data, "input", &k);
+		if (status)
+			break;
+		named = &c->tensors[k];
+		status = make_tensor(c, named, &list.data[k], inputs[i].size, "input");
+		if (!status)
+			status = wnnContextWriteTensor(c->context, named->tensor, inputs[i].data,
+						       wnnTensorGetByteLength(named->tensor));
+	}
+	for (size_t k = 0; k < list.count && !status; k++)
+		if (!c->tensors[k].tensor)
+			status = data_error("input", list.data[k].name, "is missing");
+	return status;
+}
+
+/* Outputs that nobody asked for get a tensor all the same. */
+static WNNStatus make_outputs(struct compute *c, WNNNamedOperandDescriptorArray list, size_t count,
+			      const WNNCompatOutput *outputs)
+{
+	WNNStatus status = WNNStatus_Success;
+
+	for (size_t i = 0; i < count && !status; i++) {
+		size_t k;
+
+		status = check_buffer(c, list, c->num_inputs, outputs[i].name, outputs[i].data,
+				      "output", &k);
+		if (!status)
+			status = make_tensor(c, &c->tensors[c->num_inputs + k], &list.data[k],
+					     outputs[i].size, "output");
+	}
+	for (size_t k = 0; k < list.count && !status; k++)
+		if (!c->tensors[c->num_inputs + k].tensor)
+			status = make_tensor(c, &c->tensors[c->num_inputs + k], &list.data[k],
+					     SIZE_MAX, "output");
+	return status;
+}
+
+static WNNStatus read_outputs(struct compute *c, WNNNamedOperandDescriptorArray list, size_t count,
+			      const WNNCompatOutput *outputs)
+{
+	WNNStatus status = WNNStatus_Success;
+
+	for (size_t i = 0; i < count && !status; i++) {
+		WNNTensor tensor = c->tensors[c->num_inputs + find(list, outputs[i].name)].tensor;
+
+		status = wnnContextReadTensorSync(c->context, tensor, outputs[i].data,
+						  wnnTensorGetByteLength(tensor), c->timeout);
+	}
+	return status;
+}
+
+static WNNStatus run(struct compute *c, WNNGraph graph, size_t input_count,
+		     const WNNCompatInput *inputs, size_t output_count,
+		     const WNNCompatOutput *outputs)
+{
+	WNNNamedOperandDescriptorArray in = wnnGraphGetInputs(graph);
+	WNNNamedOperandDescriptorArray out = wnnGraphGetOutputs(graph);
+	WNNStatus status = write_inputs(c, in, input_count, inputs);
+
+	if (!status)
+		status = make_outputs(c, out, output_count, outputs);
+	if (!status)
+		status = wnnContextDispatch(c->context, graph, in.count, c->tensors, out.count,
+					    c->tensors + c->num_inputs);
+	if (!status)
+		status = wnnContextOnWorkDoneSync(c->context, c->timeout);
+	if (!status)
+		status = read_outputs(c, out, output_count, outputs);
+	return status;
+}
+
+WNNStatus wnnCompatCompute(WNNContext context, WNNGraph graph, size_t inputCount,
+			   WNNCompatInput const *inputs, size_t outputCount,
+			   WNNCompatOutput const *outputs, uint64_t timeoutNS)
+{
+	struct compute c = { .context = context, .timeout = timeoutNS };
+	WNNStatus status;
+
+	if (!api_check(graph, "wnnCompatCompute", "graph") ||
+	    !api_check(context, "wnnCompatCompute", "context"))
+		return wnnGetLastError(NULL);
+	if ((inputCount && !inputs) || (outputCount && !outputs))
+		return api_error_status(WNNStatus_TypeError, "wnnCompatCompute: %s is NULL",
+					inputCount && !inputs ? "inputs" : "outputs");
+	c.num_inputs = graph->num_inputs;
+	c.num_tensors = (size_t)graph->num_inputs + graph->num_outputs;
+	c.tensors = calloc(c.num_tensors + 1, sizeof(*c.tensors));
+	if (!c.tensors)
+		return api_error_status(WNNStatus_UnknownError, "compute: out of memory");
+	status = run(&c, graph, inputCount, inputs, outputCount, outputs);
+	for (size_t i = 0; i < c.num_tensors; i++)
+		wnnTensorRelease(c.tensors[i].tensor);
+	free(c.tensors);
+	return status;
+}
