@@ -176,6 +176,8 @@ class Guest:
     def environment(self):
         env = {name: value for name, value in os.environ.items() if name != "OLDPWD"}
         env.update(HOME="/tmp", ONPU_GUEST_CONTROL="/run/onpu/host", ONPU_INSIDE=TOP)
+        if self.args.driver:
+            env.update(ONPU_GUEST_DRIVER=self.args.driver)
         if not self.args.root:
             env.update(USER="onpu", LOGNAME="onpu")
         return [f"{name}={value}" for name, value in env.items()]

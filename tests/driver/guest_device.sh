@@ -1,0 +1,140 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# guest: --root --allow-log='onpu .*(firmware|could not be started)' --allow-log='Direct firmware load for onpu/'
+#
+# The device without load, as TAP: what the driver shows of it, bound and bound again, loaded and
+# loaded again, and with a firmware that is not there or not whole.
+
+set -uo pipefail
+
+driver=/sys/bus/pci/drivers/onpu
+firmware=/run/onpu/firmware/onpu/onpu_v1.bin
+number=0 failures=0
+
+# ok STATUS NAME
+ok()
+{
+	local word=ok
+
+	number=$((number + 1))
+	if [ "$1" -ne 0 ]; then
+		word='not ok'
+		failures=$((failures + 1))
+	fi
+	printf '%s %d - %s\n' "$word" "$number" "$2"
+}
+
+# The PCI address of the device that the driver has.
+bound()
+{
+	local link
+
+	for link in "$driver"/0000:*; do
+		[ -e "$link" ] && basename -- "$link"
+	done
+}
+
+# wait_for CONDITION…: within 20 s
+wait_for()
+{
+	local tries
+
+	for ((tries = 0; tries < 200; tries++)); do
+		"$@" && return
+		sleep 0.1
+	done
+	return 1
+}
+
+node_is_ready()
+{
+	[ "$(stat -c '%G %a' /dev/accel/accel0 2>/dev/null)" = 'render 660' ]
+}
+
+no_node()
+{
+	[ ! -e /dev/accel/accel0 ]
+}
+
+is_gone()
+{
+	[ ! -e "/sys/bus/pci/devices/$device" ]
+}
+
+is_bound()
+{
+	[ "$(bound)" = "$device" ]
+}
+
+test_shown()
+{
+	[ -n "$device" ]
+	ok $? "the driver has a device"
+	node_is_ready
+	ok $? "the node is for the group render"
+	[ "$(ls "/sys/bus/pci/devices/$device/accel")" = accel0 ]
+	ok $? "the node is the device's"
+	[[ $(cat "/sys/bus/pci/devices/$device/fw_version") =~ ^[0-9]+\.[0-9]+ ]]
+	ok $? "the firmware's version is shown"
+	[ "$(find "/sys/bus/pci/devices/$device/msi_irqs" -type f | wc -l)" -ge 2 ]
+	ok $? "it has several interrupts"
+}
+
+test_again()
+{
+	local round
+
+	for round in 1 2 3; do
+		echo "$device" >"$driver/unbind"
+		no_node
+		ok $? "unbind $round removes the node"
+		echo "$device" >"$driver/bind"
+		is_bound && wait_for node_is_ready
+		ok $? "bind $round brings it back, for the group"
+	done
+	echo 1 >"/sys/bus/pci/devices/$device/reset"
+	wait_for node_is_ready
+	ok $? "a function reset keeps the node"
+	echo 1 >"/sys/bus/pci/devices/$device/remove"
+	wait_for is_gone && no_node
+	ok $? "removal takes the node away"
+	echo 1 >/sys/bus/pci/rescan
+	wait_for is_bound && wait_for node_is_ready
+	ok $? "a rescan brings it back"
+}
+
+test_module()
+{
+	/usr/sbin/rmmod onpu && no_node
+	ok $? "the module is unloaded"
+	/usr/sbin/insmod "$ONPU_GUEST_DRIVER" && wait_for is_bound && wait_for node_is_ready
+	ok $? "the module is loaded again"
+}
+
+# A firmware that cannot be used: no device, the machine goes on, and the right one works after that.
+test_firmware()
+{
+	echo "$device" >"$driver/unbind"
+	mv "$firmware" /tmp/whole
+	! echo "$device" 2>/dev/null >"$driver/bind"
+	ok $? "no device without firmware"
+	head -c 1000 /tmp/whole >"$firmware"
+	! echo "$device" 2>/dev/null >"$driver/bind"
+	ok $? "no device with half a firmware"
+	cp /tmp/whole "$firmware"
+	printf '\377' | dd of="$firmware" bs=1 seek=2000 conv=notrunc status=none
+	! echo "$device" 2>/dev/null >"$driver/bind"
+	ok $? "no device with a firmware that is damaged"
+	cp /tmp/whole "$firmware"
+	echo "$device" >"$driver/bind"
+	is_bound && wait_for node_is_ready
+	ok $? "the device with the right firmware"
+}
+
+device=$(bound)
+test_shown
+test_again
+test_module
+test_firmware
+printf '1..%d\n' "$number"
+[ "$failures" -eq 0 ]
