@@ -82,9 +82,12 @@ static void heartbeat_work(struct work_struct *work)
 	struct onpu_device *onpu = container_of(fw, struct onpu_device, fw);
 	union onpu_msg msg = { .header = { .type = ONPU_MSG_HEARTBEAT } };
 
+	if (!READ_ONCE(onpu->usage.running))
+		return;
+	/* The status tells at once that the device is gone, or was reset behind our back. */
+	onpu_fw_status_irq(onpu);
 	/* An answer is enough, and its absence has asked for a reset already. */
-	if (!READ_ONCE(onpu->usage.running) || !onpu_device_present(onpu) ||
-	    onpu_mbox_call(onpu, &msg) == -ENODEV)
+	if (onpu_mbox_call(onpu, &msg) == -ENODEV)
 		return;
 	schedule_delayed_work(&fw->heartbeat, ONPU_HEARTBEAT_INTERVAL);
 }
@@ -174,11 +177,13 @@ static void tell_status(struct onpu_device *onpu, u32 status)
 
 void onpu_fw_status_irq(struct onpu_device *onpu)
 {
+	bool quiet = smp_load_acquire(&onpu->quiet);
 	u32 status = onpu_read(onpu, ONPU_REG_STATUS);
 
-	if (status_state(status) == ONPU_STATE_READY || !onpu_device_present(onpu))
+	/* A reset that is under way looks at the status itself. */
+	if (status_state(status) == ONPU_STATE_READY || quiet || READ_ONCE(onpu->quiet) ||
+	    !onpu_device_present(onpu))
 		return;
-	/* The boot itself looks at the status, with interrupts off. */
 	onpu_fw_log_drain(onpu);
 	tell_status(onpu, status);
 	onpu_device_reset_async(onpu, "the firmware has failed");
@@ -257,8 +262,10 @@ void onpu_fw_log_drain(struct onpu_device *onpu)
 
 	mutex_lock(&fw->log_lock);
 	tail = onpu_read(onpu, ONPU_REG_LOG_TAIL);
-	/* What was overwritten is lost. */
-	if (tail - fw->log_head > LOG_BYTES)
+	/* What was overwritten is lost; going backwards means that the device was reset. */
+	if ((s32)(tail - fw->log_head) < 0)
+		fw->log_head = tail;
+	else if (tail - fw->log_head > LOG_BYTES)
 		fw->log_head = tail - LOG_BYTES;
 	dma_rmb();
 	while (fw->log_head != tail)

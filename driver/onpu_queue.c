@@ -377,18 +377,19 @@ void onpu_queue_bind_work(struct work_struct *work)
 
 void onpu_queue_forget_all(struct onpu_ctx_device *cd)
 {
-	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++) {
-		struct onpu_ctx *ctx = cd->queues[i];
+	struct onpu_ctx *ctx;
 
-		if (!ctx)
-			continue;
+	lockdep_assert_held(&cd->bind_lock);
+	/* Also those that were about to take a queue: the firmware may have had their VM already. */
+	list_for_each_entry(ctx, &cd->all, all_link) {
 		ctx->vm->slot = -1;
 		ctx->vm->bound = 0;
 		spin_lock(&ctx->lock);
 		ctx->queue = -1;
 		ctx->yield = false;
 		spin_unlock(&ctx->lock);
-		set_queue(cd, i, NULL);
 	}
+	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++)
+		set_queue(cd, i, NULL);
 	bitmap_zero(cd->vm_slots, ONPU_VM_SLOTS);
 }

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Takes the device away while programs work on it, to be run as root in the guest.
+
+  ./npu guest --root -- tests/driver/lifecycle.py --module ONPU.KO --load 'PROGRAM ARGUMENT…'
+
+PROGRAM submits jobs for ever and ends with status 0 when the device is gone; a cancelled job does
+not disturb it. Rounds of function resets, unbinding, removal and unloading follow each other; every
+program must go on or end within --patience seconds, as the case may be. The runner judges the kernel's log.
+"""
+
+import argparse
+import glob
+import os
+import shlex
+import subprocess
+import sys
+import time
+
+DRIVER = '/sys/bus/pci/drivers/onpu'
+
+
+def write(path, text):
+    with open(path, 'w', encoding='ascii') as file:
+        file.write(text)
+
+
+def until(condition, patience, what):
+    end = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > end:
+            raise SystemExit(f'not ok - {what}: not within {patience} s')
+        time.sleep(0.01)
+
+
+class Device:
+    """The only NPU, wherever it is."""
+
+    def __init__(self, options):
+        self.options = options
+        self.address = os.path.basename(glob.glob(f'{DRIVER}/0000:*')[0])
+        self.path = f'/sys/bus/pci/devices/{self.address}'
+
+    def read(self, name):
+        with open(f'{self.path}/{name}', encoding='ascii') as file:
+            return file.read().strip()
+
+    def bound(self):
+        return os.path.exists(f'{DRIVER}/{self.address}') and bool(glob.glob('/dev/accel/accel*'))
+
+    def wait_bound(self):
+        until(self.bound, self.options.patience, 'the driver is bound')
+
+    # Each returns whether programs can go on after it.
+
+    def reset(self):
+        resets = int(self.read('reset_count'))
+        write(f'{self.path}/reset', '1')
+        if int(self.read('reset_count')) <= resets:
+            raise SystemExit('not ok - reset_count did not grow')
+        return True
+
+    def unbind(self):
+        write(f'{DRIVER}/unbind', self.address)
+        return False
+
+    def bind(self):
+        write(f'{DRIVER}/bind', self.address)
+
+    def remove(self):
+        write(f'{self.path}/remove', '1')
+        return False
+
+    def rescan(self):
+        write('/sys/bus/pci/rescan', '1')
+
+    def unload(self):
+        """Unbound first: open files hold the module."""
+        write(f'{DRIVER}/unbind', self.address)
+        if subprocess.run(['rmmod', 'onpu'], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            raise SystemExit('not ok - the module went although files are open')
+        return False
+
+    def reload(self):
+        subprocess.run(['rmmod', 'onpu'], check=True)
+        subprocess.run(['insmod', self.options.module], check=True)
+
+
+def engine_ns(program):
+    """What fdinfo tells of the program's time on the device."""
+    if program.poll() is not None:
+        raise SystemExit(f'not ok - a program ended with {program.returncode}')
+    total = 0
+    for name in glob.glob(f'/proc/{program.pid}/fdinfo/*'):
+        try:
+            with open(name, encoding='ascii') as file:
+                fields = dict(line.split(':', 1) for line in file if ':' in line)
+        except OSError:
+            continue  # closed meanwhile
+        if fields.get('drm-driver', '').strip() == 'onpu':
+            total += int(fields['drm-engine-npu'].split()[0])
+    return total
+
+
+class Load:
+    """Programs that work."""
+
+    def __init__(self, options):
+        self.options = options
+        command = shlex.split(options.load)
+        self.programs = [subprocess.Popen(command, stdout=sys.stderr)
+                         for _ in range(options.programs)]
+
+    def wait_working(self):
+        """Each of them has had the device for a while, from now on."""
+        for program in self.programs:
+            before = engine_ns(program)
+            until(lambda p=program, b=before: engine_ns(p) > b, self.options.patience,
+                  'the programs work')
+
+    def wait_ended(self):
+        until(lambda: all(p.poll() is not None for p in self.programs), self.options.patience,
+              'the programs end')
+        if any(p.returncode for p in self.programs):
+            raise SystemExit(f'not ok - they ended with {[p.returncode for p in self.programs]}')
+
+    def kill(self):
+        for program in self.programs:
+            program.kill()
+            program.wait()
+
+
+def rounds(device, options, take, give_back):
+    load = None
+    for _ in range(options.rounds):
+        load = load or Load(options)
+        load.wait_working()
+        if not take():
+            load.wait_ended()
+            load = None
+            give_back()
+            device.wait_bound()
+    if load:
+        load.wait_working()
+        load.kill()
+    print(f'ok - {take.__name__}, {options.rounds} times', flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--module', required=True)
+    parser.add_argument('--load', required=True, metavar='COMMAND')
+    parser.add_argument('--programs', type=int, default=3)
+    parser.add_argument('--rounds', type=int, default=50)
+    parser.add_argument('--patience', type=float, default=30)
+    parser.add_argument('--only', action='append', default=[],
+                        choices=['reset', 'unbind', 'remove', 'unload'])
+    options = parser.parse_args()
+    device = Device(options)
+    pairs = [(device.reset, None), (device.unbind, device.bind), (device.remove, device.rescan),
+             (device.unload, device.reload)]
+    for take, give_back in pairs:
+        if not options.only or take.__name__ in options.only:
+            rounds(device, options, take, give_back)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
