@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# guest: --root --allow-log='onpu .*(firmware|could not be started)' --allow-log='Direct firmware load for onpu/'
+# guest: --root --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed)' --allow-log='Direct firmware load for onpu/'
 #
 # The device without load, as TAP: what the driver shows of it, bound and bound again, loaded and
 # loaded again, and with a firmware that is not there or not whole.
