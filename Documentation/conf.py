@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Sphinx configuration. The hardware reference is made from uapi/ into generated/ before each build."""
+"""Sphinx configuration. The references of the hardware (from uapi/) and of the API (from
+userspace/webnn.json) are made into generated/ before each build."""
 import pathlib
 import shutil
 import subprocess
@@ -19,4 +20,6 @@ highlight_language = "none"
 
 GENERATED.mkdir(exist_ok=True)
 subprocess.run([sys.executable, UAPI / "generate.py", "--rst", GENERATED], check=True)
+subprocess.run([sys.executable, HERE.parent / "userspace" / "generate.py", "--rst", GENERATED],
+               check=True)
 shutil.copy(UAPI / "functions.rst", GENERATED / "functions.rst")

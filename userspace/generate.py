@@ -4,6 +4,7 @@
 
     generate.py               writes every generated file below this directory
     generate.py --check       fails when a generated file is not what would be written
+    generate.py --rst DIR     writes the reference for the documentation instead
     generate.py --list        prints the names of the generated files
 
 The generated files are committed, so that a build needs no generator; a test runs --check.
@@ -15,7 +16,7 @@ import sys
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 
-from generator import cxx, headers, model, tables  # noqa: E402
+from generator import cxx, headers, model, rst, tables  # noqa: E402
 
 
 def render_map(api):
@@ -43,7 +44,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     parser.add_argument("--list", action="store_true", help="print the generated files")
+    parser.add_argument("--rst", type=pathlib.Path, metavar="DIR", help="reference of the API")
     options = parser.parse_args()
+    if options.rst:
+        for name, text in rst.render(model.Api(HERE / "webnn.json")).items():
+            (options.rst / name).write_text(text, encoding="utf-8")
+        return 0
     stale = []
     for name, text in outputs(model.Api(HERE / "webnn.json")).items():
         path = HERE / name

@@ -2,7 +2,7 @@
 """The C++ header: a template, the structures with their defaults, and the operators."""
 import textwrap
 
-from generator.headers import SPDX, TEMPLATES, has_init, operand_text
+from generator.headers import TEMPLATES, has_init, operand_text
 from generator.model import (c_type, init_name, is_list, operator_functions, pascal, positional)
 
 # What applications make and fill in.
@@ -112,5 +112,5 @@ def render(api):
     operators = "".join(render_operator(o, c, m, a, d)
                         for c, o, m, a, d, _ in operator_functions(api))
     # An overload has the name of its method in C++.
-    return SPDX + text.replace("@STRUCTS@\n", structs(api) + "\n") \
+    return text.replace("@STRUCTS@\n", structs(api) + "\n") \
         .replace("@OPERATORS@\n", operators)
