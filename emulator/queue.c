@@ -146,21 +146,45 @@ void queue_start_job(struct onpu_device *d)
 	}
 }
 
-/* The rest of the completion page first, then the sequence number that makes it valid. */
-static int write_completion(struct onpu_device *d, const struct onpu_completion *c, bool faulted)
+/* The sequence number that makes the rest invalid, the rest, and the one that makes it valid. */
+static int write_completion(struct onpu_device *d, const struct onpu_completion *c,
+			    const struct onpu_job_counters *counters, bool faulted)
 {
 	const struct onpu_mem *mem = &d->cp.ring_memory;
 	uint64_t va = d->queues[d->cp.current].completion;
 	const size_t body = offsetof(struct onpu_completion, error);
 	const size_t record = offsetof(struct onpu_completion, fault);
-	int fault = mem->write(mem->ctx, va + body, (const uint8_t *)c + body,
-			       offsetof(struct onpu_completion, mbz_2c) - body);
+	int fault = mem->write(mem->ctx, va + ONPU_COMPLETION_COUNTERS +
+			       offsetof(struct onpu_job_counters, seqno), &c->seqno,
+			       sizeof(c->seqno));
 
+	if (!fault)
+		fault = mem->write(mem->ctx, va + body, (const uint8_t *)c + body,
+				   offsetof(struct onpu_completion, mbz_30) - body);
 	if (!fault && faulted)
 		fault = mem->write(mem->ctx, va + record, c->fault, sizeof(c->fault));
 	if (!fault)
+		fault = mem->write(mem->ctx, va + ONPU_COMPLETION_COUNTERS, counters,
+				   offsetof(struct onpu_job_counters, seqno));
+	if (!fault)
 		fault = mem->write(mem->ctx, va, &c->seqno, sizeof(c->seqno));
 	return fault;
+}
+
+static struct onpu_job_counters job_counters(const struct onpu_device *d)
+{
+	const struct onpu_counters *c = &onpu_machine_result(d->machine)->counters;
+	struct onpu_job_counters counters = { .stall_fifo = c->stall_fifo };
+
+	if (!d->cp.running)
+		return (struct onpu_job_counters) { .stall_fifo = 0 };
+	memcpy(counters.busy, c->busy, sizeof(counters.busy));
+	memcpy(counters.stall_sem, c->stall_sem, sizeof(counters.stall_sem));
+	counters.bytes_ld = c->bytes_ld;
+	counters.bytes_st = c->bytes_st;
+	counters.macs = c->macs;
+	counters.elements = c->elements;
+	return counters;
 }
 
 /* What the job has used, also when it was cut short. */
@@ -201,6 +225,7 @@ void queue_end_job(struct onpu_device *d, const struct onpu_fault_record *fault)
 	unsigned int queue = cp->current;
 	struct onpu_fault_record record = { .code = ONPU_FAULT_NONE };
 	struct onpu_completion c = { .seqno = 0 };
+	struct onpu_job_counters counters = job_counters(d);
 	int unwritten;
 
 	if (fault)
@@ -212,8 +237,8 @@ void queue_end_job(struct onpu_device *d, const struct onpu_fault_record *fault)
 	c.error = record.code;
 	memcpy(c.fault, &record, sizeof(record));
 	cp->running = false;
-	cp_charge(d, sizeof(c));
-	unwritten = write_completion(d, &c, fault);
+	cp_charge(d, sizeof(c) + sizeof(counters));
+	unwritten = write_completion(d, &c, &counters, fault);
 	if (unwritten && !fault) {
 		record.code = unwritten;
 		record.engine = ONPU_ENG_CP;

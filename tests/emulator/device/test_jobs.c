@@ -36,6 +36,21 @@ static void run_alone(struct program *p)
 	onpu_machine_destroy(m);
 }
 
+static void expect_counters(const struct onpu_job_counters *got, const struct onpu_counters *want,
+			    uint64_t seqno)
+{
+	assert_memory_equal(got->busy, want->busy, sizeof(want->busy));
+	assert_memory_equal(got->stall_sem, want->stall_sem, sizeof(want->stall_sem));
+	assert_int_equal(got->stall_fifo, want->stall_fifo);
+	assert_int_equal(got->bytes_ld, want->bytes_ld);
+	assert_int_equal(got->bytes_st, want->bytes_st);
+	assert_int_equal(got->macs, want->macs);
+	assert_int_equal(got->elements, want->elements);
+	assert_int_equal(got->seqno, seqno);
+	/* Something was counted at all. */
+	assert_true(got->busy[ONPU_ENG_VPU] && got->bytes_ld && got->elements);
+}
+
 static void expect_like_alone(struct program *p, const struct rig_context *c)
 {
 	struct onpu_completion done = rig_completion(&rig, c);
@@ -45,6 +60,8 @@ static void expect_like_alone(struct program *p, const struct rig_context *c)
 	assert_int_equal(done.code, p->result.code);
 	assert_int_equal(done.cycles, p->result.cycles);
 	assert_int_equal(done.profile_records, p->result.profile_records);
+	expect_counters(rig_at(&rig, c->completion + ONPU_COMPLETION_COUNTERS),
+			&p->result.counters, done.seqno);
 	assert_memory_equal(rig_at(&rig, c->data), p->data, p->data_size);
 }
 

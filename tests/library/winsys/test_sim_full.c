@@ -110,6 +110,11 @@ static void test_like_flat(void **state)
 			assert_int_equal(result[i].fault_code, 0);
 		}
 		assert_int_equal(result[0].cycles, result[1].cycles);
+		assert_true(result[0].has_counters && result[1].has_counters);
+		assert_memory_equal(result[0].busy, result[1].busy, sizeof(result[0].busy));
+		assert_int_equal(result[0].macs, result[1].macs);
+		assert_int_equal(result[0].bytes_ld, result[1].bytes_ld);
+		assert_int_equal(result[0].bytes_st, result[1].bytes_st);
 		assert_memory_equal(l[0].data->map, l[1].data->map, p->data_size);
 		for (int i = 0; i < 2; i++)
 			unload(&l[i]);

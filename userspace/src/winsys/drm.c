@@ -268,14 +268,23 @@ static int drm_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, uin
 /* What the device wrote about the last job; of an earlier one it is gone. */
 static void read_figures(const struct winsys_ctx *ctx, uint64_t seqno, struct winsys_result *result)
 {
-	uint64_t cycles;
+	const volatile struct onpu_job_counters *counters =
+		(const volatile void *)((const volatile char *)ctx->page + ONPU_COMPLETION_COUNTERS);
+	struct winsys_result got = *result;
 
 	if (__atomic_load_n(&ctx->page->seqno, __ATOMIC_ACQUIRE) != seqno)
 		return;
-	cycles = ctx->page->cycles;
+	got.cycles = ctx->page->cycles;
+	for (int i = 0; i < ONPU_ENG_COUNT; i++)
+		got.busy[i] = counters->busy[i];
+	got.macs = counters->macs;
+	got.bytes_ld = counters->bytes_ld;
+	got.bytes_st = counters->bytes_st;
+	got.has_counters = true;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (ctx->page->seqno == seqno)
-		result->cycles = cycles;
+	/* The next job's end would have changed this first. */
+	if (counters->seqno == seqno)
+		*result = got;
 }
 
 static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_result *result,

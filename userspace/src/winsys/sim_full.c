@@ -95,6 +95,7 @@ void full_completed(struct full_ctx *ctx)
 {
 	const struct onpu_completion *page = ctx->completion.map;
 	struct winsys_result result = { .fault_code = page->error, .cycles = page->cycles };
+	struct onpu_job_counters counters;
 	struct onpu_fault_record fault;
 
 	if (page->seqno <= ctx->log.completed)
@@ -106,6 +107,12 @@ void full_completed(struct full_ctx *ctx)
 		result.fault_pc = fault.pc;
 		result.fault_address = fault.address;
 	}
+	memcpy(&counters, (const char *)page + ONPU_COMPLETION_COUNTERS, sizeof(counters));
+	memcpy(result.busy, counters.busy, sizeof(result.busy));
+	result.macs = counters.macs;
+	result.bytes_ld = counters.bytes_ld;
+	result.bytes_st = counters.bytes_st;
+	result.has_counters = true;
 	sim_log_end(&ctx->log, page->seqno, &result);
 	if (page->error)
 		cancel_rest(ctx);
