@@ -107,6 +107,121 @@ class Definitions(unittest.TestCase):
                 self.assertEqual({m for n, m in ours if n == name}, theirs)
 
 
+# How the arguments of methods look in C where a name or a type differs. Everything else is the same.
+BUFFERS = {"inputData": "void const*", "buffer": "void const*", "outputData": "void*"}
+RECORDS = {"MLNamedTensors": "NamedTensor const*", "MLNamedOperands": "NamedOperand const*"}
+INTERFACES = ("ML", "MLContext", "MLGraph", "MLTensor", "MLOperand", "MLGraphBuilder")
+
+
+def c_arguments(arguments):
+    """The arguments of a method of the specification as webnn.json has them."""
+    handles = {h["name"] for h in API["handles"]}
+    enums = {e["name"] for e in API["enums"]}
+    result = []
+    for name, kind, _ in arguments:
+        plain = kind.removeprefix("ML")
+        if kind == "AllowSharedBufferSource":
+            result += [("data", BUFFERS[name]), ("size", "size")]
+        elif kind in RECORDS:
+            result += [(name[:-1] + "Count", "size"), (name, RECORDS[kind])]
+        elif kind == "GPUDevice":
+            result.append((name, "void*"))
+        elif plain in handles or plain in enums or plain == "Number":
+            result.append((name, plain))
+        elif kind == "USVString":
+            result.append((name, "StringView"))
+        else:
+            result.append((name, plain + " const*"))
+    return result
+
+
+@unittest.skipIf(IDL is None, "the text of the specification is not beside the checkout")
+class Interfaces(unittest.TestCase):
+    def functions(self, name):
+        """Method or attribute -> the functions for it, in the order of webnn.json."""
+        result = {}
+        for function in API["functions"]:
+            owner, _, method = function.get("idl", "").partition(".")
+            if owner == name:
+                result.setdefault(method, []).append(function)
+        return result
+
+    def test_attributes(self):
+        known = {"FrozenArray<unsignedlong>": "Uint32Array", "boolean": "bool",
+                 "MLOperandDataType": "OperandDataType",
+                 "Promise<MLContextLostInfo>": "Future"}
+        seen = 0
+        for name in INTERFACES:
+            for attribute, kind in webnn_idl.interface_attributes(IDL, name).items():
+                with self.subTest(f"{name}.{attribute}"):
+                    function, = self.functions(name)[attribute]
+                    self.assertEqual(function["returns"]["type"], known[kind.replace(" ", "")])
+                    seen += 1
+        self.assertEqual(seen, 9)
+
+    def check_returned(self, function, returned):
+        promised = re.fullmatch(r"Promise<(\w+)>", returned)
+        if not promised:
+            ours = function.get("returns", {"type": "void"})["type"]
+            self.assertIn(ours, ("Status", "void", returned.removeprefix("ML")))
+            return []
+        self.assertEqual(function["returns"]["type"], "Future")
+        info = function["args"][-1]
+        self.assertTrue(info["type"].endswith("CallbackInfo"))
+        callback = next(c for c in API["callbacks"]
+                        if c["name"] + "CallbackInfo" == info["type"])
+        result = [(a["name"], a["type"]) for a in callback["args"]]
+        wanted = {"undefined": [], "ArrayBuffer": [("data", "void const*"), ("size", "size")]} \
+            .get(promised[1])
+        if wanted is None:
+            plain = promised[1].removeprefix("ML")
+            wanted = [(plain[0].lower() + plain[1:], plain)]
+        self.assertEqual(result, [("status", "Status"), *wanted, ("message", "string")])
+        return [("callbackInfo", info["type"])]
+
+    def check_method(self, function, returned, arguments):
+        last = self.check_returned(function, returned)
+        if returned == "MLOpSupportLimits":
+            last = [("limits", "OpSupportLimits*")]
+        self.assertEqual([(a["name"], a["type"]) for a in function["args"]],
+                         c_arguments(arguments) + last)
+        for name, _, optional in arguments:
+            if optional:
+                ours = next(a for a in function["args"] if a["name"] == name)
+                self.assertIn("NULL: the defaults", ours["doc"])
+
+    def test_methods(self):
+        seen = 0
+        for name in INTERFACES:
+            functions = {n: list(f) for n, f in self.functions(name).items()}
+            for method, returned, arguments in webnn_idl.interface_methods(IDL, name):
+                if method == "constructor":
+                    continue
+                with self.subTest(f"{name}.{method}({', '.join(a[0] for a in arguments)})"):
+                    wanted = len(c_arguments(arguments))
+                    ours = next(f for f in functions[method] if
+                                sum(a["type"] != "Future" and a["name"] not in
+                                    ("callbackInfo", "limits") for a in f["args"]) == wanted and
+                                (not arguments or f["args"][0]["name"] ==
+                                 c_arguments(arguments)[0][0]))
+                    functions[method].remove(ours)
+                    self.check_method(ours, returned, arguments)
+                    seen += 1
+        self.assertEqual(seen, 17)
+
+    def test_sync_functions_follow_their_asynchronous_ones(self):
+        """Every Sync function exists once and takes the same arguments, a timeout and a result."""
+        functions = {(f["object"], f["method"]): f for f in API["functions"]}
+        for (owner, method), function in functions.items():
+            if not method.endswith("Sync"):
+                continue
+            base = functions.get((owner, method[:-4] + "Into")) or functions[owner, method[:-4]]
+            theirs = [(a["name"], a["type"]) for a in base["args"][:-1]]
+            ours = [(a["name"], a["type"]) for a in function["args"]]
+            self.assertEqual(ours[:len(theirs)], theirs, method)
+            self.assertEqual(ours[len(theirs)], ("timeoutNS", "u64"), method)
+
+
 def table_rows():
     """(methods, operand, allowed types, required types, allowed ranks, required ranks)."""
     text = TABLE.read_text(encoding="utf-8")

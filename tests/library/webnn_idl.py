@@ -101,3 +101,35 @@ def interface_members(text, name):
     found = set(re.findall(r"(\w+) \(", body)) | set(re.findall(r"ML\w+ \(\);(\w+)", body))
     found |= set(re.findall(r"readonly attribute .*?(\w+) ;", body))
     return {n for n in found if not n.startswith("ML")} - {"Exposed", "typedef"}
+
+
+def interface_body(text, name):
+    """What stands between the braces of an interface, comments left out."""
+    match = re.search(rf"(?<!partial )\binterface \{{{name} (.*?\}}; *)", text) or \
+        re.search(rf"(?<!partial )\binterface \{{ //[^\n]*?\.{name} (.*?\}};)", text)
+    body = match[1]
+    # The extract runs a comment and the declaration behind it together; a sentence ends it.
+    body = re.sub(r"//[^.]*\.", "", body)
+    return re.sub(r"(ML\w+) \(\);(\w+)", r"\1 \2 ();", body)
+
+
+def interface_attributes(text, name):
+    """Attribute -> its type."""
+    pattern = r"readonly attribute (.*?)(\w+) ?;"
+    return {m[2]: m[1].strip() for m in re.finditer(pattern, interface_body(text, name))}
+
+
+def interface_methods(text, name):
+    """(method, returned type, [(argument, type, optional)]) of every overload, in order."""
+    result = []
+    body = interface_body(text, name) if name != "MLGraphBuilder" else \
+        "MLGraphBuilder " + interface_body(text, name)
+    for match in re.finditer(r"([A-Z]\w*(?: <\w+ >)?|undefined) ?(\w+) \(([^)]*)\);", body):
+        arguments = []
+        for argument in split_arguments(match[3]):
+            optional = argument.startswith("optional ")
+            argument = argument.removeprefix("optional ").split("=")[0]
+            kind, arg = argument.strip().rsplit(" ", 1)
+            arguments.append((arg, kind.strip(), optional))
+        result.append((match[2], match[1].replace(" ", ""), arguments))
+    return result
