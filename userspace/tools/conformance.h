@@ -15,7 +15,10 @@
 
 /* --- Values (conformance_value.c) ------------------------------------------------------------ */
 
-/* A tensor of a case: its type, its shape, and its elements in the type's own form, of 4 bits in a byte each. */
+/*
+ * A tensor of a case: its type, its shape, and its elements in the type's own form, of 4 bits
+ * in a byte each.
+ */
 struct values {
 	WNNOperandDataType type;
 	uint32_t rank;
@@ -33,7 +36,10 @@ WNNOperandDataType value_type(const char *name);	/* Undefined: there is no such 
 /* Reads {"dataType","shape","data" or "fill"}; -1 and @reason when it is malformed. */
 int values_read(const json_t *tensor, struct values *values, char *reason);
 void values_free(struct values *values);
-/* The elements as a tensor holds them, and back; both to be freed, NULL when memory is exhausted. */
+/*
+ * The elements as a tensor holds them, and back; both to be freed, NULL when memory is
+ * exhausted.
+ */
 void *values_pack(const struct values *values);
 void *values_unpack(const struct values *values, void *packed);	/* takes packed over */
 

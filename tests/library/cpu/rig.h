@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of the CPU back end share: random numbers, and a graph of one node whose results both layers compute.
+ * What the tests of the CPU back end share: random numbers, and a graph of one node whose
+ * results both layers compute.
  *
  * Environment: WNN_CPU_SEED, the first random number; WNN_CPU_ROUNDS, nodes of each family.
  */
@@ -32,7 +33,10 @@ struct rig {
 
 void rig_init(struct rig *rig);
 
-/* The next operand, filled with random elements: floats from -1 to 1, integers of any bits. Returns the elements. */
+/*
+ * The next operand, filled with random elements: floats from -1 to 1, integers of any bits.
+ * Returns the elements.
+ */
 void *rig_add(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims);
 /* The same from lo to hi. */
 void *rig_add_between(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What both layers do where the specification leaves it open or where C would be undefined: never a trap, never a read
- * outside of an operand, always the value that the documentation names.
+ * What both layers do where the specification leaves it open or where C would be undefined:
+ * never a trap, never a read outside of an operand, always the value that the documentation
+ * names.
  */
 #include "rig.h"
 
@@ -100,7 +101,7 @@ static void expect_line(struct rig *rig, enum ir_op op, const union ir_attrs *at
 	expect(rig, op, attrs, &type, ints, reals);
 }
 
-/* --- Integers ---------------------------------------------------------------------------------- */
+/* --- Integers --------------------------------------------------------------------------------- */
 
 static void check_binary(enum ir_binary kind, enum ir_dtype dtype, int64_t n, const int64_t *a,
 			 const int64_t *b, const int64_t *expected)
@@ -173,7 +174,7 @@ static void test_smallest_integer(void **state)
 		}
 }
 
-/* --- Indices ----------------------------------------------------------------------------------- */
+/* --- Indices ---------------------------------------------------------------------------------- */
 
 static void check_gather(enum ir_dtype index, int64_t n, const int64_t *indices,
 			 const int64_t *expected)
@@ -221,7 +222,7 @@ static void test_scatter_duplicates(void **state)
 	}
 }
 
-/* --- NaN and infinities ------------------------------------------------------------------------- */
+/* --- NaN and infinities ----------------------------------------------------------------------- */
 
 static void check_unary(int kind, float alpha, float beta, double x, double expected)
 {
@@ -344,7 +345,7 @@ static void test_casts_out_of_range(void **state)
 	expect_line(&rig, IR_OP_CAST, NULL, IR_F16, 3, NULL, REALS(65504, INFINITY, -INFINITY));
 }
 
-/* --- Quantisation ------------------------------------------------------------------------------- */
+/* --- Quantisation ----------------------------------------------------------------------------- */
 
 static void check_quantize(enum ir_dtype dtype, int64_t zero, int64_t n, const double *x,
 			   const int64_t *expected)
@@ -412,7 +413,7 @@ static void test_dequantize_extremes(void **state)
 	expect_line(&rig, IR_OP_DEQUANTIZE, NULL, IR_F16, 2, NULL, REALS(-INFINITY, 0));
 }
 
-/* --- Empty sets, scalars ------------------------------------------------------------------------ */
+/* --- Empty sets, scalars ---------------------------------------------------------------------- */
 
 /* Without axes every element is a set of its own. */
 static void test_reductions_of_nothing(void **state)
@@ -482,7 +483,8 @@ static void test_scalars(void **state)
 	union ir_attrs add = { .binary = { .kind = IR_ADD, .act.kind = IR_UNARY_NONE } };
 	union ir_attrs none = { .axes = 0 };
 	static const enum ir_op movers[] = { IR_OP_COPY, IR_OP_RESHAPE, IR_OP_EXPAND, IR_OP_TILE,
-					     IR_OP_REVERSE, IR_OP_TRANSPOSE, IR_OP_SLICE, IR_OP_PAD };
+					     IR_OP_REVERSE, IR_OP_TRANSPOSE, IR_OP_SLICE,
+					     IR_OP_PAD };
 	struct ir_type type = ir_type_make(IR_F32, 0, NULL);
 	struct rig rig;
 
@@ -498,7 +500,7 @@ static void test_scalars(void **state)
 	}
 }
 
-/* --- Windows, pictures -------------------------------------------------------------------------- */
+/* --- Windows, pictures ------------------------------------------------------------------------ */
 
 /* A window that lies in the padding alone. */
 static void test_pool_of_padding(void **state)
@@ -552,11 +554,11 @@ static void test_resample(void **state)
 	expect(&rig, IR_OP_RESAMPLE, &attrs, &type, INTS(2), NULL);
 }
 
-/* --- Recurrent networks ------------------------------------------------------------------------- */
+/* --- Recurrent networks ----------------------------------------------------------------------- */
 
 /*
- * A cell of one unit, relu everywhere and weights of 0, so that a gate is the sum of its biases: i = 2, o = 3, f = 5,
- * g = 7, the cell state before is 1.
+ * A cell of one unit, relu everywhere and weights of 0, so that a gate is the sum of its
+ * biases: i = 2, o = 3, f = 5, g = 7, the cell state before is 1.
  */
 static void check_lstm(uint32_t order, const double *bias, const double *peephole, double h)
 {
@@ -592,12 +594,18 @@ static void test_lstm_gates(void **state)
 	/* c = 5 * 1 + 2 * 7, h = 3 * c */
 	check_lstm(0, REALS(2, 3, 5, 7), REALS(0, 0, 0), 57);
 	check_lstm(1, REALS(2, 5, 7, 3), REALS(0, 0, 0), 57);
-	/* Peephole weights are in the order i, o, f, and o sees the old state, too: 13 * (105 + 3 * 7) */
+	/*
+	 * Peephole weights are in the order i, o, f, and o sees the old state, too: 13 * (105 +
+	 * 3 * 7)
+	 */
 	check_lstm(0, REALS(2, 3, 5, 7), REALS(1, 10, 100), 1638);
 	check_lstm(1, REALS(2, 5, 7, 3), REALS(1, 10, 100), 1638);
 }
 
-/* The same: z = 2, r = 3, n = 5 and what the state adds to n is 1 before r; the state before is 10. */
+/*
+ * The same: z = 2, r = 3, n = 5 and what the state adds to n is 1 before r; the state before is
+ * 10.
+ */
 static void check_gru(uint32_t order, bool after, const double *bias, double h)
 {
 	union ir_attrs attrs = { .rnn = { .steps = 1, .hidden_size = 1, .cell = true,
@@ -627,7 +635,7 @@ static void test_gru_gates(void **state)
 	check_gru(1, false, REALS(3, 2, 5), -1);
 }
 
-/* --- Functions ---------------------------------------------------------------------------------- */
+/* --- Functions -------------------------------------------------------------------------------- */
 
 static void check_function(double (*fast)(double), double (*exact)(double))
 {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* gather, scatter, quantisation, resampling and recurrent networks: random nodes on the fast layer and on the reference. */
+/*
+ * gather, scatter, quantisation, resampling and recurrent networks: random nodes on the fast
+ * layer and on the reference.
+ */
 #include "rig.h"
 
 #include <math.h>
 #include <string.h>
 
-static const enum ir_dtype all_types[] = { IR_F32, IR_F16, IR_I32, IR_U32, IR_I64, IR_U64, IR_I8, IR_U8 };
+static const enum ir_dtype all_types[] = { IR_F32, IR_F16, IR_I32, IR_U32,
+					  IR_I64, IR_U64, IR_I8, IR_U8 };
 static const enum ir_dtype index_types[] = { IR_I32, IR_U32, IR_I64 };
 
 /* Indices of every kind: inside, outside, and as far outside as the type goes. */
@@ -106,7 +110,7 @@ static bool coordinates_round(void)
 	return rig_compare(&rig, scatter ? IR_OP_SCATTER : IR_OP_GATHER, &attrs, 1, &type, 0);
 }
 
-/* --- Quantisation ------------------------------------------------------------------------------ */
+/* --- Quantisation ----------------------------------------------------------------------------- */
 
 static const enum ir_dtype quantized[] = { IR_I8, IR_U8, IR_I32, IR_U32, IR_I4, IR_U4 };
 
@@ -167,7 +171,7 @@ static bool dequantize_round(void)
 	return rig_compare(&rig, IR_OP_DEQUANTIZE, NULL, 1, &type, 0);
 }
 
-/* --- Resampling -------------------------------------------------------------------------------- */
+/* --- Resampling ------------------------------------------------------------------------------- */
 
 static bool resample_round(void)
 {
@@ -190,7 +194,7 @@ static bool resample_round(void)
 			   attrs.resample.linear ? tolerances[t] : 0);
 }
 
-/* --- Recurrent networks ------------------------------------------------------------------------ */
+/* --- Recurrent networks ----------------------------------------------------------------------- */
 
 static void add_or_skip(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims)
 {
@@ -274,8 +278,9 @@ static bool recurrent_round(bool lstm)
 	rank = shape(&n, d, n.batch, n.hidden);
 	types[0] = types[1] = ir_type_make(n.dtype, rank, d);
 	if (attrs.rnn.return_sequence)
-		types[count++] = ir_type_make(n.dtype, 4, (int64_t[]){ n.steps, n.directions, n.batch,
-								       n.hidden });
+		types[count++] = ir_type_make(
+			n.dtype, 4,
+			(int64_t[]){ n.steps, n.directions, n.batch, n.hidden });
 	rig_init(&rig);
 	rig.by_largest = true;
 	add_operands(&rig, &n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Elements and shapes for the reference kernels: every value passes through double (floats) or 64-bit integers,
- * and is rounded or wrapped once when it is stored.
+ * Elements and shapes for the reference kernels: every value passes through double (floats) or
+ * 64-bit integers, and is rounded or wrapped once when it is stored.
  */
 #ifndef WNN_CPU_ELEMENT_H
 #define WNN_CPU_ELEMENT_H
@@ -130,7 +130,10 @@ static inline int cpu_compare_int(enum ir_dtype dtype, int64_t a, int64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* An index as the gather and scatter operators read it: clamped to [-n, n), negative ones from the end. */
+/*
+ * An index as the gather and scatter operators read it: clamped to [-n, n), negative ones from
+ * the end.
+ */
 static inline int64_t cpu_load_index(enum ir_dtype dtype, const void *p, int64_t i, int64_t n)
 {
 	int64_t v = cpu_load_int(dtype, p, i);
@@ -153,7 +156,10 @@ static inline int64_t cpu_int_max(enum ir_dtype dtype)
 	return cpu_int_min(dtype) + (INT64_C(1) << ir_dtype_bits(dtype)) - 1;
 }
 
-/* Offset in the scale and zero point that belong to a quantised element: one of them covers a block. */
+/*
+ * Offset in the scale and zero point that belong to a quantised element: one of them covers a
+ * block.
+ */
 static inline int64_t cpu_block_offset(const struct cpu_shape *shape, const struct cpu_shape *scale,
 				       int64_t i)
 {

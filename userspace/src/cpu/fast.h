@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The fast layer: kernels for common cases, chosen by cpu_fast_find(); the reference serves the rest. */
+/*
+ * The fast layer: kernels for common cases, chosen by cpu_fast_find(); the reference serves the
+ * rest.
+ */
 #ifndef WNN_CPU_FAST_H
 #define WNN_CPU_FAST_H
 
@@ -38,7 +41,10 @@ const struct cpu_fast_kernel *cpu_fast_find_quantize(const struct ir_node *node)
 const struct cpu_fast_kernel *cpu_fast_find_resample(const struct ir_node *node);
 const struct cpu_fast_kernel *cpu_fast_find_recurrent(const struct ir_node *node);
 
-/* sgemm on OpenBLAS (sgemv where a result is one line) with cpu->threads threads; leaves the process's thread setting as it was. */
+/*
+ * sgemm on OpenBLAS (sgemv where a result is one line) with cpu->threads threads; leaves the
+ * process's thread setting as it was.
+ */
 void cpu_sgemm(struct cpu_context *cpu, bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha,
 	       const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
 	       int64_t ldc);

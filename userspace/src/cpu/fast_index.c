@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast gather and scatter: indices become byte offsets a chunk at a time, then runs that are contiguous on both sides
- * are copied whole.
+ * Fast gather and scatter: indices become byte offsets a chunk at a time, then runs that are
+ * contiguous on both sides are copied whole.
  */
 #include "cpu/element.h"
 #include "cpu/fast.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exp, sigmoid and tanh without branches, for loops that the compiler vectorises. Computed in double to some 1e-12, so
- * that the float they are stored in is rounded right but in rare cases.
+ * exp, sigmoid and tanh without branches, for loops that the compiler vectorises. Computed in
+ * double to some 1e-12, so that the float they are stored in is rounded right but in rare
+ * cases.
  */
 #ifndef WNN_CPU_FAST_MATH_H
 #define WNN_CPU_FAST_MATH_H

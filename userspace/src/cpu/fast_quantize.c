@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast quantisation: runs of elements with one scale, or with one scale each, a chunk at a time. Rounding adds and
- * takes away a number so large that nothing is left behind the point.
+ * Fast quantisation: runs of elements with one scale, or with one scale each, a chunk at a
+ * time. Rounding adds and takes away a number so large that nothing is left behind the point.
  */
 #include "cpu/element.h"
 #include "cpu/fast.h"
@@ -85,7 +85,8 @@ static void load_integers(enum ir_dtype dtype, const void *p, int64_t at, int64_
 	}
 }
 
-static void store_integers(enum ir_dtype dtype, void *p, int64_t at, int64_t n, const uint32_t *from)
+static void store_integers(enum ir_dtype dtype, void *p, int64_t at, int64_t n,
+			   const uint32_t *from)
 {
 	switch (dtype) {
 	case IR_I8:
@@ -198,8 +199,9 @@ static void load_chunk(const struct run *r, struct chunk *c, int64_t k, int64_t 
 }
 
 /*
- * The elements as runs that lie in a row in all operands: `each` with a scale of their own, or all with the same one.
- * The other dimensions are cut in those of the scale and their blocks, and counted like the digits of a number.
+ * The elements as runs that lie in a row in all operands: `each` with a scale of their own, or
+ * all with the same one. The other dimensions are cut in those of the scale and their blocks,
+ * and counted like the digits of a number.
  */
 struct walk {
 	int digits;

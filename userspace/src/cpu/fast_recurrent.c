@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast gru and lstm. The input's part of all gates is one matrix product over many steps; a step is one over the
- * states. float16 is computed as float32.
+ * Fast gru and lstm. The input's part of all gates is one matrix product over many steps; a
+ * step is one over the states. float16 is computed as float32.
  */
 #include "cpu/fast.h"
 #include "cpu/fast_math.h"
@@ -105,7 +105,10 @@ static void step_gru_after(const struct pass *p, float *gates)
 	}
 }
 
-/* The reset gate is applied to the state before its product: z and r come first, both in rows 0 and 1. */
+/*
+ * The reset gate is applied to the state before its product: z and r come first, both in rows 0
+ * and 1.
+ */
 static void step_gru_before(const struct pass *p, float *gates)
 {
 	const struct network *n = p->n;
@@ -193,7 +196,8 @@ static void step(const struct pass *p, float *gates, int64_t t)
 	else
 		step_gru_before(p, gates);
 	if (n->r.sequence)
-		store(n, n->h, n->r.sequence, (t * n->r.directions + p->direction) * states, states);
+		store(n, n->h, n->r.sequence, (t * n->r.directions + p->direction) * states,
+		      states);
 }
 
 static void run_direction(const struct network *n, int64_t d)

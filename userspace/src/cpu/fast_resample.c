@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast resampling: with the axes in ascending order the tensor is [outer, A, middle, B, inner]. Linear: two blocks of A
- * are blended to one, then the elements of B inside it. Nearest: runs of `inner` are copied.
+ * Fast resampling: with the axes in ascending order the tensor is [outer, A, middle, B, inner].
+ * Linear: two blocks of A are blended to one, then the elements of B inside it. Nearest: runs
+ * of `inner` are copied.
  */
 #include "cpu/element.h"
 #include "cpu/fast.h"
@@ -20,8 +21,8 @@ struct plan {
 };
 
 /*
- * Result i of `out` lies at (i + 0.5) * in / out - 0.5, cut to the elements there are. Times 2 * out that is an integer,
- * so that halves are halves.
+ * Result i of `out` lies at (i + 0.5) * in / out - 0.5, cut to the elements there are. Times 2
+ * * out that is an integer, so that halves are halves.
  */
 static void set_positions(struct position *p, int64_t in, int64_t out, bool linear)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of recurrent networks read out of a node: sizes, operands, the order of gates. */
+/*
+ * What the kernels of recurrent networks read out of a node: sizes, operands, the order of
+ * gates.
+ */
 #ifndef WNN_CPU_RECURRENT_H
 #define WNN_CPU_RECURRENT_H
 
@@ -18,7 +21,8 @@ struct cpu_recurrent {
 	int gate[4];				/* positions of z, r, n or i, o, f, g */
 };
 
-static inline const void *cpu_optional(const struct ir_node *node, const void *const *in, uint32_t i)
+static inline const void *cpu_optional(const struct ir_node *node, const void *const *in,
+				       uint32_t i)
 {
 	return i < node->num_operands && node->operands[i] ? in[i] : NULL;
 }
@@ -61,7 +65,8 @@ static inline struct cpu_recurrent cpu_recurrent_of(const struct ir_node *node,
 }
 
 /* The step that a direction takes as its s-th. */
-static inline int64_t cpu_recurrent_step(const struct cpu_recurrent *r, int64_t direction, int64_t s)
+static inline int64_t cpu_recurrent_step(const struct cpu_recurrent *r, int64_t direction,
+					 int64_t s)
 {
 	bool backward = r->node->attrs.rnn.direction == IR_BACKWARD || direction == 1;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reference: gather and scatter. Indices beyond a dimension of n are clamped to [-n, n), negative ones count from the
- * end. Updates of scatter are stored in the order of the indices, so the last of several for one element stays.
+ * Reference: gather and scatter. Indices beyond a dimension of n are clamped to [-n, n),
+ * negative ones count from the end. Updates of scatter are stored in the order of the indices,
+ * so the last of several for one element stays.
  */
 #include "cpu/element.h"
 #include "cpu/reference.h"

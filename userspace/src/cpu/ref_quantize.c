@@ -6,8 +6,9 @@
 #include "cpu/reference.h"
 
 /*
- * The quotient is rounded to float32, as division of that type has it, so that ties are the same ties everywhere; one
- * of two float16 is far enough from every tie that it is not. NaN quantises as 0 does.
+ * The quotient is rounded to float32, as division of that type has it, so that ties are the
+ * same ties everywhere; one of two float16 is far enough from every tie that it is not. NaN
+ * quantises as 0 does.
  */
 static double quotient(double x, double scale)
 {

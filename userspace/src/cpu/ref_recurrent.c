@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reference: gru and lstm, and their cells, which are sequences of one step. States stay double precision from step
- * to step.
+ * Reference: gru and lstm, and their cells, which are sequences of one step. States stay double
+ * precision from step to step.
  */
 #include "cpu/recurrent.h"
 #include "cpu/reference.h"
@@ -84,7 +84,10 @@ static void step_gru(const struct cell *cell, double *h)
 	}
 }
 
-/* The peephole weights are in the order i, o, f, whatever that of the gates; o sees the old cell state, too. */
+/*
+ * The peephole weights are in the order i, o, f, whatever that of the gates; o sees the old
+ * cell state, too.
+ */
 static double lstm_gate(const struct cell *cell, int gate, int64_t j)
 {
 	const struct cpu_recurrent *r = cell->r;
