@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The invalidation protocol. The TLB forgets at once, between two steps, when nothing uses a
- * translation; the answer comes later, as it would from hardware that has accesses under way.
+ * The invalidation protocol. The TLB forgets at once, between two steps or two accesses of a long
+ * instruction, when nothing uses a translation; the answer comes later, as it would from hardware
+ * that has accesses under way.
  */
 #include "device.h"
 
