@@ -1,23 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Takes the device away while programs work on it, to be run as root in the guest.
+# guest: --root
+"""Takes the device away while programs work on it, as TAP; see --help.
 
-  ./npu guest --root -- tests/driver/lifecycle.py --module ONPU.KO --load 'PROGRAM ARGUMENT…'
-
-PROGRAM submits jobs for ever and ends with status 0 when the device is gone; a cancelled job does
-not disturb it. Rounds of function resets, unbinding, removal and unloading follow each other; every
-program must go on or end within --patience seconds, as the case may be. The runner judges the kernel's log.
+Rounds of function resets, unbinding, removal and unloading follow each other. The programs
+(tests/driver/load.c) must go on after a reset and end when the device is gone, each within
+--patience seconds. Whoever runs this judges the kernel's log.
 """
 
 import argparse
 import glob
 import os
-import shlex
 import subprocess
 import sys
 import time
 
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DRIVER = '/sys/bus/pci/drivers/onpu'
+
+
+def fail(text):
+    print(f'Bail out! {text}', flush=True)
+    sys.exit(1)
 
 
 def write(path, text):
@@ -29,7 +33,7 @@ def until(condition, patience, what):
     end = time.monotonic() + patience
     while not condition():
         if time.monotonic() > end:
-            raise SystemExit(f'not ok - {what}: not within {patience} s')
+            fail(f'{what}: not within {patience} s')
         time.sleep(0.01)
 
 
@@ -57,7 +61,7 @@ class Device:
         resets = int(self.read('reset_count'))
         write(f'{self.path}/reset', '1')
         if int(self.read('reset_count')) <= resets:
-            raise SystemExit('not ok - reset_count did not grow')
+            fail('reset_count did not grow')
         return True
 
     def unbind(self):
@@ -75,10 +79,12 @@ class Device:
         write('/sys/bus/pci/rescan', '1')
 
     def unload(self):
-        """Unbound first: open files hold the module."""
+        """An open file holds the module, also without a device."""
+        node = os.open(glob.glob('/dev/accel/accel*')[0], os.O_RDWR)
         write(f'{DRIVER}/unbind', self.address)
         if subprocess.run(['rmmod', 'onpu'], stderr=subprocess.DEVNULL, check=False).returncode == 0:
-            raise SystemExit('not ok - the module went although files are open')
+            fail('the module went although a file is open')
+        os.close(node)
         return False
 
     def reload(self):
@@ -89,7 +95,7 @@ class Device:
 def engine_ns(program):
     """What fdinfo tells of the program's time on the device."""
     if program.poll() is not None:
-        raise SystemExit(f'not ok - a program ended with {program.returncode}')
+        fail(f'a program ended with {program.returncode}')
     total = 0
     for name in glob.glob(f'/proc/{program.pid}/fdinfo/*'):
         try:
@@ -107,9 +113,7 @@ class Load:
 
     def __init__(self, options):
         self.options = options
-        command = shlex.split(options.load)
-        self.programs = [subprocess.Popen(command, stdout=sys.stderr)
-                         for _ in range(options.programs)]
+        self.programs = [subprocess.Popen([options.load]) for _ in range(options.programs)]
 
     def wait_working(self):
         """Each of them has had the device for a while, from now on."""
@@ -122,7 +126,7 @@ class Load:
         until(lambda: all(p.poll() is not None for p in self.programs), self.options.patience,
               'the programs end')
         if any(p.returncode for p in self.programs):
-            raise SystemExit(f'not ok - they ended with {[p.returncode for p in self.programs]}')
+            fail(f'they ended with {[p.returncode for p in self.programs]}')
 
     def kill(self):
         for program in self.programs:
@@ -130,7 +134,7 @@ class Load:
             program.wait()
 
 
-def rounds(device, options, take, give_back):
+def rounds(number, device, options, take, give_back):
     load = None
     for _ in range(options.rounds):
         load = load or Load(options)
@@ -143,16 +147,18 @@ def rounds(device, options, take, give_back):
     if load:
         load.wait_working()
         load.kill()
-    print(f'ok - {take.__name__}, {options.rounds} times', flush=True)
+    print(f'ok {number} - {take.__name__}, {options.rounds} times', flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--module', required=True)
-    parser.add_argument('--load', required=True, metavar='COMMAND')
+    parser.add_argument('--module', metavar='FILE',
+                        default=f'{TOP}/build/driver/{os.uname().release}/gcc/onpu.ko')
+    parser.add_argument('--load', metavar='PROGRAM',
+                        default=f'{TOP}/build/gcc/tests/driver/driver-load')
     parser.add_argument('--programs', type=int, default=3)
-    parser.add_argument('--rounds', type=int, default=50)
+    parser.add_argument('--rounds', type=int, default=10)
     parser.add_argument('--patience', type=float, default=30)
     parser.add_argument('--only', action='append', default=[],
                         choices=['reset', 'unbind', 'remove', 'unload'])
@@ -160,9 +166,11 @@ def main():
     device = Device(options)
     pairs = [(device.reset, None), (device.unbind, device.bind), (device.remove, device.rescan),
              (device.unload, device.reload)]
-    for take, give_back in pairs:
-        if not options.only or take.__name__ in options.only:
-            rounds(device, options, take, give_back)
+    if options.only:
+        pairs = [pair for pair in pairs if pair[0].__name__ in options.only]
+    print(f'1..{len(pairs)}', flush=True)
+    for number, (take, give_back) in enumerate(pairs, 1):
+        rounds(number, device, options, take, give_back)
     return 0
 
 
