@@ -23,3 +23,6 @@ subprocess.run([sys.executable, UAPI / "generate.py", "--rst", GENERATED], check
 subprocess.run([sys.executable, HERE.parent / "userspace" / "generate.py", "--rst", GENERATED],
                check=True)
 shutil.copy(UAPI / "functions.rst", GENERATED / "functions.rst")
+subprocess.run([sys.executable, HERE / "accel_rst.py",
+                HERE.parent / "uapi" / "drm" / "onpu_accel.h", GENERATED / "accel.rst"],
+               check=True)
