@@ -72,6 +72,13 @@ struct onpu_ctx *onpu_ctx_lookup(struct onpu_file *file, u32 id)
 
 /* ---- the end of a context */
 
+static void queue_end(struct onpu_ctx *ctx)
+{
+	onpu_ctx_get(ctx);
+	if (!queue_work(ctx->onpu->ctx->wq, &ctx->end))
+		onpu_ctx_put(ctx);
+}
+
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 {
 	lockdep_assert_held(&ctx->lock);
@@ -83,9 +90,7 @@ void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 	if (ctx->destroyed)
 		first = rest;
 	onpu_job_end_all(ctx, first, rest);
-	onpu_ctx_get(ctx);
-	if (!queue_work(ctx->onpu->ctx->wq, &ctx->end))
-		onpu_ctx_put(ctx);
+	queue_end(ctx);
 }
 
 int onpu_ctx_kill_hung(struct onpu_ctx *ctx)
@@ -95,6 +100,8 @@ int onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 	int ret = 0;
 
 	mutex_lock(&cd->bind_lock);
+	/* What is killed shall not get more. */
+	onpu_queue_yield(ctx);
 	if (ctx->queue >= 0)
 		ret = onpu_queue_kill(ctx);
 	spin_lock(&ctx->lock);
@@ -104,9 +111,7 @@ int onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 		/* It may have got done in the last moment. */
 		onpu_job_reap(ctx);
 		done = !onpu_ctx_busy(ctx);
-		if (done)
-			ctx->yield = true;
-		else
+		if (!done)
 			onpu_ctx_fail(ctx, DRM_ONPU_CTX_TIMEDOUT, -ETIME, -ECANCELED);
 	}
 	spin_unlock(&ctx->lock);
@@ -150,20 +155,20 @@ static void end_work(struct work_struct *work)
 {
 	struct onpu_ctx *ctx = container_of(work, struct onpu_ctx, end);
 	struct onpu_ctx_device *cd = ctx->onpu->ctx;
-	bool cookie = dma_fence_begin_signalling(), destroyed;
+	bool cookie = dma_fence_begin_signalling(), gone;
 	int ret;
 
 	mutex_lock(&cd->bind_lock);
 	ret = detach(cd, ctx);
 	spin_lock(&ctx->lock);
-	destroyed = ctx->destroyed;
-	if (destroyed && !ret)
+	if (ctx->destroyed && !ret)
 		onpu_job_end_all(ctx, -ECANCELED, -ECANCELED);
+	gone = ctx->destroyed && list_empty(&ctx->jobs);
 	spin_unlock(&ctx->lock);
 	mutex_unlock(&cd->bind_lock);
 	dma_fence_end_signalling(cookie);
 	queue_work(cd->wq, &cd->bind);
-	if (destroyed && !ctx->entity_gone) {
+	if (gone && !ctx->entity_gone) {
 		/* Whoever was submitting when it was destroyed gets done first. */
 		mutex_lock(&ctx->submit_lock);
 		mutex_unlock(&ctx->submit_lock);
@@ -267,6 +272,8 @@ static void sort_out(struct onpu_ctx *ctx, bool alive)
 	if (list_empty(&ctx->jobs))
 		return;
 	onpu_job_end_all(ctx, -ECANCELED, -ECANCELED);
+	if (ctx->destroyed)
+		queue_end(ctx);
 	if (ctx->state == DRM_ONPU_CTX_ACTIVE && !ctx->dead) {
 		ctx->state = DRM_ONPU_CTX_INNOCENT;
 		ctx->error = ECANCELED;

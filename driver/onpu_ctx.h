@@ -20,7 +20,7 @@
 
 #include "onpu_gem.h"
 
-/* Entries of a ring; the scheduler never gives a context more. */
+/* Entries of a ring. */
 #define ONPU_RING_SIZE	256
 
 /* Entries of the VM table that are used; each queue needs one at most. */
@@ -141,6 +141,8 @@ struct onpu_ctx {
 	int queue;
 	/** @tail: Ring entries written since the queue was taken. */
 	u32 tail;
+	/** @in_ring: Those of them whose jobs have not ended. */
+	u32 in_ring;
 	/** @page_cycles: Device cycles since the queue was taken, as last seen in @page. */
 	u64 page_cycles;
 	/** @progress: As hang detection saw it last. */

@@ -52,6 +52,8 @@ struct onpu_job {
 	struct list_head runnable;
 	/** @state: Protected by &onpu_ctx.lock. */
 	enum onpu_job_state state;
+	/** @waits: The scheduler has a fence that it waits for. */
+	bool waits;
 	/** @count: Number of entries. */
 	u32 count;
 	/** @seqno: Number of the last one. */
@@ -101,7 +103,7 @@ static const struct dma_fence_ops fence_ops = {
 
 static struct dma_fence *fence_alloc(void)
 {
-	struct onpu_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL_ACCOUNT);
+	struct onpu_fence *fence = kmalloc(sizeof(*fence), GFP_KERNEL);
 
 	return fence ? &fence->base : NULL;
 }
@@ -157,8 +159,10 @@ static void end_job(struct onpu_job *job, int error)
 	list_del(&job->link);
 	if (job->state == ONPU_JOB_RUNNABLE)
 		list_del(&job->runnable);
-	if (job->state == ONPU_JOB_FED)
+	if (job->state == ONPU_JOB_FED) {
+		ctx->in_ring -= job->count;
 		onpu_usage_end(ctx->onpu, job->count);
+	}
 	job->state = ONPU_JOB_ENDED;
 	ctx->completed = max(ctx->completed, job->seqno);
 	atomic64_add(job->count, &usage->jobs);
@@ -285,6 +289,8 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 	ctx->completed = max(ctx->completed, seqno);
 	if (record.seqno == seqno)
 		fault(ctx, &record);
+	else
+		onpu_job_feed(ctx);
 }
 
 /* ---- the hardware */
@@ -300,6 +306,8 @@ static void write_entries(struct onpu_ctx *ctx, const struct onpu_job *job)
 void onpu_job_feed(struct onpu_ctx *ctx)
 {
 	struct onpu_job *job, *next;
+	u32 count = 0;
+	bool busy;
 
 	lockdep_assert_held(&ctx->lock);
 	if (list_empty(&ctx->runnable))
@@ -308,23 +316,40 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 		onpu_queue_want(ctx);
 		return;
 	}
-	if (!onpu_ctx_busy(ctx)) {
-		ctx->since = ktime_get();
-		ctx->progress.when = jiffies;
-	}
+	busy = onpu_ctx_busy(ctx);
 	list_for_each_entry_safe(job, next, &ctx->runnable, runnable) {
-		/* The scheduler's credits see to it that the ring has room. */
+		if (ctx->in_ring + job->count > ONPU_RING_SIZE)
+			break;
 		write_entries(ctx, job);
 		list_del(&job->runnable);
 		job->state = ONPU_JOB_FED;
 		ctx->fed = job->seqno;
-		onpu_usage_begin(ctx->onpu, job->count);
+		ctx->in_ring += job->count;
+		count += job->count;
 	}
+	if (!count)
+		return;
 	/* A write to a register comes after all writes to memory before it. */
 	onpu_write(ctx->onpu, ONPU_REG_DOORBELL_TAIL(ctx->queue), ctx->tail);
+	/* What the device need not wait for; nobody sees the jobs end before the lock is given up. */
+	if (!busy) {
+		ctx->since = ktime_get();
+		ctx->progress.when = jiffies;
+	}
+	onpu_usage_begin(ctx->onpu, count);
 }
 
 /* ---- the scheduler */
+
+/* All jobs before this one are runnable, or further. */
+static void make_runnable(struct onpu_job *job)
+{
+	struct onpu_ctx *ctx = job->ctx;
+
+	lockdep_assert_held(&ctx->lock);
+	job->state = ONPU_JOB_RUNNABLE;
+	list_add_tail(&job->runnable, &ctx->runnable);
+}
 
 static struct dma_fence *run_job(struct drm_sched_job *base)
 {
@@ -335,8 +360,7 @@ static struct dma_fence *run_job(struct drm_sched_job *base)
 
 	spin_lock(&ctx->lock);
 	if (job->state == ONPU_JOB_QUEUED) {
-		job->state = ONPU_JOB_RUNNABLE;
-		list_add_tail(&job->runnable, &ctx->runnable);
+		make_runnable(job);
 		onpu_job_feed(ctx);
 	}
 	spin_unlock(&ctx->lock);
@@ -350,9 +374,7 @@ static void free_job(struct drm_sched_job *base)
 	struct onpu_ctx *ctx = job->ctx;
 
 	spin_lock(&ctx->lock);
-	/* The scheduler drops the jobs of a destroyed context, which may wait for a reset. */
-	if (job->state != ONPU_JOB_ENDED)
-		end_job(job, -ECANCELED);
+	WARN_ON(job->state != ONPU_JOB_ENDED);
 	spin_unlock(&ctx->lock);
 	drm_sched_job_cleanup(base);
 	dma_fence_put(job->fence);
@@ -484,7 +506,7 @@ static void fill_entry(struct onpu_ring_job *entry, const struct drm_onpu_job *j
 struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job *jobs, u32 count,
 				 u64 client_id)
 {
-	struct onpu_job *job = kvmalloc(struct_size(job, entries, count), GFP_KERNEL_ACCOUNT);
+	struct onpu_job *job = kvmalloc(struct_size(job, entries, count), GFP_KERNEL);
 	int ret;
 
 	if (!job)
@@ -504,6 +526,7 @@ struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job
 	}
 	job->ctx = onpu_ctx_get(ctx);
 	job->state = ONPU_JOB_QUEUED;
+	job->waits = false;
 	job->count = count;
 	for (u32 i = 0; i < count; i++)
 		fill_entry(&job->entries[i], &jobs[i]);
@@ -525,6 +548,7 @@ int onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence)
 		dma_fence_put(fence);
 		return 0;
 	}
+	job->waits = true;
 	return drm_sched_job_add_dependency(&job->base, fence);
 }
 
@@ -557,6 +581,28 @@ static int accept(struct onpu_ctx *ctx, struct onpu_job **jobs, u32 num_jobs, u3
 	return ret;
 }
 
+/*
+ * What nothing holds up need not wait for the scheduler's thread: that finds it fed. Only before a
+ * job is pushed, as it may be gone afterwards.
+ */
+static void feed_at_once(struct onpu_ctx *ctx, struct onpu_job **jobs, u32 num_jobs)
+{
+	spin_lock(&ctx->lock);
+	for (u32 i = 0; i < num_jobs; i++) {
+		struct onpu_job *job = jobs[i];
+
+		/* The context may have ended meanwhile. */
+		if (job->waits || job->state != ONPU_JOB_QUEUED)
+			break;
+		if (!list_is_first(&job->link, &ctx->jobs) &&
+		    list_prev_entry(job, link)->state == ONPU_JOB_QUEUED)
+			break;
+		make_runnable(job);
+	}
+	onpu_job_feed(ctx);
+	spin_unlock(&ctx->lock);
+}
+
 int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_job **jobs, u32 num_jobs, u32 num_entries,
 		    void (*publish)(void *data), void *data, u64 *seqno)
 {
@@ -572,6 +618,7 @@ int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_job **jobs, u32 num_jobs, 
 			drm_sched_job_arm(&jobs[i]->base);
 		/* Jobs that were pushed may be gone at any time, and their fences with them. */
 		publish(data);
+		feed_at_once(ctx, jobs, num_jobs);
 		for (u32 i = 0; i < num_jobs; i++)
 			drm_sched_entity_push_job(&jobs[i]->base);
 	}

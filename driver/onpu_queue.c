@@ -194,6 +194,7 @@ static int take_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned
 	set_queue(cd, queue, ctx);
 	spin_lock(&ctx->lock);
 	ctx->queue = queue;
+	ctx->yield = false;
 	ctx->tail = 0;
 	ctx->page_cycles = 0;
 	ctx->bound_at = jiffies;

@@ -438,6 +438,102 @@ static void test_share(void)
 	close(other);
 }
 
+static void close_handle(int fd, uint32_t handle)
+{
+	struct drm_gem_close args = { .handle = handle };
+
+	EXPECT(xioctl(fd, DRM_IOCTL_GEM_CLOSE, &args) == 0);
+}
+
+/* An address that was used and is given away must not lead to the old memory. */
+static void test_forget(void)
+{
+	int fd = open_npu();
+	struct bo code = make_bo(fd, 4096, 0), old, new;
+	struct drm_onpu_ctx_create ctx;
+	struct drm_onpu_job job;
+
+	for (int i = 0; i < 20; i++) {
+		uint64_t size = i & 1 ? 4096 : 3 << 20;
+
+		ctx = make_ctx(fd, 0);
+		old = make_bo(fd, size, 0);
+		job = fill_program(&code, old.va, old.size, 1, 1);
+		EXPECT(run(fd, ctx.ctx_id, &job) == 0);
+		close_handle(fd, old.handle);
+		EXPECT(run(fd, ctx.ctx_id, &job) == EFAULT);
+		EXPECT(all_are(old.map, old.size, 1));
+		usleep(20000);
+		new = make_bo(fd, size, 0);
+		ctx = make_ctx(fd, 0);
+		job = fill_program(&code, new.va, new.size, 2, 1);
+		EXPECT(run(fd, ctx.ctx_id, &job) == 0);
+		EXPECT(all_are(old.map, old.size, 1));
+		EXPECT(all_are(new.map, new.size, 2));
+		munmap(old.map, old.size);
+		munmap(new.map, new.size);
+		close_handle(fd, new.handle);
+	}
+	close(fd);
+}
+
+static void test_limits(void)
+{
+	struct drm_onpu_dev_info info;
+	struct drm_onpu_dev_query query = {
+		.type = DRM_ONPU_DEV_QUERY_INFO, .size = sizeof(info),
+		.pointer = (uintptr_t)&info,
+	};
+	struct drm_onpu_ctx_create more = { .priority = DRM_ONPU_PRIORITY_NORMAL };
+	struct drm_onpu_bo_create big = { 0 };
+	uint32_t ids[256];
+	int fd = open_npu();
+
+	EXPECT(xioctl(fd, DRM_IOCTL_ONPU_DEV_QUERY, &query) == 0);
+	EXPECT(info.max_contexts <= 256);
+	for (int round = 0; round < 3; round++) {
+		for (unsigned int i = 0; i < info.max_contexts; i++)
+			ids[i] = make_ctx(fd, 0).ctx_id;
+		EXPECT(xioctl(fd, DRM_IOCTL_ONPU_CTX_CREATE, &more) == ENOSPC);
+		for (unsigned int i = 0; i < info.max_contexts; i++)
+			EXPECT(xioctl(fd, DRM_IOCTL_ONPU_CTX_DESTROY,
+				      &(struct drm_onpu_ctx_destroy){ ids[i], 0 }) == 0);
+	}
+	big.size = info.memory_limit + 1;
+	EXPECT(xioctl(fd, DRM_IOCTL_ONPU_BO_CREATE, &big) == ENOSPC);
+	close(fd);
+}
+
+/* Needs vgem. */
+static void test_import(void)
+{
+	struct drm_mode_create_dumb dumb = { .width = 1024, .height = 256, .bpp = 32 };
+	struct drm_mode_map_dumb map = { 0 };
+	struct drm_onpu_bo_info info = { 0 };
+	int fd = open_npu(), vgem = drmOpen("vgem", NULL), file = -1;
+	struct bo code = make_bo(fd, 4096, 0);
+	struct drm_onpu_ctx_create ctx = make_ctx(fd, 0);
+	struct drm_onpu_job job;
+	char *at;
+
+	EXPECT(vgem >= 0);
+	EXPECT(xioctl(vgem, DRM_IOCTL_MODE_CREATE_DUMB, &dumb) == 0);
+	map.handle = dumb.handle;
+	EXPECT(xioctl(vgem, DRM_IOCTL_MODE_MAP_DUMB, &map) == 0);
+	at = mmap(NULL, dumb.size, PROT_READ | PROT_WRITE, MAP_SHARED, vgem, (off_t)map.offset);
+	EXPECT(!drmPrimeHandleToFD(vgem, dumb.handle, O_CLOEXEC | O_RDWR, &file));
+	EXPECT(!drmPrimeFDToHandle(fd, file, &info.handle));
+	EXPECT(xioctl(fd, DRM_IOCTL_ONPU_BO_INFO, &info) == 0);
+	EXPECT(info.flags == DRM_ONPU_BO_IMPORTED && info.size == dumb.size && info.va &&
+	       !info.mmap_offset);
+	job = fill_program(&code, info.va, dumb.size, 0x5a, 1);
+	EXPECT(run(fd, ctx.ctx_id, &job) == 0);
+	EXPECT(at != MAP_FAILED && all_are(at, dumb.size, 0x5a));
+	close(file);
+	close(fd);
+	close(vgem);
+}
+
 /* Two processes that work while others are killed. */
 static void child_loop(void)
 {
@@ -503,7 +599,8 @@ static const struct { const char *name; void (*run)(void); } tests[] = {
 	{ "fill", test_fill }, { "batch", test_batch }, { "order", test_order },
 	{ "faults", test_faults }, { "many", test_many }, { "destroy", test_destroy },
 	{ "timeout", test_timeout }, { "share", test_share }, { "kill9", test_kill9 },
-	{ "endless", test_endless },
+	{ "forget", test_forget }, { "limits", test_limits },
+	{ "import", test_import }, { "endless", test_endless },
 };
 
 int main(int argc, char **argv)
@@ -513,7 +610,8 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (unsigned int i = 0; i < count; i++) {
-		bool wanted = argc == 1 && tests[i].run != test_endless;
+		bool wanted = argc == 1 && tests[i].run != test_endless &&
+			      tests[i].run != test_import;
 
 		for (int a = 1; a < argc; a++)
 			wanted |= !strcmp(argv[a], tests[i].name);
