@@ -48,6 +48,7 @@ void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value)
 /* In the middle of a function reset it does not answer either. */
 bool onpu_device_present(struct onpu_device *onpu)
 {
+	/* Before the register is read: a reset that ends in between shall not be missed. */
 	bool quiet = smp_load_acquire(&onpu->quiet);
 
 	if (onpu_read(onpu, ONPU_REG_ID) == ONPU_ID_MAGIC)
@@ -113,7 +114,7 @@ static int check_version(struct onpu_device *onpu)
 		return -ENODEV;
 	}
 	if (major != FIELD_GET(ONPU_VERSION_MAJOR__MASK, ONPU_VERSION__RESET)) {
-		drm_err(&onpu->drm, "the driver does not know version %u of the registers\n", major);
+		drm_err(&onpu->drm, "version %u of the registers is not known\n", major);
 		return -ENODEV;
 	}
 	return 0;

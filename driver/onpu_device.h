@@ -28,16 +28,16 @@
  * Lock order, outermost first. What stands in one line is never held together.
  *
  *   device lock of the PCI core		probe, remove, FLR through sysfs, AER
- *   &onpu_device.reset_lock		read: whoever speaks with the device on a client's behalf
- *					(SUBMIT, CTX_CREATE, changes of a VM); write: a reset
+ *   &onpu_device.reset_lock		write: a reset; read: who needs registers that no reset
+ *					disturbs, such as the two halves of the clock
  *   locks of contexts, address spaces and buffers (onpu_ctx.h, onpu_mmu.h, onpu_gem.h)
  *   &onpu_mbox.lock			putting one request into its ring
  *   &onpu_mbox.pending_lock, &onpu_usage.lock		leaves
  *
  * Completion, hang detection and reset must never wait for memory: they run so that fences signal.
- * None of the locks above may be held around an allocation that can reclaim if they take it too:
- * that is &onpu_device.reset_lock for writing, and all below &onpu_mbox.lock. A reader of
- * reset_lock therefore allocates before it takes it.
+ * So none of the locks that they take may be held around an allocation that can reclaim: that is
+ * &onpu_device.reset_lock, all from &onpu_mbox.lock on, and those that onpu_ctx.h names. What else
+ * speaks with the device while it is reset fails, and is sorted out by onpu_ctx_post_reset().
  *
  * Hang detection and device resets run on one ordered queue, &onpu_device.reset_wq, so they never
  * meet each other.

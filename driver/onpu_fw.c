@@ -177,6 +177,7 @@ static void tell_status(struct onpu_device *onpu, u32 status)
 
 void onpu_fw_status_irq(struct onpu_device *onpu)
 {
+	/* As in onpu_device_present(). */
 	bool quiet = smp_load_acquire(&onpu->quiet);
 	u32 status = onpu_read(onpu, ONPU_REG_STATUS);
 

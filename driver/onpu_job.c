@@ -331,7 +331,7 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 		return;
 	/* A write to a register comes after all writes to memory before it. */
 	onpu_write(ctx->onpu, ONPU_REG_DOORBELL_TAIL(ctx->queue), ctx->tail);
-	/* What the device need not wait for; nobody sees the jobs end before the lock is given up. */
+	/* What the device need not wait for; no job is seen to end before the lock is given up. */
 	if (!busy) {
 		ctx->since = ktime_get();
 		ctx->progress.when = jiffies;

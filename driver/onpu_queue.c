@@ -381,7 +381,7 @@ void onpu_queue_forget_all(struct onpu_ctx_device *cd)
 	struct onpu_ctx *ctx;
 
 	lockdep_assert_held(&cd->bind_lock);
-	/* Also those that were about to take a queue: the firmware may have had their VM already. */
+	/* Also those that were about to take a queue: the firmware may have had their VM. */
 	list_for_each_entry(ctx, &cd->all, all_link) {
 		ctx->vm->slot = -1;
 		ctx->vm->bound = 0;

@@ -58,8 +58,8 @@ static void quiesce(struct onpu_device *onpu)
  */
 static void send_wedged_event(struct onpu_device *onpu)
 {
-	static const char event[] = "WEDGED=rebind,bus-reset";
-	char *envp[] = { (char *)event, NULL };
+	char event[] = "WEDGED=rebind,bus-reset";
+	char *envp[2] = { event };
 
 	kobject_uevent_env(&onpu->drm.accel->kdev->kobj, KOBJ_CHANGE, envp);
 }
@@ -91,6 +91,7 @@ static void resume(struct onpu_device *onpu, int error)
 		give_up(onpu, error);
 	else
 		WRITE_ONCE(onpu->state, ONPU_DEV_UP);
+	/* Whoever sees this sees a device that answers. */
 	smp_store_release(&onpu->quiet, false);
 	onpu_irq_enable(onpu);
 	onpu_mmu_post_reset(onpu);

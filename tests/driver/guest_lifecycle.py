@@ -29,6 +29,11 @@ def write(path, text):
         file.write(text)
 
 
+def node():
+    """Its number grows when the last device of that number is still in somebody's hands."""
+    return glob.glob('/dev/accel/accel*')[0]
+
+
 def until(condition, patience, what):
     end = time.monotonic() + patience
     while not condition():
@@ -80,11 +85,11 @@ class Device:
 
     def unload(self):
         """An open file holds the module, also without a device."""
-        node = os.open(glob.glob('/dev/accel/accel*')[0], os.O_RDWR)
+        file = os.open(node(), os.O_RDWR)
         write(f'{DRIVER}/unbind', self.address)
         if subprocess.run(['rmmod', 'onpu'], stderr=subprocess.DEVNULL, check=False).returncode == 0:
             fail('the module went although a file is open')
-        os.close(node)
+        os.close(file)
         return False
 
     def reload(self):
@@ -113,7 +118,7 @@ class Load:
 
     def __init__(self, options):
         self.options = options
-        self.programs = [subprocess.Popen([options.load]) for _ in range(options.programs)]
+        self.programs = [subprocess.Popen([options.load, node()]) for _ in range(options.programs)]
 
     def wait_working(self):
         """Each of them has had the device for a while, from now on."""

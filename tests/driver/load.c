@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Work without end: submits jobs and waits for them until the device is gone, then ends with status
- * 0. A job that was cancelled does not matter, every other failure does. For guest_lifecycle.py.
+ * Work without end: submits jobs to the node given and waits for them until the device is gone, then
+ * ends with status 0. A job that was cancelled does not matter, every other failure does. For guest_lifecycle.py.
  */
 #include <drm/onpu_accel.h>
 #include <onpu/isa.h>
@@ -20,7 +20,6 @@
 #include <unistd.h>
 #include <xf86drm.h>
 
-#define NODE		"/dev/accel/accel0"
 #define DATA_BYTES	(UINT32_C(1) << 19)
 /* A job of 2^20 cycles: longer ones would need points where others may go first. */
 #define FILLS		50u
@@ -108,16 +107,17 @@ static int wait_for(int fd, uint32_t syncobj)
 	return fence.status < 0 ? -fence.status : 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	int fd = open(NODE, O_RDWR | O_CLOEXEC), error;
+	const char *node = argc > 1 ? argv[1] : "/dev/accel/accel0";
+	int fd = open(node, O_RDWR | O_CLOEXEC), error;
 	struct drm_onpu_ctx_create ctx = { .priority = DRM_ONPU_PRIORITY_NORMAL };
 	struct drm_onpu_sync sync = { .flags = DRM_ONPU_SYNC_SIGNAL };
 	struct drm_onpu_job jobs[JOBS];
 	struct buffer code, data;
 
 	if (fd < 0)
-		die(NODE, errno);
+		die(node, errno);
 	code = make_buffer(fd, 4096);
 	data = make_buffer(fd, DATA_BYTES);
 	for (uint32_t i = 0; i < JOBS; i++)
