@@ -89,7 +89,8 @@ take_lock()
 {
 	mkdir -p "$(dirname -- "$1")"
 	exec {lock_fd}>>"$1"
-	if ! flock -n "$lock_fd"; then
+	# Most are held for a moment only.
+	if ! flock -w 2 "$lock_fd"; then
 		printf 'npu: waiting for another ./npu (%s)\n' "$2" >&2
 		flock "$lock_fd"
 	fi
