@@ -158,7 +158,8 @@ check_style()
 	local files
 
 	mapfile -t files < <(find "$top/driver" -name '*.[ch]' | sort)
-	inside perl "$top/build/linux/scripts/checkpatch.pl" --no-tree --strict --terse --show-types \
+	# It leaves a file where it runs.
+	inside env -C "$top/build/linux" perl scripts/checkpatch.pl --no-tree --strict --terse --show-types \
 		--no-summary --max-line-length=100 --ignore=LINUX_VERSION_CODE,FILE_PATH_CHANGES \
 		--file "${files[@]}" "$top/uapi/drm/onpu_accel.h"
 }
