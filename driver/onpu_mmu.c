@@ -58,6 +58,8 @@ struct onpu_mmu_device {
 	u32 last;
 	/** @seen: Name of the last one known to be done. */
 	u32 seen;
+	/** @since: When the device last did one, or had none to do, in jiffies. */
+	unsigned long since;
 	/** @stopped: The device cannot be asked, a reset is under way. */
 	bool stopped;
 	/** @timeout: Looks after requests that are not answered. */
@@ -212,6 +214,8 @@ static void request_write(struct onpu_mmu_device *mmu, const struct onpu_map *ma
 	struct onpu_device *onpu = mmu->onpu;
 
 	lockdep_assert_held(&mmu->lock);
+	if (mmu->last == mmu->seen)
+		mmu->since = jiffies;
 	if (map) {
 		onpu_write(onpu, ONPU_REG_INV_ASID, map->vm->asid);
 		onpu_write(onpu, ONPU_REG_INV_PAGES, map->size / SMALL);
@@ -220,7 +224,7 @@ static void request_write(struct onpu_mmu_device *mmu, const struct onpu_map *ma
 		onpu_write(onpu, ONPU_REG_INV_ASID, ONPU_INV_ASID_ALL__MASK);
 	}
 	onpu_write(onpu, ONPU_REG_INV_REQ, ++mmu->last);
-	mod_delayed_work(onpu_free_wq, &mmu->timeout, INV_TIMEOUT);
+	queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_TIMEOUT);
 }
 
 /* One request for all that waits; one mapping is named, more are "everything". */
@@ -251,6 +255,7 @@ static void take_done(struct onpu_mmu_device *mmu)
 	if (is_done(done, mmu->seen) || !is_done(done, mmu->last))
 		return;
 	mmu->seen = done;
+	mmu->since = jiffies;
 	list_for_each_entry_safe(map, next, &mmu->requested, link) {
 		if (!is_done(map->request, done))
 			break;
@@ -271,14 +276,15 @@ static void timeout_work(struct work_struct *work)
 {
 	struct onpu_mmu_device *mmu = container_of(to_delayed_work(work), struct onpu_mmu_device,
 						   timeout);
-	bool late;
-	u32 last;
+	bool late = false;
 
 	spin_lock(&mmu->lock);
-	/* An answer that came without an interrupt makes new requests, which have their time. */
-	last = mmu->last;
+	/* In case an interrupt was lost. */
 	take_done(mmu);
-	late = !mmu->stopped && !is_done(last, mmu->seen);
+	if (!mmu->stopped && mmu->last != mmu->seen) {
+		late = time_after_eq(jiffies, mmu->since + INV_TIMEOUT);
+		queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_TIMEOUT / 4);
+	}
 	spin_unlock(&mmu->lock);
 	if (late && onpu_device_present(mmu->onpu))
 		onpu_device_reset_async(mmu->onpu, "no answer to an invalidation");
