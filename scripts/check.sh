@@ -125,15 +125,19 @@ stage_fuzz()
 	return "$status"
 }
 
+# Through firmware, driver and guest as a user runs it, and on the model alone.
 stage_demo()
 {
-	local json=$top/build/check/demo.json
+	local json=$top/build/check/demo.json device status=0
 
 	needs_build demo || return
-	rm -f "$json"
-	step demo "demo" inside onpu-demo --json "$json" || return
-	step demo-result "demo: accuracy, agreement, placement" \
-		inside python3 "$top/scripts/check-demo.py" "$json"
+	for device in npu sim; do
+		rm -f "$json"
+		step "demo-$device" "demo on $device" env WEBNN_DEVICE="$device" "$top/npu" demo --json "$json" &&
+			step "demo-$device-result" "demo on $device: accuracy, agreement, placement, bits" \
+				inside python3 "$top/scripts/check-demo.py" "$json" || status=1
+	done
+	return "$status"
 }
 
 # The driver for every kernel with both compilers, and what reads its source.
