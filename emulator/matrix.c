@@ -612,8 +612,7 @@ bool sim_matrix(struct sim_context *c, const struct sim_work *w)
 	size_t each = sizeof(float) * ((size_t)DEPTH_BLOCK * (MMA_MAX_COLS + ROW_BLOCK) +
 				       (size_t)(ROW_BLOCK + MMA_MAX_ROWS) * MMA_MAX_COLS);
 	char *scratch = sim_scratch(c, 3 * offsets + each * onpu_pool_threads(c->pool));
-	int64_t *s0_tap = (int64_t *)scratch, *s1_tap = (int64_t *)(scratch + offsets);
-	int64_t *dst_tap = (int64_t *)(scratch + 2 * offsets);
+	int64_t *s0_tap, *s1_tap, *dst_tap;
 	const struct sim_tensor *d = &w->t[DST];
 	struct matrix m = {
 		.c = c,
@@ -622,13 +621,16 @@ bool sim_matrix(struct sim_context *c, const struct sim_work *w)
 		.acc = w->insn.acc,
 		.depth = w->t[S0].dim[d->rank - 1],
 		.taps = taps,
-		.scratch = scratch + 3 * offsets,
 		.scratch_each = each,
 	};
 	int64_t dst;
 
 	if (!scratch)
 		return false;
+	s0_tap = (int64_t *)scratch;
+	s1_tap = (int64_t *)(scratch + offsets);
+	dst_tap = (int64_t *)(scratch + 2 * offsets);
+	m.scratch = scratch + 3 * offsets;
 	tap_offsets(w, s0_tap, s1_tap, dst_tap);
 	matrix_sides(&m, s0_tap, s1_tap);
 	c->counters->macs += sim_elements(d) * m.depth * taps;
