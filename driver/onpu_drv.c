@@ -45,12 +45,15 @@ MODULE_PARM_DESC(max_timeout_ms, "Longest timeout that a context may ask for (de
 
 static int query_answer(struct drm_onpu_dev_query *query, const void *data, size_t size)
 {
-	u32 room = query->size;
+	u64 pointer = query->pointer;
+	int ret = 0;
 
-	query->size = size;
-	if (!query->pointer)
-		return 0;
-	return copy_struct_to_user(u64_to_user_ptr(query->pointer), room, data, size, NULL);
+	if (pointer)
+		ret = copy_struct_to_user(u64_to_user_ptr(pointer), query->size, data, size, NULL);
+	/* The core returns the arguments after an error, too. */
+	if (!ret)
+		query->size = size;
+	return ret;
 }
 
 static int query_info(struct onpu_device *onpu, struct drm_onpu_dev_query *query)
