@@ -313,6 +313,8 @@ class Guest:
         if npu:
             command += ["-device", '{"driver":"vfio-user-pci","id":"npu","x-msg-timeout":60000,'
                         f'"socket":{{"type":"unix","path":"{npu}"}}}}']
+        for plugin in args.plugin:
+            command += ["-plugin", plugin]
         if args.gdb:
             command += ["-S", "-chardev", f"socket,id=gdb,path={escape(args.gdb)},server=on,wait=off",
                         "-gdb", "chardev:gdb"]
@@ -517,6 +519,7 @@ def arguments():
     parser.add_argument("--emu-arg", action="append", default=[])
     parser.add_argument("--modprobe", action="append", default=[])
     parser.add_argument("--append", action="append", default=[])
+    parser.add_argument("--plugin", action="append", default=[])
     parser.add_argument("--timeout", type=float, default=600)
     parser.add_argument("--memory", type=int, default=1024)
     parser.add_argument("--cpus", type=int, default=2)

@@ -29,6 +29,7 @@ guest_usage()
 	  --allow-log=REGEX   expected lines of the kernel's log
 	  --allow-warnings    the log may have warnings and errors, but no oops, BUG or WARNING
 	  --log=FILE          the kernel's log; build/log/guest.log unless given
+	  --plugin=FILE[,…]   a TCG plugin of QEMU, with its arguments
 	  --gdb               wait for a debugger at build/gdb.sock
 	END
 }
@@ -62,9 +63,9 @@ guest_options()
 		--no-device) guest_device=0 guest_driver=0 ;;
 		--no-build) guest_build=0 ;;
 		--help|-h) guest_usage; exit ;;
-		--kernel=*|--emu-arg=*|--modprobe=*|--append=*|--timeout=*|--memory=*|--cpus=*|--allow-log=*|--log=*)
+		--kernel=*|--emu-arg=*|--modprobe=*|--append=*|--plugin=*|--timeout=*|--memory=*|--cpus=*|--allow-log=*|--log=*)
 			guest_option "${option%%=*}" "${option#*=}" ;;
-		--kernel|--emu-arg|--modprobe|--append|--timeout|--memory|--cpus|--allow-log|--log)
+		--kernel|--emu-arg|--modprobe|--append|--plugin|--timeout|--memory|--cpus|--allow-log|--log)
 			[ $# -ge 2 ] || guest_wrong "$option needs a value"
 			shift
 			guest_option "$option" "$1" ;;

@@ -15,7 +15,6 @@ import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATCH = 64
@@ -24,16 +23,11 @@ MARKS = {1: "one", 2: "batch", 3: "trivial"}
 
 
 def run_guest(build, rounds, counts):
-    """QEMU is started through a script that adds the plugin."""
-    with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
-        qemu = pathlib.Path(folder) / "qemu"
-        plugin = build / "tests/bench/driver/bench-count-plugin.so"
-        qemu.write_text(f'#!/bin/sh\nexec qemu-system-x86_64 -plugin "{plugin},out={counts}" "$@"\n')
-        qemu.chmod(0o755)
-        return subprocess.run(
-            [ROOT / "npu", "guest", "--root", "--cpus", "1", "--append", "nokaslr", "--modprobe", "vgem",
-             "--emu-arg=--sync", "--qemu", qemu, "--", build / "tests/bench/driver/bench-submit-loop",
-             str(rounds)], check=False).returncode
+    folder = build / "tests/bench/driver"
+    return subprocess.run(
+        [ROOT / "npu", "guest", "--root", "--cpus=1", "--append=nokaslr", "--modprobe=vgem",
+         "--emu-arg=--sync", f"--plugin={folder / 'bench-count-plugin.so'},out={counts}", "--",
+         folder / "bench-submit-loop", str(rounds)], check=False).returncode
 
 
 def read_counts(file):

@@ -49,7 +49,6 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
 				      void (*cb)(unsigned int cpu, uint32_t info, uint64_t vaddr,
 						 void *data),
 				      int flags, int rw, void *data);
-void qemu_plugin_register_atexit_cb(uint64_t id, void (*cb)(void *data), void *data);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
@@ -137,12 +136,6 @@ static void translate(struct qemu_plugin_tb *tb, void *data)
 	}
 }
 
-static void at_exit(void *data)
-{
-	(void)data;
-	fclose(out);
-}
-
 /* One argument, "out=FILE". */
 int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, char **argv)
 {
@@ -156,8 +149,9 @@ int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, cha
 		perror(argv[0] + 4);
 		return -1;
 	}
+	/* QEMU may end without telling plugins. */
+	setvbuf(out, NULL, _IOLBF, 0);
 	counter.score = qemu_plugin_scoreboard_new(sizeof(uint64_t));
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate, NULL);
-	qemu_plugin_register_atexit_cb(id, at_exit, NULL);
 	return 0;
 }
