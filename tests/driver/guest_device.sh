@@ -5,6 +5,8 @@
 # The device without load, as TAP: what the driver shows of it, bound and bound again, loaded and
 # loaded again, and with a firmware that is not there or not whole.
 
+# The status of a condition is what ok() is given.
+# shellcheck disable=SC2319
 set -uo pipefail
 
 driver=/sys/bus/pci/drivers/onpu

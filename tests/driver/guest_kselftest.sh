@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# guest: --modprobe=vgem
+#
+# All driver-test-* as one TAP stream: guest_kselftest.sh [NAME [ARGUMENTS]]. NAME is a single one,
+# such as sync; its ARGUMENTS are those of the harness (-h lists them).
+
+set -uo pipefail
+
+top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+folder=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}
+number=0 failures=0
+
+# run_one NAME [ARGUMENTS]: its cases get the numbers that follow, and its name before theirs.
+run_one()
+{
+	local name=$1 line status
+
+	shift
+	while IFS= read -r line; do
+		case $line in
+		'TAP version'*|1..*) ;;
+		'ok '*|'not ok '*)
+			[[ $line == ok* ]] || failures=$((failures + 1))
+			number=$((number + 1))
+			[[ $line =~ ^((not )?ok)\ [0-9]+\ (.*)$ ]]
+			printf '%s %d - %s: %s\n' "${BASH_REMATCH[1]}" "$number" "$name" "${BASH_REMATCH[3]}" ;;
+		*) printf '%s\n' "$line" ;;
+		esac
+	done < <("$folder/driver-test-$name" "$@" 2>&1; echo "status $?" >"$work")
+	read -r _ status <"$work"
+	[ "$status" -eq 0 ] || failures=$((failures + 1))
+}
+
+work=$(mktemp)
+if [ $# -gt 0 ]; then
+	run_one "$@"
+else
+	for program in "$folder"/driver-test-*; do
+		[ ! -x "$program" ] || [ -d "$program" ] || run_one "${program##*/driver-test-}"
+	done
+fi
+rm -f -- "$work"
+printf '1..%d\n' "$number"
+if [ "$number" -eq 0 ]; then
+	echo "Bail out! no test in $folder: they need scripts/fetch-linux.sh"
+fi
+[ "$failures" -eq 0 ] && [ "$number" -gt 0 ]

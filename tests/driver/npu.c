@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* Helpers of the tests of the driver, see npu.h. */
+#include "npu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sync_file.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include <xf86drm.h>
+
+#define MAX_SLOTS	32u
+#define CODE_OFFSET	(MAX_SLOTS * ONPU_SLOT_SIZE)
+#define SRAM_BYTES	65536u
+
+void npu_failed(const char *file, int line, const char *what)
+{
+	fprintf(stderr, "# %s:%d: %s: %s\n", file, line, what, strerror(errno));
+	abort();
+}
+
+int npu_open_node(const char *node)
+{
+	int fd = open(node, O_RDWR | O_CLOEXEC);
+
+	must(fd >= 0);
+	return fd;
+}
+
+int npu_open(void)
+{
+	return npu_open_node(NPU_NODE);
+}
+
+int npu_ioctl(int fd, unsigned long request, void *args)
+{
+	return ioctl(fd, request, args) ? errno : 0;
+}
+
+static void query(int fd, uint32_t type, void *answer, uint32_t size)
+{
+	struct drm_onpu_dev_query args = {
+		.type = type, .size = size, .pointer = (uintptr_t)answer,
+	};
+
+	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_DEV_QUERY, &args) && args.size == size);
+}
+
+struct drm_onpu_dev_info npu_info(int fd)
+{
+	struct drm_onpu_dev_info info;
+
+	query(fd, DRM_ONPU_DEV_QUERY_INFO, &info, sizeof(info));
+	return info;
+}
+
+struct drm_onpu_counters npu_counters(int fd)
+{
+	struct drm_onpu_counters counters;
+
+	query(fd, DRM_ONPU_DEV_QUERY_COUNTERS, &counters, sizeof(counters));
+	return counters;
+}
+
+/* ---- buffers */
+
+struct npu_bo npu_bo(int fd, uint64_t size, uint32_t flags)
+{
+	struct drm_onpu_bo_create create = { .size = size, .flags = flags };
+	struct npu_bo bo;
+	void *map;
+
+	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_BO_CREATE, &create));
+	bo = (struct npu_bo){ create.handle, create.va, create.size, NULL };
+	if (flags & DRM_ONPU_BO_NO_MMAP)
+		return bo;
+	map = mmap(NULL, bo.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		   (off_t)npu_bo_info(fd, bo.handle).mmap_offset);
+	must(map != MAP_FAILED);
+	bo.map = map;
+	return bo;
+}
+
+int npu_gem_close(int fd, uint32_t handle)
+{
+	return npu_ioctl(fd, DRM_IOCTL_GEM_CLOSE, &(struct drm_gem_close){ .handle = handle });
+}
+
+void npu_bo_close(int fd, struct npu_bo *bo)
+{
+	if (bo->map)
+		must(!munmap(bo->map, bo->size));
+	must(!npu_gem_close(fd, bo->handle));
+	memset(bo, 0, sizeof(*bo));
+}
+
+struct drm_onpu_bo_info npu_bo_info(int fd, uint32_t handle)
+{
+	struct drm_onpu_bo_info info = { .handle = handle };
+
+	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_BO_INFO, &info));
+	return info;
+}
+
+bool npu_all(const uint8_t *at, uint64_t size, uint8_t value)
+{
+	return at[0] == value && !memcmp(at, at + 1, size - 1);
+}
+
+/* ---- contexts */
+
+struct npu_ctx npu_ctx_of(int fd, uint32_t priority, uint32_t timeout_ms)
+{
+	struct drm_onpu_ctx_create create = { .priority = priority, .timeout_ms = timeout_ms };
+	void *page;
+
+	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_CTX_CREATE, &create));
+	page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd,
+		    (off_t)create.completion_offset);
+	must(page != MAP_FAILED);
+	return (struct npu_ctx){ create.ctx_id, page, create.completion_offset };
+}
+
+struct npu_ctx npu_ctx(int fd, uint32_t timeout_ms)
+{
+	return npu_ctx_of(fd, DRM_ONPU_PRIORITY_NORMAL, timeout_ms);
+}
+
+int npu_ctx_destroy(int fd, uint32_t ctx)
+{
+	return npu_ioctl(fd, DRM_IOCTL_ONPU_CTX_DESTROY,
+			 &(struct drm_onpu_ctx_destroy){ .ctx_id = ctx });
+}
+
+struct drm_onpu_ctx_get_state npu_state(int fd, uint32_t ctx)
+{
+	struct drm_onpu_ctx_get_state state = { .ctx_id = ctx };
+
+	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state));
+	return state;
+}
+
+struct onpu_fault_record npu_fault(const struct drm_onpu_ctx_get_state *state)
+{
+	struct onpu_fault_record record;
+
+	memcpy(&record, state->fault, sizeof(record));
+	return record;
+}
+
+/* ---- programs */
+
+struct npu_program npu_program(int fd, uint32_t max_insns)
+{
+	const struct onpu_slot_program head = {
+		.kind = ONPU_SLOT_PROGRAM, .isa_major = ONPU_ISA_MAJOR, .sram_bytes = SRAM_BYTES,
+	};
+	struct npu_program program = { .max_insns = max_insns };
+
+	program.bo = npu_bo(fd, CODE_OFFSET + (max_insns + 1ull) * ONPU_INSN_BYTES, 0);
+	npu_slot(&program, &head);
+	return program;
+}
+
+uint16_t npu_slot(struct npu_program *program, const void *slot)
+{
+	must(program->slots < MAX_SLOTS);
+	memcpy(program->bo.map + program->slots * ONPU_SLOT_SIZE, slot, ONPU_SLOT_SIZE);
+	return (uint16_t)program->slots++;
+}
+
+uint16_t npu_tensor(struct npu_program *program, enum onpu_dtype dtype, enum onpu_space space,
+		    uint64_t base, uint32_t count)
+{
+	const uint32_t bytes = onpu_dtype_bits(dtype) / 8;
+	const struct onpu_slot_tensor tensor = {
+		.kind = ONPU_SLOT_TENSOR, .dtype = (uint8_t)dtype, .rank = 1,
+		.space = (uint8_t)space, .base = base, .size = (uint64_t)bytes * count,
+		.dim = { count }, .stride = { bytes },
+	};
+
+	return npu_slot(program, &tensor);
+}
+
+void npu_words(struct npu_program *program, const uint32_t *words)
+{
+	must(program->insns <= program->max_insns);
+	memcpy(program->bo.map + CODE_OFFSET + program->insns++ * ONPU_INSN_BYTES, words,
+	       ONPU_INSN_BYTES);
+}
+
+void npu_insn(struct npu_program *program, struct onpu_insn insn)
+{
+	uint32_t words[ONPU_INSN_WORDS];
+
+	must(!onpu_insn_pack(&insn, words));
+	npu_words(program, words);
+}
+
+struct drm_onpu_job npu_job(struct npu_program *program)
+{
+	npu_insn(program, (struct onpu_insn){ .op = ONPU_OP_END });
+	return (struct drm_onpu_job){
+		.program_va = program->bo.va + CODE_OFFSET, .slots_va = program->bo.va,
+		.instr_count = program->insns, .slot_count = program->slots,
+	};
+}
+
+void npu_add_fill(struct npu_program *program, uint64_t va, uint32_t bytes, uint8_t value)
+{
+	const struct onpu_slot_param_fill fill = {
+		.kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_FILL, .value = value,
+	};
+	uint16_t dst = npu_tensor(program, ONPU_DT_U8, ONPU_SPACE_VA, va, bytes);
+
+	npu_insn(program, (struct onpu_insn){ .op = ONPU_OP_DMA_FILL, .ch = 1, .dst = dst,
+					      .param = npu_slot(program, &fill) });
+}
+
+struct drm_onpu_job npu_fill(int fd, uint64_t va, uint32_t bytes, uint8_t value)
+{
+	struct npu_program program = npu_program(fd, 1);
+
+	npu_add_fill(&program, va, bytes, value);
+	return npu_job(&program);
+}
+
+struct drm_onpu_job npu_long(int fd, uint64_t va)
+{
+	struct npu_program program = npu_program(fd, 2 * NPU_LONG_INSNS);
+	uint32_t pair[2 * ONPU_INSN_WORDS];
+
+	npu_add_fill(&program, va, NPU_LONG_BYTES, 0x55);
+	npu_insn(&program, (struct onpu_insn){ .op = ONPU_OP_PREEMPT });
+	memcpy(pair, program.bo.map + CODE_OFFSET, sizeof(pair));
+	for (uint32_t i = 1; i < NPU_LONG_INSNS; i++) {
+		npu_words(&program, pair);
+		npu_words(&program, pair + ONPU_INSN_WORDS);
+	}
+	return npu_job(&program);
+}
+
+/* ---- jobs and fences */
+
+int npu_submit(int fd, uint32_t ctx, const struct drm_onpu_job *jobs, uint32_t count,
+	       uint64_t *seqno)
+{
+	struct drm_onpu_submit args = {
+		.ctx_id = ctx, .jobs = DRM_ONPU_OBJ_ARRAY(count, jobs),
+	};
+	int ret = npu_ioctl(fd, DRM_IOCTL_ONPU_SUBMIT, &args);
+
+	if (seqno)
+		*seqno = args.seqno;
+	return ret;
+}
+
+int npu_submit_signal(int fd, uint32_t ctx, struct drm_onpu_job job, uint32_t syncobj)
+{
+	const struct drm_onpu_sync sync = { syncobj, DRM_ONPU_SYNC_SIGNAL, 0 };
+
+	job.syncs = (struct drm_onpu_obj_array)DRM_ONPU_OBJ_ARRAY(1, &sync);
+	return npu_submit(fd, ctx, &job, 1, NULL);
+}
+
+uint32_t npu_syncobj(int fd)
+{
+	uint32_t handle = 0;
+
+	must(!drmSyncobjCreate(fd, 0, &handle));
+	return handle;
+}
+
+double npu_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+int64_t npu_deadline(double seconds)
+{
+	return (int64_t)((npu_now() + seconds) * 1e9);
+}
+
+bool npu_has_fence(int fd, uint32_t syncobj)
+{
+	int file;
+
+	if (drmSyncobjExportSyncFile(fd, syncobj, &file))
+		return false;
+	close(file);
+	return true;
+}
+
+bool npu_signalled(int fd, uint32_t syncobj)
+{
+	return !drmSyncobjWait(fd, &syncobj, 1, 0, 0, NULL);
+}
+
+int npu_wait(int fd, uint32_t syncobj)
+{
+	struct sync_fence_info fence = { .status = 0 };
+	struct sync_file_info info = { .num_fences = 1, .sync_fence_info = (uintptr_t)&fence };
+	int file;
+
+	if (drmSyncobjWait(fd, &syncobj, 1, npu_deadline(NPU_PATIENCE_S), 0, NULL))
+		return -1;
+	must(!drmSyncobjExportSyncFile(fd, syncobj, &file));
+	must(!ioctl(file, SYNC_IOC_FILE_INFO, &info));
+	close(file);
+	must(fence.status && fence.status == info.status);
+	return fence.status < 0 ? -fence.status : 0;
+}
+
+int npu_run(int fd, uint32_t ctx, const struct drm_onpu_job *job)
+{
+	uint32_t syncobj = npu_syncobj(fd);
+	int ret;
+
+	must(!npu_submit_signal(fd, ctx, *job, syncobj));
+	ret = npu_wait(fd, syncobj);
+	drmSyncobjDestroy(fd, syncobj);
+	return ret;
+}

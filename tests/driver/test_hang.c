@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+/* What runs long: without progress, with it, and behind others. */
+#include "harness.h"
+#include "npu.h"
+
+#include <errno.h>
+#include <xf86drm.h>
+
+FIXTURE(hang) {
+	int fd, other;
+	struct npu_bo data, small;
+	struct npu_ctx innocent;
+	struct drm_onpu_job job;
+};
+
+FIXTURE_SETUP(hang)
+{
+	self->fd = npu_open();
+	self->other = npu_open();
+	self->data = npu_bo(self->fd, 31 << 20, 0);
+	self->small = npu_bo(self->other, 4096, 0);
+	self->innocent = npu_ctx(self->other, 0);
+	self->job = npu_fill(self->other, self->small.va, 4096, 3);
+}
+
+FIXTURE_TEARDOWN(hang)
+{
+	close(self->fd);
+	close(self->other);
+}
+
+static bool runs_still(int fd, uint32_t syncobj, double seconds)
+{
+	return drmSyncobjWait(fd, &syncobj, 1, npu_deadline(seconds), 0, NULL) == -ETIME;
+}
+
+/*
+ * Sums that cost as much as an instruction may, of elements in reverse: the emulator needs much
+ * longer for one of them than the shortest timeout is, and counts at its end.
+ */
+static struct drm_onpu_job slow_job(int fd)
+{
+	static uint64_t caps[64];
+	struct drm_onpu_dev_query query = {
+		.type = DRM_ONPU_DEV_QUERY_CAPS, .size = sizeof(caps), .pointer = (uintptr_t)caps,
+	};
+	struct onpu_slot_tensor from = {
+		.kind = ONPU_SLOT_TENSOR, .dtype = ONPU_DT_F32, .rank = 2, .space = ONPU_SPACE_SRAM,
+		.size = 16384, .offset = 16380, .dim = { 1, 4096 }, .stride = { 0, -4 },
+	}, to = {
+		.kind = ONPU_SLOT_TENSOR, .dtype = ONPU_DT_F32, .rank = 2, .space = ONPU_SPACE_SRAM,
+		.base = 32768, .size = 4, .dim = { 1, 1 }, .stride = { 4, 4 },
+	};
+	struct npu_program program = npu_program(fd, 400);
+	struct onpu_insn sum = { .op = ONPU_OP_RSUM, .axes = 3 };
+
+	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_DEV_QUERY, &query));
+	from.dim[0] = ((uint32_t *)caps)[(ONPU_REG_CAP_LANES - ONPU_REG_CAP_MACHINE) / 4] * 250;
+	sum.s0 = npu_slot(&program, &from);
+	sum.dst = npu_slot(&program, &to);
+	for (int i = 0; i < 400; i++)
+		npu_insn(&program, sum);
+	return npu_job(&program);
+}
+
+TEST_F(hang, no_progress)
+{
+	uint32_t first = npu_syncobj(self->fd), second = npu_syncobj(self->fd);
+	struct npu_ctx ctx = npu_ctx(self->fd, 1);
+	struct drm_onpu_job job = slow_job(self->fd);
+	struct drm_onpu_ctx_get_state state;
+
+	ASSERT_EQ(0, npu_submit_signal(self->fd, ctx.id, job, first));
+	ASSERT_EQ(0, npu_submit_signal(self->fd, ctx.id, job, second));
+	EXPECT_EQ(ETIME, npu_wait(self->fd, first));
+	EXPECT_EQ(ECANCELED, npu_wait(self->fd, second));
+	state = npu_state(self->fd, ctx.id);
+	EXPECT_EQ(DRM_ONPU_CTX_TIMEDOUT, state.state);
+	EXPECT_EQ(ETIME, state.error);
+	EXPECT_EQ(2, state.completed);
+	EXPECT_EQ(1, state.cancelled);
+	EXPECT_TRUE(npu_all(state.fault, sizeof(state.fault), 0));
+	EXPECT_EQ(2, ctx.page->seqno);
+	EXPECT_EQ(DRM_ONPU_COMPLETION_BY_DRIVER | ECANCELED, ctx.page->error);
+	EXPECT_EQ(EIO, npu_submit(self->fd, ctx.id, &job, 1, NULL));
+	EXPECT_EQ(0, npu_run(self->other, self->innocent.id, &self->job));
+	EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(self->other, self->innocent.id).state);
+}
+
+TEST_F(hang, progress_is_no_hang)
+{
+	struct npu_ctx ctx = npu_ctx(self->fd, 1500);
+	uint32_t syncobj = npu_syncobj(self->fd);
+	struct drm_onpu_job job = npu_long(self->fd, self->data.va);
+
+	for (int i = 0; i < 4; i++)
+		ASSERT_EQ(0, npu_submit_signal(self->fd, ctx.id, job, syncobj));
+	EXPECT_TRUE(runs_still(self->fd, syncobj, 4));
+	EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(self->fd, ctx.id).state);
+	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
+	EXPECT_EQ(ECANCELED, npu_wait(self->fd, syncobj));
+}
+
+/* One that may not run because another of higher priority does has no reason to make progress. */
+TEST_F(hang, waiting_for_others_is_no_hang)
+{
+	struct npu_ctx busy = npu_ctx(self->fd, 0);
+	struct npu_ctx patient = npu_ctx_of(self->other, DRM_ONPU_PRIORITY_LOW, 300);
+	uint32_t syncobj = npu_syncobj(self->fd), low = npu_syncobj(self->other);
+	struct drm_onpu_job job = npu_long(self->fd, self->data.va);
+
+	for (int i = 0; i < 4; i++)
+		ASSERT_EQ(0, npu_submit_signal(self->fd, busy.id, job, syncobj));
+	ASSERT_EQ(0, npu_submit_signal(self->other, patient.id, self->job, low));
+	EXPECT_TRUE(runs_still(self->fd, syncobj, 2));
+	EXPECT_EQ(0, npu_ctx_destroy(self->fd, busy.id));
+	EXPECT_EQ(0, npu_wait(self->other, low));
+	EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(self->other, patient.id).state);
+	EXPECT_EQ(ECANCELED, npu_wait(self->fd, syncobj));
+}
+
+TEST_F(hang, equal_priorities_take_turns)
+{
+	struct npu_ctx busy = npu_ctx(self->fd, 0);
+	uint32_t syncobj = npu_syncobj(self->fd);
+	struct drm_onpu_job job = npu_long(self->fd, self->data.va);
+
+	for (int i = 0; i < 4; i++)
+		ASSERT_EQ(0, npu_submit_signal(self->fd, busy.id, job, syncobj));
+	for (int i = 0; i < 20; i++)
+		ASSERT_EQ(0, npu_run(self->other, self->innocent.id, &self->job));
+	EXPECT_FALSE(npu_signalled(self->fd, syncobj));
+	EXPECT_EQ(0, npu_ctx_destroy(self->fd, busy.id));
+	EXPECT_EQ(ECANCELED, npu_wait(self->fd, syncobj));
+}
+
+/* A cycle limit ends a job in time, also one that makes progress. */
+TEST_F(hang, cycle_limit)
+{
+	struct npu_ctx ctx = npu_ctx(self->fd, 0);
+	struct drm_onpu_job job = npu_long(self->fd, self->data.va);
+	struct drm_onpu_ctx_get_state state;
+
+	job.cycle_limit = 1 << 20;
+	EXPECT_EQ(ETIME, npu_run(self->fd, ctx.id, &job));
+	state = npu_state(self->fd, ctx.id);
+	EXPECT_EQ(DRM_ONPU_CTX_FAULT, state.state);
+	EXPECT_EQ(ONPU_FAULT_TIMEOUT, npu_fault(&state).code);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+/* Sharing of buffers: between clients of the device, with another driver (vgem), with udmabuf. */
+#include "harness.h"
+#include "npu.h"
+
+#include <drm/drm_mode.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/udmabuf.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <xf86drm.h>
+
+#define BYTES	65536u
+
+FIXTURE(prime) {
+	int fd, other;
+	struct npu_ctx ctx, other_ctx;
+};
+
+FIXTURE_SETUP(prime)
+{
+	self->fd = npu_open();
+	self->other = npu_open();
+	self->ctx = npu_ctx(self->fd, 0);
+	self->other_ctx = npu_ctx(self->other, 0);
+}
+
+FIXTURE_TEARDOWN(prime)
+{
+	close(self->fd);
+	close(self->other);
+}
+
+static int export_bo(int fd, uint32_t handle, uint32_t flags)
+{
+	int file = -1;
+
+	must(!drmPrimeHandleToFD(fd, handle, DRM_CLOEXEC | flags, &file));
+	return file;
+}
+
+static uint32_t import_bo(int fd, int file)
+{
+	uint32_t handle = 0;
+
+	must(!drmPrimeFDToHandle(fd, file, &handle));
+	return handle;
+}
+
+TEST_F(prime, two_clients_share_memory)
+{
+	struct npu_bo first = npu_bo(self->fd, 4096, 0), bo = npu_bo(self->fd, BYTES, 0);
+	int file = export_bo(self->fd, bo.handle, DRM_RDWR);
+	struct drm_onpu_bo_info info = npu_bo_info(self->other, import_bo(self->other, file));
+	struct drm_onpu_job job;
+	uint8_t *map;
+
+	EXPECT_NE(bo.va, info.va);
+	EXPECT_NE(0, first.va);
+	EXPECT_EQ(0, info.flags);
+	EXPECT_EQ(BYTES, info.size);
+	map = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, self->other,
+		   (off_t)info.mmap_offset);
+	ASSERT_NE(MAP_FAILED, map);
+	job = npu_fill(self->other, info.va, BYTES, 5);
+	EXPECT_EQ(0, npu_run(self->other, self->other_ctx.id, &job));
+	EXPECT_TRUE(npu_all(bo.map, BYTES, 5));
+	job = npu_fill(self->fd, bo.va, BYTES, 6);
+	EXPECT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
+	EXPECT_TRUE(npu_all(map, BYTES, 6));
+	/* The one that created it goes; the other still has it. */
+	EXPECT_EQ(0, npu_gem_close(self->fd, bo.handle));
+	EXPECT_EQ(EFAULT, npu_run(self->fd, self->ctx.id, &job));
+	job = npu_fill(self->other, info.va, BYTES, 7);
+	EXPECT_EQ(0, npu_run(self->other, self->other_ctx.id, &job));
+	EXPECT_TRUE(npu_all(map, BYTES, 7));
+	close(file);
+}
+
+TEST_F(prime, the_flags_come_with_it)
+{
+	static const uint32_t flags[] = {
+		DRM_ONPU_BO_WC, DRM_ONPU_BO_DEVICE_RO, DRM_ONPU_BO_NO_MMAP,
+		DRM_ONPU_BO_NO_MMAP | DRM_ONPU_BO_DEVICE_RO,
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
+		struct npu_bo bo = npu_bo(self->fd, 4096, flags[i]);
+		int file = export_bo(self->fd, bo.handle, DRM_RDWR);
+		struct drm_onpu_bo_info info = npu_bo_info(self->other, import_bo(self->other, file));
+
+		EXPECT_EQ(flags[i], info.flags);
+		EXPECT_EQ(!!(flags[i] & DRM_ONPU_BO_NO_MMAP), !info.mmap_offset);
+		EXPECT_EQ(!!(flags[i] & DRM_ONPU_BO_NO_MMAP),
+			  mmap(NULL, 4096, PROT_READ, MAP_SHARED, file, 0) == MAP_FAILED);
+		close(file);
+	}
+}
+
+TEST_F(prime, read_only_for_the_device_of_every_client)
+{
+	struct npu_bo bo = npu_bo(self->fd, 4096, DRM_ONPU_BO_DEVICE_RO);
+	int file = export_bo(self->fd, bo.handle, DRM_RDWR);
+	struct drm_onpu_bo_info info = npu_bo_info(self->other, import_bo(self->other, file));
+	struct drm_onpu_job job = npu_fill(self->other, info.va, 64, 1);
+
+	EXPECT_EQ(EFAULT, npu_run(self->other, self->other_ctx.id, &job));
+	EXPECT_TRUE(npu_all(bo.map, 4096, 0));
+	close(file);
+}
+
+TEST_F(prime, back_to_the_same_client)
+{
+	struct npu_bo bo = npu_bo(self->fd, 4096, 0);
+	int file = export_bo(self->fd, bo.handle, DRM_RDWR);
+	uint64_t memory = npu_counters(self->fd).client_memory;
+
+	EXPECT_EQ(bo.handle, import_bo(self->fd, file));
+	EXPECT_EQ(bo.va, npu_bo_info(self->fd, bo.handle).va);
+	EXPECT_EQ(memory, npu_counters(self->fd).client_memory);
+	close(file);
+}
+
+TEST_F(prime, what_is_imported_counts)
+{
+	struct npu_bo bo = npu_bo(self->fd, BYTES, 0);
+	int file = export_bo(self->fd, bo.handle, DRM_RDWR);
+	uint32_t handle = import_bo(self->other, file);
+
+	EXPECT_EQ(BYTES, npu_counters(self->other).client_memory);
+	EXPECT_EQ(0, npu_gem_close(self->other, handle));
+	EXPECT_EQ(0, npu_counters(self->other).client_memory);
+	close(file);
+}
+
+TEST_F(prime, no_such_thing)
+{
+	uint32_t handle;
+	int file = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	EXPECT_NE(0, drmPrimeFDToHandle(self->fd, file, &handle));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_NE(0, drmPrimeFDToHandle(self->fd, -1, &handle));
+	EXPECT_NE(0, drmPrimeHandleToFD(self->fd, 4711, DRM_CLOEXEC, &file));
+	EXPECT_EQ(ENOENT, errno);
+}
+
+/* The handle is of a buffer of another device, which @map shows. */
+static void check_imported(struct __test_metadata *_metadata, FIXTURE_DATA(prime) *self, int file,
+			   uint8_t *map)
+{
+	uint32_t handle = import_bo(self->fd, file);
+	struct drm_onpu_bo_info info = npu_bo_info(self->fd, handle);
+	struct drm_onpu_bo_sync sync = {
+		.handle = handle, .flags = DRM_ONPU_BO_SYNC_FOR_CPU, .size = 4096,
+	};
+	struct npu_bo own = npu_bo(self->fd, BYTES, 0);
+	struct npu_program program = npu_program(self->fd, 1);
+	struct drm_onpu_job job;
+
+	EXPECT_EQ(DRM_ONPU_BO_IMPORTED, info.flags);
+	EXPECT_EQ(0, info.mmap_offset);
+	EXPECT_EQ(BYTES, info.size);
+	EXPECT_EQ(info.va, npu_bo_info(self->fd, handle).va);
+	EXPECT_EQ(EINVAL, npu_ioctl(self->fd, DRM_IOCTL_ONPU_BO_SYNC, &sync));
+	memset(map, 0x21, BYTES);
+	npu_insn(&program, (struct onpu_insn){
+		.op = ONPU_OP_DMA_COPY, .ch = 1,
+		.s0 = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, info.va, BYTES),
+		.dst = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, own.va, BYTES),
+	});
+	job = npu_job(&program);
+	EXPECT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
+	EXPECT_TRUE(npu_all(own.map, BYTES, 0x21));
+	job = npu_fill(self->fd, info.va, BYTES, 0x22);
+	EXPECT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
+	EXPECT_TRUE(npu_all(map, BYTES, 0x22));
+	EXPECT_EQ(0, npu_gem_close(self->fd, handle));
+	EXPECT_EQ(EFAULT, npu_run(self->fd, self->ctx.id, &job));
+}
+
+static int open_vgem(void)
+{
+	for (int i = 0; i < 16; i++) {
+		char name[32];
+		drmVersionPtr version;
+		int fd;
+		bool found;
+
+		snprintf(name, sizeof(name), "/dev/dri/card%d", i);
+		fd = open(name, O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		version = drmGetVersion(fd);
+		found = version && !strcmp(version->name, "vgem");
+		drmFreeVersion(version);
+		if (found)
+			return fd;
+		close(fd);
+	}
+	return -1;
+}
+
+TEST_F(prime, from_vgem)
+{
+	struct drm_mode_create_dumb dumb = { .width = BYTES, .height = 1, .bpp = 8 };
+	struct drm_mode_map_dumb offset = { 0 };
+	int vgem = open_vgem(), file;
+	uint8_t *map;
+
+	if (vgem < 0)
+		SKIP(return, "no vgem: modprobe vgem");
+	ASSERT_EQ(0, npu_ioctl(vgem, DRM_IOCTL_MODE_CREATE_DUMB, &dumb));
+	offset.handle = dumb.handle;
+	ASSERT_EQ(0, npu_ioctl(vgem, DRM_IOCTL_MODE_MAP_DUMB, &offset));
+	map = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, vgem, (off_t)offset.offset);
+	ASSERT_NE(MAP_FAILED, map);
+	file = export_bo(vgem, dumb.handle, DRM_RDWR);
+	check_imported(_metadata, self, file, map);
+	close(file);
+	close(vgem);
+}
+
+TEST_F(prime, to_vgem)
+{
+	struct npu_bo bo = npu_bo(self->fd, BYTES, 0);
+	int vgem = open_vgem(), file = export_bo(self->fd, bo.handle, DRM_RDWR);
+	struct drm_onpu_job job = npu_fill(self->fd, bo.va, BYTES, 0x33);
+	uint32_t handle;
+	uint8_t *map;
+
+	if (vgem < 0)
+		SKIP(return, "no vgem: modprobe vgem");
+	handle = import_bo(vgem, file);
+	map = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	ASSERT_NE(MAP_FAILED, map);
+	EXPECT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
+	EXPECT_TRUE(npu_all(map, BYTES, 0x33));
+	/* It lives on in the other driver. */
+	npu_bo_close(self->fd, &bo);
+	close(file);
+	EXPECT_TRUE(npu_all(map, BYTES, 0x33));
+	EXPECT_EQ(0, npu_gem_close(vgem, handle));
+	close(vgem);
+}
+
+TEST_F(prime, from_udmabuf)
+{
+	struct udmabuf_create create = { .size = BYTES, .flags = UDMABUF_FLAGS_CLOEXEC };
+	int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), memfd, file;
+	uint8_t *map;
+
+	if (device < 0)
+		SKIP(return, "no /dev/udmabuf");
+	memfd = memfd_create("onpu-test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+	ASSERT_EQ(0, ftruncate(memfd, BYTES));
+	ASSERT_EQ(0, fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK));
+	map = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	ASSERT_NE(MAP_FAILED, map);
+	create.memfd = (uint32_t)memfd;
+	file = ioctl(device, UDMABUF_CREATE, &create);
+	ASSERT_LE(0, file);
+	check_imported(_metadata, self, file, map);
+	close(file);
+	close(memfd);
+	close(device);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+/* DEV_QUERY: each type, each size, and what it refuses. */
+#include "harness.h"
+#include "npu.h"
+
+#include <errno.h>
+#include <xf86drm.h>
+
+#define GUARD	0xa5
+
+FIXTURE(query) {
+	int fd;
+};
+
+FIXTURE_VARIANT(query) {
+	uint32_t type, size;
+};
+
+#define TYPE(name, id, bytes) \
+	FIXTURE_VARIANT_ADD(query, name) { .type = DRM_ONPU_DEV_QUERY_##id, .size = (bytes) }
+
+TYPE(info, INFO, sizeof(struct drm_onpu_dev_info));
+TYPE(caps, CAPS, ONPU_REG_CAP_SAVE_BYTES - ONPU_REG_CAP_MACHINE + 4);
+TYPE(firmware, FIRMWARE, sizeof(struct drm_onpu_firmware_info));
+TYPE(time, TIME, sizeof(struct drm_onpu_time_info));
+TYPE(counters, COUNTERS, sizeof(struct drm_onpu_counters));
+
+FIXTURE_SETUP(query)
+{
+	self->fd = npu_open();
+}
+
+FIXTURE_TEARDOWN(query)
+{
+	close(self->fd);
+}
+
+static int ask(int fd, uint32_t type, uint64_t pointer, uint32_t *size)
+{
+	struct drm_onpu_dev_query args = { .type = type, .size = *size, .pointer = pointer };
+	int ret = npu_ioctl(fd, DRM_IOCTL_ONPU_DEV_QUERY, &args);
+
+	*size = args.size;
+	return ret;
+}
+
+TEST_F(query, without_pointer_size_is_only_returned)
+{
+	uint32_t size = UINT32_MAX;
+
+	ASSERT_EQ(0, ask(self->fd, variant->type, 0, &size));
+	EXPECT_EQ(variant->size, size);
+	size = 0;
+	ASSERT_EQ(0, ask(self->fd, variant->type, 0, &size));
+	EXPECT_EQ(variant->size, size);
+}
+
+TEST_F(query, every_room_is_filled_and_no_more)
+{
+	static const uint32_t rooms[] = { 0, 1, 4, 8, 12, 1000, 4096 };
+	static uint64_t buffer[1024];
+	const uint8_t *bytes = (const uint8_t *)buffer;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(rooms); i++) {
+		uint32_t room = rooms[i], size = room;
+
+		memset(buffer, GUARD, sizeof(buffer));
+		ASSERT_EQ(0, ask(self->fd, variant->type, (uintptr_t)buffer, &size));
+		EXPECT_EQ(variant->size, size);
+		EXPECT_TRUE(npu_all(bytes + room, sizeof(buffer) - room, GUARD));
+		if (room > size)
+			EXPECT_TRUE(npu_all(bytes + size, room - size, 0));
+		if (room >= 8)
+			EXPECT_FALSE(npu_all(bytes, 8, GUARD));
+	}
+}
+
+TEST_F(query, misaligned_pointer)
+{
+	static uint64_t buffer[64];
+	uint32_t size = sizeof(buffer) - 8;
+
+	EXPECT_EQ(EINVAL, ask(self->fd, variant->type, (uintptr_t)buffer + 4, &size));
+	EXPECT_EQ(sizeof(buffer) - 8, size);
+	EXPECT_TRUE(npu_all((const uint8_t *)buffer, sizeof(buffer), 0));
+}
+
+TEST_F(query, pointer_to_nothing)
+{
+	uint32_t size = 4096;
+
+	EXPECT_EQ(EFAULT, ask(self->fd, variant->type, 8, &size));
+	EXPECT_EQ(4096, size);
+}
+
+FIXTURE(device) {
+	int fd;
+};
+
+FIXTURE_SETUP(device)
+{
+	self->fd = npu_open();
+}
+
+FIXTURE_TEARDOWN(device)
+{
+	close(self->fd);
+}
+
+TEST_F(device, unknown_query)
+{
+	static uint64_t buffer[8];
+
+	for (uint32_t type = DRM_ONPU_DEV_QUERY_COUNTERS + 1; type; type <<= 1) {
+		uint32_t size = sizeof(buffer);
+
+		EXPECT_EQ(EINVAL, ask(self->fd, type, (uintptr_t)buffer, &size));
+		EXPECT_EQ(sizeof(buffer), size);
+		EXPECT_EQ(EINVAL, ask(self->fd, type, 0, &size));
+	}
+}
+
+TEST_F(device, unknown_ioctl)
+{
+	uint64_t args[32] = { 0 };
+	unsigned long request = DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_SUBMIT + 1, args);
+
+	EXPECT_EQ(EINVAL, npu_ioctl(self->fd, request, args));
+}
+
+TEST_F(device, arguments_that_are_not_there)
+{
+	EXPECT_EQ(EFAULT, npu_ioctl(self->fd, DRM_IOCTL_ONPU_DEV_QUERY, (void *)8));
+	EXPECT_EQ(EFAULT, npu_ioctl(self->fd, DRM_IOCTL_ONPU_SUBMIT, NULL));
+}
+
+TEST_F(device, version)
+{
+	drmVersionPtr version = drmGetVersion(self->fd);
+
+	ASSERT_NE(NULL, version);
+	EXPECT_STREQ("onpu", version->name);
+	EXPECT_EQ(DRM_ONPU_DRIVER_MAJOR, version->version_major);
+	EXPECT_EQ(DRM_ONPU_DRIVER_MINOR, version->version_minor);
+	drmFreeVersion(version);
+}
+
+TEST_F(device, info)
+{
+	struct drm_onpu_dev_info info = npu_info(self->fd);
+	uint32_t always = 1u << DRM_ONPU_PRIORITY_LOW | 1u << DRM_ONPU_PRIORITY_NORMAL;
+
+	EXPECT_EQ(DRM_ONPU_DRIVER_MAJOR, info.interface_major);
+	EXPECT_EQ(DRM_ONPU_DRIVER_MINOR, info.interface_minor);
+	EXPECT_EQ(0, info.features & ~(uint32_t)DRM_ONPU_FEATURE_COHERENT);
+	EXPECT_EQ(geteuid() ? always : always | 1u << DRM_ONPU_PRIORITY_HIGH, info.priority_mask);
+	EXPECT_EQ(sysconf(_SC_PAGESIZE), info.page_size);
+	EXPECT_LT(0, info.va_start);
+	EXPECT_EQ(0, (info.va_start | info.va_end) % info.page_size);
+	EXPECT_LT(info.va_start, info.va_end);
+	EXPECT_GE(1ull << 37, info.va_end);
+	EXPECT_LE(info.page_size, info.memory_limit);
+	EXPECT_LE(1, info.max_contexts);
+	EXPECT_LE(1, info.max_jobs);
+	EXPECT_LE(1, info.max_syncs);
+	EXPECT_LE(info.max_jobs, info.max_queued_jobs);
+	EXPECT_LE(1, info.timeout_ms);
+	EXPECT_LE(info.timeout_ms, info.max_timeout_ms);
+	EXPECT_EQ(0, info.pad);
+}
+
+TEST_F(device, caps)
+{
+	static uint64_t buffer[128];
+	const uint32_t *words = (const uint32_t *)buffer;
+	uint32_t size = sizeof(buffer);
+
+	ASSERT_EQ(0, ask(self->fd, DRM_ONPU_DEV_QUERY_CAPS, (uintptr_t)buffer, &size));
+#define CAP(name) words[(ONPU_REG_CAP_##name - ONPU_REG_CAP_MACHINE) / 4]
+	EXPECT_TRUE(CAP(NUM_QUEUES) >= 1 && CAP(NUM_QUEUES) <= ONPU_MAX_QUEUES);
+	EXPECT_LT(0, CAP(SRAM_BYTES));
+	EXPECT_LT(CAP(SRAM_BYTES), CAP(SAVE_BYTES));
+	EXPECT_LT(0, CAP(CLOCK_KHZ));
+	EXPECT_LT(0, CAP(LANES));
+	EXPECT_EQ(0, words[size / 4]);
+}
+
+TEST_F(device, firmware)
+{
+	struct drm_onpu_firmware_info info;
+	uint32_t size = sizeof(info);
+
+	ASSERT_EQ(0, ask(self->fd, DRM_ONPU_DEV_QUERY_FIRMWARE, (uintptr_t)&info, &size));
+	EXPECT_EQ(ONPU_ABI_MAJOR, info.abi_major);
+	EXPECT_LE(ONPU_ABI_MINOR, info.abi_minor);
+	EXPECT_NE(0, info.crc);
+}
+
+static struct drm_onpu_time_info time_of(int fd)
+{
+	struct drm_onpu_time_info info;
+	uint32_t size = sizeof(info);
+
+	must(!ask(fd, DRM_ONPU_DEV_QUERY_TIME, (uintptr_t)&info, &size));
+	return info;
+}
+
+TEST_F(device, time)
+{
+	struct npu_bo data = npu_bo(self->fd, 4096, 0);
+	struct npu_ctx ctx = npu_ctx(self->fd, 0);
+	struct drm_onpu_job job = npu_fill(self->fd, data.va, 4096, 1);
+	double before = npu_now();
+	struct drm_onpu_time_info first = time_of(self->fd), second;
+	double after = npu_now(), error = (double)first.error_ns / 1e9;
+
+	EXPECT_LT(0, first.cycles_per_second);
+	EXPECT_LT(0, first.error_ns);
+	EXPECT_LE(before - error, (double)first.monotonic_ns / 1e9);
+	EXPECT_GE(after + error, (double)first.monotonic_ns / 1e9);
+	EXPECT_EQ(0, npu_run(self->fd, ctx.id, &job));
+	second = time_of(self->fd);
+	EXPECT_LT(first.cycles, second.cycles);
+	EXPECT_LT(first.monotonic_ns, second.monotonic_ns);
+}
+
+TEST_F(device, counters_of_jobs)
+{
+	struct npu_bo data = npu_bo(self->fd, 4096, 0);
+	struct npu_ctx ctx = npu_ctx(self->fd, 0);
+	struct drm_onpu_job job = npu_fill(self->fd, data.va, 4096, 1);
+	struct drm_onpu_job bad = npu_fill(self->fd, data.va + 4096, 4096, 1);
+	struct drm_onpu_counters before = npu_counters(self->fd), after;
+
+	EXPECT_EQ(0, npu_run(self->fd, ctx.id, &job));
+	after = npu_counters(self->fd);
+	EXPECT_EQ(before.jobs + 1, after.jobs);
+	EXPECT_EQ(before.failed_jobs, after.failed_jobs);
+	EXPECT_LT(before.busy_ns, after.busy_ns);
+	EXPECT_EQ(before.resets, after.resets);
+	EXPECT_EQ(EFAULT, npu_run(self->fd, ctx.id, &bad));
+	after = npu_counters(self->fd);
+	EXPECT_EQ(before.jobs + 2, after.jobs);
+	EXPECT_EQ(before.failed_jobs + 1, after.failed_jobs);
+}
+
+TEST_F(device, counters_of_memory)
+{
+	struct drm_onpu_counters before = npu_counters(self->fd), after;
+	int other = npu_open();
+	struct npu_bo small = npu_bo(self->fd, 1, 0), large = npu_bo(other, 123456, 0);
+
+	EXPECT_EQ(0, before.client_memory);
+	after = npu_counters(self->fd);
+	EXPECT_EQ(small.size, after.client_memory);
+	EXPECT_LE(before.memory + small.size + large.size, after.memory);
+	EXPECT_EQ(large.size, npu_counters(other).client_memory);
+	npu_bo_close(self->fd, &small);
+	EXPECT_EQ(0, npu_counters(self->fd).client_memory);
+	close(other);
+}
+
+TEST_HARNESS_MAIN
