@@ -26,7 +26,8 @@ configure()
 
 	read -ra options < <(build_options "$name")
 	stamp="${environment:?} ${options[*]}"
-	folders=$(cd -- "$top" && ls -d -- */meson.build tests/*/meson.build 2>/dev/null) || true
+	folders=$(cd -- "$top" && ls -d -- */meson.build tests/*/meson.build \
+		build/linux/.complete 2>/dev/null) || true
 	if [ "$(cat "$dir/.onpu-options" 2>/dev/null)" != "$stamp" ]; then
 		rm -rf -- "$dir"
 	elif [ "$(cat "$dir/.onpu-folders" 2>/dev/null)" != "$folders" ]; then

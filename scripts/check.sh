@@ -140,6 +140,12 @@ stage_demo()
 	return "$status"
 }
 
+fetch_linux()
+{
+	step linux "checkpatch and kselftest from the kernel's source" \
+		"$top/scripts/fetch-linux.sh" "$top/npu" "$top/build/linux"
+}
+
 # The driver for every kernel with both compilers, and what reads its source.
 stage_driver()
 {
@@ -156,8 +162,7 @@ stage_driver()
 		step "driver-${release%%[+-]*}-sparse" "sparse for ${release%%[+-]*}" \
 			check_sparse "$release" || status=1
 	done 3< <(kernels)
-	step linux "checkpatch and kselftest from the kernel's source" \
-		"$top/scripts/fetch-linux.sh" "$top/npu" "$top/build/linux" || style=$?
+	fetch_linux || style=$?
 	case $style in
 	0) step driver-style "checkpatch --strict" check_style || status=1 ;;
 	77) ;;
@@ -200,6 +205,9 @@ stage_guest()
 		return 77
 	fi
 	needs_build guest || return
+	# With the harness, there is more to build.
+	fetch_linux || true
+	build_tools || return
 	releases=$(kernels)
 	for release in $releases; do
 		build_driver "$release" gcc || return
