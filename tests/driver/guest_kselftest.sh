@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # guest: --modprobe=vgem
 #
-# All driver-test-* as one TAP stream: guest_kselftest.sh [NAME [ARGUMENTS]]. NAME is a single one,
-# such as sync; its ARGUMENTS are those of the harness (-h lists them).
+# All driver-test-* as one TAP stream, or some: guest_kselftest.sh [NAME[,ARGUMENT]…]…, such as
+# query sync,-t,an_event_loop. The ARGUMENTS are those of the harness (-h lists them).
 
 set -uo pipefail
 
@@ -33,13 +33,15 @@ run_one()
 }
 
 work=$(mktemp)
-if [ $# -gt 0 ]; then
-	run_one "$@"
-else
+if [ $# -eq 0 ]; then
 	for program in "$folder"/driver-test-*; do
-		[ ! -x "$program" ] || [ -d "$program" ] || run_one "${program##*/driver-test-}"
+		[ ! -f "$program" ] || set -- "$@" "${program##*/driver-test-}"
 	done
 fi
+for selection; do
+	IFS=, read -ra words <<<"$selection"
+	run_one "${words[@]}"
+done
 rm -f -- "$work"
 printf '1..%d\n' "$number"
 if [ "$number" -eq 0 ]; then

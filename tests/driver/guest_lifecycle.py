@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# guest: --root
+# guest: --root --append=iomem=relaxed --allow-log='onpu .*firmware failed: ' --allow-log='onpu .*the firmware is not running'
 """Takes the device away while programs work on it, as TAP; see --help.
 
-Rounds of function resets, unbinding, removal and unloading follow each other. The programs
+Rounds of function resets, resets by the driver, unbinding, removal and unloading follow each other. The programs
 (tests/driver/load.c) must go on after a reset and end when the device is gone, each within
 --patience seconds. Whoever runs this judges the kernel's log.
 """
@@ -67,6 +67,15 @@ class Device:
         write(f'{self.path}/reset', '1')
         if int(self.read('reset_count')) <= resets:
             fail('reset_count did not grow')
+        return True
+
+    def disturb(self):
+        """Reset, or confuse, the device behind the driver's back: it has to find out."""
+        resets = int(self.read('reset_count'))
+        what = ('reset', 'request')[resets % 2]
+        subprocess.run([self.options.poke, f'{self.path}/resource0', what], check=True)
+        until(lambda: int(self.read('reset_count')) > resets, self.options.patience,
+              'the driver resets the device')
         return True
 
     def unbind(self):
@@ -162,15 +171,17 @@ def main():
                         default=f'{TOP}/build/driver/{os.uname().release}/gcc/onpu.ko')
     parser.add_argument('--load', metavar='PROGRAM',
                         default=f'{TOP}/build/gcc/tests/driver/driver-load')
+    parser.add_argument('--poke', metavar='PROGRAM',
+                        default=f'{TOP}/build/gcc/tests/driver/driver-poke')
     parser.add_argument('--programs', type=int, default=3)
     parser.add_argument('--rounds', type=int, default=10)
     parser.add_argument('--patience', type=float, default=30)
     parser.add_argument('--only', action='append', default=[],
-                        choices=['reset', 'unbind', 'remove', 'unload'])
+                        choices=['reset', 'disturb', 'unbind', 'remove', 'unload'])
     options = parser.parse_args()
     device = Device(options)
-    pairs = [(device.reset, None), (device.unbind, device.bind), (device.remove, device.rescan),
-             (device.unload, device.reload)]
+    pairs = [(device.reset, None), (device.disturb, None), (device.unbind, device.bind),
+             (device.remove, device.rescan), (device.unload, device.reload)]
     if options.only:
         pairs = [pair for pair in pairs if pair[0].__name__ in options.only]
     print(f'1..{len(pairs)}', flush=True)

@@ -308,11 +308,13 @@ int npu_wait(int fd, uint32_t syncobj)
 {
 	struct sync_fence_info fence = { .status = 0 };
 	struct sync_file_info info = { .num_fences = 1, .sync_fence_info = (uintptr_t)&fence };
-	int file;
+	int file, ret = drmSyncobjWait(fd, &syncobj, 1, npu_deadline(NPU_PATIENCE_S), 0, NULL);
 
-	if (drmSyncobjWait(fd, &syncobj, 1, npu_deadline(NPU_PATIENCE_S), 0, NULL))
-		return -1;
-	must(!drmSyncobjExportSyncFile(fd, syncobj, &file));
+	if (!ret)
+		ret = drmSyncobjExportSyncFile(fd, syncobj, &file) ? -errno : 0;
+	/* The core does not let anybody ask about a device that is unplugged. */
+	if (ret)
+		return ret == -ENODEV ? ENODEV : -1;
 	must(!ioctl(file, SYNC_IOC_FILE_INFO, &info));
 	close(file);
 	must(fence.status && fence.status == info.status);

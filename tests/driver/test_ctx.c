@@ -187,6 +187,7 @@ TEST_F(ctx, priorities_and_power)
 			ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
 			EXPECT_EQ(0, npu_run(self->fd, args.ctx_id, &job));
 			EXPECT_TRUE(npu_all(data.map, 4096, value));
+			EXPECT_EQ(0, npu_ctx_destroy(self->fd, args.ctx_id));
 		}
 	}
 }

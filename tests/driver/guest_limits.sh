@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# guest: --root
+#
+# The driver with limits that a test can reach, and what only root may do: a part of the kselftests.
+
+set -uo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+
+limits=(memory_limit_mb=12 max_contexts=5 timeout_ms=700 max_timeout_ms=900)
+if ! /usr/sbin/rmmod onpu || ! /usr/sbin/insmod "$ONPU_GUEST_DRIVER" "${limits[@]}"; then
+	echo "Bail out! the module is not loaded again"
+	exit 1
+fi
+exec "$here/guest_kselftest.sh" query,-t,info bo,-t,memory_limit ctx,-f,ctx
