@@ -1,16 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# guest: --root
+# guest: --root --allow-log='onpu .*(could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)'
 #
-# The device goes without a word, as TAP: the emulator is killed while programs work. They end, the
-# driver lets go of the device, and the module unloads.
+# The device goes without a word, as TAP: guest_gone.sh [remove|unload]. The emulator is killed while
+# programs work. They end, the driver lets go of the device, which is removed or not, and the module
+# unloads and loads again. The device does not come back in this guest; rounds of it: gone.sh.
 
 set -uo pipefail
 
 top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 link=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
 address=${link##*/}
-load=$top/build/gcc/tests/driver/driver-load
+load=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-load
+how=${1:-remove}
 failures=0
 
 # ok STATUS NAME
@@ -24,24 +26,40 @@ ok()
 	fi
 }
 
-echo 1..4
-timeout 60 "$load" &
-first=$!
-timeout 60 "$load" &
-second=$!
+kill_emulator()
+{
+	local answer
+
+	exec 9<>"$ONPU_GUEST_CONTROL"
+	echo kill-emulator >&9
+	read -r answer <&9
+	[ "$answer" = ok ]
+}
+
+echo 1..6
+programs=()
+for _ in 1 2 3; do
+	timeout 60 "$load" &
+	programs+=($!)
+done
 for ((i = 0; i < 200 && $(cat "$link/npu_busy_time_us") < 100000; i++)); do
 	sleep 0.1
 done
-echo kill-emulator >"$ONPU_GUEST_CONTROL"
-wait "$first"
-status=$?
-wait "$second" || status=$?
+kill_emulator
+ok $? "the emulator is killed"
+status=0
+for program in "${programs[@]}"; do
+	wait "$program" || status=$?
+done
 ok "$status" "the programs end because the device is gone"
 cat /dev/accel/accel* >/dev/null 2>&1
 ok $((! $?)) "the node cannot be opened"
-echo 1 >"/sys/bus/pci/devices/$address/remove"
-[ ! -e "/sys/bus/pci/devices/$address" ]
-ok $? "the device is removed"
-rmmod onpu
+[ "$how" != remove ] || echo 1 >"/sys/bus/pci/devices/$address/remove"
+[ "$how" != remove ] || [ ! -e "/sys/bus/pci/devices/$address" ]
+status=$?
+ok "$status" "the device is removed"
+/usr/sbin/rmmod onpu
 ok $? "the module unloads"
+/usr/sbin/insmod "$ONPU_GUEST_DRIVER" && /usr/sbin/rmmod onpu
+ok $? "the module loads and unloads again"
 exit "$failures"
