@@ -72,6 +72,21 @@ def die_with_parent():
     libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
+def sockets_of(pid):
+    """Descriptors of our own for the sockets of a child."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    sockets = []
+    process = os.pidfd_open(pid)
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        if os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:"):
+            number = libc.syscall(438, process, int(name), 0)  # pidfd_getfd
+            if number < 0:
+                raise OSError(ctypes.get_errno(), "pidfd_getfd")
+            sockets.append(socket.socket(fileno=number))
+    os.close(process)
+    return sockets
+
+
 def escape(text):
     """Of an option of QEMU: a comma is doubled."""
     return text.replace(",", ",,")
@@ -367,15 +382,27 @@ class Guest:
             elif word == "end":
                 self.ended = True
 
+    def kill_emulator(self, process):
+        """QEMU 11.1 aborts (it sets an error twice) when its connection ends with bytes that nobody
+        has read. So the connection has one more descriptor, which outlives the process to read them."""
+        connections = [end for end in sockets_of(process.pid)
+                       if not end.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)]
+        self.emulator_killed = True
+        process.kill()
+        process.wait()
+        for end in connections:
+            with end:
+                end.shutdown(socket.SHUT_RD)
+                while end.recv(65536):
+                    pass
+
     def hear_request(self, data):
         """Lines that the command writes to $ONPU_GUEST_CONTROL; each is answered by one."""
         *lines, self.requests = (self.requests + data).split(b"\n")
         for line in lines:
             request = line.decode(errors="replace")
             if request == "kill-emulator" and "onpu-emu" in self.processes:
-                self.emulator_killed = True
-                self.processes["onpu-emu"].kill()
-                self.processes["onpu-emu"].wait()
+                self.kill_emulator(self.processes["onpu-emu"])
                 answer = "ok"
             elif request == "kill-emulator":
                 answer = "error: the guest has no NPU"
