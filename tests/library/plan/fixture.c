@@ -149,8 +149,10 @@ struct ir_node *add_node(struct test_graph *t, enum ir_op op, struct ir_value *c
 
 void add_result(struct test_graph *t, const struct ir_node *node)
 {
-	assert_int_equal(ir_add_output(t->graph, "y", node->results[0]), 0);
-	t->output[t->num_outputs++] = node->results[0];
+	for (uint32_t r = 0; r < node->num_results; r++) {
+		assert_int_equal(ir_add_output(t->graph, "y", node->results[r]), 0);
+		t->output[t->num_outputs++] = node->results[r];
+	}
 }
 
 /* ---- the reference */
@@ -244,16 +246,20 @@ static void run_reference(struct test_graph *t, struct devices *devices, void **
 	for (uint32_t i = 0; i < t->graph->num_nodes; i++) {
 		const struct ir_node *node = t->graph->nodes[i];
 		const void *in[MAX_DATA] = { NULL };
-		void *out[1] = { malloc(ir_type_bytes(&node->results[0]->type)) };
+		void *out[MAX_DATA] = { NULL };
 
+		for (uint32_t r = 0; r < node->num_results; r++) {
+			out[r] = malloc(ir_type_bytes(&node->results[r]->type));
+			assert_non_null(out[r]);
+		}
 		for (uint32_t o = 0; o < node->num_operands; o++)
 			in[o] = node->operands[o] ? value[node->operands[o]->id] : NULL;
-		assert_non_null(out[0]);
 		if (node->op == IR_OP_QUANTIZE || node->op == IR_OP_DEQUANTIZE)
 			quantize_reference(node, in, out[0]);
 		else if (cpu_run_node(devices->cpu, CPU_REFERENCE, node, in, out, &err))
 			fail_msg("reference of %s: %s", ir_op_name(node->op), err.message);
-		value[node->results[0]->id] = out[0];
+		for (uint32_t r = 0; r < node->num_results; r++)
+			value[node->results[r]->id] = out[r];
 	}
 }
 
@@ -519,7 +525,8 @@ void check_graph(struct test_graph *t, void *state)
 	for (uint32_t o = 0; o < t->num_outputs; o++)
 		free(out[0][o]);
 	for (uint32_t i = 0; i < t->graph->num_nodes; i++)
-		free(value[t->graph->nodes[i]->results[0]->id]);
+		for (uint32_t r = 0; r < t->graph->nodes[i]->num_results; r++)
+			free(value[t->graph->nodes[i]->results[r]->id]);
 	free(value);
 }
 

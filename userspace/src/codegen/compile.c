@@ -30,6 +30,9 @@ static void lower(struct plan *plan, const struct ir_node *node)
 	case IR_OP_CUMSUM:
 		lower_cumsum(plan, node);
 		break;
+	case IR_OP_GRU: case IR_OP_LSTM:
+		lower_recurrent(plan, node);
+		break;
 	case IR_OP_BATCHNORM: case IR_OP_INSTNORM: case IR_OP_LAYERNORM:
 		lower_norm(plan, node);
 		break;

@@ -89,4 +89,16 @@ bool contract_is_mma(const struct contract *c);
 bool contract_choose(const struct plan *plan, const struct contract *c, struct contract_tile *best);
 void contract_emit(struct plan *plan, const struct contract *c);
 
+/* A contraction that is emitted several times, with operands and results in other places. */
+struct contract_prepared {
+	struct contract_tile t;
+	uint64_t *packed;		/* offset of each filter tile among the constants */
+	uint64_t packed_base, packed_bytes;
+};
+
+/* Chooses tiles and packs a constant filter; false with the plan failed. */
+bool contract_prepare(struct plan *plan, const struct contract *c, struct contract_prepared *p);
+void contract_run(struct plan *plan, const struct contract *c, const struct contract_prepared *p);
+void contract_done(struct contract_prepared *p);
+
 #endif

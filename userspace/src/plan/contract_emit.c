@@ -23,8 +23,7 @@ struct contract_state {
 	const struct contract_tile *t;
 	struct pool a, b, extra[CONTRACT_MAX_EXTRAS];
 	uint64_t scaled[CONTRACT_MAX_EXTRAS], acc, out;
-	uint64_t *packed;		/* offset of each filter tile among the constants */
-	uint64_t packed_base, packed_bytes;
+	const struct contract_prepared *p;
 };
 
 /* One tile of the result and one step of its sum; where its operands lie. */
@@ -274,10 +273,9 @@ static uint64_t b_tile_index(const struct contract_tile *t, const struct event *
 }
 
 /* All tiles behind each other, in the order in which a loop over n reads them. */
-static void pack_filter(struct contract_state *st)
+static void pack_filter(struct plan *plan, const struct contract *c, struct contract_prepared *p)
 {
-	const struct contract *c = st->c;
-	const struct contract_tile *t = st->t;
+	const struct contract_tile *t = &p->t;
 	uint64_t count = t->grid[CD_G] * t->grid[CD_N] * t->steps, total;
 	uint32_t size = plan_dtype_bytes(c->b.dtype);
 	struct contract_tile one = *t;
@@ -285,10 +283,10 @@ static void pack_filter(struct contract_state *st)
 
 	total = c->dim[CD_G] * c->taps[0] * c->taps[1] * c->k * c->dim[CD_N] * size;
 	blob = malloc(total);
-	st->packed = calloc(count, sizeof(*st->packed));
-	if (!blob || !st->packed) {
+	p->packed = calloc(count, sizeof(*p->packed));
+	if (!blob || !p->packed) {
 		free(blob);
-		plan_nomem(st->plan);
+		plan_nomem(plan);
 		return;
 	}
 	one.grid[CD_B] = one.grid[CD_H] = one.grid[CD_W] = 1;
@@ -300,11 +298,11 @@ static void pack_filter(struct contract_state *st)
 		event_at(c, &one, i, &e);
 		b_tile_dims(&e, dim);
 		tile = b_tile_view(c, 0, dim);
-		pack_tile(c, &e, &tile, blob + st->packed_bytes);
-		st->packed[b_tile_index(t, &e)] = st->packed_bytes;
-		st->packed_bytes += tile.window_bytes;
+		pack_tile(c, &e, &tile, blob + p->packed_bytes);
+		p->packed[b_tile_index(t, &e)] = p->packed_bytes;
+		p->packed_bytes += tile.window_bytes;
 	}
-	st->packed_base = plan_constant(st->plan, blob, total);
+	p->packed_base = plan_constant(plan, blob, total);
 	free(blob);
 }
 
@@ -321,9 +319,9 @@ static void load_filter(struct contract_state *st, struct event *e, bool hit)
 	src = e->b_view;
 	if (c->b_data) {
 		src.base = NPU_BASE_CONST;
-		src.window = st->packed_base;
-		src.window_bytes = st->packed_bytes;
-		src.offset = st->packed[b_tile_index(st->t, e)];
+		src.window = st->p->packed_base;
+		src.window_bytes = st->p->packed_bytes;
+		src.offset = st->p->packed[b_tile_index(st->t, e)];
 	} else {
 		src = view_part(&c->b, begin, dim);
 	}
@@ -622,28 +620,44 @@ static void run_events(struct contract_state *st)
 	}
 }
 
-void contract_emit(struct plan *plan, const struct contract *c)
+bool contract_prepare(struct plan *plan, const struct contract *c, struct contract_prepared *p)
 {
-	struct contract_tile t;
-	struct contract_state st = { .plan = plan, .c = c, .t = &t };
-
+	*p = (struct contract_prepared){ .packed = NULL };
 	plan_kernel(plan, c->kernel);
-	if (!contract_choose(plan, c, &t)) {
+	if (!contract_choose(plan, c, &p->t))
 		plan_fail(plan, "node %u: no tile of %s fits into %u bytes of SRAM",
 			  plan->graph->nodes[plan->first + plan->node]->id, c->kernel,
 			  plan->caps->sram_bytes);
-		return;
-	}
+	else if (c->b_data)
+		pack_filter(plan, c, p);
+	return !plan->failed;
+}
+
+void contract_run(struct plan *plan, const struct contract *c, const struct contract_prepared *p)
+{
+	struct contract_state st = { .plan = plan, .c = c, .t = &p->t, .p = p };
+
 	if (place(&st))
 		plan_nomem(plan);
-	if (c->b_data && !plan->failed)
-		pack_filter(&st);
-	if (!plan->failed)
+	else
 		run_events(&st);
-	plan_tiles(plan, t.tiles);
+	plan_tiles(plan, p->t.tiles);
 	pool_free(&st.a);
 	pool_free(&st.b);
 	for (uint32_t i = 0; i < c->num_extras; i++)
 		pool_free(&st.extra[i]);
-	free(st.packed);
+}
+
+void contract_done(struct contract_prepared *p)
+{
+	free(p->packed);
+}
+
+void contract_emit(struct plan *plan, const struct contract *c)
+{
+	struct contract_prepared prepared;
+
+	if (contract_prepare(plan, c, &prepared))
+		contract_run(plan, c, &prepared);
+	contract_done(&prepared);
 }

@@ -46,6 +46,11 @@ void hazards_destroy(struct plan_hazards *hazards)
 	free(hazards);
 }
 
+void hazards_forget(struct plan_hazards *hazards)
+{
+	hazards->count = 0;
+}
+
 static int64_t key_of(const struct hazard_access *access)
 {
 	int64_t space = (int64_t)access->base;

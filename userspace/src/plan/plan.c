@@ -268,6 +268,7 @@ void plan_preempt(struct plan *plan)
 	op->engine = ONPU_ENG_CP;
 	op->cost = 1;
 	plan->since_preempt = 0;
+	hazards_forget(plan->hazards);
 }
 
 /*

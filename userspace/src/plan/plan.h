@@ -198,6 +198,8 @@ uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, 
 /* ---- hazards.c: who touched which bytes last */
 struct plan_hazards *hazards_create(void);
 void hazards_destroy(struct plan_hazards *hazards);
+/* All engines are idle and know of each other's instructions: nothing before matters any more. */
+void hazards_forget(struct plan_hazards *hazards);
 struct hazard_access {
 	enum npu_base base;
 	uint32_t binding;
@@ -231,6 +233,8 @@ struct npu_view values_view(struct plan *plan, const struct ir_value *value);
 bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b);
 const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *count);
 uint64_t values_arena_bytes(const struct plan *plan);
+/* Where the node being lowered has its scratch memory in the arena. */
+uint64_t values_scratch(const struct plan *plan);
 
 /* ---- lowering: one function per family of operators; kernels' names go to plan_kernel() */
 void plan_kernel(struct plan *plan, const char *name);
@@ -245,6 +249,7 @@ void lower_reduce(struct plan *plan, const struct ir_node *node);
 void lower_softmax(struct plan *plan, const struct ir_node *node);
 void lower_arg(struct plan *plan, const struct ir_node *node);
 void lower_cumsum(struct plan *plan, const struct ir_node *node);
+void lower_recurrent(struct plan *plan, const struct ir_node *node);
 void lower_move(struct plan *plan, const struct ir_node *node);
 
 #endif

@@ -164,6 +164,19 @@ static bool supports_float_only(const struct ir_node *node, struct npu_reason *r
 	return true;
 }
 
+static bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
+{
+	uint32_t count = node->op == IR_OP_LSTM ? 3 : 2;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct ir_unary_attrs act = { .kind = node->attrs.rnn.activations[i] };
+
+		if (!supports_unary(&act, IR_F32, reason))
+			return false;
+	}
+	return supports_float_only(node, reason);
+}
+
 static bool supports_op(const struct ir_node *node, struct npu_reason *reason)
 {
 	switch (node->op) {
@@ -204,8 +217,7 @@ static bool supports_op(const struct ir_node *node, struct npu_reason *reason)
 		return no(reason, NPU_REASON_OPERATOR,
 			  "scatter operators are not lowered to the DMA engines");
 	case IR_OP_GRU: case IR_OP_LSTM:
-		return no(reason, NPU_REASON_OPERATOR,
-			  "recurrent operators are not lowered as a whole");
+		return supports_recurrent(node, reason);
 	default:
 		return no(reason, NPU_REASON_OPERATOR,
 			  "the operator is unknown to the planner");

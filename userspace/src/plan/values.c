@@ -5,6 +5,7 @@
  * share the memory of another value, so that they cost nothing.
  */
 #include "plan/plan.h"
+#include "plan/recurrent.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct plan_values {
 	struct place *place;		/* by value id */
 	struct npu_binding *bindings;
 	size_t num_bindings, cap_bindings;
+	uint64_t *scratch;		/* by node of the range: place in the arena */
 	uint64_t arena_bytes;
 };
 
@@ -35,6 +37,7 @@ void values_destroy(struct plan_values *values)
 	if (!values)
 		return;
 	free(values->place);
+	free(values->scratch);
 	free(values->bindings);
 	free(values);
 }
@@ -48,6 +51,11 @@ const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *cou
 uint64_t values_arena_bytes(const struct plan *plan)
 {
 	return plan->values->arena_bytes;
+}
+
+uint64_t values_scratch(const struct plan *plan)
+{
+	return plan->values->scratch[plan->node];
 }
 
 static void dense_strides(const struct ir_type *type, int64_t *stride)
@@ -212,12 +220,44 @@ static void attach_all(struct plan *plan)
 	}
 }
 
+/* Memory that a node has for itself; 0: none. */
+static uint64_t scratch_bytes(const struct ir_node *node)
+{
+	switch (node->op) {
+	case IR_OP_GRU: case IR_OP_LSTM:
+		return recurrent_scratch(node);
+	default:
+		return 0;
+	}
+}
+
+/* Intervals for the scratch memory of nodes; with `placed` it is noted where they lie. */
+static uint32_t pack_scratch(struct plan *plan, struct memory_interval *intervals, bool placed)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < plan->count; i++) {
+		uint64_t bytes = scratch_bytes(plan->graph->nodes[plan->first + i]);
+
+		if (!bytes)
+			continue;
+		if (placed)
+			plan->values->scratch[i] = intervals[count].offset;
+		else
+			intervals[count] = (struct memory_interval){
+				.bytes = bytes, .begin = i, .end = i };
+		count++;
+	}
+	return count;
+}
+
 /* A root lives as long as anything in its memory. */
 static int pack_arena(struct plan *plan)
 {
 	struct plan_values *values = plan->values;
-	uint32_t num = plan->graph->num_values, count = 0;
-	struct memory_interval *intervals = calloc(num + 1, sizeof(*intervals));
+	uint32_t num = plan->graph->num_values, count = 0, first_scratch;
+	struct memory_interval *intervals =
+		calloc((size_t)num + plan->count + 1, sizeof(*intervals));
 	uint32_t *index = calloc(num + 1, sizeof(*index));
 	int ret = intervals && index ? 0 : -1;
 
@@ -243,8 +283,13 @@ static int pack_arena(struct plan *plan)
 			.begin = place->begin, .end = place->end,
 		};
 	}
+	first_scratch = count;
+	if (!ret)
+		count += pack_scratch(plan, intervals + first_scratch, false);
 	if (!ret)
 		ret = memory_pack(intervals, count, &values->arena_bytes);
+	if (!ret)
+		pack_scratch(plan, intervals + first_scratch, true);
 	for (uint32_t id = 0; !ret && id < num; id++) {
 		struct place *place = &values->place[id];
 
@@ -259,9 +304,11 @@ static int pack_arena(struct plan *plan)
 int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out)
 {
 	plan->values = calloc(1, sizeof(*plan->values));
-	if (plan->values)
+	if (plan->values) {
 		plan->values->place = calloc(plan->graph->num_values + 1, sizeof(struct place));
-	if (!plan->values || !plan->values->place) {
+		plan->values->scratch = calloc(plan->count + 1, sizeof(uint64_t));
+	}
+	if (!plan->values || !plan->values->place || !plan->values->scratch) {
 		plan_nomem(plan);
 		return -1;
 	}
