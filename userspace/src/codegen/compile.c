@@ -44,6 +44,19 @@ static void lower(struct plan *plan, const struct ir_node *node)
 	case IR_OP_EXPAND: case IR_OP_PAD: case IR_OP_REVERSE: case IR_OP_TILE:
 		lower_move(plan, node);
 		break;
+	case IR_OP_GATHER:
+		lower_gather(plan, node);
+		break;
+	case IR_OP_SCATTER:
+		lower_scatter(plan, node);
+		break;
+	case IR_OP_RESAMPLE:
+		lower_resample(plan, node);
+		break;
+	case IR_OP_QUANTIZE:
+	case IR_OP_DEQUANTIZE:
+		lower_quantize(plan, node);
+		break;
 	default:
 		lower_elementwise(plan, node);
 	}

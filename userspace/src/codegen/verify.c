@@ -118,6 +118,11 @@ static int read_param(const struct verifier *v, uint32_t pc, const struct onpu_i
 		return bad(v, pc, "the parameter slot has another form");
 	d->has_param = true;
 	d->param = plan_param_make(PLAN_SCALAR);
+	if (slot->param.schema == ONPU_SCHEMA_INDEX) {
+		d->param.schema = PLAN_INDEX;
+		d->param.index.axis = slot->index.axis;
+		d->param.index.batch_dims = slot->index.batch_dims;
+	}
 	if (slot->param.schema != ONPU_SCHEMA_TAPS)
 		return 0;
 	d->param.schema = PLAN_TAPS;

@@ -3,6 +3,8 @@
  * its views. */
 #include "plan/plan.h"
 
+#define DMA_SETUP 64
+
 static uint64_t div_up(uint64_t a, uint64_t b)
 {
 	return (a + b - 1) / b;
@@ -25,7 +27,7 @@ uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,
 	}
 	for (uint32_t i = 0; i < rank; i++)
 		runs *= d.dim[i];
-	return 64 + runs * div_up(run, caps->dma_bytes_per_cycle);
+	return DMA_SETUP + runs * div_up(run, caps->dma_bytes_per_cycle);
 }
 
 uint64_t plan_cost_copy(const struct npu_caps *caps, struct npu_view dst, struct npu_view src)
@@ -45,6 +47,44 @@ uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, 
 		depth = caps->mxu_rows;
 	return 16 + caps->mxu_rows + caps->mxu_cols +
 	       batch * div_up(m, caps->mxu_rows) * div_up(n, caps->mxu_cols) * depth;
+}
+
+/* Runs of two views over the last `rank` dims of both. */
+static uint64_t slice_cost(const struct npu_caps *caps, const struct npu_view *dst,
+			   const struct npu_view *src, uint32_t rank)
+{
+	struct npu_view d = *dst, s = *src;
+
+	if (!rank)
+		return 1;
+	d.rank = s.rank = rank;
+	for (uint32_t i = 0; i < rank; i++) {
+		d.dim[i] = s.dim[i] = dst->dim[dst->rank - rank + i];
+		d.stride[i] = dst->stride[dst->rank - rank + i];
+		s.stride[i] = src->stride[src->rank - rank + i];
+	}
+	return plan_cost_dma(caps, &d, &s) - DMA_SETUP;
+}
+
+static uint64_t gather_insn(const struct npu_caps *caps, const struct plan_insn *insn)
+{
+	const struct npu_view *index = insn->s1, *full = insn->s0;
+	uint64_t slices = view_elements(index), rank = 0, bytes;
+
+	bytes = slices * plan_dtype_bytes(index->dtype);
+	if (insn->op == ONPU_OP_DMA_GATHER_AXIS) {
+		rank = full->rank - insn->param->index.axis - 1;
+		for (uint32_t i = 0; i < insn->param->index.axis; i++)
+			slices *= full->dim[i];
+	} else if (insn->op == ONPU_OP_DMA_GATHER_ND || insn->op == ONPU_OP_DMA_SCATTER_ND) {
+		uint64_t coordinates = index->dim[index->rank - 1];
+
+		full = insn->op == ONPU_OP_DMA_GATHER_ND ? insn->s0 : insn->dst;
+		rank = full->rank - insn->param->index.batch_dims - coordinates;
+		slices /= coordinates;
+	}
+	return DMA_SETUP + div_up(bytes, caps->dma_bytes_per_cycle) +
+	       slices * slice_cost(caps, insn->dst, insn->s0, (uint32_t)rank);
 }
 
 static uint64_t taps_of(const struct plan_param *param)
@@ -100,6 +140,8 @@ uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *ins
 	case ONPU_COST_DMA:
 		return plan_cost_dma(caps, insn->dst,
 				     insn->op == ONPU_OP_DMA_COPY ? insn->s0 : NULL);
+	case ONPU_COST_GATHER:
+		return gather_insn(caps, insn);
 	case ONPU_COST_MMA:
 		return mma_insn(caps, insn);
 	case ONPU_COST_VECTOR:

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Element-wise operators as vector programs: unary, binary, compare, where, cast, triangular,
- * quantisation. */
-#include "plan/elementwise.h"
-
+/* Element-wise operators as vector programs: unary, binary, compare, where, cast, triangular.
+ */
 #include "plan/vprog.h"
 
 #include <string.h>
@@ -155,82 +153,6 @@ static void build_where(struct plan *plan, struct vprog *prog, const struct ir_n
 	vp_add(prog, ONPU_OP_VWHERE, out, cond, a, b);
 }
 
-/* ---- quantisation: scale and zero point may cover blocks, dims of the space are cut accordingly
- */
-
-static int64_t dim_from_right(const struct ir_type *type, uint32_t i)
-{
-	return i < type->rank ? ir_type_dim(type, type->rank - 1 - i) : 1;
-}
-
-bool elementwise_block_rank(const struct ir_node *node, uint32_t *rank)
-{
-	const struct ir_type *type = &node->operands[0]->type, *scale = &node->operands[1]->type;
-
-	*rank = type->rank;
-	for (uint32_t i = 0; i < type->rank; i++) {
-		int64_t d = dim_from_right(type, i), s = dim_from_right(scale, i);
-
-		*rank += s > 1 && s < d;
-		if (d % s)
-			return false;
-	}
-	return *rank <= IR_MAX_RANK;
-}
-
-/* The view over the cut dims: each dim in which scale has blocks becomes (block, place in the
- * block). */
-static struct npu_view cut_view(const struct ir_type *space, const struct ir_type *scale,
-				const struct npu_view *view)
-{
-	struct npu_view out = *view;
-	uint32_t rank = 0, lead = space->rank - view->rank;
-
-	for (uint32_t i = 0; i < space->rank; i++) {
-		int64_t d = ir_type_dim(space, i), s = dim_from_right(scale, space->rank - 1 - i);
-		int64_t own = i < lead ? 1 : view->dim[i - lead],
-			stride = i < lead ? 0 : view->stride[i - lead];
-
-		if (s == 1 || s == d) {
-			out.dim[rank] = own;
-			out.stride[rank++] = stride;
-			continue;
-		}
-		out.dim[rank] = own == 1 ? 1 : s;
-		out.stride[rank++] = own == d ? stride * (d / s) : stride;
-		out.dim[rank] = own == d ? d / s : 1;
-		out.stride[rank++] = own == d ? stride : 0;
-	}
-	out.rank = rank;
-	return out;
-}
-
-static void build_quantize(struct plan *plan, struct vprog *prog, const struct ir_node *node)
-{
-	const struct ir_type *space = &node->results[0]->type, *scale = &node->operands[1]->type;
-	enum onpu_op op = node->op == IR_OP_QUANTIZE ? ONPU_OP_QUANT : ONPU_OP_DEQUANT;
-	struct npu_view view = values_view(plan, node->results[0]), result;
-	int reg[4];
-
-	result = cut_view(space, scale, &view);
-	vp_begin(prog, node->op == IR_OP_QUANTIZE ? "vector quantize" : "vector dequantize",
-		 result.rank ? result.rank : 1, (int64_t[IR_MAX_RANK]){ 1 });
-	if (!result.rank)
-		result.dim[result.rank++] = 1;
-	memcpy(prog->dim, result.dim, result.rank * sizeof(*result.dim));
-	for (int i = 0; i < 3; i++) {
-		struct npu_view cut;
-
-		view = values_view(plan, node->operands[i]);
-		cut = cut_view(space, scale, &view);
-		if (!cut.rank)
-			cut.dim[cut.rank++] = 1;
-		reg[i] = vp_input(prog, &cut);
-	}
-	reg[3] = vp_output(prog, &result);
-	vp_add(prog, op, reg[3], reg[0], reg[1], reg[2]);
-}
-
 void lower_elementwise(struct plan *plan, const struct ir_node *node)
 {
 	struct vprog prog;
@@ -243,10 +165,6 @@ void lower_elementwise(struct plan *plan, const struct ir_node *node)
 		break;
 	case IR_OP_WHERE:
 		build_where(plan, &prog, node);
-		break;
-	case IR_OP_QUANTIZE:
-	case IR_OP_DEQUANTIZE:
-		build_quantize(plan, &prog, node);
 		break;
 	default:
 		build_unary(plan, &prog, node);

@@ -84,19 +84,7 @@ static void copy_through_sram(struct plan *plan, const struct npu_view *dst,
 	vp_emit(plan, &prog);
 }
 
-/* Interleaved parts of one buffer: a single copy between them would count as overlapping. */
-static bool interleaved(const struct npu_view *dst, const struct npu_view *src)
-{
-	int64_t dst_lo, dst_hi, src_lo, src_hi;
-
-	view_range(dst, &dst_lo, &dst_hi);
-	view_range(src, &src_lo, &src_hi);
-	return dst->base == src->base && dst->binding == src->binding && dst_lo < src_hi &&
-	       src_lo < dst_hi;
-}
-
-/* Both views have the same dims and no element in common. */
-static void move(struct plan *plan, struct npu_view dst, struct npu_view src)
+void plan_move(struct plan *plan, struct npu_view dst, struct npu_view src)
 {
 	struct npu_view *both[2] = { &dst, &src };
 	bool on_st = false;
@@ -106,8 +94,9 @@ static void move(struct plan *plan, struct npu_view dst, struct npu_view src)
 		dst.dim[0] = src.dim[0] = 1;
 	}
 	views_simplify(both, 2);
+	/* A single copy between interleaved parts of one buffer would count as overlapping. */
 	if ((run_bytes(&dst, &src) < SHORT_RUN && view_elements(&dst) > 64) ||
-	    interleaved(&dst, &src)) {
+	    views_overlap(&dst, &src)) {
 		copy_through_sram(plan, &dst, &src);
 		return;
 	}
@@ -126,7 +115,7 @@ static void lower_concat(struct plan *plan, const struct ir_node *node)
 		struct npu_view src = values_view(plan, node->operands[i]);
 
 		if (!values_shared(plan, node->operands[i], node->results[0]))
-			move(plan, view_part(&result, begin, src.dim), src);
+			plan_move(plan, view_part(&result, begin, src.dim), src);
 		begin[node->attrs.axis] += src.dim[node->attrs.axis];
 	}
 }
@@ -146,7 +135,7 @@ static void lower_reshape(struct plan *plan, const struct ir_node *node)
 		dense->stride[i] = stride;
 		stride *= shape->dim[i];
 	}
-	move(plan, dst, src);
+	plan_move(plan, dst, src);
 }
 
 static void lower_transpose(struct plan *plan, const struct ir_node *node)
@@ -159,7 +148,7 @@ static void lower_transpose(struct plan *plan, const struct ir_node *node)
 		src.dim[i] = from.dim[node->attrs.transpose.perm[i]];
 		src.stride[i] = from.stride[node->attrs.transpose.perm[i]];
 	}
-	move(plan, dst, src);
+	plan_move(plan, dst, src);
 }
 
 static void lower_slice(struct plan *plan, const struct ir_node *node)
@@ -172,7 +161,7 @@ static void lower_slice(struct plan *plan, const struct ir_node *node)
 		src.stride[i] *= node->attrs.slice.strides[i];
 		src.dim[i] = dst.dim[i];
 	}
-	move(plan, dst, src);
+	plan_move(plan, dst, src);
 }
 
 static void lower_expand(struct plan *plan, const struct ir_node *node)
@@ -187,7 +176,7 @@ static void lower_expand(struct plan *plan, const struct ir_node *node)
 		src.dim[i] = dst.dim[i];
 		src.stride[i] = i < lead || from.dim[i - lead] == 1 ? 0 : from.stride[i - lead];
 	}
-	move(plan, dst, src);
+	plan_move(plan, dst, src);
 }
 
 static void lower_reverse(struct plan *plan, const struct ir_node *node)
@@ -201,7 +190,7 @@ static void lower_reverse(struct plan *plan, const struct ir_node *node)
 		src.offset += (src.dim[i] - 1) * src.stride[i];
 		src.stride[i] = -src.stride[i];
 	}
-	move(plan, dst, src);
+	plan_move(plan, dst, src);
 }
 
 /* Repetitions are dims that the source repeats; what exceeds a view's rank is a loop. */
@@ -249,7 +238,7 @@ static void lower_tile(struct plan *plan, const struct ir_node *node)
 			d.offset += rest % dim[i] * ds[i];
 			s.offset += rest % dim[i] * ss[i];
 		}
-		move(plan, d, s);
+		plan_move(plan, d, s);
 	}
 }
 

@@ -148,7 +148,10 @@ static bool check_access(struct plan *plan, const struct npu_view *view,
 static void count_bytes(struct plan *plan, const struct plan_insn *insn, uint8_t engine)
 {
 	struct npu_node_info *info = &plan->nodes[plan->node];
-	uint64_t bytes = view_elements(insn->dst) * plan_dtype_bytes(insn->dst->dtype);
+	/* A scatter writes as much as there are updates. */
+	bool scatter = insn->op == ONPU_OP_DMA_SCATTER_ELEM || insn->op == ONPU_OP_DMA_SCATTER_ND;
+	const struct npu_view *moved = scatter ? insn->s0 : insn->dst;
+	uint64_t bytes = view_elements(moved) * plan_dtype_bytes(moved->dtype);
 
 	if (engine == ONPU_ENG_LD)
 		info->bytes_ld += bytes;
@@ -255,6 +258,15 @@ uint64_t plan_take_sram(struct plan *plan, uint64_t bytes)
 	return base;
 }
 
+void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st)
+{
+	struct npu_view *both[2] = { &dst, &src };
+
+	views_simplify(both, 2);
+	plan_emit(plan, &(struct plan_insn){
+		.op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src });
+}
+
 void plan_preempt(struct plan *plan)
 {
 	struct plan_op *op;
@@ -288,10 +300,12 @@ static void mark_lines(uint8_t *lines, int64_t lo, int64_t hi, bool alive)
 
 static bool fills_range(const struct plan_op *op, const struct npu_view *view)
 {
-	int64_t lo, hi;
+	int64_t lo, hi, elements = view_elements(view);
 
 	view_range(view, &lo, &hi);
-	return !op->acc && hi - lo == view_elements(view) * plan_dtype_bytes(view->dtype);
+	if (plan_dtype_is_nibble(view->dtype))
+		return (hi - lo) * 2 == elements;
+	return !op->acc && hi - lo == elements * plan_dtype_bytes(view->dtype);
 }
 
 uint32_t plan_touches(const struct plan *plan, const struct plan_op *op,

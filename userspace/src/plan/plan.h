@@ -23,7 +23,8 @@
 
 /*
  * A strided window into memory. SRAM has base NPU_BASE_NONE; other bases are resolved before the
- * program runs. Strides are bytes; 0 repeats, negative ones run backwards.
+ * program runs. Strides are bytes; 0 repeats, negative ones run backwards. Of 4-bit types, which
+ * SRAM alone has, strides and offset are nibbles.
  */
 struct npu_view {
 	enum npu_base base;
@@ -135,6 +136,8 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn);
  * not wait until the node before has left its tiles.
  */
 uint64_t plan_take_sram(struct plan *plan, uint64_t bytes);
+/* A copy in the order of memory; both views have the same dims. */
+void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st);
 void plan_preempt(struct plan *plan);
 void plan_finish(struct plan *plan);		/* fills in what preemption points must keep */
 /* Bytes of SRAM that an instruction reads, or writes all of; in the order for going backwards. */
@@ -163,7 +166,8 @@ bool plan_pause(struct plan *plan);
 
 /* ---- view.c: windows into memory */
 uint8_t plan_dtype(enum ir_dtype dtype);
-uint32_t plan_dtype_bytes(uint8_t dtype);
+uint32_t plan_dtype_bytes(uint8_t dtype);	/* not of 4-bit types */
+bool plan_dtype_is_nibble(uint8_t dtype);
 bool plan_dtype_is_float(uint8_t dtype);
 /* Dense tile in SRAM at `address`: dims in the order and direction of the strides `like`. */
 struct npu_view view_sram(uint32_t address, uint8_t dtype, uint32_t rank, const int64_t *dim,
@@ -185,6 +189,8 @@ void views_simplify(struct npu_view *const *views, uint32_t count);
 void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order);
 /* Only the dropping and merging, as the DMA engines do it themselves. */
 void views_merge(struct npu_view *const *views, uint32_t count);
+/* Whether their bytes are between each other, be it that they have none in common. */
+bool views_overlap(const struct npu_view *a, const struct npu_view *b);
 
 /* ---- cost.c: the machine's cost model */
 uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,
@@ -251,5 +257,14 @@ void lower_arg(struct plan *plan, const struct ir_node *node);
 void lower_cumsum(struct plan *plan, const struct ir_node *node);
 void lower_recurrent(struct plan *plan, const struct ir_node *node);
 void lower_move(struct plan *plan, const struct ir_node *node);
+void lower_gather(struct plan *plan, const struct ir_node *node);
+void lower_scatter(struct plan *plan, const struct ir_node *node);
+void lower_resample(struct plan *plan, const struct ir_node *node);
+void lower_quantize(struct plan *plan, const struct ir_node *node);
+/* From memory to memory, as it is done best; the views have the same dims and no element in common.
+ */
+void plan_move(struct plan *plan, struct npu_view dst, struct npu_view src);
+/* Bytes of memory that the code of a node needs for itself. */
+uint64_t quantize_scratch(const struct ir_node *node);
 
 #endif

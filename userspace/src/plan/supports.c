@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Which nodes the planner can lower, and why not. */
-#include "plan/elementwise.h"
 #include "plan/vprog.h"
+
+#define RESAMPLE_MAX ((int64_t)1 << 30)
 
 static bool no(struct npu_reason *reason, enum npu_reason_class class, const char *why)
 {
@@ -10,9 +11,13 @@ static bool no(struct npu_reason *reason, enum npu_reason_class class, const cha
 	return false;
 }
 
-static bool dtype_known(enum ir_dtype dtype)
+/* 4-bit types take detours that only quantisation has. */
+static bool dtype_known(enum ir_dtype dtype, enum ir_op op)
 {
 	switch (dtype) {
+	case IR_I4:
+	case IR_U4:
+		return op == IR_OP_QUANTIZE || op == IR_OP_DEQUANTIZE;
 	case IR_F32:
 	case IR_F16:
 	case IR_I32:
@@ -37,10 +42,9 @@ static bool values_fit(const struct ir_node *node, struct npu_reason *reason)
 
 		if (!value)
 			continue;
-		if (!dtype_known(value->type.dtype))
+		if (!dtype_known(value->type.dtype, node->op))
 			return no(reason, NPU_REASON_DATA_TYPE,
-				  "4-bit and reserved element types are not moved by the DMA "
-				  "engines");
+				  "the DMA engines move no 4-bit elements and no reserved types");
 		for (uint32_t d = 0; d < value->type.rank; d++)
 			if (value->type.dim[d].symbol)
 				return no(reason, NPU_REASON_RANK,
@@ -145,15 +149,26 @@ static bool supports_quantize(const struct ir_node *node, struct npu_reason *rea
 {
 	const struct ir_value *real =
 		node->op == IR_OP_QUANTIZE ? node->operands[0] : node->results[0];
-	uint32_t rank;
 
 	if (!is_float(real) || !is_float(node->operands[1]))
 		return no(reason, NPU_REASON_DATA_TYPE,
 			  "quantisation is between float32 or float16 and integers");
-	if (!elementwise_block_rank(node, &rank))
-		return no(reason, NPU_REASON_RANK,
-			  "the blocks of the scale need more dimensions than a view has");
 	return true;
+}
+
+static bool supports_resample(const struct ir_node *node, struct npu_reason *reason)
+{
+	for (int e = 0; e < 2; e++) {
+		uint32_t axis = node->attrs.resample.axes[e];
+
+		if (ir_type_dim(&node->operands[0]->type, axis) > RESAMPLE_MAX ||
+		    ir_type_dim(&node->results[0]->type, axis) > RESAMPLE_MAX)
+			return no(reason, NPU_REASON_SIZE,
+				  "the vector unit resamples dimensions of at most 2^30");
+	}
+	return insn_takes(ONPU_OP_RESAMPLE_LINEAR, node->operands[0]->type.dtype) ||
+	       no(reason, NPU_REASON_DATA_TYPE,
+		  "the vector unit resamples float32, float16, int8 and uint8 only");
 }
 
 static bool supports_float_only(const struct ir_node *node, struct npu_reason *reason)
@@ -206,16 +221,11 @@ static bool supports_op(const struct ir_node *node, struct npu_reason *reason)
 	case IR_OP_EXPAND:
 	case IR_OP_PAD:
 	case IR_OP_REVERSE: case IR_OP_TILE: case IR_OP_CUMSUM: case IR_OP_TRIANGULAR:
+	case IR_OP_GATHER:
+	case IR_OP_SCATTER:
 		return true;
 	case IR_OP_RESAMPLE:
-		return no(reason, NPU_REASON_OPERATOR,
-			  "resample2d is not lowered to the vector unit");
-	case IR_OP_GATHER:
-		return no(reason, NPU_REASON_OPERATOR,
-			  "gather operators are not lowered to the DMA engines");
-	case IR_OP_SCATTER:
-		return no(reason, NPU_REASON_OPERATOR,
-			  "scatter operators are not lowered to the DMA engines");
+		return supports_resample(node, reason);
 	case IR_OP_GRU: case IR_OP_LSTM:
 		return supports_recurrent(node, reason);
 	default:

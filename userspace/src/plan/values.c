@@ -226,6 +226,8 @@ static uint64_t scratch_bytes(const struct ir_node *node)
 	switch (node->op) {
 	case IR_OP_GRU: case IR_OP_LSTM:
 		return recurrent_scratch(node);
+	case IR_OP_QUANTIZE: case IR_OP_DEQUANTIZE:
+		return quantize_scratch(node);
 	default:
 		return 0;
 	}

@@ -32,6 +32,11 @@ uint32_t plan_dtype_bytes(uint8_t dtype)
 	}
 }
 
+bool plan_dtype_is_nibble(uint8_t dtype)
+{
+	return dtype == ONPU_DT_I4 || dtype == ONPU_DT_U4;
+}
+
 bool plan_dtype_is_float(uint8_t dtype)
 {
 	return dtype == ONPU_DT_F32 || dtype == ONPU_DT_F16 || dtype == ONPU_DT_BF16;
@@ -101,8 +106,10 @@ int64_t view_elements(const struct npu_view *view)
 
 void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi)
 {
-	*lo = (int64_t)view->window + view->offset;
-	*hi = *lo + plan_dtype_bytes(view->dtype);
+	bool nibbles = plan_dtype_is_nibble(view->dtype);
+
+	*lo = (int64_t)view->window * (nibbles ? 2 : 1) + view->offset;
+	*hi = *lo + (nibbles ? 1 : plan_dtype_bytes(view->dtype));
 	for (uint32_t i = 0; i < view->rank; i++) {
 		int64_t span = (view->dim[i] - 1) * view->stride[i];
 
@@ -111,6 +118,19 @@ void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi)
 		else
 			*hi += span;
 	}
+	if (nibbles) {
+		*lo /= 2;
+		*hi = (*hi + 1) / 2;
+	}
+}
+
+bool views_overlap(const struct npu_view *a, const struct npu_view *b)
+{
+	int64_t a_lo, a_hi, b_lo, b_hi;
+
+	view_range(a, &a_lo, &a_hi);
+	view_range(b, &b_lo, &b_hi);
+	return a->base == b->base && a->binding == b->binding && a_lo < b_hi && b_lo < a_hi;
 }
 
 bool view_is_dense(const struct npu_view *view)

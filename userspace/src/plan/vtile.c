@@ -256,15 +256,6 @@ static struct npu_view memory_part(const struct vprog *prog, const struct vp_reg
 	return view_part(&reg->mem, at, tile->dim);
 }
 
-static void transfer(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st)
-{
-	struct npu_view *both[2] = { &dst, &src };
-
-	views_simplify(both, 2);
-	plan_emit(plan, &(struct plan_insn){
-				.op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src});
-}
-
 static void load_tile(struct plan *plan, const struct vprog *prog, const struct vtile *vt,
 		      struct vtile_state *state, uint64_t index)
 {
@@ -280,7 +271,7 @@ static void load_tile(struct plan *plan, const struct vprog *prog, const struct 
 		state->key[r] = key_of(prog, reg, begin);
 		state->slot[r] = (state->slot[r] + 1) % vt->slots[r];
 		tile = vp_tile_view(reg, vt->address[r][state->slot[r]], prog->rank, dim);
-		transfer(plan, tile, memory_part(prog, reg, begin, &tile), false);
+		plan_transfer(plan, tile, memory_part(prog, reg, begin, &tile), false);
 	}
 }
 
@@ -300,7 +291,7 @@ static void compute_tile(struct plan *plan, const struct vprog *prog, const stru
 		vp_emit_op(plan, prog, &prog->op[i], tiles, begin, dim);
 	for (uint32_t r = 0; r < prog->num_regs; r++)
 		if (prog->reg[r].kind == VP_OUTPUT)
-			transfer(plan, memory_part(prog, &prog->reg[r], begin, &tiles[r]), tiles[r],
+			plan_transfer(plan, memory_part(prog, &prog->reg[r], begin, &tiles[r]), tiles[r],
 				 true);
 }
 
