@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cpu/element.h"
+#include "cpu/fast.h"
 
 #define DEFAULT_SEED UINT64_C(0x2545f4914f6cdd1d)
 #define DEFAULT_ROUNDS 250
@@ -140,14 +141,8 @@ static struct ir_node *add_node(struct rig *rig, enum ir_op op, const union ir_a
 	return node;
 }
 
-static void run(struct rig *rig, enum cpu_layer layer, const struct ir_node *node, void **out)
+static void make_results(const struct ir_node *node, void **out)
 {
-	struct cpu_context *cpu = cpu_context_create(between(1, 2));
-	const void *in[RIG_MAX] = { NULL };
-	struct wnn_error err = { 0 };
-
-	assert_non_null(cpu);
-	memcpy(in, rig->data, sizeof(in));
 	for (uint32_t r = 0; r < node->num_results; r++) {
 		size_t bytes = (size_t)ir_type_bytes(&node->results[r]->type);
 
@@ -155,7 +150,53 @@ static void run(struct rig *rig, enum cpu_layer layer, const struct ir_node *nod
 		assert_non_null(out[r]);
 		memset(out[r], 0xa5, bytes);
 	}
-	if (cpu_run_node(cpu, layer, node, in, out, &err))
+}
+
+/* A constant operand 1 may be packed before; then nobody reads it any more. */
+static int run_packed(struct cpu_context *cpu, const struct ir_node *node, const void **in, void **out,
+		      struct wnn_error *err)
+{
+	size_t bytes = cpu_pack_bytes(cpu, node);
+	void *packed = bytes ? aligned_alloc(64, cpu_round_up(bytes)) : NULL;
+	int ret;
+
+	if (bytes) {
+		assert_non_null(packed);
+		cpu_pack(cpu, node, in[1], packed);
+		in[1] = NULL;
+	}
+	ret = cpu_run_packed(cpu, node, packed, in, out, err);
+	free(packed);
+	return ret;
+}
+
+/* With a small cache, so that small shapes have many blocks, every other time. */
+static struct cpu_context *make_context(const struct cpu_simd *simd)
+{
+	struct cpu_context *cpu = cpu_context_create(between(1, 3));
+
+	assert_non_null(cpu);
+	cpu->simd = simd;
+	if (random_below(2))
+		cpu->cache = 4096;
+	return cpu;
+}
+
+static void run(struct rig *rig, enum cpu_layer layer, const struct cpu_simd *simd,
+		const struct ir_node *node, void **out)
+{
+	struct cpu_context *cpu = make_context(simd);
+	const void *in[RIG_MAX] = { NULL };
+	struct wnn_error err = { 0 };
+	int ret;
+
+	memcpy(in, rig->data, sizeof(in));
+	make_results(node, out);
+	if (layer == CPU_FAST && random_below(2))
+		ret = run_packed(cpu, node, in, out, &err);
+	else
+		ret = cpu_run_node(cpu, layer, node, in, out, &err);
+	if (ret)
 		fail_msg("%s", err.message);
 	cpu_context_destroy(cpu);
 }
@@ -167,7 +208,7 @@ void *rig_run(struct rig *rig, enum cpu_layer layer, enum ir_op op, const union 
 	void *out[3];
 
 	assert_in_range(num_results, 1, 3);
-	run(rig, layer, node, out);
+	run(rig, layer, cpu_simd_best(), node, out);
 	for (uint32_t r = 1; r < num_results; r++)
 		free(out[r]);
 	return out[0];
@@ -190,7 +231,8 @@ static double largest(const struct ir_type *type, const void *data)
 }
 
 static void compare_result(struct rig *rig, const struct ir_node *node, uint32_t r,
-			   const void *expected, const void *actual, double tolerance)
+			   const char *level, const void *expected, const void *actual,
+			   double tolerance)
 {
 	const struct ir_type *type = &node->results[r]->type;
 	double most = rig->by_largest ? largest(type, expected) : 0;
@@ -203,8 +245,8 @@ static void compare_result(struct rig *rig, const struct ir_node *node, uint32_t
 		if (agree(a, b, tolerance * (ir_dtype_is_float(type->dtype) ? scale : 1)))
 			continue;
 		text = ir_print(rig->graph);
-		print_error("%s: result %u, element %lld is %.9g, expected %.9g\n%s",
-			    cpu_kernel_name(CPU_FAST, node), (unsigned int)r, (long long)i, b, a,
+		print_error("%s (%s): result %u, element %lld is %.9g, expected %.9g\n%s",
+			    cpu_kernel_name(CPU_FAST, node), level, (unsigned int)r, (long long)i, b, a,
 			    text);
 		free(text);
 		fail();
@@ -222,13 +264,20 @@ bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, ui
 	bool fast = strcmp(cpu_kernel_name(CPU_FAST, node), cpu_kernel_name(CPU_REFERENCE, node));
 
 	assert_in_range(num_results, 1, 3);
-	run(rig, CPU_REFERENCE, node, expected);
-	run(rig, CPU_FAST, node, actual);
-	for (uint32_t r = 0; r < num_results; r++) {
-		compare_result(rig, node, r, expected[r], actual[r], tolerance);
-		free(expected[r]);
-		free(actual[r]);
+	run(rig, CPU_REFERENCE, cpu_simd_best(), node, expected);
+	for (int level = 0; level < CPU_LEVEL_COUNT; level++) {
+		const struct cpu_simd *simd = cpu_simd_level((enum cpu_level)level);
+
+		if (!simd)
+			continue;
+		run(rig, CPU_FAST, simd, node, actual);
+		for (uint32_t r = 0; r < num_results; r++) {
+			compare_result(rig, node, r, simd->name, expected[r], actual[r], tolerance);
+			free(actual[r]);
+		}
 	}
+	for (uint32_t r = 0; r < num_results; r++)
+		free(expected[r]);
 	rig_exit(rig);
 	return fast;
 }

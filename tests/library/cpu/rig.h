@@ -50,7 +50,8 @@ double rig_get(enum ir_dtype dtype, const void *data, int64_t i);
 void rig_put(enum ir_dtype dtype, void *data, int64_t i, double value);
 
 /*
- * rig_compare - run the node on both layers, and end the test where they differ
+ * rig_compare - run the node on the reference layer and on the fast one at every level of vector
+ * instructions that the host has, and end the test where they differ
  * @tolerance: times 1 + |expected|; for integers as it is
  *
  * Frees the rig. Returns false when only the reference takes the node.

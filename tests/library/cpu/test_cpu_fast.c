@@ -67,8 +67,8 @@ static bool conv_round(void)
 		memset(a->padding, 0, sizeof(a->padding));
 	}
 	a->groups = between(1, 3);
-	c_in = a->groups * between(1, 5);
-	c_out = a->groups * between(1, 6);
+	c_in = a->groups * between(1, random_below(4) ? 5 : 40);
+	c_out = a->groups * between(1, random_below(4) ? 6 : 80);
 	if (depthwise) {
 		a->groups = between(2, 20);
 		c_in = c_out = a->groups;
@@ -76,8 +76,8 @@ static bool conv_round(void)
 	a->layout = random_below(2) ? IR_NCHW : IR_NHWC;
 	a->filter_layout = (enum ir_filter_layout)random_below(4);
 	a->act = random_act();
-	h = between(1, 12);
-	w = between(1, 12);
+	h = between(1, random_below(4) ? 12 : 24);
+	w = between(1, random_below(4) ? 12 : 60);
 	oh = out_size(h, k[0], a->dilations[0], a->strides[0], a->padding[0], a->padding[1]);
 	ow = out_size(w, k[1], a->dilations[1], a->strides[1], a->padding[2], a->padding[3]);
 	if (!oh || !ow)
@@ -102,7 +102,7 @@ static bool pool_round(void)
 {
 	union ir_attrs attrs = { 0 };
 	struct ir_pool_attrs *a = &attrs.pool;
-	int64_t x[4], y[4], oh, ow, c = between(1, 20), h = between(1, 12), w = between(1, 12);
+	int64_t x[4], y[4], oh, ow, c = between(1, 20), h = between(1, 12), w = between(1, 70);
 	struct rig rig;
 
 	a->kind = (enum ir_pool)random_below(3);
@@ -113,6 +113,11 @@ static bool pool_round(void)
 		a->dilations[i] = between(1, 2);
 		a->padding[2 * i] = random_below(a->window[i]);
 		a->padding[2 * i + 1] = random_below(a->window[i]);
+	}
+	if (random_below(8) == 0) {	/* all of the image */
+		memset(a->padding, 0, sizeof(a->padding));
+		h = a->window[0] = between(1, 12);
+		w = a->window[1] = between(1, 12);
 	}
 	oh = out_size(h, a->window[0], a->dilations[0], a->strides[0], a->padding[0], a->padding[1]);
 	ow = out_size(w, a->window[1], a->dilations[1], a->strides[1], a->padding[2], a->padding[3]);
@@ -129,7 +134,8 @@ static bool matmul_round(void)
 {
 	union ir_attrs attrs = { 0 };
 	struct ir_matmul_attrs *a = &attrs.matmul;
-	int64_t m = between(1, 20), n = between(1, 20), k = between(1, 40), b0 = between(1, 3);
+	int64_t m = random_below(3) ? between(1, 20) : 1, n = between(1, 90), k = between(1, 70);
+	int64_t b0 = between(1, 3);
 	int64_t b1 = between(1, 2), x[4], f[4], y[4], bias[2];
 	struct rig rig;
 
@@ -172,7 +178,7 @@ static bool binary_round(void)
 		if (i < lead)
 			a[i] = y[i];
 	}
-	attrs.binary.kind = (enum ir_binary)random_below(4);
+	attrs.binary.kind = (enum ir_binary)random_below(6);
 	attrs.binary.act = random_act();
 	rig_init(&rig);
 	add(&rig, rank, a);
@@ -182,14 +188,19 @@ static bool binary_round(void)
 
 static bool unary_round(void)
 {
-	static const int kinds[] = { IR_RELU, IR_CLAMP, IR_LINEAR, IR_ABS, IR_NEG, IR_LEAKY_RELU };
-	union ir_attrs attrs = { .unary = { .kind = kinds[random_below(6)], .alpha = -0.25f,
+	static const int kinds[] = { IR_RELU, IR_CLAMP, IR_LINEAR, IR_ABS, IR_NEG, IR_LEAKY_RELU, IR_EXP,
+				     IR_SIGMOID, IR_TANH, IR_HARD_SIGMOID, IR_SQRT, IR_RECIPROCAL,
+				     IR_SOFTSIGN };
+	union ir_attrs attrs = { .unary = { .kind = kinds[random_below(13)], .alpha = -0.25f,
 					    .beta = 0.5f } };
-	int64_t dims[2] = { between(1, 9), between(1, 70) };
+	int64_t dims[2] = { between(1, 9), between(1, random_below(8) ? 70 : 20000) };
 	struct rig rig;
 
 	rig_init(&rig);
-	add(&rig, 2, dims);
+	if (attrs.unary.kind == IR_SQRT || attrs.unary.kind == IR_RECIPROCAL)
+		rig_add_between(&rig, IR_F32, 2, dims, 0.125, 30);
+	else
+		rig_add_between(&rig, IR_F32, 2, dims, -20, 20);
 	return compare(&rig, IR_OP_UNARY, &attrs, 2, dims, 1e-6);
 }
 

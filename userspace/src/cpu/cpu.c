@@ -8,6 +8,8 @@
 #include "cpu/fast.h"
 #include "cpu/reference.h"
 
+#define DEFAULT_CACHE (256 << 10)
+
 static const struct {
 	const char *name;
 	cpu_reference_fn run;
@@ -47,6 +49,19 @@ static const struct {
 	[IR_OP_LSTM] = { "cpu/ref-lstm", NULL },
 };
 
+/* Half of the second-level cache: the rest is for what streams by. */
+static int64_t cache_bytes(void)
+{
+	long size = -1;
+
+#ifdef _SC_LEVEL2_CACHE_SIZE
+	size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+	if (size < (long)DEFAULT_CACHE)
+		size = DEFAULT_CACHE;
+	return size / 2;
+}
+
 struct cpu_context *cpu_context_create(unsigned int threads)
 {
 	struct cpu_context *cpu = calloc(1, sizeof(*cpu));
@@ -59,6 +74,13 @@ struct cpu_context *cpu_context_create(unsigned int threads)
 		threads = online > 0 ? (unsigned int)online : 1;
 	}
 	cpu->threads = threads;
+	cpu->simd = cpu_simd_best();
+	cpu->cache = cache_bytes();
+	cpu->pool = cpu_pool_create(threads);
+	if (!cpu->pool) {
+		free(cpu);
+		return NULL;
+	}
 	return cpu;
 }
 
@@ -66,6 +88,7 @@ void cpu_context_destroy(struct cpu_context *cpu)
 {
 	if (!cpu)
 		return;
+	cpu_pool_destroy(cpu->pool);
 	free(cpu->scratch);
 	free(cpu);
 }
@@ -81,6 +104,35 @@ void *cpu_scratch(struct cpu_context *cpu, size_t size)
 	if (cpu->scratch)
 		cpu->scratch_size = size;
 	return cpu->scratch;
+}
+
+struct ranges {
+	cpu_range_fn work;
+	void *argument;
+	int64_t n, part;
+};
+
+static void run_range(void *argument, int64_t item, unsigned int worker)
+{
+	const struct ranges *r = argument;
+	int64_t begin = item * r->part, end = begin + r->part;
+
+	(void)worker;
+	r->work(r->argument, begin, end < r->n ? end : r->n);
+}
+
+void cpu_parallel_ranges(struct cpu_context *cpu, int64_t n, int64_t grain, cpu_range_fn work,
+			 void *argument)
+{
+	int64_t grains = (n + grain - 1) / grain, parts = 4 * (int64_t)cpu->threads;
+	struct ranges r = { work, argument, n, 0 };
+
+	if (cpu->threads == 1 || grains <= 1) {
+		work(argument, 0, n);
+		return;
+	}
+	r.part = (grains + parts - 1) / parts * grain;
+	cpu_pool_run(cpu->pool, (n + r.part - 1) / r.part, run_range, &r);
 }
 
 bool cpu_supports(const struct ir_node *node)
@@ -138,6 +190,29 @@ static int run_recurrent(struct cpu_context *cpu, const struct ir_node *node, co
 		return wnn_error_nomem(err, "the states of a recurrent network");
 	cpu_ref_recurrent(node, in, out, state);
 	return 0;
+}
+
+size_t cpu_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
+{
+	const struct cpu_fast_kernel *fast = cpu_fast_find(node);
+
+	return fast && fast->pack ? fast->pack_bytes(cpu, node) : 0;
+}
+
+void cpu_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from, void *to)
+{
+	cpu_fast_find(node)->pack(cpu, node, from, to);
+}
+
+int cpu_run_packed(struct cpu_context *cpu, const struct ir_node *node, const void *packed,
+		   const void *const *in, void *const *out, struct wnn_error *err)
+{
+	int ret;
+
+	cpu->packed = packed;
+	ret = cpu_run_node(cpu, CPU_FAST, node, in, out, err);
+	cpu->packed = NULL;
+	return ret;
 }
 
 int cpu_run_node(struct cpu_context *cpu, enum cpu_layer layer, const struct ir_node *node,

@@ -20,6 +20,18 @@ void cpu_context_destroy(struct cpu_context *cpu);
 
 bool cpu_supports(const struct ir_node *node);
 
+/*
+ * A constant operand 1 in the form that the fast kernel of a node reads it in: cpu_pack_bytes() bytes,
+ * aligned to 64; 0 when it is read as it is. The operand itself is not read any more when the node
+ * runs with what was packed.
+ */
+size_t cpu_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node);
+void cpu_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from, void *to);
+
+/* cpu_run_node() on the fast layer with operand 1 packed before; @packed may be NULL. */
+int cpu_run_packed(struct cpu_context *cpu, const struct ir_node *node, const void *packed,
+		   const void *const *in, void *const *out, struct wnn_error *err);
+
 /**
  * cpu_run_node - compute one node
  * @in: data of the operands (NULL where the operand is absent), dense row-major

@@ -7,10 +7,16 @@
 #define WNN_CPU_FAST_H
 
 #include "cpu/cpu.h"
+#include "cpu/pool.h"
+#include "cpu/simd.h"
 
 /* Scratch memory that grows and stays; one caller at a time. */
 struct cpu_context {
 	unsigned int threads;
+	struct cpu_pool *pool;
+	const struct cpu_simd *simd;
+	int64_t cache;			/* bytes of a block that is to stay in the second-level cache */
+	const void *packed;		/* of the node that runs; NULL: nothing was packed */
 	void *scratch;
 	size_t scratch_size;
 };
@@ -18,13 +24,31 @@ struct cpu_context {
 /* At least `size` bytes aligned to 64, contents undefined; NULL when out of memory. */
 void *cpu_scratch(struct cpu_context *cpu, size_t size);
 
+/* Sizes within a block of scratch memory: whole cache lines. */
+static inline size_t cpu_round_up(size_t bytes)
+{
+	return (bytes + 63) & ~(size_t)63;
+}
+
 typedef int (*cpu_fast_fn)(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 			   void *const *out, struct wnn_error *err);
 
 struct cpu_fast_kernel {
 	const char *name;
 	cpu_fast_fn run;
+	/* Operand 1 in the kernel's own form, made once when it is constant; NULL: as it is. */
+	size_t (*pack_bytes)(const struct cpu_context *cpu, const struct ir_node *node);
+	void (*pack)(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
+		     void *to);
 };
+
+/*
+ * work(argument, begin, end) on parts of 0 to n - 1, each but the last a multiple of `grain` long, on
+ * all threads.
+ */
+typedef void (*cpu_range_fn)(void *argument, int64_t begin, int64_t end);
+void cpu_parallel_ranges(struct cpu_context *cpu, int64_t n, int64_t grain, cpu_range_fn work,
+			 void *argument);
 
 /* NULL when no fast kernel takes this node. */
 const struct cpu_fast_kernel *cpu_fast_find(const struct ir_node *node);
@@ -50,6 +74,6 @@ void cpu_sgemm(struct cpu_context *cpu, bool ta, bool tb, int64_t m, int64_t n, 
 	       int64_t ldc);
 
 /* The activation of a node over n floats in place. */
-void cpu_activate(const struct ir_unary_attrs *act, float *x, int64_t n);
+void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *x, int64_t n);
 
 #endif

@@ -1,316 +1,239 @@
 // SPDX-License-Identifier: MIT
-/*
- * Fast convolution for float32: a matrix product per image and group, over a copy of the windows (im2col) unless the
- * filter is 1x1; depthwise filters directly.
- */
-#include <string.h>
+/* Fast convolution for float32: depthwise filters directly, the others as matrix products. */
+#include "cpu/conv_dense.h"
 
-#include "cpu/fast.h"
-
-struct geometry {
-	const struct ir_conv_attrs *attrs;
-	int64_t batch, in_c, in_h, in_w, out_c, out_h, out_w;
-	int64_t kh, kw, in_per_group, out_per_group;
-	bool nhwc;
-};
-
-/* Index of o, i, h, w in a filter layout. */
-static const uint8_t filter_axes[][4] = {
-	[IR_OIHW] = { 0, 1, 2, 3 }, [IR_HWIO] = { 3, 2, 0, 1 }, [IR_OHWI] = { 0, 3, 1, 2 },
-	[IR_IHWO] = { 3, 0, 1, 2 },
-};
-
-static struct geometry geometry_of(const struct ir_node *node)
+static bool is_depthwise(const struct cpu_conv *g)
 {
-	const struct ir_type *x = &node->operands[0]->type, *f = &node->operands[1]->type;
-	const struct ir_type *y = &node->results[0]->type;
-	const struct ir_conv_attrs *attrs = &node->attrs.conv;
-	bool nhwc = attrs->layout == IR_NHWC;
-	const uint8_t *axes = filter_axes[attrs->filter_layout];
-	int c = nhwc ? 3 : 1, h = nhwc ? 1 : 2;
+	return g->in_per_group == 1 && g->out_per_group == 1;
+}
 
-	return (struct geometry){
-		.attrs = attrs,
-		.batch = ir_type_dim(x, 0),
-		.in_c = ir_type_dim(x, c), .in_h = ir_type_dim(x, h), .in_w = ir_type_dim(x, h + 1),
-		.out_c = ir_type_dim(y, c), .out_h = ir_type_dim(y, h),
-		.out_w = ir_type_dim(y, h + 1),
-		.kh = ir_type_dim(f, axes[2]), .kw = ir_type_dim(f, axes[3]),
-		.in_per_group = ir_type_dim(x, c) / attrs->groups,
-		.out_per_group = ir_type_dim(y, c) / attrs->groups,
-		.nhwc = nhwc,
+static const float *bias_of(const struct ir_node *node, const void *const *in)
+{
+	return node->num_operands > 2 ? in[2] : NULL;
+}
+
+static size_t dense_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
+{
+	struct cpu_conv g = cpu_conv_of(node);
+
+	return cpu_conv_by_columns(cpu->simd, &g) ? cpu_conv_columns_pack_bytes(cpu->simd, &g) :
+						    cpu_conv_rows_pack_bytes(cpu->simd, &g);
+}
+
+static void dense_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
+		       void *to)
+{
+	struct cpu_conv g = cpu_conv_of(node);
+
+	if (cpu_conv_by_columns(cpu->simd, &g))
+		cpu_conv_columns_pack(cpu->simd, &g, from, to);
+	else
+		cpu_conv_rows_pack(cpu->simd, &g, from, to);
+}
+
+static int dense(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		 void *const *out, struct wnn_error *err)
+{
+	struct cpu_conv_run run = {
+		.cpu = cpu,
+		.conv = cpu_conv_of(node),
+		.x = in[0],
+		.filter = cpu->packed,
+		.bias = bias_of(node, in),
+		.y = out[0],
 	};
+
+	run.depth = run.conv.in_per_group * run.conv.kh * run.conv.kw;
+	run.limited = cpu_act_limits(&node->attrs.conv.act, &run.lo, &run.hi);
+	return cpu_conv_by_columns(cpu->simd, &run.conv) ? cpu_conv_columns(&run, in[1], err) :
+							   cpu_conv_rows(&run, in[1], err);
 }
 
-/* Copies the filter to [o][h][w][i] (nhwc) or [o][i][h][w] (nchw). */
-static void pack_filter(const struct geometry *g, const struct ir_type *type, const float *from,
-			float *to)
-{
-	const uint8_t *axes = filter_axes[g->attrs->filter_layout];
-	int64_t stride[4] = { 0 }, s = 1, at[4];
+/* --- Depthwise --- */
 
-	for (int i = 3; i >= 0; i--) {
-		for (int a = 0; a < 4; a++)
-			if (axes[a] == i)
-				stride[a] = s;
-		s *= ir_type_dim(type, (uint32_t)i);
+struct depthwise {
+	struct cpu_context *cpu;
+	struct cpu_conv conv;
+	struct cpu_planes planes;
+	const float *x, *filter, *bias;	/* filter: [channel][tap] (nchw) or [tap][channel] */
+	float *y;
+	float lo, hi;
+	bool limited;
+	char *scratch;
+	size_t worker_bytes;
+};
+
+static size_t depthwise_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
+{
+	(void)cpu;
+	return (size_t)ir_type_bytes(&node->operands[1]->type);
+}
+
+static void depthwise_pack(const struct cpu_context *cpu, const struct ir_node *node,
+			   const void *from, void *to)
+{
+	struct cpu_conv g = cpu_conv_of(node);
+	int64_t s[4], taps = g.kh * g.kw;
+	float *f = to;
+
+	(void)cpu;
+	cpu_conv_filter_strides(&g, s);
+	for (int64_t c = 0; c < g.out_c; c++)
+		for (int64_t t = 0; t < taps; t++)
+			f[g.nhwc ? t * g.out_c + c : c * taps + t] =
+				((const float *)from)[c * s[0] + t / g.kw * s[2] + t % g.kw * s[3]];
+}
+
+static void finish(const struct depthwise *d, float *to, const float *from, int64_t n)
+{
+	if (d->limited) {
+		d->cpu->simd->clamp(to, from, n, d->lo, d->hi);
+		return;
 	}
-	at[0] = g->out_c;
-	at[1] = g->nhwc ? g->kh : g->in_per_group;
-	at[2] = g->nhwc ? g->kw : g->kh;
-	at[3] = g->nhwc ? g->in_per_group : g->kw;
-	for (int64_t o = 0; o < at[0]; o++)
-		for (int64_t p = 0; p < at[1]; p++)
-			for (int64_t q = 0; q < at[2]; q++)
-				for (int64_t r = 0; r < at[3]; r++) {
-					int64_t i = g->nhwc ? r : p, h = g->nhwc ? p : q;
-					int64_t w = g->nhwc ? q : r;
-
-					*to++ = from[o * stride[0] + i * stride[1] +
-						     h * stride[2] + w * stride[3]];
-				}
+	if (to != from)
+		memcpy(to, from, (size_t)n * sizeof(*to));
+	cpu_activate(d->cpu->simd, &d->conv.attrs->act, to, n);
 }
 
-/* Rows of one output line: [out_w][kh][kw][channels of the group]. */
-static void windows_nhwc(const struct geometry *g, const float *x, int64_t oh, float *to)
+/* One channel of nchw. */
+static void depthwise_channel(void *argument, int64_t item, unsigned int worker)
 {
+	const struct depthwise *d = argument;
+	const struct cpu_conv *g = &d->conv;
+	const struct cpu_simd *simd = d->cpu->simd;
+	int64_t c = item % g->out_c, taps = g->kh * g->kw, width = d->planes.width;
+	const float *x = d->x + item * g->in_h * g->in_w;
+	float *y = d->y + item * g->out_h * g->out_w;
+	float *planes = (float *)(d->scratch + worker * d->worker_bytes);
+	float *sums = planes + d->planes.size + CPU_SLACK;
+
+	for (int64_t row = 0; row < g->out_h; row += d->planes.lines) {
+		int64_t lines = g->out_h - row < d->planes.lines ? g->out_h - row : d->planes.lines;
+
+		cpu_planes_fill(simd, &d->planes, x, row, planes);
+		simd->window(CPU_WINDOW_DOT, sums, (lines - 1) * width + g->out_w, planes,
+			     d->planes.at, d->filter + c * taps, taps, d->bias ? d->bias[c] : 0);
+		for (int64_t l = 0; l < lines; l++)
+			finish(d, y + (row + l) * g->out_w, sums + l * width, g->out_w);
+	}
+}
+
+/* One line of results in nhwc. */
+static void depthwise_line(void *argument, int64_t item, unsigned int worker)
+{
+	const struct depthwise *d = argument;
+	const struct cpu_conv *g = &d->conv;
 	const struct ir_conv_attrs *a = g->attrs;
-	size_t run = (size_t)g->in_per_group * sizeof(float);
+	int64_t oh = item % g->out_h, taps = g->kh * g->kw;
+	const float *x = d->x + item / g->out_h * g->in_h * g->in_w * g->in_c;
+	float *y = d->y + item * g->out_w * g->out_c;
+	const float **from = (const float **)(d->scratch + worker * d->worker_bytes);
 
-	for (int64_t ow = 0; ow < g->out_w; ow++)
-		for (int64_t kh = 0; kh < g->kh; kh++) {
-			int64_t ih = oh * a->strides[0] + kh * a->dilations[0] - a->padding[0];
+	for (int64_t ow = 0; ow < g->out_w; ow++, y += g->out_c) {
+		/* Taps outside of the image read zeros. */
+		for (int64_t t = 0; t < taps; t++) {
+			int64_t ih = oh * a->strides[0] + t / g->kw * a->dilations[0] - a->padding[0];
+			int64_t iw = ow * a->strides[1] + t % g->kw * a->dilations[1] - a->padding[2];
+			bool in = ih >= 0 && ih < g->in_h && iw >= 0 && iw < g->in_w;
 
-			for (int64_t kw = 0; kw < g->kw; kw++, to += g->in_per_group) {
-				int64_t iw = ow * a->strides[1] + kw * a->dilations[1] -
-					     a->padding[2];
-
-				if (ih < 0 || ih >= g->in_h || iw < 0 || iw >= g->in_w)
-					memset(to, 0, run);
-				else
-					memcpy(to, x + (ih * g->in_w + iw) * g->in_c, run);
-			}
+			from[t] = in ? x + (ih * g->in_w + iw) * g->in_c :
+				       (float *)(d->scratch + d->cpu->threads * d->worker_bytes);
 		}
+		d->cpu->simd->lines(CPU_WINDOW_DOT, y, g->out_c, from, d->filter, taps, d->bias);
+	}
+	y = d->y + item * g->out_w * g->out_c;
+	finish(d, y, y, g->out_w * g->out_c);
 }
 
-/* [channel][kh][kw][out_h * out_w] of one group. */
-static void windows_nchw(const struct geometry *g, const float *x, float *to)
+/* Lines that stay in the cache with their results. */
+static void plan_planes(struct depthwise *d, void *tables)
 {
+	const struct cpu_conv *g = &d->conv;
 	const struct ir_conv_attrs *a = g->attrs;
+	int64_t lines;
 
-	for (int64_t c = 0; c < g->in_per_group; c++)
-		for (int64_t kh = 0; kh < g->kh; kh++)
-			for (int64_t kw = 0; kw < g->kw; kw++)
-				for (int64_t oh = 0; oh < g->out_h; oh++) {
-					int64_t ih = oh * a->strides[0] + kh * a->dilations[0] -
-						     a->padding[0];
-					const float *row = x + (c * g->in_h + ih) * g->in_w;
-
-					for (int64_t ow = 0; ow < g->out_w; ow++) {
-						int64_t iw = ow * a->strides[1] +
-							     kw * a->dilations[1] - a->padding[2];
-						bool in = ih >= 0 && ih < g->in_h && iw >= 0 &&
-							  iw < g->in_w;
-
-						*to++ = in ? row[iw] : 0;
-					}
-				}
+	d->planes.h = (struct cpu_axis){ .in = g->in_h, .out = g->out_h, .taps = g->kh,
+					 .stride = a->strides[0], .dilation = a->dilations[0],
+					 .pad = a->padding[0] };
+	d->planes.w = (struct cpu_axis){ .in = g->in_w, .out = g->out_w, .taps = g->kw,
+					 .stride = a->strides[1], .dilation = a->dilations[1],
+					 .pad = a->padding[2] };
+	cpu_planes_init(&d->planes, 1, tables);
+	lines = d->cpu->cache / 4 /
+		(d->planes.width * (d->planes.h.phases * d->planes.w.phases + 1) *
+		 (int64_t)sizeof(float));
+	lines = lines < g->out_h ? lines : g->out_h;
+	cpu_planes_init(&d->planes, lines > 0 ? lines : 1, tables);
 }
 
-static bool pointwise(const struct geometry *g)
+static int run_depthwise(struct depthwise *d, const struct ir_node *node, const float *unpacked,
+			 struct wnn_error *err)
 {
-	const struct ir_conv_attrs *a = g->attrs;
-
-	return g->kh == 1 && g->kw == 1 && a->strides[0] == 1 && a->strides[1] == 1 &&
-	       !a->padding[0] && !a->padding[1] && !a->padding[2] && !a->padding[3];
-}
-
-static void finish(const struct geometry *g, const float *bias, float *y)
-{
-	int64_t plane = g->out_h * g->out_w;
-
-	if (g->nhwc) {
-		for (int64_t p = 0; bias && p < plane; p++)
-			for (int64_t c = 0; c < g->out_c; c++)
-				y[p * g->out_c + c] += bias[c];
-	} else {
-		for (int64_t c = 0; bias && c < g->out_c; c++)
-			for (int64_t p = 0; p < plane; p++)
-				y[c * plane + p] += bias[c];
-	}
-	cpu_activate(&g->attrs->act, y, g->out_c * plane);
-}
-
-/* One image in nhwc: lines of windows are multiplied as soon as a block of them is there. */
-static void image_nhwc(struct cpu_context *cpu, const struct geometry *g, const float *x,
-		       const float *filter, float *y, float *cols)
-{
-	int64_t depth = g->kh * g->kw * g->in_per_group, lines = g->out_h;
-
-	for (int64_t group = 0; group < g->attrs->groups; group++) {
-		const float *in = x + group * g->in_per_group;
-		const float *f = filter + group * g->out_per_group * depth;
-		float *out = y + group * g->out_per_group;
-
-		if (pointwise(g)) {
-			cpu_sgemm(cpu, false, true, g->out_h * g->out_w, g->out_per_group, depth, 1,
-				  in, g->in_c, f, depth, 0, out, g->out_c);
-			continue;
-		}
-		for (int64_t oh = 0; oh < lines; oh++)
-			windows_nhwc(g, in, oh, cols + oh * g->out_w * depth);
-		cpu_sgemm(cpu, false, true, lines * g->out_w, g->out_per_group, depth, 1, cols,
-			  depth, f, depth, 0, out, g->out_c);
-	}
-}
-
-static void image_nchw(struct cpu_context *cpu, const struct geometry *g, const float *x,
-		       const float *filter, float *y, float *cols)
-{
-	int64_t depth = g->kh * g->kw * g->in_per_group, plane = g->out_h * g->out_w;
-
-	for (int64_t group = 0; group < g->attrs->groups; group++) {
-		const float *in = x + group * g->in_per_group * g->in_h * g->in_w;
-
-		if (!pointwise(g))
-			windows_nchw(g, in, cols);
-		cpu_sgemm(cpu, false, false, g->out_per_group, plane, depth, 1,
-			  filter + group * g->out_per_group * depth, depth,
-			  pointwise(g) ? in : cols, plane, 0,
-			  y + group * g->out_per_group * plane, plane);
-	}
-}
-
-static int conv_gemm(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		     void *const *out, struct wnn_error *err)
-{
-	struct geometry g = geometry_of(node);
-	int64_t depth = g.kh * g.kw * g.in_per_group;
-	int64_t weights = g.out_c * depth;
-	int64_t windows = pointwise(&g) ? 0 : g.out_h * g.out_w * depth;
-	float *scratch = cpu_scratch(cpu, (size_t)(weights + windows + 1) * sizeof(float));
-	const float *filter = in[1];
+	const struct cpu_conv *g = &d->conv;
+	size_t tables = cpu_round_up(cpu_planes_tables(g->kh, g->kw)), zeros = 0;
+	size_t packed = d->filter ? 0 : cpu_round_up(depthwise_pack_bytes(d->cpu, node));
+	char *scratch = cpu_scratch(d->cpu, tables);
 
 	if (!scratch)
-		return wnn_error_nomem(err, "the windows of a convolution");
-	if (g.attrs->filter_layout != (g.nhwc ? IR_OHWI : IR_OIHW)) {
-		pack_filter(&g, &node->operands[1]->type, in[1], scratch);
-		filter = scratch;
+		return wnn_error_nomem(err, "the tables of a convolution");
+	plan_planes(d, scratch);
+	if (g->nhwc) {
+		d->worker_bytes = cpu_round_up((size_t)(g->kh * g->kw) * sizeof(float *));
+		zeros = (size_t)g->in_c * sizeof(float);
+	} else {
+		d->worker_bytes = cpu_round_up(
+			(size_t)(d->planes.size + d->planes.lines * d->planes.width + 3 * CPU_SLACK) *
+			sizeof(float));
 	}
-	for (int64_t n = 0; n < g.batch; n++) {
-		const float *x = (const float *)in[0] + n * g.in_c * g.in_h * g.in_w;
-		float *y = (float *)out[0] + n * g.out_c * g.out_h * g.out_w;
-
-		if (g.nhwc)
-			image_nhwc(cpu, &g, x, filter, y, scratch + weights);
-		else
-			image_nchw(cpu, &g, x, filter, y, scratch + weights);
-		finish(&g, node->num_operands > 2 ? in[2] : NULL, y);
+	scratch = cpu_scratch(d->cpu, tables + packed + d->cpu->threads * d->worker_bytes + zeros);
+	if (!scratch)
+		return wnn_error_nomem(err, "the lines of a convolution");
+	plan_planes(d, scratch);
+	if (packed) {
+		d->filter = (float *)(scratch + tables);
+		depthwise_pack(d->cpu, node, unpacked, scratch + tables);
 	}
+	d->scratch = scratch + tables + packed;
+	memset(d->scratch + d->cpu->threads * d->worker_bytes, 0, zeros);
+	/* Vectors read what lies behind the last line; it only has to be numbers. */
+	for (unsigned int w = 0; w < d->cpu->threads && !g->nhwc; w++)
+		memset(d->scratch + w * d->worker_bytes + (size_t)d->planes.size * sizeof(float), 0,
+		       CPU_SLACK * sizeof(float));
+	if (g->nhwc)
+		cpu_pool_run(d->cpu->pool, g->batch * g->out_h, depthwise_line, d);
+	else
+		cpu_pool_run(d->cpu->pool, g->batch * g->out_c, depthwise_channel, d);
 	return 0;
 }
 
-static void depthwise_nhwc(const struct geometry *g, const float *x, const float *filter, float *y)
+static int depthwise(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		     void *const *out, struct wnn_error *err)
 {
-	const struct ir_conv_attrs *a = g->attrs;
+	struct depthwise d = {
+		.cpu = cpu,
+		.conv = cpu_conv_of(node),
+		.x = in[0],
+		.filter = cpu->packed,
+		.bias = bias_of(node, in),
+		.y = out[0],
+	};
 
-	for (int64_t oh = 0; oh < g->out_h; oh++)
-		for (int64_t ow = 0; ow < g->out_w; ow++, y += g->out_c) {
-			memset(y, 0, (size_t)g->out_c * sizeof(*y));
-			for (int64_t k = 0; k < g->kh * g->kw; k++) {
-				int64_t ih = oh * a->strides[0] + k / g->kw * a->dilations[0] -
-					     a->padding[0];
-				int64_t iw = ow * a->strides[1] + k % g->kw * a->dilations[1] -
-					     a->padding[2];
-				const float *p = x + (ih * g->in_w + iw) * g->in_c;
-				const float *f = filter + k * g->out_c;
-
-				if (ih < 0 || ih >= g->in_h || iw < 0 || iw >= g->in_w)
-					continue;
-				for (int64_t c = 0; c < g->out_c; c++)
-					y[c] += p[c] * f[c];
-			}
-		}
-}
-
-/* First and one past the last output whose tap `k` lies inside a line of n inputs. */
-static void tap_range(int64_t k, int64_t dilation, int64_t pad, int64_t stride, int64_t n, int64_t out,
-		      int64_t *first, int64_t *end)
-{
-	int64_t at = k * dilation - pad;
-
-	*first = at >= 0 ? 0 : (-at + stride - 1) / stride;
-	*end = n - 1 - at < 0 ? 0 : (n - 1 - at) / stride + 1;
-	if (*end > out)
-		*end = out;
-	if (*first > *end)
-		*first = *end;
-}
-
-static void depthwise_plane(const struct geometry *g, const float *x, const float *filter, float *y)
-{
-	const struct ir_conv_attrs *a = g->attrs;
-	int64_t h0, h1, w0, w1, stride = a->strides[1];
-
-	memset(y, 0, (size_t)(g->out_h * g->out_w) * sizeof(*y));
-	for (int64_t kh = 0; kh < g->kh; kh++) {
-		tap_range(kh, a->dilations[0], a->padding[0], a->strides[0], g->in_h, g->out_h, &h0,
-			  &h1);
-		for (int64_t kw = 0; kw < g->kw; kw++) {
-			float f = filter[kh * g->kw + kw];
-
-			tap_range(kw, a->dilations[1], a->padding[2], stride, g->in_w, g->out_w,
-				  &w0, &w1);
-			for (int64_t oh = h0; oh < h1; oh++) {
-				int64_t ih = oh * a->strides[0] + kh * a->dilations[0] -
-					     a->padding[0];
-				const float *row = x + ih * g->in_w + kw * a->dilations[1] -
-						   a->padding[2];
-				float *to = y + oh * g->out_w;
-
-				for (int64_t ow = w0; ow < w1; ow++)
-					to[ow] += row[ow * stride] * f;
-			}
-		}
-	}
-}
-
-static int conv_depthwise(struct cpu_context *cpu, const struct ir_node *node,
-			  const void *const *in, void *const *out, struct wnn_error *err)
-{
-	struct geometry g = geometry_of(node);
-	int64_t taps = g.kh * g.kw, plane = g.out_h * g.out_w;
-	float *packed = cpu_scratch(cpu, (size_t)(2 * g.out_c * taps) * sizeof(float));
-	float *by_tap = packed + g.out_c * taps;
-
-	if (!packed)
-		return wnn_error_nomem(err, "a depthwise filter");
-	pack_filter(&g, &node->operands[1]->type, in[1], packed);
-	for (int64_t c = 0; c < g.out_c; c++)
-		for (int64_t k = 0; k < taps; k++)
-			by_tap[k * g.out_c + c] = packed[c * taps + k];
-	for (int64_t n = 0; n < g.batch; n++) {
-		const float *x = (const float *)in[0] + n * g.in_c * g.in_h * g.in_w;
-		float *y = (float *)out[0] + n * g.out_c * plane;
-
-		if (g.nhwc)
-			depthwise_nhwc(&g, x, by_tap, y);
-		for (int64_t c = 0; !g.nhwc && c < g.out_c; c++)
-			depthwise_plane(&g, x + c * g.in_h * g.in_w, packed + c * taps,
-					y + c * plane);
-		finish(&g, node->num_operands > 2 ? in[2] : NULL, y);
-	}
-	return 0;
+	d.limited = cpu_act_limits(&node->attrs.conv.act, &d.lo, &d.hi);
+	return run_depthwise(&d, node, in[1], err);
 }
 
 const struct cpu_fast_kernel *cpu_fast_find_conv(const struct ir_node *node)
 {
-	static const struct cpu_fast_kernel gemm = { "cpu/conv-openblas", conv_gemm };
-	static const struct cpu_fast_kernel depthwise = { "cpu/conv-depthwise", conv_depthwise };
-	struct geometry g;
+	static const struct cpu_fast_kernel dense_kernel = {
+		"cpu/conv-packed", dense, dense_pack_bytes, dense_pack,
+	};
+	static const struct cpu_fast_kernel depthwise_kernel = {
+		"cpu/conv-depthwise", depthwise, depthwise_pack_bytes, depthwise_pack,
+	};
+	struct cpu_conv g;
 
 	if (node->results[0]->type.dtype != IR_F32 || node->attrs.conv.transposed)
 		return NULL;
-	g = geometry_of(node);
-	return g.in_per_group == 1 && g.out_per_group == 1 ? &depthwise : &gemm;
+	g = cpu_conv_of(node);
+	return is_depthwise(&g) ? &depthwise_kernel : &dense_kernel;
 }

@@ -1,97 +1,55 @@
 // SPDX-License-Identifier: MIT
-/* Fast element-wise functions for float32: loops that the compiler vectorises. */
-#include <math.h>
-
+/* Fast element-wise functions for float32, on all threads. */
 #include "cpu/element.h"
 #include "cpu/fast.h"
 #include "cpu/reference.h"
 
-static bool is_simple(int kind)
+/* Elements that are worth a thread of their own. */
+#define GRAIN 16384
+/* An activation follows while the elements are in the first-level cache. */
+#define CHUNK 2048
+
+static bool has_loop(int kind)
 {
-	return kind == IR_UNARY_NONE || kind == IR_RELU || kind == IR_CLAMP || kind == IR_LINEAR ||
-	       kind == IR_ABS || kind == IR_NEG || kind == IR_LEAKY_RELU;
+	float none = 0;
+
+	return cpu_simd_best()->unary(kind, 0, 0, &none, &none, 0);
 }
 
-static void simple(const struct ir_unary_attrs *act, const float *x, float *y, int64_t n)
+void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *x, int64_t n)
 {
-	float alpha = act->alpha, beta = act->beta;
-
-	switch (act->kind) {
-	case IR_RELU:
-		for (int64_t i = 0; i < n; i++)
-			y[i] = x[i] <= 0 ? 0 : x[i];
-		break;
-	case IR_CLAMP:
-		for (int64_t i = 0; i < n; i++) {
-			float v = x[i] < alpha ? alpha : x[i];
-
-			y[i] = v > beta ? beta : v;
-		}
-		break;
-	case IR_LINEAR:
-		for (int64_t i = 0; i < n; i++)
-			y[i] = alpha * x[i] + beta;
-		break;
-	case IR_ABS:
-		for (int64_t i = 0; i < n; i++)
-			y[i] = fabsf(x[i]);
-		break;
-	case IR_NEG:
-		for (int64_t i = 0; i < n; i++)
-			y[i] = -x[i];
-		break;
-	case IR_LEAKY_RELU:
-		for (int64_t i = 0; i < n; i++)
-			y[i] = x[i] < 0 ? alpha * x[i] : x[i];
-		break;
-	default:
-		break;
-	}
-}
-
-void cpu_activate(const struct ir_unary_attrs *act, float *x, int64_t n)
-{
-	if (act->kind == IR_UNARY_NONE)
+	if (act->kind == IR_UNARY_NONE || simd->unary(act->kind, act->alpha, act->beta, x, x, n))
 		return;
-	if (is_simple(act->kind)) {
-		simple(act, x, x, n);
-		return;
-	}
 	for (int64_t i = 0; i < n; i++)
-		x[i] = (float)cpu_apply_unary(act, x[i]);
+		x[i] = (float)cpu_apply_unary(act, (double)x[i]);
+}
+
+struct map {
+	const struct cpu_simd *simd;
+	const struct ir_node *node;
+	const float *a, *b;
+	float *y;
+	struct cpu_shape shape;
+	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK];
+};
+
+static void unary_range(void *argument, int64_t begin, int64_t end)
+{
+	const struct map *m = argument;
+	const struct ir_unary_attrs *attrs = &m->node->attrs.unary;
+
+	m->simd->unary(attrs->kind, attrs->alpha, attrs->beta, m->y + begin, m->a + begin,
+		       end - begin);
 }
 
 static int unary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		 void *const *out, struct wnn_error *err)
 {
-	(void)cpu;
-	(void)err;
-	simple(&node->attrs.unary, in[0], out[0], ir_type_elements(&node->results[0]->type));
-	return 0;
-}
+	struct map m = { .simd = cpu->simd, .node = node, .a = in[0], .y = out[0] };
 
-/* One line of the result; a step of 0 broadcasts. */
-static void line(enum ir_binary kind, const float *a, int64_t sa, const float *b, int64_t sb, float *y,
-		 int64_t n)
-{
-	switch (kind) {
-	case IR_ADD:
-		for (int64_t i = 0; i < n; i++)
-			y[i] = a[i * sa] + b[i * sb];
-		break;
-	case IR_SUB:
-		for (int64_t i = 0; i < n; i++)
-			y[i] = a[i * sa] - b[i * sb];
-		break;
-	case IR_MUL:
-		for (int64_t i = 0; i < n; i++)
-			y[i] = a[i * sa] * b[i * sb];
-		break;
-	default:
-		for (int64_t i = 0; i < n; i++)
-			y[i] = a[i * sa] / b[i * sb];
-		break;
-	}
+	(void)err;
+	cpu_parallel_ranges(cpu, ir_type_elements(&node->results[0]->type), GRAIN, unary_range, &m);
+	return 0;
 }
 
 /* Merges dims that both operands walk like one, so that lines are long. */
@@ -118,37 +76,49 @@ static void collapse(struct cpu_shape *s, int64_t *sa, int64_t *sb)
 	s->rank = r + 1;
 }
 
+static void binary_range(void *argument, int64_t begin, int64_t end)
+{
+	const struct map *m = argument;
+	const struct ir_binary_attrs *attrs = &m->node->attrs.binary;
+	uint32_t last = m->shape.rank - 1;
+	int64_t n = m->shape.dim[last];
+
+	for (int64_t i = begin; i < end;) {
+		int64_t rest = n - i % n, size = rest < end - i ? rest : end - i;
+
+		size = size < CHUNK ? size : CHUNK;
+		m->simd->binary((int)attrs->kind, m->y + i,
+				m->a + cpu_offset(&m->shape, i, m->sa), m->sa[last],
+				m->b + cpu_offset(&m->shape, i, m->sb), m->sb[last], size);
+		cpu_activate(m->simd, &attrs->act, m->y + i, size);
+		i += size;
+	}
+}
+
 static int binary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		  void *const *out, struct wnn_error *err)
 {
-	struct cpu_shape y = cpu_shape_of(&node->results[0]->type);
+	struct map m = { .simd = cpu->simd, .node = node, .a = in[0], .b = in[1], .y = out[0],
+			 .shape = cpu_shape_of(&node->results[0]->type) };
 	struct cpu_shape a = cpu_shape_of(&node->operands[0]->type);
 	struct cpu_shape b = cpu_shape_of(&node->operands[1]->type);
-	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK], n, last;
-	float *to = out[0];
 
-	(void)cpu;
 	(void)err;
-	cpu_broadcast_strides(&a, &y, sa);
-	cpu_broadcast_strides(&b, &y, sb);
-	collapse(&y, sa, sb);
-	last = y.rank - 1;
-	n = y.dim[last];
-	for (int64_t i = 0; i < y.count; i += n)
-		line(node->attrs.binary.kind, (const float *)in[0] + cpu_offset(&y, i, sa), sa[last],
-		     (const float *)in[1] + cpu_offset(&y, i, sb), sb[last], to + i, n);
-	cpu_activate(&node->attrs.binary.act, to, y.count);
+	cpu_broadcast_strides(&a, &m.shape, m.sa);
+	cpu_broadcast_strides(&b, &m.shape, m.sb);
+	collapse(&m.shape, m.sa, m.sb);
+	cpu_parallel_ranges(cpu, m.shape.count, GRAIN, binary_range, &m);
 	return 0;
 }
 
 const struct cpu_fast_kernel *cpu_fast_find_elementwise(const struct ir_node *node)
 {
-	static const struct cpu_fast_kernel unary_kernel = { "cpu/unary", unary };
-	static const struct cpu_fast_kernel binary_kernel = { "cpu/binary", binary };
+	static const struct cpu_fast_kernel unary_kernel = { .name = "cpu/unary", .run = unary };
+	static const struct cpu_fast_kernel binary_kernel = { .name = "cpu/binary", .run = binary };
 
 	if (node->results[0]->type.dtype != IR_F32)
 		return NULL;
 	if (node->op == IR_OP_UNARY)
-		return is_simple(node->attrs.unary.kind) ? &unary_kernel : NULL;
-	return node->attrs.binary.kind <= IR_DIV ? &binary_kernel : NULL;
+		return has_loop(node->attrs.unary.kind) ? &unary_kernel : NULL;
+	return node->attrs.binary.kind <= IR_MIN ? &binary_kernel : NULL;
 }

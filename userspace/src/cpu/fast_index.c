@@ -199,8 +199,8 @@ static int scatter(struct cpu_context *cpu, const struct ir_node *node, const vo
 
 const struct cpu_fast_kernel *cpu_fast_find_index(const struct ir_node *node)
 {
-	static const struct cpu_fast_kernel gather_kernel = { "cpu/gather", gather };
-	static const struct cpu_fast_kernel scatter_kernel = { "cpu/scatter", scatter };
+	static const struct cpu_fast_kernel gather_kernel = { .name = "cpu/gather", .run = gather };
+	static const struct cpu_fast_kernel scatter_kernel = { .name = "cpu/scatter", .run = scatter };
 
 	if (ir_dtype_bits(node->results[0]->type.dtype) < 8)
 		return NULL;

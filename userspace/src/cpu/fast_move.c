@@ -76,9 +76,9 @@ static int slice(struct cpu_context *cpu, const struct ir_node *node, const void
 
 const struct cpu_fast_kernel *cpu_fast_find_move(const struct ir_node *node)
 {
-	static const struct cpu_fast_kernel concat_kernel = { "cpu/concat", concat };
-	static const struct cpu_fast_kernel transpose_kernel = { "cpu/transpose", transpose };
-	static const struct cpu_fast_kernel slice_kernel = { "cpu/slice", slice };
+	static const struct cpu_fast_kernel concat_kernel = { .name = "cpu/concat", .run = concat };
+	static const struct cpu_fast_kernel transpose_kernel = { .name = "cpu/transpose", .run = transpose };
+	static const struct cpu_fast_kernel slice_kernel = { .name = "cpu/slice", .run = slice };
 
 	if (ir_dtype_bits(node->results[0]->type.dtype) < 8)
 		return NULL;

@@ -1,121 +1,212 @@
 // SPDX-License-Identifier: MIT
-/* Fast pooling for float32, a line of channels (nhwc) or of pixels (nchw) at a time. */
+/*
+ * Fast pooling for float32: vectors along lines of pixels (nchw), over a copy in which every tap of
+ * the window reads neighbours, or along channels (nhwc).
+ */
 #include <math.h>
 
-#include "cpu/fast.h"
+#include "cpu/conv.h"
 
 struct pool {
+	struct cpu_context *cpu;
 	const struct ir_pool_attrs *attrs;
-	int64_t c, h, w, out_h, out_w;
+	enum cpu_window kind;
+	int64_t c, h, w, out_h, out_w, taps;
+	const float *x;
+	float *y;
+	struct cpu_planes planes;
+	char *scratch;
+	size_t worker_bytes;
 };
 
-static float start(enum ir_pool kind)
+/* Taps of one output that lie inside the image, along one axis. */
+static int64_t inside(const struct pool *p, int axis, int64_t out)
 {
-	return kind == IR_POOL_MAX ? -INFINITY : 0;
+	int64_t at = out * p->attrs->strides[axis] - p->attrs->padding[axis * 2];
+	int64_t in = axis ? p->w : p->h, count = 0;
+
+	for (int64_t k = 0; k < p->attrs->window[axis]; k++, at += p->attrs->dilations[axis])
+		count += at >= 0 && at < in;
+	return count;
 }
 
-static void add_line(enum ir_pool kind, const float *x, int64_t step, float *y, int64_t n)
+/* n sums or maxima of output line oh become results; `step` floats an output. */
+static void finish(const struct pool *p, float *y, const float *from, int64_t oh, int64_t step)
 {
-	if (kind == IR_POOL_MAX)
-		for (int64_t i = 0; i < n; i++)
-			y[i] = y[i] != y[i] || y[i] > x[i * step] ? y[i] : x[i * step];
-	else if (kind == IR_POOL_AVERAGE)
-		for (int64_t i = 0; i < n; i++)
-			y[i] += x[i * step];
-	else
-		for (int64_t i = 0; i < n; i++)
-			y[i] += x[i * step] * x[i * step];
+	int64_t rows;
+
+	switch (p->kind) {
+	case CPU_WINDOW_MAX:
+		if (y != from)
+			memcpy(y, from, (size_t)(p->out_w * step) * sizeof(*y));
+		return;
+	case CPU_WINDOW_SQUARES:
+		for (int64_t i = 0; i < p->out_w * step; i++)
+			y[i] = sqrtf(from[i]);
+		return;
+	default:
+		break;
+	}
+	rows = inside(p, 0, oh);
+	for (int64_t ow = 0; ow < p->out_w; ow++) {
+		int64_t count = rows * inside(p, 1, ow);
+
+		for (int64_t c = ow * step; c < (ow + 1) * step; c++)
+			y[c] = count ? from[c] / (float)count : 0;
+	}
 }
 
-static float finish(enum ir_pool kind, float v, int64_t count)
+/* One line of results in nhwc. */
+static void pool_line(void *argument, int64_t item, unsigned int worker)
 {
-	if (kind == IR_POOL_MAX)
-		return v;
-	if (kind == IR_POOL_L2)
-		return sqrtf(v);
-	return count ? v / (float)count : 0;
+	const struct pool *p = argument;
+	const struct ir_pool_attrs *a = p->attrs;
+	int64_t oh = item % p->out_h;
+	const float *x = p->x + item / p->out_h * p->h * p->w * p->c;
+	float *y = p->y + item * p->out_w * p->c;
+	const float **from = (const float **)(p->scratch + worker * p->worker_bytes);
+
+	for (int64_t ow = 0; ow < p->out_w; ow++) {
+		int64_t count = 0;
+
+		for (int64_t t = 0; t < p->taps; t++) {
+			int64_t ih = oh * a->strides[0] + t / a->window[1] * a->dilations[0] -
+				     a->padding[0];
+			int64_t iw = ow * a->strides[1] + t % a->window[1] * a->dilations[1] -
+				     a->padding[2];
+
+			if (ih >= 0 && ih < p->h && iw >= 0 && iw < p->w)
+				from[count++] = x + (ih * p->w + iw) * p->c;
+		}
+		p->cpu->simd->lines(p->kind, y + ow * p->c, p->c, from, NULL, count, NULL);
+	}
+	finish(p, y, y, oh, p->c);
 }
 
-static int64_t tap(const struct pool *p, int axis, int64_t out, int64_t k)
+/* One channel of nchw. */
+static void pool_channel(void *argument, int64_t item, unsigned int worker)
 {
-	return out * p->attrs->strides[axis] + k * p->attrs->dilations[axis] -
-	       p->attrs->padding[axis * 2];
+	const struct pool *p = argument;
+	const struct cpu_simd *simd = p->cpu->simd;
+	const float *x = p->x + item * p->h * p->w;
+	float *y = p->y + item * p->out_h * p->out_w;
+	float *planes = (float *)(p->scratch + worker * p->worker_bytes);
+	float *sums = planes + p->planes.size + CPU_SLACK;
+	int64_t width = p->planes.width;
+
+	for (int64_t row = 0; row < p->out_h; row += p->planes.lines) {
+		int64_t lines = p->out_h - row < p->planes.lines ? p->out_h - row : p->planes.lines;
+
+		cpu_planes_fill(simd, &p->planes, x, row, planes);
+		simd->window(p->kind, sums, (lines - 1) * width + p->out_w, planes, p->planes.at,
+			     NULL, p->taps, p->planes.fill);
+		for (int64_t l = 0; l < lines; l++)
+			finish(p, y + (row + l) * p->out_w, sums + l * width, row + l, 1);
+	}
 }
 
-static void pool_nhwc(const struct pool *p, const float *x, float *y)
+/* One channel of nchw whose window is all of it. */
+static void pool_whole(void *argument, int64_t item, unsigned int worker)
+{
+	const struct pool *p = argument;
+	int64_t n = p->h * p->w;
+
+	(void)worker;
+	p->y[item] = p->cpu->simd->sum(p->x + item * n, n) / (float)n;
+}
+
+static bool is_whole(const struct pool *p)
 {
 	const struct ir_pool_attrs *a = p->attrs;
 
-	for (int64_t oh = 0; oh < p->out_h; oh++)
-		for (int64_t ow = 0; ow < p->out_w; ow++, y += p->c) {
-			int64_t count = 0;
-
-			for (int64_t c = 0; c < p->c; c++)
-				y[c] = start(a->kind);
-			for (int64_t k = 0; k < (int64_t)a->window[0] * a->window[1]; k++) {
-				int64_t ih = tap(p, 0, oh, k / a->window[1]);
-				int64_t iw = tap(p, 1, ow, k % a->window[1]);
-
-				if (ih < 0 || ih >= p->h || iw < 0 || iw >= p->w)
-					continue;
-				count++;
-				add_line(a->kind, x + (ih * p->w + iw) * p->c, 1, y, p->c);
-			}
-			for (int64_t c = 0; c < p->c; c++)
-				y[c] = finish(a->kind, y[c], count);
-		}
+	return p->kind == CPU_WINDOW_SUM && p->out_h == 1 && p->out_w == 1 &&
+	       a->window[0] == p->h && a->window[1] == p->w && a->dilations[0] == 1 &&
+	       a->dilations[1] == 1 && !a->padding[0] && !a->padding[2];
 }
 
-static float pool_cell(const struct pool *p, const float *x, int64_t oh, int64_t ow)
+/* Lines that stay in the cache with their results. */
+static void plan_planes(struct pool *p, void *tables)
 {
 	const struct ir_pool_attrs *a = p->attrs;
-	float v = start(a->kind);
-	int64_t count = 0;
+	int64_t lines;
 
-	for (int64_t kh = 0; kh < a->window[0]; kh++)
-		for (int64_t kw = 0; kw < a->window[1]; kw++) {
-			int64_t ih = tap(p, 0, oh, kh), iw = tap(p, 1, ow, kw);
+	p->planes.fill = p->kind == CPU_WINDOW_MAX ? -INFINITY : 0;
+	p->planes.h = (struct cpu_axis){ .in = p->h, .out = p->out_h, .taps = a->window[0],
+					 .stride = a->strides[0], .dilation = a->dilations[0],
+					 .pad = a->padding[0] };
+	p->planes.w = (struct cpu_axis){ .in = p->w, .out = p->out_w, .taps = a->window[1],
+					 .stride = a->strides[1], .dilation = a->dilations[1],
+					 .pad = a->padding[2] };
+	cpu_planes_init(&p->planes, 1, tables);
+	lines = p->cpu->cache / 4 /
+		(p->planes.width * (p->planes.h.phases * p->planes.w.phases + 1) *
+		 (int64_t)sizeof(float));
+	lines = lines < p->out_h ? lines : p->out_h;
+	cpu_planes_init(&p->planes, lines > 0 ? lines : 1, tables);
+}
 
-			if (ih < 0 || ih >= p->h || iw < 0 || iw >= p->w)
-				continue;
-			count++;
-			add_line(a->kind, x + ih * p->w + iw, 1, &v, 1);
-		}
-	return finish(a->kind, v, count);
+static int run_channels(struct pool *p, int64_t items, struct wnn_error *err)
+{
+	size_t tables =
+		cpu_round_up(cpu_planes_tables(p->attrs->window[0], p->attrs->window[1]));
+	char *scratch;
+
+	if (is_whole(p)) {
+		cpu_pool_run(p->cpu->pool, items, pool_whole, p);
+		return 0;
+	}
+	scratch = cpu_scratch(p->cpu, tables);
+	if (!scratch)
+		return wnn_error_nomem(err, "the tables of a pool");
+	plan_planes(p, scratch);
+	p->worker_bytes = cpu_round_up(
+		(size_t)(p->planes.size + p->planes.lines * p->planes.width + 3 * CPU_SLACK) *
+		sizeof(float));
+	scratch = cpu_scratch(p->cpu, tables + p->cpu->threads * p->worker_bytes);
+	if (!scratch)
+		return wnn_error_nomem(err, "the lines of a pool");
+	plan_planes(p, scratch);
+	p->scratch = scratch + tables;
+	for (unsigned int w = 0; w < p->cpu->threads; w++)
+		memset(p->scratch + w * p->worker_bytes + (size_t)p->planes.size * sizeof(float), 0,
+		       CPU_SLACK * sizeof(float));
+	cpu_pool_run(p->cpu->pool, items, pool_channel, p);
+	return 0;
 }
 
 static int pool(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		void *const *out, struct wnn_error *err)
 {
+	static const enum cpu_window kinds[] = {
+		[IR_POOL_MAX] = CPU_WINDOW_MAX,
+		[IR_POOL_AVERAGE] = CPU_WINDOW_SUM,
+		[IR_POOL_L2] = CPU_WINDOW_SQUARES,
+	};
 	const struct ir_type *x = &node->operands[0]->type, *y = &node->results[0]->type;
 	const struct ir_pool_attrs *a = &node->attrs.pool;
 	bool nhwc = a->layout == IR_NHWC;
-	int h = nhwc ? 1 : 2, c = nhwc ? 3 : 1;
-	struct pool p = { a, ir_type_dim(x, c), ir_type_dim(x, h), ir_type_dim(x, h + 1),
-			  ir_type_dim(y, h), ir_type_dim(y, h + 1) };
-	const float *from = in[0];
-	float *to = out[0];
+	uint32_t h = nhwc ? 1 : 2, c = nhwc ? 3 : 1;
+	struct pool p = {
+		.cpu = cpu, .attrs = a, .kind = kinds[a->kind],
+		.c = ir_type_dim(x, c), .h = ir_type_dim(x, h), .w = ir_type_dim(x, h + 1),
+		.out_h = ir_type_dim(y, h), .out_w = ir_type_dim(y, h + 1),
+		.taps = (int64_t)a->window[0] * a->window[1], .x = in[0], .y = out[0],
+	};
+	int64_t batch = ir_type_dim(x, 0);
 
-	(void)cpu;
-	(void)err;
-	for (int64_t n = 0; n < ir_type_dim(x, 0); n++) {
-		if (nhwc) {
-			pool_nhwc(&p, from, to);
-			from += p.c * p.h * p.w;
-			to += p.c * p.out_h * p.out_w;
-			continue;
-		}
-		for (int64_t i = 0; i < p.c; i++, from += p.h * p.w)
-			for (int64_t oh = 0; oh < p.out_h; oh++)
-				for (int64_t ow = 0; ow < p.out_w; ow++)
-					*to++ = pool_cell(&p, from, oh, ow);
-	}
+	if (!nhwc)
+		return run_channels(&p, batch * p.c, err);
+	p.worker_bytes = cpu_round_up((size_t)p.taps * sizeof(float *));
+	p.scratch = cpu_scratch(cpu, cpu->threads * p.worker_bytes);
+	if (!p.scratch)
+		return wnn_error_nomem(err, "the window of a pool");
+	cpu_pool_run(cpu->pool, batch * p.out_h, pool_line, &p);
 	return 0;
 }
 
 const struct cpu_fast_kernel *cpu_fast_find_pool(const struct ir_node *node)
 {
-	static const struct cpu_fast_kernel kernel = { "cpu/pool", pool };
+	static const struct cpu_fast_kernel kernel = { .name = "cpu/pool", .run = pool };
 
 	return node->results[0]->type.dtype == IR_F32 ? &kernel : NULL;
 }

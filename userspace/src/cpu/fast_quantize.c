@@ -281,8 +281,8 @@ static int quantization(struct cpu_context *cpu, const struct ir_node *node, con
 
 const struct cpu_fast_kernel *cpu_fast_find_quantize(const struct ir_node *node)
 {
-	static const struct cpu_fast_kernel quantize = { "cpu/quantize", quantization };
-	static const struct cpu_fast_kernel dequantize = { "cpu/dequantize", quantization };
+	static const struct cpu_fast_kernel quantize = { .name = "cpu/quantize", .run = quantization };
+	static const struct cpu_fast_kernel dequantize = { .name = "cpu/dequantize", .run = quantization };
 
 	return node->op == IR_OP_QUANTIZE ? &quantize : &dequantize;
 }

@@ -304,8 +304,8 @@ static int recurrent(struct cpu_context *cpu, const struct ir_node *node, const 
 
 const struct cpu_fast_kernel *cpu_fast_find_recurrent(const struct ir_node *node)
 {
-	static const struct cpu_fast_kernel gru = { "cpu/gru-openblas", recurrent };
-	static const struct cpu_fast_kernel lstm = { "cpu/lstm-openblas", recurrent };
+	static const struct cpu_fast_kernel gru = { .name = "cpu/gru-openblas", .run = recurrent };
+	static const struct cpu_fast_kernel lstm = { .name = "cpu/lstm-openblas", .run = recurrent };
 
 	return node->op == IR_OP_GRU ? &gru : &lstm;
 }

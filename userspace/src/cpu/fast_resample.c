@@ -245,8 +245,8 @@ static int resample(struct cpu_context *cpu, const struct ir_node *node, const v
 
 const struct cpu_fast_kernel *cpu_fast_find_resample(const struct ir_node *node)
 {
-	static const struct cpu_fast_kernel linear = { "cpu/resample-linear", resample };
-	static const struct cpu_fast_kernel nearest = { "cpu/resample-nearest", resample };
+	static const struct cpu_fast_kernel linear = { .name = "cpu/resample-linear", .run = resample };
+	static const struct cpu_fast_kernel nearest = { .name = "cpu/resample-nearest", .run = resample };
 
 	return node->attrs.resample.linear ? &linear : &nearest;
 }

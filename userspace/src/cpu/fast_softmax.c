@@ -1,43 +1,49 @@
 // SPDX-License-Identifier: MIT
-/* Fast softmax for float32 along any axis. */
-#include <math.h>
-
+/* Fast softmax for float32: contiguous lines as they are, others through a buffer. */
 #include "cpu/element.h"
 #include "cpu/fast.h"
 
-static void row(const float *x, float *y, int64_t n, int64_t step)
-{
-	float max = -INFINITY, sum = 0;
+struct softmax {
+	const struct cpu_simd *simd;
+	const float *x;
+	float *y, *lines;		/* one a thread */
+	int64_t n, step;
+};
 
-	for (int64_t i = 0; i < n; i++)
-		max = max != max || max > x[i * step] ? max : x[i * step];
-	for (int64_t i = 0; i < n; i++) {
-		y[i * step] = expf(x[i * step] - max);
-		sum += y[i * step];
+static void softmax_line(void *argument, int64_t item, unsigned int worker)
+{
+	const struct softmax *s = argument;
+	int64_t at = item / s->step * s->n * s->step + item % s->step;
+	float *line = s->lines + worker * s->n;
+
+	if (s->step == 1) {
+		s->simd->softmax(s->y + at, s->x + at, s->n);
+		return;
 	}
-	for (int64_t i = 0; i < n; i++)
-		y[i * step] /= sum;
+	s->simd->pick(line, s->x + at, s->n, s->step);
+	s->simd->softmax(line, line, s->n);
+	for (int64_t i = 0; i < s->n; i++)
+		s->y[at + i * s->step] = line[i];
 }
 
 static int softmax(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		   void *const *out, struct wnn_error *err)
 {
-	struct cpu_shape s = cpu_shape_of(&node->results[0]->type);
+	struct cpu_shape shape = cpu_shape_of(&node->results[0]->type);
 	uint32_t axis = node->attrs.axis;
-	int64_t step = s.stride[axis], n = s.dim[axis];
+	struct softmax s = { .simd = cpu->simd, .x = in[0], .y = out[0], .n = shape.dim[axis],
+			     .step = shape.stride[axis] };
 
-	(void)cpu;
-	(void)err;
-	for (int64_t outer = 0; outer < s.count; outer += n * step)
-		for (int64_t inner = 0; inner < step; inner++)
-			row((const float *)in[0] + outer + inner, (float *)out[0] + outer + inner, n,
-			    step);
+	s.lines = cpu_scratch(cpu, cpu->threads * (size_t)s.n * sizeof(float));
+	if (!s.lines)
+		return wnn_error_nomem(err, "the lines of softmax");
+	cpu_pool_run(cpu->pool, shape.count / s.n, softmax_line, &s);
 	return 0;
 }
 
 const struct cpu_fast_kernel *cpu_fast_find_softmax(const struct ir_node *node)
 {
-	static const struct cpu_fast_kernel kernel = { "cpu/softmax", softmax };
+	static const struct cpu_fast_kernel kernel = { .name = "cpu/softmax", .run = softmax };
 
 	return node->results[0]->type.dtype == IR_F32 ? &kernel : NULL;
 }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernels of convolutions, depthwise convolutions and pools share: sizes and windows. */
+#ifndef WNN_CPU_CONV_H
+#define WNN_CPU_CONV_H
+
+#include "cpu/fast.h"
+
+struct cpu_conv {
+	const struct ir_conv_attrs *attrs;
+	const struct ir_type *filter;
+	int64_t batch, in_c, in_h, in_w, out_c, out_h, out_w;
+	int64_t kh, kw, in_per_group, out_per_group;
+	bool nhwc;
+};
+
+struct cpu_conv cpu_conv_of(const struct ir_node *node);
+
+/* Strides of the filter in elements, for o, i, h, w. */
+void cpu_conv_filter_strides(const struct cpu_conv *conv, int64_t stride[4]);
+
+/* An activation as a pair of limits; false when it is none. */
+bool cpu_act_limits(const struct ir_unary_attrs *act, float *lo, float *hi);
+
+/*
+ * Windows along one axis. Inputs are told apart by their phase, their place modulo the stride: with
+ * each phase stored by itself, neighbouring outputs read neighbouring inputs for every tap.
+ */
+struct cpu_axis {
+	int64_t in, out, taps, stride, dilation, pad;
+	int64_t phases, reach;		/* reach: the furthest jump */
+	int64_t *phase, *jump;		/* [taps]: which phase a tap reads, how far from the output */
+	int64_t *first;			/* [phases]: place of its first input, padding counted */
+};
+
+/* A block of output lines of one channel: [row phase][column phase][lines + reach][width]. */
+struct cpu_planes {
+	struct cpu_axis h, w;
+	int64_t lines, width;		/* of output lines; of a line with what taps reach over */
+	int64_t phase_size, size;	/* floats */
+	int64_t *at;			/* [h.taps * w.taps]: where taps read for output 0 */
+	float fill;			/* for padding */
+};
+
+/* Bytes that cpu_planes_init() needs for its tables. */
+size_t cpu_planes_tables(int64_t kh, int64_t kw);
+/* @planes: in, out, taps, stride, dilation and pad of both axes and fill are set. */
+void cpu_planes_init(struct cpu_planes *planes, int64_t lines, void *tables);
+/* Fills `to` from one channel for output lines from `row` on. */
+void cpu_planes_fill(const struct cpu_simd *simd, const struct cpu_planes *planes, const float *x,
+		     int64_t row, float *to);
+
+#endif

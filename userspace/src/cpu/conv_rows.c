@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Dense convolution with pixels as rows of the product and output channels as columns: nhwc images,
+ * and nchw ones that are too small to fill vectors with their lines. Filters are read once; a block
+ * of pixels is gathered, DEPTH of their windows' elements at a time.
+ */
+#include "cpu/conv_dense.h"
+
+#define DEPTH 512
+/* Output channels of an item. */
+#define MAX_CHANNELS 1024
+
+struct rows {
+	const struct cpu_conv_run *run;
+	const float *x;			/* one image, with padding around */
+	float *y;
+	int64_t in_h, in_w;		/* with padding */
+	int64_t *at, *narrow, *wide;	/* [depth]: in a window; [DEPTH]: in a panel of the filter */
+	const float *bias;		/* with slack behind it */
+	int64_t panels, shares, per_share;	/* of the filter */
+	int64_t block, blocks;		/* of pixels */
+	char *scratch;
+	size_t a_bytes, places_bytes, worker_bytes;
+};
+
+static int64_t panel_width(const struct cpu_simd *simd, const struct cpu_conv *g, int64_t panel)
+{
+	return g->out_per_group - panel * 2 * simd->lanes > simd->lanes ? 2 * simd->lanes :
+									  simd->lanes;
+}
+
+static int64_t group_width(const struct cpu_simd *simd, const struct cpu_conv *g)
+{
+	return (g->out_per_group + simd->lanes - 1) / simd->lanes * simd->lanes;
+}
+
+size_t cpu_conv_rows_pack_bytes(const struct cpu_simd *simd, const struct cpu_conv *g)
+{
+	return (size_t)(g->attrs->groups * group_width(simd, g) * g->in_per_group * g->kh * g->kw) *
+	       sizeof(float);
+}
+
+/* Place k of a window: input channel, kh, kw (nchw) or kh, kw, input channel (nhwc). */
+static void window_place(const struct cpu_conv *g, int64_t k, int64_t *i, int64_t *h, int64_t *w)
+{
+	int64_t taps = g->kh * g->kw, t = g->nhwc ? k / g->in_per_group : k % taps;
+
+	*i = g->nhwc ? k % g->in_per_group : k / taps;
+	*h = t / g->kw;
+	*w = t % g->kw;
+}
+
+/* [group][panel][window][columns of the panel], 0 behind the last channel */
+void cpu_conv_rows_pack(const struct cpu_simd *simd, const struct cpu_conv *g, const float *from,
+			float *to)
+{
+	int64_t depth = g->in_per_group * g->kh * g->kw, s[4], i, h, w;
+
+	cpu_conv_filter_strides(g, s);
+	for (int64_t group = 0; group < g->attrs->groups; group++)
+		for (int64_t o = 0; o < g->out_per_group; o += 2 * simd->lanes) {
+			int64_t width = panel_width(simd, g, o / (2 * simd->lanes));
+			const float *f = from + (group * g->out_per_group + o) * s[0];
+
+			for (int64_t k = 0; k < depth; k++) {
+				window_place(g, k, &i, &h, &w);
+				for (int64_t c = 0; c < width; c++)
+					*to++ = o + c < g->out_per_group ?
+							f[c * s[0] + i * s[1] + h * s[2] + w * s[3]] :
+							0;
+			}
+		}
+}
+
+/* --- One item: a block of pixels and a share of the filter's panels --- */
+
+struct block {
+	int64_t first, size;		/* pixels */
+	struct cpu_split panels;
+	float *a, *c;
+	int64_t *place;			/* [size]: of the first element of a pixel's window */
+	int64_t column, ldc;		/* first of the share; of c */
+};
+
+/* [panel][depth][rows of the panel] */
+static void gather(const struct rows *r, const struct block *b, int64_t group, int64_t k0,
+		   int64_t depth)
+{
+	const struct cpu_conv *g = &r->run->conv;
+	const float *x = r->x + group * g->in_per_group * (g->nhwc ? 1 : r->in_h * r->in_w);
+	float *to = b->a;
+
+	for (int64_t p = 0; p < b->panels.parts; p++) {
+		int64_t rows = cpu_split_size(&b->panels, p);
+		const int64_t *place = b->place + cpu_split_first(&b->panels, p);
+
+		for (int64_t k = 0; k < depth; k++, to += rows) {
+			const float *from = x + r->at[k0 + k];
+
+			for (int64_t m = 0; m < rows; m++)
+				to[m] = from[place[m]];
+		}
+	}
+}
+
+static void multiply(const struct rows *r, const struct block *b, int64_t group, int64_t panel,
+		     int64_t k0, int64_t depth)
+{
+	const struct cpu_conv_run *run = r->run;
+	const struct cpu_simd *simd = run->cpu->simd;
+	int64_t width = panel_width(simd, &run->conv, panel), column = panel * 2 * simd->lanes;
+	bool last = k0 + depth == run->depth;
+	struct cpu_tile tile = {
+		.depth = depth,
+		.b = run->filter + (group * group_width(simd, &run->conv) + column) * run->depth +
+		     k0 * width,
+		.at = width == simd->lanes ? r->narrow : r->wide,
+		.ldc = b->ldc,
+		.add = k0 > 0,
+		.column_start = r->bias ? r->bias + group * run->conv.out_per_group + column : NULL,
+		.lo = last ? run->lo : -__builtin_inff(),
+		.hi = last ? run->hi : __builtin_inff(),
+	};
+
+	for (int64_t p = 0; p < b->panels.parts; p++) {
+		int64_t row = cpu_split_first(&b->panels, p);
+
+		tile.a = b->a + row * depth;
+		tile.c = b->c + row * b->ldc + column - b->column;
+		simd->tile[cpu_split_size(&b->panels, p)][width / simd->lanes](&tile);
+	}
+}
+
+static void store_block(const struct rows *r, const struct block *b, int64_t channel, int64_t n)
+{
+	const struct cpu_conv *g = &r->run->conv;
+	int64_t plane = g->out_h * g->out_w;
+
+	for (int64_t p = 0; p < b->size && g->nhwc; p++)
+		memcpy(r->y + (b->first + p) * g->out_c + channel, b->c + p * b->ldc,
+		       (size_t)n * sizeof(float));
+	for (int64_t c = 0; c < n && !g->nhwc; c++)
+		for (int64_t p = 0; p < b->size; p++)
+			r->y[(channel + c) * plane + b->first + p] = b->c[p * b->ldc + c];
+}
+
+static void find_places(const struct rows *r, const struct block *b)
+{
+	const struct cpu_conv *g = &r->run->conv;
+
+	for (int64_t p = 0; p < b->size; p++) {
+		int64_t oh = (b->first + p) / g->out_w, ow = (b->first + p) % g->out_w;
+
+		b->place[p] = (oh * g->attrs->strides[0] * r->in_w + ow * g->attrs->strides[1]) *
+			      (g->nhwc ? g->in_c : 1);
+	}
+}
+
+static void run_item(void *argument, int64_t item, unsigned int worker)
+{
+	const struct rows *r = argument;
+	const struct cpu_conv_run *run = r->run;
+	const struct cpu_simd *simd = run->cpu->simd;
+	int64_t pixels = run->conv.out_h * run->conv.out_w;
+	int64_t group = item / (r->blocks * r->shares), share = item / r->blocks % r->shares;
+	int64_t first = share * r->per_share, end = first + r->per_share, n;
+	char *scratch = r->scratch + worker * r->worker_bytes;
+	struct block b = {
+		.first = item % r->blocks * r->block,
+		.a = (float *)scratch,
+		.place = (int64_t *)(scratch + r->a_bytes),
+		.c = (float *)(scratch + r->a_bytes + r->places_bytes),
+		.column = first * 2 * simd->lanes,
+		.ldc = r->per_share * 2 * simd->lanes,
+	};
+
+	end = end < r->panels ? end : r->panels;
+	b.size = pixels - b.first < r->block ? pixels - b.first : r->block;
+	b.panels = cpu_split(b.size, simd->rows);
+	find_places(r, &b);
+	for (int64_t k = 0; k < run->depth; k += DEPTH) {
+		int64_t depth = run->depth - k < DEPTH ? run->depth - k : DEPTH;
+
+		gather(r, &b, group, k, depth);
+		for (int64_t panel = first; panel < end; panel++)
+			multiply(r, &b, group, panel, k, depth);
+	}
+	n = run->conv.out_per_group - b.column;
+	n = n < b.ldc ? n : b.ldc;
+	if (!run->limited)
+		cpu_activate(simd, &run->conv.attrs->act, b.c, b.size * b.ldc);
+	store_block(r, &b, group * run->conv.out_per_group + b.column, n);
+}
+
+/* --- The whole --- */
+
+static void plan_tables(struct rows *r)
+{
+	const struct cpu_conv *g = &r->run->conv;
+	const struct ir_conv_attrs *a = g->attrs;
+	int64_t lanes = r->run->cpu->simd->lanes, i, h, w;
+
+	for (int64_t k = 0; k < r->run->depth; k++) {
+		window_place(g, k, &i, &h, &w);
+		h = h * a->dilations[0] * r->in_w + w * a->dilations[1];
+		r->at[k] = g->nhwc ? h * g->in_c + i : i * r->in_h * r->in_w + h;
+	}
+	for (int64_t k = 0; k < DEPTH; k++) {
+		r->narrow[k] = k * lanes;
+		r->wide[k] = k * 2 * lanes;
+	}
+}
+
+/* A block's windows and results stay in the cache. */
+static void plan_items(struct rows *r)
+{
+	const struct cpu_conv *g = &r->run->conv;
+	const struct cpu_context *cpu = r->run->cpu;
+	int64_t unit = 2 * cpu->simd->lanes, pixels = g->out_h * g->out_w, items, channels;
+	int64_t threads = cpu->threads;
+
+	r->panels = (g->out_per_group + unit - 1) / unit;
+	r->per_share = r->panels < MAX_CHANNELS / unit ? r->panels : MAX_CHANNELS / unit;
+	channels = r->per_share * unit;
+	r->block = cpu->cache / ((DEPTH + channels) * (int64_t)sizeof(float));
+	r->block = r->block / cpu->simd->rows * cpu->simd->rows;
+	r->block = r->block > 2 * cpu->simd->rows ? r->block : 2 * cpu->simd->rows;
+	r->block = r->block < pixels ? r->block : pixels;
+	r->blocks = (pixels + r->block - 1) / r->block;
+	r->block = (pixels + r->blocks - 1) / r->blocks;
+	r->blocks = (pixels + r->block - 1) / r->block;
+	r->shares = (r->panels + r->per_share - 1) / r->per_share;
+	items = g->attrs->groups * r->blocks * r->shares;
+	if (threads > 1 && items < 2 * threads) {
+		r->per_share = (r->panels + 2 * threads - 1) / (2 * threads);
+		r->shares = (r->panels + r->per_share - 1) / r->per_share;
+	}
+}
+
+struct padding {
+	const struct rows *r;
+	const float *from;
+	float *to;
+};
+
+/* Lines of the image with padding: channel by channel in nchw, channels within lines in nhwc. */
+static void pad_lines(void *argument, int64_t begin, int64_t end)
+{
+	const struct padding *p = argument;
+	const struct cpu_conv *g = &p->r->run->conv;
+	int64_t inner = g->nhwc ? g->in_c : 1, width = p->r->in_w * inner;
+	int64_t left = g->attrs->padding[2] * inner, n = g->in_w * inner;
+
+	for (int64_t line = begin; line < end; line++) {
+		int64_t ih = line % p->r->in_h - g->attrs->padding[0];
+		const float *from = p->from + (line / p->r->in_h * g->in_h + ih) * n;
+		float *to = p->to + line * width;
+
+		if (ih < 0 || ih >= g->in_h) {
+			memset(to, 0, (size_t)width * sizeof(*to));
+			continue;
+		}
+		memset(to, 0, (size_t)left * sizeof(*to));
+		memcpy(to + left, from, (size_t)n * sizeof(*to));
+		memset(to + left + n, 0, (size_t)(width - left - n) * sizeof(*to));
+	}
+}
+
+static void run_image(struct rows *r, int64_t n, float *padded)
+{
+	const struct cpu_conv *g = &r->run->conv;
+	struct padding padding = { r, r->run->x + n * g->in_c * g->in_h * g->in_w, padded };
+	int64_t lines = r->in_h * (g->nhwc ? 1 : g->in_c);
+
+	r->y = r->run->y + n * g->out_c * g->out_h * g->out_w;
+	r->x = padded ? padded : padding.from;
+	if (padded)
+		cpu_parallel_ranges(r->run->cpu, lines, 64, pad_lines, &padding);
+	cpu_pool_run(r->run->cpu->pool, g->attrs->groups * r->blocks * r->shares, run_item, r);
+}
+
+int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_error *err)
+{
+	const struct cpu_conv *g = &run->conv;
+	const uint32_t *pad = g->attrs->padding;
+	struct cpu_context *cpu = run->cpu;
+	struct rows r = { .run = run, .in_h = g->in_h + pad[0] + pad[1],
+			  .in_w = g->in_w + pad[2] + pad[3] };
+	bool padded = pad[0] || pad[1] || pad[2] || pad[3];
+	size_t tables = cpu_round_up((size_t)(run->depth + 2 * DEPTH) * sizeof(int64_t));
+	size_t bias = cpu_round_up((size_t)(g->out_c + CPU_SLACK) * sizeof(float));
+	size_t image = padded ? cpu_round_up((size_t)(g->in_c * r.in_h * r.in_w) * sizeof(float)) : 0;
+	size_t packed = run->filter ? 0 : cpu_round_up(cpu_conv_rows_pack_bytes(cpu->simd, g));
+	char *scratch;
+
+	plan_items(&r);
+	r.a_bytes = cpu_round_up((size_t)(r.block * DEPTH) * sizeof(float));
+	r.places_bytes = cpu_round_up((size_t)r.block * sizeof(int64_t));
+	r.worker_bytes = r.a_bytes + r.places_bytes +
+			 cpu_round_up((size_t)(r.block * r.per_share * 2 * cpu->simd->lanes) *
+				      sizeof(float));
+	scratch = cpu_scratch(cpu, tables + bias + image + packed + cpu->threads * r.worker_bytes);
+	if (!scratch)
+		return wnn_error_nomem(err, "the windows of a convolution");
+	r.at = (int64_t *)scratch;
+	r.narrow = r.at + run->depth;
+	r.wide = r.narrow + DEPTH;
+	plan_tables(&r);
+	if (run->bias) {
+		memset(scratch + tables, 0, bias);
+		memcpy(scratch + tables, run->bias, (size_t)g->out_c * sizeof(float));
+		r.bias = (float *)(scratch + tables);
+	}
+	if (packed) {
+		run->filter = (float *)(scratch + tables + bias + image);
+		cpu_conv_rows_pack(cpu->simd, g, unpacked, (float *)run->filter);
+	}
+	r.scratch = scratch + tables + bias + image + packed;
+	for (int64_t n = 0; n < g->batch; n++)
+		run_image(&r, n, padded ? (float *)(scratch + tables + bias) : NULL);
+	return 0;
+}

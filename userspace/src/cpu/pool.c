@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+/* Threads that share the items of one piece of work after the other. */
+#include "cpu/pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "util/thread.h"
+
+/* How often an idle thread looks for work before it sleeps: some ten microseconds. */
+#define SPINS 2000
+
+struct cpu_pool {
+	atomic_uint refs;		/* the owner and every thread */
+	unsigned int threads, started;
+	pthread_mutex_t lock;
+	pthread_cond_t work, left;
+	/* Under the lock; generation and inside are also looked at without. */
+	atomic_uint generation;		/* of work */
+	atomic_uint inside;		/* threads at work */
+	bool open, quit;
+	unsigned int next_worker;
+	cpu_work_fn run;
+	void *argument;
+	int64_t count;
+	_Atomic int64_t next;
+};
+
+static inline void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#endif
+}
+
+static void put(struct cpu_pool *pool)
+{
+	if (atomic_fetch_sub(&pool->refs, 1) != 1)
+		return;
+	pthread_mutex_destroy(&pool->lock);
+	pthread_cond_destroy(&pool->work);
+	pthread_cond_destroy(&pool->left);
+	free(pool);
+}
+
+static void take_items(struct cpu_pool *pool, cpu_work_fn run, void *argument, int64_t count,
+		       unsigned int worker)
+{
+	int64_t item;
+
+	while ((item = atomic_fetch_add(&pool->next, 1)) < count)
+		run(argument, item, worker);
+}
+
+/* Waits for work newer than *seen; false at the end. Returns with the lock held. */
+static bool wait_for_work(struct cpu_pool *pool, unsigned int *seen)
+{
+	for (int i = 0; i < SPINS && atomic_load(&pool->generation) == *seen; i++)
+		relax();
+	pthread_mutex_lock(&pool->lock);
+	while (!pool->quit && atomic_load(&pool->generation) == *seen)
+		pthread_cond_wait(&pool->work, &pool->lock);
+	*seen = atomic_load(&pool->generation);
+	return !pool->quit;
+}
+
+static void *pool_thread(void *argument)
+{
+	struct cpu_pool *pool = argument;
+	unsigned int seen = 0;
+
+	wnn_thread_name("wnn-cpu");
+	while (wait_for_work(pool, &seen)) {
+		if (pool->open && pool->next_worker < pool->threads) {
+			unsigned int worker = pool->next_worker++;
+			cpu_work_fn run = pool->run;
+			void *with = pool->argument;
+			int64_t count = pool->count;
+
+			atomic_fetch_add(&pool->inside, 1);
+			pthread_mutex_unlock(&pool->lock);
+			take_items(pool, run, with, count, worker);
+			pthread_mutex_lock(&pool->lock);
+			if (atomic_fetch_sub(&pool->inside, 1) == 1)
+				pthread_cond_signal(&pool->left);
+		}
+		pthread_mutex_unlock(&pool->lock);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	put(pool);
+	return NULL;
+}
+
+struct cpu_pool *cpu_pool_create(unsigned int threads)
+{
+	struct cpu_pool *pool = calloc(1, sizeof(*pool));
+
+	if (!pool)
+		return NULL;
+	atomic_init(&pool->refs, 1);
+	pool->threads = threads;
+	pool->started = 1;
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->work, NULL);
+	pthread_cond_init(&pool->left, NULL);
+	return pool;
+}
+
+void cpu_pool_destroy(struct cpu_pool *pool)
+{
+	if (!pool)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	pool->quit = true;
+	pthread_cond_broadcast(&pool->work);
+	pthread_mutex_unlock(&pool->lock);
+	put(pool);
+}
+
+/* With fewer threads than wanted there is as much work for those that are there. */
+static void start_threads(struct cpu_pool *pool)
+{
+	while (pool->started < pool->threads) {
+		atomic_fetch_add(&pool->refs, 1);
+		if (wnn_thread_start(pool_thread, pool)) {
+			atomic_fetch_sub(&pool->refs, 1);
+			return;
+		}
+		pool->started++;
+	}
+}
+
+void cpu_pool_run(struct cpu_pool *pool, int64_t count, cpu_work_fn work, void *argument)
+{
+	if (pool->threads == 1 || count == 1) {
+		for (int64_t i = 0; i < count; i++)
+			work(argument, i, 0);
+		return;
+	}
+	start_threads(pool);
+	pthread_mutex_lock(&pool->lock);
+	pool->run = work;
+	pool->argument = argument;
+	pool->count = count;
+	pool->next_worker = 1;
+	pool->open = true;
+	atomic_store(&pool->next, 0);
+	atomic_fetch_add(&pool->generation, 1);
+	pthread_cond_broadcast(&pool->work);
+	pthread_mutex_unlock(&pool->lock);
+
+	take_items(pool, work, argument, count, 0);
+	/* Who is at work is so for the length of one item. */
+	for (int i = 0; i < SPINS && atomic_load(&pool->inside); i++)
+		relax();
+	pthread_mutex_lock(&pool->lock);
+	pool->open = false;
+	while (atomic_load(&pool->inside))
+		pthread_cond_wait(&pool->left, &pool->lock);
+	pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+/* The levels of vector instructions that this build and this processor have. */
+#include "cpu/simd_fill.h"
+
+#include <pthread.h>
+
+static struct cpu_simd levels[CPU_LEVEL_COUNT];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+#define FILL(table, level) \
+	do { \
+		cpu_fill_gemm_##level(table); \
+		cpu_fill_window_##level(table); \
+		cpu_fill_map_##level(table); \
+	} while (0)
+
+static void fill_levels(void)
+{
+	FILL(&levels[CPU_LEVEL_BASE], base);
+#ifdef CPU_SIMD_X86
+	__builtin_cpu_init();
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+		FILL(&levels[CPU_LEVEL_AVX2], avx2);
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+	    __builtin_cpu_supports("fma"))
+		FILL(&levels[CPU_LEVEL_AVX512], avx512);
+#endif
+}
+
+const struct cpu_simd *cpu_simd_level(enum cpu_level level)
+{
+	pthread_once(&once, fill_levels);
+	return levels[level].name ? &levels[level] : NULL;
+}
+
+const struct cpu_simd *cpu_simd_best(void)
+{
+	int level = CPU_LEVEL_COUNT - 1;
+
+	while (!cpu_simd_level((enum cpu_level)level))
+		level--;
+	return &levels[level];
+}

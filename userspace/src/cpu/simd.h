@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inner loops that are compiled once for each level of vector instructions. A level is a table of
+ * functions; cpu_simd_best() picks one at run time, tests go through all that the host has.
+ */
+#ifndef WNN_CPU_SIMD_H
+#define WNN_CPU_SIMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Floats that a buffer holds behind its end wherever whole vectors are read or written. */
+#define CPU_SLACK 64
+
+#define CPU_MAX_ROWS 14		/* of a tile */
+#define CPU_MAX_LANES 16
+
+/*
+ * One tile of a matrix product, C[rows][columns] = start + A * B, then kept between lo and hi.
+ * Columns are one or two vectors. Rows of B need not be evenly spaced: B[k][n] is b[at[k] + n].
+ */
+struct cpu_tile {
+	int64_t depth;
+	const float *a;			/* [depth][rows] */
+	const float *b;
+	const int64_t *at;		/* [depth] */
+	float *c;
+	int64_t ldc;
+	/* What the sums start from, the first that is not NULL: C itself, one a row, one a column; or 0. */
+	bool add;
+	const float *row_start, *column_start;
+	float lo, hi;			/* -INFINITY and INFINITY: all values stay, NaN too */
+};
+
+enum cpu_window { CPU_WINDOW_DOT, CPU_WINDOW_MAX, CPU_WINDOW_SUM, CPU_WINDOW_SQUARES };
+
+struct cpu_simd {
+	const char *name;
+	int lanes;			/* floats of a vector */
+	int rows;			/* the most of a tile */
+	/* By rows and vectors of columns; not below one. */
+	void (*tile[CPU_MAX_ROWS + 1][3])(const struct cpu_tile *tile);
+	/*
+	 * y[i] = the combination over t of x[at[t] + i], with CPU_WINDOW_DOT times w[t] and on top of
+	 * start. Reads and writes up to CPU_SLACK floats more than n.
+	 */
+	void (*window)(enum cpu_window kind, float *y, int64_t n, const float *x, const int64_t *at,
+		       const float *w, int64_t taps, float start);
+	/* The same with a line x[t] and, for CPU_WINDOW_DOT, w[t][n]; start NULL: 0. n floats exactly. */
+	void (*lines)(enum cpu_window kind, float *y, int64_t n, const float *const *x,
+		      const float *w, int64_t taps, const float *start);
+	/* Every step-th of n floats from x. */
+	void (*pick)(float *y, const float *x, int64_t n, int64_t step);
+	void (*clamp)(float *y, const float *x, int64_t n, float lo, float hi);
+	float (*sum)(const float *x, int64_t n);
+	/* y[r] = x . a[r * lda], rows of a. */
+	void (*dot)(float *y, const float *x, const float *a, int64_t lda, int64_t rows, int64_t n);
+	/* y[j] = sum over k of x[k] * a[k * lda + j], columns of a. */
+	void (*combine)(float *y, const float *x, const float *a, int64_t lda, int64_t depth,
+			int64_t n);
+	/* enum ir_unary; true when there is a loop for it. x may be y. */
+	bool (*unary)(int kind, float alpha, float beta, float *y, const float *x, int64_t n);
+	/* enum ir_binary up to IR_MIN, nothing else; a step of 0 broadcasts, 1 walks. */
+	void (*binary)(int kind, float *y, const float *a, int64_t sa, const float *b, int64_t sb,
+		       int64_t n);
+	/* softmax of a contiguous line */
+	void (*softmax)(float *y, const float *x, int64_t n);
+};
+
+enum cpu_level { CPU_LEVEL_BASE, CPU_LEVEL_AVX2, CPU_LEVEL_AVX512, CPU_LEVEL_COUNT };
+
+/* NULL when the processor or this build lacks the level. */
+const struct cpu_simd *cpu_simd_level(enum cpu_level level);
+const struct cpu_simd *cpu_simd_best(void);
+
+#endif

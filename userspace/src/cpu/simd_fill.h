@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files that are compiled for every level give to the table of their level. */
+#ifndef WNN_CPU_SIMD_FILL_H
+#define WNN_CPU_SIMD_FILL_H
+
+#include "cpu/simd.h"
+#include "cpu/simd_vector.h"
+
+#define CPU_FILLS(level) \
+	void cpu_fill_gemm_##level(struct cpu_simd *simd); \
+	void cpu_fill_window_##level(struct cpu_simd *simd); \
+	void cpu_fill_map_##level(struct cpu_simd *simd)
+
+CPU_FILLS(base);
+CPU_FILLS(avx2);
+CPU_FILLS(avx512);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* The vector type of the level that a file is compiled for, in the compiler's own vector extension. */
+#ifndef WNN_CPU_SIMD_VECTOR_H
+#define WNN_CPU_SIMD_VECTOR_H
+
+#include <stdint.h>
+
+#if defined(__AVX512F__)
+#define LANES 16
+#define TILE_ROWS 14		/* 28 accumulators, 2 columns, 1 row of 32 registers */
+#define LEVEL_NAME "avx512"
+#define LEVEL_TABLE(x) cpu_##x##_avx512
+#elif defined(__AVX2__)
+#define LANES 8
+#define TILE_ROWS 6
+#define LEVEL_NAME "avx2"
+#define LEVEL_TABLE(x) cpu_##x##_avx2
+#else
+#define LANES 4
+#if defined(__aarch64__)
+#define TILE_ROWS 12
+#else
+#define TILE_ROWS 4		/* products need registers of their own */
+#endif
+#define LEVEL_NAME "base"
+#define LEVEL_TABLE(x) cpu_##x##_base
+#endif
+
+typedef float vec __attribute__((vector_size(4 * LANES), may_alias));
+typedef int32_t ivec __attribute__((vector_size(4 * LANES), may_alias));
+/* The same anywhere in memory. */
+typedef float mem __attribute__((vector_size(4 * LANES), may_alias, aligned(4)));
+
+static inline vec load(const float *p)
+{
+	return *(const mem *)p;
+}
+
+static inline void store(float *p, vec v)
+{
+	*(mem *)p = v;
+}
+
+static inline vec splat(float x)
+{
+	return x - (vec){ 0 };
+}
+
+static inline vec choose(ivec mask, vec yes, vec no)
+{
+	return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
+}
+
+/* NaN stays. */
+static inline vec between(vec v, vec lo, vec hi)
+{
+	v = choose((ivec)(v < lo), lo, v);
+	return choose((ivec)(v > hi), hi, v);
+}
+
+/* NaN stays, in y as well. */
+static inline vec larger(vec y, vec x)
+{
+	return choose((ivec)(y > x) | (ivec)(y != y), y, x);
+}
+
+#endif

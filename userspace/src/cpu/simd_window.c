@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+/* Windows over lines of floats: depthwise filters and pools; and products of a matrix and a vector. */
+#include "cpu/simd_fill.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE vec combine_one(enum cpu_window kind, vec y, vec x, vec w)
+{
+	switch (kind) {
+	case CPU_WINDOW_DOT:
+		return y + x * w;
+	case CPU_WINDOW_MAX:
+		return larger(y, x);
+	case CPU_WINDOW_SUM:
+		return y + x;
+	default:
+		return y + x * x;
+	}
+}
+
+/* --- Taps at fixed distances: lines of pixels --- */
+
+/* Four vectors at a time hide the latency of their sums. */
+INLINE void window_taps(const enum cpu_window kind, float *y, int64_t n, const float *x,
+			const int64_t *at, const float *w, const int64_t taps, vec start)
+{
+	int64_t i = 0;
+
+	for (; i + 3 * LANES < n; i += 4 * LANES) {
+		vec y0 = start, y1 = start, y2 = start, y3 = start;
+
+		for (int64_t t = 0; t < taps; t++) {
+			const float *p = x + at[t] + i;
+			vec f = splat(kind == CPU_WINDOW_DOT ? w[t] : 0);
+
+			y0 = combine_one(kind, y0, load(p), f);
+			y1 = combine_one(kind, y1, load(p + LANES), f);
+			y2 = combine_one(kind, y2, load(p + 2 * LANES), f);
+			y3 = combine_one(kind, y3, load(p + 3 * LANES), f);
+		}
+		store(y + i, y0);
+		store(y + i + LANES, y1);
+		store(y + i + 2 * LANES, y2);
+		store(y + i + 3 * LANES, y3);
+	}
+	for (; i < n; i += LANES) {
+		vec y0 = start;
+
+		for (int64_t t = 0; t < taps; t++)
+			y0 = combine_one(kind, y0, load(x + at[t] + i),
+					 splat(kind == CPU_WINDOW_DOT ? w[t] : 0));
+		store(y + i, y0);
+	}
+}
+
+static void window(enum cpu_window kind, float *y, int64_t n, const float *x, const int64_t *at,
+		   const float *w, int64_t taps, float start)
+{
+	vec s = splat(start);
+
+	switch (kind) {
+	case CPU_WINDOW_DOT:
+		if (taps == 9)	/* 3x3: unrolled, the weights stay in registers */
+			window_taps(CPU_WINDOW_DOT, y, n, x, at, w, 9, s);
+		else
+			window_taps(CPU_WINDOW_DOT, y, n, x, at, w, taps, s);
+		break;
+	case CPU_WINDOW_MAX:
+		window_taps(CPU_WINDOW_MAX, y, n, x, at, w, taps, s);
+		break;
+	case CPU_WINDOW_SUM:
+		window_taps(CPU_WINDOW_SUM, y, n, x, at, w, taps, s);
+		break;
+	case CPU_WINDOW_SQUARES:
+		window_taps(CPU_WINDOW_SQUARES, y, n, x, at, w, taps, s);
+		break;
+	}
+}
+
+/* --- A line for each tap: channels --- */
+
+static float combine_scalar(enum cpu_window kind, float y, float x, float w)
+{
+	switch (kind) {
+	case CPU_WINDOW_DOT:
+		return y + x * w;
+	case CPU_WINDOW_MAX:
+		return y != y || y > x ? y : x;
+	case CPU_WINDOW_SUM:
+		return y + x;
+	default:
+		return y + x * x;
+	}
+}
+
+INLINE void lines_of(const enum cpu_window kind, float *y, int64_t n, const float *const *x,
+		     const float *w, int64_t taps, const float *start)
+{
+	const float first = kind == CPU_WINDOW_MAX ? -__builtin_inff() : 0;
+	int64_t i = 0;
+
+	for (; i + LANES <= n; i += LANES) {
+		vec v = start ? load(start + i) : splat(first);
+
+		for (int64_t t = 0; t < taps; t++)
+			v = combine_one(kind, v, load(x[t] + i),
+					kind == CPU_WINDOW_DOT ? load(w + t * n + i) : splat(0));
+		store(y + i, v);
+	}
+	for (; i < n; i++) {
+		float v = start ? start[i] : first;
+
+		for (int64_t t = 0; t < taps; t++)
+			v = combine_scalar(kind, v, x[t][i],
+					   kind == CPU_WINDOW_DOT ? w[t * n + i] : 0);
+		y[i] = v;
+	}
+}
+
+static void lines(enum cpu_window kind, float *y, int64_t n, const float *const *x, const float *w,
+		  int64_t taps, const float *start)
+{
+	switch (kind) {
+	case CPU_WINDOW_DOT:
+		lines_of(CPU_WINDOW_DOT, y, n, x, w, taps, start);
+		break;
+	case CPU_WINDOW_MAX:
+		lines_of(CPU_WINDOW_MAX, y, n, x, w, taps, start);
+		break;
+	case CPU_WINDOW_SUM:
+		lines_of(CPU_WINDOW_SUM, y, n, x, w, taps, start);
+		break;
+	case CPU_WINDOW_SQUARES:
+		lines_of(CPU_WINDOW_SQUARES, y, n, x, w, taps, start);
+		break;
+	}
+}
+
+static void pick(float *y, const float *x, int64_t n, int64_t step)
+{
+	if (step == 2)
+		for (int64_t i = 0; i < n; i++)
+			y[i] = x[2 * i];
+	else
+		for (int64_t i = 0; i < n; i++)
+			y[i] = x[i * step];
+}
+
+/* --- Matrix and vector --- */
+
+static float sum_of(vec v)
+{
+	float sum = 0;
+
+	for (int i = 0; i < LANES; i++)
+		sum += v[i];
+	return sum;
+}
+
+static float sum(const float *x, int64_t n)
+{
+	vec s0 = { 0 }, s1 = { 0 };
+	float rest = 0;
+	int64_t i = 0;
+
+	for (; i + 2 * LANES <= n; i += 2 * LANES) {
+		s0 += load(x + i);
+		s1 += load(x + i + LANES);
+	}
+	for (; i < n; i++)
+		rest += x[i];
+	return sum_of(s0 + s1) + rest;
+}
+
+static void dot_row(float *y, const float *x, const float *a, int64_t n)
+{
+	vec s0 = { 0 }, s1 = { 0 }, s2 = { 0 }, s3 = { 0 };
+	float rest = 0;
+	int64_t i = 0;
+
+	for (; i + 4 * LANES <= n; i += 4 * LANES) {
+		s0 += load(x + i) * load(a + i);
+		s1 += load(x + i + LANES) * load(a + i + LANES);
+		s2 += load(x + i + 2 * LANES) * load(a + i + 2 * LANES);
+		s3 += load(x + i + 3 * LANES) * load(a + i + 3 * LANES);
+	}
+	for (; i < n; i++)
+		rest += x[i] * a[i];
+	*y = sum_of((s0 + s1) + (s2 + s3)) + rest;
+}
+
+static void dot(float *y, const float *x, const float *a, int64_t lda, int64_t rows, int64_t n)
+{
+	for (int64_t r = 0; r < rows; r++)
+		dot_row(y + r, x, a + r * lda, n);
+}
+
+static void combine(float *y, const float *x, const float *a, int64_t lda, int64_t depth, int64_t n)
+{
+	int64_t j = 0;
+
+	for (; j + 4 * LANES <= n; j += 4 * LANES) {
+		vec s0 = { 0 }, s1 = { 0 }, s2 = { 0 }, s3 = { 0 };
+
+		for (int64_t k = 0; k < depth; k++) {
+			const float *p = a + k * lda + j;
+
+			s0 += load(p) * x[k];
+			s1 += load(p + LANES) * x[k];
+			s2 += load(p + 2 * LANES) * x[k];
+			s3 += load(p + 3 * LANES) * x[k];
+		}
+		store(y + j, s0);
+		store(y + j + LANES, s1);
+		store(y + j + 2 * LANES, s2);
+		store(y + j + 3 * LANES, s3);
+	}
+	for (; j < n; j++) {
+		float sum = 0;
+
+		for (int64_t k = 0; k < depth; k++)
+			sum += x[k] * a[k * lda + j];
+		y[j] = sum;
+	}
+}
+
+void LEVEL_TABLE(fill_window)(struct cpu_simd *simd)
+{
+	simd->window = window;
+	simd->lines = lines;
+	simd->pick = pick;
+	simd->sum = sum;
+	simd->dot = dot;
+	simd->combine = combine;
+}
