@@ -217,7 +217,29 @@ static int load_code(struct run_compiled *c, struct wnn_error *err)
 	return 0;
 }
 
-/* The NPU has its constants packed; only CPU nodes and copies to outputs still read theirs. */
+/* Constants in the form that the kernels of CPU nodes read them in. */
+static int pack_constants(struct run_compiled *c, struct wnn_error *err)
+{
+	for (uint32_t s = 0; s < c->num_steps; s++) {
+		struct run_step *step = &c->steps[s];
+		const struct ir_node *node = c->graph->nodes[step->first];
+		const struct ir_value *from = node->num_operands > 1 ? node->operands[1] : NULL;
+
+		if (step->program || !from || from->kind != IR_VALUE_CONSTANT)
+			continue;
+		step->packed_bytes = cpu_pack_bytes(c->device->cpu, node);
+		if (!step->packed_bytes)
+			continue;
+		step->packed = run_host_alloc(&c->device->heap, step->packed_bytes,
+					      "the packed constants of a graph", err);
+		if (!step->packed)
+			return -1;
+		cpu_pack(c->device->cpu, node, from->constant->data, step->packed);
+	}
+	return 0;
+}
+
+/* What is packed is read from there; only CPU nodes and copies to outputs still read the others. */
 static void drop_constants(struct run_compiled *c)
 {
 	bool *kept = calloc((size_t)c->graph->num_values + 1, sizeof(*kept));
@@ -228,7 +250,7 @@ static void drop_constants(struct run_compiled *c)
 		const struct ir_node *node = c->graph->nodes[c->steps[s].first];
 
 		for (uint32_t k = 0; !c->steps[s].program && k < node->num_operands; k++)
-			if (node->operands[k])
+			if (node->operands[k] && (k != 1 || !c->steps[s].packed))
 				kept[node->operands[k]->id] = true;
 	}
 	for (uint32_t i = 0; i < c->num_copies; i++)
@@ -258,7 +280,8 @@ int run_compile(struct run_device *device, struct ir_graph *graph, const bool *o
 	c->device = device;
 	c->graph = graph;
 	if (make_steps(c, on_npu, err) || make_places(c, on_npu, err) ||
-	    compile_steps(c, on_npu, err) || make_arena(c, err) || load_code(c, err)) {
+	    compile_steps(c, on_npu, err) || make_arena(c, err) || load_code(c, err) ||
+	    pack_constants(c, err)) {
 		run_compiled_unref(c);
 		return -1;
 	}
@@ -281,9 +304,11 @@ void run_compiled_unref(struct run_compiled *c)
 		run_buffer_destroy(&c->device->heap, &c->ring[i].arena);
 		run_buffer_destroy(&c->device->heap, &c->ring[i].slots);
 	}
-	for (uint32_t s = 0; s < c->num_steps; s++)
+	for (uint32_t s = 0; s < c->num_steps; s++) {
 		if (c->steps[s].program)
 			npu_program_destroy(c->steps[s].program);
+		run_host_free(&c->device->heap, c->steps[s].packed, c->steps[s].packed_bytes);
+	}
 	run_buffer_destroy(&c->device->heap, &c->code);
 	ir_graph_destroy(c->graph);
 	free(c->steps);

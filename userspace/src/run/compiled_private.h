@@ -34,6 +34,8 @@ struct run_step {
 	uint64_t insns, constants;	/* offsets in code */
 	uint64_t slots;			/* offset in the slots of an instance */
 	uint64_t scratch;		/* offset in its arena */
+	void *packed;			/* CPU: operand 1 in the form of its kernel, or NULL */
+	size_t packed_bytes;
 };
 
 /* Another output with the same value, or an input or constant that is an output. */

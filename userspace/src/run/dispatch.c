@@ -16,8 +16,8 @@ static void *value_map(const struct run_dispatch *d, const struct ir_value *valu
 	const struct run_place *place = &d->compiled->places[value->id];
 
 	switch (place->where) {
-	case RUN_CONSTANT:
-		return (void *)value->constant->data;
+	case RUN_CONSTANT:	/* dropped when packed */
+		return value->constant ? (void *)value->constant->data : NULL;
 	case RUN_INPUT:
 		return d->inputs[place->index]->map;
 	case RUN_OUTPUT:
@@ -149,8 +149,9 @@ static int copy_outputs(struct run_dispatch *d)
 	return 0;
 }
 
-static int run_cpu(struct run_dispatch *d, const struct ir_node *node)
+static int run_cpu(struct run_dispatch *d, const struct run_step *step)
 {
+	const struct ir_node *node = d->compiled->graph->nodes[step->first];
 	uint32_t n = node->num_operands, m = node->num_results;
 	struct cpu_context *cpu = d->compiled->device->cpu;
 	const void *few_in[16], **in = few_in;
@@ -169,7 +170,7 @@ static int run_cpu(struct run_dispatch *d, const struct ir_node *node)
 			in[i] = node->operands[i] ? value_map(d, node->operands[i]) : NULL;
 		for (uint32_t i = 0; i < m; i++)
 			out[i] = value_map(d, node->results[i]);
-		ret = cpu_run_node(cpu, CPU_FAST, node, in, out, &d->error);
+		ret = cpu_run_packed(cpu, node, step->packed, in, out, &d->error);
 	}
 	if (in != few_in)
 		free(in);
@@ -285,7 +286,7 @@ static int run_step(struct run_dispatch *d)
 
 	if (!step->program) {
 		run_device_drain(c->device);
-		if (run_cpu(d, c->graph->nodes[step->first]))
+		if (run_cpu(d, step))
 			return -1;
 		d->step++;
 		return 0;
