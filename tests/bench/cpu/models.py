@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""The networks of bench_cpu.py as tables of layers, with seeded weights.
+
+A table is the one description that both the WebNN graph (graph.c) and the ONNX file are made of. Values are numbered: 0 is the
+input, layer i makes value i + 1, the last one is the output.
+"""
+import numpy as np
+
+
+class Net:
+    """A table under construction; methods return the number of the value they make."""
+
+    def __init__(self, name, seed):
+        self.name, self.layers, self.shapes = name, [], [(3, 224, 224)]
+        self.random, self.weights, self.offset = np.random.default_rng(seed), [], 0
+
+    def add(self, op, inputs, shape, **options):
+        self.layers.append({"op": op, "inputs": inputs, **options})
+        self.shapes.append(shape)
+        return len(self.layers)
+
+    def weight(self, shape, scale):
+        """Offset, in floats, of seeded numbers in the file of weights."""
+        data = self.random.standard_normal(shape, np.float32) * np.float32(scale)
+        self.weights.append(data)
+        self.offset += data.size
+        return self.offset - data.size
+
+    def conv(self, x, out, kernel, stride=1, pad=0, groups=1, act="relu"):
+        c, h, w = self.shapes[x]
+        filter_shape = [out, c // groups, kernel, kernel]
+        # Variances stay as they are through the network, or grow slowly where branches are added.
+        scale = ((2 if act else .5) / (c // groups * kernel * kernel)) ** .5
+        y = self.add("conv", [x], (out, *((n + 2 * pad - kernel) // stride + 1 for n in (h, w))),
+                     filter=filter_shape, weight=self.weight(filter_shape, scale),
+                     bias=self.weight([out], .1), stride=stride, pad=pad, groups=groups)
+        return self.add(act, [y], self.shapes[y]) if act else y
+
+    def pool(self, x, op, kernel, stride=1, pad=0):
+        c, h, w = self.shapes[x]
+        return self.add(op, [x], (c, *((n + 2 * pad - kernel) // stride + 1 for n in (h, w))),
+                        kernel=kernel, stride=stride, pad=pad)
+
+    def linear(self, x, out, act=None):
+        depth = int(np.prod(self.shapes[x]))
+        if len(self.shapes[x]) > 1:
+            x = self.add("flatten", [x], (depth,))
+        y = self.add("linear", [x], (out,), matrix=[out, depth],
+                     weight=self.weight([out, depth], (1 / depth) ** .5), bias=self.weight([out], .1))
+        return self.add(act, [y], (out,)) if act else y
+
+    def softmax(self, x):
+        return self.add("softmax", [x], self.shapes[x])
+
+
+def resnet50():
+    net = Net("resnet50", 50)
+    x = net.pool(net.conv(0, 64, 7, 2, 3), "maxpool", 3, 2, 1)
+    for stage, (blocks, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512))):
+        for block in range(blocks):
+            stride = 2 if stage and not block else 1
+            y = net.conv(net.conv(x, width, 1), width, 3, stride, 1)
+            y = net.conv(y, 4 * width, 1, act=None)
+            if not block:
+                x = net.conv(x, 4 * width, 1, stride, act=None)
+            x = net.add("relu", [net.add("add", [x, y], net.shapes[y])], net.shapes[y])
+    net.softmax(net.linear(net.pool(x, "averagepool", 7), 1000))
+    return net
+
+
+def mobilenetv2():
+    net = Net("mobilenetv2", 2)
+    x = net.conv(0, 32, 3, 2, 1, act="relu6")
+    for expand, out, blocks, first in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2),
+                                       (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
+        for block in range(blocks):
+            stride, c = (first if not block else 1), net.shapes[x][0]
+            y = net.conv(x, c * expand, 1, act="relu6") if expand > 1 else x
+            y = net.conv(y, c * expand, 3, stride, 1, c * expand, act="relu6")
+            y = net.conv(y, out, 1, act=None)
+            x = net.add("add", [x, y], net.shapes[y]) if stride == 1 and c == out else y
+    x = net.pool(net.conv(x, 1280, 1, act="relu6"), "averagepool", 7)
+    net.softmax(net.linear(x, 1000))
+    return net
+
+
+def squeezenet():
+    net = Net("squeezenet", 10)
+    x = net.pool(net.conv(0, 96, 7, 2), "maxpool", 3, 2)
+    for n, (squeeze, expand) in enumerate(((16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192),
+                                           (64, 256), (64, 256))):
+        x = net.conv(x, squeeze, 1)
+        parts = [net.conv(x, expand, 1), net.conv(x, expand, 3, 1, 1)]
+        x = net.add("concat", parts, (2 * expand, *net.shapes[x][1:]))
+        if n in (2, 6):
+            x = net.pool(x, "maxpool", 3, 2)
+    x = net.conv(x, 1000, 1)
+    x = net.pool(x, "averagepool", net.shapes[x][1])
+    net.softmax(net.add("flatten", [x], (1000,)))
+    return net
+
+
+def vgg19():
+    net = Net("vgg19", 19)
+    x = 0
+    for convs, width in ((2, 64), (2, 128), (4, 256), (4, 512), (4, 512)):
+        for _ in range(convs):
+            x = net.conv(x, width, 3, 1, 1)
+        x = net.pool(x, "maxpool", 2, 2)
+    x = net.linear(net.linear(x, 4096, "relu"), 4096, "relu")
+    net.softmax(net.linear(x, 1000))
+    return net
+
+
+MODELS = {"resnet50": resnet50, "mobilenetv2": mobilenetv2, "squeezenet": squeezenet, "vgg19": vgg19}
