@@ -32,6 +32,22 @@ static int run_all(int fd, uint32_t ctx, uint32_t syncobj)
 	return ret ? ret : npu_wait(fd, syncobj);
 }
 
+/* A reset that others caused: the context goes on, and tells. A device that is gone tells nothing. */
+static bool is_innocent(int fd, uint32_t ctx)
+{
+	struct drm_onpu_ctx_get_state state = { .ctx_id = ctx };
+	int error = npu_ioctl(fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state);
+
+	if (error == ENODEV || state.state == DRM_ONPU_CTX_LOST)
+		return true;
+	if (!error && state.state == DRM_ONPU_CTX_INNOCENT && state.error == ECANCELED &&
+	    state.cancelled)
+		return true;
+	fprintf(stderr, "# cancelled, and state %u, error %u, errno %d\n", state.state, state.error,
+		error);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	int fd = npu_open_node(argc > 1 ? argv[1] : NPU_NODE), error;
@@ -47,6 +63,8 @@ int main(int argc, char **argv)
 		if (error && error != ECANCELED)
 			break;
 		cancelled += error == ECANCELED;
+		if (error && !is_innocent(fd, ctx.id))
+			return 1;
 		if (!error && !npu_all(data.map, BYTES, JOBS)) {
 			fprintf(stderr, "# a wrong result after %llu rounds\n",
 				(unsigned long long)rounds);

@@ -294,4 +294,19 @@ TEST_F(ctx, limit)
 	free(ids);
 }
 
+/* More of them than there may be at a time, each of which has worked and goes. */
+TEST_F(ctx, all_that_they_had_is_given_back)
+{
+	struct npu_bo data = npu_bo(self->fd, 4096, 0);
+	struct drm_onpu_job job = npu_fill(self->fd, data.va, 4096, 1);
+
+	for (uint32_t i = 0; i < self->info.max_contexts + 8; i++) {
+		struct drm_onpu_ctx_create args = { .priority = DRM_ONPU_PRIORITY_LOW };
+
+		ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
+		ASSERT_EQ(0, npu_run(self->fd, args.ctx_id, &job));
+		ASSERT_EQ(0, npu_ctx_destroy(self->fd, args.ctx_id));
+	}
+}
+
 TEST_HARNESS_MAIN

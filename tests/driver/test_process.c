@@ -101,6 +101,9 @@ TEST_F(process, a_closed_buffer_is_out_of_reach)
 		struct drm_onpu_job job = npu_fill(self->fd, bo.va, 16 * BYTES, 0xee);
 
 		ASSERT_EQ(0, npu_run(self->fd, ctx.id, &job));
+		/* Each page of it is. */
+		job = npu_fill(self->fd, bo.va + (unsigned int)round * BYTES, BYTES, 0xee);
+		ASSERT_EQ(0, npu_run(self->fd, ctx.id, &job));
 		npu_bo_close(self->fd, &bo);
 		next = npu_bo(self->other, 16 * BYTES, 0);
 		EXPECT_EQ(EFAULT, npu_run(self->fd, ctx.id, &job));

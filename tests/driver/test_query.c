@@ -260,4 +260,68 @@ TEST_F(device, counters_of_memory)
 	close(other);
 }
 
+/* The number behind a name in a file of lines "NAME: NUMBER". */
+static uint64_t field_of(const char *path, const char *name)
+{
+	FILE *file = fopen(path, "re");
+	char line[256];
+	size_t length = strlen(name);
+	uint64_t number = UINT64_MAX;
+
+	must(file);
+	while (fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, length) && line[length] == ':')
+			number = strtoull(line + length + 1, NULL, 0);
+	fclose(file);
+	return number;
+}
+
+TEST_F(device, fdinfo)
+{
+	struct npu_bo data = npu_bo(self->fd, 1 << 20, 0);
+	struct npu_ctx ctx = npu_ctx(self->fd, 0);
+	struct drm_onpu_job job = npu_fill(self->fd, data.va, 1 << 20, 1);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", self->fd);
+	EXPECT_EQ(0, field_of(path, "drm-engine-npu"));
+	EXPECT_EQ(1, field_of(path, "drm-engine-capacity-npu"));
+	EXPECT_EQ(0, npu_run(self->fd, ctx.id, &job));
+	EXPECT_NE(UINT64_MAX, field_of(path, "drm-engine-npu"));
+	EXPECT_LT(0, field_of(path, "drm-engine-npu"));
+	EXPECT_EQ(npu_state(self->fd, ctx.id).cycles, field_of(path, "drm-cycles-npu"));
+	/* In KiB. */
+	EXPECT_EQ(npu_counters(self->fd).client_memory >> 10, field_of(path, "drm-total-memory"));
+	/* What a context did stays when it goes. */
+	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
+	EXPECT_LT(0, field_of(path, "drm-cycles-npu"));
+}
+
+static uint64_t attribute(const char *name)
+{
+	char path[128], text[64] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/accel/accel0/device/%s", name);
+	file = fopen(path, "re");
+	must(file && fgets(text, sizeof(text), file));
+	fclose(file);
+	return strtoull(text, NULL, 10);
+}
+
+TEST_F(device, sysfs)
+{
+	uint64_t busy = attribute("npu_busy_time_us"), memory = attribute("npu_memory_utilization");
+	struct npu_bo data = npu_bo(self->fd, NPU_LONG_BYTES, 0);
+	struct npu_ctx ctx = npu_ctx(self->fd, 0);
+	struct drm_onpu_job job = npu_fill(self->fd, data.va, NPU_LONG_BYTES, 1);
+
+	for (int i = 0; i < 20; i++)
+		EXPECT_EQ(0, npu_run(self->fd, ctx.id, &job));
+	EXPECT_LT(busy, attribute("npu_busy_time_us"));
+	EXPECT_LE(memory + NPU_LONG_BYTES, attribute("npu_memory_utilization"));
+	EXPECT_LT(0, attribute("npu_max_frequency_mhz"));
+	EXPECT_EQ(npu_counters(self->fd).resets, attribute("reset_count"));
+}
+
 TEST_HARNESS_MAIN
