@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""Errors planted in the driver, for run.py: each is caught in the guest, on a kernel that boots with it.
+
+  ./npu build && ./npu exec tests/mutations/run.py --timeout 300 tests/mutations/driver.py
+
+The device, the firmware and the tests are those of ./npu build; the driver is built from the copy.
+"""
+
+import glob
+import os
+
+_TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..'))
+_BUILD = os.environ.get('ONPU_BUILD', f'{_TOP}/build/gcc')
+_KERNEL = sorted(os.path.basename(p)[len('vmlinuz-'):] for p in glob.glob('/boot/vmlinuz-6.12*'))[-1]
+
+
+def _guest(options, command):
+    """The command line of a guest with the driver of the current directory."""
+    return (f'ONPU_DRIVER_TESTS={_BUILD}/tests/driver '
+            f'python3 {_TOP}/scripts/guest.py --kernel={_KERNEL} --driver=$PWD/driver/onpu.ko '
+            f'--firmware={_BUILD}/firmware/onpu_v1.bin --emulator={_BUILD}/emulator/onpu-emu '
+            f'--log={_TOP}/build/log/mutation.log --timeout=280 {options} -- '
+            f'{_TOP}/tests/driver/{command}')
+
+
+def _tests(names, options=''):
+    return _guest(options, f'guest_kselftest.sh {names}')
+
+
+def _lifecycle(name):
+    return _guest('--root', f'guest_lifecycle.py --only {name} --rounds 2 '
+                  f'--load {_BUILD}/tests/driver/driver-load --module $PWD/driver/onpu.ko')
+
+
+_PROCESS = _tests('process,-t,an_address_that_is_used_again,-t,a_closed_buffer_is_out_of_reach,'
+                  '-t,an_end_with_everything_open', '--emu-arg=--tlb=sticky')
+_SUBMIT = _tests('submit')
+_STATIC = _tests('query bo ctx')
+_FAULT = _tests('fault,-v,read_of_kernel,-v,write_to_kernel,-v,read_only,-v,deadlock')
+_SYNC = _tests('sync')
+_FENCE = _tests('sync,-t,in_a_batch_only_what_comes_behind_waits,'
+                '-t,a_fence_is_not_signalled_before_its_job_has_ended')
+_HANG = _tests('hang')
+_PRIME = _tests('prime', '--modprobe=vgem')
+
+SETUP = [f'test -x {_BUILD}/emulator/onpu-emu && test -x {_BUILD}/tests/driver/driver-test-sync']
+BUILD = f'make -s -C /lib/modules/{_KERNEL}/build M=$PWD modules'
+
+
+def _mutation(name, file, command, old, new):
+    return {'name': name, 'file': 'driver/' + file, 'old': old, 'new': new, 'command': command}
+
+
+MUTATIONS = [
+    # Memory of others
+    _mutation('an invalidation is forgotten', 'onpu_mmu.c', _PROCESS,
+              '\t\tlist_add_tail(&map->link, &mmu->backlog);\n\t\trequest_backlog(mmu);\n',
+              '\t\tqueue_work(onpu_free_wq, &map->free);\n'),
+    _mutation('an invalidation names the first page only', 'onpu_mmu.c', _PROCESS,
+              'onpu_write(onpu, ONPU_REG_INV_PAGES, map->size / SMALL);',
+              'onpu_write(onpu, ONPU_REG_INV_PAGES, 1);'),
+    _mutation('entries stay after a buffer is closed', 'onpu_mmu.c', _PROCESS,
+              'entry_write(small, entry_index(va, 0), 0, 0);', ';'),
+    _mutation('the kernel\'s memory is for all', 'onpu_mmu.c', _FAULT,
+              'return LEAF | ONPU_PTE_W | ONPU_PTE_D;',
+              'return LEAF | ONPU_PTE_U | ONPU_PTE_W | ONPU_PTE_D;'),
+    _mutation('what is read-only for the device is not', 'onpu_mmu.c', _FAULT,
+              'return LEAF | ONPU_PTE_U;', 'return LEAF | ONPU_PTE_U | ONPU_PTE_W | ONPU_PTE_D;'),
+    # Checks of arguments
+    _mutation('flags of a job are not looked at', 'onpu_submit.c', _SUBMIT,
+              'if (job->flags || !job->instr_count ||', 'if (!job->instr_count ||'),
+    _mutation('the start of a range is not looked at', 'onpu_submit.c', _SUBMIT,
+              'IS_ALIGNED(va, align) && va < limit && size', 'IS_ALIGNED(va, align) && size'),
+    _mutation('alignment is not looked at', 'onpu_submit.c', _SUBMIT,
+              'return IS_ALIGNED(va, align) && va', 'return va'),
+    _mutation('syncs are counted by the job', 'onpu_submit.c', _SUBMIT,
+              'count > ONPU_SUBMIT_MAX_SYNCS - submit->num_syncs', 'count > ONPU_SUBMIT_MAX_SYNCS'),
+    _mutation('a point without timeline', 'onpu_submit.c', _SUBMIT,
+              ' &&\n\t       !timeline == !sync->point;', ' && (timeline || !timeline);'),
+    _mutation('the address of an array is not looked at', 'onpu_submit.c', _SUBMIT,
+              'if (array->array % 8 || array->stride % 8', 'if (array->stride % 8'),
+    _mutation('high priority for everybody', 'onpu_ctx.c', _STATIC,
+              'args->priority == DRM_ONPU_PRIORITY_HIGH && !capable(CAP_SYS_NICE)',
+              'args->priority == DRM_ONPU_PRIORITY_HIGH && !capable(CAP_SYS_NICE) && args->pad'),
+    _mutation('padding is not looked at', 'onpu_ctx.c', _STATIC,
+              'if (args->flags || args->ctx_id || args->pad || args->completion_offset)',
+              'if (args->flags || args->ctx_id || args->completion_offset)'),
+    _mutation('NO_MMAP is mapped', 'onpu_gem.c', _STATIC,
+              'if (bo->flags & DRM_ONPU_BO_NO_MMAP || drm_gem_is_imported(obj))',
+              'if (drm_gem_is_imported(obj))'),
+    _mutation('the completion page can be made writable', 'onpu_gem.c', _STATIC,
+              '\t\tvm_flags_clear(vma, VM_MAYWRITE);\n', ''),
+    _mutation('one job too many', 'onpu_job.c', _SYNC,
+              '+ num_entries > ONPU_MAX_QUEUED_JOBS)', '+ num_entries > ONPU_MAX_QUEUED_JOBS + 1)'),
+    # What is owed
+    _mutation('memory of a closed buffer still counts', 'onpu_gem.c', _STATIC,
+              '\tatomic64_sub(obj->size, &file->memory);\n\tkfree(use);\n', '\tkfree(use);\n'),
+    _mutation('BO_INFO keeps a reference', 'onpu_gem.c', _PROCESS,
+              'args->mmap_offset = drm_vma_node_offset_addr(&obj->vma_node);\n\t}\n'
+              '\tdrm_gem_object_put(obj);\n',
+              'args->mmap_offset = drm_vma_node_offset_addr(&obj->vma_node);\n\t}\n'),
+    _mutation('SUBMIT keeps a reference', 'onpu_submit.c', _STATIC,
+              '\tclean_up(&submit);\n\tonpu_ctx_put(submit.ctx);\n', '\tclean_up(&submit);\n'),
+    # Jobs and their fences
+    _mutation('cancelled jobs do not signal', 'onpu_job.c', _FENCE,
+              '\tdma_fence_signal(job->fence);\n',
+              '\tif (error != -ECANCELED)\n\t\tdma_fence_signal(job->fence);\n'),
+    _mutation('a fence that is waited for is forgotten', 'onpu_job.c', _FENCE,
+              'dma_fence_is_signaled(fence)) {', 'fence) {'),
+    _mutation('a deadlock has another errno', 'onpu_job.c', _FAULT,
+              '\tcase ONPU_FAULT_DEADLOCK:\n\tcase ONPU_FAULT_TIMEOUT:\n\t\treturn -ETIME;\n',
+              '\tcase ONPU_FAULT_TIMEOUT:\n\t\treturn -ETIME;\n'),
+    _mutation('a context goes on after a fault', 'onpu_ctx.c', _FAULT,
+              '\tctx->dead = true;\n\tif (ctx->state == DRM_ONPU_CTX_ACTIVE ||',
+              '\tif (ctx->state == DRM_ONPU_CTX_ACTIVE ||'),
+    _mutation('waiting for others is a hang', 'onpu_job.c', _HANG,
+              ' && !waits_for_others(ctx->onpu, ctx->queue))', ' && (waits_for_others(ctx->onpu, '
+              'ctx->queue) || true))'),
+    _mutation('a hang is none', 'onpu_job.c', _HANG,
+              'return time_before(now.when, last->when + ctx->timeout);', 'return true;'),
+    # Other devices, resets, ends
+    _mutation('an import is not marked', 'onpu_gem.c', _PRIME,
+              'to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;', 'to_onpu_bo(obj)->flags = 0;'),
+    _mutation('jobs that a reset took do not end', 'onpu_ctx.c', _lifecycle('reset'),
+              '\tonpu_job_end_all(ctx, -ECANCELED, -ECANCELED);\n'
+              '\tif (ctx->destroyed)\n\t\tqueue_end(ctx);\n'
+              '\tif (ctx->state == DRM_ONPU_CTX_ACTIVE && !ctx->dead) {',
+              '\tif (ctx->state == DRM_ONPU_CTX_ACTIVE && !ctx->dead) {'),
+    _mutation('jobs that unbinding took do not end', 'onpu_reset.c', _lifecycle('unbind'),
+              '\tonpu_ctx_unplug(onpu);\n', ''),
+]
