@@ -77,6 +77,7 @@ static void lower_range(struct plan *plan)
 			return;
 		}
 		plan->at_boundary = true;
+		residents_begin(plan);
 		lower(plan, node);
 	}
 }
@@ -193,20 +194,42 @@ static int compile(struct plan *plan, const uint32_t *live_out, uint32_t num_liv
 	return plan->failed ? -1 : 0;
 }
 
+static struct npu_program *compile_range(struct plan plan, const uint32_t *live_out,
+					 uint32_t num_live_out, bool profile)
+{
+	struct npu_program *program = calloc(1, sizeof(*program));
+	int ret;
+
+	if (!program) {
+		wnn_error_nomem(plan.err, "an NPU program");
+		return NULL;
+	}
+	ret = compile(&plan, live_out, num_live_out, profile, program);
+	plan_release(&plan);
+	if (!ret)
+		return program;
+	npu_program_destroy(program);
+	return NULL;
+}
+
 int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 		const uint32_t *live_out, uint32_t num_live_out, const struct npu_caps *caps,
 		bool profile, struct npu_program **out, struct wnn_error *err)
 {
-	struct npu_program *program = calloc(1, sizeof(*program));
-	struct plan plan = {
-		.caps = caps, .graph = graph, .first = first, .count = count, .err = err};
+	struct plan plan = { .caps = caps, .graph = graph, .first = first, .count = count,
+			     .keep = true, .err = err };
+	struct npu_program *program = compile_range(plan, live_out, num_live_out, profile);
 	int ret;
 
+	/* Values that stay in SRAM may leave no place to cut a long program into jobs. */
+	if (!program) {
+		plan.keep = false;
+		program = compile_range(plan, live_out, num_live_out, profile);
+	}
 	*out = NULL;
 	if (!program)
-		return wnn_error_nomem(err, "an NPU program");
-	ret = compile(&plan, live_out, num_live_out, profile, program);
-	plan_release(&plan);
+		return -1;
+	ret = 0;
 	if (!ret)
 		ret = npu_program_verify(program, caps, err);
 	if (ret) {

@@ -130,15 +130,15 @@ static void measure(const struct contract *c, struct contract_tile *t)
 		results *= t->tile[i];
 	}
 	t->steps = steps_of(c, t);
-	t->a_bytes = align(t->tile[CD_G] * t->tile[CD_B] * tile_rows(c, 0, t->tile[CD_H], s.khs) *
+	t->a_bytes = c->a_here ? 0 : align(t->tile[CD_G] * t->tile[CD_B] * tile_rows(c, 0, t->tile[CD_H], s.khs) *
 			   tile_rows(c, 1, t->tile[CD_W], s.kws) * s.ks * size);
 	t->b_bytes =
-		c->b.rank ? align(t->tile[CD_G] * s.khs * s.kws * s.ks * t->tile[CD_N] * size) : 0;
+		c->b.rank && !c->b_here ? align(t->tile[CD_G] * s.khs * s.kws * s.ks * t->tile[CD_N] * size) : 0;
 	t->direct = c->acc_dtype == c->out.dtype || (t->steps == 1 && !c->num_posts);
-	t->acc_bytes = t->direct && c->acc_dtype != c->out.dtype ? 0 :
+	t->acc_bytes = t->direct && (c->out_here || c->acc_dtype != c->out.dtype) ? 0 :
 		       align(results * plan_dtype_bytes(c->acc_dtype));
 	t->out_bytes =
-		c->acc_dtype == c->out.dtype ? 0 : align(results * plan_dtype_bytes(c->out.dtype));
+		c->out_here || c->acc_dtype == c->out.dtype ? 0 : align(results * plan_dtype_bytes(c->out.dtype));
 	t->acc_slots = t->tiles > 1 ? 2 : 1;
 	t->bytes = (t->acc_bytes + t->out_bytes) * t->acc_slots;
 	measure_extras(c, t);
@@ -264,6 +264,8 @@ static void estimate(const struct contract *c, struct contract_tile *t,
 	st += once - cost->out;
 	t->cycles = max_of(max_of(ld, mxu), max_of(vpu, st));
 	/* Issue and slot fetches of the command processor. */
+	if (c->a_here)
+		a_loads = 0;
 	t->cycles += (t->tiles * (2 + c->num_posts) + a_loads + b_loads + t->tiles * t->steps) * 8;
 }
 
@@ -293,7 +295,7 @@ static void try_slots(const struct plan *plan, const struct contract *c, struct 
 		if (t->a_slots > 4096 || t->b_slots > 4096)
 			continue;
 		t->bytes = base + t->a_slots * t->a_bytes + t->b_slots * t->b_bytes;
-		if (t->bytes > plan->caps->sram_bytes)
+		if (t->bytes > plan_sram(plan))
 			continue;
 		estimate(c, t, cost);
 		if (t->cycles < best->cycles)
@@ -309,7 +311,7 @@ static bool fits(const struct plan *plan, const struct contract_tile *t)
 	uint64_t filters = t->grid[CD_G] * t->grid[CD_N];
 
 	return t->bytes + t->a_bytes * (places * t->steps > 1 ? 2 : 1) +
-	       t->b_bytes * (filters * t->steps > 1 ? 2 : 1) <= plan->caps->sram_bytes;
+	       t->b_bytes * (filters * t->steps > 1 ? 2 : 1) <= plan_sram(plan);
 }
 
 static bool price(const struct plan *plan, const struct contract *c, const struct contract_tile *t,
@@ -317,11 +319,11 @@ static bool price(const struct plan *plan, const struct contract *c, const struc
 {
 	struct contract_step s = contract_step_at(c, t, 0);
 
-	cost->a = a_cost(plan, c, t, &s);
-	cost->b = b_cost(plan, c, t, &s);
+	cost->a = c->a_here ? 0 : a_cost(plan, c, t, &s);
+	cost->b = c->b_here ? 0 : b_cost(plan, c, t, &s);
 	cost->compute = compute_cost(plan, c, t, &s);
 	cost->post = post_cost(plan, c, t);
-	cost->out = out_cost(plan, c, t);
+	cost->out = c->out_here ? 0 : out_cost(plan, c, t);
 	cost->extra = extra_cost(plan, t, c->num_extras);
 	/* Padding may cut runs: stay clear of the limit of one instruction. */
 	return max_of(max_of(cost->a, cost->b),

@@ -46,11 +46,14 @@ struct contract {
 	uint64_t pad_value;		/* bits of an element */
 	struct npu_view a;		/* [g,b,h,w,k] */
 	struct npu_view b;		/* [g,kh,kw,k,n]; rank 0: none */
+	int64_t halo[2][2];		/* zeros around the data, which lies in SRAM then */
 	const uint8_t *b_data; /* constant filter: bytes of element 0, b has only strides */
 	struct npu_view out;		/* [g,b,h,w,n] */
 	uint32_t num_extras, num_posts;
 	struct contract_extra extra[CONTRACT_MAX_EXTRAS];
 	struct contract_post post[CONTRACT_MAX_POSTS];
+	/* What is in SRAM and needs no tile of its own; contract_emit() finds out. */
+	bool a_here, b_here, out_here;
 };
 
 /* How finely the sum is cut; sums stay in the order of the architecture in every case. */

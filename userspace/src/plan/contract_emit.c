@@ -181,6 +181,28 @@ static void pad_tile(struct contract_state *st, struct npu_view tile, struct npu
 		.op = ONPU_OP_DMA_PAD, .dst = &tile, .s0 = &src, .param = &param });
 }
 
+/* The rows under a tile where they lie, with the zeros around them. */
+static void find_data(const struct contract *c, struct event *e)
+{
+	const int64_t tap[2] = { e->s.kh, e->s.kw }, taps[2] = { e->s.khs, e->s.kws };
+	int64_t distance;
+
+	e->a_view = c->a;
+	e->a_view.offset += e->begin[CD_G] * c->a.stride[CA_G] +
+			    e->begin[CD_B] * c->a.stride[CA_B] + e->s.k * c->a.stride[CA_K];
+	e->a_view.dim[CA_G] = c->a.stride[CA_G] ? e->dim[CD_G] : 1;
+	e->a_view.dim[CA_B] = c->a.stride[CA_B] ? e->dim[CD_B] : 1;
+	e->a_view.dim[CA_K] = e->s.ks;
+	for (int i = 0; i < 2; i++) {
+		int64_t at = e->begin[CD_H + i] * c->step[i] + tap[i] * c->dilation[i] - c->pad[i];
+
+		e->a_view.offset += at * c->a.stride[CA_H + i];
+		e->a_view.dim[CA_H + i] =
+			contract_rows(c, i, e->dim[CD_H + i], taps[i], &distance);
+		e->a_view.stride[CA_H + i] *= distance;
+	}
+}
+
 static void load_data(struct contract_state *st, struct event *e, bool hit)
 {
 	const struct contract *c = st->c;
@@ -313,6 +335,10 @@ static void load_filter(struct contract_state *st, struct event *e, bool hit)
 	struct npu_view src;
 
 	b_tile_dims(e, dim);
+	if (c->b_here) {
+		e->b_view = view_part(&c->b, begin, dim);
+		return;
+	}
 	e->b_view = b_tile_view(c, e->b, dim);
 	if (hit)
 		return;
@@ -385,6 +411,10 @@ static void load_event(struct contract_state *st, struct event *e)
 	}
 	for (uint32_t i = 0; i < st->c->num_extras; i++)
 		load_extra(st, e, i);
+	if (st->c->a_here) {
+		find_data(st->c, e);
+		return;
+	}
 	e->a = pool_get(&st->a, place * t->steps + e->step, &hit);
 	load_data(st, e, hit);
 }
@@ -550,10 +580,12 @@ static void run_event(struct contract_state *st, const struct event *e)
 	const struct contract_tile *t = st->t;
 	uint32_t slot = e->tile % t->acc_slots;
 	bool same = c->acc_dtype == c->out.dtype;
-	struct npu_view acc, out, mem;
+	struct npu_view acc, out, mem = view_part(&c->out, e->begin, e->dim);
 
 	out = view_sram((same ? st->acc + slot * t->acc_bytes : st->out + slot * t->out_bytes),
 			c->out.dtype, CD_RANK, e->dim, c->out.stride);
+	if (c->out_here)
+		out = mem;
 	acc = t->direct ? out
 			: view_sram(st->acc + slot * t->acc_bytes, c->acc_dtype, CD_RANK, e->dim,
 				    c->out.stride);
@@ -564,8 +596,8 @@ static void run_event(struct contract_state *st, const struct event *e)
 	if (e->step + 1 < t->steps)
 		return;
 	emit_posts(st, e, acc, out);
-	mem = view_part(&c->out, e->begin, e->dim);
-	copy_tile(st->plan, mem, out, true);
+	if (!c->out_here)
+		copy_tile(st->plan, mem, out, true);
 }
 
 static int place(struct contract_state *st)
@@ -620,6 +652,36 @@ static void run_events(struct contract_state *st)
 	}
 }
 
+static bool meet(const struct npu_view *a, const struct npu_view *b)
+{
+	return a->base == b->base && a->window < b->window + b->window_bytes &&
+	       b->window < a->window + a->window_bytes;
+}
+
+/* Whether no tap of any place reaches over the zeros around the data. */
+static bool reaches_data(const struct contract *c)
+{
+	for (int i = 0; i < 2; i++) {
+		int64_t lo = c->pad[i], hi = (c->dim[CD_H + i] - 1) * c->step[i] +
+					      (c->taps[i] - 1) * c->dilation[i] - c->pad[i] -
+					      (c->in[i] - 1);
+
+		if (c->up[i] != 1 || lo > c->halo[i][0] || hi > c->halo[i][1] ||
+		    ((lo > 0 || hi > 0) && c->pad_value))
+			return false;
+	}
+	return true;
+}
+
+/* An instruction's operands may not lie between each other, as parts of one value do. */
+static void find_resident(struct contract *c)
+{
+	c->a_here = c->a.base == NPU_BASE_NONE && reaches_data(c);
+	c->b_here = c->b.rank && !c->b_data && c->b.base == NPU_BASE_NONE;
+	c->out_here = c->out.base == NPU_BASE_NONE && !(c->a_here && meet(&c->out, &c->a)) &&
+		      !(c->b_here && meet(&c->out, &c->b));
+}
+
 bool contract_prepare(struct plan *plan, const struct contract *c, struct contract_prepared *p)
 {
 	*p = (struct contract_prepared){ .packed = NULL };
@@ -627,7 +689,7 @@ bool contract_prepare(struct plan *plan, const struct contract *c, struct contra
 	if (!contract_choose(plan, c, &p->t))
 		plan_fail(plan, "node %u: no tile of %s fits into %u bytes of SRAM",
 			  plan->graph->nodes[plan->first + plan->node]->id, c->kernel,
-			  plan->caps->sram_bytes);
+			  plan_sram(plan));
 	else if (c->b_data)
 		pack_filter(plan, c, p);
 	return !plan->failed;
@@ -656,8 +718,10 @@ void contract_done(struct contract_prepared *p)
 void contract_emit(struct plan *plan, const struct contract *c)
 {
 	struct contract_prepared prepared;
+	struct contract known = *c;
 
-	if (contract_prepare(plan, c, &prepared))
-		contract_run(plan, c, &prepared);
+	find_resident(&known);
+	if (contract_prepare(plan, &known, &prepared))
+		contract_run(plan, &known, &prepared);
 	contract_done(&prepared);
 }

@@ -159,6 +159,7 @@ void lower_conv(struct plan *plan, const struct ir_node *node)
 	c.out = image_view(plan, node->results[0], attrs->layout, attrs->groups);
 	set_filter(plan, &c, node->operands[1], attrs);
 	set_result(&c);
+	values_halo(plan, node->operands[0], c.halo);
 	set_conv_geometry(&c, attrs);
 	if (is_depthwise(&c)) {
 		c.op = ONPU_OP_WIN_MAC;
@@ -265,6 +266,7 @@ void lower_pool(struct plan *plan, const struct ir_node *node)
 	c.a = image_view(plan, node->operands[0], attrs->layout, channels);
 	c.out = image_view(plan, node->results[0], attrs->layout, channels);
 	set_result(&c);
+	values_halo(plan, node->operands[0], c.halo);
 	for (int i = 0; i < 2; i++) {
 		c.taps[i] = attrs->window[i];
 		c.step[i] = attrs->strides[i];

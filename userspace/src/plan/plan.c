@@ -252,8 +252,8 @@ uint64_t plan_take_sram(struct plan *plan, uint64_t bytes)
 {
 	uint64_t base = plan->sram_next;
 
-	if (bytes > plan->caps->sram_bytes - base)
-		base = 0;
+	if (base < plan->sram_base || bytes > plan->caps->sram_bytes - base)
+		base = plan->sram_base;
 	plan->sram_next = base + bytes;
 	return base;
 }
@@ -340,9 +340,12 @@ void plan_finish(struct plan *plan)
 		plan_nomem(plan);
 		return;
 	}
-	for (size_t i = plan->num_ops; i-- > 0;) {
+	for (size_t i = plan->num_ops, birth = plan->num_births; i-- > 0;) {
 		struct plan_op *op = &plan->ops[i];
 
+		for (; birth && plan->births[birth - 1].op > i; birth--)
+			mark_lines(lines, plan->births[birth - 1].lo, plan->births[birth - 1].hi,
+				   false);
 		if (op->op != ONPU_OP_PREEMPT) {
 			struct plan_touch touch[4];
 			uint32_t touches = plan_touches(plan, op, touch);
@@ -382,4 +385,5 @@ void plan_release(struct plan *plan)
 	free(plan->nodes);
 	hazards_destroy(plan->hazards);
 	values_destroy(plan->values);
+	free(plan->births);
 }

@@ -102,6 +102,12 @@ struct plan_op {
 	uint64_t cost;
 };
 
+/* Before this instruction nothing in these bytes of SRAM is read later: a value begins in them. */
+struct plan_birth {
+	size_t op;
+	int64_t lo, hi;
+};
+
 struct plan_hazards;
 struct plan_values;
 
@@ -123,7 +129,11 @@ struct plan {
 	uint32_t node;			/* the one being lowered */
 	bool at_boundary;		/* it has no instruction yet */
 	uint64_t since_preempt;		/* cycles of all engines */
+	uint64_t sram_base;		/* kernels have what follows; before it, values that stay */
 	uint64_t sram_next;		/* end of what the last kernel took */
+	bool keep;			/* values may stay in SRAM from one node to another */
+	struct plan_birth *births;
+	size_t num_births, cap_births;
 	size_t paused_at;		/* views and parameters at the last pause */
 	struct wnn_error *err;
 	bool failed;			/* sticky; *err says why */
@@ -138,6 +148,11 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn);
 uint64_t plan_take_sram(struct plan *plan, uint64_t bytes);
 /* A copy in the order of memory; both views have the same dims. */
 void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st);
+/* Bytes of SRAM that a kernel of the node at hand may take. */
+static inline uint32_t plan_sram(const struct plan *plan)
+{
+	return plan->caps->sram_bytes - (uint32_t)plan->sram_base;
+}
 void plan_preempt(struct plan *plan);
 void plan_finish(struct plan *plan);		/* fills in what preemption points must keep */
 /* Bytes of SRAM that an instruction reads, or writes all of; in the order for going backwards. */
@@ -231,11 +246,19 @@ struct memory_interval {
 /* Intervals alive at the same time never overlap in memory; 0 or -1 (out of memory). */
 int memory_pack(struct memory_interval *intervals, uint32_t count, uint64_t *total);
 
+/* ---- resident.c: values that stay in SRAM between nodes */
+/* Picks them among the roots in the arena; their place->base becomes NPU_BASE_NONE. */
+int residents_choose(struct plan *plan);
+/* A node begins: SRAM that is left to it, and zeros around the values that it is the first to write. */
+void residents_begin(struct plan *plan);
+
 /* ---- values.c: where every value of the range lies */
 int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
 void values_destroy(struct plan_values *values);
 struct npu_view values_view(struct plan *plan, const struct ir_value *value);
 /* True when one lies inside the other, so that moving data between them is no work. */
+/* Zeros before and behind the rows and columns of an image that stays in SRAM; none: all 0. */
+void values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2]);
 bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b);
 const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *count);
 uint64_t values_arena_bytes(const struct plan *plan);

@@ -33,7 +33,7 @@ static uint64_t lay_out(const struct rowspace *rs, const struct rows *rows, stru
 {
 	const struct vp_reg *in = &rs->prog->reg[rows->op->src[0]],
 			    *out = &rs->prog->reg[rows->op->dst];
-	uint64_t at = 0;
+	uint64_t at = to ? to->plan->sram_base : 0;
 
 	for (int i = 0; i < 2; i++) {
 		if (to)
@@ -66,7 +66,7 @@ static bool prepare(struct rows *rows)
 	if (!rowspace_choose(&rows->rs, rows->plan, bytes_of, rows)) {
 		plan_fail(rows->plan, "node %u: no tile of %s fits into %u bytes of SRAM",
 			  rows->plan->graph->nodes[rows->plan->first + rows->plan->node]->id,
-			  rows->prog->kernel, rows->plan->caps->sram_bytes);
+			  rows->prog->kernel, plan_sram(rows->plan));
 		return false;
 	}
 	lay_out(&rows->rs, rows, rows);

@@ -43,7 +43,7 @@ static bool try_sizes(struct rowspace *rs, const struct plan *plan, struct rowsp
 		      uint64_t (*bytes)(const struct rowspace *, const void *), const void *arg)
 {
 	set_grid(&next);
-	if (bytes(&next, arg) > plan->caps->sram_bytes)
+	if (bytes(&next, arg) > plan_sram(plan))
 		return false;
 	*rs = next;
 	return true;
@@ -76,7 +76,7 @@ static bool grow_chunk(struct rowspace *rs, const struct plan *plan,
 bool rowspace_choose(struct rowspace *rs, const struct plan *plan,
 		     uint64_t (*bytes)(const struct rowspace *rs, const void *arg), const void *arg)
 {
-	if (bytes(rs, arg) > plan->caps->sram_bytes)
+	if (bytes(rs, arg) > plan_sram(plan))
 		return false;
 	/* A kept innermost dim first: it makes the runs. Then long chunks, then more rows. */
 	if (rs->kept && rs->kept_dim[rs->kept - 1] == rs->prog->rank - 1)

@@ -35,11 +35,13 @@ static int find_cuts(struct plan *plan)
 		plan_nomem(plan);
 		return -1;
 	}
-	for (size_t i = plan->num_ops; i-- > 0;) {
+	for (size_t i = plan->num_ops, birth = plan->num_births; i-- > 0;) {
 		struct plan_op *op = &plan->ops[i];
 		struct plan_touch touch[4];
 		uint32_t count = op->op == ONPU_OP_PREEMPT ? 0 : plan_touches(plan, op, touch);
 
+		for (; birth && plan->births[birth - 1].op > i; birth--)
+			mark(&live, plan->births[birth - 1].lo, plan->births[birth - 1].hi, 0);
 		for (uint32_t k = 0; k < count; k++)
 			mark(&live, touch[k].lo, touch[k].hi, touch[k].read);
 		op->cut = i && !live.count;

@@ -4,33 +4,11 @@
  * bindings, the rest in the arena. Reshapes, identities, contiguous slices and operands of a concat
  * share the memory of another value, so that they cost nothing.
  */
-#include "plan/plan.h"
 #include "plan/recurrent.h"
+#include "plan/values.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define NO_PARENT UINT32_MAX
-
-struct place {
-	bool used, live_out;
-	enum npu_base base;
-	uint32_t binding;
-	uint32_t parent;		/* value whose memory this one is a part of */
-	int64_t offset;			/* in the parent; in the base when there is none */
-	bool strided;			/* strides[] differ from dense */
-	int64_t stride[IR_MAX_RANK];
-	uint32_t begin, end;		/* life time, in nodes of the range */
-	bool placed;			/* constants: already in the blob */
-};
-
-struct plan_values {
-	struct place *place;		/* by value id */
-	struct npu_binding *bindings;
-	size_t num_bindings, cap_bindings;
-	uint64_t *scratch;		/* by node of the range: place in the arena */
-	uint64_t arena_bytes;
-};
 
 void values_destroy(struct plan_values *values)
 {
@@ -39,6 +17,8 @@ void values_destroy(struct plan_values *values)
 	free(values->place);
 	free(values->scratch);
 	free(values->bindings);
+	free(values->resident);
+	free(values->node_base);
 	free(values);
 }
 
@@ -92,6 +72,7 @@ static void introduce(struct plan *plan, const struct ir_value *value, uint32_t 
 		place->used = true;
 		place->parent = NO_PARENT;
 		place->begin = node;
+		place->bytes = (uint64_t)ir_type_bytes(&value->type);
 		dense_strides(&value->type, place->stride);
 		if (value->kind == IR_VALUE_CONSTANT)
 			place->base = NPU_BASE_CONST;
@@ -103,7 +84,7 @@ static void introduce(struct plan *plan, const struct ir_value *value, uint32_t 
 	place->end = node;
 }
 
-static uint32_t root_of(const struct plan *plan, uint32_t id)
+uint32_t values_root(const struct plan *plan, uint32_t id)
 {
 	while (plan->values->place[id].parent != NO_PARENT)
 		id = plan->values->place[id].parent;
@@ -254,6 +235,38 @@ static uint32_t pack_scratch(struct plan *plan, struct memory_interval *interval
 }
 
 /* A root lives as long as anything in its memory. */
+static void extend_roots(struct plan *plan)
+{
+	struct plan_values *values = plan->values;
+
+	for (uint32_t id = 0; id < plan->graph->num_values; id++) {
+		struct place *place = &values->place[id], *root;
+
+		if (!place->used)
+			continue;
+		root = &values->place[values_root(plan, id)];
+		if (place->begin < root->begin)
+			root->begin = place->begin;
+		if (place->end > root->end)
+			root->end = place->end;
+	}
+}
+
+/* Back to every value for itself, those in SRAM where they are. */
+static void detach_all(struct plan *plan)
+{
+	for (uint32_t id = 0; id < plan->graph->num_values; id++) {
+		struct place *place = &plan->values->place[id];
+
+		if (!place->used || place->base != NPU_BASE_ARENA)
+			continue;
+		place->parent = NO_PARENT;
+		place->offset = 0;
+		place->strided = false;
+		dense_strides(&plan->graph->values[id]->type, place->stride);
+	}
+}
+
 static int pack_arena(struct plan *plan)
 {
 	struct plan_values *values = plan->values;
@@ -263,17 +276,6 @@ static int pack_arena(struct plan *plan)
 	uint32_t *index = calloc(num + 1, sizeof(*index));
 	int ret = intervals && index ? 0 : -1;
 
-	for (uint32_t id = 0; !ret && id < num; id++) {
-		struct place *place = &values->place[id], *root;
-
-		if (!place->used)
-			continue;
-		root = &values->place[root_of(plan, id)];
-		if (place->begin < root->begin)
-			root->begin = place->begin;
-		if (place->end > root->end)
-			root->end = place->end;
-	}
 	for (uint32_t id = 0; !ret && id < num; id++) {
 		struct place *place = &values->place[id];
 
@@ -326,6 +328,15 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 			introduce(plan, node->results[r], i, true);
 	}
 	attach_all(plan);
+	extend_roots(plan);
+	if (plan->keep) {
+		if (residents_choose(plan))
+			return -1;
+		/* What lies in them has other strides now. */
+		detach_all(plan);
+		attach_all(plan);
+		extend_roots(plan);
+	}
 	if (pack_arena(plan))
 		plan_nomem(plan);
 	return plan->failed ? -1 : 0;
@@ -343,14 +354,15 @@ static void place_constant(struct plan *plan, const struct ir_value *value, stru
 struct npu_view values_view(struct plan *plan, const struct ir_value *value)
 {
 	const struct place *place = &plan->values->place[value->id];
-	uint32_t root = root_of(plan, value->id);
+	uint32_t root = values_root(plan, value->id);
 	struct place *home = &plan->values->place[root];
 	struct npu_view view = {
 		.base = home->base,
 		.binding = home->binding,
 		.dtype = plan_dtype(value->type.dtype),
 		.rank = value->type.rank,
-		.window_bytes = ir_type_bytes(&plan->graph->values[root]->type),
+		.window_bytes = home->bytes,
+		.offset = home->origin,
 	};
 
 	if (home->base == NPU_BASE_CONST)
@@ -369,4 +381,22 @@ bool values_shared(const struct plan *plan, const struct ir_value *a, const stru
 {
 	return plan->values->place[a->id].parent == b->id ||
 	       plan->values->place[b->id].parent == a->id;
+}
+
+void values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2])
+{
+	const struct ir_value *root = plan->graph->values[values_root(plan, value->id)];
+	const struct place *home = &plan->values->place[root->id];
+
+	memset(halo, 0, sizeof(home->halo));
+	if (home->base != NPU_BASE_NONE || value->type.rank != root->type.rank)
+		return;
+	/* A part has the zeros of the whole when it has all rows and columns. */
+	for (int i = 0; i < 2; i++) {
+		uint8_t axis = home->image_axis[2 + i];
+
+		if (ir_type_dim(&value->type, axis) == ir_type_dim(&root->type, axis) &&
+		    plan->values->place[value->id].stride[axis] == home->stride[axis])
+			memcpy(halo[i], home->halo[i], sizeof(halo[i]));
+	}
 }

@@ -36,7 +36,7 @@ static uint64_t lanes_bytes(const struct rowspace *rs, const struct vp_op *op)
 /* Lays registers out behind each other; with `sp` NULL only the sum. */
 static uint64_t lay_out(const struct rowspace *rs, struct split *sp)
 {
-	uint64_t at = 0;
+	uint64_t at = sp ? sp->plan->sram_base : 0;
 
 	for (uint32_t r = 0; r < rs->prog->num_regs; r++) {
 		const struct vp_reg *reg = &rs->prog->reg[r];
@@ -268,7 +268,7 @@ void vsplit_emit(struct plan *plan, const struct vprog *prog)
 	if (!rowspace_choose(&sp.rs, plan, bytes_of, NULL)) {
 		plan_fail(plan, "node %u: no tile of %s fits into %u bytes of SRAM",
 			  plan->graph->nodes[plan->first + plan->node]->id, prog->kernel,
-			  plan->caps->sram_bytes);
+			  plan_sram(plan));
 		return;
 	}
 	lay_out(&sp.rs, &sp);

@@ -10,6 +10,7 @@
 struct vtile {
 	int64_t tile[IR_MAX_RANK], grid[IR_MAX_RANK];
 	uint64_t tiles;
+	bool here[VP_MAX_REGS];			/* its memory is SRAM, it needs no tile */
 	uint32_t slots[VP_MAX_REGS];		/* 2: double buffered */
 	uint64_t address[VP_MAX_REGS][2];
 	uint64_t bytes;
@@ -17,6 +18,29 @@ struct vtile {
 };
 
 /* ---- where registers lie */
+
+static bool meet(const struct npu_view *a, const struct npu_view *b)
+{
+	return a->window < b->window + b->window_bytes && b->window < a->window + a->window_bytes;
+}
+
+/* Inputs and outputs in SRAM; an output between the parts of an input gets a tile nevertheless. */
+static void find_resident(const struct vprog *prog, struct vtile *vt)
+{
+	for (uint32_t r = 0; r < prog->num_regs; r++)
+		vt->here[r] = prog->reg[r].kind == VP_INPUT &&
+			      prog->reg[r].mem.base == NPU_BASE_NONE;
+	for (uint32_t r = 0; r < prog->num_regs; r++) {
+		const struct vp_reg *reg = &prog->reg[r];
+
+		if (reg->kind != VP_OUTPUT || reg->mem.base != NPU_BASE_NONE)
+			continue;
+		vt->here[r] = true;
+		for (uint32_t i = 0; i < prog->num_regs; i++)
+			if (i != r && vt->here[i] && meet(&reg->mem, &prog->reg[i].mem))
+				vt->here[r] = false;
+	}
+}
 
 /* A temporary may take the place of one that dies in the instruction that makes it. */
 static int in_place_of(const struct vprog *prog, int reg, int def)
@@ -85,7 +109,7 @@ static void place(const struct vprog *prog, struct vtile *vt)
 		const struct vp_reg *reg = &prog->reg[r];
 		uint64_t bytes = vp_tile_bytes(reg, prog->rank, vt->tile), distinct = 1;
 
-		if (reg->kind == VP_TEMP)
+		if (reg->kind == VP_TEMP || vt->here[r])
 			continue;
 		for (uint32_t i = 0; i < prog->rank; i++)
 			if (reg->mask >> i & 1)
@@ -135,7 +159,7 @@ static void estimate(const struct plan *plan, const struct vprog *prog, struct v
 		uint64_t cost;
 
 		tiles[r] = vp_tile_view(reg, 0, prog->rank, vt->tile);
-		if (reg->kind == VP_TEMP)
+		if (reg->kind == VP_TEMP || vt->here[r])
 			continue;
 		mem = view_part(&reg->mem, zero, tiles[r].dim);
 		cost = plan_cost_copy(plan->caps, tiles[r], mem);
@@ -171,7 +195,7 @@ static bool evaluate(const struct plan *plan, const struct vprog *prog, struct v
 		vt->tiles *= vt->grid[i];
 	}
 	place(prog, vt);
-	if (vt->bytes > plan->caps->sram_bytes)
+	if (vt->bytes > plan_sram(plan))
 		return false;
 	estimate(plan, prog, vt);
 	return vt->cycles != UINT64_MAX;
@@ -201,6 +225,7 @@ static bool choose(const struct plan *plan, const struct vprog *prog, struct vti
 {
 	struct vtile vt = { .bytes = 0 };
 
+	find_resident(prog, &vt);
 	for (uint32_t i = 0; i < prog->rank; i++)
 		vt.tile[i] = prog->whole >> i & 1 ? prog->dim[i] : 1;
 	if (!evaluate(plan, prog, &vt))
@@ -266,7 +291,8 @@ static void load_tile(struct plan *plan, const struct vprog *prog, const struct 
 		const struct vp_reg *reg = &prog->reg[r];
 		struct npu_view tile;
 
-		if (reg->kind != VP_INPUT || state->key[r] == key_of(prog, reg, begin))
+		if (reg->kind != VP_INPUT || vt->here[r] ||
+		    state->key[r] == key_of(prog, reg, begin))
 			continue;
 		state->key[r] = key_of(prog, reg, begin);
 		state->slot[r] = (state->slot[r] + 1) % vt->slots[r];
@@ -286,11 +312,13 @@ static void compute_tile(struct plan *plan, const struct vprog *prog, const stru
 		uint32_t slot = prog->reg[r].kind == VP_INPUT ? state->slot[r] : index % 2;
 
 		tiles[r] = vp_tile_view(&prog->reg[r], vt->address[r][slot], prog->rank, dim);
+		if (vt->here[r])
+			tiles[r] = memory_part(prog, &prog->reg[r], begin, &tiles[r]);
 	}
 	for (uint32_t i = 0; i < prog->num_ops; i++)
 		vp_emit_op(plan, prog, &prog->op[i], tiles, begin, dim);
 	for (uint32_t r = 0; r < prog->num_regs; r++)
-		if (prog->reg[r].kind == VP_OUTPUT)
+		if (prog->reg[r].kind == VP_OUTPUT && !vt->here[r])
 			plan_transfer(plan, memory_part(prog, &prog->reg[r], begin, &tiles[r]), tiles[r],
 				 true);
 }
