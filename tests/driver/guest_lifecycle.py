@@ -3,9 +3,9 @@
 # guest: --root --append=iomem=relaxed --allow-log='onpu .*firmware failed: ' --allow-log='onpu .*the firmware is not running'
 """Takes the device away while programs work on it, as TAP; see --help.
 
-Rounds of function resets, resets by the driver, unbinding, removal and unloading follow each other. The programs
-(tests/driver/load.c) must go on after a reset and end when the device is gone, each within
---patience seconds. Whoever runs this judges the kernel's log.
+Rounds of function resets, resets by the driver, unbinding, removal and unloading follow each
+other. The programs (tests/driver/load.c) must go on after a reset and end when the device is gone,
+each within --patience seconds. Whoever runs this judges the kernel's log.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Work without end, for guest_lifecycle.py and others that take the device away: computes on the node
- * given and looks at the results until the device is gone. A job that was cancelled does not matter.
- * The status is 0 if all was right: results, errors, and that no fence stayed without signal.
+ * Work without end, for guest_lifecycle.py and others that take the device away: computes on the
+ * node given and looks at the results until the device is gone. A job that was cancelled does not
+ * matter. The status is 0 if all was right: results, errors, and no fence without signal.
  */
 #include "npu.h"
 
@@ -32,7 +32,7 @@ static int run_all(int fd, uint32_t ctx, uint32_t syncobj)
 	return ret ? ret : npu_wait(fd, syncobj);
 }
 
-/* A reset that others caused: the context goes on, and tells. A device that is gone tells nothing. */
+/* A reset that others caused: the context goes on, and tells. A device that is gone does not. */
 static bool is_innocent(int fd, uint32_t ctx)
 {
 	struct drm_onpu_ctx_get_state state = { .ctx_id = ctx };

@@ -88,7 +88,7 @@ int npu_submit_signal(int fd, uint32_t ctx, struct drm_onpu_job job, uint32_t sy
 uint32_t npu_syncobj(int fd);
 bool npu_has_fence(int fd, uint32_t syncobj);
 bool npu_signalled(int fd, uint32_t syncobj);
-/* The errno that the fence ended with, 0 without, ENODEV also without device; -1: it did not end. */
+/* The errno that the fence ended with, or 0; ENODEV also without device; -1: it did not end. */
 int npu_wait(int fd, uint32_t syncobj);
 /* Submits a job, which must be accepted, and waits for it: the errno that it ended with. */
 int npu_run(int fd, uint32_t ctx, const struct drm_onpu_job *job);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Disturbs the device behind the driver's back, by its registers: poke RESOURCE reset|request. Needs
- * root, and iomem=relaxed on the kernel's command line.
+ * Disturbs the device behind the driver's back, by its registers: poke RESOURCE reset|request.
+ * Needs root, and iomem=relaxed on the kernel's command line.
  */
 #include <onpu/registers.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A process that does its worst, one thing after the other, beside one that computes: the first gets
- * the architected error and the record of the fault each time, the second right results throughout.
+ * A process that does its worst, one thing after the other, beside one that computes: the first
+ * gets the architected error and the fault's record each time, the second right results throughout.
  */
 #include "harness.h"
 #include "npu.h"

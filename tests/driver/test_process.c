@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several processes and threads: isolation, files that are inherited and passed, ends at any moment,
- * handles that are closed under running jobs, races, signals.
+ * Several processes and threads: isolation, files that are inherited and passed, ends at any
+ * moment, handles that are closed under running jobs, races, signals.
  */
 #include "harness.h"
 #include "npu.h"

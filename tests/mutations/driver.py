@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Errors planted in the driver, for run.py: each is caught in the guest, on a kernel that boots with it.
+"""Errors planted in the driver, for run.py; the tests that catch them run in the guest.
 
   ./npu build && ./npu exec tests/mutations/run.py --timeout 300 tests/mutations/driver.py
 
