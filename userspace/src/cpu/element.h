@@ -52,8 +52,11 @@ static inline int64_t cpu_offset(const struct cpu_shape *shape, int64_t i, const
 	return offset;
 }
 
+/* Of a float type; float64 is for an oracle, which runs these kernels without rounding. */
 static inline double cpu_load(enum ir_dtype dtype, const void *p, int64_t i)
 {
+	if (dtype == IR_F64)
+		return ((const double *)p)[i];
 	return dtype == IR_F16 ? (double)wnn_half_to_float(((const uint16_t *)p)[i]) :
 				 (double)((const float *)p)[i];
 }
@@ -62,6 +65,8 @@ static inline void cpu_store(enum ir_dtype dtype, void *p, int64_t i, double v)
 {
 	if (dtype == IR_F16)
 		((uint16_t *)p)[i] = wnn_double_to_half(v);
+	else if (dtype == IR_F64)
+		((double *)p)[i] = v;
 	else
 		((float *)p)[i] = (float)v;
 }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* What a device gave against what it must give. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/element.h"
+#include "graph.h"
+
+struct element {
+	double is, wanted, bound;
+	bool agrees;
+};
+
+static double most_of(enum ir_dtype dtype)
+{
+	return dtype == IR_F16 ? 65519.99 : 0x1.ffffffp127;
+}
+
+/* Zero, overflow and NaN included. */
+static bool floats_agree(enum ir_dtype dtype, double is, double wanted, double bound)
+{
+	if (isinf(bound))
+		return true;
+	if (isnan(wanted) || isnan(is))
+		return isnan(wanted) && isnan(is);
+	if (isinf(is))
+		return fabs(wanted) + bound >= most_of(dtype) && signbit(is) == signbit(wanted);
+	if (isinf(wanted))
+		return false;
+	return fabs(is - wanted) <= bound;
+}
+
+static struct element look(const struct truth *truth, const void *actual, int64_t i)
+{
+	enum ir_dtype dtype = truth->type.dtype;
+	struct element e = { .bound = truth->bound ? truth->bound[i] : 0 };
+
+	if (truth->exact) {
+		e.is = cpu_load(dtype, actual, i);
+		/* What is exact was rounded by the device as well. */
+		e.wanted = truth->bound && truth->bound[i] > 0 ? truth->exact[i] :
+				cpu_load(dtype, truth->native, i);
+		e.agrees = floats_agree(dtype, e.is, e.wanted, e.bound);
+	} else {
+		int64_t is = cpu_load_int(dtype, actual, i);
+		int64_t wanted = cpu_load_int(dtype, truth->native, i);
+
+		e.is = dtype == IR_U64 ? (double)(uint64_t)is : (double)is;
+		e.wanted = dtype == IR_U64 ? (double)(uint64_t)wanted : (double)wanted;
+		e.agrees = is == wanted || (e.bound > 0 && fabs(e.is - e.wanted) <= e.bound);
+	}
+	return e;
+}
+
+static void compare_value(const struct truth *truth, const void *actual, int value,
+			  struct comparison *out)
+{
+	for (int64_t i = 0; i < truth->count; i++) {
+		struct element e = look(truth, actual, i);
+		double error = fabs(e.is - e.wanted);
+
+		out->checked++;
+		if (isinf(e.bound))
+			out->unbounded++;
+		if (!e.agrees && out->agree) {
+			out->agree = false;
+			out->value = value;
+			out->element = i;
+			out->bound = e.bound;
+			snprintf(out->is, sizeof(out->is), "%.9g", e.is);
+			snprintf(out->wanted, sizeof(out->wanted), "%.12g", e.wanted);
+		}
+		if (!isfinite(e.bound) || !isfinite(error) || error == 0)
+			continue;
+		out->ulps = fmax(out->ulps,
+				 error / unit_in_last_place(truth->type.dtype, e.wanted));
+		out->share = fmax(out->share, error / e.bound);
+	}
+}
+
+void compare_outputs(const struct graph *graph, const struct truths *truths, const struct run *run,
+		     struct comparison *out)
+{
+	const struct ir_graph *ir = truths->recording->graph;
+
+	memset(out, 0, sizeof(*out));
+	out->agree = true;
+	for (uint32_t i = 0; i < ir->num_outputs; i++) {
+		unsigned long v = strtoul(ir->outputs[i].name + 1, NULL, 10);
+
+		if (v < graph->num_values && run->outputs[v])
+			compare_value(&truths->values[ir->outputs[i].value->id], run->outputs[v],
+				      (int)v, out);
+	}
+}

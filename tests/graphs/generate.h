@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* What the families of operators have to draw their calls with. */
+#ifndef TESTS_GRAPHS_GENERATE_H
+#define TESTS_GRAPHS_GENERATE_H
+
+#include "graph.h"
+
+struct generator {
+	struct graph *graph;
+	struct rng rng;
+	struct wnn_builder *scratch;
+	WNNOperand values[GRAPH_MAX_VALUES];
+	bool compose;			/* operands may be values that are there already */
+	uint64_t budget;		/* elements that a value may have */
+	uint64_t work;			/* multiplications that a node may need */
+	graph_limits limits;
+};
+
+/* The node being drawn, and its main operand, which is there already. */
+struct draw {
+	struct generator *g;
+	struct graph_node *node;
+	const struct graph_value *x;
+	int main;
+};
+
+/* Sets operands, arguments, options and num_results. -1: nothing fits this main operand. */
+typedef int (*draw_fn)(struct draw *d);
+draw_fn draw_function(enum wnn_op op);
+
+/* Range of the elements of a leaf; the library's default for operators without special needs. */
+struct fill {
+	enum graph_fill kind;
+	double lo, hi;
+};
+
+/* A new input or constant. */
+int generator_leaf(struct generator *g, WNNOperandDataType type, uint32_t rank,
+		   const uint32_t *dims, struct fill fill);
+/* An operand of exactly this type and shape: an existing value now and then, else a new one. */
+int generator_operand(struct generator *g, WNNOperandDataType type, uint32_t rank,
+		      const uint32_t *dims, struct fill fill);
+struct fill generator_fill(struct generator *g, enum wnn_op op, WNNOperandDataType type);
+void generator_dims(struct generator *g, uint32_t rank, uint64_t most, uint32_t *dims);
+
+bool type_is_float(WNNOperandDataType type);
+WNNOperandDataType pick_type(struct rng *rng, WNNOperandDataTypeSet types);
+
+/* Attributes. */
+void set_word(struct graph_attr *attr, uint32_t word);
+void set_list(struct graph_attr *attr, uint32_t count, const uint32_t *words);
+void set_real(struct graph_attr *attr, double value);
+/* With even chances: draws an enumeration's or boolean's value. */
+void maybe_enum(struct draw *d, const char *name, uint32_t count);
+void maybe_bool(struct draw *d, const char *name);
+void maybe_real(struct draw *d, const char *name, double lo, double hi);
+
+/* Families (generate_*.c). */
+int draw_conv(struct draw *d);
+int draw_conv_transpose(struct draw *d);
+int draw_pool(struct draw *d);
+int draw_gemm(struct draw *d);
+int draw_matmul(struct draw *d);
+int draw_recurrent(struct draw *d);
+int draw_resample(struct draw *d);
+int draw_gather(struct draw *d);
+int draw_gather_elements(struct draw *d);
+int draw_gather_nd(struct draw *d);
+int draw_scatter_elements(struct draw *d);
+int draw_scatter_nd(struct draw *d);
+int draw_quantize(struct draw *d);
+int draw_batch_norm(struct draw *d);
+int draw_instance_norm(struct draw *d);
+int draw_layer_norm(struct draw *d);
+
+#endif

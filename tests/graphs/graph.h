@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The differential tester of graphs: what its parts share.
+ *
+ * A graph is a list of values - inputs, constants, results - and of operator calls on them. It is
+ * drawn from a seed (generate*.c), written as text and read back (text.c), recorded in a builder
+ * (record.c), computed in double precision with a bound for every element (oracle*.c), run on a
+ * context of the public API (run.c) and compared (compare.c). A graph that fails is made smaller
+ * (minimise.c). Operators, their arguments and options are known from the library's own table only.
+ */
+#ifndef TESTS_GRAPHS_GRAPH_H
+#define TESTS_GRAPHS_GRAPH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <webnn/webnn_npu.h>
+
+#include "graph/builder.h"
+#include "ir/ir.h"
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+#define GRAPH_MAX_VALUES	128
+#define GRAPH_MAX_NODES		16
+#define GRAPH_MAX_OPERANDS	10
+#define GRAPH_MAX_RESULTS	6
+#define GRAPH_MAX_LIST		8
+#define GRAPH_MAX_ARGUMENTS	4
+#define GRAPH_MAX_OPTIONS	12
+
+#define GRAPH_ABSENT (-1)
+
+/* An argument or an option, by the kind of its row in the table. */
+struct graph_attr {
+	bool set;
+	uint32_t count;			/* of a list */
+	uint32_t word[GRAPH_MAX_LIST];	/* u32, i32, bool, enum and lists of them */
+	float real[GRAPH_MAX_LIST];
+	double f64;
+	WNNNumber number;
+};
+
+struct graph_node {
+	enum wnn_op op;
+	bool equal_split;		/* split into as many equal parts as there are results */
+	uint32_t num_operands, num_results;
+	int operands[GRAPH_MAX_OPERANDS];	/* values, or GRAPH_ABSENT */
+	int results[GRAPH_MAX_RESULTS];
+	struct graph_attr arguments[GRAPH_MAX_ARGUMENTS];
+	struct graph_attr options[GRAPH_MAX_OPTIONS];
+};
+
+enum graph_kind { GRAPH_INPUT, GRAPH_CONSTANT, GRAPH_RESULT };
+
+enum graph_fill {
+	GRAPH_UNIFORM,			/* from lo to hi; integers: both included */
+	GRAPH_BITS,			/* integers: any bits */
+	GRAPH_SPECIAL,			/* floats: NaN, infinities, zeros, huge and tiny ones between others */
+	GRAPH_FILL_COUNT
+};
+
+struct graph_value {
+	enum graph_kind kind;
+	WNNOperandDataType type;
+	uint32_t rank, dims[IR_MAX_RANK];
+	enum graph_fill fill;
+	double lo, hi;
+	uint64_t seed;
+	bool output;
+};
+
+struct graph {
+	uint32_t num_values, num_nodes;
+	struct graph_value values[GRAPH_MAX_VALUES];
+	struct graph_node nodes[GRAPH_MAX_NODES];
+};
+
+uint64_t graph_elements(const struct graph_value *value);
+size_t graph_bytes(const struct graph_value *value);
+/* Elements of an input or constant; malloc'ed. */
+void *graph_data(const struct graph_value *value);
+
+/* Argument or option of that name; the name must be one. */
+struct graph_attr *graph_argument(struct graph_node *node, const char *name);
+struct graph_attr *graph_option(struct graph_node *node, const char *name);
+/* The operand that stands for the node's type and rank in limits and in the coverage. */
+uint32_t graph_main_operand(enum wnn_op op);
+
+/* --- Random numbers (random.c) --------------------------------------------------------------- */
+
+struct rng {
+	uint64_t state;
+};
+
+uint64_t rng_bits(struct rng *rng);
+uint32_t rng_below(struct rng *rng, uint32_t n);
+uint32_t rng_between(struct rng *rng, uint32_t lo, uint32_t hi);
+double rng_real(struct rng *rng, double lo, double hi);
+bool rng_chance(struct rng *rng, uint32_t percent);
+uint64_t rng_mix(uint64_t a, uint64_t b);
+
+/* --- Text (text.c) --------------------------------------------------------------------------- */
+
+void graph_print(const struct graph *graph, FILE *to);
+/* Reads what graph_print wrote and infers the results; -1 with a message of where it is wrong. */
+int graph_parse(struct graph *graph, FILE *from, char *message, size_t size);
+
+/* --- Records (record.c) ---------------------------------------------------------------------- */
+
+/* A call of a node and the memory that it points to. */
+struct graph_call {
+	struct wnn_op_call call;
+	WNNOperand operands[GRAPH_MAX_OPERANDS];
+	_Alignas(max_align_t) char options[256];
+	WNNStringView label;
+};
+
+void graph_call_make(struct graph_call *call, const struct graph_node *node,
+		     const WNNOperand *values);
+
+/* A builder without a device, which knows all operators with all types and ranks. */
+struct wnn_builder *graph_scratch_builder(void);
+/* Adds an input or a constant to it; NULL on error. */
+WNNOperand graph_scratch_leaf(struct wnn_builder *builder, const struct graph_value *value, int id,
+			      const void *data);
+/* Records a node, and sets type and shape of its results. -1: the rules refuse it. */
+int graph_scratch_node(struct wnn_builder *builder, struct graph *graph, struct graph_node *node,
+		       WNNOperand *values, struct wnn_error *err);
+/* Infers types and shapes of all results; -1 when the rules refuse a node. */
+int graph_infer(struct graph *graph, struct wnn_error *err);
+/* The graph as recorded, before all passes; NULL on error. Outputs are in the order of the values. */
+struct wnn_recording *graph_recording(const struct graph *graph, struct wnn_error *err);
+
+/* --- Generator (generate*.c) ----------------------------------------------------------------- */
+
+/* What a context can run; NULL: everything that the rules allow. */
+typedef const WNNOpSupportLimits *graph_limits;
+
+/*
+ * graph_single - one call of an operator
+ * @variant: counts the calls of this operator; data type and rank of its main operand follow
+ *	from it, so that all combinations come up
+ */
+void graph_single(struct graph *graph, enum wnn_op op, uint32_t variant, uint64_t seed);
+/* A graph of 5 to 15 calls of operators that @limits list. */
+void graph_compose(struct graph *graph, uint64_t seed, graph_limits limits);
+
+/* --- Oracle (oracle*.c) ---------------------------------------------------------------------- */
+
+/*
+ * A tensor as it should be: floats as doubles before they are rounded to the type, others in the
+ * type's own form. The distance of a right result from it is at most `bound`; NULL: 0 everywhere.
+ */
+struct truth {
+	struct ir_type type;
+	int64_t count;
+	void *native;			/* rounded to the type */
+	double *exact;			/* floats only */
+	double *bound;
+};
+
+struct truths {
+	struct wnn_recording *recording;
+	uint32_t count;
+	struct truth *values;		/* by id of the IR value */
+};
+
+int truths_make(const struct graph *graph, struct truths *truths, struct wnn_error *err);
+void truths_free(struct truths *truths);
+
+/* --- Running (run.c) ------------------------------------------------------------------------- */
+
+struct target {
+	WNNInstance instance;
+	WNNContext context;
+	const char *device;
+	uint64_t sram;
+	uint32_t threads;
+	WNNPlacementPolicy policy;
+	bool folding;
+	WNNOpSupportLimits limits;
+};
+
+int target_open(struct target *target);
+void target_close(struct target *target);
+
+enum run_status { RUN_DONE, RUN_REFUSED, RUN_FAILED };
+
+struct run {
+	enum run_status status;
+	char message[700];		/* unless done */
+	void *outputs[GRAPH_MAX_VALUES];	/* by value; malloc'ed */
+	bool exact[GRAPH_MAX_VALUES];	/* the output's bits do not depend on the SRAM */
+	bool tiled;			/* a node needed more than one tile */
+	uint32_t on_npu, on_cpu, folded;
+};
+
+void run_graph(struct target *target, const struct graph *graph, struct run *run);
+void run_free(struct run *run);
+
+/* Kernels that nodes ran with, and how often. */
+void run_count_kernel(const char *name, size_t length);
+void run_print_kernels(void);
+
+/* --- Comparison (compare.c) ------------------------------------------------------------------ */
+
+struct comparison {
+	bool agree;
+	uint64_t checked, unbounded;	/* elements; unbounded: any value would do */
+	double ulps;			/* largest error in units of the last place */
+	double share;			/* largest error as a share of its bound */
+	int value;			/* where the disagreement is */
+	int64_t element;
+	char is[40], wanted[40];
+	double bound;
+};
+
+void compare_outputs(const struct graph *graph, const struct truths *truths, const struct run *run,
+		     struct comparison *out);
+double unit_in_last_place(enum ir_dtype dtype, double x);
+
+/* --- Coverage (coverage.c) ------------------------------------------------------------------- */
+
+/* A graph that was run; the pairs of features of each of its nodes count as filled. */
+void coverage_add(const struct graph *graph);
+/* Prints the table; returns the share of pairs filled, of those that the limits allow. */
+double coverage_print(graph_limits limits, bool list_unfilled);
+
+/* --- Minimiser (minimise.c) ------------------------------------------------------------------ */
+
+/* Makes the graph smaller as long as @fails holds and time is left. */
+void graph_minimise(struct graph *graph, bool (*fails)(const struct graph *graph, void *userdata),
+		    void *userdata, unsigned int seconds);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* Bounds of operators that move elements, and of functions of single elements. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/element.h"
+#include "cpu/reference.h"
+#include "oracle.h"
+
+/* --- Operators that move elements --- */
+
+static void no_padding(struct ir_node *node)
+{
+	if (node->op == IR_OP_PAD)
+		node->attrs.pad.value = 0;
+}
+
+double *bound_moved(const struct work *work, uint32_t r)
+{
+	bool indexed = work->node->op == IR_OP_GATHER || work->node->op == IR_OP_SCATTER;
+	double *bound;
+
+	if (!work->slack)
+		return NULL;
+	bound = run_on(work, SLACK, indexed ? ALL & ~2u : ALL, no_padding, r);
+	if (indexed && work->in[1].slack)
+		for (int64_t i = 0; i < work->out[r]->count; i++)
+			bound[i] = INFINITY;
+	return bound;
+}
+
+double *bound_where(const struct work *work, uint32_t r)
+{
+	double *bound, *condition, *a, *b;
+	int64_t count = work->out[r]->count;
+
+	if (!work->slack)
+		return NULL;
+	bound = run_on(work, SLACK, 6, NULL, r);
+	if (!work->in[0].slack)
+		return bound;
+	/* 1 where the condition may be another. */
+	condition = slack_of(&work->in[0]);
+	a = new_doubles(1);
+	b = new_doubles(1);
+	a[0] = INFINITY;
+	{
+		struct kernel kernel;
+		struct ir_type one = ir_type_make(IR_F64, 0, NULL);
+		uint8_t *bits = calloc(1, (size_t)work->in[0].count + 1);
+		double *out;
+
+		if (!bits)
+			oracle_fail("memory is exhausted");
+		for (int64_t i = 0; i < work->in[0].count; i++)
+			bits[i] = condition[i] > 0;
+		kernel_init(&kernel, work);
+		kernel_widen_result(&kernel);
+		kernel.in[0] = bits;
+		kernel_set(&kernel, 1, a);
+		kernel_set(&kernel, 2, b);
+		kernel.values[1].type = kernel.values[2].type = one;
+		out = kernel_run(&kernel, r);
+		for (int64_t i = 0; i < count; i++)
+			bound[i] += out[i];
+		free(out);
+		free(bits);
+	}
+	free(condition);
+	free(a);
+	free(b);
+	return bound;
+}
+
+/* --- Functions of one element --- */
+
+/* Units of the last place of binary32 that a function may lose; 0: it is exact. */
+static double unary_loss(const struct ir_unary_attrs *attrs, double x, double v)
+{
+	double ulp = unit_in_last_place(IR_F32, v), ax = fabs(x);
+
+	switch (attrs->kind) {
+	case IR_ABS:
+	case IR_NEG:
+	case IR_SIGN:
+	case IR_CEIL:
+	case IR_FLOOR:
+	case IR_ROUND_EVEN:
+	case IR_RELU:
+	case IR_CLAMP:
+		return 0;
+	case IR_SQRT:
+	case IR_RECIPROCAL:
+	case IR_LEAKY_RELU:
+		return ulp;
+	case IR_LINEAR:
+	case IR_HARD_SIGMOID:
+		return ulp + 2 * U32 * (fabs((double)attrs->alpha) * ax + fabs((double)attrs->beta));
+	case IR_HARD_SWISH:
+		return ulp * 2 + 2 * U32 * ax;
+	case IR_GELU:
+		return ulp * 4 + 2 * U32 * fmin(ax, 1);
+	case IR_ELU:
+		return x > 0 ? 0 : ulp * 4;
+	default:
+		return ulp * 4;
+	}
+}
+
+/* The farthest that f gets from v on [x - s, x + s], by looking at five points. */
+static double unary_spread(const struct ir_unary_attrs *attrs, double x, double s, double v)
+{
+	static const double at[] = { -1, -0.5, 0.5, 1 };
+	double most = 0;
+
+	for (size_t k = 0; k < ARRAY_SIZE(at); k++) {
+		double distance = fabs(cpu_apply_unary(attrs, x + at[k] * s) - v);
+
+		if (isnan(distance))
+			return INFINITY;
+		most = fmax(most, distance);
+	}
+	return attrs->kind == IR_CEIL || attrs->kind == IR_FLOOR || attrs->kind == IR_SIGN ||
+	       attrs->kind == IR_ROUND_EVEN ? most : most * 1.25;
+}
+
+double *bound_unary(const struct work *work, uint32_t r)
+{
+	const struct ir_unary_attrs *attrs = &work->node->attrs.unary;
+	const struct operand *in = &work->in[0];
+	struct truth *out = work->out[r];
+	double *bound;
+
+	if (!out->exact && !in->slack)
+		return NULL;
+	if (!out->exact) {
+		bound = slack_of(in);
+		if (in->is_float)	/* isNaN, isInfinite: of what may have overflowed */
+			for (int64_t i = 0; i < out->count; i++)
+				bound[i] = isinf(bound[i]) ? INFINITY : 0;
+		return bound;
+	}
+	bound = new_doubles(out->count);
+	for (int64_t i = 0; i < out->count; i++) {
+		double s = in->slack ? in->slack[i] : 0, v = out->exact[i];
+
+		bound[i] = unary_loss(attrs, in->wide[i], v);
+		if (bound[i] > 0)
+			bound[i] += unit_in_last_place(out->type.dtype, v);
+		if (s > 0)
+			bound[i] += isinf(s) ? INFINITY : unary_spread(attrs, in->wide[i], s, v);
+	}
+	return bound;
+}
+
+/* --- Functions of two elements --- */
+
+static bool binary_is_exact(enum ir_binary kind)
+{
+	return kind == IR_MAX || kind == IR_MIN;
+}
+
+/* The two operands at each element of the result, and their errors. */
+struct pairs {
+	double *value[2], *slack[2];
+};
+
+static void take_left(struct ir_node *node)
+{
+	node->op = IR_OP_EXPAND;
+	node->num_operands = 1;
+}
+
+static double *expanded(const struct work *work, uint32_t which, double *data)
+{
+	struct kernel kernel;
+	double *out;
+
+	kernel_init(&kernel, work);
+	kernel_widen_result(&kernel);
+	kernel_set(&kernel, which, data);
+	take_left(&kernel.node);
+	kernel.operands[0] = &kernel.values[which];
+	kernel.in[0] = data;
+	out = kernel_run(&kernel, 0);
+	free(data);
+	return out;
+}
+
+static void pairs_make(struct pairs *pairs, const struct work *work)
+{
+	for (uint32_t k = 0; k < 2; k++) {
+		pairs->value[k] = expanded(work, k, widened(&work->in[k]));
+		pairs->slack[k] = expanded(work, k, slack_of(&work->in[k]));
+	}
+}
+
+static void pairs_free(struct pairs *pairs)
+{
+	for (uint32_t k = 0; k < 2; k++) {
+		free(pairs->value[k]);
+		free(pairs->slack[k]);
+	}
+}
+
+static double apply_binary(enum ir_binary kind, double a, double b)
+{
+	switch (kind) {
+	case IR_ADD:	return a + b;
+	case IR_SUB:	return a - b;
+	case IR_MUL:	return a * b;
+	case IR_DIV:	return a / b;
+	case IR_MAX:	return a > b ? a : b;
+	case IR_MIN:	return a < b ? a : b;
+	case IR_POW:	return pow(a, b);
+	default:	return a < 0 ? a * b : a;	/* prelu */
+	}
+}
+
+static double binary_spread(enum ir_binary kind, const double *value, const double *slack, double v)
+{
+	double most = 0;
+
+	if (isinf(slack[0]) || isinf(slack[1]))
+		return INFINITY;
+	if (kind == IR_DIV && fabs(value[1]) <= slack[1])
+		return INFINITY;
+	for (int i = -1; i <= 1; i++)
+		for (int k = -1; k <= 1; k++) {
+			double distance = fabs(apply_binary(kind, value[0] + i * slack[0],
+							    value[1] + k * slack[1]) - v);
+
+			if (isnan(distance))
+				return INFINITY;
+			most = fmax(most, distance);
+		}
+	return most * 1.25;
+}
+
+double *bound_binary(const struct work *work, uint32_t r)
+{
+	enum ir_binary kind = work->node->attrs.binary.kind;
+	struct truth *out = work->out[r];
+	double *bound;
+	struct pairs pairs;
+
+	if (!work->slack && (!out->exact || binary_is_exact(kind)))
+		return NULL;
+	bound = new_doubles(out->count);
+	pairs_make(&pairs, work);
+	for (int64_t i = 0; i < out->count; i++) {
+		double value[2] = { pairs.value[0][i], pairs.value[1][i] };
+		double slack[2] = { pairs.slack[0][i], pairs.slack[1][i] };
+
+		if (!out->exact) {
+			bound[i] = slack[0] > 0 || slack[1] > 0 ? INFINITY : 0;
+			continue;
+		}
+		if (!binary_is_exact(kind))
+			bound[i] = unit_in_last_place(out->type.dtype, out->exact[i]);
+		if (kind == IR_POW)
+			bound[i] += 4 * unit_in_last_place(IR_F32, out->exact[i]);
+		if (slack[0] > 0 || slack[1] > 0)
+			bound[i] += binary_spread(kind, value, slack, out->exact[i]);
+	}
+	pairs_free(&pairs);
+	return bound;
+}
+
+double *bound_compare(const struct work *work, uint32_t r)
+{
+	struct truth *out = work->out[r];
+	struct pairs pairs;
+	double *bound;
+
+	if (!work->slack)
+		return NULL;
+	bound = new_doubles(out->count);
+	pairs_make(&pairs, work);
+	for (int64_t i = 0; i < out->count; i++) {
+		double slack = pairs.slack[0][i] + pairs.slack[1][i];
+		double distance = fabs(pairs.value[0][i] - pairs.value[1][i]);
+
+		if (isinf(slack) || (slack > 0 && distance <= slack))
+			bound[i] = 1;
+	}
+	pairs_free(&pairs);
+	return bound;
+}
+
+double *bound_cast(const struct work *work, uint32_t r)
+{
+	const struct operand *in = &work->in[0];
+	struct truth *out = work->out[r];
+	double *bound;
+
+	/* Both roundings to nearest; a double in between would make a difference. */
+	if (!in->slack) {
+		if (!in->is_float || !out->exact || out->type.dtype == in->type->dtype)
+			return NULL;
+		bound = new_doubles(out->count);
+		for (int64_t i = 0; i < out->count; i++)
+			if (out->type.dtype == IR_F16)
+				bound[i] = unit_in_last_place(IR_F16, out->exact[i]) / 2;
+		return bound;
+	}
+	bound = slack_of(in);
+	for (int64_t i = 0; i < out->count; i++) {
+		double x = in->is_float ? in->wide[i] : out->exact ? out->exact[i] :
+			   (double)cpu_load_int(in->type->dtype, in->native, i);
+		double s = bound[i];
+
+		if (out->exact)
+			bound[i] += s > 0 ? unit_in_last_place(out->type.dtype, x) : 0;
+		else if (in->is_float)
+			bound[i] = isinf(s) ? INFINITY :
+				   fmax(fabs(trunc(x + s) - trunc(x)), fabs(trunc(x) - trunc(x - s)));
+		else if (s > 0 && fabs(x) + s > 127)
+			bound[i] = INFINITY;
+	}
+	return bound;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* Bounds of operators that are made of several steps: normalisations to recurrent networks. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/element.h"
+#include "oracle.h"
+
+/* --- Normalisation --- */
+
+/* For each element the mean, the largest absolute value and 1 / deviation of its group. */
+static void statistics_of(const struct work *work, uint32_t axes, double *mean, double *rstd,
+			  double *size)
+{
+	const struct operand *in = &work->in[0];
+	struct cpu_shape s = cpu_shape_of(in->type);
+	int64_t stride[IR_MAX_RANK], groups = 1;
+	double *count = new_doubles(in->count);
+
+	for (uint32_t d = s.rank; d-- > 0;) {
+		stride[d] = axes >> d & 1 ? 0 : groups;
+		groups *= axes >> d & 1 ? 1 : s.dim[d];
+	}
+	memset(mean, 0, (size_t)in->count * sizeof(*mean));
+	memset(rstd, 0, (size_t)in->count * sizeof(*rstd));
+	for (int64_t i = 0; i < in->count; i++) {
+		int64_t g = cpu_offset(&s, i, stride);
+
+		mean[g] += in->wide[i];
+		size[g] = fmax(size[g], fabs(in->wide[i]));
+		count[g]++;
+	}
+	for (int64_t i = 0; i < in->count; i++) {
+		int64_t g = cpu_offset(&s, i, stride);
+		double d = in->wide[i] - mean[g] / count[g];
+
+		rstd[g] += d * d;
+	}
+	/* From groups to elements, from the back: an element's group is never behind it. */
+	for (int64_t i = in->count; i-- > 0;) {
+		int64_t g = cpu_offset(&s, i, stride);
+		double variance = rstd[g] / count[g] + (double)work->node->attrs.norm.epsilon;
+
+		mean[i] = mean[g] / count[g];
+		size[i] = size[g];
+		rstd[i] = 1 / sqrt(variance);
+	}
+	free(count);
+}
+
+static void no_parameters(struct ir_node *node)
+{
+	node->num_operands = 1;
+}
+
+double *bound_norm(const struct work *work, uint32_t r)
+{
+	struct truth *out = work->out[r];
+	double *bound = new_doubles(out->count), *mean = new_doubles(out->count);
+	double *rstd = new_doubles(out->count), *size = new_doubles(out->count), *plain, loss, scale;
+	const struct ir_norm_attrs *attrs = &work->node->attrs.norm;
+	uint32_t axes = attrs->layout == IR_NCHW ? 0xc : 0x6;
+
+	if (work->node->op == IR_OP_LAYERNORM) {
+		axes = 0;
+		for (uint32_t i = 0; i < attrs->num_axes; i++)
+			axes |= 1u << attrs->axes[i];
+	}
+	statistics_of(work, axes, mean, rstd, size);
+	plain = run_on(work, ABSOLUTE, 0, no_parameters, r);
+	loss = sum_loss((double)out->count);
+	scale = work->num_operands > 1 && work->in[1].type ?
+			largest(work->in[1].wide, work->in[1].count) : 1;
+	if (work->num_operands > 1 && work->in[1].type)
+		for (int64_t i = 0; i < work->in[1].count; i++)
+			scale = fmax(scale, fabs(work->in[1].wide[i]));
+	for (int64_t i = 0; i < out->count; i++) {
+		double shift = loss * size[i] * rstd[i], x = fabs(plain[i]);
+		double bias = fabs(out->exact[i]) + scale * x;
+
+		bound[i] = scale * (2 * shift + x * (4 * loss + 4 * shift)) + 4 * U32 * bias +
+			   unit_in_last_place(out->type.dtype, out->exact[i]);
+	}
+	if (work->slack) {
+		double *moved = new_doubles(out->count);
+
+		sample_slack(work, r, 4, moved);
+		for (int64_t i = 0; i < out->count; i++)
+			bound[i] += moved[i];
+		free(moved);
+	}
+	free(plain);
+	free(mean);
+	free(rstd);
+	free(size);
+	return bound;
+}
+
+/* scale * (x - mean) / sqrt(variance + epsilon) + bias, each product by itself. */
+double *bound_batchnorm(const struct work *work, uint32_t r)
+{
+	struct truth *out = work->out[r];
+	struct cpu_shape s = cpu_shape_of(&out->type);
+	uint32_t axis = work->node->attrs.norm.axis;
+	const struct operand *scale = work->num_operands > 3 ? &work->in[3] : NULL;
+	const struct operand *bias = work->num_operands > 4 ? &work->in[4] : NULL;
+	double *bound = new_doubles(out->count);
+
+	for (int64_t i = 0; i < out->count; i++) {
+		int64_t c = i / s.stride[axis] % s.dim[axis];
+		double k = scale && scale->type ? fabs(scale->wide[c]) : 1;
+		double b = bias && bias->type ? fabs(bias->wide[c]) : 0;
+		double rstd = 1 / sqrt(fabs(work->in[2].wide[c] +
+					    (double)work->node->attrs.norm.epsilon));
+		double terms = k * rstd * (fabs(work->in[0].wide[i]) + fabs(work->in[1].wide[c])) + b;
+
+		bound[i] = 8 * U32 * terms + unit_in_last_place(out->type.dtype, out->exact[i]);
+	}
+	if (work->slack) {
+		double *moved = new_doubles(out->count);
+
+		sample_slack(work, r, 4, moved);
+		for (int64_t i = 0; i < out->count; i++)
+			bound[i] += moved[i];
+		free(moved);
+	}
+	return bound;
+}
+
+/* --- Quantisation, resampling, recurrent networks --- */
+
+double *bound_quantize(const struct work *work, uint32_t r)
+{
+	struct truth *out = work->out[r];
+	struct cpu_shape shape = cpu_shape_of(&out->type), scale = cpu_shape_of(work->in[1].type);
+	double *bound;
+
+	if (!work->slack)
+		return NULL;
+	bound = new_doubles(out->count);
+	for (int64_t i = 0; i < out->count; i++) {
+		int64_t k = cpu_block_offset(&shape, &scale, i);
+		double x = work->in[0].wide[i], s = work->in[1].wide[k];
+		double dx = work->in[0].slack ? work->in[0].slack[i] : 0;
+		double ds = work->in[1].slack ? work->in[1].slack[k] : 0;
+		double q = x / s, reach = (dx + fabs(q) * ds) / (fabs(s) - ds);
+
+		if ((work->in[2].slack && work->in[2].slack[k] > 0) || ds >= fabs(s) ||
+		    !(reach < 1e9))
+			bound[i] = INFINITY;
+		else if (dx > 0 || ds > 0)
+			bound[i] = fmax(fabs(nearbyint(q + reach * 1.01) - nearbyint(q)),
+					fabs(nearbyint(q - reach * 1.01) - nearbyint(q)));
+	}
+	return bound;
+}
+
+double *bound_dequantize(const struct work *work, uint32_t r)
+{
+	struct truth *out = work->out[r];
+	struct cpu_shape shape = cpu_shape_of(&out->type), scale = cpu_shape_of(work->in[1].type);
+	double *bound = new_doubles(out->count);
+
+	for (int64_t i = 0; i < out->count; i++) {
+		int64_t k = cpu_block_offset(&shape, &scale, i);
+		double x = (double)cpu_load_int(work->in[0].type->dtype, work->in[0].native, i);
+		double z = (double)cpu_load_int(work->in[2].type->dtype, work->in[2].native, k);
+		double s = work->in[1].wide[k], slack = 0;
+
+		/* The specification takes the difference after both became floats. */
+		bound[i] = 2 * U32 * fabs(s) * (fabs(x) + fabs(z)) +
+			   2 * unit_in_last_place(out->type.dtype, out->exact[i]);
+		slack += work->in[0].slack ? work->in[0].slack[i] : 0;
+		slack += work->in[2].slack ? work->in[2].slack[k] : 0;
+		bound[i] += slack > 0 ? slack * fabs(s) : 0;
+		if (work->in[1].slack && work->in[1].slack[k] > 0)
+			bound[i] += work->in[1].slack[k] * (fabs(x - z) + slack);
+	}
+	return bound;
+}
+
+double *bound_resample(const struct work *work, uint32_t r)
+{
+	struct truth *out = work->out[r];
+	double *bound, *slack, *exact, most = 0, size = 0;
+
+	if (!work->node->attrs.resample.linear)
+		return bound_moved(work, r);
+	slack = work->slack ? run_on(work, SLACK, ALL, NULL, r) : NULL;
+	bound = run_on(work, ABSOLUTE, ALL, NULL, r);
+	for (int k = 0; k < 2; k++)
+		most += (double)ir_type_dim(&out->type, work->node->attrs.resample.axes[k]) +
+			(double)ir_type_dim(work->in[0].type, work->node->attrs.resample.axes[k]);
+	/* A weight that is 0 or nearly so decides whether a large or infinite neighbour counts. */
+	for (int64_t i = 0; i < work->in[0].count && out->exact; i++)
+		size = isnan(work->in[0].wide[i]) ? INFINITY :
+						    fmax(size, fabs(work->in[0].wide[i]));
+	exact = out->exact;
+	for (int64_t i = 0; i < out->count && exact; i++)
+		bound[i] = bound[i] * U32 * 8 + (slack ? slack[i] : 0) + 4 * U32 * most * size +
+			   unit_in_last_place(out->type.dtype, exact[i]);
+	if (!exact) {
+		double *data = widened(&work->in[0]);
+		struct kernel kernel;
+
+		kernel_init(&kernel, work);
+		kernel_widen_result(&kernel);
+		kernel_set(&kernel, 0, data);
+		exact = kernel_run(&kernel, r);
+		for (int64_t i = 0; i < out->count; i++) {
+			double tie = fabs(fabs(exact[i] - floor(exact[i])) - 0.5);
+
+			bound[i] = slack && slack[i] > 0 ? INFINITY :
+				   tie < 256 * U32 * (8 + 4 * most);
+		}
+		free(exact);
+		free(data);
+	}
+	free(slack);
+	return bound;
+}
+
+/* Sums of gates act as if weights, inputs and states were a little off: so they are moved. */
+double *bound_recurrent(const struct work *work, uint32_t r)
+{
+	struct truth *out = work->out[r];
+	const struct ir_type *x = work->in[0].type;
+	double hidden = work->node->attrs.rnn.hidden_size, steps = work->node->attrs.rnn.steps;
+	double loss, most = 0, *bound = new_doubles(out->count);
+	struct work moved = *work;
+	double *slack[ORACLE_MAX_OPERANDS] = { NULL };
+
+	loss = sum_loss((double)ir_type_dim(x, x->rank - 1) + hidden);
+	for (uint32_t i = 0; i < work->num_operands; i++) {
+		if (!work->in[i].type)
+			continue;
+		slack[i] = slack_of(&work->in[i]);
+		for (int64_t k = 0; k < work->in[i].count; k++)
+			slack[i][k] += 4 * loss * fabs(work->in[i].wide[k]);
+		moved.in[i].slack = slack[i];
+	}
+	sample_slack(&moved, r, 6, bound);
+	for (int64_t i = 0; i < out->count; i++)
+		most = fmax(most, fabs(out->exact[i]));
+	for (int64_t i = 0; i < out->count; i++)
+		bound[i] += 16 * U32 * (steps > 1 ? steps : 1) * fmax(most, 1) +
+			    unit_in_last_place(out->type.dtype, out->exact[i]);
+	for (uint32_t i = 0; i < work->num_operands; i++)
+		free(slack[i]);
+	return bound;
+}

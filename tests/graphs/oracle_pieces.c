@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* What the bounds of all operators are made of: stand-ins for the operands, and units. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/element.h"
+#include "oracle.h"
+
+/* What a sum of n terms may lose, relative to that of their absolute values. */
+double sum_loss(double n)
+{
+	return U32 * (4 + 2 * sqrt(n));
+}
+
+double unit_in_last_place(enum ir_dtype dtype, double x)
+{
+	int bits = dtype == IR_F16 ? 10 : 23, least = dtype == IR_F16 ? -14 : -126;
+	int most = dtype == IR_F16 ? 15 : 127, e = least;
+
+	x = fabs(x);
+	if (!ir_dtype_is_float(dtype))
+		return 1;
+	if (x > 0 && isfinite(x))
+		e = ilogb(x);
+	e = isinf(x) || e > most ? most : e < least ? least : e;
+	return ldexp(1, e - bits);
+}
+
+/* Elements of an operand as doubles, whatever its type. */
+double *widened(const struct operand *in)
+{
+	double *data = new_doubles(in->count);
+
+	for (int64_t i = 0; i < in->count; i++)
+		data[i] = in->is_float ? in->wide[i] :
+			  in->type->dtype == IR_U64 ?
+			  (double)(uint64_t)cpu_load_int(IR_U64, in->native, i) :
+			  (double)cpu_load_int(in->type->dtype, in->native, i);
+	return data;
+}
+
+static double *absolute(const struct operand *in, bool grown)
+{
+	double *data = widened(in);
+
+	for (int64_t i = 0; i < in->count; i++)
+		data[i] = fabs(data[i]) + (grown && in->slack ? in->slack[i] : 0);
+	return data;
+}
+
+double *slack_of(const struct operand *in)
+{
+	double *data = new_doubles(in->count);
+
+	if (in->slack)
+		memcpy(data, in->slack, (size_t)in->count * sizeof(*data));
+	return data;
+}
+
+static double *stand_in(const struct operand *in, enum stand_in which)
+{
+	return which == SLACK ? slack_of(in) : absolute(in, which == GROWN);
+}
+
+/* The node, or one with other attributes, on stand-ins for its operands in @mask; others stay. */
+double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
+		      void (*change)(struct ir_node *node), uint32_t r)
+{
+	double *data[ORACLE_MAX_OPERANDS] = { NULL };
+	struct kernel kernel;
+	double *out;
+
+	kernel_init(&kernel, work);
+	kernel_widen_result(&kernel);
+	for (uint32_t i = 0; i < work->num_operands; i++)
+		if (work->in[i].type && mask >> i & 1) {
+			data[i] = stand_in(&work->in[i], which);
+			kernel_set(&kernel, i, data[i]);
+		}
+	if (change)
+		change(&kernel.node);
+	out = kernel_run(&kernel, r);
+	for (uint32_t i = 0; i < work->num_operands; i++)
+		free(data[i]);
+	return out;
+}
+
+/* Any error in the operands of an element: anything may come out. */
+void taint(double *bound, const double *slack, int64_t count)
+{
+	for (int64_t i = 0; i < count; i++)
+		if (slack[i] > 0 || isnan(slack[i]))
+			bound[i] = INFINITY;
+}
+
+/* Errors of operands that no rule follows: runs with all of them moved by as much as they may be. */
+void sample_slack(const struct work *work, uint32_t r, double times, double *bound)
+{
+	struct truth *out = work->out[r];
+	struct rng rng = { 1 };
+
+	for (int round = 0; round < 4; round++) {
+		double *data[ORACLE_MAX_OPERANDS] = { NULL }, *moved;
+		struct kernel kernel;
+
+		kernel_init(&kernel, work);
+		for (uint32_t i = 0; i < work->num_operands; i++) {
+			if (!work->in[i].slack)
+				continue;
+			data[i] = widened(&work->in[i]);
+			for (int64_t k = 0; k < work->in[i].count; k++)
+				data[i][k] += rng_chance(&rng, 50) ? work->in[i].slack[k] :
+								     -work->in[i].slack[k];
+			kernel_set(&kernel, i, data[i]);
+		}
+		moved = kernel_run(&kernel, r);
+		for (int64_t i = 0; i < out->count; i++) {
+			double distance = times * fabs(moved[i] - out->exact[i]);
+
+			if (isnan(distance))
+				distance = INFINITY;
+			bound[i] = fmax(bound[i], distance);
+		}
+		free(moved);
+		for (uint32_t i = 0; i < work->num_operands; i++)
+			free(data[i]);
+	}
+}
+
+double largest(const double *data, int64_t count)
+{
+	double most = 0;
+
+	for (int64_t i = 0; data && i < count; i++)
+		if (!isnan(data[i]))
+			most = fmax(most, data[i]);
+	return most;
+}

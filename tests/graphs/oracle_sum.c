@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* Bounds of products, pools and reductions. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "oracle.h"
+
+static double depth_of(const struct work *work)
+{
+	const struct ir_node *node = work->node;
+	const struct ir_type *a = &node->operands[0]->type, *f;
+	uint32_t last;
+
+	if (node->op == IR_OP_MATMUL) {
+		last = a->rank - (node->attrs.matmul.a_transpose ? 2 : 1);
+		return (double)ir_type_dim(a, last);
+	}
+	f = &node->operands[1]->type;
+	return (double)ir_type_elements(f) /
+	       (double)(node->attrs.conv.transposed ? node->attrs.conv.groups : 1);
+}
+
+static void positive_factors(struct ir_node *node)
+{
+	if (node->op == IR_OP_MATMUL) {
+		node->attrs.matmul.alpha = fabsf(node->attrs.matmul.alpha);
+		node->attrs.matmul.beta = fabsf(node->attrs.matmul.beta);
+	}
+}
+
+double *bound_product(const struct work *work, uint32_t r)
+{
+	struct truth *out = work->out[r];
+	double *bound = run_on(work, ABSOLUTE, ALL, positive_factors, r);
+	double *grown = work->slack ? run_on(work, GROWN, ALL, positive_factors, r) : NULL;
+	double loss = sum_loss(depth_of(work));
+
+	for (int64_t i = 0; i < out->count; i++) {
+		double more = grown ? grown[i] - bound[i] : 0;
+
+		bound[i] = bound[i] * loss + more + unit_in_last_place(out->type.dtype, out->exact[i]);
+	}
+	free(grown);
+	return bound;
+}
+
+static void as_average(struct ir_node *node)
+{
+	node->attrs.pool.kind = IR_POOL_AVERAGE;
+}
+
+/* Squares in binary32 reach infinity, or 0, long before their root would. */
+static double square_loss(double v, double n)
+{
+	return v * v > 0x1p126 ? INFINITY : 0x1p-74 * sqrt(n);
+}
+
+double *bound_pool(const struct work *work, uint32_t r)
+{
+	const struct ir_pool_attrs *pool = &work->node->attrs.pool;
+	double n = (double)pool->window[0] * pool->window[1], *bound, *slack;
+	struct truth *out = work->out[r];
+
+	slack = work->slack ? run_on(work, SLACK, ALL, NULL, r) : NULL;
+	if (pool->kind == IR_POOL_MAX) {
+		/* The largest error in the window; an empty window has none. */
+		for (int64_t i = 0; slack && i < out->count; i++)
+			slack[i] = slack[i] < 0 ? 0 : slack[i];
+		if (slack && !out->exact)
+			taint(slack, slack, out->count);
+		return slack;
+	}
+	bound = run_on(work, ABSOLUTE, ALL, pool->kind == IR_POOL_AVERAGE ? as_average : NULL, r);
+	for (int64_t i = 0; i < out->count; i++)
+		bound[i] = bound[i] * sum_loss(n) + (slack ? slack[i] : 0) +
+			   2 * unit_in_last_place(out->type.dtype, out->exact[i]) +
+			   (pool->kind == IR_POOL_L2 ? square_loss(out->exact[i], n) : 0);
+	free(slack);
+	return bound;
+}
+
+static void as_sum(struct ir_node *node)
+{
+	node->attrs.reduce.kind = IR_REDUCE_SUM;
+}
+
+static void as_max(struct ir_node *node)
+{
+	node->attrs.reduce.kind = IR_REDUCE_MAX;
+}
+
+/* What errors of the operand become, where the reduction is not of integers. */
+static double *reduced_slack(const struct work *work, uint32_t r, const double *absolute_result)
+{
+	enum ir_reduce kind = work->node->attrs.reduce.kind;
+	struct truth *out = work->out[r];
+	double *slack;
+
+	switch (kind) {
+	case IR_REDUCE_MAX:
+	case IR_REDUCE_MIN:
+	case IR_REDUCE_LOG_SUM_EXP:
+		return run_on(work, SLACK, ALL, as_max, r);
+	case IR_REDUCE_PROD:
+	case IR_REDUCE_SUM_SQUARE:
+		slack = run_on(work, GROWN, ALL, NULL, r);
+		for (int64_t i = 0; i < out->count; i++)
+			slack[i] -= absolute_result[i];
+		return slack;
+	case IR_REDUCE_LOG_SUM:
+		slack = run_on(work, SLACK, ALL, as_sum, r);
+		for (int64_t i = 0; i < out->count; i++) {
+			double total = exp(out->exact[i]);
+
+			slack[i] = slack[i] < total / 2 ? 2 * slack[i] / total : INFINITY;
+		}
+		return slack;
+	default:
+		return run_on(work, SLACK, ALL, NULL, r);
+	}
+}
+
+/* The part that the operator itself loses; @terms: the reduction of absolute values. */
+static double reduce_loss(const struct work *work, double terms, double v, double n)
+{
+	enum ir_dtype dtype = work->out[0]->type.dtype;
+
+	switch (work->node->attrs.reduce.kind) {
+	case IR_REDUCE_MAX:
+	case IR_REDUCE_MIN:
+		return 0;
+	case IR_REDUCE_PROD:
+		return U32 * 2 * n * terms + 2 * unit_in_last_place(dtype, v);
+	case IR_REDUCE_LOG_SUM:		/* terms: the sum of absolute values */
+		return sum_loss(n) * terms / fabs(exp(v)) + 4 * unit_in_last_place(IR_F32, v) +
+		       unit_in_last_place(dtype, v);
+	case IR_REDUCE_LOG_SUM_EXP:	/* terms: the largest absolute value */
+		return sum_loss(n) + 4 * U32 * (terms + fabs(v)) + unit_in_last_place(dtype, v);
+	case IR_REDUCE_L2:
+		return sum_loss(n) * terms + 2 * unit_in_last_place(dtype, v) + square_loss(v, n);
+	default:
+		return sum_loss(n) * terms + 2 * unit_in_last_place(dtype, v);
+	}
+}
+
+double *bound_reduce(const struct work *work, uint32_t r)
+{
+	enum ir_reduce kind = work->node->attrs.reduce.kind;
+	struct truth *out = work->out[r];
+	double *terms, *slack, n;
+
+	if (!work->slack && !out->exact)
+		return NULL;
+	if (!out->exact) {
+		slack = run_on(work, SLACK, ALL, as_sum, r);
+		taint(slack, slack, out->count);
+		return slack;
+	}
+	n = (double)work->in[0].count / (double)out->count;
+	terms = run_on(work, ABSOLUTE, ALL,
+		       kind == IR_REDUCE_LOG_SUM ? as_sum :
+		       kind == IR_REDUCE_LOG_SUM_EXP ? as_max : NULL, r);
+	slack = work->slack ? reduced_slack(work, r, terms) : NULL;
+	for (int64_t i = 0; i < out->count; i++)
+		terms[i] = reduce_loss(work, terms[i], out->exact[i], n) + (slack ? slack[i] : 0);
+	free(slack);
+	return terms;
+}
+
+double *bound_cumsum(const struct work *work, uint32_t r)
+{
+	struct truth *out = work->out[r];
+	double *bound, *slack;
+
+	if (!work->slack && !out->exact)
+		return NULL;
+	slack = work->slack ? run_on(work, SLACK, ALL, NULL, r) : NULL;
+	if (!out->exact) {
+		taint(slack, slack, out->count);
+		return slack;
+	}
+	bound = run_on(work, ABSOLUTE, ALL, NULL, r);
+	for (int64_t i = 0; i < out->count; i++)
+		bound[i] = bound[i] * sum_loss((double)ir_type_dim(&out->type,
+						work->node->attrs.cumsum.axis)) +
+			   (slack ? slack[i] : 0) + unit_in_last_place(out->type.dtype, out->exact[i]);
+	free(slack);
+	return bound;
+}
+
+double *bound_softmax(const struct work *work, uint32_t r)
+{
+	struct truth *out = work->out[r];
+	double n = (double)ir_type_dim(&out->type, work->node->attrs.axis), most = 0, slack;
+	double *bound = new_doubles(out->count);
+
+	for (int64_t i = 0; i < out->count; i++)
+		if (isfinite(work->in[0].wide[i]))
+			most = fmax(most, fabs(work->in[0].wide[i]));
+	slack = expm1(2 * largest(work->in[0].slack, out->count));
+	for (int64_t i = 0; i < out->count; i++) {
+		double v = out->exact[i];
+
+		/* The difference from the largest is rounded before it becomes an exponent. */
+		bound[i] = v * (sum_loss(n) + U32 * (8 + 4 * fmin(most, 128))) +
+			   unit_in_last_place(out->type.dtype, v) + unit_in_last_place(IR_F32, 0);
+		if (slack > 0)
+			bound[i] += isinf(slack) ? INFINITY : v * slack;
+	}
+	return bound;
+}
+
+double *bound_arg(const struct work *work, uint32_t r)
+{
+	struct truth *out = work->out[r];
+	double *bound = NULL;
+
+	if (work->slack) {
+		bound = new_doubles(out->count);
+		for (int64_t i = 0; i < out->count; i++)
+			bound[i] = INFINITY;
+	}
+	return bound;
+}

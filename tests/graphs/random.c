@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* Random numbers that are the same on every machine, and the elements of tensors made of them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/element.h"
+#include "graph.h"
+
+uint64_t rng_mix(uint64_t a, uint64_t b)
+{
+	uint64_t x = a * UINT64_C(0x9e3779b97f4a7c15) + b;
+
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+uint64_t rng_bits(struct rng *rng)
+{
+	rng->state += UINT64_C(0x9e3779b97f4a7c15);
+	return rng_mix(1, rng->state);
+}
+
+uint32_t rng_below(struct rng *rng, uint32_t n)
+{
+	return (uint32_t)((rng_bits(rng) >> 32) * n >> 32);
+}
+
+uint32_t rng_between(struct rng *rng, uint32_t lo, uint32_t hi)
+{
+	return lo + rng_below(rng, hi - lo + 1);
+}
+
+double rng_real(struct rng *rng, double lo, double hi)
+{
+	return lo + (hi - lo) * ((double)(rng_bits(rng) >> 11) * 0x1p-53);
+}
+
+bool rng_chance(struct rng *rng, uint32_t percent)
+{
+	return rng_below(rng, 100) < percent;
+}
+
+uint64_t graph_elements(const struct graph_value *value)
+{
+	uint64_t count = 1;
+
+	for (uint32_t i = 0; i < value->rank; i++)
+		count *= value->dims[i];
+	return count;
+}
+
+static struct ir_type type_of(const struct graph_value *value)
+{
+	struct ir_type type = { .dtype = wnn_dtype_to_ir(value->type), .rank = value->rank };
+
+	for (uint32_t i = 0; i < value->rank; i++)
+		type.dim[i].value = value->dims[i];
+	return type;
+}
+
+size_t graph_bytes(const struct graph_value *value)
+{
+	struct ir_type type = type_of(value);
+
+	return (size_t)ir_type_bytes(&type);
+}
+
+static double special(struct rng *rng, enum ir_dtype dtype, double otherwise)
+{
+	static const double f32[] = { 0.0, -0.0, INFINITY, -INFINITY, NAN, 0x1.fffffep127, -1e30,
+				      0x1p-149, -0x1p-130, 0.5, 2.5, -3.5, 16777217.0, 88.0, -104.0 };
+	static const double f16[] = { 0.0, -0.0, INFINITY, -INFINITY, NAN, 65504.0, -30000.0,
+				      0x1p-24, -0x1p-16, 0.5, 2.5, -3.5, 2048.0, 11.0, -17.0 };
+
+	_Static_assert(sizeof(f16) == sizeof(f32), "as many of both");
+	if (!rng_chance(rng, 40))
+		return otherwise;
+	return (dtype == IR_F16 ? f16 : f32)[rng_below(rng, ARRAY_SIZE(f32))];
+}
+
+static int64_t integer(struct rng *rng, const struct graph_value *value)
+{
+	uint64_t bits = rng_bits(rng);
+
+	if (value->fill == GRAPH_BITS)
+		/* Half of them near 0, where most of what is special happens. */
+		return bits & 1 ? (int64_t)(bits >> 1 & 15) - 8 : (int64_t)(bits ^ bits << 32);
+	return (int64_t)value->lo +
+	       (int64_t)((bits >> 11) % (uint64_t)(value->hi - value->lo + 1));
+}
+
+void *graph_data(const struct graph_value *value)
+{
+	struct ir_type type = type_of(value);
+	struct rng rng = { value->seed };
+	int64_t count = ir_type_elements(&type);
+	void *data = calloc(1, (size_t)ir_type_bytes(&type) + 1);
+
+	if (!data)
+		return NULL;
+	for (int64_t i = 0; i < count; i++) {
+		if (ir_dtype_is_float(type.dtype)) {
+			double x = rng_real(&rng, value->lo, value->hi);
+
+			if (value->fill == GRAPH_SPECIAL)
+				x = special(&rng, type.dtype, x);
+			cpu_store(type.dtype, data, i, x);
+		} else {
+			cpu_store_int(type.dtype, data, i, integer(&rng, value));
+		}
+	}
+	return data;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs a graph on a context of the public API, as an application would. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/graph.h"
+#include "api/record.h"
+#include "graph.h"
+
+static void say(struct run *run, enum run_status status, const char *what)
+{
+	WNNError error = WNN_ERROR_INIT;
+
+	wnnGetLastError(&error);
+	run->status = status;
+	snprintf(run->message, sizeof(run->message), "%s: %.*s", what, (int)error.message.length,
+		 error.message.data ? error.message.data : "");
+}
+
+/* --- Contexts --- */
+
+int target_open(struct target *target)
+{
+	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
+	WNNError error = WNN_ERROR_INIT;
+
+	device.device = WNN_STR(target->device);
+	device.placementPolicy = target->policy;
+	device.simSramBytes = target->sram;
+	device.threads = device.simThreads = target->threads;
+	device.constantFolding = target->folding;
+	options.nextInChain = &device.chain;
+	target->limits = limits;
+	target->instance = wnnCreateInstance(NULL);
+	if (target->instance &&
+	    !wnnInstanceCreateContextSync(target->instance, &options, WNN_WAIT_FOREVER,
+					  &target->context) &&
+	    !wnnContextOpSupportLimits(target->context, &target->limits))
+		return 0;
+	wnnGetLastError(&error);
+	fprintf(stderr, "graph-fuzz: no context on the device '%s': %.*s\n", target->device,
+		(int)error.message.length, error.message.data ? error.message.data : "");
+	return -1;
+}
+
+void target_close(struct target *target)
+{
+	if (target->context)
+		wnnContextRelease(target->context);
+	if (target->instance)
+		wnnInstanceRelease(target->instance);
+	target->context = NULL;
+	target->instance = NULL;
+}
+
+/* --- Kernels --- */
+
+static struct kernel_count {
+	char name[40];
+	uint64_t count;
+} kernels[96];
+
+void run_count_kernel(const char *name, size_t length)
+{
+	size_t i = 0;
+
+	if (length >= sizeof(kernels[0].name))
+		length = sizeof(kernels[0].name) - 1;
+	while (i < ARRAY_SIZE(kernels) - 1 && kernels[i].count &&
+	       (strlen(kernels[i].name) != length || memcmp(kernels[i].name, name, length)))
+		i++;
+	memcpy(kernels[i].name, name, length);
+	kernels[i].name[length] = '\0';
+	kernels[i].count++;
+}
+
+void run_print_kernels(void)
+{
+	printf("kernels:");
+	for (size_t i = 0; i < ARRAY_SIZE(kernels) && kernels[i].count; i++)
+		printf("%s %s %llu", i ? "," : "", kernels[i].name,
+		       (unsigned long long)kernels[i].count);
+	printf("\n");
+}
+
+/* --- Recording --- */
+
+static int record_leaf(WNNGraphBuilder builder, const struct graph_value *value, int id,
+		       WNNOperand *out)
+{
+	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
+	char name[16];
+	void *data;
+
+	desc.dataType = value->type;
+	desc.shape = value->rank ? (WNNUint32Array){ value->rank, value->dims } : WNN_UINT32_EMPTY;
+	if (value->kind == GRAPH_INPUT) {
+		snprintf(name, sizeof(name), "v%d", id);
+		*out = wnnGraphBuilderInput(builder, WNN_STR(name), &desc);
+	} else {
+		data = graph_data(value);
+		*out = wnnGraphBuilderConstant(builder, &desc, data, graph_bytes(value));
+		free(data);
+	}
+	return *out ? 0 : -1;
+}
+
+static int record_node(WNNGraphBuilder builder, const struct graph_node *node, WNNOperand *values)
+{
+	WNNOperand outputs[GRAPH_MAX_RESULTS] = { NULL };
+	struct graph_call call;
+
+	graph_call_make(&call, node, values);
+	if (wnn_builder_record(builder, &call.call, node->num_results, outputs))
+		return -1;
+	for (uint32_t i = 0; i < node->num_results; i++)
+		values[node->results[i]] = outputs[i];
+	return 0;
+}
+
+static size_t name_outputs(const struct graph *graph, const WNNOperand *values,
+			   WNNNamedOperand *named, char (*names)[8])
+{
+	size_t count = 0;
+
+	for (uint32_t v = 0; v < graph->num_values; v++) {
+		if (!graph->values[v].output)
+			continue;
+		snprintf(names[count], sizeof(names[count]), "o%u", (unsigned int)v);
+		named[count] = (WNNNamedOperand){ WNN_STR(names[count]), values[v] };
+		count++;
+	}
+	return count;
+}
+
+static WNNGraph build(struct target *target, const struct graph *graph, struct run *run)
+{
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(target->context);
+	WNNOperand values[GRAPH_MAX_VALUES] = { NULL };
+	WNNNamedOperand named[GRAPH_MAX_VALUES];
+	char names[GRAPH_MAX_VALUES][8];
+	WNNGraph built = NULL;
+	WNNStatus status;
+	size_t count;
+
+	for (uint32_t v = 0; v < graph->num_values; v++)
+		if (graph->values[v].kind != GRAPH_RESULT &&
+		    record_leaf(builder, &graph->values[v], (int)v, &values[v])) {
+			say(run, RUN_REFUSED, "leaf");
+			goto done;
+		}
+	for (uint32_t n = 0; n < graph->num_nodes; n++)
+		if (record_node(builder, &graph->nodes[n], values)) {
+			say(run, RUN_REFUSED, "record");
+			goto done;
+		}
+	count = name_outputs(graph, values, named, names);
+	status = wnnGraphBuilderBuildSync(builder, count, named, WNN_WAIT_FOREVER, &built);
+	if (status)
+		say(run, status == WNNStatus_OperationError || status == WNNStatus_NotSupportedError ?
+				 RUN_REFUSED : RUN_FAILED, "build");
+done:
+	wnnGraphBuilderRelease(builder);
+	return built;
+}
+
+/* --- Placement --- */
+
+/* Which results have the same bits for every SRAM size: those of exact nodes of such values. */
+static void follow_exactness(const struct graph *graph, const WNNGraphPlacement *placement,
+			     struct run *run)
+{
+	bool used[GRAPH_MAX_NODES] = { false }, needed[GRAPH_MAX_VALUES];
+	size_t next = 0;
+
+	for (uint32_t v = 0; v < graph->num_values; v++) {
+		needed[v] = graph->values[v].output;
+		run->exact[v] = true;
+	}
+	for (uint32_t n = graph->num_nodes; n-- > 0;) {
+		for (uint32_t i = 0; i < graph->nodes[n].num_results; i++)
+			used[n] |= needed[graph->nodes[n].results[i]];
+		for (uint32_t i = 0; used[n] && i < graph->nodes[n].num_operands; i++)
+			if (graph->nodes[n].operands[i] >= 0)
+				needed[graph->nodes[n].operands[i]] = true;
+	}
+	for (uint32_t n = 0; n < graph->num_nodes; n++) {
+		const struct graph_node *node = &graph->nodes[n];
+		bool exact = true;
+
+		if (used[n] && next < placement->nodeCount) {
+			const WNNNodePlacement *place = &placement->nodes[next++];
+
+			exact = place->exactness != WNNExactness_SplitK &&
+				place->exactness != WNNExactness_SplitReduce;
+		}
+		for (uint32_t i = 0; i < node->num_operands; i++)
+			exact &= node->operands[i] < 0 || run->exact[node->operands[i]];
+		for (uint32_t i = 0; i < node->num_results; i++)
+			run->exact[node->results[i]] = exact;
+	}
+}
+
+static void note_placement(const struct graph *graph, WNNGraph built, struct run *run)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	const struct ir_graph *ir;
+
+	if (wnnGraphGetPlacement(built, &placement))
+		return;
+	run->on_npu = (uint32_t)placement.npuCount;
+	run->on_cpu = (uint32_t)placement.cpuCount;
+	run->folded = (uint32_t)placement.foldedCount;
+	for (size_t i = 0; i < placement.nodeCount; i++)
+		if (placement.nodes[i].kernel.length)
+			run_count_kernel(placement.nodes[i].kernel.data,
+					 placement.nodes[i].kernel.length);
+	follow_exactness(graph, &placement, run);
+	ir = run_compiled_graph(built->compiled);
+	for (uint32_t n = 0; n < ir->num_nodes; n++) {
+		const struct npu_node_info *info =
+			run_compiled_npu_info(built->compiled, ir->nodes[n]);
+
+		run->tiled |= info && info->num_tiles > 1;
+	}
+}
+
+/* --- Dispatch --- */
+
+static WNNTensor make_tensor(WNNContext context, const WNNNamedOperandDescriptor *port, bool input)
+{
+	WNNTensorDescriptor desc = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNTensor tensor = NULL;
+
+	desc.dataType = port->dataType;
+	desc.shape = port->shape;
+	desc.readable = !input;
+	desc.writable = input;
+	wnnContextCreateTensorSync(context, &desc, WNN_WAIT_FOREVER, &tensor);
+	return tensor;
+}
+
+static int make_ports(struct target *target, const struct graph *graph,
+		      WNNNamedOperandDescriptorArray ports, bool input, WNNNamedTensor *tensors)
+{
+	for (size_t i = 0; i < ports.count; i++) {
+		const struct graph_value *value =
+			&graph->values[strtoul(ports.data[i].name.data + 1, NULL, 10)];
+		void *data;
+
+		tensors[i] = (WNNNamedTensor){ ports.data[i].name,
+					       make_tensor(target->context, &ports.data[i], input) };
+		if (!tensors[i].tensor)
+			return -1;
+		if (!input)
+			continue;
+		data = graph_data(value);
+		wnnContextWriteTensor(target->context, tensors[i].tensor, data, graph_bytes(value));
+		free(data);
+	}
+	return 0;
+}
+
+static void read_outputs(struct target *target, const struct graph *graph,
+			 WNNNamedOperandDescriptorArray ports, const WNNNamedTensor *tensors,
+			 struct run *run)
+{
+	for (size_t i = 0; i < ports.count; i++) {
+		unsigned long v = strtoul(ports.data[i].name.data + 1, NULL, 10);
+		size_t bytes = graph_bytes(&graph->values[v]);
+
+		run->outputs[v] = malloc(bytes + 1);
+		if (wnnContextReadTensorSync(target->context, tensors[i].tensor, run->outputs[v],
+					     bytes, WNN_WAIT_FOREVER))
+			say(run, RUN_FAILED, "readTensor");
+	}
+}
+
+static void dispatch(struct target *target, const struct graph *graph, WNNGraph built,
+		     struct run *run)
+{
+	WNNNamedOperandDescriptorArray inputs = wnnGraphGetInputs(built);
+	WNNNamedOperandDescriptorArray outputs = wnnGraphGetOutputs(built);
+	WNNNamedTensor in[GRAPH_MAX_VALUES] = { 0 }, out[GRAPH_MAX_VALUES] = { 0 };
+
+	if (make_ports(target, graph, inputs, true, in) ||
+	    make_ports(target, graph, outputs, false, out))
+		say(run, RUN_FAILED, "createTensor");
+	else if (wnnContextDispatch(target->context, built, inputs.count, in, outputs.count, out) ||
+		 wnnContextOnWorkDoneSync(target->context, WNN_WAIT_FOREVER))
+		say(run, RUN_FAILED, "dispatch");
+	else
+		read_outputs(target, graph, outputs, out, run);
+	for (size_t i = 0; i < inputs.count; i++)
+		wnnTensorRelease(in[i].tensor);
+	for (size_t i = 0; i < outputs.count; i++)
+		wnnTensorRelease(out[i].tensor);
+}
+
+void run_graph(struct target *target, const struct graph *graph, struct run *run)
+{
+	WNNGraph built;
+
+	memset(run, 0, sizeof(*run));
+	built = build(target, graph, run);
+	if (!built)
+		return;
+	note_placement(graph, built, run);
+	dispatch(target, graph, built, run);
+	wnnGraphRelease(built);
+	/* A fault may have cost the context. */
+	if (run->status == RUN_FAILED) {
+		target_close(target);
+		if (target_open(target))
+			exit(2);
+	}
+}
+
+void run_free(struct run *run)
+{
+	for (size_t v = 0; v < GRAPH_MAX_VALUES; v++) {
+		free(run->outputs[v]);
+		run->outputs[v] = NULL;
+	}
+}
