@@ -152,7 +152,7 @@ static bool fits(const struct indexed *x, const struct pieces *p)
 {
 	struct plan_param param = make_param(x);
 	struct plan_insn insn = make_insn(x, p, &param);
-	uint64_t most = x->plan->caps->sram_bytes / 2;
+	uint64_t most = plan_sram(x->plan) / 2;
 
 	return plan_cost_insn(x->plan->caps, &insn) <= CHUNK_COST &&
 	       (!x->staged || (staged_bytes(x, p) <= most &&

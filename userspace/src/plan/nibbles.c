@@ -40,7 +40,7 @@ static struct npu_view tile(uint64_t address, uint8_t dtype, int64_t count)
 /* Packed bytes in a chunk: SRAM has room for two chunks in both forms. */
 static int64_t chunk_bytes(const struct plan *plan)
 {
-	return plan->caps->sram_bytes / 6 / PLAN_ALIGN * PLAN_ALIGN;
+	return plan_sram(plan) / 6 / PLAN_ALIGN * PLAN_ALIGN;
 }
 
 static struct chunk chunk_at(const struct plan *plan, const struct npu_view *packed,

@@ -90,7 +90,7 @@ static bool evaluate(struct resample *r)
 		need[r->axis[e]] = longest_span(r, e);
 	r->dst_bytes = bytes_of(r, r->tile);
 	r->src_bytes = bytes_of(r, need);
-	if (2 * (r->dst_bytes + r->src_bytes) > r->plan->caps->sram_bytes)
+	if (2 * (r->dst_bytes + r->src_bytes) > plan_sram(r->plan))
 		return false;
 	tile = view_sram(0, r->dst.dtype, r->dst.rank, r->tile, r->dst.stride);
 	in = view_sram(0, r->src.dtype, r->src.rank, need, r->src.stride);
