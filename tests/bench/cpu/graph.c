@@ -17,48 +17,16 @@
 #include <unistd.h>
 
 #include <cblas.h>
-#include <jansson.h>
 
 #include <webnn/webnn_npu.h>
+
+#include "../table.h"
 
 struct options {
 	const char *files[4];		/* table, weights, input, output */
 	unsigned int count;
 	uint32_t threads;
 };
-
-struct net {
-	WNNGraphBuilder builder;
-	const float *weights;
-	WNNOperand *values;
-};
-
-static void fail(const char *what)
-{
-	WNNError error = WNN_ERROR_INIT;
-
-	wnnGetLastError(&error);
-	fprintf(stderr, "bench-cpu-graph: %s: %.*s\n", what, (int)error.message.length,
-		error.message.data ? error.message.data : "");
-	exit(1);
-}
-
-static void check(bool ok, const char *what)
-{
-	if (!ok)
-		fail(what);
-}
-
-static WNNOperand made(const struct net *net, WNNOperand operand)
-{
-	WNNError error = WNN_ERROR_INIT;
-
-	if (operand)
-		return operand;
-	wnnGraphBuilderGetLastError(net->builder, &error);
-	fprintf(stderr, "bench-cpu-graph: %.*s\n", (int)error.message.length, error.message.data);
-	exit(1);
-}
 
 static void *map_file(const char *path)
 {
@@ -76,168 +44,6 @@ static void *map_file(const char *path)
 	return data;
 }
 
-/* --- From the table to a graph --- */
-
-static uint32_t number(const json_t *layer, const char *key)
-{
-	return (uint32_t)json_integer_value(json_object_get(layer, key));
-}
-
-static uint32_t list(const json_t *layer, const char *key, uint32_t *values)
-{
-	const json_t *array = json_object_get(layer, key);
-	uint32_t n = (uint32_t)json_array_size(array);
-
-	for (uint32_t i = 0; i < n && i < 4; i++)
-		values[i] = (uint32_t)json_integer_value(json_array_get(array, i));
-	return n;
-}
-
-static void nothing_to_release(void const *data, size_t size, void *userdata1, void *userdata2)
-{
-	(void)data;
-	(void)size;
-	(void)userdata1;
-	(void)userdata2;
-}
-
-static WNNOperand constant(const struct net *net, const json_t *layer, const char *key,
-			   uint32_t rank, const uint32_t *dims)
-{
-	WNNBorrowedConstant borrowed = WNN_BORROWED_CONSTANT_INIT;
-	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
-	const float *data = net->weights + json_integer_value(json_object_get(layer, key));
-	size_t count = 1;
-
-	for (uint32_t i = 0; i < rank; i++)
-		count *= dims[i];
-	borrowed.releaseCallback = nothing_to_release;
-	desc.nextInChain = &borrowed.chain;
-	desc.dataType = WNNOperandDataType_Float32;
-	desc.shape = (WNNUint32Array){ rank, dims };
-	return made(net, wnnGraphBuilderConstant(net->builder, &desc, data, count * sizeof(float)));
-}
-
-static WNNOperand add_conv(const struct net *net, const json_t *layer, WNNOperand x)
-{
-	WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
-	uint32_t filter[4], stride = number(layer, "stride"), pad = number(layer, "pad");
-
-	list(layer, "filter", filter);
-	options.strides = WNN_UINT32_LIST(stride, stride);
-	options.padding = WNN_UINT32_LIST(pad, pad, pad, pad);
-	options.groups = number(layer, "groups");
-	options.bias = constant(net, layer, "bias", 1, filter);
-	return wnnGraphBuilderConv2d(net->builder, x, constant(net, layer, "weight", 4, filter),
-				     &options);
-}
-
-static WNNOperand add_linear(const struct net *net, const json_t *layer, WNNOperand x)
-{
-	WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
-	uint32_t shape[4];
-
-	list(layer, "matrix", shape);
-	options.bTranspose = WNN_TRUE;
-	options.c = constant(net, layer, "bias", 1, shape);
-	return wnnGraphBuilderGemm(net->builder, x, constant(net, layer, "weight", 2, shape), &options);
-}
-
-static WNNOperand add_pool(const struct net *net, const json_t *layer, bool max, WNNOperand x)
-{
-	WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
-	uint32_t kernel = number(layer, "kernel"), stride = number(layer, "stride");
-	uint32_t pad = number(layer, "pad");
-
-	options.windowDimensions = WNN_UINT32_LIST(kernel, kernel);
-	options.strides = WNN_UINT32_LIST(stride, stride);
-	options.padding = WNN_UINT32_LIST(pad, pad, pad, pad);
-	return max ? wnnGraphBuilderMaxPool2d(net->builder, x, &options) :
-		     wnnGraphBuilderAveragePool2d(net->builder, x, &options);
-}
-
-static WNNOperand add_relu6(const struct net *net, WNNOperand x)
-{
-	WNNClampOptions options = WNN_CLAMP_OPTIONS_INIT;
-
-	options.minValue = WNN_NUMBER_DOUBLE(0);
-	options.maxValue = WNN_NUMBER_DOUBLE(6);
-	return wnnGraphBuilderClamp(net->builder, x, &options);
-}
-
-static WNNOperand add_flatten(const struct net *net, WNNOperand x)
-{
-	WNNUint32Array shape = wnnOperandGetShape(x);
-	uint32_t size = 1;
-
-	for (size_t i = 0; i < shape.count; i++)
-		size *= shape.data[i];
-	return wnnGraphBuilderReshape(net->builder, x, WNN_UINT32_LIST(1, size), NULL);
-}
-
-static WNNOperand add_layer(const struct net *net, const json_t *layer)
-{
-	const char *op = json_string_value(json_object_get(layer, "op"));
-	uint32_t from[4] = { 0 };
-	WNNOperand x[2];
-
-	list(layer, "inputs", from);
-	x[0] = net->values[from[0]];
-	x[1] = net->values[from[1]];
-	if (!strcmp(op, "conv"))
-		return add_conv(net, layer, x[0]);
-	if (!strcmp(op, "linear"))
-		return add_linear(net, layer, x[0]);
-	if (!strcmp(op, "maxpool") || !strcmp(op, "averagepool"))
-		return add_pool(net, layer, op[0] == 'm', x[0]);
-	if (!strcmp(op, "relu"))
-		return wnnGraphBuilderRelu(net->builder, x[0], NULL);
-	if (!strcmp(op, "relu6"))
-		return add_relu6(net, x[0]);
-	if (!strcmp(op, "add"))
-		return wnnGraphBuilderAdd(net->builder, x[0], x[1], NULL);
-	if (!strcmp(op, "concat"))
-		return wnnGraphBuilderConcat(net->builder, 2, x, 1, NULL);
-	if (!strcmp(op, "flatten"))
-		return add_flatten(net, x[0]);
-	if (!strcmp(op, "softmax"))
-		return wnnGraphBuilderSoftmax(net->builder, x[0], 1, NULL);
-	fprintf(stderr, "bench-cpu-graph: unknown layer '%s'\n", op);
-	exit(1);
-}
-
-static WNNGraph build(WNNContext context, const char *table, const float *weights)
-{
-	static const uint32_t input[] = { 1, 3, 224, 224 };
-	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
-	json_error_t error;
-	json_t *layers = json_load_file(table, 0, &error), *layer;
-	struct net net = { .weights = weights };
-	WNNNamedOperand output;
-	WNNGraph graph;
-	size_t i;
-
-	if (!json_is_array(layers)) {
-		fprintf(stderr, "bench-cpu-graph: %s: %s\n", table, error.text);
-		exit(1);
-	}
-	net.values = calloc(json_array_size(layers) + 1, sizeof(WNNOperand));
-	net.builder = wnnContextCreateGraphBuilder(context);
-	check(net.values && net.builder, "graph builder");
-	desc.dataType = WNNOperandDataType_Float32;
-	desc.shape = (WNNUint32Array){ 4, input };
-	net.values[0] = made(&net, wnnGraphBuilderInput(net.builder, WNN_STR("x"), &desc));
-	json_array_foreach(layers, i, layer)
-		net.values[i + 1] = made(&net, add_layer(&net, layer));
-	output = (WNNNamedOperand){ WNN_STR("y"), net.values[json_array_size(layers)] };
-	check(wnnGraphBuilderBuildSync(net.builder, 1, &output, WNN_WAIT_FOREVER, &graph) ==
-	      WNNStatus_Success, "build");
-	wnnGraphBuilderRelease(net.builder);
-	free(net.values);
-	json_decref(layers);
-	return graph;
-}
-
 /* --- Runs --- */
 
 static WNNContext open_context(WNNInstance instance, uint32_t threads)
@@ -249,7 +55,7 @@ static WNNContext open_context(WNNInstance instance, uint32_t threads)
 	device.device = WNN_STR("cpu");
 	device.threads = threads;
 	options.nextInChain = &device.chain;
-	check(wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context) ==
+	bench_check(wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context) ==
 	      WNNStatus_Success, "context");
 	return context;
 }
@@ -263,7 +69,7 @@ static WNNTensor make_tensor(WNNContext context, WNNUint32Array shape, bool inpu
 	desc.shape = shape;
 	desc.writable = input;
 	desc.readable = !input;
-	check(wnnContextCreateTensorSync(context, &desc, WNN_WAIT_FOREVER, &tensor) ==
+	bench_check(wnnContextCreateTensorSync(context, &desc, WNN_WAIT_FOREVER, &tensor) ==
 	      WNNStatus_Success, "tensor");
 	return tensor;
 }
@@ -279,11 +85,11 @@ struct run {
 
 static void infer(const struct run *run)
 {
-	check(wnnContextWriteTensor(run->context, run->input.tensor, run->x, run->x_bytes) ==
+	bench_check(wnnContextWriteTensor(run->context, run->input.tensor, run->x, run->x_bytes) ==
 	      WNNStatus_Success, "write");
-	check(wnnContextDispatch(run->context, run->graph, 1, &run->input, 1, &run->output) ==
+	bench_check(wnnContextDispatch(run->context, run->graph, 1, &run->input, 1, &run->output) ==
 	      WNNStatus_Success, "dispatch");
-	check(wnnContextReadTensorSync(run->context, run->output.tensor, run->y, run->y_bytes,
+	bench_check(wnnContextReadTensorSync(run->context, run->output.tensor, run->y, run->y_bytes,
 				       WNN_WAIT_FOREVER) == WNNStatus_Success, "read");
 }
 
@@ -356,9 +162,10 @@ int main(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	instance = wnnCreateInstance(NULL);
-	check(instance, "instance");
+	bench_check(instance, "instance");
 	run.context = open_context(instance, options.threads);
-	run.graph = build(run.context, options.files[0], map_file(options.files[1]));
+	run.graph = bench_table_build(run.context, options.files[0], map_file(options.files[1]), 4,
+				      (const uint32_t[]){ 1, 3, 224, 224 });
 	outputs = wnnGraphGetOutputs(run.graph);
 	run.input = (WNNNamedTensor){ WNN_STR("x"), make_tensor(run.context,
 		(WNNUint32Array){ 4, (const uint32_t[]){ 1, 3, 224, 224 } }, true) };
@@ -368,7 +175,7 @@ int main(int argc, char **argv)
 	run.x_bytes = 3 * 224 * 224 * sizeof(float);
 	run.y_bytes = 1000 * sizeof(float);
 	run.y = malloc(run.y_bytes);
-	check(run.y, "memory");
+	bench_check(run.y, "memory");
 	run_lines(&run, options.files[3]);
 	free(run.y);
 	wnnTensorRelease(run.input.tensor);

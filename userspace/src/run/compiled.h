@@ -15,6 +15,7 @@ struct run_compiled;
 struct run_statistics {
 	uint64_t npu_cycles, macs;
 	uint64_t bytes_read, bytes_written;	/* by the NPU */
+	uint64_t busy[5];			/* cycles of CP, LD, ST, MXU, VPU; 0: not known */
 	uint64_t npu_ns, cpu_ns, host_ns;
 };
 

@@ -205,6 +205,8 @@ static void add_counters(struct run_statistics *statistics, const struct winsys_
 		statistics->macs += result->macs;
 		statistics->bytes_read += result->bytes_ld;
 		statistics->bytes_written += result->bytes_st;
+		for (int e = 0; e < 5; e++)
+			statistics->busy[e] += result->busy[e];
 		return;
 	}
 	for (uint32_t i = 0; i < program->num_nodes; i++) {

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Cycles of networks and of single layers on the device model (machine onpu-ref1), beside what the machine could do at best.
+
+Each runs once, npu-only, in a process of its own. For each: cycles, MACs of the matrix unit, bytes of the two DMA engines, busy
+cycles of the engines, operators on the NPU, on the CPU and folded, CPU seconds of the build, and
+
+  bound = sum over layers of max(cycles of the matrix unit in blocks of 64 x 64, cycles of the vector unit for what
+          only it can do, bytes of weights / 32)
+  share = bound / cycles
+
+SqueezeNet, MobileNetV2 and LeNet have their weights from ../shared/models and are left out without them; the others are seeded.
+
+Usage: bench_npu.py [--json FILE] [--build DIR] [--sram BYTES] [--nodes] [NAME…]
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED_MODELS = ROOT.parent / "shared" / "models"
+sys.path.insert(0, str(ROOT / "tests" / "bench" / "npu"))
+from networks import LAYERS, SEEDED, SHARED, bound  # noqa: E402
+
+
+def run(args, net, shared, folder):
+    command = [args.build / "tests" / "bench" / "npu" / "bench-npu-graph"]
+    if shared:
+        command += ["--model", net.name, "--models", SHARED_MODELS]
+    else:
+        table, shape = folder / "table", net.shapes[0]
+        table.write_text(json.dumps(net.layers))
+        command += ["--table", table, "--weights", net.offset, "--input",
+                    ",".join(map(str, (1, *shape) if len(shape) == 3 and net.layers[0]["op"] != "softmax" else shape))]
+    if args.sram:
+        command += ["--sram", args.sram]
+    if args.nodes:
+        command.append("--nodes")
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"bench npu: {net.name}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def measure(args, name, net, shared):
+    with tempfile.TemporaryDirectory(prefix="bench-npu-") as folder:
+        result = run(args, net, shared, pathlib.Path(folder))
+    result["bound"], macs = bound(net)
+    if result["macs"] != macs:
+        sys.exit(f"bench npu: {name}: the matrix unit did {result['macs']} MACs, the table has {macs}")
+    result["share"] = round(result["bound"] / result["cycles"], 4)
+    busy = "  ".join(f"{engine} {100 * result['busy'][engine] / result['cycles']:3.0f}%"
+                     for engine in ("ld", "st", "mxu", "vpu"))
+    print(f"{name:20} {result['cycles']:9} cycles  {result['macs'] / 1e6:7.1f} MMAC  in {result['bytes_ld'] / 1e6:6.1f} MB  "
+          f"out {result['bytes_st'] / 1e6:6.1f} MB  {busy}  bound {result['bound']:9}  share {100 * result['share']:5.1f} %  "
+          f"build {result['build_s']:.2f} s", flush=True)
+    for node in result.get("plan", []):
+        print(f"    {node['cycles']:9}  {node['op']:20} {node['kernel']}")
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Networks and layers on the device model, beside the machine's bound.")
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "gcc")
+    parser.add_argument("--sram", type=int, help="another size of the SRAM, in bytes")
+    parser.add_argument("--nodes", action="store_true", help="the estimate for each node as well")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    args = parser.parse_args()
+    groups = {"models": {**SHARED, **SEEDED}, "layers": LAYERS}
+    known = {name for group in groups.values() for name in group}
+    if set(args.names) - known:
+        parser.error(f"no {', '.join(sorted(set(args.names) - known))}; there are: {', '.join(sorted(known))}")
+
+    result = {"machine": "onpu-ref1", "models": {}, "layers": {}}
+    for group, members in groups.items():
+        for name, make in members.items():
+            if args.names and name not in args.names:
+                continue
+            if name in SHARED and not (SHARED_MODELS / name).exists():
+                print(f"{name:20} left out: there is no {SHARED_MODELS / name}")
+                continue
+            result[group][name] = measure(args, name, make(), name in SHARED)
+    if args.json:
+        args.json.write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

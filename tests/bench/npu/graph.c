@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+/*
+ * bench-npu-graph: builds a network for the device model, npu-only, runs it once and says on
+ * standard output what it cost, as JSON. The network is a table of layers (networks.py) with seeded
+ * weights, or one of the shared models with its own.
+ */
+#include <argp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include "api/graph.h"
+#include "../table.h"
+#include "models.h"
+
+struct options {
+	const char *table, *model, *models;
+	uint64_t weights;		/* float32 numbers that the table needs */
+	uint32_t rank, input[4];
+	uint64_t sram_bytes;
+	bool nodes;
+};
+
+static double seconds(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Numbers between -scale and scale. */
+static float *seeded(uint64_t count, float scale)
+{
+	float *data = malloc((count + 1) * sizeof(*data));
+	uint32_t x = 1;
+
+	bench_check(data, "memory");
+	for (uint64_t i = 0; i < count; i++) {
+		x = x * 1664525 + 1013904223;
+		data[i] = ((float)(x >> 8) / (1 << 23) - 1) * scale;
+	}
+	return data;
+}
+
+static WNNTensor make_tensor(WNNContext context, WNNUint32Array shape, bool input)
+{
+	WNNTensorDescriptor desc = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNTensor tensor;
+
+	desc.dataType = WNNOperandDataType_Float32;
+	desc.shape = shape;
+	desc.writable = input;
+	desc.readable = !input;
+	bench_check(wnnContextCreateTensorSync(context, &desc, WNN_WAIT_FOREVER, &tensor) ==
+		    WNNStatus_Success, "tensor");
+	return tensor;
+}
+
+static void run(WNNContext context, WNNGraph graph)
+{
+	WNNNamedOperandDescriptorArray inputs = wnnGraphGetInputs(graph),
+				       outputs = wnnGraphGetOutputs(graph);
+	WNNNamedTensor in[1], out[BENCH_MAX_OUTPUTS];
+	uint64_t count = 1;
+	float *data;
+
+	bench_check(inputs.count == 1 && outputs.count <= BENCH_MAX_OUTPUTS, "inputs and outputs");
+	for (size_t i = 0; i < inputs.data[0].shape.count; i++)
+		count *= inputs.data[0].shape.data[i];
+	data = seeded(count, 1);
+	in[0] = (WNNNamedTensor){ inputs.data[0].name,
+				  make_tensor(context, inputs.data[0].shape, true) };
+	for (size_t i = 0; i < outputs.count; i++)
+		out[i] = (WNNNamedTensor){ outputs.data[i].name,
+					   make_tensor(context, outputs.data[i].shape, false) };
+	bench_check(wnnContextWriteTensor(context, in[0].tensor, data, count * sizeof(*data)) ==
+		    WNNStatus_Success, "write");
+	bench_check(wnnContextDispatch(context, graph, 1, in, outputs.count, out) ==
+		    WNNStatus_Success, "dispatch");
+	bench_check(wnnContextOnWorkDoneSync(context, WNN_WAIT_FOREVER) == WNNStatus_Success,
+		    "dispatch");
+	wnnTensorRelease(in[0].tensor);
+	for (size_t i = 0; i < outputs.count; i++)
+		wnnTensorRelease(out[i].tensor);
+	free(data);
+}
+
+static json_t *describe_nodes(const WNNGraphPlacement *placement)
+{
+	json_t *nodes = json_array();
+
+	for (size_t i = 0; i < placement->nodeCount; i++) {
+		const WNNNodePlacement *node = &placement->nodes[i];
+
+		if (!node->estimatedCycles)
+			continue;
+		json_array_append_new(nodes, json_pack(
+			"{s:s%, s:s%, s:I}", "op", node->operatorName.data,
+			node->operatorName.length, "kernel", node->kernel.data, node->kernel.length,
+			"cycles", (json_int_t)node->estimatedCycles));
+	}
+	return nodes;
+}
+
+static json_t *describe(WNNGraph graph, const struct options *options, double build_seconds)
+{
+	const struct run_statistics *s = &graph->statistics;
+	const WNNGraphPlacement *placement = &graph->placement;
+	json_t *result = json_pack(
+		"{s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:f}",
+		"cycles", (json_int_t)s->npu_cycles, "macs", (json_int_t)s->macs,
+		"bytes_ld", (json_int_t)s->bytes_read, "bytes_st", (json_int_t)s->bytes_written,
+		"busy", "cp", (json_int_t)s->busy[0], "ld", (json_int_t)s->busy[1],
+		"st", (json_int_t)s->busy[2], "mxu", (json_int_t)s->busy[3],
+		"vpu", (json_int_t)s->busy[4],
+		"nodes", "npu", (json_int_t)placement->npuCount,
+		"cpu", (json_int_t)placement->cpuCount,
+		"folded", (json_int_t)placement->foldedCount, "build_s", build_seconds);
+
+	bench_check(result, "memory");
+	if (options->nodes)
+		json_object_set_new(result, "plan", describe_nodes(placement));
+	return result;
+}
+
+static WNNGraph build(const struct options *options, WNNContext context, float *weights)
+{
+	struct model_paths paths = { NULL, options->models };
+	struct model model;
+
+	if (options->table)
+		return bench_table_build(context, options->table, weights, options->rank,
+					 options->input);
+	if (model_build(&model, options->model, &paths, context, 1))
+		exit(1);
+	return model.graph;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case 't':
+		options->table = arg;
+		return 0;
+	case 'w':
+		options->weights = strtoull(arg, NULL, 0);
+		return 0;
+	case 'i':
+		for (char *at = arg; options->rank < 4 && *at; at += *at == ',')
+			options->input[options->rank++] = (uint32_t)strtoul(at, &at, 10);
+		return 0;
+	case 'm':
+		options->model = arg;
+		return 0;
+	case 'M':
+		options->models = arg;
+		return 0;
+	case 's':
+		options->sram_bytes = strtoull(arg, NULL, 0);
+		return 0;
+	case 'n':
+		options->nodes = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (!options->model == !options->table || !options->table == !!options->rank)
+			argp_error(state, "give --model, or --table and --input");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void measure(const struct options *options, WNNContext context)
+{
+	/* Small enough that deep sums stay finite. */
+	float *weights = options->table ? seeded(options->weights, .05f) : NULL;
+	double begin = seconds(CLOCK_PROCESS_CPUTIME_ID);
+	WNNGraph graph = build(options, context, weights);
+	double took = seconds(CLOCK_PROCESS_CPUTIME_ID) - begin;
+	json_t *result;
+
+	run(context, graph);
+	result = describe(graph, options, took);
+	json_dumpf(result, stdout, JSON_INDENT(1));
+	putchar('\n');
+	json_decref(result);
+	wnnGraphRelease(graph);
+	free(weights);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp_option known[] = {
+		{ "table", 't', "FILE", 0, "A table of layers", 0 },
+		{ "weights", 'w', "N", 0, "Of a table: how many numbers are its weights", 0 },
+		{ "input", 'i', "N,...", 0, "Of a table: the shape of its input", 0 },
+		{ "model", 'm', "NAME", 0, "squeezenet, mobilenetv2 or lenet instead", 0 },
+		{ "models", 'M', "DIR", 0, "Folder of the shared models", 0 },
+		{ "sram", 's', "BYTES", 0, "Another size of the SRAM", 0 },
+		{ "nodes", 'n', NULL, 0, "The estimate for each node as well", 0 },
+		{ 0 }
+	};
+	static const struct argp argp = { known, parse, NULL, "Runs a network of bench_npu.py.",
+					  NULL, NULL, NULL };
+	struct options options = { 0 };
+	struct model_device device = { .name = "sim", .npu_only = true, .threads = 1 };
+	WNNInstance instance;
+	WNNContext context;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	device.sram_bytes = options.sram_bytes;
+	instance = wnnCreateInstance(NULL);
+	bench_check(instance, "instance");
+	context = model_context(instance, &device);
+	if (!context)
+		return 1;
+	measure(&options, context);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+	return 0;
+}
