@@ -113,6 +113,7 @@ TEST_F(hang, waiting_for_others_is_no_hang)
 		ASSERT_EQ(0, npu_submit_signal(self->fd, busy.id, job, syncobj));
 	ASSERT_EQ(0, npu_submit_signal(self->other, patient.id, self->job, low));
 	EXPECT_TRUE(runs_still(self->fd, syncobj, 2));
+	EXPECT_FALSE(npu_signalled(self->other, low));
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, busy.id));
 	EXPECT_EQ(0, npu_wait(self->other, low));
 	EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(self->other, patient.id).state);
