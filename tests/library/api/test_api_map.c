@@ -347,6 +347,32 @@ static void folding_can_be_switched_off(void **state)
 	wnnInstanceRelease(instance);
 }
 
+/* The same for a type beyond the specification; where it is not listed it is no input either. */
+static void check_four_bits(WNNContext context, const WNNOpSupportLimits *limits,
+			    WNNOperandDataType type)
+{
+	bool listed = limits->dequantizeLinear.input.dataTypes & WNN_DATA_TYPE_BIT(type);
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+	uint32_t shape[] = { N, N }, one[] = { 1, 1 };
+	WNNOperand x, scale, zero;
+
+	descriptor.dataType = type;
+	descriptor.shape = WNN_UINT32_ARRAY(shape);
+	x = wnnGraphBuilderInput(builder, WNN_STR("x"), &descriptor);
+	assert_int_equal(x != NULL, !!(limits->input.dataTypes & WNN_DATA_TYPE_BIT(type)));
+	descriptor.shape = WNN_UINT32_ARRAY(one);
+	zero = wnnGraphBuilderInput(builder, WNN_STR("z"), &descriptor);
+	descriptor.dataType = WNNOperandDataType_Float32;
+	scale = wnnGraphBuilderInput(builder, WNN_STR("s"), &descriptor);
+	if (listed)
+		wnnGraphRelease(build_one(builder, "y", wnnGraphBuilderDequantizeLinear(
+						  builder, x, scale, zero, NULL)));
+	else
+		assert_null(wnnGraphBuilderDequantizeLinear(builder, x, scale, zero, NULL));
+	wnnGraphBuilderRelease(builder);
+}
+
 /* What is listed can be built, in all types listed; what is not listed cannot. */
 static void npu_only_lists_what_it_builds(void **state)
 {
@@ -358,8 +384,6 @@ static void npu_only_lists_what_it_builds(void **state)
 	(void)state;
 	assert_ok(wnnContextOpSupportLimits(context, &limits));
 	assert_true(limits.matmul.a.dataTypes & WNN_DATA_TYPE_BIT(WNNOperandDataType_Float32));
-	assert_false(limits.dequantizeLinear.input.dataTypes &
-		     WNN_DATA_TYPE_BIT(WNNOperandDataType_Int4));
 	for (WNNOperandDataType t = WNNOperandDataType_Float32; t <= WNNOperandDataType_Uint8; t++) {
 		WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
 		WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
@@ -381,6 +405,8 @@ static void npu_only_lists_what_it_builds(void **state)
 		wnnGraphRelease(graph);
 		wnnGraphBuilderRelease(builder);
 	}
+	check_four_bits(context, &limits, WNNOperandDataType_Int4);
+	check_four_bits(context, &limits, WNNOperandDataType_Uint4);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
 }
