@@ -530,6 +530,61 @@ static void test_pool_of_padding(void **state)
 	}
 }
 
+/* Windows that reach far into the padding take no longer than what they see of the input. */
+static void test_huge_windows(void **state)
+{
+	static const double mean = 2.5, root = 5.477225575051661, max = 4, sums[] = { 1, 2, 3, 4 };
+	const uint32_t far = 2000000000;
+	struct ir_type type = ir_type_make(IR_F32, 4, (int64_t[]){ 1, 1, 1, 1 });
+	int64_t x[4] = { 1, 1, 2, 2 };
+	struct rig rig;
+
+	(void)state;
+	for (int kind = IR_POOL_MAX; kind <= IR_POOL_L2; kind++) {
+		union ir_attrs attrs = { .pool = { .kind = (enum ir_pool)kind,
+						   .window = { UINT32_MAX, UINT32_MAX },
+						   .padding = { far, far, far, far },
+						   .strides = { 1, 1 }, .dilations = { 1, 1 } } };
+		double value = kind == IR_POOL_MAX ? max : kind == IR_POOL_AVERAGE ? mean : root;
+
+		rig_init(&rig);
+		add_shape(&rig, IR_F32, 4, x, NULL, REALS(1, 2, 3, 4));
+		expect(&rig, IR_OP_POOL, &attrs, &type, NULL, REALS(value));
+		/* Only the tap in the middle sees anything. */
+		attrs.pool.window[0] = attrs.pool.window[1] = 3;
+		attrs.pool.dilations[0] = attrs.pool.dilations[1] = far;
+		type = ir_type_make(IR_F32, 4, x);
+		rig_init(&rig);
+		add_shape(&rig, IR_F32, 4, x, NULL, REALS(1, 2, 3, 4));
+		expect(&rig, IR_OP_POOL, &attrs, &type, NULL, sums);
+		type = ir_type_make(IR_F32, 4, (int64_t[]){ 1, 1, 1, 1 });
+	}
+}
+
+/* The same for convolutions; all but the middle tap of the filter see only padding. */
+static void test_huge_dilations(void **state)
+{
+	const uint32_t far = 2000000000;
+	union ir_attrs attrs = { .conv = { .strides = { 1, 1 }, .dilations = { far, far },
+					   .padding = { far, far, far, far }, .groups = 1,
+					   .act.kind = IR_UNARY_NONE } };
+	int64_t x[4] = { 1, 1, 2, 2 }, w[4] = { 1, 1, 3, 3 };
+	struct ir_type type = ir_type_make(IR_F32, 4, x);
+	struct rig rig;
+
+	(void)state;
+	for (int nhwc = 0; nhwc < 2; nhwc++) {
+		rig_init(&rig);
+		add_shape(&rig, IR_F32, 4, x, NULL, REALS(1, 2, 3, 4));
+		add_shape(&rig, IR_F32, 4, w, NULL, REALS(1, 1, 1, 1, 2, 1, 1, 1, 1));
+		expect(&rig, IR_OP_CONV, &attrs, &type, NULL, REALS(2, 4, 6, 8));
+		attrs.conv.layout = IR_NHWC;
+		x[1] = x[2] = 2;
+		x[3] = 1;
+		type = ir_type_make(IR_F32, 4, x);
+	}
+}
+
 /* A neighbour of weight 0 does not turn an infinity into NaN; halves between neighbours go down. */
 static void test_resample(void **state)
 {
@@ -685,6 +740,8 @@ int main(void)
 		cmocka_unit_test(test_normalisation_over_no_axes),
 		cmocka_unit_test(test_scalars),
 		cmocka_unit_test(test_pool_of_padding),
+		cmocka_unit_test(test_huge_windows),
+		cmocka_unit_test(test_huge_dilations),
 		cmocka_unit_test(test_resample),
 		cmocka_unit_test(test_lstm_gates),
 		cmocka_unit_test(test_gru_gates),

@@ -241,6 +241,53 @@ static void pool_sizes(void **state)
 	o.outputShapeRounding = WNNRoundingType_Ceil;
 	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Float32, 1, 1, 2, 2), &o),
 		     Float32, 1, 1, 1, 1);
+	/* Sizes may ask for that as well. */
+	o.outputShapeRounding = WNNRoundingType_Floor;
+	o.outputSizes = WNN_UINT32_LIST(1, 1);
+	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Float32, 1, 1, 2, 2), &o),
+		     Float32, 1, 1, 1, 1);
+	o.outputSizes = WNN_UINT32_LIST(0, 0);
+	assert_type_error(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Float32, 1, 1, 2, 2), &o),
+			  "maxPool2d: the output has size 0 in dimension 2");
+}
+
+/* Taps that lie in the padding for every output are left out. */
+static void pool_windows_are_trimmed(void **state)
+{
+	struct fixture *f = *state;
+	WNNPool2dOptions o = WNN_POOL2D_OPTIONS_INIT;
+	WNNOperand x = INPUT(f, Float32, 1, 1, 2, 2), y;
+	const struct ir_pool_attrs *pool;
+
+	/* One output sees all of the input and nothing else. */
+	o.windowDimensions = WNN_UINT32_LIST(4000000000u, 4000000000u);
+	o.padding = WNN_UINT32_LIST(2000000000u, 2000000000u, 1999999999u, 2000000000u);
+	y = wnnGraphBuilderAveragePool2d(f->b, x, &o);
+	assert_shape(y, Float32, 1, 1, 3, 2);
+	pool = &y->value->def->attrs.pool;
+	assert_int_equal(pool->window[0], 4);
+	assert_int_equal(pool->padding[0], 2);
+	assert_int_equal(pool->window[1], 3);
+	assert_int_equal(pool->padding[2], 1);
+	/* Dilated: taps at -3, 0 and 3, the second of which is seen. */
+	o.windowDimensions = WNN_UINT32_LIST(3, 1);
+	o.dilations = WNN_UINT32_LIST(3, 1);
+	o.padding = WNN_UINT32_LIST(3, 2, 0, 0);
+	y = wnnGraphBuilderMaxPool2d(f->b, x, &o);
+	assert_shape(y, Float32, 1, 1, 1, 2);
+	pool = &y->value->def->attrs.pool;
+	assert_int_equal(pool->window[0], 1);
+	assert_int_equal(pool->padding[0], 0);
+	/* No tap sees anything: one is left, and still sees nothing. */
+	o.padding = WNN_UINT32_LIST(5, 0, 0, 0);
+	o.dilations = WNN_UINT32_LIST(3, 1);
+	o.windowDimensions = WNN_UINT32_LIST(2, 1);
+	o.strides = WNN_UINT32_LIST(9, 1);
+	y = wnnGraphBuilderMaxPool2d(f->b, x, &o);
+	assert_shape(y, Float32, 1, 1, 1, 2);
+	pool = &y->value->def->attrs.pool;
+	assert_int_equal(pool->window[0], 1);
+	assert_int_equal(pool->padding[0], 2);
 }
 
 static void pool_refusals(void **state)
@@ -360,6 +407,7 @@ int main(void)
 		GRAPH_TEST(conv_transpose2d_sizes),
 		GRAPH_TEST(conv_transpose2d_refusals),
 		GRAPH_TEST(pool_sizes),
+		GRAPH_TEST(pool_windows_are_trimmed),
 		GRAPH_TEST(pool_refusals),
 		GRAPH_TEST(gemm),
 		GRAPH_TEST(matmul),

@@ -32,6 +32,15 @@ struct cpu_axis {
 	int64_t *first;			/* [phases]: place of its first input, padding counted */
 };
 
+/*
+ * Whether a dilated window is not much larger than the input: the fast kernels hold whole windows,
+ * the reference only looks at what lies inside.
+ */
+static inline bool cpu_window_is_small(int64_t in, int64_t taps, int64_t dilation)
+{
+	return (taps - 1) * dilation < 16 * in + 4096;
+}
+
 /* A block of output lines of one channel: [row phase][column phase][lines + reach][width]. */
 struct cpu_planes {
 	struct cpu_axis h, w;

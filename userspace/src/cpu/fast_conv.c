@@ -235,5 +235,8 @@ const struct cpu_fast_kernel *cpu_fast_find_conv(const struct ir_node *node)
 	if (node->results[0]->type.dtype != IR_F32 || node->attrs.conv.transposed)
 		return NULL;
 	g = cpu_conv_of(node);
+	if (!cpu_window_is_small(g.in_h, g.kh, g.attrs->dilations[0]) ||
+	    !cpu_window_is_small(g.in_w, g.kw, g.attrs->dilations[1]))
+		return NULL;
 	return is_depthwise(&g) ? &depthwise_kernel : &dense_kernel;
 }

@@ -207,6 +207,17 @@ static int pool(struct cpu_context *cpu, const struct ir_node *node, const void 
 const struct cpu_fast_kernel *cpu_fast_find_pool(const struct ir_node *node)
 {
 	static const struct cpu_fast_kernel kernel = { .name = "cpu/pool", .run = pool };
+	const struct ir_pool_attrs *a = &node->attrs.pool;
+	uint32_t h = a->layout == IR_NHWC ? 1 : 2;
 
-	return node->results[0]->type.dtype == IR_F32 ? &kernel : NULL;
+	if (node->results[0]->type.dtype != IR_F32)
+		return NULL;
+	for (uint32_t i = 0; i < 2; i++) {
+		int64_t in = ir_type_dim(&node->operands[0]->type, h + i);
+
+		/* Every tap takes time, also where all outputs see only padding. */
+		if (a->window[i] > 2 * in || !cpu_window_is_small(in, a->window[i], a->dilations[i]))
+			return NULL;
+	}
+	return &kernel;
 }

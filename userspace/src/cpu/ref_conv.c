@@ -179,29 +179,69 @@ struct pool {
 	const void *in;
 };
 
-/* The next cell of a window that lies inside the picture: its element, or -1 at the end. */
-static int64_t pool_next(const struct pool *p, int64_t base, int64_t h, int64_t w, int64_t *cell)
+/* Taps of a window that lie inside the picture along one axis, and the next one. */
+struct span {
+	int64_t first, end, next;
+};
+
+/* Computed, not counted: padding may make a window much larger than the picture. */
+static struct span span_of(const struct ir_pool_attrs *a, int axis, int64_t out, int64_t in)
+{
+	int64_t dilation = a->dilations[axis];
+	int64_t start = out * a->strides[axis] - a->padding[axis * 2];
+	struct span span = { 0 };
+
+	if (start < 0)
+		span.first = (-start + dilation - 1) / dilation;
+	if (start < in)
+		span.end = (in - 1 - start) / dilation + 1;
+	if (span.end > a->window[axis])
+		span.end = a->window[axis];
+	span.next = span.first;
+	return span;
+}
+
+/* One window: the index of the picture's first element, where it begins, its taps. */
+struct window {
+	int64_t base, row, col;
+	struct span h, w;
+};
+
+static struct window window_of(const struct pool *p, int64_t base, int64_t h, int64_t w)
 {
 	const struct ir_pool_attrs *a = p->attrs;
 
-	while (*cell < (int64_t)a->window[0] * a->window[1]) {
-		int64_t kh = *cell / a->window[1], kw = *cell % a->window[1];
-		int64_t ih = h * a->strides[0] + kh * a->dilations[0] - a->padding[0];
-		int64_t iw = w * a->strides[1] + kw * a->dilations[1] - a->padding[2];
-
-		++*cell;
-		if (ih >= 0 && ih < p->x.h && iw >= 0 && iw < p->x.w)
-			return base + ih * p->x.sh + iw * p->x.sw;
-	}
-	return -1;
+	return (struct window){
+		.base = base,
+		.row = h * a->strides[0] - a->padding[0],
+		.col = w * a->strides[1] - a->padding[2],
+		.h = span_of(a, 0, h, p->x.h),
+		.w = span_of(a, 1, w, p->x.w),
+	};
 }
 
-static double pool_float(const struct pool *p, int64_t base, int64_t h, int64_t w)
+/* The index of the window's next element; -1 at the end. */
+static int64_t window_next(const struct pool *p, struct window *win)
+{
+	int64_t ih, iw;
+
+	if (win->w.next >= win->w.end) {
+		win->w.next = win->w.first;
+		win->h.next++;
+	}
+	if (win->h.next >= win->h.end || win->w.next >= win->w.end)
+		return -1;
+	ih = win->row + win->h.next * p->attrs->dilations[0];
+	iw = win->col + win->w.next++ * p->attrs->dilations[1];
+	return win->base + ih * p->x.sh + iw * p->x.sw;
+}
+
+static double pool_float(const struct pool *p, struct window win)
 {
 	double sum = 0, square = 0, max = -INFINITY;
-	int64_t cell = 0, count = 0, at;
+	int64_t count = 0, at;
 
-	while ((at = pool_next(p, base, h, w, &cell)) >= 0) {
+	while ((at = window_next(p, &win)) >= 0) {
 		double x = cpu_load(p->dtype, p->in, at);
 
 		count++;
@@ -219,13 +259,13 @@ static double pool_float(const struct pool *p, int64_t base, int64_t h, int64_t 
 	}
 }
 
-static int64_t pool_int_max(const struct pool *p, int64_t base, int64_t h, int64_t w)
+static int64_t pool_int_max(const struct pool *p, struct window win)
 {
 	static const int64_t lowest[] = { [IR_I8] = INT8_MIN, [IR_I32] = INT32_MIN,
 					  [IR_I64] = INT64_MIN, [IR_U64] = 0, [IR_U8] = 0 };
-	int64_t max = lowest[p->dtype], cell = 0, at;
+	int64_t max = lowest[p->dtype], at;
 
-	while ((at = pool_next(p, base, h, w, &cell)) >= 0) {
+	while ((at = window_next(p, &win)) >= 0) {
 		int64_t x = cpu_load_int(p->dtype, p->in, at);
 
 		max = cpu_compare_int(p->dtype, x, max) > 0 ? x : max;
@@ -247,14 +287,14 @@ void cpu_ref_pool(const struct ir_node *node, const void *const *in, void *const
 		for (int64_t c = 0; c < y.c; c++)
 			for (int64_t h = 0; h < y.h; h++)
 				for (int64_t w = 0; w < y.w; w++) {
-					int64_t base = n * p.x.sn + c * p.x.sc;
+					struct window win =
+						window_of(&p, n * p.x.sn + c * p.x.sc, h, w);
 					int64_t at = n * y.sn + c * y.sc + h * y.sh + w * y.sw;
 
 					if (ir_dtype_is_float(p.dtype))
-						cpu_store(p.dtype, out[0], at,
-							  pool_float(&p, base, h, w));
+						cpu_store(p.dtype, out[0], at, pool_float(&p, win));
 					else
 						cpu_store_int(p.dtype, out[0], at,
-							      pool_int_max(&p, base, h, w));
+							      pool_int_max(&p, win));
 				}
 }

@@ -25,6 +25,7 @@ static int output_sizes(struct wnn_rule *rule, const struct ir_pool_attrs *attrs
 			const int64_t in[2], int64_t out[2])
 {
 	const WNNPool2dOptions *options = rule_options(rule, WNNPool2dOptions);
+	const WNNUint32Array sizes = options->outputSizes;
 	int64_t down[2], up[2];
 
 	for (int i = 0; i < 2; i++) {
@@ -34,14 +35,35 @@ static int output_sizes(struct wnn_rule *rule, const struct ir_pool_attrs *attrs
 		down[i] = rule_floor_div(room - window, attrs->strides[i]) + 1;
 		up[i] = rule_ceil_div(room - window, attrs->strides[i]) + 1;
 		out[i] = options->outputShapeRounding == WNNRoundingType_Ceil ? up[i] : down[i];
-		if (out[i] < 1)
+		/* Sizes that are given replace the rounding. */
+		if ((sizes.data ? up[i] : out[i]) < 1)
 			return rule_error(rule, "the dilated window has %s %" PRId64
 					  ", more than the padded input's %" PRId64,
 					  i ? "width" : "height", window, room);
 	}
-	if (options->outputSizes.data)
-		return given_sizes(rule, options->outputSizes, down, up, out);
+	if (sizes.data)
+		return given_sizes(rule, sizes, down, up, out);
 	return 0;
+}
+
+/*
+ * Leaves out the taps that lie in the padding for every output: windows may be billions of elements
+ * larger than the input, and no back end should have to count through that.
+ */
+static void trim_window(struct ir_pool_attrs *pool, int i, int64_t in, int64_t out)
+{
+	int64_t dilation = pool->dilations[i], pad = pool->padding[2 * i];
+	int64_t before = (pad - (out - 1) * pool->strides[i]) / dilation;
+	int64_t end = (in - 1 + pad) / dilation + 1;
+
+	if (before < 0)
+		before = 0;
+	if (before >= pool->window[i])
+		before = pool->window[i] - 1;
+	if (end > pool->window[i])
+		end = pool->window[i];
+	pool->padding[2 * i] = (uint32_t)(pad - before * dilation);
+	pool->window[i] = end > before ? (uint32_t)(end - before) : 1;
 }
 
 int rule_pool2d(struct wnn_rule *rule)
@@ -72,6 +94,8 @@ int rule_pool2d(struct wnn_rule *rule)
 	}
 	if (output_sizes(rule, pool, in, out))
 		return -1;
+	for (int i = 0; i < 2; i++)
+		trim_window(pool, i, in[i], out[i]);
 	type.dim[h].value = out[0];
 	type.dim[w].value = out[1];
 	return rule_emit_call(rule, IR_OP_POOL, &type, &attrs);

@@ -177,17 +177,16 @@ void lower_conv(struct plan *plan, const struct ir_node *node)
 
 /* ---- pools */
 
-/* Taps of a window that lie inside the image. */
+/* Taps of a window that lie inside the image; 1 when there is none. */
 static int64_t taps_inside(const struct contract *c, int axis, int64_t out)
 {
-	int64_t count = 0;
+	int64_t at = out * c->step[axis] - c->pad[axis], step = c->dilation[axis];
+	int64_t first = at < 0 ? (-at + step - 1) / step : 0;
+	int64_t end = at < c->in[axis] ? (c->in[axis] - 1 - at) / step + 1 : 0;
 
-	for (int64_t t = 0; t < c->taps[axis]; t++) {
-		int64_t at = out * c->step[axis] - c->pad[axis] + t * c->dilation[axis];
-
-		count += at >= 0 && at < c->in[axis];
-	}
-	return count ? count : 1;
+	if (end > c->taps[axis])
+		end = c->taps[axis];
+	return end > first ? end - first : 1;
 }
 
 /* Divisors of an average: one number when no window leaves the image, else one per place. */

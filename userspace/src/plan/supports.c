@@ -112,11 +112,22 @@ static bool supports_contraction(const struct ir_node *node, const struct ir_una
 	return supports_fused(act, IR_F32, reason);
 }
 
+#define MAX_PADDED_TAPS 65536
+
 static bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 {
-	enum ir_dtype dtype = node->operands[0]->type.dtype;
+	const struct ir_pool_attrs *attrs = &node->attrs.pool;
+	const struct ir_type *input = &node->operands[0]->type;
+	uint32_t h = attrs->layout == IR_NHWC ? 1 : 2;
+	enum ir_dtype dtype = input->dtype;
 
-	if (node->attrs.pool.kind != IR_POOL_MAX && !is_float(node->operands[0]))
+	/* Loops run over all taps, also over those that reach only padding. */
+	if ((uint64_t)attrs->window[0] * attrs->window[1] > MAX_PADDED_TAPS &&
+	    (attrs->window[0] > ir_type_dim(input, h) ||
+	     attrs->window[1] > ir_type_dim(input, h + 1)))
+		return no(reason, NPU_REASON_SIZE,
+			  "the window is large and reaches beyond the input");
+	if (attrs->kind != IR_POOL_MAX && !is_float(node->operands[0]))
 		return no(reason, NPU_REASON_DATA_TYPE,
 			  "the vector unit averages float32 and float16 only");
 	return insn_takes(ONPU_OP_WIN_MAX, dtype) ||
