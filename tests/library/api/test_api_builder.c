@@ -117,6 +117,8 @@ static void constants_are_copied(void **state)
 	memset(data, 0, sizeof(data));
 	wanted.dataType = WNNOperandDataType_Float32;
 	assert_refused(f->builder, wnnGraphBuilderConstant(f->builder, &wanted, data, 8), "8");
+	assert_refused(f->builder, wnnGraphBuilderConstant(f->builder, &wanted, data, SIZE_MAX),
+		       "18446744073709551615 bytes of data, but float32[] takes 4");
 	assert_refused(f->builder, wnnGraphBuilderConstant(f->builder, NULL, data, 8), "NULL");
 	assert_refused(f->builder, wnnGraphBuilderConstant(f->builder, &wanted, NULL, 4), "NULL");
 	assert_refused(f->builder, wnnGraphBuilderConstantFromNumber(f->builder, 0,

@@ -171,6 +171,17 @@ static void bad_context_options(void **state)
 	device.simSramBytes = UINT64_C(1) << 40;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_NotSupportedError, "simSramBytes");
+	device.simSramBytes = 65537;
+	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
+		      WNNStatus_NotSupportedError, "simSramBytes is 65537; the machine has");
+	device.simSramBytes = 0;
+	device.simThreads = 65;
+	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
+		      WNNStatus_NotSupportedError, "simThreads is 65; at most 64");
+	device.simThreads = 0;
+	device.threads = UINT32_MAX;
+	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
+		      WNNStatus_NotSupportedError, "threads is 4294967295; at most 1024");
 	options.nextInChain = NULL;
 	options.errorCallbackInfo = note_error(notes, WNNCallbackMode_WaitAnyOnly, 0);
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),

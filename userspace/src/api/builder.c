@@ -220,8 +220,12 @@ static int copied_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *
 			   const void *data, size_t size, WNNOperand *operand,
 			   struct wnn_error *err)
 {
-	struct context_copy *copy = context_copy(builder->context, data, size, "a constant", err);
+	struct context_copy *copy;
 
+	/* The size is the application's word until it is found to be that of the shape. */
+	if (wnn_builder_check_constant(builder->builder, descriptor, data, size, err))
+		return -1;
+	copy = context_copy(builder->context, data, size, "a constant", err);
 	if (!copy)
 		return -1;
 	return wnn_builder_constant(builder->builder, descriptor, copy->data, size,

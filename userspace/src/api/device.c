@@ -14,6 +14,13 @@
 
 #define DEVICE_VARIABLE "WEBNN_DEVICE"
 
+/* Of the CPU: more than any machine has use for. */
+#define MAX_THREADS	1024
+/* What the device model takes (struct onpu_emu_config). */
+#define MAX_SIM_THREADS	64
+#define MAX_SIM_SRAM	(UINT64_C(1) << 30)
+#define SIM_SRAM_ALIGN	64
+
 static int parse_device(const char *name, size_t length, const char *named_by,
 			struct context_config *config, struct wnn_error *err)
 {
@@ -44,10 +51,25 @@ static int check_device_enums(const WNNContextDeviceOptions *options, struct wnn
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "simMode is %u, which is no value of WNNSimMode",
 				     (unsigned int)options->simMode);
-	if (options->simSramBytes > UINT32_MAX)
+	return 0;
+}
+
+static int check_device_numbers(const WNNContextDeviceOptions *options, struct wnn_error *err)
+{
+	uint64_t sram = options->simSramBytes;
+
+	if (options->threads > MAX_THREADS)
 		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "simSramBytes is %" PRIu64 "; the machine can have %" PRIu32
-				     " at most", options->simSramBytes, UINT32_MAX);
+				     "threads is %" PRIu32 "; at most %d are supported",
+				     options->threads, MAX_THREADS);
+	if (options->simThreads > MAX_SIM_THREADS)
+		return wnn_error_set(err, WNN_NOT_SUPPORTED,
+				     "simThreads is %" PRIu32 "; at most %d are supported",
+				     options->simThreads, MAX_SIM_THREADS);
+	if (sram > MAX_SIM_SRAM || sram % SIM_SRAM_ALIGN)
+		return wnn_error_set(err, WNN_NOT_SUPPORTED,
+				     "simSramBytes is %" PRIu64 "; the machine has a multiple of %d "
+				     "bytes, at most %" PRIu64, sram, SIM_SRAM_ALIGN, MAX_SIM_SRAM);
 	return 0;
 }
 
@@ -65,7 +87,7 @@ static int parse_device_options(const WNNContextDeviceOptions *options,
 {
 	size_t length = wnn_view_length(&options->device);
 
-	if (check_device_enums(options, err))
+	if (check_device_enums(options, err) || check_device_numbers(options, err))
 		return -1;
 	if (options->placementPolicy)
 		config->policy = options->placementPolicy;
@@ -166,7 +188,8 @@ static int open_sim(WNNContext context, struct wnn_error *err)
 	if (!sim.threads) {
 		long online = sysconf(_SC_NPROCESSORS_ONLN);
 
-		sim.threads = online > 0 ? (uint32_t)online : 1;
+		sim.threads = online < 1 ? 1 :
+			      online > MAX_SIM_THREADS ? MAX_SIM_THREADS : (uint32_t)online;
 	}
 	ws = winsys_sim_create(&sim, err);
 	if (!ws)

@@ -166,7 +166,7 @@ static int add_constant(struct wnn_builder *builder, const struct ir_type *type,
 	return 0;
 }
 
-static int check_constant(struct wnn_builder *builder, const WNNOperandDescriptor *descriptor,
+static int check_constant(const struct wnn_builder *builder, const WNNOperandDescriptor *descriptor,
 			  const void *data, size_t size, struct ir_type *type,
 			  struct wnn_error *err)
 {
@@ -188,6 +188,15 @@ static int check_constant(struct wnn_builder *builder, const WNNOperandDescripto
 				     size, ir_dtype_name(type->dtype),
 				     wnn_shape_text(type, text, sizeof(text)), ir_type_bytes(type));
 	return 0;
+}
+
+int wnn_builder_check_constant(const struct wnn_builder *builder,
+			       const WNNOperandDescriptor *descriptor, const void *data,
+			       size_t size, struct wnn_error *err)
+{
+	struct ir_type type;
+
+	return check_constant(builder, descriptor, data, size, &type, err);
 }
 
 int wnn_builder_constant(struct wnn_builder *builder, const WNNOperandDescriptor *descriptor,

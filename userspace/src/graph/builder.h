@@ -51,6 +51,11 @@ int wnn_builder_constant(struct wnn_builder *builder, const WNNOperandDescriptor
 			 void (*release)(void *userdata, const void *data), void *userdata,
 			 WNNOperand *out, struct wnn_error *err);
 
+/* The checks of wnn_builder_constant, for a caller that would copy the data in vain. */
+int wnn_builder_check_constant(const struct wnn_builder *builder,
+			       const WNNOperandDescriptor *descriptor, const void *data,
+			       size_t size, struct wnn_error *err);
+
 /* The tensor of a constant, as far as the builder has to know it. */
 struct wnn_constant_tensor {
 	void *tensor;
