@@ -224,7 +224,8 @@ static void lerp(float *dst, const float *a, const float *b, const float *f, siz
 {
 	KERNEL_VECTORISE
 	for (size_t i = 0; i < n; i++)
-		dst[i] = canonical(__builtin_fmaf(f[i], b[i] - a[i], a[i]));
+		dst[i] = canonical(f[i] == 0.0f || a[i] == b[i] ? a[i] :
+				   __builtin_fmaf(f[i], b[i], (1.0f - f[i]) * a[i]));
 }
 
 #define DEFINE_COMPARE(name, operator)							\

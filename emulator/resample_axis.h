@@ -13,6 +13,7 @@ struct sim_resample_axis {
 struct sim_resample_pair {
 	uint32_t i0, i1;
 	float fraction;		/* weight of i1 */
+	int64_t rest;		/* the same in units of 1 / 2O */
 };
 
 __extension__ typedef __int128 resample_s128;
@@ -26,6 +27,14 @@ static inline uint32_t sim_resample_nearest(const struct sim_resample_axis *r, u
 	return i < 0 ? 0 : i > r->in - 1 ? r->in - 1 : (uint32_t)i;
 }
 
+/* @n / @d with d > 0, rounded to the nearest integer, ties to even. */
+static inline int64_t sim_resample_round(resample_s128 n, resample_s128 d)
+{
+	resample_s128 q = n / d - (n % d < 0), twice = 2 * (n - q * d);
+
+	return (int64_t)(q + (twice > d || (twice == d && q & 1)));
+}
+
 /* num = clamp((2o + 1) * I - O, 0, (I - 1) * 2O), in units of 1 / 2O of a source element */
 static inline struct sim_resample_pair sim_resample_linear(const struct sim_resample_axis *r,
 							    uint32_t o)
@@ -37,7 +46,8 @@ static inline struct sim_resample_pair sim_resample_linear(const struct sim_resa
 	num = num < 0 ? 0 : num > last ? last : num;
 	p.i0 = (uint32_t)(num / den);
 	p.i1 = p.i0 + 1 < r->in ? p.i0 + 1 : r->in - 1;
-	p.fraction = (float)((double)(uint64_t)(num % den) / (double)(uint64_t)den);
+	p.rest = (int64_t)(num % den);
+	p.fraction = (float)((double)p.rest / (double)(int64_t)den);
 	return p;
 }
 

@@ -139,6 +139,7 @@ void sim_window(struct sim_context *c, const struct sim_work *w)
 struct neighbours {
 	int64_t first, second;
 	float fraction;
+	int64_t rest;			/* the fraction in units of 1 / 2O */
 };
 
 struct resample {
@@ -163,47 +164,62 @@ static void resample_copy(const struct resample *r, const struct walk_piece *p)
 		     sim_at(r->c, p->at[S0] + i * p->row_step[S0]), p->step[S0], p->columns);
 }
 
-static const float *corner(const struct resample *r, const struct walk_piece *p, int64_t offset,
-			   float *buf)
+static struct walk_piece corner(const struct walk_piece *p, int64_t offset)
 {
-	const struct sim_tensor *s = &r->w->t[S0];
 	struct walk_piece q = *p;
-	int64_t ints[KERNEL_CHUNK];
 
 	q.at[S0] += offset;
-	if (sim_is_float(s->dtype))
-		return walk_load_f32(r->c, s, &q, S0, buf);
-	r->c->kernels->s64_to_f32(buf, walk_load_s64(r->c, s, &q, S0, ints), piece_size(p), 0);
-	return buf;
+	return q;
 }
 
-static void resample_lerp(const struct resample *r, const struct walk_piece *p,
-			  const struct neighbours *a, const struct neighbours *b)
+static void lerp_floats(const struct resample *r, const struct walk_piece *p,
+			const struct neighbours *a, const struct neighbours *b)
 {
 	const struct onpu_kernels *k = r->c->kernels;
-	const struct sim_tensor *d = &r->w->t[DST];
+	const struct sim_tensor *d = &r->w->t[DST], *s = &r->w->t[S0];
 	float in[2][KERNEL_CHUNK], weight[KERNEL_CHUNK], row[2][KERNEL_CHUNK];
 	size_t n = piece_size(p);
 
 	for (size_t i = 0; i < n; i++)
 		weight[i] = b->fraction;
-	k->lerp(row[0], corner(r, p, a->first + b->first, in[0]),
-		corner(r, p, a->first + b->second, in[1]), weight, n);
-	k->lerp(row[1], corner(r, p, a->second + b->first, in[0]),
-		corner(r, p, a->second + b->second, in[1]), weight, n);
+	for (unsigned int i = 0; i < 2; i++) {
+		int64_t at = i ? a->second : a->first;
+		struct walk_piece x0 = corner(p, at + b->first), x1 = corner(p, at + b->second);
+
+		k->lerp(row[i], walk_load_f32(r->c, s, &x0, S0, in[0]),
+			walk_load_f32(r->c, s, &x1, S0, in[1]), weight, n);
+	}
 	for (size_t i = 0; i < n; i++)
 		weight[i] = a->fraction;
 	k->lerp(row[0], row[0], row[1], weight, n);
-	if (sim_is_float(d->dtype)) {
-		walk_store_f32(r->c, d, p, DST, row[0]);
-	} else {
-		int64_t out[KERNEL_CHUNK], zero[KERNEL_CHUNK] = { 0 };
+	walk_store_f32(r->c, d, p, DST, row[0]);
+}
 
-		for (size_t i = 0; i < n; i++)
-			weight[i] = 1.0f;
-		k->quant(out, row[0], weight, zero, n, sim_int_type(d->dtype));
-		walk_store_s64(r->c, d, p, DST, out);
+/* Exactly: sums of integers over the product of the denominators. */
+static void lerp_integers(const struct resample *r, const struct walk_piece *p,
+			  const struct neighbours *a, const struct neighbours *b)
+{
+	const struct sim_tensor *d = &r->w->t[DST], *s = &r->w->t[S0];
+	int64_t buf[2][KERNEL_CHUNK], out[KERNEL_CHUNK], units[2];
+	resample_s128 sum[KERNEL_CHUNK] = { 0 };
+	size_t n = piece_size(p);
+
+	for (unsigned int e = 0; e < 2; e++)
+		units[e] = 2 * (int64_t)r->w->param.resample.out_size[e];
+	for (unsigned int i = 0; i < 2; i++) {
+		int64_t at = i ? a->second : a->first;
+		int64_t row = i ? a->rest : units[0] - a->rest;
+		struct walk_piece x0 = corner(p, at + b->first), x1 = corner(p, at + b->second);
+		const int64_t *u = walk_load_s64(r->c, s, &x0, S0, buf[0]);
+		const int64_t *v = walk_load_s64(r->c, s, &x1, S0, buf[1]);
+
+		for (size_t k = 0; k < n; k++)
+			sum[k] += (resample_s128)row *
+				  ((units[1] - b->rest) * u[k] + b->rest * v[k]);
 	}
+	for (size_t k = 0; k < n; k++)
+		out[k] = sim_resample_round(sum[k], (resample_s128)units[0] * units[1]);
+	walk_store_s64(r->c, d, p, DST, out);
 }
 
 static void resample_piece(void *arg, const struct walk_piece *p)
@@ -219,12 +235,15 @@ static void resample_piece(void *arg, const struct walk_piece *p)
 
 			q.at[DST] = p->at[DST] + i * d->stride[param->axis0] +
 				    j * d->stride[param->axis1];
-			if (r->linear) {
-				resample_lerp(r, &q, a, b);
-				continue;
+			q.at[S0] = p->at[S0];
+			if (!r->linear) {
+				q = corner(&q, a->first + b->first);
+				resample_copy(r, &q);
+			} else if (sim_is_float(d->dtype)) {
+				lerp_floats(r, &q, a, b);
+			} else {
+				lerp_integers(r, &q, a, b);
 			}
-			q.at[S0] = p->at[S0] + a->first + b->first;
-			resample_copy(r, &q);
 		}
 	}
 }
@@ -246,10 +265,12 @@ static void fill_axis(const struct sim_work *w, unsigned int e, bool linear,
 		} else {
 			pair.i0 = pair.i1 = sim_resample_nearest(&axis, o);
 			pair.fraction = 0.0f;
+			pair.rest = 0;
 		}
 		out[i].first = stride * (int64_t)(pair.i0 - p->in_base[e]);
 		out[i].second = stride * (int64_t)(pair.i1 - p->in_base[e]);
 		out[i].fraction = pair.fraction;
+		out[i].rest = pair.rest;
 	}
 }
 

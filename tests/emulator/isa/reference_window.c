@@ -215,7 +215,7 @@ static ref_int nearest(const struct onpu_slot_param_resample *p, unsigned int e,
 }
 
 struct linear {
-	ref_int first, second;
+	ref_int first, second, rest, units;
 	float frac;
 };
 
@@ -225,6 +225,8 @@ static struct linear linear(const struct onpu_slot_param_resample *p, unsigned i
 	ref_int num = ref_limit((2 * o + 1) * in - out, 0, (in - 1) * 2 * out);
 	struct linear at = { .first = num / (2 * out) };
 
+	at.units = 2 * out;
+	at.rest = num % at.units;
 	at.second = at.first + 1 < in - 1 ? at.first + 1 : in - 1;
 	at.frac = (float)((double)(num % (2 * out)) / (double)(2 * out));
 	at.first -= p->in_base[e];
@@ -278,7 +280,30 @@ void ref_resample_nearest(struct ref_machine *m, const struct ref_op *op)
 
 static float lerp(float u, float v, float f)
 {
-	return fmaf(f, v - u, u);
+	float rest = 1 - f, part = rest * u;
+
+	return f == 0 || u == v ? u : fmaf(f, v, part);
+}
+
+static float resample_float(const struct linear a[2], float x[2][2])
+{
+	return lerp(lerp(x[0][0], x[0][1], a[1].frac), lerp(x[1][0], x[1][1], a[1].frac),
+		    a[0].frac);
+}
+
+static ref_int resample_int(const struct linear a[2], ref_int x[2][2])
+{
+	ref_int sum = 0, d = a[0].units * a[1].units, whole, rest;
+
+	for (unsigned int u = 0; u < 4; u++)
+		sum += (u / 2 ? a[0].rest : a[0].units - a[0].rest) *
+		       (u % 2 ? a[1].rest : a[1].units - a[1].rest) * x[u / 2][u % 2];
+	/* floor, then up from the half on, which goes to the even one */
+	whole = sum >= 0 ? sum / d : -((-sum + d - 1) / d);
+	rest = sum - whole * d;
+	if (rest * 2 > d || (rest * 2 == d && whole % 2))
+		whole++;
+	return whole;
 }
 
 void ref_resample_linear(struct ref_machine *m, const struct ref_op *op)
@@ -288,20 +313,23 @@ void ref_resample_linear(struct ref_machine *m, const struct ref_op *op)
 	ref_index i = { 0 };
 
 	do {
-		struct linear a0 = linear(p, 0, i[p->axis0]), a1 = linear(p, 1, i[p->axis1]);
-		float x[2][2], r;
+		struct linear a[2] = { linear(p, 0, i[p->axis0]), linear(p, 1, i[p->axis1]) };
+		ref_int ints[2][2];
+		float x[2][2];
 		ref_index j;
 
 		memcpy(j, i, sizeof(j));
 		for (unsigned int u = 0; u < 4; u++) {
-			j[p->axis0] = (uint32_t)(u / 2 ? a0.second : a0.first);
-			j[p->axis1] = (uint32_t)(u % 2 ? a1.second : a1.first);
-			x[u / 2][u % 2] = ref_load_float(m, s0, j);
+			j[p->axis0] = (uint32_t)(u / 2 ? a[0].second : a[0].first);
+			j[p->axis1] = (uint32_t)(u % 2 ? a[1].second : a[1].first);
+			if (ref_is_float(s0->dtype))
+				x[u / 2][u % 2] = ref_load_float(m, s0, j);
+			else
+				ints[u / 2][u % 2] = ref_load_int(m, s0, j);
 		}
-		r = lerp(lerp(x[0][0], x[0][1], a1.frac), lerp(x[1][0], x[1][1], a1.frac), a0.frac);
 		if (ref_is_float(dst->dtype))
-			ref_store_float(m, dst, i, r);
+			ref_store_float(m, dst, i, resample_float(a, x));
 		else
-			ref_store_int(m, dst, i, ref_saturate(ref_round_to_integer(r), dst->dtype));
+			ref_store_int(m, dst, i, resample_int(a, ints));
 	} while (ref_next(dst->dim, dst->rank, i));
 }

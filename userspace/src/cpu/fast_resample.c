@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fast resampling: with the axes in ascending order the tensor is [outer, A, middle, B, inner].
- * Linear: two blocks of A are blended to one, then the elements of B inside it. Nearest: runs
- * of `inner` are copied.
+ * Linear: two blocks of A are blended to one, then the elements of B inside it; integers one by
+ * one, exactly. Nearest: runs of `inner` are copied.
  */
 #include "cpu/element.h"
 #include "cpu/fast.h"
@@ -10,6 +10,7 @@
 struct position {
 	int64_t lo, hi;
 	float weight;			/* of hi */
+	int64_t rest;			/* the same in units of 1 / (2 * out) */
 };
 
 struct plan {
@@ -27,56 +28,32 @@ struct plan {
 static void set_positions(struct position *p, int64_t in, int64_t out, bool linear)
 {
 	for (int64_t i = 0; i < out; i++) {
-		int64_t doubled = (2 * i + 1) * in, lo;
-		double x = (double)(doubled - out) / (double)(2 * out);
+		int64_t doubled = (2 * i + 1) * in, at = doubled - out, most = (in - 1) * 2 * out;
 
 		if (linear) {
-			x = x < 0 ? 0 : x;
-			x = x > (double)(in - 1) ? (double)(in - 1) : x;
-			lo = (int64_t)x;
-			p[i].weight = (float)(x - (double)lo);
-			p[i].lo = lo;
-			p[i].hi = p[i].weight == 0 ? lo : lo + 1;
+			at = at < 0 ? 0 : at > most ? most : at;
+			p[i].lo = at / (2 * out);
+			p[i].rest = at % (2 * out);
+			p[i].weight = (float)((double)p[i].rest / (double)(2 * out));
+			p[i].hi = p[i].lo + (p[i].rest > 0);
 			continue;
 		}
 		/* ceil(doubled / (2 * out) - 1): a half goes down. */
-		lo = (doubled + 2 * out - 1) / (2 * out) - 1;
-		p[i] = (struct position){ lo, lo, 0 };
+		at = (doubled + 2 * out - 1) / (2 * out) - 1;
+		p[i] = (struct position){ at, at, 0, 0 };
 	}
 }
 
-static void load_block(enum ir_dtype dtype, const char *p, int64_t n, float *to)
+static void load_block(const char *p, int64_t n, float *to)
 {
-	switch (dtype) {
-	case IR_F16:
-		for (int64_t i = 0; i < n; i++)
-			to[i] = wnn_half_to_float(((const uint16_t *)p)[i]);
-		break;
-	case IR_I8:
-		for (int64_t i = 0; i < n; i++)
-			to[i] = ((const int8_t *)p)[i];
-		break;
-	default:
-		for (int64_t i = 0; i < n; i++)
-			to[i] = ((const uint8_t *)p)[i];
-	}
+	for (int64_t i = 0; i < n; i++)
+		to[i] = wnn_half_to_float(((const uint16_t *)p)[i]);
 }
 
-static void store_block(enum ir_dtype dtype, const float *from, int64_t n, char *p)
+static void store_block(const float *from, int64_t n, char *p)
 {
-	if (dtype == IR_F16) {
-		for (int64_t i = 0; i < n; i++)
-			((uint16_t *)p)[i] = wnn_float_to_half(from[i]);
-		return;
-	}
-	/* Adding 1.5 * 2^23 leaves no room for a fraction; the low byte is the integer. */
-	for (int64_t i = 0; i < n; i++) {
-		float v = from[i] + 0x1.8p23f;
-		uint32_t bits;
-
-		memcpy(&bits, &v, sizeof(bits));
-		((uint8_t *)p)[i] = (uint8_t)bits;
-	}
+	for (int64_t i = 0; i < n; i++)
+		((uint16_t *)p)[i] = wnn_float_to_half(from[i]);
 }
 
 /* Where the weight is 0 the other value is not looked at: it may be infinite. */
@@ -116,7 +93,7 @@ static const float *block(struct plan *p, const char *x, int64_t index, int64_t 
 	if (held[slot] != index) {
 		/* Blocks are asked for in ascending order: the lower one has done its service. */
 		slot = held[0] < held[1] ? 0 : 1;
-		load_block(p->dtype, x + (size_t)(index * n) * p->element, n, p->row[slot]);
+		load_block(x + (size_t)(index * n) * p->element, n, p->row[slot]);
 		held[slot] = index;
 	}
 	return p->row[slot];
@@ -135,8 +112,56 @@ static void linear_item(struct plan *p, const char *x, char *y)
 		for (int64_t m = 0; m < p->middle; m++)
 			blend_row(p, p->blend + m * in, to + m * out);
 		if (p->dtype != IR_F32)
-			store_block(p->dtype, to, p->middle * out, y);
+			store_block(to, p->middle * out, y);
 		y += (size_t)(p->middle * out) * p->element;
+	}
+}
+
+/* n / d for d > 0, to the nearest integer, ties to even. */
+#define DIVIDE(type)							\
+static int64_t divide_##type(type n, type d)				\
+{									\
+	type whole = n / d - (n % d < 0), twice = 2 * (n - whole * d);	\
+									\
+	return (int64_t)(whole + (twice > d || (twice == d && whole % 2)));	\
+}
+
+__extension__ typedef __int128 wide;
+
+DIVIDE(int64_t)
+DIVIDE(wide)
+
+/* An element of a row: without any rounding before the last, so that ties are ties. */
+static int64_t blend_integers(const struct plan *p, const struct position *a,
+			      const struct position *b, const int64_t at[4])
+{
+	int64_t a_units = 2 * p->a_out, b_units = 2 * p->b_out;
+	int64_t lo = at[0] * (b_units - b->rest) + at[1] * b->rest;
+	int64_t hi = at[2] * (b_units - b->rest) + at[3] * b->rest;
+
+	/* Products of 8 bits with both units, doubled. */
+	if (p->a_out < INT32_MAX >> 7 && p->b_out < INT32_MAX >> 7)
+		return divide_int64_t(lo * (a_units - a->rest) + hi * a->rest, a_units * b_units);
+	return divide_wide((wide)lo * (a_units - a->rest) + (wide)hi * a->rest,
+			   (wide)a_units * b_units);
+}
+
+static void integer_item(const struct plan *p, const char *x, char *y)
+{
+	int64_t line = p->b_in * p->inner, block = p->middle * line;
+
+	for (int64_t a = 0; a < p->a_out; a++) {
+		const char *rows[2] = { x + p->a[a].lo * block, x + p->a[a].hi * block };
+
+		for (int64_t i = 0; i < p->middle * p->b_out * p->inner; i++) {
+			const struct position *b = &p->b[i / p->inner % p->b_out];
+			int64_t from = i / p->inner / p->b_out * line + i % p->inner, at[4];
+
+			for (int k = 0; k < 4; k++)
+				at[k] = cpu_load_int(p->dtype, rows[k / 2], from +
+						     (k % 2 ? b->hi : b->lo) * p->inner);
+			*y++ = (char)blend_integers(p, &p->a[a], b, at);
+		}
 	}
 }
 
@@ -188,7 +213,7 @@ static int allocate(struct cpu_context *cpu, struct plan *p, bool linear, struct
 	size_t out = (size_t)(p->middle * p->b_out * p->inner), floats = 0;
 	size_t positions = (size_t)(p->a_out + p->b_out);
 
-	if (linear)
+	if (linear && ir_dtype_is_float(p->dtype))
 		floats = p->dtype == IR_F32 ? in : 3 * in + out;
 	p->a = cpu_scratch(cpu, positions * sizeof(*p->a) + floats * sizeof(float));
 	if (!p->a)
@@ -235,10 +260,12 @@ static int resample(struct cpu_context *cpu, const struct ir_node *node, const v
 		const char *from = (const char *)in[0] + (size_t)(o * x_item) * p.element;
 		char *to = (char *)out[0] + (size_t)(o * y_item) * p.element;
 
-		if (linear)
+		if (!linear)
+			nearest_item(&p, from, to);
+		else if (ir_dtype_is_float(p.dtype))
 			linear_item(&p, from, to);
 		else
-			nearest_item(&p, from, to);
+			integer_item(&p, from, to);
 	}
 	return 0;
 }

@@ -1,42 +1,72 @@
 // SPDX-License-Identifier: MIT
 /* Reference: resampling along two axes. Integers are rounded half to even. */
-#include <math.h>
-
 #include "cpu/element.h"
 #include "cpu/reference.h"
 
 /* Where along an axis a result comes from. */
 struct position {
 	int64_t lo, hi;
-	double weight;			/* of hi */
+	int64_t rest, units;		/* the weight of hi is rest / units */
 };
 
+static int64_t limit(int64_t v, int64_t most)
+{
+	return v < 0 ? 0 : v > most ? most : v;
+}
+
+/* Result i lies at (i + 0.5) * in / out - 0.5, which times 2 * out is an integer. */
 static struct position position_of(bool linear, int64_t i, int64_t in, int64_t out)
 {
-	double x = ((double)i + 0.5) * (double)in / (double)out - 0.5;
-	struct position p;
+	struct position p = { .units = 2 * out };
+	int64_t at;
 
-	x = fmin(fmax(x, 0), (double)(in - 1));
-	if (linear) {
-		p.lo = (int64_t)floor(x);
-		p.hi = (int64_t)ceil(x);
-		p.weight = x - floor(x);
-	} else {
-		p.lo = p.hi = (int64_t)ceil(x - 0.5);
-		p.weight = 0;
+	if (!linear) {
+		/* The nearest element; a half goes down. */
+		p.lo = p.hi = limit(((2 * i + 1) * in + 2 * out - 1) / p.units - 1, in - 1);
+		return p;
 	}
+	at = limit((2 * i + 1) * in - out, (in - 1) * p.units);
+	p.lo = at / p.units;
+	p.rest = at % p.units;
+	p.hi = p.lo + (p.rest > 0);
 	return p;
 }
 
-static double load(enum ir_dtype dtype, const void *p, int64_t i)
+/* A weight of 0 leaves the other value out, which may be infinite. */
+static double blend(double lo, double hi, const struct position *p)
 {
-	return ir_dtype_is_float(dtype) ? cpu_load(dtype, p, i) : (double)cpu_load_int(dtype, p, i);
+	double weight = (double)p->rest / (double)p->units;
+
+	return p->rest ? lo * (1 - weight) + hi * weight : lo;
 }
 
-/* A weight of 0 leaves the other value out, which may be infinite. */
-static double blend(double lo, double hi, double weight)
+static void store_float(enum ir_dtype dtype, void *out, int64_t i, const void *in,
+			const int64_t at[4], const struct position p[2])
 {
-	return weight == 0 ? lo : lo * (1 - weight) + hi * weight;
+	double lo = blend(cpu_load(dtype, in, at[0]), cpu_load(dtype, in, at[1]), &p[1]);
+	double hi = blend(cpu_load(dtype, in, at[2]), cpu_load(dtype, in, at[3]), &p[1]);
+
+	cpu_store(dtype, out, i, blend(lo, hi, &p[0]));
+}
+
+__extension__ typedef __int128 wide;
+
+/* Without any rounding before the last, so that ties are ties. */
+static void store_int(enum ir_dtype dtype, void *out, int64_t i, const void *in,
+		      const int64_t at[4], const struct position p[2])
+{
+	wide sum = 0, units = (wide)p[0].units * p[1].units, whole, twice;
+
+	for (int k = 0; k < 4; k++) {
+		int64_t a = k / 2 ? p[0].rest : p[0].units - p[0].rest;
+		int64_t b = k % 2 ? p[1].rest : p[1].units - p[1].rest;
+
+		sum += (wide)a * b * cpu_load_int(dtype, in, at[k]);
+	}
+	whole = sum / units - (sum % units < 0);
+	twice = 2 * (sum - whole * units);
+	cpu_store_int(dtype, out, i,
+		      (int64_t)(whole + (twice > units || (twice == units && whole % 2))));
 }
 
 void cpu_ref_resample(const struct ir_node *node, const void *const *in, void *const *out)
@@ -49,23 +79,19 @@ void cpu_ref_resample(const struct ir_node *node, const void *const *in, void *c
 
 	for (int64_t i = 0; i < y.count; i++) {
 		int64_t ia = i / y.stride[a] % y.dim[a], ib = i / y.stride[b] % y.dim[b], rest = 0;
-		struct position p = position_of(linear, ia, x.dim[a], y.dim[a]);
-		struct position q = position_of(linear, ib, x.dim[b], y.dim[b]);
-		double row[2], v;
+		struct position p[2] = { position_of(linear, ia, x.dim[a], y.dim[a]),
+					 position_of(linear, ib, x.dim[b], y.dim[b]) };
+		int64_t at[4];
 
 		for (uint32_t d = 0; d < y.rank; d++)
 			if (d != a && d != b)
 				rest += i / y.stride[d] % y.dim[d] * x.stride[d];
-		for (int k = 0; k < 2; k++) {
-			int64_t at = rest + (k ? p.hi : p.lo) * x.stride[a];
-
-			row[k] = blend(load(dtype, in[0], at + q.lo * x.stride[b]),
-				       load(dtype, in[0], at + q.hi * x.stride[b]), q.weight);
-		}
-		v = blend(row[0], row[1], p.weight);
+		for (int k = 0; k < 4; k++)
+			at[k] = rest + (k / 2 ? p[0].hi : p[0].lo) * x.stride[a] +
+				(k % 2 ? p[1].hi : p[1].lo) * x.stride[b];
 		if (ir_dtype_is_float(dtype))
-			cpu_store(dtype, out[0], i, v);
+			store_float(dtype, out[0], i, in[0], at, p);
 		else
-			cpu_store_int(dtype, out[0], i, (int64_t)nearbyint(v));
+			store_int(dtype, out[0], i, in[0], at, p);
 	}
 }
