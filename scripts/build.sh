@@ -127,3 +127,19 @@ run_fuzzer()
 	printf 'To reproduce one: ./npu exec %q FILE\n' "$(fuzz_program "$name")"
 	return 1
 }
+
+# fuzz_graphs [OPTIONS of graph-fuzz]: on the device npu in the guest. Failing graphs are kept in
+# build/fuzz/graphs.
+fuzz_graphs()
+{
+	local program=$top/build/gcc/tests/graphs/graph-fuzz work=$top/build/fuzz/graphs
+
+	build_tools || return
+	mkdir -p "$work"
+	case " $* " in
+	*" --device npu "*|*" --device=npu "*|*" -d npu "*)
+		guest_prepare -- "$program" "$@"
+		inside "${guest_line[@]}" ;;
+	*) inside "$program" --work "$work" "$@" ;;
+	esac
+}

@@ -20,7 +20,7 @@ struct options {
 	uint64_t seed, count, sram;
 	double minutes, min_coverage;
 	uint32_t per_operator, compositions;
-	bool unfilled, verbose, keep_going, print;
+	bool unfilled, verbose, keep_going, print, as_is;
 };
 
 /* What a run of the program found. */
@@ -183,6 +183,10 @@ static void report(struct fuzzer *fuzzer, struct graph *graph, uint64_t number, 
 	printf("FAILED graph %" PRIu64 ", seed %#" PRIx64 ": %s\n", number, seed, fuzzer->problem);
 	snprintf(name, sizeof(name), "failed-%016" PRIx64 ".txt", seed);
 	write_file(fuzzer, graph, name);
+	if (fuzzer->options.as_is) {
+		graph_print(graph, stdout);
+		return;
+	}
 	memcpy(suspect.kind, fuzzer->problem, 6);
 	graph_minimise(graph, still_fails, &suspect, 60);
 	still_fails(graph, &suspect);
@@ -422,6 +426,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'P':
 		o->print = true;
 		return 0;
+	case 'a':
+		o->as_is = true;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -442,6 +449,7 @@ static const struct argp_option option_list[] = {
 	{ "unfilled", 'u', NULL, 0, "list the pairs that are not filled", 0 },
 	{ "verbose", 'v', NULL, 0, "the largest error of each operator", 0 },
 	{ "keep-going", 'k', NULL, 0, "go on after a failure", 0 },
+	{ "as-is", 'a', NULL, 0, "do not make failing graphs smaller", 0 },
 	{ "print", 'P', NULL, 0, "print every graph before it runs", 0 },
 	{ 0 }
 };

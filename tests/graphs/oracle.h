@@ -51,6 +51,7 @@ double *new_doubles(int64_t count);
 /* --- Pieces (oracle_pieces.c) --- */
 
 #define U32 0x1p-24		/* half a unit of the last place of 1 in binary32 */
+#define MAY_OVERFLOW 0x1p126	/* sums in binary32 may come to infinity */
 #define ALL UINT32_MAX
 
 /* What a sum of n terms may lose, relative to that of their absolute values. */

@@ -44,7 +44,7 @@ double *oracle_bound(const struct work *work, uint32_t r)
 	bool any = false;
 
 	for (int64_t i = 0; bound && i < work->out[r]->count; i++) {
-		if (isnan(bound[i]))
+		if (isnan(bound[i]) || bound[i] > MAY_OVERFLOW)
 			bound[i] = INFINITY;
 		any |= bound[i] > 0;
 	}

@@ -221,13 +221,19 @@ double *bound_resample(const struct work *work, uint32_t r)
 	return bound;
 }
 
-/* Sums of gates act as if weights, inputs and states were a little off: so they are moved. */
+#define RECURRENT_WEIGHT 2	/* which operand it is */
+
+/*
+ * Sums of gates act as if weights, inputs and states were a little off: so they are moved. A state
+ * is an operand of the next step's products, and so it may be rounded to the type in between.
+ */
 double *bound_recurrent(const struct work *work, uint32_t r)
 {
 	struct truth *out = work->out[r];
 	const struct ir_type *x = work->in[0].type;
 	double hidden = work->node->attrs.rnn.hidden_size, steps = work->node->attrs.rnn.steps;
 	double loss, most = 0, *bound = new_doubles(out->count);
+	double rounding = out->type.dtype == IR_F16 ? 0x1p-11 : 0;
 	struct work moved = *work;
 	double *slack[ORACLE_MAX_OPERANDS] = { NULL };
 
@@ -237,7 +243,8 @@ double *bound_recurrent(const struct work *work, uint32_t r)
 			continue;
 		slack[i] = slack_of(&work->in[i]);
 		for (int64_t k = 0; k < work->in[i].count; k++)
-			slack[i][k] += 4 * loss * fabs(work->in[i].wide[k]);
+			slack[i][k] += (i == RECURRENT_WEIGHT ? rounding + 4 * loss : 4 * loss) *
+				       fabs(work->in[i].wide[k]);
 		moved.in[i].slack = slack[i];
 	}
 	sample_slack(&moved, r, 6, bound);
@@ -245,6 +252,7 @@ double *bound_recurrent(const struct work *work, uint32_t r)
 		most = fmax(most, fabs(out->exact[i]));
 	for (int64_t i = 0; i < out->count; i++)
 		bound[i] += 16 * U32 * (steps > 1 ? steps : 1) * fmax(most, 1) +
+			    rounding * fmin(fmax(steps, 1), 8) * most +
 			    unit_in_last_place(out->type.dtype, out->exact[i]);
 	for (uint32_t i = 0; i < work->num_operands; i++)
 		free(slack[i]);

@@ -5,6 +5,12 @@
 
 #include "oracle.h"
 
+/* What a sum may lose whose terms have absolute values that add up to this: all, when they overflow. */
+static double loss_of(double terms, double n)
+{
+	return terms > MAY_OVERFLOW ? INFINITY : terms * sum_loss(n);
+}
+
 static double depth_of(const struct work *work)
 {
 	const struct ir_node *node = work->node;
@@ -33,12 +39,13 @@ double *bound_product(const struct work *work, uint32_t r)
 	struct truth *out = work->out[r];
 	double *bound = run_on(work, ABSOLUTE, ALL, positive_factors, r);
 	double *grown = work->slack ? run_on(work, GROWN, ALL, positive_factors, r) : NULL;
-	double loss = sum_loss(depth_of(work));
+	double depth = depth_of(work);
 
 	for (int64_t i = 0; i < out->count; i++) {
 		double more = grown ? grown[i] - bound[i] : 0;
 
-		bound[i] = bound[i] * loss + more + unit_in_last_place(out->type.dtype, out->exact[i]);
+		bound[i] = loss_of(bound[i], depth) + more +
+			   unit_in_last_place(out->type.dtype, out->exact[i]);
 	}
 	free(grown);
 	return bound;
@@ -72,7 +79,8 @@ double *bound_pool(const struct work *work, uint32_t r)
 	}
 	bound = run_on(work, ABSOLUTE, ALL, pool->kind == IR_POOL_AVERAGE ? as_average : NULL, r);
 	for (int64_t i = 0; i < out->count; i++)
-		bound[i] = bound[i] * sum_loss(n) + (slack ? slack[i] : 0) +
+		bound[i] = loss_of(bound[i] * (pool->kind == IR_POOL_AVERAGE ? n : 1), n) /
+			   (pool->kind == IR_POOL_AVERAGE ? n : 1) + (slack ? slack[i] : 0) +
 			   2 * unit_in_last_place(out->type.dtype, out->exact[i]) +
 			   (pool->kind == IR_POOL_L2 ? square_loss(out->exact[i], n) : 0);
 	free(slack);
@@ -132,14 +140,16 @@ static double reduce_loss(const struct work *work, double terms, double v, doubl
 	case IR_REDUCE_PROD:
 		return U32 * 2 * n * terms + 2 * unit_in_last_place(dtype, v);
 	case IR_REDUCE_LOG_SUM:		/* terms: the sum of absolute values */
-		return sum_loss(n) * terms / fabs(exp(v)) + 4 * unit_in_last_place(IR_F32, v) +
+		return loss_of(terms, n) / fabs(exp(v)) + 4 * unit_in_last_place(IR_F32, v) +
 		       unit_in_last_place(dtype, v);
 	case IR_REDUCE_LOG_SUM_EXP:	/* terms: the largest absolute value */
 		return sum_loss(n) + 4 * U32 * (terms + fabs(v)) + unit_in_last_place(dtype, v);
 	case IR_REDUCE_L2:
 		return sum_loss(n) * terms + 2 * unit_in_last_place(dtype, v) + square_loss(v, n);
+	case IR_REDUCE_MEAN:		/* terms: the mean of absolute values */
+		return loss_of(terms * n, n) / n + 2 * unit_in_last_place(dtype, v);
 	default:
-		return sum_loss(n) * terms + 2 * unit_in_last_place(dtype, v);
+		return loss_of(terms, n) + 2 * unit_in_last_place(dtype, v);
 	}
 }
 
@@ -181,7 +191,7 @@ double *bound_cumsum(const struct work *work, uint32_t r)
 	}
 	bound = run_on(work, ABSOLUTE, ALL, NULL, r);
 	for (int64_t i = 0; i < out->count; i++)
-		bound[i] = bound[i] * sum_loss((double)ir_type_dim(&out->type,
+		bound[i] = loss_of(bound[i], (double)ir_type_dim(&out->type,
 						work->node->attrs.cumsum.axis)) +
 			   (slack ? slack[i] : 0) + unit_in_last_place(out->type.dtype, out->exact[i]);
 	free(slack);
