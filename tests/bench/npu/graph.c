@@ -2,7 +2,8 @@
 /*
  * bench-npu-graph: builds a network for the device model, npu-only, runs it once and says on
  * standard output what it cost, as JSON. The network is a table of layers (networks.py) with seeded
- * weights, or one of the shared models with its own.
+ * weights, or one of the shared models with its own. Or it only builds a graph of many nodes, a
+ * chain or one whose nodes use earlier ones from anywhere among the last thousand.
  */
 #include <argp.h>
 #include <inttypes.h>
@@ -22,6 +23,7 @@ struct options {
 	uint64_t weights;		/* float32 numbers that the table needs */
 	uint32_t rank, input[4];
 	uint64_t sram_bytes;
+	uint32_t chain, dag;		/* nodes of a made-up graph of which only the build counts */
 	bool nodes;
 };
 
@@ -89,6 +91,57 @@ static void run(WNNContext context, WNNGraph graph)
 		wnnTensorRelease(out[i].tensor);
 	free(data);
 }
+
+/* ---- graphs of many nodes */
+
+static WNNOperand add_node(WNNGraphBuilder builder, const WNNOperand *values, uint32_t i, bool dag)
+{
+	static uint32_t x = 1;
+	uint32_t back = i < 1000 ? i : 1000;
+
+	x = x * 1664525 + 1013904223;
+	if (dag)
+		return i % 4 ? wnnGraphBuilderAdd(builder, values[i - 1],
+						  values[i - 1 - (x >> 8) % back], NULL) :
+			       wnnGraphBuilderTanh(builder, values[i - 1], NULL);
+	switch (i % 3) {
+	case 0:
+		return wnnGraphBuilderMatmul(builder, values[i - 1], values[0], NULL);
+	case 1:
+		return wnnGraphBuilderTanh(builder, values[i - 1], NULL);
+	default:
+		return wnnGraphBuilderAdd(builder, values[i - 1], values[i - 2], NULL);
+	}
+}
+
+static void measure_nodes(WNNContext context, uint32_t count, bool dag)
+{
+	static const uint32_t shape[] = { 32, 32 };
+	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	WNNOperand *values = calloc(count + 1, sizeof(*values));
+	double begin = seconds(CLOCK_PROCESS_CPUTIME_ID);
+	WNNNamedOperand output = { .name = WNN_STR("y") };
+	WNNGraph graph;
+
+	bench_check(builder && values, "graph builder");
+	desc.dataType = WNNOperandDataType_Float32;
+	desc.shape = (WNNUint32Array){ 2, shape };
+	values[0] = wnnGraphBuilderInput(builder, WNN_STR("x"), &desc);
+	for (uint32_t i = 1; i <= count; i++) {
+		values[i] = add_node(builder, values, i, dag);
+		bench_check(values[i], "operator");
+	}
+	output.operand = values[count];
+	bench_check(wnnGraphBuilderBuildSync(builder, 1, &output, WNN_WAIT_FOREVER, &graph) ==
+		    WNNStatus_Success, "build");
+	printf("{\"build_s\": %.4f}\n", seconds(CLOCK_PROCESS_CPUTIME_ID) - begin);
+	wnnGraphRelease(graph);
+	wnnGraphBuilderRelease(builder);
+	free(values);
+}
+
+/* ---- networks */
 
 static json_t *describe_nodes(const WNNGraphPlacement *placement)
 {
@@ -162,6 +215,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'M':
 		options->models = arg;
 		return 0;
+	case 'c':
+		options->chain = (uint32_t)strtoul(arg, NULL, 0);
+		return 0;
+	case 'd':
+		options->dag = (uint32_t)strtoul(arg, NULL, 0);
+		return 0;
 	case 's':
 		options->sram_bytes = strtoull(arg, NULL, 0);
 		return 0;
@@ -169,8 +228,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->nodes = true;
 		return 0;
 	case ARGP_KEY_END:
-		if (!options->model == !options->table || !options->table == !!options->rank)
-			argp_error(state, "give --model, or --table and --input");
+		if (!options->chain + !options->dag + !options->model + !options->table != 3 ||
+		    !options->table == !!options->rank)
+			argp_error(state, "give --model, --chain, --dag, or --table and --input");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -203,6 +263,8 @@ int main(int argc, char **argv)
 		{ "input", 'i', "N,...", 0, "Of a table: the shape of its input", 0 },
 		{ "model", 'm', "NAME", 0, "squeezenet, mobilenetv2 or lenet instead", 0 },
 		{ "models", 'M', "DIR", 0, "Folder of the shared models", 0 },
+		{ "chain", 'c', "N", 0, "Build a chain of N nodes instead", 0 },
+		{ "dag", 'd', "N", 0, "Build a graph of N nodes with long-lived values instead", 0 },
 		{ "sram", 's', "BYTES", 0, "Another size of the SRAM", 0 },
 		{ "nodes", 'n', NULL, 0, "The estimate for each node as well", 0 },
 		{ 0 }
@@ -221,7 +283,10 @@ int main(int argc, char **argv)
 	context = model_context(instance, &device);
 	if (!context)
 		return 1;
-	measure(&options, context);
+	if (options.chain || options.dag)
+		measure_nodes(context, options.chain ? options.chain : options.dag, options.dag);
+	else
+		measure(&options, context);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
 	return 0;

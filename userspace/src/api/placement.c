@@ -44,10 +44,7 @@ static bool describe_absent(WNNNodePlacement *node, enum wnn_fate fate)
 
 static const struct ir_node *node_by_id(const struct ir_graph *ir, uint32_t id)
 {
-	for (uint32_t i = 0; i < ir->num_nodes; i++)
-		if (ir->nodes[i]->id == id)
-			return ir->nodes[i];
-	return NULL;
+	return id < ir->num_nodes ? ir->nodes[id] : NULL;
 }
 
 static void describe_npu(WNNNodePlacement *node, const struct npu_node_info *info, bool kept)

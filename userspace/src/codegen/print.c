@@ -17,14 +17,6 @@ static const char *exactness_name(enum npu_exactness exactness)
 	return names[exactness];
 }
 
-static const struct ir_node *find_node(const struct ir_graph *graph, uint32_t id)
-{
-	for (uint32_t i = 0; i < graph->num_nodes; i++)
-		if (graph->nodes[i]->id == id)
-			return graph->nodes[i];
-	return NULL;
-}
-
 static void print_head(FILE *file, const struct npu_program *program)
 {
 	fprintf(file,
@@ -59,7 +51,7 @@ char *npu_program_print(const struct npu_program *program, const struct ir_graph
 		return NULL;
 	print_head(file, program);
 	for (uint32_t i = 0; i < program->num_nodes; i++)
-		print_node(file, &program->nodes[i], find_node(graph, program->nodes[i].node_id));
+		print_node(file, &program->nodes[i], graph->nodes[program->nodes[i].node_id]);
 	if (fclose(file)) {
 		free(text);
 		return NULL;

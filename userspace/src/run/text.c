@@ -99,12 +99,19 @@ const struct ir_graph *run_compiled_graph(const struct run_compiled *c)
 const struct npu_node_info *run_compiled_npu_info(const struct run_compiled *c,
 						  const struct ir_node *node)
 {
-	for (uint32_t s = 0; s < c->num_steps; s++) {
-		const struct npu_program *program = c->steps[s].program;
+	uint32_t lo = 0, hi = c->num_steps;
 
-		for (uint32_t i = 0; program && i < program->num_nodes; i++)
-			if (program->nodes[i].node_id == node->id)
-				return &program->nodes[i];
+	/* Steps are in the order of nodes. */
+	while (lo + 1 < hi) {
+		uint32_t middle = lo + (hi - lo) / 2;
+
+		if (c->steps[middle].first <= node->id)
+			lo = middle;
+		else
+			hi = middle;
 	}
-	return NULL;
+	if (lo == hi || !c->steps[lo].program || node->id < c->steps[lo].first ||
+	    node->id - c->steps[lo].first >= c->steps[lo].count)
+		return NULL;
+	return &c->steps[lo].program->nodes[node->id - c->steps[lo].first];
 }
