@@ -300,6 +300,7 @@ WNNContext model_context(WNNInstance instance, const struct model_device *device
 	chained.simMode = device->full ? WNNSimMode_Full : WNNSimMode_Flat;
 	if (device->firmware)
 		chained.simFirmwarePath = WNN_STR(device->firmware);
+	chained.profile = device->profile;
 	chained.simSramBytes = device->sram_bytes;
 	chained.threads = device->threads;
 	chained.simThreads = device->threads;

@@ -60,6 +60,7 @@ int model_infer(const struct model *model, WNNContext context, const struct mode
 struct model_device {
 	const char *name;		/* "npu", "sim", "cpu"; NULL: as WEBNN_DEVICE says */
 	bool npu_only;			/* refuse what would run on the CPU */
+	bool profile;			/* keep profiles of dispatches */
 	bool full;			/* sim with firmware, registers and page tables */
 	const char *firmware;		/* of full mode; NULL: the installed one */
 	uint64_t sram_bytes;		/* of sim; 0: the machine's */

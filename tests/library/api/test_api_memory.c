@@ -154,6 +154,7 @@ static bool open_device(struct run *run)
 	device.device = WNN_STR(run->device);
 	device.threads = device.simThreads = 1;
 	device.simSramBytes = 65536;
+	device.profile = true;
 	options.nextInChain = &device.chain;
 	if (is_failure(wnnInstanceCreateContextSync(run->instance, &options, GENEROUS,
 						    &run->context)))
@@ -309,6 +310,17 @@ static bool read_result(struct run *run)
 	return !is_failure(status);
 }
 
+static bool look(struct run *run)
+{
+	WNNGraphProfile profile = WNN_GRAPH_PROFILE_INIT;
+
+	if (is_failure(wnnGraphGetProfile(run->graph, &profile)))
+		return false;
+	assert_true(profile.nodeCount > 0);
+	wnnGraphProfileFreeMembers(profile);
+	return true;
+}
+
 static bool compute(struct run *run)
 {
 	float image[IMAGE];
@@ -321,7 +333,8 @@ static bool compute(struct run *run)
 		if (is_failure(wnnContextWriteTensor(run->context, run->x, image, sizeof(image))) ||
 		    is_failure(wnnContextDispatch(run->context, run->graph, 1, &in, 2, out)))
 			return false;
-	return !is_failure(wnnContextOnWorkDoneSync(run->context, GENEROUS)) && read_result(run);
+	return !is_failure(wnnContextOnWorkDoneSync(run->context, GENEROUS)) && look(run) &&
+	       read_result(run);
 }
 
 static bool play(struct run *run)

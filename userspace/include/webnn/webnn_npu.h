@@ -101,6 +101,24 @@ typedef enum WNNPlacementReason {
 } WNNPlacementReason;
 
 /**
+ * An engine of the NPU, which works beside the others.
+ */
+typedef enum WNNProfileEngine {
+	/** The command processor. */
+	WNNProfileEngine_Control = 1,
+	/** The DMA engine that reads memory. */
+	WNNProfileEngine_Load = 2,
+	/** The DMA engine that writes memory. */
+	WNNProfileEngine_Store = 3,
+	/** The matrix unit. */
+	WNNProfileEngine_Matrix = 4,
+	/** The vector unit. */
+	WNNProfileEngine_Vector = 5,
+	/** Makes the type 32 bits wide; no value. */
+	WNNProfileEngine_Force32 = 0x7FFFFFFF
+} WNNProfileEngine;
+
+/**
  * Whether the bits of a result depend on the size of the NPU's memory.
  */
 typedef enum WNNExactness {
@@ -209,6 +227,11 @@ typedef struct WNNContextDeviceOptions {
 	 */
 	uint64_t memoryLimit;
 	/**
+	 * Whether the NPU writes down when every instruction runs, for wnnGraphGetProfile. The
+	 * cycles are the same; memory and host time are needed for the records. Default: false.
+	 */
+	WNNBool profile;
+	/**
 	 * Whether wnnGraphBuilderBuild may compute operators whose operands are all constants. Off:
 	 * they run on the device at every dispatch, which is for tests of the device. Default:
 	 * true.
@@ -238,6 +261,7 @@ typedef struct WNNContextDeviceOptions {
 	/* .placementPolicy = */ WNNPlacementPolicy_PreferNPU, \
 	/* .threads = */ 0, \
 	/* .memoryLimit = */ 0, \
+	/* .profile = */ WNN_FALSE, \
 	/* .constantFolding = */ WNN_TRUE, \
 	/* .simMode = */ WNNSimMode_Flat, \
 	/* .simSramBytes = */ 0, \
@@ -460,6 +484,187 @@ typedef struct WNNGraphStatistics {
 }
 
 /**
+ * What a node of the compiled graph cost in a dispatch. Engines work at the same time, so that
+ * their cycles may be more
+ * than the node's.
+ */
+typedef struct WNNProfileNode {
+	/** Set it to NULL or to extensions to be filled as well. */
+	WNNChainedStruct *nextInChain;
+	/** Names of the operators that the node stands for, such as conv2d+relu. */
+	WNNStringView operatorName;
+	/** Its label; may be empty. */
+	WNNStringView label;
+	/** The kernel that computes it; empty when the NPU needs no code for it. */
+	WNNStringView kernel;
+	/** Where it runs. */
+	WNNNodeDevice device;
+	/** Instructions of the NPU. Default: 0. */
+	uint64_t instructionCount;
+	/**
+	 * Its share of the cycles of the dispatch: every cycle belongs to the node whose
+	 * instruction ends next. Default: 0.
+	 */
+	uint64_t cycles;
+	/** Cycles of the command processor. Default: 0. */
+	uint64_t controlCycles;
+	/** Cycles of the DMA engine that loads. Default: 0. */
+	uint64_t loadCycles;
+	/** Cycles of the DMA engine that stores. Default: 0. */
+	uint64_t storeCycles;
+	/** Cycles of the matrix unit. Default: 0. */
+	uint64_t matrixCycles;
+	/** Cycles of the vector unit. Default: 0. */
+	uint64_t vectorCycles;
+	/**
+	 * Cycles that engines waited for others with an instruction of the node, all engines
+	 * together. Default: 0.
+	 */
+	uint64_t stallCycles;
+	/** Multiply-accumulates of the matrix unit. Default: 0. */
+	uint64_t macs;
+	/** Bytes that the NPU read from memory. Default: 0. */
+	uint64_t bytesRead;
+	/** Bytes that the NPU wrote to memory. Default: 0. */
+	uint64_t bytesWritten;
+	/** Host time that it took on the CPU, in ns. Default: 0. */
+	uint64_t cpuNanoseconds;
+} WNNProfileNode;
+
+/** Initialiser of WNNProfileNode with the defaults. */
+#define WNN_PROFILE_NODE_INIT { \
+	/* .nextInChain = */ NULL, \
+	/* .operatorName = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .kernel = */ WNN_STRING_VIEW_INIT, \
+	/* .device = */ WNNNodeDevice_Force32, \
+	/* .instructionCount = */ 0, \
+	/* .cycles = */ 0, \
+	/* .controlCycles = */ 0, \
+	/* .loadCycles = */ 0, \
+	/* .storeCycles = */ 0, \
+	/* .matrixCycles = */ 0, \
+	/* .vectorCycles = */ 0, \
+	/* .stallCycles = */ 0, \
+	/* .macs = */ 0, \
+	/* .bytesRead = */ 0, \
+	/* .bytesWritten = */ 0, \
+	/* .cpuNanoseconds = */ 0 \
+}
+
+/**
+ * One instruction of the NPU. Cycles count from the first job of the dispatch.
+ */
+typedef struct WNNProfileEvent {
+	/** Where it ran. */
+	WNNProfileEngine engine;
+	/** Index of the node that it works for, or WNN_NODE_NONE: the end of a job. */
+	uint32_t node;
+	/** Its name in the instruction set. */
+	WNNStringView instruction;
+	/** When it started. Default: 0. */
+	uint64_t startCycle;
+	/** When it ended. Default: 0. */
+	uint64_t endCycle;
+	/** How long its engine, which was free, waited for another one before. Default: 0. */
+	uint64_t stallCycles;
+} WNNProfileEvent;
+
+/** Initialiser of WNNProfileEvent with the defaults. */
+#define WNN_PROFILE_EVENT_INIT { \
+	/* .engine = */ WNNProfileEngine_Force32, \
+	/* .node = */ 0, \
+	/* .instruction = */ WNN_STRING_VIEW_INIT, \
+	/* .startCycle = */ 0, \
+	/* .endCycle = */ 0, \
+	/* .stallCycles = */ 0 \
+}
+
+/**
+ * A job of the NPU or a node on the CPU, in host time from the start of the dispatch.
+ */
+typedef struct WNNProfileSpan {
+	/** NPU or CPU. */
+	WNNNodeDevice device;
+	/** CPU: index of the node; NPU: WNN_NODE_NONE. */
+	uint32_t node;
+	/** When it was submitted or called. Default: 0. */
+	uint64_t startNanoseconds;
+	/** When the library knew that it was done. Default: 0. */
+	uint64_t endNanoseconds;
+	/** NPU: cycles of the jobs before it. Default: 0. */
+	uint64_t startCycle;
+	/** NPU: cycles of the job. Default: 0. */
+	uint64_t cycles;
+} WNNProfileSpan;
+
+/** Initialiser of WNNProfileSpan with the defaults. */
+#define WNN_PROFILE_SPAN_INIT { \
+	/* .device = */ WNNNodeDevice_Force32, \
+	/* .node = */ 0, \
+	/* .startNanoseconds = */ 0, \
+	/* .endNanoseconds = */ 0, \
+	/* .startCycle = */ 0, \
+	/* .cycles = */ 0 \
+}
+
+/**
+ * Where the time of a dispatch went. What it points to belongs to the caller;
+ * wnnGraphProfileFreeMembers frees it.
+ */
+typedef struct WNNGraphProfile {
+	/** Set it to NULL or to extensions to be filled as well. */
+	WNNChainedStruct *nextInChain;
+	/** Cycles of the NPU: the sum of those of the nodes and endCycles. Default: 0. */
+	uint64_t cycles;
+	/** Cycles between the last instruction of a job and its end. Default: 0. */
+	uint64_t endCycles;
+	/** Cycles that the command processor executed instructions of its own. Default: 0. */
+	uint64_t controlCycles;
+	/** Cycles that the DMA engine that loads was busy. Default: 0. */
+	uint64_t loadCycles;
+	/** Cycles that the DMA engine that stores was busy. Default: 0. */
+	uint64_t storeCycles;
+	/** Cycles that the matrix unit was busy. Default: 0. */
+	uint64_t matrixCycles;
+	/** Cycles that the vector unit was busy. Default: 0. */
+	uint64_t vectorCycles;
+	/** Host time of the dispatch, in ns. Default: 0. */
+	uint64_t hostNanoseconds;
+	/** Number of items of nodes: those of the compiled graph, in its order. Default: 0. */
+	size_t nodeCount;
+	/** The nodes. */
+	WNNProfileNode const *nodes;
+	/** Number of items of events. Default: 0. */
+	size_t eventCount;
+	/** The instructions, job by job, in the order of their starts. */
+	WNNProfileEvent const *events;
+	/** Number of items of spans. Default: 0. */
+	size_t spanCount;
+	/** Jobs and nodes on the CPU, in the order in which they ran. */
+	WNNProfileSpan const *spans;
+} WNNGraphProfile;
+
+/** Initialiser of WNNGraphProfile with the defaults. */
+#define WNN_GRAPH_PROFILE_INIT { \
+	/* .nextInChain = */ NULL, \
+	/* .cycles = */ 0, \
+	/* .endCycles = */ 0, \
+	/* .controlCycles = */ 0, \
+	/* .loadCycles = */ 0, \
+	/* .storeCycles = */ 0, \
+	/* .matrixCycles = */ 0, \
+	/* .vectorCycles = */ 0, \
+	/* .hostNanoseconds = */ 0, \
+	/* .nodeCount = */ 0, \
+	/* .nodes = */ NULL, \
+	/* .eventCount = */ 0, \
+	/* .events = */ NULL, \
+	/* .spanCount = */ 0, \
+	/* .spans = */ NULL \
+}
+
+/**
  * Versions of the library and of what it implements. Strings are static.
  */
 typedef struct WNNVersion {
@@ -559,6 +764,13 @@ WNN_EXPORT void wnnDeviceInfoArrayFreeMembers(WNNDeviceInfoArray devices);
  * @param string The text. Empty: nothing is done.
  */
 WNN_EXPORT void wnnStringFreeMembers(WNNString string);
+
+/**
+ * Frees what wnnGraphGetProfile filled in.
+ *
+ * @param profile The profile. Empty: nothing is done.
+ */
+WNN_EXPORT void wnnGraphProfileFreeMembers(WNNGraphProfile profile);
 
 /* --- Functions of WNNInstance ---------------------------------------------------------------- */
 
@@ -732,6 +944,21 @@ WNN_EXPORT WNNStatus wnnGraphGetText(WNNGraph graph, WNNGraphText kind, WNNStrin
  * - InvalidStateError: no dispatch is complete yet, or the graph is destroyed
  */
 WNN_EXPORT WNNStatus wnnGraphGetLastStatistics(WNNGraph graph, WNNGraphStatistics *statistics);
+
+/**
+ * Tells where the time of the last completed dispatch went, instruction by instruction.
+ *
+ * @param graph The graph.
+ * @param profile Filled; the caller frees it with wnnGraphProfileFreeMembers.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - InvalidStateError: no dispatch is complete yet, or the graph is destroyed
+ * - NotSupportedError: the context was made without profile in WNNContextDeviceOptions
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile);
 
 #if defined(__cplusplus)
 } /* extern "C" */

@@ -311,6 +311,7 @@ static WNNContext make_context(WNNInstance instance, const WNNContextOptions *op
 	context->device.log = &instance->log;
 	context->device.heap.allocator = instance->allocator;
 	context->device.heap.limit = context->config.memory_limit;
+	context->device.profile = context->config.profile;
 	context->device.last = &context->device.first;
 	set_limits(context);
 	context->timeline = timeline_create(&ops, context);

@@ -23,6 +23,7 @@ struct context_config {
 	char *firmware;			/* NULL: the installed one */
 	char *node;			/* NULL: the first that opens */
 	bool no_folding;
+	bool profile;
 };
 
 struct WNNContextImpl {

@@ -93,6 +93,7 @@ static int parse_device_options(const WNNContextDeviceOptions *options,
 		config->policy = options->placementPolicy;
 	config->threads = options->threads;
 	config->no_folding = !options->constantFolding;
+	config->profile = options->profile;
 	config->memory_limit = options->memoryLimit;
 	config->sim_full = options->simMode == WNNSimMode_Full;
 	config->sim_sram_bytes = (uint32_t)options->simSramBytes;

@@ -25,6 +25,7 @@ static void free_task(struct dispatch_task *d)
 
 	for (uint32_t i = 0; i < d->num_tensors; i++)
 		wnnTensorRelease(d->tensors[i]);
+	run_profile_destroy(d->run.profile);
 	run_compiled_unref(d->run.compiled);
 	wnnGraphRelease(d->graph);
 	free(d->tensors);
@@ -33,12 +34,19 @@ static void free_task(struct dispatch_task *d)
 	wnnContextRelease(context);
 }
 
-static void note_statistics(WNNGraph graph, const struct run_statistics *statistics)
+static void note_statistics(WNNGraph graph, const struct run_statistics *statistics,
+			    struct run_profile **profile)
 {
+	struct run_profile *before;
+
 	pthread_mutex_lock(&graph->lock);
 	graph->dispatch_count++;
 	graph->statistics = *statistics;
+	before = graph->profile;
+	graph->profile = *profile;
+	*profile = NULL;
 	pthread_mutex_unlock(&graph->lock);
+	run_profile_destroy(before);
 }
 
 static void run_done(struct run_dispatch *run, const struct wnn_error *err,
@@ -48,7 +56,7 @@ static void run_done(struct run_dispatch *run, const struct wnn_error *err,
 	WNNContext context = d->graph->context;
 
 	if (!err) {
-		note_statistics(d->graph, statistics);
+		note_statistics(d->graph, statistics, &d->run.profile);
 	} else if (!timeline_cancelled(context->timeline)) {
 		context_report(context, err);
 		if (!context->has_work_error)

@@ -31,6 +31,7 @@ static void free_graph(struct timeline_task *task, bool cancelled)
 	(void)cancelled;
 	drop_compiled(graph);
 	pthread_mutex_destroy(&graph->lock);
+	run_profile_destroy(graph->profile);
 	wnn_arena_destroy(graph->arena);
 	free(graph);
 	wnnContextRelease(context);

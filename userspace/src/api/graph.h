@@ -25,8 +25,9 @@ struct WNNGraphImpl {
 
 	pthread_mutex_t lock;
 	struct run_compiled *compiled;		/* under the lock; NULL once it is given up */
-	uint64_t dispatch_count;		/* these two under the lock */
+	uint64_t dispatch_count;		/* these three under the lock */
 	struct run_statistics statistics;
+	struct run_profile *profile;		/* of the last dispatch, or NULL */
 
 	/* Constant once built. */
 	uint32_t num_inputs, num_outputs;

@@ -220,7 +220,8 @@ static void put(struct encoder *enc, const struct onpu_insn *insn)
 static void put_semaphore(struct encoder *enc, enum onpu_op op, uint8_t engine,
 			  unsigned int semaphore)
 {
-	put(enc, &(struct onpu_insn){ .op = op, .sem = semaphore, .eng = engine, .count = 1 });
+	put(enc, &(struct onpu_insn){
+		.op = op, .sem = semaphore, .eng = engine, .count = 1, .ts = enc->profile });
 }
 
 /* The lowest bit of a mask, which is removed. */
@@ -237,14 +238,13 @@ static uint8_t take(uint8_t *mask)
 static void put_op(struct encoder *enc, const struct plan_op *op)
 {
 	uint8_t waits = op->waits, signals = op->signals;
-	struct onpu_insn insn = { .op = op->op };
+	struct onpu_insn insn = { .op = op->op, .ts = enc->profile };
 
 	if (op->op == ONPU_OP_PREEMPT) {
 		insn.live = op->live;
 		put(enc, &insn);
 		return;
 	}
-	insn.ts = enc->profile;
 	insn.dst = tensor_slot(enc, op->view[0]);
 	insn.s0 = tensor_slot(enc, op->view[1]);
 	insn.s1 = tensor_slot(enc, op->view[2]);
@@ -302,7 +302,7 @@ static void end_job(struct encoder *enc)
 {
 	struct npu_job *job = job_of(enc);
 
-	put(enc, &(struct onpu_insn){ .op = ONPU_OP_END });
+	put(enc, &(struct onpu_insn){ .op = ONPU_OP_END, .ts = enc->profile });
 	job->num_insns = (uint32_t)enc->num_insns - job->first_insn;
 	job->num_slots = (uint32_t)enc->num_slots - job->first_slot;
 }

@@ -146,6 +146,7 @@ extern const struct wnn_enum wnn_enum_placement_policy;
 extern const struct wnn_enum wnn_enum_sim_mode;
 extern const struct wnn_enum wnn_enum_node_device;
 extern const struct wnn_enum wnn_enum_placement_reason;
+extern const struct wnn_enum wnn_enum_profile_engine;
 extern const struct wnn_enum wnn_enum_exactness;
 extern const struct wnn_enum wnn_enum_compat_auto_pad;
 extern const struct wnn_enum wnn_enum_map_mode;

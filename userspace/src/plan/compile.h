@@ -93,7 +93,7 @@ bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
  * npu_compile - compile nodes [first, first+count) of a graph into one program
  * @graph: verified graph in topological order; every node in the range is npu_supports()ed
  * @live_out: value ids (of results of the range) that must be in memory at the end
- * @profile: set TS on the instructions
+ * @profile: set TS on every instruction
  * @out: the program, owned by the caller (npu_program_destroy)
  *
  * Values used by the range but defined outside (graph inputs, other results) become bindings;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "onpu/registers.h"
 #include "run/compiled_private.h"
 #include "run/layout.h"
 
@@ -123,8 +124,8 @@ static int compile_step(struct run_compiled *c, uint32_t s, struct wnn_error *er
 		for (uint32_t k = 0; k < graph->nodes[i]->num_results; k++)
 			if (c->places[graph->nodes[i]->results[k]->id].needed)
 				live_out[num_live_out++] = graph->nodes[i]->results[k]->id;
-	ret = npu_compile(graph, step->first, step->count, live_out, num_live_out, caps, false,
-			  &step->program, err);
+	ret = npu_compile(graph, step->first, step->count, live_out, num_live_out, caps,
+			  c->device->profile, &step->program, err);
 	free(live_out);
 	if (ret)
 		return ret;
@@ -147,6 +148,11 @@ static int compile_steps(struct run_compiled *c, const bool *on_npu, struct wnn_
 		c->code_bytes = align(c->code_bytes + step->program->constant_bytes);
 		step->slots = c->slots_bytes;
 		c->slots_bytes = align(c->slots_bytes + (uint64_t)step->program->num_slots * 128);
+		step->records = c->record_bytes;
+		if (c->device->profile)
+			c->record_bytes = align(c->record_bytes +
+						(uint64_t)step->program->num_insns *
+							sizeof(struct onpu_profile_record));
 		wnn_log_write(
 			c->device->log, WNN_LOG_INFO,
 			"NPU program of %u nodes: %u instructions, %u slots, %llu cycles expected",
@@ -303,6 +309,7 @@ void run_compiled_unref(struct run_compiled *c)
 	for (uint32_t i = 0; i < c->ring_made; i++) {
 		run_buffer_destroy(&c->device->heap, &c->ring[i].arena);
 		run_buffer_destroy(&c->device->heap, &c->ring[i].slots);
+		run_buffer_destroy(&c->device->heap, &c->ring[i].records);
 	}
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		if (c->steps[s].program)

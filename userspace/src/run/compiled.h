@@ -8,6 +8,7 @@
 
 #include "plan/compile.h"
 #include "run/device.h"
+#include "run/profile.h"
 
 struct run_compiled;
 
@@ -51,7 +52,7 @@ struct run_dispatch {
 	struct run_buffer *const *outputs;	/* in the order of the graph's outputs */
 	/* Asked between steps; true ends the dispatch with InvalidStateError. NULL: never. */
 	bool (*aborted)(struct run_dispatch *dispatch);
-	/* @err is NULL when all went well. */
+	/* @err is NULL when all went well. May take `profile`, which is NULL unless asked for. */
 	void (*done)(struct run_dispatch *dispatch, const struct wnn_error *err,
 		     const struct run_statistics *statistics);
 
@@ -60,6 +61,7 @@ struct run_dispatch {
 	uint32_t step, job_of_step;
 	uint64_t start_ns, submit_ns;
 	struct run_statistics statistics;
+	struct run_profile *profile;
 	struct wnn_error error;
 	bool failed;
 };

@@ -34,6 +34,7 @@ struct run_step {
 	uint64_t insns, constants;	/* offsets in code */
 	uint64_t slots;			/* offset in the slots of an instance */
 	uint64_t scratch;		/* offset in its arena */
+	uint64_t records;		/* offset in its time stamps */
 	void *packed;			/* CPU: operand 1 in the form of its kernel, or NULL */
 	size_t packed_bytes;
 };
@@ -47,6 +48,7 @@ struct run_copy {
 /* What a dispatch needs for itself. */
 struct run_instance {
 	struct run_buffer arena, slots;
+	struct run_buffer records;	/* time stamps, when the device profiles */
 	bool busy;
 };
 
@@ -59,7 +61,7 @@ struct run_compiled {
 	struct run_step *steps;
 	uint32_t num_copies;
 	struct run_copy *copies;
-	uint64_t code_bytes, slots_bytes, arena_bytes;
+	uint64_t code_bytes, slots_bytes, arena_bytes, record_bytes;
 	struct run_buffer code;		/* programs and their constants */
 	struct run_instance ring[RUN_RING];
 	uint32_t ring_made;

@@ -19,6 +19,7 @@ struct run_device {
 	struct cpu_context *cpu;
 	struct run_heap heap;
 	const struct wnn_log *log;
+	bool profile;			/* programs note when their instructions run */
 	struct run_job *first, **last;	/* submitted, not waited for; oldest first */
 	bool lost;			/* the device no longer answers */
 	struct wnn_error lost_error;
@@ -36,7 +37,7 @@ struct run_job {
 
 /**
  * run_device_init - make a device usable
- * @device: zeroed, but for heap.allocator, heap.limit and log
+ * @device: zeroed, but for heap.allocator, heap.limit, log and profile
  * @ws: the winsys, taken over in any case; NULL: CPU only
  * @threads: of the CPU back end; 0: as many as processors
  *

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "onpu/registers.h"
 #include "onpu/slots.h"
 #include "run/compiled_private.h"
 #include "run/fault.h"
@@ -85,8 +86,11 @@ static int make_instance(struct run_compiled *c, struct run_instance *instance,
 	if (!c->slots_bytes)
 		return 0;
 	if (run_buffer_create(heap, &instance->slots, c->slots_bytes, "the slots of a graph",
-			      err)) {
+			      err) ||
+	    (c->record_bytes && run_buffer_create(heap, &instance->records, c->record_bytes,
+						  "the time stamps of a graph", err))) {
 		run_buffer_destroy(heap, &instance->arena);
+		run_buffer_destroy(heap, &instance->slots);
 		return -1;
 	}
 	for (uint32_t s = 0; s < c->num_steps; s++)
@@ -136,6 +140,16 @@ static void finish(struct run_dispatch *d)
 	d->done(d, d->failed ? &d->error : NULL, &d->statistics);
 }
 
+/* The work since `begin` in the profile of the dispatch. */
+static int note_span(struct run_dispatch *d, uint64_t begin, struct run_profile_span span)
+{
+	if (!d->profile)
+		return 0;
+	span.start_ns = begin - d->start_ns;
+	span.end_ns = wnn_clock_ns() - d->start_ns;
+	return run_profile_add_span(d->profile, &span, &d->error);
+}
+
 static int copy_outputs(struct run_dispatch *d)
 {
 	const struct run_compiled *c = d->compiled;
@@ -177,7 +191,10 @@ static int run_cpu(struct run_dispatch *d, const struct run_step *step)
 	if (out != few_out)
 		free(out);
 	d->statistics.cpu_ns += wnn_clock_ns() - begin;
-	return ret;
+	if (ret)
+		return ret;
+	return note_span(d, begin, (struct run_profile_span){
+					   .node = d->compiled->steps[d->step].first });
 }
 
 /* The nodes of a step that an instruction works for; NULL when it is none of theirs. */
@@ -216,6 +233,27 @@ static void add_counters(struct run_statistics *statistics, const struct winsys_
 	}
 }
 
+static int note_job(struct run_dispatch *d, const struct winsys_result *result)
+{
+	const struct run_step *step = &d->compiled->steps[d->step];
+	const struct npu_job *job = &step->program->jobs[d->job_of_step];
+	const char *records = d->instance->records.map;
+	const struct run_profile_span span = {
+		.npu = true,
+		.node = RUN_NO_NODE,
+		.start_cycle = d->profile->cycles,
+		.cycles = result->cycles,
+	};
+
+	if (note_span(d, d->submit_ns, span))
+		return -1;
+	return run_profile_add_job(d->profile, step->program, job, step->first,
+				   records + step->records +
+					   (size_t)job->first_insn *
+						   sizeof(struct onpu_profile_record),
+				   result->cycles, &d->error);
+}
+
 static void job_done(struct run_job *job, const struct winsys_result *result,
 		     const struct wnn_error *err)
 {
@@ -234,6 +272,8 @@ static void job_done(struct run_job *job, const struct winsys_result *result,
 
 			fault.fault_pc += step->program->jobs[d->job_of_step].first_insn;
 			run_fault_error(&fault, node_of_insn(c, step, fault.fault_pc), &d->error);
+			d->failed = true;
+		} else if (d->profile && note_job(d, result)) {
 			d->failed = true;
 		}
 	}
@@ -259,6 +299,13 @@ static int submit_job(struct run_dispatch *d, const struct run_step *step,
 		.num_insns = job->num_insns,
 		.num_slots = job->num_slots,
 	};
+	if (d->profile) {
+		d->job.desc.profile_va = d->instance->records.va + step->records +
+					 (uint64_t)job->first_insn *
+						 sizeof(struct onpu_profile_record);
+		d->job.desc.profile_size =
+			(uint64_t)job->num_insns * sizeof(struct onpu_profile_record);
+	}
 	d->job.done = job_done;
 	d->submit_ns = wnn_clock_ns();
 	return run_device_submit(c->device, &d->job, &d->error);
@@ -311,7 +358,8 @@ void run_dispatch_start(struct run_dispatch *d)
 	d->job_of_step = 0;
 	d->instance = NULL;
 	d->failed = false;
-	if (take_instance(d))
+	d->profile = c->device->profile ? run_profile_create(&d->error) : NULL;
+	if ((c->device->profile && !d->profile) || take_instance(d))
 		goto fail;
 	while (d->step < c->num_steps) {
 		int ret;

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* When the instructions of a dispatch ran, from the time stamps that the device wrote. */
+#ifndef WNN_RUN_PROFILE_H
+#define WNN_RUN_PROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/error.h"
+
+#define RUN_NO_NODE UINT32_MAX
+
+/* One instruction; cycles count from the begin of the dispatch's first job. */
+struct run_profile_event {
+	uint32_t node;			/* index in the graph's nodes; RUN_NO_NODE: the end of a job */
+	uint8_t engine;			/* enum onpu_engine */
+	uint16_t op;			/* enum onpu_op */
+	uint64_t start, end, stall;
+};
+
+/* One job of the NPU, or one node on the CPU; host time from the start of the dispatch. */
+struct run_profile_span {
+	bool npu;
+	uint32_t node;			/* on the CPU */
+	uint64_t start_ns, end_ns;
+	uint64_t start_cycle, cycles;	/* on the NPU */
+};
+
+struct run_profile {
+	struct run_profile_event *events;	/* each job's in the order of their starts */
+	size_t num_events, cap_events;
+	struct run_profile_span *spans;
+	size_t num_spans, cap_spans;
+	uint64_t cycles;		/* of all jobs so far */
+};
+
+struct run_profile *run_profile_create(struct wnn_error *err);
+void run_profile_destroy(struct run_profile *profile);	/* NULL is fine */
+int run_profile_add_span(struct run_profile *profile, const struct run_profile_span *span,
+			 struct wnn_error *err);
+
+struct npu_program;
+struct npu_job;
+
+/**
+ * run_profile_add_job - takes the time stamps of a job that completed
+ * @first_node: index of the program's first node in the graph
+ * @records: struct onpu_profile_record, one for each of the job's instructions
+ * @cycles: of the job
+ */
+int run_profile_add_job(struct run_profile *profile, const struct npu_program *program,
+			const struct npu_job *job, uint32_t first_node, const void *records,
+			uint64_t cycles, struct wnn_error *err);
+
+#endif
