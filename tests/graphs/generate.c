@@ -320,6 +320,14 @@ static uint32_t deal_rank(const struct wnn_op_operand *operand, uint32_t variant
 	return operand->rank_min + variant / types % (most - operand->rank_min + 1);
 }
 
+uint32_t graph_variants(enum wnn_op op)
+{
+	const struct wnn_op_operand *operand = &wnn_op_info[op].operands[graph_main_operand(op)];
+	uint32_t most = operand->rank_max < MAX_RANK ? operand->rank_max : MAX_RANK;
+
+	return (uint32_t)__builtin_popcount(all_types(operand)) * (most - operand->rank_min + 1);
+}
+
 void graph_single(struct graph *graph, enum wnn_op op, uint32_t variant, uint64_t seed)
 {
 	const struct wnn_op_operand *operand = &wnn_op_info[op].operands[graph_main_operand(op)];
@@ -391,7 +399,7 @@ static void seed_values(struct generator *g)
 
 	for (uint32_t i = 0; i < count; i++) {
 		WNNOperandDataType type = types[rng_below(&g->rng, i ? ARRAY_SIZE(types) : 5)];
-		uint32_t rank = rng_chance(&g->rng, 50) ? 4 : rng_below(&g->rng, 6);
+		uint32_t rank = rng_chance(&g->rng, 50) ? 4 : rng_below(&g->rng, MAX_RANK + 1);
 		uint32_t dims[MAX_RANK];
 
 		generator_dims(g, rank, g->budget, dims);

@@ -144,6 +144,8 @@ typedef const WNNOpSupportLimits *graph_limits;
  *	from it, so that all combinations come up
  */
 void graph_single(struct graph *graph, enum wnn_op op, uint32_t variant, uint64_t seed);
+/* How many combinations of type and rank there are. */
+uint32_t graph_variants(enum wnn_op op);
 /* A graph of 5 to 15 calls of operators that @limits list. */
 void graph_compose(struct graph *graph, uint64_t seed, graph_limits limits);
 
