@@ -121,7 +121,8 @@ static bool pool_round(void)
 	}
 	oh = out_size(h, a->window[0], a->dilations[0], a->strides[0], a->padding[0], a->padding[1]);
 	ow = out_size(w, a->window[1], a->dilations[1], a->strides[1], a->padding[2], a->padding[3]);
-	if (!oh || !ow)
+	/* Windows that see little but padding are the reference's. */
+	if (!oh || !ow || a->window[0] > 2 * h || a->window[1] > 2 * w)
 		return true;
 	rig_init(&rig);
 	place4(a->layout, x, 2, c, h, w);
@@ -141,8 +142,8 @@ static bool matmul_round(void)
 
 	a->a_transpose = random_below(2);
 	a->b_transpose = random_below(2);
-	a->alpha = random_below(2) ? 1 : 0.5f;
-	a->beta = random_below(2) ? 1 : 2;
+	a->alpha = random_below(4) ? 1 : 0.5f;
+	a->beta = random_below(4) ? 1 : 2;
 	a->act = random_act();
 	memcpy(x, (int64_t[]){ b0, random_below(2) ? b1 : 1, a->a_transpose ? k : m,
 			       a->a_transpose ? m : k }, sizeof(x));
@@ -286,7 +287,7 @@ FAMILY(softmax)
 /* The application's number of OpenBLAS threads is its own. */
 static void test_blas_threads(void **state)
 {
-	int64_t dims[2] = { 128, 128 };
+	int64_t dims[2] = { 160, 160 };
 	union ir_attrs attrs = { .matmul = { .alpha = 1, .beta = 1, .act.kind = IR_UNARY_NONE } };
 	struct rig rig;
 

@@ -102,36 +102,52 @@ static void fill(float *to, int64_t n, float value)
 		to[i] = value;
 }
 
-/* Places first, first + stride, ... of a line that has padding before it, and as much as needed after. */
-static void fill_line(const struct cpu_simd *simd, const struct cpu_planes *p, const float *line,
-		      int64_t first, float *to)
+/* First and one past the last place whose input lies inside of n inputs; at: the input of place 0. */
+static void places_inside(int64_t at, int64_t stride, int64_t n, int64_t places, int64_t *begin,
+			  int64_t *end)
 {
-	int64_t stride = p->w.stride, at = first - p->w.pad, begin, end;
+	*begin = at >= 0 ? 0 : (-at + stride - 1) / stride;
+	*end = n - 1 - at < 0 ? 0 : (n - 1 - at) / stride + 1;
+	*begin = *begin < places ? *begin : places;
+	*end = *end < places ? *end : places;
+	*end = *end > *begin ? *end : *begin;
+}
 
-	begin = at >= 0 ? 0 : (-at + stride - 1) / stride;
-	end = p->w.in - 1 - at < 0 ? 0 : (p->w.in - 1 - at) / stride + 1;
-	begin = begin < p->width ? begin : p->width;
-	end = end < p->width ? end : p->width;
-	end = end > begin ? end : begin;
-	fill(to, begin, p->fill);
-	if (stride == 1)
-		memcpy(to + begin, line + at + begin, (size_t)(end - begin) * sizeof(*to));
-	else
-		simd->pick(to + begin, line + at + begin * stride, end - begin, stride);
-	fill(to + end, p->width - end, p->fill);
+/* One phase: the lines inside of the image, and padding around them. */
+static void fill_phase(const struct cpu_simd *simd, const struct cpu_planes *p, const float *x,
+		       int64_t line, int64_t column, float *to)
+{
+	int64_t lines = p->lines + p->h.reach, l0, l1, c0, c1;
+	struct cpu_lines copy = { .to_step = p->width, .from_step = p->h.stride * p->w.in,
+				  .every = p->w.stride };
+
+	places_inside(line, p->h.stride, p->h.in, lines, &l0, &l1);
+	places_inside(column, p->w.stride, p->w.in, p->width, &c0, &c1);
+	if (c0 == c1)
+		l1 = l0;
+	if (l1 > l0) {
+		int64_t first = (line + l0 * p->h.stride) * p->w.in + column + c0 * p->w.stride;
+
+		copy.to = to + l0 * p->width + c0;
+		copy.from = x + first;
+		copy.from_size = p->h.in * p->w.in - first;
+		copy.n = c1 - c0;
+		copy.lines = l1 - l0;
+		simd->copy_lines(&copy);
+	}
+	fill(to, l0 * p->width, p->fill);
+	for (int64_t l = l0; l < l1; l++) {
+		fill(to + l * p->width, c0, p->fill);
+		fill(to + l * p->width + c1, p->width - c1, p->fill);
+	}
+	fill(to + l1 * p->width, (lines - l1) * p->width, p->fill);
 }
 
 void cpu_planes_fill(const struct cpu_simd *simd, const struct cpu_planes *p, const float *x,
 		     int64_t row, float *to)
 {
 	for (int64_t i = 0; i < p->h.phases; i++)
-		for (int64_t j = 0; j < p->w.phases; j++)
-			for (int64_t l = 0; l < p->lines + p->h.reach; l++, to += p->width) {
-				int64_t ih = (row + l) * p->h.stride + p->h.first[i] - p->h.pad;
-
-				if (ih < 0 || ih >= p->h.in)
-					fill(to, p->width, p->fill);
-				else
-					fill_line(simd, p, x + ih * p->w.in, p->w.first[j], to);
-			}
+		for (int64_t j = 0; j < p->w.phases; j++, to += p->phase_size)
+			fill_phase(simd, p, x, row * p->h.stride + p->h.first[i] - p->h.pad,
+				   p->w.first[j] - p->w.pad, to);
 }

@@ -125,9 +125,10 @@ static void planes_panel(const struct columns *c, struct cpu_tile *tile, int64_t
 		simd->tile[rows][n - f > simd->lanes ? 2 : 1](tile);
 	}
 	for (int64_t r = 0; r < rows; r++)
-		for (int64_t l = 0; l < lines; l++)
-			memcpy(y + r * c->plane + (line + l) * out_w,
-			       buffer + r * tile->ldc + l * width, (size_t)out_w * sizeof(float));
+		simd->copy_lines(&(struct cpu_lines){
+			.to = y + r * c->plane + line * out_w, .to_step = out_w,
+			.from = buffer + r * tile->ldc, .from_step = width,
+			.from_size = tile->ldc, .n = out_w, .lines = lines, .every = 1 });
 }
 
 /* What an item is: a block of one group of one image, and a share of the panels. */

@@ -2,6 +2,9 @@
 /* Fast convolution for float32: depthwise filters directly, the others as matrix products. */
 #include "cpu/conv_dense.h"
 
+/* Of a depthwise convolution: as many as are worth a thread's asking for them. */
+#define ITEM_PIXELS 4096
+
 static bool is_depthwise(const struct cpu_conv *g)
 {
 	return g->in_per_group == 1 && g->out_per_group == 1;
@@ -59,6 +62,8 @@ struct depthwise {
 	float *y;
 	float lo, hi;
 	bool limited;
+	bool by_lines;			/* 3x3 without gaps, lines that fill vectors */
+	int64_t per_item;		/* channels */
 	char *scratch;
 	size_t worker_bytes;
 };
@@ -84,38 +89,54 @@ static void depthwise_pack(const struct cpu_context *cpu, const struct ir_node *
 				((const float *)from)[c * s[0] + t / g.kw * s[2] + t % g.kw * s[3]];
 }
 
-static void finish(const struct depthwise *d, float *to, const float *from, int64_t n)
+/* Lines of one channel of nchw from their copy. */
+static void depthwise_lines(const struct depthwise *d, int64_t c, int64_t lines, float *planes, float *y)
 {
-	if (d->limited) {
-		d->cpu->simd->clamp(to, from, n, d->lo, d->hi);
-		return;
+	const struct cpu_conv *g = &d->conv;
+	const struct cpu_simd *simd = d->cpu->simd;
+	const float *filter = d->filter + c * g->kh * g->kw;
+	int64_t width = d->planes.width, n = (lines - 1) * width + g->out_w;
+	float *sums = planes + d->planes.size + CPU_SLACK, start = d->bias ? d->bias[c] : 0;
+	struct cpu_lines to = { .to = y, .to_step = g->out_w, .from_step = width, .n = g->out_w,
+				.lines = lines, .every = 1, .limited = d->limited, .lo = d->lo,
+				.hi = d->hi };
+
+	if (d->by_lines) {
+		to.from = planes;
+		simd->window_3x3(&to, filter, start);
+	} else {
+		simd->window(CPU_WINDOW_DOT, sums, n, planes, d->planes.at, filter, g->kh * g->kw,
+			     start);
+		to.from = sums;
+		to.from_size = n + CPU_SLACK;
+		simd->copy_lines(&to);
 	}
-	if (to != from)
-		memcpy(to, from, (size_t)n * sizeof(*to));
-	cpu_activate(d->cpu->simd, &d->conv.attrs->act, to, n);
+	if (!d->limited)
+		cpu_activate(simd, &g->attrs->act, y, lines * g->out_w);
 }
 
 /* One channel of nchw. */
-static void depthwise_channel(void *argument, int64_t item, unsigned int worker)
+static void depthwise_channel(const struct depthwise *d, int64_t channel, float *planes)
 {
-	const struct depthwise *d = argument;
 	const struct cpu_conv *g = &d->conv;
-	const struct cpu_simd *simd = d->cpu->simd;
-	int64_t c = item % g->out_c, taps = g->kh * g->kw, width = d->planes.width;
-	const float *x = d->x + item * g->in_h * g->in_w;
-	float *y = d->y + item * g->out_h * g->out_w;
-	float *planes = (float *)(d->scratch + worker * d->worker_bytes);
-	float *sums = planes + d->planes.size + CPU_SLACK;
+	const float *x = d->x + channel * g->in_h * g->in_w;
+	float *y = d->y + channel * g->out_h * g->out_w;
 
 	for (int64_t row = 0; row < g->out_h; row += d->planes.lines) {
 		int64_t lines = g->out_h - row < d->planes.lines ? g->out_h - row : d->planes.lines;
 
-		cpu_planes_fill(simd, &d->planes, x, row, planes);
-		simd->window(CPU_WINDOW_DOT, sums, (lines - 1) * width + g->out_w, planes,
-			     d->planes.at, d->filter + c * taps, taps, d->bias ? d->bias[c] : 0);
-		for (int64_t l = 0; l < lines; l++)
-			finish(d, y + (row + l) * g->out_w, sums + l * width, g->out_w);
+		cpu_planes_fill(d->cpu->simd, &d->planes, x, row, planes);
+		depthwise_lines(d, channel % g->out_c, lines, planes, y + row * g->out_w);
 	}
+}
+
+static void depthwise_channels(void *argument, int64_t item, unsigned int worker)
+{
+	const struct depthwise *d = argument;
+	int64_t channels = d->conv.batch * d->conv.out_c, end = (item + 1) * d->per_item;
+
+	for (int64_t c = item * d->per_item; c < end && c < channels; c++)
+		depthwise_channel(d, c, (float *)(d->scratch + worker * d->worker_bytes));
 }
 
 /* One line of results in nhwc. */
@@ -142,7 +163,7 @@ static void depthwise_line(void *argument, int64_t item, unsigned int worker)
 		d->cpu->simd->lines(CPU_WINDOW_DOT, y, g->out_c, from, d->filter, taps, d->bias);
 	}
 	y = d->y + item * g->out_w * g->out_c;
-	finish(d, y, y, g->out_w * g->out_c);
+	cpu_activate(d->cpu->simd, &a->act, y, g->out_w * g->out_c);
 }
 
 /* Lines that stay in the cache with their results. */
@@ -164,6 +185,9 @@ static void plan_planes(struct depthwise *d, void *tables)
 		 (int64_t)sizeof(float));
 	lines = lines < g->out_h ? lines : g->out_h;
 	cpu_planes_init(&d->planes, lines > 0 ? lines : 1, tables);
+	d->by_lines = g->kh == 3 && g->kw == 3 && a->strides[0] == 1 && a->strides[1] == 1 &&
+		      a->dilations[0] == 1 && a->dilations[1] == 1 &&
+		      g->out_w >= d->cpu->simd->lanes;
 }
 
 static int run_depthwise(struct depthwise *d, const struct ir_node *node, const float *unpacked,
@@ -199,10 +223,12 @@ static int run_depthwise(struct depthwise *d, const struct ir_node *node, const 
 	for (unsigned int w = 0; w < d->cpu->threads && !g->nhwc; w++)
 		memset(d->scratch + w * d->worker_bytes + (size_t)d->planes.size * sizeof(float), 0,
 		       CPU_SLACK * sizeof(float));
+	d->per_item = ITEM_PIXELS / (g->out_h * g->out_w) + 1;
 	if (g->nhwc)
 		cpu_pool_run(d->cpu->pool, g->batch * g->out_h, depthwise_line, d);
 	else
-		cpu_pool_run(d->cpu->pool, g->batch * g->out_c, depthwise_channel, d);
+		cpu_pool_run(d->cpu->pool, (g->batch * g->out_c + d->per_item - 1) / d->per_item,
+			     depthwise_channels, d);
 	return 0;
 }
 
@@ -222,6 +248,15 @@ static int depthwise(struct cpu_context *cpu, const struct ir_node *node, const 
 	return run_depthwise(&d, node, in[1], err);
 }
 
+/* With large strides there may be far more padding than results; cpu_conv_rows() holds all of it. */
+static bool padding_is_small(const struct cpu_conv *g)
+{
+	const uint32_t *pad = g->attrs->padding;
+
+	return cpu_window_is_small(g->in_h, (int64_t)pad[0] + pad[1], 1) &&
+	       cpu_window_is_small(g->in_w, (int64_t)pad[2] + pad[3], 1);
+}
+
 const struct cpu_fast_kernel *cpu_fast_find_conv(const struct ir_node *node)
 {
 	static const struct cpu_fast_kernel dense_kernel = {
@@ -236,7 +271,7 @@ const struct cpu_fast_kernel *cpu_fast_find_conv(const struct ir_node *node)
 		return NULL;
 	g = cpu_conv_of(node);
 	if (!cpu_window_is_small(g.in_h, g.kh, g.attrs->dilations[0]) ||
-	    !cpu_window_is_small(g.in_w, g.kw, g.attrs->dilations[1]))
+	    !cpu_window_is_small(g.in_w, g.kw, g.attrs->dilations[1]) || !padding_is_small(&g))
 		return NULL;
 	return is_depthwise(&g) ? &depthwise_kernel : &dense_kernel;
 }

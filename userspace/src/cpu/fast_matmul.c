@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Fast matrix products for float32: one OpenBLAS call a batch item, bias and activation after it. */
+/*
+ * Fast matrix products for float32. A constant matrix is packed and multiplied like the filter of a 1x1
+ * convolution over the lines of the other; else each batch item is a call of OpenBLAS, with bias and
+ * activation after it.
+ */
+#include "cpu/conv_dense.h"
 #include "cpu/element.h"
-#include "cpu/fast.h"
 
 static void add_bias(const struct cpu_shape *y, const struct ir_node *node, const float *bias,
 		     int64_t batch, float *out)
@@ -48,6 +52,91 @@ static void multiply_line(struct cpu_context *cpu, const struct ir_matmul_attrs 
 		c[j] *= attrs->alpha;
 }
 
+/* --- With a packed matrix --- */
+
+/* The product as a convolution: lines of a are pixels of an nhwc image. */
+struct as_conv {
+	struct ir_conv_attrs attrs;
+	struct ir_type filter;
+	struct cpu_conv conv;
+};
+
+static void init_conv(struct as_conv *c, const struct ir_node *node)
+{
+	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
+	const struct ir_type *y = &node->results[0]->type, *a = &node->operands[0]->type;
+	int64_t n = ir_type_dim(y, y->rank - 1), k = ir_type_dim(a, a->rank - 1);
+
+	c->attrs = (struct ir_conv_attrs){
+		.strides = { 1, 1 }, .dilations = { 1, 1 }, .groups = 1, .layout = IR_NHWC,
+		.filter_layout = attrs->b_transpose ? IR_OHWI : IR_HWIO, .act = attrs->act,
+	};
+	c->filter = attrs->b_transpose ? ir_type_make(IR_F32, 4, (int64_t[]){ n, 1, 1, k }) :
+					 ir_type_make(IR_F32, 4, (int64_t[]){ 1, 1, k, n });
+	c->conv = (struct cpu_conv){
+		.attrs = &c->attrs, .filter = &c->filter, .batch = 1,
+		.in_c = k, .in_h = 1, .in_w = ir_type_elements(y) / n,
+		.out_c = n, .out_h = 1, .out_w = ir_type_elements(y) / n,
+		.kh = 1, .kw = 1, .in_per_group = k, .out_per_group = n, .nhwc = true,
+	};
+}
+
+/* One matrix for all lines, and a bias for each column at the most. */
+static bool packable(const struct ir_node *node)
+{
+	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
+	const struct ir_type *y = &node->results[0]->type, *a = &node->operands[0]->type;
+	const struct ir_type *b = &node->operands[1]->type;
+	const struct ir_type *bias = node->num_operands > 2 && node->operands[2] ?
+					     &node->operands[2]->type : NULL;
+	int64_t n = ir_type_dim(y, y->rank - 1), k;
+
+	if (attrs->a_transpose || attrs->alpha != 1 || (bias && attrs->beta != 1))
+		return false;
+	k = ir_type_dim(a, a->rank - 1);
+	return ir_type_elements(y) > n && ir_type_elements(b) == n * k &&
+	       ir_type_elements(a) / k == ir_type_elements(y) / n &&
+	       (!bias || (bias->rank && ir_type_elements(bias) == n &&
+			  ir_type_dim(bias, bias->rank - 1) == n));
+}
+
+static size_t pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
+{
+	struct as_conv c;
+
+	if (!packable(node))
+		return 0;
+	init_conv(&c, node);
+	return cpu_conv_rows_pack_bytes(cpu->simd, &c.conv);
+}
+
+static void pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from, void *to)
+{
+	struct as_conv c;
+
+	init_conv(&c, node);
+	cpu_conv_rows_pack(cpu->simd, &c.conv, from, to);
+}
+
+static int matmul_packed(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+			 void *const *out, struct wnn_error *err)
+{
+	struct as_conv c;
+	struct cpu_conv_run run = {
+		.cpu = cpu,
+		.x = in[0],
+		.filter = cpu->packed,
+		.bias = node->num_operands > 2 ? in[2] : NULL,
+		.y = out[0],
+	};
+
+	init_conv(&c, node);
+	run.conv = c.conv;
+	run.depth = c.conv.in_c;
+	run.limited = cpu_act_limits(&c.attrs.act, &run.lo, &run.hi);
+	return cpu_conv_rows(&run, NULL, err);
+}
+
 static int matmul(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		  void *const *out, struct wnn_error *err)
 {
@@ -58,7 +147,8 @@ static int matmul(struct cpu_context *cpu, const struct ir_node *node, const voi
 	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK], m = y.dim[y.rank - 2], n = y.dim[y.rank - 1];
 	int64_t k = a.dim[a.rank - (attrs->a_transpose ? 2 : 1)];
 
-	(void)err;
+	if (cpu->packed)
+		return matmul_packed(cpu, node, in, out, err);
 	cpu_broadcast_strides(&a, &y, sa);
 	cpu_broadcast_strides(&b, &y, sb);
 	for (int64_t batch = 0; batch < y.count / (m * n); batch++) {
@@ -82,7 +172,14 @@ static int matmul(struct cpu_context *cpu, const struct ir_node *node, const voi
 
 const struct cpu_fast_kernel *cpu_fast_find_matmul(const struct ir_node *node)
 {
-	static const struct cpu_fast_kernel kernel = { .name = "cpu/matmul-openblas", .run = matmul };
+	static const struct cpu_fast_kernel kernel = {
+		"cpu/matmul-openblas", matmul, pack_bytes, pack,
+	};
+	static const struct cpu_fast_kernel packed = {
+		"cpu/matmul-packed", matmul, pack_bytes, pack,
+	};
 
+	if (packable(node) && node->operands[1]->kind == IR_VALUE_CONSTANT)
+		return node->results[0]->type.dtype == IR_F32 ? &packed : NULL;
 	return node->results[0]->type.dtype == IR_F32 ? &kernel : NULL;
 }

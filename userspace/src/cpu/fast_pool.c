@@ -7,6 +7,9 @@
 
 #include "cpu/conv.h"
 
+/* As many as are worth a thread's asking for them. */
+#define ITEM_PIXELS 4096
+
 struct pool {
 	struct cpu_context *cpu;
 	const struct ir_pool_attrs *attrs;
@@ -14,6 +17,7 @@ struct pool {
 	int64_t c, h, w, out_h, out_w, taps;
 	const float *x;
 	float *y;
+	int64_t channels, per_item;	/* nchw: of all images; of an item */
 	struct cpu_planes planes;
 	char *scratch;
 	size_t worker_bytes;
@@ -30,29 +34,23 @@ static int64_t inside(const struct pool *p, int axis, int64_t out)
 	return count;
 }
 
-/* n sums or maxima of output line oh become results; `step` floats an output. */
-static void finish(const struct pool *p, float *y, const float *from, int64_t oh, int64_t step)
+/* Sums of output line oh become results; `step` floats an output. Maxima are results. */
+static void finish(const struct pool *p, float *y, int64_t oh, int64_t step)
 {
 	int64_t rows;
 
-	switch (p->kind) {
-	case CPU_WINDOW_MAX:
-		if (y != from)
-			memcpy(y, from, (size_t)(p->out_w * step) * sizeof(*y));
+	if (p->kind == CPU_WINDOW_MAX)
 		return;
-	case CPU_WINDOW_SQUARES:
-		for (int64_t i = 0; i < p->out_w * step; i++)
-			y[i] = sqrtf(from[i]);
+	if (p->kind == CPU_WINDOW_SQUARES) {
+		p->cpu->simd->unary(IR_SQRT, 0, 0, y, y, p->out_w * step);
 		return;
-	default:
-		break;
 	}
 	rows = inside(p, 0, oh);
 	for (int64_t ow = 0; ow < p->out_w; ow++) {
 		int64_t count = rows * inside(p, 1, ow);
 
 		for (int64_t c = ow * step; c < (ow + 1) * step; c++)
-			y[c] = count ? from[c] / (float)count : 0;
+			y[c] = count ? y[c] / (float)count : 0;
 	}
 }
 
@@ -80,29 +78,41 @@ static void pool_line(void *argument, int64_t item, unsigned int worker)
 		}
 		p->cpu->simd->lines(p->kind, y + ow * p->c, p->c, from, NULL, count, NULL);
 	}
-	finish(p, y, y, oh, p->c);
+	finish(p, y, oh, p->c);
 }
 
 /* One channel of nchw. */
-static void pool_channel(void *argument, int64_t item, unsigned int worker)
+static void pool_channel(const struct pool *p, int64_t channel, float *planes)
 {
-	const struct pool *p = argument;
 	const struct cpu_simd *simd = p->cpu->simd;
-	const float *x = p->x + item * p->h * p->w;
-	float *y = p->y + item * p->out_h * p->out_w;
-	float *planes = (float *)(p->scratch + worker * p->worker_bytes);
+	const float *x = p->x + channel * p->h * p->w;
+	float *y = p->y + channel * p->out_h * p->out_w;
 	float *sums = planes + p->planes.size + CPU_SLACK;
 	int64_t width = p->planes.width;
 
 	for (int64_t row = 0; row < p->out_h; row += p->planes.lines) {
 		int64_t lines = p->out_h - row < p->planes.lines ? p->out_h - row : p->planes.lines;
 
+		int64_t n = (lines - 1) * width + p->out_w;
+
 		cpu_planes_fill(simd, &p->planes, x, row, planes);
-		simd->window(p->kind, sums, (lines - 1) * width + p->out_w, planes, p->planes.at,
-			     NULL, p->taps, p->planes.fill);
-		for (int64_t l = 0; l < lines; l++)
-			finish(p, y + (row + l) * p->out_w, sums + l * width, row + l, 1);
+		simd->window(p->kind, sums, n, planes, p->planes.at, NULL, p->taps, p->planes.fill);
+		simd->copy_lines(&(struct cpu_lines){
+			.to = y + row * p->out_w, .to_step = p->out_w, .from = sums,
+			.from_step = width, .from_size = n + CPU_SLACK, .n = p->out_w,
+			.lines = lines, .every = 1 });
+		for (int64_t l = row; l < row + lines; l++)
+			finish(p, y + l * p->out_w, l, 1);
 	}
+}
+
+static void pool_channels(void *argument, int64_t item, unsigned int worker)
+{
+	const struct pool *p = argument;
+	int64_t end = (item + 1) * p->per_item;
+
+	for (int64_t c = item * p->per_item; c < end && c < p->channels; c++)
+		pool_channel(p, c, (float *)(p->scratch + worker * p->worker_bytes));
 }
 
 /* One channel of nchw whose window is all of it. */
@@ -145,14 +155,14 @@ static void plan_planes(struct pool *p, void *tables)
 	cpu_planes_init(&p->planes, lines > 0 ? lines : 1, tables);
 }
 
-static int run_channels(struct pool *p, int64_t items, struct wnn_error *err)
+static int run_channels(struct pool *p, struct wnn_error *err)
 {
 	size_t tables =
 		cpu_round_up(cpu_planes_tables(p->attrs->window[0], p->attrs->window[1]));
 	char *scratch;
 
 	if (is_whole(p)) {
-		cpu_pool_run(p->cpu->pool, items, pool_whole, p);
+		cpu_pool_run(p->cpu->pool, p->channels, pool_whole, p);
 		return 0;
 	}
 	scratch = cpu_scratch(p->cpu, tables);
@@ -170,7 +180,8 @@ static int run_channels(struct pool *p, int64_t items, struct wnn_error *err)
 	for (unsigned int w = 0; w < p->cpu->threads; w++)
 		memset(p->scratch + w * p->worker_bytes + (size_t)p->planes.size * sizeof(float), 0,
 		       CPU_SLACK * sizeof(float));
-	cpu_pool_run(p->cpu->pool, items, pool_channel, p);
+	p->per_item = ITEM_PIXELS / (p->out_h * p->out_w) + 1;
+	cpu_pool_run(p->cpu->pool, (p->channels + p->per_item - 1) / p->per_item, pool_channels, p);
 	return 0;
 }
 
@@ -194,8 +205,9 @@ static int pool(struct cpu_context *cpu, const struct ir_node *node, const void 
 	};
 	int64_t batch = ir_type_dim(x, 0);
 
+	p.channels = batch * p.c;
 	if (!nhwc)
-		return run_channels(&p, batch * p.c, err);
+		return run_channels(&p, err);
 	p.worker_bytes = cpu_round_up((size_t)p.taps * sizeof(float *));
 	p.scratch = cpu_scratch(cpu, cpu->threads * p.worker_bytes);
 	if (!p.scratch)

@@ -20,7 +20,8 @@ static void softmax_line(void *argument, int64_t item, unsigned int worker)
 		s->simd->softmax(s->y + at, s->x + at, s->n);
 		return;
 	}
-	s->simd->pick(line, s->x + at, s->n, s->step);
+	for (int64_t i = 0; i < s->n; i++)
+		line[i] = s->x[at + i * s->step];
 	s->simd->softmax(line, line, s->n);
 	for (int64_t i = 0; i < s->n; i++)
 		s->y[at + i * s->step] = line[i];

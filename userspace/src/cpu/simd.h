@@ -33,6 +33,19 @@ struct cpu_tile {
 	float lo, hi;			/* -INFINITY and INFINITY: all values stay, NaN too */
 };
 
+/*
+ * Lines to be copied: every `every`-th of n floats each, kept between lo and hi. Whole vectors are read
+ * and written where that touches no float at or behind from[from_size] or the end of the last line of
+ * `to`; what lies between the lines of `to` is undefined then.
+ */
+struct cpu_lines {
+	float *to;
+	const float *from;
+	int64_t to_step, from_step, from_size, n, lines, every;
+	bool limited;			/* lo and hi are to be looked at */
+	float lo, hi;
+};
+
 enum cpu_window { CPU_WINDOW_DOT, CPU_WINDOW_MAX, CPU_WINDOW_SUM, CPU_WINDOW_SQUARES };
 
 struct cpu_simd {
@@ -47,12 +60,15 @@ struct cpu_simd {
 	 */
 	void (*window)(enum cpu_window kind, float *y, int64_t n, const float *x, const int64_t *at,
 		       const float *w, int64_t taps, float start);
-	/* The same with a line x[t] and, for CPU_WINDOW_DOT, w[t][n]; start NULL: 0. n floats exactly. */
+	/*
+	 * Depthwise 3x3 with stride 1: lines of n results, at least a vector, kept between lo and hi;
+	 * x has two floats more in a line and two lines more.
+	 */
+	void (*window_3x3)(const struct cpu_lines *lines, const float *w, float start);
+	/* window() with a line x[t] and, for CPU_WINDOW_DOT, w[t][n]; start NULL: 0. n floats exactly. */
 	void (*lines)(enum cpu_window kind, float *y, int64_t n, const float *const *x,
 		      const float *w, int64_t taps, const float *start);
-	/* Every step-th of n floats from x. */
-	void (*pick)(float *y, const float *x, int64_t n, int64_t step);
-	void (*clamp)(float *y, const float *x, int64_t n, float lo, float hi);
+	void (*copy_lines)(const struct cpu_lines *lines);
 	float (*sum)(const float *x, int64_t n);
 	/* y[r] = x . a[r * lda], rows of a. */
 	void (*dot)(float *y, const float *x, const float *a, int64_t lda, int64_t rows, int64_t n);

@@ -158,7 +158,6 @@ static void softmax(float *y, const float *x, int64_t n)
 
 void LEVEL_TABLE(fill_map)(struct cpu_simd *simd)
 {
-	simd->clamp = clamp;
 	simd->unary = unary;
 	simd->binary = binary;
 	simd->softmax = softmax;

@@ -51,6 +51,18 @@ static inline vec choose(ivec mask, vec yes, vec no)
 	return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
 }
 
+/* Places 0, 2, 4, ... of two vectors. */
+static inline vec even(vec a, vec b)
+{
+#if LANES == 16
+	return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+#elif LANES == 8
+	return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+#else
+	return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+#endif
+}
+
 /* NaN stays. */
 static inline vec between(vec v, vec lo, vec hi)
 {

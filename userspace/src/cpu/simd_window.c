@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Windows over lines of floats: depthwise filters and pools; and products of a matrix and a vector. */
+/* Windows over lines of floats (depthwise filters, pools), copies of lines, products of matrix and vector. */
 #include "cpu/simd_fill.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -77,6 +77,52 @@ static void window(enum cpu_window kind, float *y, int64_t n, const float *x, co
 	}
 }
 
+/* Lines share what they read: `rows` of them at a time. */
+INLINE void window_3x3_rows(const struct cpu_lines *l, int64_t line, const float *w, vec start,
+			    const int rows)
+{
+	const float *from = l->from + line * l->from_step;
+	float *to = l->to + line * l->to_step;
+	vec lo = splat(l->lo), hi = splat(l->hi);
+
+	for (int64_t at = 0; at < l->n; at += LANES) {
+		/* The last vector goes back to the end of the line. */
+		int64_t i = at + LANES > l->n ? l->n - LANES : at;
+		vec y0 = start, y1 = start, y2 = start, y3 = start;
+
+		for (int r = 0; r < rows + 2; r++)
+			for (int k = 0; k < 3; k++) {
+				vec x = load(from + r * l->from_step + i + k);
+
+				if (r < 3)
+					y0 += x * w[r * 3 + k];
+				if (rows > 1 && r >= 1 && r < 4)
+					y1 += x * w[(r - 1) * 3 + k];
+				if (rows > 2 && r >= 2 && r < 5)
+					y2 += x * w[(r - 2) * 3 + k];
+				if (rows > 3 && r >= 3)
+					y3 += x * w[(r - 3) * 3 + k];
+			}
+		store(to + i, between(y0, lo, hi));
+		if (rows > 1)
+			store(to + l->to_step + i, between(y1, lo, hi));
+		if (rows > 2)
+			store(to + 2 * l->to_step + i, between(y2, lo, hi));
+		if (rows > 3)
+			store(to + 3 * l->to_step + i, between(y3, lo, hi));
+	}
+}
+
+static void window_3x3(const struct cpu_lines *l, const float *w, float start)
+{
+	int64_t line = 0;
+
+	for (; line + 4 <= l->lines; line += 4)
+		window_3x3_rows(l, line, w, splat(start), 4);
+	for (; line < l->lines; line++)
+		window_3x3_rows(l, line, w, splat(start), 1);
+}
+
 /* --- A line for each tap: channels --- */
 
 static float combine_scalar(enum cpu_window kind, float y, float x, float w)
@@ -136,14 +182,66 @@ static void lines(enum cpu_window kind, float *y, int64_t n, const float *const 
 	}
 }
 
-static void pick(float *y, const float *x, int64_t n, int64_t step)
+/* --- Copies of lines --- */
+
+INLINE vec copied(const struct cpu_lines *l, const float *from, const bool pairs, const bool limited)
 {
-	if (step == 2)
-		for (int64_t i = 0; i < n; i++)
-			y[i] = x[2 * i];
+	vec v = pairs ? even(load(from), load(from + LANES)) : load(from);
+
+	return limited ? between(v, splat(l->lo), splat(l->hi)) : v;
+}
+
+static void copy_line_exactly(const struct cpu_lines *l, int64_t line, int64_t first)
+{
+	const float *from = l->from + line * l->from_step;
+	float *to = l->to + line * l->to_step;
+
+	for (int64_t i = first; i < l->n; i++) {
+		float v = from[i * l->every];
+
+		v = l->limited && v < l->lo ? l->lo : v;
+		to[i] = l->limited && v > l->hi ? l->hi : v;
+	}
+}
+
+/* Lines that whole vectors may go beyond. */
+static int64_t free_lines(int64_t size, int64_t step, int64_t width, int64_t lines)
+{
+	int64_t last = size < width ? -1 : (size - width) / step;
+
+	return last + 1 < lines ? last + 1 : lines;
+}
+
+INLINE void copy_vectors(const struct cpu_lines *l, const bool pairs, const bool limited)
+{
+	const int64_t every = pairs ? 2 : 1, whole = (l->n + LANES - 1) / LANES * LANES;
+	int64_t line, i, end = (l->lines - 1) * l->to_step + l->n;
+	int64_t loose = free_lines(end, l->to_step, whole, l->lines);
+
+	loose = free_lines(l->from_size, l->from_step, every * whole, loose);
+	for (line = 0; line < loose; line++)
+		for (i = 0; i < whole; i += LANES)
+			store(l->to + line * l->to_step + i,
+			      copied(l, l->from + line * l->from_step + every * i, pairs, limited));
+	for (; line < l->lines; line++) {
+		for (i = 0; i + LANES <= l->n - pairs; i += LANES)
+			store(l->to + line * l->to_step + i,
+			      copied(l, l->from + line * l->from_step + every * i, pairs, limited));
+		copy_line_exactly(l, line, i);
+	}
+}
+
+static void copy_lines(const struct cpu_lines *l)
+{
+	if (l->every == 1 && l->limited)
+		copy_vectors(l, false, true);
+	else if (l->every == 1)
+		copy_vectors(l, false, false);
+	else if (l->every == 2)
+		copy_vectors(l, true, l->limited);
 	else
-		for (int64_t i = 0; i < n; i++)
-			y[i] = x[i * step];
+		for (int64_t line = 0; line < l->lines; line++)
+			copy_line_exactly(l, line, 0);
 }
 
 /* --- Matrix and vector --- */
@@ -227,8 +325,9 @@ static void combine(float *y, const float *x, const float *a, int64_t lda, int64
 void LEVEL_TABLE(fill_window)(struct cpu_simd *simd)
 {
 	simd->window = window;
+	simd->window_3x3 = window_3x3;
 	simd->lines = lines;
-	simd->pick = pick;
+	simd->copy_lines = copy_lines;
 	simd->sum = sum;
 	simd->dot = dot;
 	simd->combine = combine;
