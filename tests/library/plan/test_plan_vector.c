@@ -206,42 +206,6 @@ static void test_triangular(void **state)
 	}
 }
 
-/* Scale and zero point for each element, block, row, or once for all. */
-static void run_quantize(void **state, bool quantize, enum ir_dtype real, enum ir_dtype small)
-{
-	int64_t dims[MAX_RANK], own[MAX_RANK];
-	struct ir_value *operands[3];
-	struct test_graph t;
-	uint32_t rank;
-
-	graph_init(&t);
-	rank = random_shape(1, 15000, dims);
-	for (uint32_t d = 0; d < rank; d++) {
-		own[d] = random_below(2) ? 1 : dims[d];
-		for (int64_t blocks = 2; blocks < 6 && d == rank - 1; blocks++)
-			if (dims[d] % blocks == 0)
-				own[d] = blocks;
-	}
-	operands[0] = add_operand(&t, quantize ? real : small, rank, dims, false);
-	operands[1] = add_operand(&t, real, rank, own, random_below(2));
-	operands[2] = add_operand(&t, small, rank, own, random_below(2));
-	t.tolerance = 1e-6;
-	add_result(&t, add_node(&t, quantize ? IR_OP_QUANTIZE : IR_OP_DEQUANTIZE, operands, 3,
-				quantize ? small : real, rank, dims, NULL));
-	check_graph(&t, *state);
-	graph_free(&t);
-}
-
-static void test_quantize(void **state)
-{
-	static const enum ir_dtype types[] = { IR_I8, IR_U8, IR_I32 };
-
-	for (int i = 0; i < 24; i++) {
-		random_seed(550 + i);
-		run_quantize(state, i & 1, IR_F32, types[i % 3]);
-	}
-}
-
 /* ---- reductions */
 
 static void run_reduce(void **state, int kind, enum ir_dtype dtype, uint32_t rank,
@@ -510,7 +474,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unary),	   cmocka_unit_test(test_binary),
 		cmocka_unit_test(test_where),	   cmocka_unit_test(test_cast),
-		cmocka_unit_test(test_triangular), cmocka_unit_test(test_quantize),
+		cmocka_unit_test(test_triangular),
 		cmocka_unit_test(test_reduce),
 		cmocka_unit_test(test_reduce_long),
 		cmocka_unit_test(test_reduce_rank8), cmocka_unit_test(test_softmax),
