@@ -139,6 +139,8 @@ fuzz_graphs()
 	case " $* " in
 	*" --device npu "*|*" --device=npu "*|*" -d npu "*)
 		guest_prepare -- "$program" "$@"
+		# guest_prepare sets it
+		# shellcheck disable=SC2154
 		inside "${guest_line[@]}" ;;
 	*) inside "$program" --work "$work" "$@" ;;
 	esac
