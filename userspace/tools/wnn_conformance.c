@@ -15,6 +15,7 @@
 struct options {
 	struct runner runner;
 	const char *json, *only;
+	uint32_t every;
 	char **paths;
 	size_t path_count;
 };
@@ -39,7 +40,7 @@ static void run_cases(struct options *options, struct report *report, const char
 	const json_t *cases = json_object_get(root, "cases");
 	struct file_report *file = report_file_begin(report, path, operator);
 
-	for (size_t i = 0; i < json_array_size(cases); i++) {
+	for (size_t i = 0; i < json_array_size(cases); i += options->every) {
 		const json_t *item = json_array_get(cases, i);
 		const char *name = json_string_value(json_object_get(item, "name"));
 		struct result result;
@@ -122,7 +123,7 @@ static void run_path(struct options *options, struct report *report, char *path)
 
 /* --- Arguments ------------------------------------------------------------------------------- */
 
-enum { KEY_DEVICE = 256, KEY_SRAM, KEY_THREADS, KEY_JSON, KEY_CASE, KEY_MIXED };
+enum { KEY_DEVICE = 256, KEY_SRAM, KEY_THREADS, KEY_JSON, KEY_CASE, KEY_EVERY, KEY_MIXED };
 
 static const struct argp_option argp_options[] = {
 	{ "device", KEY_DEVICE, "DEVICE", 0, "cpu, sim or npu; default: cpu", 0 },
@@ -131,6 +132,7 @@ static const struct argp_option argp_options[] = {
 	{ "mixed", KEY_MIXED, NULL, 0, "on sim and npu: let the CPU run what the NPU cannot", 0 },
 	{ "json", KEY_JSON, "FILE", 0, "write every case with its result and largest error", 0 },
 	{ "case", KEY_CASE, "TEXT", 0, "only the cases whose name has TEXT in it", 0 },
+	{ "every", KEY_EVERY, "N", 0, "only the first of each N cases of a file", 0 },
 	{ 0 }
 };
 
@@ -173,6 +175,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_CASE:
 		options->only = arg;
 		break;
+	case KEY_EVERY:
+		options->every = (uint32_t)parse_number(state, "every", arg, UINT32_MAX);
+		if (!options->every)
+			argp_error(state, "--every is 0, expected at least 1");
+		break;
 	case ARGP_KEY_ARGS:
 		options->paths = state->argv + state->next;
 		options->path_count = (size_t)(state->argc - state->next);
@@ -196,7 +203,7 @@ static const struct argp argp = {
 
 int main(int argc, char **argv)
 {
-	struct options options = { .runner = { .device = "cpu" } };
+	struct options options = { .runner = { .device = "cpu" }, .every = 1 };
 	struct report report = { { 0, 0, 0 }, NULL };
 	int ret;
 
