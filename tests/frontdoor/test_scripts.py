@@ -190,7 +190,10 @@ class Count(ScriptTest):
         self.assertEqual(self.check("passed a\n", "ok 1 - x\n")[0], 1)
 
     def test_nothing_ran(self):
-        self.assertEqual(self.check("passed a\n")[0], 1)
+        self.assertEqual(self.check("passed lint\npassed test\n")[0], 1)
+
+    def test_no_stage_of_cases(self):
+        self.assertEqual(self.check("passed lint\n"), (0, "1 passed, 0 failed, 0 skipped"))
 
 
 if __name__ == "__main__":
