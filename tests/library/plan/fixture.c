@@ -154,12 +154,16 @@ struct ir_node *add_node(struct test_graph *t, enum ir_op op, struct ir_value *c
 	return node;
 }
 
+void add_output(struct test_graph *t, struct ir_value *value)
+{
+	assert_int_equal(ir_add_output(t->graph, "y", value), 0);
+	t->output[t->num_outputs++] = value;
+}
+
 void add_result(struct test_graph *t, const struct ir_node *node)
 {
-	for (uint32_t r = 0; r < node->num_results; r++) {
-		assert_int_equal(ir_add_output(t->graph, "y", node->results[r]), 0);
-		t->output[t->num_outputs++] = node->results[r];
-	}
+	for (uint32_t r = 0; r < node->num_results; r++)
+		add_output(t, node->results[r]);
 }
 
 /* ---- the reference */
@@ -291,9 +295,10 @@ static void patch_slots(const struct npu_program *program, uint8_t *slots, uint6
 	}
 }
 
-static void run_jobs(struct winsys *ws, const struct npu_program *program, struct winsys_bo *insns,
-		     struct winsys_bo *slots)
+static struct traffic run_jobs(struct winsys *ws, const struct npu_program *program,
+			       struct winsys_bo *insns, struct winsys_bo *slots)
 {
+	struct traffic traffic = { 0 };
 	struct winsys_result result;
 	struct wnn_error err = { 0 };
 	struct winsys_ctx *ctx = ws->ops->ctx_create(ws, &err);
@@ -315,8 +320,26 @@ static void run_jobs(struct winsys *ws, const struct npu_program *program, struc
 			fail_msg("fault %u, engine %u, operand %u, instruction %llu of %u",
 				 result.fault_code, result.fault_engine, result.fault_operand,
 				 (unsigned long long)result.fault_pc, part->num_insns);
+		assert_true(result.has_counters);
+		traffic.loaded += result.bytes_ld;
+		traffic.stored += result.bytes_st;
 	}
 	ws->ops->ctx_destroy(ctx);
+	return traffic;
+}
+
+/* What the plan says of each node, beside what the device did. */
+static void check_nodes(const struct npu_program *program, const struct traffic *traffic)
+{
+	struct traffic planned = { 0 };
+
+	for (uint32_t i = 0; i < program->num_nodes; i++) {
+		assert_int_equal(program->nodes[i].exactness, NPU_EXACT);
+		planned.loaded += program->nodes[i].bytes_ld;
+		planned.stored += program->nodes[i].bytes_st;
+	}
+	assert_int_equal(planned.loaded, traffic->loaded);
+	assert_int_equal(planned.stored, traffic->stored);
 }
 
 /* ---- the same job, moved to another machine at every preemption point */
@@ -388,10 +411,11 @@ static uint32_t run_preempted(struct winsys *ws, struct preempted *p)
 }
 
 /* `points` not NULL: preempted wherever possible, and how often that was. */
-static void run_device(struct test_graph *t, struct winsys *ws, void **out, bool *exact,
-		       uint32_t *points)
+static struct traffic run_device(struct test_graph *t, struct winsys *ws, void **out,
+				 uint32_t *points)
 {
 	struct npu_program *program = compile(t, ws);
+	struct traffic traffic = { 0 };
 	struct winsys_bo *bo[4 + 2 * MAX_DATA], **binding = bo + 4;
 	uint32_t num_bos = 4 + program->num_bindings;
 
@@ -418,11 +442,9 @@ static void run_device(struct test_graph *t, struct winsys *ws, void **out, bool
 		*points = run_preempted(ws, &p);
 		free(p.save);
 	} else {
-		run_jobs(ws, program, bo[0], bo[1]);
+		traffic = run_jobs(ws, program, bo[0], bo[1]);
+		check_nodes(program, &traffic);
 	}
-	*exact = true;
-	for (uint32_t i = 0; i < program->num_nodes; i++)
-		*exact &= program->nodes[i].exactness == NPU_EXACT;
 	for (uint32_t o = 0; o < t->num_outputs; o++)
 		for (uint32_t i = 0; i < program->num_bindings; i++)
 			if (program->bindings[i].value_id == t->output[o]->id)
@@ -430,6 +452,37 @@ static void run_device(struct test_graph *t, struct winsys *ws, void **out, bool
 	for (uint32_t i = 0; i < num_bos; i++)
 		ws->ops->bo_destroy(bo[i]);
 	npu_program_destroy(program);
+	return traffic;
+}
+
+struct npu_program *compile_graph(struct test_graph *t, void *state, int size)
+{
+	struct devices *devices = state;
+
+	return compile(t, devices->ws[size]);
+}
+
+void run_graph(struct test_graph *t, void *state, int size, void **out)
+{
+	struct devices *devices = state;
+
+	run_device(t, devices->ws[size], out, NULL);
+}
+
+struct traffic count_traffic(struct test_graph *t, void *state, int size)
+{
+	struct devices *devices = state;
+	struct traffic traffic;
+	void *out[MAX_DATA];
+
+	for (uint32_t o = 0; o < t->num_outputs; o++) {
+		out[o] = malloc(ir_type_bytes(&t->output[o]->type));
+		assert_non_null(out[o]);
+	}
+	traffic = run_device(t, devices->ws[size], out, NULL);
+	for (uint32_t o = 0; o < t->num_outputs; o++)
+		free(out[o]);
+	return traffic;
 }
 
 /* ---- comparison */
@@ -469,7 +522,6 @@ void check_graph(struct test_graph *t, void *state)
 	struct devices *devices = state;
 	void **value = calloc(t->graph->num_values + 1, sizeof(*value)), *out[2][MAX_DATA];
 	struct wnn_error err = { 0 };
-	bool exact;
 
 	assert_non_null(value);
 	if (ir_verify(t->graph, &err))
@@ -478,12 +530,12 @@ void check_graph(struct test_graph *t, void *state)
 	for (int size = 0; size < NUM_SIZES; size++) {
 		for (uint32_t o = 0; o < t->num_outputs; o++)
 			out[size > 0][o] = malloc(ir_type_bytes(&t->output[o]->type));
-		run_device(t, devices->ws[size], out[size > 0], &exact, NULL);
+		run_device(t, devices->ws[size], out[size > 0], NULL);
 		for (uint32_t o = 0; o < t->num_outputs; o++) {
 			size_t bytes = ir_type_bytes(&t->output[o]->type);
 
 			compare(t, o, out[size > 0][o], value[t->output[o]->id]);
-			if (size && exact && memcmp(out[0][o], out[1][o], bytes))
+			if (size && memcmp(out[0][o], out[1][o], bytes))
 				fail_msg("%u and %u bytes of SRAM give different bits\n%s",
 					 sram_sizes[0], sram_sizes[size], ir_print(t->graph));
 			if (size)
@@ -503,14 +555,13 @@ uint32_t check_preempted(struct test_graph *t, void *state, int size)
 	struct devices *devices = state;
 	void *plain[MAX_DATA], *moved[MAX_DATA];
 	uint32_t points;
-	bool exact;
 
 	for (uint32_t o = 0; o < t->num_outputs; o++) {
 		plain[o] = malloc(ir_type_bytes(&t->output[o]->type));
 		moved[o] = malloc(ir_type_bytes(&t->output[o]->type));
 	}
-	run_device(t, devices->ws[size], plain, &exact, NULL);
-	run_device(t, devices->ws[size], moved, &exact, &points);
+	run_device(t, devices->ws[size], plain, NULL);
+	run_device(t, devices->ws[size], moved, &points);
 	for (uint32_t o = 0; o < t->num_outputs; o++) {
 		assert_memory_equal(plain[o], moved[o], ir_type_bytes(&t->output[o]->type));
 		free(plain[o]);
@@ -526,20 +577,19 @@ uint32_t check_split(struct test_graph *t, void *state, int size, uint32_t max_s
 	void *whole[MAX_DATA], *split[MAX_DATA];
 	struct npu_program *program;
 	uint32_t jobs;
-	bool exact;
 
 	for (uint32_t o = 0; o < t->num_outputs; o++) {
 		whole[o] = malloc(ir_type_bytes(&t->output[o]->type));
 		split[o] = malloc(ir_type_bytes(&t->output[o]->type));
 	}
-	run_device(t, ws, whole, &exact, NULL);
+	run_device(t, ws, whole, NULL);
 	ws->caps.max_slots = max_slots;
 	program = compile(t, ws);
 	jobs = program->num_jobs;
 	for (uint32_t i = 0; i < jobs; i++)
 		assert_in_range(program->jobs[i].num_slots, 2, max_slots);
 	npu_program_destroy(program);
-	run_device(t, ws, split, &exact, NULL);
+	run_device(t, ws, split, NULL);
 	ws->caps.max_slots = 0;
 	for (uint32_t o = 0; o < t->num_outputs; o++) {
 		assert_memory_equal(whole[o], split[o], ir_type_bytes(&t->output[o]->type));
@@ -551,8 +601,7 @@ uint32_t check_split(struct test_graph *t, void *state, int size, uint32_t max_s
 
 char *plan_text(struct test_graph *t, void *state, int size)
 {
-	struct devices *devices = state;
-	struct npu_program *program = compile(t, devices->ws[size]);
+	struct npu_program *program = compile_graph(t, state, size);
 	char *text = npu_program_print(program, t->graph);
 
 	assert_non_null(text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random graphs compiled for devices with little and much SRAM and run on the device model: all
- * sizes must give the same bits where the plan says so, and be close to the reference kernels of
- * the CPU.
+ * Random graphs compiled for devices with little and much SRAM and run on the device model: every
+ * node must be exact, all sizes must give the same bits, close to those of the reference kernels of
+ * the CPU, and move as many bytes as the plan says.
  */
 #ifndef TEST_PLAN_FIXTURE_H
 #define TEST_PLAN_FIXTURE_H
@@ -17,6 +17,7 @@
 
 #include "plan/compile.h"
 
+/* 16 KiB, 64 KiB, 512 KiB, 4 MiB */
 #define NUM_SIZES 4
 #define MAX_DATA 16
 
@@ -48,12 +49,22 @@ struct ir_node *add_node(struct test_graph *t, enum ir_op op, struct ir_value *c
 			 uint32_t num_operands, enum ir_dtype dtype, uint32_t rank,
 			 const int64_t *dims, const union ir_attrs *attrs);
 void add_result(struct test_graph *t, const struct ir_node *node);
+void add_output(struct test_graph *t, struct ir_value *value);
+/* For one SRAM size; the program is the caller's. */
+struct npu_program *compile_graph(struct test_graph *t, void *state, int size);
 /* Compiles for every size, runs, compares. */
 void check_graph(struct test_graph *t, void *state);
 /* Moves the job to another machine at every preemption point; returns their number. */
 uint32_t check_preempted(struct test_graph *t, void *state, int size);
 /* Compiles for jobs of few slots, runs, compares with one job; returns the number of jobs. */
 uint32_t check_split(struct test_graph *t, void *state, int size, uint32_t max_slots);
+/* Bytes that the engines move out of memory and into it in a run for one SRAM size. */
+struct traffic {
+	uint64_t loaded, stored;
+};
+struct traffic count_traffic(struct test_graph *t, void *state, int size);
+/* Runs for one SRAM size; out[i] has room for output i. */
+void run_graph(struct test_graph *t, void *state, int size, void **out);
 /* The program's text for one SRAM size; free it. */
 char *plan_text(struct test_graph *t, void *state, int size);
 

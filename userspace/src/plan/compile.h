@@ -8,9 +8,9 @@
 #include "ir/ir.h"
 #include "winsys/winsys.h"
 
-/* How far a node's bits depend on the SRAM size (D6). */
+/* How far a node's bits depend on the SRAM size (D6); found while its instructions are emitted. */
 enum npu_exactness {
-	NPU_EXACT,		/* same bits for every tiling */
+	NPU_EXACT,		/* same bits for every tiling; so is all that is lowered today */
 	NPU_SPLIT_K,		/* a contraction was split in another order than the machine's */
 	NPU_SPLIT_REDUCE,	/* a reduction was split at other points than multiples of 16 */
 };
@@ -37,7 +37,8 @@ struct npu_node_info {
 	enum npu_exactness exactness;
 	uint32_t first_insn, num_insns;
 	uint32_t num_tiles;
-	uint64_t est_cycles, macs, bytes_ld, bytes_st;
+	uint64_t est_cycles, macs;
+	uint64_t bytes_ld, bytes_st;	/* out of memory and into it */
 };
 
 /*

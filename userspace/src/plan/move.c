@@ -73,13 +73,6 @@ static void copy_through_sram(struct plan *plan, const struct npu_view *dst,
 	vp_begin(&prog, "vector move", dst->rank, dst->dim);
 	in = vp_input(&prog, src);
 	out = vp_output(&prog, dst);
-	/* Dims that the source repeats are loaded once. */
-	for (uint32_t i = 0; i < dst->rank; i++) {
-		if (src->stride[i])
-			continue;
-		prog.reg[in].mask &= ~(1u << i);
-		prog.reg[in].mem.dim[i] = 1;
-	}
 	vp_add(&prog, ONPU_OP_VMOV, out, in, -1, -1);
 	vp_emit(plan, &prog);
 }

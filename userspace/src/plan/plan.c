@@ -145,18 +145,26 @@ static bool check_access(struct plan *plan, const struct npu_view *view,
 	return false;
 }
 
-static void count_bytes(struct plan *plan, const struct plan_insn *insn, uint8_t engine)
+static uint64_t view_bytes(const struct npu_view *view)
+{
+	return (uint64_t)view_elements(view) * plan_dtype_bytes(view->dtype);
+}
+
+/* Bytes that go out of memory and into it, as the device counts them. */
+static void count_bytes(struct plan *plan, const struct plan_insn *insn)
 {
 	struct npu_node_info *info = &plan->nodes[plan->node];
 	/* A scatter writes as much as there are updates. */
 	bool scatter = insn->op == ONPU_OP_DMA_SCATTER_ELEM || insn->op == ONPU_OP_DMA_SCATTER_ND;
-	const struct npu_view *moved = scatter ? insn->s0 : insn->dst;
-	uint64_t bytes = view_elements(moved) * plan_dtype_bytes(moved->dtype);
+	bool constant = insn->op == ONPU_OP_DMA_PAD && insn->param->pad.mode == IR_PAD_CONSTANT;
+	uint64_t moved = view_bytes(scatter ? insn->s0 : insn->dst);
 
-	if (engine == ONPU_ENG_LD)
-		info->bytes_ld += bytes;
-	else if (engine == ONPU_ENG_ST)
-		info->bytes_st += bytes;
+	if (insn->s0 && insn->s0->base != NPU_BASE_NONE)
+		info->bytes_ld += constant ? view_bytes(insn->s0) : moved;
+	if (insn->s1 && insn->s1->base != NPU_BASE_NONE)
+		info->bytes_ld += view_bytes(insn->s1);
+	if (insn->dst->base != NPU_BASE_NONE)
+		info->bytes_st += moved;
 }
 
 /* What the instruction touches, or 0 with the plan failed. */
@@ -237,7 +245,7 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 	if (!op)
 		return;
 	plan->since_preempt += cost + 4;	/* room for semaphore instructions beside it */
-	count_bytes(plan, insn, op->engine);
+	count_bytes(plan, insn);
 	if (hazards_add(plan->hazards, op->engine, plan->num_ops - 1, access, count, &op->waits,
 			after)) {
 		plan_nomem(plan);
@@ -374,6 +382,11 @@ void plan_tiles(struct plan *plan, uint64_t tiles)
 void plan_macs(struct plan *plan, uint64_t macs)
 {
 	plan->nodes[plan->node].macs += macs;
+}
+
+void plan_inexact(struct plan *plan, enum npu_exactness why)
+{
+	plan->nodes[plan->node].exactness = why;
 }
 
 void plan_release(struct plan *plan)

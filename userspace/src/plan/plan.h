@@ -269,6 +269,8 @@ uint64_t values_scratch(const struct plan *plan);
 void plan_kernel(struct plan *plan, const char *name);
 void plan_tiles(struct plan *plan, uint64_t tiles);
 void plan_macs(struct plan *plan, uint64_t macs);
+/* The node was split such that its bits depend on where. */
+void plan_inexact(struct plan *plan, enum npu_exactness why);
 void lower_conv(struct plan *plan, const struct ir_node *node);
 void lower_matmul(struct plan *plan, const struct ir_node *node);
 void lower_pool(struct plan *plan, const struct ir_node *node);

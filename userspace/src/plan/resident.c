@@ -122,20 +122,6 @@ static void ask_node(struct chooser *ch, const struct ir_node *node)
 
 /* ---- what kernels need */
 
-/* Operators whose kernels respect the SRAM that is left to them. */
-static bool shares_sram(enum ir_op op)
-{
-	switch (op) {
-	case IR_OP_CONV: case IR_OP_MATMUL: case IR_OP_POOL: case IR_OP_REDUCE:
-	case IR_OP_SOFTMAX: case IR_OP_BATCHNORM: case IR_OP_INSTNORM: case IR_OP_LAYERNORM:
-	case IR_OP_CONCAT: case IR_OP_SLICE: case IR_OP_TRANSPOSE: case IR_OP_RESHAPE:
-	case IR_OP_COPY: case IR_OP_EXPAND:
-		return true;
-	default:
-		return any_layout(op);
-	}
-}
-
 static uint64_t filter_bytes(const struct ir_node *node)
 {
 	if (node->op != IR_OP_CONV && node->op != IR_OP_MATMUL)
@@ -148,7 +134,8 @@ static uint64_t need_of(const struct plan *plan, const struct ir_node *node)
 {
 	uint64_t sram = plan->caps->sram_bytes, need = sram / 16, filter = filter_bytes(node);
 
-	if (!shares_sram(node->op))
+	/* Their weights stay there over all steps. */
+	if (node->op == IR_OP_GRU || node->op == IR_OP_LSTM)
 		return sram;
 	if (filter > sram / 4)
 		filter = sram / 4;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Where the values of a range lie: constants in the packed blob, what crosses the range's border in
- * bindings, the rest in the arena. Reshapes, identities, contiguous slices and operands of a concat
- * share the memory of another value, so that they cost nothing.
+ * bindings, the rest in the arena. Reshapes, identities, slices, transposes, expands and operands of
+ * a concat share the memory of another value, so that they cost nothing.
  */
 #include "plan/recurrent.h"
 #include "plan/values.h"
@@ -120,6 +120,18 @@ static bool writes_strided(enum ir_op op)
 	return !moves_only(op) && op != IR_OP_SLICE && op != IR_OP_PAD;
 }
 
+/* Does it make its result as tiles in SRAM, whose elements may lie in any order? */
+static bool makes_tiles(enum ir_op op)
+{
+	switch (op) {
+	case IR_OP_CONV: case IR_OP_MATMUL: case IR_OP_POOL: case IR_OP_REDUCE:
+	case IR_OP_SOFTMAX: case IR_OP_BATCHNORM: case IR_OP_INSTNORM: case IR_OP_LAYERNORM:
+	case IR_OP_UNARY: case IR_OP_BINARY: case IR_OP_COMPARE: case IR_OP_WHERE: case IR_OP_CAST:
+		return true;
+	default:
+		return false;
+	}
+}
 
 static void set_strides(struct place *place, uint32_t rank, const int64_t *stride)
 {
@@ -183,6 +195,48 @@ static void attach_slice(struct plan *plan, const struct ir_node *node)
 	set_strides(t, to->type.rank, stride);
 }
 
+/*
+ * A transpose: what it alone uses is written where its result lies, so that the result is dense.
+ * Else the result is its operand, read in another order.
+ */
+static void attach_transpose(struct plan *plan, const struct ir_node *node)
+{
+	const struct ir_value *from = node->operands[0], *to = node->results[0];
+	struct place *f = &plan->values->place[from->id], *t = &plan->values->place[to->id];
+	const uint32_t *perm = node->attrs.transpose.perm;
+	bool back = in_arena(plan, from) && !f->strided && f->uses == 1 && from->def &&
+		    makes_tiles(from->def->op);
+	int64_t stride[IR_MAX_RANK];
+
+	if (!back && (!in_arena(plan, to) || t->strided))
+		return;
+	for (uint32_t i = 0; i < to->type.rank; i++) {
+		if (back)
+			stride[perm[i]] = t->stride[i];
+		else
+			stride[i] = f->stride[perm[i]];
+	}
+	attach(plan, back ? from : to, back ? to : from, 0);
+	set_strides(back ? f : t, to->type.rank, stride);
+}
+
+/* An expand is its operand, read again and again. */
+static void attach_expand(struct plan *plan, const struct ir_node *node)
+{
+	const struct ir_value *from = node->operands[0], *to = node->results[0];
+	struct place *f = &plan->values->place[from->id], *t = &plan->values->place[to->id];
+	uint32_t lead = to->type.rank - from->type.rank;
+	int64_t stride[IR_MAX_RANK] = { 0 };
+
+	if (!in_arena(plan, to) || t->strided)
+		return;
+	for (uint32_t i = lead; i < to->type.rank; i++)
+		if (ir_type_dim(&from->type, i - lead) == ir_type_dim(&to->type, i))
+			stride[i] = f->stride[i - lead];
+	attach(plan, to, from, 0);
+	set_strides(t, to->type.rank, stride);
+}
+
 static void attach_all(struct plan *plan)
 {
 	for (uint32_t i = plan->count; i-- > 0;) {
@@ -198,6 +252,10 @@ static void attach_all(struct plan *plan)
 			attach_reshape(plan, node);
 		else if (node->op == IR_OP_SLICE)
 			attach_slice(plan, node);
+		else if (node->op == IR_OP_TRANSPOSE)
+			attach_transpose(plan, node);
+		else if (node->op == IR_OP_EXPAND)
+			attach_expand(plan, node);
 	}
 }
 
@@ -322,8 +380,10 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 		const struct ir_node *node = plan->graph->nodes[plan->first + i];
 
 		for (uint32_t o = 0; o < node->num_operands; o++)
-			if (node->operands[o])
+			if (node->operands[o]) {
 				introduce(plan, node->operands[o], i, false);
+				plan->values->place[node->operands[o]->id].uses++;
+			}
 		for (uint32_t r = 0; r < node->num_results; r++)
 			introduce(plan, node->results[r], i, true);
 	}

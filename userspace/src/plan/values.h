@@ -16,6 +16,7 @@ struct place {
 	bool strided;			/* strides[] differ from dense */
 	int64_t stride[IR_MAX_RANK];
 	uint32_t begin, end;		/* life time, in nodes of the range */
+	uint32_t uses;			/* as an operand */
 	bool placed;			/* constants: already in the blob */
 	uint64_t bytes;			/* of a root, with what lies around it */
 	int64_t origin;			/* of element 0 in them */

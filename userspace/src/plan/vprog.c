@@ -38,8 +38,14 @@ static struct vp_reg memory_reg(const struct vprog *prog, enum vp_kind kind,
 
 int vp_input(struct vprog *prog, const struct npu_view *mem)
 {
-	struct vp_reg reg = memory_reg(prog, VP_INPUT, mem);
+	struct npu_view once = *mem;
+	struct vp_reg reg;
 
+	/* What memory repeats is loaded once. */
+	for (uint32_t i = 0; i < prog->rank; i++)
+		if (!mem->stride[i])
+			once.dim[i] = 1;
+	reg = memory_reg(prog, VP_INPUT, &once);
 	return add_reg(prog, &reg);
 }
 
@@ -47,6 +53,7 @@ int vp_begin_input(struct vprog *prog, struct plan *plan, const char *kernel,
 		   const struct ir_value *value)
 {
 	struct npu_view view = values_view(plan, value);
+	struct vp_reg reg;
 
 	if (!view.rank) {
 		view.rank = 1;
@@ -54,7 +61,9 @@ int vp_begin_input(struct vprog *prog, struct plan *plan, const char *kernel,
 		view.stride[0] = plan_dtype_bytes(view.dtype);
 	}
 	vp_begin(prog, kernel, view.rank, view.dim);
-	return vp_input(prog, &view);
+	/* A reduction needs all elements, also those that memory repeats. */
+	reg = memory_reg(prog, VP_INPUT, &view);
+	return add_reg(prog, &reg);
 }
 
 int vp_output(struct vprog *prog, const struct npu_view *mem)

@@ -43,7 +43,7 @@ struct vprog {
 };
 
 void vp_begin(struct vprog *prog, const char *kernel, uint32_t rank, const int64_t *dim);
-/* `mem` has the rank of the space; dims of extent 1 in it are broadcast. */
+/* `mem` has the rank of the space; dims of extent 1 or stride 0 in it are broadcast. */
 int vp_input(struct vprog *prog, const struct npu_view *mem);
 int vp_output(struct vprog *prog, const struct npu_view *mem);
 int vp_temp(struct vprog *prog, uint8_t dtype, uint8_t mask);
