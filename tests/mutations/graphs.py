@@ -65,7 +65,9 @@ MUTATIONS = [
     _plan('the input of a tile of resampling begins one later', 'resample.c',
           'return at < 0 ? 0 : at > in - 1 ? in - 1 : at;', 'at++;\n\treturn at < 0 ? 0 : at > in - 1 ? in - 1 : at;'),
     # Planner.
-    _plan('reductions are cut at multiples of 15', 'rowspace.c', '#define LANES 16', '#define LANES 15'),
+    _plan('reductions are cut at multiples of 15', 'rowspace.c', '#define LANES ONPU_REDUCE_LANES', '#define LANES 15'),
+    _plan('the taps of a sum in pieces are added backwards', 'contract.c',
+          's.kw = step % c->taps[1];', 's.kw = c->taps[1] - 1 - step % c->taps[1];'),
     _plan('what follows a whole row of a chunk goes to its begin', 'rowspace.c',
           'tile.offset += (end - lo) * tr->chunk_stride;\n', ''),
     _plan('dimensions are merged over gaps', 'view.c',

@@ -24,6 +24,7 @@ struct contract_state {
 	struct pool a, b, extra[CONTRACT_MAX_EXTRAS];
 	uint64_t scaled[CONTRACT_MAX_EXTRAS], acc, out;
 	const struct contract_prepared *p;
+	int64_t summed;			/* terms of the sum of the tile at hand so far */
 };
 
 /* One tile of the result and one step of its sum; where its operands lie. */
@@ -574,6 +575,21 @@ static void emit_posts(struct contract_state *st, const struct event *e, struct 
 	}
 }
 
+/* A sum in steps has the bits of one in a single instruction when it is in the same order. */
+static void note_order(struct contract_state *st, const struct event *e)
+{
+	const struct contract *c = st->c;
+	const struct contract_step *s = &e->s;
+	bool together = (s->ks == c->k || s->khs * s->kws == 1) &&
+			(s->kws == c->taps[1] || s->khs == 1);
+
+	if (!e->step)
+		st->summed = 0;
+	if (!together || st->summed != (s->kh * c->taps[1] + s->kw) * c->k + s->k)
+		plan_inexact(st->plan, NPU_SPLIT_K);
+	st->summed += s->khs * s->kws * s->ks;
+}
+
 static void run_event(struct contract_state *st, const struct event *e)
 {
 	const struct contract *c = st->c;
@@ -589,6 +605,7 @@ static void run_event(struct contract_state *st, const struct event *e)
 	acc = t->direct ? out
 			: view_sram(st->acc + slot * t->acc_bytes, c->acc_dtype, CD_RANK, e->dim,
 				    c->out.stride);
+	note_order(st, e);
 	if (contract_is_mma(c))
 		emit_mma(st, e, &acc);
 	else

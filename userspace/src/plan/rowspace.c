@@ -2,10 +2,12 @@
 /* Rows and chunks of rows: sizes, views, and transfers of flattened ranges. */
 #include "plan/rowspace.h"
 
+#include <onpu/slots.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LANES 16		/* splits at its multiples keep the bits of a reduction */
+/* Splits at its multiples keep the bits of a reduction. */
+#define LANES ONPU_REDUCE_LANES
 #define MAX_KEPT 6 /* dims that may have extent in a tile; the chunk and the lanes follow */
 
 static void set_grid(struct rowspace *rs)

@@ -7,6 +7,8 @@
  */
 #include "plan/rowspace.h"
 
+#include <onpu/slots.h>
+
 struct split {
 	struct plan *plan;
 	const struct vprog *prog;
@@ -30,7 +32,7 @@ static uint64_t lanes_bytes(const struct rowspace *rs, const struct vp_op *op)
 	/* Lanes are float32, or of the integer type. */
 	if (plan_dtype_is_float(row.dtype))
 		row.dtype = ONPU_DT_F32;
-	return rowspace_bytes(rs, &row) * 16;
+	return rowspace_bytes(rs, &row) * ONPU_REDUCE_LANES;
 }
 
 /* Lays registers out behind each other; with `sp` NULL only the sum. */
@@ -156,7 +158,7 @@ static void emit_elementwise(struct split *sp, const struct vp_op *op, const str
 	});
 }
 
-/* Partial results: the result's dims and 16 lanes. */
+/* Partial results: the result's dims and the lanes. */
 static struct npu_view lanes_view(const struct split *sp, uint32_t op, const struct row_tile *t)
 {
 	struct vp_reg row = sp->prog->reg[sp->prog->op[op].dst];
@@ -166,10 +168,10 @@ static struct npu_view lanes_view(const struct split *sp, uint32_t op, const str
 		row.dtype = ONPU_DT_F32;
 	view = rowspace_view(&sp->rs, &row, 0, t);
 	for (uint32_t i = 0; i < view.rank; i++)
-		view.stride[i] *= 16;
+		view.stride[i] *= ONPU_REDUCE_LANES;
 	view.window = sp->lanes[op];
-	view.window_bytes *= 16;
-	view.dim[view.rank] = 16;
+	view.window_bytes *= ONPU_REDUCE_LANES;
+	view.dim[view.rank] = ONPU_REDUCE_LANES;
 	view.stride[view.rank++] = plan_dtype_bytes(view.dtype);
 	return view;
 }
@@ -181,6 +183,8 @@ static void accumulate(struct split *sp, uint32_t i, const struct row_tile *t, u
 	struct npu_view dst = lanes_view(sp, i, t);
 	struct npu_view src = tile_of(sp, op->src[0], slot_of(sp, op->src[0], tile, event), t);
 
+	if (t->from % ONPU_REDUCE_LANES)
+		plan_inexact(sp->plan, NPU_SPLIT_REDUCE);
 	plan_emit(sp->plan, &(struct plan_insn){
 		.op = op->op, .dst = &dst, .s0 = &src, .axes = 1u << (src.rank - 1), .part = true,
 		.acc = t->from > 0 });
