@@ -219,7 +219,6 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 	struct plan plan = { .caps = caps, .graph = graph, .first = first, .count = count,
 			     .keep = true, .err = err };
 	struct npu_program *program = compile_range(plan, live_out, num_live_out, profile);
-	int ret;
 
 	/* Values that stay in SRAM may leave no place to cut a long program into jobs. */
 	if (!program) {
@@ -229,10 +228,7 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 	*out = NULL;
 	if (!program)
 		return -1;
-	ret = 0;
-	if (!ret)
-		ret = npu_program_verify(program, caps, err);
-	if (ret) {
+	if (npu_program_verify(program, caps, err)) {
 		npu_program_destroy(program);
 		return -1;
 	}

@@ -34,8 +34,12 @@ struct decoded {
 
 static int bad(const struct verifier *v, uint32_t pc, const char *what)
 {
-	return wnn_error_set(v->err, WNN_OPERATION_ERROR, "internal: instruction %" PRIu32 ": %s",
-			     v->first_insn + pc, what);
+	struct onpu_insn insn;
+	bool known = onpu_insn_unpack(v->program->insns[pc], &insn) == ONPU_FAULT_NONE;
+
+	return wnn_error_set(v->err, WNN_OPERATION_ERROR,
+			     "internal: instruction %" PRIu32 " (%s): %s", v->first_insn + pc,
+			     known ? onpu_op_info[insn.op].name : "?", what);
 }
 
 /* ---- patches */
@@ -153,6 +157,9 @@ static int check_range(const struct verifier *v, uint32_t pc, const struct decod
 		return bad(v, pc, "an operand leaves its window");
 	if (view->base != NPU_BASE_NONE && d->engine != ONPU_ENG_LD && d->engine != ONPU_ENG_ST)
 		return bad(v, pc, "a compute operand is outside SRAM");
+	for (uint32_t i = 0; !operand && i < view->rank; i++)
+		if (view->dim[i] > 1 && !view->stride[i])
+			return bad(v, pc, "the destination overlaps itself");
 	if (!operand &&
 	    (view->base == NPU_BASE_CONST ||
 	     (view->base == NPU_BASE_VALUE && !v->program->bindings[view->binding].written)))
@@ -175,7 +182,8 @@ static int check_operands(const struct verifier *v, uint32_t pc, struct decoded 
 		d->present[i] = index[i] != 0;
 		if (d->present[i] && read_tensor(v, pc, index[i], &d->view[i]))
 			return -1;
-		if (d->present[i] && !(operand->dtypes >> d->view[i].dtype & 1))
+		if (d->present[i] && (!onpu_dtype_bits(d->view[i].dtype) ||
+				      !(operand->dtypes >> d->view[i].dtype & 1)))
 			return bad(v, pc, "an operand has a type the instruction does not take");
 	}
 	if (d->insn.param && read_param(v, pc, &d->insn, d))

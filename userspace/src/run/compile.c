@@ -127,9 +127,7 @@ static int compile_step(struct run_compiled *c, uint32_t s, struct wnn_error *er
 	ret = npu_compile(graph, step->first, step->count, live_out, num_live_out, caps,
 			  c->device->profile, &step->program, err);
 	free(live_out);
-	if (ret)
-		return ret;
-	return npu_program_verify(step->program, caps, err);
+	return ret;
 }
 
 static int compile_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
