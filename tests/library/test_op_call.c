@@ -155,7 +155,7 @@ static struct conv *make_conv(struct conv *c)
 
 static void expect_type_error(struct wnn_op_call *call, const char *part)
 {
-	struct wnn_error err = { WNN_OK, "" };
+	struct wnn_error err = { 0 };
 
 	assert_int_equal(wnn_op_call_check(call, &err), -1);
 	assert_int_equal(err.status, WNN_TYPE_ERROR);

@@ -367,6 +367,33 @@ static void names(void **state)
 	}
 }
 
+/* Invalid UTF-8 is U+FFFD, whether in the name of an operand or in that of a tensor. */
+static void names_of_another_encoding(void **state)
+{
+	struct fixture *f = *state;
+	WNNContext context = f->context[0];
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNGraph graph = build_one(b, "\xc4rger", wnnGraphBuilderNeg(b, make_input(b, "\xf6l", 1, 1),
+								    NULL));
+	WNNTensor x = make_tensor(context, 1, 1), y = make_tensor(context, 1, 1);
+	WNNNamedTensor in = { WNN_STR("\xef\xbf\xbdl"), x }, out = { WNN_STR("\xc3rger"), y };
+	float one = 1, got = 0;
+
+	wnnGraphBuilderRelease(b);
+	assert_true(view_is(wnnGraphGetInputs(graph).data[0].name, "\xef\xbf\xbdl"));
+	assert_true(view_is(wnnGraphGetOutputs(graph).data[0].name, "\xef\xbf\xbdrger"));
+	assert_ok(wnnContextWriteTensor(context, x, &one, sizeof(one)));
+	assert_ok(wnnContextDispatch(context, graph, 1, &in, 1, &out));
+	assert_ok(wnnContextReadTensorSync(context, y, &got, sizeof(got), GENEROUS));
+	assert_true(got == -1);
+	in.name = WNN_STR("l");
+	assert_failed(wnnContextDispatch(context, graph, 1, &in, 1, &out), WNNStatus_TypeError,
+		      "no input \"l\"");
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+	wnnGraphRelease(graph);
+}
+
 /* A graph without inputs: what no output needs at run time is computed at build. */
 static void a_constant_graph(void **state)
 {
@@ -414,7 +441,8 @@ static void bad_dispatches(void **state)
 	assert_failed(dispatch_xy(context, NULL, x, y), WNNStatus_TypeError, "graph is NULL");
 	assert_failed(dispatch_xy(context, graph, NULL, y), WNNStatus_TypeError,
 		      "input \"x\": the tensor is NULL");
-	assert_failed(dispatch_xy(context, graph, x, x), WNNStatus_TypeError, "given twice");
+	assert_failed(dispatch_xy(context, graph, x, x), WNNStatus_TypeError,
+		      "one tensor is given twice, as input \"x\" and as output \"y\"");
 	assert_failed(dispatch_xy(context, graph, x, foreign), WNNStatus_TypeError,
 		      "output \"y\": the tensor belongs to another context");
 	assert_failed(dispatch_xy(context, graph, wide, y), WNNStatus_TypeError,
@@ -422,14 +450,16 @@ static void bad_dispatches(void **state)
 	wnnTensorDestroy(gone);
 	assert_failed(dispatch_xy(context, graph, gone, y), WNNStatus_TypeError, "destroyed");
 	assert_failed(wnnContextDispatch(context, graph, 0, NULL, 1, &out), WNNStatus_TypeError,
-		      "0 inputs are given; the graph has 1");
+		      "dispatch: no tensor is given for input \"x\"");
 	assert_failed(wnnContextDispatch(context, graph, 1, NULL, 1, &out), WNNStatus_TypeError,
 		      "inputs is NULL");
 	assert_failed(wnnContextDispatch(context, graph, 1, &in, 0, NULL), WNNStatus_TypeError,
-		      "0 outputs");
+		      "dispatch: no tensor is given for output \"y\"");
+	assert_failed(wnnContextDispatch(context, graph, 2, (WNNNamedTensor[]){ in, in }, 1, &out),
+		      WNNStatus_TypeError, "dispatch: input \"x\" is given twice");
 	in.name = WNN_STR("q");
 	assert_failed(wnnContextDispatch(context, graph, 1, &in, 1, &out), WNNStatus_TypeError,
-		      "no input \"q\"");
+		      "no input \"q\"; it leaves out inputs that no output depends on");
 	wnnGraphDestroy(graph);
 	wnnGraphDestroy(graph);
 	assert_failed(dispatch_xy(context, graph, x, y), WNNStatus_InvalidStateError,
@@ -620,6 +650,7 @@ int main(void)
 		TEST(placement_and_statistics),
 		TEST(texts),
 		TEST(names),
+		TEST(names_of_another_encoding),
 		TEST(a_constant_graph),
 		TEST(bad_dispatches),
 		TEST(constants_cannot_be_dispatched),

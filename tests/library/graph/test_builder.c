@@ -6,6 +6,7 @@
 
 #include "graph/label.h"
 #include "util/arena.h"
+#include "util/text.h"
 
 static const WNNOperandDescriptor vector3 = {
 	NULL, WNNOperandDataType_Float32, { 1, (const uint32_t[]){ 3 } },
@@ -42,6 +43,50 @@ static void inputs_have_names_of_their_own(void **state)
 	assert_type_error(input(f, (WNNStringView)WNN_STRING_VIEW_INIT, &vector3), "is empty");
 	assert_type_error(input(f, (WNNStringView){ "a\0b", 3 }, &vector3), "contains a NUL");
 	assert_type_error(input(f, WNN_STR("z"), NULL), "input \"z\" has no descriptor");
+}
+
+/* What is no UTF-8 counts as U+FFFD, as in a USVString. */
+static void names_are_valid_utf8(void **state)
+{
+	struct fixture *f = *state;
+	WNNOperand x = input(f, WNN_STR("x\xff"), &vector3), y;
+	struct wnn_recording *recording;
+	WNNNamedOperand outputs[2];
+
+	assert_shape(x, Float32, 3);
+	assert_string_equal(x->value->name, "x\xef\xbf\xbd");
+	assert_type_error(input(f, WNN_STR("x\xfe"), &vector3), "\"x\xef\xbf\xbd\" exists already");
+	assert_type_error(input(f, WNN_STR("x\xef\xbf\xbd"), &vector3), "exists already");
+	/* A sequence that is too short counts byte by byte. */
+	assert_shape(input(f, WNN_STR("x\xef\xbf"), &vector3), Float32, 3);
+	assert_type_error(input(f, WNN_STR("x\xff\xff"), &vector3), "exists already");
+	y = wnnGraphBuilderRelu(f->b, x, NULL);
+	outputs[0] = (WNNNamedOperand){ WNN_STR("\x80y"), y };
+	outputs[1] = (WNNNamedOperand){ WNN_STR("\x81y"), y };
+	assert_int_equal(wnn_builder_build(f->builder, 2, outputs, &recording, &test_error), -1);
+	assert_non_null(strstr(test_error.message, "two outputs have the name \"\xef\xbf\xbdy\""));
+	assert_int_equal(wnn_builder_build(f->builder, 1, outputs, &recording, &test_error), 0);
+	assert_string_equal(recording->graph->outputs[0].name, "\xef\xbf\xbdy");
+	wnn_recording_destroy(recording);
+}
+
+/* However long a message gets, it stays UTF-8. */
+static void messages_are_cut_between_characters(void **state)
+{
+	struct wnn_error err;
+	size_t length;
+
+	(void)state;
+	for (int blanks = 480; blanks < 512; blanks++) {
+		wnn_error_set(&err, WNN_TYPE_ERROR, "%*s\xe2\x82\xac\xe2\x82\xac\xc3\xa4\xf0\x9f\x98\x80"
+			      "%32s", blanks, "", "end");
+		length = strlen(err.message);
+		assert_true(length >= 508);
+		for (size_t i = 0, n; i < length; i += n) {
+			n = wnn_text_character(err.message + i, length - i);
+			assert_true(n);
+		}
+	}
 }
 
 static void dimensions_are_checked(void **state)
@@ -340,7 +385,7 @@ static void foreign_and_missing_operands_are_refused(void **state)
 			  "add: b belongs to another builder");
 	assert_type_error(wnnGraphBuilderAdd(f->b, x, NULL, NULL), "add: operand b is NULL");
 	assert_type_error(wnnGraphBuilderConcat(f->b, 2, (WNNOperand[]){ x, foreign }, 0, NULL),
-			  "concat: inputs belongs to another builder");
+			  "concat: inputs[1] belongs to another builder");
 
 	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
 	WNNOperand image = INPUT(f, Float32, 1, 1, 3, 3);
@@ -422,6 +467,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		GRAPH_TEST(inputs_have_names_of_their_own),
+		GRAPH_TEST(names_are_valid_utf8),
+		cmocka_unit_test(messages_are_cut_between_characters),
 		GRAPH_TEST(dimensions_are_checked),
 		GRAPH_TEST(constants_are_copied_or_borrowed),
 		GRAPH_TEST(numbers_become_scalars),

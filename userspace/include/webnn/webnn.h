@@ -32,14 +32,14 @@
  * then give 0. wnnGetLastError gives status and message of the calling thread's last failed
  * call, wnnGraphBuilderGetLastError those of a builder's, and every error of a context goes to
  * the errorCallbackInfo of its WNNContextOptions. An operator whose operand is NULL fails with
- * TypeError, so a chain of calls may be checked once, at its end. NULL for an object is
- * TypeError, never a crash.
+ * TypeError and repeats the builder's earlier error in its message, so a chain of calls may be
+ * checked once, at its end. NULL for an object is TypeError, never a crash.
  *
  * Asynchronous functions take a callback info, which says who gets the result and when, and
- * return a future. Unless that is {0}, the callback runs exactly once, never from within the function that was
- * given it nor under a lock of the library, and in the order of the timeline; it may call any
- * function but those that wait or process events, which fail with InvalidStateError there. Sync
- * variants wait; they run no callbacks of others.
+ * return a future. Unless that is {0}, the callback runs exactly once, never from within the
+ * function that was given it nor under a lock of the library, and in the order of the timeline;
+ * it may call any function but those that wait or process events, which fail with
+ * InvalidStateError there. Sync variants wait; they run no callbacks of others.
  *
  * Threads. Builders and their operands are externally synchronised: one thread at a time. All
  * else may be called from any thread. In a child process of fork() every function fails with
@@ -3493,14 +3493,14 @@ WNN_EXPORT void wnnGraphBuilderRelease(WNNGraphBuilder builder);
  * Makes an input of the graph.
  *
  * @param builder The builder.
- * @param name Its name, not empty, unique among the inputs of the graph. Copied.
+ * @param name Its name, not empty, without NUL, unique among the inputs of the graph. Copied.
  * @param descriptor Its type and shape. Copied.
  *
  * @return Belongs to the builder. NULL on error.
  *
  * Errors:
  * - InvalidStateError: the builder has built, or its context is lost
- * - TypeError: name is empty or taken, or the type or shape is not allowed
+ * - TypeError: name is empty, has a NUL or is taken, or the type or shape is not allowed
  *
  * WebNN: MLGraphBuilder.input, section 8.9.2, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-input
  */
@@ -3574,8 +3574,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderConstantFromNumber(WNNGraphBuilder builder,
  *
  * @param builder The builder.
  * @param outputCount Number of items of outputs, not 0.
- * @param outputs The outputs of the graph: names, all different and not empty, and operands, none
- *     an input or a constant. One operand may have several names.
+ * @param outputs The outputs of the graph: names, all different, not empty and without NUL, and
+ *     operands, none an input or a constant. One operand may have several names.
  * @param callbackInfo Who takes the result, and when. A callback of NULL is a TypeError: the future
  *     is {0}.
  *
@@ -3583,8 +3583,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderConstantFromNumber(WNNGraphBuilder builder,
  *
  * Errors:
  * - InvalidStateError: the builder has built, or its context is or gets lost
- * - TypeError: outputs is empty, a name is empty or given twice, an operand is NULL, belongs to
- *   another builder, or is an input or constant, or a constant's tensor is destroyed
+ * - TypeError: outputs is empty, a name is empty, has a NUL or is given twice, an operand is NULL,
+ *   belongs to another builder, or is an input or constant, or a constant's tensor is destroyed
  * - OperationError: the graph cannot run on the device under the placement policy; the message
  *   lists every operator concerned
  *
@@ -3599,8 +3599,8 @@ WNN_EXPORT WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t output
  *
  * @param builder The builder.
  * @param outputCount Number of items of outputs, not 0.
- * @param outputs The outputs of the graph: names, all different and not empty, and operands, none
- *     an input or a constant. One operand may have several names.
+ * @param outputs The outputs of the graph: names, all different, not empty and without NUL, and
+ *     operands, none an input or a constant. One operand may have several names.
  * @param timeoutNS How long to wait at most, in nanoseconds, or WNN_WAIT_FOREVER.
  * @param graph Out: the graph; the caller owns the reference. NULL on error.
  *
@@ -3632,7 +3632,7 @@ WNN_EXPORT WNNStatus wnnGraphBuilderGetLastError(WNNGraphBuilder builder, WNNErr
  *
  * Errors of every operator:
  * - InvalidStateError: the builder has built, or its context is lost.
- * - TypeError: an operand that is not optional is NULL (the message says which, and reminds of the
+ * - TypeError: an operand that is not optional is NULL (the message says which, and repeats the
  *   earlier error that may have caused it), or an operand belongs to another builder.
  * - TypeError: the type or rank of an operand is not among wnnContextOpSupportLimits.
  * - TypeError: an enum has no such value, a list has a count but no data, a struct of unknown type

@@ -15,18 +15,11 @@ struct compute {
 	WNNNamedTensor *tensors;	/* inputs, then outputs, in the order of the graph's lists */
 };
 
-static bool same_name(WNNStringView a, WNNStringView b)
-{
-	size_t length = wnn_view_length(&a);
-
-	return length == wnn_view_length(&b) && (!length || !memcmp(a.data, b.data, length));
-}
-
 static size_t find(WNNNamedOperandDescriptorArray list, WNNStringView name)
 {
 	size_t i = 0;
 
-	while (i < list.count && !same_name(list.data[i].name, name))
+	while (i < list.count && wnn_view_compare(&list.data[i].name, &name))
 		i++;
 	return i;
 }

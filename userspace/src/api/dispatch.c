@@ -87,26 +87,6 @@ static void run_task(struct timeline_task *task, bool cancelled)
 
 /* --- Checks --- */
 
-static int compare_views(WNNStringView a, WNNStringView b)
-{
-	size_t n = a.length < b.length ? a.length : b.length;
-	int order = n ? memcmp(a.data, b.data, n) : 0;
-
-	return order ? order : (a.length > b.length) - (a.length < b.length);
-}
-
-/* Index of the port of that name; UINT32_MAX when there is none. */
-static uint32_t find_port(uint32_t count, const struct graph_port *ports,
-			  const WNNNamedOperandDescriptor *list, WNNStringView name)
-{
-	WNNStringView view = { name.data, wnn_view_length(&name) };
-
-	for (uint32_t i = 0; i < count; i++)
-		if (!compare_views(list[ports[i].sorted].name, view))
-			return i;
-	return UINT32_MAX;
-}
-
 static int check_type(const struct graph_port *port, const struct WNNTensorImpl *tensor,
 		      const char *what, struct wnn_error *err)
 {
@@ -122,55 +102,79 @@ static int check_type(const struct graph_port *port, const struct WNNTensorImpl 
 			     wnn_shape_text(&port->type, want, sizeof(want)));
 }
 
-/* One named tensor, into its place in @tensors, which is @first plus the index of its port. */
+/* One named tensor, into its place in @tensors. */
 static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool output,
 		struct wnn_error *err)
 {
 	WNNGraph graph = d->graph;
-	uint32_t first = output ? graph->num_inputs : 0;
-	uint32_t index = output ?
-		find_port(graph->num_outputs, graph->outputs, graph->output_list, named->name) :
-		find_port(graph->num_inputs, graph->inputs, graph->input_list, named->name);
+	const struct graph_port *port = output ?
+		graph_find_port(graph->num_outputs, graph->output_list, named->name) :
+		graph_find_port(graph->num_inputs, graph->input_list, named->name);
 	const char *kind = output ? "output" : "input";
 	char name[96], what[128];
+	WNNTensor *slot;
 
 	wnn_text_printable(name, sizeof(name), named->name.data, wnn_view_length(&named->name));
 	snprintf(what, sizeof(what), "dispatch: %s \"%s\"", kind, name);
 	if (tensor_check(graph->context, named->tensor, what, err))
 		return -1;
-	if (index == UINT32_MAX)
-		return wnn_error_set(err, WNN_TYPE_ERROR, "dispatch: the graph has no %s \"%s\"",
-				     kind, name);
+	if (!port)
+		return wnn_error_set(err, WNN_TYPE_ERROR, "dispatch: the graph has no %s \"%s\"%s",
+				     kind, name, output ? "" :
+				     "; it leaves out inputs that no output depends on");
 	if (named->tensor->is_constant)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is a constant", what);
-	if (d->tensors[first + index])
+	slot = output ? &d->tensors[graph->num_inputs + (port - graph->outputs)] :
+			&d->tensors[port - graph->inputs];
+	if (*slot)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "%s is given twice", what);
-	if (check_type(output ? &graph->outputs[index] : &graph->inputs[index], named->tensor, what,
-		       err))
+	if (check_type(port, named->tensor, what, err))
 		return -1;
-	d->tensors[first + index] = named->tensor;
+	*slot = named->tensor;
 	return 0;
+}
+
+/* "input \"x\"" of the tensor in that place. */
+static const char *place_text(WNNGraph graph, uint32_t place, char *buffer, size_t size)
+{
+	bool output = place >= graph->num_inputs;
+	const uint32_t *shape = output ? graph->outputs[place - graph->num_inputs].shape :
+					 graph->inputs[place].shape;
+	const WNNNamedOperandDescriptor *entry = output ? graph->output_list : graph->input_list;
+	char name[96];
+
+	while (entry->shape.data != shape)
+		entry++;
+	wnn_text_printable(name, sizeof(name), entry->name.data, entry->name.length);
+	snprintf(buffer, size, "%s \"%s\"", output ? "output" : "input", name);
+	return buffer;
 }
 
 static int check_twice(const struct dispatch_task *d, struct wnn_error *err)
 {
+	char one[128], other[128];
+
 	for (uint32_t i = 0; i < d->num_tensors; i++)
 		for (uint32_t k = 0; k < i; k++)
 			if (d->tensors[i] == d->tensors[k])
 				return wnn_error_set(err, WNN_TYPE_ERROR,
-						     "dispatch: one tensor is given twice");
+						     "dispatch: one tensor is given twice, as %s "
+						     "and as %s",
+						     place_text(d->graph, k, one, sizeof(one)),
+						     place_text(d->graph, i, other, sizeof(other)));
 	return 0;
 }
 
-static int check_count(size_t given, uint32_t wanted, const void *list, const char *kind,
-		       struct wnn_error *err)
+/* Of every input and output; what is given beyond that has been refused by its name. */
+static int check_all(const struct dispatch_task *d, struct wnn_error *err)
 {
-	if (given != wanted)
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "dispatch: %zu %s are given; the graph has %" PRIu32, given,
-				     kind, wanted);
-	if (given && !list)
-		return wnn_error_set(err, WNN_TYPE_ERROR, "dispatch: %s is NULL", kind);
+	char text[128];
+
+	for (uint32_t i = 0; i < d->num_tensors; i++)
+		if (!d->tensors[i])
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "dispatch: no tensor is given for %s of the graph",
+					     place_text(d->graph, i, text, sizeof(text)));
 	return 0;
 }
 
@@ -189,18 +193,16 @@ static int check_graph(WNNContext context, WNNGraph graph, struct wnn_error *err
 static int bind_all(struct dispatch_task *d, size_t input_count, const WNNNamedTensor *inputs,
 		    size_t output_count, const WNNNamedTensor *outputs, struct wnn_error *err)
 {
-	WNNGraph graph = d->graph;
-
-	if (check_count(input_count, graph->num_inputs, inputs, "inputs", err) ||
-	    check_count(output_count, graph->num_outputs, outputs, "outputs", err))
-		return -1;
+	if ((input_count && !inputs) || (output_count && !outputs))
+		return wnn_error_set(err, WNN_TYPE_ERROR, "dispatch: %s is NULL",
+				     input_count && !inputs ? "inputs" : "outputs");
 	for (size_t i = 0; i < input_count; i++)
 		if (bind(d, &inputs[i], false, err))
 			return -1;
 	for (size_t i = 0; i < output_count; i++)
 		if (bind(d, &outputs[i], true, err))
 			return -1;
-	return check_twice(d, err);
+	return check_all(d, err) || check_twice(d, err) ? -1 : 0;
 }
 
 static struct dispatch_task *make_task(WNNGraph graph, struct wnn_error *err)

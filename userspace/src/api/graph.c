@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/label.h"
 #include "onpu/isa.h"
 #include "util/arena.h"
 
@@ -149,17 +150,20 @@ static int describe_ports(WNNGraph graph, uint32_t count, struct graph_port **po
 	return *ports && *list ? 0 : -1;
 }
 
-static int compare_names(WNNStringView a, WNNStringView b)
-{
-	int order = memcmp(a.data, b.data, a.length < b.length ? a.length : b.length);
-
-	return order ? order : (a.length > b.length) - (a.length < b.length);
-}
-
 static int by_name(const void *a, const void *b)
 {
-	return compare_names(((const WNNNamedOperandDescriptor *)a)->name,
-			     ((const WNNNamedOperandDescriptor *)b)->name);
+	return wnn_view_compare(&((const WNNNamedOperandDescriptor *)a)->name,
+				&((const WNNNamedOperandDescriptor *)b)->name);
+}
+
+const struct graph_port *graph_find_port(uint32_t count, const WNNNamedOperandDescriptor *list,
+					 WNNStringView name)
+{
+	const WNNNamedOperandDescriptor key = { .name = name };
+	const WNNNamedOperandDescriptor *entry = bsearch(&key, list, count, sizeof(*list), by_name);
+
+	return entry ? (const void *)((const char *)entry->shape.data -
+				      offsetof(struct graph_port, shape)) : NULL;
 }
 
 static int set_port(WNNGraph graph, struct graph_port *port, WNNNamedOperandDescriptor *entry,
@@ -178,16 +182,6 @@ static int set_port(WNNGraph graph, struct graph_port *port, WNNNamedOperandDesc
 	return 0;
 }
 
-/* Sorts the list and notes for every port where its entry went. */
-static void sort_ports(uint32_t count, struct graph_port *ports, WNNNamedOperandDescriptor *list)
-{
-	qsort(list, count, sizeof(*list), by_name);
-	for (uint32_t i = 0; i < count; i++)
-		for (uint32_t k = 0; k < count; k++)
-			if (list[k].shape.data == ports[i].shape)
-				ports[i].sorted = k;
-}
-
 static int describe_graph(WNNGraph graph, const struct ir_graph *ir)
 {
 	graph->num_inputs = ir->num_inputs;
@@ -203,8 +197,8 @@ static int describe_graph(WNNGraph graph, const struct ir_graph *ir)
 		if (set_port(graph, &graph->outputs[i], &graph->output_list[i], ir->outputs[i].name,
 			     &ir->outputs[i].value->type))
 			return -1;
-	sort_ports(graph->num_inputs, graph->inputs, graph->input_list);
-	sort_ports(graph->num_outputs, graph->outputs, graph->output_list);
+	qsort(graph->input_list, graph->num_inputs, sizeof(*graph->input_list), by_name);
+	qsort(graph->output_list, graph->num_outputs, sizeof(*graph->output_list), by_name);
 	graph->node_count = ir->num_nodes;
 	return 0;
 }

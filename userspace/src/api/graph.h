@@ -9,11 +9,10 @@
 #include "pass/place.h"
 #include "run/compiled.h"
 
-/* An input or output in the order of the compiled graph, and its place in the sorted list. */
+/* An input or output in the order of the compiled graph; its entry in the list has this shape. */
 struct graph_port {
 	struct ir_type type;
 	uint32_t shape[IR_MAX_RANK];
-	uint32_t sorted;
 };
 
 struct WNNGraphImpl {
@@ -53,6 +52,10 @@ int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recordi
 
 /* The compiled graph with a reference; NULL with InvalidStateError when it is destroyed. */
 struct run_compiled *graph_compiled(WNNGraph graph, struct wnn_error *err);
+
+/* The port of that name, in either of the graph's arrays; NULL when there is none. */
+const struct graph_port *graph_find_port(uint32_t count, const WNNNamedOperandDescriptor *list,
+					 WNNStringView name);
 
 /* The context is lost; under its lock. */
 void graph_lose(struct WNNGraphImpl *graph);

@@ -10,29 +10,27 @@
 
 #define NAME_SIZE 96
 
-static int check_output(const struct wnn_builder *builder, const WNNNamedOperand *outputs, size_t i,
-			struct wnn_error *err)
+static int check_name(const WNNNamedOperand *outputs, size_t i, struct wnn_error *err)
 {
-	const WNNNamedOperand *output = &outputs[i];
-	size_t length = wnn_view_length(&output->name);
+	size_t length = wnn_view_length(&outputs[i].name);
 	char name[NAME_SIZE];
 
 	if (!length)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "the name of outputs[%zu] is empty", i);
-	wnn_text_printable(name, sizeof(name), output->name.data, length);
-	if (memchr(output->name.data, '\0', length))
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "the name of output \"%s\" contains a NUL", name);
-	for (size_t k = 0; k < i; k++)
-		if (wnn_view_length(&outputs[k].name) == length &&
-		    !memcmp(outputs[k].name.data, output->name.data, length))
-			return wnn_error_set(err, WNN_TYPE_ERROR,
-					     "two outputs have the name \"%s\"", name);
+	if (!memchr(outputs[i].name.data, '\0', length))
+		return 0;
+	wnn_text_printable(name, sizeof(name), outputs[i].name.data, length);
+	return wnn_error_set(err, WNN_TYPE_ERROR, "the name of output \"%s\" contains a NUL", name);
+}
+
+static int check_operand(const struct wnn_builder *builder, const WNNNamedOperand *output,
+			 struct wnn_error *err)
+{
+	char name[NAME_SIZE];
+
+	wnn_text_printable(name, sizeof(name), output->name.data, wnn_view_length(&output->name));
 	if (!output->operand)
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "the operand of output \"%s\" is NULL; did the call fail that "
-				     "should have made it?",
-				     name);
+		return wnn_error_missing(err, "the operand of output \"%s\" is NULL", name);
 	if (output->operand->builder != builder)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "the operand of output \"%s\" belongs to another builder",
@@ -43,6 +41,42 @@ static int check_output(const struct wnn_builder *builder, const WNNNamedOperand
 				     "of it",
 				     name, output->operand->value->kind == IR_VALUE_INPUT ?
 						   "an input" : "a constant");
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const WNNNamedOperand *const *x = a, *const *y = b;
+
+	return wnn_view_compare(&(*x)->name, &(*y)->name);
+}
+
+/* NULL: out of memory. */
+static const WNNNamedOperand **sort_outputs(size_t count, const WNNNamedOperand *outputs)
+{
+	const WNNNamedOperand **sorted = calloc(count, sizeof(*sorted));
+
+	if (!sorted)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = &outputs[i];
+	qsort(sorted, count, sizeof(*sorted), by_name);
+	return sorted;
+}
+
+static int check_different(size_t count, const WNNNamedOperand *const *sorted,
+			   struct wnn_error *err)
+{
+	char name[NAME_SIZE];
+
+	for (size_t i = 1; i < count; i++) {
+		if (by_name(&sorted[i - 1], &sorted[i]))
+			continue;
+		wnn_text_printable(name, sizeof(name), sorted[i]->name.data,
+				   wnn_view_length(&sorted[i]->name));
+		return wnn_error_set(err, WNN_TYPE_ERROR, "two outputs have the name \"%s\"",
+				     name);
+	}
 	return 0;
 }
 
@@ -133,15 +167,14 @@ static int copy_reachable(struct wnn_builder *builder, const bool *reached,
 }
 
 static int copy_outputs(size_t count, const WNNNamedOperand *outputs, struct ir_value **map,
-			struct ir_graph *to)
+			struct wnn_recording *recording)
 {
 	for (size_t i = 0; i < count; i++) {
-		char *name = strndup(outputs[i].name.data, wnn_view_length(&outputs[i].name));
-		int ret = name ? ir_add_output(to, name, map[outputs[i].operand->value->id]) : -1;
+		struct ir_value *value = map[outputs[i].operand->value->id];
+		const char *name = wnn_label_copy(recording->memory, &outputs[i].name);
 
-		free(name);
-		if (ret)
-			return ret;
+		if (!name || ir_add_output(recording->graph, name, value))
+			return -1;
 	}
 	return 0;
 }
@@ -165,7 +198,7 @@ static struct wnn_recording *make_recording(struct wnn_builder *builder, const b
 	builder->tensors = NULL;
 	if (!recording->graph || !recording->node_operator ||
 	    copy_reachable(builder, reached, map, recording) ||
-	    copy_outputs(count, outputs, map, recording->graph))
+	    copy_outputs(count, outputs, map, recording))
 		goto fail;
 	free(map);
 	return recording;
@@ -191,6 +224,7 @@ int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
 		      const WNNNamedOperand *outputs, struct wnn_recording **out,
 		      struct wnn_error *err)
 {
+	const WNNNamedOperand **sorted;
 	bool *reached;
 	int ret = 0;
 
@@ -202,9 +236,18 @@ int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
 				     "a graph needs at least one output; outputs is %s",
 				     output_count ? "NULL" : "empty");
 	for (size_t i = 0; i < output_count; i++)
-		if (check_output(builder, outputs, i, err))
+		if (check_name(outputs, i, err))
 			return -1;
-	reached = find_reachable(builder->graph, output_count, outputs);
+	sorted = sort_outputs(output_count, outputs);
+	if (sorted && check_different(output_count, sorted, err)) {
+		free(sorted);
+		return -1;
+	}
+	free(sorted);
+	for (size_t i = 0; i < output_count; i++)
+		if (check_operand(builder, &outputs[i], err))
+			return -1;
+	reached = sorted ? find_reachable(builder->graph, output_count, outputs) : NULL;
 	if (reached && check_tensors(builder, reached, err)) {
 		free(reached);
 		return -1;

@@ -95,6 +95,7 @@ static int check_name(struct wnn_builder *builder, const WNNStringView *name, co
 		      struct wnn_error *err)
 {
 	size_t length = wnn_view_length(name);
+	WNNStringView other;
 
 	if (!length)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "the name of an input is empty");
@@ -102,9 +103,8 @@ static int check_name(struct wnn_builder *builder, const WNNStringView *name, co
 		return wnn_error_set(err, WNN_TYPE_ERROR, "the name of input \"%s\" contains a NUL",
 				     printable);
 	for (uint32_t i = 0; i < builder->graph->num_inputs; i++) {
-		const char *other = builder->graph->inputs[i]->name;
-
-		if (strlen(other) == length && !memcmp(other, name->data, length))
+		other = (WNNStringView){ builder->graph->inputs[i]->name, WNN_STRLEN };
+		if (!wnn_view_compare(&other, name))
 			return wnn_error_set(err, WNN_TYPE_ERROR,
 					     "an input with the name \"%s\" exists already",
 					     printable);
@@ -119,7 +119,8 @@ int wnn_builder_input(struct wnn_builder *builder, WNNStringView name,
 	struct WNNOperandImpl *operand;
 	struct ir_value *value = NULL;
 	struct ir_type type;
-	char printable[96], what[128], *copy;
+	char printable[96], what[128];
+	const char *copy;
 
 	*out = NULL;
 	if (wnn_builder_can_build(builder, err))
@@ -134,10 +135,9 @@ int wnn_builder_input(struct wnn_builder *builder, WNNStringView name,
 			       what, &type, err))
 		return -1;
 	operand = wnn_operand_create(builder);
-	copy = strndup(name.data, wnn_view_length(&name));
+	copy = wnn_label_copy(builder->arena, &name);
 	if (operand && copy)
 		value = ir_add_input(builder->graph, copy, &type);
-	free(copy);
 	if (!value) {
 		free(operand);
 		return wnn_error_nomem(err, what);

@@ -7,6 +7,8 @@
 #include "util/arena.h"
 #include "util/text.h"
 
+static const char replacement[] = "\xef\xbf\xbd";
+
 size_t wnn_view_length(const WNNStringView *view)
 {
 	if (!view->data)
@@ -14,9 +16,43 @@ size_t wnn_view_length(const WNNStringView *view)
 	return view->length == WNN_STRLEN ? strlen(view->data) : view->length;
 }
 
+/* The character at the start of @view as valid UTF-8, which is cut off; *bytes is its length. */
+static const char *next_character(WNNStringView *view, size_t *bytes)
+{
+	size_t taken = wnn_text_character(view->data, view->length);
+	const char *character = view->data;
+
+	*bytes = taken;
+	if (!taken) {
+		character = replacement;
+		*bytes = sizeof(replacement) - 1;
+		taken = 1;
+	}
+	view->data += taken;
+	view->length -= taken;
+	return character;
+}
+
+int wnn_view_compare(const WNNStringView *a, const WNNStringView *b)
+{
+	WNNStringView x = { a->data, wnn_view_length(a) }, y = { b->data, wnn_view_length(b) };
+
+	while (x.length && y.length) {
+		size_t n, m;
+		const char *p = next_character(&x, &n), *q = next_character(&y, &m);
+		/* Characters of different lengths differ in the first byte. */
+		int order = memcmp(p, q, n < m ? n : m);
+
+		if (order)
+			return order;
+	}
+	return (x.length > y.length) - (x.length < y.length);
+}
+
 char *wnn_label_copy(struct wnn_arena *arena, const WNNStringView *view)
 {
 	size_t length = wnn_view_length(view), used = 0;
+	WNNStringView rest = { view->data, length };
 	char *copy;
 
 	if (length > SIZE_MAX / 3 - 1)
@@ -25,18 +61,16 @@ char *wnn_label_copy(struct wnn_arena *arena, const WNNStringView *view)
 	copy = wnn_arena_alloc(arena, length * 3 + 1);
 	if (!copy)
 		return NULL;
-	for (size_t in = 0; in < length;) {
-		size_t bytes = wnn_text_character(view->data + in, length - in);
+	while (rest.length) {
+		size_t bytes;
+		const char *character = next_character(&rest, &bytes);
 
-		if (bytes && view->data[in]) {
-			memcpy(copy + used, view->data + in, bytes);
-			used += bytes;
-			in += bytes;
-		} else {
-			memcpy(copy + used, "\xef\xbf\xbd", 3);
-			used += 3;
-			in++;
+		if (!*character) {
+			character = replacement;
+			bytes = sizeof(replacement) - 1;
 		}
+		memcpy(copy + used, character, bytes);
+		used += bytes;
 	}
 	copy[used] = '\0';
 	return copy;

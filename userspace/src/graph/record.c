@@ -120,15 +120,6 @@ enum ir_op wnn_op_ir(enum wnn_op op)
 	return rules[op].ir;
 }
 
-static int check_owner(struct wnn_rule *rule)
-{
-	for (size_t i = 0; i < rule->call->operand_count; i++)
-		if (rule->call->operands[i] && rule->call->operands[i]->builder != rule->builder)
-			return rule_error(rule, "%s belongs to another builder",
-					  rule_operand_name(rule, i));
-	return 0;
-}
-
 /* How messages call operand `i`: by its name, in lists with its index. */
 static const char *operand_text(const struct wnn_rule *rule, size_t i, char *buffer, size_t size)
 {
@@ -137,6 +128,17 @@ static const char *operand_text(const struct wnn_rule *rule, size_t i, char *buf
 	else
 		snprintf(buffer, size, "%s", rule_operand_name(rule, i));
 	return buffer;
+}
+
+static int check_owner(struct wnn_rule *rule)
+{
+	char what[64];
+
+	for (size_t i = 0; i < rule->call->operand_count; i++)
+		if (rule->call->operands[i] && rule->call->operands[i]->builder != rule->builder)
+			return rule_error(rule, "%s belongs to another builder",
+					  operand_text(rule, i, what, sizeof(what)));
+	return 0;
 }
 
 static int check_data_type(struct wnn_rule *rule, size_t i, const struct wnn_op_operand *info)
@@ -255,7 +257,7 @@ static int run_rule(struct wnn_rule *rule, WNNOperand *outputs)
 {
 	int ret = -1;
 
-	rule->outputs = calloc(rule->output_count, sizeof(*rule->outputs));
+	rule->outputs = calloc(rule->output_count + 1, sizeof(*rule->outputs));
 	if (!rule->outputs)
 		return wnn_error_nomem(rule->err, rule->name);
 	for (size_t i = 0; i < rule->output_count; i++) {
@@ -299,10 +301,11 @@ int wnn_builder_record_op(struct wnn_builder *builder, struct wnn_op_call *call,
 	if (wnn_op_call_check(call, err) || check_owner(&rule) || check_operand_types(&rule) ||
 	    check_finite(&rule))
 		return -1;
-	if (!output_count || !outputs || (!info->returns_list && output_count != 1))
-		return rule_error(&rule, "outputCount is %zu%s", output_count,
-				  outputs ? ", which is not how many operands the operator makes" :
-					    " and outputs is NULL");
+	if (output_count && !outputs)
+		return rule_error(&rule, "outputCount is %zu, but outputs is NULL", output_count);
+	if (!info->returns_list && output_count != 1)
+		return rule_error(&rule, "outputCount is %zu, but the operator makes 1 operand",
+				  output_count);
 	if (output_count > WNN_MAX_TENSOR_COUNT)
 		return rule_error(&rule, "outputCount is %zu; at most %d are allowed", output_count,
 				  WNN_MAX_TENSOR_COUNT);

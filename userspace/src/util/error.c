@@ -4,16 +4,48 @@
 
 #include <stdio.h>
 
+#include "util/text.h"
+
+static void set(struct wnn_error *err, enum wnn_status status, const char *fmt, va_list ap)
+	__attribute__((format(printf, 3, 0)));
+
+static void set(struct wnn_error *err, enum wnn_status status, const char *fmt, va_list ap)
+{
+	size_t end = sizeof(err->message) - 1, last = end - 1;
+
+	err->status = status;
+	err->missing = false;
+	if (vsnprintf(err->message, sizeof(err->message), fmt, ap) <= (int)end)
+		return;
+	/* Without the last character if it is not whole: it starts before its continuation bytes. */
+	while (last && (err->message[last] & 0xc0) == 0x80)
+		last--;
+	if (!wnn_text_character(err->message + last, end - last))
+		err->message[last] = '\0';
+}
+
 int wnn_error_set(struct wnn_error *err, enum wnn_status status, const char *fmt, ...)
 {
 	va_list ap;
 
 	if (!err)
 		return -1;
-	err->status = status;
 	va_start(ap, fmt);
-	vsnprintf(err->message, sizeof(err->message), fmt, ap);
+	set(err, status, fmt, ap);
 	va_end(ap);
+	return -1;
+}
+
+int wnn_error_missing(struct wnn_error *err, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err)
+		return -1;
+	va_start(ap, fmt);
+	set(err, WNN_TYPE_ERROR, fmt, ap);
+	va_end(ap);
+	err->missing = true;
 	return -1;
 }
 

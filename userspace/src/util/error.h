@@ -4,6 +4,7 @@
 #define WNN_UTIL_ERROR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 /* Same order and meaning as the statuses of webnn.h; api/ checks the correspondence. */
 enum wnn_status {
@@ -18,6 +19,7 @@ enum wnn_status {
 
 struct wnn_error {
 	enum wnn_status status;
+	bool missing;		/* an operand is NULL: an earlier error may tell why */
 	char message[512];
 };
 
@@ -25,10 +27,15 @@ struct wnn_error {
  * wnn_error_set - record an error; always returns -1 so that callers can `return wnn_error_set(...)`
  * @err: where to; may be NULL
  * @status: what kind
- * @fmt: printf format of the sentence, without a full stop or newline
+ * @fmt: printf format of the sentence, without a full stop or newline; what does not fit is cut off
+ *	between characters
  */
 int wnn_error_set(struct wnn_error *err, enum wnn_status status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* A TypeError that says which operand is NULL. */
+int wnn_error_missing(struct wnn_error *err, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* Out of memory, said in one place. */
 int wnn_error_nomem(struct wnn_error *err, const char *what);
