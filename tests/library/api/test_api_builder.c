@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include <webnn/webnn_compat.h>
+
 struct fixture {
 	WNNInstance instance;
 	WNNContext context;
@@ -41,6 +43,14 @@ static int teardown(void **state)
 	assert_last_error(WNNStatus_TypeError, text); \
 	assert_int_equal(wnnGraphBuilderGetLastError(builder, NULL), WNNStatus_TypeError); \
 } while (0)
+
+static const char *last_message(void)
+{
+	WNNError error = WNN_ERROR_INIT;
+
+	wnnGetLastError(&error);
+	return error.message.data;
+}
 
 static void inputs(void **state)
 {
@@ -90,6 +100,38 @@ static void operators_take_their_own_operands(void **state)
 	assert_int_equal(wnnGraphBuilderGetLastError(f->builder, NULL), WNNStatus_TypeError);
 	assert_int_equal(wnnGraphBuilderGetLastError(other, NULL), WNNStatus_Success);
 	wnnGraphBuilderRelease(other);
+}
+
+/* A chain of calls is checked once, at its end: the message tells what went wrong first. */
+static void a_chain_tells_its_first_error(void **state)
+{
+	struct fixture *f = *state;
+	WNNOperand x = make_input(f->builder, "x", 2, 3), parts[2] = { x, NULL };
+	WNNOperatorOptions options = WNN_OPERATOR_OPTIONS_INIT;
+	WNNNamedOperand output = { WNN_STR("y"), NULL };
+	WNNGraph graph = NULL;
+
+	assert_null(wnnGraphBuilderRelu(f->builder, NULL, NULL));
+	assert_last_error(WNNStatus_TypeError, "relu: operand input is NULL");
+	assert_string_equal(last_message(), "relu: operand input is NULL");
+	options.label = WNN_STR("dense");
+	output.operand = wnnGraphBuilderRelu(f->builder, wnnGraphBuilderAdd(f->builder,
+			wnnGraphBuilderMatmul(f->builder, x, x, &options), x, NULL), NULL);
+	assert_string_equal(last_message(),
+			    "relu: operand input is NULL, perhaps because of an earlier error: "
+			    "matmul \"dense\": a of shape [2,3] has 3 columns, but b of shape [2,3] "
+			    "has 2 rows");
+	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph),
+		      WNNStatus_TypeError, "the operand of output \"y\" is NULL, perhaps because of "
+		      "an earlier error: matmul \"dense\": a of shape");
+	assert_refused(f->builder, wnnGraphBuilderConcat(f->builder, 2, parts, 0, NULL),
+		       "concat: operand inputs[1] is NULL, perhaps because of an earlier error: "
+		       "matmul \"dense\"");
+	/* Inputs, constants and helpers of older drafts count as well. */
+	assert_refused(f->builder, wnnCompatSoftmax(f->builder, make_input(f->builder, "x", 2, 2),
+						    NULL),
+		       "softmax: operand input is NULL, perhaps because of an earlier error: an "
+		       "input with the name \"x\" exists already");
 }
 
 static void an_operand_keeps_its_builder(void **state)
@@ -350,6 +392,20 @@ static void bad_outputs(void **state)
 	wnnGraphBuilderRelease(other);
 }
 
+/* The builder has its error also when the thread's is all that there is otherwise. */
+static void a_build_without_a_callback(void **state)
+{
+	struct fixture *f = *state;
+	WNNNamedOperand output = { WNN_STR("y"),
+				   wnnGraphBuilderRelu(f->builder, make_input(f->builder, "x", 2, 2),
+						       NULL) };
+	const WNNBuildCallbackInfo none = WNN_BUILD_CALLBACK_INFO_INIT;
+
+	assert_int_equal(wnnGraphBuilderGetLastError(f->builder, NULL), WNNStatus_Success);
+	assert_int_equal(wnnGraphBuilderBuild(f->builder, 1, &output, none).id, 0);
+	assert_int_equal(wnnGraphBuilderGetLastError(f->builder, NULL), WNNStatus_TypeError);
+}
+
 static void building_asynchronously(void **state)
 {
 	struct fixture *f = *state;
@@ -452,6 +508,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(inputs),
 		TEST(operators_take_their_own_operands),
+		TEST(a_chain_tells_its_first_error),
 		TEST(an_operand_keeps_its_builder),
 		TEST(constants_are_copied),
 		TEST(borrowed_constants_come_back_once),
@@ -459,6 +516,7 @@ int main(void)
 		TEST(borrowing_without_a_builder),
 		TEST(constants_of_tensors),
 		TEST(bad_outputs),
+		TEST(a_build_without_a_callback),
 		TEST(building_asynchronously),
 		cmocka_unit_test(a_build_that_takes_too_long),
 		cmocka_unit_test(a_build_that_loses_its_context),

@@ -51,7 +51,7 @@ static void start_build(WNNGraphBuilder builder, size_t count, const WNNNamedOpe
 		if (!build)
 			wnn_error_nomem(&err, "build");
 		free(build);
-		builder->last_error = err;
+		builder_note_error(builder, &err);
 		context_fail_request(context, request, &err);
 		request_put(request);
 		return;
@@ -64,6 +64,17 @@ static void start_build(WNNGraphBuilder builder, size_t count, const WNNNamedOpe
 	timeline_push(context->timeline, &build->task);
 }
 
+/* The thread's last error is also the builder's. */
+static WNNStatus note_status(WNNGraphBuilder builder)
+{
+	WNNError error = WNN_ERROR_INIT;
+
+	wnnGetLastError(&error);
+	wnn_error_set(&builder->last_error, (enum wnn_status)error.status, "%s",
+		      error.message.data);
+	return error.status;
+}
+
 WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t outputCount,
 			       WNNNamedOperand const *outputs, WNNBuildCallbackInfo callbackInfo)
 {
@@ -74,8 +85,10 @@ WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t outputCount,
 		return future;
 	request = request_begin_async(builder->context->instance, REQUEST_GRAPH,
 				      REQUEST_CALLBACK(callbackInfo), "wnnGraphBuilderBuild");
-	if (!request)
+	if (!request) {
+		note_status(builder);
 		return future;
+	}
 	future.id = request->id;
 	start_build(builder, outputCount, outputs, request);
 	return future;
@@ -97,16 +110,11 @@ WNNStatus wnnGraphBuilderBuildSync(WNNGraphBuilder builder, size_t outputCount,
 	request = request_begin_sync(builder->context->instance, REQUEST_GRAPH,
 				     "wnnGraphBuilderBuildSync");
 	if (!request)
-		return wnnGetLastError(NULL);
+		return note_status(builder);
 	start_build(builder, outputCount, outputs, request);
 	status = request_wait(request, timeoutNS, &result);
-	if (status) {
-		WNNError error = WNN_ERROR_INIT;
-
-		wnnGetLastError(&error);
-		wnn_error_set(&builder->last_error, (enum wnn_status)status, "%s",
-			      error.message.data);
-	}
+	if (status)
+		note_status(builder);
 	*graph = result.graph;
 	return status;
 }

@@ -8,9 +8,21 @@
 #include "api/record.h"
 #include "api/tensor.h"
 
-WNNStatus builder_error(WNNGraphBuilder builder, const struct wnn_error *err)
+void builder_note_error(WNNGraphBuilder builder, struct wnn_error *err)
 {
+	struct wnn_error short_one = *err;
+
+	if (!err->missing)
+		builder->cause = *err;
+	else if (builder->cause.status)
+		wnn_error_set(err, WNN_TYPE_ERROR, "%s, perhaps because of an earlier error: %s",
+			      short_one.message, builder->cause.message);
 	builder->last_error = *err;
+}
+
+WNNStatus builder_error(WNNGraphBuilder builder, struct wnn_error *err)
+{
+	builder_note_error(builder, err);
 	return context_error(builder->context, err);
 }
 

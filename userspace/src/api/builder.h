@@ -11,9 +11,15 @@ struct WNNGraphBuilderImpl {
 	WNNContext context;		/* a reference */
 	struct wnn_builder *builder;
 	struct wnn_error last_error;
+	struct wnn_error cause;		/* the last one that was no consequence of another */
 };
 
-/* Remembers the error for builder and thread, and reports it to the context. */
-WNNStatus builder_error(WNNGraphBuilder builder, const struct wnn_error *err);
+/*
+ * Remembers the error for the builder. When an operand is missing, the message is completed with
+ * the error that may have caused it.
+ */
+void builder_note_error(WNNGraphBuilder builder, struct wnn_error *err);
+/* Remembers it for the thread as well, and reports it to the context. */
+WNNStatus builder_error(WNNGraphBuilder builder, struct wnn_error *err);
 
 #endif

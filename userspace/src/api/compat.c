@@ -17,8 +17,7 @@ static bool check(WNNGraphBuilder builder, WNNOperand input, const char *name)
 		return false;
 	if (input)
 		return true;
-	wnn_error_set(&err, WNN_TYPE_ERROR,
-		      "%s: operand input is NULL; did the call fail that should have made it?", name);
+	wnn_error_missing(&err, "%s: operand input is NULL", name);
 	builder_error(builder, &err);
 	return false;
 }

@@ -36,18 +36,14 @@ static int check_operands(const struct wnn_op_call *call, const char *name, stru
 					     name, first->name, call->operand_count);
 		for (size_t i = 0; i < call->operand_count; i++)
 			if (!call->operands[i])
-				return wnn_error_set(err, WNN_TYPE_ERROR,
-						     "%s: operand %s[%zu] is NULL; did the call fail "
-						     "that should have made it?",
-						     name, first->name, i);
+				return wnn_error_missing(err, "%s: operand %s[%zu] is NULL", name,
+							 first->name, i);
 		return 0;
 	}
 	for (uint32_t i = 0; i < info->positional_count; i++)
 		if (!call->operands[i])
-			return wnn_error_set(err, WNN_TYPE_ERROR,
-					     "%s: operand %s is NULL; did the call fail that should "
-					     "have made it?",
-					     name, info->operands[i].name);
+			return wnn_error_missing(err, "%s: operand %s is NULL", name,
+						 info->operands[i].name);
 	return 0;
 }
 
