@@ -79,6 +79,18 @@ static void run(wnn::Context &context)
 	});
 }
 
+/* The kinds of numbers and what becomes of them. */
+static void numbers()
+{
+	CHECK(wnn::Number(-1).kind == WNNNumberKind_Int64 && wnn::Number(-1).int64Value == -1);
+	CHECK(wnn::Number(7u).kind == WNNNumberKind_Uint64 && wnn::Number(7u).uint64Value == 7);
+	CHECK(wnn::Number(INT64_MIN).int64Value == INT64_MIN);
+	CHECK(wnn::Number(-2LL).int64Value == -2);
+	CHECK(wnn::Number(~0ULL).uint64Value == UINT64_MAX);
+	CHECK(wnn::Number(1.5f).kind == WNNNumberKind_Double && wnn::Number(1.5f).doubleValue == 1.5);
+	CHECK(wnn::Number(WNNNumber WNN_NUMBER_INIT).kind == WNNNumberKind_None);
+}
+
 static void errors(wnn::Context &context)
 {
 	const WNNOperandDataType f32 = WNNOperandDataType_Float32;
@@ -89,6 +101,10 @@ static void errors(wnn::Context &context)
 	check_throws(WNNStatus_TypeError, "exists already", [&] { b.input("x", { f32, {} }); });
 	check_throws(WNNStatus_TypeError, "at least one output", [&] { b.build({}); });
 	check_throws(WNNStatus_TypeError, "split", [&] { b.split(x, wnn::Uint32List{ 1, 2 }); });
+	check_throws(WNNStatus_TypeError, "0 parts", [&] { b.split(x, wnn::Uint32List{}); });
+	check_throws(WNNStatus_TypeError, "0 parts", [&] { b.split(x, 0); });
+	/* Without the memory for so many. */
+	check_throws(WNNStatus_TypeError, "at most 8192", [&] { b.split(x, UINT32_MAX); });
 }
 
 static void callbacks(wnn::Instance &instance)
@@ -124,6 +140,76 @@ static void callbacks(wnn::Instance &instance)
 	check_throws(WNNStatus_InvalidStateError, "lost", [&] { wnn::GraphBuilder late(context); });
 }
 
+static void tensors_with_callbacks(wnn::Instance &instance)
+{
+	const WNNOperandDataType f32 = WNNOperandDataType_Float32;
+	const WNNCallbackMode mode = WNNCallbackMode_WaitAnyOnly;
+	const float data[] = { 3, 5 };
+	wnn::Context context = instance.createContext("cpu");
+	wnn::Tensor tensor, constant;
+	float got[2] = {}, sum = 0;
+	int done = 0;
+
+	CHECK(instance.wait(context.createTensor({ f32, { 2 } }, mode,
+						 [&](wnn::Result result, wnn::Tensor made) {
+		CHECK(result);
+		tensor = std::move(made);
+	})));
+	CHECK(instance.wait(context.createConstantTensor({ f32, { 2 } }, data, sizeof(data), mode,
+							 [&](wnn::Result result, wnn::Tensor made) {
+		CHECK(result);
+		constant = std::move(made);
+	})));
+	CHECK(constant.constant() && !tensor.constant());
+	context.writeTensor(tensor, data, sizeof(data));
+	CHECK(instance.wait(context.readTensor(tensor, got, sizeof(got), mode,
+					       [&](wnn::Result result) { done += !!result; })));
+	CHECK(done == 1 && got[1] == 5);
+	CHECK(instance.wait(context.readTensor(tensor, mode,
+					       [&](wnn::Result result, const void *read, size_t size) {
+		CHECK(result && size == sizeof(data));
+		sum = static_cast<const float *>(read)[0] + static_cast<const float *>(read)[1];
+	})));
+	CHECK(sum == 8);
+	CHECK(instance.wait(context.mapTensor(tensor, WNNMapMode_Read, mode,
+					      [&](wnn::Result result, void *map, size_t size) {
+		CHECK(result && size == sizeof(data) && static_cast<float *>(map)[0] == 3);
+		tensor.unmap();
+	})));
+	/* What fails arrives in the callback; what cannot be delivered is thrown. */
+	CHECK(instance.wait(context.readTensor(constant, mode,
+					       [&](wnn::Result result, const void *read, size_t) {
+		CHECK(result.status == WNNStatus_TypeError && !read && !result.message.empty());
+		done++;
+	})));
+	CHECK(done == 2);
+	check_throws(WNNStatus_TypeError, "mode", [&] {
+		context.readTensor(tensor, static_cast<WNNCallbackMode>(77),
+				   [](wnn::Result, const void *, size_t) {});
+	});
+	CHECK(instance.devices()->count > 0 && instance.eventFd() >= 0);
+}
+
+static void profiles(wnn::Instance &instance)
+{
+	wnn::ContextOptions options;
+	wnn::ContextDeviceOptions device;
+
+	device.device = wnn::view("sim");
+	device.profile = true;
+	options.nextInChain = &device.chain;
+	wnn::Context context = instance.createContext(options);
+	wnn::Graph graph = build(context);
+	wnn::Tensor x = context.createTensor({ WNNOperandDataType_Float32, { 1, 1, 4, 4 } });
+	wnn::Tensor sum = context.createTensor({ WNNOperandDataType_Float32, { 1, 1, 2, 1 } });
+	wnn::Tensor y = context.createTensor({ WNNOperandDataType_Float32, { 1, 1, 2, 2 } });
+
+	check_throws(WNNStatus_InvalidStateError, "no dispatch", [&] { graph.profile(); });
+	context.dispatch(graph, { { "x", x } }, { { "sum", sum }, { "y", y } });
+	context.onWorkDone();
+	CHECK(graph.profile()->nodeCount > 0);
+}
+
 int main()
 {
 	wnn::Instance instance;
@@ -136,7 +222,10 @@ int main()
 		run(context);
 		errors(context);
 	}
+	numbers();
 	callbacks(instance);
+	tensors_with_callbacks(instance);
+	profiles(instance);
 	check_throws(WNNStatus_NotSupportedError, "tpu", [&] { instance.createContext("tpu"); });
 	return 0;
 }
