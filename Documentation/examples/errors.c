@@ -5,34 +5,72 @@
 
 #include <webnn/webnn.h>
 
-int main(void)
+/* Every error of the context arrives here as well, whoever asks for it or not. */
+static void on_error(WNNStatus status, WNNStringView message, void *userdata1, void *userdata2)
 {
-	const uint32_t shape[] = { 2, 3 };
+	(void)userdata2;
+	fprintf(stderr, "%s: %.*s\n", wnnStatusGetName(status).data, (int)message.length,
+		message.data);
+	++*(int *)userdata1;
+}
+
+static int message_begins(const char *text)
+{
+	WNNError error = WNN_ERROR_INIT;
+
+	/* Of this thread's last failed call; the message is valid until the next one. */
+	wnnGetLastError(&error);
+	return !strncmp(error.message.data, text, strlen(text));
+}
+
+/* The first call of a chain fails; the last one tells why. */
+static int bad_graph(WNNContext context)
+{
 	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
 	WNNOperatorOptions options = WNN_OPERATOR_OPTIONS_INIT;
-	WNNInstance instance = wnnCreateInstance(NULL);
-	WNNError error = WNN_ERROR_INIT;
-	WNNGraphBuilder builder;
-	WNNContext context;
-	WNNOperand x, y;
-	int found;
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNNamedOperand output = { WNN_STR("y"), NULL };
+	WNNGraph graph;
+	WNNOperand x;
+	int ok;
 
-	if (wnnInstanceCreateContextSync(instance, NULL, WNN_WAIT_FOREVER, &context))
-		return 1;
-	builder = wnnContextCreateGraphBuilder(context);
 	descriptor.dataType = WNNOperandDataType_Float32;
-	descriptor.shape = WNN_UINT32_ARRAY(shape);
-	x = wnnGraphBuilderInput(builder, WNN_STR("x"), &descriptor);
+	descriptor.shape = WNN_UINT32_LIST(2, 3);
+	x = wnnGraphBuilderInput(b, WNN_STR("x"), &descriptor);
 	/* Labels make messages readable; control characters in them are shown as escapes. */
 	options.label = WNN_STR("attention\n");
-	y = wnnGraphBuilderMatmul(builder, x, x, &options);
-	if (y || wnnGraphBuilderGetLastError(builder, &error) != WNNStatus_TypeError)
+	output.operand = wnnGraphBuilderRelu(b, wnnGraphBuilderMatmul(b, x, x, &options), NULL);
+	ok = wnnGraphBuilderBuildSync(b, 1, &output, WNN_WAIT_FOREVER, &graph) ==
+		     WNNStatus_TypeError &&
+	     message_begins("the operand of output \"y\" is NULL, perhaps because of an earlier "
+			    "error: matmul \"attention\\u000a\": a of shape [2,3]");
+	/* What failed has recorded nothing: the builder can still build. */
+	output.operand = wnnGraphBuilderRelu(b, x, NULL);
+	ok &= !wnnGraphBuilderBuildSync(b, 1, &output, WNN_WAIT_FOREVER, &graph);
+	/* A dispatch needs a tensor for everything; one that goes wrong later tells OnWorkDone. */
+	ok &= wnnContextDispatch(context, graph, 0, NULL, 0, NULL) == WNNStatus_TypeError &&
+	      message_begins("dispatch: no tensor is given for input \"x\"");
+	wnnGraphRelease(graph);
+	wnnGraphBuilderRelease(b);
+	return ok;
+}
+
+int main(void)
+{
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context;
+	int ok, errors = 0;
+
+	options.errorCallbackInfo.callback = on_error;
+	options.errorCallbackInfo.userdata1 = &errors;
+	if (wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context))
 		return 1;
-	printf("%s: %.*s\n", wnnStatusGetName(error.status).data, (int)error.message.length,
-	       error.message.data);
-	found = !strncmp(error.message.data, "matmul \"attention\\u000a\"", 23);
-	wnnGraphBuilderRelease(builder);
+	ok = bad_graph(context);
+	/* Callbacks run when the program asks for them, unless their mode says otherwise. */
+	wnnInstanceProcessEvents(instance);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
-	return found ? 0 : 1;
+	/* matmul, relu, build, dispatch */
+	return ok && errors == 4 ? 0 : 1;
 }
