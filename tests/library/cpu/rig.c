@@ -152,7 +152,14 @@ static void make_results(const struct ir_node *node, void **out)
 	}
 }
 
-/* A constant operand 1 may be packed before; then nobody reads it any more. */
+struct setup {
+	enum cpu_layer layer;
+	const struct cpu_simd *simd;
+	unsigned int threads;
+	bool small_cache;		/* small shapes have many blocks */
+};
+
+/* As graphs do: a constant operand 1 may be packed before; then nobody reads it any more. */
 static int run_packed(struct cpu_context *cpu, const struct ir_node *node, const void **in, void **out,
 		      struct wnn_error *err)
 {
@@ -170,32 +177,29 @@ static int run_packed(struct cpu_context *cpu, const struct ir_node *node, const
 	return ret;
 }
 
-/* With a small cache, so that small shapes have many blocks, every other time. */
-static struct cpu_context *make_context(const struct cpu_simd *simd)
+static bool is_constant(const struct ir_node *node, uint32_t operand)
 {
-	struct cpu_context *cpu = cpu_context_create(between(1, 3));
-
-	assert_non_null(cpu);
-	cpu->simd = simd;
-	if (random_below(2))
-		cpu->cache = 4096;
-	return cpu;
+	return node->num_operands > operand && node->operands[operand] &&
+	       node->operands[operand]->kind == IR_VALUE_CONSTANT;
 }
 
-static void run(struct rig *rig, enum cpu_layer layer, const struct cpu_simd *simd,
-		const struct ir_node *node, void **out)
+static void run(struct rig *rig, const struct setup *setup, const struct ir_node *node, void **out)
 {
-	struct cpu_context *cpu = make_context(simd);
+	struct cpu_context *cpu = cpu_context_create(setup->threads);
 	const void *in[RIG_MAX] = { NULL };
 	struct wnn_error err = { 0 };
 	int ret;
 
+	assert_non_null(cpu);
+	cpu->simd = setup->simd;
+	if (setup->small_cache)
+		cpu->cache = 4096;
 	memcpy(in, rig->data, sizeof(in));
 	make_results(node, out);
-	if (layer == CPU_FAST && random_below(2))
+	if (setup->layer == CPU_FAST && is_constant(node, 1))
 		ret = run_packed(cpu, node, in, out, &err);
 	else
-		ret = cpu_run_node(cpu, layer, node, in, out, &err);
+		ret = cpu_run_node(cpu, setup->layer, node, in, out, &err);
 	if (ret)
 		fail_msg("%s", err.message);
 	cpu_context_destroy(cpu);
@@ -204,11 +208,12 @@ static void run(struct rig *rig, enum cpu_layer layer, const struct cpu_simd *si
 void *rig_run(struct rig *rig, enum cpu_layer layer, enum ir_op op, const union ir_attrs *attrs,
 	      uint32_t num_results, const struct ir_type *types)
 {
+	const struct setup setup = { layer, cpu_simd_best(), 1, false };
 	struct ir_node *node = add_node(rig, op, attrs, num_results, types);
 	void *out[3];
 
 	assert_in_range(num_results, 1, 3);
-	run(rig, layer, cpu_simd_best(), node, out);
+	run(rig, &setup, node, out);
 	for (uint32_t r = 1; r < num_results; r++)
 		free(out[r]);
 	return out[0];
@@ -256,25 +261,99 @@ static void compare_result(struct rig *rig, const struct ir_node *node, uint32_t
 		assert_memory_equal(expected, actual, (size_t)ir_type_bytes(type));
 }
 
+/* --- Which kernels were run --- */
+
+static const struct cpu_fast_kernel *seen[64];
+static uint32_t num_seen;
+
+static bool was_seen(const struct cpu_fast_kernel *kernel)
+{
+	for (uint32_t i = 0; i < num_seen; i++)
+		if (seen[i] == kernel)
+			return true;
+	return false;
+}
+
+static void see(const struct cpu_fast_kernel *kernel)
+{
+	if (!kernel || was_seen(kernel))
+		return;
+	assert_true(num_seen < sizeof(seen) / sizeof(seen[0]));
+	seen[num_seen++] = kernel;
+}
+
+void rig_expect_all_seen(uint64_t ops)
+{
+	uint32_t missing = 0;
+
+	for (int op = 0; op < IR_OP_COUNT; op++) {
+		const struct cpu_fast_family *family = cpu_fast_family((enum ir_op)op);
+
+		for (size_t k = 0; family && ops >> op & 1 && k < family->count; k++)
+			if (!was_seen(&family->kernels[k])) {
+				print_error("%s was compared with nothing\n", family->kernels[k].name);
+				missing++;
+			}
+	}
+	assert_int_equal(missing, 0);
+}
+
+/* --- */
+
+/* Operand 1 becomes a constant every other time, where a kernel may want to pack it. */
+static void maybe_constant(struct rig *rig, enum ir_op op)
+{
+	const struct cpu_fast_family *family = cpu_fast_family(op);
+	const struct ir_type *type;
+
+	if (!family || !family->kernels[0].pack || random_below(2))
+		return;
+	type = &rig->operand[1]->type;
+	rig->operand[1] = ir_add_constant(rig->graph, type,
+					  ir_constant_borrow(rig->data[1],
+							     (size_t)ir_type_bytes(type), NULL, NULL));
+	assert_non_null(rig->operand[1]);
+}
+
+/* One level: the values within the tolerance, and the same bits with any number of threads. */
+static void compare_level(struct rig *rig, const struct ir_node *node, struct setup setup,
+			  void *const *expected, double tolerance)
+{
+	void *actual[3], *again[3];
+
+	setup.threads = 1;
+	run(rig, &setup, node, actual);
+	setup.threads = between(2, 5);
+	run(rig, &setup, node, again);
+	for (uint32_t r = 0; r < node->num_results; r++) {
+		const struct ir_type *type = &node->results[r]->type;
+
+		compare_result(rig, node, r, setup.simd->name, expected[r], actual[r], tolerance);
+		assert_memory_equal(again[r], actual[r], (size_t)ir_type_bytes(type));
+		free(actual[r]);
+		free(again[r]);
+	}
+}
+
 bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, uint32_t num_results,
 		 const struct ir_type *types, double tolerance)
 {
-	struct ir_node *node = add_node(rig, op, attrs, num_results, types);
-	void *expected[3], *actual[3];
-	bool fast = strcmp(cpu_kernel_name(CPU_FAST, node), cpu_kernel_name(CPU_REFERENCE, node));
+	struct setup setup = { CPU_REFERENCE, cpu_simd_best(), 1, random_below(2) };
+	struct ir_node *node;
+	void *expected[3];
+	bool fast;
 
+	maybe_constant(rig, op);
+	node = add_node(rig, op, attrs, num_results, types);
+	fast = cpu_fast_find(node) != NULL;
+	see(cpu_fast_find(node));
 	assert_in_range(num_results, 1, 3);
-	run(rig, CPU_REFERENCE, cpu_simd_best(), node, expected);
+	run(rig, &setup, node, expected);
+	setup.layer = CPU_FAST;
 	for (int level = 0; level < CPU_LEVEL_COUNT; level++) {
-		const struct cpu_simd *simd = cpu_simd_level((enum cpu_level)level);
-
-		if (!simd)
-			continue;
-		run(rig, CPU_FAST, simd, node, actual);
-		for (uint32_t r = 0; r < num_results; r++) {
-			compare_result(rig, node, r, simd->name, expected[r], actual[r], tolerance);
-			free(actual[r]);
-		}
+		setup.simd = cpu_simd_level((enum cpu_level)level);
+		if (setup.simd)
+			compare_level(rig, node, setup, expected, tolerance);
 	}
 	for (uint32_t r = 0; r < num_results; r++)
 		free(expected[r]);

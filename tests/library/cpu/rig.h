@@ -51,13 +51,22 @@ void rig_put(enum ir_dtype dtype, void *data, int64_t i, double value);
 
 /*
  * rig_compare - run the node on the reference layer and on the fast one at every level of vector
- * instructions that the host has, and end the test where they differ
- * @tolerance: times 1 + |expected|; for integers as it is
+ * instructions that the host has, with one thread and with several, and end the test where they differ
+ * @tolerance: times 1 + |expected|; for integers as it is. Between numbers of threads no bit differs.
  *
  * Frees the rig. Returns false when only the reference takes the node.
  */
 bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, uint32_t num_results,
 		 const struct ir_type *types, double tolerance);
+
+/* Every fast kernel of the operators in a mask (1 << op) was run by rig_compare(). */
+void rig_expect_all_seen(uint64_t ops);
+
+/* The operators of test_cpu_fast.c; the others are those of test_cpu_indexed.c. */
+#define RIG_OPS_FAST								\
+	(1u << IR_OP_CONV | 1u << IR_OP_POOL | 1u << IR_OP_MATMUL | 1u << IR_OP_BINARY |	\
+	 1u << IR_OP_UNARY | 1u << IR_OP_CONCAT | 1u << IR_OP_TRANSPOSE | 1u << IR_OP_SLICE |	\
+	 1u << IR_OP_SOFTMAX)
 
 /* Runs the node on one layer; returns the first of the results, which is the caller's to free. */
 void *rig_run(struct rig *rig, enum cpu_layer layer, enum ir_op op, const union ir_attrs *attrs,

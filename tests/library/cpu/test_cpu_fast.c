@@ -136,7 +136,7 @@ static bool matmul_round(void)
 	union ir_attrs attrs = { 0 };
 	struct ir_matmul_attrs *a = &attrs.matmul;
 	int64_t m = random_below(3) ? between(1, 20) : 1, n = between(1, 90), k = between(1, 70);
-	int64_t b0 = between(1, 3);
+	int64_t b0 = between(1, 4);
 	int64_t b1 = between(1, 2), x[4], f[4], y[4], bias[2];
 	struct rig rig;
 
@@ -302,6 +302,38 @@ static void test_blas_threads(void **state)
 	}
 }
 
+/* What multiplications are shared out by, and a line of the matrix alone. */
+static void test_shared_products(void **state)
+{
+	static const int64_t sizes[][4] = { { 1, 130, 300, 150 }, { 1, 3, 900, 800 },
+					    { 2, 900, 3, 800 }, { 1, 1, 3000, 700 },
+					    { 6, 100, 120, 90 } };
+	union ir_attrs attrs = { .matmul = { .alpha = 1, .beta = 1, .act.kind = IR_UNARY_NONE } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (int transposed = 0; transposed < 4; transposed++) {
+			int64_t batch = sizes[i][0], m = sizes[i][1], n = sizes[i][2];
+			int64_t k = sizes[i][3], y[3] = { batch, m, n };
+			struct rig rig;
+
+			attrs.matmul.a_transpose = transposed & 1;
+			attrs.matmul.b_transpose = transposed & 2;
+			rig_init(&rig);
+			add(&rig, 3, transposed & 1 ? (int64_t[]){ batch, k, m } :
+						      (int64_t[]){ batch, m, k });
+			add(&rig, 3, transposed & 2 ? (int64_t[]){ batch, n, k } :
+						      (int64_t[]){ batch, k, n });
+			assert_true(compare(&rig, IR_OP_MATMUL, &attrs, 3, y, 1e-4));
+		}
+}
+
+static void test_all_seen(void **state)
+{
+	(void)state;
+	rig_expect_all_seen(RIG_OPS_FAST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +342,8 @@ int main(void)
 		cmocka_unit_test(test_unary),	  cmocka_unit_test(test_concat),
 		cmocka_unit_test(test_transpose), cmocka_unit_test(test_slice),
 		cmocka_unit_test(test_softmax),	  cmocka_unit_test(test_blas_threads),
+		cmocka_unit_test(test_shared_products),
+		cmocka_unit_test(test_all_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -325,6 +325,12 @@ FAMILY(resample)
 FAMILY(gru)
 FAMILY(lstm)
 
+static void test_all_seen(void **state)
+{
+	(void)state;
+	rig_expect_all_seen(~(uint64_t)RIG_OPS_FAST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -332,7 +338,7 @@ int main(void)
 		cmocka_unit_test(test_coordinates), cmocka_unit_test(test_quantize),
 		cmocka_unit_test(test_dequantize),  cmocka_unit_test(test_resample),
 		cmocka_unit_test(test_gru),	    cmocka_unit_test(test_lstm),
-		cmocka_unit_test(test_long_sequence),
+		cmocka_unit_test(test_long_sequence), cmocka_unit_test(test_all_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,6 +49,25 @@ static const struct {
 	[IR_OP_LSTM] = { "cpu/ref-lstm", NULL },
 };
 
+static const struct cpu_fast_family *const fast[IR_OP_COUNT] = {
+	[IR_OP_CONV] = &cpu_fast_conv,
+	[IR_OP_MATMUL] = &cpu_fast_matmul,
+	[IR_OP_POOL] = &cpu_fast_pool,
+	[IR_OP_UNARY] = &cpu_fast_elementwise,
+	[IR_OP_BINARY] = &cpu_fast_elementwise,
+	[IR_OP_TRANSPOSE] = &cpu_fast_move,
+	[IR_OP_CONCAT] = &cpu_fast_move,
+	[IR_OP_SLICE] = &cpu_fast_move,
+	[IR_OP_SOFTMAX] = &cpu_fast_softmax,
+	[IR_OP_RESAMPLE] = &cpu_fast_resample,
+	[IR_OP_QUANTIZE] = &cpu_fast_quantize,
+	[IR_OP_DEQUANTIZE] = &cpu_fast_quantize,
+	[IR_OP_GATHER] = &cpu_fast_index,
+	[IR_OP_SCATTER] = &cpu_fast_index,
+	[IR_OP_GRU] = &cpu_fast_recurrent,
+	[IR_OP_LSTM] = &cpu_fast_recurrent,
+};
+
 /* Half of the second-level cache: the rest is for what streams by. */
 static int64_t cache_bytes(void)
 {
@@ -140,45 +159,21 @@ bool cpu_supports(const struct ir_node *node)
 	return reference[node->op].name != NULL;
 }
 
+const struct cpu_fast_family *cpu_fast_family(enum ir_op op)
+{
+	return fast[op];
+}
+
 const struct cpu_fast_kernel *cpu_fast_find(const struct ir_node *node)
 {
-	switch (node->op) {
-	case IR_OP_CONV:
-		return cpu_fast_find_conv(node);
-	case IR_OP_MATMUL:
-		return cpu_fast_find_matmul(node);
-	case IR_OP_POOL:
-		return cpu_fast_find_pool(node);
-	case IR_OP_UNARY:
-	case IR_OP_BINARY:
-		return cpu_fast_find_elementwise(node);
-	case IR_OP_CONCAT:
-	case IR_OP_TRANSPOSE:
-	case IR_OP_SLICE:
-		return cpu_fast_find_move(node);
-	case IR_OP_SOFTMAX:
-		return cpu_fast_find_softmax(node);
-	case IR_OP_GATHER:
-	case IR_OP_SCATTER:
-		return cpu_fast_find_index(node);
-	case IR_OP_QUANTIZE:
-	case IR_OP_DEQUANTIZE:
-		return cpu_fast_find_quantize(node);
-	case IR_OP_RESAMPLE:
-		return cpu_fast_find_resample(node);
-	case IR_OP_GRU:
-	case IR_OP_LSTM:
-		return cpu_fast_find_recurrent(node);
-	default:
-		return NULL;
-	}
+	return fast[node->op] ? fast[node->op]->find(node) : NULL;
 }
 
 const char *cpu_kernel_name(enum cpu_layer layer, const struct ir_node *node)
 {
-	const struct cpu_fast_kernel *fast = layer == CPU_FAST ? cpu_fast_find(node) : NULL;
+	const struct cpu_fast_kernel *kernel = layer == CPU_FAST ? cpu_fast_find(node) : NULL;
 
-	return fast ? fast->name : reference[node->op].name;
+	return kernel ? kernel->name : reference[node->op].name;
 }
 
 static int run_recurrent(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
@@ -194,9 +189,9 @@ static int run_recurrent(struct cpu_context *cpu, const struct ir_node *node, co
 
 size_t cpu_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
 {
-	const struct cpu_fast_kernel *fast = cpu_fast_find(node);
+	const struct cpu_fast_kernel *kernel = cpu_fast_find(node);
 
-	return fast && fast->pack ? fast->pack_bytes(cpu, node) : 0;
+	return kernel && kernel->pack ? kernel->pack_bytes(cpu, node) : 0;
 }
 
 void cpu_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from, void *to)
@@ -218,10 +213,10 @@ int cpu_run_packed(struct cpu_context *cpu, const struct ir_node *node, const vo
 int cpu_run_node(struct cpu_context *cpu, enum cpu_layer layer, const struct ir_node *node,
 		 const void *const *in, void *const *out, struct wnn_error *err)
 {
-	const struct cpu_fast_kernel *fast = layer == CPU_FAST ? cpu_fast_find(node) : NULL;
+	const struct cpu_fast_kernel *kernel = layer == CPU_FAST ? cpu_fast_find(node) : NULL;
 
-	if (fast)
-		return fast->run(cpu, node, in, out, err);
+	if (kernel)
+		return kernel->run(cpu, node, in, out, err);
 	if (!cpu_supports(node))
 		return wnn_error_set(err, WNN_NOT_SUPPORTED, "%s has no CPU kernel", node->source);
 	if (!reference[node->op].run)

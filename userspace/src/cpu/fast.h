@@ -50,28 +50,48 @@ typedef void (*cpu_range_fn)(void *argument, int64_t begin, int64_t end);
 void cpu_parallel_ranges(struct cpu_context *cpu, int64_t n, int64_t grain, cpu_range_fn work,
 			 void *argument);
 
-/* NULL when no fast kernel takes this node. */
+/* The kernels for one or more operators. */
+struct cpu_fast_family {
+	const struct cpu_fast_kernel *kernels;
+	size_t count;
+	/* NULL for a node that none of them takes. */
+	const struct cpu_fast_kernel *(*find)(const struct ir_node *node);
+};
+
+#define CPU_FAST_FAMILY(kernels, find) \
+	{ kernels, sizeof(kernels) / sizeof((kernels)[0]), find }
+
+extern const struct cpu_fast_family cpu_fast_conv, cpu_fast_matmul, cpu_fast_pool,
+	cpu_fast_elementwise, cpu_fast_move, cpu_fast_softmax, cpu_fast_index, cpu_fast_quantize,
+	cpu_fast_resample, cpu_fast_recurrent;
+
+/* NULL when there are no fast kernels for an operator, or none that takes this node. */
+const struct cpu_fast_family *cpu_fast_family(enum ir_op op);
 const struct cpu_fast_kernel *cpu_fast_find(const struct ir_node *node);
 
-/* One finder a family; each returns NULL for nodes that are not its own. */
-const struct cpu_fast_kernel *cpu_fast_find_conv(const struct ir_node *node);
-const struct cpu_fast_kernel *cpu_fast_find_matmul(const struct ir_node *node);
-const struct cpu_fast_kernel *cpu_fast_find_pool(const struct ir_node *node);
-const struct cpu_fast_kernel *cpu_fast_find_elementwise(const struct ir_node *node);
-const struct cpu_fast_kernel *cpu_fast_find_move(const struct ir_node *node);
-const struct cpu_fast_kernel *cpu_fast_find_softmax(const struct ir_node *node);
-const struct cpu_fast_kernel *cpu_fast_find_index(const struct ir_node *node);
-const struct cpu_fast_kernel *cpu_fast_find_quantize(const struct ir_node *node);
-const struct cpu_fast_kernel *cpu_fast_find_resample(const struct ir_node *node);
-const struct cpu_fast_kernel *cpu_fast_find_recurrent(const struct ir_node *node);
+/* Below this many multiplications a second thread costs more than it brings. */
+#define CPU_THREAD_MACS ((int64_t)1 << 20)
+
+/* c[m][n] = alpha * a[m][k] * b[k][n] + beta * c, a and b transposed if ta and tb. */
+struct cpu_product {
+	bool ta, tb;
+	int64_t m, n, k, lda, ldb, ldc;
+	float alpha, beta;
+	const float *a, *b;
+	float *c;
+};
+
+/* sgemm on OpenBLAS (sgemv where the result is one line), shared among the threads. */
+void cpu_sgemm(struct cpu_context *cpu, struct cpu_product *product);
 
 /*
- * sgemm on OpenBLAS (sgemv where a result is one line) with cpu->threads threads; leaves the
- * process's thread setting as it was.
+ * The same on the calling thread, for products that are items of the pool themselves. Between
+ * cpu_blas_enter() and cpu_blas_leave() OpenBLAS has one thread; the last that leaves puts the
+ * process's own setting back.
  */
-void cpu_sgemm(struct cpu_context *cpu, bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha,
-	       const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
-	       int64_t ldc);
+void cpu_blas_enter(void);
+void cpu_blas_leave(void);
+void cpu_blas_multiply(const struct cpu_product *product);
 
 /* The activation of a node over n floats in place. */
 void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *x, int64_t n);

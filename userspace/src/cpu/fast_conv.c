@@ -257,14 +257,15 @@ static bool padding_is_small(const struct cpu_conv *g)
 	       cpu_window_is_small(g->in_w, (int64_t)pad[2] + pad[3], 1);
 }
 
-const struct cpu_fast_kernel *cpu_fast_find_conv(const struct ir_node *node)
+enum { DENSE, DEPTHWISE };
+
+static const struct cpu_fast_kernel kernels[] = {
+	[DENSE] = { "cpu/conv-packed", dense, dense_pack_bytes, dense_pack },
+	[DEPTHWISE] = { "cpu/conv-depthwise", depthwise, depthwise_pack_bytes, depthwise_pack },
+};
+
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
 {
-	static const struct cpu_fast_kernel dense_kernel = {
-		"cpu/conv-packed", dense, dense_pack_bytes, dense_pack,
-	};
-	static const struct cpu_fast_kernel depthwise_kernel = {
-		"cpu/conv-depthwise", depthwise, depthwise_pack_bytes, depthwise_pack,
-	};
 	struct cpu_conv g;
 
 	if (node->results[0]->type.dtype != IR_F32 || node->attrs.conv.transposed)
@@ -273,5 +274,7 @@ const struct cpu_fast_kernel *cpu_fast_find_conv(const struct ir_node *node)
 	if (!cpu_window_is_small(g.in_h, g.kh, g.attrs->dilations[0]) ||
 	    !cpu_window_is_small(g.in_w, g.kw, g.attrs->dilations[1]) || !padding_is_small(&g))
 		return NULL;
-	return is_depthwise(&g) ? &depthwise_kernel : &dense_kernel;
+	return &kernels[is_depthwise(&g) ? DEPTHWISE : DENSE];
 }
+
+const struct cpu_fast_family cpu_fast_conv = CPU_FAST_FAMILY(kernels, find);

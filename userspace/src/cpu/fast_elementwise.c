@@ -111,14 +111,20 @@ static int binary(struct cpu_context *cpu, const struct ir_node *node, const voi
 	return 0;
 }
 
-const struct cpu_fast_kernel *cpu_fast_find_elementwise(const struct ir_node *node)
-{
-	static const struct cpu_fast_kernel unary_kernel = { .name = "cpu/unary", .run = unary };
-	static const struct cpu_fast_kernel binary_kernel = { .name = "cpu/binary", .run = binary };
+enum { UNARY, BINARY };
 
+static const struct cpu_fast_kernel kernels[] = {
+	[UNARY] = { .name = "cpu/unary", .run = unary },
+	[BINARY] = { .name = "cpu/binary", .run = binary },
+};
+
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
+{
 	if (node->results[0]->type.dtype != IR_F32)
 		return NULL;
 	if (node->op == IR_OP_UNARY)
-		return has_loop(node->attrs.unary.kind) ? &unary_kernel : NULL;
-	return node->attrs.binary.kind <= IR_MIN ? &binary_kernel : NULL;
+		return has_loop(node->attrs.unary.kind) ? &kernels[UNARY] : NULL;
+	return node->attrs.binary.kind <= IR_MIN ? &kernels[BINARY] : NULL;
 }
+
+const struct cpu_fast_family cpu_fast_elementwise = CPU_FAST_FAMILY(kernels, find);

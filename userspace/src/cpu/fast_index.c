@@ -197,12 +197,18 @@ static int scatter(struct cpu_context *cpu, const struct ir_node *node, const vo
 	return 0;
 }
 
-const struct cpu_fast_kernel *cpu_fast_find_index(const struct ir_node *node)
-{
-	static const struct cpu_fast_kernel gather_kernel = { .name = "cpu/gather", .run = gather };
-	static const struct cpu_fast_kernel scatter_kernel = { .name = "cpu/scatter", .run = scatter };
+enum { GATHER, SCATTER };
 
+static const struct cpu_fast_kernel kernels[] = {
+	[GATHER] = { .name = "cpu/gather", .run = gather },
+	[SCATTER] = { .name = "cpu/scatter", .run = scatter },
+};
+
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
+{
 	if (ir_dtype_bits(node->results[0]->type.dtype) < 8)
 		return NULL;
-	return node->op == IR_OP_GATHER ? &gather_kernel : &scatter_kernel;
+	return &kernels[node->op == IR_OP_GATHER ? GATHER : SCATTER];
 }
+
+const struct cpu_fast_family cpu_fast_index = CPU_FAST_FAMILY(kernels, find);

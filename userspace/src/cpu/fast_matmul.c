@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fast matrix products for float32. A constant matrix is packed and multiplied like the filter of a 1x1
- * convolution over the lines of the other; else each batch item is a call of OpenBLAS, with bias and
- * activation after it.
+ * convolution over the lines of the other; else OpenBLAS multiplies the matrices of a batch, with bias
+ * and activation after it.
  */
 #include "cpu/conv_dense.h"
 #include "cpu/element.h"
+
+/* So many products are shared among the threads as a whole, fewer in parts. */
+#define SHARED_BATCHES 4
 
 static void add_bias(const struct cpu_shape *y, const struct ir_node *node, const float *bias,
 		     int64_t batch, float *out)
@@ -137,49 +140,100 @@ static int matmul_packed(struct cpu_context *cpu, const struct ir_node *node, co
 	return cpu_conv_rows(&run, NULL, err);
 }
 
+/* --- With computed matrices --- */
+
+struct matmul {
+	struct cpu_context *cpu;
+	const struct ir_node *node;
+	struct cpu_shape y;
+	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK];
+	struct cpu_product product;	/* of batch 0 */
+	const float *bias;
+};
+
+static struct cpu_product product_of(const struct matmul *mm, int64_t batch)
+{
+	struct cpu_product p = mm->product;
+	int64_t at = batch * p.m * p.n;
+
+	p.a += cpu_offset(&mm->y, at, mm->sa);
+	p.b += cpu_offset(&mm->y, at, mm->sb);
+	p.c += at;
+	return p;
+}
+
+static void finish(const struct matmul *mm, int64_t batch, const struct cpu_product *p)
+{
+	if (mm->bias)
+		add_bias(&mm->y, mm->node, mm->bias, batch, p->c);
+	cpu_activate(mm->cpu->simd, &mm->node->attrs.matmul.act, p->c, p->m * p->n);
+}
+
+static void multiply_batches(void *argument, int64_t begin, int64_t end)
+{
+	const struct matmul *mm = argument;
+
+	for (int64_t batch = begin; batch < end; batch++) {
+		struct cpu_product p = product_of(mm, batch);
+
+		cpu_blas_multiply(&p);
+		finish(mm, batch, &p);
+	}
+}
+
 static int matmul(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		  void *const *out, struct wnn_error *err)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
-	struct cpu_shape y = cpu_shape_of(&node->results[0]->type);
+	struct matmul mm = { .cpu = cpu, .node = node,
+			     .y = cpu_shape_of(&node->results[0]->type),
+			     .bias = node->num_operands > 2 ? in[2] : NULL };
 	struct cpu_shape a = cpu_shape_of(&node->operands[0]->type);
 	struct cpu_shape b = cpu_shape_of(&node->operands[1]->type);
-	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK], m = y.dim[y.rank - 2], n = y.dim[y.rank - 1];
-	int64_t k = a.dim[a.rank - (attrs->a_transpose ? 2 : 1)];
+	int64_t m = mm.y.dim[mm.y.rank - 2], n = mm.y.dim[mm.y.rank - 1];
+	int64_t k = a.dim[a.rank - (attrs->a_transpose ? 2 : 1)], batches = mm.y.count / (m * n);
 
 	if (cpu->packed)
 		return matmul_packed(cpu, node, in, out, err);
-	cpu_broadcast_strides(&a, &y, sa);
-	cpu_broadcast_strides(&b, &y, sb);
-	for (int64_t batch = 0; batch < y.count / (m * n); batch++) {
-		float *c = (float *)out[0] + batch * m * n;
-		int64_t at = batch * m * n;
-		const float *from_a = (const float *)in[0] + cpu_offset(&y, at, sa);
-		const float *from_b = (const float *)in[1] + cpu_offset(&y, at, sb);
+	cpu_broadcast_strides(&a, &mm.y, mm.sa);
+	cpu_broadcast_strides(&b, &mm.y, mm.sb);
+	mm.product = (struct cpu_product){
+		.ta = attrs->a_transpose, .tb = attrs->b_transpose, .m = m, .n = n, .k = k,
+		.lda = a.dim[a.rank - 1], .ldb = b.dim[b.rank - 1], .ldc = n, .alpha = attrs->alpha,
+		.a = in[0], .b = in[1], .c = out[0],
+	};
+	if (m > 1 && batches >= SHARED_BATCHES) {
+		cpu_blas_enter();
+		cpu_parallel_ranges(cpu, batches, CPU_THREAD_MACS / (m * n * k) + 1,
+				    multiply_batches, &mm);
+		cpu_blas_leave();
+		return 0;
+	}
+	for (int64_t batch = 0; batch < batches; batch++) {
+		struct cpu_product p = product_of(&mm, batch);
 
 		if (m == 1)	/* one line, transposed or not */
-			multiply_line(cpu, attrs, n, k, from_a, from_b, b.dim[b.rank - 1], c);
+			multiply_line(cpu, attrs, n, k, p.a, p.b, p.ldb, p.c);
 		else
-			cpu_sgemm(cpu, attrs->a_transpose, attrs->b_transpose, m, n, k,
-				  attrs->alpha, from_a, a.dim[a.rank - 1], from_b,
-				  b.dim[b.rank - 1], 0, c, n);
-		if (node->num_operands > 2 && node->operands[2])
-			add_bias(&y, node, in[2], batch, c);
-		cpu_activate(cpu->simd, &attrs->act, c, m * n);
+			cpu_sgemm(cpu, &p);
+		finish(&mm, batch, &p);
 	}
 	return 0;
 }
 
-const struct cpu_fast_kernel *cpu_fast_find_matmul(const struct ir_node *node)
-{
-	static const struct cpu_fast_kernel kernel = {
-		"cpu/matmul-openblas", matmul, pack_bytes, pack,
-	};
-	static const struct cpu_fast_kernel packed = {
-		"cpu/matmul-packed", matmul, pack_bytes, pack,
-	};
+enum { OPENBLAS, PACKED };
 
-	if (packable(node) && node->operands[1]->kind == IR_VALUE_CONSTANT)
-		return node->results[0]->type.dtype == IR_F32 ? &packed : NULL;
-	return node->results[0]->type.dtype == IR_F32 ? &kernel : NULL;
+static const struct cpu_fast_kernel kernels[] = {
+	[OPENBLAS] = { "cpu/matmul-openblas", matmul, pack_bytes, pack },
+	[PACKED] = { "cpu/matmul-packed", matmul, pack_bytes, pack },
+};
+
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
+{
+	if (node->results[0]->type.dtype != IR_F32)
+		return NULL;
+	return &kernels[packable(node) && node->operands[1]->kind == IR_VALUE_CONSTANT ? PACKED :
+										       OPENBLAS];
 }
+
+const struct cpu_fast_family cpu_fast_matmul = CPU_FAST_FAMILY(kernels, find);

@@ -74,15 +74,20 @@ static int slice(struct cpu_context *cpu, const struct ir_node *node, const void
 	return 0;
 }
 
-const struct cpu_fast_kernel *cpu_fast_find_move(const struct ir_node *node)
-{
-	static const struct cpu_fast_kernel concat_kernel = { .name = "cpu/concat", .run = concat };
-	static const struct cpu_fast_kernel transpose_kernel = { .name = "cpu/transpose", .run = transpose };
-	static const struct cpu_fast_kernel slice_kernel = { .name = "cpu/slice", .run = slice };
+enum { CONCAT, TRANSPOSE, SLICE };
 
+static const struct cpu_fast_kernel kernels[] = {
+	[CONCAT] = { .name = "cpu/concat", .run = concat },
+	[TRANSPOSE] = { .name = "cpu/transpose", .run = transpose },
+	[SLICE] = { .name = "cpu/slice", .run = slice },
+};
+
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
+{
 	if (ir_dtype_bits(node->results[0]->type.dtype) < 8)
 		return NULL;
-	if (node->op == IR_OP_CONCAT)
-		return &concat_kernel;
-	return node->op == IR_OP_TRANSPOSE ? &transpose_kernel : &slice_kernel;
+	return &kernels[node->op == IR_OP_CONCAT    ? CONCAT :
+			node->op == IR_OP_TRANSPOSE ? TRANSPOSE : SLICE];
 }
+
+const struct cpu_fast_family cpu_fast_move = CPU_FAST_FAMILY(kernels, find);

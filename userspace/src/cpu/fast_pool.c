@@ -216,9 +216,12 @@ static int pool(struct cpu_context *cpu, const struct ir_node *node, const void 
 	return 0;
 }
 
-const struct cpu_fast_kernel *cpu_fast_find_pool(const struct ir_node *node)
+static const struct cpu_fast_kernel kernels[] = {
+	{ .name = "cpu/pool", .run = pool },
+};
+
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
 {
-	static const struct cpu_fast_kernel kernel = { .name = "cpu/pool", .run = pool };
 	const struct ir_pool_attrs *a = &node->attrs.pool;
 	uint32_t h = a->layout == IR_NHWC ? 1 : 2;
 
@@ -231,5 +234,7 @@ const struct cpu_fast_kernel *cpu_fast_find_pool(const struct ir_node *node)
 		if (a->window[i] > 2 * in || !cpu_window_is_small(in, a->window[i], a->dilations[i]))
 			return NULL;
 	}
-	return &kernel;
+	return kernels;
 }
+
+const struct cpu_fast_family cpu_fast_pool = CPU_FAST_FAMILY(kernels, find);

@@ -279,10 +279,16 @@ static int quantization(struct cpu_context *cpu, const struct ir_node *node, con
 	return 0;
 }
 
-const struct cpu_fast_kernel *cpu_fast_find_quantize(const struct ir_node *node)
-{
-	static const struct cpu_fast_kernel quantize = { .name = "cpu/quantize", .run = quantization };
-	static const struct cpu_fast_kernel dequantize = { .name = "cpu/dequantize", .run = quantization };
+enum { QUANTIZE, DEQUANTIZE };
 
-	return node->op == IR_OP_QUANTIZE ? &quantize : &dequantize;
+static const struct cpu_fast_kernel kernels[] = {
+	[QUANTIZE] = { .name = "cpu/quantize", .run = quantization },
+	[DEQUANTIZE] = { .name = "cpu/dequantize", .run = quantization },
+};
+
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
+{
+	return &kernels[node->op == IR_OP_QUANTIZE ? QUANTIZE : DEQUANTIZE];
 }
+
+const struct cpu_fast_family cpu_fast_quantize = CPU_FAST_FAMILY(kernels, find);

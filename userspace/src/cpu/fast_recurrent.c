@@ -67,8 +67,9 @@ static void set_bias(float *x, const float *bias, int64_t lines, int64_t width)
 static void multiply(const struct network *n, const float *x, const float *weight, float *y,
 		     int64_t lines, int64_t rows, int64_t depth)
 {
-	cpu_sgemm(n->cpu, false, true, lines, rows, depth, 1, x, depth, weight, depth, 1, y,
-		  n->width);
+	cpu_sgemm(n->cpu, &(struct cpu_product){
+		.tb = true, .m = lines, .n = rows, .k = depth, .lda = depth, .ldb = depth,
+		.ldc = n->width, .alpha = 1, .beta = 1, .a = x, .b = weight, .c = y });
 }
 
 /* h' = z * h + (1 - z) * n */
@@ -302,10 +303,16 @@ static int recurrent(struct cpu_context *cpu, const struct ir_node *node, const 
 	return 0;
 }
 
-const struct cpu_fast_kernel *cpu_fast_find_recurrent(const struct ir_node *node)
-{
-	static const struct cpu_fast_kernel gru = { .name = "cpu/gru-openblas", .run = recurrent };
-	static const struct cpu_fast_kernel lstm = { .name = "cpu/lstm-openblas", .run = recurrent };
+enum { GRU, LSTM };
 
-	return node->op == IR_OP_GRU ? &gru : &lstm;
+static const struct cpu_fast_kernel kernels[] = {
+	[GRU] = { .name = "cpu/gru-openblas", .run = recurrent },
+	[LSTM] = { .name = "cpu/lstm-openblas", .run = recurrent },
+};
+
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
+{
+	return &kernels[node->op == IR_OP_GRU ? GRU : LSTM];
 }
+
+const struct cpu_fast_family cpu_fast_recurrent = CPU_FAST_FAMILY(kernels, find);

@@ -270,10 +270,16 @@ static int resample(struct cpu_context *cpu, const struct ir_node *node, const v
 	return 0;
 }
 
-const struct cpu_fast_kernel *cpu_fast_find_resample(const struct ir_node *node)
-{
-	static const struct cpu_fast_kernel linear = { .name = "cpu/resample-linear", .run = resample };
-	static const struct cpu_fast_kernel nearest = { .name = "cpu/resample-nearest", .run = resample };
+enum { NEAREST, LINEAR };
 
-	return node->attrs.resample.linear ? &linear : &nearest;
+static const struct cpu_fast_kernel kernels[] = {
+	[NEAREST] = { .name = "cpu/resample-nearest", .run = resample },
+	[LINEAR] = { .name = "cpu/resample-linear", .run = resample },
+};
+
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
+{
+	return &kernels[node->attrs.resample.linear ? LINEAR : NEAREST];
 }
+
+const struct cpu_fast_family cpu_fast_resample = CPU_FAST_FAMILY(kernels, find);

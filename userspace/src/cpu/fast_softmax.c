@@ -42,9 +42,13 @@ static int softmax(struct cpu_context *cpu, const struct ir_node *node, const vo
 	return 0;
 }
 
-const struct cpu_fast_kernel *cpu_fast_find_softmax(const struct ir_node *node)
-{
-	static const struct cpu_fast_kernel kernel = { .name = "cpu/softmax", .run = softmax };
+static const struct cpu_fast_kernel kernels[] = {
+	{ .name = "cpu/softmax", .run = softmax },
+};
 
-	return node->results[0]->type.dtype == IR_F32 ? &kernel : NULL;
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
+{
+	return node->results[0]->type.dtype == IR_F32 ? kernels : NULL;
 }
+
+const struct cpu_fast_family cpu_fast_softmax = CPU_FAST_FAMILY(kernels, find);

@@ -10,14 +10,19 @@
 
 #include "cpu/fast.h"
 
-/* Below this many multiplications a second thread costs more than it brings. */
-#define THREAD_MIN_MACS ((int64_t)1 << 20)
+/*
+ * A product is cut by its shape alone: which of its kernels OpenBLAS takes depends on the sizes of a
+ * call, and results are not to depend on the number of threads. It copies the other matrix for every
+ * part, so that these are few and wide.
+ */
+#define MAX_PARTS 8
+#define MIN_PART 256
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int inside;
 static int saved;
 
-static void enter(void)
+void cpu_blas_enter(void)
 {
 	pthread_mutex_lock(&lock);
 	if (!inside++) {
@@ -28,7 +33,7 @@ static void enter(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void leave(void)
+void cpu_blas_leave(void)
 {
 	pthread_mutex_lock(&lock);
 	if (!--inside && saved != 1)
@@ -36,15 +41,7 @@ static void leave(void)
 	pthread_mutex_unlock(&lock);
 }
 
-struct product {
-	bool ta, tb, by_rows;
-	int64_t m, n, k, lda, ldb, ldc;
-	float alpha, beta;
-	const float *a, *b;
-	float *c;
-};
-
-static void multiply(const struct product *p)
+void cpu_blas_multiply(const struct cpu_product *p)
 {
 	/* A product with one line needs no packing of the matrix. */
 	if (p->m == 1)
@@ -59,36 +56,46 @@ static void multiply(const struct product *p)
 			    p->beta, p->c, (blasint)p->ldc);
 }
 
-/* Some rows or columns of the result. */
-static void multiply_part(void *argument, int64_t begin, int64_t end)
+static int64_t length_of(const struct cpu_product *p)
 {
-	struct product p = *(const struct product *)argument;
+	return p->m > p->n ? p->m : p->n;
+}
 
-	if (p.by_rows) {
+static int64_t part_of(const struct cpu_product *p)
+{
+	int64_t part = (length_of(p) + MAX_PARTS - 1) / MAX_PARTS;
+
+	return part > MIN_PART ? (part + 15) / 16 * 16 : MIN_PART;
+}
+
+/* Some rows or columns of the result. */
+static void multiply_part(void *argument, int64_t item, unsigned int worker)
+{
+	struct cpu_product p = *(const struct cpu_product *)argument;
+	int64_t part = part_of(&p), begin = item * part, rest = length_of(&p) - begin;
+
+	(void)worker;
+	part = part < rest ? part : rest;
+	if (p.m > p.n) {
 		p.a += begin * (p.ta ? 1 : p.lda);
 		p.c += begin * p.ldc;
-		p.m = end - begin;
+		p.m = part;
 	} else {
 		p.b += begin * (p.tb ? p.ldb : 1);
 		p.c += begin;
-		p.n = end - begin;
+		p.n = part;
 	}
-	multiply(&p);
+	cpu_blas_multiply(&p);
 }
 
-void cpu_sgemm(struct cpu_context *cpu, bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha,
-	       const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
-	       int64_t ldc)
+void cpu_sgemm(struct cpu_context *cpu, struct cpu_product *p)
 {
-	struct product p = { ta, tb, m > n, m, n, k, lda, ldb, ldc, alpha, beta, a, b, c };
-	int64_t length = p.by_rows ? m : n;
-	/* One part a thread: OpenBLAS copies the other matrix for every one. */
-	int64_t part = (length + cpu->threads - 1) / cpu->threads;
+	int64_t part = part_of(p), parts = (length_of(p) + part - 1) / part;
 
-	enter();
-	if (m * n * k < THREAD_MIN_MACS || part < 16)
-		multiply(&p);
+	cpu_blas_enter();
+	if (p->m * p->n * p->k < CPU_THREAD_MACS || parts == 1)
+		cpu_blas_multiply(p);
 	else
-		cpu_parallel_ranges(cpu, length, (part + 15) / 16 * 16, multiply_part, &p);
-	leave();
+		cpu_pool_run(cpu->pool, parts, multiply_part, p);
+	cpu_blas_leave();
 }
