@@ -165,15 +165,24 @@ static bool matmul_round(void)
 	return compare(&rig, IR_OP_MATMUL, &attrs, 4, y, 1e-5);
 }
 
+/* Up to rank 8; fewer elements in a dimension when there are more of these. */
+static uint32_t random_dims(uint32_t lo, int64_t *dims)
+{
+	uint32_t rank = between(lo, random_below(3) ? 4 : 8);
+
+	for (uint32_t i = 0; i < rank; i++)
+		dims[i] = between(1, rank > 4 ? 3 : 7);
+	return rank;
+}
+
 static bool binary_round(void)
 {
 	union ir_attrs attrs = { 0 };
-	uint32_t rank = between(0, 5), lead = rank ? random_below(rank + 1) : 0;
-	int64_t y[5], a[5], b[5];
+	int64_t y[8], a[8], b[8];
+	uint32_t rank = random_dims(0, y), lead = rank ? random_below(rank + 1) : 0;
 	struct rig rig;
 
 	for (uint32_t i = 0; i < rank; i++) {
-		y[i] = between(1, 6);
 		a[i] = random_below(4) ? y[i] : 1;
 		b[i] = a[i] == 1 || random_below(4) ? y[i] : 1;
 		if (i < lead)
@@ -205,11 +214,28 @@ static bool unary_round(void)
 	return compare(&rig, IR_OP_UNARY, &attrs, 2, dims, 1e-6);
 }
 
+/* Elements of any type are moved. */
+static enum ir_dtype random_type(void)
+{
+	static const enum ir_dtype types[] = { IR_F32, IR_F16, IR_I64, IR_U8 };
+
+	return types[random_below(4)];
+}
+
+static bool compare_moved(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
+			  enum ir_dtype dtype, uint32_t rank, const int64_t *dims)
+{
+	struct ir_type type = ir_type_make(dtype, rank, dims);
+
+	return rig_compare(rig, op, attrs, 1, &type, 0);
+}
+
 static bool concat_round(void)
 {
-	union ir_attrs attrs = { .axis = random_below(3) };
-	int64_t dims[3] = { between(1, 5), between(1, 5), between(1, 5) }, y[3];
-	uint32_t parts = between(1, 4);
+	int64_t dims[8], y[8];
+	uint32_t rank = random_dims(1, dims), parts = between(1, 4);
+	union ir_attrs attrs = { .axis = random_below(rank) };
+	enum ir_dtype dtype = random_type();
 	struct rig rig;
 
 	memcpy(y, dims, sizeof(y));
@@ -218,60 +244,64 @@ static bool concat_round(void)
 	for (uint32_t i = 0; i < parts; i++) {
 		dims[attrs.axis] = between(1, 5);
 		y[attrs.axis] += dims[attrs.axis];
-		add(&rig, 3, dims);
+		rig_add(&rig, dtype, rank, dims);
 	}
-	return compare(&rig, IR_OP_CONCAT, &attrs, 3, y, 0);
+	return compare_moved(&rig, IR_OP_CONCAT, &attrs, dtype, rank, y);
 }
 
 static bool transpose_round(void)
 {
 	union ir_attrs attrs = { 0 };
-	int64_t x[4], y[4];
+	int64_t x[8], y[8];
+	uint32_t rank = random_dims(0, x);
+	enum ir_dtype dtype = random_type();
 	struct rig rig;
 
-	for (uint32_t i = 0; i < 4; i++) {
+	for (uint32_t i = 0; i < rank; i++) {
 		uint32_t j = random_below(i + 1);
 
-		x[i] = between(1, 7);
 		attrs.transpose.perm[i] = attrs.transpose.perm[j];
 		attrs.transpose.perm[j] = i;
 	}
-	for (uint32_t i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < rank; i++)
 		y[i] = x[attrs.transpose.perm[i]];
 	rig_init(&rig);
-	add(&rig, 4, x);
-	return compare(&rig, IR_OP_TRANSPOSE, &attrs, 4, y, 0);
+	rig_add(&rig, dtype, rank, x);
+	return compare_moved(&rig, IR_OP_TRANSPOSE, &attrs, dtype, rank, y);
 }
 
 static bool slice_round(void)
 {
 	union ir_attrs attrs = { 0 };
-	int64_t x[3], y[3];
+	int64_t x[8], y[8];
+	uint32_t rank = random_dims(0, x);
+	enum ir_dtype dtype = random_type();
 	struct rig rig;
 
-	for (uint32_t i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < rank; i++) {
 		uint32_t size;
 
-		x[i] = between(1, 9);
 		attrs.slice.starts[i] = random_below((uint32_t)x[i]);
 		attrs.slice.strides[i] = between(1, 3);
 		size = between(1, (uint32_t)x[i] - attrs.slice.starts[i]);
 		y[i] = (size + attrs.slice.strides[i] - 1) / attrs.slice.strides[i];
 	}
 	rig_init(&rig);
-	add(&rig, 3, x);
-	return compare(&rig, IR_OP_SLICE, &attrs, 3, y, 0);
+	rig_add(&rig, dtype, rank, x);
+	return compare_moved(&rig, IR_OP_SLICE, &attrs, dtype, rank, y);
 }
 
 static bool softmax_round(void)
 {
-	union ir_attrs attrs = { .axis = random_below(3) };
-	int64_t dims[3] = { between(1, 6), between(1, 40), between(1, 6) };
+	int64_t dims[8];
+	uint32_t rank = random_dims(1, dims);
+	union ir_attrs attrs = { .axis = random_below(rank) };
 	struct rig rig;
 
+	dims[attrs.axis] = between(1, 40);
 	rig_init(&rig);
-	add(&rig, 3, dims);
-	return compare(&rig, IR_OP_SOFTMAX, &attrs, 3, dims, 1e-5);
+	add(&rig, rank, dims);
+	return compare(&rig, IR_OP_SOFTMAX, &attrs, rank, dims, 1e-5);
 }
 
 FAMILY(conv)

@@ -52,28 +52,29 @@ static int unary(struct cpu_context *cpu, const struct ir_node *node, const void
 	return 0;
 }
 
-/* Merges dims that both operands walk like one, so that lines are long. */
+/* Merges dims that both operands walk like one, so that lines are long; those of size 1 are none. */
 static void collapse(struct cpu_shape *s, int64_t *sa, int64_t *sb)
 {
 	uint32_t r = 0;
 
-	if (!s->rank) {
-		s->rank = 1;
-		s->dim[0] = 1;
-		sa[0] = sb[0] = 0;
-		return;
-	}
-	for (uint32_t i = 1; i < s->rank; i++) {
-		if (sa[r] == sa[i] * s->dim[i] && sb[r] == sb[i] * s->dim[i]) {
-			s->dim[r] *= s->dim[i];
+	for (uint32_t i = 0; i < s->rank; i++) {
+		if (s->dim[i] == 1)
+			continue;
+		if (r && sa[r - 1] == sa[i] * s->dim[i] && sb[r - 1] == sb[i] * s->dim[i]) {
+			s->dim[r - 1] *= s->dim[i];
 		} else {
 			r++;
-			s->dim[r] = s->dim[i];
+			s->dim[r - 1] = s->dim[i];
 		}
-		sa[r] = sa[i];
-		sb[r] = sb[i];
+		sa[r - 1] = sa[i];
+		sb[r - 1] = sb[i];
 	}
-	s->rank = r + 1;
+	if (!r) {
+		s->dim[r] = 1;
+		sa[r] = sb[r] = 0;
+		r++;
+	}
+	s->rank = r;
 }
 
 static void binary_range(void *argument, int64_t begin, int64_t end)

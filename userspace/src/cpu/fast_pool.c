@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "cpu/conv.h"
+#include "cpu/reference.h"
 
 /* As many as are worth a thread's asking for them. */
 #define ITEM_PIXELS 4096
@@ -185,6 +186,25 @@ static int run_channels(struct pool *p, struct wnn_error *err)
 	return 0;
 }
 
+/* Squares beyond float32: the root may not be. */
+static bool overflown(const struct pool *p, int64_t results)
+{
+	for (int64_t i = 0; p->kind == CPU_WINDOW_SQUARES && i < results; i++)
+		if (isinf(p->y[i]))
+			return true;
+	return false;
+}
+
+static int run_lines(struct pool *p, int64_t batch, struct wnn_error *err)
+{
+	p->worker_bytes = cpu_round_up((size_t)p->taps * sizeof(float *));
+	p->scratch = cpu_scratch(p->cpu, p->cpu->threads * p->worker_bytes);
+	if (!p->scratch)
+		return wnn_error_nomem(err, "the window of a pool");
+	cpu_pool_run(p->cpu->pool, batch * p->out_h, pool_line, p);
+	return 0;
+}
+
 static int pool(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		void *const *out, struct wnn_error *err)
 {
@@ -204,16 +224,13 @@ static int pool(struct cpu_context *cpu, const struct ir_node *node, const void 
 		.taps = (int64_t)a->window[0] * a->window[1], .x = in[0], .y = out[0],
 	};
 	int64_t batch = ir_type_dim(x, 0);
+	int ret;
 
 	p.channels = batch * p.c;
-	if (!nhwc)
-		return run_channels(&p, err);
-	p.worker_bytes = cpu_round_up((size_t)p.taps * sizeof(float *));
-	p.scratch = cpu_scratch(cpu, cpu->threads * p.worker_bytes);
-	if (!p.scratch)
-		return wnn_error_nomem(err, "the window of a pool");
-	cpu_pool_run(cpu->pool, batch * p.out_h, pool_line, &p);
-	return 0;
+	ret = nhwc ? run_lines(&p, batch, err) : run_channels(&p, err);
+	if (!ret && overflown(&p, ir_type_elements(y)))
+		cpu_ref_pool(node, in, out);
+	return ret;
 }
 
 static const struct cpu_fast_kernel kernels[] = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Functions of single elements, and softmax: plain loops that the compiler vectorises. */
 #include <math.h>
+#include <string.h>
 
 #include "cpu/fast_math.h"
 #include "cpu/simd_fill.h"
@@ -81,6 +82,18 @@ static bool unary(int kind, float alpha, float beta, float *y, const float *x, i
 	}
 }
 
+/* Of equal numbers, which differ at most in the sign of zero: +0 if there is one, or -0. */
+static inline float equals(float u, float v, bool max)
+{
+	uint32_t a, b;
+
+	memcpy(&a, &u, sizeof(a));
+	memcpy(&b, &v, sizeof(b));
+	a = max ? a & b : a | b;
+	memcpy(&u, &a, sizeof(u));
+	return u;
+}
+
 #define PAIRS(expression) \
 	do { \
 		for (int64_t i = 0; i < n; i++) { \
@@ -108,10 +121,10 @@ static inline __attribute__((always_inline)) void pairs(int kind, float *y, cons
 		PAIRS(u / v);
 		break;
 	case IR_MAX:
-		PAIRS(u != u || u > v ? u : v);
+		PAIRS(u == v ? equals(u, v, true) : u != u || u > v ? u : v);
 		break;
 	default:
-		PAIRS(u != u || u < v ? u : v);
+		PAIRS(u == v ? equals(u, v, false) : u != u || u < v ? u : v);
 		break;
 	}
 }

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The thread pool: every item once, whatever number of threads there is, and also when threads cannot be started; none of
+ * them stays.
+ */
+#define _GNU_SOURCE
+#include "rig.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cpu/fast.h"
+#include "util/thread.h"
+
+enum { MAX_THREADS = 9, MAX_ITEMS = 300, MAX_WAIT = 10000 };	/* the last in milliseconds */
+
+int __real_wnn_thread_start(void *(*run)(void *), void *argument);
+int __wrap_wnn_thread_start(void *(*run)(void *), void *argument);
+
+static int starts_left = -1;		/* until starting a thread fails; -1: for ever */
+
+int __wrap_wnn_thread_start(void *(*run)(void *), void *argument)
+{
+	if (!starts_left)
+		return -1;
+	starts_left -= starts_left > 0;
+	return __real_wnn_thread_start(run, argument);
+}
+
+struct work {
+	unsigned int threads;
+	pthread_t caller;
+	atomic_bool busy[MAX_THREADS];		/* by worker */
+	atomic_uint done[MAX_ITEMS], wrong, others;
+	bool needs_others;
+};
+
+static void sleep_a_moment(void)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+
+	nanosleep(&moment, NULL);
+}
+
+/* Threads of the process, those that come to their end included. */
+static int count_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	int count = 0;
+
+	assert_non_null(dir);
+	for (struct dirent *e = readdir(dir); e; e = readdir(dir))
+		count += e->d_name[0] != '.';
+	closedir(dir);
+	return count;
+}
+
+static void expect_threads_end(int before)
+{
+	for (int i = 0; i < MAX_WAIT && count_threads() > before; i++)
+		sleep_a_moment();
+	assert_true(count_threads() <= before);
+}
+
+static void do_item(void *argument, int64_t item, unsigned int worker)
+{
+	struct work *w = argument;
+
+	if (worker >= w->threads || item < 0 || item >= MAX_ITEMS ||
+	    atomic_exchange(&w->busy[worker], true)) {
+		atomic_fetch_add(&w->wrong, 1);
+		return;
+	}
+	if (!pthread_equal(pthread_self(), w->caller))
+		atomic_fetch_add(&w->others, 1);
+	else
+		for (int i = 0; w->needs_others && i < MAX_WAIT && !atomic_load(&w->others); i++)
+			sleep_a_moment();
+	atomic_fetch_add(&w->done[item], 1);
+	atomic_store(&w->busy[worker], false);
+}
+
+/* With `needs_others` the caller waits in its item until another thread has done one. */
+static void run_items(struct cpu_pool *pool, unsigned int threads, int64_t count, bool needs_others)
+{
+	struct work w = { .threads = threads, .caller = pthread_self(),
+			  .needs_others = needs_others };
+
+	cpu_pool_run(pool, count, do_item, &w);
+	assert_int_equal(atomic_load(&w.wrong), 0);
+	for (int64_t i = 0; i < MAX_ITEMS; i++)
+		assert_int_equal(atomic_load(&w.done[i]), i < count);
+	assert_true(!needs_others || atomic_load(&w.others));
+}
+
+static void test_every_item_once(void **state)
+{
+	int before = count_threads();
+
+	(void)state;
+	for (unsigned int threads = 1; threads <= MAX_THREADS; threads++) {
+		struct cpu_pool *pool = cpu_pool_create(threads);
+
+		assert_non_null(pool);
+		for (int i = 0; i < rounds(); i++)
+			run_items(pool, threads, random_below(20), false);
+		run_items(pool, threads, MAX_ITEMS, threads > 1);
+		cpu_pool_destroy(pool);
+	}
+	expect_threads_end(before);
+}
+
+/* Those that could be started do the work; the others are tried again with the next work. */
+static void test_threads_that_do_not_start(void **state)
+{
+	int before = count_threads();
+
+	(void)state;
+	for (int started = 0; started < 4; started++) {
+		struct cpu_pool *pool = cpu_pool_create(4);
+
+		assert_non_null(pool);
+		starts_left = started;
+		for (int i = 0; i < 20; i++)
+			run_items(pool, 4, 1 + random_below(MAX_ITEMS), false);
+		assert_int_equal(starts_left, 0);
+		run_items(pool, 4, MAX_ITEMS, started > 0);
+		starts_left = -1;
+		run_items(pool, 4, MAX_ITEMS, true);
+		cpu_pool_destroy(pool);
+	}
+	expect_threads_end(before);
+}
+
+/* Work that is done before the threads have come, and pools that end before that. */
+static void test_short_lives(void **state)
+{
+	int before = count_threads();
+
+	(void)state;
+	cpu_pool_destroy(NULL);
+	for (int i = 0; i < rounds(); i++) {
+		struct cpu_pool *pool = cpu_pool_create(between(1, 4));
+
+		assert_non_null(pool);
+		for (uint32_t runs = random_below(3); runs; runs--)
+			run_items(pool, 4, random_below(4), false);
+		cpu_pool_destroy(pool);
+	}
+	expect_threads_end(before);
+}
+
+/* 0 asks for one thread for each processor. */
+static void test_number_of_threads(void **state)
+{
+	unsigned int online = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+	struct cpu_context *cpu;
+
+	(void)state;
+	for (unsigned int threads = 0; threads < 4; threads++) {
+		cpu = cpu_context_create(threads);
+		assert_non_null(cpu);
+		assert_int_equal(cpu->threads, threads ? threads : online);
+		cpu_context_destroy(cpu);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_item_once),
+		cmocka_unit_test(test_threads_that_do_not_start),
+		cmocka_unit_test(test_short_lives),
+		cmocka_unit_test(test_number_of_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Every function of the tables of vector instructions against plain C, at every level that the host has, on memory that
+ * ends (every other time: begins) at an unmapped page. A function that is missing here fails the test.
+ */
+#include "rig.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cpu/reference.h"
+#include "cpu/simd.h"
+#include "guard.h"
+
+static const struct cpu_simd *simd;
+static bool low;			/* the memory's beginning is guarded, not its end */
+
+static struct guard floats(int64_t n)
+{
+	return guard_make((size_t)n, low);
+}
+
+static void put_odd_values(struct guard *g, int64_t n)
+{
+	static const float odd[] = { NAN, INFINITY, -INFINITY, 0, -0.0f, 1e-40f, -3e38f, 3e38f, 100 };
+
+	for (int64_t i = 0; i < n; i++)
+		if (random_below(4) == 0)
+			g->data[i] = odd[random_below(sizeof(odd) / sizeof(odd[0]))];
+}
+
+/* Within the bound; infinities and the signs of zeros exactly. */
+static void expect(const char *what, int64_t i, double actual, double expected, double bound)
+{
+	bool same = isnan(expected) ? isnan(actual) :
+		    isinf(expected) ? actual == expected :
+		    expected == 0 && bound == 0 ? actual == 0 && signbit(actual) == signbit(expected) :
+						  fabs(actual - expected) <= bound;
+
+	if (!same)
+		fail_msg("%s of level %s: element %d is %.9g, expected %.9g", what, simd->name, (int)i,
+			 actual, expected);
+}
+
+/* What sums of n products of numbers up to 1 may lose. */
+static double loss(int64_t n)
+{
+	return 1e-7 * (double)(n + 2);
+}
+
+static double limited(double v, bool limit)
+{
+	if (!limit)
+		return v;
+	return v < -0.5 ? -0.5 : v > 0.75 ? 0.75 : v;
+}
+
+/* --- Matrix products -------------------------------------------------------------------------- */
+
+enum { MAX_DEPTH = 24 };
+
+static double tile_start(const struct cpu_tile *t, double before, int64_t row, int64_t column)
+{
+	if (t->add)
+		return before;
+	return (double)(t->row_start ? t->row_start[row] :
+			t->column_start ? t->column_start[column] : 0);
+}
+
+static void check_one_tile(int64_t rows, int64_t vecs)
+{
+	int64_t columns = vecs * simd->lanes, depth = between(1, MAX_DEPTH), at[MAX_DEPTH], b_size = 0;
+	int64_t ldc = columns + random_below(9), c_size = (rows - 1) * ldc + columns;
+	uint32_t start = random_below(4);
+	bool limit = random_below(2);
+	struct guard a = floats(depth * rows), c = floats(c_size), first = floats(rows + columns), b;
+	struct cpu_tile t = { .depth = depth, .a = a.data, .at = at, .c = c.data, .ldc = ldc,
+			      .add = start == 1, .row_start = start == 2 ? first.data : NULL,
+			      .column_start = start == 3 ? first.data + rows : NULL,
+			      .lo = limit ? -0.5f : -INFINITY, .hi = limit ? 0.75f : INFINITY };
+	float before[CPU_MAX_ROWS * (2 * CPU_MAX_LANES + 8)];
+
+	for (int64_t k = 0; k < depth; k++) {
+		at[k] = random_below(100);
+		b_size = at[k] + columns > b_size ? at[k] + columns : b_size;
+	}
+	b = floats(b_size);
+	t.b = b.data;
+	memcpy(before, c.data, (size_t)c_size * sizeof(float));
+	assert_non_null(simd->tile[rows][vecs]);
+	simd->tile[rows][vecs](&t);
+	for (int64_t i = 0; i < c_size; i++) {
+		int64_t row = i / ldc, column = i % ldc;
+		double sum = (double)before[i];
+
+		if (column < columns) {
+			sum = tile_start(&t, sum, row, column);
+			for (int64_t k = 0; k < depth; k++)
+				sum += (double)a.data[k * rows + row] * (double)b.data[at[k] + column];
+			sum = limited(sum, limit);
+		}
+		expect("tile", i, (double)c.data[i], sum, column < columns ? loss(depth) : 0);
+	}
+	guard_free(&a);
+	guard_free(&b);
+	guard_free(&c);
+	guard_free(&first);
+}
+
+static void check_tile(void)
+{
+	assert_in_range(simd->rows, 1, CPU_MAX_ROWS);
+	assert_in_range(simd->lanes, 1, CPU_MAX_LANES);
+	for (int64_t rows = 1; rows <= simd->rows; rows++)
+		for (int64_t vecs = 1; vecs <= 2; vecs++)
+			check_one_tile(rows, vecs);
+}
+
+static void check_dot(void)
+{
+	int64_t rows = between(1, 5), n = between(1, 200), lda = n + random_below(5);
+	struct guard y = floats(rows), x = floats(n), a = floats((rows - 1) * lda + n);
+
+	simd->dot(y.data, x.data, a.data, lda, rows, n);
+	for (int64_t r = 0; r < rows; r++) {
+		double sum = 0;
+
+		for (int64_t i = 0; i < n; i++)
+			sum += (double)x.data[i] * (double)a.data[r * lda + i];
+		expect("dot", r, (double)y.data[r], sum, loss(n));
+	}
+	guard_free(&y);
+	guard_free(&x);
+	guard_free(&a);
+}
+
+static void check_combine(void)
+{
+	int64_t depth = between(1, 20), n = between(1, 200), lda = n + random_below(5);
+	struct guard y = floats(n), x = floats(depth), a = floats((depth - 1) * lda + n);
+
+	simd->combine(y.data, x.data, a.data, lda, depth, n);
+	for (int64_t j = 0; j < n; j++) {
+		double sum = 0;
+
+		for (int64_t k = 0; k < depth; k++)
+			sum += (double)x.data[k] * (double)a.data[k * lda + j];
+		expect("combine", j, (double)y.data[j], sum, loss(depth));
+	}
+	guard_free(&y);
+	guard_free(&x);
+	guard_free(&a);
+}
+
+static void check_sum(void)
+{
+	int64_t n = between(1, 300);
+	struct guard x = floats(n);
+	double sum = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		sum += (double)x.data[i];
+	expect("sum", 0, (double)simd->sum(x.data, n), sum, loss(n));
+	guard_free(&x);
+}
+
+/* --- Windows ---------------------------------------------------------------------------------- */
+
+enum { MAX_TAPS = 12 };
+
+static double combined(enum cpu_window kind, double y, double x, double w)
+{
+	switch (kind) {
+	case CPU_WINDOW_DOT:
+		return y + x * w;
+	case CPU_WINDOW_MAX:
+		return isnan(y) || y > x ? y : x;
+	case CPU_WINDOW_SUM:
+		return y + x;
+	default:
+		return y + x * x;
+	}
+}
+
+static void check_window(void)
+{
+	enum cpu_window kind = (enum cpu_window)random_below(4);
+	int64_t n = between(1, 150), taps = random_below(3) ? between(1, MAX_TAPS) : 9;
+	int64_t at[MAX_TAPS], size = 0;
+	float start = kind == CPU_WINDOW_DOT ? 0.5f : kind == CPU_WINDOW_MAX ? -INFINITY : 0;
+	struct guard y = floats(n + CPU_SLACK), w = floats(taps), x;
+
+	for (int64_t t = 0; t < taps; t++) {
+		at[t] = random_below(200);
+		size = at[t] + n + CPU_SLACK > size ? at[t] + n + CPU_SLACK : size;
+	}
+	x = floats(size);
+	if (kind == CPU_WINDOW_MAX)
+		put_odd_values(&x, size);
+	simd->window(kind, y.data, n, x.data, at, kind == CPU_WINDOW_DOT ? w.data : NULL, taps, start);
+	for (int64_t i = 0; i < n; i++) {
+		double v = (double)start;
+
+		for (int64_t t = 0; t < taps; t++)
+			v = combined(kind, v, (double)x.data[at[t] + i], (double)w.data[t]);
+		expect("window", i, (double)y.data[i], v, loss(taps));
+	}
+	guard_free(&y);
+	guard_free(&w);
+	guard_free(&x);
+}
+
+static void check_window_3x3(void)
+{
+	int64_t n = simd->lanes + random_below(50), count = between(1, 9);
+	int64_t from_step = n + 2 + random_below(4), to_step = n + random_below(3);
+	bool limit = random_below(2);
+	struct guard x = floats((count + 1) * from_step + n + 2), w = floats(9);
+	struct guard y = floats((count - 1) * to_step + n);
+	struct cpu_lines l = { .to = y.data, .from = x.data, .to_step = to_step,
+			       .from_step = from_step, .n = n, .lines = count, .every = 1,
+			       .limited = limit, .lo = limit ? -0.5f : -INFINITY,
+			       .hi = limit ? 0.75f : INFINITY };
+
+	simd->window_3x3(&l, w.data, 0.25f);
+	for (int64_t i = 0; i < count * n; i++) {
+		const float *from = x.data + i / n * from_step + i % n;
+		double v = 0.25;
+
+		for (int t = 0; t < 9; t++)
+			v += (double)from[t / 3 * from_step + t % 3] * (double)w.data[t];
+		expect("window_3x3", i, (double)y.data[i / n * to_step + i % n], limited(v, limit),
+		       loss(9));
+	}
+	guard_free(&x);
+	guard_free(&w);
+	guard_free(&y);
+}
+
+static void check_lines(void)
+{
+	enum cpu_window kind = (enum cpu_window)random_below(4);
+	int64_t n = between(1, 70), taps = between(1, MAX_TAPS);
+	bool has_start = random_below(2);
+	struct guard y = floats(n), w = floats(taps * n), start = floats(n), x[MAX_TAPS];
+	const float *from[MAX_TAPS];
+
+	for (int64_t t = 0; t < taps; t++) {
+		x[t] = floats(n);
+		if (kind == CPU_WINDOW_MAX)
+			put_odd_values(&x[t], n);
+		from[t] = x[t].data;
+	}
+	simd->lines(kind, y.data, n, from, kind == CPU_WINDOW_DOT ? w.data : NULL, taps,
+		    has_start ? start.data : NULL);
+	for (int64_t i = 0; i < n; i++) {
+		double v = has_start ? (double)start.data[i] :
+			   kind == CPU_WINDOW_MAX ? -INFINITY : 0;
+
+		for (int64_t t = 0; t < taps; t++)
+			v = combined(kind, v, (double)from[t][i], (double)w.data[t * n + i]);
+		expect("lines", i, (double)y.data[i], v, loss(taps));
+	}
+	for (int64_t t = 0; t < taps; t++)
+		guard_free(&x[t]);
+	guard_free(&y);
+	guard_free(&w);
+	guard_free(&start);
+}
+
+static void check_copy_lines(void)
+{
+	int64_t n = between(1, 70), count = between(1, 6), every = between(1, 4);
+	int64_t width = (n - 1) * every + 1, from_step = width + random_below(40);
+	int64_t to_step = n + random_below(40);
+	int64_t size = (count - 1) * from_step + width + (random_below(2) ? random_below(100) : 0);
+	bool limit = random_below(2);
+	struct guard x = floats(size), y = floats((count - 1) * to_step + n);
+	struct cpu_lines l = { .to = y.data, .from = x.data, .to_step = to_step,
+			       .from_step = from_step, .from_size = size, .n = n, .lines = count,
+			       .every = every, .limited = limit, .lo = -0.5f, .hi = 0.75f };
+
+	put_odd_values(&x, size);
+	simd->copy_lines(&l);
+	for (int64_t i = 0; i < count * n; i++)
+		expect("copy_lines", i, (double)y.data[i / n * to_step + i % n],
+		       limited((double)x.data[i / n * from_step + i % n * every], limit), 0);
+	guard_free(&x);
+	guard_free(&y);
+}
+
+/* --- Functions of elements -------------------------------------------------------------------- */
+
+/* Those that have a loop: the others are the reference's. */
+static const int unary_kinds[] = {
+	IR_UNARY_NONE, IR_RELU, IR_CLAMP, IR_LINEAR, IR_ABS, IR_NEG, IR_LEAKY_RELU, IR_EXP, IR_SIGMOID,
+	IR_TANH, IR_HARD_SIGMOID, IR_SQRT, IR_RECIPROCAL, IR_SOFTSIGN,
+};
+
+static void check_unary_kind(int kind)
+{
+	struct ir_unary_attrs attrs = { .kind = kind, .alpha = -0.5f, .beta = 0.75f };
+	int64_t n = between(1, 100);
+	struct guard x = floats(n), y = floats(n), copy = floats(n);
+	bool in_place = random_below(2);
+
+	for (int64_t i = 0; i < n; i++)
+		x.data[i] *= 20;
+	put_odd_values(&x, n);
+	memcpy(copy.data, x.data, (size_t)n * sizeof(float));
+	assert_true(simd->unary(kind, -0.5f, 0.75f, in_place ? x.data : y.data, x.data, n));
+	for (int64_t i = 0; i < n; i++) {
+		double e = (double)(float)cpu_apply_unary(&attrs, (double)copy.data[i]);
+
+		expect("unary", kind, (double)(in_place ? x : y).data[i], e, 1e-6 * (1 + fabs(e)));
+	}
+	guard_free(&x);
+	guard_free(&y);
+	guard_free(&copy);
+}
+
+static void check_unary(void)
+{
+	int loops = 0;
+	float none = 0;
+
+	for (int kind = IR_UNARY_NONE; kind < IR_UNARY_COUNT; kind++)
+		loops += simd->unary(kind, 0, 0, &none, &none, 0);
+	assert_int_equal(loops, sizeof(unary_kinds) / sizeof(unary_kinds[0]));
+	for (int i = 0; i < loops; i++)
+		check_unary_kind(unary_kinds[i]);
+}
+
+static double binary_of(int kind, double a, double b)
+{
+	switch (kind) {
+	case IR_ADD:
+		return a + b;
+	case IR_SUB:
+		return a - b;
+	case IR_MUL:
+		return a * b;
+	case IR_DIV:
+		return a / b;
+	default:
+		if (isnan(a) || isnan(b))
+			return NAN;
+		if (a == b)	/* +0 is greater than -0 */
+			return signbit(a) == (kind == IR_MAX) ? b : a;
+		return (a > b) == (kind == IR_MAX) ? a : b;
+	}
+}
+
+static void check_binary(void)
+{
+	for (int kind = IR_ADD; kind <= IR_MIN; kind++) {
+		int64_t n = between(1, 100), sa = random_below(2), sb = random_below(2);
+		struct guard y = floats(n), a = floats(sa ? n : 1), b = floats(sb ? n : 1);
+
+		put_odd_values(&a, sa ? n : 1);
+		put_odd_values(&b, sb ? n : 1);
+		simd->binary(kind, y.data, a.data, sa, b.data, sb, n);
+		for (int64_t i = 0; i < n; i++)
+			expect("binary", kind, (double)y.data[i],
+			       (double)(float)binary_of(kind, (double)a.data[i * sa],
+							(double)b.data[i * sb]), 0);
+		guard_free(&y);
+		guard_free(&a);
+		guard_free(&b);
+	}
+}
+
+static void check_softmax(void)
+{
+	int64_t n = between(1, 100);
+	bool in_place = random_below(2);
+	struct guard x = floats(n), y = floats(n);
+	double max = -INFINITY, sum = 0, e[100];
+
+	for (int64_t i = 0; i < n; i++) {
+		x.data[i] *= 50;
+		max = fmax(max, (double)x.data[i]);
+	}
+	for (int64_t i = 0; i < n; i++)
+		sum += e[i] = exp((double)x.data[i] - max);
+	simd->softmax(in_place ? x.data : y.data, x.data, n);
+	for (int64_t i = 0; i < n; i++)
+		expect("softmax", i, (double)(in_place ? x : y).data[i], e[i] / sum, 1e-6);
+	guard_free(&x);
+	guard_free(&y);
+}
+
+/* --- The table -------------------------------------------------------------------------------- */
+
+#define ENTRY(name) { offsetof(struct cpu_simd, name), sizeof(simd->name), check_##name }
+
+static const struct {
+	size_t at, size;
+	void (*check)(void);
+} entries[] = {
+	ENTRY(tile), ENTRY(window), ENTRY(window_3x3), ENTRY(lines), ENTRY(copy_lines), ENTRY(sum),
+	ENTRY(dot), ENTRY(combine), ENTRY(unary), ENTRY(binary), ENTRY(softmax),
+};
+
+/* There is nothing between the entries that are tested, or behind them. */
+static void test_all_entries(void **state)
+{
+	size_t at = offsetof(struct cpu_simd, tile);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
+		assert_int_equal(entries[i].at, at);
+		at += entries[i].size;
+	}
+	assert_int_equal(at, sizeof(struct cpu_simd));
+}
+
+static void test_levels(void **state)
+{
+	(void)state;
+	assert_non_null(cpu_simd_level(CPU_LEVEL_BASE));
+	for (int level = 0; level < CPU_LEVEL_COUNT; level++) {
+		simd = cpu_simd_level((enum cpu_level)level);
+		if (!simd)
+			continue;
+		print_message("level %s\n", simd->name);
+		for (int i = 0; i < rounds(); i++) {
+			low = i & 1;
+			for (size_t e = 0; e < sizeof(entries) / sizeof(entries[0]); e++)
+				entries[e].check();
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_entries),
+		cmocka_unit_test(test_levels),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
