@@ -10,6 +10,9 @@
 
 #define MAX_ELEMENTS	200000
 #define MAX_RANK	8
+#define MAX_CALLS	15
+
+_Static_assert(MAX_CALLS <= GRAPH_MAX_NODES, "room for all calls");
 
 bool type_is_float(WNNOperandDataType type)
 {
@@ -70,9 +73,10 @@ void maybe_real(struct draw *d, const char *name, double lo, double hi)
 
 /* --- Values --- */
 
-void generator_dims(struct generator *g, uint32_t rank, uint64_t most, uint32_t *dims)
+void generator_dims(struct generator *g, uint32_t rank, uint64_t least, uint64_t most,
+		    uint32_t *dims)
 {
-	double left = rng_real(&g->rng, 0, log((double)(most ? most : 1)));
+	double left = rng_real(&g->rng, log((double)least), log((double)(most ? most : 1)));
 	uint32_t order[MAX_RANK];
 
 	for (uint32_t i = 0; i < rank; i++) {
@@ -195,6 +199,8 @@ struct fill generator_fill(struct generator *g, enum wnn_op op, WNNOperandDataTy
 	if (type_is_float(type)) {
 		if (!g->compose && takes_specials(op) && rng_chance(&g->rng, 25))
 			fill.kind = GRAPH_SPECIAL;
+		else if (rng_chance(&g->rng, 20))
+			fill.kind = GRAPH_STEPS;
 		return fill;
 	}
 	if (!g->compose && rng_chance(&g->rng, 60))
@@ -254,12 +260,15 @@ static void budgets(struct generator *g)
 {
 	uint32_t dice = rng_below(&g->rng, 100);
 
+	g->least = 1;
 	if (g->compose) {
 		g->budget = dice < 50 ? 600 : dice < 85 ? 6000 : 40000;
 		g->work = 2000000;
 	} else {
 		g->budget = dice < 55 ? 300 : dice < 88 ? 6000 : MAX_ELEMENTS;
 		g->work = dice < 88 ? 1000000 : 6000000;
+		if (dice >= 94)
+			g->least = 6000;
 	}
 }
 
@@ -339,7 +348,7 @@ void graph_single(struct graph *graph, enum wnn_op op, uint32_t variant, uint64_
 		int main;
 
 		begin(&g, graph, rng_mix(seed, attempt), false);
-		generator_dims(&g, rank, g.budget, dims);
+		generator_dims(&g, rank, g.least, g.budget, dims);
 		main = generator_leaf(&g, type, rank, dims, generator_fill(&g, op, type));
 		if (main >= 0 && add_node(&g, op, main))
 			break;
@@ -402,7 +411,7 @@ static void seed_values(struct generator *g)
 		uint32_t rank = rng_chance(&g->rng, 50) ? 4 : rng_below(&g->rng, MAX_RANK + 1);
 		uint32_t dims[MAX_RANK];
 
-		generator_dims(g, rank, g->budget, dims);
+		generator_dims(g, rank, 1, g->budget, dims);
 		generator_leaf(g, type, rank, dims, generator_fill(g, WNN_OP_ADD, type));
 	}
 }
@@ -429,6 +438,39 @@ static enum wnn_op choose_op(struct generator *g)
 	return (enum wnn_op)rng_below(&g->rng, WNN_OP_COUNT);
 }
 
+/* The operator and the main operand of an earlier call: that one again, or almost. */
+static void repeat(const struct generator *g, uint32_t number, enum wnn_op *op, int *main)
+{
+	const struct graph_node *node = &g->graph->nodes[number];
+
+	*op = node->op;
+	*main = node->operands[graph_main_operand(node->op)];
+}
+
+/* What often follows a product: a bias, and a function of one element. */
+static void finish_layer(struct generator *g)
+{
+	static const enum wnn_op functions[] = {
+		WNN_OP_RELU, WNN_OP_SIGMOID, WNN_OP_CLAMP, WNN_OP_TANH, WNN_OP_HARD_SWISH,
+		WNN_OP_LEAKY_RELU, WNN_OP_ELU, WNN_OP_GELU, WNN_OP_LINEAR, WNN_OP_ABS,
+	};
+	const enum wnn_op follow[] = {
+		WNN_OP_ADD, functions[rng_below(&g->rng, ARRAY_SIZE(functions))],
+	};
+	const struct graph_node *last = &g->graph->nodes[g->graph->num_nodes - 1];
+
+	if (last->op != WNN_OP_CONV2D && last->op != WNN_OP_CONV_TRANSPOSE2D &&
+	    last->op != WNN_OP_MATMUL && last->op != WNN_OP_GEMM)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(follow); i++) {
+		int main = g->graph->nodes[g->graph->num_nodes - 1].results[0];
+
+		if (g->graph->num_nodes < MAX_CALLS && rng_chance(&g->rng, 60) &&
+		    fits(g, follow[i], &g->graph->values[main]))
+			add_node(g, follow[i], main);
+	}
+}
+
 void graph_compose(struct graph *graph, uint64_t seed, graph_limits limits)
 {
 	struct generator g;
@@ -436,16 +478,19 @@ void graph_compose(struct graph *graph, uint64_t seed, graph_limits limits)
 
 	begin(&g, graph, seed, true);
 	g.limits = limits;
-	wanted = rng_between(&g.rng, 5, 15);
+	wanted = rng_between(&g.rng, 5, MAX_CALLS);
 	seed_values(&g);
 	for (uint32_t attempt = 0; graph->num_nodes < wanted && attempt < 2000; attempt++) {
 		enum wnn_op op = choose_op(&g);
 		int main = choose_main(&g);
 
+		if (graph->num_nodes && rng_chance(&g.rng, 6))
+			repeat(&g, rng_below(&g.rng, graph->num_nodes), &op, &main);
 		if (is_wild(op) && rng_chance(&g.rng, 70))
 			continue;
-		if (g.values[main] && fits(&g, op, &graph->values[main]))
-			add_node(&g, op, main);
+		if (g.values[main] && fits(&g, op, &graph->values[main]) &&
+		    add_node(&g, op, main))
+			finish_layer(&g);
 	}
 	finish(&g);
 }

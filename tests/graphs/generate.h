@@ -11,7 +11,7 @@ struct generator {
 	struct wnn_builder *scratch;
 	WNNOperand values[GRAPH_MAX_VALUES];
 	bool compose;			/* operands may be values that are there already */
-	uint64_t budget;		/* elements that a value may have */
+	uint64_t least, budget;		/* elements that the main operand and any value should have */
 	uint64_t work;			/* multiplications that a node may need */
 	graph_limits limits;
 };
@@ -41,7 +41,9 @@ int generator_leaf(struct generator *g, WNNOperandDataType type, uint32_t rank,
 int generator_operand(struct generator *g, WNNOperandDataType type, uint32_t rank,
 		      const uint32_t *dims, struct fill fill);
 struct fill generator_fill(struct generator *g, enum wnn_op op, WNNOperandDataType type);
-void generator_dims(struct generator *g, uint32_t rank, uint64_t most, uint32_t *dims);
+/* About @least to @most elements. */
+void generator_dims(struct generator *g, uint32_t rank, uint64_t least, uint64_t most,
+		    uint32_t *dims);
 
 bool type_is_float(WNNOperandDataType type);
 WNNOperandDataType pick_type(struct rng *rng, WNNOperandDataTypeSet types);

@@ -38,6 +38,11 @@ static WNNNumber number(struct draw *d, double lo, double hi)
 {
 	double value = rng_real(RNG, lo, hi);
 
+	/* Beyond what a double or another type of integer can say; no lower bound of more than 0. */
+	if (!type_is_float(d->x->type) && rng_chance(RNG, 20))
+		return lo < 0 ? WNN_NUMBER_INT64(INT64_MIN + (int64_t)(rng_bits(RNG) >> 2)) :
+				WNN_NUMBER_UINT64(rng_bits(RNG) >> rng_below(RNG, 2));
+
 	if (type_is_float(d->x->type) || rng_chance(RNG, 20))
 		return WNN_NUMBER_DOUBLE(value);
 	return WNN_NUMBER_INT64((int64_t)value);
@@ -75,12 +80,25 @@ static int draw_cast(struct draw *d)
 	return 0;
 }
 
+/* One value for each channel, as a bias has. */
+static uint32_t bias_shape(struct draw *d, uint32_t *dims)
+{
+	uint32_t rank = d->x->rank, axis = rank == 4 && rng_chance(RNG, 50) ? 1 : rank - 1;
+	uint32_t lead = rng_below(RNG, axis + 1);
+
+	for (uint32_t i = lead; i < rank; i++)
+		dims[i - lead] = i == axis ? d->x->dims[i] : 1;
+	return rank - lead;
+}
+
 /* A shape that broadcasts with that of the main operand. */
 static uint32_t partner(struct draw *d, uint32_t *dims)
 {
 	uint32_t rank = d->x->rank, drop = 0;
 	uint64_t more = d->g->budget / (graph_elements(d->x) + 1) + 1;
 
+	if (rank && rng_chance(RNG, 15))
+		return bias_shape(d, dims);
 	if (rng_chance(RNG, 30) && rank)
 		drop = rng_below(RNG, rank + 1);
 	for (uint32_t i = drop; i < rank; i++) {

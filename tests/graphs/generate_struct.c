@@ -360,7 +360,7 @@ static int index_operand(struct draw *d, uint32_t rank, const uint32_t *dims, ui
 		fill = (struct fill){ GRAPH_UNIFORM, -2.0 * n - 2, 2.0 * n + 2 };
 	if (type == WNNOperandDataType_Uint32)
 		fill.lo = 0;
-	if (!d->g->compose && rng_chance(RNG, 5))
+	if (!d->g->compose && rng_chance(RNG, 15))
 		fill.kind = GRAPH_BITS;
 	d->node->operands[1] = generator_leaf(d->g, type, rank, dims, fill);
 	return d->node->operands[1] < 0 ? -1 : 0;
@@ -380,7 +380,7 @@ int draw_gather(struct draw *d)
 	uint32_t axis = axis_of(d), room = IR_MAX_RANK + 1 - d->x->rank, dims[IR_MAX_RANK];
 	uint32_t rank = rng_below(RNG, (room < 3 ? room : 3) + 1);
 
-	generator_dims(d->g, rank, 2 * (uint64_t)d->x->dims[axis] + 4, dims);
+	generator_dims(d->g, rank, 1, 2 * (uint64_t)d->x->dims[axis] + 4, dims);
 	return index_operand(d, rank, dims, d->x->dims[axis]);
 }
 
@@ -401,7 +401,7 @@ static uint32_t tuples(struct draw *d, uint32_t *dims)
 
 	if (rank - 1 + rest > IR_MAX_RANK)
 		rank = IR_MAX_RANK + 1 - rest;
-	generator_dims(d->g, rank - 1, graph_elements(d->x) / 4 + 2, dims);
+	generator_dims(d->g, rank - 1, 1, graph_elements(d->x) / 4 + 2, dims);
 	dims[rank - 1] = k;
 	return rank;
 }
@@ -464,9 +464,13 @@ int draw_quantize(struct draw *d)
 	bool quantize = d->node->op == WNN_OP_QUANTIZE_LINEAR;
 	const struct wnn_op_operand *row = &wnn_op_info[d->node->op].operands[quantize ? 2 : 1];
 	WNNOperandDataTypeSet types = row->types | row->extension_types;
+	struct fill scales = positive;
 	WNNOperandDataType type;
 	uint32_t dims[IR_MAX_RANK];
 
+	/* Many quotients halfway between integers. */
+	if (d->x->fill == GRAPH_STEPS || rng_chance(RNG, 20))
+		scales = (struct fill){ GRAPH_STEPS, 0.25, 2 };
 	if (d->g->limits)
 		types &= wnn_op_operand_limits(d->g->limits, d->node->op, row)->dataTypes;
 	type = pick_type(RNG, types);
@@ -475,7 +479,7 @@ int draw_quantize(struct draw *d)
 	for (uint32_t i = 0; i < d->x->rank; i++)
 		dims[i] = blocks(d, d->x->dims[i]);
 	d->node->operands[1] = generator_leaf(d->g, quantize ? d->x->type : type, d->x->rank, dims,
-					      positive);
+					      scales);
 	if (!quantize)
 		type = d->x->type;
 	d->node->operands[2] = generator_leaf(d->g, type, d->x->rank, dims,

@@ -58,6 +58,7 @@ enum graph_fill {
 	GRAPH_UNIFORM,			/* from lo to hi; integers: both included */
 	GRAPH_BITS,			/* integers: any bits */
 	GRAPH_SPECIAL,			/* floats: NaN, infinities, zeros, huge and tiny ones between others */
+	GRAPH_STEPS,			/* floats: multiples of a quarter, so that many are equal or halfway */
 	GRAPH_FILL_COUNT
 };
 
@@ -200,6 +201,8 @@ struct run {
 };
 
 void run_graph(struct target *target, const struct graph *graph, struct run *run);
+/* The graph as recorded, node by node, with the reference kernels of the CPU (run_reference.c). */
+void run_reference(const struct truths *truths, struct run *run);
 void run_free(struct run *run);
 
 /* Kernels that nodes ran with, and how often. */

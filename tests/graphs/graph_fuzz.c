@@ -12,12 +12,14 @@
 
 #include "graph.h"
 
-#define MAX_TARGETS	4
-#define MAX_REASONS	200
+#define MAX_TARGETS	3
+#define MAX_REPLAYS	100
 #define COMPOSED_OF_20	9
 
 struct options {
-	const char *device, *replay, *work, *only;
+	const char *device, *work, *only;
+	const char *replay[MAX_REPLAYS];
+	uint32_t replays;
 	uint64_t seed, count, sram;
 	double minutes, min_coverage;
 	uint32_t per_operator, compositions;
@@ -26,7 +28,7 @@ struct options {
 
 /* What a run of the program found. */
 struct tally {
-	uint64_t graphs, failed, refused, large, tiled, calls, checked, unbounded;
+	uint64_t graphs, failed, large, tiled, calls, checked, unbounded;
 	double ulps[WNN_OP_COUNT], share[WNN_OP_COUNT];
 };
 
@@ -34,33 +36,15 @@ struct fuzzer {
 	struct options options;
 	struct target targets[MAX_TARGETS];
 	uint32_t num_targets;
+	bool reference;			/* the reference kernels of the CPU run, too */
 	struct tally tally;
-	struct {
-		char text[200];
-		uint64_t count;
-	} reasons[MAX_REASONS];
 	char problem[1000];		/* of the last graph that failed */
 };
 
 /* --- One graph --- */
 
-static void note_refusal(struct fuzzer *fuzzer, const struct graph *graph, const char *message)
-{
-	char text[sizeof(fuzzer->reasons[0].text)];
-	size_t i = 0;
-
-	snprintf(text, sizeof(text), "%s: %.160s",
-		 graph->num_nodes == 1 ? wnn_op_info[graph->nodes[0].op].name : "(graph)", message);
-	while (i < MAX_REASONS - 1 && fuzzer->reasons[i].count &&
-	       strcmp(fuzzer->reasons[i].text, text))
-		i++;
-	memcpy(fuzzer->reasons[i].text, text, sizeof(text));
-	fuzzer->reasons[i].count++;
-}
-
 static bool check_values(struct fuzzer *fuzzer, const struct graph *graph,
-			 const struct truths *truths, const struct target *target,
-			 const struct run *run)
+			 const struct truths *truths, const char *where, const struct run *run)
 {
 	struct tally *tally = &fuzzer->tally;
 	struct comparison c;
@@ -77,9 +61,7 @@ static bool check_values(struct fuzzer *fuzzer, const struct graph *graph,
 	if (c.agree)
 		return true;
 	snprintf(fuzzer->problem, sizeof(fuzzer->problem),
-		 "values on %s, SRAM %" PRIu64 ", %u threads: v%d element %lld is %s, expected %s within "
-		 "%.3g",
-		 target->device, target->sram, (unsigned int)target->threads, c.value,
+		 "values on %s: v%d element %lld is %s, expected %s within %.3g", where, c.value,
 		 (long long)c.element, c.is, c.wanted, c.bound);
 	return false;
 }
@@ -108,45 +90,62 @@ static bool check_bits(struct fuzzer *fuzzer, const struct graph *graph, const s
 	return true;
 }
 
-/* Runs the graph everywhere; false with fuzzer->problem when something is wrong. */
-static bool check(struct fuzzer *fuzzer, const struct graph *graph, bool *refused, bool *tiled)
+/* Runs it on the target as well as it can; @run is to be freed in any case. */
+static bool check_target(struct fuzzer *fuzzer, const struct graph *graph,
+			 const struct truths *truths, uint32_t number, struct run *run)
+{
+	struct target *target = &fuzzer->targets[number];
+	char where[64];
+
+	snprintf(where, sizeof(where), "%s, SRAM %" PRIu64 ", %u threads", target->device,
+		 target->sram, (unsigned int)target->threads);
+	run_graph(target, graph, run);
+	if (run->status == RUN_DONE)
+		return check_values(fuzzer, graph, truths, where, run);
+	snprintf(fuzzer->problem, sizeof(fuzzer->problem), "%s on %s: %.700s",
+		 run->status == RUN_REFUSED ? "refused" : "failure", where, run->message);
+	return false;
+}
+
+static bool check_reference(struct fuzzer *fuzzer, const struct graph *graph,
+			    const struct truths *truths)
+{
+	struct run run;
+	bool good;
+
+	run_reference(truths, &run);
+	good = check_values(fuzzer, graph, truths, "the reference kernels", &run);
+	run_free(&run);
+	return good;
+}
+
+/*
+ * Runs the graph everywhere; false with fuzzer->problem when something is wrong. Every device runs
+ * every operator, so that a graph that one refuses is wrong, too.
+ */
+static bool check(struct fuzzer *fuzzer, const struct graph *graph, bool *tiled)
 {
 	struct run runs[MAX_TARGETS];
 	struct wnn_error err = { 0 };
 	struct truths truths;
-	bool good = true, known = false;
+	bool good = true;
 
-	*refused = *tiled = false;
+	*tiled = false;
+	if (truths_make(graph, &truths, &err)) {
+		snprintf(fuzzer->problem, sizeof(fuzzer->problem), "oracle: %.900s", err.message);
+		return false;
+	}
 	memset(runs, 0, sizeof(runs));
-	for (uint32_t t = 0; t < fuzzer->num_targets && good && !*refused; t++) {
-		run_graph(&fuzzer->targets[t], graph, &runs[t]);
+	if (fuzzer->reference)
+		good = check_reference(fuzzer, graph, &truths);
+	for (uint32_t t = 0; t < fuzzer->num_targets && good; t++) {
+		good = check_target(fuzzer, graph, &truths, t, &runs[t]);
 		*tiled |= runs[t].tiled;
-		if (runs[t].status == RUN_REFUSED && t == 0) {
-			*refused = true;
-			snprintf(fuzzer->problem, sizeof(fuzzer->problem), "%.900s", runs[t].message);
-			continue;
-		}
-		if (runs[t].status != RUN_DONE) {
-			snprintf(fuzzer->problem, sizeof(fuzzer->problem), "%s, SRAM %" PRIu64 ": %.600s",
-				 fuzzer->targets[t].device, fuzzer->targets[t].sram,
-				 runs[t].message);
-			good = false;
-		}
-		if (good && !known) {
-			known = !truths_make(graph, &truths, &err);
-			good = known;
-			if (!good)
-				snprintf(fuzzer->problem, sizeof(fuzzer->problem), "oracle: %.900s",
-					 err.message);
-		}
-		if (good)
-			good = check_values(fuzzer, graph, &truths, &fuzzer->targets[t], &runs[t]);
 		/* On the CPU, folding decides what is fused and rounded once. */
 		if (good && t && runs[t].on_npu)
 			good = check_bits(fuzzer, graph, &runs[0], &runs[t], t);
 	}
-	if (known)
-		truths_free(&truths);
+	truths_free(&truths);
 	for (uint32_t t = 0; t < fuzzer->num_targets; t++)
 		run_free(&runs[t]);
 	return good;
@@ -161,9 +160,9 @@ struct suspect {
 static bool still_fails(const struct graph *graph, void *userdata)
 {
 	struct suspect *suspect = userdata;
-	bool refused, tiled;
+	bool tiled;
 
-	return !check(suspect->fuzzer, graph, &refused, &tiled) && !refused &&
+	return !check(suspect->fuzzer, graph, &tiled) &&
 	       !strncmp(suspect->fuzzer->problem, suspect->kind, strlen(suspect->kind));
 }
 
@@ -211,20 +210,17 @@ static void report(struct fuzzer *fuzzer, struct graph *graph, uint64_t number, 
 static void run_one(struct fuzzer *fuzzer, struct graph *graph, uint64_t number, uint64_t seed)
 {
 	struct tally *tally = &fuzzer->tally;
-	bool refused, tiled, good;
+	bool tiled, good;
 
 	if (fuzzer->options.print)
 		graph_print(graph, stdout);
 	write_file(fuzzer, graph, "current.txt");
-	good = check(fuzzer, graph, &refused, &tiled);
+	good = check(fuzzer, graph, &tiled);
 	tally->graphs++;
 	tally->calls += graph->num_nodes;
 	tally->large += graph->num_nodes >= 5;
 	tally->tiled += tiled;
-	tally->refused += refused;
-	if (refused) {
-		note_refusal(fuzzer, graph, fuzzer->problem);
-	} else if (good) {
+	if (good) {
 		coverage_add(graph);
 	} else {
 		tally->failed++;
@@ -305,37 +301,41 @@ static void run_mixed(struct fuzzer *fuzzer, struct graph *graph)
 	}
 }
 
-static int replay(struct fuzzer *fuzzer, struct graph *graph)
+static bool replay(struct fuzzer *fuzzer, struct graph *graph, const char *path)
 {
-	FILE *file = fopen(fuzzer->options.replay, "r");
-	bool refused, tiled, good;
+	FILE *file = fopen(path, "r");
 	char message[1000];
+	bool tiled, good;
 
 	if (!file) {
-		perror(fuzzer->options.replay);
-		return 2;
+		perror(path);
+		return false;
 	}
-	if (graph_parse(graph, file, message, sizeof(message))) {
-		fprintf(stderr, "graph-fuzz: %s: %s\n", fuzzer->options.replay, message);
-		fclose(file);
-		return 2;
-	}
+	good = !graph_parse(graph, file, message, sizeof(message));
 	fclose(file);
-	good = check(fuzzer, graph, &refused, &tiled);
-	printf("%s\n", refused ? "refused" : good ? "agrees" : "FAILED");
-	if (refused || !good)
-		printf("%s\n", fuzzer->problem);
-	return good && !refused ? 0 : 1;
+	if (!good) {
+		fprintf(stderr, "graph-fuzz: %s: %s\n", path, message);
+		return false;
+	}
+	good = check(fuzzer, graph, &tiled);
+	printf("%s: %s\n", path, good ? "agrees" : fuzzer->problem);
+	return good;
+}
+
+static int replay_all(struct fuzzer *fuzzer, struct graph *graph)
+{
+	bool good = true;
+
+	for (uint32_t i = 0; i < fuzzer->options.replays; i++)
+		good &= replay(fuzzer, graph, fuzzer->options.replay[i]);
+	return good ? 0 : 1;
 }
 
 static int summary(struct fuzzer *fuzzer)
 {
 	const struct tally *t = &fuzzer->tally;
-	double ran = (double)(t->graphs - t->refused), share;
+	double ran = t->graphs ? (double)t->graphs : 1, share;
 
-	for (size_t i = 0; i < MAX_REASONS && fuzzer->reasons[i].count; i++)
-		printf("refused %6" PRIu64 "  %s\n", fuzzer->reasons[i].count,
-		       fuzzer->reasons[i].text);
 	if (fuzzer->options.verbose) {
 		printf("%-24s %12s %12s\n", "operator", "error/ulp", "error/bound");
 		for (uint32_t op = 0; op < WNN_OP_COUNT; op++)
@@ -344,18 +344,17 @@ static int summary(struct fuzzer *fuzzer)
 	}
 	run_print_kernels();
 	share = coverage_print(&fuzzer->targets[0].limits, fuzzer->options.unfilled);
-	printf("seed %#" PRIx64 ": %" PRIu64 " graphs, %" PRIu64 " calls, %" PRIu64 " refused, %" PRIu64
-	       " failed; %.1f %% of those run have 5 calls or more, %.1f %% several tiles; %" PRIu64
+	printf("seed %#" PRIx64 ": %" PRIu64 " graphs, %" PRIu64 " calls, %" PRIu64
+	       " failed; %.1f %% have 5 calls or more, %.1f %% several tiles; %" PRIu64
 	       " elements, %.2f %% without a bound\n",
-	       fuzzer->options.seed, t->graphs, t->calls, t->refused, t->failed,
-	       ran > 0 ? 100 * (double)t->large / ran : 0,
-	       ran > 0 ? 100 * (double)t->tiled / ran : 0, t->checked,
+	       fuzzer->options.seed, t->graphs, t->calls, t->failed,
+	       100 * (double)t->large / ran, 100 * (double)t->tiled / ran, t->checked,
 	       t->checked ? 100 * (double)t->unbounded / (double)t->checked : 0);
 	if (share * 100 < fuzzer->options.min_coverage) {
 		printf("coverage is below the %.1f %% asked for\n", fuzzer->options.min_coverage);
 		return 1;
 	}
-	return t->failed || ran < 1 ? 1 : 0;
+	return t->failed || !t->graphs ? 1 : 0;
 }
 
 /* --- Options --- */
@@ -366,6 +365,7 @@ static int open_targets(struct fuzzer *fuzzer)
 	const struct options *o = &fuzzer->options;
 	bool cpu = !strcmp(o->device, "cpu"), sim = !strcmp(o->device, "sim");
 
+	fuzzer->reference = cpu;
 	fuzzer->num_targets = cpu ? 2 : sim && !o->sram ? ARRAY_SIZE(srams) : 1;
 	for (uint32_t t = 0; t < fuzzer->num_targets; t++) {
 		struct target *target = &fuzzer->targets[t];
@@ -414,7 +414,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->sram = number_of(arg, state);
 		return 0;
 	case 'r':
-		o->replay = arg;
+		if (o->replays == MAX_REPLAYS)
+			argp_error(state, "there are more than %d graphs", MAX_REPLAYS);
+		o->replay[o->replays++] = arg;
 		return 0;
 	case 'w':
 		o->work = arg;
@@ -459,7 +461,7 @@ static const struct argp_option option_list[] = {
 	{ "seed", 's', "SEED", 0, "of the campaign (1)", 0 },
 	{ "minutes", 'm', "N", 0, "stop after so long instead of after a number of graphs", 0 },
 	{ "sram", 'S', "BYTES", 0, "only this size of the simulated NPU's SRAM", 0 },
-	{ "replay", 'r', "FILE", 0, "run the graph in the file", 0 },
+	{ "replay", 'r', "FILE", 0, "run the graph in the file; may be repeated", 0 },
 	{ "work", 'w', "FOLDER", 0, "keep the current graph and failing ones there", 0 },
 	{ "only", 'o', "OPERATOR", 0, "only single calls of this operator", 0 },
 	{ "per-operator", 'p', "N", 0, "instead of --count: N calls of each operator", 0 },
@@ -489,8 +491,8 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &fuzzer.options);
 	if (!graph || open_targets(&fuzzer))
 		return 2;
-	if (fuzzer.options.replay) {
-		ret = replay(&fuzzer, graph);
+	if (fuzzer.options.replays) {
+		ret = replay_all(&fuzzer, graph);
 	} else {
 		if (fuzzer.options.per_operator)
 			run_layers(&fuzzer, graph);

@@ -106,6 +106,8 @@ void *graph_data(const struct graph_value *value)
 
 			if (value->fill == GRAPH_SPECIAL)
 				x = special(&rng, type.dtype, x);
+			else if (value->fill == GRAPH_STEPS)
+				x = nearbyint(4 * x) / 4;
 			cpu_store(type.dtype, data, i, x);
 		} else {
 			cpu_store_int(type.dtype, data, i, integer(&rng, value));

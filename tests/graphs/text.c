@@ -7,7 +7,8 @@
  *	v1 v2 = split v0 axis=1 splits=[1,2]
  *	output v1 v2
  *
- * "-" is an operand that is absent; "equal" has split make equal parts; a number of an option has its kind in front: d:0.5, i:-3, u:7.
+ * "-" is an operand that is absent; "equal" has split make equal parts; a number of an option has its
+ * kind in front: d:0.5, i:-3, u:7.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -17,7 +18,7 @@
 
 #include "graph.h"
 
-static const char *const fill_names[] = { "uniform", "bits", "special" };
+static const char *const fill_names[] = { "uniform", "bits", "special", "steps" };
 
 _Static_assert(ARRAY_SIZE(fill_names) == GRAPH_FILL_COUNT, "a name for every fill");
 
