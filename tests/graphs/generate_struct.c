@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Draws calls of operators whose operands have shapes of their own: convolutions to scatter. */
+#include <math.h>
 #include <string.h>
 
 #include "generate.h"
@@ -283,6 +284,7 @@ static int cell_operand(struct draw *d, const struct cell *c, uint32_t i)
 	const struct wnn_op_operand *row = &wnn_op_info[d->node->op].operands[i];
 	uint32_t dims[3], n = 0;
 	bool state = strstr(row->name, "State") != NULL;
+	struct fill fill = weights;
 
 	if (!c->single)
 		dims[n++] = c->directions;
@@ -292,11 +294,17 @@ static int cell_operand(struct draw *d, const struct cell *c, uint32_t i)
 		    (strcmp(row->name, "peepholeWeight") ? c->gates : 3) * c->hidden;
 	if (!strcmp(row->name, "weight"))
 		dims[n++] = c->input;
-	if (!strcmp(row->name, "recurrentWeight"))
+	if (!strcmp(row->name, "recurrentWeight")) {
 		dims[n++] = c->hidden;
+		/* Many steps of what grows have no digit in common with the same a little off. */
+		if (!c->single && d->x->dims[0] > 3) {
+			fill.hi = 1 / sqrt(c->hidden);
+			fill.lo = -fill.hi;
+		}
+	}
 	if (row->flags & WNN_OPERAND_OPTIONAL)
-		return maybe_operand(d, i, n, dims, weights);
-	return operand(d, i, n, dims, weights);
+		return maybe_operand(d, i, n, dims, fill);
+	return operand(d, i, n, dims, fill);
 }
 
 int draw_recurrent(struct draw *d)

@@ -56,10 +56,12 @@ double *new_doubles(int64_t count);
 
 /* What a sum of n terms may lose, relative to that of their absolute values. */
 double sum_loss(double n);
+double rounding(enum ir_dtype dtype, double x);
 /* Elements of an operand as doubles, whatever its type; its errors. */
 double *widened(const struct operand *in);
 double *slack_of(const struct operand *in);
 double largest(const double *data, int64_t count);	/* 0 for NULL */
+bool fits_integer(enum ir_dtype dtype, double x);
 /* Elements that anything may be, where an error is. */
 void taint(double *bound, const double *slack, int64_t count);
 

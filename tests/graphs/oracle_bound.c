@@ -44,6 +44,9 @@ double *oracle_bound(const struct work *work, uint32_t r)
 	bool any = false;
 
 	for (int64_t i = 0; bound && i < work->out[r]->count; i++) {
+		/* What is not a number in double precision is none in any other. */
+		if (!work->slack && work->out[r]->exact && isnan(work->out[r]->exact[i]))
+			bound[i] = 0;
 		if (isnan(bound[i]) || bound[i] > MAY_OVERFLOW)
 			bound[i] = INFINITY;
 		any |= bound[i] > 0;

@@ -147,7 +147,7 @@ double *bound_unary(const struct work *work, uint32_t r)
 
 		bound[i] = unary_loss(attrs, in->wide[i], v);
 		if (bound[i] > 0)
-			bound[i] += unit_in_last_place(out->type.dtype, v);
+			bound[i] += rounding(out->type.dtype, v);
 		if (s > 0)
 			bound[i] += isinf(s) ? INFINITY : unary_spread(attrs, in->wide[i], s, v);
 	}
@@ -156,9 +156,24 @@ double *bound_unary(const struct work *work, uint32_t r)
 
 /* --- Functions of two elements --- */
 
-static bool binary_is_exact(enum ir_binary kind)
+/*
+ * IEEE 754 says what the bits are. The function of two binary16 may be rounded after the activation
+ * that follows.
+ */
+static bool binary_is_exact(enum ir_binary kind, enum ir_dtype dtype)
 {
-	return kind == IR_MAX || kind == IR_MIN;
+	switch (kind) {
+	case IR_MAX:
+	case IR_MIN:
+		return true;
+	case IR_ADD:
+	case IR_SUB:
+	case IR_MUL:
+	case IR_DIV:
+		return dtype == IR_F32;
+	default:
+		return false;
+	}
 }
 
 /* The two operands at each element of the result, and their errors. */
@@ -238,6 +253,23 @@ static double binary_spread(enum ir_binary kind, const double *value, const doub
 	return most * 1.25;
 }
 
+/* The same for integers; wrapping around, division and powers go anywhere. */
+static double integer_spread(enum ir_binary kind, enum ir_dtype dtype, const double *value,
+			     const double *slack)
+{
+	double v, most;
+
+	if (slack[0] == 0 && slack[1] == 0)
+		return 0;
+	if (kind == IR_AND || kind == IR_OR || kind == IR_XOR)
+		return 1;
+	if (kind == IR_DIV || kind == IR_POW)
+		return INFINITY;
+	v = apply_binary(kind, value[0], value[1]);
+	most = binary_spread(kind, value, slack, v);
+	return fits_integer(dtype, v - most) && fits_integer(dtype, v + most) ? most : INFINITY;
+}
+
 double *bound_binary(const struct work *work, uint32_t r)
 {
 	enum ir_binary kind = work->node->attrs.binary.kind;
@@ -245,7 +277,9 @@ double *bound_binary(const struct work *work, uint32_t r)
 	double *bound;
 	struct pairs pairs;
 
-	if (!work->slack && (!out->exact || binary_is_exact(kind)))
+	bool exact = binary_is_exact(kind, out->type.dtype);
+
+	if (!work->slack && (!out->exact || exact))
 		return NULL;
 	bound = new_doubles(out->count);
 	pairs_make(&pairs, work);
@@ -254,11 +288,12 @@ double *bound_binary(const struct work *work, uint32_t r)
 		double slack[2] = { pairs.slack[0][i], pairs.slack[1][i] };
 
 		if (!out->exact) {
-			bound[i] = slack[0] > 0 || slack[1] > 0 ? INFINITY : 0;
+			bound[i] = integer_spread(kind, out->type.dtype, value, slack);
 			continue;
 		}
-		if (!binary_is_exact(kind))
-			bound[i] = unit_in_last_place(out->type.dtype, out->exact[i]);
+		/* With errors, a device may have fused what made the operands into this. */
+		if (!exact || slack[0] > 0 || slack[1] > 0)
+			bound[i] = rounding(out->type.dtype, out->exact[i]);
 		if (kind == IR_POW)
 			bound[i] += 4 * unit_in_last_place(IR_F32, out->exact[i]);
 		if (slack[0] > 0 || slack[1] > 0)
@@ -295,16 +330,8 @@ double *bound_cast(const struct work *work, uint32_t r)
 	struct truth *out = work->out[r];
 	double *bound;
 
-	/* Both roundings to nearest; a double in between would make a difference. */
-	if (!in->slack) {
-		if (!in->is_float || !out->exact || out->type.dtype == in->type->dtype)
-			return NULL;
-		bound = new_doubles(out->count);
-		for (int64_t i = 0; i < out->count; i++)
-			if (out->type.dtype == IR_F16)
-				bound[i] = unit_in_last_place(IR_F16, out->exact[i]) / 2;
-		return bound;
-	}
+	if (!in->slack)
+		return NULL;
 	bound = slack_of(in);
 	for (int64_t i = 0; i < out->count; i++) {
 		double x = in->is_float ? in->wide[i] : out->exact ? out->exact[i] :
@@ -312,7 +339,7 @@ double *bound_cast(const struct work *work, uint32_t r)
 		double s = bound[i];
 
 		if (out->exact)
-			bound[i] += s > 0 ? unit_in_last_place(out->type.dtype, x) : 0;
+			bound[i] += s > 0 ? rounding(out->type.dtype, x) : 0;
 		else if (in->is_float)
 			bound[i] = isinf(s) ? INFINITY :
 				   fmax(fabs(trunc(x + s) - trunc(x)), fabs(trunc(x) - trunc(x - s)));

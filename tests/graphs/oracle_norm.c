@@ -49,6 +49,15 @@ static void statistics_of(const struct work *work, uint32_t axes, double *mean, 
 	free(count);
 }
 
+static int64_t group_size(const struct ir_type *type, uint32_t axes)
+{
+	int64_t size = 1;
+
+	for (uint32_t i = 0; i < type->rank; i++)
+		size *= axes >> i & 1 ? ir_type_dim(type, i) : 1;
+	return size;
+}
+
 static void no_parameters(struct ir_node *node)
 {
 	node->num_operands = 1;
@@ -69,7 +78,7 @@ double *bound_norm(const struct work *work, uint32_t r)
 	}
 	statistics_of(work, axes, mean, rstd, size);
 	plain = run_on(work, ABSOLUTE, 0, no_parameters, r);
-	loss = sum_loss((double)out->count);
+	loss = sum_loss((double)group_size(&out->type, axes));
 	scale = work->num_operands > 1 && work->in[1].type ?
 			largest(work->in[1].wide, work->in[1].count) : 1;
 	if (work->num_operands > 1 && work->in[1].type)
@@ -80,7 +89,7 @@ double *bound_norm(const struct work *work, uint32_t r)
 		double bias = fabs(out->exact[i]) + scale * x;
 
 		bound[i] = scale * (2 * shift + x * (4 * loss + 4 * shift)) + 4 * U32 * bias +
-			   unit_in_last_place(out->type.dtype, out->exact[i]);
+			   rounding(out->type.dtype, out->exact[i]);
 	}
 	if (work->slack) {
 		double *moved = new_doubles(out->count);
@@ -115,7 +124,7 @@ double *bound_batchnorm(const struct work *work, uint32_t r)
 					    (double)work->node->attrs.norm.epsilon));
 		double terms = k * rstd * (fabs(work->in[0].wide[i]) + fabs(work->in[1].wide[c])) + b;
 
-		bound[i] = 8 * U32 * terms + unit_in_last_place(out->type.dtype, out->exact[i]);
+		bound[i] = 8 * U32 * terms + rounding(out->type.dtype, out->exact[i]);
 	}
 	if (work->slack) {
 		double *moved = new_doubles(out->count);
@@ -170,7 +179,7 @@ double *bound_dequantize(const struct work *work, uint32_t r)
 
 		/* The specification takes the difference after both became floats. */
 		bound[i] = 2 * U32 * fabs(s) * (fabs(x) + fabs(z)) +
-			   2 * unit_in_last_place(out->type.dtype, out->exact[i]);
+			   rounding(out->type.dtype, out->exact[i]);
 		slack += work->in[0].slack ? work->in[0].slack[i] : 0;
 		slack += work->in[2].slack ? work->in[2].slack[k] : 0;
 		bound[i] += slack > 0 ? slack * fabs(s) : 0;
@@ -199,7 +208,7 @@ double *bound_resample(const struct work *work, uint32_t r)
 	exact = out->exact;
 	for (int64_t i = 0; i < out->count && exact; i++)
 		bound[i] = bound[i] * U32 * 8 + (slack ? slack[i] : 0) + 4 * U32 * most * size +
-			   unit_in_last_place(out->type.dtype, exact[i]);
+			   rounding(out->type.dtype, exact[i]);
 	if (!exact) {
 		double *data = widened(&work->in[0]);
 		struct kernel kernel;
@@ -233,7 +242,7 @@ double *bound_recurrent(const struct work *work, uint32_t r)
 	const struct ir_type *x = work->in[0].type;
 	double hidden = work->node->attrs.rnn.hidden_size, steps = work->node->attrs.rnn.steps;
 	double loss, most = 0, *bound = new_doubles(out->count);
-	double rounding = out->type.dtype == IR_F16 ? 0x1p-11 : 0;
+	double state_loss = out->type.dtype == IR_F16 ? 0x1p-11 : 0;
 	struct work moved = *work;
 	double *slack[ORACLE_MAX_OPERANDS] = { NULL };
 
@@ -243,7 +252,7 @@ double *bound_recurrent(const struct work *work, uint32_t r)
 			continue;
 		slack[i] = slack_of(&work->in[i]);
 		for (int64_t k = 0; k < work->in[i].count; k++)
-			slack[i][k] += (i == RECURRENT_WEIGHT ? rounding + 4 * loss : 4 * loss) *
+			slack[i][k] += (i == RECURRENT_WEIGHT ? state_loss + 4 * loss : 4 * loss) *
 				       fabs(work->in[i].wide[k]);
 		moved.in[i].slack = slack[i];
 	}
@@ -252,8 +261,8 @@ double *bound_recurrent(const struct work *work, uint32_t r)
 		most = fmax(most, fabs(out->exact[i]));
 	for (int64_t i = 0; i < out->count; i++)
 		bound[i] += 16 * U32 * (steps > 1 ? steps : 1) * fmax(most, 1) +
-			    rounding * fmin(fmax(steps, 1), 8) * most +
-			    unit_in_last_place(out->type.dtype, out->exact[i]);
+			    state_loss * fmin(fmax(steps, 1), 8) * most +
+			    rounding(out->type.dtype, out->exact[i]);
 	for (uint32_t i = 0; i < work->num_operands; i++)
 		free(slack[i]);
 	return bound;

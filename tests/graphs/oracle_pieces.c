@@ -27,6 +27,12 @@ double unit_in_last_place(enum ir_dtype dtype, double x)
 	return ldexp(1, e - bits);
 }
 
+/* What storing a result may lose: binary32 is what it was computed in, binary16 is rounded to once. */
+double rounding(enum ir_dtype dtype, double x)
+{
+	return unit_in_last_place(dtype, x) * (dtype == IR_F16 ? 0.5 + 0x1p-12 : 1);
+}
+
 /* Elements of an operand as doubles, whatever its type. */
 double *widened(const struct operand *in)
 {
@@ -84,6 +90,14 @@ double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
 	for (uint32_t i = 0; i < work->num_operands; i++)
 		free(data[i]);
 	return out;
+}
+
+/* Whether the type has it, and a double tells it from its neighbours. */
+bool fits_integer(enum ir_dtype dtype, double x)
+{
+	double most = ldexp(1, ir_dtype_bits(dtype) - (cpu_int_min(dtype) < 0 ? 1 : 0));
+
+	return x < most && x >= (cpu_int_min(dtype) < 0 ? -most : 0) && fabs(x) <= 0x1p53;
 }
 
 /* Any error in the operands of an element: anything may come out. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cpu/element.h"
 #include "oracle.h"
 
 /* What a sum may lose whose terms have absolute values that add up to this: all, when they overflow. */
@@ -45,7 +46,7 @@ double *bound_product(const struct work *work, uint32_t r)
 		double more = grown ? grown[i] - bound[i] : 0;
 
 		bound[i] = loss_of(bound[i], depth) + more +
-			   unit_in_last_place(out->type.dtype, out->exact[i]);
+			   rounding(out->type.dtype, out->exact[i]);
 	}
 	free(grown);
 	return bound;
@@ -73,15 +74,13 @@ double *bound_pool(const struct work *work, uint32_t r)
 		/* The largest error in the window; an empty window has none. */
 		for (int64_t i = 0; slack && i < out->count; i++)
 			slack[i] = slack[i] < 0 ? 0 : slack[i];
-		if (slack && !out->exact)
-			taint(slack, slack, out->count);
 		return slack;
 	}
 	bound = run_on(work, ABSOLUTE, ALL, pool->kind == IR_POOL_AVERAGE ? as_average : NULL, r);
 	for (int64_t i = 0; i < out->count; i++)
 		bound[i] = loss_of(bound[i] * (pool->kind == IR_POOL_AVERAGE ? n : 1), n) /
 			   (pool->kind == IR_POOL_AVERAGE ? n : 1) + (slack ? slack[i] : 0) +
-			   2 * unit_in_last_place(out->type.dtype, out->exact[i]) +
+			   rounding(out->type.dtype, out->exact[i]) +
 			   (pool->kind == IR_POOL_L2 ? square_loss(out->exact[i], n) : 0);
 	free(slack);
 	return bound;
@@ -138,18 +137,32 @@ static double reduce_loss(const struct work *work, double terms, double v, doubl
 	case IR_REDUCE_MIN:
 		return 0;
 	case IR_REDUCE_PROD:
-		return U32 * 2 * n * terms + 2 * unit_in_last_place(dtype, v);
+		return U32 * 2 * n * terms + rounding(dtype, v);
 	case IR_REDUCE_LOG_SUM:		/* terms: the sum of absolute values */
 		return loss_of(terms, n) / fabs(exp(v)) + 4 * unit_in_last_place(IR_F32, v) +
-		       unit_in_last_place(dtype, v);
+		       rounding(dtype, v);
 	case IR_REDUCE_LOG_SUM_EXP:	/* terms: the largest absolute value */
-		return sum_loss(n) + 4 * U32 * (terms + fabs(v)) + unit_in_last_place(dtype, v);
+		return sum_loss(n) + 4 * U32 * (terms + fabs(v)) + rounding(dtype, v);
 	case IR_REDUCE_L2:
-		return sum_loss(n) * terms + 2 * unit_in_last_place(dtype, v) + square_loss(v, n);
+		return sum_loss(n) * terms + rounding(dtype, v) + square_loss(v, n);
 	case IR_REDUCE_MEAN:		/* terms: the mean of absolute values */
-		return loss_of(terms * n, n) / n + 2 * unit_in_last_place(dtype, v);
+		return loss_of(terms * n, n) / n + rounding(dtype, v);
 	default:
-		return loss_of(terms, n) + 2 * unit_in_last_place(dtype, v);
+		return loss_of(terms, n) + rounding(dtype, v);
+	}
+}
+
+/* Sums of integers that may have wrapped around. */
+static void taint_wrapped(const struct truth *out, double *bound)
+{
+	for (int64_t i = 0; i < out->count; i++) {
+		double v = out->type.dtype == IR_U64 ?
+				   (double)(uint64_t)cpu_load_int(IR_U64, out->native, i) :
+				   (double)cpu_load_int(out->type.dtype, out->native, i);
+
+		if (bound[i] > 0 && (!fits_integer(out->type.dtype, v - bound[i]) ||
+				     !fits_integer(out->type.dtype, v + bound[i])))
+			bound[i] = INFINITY;
 	}
 }
 
@@ -162,8 +175,13 @@ double *bound_reduce(const struct work *work, uint32_t r)
 	if (!work->slack && !out->exact)
 		return NULL;
 	if (!out->exact) {
-		slack = run_on(work, SLACK, ALL, as_sum, r);
-		taint(slack, slack, out->count);
+		bool extreme = kind == IR_REDUCE_MAX || kind == IR_REDUCE_MIN;
+
+		slack = run_on(work, SLACK, ALL, extreme ? as_max : as_sum, r);
+		if (!extreme && kind != IR_REDUCE_SUM && kind != IR_REDUCE_L1)
+			taint(slack, slack, out->count);
+		else if (!extreme)
+			taint_wrapped(out, slack);
 		return slack;
 	}
 	n = (double)work->in[0].count / (double)out->count;
@@ -186,14 +204,14 @@ double *bound_cumsum(const struct work *work, uint32_t r)
 		return NULL;
 	slack = work->slack ? run_on(work, SLACK, ALL, NULL, r) : NULL;
 	if (!out->exact) {
-		taint(slack, slack, out->count);
+		taint_wrapped(out, slack);
 		return slack;
 	}
 	bound = run_on(work, ABSOLUTE, ALL, NULL, r);
 	for (int64_t i = 0; i < out->count; i++)
 		bound[i] = loss_of(bound[i], (double)ir_type_dim(&out->type,
 						work->node->attrs.cumsum.axis)) +
-			   (slack ? slack[i] : 0) + unit_in_last_place(out->type.dtype, out->exact[i]);
+			   (slack ? slack[i] : 0) + rounding(out->type.dtype, out->exact[i]);
 	free(slack);
 	return bound;
 }
@@ -213,22 +231,58 @@ double *bound_softmax(const struct work *work, uint32_t r)
 
 		/* The difference from the largest is rounded before it becomes an exponent. */
 		bound[i] = v * (sum_loss(n) + U32 * (8 + 4 * fmin(most, 128))) +
-			   unit_in_last_place(out->type.dtype, v) + unit_in_last_place(IR_F32, 0);
+			   rounding(out->type.dtype, v) + unit_in_last_place(IR_F32, 0);
 		if (slack > 0)
 			bound[i] += isinf(slack) ? INFINITY : v * slack;
 	}
 	return bound;
 }
 
+/* How far the places are from the right one whose elements may be the extreme. */
+static double arg_spread(const double *x, const double *slack, int64_t n, int64_t step, bool max,
+			 double place)
+{
+	double sign = max ? 1 : -1, sure = -INFINITY, most = 0;
+	bool any = false;
+
+	for (int64_t k = 0; k < n; k++) {
+		any |= slack[k * step] > 0;
+		if (isnan(x[k * step]))
+			sure = NAN;
+		else if (!isnan(sure))
+			sure = fmax(sure, sign * x[k * step] - slack[k * step]);
+	}
+	if (!any || isnan(sure))
+		return any ? INFINITY : 0;
+	for (int64_t k = 0; k < n; k++)
+		if (sign * x[k * step] + slack[k * step] >= sure)
+			most = fmax(most, fabs((double)k - place));
+	return most;
+}
+
 double *bound_arg(const struct work *work, uint32_t r)
 {
+	const struct ir_type *in = work->in[0].type;
 	struct truth *out = work->out[r];
-	double *bound = NULL;
+	uint32_t axis = work->node->attrs.arg.axis;
+	int64_t n = ir_type_dim(in, axis), inner = 1;
+	double *bound, *x, *slack;
 
-	if (work->slack) {
-		bound = new_doubles(out->count);
-		for (int64_t i = 0; i < out->count; i++)
-			bound[i] = INFINITY;
+	if (!work->slack)
+		return NULL;
+	for (uint32_t i = axis + 1; i < in->rank; i++)
+		inner *= ir_type_dim(in, i);
+	bound = new_doubles(out->count);
+	x = widened(&work->in[0]);
+	slack = slack_of(&work->in[0]);
+	for (int64_t i = 0; i < out->count; i++) {
+		int64_t first = i / inner * inner * n + i % inner;
+
+		bound[i] = arg_spread(x + first, slack + first, n, inner,
+				      work->node->attrs.arg.max,
+				      (double)cpu_load_int(out->type.dtype, out->native, i));
 	}
+	free(x);
+	free(slack);
 	return bound;
 }

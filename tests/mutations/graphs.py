@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Errors planted in lowering, planner, passes, device model and CPU kernels, for run.py: random graphs find each within 2,000.
+"""Errors planted in lowering, planner, passes, device model and CPU kernels, for run.py.
 
-Failures are not made smaller, as that takes longer than to find them.
+Random graphs find each within 2,000. Failures are not made smaller, as that takes longer than to
+find them. What is not here: errors that cannot change a result, such as a slot of a double buffer
+that is used twice, which the order of the engines keeps right.
 """
 
 _DIR = 'build/mutations'
@@ -12,6 +14,7 @@ _COMMANDS = {
 }
 
 SETUP = [f'meson setup {_DIR}']
+EVIDENCE = r'FAILED graph \d+.*'
 BUILD = f'ninja -C {_DIR} tests/graphs/graph-fuzz'
 
 
@@ -64,6 +67,45 @@ MUTATIONS = [
     _plan('indices are not clamped', 'gather.c', '.neg = true, .clamp = true,', '.neg = true, .clamp = false,'),
     _plan('the input of a tile of resampling begins one later', 'resample.c',
           'return at < 0 ? 0 : at > in - 1 ? in - 1 : at;', 'at++;\n\treturn at < 0 ? 0 : at > in - 1 ? in - 1 : at;'),
+    _plan('groups of a transposed filter lie as far apart as they are wide', 'conv.c',
+          'attrs->transposed ? dim[CB_K] * v.stride[axis[1]]', 'attrs->transposed ? dim[CB_N] * v.stride[axis[1]]'),
+    _plan('the maximum of int64 is at least 0 where a window leaves the image', 'conv.c',
+          'return 1ull << 63;', 'return 0;'),
+    _plan('averages have the divisors of the first row', 'conv.c',
+          'same &= table[i] == table[0];', 'same &= table[i] == table[0] || i >= w;'),
+    _plan('gemm leaves alpha out', 'matmul.c', 'alpha = vp_f32(attrs->alpha);', 'alpha = vp_f32(1);'),
+    _plan('every batch of a product has the first bias', 'matmul.c', 'offset[3] += at * mm.bias.stride[i];\n', ''),
+    _plan('softmax does not take the maximum off', 'reduce.c',
+          'vp_add(&prog, ONPU_OP_VSUB, diff, in, max, -1);\n\tvp_add(&prog, ONPU_OP_VEXP, power, diff, -1, -1);',
+          'vp_add(&prog, ONPU_OP_VMOV, diff, in, -1, -1);\n\tvp_add(&prog, ONPU_OP_VEXP, power, diff, -1, -1);'),
+    _plan('argMax and argMin of chunks count from the begin of the chunk', 'rows.c',
+          'base.scalar.alpha = t->from;', 'base.scalar.alpha = 0;'),
+    _plan('the best of a chunk replaces an equal one before it', 'rows.c',
+          'max ? (last ? ONPU_OP_VGE : ONPU_OP_VGT)', 'max ? (last ? ONPU_OP_VGE : ONPU_OP_VGE)'),
+    _plan('blocks of a scale are as long as there are many', 'quantize.c',
+          'stride * (dim / scale)', 'stride * scale'),
+    _plan('of dims beyond the eighth only the first place is quantised', 'quantize.c',
+          'out.offset += place % space->dim[i] * space->stride[k][i];', 'out.offset += 0 * place;'),
+    _plan('int4 saturates at 15', 'nibbles.c', 'is_signed ? 7 : 15', 'is_signed ? 15 : 15'),
+    _plan('later chunks of 4-bit elements lie half as far', 'nibbles.c',
+          'flat(bytes, bytes->dtype, 2 * at, 2 * count)', 'flat(bytes, bytes->dtype, at, 2 * count)'),
+    _plan('peepholes are in the order of the gates', 'recurrent.c',
+          'view = columns(r, view, gate, 1);', 'view = columns(r, view, r->gate[gate] % 3, 1);'),
+    _plan('a backward network runs forwards', 'recurrent.c',
+          'direction == IR_BACKWARD || direction == 1', 'direction == IR_BOTH && direction == 1'),
+    _plan('the cell state begins with 0', 'recurrent.c',
+          'begin_state(r, REGION_STATE, r->first_cell);', 'begin_state(r, REGION_STATE, NULL);'),
+    _plan('the second half of the updates is put first', 'gather.c',
+          'struct pieces half = { half_of(&p->part, (int)d, i),\n\t\t\t\t       half_of(&p->full, x->full_dim[d], i),\n'
+          '\t\t\t\t       half_of(&p->index, x->index_dim[d], i) };',
+          'struct pieces half = { half_of(&p->part, (int)d, !i),\n\t\t\t\t       half_of(&p->full, x->full_dim[d], !i),\n'
+          '\t\t\t\t       half_of(&p->index, x->index_dim[d], !i) };'),
+    _plan('every tile of resampling is the first', 'resample.c',
+          'out_base[e] = (uint32_t)begin[a];', 'out_base[e] = 0;'),
+    _plan('what a tile repeats beyond the eighth dim is written once', 'move.c',
+          'd.offset += rest % dim[i] * ds[i];', 'd.offset += 0 * rest;'),
+    _plan('long borders are reflected with the edge', 'move.c',
+          'return at < 0 ? -at : 2 * (extent - 1) - at;', 'return at < 0 ? -at - 1 : 2 * extent - 1 - at;'),
     # Planner.
     _plan('reductions are cut at multiples of 15', 'rowspace.c', '#define LANES ONPU_REDUCE_LANES', '#define LANES 15'),
     _plan('the taps of a sum in pieces are added backwards', 'contract.c',
@@ -79,12 +121,47 @@ MUTATIONS = [
     _plan('writes do not wait for readers', 'hazards.c',
           'for (uint8_t e = 0; write && e < PLAN_ENGINES; e++)\n\t\t\tneed_op(need, e, interval->reader[e]);',
           'for (uint8_t e = 0; write && e < 1; e++)\n\t\t\tneed_op(need, e, interval->reader[e]);'),
+    _plan('filters of all groups are those of the first', 'contract_emit.c',
+          '(e->index[CD_G] * t->grid[CD_N] + e->index[CD_N]) * t->steps + e->step',
+          'e->index[CD_N] * t->steps + e->step'),
+    _plan('the second part of a cut sum begins again', 'contract_emit.c', '.acc = e->step > 0,\n\t\t.param = e->s.khs',
+          '.acc = e->step > 1,\n\t\t.param = e->s.khs'),
+    _plan('all tiles of a result have the first further operand', 'contract_emit.c',
+          'key = key * extra->mem.dim[i] + e->begin[i];', 'key = 0;'),
+    _plan('a window reads one beyond the zeros around an image in SRAM', 'contract_emit.c',
+          'hi > c->halo[i][1] ||', 'hi > c->halo[i][1] + 1 ||'),
+    _plan('two tiles share one slot', 'vtile.c', 'vt->slots[r] = distinct > 1 ? 2 : 1;',
+          'vt->slots[r] = distinct > 2 ? 2 : 1;'),
+    _plan('chunks of a reduction do not add up', 'vsplit.c', '.acc = t->from > 0 });', '.acc = t->from < 0 });'),
+    _plan('a value in SRAM makes place while its last user works', 'resident.c',
+          'for (uint32_t n = place->begin; n <= place->end; n++) {\n\t\tfor (uint32_t i = 0; i < ch->num_alive[n]; i++) {',
+          'for (uint32_t n = place->begin; n < place->end; n++) {\n\t\tfor (uint32_t i = 0; i < ch->num_alive[n]; i++) {'),
+    _plan('tiles begin in the middle of what stays in SRAM', 'resident.c',
+          'values->node_base[n] = address + align(place->bytes);',
+          'values->node_base[n] = address + align(place->bytes / 2);'),
+    _plan('a view does not keep its memory', 'values.c',
+          'if (place->end > root->end)\n\t\t\troot->end = place->end;', ''),
+    _plan('a slice that is a view has no strides', 'values.c',
+          'stride[i] = f->stride[i] * slice->strides[i];', 'stride[i] = f->stride[i];'),
+    _plan('what a concat has twice is written once', 'values.c',
+          'once &= j == i || node->operands[j] != value;', 'once &= j <= i || node->operands[j] != value;'),
+    _plan('a reshape of a slice is a view', 'values.c',
+          'if (f->strided || t->strided)\n\t\treturn;\n\tif (in_arena(plan, to))', 'if (in_arena(plan, to))'),
+    _plan('who waits for an engine believes all that it knows by now', 'hazards.c',
+          'learn(known, &hazards->clocks[need[best] - 1]);', 'learn(known, &hazards->known[best]);'),
     # Passes.
     _pass('equal operators with other attributes are merged', 'merge.c',
           ' || memcmp(&a->attrs, &b->attrs, sizeof(a->attrs)) ||\n', ' ||\n'),
     _pass('every transpose of two dimensions is a reshape', 'simplify.c',
           'if (axis < last)\n\t\t\treturn false;', 'if (axis + 1 < last)\n\t\t\treturn false;'),
     _pass('a fused bias loses its factor', 'fuse_bias.c', 'attrs.matmul.beta = 1;', 'attrs.matmul.beta = 0;'),
+    _pass('casts to different types are merged', 'merge.c', '!same_types(a, b))', 'false)'),
+    _pass('a result with other users is fused away', 'rewrite.c',
+          'rw->uses[value->id] != 1 ||\n\t    rw->is_output[value->id]', 'rw->uses[value->id] > 2'),
+    _pass('a second activation takes the place of the first', 'fuse_activation.c',
+          'return act && act->kind == IR_UNARY_NONE ? producer : NULL;', 'return act ? producer : NULL;'),
+    _pass('dimensions of two are not reversed', 'simplify.c', 'ir_type_dim(type, i) != 1)', 'ir_type_dim(type, i) > 2)'),
+    _pass('clamp of uint8 from 0 is nothing', 'simplify.c', 'a->ulo == 0 && a->uhi == UINT8_MAX', 'a->ulo == 0'),
     # Model.
     _model('the last round of the tree of lanes is missing', 'vector_reduce.c',
            'for (int w = REDUCE_LANES / 2; w; w /= 2) {', 'for (int w = REDUCE_LANES / 2; w > 1; w /= 2) {'),
@@ -95,6 +172,17 @@ MUTATIONS = [
     _model('the odd columns of a panel are not stored', 'matrix.c',
            't->width = left < m->panel ? (uint32_t)left : m->panel;',
            't->width = left < m->panel ? ((uint32_t)left + 1) / 2 : m->panel;'),
+    _model('uint64 compares like int64', 'kernels_integer.c',
+           'uint64_t flip = (uint64_t)is_unsigned << 63;\n\n\treturn (int64_t)((uint64_t)a',
+           'uint64_t flip = (uint64_t)is_unsigned << 31;\n\n\treturn (int64_t)((uint64_t)a'),
+    _model('quantising rounds halves up', 'kernels_integer.c',
+           '__builtin_nearbyintf(x);\n\n\tr = r >', '__builtin_floorf(x + 0.5f);\n\n\tr = r >'),
+    _model('small float16 numbers are cut', 'types.h',
+           'onpu_f32_bits(onpu_bits_f32(magnitude) + 0.5f)', 'onpu_f32_bits(onpu_bits_f32(magnitude & ~0xffffu) + 0.5f)'),
+    _model('a long product loses its last term', 'kernels_matrix.c',
+           'for (uint32_t k = 0; k < t->depth; k++) {', 'for (uint32_t k = 0; k < t->depth - (t->depth > 64); k++) {'),
+    _model('indices below the least are the last', 'dma_index.c',
+           'v = v < -limit ? -limit :', 'v = v < -limit ? -1 :'),
     # Kernels of the CPU.
     _cpu('a chunk of gathered elements starts at the first', 'fast_index.c',
          'load_indices(x->index_type, x->index, r * inner + j, 1, n, dim, offset);',
@@ -103,4 +191,14 @@ MUTATIONS = [
          'count += at >= 0 && at < in;', 'count += at >= 0;'),
     _cpu('the second half of a byte is sign-extended at 7', 'fast_quantize.c',
          'to[i] = (to[i] ^ 8) - 8;', 'to[i] = to[i] > 6 ? to[i] - 16 : to[i];'),
+    _cpu('one line times a matrix leaves alpha out', 'fast_matmul.c',
+         'for (int64_t j = 0; j < n && attrs->alpha != 1; j++)', 'for (int64_t j = 1; j < n && attrs->alpha != 1; j++)'),
+    _cpu('peepholes of the fast lstm are in the order of the gates', 'fast_recurrent.c',
+         'const float *w = p->peephole + k * size;', 'const float *w = p->peephole + p->n->r.gate[k] % 3 * size;'),
+    _cpu('dimensions merge though the second operand repeats', 'fast_elementwise.c',
+         'if (sa[r] == sa[i] * s->dim[i] && sb[r] == sb[i] * s->dim[i]) {', 'if (sa[r] == sa[i] * s->dim[i]) {'),
+    _cpu('nearest neighbours of halves are above', 'fast_resample.c',
+         'at = (doubled + 2 * out - 1) / (2 * out) - 1;', 'at = doubled / (2 * out);'),
+    _cpu('columns of packed filters are counted by their height', 'conv_columns.c',
+         't % g->kw * s[3]];', 't % g->kh * s[3]];'),
 ]

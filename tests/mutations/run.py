@@ -7,6 +7,8 @@ LIST.py defines
   BUILD      shell command that builds what the tests need
   MUTATIONS  a list of {name, file, old, new, command}, optionally with a build of its own: the text
              old, which is in the file exactly once, becomes new; then command must fail
+  EVIDENCE   a regular expression for what the command says when it fails; optional. Without a match,
+             such as after a timeout, nothing was found
 
 The sources are copied to a scratch directory and everything happens there. First all commands must
 pass on the unchanged copy. A mutation that does not build shows nothing: an error of the list. The
@@ -14,7 +16,9 @@ output is TAP; the exit status is 0 when every mutation was caught.
 """
 
 import argparse
+import filecmp
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -34,8 +38,13 @@ def copy_tree(target):
     for name in filter(None, names):
         source = os.path.join(TOP, name)
         if os.path.lexists(source):
-            os.makedirs(os.path.join(target, os.path.dirname(name)), exist_ok=True)
-            shutil.copy2(source, os.path.join(target, name), follow_symlinks=False)
+            copy = os.path.join(target, name)
+            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            # A file that stays keeps its time, one that changes gets a new one: a build in a kept
+            # copy depends on that.
+            if not os.path.lexists(copy) or \
+               not os.path.islink(source) and not filecmp.cmp(source, copy, shallow=False):
+                shutil.copy(source, copy, follow_symlinks=False)
 
 
 def shell(command, tree, timeout=None):
@@ -65,15 +74,21 @@ def replace(path, old, new):
     return text
 
 
-def caught(mutation, build, tree, timeout):
-    """True when the mutation's command fails."""
+def caught(mutation, definition, tree, timeout):
+    """What shows that the mutation's command fails; None when it passes."""
     path = os.path.join(tree, mutation['file'])
     text = replace(path, mutation['old'], mutation['new'])
     try:
-        status, output = shell(mutation.get('build', build), tree)
+        status, output = shell(mutation.get('build', definition['BUILD']), tree)
         if status != 0:
             raise Failure(f'it does not build:\n{output[-3000:]}')
-        return shell(mutation['command'], tree, timeout)[0] != 0
+        status, output = shell(mutation['command'], tree, timeout)
+        if status == 0:
+            return None
+        found = re.search(definition.get('EVIDENCE', ''), output)
+        if not found:
+            raise Failure(f'it fails for another reason:\n{output[-3000:]}')
+        return found.group()
     finally:
         with open(path, 'w', encoding='utf-8') as file:
             file.write(text)
@@ -90,13 +105,13 @@ def run(definition, mutations, tree, timeout):
     print(f'1..{len(mutations)}', flush=True)
     for number, mutation in enumerate(mutations, 1):
         try:
-            ok, why = caught(mutation, definition['BUILD'], tree, timeout), 'no test noticed it'
+            why = caught(mutation, definition, tree, timeout)
+            ok = why is not None
         except Failure as failure:
             ok, why = False, str(failure)
         missed += not ok
         print(f"{'ok' if ok else 'not ok'} {number} - {mutation['file']}: {mutation['name']}")
-        if not ok:
-            print(''.join(f'# {line}\n' for line in why.splitlines()), end='')
+        print(''.join(f'# {line}\n' for line in (why or '').splitlines()), end='')
         sys.stdout.flush()
     return missed
 
@@ -106,6 +121,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('list')
     parser.add_argument('name', nargs='*', help='only these mutations')
+    parser.add_argument('--tree', metavar='FOLDER',
+                        help='the copy of the sources; it is kept, and built faster the next time')
     parser.add_argument('--timeout', type=float, default=120, metavar='SECONDS',
                         help='a test that takes longer has failed')
     options = parser.parse_args()
@@ -116,7 +133,8 @@ def main():
         sys.exit(f'run.py: no mutation named {", ".join(sorted(unknown))}')
     wanted = options.name or known
     chosen = [m for m in definition['MUTATIONS'] if m['name'] in wanted]
-    with tempfile.TemporaryDirectory(prefix='onpu-mutations-') as tree:
+    with tempfile.TemporaryDirectory(prefix='onpu-mutations-') as scratch:
+        tree = options.tree or scratch
         copy_tree(tree)
         try:
             sys.exit(1 if run(definition, chosen, tree, options.timeout) else 0)
