@@ -73,12 +73,25 @@ void maybe_real(struct draw *d, const char *name, double lo, double hi)
 
 /* --- Values --- */
 
+/* As many as possible above 1, and such as can be divided. */
+static void many_dims(struct generator *g, uint32_t rank, uint64_t most, uint32_t *dims)
+{
+	for (uint32_t i = 0; i < rank; i++) {
+		dims[i] = most >= 4 && rng_chance(&g->rng, 70) ? 4 : most >= 2 ? 2 : 1;
+		most /= dims[i];
+	}
+}
+
 void generator_dims(struct generator *g, uint32_t rank, uint64_t least, uint64_t most,
 		    uint32_t *dims)
 {
 	double left = rng_real(&g->rng, log((double)least), log((double)(most ? most : 1)));
 	uint32_t order[MAX_RANK];
 
+	if (rank > 4 && rng_chance(&g->rng, 25)) {
+		many_dims(g, rank, most, dims);
+		return;
+	}
 	for (uint32_t i = 0; i < rank; i++) {
 		uint32_t j = rng_below(&g->rng, i + 1);
 
@@ -120,6 +133,8 @@ int generator_leaf(struct generator *g, WNNOperandDataType type, uint32_t rank,
 	value->lo = fill.lo;
 	value->hi = fill.hi;
 	value->seed = rng_bits(&g->rng) >> 16;
+	if (graph_elements(value) > 2 * MAX_ELEMENTS)
+		return GRAPH_ABSENT;
 	as_input = *value;
 	as_input.kind = GRAPH_INPUT;	/* the scratch builder needs no elements */
 	g->values[id] = graph_scratch_leaf(g->scratch, &as_input, id, NULL);
@@ -265,10 +280,10 @@ static void budgets(struct generator *g)
 		g->budget = dice < 50 ? 600 : dice < 85 ? 6000 : 40000;
 		g->work = 2000000;
 	} else {
-		g->budget = dice < 55 ? 300 : dice < 88 ? 6000 : MAX_ELEMENTS;
-		g->work = dice < 88 ? 1000000 : 6000000;
-		if (dice >= 94)
-			g->least = 6000;
+		/* A fifth is more than an instruction or the least SRAM can take at once. */
+		g->budget = dice < 50 ? 300 : dice < 80 ? 6000 : MAX_ELEMENTS;
+		g->work = dice < 80 ? 1000000 : 6000000;
+		g->least = dice < 80 ? 1 : 6000;
 	}
 }
 

@@ -368,7 +368,7 @@ static int index_operand(struct draw *d, uint32_t rank, const uint32_t *dims, ui
 		fill = (struct fill){ GRAPH_UNIFORM, -2.0 * n - 2, 2.0 * n + 2 };
 	if (type == WNNOperandDataType_Uint32)
 		fill.lo = 0;
-	if (!d->g->compose && rng_chance(RNG, 15))
+	if (rng_chance(RNG, 20))
 		fill.kind = GRAPH_BITS;
 	d->node->operands[1] = generator_leaf(d->g, type, rank, dims, fill);
 	return d->node->operands[1] < 0 ? -1 : 0;
@@ -459,9 +459,10 @@ int draw_scatter_nd(struct draw *d)
 /* A dimension of the scale: whole, one for all, or a block each. */
 static uint32_t blocks(struct draw *d, uint32_t dim)
 {
-	uint32_t n = rng_chance(RNG, 40) ? 1 : rng_chance(RNG, 50) ? dim :
-								     rng_between(RNG, 1, dim);
+	uint32_t n = rng_chance(RNG, 33) ? 1 : rng_chance(RNG, 50) ? dim : (dim + 1) / 2;
 
+	if (rng_chance(RNG, 30))
+		n = rng_between(RNG, 1, dim);
 	while (dim % n)
 		n--;
 	return n;
