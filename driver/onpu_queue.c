@@ -73,6 +73,10 @@ static int enter_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 	return ret;
 }
 
+/*
+ * After an error there will be a reset, until which the entry stays in use. But the address space
+ * must not believe that it has it: nobody may be left through whom the reset could tell it.
+ */
 static int leave_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 {
 	struct onpu_msg_vm msg = { .type = ONPU_MSG_VM_DESTROY, .vm = vm->slot };
@@ -81,11 +85,10 @@ static int leave_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 	if (vm->bound)
 		return 0;
 	ret = onpu_mbox_call(cd->onpu, &msg);
-	if (ret)
-		return ret;
-	__clear_bit(vm->slot, cd->vm_slots);
+	if (!ret)
+		__clear_bit(vm->slot, cd->vm_slots);
 	vm->slot = -1;
-	return 0;
+	return ret;
 }
 
 /*
@@ -188,8 +191,12 @@ static int take_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned
 	lockdep_assert_held(&cd->bind_lock);
 	ret = enter_vm(cd, ctx->vm) ?: request_create(ctx, queue) ?:
 	      request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue);
-	if (ret)
+	if (ret) {
+		/* As in leave_vm(). */
+		if (!ctx->vm->bound)
+			ctx->vm->slot = -1;
 		return ret;
+	}
 	ctx->vm->bound++;
 	set_queue(cd, queue, ctx);
 	spin_lock(&ctx->lock);
@@ -381,7 +388,7 @@ void onpu_queue_forget_all(struct onpu_ctx_device *cd)
 	struct onpu_ctx *ctx;
 
 	lockdep_assert_held(&cd->bind_lock);
-	/* Also those that were about to take a queue: the firmware may have had their VM. */
+	/* An address space has an entry only as long as one of its contexts has a queue. */
 	list_for_each_entry(ctx, &cd->all, all_link) {
 		ctx->vm->slot = -1;
 		ctx->vm->bound = 0;
