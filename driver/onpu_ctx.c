@@ -344,6 +344,7 @@ static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file, u32 priority,
 	INIT_LIST_HEAD(&ctx->all_link);
 	INIT_LIST_HEAD(&ctx->wait_link);
 	INIT_LIST_HEAD(&ctx->jobs);
+	INIT_LIST_HEAD(&ctx->queued);
 	INIT_LIST_HEAD(&ctx->runnable);
 }
 

@@ -115,6 +115,8 @@ struct onpu_ctx {
 	spinlock_t lock;
 	/** @jobs: Jobs accepted and not ended, in order. */
 	struct list_head jobs;
+	/** @queued: Those of them that wait for fences, or for those that do. */
+	struct list_head queued;
 	/** @runnable: Those of them that the hardware could have, and has not. */
 	struct list_head runnable;
 	/** @submitted: Number of the last job accepted. */

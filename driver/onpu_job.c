@@ -48,8 +48,8 @@ struct onpu_job {
 	struct dma_fence *fence;
 	/** @link: In &onpu_ctx.jobs. */
 	struct list_head link;
-	/** @runnable: In &onpu_ctx.runnable. */
-	struct list_head runnable;
+	/** @next: In &onpu_ctx.queued or &onpu_ctx.runnable, as @state says. */
+	struct list_head next;
 	/** @state: Protected by &onpu_ctx.lock. */
 	enum onpu_job_state state;
 	/** @waits: The scheduler has a fence that it waits for. */
@@ -157,8 +157,8 @@ static void end_job(struct onpu_job *job, int error)
 
 	lockdep_assert_held(&ctx->lock);
 	list_del(&job->link);
-	if (job->state == ONPU_JOB_RUNNABLE)
-		list_del(&job->runnable);
+	if (job->state == ONPU_JOB_QUEUED || job->state == ONPU_JOB_RUNNABLE)
+		list_del(&job->next);
 	if (job->state == ONPU_JOB_FED) {
 		ctx->in_ring -= job->count;
 		onpu_usage_end(ctx->onpu, job->count);
@@ -317,11 +317,11 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 		return;
 	}
 	busy = onpu_ctx_busy(ctx);
-	list_for_each_entry_safe(job, next, &ctx->runnable, runnable) {
+	list_for_each_entry_safe(job, next, &ctx->runnable, next) {
 		if (ctx->in_ring + job->count > ONPU_RING_SIZE)
 			break;
 		write_entries(ctx, job);
-		list_del(&job->runnable);
+		list_del(&job->next);
 		job->state = ONPU_JOB_FED;
 		ctx->fed = job->seqno;
 		ctx->in_ring += job->count;
@@ -348,7 +348,7 @@ static void make_runnable(struct onpu_job *job)
 
 	lockdep_assert_held(&ctx->lock);
 	job->state = ONPU_JOB_RUNNABLE;
-	list_add_tail(&job->runnable, &ctx->runnable);
+	list_move_tail(&job->next, &ctx->runnable);
 }
 
 static struct dma_fence *run_job(struct drm_sched_job *base)
@@ -371,15 +371,17 @@ static struct dma_fence *run_job(struct drm_sched_job *base)
 static void free_job(struct drm_sched_job *base)
 {
 	struct onpu_job *job = to_onpu_job(base);
+	struct dma_fence *fence = job->fence;
 	struct onpu_ctx *ctx = job->ctx;
 
 	spin_lock(&ctx->lock);
 	WARN_ON(job->state != ONPU_JOB_ENDED);
 	spin_unlock(&ctx->lock);
 	drm_sched_job_cleanup(base);
-	dma_fence_put(job->fence);
 	kvfree(job);
 	onpu_ctx_put(ctx);
+	/* Last, since it holds the module. */
+	dma_fence_put(fence);
 }
 
 static u64 read_counter(struct onpu_device *onpu, u32 reg_lo)
@@ -552,13 +554,8 @@ int onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence)
 	return drm_sched_job_add_dependency(&job->base, fence);
 }
 
-struct dma_fence *onpu_job_fence(struct onpu_job *job)
-{
-	return job->fence;
-}
-
 /* The jobs get their numbers and fences, or are refused. */
-static int accept(struct onpu_ctx *ctx, struct onpu_job **jobs, u32 num_jobs, u32 num_entries)
+static int accept(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, u32 num_entries)
 {
 	int ret = 0;
 
@@ -568,34 +565,33 @@ static int accept(struct onpu_ctx *ctx, struct onpu_job **jobs, u32 num_jobs, u3
 		ret = ctx->destroyed ? -ENOENT : -EIO;
 	else if (ctx->submitted - ctx->completed + num_entries > ONPU_MAX_QUEUED_JOBS)
 		ret = -ENOSPC;
-	for (u32 i = 0; i < num_jobs && !ret; i++) {
-		struct onpu_job *job = jobs[i];
+	for (u32 i = 0; i < num_made && !ret; i++) {
+		struct onpu_job *job = made[i].job;
 
 		for (u32 j = 0; j < job->count; j++)
 			job->entries[j].seqno = ++ctx->submitted;
 		job->seqno = ctx->submitted;
 		fence_init(job->fence, ctx->fence_context, job->seqno);
+		made[i].fence = dma_fence_get(job->fence);
 		list_add_tail(&job->link, &ctx->jobs);
+		list_add_tail(&job->next, &ctx->queued);
 	}
 	spin_unlock(&ctx->lock);
 	return ret;
 }
 
 /*
- * What nothing holds up need not wait for the scheduler's thread: that finds it fed. Only before a
- * job is pushed, as it may be gone afterwards.
+ * What nothing holds up need not wait for the scheduler's thread, which finds it fed. The jobs are the
+ * scheduler's by now, and those that it has freed are on no list.
  */
-static void feed_at_once(struct onpu_ctx *ctx, struct onpu_job **jobs, u32 num_jobs)
+static void feed_at_once(struct onpu_ctx *ctx)
 {
-	spin_lock(&ctx->lock);
-	for (u32 i = 0; i < num_jobs; i++) {
-		struct onpu_job *job = jobs[i];
+	struct onpu_job *job, *next;
 
-		/* The context may have ended meanwhile. */
-		if (job->waits || job->state != ONPU_JOB_QUEUED)
-			break;
-		if (!list_is_first(&job->link, &ctx->jobs) &&
-		    list_prev_entry(job, link)->state == ONPU_JOB_QUEUED)
+	lockdep_assert_held(&ctx->submit_lock);
+	spin_lock(&ctx->lock);
+	list_for_each_entry_safe(job, next, &ctx->queued, next) {
+		if (job->waits)
 			break;
 		make_runnable(job);
 	}
@@ -603,24 +599,23 @@ static void feed_at_once(struct onpu_ctx *ctx, struct onpu_job **jobs, u32 num_j
 	spin_unlock(&ctx->lock);
 }
 
-int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_job **jobs, u32 num_jobs, u32 num_entries,
-		    void (*publish)(void *data), void *data, u64 *seqno)
+int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, u32 num_entries,
+		    u64 *seqno)
 {
 	bool cookie;
 	int ret;
 
 	mutex_lock(&ctx->submit_lock);
 	cookie = dma_fence_begin_signalling();
-	ret = accept(ctx, jobs, num_jobs, num_entries);
+	ret = accept(ctx, made, num_made, num_entries);
 	if (!ret) {
-		*seqno = jobs[num_jobs - 1]->seqno;
-		for (u32 i = 0; i < num_jobs; i++)
-			drm_sched_job_arm(&jobs[i]->base);
-		/* Jobs that were pushed may be gone at any time, and their fences with them. */
-		publish(data);
-		feed_at_once(ctx, jobs, num_jobs);
-		for (u32 i = 0; i < num_jobs; i++)
-			drm_sched_entity_push_job(&jobs[i]->base);
+		*seqno = made[num_made - 1].job->seqno;
+		for (u32 i = 0; i < num_made; i++)
+			drm_sched_job_arm(&made[i].job->base);
+		/* A job that was pushed may be gone at any time. */
+		for (u32 i = 0; i < num_made; i++)
+			drm_sched_entity_push_job(&made[i].job->base);
+		feed_at_once(ctx);
 	}
 	dma_fence_end_signalling(cookie);
 	mutex_unlock(&ctx->submit_lock);

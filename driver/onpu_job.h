@@ -51,22 +51,27 @@ void onpu_job_drop(struct onpu_job *job);
 /* The job runs after the fence, whose reference is taken over in any case. */
 int onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence);
 
-/* Of a job that is being submitted: valid in the function publish below. */
-struct dma_fence *onpu_job_fence(struct onpu_job *job);
+/**
+ * struct onpu_made - A job that SUBMIT has made.
+ */
+struct onpu_made {
+	/** @job: The job; not to be touched once it was submitted. */
+	struct onpu_job *job;
+	/** @fence: Its fence, with a reference, once it was submitted. */
+	struct dma_fence *fence;
+};
 
 /**
  * onpu_job_submit() - Give jobs to the scheduler, all or none.
  * @ctx: The context.
- * @jobs: The jobs; they are gone unless there is an error.
- * @num_jobs: Number of @jobs.
+ * @made: The jobs; gets their fences unless there is an error.
+ * @num_made: Number of @made.
  * @num_entries: Number of what they consist of.
- * @publish: Called when nothing can fail any more; must not allocate.
- * @data: Its argument.
  * @seqno: The last job's number.
  *
  * Return: 0; -EIO, or -ENOENT for a context that was destroyed; -ENOSPC.
  */
-int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_job **jobs, u32 num_jobs, u32 num_entries,
-		    void (*publish)(void *data), void *data, u64 *seqno);
+int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, u32 num_entries,
+		    u64 *seqno);
 
 #endif

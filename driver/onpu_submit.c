@@ -49,7 +49,7 @@ struct onpu_submit {
 	/** @num_syncs: Number of @syncs. */
 	u32 num_syncs;
 	/** @made: What has been made of @jobs. */
-	struct onpu_job **made;
+	struct onpu_made *made;
 	/** @num_made: Number of @made. */
 	u32 num_made;
 	/** @signals: What to signal. */
@@ -61,7 +61,7 @@ struct onpu_submit {
 	/** @few_syncs: Memory of @syncs when there are few. */
 	struct drm_onpu_sync few_syncs[FEW_SYNCS];
 	/** @few_made: Memory of @made when there are few. */
-	struct onpu_job *few_made[FEW_JOBS];
+	struct onpu_made few_made[FEW_JOBS];
 	/** @few_signals: Memory of @signals when there are few. */
 	struct onpu_signal few_signals[FEW_SYNCS];
 };
@@ -239,7 +239,7 @@ static int prepare(struct onpu_submit *submit)
 				      submit->file->client_id);
 		if (IS_ERR(job))
 			return PTR_ERR(job);
-		submit->made[submit->num_made++] = job;
+		submit->made[submit->num_made++].job = job;
 		for (u32 i = first; i < first + count; i++) {
 			const struct drm_onpu_sync *end = sync + submit->jobs[i].syncs.count;
 
@@ -253,13 +253,12 @@ static int prepare(struct onpu_submit *submit)
 	return 0;
 }
 
-static void publish(void *data)
+/* Nobody sees a fence before its job is on its way for certain. */
+static void publish(struct onpu_submit *submit)
 {
-	struct onpu_submit *submit = data;
-
 	for (u32 i = 0; i < submit->num_signals; i++) {
 		struct onpu_signal *signal = &submit->signals[i];
-		struct dma_fence *fence = onpu_job_fence(submit->made[signal->job]);
+		struct dma_fence *fence = submit->made[signal->job].fence;
 
 		if (signal->chain)
 			drm_syncobj_add_point(signal->syncobj, signal->chain, fence,
@@ -273,18 +272,21 @@ static void publish(void *data)
 static int commit(struct onpu_submit *submit, u64 *seqno)
 {
 	int ret = onpu_job_submit(submit->ctx, submit->made, submit->num_made, submit->num_jobs,
-				  publish, submit, seqno);
+				  seqno);
 
-	/* The scheduler has them. */
-	if (!ret)
-		submit->num_made = 0;
-	return ret;
+	if (ret)
+		return ret;
+	publish(submit);
+	/* The jobs are the scheduler's. */
+	while (submit->num_made)
+		dma_fence_put(submit->made[--submit->num_made].fence);
+	return 0;
 }
 
 static void clean_up(struct onpu_submit *submit)
 {
 	for (u32 i = 0; i < submit->num_made; i++)
-		onpu_job_drop(submit->made[i]);
+		onpu_job_drop(submit->made[i].job);
 	for (u32 i = 0; i < submit->num_signals; i++) {
 		dma_fence_chain_free(submit->signals[i].chain);
 		drm_syncobj_put(submit->signals[i].syncobj);
