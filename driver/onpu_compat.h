@@ -118,12 +118,14 @@ static inline enum drm_gpu_sched_stat onpu_sched_no_hang(struct drm_sched_job *j
 #ifdef ONPU_HAVE_SCHED_STAT_NO_HANG
 	return DRM_GPU_SCHED_STAT_NO_HANG;
 #else
+	struct drm_gpu_scheduler *sched = job->sched;
+
 	/* The scheduler has taken the job off its list, and nobody would end it. */
-	spin_lock(&job->sched->job_list_lock);
-	list_add(&job->list, &job->sched->pending_list);
-	spin_unlock(&job->sched->job_list_lock);
-	/* It may have ended meanwhile, unseen by the work that frees jobs. */
-	queue_work(job->sched->submit_wq, &job->sched->work_free_job);
+	spin_lock(&sched->job_list_lock);
+	list_add(&job->list, &sched->pending_list);
+	spin_unlock(&sched->job_list_lock);
+	/* It may have ended meanwhile, unseen by the work that frees jobs; or be freed already. */
+	queue_work(sched->submit_wq, &sched->work_free_job);
 	return ONPU_SCHED_STAT_RESET;
 #endif
 }
