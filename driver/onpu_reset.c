@@ -53,8 +53,8 @@ static void quiesce(struct onpu_device *onpu)
 }
 
 /*
- * The event that udev rules wait for. drm_dev_wedged_event() sends it for the primary node, which
- * an accelerator does not have.
+ * The event that udev rules wait for. drm_dev_wedged_event() cannot send it: as of 7.3 it takes the
+ * kobject of &drm_device.primary, which is NULL where there is but an accel node. Allocates memory.
  */
 static void send_wedged_event(struct onpu_device *onpu)
 {
@@ -64,16 +64,16 @@ static void send_wedged_event(struct onpu_device *onpu)
 	kobject_uevent_env(&onpu->drm.accel->kdev->kobj, KOBJ_CHANGE, envp);
 }
 
-static void give_up(struct onpu_device *onpu, int error)
+static void give_up(struct onpu_device *onpu)
 {
-	bool news = onpu->state == ONPU_DEV_UP;
-
 	/* Whatever it does, it shall not reach memory that is about to be freed. */
 	pci_clear_master(onpu->pdev);
 	WRITE_ONCE(onpu->state, ONPU_DEV_WEDGED);
 	onpu_mbox_fail(onpu, -ENODEV);
-	if (!news)
-		return;
+}
+
+static void tell_given_up(struct onpu_device *onpu, int error)
+{
 	/* It is no fault of a device to be pulled out. */
 	if (error == -ENODEV)
 		drm_notice(&onpu->drm, "the device is gone\n");
@@ -85,10 +85,12 @@ static void give_up(struct onpu_device *onpu, int error)
 /* After quiesce(). @error: of the attempt to start the device again. */
 static void resume(struct onpu_device *onpu, int error)
 {
+	bool was_up = onpu->state == ONPU_DEV_UP;
+
 	lockdep_assert_held_write(&onpu->reset_lock);
 	atomic_inc(&onpu->resets);
 	if (error)
-		give_up(onpu, error);
+		give_up(onpu);
 	else
 		WRITE_ONCE(onpu->state, ONPU_DEV_UP);
 	/* Whoever sees this sees a device that answers. */
@@ -96,8 +98,11 @@ static void resume(struct onpu_device *onpu, int error)
 	onpu_irq_enable(onpu);
 	onpu_mmu_post_reset(onpu);
 	onpu_ctx_post_reset(onpu, !error);
+	/* All fences have signalled: from here on memory may be waited for. */
 	if (!error)
 		onpu_fw_log_start(onpu);
+	else if (was_up)
+		tell_given_up(onpu, error);
 }
 
 /*
@@ -246,11 +251,12 @@ void onpu_device_unplug(struct onpu_device *onpu)
 	disable_work_sync(&onpu->reset_work);
 	disable_delayed_work_sync(&onpu->fw.heartbeat);
 	down_write(&onpu->reset_lock);
-	WRITE_ONCE(onpu->state, ONPU_DEV_GONE);
 	/* A reset may have been at work until now. */
 	onpu_mbox_fail(onpu, -ENODEV);
 	devm_release_action(onpu->drm.dev, onpu_irq_fini, onpu);
 	halt_device(onpu);
+	/* Memory that is given up now is freed at once, so the device must not reach it any more. */
+	WRITE_ONCE(onpu->state, ONPU_DEV_GONE);
 	onpu_mmu_post_reset(onpu);
 	up_write(&onpu->reset_lock);
 	onpu_ctx_unplug(onpu);
