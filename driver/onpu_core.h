@@ -54,6 +54,7 @@ int onpu_device_start(struct onpu_device *onpu);
 void onpu_device_unplug(struct onpu_device *onpu);
 void onpu_device_reset_work(struct work_struct *work);
 extern const struct pci_error_handlers onpu_error_handlers;
+extern const struct dev_pm_ops onpu_pm_ops;
 
 /* ---- onpu_sysfs.c */
 

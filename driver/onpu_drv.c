@@ -381,6 +381,7 @@ static struct pci_driver onpu_pci_driver = {
 	.remove = onpu_remove,
 	.shutdown = onpu_remove,
 	.err_handler = &onpu_error_handlers,
+	.driver.pm = pm_sleep_ptr(&onpu_pm_ops),
 	.dev_groups = onpu_sysfs_groups,
 };
 

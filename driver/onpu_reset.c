@@ -6,10 +6,12 @@
  * becomes of their jobs, and a start, after which the firmware knows nothing. It comes from the
  * driver itself (work on the ordered queue), or from the PCI core: a function reset that somebody
  * asked for through sysfs, or an error of the bus. A device that several resets do not bring back
- * is given up; another function reset or a new binding can still revive it.
+ * is given up; another function reset or a new binding can still revive it. System sleep is a reset
+ * too, the machine sleeps between its parts.
  */
 #include <linux/iopoll.h>
 #include <linux/kobject.h>
+#include <linux/pm.h>
 
 #include <drm/drm_print.h>
 
@@ -17,6 +19,9 @@
 
 #define ATTEMPTS		3
 #define RESET_TIMEOUT_US	(2 * USEC_PER_SEC)
+
+/* What jobs get to end before the machine sleeps. */
+#define SUSPEND_WAIT_US		USEC_PER_SEC
 
 int onpu_device_start(struct onpu_device *onpu)
 {
@@ -230,7 +235,7 @@ const struct pci_error_handlers onpu_error_handlers = {
 	.reset_done = onpu_reset_done,
 };
 
-/* ---- the end */
+/* ---- halt */
 
 /* Reads and writes by itself: onpu_read() and onpu_write() refuse an unplugged device. */
 static void halt_device(struct onpu_device *onpu)
@@ -243,6 +248,46 @@ static void halt_device(struct onpu_device *onpu)
 		drm_dbg(&onpu->drm, "no answer at the end\n");
 	pci_clear_master(onpu->pdev);
 }
+
+/* ---- system sleep; programs are frozen */
+
+static int onpu_suspend(struct device *dev)
+{
+	struct onpu_device *onpu = dev_get_drvdata(dev);
+	bool busy;
+
+	/* What takes longer is cancelled, as by any reset. */
+	if (read_poll_timeout(READ_ONCE, busy, !busy, USEC_PER_MSEC, SUSPEND_WAIT_US, false,
+			      onpu->usage.running))
+		drm_dbg(&onpu->drm, "jobs are cancelled, the machine is to sleep\n");
+	/* It would wake the device. */
+	disable_work_sync(&onpu->reset_work);
+	onpu_mbox_fail(onpu, -EAGAIN);
+	down_write(&onpu->reset_lock);
+	quiesce(onpu);
+	halt_device(onpu);
+	up_write(&onpu->reset_lock);
+	return 0;
+}
+
+static int onpu_resume(struct device *dev)
+{
+	struct onpu_device *onpu = dev_get_drvdata(dev);
+	int ret;
+
+	down_write(&onpu->reset_lock);
+	/* Whatever a reset was asked for: this is one. */
+	xchg(&onpu->reset_why, NULL);
+	ret = onpu_device_start(onpu);
+	resume(onpu, ret);
+	up_write(&onpu->reset_lock);
+	enable_work(&onpu->reset_work);
+	return ret;
+}
+
+DEFINE_SIMPLE_DEV_PM_OPS(onpu_pm_ops, onpu_suspend, onpu_resume);
+
+/* ---- the end */
 
 void onpu_device_unplug(struct onpu_device *onpu)
 {

@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# guest: --root --allow-log='virtio-fs: suspend/resume not yet supported' --allow-log='PM: '
+#
+# The machine falls asleep while programs work, as TAP. This guest's root cannot sleep, so the kernel
+# goes back on it; by then it has suspended the NPU, for what was found last goes first. Each time the
+# device starts anew, and the programs go on.
+
+set -uo pipefail
+
+top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+link=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
+device=/sys/bus/pci/devices/${link##*/}
+load=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-load
+rounds=${1:-3}
+failures=0
+
+# ok STATUS NAME
+ok()
+{
+	if [ "$1" -eq 0 ]; then
+		printf 'ok - %s\n' "$2"
+	else
+		printf 'not ok - %s\n' "$2"
+		failures=1
+	fi
+}
+
+# The programs have had the device for a while, from now on, and none has ended.
+work_goes_on()
+{
+	local before tries
+
+	before=$(cat "$device/npu_busy_time_us")
+	for ((tries = 0; tries < 300; tries++)); do
+		sleep 0.1
+		if [ "$(cat "$device/npu_busy_time_us")" -gt $((before + 100000)) ]; then
+			kill -0 "${programs[@]}"
+			return
+		fi
+	done
+	return 1
+}
+
+echo "1..$((2 * rounds + 3))"
+echo 1 >"$device/remove"
+echo 1 >/sys/bus/pci/rescan
+for ((i = 0; i < 200; i++)); do
+	[ ! -e "$device/reset_count" ] || [ -z "$(ls /dev/accel 2>/dev/null)" ] || break
+	sleep 0.1
+done
+[ -e "$device/reset_count" ]
+ok $? "the NPU is the device that was found last"
+programs=()
+for _ in 1 2 3; do
+	"$load" /dev/accel/accel* &
+	programs+=($!)
+done
+work_goes_on
+ok $? "programs work"
+# In case the root can: back after five seconds.
+echo devices >/sys/power/pm_test
+for ((round = 1; round <= rounds; round++)); do
+	before=$(cat "$device/reset_count")
+	echo freeze 2>/dev/null >/sys/power/state
+	[ "$(cat "$device/reset_count")" -eq $((before + 1)) ]
+	ok $? "sleep $round starts the device anew"
+	work_goes_on
+	ok $? "the programs go on"
+done
+"$load" /dev/accel/accel* &
+programs+=($!)
+work_goes_on
+ok $? "a new program works"
+kill "${programs[@]}"
+exit "$failures"
