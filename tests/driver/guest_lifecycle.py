@@ -5,12 +5,14 @@
 
 Rounds of function resets, resets by the driver, unbinding, removal and unloading follow each
 other. The programs (tests/driver/load.c) must go on after a reset and end when the device is gone,
-each within --patience seconds. Whoever runs this judges the kernel's log.
+each within --patience seconds; or they are killed just before. Whoever runs this judges the kernel's
+log.
 """
 
 import argparse
 import glob
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -49,6 +51,7 @@ class Device:
         self.options = options
         self.address = os.path.basename(glob.glob(f'{DRIVER}/0000:*')[0])
         self.path = f'/sys/bus/pci/devices/{self.address}'
+        self.load = None
 
     def read(self, name):
         with open(f'{self.path}/{name}', encoding='ascii') as file:
@@ -81,6 +84,11 @@ class Device:
     def unbind(self):
         write(f'{DRIVER}/unbind', self.address)
         return False
+
+    def abandon(self):
+        """Files are closed, contexts end and buffers are freed while the driver lets go."""
+        self.load.kill()
+        return self.unbind()
 
     def bind(self):
         write(f'{DRIVER}/bind', self.address)
@@ -127,6 +135,7 @@ class Load:
 
     def __init__(self, options):
         self.options = options
+        self.status = 0
         self.programs = [subprocess.Popen([options.load, node()]) for _ in range(options.programs)]
 
     def wait_working(self):
@@ -139,19 +148,20 @@ class Load:
     def wait_ended(self):
         until(lambda: all(p.poll() is not None for p in self.programs), self.options.patience,
               'the programs end')
-        if any(p.returncode for p in self.programs):
+        if any(p.returncode != self.status for p in self.programs):
             fail(f'they ended with {[p.returncode for p in self.programs]}')
 
     def kill(self):
+        self.status = -signal.SIGKILL
         for program in self.programs:
             program.kill()
-            program.wait()
 
 
 def rounds(number, device, options, take, give_back):
     load = None
     for _ in range(options.rounds):
         load = load or Load(options)
+        device.load = load
         load.wait_working()
         if not take():
             load.wait_ended()
@@ -161,6 +171,7 @@ def rounds(number, device, options, take, give_back):
     if load:
         load.wait_working()
         load.kill()
+        load.wait_ended()
     print(f'ok {number} - {take.__name__}, {options.rounds} times', flush=True)
 
 
@@ -177,11 +188,11 @@ def main():
     parser.add_argument('--rounds', type=int, default=10)
     parser.add_argument('--patience', type=float, default=30)
     parser.add_argument('--only', action='append', default=[],
-                        choices=['reset', 'disturb', 'unbind', 'remove', 'unload'])
+                        choices=['reset', 'disturb', 'unbind', 'abandon', 'remove', 'unload'])
     options = parser.parse_args()
     device = Device(options)
     pairs = [(device.reset, None), (device.disturb, None), (device.unbind, device.bind),
-             (device.remove, device.rescan), (device.unload, device.reload)]
+             (device.abandon, device.bind), (device.remove, device.rescan), (device.unload, device.reload)]
     if options.only:
         pairs = [pair for pair in pairs if pair[0].__name__ in options.only]
     print(f'1..{len(pairs)}', flush=True)

@@ -96,6 +96,7 @@ BAD(as_many_jobs_as_can_be_counted, EINVAL, a->args.jobs.count = UINT32_MAX);
 BAD(odd_stride_of_jobs, EINVAL, a->args.jobs.stride += 4);
 BAD(short_stride_of_jobs, EINVAL, a->args.jobs.stride -= 8);
 BAD(no_stride_of_jobs, EINVAL, a->args.jobs.stride = 0);
+BAD(long_stride_of_jobs, E2BIG, a->args.jobs.stride = BYTES + 8);
 BAD(misaligned_jobs, EINVAL, a->args.jobs.array += 4);
 BAD(jobs_at_zero, EFAULT, a->args.jobs.array = 0);
 BAD(jobs_of_the_kernel, EFAULT, a->args.jobs.array = 0xffff800000000000ull);
@@ -141,6 +142,7 @@ BAD(profile_that_wraps, EINVAL, JOB.profile_va = UINT64_MAX - 31);
 
 BAD(odd_stride_of_syncs, EINVAL, JOB.syncs.stride += 4);
 BAD(short_stride_of_syncs, EINVAL, JOB.syncs.stride -= 8);
+BAD(long_stride_of_syncs, E2BIG, JOB.syncs.stride = BYTES + 8);
 BAD(misaligned_syncs, EINVAL, JOB.syncs.array += 4);
 BAD(syncs_at_zero, EFAULT, JOB.syncs.array = 0);
 BAD(longer_syncs_with_something, E2BIG, {

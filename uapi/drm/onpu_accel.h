@@ -93,7 +93,8 @@ extern "C" {
  * - EFAULT: an address does not point to memory of the process.
  * - EINVAL: a value is out of range or not aligned, an unknown flag or a padding member is set, or
  *   a stride is smaller than the structure was in version 1.0.
- * - E2BIG: an array element is longer than the driver knows it, and the rest is not zero.
+ * - E2BIG: an array element is longer than the driver knows it, and the rest is not zero, or it is
+ *   longer than a page.
  * - ENOENT: no such handle, context or syncobj.
  * - ENOMEM: the host has no memory left.
  * - ENOSPC: a limit is reached that DRM_IOCTL_ONPU_DEV_QUERY tells: memory, addresses, contexts,
@@ -109,7 +110,8 @@ extern "C" {
  * - ETIME: no progress for the context's timeout, cycle limit exceeded, or deadlock.
  * - EREMOTEIO: a trap instruction, or a parity error in the device.
  * - ECANCELED: the job did not run to its end for no fault of its own: an earlier job of the same
- *   context failed, the context was destroyed, or another context forced a reset.
+ *   context failed, the context was destroyed, another context forced a reset, or the machine went
+ *   to sleep.
  * - ENODEV: the device is gone.
  */
 
