@@ -27,7 +27,7 @@
 /*
  * Lock order, outermost first. What stands in one line is never held together.
  *
- *   device lock of the PCI core		probe, remove, FLR through sysfs, AER
+ *   device lock of the PCI core		probe, remove, FLR through sysfs, AER, system sleep
  *   &onpu_device.reset_lock		write: a reset; read: who needs registers that no reset
  *					disturbs, such as the two halves of the clock
  *   locks of contexts, address spaces and buffers (onpu_ctx.h, onpu_mmu.h, onpu_gem.h)

@@ -581,8 +581,9 @@ static int accept(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, u3
 }
 
 /*
- * What nothing holds up need not wait for the scheduler's thread, which finds it fed. The jobs are the
- * scheduler's by now, and those that it has freed are on no list.
+ * What nothing holds up need not wait for the scheduler's thread, for to wake it costs as much as
+ * all the rest of SUBMIT: it finds the jobs fed. They are its own by now; what it has freed is on
+ * no list.
  */
 static void feed_at_once(struct onpu_ctx *ctx)
 {

@@ -300,7 +300,7 @@ void onpu_device_unplug(struct onpu_device *onpu)
 	onpu_mbox_fail(onpu, -ENODEV);
 	devm_release_action(onpu->drm.dev, onpu_irq_fini, onpu);
 	halt_device(onpu);
-	/* Memory that is given up now is freed at once, so the device must not reach it any more. */
+	/* Memory that is given up from now on is freed at once: the device must not reach it. */
 	WRITE_ONCE(onpu->state, ONPU_DEV_GONE);
 	onpu_mmu_post_reset(onpu);
 	up_write(&onpu->reset_lock);

@@ -11,6 +11,8 @@
 
 #define BYTES	4096
 #define MANY	1025
+/* Of elements that are longer than a page, all else in them zero. */
+#define LONG_STRIDE	(4096 + 8)
 
 struct longer_job {
 	struct drm_onpu_job job;
@@ -96,7 +98,12 @@ BAD(as_many_jobs_as_can_be_counted, EINVAL, a->args.jobs.count = UINT32_MAX);
 BAD(odd_stride_of_jobs, EINVAL, a->args.jobs.stride += 4);
 BAD(short_stride_of_jobs, EINVAL, a->args.jobs.stride -= 8);
 BAD(no_stride_of_jobs, EINVAL, a->args.jobs.stride = 0);
-BAD(long_stride_of_jobs, E2BIG, a->args.jobs.stride = BYTES + 8);
+BAD(long_stride_of_jobs, E2BIG, {
+	a->many_jobs[0] = a->jobs[0];
+	memcpy((char *)a->many_jobs + LONG_STRIDE, &a->jobs[1], sizeof(a->jobs[1]));
+	a->args.jobs.stride = LONG_STRIDE;
+	a->args.jobs.array = (uintptr_t)a->many_jobs;
+});
 BAD(misaligned_jobs, EINVAL, a->args.jobs.array += 4);
 BAD(jobs_at_zero, EFAULT, a->args.jobs.array = 0);
 BAD(jobs_of_the_kernel, EFAULT, a->args.jobs.array = 0xffff800000000000ull);
@@ -142,7 +149,12 @@ BAD(profile_that_wraps, EINVAL, JOB.profile_va = UINT64_MAX - 31);
 
 BAD(odd_stride_of_syncs, EINVAL, JOB.syncs.stride += 4);
 BAD(short_stride_of_syncs, EINVAL, JOB.syncs.stride -= 8);
-BAD(long_stride_of_syncs, E2BIG, JOB.syncs.stride = BYTES + 8);
+BAD(long_stride_of_syncs, E2BIG, {
+	a->many_syncs[0] = WAITS;
+	memcpy((char *)a->many_syncs + LONG_STRIDE, &SYNC, sizeof(SYNC));
+	JOB.syncs.stride = LONG_STRIDE;
+	JOB.syncs.array = (uintptr_t)a->many_syncs;
+});
 BAD(misaligned_syncs, EINVAL, JOB.syncs.array += 4);
 BAD(syncs_at_zero, EFAULT, JOB.syncs.array = 0);
 BAD(longer_syncs_with_something, E2BIG, {

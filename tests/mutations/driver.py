@@ -42,6 +42,9 @@ _FENCE = _tests('sync,-t,in_a_batch_only_what_comes_behind_waits,'
                 '-t,a_fence_is_not_signalled_before_its_job_has_ended')
 _HANG = _tests('hang')
 _PRIME = _tests('prime', '--modprobe=vgem')
+_RACE = _guest('--root', 'guest_race.sh')
+_SLEEP = _guest("--root --allow-log='virtio-fs: suspend/resume not yet supported' --allow-log='PM: '",
+                'guest_sleep.sh 1')
 
 SETUP = [f'test -x {_BUILD}/emulator/onpu-emu && test -x {_BUILD}/tests/driver/driver-test-sync']
 BUILD = f'make -s -C /lib/modules/{_KERNEL}/build M=$PWD modules'
@@ -79,6 +82,8 @@ MUTATIONS = [
               ' &&\n\t       !timeline == !sync->point;', ' && (timeline || !timeline);'),
     _mutation('the address of an array is not looked at', 'onpu_submit.c', _SUBMIT,
               'if (array->array % 8 || array->stride % 8', 'if (array->stride % 8'),
+    _mutation('a stride of any length', 'onpu_submit.c', _SUBMIT,
+              'if (array->stride > PAGE_SIZE)', 'if (array->stride > PAGE_SIZE && !array->array)'),
     _mutation('high priority for everybody', 'onpu_ctx.c', _STATIC,
               'args->priority == DRM_ONPU_PRIORITY_HIGH && !capable(CAP_SYS_NICE)',
               'args->priority == DRM_ONPU_PRIORITY_HIGH && !capable(CAP_SYS_NICE) && args->pad'),
@@ -88,6 +93,9 @@ MUTATIONS = [
     _mutation('NO_MMAP is mapped', 'onpu_gem.c', _STATIC,
               'if (bo->flags & DRM_ONPU_BO_NO_MMAP || drm_gem_is_imported(obj))',
               'if (drm_gem_is_imported(obj))'),
+    _mutation('an import is mapped', 'onpu_gem.c', _PRIME,
+              'if (bo->flags & DRM_ONPU_BO_NO_MMAP || drm_gem_is_imported(obj))',
+              'if (bo->flags & DRM_ONPU_BO_NO_MMAP)'),
     _mutation('the completion page can be made writable', 'onpu_gem.c', _STATIC,
               '\t\tvm_flags_clear(vma, VM_MAYWRITE);\n', ''),
     _mutation('one job too many', 'onpu_job.c', _SYNC,
@@ -121,6 +129,15 @@ MUTATIONS = [
     # Other devices, resets, ends
     _mutation('an import is not marked', 'onpu_gem.c', _PRIME,
               'to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;', 'to_onpu_bo(obj)->flags = 0;'),
+    _mutation('an entry that a reset took is kept', 'onpu_queue.c', _RACE,
+              '\tif (!ret)\n\t\t__clear_bit(vm->slot, cd->vm_slots);\n\tvm->slot = -1;\n\treturn ret;\n',
+              '\tif (ret)\n\t\treturn ret;\n\t__clear_bit(vm->slot, cd->vm_slots);\n\tvm->slot = -1;\n'
+              '\treturn 0;\n'),
+    _mutation('nobody is told of system sleep', 'onpu_drv.c', _SLEEP,
+              '\t.driver.pm = pm_sleep_ptr(&onpu_pm_ops),\n', ''),
+    _mutation('the device stays asleep', 'onpu_reset.c', _SLEEP,
+              '\tret = onpu_device_start(onpu);\n\tresume(onpu, ret);\n\tup_write',
+              '\tret = 0;\n\tresume(onpu, ret);\n\tup_write'),
     _mutation('jobs that a reset took do not end', 'onpu_ctx.c', _lifecycle('reset'),
               '\tonpu_job_end_all(ctx, -ECANCELED, -ECANCELED);\n'
               '\tif (ctx->destroyed)\n\t\tqueue_end(ctx);\n'
