@@ -11,6 +11,10 @@ cycles of the engines, operators on the NPU, on the CPU and folded, CPU seconds 
 
 SqueezeNet, MobileNetV2 and LeNet have their weights from ../shared/models and are left out without them; the others are seeded.
 
+build_GRAPH_DEVICE only builds: graphs of up to 20,000 nodes (chain; chain with a constant for each node; mesh with long-lived
+values; tree with half of its nodes side by side), CPU seconds for each size, and the ratio of the time per node of the largest
+to that of the one a quarter as large: about 1 where the time is linear.
+
 Usage: bench_npu.py [--json FILE] [--build DIR] [--sram BYTES] [--nodes] [NAME…]
 """
 import argparse
@@ -21,6 +25,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILDS = [f"build_{graph}_{device}" for graph in ("chain", "constants", "mesh", "tree") for device in ("sim", "cpu")]
+BUILD_SIZES = (2500, 5000, 10000, 20000)
 SHARED_MODELS = ROOT.parent / "shared" / "models"
 sys.path.insert(0, str(ROOT / "tests" / "bench" / "npu"))
 from networks import LAYERS, SEEDED, SHARED, bound  # noqa: E402
@@ -62,6 +68,23 @@ def measure(args, name, net, shared):
     return result
 
 
+def measure_build(args, name):
+    """Each size three times, of which the shortest counts: the machine may be busy."""
+    graph, device = name.split("_")[1:]
+    command = [args.build / "tests" / "bench" / "npu" / "bench-npu-graph", "--graph", graph, "--device", device, "--count"]
+    result = {}
+    for count in BUILD_SIZES:
+        runs = [subprocess.run([str(c) for c in (*command, count)], capture_output=True, text=True) for _ in range(3)]
+        if any(done.returncode for done in runs):
+            sys.exit(f"bench npu: {name}: {runs[0].stderr.strip()}")
+        result[str(count)] = min(json.loads(done.stdout)["build_s"] for done in runs)
+    *_, quarter, _, whole = result.values()
+    result["ratio"] = round(whole / quarter / 4, 2)
+    print(f"{name:20} " + "  ".join(f"{count} nodes {result[str(count)]:.2f} s" for count in BUILD_SIZES) +
+          f"  ratio {result['ratio']:.2f}", flush=True)
+    return result
+
+
 def main():
     parser = argparse.ArgumentParser(description="Networks and layers on the device model, beside the machine's bound.")
     parser.add_argument("--json", type=pathlib.Path)
@@ -71,11 +94,11 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_args()
     groups = {"models": {**SHARED, **SEEDED}, "layers": LAYERS}
-    known = {name for group in groups.values() for name in group}
+    known = {name for group in groups.values() for name in group} | set(BUILDS)
     if set(args.names) - known:
         parser.error(f"no {', '.join(sorted(set(args.names) - known))}; there are: {', '.join(sorted(known))}")
 
-    result = {"machine": "onpu-ref1", "models": {}, "layers": {}}
+    result = {"machine": "onpu-ref1", "models": {}, "layers": {}, "builds": {}}
     for group, members in groups.items():
         for name, make in members.items():
             if args.names and name not in args.names:
@@ -84,6 +107,9 @@ def main():
                 print(f"{name:20} left out: there is no {SHARED_MODELS / name}")
                 continue
             result[group][name] = measure(args, name, make(), name in SHARED)
+    for name in BUILDS:
+        if not args.names or name in args.names:
+            result["builds"][name] = measure_build(args, name)
     if args.json:
         args.json.write_text(json.dumps(result, indent=2) + "\n")
 

@@ -2,8 +2,9 @@
 /*
  * bench-npu-graph: builds a network for the device model, npu-only, runs it once and says on
  * standard output what it cost, as JSON. The network is a table of layers (networks.py) with seeded
- * weights, or one of the shared models with its own. Or it only builds a graph of many nodes, a
- * chain or one whose nodes use earlier ones from anywhere among the last thousand.
+ * weights, or one of the shared models with its own. Or it only builds a graph of many nodes: a
+ * chain, a chain with a constant for each node, a mesh whose nodes use earlier ones from anywhere
+ * among the last thousand, or a tree that begins with half of its nodes side by side.
  */
 #include <argp.h>
 #include <inttypes.h>
@@ -18,12 +19,15 @@
 #include "../table.h"
 #include "models.h"
 
+#define SIDE 32		/* of the values of made-up graphs */
+
 struct options {
 	const char *table, *model, *models;
 	uint64_t weights;		/* float32 numbers that the table needs */
 	uint32_t rank, input[4];
 	uint64_t sram_bytes;
-	uint32_t chain, dag;		/* nodes of a made-up graph of which only the build counts */
+	const char *many, *device;	/* a made-up graph of which only the build counts */
+	uint32_t count;			/* of its nodes */
 	bool nodes;
 };
 
@@ -94,51 +98,115 @@ static void run(WNNContext context, WNNGraph graph)
 
 /* ---- graphs of many nodes */
 
-static WNNOperand add_node(WNNGraphBuilder builder, const WNNOperand *values, uint32_t i, bool dag)
-{
-	static uint32_t x = 1;
-	uint32_t back = i < 1000 ? i : 1000;
+#define MESH_REACH 1000
 
-	x = x * 1664525 + 1013904223;
-	if (dag)
-		return i % 4 ? wnnGraphBuilderAdd(builder, values[i - 1],
-						  values[i - 1 - (x >> 8) % back], NULL) :
-			       wnnGraphBuilderTanh(builder, values[i - 1], NULL);
+struct many {
+	WNNGraphBuilder builder;
+	WNNOperand *values;		/* 0: the input; i: of node i */
+	uint32_t count;
+	float *constant;
+};
+
+static WNNOperand chain_node(const struct many *m, uint32_t i)
+{
 	switch (i % 3) {
 	case 0:
-		return wnnGraphBuilderMatmul(builder, values[i - 1], values[0], NULL);
+		return wnnGraphBuilderMatmul(m->builder, m->values[i - 1], m->values[0], NULL);
 	case 1:
-		return wnnGraphBuilderTanh(builder, values[i - 1], NULL);
+		return wnnGraphBuilderTanh(m->builder, m->values[i - 1], NULL);
 	default:
-		return wnnGraphBuilderAdd(builder, values[i - 1], values[i - 2], NULL);
+		return wnnGraphBuilderAdd(m->builder, m->values[i - 1], m->values[i - 2], NULL);
 	}
 }
 
-static void measure_nodes(WNNContext context, uint32_t count, bool dag)
+static WNNOperand constants_node(const struct many *m, uint32_t i)
 {
-	static const uint32_t shape[] = { 32, 32 };
+	static const uint32_t shape[] = { SIDE, SIDE };
 	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
-	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
-	WNNOperand *values = calloc(count + 1, sizeof(*values));
-	double begin = seconds(CLOCK_PROCESS_CPUTIME_ID);
-	WNNNamedOperand output = { .name = WNN_STR("y") };
-	WNNGraph graph;
+	WNNOperand constant;
 
-	bench_check(builder && values, "graph builder");
 	desc.dataType = WNNOperandDataType_Float32;
 	desc.shape = (WNNUint32Array){ 2, shape };
-	values[0] = wnnGraphBuilderInput(builder, WNN_STR("x"), &desc);
-	for (uint32_t i = 1; i <= count; i++) {
-		values[i] = add_node(builder, values, i, dag);
-		bench_check(values[i], "operator");
+	m->constant[0] = (float)i;
+	constant = wnnGraphBuilderConstant(m->builder, &desc, m->constant,
+					   SIDE * SIDE * sizeof(*m->constant));
+	return i % 2 ? wnnGraphBuilderMul(m->builder, m->values[i - 1], constant, NULL) :
+		       wnnGraphBuilderMatmul(m->builder, m->values[i - 1], constant, NULL);
+}
+
+static WNNOperand mesh_node(const struct many *m, uint32_t i)
+{
+	static uint32_t x = 1;
+	uint32_t back = i < MESH_REACH ? i : MESH_REACH;
+
+	x = x * 1664525 + 1013904223;
+	return i % 4 ? wnnGraphBuilderAdd(m->builder, m->values[i - 1],
+					  m->values[i - 1 - (x >> 8) % back], NULL) :
+		       wnnGraphBuilderTanh(m->builder, m->values[i - 1], NULL);
+}
+
+static WNNOperand tree_node(const struct many *m, uint32_t i)
+{
+	uint32_t leaves = m->count / 2 + 1;
+	WNNLinearOptions linear = WNN_LINEAR_OPTIONS_INIT;
+
+	linear.alpha = i;
+	if (i <= leaves)
+		return wnnGraphBuilderLinear(m->builder, m->values[0], &linear);
+	i = 2 * (i - leaves);
+	return wnnGraphBuilderAdd(m->builder, m->values[i - 1], m->values[i], NULL);
+}
+
+static const struct {
+	const char *name;
+	WNNOperand (*add)(const struct many *m, uint32_t i);
+} many_graphs[] = {
+	{ "chain", chain_node },
+	{ "constants", constants_node },
+	{ "mesh", mesh_node },
+	{ "tree", tree_node },
+};
+
+static void add_nodes(struct many *m, const char *name)
+{
+	for (size_t g = 0; g < sizeof(many_graphs) / sizeof(many_graphs[0]); g++) {
+		if (strcmp(many_graphs[g].name, name))
+			continue;
+		for (uint32_t i = 1; i <= m->count; i++) {
+			m->values[i] = many_graphs[g].add(m, i);
+			bench_check(m->values[i], "operator");
+		}
+		return;
 	}
-	output.operand = values[count];
-	bench_check(wnnGraphBuilderBuildSync(builder, 1, &output, WNN_WAIT_FOREVER, &graph) ==
+	bench_check(false, name);
+}
+
+static void measure_many(WNNContext context, const struct options *options)
+{
+	static const uint32_t shape[] = { SIDE, SIDE };
+	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
+	struct many m = { .builder = wnnContextCreateGraphBuilder(context),
+			  .values = calloc(options->count + 1, sizeof(WNNOperand)),
+			  .count = options->count, .constant = seeded(SIDE * SIDE, 1) };
+	WNNNamedOperand output = { .name = WNN_STR("y") };
+	double begin, end;
+	WNNGraph graph;
+
+	bench_check(m.builder && m.values, "graph builder");
+	begin = seconds(CLOCK_PROCESS_CPUTIME_ID);
+	desc.dataType = WNNOperandDataType_Float32;
+	desc.shape = (WNNUint32Array){ 2, shape };
+	m.values[0] = wnnGraphBuilderInput(m.builder, WNN_STR("x"), &desc);
+	add_nodes(&m, options->many);
+	output.operand = m.values[m.count];
+	bench_check(wnnGraphBuilderBuildSync(m.builder, 1, &output, WNN_WAIT_FOREVER, &graph) ==
 		    WNNStatus_Success, "build");
-	printf("{\"build_s\": %.4f}\n", seconds(CLOCK_PROCESS_CPUTIME_ID) - begin);
+	end = seconds(CLOCK_PROCESS_CPUTIME_ID);
+	printf("{\"build_s\": %.4f}\n", end - begin);
 	wnnGraphRelease(graph);
-	wnnGraphBuilderRelease(builder);
-	free(values);
+	wnnGraphBuilderRelease(m.builder);
+	free(m.values);
+	free(m.constant);
 }
 
 /* ---- networks */
@@ -215,11 +283,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'M':
 		options->models = arg;
 		return 0;
+	case 'g':
+		options->many = arg;
+		return 0;
 	case 'c':
-		options->chain = (uint32_t)strtoul(arg, NULL, 0);
+		options->count = (uint32_t)strtoul(arg, NULL, 0);
 		return 0;
 	case 'd':
-		options->dag = (uint32_t)strtoul(arg, NULL, 0);
+		options->device = arg;
 		return 0;
 	case 's':
 		options->sram_bytes = strtoull(arg, NULL, 0);
@@ -228,9 +299,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->nodes = true;
 		return 0;
 	case ARGP_KEY_END:
-		if (!options->chain + !options->dag + !options->model + !options->table != 3 ||
-		    !options->table == !!options->rank)
-			argp_error(state, "give --model, --chain, --dag, or --table and --input");
+		if (!options->many + !options->model + !options->table != 2 ||
+		    !options->table == !!options->rank || !options->many != !options->count)
+			argp_error(state,
+				   "give --model, --graph and --count, or --table and --input");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -263,28 +335,31 @@ int main(int argc, char **argv)
 		{ "input", 'i', "N,...", 0, "Of a table: the shape of its input", 0 },
 		{ "model", 'm', "NAME", 0, "squeezenet, mobilenetv2 or lenet instead", 0 },
 		{ "models", 'M', "DIR", 0, "Folder of the shared models", 0 },
-		{ "chain", 'c', "N", 0, "Build a chain of N nodes instead", 0 },
-		{ "dag", 'd', "N", 0, "Build a graph of N nodes with long-lived values instead", 0 },
+		{ "graph", 'g', "NAME", 0, "Only build a chain, mesh, tree or constants", 0 },
+		{ "count", 'c', "N", 0, "Of such a graph: its nodes", 0 },
+		{ "device", 'd', "NAME", 0, "Instead of sim: cpu", 0 },
 		{ "sram", 's', "BYTES", 0, "Another size of the SRAM", 0 },
 		{ "nodes", 'n', NULL, 0, "The estimate for each node as well", 0 },
 		{ 0 }
 	};
 	static const struct argp argp = { known, parse, NULL, "Runs a network of bench_npu.py.",
 					  NULL, NULL, NULL };
-	struct options options = { 0 };
-	struct model_device device = { .name = "sim", .npu_only = true, .threads = 1 };
+	struct options options = { .device = "sim" };
+	struct model_device device = { .threads = 1 };
 	WNNInstance instance;
 	WNNContext context;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	device.name = options.device;
+	device.npu_only = strcmp(options.device, "cpu") != 0;
 	device.sram_bytes = options.sram_bytes;
 	instance = wnnCreateInstance(NULL);
 	bench_check(instance, "instance");
 	context = model_context(instance, &device);
 	if (!context)
 		return 1;
-	if (options.chain || options.dag)
-		measure_nodes(context, options.chain ? options.chain : options.dag, options.dag);
+	if (options.many)
+		measure_many(context, &options);
 	else
 		measure(&options, context);
 	wnnContextRelease(context);
