@@ -1,69 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What run/ and util/ do alone: packing of lifetimes, accounting, the timeline, clocks. */
+/* What run/ and util/ do alone: accounting, the timeline, clocks. */
 #include "fixture.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/layout.h"
 #include "run/memory.h"
 #include "run/timeline.h"
 #include "util/clock.h"
 #include "util/log.h"
-
-static uint32_t next(uint32_t *seed)
-{
-	*seed = *seed * 1664525 + 1013904223;
-	return *seed >> 8;
-}
-
-static bool collide(const struct run_item *a, const struct run_item *b)
-{
-	return a->first <= b->last && b->first <= a->last && a->offset < b->offset + b->size &&
-	       b->offset < a->offset + a->size;
-}
-
-static void layout_keeps_lives_apart(void **state)
-{
-	uint32_t seed = 7;
-
-	(void)state;
-	for (int round = 0; round < 200; round++) {
-		struct run_item items[60];
-		uint32_t n = next(&seed) % 60;
-		uint64_t total, most = 0;
-
-		for (uint32_t i = 0; i < n; i++) {
-			items[i].size = next(&seed) % 5000;
-			items[i].first = next(&seed) % 30;
-			items[i].last = items[i].first + next(&seed) % 6;
-		}
-		assert_int_equal(run_layout(items, n, &total), 0);
-		for (uint32_t i = 0; i < n; i++) {
-			assert_int_equal(items[i].offset % RUN_ITEM_ALIGN, 0);
-			assert_true(items[i].offset + items[i].size <= total);
-			for (uint32_t k = 0; k < i; k++)
-				assert_false(collide(&items[i], &items[k]));
-			most += (items[i].size + RUN_ITEM_ALIGN - 1) / RUN_ITEM_ALIGN *
-				RUN_ITEM_ALIGN;
-		}
-		assert_true(total <= most);
-	}
-}
-
-/* A chain needs room for two neighbours, not for all. */
-static void layout_uses_room_again(void **state)
-{
-	struct run_item items[20];
-	uint64_t total;
-
-	(void)state;
-	for (uint32_t i = 0; i < 20; i++)
-		items[i] = (struct run_item){ 1024, i, i + 1, 0 };
-	assert_int_equal(run_layout(items, 20, &total), 0);
-	assert_int_equal(total, 2048);
-}
 
 static void memory_is_accounted_for(void **state)
 {
@@ -212,8 +158,6 @@ static void log_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(layout_keeps_lives_apart),
-		cmocka_unit_test(layout_uses_room_again),
 		cmocka_unit_test(memory_is_accounted_for),
 		cmocka_unit_test(an_allocator_that_ignores_the_alignment),
 		cmocka_unit_test(a_timeline_runs_all_of_it_in_order),

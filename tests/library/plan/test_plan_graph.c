@@ -244,6 +244,20 @@ static void test_memory(void **state)
 	}
 }
 
+/* A chain needs room for two neighbours, not for all; what has no bytes needs none. */
+static void test_memory_chain(void **state)
+{
+	struct memory_interval interval[2000];
+	uint64_t total;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2000; i++)
+		interval[i] = (struct memory_interval){
+			.bytes = i % 10 ? 1000 : 0, .begin = i, .end = i + 1 };
+	assert_int_equal(memory_pack(interval, 2000, &total), 0);
+	assert_int_equal(total, 2 * 1024);
+}
+
 /* ---- the plan's text */
 
 /* For 64 KiB; what differs here is a change of the planner, to be looked at and then written down.
@@ -283,10 +297,14 @@ static void test_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fire),	   cmocka_unit_test(test_sharing),
-		cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_long_node),
+		cmocka_unit_test(test_fire),
+		cmocka_unit_test(test_sharing),
+		cmocka_unit_test(test_random_graphs),
+		cmocka_unit_test(test_long_node),
 		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_memory),	   cmocka_unit_test(test_text),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_memory_chain),
+		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_jobs),
 	};
 

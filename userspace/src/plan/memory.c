@@ -3,9 +3,11 @@
  * Packs intermediates into one arena: a value may take the place of another whose life has ended.
  * Largest first, each at the lowest address that is free for its whole life.
  */
-#include "plan/plan.h"
+#include "plan/memory.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int by_size(const void *a, const void *b)
 {
@@ -19,34 +21,79 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* `placed` is sorted by offset. */
+/*
+ * `placed` is sorted by offset, and those of one offset by time, as no two of them live at once:
+ * from one offset to the next in leaps, and to the one alive at a time.
+ */
+static uint32_t next_offset(struct memory_interval *const *placed, uint32_t count, uint32_t at)
+{
+	uint64_t offset = placed[at]->offset;
+	uint32_t step = 1, end;
+
+	while (at + step < count && placed[at + step]->offset == offset)
+		step *= 2;
+	end = at + step < count ? at + step : count;
+	while (at < end) {
+		uint32_t middle = at + (end - at) / 2;
+
+		if (placed[middle]->offset == offset)
+			at = middle + 1;
+		else
+			end = middle;
+	}
+	return at;
+}
+
+static uint32_t first_alive(struct memory_interval *const *placed, uint32_t at, uint32_t end,
+			    uint32_t time)
+{
+	while (at < end) {
+		uint32_t middle = at + (end - at) / 2;
+
+		if (placed[middle]->end < time)
+			at = middle + 1;
+		else
+			end = middle;
+	}
+	return at;
+}
+
 static uint64_t lowest_place(struct memory_interval *const *placed, uint32_t count,
 			     const struct memory_interval *interval)
 {
 	uint64_t at = 0;
 
-	for (uint32_t i = 0; i < count; i++) {
-		const struct memory_interval *other = placed[i];
+	for (uint32_t i = 0; i < count && placed[i]->offset < at + interval->bytes;) {
+		uint32_t next = next_offset(placed, count, i);
 
-		if (other->end < interval->begin || interval->end < other->begin)
-			continue;
-		if (other->offset >= at + interval->bytes)
-			break;
-		if (other->offset + other->bytes > at)
-			at = other->offset + other->bytes;
+		for (i = first_alive(placed, i, next, interval->begin);
+		     i < next && placed[i]->begin <= interval->end; i++)
+			if (placed[i]->offset + placed[i]->bytes > at)
+				at = placed[i]->offset + placed[i]->bytes;
+		i = next;
 	}
 	return at;
+}
+
+static bool before(const struct memory_interval *a, const struct memory_interval *b)
+{
+	return a->offset != b->offset ? a->offset < b->offset : a->begin < b->begin;
 }
 
 static void insert_sorted(struct memory_interval **placed, uint32_t count,
 			  struct memory_interval *interval)
 {
-	uint32_t at = count;
+	uint32_t at = 0, end = count;
 
-	while (at > 0 && placed[at - 1]->offset > interval->offset) {
-		placed[at] = placed[at - 1];
-		at--;
+	while (at < end) {
+		uint32_t middle = at + (end - at) / 2;
+
+		if (before(placed[middle], interval))
+			at = middle + 1;
+		else
+			end = middle;
 	}
+	memmove(placed + at + 1, placed + at, (count - at) * sizeof(*placed));
 	placed[at] = interval;
 }
 
@@ -55,11 +102,14 @@ static void pack(struct memory_interval *intervals, uint32_t count,
 {
 	for (uint32_t i = 0; i < count; i++) {
 		intervals[i].bytes =
-			(intervals[i].bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+			(intervals[i].bytes + MEMORY_ALIGN - 1) & ~(uint64_t)(MEMORY_ALIGN - 1);
 		order[i] = &intervals[i];
 	}
 	qsort(order, count, sizeof(*order), by_size);
-	for (uint32_t i = 0; i < count; i++) {
+	/* The last ones may have no bytes, and need no place. */
+	for (uint32_t i = 0; i < count; i++)
+		order[i]->offset = 0;
+	for (uint32_t i = 0; i < count && order[i]->bytes; i++) {
 		order[i]->offset = lowest_place(placed, i, order[i]);
 		if (order[i]->offset + order[i]->bytes > *total)
 			*total = order[i]->offset + order[i]->bytes;

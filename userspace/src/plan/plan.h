@@ -12,11 +12,12 @@
 #include <string.h>
 
 #include "plan/compile.h"
+#include "plan/memory.h"
 
 #define PLAN_MAX_COST (1u << 20) /* cycles of one instruction, and between two preemption points \
 				  */
 #define PLAN_MAX_SLOTS	65536u		/* of a job: operands have 16 bits */
-#define PLAN_ALIGN	64		/* of every buffer, in SRAM and in memory */
+#define PLAN_ALIGN	MEMORY_ALIGN	/* of every buffer, in SRAM and in memory */
 
 /* Engines in the order of enum onpu_engine; the CP executes nothing that touches memory here. */
 #define PLAN_ENGINES	5
@@ -234,17 +235,6 @@ struct hazard_access {
 int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,
 		const struct hazard_access *access, uint32_t count, uint8_t *waits,
 		size_t after[PLAN_ENGINES]);
-
-/* ---- memory.c: places for intermediates */
-struct memory_interval {
-	uint64_t bytes;
-	uint32_t begin, end;	/* inclusive life time */
-	uint64_t offset;	/* out */
-};
-/* So many are packed without asking for memory: all of a vector program. */
-#define MEMORY_FEW 32
-/* Intervals alive at the same time never overlap in memory; 0 or -1 (out of memory). */
-int memory_pack(struct memory_interval *intervals, uint32_t count, uint64_t *total);
 
 /* ---- resident.c: values that stay in SRAM between nodes */
 /* Picks them among the roots in the arena; their place->base becomes NPU_BASE_NONE. */

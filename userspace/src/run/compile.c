@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "onpu/registers.h"
+#include "plan/memory.h"
 #include "run/compiled_private.h"
-#include "run/layout.h"
 
-#define CODE_ALIGN UINT64_C(256)
+#define CODE_ALIGN UINT64_C(256)	/* of programs, constants and values */
 
 static uint64_t align(uint64_t n)
 {
@@ -165,7 +165,7 @@ static int compile_steps(struct run_compiled *c, const bool *on_npu, struct wnn_
 static int make_arena(struct run_compiled *c, struct wnn_error *err)
 {
 	const struct ir_graph *graph = c->graph;
-	struct run_item *items =
+	struct memory_interval *items =
 		calloc((size_t)graph->num_values + c->num_steps + 1, sizeof(*items));
 	uint32_t n = 0;
 	int ret;
@@ -178,13 +178,16 @@ static int make_arena(struct run_compiled *c, struct wnn_error *err)
 		if (place->where != RUN_NOWHERE || !place->needed)
 			continue;
 		place->where = RUN_ARENA;
-		items[n++] = (struct run_item){ (uint64_t)ir_type_bytes(&graph->values[v]->type),
-						place->first, place->last, 0 };
+		items[n++] = (struct memory_interval){
+			.bytes = align((uint64_t)ir_type_bytes(&graph->values[v]->type)),
+			.begin = place->first, .end = place->last };
 	}
 	for (uint32_t s = 0; s < c->num_steps; s++)
 		if (c->steps[s].program)
-			items[n++] = (struct run_item){ c->steps[s].program->arena_bytes, s, s, 0 };
-	ret = run_layout(items, n, &c->arena_bytes);
+			items[n++] = (struct memory_interval){
+				.bytes = align(c->steps[s].program->arena_bytes),
+				.begin = s, .end = s };
+	ret = memory_pack(items, n, &c->arena_bytes);
 	n = 0;
 	for (uint32_t v = 0; v < graph->num_values && !ret; v++)
 		if (c->places[v].where == RUN_ARENA)
