@@ -16,14 +16,20 @@
 
 static uint32_t hash(const struct rewrite *rw, const struct ir_node *node)
 {
-	uint32_t h = 2166136261u ^ node->op;
+	uint32_t h = 2166136261u ^ node->op, word;
 
 	for (uint32_t i = 0; i < node->num_operands; i++) {
 		uint32_t id = node->operands[i] ? rw->value[node->operands[i]->id]->id : UINT32_MAX;
 
 		h = (h ^ id) * 16777619u;
 	}
-	return h;
+	/* Many nodes may differ in nothing else. */
+	_Static_assert(sizeof(node->attrs) % sizeof(word) == 0, "attributes are whole words");
+	for (size_t at = 0; at < sizeof(node->attrs); at += sizeof(word)) {
+		memcpy(&word, (const char *)&node->attrs + at, sizeof(word));
+		h = (h ^ word) * 16777619u;
+	}
+	return h ^ h >> 15;
 }
 
 static bool same_types(const struct ir_node *a, const struct ir_node *b)
