@@ -160,9 +160,10 @@ def table_rows(api):
 def render_table(api):
     types = [v["name"] for v in api.enums["OperandDataType"]["values"]]
     out = SPDX + title("Operators, data types, ranks", "=")
-    out += ("● required of every implementation by the specification, ○ allowed by it; the CPU "
-            "offers both, and all ranks. (+) beyond the specification, where "
-            "``wnnContextOpSupportLimits()`` lists it. Outputs stand below the operands.\n\n")
+    out += ("● required of every implementation by the specification, ○ allowed by it, (+) beyond "
+            "it, where ``wnnContextOpSupportLimits()`` lists it. The CPU and the NPU offer all of "
+            "this, and all ranks: a test compiles each operator with each combination of types and "
+            "with each rank for an NPU with 16 KiB of SRAM. Outputs stand below the operands.\n\n")
     out += ".. csv-table::\n   :header-rows: 1\n\n"
     out += "   " + ",".join(["operator", "operand", *types, "ranks"]) + "\n"
     for row in table_rows(api):

@@ -119,6 +119,43 @@ static void values_cross_between_devices(void **state)
 	wnnInstanceRelease(instance);
 }
 
+/*
+ * NPU and CPU see the same memory: what crosses is stored once and loaded once by the NPU, and
+ * copied by nobody, which is what the report says of each node.
+ */
+static void nothing_is_copied(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_context(instance, "sim");
+	WNNGraph graph = build_mixed(context, WNNStatus_Success);
+	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	const uint64_t bytes = N * N * sizeof(float);
+	static const char *const names[] = { "a", "c", "d", "e" };
+	WNNNamedTensor input = { WNN_STR("x"), make_tensor(context, N, N) }, outputs[4];
+	uint64_t reported = 0;
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		outputs[i] = (WNNNamedTensor){ WNN_STR(names[i]), make_tensor(context, N, N) };
+	assert_ok(wnnContextDispatch(context, graph, 1, &input, 4, outputs));
+	assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
+	assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
+	assert_ok(wnnGraphGetPlacement(graph, &placement));
+	for (size_t i = 0; i < placement.nodeCount; i++)
+		reported += placement.nodes[i].bytesCopied;
+	assert_int_equal(statistics.bytesCopied, reported);
+	/* In: x; a and b; d and x. Out: a; c; e. The results of neg stay in SRAM. */
+	assert_int_equal(statistics.bytesRead, 5 * bytes + reported);
+	assert_int_equal(statistics.bytesWritten, 3 * bytes + reported);
+	wnnTensorRelease(input.tensor);
+	for (int i = 0; i < 4; i++)
+		wnnTensorRelease(outputs[i].tensor);
+	wnnGraphRelease(graph);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
 static void the_report_says_why(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -199,6 +236,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_cross_between_devices),
+		cmocka_unit_test(nothing_is_copied),
 		cmocka_unit_test(the_report_says_why),
 		cmocka_unit_test(npu_only_lists_what_cannot_be),
 	};

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "graph/limits.h"
+#include "plan/compile.h"
 
 #define BIT(type) WNN_DATA_TYPE_BIT(WNNOperandDataType_##type)
 #define FLOATS (BIT(Float32) | BIT(Float16))
@@ -65,6 +66,52 @@ static void everything_is_asked(void **state)
 	/* Each of the 95 with at least one type. */
 	assert_true(calls > 95 * 4);
 	assert_true(seen.nodes >= calls);
+}
+
+/* The node alone, compiled for the least SRAM. */
+static bool compiles(const struct ir_node *node, void *userdata)
+{
+	const struct npu_caps *caps = userdata;
+	struct ir_graph *graph = ir_graph_create();
+	struct ir_value *operands[16] = { NULL };
+	struct ir_type types[4];
+	struct npu_program *program;
+	struct wnn_error err = { 0 };
+	uint32_t live[4];
+	struct ir_node *copy;
+
+	if (!npu_supports(node, caps, NULL))
+		return false;
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (node->operands[i])
+			operands[i] = ir_add_input(graph, "x", &node->operands[i]->type);
+	for (uint32_t i = 0; i < node->num_results; i++)
+		types[i] = node->results[i]->type;
+	copy = ir_add_node(graph, node->op, operands, node->num_operands, types, node->num_results,
+			   &node->attrs, "", "test");
+	assert_non_null(copy);
+	for (uint32_t i = 0; i < copy->num_results; i++)
+		live[i] = copy->results[i]->id;
+	if (npu_compile(graph, 0, 1, live, copy->num_results, caps, false, &program, &err))
+		fail_msg("%s: %s", ir_op_name(node->op), err.message);
+	npu_program_destroy(program);
+	ir_graph_destroy(graph);
+	return true;
+}
+
+/* What the table of operators, types and ranks in the documentation says of the NPU. */
+static void the_npu_offers_everything(void **state)
+{
+	struct npu_caps caps = { .sram_bytes = 16 << 10, .lanes = 128, .mxu_rows = 64,
+				 .mxu_cols = 64, .fifo_depth = 16, .dma_bytes_per_cycle = 32 };
+	WNNOpSupportLimits full = WNN_OP_SUPPORT_LIMITS_INIT, out;
+	uint32_t calls;
+
+	(void)state;
+	probe(compiles, &caps, &out, &calls);
+	wnn_limits_fill(&everything, &full);
+	assert_memory_equal(&full, &out, sizeof(out));
+	assert_true(calls > 95 * 4);
 }
 
 /* No operator is silently left out: without any node, nothing is listed. */
@@ -166,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_is_asked),
+		cmocka_unit_test(the_npu_offers_everything),
 		cmocka_unit_test(nothing_is_left),
 		cmocka_unit_test(types_are_narrowed),
 		cmocka_unit_test(pairs_are_narrowed),
