@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define MAX_SIZES 24
+#define SHORT_RUN 32		/* bytes: a DMA engine takes a cycle for each run of them, or less */
 
 static uint64_t div_up(uint64_t a, uint64_t b)
 {
@@ -53,12 +54,19 @@ struct contract_step contract_step_at(const struct contract *c, const struct con
 	return s;
 }
 
+/* Whether loading the columns between those that are needed takes fewer cycles than skipping them. */
+static bool fill_gaps(const struct contract *c, int axis)
+{
+	int64_t size = plan_dtype_bytes(c->a.dtype);
+
+	return axis == 1 && c->a.stride[CA_W] == size && c->step[1] * size < SHORT_RUN;
+}
+
 int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t taps,
 		      int64_t *distance)
 {
-	/* With one tap only every step-th row is needed. */
-	*distance = taps == 1 ? c->step[axis] : 1;
-	return taps == 1 ? out : (out - 1) * c->step[axis] + (taps - 1) * c->dilation[axis] + 1;
+	*distance = taps == 1 && !fill_gaps(c, axis) ? c->step[axis] : 1;
+	return ((out - 1) * c->step[axis] + (taps - 1) * c->dilation[axis]) / *distance + 1;
 }
 
 int64_t contract_pitch(const struct contract *c, int axis, int64_t rows)

@@ -80,8 +80,10 @@ struct contract_step {
 
 struct contract_step contract_step_at(const struct contract *c, const struct contract_tile *t,
 				      uint64_t step);
-/* Rows (axis 0) or columns (1) of data that `out` results need in a step, and the distance between
- * them. */
+/*
+ * Rows (axis 0) or columns (1) of data that are loaded for `out` results in a step, and the distance
+ * between them: with one tap only those that are needed, unless more come in less time.
+ */
 int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t taps,
 		      int64_t *distance);
 /* Rows that the tile has room for: strided destinations may not reach into each other

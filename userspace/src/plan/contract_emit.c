@@ -433,10 +433,11 @@ static struct npu_view walk_data(const struct contract *c, const struct event *e
 		view.dim[i] = e->dim[i];
 	}
 	for (int i = 0; i < 2; i++) {
-		int64_t taps = i ? e->s.kws : e->s.khs;
+		int64_t distance;
 
+		contract_rows(c, i, 1, i ? e->s.kws : e->s.khs, &distance);
 		view.dim[CA_H + i] = e->dim[CD_H + i];
-		view.stride[CA_H + i] *= taps == 1 ? 1 : c->step[i];
+		view.stride[CA_H + i] *= c->step[i] / distance;
 	}
 	return view;
 }
