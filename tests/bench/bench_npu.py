@@ -3,11 +3,14 @@
 """Cycles of networks and of single layers on the device model (machine onpu-ref1), beside what the machine could do at best.
 
 Each runs once, npu-only, in a process of its own. For each: cycles, MACs of the matrix unit, bytes of the two DMA engines, busy
-cycles of the engines, operators on the NPU, on the CPU and folded, CPU seconds of the build, and
+cycles of the engines, operators on the NPU, on the CPU and folded, bytes of values between nodes and of the arena that they
+share (those that stay in SRAM need none), CPU seconds of the build, and
 
   bound = sum over layers of max(cycles of the matrix unit in blocks of 64 x 64, cycles of the vector unit for what
           only it can do, bytes of weights / 32)
   share = bound / cycles
+
+--nodes adds what each node and each kind of kernel took, and its bound.
 
 SqueezeNet, MobileNetV2 and LeNet have their weights from ../shared/models and are left out without them; the others are seeded.
 
@@ -29,7 +32,7 @@ BUILDS = [f"build_{graph}_{device}" for graph in ("chain", "constants", "mesh", 
 BUILD_SIZES = (2500, 5000, 10000, 20000)
 SHARED_MODELS = ROOT.parent / "shared" / "models"
 sys.path.insert(0, str(ROOT / "tests" / "bench" / "npu"))
-from networks import LAYERS, SEEDED, SHARED, bound  # noqa: E402
+from networks import LAYERS, SEEDED, SHARED, bound, bounds_of_nodes  # noqa: E402
 
 
 def run(args, net, shared, folder):
@@ -63,9 +66,24 @@ def measure(args, name, net, shared):
     print(f"{name:20} {result['cycles']:9} cycles  {result['macs'] / 1e6:7.1f} MMAC  in {result['bytes_ld'] / 1e6:6.1f} MB  "
           f"out {result['bytes_st'] / 1e6:6.1f} MB  {busy}  bound {result['bound']:9}  share {100 * result['share']:5.1f} %  "
           f"build {result['build_s']:.2f} s", flush=True)
-    for node in result.get("plan", []):
-        print(f"    {node['cycles']:9}  {node['op']:20} {node['kernel']}")
+    if args.nodes:
+        print_nodes(net, result["plan"])
     return result
+
+
+def print_nodes(net, nodes):
+    """Every node's cycles beside its bound, then the same for each kernel, those that lose most first."""
+    bounds = bounds_of_nodes(net, nodes)
+    kernels = {}
+    for node, least in zip(nodes, bounds or [0] * len(nodes)):
+        node["bound"] = least
+        busy = "  ".join(f"{engine} {node[engine]:8}" for engine in ("ld", "st", "mxu", "vpu"))
+        print(f"    {node['cycles']:9} cycles  bound {least:9}  {busy}  {node['op']:24} {node['kernel']}")
+        total = kernels.setdefault(node["kernel"], [0, 0, 0])
+        for i, value in enumerate((1, node["cycles"], least)):
+            total[i] += value
+    for kernel, (count, cycles, least) in sorted(kernels.items(), key=lambda k: k[1][2] - k[1][1]):
+        print(f"    {kernel:24} {count:4} nodes  {cycles:9} cycles  bound {least:9}  lost {cycles - least:9}")
 
 
 def measure_build(args, name):
@@ -90,7 +108,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "gcc")
     parser.add_argument("--sram", type=int, help="another size of the SRAM, in bytes")
-    parser.add_argument("--nodes", action="store_true", help="the estimate for each node as well")
+    parser.add_argument("--nodes", action="store_true", help="the profile of each node as well")
     parser.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_args()
     groups = {"models": {**SHARED, **SEEDED}, "layers": LAYERS}

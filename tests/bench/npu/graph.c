@@ -211,21 +211,42 @@ static void measure_many(WNNContext context, const struct options *options)
 
 /* ---- networks */
 
-static json_t *describe_nodes(const WNNGraphPlacement *placement)
+/* What each node took, from the time stamps; views took nothing and are left out. */
+static json_t *describe_nodes(WNNGraph graph)
 {
+	WNNGraphProfile profile = WNN_GRAPH_PROFILE_INIT;
 	json_t *nodes = json_array();
 
-	for (size_t i = 0; i < placement->nodeCount; i++) {
-		const WNNNodePlacement *node = &placement->nodes[i];
+	bench_check(wnnGraphGetProfile(graph, &profile) == WNNStatus_Success, "profile");
+	for (size_t i = 0; i < profile.nodeCount; i++) {
+		const WNNProfileNode *node = &profile.nodes[i];
 
-		if (!node->estimatedCycles)
+		if (!node->instructionCount)
 			continue;
 		json_array_append_new(nodes, json_pack(
-			"{s:s%, s:s%, s:I}", "op", node->operatorName.data,
+			"{s:s%, s:s%, s:I, s:I, s:I, s:I, s:I}", "op", node->operatorName.data,
 			node->operatorName.length, "kernel", node->kernel.data, node->kernel.length,
-			"cycles", (json_int_t)node->estimatedCycles));
+			"cycles", (json_int_t)node->cycles, "ld", (json_int_t)node->loadCycles,
+			"st", (json_int_t)node->storeCycles, "mxu", (json_int_t)node->matrixCycles,
+			"vpu", (json_int_t)node->vectorCycles));
 	}
+	wnnGraphProfileFreeMembers(profile);
 	return nodes;
+}
+
+/* Bytes of the results between nodes, and of the memory that they share by turns. */
+static json_t *describe_memory(WNNGraph graph)
+{
+	const struct ir_graph *ir = run_compiled_graph(graph->compiled);
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < ir->num_nodes; i++)
+		for (uint32_t r = 0; r < ir->nodes[i]->num_results; r++)
+			bytes += (uint64_t)ir_type_bytes(&ir->nodes[i]->results[r]->type);
+	for (uint32_t i = 0; i < ir->num_outputs; i++)
+		bytes -= (uint64_t)ir_type_bytes(&ir->outputs[i].value->type);
+	return json_pack("{s:I, s:I}", "between_nodes", (json_int_t)bytes, "arena",
+			 (json_int_t)run_compiled_arena_bytes(graph->compiled));
 }
 
 static json_t *describe(WNNGraph graph, const struct options *options, double build_seconds)
@@ -244,8 +265,9 @@ static json_t *describe(WNNGraph graph, const struct options *options, double bu
 		"folded", (json_int_t)placement->foldedCount, "build_s", build_seconds);
 
 	bench_check(result, "memory");
+	json_object_set_new(result, "memory", describe_memory(graph));
 	if (options->nodes)
-		json_object_set_new(result, "plan", describe_nodes(placement));
+		json_object_set_new(result, "plan", describe_nodes(graph));
 	return result;
 }
 
@@ -339,7 +361,7 @@ int main(int argc, char **argv)
 		{ "count", 'c', "N", 0, "Of such a graph: its nodes", 0 },
 		{ "device", 'd', "NAME", 0, "Instead of sim: cpu", 0 },
 		{ "sram", 's', "BYTES", 0, "Another size of the SRAM", 0 },
-		{ "nodes", 'n', NULL, 0, "The estimate for each node as well", 0 },
+		{ "nodes", 'n', NULL, 0, "The profile of each node as well", 0 },
 		{ 0 }
 	};
 	static const struct argp argp = { known, parse, NULL, "Runs a network of bench_npu.py.",
@@ -353,6 +375,7 @@ int main(int argc, char **argv)
 	device.name = options.device;
 	device.npu_only = strcmp(options.device, "cpu") != 0;
 	device.sram_bytes = options.sram_bytes;
+	device.profile = options.nodes;
 	instance = wnnCreateInstance(NULL);
 	bench_check(instance, "instance");
 	context = model_context(instance, &device);

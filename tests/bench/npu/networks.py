@@ -119,6 +119,7 @@ LAYERS = {
     "resnet50_2_1x1a": lambda: conv_layer("resnet50_2_1x1a", 256, 56, 64, 1),
     "resnet50_2_3x3": lambda: conv_layer("resnet50_2_3x3", 64, 56, 64, 3, 1, 1),
     "resnet50_2_1x1b": lambda: conv_layer("resnet50_2_1x1b", 64, 56, 256, 1),
+    "resnet50_3_1x1s2": lambda: conv_layer("resnet50_3_1x1s2", 256, 56, 512, 1, 2),
     "resnet50_3_3x3": lambda: conv_layer("resnet50_3_3x3", 128, 28, 128, 3, 1, 1),
     "resnet50_4_3x3": lambda: conv_layer("resnet50_4_3x3", 256, 14, 256, 3, 1, 1),
     "resnet50_5_3x3": lambda: conv_layer("resnet50_5_3x3", 512, 7, 512, 3, 1, 1),
@@ -187,23 +188,46 @@ def layer_cost(layer, shapes, shape):
     return 0, lane_cycles(n) * PASSES.get(op, 0), 0, 0
 
 
-def bound(net):
-    """(cycles, macs of the matrix unit): the sum over layers of the longest of the three; an activation belongs to the layer
-    whose result only it uses."""
+def layer_costs(net):
+    """[layer, cycles of the matrix unit, of the vector unit, bytes of weights, MACs] for each layer; an activation belongs to
+    the layer whose result only it uses."""
     uses = [0] * len(net.shapes)
     for layer in net.layers:
         for x in layer["inputs"]:
             uses[x] += 1
-    total = macs = 0
     costs = []
     for i, layer in enumerate(net.layers):
-        mxu, vpu, weights, work = layer_cost(layer, net.shapes, net.shapes[i + 1])
+        mxu, vpu, weights, macs = layer_cost(layer, net.shapes, net.shapes[i + 1])
         before = layer["inputs"][0] - 1
-        macs += work if mxu else 0
         if layer["op"] in ("relu", "relu6", "gelu") and before >= 0 and uses[before + 1] == 1:
-            costs[before][1] += vpu
+            costs[before][2] += vpu
             vpu = 0
-        costs.append([mxu, vpu, weights])
-    for mxu, vpu, weights in costs:
-        total += max(mxu, vpu, -(-weights // LD_BYTES))
-    return total, macs
+        costs.append([layer, mxu, vpu, weights, macs if mxu else 0])
+    return costs
+
+
+def layer_bound(mxu, vpu, weights):
+    return max(mxu, vpu, -(-weights // LD_BYTES))
+
+
+def bound(net):
+    """(cycles, macs of the matrix unit): the sum over layers of the longest of the three."""
+    costs = layer_costs(net)
+    return sum(layer_bound(*cost[1:4]) for cost in costs), sum(cost[4] for cost in costs)
+
+
+# Operators of WebNN that the layers of a table become, where they take time.
+OPERATORS = {"conv": ("conv2d",), "linear": ("gemm", "matmul"), "matmul": ("matmul",), "maxpool": ("maxPool2d",),
+             "averagepool": ("averagePool2d",), "add": ("add",), "softmax": ("softmax",), "layernorm": ("layerNormalization",)}
+
+
+def bounds_of_nodes(net, nodes):
+    """For each node of a profile its layer's bound, 0 for those that are no layer's; None when they do not fit together."""
+    costs = [cost for cost in layer_costs(net) if cost[0]["op"] in OPERATORS]
+    result = []
+    for node in nodes:
+        if costs and node["op"].split("+")[0] in OPERATORS[costs[0][0]["op"]]:
+            result.append(layer_bound(*costs.pop(0)[1:4]))
+        else:
+            result.append(0)
+    return None if costs else result

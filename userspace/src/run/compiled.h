@@ -33,6 +33,9 @@ void run_compiled_unref(struct run_compiled *compiled);	/* NULL is fine */
 
 const struct ir_graph *run_compiled_graph(const struct run_compiled *compiled);
 
+/* Of memory for intermediates, in each dispatch that is in flight. */
+uint64_t run_compiled_arena_bytes(const struct run_compiled *compiled);
+
 /* The compiler's notes on a node that runs on the NPU; NULL for others. */
 const struct npu_node_info *run_compiled_npu_info(const struct run_compiled *compiled,
 						  const struct ir_node *node);

@@ -91,6 +91,11 @@ char *run_compiled_text(const struct run_compiled *c, enum run_text kind, struct
 	return text;
 }
 
+uint64_t run_compiled_arena_bytes(const struct run_compiled *compiled)
+{
+	return compiled->arena_bytes;
+}
+
 const struct ir_graph *run_compiled_graph(const struct run_compiled *c)
 {
 	return c->graph;
