@@ -83,7 +83,12 @@ class Trace(unittest.TestCase):
                                         next(t for t in self.table if " of them" in t)).groups())
         rows = [t for t in self.table if "%" in t and "busy" not in t]
         self.assertEqual(sum(int(t.split("%")[0].split()[-2]) for t in rows) + rest, total)
-        self.assertEqual([t.split()[0] for t in self.table if "busy" in t], list(LANES.values()))
+        engines = [re.match(r"(\w+) +(\d+) instructions, busy +(\d+)", t) for t in self.table if "busy" in t]
+        self.assertEqual([e.group(1) for e in engines], list(LANES.values()))
+        for lane, engine in zip(LANES, engines):
+            events = [e["args"] for e in self.events if e["ph"] == "X" and (e["pid"], e["tid"]) == (2, lane)]
+            self.assertEqual(len(events), int(engine.group(2)))
+            self.assertEqual(sum(e["end_cycle"] - e["start_cycle"] for e in events), int(engine.group(3)))
 
 
 if __name__ == "__main__":
