@@ -547,6 +547,41 @@ static void policies(void **state)
 	wnnContextRelease(context);
 }
 
+/* What no tile of the NPU holds goes to the CPU and does not fail the build. */
+static void wide_strides(void **state)
+{
+	struct fixture *f = *state;
+	WNNContext context = f->context[1];
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNConvTranspose2dOptions options = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	WNNTensor x = make_tensor(context, 1, 2), y = make_tensor(context, 1, 1026);
+	const float filter[] = { 3 }, data[] = { 5, 7 };
+	WNNOperand in = make_input(b, "x", 1, 2), out;
+	static float got[1026];
+	WNNGraph graph;
+
+	options.strides = WNN_UINT32_LIST(1, 1025);
+	out = wnnGraphBuilderConvTranspose2d(
+		b, wnnGraphBuilderReshape(b, in, WNN_UINT32_LIST(1, 1, 1, 2), NULL),
+		wnnGraphBuilderReshape(b, make_constant(b, filter, 1, 1),
+				       WNN_UINT32_LIST(1, 1, 1, 1), NULL), &options);
+	graph = build_one(b, "y", wnnGraphBuilderReshape(b, out, WNN_UINT32_LIST(1, 1026), NULL));
+	wnnGraphBuilderRelease(b);
+	assert_ok(wnnGraphGetPlacement(graph, &placement));
+	assert_int_equal(placement.cpuCount, 1);
+	for (size_t i = 0; i < placement.nodeCount; i++)
+		if (placement.nodes[i].device == WNNNodeDevice_CPU)
+			assert_int_equal(placement.nodes[i].reason, WNNPlacementReason_Size);
+	assert_ok(wnnContextWriteTensor(context, x, data, sizeof(data)));
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_ok(wnnContextReadTensorSync(context, y, got, sizeof(got), GENEROUS));
+	assert_true(got[0] == 15 && got[1] == 0 && got[1024] == 0 && got[1025] == 21);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+	wnnGraphRelease(graph);
+}
+
 /* --- Threads --- */
 
 struct worker {
@@ -656,6 +691,7 @@ int main(void)
 		TEST(constants_cannot_be_dispatched),
 		TEST(destroying_with_work_queued),
 		TEST(policies),
+		TEST(wide_strides),
 		TEST(several_threads),
 		TEST(releases_from_several_threads),
 	};

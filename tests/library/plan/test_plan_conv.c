@@ -214,6 +214,7 @@ static void test_conv_extreme(void **state)
 		{ 2, 300, 300, 2, 1, 1, 300, 300, 1, 1, 2, false },
 		{ 3, 40, 40, 5, 352, 352, 1, 1, 9, 1, 1, true },
 		{ 2, 30, 30, 3, 121, 121, 5, 5, 4, 1, 1, true },
+		{ 3, 2, 3, 5, 34, 66, 2, 2, 32, 1, 1, true },
 	};
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {

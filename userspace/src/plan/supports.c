@@ -112,6 +112,19 @@ static bool supports_contraction(const struct ir_node *node, const struct ir_una
 	return supports_fused(act, IR_F32, reason);
 }
 
+/* A tile of data has zeros between its rows and columns: so many elements fit into 16 KiB. */
+#define MAX_SPREAD 1024
+
+static bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
+{
+	const struct ir_conv_attrs *attrs = &node->attrs.conv;
+
+	if (attrs->transposed && (uint64_t)attrs->strides[0] * attrs->strides[1] > MAX_SPREAD)
+		return no(reason, NPU_REASON_SIZE,
+			  "the strides of the transposed convolution multiply to more than 1024");
+	return supports_contraction(node, &attrs->act, reason);
+}
+
 #define MAX_PADDED_TAPS 65536
 
 static bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
@@ -207,7 +220,7 @@ static bool supports_op(const struct ir_node *node, struct npu_reason *reason)
 {
 	switch (node->op) {
 	case IR_OP_CONV:
-		return supports_contraction(node, &node->attrs.conv.act, reason);
+		return supports_conv(node, reason);
 	case IR_OP_MATMUL:
 		return supports_contraction(node, &node->attrs.matmul.act, reason);
 	case IR_OP_POOL:
