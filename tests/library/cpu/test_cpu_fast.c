@@ -304,6 +304,87 @@ static bool softmax_round(void)
 	return compare(&rig, IR_OP_SOFTMAX, &attrs, rank, dims, 1e-5);
 }
 
+static bool reduce_round(void)
+{
+	static const enum ir_reduce kinds[] = { IR_REDUCE_SUM, IR_REDUCE_MEAN, IR_REDUCE_MAX, IR_REDUCE_MIN,
+						IR_REDUCE_L1, IR_REDUCE_L2, IR_REDUCE_SUM_SQUARE,
+						IR_REDUCE_LOG_SUM };
+	int64_t dims[8], y[8];
+	uint32_t rank = random_dims(0, dims), first = between(0, rank), end = between(first, rank), n = 0;
+	union ir_attrs attrs = { .reduce = { .kind = kinds[random_below(8)] } };
+	struct rig rig;
+
+	if (rank && random_below(2))
+		dims[random_below(rank)] = between(1, 300);
+	for (uint32_t i = 0; i < rank; i++) {
+		if (i >= first && i < end)
+			attrs.reduce.axes |= 1u << i;
+		else
+			y[n++] = dims[i];
+	}
+	rig_init(&rig);
+	rig_add_between(&rig, IR_F32, rank, dims,
+			attrs.reduce.kind == IR_REDUCE_LOG_SUM ? 0.5 : -1, 1);
+	return compare(&rig, IR_OP_REDUCE, &attrs, n, y, 1e-6);
+}
+
+static void maybe_add(struct rig *rig, uint32_t rank, const int64_t *dims)
+{
+	if (random_below(2))
+		add(rig, rank, dims);
+	else
+		rig_skip(rig);
+}
+
+static bool layernorm_round(void)
+{
+	int64_t dims[8];
+	uint32_t rank = random_dims(1, dims), first = random_below(rank);
+	union ir_attrs attrs = { .norm.epsilon = 1e-3f };
+	struct rig rig;
+
+	dims[rank - 1] = between(4, 100);
+	for (uint32_t i = first; i < rank; i++)
+		attrs.norm.axes[attrs.norm.num_axes++] = i;
+	rig_init(&rig);
+	add(&rig, rank, dims);
+	maybe_add(&rig, rank - first, dims + first);
+	maybe_add(&rig, rank - first, dims + first);
+	return compare(&rig, IR_OP_LAYERNORM, &attrs, rank, dims, 1e-6);
+}
+
+static bool instnorm_round(void)
+{
+	int64_t dims[4] = { between(1, 3), between(1, 9), between(1, 12), between(4, 60) };
+	union ir_attrs attrs = { .norm = { .epsilon = 1e-3f, .layout = IR_NCHW } };
+	struct rig rig;
+
+	rig_init(&rig);
+	add(&rig, 4, dims);
+	maybe_add(&rig, 1, dims + 1);
+	maybe_add(&rig, 1, dims + 1);
+	return compare(&rig, IR_OP_INSTNORM, &attrs, 4, dims, 1e-6);
+}
+
+static bool batchnorm_round(void)
+{
+	int64_t dims[8];
+	uint32_t rank = between(2, 5), axis = random_below(rank - 1);
+	union ir_attrs attrs = { .norm = { .epsilon = 1e-3f, .axis = axis } };
+	struct rig rig;
+
+	for (uint32_t i = 0; i < rank; i++)
+		dims[i] = between(1, 6);
+	dims[rank - 1] = between(4, 60);
+	rig_init(&rig);
+	add(&rig, rank, dims);
+	add(&rig, 1, dims + axis);
+	rig_add_between(&rig, IR_F32, 1, dims + axis, 0.125, 2);
+	maybe_add(&rig, 1, dims + axis);
+	maybe_add(&rig, 1, dims + axis);
+	return compare(&rig, IR_OP_BATCHNORM, &attrs, rank, dims, 1e-6);
+}
+
 FAMILY(conv)
 FAMILY(pool)
 FAMILY(matmul)
@@ -313,6 +394,10 @@ FAMILY(concat)
 FAMILY(transpose)
 FAMILY(slice)
 FAMILY(softmax)
+FAMILY(reduce)
+FAMILY(layernorm)
+FAMILY(instnorm)
+FAMILY(batchnorm)
 
 /* The application's number of OpenBLAS threads is its own. */
 static void test_blas_threads(void **state)
@@ -372,7 +457,9 @@ int main(void)
 		cmocka_unit_test(test_unary),	  cmocka_unit_test(test_concat),
 		cmocka_unit_test(test_transpose), cmocka_unit_test(test_slice),
 		cmocka_unit_test(test_softmax),	  cmocka_unit_test(test_blas_threads),
-		cmocka_unit_test(test_shared_products),
+		cmocka_unit_test(test_shared_products), cmocka_unit_test(test_reduce),
+		cmocka_unit_test(test_layernorm), cmocka_unit_test(test_instnorm),
+		cmocka_unit_test(test_batchnorm),
 		cmocka_unit_test(test_all_seen),
 	};
 

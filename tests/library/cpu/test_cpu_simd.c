@@ -390,6 +390,90 @@ static void check_softmax(void)
 	guard_free(&y);
 }
 
+/* --- Folds ------------------------------------------------------------------------------------ */
+
+static double folded(enum cpu_fold kind, double y, double x, double centre)
+{
+	switch (kind) {
+	case CPU_FOLD_SUM:
+		return y + x;
+	case CPU_FOLD_ABS:
+		return y + fabs(x);
+	case CPU_FOLD_SQUARES:
+		return y + (x - centre) * (x - centre);
+	case CPU_FOLD_MAX:
+		return isnan(y) || y > x ? y : x;
+	default:
+		return isnan(y) || y < x ? y : x;
+	}
+}
+
+static double fold_start(enum cpu_fold kind)
+{
+	return kind == CPU_FOLD_MAX ? -INFINITY : kind == CPU_FOLD_MIN ? INFINITY : 0;
+}
+
+static void check_fold(void)
+{
+	for (int kind = CPU_FOLD_SUM; kind <= CPU_FOLD_MIN; kind++) {
+		enum cpu_fold fold = (enum cpu_fold)kind;
+		int64_t n = between(1, 200);
+		struct guard x = floats(n);
+		double centre = random_below(2) ? 0.25 : 0, y = fold_start(fold);
+
+		if (kind >= CPU_FOLD_MAX)
+			put_odd_values(&x, n);
+		for (int64_t i = 0; i < n; i++)
+			y = folded(fold, y, (double)x.data[i], centre);
+		expect("fold", kind, simd->fold(fold, x.data, n, centre), y, 1e-12);
+		guard_free(&x);
+	}
+}
+
+static void check_fold_line(void)
+{
+	for (int kind = CPU_FOLD_SUM; kind <= CPU_FOLD_MIN; kind++) {
+		enum cpu_fold fold = (enum cpu_fold)kind;
+		int64_t n = between(1, 100);
+		struct guard x = floats(n), memory = floats(2 * n);
+		double *y = (double *)memory.data, before[100];
+
+		put_odd_values(&x, n);
+		for (int64_t i = 0; i < n; i++)
+			y[i] = before[i] = random_below(9) ? 0.01 * random_below(100) : NAN;
+		simd->fold_line(fold, y, x.data, n);
+		for (int64_t i = 0; i < n; i++) {
+			double e = folded(fold, before[i], (double)x.data[i], 0);
+
+			expect("fold_line", i, y[i], e, 1e-12 * (1 + fabs(e)));
+		}
+		guard_free(&x);
+		guard_free(&memory);
+	}
+}
+
+static void check_normalize(void)
+{
+	bool each = random_below(2), has_scale = random_below(2), has_bias = random_below(2);
+	int64_t n = between(1, 100), params = each ? n : 1;
+	struct guard x = floats(n), y = floats(n), scale = floats(params), bias = floats(params);
+	struct cpu_normal m = { .mean = 0.25, .factor = 3, .scale = has_scale ? scale.data : NULL,
+				.bias = has_bias ? bias.data : NULL, .each = each };
+
+	simd->normalize(&m, y.data, x.data, n);
+	for (int64_t i = 0; i < n; i++) {
+		double v = ((double)x.data[i] - 0.25) * 3;
+
+		v *= has_scale ? (double)scale.data[each ? i : 0] : 1;
+		v += has_bias ? (double)bias.data[each ? i : 0] : 0;
+		expect("normalize", i, (double)y.data[i], v, 1e-6);
+	}
+	guard_free(&x);
+	guard_free(&y);
+	guard_free(&scale);
+	guard_free(&bias);
+}
+
 /* --- The table -------------------------------------------------------------------------------- */
 
 #define ENTRY(name) { offsetof(struct cpu_simd, name), sizeof(simd->name), check_##name }
@@ -400,6 +484,7 @@ static const struct {
 } entries[] = {
 	ENTRY(tile), ENTRY(window), ENTRY(window_3x3), ENTRY(lines), ENTRY(copy_lines), ENTRY(sum),
 	ENTRY(dot), ENTRY(combine), ENTRY(unary), ENTRY(binary), ENTRY(softmax),
+	ENTRY(fold), ENTRY(fold_line), ENTRY(normalize),
 };
 
 /* There is nothing between the entries that are tested, or behind them. */

@@ -79,7 +79,7 @@ static double step(enum ir_reduce kind, double acc, double x)
 	}
 }
 
-static double finish(enum ir_reduce kind, double acc, int64_t count)
+double cpu_finish_reduce(enum ir_reduce kind, double acc, int64_t count)
 {
 	switch (kind) {
 	case IR_REDUCE_MEAN:
@@ -104,7 +104,7 @@ static double reduce_float(const struct group *g, enum ir_reduce kind, enum ir_d
 		return log_sum_exp(g, dtype, in);
 	for (int64_t i = 0; i < g->count; i++)
 		acc = step(kind, acc, cpu_load(dtype, in, group_at(g, i)));
-	return finish(kind, acc, g->count);
+	return cpu_finish_reduce(kind, acc, g->count);
 }
 
 static int64_t reduce_int(const struct group *g, enum ir_reduce kind, enum ir_dtype dtype,

@@ -42,6 +42,9 @@ size_t cpu_ref_recurrent_state(const struct ir_node *node);
 void cpu_ref_recurrent(const struct ir_node *node, const void *const *in, void *const *out,
 		       double *state);
 
+/* The result of a reduction from what its elements add up to. */
+double cpu_finish_reduce(enum ir_reduce kind, double acc, int64_t count);
+
 /* A unary function of one value; activations fused into other nodes use it too. */
 double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x);
 int64_t cpu_apply_unary_int(const struct ir_unary_attrs *attrs, enum ir_dtype dtype, int64_t x);

@@ -12,6 +12,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 		cpu_fill_gemm_##level(table); \
 		cpu_fill_window_##level(table); \
 		cpu_fill_map_##level(table); \
+		cpu_fill_fold_##level(table); \
 	} while (0)
 
 static void fill_levels(void)

@@ -46,6 +46,15 @@ struct cpu_lines {
 	float lo, hi;
 };
 
+enum cpu_fold { CPU_FOLD_SUM, CPU_FOLD_ABS, CPU_FOLD_SQUARES, CPU_FOLD_MAX, CPU_FOLD_MIN };
+
+/* y = (x - mean) * factor * scale + bias; NULL: 1, 0. */
+struct cpu_normal {
+	double mean, factor;
+	const float *scale, *bias;
+	bool each;			/* one for each element of a line; else one for all */
+};
+
 enum cpu_window { CPU_WINDOW_DOT, CPU_WINDOW_MAX, CPU_WINDOW_SUM, CPU_WINDOW_SQUARES };
 
 struct cpu_simd {
@@ -82,6 +91,11 @@ struct cpu_simd {
 		       int64_t n);
 	/* softmax of a contiguous line */
 	void (*softmax)(float *y, const float *x, int64_t n);
+	/* Of a line; CPU_FOLD_SQUARES: of the distances from the centre. NaN is the largest and the smallest. */
+	double (*fold)(enum cpu_fold kind, const float *x, int64_t n, double centre);
+	/* Folds x[i] into y[i]. */
+	void (*fold_line)(enum cpu_fold kind, double *y, const float *x, int64_t n);
+	void (*normalize)(const struct cpu_normal *normal, float *y, const float *x, int64_t n);
 };
 
 enum cpu_level { CPU_LEVEL_BASE, CPU_LEVEL_AVX2, CPU_LEVEL_AVX512, CPU_LEVEL_COUNT };

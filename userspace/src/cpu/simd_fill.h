@@ -9,7 +9,8 @@
 #define CPU_FILLS(level) \
 	void cpu_fill_gemm_##level(struct cpu_simd *simd); \
 	void cpu_fill_window_##level(struct cpu_simd *simd); \
-	void cpu_fill_map_##level(struct cpu_simd *simd)
+	void cpu_fill_map_##level(struct cpu_simd *simd); \
+	void cpu_fill_fold_##level(struct cpu_simd *simd)
 
 CPU_FILLS(base);
 CPU_FILLS(avx2);

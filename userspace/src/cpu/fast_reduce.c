@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fast reductions and normalizations for float32. The axes that are folded are neighbours, so that a
+ * tensor is [outer, n, inner]: lines of n where inner is 1, else n lines one upon the other.
+ */
+#include <math.h>
+
+#include "cpu/fast.h"
+#include "cpu/reference.h"
+
+/* Elements that are worth a thread of their own. */
+#define GRAIN 16384
+/* Results that are folded at a time where inner is not 1. */
+#define COLUMNS 256
+
+struct axes {
+	int64_t outer, n, inner;
+};
+
+/* False when other axes lie between those of the mask. Axes of size 1 lie anywhere. */
+static bool split_axes(const struct ir_type *type, uint32_t mask, struct axes *a)
+{
+	enum { OUTER, FOLDED, INNER } part = OUTER;
+
+	*a = (struct axes){ 1, 1, 1 };
+	for (uint32_t d = 0; d < type->rank; d++) {
+		int64_t dim = ir_type_dim(type, d);
+
+		if (dim == 1)
+			continue;
+		if (mask >> d & 1) {
+			if (part == INNER)
+				return false;
+			part = FOLDED;
+			a->n *= dim;
+		} else if (part == OUTER) {
+			a->outer *= dim;
+		} else {
+			part = INNER;
+			a->inner *= dim;
+		}
+	}
+	return true;
+}
+
+static int64_t grain_of(int64_t elements)
+{
+	return GRAIN / elements + 1;
+}
+
+/* --- Reductions --- */
+
+struct reduction {
+	const struct cpu_simd *simd;
+	enum ir_reduce kind;
+	enum cpu_fold fold;
+	struct axes a;
+	int64_t blocks;			/* of columns in inner */
+	const float *x;
+	float *y;
+};
+
+static bool fold_of(enum ir_reduce kind, enum cpu_fold *fold)
+{
+	switch (kind) {
+	case IR_REDUCE_SUM:
+	case IR_REDUCE_MEAN:
+	case IR_REDUCE_LOG_SUM:
+		*fold = CPU_FOLD_SUM;
+		return true;
+	case IR_REDUCE_L1:
+		*fold = CPU_FOLD_ABS;
+		return true;
+	case IR_REDUCE_L2:
+	case IR_REDUCE_SUM_SQUARE:
+		*fold = CPU_FOLD_SQUARES;
+		return true;
+	case IR_REDUCE_MAX:
+		*fold = CPU_FOLD_MAX;
+		return true;
+	case IR_REDUCE_MIN:
+		*fold = CPU_FOLD_MIN;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void reduce_lines(void *argument, int64_t begin, int64_t end)
+{
+	const struct reduction *r = argument;
+
+	for (int64_t i = begin; i < end; i++)
+		r->y[i] = (float)cpu_finish_reduce(
+			r->kind, r->simd->fold(r->fold, r->x + i * r->a.n, r->a.n, 0), r->a.n);
+}
+
+static void reduce_columns(void *argument, int64_t begin, int64_t end)
+{
+	const struct reduction *r = argument;
+	double first = r->fold == CPU_FOLD_MAX ? -INFINITY : r->fold == CPU_FOLD_MIN ? INFINITY : 0;
+	double columns[COLUMNS];
+
+	for (int64_t item = begin; item < end; item++) {
+		int64_t o = item / r->blocks, at = item % r->blocks * COLUMNS;
+		int64_t n = r->a.inner - at < COLUMNS ? r->a.inner - at : COLUMNS;
+
+		for (int64_t i = 0; i < n; i++)
+			columns[i] = first;
+		for (int64_t k = 0; k < r->a.n; k++)
+			r->simd->fold_line(r->fold, columns,
+					   r->x + (o * r->a.n + k) * r->a.inner + at, n);
+		for (int64_t i = 0; i < n; i++)
+			r->y[o * r->a.inner + at + i] =
+				(float)cpu_finish_reduce(r->kind, columns[i], r->a.n);
+	}
+}
+
+static int reduce(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		  void *const *out, struct wnn_error *err)
+{
+	struct reduction r = { .simd = cpu->simd, .kind = node->attrs.reduce.kind, .x = in[0],
+			       .y = out[0] };
+
+	(void)err;
+	fold_of(r.kind, &r.fold);
+	split_axes(&node->operands[0]->type, node->attrs.reduce.axes, &r.a);
+	r.blocks = (r.a.inner + COLUMNS - 1) / COLUMNS;
+	if (r.a.inner == 1)
+		cpu_parallel_ranges(cpu, r.a.outer, grain_of(r.a.n), reduce_lines, &r);
+	else
+		cpu_parallel_ranges(cpu, r.a.outer * r.blocks, grain_of(r.a.n * COLUMNS),
+				    reduce_columns, &r);
+	return 0;
+}
+
+/* --- Normalizations --- */
+
+struct normalization {
+	const struct cpu_simd *simd;
+	struct axes a;
+	const float *x, *mean, *variance, *scale, *bias;
+	float *y;
+	double epsilon;
+	int64_t channels;		/* that lines belong to in turn; 0: parameters are lines, too */
+};
+
+static void set_statistics(const struct normalization *z, int64_t channel, const float *x,
+			   struct cpu_normal *m)
+{
+	double n = (double)z->a.n, variance;
+
+	if (z->mean) {
+		m->mean = (double)z->mean[channel];
+		variance = (double)z->variance[channel];
+	} else {
+		m->mean = z->simd->fold(CPU_FOLD_SUM, x, z->a.n, 0) / n;
+		variance = z->simd->fold(CPU_FOLD_SQUARES, x, z->a.n, m->mean) / n;
+	}
+	m->factor = 1 / sqrt(variance + z->epsilon);
+}
+
+static void normalize_lines(void *argument, int64_t begin, int64_t end)
+{
+	const struct normalization *z = argument;
+
+	for (int64_t i = begin; i < end; i++) {
+		const float *x = z->x + i * z->a.n;
+		int64_t channel = z->channels ? i % z->channels : 0;
+		struct cpu_normal m = { .scale = z->scale ? z->scale + channel : NULL,
+					.bias = z->bias ? z->bias + channel : NULL,
+					.each = !z->channels };
+
+		set_statistics(z, channel, x, &m);
+		z->simd->normalize(&m, z->y + i * z->a.n, x, z->a.n);
+	}
+}
+
+static const float *optional(const struct ir_node *node, const void *const *in, uint32_t operand)
+{
+	return node->num_operands > operand ? in[operand] : NULL;
+}
+
+/* The axes that a line has; of batchNormalization those behind its own. */
+static uint32_t line_axes(const struct ir_node *node)
+{
+	const struct ir_norm_attrs *attrs = &node->attrs.norm;
+	uint32_t axes = 0;
+
+	if (node->op == IR_OP_INSTNORM)
+		return 0xc;
+	if (node->op == IR_OP_BATCHNORM)
+		return ~UINT32_C(0) << (attrs->axis + 1);
+	for (uint32_t i = 0; i < attrs->num_axes; i++)
+		axes |= UINT32_C(1) << attrs->axes[i];
+	return axes;
+}
+
+static int normalize(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		     void *const *out, struct wnn_error *err)
+{
+	const struct ir_type *type = &node->results[0]->type;
+	bool given = node->op == IR_OP_BATCHNORM;
+	struct normalization z = {
+		.simd = cpu->simd,
+		.x = in[0],
+		.mean = given ? in[1] : NULL,
+		.variance = given ? in[2] : NULL,
+		.scale = optional(node, in, given ? 3 : 1),
+		.bias = optional(node, in, given ? 4 : 2),
+		.y = out[0],
+		.epsilon = (double)node->attrs.norm.epsilon,
+	};
+
+	(void)err;
+	split_axes(type, line_axes(node), &z.a);
+	if (node->op != IR_OP_LAYERNORM)
+		z.channels = ir_type_dim(type, given ? node->attrs.norm.axis : 1);
+	cpu_parallel_ranges(cpu, z.a.outer, grain_of(z.a.n), normalize_lines, &z);
+	return 0;
+}
+
+/* --- */
+
+enum { REDUCE, NORMALIZE };
+
+static const struct cpu_fast_kernel kernels[] = {
+	[REDUCE] = { .name = "cpu/reduce", .run = reduce },
+	[NORMALIZE] = { .name = "cpu/normalize", .run = normalize },
+};
+
+/* Parameters of layerNormalization lie in the order of its axes: that has to be the tensor's. */
+static bool in_order(const struct ir_norm_attrs *attrs)
+{
+	for (uint32_t i = 1; i < attrs->num_axes; i++)
+		if (attrs->axes[i] < attrs->axes[i - 1])
+			return false;
+	return true;
+}
+
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
+{
+	const struct ir_type *type = &node->operands[0]->type;
+	enum cpu_fold fold;
+	struct axes a;
+
+	if (type->dtype != IR_F32)
+		return NULL;
+	if (node->op == IR_OP_REDUCE)
+		return fold_of(node->attrs.reduce.kind, &fold) &&
+				       split_axes(type, node->attrs.reduce.axes, &a) ?
+			       &kernels[REDUCE] : NULL;
+	if (node->op == IR_OP_INSTNORM && node->attrs.norm.layout != IR_NCHW)
+		return NULL;
+	if (node->op == IR_OP_LAYERNORM && !in_order(&node->attrs.norm))
+		return NULL;
+	/* Lines of a few elements are no work for vectors. */
+	return split_axes(type, line_axes(node), &a) && a.inner == 1 && a.n >= 4 ?
+		       &kernels[NORMALIZE] : NULL;
+}
+
+const struct cpu_fast_family cpu_fast_reduce = CPU_FAST_FAMILY(kernels, find);
