@@ -67,7 +67,7 @@ void rig_expect_all_seen(uint64_t ops);
 	(1u << IR_OP_CONV | 1u << IR_OP_POOL | 1u << IR_OP_MATMUL | 1u << IR_OP_BINARY |	\
 	 1u << IR_OP_UNARY | 1u << IR_OP_CONCAT | 1u << IR_OP_TRANSPOSE | 1u << IR_OP_SLICE |	\
 	 1u << IR_OP_SOFTMAX | 1u << IR_OP_REDUCE | 1u << IR_OP_BATCHNORM |			\
-	 1u << IR_OP_INSTNORM | 1u << IR_OP_LAYERNORM)
+	 1u << IR_OP_INSTNORM | 1u << IR_OP_LAYERNORM | 1u << IR_OP_EXPAND | 1u << IR_OP_REVERSE)
 
 /* Runs the node on one layer; returns the first of the results, which is the caller's to free. */
 void *rig_run(struct rig *rig, enum cpu_layer layer, enum ir_op op, const union ir_attrs *attrs,

@@ -198,16 +198,14 @@ static bool binary_round(void)
 
 static bool unary_round(void)
 {
-	static const int kinds[] = { IR_RELU, IR_CLAMP, IR_LINEAR, IR_ABS, IR_NEG, IR_LEAKY_RELU, IR_EXP,
-				     IR_SIGMOID, IR_TANH, IR_HARD_SIGMOID, IR_SQRT, IR_RECIPROCAL,
-				     IR_SOFTSIGN };
-	union ir_attrs attrs = { .unary = { .kind = kinds[random_below(13)], .alpha = -0.25f,
+	union ir_attrs attrs = { .unary = { .kind = (int)random_below(IR_LINEAR + 1), .alpha = -0.25f,
 					    .beta = 0.5f } };
 	int64_t dims[2] = { between(1, 9), between(1, random_below(8) ? 70 : 20000) };
+	int kind = attrs.unary.kind;
 	struct rig rig;
 
 	rig_init(&rig);
-	if (attrs.unary.kind == IR_SQRT || attrs.unary.kind == IR_RECIPROCAL)
+	if (kind == IR_SQRT || kind == IR_RECIPROCAL || kind == IR_LOG)
 		rig_add_between(&rig, IR_F32, 2, dims, 0.125, 30);
 	else
 		rig_add_between(&rig, IR_F32, 2, dims, -20, 20);
@@ -289,6 +287,33 @@ static bool slice_round(void)
 	rig_init(&rig);
 	rig_add(&rig, dtype, rank, x);
 	return compare_moved(&rig, IR_OP_SLICE, &attrs, dtype, rank, y);
+}
+
+static bool expand_round(void)
+{
+	int64_t x[8], y[8];
+	uint32_t rank = random_dims(0, y), lead = random_below(rank + 1);
+	enum ir_dtype dtype = random_type();
+	struct rig rig;
+
+	for (uint32_t i = 0; i < rank; i++)
+		x[i] = random_below(2) ? y[i] : 1;
+	rig_init(&rig);
+	rig_add(&rig, dtype, rank - lead, x + lead);
+	return compare_moved(&rig, IR_OP_EXPAND, NULL, dtype, rank, y);
+}
+
+static bool reverse_round(void)
+{
+	int64_t dims[8];
+	uint32_t rank = random_dims(0, dims);
+	union ir_attrs attrs = { .axes = random_below(1u << rank) };
+	enum ir_dtype dtype = random_type();
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_add(&rig, dtype, rank, dims);
+	return compare_moved(&rig, IR_OP_REVERSE, &attrs, dtype, rank, dims);
 }
 
 static bool softmax_round(void)
@@ -393,6 +418,8 @@ FAMILY(unary)
 FAMILY(concat)
 FAMILY(transpose)
 FAMILY(slice)
+FAMILY(expand)
+FAMILY(reverse)
 FAMILY(softmax)
 FAMILY(reduce)
 FAMILY(layernorm)
@@ -459,7 +486,8 @@ int main(void)
 		cmocka_unit_test(test_softmax),	  cmocka_unit_test(test_blas_threads),
 		cmocka_unit_test(test_shared_products), cmocka_unit_test(test_reduce),
 		cmocka_unit_test(test_layernorm), cmocka_unit_test(test_instnorm),
-		cmocka_unit_test(test_batchnorm),
+		cmocka_unit_test(test_batchnorm), cmocka_unit_test(test_expand),
+		cmocka_unit_test(test_reverse),
 		cmocka_unit_test(test_all_seen),
 	};
 

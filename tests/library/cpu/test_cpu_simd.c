@@ -294,7 +294,8 @@ static void check_copy_lines(void)
 /* Those that have a loop: the others are the reference's. */
 static const int unary_kinds[] = {
 	IR_UNARY_NONE, IR_RELU, IR_CLAMP, IR_LINEAR, IR_ABS, IR_NEG, IR_LEAKY_RELU, IR_EXP, IR_SIGMOID,
-	IR_TANH, IR_HARD_SIGMOID, IR_SQRT, IR_RECIPROCAL, IR_SOFTSIGN,
+	IR_TANH, IR_HARD_SIGMOID, IR_HARD_SWISH, IR_SIGN, IR_FLOOR, IR_CEIL, IR_ROUND_EVEN, IR_SQRT,
+	IR_RECIPROCAL, IR_SOFTSIGN,
 };
 
 static void check_unary_kind(int kind)

@@ -9,13 +9,6 @@
 /* An activation follows while the elements are in the first-level cache. */
 #define CHUNK 2048
 
-static bool has_loop(int kind)
-{
-	float none = 0;
-
-	return cpu_simd_best()->unary(kind, 0, 0, &none, &none, 0);
-}
-
 void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *x, int64_t n)
 {
 	if (act->kind == IR_UNARY_NONE || simd->unary(act->kind, act->alpha, act->beta, x, x, n))
@@ -38,8 +31,11 @@ static void unary_range(void *argument, int64_t begin, int64_t end)
 	const struct map *m = argument;
 	const struct ir_unary_attrs *attrs = &m->node->attrs.unary;
 
-	m->simd->unary(attrs->kind, attrs->alpha, attrs->beta, m->y + begin, m->a + begin,
-		       end - begin);
+	if (m->simd->unary(attrs->kind, attrs->alpha, attrs->beta, m->y + begin, m->a + begin,
+			   end - begin))
+		return;
+	for (int64_t i = begin; i < end; i++)
+		m->y[i] = (float)cpu_apply_unary(attrs, (double)m->a[i]);
 }
 
 static int unary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
@@ -124,7 +120,7 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 	if (node->results[0]->type.dtype != IR_F32)
 		return NULL;
 	if (node->op == IR_OP_UNARY)
-		return has_loop(node->attrs.unary.kind) ? &kernels[UNARY] : NULL;
+		return &kernels[UNARY];
 	return node->attrs.binary.kind <= IR_MIN ? &kernels[BINARY] : NULL;
 }
 

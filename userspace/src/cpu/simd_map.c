@@ -31,6 +31,12 @@ static float unit(float v)
 	return v > 1 ? 1 : v;
 }
 
+static float six(float v)
+{
+	v = v < 0 ? 0 : v;
+	return v > 6 ? 6 : v;
+}
+
 static bool unary(int kind, float alpha, float beta, float *y, const float *x, int64_t n)
 {
 	switch (kind) {
@@ -67,6 +73,21 @@ static bool unary(int kind, float alpha, float beta, float *y, const float *x, i
 		return true;
 	case IR_HARD_SIGMOID:
 		EACH(unit(alpha * v + beta));
+		return true;
+	case IR_HARD_SWISH:
+		EACH(v * (six(v + 3) / 6));
+		return true;
+	case IR_SIGN:
+		EACH((v > 0) - (v < 0));
+		return true;
+	case IR_FLOOR:
+		EACH(floorf(v));
+		return true;
+	case IR_CEIL:
+		EACH(ceilf(v));
+		return true;
+	case IR_ROUND_EVEN:
+		EACH(nearbyintf(v));
 		return true;
 	case IR_SQRT:
 		EACH(sqrtf(v));
