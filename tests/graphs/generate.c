@@ -88,7 +88,7 @@ void generator_dims(struct generator *g, uint32_t rank, uint64_t least, uint64_t
 	double left = rng_real(&g->rng, log((double)least), log((double)(most ? most : 1)));
 	uint32_t order[MAX_RANK];
 
-	if (rank > 4 && rng_chance(&g->rng, 25)) {
+	if (rank > 4 && rng_chance(&g->rng, g->blocks ? 70 : 25)) {
 		many_dims(g, rank, most, dims);
 		return;
 	}
@@ -280,10 +280,10 @@ static void budgets(struct generator *g)
 		g->budget = dice < 50 ? 600 : dice < 85 ? 6000 : 40000;
 		g->work = 2000000;
 	} else {
-		/* A fifth is more than an instruction or the least SRAM can take at once. */
+		/* A fifth is more than the least SRAM, half of that more than an instruction takes. */
 		g->budget = dice < 50 ? 300 : dice < 80 ? 6000 : MAX_ELEMENTS;
 		g->work = dice < 80 ? 1000000 : 6000000;
-		g->least = dice < 80 ? 1 : 6000;
+		g->least = dice < 80 ? 1 : dice < 90 ? 6000 : 70000;
 	}
 }
 
@@ -363,6 +363,7 @@ void graph_single(struct graph *graph, enum wnn_op op, uint32_t variant, uint64_
 		int main;
 
 		begin(&g, graph, rng_mix(seed, attempt), false);
+		g.blocks = op == WNN_OP_QUANTIZE_LINEAR || op == WNN_OP_DEQUANTIZE_LINEAR;
 		generator_dims(&g, rank, g.least, g.budget, dims);
 		main = generator_leaf(&g, type, rank, dims, generator_fill(&g, op, type));
 		if (main >= 0 && add_node(&g, op, main))

@@ -409,7 +409,8 @@ static uint32_t tuples(struct draw *d, uint32_t *dims)
 
 	if (rank - 1 + rest > IR_MAX_RANK)
 		rank = IR_MAX_RANK + 1 - rest;
-	generator_dims(d->g, rank - 1, 1, graph_elements(d->x) / 4 + 2, dims);
+	generator_dims(d->g, rank - 1, 1, graph_elements(d->x) / (k == d->x->rank ? 1 : 4) + 2,
+		       dims);
 	dims[rank - 1] = k;
 	return rank;
 }
@@ -457,12 +458,13 @@ int draw_scatter_nd(struct draw *d)
 /* --- Quantisation and normalisation --- */
 
 /* A dimension of the scale: whole, one for all, or a block each. */
-static uint32_t blocks(struct draw *d, uint32_t dim)
+static uint32_t blocks(struct draw *d, uint32_t dim, bool all)
 {
-	uint32_t n = rng_chance(RNG, 33) ? 1 : rng_chance(RNG, 50) ? dim : (dim + 1) / 2;
+	uint32_t n = rng_chance(RNG, 40) ? 1 : rng_chance(RNG, 50) ? dim :
+								     rng_between(RNG, 1, dim);
 
-	if (rng_chance(RNG, 30))
-		n = rng_between(RNG, 1, dim);
+	if (all)
+		n = (dim + 1) / 2;
 	while (dim % n)
 		n--;
 	return n;
@@ -473,6 +475,7 @@ int draw_quantize(struct draw *d)
 	bool quantize = d->node->op == WNN_OP_QUANTIZE_LINEAR;
 	const struct wnn_op_operand *row = &wnn_op_info[d->node->op].operands[quantize ? 2 : 1];
 	WNNOperandDataTypeSet types = row->types | row->extension_types;
+	bool all = rng_chance(RNG, 30);
 	struct fill scales = positive;
 	WNNOperandDataType type;
 	uint32_t dims[IR_MAX_RANK];
@@ -486,7 +489,7 @@ int draw_quantize(struct draw *d)
 	if (!type)
 		return -1;
 	for (uint32_t i = 0; i < d->x->rank; i++)
-		dims[i] = blocks(d, d->x->dims[i]);
+		dims[i] = blocks(d, d->x->dims[i], all);
 	d->node->operands[1] = generator_leaf(d->g, quantize ? d->x->type : type, d->x->rank, dims,
 					      scales);
 	if (!quantize)

@@ -65,11 +65,11 @@ bool fits_integer(enum ir_dtype dtype, double x);
 /* Elements that anything may be, where an error is. */
 void taint(double *bound, const double *slack, int64_t count);
 
-enum stand_in { ABSOLUTE, GROWN, SLACK };
+enum stand_in { ABSOLUTE, GROWN, RAISED, SLACK };
 
 /*
  * run_on - the node's kernel on stand-ins for its operands
- * @which: absolute values, those plus the errors, or the errors
+ * @which: absolute values, those plus the errors, those that are at least 1, or the errors
  * @mask: which operands; the others stay
  * @change: makes another node of it; may be NULL
  */

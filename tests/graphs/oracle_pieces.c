@@ -46,12 +46,14 @@ double *widened(const struct operand *in)
 	return data;
 }
 
-static double *absolute(const struct operand *in, bool grown)
+static double *absolute(const struct operand *in, bool grown, double least)
 {
 	double *data = widened(in);
 
-	for (int64_t i = 0; i < in->count; i++)
+	for (int64_t i = 0; i < in->count; i++) {
 		data[i] = fabs(data[i]) + (grown && in->slack ? in->slack[i] : 0);
+		data[i] = data[i] < least ? least : data[i];
+	}
 	return data;
 }
 
@@ -66,7 +68,7 @@ double *slack_of(const struct operand *in)
 
 static double *stand_in(const struct operand *in, enum stand_in which)
 {
-	return which == SLACK ? slack_of(in) : absolute(in, which == GROWN);
+	return which == SLACK ? slack_of(in) : absolute(in, which != ABSOLUTE, which == RAISED);
 }
 
 /* The node, or one with other attributes, on stand-ins for its operands in @mask; others stay. */

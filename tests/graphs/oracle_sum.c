@@ -152,6 +152,16 @@ static double reduce_loss(const struct work *work, double terms, double v, doubl
 	}
 }
 
+/* Products of some of the factors may be infinite, or 0, whatever that of all is. */
+static void add_partial_products(const struct work *work, uint32_t r, double n, double *bound)
+{
+	double *most = run_on(work, RAISED, ALL, NULL, r);
+
+	for (int64_t i = 0; i < work->out[r]->count; i++)
+		bound[i] += most[i] > MAY_OVERFLOW ? INFINITY : n * 0x1p-149 * most[i];
+	free(most);
+}
+
 /* Sums of integers that may have wrapped around. */
 static void taint_wrapped(const struct truth *out, double *bound)
 {
@@ -191,6 +201,8 @@ double *bound_reduce(const struct work *work, uint32_t r)
 	slack = work->slack ? reduced_slack(work, r, terms) : NULL;
 	for (int64_t i = 0; i < out->count; i++)
 		terms[i] = reduce_loss(work, terms[i], out->exact[i], n) + (slack ? slack[i] : 0);
+	if (kind == IR_REDUCE_PROD)
+		add_partial_products(work, r, n, terms);
 	free(slack);
 	return terms;
 }

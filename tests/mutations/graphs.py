@@ -159,10 +159,10 @@ MUTATIONS = [
     _pass('casts to different types are merged', 'merge.c', '!same_types(a, b))', 'false)'),
     _pass('the bias of nchw lies along the width', 'fuse_bias.c',
           'node->attrs.conv.layout == IR_NCHW ? 1 : rank - 1', 'node->attrs.conv.layout == IR_NCHW ? rank - 1 : rank - 1'),
-    _mutation('an output of the graph is folded', 'userspace/src/pass/fold.c',
-              'if (rw->is_output[node->results[i]->id])', 'if (rw->is_output[node->results[i]->id] && i)', 'cpu'),
-    _mutation('all results of a folded node are as large as the first', 'userspace/src/pass/fold.c',
-              'add_computed(rw, &node->results[i]->type, out[i]);', 'add_computed(rw, &node->results[0]->type, out[i]);', 'cpu'),
+    _mutation('a function of two constants of one shape is folded with the first twice',
+              'userspace/src/pass/fold.c', 'in[i] = rw->value[node->operands[i]->id]->constant->data;',
+              'in[i] = rw->value[node->operands[i && node->op == IR_OP_BINARY && '
+              'ir_type_same_shape(&node->operands[0]->type, &node->operands[1]->type) ? 0 : i]->id]->constant->data;', 'cpu'),
     _pass('dimensions of two are not reversed', 'simplify.c', 'ir_type_dim(type, i) != 1)', 'ir_type_dim(type, i) > 2)'),
     _pass('clamp of uint8 from 0 is nothing', 'simplify.c', 'a->ulo == 0 && a->uhi == UINT8_MAX', 'a->ulo == 0'),
     # Model.
