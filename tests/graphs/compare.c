@@ -82,12 +82,21 @@ static void compare_value(const struct truth *truth, const void *actual, int val
 	}
 }
 
-/* Which zero is the largest of a window depends on the order. */
+/* Which of two zeros is the larger depends on the order. */
 static bool zeros_have_signs(const struct graph *graph)
 {
-	for (uint32_t n = 0; n < graph->num_nodes; n++)
-		if (graph->nodes[n].op == WNN_OP_MAX_POOL2D)
+	for (uint32_t n = 0; n < graph->num_nodes; n++) {
+		switch (graph->nodes[n].op) {
+		case WNN_OP_MAX:
+		case WNN_OP_MIN:
+		case WNN_OP_MAX_POOL2D:
+		case WNN_OP_REDUCE_MAX:
+		case WNN_OP_REDUCE_MIN:
 			return false;
+		default:
+			break;
+		}
+	}
 	return true;
 }
 

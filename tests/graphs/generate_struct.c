@@ -33,6 +33,7 @@ struct window {
 
 static void draw_window(struct draw *d, const char *layout, struct window *win, bool limit_pad)
 {
+	bool wide = rng_chance(RNG, 12);
 	uint32_t hwc;
 
 	maybe_enum(d, layout, 2);
@@ -45,11 +46,11 @@ static void draw_window(struct draw *d, const char *layout, struct window *win, 
 		uint32_t most = (i ? win->w : win->h) < 5 ? (i ? win->w : win->h) : 5;
 
 		win->size[i] = rng_chance(RNG, 30) ? 1 : rng_between(RNG, 1, most);
-		win->stride[i] = rng_chance(RNG, 50) ? 1 : rng_between(RNG, 1, 3);
+		win->stride[i] = rng_chance(RNG, 50) ? 1 : rng_between(RNG, 1, wide ? 12 : 3);
 		win->dilation[i] = rng_chance(RNG, 70) ? 1 : rng_between(RNG, 1, 3);
 		for (uint32_t k = 0; k < 2; k++)
 			win->pad[2 * i + k] = rng_chance(RNG, 50) ? 0 :
-				rng_below(RNG, limit_pad ? win->size[i] : 4);
+				rng_below(RNG, limit_pad ? win->size[i] : wide ? 12 : 4);
 	}
 }
 
