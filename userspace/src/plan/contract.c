@@ -43,9 +43,11 @@ struct contract_step contract_step_at(const struct contract *c, const struct con
 		step /= chunks;
 	}
 	if (t->cut >= CUT_TAPS) {
-		s.kw = step % c->taps[1];
-		s.kws = 1;
-		step /= c->taps[1];
+		uint64_t parts = div_up(c->taps[1], t->kw);
+
+		s.kw = step % parts * t->kw;
+		s.kws = c->taps[1] - s.kw < t->kw ? c->taps[1] - s.kw : t->kw;
+		step /= parts;
 	}
 	if (t->cut >= CUT_ROWS) {
 		s.kh = step;
@@ -88,10 +90,8 @@ static uint64_t steps_of(const struct contract *c, const struct contract_tile *t
 		return 1;
 	case CUT_ROWS:
 		return c->taps[0];
-	case CUT_TAPS:
-		return c->taps[0] * c->taps[1];
 	default:
-		return c->taps[0] * c->taps[1] * div_up(c->k, t->k);
+		return c->taps[0] * div_up(c->taps[1], t->kw) * div_up(c->k, t->k);
 	}
 }
 
@@ -338,6 +338,19 @@ static bool price(const struct plan *plan, const struct contract *c, const struc
 		      max_of(max_of(cost->compute, cost->post), cost->out)) <= PLAN_MAX_COST / 2;
 }
 
+/* Half as many taps, or channels of a tap, in a step; false when it was one. */
+static bool cut_finer(struct contract_tile *t)
+{
+	int64_t *part = t->cut == CUT_TAPS ? &t->kw : &t->k;
+
+	if (*part == 1)
+		return false;
+	*part /= 2;
+	if (t->cut == CUT_K && *part > 16)
+		*part = *part / 16 * 16;
+	return true;
+}
+
 /* The coarsest cut of the sum with which the tile fits. */
 static void try_tile(const struct plan *plan, const struct contract *c, struct contract_tile *t,
 		     struct contract_tile *best)
@@ -351,18 +364,17 @@ static void try_tile(const struct plan *plan, const struct contract *c, struct c
 		    (cut == CUT_K && c->k == 1))
 			continue;
 		t->cut = cut;
-		for (t->k = c->k; t->k >= 1; t->k = cut == CUT_K ? t->k / 2 : 0) {
-			if (cut == CUT_K && t->k == c->k)
-				continue;
-			if (cut == CUT_K && t->k > 16)
-				t->k = t->k / 16 * 16;
-			measure(c, t);
-			if (!fits(plan, t) || !price(plan, c, t, &cost))
-				continue;
-			try_slots(plan, c, t, &cost, best);
-			return;
-		}
 		t->k = c->k;
+		t->kw = cut == CUT_K ? 1 : c->taps[1];
+		while (cut < CUT_TAPS || cut_finer(t)) {
+			measure(c, t);
+			if (fits(plan, t) && price(plan, c, t, &cost)) {
+				try_slots(plan, c, t, &cost, best);
+				return;
+			}
+			if (cut < CUT_TAPS)
+				break;
+		}
 	}
 }
 

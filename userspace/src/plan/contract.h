@@ -62,7 +62,7 @@ enum contract_cut { CUT_NONE, CUT_ROWS, CUT_TAPS, CUT_K };
 struct contract_tile {
 	int64_t tile[CD_RANK], grid[CD_RANK];
 	enum contract_cut cut;
-	int64_t k;			/* per step */
+	int64_t k, kw;			/* per step: of the sum over channels, taps of a row */
 	uint64_t steps, tiles;
 	bool n_inner;			/* loop over n inside the loop over places */
 	bool direct; /* the instruction writes the result's type, no accumulator tile */
