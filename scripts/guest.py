@@ -41,7 +41,8 @@ PORTS = ("control", "log", "request", "out", "err", "in")
 # Warnings that every module which does not come with the kernel causes, and those of a slow machine.
 EXPECTED = (r"loading out-of-tree module taints kernel",
             r"module verification failed: signature and/or required key missing - tainting kernel",
-            r"^hrtimer: interrupt took ", r"^workqueue: .* hogged CPU for ", r"^clocksource: ")
+            r"^hrtimer: interrupt took ", r"^workqueue: .* hogged CPU for ", r"^clocksource: ",
+            r"^hpet: Lost \d+ RTC interrupts")
 # Whatever its level; with --allow-warnings too it is a failure.
 SPLAT = re.compile(r"\b(BUG|WARNING|Oops|KASAN|KCSAN|UBSAN|Kernel panic)\b.*(:|at )|cut here"
                    r"|general protection fault|possible recursive locking|possible circular locking"

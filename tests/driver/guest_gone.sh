@@ -42,8 +42,12 @@ for _ in 1 2 3; do
 	"$load" &
 	programs+=($!)
 done
-for ((i = 0; i < 200 && $(cat "$link/npu_busy_time_us") < 100000; i++)); do
-	sleep 0.1
+# Each of them has had the device.
+for program in "${programs[@]}"; do
+	for ((i = 0; i < 300; i++)); do
+		! grep -qs 'drm-engine-npu:.*[1-9]' "/proc/$program/fdinfo/"* || break
+		sleep 0.1
+	done
 done
 kill_emulator
 ok $? "the emulator is killed"

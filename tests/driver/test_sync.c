@@ -201,6 +201,8 @@ TEST_F(sync, in_a_batch_only_what_comes_behind_waits)
 	give_syncs(&jobs[1], &wait, 1);
 	ASSERT_EQ(0, npu_submit(self->fd, self->ctx.id, jobs, 2, NULL));
 	EXPECT_EQ(0, npu_wait(self->fd, first));
+	/* The other would have ended by now. */
+	usleep(100000);
 	EXPECT_EQ(1, npu_state(self->fd, self->ctx.id).completed);
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, self->other.id));
 	EXPECT_EQ(0, npu_run(self->fd, self->ctx.id, &jobs[1]));
