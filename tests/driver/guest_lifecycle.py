@@ -63,6 +63,12 @@ class Device:
     def wait_bound(self):
         until(self.bound, self.options.patience, 'the driver is bound')
 
+    def wait_busy(self):
+        """A job that has not ended is not in fdinfo."""
+        before = int(self.read('npu_busy_time_us'))
+        until(lambda: int(self.read('npu_busy_time_us')) > before + 100000, self.options.patience,
+              'the device is busy')
+
     # Each returns whether programs can go on after it.
 
     def reset(self):
@@ -88,6 +94,10 @@ class Device:
     def abandon(self):
         """Files are closed, contexts end and buffers are freed while the driver lets go."""
         self.load.kill()
+        return self.unbind()
+
+    def cut(self):
+        """A job is certain to be under way, as it does not end: see rounds()."""
         return self.unbind()
 
     def bind(self):
@@ -131,12 +141,13 @@ def engine_ns(program):
 
 
 class Load:
-    """Programs that work."""
+    """Programs that work; or one, whose jobs do not end."""
 
-    def __init__(self, options):
+    def __init__(self, options, endless):
         self.options = options
         self.status = 0
-        self.programs = [subprocess.Popen([options.load, node()]) for _ in range(options.programs)]
+        self.programs = [subprocess.Popen([options.load, node()] + ['endless'] * endless)
+                         for _ in range(1 if endless else options.programs)]
 
     def wait_working(self):
         """Each of them has had the device for a while, from now on."""
@@ -160,9 +171,12 @@ class Load:
 def rounds(number, device, options, take, give_back):
     load = None
     for _ in range(options.rounds):
-        load = load or Load(options)
+        load = load or Load(options, take == device.cut)
         device.load = load
-        load.wait_working()
+        if take == device.cut:
+            device.wait_busy()
+        else:
+            load.wait_working()
         if not take():
             load.wait_ended()
             load = None
@@ -188,11 +202,12 @@ def main():
     parser.add_argument('--rounds', type=int, default=10)
     parser.add_argument('--patience', type=float, default=30)
     parser.add_argument('--only', action='append', default=[],
-                        choices=['reset', 'disturb', 'unbind', 'abandon', 'remove', 'unload'])
+                        choices=['reset', 'disturb', 'unbind', 'cut', 'abandon', 'remove', 'unload'])
     options = parser.parse_args()
     device = Device(options)
     pairs = [(device.reset, None), (device.disturb, None), (device.unbind, device.bind),
-             (device.abandon, device.bind), (device.remove, device.rescan), (device.unload, device.reload)]
+             (device.cut, device.bind), (device.abandon, device.bind),
+             (device.remove, device.rescan), (device.unload, device.reload)]
     if options.only:
         pairs = [pair for pair in pairs if pair[0].__name__ in options.only]
     print(f'1..{len(pairs)}', flush=True)

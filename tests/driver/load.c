@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Work without end, for guest_lifecycle.py and others that take the device away: computes on the
- * node given and looks at the results until the device is gone. A job that was cancelled does not
- * matter. The status is 0 if all was right: results, errors, and no fence without signal.
+ * node given and looks at the results until the device is gone; with a second argument, its jobs do not
+ * end before that. A job that was cancelled does not matter. The status is 0 if all was right: results,
+ * errors, and no fence without signal.
  */
 #include "npu.h"
 
@@ -15,10 +16,14 @@
 static struct drm_onpu_job jobs[JOBS];
 
 /* Many fills of one buffer, the last of which is seen at the end. */
-static void make_jobs(int fd, const struct npu_bo *data)
+static void make_jobs(int fd, const struct npu_bo *data, bool endless)
 {
+	struct drm_onpu_job job;
+
+	if (endless)
+		job = npu_long(fd, data->va);
 	for (int i = 0; i < JOBS; i++)
-		jobs[i] = npu_fill(fd, data->va, BYTES, (uint8_t)(i + 1));
+		jobs[i] = endless ? job : npu_fill(fd, data->va, BYTES, (uint8_t)(i + 1));
 }
 
 /* The errno of the submission or of the last job's fence; -1: none within the time. */
@@ -51,13 +56,13 @@ static bool is_innocent(int fd, uint32_t ctx)
 int main(int argc, char **argv)
 {
 	int fd = npu_open_node(argc > 1 ? argv[1] : NPU_NODE), error;
-	struct npu_bo data = npu_bo(fd, BYTES, 0);
+	struct npu_bo data = npu_bo(fd, NPU_LONG_BYTES, 0);
 	uint32_t syncobj = npu_syncobj(fd);
 	struct npu_ctx ctx = npu_ctx(fd, 0);
 	struct drm_onpu_ctx_get_state state = { .ctx_id = ctx.id };
 	uint64_t rounds = 0, cancelled = 0;
 
-	make_jobs(fd, &data);
+	make_jobs(fd, &data, argc > 2);
 	while (1) {
 		error = run_all(fd, ctx.id, syncobj);
 		if (error && error != ECANCELED)

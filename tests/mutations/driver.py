@@ -143,6 +143,6 @@ MUTATIONS = [
               '\tif (ctx->destroyed)\n\t\tqueue_end(ctx);\n'
               '\tif (ctx->state == DRM_ONPU_CTX_ACTIVE && !ctx->dead) {',
               '\tif (ctx->state == DRM_ONPU_CTX_ACTIVE && !ctx->dead) {'),
-    _mutation('jobs that unbinding took do not end', 'onpu_reset.c', _lifecycle('unbind'),
+    _mutation('jobs that unbinding took do not end', 'onpu_reset.c', _lifecycle('cut'),
               '\tonpu_ctx_unplug(onpu);\n', ''),
 ]
