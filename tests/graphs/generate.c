@@ -218,11 +218,14 @@ struct fill generator_fill(struct generator *g, enum wnn_op op, WNNOperandDataTy
 			fill.kind = GRAPH_STEPS;
 		return fill;
 	}
-	if (!g->compose && rng_chance(&g->rng, 60))
+	if (!g->compose && rng_chance(&g->rng, op == WNN_OP_MAX_POOL2D ? 30 : 60))
 		return (struct fill){ GRAPH_BITS, 0, 0 };
 	if (type == WNNOperandDataType_Uint8 || type == WNNOperandDataType_Uint32 ||
 	    type == WNNOperandDataType_Uint64 || type == WNNOperandDataType_Uint4)
 		return (struct fill){ GRAPH_UNIFORM, 0, 15 };
+	/* All below what a border might be taken for. */
+	if (rng_chance(&g->rng, op == WNN_OP_MAX_POOL2D ? 60 : 15))
+		return (struct fill){ GRAPH_UNIFORM, -8, -1 };
 	return (struct fill){ GRAPH_UNIFORM, -8, 7 };
 }
 

@@ -279,6 +279,11 @@ static struct cell cell_of(struct draw *d)
 	return c;
 }
 
+static bool many_steps(const struct draw *d, const struct cell *c)
+{
+	return !c->single && d->x->dims[0] > 3;
+}
+
 /* The operand of a row of the table: its last dimensions, after that of the directions. */
 static int cell_operand(struct draw *d, const struct cell *c, uint32_t i)
 {
@@ -298,7 +303,7 @@ static int cell_operand(struct draw *d, const struct cell *c, uint32_t i)
 	if (!strcmp(row->name, "recurrentWeight")) {
 		dims[n++] = c->hidden;
 		/* Many steps of what grows have no digit in common with the same a little off. */
-		if (!c->single && d->x->dims[0] > 3) {
+		if (many_steps(d, c)) {
 			fill.hi = 1 / sqrt(c->hidden);
 			fill.lo = -fill.hi;
 		}
@@ -320,6 +325,9 @@ int draw_recurrent(struct draw *d)
 		maybe_bool(d, "resetAfter");
 	for (uint32_t i = 0; i < 3; i++)
 		activations[i] = rng_between(RNG, rng_chance(RNG, 80) ? 2 : 1, 3);
+	/* A gate above 1 makes the state grow with every step. */
+	if (many_steps(d, &c) && activations[0] == WNNRecurrentNetworkActivation_Relu)
+		activations[0] = WNNRecurrentNetworkActivation_Sigmoid;
 	if (rng_chance(RNG, 50))
 		set_list(graph_option(d->node, "activations"), c.lstm ? 3 : 2, activations);
 	if (!c.single) {
