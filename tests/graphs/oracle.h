@@ -82,6 +82,9 @@ double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
  */
 void sample_slack(const struct work *work, uint32_t r, double times, double *bound);
 
+/* What a sum of products loses of one more term, which may be the first of it; 0: value is no such sum. */
+double fused_loss(const struct ir_value *value);
+
 /* --- Bounds by family; NULL: 0 everywhere --- */
 
 double *bound_moved(const struct work *work, uint32_t r);

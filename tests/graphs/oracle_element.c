@@ -278,6 +278,7 @@ double *bound_binary(const struct work *work, uint32_t r)
 	struct pairs pairs;
 
 	bool exact = binary_is_exact(kind, out->type.dtype);
+	double fused[2] = { fused_loss(work->node->operands[0]), fused_loss(work->node->operands[1]) };
 
 	if (!work->slack && (!out->exact || exact))
 		return NULL;
@@ -298,6 +299,8 @@ double *bound_binary(const struct work *work, uint32_t r)
 			bound[i] += 4 * unit_in_last_place(IR_F32, out->exact[i]);
 		if (slack[0] > 0 || slack[1] > 0)
 			bound[i] += binary_spread(kind, value, slack, out->exact[i]);
+		if (kind == IR_ADD)
+			bound[i] += fused[0] * fabs(value[1]) + fused[1] * fabs(value[0]);
 	}
 	pairs_free(&pairs);
 	return bound;

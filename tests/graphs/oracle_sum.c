@@ -12,9 +12,8 @@ static double loss_of(double terms, double n)
 	return terms > MAY_OVERFLOW ? INFINITY : terms * sum_loss(n);
 }
 
-static double depth_of(const struct work *work)
+static double depth_of(const struct ir_node *node)
 {
-	const struct ir_node *node = work->node;
 	const struct ir_type *a = &node->operands[0]->type, *f;
 	uint32_t last;
 
@@ -25,6 +24,13 @@ static double depth_of(const struct work *work)
 	f = &node->operands[1]->type;
 	return (double)ir_type_elements(f) /
 	       (double)(node->attrs.conv.transposed ? node->attrs.conv.groups : 1);
+}
+
+double fused_loss(const struct ir_value *value)
+{
+	if (!value->def || (value->def->op != IR_OP_MATMUL && value->def->op != IR_OP_CONV))
+		return 0;
+	return sum_loss(depth_of(value->def));
 }
 
 static void positive_factors(struct ir_node *node)
@@ -40,7 +46,7 @@ double *bound_product(const struct work *work, uint32_t r)
 	struct truth *out = work->out[r];
 	double *bound = run_on(work, ABSOLUTE, ALL, positive_factors, r);
 	double *grown = work->slack ? run_on(work, GROWN, ALL, positive_factors, r) : NULL;
-	double depth = depth_of(work);
+	double depth = depth_of(work->node);
 
 	for (int64_t i = 0; i < out->count; i++) {
 		double more = grown ? grown[i] - bound[i] : 0;
