@@ -218,7 +218,7 @@ test_nothing_ran()
 {
 	out=$("$npu" check test 2>&1; echo "status $?")
 	contains "a check without a test fails" "no test ran"
-	contains "check ends with the sums" "passed, 2 failed, 0 skipped"
+	contains "check ends with the sums" "passed, 1 failed, 0 skipped"
 	contains "a failed check is a failure" "status 1"
 }
 
