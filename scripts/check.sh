@@ -48,6 +48,19 @@ stage_lint()
 		inside python3 "$top/scripts/check-tree.py" || status=1
 	step check-includes "include directions" \
 		inside python3 "$top/scripts/check-includes.py" || status=1
+	step check-mutations "planted errors fit the sources" check_mutations || status=1
+	return "$status"
+}
+
+# Each list of planted errors, without running it.
+check_mutations()
+{
+	local file status=0
+
+	for file in "$top"/tests/mutations/*.py; do
+		[ "${file##*/}" = run.py ] || inside python3 "$top/tests/mutations/run.py" --stale "$file" ||
+			status=1
+	done
 	return "$status"
 }
 

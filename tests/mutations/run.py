@@ -63,12 +63,18 @@ def must_pass(command, tree):
         raise Failure(f'fails on the unchanged sources: {command}\n{output[-3000:]}')
 
 
-def replace(path, old, new):
-    """Returns the content as it was."""
+def content(path, old):
+    """The text of a file, which has the old text once."""
     with open(path, encoding='utf-8') as file:
         text = file.read()
     if text.count(old) != 1:
         raise Failure(f'the old text is there {text.count(old)} times and not once')
+    return text
+
+
+def replace(path, old, new):
+    """Returns the content as it was."""
+    text = content(path, old)
     with open(path, 'w', encoding='utf-8') as file:
         file.write(text.replace(old, new))
     return text
@@ -116,6 +122,18 @@ def run(definition, mutations, tree, timeout):
     return missed
 
 
+def stale(mutations):
+    """Prints the mutations that do not fit the sources any more."""
+    missed = 0
+    for mutation in mutations:
+        try:
+            content(os.path.join(TOP, mutation['file']), mutation['old'])
+        except (Failure, OSError) as failure:
+            missed += 1
+            print(f"{mutation['file']}: {mutation['name']}: {failure}")
+    return missed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -123,6 +141,8 @@ def main():
     parser.add_argument('name', nargs='*', help='only these mutations')
     parser.add_argument('--tree', metavar='FOLDER',
                         help='the copy of the sources; it is kept, and built faster the next time')
+    parser.add_argument('--stale', action='store_true',
+                        help='only see whether the mutations still fit the sources')
     parser.add_argument('--timeout', type=float, default=120, metavar='SECONDS',
                         help='a test that takes longer has failed')
     options = parser.parse_args()
@@ -133,6 +153,8 @@ def main():
         sys.exit(f'run.py: no mutation named {", ".join(sorted(unknown))}')
     wanted = options.name or known
     chosen = [m for m in definition['MUTATIONS'] if m['name'] in wanted]
+    if options.stale:
+        sys.exit(1 if stale(chosen) else 0)
     with tempfile.TemporaryDirectory(prefix='onpu-mutations-') as scratch:
         tree = options.tree or scratch
         copy_tree(tree)
