@@ -193,7 +193,7 @@ struct wnn_recording *graph_recording(const struct graph *graph, struct wnn_erro
 	struct wnn_recording *recording = NULL;
 	struct wnn_builder *builder;
 	struct graph *copy = malloc(sizeof(*copy));
-	char names[GRAPH_MAX_VALUES][8];
+	char names[GRAPH_MAX_VALUES][16];
 	size_t count = 0;
 
 	if (!copy)

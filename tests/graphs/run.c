@@ -121,7 +121,7 @@ static int record_node(WNNGraphBuilder builder, const struct graph_node *node, W
 }
 
 static size_t name_outputs(const struct graph *graph, const WNNOperand *values,
-			   WNNNamedOperand *named, char (*names)[8])
+			   WNNNamedOperand *named, char (*names)[16])
 {
 	size_t count = 0;
 
@@ -140,7 +140,7 @@ static WNNGraph build(struct target *target, const struct graph *graph, struct r
 	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(target->context);
 	WNNOperand values[GRAPH_MAX_VALUES] = { NULL };
 	WNNNamedOperand named[GRAPH_MAX_VALUES];
-	char names[GRAPH_MAX_VALUES][8];
+	char names[GRAPH_MAX_VALUES][16];
 	WNNGraph built = NULL;
 	WNNStatus status;
 	size_t count;
