@@ -475,10 +475,19 @@ int onpu_job_init_ctx(struct onpu_ctx *ctx)
 	return ret;
 }
 
+/*
+ * A scheduler that is about to take a job puts the entity back on its list, though it was taken
+ * from there, and both it and drm_sched_entity_fini() free the jobs that follow. So it stands still
+ * meanwhile. A timeout could start it again; the next finds no job, and does not.
+ */
 void onpu_job_stop_ctx(struct onpu_ctx *ctx)
 {
-	if (ctx->scheduled && !ctx->entity_gone)
+	if (ctx->scheduled && !ctx->entity_gone) {
+		cancel_delayed_work_sync(&ctx->sched.work_tdr);
+		drm_sched_wqueue_stop(&ctx->sched);
 		drm_sched_entity_fini(&ctx->entity);
+		drm_sched_wqueue_start(&ctx->sched);
+	}
 	ctx->entity_gone = true;
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <xf86drm.h>
 
 #define BYTES	4096u
@@ -321,6 +322,32 @@ TEST_F(sync, more_contexts_than_queues)
 		EXPECT_EQ(0, npu_wait(self->fd, syncobj[i]));
 		EXPECT_EQ(ROUNDS, npu_state(self->fd, ctx[i].id).completed);
 		EXPECT_TRUE(npu_all(self->data.map + i * BYTES, BYTES, (uint8_t)(i + 1)));
+	}
+}
+
+/* What a fence wakes in the scheduler of a context that comes to an end at the same time. */
+TEST_F(sync, contexts_end_while_others_wait_for_them)
+{
+	struct drm_onpu_job endless = npu_long(self->fd, self->data.va);
+	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, BYTES, 3);
+
+	for (unsigned int round = 0; round < 200; round++) {
+		struct npu_ctx first = npu_ctx(self->fd, 0), second = npu_ctx(self->fd, 0);
+		uint32_t syncobj = npu_syncobj(self->fd);
+		struct drm_onpu_sync wait = { syncobj, DRM_ONPU_SYNC_WAIT, 0 };
+		struct drm_onpu_job waiting = job;
+
+		ASSERT_EQ(0, npu_submit_signal(self->fd, first.id, endless, syncobj));
+		give_syncs(&waiting, &wait, 1);
+		ASSERT_EQ(0, npu_submit(self->fd, second.id, &waiting, 1, NULL));
+		for (unsigned int i = 0; i < 16; i++)
+			ASSERT_EQ(0, npu_submit(self->fd, second.id, &job, 1, NULL));
+		ASSERT_EQ(0, npu_ctx_destroy(self->fd, round % 2 ? first.id : second.id));
+		usleep(round * 8);
+		ASSERT_EQ(0, npu_ctx_destroy(self->fd, round % 2 ? second.id : first.id));
+		munmap((void *)first.page, 4096);
+		munmap((void *)second.page, 4096);
+		drmSyncobjDestroy(self->fd, syncobj);
 	}
 }
 
