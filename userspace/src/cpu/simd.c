@@ -3,6 +3,9 @@
 #include "cpu/simd_fill.h"
 
 #include <pthread.h>
+#ifdef CPU_SIMD_X86
+#include <cpuid.h>
+#endif
 
 static struct cpu_simd levels[CPU_LEVEL_COUNT];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -35,9 +38,25 @@ const struct cpu_simd *cpu_simd_level(enum cpu_level level)
 	return levels[level].name ? &levels[level] : NULL;
 }
 
+/* QEMU computes fused multiply-adds by software, some ten times slower than what they consist of. */
+static bool is_emulated(void)
+{
+#ifdef CPU_SIMD_X86
+	unsigned int eax, ebx, ecx, edx;
+
+	if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & 1u << 31))
+		return false;
+	/* "TCGTCGTCGTCG" */
+	__cpuid(0x40000000, eax, ebx, ecx, edx);
+	return ebx == 0x54474354 && ecx == 0x43544743 && edx == 0x47435447;
+#else
+	return false;
+#endif
+}
+
 const struct cpu_simd *cpu_simd_best(void)
 {
-	int level = CPU_LEVEL_COUNT - 1;
+	int level = is_emulated() ? CPU_LEVEL_BASE : CPU_LEVEL_COUNT - 1;
 
 	while (!cpu_simd_level((enum cpu_level)level))
 		level--;
