@@ -14,6 +14,7 @@
 
 #include <webnn/webnn_npu.h>
 
+#include "demo_record.h"
 #include "models.h"
 #include "npy.h"
 
@@ -24,6 +25,7 @@
 struct options {
 	struct model_paths paths;
 	const char *json;
+	const char *record, *compare;	/* files, or NULL */
 	const char *device;
 	unsigned int pictures;
 };
@@ -34,6 +36,8 @@ struct side {
 	WNNContext context;
 	struct model model;
 	struct model_tensors tensors;
+	const json_t *known;		/* its results, from another run; then it has no context */
+	json_t *record;			/* where its results go, if they are kept */
 	double seconds;			/* of all pictures */
 	WNNGraphStatistics statistics;	/* of the last one */
 	size_t same_bits;		/* pictures whose results are those of the first side */
@@ -47,6 +51,7 @@ struct run {
 
 struct result {
 	struct run digits, squeezenet;
+	json_t *known, *record;		/* what the options compare and record hold, or NULL */
 	size_t right, agree;
 	bool has_squeezenet;
 	int top5[5];
@@ -87,9 +92,25 @@ static void run_close(struct run *run)
 	}
 }
 
+/* Where the results of a side come from: computed here, or known. */
+static int side_prepare(struct side *side, WNNInstance instance, const char *model,
+			const struct options *options, const struct result *result, bool first)
+{
+	if (result->known && !first) {
+		side->known = demo_record_find(result->known, model, side->device, options->compare);
+		return side->known ? 0 : -1;
+	}
+	if (side_open(side, instance, model, options))
+		return -1;
+	if (!result->record)
+		return 0;
+	side->record = demo_record_add(result->record, model, side->device);
+	return side->record ? 0 : -1;
+}
+
 /* The device asked for, and those that stand beside it for comparison. */
 static int run_open(struct run *run, WNNInstance instance, const char *model,
-		    const struct options *options)
+		    const struct options *options, const struct result *result)
 {
 	static const char *const devices[MAX_SIDES] = { "npu", "sim", "cpu" };
 	size_t first = 0;
@@ -104,47 +125,67 @@ static int run_open(struct run *run, WNNInstance instance, const char *model,
 		struct side *side = &run->side[run->sides++];
 
 		side->device = devices[first];
-		if (side_open(side, instance, model, options))
+		if (side_prepare(side, instance, model, options, result, run->sides == 1))
 			return -1;
 	}
 	return 0;
 }
 
+static int side_picture(struct side *side, size_t picture, const float *input, float *out,
+			size_t count)
+{
+	double begin;
+
+	if (side->known)
+		return demo_record_read(side->known, picture, out, count);
+	begin = now();
+	if (model_infer(&side->model, side->context, &side->tensors, input, &out))
+		return -1;
+	side->seconds += now() - begin;
+	return side->record ? demo_record_append(side->record, out, count) : 0;
+}
+
 /* One picture on all devices; out[i] has room for the results of side i. */
-static int run_picture(struct run *run, const float *input, float *const *out, size_t bytes)
+static int run_picture(struct run *run, const float *input, float *const *out, size_t count)
 {
 	for (size_t i = 0; i < run->sides; i++) {
 		struct side *side = &run->side[i];
-		float *result = out[i];
-		double begin = now();
 
-		if (model_infer(&side->model, side->context, &side->tensors, input, &result))
+		if (side_picture(side, run->pictures, input, out[i], count))
 			return -1;
-		side->seconds += now() - begin;
-		side->same_bits += !memcmp(out[0], out[i], bytes);
+		side->same_bits += !memcmp(out[0], out[i], count * sizeof(*out[i]));
 	}
 	run->pictures++;
 	return 0;
 }
 
+static int side_describe(struct side *side)
+{
+	side->statistics = (WNNGraphStatistics)WNN_GRAPH_STATISTICS_INIT;
+	if (side->known)
+		return demo_record_summary(side->known, &side->seconds, &side->statistics);
+	wnnGraphGetLastStatistics(side->model.graph, &side->statistics);
+	return side->record ?
+	       demo_record_finish(side->record, side->seconds, &side->statistics) : 0;
+}
+
 /* Where the operators ran, and what it took. */
-static void run_describe(struct run *run)
+static int run_describe(struct run *run)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
 
-	for (size_t i = 0; i < run->sides; i++) {
-		struct side *side = &run->side[i];
-
-		side->statistics = (WNNGraphStatistics)WNN_GRAPH_STATISTICS_INIT;
-		wnnGraphGetLastStatistics(side->model.graph, &side->statistics);
+	for (size_t i = 0; i < run->sides; i++)
+		if (side_describe(&run->side[i]))
+			return -1;
+	if (wnnGraphGetPlacement(run->side[0].model.graph, &placement) != WNNStatus_Success) {
+		fprintf(stderr, "%s: no placement\n", run->side[0].device);
+		return -1;
 	}
-	if (wnnGraphGetPlacement(run->side[0].model.graph, &placement) != WNNStatus_Success)
-		return;
 	run->npu = placement.npuCount;
 	run->cpu = placement.cpuCount;
 	run->folded = placement.foldedCount;
 	if (!strcmp(run->side[0].device, "cpu"))
-		return;
+		return 0;
 	for (size_t i = 0; i < placement.nodeCount; i++) {
 		const WNNNodePlacement *node = &placement.nodes[i];
 
@@ -153,6 +194,7 @@ static void run_describe(struct run *run)
 			       node->operatorName.data, (int)node->label.length, node->label.data,
 			       (int)node->reasonText.length, node->reasonText.data);
 	}
+	return 0;
 }
 
 static double share_of_peak(const struct side *side)
@@ -227,7 +269,7 @@ static int classify(struct run *run, const unsigned char *image, int answer[MAX_
 
 	for (int i = 0; i < PIXELS; i++)
 		pixels[i] = (float)image[i] / 16;
-	if (run_picture(run, pixels, out, sizeof(probabilities[0])))
+	if (run_picture(run, pixels, out, CLASSES))
 		return -1;
 	for (size_t i = 0; i < run->sides; i++)
 		answer[i] = argmax(probabilities[i], CLASSES);
@@ -274,10 +316,9 @@ static int digits_demo(WNNInstance instance, const struct options *options, stru
 		fprintf(stderr, "%s: pictures and labels do not match\n", path);
 		goto out;
 	}
-	if (run_open(&result->digits, instance, "digits", options) ||
-	    digits_classify(&images, &labels, options, result))
+	if (run_open(&result->digits, instance, "digits", options, result) ||
+	    digits_classify(&images, &labels, options, result) || run_describe(&result->digits))
 		goto out;
-	run_describe(&result->digits);
 	ret = 0;
 out:
 	run_close(&result->digits);
@@ -336,15 +377,15 @@ static int squeezenet_demo(WNNInstance instance, const struct options *options,
 	if (npy_load(&expected, path) || image.type != 'f' || image.count != 224 * 224 * 3 ||
 	    expected.type != 'f' || expected.count != 1001)
 		goto out;
-	if (run_open(&result->squeezenet, instance, "squeezenet", options) ||
-	    run_picture(&result->squeezenet, image.data, out, sizeof(probabilities[0])))
+	if (run_open(&result->squeezenet, instance, "squeezenet", options, result) ||
+	    run_picture(&result->squeezenet, image.data, out, 1001) ||
+	    run_describe(&result->squeezenet))
 		goto out;
 	for (int i = 0; i < 1001; i++)
 		result->max_error = fmax(result->max_error,
 					 fabs((double)probabilities[0][i] -
 					      (double)((float *)expected.data)[i]));
 	top_five(probabilities[0], 1001, result);
-	run_describe(&result->squeezenet);
 	result->has_squeezenet = true;
 	ret = 0;
 out:
@@ -409,6 +450,9 @@ static void print_table(const struct options *options, const struct result *r)
 	print_nodes("operators on the NPU", digits->npu, squeezenet->npu);
 	print_nodes("operators folded at build", digits->folded, squeezenet->folded);
 	print_nodes("operators on the CPU", digits->cpu, squeezenet->cpu);
+	if (options->compare)
+		printf("Only %s ran here; the others' results and times are those of another run.\n",
+		       options->device);
 	if (!r->has_squeezenet)
 		return;
 	printf("\nSqueezeNet's picture shows:\n");
@@ -455,6 +499,15 @@ static json_t *squeezenet_json(const struct result *r)
 	return object;
 }
 
+static int dump(const json_t *root, const char *path)
+{
+	int ret = root ? json_dump_file(root, path, JSON_INDENT(2) | JSON_SORT_KEYS) : -1;
+
+	if (ret)
+		fprintf(stderr, "%s: cannot be written\n", path);
+	return ret;
+}
+
 static int write_json(const struct options *options, const struct result *r)
 {
 	const struct run *digits = &r->digits, *squeezenet = &r->squeezenet;
@@ -469,9 +522,7 @@ static int write_json(const struct options *options, const struct result *r)
 
 	if (root && r->has_squeezenet)
 		json_object_set_new(root, "squeezenet", squeezenet_json(r));
-	ret = root ? json_dump_file(root, options->json, JSON_INDENT(2) | JSON_SORT_KEYS) : -1;
-	if (ret)
-		fprintf(stderr, "%s: cannot be written\n", options->json);
+	ret = dump(root, options->json);
 	json_decref(root);
 	return ret;
 }
@@ -483,6 +534,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'j':
 		options->json = arg;
+		return 0;
+	case 'r':
+		options->record = arg;
+		return 0;
+	case 'c':
+		options->compare = arg;
 		return 0;
 	case 'd':
 		options->device = arg;
@@ -501,12 +558,44 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* The files that results are kept in. */
+static int records_open(struct result *result, const struct options *options)
+{
+	json_error_t error;
+
+	if (options->record && !(result->record = json_object()))
+		return -1;
+	if (!options->compare)
+		return 0;
+	result->known = json_load_file(options->compare, 0, &error);
+	if (!result->known)
+		fprintf(stderr, "%s:%d: %s\n", options->compare, error.line, error.text);
+	return result->known ? 0 : -1;
+}
+
+static int demo(WNNInstance instance, const struct options *options, struct result *result)
+{
+	if (records_open(result, options) || digits_demo(instance, options, result))
+		return -1;
+	if (!model_present("squeezenet", &options->paths))
+		printf("SqueezeNet is not at %s; it is left out.\n", options->paths.models);
+	else if (squeezenet_demo(instance, options, result))
+		return -1;
+	print_table(options, result);
+	if (options->record && dump(result->record, options->record))
+		return -1;
+	return options->json ? write_json(options, result) : 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp_option known[] = {
 		{ "json", 'j', "FILE", 0, "Write the figures to FILE, too", 0 },
 		{ "device", 'd', "NAME", 0,
 		  "npu, sim or cpu (default: WEBNN_DEVICE, else sim); those after it are compared", 0 },
+		{ "record", 'r', "FILE", 0, "Keep the results of all devices in FILE", 0 },
+		{ "compare", 'c', "FILE", 0,
+		  "Compare with what another run kept in FILE, instead of computing it here", 0 },
 		{ "models", 'm', "DIR", 0, "Folder of the shared models", 0 },
 		{ "digits", 'D', "DIR", 0, "Folder of the digits network", 0 },
 		{ "pictures", 'p', "N", 0, "Digits to show (default 8)", 0 },
@@ -533,15 +622,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "no WebNN instance\n");
 		return 1;
 	}
-	ret = digits_demo(instance, &options, &result);
-	if (!ret && model_present("squeezenet", &options.paths))
-		ret = squeezenet_demo(instance, &options, &result);
-	else if (!ret)
-		printf("SqueezeNet is not at %s; it is left out.\n", options.paths.models);
-	if (!ret)
-		print_table(&options, &result);
-	if (!ret && options.json)
-		ret = write_json(&options, &result);
+	ret = demo(instance, &options, &result);
+	json_decref(result.known);
+	json_decref(result.record);
 	wnnInstanceRelease(instance);
 	return ret ? 1 : 0;
 }
