@@ -254,20 +254,19 @@ cmd_check()
 
 	progress_to_stdout
 	ensure_environment
+	# Until this process ends: report() reads what the stages wrote.
 	take_lock "$top/build/.check-lock" "it checks"
 	rm -rf "$top/build/check"
 	mkdir -p "$top/build/check/guest"
 	# Results of an earlier run must not count.
 	rm -f "$top"/build/{gcc,asan}/meson-logs/testlog*
 	[ $# -eq 0 ] || stages=("$@")
-	check_lock_fd=${lock_fd:?}
 	for name in "${stages[@]}"; do
 		declare -F "stage_$name" >/dev/null || die "check has no stage '$name'"
 	done
 	for name in "${stages[@]}"; do
 		stage "$name" "stage_$name"
 	done
-	exec {check_lock_fd}>&-
 	report "${stages[@]}"
 }
 

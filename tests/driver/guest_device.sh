@@ -9,22 +9,10 @@
 # shellcheck disable=SC2319
 set -uo pipefail
 
+# shellcheck source=tests/tap.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/../tap.sh"
 driver=/sys/bus/pci/drivers/onpu
 firmware=/run/onpu/firmware/onpu/onpu_v1.bin
-number=0 failures=0
-
-# ok STATUS NAME
-ok()
-{
-	local word=ok
-
-	number=$((number + 1))
-	if [ "$1" -ne 0 ]; then
-		word='not ok'
-		failures=$((failures + 1))
-	fi
-	printf '%s %d - %s\n' "$word" "$number" "$2"
-}
 
 # The PCI address of the device that the driver has.
 bound()
@@ -138,5 +126,4 @@ test_shown
 test_again
 test_module
 test_firmware
-printf '1..%d\n' "$number"
-[ "$failures" -eq 0 ]
+tap_end

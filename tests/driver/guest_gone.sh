@@ -9,22 +9,12 @@
 set -uo pipefail
 
 top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
 link=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
 address=${link##*/}
 load=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-load
 how=${1:-remove}
-failures=0
-
-# ok STATUS NAME
-ok()
-{
-	if [ "$1" -eq 0 ]; then
-		printf 'ok - %s\n' "$2"
-	else
-		printf 'not ok - %s\n' "$2"
-		failures=1
-	fi
-}
 
 kill_emulator()
 {
@@ -36,7 +26,6 @@ kill_emulator()
 	[ "$answer" = ok ]
 }
 
-echo 1..6
 programs=()
 for _ in 1 2 3; do
 	"$load" &
@@ -71,4 +60,4 @@ ok "$status" "the device is removed"
 ok $? "the module unloads"
 /usr/sbin/insmod "$ONPU_GUEST_DRIVER" && /usr/sbin/rmmod onpu
 ok $? "the module loads and unloads again"
-exit "$failures"
+tap_end

@@ -9,22 +9,12 @@
 set -uo pipefail
 
 top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
 link=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
 device=/sys/bus/pci/devices/${link##*/}
 load=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-load
 rounds=${1:-3}
-failures=0
-
-# ok STATUS NAME
-ok()
-{
-	if [ "$1" -eq 0 ]; then
-		printf 'ok - %s\n' "$2"
-	else
-		printf 'not ok - %s\n' "$2"
-		failures=1
-	fi
-}
 
 # The programs have had the device for a while, from now on, and none has ended.
 work_goes_on()
@@ -42,7 +32,6 @@ work_goes_on()
 	return 1
 }
 
-echo "1..$((2 * rounds + 3))"
 echo 1 >"$device/remove"
 echo 1 >/sys/bus/pci/rescan
 for ((i = 0; i < 200; i++)); do
@@ -73,4 +62,4 @@ programs+=($!)
 work_goes_on
 ok $? "a new program works"
 kill "${programs[@]}"
-exit "$failures"
+tap_end

@@ -9,47 +9,20 @@
 set -uo pipefail
 
 top=$(cd -- "$(dirname -- "$0")/../.." && pwd -P)
-tap=${1:-/dev/stdout}
+[ $# -eq 0 ] || exec >"$1"
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
 work=$top/build/check/guest-files
 rm -rf -- "$work"
 mkdir -p "$work"
 cd -- "$work" || exit
 trap 'cd / && rm -rf -- "$work"' EXIT
 
-number=0 failures=0
-
-# ok STATUS NAME: one TAP line; a failure shows $out.
-ok()
-{
-	number=$((number + 1))
-	if [ "$1" -eq 0 ]; then
-		printf 'ok %d - %s\n' "$number" "$2" >>"$tap"
-		return
-	fi
-	failures=$((failures + 1))
-	printf 'not ok %d - %s\n' "$number" "$2" >>"$tap"
-	printf '%s\n' "$2: got: ${out:-}" >&2
-}
-
-equal()
-{
-	[ "$out" = "$2" ]
-	ok $? "$1"
-}
-
-contains()
-{
-	[[ $out == *"$2"* ]]
-	ok $? "$1"
-}
-
 # The log has a name of its own: another guest may run.
 guest()
 {
 	"$top/npu" guest --no-build "--log=$work/kernel.log" "$@"
 }
-
-[ "$tap" = /dev/stdout ] || : >"$tap"
 
 # One machine for all that a command sees.
 test_command()
@@ -195,5 +168,4 @@ test_kernels
 test_emulator
 test_timeout
 test_ended
-printf '1..%d\n' "$number" >>"$tap"
-[ "$failures" -eq 0 ]
+tap_end

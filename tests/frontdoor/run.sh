@@ -9,7 +9,9 @@
 set -uo pipefail
 
 top=$(cd -- "$(dirname -- "$0")/../.." && pwd -P)
-tap=${1:-/dev/stdout}
+[ $# -eq 0 ] || exec >"$1"
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 
@@ -19,36 +21,6 @@ mkdir -p "$copy/build" "$copy/../shared"
 cp -a "$top/npu" "$top/scripts" "$copy/"
 echo beside >"$copy/../shared/note"
 npu=$copy/npu
-
-number=0 failures=0
-
-# ok STATUS NAME: one TAP line; a failure shows $out.
-ok()
-{
-	number=$((number + 1))
-	if [ "$1" -eq 0 ]; then
-		printf 'ok %d - %s\n' "$number" "$2" >>"$tap"
-		return
-	fi
-	failures=$((failures + 1))
-	printf 'not ok %d - %s\n' "$number" "$2" >>"$tap"
-	printf '%s\n' "$2: got: ${out:-}" >&2
-}
-
-# equal NAME WANTED: $out is WANTED
-equal()
-{
-	[ "$out" = "$2" ]
-	ok $? "$1"
-}
-
-contains()
-{
-	[[ $out == *"$2"* ]]
-	ok $? "$1"
-}
-
-[ "$tap" = /dev/stdout ] || : >"$tap"
 
 test_usage()
 {
@@ -267,5 +239,4 @@ test_failure
 test_twice
 test_nothing_ran
 test_killed_step
-printf '1..%d\n' "$number" >>"$tap"
-[ "$failures" -eq 0 ]
+tap_end

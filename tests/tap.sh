@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# TAP of tests that are shell scripts. Sourced; the lines go to stdout.
+
+number=0 failures=0
+
+# ok STATUS NAME: one line; a failure shows $out, what the command under test said.
+ok()
+{
+	local word=ok
+
+	number=$((number + 1))
+	if [ "$1" -ne 0 ]; then
+		word='not ok'
+		failures=$((failures + 1))
+		[ -z "${out:-}" ] || printf '%s\n' "$2: got: $out" >&2
+	fi
+	printf '%s %d - %s\n' "$word" "$number" "$2"
+}
+
+# equal NAME WANTED: $out is WANTED
+equal()
+{
+	[ "$out" = "$2" ]
+	ok $? "$1"
+}
+
+# contains NAME WANTED: WANTED is in $out
+contains()
+{
+	[[ $out == *"$2"* ]]
+	ok $? "$1"
+}
+
+# The last line; fails if a test has.
+tap_end()
+{
+	printf '1..%d\n' "$number"
+	[ "$failures" -eq 0 ]
+}
