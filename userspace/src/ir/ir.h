@@ -57,7 +57,8 @@ bool ir_type_same_shape(const struct ir_type *a, const struct ir_type *b);
  */
 enum ir_op {
 	IR_OP_CONV,		/* input, filter, [bias]; attrs.conv; fused activation */
-	IR_OP_MATMUL,		/* a, b, [bias]; attrs.matmul; batch dims broadcast; fused activation */
+	IR_OP_MATMUL,		/* a, b, [bias]; attrs.matmul; batch dims broadcast, the bias (of rank 2
+				 * at most) over them; fused activation */
 	IR_OP_POOL,		/* input; attrs.pool */
 	IR_OP_UNARY,		/* input; attrs.unary */
 	IR_OP_BINARY,		/* a, b (broadcast); attrs.binary; fused activation */

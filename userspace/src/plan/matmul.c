@@ -7,9 +7,9 @@
 
 /* Operands over the batch dims of the result, then two dims each. */
 struct matmul {
-	struct npu_view a, b, out, bias;	/* bias.rank 0: none */
-	int64_t a_last[2], b_last[2], out_last[2], bias_last[2]; /* strides of the last two */
-	int64_t bias_dim[2];
+	struct npu_view a, b, out;
+	int64_t a_last[2], b_last[2], out_last[2];	/* strides of the last two */
+	struct npu_view bias;				/* of every product of the batch; rank 0: none */
 	int64_t m, n, k;
 	const uint8_t *b_data;
 };
@@ -64,21 +64,33 @@ static void swap(int64_t pair[2])
 	pair[1] = first;
 }
 
+/* Over the dims of a contraction's result, of which only the last two can be more than 1. */
+static struct npu_view bias_view(struct plan *plan, const struct ir_value *value)
+{
+	struct npu_view from = values_view(plan, value), bias = from;
+
+	bias.rank = 5;
+	for (uint32_t i = 0; i < bias.rank; i++) {
+		bool there = i + from.rank >= bias.rank;
+
+		bias.dim[i] = there ? from.dim[i + from.rank - bias.rank] : 1;
+		bias.stride[i] = bias.dim[i] > 1 ? from.stride[i + from.rank - bias.rank] : 0;
+	}
+	return bias;
+}
+
 static void analyse(struct plan *plan, const struct ir_node *node, struct matmul *mm)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
-	struct npu_view *all[4] = { &mm->out, &mm->a, &mm->b, &mm->bias }, whole;
-	bool bias = node->num_operands > 2 && node->operands[2];
+	struct npu_view *all[3] = { &mm->out, &mm->a, &mm->b }, whole;
 	int64_t a_dim[2], b_dim[2], out_dim[2];
 
 	memset(mm, 0, sizeof(*mm));
 	whole = mm->out = values_view(plan, node->results[0]);
 	mm->a = operand_view(plan, node->operands[0], NULL);
 	mm->b = operand_view(plan, node->operands[1], &mm->b_data);
-	if (bias) {
-		mm->bias = operand_view(plan, node->operands[2], NULL);
-		split_batch(&mm->bias, &whole, mm->bias_last, mm->bias_dim);
-	}
+	if (node->num_operands > 2 && node->operands[2])
+		mm->bias = bias_view(plan, node->operands[2]);
 	split_batch(&mm->a, &whole, mm->a_last, a_dim);
 	split_batch(&mm->b, &whole, mm->b_last, b_dim);
 	split_batch(&mm->out, &whole, mm->out_last, out_dim);
@@ -94,7 +106,7 @@ static void analyse(struct plan *plan, const struct ir_node *node, struct matmul
 	mm->n = out_dim[1];
 	mm->k = a_dim[1];
 	if (mm->out.rank)
-		views_simplify(all, bias ? 4 : 3);
+		views_simplify(all, 3);
 }
 
 static struct npu_view with_dims(const struct npu_view *base, int64_t offset, const int64_t *dim,
@@ -136,14 +148,13 @@ static void add_posts(struct contract *c, const struct ir_matmul_attrs *attrs,
 /* One product whose batch is a single dim: groups when the second operand varies, else more rows.
  */
 static void emit_one(struct plan *plan, const struct ir_node *node, const struct matmul *mm,
-		     const int64_t offset[4])
+		     const int64_t offset[3])
 {
 	uint32_t last = mm->out.rank ? mm->out.rank - 1 : 0;
 	int64_t batch = mm->out.rank ? mm->out.dim[last] : 1;
 	int64_t sa = mm->out.rank ? mm->a.stride[last] : 0,
 		sb = mm->out.rank ? mm->b.stride[last] : 0;
 	int64_t so = mm->out.rank ? mm->out.stride[last] : 0;
-	int64_t sc = mm->out.rank && mm->bias_dim[0] ? mm->bias.stride[last] : 0;
 	bool groups = sb != 0;
 	int64_t g = groups ? batch : 1, b = groups ? 1 : batch;
 	struct contract c = {
@@ -158,7 +169,6 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 		.kernel = mm->a.dtype == ONPU_DT_F16 ? "mma.f16" : "mma.f32",
 		.op = mm->a.dtype == ONPU_DT_F16 ? ONPU_OP_MMA_F16 : ONPU_OP_MMA_F32,
 	};
-	struct npu_view bias = { .rank = 0 };
 
 	c.a = with_dims(
 		&mm->a, offset[1], (int64_t[]){g, b, 1, mm->m, mm->k},
@@ -170,13 +180,7 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 	c.out = with_dims(
 		&mm->out, offset[0], c.dim,
 		(int64_t[]){groups ? so : 0, groups ? 0 : so, 0, mm->out_last[0], mm->out_last[1]});
-	if (mm->bias_dim[0])
-		bias = with_dims(&mm->bias, offset[3],
-				 (int64_t[]){groups && sc ? g : 1, !groups && sc ? b : 1, 1,
-					     mm->bias_dim[0], mm->bias_dim[1]},
-				 (int64_t[]){groups ? sc : 0, groups ? 0 : sc, 0, mm->bias_last[0],
-					     mm->bias_last[1]});
-	add_posts(&c, &node->attrs.matmul, &bias);
+	add_posts(&c, &node->attrs.matmul, &mm->bias);
 	contract_emit(plan, &c);
 }
 
@@ -191,7 +195,7 @@ void lower_matmul(struct plan *plan, const struct ir_node *node)
 	for (uint32_t i = 0; i < outer; i++)
 		count *= mm.out.dim[i];
 	for (uint64_t n = 0; n < count && !plan->failed; n++) {
-		int64_t offset[4] = { 0 };
+		int64_t offset[3] = { 0 };
 		uint64_t rest = n;
 
 		for (uint32_t i = outer; i-- > 0;) {
@@ -201,7 +205,6 @@ void lower_matmul(struct plan *plan, const struct ir_node *node)
 			offset[0] += at * mm.out.stride[i];
 			offset[1] += at * mm.a.stride[i];
 			offset[2] += at * mm.b.stride[i];
-			offset[3] += at * mm.bias.stride[i];
 		}
 		emit_one(plan, node, &mm, offset);
 	}
