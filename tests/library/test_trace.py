@@ -52,6 +52,7 @@ class Trace(unittest.TestCase):
         spans = [e for e in self.events if e["ph"] == "X"]
         dispatch = next(e for e in spans if (e["pid"], e["tid"]) == (1, 1))
         self.assertGreater(dispatch["dur"], 0)
+        self.assertEqual(dispatch["args"]["spilled_programs"], 0)
         for event in spans:
             self.assertGreaterEqual(event["ts"], dispatch["ts"])
             self.assertLessEqual(event["ts"] + event["dur"],

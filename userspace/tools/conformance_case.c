@@ -324,7 +324,10 @@ static WNNStatus build(struct trial *trial)
 	return status;
 }
 
-/* The first node that the placement gives to the CPU, as the reason to skip the case. */
+/*
+ * The first node that the placement gives to the CPU, as the reason to skip the case. Nothing of the
+ * suite may meet a limit of the compiler.
+ */
 static bool skip_for_placement(WNNGraph graph, struct result *result)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
@@ -336,6 +339,8 @@ static bool skip_for_placement(WNNGraph graph, struct result *result)
 
 		if (node->device != WNNNodeDevice_CPU)
 			continue;
+		if (node->reason == WNNPlacementReason_Compiler)
+			return false;
 		end(result, OUTCOME_SKIPPED, "%.*s: %.*s", (int)node->operatorName.length,
 		    node->operatorName.data, (int)node->reasonText.length,
 		    node->reasonText.data);

@@ -137,11 +137,13 @@ static int add_names(json_t *list)
 	return ret;
 }
 
-static int add_spans(json_t *list, const WNNGraphProfile *profile)
+static int add_spans(json_t *list, const WNNGraphProfile *profile,
+		     const WNNGraphStatistics *statistics)
 {
 	int ret = add(list, LIBRARY, 1, json_string("dispatch"), 0,
 		      (double)profile->hostNanoseconds,
-		      json_pack("{s:I}", "cycles", (json_int_t)profile->cycles));
+		      json_pack("{s:I, s:I}", "cycles", (json_int_t)profile->cycles,
+				"spilled_programs", (json_int_t)statistics->spilledPrograms));
 
 	for (size_t i = 0; i < profile->spanCount; i++) {
 		const WNNProfileSpan *span = &profile->spans[i];
@@ -195,15 +197,17 @@ static int add_events(json_t *list, const WNNGraphProfile *profile)
 
 int profile_write_trace(WNNGraph graph, const char *path)
 {
+	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
 	WNNGraphProfile profile = WNN_GRAPH_PROFILE_INIT;
 	json_t *list, *root;
 	int ret;
 
 	if (get(graph, &profile))
 		return -1;
+	wnnGraphGetLastStatistics(graph, &statistics);
 	list = json_array();
 	root = json_pack("{s:o, s:s}", "traceEvents", list, "displayTimeUnit", "ns");
-	ret = !root || add_names(list) || add_spans(list, &profile) || add_events(list, &profile) ||
+	ret = !root || add_names(list) || add_spans(list, &profile, &statistics) || add_events(list, &profile) ||
 	      json_dump_file(root, path, JSON_COMPACT);
 	if (ret)
 		fprintf(stderr, "%s: the trace cannot be written\n", path);

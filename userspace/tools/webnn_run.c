@@ -65,6 +65,9 @@ static void explain(const struct model *model)
 		       " bytes read, %" PRIu64 " written\n",
 		       s.npuCycles, s.macs, s.peakMacs ? 100.0 * (double)s.macs / (double)s.peakMacs : 0,
 		       s.bytesRead, s.bytesWritten);
+	if (s.spilledPrograms)
+		printf("%" PRIu64 " NPU programs leave nothing in SRAM between nodes\n",
+		       s.spilledPrograms);
 }
 
 static int write_outputs(const struct model *model, float *const *outputs, const char *path)

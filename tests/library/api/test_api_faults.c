@@ -6,6 +6,7 @@
 #include "fixture.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -315,6 +316,99 @@ static void victims_of_a_fault_run_again(void **state)
 	wnnTensorRelease(y);
 }
 
+/* A device whose jobs have few slots. */
+static void use_small_jobs(struct fixture *f)
+{
+	wnnContextRelease(f->context);
+	wait_for_the_end();
+	fake.max_slots = 64;
+	f->context = open_context(f->instance, "sim");
+}
+
+/* Counts what the log says of programs that keep nothing in SRAM. */
+static void count_spilled(WNNLogLevel level, WNNStringView message, void *userdata1, void *userdata2)
+{
+	(void)userdata2;
+	if (level == WNNLogLevel_Warning &&
+	    memmem(message.data, message.length, "nothing stays in SRAM between the 21 nodes", 42))
+		atomic_fetch_add((atomic_int *)userdata1, 1);
+}
+
+/* What is kept in SRAM from node to node leaves no place to divide a long program. */
+static void values_in_memory_are_reported(void **state)
+{
+	WNNInstanceDescriptor descriptor = WNN_INSTANCE_DESCRIPTOR_INIT;
+	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
+	WNNInstanceLog log = WNN_INSTANCE_LOG_INIT;
+	struct fixture *f = *state;
+	WNNString text = WNN_STRING_INIT;
+	atomic_int spilled = 0;
+
+	log.level = WNNLogLevel_Warning;
+	log.callback = count_spilled;
+	log.userdata1 = &spilled;
+	descriptor.nextInChain = &log.chain;
+	wnnInstanceRelease(f->instance);
+	f->instance = wnnCreateInstance(&descriptor);
+	for (int small = 0; small < 2; small++) {
+		WNNGraphBuilder builder;
+		WNNTensor x, y;
+		WNNOperand v;
+		WNNGraph graph;
+
+		wnnContextRelease(f->context);
+		wait_for_the_end();
+		fake.max_slots = small ? 64 : 0;
+		f->context = open_context(f->instance, "sim");
+		builder = wnnContextCreateGraphBuilder(f->context);
+		v = make_input(builder, "x", 8, 32);
+		for (uint32_t i = 0; i < 20; i++)
+			v = wnnGraphBuilderSoftmax(builder, v, i % 2, NULL);
+		graph = build_one(builder, "y", wnnGraphBuilderAbs(builder, v, NULL));
+		wnnGraphBuilderRelease(builder);
+		x = make_tensor(f->context, 8, 32);
+		y = make_tensor(f->context, 8, 32);
+		assert_ok(dispatch_xy(f->context, graph, x, y));
+		assert_ok(wnnContextOnWorkDoneSync(f->context, GENEROUS));
+		assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
+		assert_int_equal(statistics.spilledPrograms, small);
+		assert_ok(wnnGraphGetText(graph, WNNGraphText_Plan, &text));
+		assert_int_equal(small, strstr(text.data, "nothing stays in SRAM between nodes: "
+						"softmax: a part of its program") != NULL);
+		wnnStringFreeMembers(text);
+		wnnGraphRelease(graph);
+		wnnTensorRelease(x);
+		wnnTensorRelease(y);
+	}
+	assert_int_equal(atomic_load(&spilled), 1);
+}
+
+/* A row is one part of the program: it goes to the CPU when no job holds it, and what is around it
+ * stays. */
+static void a_row_that_no_job_holds(void **state)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	WNNOperatorOptions label = WNN_OPERATOR_OPTIONS_INIT;
+	struct fixture *f = *state;
+	WNNGraphBuilder builder;
+	WNNOperand v;
+	WNNGraph graph;
+
+	use_small_jobs(f);
+	builder = wnnContextCreateGraphBuilder(f->context);
+	v = wnnGraphBuilderNeg(builder, make_input(builder, "x", 1, 300000), NULL);
+	label.label = WNN_STR("row");
+	v = wnnGraphBuilderSoftmax(builder, v, 1, &label);
+	graph = build_one(builder, "y", wnnGraphBuilderAbs(builder, v, NULL));
+	wnnGraphBuilderRelease(builder);
+	assert_ok(wnnGraphGetPlacement(graph, &placement));
+	assert_int_equal(placement.npuCount, 2);
+	assert_int_equal(placement.nodes[1].device, WNNNodeDevice_CPU);
+	assert_int_equal(placement.nodes[1].reason, WNNPlacementReason_Compiler);
+	assert_non_null(strstr(placement.nodes[1].reasonText.data, "more than the 63 slots"));
+	wnnGraphRelease(graph);
+}
+
 /* A program of several jobs: wherever it fails, it fails once, and what is behind it runs. */
 static void a_fault_in_one_of_several_jobs(void **state)
 {
@@ -327,10 +421,7 @@ static void a_fault_in_one_of_several_jobs(void **state)
 	WNNGraph graph;
 	unsigned int jobs;
 
-	wnnContextRelease(f->context);
-	wait_for_the_end();
-	fake.max_slots = 64;
-	f->context = open_context(f->instance, "sim");
+	use_small_jobs(f);
 	builder = wnnContextCreateGraphBuilder(f->context);
 	/* Each of another size, so that they share no slots. */
 	v = make_input(builder, "x", 64, 64);
@@ -529,6 +620,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_fault_names_the_operator),
 		TEST(victims_of_a_fault_run_again),
+		TEST(values_in_memory_are_reported),
+		TEST(a_row_that_no_job_holds),
 		TEST(a_fault_in_one_of_several_jobs),
 		TEST(the_error_callback_gets_every_fault),
 		TEST(a_device_that_is_gone),

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/compile.h"
+
 #define IMAGE		(3 * 8 * 8)
 #define RESULTS		10
 #define NEVER		UINT32_MAX
@@ -55,6 +57,20 @@ int __wrap_posix_memalign(void **memory, size_t alignment, size_t size);
 int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
 {
 	return refuse() ? ENOMEM : __real_posix_memalign(memory, alignment, size);
+}
+
+/* --- What does not compile --- */
+
+bool __real_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
+			 struct npu_reason *reason);
+bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
+			 struct npu_reason *reason);
+
+/* What the rules keep from the compiler reaches it, fails there, and takes the way back. */
+bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
+			 struct npu_reason *reason)
+{
+	return __real_npu_supports(node, caps, reason) || node->op == IR_OP_CONV;
 }
 
 /* --- The hook --- */
@@ -246,6 +262,40 @@ static WNNOperand record_head(struct run *run, WNNOperand x)
 	return x;
 }
 
+/* The sum, through strides that leave the NPU no tile. */
+static WNNOperand record_sum(struct run *run, WNNOperand x)
+{
+	WNNConvTranspose2dOptions options = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+	WNNReduceOptions reduce = WNN_REDUCE_OPTIONS_INIT;
+	const uint32_t one[] = { 1, 1, 1, 1 }, strides[] = { 200, 200 };
+	WNNGraphBuilder b = run->builder;
+	WNNOperand w;
+
+	reduce.keepDimensions = WNN_TRUE;
+	TAKE(x, wnnGraphBuilderReduceSum(b, x, &reduce));
+	options.strides = WNN_UINT32_ARRAY(strides);
+	options.label = WNN_STR("wide");
+	TAKE(w, weights_of(run, 4, one));
+	TAKE(x, wnnGraphBuilderConvTranspose2d(b, x, w, &options));
+	TAKE(x, wnnGraphBuilderReshape(b, x, WNN_UINT32_EMPTY, NULL));
+	return x;
+}
+
+/* Under memory failures too the operator "wide", and nothing else, is on the CPU. */
+static void check_placement(const struct run *run)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+
+	assert_ok(wnnGraphGetPlacement(run->graph, &placement));
+	for (size_t i = 0; !strcmp(run->device, "sim") && i < placement.nodeCount; i++) {
+		const WNNNodePlacement *node = &placement.nodes[i];
+		bool wide = !strcmp(node->label.data, "wide");
+
+		assert_int_equal(node->device == WNNNodeDevice_CPU, wide);
+		assert_int_equal(node->reason == WNNPlacementReason_Compiler, wide);
+	}
+}
+
 static bool build(struct run *run)
 {
 	WNNNamedOperand outputs[2] = { { WNN_STR("y"), NULL }, { WNN_STR("z"), NULL } };
@@ -256,14 +306,16 @@ static bool build(struct run *run)
 	x = record_image(run, x);
 	if (!x)
 		return false;
-	outputs[1].operand = wnnGraphBuilderReduceSum(run->builder, x, NULL);
-	if (no_object(outputs[1].operand))
+	outputs[1].operand = record_sum(run, x);
+	if (!outputs[1].operand)
 		return false;
 	outputs[0].operand = record_head(run, x);
 	if (!outputs[0].operand)
 		return false;
-	return !is_failure(wnnGraphBuilderBuildSync(run->builder, 2, outputs, GENEROUS,
-						    &run->graph));
+	if (is_failure(wnnGraphBuilderBuildSync(run->builder, 2, outputs, GENEROUS, &run->graph)))
+		return false;
+	check_placement(run);
+	return true;
 }
 
 static bool make_tensors(struct run *run)
@@ -312,8 +364,12 @@ static bool read_result(struct run *run)
 
 static bool look(struct run *run)
 {
+	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
 	WNNGraphProfile profile = WNN_GRAPH_PROFILE_INIT;
 
+	/* The programs are those of a run with enough memory. */
+	assert_ok(wnnGraphGetLastStatistics(run->graph, &statistics));
+	assert_int_equal(statistics.spilledPrograms, 0);
 	if (is_failure(wnnGraphGetProfile(run->graph, &profile)))
 		return false;
 	assert_true(profile.nodeCount > 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Graphs that run partly on the NPU and partly on the CPU. Which operators the NPU lacks is said
- * here, in the place of the planner, so that this does not end with the last one that it lacks.
+ * here, in the place of the planner, so that this does not end with the last one that it lacks. It is
+ * also said to have what does not compile for it.
  */
 #include "fixture.h"
 
@@ -232,6 +233,139 @@ static void npu_only_lists_what_cannot_be(void **state)
 	wnnInstanceRelease(instance);
 }
 
+/* --- What turns out not to compile --- */
+
+/* A pixel each `stride` in both directions: no tile has room for the zeros between two of them. */
+static WNNOperand spread(WNNGraphBuilder b, WNNOperand x, uint32_t stride, const char *label)
+{
+	static const float filter = 2;
+	WNNConvTranspose2dOptions options = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+
+	descriptor.dataType = WNNOperandDataType_Float32;
+	descriptor.shape = WNN_UINT32_LIST(1, 1, 1, 1);
+	options.strides = WNN_UINT32_LIST(stride, stride);
+	options.label = WNN_STR(label);
+	return wnnGraphBuilderConvTranspose2d(
+		b, wnnGraphBuilderReshape(b, x, WNN_UINT32_LIST(1, 1, 1, 2), NULL),
+		wnnGraphBuilderConstant(b, &descriptor, &filter, sizeof(filter)), &options);
+}
+
+/* y = |-(spread(-x) + spread(|x|))|, with strides of which only one is too wide, or both. */
+static WNNStatus build_spread(WNNContext context, uint32_t stride, WNNGraph *graph)
+{
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNOperand x = make_input(b, "x", 1, 2), left, right, sum;
+	WNNNamedOperand output;
+	WNNStatus status;
+
+	left = spread(b, wnnGraphBuilderNeg(b, x, NULL), stride, "left");
+	right = spread(b, wnnGraphBuilderAbs(b, x, NULL), 300, "right");
+	left = wnnGraphBuilderReduceSum(b, left, NULL);
+	right = wnnGraphBuilderReduceSum(b, right, NULL);
+	sum = wnnGraphBuilderNeg(b, wnnGraphBuilderAdd(b, left, right, NULL), NULL);
+	sum = wnnGraphBuilderReshape(b, wnnGraphBuilderAbs(b, sum, NULL), WNN_UINT32_LIST(1, 1),
+				     NULL);
+	output = (WNNNamedOperand){ WNN_STR("y"), sum };
+	status = wnnGraphBuilderBuildSync(b, 1, &output, GENEROUS, graph);
+	wnnGraphBuilderRelease(b);
+	return status;
+}
+
+static void check_spread(WNNContext context, WNNGraph graph)
+{
+	WNNTensor x = make_tensor(context, 1, 2), y = make_tensor(context, 1, 1);
+	const float data[] = { 3, -5 };
+	float got;
+
+	assert_ok(wnnContextWriteTensor(context, x, data, sizeof(data)));
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_ok(wnnContextReadTensorSync(context, y, &got, sizeof(got), GENEROUS));
+	assert_true(got == 2 * (-3 + 5) + 2 * (3 + 5));
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+}
+
+/* Counts warnings of operators that are on the CPU. */
+static void count_moved(WNNLogLevel level, WNNStringView message, void *userdata1, void *userdata2)
+{
+	char text[256];
+
+	(void)userdata2;
+	snprintf(text, sizeof(text), "%.*s", (int)message.length, message.data);
+	if (level == WNNLogLevel_Warning && strstr(text, "runs on the CPU: the smallest tile"))
+		atomic_fetch_add((atomic_int *)userdata1, 1);
+}
+
+static void what_does_not_compile_moves(void **state)
+{
+	WNNInstanceDescriptor descriptor = WNN_INSTANCE_DESCRIPTOR_INIT;
+	WNNInstanceLog log = WNN_INSTANCE_LOG_INIT;
+	atomic_int moved = 0;
+	WNNInstance instance;
+	WNNContext context;
+
+	(void)state;
+	log.level = WNNLogLevel_Warning;
+	log.callback = count_moved;
+	log.userdata1 = &moved;
+	descriptor.nextInChain = &log.chain;
+	instance = wnnCreateInstance(&descriptor);
+	context = open_context(instance, "sim");
+	for (int both = 0; both < 2; both++) {
+		WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+		WNNGraph graph = NULL;
+		size_t compiler = 0;
+
+		assert_ok(build_spread(context, both ? 200 : 2, &graph));
+		assert_ok(wnnGraphGetPlacement(graph, &placement));
+		assert_int_equal(placement.cpuCount, 1 + both);
+		for (size_t i = 0; i < placement.nodeCount; i++) {
+			const WNNNodePlacement *node = &placement.nodes[i];
+
+			assert_int_equal(node->device == WNNNodeDevice_CPU,
+					 node->reason == WNNPlacementReason_Compiler);
+			if (node->device != WNNNodeDevice_CPU)
+				continue;
+			compiler++;
+			assert_true(both || !strcmp(node->label.data, "right"));
+			assert_non_null(strstr(node->reasonText.data,
+					       "bytes of SRAM, there are 65536; operands float32["));
+			assert_true(node->kernel.length > 0);
+		}
+		assert_int_equal(compiler, 1 + both);
+		check_spread(context, graph);
+		wnnGraphRelease(graph);
+	}
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+	assert_int_equal(atomic_load(&moved), 3);
+}
+
+static void npu_only_tells_what_does_not_compile(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContextDeviceOptions options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContext context;
+	WNNGraph graph = NULL;
+
+	(void)state;
+	options.device = WNN_STR("sim");
+	options.simSramBytes = 65536;
+	options.placementPolicy = WNNPlacementPolicy_NPUOnly;
+	context = open_context_with(instance, &options);
+	assert_failed(build_spread(context, 2, &graph), WNNStatus_OperationError,
+		      "1 operator cannot run on the NPU, as the policy NPUOnly wants: "
+		      "convTranspose2d \"right\": the smallest tile of mma.f32 taps takes ");
+	assert_failed(build_spread(context, 200, &graph), WNNStatus_OperationError,
+		      "2 operators cannot run on the NPU");
+	assert_last_error(WNNStatus_OperationError, "\"left\": the smallest tile");
+	assert_last_error(WNNStatus_OperationError, "\"right\": the smallest tile");
+	assert_null(graph);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +373,8 @@ int main(void)
 		cmocka_unit_test(nothing_is_copied),
 		cmocka_unit_test(the_report_says_why),
 		cmocka_unit_test(npu_only_lists_what_cannot_be),
+		cmocka_unit_test(what_does_not_compile_moves),
+		cmocka_unit_test(npu_only_tells_what_does_not_compile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,7 @@ static bool compiles(const struct ir_node *node, void *userdata)
 	assert_non_null(copy);
 	for (uint32_t i = 0; i < copy->num_results; i++)
 		live[i] = copy->results[i]->id;
-	if (npu_compile(graph, 0, 1, live, copy->num_results, caps, false, &program, &err))
+	if (npu_compile(graph, 0, 1, live, copy->num_results, caps, false, NULL, &program, &err))
 		fail_msg("%s: %s", ir_op_name(node->op), err.message);
 	npu_program_destroy(program);
 	ir_graph_destroy(graph);

@@ -165,10 +165,62 @@ static void test_refused(void **state)
 	assert_int_equal(reason.class, NPU_REASON_DATA_TYPE);
 	assert_non_null(strstr(reason.text, "float32"));
 	assert_int_equal(
-		npu_compile(t.graph, 0, 1, &node->results[0]->id, 1, &caps, false, &program, &err),
+		npu_compile(t.graph, 0, 1, &node->results[0]->id, 1, &caps, false, NULL, &program,
+			    &err),
 		-1);
 	assert_null(program);
+	assert_non_null(strstr(err.message, "test: "));
 	assert_non_null(strstr(err.message, reason.text));
+	graph_free(&t);
+}
+
+static struct ir_node *named_softmax(struct test_graph *t, struct ir_value *in, const char *label)
+{
+	const union ir_attrs attrs = { .axis = 1 };
+	struct ir_node *node = ir_add_node(t->graph, IR_OP_SOFTMAX, &in, 1, &in->type, 1, &attrs,
+					   label, "softmax");
+
+	assert_non_null(node);
+	return node;
+}
+
+/* Rows that are one part of the program, for which a job has not slots enough. */
+static void test_refusals(void **state)
+{
+	const struct npu_caps caps = {.sram_bytes = 16384, .lanes = 128, .mxu_rows = 64,
+				      .mxu_cols = 64, .fifo_depth = 16, .max_slots = 40,
+				      .dma_bytes_per_cycle = 32};
+	struct npu_refusals refusals = { 0 };
+	struct ir_node *node[2];
+	struct npu_program *program;
+	struct ir_value *value;
+	struct test_graph t;
+
+	(void)state;
+	graph_init(&t);
+	value = add_operand(&t, IR_F32, 2, (int64_t[]){ 1, 60000 }, false);
+	for (int i = 0; i < 2; i++) {
+		value = node_unary(&t, IR_NEG, value);
+		node[i] = named_softmax(&t, value, i ? "second" : "fir\nst");
+		value = node[i]->results[0];
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		const char *name = i ? "softmax \"second\": a part" : "softmax \"fir\\u000ast\": a part";
+		struct wnn_error err = { 0 };
+
+		/* The first is elsewhere when the second is met. */
+		assert_int_equal(npu_compile(t.graph, 2 * i, 4 - 2 * i, &value->id, 1, &caps, false,
+					     &refusals, &program, &err), -1);
+		assert_null(program);
+		assert_int_equal(err.status, WNN_OPERATION_ERROR);
+		assert_ptr_equal(strstr(err.message, name), err.message);
+		assert_int_equal(refusals.count, i + 1);
+		assert_non_null(strstr(npu_refusals_why(&refusals, node[i]), "than the 39 slots"));
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		if (i % 2 == 0)
+			assert_null(npu_refusals_why(&refusals, t.graph->nodes[i]));
+	npu_refusals_destroy(&refusals);
 	graph_free(&t);
 }
 
@@ -302,6 +354,7 @@ int main(void)
 		cmocka_unit_test(test_random_graphs),
 		cmocka_unit_test(test_long_node),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_memory_chain),
 		cmocka_unit_test(test_text),

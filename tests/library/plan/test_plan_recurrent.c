@@ -206,7 +206,8 @@ static struct npu_program *compile_steps(int64_t steps)
 	types[0] = types[1] = ir_type_make(IR_F32, 3, state);
 	node = ir_add_node(t.graph, IR_OP_LSTM, operands, 8, types, 2, &attrs, "", "test");
 	assert_non_null(node);
-	if (npu_compile(t.graph, 0, 1, &node->results[0]->id, 1, &caps, false, &program, &err))
+	if (npu_compile(t.graph, 0, 1, &node->results[0]->id, 1, &caps, false, NULL, &program,
+			&err))
 		fail_msg("%s", err.message);
 	graph_free(&t);
 	return program;

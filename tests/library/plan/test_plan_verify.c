@@ -25,7 +25,7 @@ static struct npu_program *compile(struct test_graph *t, const struct ir_value *
 	struct wnn_error err = { 0 };
 
 	assert_int_equal(npu_compile(t->graph, 0, t->graph->num_nodes, &output->id, 1, &caps, true,
-				     &program, &err), 0);
+				     NULL, &program, &err), 0);
 	return program;
 }
 
@@ -122,16 +122,19 @@ static void refused_for(struct rig *rig, const struct npu_caps *machine, uint32_
 			const char *text)
 {
 	struct wnn_error err = { 0 };
+	uint32_t insn;
 	char name[40];
 
-	assert_int_equal(npu_program_verify(rig->program, machine, &err), -1);
+	assert_int_equal(npu_program_verify(rig->program, machine, &insn, &err), -1);
 	if (!strstr(err.message, text))
 		fail_msg("\"%s\" does not say \"%s\"", err.message, text);
 	snprintf(name, sizeof(name), "instruction %u ", at);
 	if (at != ANY && !strstr(err.message, name))
 		fail_msg("\"%s\" does not name instruction %u", err.message, at);
+	assert_int_equal(insn != UINT32_MAX, strstr(err.message, "instruction ") != NULL);
+	assert_true(at == ANY || insn == at);
 	rig_restore(rig);
-	assert_int_equal(npu_program_verify(rig->program, &caps, &err), 0);
+	assert_int_equal(npu_program_verify(rig->program, &caps, &insn, &err), 0);
 }
 
 static void refused(struct rig *rig, uint32_t at, const char *text)
@@ -299,11 +302,12 @@ static void plant_tokens(struct rig *rig)
 	for (uint32_t at = 0; at < rig->num_insns; at++) {
 		struct onpu_insn insn = insn_at(rig, at);
 		struct wnn_error err = { 0 };
+		uint32_t bad;
 
 		if (insn.sv) {
 			insn.sv = insn.ssem = 0;
 			put_insn(rig, at, &insn);
-			assert_int_equal(npu_program_verify(rig->program, &caps, &err), -1);
+			assert_int_equal(npu_program_verify(rig->program, &caps, &bad, &err), -1);
 			assert_true(strstr(err.message, "waits for ever") ||
 				    strstr(err.message, "nothing can run"));
 			refused(rig, ANY, "instruction ");
@@ -427,6 +431,7 @@ static void test_preemption(void **state)
  */
 static int verify_queue(uint32_t behind, struct wnn_error *err)
 {
+	uint32_t insn;
 	union onpu_slot slot = { .program = { .kind = ONPU_SLOT_PROGRAM,
 					      .isa_major = ONPU_ISA_MAJOR } };
 	struct npu_job job = { .num_slots = 1 };
@@ -448,7 +453,7 @@ static int verify_queue(uint32_t behind, struct wnn_error *err)
 	step = (struct onpu_insn){ .op = ONPU_OP_END };
 	assert_int_equal(onpu_insn_pack(&step, insns[n++]), 0);
 	program.num_insns = job.num_insns = n;
-	return npu_program_verify(&program, &caps, err);
+	return npu_program_verify(&program, &caps, &insn, err);
 }
 
 static void test_queues(void **state)

@@ -96,6 +96,11 @@ typedef enum WNNPlacementReason {
 	WNNPlacementReason_Size = 11,
 	/** It costs less on the CPU than the copies to the NPU and back. */
 	WNNPlacementReason_Cost = 12,
+	/**
+	 * The NPU can run it as far as its rules tell, but no program could be made: it met a limit
+	 * of the compiler, which reasonText names.
+	 */
+	WNNPlacementReason_Compiler = 13,
 	/** Makes the type 32 bits wide; no value. */
 	WNNPlacementReason_Force32 = 0x7FFFFFFF
 } WNNPlacementReason;
@@ -458,6 +463,11 @@ typedef struct WNNGraphStatistics {
 	uint64_t bytesWritten;
 	/** Bytes copied between NPU and CPU memory. Default: 0. */
 	uint64_t bytesCopied;
+	/**
+	 * Programs of the NPU that leave nothing in its on-chip memory from one node to the next,
+	 * because the compiler found none that does; the text Plan says why. Default: 0.
+	 */
+	uint64_t spilledPrograms;
 	/** Host time spent waiting for the NPU or simulating it, in ns. Default: 0. */
 	uint64_t npuNanoseconds;
 	/** Host time spent computing nodes on the CPU, in ns. Default: 0. */
@@ -478,6 +488,7 @@ typedef struct WNNGraphStatistics {
 	/* .bytesRead = */ 0, \
 	/* .bytesWritten = */ 0, \
 	/* .bytesCopied = */ 0, \
+	/* .spilledPrograms = */ 0, \
 	/* .npuNanoseconds = */ 0, \
 	/* .cpuNanoseconds = */ 0, \
 	/* .hostNanoseconds = */ 0 \

@@ -113,6 +113,12 @@ static int evaluator_run(const struct ir_node *node, const void *const *in, void
 	return cpu_run_node(context->device.cpu, CPU_FAST, node, in, out, err);
 }
 
+/* Where a graph is built, and what is known of its nodes so far. */
+struct place_state {
+	WNNContext context;
+	struct npu_refusals refusals;
+};
+
 static WNNPlacementReason place_npu(const struct ir_node *node, void *userdata, const char **text)
 {
 	static const WNNPlacementReason reasons[] = {
@@ -122,13 +128,15 @@ static WNNPlacementReason place_npu(const struct ir_node *node, void *userdata, 
 		[NPU_REASON_OPTION] = WNNPlacementReason_Option,
 		[NPU_REASON_SIZE] = WNNPlacementReason_Size,
 	};
-	WNNContext context = userdata;
+	const struct place_state *state = userdata;
 	struct npu_reason reason = { 0 };
 
-	if (npu_supports(node, &context->caps, &reason))
-		return WNNPlacementReason_Supported;
-	*text = reason.text;
-	return reasons[reason.class];
+	if (!npu_supports(node, &state->context->caps, &reason)) {
+		*text = reason.text;
+		return reasons[reason.class];
+	}
+	*text = npu_refusals_why(&state->refusals, node);
+	return *text ? WNNPlacementReason_Compiler : WNNPlacementReason_Supported;
 }
 
 bool context_can_run(const struct ir_node *node, void *userdata)
@@ -204,7 +212,8 @@ static int describe_graph(WNNGraph graph, const struct ir_graph *ir)
 }
 
 static int compile(WNNGraph graph, struct wnn_recording *recording,
-		   const struct wnn_placement *placement, struct wnn_error *err)
+		   const struct wnn_placement *placement, struct npu_refusals *refusals,
+		   struct wnn_error *err)
 {
 	struct ir_graph *ir = recording->graph;
 	bool *on_npu = calloc((size_t)ir->num_nodes + 1, sizeof(*on_npu));
@@ -214,8 +223,9 @@ static int compile(WNNGraph graph, struct wnn_recording *recording,
 		return wnn_error_nomem(err, "the placement of a graph");
 	for (uint32_t i = 0; i < ir->num_nodes; i++)
 		on_npu[i] = placement->nodes[ir->nodes[i]->id].device == WNNNodeDevice_NPU;
-	recording->graph = NULL;
-	ret = run_compile(&graph->context->device, ir, on_npu, &graph->compiled, err);
+	ret = run_compile(&graph->context->device, ir, on_npu, refusals, &graph->compiled, err);
+	if (!ret)
+		recording->graph = NULL;
 	free(on_npu);
 	return ret;
 }
@@ -242,11 +252,45 @@ static void log_placement(WNNContext context, const WNNGraphPlacement *placement
 static void log_failures(WNNContext context, const struct ir_graph *ir,
 			 const struct wnn_placement *placement)
 {
+	char name[IR_NODE_NAME_SIZE];
+
 	for (uint32_t i = 0; placement->nodes && i < ir->num_nodes; i++)
 		if (placement->nodes[i].failed)
-			wnn_log_write(&context->instance->log, WNN_LOG_ERROR,
-				      "%s \"%s\" cannot run: %s", ir->nodes[i]->source,
-				      ir->nodes[i]->label, placement->nodes[i].text);
+			wnn_log_write(&context->instance->log, WNN_LOG_ERROR, "%s cannot run: %s",
+				      ir_node_name(ir->nodes[i], name, sizeof(name)),
+				      placement->nodes[i].text);
+}
+
+/*
+ * Nodes that turn out not to compile are placed anew, after which the graph is compiled once more:
+ * at most as often as it has nodes.
+ */
+static int place_and_compile(WNNGraph graph, struct wnn_recording *recording,
+			     struct wnn_placement *placement, struct wnn_error *err)
+{
+	WNNContext context = graph->context;
+	struct place_state state = { .context = context };
+	const struct wnn_place_options places = {
+		.policy = context->config.policy,
+		.cpu_device = !context->accelerated,
+		.npu = place_npu,
+		.cpu = evaluator_can,
+		.userdata = &state,
+	};
+	uint32_t refused;
+	int ret;
+
+	do {
+		refused = state.refusals.count;
+		wnn_placement_destroy(placement);
+		ret = wnn_place(recording->graph, &places, placement, err);
+		if (ret)
+			log_failures(context, recording->graph, placement);
+		else
+			ret = compile(graph, recording, placement, &state.refusals, err);
+	} while (ret && state.refusals.count > refused);
+	npu_refusals_destroy(&state.refusals);
+	return ret;
 }
 
 static int build(WNNGraph graph, struct wnn_recording *recording, struct wnn_error *err)
@@ -256,26 +300,16 @@ static int build(WNNGraph graph, struct wnn_recording *recording, struct wnn_err
 		.no_fold = context->config.no_folding,
 		.evaluator = { evaluator_can, evaluator_run, context },
 	};
-	const struct wnn_place_options places = {
-		.policy = context->config.policy,
-		.cpu_device = !context->accelerated,
-		.npu = place_npu,
-		.cpu = evaluator_can,
-		.userdata = context,
-	};
 	struct wnn_pass_report report = { 0 };
 	struct wnn_placement placement = { 0 };
 	int ret = wnn_run_passes(recording, &passes, &report, err);
 
 	if (ret)
 		return ret;
-	ret = wnn_place(recording->graph, &places, &placement, err);
-	if (ret)
-		log_failures(context, recording->graph, &placement);
-	if (!ret && describe_graph(graph, recording->graph))
+	if (describe_graph(graph, recording->graph))
 		ret = wnn_error_nomem(err, "a graph");
 	if (!ret)
-		ret = compile(graph, recording, &placement, err);
+		ret = place_and_compile(graph, recording, &placement, err);
 	if (!ret)
 		ret = graph_describe_placement(graph, recording, &report, &placement, err);
 	wnn_placement_destroy(&placement);
@@ -472,6 +506,7 @@ static void fill_statistics(const WNNGraph graph, WNNGraphStatistics *to)
 	to->bytesWritten = from->bytes_written;
 	/* Both see the same memory: nothing is copied between them. */
 	to->bytesCopied = 0;
+	to->spilledPrograms = graph->compiled ? run_compiled_spilled(graph->compiled) : 0;
 	to->npuNanoseconds = from->npu_ns;
 	to->cpuNanoseconds = from->cpu_ns;
 	to->hostNanoseconds = from->host_ns;

@@ -62,6 +62,42 @@ static void lower(struct plan *plan, const struct ir_node *node)
 	}
 }
 
+/* ---- nodes that do not compile */
+
+const char *npu_refusals_why(const struct npu_refusals *refusals, const struct ir_node *node)
+{
+	return refusals->why ? refusals->why[node->id] : NULL;
+}
+
+void npu_refusals_destroy(struct npu_refusals *refusals)
+{
+	for (uint32_t i = 0; refusals->why && i < refusals->num_nodes; i++)
+		free(refusals->why[i]);
+	free(refusals->why);
+	*refusals = (struct npu_refusals){ 0 };
+}
+
+/* The plan goes on behind the node at hand, to find all that fail. */
+static void refuse(struct plan *plan)
+{
+	const struct ir_node *node = plan->graph->nodes[plan->first + plan->node];
+	struct npu_refusals *refusals = plan->refusals;
+
+	if (!plan->failed || plan->nomem || plan->keep || !refusals)
+		return;
+	plan->failed = false;
+	if (!refusals->why) {
+		refusals->num_nodes = plan->graph->num_nodes;
+		refusals->why = calloc(refusals->num_nodes, sizeof(*refusals->why));
+	}
+	if (!refusals->why || !(refusals->why[node->id] = strdup(plan->why))) {
+		plan_nomem(plan);
+		return;
+	}
+	refusals->count++;
+	plan->refused++;
+}
+
 static void lower_range(struct plan *plan)
 {
 	for (uint32_t i = 0; i < plan->count && !plan->failed; i++) {
@@ -71,15 +107,15 @@ static void lower_range(struct plan *plan)
 		plan->node = i;
 		plan->nodes[i].node_id = node->id;
 		plan->nodes[i].exactness = NPU_EXACT;
-		if (!npu_supports(node, plan->caps, &reason)) {
-			plan_fail(plan, "node %u (%s): %s", node->id, ir_op_name(node->op),
-				  reason.text);
-			return;
-		}
 		plan->at_boundary = true;
 		residents_begin(plan);
-		lower(plan, node);
+		if (npu_supports(node, plan->caps, &reason))
+			lower(plan, node);
+		else
+			plan_fail(plan, "%s", reason.text);
+		refuse(plan);
 	}
+	plan->failed |= plan->refused > 0;
 }
 
 /* ---- estimated time: engines in order, tokens at the end of what signals them */
@@ -187,25 +223,57 @@ static int compile(struct plan *plan, const uint32_t *live_out, uint32_t num_liv
 		plan_finish(plan);
 	if (!plan->failed)
 		program->est_cycles = estimate(plan);
-	if (!plan->failed)
-		encode_plan(plan, profile, program);
-	if (!plan->failed)
+	if (!plan->failed && encode_plan(plan, profile, program))
+		refuse(plan);
+	if (!plan->failed && !plan->refused)
 		take_results(plan, program);
-	return plan->failed ? -1 : 0;
+	return plan->failed || plan->refused ? -1 : 0;
 }
 
-static struct npu_program *compile_range(struct plan plan, const uint32_t *live_out,
+/* Index in the range of the node that an instruction belongs to; as many as there are: none. */
+static uint32_t node_of_insn(const struct npu_program *program, uint32_t insn)
+{
+	uint32_t i = 0;
+
+	while (i < program->num_nodes &&
+	       insn - program->nodes[i].first_insn >= program->nodes[i].num_insns)
+		i++;
+	return i;
+}
+
+/* All nodes are to blame for what is not the instruction of one. */
+static int verify(struct plan *plan, const struct npu_program *program)
+{
+	struct wnn_error cause = { 0 };
+	uint32_t insn, node;
+
+	if (!npu_program_verify(program, plan->caps, &insn, &cause))
+		return 0;
+	if (cause.status == WNN_UNKNOWN_ERROR)
+		plan_nomem(plan);
+	node = node_of_insn(program, insn);
+	for (uint32_t i = 0; i < plan->count; i++) {
+		if (node < plan->count && i != node)
+			continue;
+		plan->node = i;
+		plan_fail(plan, "%s", cause.message);
+		refuse(plan);
+	}
+	return -1;
+}
+
+static struct npu_program *compile_range(struct plan *plan, const uint32_t *live_out,
 					 uint32_t num_live_out, bool profile)
 {
 	struct npu_program *program = calloc(1, sizeof(*program));
 	int ret;
 
 	if (!program) {
-		wnn_error_nomem(plan.err, "an NPU program");
+		plan_nomem(plan);
 		return NULL;
 	}
-	ret = compile(&plan, live_out, num_live_out, profile, program);
-	plan_release(&plan);
+	ret = compile(plan, live_out, num_live_out, profile, program) || verify(plan, program);
+	plan_release(plan);
 	if (!ret)
 		return program;
 	npu_program_destroy(program);
@@ -214,26 +282,25 @@ static struct npu_program *compile_range(struct plan plan, const uint32_t *live_
 
 int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 		const uint32_t *live_out, uint32_t num_live_out, const struct npu_caps *caps,
-		bool profile, struct npu_program **out, struct wnn_error *err)
+		bool profile, struct npu_refusals *refusals, struct npu_program **out,
+		struct wnn_error *err)
 {
-	struct plan plan = { .caps = caps, .graph = graph, .first = first, .count = count,
-			     .keep = true, .err = err };
-	struct npu_program *program = compile_range(plan, live_out, num_live_out, profile);
+	const struct plan fresh = { .caps = caps, .graph = graph, .first = first, .count = count,
+				    .err = err, .refusals = refusals };
+	struct plan plan = fresh;
 
-	/* Values that stay in SRAM may leave no place to cut a long program into jobs. */
-	if (!program) {
-		plan.keep = false;
-		program = compile_range(plan, live_out, num_live_out, profile);
+	plan.keep = true;
+	*out = compile_range(&plan, live_out, num_live_out, profile);
+	/* Values that stay in SRAM take room from tiles and places to cut a program into jobs. */
+	if (!*out && !plan.nomem) {
+		struct wnn_error kept = *err;
+
+		plan = fresh;
+		*out = compile_range(&plan, live_out, num_live_out, profile);
+		if (*out)
+			memcpy((*out)->spilled, kept.message, sizeof((*out)->spilled));
 	}
-	*out = NULL;
-	if (!program)
-		return -1;
-	if (npu_program_verify(program, caps, err)) {
-		npu_program_destroy(program);
-		return -1;
-	}
-	*out = program;
-	return 0;
+	return *out ? 0 : -1;
 }
 
 void npu_program_destroy(struct npu_program *program)

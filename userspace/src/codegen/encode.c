@@ -323,7 +323,7 @@ static void put_ops(struct encoder *enc)
 				return;
 		}
 		if (op->node != node) {
-			node = op->node;
+			node = plan->node = op->node;
 			plan->nodes[node].first_insn = enc->num_insns;
 		}
 		put_op(enc, op);

@@ -24,6 +24,8 @@ static void print_head(FILE *file, const struct npu_program *program)
 		" constant bytes, %" PRIu64 " arena bytes, about %" PRIu64 " cycles\n",
 		program->num_insns, program->num_slots, program->constant_bytes,
 		program->arena_bytes, program->est_cycles);
+	if (program->spilled[0])
+		fprintf(file, "nothing stays in SRAM between nodes: %s\n", program->spilled);
 	for (uint32_t i = 0; i < program->num_bindings; i++)
 		fprintf(file, "binding %" PRIu32 ": value %" PRIu32 ", %" PRIu64 " bytes, %s\n", i,
 			program->bindings[i].value_id, program->bindings[i].bytes,

@@ -15,6 +15,7 @@ struct verifier {
 	const struct npu_program *program;	/* with the instructions and slots of one job */
 	uint32_t first_insn, first_slot;	/* of the job in the whole program */
 	const struct npu_caps *caps;
+	uint32_t *insn;			/* the one that is bad */
 	struct wnn_error *err;
 	const union onpu_slot *slots;
 	uint8_t *patched;		/* per slot: 1 + enum npu_base */
@@ -37,6 +38,7 @@ static int bad(const struct verifier *v, uint32_t pc, const char *what)
 	struct onpu_insn insn;
 	bool known = onpu_insn_unpack(v->program->insns[pc], &insn) == ONPU_FAULT_NONE;
 
+	*v->insn = v->first_insn + pc;
 	return wnn_error_set(v->err, WNN_OPERATION_ERROR,
 			     "internal: instruction %" PRIu32 " (%s): %s", v->first_insn + pc,
 			     known ? onpu_op_info[insn.op].name : "?", what);
@@ -356,11 +358,11 @@ static int run_checks(struct verifier *v, struct step *steps, struct queues *q)
 }
 
 static int verify_job(const struct npu_program *program, const struct npu_job *job,
-		      const struct npu_caps *caps, struct wnn_error *err)
+		      const struct npu_caps *caps, uint32_t *insn, struct wnn_error *err)
 {
 	const union onpu_slot *slots = (const union onpu_slot *)program->slots + job->first_slot;
 	struct npu_program part = *program;
-	struct verifier v = { .program = &part, .caps = caps, .err = err, .slots = slots,
+	struct verifier v = { .program = &part, .caps = caps, .insn = insn, .err = err, .slots = slots,
 			      .first_insn = job->first_insn, .first_slot = job->first_slot };
 	struct step *steps = calloc(job->num_insns + 1, sizeof(*steps));
 	struct queues *q = calloc(1, sizeof(*q));
@@ -406,8 +408,9 @@ static bool jobs_cover(const struct npu_program *program)
 }
 
 int npu_program_verify(const struct npu_program *program, const struct npu_caps *caps,
-		       struct wnn_error *err)
+		       uint32_t *insn, struct wnn_error *err)
 {
+	*insn = UINT32_MAX;
 	if (!program->num_jobs || !caps->fifo_depth)
 		return wnn_error_set(err, WNN_OPERATION_ERROR, "internal: the program is empty");
 	if (!jobs_cover(program))
@@ -419,7 +422,7 @@ int npu_program_verify(const struct npu_program *program, const struct npu_caps 
 					     "internal: patch %" PRIu32 " names slot %" PRIu32, i,
 					     program->patches[i].slot);
 	for (uint32_t i = 0; i < program->num_jobs; i++)
-		if (verify_job(program, &program->jobs[i], caps, err))
+		if (verify_job(program, &program->jobs[i], caps, insn, err))
 			return -1;
 	return 0;
 }

@@ -288,6 +288,10 @@ const char *ir_unary_name(int kind);
 const char *ir_binary_name(enum ir_binary kind);
 const char *ir_reduce_name(enum ir_reduce kind);
 
+#define IR_NODE_NAME_SIZE 192
+/* conv2d "stem", fit for messages; "the graph" without a node. Returns buffer. */
+const char *ir_node_name(const struct ir_node *node, char *buffer, size_t size);
+
 /* Text of a graph, one node a line; malloc'ed. */
 char *ir_print(const struct ir_graph *graph);
 /* Checks topological order, ids, operand counts, types; run after every pass in debug builds. */

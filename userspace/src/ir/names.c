@@ -2,6 +2,11 @@
 /* Names of operators and functions, as the printer and messages show them. */
 #include "ir/ir.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "util/text.h"
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 static const char *const op_names[] = {
@@ -67,4 +72,17 @@ const char *ir_binary_name(enum ir_binary kind)
 const char *ir_reduce_name(enum ir_reduce kind)
 {
 	return reduce_names[kind];
+}
+
+const char *ir_node_name(const struct ir_node *node, char *buffer, size_t size)
+{
+	char label[96];
+
+	if (!node)
+		snprintf(buffer, size, "the graph");
+	else if (wnn_text_printable(label, sizeof(label), node->label, strlen(node->label)))
+		snprintf(buffer, size, "%s \"%s\"", node->source, label);
+	else
+		snprintf(buffer, size, "%s", node->source);
+	return buffer;
 }

@@ -82,10 +82,9 @@ static void place_node(const struct ir_node *node, const struct wnn_place_option
 static bool list_node(char *message, size_t size, size_t *used, const struct ir_node *node,
 		      const char *text)
 {
-	char entry[400];
-	int length = snprintf(entry, sizeof(entry), "%s%s%s%s%s: %s", *used ? "; " : "",
-			      node->source, node->label[0] ? " \"" : "", node->label,
-			      node->label[0] ? "\"" : "", text);
+	char entry[400], name[IR_NODE_NAME_SIZE];
+	int length = snprintf(entry, sizeof(entry), "%s%s: %s", *used ? "; " : "",
+			      ir_node_name(node, name, sizeof(name)), text);
 
 	if (length < 0 || (size_t)length >= sizeof(entry) || *used + (size_t)length >= size)
 		return false;

@@ -8,6 +8,8 @@
 #include "ir/ir.h"
 #include "winsys/winsys.h"
 
+#define NPU_WHY_SIZE 512
+
 /* How far a node's bits depend on the SRAM size (D6); found while its instructions are emitted. */
 enum npu_exactness {
 	NPU_EXACT,		/* same bits for every tiling; so is all that is lowered today */
@@ -67,6 +69,8 @@ struct npu_program {
 	struct npu_node_info *nodes;
 	uint32_t num_nodes;
 	uint64_t est_cycles;
+	/* Why nothing stays in SRAM between nodes, though it did not compile otherwise; "": it may. */
+	char spilled[NPU_WHY_SIZE];
 };
 
 /* What it is about a node that the NPU cannot do. */
@@ -90,24 +94,44 @@ struct npu_reason {
 bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 		  struct npu_reason *reason);
 
+/*
+ * Nodes of a graph that do not compile although npu_supports() them: they meet a limit of the
+ * compiler, or a defect of it. To be placed elsewhere, after which the rest is compiled anew.
+ */
+struct npu_refusals {
+	uint32_t count, num_nodes;
+	char **why;		/* by ir_node.id: a sentence, or NULL; itself NULL at first */
+};
+
+/* NULL: nothing is known against the node. */
+const char *npu_refusals_why(const struct npu_refusals *refusals, const struct ir_node *node);
+void npu_refusals_destroy(struct npu_refusals *refusals);
+
 /**
  * npu_compile - compile nodes [first, first+count) of a graph into one program
  * @graph: verified graph in topological order; every node in the range is npu_supports()ed
  * @live_out: value ids (of results of the range) that must be in memory at the end
  * @profile: set TS on every instruction
+ * @refusals: gets the nodes that do not compile; none are added when another reason, as a lack of
+ *	memory, makes it fail; may be NULL
  * @out: the program, owned by the caller (npu_program_destroy)
  *
  * Values used by the range but defined outside (graph inputs, other results) become bindings;
- * constants are packed into npu_program.constants. Returns 0 or -1 with *err.
+ * constants are packed into npu_program.constants. Returns 0 or -1 with *err, which names the
+ * operator.
  */
 int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 		const uint32_t *live_out, uint32_t num_live_out, const struct npu_caps *caps,
-		bool profile, struct npu_program **out, struct wnn_error *err);
+		bool profile, struct npu_refusals *refusals, struct npu_program **out,
+		struct wnn_error *err);
 void npu_program_destroy(struct npu_program *program);
 /* The plan as text, for wnnGraph introspection and tests; malloc'ed. */
 char *npu_program_print(const struct npu_program *program, const struct ir_graph *graph);
-/* Semaphores, bounds, preemption distance, SRAM, FIFO depth; run on every compiled program. */
+/*
+ * Semaphores, bounds, preemption distance, SRAM, FIFO depth; run on every compiled program. When it
+ * fails, *insn is the instruction concerned, UINT32_MAX if it is not one alone.
+ */
 int npu_program_verify(const struct npu_program *program, const struct npu_caps *caps,
-		       struct wnn_error *err);
+		       uint32_t *insn, struct wnn_error *err);
 
 #endif

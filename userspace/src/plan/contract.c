@@ -313,13 +313,13 @@ static void try_slots(const struct plan *plan, const struct contract *c, struct 
 }
 
 /* Two of each is the least; a single one suffices when there is only one. */
-static bool fits(const struct plan *plan, const struct contract_tile *t)
+static uint64_t least_bytes(const struct contract_tile *t)
 {
 	uint64_t places = t->grid[CD_G] * t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W];
 	uint64_t filters = t->grid[CD_G] * t->grid[CD_N];
 
 	return t->bytes + t->a_bytes * (places * t->steps > 1 ? 2 : 1) +
-	       t->b_bytes * (filters * t->steps > 1 ? 2 : 1) <= plan_sram(plan);
+	       t->b_bytes * (filters * t->steps > 1 ? 2 : 1);
 }
 
 static bool price(const struct plan *plan, const struct contract *c, const struct contract_tile *t,
@@ -367,8 +367,13 @@ static void try_tile(const struct plan *plan, const struct contract *c, struct c
 		t->k = c->k;
 		t->kw = cut == CUT_K ? 1 : c->taps[1];
 		while (cut < CUT_TAPS || cut_finer(t)) {
+			uint64_t least;
+
 			measure(c, t);
-			if (fits(plan, t) && price(plan, c, t, &cost)) {
+			least = least_bytes(t);
+			if (best->cycles == UINT64_MAX && least < best->bytes)
+				best->bytes = least;
+			if (least <= plan_sram(plan) && price(plan, c, t, &cost)) {
 				try_slots(plan, c, t, &cost, best);
 				return;
 			}
@@ -426,7 +431,7 @@ bool contract_choose(const struct plan *plan, const struct contract *c, struct c
 	int gs = sizes_of(c->dim[CD_G], contract_is_mma(c) ? 1 : 16, g);
 	struct contract_tile t = { .bytes = 0 };
 
-	best->cycles = UINT64_MAX;
+	best->cycles = best->bytes = UINT64_MAX;
 	for (int i = 0; i < gs; i++) {
 		for (int j = 0; j < ns; j++) {
 			memset(&t, 0, sizeof(t));

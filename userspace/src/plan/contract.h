@@ -90,7 +90,7 @@ int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t t
  * (#destination). */
 int64_t contract_pitch(const struct contract *c, int axis, int64_t rows);
 bool contract_is_mma(const struct contract *c);
-/* Chooses tiles; false (never for valid problems) when even the smallest do not fit. */
+/* Chooses tiles; false when none can be used: best->bytes says what the smallest takes then. */
 bool contract_choose(const struct plan *plan, const struct contract *c, struct contract_tile *best);
 void contract_emit(struct plan *plan, const struct contract *c);
 

@@ -705,9 +705,7 @@ bool contract_prepare(struct plan *plan, const struct contract *c, struct contra
 	*p = (struct contract_prepared){ .packed = NULL };
 	plan_kernel(plan, c->kernel);
 	if (!contract_choose(plan, c, &p->t))
-		plan_fail(plan, "node %u: no tile of %s fits into %u bytes of SRAM",
-			  plan->graph->nodes[plan->first + plan->node]->id, c->kernel,
-			  plan_sram(plan));
+		plan_no_tile(plan, c->kernel, p->t.bytes);
 	else if (c->b_data)
 		pack_filter(plan, c, p);
 	return !plan->failed;

@@ -14,17 +14,24 @@
  * the engines. */
 #define PREEMPT_SPACING (PLAN_MAX_COST / 2)
 
+static const struct ir_node *node_at_hand(const struct plan *plan)
+{
+	return plan->graph->nodes[plan->first + plan->node];
+}
+
 void plan_fail(struct plan *plan, const char *fmt, ...)
 {
-	char message[256];
+	char name[IR_NODE_NAME_SIZE];
 	va_list args;
 
 	if (plan->failed)
 		return;
 	va_start(args, fmt);
-	vsnprintf(message, sizeof(message), fmt, args);
+	vsnprintf(plan->why, sizeof(plan->why), fmt, args);
 	va_end(args);
-	wnn_error_set(plan->err, WNN_OPERATION_ERROR, "%s", message);
+	if (!plan->refused)
+		wnn_error_set(plan->err, WNN_OPERATION_ERROR, "%s: %s",
+			      ir_node_name(node_at_hand(plan), name, sizeof(name)), plan->why);
 	plan->failed = true;
 }
 
@@ -32,7 +39,17 @@ void plan_nomem(struct plan *plan)
 {
 	if (!plan->failed)
 		wnn_error_nomem(plan->err, "compiling for the NPU");
-	plan->failed = true;
+	plan->failed = plan->nomem = true;
+}
+
+void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least)
+{
+	if (least > plan_sram(plan))
+		plan_fail(plan, "the smallest tile of %s takes %llu bytes of SRAM, there are %u",
+			  kernel, (unsigned long long)least, plan_sram(plan));
+	else
+		plan_fail(plan, "every tile of %s that fits into %u bytes of SRAM has an "
+			  "instruction that takes too long", kernel, plan_sram(plan));
 }
 
 int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size)
@@ -140,8 +157,7 @@ static bool check_access(struct plan *plan, const struct npu_view *view,
 	    access->hi <= (int64_t)(view->window + view->window_bytes) &&
 	    (view->base != NPU_BASE_NONE || access->hi <= (int64_t)plan->caps->sram_bytes))
 		return true;
-	plan_fail(plan, "internal: an operand of node %u leaves its window",
-		  plan->graph->nodes[plan->first + plan->node]->id);
+	plan_fail(plan, "internal: an operand leaves its window");
 	return false;
 }
 
@@ -230,9 +246,7 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 	if (plan->failed)
 		return;
 	if (cost > PLAN_MAX_COST) {
-		plan_fail(plan, "internal: %s of node %u takes %llu cycles",
-			  onpu_op_info[insn->op].name,
-			  plan->graph->nodes[plan->first + plan->node]->id,
+		plan_fail(plan, "internal: %s takes %llu cycles", onpu_op_info[insn->op].name,
 			  (unsigned long long)cost);
 		return;
 	}

@@ -138,6 +138,10 @@ struct plan {
 	size_t paused_at;		/* views and parameters at the last pause */
 	struct wnn_error *err;
 	bool failed;			/* sticky; *err says why */
+	bool nomem;			/* there is not enough memory, whatever the node */
+	char why[NPU_WHY_SIZE];		/* the node at hand failed */
+	uint32_t refused;		/* nodes that failed before it */
+	struct npu_refusals *refusals;
 };
 
 /* ---- plan.c: the instruction list */
@@ -163,7 +167,10 @@ struct plan_touch {
 };
 uint32_t plan_touches(const struct plan *plan, const struct plan_op *op,
 		      struct plan_touch touch[4]);
+/* The node at hand does not compile; the sentence is without its name. */
 void plan_fail(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Fails since no tile of a kernel can be used, of which the smallest takes `least` bytes. */
+void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least);
 void plan_nomem(struct plan *plan);
 /* Bytes appended to the constant blob, aligned; returns their offset. */
 uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes);

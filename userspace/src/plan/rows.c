@@ -63,12 +63,8 @@ static uint64_t bytes_of(const struct rowspace *rs, const void *arg)
 static bool prepare(struct rows *rows)
 {
 	rowspace_init(&rows->rs, rows->prog, rows->op->axes);
-	if (!rowspace_choose(&rows->rs, rows->plan, bytes_of, rows)) {
-		plan_fail(rows->plan, "node %u: no tile of %s fits into %u bytes of SRAM",
-			  rows->plan->graph->nodes[rows->plan->first + rows->plan->node]->id,
-			  rows->prog->kernel, plan_sram(rows->plan));
+	if (!rowspace_choose(&rows->rs, rows->plan, bytes_of, rows))
 		return false;
-	}
 	lay_out(&rows->rs, rows, rows);
 	plan_tiles(rows->plan, rows->rs.tiles * rows->rs.chunks);
 	return true;

@@ -75,11 +75,13 @@ static bool grow_chunk(struct rowspace *rs, const struct plan *plan,
 	return try_sizes(rs, plan, next, bytes, arg);
 }
 
-bool rowspace_choose(struct rowspace *rs, const struct plan *plan,
+bool rowspace_choose(struct rowspace *rs, struct plan *plan,
 		     uint64_t (*bytes)(const struct rowspace *rs, const void *arg), const void *arg)
 {
-	if (bytes(rs, arg) > plan_sram(plan))
+	if (bytes(rs, arg) > plan_sram(plan)) {
+		plan_no_tile(plan, rs->prog->kernel, bytes(rs, arg));
 		return false;
+	}
 	/* A kept innermost dim first: it makes the runs. Then long chunks, then more rows. */
 	if (rs->kept && rs->kept_dim[rs->kept - 1] == rs->prog->rank - 1)
 		while (grow_tile(rs, plan, rs->kept - 1, 64, bytes, arg))

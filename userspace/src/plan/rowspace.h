@@ -26,8 +26,9 @@ struct row_tile {
 };
 
 void rowspace_init(struct rowspace *rs, const struct vprog *prog, uint8_t axes);
-/* Sizes for which `bytes` (of everything at once in SRAM) fits; false if none do. */
-bool rowspace_choose(struct rowspace *rs, const struct plan *plan,
+/* Sizes for which `bytes` (of everything at once in SRAM) fits; false with the plan failed if none
+ * do. */
+bool rowspace_choose(struct rowspace *rs, struct plan *plan,
 		     uint64_t (*bytes)(const struct rowspace *rs, const void *arg),
 		     const void *arg);
 void rowspace_tile(const struct rowspace *rs, uint64_t tile, int64_t chunk, struct row_tile *out);

@@ -80,10 +80,9 @@ static int choose_cuts(struct plan *plan, uint32_t max_slots)
 			used = since_last;
 		}
 		if (used + slots > max_slots) {
-			plan_fail(plan,
-				  "a part of the program that cannot be divided needs more than %u "
-				  "slots; build the graph with more SRAM",
-				  max_slots);
+			plan->node = plan->ops[i].node;
+			plan_fail(plan, "a part of its program that cannot be divided takes more "
+				  "than the %u slots that a job has", max_slots);
 			return -1;
 		}
 		used += slots;

@@ -269,12 +269,8 @@ void vsplit_emit(struct plan *plan, const struct vprog *prog)
 	uint64_t event = 0;
 
 	rowspace_init(&sp.rs, prog, prog->whole);
-	if (!rowspace_choose(&sp.rs, plan, bytes_of, NULL)) {
-		plan_fail(plan, "node %u: no tile of %s fits into %u bytes of SRAM",
-			  plan->graph->nodes[plan->first + plan->node]->id, prog->kernel,
-			  plan_sram(plan));
+	if (!rowspace_choose(&sp.rs, plan, bytes_of, NULL))
 		return;
-	}
 	lay_out(&sp.rs, &sp);
 	find_levels(&sp);
 	for (uint64_t tile = 0; tile < sp.rs.tiles && !plan->failed; tile++) {

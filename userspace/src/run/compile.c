@@ -107,7 +107,8 @@ static int make_places(struct run_compiled *c, const bool *on_npu, struct wnn_er
 	return place_outputs(c, err);
 }
 
-static int compile_step(struct run_compiled *c, uint32_t s, struct wnn_error *err)
+static int compile_step(struct run_compiled *c, uint32_t s, struct npu_refusals *refusals,
+			struct wnn_error *err)
 {
 	struct run_step *step = &c->steps[s];
 	const struct ir_graph *graph = c->graph;
@@ -125,40 +126,62 @@ static int compile_step(struct run_compiled *c, uint32_t s, struct wnn_error *er
 			if (c->places[graph->nodes[i]->results[k]->id].needed)
 				live_out[num_live_out++] = graph->nodes[i]->results[k]->id;
 	ret = npu_compile(graph, step->first, step->count, live_out, num_live_out, caps,
-			  c->device->profile, &step->program, err);
+			  c->device->profile, refusals, &step->program, err);
 	free(live_out);
 	return ret;
 }
 
-static int compile_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
+/* Where the program of a step and its data go. */
+static void place_program(struct run_compiled *c, struct run_step *step)
 {
+	const struct npu_program *program = step->program;
+
+	step->insns = c->code_bytes;
+	c->code_bytes = align(c->code_bytes +
+			      (uint64_t)program->num_insns * sizeof(*program->insns));
+	step->constants = c->code_bytes;
+	c->code_bytes = align(c->code_bytes + program->constant_bytes);
+	step->slots = c->slots_bytes;
+	c->slots_bytes = align(c->slots_bytes + (uint64_t)program->num_slots * 128);
+	step->records = c->record_bytes;
+	if (c->device->profile)
+		c->record_bytes = align(c->record_bytes + (uint64_t)program->num_insns *
+								  sizeof(struct onpu_profile_record));
+}
+
+static void log_program(const struct run_compiled *c, const struct run_step *step)
+{
+	const struct npu_program *program = step->program;
+
+	wnn_log_write(c->device->log, WNN_LOG_INFO,
+		      "NPU program of %u nodes: %u instructions, %u slots, %llu cycles expected",
+		      (unsigned int)step->count, (unsigned int)program->num_insns,
+		      (unsigned int)program->num_slots, (unsigned long long)program->est_cycles);
+	if (program->spilled[0])
+		wnn_log_write(c->device->log, WNN_LOG_WARNING,
+			      "nothing stays in SRAM between the %u nodes of an NPU program: %s",
+			      (unsigned int)step->count, program->spilled);
+}
+
+static int compile_steps(struct run_compiled *c, const bool *on_npu, struct npu_refusals *refusals,
+			 struct wnn_error *err)
+{
+	uint32_t known = refusals->count;
+
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		struct run_step *step = &c->steps[s];
+		uint32_t before = refusals->count;
 
 		if (!on_npu[step->first])
 			continue;
-		if (compile_step(c, s, err))
+		if (!compile_step(c, s, refusals, err)) {
+			place_program(c, step);
+			log_program(c, step);
+		} else if (refusals->count == before) {
 			return -1;
-		step->insns = c->code_bytes;
-		c->code_bytes = align(c->code_bytes + (uint64_t)step->program->num_insns *
-							      sizeof(*step->program->insns));
-		step->constants = c->code_bytes;
-		c->code_bytes = align(c->code_bytes + step->program->constant_bytes);
-		step->slots = c->slots_bytes;
-		c->slots_bytes = align(c->slots_bytes + (uint64_t)step->program->num_slots * 128);
-		step->records = c->record_bytes;
-		if (c->device->profile)
-			c->record_bytes = align(c->record_bytes +
-						(uint64_t)step->program->num_insns *
-							sizeof(struct onpu_profile_record));
-		wnn_log_write(
-			c->device->log, WNN_LOG_INFO,
-			"NPU program of %u nodes: %u instructions, %u slots, %llu cycles expected",
-			(unsigned int)step->count, (unsigned int)step->program->num_insns,
-			(unsigned int)step->program->num_slots,
-			(unsigned long long)step->program->est_cycles);
+		}
 	}
-	return 0;
+	return refusals->count == known ? 0 : -1;
 }
 
 /* Places in the arena: values that several steps see, and what a program needs for itself. */
@@ -274,21 +297,20 @@ static void drop_constants(struct run_compiled *c)
 }
 
 int run_compile(struct run_device *device, struct ir_graph *graph, const bool *on_npu,
-		struct run_compiled **out, struct wnn_error *err)
+		struct npu_refusals *refusals, struct run_compiled **out, struct wnn_error *err)
 {
 	struct run_compiled *c = calloc(1, sizeof(*c));
 
 	*out = NULL;
-	if (!c) {
-		ir_graph_destroy(graph);
+	if (!c)
 		return wnn_error_nomem(err, "a graph");
-	}
 	atomic_init(&c->refs, 1);
 	c->device = device;
 	c->graph = graph;
 	if (make_steps(c, on_npu, err) || make_places(c, on_npu, err) ||
-	    compile_steps(c, on_npu, err) || make_arena(c, err) || load_code(c, err) ||
+	    compile_steps(c, on_npu, refusals, err) || make_arena(c, err) || load_code(c, err) ||
 	    pack_constants(c, err)) {
+		c->graph = NULL;
 		run_compiled_unref(c);
 		return -1;
 	}

@@ -22,12 +22,13 @@ struct run_statistics {
 
 /**
  * run_compile - make a graph executable
- * @graph: verified; taken over in any case. Constants that only the NPU uses are dropped.
+ * @graph: verified; taken over on success, when constants that only the NPU uses are dropped
  * @on_npu: for each of graph->nodes, in their order: whether it runs on the NPU
+ * @refusals: gets the nodes that do not compile for the NPU; without them it may succeed
  * @out: with one reference
  */
 int run_compile(struct run_device *device, struct ir_graph *graph, const bool *on_npu,
-		struct run_compiled **out, struct wnn_error *err);
+		struct npu_refusals *refusals, struct run_compiled **out, struct wnn_error *err);
 struct run_compiled *run_compiled_ref(struct run_compiled *compiled);
 void run_compiled_unref(struct run_compiled *compiled);	/* NULL is fine */
 
@@ -35,6 +36,9 @@ const struct ir_graph *run_compiled_graph(const struct run_compiled *compiled);
 
 /* Of memory for intermediates, in each dispatch that is in flight. */
 uint64_t run_compiled_arena_bytes(const struct run_compiled *compiled);
+
+/* Programs that leave nothing in SRAM from node to node, as none was found that does. */
+uint32_t run_compiled_spilled(const struct run_compiled *compiled);
 
 /* The compiler's notes on a node that runs on the NPU; NULL for others. */
 const struct npu_node_info *run_compiled_npu_info(const struct run_compiled *compiled,

@@ -3,11 +3,8 @@
 #include "run/fault.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "onpu/registers.h"
-#include "util/text.h"
 
 static const struct {
 	const char *name, *text;
@@ -31,19 +28,6 @@ static const struct {
 	[ONPU_FAULT_PARITY] = { "PARITY", "the device's memory has an error" },
 };
 
-const char *run_node_name(const struct ir_node *node, char *buffer, size_t size)
-{
-	char label[96];
-
-	if (!node)
-		snprintf(buffer, size, "the graph");
-	else if (wnn_text_printable(label, sizeof(label), node->label, strlen(node->label)))
-		snprintf(buffer, size, "%s \"%s\"", node->source, label);
-	else
-		snprintf(buffer, size, "%s", node->source);
-	return buffer;
-}
-
 void run_fault_error(const struct winsys_result *result, const struct ir_node *node,
 		     struct wnn_error *err)
 {
@@ -51,7 +35,7 @@ void run_fault_error(const struct winsys_result *result, const struct ir_node *n
 	static const char *const operands[ONPU_OPERAND_COUNT] = { "DST", "S0", "S1", "S2",
 								  "PARAM" };
 	const char *name = "unknown", *text = "a fault of a newer device";
-	char node_name[192];
+	char node_name[IR_NODE_NAME_SIZE];
 
 	if (result->fault_code < ONPU_FAULT_COUNT && faults[result->fault_code].name) {
 		name = faults[result->fault_code].name;
@@ -61,7 +45,7 @@ void run_fault_error(const struct winsys_result *result, const struct ir_node *n
 		err, WNN_OPERATION_ERROR,
 		"%s: the NPU stopped with fault %s (%s) at instruction %" PRIu64
 		", engine %s, operand %s, address %#" PRIx64,
-		run_node_name(node, node_name, sizeof(node_name)), name, text, result->fault_pc,
+		ir_node_name(node, node_name, sizeof(node_name)), name, text, result->fault_pc,
 		result->fault_engine < ONPU_ENG_COUNT ? engines[result->fault_engine] : "none",
 		result->fault_operand < ONPU_OPERAND_COUNT ? operands[result->fault_operand]
 							   : "none",

@@ -10,7 +10,4 @@
 void run_fault_error(const struct winsys_result *result, const struct ir_node *node,
 		     struct wnn_error *err);
 
-/* conv2d "stem", for messages; returns buffer. @node may be NULL. */
-const char *run_node_name(const struct ir_node *node, char *buffer, size_t size);
-
 #endif

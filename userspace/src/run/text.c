@@ -96,6 +96,15 @@ uint64_t run_compiled_arena_bytes(const struct run_compiled *compiled)
 	return compiled->arena_bytes;
 }
 
+uint32_t run_compiled_spilled(const struct run_compiled *compiled)
+{
+	uint32_t count = 0;
+
+	for (uint32_t s = 0; s < compiled->num_steps; s++)
+		count += compiled->steps[s].program && compiled->steps[s].program->spilled[0];
+	return count;
+}
+
 const struct ir_graph *run_compiled_graph(const struct run_compiled *c)
 {
 	return c->graph;
