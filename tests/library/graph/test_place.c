@@ -101,6 +101,27 @@ static void npu_only_lists_every_node(void **state)
 	wnn_recording_destroy(recording);
 }
 
+/* What a label has in it does not deceive who reads the error. */
+static void labels_are_fit_for_messages(void **state)
+{
+	struct wnn_place_options options = {
+		.policy = WNNPlacementPolicy_NPUOnly, .npu = npu, .cpu = cpu,
+	};
+	WNNOperatorOptions label = { NULL, WNN_STR("a\nb") };
+	struct wnn_recording *recording;
+	struct wnn_placement placement;
+	struct fixture f;
+
+	(void)state;
+	fixture_open(&f);
+	recording = fixture_build(&f, "y", wnnGraphBuilderNeg(f.b, INPUT(&f, Float16, 2), &label));
+	fixture_close(&f);
+	assert_int_equal(wnn_place(recording->graph, &options, &placement, &test_error), -1);
+	assert_refused(NULL, WNN_OPERATION_ERROR, "wants: neg \"a\\u000ab\": float16 is no");
+	wnn_placement_destroy(&placement);
+	wnn_recording_destroy(recording);
+}
+
 static void long_lists_are_counted(void **state)
 {
 	struct wnn_place_options options = {
@@ -150,6 +171,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reasons_are_given),
 		cmocka_unit_test(npu_only_lists_every_node),
+		cmocka_unit_test(labels_are_fit_for_messages),
 		cmocka_unit_test(long_lists_are_counted),
 		cmocka_unit_test(nodes_without_any_kernel_are_listed),
 	};
