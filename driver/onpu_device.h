@@ -110,7 +110,7 @@ struct onpu_usage {
 	atomic64_t jobs;
 	/** @failed_jobs: Those of them whose fence has an error. */
 	atomic64_t failed_jobs;
-	/** @memory: Bytes in BOs. */
+	/** @memory: Bytes in BOs, those of contexts included. */
 	atomic64_t memory;
 };
 
@@ -412,5 +412,7 @@ int onpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 /* ---- functions of the DRM driver that onpu_gem.c gives */
 struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t size);
 struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf);
+/* The keys about memory in fdinfo. */
+void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file);
 
 #endif

@@ -215,7 +215,7 @@ static void onpu_show_fdinfo(struct drm_printer *p, struct drm_file *drm_file)
 	drm_printf(p, "drm-engine-capacity-npu:\t1\n");
 	drm_printf(p, "drm-cycles-npu:\t%llu\n", cycles);
 	drm_printf(p, "drm-maxfreq-npu:\t%u KHz\n", file->onpu->caps.clock_khz);
-	drm_show_memory_stats(p, drm_file);
+	onpu_gem_show_memory(p, file);
 }
 
 /* ---- the DRM device */

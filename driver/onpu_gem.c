@@ -123,12 +123,6 @@ static int bo_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 	return drm_gem_shmem_mmap(&bo->base, vma);
 }
 
-/* All of it is resident as long as it lives. */
-static enum drm_gem_object_status bo_status(struct drm_gem_object *obj)
-{
-	return DRM_GEM_OBJECT_RESIDENT;
-}
-
 static const struct drm_gem_object_funcs bo_funcs = {
 	.free = bo_free,
 	.open = bo_open,
@@ -140,7 +134,6 @@ static const struct drm_gem_object_funcs bo_funcs = {
 	.vmap = drm_gem_shmem_object_vmap,
 	.vunmap = drm_gem_shmem_object_vunmap,
 	.mmap = bo_mmap,
-	.status = bo_status,
 	.vm_ops = &drm_gem_shmem_vm_ops,
 };
 
@@ -174,6 +167,27 @@ struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_
 		count(to_onpu_bo(obj));
 	}
 	return obj;
+}
+
+/* What drm_show_memory_stats() shows, and the memory of contexts, which has no handles. */
+void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file)
+{
+	u64 contexts = atomic64_read(&file->vm->ctx_memory);
+	struct drm_memory_stats stats = { .private = contexts, .resident = contexts };
+	struct drm_gem_object *obj;
+	int id;
+
+	spin_lock(&file->drm->table_lock);
+	idr_for_each_entry(&file->drm->object_idr, obj, id) {
+		if (drm_gem_object_is_shared_for_memory_stats(obj))
+			stats.shared += obj->size;
+		else
+			stats.private += obj->size;
+		/* All of it is resident as long as it has a handle. */
+		stats.resident += obj->size;
+	}
+	spin_unlock(&file->drm->table_lock);
+	drm_print_memory_stats(p, &stats, DRM_GEM_OBJECT_RESIDENT, "memory");
 }
 
 /* ---- addresses */
@@ -375,8 +389,11 @@ int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t
 	if (IS_ERR(shmem))
 		return PTR_ERR(shmem);
 	shmem->map_wc = !vm->onpu->coherent;
+	kbo->vm = vm;
 	kbo->bo = container_of(shmem, struct onpu_bo, base);
 	kbo->bo->read_only = true;
+	count(kbo->bo);
+	atomic64_add(shmem->base.size, &vm->ctx_memory);
 	ret = kernel_bo_map(kbo, vm, access);
 	if (ret)
 		onpu_kernel_bo_destroy(kbo);
@@ -392,8 +409,10 @@ void onpu_kernel_bo_destroy(struct onpu_kernel_bo *kbo)
 	}
 	if (kbo->map)
 		onpu_map_remove(kbo->map);
-	if (kbo->bo)
+	if (kbo->bo) {
+		atomic64_sub(kbo->bo->base.base.size, &kbo->vm->ctx_memory);
 		drm_gem_object_put(&kbo->bo->base.base);
+	}
 	memset(kbo, 0, sizeof(*kbo));
 }
 

@@ -36,6 +36,8 @@ static inline struct onpu_bo *to_onpu_bo(struct drm_gem_object *obj)
  * struct onpu_kernel_bo - Memory of the driver in the kernel's half of an address space.
  */
 struct onpu_kernel_bo {
+	/** @vm: The address space, which whoever has this refers to. */
+	struct onpu_vm *vm;
 	/** @bo: The memory. */
 	struct onpu_bo *bo;
 	/** @map: Where the device sees it. */

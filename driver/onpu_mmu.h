@@ -58,6 +58,8 @@ struct onpu_vm {
 	atomic64_t busy_ns;
 	/** @cycles: Device cycles of all jobs. */
 	atomic64_t cycles;
+	/** @ctx_memory: Bytes that all contexts take; of onpu_gem.c. */
+	atomic64_t ctx_memory;
 };
 
 /**

@@ -18,7 +18,7 @@ static ssize_t npu_busy_time_us_show(struct device *dev, struct device_attribute
 }
 static DEVICE_ATTR_RO(npu_busy_time_us);
 
-/* Bytes in buffer objects. */
+/* Bytes in buffer objects and contexts. */
 static ssize_t npu_memory_utilization_show(struct device *dev, struct device_attribute *attr,
 					   char *buf)
 {

@@ -260,18 +260,22 @@ TEST_F(device, counters_of_memory)
 	close(other);
 }
 
-/* The number behind a name in a file of lines "NAME: NUMBER". */
+/* The number behind a name in a file of lines "NAME: NUMBER [UNIT]", in bytes if it is of those. */
 static uint64_t field_of(const char *path, const char *name)
 {
 	FILE *file = fopen(path, "re");
 	char line[256];
 	size_t length = strlen(name);
 	uint64_t number = UINT64_MAX;
+	char *unit;
 
 	must(file);
-	while (fgets(line, sizeof(line), file))
-		if (!strncmp(line, name, length) && line[length] == ':')
-			number = strtoull(line + length + 1, NULL, 0);
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, name, length) || line[length] != ':')
+			continue;
+		number = strtoull(line + length + 1, &unit, 0);
+		number <<= !strncmp(unit, " KiB", 4) ? 10 : !strncmp(unit, " MiB", 4) ? 20 : 0;
+	}
 	fclose(file);
 	return number;
 }
@@ -290,11 +294,68 @@ TEST_F(device, fdinfo)
 	EXPECT_NE(UINT64_MAX, field_of(path, "drm-engine-npu"));
 	EXPECT_LT(0, field_of(path, "drm-engine-npu"));
 	EXPECT_EQ(npu_state(self->fd, ctx.id).cycles, field_of(path, "drm-cycles-npu"));
-	/* In KiB. */
-	EXPECT_EQ(npu_counters(self->fd).client_memory >> 10, field_of(path, "drm-total-memory"));
 	/* What a context did stays when it goes. */
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
 	EXPECT_LT(0, field_of(path, "drm-cycles-npu"));
+}
+
+/* Time on the device is told while it passes. */
+TEST_F(device, fdinfo_of_a_job_that_runs)
+{
+	struct npu_bo data = npu_bo(self->fd, NPU_LONG_BYTES, 0);
+	struct npu_ctx ctx = npu_ctx(self->fd, 0);
+	uint32_t syncobj = npu_syncobj(self->fd);
+	double end = npu_now() + NPU_PATIENCE_S;
+	uint64_t before = 0, now;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", self->fd);
+	ASSERT_EQ(0, npu_submit_signal(self->fd, ctx.id, npu_long(self->fd, data.va), syncobj));
+	for (int i = 0; i < 3; i++) {
+		while ((now = field_of(path, "drm-engine-npu")) <= before && npu_now() < end)
+			usleep(1000);
+		EXPECT_LT(before, now);
+		before = now;
+	}
+	EXPECT_EQ(0, npu_state(self->fd, ctx.id).completed);
+	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
+	EXPECT_EQ(ECANCELED, npu_wait(self->fd, syncobj));
+	EXPECT_LE(now, field_of(path, "drm-engine-npu"));
+}
+
+static uint64_t save_bytes(int fd)
+{
+	static uint64_t caps[64];
+	uint32_t size = sizeof(caps);
+
+	must(!ask(fd, DRM_ONPU_DEV_QUERY_CAPS, (uintptr_t)caps, &size));
+	return ((uint32_t *)caps)[(ONPU_REG_CAP_SAVE_BYTES - ONPU_REG_CAP_MACHINE) / 4];
+}
+
+/* A context takes memory of its own, until its completion page is not mapped any more either. */
+TEST_F(device, memory_of_contexts)
+{
+	struct npu_bo data = npu_bo(self->fd, 1 << 20, 0);
+	uint64_t total = npu_counters(self->fd).memory, client = npu_counters(self->fd).client_memory;
+	double end = npu_now() + NPU_PATIENCE_S;
+	struct npu_ctx ctx;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", self->fd);
+	EXPECT_EQ(data.size, client);
+	EXPECT_EQ(client, field_of(path, "drm-total-memory"));
+	ctx = npu_ctx(self->fd, 0);
+	EXPECT_EQ(client, npu_counters(self->fd).client_memory);
+	EXPECT_LT(client + save_bytes(self->fd), field_of(path, "drm-total-memory"));
+	EXPECT_EQ(field_of(path, "drm-total-memory"), field_of(path, "drm-resident-memory"));
+	EXPECT_LT(total + save_bytes(self->fd), npu_counters(self->fd).memory);
+	munmap((void *)ctx.page, (size_t)sysconf(_SC_PAGESIZE));
+	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
+	while ((npu_counters(self->fd).memory != total ||
+		field_of(path, "drm-total-memory") != client) && npu_now() < end)
+		usleep(10000);
+	EXPECT_EQ(total, npu_counters(self->fd).memory);
+	EXPECT_EQ(client, field_of(path, "drm-total-memory"));
 }
 
 static uint64_t attribute(const char *name)

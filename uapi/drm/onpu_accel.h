@@ -353,10 +353,13 @@ struct drm_onpu_counters {
 	/** @resets: Number of resets of the whole device. */
 	__u64 resets;
 
-	/** @memory: Bytes in BOs now. */
+	/** @memory: Bytes in BOs and contexts now. */
 	__u64 memory;
 
-	/** @client_memory: Bytes in BOs of the calling client now. */
+	/**
+	 * @client_memory: Bytes in BOs of the calling client now, as &drm_onpu_dev_info.memory_limit
+	 * counts them: without those of its contexts.
+	 */
 	__u64 client_memory;
 };
 
