@@ -7,6 +7,7 @@
  *   &onpu_ctx.submit_lock	order of submission; no allocation under it
  *   &onpu_ctx_device.bind_lock	who has which hardware queue; held around requests to the firmware,
  *				never around an allocation
+ *   xa_lock of &onpu_file.ctxs	contexts that have a number
  *   &onpu_ctx.lock		jobs and state of a context
  *   &onpu_ctx_device.lock	who waits for a queue, whom interrupts concern
  *
