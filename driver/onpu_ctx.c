@@ -508,6 +508,11 @@ void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles)
 	xa_unlock(&file->ctxs);
 }
 
+struct workqueue_struct *onpu_ctx_wq(struct onpu_device *onpu)
+{
+	return onpu->ctx->wq;
+}
+
 static void ctx_fini(struct drm_device *drm, void *data)
 {
 	struct onpu_ctx_device *cd = data;

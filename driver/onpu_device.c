@@ -45,15 +45,15 @@ void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value)
 	onpu_write(onpu, reg_lo + 4, upper_32_bits(value));
 }
 
-/* In the middle of a function reset it does not answer either. */
+/* In the middle of a function reset it does not answer; while it sleeps it is not to be asked. */
 bool onpu_device_present(struct onpu_device *onpu)
 {
 	/* Before the register is read: a reset that ends in between shall not be missed. */
-	bool quiet = smp_load_acquire(&onpu->quiet);
-
+	if (smp_load_acquire(&onpu->quiet))
+		return false;
 	if (onpu_read(onpu, ONPU_REG_ID) == ONPU_ID_MAGIC)
 		return true;
-	if (!quiet && !READ_ONCE(onpu->quiet))
+	if (!READ_ONCE(onpu->quiet))
 		onpu_device_reset_async(onpu, "the device does not answer");
 	return false;
 }
@@ -284,7 +284,7 @@ void onpu_usage_begin(struct onpu_device *onpu, unsigned int jobs)
 	usage->running += jobs;
 	spin_unlock_irqrestore(&usage->lock, flags);
 	if (first)
-		schedule_delayed_work(&onpu->fw.heartbeat, ONPU_HEARTBEAT_INTERVAL);
+		queue_delayed_work(onpu_ctx_wq(onpu), &onpu->fw.heartbeat, ONPU_HEARTBEAT_INTERVAL);
 }
 
 void onpu_usage_end(struct onpu_device *onpu, unsigned int jobs)

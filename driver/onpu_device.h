@@ -380,6 +380,8 @@ void onpu_mmu_irq(struct onpu_device *onpu);
 void onpu_mmu_post_reset(struct onpu_device *onpu);
 
 int onpu_ctx_init(struct onpu_device *onpu);
+/* For work that fences depend on: it gets on when memory is short. */
+struct workqueue_struct *onpu_ctx_wq(struct onpu_device *onpu);
 void onpu_ctx_file_init(struct onpu_file *file);
 void onpu_ctx_file_close(struct onpu_file *file);
 /* A queue may have completed jobs; threaded interrupt. Cheap for a queue that has not. */

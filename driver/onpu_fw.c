@@ -89,7 +89,7 @@ static void heartbeat_work(struct work_struct *work)
 	/* An answer is enough, and its absence has asked for a reset already. */
 	if (onpu_mbox_call(onpu, &msg) == -ENODEV)
 		return;
-	schedule_delayed_work(&fw->heartbeat, ONPU_HEARTBEAT_INTERVAL);
+	queue_delayed_work(onpu_ctx_wq(onpu), &fw->heartbeat, ONPU_HEARTBEAT_INTERVAL);
 }
 
 /* The image stays in memory: a reset cannot rely on a file system. */
@@ -177,12 +177,13 @@ static void tell_status(struct onpu_device *onpu, u32 status)
 
 void onpu_fw_status_irq(struct onpu_device *onpu)
 {
-	/* As in onpu_device_present(). */
-	bool quiet = smp_load_acquire(&onpu->quiet);
-	u32 status = onpu_read(onpu, ONPU_REG_STATUS);
+	u32 status;
 
-	/* A reset that is under way looks at the status itself. */
-	if (status_state(status) == ONPU_STATE_READY || quiet || READ_ONCE(onpu->quiet) ||
+	/* As in onpu_device_present(). A reset that is under way looks at the status itself. */
+	if (smp_load_acquire(&onpu->quiet))
+		return;
+	status = onpu_read(onpu, ONPU_REG_STATUS);
+	if (status_state(status) == ONPU_STATE_READY || READ_ONCE(onpu->quiet) ||
 	    !onpu_device_present(onpu))
 		return;
 	onpu_fw_log_drain(onpu);

@@ -344,6 +344,7 @@ int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 {
 	struct drm_onpu_bo_sync *args = data;
 	struct drm_gem_object *obj;
+	struct sg_table *sgt;
 	struct onpu_bo *bo;
 	int ret = 0;
 	u64 end;
@@ -355,10 +356,12 @@ int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 	if (!obj)
 		return -ENOENT;
 	bo = to_onpu_bo(obj);
+	/* NULL: who guesses the handle is quicker than BO_CREATE. */
+	sgt = READ_ONCE(bo->base.sgt);
 	if (end > obj->size || bo->flags & DRM_ONPU_BO_IMPORTED)
 		ret = -EINVAL;
-	else if (!to_onpu(drm)->coherent && !bo->base.map_wc)
-		sync_range(drm->dev, bo->base.sgt, args->offset, args->size, args->flags);
+	else if (sgt && !to_onpu(drm)->coherent && !bo->base.map_wc)
+		sync_range(drm->dev, sgt, args->offset, args->size, args->flags);
 	drm_gem_object_put(obj);
 	return ret;
 }

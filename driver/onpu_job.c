@@ -232,6 +232,17 @@ static int fault_error(u32 code)
 	}
 }
 
+static struct onpu_fault_record read_record(const struct onpu_ctx *ctx)
+{
+	const struct onpu_completion *page = ctx->page.vaddr;
+	struct onpu_fault_record record;
+
+	memcpy(&record, page->fault, sizeof(record));
+	/* As in onpu_mbox_irq(). */
+	barrier();
+	return record;
+}
+
 /* The job that the hardware is at has failed, and nothing of the context runs any more. */
 static void fault(struct onpu_ctx *ctx, const struct onpu_fault_record *record)
 {
@@ -241,12 +252,10 @@ static void fault(struct onpu_ctx *ctx, const struct onpu_fault_record *record)
 
 void onpu_job_faulted(struct onpu_ctx *ctx, u32 code)
 {
-	struct onpu_completion *page = ctx->page.vaddr;
-	struct onpu_fault_record record;
+	struct onpu_fault_record record = read_record(ctx);
 
 	lockdep_assert_held(&ctx->lock);
 	/* What the page says is of use if it is about this fault; else there is but the event. */
-	memcpy(&record, page->fault, sizeof(record));
 	if (record.code != code)
 		record = (struct onpu_fault_record) {
 			.code = code,
@@ -274,7 +283,7 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 	seqno = READ_ONCE(page->seqno);
 	dma_rmb();
 	if (READ_ONCE(page->error))
-		memcpy(&record, page->fault, sizeof(record));
+		record = read_record(ctx);
 	if (seqno <= ctx->completed || seqno > ctx->fed)
 		return;
 	account_time(ctx);

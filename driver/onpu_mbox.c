@@ -142,6 +142,8 @@ void onpu_mbox_irq(struct onpu_device *onpu)
 	while (mbox->head != tail) {
 		union onpu_msg msg = mbox->responses[mbox->head % ONPU_MBOX_SLOTS];
 
+		/* The compiler shall use the copy, not what the device may still change. */
+		barrier();
 		mbox->head++;
 		if (!take_message(onpu, &msg)) {
 			breach(onpu, "a message that nobody has asked for");

@@ -169,6 +169,9 @@ static int map_walk(struct onpu_map *map, struct sg_table *sgt, u64 flags)
 
 		if (!table)
 			return -ENOMEM;
+		/* A large buffer of small pages takes its time. */
+		if (IS_ALIGNED(va, LARGE))
+			cond_resched();
 		step = LARGE;
 		if (can_be_large(table, va, &c, end - va)) {
 			if (flags)
@@ -194,6 +197,8 @@ static void map_clear(struct onpu_map *map)
 		struct onpu_table *table = map->vm->root->below[entry_index(va, 2)];
 		struct onpu_table *small = table->below[entry_index(va, 1)];
 
+		if (IS_ALIGNED(va, LARGE))
+			cond_resched();
 		step = small ? SMALL : LARGE;
 		if (small)
 			entry_write(small, entry_index(va, 0), 0, 0);

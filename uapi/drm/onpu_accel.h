@@ -357,8 +357,8 @@ struct drm_onpu_counters {
 	__u64 memory;
 
 	/**
-	 * @client_memory: Bytes in BOs of the calling client now, as &drm_onpu_dev_info.memory_limit
-	 * counts them: without those of its contexts.
+	 * @client_memory: Bytes in BOs of the calling client now, without its contexts, which
+	 * &drm_onpu_dev_info.memory_limit does not count either.
 	 */
 	__u64 client_memory;
 };
