@@ -145,8 +145,6 @@ static int onpu_dev_query_ioctl(struct drm_device *drm, void *data, struct drm_f
 	struct onpu_device *onpu = to_onpu(drm);
 	struct drm_onpu_dev_query *query = data;
 
-	if (query->pointer % 8)
-		return -EINVAL;
 	switch (query->type) {
 	case DRM_ONPU_DEV_QUERY_INFO:
 		return query_info(onpu, query);

@@ -71,7 +71,7 @@ static int copy_array(void *dst, size_t size, const struct drm_onpu_obj_array *a
 	const void __user *src = u64_to_user_ptr(array->array);
 	int ret;
 
-	if (array->array % 8 || array->stride % 8 || array->stride < size)
+	if (array->stride < size)
 		return -EINVAL;
 	if (array->stride == size)
 		return copy_from_user(dst, src, size * array->count) ? -EFAULT : 0;

@@ -218,6 +218,36 @@ TEST_F(sync, arrays_that_are_not_looked_at)
 	EXPECT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
 }
 
+/* On i386 the structures, and those that a program puts them into, are at any multiple of 4. */
+TEST_F(sync, arrays_at_any_address)
+{
+	static char memory[1024];
+	char *jobs = memory + 4, *syncs = jobs + 2 * (sizeof(struct drm_onpu_job) + 4);
+	struct drm_onpu_submit args = {
+		.ctx_id = self->ctx.id,
+		.jobs = { sizeof(struct drm_onpu_job) + 4, 2, (uintptr_t)jobs },
+	};
+	uint32_t syncobj[2];
+
+	for (int i = 0; i < 2; i++) {
+		struct drm_onpu_job job = npu_fill(self->fd, self->data.va + (unsigned int)i * BYTES,
+						   BYTES, 7);
+		struct drm_onpu_sync sync = { .flags = DRM_ONPU_SYNC_SIGNAL };
+
+		sync.handle = syncobj[i] = npu_syncobj(self->fd);
+		memcpy(syncs + i * (sizeof(sync) + 4), &sync, sizeof(sync));
+		if (i)
+			job.syncs = (struct drm_onpu_obj_array){
+				sizeof(sync) + 4, 2, (uintptr_t)syncs
+			};
+		memcpy(jobs + i * (sizeof(job) + 4), &job, sizeof(job));
+	}
+	ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_ONPU_SUBMIT, &args));
+	for (int i = 0; i < 2; i++)
+		EXPECT_EQ(0, npu_wait(self->fd, syncobj[i]));
+	EXPECT_TRUE(npu_all(self->data.map, 2 * BYTES, 7));
+}
+
 TEST_F(sync, longer_elements_of_a_newer_program)
 {
 	struct { struct drm_onpu_job job; uint64_t more[3]; } jobs[2];

@@ -168,14 +168,14 @@ enum drm_onpu_ioctl_id {
 struct drm_onpu_obj_array {
 	/**
 	 * @stride: Distance of two elements in bytes, which is their size as user space knows it.
-	 * A multiple of 8. Ignored if @count is zero.
+	 * Ignored if @count is zero.
 	 */
 	__u32 stride;
 
 	/** @count: Number of elements. */
 	__u32 count;
 
-	/** @array: User address of the first element, a multiple of 8; ignored if @count is 0. */
+	/** @array: User address of the first element; ignored if @count is zero. */
 	__u64 array;
 };
 
