@@ -42,6 +42,10 @@ MUTATIONS = [
     # Lowering.
     _plan('only one axis of a transposed filter is flipped', 'conv.c',
           'for (int i = CB_KH; flip && i <= CB_KW; i++)', 'for (int i = CB_KH; flip && i < CB_KW; i++)'),
+    _plan('all phases of a transposed convolution begin at the first tap', 'phases.c',
+          'c->b.offset += first *', 'c->b.offset += 0 * first *'),
+    _plan('blocks of a transposed convolution have the padding of the top ones', 'phases.c',
+          'part.pad[i] -= begin[CD_H + i];', 'part.pad[i] -= i * begin[CD_H + i];'),
     _plan('filters of ihwo are read as hwio', 'conv.c', '[IR_IHWO] = "ihwo"', '[IR_IHWO] = "hwio"'),
     _plan('epsilon is left out', 'norm.c', 'vp_f32(1), vp_f32(epsilon)', 'vp_f32(1), vp_f32(0 * epsilon)'),
     _plan('instance normalisation has the axes of nchw', 'norm.c', 'nhwc ? 0x6 : 0xc', 'nhwc ? 0xc : 0xc'),

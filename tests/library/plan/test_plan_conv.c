@@ -153,7 +153,8 @@ static void test_conv_depthwise(void **state)
 	}
 }
 
-static void run_transposed(void **state, int seed)
+/* `stride`: the largest. */
+static void run_transposed(void **state, int seed, uint32_t stride, enum ir_dtype dtype)
 {
 	union ir_attrs attrs = { .conv = { .transposed = true, .act = no_act } };
 	static const enum ir_filter_layout layouts[3] = { IR_IOHW, IR_HWOI, IR_OHWI };
@@ -169,8 +170,8 @@ static void run_transposed(void **state, int seed)
 	for (int i = 0; i < 2; i++) {
 		k[i] = between(1, 4);
 		in[i] = between(1, 12);
-		conv->strides[i] = between(1, 3);
-		conv->dilations[i] = between(1, 2);
+		conv->strides[i] = between(1, stride);
+		conv->dilations[i] = between(1, stride > 3 ? 4 : 2);
 		conv->padding[2 * i] = random_below(2);
 		conv->padding[2 * i + 1] = random_below(2);
 		out[i] = (in[i] - 1) * conv->strides[i] + (k[i] - 1) * conv->dilations[i] + 1 -
@@ -180,24 +181,75 @@ static void run_transposed(void **state, int seed)
 			return;
 	}
 	graph_init(&t);
-	t.tolerance = 1e-5;
+	t.tolerance = sum_tolerance(dtype, ci * k[0] * k[1]);
 	image_dims(conv->layout, n, conv->groups * ci, in[0], in[1], in_dims);
 	image_dims(conv->layout, n, conv->groups * co, out[0], out[1], out_dims);
 	filter_dims(conv->filter_layout, co, conv->groups * ci, k[0], k[1], f_dims);
-	operands[0] = add_operand(&t, IR_F32, 4, in_dims, false);
-	operands[1] = add_operand(&t, IR_F32, 4, f_dims, random_below(2));
-	operands[2] = add_operand(&t, IR_F32, 1, (int64_t[]){ conv->groups * co }, true);
-	add_result(&t, add_node(&t, IR_OP_CONV, operands, 3, IR_F32, 4, out_dims, &attrs));
+	operands[0] = add_operand(&t, dtype, 4, in_dims, false);
+	operands[1] = add_operand(&t, dtype, 4, f_dims, random_below(2));
+	operands[2] = add_operand(&t, dtype, 1, (int64_t[]){ conv->groups * co }, true);
+	add_result(&t, add_node(&t, IR_OP_CONV, operands, 3, dtype, 4, out_dims, &attrs));
 	check_graph(&t, *state);
 	graph_free(&t);
 }
 
 static void test_conv_transposed(void **state)
 {
-	for (int i = 0; i < 30; i++) {
+	for (int i = 0; i < 54; i++) {
 		random_seed(3000 + i);
-		run_transposed(state, i);
+		run_transposed(state, i, i < 30 ? 3 : i % 4 ? 7 : 40,
+			       i < 30 || i % 3 ? IR_F32 : IR_F16);
 	}
+}
+
+/* Of an image of `size`; co channels become as many. */
+static void init_upscale(struct test_graph *t, int64_t c, int64_t size, int64_t k, uint32_t stride)
+{
+	union ir_attrs attrs = { .conv = {
+		.transposed = true, .groups = 1, .strides = { stride, stride },
+		.dilations = { 1, 1 }, .filter_layout = IR_IOHW, .act = no_act } };
+	int64_t out = (size - 1) * stride + k;
+	struct ir_value *operands[3] = { NULL };
+
+	graph_init(t);
+	t->tolerance = 1e-4;
+	operands[0] = add_operand(t, IR_F32, 4, (int64_t[]){ 1, c, size, size }, false);
+	operands[1] = add_operand(t, IR_F32, 4, (int64_t[]){ c, c, k, k }, true);
+	add_result(t, add_node(t, IR_OP_CONV, operands, 3, IR_F32, 4,
+			       (int64_t[]){ 1, c, out, out }, &attrs));
+}
+
+/* No zeros are multiplied: there is an instruction for some of the results, not for each. */
+static void test_conv_wide(void **state)
+{
+	static const struct { int64_t c, size, k; uint32_t stride, limit; } shapes[] = {
+		{ 16, 16, 3, 32, 30000 }, { 16, 64, 4, 8, 40000 }, { 16, 64, 4, 2, 6000 },
+	};
+
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		struct npu_program *program;
+		struct test_graph t;
+
+		init_upscale(&t, shapes[i].c, shapes[i].size, shapes[i].k, shapes[i].stride);
+		program = compile_graph(&t, *state, 0);
+		if (program->num_insns > shapes[i].limit)
+			fail_msg("%u instructions", program->num_insns);
+		npu_program_destroy(program);
+		graph_free(&t);
+	}
+}
+
+/* Where phases meet in SRAM: it is free between two blocks, and kept within one. */
+static void test_conv_blocks(void **state)
+{
+	struct test_graph t;
+
+	init_upscale(&t, 8, 50, 4, 2);
+	assert_true(check_split(&t, *state, 0, 250) > 1);
+	graph_free(&t);
+	init_upscale(&t, 16, 64, 5, 3);
+	assert_true(check_preempted(&t, *state, 0) >= 1);
+	graph_free(&t);
 }
 
 /* Windows, dilations and strides so large that every limit is met somewhere. */
@@ -359,6 +411,8 @@ int main(void)
 		cmocka_unit_test(test_conv_deep),
 		cmocka_unit_test(test_conv_depthwise),
 		cmocka_unit_test(test_conv_transposed),
+		cmocka_unit_test(test_conv_wide),
+		cmocka_unit_test(test_conv_blocks),
 		cmocka_unit_test(test_conv_extreme),
 		cmocka_unit_test(test_pool),
 		cmocka_unit_test(test_matmul),

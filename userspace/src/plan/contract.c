@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define MAX_SIZES 24
-#define SHORT_RUN 32		/* bytes: a DMA engine takes a cycle for each run of them, or less */
 
 static uint64_t div_up(uint64_t a, uint64_t b)
 {
@@ -61,7 +60,7 @@ static bool fill_gaps(const struct contract *c, int axis)
 {
 	int64_t size = plan_dtype_bytes(c->a.dtype);
 
-	return axis == 1 && c->a.stride[CA_W] == size && c->step[1] * size < SHORT_RUN;
+	return axis == 1 && c->a.stride[CA_W] == size && c->step[1] * size < CONTRACT_SHORT_RUN;
 }
 
 int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t taps,

@@ -18,6 +18,8 @@ enum { CD_G, CD_B, CD_H, CD_W, CD_N, CD_RANK };
 enum { CA_G, CA_B, CA_H, CA_W, CA_K };
 enum { CB_G, CB_KH, CB_KW, CB_K, CB_N };
 
+#define CONTRACT_MAX_PHASES 1024	/* of a transposed convolution */
+#define CONTRACT_SHORT_RUN 32	/* bytes: a DMA engine takes a cycle for each run of them, or less */
 #define CONTRACT_MAX_EXTRAS 2
 #define CONTRACT_MAX_POSTS 6
 
@@ -93,6 +95,9 @@ bool contract_is_mma(const struct contract *c);
 /* Chooses tiles; false when none can be used: best->bytes says what the smallest takes then. */
 bool contract_choose(const struct plan *plan, const struct contract *c, struct contract_tile *best);
 void contract_emit(struct plan *plan, const struct contract *c);
+/* A tile of the filter in SRAM, in the order in which the instruction reads it. */
+struct npu_view contract_filter_view(const struct contract *c, uint64_t address,
+				     const int64_t *dim);
 
 /* A contraction that is emitted several times, with operands and results in other places. */
 struct contract_prepared {
@@ -105,5 +110,11 @@ struct contract_prepared {
 bool contract_prepare(struct plan *plan, const struct contract *c, struct contract_prepared *p);
 void contract_run(struct plan *plan, const struct contract *c, const struct contract_prepared *p);
 void contract_done(struct contract_prepared *p);
+/* The same in one, for filters that are not packed; `p` is all 0 before the first time. */
+void contract_emit_again(struct plan *plan, const struct contract *c, struct contract_prepared *p);
+
+/* ---- phases.c: transposed convolutions */
+bool phases_apply(const struct contract *c);
+void phases_emit(struct plan *plan, const struct contract *c);
 
 #endif

@@ -257,7 +257,8 @@ static void b_tile_dims(const struct event *e, int64_t *dim)
 }
 
 /* Window instructions run over channels: those innermost. Matrix instructions: groups outermost. */
-static struct npu_view b_tile_view(const struct contract *c, uint64_t address, const int64_t *dim)
+struct npu_view contract_filter_view(const struct contract *c, uint64_t address,
+				     const int64_t *dim)
 {
 	static const int64_t mma[5] = { 5, 4, 3, 2, 1 }, window[5] = { 2, 5, 4, 3, 1 };
 
@@ -320,7 +321,7 @@ static void pack_filter(struct plan *plan, const struct contract *c, struct cont
 
 		event_at(c, &one, i, &e);
 		b_tile_dims(&e, dim);
-		tile = b_tile_view(c, 0, dim);
+		tile = contract_filter_view(c, 0, dim);
 		pack_tile(c, &e, &tile, blob + p->packed_bytes);
 		p->packed[b_tile_index(t, &e)] = p->packed_bytes;
 		p->packed_bytes += tile.window_bytes;
@@ -340,7 +341,7 @@ static void load_filter(struct contract_state *st, struct event *e, bool hit)
 		e->b_view = view_part(&c->b, begin, dim);
 		return;
 	}
-	e->b_view = b_tile_view(c, e->b, dim);
+	e->b_view = contract_filter_view(c, e->b, dim);
 	if (hit)
 		return;
 	src = e->b_view;
@@ -740,4 +741,17 @@ void contract_emit(struct plan *plan, const struct contract *c)
 	if (contract_prepare(plan, &known, &prepared))
 		contract_run(plan, &known, &prepared);
 	contract_done(&prepared);
+}
+
+void contract_emit_again(struct plan *plan, const struct contract *c, struct contract_prepared *p)
+{
+	struct contract known = *c;
+
+	find_resident(&known);
+	/* Data that has to be loaded takes tiles of its own. */
+	if (!p->t.tiles || !p->t.a_bytes != known.a_here) {
+		if (!contract_prepare(plan, &known, p))
+			return;
+	}
+	contract_run(plan, &known, p);
 }

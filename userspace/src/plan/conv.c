@@ -171,6 +171,10 @@ void lower_conv(struct plan *plan, const struct ir_node *node)
 	if (node->num_operands > 2 && node->operands[2])
 		add_channel_bias(plan, &c, node->operands[2]);
 	add_activation(&c, &attrs->act);
+	if (phases_apply(&c)) {
+		phases_emit(plan, &c);
+		return;
+	}
 	plan_macs(plan, view_elements(&c.out) * c.k * c.taps[0] * c.taps[1]);
 	contract_emit(plan, &c);
 }

@@ -280,6 +280,15 @@ uint64_t plan_take_sram(struct plan *plan, uint64_t bytes)
 	return base;
 }
 
+void plan_birth(struct plan *plan, int64_t lo, int64_t hi)
+{
+	if (plan_grow(plan, &plan->births, &plan->cap_births, plan->num_births + 1,
+		      sizeof(*plan->births)))
+		return;
+	plan->births[plan->num_births++] = (struct plan_birth){
+		.op = plan->num_ops, .lo = lo, .hi = hi };
+}
+
 void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st)
 {
 	struct npu_view *both[2] = { &dst, &src };

@@ -158,6 +158,8 @@ static inline uint32_t plan_sram(const struct plan *plan)
 {
 	return plan->caps->sram_bytes - (uint32_t)plan->sram_base;
 }
+/* What lies in these bytes of SRAM is not read any more. */
+void plan_birth(struct plan *plan, int64_t lo, int64_t hi);
 void plan_preempt(struct plan *plan);
 void plan_finish(struct plan *plan);		/* fills in what preemption points must keep */
 /* Bytes of SRAM that an instruction reads, or writes all of; in the order for going backwards. */

@@ -402,13 +402,9 @@ static void begin_value(struct plan *plan, const struct ir_value *value)
 {
 	const struct place *place = &plan->values->place[value->id];
 
-	if (plan_grow(plan, &plan->births, &plan->cap_births, plan->num_births + 1,
-		      sizeof(*plan->births)))
+	plan_birth(plan, place->offset, place->offset + (int64_t)align(place->bytes));
+	if (plan->failed)
 		return;
-	plan->births[plan->num_births++] = (struct plan_birth){
-		.op = plan->num_ops, .lo = place->offset,
-		.hi = place->offset + (int64_t)align(place->bytes),
-	};
 	if (place->origin || place->halo[0][1])
 		fill_halo(plan, value, place);
 }

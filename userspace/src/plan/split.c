@@ -40,10 +40,11 @@ static int find_cuts(struct plan *plan)
 		struct plan_touch touch[4];
 		uint32_t count = op->op == ONPU_OP_PREEMPT ? 0 : plan_touches(plan, op, touch);
 
-		for (; birth && plan->births[birth - 1].op > i; birth--)
-			mark(&live, plan->births[birth - 1].lo, plan->births[birth - 1].hi, 0);
 		for (uint32_t k = 0; k < count; k++)
 			mark(&live, touch[k].lo, touch[k].hi, touch[k].read);
+		/* What begins with an instruction is not there before it. */
+		for (; birth && plan->births[birth - 1].op >= i; birth--)
+			mark(&live, plan->births[birth - 1].lo, plan->births[birth - 1].hi, 0);
 		op->cut = i && !live.count;
 	}
 	free(live.byte);

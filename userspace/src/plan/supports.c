@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Which nodes the planner can lower, and why not. */
+#include "plan/contract.h"
 #include "plan/vprog.h"
 
 #define RESAMPLE_MAX ((int64_t)1 << 30)
@@ -112,14 +113,12 @@ static bool supports_contraction(const struct ir_node *node, const struct ir_una
 	return supports_fused(act, IR_F32, reason);
 }
 
-/* A tile of data has zeros between its rows and columns: so many elements fit into 16 KiB. */
-#define MAX_SPREAD 1024
-
 static bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 {
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;
 
-	if (attrs->transposed && (uint64_t)attrs->strides[0] * attrs->strides[1] > MAX_SPREAD)
+	if (attrs->transposed && (uint64_t)attrs->strides[0] * attrs->strides[1] >
+					 CONTRACT_MAX_PHASES)
 		return no(reason, NPU_REASON_SIZE,
 			  "the strides of the transposed convolution multiply to more than 1024");
 	return supports_contraction(node, &attrs->act, reason);
