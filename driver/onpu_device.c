@@ -133,7 +133,9 @@ int onpu_device_init(struct onpu_device *onpu)
 	spin_lock_init(&onpu->usage.lock);
 	init_rwsem(&onpu->reset_lock);
 	INIT_WORK(&onpu->reset_work, onpu_device_reset_work);
-	ret = drmm_mutex_init(&onpu->drm, &onpu->time_lock);
+	INIT_LIST_HEAD(&onpu->bos);
+	ret = drmm_mutex_init(&onpu->drm, &onpu->time_lock) ?:
+	      drmm_mutex_init(&onpu->drm, &onpu->dma_lock);
 	if (ret)
 		return ret;
 	/* Schedulers have work on it that may end after the driver was unbound. */

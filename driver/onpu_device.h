@@ -30,7 +30,11 @@
  *   device lock of the PCI core		probe, remove, FLR through sysfs, AER, system sleep
  *   &onpu_device.reset_lock		write: a reset; read: who needs registers that no reset
  *					disturbs, such as the two halves of the clock
- *   locks of contexts, address spaces and buffers (onpu_ctx.h, onpu_mmu.h, onpu_gem.h)
+ *   locks of contexts (onpu_ctx.h)
+ *   &onpu_bo.lock, &drm_device.object_name_lock	who uses a buffer; import and export
+ *   &onpu_device.dma_lock		what is mapped for the device; locks of who exported a
+ *					buffer are taken under it
+ *   &onpu_vm.lock			addresses and page tables
  *   &onpu_mbox.lock			putting one request into its ring
  *   &onpu_mbox.pending_lock, &onpu_usage.lock		leaves
  *
@@ -236,6 +240,13 @@ struct onpu_device {
 	/** @usage: Counters over all clients. */
 	struct onpu_usage usage;
 
+	/**
+	 * @dma_lock: Protects @bos and &onpu_mmu_device.vms, which are mapped for the device.
+	 * What is added is within drm_dev_enter(), so nothing comes after the unplug.
+	 */
+	struct mutex dma_lock;
+	/** @bos: Buffers, by &onpu_bo.link. */
+	struct list_head bos;
 	/** @mmu: Of onpu_mmu.c: kernel addresses, address space numbers, invalidations. */
 	struct onpu_mmu_device *mmu;
 	/** @ctx: Of onpu_ctx.c: hardware queues and the contexts on them. */
@@ -378,6 +389,12 @@ void onpu_mmu_irq(struct onpu_device *onpu);
  * INV_DONE is done. After each reset, before onpu_ctx_post_reset(), and at unplug.
  */
 void onpu_mmu_post_reset(struct onpu_device *onpu);
+/*
+ * After drm_dev_unplug(), when the device makes no access and no context has a queue: nothing is
+ * mapped for it any more, whatever files are open.
+ */
+void onpu_mmu_unplug(struct onpu_device *onpu);
+void onpu_gem_unplug(struct onpu_device *onpu);
 
 int onpu_ctx_init(struct onpu_device *onpu);
 /* For work that fences depend on: it gets on when memory is short. */

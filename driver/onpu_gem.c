@@ -3,8 +3,10 @@
  * Buffer objects: memory of shmem or of another device, with an address in each client that has a
  * handle.
  */
+#include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
 #include <linux/iosys-map.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 
 #include <drm/drm_prime.h>
@@ -29,6 +31,78 @@ struct onpu_bo_use {
 	/** @map: Its address, NULL if it has none yet. */
 	struct onpu_map *map;
 };
+
+/* ---- what the device sees of the memory */
+
+/* MODULE_IMPORT_NS() takes a name on old kernels and a string on new ones. */
+MODULE_INFO(import_ns, "DMA_BUF");
+
+static void bo_mapped(struct onpu_bo *bo)
+{
+	struct onpu_device *onpu = to_onpu(bo->base.base.dev);
+
+	mutex_lock(&onpu->dma_lock);
+	if (list_empty(&bo->link))
+		list_add(&bo->link, &onpu->bos);
+	mutex_unlock(&onpu->dma_lock);
+}
+
+/* Within drm_dev_enter(). */
+static struct sg_table *bo_memory(struct onpu_bo *bo)
+{
+	struct sg_table *sgt;
+
+	if (drm_gem_is_imported(&bo->base.base))
+		return bo->base.sgt;
+	sgt = drm_gem_shmem_get_pages_sgt(&bo->base);
+	if (!IS_ERR(sgt))
+		bo_mapped(bo);
+	return sgt;
+}
+
+/* Who exports it keeps it mapped for as long as we are attached. */
+static void bo_detach(struct drm_gem_object *obj, struct sg_table *sgt)
+{
+	struct dma_buf_attachment *attach = obj->import_attach;
+	struct dma_buf *buf = attach->dmabuf;
+
+	obj->import_attach = NULL;
+	obj->resv = &obj->_resv;
+	dma_buf_unmap_attachment_unlocked(attach, sgt, DMA_BIDIRECTIONAL);
+	dma_buf_detach(buf, attach);
+	dma_buf_put(buf);
+}
+
+/* To the helpers the object is one that was never mapped, or imported. */
+static void bo_unmap(struct onpu_bo *bo)
+{
+	struct drm_gem_object *obj = &bo->base.base;
+	struct sg_table *sgt = bo->base.sgt;
+
+	lockdep_assert_held(&to_onpu(obj->dev)->dma_lock);
+	list_del_init(&bo->link);
+	bo->base.sgt = NULL;
+	if (drm_gem_is_imported(obj)) {
+		bo_detach(obj, sgt);
+		return;
+	}
+	dma_unmap_sgtable(obj->dev->dev, sgt, DMA_BIDIRECTIONAL, 0);
+	sg_free_table(sgt);
+	kfree(sgt);
+}
+
+void onpu_gem_unplug(struct onpu_device *onpu)
+{
+	struct onpu_bo *bo, *next;
+
+	/* A client may be about to export again what was imported. */
+	mutex_lock(&onpu->drm.object_name_lock);
+	mutex_lock(&onpu->dma_lock);
+	list_for_each_entry_safe(bo, next, &onpu->bos, link)
+		bo_unmap(bo);
+	mutex_unlock(&onpu->dma_lock);
+	mutex_unlock(&onpu->drm.object_name_lock);
+}
 
 /* ---- the object's functions */
 
@@ -100,11 +174,16 @@ static void bo_close(struct drm_gem_object *obj, struct drm_file *drm_file)
 
 static void bo_free(struct drm_gem_object *obj)
 {
+	struct onpu_device *onpu = to_onpu(obj->dev);
 	struct onpu_bo *bo = to_onpu_bo(obj);
 
 	WARN_ON(!list_empty(&bo->uses));
+	mutex_lock(&onpu->dma_lock);
+	if (!list_empty(&bo->link))
+		bo_unmap(bo);
+	mutex_unlock(&onpu->dma_lock);
 	if (bo->counted)
-		atomic64_sub(obj->size, &to_onpu(obj->dev)->usage.memory);
+		atomic64_sub(obj->size, &onpu->usage.memory);
 	mutex_destroy(&bo->lock);
 	drm_gem_shmem_free(&bo->base);
 }
@@ -113,7 +192,7 @@ static int bo_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 {
 	struct onpu_bo *bo = to_onpu_bo(obj);
 
-	if (bo->flags & DRM_ONPU_BO_NO_MMAP || drm_gem_is_imported(obj))
+	if (bo->flags & (DRM_ONPU_BO_NO_MMAP | DRM_ONPU_BO_IMPORTED))
 		return -EINVAL;
 	if (bo->read_only) {
 		if (vma->vm_flags & VM_WRITE)
@@ -144,6 +223,7 @@ struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t siz
 	if (!bo)
 		return ERR_PTR(-ENOMEM);
 	bo->base.base.funcs = &bo_funcs;
+	INIT_LIST_HEAD(&bo->link);
 	mutex_init(&bo->lock);
 	INIT_LIST_HEAD(&bo->uses);
 	return &bo->base.base;
@@ -159,13 +239,19 @@ static void count(struct onpu_bo *bo)
 
 struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf)
 {
-	struct drm_gem_object *obj = drm_gem_prime_import(drm, buf);
+	struct drm_gem_object *obj;
+	int idx;
 
+	if (!drm_dev_enter(drm, &idx))
+		return ERR_PTR(-ENODEV);
+	obj = drm_gem_prime_import(drm, buf);
 	/* One of our own comes back as what it is. */
 	if (!IS_ERR(obj) && drm_gem_is_imported(obj) && !to_onpu_bo(obj)->counted) {
 		to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;
 		count(to_onpu_bo(obj));
+		bo_mapped(to_onpu_bo(obj));
 	}
+	drm_dev_exit(idx);
 	return obj;
 }
 
@@ -192,15 +278,8 @@ void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file)
 
 /* ---- addresses */
 
-static struct sg_table *bo_memory(struct onpu_bo *bo)
-{
-	if (drm_gem_is_imported(&bo->base.base))
-		return bo->base.sgt;
-	return drm_gem_shmem_get_pages_sgt(&bo->base);
-}
-
-static int map_new(struct onpu_map **out, struct onpu_vm *vm, struct onpu_bo *bo,
-		   enum onpu_map_prot prot)
+static int map_memory(struct onpu_map **out, struct onpu_vm *vm, struct onpu_bo *bo,
+		      enum onpu_map_prot prot)
 {
 	struct sg_table *sgt = bo_memory(bo);
 	struct onpu_map *map;
@@ -216,6 +295,18 @@ static int map_new(struct onpu_map **out, struct onpu_vm *vm, struct onpu_bo *bo
 		kfree(map);
 	else
 		*out = map;
+	return ret;
+}
+
+static int map_new(struct onpu_map **out, struct onpu_vm *vm, struct onpu_bo *bo,
+		   enum onpu_map_prot prot)
+{
+	int idx, ret;
+
+	if (!drm_dev_enter(&vm->onpu->drm, &idx))
+		return -ENODEV;
+	ret = map_memory(out, vm, bo, prot);
+	drm_dev_exit(idx);
 	return ret;
 }
 
@@ -340,14 +431,31 @@ static void sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64
 	}
 }
 
+static int bo_sync(struct onpu_bo *bo, const struct drm_onpu_bo_sync *args)
+{
+	struct drm_device *drm = bo->base.base.dev;
+	struct sg_table *sgt;
+	int idx;
+
+	if (to_onpu(drm)->coherent || bo->base.map_wc)
+		return 0;
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	/* NULL: who guesses the handle is quicker than BO_CREATE. */
+	sgt = READ_ONCE(bo->base.sgt);
+	if (sgt)
+		sync_range(drm->dev, sgt, args->offset, args->size, args->flags);
+	drm_dev_exit(idx);
+	return 0;
+}
+
 int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
 {
 	struct drm_onpu_bo_sync *args = data;
 	struct drm_gem_object *obj;
-	struct sg_table *sgt;
 	struct onpu_bo *bo;
-	int ret = 0;
 	u64 end;
+	int ret;
 
 	if (!args->flags || args->flags & ~SYNC_FLAGS || !args->size ||
 	    check_add_overflow(args->offset, args->size, &end))
@@ -356,12 +464,10 @@ int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 	if (!obj)
 		return -ENOENT;
 	bo = to_onpu_bo(obj);
-	/* NULL: who guesses the handle is quicker than BO_CREATE. */
-	sgt = READ_ONCE(bo->base.sgt);
 	if (end > obj->size || bo->flags & DRM_ONPU_BO_IMPORTED)
 		ret = -EINVAL;
-	else if (sgt && !to_onpu(drm)->coherent && !bo->base.map_wc)
-		sync_range(drm->dev, sgt, args->offset, args->size, args->flags);
+	else
+		ret = bo_sync(bo, args);
 	drm_gem_object_put(obj);
 	return ret;
 }

@@ -21,6 +21,8 @@ struct onpu_bo {
 	bool counted;
 	/** @read_only: The CPU maps it for reading only: a completion page. */
 	bool read_only;
+	/** @link: In &onpu_device.bos while it is mapped for the device. */
+	struct list_head link;
 	/** @lock: Protects @uses. */
 	struct mutex lock;
 	/** @uses: One &struct onpu_bo_use for each client that has a handle. */

@@ -48,6 +48,8 @@ struct onpu_mmu_device {
 	struct onpu_device *onpu;
 	/** @asids: Numbers of address spaces in use. */
 	struct ida asids;
+	/** @vms: Address spaces; protected by &onpu_device.dma_lock. */
+	struct list_head vms;
 	/** @lock: Protects everything below. */
 	spinlock_t lock;
 	/** @requested: Mappings whose request is under way, in the order of requests. */
@@ -193,6 +195,8 @@ static void map_clear(struct onpu_map *map)
 	u64 va = onpu_map_va(map), end = va + map->size, step;
 
 	lockdep_assert_held(&map->vm->lock);
+	if (!map->vm->root)
+		return;
 	for (; va < end; va += step) {
 		struct onpu_table *table = map->vm->root->below[entry_index(va, 2)];
 		struct onpu_table *small = table->below[entry_index(va, 1)];
@@ -427,7 +431,7 @@ void onpu_map_remove(struct onpu_map *map)
 
 /* ---- address spaces */
 
-int onpu_vm_create(struct onpu_device *onpu, struct onpu_vm **out)
+static int vm_create(struct onpu_device *onpu, struct onpu_vm **out)
 {
 	struct onpu_vm *vm = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
 	int asid;
@@ -453,8 +457,22 @@ int onpu_vm_create(struct onpu_device *onpu, struct onpu_vm **out)
 	mutex_init(&vm->lock);
 	drm_mm_init(&vm->mm, ONPU_VA_START, 2 * onpu_va_end(onpu) - ONPU_VA_START);
 	init_waitqueue_head(&vm->ctx_gone);
+	mutex_lock(&onpu->dma_lock);
+	list_add(&vm->link, &onpu->mmu->vms);
+	mutex_unlock(&onpu->dma_lock);
 	*out = vm;
 	return 0;
+}
+
+int onpu_vm_create(struct onpu_device *onpu, struct onpu_vm **out)
+{
+	int idx, ret;
+
+	if (!drm_dev_enter(&onpu->drm, &idx))
+		return -ENODEV;
+	ret = vm_create(onpu, out);
+	drm_dev_exit(idx);
+	return ret;
 }
 
 struct onpu_vm *onpu_vm_get(struct onpu_vm *vm)
@@ -475,7 +493,10 @@ static void vm_release(struct kref *ref)
 	struct onpu_device *onpu = vm->onpu;
 
 	drm_mm_takedown(&vm->mm);
+	mutex_lock(&onpu->dma_lock);
+	list_del(&vm->link);
 	table_free(onpu, vm->root, 2);
+	mutex_unlock(&onpu->dma_lock);
 	ida_free(&onpu->mmu->asids, vm->asid);
 	mutex_destroy(&vm->lock);
 	kfree(vm);
@@ -485,6 +506,20 @@ static void vm_release(struct kref *ref)
 void onpu_vm_put(struct onpu_vm *vm)
 {
 	kref_put(&vm->ref, vm_release);
+}
+
+void onpu_mmu_unplug(struct onpu_device *onpu)
+{
+	struct onpu_vm *vm;
+
+	mutex_lock(&onpu->dma_lock);
+	list_for_each_entry(vm, &onpu->mmu->vms, link) {
+		mutex_lock(&vm->lock);
+		table_free(onpu, vm->root, 2);
+		vm->root = NULL;
+		mutex_unlock(&vm->lock);
+	}
+	mutex_unlock(&onpu->dma_lock);
 }
 
 /* ---- the device */
@@ -506,6 +541,7 @@ int onpu_mmu_init(struct onpu_device *onpu)
 		return -ENOMEM;
 	mmu->onpu = onpu;
 	ida_init(&mmu->asids);
+	INIT_LIST_HEAD(&mmu->vms);
 	spin_lock_init(&mmu->lock);
 	INIT_LIST_HEAD(&mmu->requested);
 	INIT_LIST_HEAD(&mmu->backlog);

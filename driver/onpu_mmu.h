@@ -37,13 +37,15 @@ struct onpu_vm {
 	struct kref ref;
 	/** @onpu: The device, with a reference to it. */
 	struct onpu_device *onpu;
+	/** @link: In the device's list; protected by &onpu_device.dma_lock. */
+	struct list_head link;
 	/** @asid: What the device tells translations of address spaces apart by. */
 	u32 asid;
 	/** @lock: Protects @mm and the page tables. May be held around allocations. */
 	struct mutex lock;
 	/** @mm: Addresses in use. */
 	struct drm_mm mm;
-	/** @root: Page table. */
+	/** @root: Page table; NULL when the device is gone. */
 	struct onpu_table *root;
 
 	/** @slot: Entry of the device's VM table, or -1. Of onpu_ctx.c, as are the next ones. */

@@ -305,4 +305,6 @@ void onpu_device_unplug(struct onpu_device *onpu)
 	onpu_mmu_post_reset(onpu);
 	up_write(&onpu->reset_lock);
 	onpu_ctx_unplug(onpu);
+	onpu_gem_unplug(onpu);
+	onpu_mmu_unplug(onpu);
 }

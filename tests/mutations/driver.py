@@ -43,6 +43,7 @@ _FENCE = _tests('sync,-t,in_a_batch_only_what_comes_behind_waits,'
 _HANG = _tests('hang')
 _PRIME = _tests('prime', '--modprobe=vgem')
 _RACE = _guest('--root', 'guest_race.sh')
+_DMA = _guest('--root', 'guest_dma.py 2')
 _SLEEP = _guest("--root --allow-log='virtio-fs: suspend/resume not yet supported' --allow-log='PM: '",
                 'guest_sleep.sh 1')
 
@@ -91,10 +92,10 @@ MUTATIONS = [
               'if (args->flags || args->ctx_id || args->pad || args->completion_offset)',
               'if (args->flags || args->ctx_id || args->completion_offset)'),
     _mutation('NO_MMAP is mapped', 'onpu_gem.c', _STATIC,
-              'if (bo->flags & DRM_ONPU_BO_NO_MMAP || drm_gem_is_imported(obj))',
-              'if (drm_gem_is_imported(obj))'),
+              'if (bo->flags & (DRM_ONPU_BO_NO_MMAP | DRM_ONPU_BO_IMPORTED))',
+              'if (bo->flags & DRM_ONPU_BO_IMPORTED)'),
     _mutation('an import is mapped', 'onpu_gem.c', _PRIME,
-              'if (bo->flags & DRM_ONPU_BO_NO_MMAP || drm_gem_is_imported(obj))',
+              'if (bo->flags & (DRM_ONPU_BO_NO_MMAP | DRM_ONPU_BO_IMPORTED))',
               'if (bo->flags & DRM_ONPU_BO_NO_MMAP)'),
     _mutation('the completion page can be made writable', 'onpu_gem.c', _STATIC,
               '\t\tvm_flags_clear(vma, VM_MAYWRITE);\n', ''),
@@ -133,6 +134,9 @@ MUTATIONS = [
               '\tif (!ret)\n\t\t__clear_bit(vm->slot, cd->vm_slots);\n\tvm->slot = -1;\n\treturn ret;\n',
               '\tif (ret)\n\t\treturn ret;\n\t__clear_bit(vm->slot, cd->vm_slots);\n\tvm->slot = -1;\n'
               '\treturn 0;\n'),
+    _mutation('buffers stay mapped', 'onpu_reset.c', _DMA, '\tonpu_gem_unplug(onpu);\n', ''),
+    _mutation('an import is only unmapped', 'onpu_gem.c', _DMA, '\tdma_buf_detach(buf, attach);\n', ''),
+    _mutation('page tables stay', 'onpu_reset.c', _DMA, '\tonpu_mmu_unplug(onpu);\n', ''),
     _mutation('nobody is told of system sleep', 'onpu_drv.c', _SLEEP,
               '\t.driver.pm = pm_sleep_ptr(&onpu_pm_ops),\n', ''),
     _mutation('the device stays asleep', 'onpu_reset.c', _SLEEP,
