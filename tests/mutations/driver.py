@@ -46,6 +46,8 @@ _RACE = _guest('--root', 'guest_race.sh')
 _DMA = _guest('--root', 'guest_dma.py 2')
 _SLEEP = _guest("--root --allow-log='virtio-fs: suspend/resume not yet supported' --allow-log='PM: '",
                 'guest_sleep.sh 1')
+_ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
+                "--allow-log='breach: .* callbacks suppressed'", 'guest_rogue.sh')
 
 SETUP = [f'test -x {_BUILD}/emulator/onpu-emu && test -x {_BUILD}/tests/driver/driver-test-sync']
 BUILD = f'make -s -C /lib/modules/{_KERNEL}/build M=$PWD modules'
@@ -104,6 +106,10 @@ MUTATIONS = [
     # What is owed
     _mutation('memory of a closed buffer still counts', 'onpu_gem.c', _STATIC,
               '\tatomic64_sub(obj->size, &file->memory);\n\tkfree(use);\n', '\tkfree(use);\n'),
+    _mutation('memory of a context still counts', 'onpu_gem.c', _STATIC,
+              '\t\tatomic64_sub(kbo->bo->base.base.size, &kbo->vm->ctx_memory);\n', ''),
+    _mutation('time of a job that runs is not told', 'onpu_ctx.c', _STATIC,
+              '*busy_ns += onpu_job_busy_ns(ctx) - ctx->busy_ns;', ';'),
     _mutation('BO_INFO keeps a reference', 'onpu_gem.c', _PROCESS,
               'args->mmap_offset = drm_vma_node_offset_addr(&obj->vma_node);\n\t}\n'
               '\tdrm_gem_object_put(obj);\n',
@@ -137,6 +143,17 @@ MUTATIONS = [
     _mutation('buffers stay mapped', 'onpu_reset.c', _DMA, '\tonpu_gem_unplug(onpu);\n', ''),
     _mutation('an import is only unmapped', 'onpu_gem.c', _DMA, '\tdma_buf_detach(buf, attach);\n', ''),
     _mutation('page tables stay', 'onpu_reset.c', _DMA, '\tonpu_mmu_unplug(onpu);\n', ''),
+    _mutation('the id of a response is not looked at', 'onpu_mbox.c', _ROGUE,
+              'good = wait && wait->id == msg->header.id &&\n\t       (wait->type',
+              'good = wait &&\n\t       (wait->type'),
+    _mutation('the index of responses is not looked at', 'onpu_mbox.c', _ROGUE,
+              'if (tail - mbox->head > ONPU_MBOX_SLOTS) {',
+              'if (tail - mbox->head > 1000 * ONPU_MBOX_SLOTS) {'),
+    _mutation('any queue of an event is believed', 'onpu_queue.c', _ROGUE,
+              'if (queue < ONPU_MAX_QUEUES && cd->queues[queue])', 'if (cd->queues[queue])'),
+    _mutation('any fault of an event is believed', 'onpu_ctx.c', _ROGUE,
+              ' &&\n\t    onpu_read(onpu, ONPU_REG_QUEUE_STATE(event->queue)) == ONPU_QUEUE_FAULTED)',
+              ')'),
     _mutation('nobody is told of system sleep', 'onpu_drv.c', _SLEEP,
               '\t.driver.pm = pm_sleep_ptr(&onpu_pm_ops),\n', ''),
     _mutation('the device stays asleep', 'onpu_reset.c', _SLEEP,

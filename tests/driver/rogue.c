@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The firmware, but that it lies when it is to create a context, or to show that it lives: which lie
+ * it tells is the level of its log, as the driver is the one who sets that. See guest_rogue.sh.
+ */
+#include "firmware.h"
+
+void __real_request_handle(struct firmware *fw);
+void __wrap_request_handle(struct firmware *fw);
+
+/* Of a queue that does not exist, and of one that has not faulted: the driver shall not mind. */
+static void invent_faults(struct firmware *fw)
+{
+	const uint32_t queues[] = { UINT32_MAX, 0 };
+
+	for (uint32_t i = 0; i < 2; i++) {
+		for (uint32_t word = 0; word < ONPU_MSG_SIZE / 4; word++)
+			fw->event.words[word] = UINT32_MAX;
+		fw->event.event_fault.type = ONPU_MSG_EVENT_FAULT;
+		fw->event.event_fault.queue = queues[i];
+		mailbox_send(fw, &fw->event);
+	}
+}
+
+/* Messages that are not there; and then it says no more, so that nothing corrects the index. */
+static void invent_messages(struct firmware *fw)
+{
+	hw_write(ONPU_REG_CORE_IRQ_ENABLE, 0);
+	hw_write(ONPU_REG_CORE_RESPONSE_TAIL, fw->responses.index + fw->responses.size + 1);
+	hw_write(ONPU_REG_CORE_INT_RAISE, ONPU_INT_STATUS_RESPONSE__MASK);
+	for (;;)
+		hw_wait();
+}
+
+void __wrap_request_handle(struct firmware *fw)
+{
+	uint32_t type = fw->message.header.type;
+
+	__real_request_handle(fw);
+	if (type == ONPU_MSG_HEARTBEAT)
+		invent_faults(fw);
+	if (type != ONPU_MSG_CTX_CREATE)
+		return;
+	switch (fw->log.level) {
+	case ONPU_LOG_OFF:
+		break;
+	case ONPU_LOG_ERROR:
+		/* The place of the request, but another time. */
+		fw->message.header.id += 1 << 16;
+		break;
+	case ONPU_LOG_INFO:
+		fw->message.header.status = UINT32_MAX;
+		break;
+	case ONPU_LOG_DEBUG:
+		invent_messages(fw);
+	}
+}
