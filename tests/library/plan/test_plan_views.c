@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "plan/plan.h"
+
 enum { SMALLEST = 0, LARGEST = NUM_SIZES - 1 };
 
 #define ROWS	48
@@ -216,9 +218,31 @@ static void test_chain(void **state)
 	}
 }
 
+/* What is the same is kept once, and stays where it is while more comes. */
+static void test_set(void **state)
+{
+	struct wnn_error err = { 0 };
+	struct plan plan = { .err = &err };
+	struct plan_set set = { 0 };
+
+	(void)state;
+	for (int round = 0; round < 3; round++)
+		for (int32_t i = 0; i < 1000; i++) {
+			const uint64_t item[2] = { (uint64_t)i << 20, 7 };
+
+			assert_int_equal(plan_set_add(&plan, &set, item, sizeof(item)), i);
+			assert_memory_equal((uint8_t *)set.items + (size_t)i * sizeof(item), item,
+					    sizeof(item));
+		}
+	assert_int_equal(set.num, 1000);
+	assert_int_equal(set.uses, 3000);
+	plan_set_release(&set);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_set),
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_used_twice),
 		cmocka_unit_test(test_outputs),

@@ -121,7 +121,7 @@ static uint16_t tensor_slot(struct encoder *enc, int32_t view)
 
 	if (view < 0)
 		return 0;
-	v = &enc->plan->views[view];
+	v = plan_view(enc->plan, view);
 	memset(&slot, 0, sizeof(slot));
 	slot.tensor.kind = ONPU_SLOT_TENSOR;
 	slot.tensor.dtype = v->dtype;
@@ -157,7 +157,7 @@ static void put_resample(struct onpu_slot_param_resample *slot, const struct pla
 	memcpy(slot->out_base, param->resample.out_base, sizeof(slot->out_base));
 }
 
-static uint16_t param_slot(struct encoder *enc, int32_t index)
+static uint16_t param_slot(struct encoder *enc, const struct plan_param *param)
 {
 	static const uint8_t schema[] = {
 		[PLAN_SCALAR] = ONPU_SCHEMA_SCALAR, [PLAN_FILL] = ONPU_SCHEMA_FILL,
@@ -165,12 +165,10 @@ static uint16_t param_slot(struct encoder *enc, int32_t index)
 		[PLAN_TRI] = ONPU_SCHEMA_TRI,	    [PLAN_INDEX] = ONPU_SCHEMA_INDEX,
 		[PLAN_RESAMPLE] = ONPU_SCHEMA_RESAMPLE,
 	};
-	const struct plan_param *param;
 	union onpu_slot slot;
 
-	if (index < 0)
+	if (!param)
 		return 0;
-	param = &enc->plan->params[index];
 	memset(&slot, 0, sizeof(slot));
 	slot.scalar.kind = ONPU_SLOT_PARAM;
 	slot.scalar.schema = schema[param->schema];
@@ -249,7 +247,7 @@ static void put_op(struct encoder *enc, const struct plan_op *op)
 	insn.s0 = tensor_slot(enc, op->view[1]);
 	insn.s1 = tensor_slot(enc, op->view[2]);
 	insn.s2 = tensor_slot(enc, op->view[3]);
-	insn.param = param_slot(enc, op->param);
+	insn.param = param_slot(enc, plan_param_of(enc->plan, op));
 	insn.axes = op->axes;
 	insn.axis = op->axis;
 	insn.acc = op->acc;

@@ -88,24 +88,27 @@ uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes)
 
 static int32_t add_view(struct plan *plan, const struct npu_view *view)
 {
+	struct npu_view clean;
+
 	if (!view)
 		return -1;
-	if (plan_grow(plan, &plan->views, &plan->cap_views, plan->num_views + 1,
-		      sizeof(*plan->views)))
-		return -1;
-	plan->views[plan->num_views] = *view;
-	return plan->num_views++;
+	/* Views are told apart by their bytes. */
+	memset(&clean, 0, sizeof(clean));
+	clean.base = view->base;
+	clean.binding = view->base == NPU_BASE_VALUE ? view->binding : 0;
+	clean.dtype = view->dtype;
+	clean.rank = view->rank;
+	clean.window = view->window;
+	clean.window_bytes = view->window_bytes;
+	clean.offset = view->offset;
+	memcpy(clean.dim, view->dim, view->rank * sizeof(*view->dim));
+	memcpy(clean.stride, view->stride, view->rank * sizeof(*view->stride));
+	return plan_set_add(plan, &plan->views, &clean, sizeof(clean));
 }
 
 static int32_t add_param(struct plan *plan, const struct plan_param *param)
 {
-	if (!param)
-		return -1;
-	if (plan_grow(plan, &plan->params, &plan->cap_params, plan->num_params + 1,
-		      sizeof(*plan->params)))
-		return -1;
-	plan->params[plan->num_params] = *param;
-	return plan->num_params++;
+	return param ? plan_set_add(plan, &plan->params, param, sizeof(*param)) : -1;
 }
 
 static struct plan_op *add_op(struct plan *plan)
@@ -342,8 +345,8 @@ static bool fills_range(const struct plan_op *op, const struct npu_view *view)
 uint32_t plan_touches(const struct plan *plan, const struct plan_op *op,
 		      struct plan_touch touch[4])
 {
-	const struct plan_param *param = op->param < 0 ? NULL : &plan->params[op->param];
-	const struct npu_view *dst = &plan->views[op->view[0]];
+	const struct plan_param *param = plan_param_of(plan, op);
+	const struct npu_view *dst = plan_view(plan, op->view[0]);
 	uint32_t count = 0;
 
 	if (dst->base == NPU_BASE_NONE && (op->acc || fills_range(op, dst))) {
@@ -354,9 +357,9 @@ uint32_t plan_touches(const struct plan *plan, const struct plan_op *op,
 	for (int i = 1; i < 4; i++) {
 		struct hazard_access access;
 
-		if (op->view[i] < 0 || plan->views[op->view[i]].base != NPU_BASE_NONE)
+		if (op->view[i] < 0 || plan_view(plan, op->view[i])->base != NPU_BASE_NONE)
 			continue;
-		access = access_of(&plan->views[op->view[i]], param, i, false);
+		access = access_of(plan_view(plan, op->view[i]), param, i, false);
 		touch[count++] = (struct plan_touch){ access.lo, access.hi, true };
 	}
 	return count;
@@ -415,8 +418,8 @@ void plan_inexact(struct plan *plan, enum npu_exactness why)
 void plan_release(struct plan *plan)
 {
 	free(plan->ops);
-	free(plan->views);
-	free(plan->params);
+	plan_set_release(&plan->views);
+	plan_set_release(&plan->params);
 	free(plan->constants);
 	free(plan->nodes);
 	hazards_destroy(plan->hazards);

@@ -109,6 +109,14 @@ struct plan_birth {
 	int64_t lo, hi;
 };
 
+/* Different items of one size, in the order of their first use. */
+struct plan_set {
+	void *items;
+	size_t num, cap, uses;
+	uint32_t *hash;			/* open addressing: 1 + index, or 0 */
+	size_t hash_size;
+};
+
 struct plan_hazards;
 struct plan_values;
 
@@ -118,10 +126,7 @@ struct plan {
 	uint32_t first, count;		/* range of nodes */
 	struct plan_op *ops;
 	size_t num_ops, cap_ops;
-	struct npu_view *views;
-	size_t num_views, cap_views;
-	struct plan_param *params;
-	size_t num_params, cap_params;
+	struct plan_set views, params;	/* of npu_view and plan_param */
 	uint8_t *constants;
 	uint64_t constant_bytes, cap_constants;
 	struct plan_hazards *hazards;
@@ -135,7 +140,7 @@ struct plan {
 	bool keep;			/* values may stay in SRAM from one node to another */
 	struct plan_birth *births;
 	size_t num_births, cap_births;
-	size_t paused_at;		/* views and parameters at the last pause */
+	size_t paused_at;		/* uses of views and parameters at the last pause */
 	struct wnn_error *err;
 	bool failed;			/* sticky; *err says why */
 	bool nomem;			/* there is not enough memory, whatever the node */
@@ -143,6 +148,23 @@ struct plan {
 	uint32_t refused;		/* nodes that failed before it */
 	struct npu_refusals *refusals;
 };
+
+/* The views and parameters of the instructions. */
+static inline const struct npu_view *plan_view(const struct plan *plan, int32_t index)
+{
+	return (const struct npu_view *)plan->views.items + index;
+}
+
+static inline const struct plan_param *plan_param_of(const struct plan *plan,
+						     const struct plan_op *op)
+{
+	return op->param < 0 ? NULL : (const struct plan_param *)plan->params.items + op->param;
+}
+
+/* ---- set.c */
+/* Index of an item that is the same to the byte, which becomes one; -1 with the plan failed. */
+int32_t plan_set_add(struct plan *plan, struct plan_set *set, const void *item, size_t size);
+void plan_set_release(struct plan_set *set);
 
 /* ---- plan.c: the instruction list */
 void plan_emit(struct plan *plan, const struct plan_insn *insn);

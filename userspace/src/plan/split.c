@@ -123,7 +123,7 @@ static void drop_tokens(struct plan *plan, size_t begin, size_t cut, int from, i
 bool plan_pause(struct plan *plan)
 {
 	uint32_t slots = plan->caps->max_slots ? plan->caps->max_slots : PLAN_MAX_SLOTS;
-	size_t now = plan->num_views + plan->num_params;
+	size_t now = plan->views.uses + plan->params.uses;
 
 	if (now - plan->paused_at < slots / 4)
 		return false;
