@@ -155,7 +155,7 @@ static void end_work(struct work_struct *work)
 {
 	struct onpu_ctx *ctx = container_of(work, struct onpu_ctx, end);
 	struct onpu_ctx_device *cd = ctx->onpu->ctx;
-	bool cookie = dma_fence_begin_signalling(), gone;
+	bool cookie = dma_fence_begin_signalling();
 	int ret;
 
 	mutex_lock(&cd->bind_lock);
@@ -163,17 +163,10 @@ static void end_work(struct work_struct *work)
 	spin_lock(&ctx->lock);
 	if (ctx->destroyed && !ret)
 		onpu_job_end_all(ctx, -ECANCELED, -ECANCELED);
-	gone = ctx->destroyed && list_empty(&ctx->jobs);
 	spin_unlock(&ctx->lock);
 	mutex_unlock(&cd->bind_lock);
 	dma_fence_end_signalling(cookie);
 	queue_work(cd->wq, &cd->bind);
-	if (gone && !ctx->entity_gone) {
-		/* Whoever was submitting when it was destroyed gets done first. */
-		mutex_lock(&ctx->submit_lock);
-		mutex_unlock(&ctx->submit_lock);
-		onpu_job_stop_ctx(ctx);
-	}
 	onpu_ctx_put(ctx);
 }
 

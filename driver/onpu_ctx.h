@@ -109,8 +109,6 @@ struct onpu_ctx {
 	struct list_head wait_link;
 	/** @scheduled: @sched and @entity are there. */
 	bool scheduled;
-	/** @entity_gone: @entity takes no jobs and has none; of @end. */
-	bool entity_gone;
 
 	/** @lock: Protects everything below. */
 	spinlock_t lock;

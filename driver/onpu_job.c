@@ -380,12 +380,16 @@ static struct dma_fence *run_job(struct drm_sched_job *base)
 static void free_job(struct drm_sched_job *base)
 {
 	struct onpu_job *job = to_onpu_job(base);
-	struct dma_fence *fence = job->fence;
+	struct dma_fence *fence = job->fence, *other;
 	struct onpu_ctx *ctx = job->ctx;
+	unsigned long i;
 
 	spin_lock(&ctx->lock);
 	WARN_ON(job->state != ONPU_JOB_ENDED);
 	spin_unlock(&ctx->lock);
+	/* Who signals what it waited for may still be waking the scheduler; this takes the fence's lock. */
+	xa_for_each(&base->dependencies, i, other)
+		dma_fence_get_status(other);
 	drm_sched_job_cleanup(base);
 	kvfree(job);
 	onpu_ctx_put(ctx);
@@ -485,26 +489,20 @@ int onpu_job_init_ctx(struct onpu_ctx *ctx)
 }
 
 /*
- * A scheduler that is about to take a job puts the entity back on its list, though it was taken
- * from there, and both it and drm_sched_entity_fini() free the jobs that follow. So it stands still
- * meanwhile. A timeout could start it again; the next finds no job, and does not.
+ * No job is left, for each has a reference to its context. An entity with jobs must not end: a
+ * scheduler that is just taking one puts the entity back on its list, though it was taken from there,
+ * and both it and drm_sched_entity_fini() free the jobs that follow.
  */
-void onpu_job_stop_ctx(struct onpu_ctx *ctx)
-{
-	if (ctx->scheduled && !ctx->entity_gone) {
-		cancel_delayed_work_sync(&ctx->sched.work_tdr);
-		drm_sched_wqueue_stop(&ctx->sched);
-		drm_sched_entity_fini(&ctx->entity);
-		drm_sched_wqueue_start(&ctx->sched);
-	}
-	ctx->entity_gone = true;
-}
-
 void onpu_job_fini_ctx(struct onpu_ctx *ctx)
 {
-	onpu_job_stop_ctx(ctx);
-	if (ctx->scheduled)
-		drm_sched_fini(&ctx->sched);
+	if (!ctx->scheduled)
+		return;
+	/* Could start again what the next calls stop. */
+	cancel_delayed_work_sync(&ctx->sched.work_tdr);
+	drm_sched_entity_fini(&ctx->entity);
+	/* As drm_sched_fini() does once more: in the first one's midst, one work may queue the other. */
+	drm_sched_wqueue_stop(&ctx->sched);
+	drm_sched_fini(&ctx->sched);
 }
 
 /* ---- what SUBMIT makes */

@@ -15,8 +15,6 @@ struct onpu_job;
 /* ---- contexts */
 
 int onpu_job_init_ctx(struct onpu_ctx *ctx);
-/* The scheduler has nothing to do with the context any more; it may have jobs to free. */
-void onpu_job_stop_ctx(struct onpu_ctx *ctx);
 void onpu_job_fini_ctx(struct onpu_ctx *ctx);
 
 /* The rest with &onpu_ctx.lock held. */
