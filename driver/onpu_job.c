@@ -387,7 +387,7 @@ static void free_job(struct drm_sched_job *base)
 	spin_lock(&ctx->lock);
 	WARN_ON(job->state != ONPU_JOB_ENDED);
 	spin_unlock(&ctx->lock);
-	/* Who signals what it waited for may still be waking the scheduler; this takes the fence's lock. */
+	/* Who signals what it waited for may still wake the scheduler, with the fence's lock. */
 	xa_for_each(&base->dependencies, i, other)
 		dma_fence_get_status(other);
 	drm_sched_job_cleanup(base);
@@ -490,8 +490,8 @@ int onpu_job_init_ctx(struct onpu_ctx *ctx)
 
 /*
  * No job is left, for each has a reference to its context. An entity with jobs must not end: a
- * scheduler that is just taking one puts the entity back on its list, though it was taken from there,
- * and both it and drm_sched_entity_fini() free the jobs that follow.
+ * scheduler that is just taking one puts the entity back on its list, though it was taken from
+ * there, and both it and drm_sched_entity_fini() free the jobs that follow.
  */
 void onpu_job_fini_ctx(struct onpu_ctx *ctx)
 {
@@ -500,7 +500,7 @@ void onpu_job_fini_ctx(struct onpu_ctx *ctx)
 	/* Could start again what the next calls stop. */
 	cancel_delayed_work_sync(&ctx->sched.work_tdr);
 	drm_sched_entity_fini(&ctx->entity);
-	/* As drm_sched_fini() does once more: in the first one's midst, one work may queue the other. */
+	/* As drm_sched_fini() does again: meanwhile, one work may have queued the other. */
 	drm_sched_wqueue_stop(&ctx->sched);
 	drm_sched_fini(&ctx->sched);
 }

@@ -50,6 +50,12 @@ driver_folder()
 	printf '%s\n' "$top/build/driver/$1/$2"
 }
 
+# The names of what a build of the modules reads, each with a NUL.
+driver_sources()
+{
+	(cd -- "$top" && find Kbuild driver uapi tests/driver/widen -type f ! -name '*.pyc' -print0 | sort -z)
+}
+
 # A kernel builds modules in their own folder: a copy of what a build of the driver reads. Copied is
 # only what differs, so that make sees what has changed.
 copy_driver()
@@ -57,8 +63,7 @@ copy_driver()
 	local folder=$1 file
 
 	mkdir -p "$folder"
-	(cd -- "$top" && find Kbuild driver uapi -type f ! -name '*.pyc' -printf '%p\0') |
-		sort -z >"$folder/.sources.new"
+	driver_sources >"$folder/.sources.new"
 	if [ -e "$folder/.sources" ]; then
 		comm -z -23 "$folder/.sources" "$folder/.sources.new" |
 			(cd -- "$folder" && xargs -0r rm -f --)
@@ -80,8 +85,7 @@ driver_stamp()
 		printf '%s %s\n' "$release" "$compiler"
 		cat -- "$(environment_root)/lib/modules/$release/build/include/generated/compile.h" \
 			"$top/scripts/driver.sh"
-		(cd -- "$top" && find Kbuild driver uapi -type f ! -name '*.pyc' -print0 | sort -z |
-			xargs -0 sha256sum --)
+		driver_sources | (cd -- "$top" && xargs -0 sha256sum --)
 	} | sha256sum
 }
 
@@ -94,13 +98,13 @@ kbuild()
 	shift 2
 	copy_driver "$folder" || return
 	# A file that is not compiled again does not warn again.
-	[ ! -s "$folder/.warnings" ] || rm -rf -- "$folder/driver/"*.o
+	[ ! -s "$folder/.warnings" ] || find "$folder" -name "*.o" -delete
 	echo "not finished" >"$folder/.warnings"
-	out=$(inside make -C "/lib/modules/$release/build" "M=$folder" -j "$(nproc)" "$@" modules 2>&1) ||
+	out=$(inside make -C "/lib/modules/$release/build" "M=$folder" ONPU_TESTS=m -j "$(nproc)" "$@" modules 2>&1) ||
 		status=$?
 	out=${out//"$folder/"/}
 	printf '%s\n' "$out"
-	if grep -E '^(driver|uapi)/[^ ]*: (warning|error):' <<<"$out" >"$folder/.warnings"; then
+	if grep -E '^(driver|uapi|tests)/[^ ]*: (warning|error):' <<<"$out" >"$folder/.warnings"; then
 		echo "Warnings in the driver:"
 		cat "$folder/.warnings"
 		return 1
@@ -111,7 +115,7 @@ kbuild()
 # clang is for its warnings: the kernel was configured for gcc, and so is the module that is used.
 make_driver()
 {
-	local release=$1 compiler=$2 folder arguments=(W=1)
+	local release=$1 compiler=$2 folder module arguments=(W=1)
 
 	folder=$(driver_folder "$release" "$compiler")
 	case $compiler in
@@ -120,7 +124,9 @@ make_driver()
 	esac
 	kbuild "$folder" "$release" "${arguments[@]}" || return
 	# At once: a guest may be about to load it.
-	cp -- "$folder/driver/onpu.ko" "$folder/onpu.ko.new" && mv -- "$folder/onpu.ko.new" "$folder/onpu.ko"
+	for module in driver/onpu.ko tests/driver/widen/onpu_widen.ko; do
+		cp -- "$folder/$module" "$folder/new.ko" && mv -- "$folder/new.ko" "$folder/${module##*/}" || return
+	done
 }
 
 # build_driver RELEASE COMPILER: nothing to do when the sources are those of the last build.
@@ -157,7 +163,7 @@ check_style()
 {
 	local files
 
-	mapfile -t files < <(find "$top/driver" -name '*.[ch]' | sort)
+	mapfile -t files < <(find "$top/driver" "$top/tests/driver/widen" -name '*.[ch]' | sort)
 	# It leaves a file where it runs.
 	inside env -C "$top/build/linux" perl scripts/checkpatch.pl --no-tree --strict --terse --show-types \
 		--no-summary --max-line-length=100 --ignore=LINUX_VERSION_CODE,FILE_PATH_CHANGES \

@@ -37,6 +37,28 @@ int npu_open(void)
 	return npu_open_node(NPU_NODE);
 }
 
+int npu_open_vgem(void)
+{
+	for (int i = 0; i < 16; i++) {
+		char name[32];
+		drmVersionPtr version;
+		int fd;
+		bool found;
+
+		snprintf(name, sizeof(name), "/dev/dri/card%d", i);
+		fd = open(name, O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		version = drmGetVersion(fd);
+		found = version && !strcmp(version->name, "vgem");
+		drmFreeVersion(version);
+		if (found)
+			return fd;
+		close(fd);
+	}
+	return -1;
+}
+
 int npu_ioctl(int fd, unsigned long request, void *args)
 {
 	return ioctl(fd, request, args) ? errno : 0;
@@ -65,6 +87,15 @@ struct drm_onpu_counters npu_counters(int fd)
 
 	query(fd, DRM_ONPU_DEV_QUERY_COUNTERS, &counters, sizeof(counters));
 	return counters;
+}
+
+uint64_t npu_settled_memory(int fd, uint64_t bytes)
+{
+	double end = npu_now() + NPU_PATIENCE_S;
+
+	while (npu_counters(fd).memory > bytes && npu_now() < end)
+		usleep(10000);
+	return npu_counters(fd).memory;
 }
 
 /* ---- buffers */

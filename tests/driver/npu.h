@@ -46,10 +46,14 @@ _Noreturn void npu_failed(const char *file, int line, const char *what);
 
 int npu_open(void);
 int npu_open_node(const char *node);
+/* Another driver; -1: it is not loaded. */
+int npu_open_vgem(void);
 /* 0 or the errno; an interrupted call is not repeated. */
 int npu_ioctl(int fd, unsigned long request, void *args);
 struct drm_onpu_dev_info npu_info(int fd);
 struct drm_onpu_counters npu_counters(int fd);
+/* The memory of all clients when, as those who have closed their files lose theirs, it is @bytes. */
+uint64_t npu_settled_memory(int fd, uint64_t bytes);
 
 struct npu_bo npu_bo(int fd, uint64_t size, uint32_t flags);
 void npu_bo_close(int fd, struct npu_bo *bo);

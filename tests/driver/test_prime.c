@@ -194,33 +194,11 @@ static void check_imported(struct __test_metadata *_metadata, FIXTURE_DATA(prime
 	EXPECT_EQ(EFAULT, npu_run(self->fd, self->ctx.id, &job));
 }
 
-static int open_vgem(void)
-{
-	for (int i = 0; i < 16; i++) {
-		char name[32];
-		drmVersionPtr version;
-		int fd;
-		bool found;
-
-		snprintf(name, sizeof(name), "/dev/dri/card%d", i);
-		fd = open(name, O_RDWR | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		version = drmGetVersion(fd);
-		found = version && !strcmp(version->name, "vgem");
-		drmFreeVersion(version);
-		if (found)
-			return fd;
-		close(fd);
-	}
-	return -1;
-}
-
 TEST_F(prime, from_vgem)
 {
 	struct drm_mode_create_dumb dumb = { .width = BYTES, .height = 1, .bpp = 8 };
 	struct drm_mode_map_dumb offset = { 0 };
-	int vgem = open_vgem(), file;
+	int vgem = npu_open_vgem(), file;
 	uint8_t *map;
 
 	if (vgem < 0)
@@ -239,7 +217,7 @@ TEST_F(prime, from_vgem)
 TEST_F(prime, to_vgem)
 {
 	struct npu_bo bo = npu_bo(self->fd, BYTES, 0);
-	int vgem = open_vgem(), file = export_bo(self->fd, bo.handle, DRM_RDWR);
+	int vgem = npu_open_vgem(), file = export_bo(self->fd, bo.handle, DRM_RDWR);
 	struct drm_onpu_job job = npu_fill(self->fd, bo.va, BYTES, 0x33);
 	uint32_t handle;
 	uint8_t *map;

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Contexts end with jobs in their schedulers, for guest_ends.sh, which makes the moments long in
+ * which that can go wrong: driver-ends taken|woken. The kernel's log tells whether it did.
+ */
+#include "npu.h"
+
+#include <drm/vgem_drm.h>
+#include <fcntl.h>
+#include <linux/dma-buf.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <xf86drm.h>
+
+#define BYTES	4096u
+#define ROUNDS	10
+
+struct client {
+	int fd;
+	struct drm_onpu_job job, endless;
+};
+
+/* A worker of the kernel runs where its work was queued. */
+static void run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)cpu, &set);
+	must(!sched_setaffinity(0, sizeof(set), &set));
+}
+
+static void submit(const struct client *client, const struct npu_ctx *ctx, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+		must(!npu_submit(client->fd, ctx->id, &client->job, 1, NULL));
+}
+
+/* While the scheduler takes one job after the other. */
+static void end_as_jobs_are_taken(const struct client *client, unsigned int round)
+{
+	struct npu_ctx ctx = npu_ctx(client->fd, 0);
+
+	run_on(0);
+	submit(client, &ctx, 1);
+	run_on(1);
+	submit(client, &ctx, 40);
+	usleep(1000 * round);
+	must(!npu_ctx_destroy(client->fd, ctx.id));
+	munmap((void *)ctx.page, BYTES);
+}
+
+/* A fence of another driver, and a syncobj that has it. */
+struct foreign {
+	int vgem, cpu;
+	uint32_t fence, syncobj;
+};
+
+static struct foreign make_foreign(int fd)
+{
+	struct foreign foreign = { .vgem = npu_open_vgem(), .syncobj = npu_syncobj(fd) };
+	struct drm_mode_create_dumb dumb = { .width = BYTES, .height = 1, .bpp = 8 };
+	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_RW };
+	struct drm_vgem_fence_attach attach = { .flags = VGEM_FENCE_WRITE };
+	int file;
+
+	must(foreign.vgem >= 0);
+	must(!npu_ioctl(foreign.vgem, DRM_IOCTL_MODE_CREATE_DUMB, &dumb));
+	attach.handle = dumb.handle;
+	must(!npu_ioctl(foreign.vgem, DRM_IOCTL_VGEM_FENCE_ATTACH, &attach));
+	foreign.fence = attach.out_fence;
+	must(!drmPrimeHandleToFD(foreign.vgem, dumb.handle, DRM_RDWR, &file));
+	must(!npu_ioctl(file, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &export));
+	close(file);
+	must(!drmSyncobjImportSyncFile(fd, foreign.syncobj, export.fd));
+	close(export.fd);
+	return foreign;
+}
+
+static void *signal_foreign(void *data)
+{
+	const struct foreign *foreign = data;
+	struct drm_vgem_fence_signal args = { .fence = foreign->fence };
+
+	run_on(foreign->cpu);
+	must(!npu_ioctl(foreign->vgem, DRM_IOCTL_VGEM_FENCE_SIGNAL, &args));
+	return NULL;
+}
+
+/* While another driver signals what its jobs wait for; one is running, and ends with the context. */
+static void end_as_it_is_woken(const struct client *client, unsigned int round)
+{
+	struct foreign foreign = make_foreign(client->fd);
+	struct drm_onpu_sync wait = { foreign.syncobj, DRM_ONPU_SYNC_WAIT, 0 };
+	struct npu_ctx ctx = npu_ctx(client->fd, 0);
+	struct drm_onpu_job job = client->job;
+	pthread_t thread;
+
+	/* One of the two also has the interrupts without which contexts do not end. */
+	foreign.cpu = round % 2;
+	run_on(!foreign.cpu);
+	must(!npu_submit(client->fd, ctx.id, &client->endless, 1, NULL));
+	job.syncs = (struct drm_onpu_obj_array)DRM_ONPU_OBJ_ARRAY(1, &wait);
+	must(!npu_submit(client->fd, ctx.id, &job, 1, NULL));
+	submit(client, &ctx, 8);
+	drmSyncobjDestroy(client->fd, foreign.syncobj);
+	munmap((void *)ctx.page, BYTES);
+	usleep(20000);
+	must(!pthread_create(&thread, NULL, signal_foreign, &foreign));
+	usleep(1000 * round);
+	must(!npu_ctx_destroy(client->fd, ctx.id));
+	pthread_join(thread, NULL);
+	close(foreign.vgem);
+}
+
+int main(int argc, char **argv)
+{
+	struct client client = { .fd = npu_open() };
+	struct npu_bo data = npu_bo(client.fd, NPU_LONG_BYTES, 0);
+
+	must(argc == 2);
+	client.job = npu_fill(client.fd, data.va, BYTES, 1);
+	client.endless = npu_long(client.fd, data.va);
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		if (!strcmp(argv[1], "taken"))
+			end_as_jobs_are_taken(&client, round);
+		else
+			end_as_it_is_woken(&client, round);
+	}
+	return 0;
+}
