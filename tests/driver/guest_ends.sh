@@ -17,11 +17,11 @@ counts=/sys/module/onpu_widen/parameters
 
 /usr/sbin/insmod "${ONPU_GUEST_DRIVER%/*}/onpu_widen.ko"
 ok $? "the moments are long"
-timeout 60 "$ends" taken
+timeout 150 "$ends" taken
 ok $? "contexts end while their jobs are taken"
 [ "$(cat "$counts/takes")" -gt 100 ]
 ok $? "many jobs were"
-timeout 60 "$ends" woken
+timeout 150 "$ends" woken
 ok $? "contexts end while a fence wakes their scheduler"
 [ "$(cat "$counts/wakes")" -eq 10 ]
 ok $? "ten were woken"
