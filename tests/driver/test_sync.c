@@ -361,7 +361,7 @@ TEST_F(sync, contexts_end_while_others_wait_for_them)
 	struct drm_onpu_job endless = npu_long(self->fd, self->data.va);
 	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, BYTES, 3);
 
-	for (unsigned int round = 0; round < 200; round++) {
+	for (unsigned int round = 0; round < 50; round++) {
 		struct npu_ctx first = npu_ctx(self->fd, 0), second = npu_ctx(self->fd, 0);
 		uint32_t syncobj = npu_syncobj(self->fd);
 		struct drm_onpu_sync wait = { syncobj, DRM_ONPU_SYNC_WAIT, 0 };
@@ -373,7 +373,7 @@ TEST_F(sync, contexts_end_while_others_wait_for_them)
 		for (unsigned int i = 0; i < 16; i++)
 			ASSERT_EQ(0, npu_submit(self->fd, second.id, &job, 1, NULL));
 		ASSERT_EQ(0, npu_ctx_destroy(self->fd, round % 2 ? first.id : second.id));
-		usleep(round * 8);
+		usleep(round * 32);
 		ASSERT_EQ(0, npu_ctx_destroy(self->fd, round % 2 ? second.id : first.id));
 		munmap((void *)first.page, 4096);
 		munmap((void *)second.page, 4096);
