@@ -33,6 +33,18 @@ contains()
 	ok $? "$1"
 }
 
+# wait_for CONDITION…: within 30 s
+wait_for()
+{
+	local tries
+
+	for ((tries = 0; tries < 300; tries++)); do
+		"$@" && return
+		sleep 0.1
+	done
+	return 1
+}
+
 # The last line; fails if a test has.
 tap_end()
 {

@@ -24,18 +24,6 @@ bound()
 	done
 }
 
-# wait_for CONDITION…: within 20 s
-wait_for()
-{
-	local tries
-
-	for ((tries = 0; tries < 200; tries++)); do
-		"$@" && return
-		sleep 0.1
-	done
-	return 1
-}
-
 node_is_ready()
 {
 	[ "$(stat -c '%G %a' /dev/accel/accel0 2>/dev/null)" = 'render 660' ]

@@ -26,18 +26,6 @@ bind_with()
 	echo "$address" >"$driver/bind"
 }
 
-# within_30_s CONDITION…
-within_30_s()
-{
-	local tries
-
-	for ((tries = 0; tries < 300; tries++)); do
-		"$@" && return
-		sleep 0.1
-	done
-	return 1
-}
-
 # What the driver has said about the firmware since the log was cleared.
 told()
 {
@@ -65,7 +53,7 @@ lie()
 	before=$(cat "$device/reset_count")
 	"$tests/driver-load" /dev/accel/accel* &
 	program=$!
-	within_30_s has_reset 3
+	wait_for has_reset 3
 	ok $? "the device is started anew: $2"
 	told "$2"
 	ok $? "the driver says why: $2"
@@ -98,6 +86,6 @@ lie 3 "the response ring's index"
 bind_with /tmp/right
 "$tests/driver-load" /dev/accel/accel* &
 program=$!
-within_30_s work_is_done && kill "$program"
+wait_for work_is_done && kill "$program"
 ok $? "the right firmware works"
 tap_end
