@@ -31,17 +31,17 @@ mount -t tmpfs -o mode=1777 tmp /var/tmp
 [ -e /dev/stdout ] || ln -s fd/1 /dev/stdout
 [ -e /dev/stderr ] || ln -s fd/2 /dev/stderr
 
-# port NAME: the device of the virtio port of that name.
-port()
+# find_ports: port_NAME is the device of the virtio port onpu.NAME.
+find_ports()
 {
-	local dir
+	local dir name
 
 	for dir in /sys/class/virtio-ports/*; do
-		if [ "$(cat "$dir/name" 2>/dev/null)" = "$1" ]; then
-			echo "/dev/${dir##*/}"
-			return
-		fi
-	done
+		read -r name <"$dir/name" || continue
+		case $name in
+		onpu.*) eval "port_${name#onpu.}=/dev/${dir##*/}" ;;
+		esac
+	done 2>/dev/null
 }
 
 # tell LINE…: a line to the host.
@@ -90,7 +90,17 @@ mount_shares()
 	done
 }
 
-# The nodes get the group that udev's rules give them, whenever they come.
+# give_nodes NODE…: to the group that udev's rules give them to; those that are there.
+give_nodes()
+{
+	local node
+
+	for node; do
+		[ ! -e "$node" ] || { chown "root:$node_group" "$node"; chmod 660 "$node"; }
+	done
+}
+
+# Nodes that come later get it as well.
 watch_nodes()
 {
 	cat >/run/onpu/node <<-END
@@ -102,36 +112,35 @@ watch_nodes()
 	esac
 	END
 	chmod 755 /run/onpu/node
-	[ ! -e /dev/udmabuf ] || { chown "root:$node_group" /dev/udmabuf; chmod 660 /dev/udmabuf; }
 	uevent /run/onpu/node >/dev/null 2>&1 &
+}
+
+# Modules take most of init's time; the other processor loads them meanwhile.
+load_modules()
+{
+	# shellcheck disable=SC2086
+	[ -z "${modules?}" ] || /usr/sbin/modprobe -a $modules 2>/run/onpu/modprobe &
+	loading=$!
 }
 
 # load_driver: with the firmware in a folder of its own, which a test may replace.
 load_driver()
 {
-	local depends node
-
 	mkdir -p /run/onpu/firmware/onpu
 	cp "$firmware" /run/onpu/firmware/onpu/ || fail "no firmware $firmware"
 	echo -n /run/onpu/firmware >/sys/module/firmware_class/parameters/path
-	depends=$(/usr/sbin/modinfo -F depends "$driver" | tr , ' ')
-	# shellcheck disable=SC2086
-	[ -z "$depends" ] || /usr/sbin/modprobe -a $depends || fail "cannot load $depends"
 	/usr/sbin/insmod "$driver" || fail "cannot load $driver"
-	for node in /dev/accel/accel*; do
-		[ -e "$node" ] || fail "the driver has no device; see the kernel's log"
-		chown "root:$node_group" "$node"
-		chmod 660 "$node"
-	done
+	[ -e /dev/accel/accel0 ] || fail "the driver has no device; see the kernel's log"
+	give_nodes /dev/accel/accel*
 }
 
-# start_output NAME: what is written to the FIFO /run/onpu/NAME goes to the port of that name. FIFOs,
-# so that the command can open /dev/stdout and the like once more, which ports refuse.
+# start_output NAME PORT: what is written to the FIFO /run/onpu/NAME goes to the port. FIFOs, so that
+# the command can open /dev/stdout and the like once more, which ports refuse.
 start_output()
 {
 	mkfifo -m 600 "/run/onpu/$1"
 	chown "$user:$group" "/run/onpu/$1"
-	cat "/run/onpu/$1" >"$(port "onpu.$1")" &
+	cat "/run/onpu/$1" >"$2" &
 }
 
 # Run the command and end what it left behind. It has a session of its own, killall5 spares ours.
@@ -139,15 +148,15 @@ run()
 {
 	local status out err in=/dev/null
 
-	start_output out
+	start_output out "${port_out:?}"
 	out=$!
-	start_output err
+	start_output err "${port_err:?}"
 	err=$!
 	if [ "${use_stdin:?}" = 1 ]; then
 		in=/run/onpu/in
 		mkfifo -m 600 "$in"
 		chown "$user:$group" "$in"
-		cat "$(port onpu.in)" >"$in" &
+		cat "${port_in:?}" >"$in" &
 	fi
 	run_command <"$in" >/run/onpu/out 2>/run/onpu/err 3>&- &
 	wait $!
@@ -158,20 +167,20 @@ run()
 }
 
 mkdir -p /run/onpu
-control=$(port onpu.control)
-exec 3>"$control"
-cat /dev/kmsg >"$(port onpu.log)" &
+load_modules
+find_ports
+exec 3>"${port_control:?}"
+cat /dev/kmsg >"${port_log:?}" &
 tell started
 ip link set lo up
 name_user passwd "onpu:x:$user:$group::/tmp:/bin/bash"
 name_user group "onpu:x:$group:"
-request=$(port onpu.request)
-ln -s "$request" /run/onpu/host
-chown "$user:$group" "$request"
+ln -s "${port_request:?}" /run/onpu/host
+chown "$user:$group" "$port_request"
 mount_shares
 watch_nodes
-# shellcheck disable=SC2086
-[ -z "${modules?}" ] || /usr/sbin/modprobe -a $modules || fail "cannot load $modules"
+wait "$loading" || fail "cannot load a module: $(cat /run/onpu/modprobe)"
+give_nodes /dev/udmabuf /dev/dri/*
 [ -z "${driver?}" ] || load_driver
 run
 finish

@@ -26,6 +26,8 @@ import sys
 import tempfile
 import time
 
+import vmlinux
+
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(SCRIPTS)
 BUILD = os.path.join(TOP, "build")
@@ -198,6 +200,16 @@ class Guest:
             env.update(USER="onpu", LOGNAME="onpu")
         return [f"{name}={value}" for name, value in env.items()]
 
+    def driver_depends(self):
+        """The modules which the driver needs."""
+        if not self.args.driver:
+            return []
+        answer = subprocess.run(["modinfo", "-F", "depends", self.args.driver], text=True,
+                                stdout=subprocess.PIPE, check=False)
+        if answer.returncode:
+            raise GuestError(f"{self.args.driver} is no driver")
+        return [name for name in answer.stdout.strip().split(",") if name]
+
     def write_job(self, shares):
         """What guest-init.sh is to do, in the shell's words."""
         args = self.args
@@ -211,7 +223,7 @@ class Guest:
                    "--inh-caps=-all", *run]
         values = {
             "user": user, "group": user, "node_group": group, "shares": len(shares),
-            "modules": " ".join(args.modprobe), "driver": args.driver or "",
+            "modules": " ".join([*args.modprobe, *self.driver_depends()]), "driver": args.driver or "",
             "firmware": args.firmware or "", "use_stdin": int("in" in self.ports),
         }
         with open(os.path.join(self.folder, "job"), "w", encoding="utf-8",
@@ -306,7 +318,7 @@ class Guest:
         append = ["rootfstype=virtiofs", "root=share-root", "ro", f"init={self.folder}/init",
                   f"onpu_guest={self.folder}", "console=ttyS0", "loglevel=4", "panic=-1",
                   "log_buf_len=4M", "printk.devkmsg=on", "mitigations=off", "no_timer_check",
-                  "random.trust_cpu=on", "tsc=reliable",
+                  "random.trust_cpu=on", "tsc=reliable", "cryptomgr.notests",
                   # The host may be busy for longer than these are by default.
                   "watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=120"]
         if args.gdb:
@@ -317,7 +329,7 @@ class Guest:
             "-object", f"memory-backend-memfd,id=mem,size={size},share=on",
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-chardev", f"file,id=console,path={escape(console)}", "-serial", "chardev:console",
-            "-kernel", f"/boot/vmlinuz-{args.kernel}", "-append", " ".join(append + args.append),
+            "-kernel", vmlinux.startable(args.kernel, os.path.join(BUILD, "guest")), "-append", " ".join(append + args.append),
             "-device", "virtio-serial-pci",
         ]
         for name, end in theirs.items():

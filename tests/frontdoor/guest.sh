@@ -117,6 +117,9 @@ test_emulator()
 	out=$(guest --emu-arg=--nonsense true 2>&1; echo "status $?")
 	contains "an emulator that does not start is named" "onpu-emu does not start"
 	contains "an emulator that does not start is a failure" "status 125"
+	out=$(guest --modprobe=nosuch true 2>&1; echo "status $?")
+	contains "a module that is not there is named" "Module nosuch not found"
+	contains "a module that is not there is a failure" "status 125"
 }
 
 test_timeout()
