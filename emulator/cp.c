@@ -160,15 +160,18 @@ static void abort_job(struct onpu_device *d, enum onpu_fault code)
 /* A save area that cannot be used costs the job. */
 static void save_fault(struct onpu_device *d, int code, uint64_t address)
 {
+	struct queue *q = &d->queues[d->cp.current];
 	struct onpu_fault_record fault = {
 		.code = code,
-		.pc = d->queues[d->cp.current].suspended_pc,
+		.pc = q->suspended_pc,
 		.engine = ONPU_ENG_CP,
 		.operand = ONPU_OPERAND_NONE,
 		.address = address,
-		.cycle = d->queues[d->cp.current].suspended_time,
+		.cycle = q->suspended_time,
 	};
 
+	/* The machine may have come to another place than the job, or to none, which is 0. */
+	q->retired += q->suspended_pc - onpu_machine_pc(d->machine);
 	queue_end_job(d, &fault);
 	onpu_machine_abort(d->machine);
 }
@@ -318,12 +321,12 @@ void cp_kill(struct onpu_device *d, uint32_t queue)
 		     d->queues[queue].control & ONPU_CORE_CONTEXT_CONTROL_VALID__MASK;
 
 	if (bound) {
+		d->queues[queue].retired = queue_retired(d, queue);
+		d->queues[queue].run_cycles = queue_run_cycles(d, queue);
 		d->queues[queue].faulted = true;
 		d->queues[queue].suspended = false;
 	}
 	if (bound && queue == cp->current) {
-		d->queues[queue].retired = queue_retired(d, queue);
-		d->queues[queue].run_cycles = queue_run_cycles(d, queue);
 		onpu_machine_abort(d->machine);
 		cp->running = false;
 		cp_set_current(d, DEVICE_NO_QUEUE);

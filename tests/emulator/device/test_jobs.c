@@ -212,11 +212,33 @@ static void run_until(uint32_t q, enum onpu_queue_state state)
 	fail_msg("queue %u does not come to state %d", q, state);
 }
 
+struct progress {
+	uint64_t retired, cycles;
+};
+
+/* Of queue 0. */
+static struct progress progress(void)
+{
+	return (struct progress) {
+		.retired = rig_read64(&rig, ONPU_REG_QUEUE_RETIRED_LO(0)),
+		.cycles = rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(0)),
+	};
+}
+
+/* What a job did before it was suspended counts, however it ends. */
+static void expect_progress(const struct progress *want)
+{
+	assert_true(want->retired && want->cycles);
+	assert_int_equal(progress().retired, want->retired);
+	assert_int_equal(progress().cycles, want->cycles);
+}
+
 /* What lies in the save area is checked when it comes back. */
 static void damage_save_area(size_t offset, enum onpu_fault code)
 {
 	struct program *p = job_stages(40, 1.0f);
 	struct onpu_save_header *head;
+	struct progress before;
 
 	start(2);
 	set_slice(1500);
@@ -231,9 +253,11 @@ static void damage_save_area(size_t offset, enum onpu_fault code)
 	assert_int_equal(head->magic, ONPU_SAVE_MAGIC);
 	assert_int_equal(head->live, JOB_ELEMENTS * sizeof(float));
 	assert_int_equal(head->seqno, 1);
+	before = progress();
 	((uint8_t *)head)[offset] ^= 0xff;
 	rig_settle(&rig);
 	assert_int_equal(rig_completion(&rig, &contexts[0]).error, code);
+	expect_progress(&before);
 	expect_like_alone(p, &contexts[1]);
 	program_destroy(p);
 }
@@ -374,6 +398,7 @@ static void test_kill(void **state)
 static void test_kill_suspended(void **state)
 {
 	struct program *p = job_stages(60, 1.0f);
+	struct progress before;
 
 	(void)state;
 	start(2);
@@ -384,8 +409,10 @@ static void test_kill_suspended(void **state)
 	}
 	run_until(0, ONPU_QUEUE_RUNNING);
 	run_until(0, ONPU_QUEUE_READY);
+	before = progress();
 	assert_int_equal(rig_simple(&rig, ONPU_MSG_CTX_KILL, 10, 0), ONPU_MSG_OK);
 	rig_settle(&rig);
+	expect_progress(&before);
 	assert_int_equal(rig_completion(&rig, &contexts[0]).seqno, 0);
 	expect_like_alone(p, &contexts[1]);
 	program_destroy(p);
