@@ -46,7 +46,8 @@ static const char *config_error(const struct onpu_sim_config *c)
 		return "fifo_depth is not in 1..1024";
 	if (!c->dma_bytes_per_cycle || c->dma_bytes_per_cycle > 65536)
 		return "dma_bytes_per_cycle is not in 1..65536";
-	if (!c->threads || c->threads > 64)
+	_Static_assert(ONPU_SIM_MAX_THREADS == 64, "as told below");
+	if (!c->threads || c->threads > ONPU_SIM_MAX_THREADS)
 		return "threads is not in 1..64";
 	return NULL;
 }

@@ -33,7 +33,7 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "The device:", 2 },
 	{ "sram", KEY_SRAM, "BYTES", 0, "scratchpad, a multiple of 4096", 2 },
 	{ "queues", KEY_QUEUES, "N", 0, "hardware queues, 1 to 64", 2 },
-	{ "threads", KEY_THREADS, "N", 0, "host threads that work inside one instruction", 2 },
+	{ "threads", KEY_THREADS, "N", 0, "host threads that work inside one instruction, 1 to 64", 2 },
 	{ "tlb", KEY_TLB, "MODE", 0,
 	  "'sticky': translations stay until they are invalidated, so that a forgotten "
 	  "invalidation is seen; 'evict': the least recent makes room (default)", 2 },
@@ -105,7 +105,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		sim->num_queues = number(state, "queues", arg, ONPU_MAX_QUEUES);
 		break;
 	case KEY_THREADS:
-		sim->threads = number(state, "threads", arg, 256);
+		sim->threads = number(state, "threads", arg, ONPU_SIM_MAX_THREADS);
 		break;
 	case KEY_TLB:
 		config->function.device.tlb_sticky = sticky(state, arg);

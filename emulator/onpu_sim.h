@@ -19,6 +19,8 @@
 extern "C" {
 #endif
 
+#define ONPU_SIM_MAX_THREADS	64
+
 /**
  * struct onpu_sim_config - sizes of the machine and how the host runs it
  * @sram_bytes: SRAM, a multiple of 64
@@ -28,7 +30,7 @@ extern "C" {
  * @fifo_depth: instructions that wait in front of each engine
  * @dma_bytes_per_cycle: bandwidth of each DMA engine
  * @num_queues: hardware queues; only the register interface uses it
- * @threads: host threads that work inside one instruction, at least 1
+ * @threads: host threads that work inside one instruction, 1 to ONPU_SIM_MAX_THREADS
  * @simd: enum onpu_simd of functions.h, -1: the best that the host has
  */
 struct onpu_sim_config {

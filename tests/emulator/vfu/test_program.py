@@ -86,6 +86,7 @@ class Program(unittest.TestCase):
                               ((*socket_option, '--sram=4k'), '4k'),
                               ((*socket_option, '--sram=5000'), '4096'),
                               ((*socket_option, '--threads='), '--threads'),
+                              ((*socket_option, '--threads=65'), '1 to 64'),
                               ((*socket_option, '--tlb=none'), 'sticky'),
                               ((*socket_option, '--no-such'), 'no-such'),
                               (('--socket', '/nonexistent/npu.sock'), '/nonexistent/npu.sock'),

@@ -16,7 +16,7 @@
 
 /* Of the CPU: more than any machine has use for. */
 #define MAX_THREADS	1024
-/* What the device model takes (struct onpu_emu_config). */
+/* What the device model takes (struct onpu_sim_config). */
 #define MAX_SIM_THREADS	64
 #define MAX_SIM_SRAM	(UINT64_C(1) << 30)
 #define SIM_SRAM_ALIGN	64
