@@ -13,7 +13,10 @@
 
 /* Cycles that the management core may run before accesses are looked for. */
 #define CORE_STRETCH	16384
-/* Cycles by which the core may be ahead of an instruction that takes the host long. */
+/*
+ * Cycles that the core may go on after an access that comes inside an instruction: the host's time
+ * there has no bound, nor has the number of accesses.
+ */
 #define AHEAD		65536
 
 struct onpu_device_config onpu_device_config_default(void)
@@ -174,6 +177,7 @@ static void drain(struct onpu_device *d)
 	struct access access;
 
 	while (take_access(d, &access)) {
+		d->ahead_end = device_now(d) + AHEAD;
 		trace(d, access.kind, access.offset, access.value);
 		if (access.kind == ONPU_ACCESS_RESET)
 			device_reset_state(d);

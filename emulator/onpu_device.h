@@ -9,8 +9,9 @@
  * does is a function of its configuration, the host's memory and the stamped accesses alone.
  *
  * An access that comes while the host is inside an instruction is served there, and has a mark: the
- * management core then goes on for a while before the command processor does. So a KILL, a reset
- * and an invalidation take effect in an instruction that takes the host long.
+ * management core then goes on for a while before the command processor does, after each access
+ * anew. So a KILL, a reset and an invalidation take effect in an instruction that takes the host
+ * long.
  */
 #ifndef ONPU_DEVICE_H
 #define ONPU_DEVICE_H

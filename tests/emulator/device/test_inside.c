@@ -6,6 +6,7 @@
  */
 #include "rig.h"
 
+#include "device.h"
 #include "jobs.h"
 
 #define BYTES		131072u
@@ -20,7 +21,8 @@ static struct rig_vm vms[2];
 static struct rig_context contexts[2];
 static struct program *load;
 static unsigned int reads;
-static void (*act)(void), (*look)(void);
+/* At one of them, at the other, at each from the first on. */
+static void (*act)(void), (*look)(void), (*always)(void);
 
 static void on_read(struct rig *r, uint64_t addr)
 {
@@ -33,6 +35,8 @@ static void on_read(struct rig *r, uint64_t addr)
 		act();
 	if (reads == LOOK && look)
 		look();
+	if (reads >= ACT && always)
+		always();
 }
 
 static void start(bool sticky, void (*acting)(void), void (*looking)(void))
@@ -59,6 +63,7 @@ static void start(bool sticky, void (*acting)(void), void (*looking)(void))
 	reads = 0;
 	act = acting;
 	look = looking;
+	always = NULL;
 	rig.on_read = on_read;
 }
 
@@ -251,6 +256,36 @@ static void test_unmap(void **state)
 	}
 }
 
+#define REQUESTS	1100u
+
+/* One invalidation at a time: the device answers it before the next. */
+static void act_unmap_many(void)
+{
+	unsigned int n = (reads - ACT) / PATIENCE;
+
+	if ((reads - ACT) % PATIENCE || n > REQUESTS)
+		return;
+	assert_int_equal(rig.device->inv.done, n);
+	if (n == REQUESTS)
+		return;
+	if (!n)
+		rig_write(&rig, ONPU_REG_INV_ASID, vms[0].asid);
+	rig_write(&rig, ONPU_REG_INV_VA_LO, (uint32_t)(DATA_VA + (n + 1) * 4096));
+	rig_write(&rig, ONPU_REG_INV_REQ, n + 1);
+}
+
+/* However much comes in one instruction, the last is served as the first was. */
+static void test_unmap_many(void **state)
+{
+	(void)state;
+	start(false, NULL, NULL);
+	always = act_unmap_many;
+	submit();
+	rig_settle(&rig);
+	assert_int_equal(reads, BYTES);
+	assert_int_equal(rig_completion(&rig, &contexts[0]).error, 0);
+}
+
 /* Without the request the sticky TLB reads the page on and on: this is how a test sees it. */
 static void test_forgotten(void **state)
 {
@@ -271,6 +306,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_message, teardown),
 		cmocka_unit_test_teardown(test_switch_waits, teardown),
 		cmocka_unit_test_teardown(test_unmap, teardown),
+		cmocka_unit_test_teardown(test_unmap_many, teardown),
 		cmocka_unit_test_teardown(test_forgotten, teardown),
 	};
 
