@@ -289,7 +289,8 @@ bool cp_poll(struct onpu_device *d)
 
 	if (device_now(d) < cp->busy_until)
 		return false;
-	if (slice_end(d) <= device_now(d)) {
+	/* The clock may be ahead of the job, whose own cycles count; it then catches up here. */
+	if (slice_end(d) <= device_now(d) && cp_slice_used(d) >= cp->slice) {
 		cp->slice_raised = true;
 		irq_core_set(d, IRQ_SLICE);
 		return true;

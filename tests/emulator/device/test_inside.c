@@ -221,6 +221,46 @@ static void test_switch_waits(void **state)
 	program_destroy(p);
 }
 
+#define SLICE	150000u
+
+/* Somebody else's job comes, and messages take the clock past the end of the slice. */
+static void act_outlast_slice(void)
+{
+	static uint64_t end;
+
+	if (reads == ACT) {
+		end = device_now(rig.device) + SLICE;
+		act_doorbell();
+	} else if (!(reads % PATIENCE) && device_now(rig.device) <= end) {
+		assert_true(reads < BYTES - PATIENCE);
+		act_heartbeat();
+		rig_write(&rig, ONPU_REG_RESPONSE_HEAD, rig.response_head++);
+	}
+}
+
+/* A turn ends when the jobs have used up the slice, of which the clock may be ahead. */
+static void test_slice(void **state)
+{
+	struct program *p = job_stages(2, 1.0f);
+	struct onpu_ring_job job = rig_job(p);
+
+	(void)state;
+	start(false, NULL, NULL);
+	always = act_outlast_slice;
+	assert_int_equal(rig_simple(&rig, ONPU_MSG_SCHED_CONFIG, SLICE, 0), ONPU_MSG_OK);
+	rig_load(&rig, &contexts[1], p);
+	rig_submit(&rig, &contexts[1], &job, false);
+	for (unsigned int i = 0; i < 8; i++)
+		submit();
+	rig_settle(&rig);
+	assert_int_equal(rig_completion(&rig, &contexts[0]).seqno, 8);
+	assert_true(rig_completion(&rig, &contexts[0]).cycles < SLICE);
+	assert_int_equal(rig_completion(&rig, &contexts[1]).seqno, 1);
+	assert_true(rig_completion(&rig, &contexts[1]).end_cycle <
+		    rig_completion(&rig, &contexts[0]).end_cycle);
+	program_destroy(p);
+}
+
 /* ---- Unmapping ---- */
 
 static void unmap(void)
@@ -305,6 +345,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_stop, teardown),
 		cmocka_unit_test_teardown(test_message, teardown),
 		cmocka_unit_test_teardown(test_switch_waits, teardown),
+		cmocka_unit_test_teardown(test_slice, teardown),
 		cmocka_unit_test_teardown(test_unmap, teardown),
 		cmocka_unit_test_teardown(test_unmap_many, teardown),
 		cmocka_unit_test_teardown(test_forgotten, teardown),
