@@ -9,10 +9,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "vfu_protocol.h"
 
@@ -63,12 +65,17 @@ static int check_range(const struct vfu_map *range, uint64_t offset)
 	return range->readable || range->writable ? 0 : EINVAL;
 }
 
-/* Only memory that cannot shrink is safe to be mapped. */
-static bool cannot_shrink(int fd)
+/*
+ * Only memory that cannot shrink is safe to be mapped. Huge pages can run out when they are
+ * touched, which is SIGBUS, too; and part of one cannot be unmapped.
+ */
+static bool can_map(int fd)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
+	struct statfs fs;
 
-	return seals >= 0 && seals & F_SEAL_SHRINK;
+	return seals >= 0 && seals & F_SEAL_SHRINK && !fstatfs(fd, &fs) &&
+	       fs.f_type != HUGETLBFS_MAGIC;
 }
 
 static int map_memory(struct vfu_map *map, int fd, uint64_t offset)
@@ -135,7 +142,7 @@ int vfu_dma_add(struct vfu_dma *dma, const struct vfu_map *range, int fd, uint64
 	if (error)
 		return error;
 	map.base = NULL;
-	if (fd >= 0 && !cannot_shrink(fd))
+	if (fd >= 0 && !can_map(fd))
 		fd = -1;
 	pthread_mutex_lock(&dma->lock);
 	error = insert(dma, &map, fd, offset);

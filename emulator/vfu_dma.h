@@ -33,7 +33,7 @@ void vfu_dma_destroy(struct vfu_dma *dma);
  * @fd: memory behind it, -1: none; remains the caller's
  * @offset: where it starts there
  * @backed: whether the device can reach it. It cannot without a descriptor, nor when the file may
- *	shrink, which would end this process with SIGBUS.
+ *	shrink or has huge pages, which could end this process with SIGBUS.
  *
  * Return: 0 or an errno.
  */

@@ -132,6 +132,26 @@ static void test_unreachable(void **state)
 	assert_false(reachable(100 * PAGE));
 }
 
+/* So are huge pages, of which a hole can be punched when there are none to fill it. */
+static void test_huge_pages(void **state)
+{
+	int huge = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+	const struct vfu_map range = { .address = 0, .size = PAGE, .readable = true };
+	bool backed = true;
+
+	(void)state;
+	if (huge < 0) {
+		print_message("no huge pages here: %s\n", strerror(errno));
+		skip();
+	}
+	assert_int_equal(ftruncate(huge, 1 << 30), 0);
+	assert_int_equal(fcntl(huge, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+	assert_int_equal(vfu_dma_add(&dma, &range, huge, 0, &backed), 0);
+	assert_false(backed);
+	assert_false(reachable(0));
+	close(huge);
+}
+
 static void test_permissions(void **state)
 {
 	uint32_t word = 7;
@@ -233,6 +253,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_overlap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unreachable, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_huge_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_permissions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_spans, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_taking_back, setup, teardown),
