@@ -200,6 +200,7 @@ bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config 
 		.wake = host_wake,
 	};
 	unsigned int vectors = 0;
+	bool irqs;
 
 	memset(f, 0, sizeof(*f));
 	vfu_dma_init(&f->dma);
@@ -207,14 +208,15 @@ bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config 
 	f->device = onpu_device_create(&config->device, &host, error);
 	if (f->device && config->msix)
 		vectors = (uint32_t)onpu_device_mmio_read(f->device, ONPU_REG_CAP_VECTORS, 4);
-	vfu_irqs_init(&f->irqs, vectors);
+	irqs = vfu_irqs_init(&f->irqs, vectors);
 	pci_config_init(&f->pci, vectors);
 	reset_msix_table(f);
 	f->worker.device = f->device;
-	if (f->device && vfu_worker_start(&f->worker))
+	if (f->device && irqs && vfu_worker_start(&f->worker))
 		return true;
 	if (f->device)
-		*error = "the device's thread does not start";
+		*error = irqs ? "the device's thread does not start" :
+				"the kernel refuses io_setup(), which interrupts need";
 	vfu_function_destroy(f);
 	return false;
 }

@@ -7,17 +7,17 @@
 #include "vfu_irq.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define TYPES	(VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_DATA_BOOL | VFIO_IRQ_SET_DATA_EVENTFD)
 #define ACTIONS	(VFIO_IRQ_SET_ACTION_MASK | VFIO_IRQ_SET_ACTION_UNMASK | \
 		 VFIO_IRQ_SET_ACTION_TRIGGER)
 
-void vfu_irqs_init(struct vfu_irqs *irqs, unsigned int vectors)
+bool vfu_irqs_init(struct vfu_irqs *irqs, unsigned int vectors)
 {
 	memset(irqs, 0, sizeof(*irqs));
 	pthread_mutex_init(&irqs->lock, NULL);
@@ -27,11 +27,17 @@ void vfu_irqs_init(struct vfu_irqs *irqs, unsigned int vectors)
 	irqs->sets[VFIO_PCI_ERR_IRQ_INDEX].count = 1;
 	for (unsigned int i = 0; i < VFIO_PCI_NUM_IRQS; i++)
 		memset(irqs->sets[i].fds, -1, sizeof(irqs->sets[i].fds));
+	irqs->empty = memfd_create("empty", MFD_CLOEXEC);
+	return irqs->empty >= 0 && !syscall(SYS_io_setup, 1, &irqs->aio);
 }
 
 void vfu_irqs_destroy(struct vfu_irqs *irqs)
 {
 	vfu_irqs_clear(irqs);
+	if (irqs->aio)
+		syscall(SYS_io_destroy, irqs->aio);
+	if (irqs->empty >= 0)
+		close(irqs->empty);
 	pthread_mutex_destroy(&irqs->lock);
 }
 
@@ -62,12 +68,26 @@ static struct vfu_irq_set *in_use(struct vfu_irqs *irqs)
 	return msi->armed ? msi : NULL;
 }
 
-/* A full counter is as good: the client has not looked since. */
-static void fire(int fd)
+/*
+ * The end of a read raises the counter. A write() would sleep while the counter is full, which the
+ * client can make it, and O_NONBLOCK is no help: it is the client's, too, to clear. A signal of the
+ * kernel's own does not sleep, and a full counter is as good: the client has not looked since.
+ */
+static void fire(const struct vfu_irqs *irqs, int fd)
 {
-	const uint64_t one = 1;
+	struct iocb nothing = {
+		.aio_lio_opcode = IOCB_CMD_PREAD,
+		.aio_fildes = (uint32_t)irqs->empty,
+		.aio_flags = IOCB_FLAG_RESFD,
+		.aio_resfd = (uint32_t)fd,
+	};
+	struct iocb *list[] = { &nothing };
+	struct io_event end;
 
-	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
+	/* It has ended by then; the ring has no room for the next until this one is taken out. */
+	if (syscall(SYS_io_submit, irqs->aio, 1L, list) != 1)
+		return;
+	while (syscall(SYS_io_getevents, irqs->aio, 1L, 1L, &end, NULL) < 0 && errno == EINTR)
 		;
 }
 
@@ -81,7 +101,7 @@ static void raise_vector(struct vfu_irqs *irqs, unsigned int vector)
 	fd = set->fds[set->count > 1 ? vector : 0];
 	irqs->pending[vector] = !irqs->enabled || fd < 0;
 	if (!irqs->pending[vector])
-		fire(fd);
+		fire(irqs, fd);
 }
 
 static void retry(struct vfu_irqs *irqs)
@@ -93,7 +113,7 @@ static void retry(struct vfu_irqs *irqs)
 
 /* ---- SET_IRQS */
 
-/* A write to anything else could do anything. */
+/* Nothing else can be raised. */
 static bool is_eventfd(int fd)
 {
 	char name[32], target[32];
@@ -135,7 +155,7 @@ static int check_set(const struct vfu_irqs *irqs, const struct vfio_irq_set *hea
 	if (!head->count || (num_fds && num_fds != head->count))
 		return EINVAL;
 	for (unsigned int i = 0; i < num_fds; i++)
-		if (!is_eventfd(fds[i]) || fcntl(fds[i], F_SETFL, O_NONBLOCK))
+		if (!is_eventfd(fds[i]))
 			return EINVAL;
 	return 0;
 }
@@ -152,14 +172,15 @@ static void attach_all(struct vfu_irq_set *set, const struct vfio_irq_set *head,
 }
 
 /* The client tries its own vectors. */
-static void trigger(const struct vfu_irq_set *set, const struct vfio_irq_set *head,
+static void trigger(const struct vfu_irqs *irqs, const struct vfio_irq_set *head,
 		    const uint8_t *data)
 {
+	const struct vfu_irq_set *set = &irqs->sets[head->index];
 	bool all = head->flags & VFIO_IRQ_SET_DATA_NONE;
 
 	for (unsigned int i = 0; i < head->count; i++)
 		if ((all || data[i]) && set->fds[head->start + i] >= 0)
-			fire(set->fds[head->start + i]);
+			fire(irqs, set->fds[head->start + i]);
 }
 
 int vfu_irqs_set(struct vfu_irqs *irqs, const struct vfio_irq_set *head, const uint8_t *data,
@@ -180,7 +201,7 @@ int vfu_irqs_set(struct vfu_irqs *irqs, const struct vfio_irq_set *head, const u
 		if (!in_use(irqs))
 			memset(irqs->pending, 0, sizeof(irqs->pending));
 	} else {
-		trigger(set, head, data);
+		trigger(irqs, head, data);
 	}
 	pthread_mutex_unlock(&irqs->lock);
 	return 0;

@@ -3,6 +3,7 @@
 #ifndef VFU_IRQ_H
 #define VFU_IRQ_H
 
+#include <linux/aio_abi.h>
 #include <linux/vfio.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -29,16 +30,23 @@ struct vfu_irq_set {
  * struct vfu_irqs - all of them
  * @enabled: the function may send messages
  * @pending: vectors that were raised and could not be sent
+ * @aio: sends them, by a read of @empty
+ * @empty: a file with nothing in it
  */
 struct vfu_irqs {
 	pthread_mutex_t lock;
 	struct vfu_irq_set sets[VFIO_PCI_NUM_IRQS];
 	bool enabled;
 	bool pending[VFU_MAX_VECTORS];
+	aio_context_t aio;
+	int empty;
 };
 
-/* @vectors of MSI-X; 0: none. There is one of MSI in any case. */
-void vfu_irqs_init(struct vfu_irqs *irqs, unsigned int vectors);
+/*
+ * @vectors of MSI-X; 0: none. There is one of MSI in any case. false: the kernel has no
+ * asynchronous I/O for this process, and there is only vfu_irqs_destroy().
+ */
+bool vfu_irqs_init(struct vfu_irqs *irqs, unsigned int vectors);
 void vfu_irqs_destroy(struct vfu_irqs *irqs);
 
 /*

@@ -294,6 +294,25 @@ static void test_descriptors(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
+/* A counter that is full, on a descriptor that the client has made blocking again. */
+static void test_full_counter(void **state)
+{
+	const uint32_t trigger = VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER;
+	eventfd_t count;
+
+	(void)state;
+	assert_int_equal(client_version(&b.client), 0);
+	bench_attach_vectors(&b);
+	assert_int_equal(eventfd_write(b.vectors[1], UINT64_MAX - 1), 0);
+	assert_int_equal(fcntl(b.vectors[1], F_SETFL, 0), 0);
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(client_set_irqs(&b.client, trigger, VFIO_PCI_MSIX_IRQ_INDEX, 0,
+						 BENCH_VECTORS, NULL, 0), 0);
+	assert_int_equal(eventfd_read(b.vectors[0], &count), 0);
+	assert_int_equal(count, 3);
+	expect_service();
+}
+
 /* A message in pieces is one message. */
 static void test_pieces(void **state)
 {
@@ -352,6 +371,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_maps, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shrinking_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_descriptors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full_counter, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pieces, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unread_replies, setup, teardown),
 	};

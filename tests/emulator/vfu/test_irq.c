@@ -4,7 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define EVENTFD	(VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER)
@@ -19,7 +24,7 @@ static int events[VECTORS];
 static int setup(void **state)
 {
 	(void)state;
-	vfu_irqs_init(&irqs, VECTORS);
+	assert_true(vfu_irqs_init(&irqs, VECTORS));
 	vfu_irqs_enable(&irqs, true);
 	for (unsigned int i = 0; i < VECTORS; i++)
 		events[i] = eventfd(0, EFD_CLOEXEC);
@@ -207,6 +212,39 @@ static void test_full_counter(void **state)
 	assert_int_equal(taken(1), 1);
 }
 
+/* Ends this process: 0, if no function is made, for want of a call that is refused from now on. */
+static void start_refused(void)
+{
+	static struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+	const struct vfu_server_config config = bench_config();
+	static struct vfu_function function;
+	const char *error = "";
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		_exit(2);
+	_exit(vfu_function_init(&function, &config.function, &error) || !strstr(error, "io_setup"));
+}
+
+static void test_without_aio(void **state)
+{
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	if (!child)
+		start_refused();
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +255,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_trigger, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_counter, setup, teardown),
+		cmocka_unit_test(test_without_aio),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
