@@ -60,7 +60,7 @@ void vfu_server_destroy(struct vfu_server *server)
 	if (server->connected)
 		disconnect(server);
 	if (server->listening >= 0)
-		close(server->listening);
+		vfu_close(server->listening);
 	vfu_function_destroy(&server->function);
 	free(server->command);
 	free(server->reply);
@@ -84,7 +84,7 @@ static void accept_client(struct vfu_server *server)
 		return;
 	}
 	/* It sees the end of its stream at once, rather than waiting. */
-	close(fd);
+	vfu_close(fd);
 	vfu_server_log(server, "another client refused: there is one already");
 }
 

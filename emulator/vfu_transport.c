@@ -11,12 +11,30 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+static void *close_main(void *fd)
+{
+	close((int)(intptr_t)fd);
+	return NULL;
+}
+
+void vfu_close(int fd)
+{
+	pthread_t thread;
+
+	/* One thread each, since the next descriptor is not to wait either. */
+	if (pthread_create(&thread, NULL, close_main, (void *)(intptr_t)fd))
+		close(fd);
+	else
+		pthread_detach(thread);
+}
 
 void vfu_conn_open(struct vfu_conn *conn, int fd, uint8_t *payload, unsigned int patience_ms)
 {
@@ -29,7 +47,7 @@ void vfu_conn_open(struct vfu_conn *conn, int fd, uint8_t *payload, unsigned int
 void vfu_conn_close(struct vfu_conn *conn)
 {
 	vfu_conn_next(conn);
-	close(conn->fd);
+	vfu_close(conn->fd);
 	conn->fd = -1;
 }
 
@@ -37,7 +55,7 @@ void vfu_conn_next(struct vfu_conn *conn)
 {
 	for (unsigned int i = 0; i < conn->num_fds; i++)
 		if (conn->fds[i] >= 0)
-			close(conn->fds[i]);
+			vfu_close(conn->fds[i]);
 	conn->num_fds = 0;
 	conn->have = 0;
 }
@@ -53,23 +71,13 @@ static enum vfu_receive broken(struct vfu_conn *conn, const char *why)
 	return VFU_RECEIVE_BROKEN;
 }
 
-/* Take the descriptors of one control message; false: there are too many. */
-static bool take_fds(struct vfu_conn *conn, const struct cmsghdr *cmsg)
+/* Take the descriptors of one control message. */
+static void take_fds(struct vfu_conn *conn, const struct cmsghdr *cmsg)
 {
-	size_t count = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	bool room = true;
+	size_t size = cmsg->cmsg_len - CMSG_LEN(0);
 
-	for (size_t i = 0; i < count; i++) {
-		int fd;
-
-		memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(fd), sizeof(fd));
-		room = conn->num_fds < VFU_MAX_FDS;
-		if (room)
-			conn->fds[conn->num_fds++] = fd;
-		else
-			close(fd);
-	}
-	return room;
+	memcpy(conn->fds + conn->num_fds, CMSG_DATA(cmsg), size);
+	conn->num_fds += (unsigned int)(size / sizeof(int));
 }
 
 /* As recv() without waiting; -1 with EPROTO: more descriptors than a message may have. */
@@ -77,14 +85,13 @@ static ssize_t receive(struct vfu_conn *conn, void *to, size_t size)
 {
 	union {
 		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int) * VFU_MAX_FDS)];
+		char bytes[CMSG_SPACE(sizeof(int) * VFU_MAX_SENT_FDS)];
 	} control;
 	struct iovec part = { to, size };
 	struct msghdr msg = {
 		.msg_iov = &part, .msg_iovlen = 1,
 		.msg_control = &control, .msg_controllen = sizeof(control),
 	};
-	bool room = true;
 	ssize_t n;
 
 	do {
@@ -94,8 +101,8 @@ static ssize_t receive(struct vfu_conn *conn, void *to, size_t size)
 		return n;
 	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg); cmsg; cmsg = CMSG_NXTHDR(&msg, cmsg))
 		if (cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
-			room &= take_fds(conn, cmsg);
-	if (room && !(msg.msg_flags & MSG_CTRUNC))
+			take_fds(conn, cmsg);
+	if (conn->num_fds <= VFU_MAX_FDS && !(msg.msg_flags & MSG_CTRUNC))
 		return n;
 	errno = EPROTO;
 	return -1;
@@ -282,6 +289,6 @@ int vfu_accept(int listening)
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) &&
 	    (peer.uid == geteuid() || !peer.uid))
 		return fd;
-	close(fd);
+	vfu_close(fd);
 	return -1;
 }

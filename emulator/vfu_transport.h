@@ -8,6 +8,9 @@
 
 #include "vfu_protocol.h"
 
+/* What may come in one piece: the kernel's limit (unix(7)). */
+#define VFU_MAX_SENT_FDS	253
+
 /**
  * struct vfu_conn - one client
  * @fd: its socket
@@ -15,7 +18,8 @@
  * @have: bytes of the current message that came, its header included
  * @header: valid when those are as many as a header has
  * @payload: what follows the header
- * @fds: descriptors that came with the message; who takes one writes -1 in its place
+ * @fds: descriptors that came with the message; who takes one writes -1 in its place. There is
+ *	room for more than it may have: what the kernel cannot deliver it closes in recvmsg().
  * @num_fds: how many
  * @negotiated: VERSION was answered
  * @why: after VFU_RECEIVE_BROKEN: what was wrong
@@ -26,7 +30,7 @@ struct vfu_conn {
 	size_t have;
 	struct vfu_header header;
 	uint8_t *payload;
-	int fds[VFU_MAX_FDS];
+	int fds[VFU_MAX_FDS + VFU_MAX_SENT_FDS];
 	unsigned int num_fds;
 	bool negotiated;
 	const char *why;
@@ -38,6 +42,13 @@ enum vfu_receive {
 	VFU_RECEIVE_GONE,	/* the client has closed its end */
 	VFU_RECEIVE_BROKEN,	/* the stream cannot be trusted any more */
 };
+
+/*
+ * Close what a client has had its hands on: apart, since it may take for ever. A socket waits until
+ * its peer has read (SO_LINGER), a file until its server answers (FUSE), and a unix socket for
+ * descriptors in messages that nobody received.
+ */
+void vfu_close(int fd);
 
 /* Owns @fd from now on; @payload has room for VFU_MAX_PAYLOAD bytes. */
 void vfu_conn_open(struct vfu_conn *conn, int fd, uint8_t *payload, unsigned int patience_ms);

@@ -10,9 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/pci_regs.h>
+#include <netinet/in.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+/* Seconds; longer than the client's patience. */
+#define LINGER	100
 
 static struct bench b;
 
@@ -54,6 +59,16 @@ static unsigned int open_descriptors(void)
 		count++;
 	closedir(dir);
 	return count;
+}
+
+/* Threads of the server's close what came, so that it may take a while. */
+static void expect_descriptors(unsigned int count)
+{
+	for (unsigned int i = 0; open_descriptors() > count; i++) {
+		if (i == 60000)
+			fail_msg("%u descriptors are open, not %u", open_descriptors(), count);
+		usleep(1000);
+	}
 }
 
 static void send_header(uint16_t command, uint32_t size, uint32_t flags)
@@ -282,7 +297,7 @@ static void test_descriptors(void **state)
 	assert_true(client_send(&b.client, (const char *)&reset + 15, 1, fds, 8));
 	assert_true(client_receive(&b.client));
 	assert_int_equal(client_config16(&b.client, PCI_COMMAND), 0);
-	assert_int_equal(open_descriptors(), before);
+	expect_descriptors(before);
 	/* Too many in one piece, then in several. */
 	client_send(&b.client, &reset, sizeof(reset), fds, 17);
 	client_expect_end(&b.client);
@@ -291,7 +306,7 @@ static void test_descriptors(void **state)
 	client_send(&b.client, (const char *)&reset + 4, 12, fds, 7);
 	client_expect_end(&b.client);
 	expect_service();
-	assert_int_equal(open_descriptors(), before);
+	expect_descriptors(before);
 }
 
 /* A counter that is full, on a descriptor that the client has made blocking again. */
@@ -311,6 +326,91 @@ static void test_full_counter(void **state)
 	assert_int_equal(eventfd_read(b.vectors[0], &count), 0);
 	assert_int_equal(count, 3);
 	expect_service();
+}
+
+/* A socket whose last close() waits for its peer, which does not read. */
+static int lingering(int *peer)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	const struct linger linger = { .l_onoff = 1, .l_linger = LINGER };
+	int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	static const char bytes[1 << 16];
+	socklen_t size = sizeof(address);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(listening, (struct sockaddr *)&address, size), 0);
+	assert_int_equal(listen(listening, 1), 0);
+	assert_int_equal(getsockname(listening, (struct sockaddr *)&address, &size), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, size), 0);
+	*peer = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(*peer >= 0);
+	close(listening);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	assert_int_equal(errno, EAGAIN);
+	return fd;
+}
+
+/* One that the message does not want; one of too many; one behind the end; a second client's. */
+static void send_lingering(unsigned int how, int fd, struct client *second)
+{
+	const struct vfu_header reset = { .id = 1, .command = VFU_DEVICE_RESET, .size = 16 };
+	int many[40];
+
+	for (unsigned int i = 0; i < 40; i++)
+		many[i] = i < 20 ? b.vectors[0] : fd;
+	switch (how) {
+	case 0:
+		client_send(&b.client, &reset, sizeof(reset), &fd, 1);
+		break;
+	case 1:
+		client_send(&b.client, &reset, sizeof(reset), many, 40);
+		break;
+	case 2:
+		send_header(VFU_DEVICE_RESET, 0, 0);
+		client_send(&b.client, &reset, sizeof(reset), &fd, 1);
+		break;
+	default:
+		client_open(second, b.path);
+		client_send(second, &reset, sizeof(reset), &fd, 1);
+	}
+}
+
+/* Descriptors that take long to close: while the server does not look, all but its own are. */
+static void test_lingering(void **state)
+{
+	struct {
+		struct vfu_header header;
+		struct vfu_dma_unmap unmap;
+	} m = {
+		.header = { .id = 1, .command = VFU_DMA_UNMAP, .size = sizeof(m) },
+		.unmap = { .argsz = sizeof(m.unmap), .size = 4096 },
+	};
+	struct client second = { .fd = -1 };
+	int peers[4];
+
+	(void)state;
+	for (unsigned int how = 0; how < 4; how++) {
+		int fd = lingering(&peers[how]);
+
+		assert_int_equal(client_version(&b.client), 0);
+		pthread_mutex_lock(&b.server.function.dma.lock);
+		client_send(&b.client, &m, sizeof(m), NULL, 0);
+		send_lingering(how, fd, &second);
+		close(fd);
+		pthread_mutex_unlock(&b.server.function.dma.lock);
+		assert_true(client_receive(&b.client));
+		if (second.fd >= 0)
+			client_expect_end(&second);
+		expect_service();
+		client_close(&b.client);
+		client_open(&b.client, b.path);
+	}
+	client_close(&second);
+	for (unsigned int how = 0; how < 4; how++)
+		close(peers[how]);
 }
 
 /* A message in pieces is one message. */
@@ -372,6 +472,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_shrinking_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_descriptors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_counter, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lingering, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pieces, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unread_replies, setup, teardown),
 	};
