@@ -57,31 +57,29 @@ static inline bool drm_gem_is_imported(const struct drm_gem_object *obj)
 #define onpu_gem_vunmap	drm_gem_vunmap
 #endif
 
-/* A scheduler with one queue. */
+/* A scheduler with one queue, and without a timer. */
 static inline int onpu_sched_init(struct drm_gpu_scheduler *sched,
 				  const struct drm_sched_backend_ops *ops,
-				  struct workqueue_struct *submit_wq, u32 credits, long timeout,
-				  struct workqueue_struct *timeout_wq, const char *name,
-				  struct device *dev)
+				  struct workqueue_struct *submit_wq, u32 credits,
+				  const char *name, struct device *dev)
 {
 #ifdef ONPU_HAVE_SCHED_INIT_ARGS
 	const struct drm_sched_init_args args = {
 		.ops = ops,
 		.submit_wq = submit_wq,
-		.timeout_wq = timeout_wq,
 #ifdef ONPU_HAVE_SCHED_NUM_RQS
 		.num_rqs = 1,
 #endif
 		.credit_limit = credits,
-		.timeout = timeout,
+		.timeout = MAX_SCHEDULE_TIMEOUT,
 		.name = name,
 		.dev = dev,
 	};
 
 	return drm_sched_init(sched, &args);
 #else
-	return drm_sched_init(sched, ops, submit_wq, 1, credits, 0, timeout, timeout_wq, NULL, name,
-			      dev);
+	return drm_sched_init(sched, ops, submit_wq, 1, credits, 0, MAX_SCHEDULE_TIMEOUT, NULL,
+			      NULL, name, dev);
 #endif
 }
 
@@ -92,41 +90,6 @@ static inline int onpu_sched_job_init(struct drm_sched_job *job, struct drm_sche
 	return drm_sched_job_init(job, entity, credits, owner, client_id);
 #else
 	return drm_sched_job_init(job, entity, credits, owner);
-#endif
-}
-
-/* Go on after drm_sched_stop(). Jobs whose fences have not signalled end with the error. */
-static inline void onpu_sched_start(struct drm_gpu_scheduler *sched, int error)
-{
-#ifdef ONPU_HAVE_SCHED_START_ERRNO
-	drm_sched_start(sched, error);
-#else
-	drm_sched_start(sched);
-#endif
-}
-
-/* What timedout_job returns after it has dealt with a hang. */
-#ifdef ONPU_HAVE_SCHED_STAT_RESET
-#define ONPU_SCHED_STAT_RESET	DRM_GPU_SCHED_STAT_RESET
-#else
-#define ONPU_SCHED_STAT_RESET	DRM_GPU_SCHED_STAT_NOMINAL
-#endif
-
-/* What timedout_job returns when the job is only slow; the timeout starts anew. */
-static inline enum drm_gpu_sched_stat onpu_sched_no_hang(struct drm_sched_job *job)
-{
-#ifdef ONPU_HAVE_SCHED_STAT_NO_HANG
-	return DRM_GPU_SCHED_STAT_NO_HANG;
-#else
-	struct drm_gpu_scheduler *sched = job->sched;
-
-	/* The scheduler has taken the job off its list, and nobody would end it. */
-	spin_lock(&sched->job_list_lock);
-	list_add(&job->list, &sched->pending_list);
-	spin_unlock(&sched->job_list_lock);
-	/* It may have ended meanwhile, unseen by the work that frees jobs; or be freed already. */
-	queue_work(sched->submit_wq, &sched->work_free_job);
-	return ONPU_SCHED_STAT_RESET;
 #endif
 }
 

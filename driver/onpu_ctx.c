@@ -93,7 +93,7 @@ void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 	queue_end(ctx);
 }
 
-int onpu_ctx_kill_hung(struct onpu_ctx *ctx)
+void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 {
 	struct onpu_ctx_device *cd = ctx->onpu->ctx;
 	bool done = false;
@@ -102,11 +102,14 @@ int onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 	mutex_lock(&cd->bind_lock);
 	/* What is killed shall not get more. */
 	onpu_queue_yield(ctx);
-	if (ctx->queue >= 0)
+	if (cd->stopped)
+		ret = -EAGAIN;
+	else if (ctx->queue >= 0)
 		ret = onpu_queue_kill(ctx);
 	spin_lock(&ctx->lock);
 	if (ret) {
-		ctx->guilty = true;
+		/* The firmware has tried; else it is no fault of the context. */
+		ctx->guilty = ret == -EIO;
 	} else {
 		/* It may have got done in the last moment. */
 		onpu_job_reap(ctx);
@@ -115,12 +118,12 @@ int onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 			onpu_ctx_fail(ctx, DRM_ONPU_CTX_TIMEDOUT, -ETIME, -ECANCELED);
 	}
 	spin_unlock(&ctx->lock);
-	if (done && ctx->queue >= 0)
-		onpu_queue_distrust(cd->onpu, onpu_queue_give(cd, ctx));
-	mutex_unlock(&cd->bind_lock);
-	if (ret && ret != -EAGAIN && ret != -ENODEV)
+	if (ctx->guilty)
 		onpu_device_reset_async(ctx->onpu, "a job that hangs cannot be killed");
-	return done ? -EALREADY : ret;
+	else if (done && ctx->queue >= 0)
+		ret = onpu_queue_give(cd, ctx);
+	onpu_queue_distrust(cd->onpu, ret);
+	mutex_unlock(&cd->bind_lock);
 }
 
 /* Under bind_lock: the hardware has nothing to do with the context any more. */
@@ -133,6 +136,9 @@ static int detach(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	onpu_queue_stop_waiting(ctx);
 	if (ctx->queue < 0)
 		return 0;
+	/* A new firmware may be there, and not know it; onpu_ctx_post_reset() ends its jobs. */
+	if (cd->stopped)
+		return -EAGAIN;
 	busy = !onpu_queue_yield(ctx);
 	if (busy)
 		ret = onpu_queue_kill(ctx);
@@ -167,6 +173,8 @@ static void end_work(struct work_struct *work)
 	mutex_unlock(&cd->bind_lock);
 	dma_fence_end_signalling(cookie);
 	queue_work(cd->wq, &cd->bind);
+	if (cancel_delayed_work(&ctx->watch))
+		onpu_ctx_put(ctx);
 	onpu_ctx_put(ctx);
 }
 
@@ -332,6 +340,7 @@ static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file, u32 priority,
 	ctx->queue = -1;
 	mutex_init(&ctx->submit_lock);
 	spin_lock_init(&ctx->lock);
+	INIT_DELAYED_WORK(&ctx->watch, onpu_job_watch_work);
 	INIT_WORK(&ctx->end, end_work);
 	INIT_WORK(&ctx->release, release_work);
 	INIT_LIST_HEAD(&ctx->all_link);

@@ -91,7 +91,7 @@ struct onpu_ctx {
 	struct onpu_kernel_bo page;
 	/** @save: Save area. */
 	struct onpu_kernel_bo save;
-	/** @sched: Resolves dependencies, keeps time. */
+	/** @sched: Resolves dependencies. */
 	struct drm_gpu_scheduler sched;
 	/** @entity: The scheduler's only source. */
 	struct drm_sched_entity entity;
@@ -99,6 +99,8 @@ struct onpu_ctx {
 	u64 fence_context;
 	/** @submit_lock: Makes jobs reach the scheduler in the order of their numbers. */
 	struct mutex submit_lock;
+	/** @watch: Looks for hangs as long as the hardware has jobs. */
+	struct delayed_work watch;
 	/** @end: Takes the queue back from a context that failed or was destroyed. */
 	struct work_struct end;
 	/** @release: Frees the context. */
@@ -188,9 +190,8 @@ void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest);
  * onpu_ctx_kill_hung() - End a context whose job does not get on.
  * @ctx: The context.
  *
- * Return: 0 if it has ended; -EALREADY if its job ended by itself; another error if the firmware
- * cannot help, and a reset will end it.
+ * If the firmware cannot help, a reset will end it; nothing is done if its job has just ended.
  */
-int onpu_ctx_kill_hung(struct onpu_ctx *ctx);
+void onpu_ctx_kill_hung(struct onpu_ctx *ctx);
 
 #endif

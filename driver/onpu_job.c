@@ -302,6 +302,87 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 		onpu_job_feed(ctx);
 }
 
+/* ---- hangs */
+
+static u64 read_counter(struct onpu_device *onpu, u32 reg_lo)
+{
+	u32 lo = onpu_read(onpu, reg_lo);
+
+	return (u64)onpu_read(onpu, reg_lo + 4) << 32 | lo;
+}
+
+/* A queue that is ready, but waits for its turn as others run, need not make progress. */
+static bool waits_for_others(struct onpu_device *onpu, unsigned int queue)
+{
+	if (onpu_read(onpu, ONPU_REG_QUEUE_STATE(queue)) != ONPU_QUEUE_READY)
+		return false;
+	for (unsigned int i = 0; i < onpu->caps.num_queues; i++)
+		if (onpu_read(onpu, ONPU_REG_QUEUE_STATE(i)) == ONPU_QUEUE_RUNNING)
+			return true;
+	return false;
+}
+
+/* With the context's lock held. */
+static bool makes_progress(struct onpu_ctx *ctx)
+{
+	const struct onpu_progress now = {
+		.retired = read_counter(ctx->onpu, ONPU_REG_QUEUE_RETIRED_LO(ctx->queue)),
+		.cycles = read_counter(ctx->onpu, ONPU_REG_QUEUE_RUN_CYCLES_LO(ctx->queue)),
+		.completed = ctx->completed,
+		.when = jiffies,
+	};
+	struct onpu_progress *last = &ctx->progress;
+
+	if (now.retired == last->retired && now.cycles == last->cycles &&
+	    now.completed == last->completed && !waits_for_others(ctx->onpu, ctx->queue))
+		return time_before(now.when, last->when + ctx->timeout);
+	*last = now;
+	return true;
+}
+
+static bool hangs(struct onpu_ctx *ctx)
+{
+	bool ret;
+
+	spin_lock(&ctx->lock);
+	ret = onpu_ctx_busy(ctx) && ctx->queue >= 0 && !ctx->dead &&
+	      !READ_ONCE(ctx->onpu->ctx->stopped) && !makes_progress(ctx);
+	spin_unlock(&ctx->lock);
+	return ret;
+}
+
+/*
+ * The scheduler's own timer starts anew with each job that follows, and knows nothing of jobs that
+ * SUBMIT feeds itself; so it is not used. The work has a reference to its context.
+ */
+static void watch(struct onpu_ctx *ctx)
+{
+	onpu_ctx_get(ctx);
+	if (!queue_delayed_work(ctx->onpu->reset_wq, &ctx->watch,
+				DIV_ROUND_UP(ctx->timeout, LOOKS)))
+		onpu_ctx_put(ctx);
+}
+
+void onpu_job_watch_work(struct work_struct *work)
+{
+	struct onpu_ctx *ctx = container_of(to_delayed_work(work), struct onpu_ctx, watch);
+	bool cookie = dma_fence_begin_signalling();
+
+	/* A device that is gone reads all ones; that is seen to elsewhere. */
+	if (onpu_device_present(ctx->onpu)) {
+		/* In case an interrupt was lost. */
+		onpu_ctx_reap(ctx);
+		if (hangs(ctx))
+			onpu_ctx_kill_hung(ctx);
+	}
+	spin_lock(&ctx->lock);
+	if (onpu_ctx_busy(ctx))
+		watch(ctx);
+	spin_unlock(&ctx->lock);
+	dma_fence_end_signalling(cookie);
+	onpu_ctx_put(ctx);
+}
+
 /* ---- the hardware */
 
 static void write_entries(struct onpu_ctx *ctx, const struct onpu_job *job)
@@ -344,6 +425,7 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 	if (!busy) {
 		ctx->since = ktime_get();
 		ctx->progress.when = jiffies;
+		watch(ctx);
 	}
 	onpu_usage_begin(ctx->onpu, count);
 }
@@ -397,74 +479,8 @@ static void free_job(struct drm_sched_job *base)
 	dma_fence_put(fence);
 }
 
-static u64 read_counter(struct onpu_device *onpu, u32 reg_lo)
-{
-	return (u64)onpu_read(onpu, reg_lo + 4) << 32 | onpu_read(onpu, reg_lo);
-}
-
-/* A queue that is ready, but waits for its turn as others run, need not make progress. */
-static bool waits_for_others(struct onpu_device *onpu, unsigned int queue)
-{
-	if (onpu_read(onpu, ONPU_REG_QUEUE_STATE(queue)) != ONPU_QUEUE_READY)
-		return false;
-	for (unsigned int i = 0; i < onpu->caps.num_queues; i++)
-		if (onpu_read(onpu, ONPU_REG_QUEUE_STATE(i)) == ONPU_QUEUE_RUNNING)
-			return true;
-	return false;
-}
-
-/* With the context's lock held. */
-static bool makes_progress(struct onpu_ctx *ctx)
-{
-	const struct onpu_progress now = {
-		.retired = read_counter(ctx->onpu, ONPU_REG_QUEUE_RETIRED_LO(ctx->queue)),
-		.cycles = read_counter(ctx->onpu, ONPU_REG_QUEUE_RUN_CYCLES_LO(ctx->queue)),
-		.completed = ctx->completed,
-		.when = jiffies,
-	};
-	struct onpu_progress *last = &ctx->progress;
-
-	if (now.retired == last->retired && now.cycles == last->cycles &&
-	    now.completed == last->completed && !waits_for_others(ctx->onpu, ctx->queue))
-		return time_before(now.when, last->when + ctx->timeout);
-	*last = now;
-	return true;
-}
-
-static bool hangs(struct onpu_ctx *ctx)
-{
-	bool ret;
-
-	spin_lock(&ctx->lock);
-	ret = onpu_ctx_busy(ctx) && ctx->queue >= 0 && !ctx->dead &&
-	      !READ_ONCE(ctx->onpu->ctx->stopped) && !makes_progress(ctx);
-	spin_unlock(&ctx->lock);
-	return ret;
-}
-
-static enum drm_gpu_sched_stat timedout_job(struct drm_sched_job *base)
-{
-	struct onpu_ctx *ctx = to_onpu_job(base)->ctx;
-	bool cookie = dma_fence_begin_signalling(), ended = false;
-
-	/* A device that is gone reads all ones; that is seen to elsewhere. */
-	if (onpu_device_present(ctx->onpu)) {
-		/* In case an interrupt was lost. */
-		onpu_ctx_reap(ctx);
-		ended = hangs(ctx) && !onpu_ctx_kill_hung(ctx);
-	}
-	dma_fence_end_signalling(cookie);
-	if (!ended)
-		return onpu_sched_no_hang(base);
-	/* All fences have signalled, with our errors: this but cleans up. */
-	drm_sched_stop(&ctx->sched, base);
-	onpu_sched_start(&ctx->sched, -ECANCELED);
-	return ONPU_SCHED_STAT_RESET;
-}
-
 static const struct drm_sched_backend_ops sched_ops = {
 	.run_job = run_job,
-	.timedout_job = timedout_job,
 	.free_job = free_job,
 };
 
@@ -475,8 +491,7 @@ int onpu_job_init_ctx(struct onpu_ctx *ctx)
 	int ret;
 
 	ctx->fence_context = dma_fence_context_alloc(1);
-	ret = onpu_sched_init(sched, &sched_ops, onpu->ctx->wq, ONPU_RING_SIZE,
-			      max(ctx->timeout / LOOKS, 1ul), onpu->reset_wq, "onpu",
+	ret = onpu_sched_init(sched, &sched_ops, onpu->ctx->wq, ONPU_RING_SIZE, "onpu",
 			      onpu->drm.dev);
 	if (ret)
 		return ret;
@@ -497,8 +512,6 @@ void onpu_job_fini_ctx(struct onpu_ctx *ctx)
 {
 	if (!ctx->scheduled)
 		return;
-	/* Could start again what the next calls stop. */
-	cancel_delayed_work_sync(&ctx->sched.work_tdr);
 	drm_sched_entity_fini(&ctx->entity);
 	/* As drm_sched_fini() does again: meanwhile, one work may have queued the other. */
 	drm_sched_wqueue_stop(&ctx->sched);

@@ -11,6 +11,7 @@ struct dma_fence;
 struct drm_onpu_job;
 struct onpu_ctx;
 struct onpu_job;
+struct work_struct;
 
 /* ---- contexts */
 
@@ -29,6 +30,9 @@ void onpu_job_faulted(struct onpu_ctx *ctx, u32 code);
 void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest);
 /* Host time of the context's jobs. */
 u64 onpu_job_busy_ns(const struct onpu_ctx *ctx);
+
+/* Work of &onpu_ctx.watch: look whether the hardware gets on with the context's jobs. */
+void onpu_job_watch_work(struct work_struct *work);
 
 /* ---- SUBMIT */
 

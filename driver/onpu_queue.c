@@ -92,13 +92,21 @@ static int leave_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 }
 
 /*
- * What the firmware refuses although it should not, and what it does not answer, leaves it in a
- * state that is not known.
+ * What the firmware refuses although it should not leaves it in a state that is not known. For all
+ * other errors a reset was asked for, or is under way: it shall not come twice.
  */
 void onpu_queue_distrust(struct onpu_device *onpu, int error)
 {
-	if (error && error != -EAGAIN && error != -ENODEV)
+	switch (error) {
+	case 0:
+	case -EAGAIN:
+	case -ENODEV:
+	case -EPROTO:
+	case -ETIMEDOUT:
+		break;
+	default:
 		onpu_device_reset_async(onpu, "the firmware refuses a context");
+	}
 }
 
 /* ---- who waits */

@@ -4,6 +4,7 @@
 #include "npu.h"
 
 #include <errno.h>
+#include <unistd.h>
 #include <xf86drm.h>
 
 FIXTURE(hang) {
@@ -85,6 +86,21 @@ TEST_F(hang, no_progress)
 	EXPECT_EQ(EIO, npu_submit(self->fd, ctx.id, &job, 1, NULL));
 	EXPECT_EQ(0, npu_run(self->other, self->innocent.id, &self->job));
 	EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(self->other, self->innocent.id).state);
+}
+
+TEST_F(hang, jobs_that_follow_hide_nothing)
+{
+	uint32_t first = npu_syncobj(self->fd), rest = npu_syncobj(self->fd);
+	struct npu_ctx ctx = npu_ctx(self->fd, 20);
+	struct drm_onpu_job job = slow_job(self->fd);
+
+	ASSERT_EQ(0, npu_submit_signal(self->fd, ctx.id, job, first));
+	/* More than once between two of the looks that the driver takes. */
+	for (int i = 0; i < 200 && !npu_submit_signal(self->fd, ctx.id, job, rest); i++)
+		usleep(1000);
+	ASSERT_FALSE(runs_still(self->fd, first, 0));
+	EXPECT_EQ(ETIME, npu_wait(self->fd, first));
+	EXPECT_EQ(DRM_ONPU_CTX_TIMEDOUT, npu_state(self->fd, ctx.id).state);
 }
 
 TEST_F(hang, progress_is_no_hang)

@@ -86,7 +86,7 @@ MUTATIONS = [
     _mutation('a stride that is too short', 'onpu_submit.c', _SUBMIT,
               'if (array->stride < size)', 'if (!array->stride)'),
     _mutation('a stride of any length', 'onpu_submit.c', _SUBMIT,
-              'if (array->stride > PAGE_SIZE)', 'if (array->stride > PAGE_SIZE && !array->array)'),
+              'if (array->stride > MAX_STRIDE)', 'if (array->stride > MAX_STRIDE && !array->array)'),
     _mutation('high priority for everybody', 'onpu_ctx.c', _STATIC,
               'args->priority == DRM_ONPU_PRIORITY_HIGH && !capable(CAP_SYS_NICE)',
               'args->priority == DRM_ONPU_PRIORITY_HIGH && !capable(CAP_SYS_NICE) && args->pad'),
@@ -133,6 +133,13 @@ MUTATIONS = [
               'ctx->queue) || true))'),
     _mutation('a hang is none', 'onpu_job.c', _HANG,
               'return time_before(now.when, last->when + ctx->timeout);', 'return true;'),
+    _mutation('jobs that follow put off the next look', 'onpu_job.c', _HANG,
+              '\t\tctx->progress.when = jiffies;\n\t\twatch(ctx);\n\t}\n',
+              '\t\tctx->progress.when = jiffies;\n\t\twatch(ctx);\n\t}\n'
+              '\tmod_delayed_work(ctx->onpu->reset_wq, &ctx->watch, '
+              'DIV_ROUND_UP(ctx->timeout, LOOKS));\n'),
+    _mutation('only the first job is watched', 'onpu_job.c', _HANG,
+              '\tif (onpu_ctx_busy(ctx))\n\t\twatch(ctx);\n', ''),
     # Other devices, resets, ends
     _mutation('an import is not marked', 'onpu_gem.c', _PRIME,
               'to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;', 'to_onpu_bo(obj)->flags = 0;'),
