@@ -53,7 +53,7 @@ bool onpu_device_present(struct onpu_device *onpu)
 		return false;
 	if (onpu_read(onpu, ONPU_REG_ID) == ONPU_ID_MAGIC)
 		return true;
-	if (!READ_ONCE(onpu->quiet))
+	if (!READ_ONCE(onpu->quiet) && !drm_dev_is_unplugged(&onpu->drm))
 		onpu_device_reset_async(onpu, "the device does not answer");
 	return false;
 }
@@ -150,7 +150,16 @@ int onpu_device_init(struct onpu_device *onpu)
 		return ret;
 	onpu->coherent = dev_is_dma_coherent(dev);
 	dma_set_max_seg_size(dev, UINT_MAX);
-	return dma_set_mask_and_coherent(dev, DMA_BIT_MASK(onpu->caps.dma_bits));
+	ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(onpu->caps.dma_bits));
+	if (ret)
+		return ret;
+	/* What has a copy below the device's limit would have to be synchronised all the time. */
+	if (dma_addressing_limited(dev)) {
+		drm_err(&onpu->drm, "the device cannot reach all memory with %u address bits\n",
+			onpu->caps.dma_bits);
+		return -EIO;
+	}
+	return 0;
 }
 
 /* ---- interrupts */

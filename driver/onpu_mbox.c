@@ -69,11 +69,9 @@ void onpu_mbox_start(struct onpu_device *onpu)
 	spin_unlock(&onpu->mbox.pending_lock);
 }
 
-void onpu_mbox_fail(struct onpu_device *onpu, int error)
+static void fail_all(struct onpu_mbox *mbox, int error)
 {
-	struct onpu_mbox *mbox = &onpu->mbox;
-
-	spin_lock(&mbox->pending_lock);
+	lockdep_assert_held(&mbox->pending_lock);
 	mbox->error = error;
 	for (unsigned int i = 0; i < ONPU_MBOX_SLOTS; i++) {
 		struct onpu_mbox_wait *wait = mbox->pending[i];
@@ -84,7 +82,13 @@ void onpu_mbox_fail(struct onpu_device *onpu, int error)
 		wait->error = error;
 		complete(&wait->done);
 	}
-	spin_unlock(&mbox->pending_lock);
+}
+
+void onpu_mbox_fail(struct onpu_device *onpu, int error)
+{
+	spin_lock(&onpu->mbox.pending_lock);
+	fail_all(&onpu->mbox, error);
+	spin_unlock(&onpu->mbox.pending_lock);
 }
 
 /* ---- responses */
@@ -199,19 +203,6 @@ static int enter(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
 	return ret;
 }
 
-/* Leave the table without a response; false: there is one after all. */
-static bool leave(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
-{
-	bool found;
-
-	spin_lock(&mbox->pending_lock);
-	found = mbox->pending[wait->id % ONPU_MBOX_SLOTS] == wait;
-	if (found)
-		mbox->pending[wait->id % ONPU_MBOX_SLOTS] = NULL;
-	spin_unlock(&mbox->pending_lock);
-	return found;
-}
-
 /* Each request under way has a place in the ring, so there is room. */
 static int send(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 {
@@ -230,14 +221,24 @@ static int send(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 	return ret;
 }
 
-static int timed_out(struct onpu_device *onpu, u32 type)
+/* Whether there is no response after all. */
+static bool timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 {
-	onpu_mbox_fail(onpu, -EAGAIN);
-	if (onpu_device_present(onpu)) {
-		drm_err_ratelimited(&onpu->drm, "no answer to request %u\n", type);
-		onpu_device_reset_async(onpu, "the firmware does not answer");
+	struct onpu_mbox *mbox = &onpu->mbox;
+	bool found;
+
+	/* All under the lock: a new firmware shall not answer for an old one. */
+	spin_lock(&mbox->pending_lock);
+	found = mbox->pending[wait->id % ONPU_MBOX_SLOTS] == wait;
+	if (found) {
+		fail_all(mbox, -EAGAIN);
+		if (onpu_device_present(onpu)) {
+			drm_err_ratelimited(&onpu->drm, "no answer to request %u\n", wait->type);
+			onpu_device_reset_async(onpu, "the firmware does not answer");
+		}
 	}
-	return -ETIMEDOUT;
+	spin_unlock(&mbox->pending_lock);
+	return found;
 }
 
 int onpu_mbox_call(struct onpu_device *onpu, void *msg)
@@ -248,12 +249,13 @@ int onpu_mbox_call(struct onpu_device *onpu, void *msg)
 
 	wait.type = wait.msg->header.type;
 	init_completion(&wait.done);
+	/* Who has a place has waited as long, and has asked for a reset. */
 	if (down_timeout(&mbox->slots, TIMEOUT))
-		return timed_out(onpu, wait.type);
+		return -ETIMEDOUT;
 	ret = send(onpu, &wait);
 	if (!ret) {
-		if (!wait_for_completion_timeout(&wait.done, TIMEOUT) && leave(mbox, &wait))
-			ret = timed_out(onpu, wait.type);
+		if (!wait_for_completion_timeout(&wait.done, TIMEOUT) && timed_out(onpu, &wait))
+			ret = -ETIMEDOUT;
 		else
 			ret = wait.error;
 	}

@@ -28,7 +28,6 @@ int onpu_device_start(struct onpu_device *onpu)
 	u32 value;
 	int ret;
 
-	pci_set_master(onpu->pdev);
 	onpu_write(onpu, ONPU_REG_RESET, ONPU_RESET_START__MASK);
 	/* All ones: it is not there. */
 	ret = read_poll_timeout(onpu_read, value,
@@ -40,6 +39,8 @@ int onpu_device_start(struct onpu_device *onpu)
 	}
 	if (onpu_read(onpu, ONPU_REG_ID) != ONPU_ID_MAGIC)
 		return -ENODEV;
+	/* From here on it knows nothing of the memory that it was given before. */
+	pci_set_master(onpu->pdev);
 	ret = onpu_fw_boot(onpu);
 	if (!ret)
 		onpu_mbox_start(onpu);
@@ -94,10 +95,13 @@ static void resume(struct onpu_device *onpu, int error)
 
 	lockdep_assert_held_write(&onpu->reset_lock);
 	atomic_inc(&onpu->resets);
-	if (error)
+	if (error) {
 		give_up(onpu);
-	else
+	} else {
 		WRITE_ONCE(onpu->state, ONPU_DEV_UP);
+		/* What the PCI core had saved it has used up, in 6.12. */
+		pci_save_state(onpu->pdev);
+	}
 	/* Whoever sees this sees a device that answers. */
 	smp_store_release(&onpu->quiet, false);
 	onpu_irq_enable(onpu);
@@ -106,7 +110,7 @@ static void resume(struct onpu_device *onpu, int error)
 	/* All fences have signalled: from here on memory may be waited for. */
 	if (!error)
 		onpu_fw_log_start(onpu);
-	else if (was_up)
+	else if (was_up && !drm_dev_is_unplugged(&onpu->drm))
 		tell_given_up(onpu, error);
 }
 
@@ -244,7 +248,8 @@ static void halt_device(struct onpu_device *onpu)
 
 	writel(ONPU_RESET_START__MASK, onpu->regs + ONPU_REG_RESET);
 	if (readl_poll_timeout(onpu->regs + ONPU_REG_RESET, value,
-			       !(value & ONPU_RESET_START__MASK), 100, RESET_TIMEOUT_US))
+			       !(value & ONPU_RESET_START__MASK) || value == U32_MAX, 100,
+			       RESET_TIMEOUT_US))
 		drm_dbg(&onpu->drm, "no answer at the end\n");
 	pci_clear_master(onpu->pdev);
 }

@@ -18,6 +18,9 @@
 #define FEW_JOBS	2
 #define FEW_SYNCS	4
 
+/* Of elements from a program that knows more than we do. */
+#define MAX_STRIDE	4096
+
 /**
  * struct onpu_signal - A syncobj that a job is to signal.
  */
@@ -75,7 +78,7 @@ static int copy_array(void *dst, size_t size, const struct drm_onpu_obj_array *a
 		return -EINVAL;
 	if (array->stride == size)
 		return copy_from_user(dst, src, size * array->count) ? -EFAULT : 0;
-	if (array->stride > PAGE_SIZE)
+	if (array->stride > MAX_STRIDE)
 		return -E2BIG;
 	for (u32 i = 0; i < array->count; i++) {
 		ret = copy_struct_from_user(dst + i * size, size, src + (u64)i * array->stride,

@@ -12,6 +12,7 @@ log.
 import argparse
 import glob
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DRIVER = '/sys/bus/pci/drivers/onpu'
+RESET = re.compile(r'onpu .*\[drm\].* (reset: |the device is gone|given up: )')
 
 
 def fail(text):
@@ -168,8 +170,15 @@ class Load:
             program.kill()
 
 
+def resets():
+    """What the driver has said of resets, asked for or not, and of a device that it gives up."""
+    log = subprocess.run(['dmesg'], check=True, text=True, stdout=subprocess.PIPE).stdout
+    return [line for line in log.splitlines() if RESET.search(line)]
+
+
 def rounds(number, device, options, take, give_back):
     load = None
+    before = len(resets())
     for _ in range(options.rounds):
         load = load or Load(options, take == device.cut)
         device.load = load
@@ -186,6 +195,11 @@ def rounds(number, device, options, take, give_back):
         load.wait_working()
         load.kill()
         load.wait_ended()
+    # One for each round that asks for one: a reset that nobody asked for costs others their jobs.
+    said = resets()[before:]
+    wanted = 0 if give_back else options.rounds
+    if len(said) != wanted:
+        fail(f'{wanted} resets were asked for, but:\n' + '\n'.join(said))
     print(f'ok {number} - {take.__name__}, {options.rounds} times', flush=True)
 
 

@@ -94,13 +94,14 @@ extern "C" {
  * - EINVAL: a value is out of range or not aligned, an unknown flag or a padding member is set, or
  *   a stride is smaller than the structure was in version 1.0.
  * - E2BIG: an array element is longer than the driver knows it, and the rest is not zero, or it is
- *   longer than a page.
+ *   longer than 4096 bytes.
  * - ENOENT: no such handle, context or syncobj.
  * - ENOMEM: the host has no memory left.
  * - ENOSPC: a limit is reached that DRM_IOCTL_ONPU_DEV_QUERY tells: memory, addresses, contexts,
  *   jobs in a context.
  *
- * An ioctl that fails has had no effect. What else can happen is said at each ioctl.
+ * An ioctl that fails has had no effect. What else can happen is said at each ioctl. Opening the
+ * device fails with ENOSPC when it has no address space left.
  *
  * A job that fails signals its fence all the same, with one of these errors, which
  * SYNC_IOC_FILE_INFO tells once the fence is exported as sync file:
@@ -110,8 +111,8 @@ extern "C" {
  * - ETIME: no progress for the context's timeout, cycle limit exceeded, or deadlock.
  * - EREMOTEIO: a trap instruction, or a parity error in the device.
  * - ECANCELED: the job did not run to its end for no fault of its own: an earlier job of the same
- *   context failed, the context was destroyed, another context forced a reset, or the machine went
- *   to sleep.
+ *   context failed, the context was destroyed, the device was reset for another reason than this
+ *   context, or the machine went to sleep.
  * - ENODEV: the device is gone.
  */
 
@@ -200,7 +201,8 @@ enum drm_onpu_dev_query_type {
 	 * __u32 with the whole CAP block in the order of the registers, whose offsets and fields
 	 * uapi/onpu/registers.xml defines. Register k of the block, at byte offset 4 * k from its
 	 * start, is element k; a 64-bit register takes two, the low half first. The number of
-	 * elements is the returned size divided by 4; a register beyond them reads as zero.
+	 * elements is the returned size divided by 4; a register beyond them reads as zero. What a
+	 * register means does not change without &drm_onpu_dev_info.interface_major.
 	 */
 	DRM_ONPU_DEV_QUERY_CAPS = 1,
 	/** @DRM_ONPU_DEV_QUERY_FIRMWARE: The running firmware, &struct drm_onpu_firmware_info. */
@@ -228,8 +230,8 @@ struct drm_onpu_dev_query {
 	__u32 size;
 
 	/**
-	 * @pointer: in: User address that the answer is written to, a multiple of 8. If it is zero,
-	 * @size is not read, only returned.
+	 * @pointer: in: User address that the answer is written to. If it is zero, @size is not
+	 * read, only returned.
 	 */
 	__u64 pointer;
 };
@@ -338,7 +340,8 @@ struct drm_onpu_time_info {
 /**
  * struct drm_onpu_counters - Answer to %DRM_ONPU_DEV_QUERY_COUNTERS.
  *
- * They count from the loading of the driver, over all clients where nothing else is said.
+ * They count from the moment in which the driver was bound to the device, over all clients where
+ * nothing else is said.
  */
 struct drm_onpu_counters {
 	/** @busy_ns: Host time during which the device had a job to work on. */
@@ -496,8 +499,9 @@ enum drm_onpu_power {
 /**
  * struct drm_onpu_ctx_create - Arguments of DRM_IOCTL_ONPU_CTX_CREATE.
  *
- * Fails with ENOSPC when the client has &drm_onpu_dev_info.max_contexts already, or the device
- * has no more to give to this user.
+ * Fails with ENOSPC when the client has &drm_onpu_dev_info.max_contexts already. Contexts that
+ * were destroyed count until their jobs have gone; the call waits for that for some seconds, and
+ * fails with EINTR when a signal comes meanwhile (drmIoctl() calls again).
  */
 struct drm_onpu_ctx_create {
 	/** @flags: in: Must be zero. */
@@ -525,8 +529,8 @@ struct drm_onpu_ctx_create {
 
 	/**
 	 * @completion_offset: out: Offset for mmap() on the device file, with PROT_READ and
-	 * MAP_SHARED, of one page of the host that starts with a &struct drm_onpu_completion. The
-	 * mapping outlives the context.
+	 * MAP_SHARED, of one page of the host that starts with a &struct drm_onpu_completion; what
+	 * follows it may be anything. The mapping outlives the context.
 	 */
 	__u64 completion_offset;
 };
@@ -596,7 +600,7 @@ enum drm_onpu_ctx_state {
 	/** @DRM_ONPU_CTX_ACTIVE: No job has failed. */
 	DRM_ONPU_CTX_ACTIVE = 0,
 	/**
-	 * @DRM_ONPU_CTX_INNOCENT: Jobs were cancelled by a reset that another context caused
+	 * @DRM_ONPU_CTX_INNOCENT: Jobs were cancelled by a reset that this context did not cause
 	 * (&drm_onpu_ctx_get_state.cancelled counts them), and the local memory of the device is
 	 * zero for this context as it was at first. Otherwise as good as ACTIVE.
 	 */
