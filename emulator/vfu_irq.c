@@ -113,8 +113,7 @@ static void retry(struct vfu_irqs *irqs)
 
 /* ---- SET_IRQS */
 
-/* Nothing else can be raised. */
-static bool is_eventfd(int fd)
+bool vfu_is_eventfd(int fd)
 {
 	char name[32], target[32];
 	ssize_t n;
@@ -155,7 +154,7 @@ static int check_set(const struct vfu_irqs *irqs, const struct vfio_irq_set *hea
 	if (!head->count || (num_fds && num_fds != head->count))
 		return EINVAL;
 	for (unsigned int i = 0; i < num_fds; i++)
-		if (!is_eventfd(fds[i]))
+		if (!vfu_is_eventfd(fds[i]))
 			return EINVAL;
 	return 0;
 }

@@ -42,6 +42,9 @@ struct vfu_irqs {
 	int empty;
 };
 
+/* Whether a descriptor can be raised at all. */
+bool vfu_is_eventfd(int fd);
+
 /*
  * @vectors of MSI-X; 0: none. There is one of MSI in any case. false: the kernel has no
  * asynchronous I/O for this process, and there is only vfu_irqs_destroy().

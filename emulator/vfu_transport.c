@@ -10,6 +10,7 @@
 #include "vfu_transport.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -19,21 +20,39 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "vfu_irq.h"
+
+/* A client can make many of these threads sleep: they are to be small. */
+#define CLOSE_STACK	(64 << 10)
+
 static void *close_main(void *fd)
 {
 	close((int)(intptr_t)fd);
 	return NULL;
 }
 
+/* Memory and events: what a client passes that means no harm. */
+static bool closes_at_once(int fd)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0 || vfu_is_eventfd(fd);
+}
+
 void vfu_close(int fd)
 {
+	pthread_attr_t attr;
 	pthread_t thread;
 
-	/* One thread each, since the next descriptor is not to wait either. */
-	if (pthread_create(&thread, NULL, close_main, (void *)(intptr_t)fd))
+	if (closes_at_once(fd)) {
 		close(fd);
-	else
-		pthread_detach(thread);
+		return;
+	}
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, CLOSE_STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	/* One thread each, since the next descriptor is not to wait either. */
+	if (pthread_create(&thread, &attr, close_main, (void *)(intptr_t)fd))
+		close(fd);
+	pthread_attr_destroy(&attr);
 }
 
 void vfu_conn_open(struct vfu_conn *conn, int fd, uint8_t *payload, unsigned int patience_ms)
