@@ -343,7 +343,8 @@ static uint64_t save_bytes(int fd)
 TEST_F(device, memory_of_contexts)
 {
 	struct npu_bo data = npu_bo(self->fd, 1 << 20, 0);
-	uint64_t total = npu_counters(self->fd).memory, client = npu_counters(self->fd).client_memory;
+	uint64_t total = npu_settled_memory(self->fd, data.size);
+	uint64_t client = npu_counters(self->fd).client_memory;
 	double end = npu_now() + NPU_PATIENCE_S;
 	struct npu_ctx ctx;
 	char path[64];
