@@ -109,7 +109,7 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 	spin_lock(&ctx->lock);
 	if (ret) {
 		/* The firmware has tried; else it is no fault of the context. */
-		ctx->guilty = ret == -EIO;
+		ctx->guilty |= ret == -EIO;
 	} else {
 		/* It may have got done in the last moment. */
 		onpu_job_reap(ctx);
@@ -124,6 +124,8 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 		ret = onpu_queue_give(cd, ctx);
 	onpu_queue_distrust(cd->onpu, ret);
 	mutex_unlock(&cd->bind_lock);
+	/* Others may wait for the queue. */
+	queue_work(cd->wq, &cd->bind);
 }
 
 /* Under bind_lock: the hardware has nothing to do with the context any more. */

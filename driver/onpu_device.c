@@ -138,7 +138,7 @@ int onpu_device_init(struct onpu_device *onpu)
 	      drmm_mutex_init(&onpu->drm, &onpu->dma_lock);
 	if (ret)
 		return ret;
-	/* Schedulers have work on it that may end after the driver was unbound. */
+	/* Contexts have work on it that may end after the driver was unbound. */
 	onpu->reset_wq = alloc_ordered_workqueue("onpu-reset", WQ_MEM_RECLAIM);
 	if (!onpu->reset_wq)
 		return -ENOMEM;

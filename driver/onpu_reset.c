@@ -95,13 +95,10 @@ static void resume(struct onpu_device *onpu, int error)
 
 	lockdep_assert_held_write(&onpu->reset_lock);
 	atomic_inc(&onpu->resets);
-	if (error) {
+	if (error)
 		give_up(onpu);
-	} else {
+	else
 		WRITE_ONCE(onpu->state, ONPU_DEV_UP);
-		/* What the PCI core had saved it has used up, in 6.12. */
-		pci_save_state(onpu->pdev);
-	}
 	/* Whoever sees this sees a device that answers. */
 	smp_store_release(&onpu->quiet, false);
 	onpu_irq_enable(onpu);
@@ -128,6 +125,8 @@ static void reset_function(struct onpu_device *onpu)
 	if (pcie_reset_flr(pdev, PCI_RESET_DO_RESET))
 		drm_dbg(&onpu->drm, "no reset of the function\n");
 	pci_restore_state(pdev);
+	/* In 6.12 that used it up; here and below it is for onpu_slot_reset(). */
+	pci_save_state(pdev);
 	pci_dev_unlock(pdev);
 }
 
@@ -186,6 +185,7 @@ static void onpu_reset_done(struct pci_dev *pdev)
 {
 	struct onpu_device *onpu = pci_get_drvdata(pdev);
 
+	pci_save_state(pdev);
 	drm_notice(&onpu->drm, "reset: of the PCI function\n");
 	resume(onpu, onpu_device_start(onpu));
 	up_write(&onpu->reset_lock);
@@ -271,6 +271,8 @@ static int onpu_suspend(struct device *dev)
 	down_write(&onpu->reset_lock);
 	quiesce(onpu);
 	halt_device(onpu);
+	/* With a state that a reset has just saved the core would not put the device to sleep. */
+	pci_load_saved_state(onpu->pdev, NULL);
 	up_write(&onpu->reset_lock);
 	return 0;
 }
@@ -284,9 +286,11 @@ static int onpu_resume(struct device *dev)
 	/* Whatever a reset was asked for: this is one. */
 	xchg(&onpu->reset_why, NULL);
 	ret = onpu_device_start(onpu);
+	pci_save_state(onpu->pdev);
+	/* From here on somebody may ask for a reset, which waits for the lock. */
+	enable_work(&onpu->reset_work);
 	resume(onpu, ret);
 	up_write(&onpu->reset_lock);
-	enable_work(&onpu->reset_work);
 	return ret;
 }
 
@@ -310,6 +314,9 @@ void onpu_device_unplug(struct onpu_device *onpu)
 	onpu_mmu_post_reset(onpu);
 	up_write(&onpu->reset_lock);
 	onpu_ctx_unplug(onpu);
+	/* Contexts that end now, and looks that have begun, are not to outlast the module. */
+	flush_workqueue(onpu_ctx_wq(onpu));
+	flush_workqueue(onpu->reset_wq);
 	onpu_gem_unplug(onpu);
 	onpu_mmu_unplug(onpu);
 }

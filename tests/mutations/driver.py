@@ -164,8 +164,8 @@ MUTATIONS = [
     _mutation('nobody is told of system sleep', 'onpu_drv.c', _SLEEP,
               '\t.driver.pm = pm_sleep_ptr(&onpu_pm_ops),\n', ''),
     _mutation('the device stays asleep', 'onpu_reset.c', _SLEEP,
-              '\tret = onpu_device_start(onpu);\n\tresume(onpu, ret);\n\tup_write',
-              '\tret = 0;\n\tresume(onpu, ret);\n\tup_write'),
+              '\tret = onpu_device_start(onpu);\n\tpci_save_state(onpu->pdev);\n',
+              '\tret = 0;\n\tpci_save_state(onpu->pdev);\n'),
     _mutation('jobs that a reset took do not end', 'onpu_ctx.c', _lifecycle('reset'),
               '\tonpu_job_end_all(ctx, -ECANCELED, -ECANCELED);\n'
               '\tif (ctx->destroyed)\n\t\tqueue_end(ctx);\n'
