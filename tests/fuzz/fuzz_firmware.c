@@ -226,10 +226,14 @@ static void make_ready(struct fake *f, bool debug)
 /* Unless it has given up, and said why, it still answers. */
 static void check_alive(struct fake *f)
 {
-	uint32_t before;
+	uint32_t waiting = f->requests.tail - f->requests.head, before;
 
 	f->hook = NULL;
-	for (unsigned int i = 0; i < ONPU_MAX_QUEUES + 2 * FAKE_RING && !f->fw.failed; i++) {
+	/* The request ring can be larger than what is written into it. */
+	if (waiting > ONPU_MAX_RING_SIZE)
+		waiting = ONPU_MAX_RING_SIZE;
+	waiting += ONPU_MAX_QUEUES + 2 * FAKE_RING;
+	for (uint32_t i = 0; i < waiting && !f->fw.failed; i++) {
 		fake_settle(f);
 		take(f, 1);
 	}
