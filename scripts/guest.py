@@ -207,7 +207,8 @@ class Guest:
         answer = subprocess.run(["modinfo", "-F", "depends", self.args.driver], text=True,
                                 stdout=subprocess.PIPE, check=False)
         if answer.returncode:
-            raise GuestError(f"{self.args.driver} is no driver")
+            raise GuestError(f"{self.args.driver} is no module of a kernel; "
+                             "./npu guest builds one without --no-build")
         return [name for name in answer.stdout.strip().split(",") if name]
 
     def write_job(self, shares):
@@ -223,8 +224,8 @@ class Guest:
                    "--inh-caps=-all", *run]
         values = {
             "user": user, "group": user, "node_group": group, "shares": len(shares),
-            "modules": " ".join([*args.modprobe, *self.driver_depends()]), "driver": args.driver or "",
-            "firmware": args.firmware or "", "use_stdin": int("in" in self.ports),
+            "modules": " ".join([*args.modprobe, *self.driver_depends()]),
+            "driver": args.driver or "", "firmware": args.firmware or "", "use_stdin": int("in" in self.ports),
         }
         with open(os.path.join(self.folder, "job"), "w", encoding="utf-8",
                   errors="surrogateescape") as file:
@@ -311,6 +312,12 @@ class Guest:
             self.ports[name], theirs[name] = socket.socketpair()
         return theirs
 
+    def kernel(self):
+        try:
+            return vmlinux.startable(self.args.kernel, os.path.join(BUILD, "guest"))
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise GuestError(f"cannot unpack the kernel {self.args.kernel}: {error}") from error
+
     def qemu_command(self, roots, theirs, npu):
         args = self.args
         size = f"{args.memory}M"
@@ -329,7 +336,7 @@ class Guest:
             "-object", f"memory-backend-memfd,id=mem,size={size},share=on",
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-chardev", f"file,id=console,path={escape(console)}", "-serial", "chardev:console",
-            "-kernel", vmlinux.startable(args.kernel, os.path.join(BUILD, "guest")), "-append", " ".join(append + args.append),
+            "-kernel", self.kernel(), "-append", " ".join(append + args.append),
             "-device", "virtio-serial-pci",
         ]
         for name, end in theirs.items():
