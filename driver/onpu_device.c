@@ -271,7 +271,8 @@ int onpu_irq_init(struct onpu_device *onpu)
 		onpu->vectors[i].index = i;
 		ret = pci_request_irq(onpu->pdev, i, NULL,
 				      i ? completion_thread : management_thread,
-				      &onpu->vectors[i], "onpu-%u", i);
+				      &onpu->vectors[i], "onpu%u@pci:%s", i,
+				      pci_name(onpu->pdev));
 		if (ret) {
 			free_irqs(onpu, i);
 			return ret;

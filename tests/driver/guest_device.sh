@@ -56,6 +56,8 @@ test_shown()
 	ok $? "the firmware's version is shown"
 	[ "$(find "/sys/bus/pci/devices/$device/msi_irqs" -type f | wc -l)" -ge 2 ]
 	ok $? "it has several interrupts"
+	grep -q "onpu0@pci:$device\$" /proc/interrupts
+	ok $? "/proc/interrupts tells whose they are"
 }
 
 test_again()
