@@ -129,7 +129,7 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 }
 
 /* Under bind_lock: the hardware has nothing to do with the context any more. */
-static int detach(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
+static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	bool busy;
 	int ret = 0;
@@ -167,7 +167,7 @@ static void end_work(struct work_struct *work)
 	int ret;
 
 	mutex_lock(&cd->bind_lock);
-	ret = detach(cd, ctx);
+	ret = detach_ctx(cd, ctx);
 	spin_lock(&ctx->lock);
 	if (ctx->destroyed && !ret)
 		onpu_job_end_all(ctx, -ECANCELED, -ECANCELED);

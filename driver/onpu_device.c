@@ -60,7 +60,7 @@ bool onpu_device_present(struct onpu_device *onpu)
 
 /* ---- capabilities */
 
-static u32 cap(const struct onpu_device *onpu, u32 reg)
+static u32 onpu_cap(const struct onpu_device *onpu, u32 reg)
 {
 	return onpu->caps.words[(reg - ONPU_REG_CAP_MACHINE) / 4];
 }
@@ -93,12 +93,12 @@ static int read_caps(struct onpu_device *onpu)
 
 	for (unsigned int i = 0; i < ONPU_CAP_WORDS; i++)
 		caps->words[i] = onpu_read(onpu, ONPU_REG_CAP_MACHINE + 4 * i);
-	caps->num_queues = cap(onpu, ONPU_REG_CAP_NUM_QUEUES);
-	caps->num_vms = cap(onpu, ONPU_REG_CAP_NUM_VMS);
-	caps->num_asids = cap(onpu, ONPU_REG_CAP_NUM_ASIDS);
-	caps->save_bytes = cap(onpu, ONPU_REG_CAP_SAVE_BYTES);
-	caps->clock_khz = cap(onpu, ONPU_REG_CAP_CLOCK_KHZ);
-	address = cap(onpu, ONPU_REG_CAP_ADDRESS);
+	caps->num_queues = onpu_cap(onpu, ONPU_REG_CAP_NUM_QUEUES);
+	caps->num_vms = onpu_cap(onpu, ONPU_REG_CAP_NUM_VMS);
+	caps->num_asids = onpu_cap(onpu, ONPU_REG_CAP_NUM_ASIDS);
+	caps->save_bytes = onpu_cap(onpu, ONPU_REG_CAP_SAVE_BYTES);
+	caps->clock_khz = onpu_cap(onpu, ONPU_REG_CAP_CLOCK_KHZ);
+	address = onpu_cap(onpu, ONPU_REG_CAP_ADDRESS);
 	caps->va_bits = FIELD_GET(ONPU_CAP_ADDRESS_VA_BITS__MASK, address);
 	caps->dma_bits = FIELD_GET(ONPU_CAP_ADDRESS_DMA_BITS__MASK, address);
 	return check_caps(onpu);

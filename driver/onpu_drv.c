@@ -311,7 +311,7 @@ static void log_found(struct onpu_device *onpu)
 }
 
 /* Everything but what user space sees. */
-static int start(struct onpu_device *onpu)
+static int onpu_bring_up(struct onpu_device *onpu)
 {
 	int ret = onpu_device_init(onpu) ?: onpu_mbox_init(onpu) ?: onpu_fw_init(onpu) ?:
 		  onpu_mmu_init(onpu) ?: onpu_ctx_init(onpu) ?: onpu_irq_init(onpu);
@@ -349,7 +349,7 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (IS_ERR(onpu->regs))
 		return PTR_ERR(onpu->regs);
 	set_limits(&onpu->limits);
-	ret = start(onpu);
+	ret = onpu_bring_up(onpu);
 	if (ret)
 		return dev_err_probe(&pdev->dev, ret, "the device could not be started\n");
 	/* For a reset that has to restore the configuration. */

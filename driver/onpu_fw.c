@@ -32,7 +32,7 @@ MODULE_FIRMWARE(IMAGE_NAME);
 
 /* ---- image */
 
-static int refuse(struct onpu_device *onpu, const char *why)
+static int refuse_image(struct onpu_device *onpu, const char *why)
 {
 	drm_err(&onpu->drm, "firmware %s: %s\n", IMAGE_NAME, why);
 	return -EINVAL;
@@ -41,9 +41,9 @@ static int refuse(struct onpu_device *onpu, const char *why)
 static int check_sizes(struct onpu_device *onpu, const struct onpu_fw_header *h, size_t size)
 {
 	if (h->image_size != size - sizeof(*h) || !h->image_size || h->image_size % 4)
-		return refuse(onpu, "its header tells another size");
+		return refuse_image(onpu, "its header tells another size");
 	if (h->memory_size < h->image_size)
-		return refuse(onpu, "its header's sizes contradict each other");
+		return refuse_image(onpu, "its header's sizes contradict each other");
 	return 0;
 }
 
@@ -54,16 +54,16 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	int ret;
 
 	if (size < sizeof(h))
-		return refuse(onpu, "too short for a header");
+		return refuse_image(onpu, "too short for a header");
 	memcpy(&h, data, sizeof(h));
 	if (h.magic != ONPU_FW_MAGIC || h.header_size != ONPU_FW_HEADER_SIZE ||
 	    memchr_inv(h.mbz_28, 0, sizeof(h.mbz_28)))
-		return refuse(onpu, "not a firmware image");
+		return refuse_image(onpu, "not a firmware image");
 	ret = check_sizes(onpu, &h, size);
 	if (ret)
 		return ret;
 	if (~crc32_le(~0, data + sizeof(h), h.image_size) != h.crc)
-		return refuse(onpu, "damaged, its checksum is wrong");
+		return refuse_image(onpu, "damaged, its checksum is wrong");
 	if (h.abi_major != ONPU_ABI_MAJOR || h.abi_minor < ONPU_ABI_MINOR) {
 		drm_err(&onpu->drm, "firmware %s speaks version %u.%u, the driver needs %u.%u\n",
 			IMAGE_NAME, h.abi_major, h.abi_minor, ONPU_ABI_MAJOR, ONPU_ABI_MINOR);
@@ -71,7 +71,7 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	}
 	if (FIELD_GET(ONPU_VERSION_MAJOR__MASK, h.hw_version) !=
 	    FIELD_GET(ONPU_VERSION_MAJOR__MASK, version))
-		return refuse(onpu, "for another version of the device");
+		return refuse_image(onpu, "for another version of the device");
 	onpu->fw.crc = h.crc;
 	return 0;
 }

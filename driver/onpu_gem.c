@@ -229,7 +229,7 @@ struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t siz
 	return &bo->base.base;
 }
 
-static void count(struct onpu_bo *bo)
+static void count_bo(struct onpu_bo *bo)
 {
 	struct drm_gem_object *obj = &bo->base.base;
 
@@ -248,7 +248,7 @@ struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_
 	/* One of our own comes back as what it is. */
 	if (!IS_ERR(obj) && drm_gem_is_imported(obj) && !to_onpu_bo(obj)->counted) {
 		to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;
-		count(to_onpu_bo(obj));
+		count_bo(to_onpu_bo(obj));
 		bo_mapped(to_onpu_bo(obj));
 	}
 	drm_dev_exit(idx);
@@ -346,7 +346,7 @@ static struct onpu_bo *bo_create(struct onpu_file *file, u64 size, u32 flags)
 	bo = container_of(shmem, struct onpu_bo, base);
 	bo->flags = flags;
 	shmem->map_wc = flags & DRM_ONPU_BO_WC;
-	count(bo);
+	count_bo(bo);
 	return bo;
 }
 
@@ -501,7 +501,7 @@ int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t
 	kbo->vm = vm;
 	kbo->bo = container_of(shmem, struct onpu_bo, base);
 	kbo->bo->read_only = true;
-	count(kbo->bo);
+	count_bo(kbo->bo);
 	atomic64_add(shmem->base.size, &vm->ctx_memory);
 	ret = kernel_bo_map(kbo, vm, access);
 	if (ret)

@@ -244,7 +244,7 @@ static struct onpu_fault_record read_record(const struct onpu_ctx *ctx)
 }
 
 /* The job that the hardware is at has failed, and nothing of the context runs any more. */
-static void fault(struct onpu_ctx *ctx, const struct onpu_fault_record *record)
+static void end_by_fault(struct onpu_ctx *ctx, const struct onpu_fault_record *record)
 {
 	ctx->fault = *record;
 	onpu_ctx_fail(ctx, DRM_ONPU_CTX_FAULT, fault_error(record->code), -ECANCELED);
@@ -262,7 +262,7 @@ void onpu_job_faulted(struct onpu_ctx *ctx, u32 code)
 			.engine = ONPU_ENG_CP,
 			.operand = ONPU_OPERAND_NONE,
 		};
-	fault(ctx, &record);
+	end_by_fault(ctx, &record);
 }
 
 /*
@@ -297,7 +297,7 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 	}
 	ctx->completed = max(ctx->completed, seqno);
 	if (record.seqno == seqno)
-		fault(ctx, &record);
+		end_by_fault(ctx, &record);
 	else
 		onpu_job_feed(ctx);
 }
@@ -340,7 +340,7 @@ static bool makes_progress(struct onpu_ctx *ctx)
 	return true;
 }
 
-static bool hangs(struct onpu_ctx *ctx)
+static bool ctx_hangs(struct onpu_ctx *ctx)
 {
 	bool ret;
 
@@ -355,7 +355,7 @@ static bool hangs(struct onpu_ctx *ctx)
  * The scheduler's own timer starts anew with each job that follows, and knows nothing of jobs that
  * SUBMIT feeds itself; so it is not used. The work has a reference to its context.
  */
-static void watch(struct onpu_ctx *ctx)
+static void watch_ctx(struct onpu_ctx *ctx)
 {
 	onpu_ctx_get(ctx);
 	if (!queue_delayed_work(ctx->onpu->reset_wq, &ctx->watch,
@@ -372,12 +372,12 @@ void onpu_job_watch_work(struct work_struct *work)
 	if (onpu_device_present(ctx->onpu)) {
 		/* In case an interrupt was lost. */
 		onpu_ctx_reap(ctx);
-		if (hangs(ctx))
+		if (ctx_hangs(ctx))
 			onpu_ctx_kill_hung(ctx);
 	}
 	spin_lock(&ctx->lock);
 	if (onpu_ctx_busy(ctx))
-		watch(ctx);
+		watch_ctx(ctx);
 	spin_unlock(&ctx->lock);
 	dma_fence_end_signalling(cookie);
 	onpu_ctx_put(ctx);
@@ -425,7 +425,7 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 	if (!busy) {
 		ctx->since = ktime_get();
 		ctx->progress.when = jiffies;
-		watch(ctx);
+		watch_ctx(ctx);
 	}
 	onpu_usage_begin(ctx->onpu, count);
 }
@@ -584,7 +584,7 @@ int onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence)
 }
 
 /* The jobs get their numbers and fences, or are refused. */
-static int accept(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, u32 num_entries)
+static int accept_jobs(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, u32 num_entries)
 {
 	int ret = 0;
 
@@ -637,7 +637,7 @@ int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, 
 
 	mutex_lock(&ctx->submit_lock);
 	cookie = dma_fence_begin_signalling();
-	ret = accept(ctx, made, num_made, num_entries);
+	ret = accept_jobs(ctx, made, num_made, num_entries);
 	if (!ret) {
 		*seqno = made[num_made - 1].job->seqno;
 		for (u32 i = 0; i < num_made; i++)

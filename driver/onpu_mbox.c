@@ -93,7 +93,7 @@ void onpu_mbox_fail(struct onpu_device *onpu, int error)
 
 /* ---- responses */
 
-static void breach(struct onpu_device *onpu, const char *what)
+static void onpu_mbox_breach(struct onpu_device *onpu, const char *what)
 {
 	drm_err_ratelimited(&onpu->drm, "the firmware broke the protocol: %s\n", what);
 	onpu_mbox_fail(onpu, -EAGAIN);
@@ -139,7 +139,7 @@ void onpu_mbox_irq(struct onpu_device *onpu)
 		return;
 	if (tail - mbox->head > ONPU_MBOX_SLOTS) {
 		if (onpu_device_present(onpu))
-			breach(onpu, "the response ring's index");
+			onpu_mbox_breach(onpu, "the response ring's index");
 		return;
 	}
 	dma_rmb();
@@ -150,7 +150,7 @@ void onpu_mbox_irq(struct onpu_device *onpu)
 		barrier();
 		mbox->head++;
 		if (!take_message(onpu, &msg)) {
-			breach(onpu, "a message that nobody has asked for");
+			onpu_mbox_breach(onpu, "a message that nobody has asked for");
 			return;
 		}
 	}
@@ -176,12 +176,12 @@ static int status_error(struct onpu_device *onpu, u32 type, u32 status)
 			drm_dbg(&onpu->drm, "request %u: status %u\n", type, status);
 		return errors[status];
 	}
-	breach(onpu, "a status that does not exist");
+	onpu_mbox_breach(onpu, "a status that does not exist");
 	return -EPROTO;
 }
 
 /* Take a place in the table. The caller has counted it, so there is one. */
-static int enter(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
+static int enter_request(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
 {
 	unsigned int i;
 	int ret;
@@ -204,13 +204,13 @@ static int enter(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
 }
 
 /* Each request under way has a place in the ring, so there is room. */
-static int send(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
+static int send_request(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 {
 	struct onpu_mbox *mbox = &onpu->mbox;
 	int ret;
 
 	mutex_lock(&mbox->lock);
-	ret = enter(mbox, wait);
+	ret = enter_request(mbox, wait);
 	if (!ret) {
 		mbox->requests[mbox->tail % ONPU_MBOX_SLOTS] = *wait->msg;
 		/* The message comes before the index. */
@@ -252,7 +252,7 @@ int onpu_mbox_call(struct onpu_device *onpu, void *msg)
 	/* Who has a place has waited as long, and has asked for a reset. */
 	if (down_timeout(&mbox->slots, TIMEOUT))
 		return -ETIMEDOUT;
-	ret = send(onpu, &wait);
+	ret = send_request(onpu, &wait);
 	if (!ret) {
 		if (!wait_for_completion_timeout(&wait.done, TIMEOUT) && timed_out(onpu, &wait))
 			ret = -ETIMEDOUT;

@@ -336,7 +336,7 @@ static void stop_yielding(struct onpu_ctx_device *cd)
 }
 
 /* Find a queue for the first who waits. false: not now. */
-static bool serve(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
+static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	int queue, ret;
 
@@ -382,7 +382,7 @@ void onpu_queue_bind_work(struct work_struct *work)
 			stop_yielding(cd);
 			break;
 		}
-		more = serve(cd, ctx);
+		more = serve_waiter(cd, ctx);
 		onpu_ctx_put(ctx);
 	}
 	mutex_unlock(&cd->bind_lock);

@@ -49,7 +49,7 @@ int onpu_device_start(struct onpu_device *onpu)
 
 /* ---- the parts of a reset */
 
-static void quiesce(struct onpu_device *onpu)
+static void onpu_reset_begin(struct onpu_device *onpu)
 {
 	lockdep_assert_held_write(&onpu->reset_lock);
 	WRITE_ONCE(onpu->quiet, true);
@@ -88,8 +88,8 @@ static void tell_given_up(struct onpu_device *onpu, int error)
 	send_wedged_event(onpu);
 }
 
-/* After quiesce(). @error: of the attempt to start the device again. */
-static void resume(struct onpu_device *onpu, int error)
+/* After onpu_reset_begin(). @error: of the attempt to start the device again. */
+static void onpu_reset_end(struct onpu_device *onpu, int error)
 {
 	bool was_up = onpu->state == ONPU_DEV_UP;
 
@@ -130,7 +130,7 @@ static void reset_function(struct onpu_device *onpu)
 	pci_dev_unlock(pdev);
 }
 
-static int restart(struct onpu_device *onpu)
+static int restart_device(struct onpu_device *onpu)
 {
 	int ret = -ENODEV;
 
@@ -156,8 +156,8 @@ void onpu_device_reset_work(struct work_struct *work)
 	down_write(&onpu->reset_lock);
 	if (onpu->state == ONPU_DEV_UP) {
 		drm_notice(&onpu->drm, "reset: %s\n", why ?: "asked for");
-		quiesce(onpu);
-		resume(onpu, restart(onpu));
+		onpu_reset_begin(onpu);
+		onpu_reset_end(onpu, restart_device(onpu));
 	} else {
 		onpu_mbox_fail(onpu, -ENODEV);
 	}
@@ -178,7 +178,7 @@ static void onpu_reset_prepare(struct pci_dev *pdev)
 
 	onpu_mbox_fail(onpu, -EAGAIN);
 	down_write(&onpu->reset_lock);
-	quiesce(onpu);
+	onpu_reset_begin(onpu);
 }
 
 static void onpu_reset_done(struct pci_dev *pdev)
@@ -187,7 +187,7 @@ static void onpu_reset_done(struct pci_dev *pdev)
 
 	pci_save_state(pdev);
 	drm_notice(&onpu->drm, "reset: of the PCI function\n");
-	resume(onpu, onpu_device_start(onpu));
+	onpu_reset_end(onpu, onpu_device_start(onpu));
 	up_write(&onpu->reset_lock);
 }
 
@@ -205,8 +205,8 @@ static pci_ers_result_t onpu_error_detected(struct pci_dev *pdev, pci_channel_st
 	}
 	onpu_mbox_fail(onpu, -EAGAIN);
 	down_write(&onpu->reset_lock);
-	quiesce(onpu);
-	resume(onpu, -EIO);
+	onpu_reset_begin(onpu);
+	onpu_reset_end(onpu, -EIO);
 	up_write(&onpu->reset_lock);
 	return channel == pci_channel_io_frozen ? PCI_ERS_RESULT_NEED_RESET :
 						  PCI_ERS_RESULT_DISCONNECT;
@@ -225,8 +225,8 @@ static void onpu_error_resume(struct pci_dev *pdev)
 
 	down_write(&onpu->reset_lock);
 	if (onpu->state == ONPU_DEV_WEDGED) {
-		quiesce(onpu);
-		resume(onpu, onpu_device_start(onpu));
+		onpu_reset_begin(onpu);
+		onpu_reset_end(onpu, onpu_device_start(onpu));
 	}
 	up_write(&onpu->reset_lock);
 }
@@ -269,7 +269,7 @@ static int onpu_suspend(struct device *dev)
 	disable_work_sync(&onpu->reset_work);
 	onpu_mbox_fail(onpu, -EAGAIN);
 	down_write(&onpu->reset_lock);
-	quiesce(onpu);
+	onpu_reset_begin(onpu);
 	halt_device(onpu);
 	/* With a state that a reset has just saved the core would not put the device to sleep. */
 	pci_load_saved_state(onpu->pdev, NULL);
@@ -289,7 +289,7 @@ static int onpu_resume(struct device *dev)
 	pci_save_state(onpu->pdev);
 	/* From here on somebody may ask for a reset, which waits for the lock. */
 	enable_work(&onpu->reset_work);
-	resume(onpu, ret);
+	onpu_reset_end(onpu, ret);
 	up_write(&onpu->reset_lock);
 	return ret;
 }

@@ -174,7 +174,7 @@ static int read_syncs(struct onpu_submit *submit)
 	return 0;
 }
 
-static bool has(const struct drm_onpu_sync *syncs, u32 count, u32 flag)
+static bool any_sync(const struct drm_onpu_sync *syncs, u32 count, u32 flag)
 {
 	for (u32 i = 0; i < count; i++)
 		if (syncs[i].flags & flag)
@@ -191,11 +191,11 @@ static u32 group_size(const struct onpu_submit *submit, u32 first,
 	do {
 		u32 count = submit->jobs[i].syncs.count;
 
-		if (has(syncs, count, DRM_ONPU_SYNC_SIGNAL))
+		if (any_sync(syncs, count, DRM_ONPU_SYNC_SIGNAL))
 			return i + 1 - first;
 		syncs += count;
 	} while (++i < submit->num_jobs &&
-		 !has(syncs, submit->jobs[i].syncs.count, DRM_ONPU_SYNC_WAIT));
+		 !any_sync(syncs, submit->jobs[i].syncs.count, DRM_ONPU_SYNC_WAIT));
 	return i - first;
 }
 
@@ -229,7 +229,7 @@ static int add_signal(struct onpu_submit *submit, const struct drm_onpu_sync *sy
 }
 
 /* Everything that can fail. */
-static int prepare(struct onpu_submit *submit)
+static int prepare_submit(struct onpu_submit *submit)
 {
 	const struct drm_onpu_sync *sync = submit->syncs;
 	int ret = 0;
@@ -257,7 +257,7 @@ static int prepare(struct onpu_submit *submit)
 }
 
 /* Nobody sees a fence before its job is on its way for certain. */
-static void publish(struct onpu_submit *submit)
+static void publish_fences(struct onpu_submit *submit)
 {
 	for (u32 i = 0; i < submit->num_signals; i++) {
 		struct onpu_signal *signal = &submit->signals[i];
@@ -272,14 +272,14 @@ static void publish(struct onpu_submit *submit)
 	}
 }
 
-static int commit(struct onpu_submit *submit, u64 *seqno)
+static int commit_submit(struct onpu_submit *submit, u64 *seqno)
 {
 	int ret = onpu_job_submit(submit->ctx, submit->made, submit->num_made, submit->num_jobs,
 				  seqno);
 
 	if (ret)
 		return ret;
-	publish(submit);
+	publish_fences(submit);
 	/* The jobs are the scheduler's. */
 	while (submit->num_made)
 		dma_fence_put(submit->made[--submit->num_made].fence);
@@ -323,8 +323,8 @@ int onpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	submit.num_syncs = 0;
 	submit.num_made = 0;
 	submit.num_signals = 0;
-	ret = read_jobs(&submit, &args->jobs) ?: read_syncs(&submit) ?: prepare(&submit) ?:
-	      commit(&submit, &args->seqno);
+	ret = read_jobs(&submit, &args->jobs) ?: read_syncs(&submit) ?: prepare_submit(&submit) ?:
+	      commit_submit(&submit, &args->seqno);
 	clean_up(&submit);
 	onpu_ctx_put(submit.ctx);
 	return ret;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# guest: --root --allow-log='onpu .*the firmware broke the protocol: ' --allow-log='breach: .* callbacks suppressed'
+# guest: --root --allow-log='onpu .*the firmware broke the protocol: ' --allow-log='onpu_mbox_breach: .* callbacks suppressed'
 #
 # A firmware that lies (rogue.c), as TAP: the driver says what is wrong and starts the device anew, as
 # often as it takes, and programs go on with the right one.

@@ -47,7 +47,7 @@ _DMA = _guest('--root', 'guest_dma.py 2')
 _SLEEP = _guest("--root --allow-log='virtio-fs: suspend/resume not yet supported' --allow-log='PM: '",
                 'guest_sleep.sh 1')
 _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
-                "--allow-log='breach: .* callbacks suppressed'", 'guest_rogue.sh')
+                "--allow-log='onpu_mbox_breach: .* callbacks suppressed'", 'guest_rogue.sh')
 
 SETUP = [f'test -x {_BUILD}/emulator/onpu-emu && test -x {_BUILD}/tests/driver/driver-test-sync']
 BUILD = f'make -s -C /lib/modules/{_KERNEL}/build M=$PWD modules'
@@ -134,12 +134,12 @@ MUTATIONS = [
     _mutation('a hang is none', 'onpu_job.c', _HANG,
               'return time_before(now.when, last->when + ctx->timeout);', 'return true;'),
     _mutation('jobs that follow put off the next look', 'onpu_job.c', _HANG,
-              '\t\tctx->progress.when = jiffies;\n\t\twatch(ctx);\n\t}\n',
-              '\t\tctx->progress.when = jiffies;\n\t\twatch(ctx);\n\t}\n'
+              '\t\tctx->progress.when = jiffies;\n\t\twatch_ctx(ctx);\n\t}\n',
+              '\t\tctx->progress.when = jiffies;\n\t\twatch_ctx(ctx);\n\t}\n'
               '\tmod_delayed_work(ctx->onpu->reset_wq, &ctx->watch, '
               'DIV_ROUND_UP(ctx->timeout, LOOKS));\n'),
     _mutation('only the first job is watched', 'onpu_job.c', _HANG,
-              '\tif (onpu_ctx_busy(ctx))\n\t\twatch(ctx);\n', ''),
+              '\tif (onpu_ctx_busy(ctx))\n\t\twatch_ctx(ctx);\n', ''),
     # Other devices, resets, ends
     _mutation('an import is not marked', 'onpu_gem.c', _PRIME,
               'to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;', 'to_onpu_bo(obj)->flags = 0;'),
