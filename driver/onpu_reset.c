@@ -88,10 +88,12 @@ static void tell_given_up(struct onpu_device *onpu, int error)
 	send_wedged_event(onpu);
 }
 
-/* After onpu_reset_begin(). @error: of the attempt to start the device again. */
+/*
+ * After onpu_reset_begin(); gives up reset_lock. @error: of the attempt to start the device again.
+ */
 static void onpu_reset_end(struct onpu_device *onpu, int error)
 {
-	bool was_up = onpu->state == ONPU_DEV_UP;
+	bool tell = error && onpu->state == ONPU_DEV_UP;
 
 	lockdep_assert_held_write(&onpu->reset_lock);
 	atomic_inc(&onpu->resets);
@@ -104,10 +106,11 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 	onpu_irq_enable(onpu);
 	onpu_mmu_post_reset(onpu);
 	onpu_ctx_post_reset(onpu, !error);
-	/* All fences have signalled: from here on memory may be waited for. */
 	if (!error)
 		onpu_fw_log_start(onpu);
-	else if (was_up && !drm_dev_is_unplugged(&onpu->drm))
+	up_write(&onpu->reset_lock);
+	/* Now memory may be waited for. */
+	if (tell && !drm_dev_is_unplugged(&onpu->drm))
 		tell_given_up(onpu, error);
 }
 
@@ -160,8 +163,8 @@ void onpu_device_reset_work(struct work_struct *work)
 		onpu_reset_end(onpu, restart_device(onpu));
 	} else {
 		onpu_mbox_fail(onpu, -ENODEV);
+		up_write(&onpu->reset_lock);
 	}
-	up_write(&onpu->reset_lock);
 }
 
 void onpu_device_reset_async(struct onpu_device *onpu, const char *why)
@@ -188,7 +191,6 @@ static void onpu_reset_done(struct pci_dev *pdev)
 	pci_save_state(pdev);
 	drm_notice(&onpu->drm, "reset: of the PCI function\n");
 	onpu_reset_end(onpu, onpu_device_start(onpu));
-	up_write(&onpu->reset_lock);
 }
 
 /*
@@ -207,7 +209,6 @@ static pci_ers_result_t onpu_error_detected(struct pci_dev *pdev, pci_channel_st
 	down_write(&onpu->reset_lock);
 	onpu_reset_begin(onpu);
 	onpu_reset_end(onpu, -EIO);
-	up_write(&onpu->reset_lock);
 	return channel == pci_channel_io_frozen ? PCI_ERS_RESULT_NEED_RESET :
 						  PCI_ERS_RESULT_DISCONNECT;
 }
@@ -227,8 +228,9 @@ static void onpu_error_resume(struct pci_dev *pdev)
 	if (onpu->state == ONPU_DEV_WEDGED) {
 		onpu_reset_begin(onpu);
 		onpu_reset_end(onpu, onpu_device_start(onpu));
+	} else {
+		up_write(&onpu->reset_lock);
 	}
-	up_write(&onpu->reset_lock);
 }
 
 const struct pci_error_handlers onpu_error_handlers = {
@@ -290,7 +292,6 @@ static int onpu_resume(struct device *dev)
 	/* From here on somebody may ask for a reset, which waits for the lock. */
 	enable_work(&onpu->reset_work);
 	onpu_reset_end(onpu, ret);
-	up_write(&onpu->reset_lock);
 	return ret;
 }
 
