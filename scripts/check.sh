@@ -239,13 +239,17 @@ stage_guest()
 
 stage_documentation()
 {
+	local status=0
+
 	if [ ! -e "$top/Documentation/conf.py" ]; then
 		say "  documentation: skipped, there is no Documentation/conf.py"
 		return 77
 	fi
 	needs_build documentation || return
+	step check-abi "files in sysfs are described" inside python3 "$top/scripts/check-abi.py" || status=1
 	step documentation "documentation" inside python3 -m sphinx -q -W --keep-going -b html \
-		-d "$top/build/doc/.doctrees" "$top/Documentation" "$top/build/doc/html"
+		-d "$top/build/doc/.doctrees" "$top/Documentation" "$top/build/doc/html" || status=1
+	return "$status"
 }
 
 cmd_check()
