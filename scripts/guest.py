@@ -13,6 +13,7 @@ import argparse
 import collections
 import ctypes
 import fcntl
+import lzma
 import os
 import re
 import selectors
@@ -26,7 +27,7 @@ import sys
 import tempfile
 import time
 
-import vmlinux
+import unpacked
 
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(SCRIPTS)
@@ -37,6 +38,14 @@ TIMED_OUT = 124
 BROKEN = 125
 # Directories of the root that are the guest's own; all of the checkout is a share of its own.
 SYSTEM = ("usr", "etc", "bin", "sbin", "lib", "lib64", "var", "boot", "proc", "sys", "dev", "run")
+SYSTEM_MOUNTS = """\
+sys /sys sysfs defaults
+debug /sys/kernel/debug debugfs defaults
+tracing /sys/kernel/tracing tracefs defaults
+pts /dev/pts devpts mode=620,ptmxmode=666
+shm /dev/shm tmpfs mode=1777
+tmp /var/tmp tmpfs mode=1777
+"""
 # The streams of the command, and what each port carries: see guest-init.sh.
 PORTS = ("control", "log", "request", "out", "err", "in")
 
@@ -211,6 +220,35 @@ class Guest:
                              "./npu guest builds one without --no-build")
         return [name for name in answer.stdout.strip().split(",") if name]
 
+    def modules(self):
+        """What to load before the driver: lines for insmod."""
+        try:
+            return unpacked.modules(self.args.kernel, [*self.driver_depends(), *self.args.modprobe],
+                                    os.path.join(BUILD, "guest"))
+        except subprocess.CalledProcessError as error:
+            raise GuestError(f"cannot load a module: {error.stderr.strip()}") from error
+        except (OSError, lzma.LZMAError) as error:
+            raise GuestError(f"cannot unpack a module of {self.args.kernel}: {error}") from error
+
+    def write_files(self, user):
+        """What guest-init.sh finds in its folder."""
+        for name, line in (("passwd", f"onpu:x:{user}:{user}::/tmp:/bin/bash"),
+                           ("group", f"onpu:x:{user}:")):
+            shutil.copy(f"/etc/{name}", self.folder)
+            with open(os.path.join(self.folder, name), "a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
+        links = os.path.join(self.folder, "links")
+        os.mkdir(links)
+        os.symlink("/proc/self/fd", os.path.join(links, "fd"))
+        for number, name in enumerate(("stdin", "stdout", "stderr")):
+            os.symlink(f"fd/{number}", os.path.join(links, name))
+        with open(os.path.join(self.folder, "mounts"), "w", encoding="utf-8") as file:
+            for name in ("passwd", "group"):
+                file.write(f"{self.folder}/{name} /etc/{name} none bind\n")
+            file.write(SYSTEM_MOUNTS)
+        shutil.copy(os.path.join(SCRIPTS, "guest-init.sh"), os.path.join(self.folder, "init"))
+        os.chmod(os.path.join(self.folder, "init"), 0o755)
+
     def write_job(self, shares):
         """What guest-init.sh is to do, in the shell's words."""
         args = self.args
@@ -223,20 +261,19 @@ class Guest:
             run = ["/usr/bin/setpriv", f"--reuid={user}", f"--regid={user}", f"--groups={group}",
                    "--inh-caps=-all", *run]
         values = {
-            "user": user, "group": user, "node_group": group, "shares": len(shares),
-            "modules": " ".join([*args.modprobe, *self.driver_depends()]),
-            "driver": args.driver or "", "firmware": args.firmware or "", "use_stdin": int("in" in self.ports),
+            "user": user, "group": user, "node_group": group, "shares": shlex.join(shares),
+            "driver": args.driver or "", "firmware": args.firmware or "",
+            "streams": " ".join(name for name in ("out", "err", "in") if name in self.ports),
         }
+        self.write_files(user)
         with open(os.path.join(self.folder, "job"), "w", encoding="utf-8",
                   errors="surrogateescape") as file:
             for name, value in values.items():
                 file.write(f"{name}={shlex.quote(str(value))}\n")
-            file.write('share_path()\n{\n\tcase $1 in\n')
-            for number, path in enumerate(shares):
-                file.write(f"\t{number}) echo {shlex.quote(path)} ;;\n")
-            file.write(f"\tesac\n}}\nrun_command()\n{{\n\texec setsid {shlex.join(run)}\n}}\n")
-        shutil.copy(os.path.join(SCRIPTS, "guest-init.sh"), os.path.join(self.folder, "init"))
-        os.chmod(os.path.join(self.folder, "init"), 0o755)
+            file.write("load_modules()\n{\n")
+            for line in self.modules():
+                file.write(f"\t/usr/bin/busybox insmod {shlex.join(line)} || return\n")
+            file.write(f":\n}}\nrun_command()\n{{\n\texec setsid {shlex.join(run)}\n}}\n")
 
     # Processes
 
@@ -314,7 +351,7 @@ class Guest:
 
     def kernel(self):
         try:
-            return vmlinux.startable(self.args.kernel, os.path.join(BUILD, "guest"))
+            return unpacked.kernel(self.args.kernel, os.path.join(BUILD, "guest"))
         except (OSError, subprocess.CalledProcessError) as error:
             raise GuestError(f"cannot unpack the kernel {self.args.kernel}: {error}") from error
 
@@ -325,7 +362,7 @@ class Guest:
         append = ["rootfstype=virtiofs", "root=share-root", "ro", f"init={self.folder}/init",
                   f"onpu_guest={self.folder}", "console=ttyS0", "loglevel=4", "panic=-1",
                   "log_buf_len=4M", "printk.devkmsg=on", "mitigations=off", "no_timer_check",
-                  "random.trust_cpu=on", "tsc=reliable", "cryptomgr.notests",
+                  "random.trust_cpu=on", "devtmpfs.mount=1", "tsc=reliable", "cryptomgr.notests",
                   # The host may be busy for longer than these are by default.
                   "watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=120"]
         if args.gdb:

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""The kernel and its modules, unpacked once for each release: the guest's emulated processor would
+need seconds for it on each start. QEMU enters the ELF file that a bzImage holds as a PVH guest.
+"""
+
+import lzma
+import os
+import struct
+import subprocess
+
+# Offsets in the bzImage: Documentation/arch/x86/boot.rst of the kernel.
+SETUP_SECTS = 0x1f1
+MAGIC = 0x202
+PAYLOAD = 0x248
+ZSTD = b"\x28\xb5\x2f\xfd"
+
+
+def payload(image):
+    """What is compressed in a bzImage; without the size that follows it."""
+    if image[MAGIC:MAGIC + 4] != b"HdrS":
+        return b""
+    offset, length = struct.unpack_from("<II", image, PAYLOAD)
+    start = ((image[SETUP_SECTS] or 4) + 1) * 512 + offset
+    return image[start:start + length - 4]
+
+
+def kernel_of(image):
+    """The ELF file in a bzImage that is packed as Debian's are; None in another one."""
+    data = payload(image)
+    if not data.startswith(ZSTD):
+        return None
+    return subprocess.run(["zstd", "-dcq"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+def once(packed, target, unpack):
+    """The file to use: the target, which is made when it is not as old as what is packed, or that
+    itself when unpack() gives nothing for its content."""
+    time = os.stat(packed).st_mtime_ns
+    try:
+        if os.stat(target).st_mtime_ns == time:
+            return target
+    except FileNotFoundError:
+        pass
+    with open(packed, "rb") as file:
+        data = unpack(file.read())
+    if data is None:
+        return packed
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    mine = f"{target}.{os.getpid()}"
+    try:
+        with open(mine, "wb") as file:
+            file.write(data)
+        os.utime(mine, ns=(time, time))
+        os.rename(mine, target)
+    finally:
+        if os.path.exists(mine):
+            os.unlink(mine)
+    return target
+
+
+def kernel(release, folder):
+    """The file that QEMU starts."""
+    return once(f"/boot/vmlinuz-{release}", os.path.join(folder, release, "vmlinux"), kernel_of)
+
+
+def module(path, folder):
+    if not path.endswith(".xz"):
+        return path
+    name = os.path.basename(path)[:-len(".xz")]
+    return once(path, os.path.join(folder, name), lzma.decompress)
+
+
+def modules(release, names, folder):
+    """For these modules and all that they need, in the order to load them in: file and options."""
+    if not names:
+        return []
+    answer = subprocess.run(["modprobe", "-S", release, "-a", "-D", *names], text=True, check=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE).stdout
+    lines = [line.split() for line in dict.fromkeys(answer.splitlines())]
+    return [[module(words[1], os.path.join(folder, release)), *words[2:]]
+            for words in lines if words[0] == "insmod"]
