@@ -119,7 +119,7 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 	}
 	spin_unlock(&ctx->lock);
 	if (ctx->guilty)
-		onpu_device_reset_async(ctx->onpu, "a job that hangs cannot be killed");
+		onpu_device_reset_async(ctx->onpu, ONPU_RESET_KILL);
 	else if (done && ctx->queue >= 0)
 		ret = onpu_queue_give(cd, ctx);
 	onpu_queue_distrust(cd->onpu, ret);

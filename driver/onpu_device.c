@@ -54,7 +54,7 @@ bool onpu_device_present(struct onpu_device *onpu)
 	if (onpu_read(onpu, ONPU_REG_ID) == ONPU_ID_MAGIC)
 		return true;
 	if (!READ_ONCE(onpu->quiet) && !drm_dev_is_unplugged(&onpu->drm))
-		onpu_device_reset_async(onpu, "the device does not answer");
+		onpu_device_reset_async(onpu, ONPU_RESET_ABSENT);
 	return false;
 }
 

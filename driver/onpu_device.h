@@ -192,10 +192,42 @@ struct onpu_fw {
 enum onpu_dev_state {
 	/** @ONPU_DEV_UP: The firmware runs, or a reset is about to make it run again. */
 	ONPU_DEV_UP,
-	/** @ONPU_DEV_WEDGED: Given up after resets that failed, or it answers no more. */
+	/** @ONPU_DEV_WEDGED: Given up: resets did not help, or it answers no more. */
 	ONPU_DEV_WEDGED,
 	/** @ONPU_DEV_GONE: The driver was unbound from it. */
 	ONPU_DEV_GONE,
+};
+
+/**
+ * enum onpu_reset_reason - Why the driver resets the device.
+ *
+ * From &ONPU_RESET_FW_FAILED on it is the firmware's fault, whatever clients do: a right firmware
+ * does none of that. See fw_is_hopeless() in onpu_reset.c.
+ */
+enum onpu_reset_reason {
+	/** @ONPU_RESET_NONE: It does not. */
+	ONPU_RESET_NONE,
+	/** @ONPU_RESET_ABSENT: The device reads all ones. */
+	ONPU_RESET_ABSENT,
+	/** @ONPU_RESET_BUS: The PCI core has told of an error. */
+	ONPU_RESET_BUS,
+	/** @ONPU_RESET_BEHIND: Somebody else has reset it. */
+	ONPU_RESET_BEHIND,
+	/** @ONPU_RESET_INVALIDATION: An invalidation was not answered. */
+	ONPU_RESET_INVALIDATION,
+	/** @ONPU_RESET_KILL: A context could not be killed, or its queue not be taken away. */
+	ONPU_RESET_KILL,
+	/**
+	 * @ONPU_RESET_SILENT: The firmware did not answer. A device that is slow, because it shares
+	 * a machine or because of its jobs, may look like that.
+	 */
+	ONPU_RESET_SILENT,
+	/** @ONPU_RESET_FW_FAILED: The firmware says so, or its core has stopped. */
+	ONPU_RESET_FW_FAILED,
+	/** @ONPU_RESET_FW_PROTOCOL: It broke the protocol. */
+	ONPU_RESET_FW_PROTOCOL,
+	/** @ONPU_RESET_FW_REFUSES: It does not know, or does not want, what it was told. */
+	ONPU_RESET_FW_REFUSES,
 };
 
 struct onpu_ctx_device;
@@ -262,8 +294,14 @@ struct onpu_device {
 	struct workqueue_struct *reset_wq;
 	/** @reset_work: Resets the device. */
 	struct work_struct reset_work;
-	/** @reset_why: Why @reset_work was asked for, a constant string. */
-	const char *reset_why;
+	/** @reset_reason: Why @reset_work was asked for first, one of &enum onpu_reset_reason. */
+	unsigned int reset_reason;
+	/** @fw_resets: How often in a row the firmware was the reason; with @reset_lock. */
+	unsigned int fw_resets;
+	/** @fw_reset_at: When it last was, in jiffies. */
+	unsigned long fw_reset_at;
+	/** @fw_reset_jobs: Jobs that had ended well by then. */
+	u64 fw_reset_jobs;
 	/** @resets: Resets of the whole device. */
 	atomic_t resets;
 	/** @time_lock: Keeps the two halves of the device clock together. */
@@ -357,11 +395,13 @@ int onpu_mbox_call(struct onpu_device *onpu, void *msg);
 /**
  * onpu_device_reset_async() - Reset the device soon.
  * @onpu: The device.
- * @why: Constant string for the log.
+ * @reason: Why.
  *
- * Callable from any context. Calls are merged until the reset begins.
+ * Callable from any context. Calls are merged until the reset begins; the first reason counts.
  */
-void onpu_device_reset_async(struct onpu_device *onpu, const char *why);
+void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
+/* The same for what the firmware does wrong, unless somebody has reset it behind our back. */
+void onpu_fw_blame(struct onpu_device *onpu, enum onpu_reset_reason reason);
 
 /* Whether ioctls are to be refused: the device is unplugged or given up. */
 static inline bool onpu_device_lost(struct onpu_device *onpu)

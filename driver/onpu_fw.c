@@ -188,7 +188,16 @@ void onpu_fw_status_irq(struct onpu_device *onpu)
 		return;
 	onpu_fw_log_drain(onpu);
 	tell_status(onpu, status);
-	onpu_device_reset_async(onpu, "the firmware has failed");
+	onpu_fw_blame(onpu, ONPU_RESET_FW_FAILED);
+}
+
+void onpu_fw_blame(struct onpu_device *onpu, enum onpu_reset_reason reason)
+{
+	u32 state = status_state(onpu_read(onpu, ONPU_REG_STATUS));
+
+	if (state == ONPU_STATE_RESET || state == ONPU_STATE_BOOTING)
+		reason = ONPU_RESET_BEHIND;
+	onpu_device_reset_async(onpu, reason);
 }
 
 static void write_setup(struct onpu_device *onpu)

@@ -97,7 +97,7 @@ static void onpu_mbox_breach(struct onpu_device *onpu, const char *what)
 {
 	drm_err_ratelimited(&onpu->drm, "the firmware broke the protocol: %s\n", what);
 	onpu_mbox_fail(onpu, -EAGAIN);
-	onpu_device_reset_async(onpu, "the firmware broke the protocol");
+	onpu_fw_blame(onpu, ONPU_RESET_FW_PROTOCOL);
 }
 
 static bool take_response(struct onpu_mbox *mbox, const union onpu_msg *msg)
@@ -234,7 +234,7 @@ static bool timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 		fail_all(mbox, -EAGAIN);
 		if (onpu_device_present(onpu)) {
 			drm_err_ratelimited(&onpu->drm, "no answer to request %u\n", wait->type);
-			onpu_device_reset_async(onpu, "the firmware does not answer");
+			onpu_fw_blame(onpu, ONPU_RESET_SILENT);
 		}
 	}
 	spin_unlock(&mbox->pending_lock);

@@ -296,7 +296,7 @@ static void timeout_work(struct work_struct *work)
 	}
 	spin_unlock(&mmu->lock);
 	if (late && onpu_device_present(mmu->onpu))
-		onpu_device_reset_async(mmu->onpu, "no answer to an invalidation");
+		onpu_device_reset_async(mmu->onpu, ONPU_RESET_INVALIDATION);
 }
 
 /* The device has forgotten it. */

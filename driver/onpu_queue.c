@@ -92,8 +92,9 @@ static int leave_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 }
 
 /*
- * What the firmware refuses although it should not leaves it in a state that is not known. For all
- * other errors a reset was asked for, or is under way: it shall not come twice.
+ * What the firmware refuses although it should not leaves it in a state that is not known; a job
+ * can be why it is busy, or fails. For all other errors a reset was asked for, or is under way: it
+ * shall not come twice.
  */
 void onpu_queue_distrust(struct onpu_device *onpu, int error)
 {
@@ -104,8 +105,12 @@ void onpu_queue_distrust(struct onpu_device *onpu, int error)
 	case -EPROTO:
 	case -ETIMEDOUT:
 		break;
+	case -EIO:
+	case -EBUSY:
+		onpu_device_reset_async(onpu, ONPU_RESET_KILL);
+		break;
 	default:
-		onpu_device_reset_async(onpu, "the firmware refuses a context");
+		onpu_fw_blame(onpu, ONPU_RESET_FW_REFUSES);
 	}
 }
 

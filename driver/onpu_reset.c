@@ -20,6 +20,10 @@
 #define ATTEMPTS		3
 #define RESET_TIMEOUT_US	(2 * USEC_PER_SEC)
 
+/* Resets in a row that a firmware may cause, and the time after which one begins a new row. */
+#define MAX_FW_RESETS		8u
+#define FW_RESETS_APART		(60 * HZ)
+
 /* What jobs get to end before the machine sleeps. */
 #define SUSPEND_WAIT_US		USEC_PER_SEC
 
@@ -114,6 +118,19 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 		tell_given_up(onpu, error);
 }
 
+/* Reads and writes by itself: onpu_read() and onpu_write() refuse an unplugged device. */
+static void halt_device(struct onpu_device *onpu)
+{
+	u32 value;
+
+	writel(ONPU_RESET_START__MASK, onpu->regs + ONPU_REG_RESET);
+	if (readl_poll_timeout(onpu->regs + ONPU_REG_RESET, value,
+			       !(value & ONPU_RESET_START__MASK) || value == U32_MAX, 100,
+			       RESET_TIMEOUT_US))
+		drm_dbg(&onpu->drm, "no answer at the end\n");
+	pci_clear_master(onpu->pdev);
+}
+
 /*
  * The PCI core's own functions would take the device lock and call us back. Who holds the lock is
  * unbinding us, or resets the function already.
@@ -149,28 +166,77 @@ static int restart_device(struct onpu_device *onpu)
 
 /* ---- resets by the driver */
 
+static const char *reason_text(enum onpu_reset_reason reason)
+{
+	static const char *const texts[] = {
+		[ONPU_RESET_NONE] = "asked for",
+		[ONPU_RESET_ABSENT] = "the device does not answer",
+		[ONPU_RESET_BUS] = "an error on the bus",
+		[ONPU_RESET_BEHIND] = "the firmware is not running",
+		[ONPU_RESET_INVALIDATION] = "no answer to an invalidation",
+		[ONPU_RESET_KILL] = "a context cannot be ended",
+		[ONPU_RESET_SILENT] = "the firmware does not answer",
+		[ONPU_RESET_FW_FAILED] = "the firmware has failed",
+		[ONPU_RESET_FW_PROTOCOL] = "the firmware broke the protocol",
+		[ONPU_RESET_FW_REFUSES] = "the firmware refuses a context",
+	};
+
+	return texts[reason];
+}
+
+/*
+ * Whether another start would be in vain: a firmware that starts, but never gets as far as the end
+ * of a job. After onpu_reset_begin(). What clients can bring about, and what others ask for, does
+ * not count: else one could take the device from all.
+ */
+static bool fw_is_hopeless(struct onpu_device *onpu, enum onpu_reset_reason reason)
+{
+	u64 jobs = atomic64_read(&onpu->usage.jobs) - atomic64_read(&onpu->usage.failed_jobs);
+
+	lockdep_assert_held_write(&onpu->reset_lock);
+	if (reason < ONPU_RESET_FW_FAILED)
+		return false;
+	if (jobs != onpu->fw_reset_jobs ||
+	    time_after(jiffies, onpu->fw_reset_at + FW_RESETS_APART))
+		onpu->fw_resets = 0;
+	onpu->fw_reset_jobs = jobs;
+	onpu->fw_reset_at = jiffies;
+	if (onpu->fw_resets++ < MAX_FW_RESETS)
+		return false;
+	drm_err(&onpu->drm, "%u resets did not mend the firmware\n", MAX_FW_RESETS);
+	halt_device(onpu);
+	return true;
+}
+
 void onpu_device_reset_work(struct work_struct *work)
 {
 	struct onpu_device *onpu = container_of(work, struct onpu_device, reset_work);
-	const char *why = xchg(&onpu->reset_why, NULL);
+	enum onpu_reset_reason reason = xchg(&onpu->reset_reason, ONPU_RESET_NONE);
 
 	/* Whoever speaks with the firmware holds reset_lock and shall not wait in vain. */
 	onpu_mbox_fail(onpu, -EAGAIN);
 	down_write(&onpu->reset_lock);
 	if (onpu->state == ONPU_DEV_UP) {
-		drm_notice(&onpu->drm, "reset: %s\n", why ?: "asked for");
+		drm_notice(&onpu->drm, "reset: %s\n", reason_text(reason));
 		onpu_reset_begin(onpu);
-		onpu_reset_end(onpu, restart_device(onpu));
+		onpu_reset_end(onpu, fw_is_hopeless(onpu, reason) ? -EIO : restart_device(onpu));
 	} else {
 		onpu_mbox_fail(onpu, -ENODEV);
 		up_write(&onpu->reset_lock);
 	}
 }
 
-void onpu_device_reset_async(struct onpu_device *onpu, const char *why)
+void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason)
 {
-	cmpxchg(&onpu->reset_why, NULL, why);
+	cmpxchg(&onpu->reset_reason, ONPU_RESET_NONE, reason);
 	queue_work(onpu->reset_wq, &onpu->reset_work);
+}
+
+/* Who resets the device from outside gives the firmware another chance. */
+static int start_afresh(struct onpu_device *onpu)
+{
+	onpu->fw_resets = 0;
+	return onpu_device_start(onpu);
 }
 
 /* ---- resets by the PCI core, under the device lock */
@@ -190,7 +256,7 @@ static void onpu_reset_done(struct pci_dev *pdev)
 
 	pci_save_state(pdev);
 	drm_notice(&onpu->drm, "reset: of the PCI function\n");
-	onpu_reset_end(onpu, onpu_device_start(onpu));
+	onpu_reset_end(onpu, start_afresh(onpu));
 }
 
 /*
@@ -202,7 +268,7 @@ static pci_ers_result_t onpu_error_detected(struct pci_dev *pdev, pci_channel_st
 	struct onpu_device *onpu = pci_get_drvdata(pdev);
 
 	if (channel == pci_channel_io_normal) {
-		onpu_device_reset_async(onpu, "an error on the bus");
+		onpu_device_reset_async(onpu, ONPU_RESET_BUS);
 		return PCI_ERS_RESULT_CAN_RECOVER;
 	}
 	onpu_mbox_fail(onpu, -EAGAIN);
@@ -227,7 +293,7 @@ static void onpu_error_resume(struct pci_dev *pdev)
 	down_write(&onpu->reset_lock);
 	if (onpu->state == ONPU_DEV_WEDGED) {
 		onpu_reset_begin(onpu);
-		onpu_reset_end(onpu, onpu_device_start(onpu));
+		onpu_reset_end(onpu, start_afresh(onpu));
 	} else {
 		up_write(&onpu->reset_lock);
 	}
@@ -240,21 +306,6 @@ const struct pci_error_handlers onpu_error_handlers = {
 	.reset_prepare = onpu_reset_prepare,
 	.reset_done = onpu_reset_done,
 };
-
-/* ---- halt */
-
-/* Reads and writes by itself: onpu_read() and onpu_write() refuse an unplugged device. */
-static void halt_device(struct onpu_device *onpu)
-{
-	u32 value;
-
-	writel(ONPU_RESET_START__MASK, onpu->regs + ONPU_REG_RESET);
-	if (readl_poll_timeout(onpu->regs + ONPU_REG_RESET, value,
-			       !(value & ONPU_RESET_START__MASK) || value == U32_MAX, 100,
-			       RESET_TIMEOUT_US))
-		drm_dbg(&onpu->drm, "no answer at the end\n");
-	pci_clear_master(onpu->pdev);
-}
 
 /* ---- system sleep; programs are frozen */
 
@@ -286,8 +337,8 @@ static int onpu_resume(struct device *dev)
 
 	down_write(&onpu->reset_lock);
 	/* Whatever a reset was asked for: this is one. */
-	xchg(&onpu->reset_why, NULL);
-	ret = onpu_device_start(onpu);
+	xchg(&onpu->reset_reason, ONPU_RESET_NONE);
+	ret = start_afresh(onpu);
 	pci_save_state(onpu->pdev);
 	/* From here on somebody may ask for a reset, which waits for the lock. */
 	enable_work(&onpu->reset_work);

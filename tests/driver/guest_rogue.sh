@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# guest: --root --allow-log='onpu .*the firmware broke the protocol: ' --allow-log='onpu_mbox_breach: .* callbacks suppressed'
+# guest: --root --allow-log='onpu .*the firmware broke the protocol: ' --allow-log='onpu .*(resets did not mend the firmware|given up: )' --allow-log='onpu_mbox_breach: .* callbacks suppressed'
 #
-# A firmware that lies (rogue.c), as TAP: the driver says what is wrong and starts the device anew, as
-# often as it takes, and programs go on with the right one.
+# A firmware that lies (rogue.c), as TAP: the driver says what is wrong and starts the device anew, but
+# not for ever, and programs go on with the right one.
 
 set -uo pipefail
 
@@ -34,7 +34,12 @@ told()
 
 has_reset()
 {
-	[ "$(cat "$device/reset_count")" -ge $((before + $1)) ]
+	[ "$(cat "$device/reset_count")" -eq $((before + $1)) ]
+}
+
+is_given_up()
+{
+	dmesg | grep -q 'onpu .*given up: '
 }
 
 work_is_done()
@@ -42,37 +47,66 @@ work_is_done()
 	[ "$(cat "$device/npu_busy_time_us")" -gt 100000 ]
 }
 
-# lie LEVEL WHAT: each job of the program makes the firmware lie again.
-lie()
+compute()
+{
+	"$tests/driver-load" /dev/accel/accel* "$1"
+}
+
+# Let the firmware tell lies of LEVEL from now on.
+begin()
 {
 	echo "$1" >/sys/module/onpu/parameters/fw_log_level
-	# The driver says a thing ten times in five seconds at most.
-	sleep 5
 	dmesg -C
 	echo 1 >"$device/reset"
 	before=$(cat "$device/reset_count")
-	"$tests/driver-load" /dev/accel/accel* &
-	program=$!
-	wait_for has_reset 3
+}
+
+# lie LEVEL WHAT: each context makes the firmware lie again.
+lie()
+{
+	# The driver says a thing ten times in five seconds at most.
+	sleep 5
+	begin "$1"
+	compute once && compute once && compute once
+	ok $? "its jobs were cancelled, its context innocent: $2"
+	has_reset 3
 	ok $? "the device is started anew: $2"
 	told "$2"
 	ok $? "the driver says why: $2"
-	kill "$program"
-	wait "$program" 2>/dev/null
-	[ $? -eq 143 ]
-	ok $? "its jobs were cancelled, its context innocent: $2"
+}
+
+# The ninth reset in a row is one too many.
+lie_without_end()
+{
+	local status=0
+
+	begin 1
+	for _ in {1..10}; do
+		compute once && compute once-low || status=1
+	done
+	[ "$status" -eq 0 ] && has_reset 10
+	ok $? "a firmware that works now and then gets another chance"
+	begin 1
+	for _ in {1..8}; do
+		compute once || status=1
+	done
+	[ "$status" -eq 0 ] && has_reset 8 && ! is_given_up
+	ok $? "one that never works gets eight"
+	compute once && has_reset 9 && wait_for is_given_up
+	ok $? "then the device is given up"
+	begin 0
+	compute once && has_reset 0
+	ok $? "a function reset revives it"
 }
 
 # Faults that the device knows nothing of come with each heartbeat, while jobs are running.
 invent_faults()
 {
-	echo 0 >/sys/module/onpu/parameters/fw_log_level
-	echo 1 >"$device/reset"
-	before=$(cat "$device/reset_count")
+	begin 0
 	"$tests/driver-load" /dev/accel/accel* endless &
 	program=$!
 	sleep 4
-	[ "$(cat "$device/npu_busy_time_us")" -gt 2000000 ] && ! has_reset 1 && kill "$program"
+	[ "$(cat "$device/npu_busy_time_us")" -gt 2000000 ] && has_reset 0 && kill "$program"
 	ok $? "nobody minds faults that are not there"
 	wait "$program" 2>/dev/null
 }
@@ -83,6 +117,7 @@ invent_faults
 lie 1 'a message that nobody has asked for'
 lie 2 'a status that does not exist'
 lie 3 "the response ring's index"
+lie_without_end
 bind_with /tmp/right
 "$tests/driver-load" /dev/accel/accel* &
 program=$!

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
  * Work without end, for guest_lifecycle.py and others that take the device away: computes on the
- * node given and looks at the results until the device is gone; with a second argument, its jobs do not
- * end before that. A job that was cancelled does not matter. The status is 0 if all was right: results,
+ * node given and looks at the results until the device is gone. With "endless" behind the node, its
+ * jobs do not end before that; with "once", one round is all, and with "once-low" its context is of low
+ * priority. A job that was cancelled does not matter. The status is 0 if all was right: results,
  * errors, and no fence without signal.
  */
 #include "npu.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #define BYTES	(1u << 20)
 #define JOBS	32
@@ -58,11 +60,13 @@ int main(int argc, char **argv)
 	int fd = npu_open_node(argc > 1 ? argv[1] : NPU_NODE), error;
 	struct npu_bo data = npu_bo(fd, NPU_LONG_BYTES, 0);
 	uint32_t syncobj = npu_syncobj(fd);
-	struct npu_ctx ctx = npu_ctx(fd, 0);
+	const char *how = argc > 2 ? argv[2] : "";
+	struct npu_ctx ctx = npu_ctx_of(fd, strcmp(how, "once-low") ? DRM_ONPU_PRIORITY_NORMAL :
+					DRM_ONPU_PRIORITY_LOW, 0);
 	struct drm_onpu_ctx_get_state state = { .ctx_id = ctx.id };
 	uint64_t rounds = 0, cancelled = 0;
 
-	make_jobs(fd, &data, argc > 2);
+	make_jobs(fd, &data, !strcmp(how, "endless"));
 	while (1) {
 		error = run_all(fd, ctx.id, syncobj);
 		if (error && error != ECANCELED)
@@ -76,6 +80,8 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		rounds++;
+		if (!strncmp(how, "once", 4))
+			return 0;
 	}
 	printf("# %llu rounds, %llu cancelled, ended by errno %d\n", (unsigned long long)rounds,
 	       (unsigned long long)cancelled, error);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The firmware, but that it lies when it is to create a context, or to show that it lives: which lie
- * it tells is the level of its log, as the driver is the one who sets that. See guest_rogue.sh.
+ * it tells is the level of its log, as the driver is the one who sets that. Contexts of low priority
+ * are not lied about. See guest_rogue.sh.
  */
 #include "firmware.h"
 
@@ -34,12 +35,12 @@ static void invent_messages(struct firmware *fw)
 
 void __wrap_request_handle(struct firmware *fw)
 {
-	uint32_t type = fw->message.header.type;
+	uint32_t type = fw->message.header.type, priority = fw->message.ctx_create.priority;
 
 	__real_request_handle(fw);
 	if (type == ONPU_MSG_HEARTBEAT)
 		invent_faults(fw);
-	if (type != ONPU_MSG_CTX_CREATE)
+	if (type != ONPU_MSG_CTX_CREATE || priority == ONPU_PRIORITY_LOW)
 		return;
 	switch (fw->log.level) {
 	case ONPU_LOG_OFF:

@@ -47,6 +47,7 @@ _DMA = _guest('--root', 'guest_dma.py 2')
 _SLEEP = _guest("--root --allow-log='virtio-fs: suspend/resume not yet supported' --allow-log='PM: '",
                 'guest_sleep.sh 1')
 _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
+                "--allow-log='onpu .*(resets did not mend the firmware|given up: )' "
                 "--allow-log='onpu_mbox_breach: .* callbacks suppressed'", 'guest_rogue.sh')
 
 SETUP = [f'test -x {_BUILD}/emulator/onpu-emu && test -x {_BUILD}/tests/driver/driver-test-sync']
@@ -161,10 +162,14 @@ MUTATIONS = [
     _mutation('any fault of an event is believed', 'onpu_ctx.c', _ROGUE,
               ' &&\n\t    onpu_read(onpu, ONPU_REG_QUEUE_STATE(event->queue)) == ONPU_QUEUE_FAULTED)',
               ')'),
+    _mutation('a firmware that lies is never given up', 'onpu_reset.c', _ROGUE,
+              'if (onpu->fw_resets++ < MAX_FW_RESETS)', 'if (MAX_FW_RESETS)'),
+    _mutation('work of the firmware that lies does not count', 'onpu_reset.c', _ROGUE,
+              'if (jobs != onpu->fw_reset_jobs ||', 'if ('),
     _mutation('nobody is told of system sleep', 'onpu_drv.c', _SLEEP,
               '\t.driver.pm = pm_sleep_ptr(&onpu_pm_ops),\n', ''),
     _mutation('the device stays asleep', 'onpu_reset.c', _SLEEP,
-              '\tret = onpu_device_start(onpu);\n\tpci_save_state(onpu->pdev);\n',
+              '\tret = start_afresh(onpu);\n\tpci_save_state(onpu->pdev);\n',
               '\tret = 0;\n\tpci_save_state(onpu->pdev);\n'),
     _mutation('jobs that a reset took do not end', 'onpu_ctx.c', _lifecycle('reset'),
               '\tonpu_job_end_all(ctx, -ECANCELED, -ECANCELED);\n'
