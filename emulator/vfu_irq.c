@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interrupts of the function. A vector that cannot be sent, because it has no descriptor yet or
- * the function is not master of the bus, stays pending and is sent when it can be.
+ * Interrupts of the function. A vector that cannot be sent stays pending: without a descriptor, or
+ * while the function is not master of the bus, until that changes; when the kernel lacks memory,
+ * until it is raised again.
  */
 #define _GNU_SOURCE
 #include "vfu_irq.h"
@@ -73,7 +74,7 @@ static struct vfu_irq_set *in_use(struct vfu_irqs *irqs)
  * client can make it, and O_NONBLOCK is no help: it is the client's, too, to clear. A signal of the
  * kernel's own does not sleep, and a full counter is as good: the client has not looked since.
  */
-static void fire(const struct vfu_irqs *irqs, int fd)
+static bool fire(const struct vfu_irqs *irqs, int fd)
 {
 	struct iocb nothing = {
 		.aio_lio_opcode = IOCB_CMD_PREAD,
@@ -86,9 +87,10 @@ static void fire(const struct vfu_irqs *irqs, int fd)
 
 	/* It has ended by then; the ring has no room for the next until this one is taken out. */
 	if (syscall(SYS_io_submit, irqs->aio, 1L, list) != 1)
-		return;
+		return false;
 	while (syscall(SYS_io_getevents, irqs->aio, 1L, 1L, &end, NULL) < 0 && errno == EINTR)
 		;
+	return true;
 }
 
 static void raise_vector(struct vfu_irqs *irqs, unsigned int vector)
@@ -99,9 +101,7 @@ static void raise_vector(struct vfu_irqs *irqs, unsigned int vector)
 	if (!set)
 		return;
 	fd = set->fds[set->count > 1 ? vector : 0];
-	irqs->pending[vector] = !irqs->enabled || fd < 0;
-	if (!irqs->pending[vector])
-		fire(irqs, fd);
+	irqs->pending[vector] = !irqs->enabled || fd < 0 || !fire(irqs, fd);
 }
 
 static void retry(struct vfu_irqs *irqs)
