@@ -397,7 +397,10 @@ int onpu_mbox_call(struct onpu_device *onpu, void *msg);
  * @onpu: The device.
  * @reason: Why.
  *
- * Callable from any context. Calls are merged until the reset begins; the first reason counts.
+ * Callable from any context. Calls are merged until the reset begins; the first reason counts. The
+ * caller keeps a reset from passing between what it has seen and this call, or there will be two:
+ * onpu_reset_begin() waits for &onpu_device.reset_lock, &onpu_mbox.pending_lock, the locks of
+ * onpu_ctx.h and onpu_mmu.c, and interrupts.
  */
 void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
 /* The same for what the firmware does wrong, unless somebody has reset it behind our back. */

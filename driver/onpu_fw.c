@@ -84,8 +84,14 @@ static void heartbeat_work(struct work_struct *work)
 
 	if (!READ_ONCE(onpu->usage.running))
 		return;
-	/* The status tells at once that the device is gone, or was reset behind our back. */
-	onpu_fw_status_irq(onpu);
+	/*
+	 * The status tells at once that the device is gone, or was reset behind our back. A reset
+	 * that begins and ends before this is told would be followed by another.
+	 */
+	if (down_read_trylock(&onpu->reset_lock)) {
+		onpu_fw_status_irq(onpu);
+		up_read(&onpu->reset_lock);
+	}
 	/* An answer is enough, and its absence has asked for a reset already. */
 	if (onpu_mbox_call(onpu, &msg) == -ENODEV)
 		return;

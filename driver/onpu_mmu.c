@@ -285,18 +285,17 @@ static void timeout_work(struct work_struct *work)
 {
 	struct onpu_mmu_device *mmu = container_of(to_delayed_work(work), struct onpu_mmu_device,
 						   timeout);
-	bool late = false;
 
 	spin_lock(&mmu->lock);
 	/* In case an interrupt was lost. */
 	take_done(mmu);
 	if (!mmu->stopped && mmu->last != mmu->seen) {
-		late = time_after_eq(jiffies, mmu->since + INV_TIMEOUT);
+		if (time_after_eq(jiffies, mmu->since + INV_TIMEOUT) &&
+		    onpu_device_present(mmu->onpu))
+			onpu_device_reset_async(mmu->onpu, ONPU_RESET_INVALIDATION);
 		queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_TIMEOUT / 4);
 	}
 	spin_unlock(&mmu->lock);
-	if (late && onpu_device_present(mmu->onpu))
-		onpu_device_reset_async(mmu->onpu, ONPU_RESET_INVALIDATION);
 }
 
 /* The device has forgotten it. */

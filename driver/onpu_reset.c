@@ -53,13 +53,16 @@ int onpu_device_start(struct onpu_device *onpu)
 
 /* ---- the parts of a reset */
 
-static void onpu_reset_begin(struct onpu_device *onpu)
+/* Returns why the driver has asked for it, if it has. */
+static enum onpu_reset_reason onpu_reset_begin(struct onpu_device *onpu)
 {
 	lockdep_assert_held_write(&onpu->reset_lock);
 	WRITE_ONCE(onpu->quiet, true);
 	onpu_mbox_fail(onpu, -EAGAIN);
 	onpu_irq_disable(onpu);
 	onpu_ctx_pre_reset(onpu);
+	/* Whoever saw the old firmware do wrong has said so by now: this is the reset for it. */
+	return xchg(&onpu->reset_reason, ONPU_RESET_NONE);
 }
 
 /*
@@ -211,14 +214,17 @@ static bool fw_is_hopeless(struct onpu_device *onpu, enum onpu_reset_reason reas
 void onpu_device_reset_work(struct work_struct *work)
 {
 	struct onpu_device *onpu = container_of(work, struct onpu_device, reset_work);
-	enum onpu_reset_reason reason = xchg(&onpu->reset_reason, ONPU_RESET_NONE);
+	enum onpu_reset_reason reason;
 
+	/* Another reset has been the one that was asked for. */
+	if (READ_ONCE(onpu->reset_reason) == ONPU_RESET_NONE)
+		return;
 	/* Whoever speaks with the firmware holds reset_lock and shall not wait in vain. */
 	onpu_mbox_fail(onpu, -EAGAIN);
 	down_write(&onpu->reset_lock);
 	if (onpu->state == ONPU_DEV_UP) {
+		reason = onpu_reset_begin(onpu);
 		drm_notice(&onpu->drm, "reset: %s\n", reason_text(reason));
-		onpu_reset_begin(onpu);
 		onpu_reset_end(onpu, fw_is_hopeless(onpu, reason) ? -EIO : restart_device(onpu));
 	} else {
 		onpu_mbox_fail(onpu, -ENODEV);

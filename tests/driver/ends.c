@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts end with jobs in their schedulers, for guest_ends.sh, which makes the moments long in
+ * Contexts end with jobs in their schedulers, for guest_moments.sh, which makes the moments long in
  * which that can go wrong: driver-ends taken|woken. The kernel's log tells whether it did.
  */
 #include "npu.h"

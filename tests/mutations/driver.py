@@ -44,6 +44,8 @@ _HANG = _tests('hang')
 _PRIME = _tests('prime', '--modprobe=vgem')
 _RACE = _guest('--root', 'guest_race.sh')
 _DMA = _guest('--root', 'guest_dma.py 2')
+_MOMENTS = _guest("--root --modprobe=vgem --append=iomem=relaxed "
+                  "--allow-log='onpu .*firmware failed: '", 'guest_moments.sh')
 _SLEEP = _guest("--root --allow-log='virtio-fs: suspend/resume not yet supported' --allow-log='PM: '",
                 'guest_sleep.sh 1')
 _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
@@ -51,7 +53,8 @@ _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
                 "--allow-log='onpu_mbox_breach: .* callbacks suppressed'", 'guest_rogue.sh')
 
 SETUP = [f'test -x {_BUILD}/emulator/onpu-emu && test -x {_BUILD}/tests/driver/driver-test-sync']
-BUILD = f'make -s -C /lib/modules/{_KERNEL}/build M=$PWD modules'
+BUILD = (f'make -s -C /lib/modules/{_KERNEL}/build M=$PWD ONPU_TESTS=m modules && '
+         'cp tests/driver/widen/onpu_widen.ko driver/')
 
 
 def _mutation(name, file, command, old, new):
@@ -166,6 +169,12 @@ MUTATIONS = [
               'if (onpu->fw_resets++ < MAX_FW_RESETS)', 'if (MAX_FW_RESETS)'),
     _mutation('work of the firmware that lies does not count', 'onpu_reset.c', _ROGUE,
               'if (jobs != onpu->fw_reset_jobs ||', 'if ('),
+    _mutation('the heartbeat tells of a firmware that is gone', 'onpu_fw.c', _MOMENTS,
+              'if (down_read_trylock(&onpu->reset_lock)) {\n\t\tonpu_fw_status_irq(onpu);\n'
+              '\t\tup_read(&onpu->reset_lock);\n\t}\n', 'onpu_fw_status_irq(onpu);\n'),
+    _mutation('a reset leaves its reason behind', 'onpu_reset.c', _MOMENTS,
+              'return xchg(&onpu->reset_reason, ONPU_RESET_NONE);',
+              'return READ_ONCE(onpu->reset_reason);'),
     _mutation('nobody is told of system sleep', 'onpu_drv.c', _SLEEP,
               '\t.driver.pm = pm_sleep_ptr(&onpu_pm_ops),\n', ''),
     _mutation('the device stays asleep', 'onpu_reset.c', _SLEEP,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Makes the moments long in which the scheduler and the end of an entity could meet, for
- * guest_ends.sh: as long as it is loaded,
+ * Makes moments long that are usually too short to be hit, for guest_moments.sh. Where the
+ * scheduler and the end of an entity could meet, as long as it is loaded:
  *
  *   - the scheduler hesitates between the look at a job and taking it,
  *   - then, between the job and the next one, so that who waits for the entity can wake up,
  *   - drm_sched_entity_fini() hesitates at each job that it finds,
  *   - who signals a fence that a job waits for hesitates before he wakes the scheduler.
+ *
+ * And who has seen the device do wrong hesitates report_ms before he asks for a reset.
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
@@ -24,6 +26,14 @@ MODULE_PARM_DESC(takes, "How often the scheduler hesitated to take a job");
 static unsigned int wakes;
 module_param(wakes, uint, 0444);
 MODULE_PARM_DESC(wakes, "How often somebody hesitated to wake a scheduler");
+
+static unsigned int report_ms;
+module_param(report_ms, uint, 0644);
+MODULE_PARM_DESC(report_ms, "How long whoever asks for a reset hesitates (0)");
+
+static unsigned int reports;
+module_param(reports, uint, 0444);
+MODULE_PARM_DESC(reports, "How often somebody hesitated to ask for a reset");
 
 /* Who is in the function on this CPU; workers stay on theirs. */
 static DEFINE_PER_CPU(struct task_struct *, in_pop);
@@ -114,6 +124,17 @@ static int on_end(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
+static int on_report(struct kprobe *probe, struct pt_regs *regs)
+{
+	unsigned int ms = READ_ONCE(report_ms);
+
+	if (ms) {
+		reports++;
+		mdelay(ms);
+	}
+	return 0;
+}
+
 static struct kprobe look_probe = { .symbol_name = "xa_load", .pre_handler = on_look };
 static struct kprobe ran_probe = {
 	.symbol_name = "drm_sched_fence_scheduled",
@@ -127,9 +148,13 @@ static struct kprobe callback_probe = {
 
 static struct kprobe wakeup_probe = { .symbol_name = "drm_sched_wakeup", .pre_handler = on_wakeup };
 static struct kprobe end_probe = { .symbol_name = "drm_sched_fini", .pre_handler = on_end };
+static struct kprobe report_probe = {
+	.symbol_name = "onpu_device_reset_async",
+	.pre_handler = on_report,
+};
 
 static struct kprobe *kprobes[] = {
-	&look_probe, &ran_probe, &callback_probe, &wakeup_probe, &end_probe,
+	&look_probe, &ran_probe, &callback_probe, &wakeup_probe, &end_probe, &report_probe,
 };
 
 static int __init widen_init(void)
@@ -152,5 +177,5 @@ static void __exit widen_exit(void)
 }
 module_exit(widen_exit);
 
-MODULE_DESCRIPTION("Widens races between the DRM scheduler and the end of its entities");
+MODULE_DESCRIPTION("Widens races of the Open NPU's driver");
 MODULE_LICENSE("Dual MIT/GPL");

@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# guest: --root --modprobe=vgem --append=oops=panic --append=iomem=relaxed --allow-log='onpu .*firmware failed: '
+#
+# Moments that are usually too short to be hit, as TAP: a module of the tests makes them long. Contexts
+# end; the kernel would warn, or stop. A firmware that has failed is seen by two at a time: one reset.
+
+# The status of a condition is what ok() is given.
+# shellcheck disable=SC2319
+set -uo pipefail
+
+top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
+ends=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-ends
+counts=/sys/module/onpu_widen/parameters
+device=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
+
+# is_reset TIMES: since before
+is_reset()
+{
+	[ "$(cat "$device/reset_count")" -ge $((before + $1)) ]
+}
+
+# The heartbeat comes each second while jobs are running, so it sees what the interrupt tells, unless
+# that is handled by the same processor.
+fail_twice_seen()
+{
+	local before program irq i=0 status=0
+
+	irq=$(sed -n 's/^ *\([0-9]*\):.* onpu0@pci.*/\1/p' /proc/interrupts)
+	"${ends%/*}/driver-load" /dev/accel/accel* &
+	program=$!
+	before=$(cat "$device/reset_count")
+	echo 1200 >"$counts/report_ms"
+	while [ "$status" -eq 0 ] && [ "$i" -lt 20 ] && [ "$(cat "$counts/reports")" -lt $((i + 2)) ]; do
+		i=$((i + 1))
+		echo $((i % 2)) >"/proc/irq/$irq/smp_affinity_list"
+		sleep 0.3
+		"${ends%/*}/driver-poke" "$device/resource0" request && wait_for is_reset "$i"
+		status=$?
+	done
+	# What is still on its way.
+	sleep 2
+	[ "$status" -eq 0 ] && [ "$(cat "$device/reset_count")" -eq $((before + i)) ]
+	ok $? "a firmware that fails causes one reset"
+	[ "$(cat "$counts/reports")" -ge $((i + 2)) ]
+	ok $? "two asked for it, twice"
+	echo 0 >"$counts/report_ms"
+	kill "$program"
+	wait "$program" 2>/dev/null
+}
+
+/usr/sbin/insmod "${ONPU_GUEST_DRIVER%/*}/onpu_widen.ko"
+ok $? "the moments are long"
+timeout 150 "$ends" taken
+ok $? "contexts end while their jobs are taken"
+[ "$(cat "$counts/takes")" -gt 100 ]
+ok $? "many jobs were"
+timeout 150 "$ends" woken
+ok $? "contexts end while a fence wakes their scheduler"
+[ "$(cat "$counts/wakes")" -eq 10 ]
+ok $? "ten were woken"
+fail_twice_seen
+# The files of its clients are closed: it has no reason to stay.
+/usr/sbin/rmmod onpu
+ok $? "the driver unloads"
+tap_end
