@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "vfu_server.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,12 +36,15 @@ bool vfu_server_init(struct vfu_server *server, const struct vfu_server_config *
 	server->config = *config;
 	server->listening = listening;
 	server->stop_fd = stop_fd;
+	server->spare = vfu_spare();
 	server->command = malloc(VFU_MAX_PAYLOAD);
 	server->reply = malloc(VFU_MAX_PAYLOAD);
-	*error = "no memory for the server";
-	if (server->command && server->reply &&
+	*error = "no memory, or no descriptor, for the server";
+	if (server->command && server->reply && server->spare >= 0 &&
 	    vfu_function_init(&server->function, &config->function, error))
 		return true;
+	if (server->spare >= 0)
+		close(server->spare);
 	free(server->command);
 	free(server->reply);
 	return false;
@@ -61,6 +65,7 @@ void vfu_server_destroy(struct vfu_server *server)
 		disconnect(server);
 	if (server->listening >= 0)
 		vfu_close(server->listening);
+	close(server->spare);
 	vfu_function_destroy(&server->function);
 	free(server->command);
 	free(server->reply);
@@ -74,10 +79,12 @@ void vfu_server_adopt(struct vfu_server *server, int fd)
 
 static void accept_client(struct vfu_server *server)
 {
-	int fd = vfu_accept(server->listening);
+	int fd = vfu_accept(server->listening, &server->spare);
 
-	if (fd < 0)
+	if (fd < 0) {
+		vfu_server_log(server, "no client accepted: %s", strerror(errno));
 		return;
+	}
 	if (!server->connected) {
 		vfu_server_adopt(server, fd);
 		vfu_server_log(server, "client connected");

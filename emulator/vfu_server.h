@@ -24,6 +24,7 @@ struct vfu_server_config {
  * struct vfu_server - one function, at most one client
  * @listening: accepts clients; -1: none but vfu_server_adopt()
  * @stop_fd: readable when the server shall end; -1: never
+ * @spare: of vfu_spare(): a client may have all descriptors that there are
  * @command: what follows the header of the current message
  * @reply: the same of its answer
  */
@@ -32,7 +33,7 @@ struct vfu_server {
 	struct vfu_function function;
 	struct vfu_conn conn;
 	bool connected, ended;
-	int listening, stop_fd;
+	int listening, stop_fd, spare;
 	uint8_t *command, *reply;
 };
 

@@ -297,17 +297,41 @@ int vfu_listen(const char *path)
 	return -1;
 }
 
-int vfu_accept(int listening)
+int vfu_spare(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* Take the first who waits, and let him go, or poll() would tell of him for ever. */
+static void turn_away(int listening, int *spare)
+{
+	int fd;
+
+	close(*spare);
+	fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	*spare = vfu_spare();
+}
+
+int vfu_accept(int listening, int *spare)
 {
 	int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
 	socklen_t size = sizeof(struct ucred);
 	struct ucred peer;
 
-	if (fd < 0)
+	if (fd < 0) {
+		int error = errno;
+
+		if (error == EMFILE || error == ENFILE)
+			turn_away(listening, spare);
+		errno = error;
 		return -1;
+	}
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) &&
 	    (peer.uid == geteuid() || !peer.uid))
 		return fd;
 	vfu_close(fd);
+	errno = EACCES;
 	return -1;
 }

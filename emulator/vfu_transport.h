@@ -69,7 +69,12 @@ bool vfu_conn_error(struct vfu_conn *conn, int error);
 
 /* A listening socket that the owner of this process alone may connect to; -1 with errno. */
 int vfu_listen(const char *path);
-/* A connection; -1: none waits, or its owner is another user. */
-int vfu_accept(int listening);
+/* A descriptor that is kept for vfu_accept(); -1 with errno. */
+int vfu_spare(void);
+/*
+ * A connection; -1 with errno: none waits, its owner is another user (EACCES), or there is no
+ * descriptor for it. Then it has been turned away, for which *@spare was needed for a moment.
+ */
+int vfu_accept(int listening, int *spare);
 
 #endif

@@ -3,6 +3,7 @@
 #include "bench.h"
 
 #include <linux/pci_regs.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "jobs.h"
@@ -77,6 +78,38 @@ static void test_second(void **state)
 	}
 }
 
+/* So is one that the server has no descriptor for, rather than being told of for ever. */
+static void test_no_descriptor(void **state)
+{
+	static struct client second;
+	struct rlimit old, few;
+	int fds[64], count = 0;
+
+	(void)state;
+	attach_and_boot();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few = old;
+	few.rlim_cur = sizeof(fds) / sizeof(fds[0]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	while ((fds[count] = dup(0)) >= 0)
+		count++;
+	for (unsigned int i = 0; i < 5; i++) {
+		/* It takes the last one. */
+		close(fds[--count]);
+		client_open(&second, b.path);
+		client_expect_end(&second);
+		/* The server is done with the second when it has done this. */
+		run_job();
+		assert_int_equal(dup(0), -1);
+		client_close(&second);
+		fds[count] = dup(0);
+		assert_true(fds[count++] >= 0);
+	}
+	while (count)
+		close(fds[--count]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+}
+
 static void test_gone_during_a_job(void **state)
 {
 	(void)state;
@@ -132,6 +165,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_second, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_descriptor, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gone_during_a_job, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_descriptors_are_let_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_in_turn, setup, teardown),
