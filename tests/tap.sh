@@ -33,16 +33,22 @@ contains()
 	ok $? "$1"
 }
 
-# wait_for CONDITION…: within 30 s
+# wait_for CONDITION…: within 60 s, as the machine may be slow and busy
 wait_for()
 {
 	local tries
 
-	for ((tries = 0; tries < 300; tries++)); do
+	for ((tries = 0; tries < 600; tries++)); do
 		"$@" && return
 		sleep 0.1
 	done
 	return 1
+}
+
+# Until the end of its jobs is over, the driver is needed, also when their programs have ended.
+driver_is_unused()
+{
+	[ "$(cat /sys/module/onpu/refcnt)" -eq 0 ]
 }
 
 # The last line; fails if a test has.

@@ -47,6 +47,11 @@ work_is_done()
 	[ "$(cat "$device/npu_busy_time_us")" -gt 100000 ]
 }
 
+work_outlasts_heartbeats()
+{
+	[ "$(cat "$device/npu_busy_time_us")" -gt 3000000 ]
+}
+
 compute()
 {
 	"$tests/driver-load" /dev/accel/accel* "$1"
@@ -105,8 +110,7 @@ invent_faults()
 	begin 0
 	"$tests/driver-load" /dev/accel/accel* endless &
 	program=$!
-	sleep 4
-	[ "$(cat "$device/npu_busy_time_us")" -gt 2000000 ] && has_reset 0 && kill "$program"
+	wait_for work_outlasts_heartbeats && has_reset 0 && kill "$program"
 	ok $? "nobody minds faults that are not there"
 	wait "$program" 2>/dev/null
 }

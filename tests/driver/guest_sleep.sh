@@ -32,13 +32,14 @@ work_goes_on()
 	return 1
 }
 
+is_found()
+{
+	[ -e "$device/reset_count" ] && [ -n "$(ls /dev/accel 2>/dev/null)" ]
+}
+
 echo 1 >"$device/remove"
 echo 1 >/sys/bus/pci/rescan
-for ((i = 0; i < 200; i++)); do
-	[ ! -e "$device/reset_count" ] || [ -z "$(ls /dev/accel 2>/dev/null)" ] || break
-	sleep 0.1
-done
-[ -e "$device/reset_count" ]
+wait_for is_found
 ok $? "the NPU is the device that was found last"
 programs=()
 for _ in 1 2 3; do

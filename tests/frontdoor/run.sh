@@ -200,6 +200,11 @@ alive()
 	[ -s "$1" ] && kill -0 "$(cat "$1")" 2>/dev/null
 }
 
+dead()
+{
+	! alive "$1"
+}
+
 # What a step started ends with ./npu.
 test_killed_step()
 {
@@ -212,20 +217,13 @@ test_killed_step()
 	END
 	"$npu" build >"$work/out" 2>&1 &
 	pid=$!
-	for _ in {1..100}; do
-		alive "$file" && break
-		sleep 0.1
-	done
+	wait_for alive "$file"
 	out=$(cat "$work/out")
 	alive "$file"
 	ok $? "the step runs"
 	kill -KILL "$pid"
 	wait "$pid" 2>/dev/null
-	for _ in {1..50}; do
-		alive "$file" || break
-		sleep 0.1
-	done
-	! alive "$file"
+	wait_for dead "$file"
 	ok $? "a killed ./npu leaves no process"
 }
 
