@@ -10,6 +10,21 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+/*
+ * The driver writes REQUEST_TAIL too, once a second while jobs are running. Soon after that an index
+ * of ours has most of a second to be read before the next one takes its place.
+ */
+static void wait_for_heartbeat(volatile uint32_t *regs)
+{
+	uint32_t before = regs[ONPU_REG_REQUEST_TAIL / 4];
+
+	for (int tries = 0; tries < 500 && regs[ONPU_REG_REQUEST_TAIL / 4] == before; tries++)
+		usleep(10000);
+	/* The firmware answers. */
+	usleep(200000);
+}
 
 int main(int argc, char **argv)
 {
@@ -27,9 +42,12 @@ int main(int argc, char **argv)
 		perror(argv[1]);
 		return 1;
 	}
-	if (!strcmp(argv[2], "reset"))
+	if (!strcmp(argv[2], "reset")) {
 		regs[ONPU_REG_RESET / 4] = ONPU_RESET_START__MASK;
-	else	/* An index that no ring has: the firmware gives up. */
-		regs[ONPU_REG_REQUEST_TAIL / 4] = 0x12345678;
+		return 0;
+	}
+	wait_for_heartbeat(regs);
+	/* An index that no ring has: the firmware gives up. */
+	regs[ONPU_REG_REQUEST_TAIL / 4] = 0x12345678;
 	return 0;
 }
