@@ -56,7 +56,7 @@ ok $((! $?)) "the node cannot be opened"
 [ "$how" != remove ] || [ ! -e "/sys/bus/pci/devices/$address" ]
 status=$?
 ok "$status" "the device is removed"
-/usr/sbin/rmmod onpu
+wait_for driver_is_unused && /usr/sbin/rmmod onpu
 ok $? "the module unloads"
 /usr/sbin/insmod "$ONPU_GUEST_DRIVER" && /usr/sbin/rmmod onpu
 ok $? "the module loads and unloads again"

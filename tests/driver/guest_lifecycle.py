@@ -38,6 +38,12 @@ def node():
     return glob.glob('/dev/accel/accel*')[0]
 
 
+def users():
+    """Who needs the module: open files, and jobs until the end of them is over."""
+    with open('/sys/module/onpu/refcnt', encoding='ascii') as file:
+        return int(file.read())
+
+
 def until(condition, patience, what):
     end = time.monotonic() + patience
     while not condition():
@@ -116,12 +122,14 @@ class Device:
         """An open file holds the module, also without a device."""
         file = os.open(node(), os.O_RDWR)
         write(f'{DRIVER}/unbind', self.address)
+        until(lambda: users() <= 1, self.options.patience, 'only the file holds the module')
         if subprocess.run(['rmmod', 'onpu'], stderr=subprocess.DEVNULL, check=False).returncode == 0:
             fail('the module went although a file is open')
         os.close(file)
         return False
 
     def reload(self):
+        until(lambda: not users(), self.options.patience, 'nothing holds the module')
         subprocess.run(['rmmod', 'onpu'], check=True)
         subprocess.run(['insmod', self.options.module], check=True)
 

@@ -63,6 +63,6 @@ ok $? "contexts end while a fence wakes their scheduler"
 ok $? "ten were woken"
 fail_twice_seen
 # The files of its clients are closed: it has no reason to stay.
-/usr/sbin/rmmod onpu
+wait_for driver_is_unused && /usr/sbin/rmmod onpu
 ok $? "the driver unloads"
 tap_end
