@@ -145,12 +145,25 @@ bool npu_all(const uint8_t *at, uint64_t size, uint8_t value)
 
 /* ---- contexts */
 
+int npu_ctx_create(int fd, struct drm_onpu_ctx_create *args)
+{
+	double end = npu_now() + NPU_PATIENCE_S, begin;
+	int ret;
+
+	/* The driver waits for the room itself: at once, there is none. */
+	do {
+		begin = npu_now();
+		ret = npu_ioctl(fd, DRM_IOCTL_ONPU_CTX_CREATE, args);
+	} while (ret == ENOSPC && npu_now() > begin + 1 && npu_now() < end);
+	return ret;
+}
+
 struct npu_ctx npu_ctx_of(int fd, uint32_t priority, uint32_t timeout_ms)
 {
 	struct drm_onpu_ctx_create create = { .priority = priority, .timeout_ms = timeout_ms };
 	void *page;
 
-	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_CTX_CREATE, &create));
+	must(!npu_ctx_create(fd, &create));
 	page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd,
 		    (off_t)create.completion_offset);
 	must(page != MAP_FAILED);

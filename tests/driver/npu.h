@@ -62,6 +62,8 @@ int npu_gem_close(int fd, uint32_t handle);
 struct drm_onpu_bo_info npu_bo_info(int fd, uint32_t handle);
 bool npu_all(const uint8_t *at, uint64_t size, uint8_t value);
 
+/* 0 or the errno. One that others, which were destroyed, leave no room for in time is tried again. */
+int npu_ctx_create(int fd, struct drm_onpu_ctx_create *args);
 struct npu_ctx npu_ctx(int fd, uint32_t timeout_ms);
 struct npu_ctx npu_ctx_of(int fd, uint32_t priority, uint32_t timeout_ms);
 int npu_ctx_destroy(int fd, uint32_t ctx);

@@ -338,7 +338,7 @@ TEST_F(bo, the_device_sees_what_was_written_write_combining)
 	}
 }
 
-/* Only where the limit is one that a test can reach: see guest_stress.sh. */
+/* Only where the limit is one that a test can reach: see guest_limits.sh. */
 TEST_F(bo, memory_limit)
 {
 	uint64_t left = self->info.memory_limit;

@@ -287,7 +287,7 @@ TEST_F(ctx, limit)
 	for (int round = 0; round < 3; round++) {
 		EXPECT_EQ(0, npu_ctx_destroy(self->fd, ids[round]));
 		args = (struct drm_onpu_ctx_create){ .priority = DRM_ONPU_PRIORITY_LOW };
-		EXPECT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
+		EXPECT_EQ(0, npu_ctx_create(self->fd, &args));
 	}
 	args = (struct drm_onpu_ctx_create){ .priority = DRM_ONPU_PRIORITY_LOW };
 	EXPECT_EQ(ENOSPC, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
@@ -303,7 +303,7 @@ TEST_F(ctx, all_that_they_had_is_given_back)
 	for (uint32_t i = 0; i < self->info.max_contexts + 8; i++) {
 		struct drm_onpu_ctx_create args = { .priority = DRM_ONPU_PRIORITY_LOW };
 
-		ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
+		ASSERT_EQ(0, npu_ctx_create(self->fd, &args));
 		ASSERT_EQ(0, npu_run(self->fd, args.ctx_id, &job));
 		ASSERT_EQ(0, npu_ctx_destroy(self->fd, args.ctx_id));
 	}
