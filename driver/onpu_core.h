@@ -41,6 +41,8 @@ void onpu_mbox_setup(struct onpu_device *onpu);
 void onpu_mbox_start(struct onpu_device *onpu);
 /* All requests fail, those under way too. */
 void onpu_mbox_fail(struct onpu_device *onpu, int error);
+/* The same with -EAGAIN, unless no reset is asked for any more. Returns whether one is. */
+bool onpu_mbox_fail_for_reset(struct onpu_device *onpu);
 void onpu_mbox_irq(struct onpu_device *onpu);
 
 /* ---- onpu_reset.c */

@@ -97,15 +97,17 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 {
 	struct onpu_ctx_device *cd = ctx->onpu->ctx;
 	bool done = false;
-	int ret = 0;
+	int ret;
 
 	mutex_lock(&cd->bind_lock);
+	/* It may have ended while others had the lock, and another run in its place. */
+	if (!onpu_job_hangs(ctx)) {
+		mutex_unlock(&cd->bind_lock);
+		return;
+	}
 	/* What is killed shall not get more. */
 	onpu_queue_yield(ctx);
-	if (cd->stopped)
-		ret = -EAGAIN;
-	else if (ctx->queue >= 0)
-		ret = onpu_queue_kill(ctx);
+	ret = onpu_queue_kill(ctx);
 	spin_lock(&ctx->lock);
 	if (ret) {
 		/* The firmware has tried; else it is no fault of the context. */
@@ -120,7 +122,7 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 	spin_unlock(&ctx->lock);
 	if (ctx->guilty)
 		onpu_device_reset_async(ctx->onpu, ONPU_RESET_KILL);
-	else if (done && ctx->queue >= 0)
+	else if (done)
 		ret = onpu_queue_give(cd, ctx);
 	onpu_queue_distrust(cd->onpu, ret);
 	mutex_unlock(&cd->bind_lock);

@@ -69,6 +69,8 @@ struct onpu_progress {
 	u64 completed;
 	/** @when: When one of them was seen to have changed, in jiffies. */
 	unsigned long when;
+	/** @looks: Looks since then: a machine that stands still for a while makes but one. */
+	unsigned int looks;
 };
 
 /**

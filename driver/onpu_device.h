@@ -29,7 +29,8 @@
  *
  *   device lock of the PCI core		probe, remove, FLR through sysfs, AER, system sleep
  *   &onpu_device.reset_lock		write: a reset; read: who needs registers that no reset
- *					disturbs, such as the two halves of the clock
+ *					disturbs, such as the two halves of the clock, and (tried
+ *					only) heartbeat and hang detection
  *   locks of contexts (onpu_ctx.h)
  *   &onpu_bo.lock, &drm_device.object_name_lock	who uses a buffer; import and export
  *   &onpu_device.dma_lock		what is mapped for the device; locks of who exported a
@@ -403,8 +404,8 @@ int onpu_mbox_call(struct onpu_device *onpu, void *msg);
  * onpu_ctx.h and onpu_mmu.c, and interrupts.
  */
 void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
-/* The same for what the firmware does wrong, unless somebody has reset it behind our back. */
-void onpu_fw_blame(struct onpu_device *onpu, enum onpu_reset_reason reason);
+/* The same for what the firmware does wrong. false: somebody has reset it behind our back. */
+bool onpu_fw_blame(struct onpu_device *onpu, enum onpu_reset_reason reason);
 
 /* Whether ioctls are to be refused: the device is unplugged or given up. */
 static inline bool onpu_device_lost(struct onpu_device *onpu)

@@ -81,19 +81,19 @@ static void heartbeat_work(struct work_struct *work)
 	struct onpu_fw *fw = container_of(to_delayed_work(work), struct onpu_fw, heartbeat);
 	struct onpu_device *onpu = container_of(fw, struct onpu_device, fw);
 	union onpu_msg msg = { .header = { .type = ONPU_MSG_HEARTBEAT } };
+	int ret = 0;
 
 	if (!READ_ONCE(onpu->usage.running))
 		return;
-	/*
-	 * The status tells at once that the device is gone, or was reset behind our back. A reset
-	 * that begins and ends before this is told would be followed by another.
-	 */
+	/* A reset that begins and ends before it is told why would be followed by another. */
 	if (down_read_trylock(&onpu->reset_lock)) {
+		/* The status tells at once that the device is gone, or was reset by others. */
 		onpu_fw_status_irq(onpu);
+		/* An answer is enough, and its absence has asked for a reset already. */
+		ret = onpu_mbox_call(onpu, &msg);
 		up_read(&onpu->reset_lock);
 	}
-	/* An answer is enough, and its absence has asked for a reset already. */
-	if (onpu_mbox_call(onpu, &msg) == -ENODEV)
+	if (ret == -ENODEV)
 		return;
 	queue_delayed_work(onpu_ctx_wq(onpu), &fw->heartbeat, ONPU_HEARTBEAT_INTERVAL);
 }
@@ -197,13 +197,13 @@ void onpu_fw_status_irq(struct onpu_device *onpu)
 	onpu_fw_blame(onpu, ONPU_RESET_FW_FAILED);
 }
 
-void onpu_fw_blame(struct onpu_device *onpu, enum onpu_reset_reason reason)
+bool onpu_fw_blame(struct onpu_device *onpu, enum onpu_reset_reason reason)
 {
 	u32 state = status_state(onpu_read(onpu, ONPU_REG_STATUS));
+	bool behind = state == ONPU_STATE_RESET || state == ONPU_STATE_BOOTING;
 
-	if (state == ONPU_STATE_RESET || state == ONPU_STATE_BOOTING)
-		reason = ONPU_RESET_BEHIND;
-	onpu_device_reset_async(onpu, reason);
+	onpu_device_reset_async(onpu, behind ? ONPU_RESET_BEHIND : reason);
+	return !behind;
 }
 
 static void write_setup(struct onpu_device *onpu)

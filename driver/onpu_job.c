@@ -335,12 +335,12 @@ static bool makes_progress(struct onpu_ctx *ctx)
 
 	if (now.retired == last->retired && now.cycles == last->cycles &&
 	    now.completed == last->completed && !waits_for_others(ctx->onpu, ctx->queue))
-		return time_before(now.when, last->when + ctx->timeout);
+		return ++last->looks < LOOKS || time_before(now.when, last->when + ctx->timeout);
 	*last = now;
 	return true;
 }
 
-static bool ctx_hangs(struct onpu_ctx *ctx)
+bool onpu_job_hangs(struct onpu_ctx *ctx)
 {
 	bool ret;
 
@@ -366,14 +366,19 @@ static void watch_ctx(struct onpu_ctx *ctx)
 void onpu_job_watch_work(struct work_struct *work)
 {
 	struct onpu_ctx *ctx = container_of(to_delayed_work(work), struct onpu_ctx, watch);
+	struct onpu_device *onpu = ctx->onpu;
 	bool cookie = dma_fence_begin_signalling();
 
-	/* A device that is gone reads all ones; that is seen to elsewhere. */
-	if (onpu_device_present(ctx->onpu)) {
-		/* In case an interrupt was lost. */
-		onpu_ctx_reap(ctx);
-		if (ctx_hangs(ctx))
-			onpu_ctx_kill_hung(ctx);
+	/* A reset ends all jobs; what follows is not to be taken for what hung before it. */
+	if (down_read_trylock(&onpu->reset_lock)) {
+		/* A device that is gone reads all ones; that is seen to elsewhere. */
+		if (onpu_device_present(onpu)) {
+			/* In case an interrupt was lost. */
+			onpu_ctx_reap(ctx);
+			if (onpu_job_hangs(ctx))
+				onpu_ctx_kill_hung(ctx);
+		}
+		up_read(&onpu->reset_lock);
 	}
 	spin_lock(&ctx->lock);
 	if (onpu_ctx_busy(ctx))
@@ -425,6 +430,7 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 	if (!busy) {
 		ctx->since = ktime_get();
 		ctx->progress.when = jiffies;
+		ctx->progress.looks = 0;
 		watch_ctx(ctx);
 	}
 	onpu_usage_begin(ctx->onpu, count);

@@ -33,6 +33,8 @@ u64 onpu_job_busy_ns(const struct onpu_ctx *ctx);
 
 /* Work of &onpu_ctx.watch: look whether the hardware gets on with the context's jobs. */
 void onpu_job_watch_work(struct work_struct *work);
+/* Whether its jobs have not got on for the context's timeout; each call is a look. */
+bool onpu_job_hangs(struct onpu_ctx *ctx);
 
 /* ---- SUBMIT */
 

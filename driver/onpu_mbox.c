@@ -91,13 +91,26 @@ void onpu_mbox_fail(struct onpu_device *onpu, int error)
 	spin_unlock(&onpu->mbox.pending_lock);
 }
 
+bool onpu_mbox_fail_for_reset(struct onpu_device *onpu)
+{
+	bool wanted;
+
+	/* A reset that takes the reason from now on starts the mailbox after this. */
+	spin_lock(&onpu->mbox.pending_lock);
+	wanted = READ_ONCE(onpu->reset_reason) != ONPU_RESET_NONE;
+	if (wanted)
+		fail_all(&onpu->mbox, -EAGAIN);
+	spin_unlock(&onpu->mbox.pending_lock);
+	return wanted;
+}
+
 /* ---- responses */
 
 static void onpu_mbox_breach(struct onpu_device *onpu, const char *what)
 {
-	drm_err_ratelimited(&onpu->drm, "the firmware broke the protocol: %s\n", what);
 	onpu_mbox_fail(onpu, -EAGAIN);
-	onpu_fw_blame(onpu, ONPU_RESET_FW_PROTOCOL);
+	if (onpu_fw_blame(onpu, ONPU_RESET_FW_PROTOCOL))
+		drm_err_ratelimited(&onpu->drm, "the firmware broke the protocol: %s\n", what);
 }
 
 static bool take_response(struct onpu_mbox *mbox, const union onpu_msg *msg)
@@ -114,6 +127,8 @@ static bool take_response(struct onpu_mbox *mbox, const union onpu_msg *msg)
 		*wait->msg = *msg;
 		complete(&wait->done);
 	}
+	/* A reset that is to come may have just failed whom it is for. */
+	good = good || mbox->error;
 	spin_unlock(&mbox->pending_lock);
 	return good;
 }
@@ -232,10 +247,8 @@ static bool timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 	found = mbox->pending[wait->id % ONPU_MBOX_SLOTS] == wait;
 	if (found) {
 		fail_all(mbox, -EAGAIN);
-		if (onpu_device_present(onpu)) {
+		if (onpu_device_present(onpu) && onpu_fw_blame(onpu, ONPU_RESET_SILENT))
 			drm_err_ratelimited(&onpu->drm, "no answer to request %u\n", wait->type);
-			onpu_fw_blame(onpu, ONPU_RESET_SILENT);
-		}
 	}
 	spin_unlock(&mbox->pending_lock);
 	return found;

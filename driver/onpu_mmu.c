@@ -26,7 +26,10 @@
 
 /* Requests that are under way at a time; what comes meanwhile shares the next one. */
 #define MAX_REQUESTS	8
-#define INV_TIMEOUT	HZ
+
+/* When to give up. Several looks, since a machine that stands still for a while makes but one. */
+#define INV_LOOK	(HZ / 4)
+#define INV_LOOKS	5
 
 /**
  * struct onpu_table - A page of the page table.
@@ -60,8 +63,8 @@ struct onpu_mmu_device {
 	u32 last;
 	/** @seen: Name of the last one known to be done. */
 	u32 seen;
-	/** @since: When the device last did one, or had none to do, in jiffies. */
-	unsigned long since;
+	/** @looks: Looks in a row that found nothing done. */
+	unsigned int looks;
 	/** @stopped: The device cannot be asked, a reset is under way. */
 	bool stopped;
 	/** @timeout: Looks after requests that are not answered. */
@@ -224,7 +227,7 @@ static void request_write(struct onpu_mmu_device *mmu, const struct onpu_map *ma
 
 	lockdep_assert_held(&mmu->lock);
 	if (mmu->last == mmu->seen)
-		mmu->since = jiffies;
+		mmu->looks = 0;
 	if (map) {
 		onpu_write(onpu, ONPU_REG_INV_ASID, map->vm->asid);
 		onpu_write(onpu, ONPU_REG_INV_PAGES, map->size / SMALL);
@@ -233,7 +236,7 @@ static void request_write(struct onpu_mmu_device *mmu, const struct onpu_map *ma
 		onpu_write(onpu, ONPU_REG_INV_ASID, ONPU_INV_ASID_ALL__MASK);
 	}
 	onpu_write(onpu, ONPU_REG_INV_REQ, ++mmu->last);
-	queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_TIMEOUT);
+	queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_LOOK);
 }
 
 /* One request for all that waits; one mapping is named, more are "everything". */
@@ -264,7 +267,7 @@ static void take_done(struct onpu_mmu_device *mmu)
 	if (is_done(done, mmu->seen) || !is_done(done, mmu->last))
 		return;
 	mmu->seen = done;
-	mmu->since = jiffies;
+	mmu->looks = 0;
 	list_for_each_entry_safe(map, next, &mmu->requested, link) {
 		if (!is_done(map->request, done))
 			break;
@@ -290,10 +293,9 @@ static void timeout_work(struct work_struct *work)
 	/* In case an interrupt was lost. */
 	take_done(mmu);
 	if (!mmu->stopped && mmu->last != mmu->seen) {
-		if (time_after_eq(jiffies, mmu->since + INV_TIMEOUT) &&
-		    onpu_device_present(mmu->onpu))
+		if (++mmu->looks >= INV_LOOKS && onpu_device_present(mmu->onpu))
 			onpu_device_reset_async(mmu->onpu, ONPU_RESET_INVALIDATION);
-		queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_TIMEOUT / 4);
+		queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_LOOK);
 	}
 	spin_unlock(&mmu->lock);
 }

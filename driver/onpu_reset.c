@@ -172,7 +172,6 @@ static int restart_device(struct onpu_device *onpu)
 static const char *reason_text(enum onpu_reset_reason reason)
 {
 	static const char *const texts[] = {
-		[ONPU_RESET_NONE] = "asked for",
 		[ONPU_RESET_ABSENT] = "the device does not answer",
 		[ONPU_RESET_BUS] = "an error on the bus",
 		[ONPU_RESET_BEHIND] = "the firmware is not running",
@@ -216,13 +215,14 @@ void onpu_device_reset_work(struct work_struct *work)
 	struct onpu_device *onpu = container_of(work, struct onpu_device, reset_work);
 	enum onpu_reset_reason reason;
 
-	/* Another reset has been the one that was asked for. */
-	if (READ_ONCE(onpu->reset_reason) == ONPU_RESET_NONE)
-		return;
 	/* Whoever speaks with the firmware holds reset_lock and shall not wait in vain. */
-	onpu_mbox_fail(onpu, -EAGAIN);
+	if (!onpu_mbox_fail_for_reset(onpu))
+		return;
 	down_write(&onpu->reset_lock);
-	if (onpu->state == ONPU_DEV_UP) {
+	if (READ_ONCE(onpu->reset_reason) == ONPU_RESET_NONE) {
+		/* Another reset has been the one that was asked for. */
+		up_write(&onpu->reset_lock);
+	} else if (onpu->state == ONPU_DEV_UP) {
 		reason = onpu_reset_begin(onpu);
 		drm_notice(&onpu->drm, "reset: %s\n", reason_text(reason));
 		onpu_reset_end(onpu, fw_is_hopeless(onpu, reason) ? -EIO : restart_device(onpu));

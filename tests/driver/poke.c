@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Disturbs the device behind the driver's back, by its registers: poke RESOURCE reset|request.
- * Needs root, and iomem=relaxed on the kernel's command line.
+ * Disturbs the device behind the driver's back, by its registers: poke RESOURCE reset|request [FILE].
+ * With FILE a "1" is written to it a moment later: the end of this program can take longer. Needs
+ * root, and iomem=relaxed on the kernel's command line.
  */
 #include <onpu/registers.h>
 
@@ -29,10 +30,11 @@ static void wait_for_heartbeat(volatile uint32_t *regs)
 int main(int argc, char **argv)
 {
 	volatile uint32_t *regs;
-	int fd;
+	int fd, file;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: poke /sys/bus/pci/devices/ADDRESS/resource0 reset|request\n");
+	if (argc != 3 && argc != 4) {
+		fprintf(stderr, "usage: poke /sys/bus/pci/devices/ADDRESS/resource0 reset|request "
+				"[FILE]\n");
 		return 2;
 	}
 	fd = open(argv[1], O_RDWR | O_CLOEXEC);
@@ -42,12 +44,20 @@ int main(int argc, char **argv)
 		perror(argv[1]);
 		return 1;
 	}
+	file = argc == 4 ? open(argv[3], O_WRONLY | O_CLOEXEC) : -1;
+	if (argc == 4 && file < 0) {
+		perror(argv[3]);
+		return 1;
+	}
 	if (!strcmp(argv[2], "reset")) {
 		regs[ONPU_REG_RESET / 4] = ONPU_RESET_START__MASK;
-		return 0;
+	} else {
+		wait_for_heartbeat(regs);
+		/* An index that no ring has: the firmware gives up. */
+		regs[ONPU_REG_REQUEST_TAIL / 4] = 0x12345678;
 	}
-	wait_for_heartbeat(regs);
-	/* An index that no ring has: the firmware gives up. */
-	regs[ONPU_REG_REQUEST_TAIL / 4] = 0x12345678;
-	return 0;
+	if (file < 0)
+		return 0;
+	usleep(100000);
+	return write(file, "1", 1) != 1;
 }

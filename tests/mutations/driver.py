@@ -136,10 +136,11 @@ MUTATIONS = [
               ' && !waits_for_others(ctx->onpu, ctx->queue))', ' && (waits_for_others(ctx->onpu, '
               'ctx->queue) || true))'),
     _mutation('a hang is none', 'onpu_job.c', _HANG,
-              'return time_before(now.when, last->when + ctx->timeout);', 'return true;'),
+              'return ++last->looks < LOOKS || time_before(now.when, last->when + ctx->timeout);',
+              'return true;'),
     _mutation('jobs that follow put off the next look', 'onpu_job.c', _HANG,
-              '\t\tctx->progress.when = jiffies;\n\t\twatch_ctx(ctx);\n\t}\n',
-              '\t\tctx->progress.when = jiffies;\n\t\twatch_ctx(ctx);\n\t}\n'
+              '\t\tctx->progress.looks = 0;\n\t\twatch_ctx(ctx);\n\t}\n',
+              '\t\tctx->progress.looks = 0;\n\t\twatch_ctx(ctx);\n\t}\n'
               '\tmod_delayed_work(ctx->onpu->reset_wq, &ctx->watch, '
               'DIV_ROUND_UP(ctx->timeout, LOOKS));\n'),
     _mutation('only the first job is watched', 'onpu_job.c', _HANG,
@@ -170,8 +171,11 @@ MUTATIONS = [
     _mutation('work of the firmware that lies does not count', 'onpu_reset.c', _ROGUE,
               'if (jobs != onpu->fw_reset_jobs ||', 'if ('),
     _mutation('the heartbeat tells of a firmware that is gone', 'onpu_fw.c', _MOMENTS,
-              'if (down_read_trylock(&onpu->reset_lock)) {\n\t\tonpu_fw_status_irq(onpu);\n'
-              '\t\tup_read(&onpu->reset_lock);\n\t}\n', 'onpu_fw_status_irq(onpu);\n'),
+              'if (down_read_trylock(&onpu->reset_lock)) {\n',
+              'if (down_read_trylock(&onpu->reset_lock)) {\n\t\tup_read(&onpu->reset_lock);\n'
+              '\t\tonpu_fw_status_irq(onpu);\n\t\tdown_read(&onpu->reset_lock);\n'),
+    _mutation('a reset that others have made comes again', 'onpu_reset.c', _MOMENTS,
+              'if (READ_ONCE(onpu->reset_reason) == ONPU_RESET_NONE) {', 'if (!onpu->regs) {'),
     _mutation('a reset leaves its reason behind', 'onpu_reset.c', _MOMENTS,
               'return xchg(&onpu->reset_reason, ONPU_RESET_NONE);',
               'return READ_ONCE(onpu->reset_reason);'),

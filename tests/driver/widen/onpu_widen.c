@@ -8,7 +8,8 @@
  *   - drm_sched_entity_fini() hesitates at each job that it finds,
  *   - who signals a fence that a job waits for hesitates before he wakes the scheduler.
  *
- * And who has seen the device do wrong hesitates report_ms before he asks for a reset.
+ * And who has seen the device do wrong hesitates report_ms before he asks for a reset, and half of
+ * that when he is in the midst of one.
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
@@ -19,20 +20,20 @@
 #define FINI_MS	3
 #define WAKE_MS	200
 
-static unsigned int takes;
-module_param(takes, uint, 0444);
+static atomic_t takes;
+module_param_named(takes, takes.counter, int, 0444);
 MODULE_PARM_DESC(takes, "How often the scheduler hesitated to take a job");
 
-static unsigned int wakes;
-module_param(wakes, uint, 0444);
+static atomic_t wakes;
+module_param_named(wakes, wakes.counter, int, 0444);
 MODULE_PARM_DESC(wakes, "How often somebody hesitated to wake a scheduler");
 
 static unsigned int report_ms;
 module_param(report_ms, uint, 0644);
 MODULE_PARM_DESC(report_ms, "How long whoever asks for a reset hesitates (0)");
 
-static unsigned int reports;
-module_param(reports, uint, 0444);
+static atomic_t reports;
+module_param_named(reports, reports.counter, int, 0444);
 MODULE_PARM_DESC(reports, "How often somebody hesitated to ask for a reset");
 
 /* Who is in the function on this CPU; workers stay on theirs. */
@@ -85,7 +86,7 @@ static struct kretprobe *kretprobes[] = { &pop_probe, &fini_probe };
 static int on_look(struct kprobe *probe, struct pt_regs *regs)
 {
 	if (this_cpu_read(in_pop) == current && !READ_ONCE(woken)) {
-		takes++;
+		atomic_inc(&takes);
 		mdelay(TAKE_MS);
 	}
 	return 0;
@@ -110,7 +111,7 @@ static int on_wakeup(struct kprobe *probe, struct pt_regs *regs)
 	/* The scheduler's user wakes it too, without a fence. */
 	if (!irqs_disabled())
 		return 0;
-	wakes++;
+	atomic_inc(&wakes);
 	WRITE_ONCE(woken, regs_get_kernel_argument(regs, 0));
 	mdelay(WAKE_MS);
 	WRITE_ONCE(woken, 0);
@@ -129,9 +130,15 @@ static int on_report(struct kprobe *probe, struct pt_regs *regs)
 	unsigned int ms = READ_ONCE(report_ms);
 
 	if (ms) {
-		reports++;
+		atomic_inc(&reports);
 		mdelay(ms);
 	}
+	return 0;
+}
+
+static int on_reset(struct kprobe *probe, struct pt_regs *regs)
+{
+	mdelay(READ_ONCE(report_ms) / 2);
 	return 0;
 }
 
@@ -153,8 +160,14 @@ static struct kprobe report_probe = {
 	.pre_handler = on_report,
 };
 
+static struct kprobe reset_probe = {
+	.symbol_name = "onpu_ctx_pre_reset",
+	.pre_handler = on_reset,
+};
+
 static struct kprobe *kprobes[] = {
 	&look_probe, &ran_probe, &callback_probe, &wakeup_probe, &end_probe, &report_probe,
+	&reset_probe,
 };
 
 static int __init widen_init(void)
