@@ -515,9 +515,9 @@ struct drm_onpu_ctx_create {
 
 	/**
 	 * @timeout_ms: in: Time without progress of a running job after which the driver ends it
-	 * and the context, at most a quarter of it later; zero for &drm_onpu_dev_info.timeout_ms.
-	 * A job that makes progress may take as long as it needs. out: The value in force, at most
-	 * &drm_onpu_dev_info.max_timeout_ms.
+	 * and the context, at most a quarter of it, or four ticks of the kernel, later; zero for
+	 * &drm_onpu_dev_info.timeout_ms. A job that makes progress may take as long as it needs.
+	 * out: The value in force, at most &drm_onpu_dev_info.max_timeout_ms.
 	 */
 	__u32 timeout_ms;
 
