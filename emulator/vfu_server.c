@@ -82,9 +82,13 @@ static void accept_client(struct vfu_server *server)
 	int fd = vfu_accept(server->listening, &server->spare);
 
 	if (fd < 0) {
-		vfu_server_log(server, "no client accepted: %s", strerror(errno));
+		/* It can be so again at once, and for long. */
+		if (errno != server->refused)
+			vfu_server_log(server, "no client accepted: %s", strerror(errno));
+		server->refused = errno;
 		return;
 	}
+	server->refused = 0;
 	if (!server->connected) {
 		vfu_server_adopt(server, fd);
 		vfu_server_log(server, "client connected");

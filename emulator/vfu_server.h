@@ -25,6 +25,7 @@ struct vfu_server_config {
  * @listening: accepts clients; -1: none but vfu_server_adopt()
  * @stop_fd: readable when the server shall end; -1: never
  * @spare: of vfu_spare(): a client may have all descriptors that there are
+ * @refused: why nobody could be accepted the last time, 0: somebody was
  * @command: what follows the header of the current message
  * @reply: the same of its answer
  */
@@ -33,7 +34,7 @@ struct vfu_server {
 	struct vfu_function function;
 	struct vfu_conn conn;
 	bool connected, ended;
-	int listening, stop_fd, spare;
+	int listening, stop_fd, spare, refused;
 	uint8_t *command, *reply;
 };
 
