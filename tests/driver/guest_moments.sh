@@ -23,6 +23,11 @@ is_reset()
 	[ "$(cat "$device/reset_count")" -ge $((before + $1)) ]
 }
 
+many_are_taken()
+{
+	[ "$(cat "$counts/takes")" -gt 100 ]
+}
+
 # The heartbeat comes each second while jobs are running, so it sees what the interrupt tells, unless
 # that is handled by the same processor.
 fail_twice_seen()
@@ -67,7 +72,8 @@ fail_twice_seen()
 ok $? "the moments are long"
 timeout 150 "$ends" taken
 ok $? "contexts end while their jobs are taken"
-[ "$(cat "$counts/takes")" -gt 100 ]
+# The schedulers outlast the program.
+wait_for many_are_taken
 ok $? "many jobs were"
 timeout 150 "$ends" woken
 ok $? "contexts end while a fence wakes their scheduler"
