@@ -387,6 +387,7 @@ enum onpu_step device_step_machine(struct onpu_device *d)
 {
 	enum onpu_step step;
 
+	d->cp.shown = cp_job_time(d);
 	d->inside = true;
 	d->ahead_end = device_now(d) + AHEAD;
 	step = onpu_machine_step(d->machine);

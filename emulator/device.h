@@ -127,6 +127,7 @@ struct cp {
 	bool running;			/* the machine has a job of the current queue */
 	uint64_t base;			/* device clock of that job's cycle 0 */
 	enum onpu_step outcome;		/* of the machine's last step, to be dealt with then */
+	uint64_t shown;			/* job cycles as the machine's last step began */
 	uint64_t busy_until;		/* fetching, completing, switching */
 	bool switch_wanted;		/* by a running job's deadline */
 	uint64_t switch_deadline;

@@ -34,12 +34,13 @@ uint64_t queue_retired(const struct onpu_device *d, unsigned int queue)
 	return q->retired + (q->suspended ? q->suspended_pc : 0);
 }
 
+/* Messages that are served inside an instruction take the clock on, and are no progress of the job. */
 uint64_t queue_run_cycles(const struct onpu_device *d, unsigned int queue)
 {
 	const struct queue *q = &d->queues[queue];
 
 	if (is_running(d, queue))
-		return q->run_cycles + cp_job_time(d);
+		return q->run_cycles + (d->inside ? d->cp.shown : cp_job_time(d));
 	return q->run_cycles + (q->suspended ? q->suspended_time : 0);
 }
 

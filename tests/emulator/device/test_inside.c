@@ -39,32 +39,47 @@ static void on_read(struct rig *r, uint64_t addr)
 		always();
 }
 
-static void start(bool sticky, void (*acting)(void), void (*looking)(void))
+/* As many of the instructions as are wanted. */
+static struct program *create_load(unsigned int count)
 {
 	const int64_t none = 0;
 	const uint32_t n = BYTES;
 	struct onpu_slot_tensor from = program_tensor(ONPU_DT_U8, ONPU_SPACE_VA, DATA_VA, 1, &n,
 						      &none);
-	uint16_t dst;
+	struct program *p = program_create(JOB_SRAM, JOB_DATA);
+	struct onpu_insn copy = { .op = ONPU_OP_DMA_COPY };
 
+	copy.dst = program_dense(p, ONPU_DT_U8, ONPU_SPACE_SRAM, 0, 1, DIM(BYTES));
+	copy.s0 = program_slot(p, &from);
+	while (count--)
+		program_insn(p, copy);
+	program_end(p);
+	program_job(p);
+	return p;
+}
+
+static void start_with(unsigned int count, bool sticky)
+{
 	rig_start(&rig, JOB_SRAM, 4, sticky);
 	for (unsigned int i = 0; i < 2; i++) {
 		rig_vm_create(&rig, &vms[i], i);
 		rig_context_create(&rig, &contexts[i], &vms[i], 10 + i, i);
 	}
-	load = program_create(JOB_SRAM, JOB_DATA);
-	dst = program_dense(load, ONPU_DT_U8, ONPU_SPACE_SRAM, 0, 1, DIM(BYTES));
-	program_insn(load, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = dst,
-					       .s0 = program_slot(load, &from) });
-	program_end(load);
-	program_job(load);
+	load = create_load(count);
 	rig_load(&rig, &contexts[0], load);
 	rig_settle(&rig);
 	reads = 0;
-	act = acting;
-	look = looking;
+	act = NULL;
+	look = NULL;
 	always = NULL;
 	rig.on_read = on_read;
+}
+
+static void start(bool sticky, void (*acting)(void), void (*looking)(void))
+{
+	start_with(1, sticky);
+	act = acting;
+	look = looking;
 }
 
 static void submit(void)
@@ -261,6 +276,41 @@ static void test_slice(void **state)
 	program_destroy(p);
 }
 
+/* Messages without end; those who look for progress see none before the instruction is done. */
+static void act_no_progress(void)
+{
+	static uint64_t begin, cycles, retired;
+	uint64_t now = queue_run_cycles(rig.device, 0);
+
+	if (reads < BYTES + ACT)
+		return;
+	if (reads == BYTES + ACT) {
+		begin = device_now(rig.device);
+		cycles = now;
+		retired = queue_retired(rig.device, 0);
+	} else if (!(reads % PATIENCE)) {
+		act_heartbeat();
+		rig_write(&rig, ONPU_REG_RESPONSE_HEAD, rig.response_head++);
+	}
+	assert_int_equal(now, cycles);
+	assert_int_equal(queue_retired(rig.device, 0), retired);
+	if (reads == 2 * BYTES)
+		assert_true(device_now(rig.device) > begin + SLICE);
+}
+
+static void test_no_progress(void **state)
+{
+	(void)state;
+	start_with(2, false);
+	always = act_no_progress;
+	submit();
+	rig_settle(&rig);
+	assert_int_equal(reads, 2 * BYTES);
+	assert_int_equal(rig_completion(&rig, &contexts[0]).error, 0);
+	assert_int_equal(rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(0)),
+			 rig_completion(&rig, &contexts[0]).cycles);
+}
+
 /* ---- Unmapping ---- */
 
 static void unmap(void)
@@ -346,6 +396,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_message, teardown),
 		cmocka_unit_test_teardown(test_switch_waits, teardown),
 		cmocka_unit_test_teardown(test_slice, teardown),
+		cmocka_unit_test_teardown(test_no_progress, teardown),
 		cmocka_unit_test_teardown(test_unmap, teardown),
 		cmocka_unit_test_teardown(test_unmap_many, teardown),
 		cmocka_unit_test_teardown(test_forgotten, teardown),
