@@ -35,32 +35,39 @@ static bool runs_still(int fd, uint32_t syncobj, double seconds)
 	return drmSyncobjWait(fd, &syncobj, 1, npu_deadline(seconds), 0, NULL) == -ETIME;
 }
 
+#define CAP(caps, name)	((caps)[(ONPU_REG_CAP_##name - ONPU_REG_CAP_MACHINE) / 4])
+
 /*
- * Sums that cost as much as an instruction may, of elements in reverse: the emulator needs much
- * longer for one of them than the shortest timeout is, and counts at its end.
+ * Products of matrices that cost as much as an instruction may: the emulator needs much longer for
+ * one of them than the shortest timeout is, and counts at its end.
  */
 static struct drm_onpu_job slow_job(int fd, unsigned int count)
 {
-	static uint64_t caps[64];
+	static uint32_t caps[128];
 	struct drm_onpu_dev_query query = {
 		.type = DRM_ONPU_DEV_QUERY_CAPS, .size = sizeof(caps), .pointer = (uintptr_t)caps,
 	};
-	struct onpu_slot_tensor from = {
-		.kind = ONPU_SLOT_TENSOR, .dtype = ONPU_DT_F32, .rank = 2, .space = ONPU_SPACE_SRAM,
-		.size = 16384, .offset = 16380, .dim = { 1, 4096 }, .stride = { 0, -4 },
-	}, to = {
-		.kind = ONPU_SLOT_TENSOR, .dtype = ONPU_DT_F32, .rank = 2, .space = ONPU_SPACE_SRAM,
-		.base = 32768, .size = 4, .dim = { 1, 1 }, .stride = { 4, 4 },
-	};
 	struct npu_program program = npu_program(fd, count);
-	struct onpu_insn sum = { .op = ONPU_OP_RSUM, .axes = 3 };
+	struct onpu_insn product = { .op = ONPU_OP_MMA_I8 };
+	struct onpu_slot_tensor left = {
+		.kind = ONPU_SLOT_TENSOR, .dtype = ONPU_DT_I8, .rank = 2, .space = ONPU_SPACE_SRAM,
+		.size = 1, .dim = { 0, 1000000 },
+	}, right = left, to = {
+		.kind = ONPU_SLOT_TENSOR, .dtype = ONPU_DT_I32, .rank = 2, .space = ONPU_SPACE_SRAM,
+		.base = 64, .stride = { 0, 4 },
+	};
 
 	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_DEV_QUERY, &query));
-	from.dim[0] = ((uint32_t *)caps)[(ONPU_REG_CAP_LANES - ONPU_REG_CAP_MACHINE) / 4] * 250;
-	sum.s0 = npu_slot(&program, &from);
-	sum.dst = npu_slot(&program, &to);
+	to.dim[0] = left.dim[0] = right.dim[0] = CAP(caps, MXU_ROWS);
+	to.dim[1] = right.dim[2] = CAP(caps, MXU_COLS);
+	to.stride[0] = 4 * to.dim[1];
+	to.size = (uint64_t)to.stride[0] * to.dim[0];
+	right.rank = 3;
+	product.s0 = npu_slot(&program, &left);
+	product.s1 = npu_slot(&program, &right);
+	product.dst = npu_slot(&program, &to);
 	for (unsigned int i = 0; i < count; i++)
-		npu_insn(&program, sum);
+		npu_insn(&program, product);
 	return npu_job(&program);
 }
 
@@ -88,14 +95,14 @@ TEST_F(hang, no_progress)
 	EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(self->other, self->innocent.id).state);
 }
 
-/* How long this machine needs for one of the sums, when nothing disturbs it, at most 0.9 s. */
-static double sum_seconds(int fd)
+/* How long this machine needs for one of the products, when nothing disturbs it. */
+static double product_seconds(int fd)
 {
 	struct npu_ctx ctx = npu_ctx(fd, 0);
 	struct drm_onpu_job job = slow_job(fd, 1);
-	double least = 0.9;
+	double least = 1;
 
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 3; i++) {
 		double begin = npu_now();
 
 		must(!npu_run(fd, ctx.id, &job));
@@ -105,24 +112,25 @@ static double sum_seconds(int fd)
 }
 
 /*
- * What is hung is killed at the end of its instruction, so all goes by the time that one takes: it
- * is three times the timeout, and jobs follow for about ten times as long. More of them than go into
- * the ring the device would not see.
+ * The timeout is far below what one of the jobs takes, which is the only progress there is, and from
+ * one SUBMIT to the next it takes less than from one of the driver's looks to the next, of which
+ * there are four in the timeout. Jobs follow until the context has ended, or until the hang of so many
+ * was missed that the machine was not just too busy to see it; not more of them than go into the
+ * ring, since the device would not see those.
  */
 TEST_F(hang, jobs_that_follow_hide_nothing)
 {
-	uint32_t first = npu_syncobj(self->fd), rest = npu_syncobj(self->fd);
-	double timeout = sum_seconds(self->fd) / 3;
+	double timeout = product_seconds(self->fd) / 8;
 	struct npu_ctx ctx = npu_ctx(self->fd, (uint32_t)(timeout * 1000) + 1);
-	struct drm_onpu_job job = slow_job(self->fd, 400);
+	struct drm_onpu_job job = slow_job(self->fd, 1);
+	struct drm_onpu_ctx_get_state state;
 
-	ASSERT_EQ(0, npu_submit_signal(self->fd, ctx.id, job, first));
-	/* More than once between two of the looks, of which the driver takes four in that time. */
-	for (int i = 0; i < 250 && !npu_submit_signal(self->fd, ctx.id, job, rest); i++)
-		usleep((useconds_t)(timeout / 8 * 1e6));
-	ASSERT_FALSE(runs_still(self->fd, first, 0));
-	EXPECT_EQ(ETIME, npu_wait(self->fd, first));
-	EXPECT_EQ(DRM_ONPU_CTX_TIMEDOUT, npu_state(self->fd, ctx.id).state);
+	while (ctx.page->seqno < 4 && !npu_submit(self->fd, ctx.id, &job, 1, NULL))
+		usleep((useconds_t)(timeout / 6 * 1e6));
+	state = npu_state(self->fd, ctx.id);
+	EXPECT_EQ(DRM_ONPU_CTX_TIMEDOUT, state.state);
+	EXPECT_EQ(ETIME, state.error);
+	EXPECT_EQ(EIO, npu_submit(self->fd, ctx.id, &job, 1, NULL));
 }
 
 TEST_F(hang, progress_is_no_hang)
