@@ -32,11 +32,20 @@ quoted()
 	printf '%q ' "$@"
 }
 
-# Show what a log ends with, indented, and the log's name.
+# Show what is before the first tests that failed in a log, or else what it ends with, indented, and
+# the log's name.
 show_log()
 {
-	say "    the last lines of $1:"
-	tail -n 25 -- "$1" | sed 's/^/    | /' >&"$step_fd"
+	local failed
+
+	failed=$(grep -m 5 -B 12 '^not ok\|^Bail out' -- "$1" || true)
+	if [ -n "$failed" ]; then
+		say "    the first that failed in $1:"
+	else
+		say "    the last lines of $1:"
+		failed=$(tail -n 25 -- "$1")
+	fi
+	sed 's/^/    | /' <<<"$failed" >&"$step_fd"
 	say "    log: $1"
 }
 
