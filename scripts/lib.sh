@@ -36,16 +36,13 @@ quoted()
 # the log's name.
 show_log()
 {
-	local failed
-
-	failed=$(grep -m 5 -B 12 '^not ok\|^Bail out' -- "$1" || true)
-	if [ -n "$failed" ]; then
+	if grep -q '^not ok\|^Bail out' -- "$1"; then
 		say "    the first that failed in $1:"
+		grep -m 5 -B 12 '^not ok\|^Bail out' -- "$1"
 	else
 		say "    the last lines of $1:"
-		failed=$(tail -n 25 -- "$1")
-	fi
-	sed 's/^/    | /' <<<"$failed" >&"$step_fd"
+		tail -n 25 -- "$1"
+	fi | sed 's/^/    | /' >&"$step_fd"
 	say "    log: $1"
 }
 
