@@ -29,7 +29,7 @@
 
 /* When to give up. Several looks, since a machine that stands still for a while makes but one. */
 #define INV_LOOK	(HZ / 4)
-#define INV_LOOKS	5
+#define INV_LOOKS	20
 
 /**
  * struct onpu_table - A page of the page table.
