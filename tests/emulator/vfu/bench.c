@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "bench.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/pci_regs.h>
 #include <poll.h>
@@ -23,6 +24,27 @@ struct vfu_server_config bench_config(void)
 	config.function.device.sim.sram_bytes = BENCH_SRAM;
 	config.function.device.sim.num_queues = BENCH_QUEUES;
 	return config;
+}
+
+unsigned int bench_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+void bench_expect_descriptors(unsigned int count)
+{
+	for (unsigned int i = 0; bench_descriptors() > count; i++) {
+		if (i == 60000)
+			fail_msg("%u descriptors are open, not %u", bench_descriptors(), count);
+		usleep(1000);
+	}
 }
 
 int bench_memfd(size_t size)

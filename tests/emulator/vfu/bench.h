@@ -51,6 +51,11 @@ bool bench_interrupted(struct bench *b, unsigned int vector, int timeout);
 /* Until the queue of @c has completed @seqno. */
 void bench_wait(struct bench *b, const struct rig_context *c, uint64_t seqno);
 
+/* How many this process has. */
+unsigned int bench_descriptors(void);
+/* Until there are no more than @count: threads of the server's close what came, which may take a while. */
+void bench_expect_descriptors(unsigned int count);
+
 /* A memfd that cannot shrink. */
 int bench_memfd(size_t size);
 

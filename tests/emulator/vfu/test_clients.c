@@ -11,12 +11,15 @@
 static struct bench b;
 static struct rig_vm vm;
 static struct rig_context context;
+/* Before the first test. */
+static unsigned int descriptors;
 
 static int setup(void **state)
 {
 	const struct vfu_server_config config = bench_config();
 
 	(void)state;
+	bench_expect_descriptors(descriptors);
 	bench_start(&b, &config);
 	return 0;
 }
@@ -171,5 +174,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_in_turn, setup, teardown),
 	};
 
+	descriptors = bench_descriptors();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

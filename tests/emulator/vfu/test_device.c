@@ -78,8 +78,8 @@ static void run_job(float seed)
 	program_destroy(p);
 }
 
-/* A job that is running for sure: the page says so when another, before it, is done. */
-static void start_long_job(void)
+/* One is running for sure: the page says so when another, before it, is done. */
+static void start_long_jobs(void)
 {
 	struct program *p = job_stubborn(LONG);
 
@@ -92,6 +92,20 @@ static void start_long_job(void)
 	rig_doorbell(&b.rig, &context);
 	bench_wait(&b, &context, 1);
 	program_destroy(p);
+}
+
+/* Before the last of them has ended: again, if this program had to wait too long for its turn. */
+static void act_on_long_jobs(void (*act)(void))
+{
+	for (unsigned int tries = 0; tries < 5; tries++) {
+		start();
+		start_long_jobs();
+		act();
+		if (rig_completion(&b.rig, &context).seqno < RIG_RING - 1)
+			return;
+		bench_stop(&b);
+	}
+	fail_msg("the jobs have always ended before");
 }
 
 static void flr(void)
@@ -131,18 +145,12 @@ static void test_job_by_msi(void **state)
 
 /* After a reset by message or FLR the device is in RESET, nothing more is written, and all works
  * again with what the client attached before. */
-static void reset_and_go_on(bool by_message)
+static void reset_and_go_on(void (*reset)(void))
 {
 	uint64_t seqno;
 
-	start();
-	start_long_job();
-	if (by_message)
-		assert_int_equal(client_call(&b.client, VFU_DEVICE_RESET, NULL, 0, NULL, 0), 0);
-	else
-		flr();
+	act_on_long_jobs(reset);
 	seqno = rig_completion(&b.rig, &context).seqno;
-	assert_true(seqno < RIG_RING - 1);
 	assert_int_equal(client_config16(&b.client, PCI_COMMAND), 0);
 	assert_int_equal(client_read32(&b.client, 0, ONPU_REG_ID), UINT32_MAX);
 	bench_enable(&b);
@@ -156,32 +164,38 @@ static void reset_and_go_on(bool by_message)
 	run_job(1.5f);
 }
 
+static void reset_by_message(void)
+{
+	assert_int_equal(client_call(&b.client, VFU_DEVICE_RESET, NULL, 0, NULL, 0), 0);
+}
+
 static void test_reset(void **state)
 {
 	(void)state;
-	reset_and_go_on(true);
+	reset_and_go_on(reset_by_message);
 }
 
 static void test_flr(void **state)
 {
 	(void)state;
-	reset_and_go_on(false);
+	reset_and_go_on(flr);
+}
+
+static void unmap(void)
+{
+	assert_int_equal(client_dma_unmap(&b.client, RIG_BUS, RIG_MEMORY), 0);
 }
 
 /* The job's memory is taken back: it ends with a fault, and nothing is written any more. */
 static void test_unmap_while_running(void **state)
 {
-	struct onpu_completion before, after;
+	struct onpu_completion after;
 
 	(void)state;
-	start();
-	start_long_job();
-	assert_int_equal(client_dma_unmap(&b.client, RIG_BUS, RIG_MEMORY), 0);
-	before = rig_completion(&b.rig, &context);
+	act_on_long_jobs(unmap);
 	memset(b.memory, 0x5a, RIG_MEMORY);
 	usleep(20000);
 	assert_true(b.memory[0] == 0x5a && !memcmp(b.memory, b.memory + 1, RIG_MEMORY - 1));
-	assert_true(before.seqno < RIG_RING - 1);
 	/* Firmware that cannot reach its rings is dead or not, but the function answers. */
 	assert_int_equal(rig_read(&b.rig, ONPU_REG_ID), ONPU_ID_MAGIC);
 	memset(b.memory, 0, RIG_MEMORY);
@@ -225,7 +239,7 @@ static void test_bus_master(void **state)
 	bench_enable(&b);
 	bench_boot(&b);
 	make_context();
-	start_long_job();
+	start_long_jobs();
 	client_set_config16(&b.client, PCI_COMMAND, PCI_COMMAND_MEMORY);
 	page = rig_completion(&b.rig, &context);
 	usleep(20000);
@@ -238,7 +252,7 @@ static void test_power_state(void **state)
 
 	(void)state;
 	start();
-	start_long_job();
+	start_long_jobs();
 	at = client_config16(&b.client, PCI_CAPABILITY_LIST) & 0xff;
 	assert_int_equal(client_config16(&b.client, at) & 0xff, PCI_CAP_ID_PM);
 	client_set_config16(&b.client, at + PCI_PM_CTRL, 3);

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include "bench.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/pci_regs.h>
@@ -47,28 +46,6 @@ static int teardown(void **state)
 	(void)state;
 	bench_stop(&b);
 	return 0;
-}
-
-static unsigned int open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned int count = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
-/* Threads of the server's close what came, so that it may take a while. */
-static void expect_descriptors(unsigned int count)
-{
-	for (unsigned int i = 0; open_descriptors() > count; i++) {
-		if (i == 60000)
-			fail_msg("%u descriptors are open, not %u", open_descriptors(), count);
-		usleep(1000);
-	}
 }
 
 static void send_header(uint16_t command, uint32_t size, uint32_t flags)
@@ -284,7 +261,7 @@ static void test_descriptors(void **state)
 	for (unsigned int i = 0; i < 40; i++)
 		fds[i] = b.vectors[0];
 	assert_int_equal(client_version(&b.client), 0);
-	before = open_descriptors();
+	before = bench_descriptors();
 	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(client_call(&b.client, VFU_DEVICE_RESET, NULL, 0, fds, 16), 0);
 	assert_int_equal(client_set_irqs(&b.client, VFIO_IRQ_SET_DATA_EVENTFD |
@@ -297,7 +274,7 @@ static void test_descriptors(void **state)
 	assert_true(client_send(&b.client, (const char *)&reset + 15, 1, fds, 8));
 	assert_true(client_receive(&b.client));
 	assert_int_equal(client_config16(&b.client, PCI_COMMAND), 0);
-	expect_descriptors(before);
+	bench_expect_descriptors(before);
 	/* Too many in one piece, then in several. */
 	client_send(&b.client, &reset, sizeof(reset), fds, 17);
 	client_expect_end(&b.client);
@@ -306,7 +283,7 @@ static void test_descriptors(void **state)
 	client_send(&b.client, (const char *)&reset + 4, 12, fds, 7);
 	client_expect_end(&b.client);
 	expect_service();
-	expect_descriptors(before);
+	bench_expect_descriptors(before);
 }
 
 /* A counter that is full, on a descriptor that the client has made blocking again. */
