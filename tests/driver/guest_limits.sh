@@ -8,7 +8,7 @@ set -uo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 
-limits=(memory_limit_mb=12 max_contexts=5 timeout_ms=700 max_timeout_ms=900)
+limits=(memory_limit_mb=12 max_contexts=5 timeout_ms=7000 max_timeout_ms=9000)
 if ! /usr/sbin/rmmod onpu || ! /usr/sbin/insmod "$ONPU_GUEST_DRIVER" "${limits[@]}"; then
 	echo "Bail out! the module is not loaded again"
 	exit 1

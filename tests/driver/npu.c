@@ -312,6 +312,17 @@ int npu_submit_signal(int fd, uint32_t ctx, struct drm_onpu_job job, uint32_t sy
 	return npu_submit(fd, ctx, &job, 1, NULL);
 }
 
+void npu_submit_endless(int fd, uint32_t ctx, uint64_t va, uint32_t syncobj)
+{
+	const struct drm_onpu_sync sync = { syncobj, DRM_ONPU_SYNC_SIGNAL, 0 };
+	struct drm_onpu_job job = npu_long(fd, va), jobs[NPU_ENDLESS];
+
+	for (unsigned int i = 0; i < NPU_ENDLESS; i++)
+		jobs[i] = job;
+	jobs[NPU_ENDLESS - 1].syncs = (struct drm_onpu_obj_array)DRM_ONPU_OBJ_ARRAY(1, &sync);
+	must(!npu_submit(fd, ctx, jobs, NPU_ENDLESS, NULL));
+}
+
 uint32_t npu_syncobj(int fd)
 {
 	uint32_t handle = 0;

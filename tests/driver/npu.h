@@ -85,6 +85,9 @@ void npu_add_fill(struct npu_program *program, uint64_t va, uint32_t bytes, uint
 struct drm_onpu_job npu_fill(int fd, uint64_t va, uint32_t bytes, uint8_t value);
 /* A job that takes seconds, and can be preempted at any time; it fills NPU_LONG_BYTES at @va. */
 struct drm_onpu_job npu_long(int fd, uint64_t va);
+#define NPU_ENDLESS	64
+/* As many of those: for minutes, however fast the device is. @syncobj signals with the last. */
+void npu_submit_endless(int fd, uint32_t ctx, uint64_t va, uint32_t syncobj);
 
 /* The errno of SUBMIT. */
 int npu_submit(int fd, uint32_t ctx, const struct drm_onpu_job *jobs, uint32_t count,

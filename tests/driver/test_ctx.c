@@ -167,7 +167,7 @@ TEST_F(ctx, timeouts)
 			.priority = DRM_ONPU_PRIORITY_LOW, .timeout_ms = cases[i].wanted,
 		};
 
-		ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
+		ASSERT_EQ(0, npu_ctx_create(self->fd, &args));
 		EXPECT_EQ(cases[i].got, args.timeout_ms);
 		EXPECT_EQ(0, npu_ctx_destroy(self->fd, args.ctx_id));
 	}
@@ -184,7 +184,7 @@ TEST_F(ctx, priorities_and_power)
 			struct drm_onpu_ctx_create args = { .priority = priority, .power = power };
 			struct drm_onpu_job job = npu_fill(self->fd, data.va, 4096, ++value);
 
-			ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
+			ASSERT_EQ(0, npu_ctx_create(self->fd, &args));
 			EXPECT_EQ(0, npu_run(self->fd, args.ctx_id, &job));
 			EXPECT_TRUE(npu_all(data.map, 4096, value));
 			EXPECT_EQ(0, npu_ctx_destroy(self->fd, args.ctx_id));

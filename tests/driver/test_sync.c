@@ -41,15 +41,9 @@ static void give_syncs(struct drm_onpu_job *job, const struct drm_onpu_sync *syn
 /* A job of the other context that runs until it is destroyed; its fence. */
 static uint32_t start_endless(FIXTURE_DATA(sync) *self)
 {
-	struct drm_onpu_job job = npu_long(self->fd, self->data.va);
 	uint32_t syncobj = npu_syncobj(self->fd);
-	struct drm_onpu_sync sync = { syncobj, DRM_ONPU_SYNC_SIGNAL, 0 };
-	struct drm_onpu_job jobs[16];
 
-	for (int i = 0; i < 16; i++)
-		jobs[i] = job;
-	give_syncs(&jobs[15], &sync, 1);
-	must(!npu_submit(self->fd, self->other.id, jobs, 16, NULL));
+	npu_submit_endless(self->fd, self->other.id, self->data.va, syncobj);
 	return syncobj;
 }
 
