@@ -89,6 +89,27 @@ struct drm_onpu_counters npu_counters(int fd)
 	return counters;
 }
 
+uint64_t npu_fdinfo(int fd, const char *name)
+{
+	size_t length = strlen(name);
+	uint64_t number = UINT64_MAX;
+	char path[64], line[256];
+	char *unit;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "re");
+	must(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, name, length) || line[length] != ':')
+			continue;
+		number = strtoull(line + length + 1, &unit, 0);
+		number <<= !strncmp(unit, " KiB", 4) ? 10 : !strncmp(unit, " MiB", 4) ? 20 : 0;
+	}
+	fclose(file);
+	return number;
+}
+
 uint64_t npu_settled_memory(int fd, uint64_t bytes)
 {
 	double end = npu_now() + NPU_PATIENCE_S;

@@ -52,6 +52,8 @@ int npu_open_vgem(void);
 int npu_ioctl(int fd, unsigned long request, void *args);
 struct drm_onpu_dev_info npu_info(int fd);
 struct drm_onpu_counters npu_counters(int fd);
+/* The number of a line "@name: NUMBER [UNIT]" of the file's fdinfo, in bytes if it is of those. */
+uint64_t npu_fdinfo(int fd, const char *name);
 /* The memory of all clients when, as those who have closed their files lose theirs, it is @bytes. */
 uint64_t npu_settled_memory(int fd, uint64_t bytes);
 

@@ -290,10 +290,10 @@ TEST_F(process, another_is_killed)
 /* Without a word to the device: everything is left as it is. */
 TEST_F(process, an_end_with_everything_open)
 {
-	/* When only this file's clients are left. */
-	uint64_t before = npu_settled_memory(self->other,
-					     npu_counters(self->fd).client_memory +
-					     npu_counters(self->other).client_memory);
+	uint64_t own = npu_fdinfo(self->fd, "drm-total-memory") +
+		       npu_fdinfo(self->other, "drm-total-memory");
+	/* When those of the tests before are gone. */
+	uint64_t before = npu_settled_memory(self->other, own);
 
 	for (int i = 0; i < 3; i++) {
 		pid_t child = fork();
@@ -308,6 +308,7 @@ TEST_F(process, an_end_with_everything_open)
 		}
 		ASSERT_EQ(child, waitpid(child, NULL, 0));
 	}
+	EXPECT_EQ(own, before);
 	EXPECT_EQ(before, npu_settled_memory(self->other, before));
 }
 

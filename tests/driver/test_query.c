@@ -267,43 +267,21 @@ TEST_F(device, counters_of_memory)
 	close(other);
 }
 
-/* The number behind a name in a file of lines "NAME: NUMBER [UNIT]", in bytes if it is of those. */
-static uint64_t field_of(const char *path, const char *name)
-{
-	FILE *file = fopen(path, "re");
-	char line[256];
-	size_t length = strlen(name);
-	uint64_t number = UINT64_MAX;
-	char *unit;
-
-	must(file);
-	while (fgets(line, sizeof(line), file)) {
-		if (strncmp(line, name, length) || line[length] != ':')
-			continue;
-		number = strtoull(line + length + 1, &unit, 0);
-		number <<= !strncmp(unit, " KiB", 4) ? 10 : !strncmp(unit, " MiB", 4) ? 20 : 0;
-	}
-	fclose(file);
-	return number;
-}
-
 TEST_F(device, fdinfo)
 {
 	struct npu_bo data = npu_bo(self->fd, 1 << 20, 0);
 	struct npu_ctx ctx = npu_ctx(self->fd, 0);
 	struct drm_onpu_job job = npu_fill(self->fd, data.va, 1 << 20, 1);
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", self->fd);
-	EXPECT_EQ(0, field_of(path, "drm-engine-npu"));
-	EXPECT_EQ(1, field_of(path, "drm-engine-capacity-npu"));
+	EXPECT_EQ(0, npu_fdinfo(self->fd, "drm-engine-npu"));
+	EXPECT_EQ(1, npu_fdinfo(self->fd, "drm-engine-capacity-npu"));
 	EXPECT_EQ(0, npu_run(self->fd, ctx.id, &job));
-	EXPECT_NE(UINT64_MAX, field_of(path, "drm-engine-npu"));
-	EXPECT_LT(0, field_of(path, "drm-engine-npu"));
-	EXPECT_EQ(npu_state(self->fd, ctx.id).cycles, field_of(path, "drm-cycles-npu"));
+	EXPECT_NE(UINT64_MAX, npu_fdinfo(self->fd, "drm-engine-npu"));
+	EXPECT_LT(0, npu_fdinfo(self->fd, "drm-engine-npu"));
+	EXPECT_EQ(npu_state(self->fd, ctx.id).cycles, npu_fdinfo(self->fd, "drm-cycles-npu"));
 	/* What a context did stays when it goes. */
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
-	EXPECT_LT(0, field_of(path, "drm-cycles-npu"));
+	EXPECT_LT(0, npu_fdinfo(self->fd, "drm-cycles-npu"));
 }
 
 /* Time on the device is told while it passes. */
@@ -314,15 +292,14 @@ TEST_F(device, fdinfo_of_a_job_that_runs)
 	uint32_t syncobj = npu_syncobj(self->fd);
 	double end = npu_now() + NPU_PATIENCE_S;
 	uint64_t completed, before = 0, now;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", self->fd);
 	npu_submit_endless(self->fd, ctx.id, data.va, syncobj);
 	/* Within one job, which may be the next if this program had to wait for its turn. */
 	do {
 		completed = npu_state(self->fd, ctx.id).completed;
 		for (int i = 0; i < 3; i++) {
-			while ((now = field_of(path, "drm-engine-npu")) <= before && npu_now() < end)
+			while ((now = npu_fdinfo(self->fd, "drm-engine-npu")) <= before &&
+			       npu_now() < end)
 				usleep(1000);
 			EXPECT_LT(before, now);
 			before = now;
@@ -331,7 +308,7 @@ TEST_F(device, fdinfo_of_a_job_that_runs)
 	EXPECT_EQ(completed, npu_state(self->fd, ctx.id).completed);
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
 	EXPECT_EQ(ECANCELED, npu_wait(self->fd, syncobj));
-	EXPECT_LE(now, field_of(path, "drm-engine-npu"));
+	EXPECT_LE(now, npu_fdinfo(self->fd, "drm-engine-npu"));
 }
 
 static uint64_t save_bytes(int fd)
@@ -351,23 +328,22 @@ TEST_F(device, memory_of_contexts)
 	uint64_t client = npu_counters(self->fd).client_memory;
 	double end = npu_now() + NPU_PATIENCE_S;
 	struct npu_ctx ctx;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", self->fd);
 	EXPECT_EQ(data.size, client);
-	EXPECT_EQ(client, field_of(path, "drm-total-memory"));
+	EXPECT_EQ(client, npu_fdinfo(self->fd, "drm-total-memory"));
 	ctx = npu_ctx(self->fd, 0);
 	EXPECT_EQ(client, npu_counters(self->fd).client_memory);
-	EXPECT_LT(client + save_bytes(self->fd), field_of(path, "drm-total-memory"));
-	EXPECT_EQ(field_of(path, "drm-total-memory"), field_of(path, "drm-resident-memory"));
+	EXPECT_LT(client + save_bytes(self->fd), npu_fdinfo(self->fd, "drm-total-memory"));
+	EXPECT_EQ(npu_fdinfo(self->fd, "drm-total-memory"),
+		  npu_fdinfo(self->fd, "drm-resident-memory"));
 	EXPECT_LT(total + save_bytes(self->fd), npu_counters(self->fd).memory);
 	munmap((void *)ctx.page, (size_t)sysconf(_SC_PAGESIZE));
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
 	while ((npu_counters(self->fd).memory != total ||
-		field_of(path, "drm-total-memory") != client) && npu_now() < end)
+		npu_fdinfo(self->fd, "drm-total-memory") != client) && npu_now() < end)
 		usleep(10000);
 	EXPECT_EQ(total, npu_counters(self->fd).memory);
-	EXPECT_EQ(client, field_of(path, "drm-total-memory"));
+	EXPECT_EQ(client, npu_fdinfo(self->fd, "drm-total-memory"));
 }
 
 static uint64_t attribute(const char *name)
