@@ -13,6 +13,7 @@ import argparse
 import collections
 import ctypes
 import fcntl
+import json
 import lzma
 import os
 import re
@@ -97,6 +98,32 @@ def sockets_of(pid):
             sockets.append(socket.socket(fileno=number))
     os.close(process)
     return sockets
+
+
+class Monitor:
+    """QEMU's monitor, spoken to in QMP from the first command on."""
+
+    def __init__(self, end, timeout):
+        end.settimeout(timeout)
+        self.stream = end.makefile("rw", encoding="utf-8")
+        self.negotiated = False
+
+    def execute(self, command):
+        if not self.negotiated and command != "qmp_capabilities":
+            self.execute("qmp_capabilities")
+            self.negotiated = True
+        try:
+            self.stream.write(json.dumps({"execute": command}) + "\n")
+            self.stream.flush()
+        except BrokenPipeError as error:
+            raise GuestError(f"QEMU ended before '{command}'") from error
+        # Between them are the greeting and events.
+        for answer in map(json.loads, self.stream):
+            if "error" in answer:
+                raise GuestError(f"QEMU refuses '{command}': {answer['error']['desc']}")
+            if "return" in answer:
+                return
+        raise GuestError(f"QEMU ended at '{command}'")
 
 
 def escape(text):
@@ -335,7 +362,7 @@ class Guest:
         return address
 
     def open_ports(self):
-        """A socket pair for each port; the other ends' numbers."""
+        """A socket pair for each port, and for the monitor; the other ends."""
         names = list(PORTS)
         try:
             null = os.stat(os.devnull)
@@ -347,6 +374,8 @@ class Guest:
         theirs = {}
         for name in names:
             self.ports[name], theirs[name] = socket.socketpair()
+        end, theirs["monitor"] = socket.socketpair()
+        self.monitor = Monitor(end, self.args.timeout)
         return theirs
 
     def kernel(self):
@@ -377,8 +406,9 @@ class Guest:
             "-device", "virtio-serial-pci",
         ]
         for name, end in theirs.items():
-            command += ["-chardev", f"socket,id={name},fd={end.fileno()}",
-                        "-device", f"virtserialport,chardev={name},name=onpu.{name}"]
+            command += ["-chardev", f"socket,id={name},fd={end.fileno()}"]
+            command += (["-mon", "chardev=monitor,mode=control"] if name == "monitor" else
+                        ["-device", f"virtserialport,chardev={name},name=onpu.{name}"])
         for tag, address in roots.items():
             command += ["-chardev", f"socket,id={tag},path={escape(address)}",
                         "-device", f"vhost-user-fs-pci,chardev={tag},tag={tag}"]
@@ -440,11 +470,14 @@ class Guest:
                 self.ended = True
 
     def kill_emulator(self, process):
-        """QEMU 11.1 aborts (it sets an error twice) when its connection ends with bytes that nobody
-        has read. So the connection has one more descriptor, which outlives the process to read them."""
+        """QEMU 11.1 waits for the answer to a register access until x-msg-timeout, with all of the
+        guest, though the server is gone: the processors pause, so that none is in an access. And it
+        aborts (it sets an error twice) when its connection ends with bytes that nobody has read. So
+        the connection has one more descriptor, which outlives the process to read them."""
         connections = [end for end in sockets_of(process.pid)
                        if not end.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)]
         self.emulator_killed = True
+        self.monitor.execute("stop")
         process.kill()
         process.wait()
         for end in connections:
@@ -452,6 +485,7 @@ class Guest:
                 end.shutdown(socket.SHUT_RD)
                 while end.recv(65536):
                     pass
+        self.monitor.execute("cont")
 
     def hear_request(self, data):
         """Lines that the command writes to $ONPU_GUEST_CONTROL; each is answered by one."""

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Disturbs the device behind the driver's back, by its registers: poke RESOURCE reset|request [FILE].
- * With FILE a "1" is written to it a moment later: the end of this program can take longer. Needs
- * root, and iomem=relaxed on the kernel's command line.
+ * Disturbs the device behind the driver's back, by its registers: poke RESOURCE reset|request|read
+ * [FILE]. With FILE a "1" is written to it a moment later: the end of this program can take longer.
+ * "read" reads without a pause until the device is gone. Needs root, and iomem=relaxed on the kernel's
+ * command line.
  */
 #include <onpu/registers.h>
 
@@ -33,8 +34,8 @@ int main(int argc, char **argv)
 	int fd, file;
 
 	if (argc != 3 && argc != 4) {
-		fprintf(stderr, "usage: poke /sys/bus/pci/devices/ADDRESS/resource0 reset|request "
-				"[FILE]\n");
+		fprintf(stderr, "usage: poke /sys/bus/pci/devices/ADDRESS/resource0 "
+				"reset|request|read [FILE]\n");
 		return 2;
 	}
 	fd = open(argv[1], O_RDWR | O_CLOEXEC);
@@ -51,6 +52,9 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[2], "reset")) {
 		regs[ONPU_REG_RESET / 4] = ONPU_RESET_START__MASK;
+	} else if (!strcmp(argv[2], "read")) {
+		while (regs[ONPU_REG_STATUS / 4] != UINT32_MAX)
+			;
 	} else {
 		wait_for_heartbeat(regs);
 		/* An index that no ring has: the firmware gives up. */
