@@ -597,7 +597,7 @@ static int accept_jobs(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_mad
 	lockdep_assert_held(&ctx->submit_lock);
 	spin_lock(&ctx->lock);
 	if (ctx->dead)
-		ret = ctx->destroyed ? -ENOENT : -EIO;
+		ret = ctx->destroyed ? -ENOENT : onpu_device_lost(ctx->onpu) ? -ENODEV : -EIO;
 	else if (ctx->submitted - ctx->completed + num_entries > ONPU_MAX_QUEUED_JOBS)
 		ret = -ENOSPC;
 	for (u32 i = 0; i < num_made && !ret; i++) {

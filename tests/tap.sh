@@ -51,6 +51,23 @@ driver_is_unused()
 	[ "$(cat /sys/module/onpu/refcnt)" -eq 0 ]
 }
 
+# has_computed PROGRAM: a job of the process has ended.
+has_computed()
+{
+	grep -qs 'drm-engine-npu:.*[1-9]' "/proc/$1/fdinfo/"*
+}
+
+# From then on the device reads as all-ones.
+kill_emulator()
+{
+	local answer
+
+	exec 9<>"$ONPU_GUEST_CONTROL"
+	echo kill-emulator >&9
+	read -r answer <&9
+	[ "$answer" = ok ]
+}
+
 # The last line; fails if a test has.
 tap_end()
 {

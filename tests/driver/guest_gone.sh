@@ -16,16 +16,6 @@ address=${link##*/}
 load=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-load
 how=${1:-remove}
 
-kill_emulator()
-{
-	local answer
-
-	exec 9<>"$ONPU_GUEST_CONTROL"
-	echo kill-emulator >&9
-	read -r answer <&9
-	[ "$answer" = ok ]
-}
-
 programs=()
 for _ in 1 2 3; do
 	"$load" &
@@ -33,10 +23,7 @@ for _ in 1 2 3; do
 done
 # Each of them has had the device.
 for program in "${programs[@]}"; do
-	for ((i = 0; i < 300; i++)); do
-		! grep -qs 'drm-engine-npu:.*[1-9]' "/proc/$program/fdinfo/"* || break
-		sleep 0.1
-	done
+	wait_for has_computed "$program"
 done
 "${load%/*}/driver-poke" "/sys/bus/pci/devices/$address/resource0" read &
 programs+=($!)

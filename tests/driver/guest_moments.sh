@@ -4,7 +4,7 @@
 #
 # Moments that are usually too short to be hit, as TAP: a module of the tests makes them long. Contexts
 # end; the kernel would warn, or stop. A firmware that has failed is seen by two, or somebody resets the
-# function at that time: one reset is enough.
+# function at that time: one reset is enough. The device goes while a submission is under way.
 
 # The status of a condition is what ok() is given.
 # shellcheck disable=SC2319
@@ -77,6 +77,32 @@ fail_twice_seen()
 	wait "$program" 2>/dev/null
 }
 
+have_submitted()
+{
+	[ "$(cat "$counts/submits")" -ge "$1" ]
+}
+
+# What is running is watched by the heartbeat, which finds out while the other program still hesitates.
+go_while_submitting()
+{
+	local programs=()
+
+	# The processor on which it hesitates does nothing else.
+	taskset -pc 1 $$ >/dev/null
+	echo 1 >"$counts/submit_ms"
+	"${ends%/*}/driver-load" /dev/accel/accel* endless &
+	programs+=($!)
+	wait_for have_submitted 1
+	echo 4000 >"$counts/submit_ms"
+	taskset -c 0 "${ends%/*}/driver-load" /dev/accel/accel* &
+	programs+=($!)
+	wait_for have_submitted 2
+	kill_emulator
+	ok $? "the device goes while jobs are submitted"
+	wait "${programs[0]}" && wait "${programs[1]}"
+	ok $? "both programs learn that it is gone"
+}
+
 /usr/sbin/insmod "${ONPU_GUEST_DRIVER%/*}/onpu_widen.ko"
 ok $? "the moments are long"
 timeout 150 "$ends" taken
@@ -89,6 +115,7 @@ ok $? "contexts end while a fence wakes their scheduler"
 [ "$(cat "$counts/wakes")" -eq 10 ]
 ok $? "ten were woken"
 fail_twice_seen
+go_while_submitting
 # The files of its clients are closed: it has no reason to stay.
 wait_for driver_is_unused && /usr/sbin/rmmod onpu
 ok $? "the driver unloads"

@@ -179,6 +179,8 @@ MUTATIONS = [
     _mutation('a reset leaves its reason behind', 'onpu_reset.c', _MOMENTS,
               'return xchg(&onpu->reset_reason, ONPU_RESET_NONE);',
               'return READ_ONCE(onpu->reset_reason);'),
+    _mutation('a submission to a device that is gone fails as the context', 'onpu_job.c', _MOMENTS,
+              '-ENOENT : onpu_device_lost(ctx->onpu) ? -ENODEV : -EIO;', '-ENOENT : -EIO;'),
     _mutation('nobody is told of system sleep', 'onpu_drv.c', _SLEEP,
               '\t.driver.pm = pm_sleep_ptr(&onpu_pm_ops),\n', ''),
     _mutation('the device stays asleep', 'onpu_reset.c', _SLEEP,

@@ -9,7 +9,7 @@
  *   - who signals a fence that a job waits for hesitates before he wakes the scheduler.
  *
  * And who has seen the device do wrong hesitates report_ms before he asks for a reset, and half of
- * that when he is in the midst of one.
+ * that when he is in the midst of one; who submits jobs hesitates submit_ms before they are taken.
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
@@ -35,6 +35,14 @@ MODULE_PARM_DESC(report_ms, "How long whoever asks for a reset hesitates (0)");
 static atomic_t reports;
 module_param_named(reports, reports.counter, int, 0444);
 MODULE_PARM_DESC(reports, "How often somebody hesitated to ask for a reset");
+
+static unsigned int submit_ms;
+module_param(submit_ms, uint, 0644);
+MODULE_PARM_DESC(submit_ms, "How long whoever submits jobs hesitates (0)");
+
+static atomic_t submits;
+module_param_named(submits, submits.counter, int, 0444);
+MODULE_PARM_DESC(submits, "How often somebody hesitated to submit jobs");
 
 /* Who is in the function on this CPU; workers stay on theirs. */
 static DEFINE_PER_CPU(struct task_struct *, in_pop);
@@ -125,15 +133,23 @@ static int on_end(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
-static int on_report(struct kprobe *probe, struct pt_regs *regs)
+static int hesitate(unsigned int ms, atomic_t *count)
 {
-	unsigned int ms = READ_ONCE(report_ms);
-
 	if (ms) {
-		atomic_inc(&reports);
+		atomic_inc(count);
 		mdelay(ms);
 	}
 	return 0;
+}
+
+static int on_report(struct kprobe *probe, struct pt_regs *regs)
+{
+	return hesitate(READ_ONCE(report_ms), &reports);
+}
+
+static int on_submit(struct kprobe *probe, struct pt_regs *regs)
+{
+	return hesitate(READ_ONCE(submit_ms), &submits);
 }
 
 static int on_reset(struct kprobe *probe, struct pt_regs *regs)
@@ -165,9 +181,14 @@ static struct kprobe reset_probe = {
 	.pre_handler = on_reset,
 };
 
+static struct kprobe submit_probe = {
+	.symbol_name = "onpu_job_submit",
+	.pre_handler = on_submit,
+};
+
 static struct kprobe *kprobes[] = {
 	&look_probe, &ran_probe, &callback_probe, &wakeup_probe, &end_probe, &report_probe,
-	&reset_probe,
+	&reset_probe, &submit_probe,
 };
 
 static int __init widen_init(void)
