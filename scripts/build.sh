@@ -25,7 +25,7 @@ configure()
 	local name=$1 dir=$top/build/$1 options stamp folders again=()
 
 	read -ra options < <(build_options "$name")
-	stamp="${environment:?} ${options[*]}"
+	stamp="$(tools) ${options[*]}"
 	folders=$(cd -- "$top" && ls -d -- */meson.build tests/*/meson.build \
 		build/linux/.complete 2>/dev/null) || true
 	if [ "$(cat "$dir/.onpu-options" 2>/dev/null)" != "$stamp" ]; then

@@ -276,6 +276,12 @@ ensure_environment()
 	drop_lock
 }
 
+# Whose compiler and libraries are used, wherever it is looked at from.
+tools()
+{
+	is_inside && echo root || echo "${environment:?}"
+}
+
 # The few variables that mean something inside. Notably absent: OPENBLAS_CORETYPE and
 # OPENBLAS_L2_SIZE, which some machines set and which halve OpenBLAS's speed.
 clean_environment()

@@ -159,6 +159,9 @@ test_twice()
 	out=$("$npu" build 2>&1)
 	[[ $out != *configuring* ]]
 	ok $? "a second build does not configure"
+	out=$("$npu" exec "$npu" build 2>&1)
+	[[ $out != *configuring* ]]
+	ok $? "a build from inside the environment does not configure"
 	mkdir "$copy/uapi"
 	touch "$copy/uapi/meson.build"
 	out=$("$npu" build 2>&1)
