@@ -16,6 +16,7 @@ top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 ends=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-ends
 counts=/sys/module/onpu_widen/parameters
 device=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
+irq=$(sed -n 's/^ *\([0-9]*\):.* onpu0@pci.*/\1/p' /proc/interrupts)
 
 # is_reset TIMES: since before
 is_reset()
@@ -41,9 +42,8 @@ fail_firmware()
 # that is handled by the same processor.
 fail_twice_seen()
 {
-	local before program irq i=0 status=0
+	local before program i=0 status=0
 
-	irq=$(sed -n 's/^ *\([0-9]*\):.* onpu0@pci.*/\1/p' /proc/interrupts)
 	"${ends%/*}/driver-load" /dev/accel/accel* &
 	program=$!
 	before=$(cat "$device/reset_count")
@@ -87,13 +87,14 @@ go_while_submitting()
 {
 	local programs=()
 
-	# The processor on which it hesitates does nothing else.
+	# The processor on which it hesitates does nothing else, and the firmware's answers are awaited.
+	echo 1 >"/proc/irq/$irq/smp_affinity_list"
 	taskset -pc 1 $$ >/dev/null
 	echo 1 >"$counts/submit_ms"
 	"${ends%/*}/driver-load" /dev/accel/accel* endless &
 	programs+=($!)
 	wait_for have_submitted 1
-	echo 4000 >"$counts/submit_ms"
+	echo 3000 >"$counts/submit_ms"
 	taskset -c 0 "${ends%/*}/driver-load" /dev/accel/accel* &
 	programs+=($!)
 	wait_for have_submitted 2
