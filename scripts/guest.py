@@ -101,23 +101,23 @@ def sockets_of(pid):
 
 
 class Monitor:
-    """QEMU's monitor, spoken to in QMP from the first command on."""
+    """QEMU's monitor, spoken to in QMP."""
 
     def __init__(self, end, timeout):
         end.settimeout(timeout)
         self.stream = end.makefile("rw", encoding="utf-8")
-        self.negotiated = False
 
-    def execute(self, command):
-        if not self.negotiated and command != "qmp_capabilities":
-            self.execute("qmp_capabilities")
-            self.negotiated = True
+    def execute(self, *commands):
         try:
-            self.stream.write(json.dumps({"execute": command}) + "\n")
-            self.stream.flush()
-        except BrokenPipeError as error:
+            for command in commands:
+                self.stream.write(json.dumps({"execute": command}) + "\n")
+                self.stream.flush()
+                self.hear(command)
+        except ConnectionError as error:
             raise GuestError(f"QEMU ended before '{command}'") from error
-        # Between them are the greeting and events.
+
+    def hear(self, command):
+        """Its answer; before it come the greeting and events."""
         for answer in map(json.loads, self.stream):
             if "error" in answer:
                 raise GuestError(f"QEMU refuses '{command}': {answer['error']['desc']}")
@@ -403,12 +403,12 @@ class Guest:
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-chardev", f"file,id=console,path={escape(console)}", "-serial", "chardev:console",
             "-kernel", self.kernel(), "-append", " ".join(append + args.append),
-            "-device", "virtio-serial-pci",
+            "-mon", "chardev=monitor,mode=control", "-device", "virtio-serial-pci",
         ]
         for name, end in theirs.items():
             command += ["-chardev", f"socket,id={name},fd={end.fileno()}"]
-            command += (["-mon", "chardev=monitor,mode=control"] if name == "monitor" else
-                        ["-device", f"virtserialport,chardev={name},name=onpu.{name}"])
+        for name in self.ports:
+            command += ["-device", f"virtserialport,chardev={name},name=onpu.{name}"]
         for tag, address in roots.items():
             command += ["-chardev", f"socket,id={tag},path={escape(address)}",
                         "-device", f"vhost-user-fs-pci,chardev={tag},tag={tag}"]
@@ -477,7 +477,7 @@ class Guest:
         connections = [end for end in sockets_of(process.pid)
                        if not end.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)]
         self.emulator_killed = True
-        self.monitor.execute("stop")
+        self.monitor.execute("qmp_capabilities", "stop")
         process.kill()
         process.wait()
         for end in connections:
@@ -492,7 +492,9 @@ class Guest:
         *lines, self.requests = (self.requests + data).split(b"\n")
         for line in lines:
             request = line.decode(errors="replace")
-            if request == "kill-emulator" and "onpu-emu" in self.processes:
+            if request == "kill-emulator" and self.emulator_killed:
+                answer = "error: the emulator was killed before"
+            elif request == "kill-emulator" and "onpu-emu" in self.processes:
                 self.kill_emulator(self.processes["onpu-emu"])
                 answer = "ok"
             elif request == "kill-emulator":

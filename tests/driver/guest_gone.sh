@@ -3,8 +3,9 @@
 # guest: --root --append=iomem=relaxed --allow-log='onpu .*(could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)'
 #
 # The device goes without a word, as TAP: guest_gone.sh [remove|unload]. The emulator is killed while
-# programs work, and one reads registers all the time. They end, the driver lets go of the device, which is removed or not, and the module
-# unloads and loads again. The device does not come back in this guest; rounds of it: gone.sh.
+# programs work, and one reads registers all the time. They end, the driver lets go of the device, which
+# is removed or not, and the module unloads and loads again. The device does not come back in this guest;
+# rounds of it: gone.sh.
 
 set -uo pipefail
 
@@ -21,10 +22,11 @@ for _ in 1 2 3; do
 	"$load" &
 	programs+=($!)
 done
-# Each of them has had the device.
+status=0
 for program in "${programs[@]}"; do
-	wait_for has_computed "$program"
+	wait_for has_computed "$program" || status=$?
 done
+ok "$status" "each program has had the device"
 "${load%/*}/driver-poke" "/sys/bus/pci/devices/$address/resource0" read &
 programs+=($!)
 sleep 0.3
