@@ -6,7 +6,7 @@ LIST.py defines
   SETUP      shell commands that prepare the copy of the tree, once
   BUILD      shell command that builds what the tests need
   MUTATIONS  a list of {name, file, old, new, command}, optionally with a build of its own: the text
-             old, which is in the file exactly once, becomes new; then command must fail
+             old, which is in the file exactly once but for white space, becomes new; then command must fail
   EVIDENCE   a regular expression for what the command says when it fails; optional. Without a match,
              such as after a timeout, nothing was found
 
@@ -63,20 +63,24 @@ def must_pass(command, tree):
         raise Failure(f'fails on the unchanged sources: {command}\n{output[-3000:]}')
 
 
-def content(path, old):
-    """The text of a file, which has the old text once."""
+def find(path, old):
+    """The text of a file, which has the old text once, and where that begins and ends in it.
+
+    White space does not count, as clang-format decides about it.
+    """
     with open(path, encoding='utf-8') as file:
         text = file.read()
-    if text.count(old) != 1:
-        raise Failure(f'the old text is there {text.count(old)} times and not once')
-    return text
+    found = list(re.finditer(r'\s*'.join(map(re.escape, re.sub(r'\s', '', old))), text))
+    if len(found) != 1:
+        raise Failure(f'the old text is there {len(found)} times and not once')
+    return text, *found[0].span()
 
 
 def replace(path, old, new):
     """Returns the content as it was."""
-    text = content(path, old)
+    text, begin, end = find(path, old)
     with open(path, 'w', encoding='utf-8') as file:
-        file.write(text.replace(old, new))
+        file.write(text[:begin] + new + text[end:])
     return text
 
 
@@ -127,7 +131,7 @@ def stale(mutations):
     missed = 0
     for mutation in mutations:
         try:
-            content(os.path.join(TOP, mutation['file']), mutation['old'])
+            find(os.path.join(TOP, mutation['file']), mutation['old'])
         except (Failure, OSError) as failure:
             missed += 1
             print(f"{mutation['file']}: {mutation['name']}: {failure}")
