@@ -74,8 +74,7 @@ static enum onpu_boot_error load(struct onpu_device *d)
 
 	if (d->boot.size < sizeof(h) || d->boot.size > DEVICE_TCM_BYTES + sizeof(h))
 		return ONPU_BOOT_ERROR_SIZE;
-	if (d->boot.address % 64 ||
-	    !mmu_bus_read(&d->mmu.bus, d->boot.address, &h, sizeof(h)))
+	if (d->boot.address % 64 || !mmu_bus_read(&d->mmu.bus, d->boot.address, &h, sizeof(h)))
 		return ONPU_BOOT_ERROR_FETCH;
 	if (h.magic != ONPU_FW_MAGIC || h.header_size != ONPU_FW_HEADER_SIZE ||
 	    !all_zero(h.mbz_28, sizeof(h.mbz_28) / sizeof(h.mbz_28[0])))

@@ -5,10 +5,9 @@
  */
 #include "device.h"
 
-#define VM_FIELDS	(ONPU_CORE_VM_CONTROL_ASID__MASK | ONPU_CORE_VM_CONTROL_VALID__MASK)
-#define CONTEXT_VALID	ONPU_CORE_CONTEXT_CONTROL_VALID__MASK
-#define CONTEXT_FIELDS	(ONPU_CORE_CONTEXT_CONTROL_VM__MASK | \
-			 ONPU_CORE_CONTEXT_CONTROL_VECTOR__MASK)
+#define VM_FIELDS      (ONPU_CORE_VM_CONTROL_ASID__MASK | ONPU_CORE_VM_CONTROL_VALID__MASK)
+#define CONTEXT_VALID  ONPU_CORE_CONTEXT_CONTROL_VALID__MASK
+#define CONTEXT_FIELDS (ONPU_CORE_CONTEXT_CONTROL_VM__MASK | ONPU_CORE_CONTEXT_CONTROL_VECTOR__MASK)
 
 static unsigned int vm_of(const struct queue *q)
 {
@@ -66,8 +65,8 @@ static uint32_t saturate32(uint64_t value)
 
 uint32_t context_read(const struct onpu_device *d, uint32_t offset)
 {
-	unsigned int i = (offset - ONPU_REG_CORE_CONTEXT_CONTROL(0)) /
-			 ONPU_REG_CORE_CONTEXT__STRIDE;
+	unsigned int i =
+		(offset - ONPU_REG_CORE_CONTEXT_CONTROL(0)) / ONPU_REG_CORE_CONTEXT__STRIDE;
 	const struct queue *q = &d->queues[i];
 
 	if (i >= d->config.sim.num_queues)
@@ -114,8 +113,7 @@ static bool can_bind(const struct onpu_device *d, const struct queue *q, uint32_
 
 	if (vm >= DEVICE_NUM_VMS || vector >= device_vectors(d))
 		return false;
-	if (!power || q->ring_size < ONPU_MIN_RING_SIZE ||
-	    q->ring_size > ONPU_MAX_RING_SIZE)
+	if (!power || q->ring_size < ONPU_MIN_RING_SIZE || q->ring_size > ONPU_MAX_RING_SIZE)
 		return false;
 	return !(q->ring % sizeof(struct onpu_ring_job)) &&
 	       !((q->save | q->completion) % MMU_PAGE_SIZE);
@@ -140,8 +138,8 @@ static void write_context_control(struct onpu_device *d, unsigned int i, uint32_
 
 void context_write(struct onpu_device *d, uint32_t offset, uint32_t value)
 {
-	unsigned int i = (offset - ONPU_REG_CORE_CONTEXT_CONTROL(0)) /
-			 ONPU_REG_CORE_CONTEXT__STRIDE;
+	unsigned int i =
+		(offset - ONPU_REG_CORE_CONTEXT_CONTROL(0)) / ONPU_REG_CORE_CONTEXT__STRIDE;
 	uint32_t reg = offset - i * ONPU_REG_CORE_CONTEXT__STRIDE;
 	struct queue *q = &d->queues[i];
 
@@ -198,7 +196,7 @@ static struct mmu_space space_of(const struct port *port)
 	const struct onpu_device *d = port->device;
 	const struct vm_entry *vm = &d->vms[vm_of(&d->queues[port->queue])];
 
-	return (struct mmu_space) {
+	return (struct mmu_space){
 		.root = vm->root,
 		.asid = vm->control & ONPU_CORE_VM_CONTROL_ASID__MASK,
 		.valid = vm->control & ONPU_CORE_VM_CONTROL_VALID__MASK,
@@ -230,7 +228,7 @@ static uint64_t port_fault_address(void *ctx)
 
 static struct onpu_mem port_memory(struct port *port)
 {
-	return (struct onpu_mem) {
+	return (struct onpu_mem){
 		.ctx = port,
 		.read = port_read,
 		.write = port_write,
@@ -243,8 +241,8 @@ void context_port(struct onpu_device *d, unsigned int queue)
 {
 	struct cp *cp = &d->cp;
 
-	cp->engine_port = (struct port) { .device = d, .queue = queue };
-	cp->ring_port = (struct port) { .device = d, .queue = queue, .privileged = true };
+	cp->engine_port = (struct port){ .device = d, .queue = queue };
+	cp->ring_port = (struct port){ .device = d, .queue = queue, .privileged = true };
 	cp->engine_memory = port_memory(&cp->engine_port);
 	cp->ring_memory = port_memory(&cp->ring_port);
 }

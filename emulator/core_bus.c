@@ -2,23 +2,20 @@
 /* The registers that the firmware sees (domain ONPU_CORE of registers.xml), and its DMA. */
 #include "device.h"
 
-#define STATUS_STATE(value)	(((value) & ONPU_CORE_STATUS_STATE__MASK) >> \
-				 ONPU_CORE_STATUS_STATE__SHIFT)
-#define INT_OF_FIRMWARE		(ONPU_INT_STATUS_RESPONSE__MASK | \
-				 ONPU_INT_STATUS_REQUEST__MASK | ONPU_INT_STATUS_LOG__MASK)
-#define IRQ_ALL			(ONPU_CORE_IRQ_STATUS_REQUEST__MASK | \
-				 ONPU_CORE_IRQ_STATUS_RESPONSE__MASK | \
-				 ONPU_CORE_IRQ_STATUS_DOORBELL__MASK | \
-				 ONPU_CORE_IRQ_STATUS_FAULT__MASK | \
-				 ONPU_CORE_IRQ_STATUS_SWITCHED__MASK | \
-				 ONPU_CORE_IRQ_STATUS_IDLE__MASK | \
-				 ONPU_CORE_IRQ_STATUS_SLICE__MASK | \
-				 ONPU_CORE_IRQ_STATUS_KILLED__MASK)
-#define DMA_MAX			4096u
+#define STATUS_STATE(value) \
+	(((value) & ONPU_CORE_STATUS_STATE__MASK) >> ONPU_CORE_STATUS_STATE__SHIFT)
+#define INT_OF_FIRMWARE \
+	(ONPU_INT_STATUS_RESPONSE__MASK | ONPU_INT_STATUS_REQUEST__MASK | ONPU_INT_STATUS_LOG__MASK)
+#define IRQ_ALL                                                                     \
+	(ONPU_CORE_IRQ_STATUS_REQUEST__MASK | ONPU_CORE_IRQ_STATUS_RESPONSE__MASK | \
+	 ONPU_CORE_IRQ_STATUS_DOORBELL__MASK | ONPU_CORE_IRQ_STATUS_FAULT__MASK |   \
+	 ONPU_CORE_IRQ_STATUS_SWITCHED__MASK | ONPU_CORE_IRQ_STATUS_IDLE__MASK |    \
+	 ONPU_CORE_IRQ_STATUS_SLICE__MASK | ONPU_CORE_IRQ_STATUS_KILLED__MASK)
+#define DMA_MAX 4096u
 
 void core_bus_reset(struct onpu_device *d)
 {
-	d->regs = (struct core_regs) { .mtimecmp = DEVICE_NEVER };
+	d->regs = (struct core_regs){ .mtimecmp = DEVICE_NEVER };
 }
 
 static uint32_t read_system(const struct onpu_device *d, uint32_t offset)

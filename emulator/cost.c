@@ -3,7 +3,7 @@
 #include "cost.h"
 
 #define VECTOR_SETUP 8
-#define MMA_SETUP 16
+#define MMA_SETUP    16
 
 uint64_t cost_vector(uint64_t elements, unsigned int words, uint32_t lanes, uint64_t factor)
 {

@@ -9,15 +9,15 @@
 
 #include <stddef.h>
 
-#define IRQ_SWITCHED	ONPU_CORE_IRQ_STATUS_SWITCHED__MASK
-#define IRQ_IDLE	ONPU_CORE_IRQ_STATUS_IDLE__MASK
-#define IRQ_SLICE	ONPU_CORE_IRQ_STATUS_SLICE__MASK
-#define IRQ_KILLED	ONPU_CORE_IRQ_STATUS_KILLED__MASK
+#define IRQ_SWITCHED ONPU_CORE_IRQ_STATUS_SWITCHED__MASK
+#define IRQ_IDLE     ONPU_CORE_IRQ_STATUS_IDLE__MASK
+#define IRQ_SLICE    ONPU_CORE_IRQ_STATUS_SLICE__MASK
+#define IRQ_KILLED   ONPU_CORE_IRQ_STATUS_KILLED__MASK
 
 void cp_reset(struct onpu_device *d)
 {
 	onpu_machine_abort(d->machine);
-	d->cp = (struct cp) {
+	d->cp = (struct cp){
 		.run_queue = ONPU_CORE_RUN_QUEUE__RESET,
 		.switch_limit = ONPU_CORE_SWITCH_LIMIT__RESET,
 		.current = DEVICE_NO_QUEUE,
@@ -207,8 +207,7 @@ static void resume(struct onpu_device *d)
 {
 	struct cp *cp = &d->cp;
 	struct queue *q = &d->queues[cp->current];
-	int fault = onpu_machine_restore(d->machine, &cp->engine_memory, &cp->ring_memory,
-					 q->save);
+	int fault = onpu_machine_restore(d->machine, &cp->engine_memory, &cp->ring_memory, q->save);
 	uint64_t address = cp->ring_port.fault_va;
 
 	q->suspended = false;

@@ -12,16 +12,16 @@
 #include <string.h>
 
 /* Cycles that the management core may run before accesses are looked for. */
-#define CORE_STRETCH	16384
+#define CORE_STRETCH 16384
 /*
  * Cycles that the core may go on after an access that comes inside an instruction: the host's time
  * there has no bound, nor has the number of accesses.
  */
-#define AHEAD		65536
+#define AHEAD 65536
 
 struct onpu_device_config onpu_device_config_default(void)
 {
-	return (struct onpu_device_config) { .sim = onpu_sim_config_default() };
+	return (struct onpu_device_config){ .sim = onpu_sim_config_default() };
 }
 
 static void lock_step(struct onpu_device *d)

@@ -14,12 +14,12 @@
 #include "onpu_device.h"
 #include "riscv.h"
 
-#define DEVICE_NO_QUEUE		0xffu
-#define DEVICE_NEVER		UINT64_MAX
-#define DEVICE_TCM_BYTES	0x40000u
-#define DEVICE_NUM_VMS		64u
-#define DEVICE_ACCESSES		256
-#define DEVICE_INVALIDATIONS	32
+#define DEVICE_NO_QUEUE	     0xffu
+#define DEVICE_NEVER	     UINT64_MAX
+#define DEVICE_TCM_BYTES     0x40000u
+#define DEVICE_NUM_VMS	     64u
+#define DEVICE_ACCESSES	     256
+#define DEVICE_INVALIDATIONS 32
 
 /* A 64-bit register pair. */
 static inline void device_set_low(uint64_t *pair, uint32_t value)
@@ -42,7 +42,7 @@ struct access_queue {
 	pthread_mutex_t lock;
 	struct access entries[DEVICE_ACCESSES];
 	unsigned int head, count;
-	atomic_uint pending;	/* count, to look at without the lock */
+	atomic_uint pending; /* count, to look at without the lock */
 };
 
 /* A ring between driver and firmware; one half of the indices is written by each. */
@@ -60,10 +60,10 @@ struct boot_regs {
 };
 
 struct irq_regs {
-	uint32_t status;	/* without COMPLETION, which follows from queue */
+	uint32_t status; /* without COMPLETION, which follows from queue */
 	uint32_t enable;
 	uint32_t queue[2];
-	uint32_t raised;	/* status & enable when vector 0 was last looked at */
+	uint32_t raised; /* status & enable when vector 0 was last looked at */
 };
 
 struct invalidation {
@@ -82,12 +82,12 @@ struct inv_regs {
 /* What the firmware alone sees. */
 struct core_regs {
 	uint64_t mtimecmp;
-	uint32_t irq_status;	/* without DOORBELL and FAULT */
+	uint32_t irq_status; /* without DOORBELL and FAULT */
 	uint32_t irq_enable;
 	uint32_t doorbell[2];
 	uint64_t dma_host;
 	uint32_t dma_local, dma_length, dma_error;
-	uint64_t stall;		/* cycles that the last access takes beyond its own */
+	uint64_t stall; /* cycles that the last access takes beyond its own */
 };
 
 struct vm_entry {
@@ -105,12 +105,12 @@ struct queue {
 	bool faulted;
 	uint32_t head, tail;
 	uint64_t last_seqno;
-	uint64_t retired;		/* by the jobs that ended */
-	uint64_t run_cycles;		/* likewise */
-	uint64_t suspended_time;	/* job cycles of a job that is in the save area */
+	uint64_t retired;	 /* by the jobs that ended */
+	uint64_t run_cycles;	 /* likewise */
+	uint64_t suspended_time; /* job cycles of a job that is in the save area */
 	uint64_t suspended_pc;
 	bool suspended;
-	struct onpu_ring_job job;	/* the running or suspended one */
+	struct onpu_ring_job job; /* the running or suspended one */
 };
 
 /* The memory that the CP reaches for one queue, in one of two roles. */
@@ -124,18 +124,18 @@ struct port {
 struct cp {
 	uint32_t run_queue, slice, switch_limit;
 	unsigned int current;
-	bool running;			/* the machine has a job of the current queue */
-	uint64_t base;			/* device clock of that job's cycle 0 */
-	enum onpu_step outcome;		/* of the machine's last step, to be dealt with then */
-	uint64_t shown;			/* job cycles as the machine's last step began */
-	uint64_t busy_until;		/* fetching, completing, switching */
-	bool switch_wanted;		/* by a running job's deadline */
+	bool running;		/* the machine has a job of the current queue */
+	uint64_t base;		/* device clock of that job's cycle 0 */
+	enum onpu_step outcome; /* of the machine's last step, to be dealt with then */
+	uint64_t shown;		/* job cycles as the machine's last step began */
+	uint64_t busy_until;	/* fetching, completing, switching */
+	bool switch_wanted;	/* by a running job's deadline */
 	uint64_t switch_deadline;
-	uint64_t slice_used;		/* by jobs that ended while resident */
-	uint64_t slice_from;		/* job cycle at which the running one became resident */
+	uint64_t slice_used; /* by jobs that ended while resident */
+	uint64_t slice_from; /* job cycle at which the running one became resident */
 	bool slice_raised;
 	bool idle_raised;
-	bool parity;			/* a memory error waits for a victim */
+	bool parity; /* a memory error waits for a victim */
 	struct port engine_port, ring_port;
 	struct onpu_mem engine_memory, ring_memory;
 	struct onpu_fault_record faults[ONPU_MAX_QUEUES];
@@ -145,16 +145,16 @@ struct cp {
 struct onpu_device {
 	struct onpu_device_config config;
 	struct onpu_host_ops host;
-	pthread_mutex_t gate;		/* order of those who wait for step */
-	pthread_mutex_t step;		/* all that follows */
+	pthread_mutex_t gate; /* order of those who wait for step */
+	pthread_mutex_t step; /* all that follows */
 	atomic_uint waiting;
 	struct access_queue accesses;
 
-	atomic_bool stop;		/* for good */
+	atomic_bool stop; /* for good */
 
 	struct onpu_machine *machine;
-	bool inside;			/* a step of the machine is under way */
-	uint64_t ahead_end;		/* clock up to which the core may go on meanwhile */
+	bool inside;	    /* a step of the machine is under way */
+	uint64_t ahead_end; /* clock up to which the core may go on meanwhile */
 	struct mmu mmu;
 	struct onpu_rv32 core;
 	bool core_started;
@@ -163,7 +163,7 @@ struct onpu_device {
 	struct boot_regs boot;
 	struct irq_regs irq;
 	struct inv_regs inv;
-	uint32_t cycle_high;		/* latched */
+	uint32_t cycle_high; /* latched */
 	struct message_ring request, response, log;
 	uint32_t doorbell[ONPU_MAX_QUEUES];
 	struct core_regs regs;

@@ -10,7 +10,7 @@
 #include "dma.h"
 
 #define DST ONPU_OPERAND_DST
-#define S0 ONPU_OPERAND_S0
+#define S0  ONPU_OPERAND_S0
 
 /* Bytes of a row that go through a buffer at once. */
 #define BUFFER 65536
@@ -328,8 +328,8 @@ static bool fill_row(struct sim_context *c, const struct sim_tensor *t, uint64_t
 	for (uint32_t i = 0; i < n; i += fit) {
 		uint32_t count = n - i < fit ? n - i : fit;
 
-		if (sim_stop(c, i / fit) || !sim_write(c, DST, address + (uint64_t)step * i, pattern,
-						       (size_t)count * t->esize))
+		if (sim_stop(c, i / fit) || !sim_write(c, DST, address + (uint64_t)step * i,
+						       pattern, (size_t)count * t->esize))
 			return false;
 	}
 	return true;
@@ -351,8 +351,8 @@ bool dma_fill(struct sim_context *c, const struct sim_tensor *dst, uint64_t valu
 	last = walk.rank - 1;
 	count = walk.dim[last] < BUFFER / dst->esize ? walk.dim[last] : BUFFER / dst->esize;
 	if (dst->space == ONPU_SPACE_VA)
-		c->kernels->copy[sim_size(dst->esize)](pattern, dst->esize, (const char *)&value,
-						       0, count);
+		c->kernels->copy[sim_size(dst->esize)](pattern, dst->esize, (const char *)&value, 0,
+						       count);
 	for (;;) {
 		unsigned int d = last;
 
@@ -378,9 +378,9 @@ bool dma_fill(struct sim_context *c, const struct sim_tensor *dst, uint64_t valu
 /* Part of a dimension of DST: where it begins, and from where in S0 its elements come. */
 struct pad_part {
 	uint32_t first, count;
-	bool outside;		/* beyond the source */
+	bool outside; /* beyond the source */
 	uint32_t source;
-	int64_t step;		/* 1, 0 or -1 source elements for each of DST */
+	int64_t step; /* 1, 0 or -1 source elements for each of DST */
 };
 
 static struct pad_part pad_part(const struct sim_work *w, unsigned int d, unsigned int part)

@@ -14,8 +14,8 @@ struct dma_copy {
 	/* The view whose order is followed, and the other one: indices into walk. */
 	unsigned int lead, follow;
 	struct walk walk;
-	unsigned int block;	/* dimensions from here on are moved at once */
-	bool dense;		/* the block is dense in the leading view */
+	unsigned int block; /* dimensions from here on are moved at once */
+	bool dense;	    /* the block is dense in the leading view */
 };
 
 /* Dimensions and strides of @dst and @src; their starts do not matter. */

@@ -5,15 +5,15 @@
 #include "dma.h"
 
 #define DST ONPU_OPERAND_DST
-#define S0 ONPU_OPERAND_S0
-#define S1 ONPU_OPERAND_S1
+#define S0  ONPU_OPERAND_S0
+#define S1  ONPU_OPERAND_S1
 
 struct gather {
 	struct sim_context *c;
 	const struct sim_work *w;
 	struct dma_copy slice;
-	unsigned int full;		/* the operand that is indexed: S0, or DST of a scatter */
-	unsigned int part;		/* the other one */
+	unsigned int full; /* the operand that is indexed: S0, or DST of a scatter */
+	unsigned int part; /* the other one */
 };
 
 /* Index number @n of S1 (row-major, at @address), applied to a dimension of @size elements. */
@@ -84,8 +84,8 @@ static bool counter_next(struct counter *n)
 		bool wrap = ++n->at[d] == n->dim[d];
 
 		for (unsigned int i = 0; i < 3; i++)
-			n->address[i] += (uint64_t)n->stride[i][d] *
-					 (wrap ? 1 - (uint64_t)n->dim[d] : 1);
+			n->address[i] +=
+				(uint64_t)n->stride[i][d] * (wrap ? 1 - (uint64_t)n->dim[d] : 1);
 		if (!wrap)
 			return true;
 		n->at[d] = 0;

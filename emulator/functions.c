@@ -133,18 +133,18 @@ FN_TARGET_SCALAR float onpu_fn_pow(float x, float y)
 	return fn_pow(x, y);
 }
 
-#define FN_DEFINE(name, call)								\
-static void fn_scalar_##name(float *dst, const float *src, size_t n, float alpha,	\
-			     float beta)						\
-{											\
-	(void)alpha;									\
-	(void)beta;									\
-	for (size_t i = 0; i < n; i++) {						\
-		float x = src[i];							\
-											\
-		dst[i] = (call);							\
-	}										\
-}
+#define FN_DEFINE(name, call)                                                             \
+	static void fn_scalar_##name(float *dst, const float *src, size_t n, float alpha, \
+				     float beta)                                          \
+	{                                                                                 \
+		(void)alpha;                                                              \
+		(void)beta;                                                               \
+		for (size_t i = 0; i < n; i++) {                                          \
+			float x = src[i];                                                 \
+                                                                                          \
+			dst[i] = (call);                                                  \
+		}                                                                         \
+	}
 
 FN_DEFINE(exp, onpu_fn_exp(x))
 FN_DEFINE(log, onpu_fn_log(x))
@@ -169,20 +169,13 @@ static void fn_scalar_pow(float *dst, const float *x, const float *y, size_t n)
 }
 
 static const onpu_fn_array fn_scalar_table[ONPU_FN_COUNT] = {
-	[ONPU_FN_EXP] = fn_scalar_exp,
-	[ONPU_FN_LOG] = fn_scalar_log,
-	[ONPU_FN_SIN] = fn_scalar_sin,
-	[ONPU_FN_COS] = fn_scalar_cos,
-	[ONPU_FN_TAN] = fn_scalar_tan,
-	[ONPU_FN_TANH] = fn_scalar_tanh,
-	[ONPU_FN_ERF] = fn_scalar_erf,
-	[ONPU_FN_SIGMOID] = fn_scalar_sigmoid,
-	[ONPU_FN_GELU] = fn_scalar_gelu,
-	[ONPU_FN_SOFTPLUS] = fn_scalar_softplus,
-	[ONPU_FN_SOFTSIGN] = fn_scalar_softsign,
-	[ONPU_FN_ELU] = fn_scalar_elu,
-	[ONPU_FN_RECIP] = fn_scalar_recip,
-	[ONPU_FN_SQRT] = fn_scalar_sqrt,
+	[ONPU_FN_EXP] = fn_scalar_exp,		 [ONPU_FN_LOG] = fn_scalar_log,
+	[ONPU_FN_SIN] = fn_scalar_sin,		 [ONPU_FN_COS] = fn_scalar_cos,
+	[ONPU_FN_TAN] = fn_scalar_tan,		 [ONPU_FN_TANH] = fn_scalar_tanh,
+	[ONPU_FN_ERF] = fn_scalar_erf,		 [ONPU_FN_SIGMOID] = fn_scalar_sigmoid,
+	[ONPU_FN_GELU] = fn_scalar_gelu,	 [ONPU_FN_SOFTPLUS] = fn_scalar_softplus,
+	[ONPU_FN_SOFTSIGN] = fn_scalar_softsign, [ONPU_FN_ELU] = fn_scalar_elu,
+	[ONPU_FN_RECIP] = fn_scalar_recip,	 [ONPU_FN_SQRT] = fn_scalar_sqrt,
 	[ONPU_FN_RSQRT] = fn_scalar_rsqrt,
 };
 
@@ -208,9 +201,9 @@ bool onpu_simd_supported(enum onpu_simd level)
 	case ONPU_SIMD_AVX2:
 		return fma && __builtin_cpu_supports("avx2");
 	case ONPU_SIMD_AVX512:
-		return fma && __builtin_cpu_supports("avx2") &&
-		       __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-		       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+		return fma && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avx512f") &&
+		       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+		       __builtin_cpu_supports("avx512vl");
 	default:
 		return false;
 	}
@@ -248,8 +241,8 @@ onpu_fn_array2 onpu_fn_pow_array(enum onpu_simd level)
 const char *onpu_fn_name(enum onpu_fn fn)
 {
 	static const char *const names[ONPU_FN_COUNT] = {
-		"exp",	    "log",	"sin", "cos",	"tan",	"tanh", "erf", "sigmoid", "gelu",
-		"softplus", "softsign", "elu", "recip", "sqrt", "rsqrt",
+		"exp",	"log",	    "sin",	"cos", "tan",	"tanh", "erf",	 "sigmoid",
+		"gelu", "softplus", "softsign", "elu", "recip", "sqrt", "rsqrt",
 	};
 
 	return fn < ONPU_FN_COUNT ? names[fn] : "unknown";

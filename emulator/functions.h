@@ -46,12 +46,7 @@ enum onpu_fn {
  * @ONPU_SIMD_AVX2: x86 with AVX2 and FMA
  * @ONPU_SIMD_AVX512: x86 with AVX-512 F, DQ, BW and VL
  */
-enum onpu_simd {
-	ONPU_SIMD_SCALAR,
-	ONPU_SIMD_AVX2,
-	ONPU_SIMD_AVX512,
-	ONPU_SIMD_COUNT
-};
+enum onpu_simd { ONPU_SIMD_SCALAR, ONPU_SIMD_AVX2, ONPU_SIMD_AVX512, ONPU_SIMD_COUNT };
 
 /**
  * typedef onpu_fn_array - apply a function to an array

@@ -15,8 +15,8 @@
 
 typedef void (*FN_LEVEL(blocks))(float *dst, const float *src, size_t n, float alpha);
 
-static inline void FN_LEVEL(padded)(FN_LEVEL(blocks) blocks, float *dst, const float *src,
-				    size_t n, float alpha)
+static inline void FN_LEVEL(padded)(FN_LEVEL(blocks) blocks, float *dst, const float *src, size_t n,
+				    float alpha)
 {
 	size_t whole = n & ~(size_t)(FN_BLOCK - 1);
 	float rest[FN_BLOCK] = { 0 };
@@ -57,39 +57,39 @@ static void FN_LEVEL(trigonometric)(FN_LEVEL(blocks) blocks, float (*scalar)(flo
 	}
 }
 
-#define FN_DEFINE_BLOCKS(name, expression)						\
-static FN_TARGET void FN_LEVEL(name##_blocks)(float *dst, const float *src, size_t n,	\
-					      float alpha)				\
-{											\
-	size_t end = n & ~(size_t)(FN_BLOCK - 1);					\
-											\
-	(void)alpha;									\
-	FN_VECTORISE									\
-	for (size_t i = 0; i < end; i++) {						\
-		float x = src[i];							\
-											\
-		dst[i] = (expression);							\
-	}										\
-}
+#define FN_DEFINE_BLOCKS(name, expression)                                                    \
+	static FN_TARGET void FN_LEVEL(name##_blocks)(float *dst, const float *src, size_t n, \
+						      float alpha)                            \
+	{                                                                                     \
+		size_t end = n & ~(size_t)(FN_BLOCK - 1);                                     \
+                                                                                              \
+		(void)alpha;                                                                  \
+		FN_VECTORISE                                                                  \
+		for (size_t i = 0; i < end; i++) {                                            \
+			float x = src[i];                                                     \
+                                                                                              \
+			dst[i] = (expression);                                                \
+		}                                                                             \
+	}
 
-#define FN_DEFINE(name, expression)							\
-FN_DEFINE_BLOCKS(name, expression)							\
-static void FN_LEVEL(name)(float *dst, const float *src, size_t n, float alpha,	\
-			   float beta)							\
-{											\
-	(void)beta;									\
-	FN_LEVEL(padded)(FN_LEVEL(name##_blocks), dst, src, n, alpha);			\
-}
+#define FN_DEFINE(name, expression)                                                     \
+	FN_DEFINE_BLOCKS(name, expression)                                              \
+	static void FN_LEVEL(name)(float *dst, const float *src, size_t n, float alpha, \
+				   float beta)                                          \
+	{                                                                               \
+		(void)beta;                                                             \
+		FN_LEVEL(padded)(FN_LEVEL(name##_blocks), dst, src, n, alpha);          \
+	}
 
-#define FN_DEFINE_TRIGONOMETRIC(name)							\
-FN_DEFINE_BLOCKS(name, fn_##name##_angle(fn_angle_small(fn_abs(x)), x))			\
-static void FN_LEVEL(name)(float *dst, const float *src, size_t n, float alpha,	\
-			   float beta)							\
-{											\
-	(void)alpha;									\
-	(void)beta;									\
-	FN_LEVEL(trigonometric)(FN_LEVEL(name##_blocks), onpu_fn_##name, dst, src, n);	\
-}
+#define FN_DEFINE_TRIGONOMETRIC(name)                                                          \
+	FN_DEFINE_BLOCKS(name, fn_##name##_angle(fn_angle_small(fn_abs(x)), x))                \
+	static void FN_LEVEL(name)(float *dst, const float *src, size_t n, float alpha,        \
+				   float beta)                                                 \
+	{                                                                                      \
+		(void)alpha;                                                                   \
+		(void)beta;                                                                    \
+		FN_LEVEL(trigonometric)(FN_LEVEL(name##_blocks), onpu_fn_##name, dst, src, n); \
+	}
 
 FN_DEFINE(exp, fn_exp(x))
 FN_DEFINE(log, fn_log(x))
@@ -133,20 +133,13 @@ static void FN_LEVEL(pow_array)(float *dst, const float *x, const float *y, size
 }
 
 static const onpu_fn_array FN_LEVEL(table)[ONPU_FN_COUNT] = {
-	[ONPU_FN_EXP] = FN_LEVEL(exp),
-	[ONPU_FN_LOG] = FN_LEVEL(log),
-	[ONPU_FN_SIN] = FN_LEVEL(sin),
-	[ONPU_FN_COS] = FN_LEVEL(cos),
-	[ONPU_FN_TAN] = FN_LEVEL(tan),
-	[ONPU_FN_TANH] = FN_LEVEL(tanh),
-	[ONPU_FN_ERF] = FN_LEVEL(erf),
-	[ONPU_FN_SIGMOID] = FN_LEVEL(sigmoid),
-	[ONPU_FN_GELU] = FN_LEVEL(gelu),
-	[ONPU_FN_SOFTPLUS] = FN_LEVEL(softplus),
-	[ONPU_FN_SOFTSIGN] = FN_LEVEL(softsign),
-	[ONPU_FN_ELU] = FN_LEVEL(elu),
-	[ONPU_FN_RECIP] = FN_LEVEL(recip),
-	[ONPU_FN_SQRT] = FN_LEVEL(sqrt),
+	[ONPU_FN_EXP] = FN_LEVEL(exp),		 [ONPU_FN_LOG] = FN_LEVEL(log),
+	[ONPU_FN_SIN] = FN_LEVEL(sin),		 [ONPU_FN_COS] = FN_LEVEL(cos),
+	[ONPU_FN_TAN] = FN_LEVEL(tan),		 [ONPU_FN_TANH] = FN_LEVEL(tanh),
+	[ONPU_FN_ERF] = FN_LEVEL(erf),		 [ONPU_FN_SIGMOID] = FN_LEVEL(sigmoid),
+	[ONPU_FN_GELU] = FN_LEVEL(gelu),	 [ONPU_FN_SOFTPLUS] = FN_LEVEL(softplus),
+	[ONPU_FN_SOFTSIGN] = FN_LEVEL(softsign), [ONPU_FN_ELU] = FN_LEVEL(elu),
+	[ONPU_FN_RECIP] = FN_LEVEL(recip),	 [ONPU_FN_SQRT] = FN_LEVEL(sqrt),
 	[ONPU_FN_RSQRT] = FN_LEVEL(rsqrt),
 };
 

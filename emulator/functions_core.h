@@ -23,10 +23,10 @@
 /* From this magnitude on sin, cos and tan reduce their argument in integers. */
 #define FN_TRIG_HUGE 0x1p28f
 
-#define FN_SIGN64 UINT64_C(0x8000000000000000)
-#define FN_ONE64 UINT64_C(0x3ff0000000000000)
+#define FN_SIGN64      UINT64_C(0x8000000000000000)
+#define FN_ONE64       UINT64_C(0x3ff0000000000000)
 #define FN_SQRT_HALF64 UINT64_C(0x3fe6a09e667f3bcd)
-#define FN_TWO52_64 UINT64_C(0x4330000000000000)
+#define FN_TWO52_64    UINT64_C(0x4330000000000000)
 
 /* A trigonometric argument: |x| = quadrant * pi/2 + rest, |rest| <= pi/4; quadrant mod 4. */
 struct fn_angle {

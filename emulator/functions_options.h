@@ -27,9 +27,8 @@
 /* Scalar code needs the FMA instruction too, or each step would be a slow library call. */
 #if defined(__x86_64__)
 #define FN_TARGET_SCALAR __attribute__((target("fma")))
-#define FN_TARGET_AVX2 __attribute__((target("avx2,fma")))
-#define FN_TARGET_AVX512 \
-	__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")))
+#define FN_TARGET_AVX2	 __attribute__((target("avx2,fma")))
+#define FN_TARGET_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")))
 #else
 #define FN_TARGET_SCALAR
 #endif

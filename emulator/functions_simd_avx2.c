@@ -8,7 +8,7 @@
 #if defined(__x86_64__)
 
 #define FN_LEVEL(name) fn_avx2_##name
-#define FN_TARGET FN_TARGET_AVX2
+#define FN_TARGET      FN_TARGET_AVX2
 #include "functions_array.h"
 
 const struct fn_level fn_level_avx2 = {

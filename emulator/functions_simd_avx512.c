@@ -8,7 +8,7 @@
 #if defined(__x86_64__)
 
 #define FN_LEVEL(name) fn_avx512_##name
-#define FN_TARGET FN_TARGET_AVX512
+#define FN_TARGET      FN_TARGET_AVX512
 #include "functions_array.h"
 
 const struct fn_level fn_level_avx512 = {

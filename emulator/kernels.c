@@ -7,16 +7,16 @@
 #define KERNEL_LEVEL scalar
 #include "kernels_level.h"
 
-#define DECLARE(level)								\
-	void onpu_##level##_fill_vector(struct onpu_kernels *k);		\
-	void onpu_##level##_fill_integer(struct onpu_kernels *k);		\
+#define DECLARE(level)                                            \
+	void onpu_##level##_fill_vector(struct onpu_kernels *k);  \
+	void onpu_##level##_fill_integer(struct onpu_kernels *k); \
 	void onpu_##level##_fill_matrix(struct onpu_kernels *k)
 
-#define FILL(level, k)								\
-	do {									\
-		onpu_##level##_fill_vector(k);					\
-		onpu_##level##_fill_integer(k);					\
-		onpu_##level##_fill_matrix(k);					\
+#define FILL(level, k)                          \
+	do {                                    \
+		onpu_##level##_fill_vector(k);  \
+		onpu_##level##_fill_integer(k); \
+		onpu_##level##_fill_matrix(k);  \
 	} while (0)
 
 #if defined(__x86_64__)

@@ -24,49 +24,57 @@
 #define MMA_MAX_COLS 48
 
 enum kernel_unary {
-	UN_ABS, UN_NEG, UN_SIGN, UN_CEIL, UN_FLOOR, UN_ROUNDEVEN,
-	UN_LEAKYRELU, UN_HARDSIGMOID, UN_HARDSWISH, UN_RELU, UN_CLAMP, UN_LINEAR,
+	UN_ABS,
+	UN_NEG,
+	UN_SIGN,
+	UN_CEIL,
+	UN_FLOOR,
+	UN_ROUNDEVEN,
+	UN_LEAKYRELU,
+	UN_HARDSIGMOID,
+	UN_HARDSWISH,
+	UN_RELU,
+	UN_CLAMP,
+	UN_LINEAR,
 	UN_COUNT
 };
 
 enum kernel_binary {
-	BIN_ADD, BIN_SUB, BIN_MUL, BIN_DIV, BIN_MAX, BIN_MIN, BIN_PRELU, BIN_POW,
+	BIN_ADD,
+	BIN_SUB,
+	BIN_MUL,
+	BIN_DIV,
+	BIN_MAX,
+	BIN_MIN,
+	BIN_PRELU,
+	BIN_POW,
 	BIN_COUNT
 };
 
-enum kernel_compare {
-	CMP_EQ, CMP_NE, CMP_GT, CMP_GE, CMP_LT, CMP_LE,
-	CMP_COUNT
-};
+enum kernel_compare { CMP_EQ, CMP_NE, CMP_GT, CMP_GE, CMP_LT, CMP_LE, CMP_COUNT };
 
-enum kernel_reduce {
-	RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_SUMABS, RED_SUMSQ,
-	RED_COUNT
-};
+enum kernel_reduce { RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_SUMABS, RED_SUMSQ, RED_COUNT };
 
 /* Copies of elements by size, strided on both sides. */
-enum kernel_size {
-	SIZE_1, SIZE_2, SIZE_4, SIZE_8,
-	SIZE_COUNT
-};
+enum kernel_size { SIZE_1, SIZE_2, SIZE_4, SIZE_8, SIZE_COUNT };
 
 /* An integer type as the 64-bit kernels need it. */
 struct kernel_int {
 	unsigned int bits;
 	int is_unsigned;
-	int64_t min, max;	/* of u64: 0 and all ones */
+	int64_t min, max; /* of u64: 0 and all ones */
 };
 
 /* One call of the float matrix kernel: a tile of @rows rows and @cols * vector columns. */
 struct mma_tile {
-	const char *const *row;		/* address of each row's element at k = 0 without tap */
-	int64_t k_stride;		/* bytes from k to k + 1 in a row */
-	const int64_t *row_tap;		/* byte offset of each tap in the rows */
-	const char *col;		/* vectors of columns: address at k = 0 without tap */
-	int64_t col_k_stride;		/* bytes from k to k + 1 */
+	const char *const *row; /* address of each row's element at k = 0 without tap */
+	int64_t k_stride;	/* bytes from k to k + 1 in a row */
+	const int64_t *row_tap; /* byte offset of each tap in the rows */
+	const char *col;	/* vectors of columns: address at k = 0 without tap */
+	int64_t col_k_stride;	/* bytes from k to k + 1 */
 	const int64_t *col_tap;
-	uint32_t taps, depth;		/* contraction: taps, then k below depth */
-	void *acc;			/* [rows][MMA columns of the level] accumulators */
+	uint32_t taps, depth; /* contraction: taps, then k below depth */
+	void *acc;	      /* [rows][MMA columns of the level] accumulators */
 };
 
 typedef void (*kernel_load_f32)(float *dst, const char *src, int64_t stride, size_t n);
@@ -109,7 +117,8 @@ struct onpu_kernels {
 				    const struct kernel_int *type, int64_t alpha, int64_t beta);
 	void (*s64_binary[BIN_COUNT])(int64_t *dst, const int64_t *a, const int64_t *b, size_t n,
 				      const struct kernel_int *type);
-	void (*s64_fma)(int64_t *dst, const int64_t *a, const int64_t *b, const int64_t *c, size_t n);
+	void (*s64_fma)(int64_t *dst, const int64_t *a, const int64_t *b, const int64_t *c,
+			size_t n);
 	void (*s64_accumulate[RED_COUNT])(int64_t *acc, const int64_t *x, size_t n,
 					  const struct kernel_int *type);
 	void (*s64_lanes[RED_COUNT])(int64_t *lane, const int64_t *x, size_t n,
@@ -131,9 +140,9 @@ struct onpu_kernels {
 	 * Matrix kernels, indexed by rows 1..mma_rows and vectors of columns 1..mma_vectors. A kernel
 	 * may compute more rows than asked for: row[] and acc have room for mma_rows always.
 	 */
-	unsigned int mma_rows;		/* rows of a full tile */
-	unsigned int mma_vector;	/* columns in a vector */
-	unsigned int mma_vectors;	/* vectors in a full tile, at most 3 */
+	unsigned int mma_rows;	  /* rows of a full tile */
+	unsigned int mma_vector;  /* columns in a vector */
+	unsigned int mma_vectors; /* vectors in a full tile, at most 3 */
 	kernel_mma mma_f32[MMA_MAX_ROWS + 1][4];
 	kernel_mma mma_i32[MMA_MAX_ROWS + 1][4];
 };

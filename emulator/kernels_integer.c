@@ -88,20 +88,20 @@ static int64_t int_pow(int64_t base, int64_t exponent, int is_unsigned)
 
 /* ---- Conversions on the way in and out ---- */
 
-#define DEFINE_LOAD(name, raw)								\
-static void load_##name(int64_t *dst, const char *src, int64_t stride, size_t n)	\
-{											\
-	if (stride == (int64_t)sizeof(raw)) {						\
-		const raw *s = (const raw *)src;					\
-											\
-		KERNEL_VECTORISE							\
-		for (size_t i = 0; i < n; i++)						\
-			dst[i] = (int64_t)s[i];						\
-		return;									\
-	}										\
-	for (size_t i = 0; i < n; i++, src += stride)					\
-		dst[i] = (int64_t)*(const raw *)src;					\
-}
+#define DEFINE_LOAD(name, raw)                                                           \
+	static void load_##name(int64_t *dst, const char *src, int64_t stride, size_t n) \
+	{                                                                                \
+		if (stride == (int64_t)sizeof(raw)) {                                    \
+			const raw *s = (const raw *)src;                                 \
+                                                                                         \
+			KERNEL_VECTORISE                                                 \
+			for (size_t i = 0; i < n; i++)                                   \
+				dst[i] = (int64_t)s[i];                                  \
+			return;                                                          \
+		}                                                                        \
+		for (size_t i = 0; i < n; i++, src += stride)                            \
+			dst[i] = (int64_t)*(const raw *)src;                             \
+	}
 
 DEFINE_LOAD(i8, int8_t)
 DEFINE_LOAD(u8, uint8_t)
@@ -112,20 +112,20 @@ DEFINE_LOAD(u32, uint32_t)
 DEFINE_LOAD(i64, int64_t)
 DEFINE_LOAD(u64, uint64_t)
 
-#define DEFINE_STORE(bits)								\
-static void store_##bits(char *dst, int64_t stride, const int64_t *src, size_t n)	\
-{											\
-	if (stride == bits / 8) {							\
-		uint##bits##_t *d = (uint##bits##_t *)dst;				\
-											\
-		KERNEL_VECTORISE							\
-		for (size_t i = 0; i < n; i++)						\
-			d[i] = (uint##bits##_t)src[i];					\
-		return;									\
-	}										\
-	for (size_t i = 0; i < n; i++, dst += stride)					\
-		*(uint##bits##_t *)dst = (uint##bits##_t)src[i];			\
-}
+#define DEFINE_STORE(bits)                                                                \
+	static void store_##bits(char *dst, int64_t stride, const int64_t *src, size_t n) \
+	{                                                                                 \
+		if (stride == bits / 8) {                                                 \
+			uint##bits##_t *d = (uint##bits##_t *)dst;                        \
+                                                                                          \
+			KERNEL_VECTORISE                                                  \
+			for (size_t i = 0; i < n; i++)                                    \
+				d[i] = (uint##bits##_t)src[i];                            \
+			return;                                                           \
+		}                                                                         \
+		for (size_t i = 0; i < n; i++, dst += stride)                             \
+			*(uint##bits##_t *)dst = (uint##bits##_t)src[i];                  \
+	}
 
 DEFINE_STORE(8)
 DEFINE_STORE(16)
@@ -134,22 +134,22 @@ DEFINE_STORE(64)
 
 /* ---- Arithmetic ---- */
 
-#define DEFINE_UNARY(name, expression)							\
-static void un_##name(int64_t *dst, const int64_t *a, size_t n,			\
-		      const struct kernel_int *type, int64_t alpha, int64_t beta)	\
-{											\
-	int u = type->is_unsigned;							\
-											\
-	(void)u;									\
-	(void)alpha;									\
-	(void)beta;									\
-	KERNEL_VECTORISE								\
-	for (size_t i = 0; i < n; i++) {						\
-		int64_t x = a[i];							\
-											\
-		dst[i] = (expression);							\
-	}										\
-}
+#define DEFINE_UNARY(name, expression)                                                    \
+	static void un_##name(int64_t *dst, const int64_t *a, size_t n,                   \
+			      const struct kernel_int *type, int64_t alpha, int64_t beta) \
+	{                                                                                 \
+		int u = type->is_unsigned;                                                \
+                                                                                          \
+		(void)u;                                                                  \
+		(void)alpha;                                                              \
+		(void)beta;                                                               \
+		KERNEL_VECTORISE                                                          \
+		for (size_t i = 0; i < n; i++) {                                          \
+			int64_t x = a[i];                                                 \
+                                                                                          \
+			dst[i] = (expression);                                            \
+		}                                                                         \
+	}
 
 DEFINE_UNARY(abs, int_abs(x, u))
 DEFINE_UNARY(neg, wrap_sub(0, x))
@@ -158,20 +158,20 @@ DEFINE_UNARY(relu, negative(x, u) ? 0 : x)
 DEFINE_UNARY(clamp, int_min(int_max(x, alpha, u), beta, u))
 DEFINE_UNARY(linear, wrap_add(wrap_mul(alpha, x), beta))
 
-#define DEFINE_BINARY(name, expression)							\
-static void bin_##name(int64_t *dst, const int64_t *a, const int64_t *b, size_t n,	\
-		       const struct kernel_int *type)					\
-{											\
-	int u = type->is_unsigned;							\
-											\
-	(void)u;									\
-	KERNEL_VECTORISE								\
-	for (size_t i = 0; i < n; i++) {						\
-		int64_t x = a[i], y = b[i];						\
-											\
-		dst[i] = (expression);							\
-	}										\
-}
+#define DEFINE_BINARY(name, expression)                                                    \
+	static void bin_##name(int64_t *dst, const int64_t *a, const int64_t *b, size_t n, \
+			       const struct kernel_int *type)                              \
+	{                                                                                  \
+		int u = type->is_unsigned;                                                 \
+                                                                                           \
+		(void)u;                                                                   \
+		KERNEL_VECTORISE                                                           \
+		for (size_t i = 0; i < n; i++) {                                           \
+			int64_t x = a[i], y = b[i];                                        \
+                                                                                           \
+			dst[i] = (expression);                                             \
+		}                                                                          \
+	}
 
 DEFINE_BINARY(add, wrap_add(x, y))
 DEFINE_BINARY(sub, wrap_sub(x, y))
@@ -189,18 +189,17 @@ static void fma_s64(int64_t *dst, const int64_t *a, const int64_t *b, const int6
 		dst[i] = wrap_add(wrap_mul(a[i], b[i]), c[i]);
 }
 
-#define DEFINE_COMPARE(name, expression)						\
-static void cmp_##name(uint8_t *dst, const int64_t *a, const int64_t *b, size_t n,	\
-		       int u)								\
-{											\
-	(void)u;									\
-	KERNEL_VECTORISE								\
-	for (size_t i = 0; i < n; i++) {						\
-		int64_t x = a[i], y = b[i];						\
-											\
-		dst[i] = (expression);							\
-	}										\
-}
+#define DEFINE_COMPARE(name, expression)                                                          \
+	static void cmp_##name(uint8_t *dst, const int64_t *a, const int64_t *b, size_t n, int u) \
+	{                                                                                         \
+		(void)u;                                                                          \
+		KERNEL_VECTORISE                                                                  \
+		for (size_t i = 0; i < n; i++) {                                                  \
+			int64_t x = a[i], y = b[i];                                               \
+                                                                                                  \
+			dst[i] = (expression);                                                    \
+		}                                                                                 \
+	}
 
 DEFINE_COMPARE(eq, x == y)
 DEFINE_COMPARE(ne, x != y)
@@ -213,33 +212,33 @@ DEFINE_COMPARE(le, !less(y, x, u))
  * Sums and products of partial lanes may leave the range of the type: what is compared (max,
  * min) or made absolute never does, and the final store wraps the others.
  */
-#define DEFINE_REDUCE(name, expression)							\
-static void acc_##name(int64_t *acc, const int64_t *src, size_t n,			\
-		       const struct kernel_int *type)					\
-{											\
-	int u = type->is_unsigned;							\
-											\
-	(void)u;									\
-	KERNEL_VECTORISE								\
-	for (size_t i = 0; i < n; i++) {						\
-		int64_t a = acc[i], x = src[i];						\
-											\
-		acc[i] = (expression);							\
-	}										\
-}											\
-											\
-static void lanes_##name(int64_t *lane, const int64_t *src, size_t n,			\
-			 const struct kernel_int *type)					\
-{											\
-	int u = type->is_unsigned;							\
-											\
-	(void)u;									\
-	for (size_t i = 0; i < n; i++) {						\
-		int64_t a = lane[i % REDUCE_LANES], x = src[i];				\
-											\
-		lane[i % REDUCE_LANES] = (expression);					\
-	}										\
-}
+#define DEFINE_REDUCE(name, expression)                                       \
+	static void acc_##name(int64_t *acc, const int64_t *src, size_t n,    \
+			       const struct kernel_int *type)                 \
+	{                                                                     \
+		int u = type->is_unsigned;                                    \
+                                                                              \
+		(void)u;                                                      \
+		KERNEL_VECTORISE                                              \
+		for (size_t i = 0; i < n; i++) {                              \
+			int64_t a = acc[i], x = src[i];                       \
+                                                                              \
+			acc[i] = (expression);                                \
+		}                                                             \
+	}                                                                     \
+                                                                              \
+	static void lanes_##name(int64_t *lane, const int64_t *src, size_t n, \
+				 const struct kernel_int *type)               \
+	{                                                                     \
+		int u = type->is_unsigned;                                    \
+                                                                              \
+		(void)u;                                                      \
+		for (size_t i = 0; i < n; i++) {                              \
+			int64_t a = lane[i % REDUCE_LANES], x = src[i];       \
+                                                                              \
+			lane[i % REDUCE_LANES] = (expression);                \
+		}                                                             \
+	}
 
 DEFINE_REDUCE(sum, wrap_add(a, x))
 DEFINE_REDUCE(prod, wrap_mul(a, x))
@@ -340,9 +339,8 @@ static void dequant(float *dst, const int64_t *a, const float *s, const int64_t 
 
 void KERNEL_NAME(fill_integer)(struct onpu_kernels *k)
 {
-	static const kernel_load_s64 load[] = {
-		load_i8, load_u8, load_i16, load_u16, load_i32, load_u32, load_i64, load_u64
-	};
+	static const kernel_load_s64 load[] = { load_i8,  load_u8,  load_i16, load_u16,
+						load_i32, load_u32, load_i64, load_u64 };
 	static const kernel_store_s64 store[] = { store_8, store_16, store_32, store_64 };
 
 	memcpy(k->load_s64, load, sizeof(load));

@@ -26,15 +26,15 @@
 #endif
 
 #define KERNEL_PASTE2(a, b, c) a##_##b##_##c
-#define KERNEL_PASTE(a, b, c) KERNEL_PASTE2(a, b, c)
-#define KERNEL_NAME(name) KERNEL_PASTE(onpu, KERNEL_LEVEL, name)
+#define KERNEL_PASTE(a, b, c)  KERNEL_PASTE2(a, b, c)
+#define KERNEL_NAME(name)      KERNEL_PASTE(onpu, KERNEL_LEVEL, name)
 
-#define KERNEL_SIMD_scalar ONPU_SIMD_SCALAR
-#define KERNEL_SIMD_avx2 ONPU_SIMD_AVX2
-#define KERNEL_SIMD_avx512 ONPU_SIMD_AVX512
+#define KERNEL_SIMD_scalar	  ONPU_SIMD_SCALAR
+#define KERNEL_SIMD_avx2	  ONPU_SIMD_AVX2
+#define KERNEL_SIMD_avx512	  ONPU_SIMD_AVX512
 #define KERNEL_SIMD_PASTE2(level) KERNEL_SIMD_##level
-#define KERNEL_SIMD_PASTE(level) KERNEL_SIMD_PASTE2(level)
-#define KERNEL_SIMD KERNEL_SIMD_PASTE(KERNEL_LEVEL)
+#define KERNEL_SIMD_PASTE(level)  KERNEL_SIMD_PASTE2(level)
+#define KERNEL_SIMD		  KERNEL_SIMD_PASTE(KERNEL_LEVEL)
 
 /* Each fills its part of the table. */
 void KERNEL_NAME(fill_vector)(struct onpu_kernels *k);

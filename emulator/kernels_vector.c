@@ -19,27 +19,27 @@ static inline float canonical(float x)
 
 /* ---- Conversions on the way in and out ---- */
 
-#define DEFINE_LOAD(name, raw, convert)							\
-static void load_##name(float *dst, const char *src, int64_t stride, size_t n)		\
-{											\
-	if (stride == (int64_t)sizeof(raw)) {						\
-		const raw *s = (const raw *)src;					\
-											\
-		KERNEL_VECTORISE							\
-		for (size_t i = 0; i < n; i++)						\
-			dst[i] = convert(s[i]);						\
-		return;									\
-	}										\
-	if (!stride) {									\
-		float x = convert(*(const raw *)src);					\
-											\
-		for (size_t i = 0; i < n; i++)						\
-			dst[i] = x;							\
-		return;									\
-	}										\
-	for (size_t i = 0; i < n; i++, src += stride)					\
-		dst[i] = convert(*(const raw *)src);					\
-}
+#define DEFINE_LOAD(name, raw, convert)                                                \
+	static void load_##name(float *dst, const char *src, int64_t stride, size_t n) \
+	{                                                                              \
+		if (stride == (int64_t)sizeof(raw)) {                                  \
+			const raw *s = (const raw *)src;                               \
+                                                                                       \
+			KERNEL_VECTORISE                                               \
+			for (size_t i = 0; i < n; i++)                                 \
+				dst[i] = convert(s[i]);                                \
+			return;                                                        \
+		}                                                                      \
+		if (!stride) {                                                         \
+			float x = convert(*(const raw *)src);                          \
+                                                                                       \
+			for (size_t i = 0; i < n; i++)                                 \
+				dst[i] = x;                                            \
+			return;                                                        \
+		}                                                                      \
+		for (size_t i = 0; i < n; i++, src += stride)                          \
+			dst[i] = convert(*(const raw *)src);                           \
+	}
 
 #define SAME(x) (x)
 
@@ -47,20 +47,20 @@ DEFINE_LOAD(f16_any, uint16_t, onpu_f16_to_f32)
 DEFINE_LOAD(bf16, uint16_t, onpu_bf16_to_f32)
 DEFINE_LOAD(f32, float, SAME)
 
-#define DEFINE_STORE(name, raw, convert)						\
-static void store_##name(char *dst, int64_t stride, const float *src, size_t n)		\
-{											\
-	if (stride == (int64_t)sizeof(raw)) {						\
-		raw *d = (raw *)dst;							\
-											\
-		KERNEL_VECTORISE							\
-		for (size_t i = 0; i < n; i++)						\
-			d[i] = convert(src[i]);						\
-		return;									\
-	}										\
-	for (size_t i = 0; i < n; i++, dst += stride)					\
-		*(raw *)dst = convert(src[i]);						\
-}
+#define DEFINE_STORE(name, raw, convert)                                                \
+	static void store_##name(char *dst, int64_t stride, const float *src, size_t n) \
+	{                                                                               \
+		if (stride == (int64_t)sizeof(raw)) {                                   \
+			raw *d = (raw *)dst;                                            \
+                                                                                        \
+			KERNEL_VECTORISE                                                \
+			for (size_t i = 0; i < n; i++)                                  \
+				d[i] = convert(src[i]);                                 \
+			return;                                                         \
+		}                                                                       \
+		for (size_t i = 0; i < n; i++, dst += stride)                           \
+			*(raw *)dst = convert(src[i]);                                  \
+	}
 
 DEFINE_STORE(f16_any, uint16_t, onpu_f32_to_f16)
 DEFINE_STORE(bf16, uint16_t, onpu_f32_to_bf16)
@@ -103,7 +103,7 @@ static void store_f16(char *dst, int64_t stride, const float *src, size_t n)
 	store_f16_any(dst + 2 * i, 2, src + i, n - i);
 }
 #else
-#define load_f16 load_f16_any
+#define load_f16  load_f16_any
 #define store_f16 store_f16_any
 #endif
 
@@ -161,18 +161,18 @@ static inline float op_hardswish(float x)
 	return product / 6.0f;
 }
 
-#define DEFINE_UNARY(name, expression)							\
-static void un_##name(float *dst, const float *src, size_t n, float alpha, float beta)	\
-{											\
-	(void)alpha;									\
-	(void)beta;									\
-	KERNEL_VECTORISE								\
-	for (size_t i = 0; i < n; i++) {						\
-		float x = src[i];							\
-											\
-		dst[i] = canonical(expression);						\
-	}										\
-}
+#define DEFINE_UNARY(name, expression)                                                         \
+	static void un_##name(float *dst, const float *src, size_t n, float alpha, float beta) \
+	{                                                                                      \
+		(void)alpha;                                                                   \
+		(void)beta;                                                                    \
+		KERNEL_VECTORISE                                                               \
+		for (size_t i = 0; i < n; i++) {                                               \
+			float x = src[i];                                                      \
+                                                                                               \
+			dst[i] = canonical(expression);                                        \
+		}                                                                              \
+	}
 
 DEFINE_UNARY(abs, __builtin_fabsf(x))
 DEFINE_UNARY(neg, -x)
@@ -189,20 +189,20 @@ DEFINE_UNARY(linear, op_linear(x, alpha, beta))
 
 /* ---- Two and three operands ---- */
 
-#define DEFINE_BINARY(name, expression)							\
-static void bin_##name(float *dst, const float *a, const float *b, size_t n)		\
-{											\
-	KERNEL_VECTORISE								\
-	for (size_t i = 0; i < n; i++) {						\
-		float x = a[i], y = b[i];						\
-											\
-		dst[i] = canonical(expression);						\
-	}										\
-}
+#define DEFINE_BINARY(name, expression)                                              \
+	static void bin_##name(float *dst, const float *a, const float *b, size_t n) \
+	{                                                                            \
+		KERNEL_VECTORISE                                                     \
+		for (size_t i = 0; i < n; i++) {                                     \
+			float x = a[i], y = b[i];                                    \
+                                                                                     \
+			dst[i] = canonical(expression);                              \
+		}                                                                    \
+	}
 
 DEFINE_BINARY(add, x + y)
 DEFINE_BINARY(sub, x - y)
-DEFINE_BINARY(mul, x * y)
+DEFINE_BINARY(mul, x *y)
 DEFINE_BINARY(div, x / y)
 DEFINE_BINARY(max, op_max(x, y))
 DEFINE_BINARY(min, op_min(x, y))
@@ -224,17 +224,18 @@ static void lerp(float *dst, const float *a, const float *b, const float *f, siz
 {
 	KERNEL_VECTORISE
 	for (size_t i = 0; i < n; i++)
-		dst[i] = canonical(f[i] == 0.0f || a[i] == b[i] ? a[i] :
-				   __builtin_fmaf(f[i], b[i], (1.0f - f[i]) * a[i]));
+		dst[i] = canonical(f[i] == 0.0f || a[i] == b[i] ?
+					   a[i] :
+					   __builtin_fmaf(f[i], b[i], (1.0f - f[i]) * a[i]));
 }
 
-#define DEFINE_COMPARE(name, operator)							\
-static void cmp_##name(uint8_t *dst, const float *a, const float *b, size_t n)		\
-{											\
-	KERNEL_VECTORISE								\
-	for (size_t i = 0; i < n; i++)							\
-		dst[i] = a[i] operator b[i];						\
-}
+#define DEFINE_COMPARE(name, operator)                                                 \
+	static void cmp_##name(uint8_t *dst, const float *a, const float *b, size_t n) \
+	{                                                                              \
+		KERNEL_VECTORISE                                                       \
+		for (size_t i = 0; i < n; i++)                                         \
+			dst[i] = a[i] operator b[i];                                   \
+	}
 
 DEFINE_COMPARE(eq, ==)
 DEFINE_COMPARE(ne, !=)
@@ -259,41 +260,41 @@ static void is_inf(uint8_t *dst, const float *a, size_t n)
 
 /* ---- Reductions and windows ---- */
 
-#define DEFINE_REDUCE(name, expression)							\
-static void acc_##name(float *acc, const float *src, size_t n)				\
-{											\
-	KERNEL_VECTORISE								\
-	for (size_t i = 0; i < n; i++) {						\
-		float a = acc[i], x = src[i];						\
-											\
-		acc[i] = (expression);							\
-	}										\
-}											\
-											\
-static void lanes_##name(float *lane, const float *src, size_t n)			\
-{											\
-	float local[REDUCE_LANES];							\
-	size_t i = 0;									\
-											\
-	memcpy(local, lane, sizeof(local));						\
-	for (; i + REDUCE_LANES <= n; i += REDUCE_LANES) {				\
-		KERNEL_VECTORISE							\
-		for (int j = 0; j < REDUCE_LANES; j++) {				\
-			float a = local[j], x = src[i + j];				\
-											\
-			local[j] = (expression);					\
-		}									\
-	}										\
-	for (int j = 0; i < n; i++, j++) {						\
-		float a = local[j], x = src[i];						\
-											\
-		local[j] = (expression);						\
-	}										\
-	memcpy(lane, local, sizeof(local));						\
-}
+#define DEFINE_REDUCE(name, expression)                                   \
+	static void acc_##name(float *acc, const float *src, size_t n)    \
+	{                                                                 \
+		KERNEL_VECTORISE                                          \
+		for (size_t i = 0; i < n; i++) {                          \
+			float a = acc[i], x = src[i];                     \
+                                                                          \
+			acc[i] = (expression);                            \
+		}                                                         \
+	}                                                                 \
+                                                                          \
+	static void lanes_##name(float *lane, const float *src, size_t n) \
+	{                                                                 \
+		float local[REDUCE_LANES];                                \
+		size_t i = 0;                                             \
+                                                                          \
+		memcpy(local, lane, sizeof(local));                       \
+		for (; i + REDUCE_LANES <= n; i += REDUCE_LANES) {        \
+			KERNEL_VECTORISE                                  \
+			for (int j = 0; j < REDUCE_LANES; j++) {          \
+				float a = local[j], x = src[i + j];       \
+                                                                          \
+				local[j] = (expression);                  \
+			}                                                 \
+		}                                                         \
+		for (int j = 0; i < n; i++, j++) {                        \
+			float a = local[j], x = src[i];                   \
+                                                                          \
+			local[j] = (expression);                          \
+		}                                                         \
+		memcpy(lane, local, sizeof(local));                       \
+	}
 
 DEFINE_REDUCE(sum, a + x)
-DEFINE_REDUCE(prod, a * x)
+DEFINE_REDUCE(prod, a *x)
 DEFINE_REDUCE(max, op_max(a, x))
 DEFINE_REDUCE(min, op_min(a, x))
 DEFINE_REDUCE(sumabs, a + __builtin_fabsf(x))
@@ -315,33 +316,33 @@ static void make_canonical(float *x, size_t n)
 
 /* ---- Raw elements ---- */
 
-#define DEFINE_COPY(bits)								\
-static void copy_##bits(char *dst, int64_t dst_stride, const char *src,		\
-			int64_t src_stride, size_t n)					\
-{											\
-	const int64_t dense = bits / 8;							\
-											\
-	if (dst_stride == dense && src_stride == dense) {				\
-		memmove(dst, src, n * dense);						\
-		return;									\
-	}										\
-	for (size_t i = 0; i < n; i++, dst += dst_stride, src += src_stride)		\
-		*(uint##bits##_t *)dst = *(const uint##bits##_t *)src;			\
-}											\
-											\
-static void select_##bits(void *dst, const uint8_t *c, const void *a, const void *b,	\
-			  size_t n)							\
-{											\
-	const uint##bits##_t *x = a, *y = b;						\
-	uint##bits##_t *d = dst;							\
-											\
-	KERNEL_VECTORISE								\
-	for (size_t i = 0; i < n; i++) {						\
-		uint##bits##_t p = x[i], q = y[i];					\
-											\
-		d[i] = c[i] ? p : q;							\
-	}										\
-}
+#define DEFINE_COPY(bits)                                                                    \
+	static void copy_##bits(char *dst, int64_t dst_stride, const char *src,              \
+				int64_t src_stride, size_t n)                                \
+	{                                                                                    \
+		const int64_t dense = bits / 8;                                              \
+                                                                                             \
+		if (dst_stride == dense && src_stride == dense) {                            \
+			memmove(dst, src, n *dense);                                         \
+			return;                                                              \
+		}                                                                            \
+		for (size_t i = 0; i < n; i++, dst += dst_stride, src += src_stride)         \
+			*(uint##bits##_t *)dst = *(const uint##bits##_t *)src;               \
+	}                                                                                    \
+                                                                                             \
+	static void select_##bits(void *dst, const uint8_t *c, const void *a, const void *b, \
+				  size_t n)                                                  \
+	{                                                                                    \
+		const uint##bits##_t *x = a, *y = b;                                         \
+		uint##bits##_t *d = dst;                                                     \
+                                                                                             \
+		KERNEL_VECTORISE                                                             \
+		for (size_t i = 0; i < n; i++) {                                             \
+			uint##bits##_t p = x[i], q = y[i];                                   \
+                                                                                             \
+			d[i] = c[i] ? p : q;                                                 \
+		}                                                                            \
+	}
 
 DEFINE_COPY(8)
 DEFINE_COPY(16)

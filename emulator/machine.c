@@ -283,8 +283,8 @@ static void produce(struct onpu_machine *m, const struct sim_work *w, uint64_t e
 
 /* ---- One instruction starts ---- */
 
-static bool profile(struct onpu_machine *m, const struct sim_work *w, uint64_t start,
-		    uint64_t end, uint64_t stall)
+static bool profile(struct onpu_machine *m, const struct sim_work *w, uint64_t start, uint64_t end,
+		    uint64_t stall)
 {
 	const struct onpu_profile_record record = {
 		.index = w->pc, .engine = w->engine, .start = start, .end = end, .stall = stall
@@ -527,8 +527,9 @@ enum onpu_step onpu_machine_step(struct onpu_machine *m)
 	uint64_t time;
 
 	if (!m->active)
-		return m->faulted ? ONPU_STEP_FAULT : m->result.cycles ? ONPU_STEP_DONE :
-								       ONPU_STEP_IDLE;
+		return m->faulted	? ONPU_STEP_FAULT :
+		       m->result.cycles ? ONPU_STEP_DONE :
+					  ONPU_STEP_IDLE;
 	/* While the CP waits for engines, more tokens may come than it needs. */
 	if (m->cp == CP_START && m->cp_tokens == NO_TIME)
 		m->cp_tokens = wait_time(m, m->work);

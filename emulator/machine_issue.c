@@ -73,9 +73,8 @@ static unsigned int slot_cycles(struct onpu_machine *m, uint16_t index)
 
 static unsigned int fetch_cycles(struct onpu_machine *m, const struct sim_work *w)
 {
-	const uint16_t index[ONPU_OPERAND_COUNT] = {
-		w->insn.dst, w->insn.s0, w->insn.s1, w->insn.s2, w->insn.param
-	};
+	const uint16_t index[ONPU_OPERAND_COUNT] = { w->insn.dst, w->insn.s0, w->insn.s1,
+						     w->insn.s2, w->insn.param };
 	unsigned int cycles = 1;
 
 	for (unsigned int i = 0; i < ONPU_OPERAND_COUNT; i++) {
@@ -89,8 +88,7 @@ static bool read_slot(void *ctx, uint32_t index, union onpu_slot *slot)
 {
 	struct onpu_machine *m = ctx;
 
-	return cp_read(m, m->job.slots_va + (uint64_t)index * ONPU_SLOT_SIZE, slot,
-		       sizeof(*slot));
+	return cp_read(m, m->job.slots_va + (uint64_t)index * ONPU_SLOT_SIZE, slot, sizeof(*slot));
 }
 
 /* One signaller and one waiter for each semaphore. */

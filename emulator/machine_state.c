@@ -28,8 +28,8 @@ struct saved_engine {
 };
 
 struct saved_state {
-	struct onpu_save_header head;		/* its seqno is the caller's */
-	uint32_t sram_bytes, fifo_depth;	/* of the machine */
+	struct onpu_save_header head;	 /* its seqno is the caller's */
+	uint32_t sram_bytes, fifo_depth; /* of the machine */
 	uint32_t lanes, mxu_rows, mxu_cols, dma_bytes_per_cycle;
 	uint32_t program_sram, slots_cached;
 	uint64_t now, cp_time, cp_end;
@@ -116,8 +116,8 @@ int onpu_machine_save(struct onpu_machine *m, const struct onpu_mem *mem, uint64
 }
 
 /* What one instruction signals, and what that makes of a full semaphore. */
-#define PENDING_MAX	(UINT16_MAX + 1)
-#define COUNT_MAX	(UINT16_MAX + PENDING_MAX)
+#define PENDING_MAX (UINT16_MAX + 1)
+#define COUNT_MAX   (UINT16_MAX + PENDING_MAX)
 /* Far above any job's, and no sum with costs comes near NO_TIME. */
 #define TIME_MAX (UINT64_C(1) << 62)
 
@@ -160,8 +160,8 @@ static bool state_ok(const struct onpu_machine *m, const struct saved_state *s)
 		const struct saved_semaphore *q = &s->semaphore[i];
 
 		if (q->count > COUNT_MAX || (q->count > UINT16_MAX && !q->overflow) ||
-		    q->pending > PENDING_MAX || q->overflow > 1 ||
-		    !owner_ok(q->signaller) || !owner_ok(q->waiter) ||
+		    q->pending > PENDING_MAX || q->overflow > 1 || !owner_ok(q->signaller) ||
+		    !owner_ok(q->waiter) ||
 		    ((q->pending || q->overflow) && q->signaller == NO_ENGINE))
 			return false;
 	}
@@ -220,7 +220,8 @@ int onpu_machine_restore(struct onpu_machine *m, const struct onpu_mem *job_mem,
 	machine_clear_sram(m);
 	m->sram_dirty = area.state.head.live;
 	if (area.state.head.live)
-		code = mem->read(mem->ctx, addr + sizeof(area), m->context.sram, area.state.head.live);
+		code = mem->read(mem->ctx, addr + sizeof(area), m->context.sram,
+				 area.state.head.live);
 	if (code)
 		return code;
 	restore_machine(m, &area.state);

@@ -14,9 +14,9 @@
 #include "walk.h"
 
 #define DST ONPU_OPERAND_DST
-#define S0 ONPU_OPERAND_S0
-#define S1 ONPU_OPERAND_S1
-#define S2 ONPU_OPERAND_S2
+#define S0  ONPU_OPERAND_S0
+#define S1  ONPU_OPERAND_S1
+#define S2  ONPU_OPERAND_S2
 
 /* A task: this many rows of one panel. A multiple of every level's rows in a tile. */
 #define ROW_BLOCK 240
@@ -29,7 +29,7 @@
 
 /* One side of the product: dimensions, and where an index is in DST and in its source. */
 struct side {
-	const struct sim_tensor *t;	/* source */
+	const struct sim_tensor *t; /* source */
 	unsigned int rank;
 	uint32_t dim[ONPU_MAX_RANK];
 	int64_t dst[ONPU_MAX_RANK], src[ONPU_MAX_RANK];
@@ -37,7 +37,7 @@ struct side {
 	int64_t k_stride;
 	const int64_t *tap;		/* offsets of all taps */
 	uint32_t zero;			/* subtracted from each element (integers) */
-	const struct sim_tensor *zeros;	/* and by index, or NULL */
+	const struct sim_tensor *zeros; /* and by index, or NULL */
 };
 
 struct matrix {
@@ -50,9 +50,9 @@ struct matrix {
 	uint32_t block_taps, block_depth, blocks;
 	unsigned int batch_rank;
 	uint32_t batch_dim[ONPU_MAX_RANK];
-	int64_t batch_stride[3][ONPU_MAX_RANK];	/* DST, rows, columns */
+	int64_t batch_stride[3][ONPU_MAX_RANK]; /* DST, rows, columns */
 	int64_t dst, row_base, column_base;
-	uint32_t panel;			/* columns in a whole one */
+	uint32_t panel; /* columns in a whole one */
 	uint64_t panels, row_blocks;
 	char *scratch;
 	size_t scratch_each;
@@ -68,7 +68,7 @@ struct segment {
 struct task {
 	const struct matrix *m;
 	int64_t dst, row_base, column_base;
-	uint32_t width, vectors, padded;	/* of the panel; padded = vectors * vector */
+	uint32_t width, vectors, padded; /* of the panel; padded = vectors * vector */
 	struct segment segment[MMA_MAX_COLS];
 	unsigned int segments;
 	uint32_t column_zero[MMA_MAX_COLS];
@@ -119,8 +119,10 @@ static uint32_t side_zero(const struct matrix *m, const struct side *side, uint6
 	uint32_t z = 0;
 
 	if (side->zeros)
-		memcpy(&z, sim_at(m->c, (int64_t)side->zeros->start +
-					side->zeros->stride[0] * (int64_t)index), sizeof(z));
+		memcpy(&z,
+		       sim_at(m->c, (int64_t)side->zeros->start +
+					    side->zeros->stride[0] * (int64_t)index),
+		       sizeof(z));
 	return side->zero + z;
 }
 
@@ -169,12 +171,11 @@ static void task_rows(struct task *t, uint64_t block)
 /* ---- Packing ---- */
 
 /* @n elements as float32, or as 32-bit integers less their zero point. */
-static void convert(const struct matrix *m, const struct side *side, uint32_t *out,
-		    const char *src, int64_t stride, uint32_t n, uint32_t zero)
+static void convert(const struct matrix *m, const struct side *side, uint32_t *out, const char *src,
+		    int64_t stride, uint32_t n, uint32_t zero)
 {
 	if (m->floats) {
-		m->c->kernels->load_f32[side->t->dtype - ONPU_DT_F16]((float *)out, src, stride,
-								       n);
+		m->c->kernels->load_f32[side->t->dtype - ONPU_DT_F16]((float *)out, src, stride, n);
 	} else if (side->t->dtype == ONPU_DT_I8) {
 		for (uint32_t i = 0; i < n; i++)
 			out[i] = (uint32_t)(int32_t)(int8_t)src[i * stride] - zero;
@@ -238,11 +239,10 @@ static void pack_block(const struct task *t, uint32_t tap, uint32_t taps, uint32
 	if (t->padded != t->width)
 		memset(out, 0, (size_t)taps * depth * t->padded * sizeof(*out));
 	for (uint32_t i = tap; i < tap + taps; i++) {
-		const char *base = sim_at(t->m->c, t->column_base + side->tap[i]) +
-				   k * side->k_stride;
+		const char *base =
+			sim_at(t->m->c, t->column_base + side->tap[i]) + k * side->k_stride;
 
-		if (side->k_stride == side->t->esize &&
-		    side->src[side->rank - 1] != side->t->esize)
+		if (side->k_stride == side->t->esize && side->src[side->rank - 1] != side->t->esize)
 			pack_columns(t, out, base, depth);
 		else
 			pack_steps(t, out, base, depth);
@@ -283,8 +283,8 @@ static void load_acc(const struct task *t, uint32_t row, uint32_t rows, char *ac
 			const char *from = sim_at(m->c, t->dst + t->row_dst[row + r] + g->dst);
 
 			if (m->floats)
-				m->c->kernels->load_f32[d->dtype - ONPU_DT_F16](
-					(float *)to, from, step, g->count);
+				m->c->kernels->load_f32[d->dtype - ONPU_DT_F16]((float *)to, from,
+										step, g->count);
 			else
 				m->c->kernels->copy[SIZE_4](to, sizeof(int32_t), from, step,
 							    g->count);
@@ -384,8 +384,7 @@ static void task_block(struct task *t, uint32_t index, bool packed)
 		.depth = b.depth,
 		.k_stride = m->rows.k_stride,
 		.row_tap = m->rows.tap + b.tap,
-		.col = sim_at(m->c, t->column_base + t->segment[0].src) +
-		       b.k * m->columns.k_stride,
+		.col = sim_at(m->c, t->column_base + t->segment[0].src) + b.k * m->columns.k_stride,
 		.col_k_stride = m->columns.k_stride,
 		.col_tap = m->columns.tap + b.tap,
 	};
@@ -478,16 +477,17 @@ static void matrix_run(struct matrix *m)
 	m->block_depth = m->depth < DEPTH_BLOCK ? m->depth : DEPTH_BLOCK;
 	m->block_taps = m->depth < DEPTH_BLOCK ? DEPTH_BLOCK / m->depth : 1;
 	m->blocks = m->depth > DEPTH_BLOCK ?
-		m->taps * ((m->depth + DEPTH_BLOCK - 1) / DEPTH_BLOCK) :
-		(m->taps + m->block_taps - 1) / m->block_taps;
+			    m->taps * ((m->depth + DEPTH_BLOCK - 1) / DEPTH_BLOCK) :
+			    (m->taps + m->block_taps - 1) / m->block_taps;
 	m->panel = m->c->kernels->mma_vector * m->c->kernels->mma_vectors;
 	m->panels = (m->columns.count + m->panel - 1) / m->panel;
 	m->row_blocks = (m->rows.count + ROW_BLOCK - 1) / ROW_BLOCK;
 	for (unsigned int i = 0; i < m->batch_rank; i++)
 		batches *= m->batch_dim[i];
 	run.tasks = batches * m->panels * m->row_blocks;
-	run.parts = batches * m->rows.count * m->columns.count * m->depth * m->taps <
-		    PARALLEL_MIN ? 1 : threads;
+	run.parts = batches * m->rows.count * m->columns.count * m->depth * m->taps < PARALLEL_MIN ?
+			    1 :
+			    threads;
 	if (run.tasks < run.parts)
 		run.parts = (unsigned int)run.tasks;
 	onpu_pool_run(m->c->pool, matrix_part, &run, run.parts, sim_idle, m->c);

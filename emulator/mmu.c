@@ -7,13 +7,14 @@
 
 #include "onpu/registers.h"
 
-#define PTE_BITS	(ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_X | ONPU_PTE_U | \
-			 ONPU_PTE_G | ONPU_PTE_A | ONPU_PTE_D)
-#define PTE_PPN_BITS	44
-#define PTE_PPN_MASK	(((UINT64_C(1) << PTE_PPN_BITS) - 1) << ONPU_PTE_PPN_SHIFT)
-#define LEVELS		3
-#define LEVEL_BITS	9
-#define LARGE_LEVEL	1
+#define PTE_BITS                                                                       \
+	(ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_X | ONPU_PTE_U | ONPU_PTE_G | \
+	 ONPU_PTE_A | ONPU_PTE_D)
+#define PTE_PPN_BITS 44
+#define PTE_PPN_MASK (((UINT64_C(1) << PTE_PPN_BITS) - 1) << ONPU_PTE_PPN_SHIFT)
+#define LEVELS	     3
+#define LEVEL_BITS   9
+#define LARGE_LEVEL  1
 
 bool mmu_bus_read(const struct mmu_bus *bus, uint64_t addr, void *dst, size_t len)
 {

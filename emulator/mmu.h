@@ -10,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MMU_PAGE_SHIFT		12
-#define MMU_PAGE_SIZE		(UINT64_C(1) << MMU_PAGE_SHIFT)
-#define MMU_LARGE_SHIFT		21
-#define MMU_VA_BITS		38
-#define MMU_DMA_BITS		56
+#define MMU_PAGE_SHIFT	12
+#define MMU_PAGE_SIZE	(UINT64_C(1) << MMU_PAGE_SHIFT)
+#define MMU_LARGE_SHIFT 21
+#define MMU_VA_BITS	38
+#define MMU_DMA_BITS	56
 
 /* Host memory; functions as in struct onpu_host_ops. */
 struct mmu_bus {
@@ -24,13 +24,13 @@ struct mmu_bus {
 };
 
 struct tlb_entry {
-	uint64_t key;		/* 0: empty */
+	uint64_t key; /* 0: empty */
 	uint64_t pte;
 };
 
 struct tlb {
 	struct tlb_entry *entries;
-	size_t size;		/* a power of two */
+	size_t size; /* a power of two */
 	size_t used;
 	bool sticky;
 };

@@ -13,12 +13,18 @@
 #include "vfu_server.h"
 
 /* As long as QEMU waits for a reply unless told otherwise. */
-#define PATIENCE_MS	5000
+#define PATIENCE_MS 5000
 
 enum {
 	KEY_SOCKET = 's',
 	KEY_QUIET = 'q',
-	KEY_SYNC = 0x100, KEY_NO_MSIX, KEY_TLB, KEY_SRAM, KEY_QUEUES, KEY_THREADS, KEY_ONCE,
+	KEY_SYNC = 0x100,
+	KEY_NO_MSIX,
+	KEY_TLB,
+	KEY_SRAM,
+	KEY_QUEUES,
+	KEY_THREADS,
+	KEY_ONCE,
 };
 
 static const struct argp_option options[] = {
@@ -29,14 +35,17 @@ static const struct argp_option options[] = {
 	{ "no-msix", KEY_NO_MSIX, NULL, 0, "no MSI-X, one MSI vector: QEMU can then unplug it", 1 },
 	{ "sync", KEY_SYNC, NULL, 0,
 	  "the device comes to rest before a write is answered: what a guest sees depends on its "
-	  "accesses alone", 1 },
+	  "accesses alone",
+	  1 },
 	{ NULL, 0, NULL, 0, "The device:", 2 },
 	{ "sram", KEY_SRAM, "BYTES", 0, "scratchpad, a multiple of 4096", 2 },
 	{ "queues", KEY_QUEUES, "N", 0, "hardware queues, 1 to 64", 2 },
-	{ "threads", KEY_THREADS, "N", 0, "host threads that work inside one instruction, 1 to 64", 2 },
+	{ "threads", KEY_THREADS, "N", 0, "host threads that work inside one instruction, 1 to 64",
+	  2 },
 	{ "tlb", KEY_TLB, "MODE", 0,
 	  "'sticky': translations stay until they are invalidated, so that a forgotten "
-	  "invalidation is seen; 'evict': the least recent makes room (default)", 2 },
+	  "invalidation is seen; 'evict': the least recent makes room (default)",
+	  2 },
 	{ 0 }
 };
 
@@ -164,7 +173,8 @@ static int serve(const struct arguments *arguments, int stop_fd)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = { .options = options, .parser = parse,
+	static const struct argp argp = { .options = options,
+					  .parser = parse,
 					  .doc = documentation };
 	struct arguments arguments = {
 		.config = {

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define ONPU_SIM_MAX_THREADS	64
+#define ONPU_SIM_MAX_THREADS 64
 
 /**
  * struct onpu_sim_config - sizes of the machine and how the host runs it

@@ -9,36 +9,39 @@
 
 #include "onpu/registers.h"
 
-#define REVISION	1
-#define D3HOT		3u
+#define REVISION 1
+#define D3HOT	 3u
 
 /* Where the capabilities are. */
-#define PM		0x40u
-#define MSI		0x48u
-#define EXPRESS		0x60u
-#define MSIX		0xa0u
-#define AER		0x100u
-#define AER_SIZE	0x48u
+#define PM	 0x40u
+#define MSI	 0x48u
+#define EXPRESS	 0x60u
+#define MSIX	 0xa0u
+#define AER	 0x100u
+#define AER_SIZE 0x48u
 
-#define LINK_SPEED	PCI_EXP_LNKCAP_SLS_16_0GB
-#define LINK_WIDTH	(8u << 4)
-#define LINK_SPEEDS	(PCI_EXP_LNKCAP2_SLS_2_5GB | PCI_EXP_LNKCAP2_SLS_5_0GB | \
-			 PCI_EXP_LNKCAP2_SLS_8_0GB | PCI_EXP_LNKCAP2_SLS_16_0GB)
-#define DEVICE_ERRORS	(PCI_EXP_DEVSTA_CED | PCI_EXP_DEVSTA_NFED | PCI_EXP_DEVSTA_FED | \
-			 PCI_EXP_DEVSTA_URD)
-#define DEVICE_CONTROL	(PCI_EXP_DEVCTL_CERE | PCI_EXP_DEVCTL_NFERE | PCI_EXP_DEVCTL_FERE | \
-			 PCI_EXP_DEVCTL_URRE | PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_PAYLOAD | \
-			 PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ)
-#define STATUS_ERRORS	(PCI_STATUS_PARITY | PCI_STATUS_SIG_TARGET_ABORT | \
-			 PCI_STATUS_REC_TARGET_ABORT | PCI_STATUS_REC_MASTER_ABORT | \
-			 PCI_STATUS_SIG_SYSTEM_ERROR | PCI_STATUS_DETECTED_PARITY)
-#define UNCORRECTABLE	(PCI_ERR_UNC_DLP | PCI_ERR_UNC_POISON_TLP | PCI_ERR_UNC_FCP | \
-			 PCI_ERR_UNC_COMP_TIME | PCI_ERR_UNC_COMP_ABORT | PCI_ERR_UNC_UNX_COMP | \
-			 PCI_ERR_UNC_RX_OVER | PCI_ERR_UNC_MALF_TLP | PCI_ERR_UNC_UNSUP)
-#define FATAL		(PCI_ERR_UNC_DLP | PCI_ERR_UNC_FCP | PCI_ERR_UNC_RX_OVER | \
-			 PCI_ERR_UNC_MALF_TLP)
-#define CORRECTABLE	(PCI_ERR_COR_RCVR | PCI_ERR_COR_BAD_TLP | PCI_ERR_COR_BAD_DLLP | \
-			 PCI_ERR_COR_REP_ROLL | PCI_ERR_COR_REP_TIMER | PCI_ERR_COR_ADV_NFAT)
+#define LINK_SPEED PCI_EXP_LNKCAP_SLS_16_0GB
+#define LINK_WIDTH (8u << 4)
+#define LINK_SPEEDS                                                                          \
+	(PCI_EXP_LNKCAP2_SLS_2_5GB | PCI_EXP_LNKCAP2_SLS_5_0GB | PCI_EXP_LNKCAP2_SLS_8_0GB | \
+	 PCI_EXP_LNKCAP2_SLS_16_0GB)
+#define DEVICE_ERRORS \
+	(PCI_EXP_DEVSTA_CED | PCI_EXP_DEVSTA_NFED | PCI_EXP_DEVSTA_FED | PCI_EXP_DEVSTA_URD)
+#define DEVICE_CONTROL                                                                            \
+	(PCI_EXP_DEVCTL_CERE | PCI_EXP_DEVCTL_NFERE | PCI_EXP_DEVCTL_FERE | PCI_EXP_DEVCTL_URRE | \
+	 PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_PAYLOAD | PCI_EXP_DEVCTL_NOSNOOP_EN |           \
+	 PCI_EXP_DEVCTL_READRQ)
+#define STATUS_ERRORS                                                                    \
+	(PCI_STATUS_PARITY | PCI_STATUS_SIG_TARGET_ABORT | PCI_STATUS_REC_TARGET_ABORT | \
+	 PCI_STATUS_REC_MASTER_ABORT | PCI_STATUS_SIG_SYSTEM_ERROR | PCI_STATUS_DETECTED_PARITY)
+#define UNCORRECTABLE                                                                         \
+	(PCI_ERR_UNC_DLP | PCI_ERR_UNC_POISON_TLP | PCI_ERR_UNC_FCP | PCI_ERR_UNC_COMP_TIME | \
+	 PCI_ERR_UNC_COMP_ABORT | PCI_ERR_UNC_UNX_COMP | PCI_ERR_UNC_RX_OVER |                \
+	 PCI_ERR_UNC_MALF_TLP | PCI_ERR_UNC_UNSUP)
+#define FATAL (PCI_ERR_UNC_DLP | PCI_ERR_UNC_FCP | PCI_ERR_UNC_RX_OVER | PCI_ERR_UNC_MALF_TLP)
+#define CORRECTABLE                                                                             \
+	(PCI_ERR_COR_RCVR | PCI_ERR_COR_BAD_TLP | PCI_ERR_COR_BAD_DLLP | PCI_ERR_COR_REP_ROLL | \
+	 PCI_ERR_COR_REP_TIMER | PCI_ERR_COR_ADV_NFAT)
 
 static uint32_t get(const uint8_t *from, unsigned int size)
 {
@@ -78,8 +81,9 @@ static void init_header(struct pci_config *c, bool msix)
 {
 	put16(c, PCI_VENDOR_ID, ONPU_PCI_VENDOR, 0);
 	put16(c, PCI_DEVICE_ID, ONPU_PCI_DEVICE, 0);
-	put16(c, PCI_COMMAND, 0, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY |
-				 PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE);
+	put16(c, PCI_COMMAND, 0,
+	      PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY | PCI_COMMAND_SERR |
+		      PCI_COMMAND_INTX_DISABLE);
 	put16(c, PCI_STATUS, PCI_STATUS_CAP_LIST, 0);
 	put(c->clearable + PCI_STATUS, 2, STATUS_ERRORS);
 	put32(c, PCI_CLASS_REVISION, (uint32_t)ONPU_PCI_CLASS << 8 | REVISION, 0);
@@ -123,8 +127,9 @@ static void init_express(struct pci_config *c, uint32_t next)
 	put16(c, EXPRESS + PCI_EXP_FLAGS, 2 | PCI_EXP_TYPE_ENDPOINT << 4, 0);
 	put32(c, EXPRESS + PCI_EXP_DEVCAP, PCI_EXP_DEVCAP_RBER | PCI_EXP_DEVCAP_FLR | 1, 0);
 	/* The bit that starts an FLR reads zero. */
-	put16(c, EXPRESS + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN |
-					   PCI_EXP_DEVCTL_READRQ_512B, DEVICE_CONTROL);
+	put16(c, EXPRESS + PCI_EXP_DEVCTL,
+	      PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ_512B,
+	      DEVICE_CONTROL);
 	put(c->clearable + EXPRESS + PCI_EXP_DEVSTA, 2, DEVICE_ERRORS);
 	put32(c, EXPRESS + PCI_EXP_LNKCAP, LINK_SPEED | LINK_WIDTH, 0);
 	put16(c, EXPRESS + PCI_EXP_LNKCTL, 0,
@@ -173,8 +178,7 @@ static bool starts_flr(uint32_t offset, const uint8_t *data, size_t len)
 {
 	const uint32_t at = EXPRESS + PCI_EXP_DEVCTL + 1;
 
-	return at >= offset && at - offset < len &&
-	       data[at - offset] & PCI_EXP_DEVCTL_BCR_FLR >> 8;
+	return at >= offset && at - offset < len && data[at - offset] & PCI_EXP_DEVCTL_BCR_FLR >> 8;
 }
 
 /* There is D0 and D3hot; a request for what is between changes nothing. */

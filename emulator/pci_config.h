@@ -8,12 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PCI_CONFIG_SIZE			PCI_CFG_SPACE_EXP_SIZE
+#define PCI_CONFIG_SIZE PCI_CFG_SPACE_EXP_SIZE
 /* BAR2: table and pending bits of MSI-X. */
-#define PCI_CONFIG_MSIX_BAR		2
-#define PCI_CONFIG_MSIX_TABLE		0x0000u
-#define PCI_CONFIG_MSIX_PBA		0x1000u
-#define PCI_CONFIG_MSIX_BAR_SIZE	0x2000u
+#define PCI_CONFIG_MSIX_BAR	 2
+#define PCI_CONFIG_MSIX_TABLE	 0x0000u
+#define PCI_CONFIG_MSIX_PBA	 0x1000u
+#define PCI_CONFIG_MSIX_BAR_SIZE 0x2000u
 
 /**
  * struct pci_config - the space

@@ -18,7 +18,7 @@
 static _Thread_local bool is_helper;
 
 struct onpu_pool {
-	unsigned int threads;		/* with the caller */
+	unsigned int threads; /* with the caller */
 	unsigned int started;
 	pthread_t *thread;
 	pthread_mutex_t lock;
@@ -178,9 +178,9 @@ static bool wait_a_little(struct onpu_pool *pool)
 	return pthread_cond_timedwait(&pool->done, &pool->lock, &until) && pool->running;
 }
 
-void onpu_pool_run(struct onpu_pool *pool, void (*fn)(void *arg, unsigned int part, unsigned int thread),
-		   void *arg, unsigned int parts, void (*idle)(const void *idle_arg),
-		   const void *idle_arg)
+void onpu_pool_run(struct onpu_pool *pool,
+		   void (*fn)(void *arg, unsigned int part, unsigned int thread), void *arg,
+		   unsigned int parts, void (*idle)(const void *idle_arg), const void *idle_arg)
 {
 	if (pool->threads == 1 || parts <= 1) {
 		for (unsigned int part = 0; part < parts; part++)

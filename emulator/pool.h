@@ -19,9 +19,9 @@ unsigned int onpu_pool_threads(const struct onpu_pool *pool);
  * Calls fn(arg, part, thread) for every part below @parts, in any order, and waits for all; while it
  * does so it calls idle(idle_arg) now and then.
  */
-void onpu_pool_run(struct onpu_pool *pool, void (*fn)(void *arg, unsigned int part, unsigned int thread),
-		   void *arg, unsigned int parts, void (*idle)(const void *idle_arg),
-		   const void *idle_arg);
+void onpu_pool_run(struct onpu_pool *pool,
+		   void (*fn)(void *arg, unsigned int part, unsigned int thread), void *arg,
+		   unsigned int parts, void (*idle)(const void *idle_arg), const void *idle_arg);
 
 /* Whether the calling thread belongs to a pool, rather than being one that calls it. */
 bool onpu_pool_helper(void);

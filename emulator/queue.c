@@ -155,9 +155,9 @@ static int write_completion(struct onpu_device *d, const struct onpu_completion 
 	uint64_t va = d->queues[d->cp.current].completion;
 	const size_t body = offsetof(struct onpu_completion, error);
 	const size_t record = offsetof(struct onpu_completion, fault);
-	int fault = mem->write(mem->ctx, va + ONPU_COMPLETION_COUNTERS +
-			       offsetof(struct onpu_job_counters, seqno), &c->seqno,
-			       sizeof(c->seqno));
+	int fault = mem->write(
+		mem->ctx, va + ONPU_COMPLETION_COUNTERS + offsetof(struct onpu_job_counters, seqno),
+		&c->seqno, sizeof(c->seqno));
 
 	if (!fault)
 		fault = mem->write(mem->ctx, va + body, (const uint8_t *)c + body,
@@ -178,7 +178,7 @@ static struct onpu_job_counters job_counters(const struct onpu_device *d)
 	struct onpu_job_counters counters = { .stall_fifo = c->stall_fifo };
 
 	if (!d->cp.running)
-		return (struct onpu_job_counters) { .stall_fifo = 0 };
+		return (struct onpu_job_counters){ .stall_fifo = 0 };
 	memcpy(counters.busy, c->busy, sizeof(counters.busy));
 	memcpy(counters.stall_sem, c->stall_sem, sizeof(counters.stall_sem));
 	counters.bytes_ld = c->bytes_ld;

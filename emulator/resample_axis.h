@@ -12,8 +12,8 @@ struct sim_resample_axis {
 
 struct sim_resample_pair {
 	uint32_t i0, i1;
-	float fraction;		/* weight of i1 */
-	int64_t rest;		/* the same in units of 1 / 2O */
+	float fraction; /* weight of i1 */
+	int64_t rest;	/* the same in units of 1 / 2O */
 };
 
 __extension__ typedef __int128 resample_s128;
@@ -37,7 +37,7 @@ static inline int64_t sim_resample_round(resample_s128 n, resample_s128 d)
 
 /* num = clamp((2o + 1) * I - O, 0, (I - 1) * 2O), in units of 1 / 2O of a source element */
 static inline struct sim_resample_pair sim_resample_linear(const struct sim_resample_axis *r,
-							    uint32_t o)
+							   uint32_t o)
 {
 	resample_s128 num = (2 * (resample_s128)o + 1) * r->in - r->out;
 	resample_s128 den = 2 * (resample_s128)r->out, last = (resample_s128)(r->in - 1) * den;

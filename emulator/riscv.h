@@ -38,20 +38,19 @@
  * taking an interrupt, between two instructions.
  */
 enum onpu_rv32_cost {
-	ONPU_RV32_COST_BASE = 1,	/* also loads and stores in TCM */
-	ONPU_RV32_COST_JUMP = 2,	/* taken branch, JAL, JALR, MRET */
+	ONPU_RV32_COST_BASE = 1, /* also loads and stores in TCM */
+	ONPU_RV32_COST_JUMP = 2, /* taken branch, JAL, JALR, MRET */
 	ONPU_RV32_COST_MUL = 3,
-	ONPU_RV32_COST_BUS = 4,		/* loads and stores outside TCM */
+	ONPU_RV32_COST_BUS = 4, /* loads and stores outside TCM */
 	ONPU_RV32_COST_TRAP = 4,
-	ONPU_RV32_COST_DIV = 34,	/* DIV, DIVU, REM, REMU */
+	ONPU_RV32_COST_DIV = 34, /* DIV, DIVU, REM, REMU */
 };
 
 /* Interrupt lines: the bits of mip and mie. */
-#define ONPU_RV32_IRQ_SOFTWARE	(1u << 3)
-#define ONPU_RV32_IRQ_TIMER	(1u << 7)
-#define ONPU_RV32_IRQ_EXTERNAL	(1u << 11)
-#define ONPU_RV32_IRQ_ALL	(ONPU_RV32_IRQ_SOFTWARE | ONPU_RV32_IRQ_TIMER | \
-				 ONPU_RV32_IRQ_EXTERNAL)
+#define ONPU_RV32_IRQ_SOFTWARE (1u << 3)
+#define ONPU_RV32_IRQ_TIMER    (1u << 7)
+#define ONPU_RV32_IRQ_EXTERNAL (1u << 11)
+#define ONPU_RV32_IRQ_ALL      (ONPU_RV32_IRQ_SOFTWARE | ONPU_RV32_IRQ_TIMER | ONPU_RV32_IRQ_EXTERNAL)
 
 /*
  * What the core sees. @load and @store serve every data access outside the
@@ -74,10 +73,10 @@ struct onpu_rv32_bus {
 
 /* Why onpu_rv32_run() came back. */
 enum onpu_rv32_stop {
-	ONPU_RV32_BUDGET,	/* @cycle reached @until */
-	ONPU_RV32_PARKED,	/* WFI; runs on when an enabled line rises */
-	ONPU_RV32_YIELDED,	/* a callback asked for it */
-	ONPU_RV32_HALTED,	/* locked up; only reset helps */
+	ONPU_RV32_BUDGET,  /* @cycle reached @until */
+	ONPU_RV32_PARKED,  /* WFI; runs on when an enabled line rises */
+	ONPU_RV32_YIELDED, /* a callback asked for it */
+	ONPU_RV32_HALTED,  /* locked up; only reset helps */
 };
 
 /* A counter CSR: @base alone while inhibited, else @base plus the raw count. */
@@ -92,10 +91,10 @@ struct onpu_rv32_counter {
  */
 struct onpu_rv32 {
 	uint32_t x[32];
-	uint32_t pc;		/* of the next instruction */
-	uint64_t cycle;		/* device clock; firmware cannot write it */
-	uint64_t retired;	/* instructions since reset */
-	uint64_t slice_end;	/* the inner loop stops here; 0 to look round */
+	uint32_t pc;	    /* of the next instruction */
+	uint64_t cycle;	    /* device clock; firmware cannot write it */
+	uint64_t retired;   /* instructions since reset */
+	uint64_t slice_end; /* the inner loop stops here; 0 to look round */
 
 	uint32_t mstatus;
 	uint32_t mie;
@@ -112,8 +111,8 @@ struct onpu_rv32 {
 	bool parked;
 	bool yield;
 	bool halted;
-	bool excepted;		/* the last trap was an exception ... */
-	uint64_t excepted_at;	/* ... at this count of retired instructions */
+	bool excepted;	      /* the last trap was an exception ... */
+	uint64_t excepted_at; /* ... at this count of retired instructions */
 	uint32_t halt_cause;
 	uint32_t halt_tval;
 

@@ -7,11 +7,11 @@
 
 #include "riscv_decode.h"
 
-#define MSTATUS_WRITABLE	(RV_MSTATUS_MIE | RV_MSTATUS_MPIE)
-#define MCOUNTINHIBIT_WRITABLE	(RV_MCOUNTINHIBIT_CY | RV_MCOUNTINHIBIT_IR)
-#define MTVEC_WRITABLE		(~2u)
-#define MEPC_WRITABLE		(~3u)
-#define MCAUSE_WRITABLE		(RV_CAUSE_INTERRUPT | 31u)
+#define MSTATUS_WRITABLE       (RV_MSTATUS_MIE | RV_MSTATUS_MPIE)
+#define MCOUNTINHIBIT_WRITABLE (RV_MCOUNTINHIBIT_CY | RV_MCOUNTINHIBIT_IR)
+#define MTVEC_WRITABLE	       (~2u)
+#define MEPC_WRITABLE	       (~3u)
+#define MCAUSE_WRITABLE	       (RV_CAUSE_INTERRUPT | 31u)
 
 static uint64_t counter_read(const struct onpu_rv32_counter *counter, uint64_t raw)
 {
@@ -86,12 +86,10 @@ static bool in_range(uint32_t csr, uint32_t first, uint32_t last)
 /* Registers that exist and are zero whatever is written. */
 static bool is_zero_csr(uint32_t csr)
 {
-	return csr == RV_CSR_MSTATUSH ||
-	       in_range(csr, RV_CSR_MHPMEVENT3, RV_CSR_MHPMEVENT31) ||
+	return csr == RV_CSR_MSTATUSH || in_range(csr, RV_CSR_MHPMEVENT3, RV_CSR_MHPMEVENT31) ||
 	       in_range(csr, RV_CSR_MHPMCOUNTER3, RV_CSR_MHPMCOUNTER31) ||
 	       in_range(csr, RV_CSR_MHPMCOUNTER3H, RV_CSR_MHPMCOUNTER31H) ||
-	       in_range(csr, RV_CSR_MVENDORID, RV_CSR_MIMPID) ||
-	       csr == RV_CSR_MCONFIGPTR;
+	       in_range(csr, RV_CSR_MVENDORID, RV_CSR_MIMPID) || csr == RV_CSR_MCONFIGPTR;
 }
 
 static bool read_counter_csr(const struct onpu_rv32 *core, uint32_t csr, uint32_t *value)
@@ -227,7 +225,7 @@ void onpu_rv32_csr_insn(struct onpu_rv32 *core, uint32_t insn)
 {
 	uint32_t csr = rv_csr_number(insn);
 	uint32_t funct3 = rv_funct3(insn);
-	uint32_t swap = funct3 & 3;	/* CSRRW, CSRRS or CSRRC, by either operand */
+	uint32_t swap = funct3 & 3; /* CSRRW, CSRRS or CSRRC, by either operand */
 	uint32_t operand = funct3 & 4 ? rv_rs1(insn) : core->x[rv_rs1(insn)];
 	/* Set and clear write unless their operand field is zero. */
 	bool writes = swap == RV_F3_CSRRW || rv_rs1(insn) != 0;

@@ -26,24 +26,52 @@ enum rv_opcode {
 
 /* funct3 */
 enum rv_funct3 {
-	RV_F3_LB = 0, RV_F3_LH = 1, RV_F3_LW = 2, RV_F3_LBU = 4, RV_F3_LHU = 5,
-	RV_F3_SB = 0, RV_F3_SH = 1, RV_F3_SW = 2,
-	RV_F3_ADD = 0, RV_F3_SLL = 1, RV_F3_SLT = 2, RV_F3_SLTU = 3,
-	RV_F3_XOR = 4, RV_F3_SRL = 5, RV_F3_OR = 6, RV_F3_AND = 7,
-	RV_F3_MUL = 0, RV_F3_MULH = 1, RV_F3_MULHSU = 2, RV_F3_MULHU = 3,
-	RV_F3_DIV = 4, RV_F3_DIVU = 5, RV_F3_REM = 6, RV_F3_REMU = 7,
-	RV_F3_BEQ = 0, RV_F3_BNE = 1, RV_F3_BLT = 4, RV_F3_BGE = 5,
-	RV_F3_BLTU = 6, RV_F3_BGEU = 7,
-	RV_F3_FENCE = 0, RV_F3_FENCE_I = 1,
-	RV_F3_PRIV = 0, RV_F3_CSRRW = 1, RV_F3_CSRRS = 2, RV_F3_CSRRC = 3,
-	RV_F3_CSRRWI = 5, RV_F3_CSRRSI = 6, RV_F3_CSRRCI = 7,
+	RV_F3_LB = 0,
+	RV_F3_LH = 1,
+	RV_F3_LW = 2,
+	RV_F3_LBU = 4,
+	RV_F3_LHU = 5,
+	RV_F3_SB = 0,
+	RV_F3_SH = 1,
+	RV_F3_SW = 2,
+	RV_F3_ADD = 0,
+	RV_F3_SLL = 1,
+	RV_F3_SLT = 2,
+	RV_F3_SLTU = 3,
+	RV_F3_XOR = 4,
+	RV_F3_SRL = 5,
+	RV_F3_OR = 6,
+	RV_F3_AND = 7,
+	RV_F3_MUL = 0,
+	RV_F3_MULH = 1,
+	RV_F3_MULHSU = 2,
+	RV_F3_MULHU = 3,
+	RV_F3_DIV = 4,
+	RV_F3_DIVU = 5,
+	RV_F3_REM = 6,
+	RV_F3_REMU = 7,
+	RV_F3_BEQ = 0,
+	RV_F3_BNE = 1,
+	RV_F3_BLT = 4,
+	RV_F3_BGE = 5,
+	RV_F3_BLTU = 6,
+	RV_F3_BGEU = 7,
+	RV_F3_FENCE = 0,
+	RV_F3_FENCE_I = 1,
+	RV_F3_PRIV = 0,
+	RV_F3_CSRRW = 1,
+	RV_F3_CSRRS = 2,
+	RV_F3_CSRRC = 3,
+	RV_F3_CSRRWI = 5,
+	RV_F3_CSRRSI = 6,
+	RV_F3_CSRRCI = 7,
 };
 
 /* funct7 of OP and of the immediate shifts */
 enum rv_funct7 {
 	RV_F7_BASE = 0x00,
 	RV_F7_MULDIV = 0x01,
-	RV_F7_ALT = 0x20,	/* SUB, SRA, SRAI */
+	RV_F7_ALT = 0x20, /* SUB, SRA, SRAI */
 };
 
 /* Whole words of the SYSTEM instructions without operands */
@@ -89,20 +117,20 @@ enum rv_csr {
 	RV_CSR_MCONFIGPTR = 0xf15,
 };
 
-#define RV_MSTATUS_MIE		(1u << 3)
-#define RV_MSTATUS_MPIE		(1u << 7)
-#define RV_MSTATUS_MPP		(3u << 11)
+#define RV_MSTATUS_MIE	(1u << 3)
+#define RV_MSTATUS_MPIE (1u << 7)
+#define RV_MSTATUS_MPP	(3u << 11)
 
-#define RV_MTVEC_VECTORED	1u
+#define RV_MTVEC_VECTORED 1u
 
-#define RV_MCOUNTINHIBIT_CY	(1u << 0)
-#define RV_MCOUNTINHIBIT_IR	(1u << 2)
+#define RV_MCOUNTINHIBIT_CY (1u << 0)
+#define RV_MCOUNTINHIBIT_IR (1u << 2)
 
 /* MXL = 32 bits, extensions I and M */
-#define RV_MISA_RV32IM		((1u << 30) | (1u << 8) | (1u << 12))
+#define RV_MISA_RV32IM ((1u << 30) | (1u << 8) | (1u << 12))
 
 /* mcause */
-#define RV_CAUSE_INTERRUPT	(1u << 31)
+#define RV_CAUSE_INTERRUPT (1u << 31)
 
 enum rv_cause {
 	RV_CAUSE_FETCH_MISALIGNED = 0,
@@ -172,7 +200,8 @@ static inline uint32_t rv_imm_s(uint32_t insn)
 static inline uint32_t rv_imm_b(uint32_t insn)
 {
 	return rv_sign_extend((insn >> 31 << 12) | ((insn >> 7 & 1) << 11) |
-			      ((insn >> 25 & 0x3f) << 5) | ((insn >> 8 & 0xf) << 1), 13);
+				      ((insn >> 25 & 0x3f) << 5) | ((insn >> 8 & 0xf) << 1),
+			      13);
 }
 
 static inline uint32_t rv_imm_u(uint32_t insn)
@@ -183,7 +212,8 @@ static inline uint32_t rv_imm_u(uint32_t insn)
 static inline uint32_t rv_imm_j(uint32_t insn)
 {
 	return rv_sign_extend((insn >> 31 << 20) | ((insn >> 12 & 0xff) << 12) |
-			      ((insn >> 20 & 1) << 11) | ((insn >> 21 & 0x3ff) << 1), 21);
+				      ((insn >> 20 & 1) << 11) | ((insn >> 21 & 0x3ff) << 1),
+			      21);
 }
 
 #endif /* ONPU_RISCV_DECODE_H */

@@ -6,10 +6,10 @@
 #include "resample_axis.h"
 #include "sim.h"
 
-#define DST ONPU_OPERAND_DST
-#define S0 ONPU_OPERAND_S0
-#define S1 ONPU_OPERAND_S1
-#define S2 ONPU_OPERAND_S2
+#define DST   ONPU_OPERAND_DST
+#define S0    ONPU_OPERAND_S0
+#define S1    ONPU_OPERAND_S1
+#define S2    ONPU_OPERAND_S2
 #define PARAM ONPU_OPERAND_PARAM
 
 static bool dims_equal(const struct sim_tensor *a, const struct sim_tensor *b)
@@ -53,8 +53,8 @@ static int shape_mma(const struct sim_work *w)
 		return S1;
 	if (z->present && (z->rank != 1 || z->dim[0] != d->dim[r - 1]))
 		return S2;
-	if (taps_move_dst(w) && (!w->insn.acc || (w->insn.op != ONPU_OP_MMA_I8 &&
-						  d->dtype != ONPU_DT_F32)))
+	if (taps_move_dst(w) &&
+	    (!w->insn.acc || (w->insn.op != ONPU_OP_MMA_I8 && d->dtype != ONPU_DT_F32)))
 		return PARAM;
 	return -1;
 }
@@ -171,8 +171,9 @@ static int shape_gather_axis(const struct sim_work *w)
 	if (d->rank != s->rank + x->rank - 1)
 		return DST;
 	for (unsigned int i = 0; i < d->rank; i++) {
-		uint32_t want = i < axis ? s->dim[i] :
-				i < axis + x->rank ? x->dim[i - axis] : s->dim[i - x->rank + 1];
+		uint32_t want = i < axis	   ? s->dim[i] :
+				i < axis + x->rank ? x->dim[i - axis] :
+						     s->dim[i - x->rank + 1];
 
 		if (d->dim[i] != want)
 			return DST;
@@ -390,8 +391,8 @@ static uint64_t gather_cost(const struct sim_work *w, const struct onpu_sim_conf
 		slices /= coordinates;
 	}
 	if (rank)
-		each = run_cost(rank, d->esize, d->dim + d->rank - rank,
-				d->stride + d->rank - rank, s->stride + s->rank - rank, per_cycle);
+		each = run_cost(rank, d->esize, d->dim + d->rank - rank, d->stride + d->rank - rank,
+				s->stride + s->rank - rank, per_cycle);
 	return cost_add(cost_dma(1, index_bytes, per_cycle, w->info->factor),
 			cost_mul(slices, each));
 }

@@ -29,14 +29,14 @@ __extension__ typedef unsigned __int128 sim_u128;
 struct sim_tensor {
 	bool present;
 	uint8_t dtype;
-	uint8_t esize;		/* units of one element: 1 for 4-bit types */
+	uint8_t esize; /* units of one element: 1 for 4-bit types */
 	uint8_t rank;
 	uint8_t space;
 	uint16_t slot;
 	uint32_t dim[ONPU_MAX_RANK];
 	int64_t stride[ONPU_MAX_RANK];
 	uint64_t base, size, offset;
-	uint64_t start;		/* of element 0 in its space */
+	uint64_t start; /* of element 0 in its space */
 };
 
 /* An instruction on its way through an engine. */
@@ -47,14 +47,14 @@ struct sim_work {
 	uint32_t pc;
 	uint8_t engine;
 	bool has_param;
-	struct sim_tensor t[4];		/* DST, S0, S1, S2 */
+	struct sim_tensor t[4]; /* DST, S0, S1, S2 */
 	union onpu_slot param;
-	uint64_t issue;			/* cycle at which it reached its FIFO */
+	uint64_t issue; /* cycle at which it reached its FIFO */
 	uint64_t cost;
 };
 
 struct sim_fault {
-	int code;			/* enum onpu_fault, 0: none */
+	int code; /* enum onpu_fault, 0: none */
 	uint32_t operand;
 	uint64_t address;
 };
@@ -64,15 +64,15 @@ struct sim_fault {
 
 /* Who may end a job inside an instruction. */
 struct sim_watch {
-	bool (*look)(void *ctx);	/* on the stepping thread; true: give up */
+	bool (*look)(void *ctx); /* on the stepping thread; true: give up */
 	void *ctx;
-	atomic_bool stop;		/* the job is given up */
+	atomic_bool stop; /* the job is given up */
 };
 
 /* What an instruction is executed with. */
 struct sim_context {
 	uint8_t *sram;
-	uint32_t sram_bytes;		/* that the program declared */
+	uint32_t sram_bytes; /* that the program declared */
 	const struct onpu_sim_config *config;
 	const struct onpu_kernels *kernels;
 	const onpu_fn_array *functions;
@@ -152,7 +152,8 @@ static inline int64_t sim_tap_offset(const struct sim_work *w, unsigned int oper
 
 	for (unsigned int n = 0; n < ONPU_TAPS_LOOPS; n++) {
 		int64_t step = operand == ONPU_OPERAND_DST ? l[n].dst_step :
-			       operand == ONPU_OPERAND_S0 ? l[n].s0_step : l[n].s1_step;
+			       operand == ONPU_OPERAND_S0  ? l[n].s0_step :
+							     l[n].s1_step;
 
 		/* A step that is never taken may be anything. */
 		offset += at[n] ? step * at[n] : 0;

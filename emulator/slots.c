@@ -24,9 +24,8 @@ static const uint32_t param_defined[ONPU_SCHEMA_COUNT][ONPU_SLOT_SIZE / 4] = {
 
 static uint16_t slot_index(const struct onpu_insn *insn, unsigned int operand)
 {
-	const uint16_t index[ONPU_OPERAND_COUNT] = {
-		insn->dst, insn->s0, insn->s1, insn->s2, insn->param
-	};
+	const uint16_t index[ONPU_OPERAND_COUNT] = { insn->dst, insn->s0, insn->s1, insn->s2,
+						     insn->param };
 
 	return index[operand];
 }
@@ -150,8 +149,7 @@ static bool taps_format(const struct sim_work *w)
 	bool mma = w->info->cost == ONPU_COST_MMA;
 
 	for (unsigned int i = 0; i < ONPU_TAPS_LOOPS; i++) {
-		if (!p->loop[i].count ||
-		    !step_format(&w->t[ONPU_OPERAND_S0], p->loop[i].s0_step) ||
+		if (!p->loop[i].count || !step_format(&w->t[ONPU_OPERAND_S0], p->loop[i].s0_step) ||
 		    !step_format(&w->t[ONPU_OPERAND_S1], p->loop[i].s1_step) ||
 		    !step_format(&w->t[ONPU_OPERAND_DST], p->loop[i].dst_step) ||
 		    (!mma && p->loop[i].dst_step))
@@ -201,8 +199,7 @@ static bool read_slots(struct sim_context *c, struct sim_work *w,
 	return true;
 }
 
-static bool check_format(struct sim_context *c, struct sim_work *w,
-			 const union onpu_slot *slot)
+static bool check_format(struct sim_context *c, struct sim_work *w, const union onpu_slot *slot)
 {
 	for (unsigned int i = 0; i < ONPU_OPERAND_PARAM; i++) {
 		if (!used(w, i))
@@ -305,12 +302,13 @@ void sim_extent(const struct sim_work *w, unsigned int operand, sim_s128 *low, s
 
 		*(span < 0 ? &first : &last) += span;
 	}
-	for (unsigned int i = 0; w->info->schema == ONPU_SCHEMA_TAPS && w->has_param &&
-			i < ONPU_TAPS_LOOPS; i++) {
+	for (unsigned int i = 0;
+	     w->info->schema == ONPU_SCHEMA_TAPS && w->has_param && i < ONPU_TAPS_LOOPS; i++) {
 		const struct onpu_slot_param_taps_loop *loop = &w->param.taps.loop[i];
 		int64_t step = operand == ONPU_OPERAND_DST ? loop->dst_step :
-			       operand == ONPU_OPERAND_S0 ? loop->s0_step :
-			       operand == ONPU_OPERAND_S1 ? loop->s1_step : 0;
+			       operand == ONPU_OPERAND_S0  ? loop->s0_step :
+			       operand == ONPU_OPERAND_S1  ? loop->s1_step :
+							     0;
 		sim_s128 span = (sim_s128)step * (loop->count - 1);
 
 		*(span < 0 ? &first : &last) += span;

@@ -9,19 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TLB_SIZE	1024
-#define TLB_STICKY_MAX	(1u << 20)
+#define TLB_SIZE       1024
+#define TLB_STICKY_MAX (1u << 20)
 
-#define KEY_VALID	(UINT64_C(1) << 63)
-#define KEY_LARGE	(UINT64_C(1) << 62)
-#define KEY_ASID_SHIFT	32
+#define KEY_VALID      (UINT64_C(1) << 63)
+#define KEY_LARGE      (UINT64_C(1) << 62)
+#define KEY_ASID_SHIFT 32
 
 static uint64_t make_key(uint16_t asid, uint64_t va, bool large)
 {
 	unsigned int shift = large ? MMU_LARGE_SHIFT : MMU_PAGE_SHIFT;
 
-	return KEY_VALID | (large ? KEY_LARGE : 0) | (uint64_t)asid << KEY_ASID_SHIFT |
-	       va >> shift;
+	return KEY_VALID | (large ? KEY_LARGE : 0) | (uint64_t)asid << KEY_ASID_SHIFT | va >> shift;
 }
 
 static size_t place(const struct tlb *tlb, uint64_t key)

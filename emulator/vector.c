@@ -7,9 +7,9 @@
 #include "walk.h"
 
 #define DST ONPU_OPERAND_DST
-#define S0 ONPU_OPERAND_S0
-#define S1 ONPU_OPERAND_S1
-#define S2 ONPU_OPERAND_S2
+#define S0  ONPU_OPERAND_S0
+#define S1  ONPU_OPERAND_S1
+#define S2  ONPU_OPERAND_S2
 
 const struct kernel_int *sim_int_type(unsigned int dtype)
 {
@@ -33,7 +33,7 @@ const struct kernel_int *sim_int_type(unsigned int dtype)
 struct vector {
 	const struct sim_context *c;
 	const struct sim_work *w;
-	int op;			/* enum kernel_unary, kernel_binary or kernel_compare */
+	int op; /* enum kernel_unary, kernel_binary or kernel_compare */
 	onpu_fn_array fn;
 	float alpha, beta;
 	int64_t int_alpha, int_beta;
@@ -297,7 +297,8 @@ static void logical(void *arg, const struct walk_piece *p)
 
 	for (size_t i = 0; i < n; i++)
 		out[i] = op == ONPU_OP_VAND ? a[i] && b[i] :
-			 op == ONPU_OP_VOR ? a[i] || b[i] : !a[i] != !b[i];
+			 op == ONPU_OP_VOR  ? a[i] || b[i] :
+					      !a[i] != !b[i];
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
@@ -440,8 +441,7 @@ static void cvt(void *arg, const struct walk_piece *p)
 	}
 }
 
-static const int64_t *zero_points(const struct vector *v, const struct walk_piece *p,
-				  int64_t *buf)
+static const int64_t *zero_points(const struct vector *v, const struct walk_piece *p, int64_t *buf)
 {
 	if (v->w->t[S2].present)
 		return walk_load_s64(v->c, &v->w->t[S2], p, S2, buf);
@@ -463,8 +463,8 @@ static void quant(void *arg, const struct walk_piece *p)
 		k->quant(out, walk_load_f32(v->c, &v->w->t[S0], p, S0, in), s, z, piece_size(p),
 			 type);
 	else
-		k->requant(out, walk_load_s64(v->c, &v->w->t[S0], p, S0, ints), s, z,
-			   piece_size(p), type);
+		k->requant(out, walk_load_s64(v->c, &v->w->t[S0], p, S0, ints), s, z, piece_size(p),
+			   type);
 	walk_store_s64(v->c, &v->w->t[DST], p, DST, out);
 }
 

@@ -12,7 +12,7 @@
 #include "walk.h"
 
 #define DST ONPU_OPERAND_DST
-#define S0 ONPU_OPERAND_S0
+#define S0  ONPU_OPERAND_S0
 
 /* Kept dimensions at least this long are worth a vector of outputs. */
 #define VECTOR_MIN 8
@@ -23,13 +23,13 @@ struct reduce {
 	const struct sim_context *c;
 	const struct sim_work *w;
 	enum kernel_reduce op, join;
-	bool floats, across;		/* across: vectors of outputs */
+	bool floats, across; /* across: vectors of outputs */
 	const struct kernel_int *type;
-	unsigned int rank;		/* reduced dimensions, outermost first */
+	unsigned int rank; /* reduced dimensions, outermost first */
 	uint32_t dim[ONPU_MAX_RANK];
 	int64_t stride[ONPU_MAX_RANK];
 	uint64_t count;
-	int64_t lane_stride;		/* of the operand that holds lanes */
+	int64_t lane_stride; /* of the operand that holds lanes */
 };
 
 /* Both kinds of lanes of a piece: [lane][output]. */
@@ -171,8 +171,7 @@ static void reduce_across(const struct reduce *r, const struct walk_piece *p, un
 					     walk_load_f32(r->c, s, &q, S0, buf.f), n);
 		else
 			k->s64_accumulate[r->op](lanes->s[i % REDUCE_LANES],
-						 walk_load_s64(r->c, s, &q, S0, buf.s), n,
-						 r->type);
+						 walk_load_s64(r->c, s, &q, S0, buf.s), n, r->type);
 		offset = next_offset(r, at, offset);
 	}
 }
@@ -499,7 +498,7 @@ struct scan {
 	const struct sim_context *c;
 	const struct sim_work *w;
 	uint32_t count;
-	int64_t src, dst;	/* strides along the axis, negative when reversed */
+	int64_t src, dst; /* strides along the axis, negative when reversed */
 };
 
 static void scan_f32(void *arg, const struct walk_piece *piece)

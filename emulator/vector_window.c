@@ -7,8 +7,8 @@
 #include "walk.h"
 
 #define DST ONPU_OPERAND_DST
-#define S0 ONPU_OPERAND_S0
-#define S1 ONPU_OPERAND_S1
+#define S0  ONPU_OPERAND_S0
+#define S1  ONPU_OPERAND_S1
 
 struct window {
 	const struct sim_context *c;
@@ -48,8 +48,7 @@ static void window_tap_s64(const struct window *r, const struct walk_piece *p, b
 	if (first)
 		memcpy(acc, x, n * sizeof(*acc));
 	else
-		r->c->kernels->s64_accumulate[RED_MAX](acc, x, n,
-						       sim_int_type(r->w->t[S0].dtype));
+		r->c->kernels->s64_accumulate[RED_MAX](acc, x, n, sim_int_type(r->w->t[S0].dtype));
 }
 
 /* Calls one of the above for every tap. */
@@ -119,7 +118,8 @@ void sim_window(struct sim_context *c, const struct sim_work *w)
 		.c = c,
 		.w = w,
 		.op = w->insn.op == ONPU_OP_WIN_MAX ? RED_MAX :
-		      w->insn.op == ONPU_OP_WIN_SUM ? RED_SUM : RED_SUMSQ,
+		      w->insn.op == ONPU_OP_WIN_SUM ? RED_SUM :
+						      RED_SUMSQ,
 		.mac = w->insn.op == ONPU_OP_WIN_MAC,
 	};
 	struct walk walk;
@@ -129,8 +129,7 @@ void sim_window(struct sim_context *c, const struct sim_work *w)
 	walk_tensor(&walk, &w->t[S0]);
 	if (r.mac)
 		walk_tensor(&walk, &w->t[S1]);
-	walk_run(&walk, c, true, sim_is_float(w->t[DST].dtype) ? window_f32 : window_s64,
-		 &r);
+	walk_run(&walk, c, true, sim_is_float(w->t[DST].dtype) ? window_f32 : window_s64, &r);
 }
 
 /* ---- Resampling: pieces of the other dimensions at each pair of coordinates ---- */
@@ -139,7 +138,7 @@ void sim_window(struct sim_context *c, const struct sim_work *w)
 struct neighbours {
 	int64_t first, second;
 	float fraction;
-	int64_t rest;			/* the fraction in units of 1 / 2O */
+	int64_t rest; /* the fraction in units of 1 / 2O */
 };
 
 struct resample {
@@ -214,8 +213,8 @@ static void lerp_integers(const struct resample *r, const struct walk_piece *p,
 		const int64_t *v = walk_load_s64(r->c, s, &x1, S0, buf[1]);
 
 		for (size_t k = 0; k < n; k++)
-			sum[k] += (resample_s128)row *
-				  ((units[1] - b->rest) * u[k] + b->rest * v[k]);
+			sum[k] +=
+				(resample_s128)row * ((units[1] - b->rest) * u[k] + b->rest * v[k]);
 	}
 	for (size_t k = 0; k < n; k++)
 		out[k] = sim_resample_round(sum[k], (resample_s128)units[0] * units[1]);
@@ -248,8 +247,7 @@ static void resample_piece(void *arg, const struct walk_piece *p)
 	}
 }
 
-static void fill_axis(const struct sim_work *w, unsigned int e, bool linear,
-		      struct neighbours *out)
+static void fill_axis(const struct sim_work *w, unsigned int e, bool linear, struct neighbours *out)
 {
 	const struct onpu_slot_param_resample *p = &w->param.resample;
 	const struct sim_resample_axis axis = { p->in_size[e], p->out_size[e] };

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Members that later kernels added behind these are none of the protocol's. */
-#define DEVICE_INFO_SIZE	(offsetof(struct vfio_device_info, num_irqs) + sizeof(uint32_t))
+#define DEVICE_INFO_SIZE (offsetof(struct vfio_device_info, num_irqs) + sizeof(uint32_t))
 
 static int answer(struct vfu_server *server, const void *data, size_t size, size_t *reply_size)
 {
@@ -35,7 +35,7 @@ static int do_version(struct vfu_server *server, const uint8_t *in, size_t size,
 	if (size > sizeof(version) && in[size - 1])
 		return EINVAL;
 	server->conn.negotiated = true;
-	version = (struct vfu_version) { VFU_MAJOR, VFU_MINOR };
+	version = (struct vfu_version){ VFU_MAJOR, VFU_MINOR };
 	memcpy(server->reply, &version, sizeof(version));
 	memcpy(server->reply + sizeof(version), capabilities, sizeof(capabilities));
 	*reply_size = sizeof(version) + sizeof(capabilities);
@@ -56,7 +56,7 @@ static int do_dma_map(struct vfu_server *server, const uint8_t *in, size_t size,
 	if (map.argsz < sizeof(map) || conn->num_fds > 1 ||
 	    map.flags & ~(VFU_DMA_READABLE | VFU_DMA_WRITABLE))
 		return EINVAL;
-	range = (struct vfu_map) {
+	range = (struct vfu_map){
 		.address = map.address,
 		.size = map.size,
 		.readable = map.flags & VFU_DMA_READABLE,
@@ -64,7 +64,8 @@ static int do_dma_map(struct vfu_server *server, const uint8_t *in, size_t size,
 	};
 	error = vfu_dma_add(&server->function.dma, &range, fd, map.offset, &backed);
 	if (!error && fd >= 0 && !backed)
-		vfu_server_log(server, "memory at %#llx is out of the device's reach: its file is "
+		vfu_server_log(server,
+			       "memory at %#llx is out of the device's reach: its file is "
 			       "not sealed against shrinking or has huge pages (use "
 			       "memory-backend-memfd)",
 			       (unsigned long long)map.address);
@@ -121,7 +122,7 @@ static int do_get_region_info(struct vfu_server *server, const uint8_t *in, size
 	memcpy(&info, in, sizeof(info));
 	if (info.argsz < sizeof(info) || info.index >= VFIO_PCI_NUM_REGIONS)
 		return EINVAL;
-	info = (struct vfio_region_info) {
+	info = (struct vfio_region_info){
 		.argsz = sizeof(info),
 		.index = info.index,
 		.size = vfu_function_region(&server->function, info.index),
@@ -140,7 +141,7 @@ static int do_get_irq_info(struct vfu_server *server, const uint8_t *in, size_t 
 	if (info.argsz < sizeof(info) || info.index >= VFIO_PCI_NUM_IRQS)
 		return EINVAL;
 	/* Without NORESIZE: a client attaches to one vector without letting go of the others. */
-	info = (struct vfio_irq_info) {
+	info = (struct vfio_irq_info){
 		.argsz = sizeof(info),
 		.index = info.index,
 		.flags = VFIO_IRQ_INFO_EVENTFD,
@@ -220,7 +221,7 @@ static int do_reset(struct vfu_server *server, const uint8_t *in, size_t size, s
 struct command {
 	int (*handle)(struct vfu_server *server, const uint8_t *in, size_t size,
 		      size_t *reply_size);
-	size_t size;	/* bytes that it has at least */
+	size_t size; /* bytes that it has at least */
 };
 
 static const struct command commands[] = {
@@ -258,8 +259,7 @@ bool vfu_server_handle(struct vfu_server *server)
 	else
 		error = command->handle(server, conn->payload, size, &reply_size);
 	conn->why = "it does not read its replies";
-	if (error ? !vfu_conn_error(conn, error) :
-		    !vfu_conn_reply(conn, server->reply, reply_size))
+	if (error ? !vfu_conn_error(conn, error) : !vfu_conn_reply(conn, server->reply, reply_size))
 		return false;
 	conn->why = "its first message is no VERSION that fits";
 	return conn->negotiated;

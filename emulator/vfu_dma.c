@@ -18,7 +18,7 @@
 
 #include "vfu_protocol.h"
 
-#define PAGE	UINT64_C(4096)
+#define PAGE UINT64_C(4096)
 
 void vfu_dma_init(struct vfu_dma *dma)
 {

@@ -13,16 +13,16 @@
 
 struct vfu_map {
 	uint64_t address, size;
-	uint8_t *base;		/* NULL: nothing that the device could reach */
+	uint8_t *base; /* NULL: nothing that the device could reach */
 	bool readable, writable;
 };
 
 struct vfu_dma {
 	pthread_mutex_t lock;
-	struct vfu_map *maps;	/* by address */
+	struct vfu_map *maps; /* by address */
 	unsigned int count, room;
-	unsigned int last;	/* where the last access was */
-	bool enabled;		/* the function may be master of the bus */
+	unsigned int last; /* where the last access was */
+	bool enabled;	   /* the function may be master of the bus */
 };
 
 void vfu_dma_init(struct vfu_dma *dma);

@@ -12,7 +12,7 @@
 
 #include "onpu/registers.h"
 
-#define VFU_MAX_VECTORS	(ONPU_MAX_QUEUES + 1)
+#define VFU_MAX_VECTORS (ONPU_MAX_QUEUES + 1)
 
 /**
  * struct vfu_irq_set - the vectors of one kind, as VFIO_DEVICE_SET_IRQS left them

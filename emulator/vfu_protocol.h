@@ -25,39 +25,39 @@ enum vfu_command {
 	VFU_REGION_WRITE_MULTI,
 };
 
-#define VFU_FLAG_TYPE		0x0fu
-#define VFU_TYPE_COMMAND	0x00u
-#define VFU_TYPE_REPLY		0x01u
-#define VFU_FLAG_NO_REPLY	0x10u
-#define VFU_FLAG_ERROR		0x20u
+#define VFU_FLAG_TYPE	  0x0fu
+#define VFU_TYPE_COMMAND  0x00u
+#define VFU_TYPE_REPLY	  0x01u
+#define VFU_FLAG_NO_REPLY 0x10u
+#define VFU_FLAG_ERROR	  0x20u
 
 struct vfu_header {
 	uint16_t id;
 	uint16_t command;
-	uint32_t size;		/* of the message, this header included */
+	uint32_t size; /* of the message, this header included */
 	uint32_t flags;
-	uint32_t error;		/* errno, with VFU_FLAG_ERROR */
+	uint32_t error; /* errno, with VFU_FLAG_ERROR */
 };
 
-#define VFU_MAJOR		0
-#define VFU_MINOR		0
+#define VFU_MAJOR 0
+#define VFU_MINOR 0
 
 /* Followed by capabilities: JSON, ended by a NUL. */
 struct vfu_version {
 	uint16_t major, minor;
 };
 
-#define VFU_DMA_READABLE	0x1u
-#define VFU_DMA_WRITABLE	0x2u
+#define VFU_DMA_READABLE 0x1u
+#define VFU_DMA_WRITABLE 0x2u
 
 struct vfu_dma_map {
 	uint32_t argsz, flags;
-	uint64_t offset;	/* in the file whose descriptor comes with the message */
+	uint64_t offset; /* in the file whose descriptor comes with the message */
 	uint64_t address, size;
 };
 
-#define VFU_DMA_UNMAP_BITMAP	0x1u
-#define VFU_DMA_UNMAP_ALL	0x2u
+#define VFU_DMA_UNMAP_BITMAP 0x1u
+#define VFU_DMA_UNMAP_ALL    0x2u
 
 struct vfu_dma_unmap {
 	uint32_t argsz, flags;
@@ -71,9 +71,9 @@ struct vfu_region_access {
 };
 
 /* What this server takes and tells the client. */
-#define VFU_MAX_DATA		(1u << 20)
-#define VFU_MAX_FDS		16u
-#define VFU_MAX_MAPS		4096u
-#define VFU_MAX_PAYLOAD		(sizeof(struct vfu_region_access) + VFU_MAX_DATA)
+#define VFU_MAX_DATA	(1u << 20)
+#define VFU_MAX_FDS	16u
+#define VFU_MAX_MAPS	4096u
+#define VFU_MAX_PAYLOAD (sizeof(struct vfu_region_access) + VFU_MAX_DATA)
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Messages that are answered before others get their turn. */
-#define BURST	64
+#define BURST 64
 
 void vfu_server_log(const struct vfu_server *server, const char *format, ...)
 {

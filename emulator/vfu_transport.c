@@ -23,7 +23,7 @@
 #include "vfu_irq.h"
 
 /* A client can make many of these threads sleep: they are to be small. */
-#define CLOSE_STACK	(64 << 10)
+#define CLOSE_STACK (64 << 10)
 
 static void *close_main(void *fd)
 {
@@ -108,8 +108,10 @@ static ssize_t receive(struct vfu_conn *conn, void *to, size_t size)
 	} control;
 	struct iovec part = { to, size };
 	struct msghdr msg = {
-		.msg_iov = &part, .msg_iovlen = 1,
-		.msg_control = &control, .msg_controllen = sizeof(control),
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
 	};
 	ssize_t n;
 
@@ -190,8 +192,8 @@ static bool wait_for_room(int fd, int64_t until)
 }
 
 /* Header and data go in one call while the socket has room: some clients read them so. */
-static bool send_all(const struct vfu_conn *conn, const struct vfu_header *header,
-		     const void *data, size_t size)
+static bool send_all(const struct vfu_conn *conn, const struct vfu_header *header, const void *data,
+		     size_t size)
 {
 	const int64_t until = now_ms() + conn->patience_ms;
 	size_t sent = 0, head = sizeof(*header);
@@ -204,10 +206,10 @@ static bool send_all(const struct vfu_conn *conn, const struct vfu_header *heade
 
 		if (sent < head)
 			parts[msg.msg_iovlen++] =
-				(struct iovec) { (char *)header + sent, head - sent };
+				(struct iovec){ (char *)header + sent, head - sent };
 		if (size)
 			parts[msg.msg_iovlen++] =
-				(struct iovec) { (char *)data + from, size - from };
+				(struct iovec){ (char *)data + from, size - from };
 		n = sendmsg(conn->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n >= 0)
 			sent += (size_t)n;

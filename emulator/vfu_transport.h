@@ -9,7 +9,7 @@
 #include "vfu_protocol.h"
 
 /* What may come in one piece: the kernel's limit (unix(7)). */
-#define VFU_MAX_SENT_FDS	253
+#define VFU_MAX_SENT_FDS 253
 
 /**
  * struct vfu_conn - one client
@@ -37,10 +37,10 @@ struct vfu_conn {
 };
 
 enum vfu_receive {
-	VFU_RECEIVE_MESSAGE,	/* a whole message is there */
-	VFU_RECEIVE_LATER,	/* nothing more has come yet */
-	VFU_RECEIVE_GONE,	/* the client has closed its end */
-	VFU_RECEIVE_BROKEN,	/* the stream cannot be trusted any more */
+	VFU_RECEIVE_MESSAGE, /* a whole message is there */
+	VFU_RECEIVE_LATER,   /* nothing more has come yet */
+	VFU_RECEIVE_GONE,    /* the client has closed its end */
+	VFU_RECEIVE_BROKEN,  /* the stream cannot be trusted any more */
 };
 
 /*

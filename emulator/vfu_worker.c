@@ -5,9 +5,9 @@
 #include <string.h>
 
 /* Cycles between two looks at what else is to be done. */
-#define SLICE		(UINT64_C(1) << 20)
+#define SLICE (UINT64_C(1) << 20)
 /* Cycles that an access waits for in sync mode: a client's patience is seconds. */
-#define SYNC_BUDGET	(UINT64_C(1) << 28)
+#define SYNC_BUDGET (UINT64_C(1) << 28)
 
 void vfu_worker_init(struct vfu_worker *worker, bool sync)
 {

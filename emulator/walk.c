@@ -79,8 +79,8 @@ void walk_simplify(struct walk *walk)
 	}
 	walk->rank = rank;
 	for (unsigned int i = 1; i < rank; i++) {
-		for (unsigned int j = i; j && distance(walk->stride[0][j - 1]) <
-						      distance(walk->stride[0][j]); j--)
+		for (unsigned int j = i;
+		     j && distance(walk->stride[0][j - 1]) < distance(walk->stride[0][j]); j--)
 			swap_dims(walk, j - 1, j);
 	}
 	for (unsigned int i = rank; i-- > 1;) {
@@ -105,9 +105,9 @@ struct walk_plan {
 	const struct sim_context *c;
 	walk_fn fn;
 	void *arg;
-	uint32_t rows, columns;		/* of a whole piece */
+	uint32_t rows, columns; /* of a whole piece */
 	uint32_t total_rows, total_columns;
-	unsigned int rank;		/* of the counters */
+	unsigned int rank; /* of the counters */
 	uint32_t dim[ONPU_MAX_RANK + 1];
 	int64_t stride[WALK_MAX][ONPU_MAX_RANK + 1];
 	uint64_t pieces;
@@ -122,8 +122,8 @@ static uint32_t rows_in_piece(const struct walk *walk, uint32_t columns, uint32_
 {
 	unsigned int last = walk->rank - 1;
 	uint32_t fit = KERNEL_CHUNK / columns;
-	bool follow = walk->rank > 1 && walk->stride[0][last - 1] ==
-						walk->stride[0][last] * (int64_t)walk->dim[last];
+	bool follow = walk->rank > 1 &&
+		      walk->stride[0][last - 1] == walk->stride[0][last] * (int64_t)walk->dim[last];
 
 	if (columns >= SHORT_ROW && !follow)
 		return 1;
@@ -149,8 +149,8 @@ static void plan_init(struct walk_plan *plan, const struct walk *walk)
 		plan->pieces *= plan->dim[i];
 	for (unsigned int i = 0; i < walk->operands; i++) {
 		memcpy(plan->stride[i], walk->stride[i], outer * sizeof(int64_t));
-		plan->stride[i][outer] =
-			walk->rank > 1 ? walk->stride[i][last - 1] * plan->rows : 0;
+		plan->stride[i][outer] = walk->rank > 1 ? walk->stride[i][last - 1] * plan->rows :
+							  0;
 		plan->stride[i][outer + 1] = walk->stride[i][last] * plan->columns;
 	}
 }
@@ -213,8 +213,7 @@ void walk_run(struct walk *walk, const struct sim_context *c, bool parallel, wal
 	plan.fn = fn;
 	plan.arg = arg;
 	plan.parts = 1;
-	if (parallel && plan.pieces > 1 &&
-	    plan.pieces * plan.rows * plan.columns >= PARALLEL_MIN)
+	if (parallel && plan.pieces > 1 && plan.pieces * plan.rows * plan.columns >= PARALLEL_MIN)
 		plan.parts = onpu_pool_threads(c->pool);
 	onpu_pool_run(c->pool, plan_part, &plan, plan.parts, sim_idle, c);
 }

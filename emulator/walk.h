@@ -24,8 +24,8 @@ struct walk {
 /* rows x columns elements, together at most KERNEL_CHUNK. */
 struct walk_piece {
 	uint32_t rows, columns;
-	int64_t at[WALK_MAX];		/* position of the first element */
-	int64_t step[WALK_MAX];		/* from column to column */
+	int64_t at[WALK_MAX];	/* position of the first element */
+	int64_t step[WALK_MAX]; /* from column to column */
 	int64_t row_step[WALK_MAX];
 };
 

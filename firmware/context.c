@@ -2,10 +2,10 @@
 /* Contexts and the queues that they are bound to. */
 #include "firmware.h"
 
-#define PAGE		4096u
-#define VA_BITS		(ONPU_CAP_ADDRESS__RESET >> ONPU_CAP_ADDRESS_VA_BITS__SHIFT & 0xff)
-#define ENTRY		((uint32_t)sizeof(struct onpu_ring_job))
-#define MAX_ID		65535u
+#define PAGE	4096u
+#define VA_BITS (ONPU_CAP_ADDRESS__RESET >> ONPU_CAP_ADDRESS_VA_BITS__SHIFT & 0xff)
+#define ENTRY	((uint32_t)sizeof(struct onpu_ring_job))
+#define MAX_ID	65535u
 
 static struct fw_context *find(struct firmware *fw, uint32_t id)
 {
@@ -120,8 +120,8 @@ uint32_t context_bind(struct firmware *fw, const struct onpu_msg_queue *m)
 	hw_write64(ONPU_REG_CORE_CONTEXT_COMPLETION_LO(q), c->completion);
 	hw_write(ONPU_REG_CORE_CONTEXT_CONTROL(q),
 		 c->vm << ONPU_CORE_CONTEXT_CONTROL_VM__SHIFT |
-		 c->vector << ONPU_CORE_CONTEXT_CONTROL_VECTOR__SHIFT |
-		 ONPU_CORE_CONTEXT_CONTROL_VALID__MASK);
+			 c->vector << ONPU_CORE_CONTEXT_CONTROL_VECTOR__SHIFT |
+			 ONPU_CORE_CONTEXT_CONTROL_VALID__MASK);
 	if (!(hw_read(ONPU_REG_CORE_CONTEXT_CONTROL(q)) & ONPU_CORE_CONTEXT_CONTROL_VALID__MASK))
 		return ONPU_MSG_INTERNAL;
 	sched_add(fw, q, c->priority);

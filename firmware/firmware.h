@@ -13,34 +13,35 @@
 
 /* The build says which version this is. */
 #ifndef FW_VERSION_MAJOR
-#define FW_VERSION_MAJOR	0u
-#define FW_VERSION_MINOR	0u
-#define FW_VERSION_PATCH	0u
+#define FW_VERSION_MAJOR 0u
+#define FW_VERSION_MINOR 0u
+#define FW_VERSION_PATCH 0u
 #endif
 
-#define FW_MAX_CONTEXTS		256
-#define FW_MAX_VMS		64
-#define FW_QUEUE_WORDS		(ONPU_MAX_QUEUES / 32)
+#define FW_MAX_CONTEXTS 256
+#define FW_MAX_VMS	64
+#define FW_QUEUE_WORDS	(ONPU_MAX_QUEUES / 32)
 /* Job cycles: one millisecond of the nominal clock. */
-#define FW_DEFAULT_SLICE	1000000u
+#define FW_DEFAULT_SLICE 1000000u
 /* Cycles that the CP may take to abort a job or to leave an idle queue. */
-#define FW_CP_PATIENCE		(UINT32_C(1) << 20)
+#define FW_CP_PATIENCE (UINT32_C(1) << 20)
 
 /* What wakes the core. KILLED does not: who kills waits for it on the spot. */
-#define FW_IRQS	(ONPU_CORE_IRQ_STATUS_REQUEST__MASK | ONPU_CORE_IRQ_STATUS_RESPONSE__MASK | \
-		 ONPU_CORE_IRQ_STATUS_DOORBELL__MASK | ONPU_CORE_IRQ_STATUS_FAULT__MASK | \
-		 ONPU_CORE_IRQ_STATUS_SWITCHED__MASK | ONPU_CORE_IRQ_STATUS_IDLE__MASK | \
-		 ONPU_CORE_IRQ_STATUS_SLICE__MASK)
+#define FW_IRQS                                                                     \
+	(ONPU_CORE_IRQ_STATUS_REQUEST__MASK | ONPU_CORE_IRQ_STATUS_RESPONSE__MASK | \
+	 ONPU_CORE_IRQ_STATUS_DOORBELL__MASK | ONPU_CORE_IRQ_STATUS_FAULT__MASK |   \
+	 ONPU_CORE_IRQ_STATUS_SWITCHED__MASK | ONPU_CORE_IRQ_STATUS_IDLE__MASK |    \
+	 ONPU_CORE_IRQ_STATUS_SLICE__MASK)
 
 struct fw_vm {
 	bool used;
 	uint32_t asid;
-	uint32_t contexts;	/* that are in this address space */
+	uint32_t contexts; /* that are in this address space */
 };
 
 struct fw_context {
 	bool used;
-	uint8_t queue;		/* HW_NO_QUEUE: not bound */
+	uint8_t queue; /* HW_NO_QUEUE: not bound */
 	uint16_t id;
 	uint32_t vm;
 	uint64_t ring, save, completion;
@@ -57,7 +58,7 @@ struct fw_log {
 struct fw_ring {
 	uint64_t base;
 	uint32_t size;
-	uint32_t index;		/* ours: head of requests, tail of responses */
+	uint32_t index; /* ours: head of requests, tail of responses */
 };
 
 struct fw_counts {
@@ -70,7 +71,7 @@ struct fw_sched {
 	/* By priority: the queues bound with it, and which of them had the last turn. */
 	uint32_t bound[ONPU_PRIORITY_COUNT][FW_QUEUE_WORDS];
 	uint32_t last[ONPU_PRIORITY_COUNT];
-	uint32_t ready[FW_QUEUE_WORDS];	/* queues that may have work */
+	uint32_t ready[FW_QUEUE_WORDS]; /* queues that may have work */
 	uint32_t running;		/* RUN_QUEUE as it was last written */
 	bool arrived;			/* it has been resident since */
 	uint32_t slice;
@@ -78,8 +79,8 @@ struct fw_sched {
 
 struct firmware {
 	bool failed;
-	bool more;		/* there is something to do without a new interrupt */
-	bool answering;		/* message is a response that waits for room */
+	bool more;	/* there is something to do without a new interrupt */
+	bool answering; /* message is a response that waits for room */
 	uint32_t num_queues, num_vms;
 	uint32_t irq_enable;
 	struct fw_ring requests, responses;
@@ -88,7 +89,7 @@ struct firmware {
 	struct fw_sched sched;
 	struct fw_vm vms[FW_MAX_VMS];
 	struct fw_context contexts[FW_MAX_CONTEXTS];
-	uint16_t bound[ONPU_MAX_QUEUES];	/* index of the context plus 1; 0: none */
+	uint16_t bound[ONPU_MAX_QUEUES]; /* index of the context plus 1; 0: none */
 	/* The DMA's places: a request that becomes its response, an event. */
 	union onpu_msg message, event;
 };

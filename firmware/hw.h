@@ -12,7 +12,7 @@
 
 #include "onpu/registers.h"
 
-#define HW_NO_QUEUE	0xffu
+#define HW_NO_QUEUE 0xffu
 
 #ifdef __riscv
 
@@ -36,7 +36,7 @@ static inline void hw_enable_wake(void)
 {
 	const uint32_t external = 1u << 11;
 
-	__asm__ volatile("csrs mie, %0" :: "r"(external) : "memory");
+	__asm__ volatile("csrs mie, %0" ::"r"(external) : "memory");
 }
 
 /* Address of an object for the DMA. */

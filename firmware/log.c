@@ -5,8 +5,8 @@
  */
 #include "firmware.h"
 
-#define MIN_SIZE	4096u
-#define LINE		96u
+#define MIN_SIZE 4096u
+#define LINE	 96u
 
 void log_start(struct firmware *fw)
 {

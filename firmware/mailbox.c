@@ -97,8 +97,7 @@ static bool can_take(struct firmware *fw)
 		fw_fail(fw, ONPU_FW_DETAIL_RING_INDEX);
 		return false;
 	}
-	return mailbox_room(fw) && !fw->answering && waiting &&
-	       !hw_read(ONPU_REG_CORE_FAULT_COUNT);
+	return mailbox_room(fw) && !fw->answering && waiting && !hw_read(ONPU_REG_CORE_FAULT_COUNT);
 }
 
 /* One at a time, so that requests however many do not keep queues from running. */

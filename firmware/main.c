@@ -5,8 +5,8 @@
 static void set_status(uint32_t state, uint32_t error, uint32_t detail)
 {
 	hw_write(ONPU_REG_CORE_STATUS, state << ONPU_CORE_STATUS_STATE__SHIFT |
-		 error << ONPU_CORE_STATUS_ERROR__SHIFT |
-		 detail << ONPU_CORE_STATUS_DETAIL__SHIFT);
+					       error << ONPU_CORE_STATUS_ERROR__SHIFT |
+					       detail << ONPU_CORE_STATUS_DETAIL__SHIFT);
 }
 
 /* The first reason is the one that tells something. */
@@ -32,13 +32,12 @@ void fw_start(struct firmware *fw)
 	sched_start(fw);
 	if (fw->failed)
 		return;
-	hw_write(ONPU_REG_CORE_FW_ABI,
-		 ONPU_ABI_MAJOR << ONPU_FW_ABI_MAJOR__SHIFT |
-		 ONPU_ABI_MINOR << ONPU_FW_ABI_MINOR__SHIFT);
+	hw_write(ONPU_REG_CORE_FW_ABI, ONPU_ABI_MAJOR << ONPU_FW_ABI_MAJOR__SHIFT |
+					       ONPU_ABI_MINOR << ONPU_FW_ABI_MINOR__SHIFT);
 	hw_write(ONPU_REG_CORE_FW_VERSION,
 		 FW_VERSION_MAJOR << ONPU_FW_VERSION_MAJOR__SHIFT |
-		 FW_VERSION_MINOR << ONPU_FW_VERSION_MINOR__SHIFT |
-		 FW_VERSION_PATCH << ONPU_FW_VERSION_PATCH__SHIFT);
+			 FW_VERSION_MINOR << ONPU_FW_VERSION_MINOR__SHIFT |
+			 FW_VERSION_PATCH << ONPU_FW_VERSION_PATCH__SHIFT);
 	log_value(fw, ONPU_LOG_INFO, "firmware started, queues", fw->num_queues);
 	/* What came before the interrupts were enabled. */
 	fw->more = true;

@@ -2,7 +2,7 @@
 /* Requests: which members each may have, who handles it, what the response looks like. */
 #include "firmware.h"
 
-#define HEADER_WORDS	4u
+#define HEADER_WORDS 4u
 
 /* First word behind a request's last member, from where on all is zero; 0: no such request. */
 static uint32_t request_words(uint32_t type)

@@ -2,8 +2,8 @@
 /* Address spaces: entries of the VM table. */
 #include "firmware.h"
 
-#define PAGE		4096u
-#define BUS_BITS	(ONPU_CAP_ADDRESS__RESET >> ONPU_CAP_ADDRESS_DMA_BITS__SHIFT & 0xff)
+#define PAGE	 4096u
+#define BUS_BITS (ONPU_CAP_ADDRESS__RESET >> ONPU_CAP_ADDRESS_DMA_BITS__SHIFT & 0xff)
 
 static bool asid_taken(const struct firmware *fw, uint32_t asid)
 {

@@ -6,7 +6,7 @@
 
 #define N 16
 
-static float weights[N];	/* neither copied nor freed by the library */
+static float weights[N]; /* neither copied nor freed by the library */
 static int released;
 
 static void on_release(void const *data, size_t size, void *userdata1, void *userdata2)
@@ -96,12 +96,14 @@ int main(void)
 	in.tensor = make_tensor(context);
 	out.tensor = make_tensor(context);
 	/* The tensor's own memory: no copy. Nothing else may use the tensor until it is unmapped. */
-	if (wnnContextMapTensorSync(context, in.tensor, WNNMapMode_Write, WNN_WAIT_FOREVER, &memory))
+	if (wnnContextMapTensorSync(context, in.tensor, WNNMapMode_Write, WNN_WAIT_FOREVER,
+				    &memory))
 		return 1;
 	((float *)memory)[0] = 1;
 	wnnTensorUnmap(in.tensor);
 	wnnContextDispatch(context, graph, 1, &in, 1, &out);
-	if (wnnContextMapTensorSync(context, out.tensor, WNNMapMode_Read, WNN_WAIT_FOREVER, &memory))
+	if (wnnContextMapTensorSync(context, out.tensor, WNNMapMode_Read, WNN_WAIT_FOREVER,
+				    &memory))
 		return 1;
 	first = *(float *)memory;
 	wnnTensorUnmap(out.tensor);

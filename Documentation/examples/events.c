@@ -36,8 +36,8 @@ static void on_tensor(WNNStatus status, WNNTensor tensor, WNNStringView message,
 	wnnContextDestroy(program->context);
 }
 
-static void on_context(WNNStatus status, WNNContext context, WNNStringView message,
-		       void *userdata1, void *userdata2)
+static void on_context(WNNStatus status, WNNContext context, WNNStringView message, void *userdata1,
+		       void *userdata2)
 {
 	WNNContextLostCallbackInfo lost = WNN_CONTEXT_LOST_CALLBACK_INFO_INIT;
 	WNNCreateTensorCallbackInfo made = WNN_CREATE_TENSOR_CALLBACK_INFO_INIT;

@@ -119,7 +119,7 @@ int main(void)
 		return 1;
 	graph = build(context);
 	make_tensors(context, wnnGraphGetInputs(graph), in);
-	make_tensors(context, wnnGraphGetOutputs(graph), out);	/* sorted by name: classes first */
+	make_tensors(context, wnnGraphGetOutputs(graph), out); /* sorted by name: classes first */
 	for (size_t i = 0; i < sizeof(picture) / sizeof(picture[0]); i++)
 		picture[i] = (float)(i % 32) / 32;
 	check(wnnContextWriteTensor(context, in[0].tensor, picture, sizeof(picture)));

@@ -5,8 +5,16 @@
 #include "functions.h"
 #include "program.h"
 
-#define D(...) (const uint32_t[]){ __VA_ARGS__ }
-#define S(...) (const int64_t[]){ __VA_ARGS__ }
+#define D(...)              \
+	(const uint32_t[])  \
+	{                   \
+		__VA_ARGS__ \
+	}
+#define S(...)              \
+	(const int64_t[])   \
+	{                   \
+		__VA_ARGS__ \
+	}
 
 static double now(void)
 {
@@ -19,8 +27,7 @@ static double now(void)
 static uint16_t sram(struct program *p, enum onpu_dtype dtype, uint64_t base, unsigned int rank,
 		     const uint32_t *dim, const int64_t *stride)
 {
-	struct onpu_slot_tensor t =
-		program_tensor(dtype, ONPU_SPACE_SRAM, base, rank, dim, stride);
+	struct onpu_slot_tensor t = program_tensor(dtype, ONPU_SPACE_SRAM, base, rank, dim, stride);
 
 	return program_slot(p, &t);
 }
@@ -68,7 +75,8 @@ static struct program *program(void)
 
 /* Rows m, columns n: A [m, k], B [k, n], C [m, n], each with its strides. */
 static void bench_mma(struct onpu_machine *m, const char *name, enum onpu_op op,
-		      enum onpu_dtype type, uint32_t M, uint32_t N, uint32_t K, int ta, int tb, int tc)
+		      enum onpu_dtype type, uint32_t M, uint32_t N, uint32_t K, int ta, int tb,
+		      int tc)
 {
 	struct program *p = program();
 	unsigned int e = type == ONPU_DT_F32 ? 4 : type == ONPU_DT_I8 ? 1 : 2;
@@ -96,7 +104,8 @@ static void bench_conv(struct onpu_machine *m, uint32_t h, uint32_t w, uint32_t 
 	struct onpu_slot_tensor t;
 	double time;
 
-	t = program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 3, D(h, w, c), S((w + 2) * c * 4, c * 4, 4));
+	t = program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 3, D(h, w, c),
+			   S((w + 2) * c * 4, c * 4, 4));
 	t.size = b;
 	insn.s0 = program_slot(p, &t);
 	t = program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, b, 4, D(h, w, c, n), S(0, 0, n * 4, 4));
@@ -112,8 +121,8 @@ static void bench_conv(struct onpu_machine *m, uint32_t h, uint32_t w, uint32_t 
 	taps.loop[2].count = 1;
 	insn.param = program_slot(p, &taps);
 	time = measure(m, p, insn);
-	printf("%-28s %3ux%3u x %4u x 9*%3u     %8.1f GFLOP/s\n", "mma.f32 conv3x3 NHWC", h, w, n, c,
-	       18e-9 * h * w * c * n / time);
+	printf("%-28s %3ux%3u x %4u x 9*%3u     %8.1f GFLOP/s\n", "mma.f32 conv3x3 NHWC", h, w, n,
+	       c, 18e-9 * h * w * c * n / time);
 	program_destroy(p);
 }
 
@@ -165,8 +174,8 @@ static void bench_window(struct onpu_machine *m, const char *name, enum onpu_op 
 	struct program *p = program();
 	struct onpu_insn insn = { .op = op };
 	struct onpu_slot_param_taps taps = { .kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_TAPS };
-	struct onpu_slot_tensor t = program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 1 << 20, 3, D(h, w, c),
-						   S((w + 2) * c * 4, c * 4, 4));
+	struct onpu_slot_tensor t = program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 1 << 20, 3,
+						   D(h, w, c), S((w + 2) * c * 4, c * 4, 4));
 	double time;
 
 	t.size = 1 << 20;
@@ -177,7 +186,8 @@ static void bench_window(struct onpu_machine *m, const char *name, enum onpu_op 
 	taps.loop[0].s0_step = (w + 2) * c * 4;
 	taps.loop[1].s0_step = c * 4;
 	if (op == ONPU_OP_WIN_MAC) {
-		t = program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 3 << 20, 3, D(h, w, c), S(0, 0, 4));
+		t = program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 3 << 20, 3, D(h, w, c),
+				   S(0, 0, 4));
 		t.size = 9 * c * 4;
 		insn.s1 = program_slot(p, &t);
 		taps.loop[0].s1_step = 3 * c * 4;
@@ -195,7 +205,8 @@ static void bench_dma(struct onpu_machine *m, const char *name, unsigned int ran
 {
 	struct program *p = program();
 	struct onpu_insn insn = { .op = ONPU_OP_DMA_COPY };
-	struct onpu_slot_tensor t = program_tensor(ONPU_DT_F32, ONPU_SPACE_VA, DATA_VA, rank, dim, va);
+	struct onpu_slot_tensor t =
+		program_tensor(ONPU_DT_F32, ONPU_SPACE_VA, DATA_VA, rank, dim, va);
 	uint16_t memory = program_slot(p, &t), local = sram(p, ONPU_DT_F32, 0, rank, dim, stride);
 	double n = 1, time;
 
@@ -211,9 +222,9 @@ static void bench_dma(struct onpu_machine *m, const char *name, unsigned int ran
 int main(int argc, char **argv)
 {
 	struct onpu_sim_config config = onpu_sim_config_default();
-	const struct onpu_slot_param_scalar scalar = {
-		.kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_SCALAR, .alpha = 0x3f000000
-	};
+	const struct onpu_slot_param_scalar scalar = { .kind = ONPU_SLOT_PARAM,
+						       .schema = ONPU_SCHEMA_SCALAR,
+						       .alpha = 0x3f000000 };
 	struct onpu_machine *m;
 	const char *error;
 
@@ -229,8 +240,8 @@ int main(int argc, char **argv)
 	printf("level %s, %u threads\n",
 	       onpu_simd_name((enum onpu_simd)onpu_machine_config(m)->simd), config.threads);
 	for (int i = 0; i < 8; i++)
-		bench_mma(m, "mma.f32", ONPU_OP_MMA_F32, ONPU_DT_F32, 256, 256, 256, i & 1, i >> 1 & 1,
-			  i >> 2 & 1);
+		bench_mma(m, "mma.f32", ONPU_OP_MMA_F32, ONPU_DT_F32, 256, 256, 256, i & 1,
+			  i >> 1 & 1, i >> 2 & 1);
 	bench_mma(m, "mma.f32", ONPU_OP_MMA_F32, ONPU_DT_F32, 64, 64, 64, 0, 0, 0);
 	bench_mma(m, "mma.f32", ONPU_OP_MMA_F32, ONPU_DT_F32, 512, 16, 64, 0, 0, 0);
 	bench_mma(m, "mma.f32", ONPU_OP_MMA_F32, ONPU_DT_F32, 512, 64, 16, 0, 0, 0);
@@ -243,36 +254,36 @@ int main(int argc, char **argv)
 	bench_mma(m, "mma.f16", ONPU_OP_MMA_F16, ONPU_DT_F16, 256, 256, 256, 0, 0, 0);
 	bench_mma(m, "mma.bf16", ONPU_OP_MMA_BF16, ONPU_DT_BF16, 256, 256, 256, 0, 0, 0);
 	bench_mma(m, "mma.i8", ONPU_OP_MMA_I8, ONPU_DT_I8, 256, 256, 256, 0, 0, 0);
-	bench_vector(m, "vrelu", (struct onpu_insn){ .op = ONPU_OP_VRELU }, 1, ONPU_DT_F32, ONPU_DT_F32,
-		     NULL, 256, 256, 0, 0);
-	bench_vector(m, "vrelu short rows", (struct onpu_insn){ .op = ONPU_OP_VRELU }, 1, ONPU_DT_F32,
-		     ONPU_DT_F32, NULL, 16384, 4, 0, 1);
-	bench_vector(m, "vrelu transposed", (struct onpu_insn){ .op = ONPU_OP_VRELU }, 1, ONPU_DT_F32,
-		     ONPU_DT_F32, NULL, 256, 256, 0, 1);
+	bench_vector(m, "vrelu", (struct onpu_insn){ .op = ONPU_OP_VRELU }, 1, ONPU_DT_F32,
+		     ONPU_DT_F32, NULL, 256, 256, 0, 0);
+	bench_vector(m, "vrelu short rows", (struct onpu_insn){ .op = ONPU_OP_VRELU }, 1,
+		     ONPU_DT_F32, ONPU_DT_F32, NULL, 16384, 4, 0, 1);
+	bench_vector(m, "vrelu transposed", (struct onpu_insn){ .op = ONPU_OP_VRELU }, 1,
+		     ONPU_DT_F32, ONPU_DT_F32, NULL, 256, 256, 0, 1);
 	bench_vector(m, "vrelu f16", (struct onpu_insn){ .op = ONPU_OP_VRELU }, 1, ONPU_DT_F16,
 		     ONPU_DT_F16, NULL, 256, 256, 0, 0);
-	bench_vector(m, "vadd", (struct onpu_insn){ .op = ONPU_OP_VADD }, 2, ONPU_DT_F32, ONPU_DT_F32,
-		     NULL, 256, 256, 0, 0);
-	bench_vector(m, "vadd", (struct onpu_insn){ .op = ONPU_OP_VADD }, 2, ONPU_DT_F32, ONPU_DT_F32,
-		     NULL, 1024, 64, 1, 0);
-	bench_vector(m, "vmax", (struct onpu_insn){ .op = ONPU_OP_VMAX }, 2, ONPU_DT_F32, ONPU_DT_F32,
-		     NULL, 256, 256, 0, 0);
-	bench_vector(m, "vdiv", (struct onpu_insn){ .op = ONPU_OP_VDIV }, 2, ONPU_DT_F32, ONPU_DT_F32,
-		     NULL, 256, 256, 0, 0);
-	bench_vector(m, "vadd i8", (struct onpu_insn){ .op = ONPU_OP_VADD }, 2, ONPU_DT_I8, ONPU_DT_I8,
-		     NULL, 256, 256, 0, 0);
-	bench_vector(m, "vfma", (struct onpu_insn){ .op = ONPU_OP_VFMA }, 3, ONPU_DT_F32, ONPU_DT_F32,
-		     NULL, 256, 256, 0, 0);
-	bench_vector(m, "vexp", (struct onpu_insn){ .op = ONPU_OP_VEXP }, 1, ONPU_DT_F32, ONPU_DT_F32,
-		     NULL, 256, 256, 0, 0);
+	bench_vector(m, "vadd", (struct onpu_insn){ .op = ONPU_OP_VADD }, 2, ONPU_DT_F32,
+		     ONPU_DT_F32, NULL, 256, 256, 0, 0);
+	bench_vector(m, "vadd", (struct onpu_insn){ .op = ONPU_OP_VADD }, 2, ONPU_DT_F32,
+		     ONPU_DT_F32, NULL, 1024, 64, 1, 0);
+	bench_vector(m, "vmax", (struct onpu_insn){ .op = ONPU_OP_VMAX }, 2, ONPU_DT_F32,
+		     ONPU_DT_F32, NULL, 256, 256, 0, 0);
+	bench_vector(m, "vdiv", (struct onpu_insn){ .op = ONPU_OP_VDIV }, 2, ONPU_DT_F32,
+		     ONPU_DT_F32, NULL, 256, 256, 0, 0);
+	bench_vector(m, "vadd i8", (struct onpu_insn){ .op = ONPU_OP_VADD }, 2, ONPU_DT_I8,
+		     ONPU_DT_I8, NULL, 256, 256, 0, 0);
+	bench_vector(m, "vfma", (struct onpu_insn){ .op = ONPU_OP_VFMA }, 3, ONPU_DT_F32,
+		     ONPU_DT_F32, NULL, 256, 256, 0, 0);
+	bench_vector(m, "vexp", (struct onpu_insn){ .op = ONPU_OP_VEXP }, 1, ONPU_DT_F32,
+		     ONPU_DT_F32, NULL, 256, 256, 0, 0);
 	bench_vector(m, "vsigmoid", (struct onpu_insn){ .op = ONPU_OP_VSIGMOID }, 1, ONPU_DT_F32,
 		     ONPU_DT_F32, NULL, 256, 256, 0, 0);
 	bench_vector(m, "vlinear", (struct onpu_insn){ .op = ONPU_OP_VLINEAR }, 1, ONPU_DT_F32,
 		     ONPU_DT_F32, &scalar, 256, 256, 0, 0);
-	bench_vector(m, "cvt f32 i8", (struct onpu_insn){ .op = ONPU_OP_CVT }, 1, ONPU_DT_F32, ONPU_DT_I8,
-		     NULL, 256, 256, 0, 0);
-	bench_vector(m, "cvt i8 f32", (struct onpu_insn){ .op = ONPU_OP_CVT }, 1, ONPU_DT_I8, ONPU_DT_F32,
-		     NULL, 256, 256, 0, 0);
+	bench_vector(m, "cvt f32 i8", (struct onpu_insn){ .op = ONPU_OP_CVT }, 1, ONPU_DT_F32,
+		     ONPU_DT_I8, NULL, 256, 256, 0, 0);
+	bench_vector(m, "cvt i8 f32", (struct onpu_insn){ .op = ONPU_OP_CVT }, 1, ONPU_DT_I8,
+		     ONPU_DT_F32, NULL, 256, 256, 0, 0);
 	bench_reduce(m, "rsum inner", 2, 256, 256);
 	bench_reduce(m, "rsum outer", 1, 256, 256);
 	bench_reduce(m, "rsum both", 3, 256, 256);

@@ -103,7 +103,8 @@ static WNNOperand add_linear(const struct net *net, const json_t *layer, WNNOper
 	list(layer, "matrix", shape);
 	options.bTranspose = WNN_TRUE;
 	options.c = constant(net, layer, "bias", 1, shape);
-	return wnnGraphBuilderGemm(net->builder, x, constant(net, layer, "weight", 2, shape), &options);
+	return wnnGraphBuilderGemm(net->builder, x, constant(net, layer, "weight", 2, shape),
+				   &options);
 }
 
 static WNNOperand add_pool(const struct net *net, const json_t *layer, bool max, WNNOperand x)
@@ -155,8 +156,8 @@ static WNNOperand add_heads(const struct net *net, const json_t *layer, WNNOpera
 	}
 	rows = shape.data[0];
 	n = shape.data[1] / heads;
-	x = made(net, wnnGraphBuilderReshape(net->builder, x, WNN_UINT32_LIST(rows, heads, n),
-					     NULL));
+	x = made(net,
+		 wnnGraphBuilderReshape(net->builder, x, WNN_UINT32_LIST(rows, heads, n), NULL));
 	order.permutation = last ? WNN_UINT32_LIST(1, 2, 0) : WNN_UINT32_LIST(1, 0, 2);
 	return wnnGraphBuilderTranspose(net->builder, x, &order);
 }
@@ -223,7 +224,8 @@ static uint32_t find_outputs(const json_t *layers, WNNOperand *values, WNNNamedO
 	json_t *layer;
 
 	bench_check(used, "memory");
-	json_array_foreach(layers, i, layer) {
+	json_array_foreach(layers, i, layer)
+	{
 		uint32_t n = list(layer, "inputs", from);
 
 		for (uint32_t k = 0; k < n && k < 4; k++)
@@ -262,11 +264,11 @@ WNNGraph bench_table_build(WNNContext context, const char *table, const float *w
 	desc.dataType = WNNOperandDataType_Float32;
 	desc.shape = (WNNUint32Array){ rank, input };
 	net.values[0] = made(&net, wnnGraphBuilderInput(net.builder, WNN_STR("x"), &desc));
-	json_array_foreach(layers, i, layer)
-		net.values[i + 1] = made(&net, add_layer(&net, layer));
+	json_array_foreach(layers, i, layer) net.values[i + 1] = made(&net, add_layer(&net, layer));
 	num = find_outputs(layers, net.values, outputs);
 	bench_check(wnnGraphBuilderBuildSync(net.builder, num, outputs, WNN_WAIT_FOREVER, &graph) ==
-		    WNNStatus_Success, "build");
+			    WNNStatus_Success,
+		    "build");
 	wnnGraphBuilderRelease(net.builder);
 	free(net.values);
 	json_decref(layers);

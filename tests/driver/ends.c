@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <xf86drm.h>
 
-#define BYTES	4096u
-#define ROUNDS	10
+#define BYTES  4096u
+#define ROUNDS 10
 
 struct client {
 	int fd;

@@ -10,19 +10,20 @@
 
 /* An emulated machine that shares a busy host needs more than the 30 s of the harness. */
 #undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT	180
+#define TEST_TIMEOUT_DEFAULT 180
 
 /*
  * One case of a fixture whose variants have the members spoil and error: what makes the good
  * arguments @a bad, and the errno.
  */
-#define REFUSED(fixture, name, errno_, ...)						\
-	static void fixture##_spoils_##name(FIXTURE_DATA(fixture) *a)			\
-	{										\
-		__VA_ARGS__;								\
-	}										\
-	FIXTURE_VARIANT_ADD(fixture, name) {						\
-		.spoil = fixture##_spoils_##name, .error = (errno_),			\
+#define REFUSED(fixture, name, errno_, ...)                            \
+	static void fixture##_spoils_##name(FIXTURE_DATA(fixture) * a) \
+	{                                                              \
+		__VA_ARGS__;                                           \
+	}                                                              \
+	FIXTURE_VARIANT_ADD(fixture, name)                             \
+	{                                                              \
+		.spoil = fixture##_spoils_##name, .error = (errno_),   \
 	}
 
 #endif

@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <xf86drm.h>
 
-#define BYTES	16384u
+#define BYTES 16384u
 
 /* A dma-buf of memory that @map shows. */
 static int export_memory(uint8_t **map)

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BYTES	(1u << 20)
-#define JOBS	32
+#define BYTES (1u << 20)
+#define JOBS  32
 
 static struct drm_onpu_job jobs[JOBS];
 
@@ -61,8 +61,8 @@ int main(int argc, char **argv)
 	struct npu_bo data = npu_bo(fd, NPU_LONG_BYTES, 0);
 	uint32_t syncobj = npu_syncobj(fd);
 	const char *how = argc > 2 ? argv[2] : "";
-	struct npu_ctx ctx = npu_ctx_of(fd, strcmp(how, "once-low") ? DRM_ONPU_PRIORITY_NORMAL :
-					DRM_ONPU_PRIORITY_LOW, 0);
+	struct npu_ctx ctx = npu_ctx_of(
+		fd, strcmp(how, "once-low") ? DRM_ONPU_PRIORITY_NORMAL : DRM_ONPU_PRIORITY_LOW, 0);
 	struct drm_onpu_ctx_get_state state = { .ctx_id = ctx.id };
 	uint64_t rounds = 0, cancelled = 0;
 
@@ -90,7 +90,8 @@ int main(int argc, char **argv)
 	/* A device that was given up tells what became of the context; one that was unplugged not. */
 	error = npu_ioctl(fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state);
 	if (error ? error != ENODEV : state.state != DRM_ONPU_CTX_LOST || state.error != ENODEV) {
-		fprintf(stderr, "# state %u, error %u, errno %d\n", state.state, state.error, error);
+		fprintf(stderr, "# state %u, error %u, errno %d\n", state.state, state.error,
+			error);
 		return 1;
 	}
 	return 0;

@@ -14,9 +14,9 @@
 #include <unistd.h>
 #include <xf86drm.h>
 
-#define MAX_SLOTS	32u
-#define CODE_OFFSET	(MAX_SLOTS * ONPU_SLOT_SIZE)
-#define SRAM_BYTES	65536u
+#define MAX_SLOTS   32u
+#define CODE_OFFSET (MAX_SLOTS * ONPU_SLOT_SIZE)
+#define SRAM_BYTES  65536u
 
 void npu_failed(const char *file, int line, const char *what)
 {
@@ -67,7 +67,9 @@ int npu_ioctl(int fd, unsigned long request, void *args)
 static void query(int fd, uint32_t type, void *answer, uint32_t size)
 {
 	struct drm_onpu_dev_query args = {
-		.type = type, .size = size, .pointer = (uintptr_t)answer,
+		.type = type,
+		.size = size,
+		.pointer = (uintptr_t)answer,
 	};
 
 	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_DEV_QUERY, &args) && args.size == size);
@@ -223,7 +225,9 @@ struct onpu_fault_record npu_fault(const struct drm_onpu_ctx_get_state *state)
 struct npu_program npu_program(int fd, uint32_t max_insns)
 {
 	const struct onpu_slot_program head = {
-		.kind = ONPU_SLOT_PROGRAM, .isa_major = ONPU_ISA_MAJOR, .sram_bytes = SRAM_BYTES,
+		.kind = ONPU_SLOT_PROGRAM,
+		.isa_major = ONPU_ISA_MAJOR,
+		.sram_bytes = SRAM_BYTES,
 	};
 	struct npu_program program = { .max_insns = max_insns };
 
@@ -244,9 +248,14 @@ uint16_t npu_tensor(struct npu_program *program, enum onpu_dtype dtype, enum onp
 {
 	const uint32_t bytes = onpu_dtype_bits(dtype) / 8;
 	const struct onpu_slot_tensor tensor = {
-		.kind = ONPU_SLOT_TENSOR, .dtype = (uint8_t)dtype, .rank = 1,
-		.space = (uint8_t)space, .base = base, .size = (uint64_t)bytes * count,
-		.dim = { count }, .stride = { bytes },
+		.kind = ONPU_SLOT_TENSOR,
+		.dtype = (uint8_t)dtype,
+		.rank = 1,
+		.space = (uint8_t)space,
+		.base = base,
+		.size = (uint64_t)bytes * count,
+		.dim = { count },
+		.stride = { bytes },
 	};
 
 	return npu_slot(program, &tensor);
@@ -271,19 +280,25 @@ struct drm_onpu_job npu_job(struct npu_program *program)
 {
 	npu_insn(program, (struct onpu_insn){ .op = ONPU_OP_END });
 	return (struct drm_onpu_job){
-		.program_va = program->bo.va + CODE_OFFSET, .slots_va = program->bo.va,
-		.instr_count = program->insns, .slot_count = program->slots,
+		.program_va = program->bo.va + CODE_OFFSET,
+		.slots_va = program->bo.va,
+		.instr_count = program->insns,
+		.slot_count = program->slots,
 	};
 }
 
 void npu_add_fill(struct npu_program *program, uint64_t va, uint32_t bytes, uint8_t value)
 {
 	const struct onpu_slot_param_fill fill = {
-		.kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_FILL, .value = value,
+		.kind = ONPU_SLOT_PARAM,
+		.schema = ONPU_SCHEMA_FILL,
+		.value = value,
 	};
 	uint16_t dst = npu_tensor(program, ONPU_DT_U8, ONPU_SPACE_VA, va, bytes);
 
-	npu_insn(program, (struct onpu_insn){ .op = ONPU_OP_DMA_FILL, .ch = 1, .dst = dst,
+	npu_insn(program, (struct onpu_insn){ .op = ONPU_OP_DMA_FILL,
+					      .ch = 1,
+					      .dst = dst,
 					      .param = npu_slot(program, &fill) });
 }
 
@@ -316,7 +331,8 @@ int npu_submit(int fd, uint32_t ctx, const struct drm_onpu_job *jobs, uint32_t c
 	       uint64_t *seqno)
 {
 	struct drm_onpu_submit args = {
-		.ctx_id = ctx, .jobs = DRM_ONPU_OBJ_ARRAY(count, jobs),
+		.ctx_id = ctx,
+		.jobs = DRM_ONPU_OBJ_ARRAY(count, jobs),
 	};
 	int ret = npu_ioctl(fd, DRM_IOCTL_ONPU_SUBMIT, &args);
 

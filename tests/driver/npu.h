@@ -14,19 +14,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NPU_NODE	"/dev/accel/accel0"
+#define NPU_NODE "/dev/accel/accel0"
 
 /* How long something may take that has to end; the machine may be slow and busy. */
-#define NPU_PATIENCE_S	60
+#define NPU_PATIENCE_S 60
 
 /* A job of this many of these instructions, in turn with points of preemption, ends one day. */
-#define NPU_LONG_BYTES	(4u << 20)
-#define NPU_LONG_INSNS	16384u
+#define NPU_LONG_BYTES (4u << 20)
+#define NPU_LONG_INSNS 16384u
 
 struct npu_bo {
 	uint32_t handle;
 	uint64_t va, size;
-	uint8_t *map;		/* NULL: not mapped */
+	uint8_t *map; /* NULL: not mapped */
 };
 
 struct npu_ctx {
@@ -87,7 +87,7 @@ void npu_add_fill(struct npu_program *program, uint64_t va, uint32_t bytes, uint
 struct drm_onpu_job npu_fill(int fd, uint64_t va, uint32_t bytes, uint8_t value);
 /* A job that takes seconds, and can be preempted at any time; it fills NPU_LONG_BYTES at @va. */
 struct drm_onpu_job npu_long(int fd, uint64_t va);
-#define NPU_ENDLESS	64
+#define NPU_ENDLESS 64
 /* As many of those: for minutes, however fast the device is. @syncobj signals with the last. */
 void npu_submit_endless(int fd, uint32_t ctx, uint64_t va, uint32_t syncobj);
 

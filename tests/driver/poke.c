@@ -39,8 +39,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	fd = open(argv[1], O_RDWR | O_CLOEXEC);
-	regs = fd < 0 ? MAP_FAILED : mmap(NULL, ONPU_BAR0_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
-					  fd, 0);
+	regs = fd < 0 ? MAP_FAILED :
+			mmap(NULL, ONPU_BAR0_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (regs == MAP_FAILED) {
 		perror(argv[1]);
 		return 1;

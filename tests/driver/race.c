@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define BYTES	4096u
-#define CLIENTS	12
+#define CLIENTS 12
 
 static const char *device;
 

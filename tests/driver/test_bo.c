@@ -6,18 +6,20 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#define ALL_FLAGS (DRM_ONPU_BO_WC | DRM_ONPU_BO_DEVICE_RO | DRM_ONPU_BO_NO_MMAP | \
-		   DRM_ONPU_BO_IMPORTED)
+#define ALL_FLAGS \
+	(DRM_ONPU_BO_WC | DRM_ONPU_BO_DEVICE_RO | DRM_ONPU_BO_NO_MMAP | DRM_ONPU_BO_IMPORTED)
 
 /* ---- what is refused */
 
-FIXTURE(create) {
+FIXTURE(create)
+{
 	int fd;
 	struct drm_onpu_bo_create args;
 };
 
-FIXTURE_VARIANT(create) {
-	void (*spoil)(FIXTURE_DATA(create) *a);
+FIXTURE_VARIANT(create)
+{
+	void (*spoil)(FIXTURE_DATA(create) * a);
 	int error;
 };
 
@@ -58,14 +60,16 @@ TEST_F(create, is_refused)
 	EXPECT_EQ(EINVAL, npu_gem_close(self->fd, 1));
 }
 
-FIXTURE(info) {
+FIXTURE(info)
+{
 	int fd;
 	struct npu_bo bo;
 	struct drm_onpu_bo_info args;
 };
 
-FIXTURE_VARIANT(info) {
-	void (*spoil)(FIXTURE_DATA(info) *a);
+FIXTURE_VARIANT(info)
+{
+	void (*spoil)(FIXTURE_DATA(info) * a);
 	int error;
 };
 
@@ -99,14 +103,16 @@ TEST_F(info, is_refused)
 	EXPECT_EQ(0, memcmp(&args, &self->args, sizeof(args)));
 }
 
-FIXTURE(sync) {
+FIXTURE(sync)
+{
 	int fd;
 	struct npu_bo bo;
 	struct drm_onpu_bo_sync args;
 };
 
-FIXTURE_VARIANT(sync) {
-	void (*spoil)(FIXTURE_DATA(sync) *a);
+FIXTURE_VARIANT(sync)
+{
+	void (*spoil)(FIXTURE_DATA(sync) * a);
 	int error;
 };
 
@@ -115,7 +121,9 @@ FIXTURE_SETUP(sync)
 	self->fd = npu_open();
 	self->bo = npu_bo(self->fd, 8192, 0);
 	self->args = (struct drm_onpu_bo_sync){
-		.handle = self->bo.handle, .flags = DRM_ONPU_BO_SYNC_FOR_CPU, .size = 8192,
+		.handle = self->bo.handle,
+		.flags = DRM_ONPU_BO_SYNC_FOR_CPU,
+		.size = 8192,
 	};
 }
 
@@ -147,7 +155,8 @@ TEST_F(sync, is_refused)
 
 /* ---- what works */
 
-FIXTURE(bo) {
+FIXTURE(bo)
+{
 	int fd, other;
 	struct drm_onpu_dev_info info;
 };
@@ -301,15 +310,19 @@ TEST_F(bo, a_handle_is_closed_once)
 TEST_F(bo, sync_of_every_part)
 {
 	struct npu_bo bo = npu_bo(self->fd, 12288, 0);
-	static const struct { uint64_t offset, size; } parts[] = {
+	static const struct {
+		uint64_t offset, size;
+	} parts[] = {
 		{ 0, 1 }, { 0, 12288 }, { 12287, 1 }, { 4095, 2 }, { 1, 12287 },
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++) {
 		for (uint32_t flags = 1; flags < 4; flags++) {
 			struct drm_onpu_bo_sync args = {
-				.handle = bo.handle, .flags = flags,
-				.offset = parts[i].offset, .size = parts[i].size,
+				.handle = bo.handle,
+				.flags = flags,
+				.offset = parts[i].offset,
+				.size = parts[i].size,
 			};
 
 			EXPECT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_ONPU_BO_SYNC, &args));
@@ -325,11 +338,13 @@ TEST_F(bo, the_device_sees_what_was_written_write_combining)
 	struct npu_program program = npu_program(self->fd, 1);
 	struct drm_onpu_job job;
 
-	npu_insn(&program, (struct onpu_insn){
-		.op = ONPU_OP_DMA_COPY, .ch = 1,
-		.s0 = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, from.va, 4096),
-		.dst = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, to.va, 4096),
-	});
+	npu_insn(&program,
+		 (struct onpu_insn){
+			 .op = ONPU_OP_DMA_COPY,
+			 .ch = 1,
+			 .s0 = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, from.va, 4096),
+			 .dst = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, to.va, 4096),
+		 });
 	job = npu_job(&program);
 	for (int round = 1; round < 40; round++) {
 		memset(from.map, round, 4096);

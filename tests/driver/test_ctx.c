@@ -8,13 +8,15 @@
 
 /* ---- what is refused */
 
-FIXTURE(create) {
+FIXTURE(create)
+{
 	int fd;
 	struct drm_onpu_ctx_create args;
 };
 
-FIXTURE_VARIANT(create) {
-	void (*spoil)(FIXTURE_DATA(create) *a);
+FIXTURE_VARIANT(create)
+{
+	void (*spoil)(FIXTURE_DATA(create) * a);
 	int error;
 };
 
@@ -52,14 +54,16 @@ TEST_F(create, is_refused)
 	EXPECT_EQ(ENOENT, npu_ctx_destroy(self->fd, 1));
 }
 
-FIXTURE(state) {
+FIXTURE(state)
+{
 	int fd;
 	struct npu_ctx ctx;
 	struct drm_onpu_ctx_get_state args;
 };
 
-FIXTURE_VARIANT(state) {
-	void (*spoil)(FIXTURE_DATA(state) *a);
+FIXTURE_VARIANT(state)
+{
+	void (*spoil)(FIXTURE_DATA(state) * a);
 	int error;
 };
 
@@ -101,7 +105,8 @@ TEST_F(state, is_refused)
 
 /* ---- what works */
 
-FIXTURE(ctx) {
+FIXTURE(ctx)
+{
 	int fd, other;
 	struct drm_onpu_dev_info info;
 };
@@ -157,14 +162,18 @@ TEST_F(ctx, numbers_are_of_one_client)
 TEST_F(ctx, timeouts)
 {
 	uint32_t most = self->info.max_timeout_ms;
-	const struct { uint32_t wanted, got; } cases[] = {
-		{ 0, self->info.timeout_ms }, { 1, 1 }, { 4711 % most, 4711 % most },
-		{ most, most }, { most + 1, most }, { UINT32_MAX, most },
+	const struct {
+		uint32_t wanted, got;
+	} cases[] = {
+		{ 0, self->info.timeout_ms }, { 1, 1 },
+		{ 4711 % most, 4711 % most }, { most, most },
+		{ most + 1, most },	      { UINT32_MAX, most },
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct drm_onpu_ctx_create args = {
-			.priority = DRM_ONPU_PRIORITY_LOW, .timeout_ms = cases[i].wanted,
+			.priority = DRM_ONPU_PRIORITY_LOW,
+			.timeout_ms = cases[i].wanted,
 		};
 
 		ASSERT_EQ(0, npu_ctx_create(self->fd, &args));
@@ -241,13 +250,13 @@ TEST_F(ctx, the_page_is_for_reading_and_for_its_client)
 				   (off_t)ctx.page_offset));
 	EXPECT_EQ(-1, mprotect((void *)ctx.page, 4096, PROT_READ | PROT_WRITE));
 	EXPECT_EQ(EACCES, errno);
-	EXPECT_EQ(MAP_FAILED, mmap(NULL, 8192, PROT_READ, MAP_SHARED, self->fd,
-				   (off_t)ctx.page_offset));
-	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->other,
-				   (off_t)ctx.page_offset));
+	EXPECT_EQ(MAP_FAILED,
+		  mmap(NULL, 8192, PROT_READ, MAP_SHARED, self->fd, (off_t)ctx.page_offset));
+	EXPECT_EQ(MAP_FAILED,
+		  mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->other, (off_t)ctx.page_offset));
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
-	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->fd,
-				   (off_t)ctx.page_offset));
+	EXPECT_EQ(MAP_FAILED,
+		  mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->fd, (off_t)ctx.page_offset));
 }
 
 TEST_F(ctx, the_mapped_page_outlives_context_and_file)

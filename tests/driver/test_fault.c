@@ -8,9 +8,10 @@
 
 #include <errno.h>
 
-#define DATA_BYTES	(1u << 20)
+#define DATA_BYTES (1u << 20)
 
-FIXTURE(fault) {
+FIXTURE(fault)
+{
 	int fd;
 	struct npu_ctx ctx;
 	struct npu_bo data, ro;
@@ -18,8 +19,9 @@ FIXTURE(fault) {
 	uint64_t cycle_limit;
 };
 
-FIXTURE_VARIANT(fault) {
-	void (*make)(FIXTURE_DATA(fault) *f);
+FIXTURE_VARIANT(fault)
+{
+	void (*make)(FIXTURE_DATA(fault) * f);
 	uint32_t code;
 	int error;
 };
@@ -38,25 +40,26 @@ FIXTURE_TEARDOWN(fault)
 	close(self->fd);
 }
 
-static uint16_t sram(FIXTURE_DATA(fault) *f, uint64_t at, uint32_t count)
+static uint16_t sram(FIXTURE_DATA(fault) * f, uint64_t at, uint32_t count)
 {
 	return npu_tensor(&f->program, ONPU_DT_F32, ONPU_SPACE_SRAM, at, count);
 }
 
-static uint16_t memory(FIXTURE_DATA(fault) *f, uint64_t va, uint32_t count)
+static uint16_t memory(FIXTURE_DATA(fault) * f, uint64_t va, uint32_t count)
 {
 	return npu_tensor(&f->program, ONPU_DT_F32, ONPU_SPACE_VA, va, count);
 }
 
 #define INSN(...) npu_insn(&f->program, (struct onpu_insn){ __VA_ARGS__ })
 
-#define FAULT(name, code_, errno_, ...)						\
-	static void make_##name(FIXTURE_DATA(fault) *f)				\
-	{									\
-		__VA_ARGS__;							\
-	}									\
-	FIXTURE_VARIANT_ADD(fault, name) {					\
-		.make = make_##name, .code = ONPU_FAULT_##code_, .error = (errno_),	\
+#define FAULT(name, code_, errno_, ...)                                             \
+	static void make_##name(FIXTURE_DATA(fault) * f)                            \
+	{                                                                           \
+		__VA_ARGS__;                                                        \
+	}                                                                           \
+	FIXTURE_VARIANT_ADD(fault, name)                                            \
+	{                                                                           \
+		.make = make_##name, .code = ONPU_FAULT_##code_, .error = (errno_), \
 	}
 
 FAULT(undefined_instruction, ILLEGAL_OPCODE, EINVAL, {
@@ -72,8 +75,7 @@ FAULT(reserved_bits, RESERVED_BITS, EINVAL, {
 	words[2] |= 1u << 5;
 	npu_words(&f->program, words);
 });
-FAULT(slot_index, SLOT_INDEX, EINVAL,
-	INSN(.op = ONPU_OP_VABS, .dst = 900, .s0 = sram(f, 0, 16)));
+FAULT(slot_index, SLOT_INDEX, EINVAL, INSN(.op = ONPU_OP_VABS, .dst = 900, .s0 = sram(f, 0, 16)));
 FAULT(slot_format, SLOT_FORMAT, EINVAL, {
 	uint16_t x = sram(f, 0, 16);
 
@@ -81,14 +83,14 @@ FAULT(slot_format, SLOT_FORMAT, EINVAL, {
 	INSN(.op = ONPU_OP_VABS, .dst = x, .s0 = x);
 });
 FAULT(space, SPACE, EINVAL,
-	INSN(.op = ONPU_OP_VABS, .dst = sram(f, 0, 16), .s0 = memory(f, f->data.va, 16)));
+      INSN(.op = ONPU_OP_VABS, .dst = sram(f, 0, 16), .s0 = memory(f, f->data.va, 16)));
 FAULT(type, DTYPE, EINVAL, {
 	uint16_t x = sram(f, 0, 16);
 
 	INSN(.op = ONPU_OP_VAND, .dst = x, .s0 = x, .s1 = x);
 });
 FAULT(shape, SHAPE, EINVAL,
-	INSN(.op = ONPU_OP_VABS, .dst = sram(f, 0, 16), .s0 = sram(f, 512, 17)));
+      INSN(.op = ONPU_OP_VABS, .dst = sram(f, 0, 16), .s0 = sram(f, 512, 17)));
 FAULT(bounds, BOUNDS, EFAULT, {
 	uint16_t x = sram(f, 0, 16);
 	struct onpu_slot_tensor *tensor = (void *)(f->program.bo.map + x * ONPU_SLOT_SIZE);
@@ -98,26 +100,27 @@ FAULT(bounds, BOUNDS, EFAULT, {
 });
 FAULT(index, INDEX_RANGE, EFAULT, {
 	const struct onpu_slot_param_index param = {
-		.kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_INDEX,
+		.kind = ONPU_SLOT_PARAM,
+		.schema = ONPU_SCHEMA_INDEX,
 	};
 
 	((int32_t *)f->data.map)[2] = 8;
-	INSN(.op = ONPU_OP_DMA_GATHER_AXIS, .dst = sram(f, 0, 4), .s0 = memory(f, f->data.va + 1024, 8),
+	INSN(.op = ONPU_OP_DMA_GATHER_AXIS, .dst = sram(f, 0, 4),
+	     .s0 = memory(f, f->data.va + 1024, 8),
 	     .s1 = npu_tensor(&f->program, ONPU_DT_I32, ONPU_SPACE_VA, f->data.va, 4),
 	     .param = npu_slot(&f->program, &param));
 });
 FAULT(read_of_nothing, MMU_NOT_PRESENT, EFAULT,
-	INSN(.op = ONPU_OP_DMA_COPY, .dst = sram(f, 0, 16),
-	     .s0 = memory(f, f->data.va + DATA_BYTES, 16)));
+      INSN(.op = ONPU_OP_DMA_COPY, .dst = sram(f, 0, 16),
+	   .s0 = memory(f, f->data.va + DATA_BYTES, 16)));
 FAULT(write_to_nothing, MMU_NOT_PRESENT, EFAULT,
-	npu_add_fill(&f->program, f->data.va + DATA_BYTES, 64, 1));
+      npu_add_fill(&f->program, f->data.va + DATA_BYTES, 64, 1));
 FAULT(write_to_address_zero, MMU_NOT_PRESENT, EFAULT, npu_add_fill(&f->program, 0, 64, 1));
 FAULT(read_only, MMU_PERM, EFAULT, npu_add_fill(&f->program, f->ro.va, 64, 1));
-FAULT(write_to_kernel, MMU_PERM, EFAULT,
-	npu_add_fill(&f->program, npu_info(f->fd).va_end, 64, 1));
+FAULT(write_to_kernel, MMU_PERM, EFAULT, npu_add_fill(&f->program, npu_info(f->fd).va_end, 64, 1));
 FAULT(read_of_kernel, MMU_PERM, EFAULT,
-	INSN(.op = ONPU_OP_DMA_COPY, .dst = sram(f, 0, 16),
-	     .s0 = memory(f, npu_info(f->fd).va_end, 16)));
+      INSN(.op = ONPU_OP_DMA_COPY, .dst = sram(f, 0, 16),
+	   .s0 = memory(f, npu_info(f->fd).va_end, 16)));
 FAULT(semaphore_overflow, SEM_OVERFLOW, EINVAL, {
 	for (int i = 0; i < 2; i++)
 		INSN(.op = ONPU_OP_SEM_SIGNAL, .sem = 5, .count = 40000, .eng = ONPU_ENG_LD);
@@ -127,7 +130,7 @@ FAULT(semaphore_owner, SEM_OWNER, EINVAL, {
 	INSN(.op = ONPU_OP_SEM_SIGNAL, .sem = 5, .count = 1, .eng = ONPU_ENG_ST);
 });
 FAULT(deadlock, DEADLOCK, ETIME,
-	INSN(.op = ONPU_OP_SEM_WAIT, .sem = 5, .count = 1, .eng = ONPU_ENG_LD));
+      INSN(.op = ONPU_OP_SEM_WAIT, .sem = 5, .count = 1, .eng = ONPU_ENG_LD));
 FAULT(cycle_limit, TIMEOUT, ETIME, {
 	f->cycle_limit = 300;
 	for (int i = 0; i < 4; i++)
@@ -135,7 +138,7 @@ FAULT(cycle_limit, TIMEOUT, ETIME, {
 });
 FAULT(trap, TRAP, EREMOTEIO, INSN(.op = ONPU_OP_TRAP, .code = 4711));
 
-static struct drm_onpu_job make(FIXTURE_DATA(fault) *self, const FIXTURE_VARIANT(fault) *variant)
+static struct drm_onpu_job make(FIXTURE_DATA(fault) * self, const FIXTURE_VARIANT(fault) * variant)
 {
 	struct drm_onpu_job job;
 
@@ -145,8 +148,8 @@ static struct drm_onpu_job make(FIXTURE_DATA(fault) *self, const FIXTURE_VARIANT
 	return job;
 }
 
-static void check_state(struct __test_metadata *_metadata, FIXTURE_DATA(fault) *self,
-			const FIXTURE_VARIANT(fault) *variant, uint64_t good, uint64_t cancelled)
+static void check_state(struct __test_metadata *_metadata, FIXTURE_DATA(fault) * self,
+			const FIXTURE_VARIANT(fault) * variant, uint64_t good, uint64_t cancelled)
 {
 	struct drm_onpu_ctx_get_state state = npu_state(self->fd, self->ctx.id);
 	struct onpu_fault_record fault = npu_fault(&state);
@@ -166,7 +169,8 @@ static void check_state(struct __test_metadata *_metadata, FIXTURE_DATA(fault) *
 
 TEST_F(fault, alone)
 {
-	struct drm_onpu_job job = make(self, variant), good = npu_fill(self->fd, self->data.va, 64, 1);
+	struct drm_onpu_job job = make(self, variant),
+			    good = npu_fill(self->fd, self->data.va, 64, 1);
 	struct npu_ctx fresh = npu_ctx(self->fd, 0);
 
 	EXPECT_EQ(variant->error, npu_run(self->fd, self->ctx.id, &job));
@@ -202,7 +206,8 @@ TEST_F(fault, in_a_batch)
 	EXPECT_EQ(DRM_ONPU_COMPLETION_BY_DRIVER | ECANCELED, self->ctx.page->error);
 }
 
-FIXTURE(bad_program) {
+FIXTURE(bad_program)
+{
 	int fd;
 	struct npu_ctx ctx;
 };

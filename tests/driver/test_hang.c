@@ -7,7 +7,8 @@
 #include <unistd.h>
 #include <xf86drm.h>
 
-FIXTURE(hang) {
+FIXTURE(hang)
+{
 	int fd, other;
 	struct npu_bo data, small;
 	struct npu_ctx innocent;
@@ -35,7 +36,7 @@ static bool runs_still(int fd, uint32_t syncobj, double seconds)
 	return drmSyncobjWait(fd, &syncobj, 1, npu_deadline(seconds), 0, NULL) == -ETIME;
 }
 
-#define CAP(caps, name)	((caps)[(ONPU_REG_CAP_##name - ONPU_REG_CAP_MACHINE) / 4])
+#define CAP(caps, name) ((caps)[(ONPU_REG_CAP_##name - ONPU_REG_CAP_MACHINE) / 4])
 
 /*
  * Products of matrices that cost as much as an instruction may: the emulator needs much longer for
@@ -45,7 +46,9 @@ static struct drm_onpu_job slow_job(int fd, unsigned int count)
 {
 	static uint32_t caps[128];
 	struct drm_onpu_dev_query query = {
-		.type = DRM_ONPU_DEV_QUERY_CAPS, .size = sizeof(caps), .pointer = (uintptr_t)caps,
+		.type = DRM_ONPU_DEV_QUERY_CAPS,
+		.size = sizeof(caps),
+		.pointer = (uintptr_t)caps,
 	};
 	struct npu_program program = npu_program(fd, count);
 	struct onpu_insn product = { .op = ONPU_OP_MMA_I8 };
@@ -136,7 +139,8 @@ TEST_F(hang, jobs_that_follow_hide_nothing)
 	uint32_t state = DRM_ONPU_CTX_ACTIVE;
 
 	if (seconds < 0.06)
-		SKIP(return, "the emulator is done before a hang of the shortest timeout is noticed");
+		SKIP(return,
+			   "the emulator is done before a hang of the shortest timeout is noticed");
 	/* A machine that stands still now and then may miss it; one that never sees it does not. */
 	for (int tries = 0; tries < 5 && state == DRM_ONPU_CTX_ACTIVE; tries++)
 		state = state_after_jobs(self->fd, seconds / 8);

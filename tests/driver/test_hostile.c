@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <xf86drm.h>
 
-#define VICTIM_BYTES	65536u
+#define VICTIM_BYTES 65536u
 
 /* What the victim and its parent share. */
 struct record {
@@ -19,7 +19,8 @@ struct record {
 	volatile bool stop;
 };
 
-FIXTURE(hostile) {
+FIXTURE(hostile)
+{
 	struct record *record;
 	pid_t victim;
 	int fd;
@@ -39,16 +40,20 @@ static void compute(struct record *record)
 	uint8_t value = 0;
 
 	npu_add_fill(&program, from.va, VICTIM_BYTES, 0);
+	npu_insn(&program, (struct onpu_insn){ .op = ONPU_OP_BARRIER,
+					       .mask = 1 << ONPU_ENG_LD | 1 << ONPU_ENG_ST });
 	npu_insn(&program, (struct onpu_insn){
-		.op = ONPU_OP_BARRIER, .mask = 1 << ONPU_ENG_LD | 1 << ONPU_ENG_ST });
-	npu_insn(&program, (struct onpu_insn){
-		.op = ONPU_OP_DMA_COPY, .ch = 0,
-		.s0 = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, from.va, VICTIM_BYTES),
-		.dst = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, to.va, VICTIM_BYTES),
-	});
+				   .op = ONPU_OP_DMA_COPY,
+				   .ch = 0,
+				   .s0 = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, from.va,
+						    VICTIM_BYTES),
+				   .dst = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, to.va,
+						     VICTIM_BYTES),
+			   });
 	job = npu_job(&program);
 	while (!record->stop && !record->error) {
-		((struct onpu_slot_param_fill *)(program.bo.map + 2 * ONPU_SLOT_SIZE))->value = ++value;
+		((struct onpu_slot_param_fill *)(program.bo.map + 2 * ONPU_SLOT_SIZE))->value =
+			++value;
 		record->error = npu_run(fd, ctx.id, &job);
 		if (!npu_all(to.map, VICTIM_BYTES, value) || npu_state(fd, ctx.id).state)
 			record->error = record->error ? record->error : -2;
@@ -89,7 +94,7 @@ static bool victim_works(struct record *record)
 	return record->rounds >= before + 2 && !record->error;
 }
 
-static void finish(struct __test_metadata *_metadata, FIXTURE_DATA(hostile) *self)
+static void finish(struct __test_metadata *_metadata, FIXTURE_DATA(hostile) * self)
 {
 	int status = -1;
 
@@ -101,7 +106,7 @@ static void finish(struct __test_metadata *_metadata, FIXTURE_DATA(hostile) *sel
 }
 
 static struct onpu_fault_record attack(struct __test_metadata *_metadata,
-				       FIXTURE_DATA(hostile) *self, const struct drm_onpu_job *job,
+				       FIXTURE_DATA(hostile) * self, const struct drm_onpu_job *job,
 				       int error, uint32_t code)
 {
 	struct drm_onpu_ctx_get_state state;
@@ -156,8 +161,8 @@ TEST_F(hostile, forged_slot)
 
 	memset(noise, 0xff, sizeof(noise));
 	forged = npu_slot(&self->program, noise);
-	npu_insn(&self->program, (struct onpu_insn){
-		.op = ONPU_OP_VABS, .dst = forged, .s0 = forged });
+	npu_insn(&self->program,
+		 (struct onpu_insn){ .op = ONPU_OP_VABS, .dst = forged, .s0 = forged });
 	job = npu_job(&self->program);
 	fault = attack(_metadata, self, &job, EINVAL, ONPU_FAULT_SLOT_FORMAT);
 	EXPECT_EQ(forged, fault.address);
@@ -189,20 +194,27 @@ TEST_F(hostile, endless_loop_of_jobs)
 TEST_F(hostile, destination_that_would_run_for_ever)
 {
 	struct onpu_slot_tensor tensor = {
-		.kind = ONPU_SLOT_TENSOR, .dtype = ONPU_DT_U8, .rank = 8, .space = ONPU_SPACE_VA,
-		.base = self->data.va, .size = self->data.size,
+		.kind = ONPU_SLOT_TENSOR,
+		.dtype = ONPU_DT_U8,
+		.rank = 8,
+		.space = ONPU_SPACE_VA,
+		.base = self->data.va,
+		.size = self->data.size,
 	};
 	const struct onpu_slot_param_fill fill = {
-		.kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_FILL,
+		.kind = ONPU_SLOT_PARAM,
+		.schema = ONPU_SCHEMA_FILL,
 	};
 	struct drm_onpu_job job;
 
 	for (int i = 0; i < 8; i++)
 		tensor.dim[i] = UINT32_MAX;
 	npu_insn(&self->program, (struct onpu_insn){
-		.op = ONPU_OP_DMA_FILL, .ch = 1, .dst = npu_slot(&self->program, &tensor),
-		.param = npu_slot(&self->program, &fill),
-	});
+					 .op = ONPU_OP_DMA_FILL,
+					 .ch = 1,
+					 .dst = npu_slot(&self->program, &tensor),
+					 .param = npu_slot(&self->program, &fill),
+				 });
 	job = npu_job(&self->program);
 	attack(_metadata, self, &job, EINVAL, ONPU_FAULT_SHAPE);
 	finish(_metadata, self);
@@ -216,8 +228,9 @@ TEST_F(hostile, program_that_never_yields)
 
 	npu_add_fill(&self->program, data.va, (uint32_t)data.size, 1);
 	for (int i = 1; i < 4096; i++)
-		npu_insn(&self->program, (struct onpu_insn){
-			.op = ONPU_OP_DMA_FILL, .ch = 1, .dst = 1, .param = 2 });
+		npu_insn(&self->program,
+			 (struct onpu_insn){
+				 .op = ONPU_OP_DMA_FILL, .ch = 1, .dst = 1, .param = 2 });
 	job = npu_job(&self->program);
 	attack(_metadata, self, &job, ETIME, ONPU_FAULT_TIMEOUT);
 	finish(_metadata, self);
@@ -234,7 +247,7 @@ TEST_F(hostile, program_that_overwrites_all_that_is_its_own)
 	npu_add_fill(program, program->bo.va, (uint32_t)program->bo.size, 0xff);
 	for (int i = 0; i < 1000; i++)
 		npu_insn(program, (struct onpu_insn){
-			.op = ONPU_OP_DMA_FILL, .ch = 1, .dst = 1, .param = 2 });
+					  .op = ONPU_OP_DMA_FILL, .ch = 1, .dst = 1, .param = 2 });
 	job = npu_job(program);
 	EXPECT_TRUE(victim_works(self->record));
 	error = npu_run(self->fd, self->ctx.id, &job);
@@ -250,10 +263,28 @@ TEST_F(hostile, program_that_overwrites_every_address)
 {
 	uint64_t end = npu_info(self->fd).va_end, page = 4096;
 	const uint64_t at[] = {
-		0, page, self->data.va - page, self->data.va + self->data.size, end / 2, end - page,
-		end, end + page, end + 4 * page, end + 5 * page, end + 6 * page, end + (1 << 20),
-		end + (2 << 20), end + (4 << 20), end + end / 2, 2 * end - (2 << 20), 2 * end - page,
-		2 * end, 4 * end, 1ull << 47, 1ull << 63, UINT64_MAX - page + 1 - page,
+		0,
+		page,
+		self->data.va - page,
+		self->data.va + self->data.size,
+		end / 2,
+		end - page,
+		end,
+		end + page,
+		end + 4 * page,
+		end + 5 * page,
+		end + 6 * page,
+		end + (1 << 20),
+		end + (2 << 20),
+		end + (4 << 20),
+		end + end / 2,
+		2 * end - (2 << 20),
+		2 * end - page,
+		2 * end,
+		4 * end,
+		1ull << 47,
+		1ull << 63,
+		UINT64_MAX - page + 1 - page,
 	};
 
 	EXPECT_TRUE(victim_works(self->record));
@@ -266,7 +297,8 @@ TEST_F(hostile, program_that_overwrites_every_address)
 		job = npu_fill(self->fd, at[i], (uint32_t)page, 0xff);
 		if (i == 2)
 			continue;
-		EXPECT_EQ(EFAULT, npu_run(self->fd, ctx.id, &job)) {
+		EXPECT_EQ(EFAULT, npu_run(self->fd, ctx.id, &job))
+		{
 			TH_LOG("at %#llx", (unsigned long long)at[i]);
 		}
 		state = npu_state(self->fd, ctx.id);

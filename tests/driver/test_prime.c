@@ -11,9 +11,10 @@
 #include <sys/mman.h>
 #include <xf86drm.h>
 
-#define BYTES	65536u
+#define BYTES 65536u
 
-FIXTURE(prime) {
+FIXTURE(prime)
+{
 	int fd, other;
 	struct npu_ctx ctx, other_ctx;
 };
@@ -81,14 +82,17 @@ TEST_F(prime, two_clients_share_memory)
 TEST_F(prime, the_flags_come_with_it)
 {
 	static const uint32_t flags[] = {
-		DRM_ONPU_BO_WC, DRM_ONPU_BO_DEVICE_RO, DRM_ONPU_BO_NO_MMAP,
+		DRM_ONPU_BO_WC,
+		DRM_ONPU_BO_DEVICE_RO,
+		DRM_ONPU_BO_NO_MMAP,
 		DRM_ONPU_BO_NO_MMAP | DRM_ONPU_BO_DEVICE_RO,
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
 		struct npu_bo bo = npu_bo(self->fd, 4096, flags[i]);
 		int file = export_bo(self->fd, bo.handle, DRM_RDWR);
-		struct drm_onpu_bo_info info = npu_bo_info(self->other, import_bo(self->other, file));
+		struct drm_onpu_bo_info info =
+			npu_bo_info(self->other, import_bo(self->other, file));
 
 		EXPECT_EQ(flags[i], info.flags);
 		EXPECT_EQ(!!(flags[i] & DRM_ONPU_BO_NO_MMAP), !info.mmap_offset);
@@ -158,13 +162,15 @@ static bool anything_maps(int fd)
 }
 
 /* The handle is of a buffer of another device, which @map shows. */
-static void check_imported(struct __test_metadata *_metadata, FIXTURE_DATA(prime) *self, int file,
+static void check_imported(struct __test_metadata *_metadata, FIXTURE_DATA(prime) * self, int file,
 			   uint8_t *map)
 {
 	uint32_t handle = import_bo(self->fd, file);
 	struct drm_onpu_bo_info info = npu_bo_info(self->fd, handle);
 	struct drm_onpu_bo_sync sync = {
-		.handle = handle, .flags = DRM_ONPU_BO_SYNC_FOR_CPU, .size = 4096,
+		.handle = handle,
+		.flags = DRM_ONPU_BO_SYNC_FOR_CPU,
+		.size = 4096,
 	};
 	struct npu_program program = npu_program(self->fd, 1);
 	struct npu_bo own;
@@ -179,11 +185,13 @@ static void check_imported(struct __test_metadata *_metadata, FIXTURE_DATA(prime
 	EXPECT_EQ(info.va, npu_bo_info(self->fd, handle).va);
 	EXPECT_EQ(EINVAL, npu_ioctl(self->fd, DRM_IOCTL_ONPU_BO_SYNC, &sync));
 	memset(map, 0x21, BYTES);
-	npu_insn(&program, (struct onpu_insn){
-		.op = ONPU_OP_DMA_COPY, .ch = 1,
-		.s0 = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, info.va, BYTES),
-		.dst = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, own.va, BYTES),
-	});
+	npu_insn(&program,
+		 (struct onpu_insn){
+			 .op = ONPU_OP_DMA_COPY,
+			 .ch = 1,
+			 .s0 = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, info.va, BYTES),
+			 .dst = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, own.va, BYTES),
+		 });
 	job = npu_job(&program);
 	EXPECT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
 	EXPECT_TRUE(npu_all(own.map, BYTES, 0x21));

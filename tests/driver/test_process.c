@@ -14,9 +14,10 @@
 #include <sys/time.h>
 #include <xf86drm.h>
 
-#define BYTES	4096u
+#define BYTES 4096u
 
-FIXTURE(process) {
+FIXTURE(process)
+{
 	int fd, other;
 	struct npu_bo data, other_data;
 	struct npu_ctx ctx, other_ctx;
@@ -156,9 +157,14 @@ TEST_F(process, a_child_uses_the_file)
 
 static void send_file(int socket, int file)
 {
-	union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control = { { 0 } };
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { { 0 } };
 	struct iovec iov = { .iov_base = (char[]){ 'x' }, .iov_len = 1 };
-	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
+	struct msghdr message = { .msg_iov = &iov,
+				  .msg_iovlen = 1,
+				  .msg_control = control.bytes,
 				  .msg_controllen = sizeof(control.bytes) };
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 
@@ -171,10 +177,15 @@ static void send_file(int socket, int file)
 
 static int receive_file(int socket)
 {
-	union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control;
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
 	char byte;
 	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
+	struct msghdr message = { .msg_iov = &iov,
+				  .msg_iovlen = 1,
+				  .msg_control = control.bytes,
 				  .msg_controllen = sizeof(control.bytes) };
 	int file;
 
@@ -187,7 +198,10 @@ static int receive_file(int socket)
 TEST_F(process, a_file_that_was_sent)
 {
 	int pair[2], status, fd;
-	struct { uint32_t ctx; uint64_t va; } names;
+	struct {
+		uint32_t ctx;
+		uint64_t va;
+	} names;
 	struct drm_onpu_job job;
 	pid_t child;
 
@@ -342,7 +356,8 @@ TEST_F(process, destroy_races_with_submit)
 	for (unsigned int round = 0; round < 20; round++) {
 		struct npu_ctx ctx = npu_ctx(self->fd, 0);
 		struct racer racer = {
-			.fd = self->fd, .ctx = ctx.id,
+			.fd = self->fd,
+			.ctx = ctx.id,
 			.job = npu_fill(self->fd, self->data.va, BYTES, 1),
 		};
 		pthread_t threads[2];
@@ -367,7 +382,9 @@ TEST_F(process, close_races_with_submit)
 		struct npu_bo data = npu_bo(fd, BYTES, 0);
 		struct npu_ctx ctx = npu_ctx(fd, 0);
 		struct racer racer = {
-			.fd = copy, .ctx = ctx.id, .job = npu_fill(fd, data.va, BYTES, 1),
+			.fd = copy,
+			.ctx = ctx.id,
+			.job = npu_fill(fd, data.va, BYTES, 1),
 		};
 		pthread_t thread;
 		void *end;
@@ -449,7 +466,8 @@ static void *make_contexts(void *data)
 TEST_F(process, contexts_come_and_go)
 {
 	struct racer racer = {
-		.fd = self->fd, .job = npu_fill(self->fd, self->data.va, BYTES, 1),
+		.fd = self->fd,
+		.job = npu_fill(self->fd, self->data.va, BYTES, 1),
 	};
 	struct drm_onpu_job job = npu_fill(self->other, self->other_data.va, BYTES, 1);
 	pthread_t threads[3];

@@ -6,18 +6,23 @@
 #include <errno.h>
 #include <xf86drm.h>
 
-#define GUARD	0xa5
+#define GUARD 0xa5
 
-FIXTURE(query) {
+FIXTURE(query)
+{
 	int fd;
 };
 
-FIXTURE_VARIANT(query) {
+FIXTURE_VARIANT(query)
+{
 	uint32_t type, size;
 };
 
-#define TYPE(name, id, bytes) \
-	FIXTURE_VARIANT_ADD(query, name) { .type = DRM_ONPU_DEV_QUERY_##id, .size = (bytes) }
+#define TYPE(name, id, bytes)                                    \
+	FIXTURE_VARIANT_ADD(query, name)                         \
+	{                                                        \
+		.type = DRM_ONPU_DEV_QUERY_##id, .size = (bytes) \
+	}
 
 TYPE(info, INFO, sizeof(struct drm_onpu_dev_info));
 TYPE(caps, CAPS, ONPU_REG_CAP_SAVE_BYTES - ONPU_REG_CAP_MACHINE + 4);
@@ -98,7 +103,8 @@ TEST_F(query, pointer_to_nothing)
 	EXPECT_EQ(4096, size);
 }
 
-FIXTURE(device) {
+FIXTURE(device)
+{
 	int fd;
 };
 
@@ -340,7 +346,8 @@ TEST_F(device, memory_of_contexts)
 	munmap((void *)ctx.page, (size_t)sysconf(_SC_PAGESIZE));
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
 	while ((npu_counters(self->fd).memory != total ||
-		npu_fdinfo(self->fd, "drm-total-memory") != client) && npu_now() < end)
+		npu_fdinfo(self->fd, "drm-total-memory") != client) &&
+	       npu_now() < end)
 		usleep(10000);
 	EXPECT_EQ(total, npu_counters(self->fd).memory);
 	EXPECT_EQ(client, npu_fdinfo(self->fd, "drm-total-memory"));

@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#define BYTES	4096
-#define MANY	1025
+#define BYTES 4096
+#define MANY  1025
 /* Of elements that are longer than a page, all else in them zero. */
-#define LONG_STRIDE	(4096 + 8)
+#define LONG_STRIDE (4096 + 8)
 
 struct longer_job {
 	struct drm_onpu_job job;
@@ -24,7 +24,8 @@ struct longer_sync {
 	uint64_t more;
 };
 
-FIXTURE(submit) {
+FIXTURE(submit)
+{
 	int fd;
 	struct drm_onpu_dev_info info;
 	struct npu_ctx ctx;
@@ -39,8 +40,9 @@ FIXTURE(submit) {
 	struct drm_onpu_submit args;
 };
 
-FIXTURE_VARIANT(submit) {
-	void (*spoil)(FIXTURE_DATA(submit) *a);
+FIXTURE_VARIANT(submit)
+{
+	void (*spoil)(FIXTURE_DATA(submit) * a);
 	int error;
 };
 
@@ -66,7 +68,8 @@ FIXTURE_SETUP(submit)
 		job->profile_size = 64;
 	}
 	self->args = (struct drm_onpu_submit){
-		.ctx_id = self->ctx.id, .jobs = DRM_ONPU_OBJ_ARRAY(2, self->jobs),
+		.ctx_id = self->ctx.id,
+		.jobs = DRM_ONPU_OBJ_ARRAY(2, self->jobs),
 	};
 }
 
@@ -75,10 +78,10 @@ FIXTURE_TEARDOWN(submit)
 	close(self->fd);
 }
 
-#define BAD(name, error, ...)	REFUSED(submit, name, error, __VA_ARGS__)
-#define JOB			(a->jobs[1])
-#define SYNC			(a->syncs[1][1])
-#define WAITS			(a->syncs[1][0])
+#define BAD(name, error, ...) REFUSED(submit, name, error, __VA_ARGS__)
+#define JOB		      (a->jobs[1])
+#define SYNC		      (a->syncs[1][1])
+#define WAITS		      (a->syncs[1][0])
 
 BAD(no_context, ENOENT, a->args.ctx_id = 0);
 BAD(unknown_context, ENOENT, a->args.ctx_id = 4711);
@@ -106,8 +109,8 @@ BAD(long_stride_of_jobs, E2BIG, {
 BAD(jobs_at_zero, EFAULT, a->args.jobs.array = 0);
 BAD(jobs_of_the_kernel, EFAULT, a->args.jobs.array = 0xffff800000000000ull);
 BAD(half_of_the_jobs, EFAULT, {
-	char *pages = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			   -1, 0);
+	char *pages =
+		mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct drm_onpu_job *last = (void *)(pages + BYTES - sizeof(*last));
 
 	*last = a->jobs[0];
@@ -185,7 +188,7 @@ BAD(no_such_point, EINVAL, {
 	WAITS.handle = a->empty;
 });
 
-static void check_good(struct __test_metadata *_metadata, FIXTURE_DATA(submit) *self)
+static void check_good(struct __test_metadata *_metadata, FIXTURE_DATA(submit) * self)
 {
 	ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_ONPU_SUBMIT, &self->args));
 	EXPECT_EQ(2, self->args.seqno);
@@ -195,7 +198,7 @@ static void check_good(struct __test_metadata *_metadata, FIXTURE_DATA(submit) *
 	EXPECT_EQ(2, npu_state(self->fd, self->ctx.id).completed);
 }
 
-static void give_fence(FIXTURE_DATA(submit) *self)
+static void give_fence(FIXTURE_DATA(submit) * self)
 {
 	struct npu_ctx ctx = npu_ctx(self->fd, 0);
 	struct drm_onpu_job job = self->jobs[0];

@@ -9,10 +9,11 @@
 #include <sys/mman.h>
 #include <xf86drm.h>
 
-#define BYTES	4096u
-#define COUNT	64u
+#define BYTES 4096u
+#define COUNT 64u
 
-FIXTURE(sync) {
+FIXTURE(sync)
+{
 	int fd;
 	struct drm_onpu_dev_info info;
 	struct npu_ctx ctx, other;
@@ -39,7 +40,7 @@ static void give_syncs(struct drm_onpu_job *job, const struct drm_onpu_sync *syn
 }
 
 /* A job of the other context that runs until it is destroyed; its fence. */
-static uint32_t start_endless(FIXTURE_DATA(sync) *self)
+static uint32_t start_endless(FIXTURE_DATA(sync) * self)
 {
 	uint32_t syncobj = npu_syncobj(self->fd);
 
@@ -121,7 +122,8 @@ TEST_F(sync, timeline_in_and_out)
 		};
 
 		give_syncs(&job, syncs, i > 1 ? 2 : 1);
-		ASSERT_EQ(0, npu_submit(self->fd, i & 1 ? self->ctx.id : self->other.id, &job, 1, NULL));
+		ASSERT_EQ(0, npu_submit(self->fd, i & 1 ? self->ctx.id : self->other.id, &job, 1,
+					NULL));
 	}
 	ASSERT_EQ(0, drmSyncobjTimelineWait(self->fd, &timeline, &point, 1,
 					    npu_deadline(NPU_PATIENCE_S), 0, NULL));
@@ -136,17 +138,21 @@ TEST_F(sync, binary_between_contexts)
 
 	for (uint32_t i = 1; i <= 20; i++) {
 		struct npu_program program = npu_program(self->fd, 1);
-		struct drm_onpu_job first = npu_fill(self->fd, self->data.va, 1 << 18, (uint8_t)i), second;
+		struct drm_onpu_job first = npu_fill(self->fd, self->data.va, 1 << 18, (uint8_t)i),
+				    second;
 		struct drm_onpu_sync syncs[2] = {
-			{ syncobj, DRM_ONPU_SYNC_WAIT, 0 }, { done, DRM_ONPU_SYNC_SIGNAL, 0 },
+			{ syncobj, DRM_ONPU_SYNC_WAIT, 0 },
+			{ done, DRM_ONPU_SYNC_SIGNAL, 0 },
 		};
 
 		npu_insn(&program, (struct onpu_insn){
-			.op = ONPU_OP_DMA_COPY, .ch = 1,
-			.s0 = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, self->data.va, 1 << 18),
-			.dst = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA,
-					  self->data.va + (1 << 20), 1 << 18),
-		});
+					   .op = ONPU_OP_DMA_COPY,
+					   .ch = 1,
+					   .s0 = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA,
+							    self->data.va, 1 << 18),
+					   .dst = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA,
+							     self->data.va + (1 << 20), 1 << 18),
+				   });
 		second = npu_job(&program);
 		give_syncs(&second, syncs, 2);
 		ASSERT_EQ(0, npu_submit_signal(self->fd, self->ctx.id, first, syncobj));
@@ -162,7 +168,8 @@ TEST_F(sync, a_wait_means_the_syncobj_as_it_was)
 	uint32_t syncobj = start_endless(self);
 	struct drm_onpu_job jobs[2];
 	struct drm_onpu_sync syncs[2] = {
-		{ syncobj, DRM_ONPU_SYNC_SIGNAL, 0 }, { syncobj, DRM_ONPU_SYNC_WAIT, 0 },
+		{ syncobj, DRM_ONPU_SYNC_SIGNAL, 0 },
+		{ syncobj, DRM_ONPU_SYNC_WAIT, 0 },
 	};
 	uint32_t after = npu_syncobj(self->fd);
 
@@ -224,16 +231,15 @@ TEST_F(sync, arrays_at_any_address)
 	uint32_t syncobj[2];
 
 	for (int i = 0; i < 2; i++) {
-		struct drm_onpu_job job = npu_fill(self->fd, self->data.va + (unsigned int)i * BYTES,
-						   BYTES, 7);
+		struct drm_onpu_job job =
+			npu_fill(self->fd, self->data.va + (unsigned int)i * BYTES, BYTES, 7);
 		struct drm_onpu_sync sync = { .flags = DRM_ONPU_SYNC_SIGNAL };
 
 		sync.handle = syncobj[i] = npu_syncobj(self->fd);
 		memcpy(syncs + i * (sizeof(sync) + 4), &sync, sizeof(sync));
 		if (i)
-			job.syncs = (struct drm_onpu_obj_array){
-				sizeof(sync) + 4, 2, (uintptr_t)syncs
-			};
+			job.syncs = (struct drm_onpu_obj_array){ sizeof(sync) + 4, 2,
+								 (uintptr_t)syncs };
 		memcpy(jobs + i * (sizeof(job) + 4), &job, sizeof(job));
 	}
 	ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_ONPU_SUBMIT, &args));
@@ -244,8 +250,14 @@ TEST_F(sync, arrays_at_any_address)
 
 TEST_F(sync, longer_elements_of_a_newer_program)
 {
-	struct { struct drm_onpu_job job; uint64_t more[3]; } jobs[2];
-	struct { struct drm_onpu_sync sync; uint64_t more[5]; } syncs[2];
+	struct {
+		struct drm_onpu_job job;
+		uint64_t more[3];
+	} jobs[2];
+	struct {
+		struct drm_onpu_sync sync;
+		uint64_t more[5];
+	} syncs[2];
 	struct drm_onpu_submit args = { .ctx_id = self->ctx.id };
 
 	memset(jobs, 0, sizeof(jobs));

@@ -18,9 +18,9 @@
 #define PROGRAM_SLOTS 1024
 /* Where the parts of a program are in its address space. */
 #define PROGRAM_VA UINT64_C(0x10000)
-#define SLOTS_VA UINT64_C(0x100000)
+#define SLOTS_VA   UINT64_C(0x100000)
 #define PROFILE_VA UINT64_C(0x200000)
-#define DATA_VA UINT64_C(0x1000000)
+#define DATA_VA	   UINT64_C(0x1000000)
 
 struct program {
 	uint32_t insns[PROGRAM_INSNS][4];
@@ -85,9 +85,9 @@ static inline int program_write(void *ctx, uint64_t addr, const void *src, size_
 static inline struct program *program_create(uint32_t sram_bytes, size_t data_size)
 {
 	struct program *p = calloc(1, sizeof(*p));
-	struct onpu_slot_program head = {
-		.kind = ONPU_SLOT_PROGRAM, .isa_major = ONPU_ISA_MAJOR, .sram_bytes = sram_bytes
-	};
+	struct onpu_slot_program head = { .kind = ONPU_SLOT_PROGRAM,
+					  .isa_major = ONPU_ISA_MAJOR,
+					  .sram_bytes = sram_bytes };
 
 	if (!p)
 		abort();
@@ -123,8 +123,9 @@ static inline struct onpu_slot_tensor program_tensor(enum onpu_dtype dtype, enum
 						     const uint32_t *dim, const int64_t *stride)
 {
 	static const uint8_t size[ONPU_DT_COUNT] = { 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 1, 1 };
-	struct onpu_slot_tensor t = { .kind = ONPU_SLOT_TENSOR, .dtype = dtype, .rank = rank,
-				      .space = space, .base = base };
+	struct onpu_slot_tensor t = {
+		.kind = ONPU_SLOT_TENSOR, .dtype = dtype, .rank = rank, .space = space, .base = base
+	};
 	int64_t dense = size[dtype], extent = size[dtype];
 
 	for (unsigned int i = rank; i-- > 0;) {

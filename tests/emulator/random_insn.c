@@ -121,7 +121,9 @@ static uint16_t place(struct generator *g, unsigned int operand)
 	bool nibble = s->dtype == ONPU_DT_I4 || s->dtype == ONPU_DT_U4;
 	int64_t step = size[s->dtype], esize = step, low = 0;
 	uint64_t area = g->sram_bytes / 8;
-	struct onpu_slot_tensor t = { .kind = ONPU_SLOT_TENSOR, .dtype = s->dtype, .rank = s->rank };
+	struct onpu_slot_tensor t = { .kind = ONPU_SLOT_TENSOR,
+				      .dtype = s->dtype,
+				      .rank = s->rank };
 	unsigned int order[ONPU_MAX_RANK];
 	bool plain = one_in(g, 2);
 
@@ -263,7 +265,8 @@ static void make_arg(struct generator *g)
 {
 	struct shape *d = &g->shape[0], *s = &g->shape[1];
 	struct onpu_slot_param_scalar base = { .kind = ONPU_SLOT_PARAM,
-					       .schema = ONPU_SCHEMA_SCALAR, .alpha = 1000 };
+					       .schema = ONPU_SCHEMA_SCALAR,
+					       .alpha = 1000 };
 
 	random_dims(g, s, 1, 4);
 	g->insn.axis = (uint8_t)below(g, s->rank);
@@ -358,7 +361,7 @@ static void make_index(struct generator *g)
 		random_dims(g, x, 0, 2);
 		part->rank = full->rank - 1 + x->rank;
 		for (unsigned int i = 0; i < part->rank; i++)
-			part->dim[i] = i < p.axis ? full->dim[i] :
+			part->dim[i] = i < p.axis	    ? full->dim[i] :
 				       i < p.axis + x->rank ? x->dim[i - p.axis] :
 							      full->dim[i - x->rank + 1];
 	} else if (g->op == ONPU_OP_DMA_GATHER_ELEM || g->op == ONPU_OP_DMA_SCATTER_ELEM) {
@@ -387,8 +390,7 @@ static void make_index(struct generator *g)
 
 static void make_elementwise(struct generator *g)
 {
-	struct onpu_slot_param_scalar s = { .kind = ONPU_SLOT_PARAM,
-					    .schema = ONPU_SCHEMA_SCALAR };
+	struct onpu_slot_param_scalar s = { .kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_SCALAR };
 	bool floats = is_float(g->shape[1].dtype);
 
 	random_dims(g, &g->shape[0], g->op == ONPU_OP_TRI ? 2 : 0, 5);
@@ -419,8 +421,9 @@ static void make_elementwise(struct generator *g)
 
 void random_insn(struct random_source *r, struct program *p, enum onpu_op op, uint32_t sram_bytes)
 {
-	struct generator g = { .r = r, .p = p, .op = op, .info = &onpu_op_info[op],
-			       .sram_bytes = sram_bytes };
+	struct generator g = {
+		.r = r, .p = p, .op = op, .info = &onpu_op_info[op], .sram_bytes = sram_bytes
+	};
 
 	g.insn.op = op;
 	for (unsigned int i = 0; i < 4; i++)
@@ -462,9 +465,9 @@ void random_insn(struct random_source *r, struct program *p, enum onpu_op op, ui
 void random_data(struct random_source *r, uint8_t *data, size_t size)
 {
 	static const uint32_t special[] = {
-		0x00000000, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00001, 0xffa00000, 0x00000001,
-		0x807fffff, 0x7f7fffff, 0x3f800000, 0x7c007e01, 0xfc000001, 0x000083ff, 0x7f81ff80,
-		0xffffffff, 0x7fffffff, 0x80808080, 0x01010101,
+		0x00000000, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00001, 0xffa00000,
+		0x00000001, 0x807fffff, 0x7f7fffff, 0x3f800000, 0x7c007e01, 0xfc000001,
+		0x000083ff, 0x7f81ff80, 0xffffffff, 0x7fffffff, 0x80808080, 0x01010101,
 	};
 
 	for (size_t i = 0; i + 4 <= size; i += 4) {

@@ -168,63 +168,63 @@ static uint32_t f_remu(uint32_t a, uint32_t b)
 
 /* The listings of the manual, in its order. */
 struct ref_insn ref_insns[] = {
-	INSN("lui",   "-------------------- ----- 0110111", REF_LUI, NULL, 0, 1),
+	INSN("lui", "-------------------- ----- 0110111", REF_LUI, NULL, 0, 1),
 	INSN("auipc", "-------------------- ----- 0010111", REF_AUIPC, NULL, 0, 1),
-	INSN("jal",   "-------------------- ----- 1101111", REF_JAL, NULL, 0, 2),
-	INSN("jalr",  "------------ ----- 000 ----- 1100111", REF_JALR, NULL, 0, 2),
-	INSN("beq",   "------- ----- ----- 000 ----- 1100011", REF_BRANCH, f_eq, 0, 1),
-	INSN("bne",   "------- ----- ----- 001 ----- 1100011", REF_BRANCH, f_ne, 0, 1),
-	INSN("blt",   "------- ----- ----- 100 ----- 1100011", REF_BRANCH, f_lt, 0, 1),
-	INSN("bge",   "------- ----- ----- 101 ----- 1100011", REF_BRANCH, f_ge, 0, 1),
-	INSN("bltu",  "------- ----- ----- 110 ----- 1100011", REF_BRANCH, f_ltu, 0, 1),
-	INSN("bgeu",  "------- ----- ----- 111 ----- 1100011", REF_BRANCH, f_geu, 0, 1),
-	INSN("lb",    "------------ ----- 000 ----- 0000011", REF_LOAD, f_lb, 1, 1),
-	INSN("lh",    "------------ ----- 001 ----- 0000011", REF_LOAD, f_lh, 2, 1),
-	INSN("lw",    "------------ ----- 010 ----- 0000011", REF_LOAD, f_same, 4, 1),
-	INSN("lbu",   "------------ ----- 100 ----- 0000011", REF_LOAD, f_same, 1, 1),
-	INSN("lhu",   "------------ ----- 101 ----- 0000011", REF_LOAD, f_same, 2, 1),
-	INSN("sb",    "------- ----- ----- 000 ----- 0100011", REF_STORE, NULL, 1, 1),
-	INSN("sh",    "------- ----- ----- 001 ----- 0100011", REF_STORE, NULL, 2, 1),
-	INSN("sw",    "------- ----- ----- 010 ----- 0100011", REF_STORE, NULL, 4, 1),
-	INSN("addi",  "------------ ----- 000 ----- 0010011", REF_OP_IMM, f_add, 0, 1),
-	INSN("slti",  "------------ ----- 010 ----- 0010011", REF_OP_IMM, f_slt, 0, 1),
+	INSN("jal", "-------------------- ----- 1101111", REF_JAL, NULL, 0, 2),
+	INSN("jalr", "------------ ----- 000 ----- 1100111", REF_JALR, NULL, 0, 2),
+	INSN("beq", "------- ----- ----- 000 ----- 1100011", REF_BRANCH, f_eq, 0, 1),
+	INSN("bne", "------- ----- ----- 001 ----- 1100011", REF_BRANCH, f_ne, 0, 1),
+	INSN("blt", "------- ----- ----- 100 ----- 1100011", REF_BRANCH, f_lt, 0, 1),
+	INSN("bge", "------- ----- ----- 101 ----- 1100011", REF_BRANCH, f_ge, 0, 1),
+	INSN("bltu", "------- ----- ----- 110 ----- 1100011", REF_BRANCH, f_ltu, 0, 1),
+	INSN("bgeu", "------- ----- ----- 111 ----- 1100011", REF_BRANCH, f_geu, 0, 1),
+	INSN("lb", "------------ ----- 000 ----- 0000011", REF_LOAD, f_lb, 1, 1),
+	INSN("lh", "------------ ----- 001 ----- 0000011", REF_LOAD, f_lh, 2, 1),
+	INSN("lw", "------------ ----- 010 ----- 0000011", REF_LOAD, f_same, 4, 1),
+	INSN("lbu", "------------ ----- 100 ----- 0000011", REF_LOAD, f_same, 1, 1),
+	INSN("lhu", "------------ ----- 101 ----- 0000011", REF_LOAD, f_same, 2, 1),
+	INSN("sb", "------- ----- ----- 000 ----- 0100011", REF_STORE, NULL, 1, 1),
+	INSN("sh", "------- ----- ----- 001 ----- 0100011", REF_STORE, NULL, 2, 1),
+	INSN("sw", "------- ----- ----- 010 ----- 0100011", REF_STORE, NULL, 4, 1),
+	INSN("addi", "------------ ----- 000 ----- 0010011", REF_OP_IMM, f_add, 0, 1),
+	INSN("slti", "------------ ----- 010 ----- 0010011", REF_OP_IMM, f_slt, 0, 1),
 	INSN("sltiu", "------------ ----- 011 ----- 0010011", REF_OP_IMM, f_sltu, 0, 1),
-	INSN("xori",  "------------ ----- 100 ----- 0010011", REF_OP_IMM, f_xor, 0, 1),
-	INSN("ori",   "------------ ----- 110 ----- 0010011", REF_OP_IMM, f_or, 0, 1),
-	INSN("andi",  "------------ ----- 111 ----- 0010011", REF_OP_IMM, f_and, 0, 1),
-	INSN("slli",  "0000000 ----- ----- 001 ----- 0010011", REF_SHIFT_IMM, f_sll, 0, 1),
-	INSN("srli",  "0000000 ----- ----- 101 ----- 0010011", REF_SHIFT_IMM, f_srl, 0, 1),
-	INSN("srai",  "0100000 ----- ----- 101 ----- 0010011", REF_SHIFT_IMM, f_sra, 0, 1),
-	INSN("add",   "0000000 ----- ----- 000 ----- 0110011", REF_OP, f_add, 0, 1),
-	INSN("sub",   "0100000 ----- ----- 000 ----- 0110011", REF_OP, f_sub, 0, 1),
-	INSN("sll",   "0000000 ----- ----- 001 ----- 0110011", REF_OP, f_sll, 0, 1),
-	INSN("slt",   "0000000 ----- ----- 010 ----- 0110011", REF_OP, f_slt, 0, 1),
-	INSN("sltu",  "0000000 ----- ----- 011 ----- 0110011", REF_OP, f_sltu, 0, 1),
-	INSN("xor",   "0000000 ----- ----- 100 ----- 0110011", REF_OP, f_xor, 0, 1),
-	INSN("srl",   "0000000 ----- ----- 101 ----- 0110011", REF_OP, f_srl, 0, 1),
-	INSN("sra",   "0100000 ----- ----- 101 ----- 0110011", REF_OP, f_sra, 0, 1),
-	INSN("or",    "0000000 ----- ----- 110 ----- 0110011", REF_OP, f_or, 0, 1),
-	INSN("and",   "0000000 ----- ----- 111 ----- 0110011", REF_OP, f_and, 0, 1),
+	INSN("xori", "------------ ----- 100 ----- 0010011", REF_OP_IMM, f_xor, 0, 1),
+	INSN("ori", "------------ ----- 110 ----- 0010011", REF_OP_IMM, f_or, 0, 1),
+	INSN("andi", "------------ ----- 111 ----- 0010011", REF_OP_IMM, f_and, 0, 1),
+	INSN("slli", "0000000 ----- ----- 001 ----- 0010011", REF_SHIFT_IMM, f_sll, 0, 1),
+	INSN("srli", "0000000 ----- ----- 101 ----- 0010011", REF_SHIFT_IMM, f_srl, 0, 1),
+	INSN("srai", "0100000 ----- ----- 101 ----- 0010011", REF_SHIFT_IMM, f_sra, 0, 1),
+	INSN("add", "0000000 ----- ----- 000 ----- 0110011", REF_OP, f_add, 0, 1),
+	INSN("sub", "0100000 ----- ----- 000 ----- 0110011", REF_OP, f_sub, 0, 1),
+	INSN("sll", "0000000 ----- ----- 001 ----- 0110011", REF_OP, f_sll, 0, 1),
+	INSN("slt", "0000000 ----- ----- 010 ----- 0110011", REF_OP, f_slt, 0, 1),
+	INSN("sltu", "0000000 ----- ----- 011 ----- 0110011", REF_OP, f_sltu, 0, 1),
+	INSN("xor", "0000000 ----- ----- 100 ----- 0110011", REF_OP, f_xor, 0, 1),
+	INSN("srl", "0000000 ----- ----- 101 ----- 0110011", REF_OP, f_srl, 0, 1),
+	INSN("sra", "0100000 ----- ----- 101 ----- 0110011", REF_OP, f_sra, 0, 1),
+	INSN("or", "0000000 ----- ----- 110 ----- 0110011", REF_OP, f_or, 0, 1),
+	INSN("and", "0000000 ----- ----- 111 ----- 0110011", REF_OP, f_and, 0, 1),
 	INSN("fence", "------------ ----- 000 ----- 0001111", REF_FENCE, NULL, 0, 1),
 	INSN("fence.i", "------------ ----- 001 ----- 0001111", REF_FENCE, NULL, 0, 1),
-	INSN("ecall",  "000000000000 00000 000 00000 1110011", REF_ECALL, NULL, 0, 0),
+	INSN("ecall", "000000000000 00000 000 00000 1110011", REF_ECALL, NULL, 0, 0),
 	INSN("ebreak", "000000000001 00000 000 00000 1110011", REF_EBREAK, NULL, 0, 0),
-	INSN("mret",   "0011000 00010 00000 000 00000 1110011", REF_MRET, NULL, 0, 2),
-	INSN("wfi",    "0001000 00101 00000 000 00000 1110011", REF_WFI, NULL, 0, 1),
-	INSN("csrrw",  "------------ ----- 001 ----- 1110011", REF_CSR, NULL, 0, 1),
-	INSN("csrrs",  "------------ ----- 010 ----- 1110011", REF_CSR, NULL, 0, 1),
-	INSN("csrrc",  "------------ ----- 011 ----- 1110011", REF_CSR, NULL, 0, 1),
+	INSN("mret", "0011000 00010 00000 000 00000 1110011", REF_MRET, NULL, 0, 2),
+	INSN("wfi", "0001000 00101 00000 000 00000 1110011", REF_WFI, NULL, 0, 1),
+	INSN("csrrw", "------------ ----- 001 ----- 1110011", REF_CSR, NULL, 0, 1),
+	INSN("csrrs", "------------ ----- 010 ----- 1110011", REF_CSR, NULL, 0, 1),
+	INSN("csrrc", "------------ ----- 011 ----- 1110011", REF_CSR, NULL, 0, 1),
 	INSN("csrrwi", "------------ ----- 101 ----- 1110011", REF_CSR, NULL, 0, 1),
 	INSN("csrrsi", "------------ ----- 110 ----- 1110011", REF_CSR, NULL, 0, 1),
 	INSN("csrrci", "------------ ----- 111 ----- 1110011", REF_CSR, NULL, 0, 1),
-	INSN("mul",    "0000001 ----- ----- 000 ----- 0110011", REF_OP, f_mul, 0, 3),
-	INSN("mulh",   "0000001 ----- ----- 001 ----- 0110011", REF_OP, f_mulh, 0, 3),
+	INSN("mul", "0000001 ----- ----- 000 ----- 0110011", REF_OP, f_mul, 0, 3),
+	INSN("mulh", "0000001 ----- ----- 001 ----- 0110011", REF_OP, f_mulh, 0, 3),
 	INSN("mulhsu", "0000001 ----- ----- 010 ----- 0110011", REF_OP, f_mulhsu, 0, 3),
-	INSN("mulhu",  "0000001 ----- ----- 011 ----- 0110011", REF_OP, f_mulhu, 0, 3),
-	INSN("div",    "0000001 ----- ----- 100 ----- 0110011", REF_OP, f_div, 0, 34),
-	INSN("divu",   "0000001 ----- ----- 101 ----- 0110011", REF_OP, f_divu, 0, 34),
-	INSN("rem",    "0000001 ----- ----- 110 ----- 0110011", REF_OP, f_rem, 0, 34),
-	INSN("remu",   "0000001 ----- ----- 111 ----- 0110011", REF_OP, f_remu, 0, 34),
+	INSN("mulhu", "0000001 ----- ----- 011 ----- 0110011", REF_OP, f_mulhu, 0, 3),
+	INSN("div", "0000001 ----- ----- 100 ----- 0110011", REF_OP, f_div, 0, 34),
+	INSN("divu", "0000001 ----- ----- 101 ----- 0110011", REF_OP, f_divu, 0, 34),
+	INSN("rem", "0000001 ----- ----- 110 ----- 0110011", REF_OP, f_rem, 0, 34),
+	INSN("remu", "0000001 ----- ----- 111 ----- 0110011", REF_OP, f_remu, 0, 34),
 };
 
 const size_t ref_insn_count = sizeof(ref_insns) / sizeof(ref_insns[0]);
@@ -257,8 +257,7 @@ void ref_init(void)
 		for (j = 0; j < i; j++)
 			if (!((ref_insns[i].match ^ ref_insns[j].match) & ref_insns[i].mask &
 			      ref_insns[j].mask))
-				fail_msg("%s and %s overlap", ref_insns[i].name,
-					 ref_insns[j].name);
+				fail_msg("%s and %s overlap", ref_insns[i].name, ref_insns[j].name);
 }
 
 const struct ref_insn *ref_find(const char *name)
@@ -284,19 +283,19 @@ const struct ref_insn *ref_decode(uint32_t word)
 
 /* First and last number of each run of CSRs */
 static const uint16_t csr_ranges[][2] = {
-	{ 0x300, 0x301 },	/* mstatus, misa */
-	{ 0x304, 0x305 },	/* mie, mtvec */
-	{ 0x310, 0x310 },	/* mstatush */
-	{ 0x320, 0x320 },	/* mcountinhibit */
-	{ 0x323, 0x33f },	/* mhpmevent3..31 */
-	{ 0x340, 0x344 },	/* mscratch, mepc, mcause, mtval, mip */
-	{ 0xb00, 0xb00 },	/* mcycle */
-	{ 0xb02, 0xb1f },	/* minstret, mhpmcounter3..31 */
-	{ 0xb80, 0xb80 },	/* mcycleh */
-	{ 0xb82, 0xb9f },	/* minstreth, mhpmcounter3h..31h */
-	{ 0xc00, 0xc02 },	/* cycle, time, instret */
-	{ 0xc80, 0xc82 },	/* cycleh, timeh, instreth */
-	{ 0xf11, 0xf15 },	/* mvendorid, marchid, mimpid, mhartid, mconfigptr */
+	{ 0x300, 0x301 }, /* mstatus, misa */
+	{ 0x304, 0x305 }, /* mie, mtvec */
+	{ 0x310, 0x310 }, /* mstatush */
+	{ 0x320, 0x320 }, /* mcountinhibit */
+	{ 0x323, 0x33f }, /* mhpmevent3..31 */
+	{ 0x340, 0x344 }, /* mscratch, mepc, mcause, mtval, mip */
+	{ 0xb00, 0xb00 }, /* mcycle */
+	{ 0xb02, 0xb1f }, /* minstret, mhpmcounter3..31 */
+	{ 0xb80, 0xb80 }, /* mcycleh */
+	{ 0xb82, 0xb9f }, /* minstreth, mhpmcounter3h..31h */
+	{ 0xc00, 0xc02 }, /* cycle, time, instret */
+	{ 0xc80, 0xc82 }, /* cycleh, timeh, instreth */
+	{ 0xf11, 0xf15 }, /* mvendorid, marchid, mimpid, mhartid, mconfigptr */
 };
 
 bool ref_csr_exists(uint32_t csr)
@@ -417,16 +416,15 @@ static int32_t imm_b(uint32_t word)
 
 static int32_t imm_j(uint32_t word)
 {
-	static const uint8_t at[] = { 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 20,
-				      12, 13, 14, 15, 16, 17, 18, 19, 31 };
+	static const uint8_t at[] = { 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,
+				      20, 12, 13, 14, 15, 16, 17, 18, 19, 31 };
 
 	return gather(word, at, 21, 1);
 }
 
 static bool in_memory(const struct ref_machine *m, uint32_t addr, unsigned int size)
 {
-	return addr >= m->mem_base &&
-	       (uint64_t)addr + size <= (uint64_t)m->mem_base + m->mem_size;
+	return addr >= m->mem_base && (uint64_t)addr + size <= (uint64_t)m->mem_base + m->mem_size;
 }
 
 static void trap(struct ref_outcome *out, uint32_t cause, uint32_t tval)
@@ -527,7 +525,7 @@ static void step_control(struct ref_machine *m, uint32_t word, struct ref_outcom
 		break;
 	case REF_MRET:
 		break;
-	default:	/* fences and WFI */
+	default: /* fences and WFI */
 		m->pc += 4;
 	}
 }

@@ -14,15 +14,15 @@
 #include <stdint.h>
 
 enum ref_kind {
-	REF_OP,		/* rd = f(rs1, rs2) */
-	REF_OP_IMM,	/* rd = f(rs1, imm) */
-	REF_SHIFT_IMM,	/* rd = f(rs1, shamt) */
+	REF_OP,	       /* rd = f(rs1, rs2) */
+	REF_OP_IMM,    /* rd = f(rs1, imm) */
+	REF_SHIFT_IMM, /* rd = f(rs1, shamt) */
 	REF_LUI,
 	REF_AUIPC,
 	REF_JAL,
 	REF_JALR,
-	REF_BRANCH,	/* taken if f(rs1, rs2) */
-	REF_LOAD,	/* rd = f(memory, 0) */
+	REF_BRANCH, /* taken if f(rs1, rs2) */
+	REF_LOAD,   /* rd = f(memory, 0) */
 	REF_STORE,
 	REF_FENCE,
 	REF_ECALL,
@@ -34,12 +34,12 @@ enum ref_kind {
 
 struct ref_insn {
 	const char *name;
-	const char *pattern;	/* bits 31..0; '-' is free, blanks are ignored */
+	const char *pattern; /* bits 31..0; '-' is free, blanks are ignored */
 	enum ref_kind kind;
 	uint32_t (*f)(uint32_t a, uint32_t b);
-	unsigned int size;	/* bytes, of loads and stores */
-	unsigned int cycles;	/* when it does not trap and does not jump */
-	uint32_t mask, match;	/* made from @pattern */
+	unsigned int size;    /* bytes, of loads and stores */
+	unsigned int cycles;  /* when it does not trap and does not jump */
+	uint32_t mask, match; /* made from @pattern */
 };
 
 /* The table; call ref_init() before using it. */
@@ -82,10 +82,10 @@ struct ref_machine {
 
 /* What a step did. */
 struct ref_outcome {
-	const struct ref_insn *insn;	/* NULL: illegal encoding */
+	const struct ref_insn *insn; /* NULL: illegal encoding */
 	bool traps;
 	uint32_t cause, tval;
-	unsigned int cycles;		/* when it does not trap */
+	unsigned int cycles; /* when it does not trap */
 };
 
 /*

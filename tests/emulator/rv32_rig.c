@@ -12,7 +12,7 @@
 #include "rv32_reference.h"
 
 /* Where rig_csr_read() and rig_csr_write() put their instruction. */
-#define RIG_SCRATCH_PC	(RIG_TCM_BASE + RIG_TCM_SIZE - 8)
+#define RIG_SCRATCH_PC (RIG_TCM_BASE + RIG_TCM_SIZE - 8)
 
 static void remember(struct rig *rig, uint32_t addr, unsigned int size, uint32_t value)
 {
@@ -119,8 +119,7 @@ static void csr_step(struct rig *rig, uint32_t word)
 
 	rig_execute(rig, RIG_SCRATCH_PC, word);
 	if (rig->core.pc != RIG_SCRATCH_PC + 4)
-		fail_msg("CSR %#x: pc %#x, cause %#x", word >> 20, rig->core.pc,
-			 rig->core.mcause);
+		fail_msg("CSR %#x: pc %#x, cause %#x", word >> 20, rig->core.pc, rig->core.mcause);
 	rig->core.pc = pc;
 }
 

@@ -11,12 +11,12 @@
 
 #include "riscv.h"
 
-#define RIG_TCM_BASE	0x00010000u
-#define RIG_TCM_SIZE	0x00004000u
-#define RIG_DEV_BASE	0x40000000u	/* answers RIG_DEV_SIZE bytes from here */
-#define RIG_DEV_SIZE	0x100u
-#define RIG_NOWHERE	0x80000000u	/* nothing answers */
-#define RIG_HARTID	5
+#define RIG_TCM_BASE 0x00010000u
+#define RIG_TCM_SIZE 0x00004000u
+#define RIG_DEV_BASE 0x40000000u /* answers RIG_DEV_SIZE bytes from here */
+#define RIG_DEV_SIZE 0x100u
+#define RIG_NOWHERE  0x80000000u /* nothing answers */
+#define RIG_HARTID   5
 
 struct rig {
 	struct onpu_rv32 core;

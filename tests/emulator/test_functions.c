@@ -21,7 +21,7 @@
 
 #include "functions.h"
 
-#define BLOCK 4096
+#define BLOCK	      4096
 #define SAMPLE_STRIDE 251
 #define CANONICAL_NAN 0x7fc00000u
 
@@ -252,10 +252,12 @@ static void check_patterns(enum onpu_fn fn, float alpha, uint64_t first, uint64_
 static void check_edges(enum onpu_fn fn, float alpha, struct worst *worst)
 {
 	static const float edges[] = {
-		0.0f, FLT_MIN, FLT_MAX, INFINITY, 0.5f, 1.0f, 2.0f, 1.41421356f, 0.70710678f,
-		0.34657359f, 0.69314718f, 0.78539816f, 1.57079633f, 3.14159265f, 0x1p28f, 0x1p24f,
-		4.0f, 3.9192f, 5.4f, 9.1f, 10.0f, 15.0f, 14.2f, 17.33f, 20.0f, 87.34f, 88.73f,
-		103.98f, 128.0f, 0.8813736f, 6.2831853f, 10.9955743f, 0x1.ddebdep119f,
+		0.0f,	     FLT_MIN,	  FLT_MAX,	   INFINITY,	0.5f,	     1.0f,
+		2.0f,	     1.41421356f, 0.70710678f,	   0.34657359f, 0.69314718f, 0.78539816f,
+		1.57079633f, 3.14159265f, 0x1p28f,	   0x1p24f,	4.0f,	     3.9192f,
+		5.4f,	     9.1f,	  10.0f,	   15.0f,	14.2f,	     17.33f,
+		20.0f,	     87.34f,	  88.73f,	   103.98f,	128.0f,	     0.8813736f,
+		6.2831853f,  10.9955743f, 0x1.ddebdep119f,
 	};
 	enum { AROUND = 2000 };
 
@@ -295,8 +297,10 @@ static void check_narrow(enum onpu_fn fn, const struct format *format, float (*v
 			src[i] = value((uint16_t)(first + i));
 		evaluate(fn, 1.0f, result, src, BLOCK);
 		for (uint32_t i = 0; i < BLOCK; i++)
-			note(&worst, ulp_error(format, round_to(format, result[i]),
-					       reference(fn, src[i], 1.0)), src[i]);
+			note(&worst,
+			     ulp_error(format, round_to(format, result[i]),
+				       reference(fn, src[i], 1.0)),
+			     src[i]);
 	}
 	check_worst(onpu_fn_name(fn), format, &worst);
 }
@@ -426,43 +430,70 @@ struct special {
 static void test_special_values(void **state)
 {
 	static const struct special specials[] = {
-		{ ONPU_FN_EXP, -INFINITY, 0.0f }, { ONPU_FN_EXP, INFINITY, INFINITY },
-		{ ONPU_FN_EXP, -0.0f, 1.0f }, { ONPU_FN_EXP, FLT_MAX, INFINITY },
-		{ ONPU_FN_EXP, 88.8f, INFINITY }, { ONPU_FN_EXP, -103.9f, 0x1p-149f },
+		{ ONPU_FN_EXP, -INFINITY, 0.0f },
+		{ ONPU_FN_EXP, INFINITY, INFINITY },
+		{ ONPU_FN_EXP, -0.0f, 1.0f },
+		{ ONPU_FN_EXP, FLT_MAX, INFINITY },
+		{ ONPU_FN_EXP, 88.8f, INFINITY },
+		{ ONPU_FN_EXP, -103.9f, 0x1p-149f },
 		{ ONPU_FN_EXP, -104.0f, 0.0f },
 		/* These two need LN2_LO. */
 		{ ONPU_FN_EXP, 0x1.112856p+6f, 0x1.6f498ap+98f },
 		{ ONPU_FN_EXP, -0x1.d2259ap+3f, 0x1.fa6636p-22f },
-		{ ONPU_FN_LOG, -0.0f, -INFINITY }, { ONPU_FN_LOG, 0.0f, -INFINITY },
-		{ ONPU_FN_LOG, -1.0f, NAN }, { ONPU_FN_LOG, -INFINITY, NAN },
-		{ ONPU_FN_LOG, INFINITY, INFINITY }, { ONPU_FN_LOG, 1.0f, 0.0f },
+		{ ONPU_FN_LOG, -0.0f, -INFINITY },
+		{ ONPU_FN_LOG, 0.0f, -INFINITY },
+		{ ONPU_FN_LOG, -1.0f, NAN },
+		{ ONPU_FN_LOG, -INFINITY, NAN },
+		{ ONPU_FN_LOG, INFINITY, INFINITY },
+		{ ONPU_FN_LOG, 1.0f, 0.0f },
 		{ ONPU_FN_LOG, 0x1p-149f, -0x1.9d1dap+6f },
-		{ ONPU_FN_SIN, -0.0f, -0.0f }, { ONPU_FN_SIN, INFINITY, NAN },
-		{ ONPU_FN_SIN, -INFINITY, NAN }, { ONPU_FN_SIN, FLT_MAX, -0x1.0b3366p-1f },
+		{ ONPU_FN_SIN, -0.0f, -0.0f },
+		{ ONPU_FN_SIN, INFINITY, NAN },
+		{ ONPU_FN_SIN, -INFINITY, NAN },
+		{ ONPU_FN_SIN, FLT_MAX, -0x1.0b3366p-1f },
 		{ ONPU_FN_SIN, -0x1p-149f, -0x1p-149f },
-		{ ONPU_FN_COS, -0.0f, 1.0f }, { ONPU_FN_COS, INFINITY, NAN },
+		{ ONPU_FN_COS, -0.0f, 1.0f },
+		{ ONPU_FN_COS, INFINITY, NAN },
 		{ ONPU_FN_COS, -FLT_MAX, 0x1.b4bf2cp-1f },
-		{ ONPU_FN_TAN, -0.0f, -0.0f }, { ONPU_FN_TAN, -INFINITY, NAN },
-		{ ONPU_FN_TANH, -0.0f, -0.0f }, { ONPU_FN_TANH, INFINITY, 1.0f },
+		{ ONPU_FN_TAN, -0.0f, -0.0f },
+		{ ONPU_FN_TAN, -INFINITY, NAN },
+		{ ONPU_FN_TANH, -0.0f, -0.0f },
+		{ ONPU_FN_TANH, INFINITY, 1.0f },
 		{ ONPU_FN_TANH, -INFINITY, -1.0f },
-		{ ONPU_FN_ERF, -0.0f, -0.0f }, { ONPU_FN_ERF, INFINITY, 1.0f },
+		{ ONPU_FN_ERF, -0.0f, -0.0f },
+		{ ONPU_FN_ERF, INFINITY, 1.0f },
 		{ ONPU_FN_ERF, -FLT_MAX, -1.0f },
-		{ ONPU_FN_SIGMOID, -INFINITY, 0.0f }, { ONPU_FN_SIGMOID, INFINITY, 1.0f },
+		{ ONPU_FN_SIGMOID, -INFINITY, 0.0f },
+		{ ONPU_FN_SIGMOID, INFINITY, 1.0f },
 		{ ONPU_FN_SIGMOID, -0.0f, 0.5f },
-		{ ONPU_FN_GELU, -INFINITY, NAN }, { ONPU_FN_GELU, INFINITY, INFINITY },
-		{ ONPU_FN_GELU, -FLT_MAX, -0.0f }, { ONPU_FN_GELU, FLT_MAX, FLT_MAX },
-		{ ONPU_FN_GELU, -0.0f, -0.0f }, { ONPU_FN_GELU, 0.0f, 0.0f },
-		{ ONPU_FN_SOFTPLUS, -INFINITY, 0.0f }, { ONPU_FN_SOFTPLUS, INFINITY, INFINITY },
-		{ ONPU_FN_SOFTSIGN, INFINITY, NAN }, { ONPU_FN_SOFTSIGN, -INFINITY, NAN },
-		{ ONPU_FN_SOFTSIGN, -0.0f, -0.0f }, { ONPU_FN_SOFTSIGN, FLT_MAX, 1.0f },
-		{ ONPU_FN_ELU, -0.0f, -0.0f }, { ONPU_FN_ELU, -INFINITY, -1.0f },
-		{ ONPU_FN_ELU, INFINITY, INFINITY }, { ONPU_FN_ELU, -FLT_MAX, -1.0f },
-		{ ONPU_FN_RECIP, -0.0f, -INFINITY }, { ONPU_FN_RECIP, -INFINITY, -0.0f },
-		{ ONPU_FN_RECIP, FLT_MAX, 0x1p-128f }, { ONPU_FN_RECIP, 0x1p-149f, INFINITY },
-		{ ONPU_FN_SQRT, -0.0f, -0.0f }, { ONPU_FN_SQRT, -FLT_MIN, NAN },
-		{ ONPU_FN_SQRT, INFINITY, INFINITY }, { ONPU_FN_SQRT, -INFINITY, NAN },
-		{ ONPU_FN_RSQRT, -0.0f, -INFINITY }, { ONPU_FN_RSQRT, 0.0f, INFINITY },
-		{ ONPU_FN_RSQRT, INFINITY, 0.0f }, { ONPU_FN_RSQRT, -1.0f, NAN },
+		{ ONPU_FN_GELU, -INFINITY, NAN },
+		{ ONPU_FN_GELU, INFINITY, INFINITY },
+		{ ONPU_FN_GELU, -FLT_MAX, -0.0f },
+		{ ONPU_FN_GELU, FLT_MAX, FLT_MAX },
+		{ ONPU_FN_GELU, -0.0f, -0.0f },
+		{ ONPU_FN_GELU, 0.0f, 0.0f },
+		{ ONPU_FN_SOFTPLUS, -INFINITY, 0.0f },
+		{ ONPU_FN_SOFTPLUS, INFINITY, INFINITY },
+		{ ONPU_FN_SOFTSIGN, INFINITY, NAN },
+		{ ONPU_FN_SOFTSIGN, -INFINITY, NAN },
+		{ ONPU_FN_SOFTSIGN, -0.0f, -0.0f },
+		{ ONPU_FN_SOFTSIGN, FLT_MAX, 1.0f },
+		{ ONPU_FN_ELU, -0.0f, -0.0f },
+		{ ONPU_FN_ELU, -INFINITY, -1.0f },
+		{ ONPU_FN_ELU, INFINITY, INFINITY },
+		{ ONPU_FN_ELU, -FLT_MAX, -1.0f },
+		{ ONPU_FN_RECIP, -0.0f, -INFINITY },
+		{ ONPU_FN_RECIP, -INFINITY, -0.0f },
+		{ ONPU_FN_RECIP, FLT_MAX, 0x1p-128f },
+		{ ONPU_FN_RECIP, 0x1p-149f, INFINITY },
+		{ ONPU_FN_SQRT, -0.0f, -0.0f },
+		{ ONPU_FN_SQRT, -FLT_MIN, NAN },
+		{ ONPU_FN_SQRT, INFINITY, INFINITY },
+		{ ONPU_FN_SQRT, -INFINITY, NAN },
+		{ ONPU_FN_RSQRT, -0.0f, -INFINITY },
+		{ ONPU_FN_RSQRT, 0.0f, INFINITY },
+		{ ONPU_FN_RSQRT, INFINITY, 0.0f },
+		{ ONPU_FN_RSQRT, -1.0f, NAN },
 	};
 	float result, nan = bits_float(0xffa12345);
 
@@ -529,10 +560,11 @@ static uint64_t next_random(uint64_t *state)
 static void test_pow_special(void **state)
 {
 	static const float values[] = {
-		0.0f, 1.0f, INFINITY, 0.5f, 2.0f, 3.0f, 4.0f, 0x1p-149f, FLT_MIN, FLT_MAX, 1.5f,
-		0x1.fffffep-1f, 0x1.000002p0f, 0x1p23f, 0x1.000002p23f, 0x1.fffffep22f, 0x1p24f,
-		0x1.000002p24f, 0x1.fffffep23f, 0x1p31f, 10.0f, 127.0f, 128.0f, 149.0f, 150.0f,
-		151.0f, 0.1f, 1e-30f, 7.0f, 33.0f,
+		0.0f,		1.0f,	   INFINITY,	   0.5f,	   2.0f,    3.0f,
+		4.0f,		0x1p-149f, FLT_MIN,	   FLT_MAX,	   1.5f,    0x1.fffffep-1f,
+		0x1.000002p0f,	0x1p23f,   0x1.000002p23f, 0x1.fffffep22f, 0x1p24f, 0x1.000002p24f,
+		0x1.fffffep23f, 0x1p31f,   10.0f,	   127.0f,	   128.0f,  149.0f,
+		150.0f,		151.0f,	   0.1f,	   1e-30f,	   7.0f,    33.0f,
 	};
 	struct worst worst = { 0 };
 	float x[BLOCK], y[BLOCK], nan = bits_float(0xffa12345);
@@ -675,8 +707,8 @@ static void test_frozen(void **state)
 			continue;
 		changed++;
 		print_error("%s: results hash to 0x%016llx, not to the frozen 0x%016llx\n",
-			    fn < ONPU_FN_COUNT ? onpu_fn_name(fn) : "pow",
-			    (unsigned long long)hash, (unsigned long long)frozen[fn]);
+			    fn < ONPU_FN_COUNT ? onpu_fn_name(fn) : "pow", (unsigned long long)hash,
+			    (unsigned long long)frozen[fn]);
 	}
 	assert_int_equal(changed, 0);
 }
@@ -741,18 +773,12 @@ static void test_all_bits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_special_values),
-		cmocka_unit_test(test_arrays),
-		cmocka_unit_test(test_16_bit),
-		cmocka_unit_test(test_sampled),
-		cmocka_unit_test(test_elu_alpha),
-		cmocka_unit_test(test_pow_special),
-		cmocka_unit_test(test_pow_arrays),
-		cmocka_unit_test(test_pow_sampled),
-		cmocka_unit_test(test_frozen),
-		cmocka_unit_test(test_all_bits),
-		cmocka_unit_test(test_exhaustive),
+		cmocka_unit_test(test_levels),	    cmocka_unit_test(test_special_values),
+		cmocka_unit_test(test_arrays),	    cmocka_unit_test(test_16_bit),
+		cmocka_unit_test(test_sampled),	    cmocka_unit_test(test_elu_alpha),
+		cmocka_unit_test(test_pow_special), cmocka_unit_test(test_pow_arrays),
+		cmocka_unit_test(test_pow_sampled), cmocka_unit_test(test_frozen),
+		cmocka_unit_test(test_all_bits),    cmocka_unit_test(test_exhaustive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ struct machine_kind {
 /* The first is what all others are compared with. */
 static const struct machine_kind kinds[] = {
 	{ ONPU_SIMD_SCALAR, 1 }, { ONPU_SIMD_SCALAR, 2 }, { ONPU_SIMD_AVX2, 1 },
-	{ ONPU_SIMD_AVX2, 2 }, { ONPU_SIMD_AVX512, 1 }, { ONPU_SIMD_AVX512, 2 },
+	{ ONPU_SIMD_AVX2, 2 },	 { ONPU_SIMD_AVX512, 1 }, { ONPU_SIMD_AVX512, 2 },
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -131,8 +131,11 @@ static void test_mutated(void **state)
 		if (run % 50 == 0)
 			random_data(&r, start, sizeof(start));
 		for (unsigned int i = 0; i < insns; i++)
-			random_insn(&r, p, (enum onpu_op)(ONPU_OP_DMA_COPY +
-				random_below(&r, ONPU_OP_COUNT - ONPU_OP_DMA_COPY)), SRAM);
+			random_insn(
+				&r, p,
+				(enum onpu_op)(ONPU_OP_DMA_COPY +
+					       random_below(&r, ONPU_OP_COUNT - ONPU_OP_DMA_COPY)),
+				SRAM);
 		program_end(p);
 		for (unsigned int i = 0; i < flips; i++) {
 			uint32_t slot = random_below(&r, p->num_slots);
@@ -165,18 +168,18 @@ static void test_large(void **state)
 	(void)state;
 	random_data(&r, start, sizeof(start));
 	program_insn(p, (struct onpu_insn){
-		.op = ONPU_OP_MMA_F32,
-		.s0 = program_dense(p, ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 2, a),
-		.s1 = program_slot(p, &t),
-		.dst = program_dense(p, ONPU_DT_F32, ONPU_SPACE_SRAM, 65536, 2, c),
-		.sv = 1,
-	});
+				.op = ONPU_OP_MMA_F32,
+				.s0 = program_dense(p, ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 2, a),
+				.s1 = program_slot(p, &t),
+				.dst = program_dense(p, ONPU_DT_F32, ONPU_SPACE_SRAM, 65536, 2, c),
+				.sv = 1,
+			});
 	program_insn(p, (struct onpu_insn){
-		.op = ONPU_OP_VEXP,
-		.s0 = program_dense(p, ONPU_DT_F32, ONPU_SPACE_SRAM, 65536, 1, v),
-		.dst = program_dense(p, ONPU_DT_F32, ONPU_SPACE_SRAM, 131072, 1, v),
-		.wv = 1,
-	});
+				.op = ONPU_OP_VEXP,
+				.s0 = program_dense(p, ONPU_DT_F32, ONPU_SPACE_SRAM, 65536, 1, v),
+				.dst = program_dense(p, ONPU_DT_F32, ONPU_SPACE_SRAM, 131072, 1, v),
+				.wv = 1,
+			});
 	program_end(p);
 	assert_true(compare(p, start, "mma.f32, vexp"));
 	program_destroy(p);

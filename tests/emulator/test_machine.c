@@ -7,7 +7,7 @@
 
 #include "program.h"
 
-#define SRAM (64u << 10)
+#define SRAM	 (64u << 10)
 #define DIM(...) ((const uint32_t[]){ __VA_ARGS__ })
 
 struct fixture {
@@ -89,12 +89,26 @@ static void test_pipeline(void **state)
 
 	for (int i = 0; i < 64; i++)
 		data[i] = (float)i;
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = a, .s0 = in, .sv = 1,
-					    .ssem = 3, .ts = 1 });
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_VADD, .dst = b, .s0 = a, .s1 = a, .wv = 1,
-					    .wsem = 3, .sv = 1, .ssem = 4, .ts = 1 });
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = out, .s0 = b, .ch = 1,
-					    .wv = 1, .wsem = 4, .ts = 1 });
+	program_insn(
+		p,
+		(struct onpu_insn){
+			.op = ONPU_OP_DMA_COPY, .dst = a, .s0 = in, .sv = 1, .ssem = 3, .ts = 1 });
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_VADD,
+					    .dst = b,
+					    .s0 = a,
+					    .s1 = a,
+					    .wv = 1,
+					    .wsem = 3,
+					    .sv = 1,
+					    .ssem = 4,
+					    .ts = 1 });
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
+					    .dst = out,
+					    .s0 = b,
+					    .ch = 1,
+					    .wv = 1,
+					    .wsem = 4,
+					    .ts = 1 });
 	program_end(p);
 	assert_true(program_run(p, f->m));
 	for (int i = 0; i < 64; i++)
@@ -160,12 +174,16 @@ static void test_credits(void **state)
 	struct program *p = f->p;
 
 	p->slots[0][8 + 5] = 3;
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_WAIT, .sem = 5, .count = 2,
-					    .eng = ONPU_ENG_MXU });
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_WAIT, .sem = 5, .count = 1,
-					    .eng = ONPU_ENG_MXU, .wv = 0 });
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_WAIT, .sem = 6, .count = 0,
-					    .eng = ONPU_ENG_LD });
+	program_insn(p,
+		     (struct onpu_insn){
+			     .op = ONPU_OP_SEM_WAIT, .sem = 5, .count = 2, .eng = ONPU_ENG_MXU });
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_WAIT,
+					    .sem = 5,
+					    .count = 1,
+					    .eng = ONPU_ENG_MXU,
+					    .wv = 0 });
+	program_insn(p, (struct onpu_insn){
+				.op = ONPU_OP_SEM_WAIT, .sem = 6, .count = 0, .eng = ONPU_ENG_LD });
 	program_end(p);
 	assert_true(program_run(p, f->m));
 }
@@ -196,8 +214,10 @@ static void test_barrier(void **state)
 	uint16_t a = sram_f32(p, 0, 64), b = data_f32(p, 0, 64);
 
 	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = a, .s0 = b });
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_BARRIER, .mask = 1 << ONPU_ENG_ST, .ts = 1 });
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_BARRIER, .mask = 1 << ONPU_ENG_LD, .ts = 1 });
+	program_insn(
+		p, (struct onpu_insn){ .op = ONPU_OP_BARRIER, .mask = 1 << ONPU_ENG_ST, .ts = 1 });
+	program_insn(
+		p, (struct onpu_insn){ .op = ONPU_OP_BARRIER, .mask = 1 << ONPU_ENG_LD, .ts = 1 });
 	program_end(p);
 	assert_true(program_run(p, f->m));
 	assert_int_equal(p->profile[0].start, 10);
@@ -216,11 +236,13 @@ static void test_preempt(void **state)
 
 	for (int i = 0; i < 64; i++)
 		((float *)p->data)[i] = (float)i;
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = a, .s0 = in, .sv = 1,
-					    .ssem = 9 });
+	program_insn(p, (struct onpu_insn){
+				.op = ONPU_OP_DMA_COPY, .dst = a, .s0 = in, .sv = 1, .ssem = 9 });
 	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_PREEMPT, .live = 256 });
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = out, .s0 = a, .ch = 1,
-					    .wv = 1, .wsem = 9 });
+	program_insn(
+		p,
+		(struct onpu_insn){
+			.op = ONPU_OP_DMA_COPY, .dst = out, .s0 = a, .ch = 1, .wv = 1, .wsem = 9 });
 	program_end(p);
 	assert_true(program_run(p, f->m));
 	first = p->result;
@@ -354,13 +376,14 @@ static void test_cost(void **state)
 	struct fixture *f = *state;
 	struct program *p = f->p;
 	uint16_t d = sram_f32(p, 0, 4096);
-	struct onpu_slot_tensor t = program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 16384, 1,
-						   DIM(4096), NULL);
+	struct onpu_slot_tensor t =
+		program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 16384, 1, DIM(4096), NULL);
 	struct onpu_slot_param_taps taps = { .kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_TAPS };
 
 	taps.loop[0].count = 1u << 15;
 	taps.loop[1].count = taps.loop[2].count = 1;
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_WIN_SUM, .dst = d,
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_WIN_SUM,
+					    .dst = d,
 					    .s0 = program_slot(p, &t),
 					    .param = program_slot(p, &taps) });
 	program_end(p);
@@ -416,10 +439,12 @@ static void test_semaphore_owner(void **state)
 	struct fixture *f = *state;
 	struct program *p = f->p;
 
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_SIGNAL, .sem = 1, .count = 1,
-					    .eng = ONPU_ENG_LD });
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_SIGNAL, .sem = 1, .count = 1,
-					    .eng = ONPU_ENG_ST });
+	program_insn(p,
+		     (struct onpu_insn){
+			     .op = ONPU_OP_SEM_SIGNAL, .sem = 1, .count = 1, .eng = ONPU_ENG_LD });
+	program_insn(p,
+		     (struct onpu_insn){
+			     .op = ONPU_OP_SEM_SIGNAL, .sem = 1, .count = 1, .eng = ONPU_ENG_ST });
 	program_end(p);
 	expect_fault(f, ONPU_FAULT_SEM_OWNER, ONPU_ENG_CP, ONPU_OPERAND_NONE, 1);
 	assert_int_equal(p->result.fault.address, 1);
@@ -430,10 +455,13 @@ static void test_semaphore_overflow(void **state)
 	struct fixture *f = *state;
 	struct program *p = f->p;
 
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_SIGNAL, .sem = 1, .count = 65535,
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_SIGNAL,
+					    .sem = 1,
+					    .count = 65535,
 					    .eng = ONPU_ENG_LD });
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_SIGNAL, .sem = 1, .count = 1,
-					    .eng = ONPU_ENG_LD });
+	program_insn(p,
+		     (struct onpu_insn){
+			     .op = ONPU_OP_SEM_SIGNAL, .sem = 1, .count = 1, .eng = ONPU_ENG_LD });
 	program_end(p);
 	expect_fault(f, ONPU_FAULT_SEM_OVERFLOW, ONPU_ENG_LD, ONPU_OPERAND_NONE, 1);
 }
@@ -443,12 +471,14 @@ static void test_deadlock(void **state)
 	struct fixture *f = *state;
 	struct program *p = f->p;
 
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_SIGNAL, .sem = 1, .count = 1,
-					    .eng = ONPU_ENG_LD });
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_WAIT, .sem = 1, .count = 2,
-					    .eng = ONPU_ENG_VPU });
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_WAIT, .sem = 2, .count = 1,
-					    .eng = ONPU_ENG_CP });
+	program_insn(p,
+		     (struct onpu_insn){
+			     .op = ONPU_OP_SEM_SIGNAL, .sem = 1, .count = 1, .eng = ONPU_ENG_LD });
+	program_insn(p,
+		     (struct onpu_insn){
+			     .op = ONPU_OP_SEM_WAIT, .sem = 1, .count = 2, .eng = ONPU_ENG_VPU });
+	program_insn(p, (struct onpu_insn){
+				.op = ONPU_OP_SEM_WAIT, .sem = 2, .count = 1, .eng = ONPU_ENG_CP });
 	program_end(p);
 	expect_fault(f, ONPU_FAULT_DEADLOCK, ONPU_ENG_CP, ONPU_OPERAND_NONE, 2);
 	/* The end of the signal: issued at 1. */
@@ -503,17 +533,25 @@ static void test_sram_is_zero(void **state)
 	struct program *p = f->p, *q = program_create(SRAM, 2 * SRAM);
 	static const uint8_t zero[SRAM];
 	struct onpu_slot_param_fill fill = {
-		.kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_FILL, .value = 0x40400000,
+		.kind = ONPU_SLOT_PARAM,
+		.schema = ONPU_SCHEMA_FILL,
+		.value = 0x40400000,
 	};
 	uint16_t times = program_dense(p, ONPU_DT_U64, ONPU_SPACE_SRAM, 4096, 1, DIM(6));
 	uint16_t carry = program_dense(p, ONPU_DT_F32, ONPU_SPACE_SRAM, SRAM - 4, 1, DIM(1));
 
 	memset(p->data, 0x55, p->data_size);
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_FILL, .dst = sram_f32(p, 256, 32),
-					    .param = program_slot(p, &fill), .sv = 1, .ssem = 1 });
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_FILL,
+					    .dst = sram_f32(p, 256, 32),
+					    .param = program_slot(p, &fill),
+					    .sv = 1,
+					    .ssem = 1 });
 	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_TIMESTAMP, .dst = times });
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SCAN_SUM, .dst = sram_f32(p, 512, 32),
-					    .s0 = sram_f32(p, 256, 32), .s1 = carry, .wv = 1,
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_SCAN_SUM,
+					    .dst = sram_f32(p, 512, 32),
+					    .s0 = sram_f32(p, 256, 32),
+					    .s1 = carry,
+					    .wv = 1,
 					    .wsem = 1 });
 	program_end(p);
 	program_insn(q, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
@@ -575,9 +613,8 @@ static void test_convolution(void **state)
 
 		for (int tap = 0; tap < 9; tap++) {
 			for (int c = 0; c < C; c++)
-				acc = __builtin_fmaf(
-					in[((y + tap / 3) * IW + x + tap % 3) * C + c],
-					filter[(tap * C + c) * N + n], acc);
+				acc = __builtin_fmaf(in[((y + tap / 3) * IW + x + tap % 3) * C + c],
+						     filter[(tap * C + c) * N + n], acc);
 		}
 		assert_memory_equal(&out[i], &acc, sizeof(acc));
 	}
@@ -588,13 +625,29 @@ static void test_convolution(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_empty), TEST(test_pipeline), TEST(test_fifo), TEST(test_profile_full),
-		TEST(test_credits), TEST(test_timestamp), TEST(test_barrier), TEST(test_preempt),
-		TEST(test_fall_off), TEST(test_encoding), TEST(test_program_slot),
-		TEST(test_operands), TEST(test_cost), TEST(test_pages), TEST(test_index_range),
-		TEST(test_semaphore_owner), TEST(test_semaphore_overflow), TEST(test_deadlock),
-		TEST(test_timeout), TEST(test_trap), TEST(test_convolution),
-		TEST(test_sram_is_zero), cmocka_unit_test(test_config),
+		TEST(test_empty),
+		TEST(test_pipeline),
+		TEST(test_fifo),
+		TEST(test_profile_full),
+		TEST(test_credits),
+		TEST(test_timestamp),
+		TEST(test_barrier),
+		TEST(test_preempt),
+		TEST(test_fall_off),
+		TEST(test_encoding),
+		TEST(test_program_slot),
+		TEST(test_operands),
+		TEST(test_cost),
+		TEST(test_pages),
+		TEST(test_index_range),
+		TEST(test_semaphore_owner),
+		TEST(test_semaphore_overflow),
+		TEST(test_deadlock),
+		TEST(test_timeout),
+		TEST(test_trap),
+		TEST(test_convolution),
+		TEST(test_sram_is_zero),
+		cmocka_unit_test(test_config),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

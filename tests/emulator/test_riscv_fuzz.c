@@ -19,9 +19,9 @@
 #include "rv32_reference.h"
 #include "rv32_rig.h"
 
-#define PC		(RIG_TCM_BASE + 0x1000)
-#define FUZZ_WORDS	20000000u
-#define HANDLER		(RIG_TCM_BASE + 0x2000)
+#define PC	   (RIG_TCM_BASE + 0x1000)
+#define FUZZ_WORDS 20000000u
+#define HANDLER	   (RIG_TCM_BASE + 0x2000)
 
 static struct rig rig;
 static struct rig_random rng;
@@ -69,8 +69,8 @@ static void test_illegal_lengths(void **state)
 /* All 32 major opcodes; those RV32IM has not are illegal whatever follows. */
 static void test_illegal_opcodes(void **state)
 {
-	static const uint8_t legal[] = { 0x03, 0x0f, 0x13, 0x17, 0x23, 0x33, 0x37, 0x63, 0x67,
-					 0x6f, 0x73 };
+	static const uint8_t legal[] = { 0x03, 0x0f, 0x13, 0x17, 0x23, 0x33,
+					 0x37, 0x63, 0x67, 0x6f, 0x73 };
 	uint32_t opcode, n, refused = 0;
 
 	(void)state;
@@ -89,14 +89,14 @@ static void test_illegal_funct3(void **state)
 {
 	static const struct {
 		uint8_t opcode;
-		uint8_t illegal;	/* a bit per funct3 */
+		uint8_t illegal; /* a bit per funct3 */
 	} rows[] = {
-		{ 0x03, 0xc8 },		/* load: 3, 6, 7 (ld, lwu are RV64) */
-		{ 0x23, 0xf8 },		/* store: 3 (sd is RV64) to 7 */
-		{ 0x63, 0x0c },		/* branch: 2, 3 */
-		{ 0x67, 0xfe },		/* jalr: all but 0 */
-		{ 0x0f, 0xfc },		/* misc-mem: 2 and up */
-		{ 0x73, 0x10 },		/* system: 4 (hypervisor) */
+		{ 0x03, 0xc8 }, /* load: 3, 6, 7 (ld, lwu are RV64) */
+		{ 0x23, 0xf8 }, /* store: 3 (sd is RV64) to 7 */
+		{ 0x63, 0x0c }, /* branch: 2, 3 */
+		{ 0x67, 0xfe }, /* jalr: all but 0 */
+		{ 0x0f, 0xfc }, /* misc-mem: 2 and up */
+		{ 0x73, 0x10 }, /* system: 4 (hypervisor) */
 	};
 	unsigned int i, f, n;
 
@@ -141,8 +141,9 @@ static void test_illegal_system(void **state)
 /* All 4096 CSR numbers by all six instructions, reading and writing. */
 static void test_illegal_csr(void **state)
 {
-	static const char *const names[] = { "csrrw", "csrrs", "csrrc", "csrrwi", "csrrsi",
-					     "csrrci" };
+	static const char *const names[] = {
+		"csrrw", "csrrs", "csrrc", "csrrwi", "csrrsi", "csrrci"
+	};
 	uint32_t csr, i, operand, word, refused = 0;
 
 	(void)state;
@@ -163,7 +164,9 @@ static void test_illegal_csr(void **state)
  */
 static uint8_t ref_mem[RIG_TCM_SIZE];
 static struct ref_machine ref = {
-	.mem = ref_mem, .mem_base = RIG_TCM_BASE, .mem_size = RIG_TCM_SIZE,
+	.mem = ref_mem,
+	.mem_base = RIG_TCM_BASE,
+	.mem_size = RIG_TCM_SIZE,
 };
 
 /* Half from anywhere, half close to an instruction that exists. */

@@ -16,13 +16,14 @@
 #include "rv32_reference.h"
 #include "rv32_rig.h"
 
-#define PC		(RIG_TCM_BASE + 0x1000)
-#define RANDOM_PAIRS	20000
+#define PC	     (RIG_TCM_BASE + 0x1000)
+#define RANDOM_PAIRS 20000
 
 static const uint32_t corners[] = {
-	0, 1, 2, 3, 4, 31, 32, 33, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x10000,
-	0x55555555, 0xaaaaaaaa, 0x12345678, 0x7ffffffe, 0x7fffffff, 0x80000000, 0x80000001,
-	0xffff7fff, 0xffff8000, 0xffffff80, 0xfffffffe, 0xffffffff,
+	0,	    1,		2,	    3,		4,	    31,		32,
+	33,	    0x7f,	0x80,	    0xff,	0x7fff,	    0x8000,	0xffff,
+	0x10000,    0x55555555, 0xaaaaaaaa, 0x12345678, 0x7ffffffe, 0x7fffffff, 0x80000000,
+	0x80000001, 0xffff7fff, 0xffff8000, 0xffffff80, 0xfffffffe, 0xffffffff,
 };
 
 #define CORNER_COUNT (sizeof(corners) / sizeof(corners[0]))
@@ -92,8 +93,8 @@ static void expect_trap(const struct ref_insn *insn, uint32_t word, uint32_t cau
 			 (unsigned int)(core->cycle - cycle));
 }
 
-static void one_op(const struct ref_insn *insn, unsigned int rd, unsigned int rs1,
-		   unsigned int rs2, uint32_t a, uint32_t b)
+static void one_op(const struct ref_insn *insn, unsigned int rd, unsigned int rs1, unsigned int rs2,
+		   uint32_t a, uint32_t b)
 {
 	random_registers();
 	if (rs1)
@@ -478,7 +479,7 @@ static void test_fences(void **state)
 			expect(fences[i], fences[i]->match | (rig_random(&rng) & ~fences[i]->mask),
 			       0, 0, PC + 4, 1);
 	}
-	expect(fences[0], 0x8330000f, 0, 0, PC + 4, 1);	/* FENCE.TSO */
+	expect(fences[0], 0x8330000f, 0, 0, PC + 4, 1); /* FENCE.TSO */
 }
 
 /* A store to the next instruction is executed, with FENCE.I between as software does it. */
@@ -503,15 +504,15 @@ static void test_self_modifying(void **state)
 static void test_known_words(void **state)
 {
 	(void)state;
-	assert_int_equal(ref_encode_i(ref_find("addi"), 0, 0, 0), 0x00000013);	/* nop */
-	assert_int_equal(ref_encode_i(ref_find("jalr"), 0, 1, 0), 0x00008067);	/* ret */
+	assert_int_equal(ref_encode_i(ref_find("addi"), 0, 0, 0), 0x00000013); /* nop */
+	assert_int_equal(ref_encode_i(ref_find("jalr"), 0, 1, 0), 0x00008067); /* ret */
 	assert_int_equal(ref_encode_i(ref_find("addi"), 2, 2, -16), 0xff010113);
 	assert_int_equal(ref_encode_s(ref_find("sw"), 1, 2, 12), 0x00112623);
 	assert_int_equal(ref_encode_b(ref_find("bne"), 10, 11, -8), 0xfeb51ce3);
 	assert_int_equal(ref_encode_j(ref_find("jal"), 1, 2048), 0x001000ef);
 	assert_int_equal(ref_encode_u(ref_find("lui"), 5, 0x12345), 0x123452b7);
 	assert_int_equal(ref_encode_r(ref_find("mulhsu"), 7, 8, 9), 0x029423b3);
-	assert_int_equal(ref_encode_csr("csrrw", 0, 5, 0x305), 0x30529073);	/* csrw mtvec, t0 */
+	assert_int_equal(ref_encode_csr("csrrw", 0, 5, 0x305), 0x30529073); /* csrw mtvec, t0 */
 }
 
 int main(void)

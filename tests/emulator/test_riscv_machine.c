@@ -16,25 +16,41 @@
 #include "rv32_reference.h"
 #include "rv32_rig.h"
 
-#define PC		(RIG_TCM_BASE + 0x1000)
-#define HANDLER		(RIG_TCM_BASE + 0x2000)
-#define NOP		0x00000013u
-#define ECALL		0x00000073u
-#define EBREAK		0x00100073u
-#define MRET		0x30200073u
-#define WFI		0x10500073u
+#define PC	(RIG_TCM_BASE + 0x1000)
+#define HANDLER (RIG_TCM_BASE + 0x2000)
+#define NOP	0x00000013u
+#define ECALL	0x00000073u
+#define EBREAK	0x00100073u
+#define MRET	0x30200073u
+#define WFI	0x10500073u
 
 enum {
-	MSTATUS = 0x300, MISA = 0x301, MIE = 0x304, MTVEC = 0x305, MSTATUSH = 0x310,
-	MCOUNTINHIBIT = 0x320, MSCRATCH = 0x340, MEPC = 0x341, MCAUSE = 0x342, MTVAL = 0x343,
-	MIP = 0x344, MCYCLE = 0xb00, MINSTRET = 0xb02, MCYCLEH = 0xb80, MINSTRETH = 0xb82,
-	CYCLE = 0xc00, TIME = 0xc01, INSTRET = 0xc02, CYCLEH = 0xc80, TIMEH = 0xc81,
+	MSTATUS = 0x300,
+	MISA = 0x301,
+	MIE = 0x304,
+	MTVEC = 0x305,
+	MSTATUSH = 0x310,
+	MCOUNTINHIBIT = 0x320,
+	MSCRATCH = 0x340,
+	MEPC = 0x341,
+	MCAUSE = 0x342,
+	MTVAL = 0x343,
+	MIP = 0x344,
+	MCYCLE = 0xb00,
+	MINSTRET = 0xb02,
+	MCYCLEH = 0xb80,
+	MINSTRETH = 0xb82,
+	CYCLE = 0xc00,
+	TIME = 0xc01,
+	INSTRET = 0xc02,
+	CYCLEH = 0xc80,
+	TIMEH = 0xc81,
 	INSTRETH = 0xc82,
 };
 
-#define BIT_MIE		0x8u
-#define BIT_MPIE	0x80u
-#define MPP		0x1800u
+#define BIT_MIE	 0x8u
+#define BIT_MPIE 0x80u
+#define MPP	 0x1800u
 
 static struct rig rig;
 
@@ -111,7 +127,7 @@ static void test_init_refuses_bad_tcm(void **state)
 		{ tcm, 0x1000, 64, true },
 		{ tcm, 0xffffffc0, 64, true },	/* up to the very end */
 		{ NULL, 0, 0, true },		/* none at all */
-		{ tcm, 0xffffffc4, 64, false },	/* wraps */
+		{ tcm, 0xffffffc4, 64, false }, /* wraps */
 		{ tcm, 0x1002, 32, false },
 		{ tcm, 0x1000, 62, false },
 		{ tcm, 0x1001, 61, false },
@@ -123,7 +139,9 @@ static void test_init_refuses_bad_tcm(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct onpu_rv32_bus bus = {
-			.tcm = rows[i].tcm, .tcm_base = rows[i].base, .tcm_size = rows[i].size,
+			.tcm = rows[i].tcm,
+			.tcm_base = rows[i].base,
+			.tcm_size = rows[i].size,
 		};
 
 		if (onpu_rv32_init(&core, &bus, 0, 0) != rows[i].good)
@@ -331,7 +349,7 @@ static void test_time(void **state)
 	onpu_rv32_advance(&rig.core, UINT64_C(0x123456789a));
 	assert_int_equal(rig_csr_read(&rig, TIME), 0x3456789a);
 	assert_int_equal(rig_csr_read(&rig, TIMEH), 0x12);
-	onpu_rv32_advance(&rig.core, 5);	/* never back */
+	onpu_rv32_advance(&rig.core, 5); /* never back */
 	assert_int_equal(rig_csr_read(&rig, TIMEH), 0x12);
 }
 

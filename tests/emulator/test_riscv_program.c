@@ -25,10 +25,10 @@
 #include "rv32/interrupts.h"
 #include "rv32_rig.h"
 
-#define EXIT_SKIP	77
-#define MAX_OUTPUT	4096
-#define CYCLE_LIMIT	UINT64_C(100000000)
-#define SEED		UINT64_C(0x853c49e6748fea9b)
+#define EXIT_SKIP   77
+#define MAX_OUTPUT  4096
+#define CYCLE_LIMIT UINT64_C(100000000)
+#define SEED	    UINT64_C(0x853c49e6748fea9b)
 
 struct board {
 	struct onpu_rv32 core;
@@ -36,7 +36,7 @@ struct board {
 	struct rig_random numbers;
 	uint32_t output[MAX_OUTPUT];
 	unsigned int outputs;
-	uint64_t timer;		/* cycle at which the line rises */
+	uint64_t timer; /* cycle at which the line rises */
 	unsigned int parks;
 	bool done;
 };

@@ -22,21 +22,21 @@
 #include "rv32_reference.h"
 #include "rv32_rig.h"
 
-#define EXIT_SKIP	77
-#define PROGRAMS	50
-#define BODY		200		/* random instructions in a program */
+#define EXIT_SKIP 77
+#define PROGRAMS  50
+#define BODY	  200 /* random instructions in a program */
 
 /* The image: code, then data around x31. Both sides map it at the same address. */
-#define BASE		0x00010000u
-#define CODE_SIZE	0x1000u
-#define DATA		(BASE + CODE_SIZE)
-#define DATA_SIZE	0x1000u
-#define IMAGE_SIZE	(CODE_SIZE + DATA_SIZE)
-#define POINTER		(DATA + 0x800)	/* x31, so that every offset is in the data */
-#define REGISTERS	0x100		/* offset from x31 of the start and end values */
-#define FILE_OFFSET	0x1000u
-#define SYSCALL_WRITE	64
-#define SYSCALL_EXIT	93
+#define BASE	      0x00010000u
+#define CODE_SIZE     0x1000u
+#define DATA	      (BASE + CODE_SIZE)
+#define DATA_SIZE     0x1000u
+#define IMAGE_SIZE    (CODE_SIZE + DATA_SIZE)
+#define POINTER	      (DATA + 0x800) /* x31, so that every offset is in the data */
+#define REGISTERS     0x100	     /* offset from x31 of the start and end values */
+#define FILE_OFFSET   0x1000u
+#define SYSCALL_WRITE 64
+#define SYSCALL_EXIT  93
 
 static uint8_t image[IMAGE_SIZE];
 static uint32_t code_words;
@@ -164,19 +164,19 @@ static void write_elf(const char *path)
 		fail_msg("cannot write %s", path);
 	memset(file, 0, sizeof(file));
 	memcpy(file, ident, sizeof(ident));
-	put32(file + 16, 2 | 243 << 16);	/* ET_EXEC, EM_RISCV */
-	put32(file + 20, 1);			/* version */
-	put32(file + 24, BASE);			/* entry */
-	put32(file + 28, 52);			/* program headers */
-	put32(file + 40, 52 | 32 << 16);	/* header size, size of a program header */
-	put32(file + 44, 1 | 40 << 16);		/* how many, size of a section header */
-	put32(file + 52, 1);			/* PT_LOAD */
+	put32(file + 16, 2 | 243 << 16); /* ET_EXEC, EM_RISCV */
+	put32(file + 20, 1);		 /* version */
+	put32(file + 24, BASE);		 /* entry */
+	put32(file + 28, 52);		 /* program headers */
+	put32(file + 40, 52 | 32 << 16); /* header size, size of a program header */
+	put32(file + 44, 1 | 40 << 16);	 /* how many, size of a section header */
+	put32(file + 52, 1);		 /* PT_LOAD */
 	put32(file + 56, FILE_OFFSET);
 	put32(file + 60, BASE);
 	put32(file + 64, BASE);
 	put32(file + 68, IMAGE_SIZE);
 	put32(file + 72, IMAGE_SIZE);
-	put32(file + 76, 7);			/* read, write, execute */
+	put32(file + 76, 7); /* read, write, execute */
 	put32(file + 80, 0x1000);
 	memcpy(file + FILE_OFFSET, image, sizeof(image));
 	if (fwrite(file, 1, sizeof(file), out) != sizeof(file) || fclose(out))

@@ -7,14 +7,14 @@
 
 #include "program.h"
 
-#define SRAM (256u << 10)
-#define DIM(...) ((const uint32_t[]){ __VA_ARGS__ })
+#define SRAM	    (256u << 10)
+#define DIM(...)    ((const uint32_t[]){ __VA_ARGS__ })
 #define STRIDE(...) ((const int64_t[]){ __VA_ARGS__ })
 /* Looks at least into the longest instructions. */
 #define MIN_LOOKS 50
 
 struct watch {
-	unsigned int looks, give_up_at;	/* 0: never */
+	unsigned int looks, give_up_at; /* 0: never */
 };
 
 static bool look(void *ctx)
@@ -54,13 +54,15 @@ static uint16_t taps(struct program *p, uint32_t count, int64_t dst_step)
 
 static struct onpu_insn product(struct program *p, uint32_t k, uint16_t param)
 {
-	struct onpu_slot_tensor dst = program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 2,
-						     DIM(64, 64), NULL);
+	struct onpu_slot_tensor dst =
+		program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 2, DIM(64, 64), NULL);
 
 	/* Room to move in. */
 	dst.size = 131072;
 	return (struct onpu_insn){
-		.op = ONPU_OP_MMA_F32, .acc = param != 0, .param = param,
+		.op = ONPU_OP_MMA_F32,
+		.acc = param != 0,
+		.param = param,
 		.dst = program_slot(p, &dst),
 		.s0 = sram(p, ONPU_DT_F32, 131072, 2, DIM(64, k), STRIDE(4, 0)),
 		.s1 = sram(p, ONPU_DT_F32, 196608, 3, DIM(64, k, 64), STRIDE(0, 0, 4)),
@@ -80,10 +82,12 @@ static struct onpu_insn long_moving(struct program *p)
 static struct onpu_insn long_vector(struct program *p)
 {
 	return (struct onpu_insn){
-		.op = ONPU_OP_TRI, .dst = sram(p, ONPU_DT_U8, 0, 2, DIM(65536, 1), NULL),
+		.op = ONPU_OP_TRI,
+		.dst = sram(p, ONPU_DT_U8, 0, 2, DIM(65536, 1), NULL),
 		.s0 = sram(p, ONPU_DT_U8, 131072, 2, DIM(65536, 1), STRIDE(0, 0)),
-		.param = program_slot(p, &(union onpu_slot){ .tri = {
-			.kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_TRI } }),
+		.param =
+			program_slot(p, &(union onpu_slot){ .tri = { .kind = ONPU_SLOT_PARAM,
+								     .schema = ONPU_SCHEMA_TRI } }),
 	};
 }
 
@@ -102,10 +106,11 @@ static struct onpu_insn reduction(struct program *p, enum onpu_op op, uint32_t a
 	enum onpu_dtype out = op == ONPU_OP_RARGMAX ? ONPU_DT_I32 : ONPU_DT_F16;
 
 	return (struct onpu_insn){
-		.op = op, .axes = op == ONPU_OP_RARGMAX ? 0 : 1, .axis = 0,
+		.op = op,
+		.axes = op == ONPU_OP_RARGMAX ? 0 : 1,
+		.axis = 0,
 		.dst = sram(p, out, 0, 2, DIM(1, across), NULL),
-		.s0 = sram(p, ONPU_DT_F16, 131072, 2, DIM(16000000 / across, across),
-			   STRIDE(0, 2)),
+		.s0 = sram(p, ONPU_DT_F16, 131072, 2, DIM(16000000 / across, across), STRIDE(0, 2)),
 	};
 }
 
@@ -127,7 +132,8 @@ static struct onpu_insn long_arg(struct program *p)
 static struct onpu_insn long_scan(struct program *p)
 {
 	return (struct onpu_insn){
-		.op = ONPU_OP_SCAN_SUM, .dst = sram(p, ONPU_DT_F32, 0, 1, DIM(32768), NULL),
+		.op = ONPU_OP_SCAN_SUM,
+		.dst = sram(p, ONPU_DT_F32, 0, 1, DIM(32768), NULL),
 		.s0 = sram(p, ONPU_DT_F32, 131072, 1, DIM(32768), STRIDE(0)),
 	};
 }
@@ -135,15 +141,18 @@ static struct onpu_insn long_scan(struct program *p)
 static struct onpu_insn long_window(struct program *p)
 {
 	return (struct onpu_insn){
-		.op = ONPU_OP_WIN_SUM, .dst = sram(p, ONPU_DT_F32, 0, 1, DIM(128), NULL),
-		.s0 = sram(p, ONPU_DT_F32, 131072, 1, DIM(128), NULL), .param = taps(p, 1000000, 0),
+		.op = ONPU_OP_WIN_SUM,
+		.dst = sram(p, ONPU_DT_F32, 0, 1, DIM(128), NULL),
+		.s0 = sram(p, ONPU_DT_F32, 131072, 1, DIM(128), NULL),
+		.param = taps(p, 1000000, 0),
 	};
 }
 
 static struct onpu_insn long_load(struct program *p)
 {
 	return (struct onpu_insn){
-		.op = ONPU_OP_DMA_COPY, .dst = sram(p, ONPU_DT_U8, 0, 1, DIM(100000), NULL),
+		.op = ONPU_OP_DMA_COPY,
+		.dst = sram(p, ONPU_DT_U8, 0, 1, DIM(100000), NULL),
 		.s0 = data(p, ONPU_DT_U8, 100000, 0),
 	};
 }
@@ -151,7 +160,9 @@ static struct onpu_insn long_load(struct program *p)
 static struct onpu_insn long_store(struct program *p)
 {
 	return (struct onpu_insn){
-		.op = ONPU_OP_DMA_COPY, .dst = data(p, ONPU_DT_U8, 100000, 8), .ch = 1,
+		.op = ONPU_OP_DMA_COPY,
+		.dst = data(p, ONPU_DT_U8, 100000, 8),
+		.ch = 1,
 		.s0 = sram(p, ONPU_DT_U8, 0, 1, DIM(100000), NULL),
 	};
 }
@@ -159,20 +170,24 @@ static struct onpu_insn long_store(struct program *p)
 static struct onpu_insn long_fill(struct program *p)
 {
 	return (struct onpu_insn){
-		.op = ONPU_OP_DMA_FILL, .dst = data(p, ONPU_DT_U8, 100000, 8),
-		.param = program_slot(p, &(union onpu_slot){ .fill = {
-			.kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_FILL, .value = 3 } }),
+		.op = ONPU_OP_DMA_FILL,
+		.dst = data(p, ONPU_DT_U8, 100000, 8),
+		.param = program_slot(p, &(union onpu_slot){ .fill = { .kind = ONPU_SLOT_PARAM,
+								       .schema = ONPU_SCHEMA_FILL,
+								       .value = 3 } }),
 	};
 }
 
 static struct onpu_insn long_gather(struct program *p)
 {
 	return (struct onpu_insn){
-		.op = ONPU_OP_DMA_GATHER_AXIS, .dst = sram(p, ONPU_DT_U8, 0, 1, DIM(100000), NULL),
+		.op = ONPU_OP_DMA_GATHER_AXIS,
+		.dst = sram(p, ONPU_DT_U8, 0, 1, DIM(100000), NULL),
 		.s0 = data(p, ONPU_DT_U8, 8, 1),
 		.s1 = sram(p, ONPU_DT_I32, 131072, 1, DIM(100000), STRIDE(0)),
-		.param = program_slot(p, &(union onpu_slot){ .index = {
-			.kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_INDEX } }),
+		.param = program_slot(
+			p, &(union onpu_slot){ .index = { .kind = ONPU_SLOT_PARAM,
+							  .schema = ONPU_SCHEMA_INDEX } }),
 	};
 }
 
@@ -180,11 +195,19 @@ static const struct kind {
 	const char *name;
 	struct onpu_insn (*make)(struct program *p);
 } kinds[] = {
-	{ "product", long_mma }, { "moving product", long_moving }, { "triangle", long_vector },
-	{ "elementwise", long_elementwise }, { "reduction along", long_along },
-	{ "reduction across", long_across }, { "arg", long_arg }, { "scan", long_scan },
-	{ "window", long_window }, { "load", long_load }, { "store", long_store },
-	{ "fill", long_fill }, { "gather", long_gather },
+	{ "product", long_mma },
+	{ "moving product", long_moving },
+	{ "triangle", long_vector },
+	{ "elementwise", long_elementwise },
+	{ "reduction along", long_along },
+	{ "reduction across", long_across },
+	{ "arg", long_arg },
+	{ "scan", long_scan },
+	{ "window", long_window },
+	{ "load", long_load },
+	{ "store", long_store },
+	{ "fill", long_fill },
+	{ "gather", long_gather },
 };
 
 static struct onpu_machine *make_machine(unsigned int threads)

@@ -70,18 +70,27 @@ uint32_t driver_simple(struct fake *f, uint32_t type, uint32_t first, uint32_t s
 
 union onpu_msg driver_vm_message(uint32_t vm)
 {
-	return (union onpu_msg) { .vm = {
-		.type = ONPU_MSG_VM_CREATE, .vm = vm, .asid = 7 + vm, .root = 4096,
-	} };
+	return (union onpu_msg){ .vm = {
+					 .type = ONPU_MSG_VM_CREATE,
+					 .vm = vm,
+					 .asid = 7 + vm,
+					 .root = 4096,
+				 } };
 }
 
 union onpu_msg driver_context_message(uint32_t id, enum onpu_priority priority)
 {
-	return (union onpu_msg) { .ctx_create = {
-		.type = ONPU_MSG_CTX_CREATE, .context = id, .vm = 0, .ring = DRIVER_VA,
-		.save = DRIVER_VA + 4096, .completion = DRIVER_VA + (64 << 20),
-		.ring_size = 64, .vector = 1, .priority = priority,
-	} };
+	return (union onpu_msg){ .ctx_create = {
+					 .type = ONPU_MSG_CTX_CREATE,
+					 .context = id,
+					 .vm = 0,
+					 .ring = DRIVER_VA,
+					 .save = DRIVER_VA + 4096,
+					 .completion = DRIVER_VA + (64 << 20),
+					 .ring_size = 64,
+					 .vector = 1,
+					 .priority = priority,
+				 } };
 }
 
 void driver_queue(struct fake *f, uint32_t queue, enum onpu_priority priority,

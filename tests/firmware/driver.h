@@ -13,7 +13,7 @@
 
 #include "fake.h"
 
-#define DRIVER_VA	(UINT64_C(1) << 37)
+#define DRIVER_VA (UINT64_C(1) << 37)
 
 /* A firmware that is READY, or one that has given up. */
 void driver_start(struct fake *f);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VALID		ONPU_CORE_CONTEXT_CONTROL_VALID__MASK
-#define LOCAL_TOKEN	0x1000u
+#define VALID	    ONPU_CORE_CONTEXT_CONTROL_VALID__MASK
+#define LOCAL_TOKEN 0x1000u
 
 static struct fake *hardware;
 
@@ -30,9 +30,9 @@ void fake_init(struct fake *f)
 	hardware = f;
 	f->num_queues = FAKE_QUEUES;
 	f->num_vms = FAKE_VMS;
-	f->requests = (struct fake_ring) { .base = FAKE_REQUESTS, .size = FAKE_RING };
-	f->responses = (struct fake_ring) { .base = FAKE_RESPONSES, .size = FAKE_RING };
-	f->log = (struct fake_ring) { .base = FAKE_LOG_BASE, .size = FAKE_LOG };
+	f->requests = (struct fake_ring){ .base = FAKE_REQUESTS, .size = FAKE_RING };
+	f->responses = (struct fake_ring){ .base = FAKE_RESPONSES, .size = FAKE_RING };
+	f->log = (struct fake_ring){ .base = FAKE_LOG_BASE, .size = FAKE_LOG };
 	fake_cp_reset(f);
 }
 
@@ -213,8 +213,7 @@ uint32_t hw_read(uint32_t reg)
 	tick(f);
 	if (is_context(reg))
 		return read_context(f, reg);
-	if (!read_ring(f, reg, &value) && !read_system(f, reg, &value) &&
-	    !read_cp(f, reg, &value))
+	if (!read_ring(f, reg, &value) && !read_system(f, reg, &value) && !read_cp(f, reg, &value))
 		fake_failed(__FILE__, __LINE__, "a register to read", "%#x", reg);
 	return value;
 }
@@ -283,7 +282,8 @@ static bool vm_in_use(const struct fake *f, uint32_t vm)
 		uint32_t control = f->queues[i].control;
 
 		if (control & VALID && (control & ONPU_CORE_CONTEXT_CONTROL_VM__MASK) >>
-		    ONPU_CORE_CONTEXT_CONTROL_VM__SHIFT == vm)
+						       ONPU_CORE_CONTEXT_CONTROL_VM__SHIFT ==
+					       vm)
 			return true;
 	}
 	return false;
@@ -318,20 +318,22 @@ static void check_dma(const struct fake *f, uint32_t command)
 	const uint8_t *local = f->dma_local, *fw = (const uint8_t *)&f->fw;
 	bool inside = local >= fw && local < fw + sizeof(f->fw);
 
-	FAKE_CHECK(command == ONPU_DMA_READ || command == ONPU_DMA_WRITE, "DMA command %u", command);
+	FAKE_CHECK(command == ONPU_DMA_READ || command == ONPU_DMA_WRITE, "DMA command %u",
+		   command);
 	FAKE_CHECK(!(f->dma_host % 4) && !(f->dma_length % 4) && f->dma_length &&
-		   f->dma_length <= 4096, "%u bytes at %#llx", f->dma_length,
-		   (unsigned long long)f->dma_host);
+			   f->dma_length <= 4096,
+		   "%u bytes at %#llx", f->dma_length, (unsigned long long)f->dma_host);
 	FAKE_CHECK(!((uintptr_t)local % 4), "DMA with %p", f->dma_local);
 	FAKE_CHECK(!inside || ((local == (const uint8_t *)&f->fw.message ||
 				local == (const uint8_t *)&f->fw.event) &&
-			       f->dma_length <= ONPU_MSG_SIZE), "DMA into the firmware's state");
+			       f->dma_length <= ONPU_MSG_SIZE),
+		   "DMA into the firmware's state");
 	if (command == ONPU_DMA_READ)
 		FAKE_CHECK(within(&f->requests, ONPU_MSG_SIZE, f->dma_host, f->dma_length),
 			   "a read outside the request ring");
 	else
 		FAKE_CHECK(within(&f->responses, ONPU_MSG_SIZE, f->dma_host, f->dma_length) ||
-			   within(&f->log, 1, f->dma_host, f->dma_length),
+				   within(&f->log, 1, f->dma_host, f->dma_length),
 			   "a write outside the rings");
 }
 

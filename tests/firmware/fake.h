@@ -12,26 +12,26 @@
 
 #include "firmware.h"
 
-#define FAKE_BUS	UINT64_C(0x4000000000)
-#define FAKE_RING	8u
-#define FAKE_LOG	4096u
-#define FAKE_REQUESTS	FAKE_BUS
-#define FAKE_RESPONSES	(FAKE_BUS + 4096)
-#define FAKE_LOG_BASE	(FAKE_BUS + 8192)
-#define FAKE_MEMORY	(8192 + FAKE_LOG)
-#define FAKE_QUEUES	8u
-#define FAKE_VMS	16u
-#define FAKE_TRACE	4096
+#define FAKE_BUS       UINT64_C(0x4000000000)
+#define FAKE_RING      8u
+#define FAKE_LOG       4096u
+#define FAKE_REQUESTS  FAKE_BUS
+#define FAKE_RESPONSES (FAKE_BUS + 4096)
+#define FAKE_LOG_BASE  (FAKE_BUS + 8192)
+#define FAKE_MEMORY    (8192 + FAKE_LOG)
+#define FAKE_QUEUES    8u
+#define FAKE_VMS       16u
+#define FAKE_TRACE     4096
 
-#define FAKE_CHECK(condition, ...)	\
+#define FAKE_CHECK(condition, ...) \
 	((condition) ? (void)0 : fake_failed(__FILE__, __LINE__, #condition, __VA_ARGS__))
 
 /* What a queue's jobs are like. */
 struct fake_jobs {
-	uint32_t cycles;	/* of each */
-	uint32_t point;		/* cycles between preemption points; 0: none */
-	uint32_t fault_at;	/* job cycle at which it faults; 0: does not */
-	bool endless;		/* there is always another one */
+	uint32_t cycles;   /* of each */
+	uint32_t point;	   /* cycles between preemption points; 0: none */
+	uint32_t fault_at; /* job cycle at which it faults; 0: does not */
+	bool endless;	   /* there is always another one */
 };
 
 struct fake_queue {
@@ -48,12 +48,12 @@ struct fake_cp {
 	uint32_t run_queue, current, slice, busy;
 	uint32_t job_time, used;
 	bool running, slice_raised, idle_raised;
-	uint32_t kill_delay;		/* cycles until KILLED; UINT32_MAX: never */
-	uint32_t killing, kill_left;	/* queue that is being aborted */
+	uint32_t kill_delay;	     /* cycles until KILLED; UINT32_MAX: never */
+	uint32_t killing, kill_left; /* queue that is being aborted */
 	bool kill_under_way;
 	struct onpu_fault_record faults[ONPU_MAX_QUEUES];
 	uint32_t num_faults;
-	uint64_t arrivals;		/* how often a queue became resident */
+	uint64_t arrivals; /* how often a queue became resident */
 };
 
 struct fake_ring {
@@ -73,27 +73,27 @@ struct fake {
 	uint64_t now, accesses, run_until;
 	uint32_t num_queues, num_vms;
 	struct fake_ring requests, responses, log;
-	uint32_t head_seen;		/* RESPONSE_HEAD as the firmware last read it */
+	uint32_t head_seen; /* RESPONSE_HEAD as the firmware last read it */
 	uint32_t irq_status, irq_enable, doorbell[2];
 	uint32_t status, abi, version;
-	uint32_t int_raised;		/* INT_RAISE's bits, all ever written */
-	unsigned int int_requests;	/* how often REQUEST was among them */
+	uint32_t int_raised;	   /* INT_RAISE's bits, all ever written */
+	unsigned int int_requests; /* how often REQUEST was among them */
 	bool wakes, asleep;
 	uint64_t dma_host;
 	uint32_t dma_length, dma_error;
 	void *dma_local;
-	uint64_t dmas, dma_fails;	/* the dma_fails-th fails, counted from 1; 0: none */
+	uint64_t dmas, dma_fails; /* the dma_fails-th fails, counted from 1; 0: none */
 	uint64_t vm_root[FAKE_VMS];
 	uint32_t vm_control[FAKE_VMS];
 	bool refuses_binding;
 	struct fake_queue queues[ONPU_MAX_QUEUES];
 	struct fake_cp cp;
 	void (*hook)(struct fake *f);
-	uint64_t hook_at;		/* for the hook's own use */
+	uint64_t hook_at; /* for the hook's own use */
 	struct fake_run trace[FAKE_TRACE];
 	uint32_t num_runs;
-	uint32_t id;			/* of the last request */
-	bool rest_unchecked;		/* an experiment in which work may be left behind */
+	uint32_t id;	     /* of the last request */
+	bool rest_unchecked; /* an experiment in which work may be left behind */
 };
 
 void fake_failed(const char *file, int line, const char *condition, const char *format, ...)

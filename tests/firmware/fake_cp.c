@@ -2,12 +2,12 @@
 /* The command processor of fake.h, cycle by cycle, by the book (domain ONPU_CORE). */
 #include "fake.h"
 
-#define SWITCH_COST	8u	/* cycles, more than the firmware's few between two looks */
-#define JOB_COST	2u
+#define SWITCH_COST 8u /* cycles, more than the firmware's few between two looks */
+#define JOB_COST    2u
 
 void fake_cp_reset(struct fake *f)
 {
-	f->cp = (struct fake_cp) { .run_queue = HW_NO_QUEUE, .current = HW_NO_QUEUE };
+	f->cp = (struct fake_cp){ .run_queue = HW_NO_QUEUE, .current = HW_NO_QUEUE };
 }
 
 bool fake_cp_may_run(const struct fake *f, uint32_t queue)
@@ -63,7 +63,7 @@ static void set_current(struct fake *f, uint32_t queue)
 		return;
 	cp->arrivals++;
 	if (f->num_runs < FAKE_TRACE)
-		f->trace[f->num_runs++] = (struct fake_run) { .queue = queue, .start = f->now };
+		f->trace[f->num_runs++] = (struct fake_run){ .queue = queue, .start = f->now };
 }
 
 void fake_cp_fault(struct fake *f, uint32_t queue, enum onpu_fault code)
@@ -73,7 +73,7 @@ void fake_cp_fault(struct fake *f, uint32_t queue, enum onpu_fault code)
 	f->queues[queue].faulted = true;
 	f->queues[queue].suspended = false;
 	FAKE_CHECK(cp->num_faults < f->num_queues, "a fault record is lost");
-	cp->faults[cp->num_faults++] = (struct onpu_fault_record) {
+	cp->faults[cp->num_faults++] = (struct onpu_fault_record){
 		.code = code,
 		.context = (uint16_t)f->queues[queue].id,
 		.queue = (uint16_t)queue,
@@ -163,8 +163,7 @@ static void check_slice(struct fake *f)
 {
 	struct fake_cp *cp = &f->cp;
 
-	if (cp->slice && cp->used >= cp->slice && !cp->slice_raised &&
-	    cp->current != HW_NO_QUEUE) {
+	if (cp->slice && cp->used >= cp->slice && !cp->slice_raised && cp->current != HW_NO_QUEUE) {
 		cp->slice_raised = true;
 		f->irq_status |= ONPU_CORE_IRQ_STATUS_SLICE__MASK;
 	}
@@ -179,8 +178,7 @@ bool fake_cp_at_rest(const struct fake *f)
 		return false;
 	if (cp->kill_under_way && cp->kill_left != UINT32_MAX)
 		return false;
-	return cp->current == HW_NO_QUEUE ||
-	       (!fake_cp_has_work(f, cp->current) && cp->idle_raised);
+	return cp->current == HW_NO_QUEUE || (!fake_cp_has_work(f, cp->current) && cp->idle_raised);
 }
 
 void fake_cp_cycle(struct fake *f)

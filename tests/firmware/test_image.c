@@ -8,10 +8,10 @@
 
 #include "jobs.h"
 
-#define COUNT	5
-#define LOW	ONPU_PRIORITY_LOW
-#define NORMAL	ONPU_PRIORITY_NORMAL
-#define HIGH	ONPU_PRIORITY_HIGH
+#define COUNT  5
+#define LOW    ONPU_PRIORITY_LOW
+#define NORMAL ONPU_PRIORITY_NORMAL
+#define HIGH   ONPU_PRIORITY_HIGH
 
 static struct rig rig;
 static struct rig_vm vms[COUNT];
@@ -21,10 +21,16 @@ static struct rig_context contexts[COUNT];
 static void set_priority(struct rig_context *c, enum onpu_priority priority)
 {
 	union onpu_msg m = { .ctx_create = {
-		.type = ONPU_MSG_CTX_CREATE, .context = c->id, .vm = c->vm->index,
-		.ring = c->ring_va, .ring_size = RIG_RING, .completion = c->completion_va,
-		.save = c->save_va, .vector = c->queue + 1, .priority = priority,
-	} };
+				     .type = ONPU_MSG_CTX_CREATE,
+				     .context = c->id,
+				     .vm = c->vm->index,
+				     .ring = c->ring_va,
+				     .ring_size = RIG_RING,
+				     .completion = c->completion_va,
+				     .save = c->save_va,
+				     .vector = c->queue + 1,
+				     .priority = priority,
+			     } };
 
 	assert_int_equal(rig_simple(&rig, ONPU_MSG_QUEUE_UNBIND, c->id, c->queue), ONPU_MSG_OK);
 	assert_int_equal(rig_simple(&rig, ONPU_MSG_CTX_DESTROY, c->id, 0), ONPU_MSG_OK);
@@ -307,7 +313,7 @@ static union onpu_msg random_message(void)
 
 	for (unsigned int w = 0; w < ONPU_MSG_SIZE / 4; w++)
 		m.words[w] = kind == 3 && w > 3 ? random32() % 16 << (random32() % 3 * 12) :
-			     random32();
+						  random32();
 	if (kind) {
 		m.words[0] = random32() % (ONPU_MSG_SCHED_CONFIG + 2);
 		m.words[2] = 0;
@@ -381,7 +387,8 @@ static void test_storm(void **state)
 		rig_load(&rig, &contexts[i], p);
 		submit(&contexts[i], p);
 	}
-	while (rig_completion(&rig, &contexts[0]).seqno + rig_completion(&rig, &contexts[1]).seqno < 2) {
+	while (rig_completion(&rig, &contexts[0]).seqno + rig_completion(&rig, &contexts[1]).seqno <
+	       2) {
 		tail = rig_read(&rig, ONPU_REG_REQUEST_HEAD) + RIG_RING;
 		for (uint32_t i = rig.request_tail; i != tail; i++, sent++) {
 			union onpu_msg m = { .words = { 0x5555, i } };

@@ -20,7 +20,7 @@ static void hook(struct fake *h)
 
 static struct fake_jobs jobs(uint32_t cycles)
 {
-	return (struct fake_jobs) { .cycles = cycles, .point = 7 };
+	return (struct fake_jobs){ .cycles = cycles, .point = 7 };
 }
 
 /* Have @what happen before the @n-th access from here on. */

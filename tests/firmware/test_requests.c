@@ -53,11 +53,11 @@ static union onpu_msg good(uint32_t type)
 
 /* The order in which good() succeeds. */
 static const uint32_t types[] = {
-	ONPU_MSG_VM_CREATE, ONPU_MSG_VM_DESTROY, ONPU_MSG_CTX_CREATE, ONPU_MSG_CTX_DESTROY,
-	ONPU_MSG_CTX_KILL, ONPU_MSG_QUEUE_BIND, ONPU_MSG_QUEUE_UNBIND, ONPU_MSG_HEARTBEAT,
+	ONPU_MSG_VM_CREATE, ONPU_MSG_VM_DESTROY, ONPU_MSG_CTX_CREATE,	ONPU_MSG_CTX_DESTROY,
+	ONPU_MSG_CTX_KILL,  ONPU_MSG_QUEUE_BIND, ONPU_MSG_QUEUE_UNBIND, ONPU_MSG_HEARTBEAT,
 	ONPU_MSG_TELEMETRY, ONPU_MSG_LOG_CONFIG, ONPU_MSG_SCHED_CONFIG,
 };
-#define NUM_TYPES	(sizeof(types) / sizeof(types[0]))
+#define NUM_TYPES (sizeof(types) / sizeof(types[0]))
 
 static void prepare(void)
 {
@@ -114,7 +114,7 @@ static void test_unknown(void **state)
 	(void)state;
 	for (unsigned int i = 0; i < 64; i++) {
 		union onpu_msg m = { .words = { i < 32 ? ONPU_MSG_SCHED_CONFIG + 1 + i :
-						 UINT32_C(1) << (i - 32) } };
+							 UINT32_C(1) << (i - 32) } };
 
 		if (i >= 32 && m.words[0] <= ONPU_MSG_SCHED_CONFIG)
 			m.words[0] |= 0x100;
@@ -156,8 +156,11 @@ static void test_vm(void **state)
 		m = driver_vm_message(1);
 		m.vm.vm = n == 0 ? FAKE_VMS : n == 1 ? UINT32_MAX : m.vm.vm;
 		m.vm.asid = n == 2 ? 65536 : n == 3 ? UINT32_MAX : m.vm.asid;
-		m.vm.root = n == 4 ? 4 : n == 5 ? 4095 : n == 6 ? UINT64_C(1) << 56 :
-			    n == 7 ? UINT64_C(1) << 63 : m.vm.root;
+		m.vm.root = n == 4 ? 4 :
+			    n == 5 ? 4095 :
+			    n == 6 ? UINT64_C(1) << 56 :
+			    n == 7 ? UINT64_C(1) << 63 :
+				     m.vm.root;
 		assert_int_equal(request(m), ONPU_MSG_INVALID);
 	}
 	m = driver_vm_message(FAKE_VMS - 1);
@@ -179,7 +182,7 @@ static void test_vm(void **state)
 	assert_int_equal(driver_simple(f, ONPU_MSG_VM_DESTROY, 1, 0), ONPU_MSG_NOT_FOUND);
 	assert_int_equal(driver_simple(f, ONPU_MSG_VM_DESTROY, FAKE_VMS - 1, 0), ONPU_MSG_OK);
 	assert_int_equal(f->vm_control[FAKE_VMS - 1], 0);
-	m = (union onpu_msg) { .vm = { .type = ONPU_MSG_VM_DESTROY, .root = 4096 } };
+	m = (union onpu_msg){ .vm = { .type = ONPU_MSG_VM_DESTROY, .root = 4096 } };
 	assert_int_equal(request(m), ONPU_MSG_INVALID);
 	assert_int_equal(driver_telemetry(f).vms, 1);
 }
@@ -197,7 +200,7 @@ static void test_vm_in_use(void **state)
 	assert_int_equal(driver_simple(f, ONPU_MSG_VM_DESTROY, 0, 0), ONPU_MSG_OK);
 }
 
-#define END	(UINT64_C(1) << 38)
+#define END (UINT64_C(1) << 38)
 
 static void spoil_context(struct onpu_msg_ctx_create *m, unsigned int n)
 {
@@ -265,8 +268,9 @@ static void test_context_members(void **state)
 	assert_int_equal(f->queues[7].completion, m.ctx_create.completion);
 	assert_int_equal(f->queues[7].ring_size, 4096);
 	assert_int_equal(f->queues[7].id, 65535);
-	assert_int_equal(f->queues[7].control, ONPU_CORE_CONTEXT_CONTROL_VALID__MASK |
-			 FAKE_QUEUES << ONPU_CORE_CONTEXT_CONTROL_VECTOR__SHIFT);
+	assert_int_equal(f->queues[7].control,
+			 ONPU_CORE_CONTEXT_CONTROL_VALID__MASK |
+				 FAKE_QUEUES << ONPU_CORE_CONTEXT_CONTROL_VECTOR__SHIFT);
 }
 
 static void test_context_limit(void **state)
@@ -288,13 +292,11 @@ static void test_binding(void **state)
 {
 	(void)state;
 	prepare();
-	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_BIND, 101, FAKE_QUEUES),
-			 ONPU_MSG_INVALID);
+	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_BIND, 101, FAKE_QUEUES), ONPU_MSG_INVALID);
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_BIND, 101, UINT32_MAX), ONPU_MSG_INVALID);
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_BIND, 99, 1), ONPU_MSG_NOT_FOUND);
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_BIND, UINT32_MAX, 1), ONPU_MSG_NOT_FOUND);
-	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_BIND, 65536 + 101, 1),
-			 ONPU_MSG_NOT_FOUND);
+	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_BIND, 65536 + 101, 1), ONPU_MSG_NOT_FOUND);
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_BIND, 101, 0), ONPU_MSG_BUSY);
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_BIND, 100, 1), ONPU_MSG_BUSY);
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_UNBIND, 100, FAKE_QUEUES),
@@ -324,7 +326,7 @@ static void test_heartbeat(void **state)
 	beats = m.heartbeat.beats;
 	assert_true(cycle > UINT64_C(0x123ffffff00) && cycle < f->now);
 	fake_pass(f, 1000);
-	m = (union onpu_msg) { .header = { .type = ONPU_MSG_HEARTBEAT } };
+	m = (union onpu_msg){ .header = { .type = ONPU_MSG_HEARTBEAT } };
 	assert_int_equal(driver_request(f, &m), ONPU_MSG_OK);
 	assert_true(m.heartbeat.cycle >= cycle + 1000 && m.heartbeat.cycle < f->now);
 	assert_true(m.heartbeat.beats > beats);
@@ -337,9 +339,8 @@ static void test_telemetry(void **state)
 	uint64_t slept;
 
 	(void)state;
-	prepare();				/* 4 requests */
-	driver_queue(f, 2, ONPU_PRIORITY_NORMAL, (struct fake_jobs){ .cycles = 10,
-								     .fault_at = 5 });
+	prepare(); /* 4 requests */
+	driver_queue(f, 2, ONPU_PRIORITY_NORMAL, (struct fake_jobs){ .cycles = 10, .fault_at = 5 });
 	assert_int_equal(driver_simple(f, 77, 0, 0), ONPU_MSG_UNSUPPORTED);
 	assert_int_equal(driver_simple(f, ONPU_MSG_CTX_KILL, 9, 0), ONPU_MSG_NOT_FOUND);
 	driver_submit(f, 0, 2);
@@ -380,7 +381,8 @@ static void test_configuration(void **state)
 		for (unsigned int interrupt = 0; interrupt < 3; interrupt++)
 			assert_int_equal(driver_simple(f, ONPU_MSG_LOG_CONFIG, level, interrupt),
 					 level <= ONPU_LOG_DEBUG && interrupt <= 1 ?
-					 ONPU_MSG_OK : ONPU_MSG_INVALID);
+						 ONPU_MSG_OK :
+						 ONPU_MSG_INVALID);
 	assert_int_equal(driver_simple(f, ONPU_MSG_LOG_CONFIG, UINT32_MAX, 0), ONPU_MSG_INVALID);
 }
 
@@ -397,7 +399,7 @@ static void test_random_messages(void **state)
 		for (unsigned int w = 0; w < ONPU_MSG_SIZE / 4; w++) {
 			seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
 			m.words[w] = i % 3 && w > 3 ? (uint32_t)(seed >> 33) % 8 :
-				     (uint32_t)(seed >> 32);
+						      (uint32_t)(seed >> 32);
 		}
 		if (i % 3) {
 			m.words[0] %= 14;

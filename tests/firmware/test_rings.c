@@ -13,7 +13,7 @@ static int setup(void **state)
 
 static struct fake_jobs jobs(uint32_t cycles)
 {
-	return (struct fake_jobs) { .cycles = cycles, .point = 10 };
+	return (struct fake_jobs){ .cycles = cycles, .point = 10 };
 }
 
 /* ---- Start-up ---- */
@@ -29,7 +29,7 @@ static void test_start(void **state)
 	fake_settle(f);
 	/* Whatever came before the firmware was ready. */
 	fake_init(f);
-	fake_put(f, &(union onpu_msg) { .header = { .type = ONPU_MSG_HEARTBEAT } });
+	fake_put(f, &(union onpu_msg){ .header = { .type = ONPU_MSG_HEARTBEAT } });
 	f->irq_status = 0;
 	fake_boot(f);
 	fake_settle(f);
@@ -194,7 +194,7 @@ static void test_events_wait(void **state)
 	fill_responses();
 	for (uint32_t q = 0; q < FAKE_QUEUES; q++)
 		driver_submit(f, q, 1);
-	fake_put(f, &(union onpu_msg) { .header = { .type = ONPU_MSG_HEARTBEAT, .id = 99 } });
+	fake_put(f, &(union onpu_msg){ .header = { .type = ONPU_MSG_HEARTBEAT, .id = 99 } });
 	fake_settle(f);
 	assert_int_equal(f->cp.num_faults, FAKE_QUEUES);
 	beats = f->fw.counts.beats;
@@ -351,7 +351,7 @@ static void test_no_log(void **state)
 {
 	(void)state;
 	fake_init(f);
-	f->log = (struct fake_ring) { .size = 0 };
+	f->log = (struct fake_ring){ .size = 0 };
 	fake_boot(f);
 	assert_int_equal(driver_simple(f, ONPU_MSG_LOG_CONFIG, ONPU_LOG_DEBUG, 1), ONPU_MSG_OK);
 	traffic();

@@ -2,9 +2,9 @@
 /* Who runs when: priorities, turns, slices, kills and faults between them. */
 #include "driver.h"
 
-#define HIGH	ONPU_PRIORITY_HIGH
-#define NORMAL	ONPU_PRIORITY_NORMAL
-#define LOW	ONPU_PRIORITY_LOW
+#define HIGH   ONPU_PRIORITY_HIGH
+#define NORMAL ONPU_PRIORITY_NORMAL
+#define LOW    ONPU_PRIORITY_LOW
 
 static struct fake fake, *const f = &fake;
 
@@ -17,7 +17,7 @@ static int setup(void **state)
 
 static struct fake_jobs jobs(uint32_t cycles, uint32_t point)
 {
-	return (struct fake_jobs) { .cycles = cycles, .point = point };
+	return (struct fake_jobs){ .cycles = cycles, .point = point };
 }
 
 static void set_slice(uint32_t slice)
@@ -363,7 +363,7 @@ static void test_unbind(void **state)
 
 /* ---- Everything at random ---- */
 
-#define PATIENCE	1500u
+#define PATIENCE 1500u
 
 static uint64_t seed;
 static enum onpu_priority priority_of[FAKE_QUEUES];

@@ -9,8 +9,8 @@
 #include "reference_machine.h"
 #include "twins.h"
 
-#define MAX_CYCLES	20000
-#define MAX_WORK	60000	/* elements, bytes, multiply-accumulates */
+#define MAX_CYCLES 20000
+#define MAX_WORK   60000 /* elements, bytes, multiply-accumulates */
 
 static uint8_t memory[TEMPLATE_MEMORY], sram[TEMPLATE_SRAM];
 static struct ref_result want;
@@ -32,10 +32,15 @@ static void run_reference(const struct twins_program *p)
 {
 	const struct onpu_sim_config *c = twins_config();
 	struct ref_machine m = {
-		.lanes = c->lanes, .rows = c->mxu_rows, .cols = c->mxu_cols,
-		.fifo_depth = c->fifo_depth, .dma_bytes = c->dma_bytes_per_cycle,
-		.sram_bytes = TEMPLATE_SRAM, .sram = sram,
-		.memory = memory, .memory_base = TEMPLATE_PROGRAM_VA,
+		.lanes = c->lanes,
+		.rows = c->mxu_rows,
+		.cols = c->mxu_cols,
+		.fifo_depth = c->fifo_depth,
+		.dma_bytes = c->dma_bytes_per_cycle,
+		.sram_bytes = TEMPLATE_SRAM,
+		.sram = sram,
+		.memory = memory,
+		.memory_base = TEMPLATE_PROGRAM_VA,
 		.memory_size = TEMPLATE_MEMORY,
 	};
 	const struct ref_program program = {
@@ -153,14 +158,15 @@ const char *book_compare(const struct twins_program *p, const struct twins_outco
 	if (!unlike && !want.fault.code)
 		unlike = compare_counters(got->result);
 	if (unlike)
-		fprintf(stderr, "by the text: fault %u pc %llu operand %u address %#llx cycle %llu\n",
+		fprintf(stderr,
+			"by the text: fault %u pc %llu operand %u address %#llx cycle %llu\n",
 			want.fault.code, (unsigned long long)want.pc, want.fault.operand,
 			(unsigned long long)want.fault.address,
 			(unsigned long long)want.fault_cycle);
 	if (!unlike && !equal(got->sram, sram, ONPU_SPACE_SRAM, 0, TEMPLATE_SRAM))
 		unlike = "SRAM";
-	if (!unlike && !equal(got->memory, memory, ONPU_SPACE_VA, TEMPLATE_PROGRAM_VA,
-			      TEMPLATE_MEMORY))
+	if (!unlike &&
+	    !equal(got->memory, memory, ONPU_SPACE_VA, TEMPLATE_PROGRAM_VA, TEMPLATE_MEMORY))
 		unlike = "memory";
 	return unlike;
 }

@@ -12,15 +12,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A finding: says what was expected and ends the program, so that libFuzzer keeps the input. */
-#define FUZZ_CHECK(condition, ...)							\
-	do {										\
-		if (!(condition)) {							\
-			fprintf(stderr, "FINDING %s:%d: %s: ", __FILE__, __LINE__,	\
-				#condition);						\
-			fprintf(stderr, __VA_ARGS__);					\
-			fputc('\n', stderr);						\
-			abort();							\
-		}									\
+#define FUZZ_CHECK(condition, ...)                                                              \
+	do {                                                                                    \
+		if (!(condition)) {                                                             \
+			fprintf(stderr, "FINDING %s:%d: %s: ", __FILE__, __LINE__, #condition); \
+			fprintf(stderr, __VA_ARGS__);                                           \
+			fputc('\n', stderr);                                                    \
+			abort();                                                                \
+		}                                                                               \
 	} while (0)
 
 /* The input. Beyond its end everything is zero, so that every input means something. */

@@ -9,9 +9,9 @@
 #include "fuzz.h"
 #include "isa/assembler.h"
 
-#define LINE_MAX_BYTES	512
-#define MAX_SLOTS	8
-#define MAX_WORDS	64
+#define LINE_MAX_BYTES 512
+#define MAX_SLOTS      8
+#define MAX_WORDS      64
 
 /* The disassembler's text for a word, in memory of exactly @size bytes. */
 static char *disassemble(const uint32_t w[ONPU_INSN_WORDS], size_t size, enum onpu_fault *fault)
@@ -119,7 +119,7 @@ static void check_binary(struct fuzz_input in)
 	for (uint32_t i = 0; i < count; i++)
 		check_word(words[i], 1 + words[i][0] % 100);
 	f.count = count;
-	errors = onpu_check_program((const uint32_t (*)[ONPU_INSN_WORDS])words, count,
+	errors = onpu_check_program((const uint32_t(*)[ONPU_INSN_WORDS])words, count,
 				    num_slots ? slots : NULL, num_slots, &report);
 	FUZZ_CHECK(errors == f.errors, "%u errors were counted, %u reported", errors, f.errors);
 	free(slots);

@@ -14,20 +14,20 @@
 #include "api/record.h"
 #include "graph/op_table.h"
 
-#define MAX_OPERANDS	48
-#define MAX_CALLS	32
-#define MAX_LIST	12
-#define MAX_TENSORS	64
+#define MAX_OPERANDS 48
+#define MAX_CALLS    32
+#define MAX_LIST     12
+#define MAX_TENSORS  64
 /* Graphs with bigger operands, or with windows over nothing, are recorded but not run. */
-#define MAX_ELEMENTS	2048
-#define MAX_NUMBER	64
+#define MAX_ELEMENTS 2048
+#define MAX_NUMBER   64
 
 struct fuzz_state {
 	struct fuzz_input in;
 	WNNGraphBuilder builder;
 	WNNOperand operands[MAX_OPERANDS];
 	uint32_t count;
-	bool is_output[MAX_OPERANDS];	/* made by an operator */
+	bool is_output[MAX_OPERANDS]; /* made by an operator */
 	uint32_t inputs, outputs;
 	bool big;
 	/* What options and arguments of the call being made point to. */
@@ -128,8 +128,8 @@ static void check_operand(WNNOperand made)
 
 	FUZZ_CHECK(shape.count <= 8, "rank %zu", shape.count);
 	FUZZ_CHECK(wnnOperandGetDataType(made) >= WNNOperandDataType_Float32 &&
-		   wnnOperandGetDataType(made) <= WNNOperandDataType_Uint4, "data type %d",
-		   (int)wnnOperandGetDataType(made));
+			   wnnOperandGetDataType(made) <= WNNOperandDataType_Uint4,
+		   "data type %d", (int)wnnOperandGetDataType(made));
 	for (size_t i = 0; i < shape.count; i++) {
 		FUZZ_CHECK(shape.data[i] >= 1 && shape.data[i] <= INT32_MAX, "dimension %u",
 			   shape.data[i]);
@@ -264,12 +264,12 @@ static void set_member(struct fuzz_state *s, const struct wnn_attribute *member,
 		memcpy(field, &view, sizeof(view));
 		break;
 	case WNN_ATTRIBUTE_U32_ARRAY:
-	case WNN_ATTRIBUTE_F32_ARRAY:	/* of the same size: any bits are a float */
+	case WNN_ATTRIBUTE_F32_ARRAY: /* of the same size: any bits are a float */
 	case WNN_ATTRIBUTE_ENUM_ARRAY:
 		array = list(s);
 		memcpy(field, &array, sizeof(array));
 		break;
-	case WNN_ATTRIBUTE_OPERAND:	/* chosen with the other operands */
+	case WNN_ATTRIBUTE_OPERAND: /* chosen with the other operands */
 		break;
 	}
 }
@@ -305,7 +305,9 @@ static void call_operator(struct fuzz_state *s)
 	_Alignas(max_align_t) char options[256];
 	WNNOperand operands[MAX_LIST] = { NULL }, outputs[MAX_LIST];
 	struct wnn_op_call call = {
-		.op = op, .operands = operands, .options = options,
+		.op = op,
+		.operands = operands,
+		.options = options,
 		.label = &((WNNOperatorOptions *)(void *)options)->label,
 	};
 	uint32_t count;
@@ -345,7 +347,8 @@ static WNNTensor make_tensor(const WNNNamedOperandDescriptor *port, bool writabl
 		bytes[i] = (unsigned char)fuzz_random(&random);
 	if (writable)
 		FUZZ_CHECK(!wnnContextWriteTensor(context, tensor, bytes,
-						  wnnTensorGetByteLength(tensor)), "no write");
+						  wnnTensorGetByteLength(tensor)),
+			   "no write");
 	return tensor;
 }
 
@@ -360,7 +363,8 @@ static void bind(WNNNamedOperandDescriptorArray ports, bool writable, WNNNamedTe
 static void run(WNNGraph graph)
 {
 	static unsigned char bytes[MAX_ELEMENTS * 8];
-	WNNNamedOperandDescriptorArray in = wnnGraphGetInputs(graph), out = wnnGraphGetOutputs(graph);
+	WNNNamedOperandDescriptorArray in = wnnGraphGetInputs(graph),
+				       out = wnnGraphGetOutputs(graph);
 	WNNNamedTensor inputs[MAX_TENSORS], outputs[MAX_TENSORS];
 
 	bind(in, true, inputs);
@@ -372,7 +376,8 @@ static void run(WNNGraph graph)
 		size_t size = wnnTensorGetByteLength(outputs[i].tensor);
 
 		FUZZ_CHECK(!wnnContextReadTensorSync(context, outputs[i].tensor, bytes, size,
-						     WNN_WAIT_FOREVER), "no read");
+						     WNN_WAIT_FOREVER),
+			   "no read");
 		wnnTensorRelease(outputs[i].tensor);
 	}
 	for (size_t i = 0; i < in.count; i++)
@@ -397,7 +402,8 @@ static void build(struct fuzz_state *s)
 		return;
 	if (!n) {
 		FUZZ_CHECK(wnnGraphBuilderBuildSync(s->builder, 0, outputs, WNN_WAIT_FOREVER,
-						    &graph) == WNNStatus_TypeError, "no outputs");
+						    &graph) == WNNStatus_TypeError,
+			   "no outputs");
 		return;
 	}
 	FUZZ_CHECK(!wnnGraphBuilderBuildSync(s->builder, n, outputs, WNN_WAIT_FOREVER, &graph),
@@ -405,7 +411,8 @@ static void build(struct fuzz_state *s)
 	run(graph);
 	wnnGraphRelease(graph);
 	FUZZ_CHECK(!wnnGraphBuilderAbs(s->builder, s->operands[0], NULL) &&
-		   wnnGetLastError(NULL) == WNNStatus_InvalidStateError, "it builds twice");
+			   wnnGetLastError(NULL) == WNNStatus_InvalidStateError,
+		   "it builds twice");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -9,23 +9,36 @@
 #include "fake.h"
 #include "fuzz.h"
 
-#define FLAG_HOSTILE	0x01	/* the ring registers come from the input */
-#define FLAG_READY	0x02	/* address spaces, contexts and queues are there from the start */
-#define FLAG_DEBUG	0x04	/* the log has everything */
+#define FLAG_HOSTILE 0x01 /* the ring registers come from the input */
+#define FLAG_READY   0x02 /* address spaces, contexts and queues are there from the start */
+#define FLAG_DEBUG   0x04 /* the log has everything */
 
-#define MAX_MOVES	96
-#define DRIVER_VA	(UINT64_C(1) << 37)
+#define MAX_MOVES 96
+#define DRIVER_VA (UINT64_C(1) << 37)
 
 enum move {
-	MOVE_RUN, MOVE_SETTLE, MOVE_REQUEST, MOVE_ANY_REQUEST, MOVE_TAKE, MOVE_DOORBELL, MOVE_JOBS,
-	MOVE_TAIL, MOVE_HEAD, MOVE_FAULT, MOVE_DMA_ERROR, MOVE_KILL_DELAY, MOVE_REFUSE, MOVE_LATER,
-	MOVE_MEMORY, MOVE_INTERRUPT,
+	MOVE_RUN,
+	MOVE_SETTLE,
+	MOVE_REQUEST,
+	MOVE_ANY_REQUEST,
+	MOVE_TAKE,
+	MOVE_DOORBELL,
+	MOVE_JOBS,
+	MOVE_TAIL,
+	MOVE_HEAD,
+	MOVE_FAULT,
+	MOVE_DMA_ERROR,
+	MOVE_KILL_DELAY,
+	MOVE_REFUSE,
+	MOVE_LATER,
+	MOVE_MEMORY,
+	MOVE_INTERRUPT,
 	MOVE_COUNT
 };
 
 static struct fake fake;
 static struct fuzz_input in;
-static bool hostile;	/* what a driver finds in its response ring means nothing */
+static bool hostile; /* what a driver finds in its response ring means nothing */
 
 static void make_move(struct fake *f, enum move move);
 
@@ -42,19 +55,26 @@ static void hook(struct fake *f)
 static void request(struct fake *f)
 {
 	static const uint8_t types[] = {
-		ONPU_MSG_QUEUE_BIND, ONPU_MSG_QUEUE_UNBIND, ONPU_MSG_CTX_KILL, ONPU_MSG_CTX_DESTROY,
-		ONPU_MSG_VM_DESTROY, ONPU_MSG_HEARTBEAT, ONPU_MSG_TELEMETRY, ONPU_MSG_LOG_CONFIG,
-		ONPU_MSG_SCHED_CONFIG, ONPU_MSG_VM_CREATE, ONPU_MSG_CTX_CREATE,
+		ONPU_MSG_QUEUE_BIND,  ONPU_MSG_QUEUE_UNBIND, ONPU_MSG_CTX_KILL,
+		ONPU_MSG_CTX_DESTROY, ONPU_MSG_VM_DESTROY,   ONPU_MSG_HEARTBEAT,
+		ONPU_MSG_TELEMETRY,   ONPU_MSG_LOG_CONFIG,   ONPU_MSG_SCHED_CONFIG,
+		ONPU_MSG_VM_CREATE,   ONPU_MSG_CTX_CREATE,
 	};
 	uint8_t which = fuzz_u8(&in), a = fuzz_u8(&in), b = fuzz_u8(&in);
 	union onpu_msg m = { .words = { types[which % sizeof(types)], which } };
 
 	switch (m.header.type) {
 	case ONPU_MSG_CTX_CREATE:
-		m.ctx_create = (struct onpu_msg_ctx_create) {
-			.type = ONPU_MSG_CTX_CREATE, .context = a % 16, .vm = b % 4,
-			.ring = DRIVER_VA, .save = DRIVER_VA, .completion = DRIVER_VA,
-			.ring_size = 64, .vector = b % 4, .priority = b % 3,
+		m.ctx_create = (struct onpu_msg_ctx_create){
+			.type = ONPU_MSG_CTX_CREATE,
+			.context = a % 16,
+			.vm = b % 4,
+			.ring = DRIVER_VA,
+			.save = DRIVER_VA,
+			.completion = DRIVER_VA,
+			.ring_size = 64,
+			.vector = b % 4,
+			.priority = b % 3,
 		};
 		break;
 	case ONPU_MSG_VM_CREATE:
@@ -95,15 +115,18 @@ static void take(struct fake *f, unsigned int count)
 
 	while (count-- && fake_take(f, &m))
 		FUZZ_CHECK(hostile || m.header.type & ONPU_MSG_RESPONSE ||
-			   m.header.type == ONPU_MSG_EVENT_FAULT, "message %#x", m.header.type);
+				   m.header.type == ONPU_MSG_EVENT_FAULT,
+			   "message %#x", m.header.type);
 }
 
 static void set_jobs(struct fake *f)
 {
 	uint8_t queue = fuzz_u8(&in) % f->num_queues;
 
-	f->queues[queue].jobs = (struct fake_jobs) {
-		.cycles = fuzz_u8(&in), .point = fuzz_u8(&in), .fault_at = fuzz_u8(&in),
+	f->queues[queue].jobs = (struct fake_jobs){
+		.cycles = fuzz_u8(&in),
+		.point = fuzz_u8(&in),
+		.fault_at = fuzz_u8(&in),
 	};
 }
 
@@ -165,8 +188,7 @@ static void make_move(struct fake *f, enum move move)
 		f->memory[(a * 16u + a % 16) % FAKE_MEMORY] ^= fuzz_u8(&in);
 		break;
 	case MOVE_INTERRUPT:
-		f->irq_status |= fuzz_u8(&in) & ~ONPU_CORE_IRQ_STATUS_KILLED__MASK &
-				 FW_IRQS;
+		f->irq_status |= fuzz_u8(&in) & ~ONPU_CORE_IRQ_STATUS_KILLED__MASK & FW_IRQS;
 		break;
 	case MOVE_COUNT:
 		break;
@@ -208,19 +230,25 @@ static void exchange(struct fake *f, const union onpu_msg *m)
 
 static void make_ready(struct fake *f, bool debug)
 {
-	exchange(f, &(union onpu_msg) { .vm = { .type = ONPU_MSG_VM_CREATE } });
+	exchange(f, &(union onpu_msg){ .vm = { .type = ONPU_MSG_VM_CREATE } });
 	for (uint32_t i = 0; i < 6; i++) {
-		exchange(f, &(union onpu_msg) { .ctx_create = {
-			.type = ONPU_MSG_CTX_CREATE, .context = i, .ring = DRIVER_VA,
-			.save = DRIVER_VA, .completion = DRIVER_VA, .ring_size = 64,
-			.priority = i % ONPU_PRIORITY_COUNT } });
-		exchange(f, &(union onpu_msg) { .queue = {
-			.type = ONPU_MSG_QUEUE_BIND, .context = i, .queue = i } });
-		f->queues[i].jobs = (struct fake_jobs) { .cycles = 20 * i + 9, .point = i };
+		exchange(f, &(union onpu_msg){
+				    .ctx_create = { .type = ONPU_MSG_CTX_CREATE,
+						    .context = i,
+						    .ring = DRIVER_VA,
+						    .save = DRIVER_VA,
+						    .completion = DRIVER_VA,
+						    .ring_size = 64,
+						    .priority = i % ONPU_PRIORITY_COUNT } });
+		exchange(f, &(union onpu_msg){ .queue = { .type = ONPU_MSG_QUEUE_BIND,
+							  .context = i,
+							  .queue = i } });
+		f->queues[i].jobs = (struct fake_jobs){ .cycles = 20 * i + 9, .point = i };
 	}
 	if (debug)
-		exchange(f, &(union onpu_msg) { .log_config = {
-			.type = ONPU_MSG_LOG_CONFIG, .level = ONPU_LOG_DEBUG, .interrupt = 1 } });
+		exchange(f, &(union onpu_msg){ .log_config = { .type = ONPU_MSG_LOG_CONFIG,
+							       .level = ONPU_LOG_DEBUG,
+							       .interrupt = 1 } });
 }
 
 /* Unless it has given up, and said why, it still answers. */
@@ -240,7 +268,7 @@ static void check_alive(struct fake *f)
 	fake_write_head(f, f->responses.tail);
 	if (!f->fw.failed) {
 		before = f->responses.tail;
-		exchange(f, &(union onpu_msg) { .header = { .type = ONPU_MSG_HEARTBEAT } });
+		exchange(f, &(union onpu_msg){ .header = { .type = ONPU_MSG_HEARTBEAT } });
 		FUZZ_CHECK(f->fw.failed || f->responses.tail == before + 1, "no heartbeat");
 	}
 	FUZZ_CHECK(fake_state(f) == (f->fw.failed ? ONPU_STATE_FAILED : ONPU_STATE_READY),
@@ -257,7 +285,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fake *f = &fake;
 	uint8_t flags;
 
-	in = (struct fuzz_input) { data, size };
+	in = (struct fuzz_input){ data, size };
 	flags = fuzz_u8(&in);
 	fake_init(f);
 	hostile = flags & FLAG_HOSTILE;

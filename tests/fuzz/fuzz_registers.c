@@ -10,42 +10,85 @@
 #include "firmware_image.h"
 #include "host.h"
 
-#define FLAG_START	0x01
-#define FLAG_DAMAGED	0x02	/* the first moves' bytes change the image */
-#define FLAG_UNFIXED	0x04	/* ... without a new checksum */
-#define FLAG_OWN_CODE	0x08	/* the code comes from the input */
-#define FLAG_STICKY	0x10
-#define FLAG_TWICE	0x20
+#define FLAG_START    0x01
+#define FLAG_DAMAGED  0x02 /* the first moves' bytes change the image */
+#define FLAG_UNFIXED  0x04 /* ... without a new checksum */
+#define FLAG_OWN_CODE 0x08 /* the code comes from the input */
+#define FLAG_STICKY   0x10
+#define FLAG_TWICE    0x20
 
-#define MAX_MOVES	48
-#define MAX_CYCLES	(1u << 17)	/* of one move */
-#define OWN_CODE_BYTES	128
+#define MAX_MOVES      48
+#define MAX_CYCLES     (1u << 17) /* of one move */
+#define OWN_CODE_BYTES 128
 /* Programs of a template or two, placed by their number. */
-#define PROGRAM_INSNS	4
-#define PROGRAM_SLOTS	16
-#define PROGRAMS	8
+#define PROGRAM_INSNS 4
+#define PROGRAM_SLOTS 16
+#define PROGRAMS      8
 
 enum move {
-	MOVE_RUN, MOVE_WRITE, MOVE_READ, MOVE_ACCESS, MOVE_POKE, MOVE_PTE, MOVE_INVALIDATE,
-	MOVE_REQUEST, MOVE_ANY_REQUEST, MOVE_SUBMIT, MOVE_SUBMIT_CHANGED, MOVE_RESET, MOVE_PARITY,
-	MOVE_SAVED, MOVE_BOOT, MOVE_PREEMPT,
+	MOVE_RUN,
+	MOVE_WRITE,
+	MOVE_READ,
+	MOVE_ACCESS,
+	MOVE_POKE,
+	MOVE_PTE,
+	MOVE_INVALIDATE,
+	MOVE_REQUEST,
+	MOVE_ANY_REQUEST,
+	MOVE_SUBMIT,
+	MOVE_SUBMIT_CHANGED,
+	MOVE_RESET,
+	MOVE_PARITY,
+	MOVE_SAVED,
+	MOVE_BOOT,
+	MOVE_PREEMPT,
 	MOVE_COUNT
 };
 
 /* Registers that something happens at; others are reached by MOVE_ACCESS. */
 static const uint32_t registers[] = {
-	ONPU_REG_STATUS, ONPU_REG_RESET, ONPU_REG_FW_ADDRESS_LO, ONPU_REG_FW_ADDRESS_HI,
-	ONPU_REG_FW_SIZE, ONPU_REG_BOOT, ONPU_REG_CYCLE_LO, ONPU_REG_CYCLE_HI,
-	ONPU_REG_INT_STATUS, ONPU_REG_INT_ENABLE, ONPU_REG_INT_QUEUE_PENDING(0),
-	ONPU_REG_INT_QUEUE_PENDING(1), ONPU_REG_INV_ASID, ONPU_REG_INV_PAGES, ONPU_REG_INV_VA_LO,
-	ONPU_REG_INV_VA_HI, ONPU_REG_INV_REQ, ONPU_REG_INV_DONE, ONPU_REG_QUEUE_RETIRED_LO(0),
-	ONPU_REG_QUEUE_RUN_CYCLES_LO(1), ONPU_REG_QUEUE_HEAD(0), ONPU_REG_QUEUE_STATE(0),
-	ONPU_REG_QUEUE_STATE(63), ONPU_REG_REQUEST_BASE_LO, ONPU_REG_REQUEST_BASE_HI,
-	ONPU_REG_REQUEST_SIZE, ONPU_REG_REQUEST_TAIL, ONPU_REG_REQUEST_HEAD,
-	ONPU_REG_RESPONSE_BASE_LO, ONPU_REG_RESPONSE_SIZE, ONPU_REG_RESPONSE_TAIL,
-	ONPU_REG_RESPONSE_HEAD, ONPU_REG_LOG_BASE_LO, ONPU_REG_LOG_SIZE, ONPU_REG_LOG_TAIL,
-	ONPU_REG_DOORBELL_TAIL(0), ONPU_REG_DOORBELL_TAIL(1), ONPU_REG_DOORBELL_TAIL(2),
-	ONPU_REG_DOORBELL_TAIL(63), ONPU_REG_CAP_SAVE_BYTES, ONPU_REG_FW_ABI, ONPU_REG_FW_VERSION,
+	ONPU_REG_STATUS,
+	ONPU_REG_RESET,
+	ONPU_REG_FW_ADDRESS_LO,
+	ONPU_REG_FW_ADDRESS_HI,
+	ONPU_REG_FW_SIZE,
+	ONPU_REG_BOOT,
+	ONPU_REG_CYCLE_LO,
+	ONPU_REG_CYCLE_HI,
+	ONPU_REG_INT_STATUS,
+	ONPU_REG_INT_ENABLE,
+	ONPU_REG_INT_QUEUE_PENDING(0),
+	ONPU_REG_INT_QUEUE_PENDING(1),
+	ONPU_REG_INV_ASID,
+	ONPU_REG_INV_PAGES,
+	ONPU_REG_INV_VA_LO,
+	ONPU_REG_INV_VA_HI,
+	ONPU_REG_INV_REQ,
+	ONPU_REG_INV_DONE,
+	ONPU_REG_QUEUE_RETIRED_LO(0),
+	ONPU_REG_QUEUE_RUN_CYCLES_LO(1),
+	ONPU_REG_QUEUE_HEAD(0),
+	ONPU_REG_QUEUE_STATE(0),
+	ONPU_REG_QUEUE_STATE(63),
+	ONPU_REG_REQUEST_BASE_LO,
+	ONPU_REG_REQUEST_BASE_HI,
+	ONPU_REG_REQUEST_SIZE,
+	ONPU_REG_REQUEST_TAIL,
+	ONPU_REG_REQUEST_HEAD,
+	ONPU_REG_RESPONSE_BASE_LO,
+	ONPU_REG_RESPONSE_SIZE,
+	ONPU_REG_RESPONSE_TAIL,
+	ONPU_REG_RESPONSE_HEAD,
+	ONPU_REG_LOG_BASE_LO,
+	ONPU_REG_LOG_SIZE,
+	ONPU_REG_LOG_TAIL,
+	ONPU_REG_DOORBELL_TAIL(0),
+	ONPU_REG_DOORBELL_TAIL(1),
+	ONPU_REG_DOORBELL_TAIL(2),
+	ONPU_REG_DOORBELL_TAIL(63),
+	ONPU_REG_CAP_SAVE_BYTES,
+	ONPU_REG_FW_ABI,
+	ONPU_REG_FW_VERSION,
 };
 
 /* ---- Moves with more than one step ---- */
@@ -65,9 +108,10 @@ static void any_request(struct host *h, struct fuzz_input *in)
 static void request(struct host *h, struct fuzz_input *in)
 {
 	static const uint8_t types[] = {
-		ONPU_MSG_CTX_KILL, ONPU_MSG_QUEUE_UNBIND, ONPU_MSG_QUEUE_BIND, ONPU_MSG_CTX_DESTROY,
-		ONPU_MSG_VM_DESTROY, ONPU_MSG_HEARTBEAT, ONPU_MSG_TELEMETRY, ONPU_MSG_LOG_CONFIG,
-		ONPU_MSG_SCHED_CONFIG, ONPU_MSG_SCHED_CONFIG,
+		ONPU_MSG_CTX_KILL,     ONPU_MSG_QUEUE_UNBIND, ONPU_MSG_QUEUE_BIND,
+		ONPU_MSG_CTX_DESTROY,  ONPU_MSG_VM_DESTROY,   ONPU_MSG_HEARTBEAT,
+		ONPU_MSG_TELEMETRY,    ONPU_MSG_LOG_CONFIG,   ONPU_MSG_SCHED_CONFIG,
+		ONPU_MSG_SCHED_CONFIG,
 	};
 	uint8_t a = fuzz_u8(in), b = fuzz_u8(in);
 	union onpu_msg m = { .words = { types[a % sizeof(types)], b } };
@@ -113,8 +157,10 @@ static void program(struct host *h, struct fuzz_input *in, unsigned int number, 
 	bad |= onpu_insn_pack(&end, insn[3]);
 	FUZZ_CHECK(!bad, "%s does not pack", onpu_op_info[t.insn.op].name);
 	host_put(h, HOST_USER + number * (uint32_t)sizeof(insn), insn, sizeof(insn));
-	host_put(h, HOST_USER + (TEMPLATE_SLOTS_VA - TEMPLATE_PROGRAM_VA) +
-		 number * PROGRAM_SLOTS * ONPU_SLOT_SIZE, slot, sizeof(slot));
+	host_put(h,
+		 HOST_USER + (TEMPLATE_SLOTS_VA - TEMPLATE_PROGRAM_VA) +
+			 number * PROGRAM_SLOTS * ONPU_SLOT_SIZE,
+		 slot, sizeof(slot));
 }
 
 static void submit(struct host *h, struct fuzz_input *in, bool changed, bool preempt)
@@ -140,9 +186,8 @@ static void submit(struct host *h, struct fuzz_input *in, bool changed, bool pre
 
 static void page_table(struct host *h, struct fuzz_input *in)
 {
-	static const uint32_t tables[] = {
-		HOST_USER_L0, HOST_KERNEL_L0, HOST_USER_L1, HOST_KERNEL_L1, HOST_ROOT
-	};
+	static const uint32_t tables[] = { HOST_USER_L0, HOST_KERNEL_L0, HOST_USER_L1,
+					   HOST_KERNEL_L1, HOST_ROOT };
 	uint8_t which = fuzz_u8(in);
 	uint32_t at = tables[which % 5] + (which / 5 & 31) * 8;
 	uint64_t change = fuzz_u64(in), pte;

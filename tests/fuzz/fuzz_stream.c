@@ -9,8 +9,8 @@
 #include "twins.h"
 
 /* Kinds of instructions, the high bits of their byte; the low ones are the number of changes. */
-#define KIND_RAW	0x40	/* below: 16 bytes as they are */
-#define KIND_FIELDS	0x80	/* below: an opcode with any fields; from here on templates */
+#define KIND_RAW    0x40 /* below: 16 bytes as they are */
+#define KIND_FIELDS 0x80 /* below: an opcode with any fields; from here on templates */
 
 static void append_words(struct twins_program *p, const uint32_t w[ONPU_INSN_WORDS])
 {

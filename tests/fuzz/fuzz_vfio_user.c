@@ -21,32 +21,40 @@
 #include "fuzz.h"
 #include "vfu_server.h"
 
-#define HOW_POSTED	0x01
-#define HOW_PIECES	0x02
-#define HOW_DAMAGED	0x04
-#define HOW_FDS		0x08	/* more descriptors than the message should have */
+#define HOW_POSTED  0x01
+#define HOW_PIECES  0x02
+#define HOW_DAMAGED 0x04
+#define HOW_FDS	    0x08 /* more descriptors than the message should have */
 
-#define MAX_MOVES	64
-#define MAX_SENT_FDS	20
-#define PAGE		UINT64_C(4096)
-#define MEMORY_PAGES	16
+#define MAX_MOVES    64
+#define MAX_SENT_FDS 20
+#define PAGE	     UINT64_C(4096)
+#define MEMORY_PAGES 16
 
 enum move {
-	MOVE_RAW, MOVE_COMMAND, MOVE_MAP, MOVE_UNMAP, MOVE_READ, MOVE_WRITE, MOVE_IRQS, MOVE_INFO,
-	MOVE_POKE, MOVE_LEAVE, MOVE_RUN, MOVE_TRUNCATE, MOVE_ENABLE,
+	MOVE_RAW,
+	MOVE_COMMAND,
+	MOVE_MAP,
+	MOVE_UNMAP,
+	MOVE_READ,
+	MOVE_WRITE,
+	MOVE_IRQS,
+	MOVE_INFO,
+	MOVE_POKE,
+	MOVE_LEAVE,
+	MOVE_RUN,
+	MOVE_TRUNCATE,
+	MOVE_ENABLE,
 	MOVE_COUNT
 };
 
 /* Descriptors that a client may pass. */
-enum {
-	FD_SEALED, FD_UNSEALED, FD_EVENT, FD_PIPE, FD_READ_ONLY,
-	FD_COUNT
-};
+enum { FD_SEALED, FD_UNSEALED, FD_EVENT, FD_PIPE, FD_READ_ONLY, FD_COUNT };
 
 static struct vfu_server server;
 static int fds[FD_COUNT];
-static uint8_t *memory;		/* behind FD_SEALED */
-static unsigned int descriptors;	/* open when no client is there */
+static uint8_t *memory;		 /* behind FD_SEALED */
+static unsigned int descriptors; /* open when no client is there */
 
 /* This client's end of the stream, and the replies that it is owed. */
 static int client = -1;
@@ -98,8 +106,8 @@ static void start(void)
 	fds[FD_EVENT] = eventfd(0, EFD_CLOEXEC);
 	fds[FD_PIPE] = pipes[1];
 	fds[FD_READ_ONLY] = make_memfd(F_SEAL_SHRINK | F_SEAL_WRITE, PAGE);
-	memory = mmap(NULL, MEMORY_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
-		      fds[FD_SEALED], 0);
+	memory = mmap(NULL, MEMORY_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fds[FD_SEALED],
+		      0);
 	FUZZ_CHECK(memory != MAP_FAILED, "no memory");
 	descriptors = count_descriptors();
 }
@@ -145,7 +153,8 @@ static void take_replies(void)
 		memcpy(&header, replies + at, sizeof(header));
 		FUZZ_CHECK((header.flags & VFU_FLAG_TYPE) == VFU_TYPE_REPLY, "no reply");
 		FUZZ_CHECK(header.size >= sizeof(header) &&
-			   header.size <= sizeof(header) + VFU_MAX_PAYLOAD, "size %u", header.size);
+				   header.size <= sizeof(header) + VFU_MAX_PAYLOAD,
+			   "size %u", header.size);
 		FUZZ_CHECK(!(header.flags & VFU_FLAG_ERROR) || header.size == sizeof(header),
 			   "an error with data");
 		FUZZ_CHECK(!!(header.flags & VFU_FLAG_ERROR) == !!header.error, "error %u",
@@ -318,7 +327,7 @@ static struct vfu_region_access access_of(struct fuzz_input *in)
 {
 	uint8_t kind = fuzz_u8(in);
 
-	return (struct vfu_region_access) {
+	return (struct vfu_region_access){
 		.region = kind & 0xf,
 		.offset = fuzz_u32(in) & (kind & 0x80 ? UINT32_MAX : 0xfff),
 		.count = 1u << (kind >> 4 & 7),
@@ -385,7 +394,9 @@ static void set_irqs(struct fuzz_input *in)
 static void info(struct fuzz_input *in)
 {
 	static const uint8_t commands[] = {
-		VFU_DEVICE_GET_INFO, VFU_DEVICE_GET_REGION_INFO, VFU_DEVICE_GET_IRQ_INFO,
+		VFU_DEVICE_GET_INFO,
+		VFU_DEVICE_GET_REGION_INFO,
+		VFU_DEVICE_GET_IRQ_INFO,
 		VFU_DEVICE_RESET,
 	};
 	uint32_t payload[8] = { 32 };

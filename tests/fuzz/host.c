@@ -2,8 +2,8 @@
 /* A host for the device; see host.h. */
 #include "host.h"
 
-#define LEAF	(ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_A | ONPU_PTE_D)
-#define BUDGET	(1u << 20)	/* for a request to be answered */
+#define LEAF   (ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_A | ONPU_PTE_D)
+#define BUDGET (1u << 20) /* for a request to be answered */
 
 static int bus_read(void *ctx, uint64_t addr, void *dst, size_t len)
 {
@@ -38,7 +38,10 @@ static void interrupt(void *ctx, unsigned int vector)
 void host_create(struct host *h, uint8_t *memory, bool sticky, int simd)
 {
 	const struct onpu_host_ops ops = {
-		.ctx = h, .read = bus_read, .write = bus_write, .interrupt = interrupt,
+		.ctx = h,
+		.read = bus_read,
+		.write = bus_write,
+		.interrupt = interrupt,
 	};
 	struct onpu_device_config config = onpu_device_config_default();
 	const char *error = "";
@@ -106,8 +109,8 @@ void host_boot(struct host *h, uint32_t image_size, bool fix)
 
 	if (fix) {
 		header->image_size = image_size - ONPU_FW_HEADER_SIZE;
-		header->crc = crc32(h->memory + HOST_FIRMWARE + ONPU_FW_HEADER_SIZE,
-				    header->image_size);
+		header->crc =
+			crc32(h->memory + HOST_FIRMWARE + ONPU_FW_HEADER_SIZE, header->image_size);
 	}
 	host_write_register(h, ONPU_REG_REQUEST_BASE_LO, HOST_BUS + HOST_REQUESTS);
 	host_write_register(h, ONPU_REG_REQUEST_SIZE, HOST_MESSAGES);
@@ -135,24 +138,36 @@ void host_request(struct host *h, const void *message)
 void host_contexts(struct host *h)
 {
 	union onpu_msg m = { .vm = {
-		.type = ONPU_MSG_VM_CREATE, .id = 1, .vm = 1, .asid = 1,
-		.root = HOST_BUS + HOST_ROOT,
-	} };
+				     .type = ONPU_MSG_VM_CREATE,
+				     .id = 1,
+				     .vm = 1,
+				     .asid = 1,
+				     .root = HOST_BUS + HOST_ROOT,
+			     } };
 
 	host_request(h, &m);
 	for (uint32_t i = 0; i < HOST_CONTEXTS; i++) {
 		uint64_t va = HOST_KERNEL_VA + i * HOST_CONTEXT;
 
 		m = (union onpu_msg){ .ctx_create = {
-			.type = ONPU_MSG_CTX_CREATE, .id = 2 + i, .context = i, .vm = 1,
-			.ring = va + HOST_RING_OFFSET, .save = va + HOST_SAVE_OFFSET,
-			.completion = va + HOST_COMPLETION_OFFSET, .ring_size = HOST_RING_ENTRIES,
-			.vector = 1 + i, .priority = ONPU_PRIORITY_NORMAL,
-		} };
+					      .type = ONPU_MSG_CTX_CREATE,
+					      .id = 2 + i,
+					      .context = i,
+					      .vm = 1,
+					      .ring = va + HOST_RING_OFFSET,
+					      .save = va + HOST_SAVE_OFFSET,
+					      .completion = va + HOST_COMPLETION_OFFSET,
+					      .ring_size = HOST_RING_ENTRIES,
+					      .vector = 1 + i,
+					      .priority = ONPU_PRIORITY_NORMAL,
+				      } };
 		host_request(h, &m);
 		m = (union onpu_msg){ .queue = {
-			.type = ONPU_MSG_QUEUE_BIND, .id = 4 + i, .context = i, .queue = i,
-		} };
+					      .type = ONPU_MSG_QUEUE_BIND,
+					      .id = 4 + i,
+					      .context = i,
+					      .queue = i,
+				      } };
 		host_request(h, &m);
 	}
 	onpu_device_run(h->device, BUDGET);

@@ -10,33 +10,33 @@
 #include "template.h"
 
 /* Host memory is at this bus address. */
-#define HOST_BUS	0x40000000u
-#define HOST_BYTES	0x178000u
+#define HOST_BUS   0x40000000u
+#define HOST_BYTES 0x178000u
 
 /* What is where in it. */
-#define HOST_FIRMWARE	0x00000u
-#define HOST_REQUESTS	0x20000u
-#define HOST_RESPONSES	0x20400u
-#define HOST_LOG	0x21000u
-#define HOST_ROOT	0x22000u	/* page tables: root, then one chain for each half */
-#define HOST_USER_L1	0x23000u
-#define HOST_USER_L0	0x24000u
-#define HOST_KERNEL_L1	0x25000u
-#define HOST_KERNEL_L0	0x26000u
+#define HOST_FIRMWARE  0x00000u
+#define HOST_REQUESTS  0x20000u
+#define HOST_RESPONSES 0x20400u
+#define HOST_LOG       0x21000u
+#define HOST_ROOT      0x22000u /* page tables: root, then one chain for each half */
+#define HOST_USER_L1   0x23000u
+#define HOST_USER_L0   0x24000u
+#define HOST_KERNEL_L1 0x25000u
+#define HOST_KERNEL_L0 0x26000u
 /* The kernel's pages, of both contexts: ring, completion page, save area. */
-#define HOST_KERNEL	0x28000u
-#define HOST_CONTEXT	0x80000u	/* bytes for each context */
-#define HOST_USER	0x128000u	/* pages of programs: TEMPLATE_MEMORY bytes */
+#define HOST_KERNEL  0x28000u
+#define HOST_CONTEXT 0x80000u  /* bytes for each context */
+#define HOST_USER    0x128000u /* pages of programs: TEMPLATE_MEMORY bytes */
 
-#define HOST_KERNEL_VA		(UINT64_C(1) << 37)
-#define HOST_RING_OFFSET	0x0000u
-#define HOST_COMPLETION_OFFSET	0x1000u
-#define HOST_SAVE_OFFSET	0x2000u
+#define HOST_KERNEL_VA	       (UINT64_C(1) << 37)
+#define HOST_RING_OFFSET       0x0000u
+#define HOST_COMPLETION_OFFSET 0x1000u
+#define HOST_SAVE_OFFSET       0x2000u
 
-#define HOST_CONTEXTS		2u
-#define HOST_QUEUES		4u
-#define HOST_MESSAGES		16u	/* in a message ring */
-#define HOST_RING_ENTRIES	16u
+#define HOST_CONTEXTS	  2u
+#define HOST_QUEUES	  4u
+#define HOST_MESSAGES	  16u /* in a message ring */
+#define HOST_RING_ENTRIES 16u
 
 struct host {
 	struct onpu_device *device;

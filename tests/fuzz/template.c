@@ -4,22 +4,22 @@
 
 #include "template.h"
 
-#define DST ONPU_OPERAND_DST
-#define S0 ONPU_OPERAND_S0
-#define S1 ONPU_OPERAND_S1
-#define S2 ONPU_OPERAND_S2
+#define DST   ONPU_OPERAND_DST
+#define S0    ONPU_OPERAND_S0
+#define S1    ONPU_OPERAND_S1
+#define S2    ONPU_OPERAND_S2
 #define PARAM ONPU_OPERAND_PARAM
 
 /* Elements of a template's tensor: above this its dimensions become 1. */
 #define MAX_ELEMENTS 16384
 
 /* How a tensor lies in its region: bits of a byte of input. */
-#define LAYOUT_TURNED	0x01	/* dimensions in another order */
-#define LAYOUT_GAPS	0x02	/* an element between two */
-#define LAYOUT_REVERSED	0x04	/* the last dimension backwards */
-#define LAYOUT_REPEATED	0x08	/* sources: a dimension of stride 0 */
-#define LAYOUT_SRAM	0x10	/* DMA: in SRAM instead of memory */
-#define LAYOUT_IN_PLACE	0x20	/* sources: where DST is */
+#define LAYOUT_TURNED	0x01 /* dimensions in another order */
+#define LAYOUT_GAPS	0x02 /* an element between two */
+#define LAYOUT_REVERSED 0x04 /* the last dimension backwards */
+#define LAYOUT_REPEATED 0x08 /* sources: a dimension of stride 0 */
+#define LAYOUT_SRAM	0x10 /* DMA: in SRAM instead of memory */
+#define LAYOUT_IN_PLACE 0x20 /* sources: where DST is */
 
 /* The bytes of input that a template consists of, always as many. */
 struct choice {
@@ -222,11 +222,11 @@ static void taps_param(struct template *t, const struct choice *c, const unsigne
 		p->loop[i].count = 1 + (steps & 3);
 		p->loop[i].s0_step = (int64_t)(steps >> 8 & 15) * onpu_dtype_bits(type[S0]) / 8;
 		if (t->present >> S1 & 1)
-			p->loop[i].s1_step = (int64_t)(steps >> 16 & 15) *
-					     onpu_dtype_bits(type[S1]) / 8;
+			p->loop[i].s1_step =
+				(int64_t)(steps >> 16 & 15) * onpu_dtype_bits(type[S1]) / 8;
 		if (moving)
-			p->loop[i].dst_step = (int64_t)(steps >> 24 & 15) *
-					      onpu_dtype_bits(type[DST]) / 8;
+			p->loop[i].dst_step =
+				(int64_t)(steps >> 24 & 15) * onpu_dtype_bits(type[DST]) / 8;
 	}
 	if (t->insn.op == ONPU_OP_MMA_I8) {
 		p->zero_a = (int8_t)(c->number[0] >> 32);
@@ -517,8 +517,7 @@ static void fields(struct fuzz_input *in, struct template *t)
 	}
 }
 
-void template_make(struct fuzz_input *in, enum onpu_op op, uint16_t first_slot,
-		   struct template *t)
+void template_make(struct fuzz_input *in, enum onpu_op op, uint16_t first_slot, struct template *t)
 {
 	uint16_t *const index[] = { &t->insn.dst, &t->insn.s0, &t->insn.s1, &t->insn.s2,
 				    &t->insn.param };

@@ -13,18 +13,19 @@
 #include "onpu/isa.h"
 
 /* Each tensor has a region of its own, in SRAM and in memory. */
-#define TEMPLATE_REGIONS	4u
-#define TEMPLATE_REGION		0x10000u
-#define TEMPLATE_SRAM		(TEMPLATE_REGIONS * TEMPLATE_REGION)
+#define TEMPLATE_REGIONS 4u
+#define TEMPLATE_REGION	 0x10000u
+#define TEMPLATE_SRAM	 (TEMPLATE_REGIONS * TEMPLATE_REGION)
 /* Memory: the program and its slots, then the regions. */
-#define TEMPLATE_PROGRAM_VA	0x10000000u
-#define TEMPLATE_SLOTS_VA	0x10004000u
-#define TEMPLATE_PROFILE_VA	0x1000e000u
-#define TEMPLATE_PROFILE_SIZE	0x400u
-#define TEMPLATE_DATA_VA	0x10010000u
-#define TEMPLATE_MEMORY		(0x10000u + TEMPLATE_SRAM)
+#define TEMPLATE_PROGRAM_VA   0x10000000u
+#define TEMPLATE_SLOTS_VA     0x10004000u
+#define TEMPLATE_PROFILE_VA   0x1000e000u
+#define TEMPLATE_PROFILE_SIZE 0x400u
+#define TEMPLATE_DATA_VA      0x10010000u
+#define TEMPLATE_MEMORY	      (0x10000u + TEMPLATE_SRAM)
 
-struct template {
+struct template
+{
 	struct onpu_insn insn;
 	union onpu_slot slot[ONPU_OPERAND_COUNT];
 	/* Which operands it has; an optional one may be left out. */
@@ -32,8 +33,7 @@ struct template {
 };
 
 /* The instruction's slot indices are first_slot and following. */
-void template_make(struct fuzz_input *in, enum onpu_op op, uint16_t first_slot,
-		   struct template *t);
+void template_make(struct fuzz_input *in, enum onpu_op op, uint16_t first_slot, struct template *t);
 /* A PROGRAM slot with all of SRAM and initial semaphore counts from the input. */
 void template_program_slot(struct fuzz_input *in, union onpu_slot *slot);
 /* Exclusive-or with a record of the input: where, and one or eight bytes. */

@@ -5,8 +5,8 @@
 #include "isa/assembler.h"
 #include "twins.h"
 
-#define STATE_BYTES	(ONPU_MACHINE_STATE_HEADER + TEMPLATE_SRAM)
-#define PATTERNS	4
+#define STATE_BYTES (ONPU_MACHINE_STATE_HEADER + TEMPLATE_SRAM)
+#define PATTERNS    4
 
 struct twin {
 	const char *name;
@@ -78,9 +78,9 @@ static int state_write(void *ctx, uint64_t addr, const void *src, size_t len)
 static uint32_t pattern_word(unsigned int kind, uint32_t *seed)
 {
 	static const uint32_t special[] = {
-		0, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000,
-		0x7f800001, 0xffffffff, 1, 0x807fffff, 0x7f7fffff, 0x7fffffff, 0x7c007e00,
-		0xfc01ff80, 0x00010001,
+		0,	    0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000,
+		0x7fc00000, 0x7f800001, 0xffffffff, 1,		0x807fffff, 0x7f7fffff,
+		0x7fffffff, 0x7c007e00, 0xfc01ff80, 0x00010001,
 	};
 	uint32_t r = fuzz_random(seed);
 	float small;
@@ -125,8 +125,8 @@ static void set_up(void)
 		config.simd = i ? -1 : 0;
 		twin[i].machine = onpu_machine_create(&config, &error);
 		FUZZ_CHECK(twin[i].machine, "%s", error);
-		twin[i].mem = (struct onpu_mem){ &twin[i], memory_read, memory_write,
-						 memory_fault };
+		twin[i].mem =
+			(struct onpu_mem){ &twin[i], memory_read, memory_write, memory_fault };
 		twin[i].state_mem = (struct onpu_mem){ &twin[i], state_read, state_write, NULL };
 	}
 }
@@ -237,10 +237,10 @@ static void show(const struct twins_program *p)
 
 		fprintf(stderr,
 			"%s: fault %u pc %llu operand %u address %#llx cycle %llu, code %u, "
-			"%llu cycles\n", twin[i].name, r->fault.code,
-			(unsigned long long)r->fault.pc, r->fault.operand,
-			(unsigned long long)r->fault.address, (unsigned long long)r->fault.cycle,
-			r->code, (unsigned long long)r->cycles);
+			"%llu cycles\n",
+			twin[i].name, r->fault.code, (unsigned long long)r->fault.pc,
+			r->fault.operand, (unsigned long long)r->fault.address,
+			(unsigned long long)r->fault.cycle, r->code, (unsigned long long)r->cycles);
 	}
 	for (uint32_t i = 0; i < p->num_insns; i++) {
 		char text[ONPU_TEXT_MAX];

@@ -13,19 +13,19 @@
 #include "template.h"
 
 /* Enough for many instructions, little enough that an input takes milliseconds. */
-#define TWINS_CYCLE_LIMIT	(1u << 17)
+#define TWINS_CYCLE_LIMIT (1u << 17)
 
 /* How a program is run: bits of a byte of input. */
-#define TWINS_PATTERN	0x03	/* what SRAM and memory hold at first */
-#define TWINS_INDICES	0x04	/* the third region holds small numbers, good as indices */
-#define TWINS_PREEMPT	0x08	/* both: save and restore where a preempt allows it */
-#define TWINS_MOVE	0x10	/* the best only, where all of SRAM is saved: must change nothing */
-#define TWINS_DAMAGE	0x20	/* both: the saved state comes back changed */
-#define TWINS_PROFILE	0x40
-#define TWINS_BOOK	0x80	/* compare with the reference of tests/emulator/isa, too */
+#define TWINS_PATTERN 0x03 /* what SRAM and memory hold at first */
+#define TWINS_INDICES 0x04 /* the third region holds small numbers, good as indices */
+#define TWINS_PREEMPT 0x08 /* both: save and restore where a preempt allows it */
+#define TWINS_MOVE    0x10 /* the best only, where all of SRAM is saved: must change nothing */
+#define TWINS_DAMAGE  0x20 /* both: the saved state comes back changed */
+#define TWINS_PROFILE 0x40
+#define TWINS_BOOK    0x80 /* compare with the reference of tests/emulator/isa, too */
 
-#define TWINS_MAX_SLOTS		256
-#define TWINS_MAX_INSNS		64
+#define TWINS_MAX_SLOTS 256
+#define TWINS_MAX_INSNS 64
 
 struct twins_program {
 	uint8_t flags;

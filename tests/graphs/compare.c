@@ -43,7 +43,7 @@ static struct element look(const struct truth *truth, const void *actual, int64_
 		e.is = cpu_load(dtype, actual, i);
 		/* What is exact was rounded by the device as well. */
 		e.wanted = truth->bound && truth->bound[i] > 0 ? truth->exact[i] :
-				cpu_load(dtype, truth->native, i);
+								 cpu_load(dtype, truth->native, i);
 		e.agrees = floats_agree(dtype, e.is, e.wanted, e.bound, signs);
 	} else {
 		int64_t is = cpu_load_int(dtype, actual, i);
@@ -76,8 +76,8 @@ static void compare_value(const struct truth *truth, const void *actual, int val
 		}
 		if (!isfinite(e.bound) || !isfinite(error) || error == 0)
 			continue;
-		out->ulps = fmax(out->ulps,
-				 error / unit_in_last_place(truth->type.dtype, e.wanted));
+		out->ulps =
+			fmax(out->ulps, error / unit_in_last_place(truth->type.dtype, e.wanted));
 		out->share = fmax(out->share, error / e.bound);
 	}
 }

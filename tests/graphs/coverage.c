@@ -11,13 +11,13 @@
 #include "graph.h"
 #include "graph/operand.h"
 
-#define MAX_DIMENSIONS	16
-#define MAX_FEATURES	12
+#define MAX_DIMENSIONS 16
+#define MAX_FEATURES   12
 
 /* One property of a call that has several values. */
 struct dimension {
 	char name[40];
-	uint32_t count;			/* of its values */
+	uint32_t count; /* of its values */
 	uint32_t values[MAX_FEATURES];
 	const struct wnn_enum *names;
 	enum { TYPE_OF, RANK_OF, OPTION, ARGUMENT, PRESENCE } kind;
@@ -84,8 +84,7 @@ static void add_attributes(struct space *space, enum wnn_op op, bool options, gr
 		dim = add_dimension(space, "", row->name, options ? OPTION : ARGUMENT, i);
 		if (row->values == &wnn_enum_operand_data_type) {
 			space->count--;
-			add_types(space, row->name, i,
-				  types_of(op, &info->outputs[0], limits));
+			add_types(space, row->name, i, types_of(op, &info->outputs[0], limits));
 			dim->kind = options ? OPTION : ARGUMENT;
 		} else if (row->kind == WNN_ATTRIBUTE_ENUM) {
 			dim->names = row->values;
@@ -93,7 +92,7 @@ static void add_attributes(struct space *space, enum wnn_op op, bool options, gr
 				if (row->values->names[v])
 					dim->values[dim->count++] = v;
 		} else {
-			dim->count = 2;	/* false and true, or absent and given */
+			dim->count = 2; /* false and true, or absent and given */
 			dim->values[1] = 1;
 		}
 	}
@@ -120,8 +119,8 @@ static void make_space(struct space *space, enum wnn_op op, graph_limits limits)
 		rank->values[rank->count++] = r;
 	for (uint32_t i = 0; i < info->operand_count; i++) {
 		if (info->operands[i].flags & WNN_OPERAND_OPTIONAL) {
-			struct dimension *dim = add_dimension(space, "", info->operands[i].name,
-							      PRESENCE, i);
+			struct dimension *dim =
+				add_dimension(space, "", info->operands[i].name, PRESENCE, i);
 
 			dim->count = 2;
 			dim->values[1] = 1;

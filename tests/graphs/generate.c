@@ -8,9 +8,9 @@
 
 #include "graph/operand.h"
 
-#define MAX_ELEMENTS	200000
-#define MAX_RANK	8
-#define MAX_CALLS	15
+#define MAX_ELEMENTS 200000
+#define MAX_RANK     8
+#define MAX_CALLS    15
 
 _Static_assert(MAX_CALLS <= GRAPH_MAX_NODES, "room for all calls");
 
@@ -136,7 +136,7 @@ int generator_leaf(struct generator *g, WNNOperandDataType type, uint32_t rank,
 	if (graph_elements(value) > 2 * MAX_ELEMENTS)
 		return GRAPH_ABSENT;
 	as_input = *value;
-	as_input.kind = GRAPH_INPUT;	/* the scratch builder needs no elements */
+	as_input.kind = GRAPH_INPUT; /* the scratch builder needs no elements */
 	g->values[id] = graph_scratch_leaf(g->scratch, &as_input, id, NULL);
 	return g->values[id] ? id : GRAPH_ABSENT;
 }
@@ -262,8 +262,7 @@ static bool add_node(struct generator *g, enum wnn_op op, int main)
 		if (node->results[i] < 0)
 			goto fail;
 	}
-	if (graph_scratch_node(g->scratch, graph, node, g->values, &err) ||
-	    !small_enough(g, node))
+	if (graph_scratch_node(g->scratch, graph, node, g->values, &err) || !small_enough(g, node))
 		goto fail;
 	graph->num_nodes++;
 	return true;
@@ -420,8 +419,8 @@ static void seed_values(struct generator *g)
 	static const WNNOperandDataType types[] = {
 		WNNOperandDataType_Float32, WNNOperandDataType_Float32, WNNOperandDataType_Float16,
 		WNNOperandDataType_Float16, WNNOperandDataType_Float32, WNNOperandDataType_Int32,
-		WNNOperandDataType_Int8, WNNOperandDataType_Uint8, WNNOperandDataType_Int64,
-		WNNOperandDataType_Uint32, WNNOperandDataType_Uint64,
+		WNNOperandDataType_Int8,    WNNOperandDataType_Uint8,	WNNOperandDataType_Int64,
+		WNNOperandDataType_Uint32,  WNNOperandDataType_Uint64,
 	};
 	uint32_t count = rng_between(&g->rng, 1, 3);
 
@@ -447,9 +446,9 @@ static bool is_wild(enum wnn_op op)
 static enum wnn_op choose_op(struct generator *g)
 {
 	static const enum wnn_op favourites[] = {
-		WNN_OP_CONV2D, WNN_OP_MATMUL, WNN_OP_GEMM, WNN_OP_AVERAGE_POOL2D,
-		WNN_OP_MAX_POOL2D, WNN_OP_CONCAT, WNN_OP_TRANSPOSE, WNN_OP_RESHAPE, WNN_OP_ADD,
-		WNN_OP_RELU, WNN_OP_SOFTMAX, WNN_OP_SLICE,
+		WNN_OP_CONV2D,	   WNN_OP_MATMUL, WNN_OP_GEMM,	    WNN_OP_AVERAGE_POOL2D,
+		WNN_OP_MAX_POOL2D, WNN_OP_CONCAT, WNN_OP_TRANSPOSE, WNN_OP_RESHAPE,
+		WNN_OP_ADD,	   WNN_OP_RELU,	  WNN_OP_SOFTMAX,   WNN_OP_SLICE,
 	};
 
 	if (rng_chance(&g->rng, 30))
@@ -470,11 +469,12 @@ static void repeat(const struct generator *g, uint32_t number, enum wnn_op *op, 
 static void finish_layer(struct generator *g)
 {
 	static const enum wnn_op functions[] = {
-		WNN_OP_RELU, WNN_OP_SIGMOID, WNN_OP_CLAMP, WNN_OP_TANH, WNN_OP_HARD_SWISH,
-		WNN_OP_LEAKY_RELU, WNN_OP_ELU, WNN_OP_GELU, WNN_OP_LINEAR, WNN_OP_ABS,
+		WNN_OP_RELU,	   WNN_OP_SIGMOID, WNN_OP_CLAMP, WNN_OP_TANH,	WNN_OP_HARD_SWISH,
+		WNN_OP_LEAKY_RELU, WNN_OP_ELU,	   WNN_OP_GELU,	 WNN_OP_LINEAR, WNN_OP_ABS,
 	};
 	const enum wnn_op follow[] = {
-		WNN_OP_ADD, functions[rng_below(&g->rng, ARRAY_SIZE(functions))],
+		WNN_OP_ADD,
+		functions[rng_below(&g->rng, ARRAY_SIZE(functions))],
 	};
 	const struct graph_node *last = &g->graph->nodes[g->graph->num_nodes - 1];
 
@@ -507,8 +507,7 @@ void graph_compose(struct graph *graph, uint64_t seed, graph_limits limits)
 			repeat(&g, rng_below(&g.rng, graph->num_nodes), &op, &main);
 		if (is_wild(op) && rng_chance(&g.rng, 70))
 			continue;
-		if (g.values[main] && fits(&g, op, &graph->values[main]) &&
-		    add_node(&g, op, main))
+		if (g.values[main] && fits(&g, op, &graph->values[main]) && add_node(&g, op, main))
 			finish_layer(&g);
 	}
 	finish(&g);

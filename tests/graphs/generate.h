@@ -10,10 +10,10 @@ struct generator {
 	struct rng rng;
 	struct wnn_builder *scratch;
 	WNNOperand values[GRAPH_MAX_VALUES];
-	bool compose;			/* operands may be values that are there already */
-	bool blocks;			/* dimensions will be cut into blocks */
-	uint64_t least, budget;		/* elements that the main operand and any value should have */
-	uint64_t work;			/* multiplications that a node may need */
+	bool compose;		/* operands may be values that are there already */
+	bool blocks;		/* dimensions will be cut into blocks */
+	uint64_t least, budget; /* elements that the main operand and any value should have */
+	uint64_t work;		/* multiplications that a node may need */
 	graph_limits limits;
 };
 

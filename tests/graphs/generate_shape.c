@@ -143,8 +143,7 @@ static int draw_where(struct draw *d)
 {
 	if (broadcast_operand(d, 0, WNNOperandDataType_Uint8, (struct fill){ GRAPH_UNIFORM, 0, 2 }))
 		return -1;
-	return broadcast_operand(d, 2, d->x->type,
-				 generator_fill(d->g, d->node->op, d->x->type));
+	return broadcast_operand(d, 2, d->x->type, generator_fill(d->g, d->node->op, d->x->type));
 }
 
 static int axis_option(struct draw *d, const char *name, uint32_t axis)
@@ -374,53 +373,87 @@ static int draw_reshape(struct draw *d)
 static draw_fn draw_structured(enum wnn_op op)
 {
 	switch (op) {
-	case WNN_OP_CONV2D:			return draw_conv;
-	case WNN_OP_CONV_TRANSPOSE2D:		return draw_conv_transpose;
+	case WNN_OP_CONV2D:
+		return draw_conv;
+	case WNN_OP_CONV_TRANSPOSE2D:
+		return draw_conv_transpose;
 	case WNN_OP_AVERAGE_POOL2D:
 	case WNN_OP_L2_POOL2D:
-	case WNN_OP_MAX_POOL2D:			return draw_pool;
-	case WNN_OP_GEMM:			return draw_gemm;
-	case WNN_OP_MATMUL:			return draw_matmul;
+	case WNN_OP_MAX_POOL2D:
+		return draw_pool;
+	case WNN_OP_GEMM:
+		return draw_gemm;
+	case WNN_OP_MATMUL:
+		return draw_matmul;
 	case WNN_OP_GRU:
 	case WNN_OP_GRU_CELL:
 	case WNN_OP_LSTM:
-	case WNN_OP_LSTM_CELL:			return draw_recurrent;
-	case WNN_OP_RESAMPLE2D:			return draw_resample;
-	case WNN_OP_GATHER:			return draw_gather;
-	case WNN_OP_GATHER_ELEMENTS:		return draw_gather_elements;
-	case WNN_OP_GATHER_ND:			return draw_gather_nd;
-	case WNN_OP_SCATTER_ELEMENTS:		return draw_scatter_elements;
-	case WNN_OP_SCATTER_ND:			return draw_scatter_nd;
+	case WNN_OP_LSTM_CELL:
+		return draw_recurrent;
+	case WNN_OP_RESAMPLE2D:
+		return draw_resample;
+	case WNN_OP_GATHER:
+		return draw_gather;
+	case WNN_OP_GATHER_ELEMENTS:
+		return draw_gather_elements;
+	case WNN_OP_GATHER_ND:
+		return draw_gather_nd;
+	case WNN_OP_SCATTER_ELEMENTS:
+		return draw_scatter_elements;
+	case WNN_OP_SCATTER_ND:
+		return draw_scatter_nd;
 	case WNN_OP_QUANTIZE_LINEAR:
-	case WNN_OP_DEQUANTIZE_LINEAR:		return draw_quantize;
-	case WNN_OP_BATCH_NORMALIZATION:	return draw_batch_norm;
-	case WNN_OP_INSTANCE_NORMALIZATION:	return draw_instance_norm;
-	case WNN_OP_LAYER_NORMALIZATION:	return draw_layer_norm;
-	default:				return NULL;
+	case WNN_OP_DEQUANTIZE_LINEAR:
+		return draw_quantize;
+	case WNN_OP_BATCH_NORMALIZATION:
+		return draw_batch_norm;
+	case WNN_OP_INSTANCE_NORMALIZATION:
+		return draw_instance_norm;
+	case WNN_OP_LAYER_NORMALIZATION:
+		return draw_layer_norm;
+	default:
+		return NULL;
 	}
 }
 
 static draw_fn draw_moving(enum wnn_op op)
 {
 	switch (op) {
-	case WNN_OP_CONCAT:		return draw_concat;
-	case WNN_OP_SPLIT:		return draw_split;
-	case WNN_OP_SLICE:		return draw_slice;
-	case WNN_OP_EXPAND:		return draw_expand;
-	case WNN_OP_PAD:		return draw_pad;
-	case WNN_OP_REVERSE:		return draw_reverse;
-	case WNN_OP_TILE:		return draw_tile;
-	case WNN_OP_TRANSPOSE:		return draw_transpose;
-	case WNN_OP_TRIANGULAR:		return draw_triangular;
-	case WNN_OP_RESHAPE:		return draw_reshape;
-	case WNN_OP_CUMULATIVE_SUM:	return draw_cumulative_sum;
-	case WNN_OP_SOFTMAX:		return draw_softmax;
+	case WNN_OP_CONCAT:
+		return draw_concat;
+	case WNN_OP_SPLIT:
+		return draw_split;
+	case WNN_OP_SLICE:
+		return draw_slice;
+	case WNN_OP_EXPAND:
+		return draw_expand;
+	case WNN_OP_PAD:
+		return draw_pad;
+	case WNN_OP_REVERSE:
+		return draw_reverse;
+	case WNN_OP_TILE:
+		return draw_tile;
+	case WNN_OP_TRANSPOSE:
+		return draw_transpose;
+	case WNN_OP_TRIANGULAR:
+		return draw_triangular;
+	case WNN_OP_RESHAPE:
+		return draw_reshape;
+	case WNN_OP_CUMULATIVE_SUM:
+		return draw_cumulative_sum;
+	case WNN_OP_SOFTMAX:
+		return draw_softmax;
 	case WNN_OP_ARG_MIN:
-	case WNN_OP_ARG_MAX:		return draw_arg;
-	case WNN_OP_WHERE:		return draw_where;
-	case WNN_OP_CLAMP:		return draw_clamp;
-	case WNN_OP_CAST:		return draw_cast;
-	default:			return NULL;
+	case WNN_OP_ARG_MAX:
+		return draw_arg;
+	case WNN_OP_WHERE:
+		return draw_where;
+	case WNN_OP_CLAMP:
+		return draw_clamp;
+	case WNN_OP_CAST:
+		return draw_cast;
+	default:
+		return NULL;
 	}
 }
 

@@ -49,8 +49,11 @@ static void draw_window(struct draw *d, const char *layout, struct window *win, 
 		win->stride[i] = rng_chance(RNG, 50) ? 1 : rng_between(RNG, 1, wide ? 12 : 3);
 		win->dilation[i] = rng_chance(RNG, 70) ? 1 : rng_between(RNG, 1, 3);
 		for (uint32_t k = 0; k < 2; k++)
-			win->pad[2 * i + k] = rng_chance(RNG, 50) ? 0 :
-				rng_below(RNG, limit_pad ? win->size[i] : wide ? 12 : 4);
+			win->pad[2 * i + k] = rng_chance(RNG, 50) ?
+						      0 :
+						      rng_below(RNG, limit_pad ? win->size[i] :
+								     wide      ? 12 :
+										 4);
 	}
 }
 
@@ -107,7 +110,10 @@ int draw_conv(struct draw *d)
 {
 	/* Where output channels, input channels, height and width are. */
 	static const uint8_t order[][4] = {
-		{ 0, 1, 2, 3 }, { 3, 2, 0, 1 }, { 0, 3, 1, 2 }, { 3, 0, 1, 2 },
+		{ 0, 1, 2, 3 },
+		{ 3, 2, 0, 1 },
+		{ 0, 3, 1, 2 },
+		{ 3, 0, 1, 2 },
 	};
 	struct window win;
 	uint32_t groups, width;
@@ -151,8 +157,8 @@ int draw_conv_transpose(struct draw *d)
 		set_list(graph_option(d->node, "outputPadding"), 2, extra);
 	if (rng_chance(RNG, 25))
 		set_list(graph_option(d->node, "outputSizes"), 2, sizes);
-	return filter_of(d, order, 3,
-			 (uint32_t[]){ width, win.c, win.size[0], win.size[1] }, groups * width);
+	return filter_of(d, order, 3, (uint32_t[]){ width, win.c, win.size[0], win.size[1] },
+			 groups * width);
 }
 
 int draw_pool(struct draw *d)
@@ -173,7 +179,8 @@ int draw_pool(struct draw *d)
 		uint32_t size = graph_option(d->node, "windowDimensions")->set ? win.size[i] : full;
 		uint32_t dilation = graph_option(d->node, "dilations")->set ? win.dilation[i] : 1;
 		uint32_t pads = graph_option(d->node, "padding")->set ?
-					win.pad[2 * i] + win.pad[2 * i + 1] : 0;
+					win.pad[2 * i] + win.pad[2 * i + 1] :
+					0;
 		int64_t room = (int64_t)full + pads - (size - 1) * (int64_t)dilation - 1;
 
 		if (room < 0)
@@ -297,7 +304,7 @@ static int cell_operand(struct draw *d, const struct cell *c, uint32_t i)
 	if (state)
 		dims[n++] = c->batch;
 	dims[n++] = state ? c->hidden :
-		    (strcmp(row->name, "peepholeWeight") ? c->gates : 3) * c->hidden;
+			    (strcmp(row->name, "peepholeWeight") ? c->gates : 3) * c->hidden;
 	if (!strcmp(row->name, "weight"))
 		dims[n++] = c->input;
 	if (!strcmp(row->name, "recurrentWeight")) {
@@ -469,8 +476,7 @@ int draw_scatter_nd(struct draw *d)
 /* A dimension of the scale: whole, one for all, or a block each. */
 static uint32_t blocks(struct draw *d, uint32_t dim, bool all)
 {
-	uint32_t n = rng_chance(RNG, 40) ? 1 : rng_chance(RNG, 50) ? dim :
-								     rng_between(RNG, 1, dim);
+	uint32_t n = rng_chance(RNG, 40) ? 1 : rng_chance(RNG, 50) ? dim : rng_between(RNG, 1, dim);
 
 	if (all)
 		n = (dim + 1) / 2;
@@ -499,12 +505,12 @@ int draw_quantize(struct draw *d)
 		return -1;
 	for (uint32_t i = 0; i < d->x->rank; i++)
 		dims[i] = blocks(d, d->x->dims[i], all);
-	d->node->operands[1] = generator_leaf(d->g, quantize ? d->x->type : type, d->x->rank, dims,
-					      scales);
+	d->node->operands[1] =
+		generator_leaf(d->g, quantize ? d->x->type : type, d->x->rank, dims, scales);
 	if (!quantize)
 		type = d->x->type;
-	d->node->operands[2] = generator_leaf(d->g, type, d->x->rank, dims,
-					      (struct fill){ GRAPH_UNIFORM, 0, 7 });
+	d->node->operands[2] =
+		generator_leaf(d->g, type, d->x->rank, dims, (struct fill){ GRAPH_UNIFORM, 0, 7 });
 	return d->node->operands[1] < 0 || d->node->operands[2] < 0 ? -1 : 0;
 }
 
@@ -520,8 +526,7 @@ int draw_batch_norm(struct draw *d)
 	if (operand(d, 1, 1, &d->x->dims[axis], weights))
 		return -1;
 	/* Not one that may be negative. */
-	d->node->operands[2] =
-		generator_leaf(d->g, d->x->type, 1, &d->x->dims[axis], positive);
+	d->node->operands[2] = generator_leaf(d->g, d->x->type, 1, &d->x->dims[axis], positive);
 	if (d->node->operands[2] < 0 || maybe_operand(d, 3, 1, &d->x->dims[axis], weights))
 		return -1;
 	return maybe_operand(d, 4, 1, &d->x->dims[axis], weights);
@@ -560,5 +565,7 @@ int draw_layer_norm(struct draw *d)
 	for (uint32_t i = 0; i < count; i++)
 		dims[i] = d->x->dims[axes[i]];
 	return maybe_operand(d, 1, count, dims, weights) ||
-	       maybe_operand(d, 2, count, dims, weights) ? -1 : 0;
+			       maybe_operand(d, 2, count, dims, weights) ?
+		       -1 :
+		       0;
 }

@@ -22,21 +22,21 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-#define GRAPH_MAX_VALUES	128
-#define GRAPH_MAX_NODES		16
-#define GRAPH_MAX_OPERANDS	10
-#define GRAPH_MAX_RESULTS	6
-#define GRAPH_MAX_LIST		8
-#define GRAPH_MAX_ARGUMENTS	4
-#define GRAPH_MAX_OPTIONS	12
+#define GRAPH_MAX_VALUES    128
+#define GRAPH_MAX_NODES	    16
+#define GRAPH_MAX_OPERANDS  10
+#define GRAPH_MAX_RESULTS   6
+#define GRAPH_MAX_LIST	    8
+#define GRAPH_MAX_ARGUMENTS 4
+#define GRAPH_MAX_OPTIONS   12
 
 #define GRAPH_ABSENT (-1)
 
 /* An argument or an option, by the kind of its row in the table. */
 struct graph_attr {
 	bool set;
-	uint32_t count;			/* of a list */
-	uint32_t word[GRAPH_MAX_LIST];	/* u32, i32, bool, enum and lists of them */
+	uint32_t count;		       /* of a list */
+	uint32_t word[GRAPH_MAX_LIST]; /* u32, i32, bool, enum and lists of them */
 	float real[GRAPH_MAX_LIST];
 	double f64;
 	WNNNumber number;
@@ -44,9 +44,9 @@ struct graph_attr {
 
 struct graph_node {
 	enum wnn_op op;
-	bool equal_split;		/* split into as many equal parts as there are results */
+	bool equal_split; /* split into as many equal parts as there are results */
 	uint32_t num_operands, num_results;
-	int operands[GRAPH_MAX_OPERANDS];	/* values, or GRAPH_ABSENT */
+	int operands[GRAPH_MAX_OPERANDS]; /* values, or GRAPH_ABSENT */
 	int results[GRAPH_MAX_RESULTS];
 	struct graph_attr arguments[GRAPH_MAX_ARGUMENTS];
 	struct graph_attr options[GRAPH_MAX_OPTIONS];
@@ -55,10 +55,10 @@ struct graph_node {
 enum graph_kind { GRAPH_INPUT, GRAPH_CONSTANT, GRAPH_RESULT };
 
 enum graph_fill {
-	GRAPH_UNIFORM,			/* from lo to hi; integers: both included */
-	GRAPH_BITS,			/* integers: any bits */
-	GRAPH_SPECIAL,			/* floats: NaN, infinities, zeros, huge and tiny ones between others */
-	GRAPH_STEPS,			/* floats: multiples of a quarter, so that many are equal or halfway */
+	GRAPH_UNIFORM, /* from lo to hi; integers: both included */
+	GRAPH_BITS,    /* integers: any bits */
+	GRAPH_SPECIAL, /* floats: NaN, infinities, zeros, huge and tiny ones between others */
+	GRAPH_STEPS,   /* floats: multiples of a quarter, so that many are equal or halfway */
 	GRAPH_FILL_COUNT
 };
 
@@ -159,15 +159,15 @@ void graph_compose(struct graph *graph, uint64_t seed, graph_limits limits);
 struct truth {
 	struct ir_type type;
 	int64_t count;
-	void *native;			/* rounded to the type */
-	double *exact;			/* floats only */
+	void *native;  /* rounded to the type */
+	double *exact; /* floats only */
 	double *bound;
 };
 
 struct truths {
 	struct wnn_recording *recording;
 	uint32_t count;
-	struct truth *values;		/* by id of the IR value */
+	struct truth *values; /* by id of the IR value */
 };
 
 int truths_make(const struct graph *graph, struct truths *truths, struct wnn_error *err);
@@ -193,10 +193,10 @@ enum run_status { RUN_DONE, RUN_REFUSED, RUN_FAILED };
 
 struct run {
 	enum run_status status;
-	char message[700];		/* unless done */
-	void *outputs[GRAPH_MAX_VALUES];	/* by value; malloc'ed */
-	bool exact[GRAPH_MAX_VALUES];	/* the output's bits do not depend on the SRAM */
-	bool tiled;			/* a node needed more than one tile */
+	char message[700];		 /* unless done */
+	void *outputs[GRAPH_MAX_VALUES]; /* by value; malloc'ed */
+	bool exact[GRAPH_MAX_VALUES];	 /* the output's bits do not depend on the SRAM */
+	bool tiled;			 /* a node needed more than one tile */
 	uint32_t on_npu, on_cpu, folded;
 };
 
@@ -213,10 +213,10 @@ void run_print_kernels(void);
 
 struct comparison {
 	bool agree;
-	uint64_t checked, unbounded;	/* elements; unbounded: any value would do */
-	double ulps;			/* largest error in units of the last place */
-	double share;			/* largest error as a share of its bound */
-	int value;			/* where the disagreement is */
+	uint64_t checked, unbounded; /* elements; unbounded: any value would do */
+	double ulps;		     /* largest error in units of the last place */
+	double share;		     /* largest error as a share of its bound */
+	int value;		     /* where the disagreement is */
 	int64_t element;
 	char is[40], wanted[40];
 	double bound;

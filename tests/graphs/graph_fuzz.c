@@ -12,9 +12,9 @@
 
 #include "graph.h"
 
-#define MAX_TARGETS	3
-#define MAX_REPLAYS	100
-#define COMPOSED_OF_20	9
+#define MAX_TARGETS    3
+#define MAX_REPLAYS    100
+#define COMPOSED_OF_20 9
 
 struct options {
 	const char *device, *work, *only;
@@ -36,9 +36,9 @@ struct fuzzer {
 	struct options options;
 	struct target targets[MAX_TARGETS];
 	uint32_t num_targets;
-	bool reference;			/* the reference kernels of the CPU run, too */
+	bool reference; /* the reference kernels of the CPU run, too */
 	struct tally tally;
-	char problem[1000];		/* of the last graph that failed */
+	char problem[1000]; /* of the last graph that failed */
 };
 
 /* --- One graph --- */
@@ -291,7 +291,8 @@ static void run_mixed(struct fuzzer *fuzzer, struct graph *graph)
 		if (number % 20 < COMPOSED_OF_20 && !options->only) {
 			graph_compose(graph, seed, &fuzzer->targets[0].limits);
 		} else {
-			enum wnn_op op = options->only ? wnn_op_find(options->only) : next_op(&turn);
+			enum wnn_op op = options->only ? wnn_op_find(options->only) :
+							 next_op(&turn);
 
 			graph_single(graph, op, variant[op]++, seed);
 		}
@@ -347,8 +348,8 @@ static int summary(struct fuzzer *fuzzer)
 	printf("seed %#" PRIx64 ": %" PRIu64 " graphs, %" PRIu64 " calls, %" PRIu64
 	       " failed; %.1f %% have 5 calls or more, %.1f %% several tiles; %" PRIu64
 	       " elements, %.2f %% without a bound\n",
-	       fuzzer->options.seed, t->graphs, t->calls, t->failed,
-	       100 * (double)t->large / ran, 100 * (double)t->tiled / ran, t->checked,
+	       fuzzer->options.seed, t->graphs, t->calls, t->failed, 100 * (double)t->large / ran,
+	       100 * (double)t->tiled / ran, t->checked,
 	       t->checked ? 100 * (double)t->unbounded / (double)t->checked : 0);
 	if (share * 100 < fuzzer->options.min_coverage) {
 		printf("coverage is below the %.1f %% asked for\n", fuzzer->options.min_coverage);
@@ -481,9 +482,13 @@ int main(int argc, char **argv)
 		.options = { .device = "sim", .seed = 1, .count = 1000 },
 	};
 	static const struct argp argp = {
-		option_list, parse, NULL,
+		option_list,
+		parse,
+		NULL,
 		"Random WebNN graphs on a device against an oracle in double precision.",
-		NULL, NULL, NULL,
+		NULL,
+		NULL,
+		NULL,
 	};
 	struct graph *graph = calloc(1, sizeof(*graph));
 	int ret;

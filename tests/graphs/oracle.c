@@ -121,8 +121,9 @@ static void read_operand(struct operand *operand, const struct truth *truth, boo
 		operand->slack[i] = truth->bound[i] + rounded;
 		/* Not a number, or one that a device need not have rounded to infinity. */
 		if (isnan(operand->slack[i]))
-			operand->slack[i] = truth->exact && isfinite(truth->exact[i]) ? INFINITY :
-					    truth->bound[i];
+			operand->slack[i] = truth->exact && isfinite(truth->exact[i]) ?
+						    INFINITY :
+						    truth->bound[i];
 		if (isnan(operand->slack[i]))
 			operand->slack[i] = INFINITY;
 	}
@@ -194,7 +195,8 @@ static void make_leaves(const struct graph *graph, struct truths *truths)
 				memcpy(truth->native, value->constant->data,
 				       (size_t)ir_type_bytes(&value->type));
 		} else if (value->kind == IR_VALUE_INPUT) {
-			truth->native = graph_data(&graph->values[strtoul(value->name + 1, NULL, 10)]);
+			truth->native =
+				graph_data(&graph->values[strtoul(value->name + 1, NULL, 10)]);
 		} else {
 			continue;
 		}

@@ -24,7 +24,7 @@ struct work {
 	uint32_t num_operands;
 	struct operand in[ORACLE_MAX_OPERANDS];
 	struct truth *out[3];
-	bool slack;			/* some operand has any */
+	bool slack; /* some operand has any */
 };
 
 /* A run of the node's reference kernel, or of one like it, with floats in double precision. */
@@ -50,9 +50,9 @@ double *new_doubles(int64_t count);
 
 /* --- Pieces (oracle_pieces.c) --- */
 
-#define U32 0x1p-24		/* half a unit of the last place of 1 in binary32 */
-#define MAY_OVERFLOW 0x1p126	/* sums in binary32 may come to infinity */
-#define ALL UINT32_MAX
+#define U32	     0x1p-24 /* half a unit of the last place of 1 in binary32 */
+#define MAY_OVERFLOW 0x1p126 /* sums in binary32 may come to infinity */
+#define ALL	     UINT32_MAX
 
 /* What a sum of n terms may lose, relative to that of their absolute values. */
 double sum_loss(double n);
@@ -60,7 +60,7 @@ double rounding(enum ir_dtype dtype, double x);
 /* Elements of an operand as doubles, whatever its type; its errors. */
 double *widened(const struct operand *in);
 double *slack_of(const struct operand *in);
-double largest(const double *data, int64_t count);	/* 0 for NULL */
+double largest(const double *data, int64_t count); /* 0 for NULL */
 bool fits_integer(enum ir_dtype dtype, double x);
 /* Elements that anything may be, where an error is. */
 void taint(double *bound, const double *slack, int64_t count);

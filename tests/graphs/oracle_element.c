@@ -96,7 +96,8 @@ static double unary_loss(const struct ir_unary_attrs *attrs, double x, double v)
 		return ulp;
 	case IR_LINEAR:
 	case IR_HARD_SIGMOID:
-		return ulp + 2 * U32 * (fabs((double)attrs->alpha) * ax + fabs((double)attrs->beta));
+		return ulp +
+		       2 * U32 * (fabs((double)attrs->alpha) * ax + fabs((double)attrs->beta));
 	case IR_HARD_SWISH:
 		return ulp * 2 + 2 * U32 * ax;
 	case IR_GELU:
@@ -122,7 +123,9 @@ static double unary_spread(const struct ir_unary_attrs *attrs, double x, double 
 		most = fmax(most, distance);
 	}
 	return attrs->kind == IR_CEIL || attrs->kind == IR_FLOOR || attrs->kind == IR_SIGN ||
-	       attrs->kind == IR_ROUND_EVEN ? most : most * 1.25;
+			       attrs->kind == IR_ROUND_EVEN ?
+		       most :
+		       most * 1.25;
 }
 
 double *bound_unary(const struct work *work, uint32_t r)
@@ -136,7 +139,7 @@ double *bound_unary(const struct work *work, uint32_t r)
 		return NULL;
 	if (!out->exact) {
 		bound = slack_of(in);
-		if (in->is_float)	/* isNaN, isInfinite: of what may have overflowed */
+		if (in->is_float) /* isNaN, isInfinite: of what may have overflowed */
 			for (int64_t i = 0; i < out->count; i++)
 				bound[i] = isinf(bound[i]) ? INFINITY : 0;
 		return bound;
@@ -222,14 +225,22 @@ static void pairs_free(struct pairs *pairs)
 static double apply_binary(enum ir_binary kind, double a, double b)
 {
 	switch (kind) {
-	case IR_ADD:	return a + b;
-	case IR_SUB:	return a - b;
-	case IR_MUL:	return a * b;
-	case IR_DIV:	return a / b;
-	case IR_MAX:	return a > b ? a : b;
-	case IR_MIN:	return a < b ? a : b;
-	case IR_POW:	return pow(a, b);
-	default:	return a < 0 ? a * b : a;	/* prelu */
+	case IR_ADD:
+		return a + b;
+	case IR_SUB:
+		return a - b;
+	case IR_MUL:
+		return a * b;
+	case IR_DIV:
+		return a / b;
+	case IR_MAX:
+		return a > b ? a : b;
+	case IR_MIN:
+		return a < b ? a : b;
+	case IR_POW:
+		return pow(a, b);
+	default:
+		return a < 0 ? a * b : a; /* prelu */
 	}
 }
 
@@ -244,7 +255,8 @@ static double binary_spread(enum ir_binary kind, const double *value, const doub
 	for (int i = -1; i <= 1; i++)
 		for (int k = -1; k <= 1; k++) {
 			double distance = fabs(apply_binary(kind, value[0] + i * slack[0],
-							    value[1] + k * slack[1]) - v);
+							    value[1] + k * slack[1]) -
+					       v);
 
 			if (isnan(distance))
 				return INFINITY;
@@ -278,7 +290,8 @@ double *bound_binary(const struct work *work, uint32_t r)
 	struct pairs pairs;
 
 	bool exact = binary_is_exact(kind, out->type.dtype);
-	double fused[2] = { fused_loss(work->node->operands[0]), fused_loss(work->node->operands[1]) };
+	double fused[2] = { fused_loss(work->node->operands[0]),
+			    fused_loss(work->node->operands[1]) };
 
 	if (!work->slack && (!out->exact || exact))
 		return NULL;
@@ -337,15 +350,17 @@ double *bound_cast(const struct work *work, uint32_t r)
 		return NULL;
 	bound = slack_of(in);
 	for (int64_t i = 0; i < out->count; i++) {
-		double x = in->is_float ? in->wide[i] : out->exact ? out->exact[i] :
-			   (double)cpu_load_int(in->type->dtype, in->native, i);
+		double x = in->is_float ? in->wide[i] :
+			   out->exact	? out->exact[i] :
+					  (double)cpu_load_int(in->type->dtype, in->native, i);
 		double s = bound[i];
 
 		if (out->exact)
 			bound[i] += s > 0 ? rounding(out->type.dtype, x) : 0;
 		else if (in->is_float)
 			bound[i] = isinf(s) ? INFINITY :
-				   fmax(fabs(trunc(x + s) - trunc(x)), fabs(trunc(x) - trunc(x - s)));
+					      fmax(fabs(trunc(x + s) - trunc(x)),
+						   fabs(trunc(x) - trunc(x - s)));
 		else if (s > 0 && fabs(x) + s > 127)
 			bound[i] = INFINITY;
 	}

@@ -67,7 +67,8 @@ double *bound_norm(const struct work *work, uint32_t r)
 {
 	struct truth *out = work->out[r];
 	double *bound = new_doubles(out->count), *mean = new_doubles(out->count);
-	double *rstd = new_doubles(out->count), *size = new_doubles(out->count), *plain, loss, scale;
+	double *rstd = new_doubles(out->count), *size = new_doubles(out->count), *plain, loss,
+	       scale;
 	const struct ir_norm_attrs *attrs = &work->node->attrs.norm;
 	uint32_t axes = attrs->layout == IR_NCHW ? 0xc : 0x6;
 
@@ -80,7 +81,8 @@ double *bound_norm(const struct work *work, uint32_t r)
 	plain = run_on(work, ABSOLUTE, 0, no_parameters, r);
 	loss = sum_loss((double)group_size(&out->type, axes));
 	scale = work->num_operands > 1 && work->in[1].type ?
-			largest(work->in[1].wide, work->in[1].count) : 1;
+			largest(work->in[1].wide, work->in[1].count) :
+			1;
 	if (work->num_operands > 1 && work->in[1].type)
 		for (int64_t i = 0; i < work->in[1].count; i++)
 			scale = fmax(scale, fabs(work->in[1].wide[i]));
@@ -122,7 +124,8 @@ double *bound_batchnorm(const struct work *work, uint32_t r)
 		double b = bias && bias->type ? fabs(bias->wide[c]) : 0;
 		double rstd = 1 / sqrt(fabs(work->in[2].wide[c] +
 					    (double)work->node->attrs.norm.epsilon));
-		double terms = k * rstd * (fabs(work->in[0].wide[i]) + fabs(work->in[1].wide[c])) + b;
+		double terms =
+			k * rstd * (fabs(work->in[0].wide[i]) + fabs(work->in[1].wide[c])) + b;
 
 		bound[i] = 8 * U32 * terms + rounding(out->type.dtype, out->exact[i]);
 	}
@@ -221,7 +224,7 @@ double *bound_resample(const struct work *work, uint32_t r)
 			double tie = fabs(fabs(exact[i] - floor(exact[i])) - 0.5);
 
 			bound[i] = slack && slack[i] > 0 ? INFINITY :
-				   tie < 256 * U32 * (8 + 4 * most);
+							   tie < 256 * U32 * (8 + 4 * most);
 		}
 		free(exact);
 		free(data);
@@ -230,7 +233,7 @@ double *bound_resample(const struct work *work, uint32_t r)
 	return bound;
 }
 
-#define RECURRENT_WEIGHT 2	/* which operand it is */
+#define RECURRENT_WEIGHT 2 /* which operand it is */
 
 /*
  * Sums of gates act as if weights, inputs and states were a little off: so they are moved. A state

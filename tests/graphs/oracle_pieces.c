@@ -41,8 +41,8 @@ double *widened(const struct operand *in)
 	for (int64_t i = 0; i < in->count; i++)
 		data[i] = in->is_float ? in->wide[i] :
 			  in->type->dtype == IR_U64 ?
-			  (double)(uint64_t)cpu_load_int(IR_U64, in->native, i) :
-			  (double)cpu_load_int(in->type->dtype, in->native, i);
+					 (double)(uint64_t)cpu_load_int(IR_U64, in->native, i) :
+					 (double)cpu_load_int(in->type->dtype, in->native, i);
 	return data;
 }
 
@@ -73,7 +73,7 @@ static double *stand_in(const struct operand *in, enum stand_in which)
 
 /* The node, or one with other attributes, on stand-ins for its operands in @mask; others stay. */
 double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
-		      void (*change)(struct ir_node *node), uint32_t r)
+	       void (*change)(struct ir_node *node), uint32_t r)
 {
 	double *data[ORACLE_MAX_OPERANDS] = { NULL };
 	struct kernel kernel;

@@ -51,8 +51,8 @@ double *bound_product(const struct work *work, uint32_t r)
 	for (int64_t i = 0; i < out->count; i++) {
 		double more = grown ? grown[i] - bound[i] : 0;
 
-		bound[i] = loss_of(bound[i], depth) + more +
-			   rounding(out->type.dtype, out->exact[i]);
+		bound[i] =
+			loss_of(bound[i], depth) + more + rounding(out->type.dtype, out->exact[i]);
 	}
 	free(grown);
 	return bound;
@@ -85,8 +85,8 @@ double *bound_pool(const struct work *work, uint32_t r)
 	bound = run_on(work, ABSOLUTE, ALL, pool->kind == IR_POOL_AVERAGE ? as_average : NULL, r);
 	for (int64_t i = 0; i < out->count; i++)
 		bound[i] = loss_of(bound[i] * (pool->kind == IR_POOL_AVERAGE ? n : 1), n) /
-			   (pool->kind == IR_POOL_AVERAGE ? n : 1) + (slack ? slack[i] : 0) +
-			   rounding(out->type.dtype, out->exact[i]) +
+				   (pool->kind == IR_POOL_AVERAGE ? n : 1) +
+			   (slack ? slack[i] : 0) + rounding(out->type.dtype, out->exact[i]) +
 			   (pool->kind == IR_POOL_L2 ? square_loss(out->exact[i], n) : 0);
 	free(slack);
 	return bound;
@@ -144,14 +144,14 @@ static double reduce_loss(const struct work *work, double terms, double v, doubl
 		return 0;
 	case IR_REDUCE_PROD:
 		return U32 * 2 * n * terms + rounding(dtype, v);
-	case IR_REDUCE_LOG_SUM:		/* terms: the sum of absolute values */
+	case IR_REDUCE_LOG_SUM: /* terms: the sum of absolute values */
 		return loss_of(terms, n) / fabs(exp(v)) + 4 * unit_in_last_place(IR_F32, v) +
 		       rounding(dtype, v);
-	case IR_REDUCE_LOG_SUM_EXP:	/* terms: the largest absolute value */
+	case IR_REDUCE_LOG_SUM_EXP: /* terms: the largest absolute value */
 		return sum_loss(n) + 4 * U32 * (terms + fabs(v)) + rounding(dtype, v);
 	case IR_REDUCE_L2:
 		return sum_loss(n) * terms + rounding(dtype, v) + square_loss(v, n);
-	case IR_REDUCE_MEAN:		/* terms: the mean of absolute values */
+	case IR_REDUCE_MEAN: /* terms: the mean of absolute values */
 		return loss_of(terms * n, n) / n + rounding(dtype, v);
 	default:
 		return loss_of(terms, n) + rounding(dtype, v);
@@ -202,8 +202,10 @@ double *bound_reduce(const struct work *work, uint32_t r)
 	}
 	n = (double)work->in[0].count / (double)out->count;
 	terms = run_on(work, ABSOLUTE, ALL,
-		       kind == IR_REDUCE_LOG_SUM ? as_sum :
-		       kind == IR_REDUCE_LOG_SUM_EXP ? as_max : NULL, r);
+		       kind == IR_REDUCE_LOG_SUM     ? as_sum :
+		       kind == IR_REDUCE_LOG_SUM_EXP ? as_max :
+						       NULL,
+		       r);
 	slack = work->slack ? reduced_slack(work, r, terms) : NULL;
 	for (int64_t i = 0; i < out->count; i++)
 		terms[i] = reduce_loss(work, terms[i], out->exact[i], n) + (slack ? slack[i] : 0);
@@ -227,8 +229,8 @@ double *bound_cumsum(const struct work *work, uint32_t r)
 	}
 	bound = run_on(work, ABSOLUTE, ALL, NULL, r);
 	for (int64_t i = 0; i < out->count; i++)
-		bound[i] = loss_of(bound[i], (double)ir_type_dim(&out->type,
-						work->node->attrs.cumsum.axis)) +
+		bound[i] = loss_of(bound[i],
+				   (double)ir_type_dim(&out->type, work->node->attrs.cumsum.axis)) +
 			   (slack ? slack[i] : 0) + rounding(out->type.dtype, out->exact[i]);
 	free(slack);
 	return bound;
@@ -296,8 +298,7 @@ double *bound_arg(const struct work *work, uint32_t r)
 	for (int64_t i = 0; i < out->count; i++) {
 		int64_t first = i / inner * inner * n + i % inner;
 
-		bound[i] = arg_spread(x + first, slack + first, n, inner,
-				      work->node->attrs.arg.max,
+		bound[i] = arg_spread(x + first, slack + first, n, inner, work->node->attrs.arg.max,
 				      (double)cpu_load_int(out->type.dtype, out->native, i));
 	}
 	free(x);

@@ -69,10 +69,13 @@ size_t graph_bytes(const struct graph_value *value)
 
 static double special(struct rng *rng, enum ir_dtype dtype, double otherwise)
 {
-	static const double f32[] = { 0.0, -0.0, INFINITY, -INFINITY, NAN, 0x1.fffffep127, -1e30,
-				      0x1p-149, -0x1p-130, 0.5, 2.5, -3.5, 16777217.0, 88.0, -104.0 };
-	static const double f16[] = { 0.0, -0.0, INFINITY, -INFINITY, NAN, 65504.0, -30000.0,
-				      0x1p-24, -0x1p-16, 0.5, 2.5, -3.5, 2048.0, 11.0, -17.0 };
+	static const double f32[] = {
+		0.0,	   -0.0, INFINITY, -INFINITY, NAN,	  0x1.fffffep127, -1e30, 0x1p-149,
+		-0x1p-130, 0.5,	 2.5,	   -3.5,      16777217.0, 88.0,		  -104.0
+	};
+	static const double f16[] = { 0.0,     -0.0,	 INFINITY, -INFINITY, NAN,
+				      65504.0, -30000.0, 0x1p-24,  -0x1p-16,  0.5,
+				      2.5,     -3.5,	 2048.0,   11.0,      -17.0 };
 
 	_Static_assert(sizeof(f16) == sizeof(f32), "as many of both");
 	if (!rng_chance(rng, 40))
@@ -87,8 +90,7 @@ static int64_t integer(struct rng *rng, const struct graph_value *value)
 	if (value->fill == GRAPH_BITS)
 		/* Half of them near 0, where most of what is special happens. */
 		return bits & 1 ? (int64_t)(bits >> 1 & 15) - 8 : (int64_t)(bits ^ bits << 32);
-	return (int64_t)value->lo +
-	       (int64_t)((bits >> 11) % (uint64_t)(value->hi - value->lo + 1));
+	return (int64_t)value->lo + (int64_t)((bits >> 11) % (uint64_t)(value->hi - value->lo + 1));
 }
 
 void *graph_data(const struct graph_value *value)

@@ -12,7 +12,8 @@ static struct graph_attr *find(const struct wnn_attribute *table, uint32_t count
 	for (uint32_t i = 0; i < count; i++)
 		if (!strcmp(table[i].name, name))
 			return &attrs[i];
-	fprintf(stderr, "graph-fuzz: the operator table has no '%s' where one was expected\n", name);
+	fprintf(stderr, "graph-fuzz: the operator table has no '%s' where one was expected\n",
+		name);
 	abort();
 }
 
@@ -55,14 +56,14 @@ static void set_field(const struct wnn_attribute *row, const struct graph_attr *
 		memcpy(field, &attr->number, sizeof(attr->number));
 		break;
 	case WNN_ATTRIBUTE_U32_ARRAY:
-	case WNN_ATTRIBUTE_ENUM_ARRAY:	/* enumerations are as wide */
+	case WNN_ATTRIBUTE_ENUM_ARRAY: /* enumerations are as wide */
 		memcpy(field, &words, sizeof(words));
 		break;
 	case WNN_ATTRIBUTE_F32_ARRAY:
 		memcpy(field, &reals, sizeof(reals));
 		break;
 	case WNN_ATTRIBUTE_STRING:
-	case WNN_ATTRIBUTE_OPERAND:	/* among the operands */
+	case WNN_ATTRIBUTE_OPERAND: /* among the operands */
 		break;
 	}
 }

@@ -159,8 +159,11 @@ static WNNGraph build(struct target *target, const struct graph *graph, struct r
 	count = name_outputs(graph, values, named, names);
 	status = wnnGraphBuilderBuildSync(builder, count, named, WNN_WAIT_FOREVER, &built);
 	if (status)
-		say(run, status == WNNStatus_OperationError || status == WNNStatus_NotSupportedError ?
-				 RUN_REFUSED : RUN_FAILED, "build");
+		say(run,
+		    status == WNNStatus_OperationError || status == WNNStatus_NotSupportedError ?
+			    RUN_REFUSED :
+			    RUN_FAILED,
+		    "build");
 done:
 	wnnGraphBuilderRelease(builder);
 	return built;
@@ -250,8 +253,9 @@ static int make_ports(struct target *target, const struct graph *graph,
 			&graph->values[strtoul(ports.data[i].name.data + 1, NULL, 10)];
 		void *data;
 
-		tensors[i] = (WNNNamedTensor){ ports.data[i].name,
-					       make_tensor(target->context, &ports.data[i], input) };
+		tensors[i] =
+			(WNNNamedTensor){ ports.data[i].name,
+					  make_tensor(target->context, &ports.data[i], input) };
 		if (!tensors[i].tensor)
 			return -1;
 		if (!input)

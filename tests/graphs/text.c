@@ -132,8 +132,7 @@ struct reader {
 	int line;
 };
 
-__attribute__((format(printf, 2, 3)))
-static int wrong(struct reader *r, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int wrong(struct reader *r, const char *format, ...)
 {
 	va_list ap;
 	int used = snprintf(r->message, r->size, "line %d: ", r->line);

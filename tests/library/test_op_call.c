@@ -117,7 +117,8 @@ static void limits_are_complete(void **state)
 			assert_true(member->rankRange.min <= member->rankRange.max);
 		}
 	}
-	bias = wnn_op_operand_limits(&limits, WNN_OP_CONV2D, &wnn_op_info[WNN_OP_CONV2D].operands[2]);
+	bias = wnn_op_operand_limits(&limits, WNN_OP_CONV2D,
+				     &wnn_op_info[WNN_OP_CONV2D].operands[2]);
 	assert_ptr_equal(bias, &limits.conv2d.bias);
 	assert_int_equal(limits.conv2d.bias.rankRange.max, 1);
 	assert_int_equal(limits.add.output.rankRange.max, 6);
@@ -209,8 +210,11 @@ static void bad_arguments_are_named(void **state)
 	WNNOperatorOptions options = WNN_OPERATOR_OPTIONS_INIT;
 	WNNOperand operands[] = { OPERAND(0), NULL };
 	struct wnn_op_call call = {
-		.op = WNN_OP_CAST, .operands = operands, .operand_count = 1,
-		.options = &options, .label = &options.label,
+		.op = WNN_OP_CAST,
+		.operands = operands,
+		.operand_count = 1,
+		.options = &options,
+		.label = &options.label,
 	};
 
 	(void)state;
@@ -228,14 +232,18 @@ static void bad_arguments_are_named(void **state)
 static void bad_numbers_and_lists_are_named(void **state)
 {
 	const WNNRecurrentNetworkActivation activations[] = {
-		WNNRecurrentNetworkActivation_Tanh, WNNRecurrentNetworkActivation_Undefined,
+		WNNRecurrentNetworkActivation_Tanh,
+		WNNRecurrentNetworkActivation_Undefined,
 	};
 	WNNClampOptions clamp = WNN_CLAMP_OPTIONS_INIT;
 	WNNGruOptions gru = WNN_GRU_OPTIONS_INIT;
 	WNNOperand operands[] = { OPERAND(0), OPERAND(1), OPERAND(2), NULL, NULL, NULL };
 	struct wnn_op_call call = {
-		.op = WNN_OP_CLAMP, .operands = operands, .operand_count = 1,
-		.options = &clamp, .label = &clamp.label,
+		.op = WNN_OP_CLAMP,
+		.operands = operands,
+		.operand_count = 1,
+		.options = &clamp,
+		.label = &clamp.label,
 	};
 
 	(void)state;
@@ -266,7 +274,9 @@ static void text_is_made_printable(void **state)
 	(void)state;
 	expect_printable("mul#1234", 64, "mul#1234");
 	expect_printable("a\nb\x1b[0m\x7f", 64, "a\\u000ab\\u001b[0m\\u007f");
-	expect_printable("\xe2\x80\xae" "abc\xe2\x81\xa6", 64, "\\u202eabc\\u2066");
+	expect_printable("\xe2\x80\xae"
+			 "abc\xe2\x81\xa6",
+			 64, "\\u202eabc\\u2066");
 	expect_printable("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", 64,
 			 "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
 	/* A stray byte, an overlong form, a surrogate, a cut-off character, beyond the last one. */

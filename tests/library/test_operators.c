@@ -12,7 +12,7 @@
 
 static char objects[16];
 #define OPERAND(n) ((WNNOperand)(void *)&objects[n])
-#define BUILDER ((WNNGraphBuilder)(void *)&objects[15])
+#define BUILDER	   ((WNNGraphBuilder)(void *)&objects[15])
 
 /* The last call, with a copy of its operands and options, which live no longer than the call. */
 static struct {
@@ -106,7 +106,8 @@ static void lists_of_operands_arrive(void **state)
 	assert_int_equal(last.call.operand_count, 3);
 	assert_memory_equal(last.operands, inputs, sizeof(inputs));
 	assert_int_equal(wnnGraphBuilderGru(BUILDER, OPERAND(0), OPERAND(1), OPERAND(2), 5, 6, NULL,
-					    2, outputs), WNNStatus_Success);
+					    2, outputs),
+			 WNNStatus_Success);
 	assert_int_equal(last.output_count, 2);
 	assert_ptr_equal(outputs[1], OPERAND(9));
 	assert_int_equal(last.call.arguments.steps, 5);

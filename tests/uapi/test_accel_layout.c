@@ -10,15 +10,14 @@
 
 #include "onpu_accel.h"
 
-#define SIZE(type, size) \
-	_Static_assert(sizeof(struct type) == (size), "size of struct " #type)
+#define SIZE(type, size) _Static_assert(sizeof(struct type) == (size), "size of struct " #type)
 
-#define MEMBER(type, member, offset, size) \
-	_Static_assert(offsetof(struct type, member) == (offset) && \
-		       sizeof(((struct type *)0)->member) == (size), #type "." #member)
+#define MEMBER(type, member, offset, size)                                   \
+	_Static_assert(offsetof(struct type, member) == (offset) &&          \
+			       sizeof(((struct type *)0)->member) == (size), \
+		       #type "." #member)
 
-#define VALUE(name, value) \
-	_Static_assert((name) == (value), #name)
+#define VALUE(name, value) _Static_assert((name) == (value), #name)
 
 SIZE(drm_onpu_obj_array, 16);
 MEMBER(drm_onpu_obj_array, stride, 0, 4);

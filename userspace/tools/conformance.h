@@ -23,15 +23,15 @@ struct values {
 	WNNOperandDataType type;
 	uint32_t rank;
 	uint32_t *dims;
-	size_t count, bytes;	/* bytes: of the tensor, where two elements of 4 bits share one */
-	void *data;		/* NULL: the case has no elements for it */
+	size_t count, bytes; /* bytes: of the tensor, where two elements of 4 bits share one */
+	void *data;	     /* NULL: the case has no elements for it */
 };
 
 /* A JSON number, or a string that holds one: "NaN", "-Infinity", "9007199254740993". */
 int value_to_double(const json_t *json, double *value);
 int value_to_number(const json_t *json, WNNNumber *number);
 
-WNNOperandDataType value_type(const char *name);	/* Undefined: there is no such type */
+WNNOperandDataType value_type(const char *name); /* Undefined: there is no such type */
 
 /* Reads {"dataType","shape","data" or "fill"}; -1 and @reason when it is malformed. */
 int values_read(const json_t *tensor, struct values *values, char *reason);
@@ -41,7 +41,7 @@ void values_free(struct values *values);
  * exhausted.
  */
 void *values_pack(const struct values *values);
-void *values_unpack(const struct values *values, void *packed);	/* takes packed over */
+void *values_unpack(const struct values *values, void *packed); /* takes packed over */
 
 /* The element as the nearest double, for messages and for tolerances other than ULP. */
 double values_get(const struct values *values, const void *data, size_t index);
@@ -56,8 +56,8 @@ struct tolerance {
 
 struct comparison {
 	bool agree;
-	double error;		/* the largest, in units of the metric; infinity: of none */
-	size_t index;		/* of the element that is furthest from what is allowed */
+	double error; /* the largest, in units of the metric; infinity: of none */
+	size_t index; /* of the element that is furthest from what is allowed */
 };
 
 int tolerance_read(const json_t *json, struct tolerance *tolerance, char *reason);
@@ -83,8 +83,8 @@ WNNOperand names_find(const struct names *names, const char *name);
 
 enum call_status {
 	CALL_DONE,
-	CALL_REFUSED,		/* the builder said no */
-	CALL_MALFORMED,		/* the case is not what the schema says */
+	CALL_REFUSED,	/* the builder said no */
+	CALL_MALFORMED, /* the case is not what the schema says */
 };
 
 /* How a call ended; @status counts when it was refused, @reason when it was not done. */
@@ -106,11 +106,11 @@ struct runner {
 	const char *device;
 	uint64_t sram;
 	uint32_t threads;
-	bool npu;			/* the device has one */
-	bool mixed;			/* then: policy PreferNPU, else NPUOnly */
+	bool npu;   /* the device has one */
+	bool mixed; /* then: policy PreferNPU, else NPUOnly */
 	WNNInstance instance;
 	WNNContext context;
-	WNNContext explainer;		/* policy PreferNPU, for the reasons of the placement */
+	WNNContext explainer; /* policy PreferNPU, for the reasons of the placement */
 };
 
 enum outcome { OUTCOME_PASSED, OUTCOME_FAILED, OUTCOME_SKIPPED };
@@ -119,10 +119,10 @@ struct result {
 	enum outcome outcome;
 	bool measured, placed;
 	struct tolerance tolerance;
-	double error;			/* if measured: the largest of all outputs */
-	size_t on_npu, folded;		/* if placed: nodes */
-	uint64_t cycles;		/* if measured: of the NPU */
-	char reason[REASON_SIZE];	/* unless passed */
+	double error;		  /* if measured: the largest of all outputs */
+	size_t on_npu, folded;	  /* if placed: nodes */
+	uint64_t cycles;	  /* if measured: of the NPU */
+	char reason[REASON_SIZE]; /* unless passed */
 };
 
 int runner_open(struct runner *runner);
@@ -137,7 +137,7 @@ struct counts {
 
 struct report {
 	struct counts total;
-	json_t *files;			/* NULL: no JSON report is wanted */
+	json_t *files; /* NULL: no JSON report is wanted */
 };
 
 struct file_report;

@@ -278,7 +278,8 @@ static int read_options(struct reader *reader, const struct options_kind *kind, 
 	json_t *value;
 
 	memcpy(options, kind->init, kind->size);
-	json_object_foreach(json, key, value) {
+	json_object_foreach(json, key, value)
+	{
 		size_t i = 0;
 
 		while (i < kind->count && strcmp(kind->members[i].name, key))

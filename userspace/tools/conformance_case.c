@@ -27,8 +27,8 @@ struct trial {
 	WNNTensor *input_tensors, *output_tensors;
 };
 
-__attribute__((format(printf, 3, 4)))
-static int end(struct result *result, enum outcome outcome, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int end(struct result *result, enum outcome outcome,
+						     const char *format, ...)
 {
 	va_list ap;
 
@@ -213,7 +213,9 @@ static int trial_begin(struct trial *trial, WNNContext context, const json_t *it
 	trial->output_tensors = calloc(trial->output_count + 1, sizeof(WNNTensor));
 	trial->builder = wnnContextCreateGraphBuilder(context);
 	return trial->inputs && trial->outputs && trial->input_tensors && trial->output_tensors &&
-	       trial->builder ? 0 : -1;
+			       trial->builder ?
+		       0 :
+		       -1;
 }
 
 static void free_values(struct values *values, size_t count)
@@ -342,8 +344,7 @@ static bool skip_for_placement(WNNGraph graph, struct result *result)
 		if (node->reason == WNNPlacementReason_Compiler)
 			return false;
 		end(result, OUTCOME_SKIPPED, "%.*s: %.*s", (int)node->operatorName.length,
-		    node->operatorName.data, (int)node->reasonText.length,
-		    node->reasonText.data);
+		    node->operatorName.data, (int)node->reasonText.length, node->reasonText.data);
 		return true;
 	}
 	return false;
@@ -536,8 +537,7 @@ static void execute(struct runner *runner, struct trial *trial, struct result *r
 	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
 	char reason[REASON_SIZE];
 
-	if (tolerance_read(json_object_get(trial->item, "tolerance"), &result->tolerance,
-			   reason)) {
+	if (tolerance_read(json_object_get(trial->item, "tolerance"), &result->tolerance, reason)) {
 		end(result, OUTCOME_FAILED, "malformed case: %.500s", reason);
 		return;
 	}
@@ -586,8 +586,7 @@ static WNNOperandDataTypeSet four_bits_of(const json_t *item, json_t *value)
 		       four_bits(json_object_get(item, "expectedOutputs"), name);
 	for (size_t i = 0; i < json_array_size(value); i++)
 		types |= four_bits_of(item, json_array_get(value, i));
-	json_object_foreach(value, key, part)
-		types |= four_bits_of(item, part);
+	json_object_foreach(value, key, part) types |= four_bits_of(item, part);
 	return types;
 }
 
@@ -596,7 +595,7 @@ static WNNOperandDataTypeSet listed_types(WNNContext context, const char *operat
 {
 	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
 
-	if (!operator || wnnContextOpSupportLimits(context, &limits) != WNNStatus_Success)
+	if (!operator|| wnnContextOpSupportLimits(context, &limits) != WNNStatus_Success)
 		return 0;
 	if (!strcmp(operator, "dequantizeLinear"))
 		return limits.dequantizeLinear.input.dataTypes;
@@ -611,7 +610,7 @@ static bool skip_four_bits(WNNContext context, const json_t *item, bool *used,
 
 	*used = false;
 	for (size_t i = 0; i < json_array_size(list); i++) {
-		const json_t *operator = json_array_get(list, i);
+		const json_t *operator= json_array_get(list, i);
 		const char *name = json_string_value(json_object_get(operator, "name"));
 		WNNOperandDataTypeSet types =
 			four_bits_of(item, json_object_get(operator, "arguments"));

@@ -78,9 +78,8 @@ static double integer_distance(const struct values *values, const void *a, const
 	const uint64_t *ua = a, *ub = b;
 
 	if (values->type == WNNOperandDataType_Int64)
-		return (double)(sa[index] > sb[index] ?
-					(uint64_t)sa[index] - (uint64_t)sb[index] :
-					(uint64_t)sb[index] - (uint64_t)sa[index]);
+		return (double)(sa[index] > sb[index] ? (uint64_t)sa[index] - (uint64_t)sb[index] :
+							(uint64_t)sb[index] - (uint64_t)sa[index]);
 	if (values->type == WNNOperandDataType_Uint64)
 		return (double)(ua[index] > ub[index] ? ua[index] - ub[index] :
 							ub[index] - ua[index]);

@@ -22,7 +22,7 @@ struct file_report {
 	struct counts counts;
 	size_t reason_count, other;
 	struct skip_reason reasons[MAX_REASONS];
-	json_t *json, *cases;	/* NULL: not wanted */
+	json_t *json, *cases; /* NULL: not wanted */
 };
 
 static const char *const outcomes[] = { "passed", "failed", "skipped" };
@@ -44,8 +44,7 @@ static void count_skip(struct file_report *file, const char *reason)
 	file->reasons[i].count++;
 }
 
-struct file_report *report_file_begin(struct report *report, const char *path,
-				      const char *operator)
+struct file_report *report_file_begin(struct report *report, const char *path, const char *operator)
 {
 	struct file_report *file = calloc(1, sizeof(*file));
 

@@ -6,31 +6,31 @@
 #include "conformance.h"
 
 #define MAX_OPERANDS 5
-#define MAX_NUMBERS 2
-#define MAX_ARRAYS 2
+#define MAX_NUMBERS  2
+#define MAX_ARRAYS   2
 
 /* What a value in JSON becomes, in the struct that holds it. */
 enum kind {
-	KIND_OPERAND,		/* {"operand": name}: WNNOperand */
-	KIND_OPERANDS,		/* a list of these: struct operands */
-	KIND_U32,		/* uint32_t */
-	KIND_I32,		/* int32_t */
-	KIND_BOOL,		/* true, false, or a number: WNNBool */
-	KIND_DOUBLE,		/* double */
-	KIND_NUMBER,		/* WNNNumber */
-	KIND_U32_ARRAY,		/* WNNUint32Array */
-	KIND_FLOAT_ARRAY,	/* WNNFloatArray */
-	KIND_STRING,		/* WNNStringView */
-	KIND_TYPE,		/* the name of a data type: WNNOperandDataType */
-	KIND_ENUM,		/* one of ->names, the first of which is value 1 */
-	KIND_ACTIVATIONS,	/* a list of such: WNNRecurrentNetworkActivationArray */
+	KIND_OPERAND,	  /* {"operand": name}: WNNOperand */
+	KIND_OPERANDS,	  /* a list of these: struct operands */
+	KIND_U32,	  /* uint32_t */
+	KIND_I32,	  /* int32_t */
+	KIND_BOOL,	  /* true, false, or a number: WNNBool */
+	KIND_DOUBLE,	  /* double */
+	KIND_NUMBER,	  /* WNNNumber */
+	KIND_U32_ARRAY,	  /* WNNUint32Array */
+	KIND_FLOAT_ARRAY, /* WNNFloatArray */
+	KIND_STRING,	  /* WNNStringView */
+	KIND_TYPE,	  /* the name of a data type: WNNOperandDataType */
+	KIND_ENUM,	  /* one of ->names, the first of which is value 1 */
+	KIND_ACTIVATIONS, /* a list of such: WNNRecurrentNetworkActivationArray */
 };
 
 struct member {
 	const char *name;
 	enum kind kind;
 	size_t offset;
-	const char *const *names;	/* KIND_ENUM: ends with NULL */
+	const char *const *names; /* KIND_ENUM: ends with NULL */
 };
 
 struct operands {
@@ -96,7 +96,7 @@ struct operator_kind {
 	/* How many operands it gives, once the arguments are read; NULL: one. */
 	size_t (*outputs)(const struct arguments *arguments);
 	const struct options_kind *options;
-	const struct member *parameters;	/* in struct arguments; ends with a NULL name */
+	const struct member *parameters; /* in struct arguments; ends with a NULL name */
 };
 
 /* The row of the table; @equal: the overload of split that takes a number. */

@@ -39,7 +39,8 @@ int demo_record_append(json_t *record, const float *results, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		if (json_array_append_new(row, json_real((double)results[i]))) {
-			fprintf(stderr, "result %zu cannot be recorded: not finite, or no memory\n", i);
+			fprintf(stderr, "result %zu cannot be recorded: not finite, or no memory\n",
+				i);
 			json_decref(row);
 			return -1;
 		}

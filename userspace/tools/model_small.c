@@ -26,8 +26,8 @@ static WNNOperand dense(struct net *net, WNNOperand x, WNNOperand weight, WNNOpe
 	options.label = WNN_STR(label);
 	options.c = bias;
 	options.bTranspose = transposed;
-	return net->failed ? NULL : net_check(net, wnnGraphBuilderGemm(net->builder, x, weight,
-								       &options));
+	return net->failed ? NULL :
+			     net_check(net, wnnGraphBuilderGemm(net->builder, x, weight, &options));
 }
 
 static WNNOperand softmax(struct net *net, WNNOperand x)
@@ -35,8 +35,8 @@ static WNNOperand softmax(struct net *net, WNNOperand x)
 	WNNOperatorOptions options = WNN_OPERATOR_OPTIONS_INIT;
 
 	options.label = WNN_STR("softmax");
-	return net->failed ? NULL : net_check(net, wnnGraphBuilderSoftmax(net->builder, x, 1,
-									  &options));
+	return net->failed ? NULL :
+			     net_check(net, wnnGraphBuilderSoftmax(net->builder, x, 1, &options));
 }
 
 int model_digits(struct net *net, struct model *model, uint32_t batch, WNNOperand *outputs)
@@ -83,7 +83,8 @@ static float *lenet_read(const char *folder)
 	f = fopen(path, "rb");
 	if (!f || !data || fread(data, 4, LENET_CONVS, f) != LENET_CONVS ||
 	    fseek(f, 16, SEEK_CUR) || fread(data + LENET_CONVS, 4, LENET_DENSE, f) != LENET_DENSE) {
-		fprintf(stderr, "%s: cannot read its %d numbers\n", path, LENET_CONVS + LENET_DENSE);
+		fprintf(stderr, "%s: cannot read its %d numbers\n", path,
+			LENET_CONVS + LENET_DENSE);
 		free(data);
 		data = NULL;
 	}
@@ -110,8 +111,8 @@ static WNNOperand lenet_part(struct net *net, const float **data, uint32_t rank,
 
 int model_lenet(struct net *net, struct model *model, uint32_t batch, WNNOperand *outputs)
 {
-	static const uint32_t dims[8][4] = { { 20, 1, 5, 5 }, { 20 }, { 50, 20, 5, 5 }, { 50 },
-					     { 500, 800 },    { 500 }, { 10, 500 },	{ 10 } };
+	static const uint32_t dims[8][4] = { { 20, 1, 5, 5 }, { 20 },  { 50, 20, 5, 5 }, { 50 },
+					     { 500, 800 },    { 500 }, { 10, 500 },	 { 10 } };
 	static const uint32_t ranks[8] = { 4, 1, 4, 1, 2, 1, 2, 1 };
 	const WNNInputOperandLayout nchw = WNNInputOperandLayout_Nchw;
 	WNNOperand p[8], x;

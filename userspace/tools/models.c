@@ -12,8 +12,8 @@
 #include "npy.h"
 
 static const struct {
-	const char *name, *probe;	/* a file that is there when the model is */
-	bool own;			/* beside the demo, not among the shared models */
+	const char *name, *probe; /* a file that is there when the model is */
+	bool own;		  /* beside the demo, not among the shared models */
 	model_fn build;
 } models[] = {
 	{ "digits", "conv1_w.npy", true, model_digits },
@@ -75,8 +75,8 @@ WNNOperand net_data(struct net *net, const float *data, uint32_t rank, const uin
 		count *= dims[i];
 	desc.dataType = WNNOperandDataType_Float32;
 	desc.shape = rank ? (WNNUint32Array){ rank, dims } : WNN_UINT32_EMPTY;
-	return net_check(net, wnnGraphBuilderConstant(net->builder, &desc, data,
-						      count * sizeof(float)));
+	return net_check(net,
+			 wnnGraphBuilderConstant(net->builder, &desc, data, count * sizeof(float)));
 }
 
 WNNOperand net_file(struct net *net, const char *format, ...)

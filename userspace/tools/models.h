@@ -11,20 +11,20 @@
 
 struct model {
 	const char *name;
-	const char *input;		/* name of the one input */
+	const char *input; /* name of the one input */
 	uint32_t input_rank, input_dim[4];
 	size_t num_outputs;
 	struct {
 		const char *name;
-		size_t count;		/* elements, float32 */
+		size_t count; /* elements, float32 */
 	} outputs[MODEL_MAX_OUTPUTS];
 	WNNGraph graph;
 };
 
 /* Where the models' files are; a folder that does not exist makes a model absent. */
 struct model_paths {
-	const char *digits;		/* userspace/demo/digits */
-	const char *models;		/* ../shared/models, or NULL */
+	const char *digits; /* userspace/demo/digits */
+	const char *models; /* ../shared/models, or NULL */
 };
 
 /* Is the folder of this model there? Names: digits, squeezenet, lenet, mobilenetv2. */
@@ -58,13 +58,13 @@ int model_infer(const struct model *model, WNNContext context, const struct mode
 		const float *input, float *const *outputs);
 
 struct model_device {
-	const char *name;		/* "npu", "sim", "cpu"; NULL: as WEBNN_DEVICE says */
-	bool npu_only;			/* refuse what would run on the CPU */
-	bool profile;			/* keep profiles of dispatches */
-	bool full;			/* sim with firmware, registers and page tables */
-	const char *firmware;		/* of full mode; NULL: the installed one */
-	uint64_t sram_bytes;		/* of sim; 0: the machine's */
-	uint32_t threads;		/* of the CPU back end and of sim */
+	const char *name;     /* "npu", "sim", "cpu"; NULL: as WEBNN_DEVICE says */
+	bool npu_only;	      /* refuse what would run on the CPU */
+	bool profile;	      /* keep profiles of dispatches */
+	bool full;	      /* sim with firmware, registers and page tables */
+	const char *firmware; /* of full mode; NULL: the installed one */
+	uint64_t sram_bytes;  /* of sim; 0: the machine's */
+	uint32_t threads;     /* of the CPU back end and of sim */
 };
 
 /* NULL after a message on stderr. */

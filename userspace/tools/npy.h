@@ -9,11 +9,11 @@
 #define NPY_MAX_RANK 8
 
 struct npy {
-	char type;			/* 'f': float32, 'u': uint8 */
+	char type; /* 'f': float32, 'u': uint8 */
 	uint32_t rank;
 	uint32_t dim[NPY_MAX_RANK];
 	size_t count, bytes;
-	void *data;			/* malloc'ed */
+	void *data; /* malloc'ed */
 };
 
 /* Returns 0, or -1 after a message on stderr that names the file and what is wrong with it. */

@@ -18,14 +18,14 @@
 #include "models.h"
 #include "npy.h"
 
-#define PIXELS 64
-#define CLASSES 10
-#define MAX_SIDES 3			/* npu, sim, cpu: the first is the one that is shown */
+#define PIXELS	  64
+#define CLASSES	  10
+#define MAX_SIDES 3 /* npu, sim, cpu: the first is the one that is shown */
 
 struct options {
 	struct model_paths paths;
 	const char *json;
-	const char *record, *compare;	/* files, or NULL */
+	const char *record, *compare; /* files, or NULL */
 	const char *device;
 	unsigned int pictures;
 };
@@ -36,22 +36,22 @@ struct side {
 	WNNContext context;
 	struct model model;
 	struct model_tensors tensors;
-	const json_t *known;		/* its results, from another run; then it has no context */
-	json_t *record;			/* where its results go, if they are kept */
-	double seconds;			/* of all pictures */
-	WNNGraphStatistics statistics;	/* of the last one */
-	size_t same_bits;		/* pictures whose results are those of the first side */
+	const json_t *known;	       /* its results, from another run; then it has no context */
+	json_t *record;		       /* where its results go, if they are kept */
+	double seconds;		       /* of all pictures */
+	WNNGraphStatistics statistics; /* of the last one */
+	size_t same_bits;	       /* pictures whose results are those of the first side */
 };
 
 struct run {
 	struct side side[MAX_SIDES];
 	size_t sides, pictures;
-	size_t npu, cpu, folded;	/* nodes of the first side */
+	size_t npu, cpu, folded; /* nodes of the first side */
 };
 
 struct result {
 	struct run digits, squeezenet;
-	json_t *known, *record;		/* what the options compare and record hold, or NULL */
+	json_t *known, *record; /* what the options compare and record hold, or NULL */
 	size_t right, agree;
 	bool has_squeezenet;
 	int top5[5];
@@ -71,7 +71,9 @@ static int side_open(struct side *side, WNNInstance instance, const char *model,
 		     const struct options *options)
 {
 	const struct model_device device = {
-		.name = side->device, .npu_only = strcmp(side->device, "cpu") != 0, .threads = 1,
+		.name = side->device,
+		.npu_only = strcmp(side->device, "cpu") != 0,
+		.threads = 1,
 	};
 
 	side->context = model_context(instance, &device);
@@ -97,7 +99,8 @@ static int side_prepare(struct side *side, WNNInstance instance, const char *mod
 			const struct options *options, const struct result *result, bool first)
 {
 	if (result->known && !first) {
-		side->known = demo_record_find(result->known, model, side->device, options->compare);
+		side->known =
+			demo_record_find(result->known, model, side->device, options->compare);
 		return side->known ? 0 : -1;
 	}
 	if (side_open(side, instance, model, options))
@@ -165,8 +168,8 @@ static int side_describe(struct side *side)
 	if (side->known)
 		return demo_record_summary(side->known, &side->seconds, &side->statistics);
 	wnnGraphGetLastStatistics(side->model.graph, &side->statistics);
-	return side->record ?
-	       demo_record_finish(side->record, side->seconds, &side->statistics) : 0;
+	return side->record ? demo_record_finish(side->record, side->seconds, &side->statistics) :
+			      0;
 }
 
 /* Where the operators ran, and what it took. */
@@ -200,7 +203,8 @@ static int run_describe(struct run *run)
 static double share_of_peak(const struct side *side)
 {
 	return side->statistics.peakMacs ?
-	       (double)side->statistics.macs / (double)side->statistics.peakMacs : 0;
+		       (double)side->statistics.macs / (double)side->statistics.peakMacs :
+		       0;
 }
 
 static double milliseconds(const struct run *run, size_t side)
@@ -240,8 +244,8 @@ static void show(const unsigned char *images, const unsigned char *labels,
 
 		for (int row = 0; row < 8; row++) {
 			for (size_t p = first; p < first + n; p++) {
-				const unsigned char *pixel = images + p * count / shown * PIXELS +
-							     row * 8;
+				const unsigned char *pixel =
+					images + p * count / shown * PIXELS + row * 8;
 
 				for (int col = 0; col < 8; col++) {
 					int v = pixel[col] * 9 / 16;
@@ -382,9 +386,9 @@ static int squeezenet_demo(WNNInstance instance, const struct options *options,
 	    run_describe(&result->squeezenet))
 		goto out;
 	for (int i = 0; i < 1001; i++)
-		result->max_error = fmax(result->max_error,
-					 fabs((double)probabilities[0][i] -
-					      (double)((float *)expected.data)[i]));
+		result->max_error =
+			fmax(result->max_error, fabs((double)probabilities[0][i] -
+						     (double)((float *)expected.data)[i]));
 	top_five(probabilities[0], 1001, result);
 	result->has_squeezenet = true;
 	ret = 0;
@@ -592,7 +596,8 @@ int main(int argc, char **argv)
 	static const struct argp_option known[] = {
 		{ "json", 'j', "FILE", 0, "Write the figures to FILE, too", 0 },
 		{ "device", 'd', "NAME", 0,
-		  "npu, sim or cpu (default: WEBNN_DEVICE, else sim); those after it are compared", 0 },
+		  "npu, sim or cpu (default: WEBNN_DEVICE, else sim); those after it are compared",
+		  0 },
 		{ "record", 'r', "FILE", 0, "Keep the results of all devices in FILE", 0 },
 		{ "compare", 'c', "FILE", 0,
 		  "Compare with what another run kept in FILE, instead of computing it here", 0 },
@@ -602,8 +607,10 @@ int main(int argc, char **argv)
 		{ 0 }
 	};
 	static const struct argp argp = {
-		known, parse, NULL, "Classifies pictures on the Open NPU and compares with the CPU.",
-		NULL, NULL, NULL
+		known, parse,
+		NULL,  "Classifies pictures on the Open NPU and compares with the CPU.",
+		NULL,  NULL,
+		NULL
 	};
 	struct options options = {
 		.paths = { ONPU_DIGITS_DIR, ONPU_MODELS_DIR },

@@ -24,10 +24,11 @@ static const char doc[] =
 	"Comments begin with ; or #. The exit status is 1 when something is wrong.";
 
 static const struct argp_option options[] = {
-	{"output", 'o', "FILE", 0, "write to FILE", 0},
-	{"slots", 's', "FILE", 0, "check: the program's slot table, 128 bytes each", 0},
-	{"addresses", 'a', NULL, 0, "dis: put index and words before each instruction", 0},
-	{0}};
+	{ "output", 'o', "FILE", 0, "write to FILE", 0 },
+	{ "slots", 's', "FILE", 0, "check: the program's slot table, 128 bytes each", 0 },
+	{ "addresses", 'a', NULL, 0, "dis: put index and words before each instruction", 0 },
+	{ 0 }
+};
 
 struct arguments {
 	const char *command, *file, *output, *slots;
@@ -207,7 +208,7 @@ static int command_asm(const struct arguments *a, struct buffer *input, struct p
 		return 1;
 	for (i = 0; i < p->count * ONPU_INSN_WORDS; i++) {
 		uint32_t w = p->words[i / ONPU_INSN_WORDS][i % ONPU_INSN_WORDS];
-		unsigned char bytes[4] = {w & 0xff, w >> 8 & 0xff, w >> 16 & 0xff, w >> 24};
+		unsigned char bytes[4] = { w & 0xff, w >> 8 & 0xff, w >> 16 & 0xff, w >> 24 };
 
 		fwrite(bytes, 1, sizeof(bytes), out);
 	}
@@ -232,9 +233,9 @@ static int command_dis(const struct arguments *a, const struct buffer *input, st
 
 		fputs(text, out);
 		if (fault) {
-			fputs(fault == ONPU_FAULT_ILLEGAL_OPCODE
-				      ? " ; no such opcode"
-				      : " ; a reserved bit is set or a field holds no legal value",
+			fputs(fault == ONPU_FAULT_ILLEGAL_OPCODE ?
+				      " ; no such opcode" :
+				      " ; a reserved bit is set or a field holds no legal value",
 			      out);
 			status = 1;
 		}
@@ -265,9 +266,9 @@ static void print_finding(void *ctx, uint32_t insn, int is_error, const char *me
 
 static int command_check(const struct arguments *a, struct buffer *input, struct program *p)
 {
-	struct check_context context = {a->file, p};
-	const struct onpu_check_report report = {print_finding, &context};
-	struct buffer slots = {NULL, 0};
+	struct check_context context = { a->file, p };
+	const struct onpu_check_report report = { print_finding, &context };
+	struct buffer slots = { NULL, 0 };
 	unsigned int errors;
 	bool binary = memchr(input->data, 0, input->size) != NULL;
 
@@ -290,10 +291,10 @@ static int command_check(const struct arguments *a, struct buffer *input, struct
 
 int main(int argc, char **argv)
 {
-	const struct argp argp = {options, parse, "COMMAND FILE", doc, NULL, NULL, NULL};
+	const struct argp argp = { options, parse, "COMMAND FILE", doc, NULL, NULL, NULL };
 	struct arguments a = { 0 };
 	struct program p = { 0 };
-	struct buffer input = {NULL, 0};
+	struct buffer input = { NULL, 0 };
 	int status = 1;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);

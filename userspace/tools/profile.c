@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { LIBRARY = 1, NPU = 2 };		/* processes of the trace */
+enum { LIBRARY = 1, NPU = 2 }; /* processes of the trace */
 
 static const char *const engines[] = {
 	[WNNProfileEngine_Control] = "control", [WNNProfileEngine_Load] = "load",
@@ -112,9 +112,9 @@ static json_t *node_name(const WNNGraphProfile *profile, uint32_t node, const ch
 static int add(json_t *list, int process, int thread, json_t *name, double start, double end,
 	       json_t *arguments)
 {
-	return json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:o, s:f, s:f, s:o}",
-						     "ph", "X", "pid", process, "tid", thread,
-						     "name", name, "ts", start / 1000, "dur",
+	return json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:o, s:f, s:f, s:o}", "ph",
+						     "X", "pid", process, "tid", thread, "name",
+						     name, "ts", start / 1000, "dur",
 						     (end - start) / 1000, "args", arguments));
 }
 
@@ -160,7 +160,8 @@ static int add_event(json_t *list, const WNNGraphProfile *profile, const WNNProf
 		     const WNNProfileEvent *event)
 {
 	double scale = span->cycles ? (double)(span->endNanoseconds - span->startNanoseconds) /
-					      (double)span->cycles : 0;
+					      (double)span->cycles :
+				      0;
 	double start = (double)span->startNanoseconds +
 		       (double)(event->startCycle - span->startCycle) * scale;
 	double end = (double)span->startNanoseconds +
@@ -170,8 +171,10 @@ static int add_event(json_t *list, const WNNGraphProfile *profile, const WNNProf
 	return add(list, NPU, (int)event->engine, node_name(profile, event->node, "end of the job"),
 		   start, end,
 		   json_pack("{s:o, s:o, s:I, s:I, s:I}", "instruction", text(event->instruction),
-			     "operator", text(event->node == WNN_NODE_NONE ? none :
-					      profile->nodes[event->node].operatorName),
+			     "operator",
+			     text(event->node == WNN_NODE_NONE ?
+					  none :
+					  profile->nodes[event->node].operatorName),
 			     "start_cycle", (json_int_t)event->startCycle, "end_cycle",
 			     (json_int_t)event->endCycle, "stall_cycles",
 			     (json_int_t)event->stallCycles));
@@ -189,7 +192,8 @@ static int add_events(json_t *list, const WNNGraphProfile *profile)
 		if (span->device != WNNNodeDevice_NPU)
 			continue;
 		for (; at < profile->eventCount &&
-		       profile->events[at].endCycle <= span->startCycle + span->cycles; at++)
+		       profile->events[at].endCycle <= span->startCycle + span->cycles;
+		     at++)
 			ret |= add_event(list, profile, span, &profile->events[at]);
 	}
 	return ret;
@@ -207,8 +211,8 @@ int profile_write_trace(WNNGraph graph, const char *path)
 	wnnGraphGetLastStatistics(graph, &statistics);
 	list = json_array();
 	root = json_pack("{s:o, s:s}", "traceEvents", list, "displayTimeUnit", "ns");
-	ret = !root || add_names(list) || add_spans(list, &profile, &statistics) || add_events(list, &profile) ||
-	      json_dump_file(root, path, JSON_COMPACT);
+	ret = !root || add_names(list) || add_spans(list, &profile, &statistics) ||
+	      add_events(list, &profile) || json_dump_file(root, path, JSON_COMPACT);
 	if (ret)
 		fprintf(stderr, "%s: the trace cannot be written\n", path);
 	json_decref(root);

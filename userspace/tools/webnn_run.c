@@ -63,8 +63,9 @@ static void explain(const struct model *model)
 	if (wnnGraphGetLastStatistics(model->graph, &s) == WNNStatus_Success && s.npuCycles)
 		printf("%" PRIu64 " cycles, %" PRIu64 " MACs (%.1f%% of peak), %" PRIu64
 		       " bytes read, %" PRIu64 " written\n",
-		       s.npuCycles, s.macs, s.peakMacs ? 100.0 * (double)s.macs / (double)s.peakMacs : 0,
-		       s.bytesRead, s.bytesWritten);
+		       s.npuCycles, s.macs,
+		       s.peakMacs ? 100.0 * (double)s.macs / (double)s.peakMacs : 0, s.bytesRead,
+		       s.bytesWritten);
 	if (s.spilledPrograms)
 		printf("%" PRIu64 " NPU programs leave nothing in SRAM between nodes\n",
 		       s.spilledPrograms);
@@ -139,8 +140,7 @@ static int run_model(const struct options *options, WNNContext context)
 	int ret = -1;
 
 	if (model_build(&model, options->model, &options->paths, context, 1) ||
-	    load_input(options, &model, &input) ||
-	    model_tensors_create(&tensors, &model, context))
+	    load_input(options, &model, &input) || model_tensors_create(&tensors, &model, context))
 		goto out;
 	for (size_t i = 0; i < model.num_outputs; i++) {
 		outputs[i] = malloc(model.outputs[i].count * sizeof(float));
@@ -225,19 +225,22 @@ int main(int argc, char **argv)
 		{ "sram", 's', "BYTES", 0, "On sim: the size of the SRAM", 0 },
 		{ "full", 'f', NULL, 0, "On sim: with firmware, registers and page tables", 0 },
 		{ "firmware", 'F', "FILE", 0, "Of --full (default: the one of this build)", 0 },
-		{ "threads", 't', "N", 0, "Threads of the CPU back end and of the model (default 1)", 0 },
+		{ "threads", 't', "N", 0,
+		  "Threads of the CPU back end and of the model (default 1)", 0 },
 		{ "npu-only", 'n', NULL, 0, "Fail rather than use the CPU", 0 },
 		{ "explain", 'e', NULL, 0, "Say where each operator ran and why", 0 },
 		{ "profile", 'p', NULL, 0, "Say where the cycles of the NPU went", 0 },
-		{ "trace", 'T', "FILE", 0, "Write the same as a trace for Perfetto or chrome://tracing", 0 },
-		{ "step", 'S', NULL, 0, "Run once for each line on standard input, print nanoseconds", 0 },
+		{ "trace", 'T', "FILE", 0,
+		  "Write the same as a trace for Perfetto or chrome://tracing", 0 },
+		{ "step", 'S', NULL, 0,
+		  "Run once for each line on standard input, print nanoseconds", 0 },
 		{ "models", 'm', "DIR", 0, "Folder of the shared models", 0 },
 		{ 0 }
 	};
-	static const struct argp argp = {
-		known, parse, "MODEL", "Runs digits, squeezenet, lenet or mobilenetv2.", NULL, NULL,
-		NULL
-	};
+	static const struct argp argp = { known,   parse,
+					  "MODEL", "Runs digits, squeezenet, lenet or mobilenetv2.",
+					  NULL,	   NULL,
+					  NULL };
 	struct options options = {
 		.paths = { ONPU_DIGITS_DIR, ONPU_MODELS_DIR },
 		.device = { .threads = 1, .firmware = ONPU_FIRMWARE_IMAGE },

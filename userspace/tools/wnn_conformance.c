@@ -36,7 +36,7 @@ static void fail_file(struct report *report, const char *path, const char *reaso
 static void run_cases(struct options *options, struct report *report, const char *path,
 		      const json_t *root, bool validation)
 {
-	const char *operator = json_string_value(json_object_get(root, "operator"));
+	const char *operator= json_string_value(json_object_get(root, "operator"));
 	const json_t *cases = json_object_get(root, "cases");
 	struct file_report *file = report_file_begin(report, path, operator);
 
@@ -89,8 +89,7 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 
 static bool is_json(const FTSENT *entry)
 {
-	return entry->fts_namelen > 5 &&
-	       !strcmp(entry->fts_name + entry->fts_namelen - 5, ".json");
+	return entry->fts_namelen > 5 && !strcmp(entry->fts_name + entry->fts_namelen - 5, ".json");
 }
 
 static void run_path(struct options *options, struct report *report, char *path)
@@ -194,11 +193,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-	argp_options, parse, "FILE|FOLDER...",
+	argp_options,
+	parse,
+	"FILE|FOLDER...",
 	"Runs conformance cases of WebNN. On sim and npu everything must run on the NPU; a graph "
 	"that cannot is skipped with the reason of its placement, unless --mixed is given. The exit status is 0 when "
 	"nothing failed and something passed.",
-	NULL, NULL, NULL
+	NULL,
+	NULL,
+	NULL
 };
 
 int main(int argc, char **argv)

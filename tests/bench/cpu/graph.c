@@ -24,7 +24,7 @@
 #include "../table.h"
 
 struct options {
-	const char *files[4];		/* table, weights, input, output */
+	const char *files[4]; /* table, weights, input, output */
 	unsigned int count;
 	uint32_t threads;
 };
@@ -57,7 +57,8 @@ static WNNContext open_context(WNNInstance instance, uint32_t threads)
 	device.threads = threads;
 	options.nextInChain = &device.chain;
 	bench_check(wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context) ==
-	      WNNStatus_Success, "context");
+			    WNNStatus_Success,
+		    "context");
 	return context;
 }
 
@@ -71,7 +72,8 @@ static WNNTensor make_tensor(WNNContext context, WNNUint32Array shape, bool inpu
 	desc.writable = input;
 	desc.readable = !input;
 	bench_check(wnnContextCreateTensorSync(context, &desc, WNN_WAIT_FOREVER, &tensor) ==
-	      WNNStatus_Success, "tensor");
+			    WNNStatus_Success,
+		    "tensor");
 	return tensor;
 }
 
@@ -87,11 +89,14 @@ struct run {
 static void infer(const struct run *run)
 {
 	bench_check(wnnContextWriteTensor(run->context, run->input.tensor, run->x, run->x_bytes) ==
-	      WNNStatus_Success, "write");
+			    WNNStatus_Success,
+		    "write");
 	bench_check(wnnContextDispatch(run->context, run->graph, 1, &run->input, 1, &run->output) ==
-	      WNNStatus_Success, "dispatch");
+			    WNNStatus_Success,
+		    "dispatch");
 	bench_check(wnnContextReadTensorSync(run->context, run->output.tensor, run->y, run->y_bytes,
-				       WNN_WAIT_FOREVER) == WNNStatus_Success, "read");
+					     WNN_WAIT_FOREVER) == WNNStatus_Success,
+		    "read");
 }
 
 static uint64_t nanoseconds(clockid_t clock)
@@ -151,12 +156,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int main(int argc, char **argv)
 {
 	static const struct argp_option known[] = {
-		{ "threads", 't', "N", 0, "Threads (default 1)", 0 },
-		{ 0 }
+		{ "threads", 't', "N", 0, "Threads (default 1)", 0 }, { 0 }
 	};
 	static const struct argp argp = {
 		known, parse, "TABLE WEIGHTS INPUT OUTPUT", "Runs a network of bench_cpu.py.", NULL,
-		NULL, NULL
+		NULL,  NULL
 	};
 	struct options options = { .threads = 1 };
 	WNNInstance instance;
@@ -170,10 +174,13 @@ int main(int argc, char **argv)
 	run.graph = bench_table_build(run.context, options.files[0], map_file(options.files[1]), 4,
 				      (const uint32_t[]){ 1, 3, 224, 224 });
 	outputs = wnnGraphGetOutputs(run.graph);
-	run.input = (WNNNamedTensor){ WNN_STR("x"), make_tensor(run.context,
-		(WNNUint32Array){ 4, (const uint32_t[]){ 1, 3, 224, 224 } }, true) };
-	run.output = (WNNNamedTensor){ WNN_STR("y"), make_tensor(run.context, outputs.data[0].shape,
-								  false) };
+	run.input = (WNNNamedTensor){
+		WNN_STR("x"),
+		make_tensor(run.context,
+			    (WNNUint32Array){ 4, (const uint32_t[]){ 1, 3, 224, 224 } }, true)
+	};
+	run.output = (WNNNamedTensor){ WNN_STR("y"),
+				       make_tensor(run.context, outputs.data[0].shape, false) };
 	run.x = map_file(options.files[2]);
 	run.x_bytes = 3 * 224 * 224 * sizeof(float);
 	run.y_bytes = 1000 * sizeof(float);

@@ -19,7 +19,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* With nokaslr modules are above the kernel's text. */
-#define MODULES_START	0xffffffffa0000000ull
+#define MODULES_START 0xffffffffa0000000ull
 
 struct qemu_info;
 struct qemu_plugin_tb;
@@ -64,8 +64,8 @@ int qemu_plugin_version = 7;
 
 static qemu_plugin_u64 counter;
 static FILE *out;
-static uint64_t start;			/* instructions at the last mark */
-static uint8_t running;			/* that mark, 0: none */
+static uint64_t start;	/* instructions at the last mark */
+static uint8_t running; /* that mark, 0: none */
 
 static void write_count(void)
 {

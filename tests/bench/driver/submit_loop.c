@@ -21,13 +21,13 @@
 
 #include "markers.h"
 
-#define BATCH	64u
+#define BATCH 64u
 
 struct rig {
 	int npu, vgem;
 	uint32_t context;
 	uint64_t va;
-	uint32_t syncobj[2];		/* the first has signalled */
+	uint32_t syncobj[2]; /* the first has signalled */
 };
 
 static void fail(const char *what)
@@ -69,7 +69,8 @@ static void make_program(struct rig *rig)
 {
 	const struct onpu_insn end = { .op = ONPU_OP_END };
 	const struct onpu_slot_program slot = {
-		.kind = ONPU_SLOT_PROGRAM, .isa_major = ONPU_ISA_MAJOR,
+		.kind = ONPU_SLOT_PROGRAM,
+		.isa_major = ONPU_ISA_MAJOR,
 	};
 	struct drm_onpu_bo_create create = { .size = 4096 };
 	struct drm_onpu_bo_info info = { 0 };
@@ -96,8 +97,7 @@ static void open_rig(struct rig *rig)
 	make_program(rig);
 	check(drmIoctl(rig->npu, DRM_IOCTL_ONPU_CTX_CREATE, &context), "CTX_CREATE");
 	rig->context = context.ctx_id;
-	check(drmSyncobjCreate(rig->npu, DRM_SYNCOBJ_CREATE_SIGNALED, &rig->syncobj[0]),
-	      "syncobj");
+	check(drmSyncobjCreate(rig->npu, DRM_SYNCOBJ_CREATE_SIGNALED, &rig->syncobj[0]), "syncobj");
 	check(drmSyncobjCreate(rig->npu, 0, &rig->syncobj[1]), "syncobj");
 }
 
@@ -109,7 +109,8 @@ static void submit(struct rig *rig, uint32_t count)
 	struct drm_onpu_sync both[2] = { wait, signal };
 	struct drm_onpu_job jobs[BATCH];
 	struct drm_onpu_submit args = {
-		.ctx_id = rig->context, .jobs = DRM_ONPU_OBJ_ARRAY(count, jobs),
+		.ctx_id = rig->context,
+		.jobs = DRM_ONPU_OBJ_ARRAY(count, jobs),
 	};
 	const struct timespec rest = { 0, 3000000 };
 	int ret;

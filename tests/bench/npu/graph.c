@@ -19,15 +19,15 @@
 #include "../table.h"
 #include "models.h"
 
-#define SIDE 32		/* of the values of made-up graphs */
+#define SIDE 32 /* of the values of made-up graphs */
 
 struct options {
 	const char *table, *model, *models;
-	uint64_t weights;		/* float32 numbers that the table needs */
+	uint64_t weights; /* float32 numbers that the table needs */
 	uint32_t rank, input[4];
 	uint64_t sram_bytes;
-	const char *many, *device;	/* a made-up graph of which only the build counts */
-	uint32_t count;			/* of its nodes */
+	const char *many, *device; /* a made-up graph of which only the build counts */
+	uint32_t count;		   /* of its nodes */
 	bool nodes;
 };
 
@@ -63,7 +63,8 @@ static WNNTensor make_tensor(WNNContext context, WNNUint32Array shape, bool inpu
 	desc.writable = input;
 	desc.readable = !input;
 	bench_check(wnnContextCreateTensorSync(context, &desc, WNN_WAIT_FOREVER, &tensor) ==
-		    WNNStatus_Success, "tensor");
+			    WNNStatus_Success,
+		    "tensor");
 	return tensor;
 }
 
@@ -85,9 +86,11 @@ static void run(WNNContext context, WNNGraph graph)
 		out[i] = (WNNNamedTensor){ outputs.data[i].name,
 					   make_tensor(context, outputs.data[i].shape, false) };
 	bench_check(wnnContextWriteTensor(context, in[0].tensor, data, count * sizeof(*data)) ==
-		    WNNStatus_Success, "write");
+			    WNNStatus_Success,
+		    "write");
 	bench_check(wnnContextDispatch(context, graph, 1, in, outputs.count, out) ==
-		    WNNStatus_Success, "dispatch");
+			    WNNStatus_Success,
+		    "dispatch");
 	bench_check(wnnContextOnWorkDoneSync(context, WNN_WAIT_FOREVER) == WNNStatus_Success,
 		    "dispatch");
 	wnnTensorRelease(in[0].tensor);
@@ -102,7 +105,7 @@ static void run(WNNContext context, WNNGraph graph)
 
 struct many {
 	WNNGraphBuilder builder;
-	WNNOperand *values;		/* 0: the input; i: of node i */
+	WNNOperand *values; /* 0: the input; i: of node i */
 	uint32_t count;
 	float *constant;
 };
@@ -187,7 +190,8 @@ static void measure_many(WNNContext context, const struct options *options)
 	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
 	struct many m = { .builder = wnnContextCreateGraphBuilder(context),
 			  .values = calloc(options->count + 1, sizeof(WNNOperand)),
-			  .count = options->count, .constant = seeded(SIDE * SIDE, 1) };
+			  .count = options->count,
+			  .constant = seeded(SIDE * SIDE, 1) };
 	WNNNamedOperand output = { .name = WNN_STR("y") };
 	double begin, end;
 	WNNGraph graph;
@@ -200,7 +204,8 @@ static void measure_many(WNNContext context, const struct options *options)
 	add_nodes(&m, options->many);
 	output.operand = m.values[m.count];
 	bench_check(wnnGraphBuilderBuildSync(m.builder, 1, &output, WNN_WAIT_FOREVER, &graph) ==
-		    WNNStatus_Success, "build");
+			    WNNStatus_Success,
+		    "build");
 	end = seconds(CLOCK_PROCESS_CPUTIME_ID);
 	printf("{\"build_s\": %.4f}\n", end - begin);
 	wnnGraphRelease(graph);
@@ -223,12 +228,15 @@ static json_t *describe_nodes(WNNGraph graph)
 
 		if (!node->instructionCount)
 			continue;
-		json_array_append_new(nodes, json_pack(
-			"{s:s%, s:s%, s:I, s:I, s:I, s:I, s:I}", "op", node->operatorName.data,
-			node->operatorName.length, "kernel", node->kernel.data, node->kernel.length,
-			"cycles", (json_int_t)node->cycles, "ld", (json_int_t)node->loadCycles,
-			"st", (json_int_t)node->storeCycles, "mxu", (json_int_t)node->matrixCycles,
-			"vpu", (json_int_t)node->vectorCycles));
+		json_array_append_new(nodes,
+				      json_pack("{s:s%, s:s%, s:I, s:I, s:I, s:I, s:I}", "op",
+						node->operatorName.data, node->operatorName.length,
+						"kernel", node->kernel.data, node->kernel.length,
+						"cycles", (json_int_t)node->cycles, "ld",
+						(json_int_t)node->loadCycles, "st",
+						(json_int_t)node->storeCycles, "mxu",
+						(json_int_t)node->matrixCycles, "vpu",
+						(json_int_t)node->vectorCycles));
 	}
 	wnnGraphProfileFreeMembers(profile);
 	return nodes;
@@ -255,14 +263,12 @@ static json_t *describe(WNNGraph graph, const struct options *options, double bu
 	const WNNGraphPlacement *placement = &graph->placement;
 	json_t *result = json_pack(
 		"{s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:f}",
-		"cycles", (json_int_t)s->npu_cycles, "macs", (json_int_t)s->macs,
-		"bytes_ld", (json_int_t)s->bytes_read, "bytes_st", (json_int_t)s->bytes_written,
-		"busy", "cp", (json_int_t)s->busy[0], "ld", (json_int_t)s->busy[1],
-		"st", (json_int_t)s->busy[2], "mxu", (json_int_t)s->busy[3],
-		"vpu", (json_int_t)s->busy[4],
-		"nodes", "npu", (json_int_t)placement->npuCount,
-		"cpu", (json_int_t)placement->cpuCount,
-		"folded", (json_int_t)placement->foldedCount, "build_s", build_seconds);
+		"cycles", (json_int_t)s->npu_cycles, "macs", (json_int_t)s->macs, "bytes_ld",
+		(json_int_t)s->bytes_read, "bytes_st", (json_int_t)s->bytes_written, "busy", "cp",
+		(json_int_t)s->busy[0], "ld", (json_int_t)s->busy[1], "st", (json_int_t)s->busy[2],
+		"mxu", (json_int_t)s->busy[3], "vpu", (json_int_t)s->busy[4], "nodes", "npu",
+		(json_int_t)placement->npuCount, "cpu", (json_int_t)placement->cpuCount, "folded",
+		(json_int_t)placement->foldedCount, "build_s", build_seconds);
 
 	bench_check(result, "memory");
 	json_object_set_new(result, "memory", describe_memory(graph));
@@ -365,7 +371,7 @@ int main(int argc, char **argv)
 		{ 0 }
 	};
 	static const struct argp argp = { known, parse, NULL, "Runs a network of bench_npu.py.",
-					  NULL, NULL, NULL };
+					  NULL,	 NULL,	NULL };
 	struct options options = { .device = "sim" };
 	struct model_device device = { .threads = 1 };
 	WNNInstance instance;

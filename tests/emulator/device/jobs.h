@@ -5,11 +5,11 @@
 
 #include "program.h"
 
-#define JOB_SRAM	(256u << 10)
-#define JOB_ELEMENTS	4096u
-#define JOB_DATA	(64u << 10)
+#define JOB_SRAM     (256u << 10)
+#define JOB_ELEMENTS 4096u
+#define JOB_DATA     (64u << 10)
 /* Where the result is in the data, in bytes. */
-#define JOB_OUT		(32u << 10)
+#define JOB_OUT (32u << 10)
 
 #define DIM(...) ((const uint32_t[]){ __VA_ARGS__ })
 
@@ -36,19 +36,32 @@ static inline struct program *job_stages(unsigned int stages, float seed)
 
 	for (uint32_t i = 0; i < JOB_ELEMENTS; i++)
 		((float *)p->data)[i] = seed + (float)i * 0.37f;
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = x, .s0 = in, .sv = 1,
-					    .ssem = 9, .ts = 1 });
+	program_insn(
+		p,
+		(struct onpu_insn){
+			.op = ONPU_OP_DMA_COPY, .dst = x, .s0 = in, .sv = 1, .ssem = 9, .ts = 1 });
 	for (unsigned int i = 0; i < stages; i++) {
 		program_insn(p, (struct onpu_insn){ .op = ONPU_OP_PREEMPT, .live = bytes });
-		program_insn(p, (struct onpu_insn){ .op = ONPU_OP_VSIN, .dst = y, .s0 = x,
-						    .wv = !i, .wsem = i ? 0 : 9, .ts = 1 });
-		program_insn(p, (struct onpu_insn){ .op = ONPU_OP_VADD, .dst = x, .s0 = x, .s1 = y,
-						    .sv = i + 1 == stages, .ssem = i + 1 == stages ?
-						    10 : 0 });
+		program_insn(p, (struct onpu_insn){ .op = ONPU_OP_VSIN,
+						    .dst = y,
+						    .s0 = x,
+						    .wv = !i,
+						    .wsem = i ? 0 : 9,
+						    .ts = 1 });
+		program_insn(p, (struct onpu_insn){ .op = ONPU_OP_VADD,
+						    .dst = x,
+						    .s0 = x,
+						    .s1 = y,
+						    .sv = i + 1 == stages,
+						    .ssem = i + 1 == stages ? 10 : 0 });
 	}
 	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_PREEMPT, .live = bytes });
-	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = out, .s0 = x, .ch = 1,
-					    .wv = 1, .wsem = 10 });
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
+					    .dst = out,
+					    .s0 = x,
+					    .ch = 1,
+					    .wv = 1,
+					    .wsem = 10 });
 	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_END, .code = (uint16_t)stages });
 	program_job(p);
 	return p;

@@ -2,9 +2,9 @@
 /* The rig of the device's tests: see rig.h. */
 #include "rig.h"
 
-#define PAGE		4096u
-#define LARGE		(2u << 20)
-#define LOG_SIZE	4096u
+#define PAGE	 4096u
+#define LARGE	 (2u << 20)
+#define LOG_SIZE 4096u
 
 static bool in_memory(const struct rig *rig, uint64_t addr, size_t len)
 {
@@ -68,12 +68,15 @@ static void own_pass(void *ctx)
 void rig_init(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool sticky)
 {
 	const struct onpu_host_ops host = {
-		.ctx = rig, .read = bus_read, .write = bus_write, .interrupt = interrupt,
+		.ctx = rig,
+		.read = bus_read,
+		.write = bus_write,
+		.interrupt = interrupt,
 	};
 	const char *error = NULL;
 
 	memset(rig, 0, sizeof(*rig));
-	rig->io = (struct rig_io) { rig, own_read, own_write, own_pass };
+	rig->io = (struct rig_io){ rig, own_read, own_write, own_pass };
 	rig->config = onpu_device_config_default();
 	rig->config.tlb_sticky = sticky;
 	if (sram_bytes)
@@ -285,8 +288,8 @@ void rig_map(struct rig *rig, const struct rig_vm *vm, uint64_t va, uint64_t bus
 		bool large = !((va + done) % LARGE) && !((bus + done) % LARGE) &&
 			     size - done >= LARGE;
 
-		*entry_at(rig, vm, va + done, large) =
-			(bus + done) >> 12 << ONPU_PTE_PPN_SHIFT | flags;
+		*entry_at(rig, vm, va + done, large) = (bus + done) >> 12 << ONPU_PTE_PPN_SHIFT |
+						       flags;
 		done += large ? LARGE : PAGE;
 	}
 }
@@ -361,7 +364,7 @@ void rig_load(struct rig *rig, struct rig_context *c, const struct program *p)
 
 struct onpu_ring_job rig_job(const struct program *p)
 {
-	return (struct onpu_ring_job) {
+	return (struct onpu_ring_job){
 		.type = ONPU_ENTRY_JOB,
 		.program_va = PROGRAM_VA,
 		.num_insns = p->num_insns,

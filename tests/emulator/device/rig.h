@@ -18,16 +18,16 @@
 #include "onpu_device.h"
 #include "program.h"
 
-#define RIG_BUS		UINT64_C(0x4000000000)
-#define RIG_MEMORY	(96u << 20)
-#define RIG_RING	16u
-#define RIG_KERNEL_VA	(UINT64_C(1) << 37)
-#define RIG_EVENTS	64
-#define RIG_VECTORS	(ONPU_MAX_QUEUES + 1)
+#define RIG_BUS	      UINT64_C(0x4000000000)
+#define RIG_MEMORY    (96u << 20)
+#define RIG_RING      16u
+#define RIG_KERNEL_VA (UINT64_C(1) << 37)
+#define RIG_EVENTS    64
+#define RIG_VECTORS   (ONPU_MAX_QUEUES + 1)
 
 /* What a user page and a kernel page look like. */
-#define RIG_USER	(ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_U | ONPU_PTE_A | ONPU_PTE_D)
-#define RIG_KERNEL	(RIG_USER & ~ONPU_PTE_U)
+#define RIG_USER   (ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_U | ONPU_PTE_A | ONPU_PTE_D)
+#define RIG_KERNEL (RIG_USER & ~ONPU_PTE_U)
 
 /* How to reach a device that is not the rig's own. @pass lets it work for a while. */
 struct rig_io {
@@ -38,19 +38,19 @@ struct rig_io {
 };
 
 struct rig {
-	struct onpu_device *device;	/* NULL: io leads to it */
+	struct onpu_device *device; /* NULL: io leads to it */
 	struct rig_io io;
 	struct onpu_device_config config;
 	uint8_t *memory;
 	uint64_t used;
 	unsigned int interrupts[RIG_VECTORS];
-	uint64_t image;			/* bus address of the firmware, 0: not loaded */
+	uint64_t image; /* bus address of the firmware, 0: not loaded */
 	uint32_t image_size;
 	uint64_t requests, responses, log;
 	uint32_t request_tail, response_head, id;
 	struct onpu_msg_event_fault events[RIG_EVENTS];
 	unsigned int num_events;
-	uint64_t bus_hole;		/* accesses of this page fail; 0: none */
+	uint64_t bus_hole; /* accesses of this page fail; 0: none */
 	/* Called at every read of the device's, or NULL; may write registers. */
 	void (*on_read)(struct rig *rig, uint64_t addr);
 };
@@ -63,11 +63,11 @@ struct rig_vm {
 struct rig_context {
 	struct rig_vm *vm;
 	uint32_t id, queue;
-	uint64_t ring, completion, save;	/* bus addresses */
+	uint64_t ring, completion, save; /* bus addresses */
 	uint64_t ring_va, completion_va, save_va;
 	uint32_t tail;
 	uint64_t seqno;
-	uint64_t data;				/* bus address of the program's data */
+	uint64_t data; /* bus address of the program's data */
 	size_t data_size;
 };
 

@@ -205,7 +205,7 @@ static void test_lock_up(void **state)
 /* One that never becomes ready: the device stays alive, a reset ends it. */
 static void test_spin(void **state)
 {
-	const uint32_t code[] = { 0x0000006f };		/* j . */
+	const uint32_t code[] = { 0x0000006f }; /* j . */
 
 	(void)state;
 	load_code(code, 1);
@@ -224,18 +224,18 @@ static void test_spin(void **state)
 static void test_timer(void **state)
 {
 	const uint32_t code[] = {
-		0x40000537,	/* lui  a0, 0x40000     */
-		0x001005b7,	/* lui  a1, 0x100       : 2^20 */
-		0x00052623,	/* sw   zero, 12(a0)    : MTIMECMP_HI */
-		0x00b52423,	/* sw   a1, 8(a0)       : MTIMECMP_LO */
-		0x08000613,	/* li   a2, 0x80        */
-		0x30461073,	/* csrw mie, a2         */
-		0x10500073,	/* wfi                  */
-		0x00200693,	/* li   a3, 2           : READY */
-		0x02d52023,	/* sw   a3, 32(a0)      : STATUS */
-		0x30401073,	/* csrw mie, zero       */
-		0x10500073,	/* wfi                  */
-		0xffdff06f,	/* j    -4              */
+		0x40000537, /* lui  a0, 0x40000     */
+		0x001005b7, /* lui  a1, 0x100       : 2^20 */
+		0x00052623, /* sw   zero, 12(a0)    : MTIMECMP_HI */
+		0x00b52423, /* sw   a1, 8(a0)       : MTIMECMP_LO */
+		0x08000613, /* li   a2, 0x80        */
+		0x30461073, /* csrw mie, a2         */
+		0x10500073, /* wfi                  */
+		0x00200693, /* li   a3, 2           : READY */
+		0x02d52023, /* sw   a3, 32(a0)      : STATUS */
+		0x30401073, /* csrw mie, zero       */
+		0x10500073, /* wfi                  */
+		0xffdff06f, /* j    -4              */
 	};
 
 	(void)state;
@@ -269,8 +269,7 @@ static void test_bad_rings(void **state)
 		rig_write(&rig, ONPU_REG_RESET, 1);
 		rig_setup(&rig);
 		rig_write(&rig, cases[i].reg, cases[i].value);
-		assert_int_equal(boot_status(),
-				 failed(ONPU_BOOT_ERROR_FIRMWARE, cases[i].detail));
+		assert_int_equal(boot_status(), failed(ONPU_BOOT_ERROR_FIRMWARE, cases[i].detail));
 	}
 	/* No log is fine. */
 	rig_write(&rig, ONPU_REG_RESET, 1);

@@ -4,7 +4,7 @@
 
 #include "jobs.h"
 
-#define READ_ONLY_OFFSET	(16u << 10)
+#define READ_ONLY_OFFSET (16u << 10)
 
 static struct rig rig;
 static struct rig_vm vm, other_vm;
@@ -61,8 +61,8 @@ static void make_slot_format(struct program *p)
 
 static void make_space(struct program *p)
 {
-	insn(p, (struct onpu_insn){ .op = ONPU_OP_VABS, .dst = job_sram(p, 0, 16),
-				    .s0 = job_data(p, 0, 16) });
+	insn(p, (struct onpu_insn){
+			.op = ONPU_OP_VABS, .dst = job_sram(p, 0, 16), .s0 = job_data(p, 0, 16) });
 }
 
 static void make_dtype(struct program *p)
@@ -74,14 +74,15 @@ static void make_dtype(struct program *p)
 
 static void make_shape(struct program *p)
 {
-	insn(p, (struct onpu_insn){ .op = ONPU_OP_VABS, .dst = job_sram(p, 0, 16),
+	insn(p, (struct onpu_insn){ .op = ONPU_OP_VABS,
+				    .dst = job_sram(p, 0, 16),
 				    .s0 = job_sram(p, 512, 17) });
 }
 
 static void make_bounds(struct program *p)
 {
-	struct onpu_slot_tensor t = program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 1, DIM(16),
-						   NULL);
+	struct onpu_slot_tensor t =
+		program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 1, DIM(16), NULL);
 	uint16_t x;
 
 	t.size = 60;
@@ -96,42 +97,48 @@ static void make_index_range(struct program *p)
 	uint16_t index = program_dense(p, ONPU_DT_I32, ONPU_SPACE_VA, DATA_VA, 1, DIM(4));
 
 	((int32_t *)p->data)[2] = 8;
-	insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_GATHER_AXIS, .dst = job_sram(p, 0, 4),
-				    .s0 = job_data(p, 1024, 8), .s1 = index,
+	insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_GATHER_AXIS,
+				    .dst = job_sram(p, 0, 4),
+				    .s0 = job_data(p, 1024, 8),
+				    .s1 = index,
 				    .param = program_slot(p, &param) });
 }
 
 static void make_not_present(struct program *p)
 {
-	insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = job_sram(p, 0, 16),
+	insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
+				    .dst = job_sram(p, 0, 16),
 				    .s0 = job_data(p, 1 << 20, 16) });
 }
 
 static void make_perm(struct program *p)
 {
-	insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .s0 = job_sram(p, 0, 16),
+	insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
+				    .s0 = job_sram(p, 0, 16),
 				    .dst = job_data(p, READ_ONLY_OFFSET, 16) });
 }
 
 static void make_sem_overflow(struct program *p)
 {
 	for (int i = 0; i < 2; i++)
-		insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_SIGNAL, .sem = 5, .count = 40000,
+		insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_SIGNAL,
+					    .sem = 5,
+					    .count = 40000,
 					    .eng = ONPU_ENG_LD });
 }
 
 static void make_sem_owner(struct program *p)
 {
-	insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_SIGNAL, .sem = 5, .count = 1,
-				    .eng = ONPU_ENG_LD });
-	insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_SIGNAL, .sem = 5, .count = 1,
-				    .eng = ONPU_ENG_ST });
+	insn(p, (struct onpu_insn){
+			.op = ONPU_OP_SEM_SIGNAL, .sem = 5, .count = 1, .eng = ONPU_ENG_LD });
+	insn(p, (struct onpu_insn){
+			.op = ONPU_OP_SEM_SIGNAL, .sem = 5, .count = 1, .eng = ONPU_ENG_ST });
 }
 
 static void make_deadlock(struct program *p)
 {
-	insn(p, (struct onpu_insn){ .op = ONPU_OP_SEM_WAIT, .sem = 5, .count = 1,
-				    .eng = ONPU_ENG_LD });
+	insn(p, (struct onpu_insn){
+			.op = ONPU_OP_SEM_WAIT, .sem = 5, .count = 1, .eng = ONPU_ENG_LD });
 }
 
 static void make_timeout(struct program *p)
@@ -390,9 +397,11 @@ static void test_forgery(void **state)
 
 		setup(NULL);
 		target = context.ring_va + targets[n];
-		program_insn(p, (struct onpu_insn){
-			.op = ONPU_OP_DMA_COPY, .s0 = job_sram(p, 0, 16),
-			.dst = program_dense(p, ONPU_DT_F32, ONPU_SPACE_VA, target, 1, DIM(16)) });
+		program_insn(p,
+			     (struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
+						 .s0 = job_sram(p, 0, 16),
+						 .dst = program_dense(p, ONPU_DT_F32, ONPU_SPACE_VA,
+								      target, 1, DIM(16)) });
 		program_end(p);
 		rig_load(&rig, &context, p);
 		job = rig_job(p);
@@ -414,8 +423,8 @@ static void test_event_backlog(void **state)
 
 	(void)state;
 	/* Make the ring look full but for one place. */
-	rig_write(&rig, ONPU_REG_RESPONSE_HEAD, rig_read(&rig, ONPU_REG_RESPONSE_TAIL) -
-		  RIG_RING + 1);
+	rig_write(&rig, ONPU_REG_RESPONSE_HEAD,
+		  rig_read(&rig, ONPU_REG_RESPONSE_TAIL) - RIG_RING + 1);
 	rig_submit(&rig, &context, &bad, true);
 	rig_submit(&rig, &other, &bad, true);
 	rig_settle(&rig);

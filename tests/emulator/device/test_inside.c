@@ -9,12 +9,12 @@
 #include "device.h"
 #include "jobs.h"
 
-#define BYTES		131072u
+#define BYTES 131072u
 /* Reads of data at which the test acts, and has a look at what became of it. */
-#define ACT		1000u
-#define LOOK		2000u
+#define ACT  1000u
+#define LOOK 2000u
 /* Reads until the device has seen it. */
-#define PATIENCE	64u
+#define PATIENCE 64u
 
 static struct rig rig;
 static struct rig_vm vms[2];
@@ -44,8 +44,8 @@ static struct program *create_load(unsigned int count)
 {
 	const int64_t none = 0;
 	const uint32_t n = BYTES;
-	struct onpu_slot_tensor from = program_tensor(ONPU_DT_U8, ONPU_SPACE_VA, DATA_VA, 1, &n,
-						      &none);
+	struct onpu_slot_tensor from =
+		program_tensor(ONPU_DT_U8, ONPU_SPACE_VA, DATA_VA, 1, &n, &none);
 	struct program *p = program_create(JOB_SRAM, JOB_DATA);
 	struct onpu_insn copy = { .op = ONPU_OP_DMA_COPY };
 
@@ -236,7 +236,7 @@ static void test_switch_waits(void **state)
 	program_destroy(p);
 }
 
-#define SLICE	150000u
+#define SLICE 150000u
 
 /* Somebody else's job comes, and messages take the clock past the end of the slice. */
 static void act_outlast_slice(void)
@@ -346,7 +346,7 @@ static void test_unmap(void **state)
 	}
 }
 
-#define REQUESTS	1100u
+#define REQUESTS 1100u
 
 /* One invalidation at a time: the device answers it before the next. */
 static void act_unmap_many(void)

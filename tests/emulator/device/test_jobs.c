@@ -4,7 +4,6 @@
 
 #include "jobs.h"
 
-
 static struct rig rig;
 static struct rig_vm vms[4];
 static struct rig_context contexts[4];
@@ -60,8 +59,8 @@ static void expect_like_alone(struct program *p, const struct rig_context *c)
 	assert_int_equal(done.code, p->result.code);
 	assert_int_equal(done.cycles, p->result.cycles);
 	assert_int_equal(done.profile_records, p->result.profile_records);
-	expect_counters(rig_at(&rig, c->completion + ONPU_COMPLETION_COUNTERS),
-			&p->result.counters, done.seqno);
+	expect_counters(rig_at(&rig, c->completion + ONPU_COMPLETION_COUNTERS), &p->result.counters,
+			done.seqno);
 	assert_memory_equal(rig_at(&rig, c->data), p->data, p->data_size);
 }
 
@@ -172,7 +171,7 @@ static void test_no_slices(void **state)
 	rig_settle(&rig);
 	assert_int_equal(telemetry_switches(), 2);
 	assert_true(rig_completion(&rig, &contexts[0]).end_cycle +
-		    rig_completion(&rig, &contexts[1]).cycles <=
+			    rig_completion(&rig, &contexts[1]).cycles <=
 		    rig_completion(&rig, &contexts[1]).end_cycle);
 	program_destroy(p);
 }
@@ -219,7 +218,7 @@ struct progress {
 /* Of queue 0. */
 static struct progress progress(void)
 {
-	return (struct progress) {
+	return (struct progress){
 		.retired = rig_read64(&rig, ONPU_REG_QUEUE_RETIRED_LO(0)),
 		.cycles = rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(0)),
 	};

@@ -22,8 +22,9 @@ static int teardown(void **state)
 
 static uint32_t vm_create(uint32_t vm, uint32_t asid, uint64_t root)
 {
-	union onpu_msg m = { .vm = { .type = ONPU_MSG_VM_CREATE, .vm = vm, .asid = asid,
-				     .root = root } };
+	union onpu_msg m = {
+		.vm = { .type = ONPU_MSG_VM_CREATE, .vm = vm, .asid = asid, .root = root }
+	};
 
 	return rig_request(&rig, &m);
 }
@@ -47,10 +48,16 @@ static void test_vms(void **state)
 
 static struct onpu_msg_ctx_create context_message(uint32_t id)
 {
-	return (struct onpu_msg_ctx_create) {
-		.type = ONPU_MSG_CTX_CREATE, .context = id, .vm = 0, .ring = RIG_KERNEL_VA,
-		.save = RIG_KERNEL_VA + 4096, .completion = RIG_KERNEL_VA + 8192, .ring_size = 2,
-		.vector = 4, .priority = ONPU_PRIORITY_HIGH,
+	return (struct onpu_msg_ctx_create){
+		.type = ONPU_MSG_CTX_CREATE,
+		.context = id,
+		.vm = 0,
+		.ring = RIG_KERNEL_VA,
+		.save = RIG_KERNEL_VA + 4096,
+		.completion = RIG_KERNEL_VA + 8192,
+		.ring_size = 2,
+		.vector = 4,
+		.priority = ONPU_PRIORITY_HIGH,
 	};
 }
 

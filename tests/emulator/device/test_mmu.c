@@ -4,9 +4,9 @@
 
 #include "mmu.h"
 
-#define POOL_PAGES	64u
-#define BASE		UINT64_C(0x700000000000)
-#define PAGE		4096u
+#define POOL_PAGES 64u
+#define BASE	   UINT64_C(0x700000000000)
+#define PAGE	   4096u
 
 static uint8_t pool[POOL_PAGES * PAGE];
 static uint64_t seed = 1;
@@ -78,12 +78,12 @@ static uint64_t random_pte(void)
 	unsigned int kind = random32() % 16;
 
 	if (kind < 7)
-		return page << 10 | 1;				/* a pointer */
+		return page << 10 | 1; /* a pointer */
 	if (kind < 8)
 		return 0;
 	pte = page << 10 | RIG_USER;
 	if (kind < 10)
-		pte &= ~(UINT64_C(0x1ff) << 10);	/* aligned to 2 MiB */
+		pte &= ~(UINT64_C(0x1ff) << 10); /* aligned to 2 MiB */
 	if (random32() % 2)
 		pte ^= UINT64_C(1) << random32() % 10;
 	if (random32() % 32 == 0)
@@ -279,10 +279,8 @@ static void test_tlb_capacity(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_walks),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_tlb_ranges),
+		cmocka_unit_test(test_random_walks), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_copies),	     cmocka_unit_test(test_tlb_ranges),
 		cmocka_unit_test(test_tlb_capacity),
 	};
 

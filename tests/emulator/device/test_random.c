@@ -8,8 +8,8 @@
 #include "device.h"
 #include "jobs.h"
 
-#define ROUNDS	60
-#define MOVES	600
+#define ROUNDS 60
+#define MOVES  600
 
 static struct rig rig;
 static struct rig_vm vm[2];
@@ -83,8 +83,9 @@ static void firmware_move(void)
 static void memory_move(void)
 {
 	const uint64_t targets[] = {
-		contexts[0].ring, contexts[1].ring, contexts[0].save, contexts[1].save,
-		contexts[0].completion, vm[0].root, vm[1].root, rig.requests, rig.responses,
+		contexts[0].ring, contexts[1].ring,	  contexts[0].save,
+		contexts[1].save, contexts[0].completion, vm[0].root,
+		vm[1].root,	  rig.requests,		  rig.responses,
 	};
 	uint64_t *word = rig_at(&rig, targets[random32() % 9] + random32() % 64 * 8);
 

@@ -18,7 +18,7 @@ struct reg {
 
 #include "register_table.h"
 
-#define COUNT(table)	(sizeof(table) / sizeof((table)[0]))
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 static struct rig rig;
 
@@ -78,13 +78,13 @@ static uint32_t core_reset(const struct reg *r)
 static uint32_t core_mask(const struct reg *r)
 {
 	if (r->offset == ONPU_REG_CORE_STATUS)
-		return 0;	/* takes two states only */
+		return 0; /* takes two states only */
 	if (r->offset == ONPU_REG_CORE_IRQ_ENABLE)
-		return 0xff;	/* the bits that IRQ_STATUS names */
+		return 0xff; /* the bits that IRQ_STATUS names */
 	if (!strncmp(r->name, "VM[", 3) && strstr(r->name, "ROOT_LO"))
 		return ~0xfffu;
 	if (!strncmp(r->name, "CONTEXT[", 8) && strstr(r->name, "CONTROL"))
-		return r->mask & ~ONPU_CORE_CONTEXT_CONTROL_VALID__MASK;	/* nothing to bind */
+		return r->mask & ~ONPU_CORE_CONTEXT_CONTROL_VALID__MASK; /* nothing to bind */
 	return r->mask;
 }
 
@@ -107,8 +107,8 @@ static void test_core_reset(void **state)
 		const struct reg *r = &core_table[i];
 
 		if (core_read(r->offset) != core_reset(r))
-			fail_msg("%s reads %#x after reset, not %#x", r->name,
-				 core_read(r->offset), core_reset(r));
+			fail_msg("%s reads %#x after reset, not %#x", r->name, core_read(r->offset),
+				 core_reset(r));
 	}
 }
 
@@ -203,7 +203,8 @@ static void test_bad_accesses(void **state)
 	assert_int_equal(bar0_get(ONPU_REG_FW_SIZE), 0);
 	assert_false(core_bus_load(rig.device, ONPU_CORE_REGS_BASE, 1, &value));
 	assert_false(core_bus_store(rig.device, ONPU_CORE_REGS_BASE, 2, 0));
-	assert_false(core_bus_load(rig.device, ONPU_CORE_REGS_BASE + ONPU_CORE_REGS_SIZE, 4, &value));
+	assert_false(
+		core_bus_load(rig.device, ONPU_CORE_REGS_BASE + ONPU_CORE_REGS_SIZE, 4, &value));
 	assert_false(core_bus_load(rig.device, ONPU_CORE_REGS_BASE - 4, 4, &value));
 }
 
@@ -250,9 +251,9 @@ static void test_bind(void **state)
 		assert_int_equal(core_read(control), 0);
 		core_write(fields[i].reg, fields[i].good);
 	}
-	core_write(control, valid | 64);		/* VM */
+	core_write(control, valid | 64); /* VM */
 	assert_int_equal(core_read(control), 64);
-	core_write(control, valid | 65 << 8);		/* vector */
+	core_write(control, valid | 65 << 8); /* vector */
 	assert_int_equal(core_read(control), 65 << 8);
 	core_write(control, valid | 3);
 	assert_int_equal(core_read(control), valid | 3);

@@ -30,8 +30,9 @@ void gen_dims(struct gen *g, unsigned int rank, uint64_t budget, uint32_t *dims)
 			most = 1;
 		if (most > budget)
 			most = budget;
-		dims[d] = (uint32_t)random_between(&g->random, most > 5 && budget > 500 ?
-						   (int64_t)most / 4 : 1, (int64_t)most);
+		dims[d] = (uint32_t)random_between(&g->random,
+						   most > 5 && budget > 500 ? (int64_t)most / 4 : 1,
+						   (int64_t)most);
 		budget /= dims[d];
 	}
 	if (rank > 1 && random_chance(&g->random, 30))
@@ -41,8 +42,8 @@ void gen_dims(struct gen *g, unsigned int rank, uint64_t budget, uint32_t *dims)
 
 static unsigned int random_type(struct gen *g, unsigned int types)
 {
-	unsigned int n = (unsigned int)random_below(&g->random,
-						    (uint64_t)__builtin_popcount(types));
+	unsigned int n =
+		(unsigned int)random_below(&g->random, (uint64_t)__builtin_popcount(types));
 
 	while (n--)
 		types &= types - 1;
@@ -254,8 +255,8 @@ static uint64_t float_bits(struct gen *g, unsigned int dtype, unsigned int style
 		bits = special_float(g);
 	} else if (style != FILL_ANY) {
 		int spread = style == FILL_PLAIN ? 3 : 30;
-		uint32_t exponent = (uint32_t)random_between(&g->random, 127 - spread,
-							     126 + spread);
+		uint32_t exponent =
+			(uint32_t)random_between(&g->random, 127 - spread, 126 + spread);
 
 		bits = (bits & 0x807fffff) | exponent << 23;
 		if (random_chance(&g->random, 10))
@@ -280,8 +281,19 @@ uint64_t gen_bits(struct gen *g, unsigned int dtype, unsigned int style)
 		return (uint64_t)random_between(&g->random, ref_is_signed(dtype) ? -5 : 0, 9);
 	if (style == FILL_SPECIAL && random_chance(&g->random, 50)) {
 		const ref_int specials[] = {
-			0, 1, -1, 2, ref_least(dtype), ref_greatest(dtype), ref_least(dtype) + 1,
-			ref_greatest(dtype) - 1, 63, 64, 127, 128, 255,
+			0,
+			1,
+			-1,
+			2,
+			ref_least(dtype),
+			ref_greatest(dtype),
+			ref_least(dtype) + 1,
+			ref_greatest(dtype) - 1,
+			63,
+			64,
+			127,
+			128,
+			255,
 		};
 
 		return (uint64_t)specials[any % (sizeof(specials) / sizeof(*specials))];
@@ -478,8 +490,9 @@ static void generate_once(struct gen *g, enum onpu_op op)
 
 void generate(struct gen *g, enum onpu_op op)
 {
-	enum rig_size size = random_chance(&g->random, 7) ? RIG_LARGE :
-			     random_chance(&g->random, 30) ? RIG_ODD : RIG_SMALL;
+	enum rig_size size = random_chance(&g->random, 7)  ? RIG_LARGE :
+			     random_chance(&g->random, 30) ? RIG_ODD :
+							     RIG_SMALL;
 
 	rig_clear(g->job, size, RIG_DATA + (size == RIG_LARGE ? 1u << 20 : 32u << 10));
 	fill_noise(g, g->job->sram, rig_sram_bytes(size));

@@ -16,8 +16,8 @@ struct gen {
 	bool has[ONPU_OPERAND_COUNT];
 	unsigned int dtype[4];
 	union onpu_slot slot[ONPU_OPERAND_COUNT];
-	bool failed;		/* did not fit: try again */
-	uint64_t budget;	/* elements of the larger operands */
+	bool failed;	 /* did not fit: try again */
+	uint64_t budget; /* elements of the larger operands */
 	/* how far #taps move an operand, both ways */
 	int64_t taps_low[3], taps_high[3];
 	/* first free byte */
@@ -26,7 +26,7 @@ struct gen {
 
 /* Dimensions that are repeated with stride 0: a mask, or at random. */
 #define STRIDES_RANDOM	(1u << 8)
-#define STRIDES_NO_ZERO	0u
+#define STRIDES_NO_ZERO 0u
 
 /* generate.c */
 void generate(struct gen *g, enum onpu_op op);
@@ -43,10 +43,10 @@ uint64_t gen_bits(struct gen *g, unsigned int dtype, unsigned int style);
 void gen_set_bits(struct gen *g, unsigned int x, const uint32_t *index, uint64_t bits);
 
 enum {
-	FILL_ANY,	/* random bits */
-	FILL_SPECIAL,	/* extremes, NaN, infinities, zeros of both signs, subnormal numbers */
-	FILL_PLAIN,	/* numbers near one; integers of one digit */
-	FILL_WIDE,	/* numbers of all magnitudes */
+	FILL_ANY,     /* random bits */
+	FILL_SPECIAL, /* extremes, NaN, infinities, zeros of both signs, subnormal numbers */
+	FILL_PLAIN,   /* numbers near one; integers of one digit */
+	FILL_WIDE,    /* numbers of all magnitudes */
 	FILL_STYLES
 };
 

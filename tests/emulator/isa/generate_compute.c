@@ -66,7 +66,7 @@ void generate_mma(struct gen *g)
 	uint32_t dims[ONPU_MAX_RANK], n = extent(g, budget), k = extent(g, budget);
 	unsigned int style = random_chance(&g->random, 60) ? FILL_PLAIN : any_style(g);
 	unsigned int zero = random_chance(&g->random, 60) ? 0xff :
-			    (unsigned int)random_bits(&g->random);
+							    (unsigned int)random_bits(&g->random);
 	uint32_t column[ONPU_MAX_RANK] = { 0 };
 
 	if (g->job->size == RIG_LARGE) {
@@ -209,7 +209,7 @@ static void resample_axis(struct gen *g, unsigned int e, uint32_t out, uint32_t 
 	low = low < 2 ? 0 : low - 2;
 	low -= random_below(&g->random, low < 3 ? low + 1 : 3);
 	high = high > in_size ? in_size : high;
-	if (high - low > 3000) {	/* too wide a step */
+	if (high - low > 3000) { /* too wide a step */
 		g->failed = true;
 		high = low + 1;
 	}

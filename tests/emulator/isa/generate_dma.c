@@ -54,7 +54,8 @@ static void generate_pad(struct gen *g)
 	memcpy(dims, inner, sizeof(dims));
 	for (unsigned int d = 0; d < rank; d++) {
 		int64_t most = p->mode == ONPU_PAD_REFLECTION ? (int64_t)inner[d] - 1 :
-			       p->mode == ONPU_PAD_SYMMETRIC ? inner[d] : 5;
+			       p->mode == ONPU_PAD_SYMMETRIC  ? inner[d] :
+								5;
 
 		if (random_chance(&g->random, 50) || ref_product(dims, rank) > 100000)
 			continue;
@@ -160,8 +161,8 @@ static void generate_nd(struct gen *g, bool scatter)
 {
 	unsigned int rank = gen_rank(g, 1, 8), b = (unsigned int)random_below(&g->random, rank);
 	unsigned int c = 1 + (unsigned int)random_below(&g->random, rank - b);
-	unsigned int rest = rank - b - c, extra = gen_rank(g, 0, 8 - b - rest < 7 - b ?
-							   8 - b - rest : 7 - b);
+	unsigned int rest = rank - b - c,
+		     extra = gen_rank(g, 0, 8 - b - rest < 7 - b ? 8 - b - rest : 7 - b);
 	uint32_t big[ONPU_MAX_RANK], index[ONPU_MAX_RANK], small[ONPU_MAX_RANK];
 	uint32_t middle[ONPU_MAX_RANK];
 

@@ -83,8 +83,11 @@ struct ref_machine rig_reference_machine(enum rig_size size)
 	struct onpu_sim_config config = config_of(size);
 
 	return (struct ref_machine){
-		.lanes = config.lanes, .rows = config.mxu_rows, .cols = config.mxu_cols,
-		.fifo_depth = config.fifo_depth, .dma_bytes = config.dma_bytes_per_cycle,
+		.lanes = config.lanes,
+		.rows = config.mxu_rows,
+		.cols = config.mxu_cols,
+		.fifo_depth = config.fifo_depth,
+		.dma_bytes = config.dma_bytes_per_cycle,
 		.sram_bytes = config.sram_bytes,
 	};
 }
@@ -101,9 +104,11 @@ void rig_clear(struct rig_job *job, enum rig_size size, uint32_t memory_size)
 	memset(job->memory, 0, memory_size);
 	memset(job->sram, 0, rig_sram_bytes(size));
 	job->program = (struct ref_program){
-		.program_va = RIG_BASE + RIG_PROGRAM, .slots_va = RIG_BASE + RIG_SLOTS,
+		.program_va = RIG_BASE + RIG_PROGRAM,
+		.slots_va = RIG_BASE + RIG_SLOTS,
 		.num_slots = 1,
-		.profile_va = RIG_BASE + RIG_PROFILE, .profile_size = RIG_DATA - RIG_PROFILE,
+		.profile_va = RIG_BASE + RIG_PROFILE,
+		.profile_size = RIG_DATA - RIG_PROFILE,
 	};
 	slot.program.kind = ONPU_SLOT_PROGRAM;
 	slot.program.isa_major = ONPU_ISA_MAJOR;
@@ -210,13 +215,18 @@ static bool run_machine(const struct rig_job *job, struct onpu_machine *machine,
 {
 	struct memory memory = { .job = job };
 	struct onpu_mem mem = {
-		.ctx = &memory, .read = memory_read, .write = memory_write,
+		.ctx = &memory,
+		.read = memory_read,
+		.write = memory_write,
 		.fault_address = memory_fault_address,
 	};
 	struct onpu_job what = {
-		.program_va = job->program.program_va, .num_insns = job->program.num_insns,
-		.num_slots = job->program.num_slots, .slots_va = job->program.slots_va,
-		.profile_va = job->program.profile_va, .profile_size = job->program.profile_size,
+		.program_va = job->program.program_va,
+		.num_insns = job->program.num_insns,
+		.num_slots = job->program.num_slots,
+		.slots_va = job->program.slots_va,
+		.profile_va = job->program.profile_va,
+		.profile_size = job->program.profile_size,
 		.cycle_limit = job->program.cycle_limit,
 	};
 	enum onpu_step step;
@@ -265,15 +275,17 @@ static bool same_fault(const struct rig_job *job, const struct onpu_job_result *
 
 	if (!want->fault.code && got->fault.code)
 		printf("  ... pc %" PRIu64 ", engine %u, operand %u, address 0x%" PRIx64
-		       ", cycle %" PRIu64 "\n", got->fault.pc, got->fault.engine,
-		       got->fault.operand, got->fault.address, got->fault.cycle);
+		       ", cycle %" PRIu64 "\n",
+		       got->fault.pc, got->fault.engine, got->fault.operand, got->fault.address,
+		       got->fault.cycle);
 	if (!want->fault.code || !ok)
 		return ok;
 	ok &= same("fault pc", got->fault.pc, want->pc);
 	ok &= same("fault engine", got->fault.engine, want->engine);
 	ok &= same("fault operand", got->fault.operand, want->fault.operand);
-	if (job->any_address && ok && (want->fault.code == ONPU_FAULT_MMU_NOT_PRESENT ||
-				       want->fault.code == ONPU_FAULT_MMU_PERM))
+	if (job->any_address && ok &&
+	    (want->fault.code == ONPU_FAULT_MMU_NOT_PRESENT ||
+	     want->fault.code == ONPU_FAULT_MMU_PERM))
 		ok &= failing_address(job, got->fault.address);
 	else
 		ok &= same("fault address", got->fault.address, want->fault.address);

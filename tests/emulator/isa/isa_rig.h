@@ -12,30 +12,30 @@
 
 /* Sizes of the machines that exist in each kind. */
 enum rig_size {
-	RIG_SMALL,	/* the array and lanes of the default machine, little SRAM */
-	RIG_ODD,	/* small and uneven numbers everywhere */
-	RIG_LARGE,	/* the default machine, 1 MiB of SRAM */
+	RIG_SMALL, /* the array and lanes of the default machine, little SRAM */
+	RIG_ODD,   /* small and uneven numbers everywhere */
+	RIG_LARGE, /* the default machine, 1 MiB of SRAM */
 	RIG_SIZES
 };
 
-#define RIG_MEMORY_MAX	(3u << 20)
-#define RIG_SRAM_MAX	(1u << 20)
+#define RIG_MEMORY_MAX (3u << 20)
+#define RIG_SRAM_MAX   (1u << 20)
 /* Where a job's parts are in memory. Data has its own pages. */
-#define RIG_BASE	0x3456789a0000ull
-#define RIG_PROGRAM	0x0u
-#define RIG_SLOTS	0x2000u
-#define RIG_NUM_SLOTS	128u	/* room for */
-#define RIG_PROFILE	0x6000u
-#define RIG_DATA	0x8000u
+#define RIG_BASE      0x3456789a0000ull
+#define RIG_PROGRAM   0x0u
+#define RIG_SLOTS     0x2000u
+#define RIG_NUM_SLOTS 128u /* room for */
+#define RIG_PROFILE   0x6000u
+#define RIG_DATA      0x8000u
 
 struct rig_job {
 	enum rig_size size;
-	uint32_t memory_size;	/* bytes in use */
+	uint32_t memory_size; /* bytes in use */
 	uint8_t memory[RIG_MEMORY_MAX], sram[RIG_SRAM_MAX];
 	uint64_t readonly_base, readonly_size;
 	struct ref_program program;
 	struct ref_result expected;
-	bool any_address;	/* of an MMU fault: the text allows several */
+	bool any_address; /* of an MMU fault: the text allows several */
 };
 
 void rig_open(void);

@@ -26,9 +26,9 @@ struct ref_machine {
 	uint64_t sram_bytes;
 	uint64_t program_sram;
 	uint8_t *sram;
-	uint8_t *memory;	/* addresses [memory_base, memory_base + memory_size) */
+	uint8_t *memory; /* addresses [memory_base, memory_base + memory_size) */
 	uint64_t memory_base, memory_size;
-	uint64_t readonly_base, readonly_size;	/* writes there: MMU_PERM */
+	uint64_t readonly_base, readonly_size; /* writes there: MMU_PERM */
 };
 
 /* A decoded TENSOR slot; shift is where #taps moved it. */
@@ -63,14 +63,14 @@ typedef uint32_t ref_index[ONPU_MAX_RANK];
 bool ref_is_float(unsigned int dtype);
 bool ref_is_signed(unsigned int dtype);
 bool ref_is_nibble(unsigned int dtype);
-unsigned int ref_size(unsigned int dtype);	/* bytes, 4-bit types: 1 nibble */
+unsigned int ref_size(unsigned int dtype); /* bytes, 4-bit types: 1 nibble */
 unsigned int ref_bits(unsigned int dtype);
 ref_int ref_least(unsigned int dtype);
 ref_int ref_greatest(unsigned int dtype);
 ref_int ref_limit(ref_int v, ref_int low, ref_int high);
 ref_int ref_saturate(ref_int v, unsigned int dtype);
 ref_int ref_wrap(uint64_t bits, unsigned int dtype);
-ref_int ref_mul(ref_int a, ref_int b);	/* of counts: not above REF_HUGE */
+ref_int ref_mul(ref_int a, ref_int b); /* of counts: not above REF_HUGE */
 ref_int ref_ceil_div(ref_int a, ref_int b);
 ref_int ref_count(const struct ref_tensor *x);
 ref_int ref_product(const uint32_t *dims, unsigned int rank);
@@ -82,7 +82,7 @@ uint16_t ref_to_bfloat(float f);
 float ref_float_of(uint32_t bits);
 uint32_t ref_bits_of(float f);
 float ref_integer_to_float(ref_int v);
-ref_int ref_round_to_integer(float v);	/* to nearest even; beyond every range: +-REF_HUGE */
+ref_int ref_round_to_integer(float v); /* to nearest even; beyond every range: +-REF_HUGE */
 
 /* reference_memory.c: reading and writing the spaces; a fault is remembered in the fault */
 uint8_t *ref_byte(struct ref_machine *m, unsigned int space, uint64_t address, bool write,
@@ -153,7 +153,7 @@ struct ref_tap {
 };
 void ref_tap_first(struct ref_tap *tap, const struct ref_op *op);
 bool ref_tap_next(struct ref_tap *tap);
-bool ref_moving(const struct ref_op *op);	/* some step moves DST */
+bool ref_moving(const struct ref_op *op); /* some step moves DST */
 struct ref_tensor ref_moved(const struct ref_tap *tap, const struct ref_op *op, unsigned int x);
 
 #endif

@@ -42,8 +42,12 @@ static bool tensor_ok(const struct onpu_slot_tensor *t)
 static struct ref_tensor decode_tensor(const struct onpu_slot_tensor *t)
 {
 	struct ref_tensor x = {
-		.dtype = t->dtype, .rank = t->rank, .space = t->space,
-		.base = t->base, .size = t->size, .offset = t->offset,
+		.dtype = t->dtype,
+		.rank = t->rank,
+		.space = t->space,
+		.base = t->base,
+		.size = t->size,
+		.offset = t->offset,
 	};
 
 	memcpy(x.dim, t->dim, sizeof(x.dim));
@@ -209,7 +213,7 @@ static struct ref_fault check_dtype(const struct ref_op *op)
 		}
 		if (op->info->same_ints >> x & 1) {
 			bool both_float = ints >= 0 && ref_is_float(dtype) &&
-				ref_is_float(op->x[ints].dtype);
+					  ref_is_float(op->x[ints].dtype);
 
 			if (ints >= 0 && !both_float && dtype != op->x[ints].dtype)
 				return fault_at(ONPU_FAULT_DTYPE, x, 0);
@@ -301,7 +305,8 @@ static bool same_place(const struct ref_op *op, unsigned int x)
 
 	if (ref_bits(a->dtype) != ref_bits(b->dtype) ||
 	    (ref_int)a->base * (nibble ? 2 : 1) + a->offset !=
-	    (ref_int)b->base * (nibble ? 2 : 1) + b->offset || a->rank != b->rank)
+		    (ref_int)b->base * (nibble ? 2 : 1) + b->offset ||
+	    a->rank != b->rank)
 		return false;
 	for (unsigned int d = 0; d < a->rank; d++)
 		if (a->dim[d] > 1 && a->stride[d] != b->stride[d])

@@ -96,7 +96,7 @@ static ref_int gather_cost(const struct ref_machine *m, const struct ref_op *op)
 	const struct ref_tensor *dst = &op->x[0], *s0 = &op->x[1], *s1 = &op->x[2];
 	const struct onpu_slot_param_index *p = &op->slot[ONPU_OPERAND_PARAM].index;
 	ref_int slices = ref_count(s1), each = 1;
-	unsigned int rest = 0;	/* dimensions of a slice: the last ones of both sides */
+	unsigned int rest = 0; /* dimensions of a slice: the last ones of both sides */
 
 	if (op->insn.op == ONPU_OP_DMA_GATHER_AXIS) {
 		slices = ref_mul(slices, ref_product(s0->dim, p->axis));
@@ -110,7 +110,8 @@ static ref_int gather_cost(const struct ref_machine *m, const struct ref_op *op)
 	}
 	if (rest) {
 		struct view v[2] = {
-			view_of(dst, dst->rank - rest), view_of(s0, s0->rank - rest),
+			view_of(dst, dst->rank - rest),
+			view_of(s0, s0->rank - rest),
 		};
 
 		each = run_cost(m, v, 2, ref_size(dst->dtype));

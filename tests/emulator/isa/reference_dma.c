@@ -96,8 +96,8 @@ static void dma_pad(struct ref_machine *m, const struct ref_op *op, struct ref_f
 }
 
 /* value(j) of #index. */
-static uint32_t value(struct ref_machine *m, const struct ref_op *op, const uint32_t *j,
-		      ref_int n, struct ref_fault *fault)
+static uint32_t value(struct ref_machine *m, const struct ref_op *op, const uint32_t *j, ref_int n,
+		      struct ref_fault *fault)
 {
 	const struct ref_tensor *s1 = &op->x[ONPU_OPERAND_S1];
 	ref_int v, at = 0;

@@ -214,11 +214,13 @@ static ref_int binary_int(const struct ref_op *op, ref_int x, ref_int y)
 	}
 }
 
-#define COMPARE(op, x, y) ((op) == ONPU_OP_VEQ ? (x) == (y) : \
-			   (op) == ONPU_OP_VNE ? (x) != (y) : \
-			   (op) == ONPU_OP_VGT ? (x) > (y) : \
-			   (op) == ONPU_OP_VGE ? (x) >= (y) : \
-			   (op) == ONPU_OP_VLT ? (x) < (y) : (x) <= (y))
+#define COMPARE(op, x, y)                   \
+	((op) == ONPU_OP_VEQ ? (x) == (y) : \
+	 (op) == ONPU_OP_VNE ? (x) != (y) : \
+	 (op) == ONPU_OP_VGT ? (x) > (y) :  \
+	 (op) == ONPU_OP_VGE ? (x) >= (y) : \
+	 (op) == ONPU_OP_VLT ? (x) < (y) :  \
+			       (x) <= (y))
 
 static bool is_compare(enum onpu_op op)
 {
@@ -249,8 +251,8 @@ static void store_one(struct ref_machine *m, const struct ref_op *op, const uint
 		else if (what == ONPU_OP_VFMA)
 			ref_store_float(m, dst, i, fmaf(x, y, ref_load_float(m, s2, i)));
 		else
-			ref_store_float(m, dst, i, op->has[2] ? binary_float(op, x, y) :
-						   unary_float(op, x));
+			ref_store_float(m, dst, i,
+					op->has[2] ? binary_float(op, x, y) : unary_float(op, x));
 	} else {
 		ref_int x = ref_load_int(m, s0, i);
 		ref_int y = op->has[2] ? ref_load_int(m, s1, i) : 0;
@@ -258,11 +260,13 @@ static void store_one(struct ref_machine *m, const struct ref_op *op, const uint
 		if (is_compare(what))
 			ref_store_int(m, dst, i, COMPARE(what, x, y));
 		else if (what == ONPU_OP_VFMA)
-			ref_store_int(m, dst, i, (ref_int)((ref_uint)x * (ref_uint)y +
-							   (ref_uint)ref_load_int(m, s2, i)));
+			ref_store_int(m, dst, i,
+				      (ref_int)((ref_uint)x * (ref_uint)y +
+						(ref_uint)ref_load_int(m, s2, i)));
 		else
-			ref_store_int(m, dst, i, op->has[2] ? binary_int(op, x, y) :
-						 unary_int(op, x, s0->dtype));
+			ref_store_int(m, dst, i,
+				      op->has[2] ? binary_int(op, x, y) :
+						   unary_int(op, x, s0->dtype));
 	}
 }
 
@@ -310,8 +314,8 @@ static void convert_one(struct ref_machine *m, const struct ref_op *op, const ui
 		if (ref_is_float(dst->dtype))
 			ref_store_float(m, dst, i, ref_load_float(m, s0, i));
 		else if (ref_is_float(s0->dtype))
-			ref_store_int(m, dst, i, ref_saturate(truncate(ref_load_float(m, s0, i)),
-							      dst->dtype));
+			ref_store_int(m, dst, i,
+				      ref_saturate(truncate(ref_load_float(m, s0, i)), dst->dtype));
 		else
 			ref_store_int(m, dst, i, ref_load_int(m, s0, i));
 		break;
@@ -322,7 +326,7 @@ static void convert_one(struct ref_machine *m, const struct ref_op *op, const ui
 	case ONPU_OP_DEQUANT:
 		ref_store_float(m, dst, i, ref_integer_to_float(ref_load_int(m, s0, i) - z) * y);
 		break;
-	default:	/* requant */
+	default: /* requant */
 		y = ref_integer_to_float(ref_load_int(m, s0, i)) * y;
 		ref_store_int(m, dst, i, ref_saturate(ref_round_to_integer(y) + z, dst->dtype));
 		break;

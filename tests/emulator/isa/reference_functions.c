@@ -8,19 +8,18 @@
 #include <math.h>
 #include <string.h>
 
-#define SHIFT		0x1.8000000000000p+52
-#define INV_LN2		0x1.71547652b82fep+0
-#define LN2_HI		0x1.62e42fefa39efp-1
-#define LN2_LO		0x1.abc9e3b39803fp-56
-#define TWO_OVER_PI	0x1.45f306dc9c883p-1
-#define PIO2_HI		0x1.921fb54442d18p+0
-#define PIO2_LO		0x1.1a62633145c07p-54
+#define SHIFT	    0x1.8000000000000p+52
+#define INV_LN2	    0x1.71547652b82fep+0
+#define LN2_HI	    0x1.62e42fefa39efp-1
+#define LN2_LO	    0x1.abc9e3b39803fp-56
+#define TWO_OVER_PI 0x1.45f306dc9c883p-1
+#define PIO2_HI	    0x1.921fb54442d18p+0
+#define PIO2_LO	    0x1.1a62633145c07p-54
 
 static const double exp_table[] = {
-	0x1.0000000000000p-1, 0x1.5555555555555p-3, 0x1.5555555555555p-5,
-	0x1.1111111111111p-7, 0x1.6c16c16c16c17p-10, 0x1.a01a01a01a01ap-13,
-	0x1.a01a01a01a01ap-16, 0x1.71de3a556c734p-19, 0x1.27e4fb7789f5cp-22,
-	0x1.ae64567f544e4p-26, 0x1.1eed8eff8d898p-29,
+	0x1.0000000000000p-1,  0x1.5555555555555p-3,  0x1.5555555555555p-5,  0x1.1111111111111p-7,
+	0x1.6c16c16c16c17p-10, 0x1.a01a01a01a01ap-13, 0x1.a01a01a01a01ap-16, 0x1.71de3a556c734p-19,
+	0x1.27e4fb7789f5cp-22, 0x1.ae64567f544e4p-26, 0x1.1eed8eff8d898p-29,
 };
 
 static const double log_table[] = {
@@ -30,46 +29,49 @@ static const double log_table[] = {
 };
 
 static const double sin_table[] = {
-	-0x1.5555555555555p-3, 0x1.1111111111111p-7, -0x1.a01a01a01a01ap-13,
-	0x1.71de3a556c734p-19, -0x1.ae64567f544e4p-26, 0x1.6124613a86d09p-33,
+	-0x1.5555555555555p-3,	0x1.1111111111111p-7,	-0x1.a01a01a01a01ap-13,
+	0x1.71de3a556c734p-19,	-0x1.ae64567f544e4p-26, 0x1.6124613a86d09p-33,
 	-0x1.ae7f3e733b81fp-41,
 };
 
 static const double cos_table[] = {
-	-0x1.0000000000000p-1, 0x1.5555555555555p-5, -0x1.6c16c16c16c17p-10,
-	0x1.a01a01a01a01ap-16, -0x1.27e4fb7789f5cp-22, 0x1.1eed8eff8d898p-29,
+	-0x1.0000000000000p-1,	0x1.5555555555555p-5,	-0x1.6c16c16c16c17p-10,
+	0x1.a01a01a01a01ap-16,	-0x1.27e4fb7789f5cp-22, 0x1.1eed8eff8d898p-29,
 	-0x1.93974a8c07c9dp-37, 0x1.ae7f3e733b81fp-45,
 };
 
 static const double erf_low_table[] = {
-	0x1.20dd750429b6bp+0, -0x1.812746b037352p-2, 0x1.ce2f21a000d30p-4,
-	-0x1.b82ce3026aae0p-6, 0x1.565bcb082cca2p-8, -0x1.c02d67e37081ep-11,
-	0x1.f99c295886f05p-14, -0x1.f4684782919e8p-17, 0x1.b5d3ea9fd0b5ap-20,
+	0x1.20dd750429b6bp+0,	-0x1.812746b037352p-2,	0x1.ce2f21a000d30p-4,
+	-0x1.b82ce3026aae0p-6,	0x1.565bcb082cca2p-8,	-0x1.c02d67e37081ep-11,
+	0x1.f99c295886f05p-14,	-0x1.f4684782919e8p-17, 0x1.b5d3ea9fd0b5ap-20,
 	-0x1.462a758d4591dp-23, 0x1.43f6d0dee7032p-27,
 };
 
 static const double erf_high_table[] = {
-	0x1.ffcaa8f4c9beap-1, 0x1.1d831733cd3d0p-9, -0x1.64e3dcd130838p-8,
-	0x1.119d9f9d95092p-7, -0x1.1a89b9a570182p-7, 0x1.90e828d2479c9p-8,
-	-0x1.6ecdb960f9a08p-9, 0x1.1c5deed380acep-11, 0x1.11544cce371dep-12,
-	-0x1.06621350249cdp-12, 0x1.4a8c01e9e32a2p-14, 0x1.52f5cff936bc9p-18,
-	-0x1.d8c9019ce6cfcp-17, 0x1.40524e38801ecp-18, 0x1.9809392e7dce2p-23,
-	-0x1.738703141d451p-21, 0x1.776207066a91fp-23, 0x1.475a22b5eac5cp-25,
+	0x1.ffcaa8f4c9beap-1,	0x1.1d831733cd3d0p-9,	-0x1.64e3dcd130838p-8,
+	0x1.119d9f9d95092p-7,	-0x1.1a89b9a570182p-7,	0x1.90e828d2479c9p-8,
+	-0x1.6ecdb960f9a08p-9,	0x1.1c5deed380acep-11,	0x1.11544cce371dep-12,
+	-0x1.06621350249cdp-12, 0x1.4a8c01e9e32a2p-14,	0x1.52f5cff936bc9p-18,
+	-0x1.d8c9019ce6cfcp-17, 0x1.40524e38801ecp-18,	0x1.9809392e7dce2p-23,
+	-0x1.738703141d451p-21, 0x1.776207066a91fp-23,	0x1.475a22b5eac5cp-25,
 	-0x1.8385bc66de0e1p-26, -0x1.e16fcb8cd1128p-32, 0x1.288e036034b80p-30,
 };
 
 static const double tail_table[] = {
-	0x1.82b4bb8c94c24p-4, -0x1.5cf97b0ae8ad8p-3, 0x1.fd751a1fd408cp-4,
-	-0x1.25b6aa962b652p-4, 0x1.f9b05efecd31dp-6, -0x1.1644dc67d88e4p-7,
-	0x1.0a1bf1e329714p-11, 0x1.4eec60ca62d11p-11, -0x1.8890d74a57a21p-13,
-	-0x1.7e435764d20b1p-15, 0x1.e0e485e71fea0p-16, 0x1.3adceae277478p-18,
+	0x1.82b4bb8c94c24p-4,	-0x1.5cf97b0ae8ad8p-3,	0x1.fd751a1fd408cp-4,
+	-0x1.25b6aa962b652p-4,	0x1.f9b05efecd31dp-6,	-0x1.1644dc67d88e4p-7,
+	0x1.0a1bf1e329714p-11,	0x1.4eec60ca62d11p-11,	-0x1.8890d74a57a21p-13,
+	-0x1.7e435764d20b1p-15, 0x1.e0e485e71fea0p-16,	0x1.3adceae277478p-18,
 	-0x1.2085a24e29435p-18, -0x1.fccaf3408158ep-21, 0x1.30f9e0768cbb2p-21,
-	0x1.2529b85ff834dp-22, 0x1.1c69b325f4cf1p-25,
+	0x1.2529b85ff834dp-22,	0x1.1c69b325f4cf1p-25,
 };
 
 /* The first 256 bits of 2/pi after the binary point. */
 static const uint64_t two_over_pi_words[] = {
-	0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
+	0xa2f9836e4e441529,
+	0xfc2757d1f534ddc0,
+	0xdb6295993c439041,
+	0xfe5163abdebbc561,
 };
 
 #define P(table, x) polynomial(table, sizeof(table) / sizeof((table)[0]), x)

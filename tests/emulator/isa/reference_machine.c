@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define RECENT_SLOTS 64
-#define MAX_COUNT 65535
-#define NOBODY (-1)
+#define MAX_COUNT    65535
+#define NOBODY	     (-1)
 
 /* Tokens that came or went at once. */
 struct batch {
@@ -27,17 +27,17 @@ struct run {
 	const struct ref_program *p;
 	struct ref_result *r;
 	struct semaphore sem[ONPU_NUM_SEMAPHORES];
-	unsigned int recent[RECENT_SLOTS], num_recent;	/* the one used last first */
+	unsigned int recent[RECENT_SLOTS], num_recent; /* the one used last first */
 	unsigned int queue[ONPU_ENG_COUNT][REF_MAX_INSNS], issued[ONPU_ENG_COUNT];
 	unsigned int resolved[ONPU_ENG_COUNT];
-	uint64_t end[ONPU_ENG_COUNT];	/* of the last resolved one */
-	uint64_t now;			/* the CP's time */
+	uint64_t end[ONPU_ENG_COUNT]; /* of the last resolved one */
+	uint64_t now;		      /* the CP's time */
 	/* Where the CP found room only because of a start in this cycle: the engine, plus one. */
 	unsigned int made_room;
 	uint64_t made_room_at;
 	/* In the fault's cycle, starts and overflows from these engines on come after it. */
 	unsigned int first_late, overflow_late;
-	uint64_t cp_busy[REF_MAX_INSNS];	/* before the start of a CP instruction */
+	uint64_t cp_busy[REF_MAX_INSNS]; /* before the start of a CP instruction */
 	uint64_t busy;
 };
 
@@ -189,7 +189,9 @@ static void give(struct run *run, unsigned int sem, unsigned int n, const struct
 {
 	run->sem[sem].given += n;
 	run->sem[sem].gift[run->sem[sem].num_gifts++] = (struct batch){
-		.n = n, .time = step->end, .pc = (uint64_t)(step - run->r->step),
+		.n = n,
+		.time = step->end,
+		.pc = (uint64_t)(step - run->r->step),
 	};
 }
 
@@ -202,7 +204,8 @@ static void take_tokens(struct run *run, const struct ref_step *step)
 			continue;
 		run->sem[s].taken += n;
 		run->sem[s].take[run->sem[s].num_takes++] = (struct batch){
-			.n = n, .time = step->start,
+			.n = n,
+			.time = step->start,
 		};
 	}
 }
@@ -512,8 +515,11 @@ static struct ref_fault effect(struct run *run, struct ref_step *step)
 static struct ref_fault record(struct run *run, const struct ref_step *step)
 {
 	const struct onpu_profile_record record = {
-		.index = (uint32_t)(step - run->r->step), .engine = step->engine,
-		.start = step->start, .end = step->end, .stall = step->stall,
+		.index = (uint32_t)(step - run->r->step),
+		.engine = step->engine,
+		.start = step->start,
+		.end = step->end,
+		.stall = step->stall,
 	};
 	struct ref_fault fault = plain(ONPU_FAULT_NONE, 0);
 	uint64_t at = run->r->num_records * sizeof(record);
@@ -579,9 +585,9 @@ static void run_effects(struct run *run, uint64_t num)
 		struct ref_fault fault;
 		uint64_t pc = (uint64_t)(step - r->step);
 
-		if (r->fault.code && (step->start > r->fault_cycle ||
-				      (step->start == r->fault_cycle &&
-				       step->engine >= run->first_late)))
+		if (r->fault.code &&
+		    (step->start > r->fault_cycle ||
+		     (step->start == r->fault_cycle && step->engine >= run->first_late)))
 			break;
 		if (run->p->cycle_limit && step->start > run->p->cycle_limit) {
 			fault = plain(ONPU_FAULT_TIMEOUT, 0);

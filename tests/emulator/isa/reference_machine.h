@@ -23,7 +23,7 @@ struct ref_step {
 	struct ref_op op;
 	unsigned int engine;
 	uint64_t issue, start, end, stall;
-	uint64_t took;		/* when the CP took it */
+	uint64_t took; /* when the CP took it */
 	bool issued, resolved, executed;
 };
 

@@ -15,7 +15,8 @@ uint8_t *ref_byte(struct ref_machine *m, unsigned int space, uint64_t address, b
 		return m->memory + (address - m->memory_base);
 	if (fault && !fault->code) {
 		fault->code = address - m->memory_base < m->memory_size ?
-			ONPU_FAULT_MMU_PERM : ONPU_FAULT_MMU_NOT_PRESENT;
+				      ONPU_FAULT_MMU_PERM :
+				      ONPU_FAULT_MMU_NOT_PRESENT;
 		fault->operand = operand;
 		fault->address = address;
 	}
@@ -38,7 +39,7 @@ static uint8_t *valid_byte(struct ref_machine *m, const struct ref_tensor *x, re
 	uint8_t *byte = ref_byte(m, x->space, (uint64_t)at, write, NULL, 0);
 
 	if (!byte)
-		abort();	/* the caller asked ref_check() and for the pages before */
+		abort(); /* the caller asked ref_check() and for the pages before */
 	return byte;
 }
 

@@ -23,11 +23,15 @@ static union lane identity(enum onpu_op op, unsigned int dtype)
 	union lane lane = { .i = 0 };
 
 	if (ref_is_float(dtype))
-		lane.f = op == ONPU_OP_RPROD ? 1 : op == ONPU_OP_RMAX ? -INFINITY :
-			 op == ONPU_OP_RMIN ? INFINITY : 0;
+		lane.f = op == ONPU_OP_RPROD ? 1 :
+			 op == ONPU_OP_RMAX  ? -INFINITY :
+			 op == ONPU_OP_RMIN  ? INFINITY :
+					       0;
 	else
-		lane.i = op == ONPU_OP_RPROD ? 1 : op == ONPU_OP_RMAX ? ref_least(dtype) :
-			 op == ONPU_OP_RMIN ? ref_greatest(dtype) : 0;
+		lane.i = op == ONPU_OP_RPROD ? 1 :
+			 op == ONPU_OP_RMAX  ? ref_least(dtype) :
+			 op == ONPU_OP_RMIN  ? ref_greatest(dtype) :
+					       0;
 	return lane;
 }
 
@@ -36,8 +40,10 @@ static union lane join(enum onpu_op op, unsigned int dtype, union lane a, union 
 	union lane r = { .i = 0 };
 
 	if (ref_is_float(dtype)) {
-		r.f = is_sum(op) ? a.f + b.f : op == ONPU_OP_RPROD ? a.f * b.f :
-		      op == ONPU_OP_RMAX ? ref_max(a.f, b.f) : ref_min(a.f, b.f);
+		r.f = is_sum(op)	  ? a.f + b.f :
+		      op == ONPU_OP_RPROD ? a.f * b.f :
+		      op == ONPU_OP_RMAX  ? ref_max(a.f, b.f) :
+					    ref_min(a.f, b.f);
 		return r;
 	}
 	if (is_sum(op))
@@ -187,8 +193,7 @@ void ref_argreduce(struct ref_machine *m, const struct ref_op *op)
 {
 	const struct ref_tensor *dst = &op->x[0], *s0 = &op->x[1];
 	unsigned int axis = op->insn.axis;
-	uint64_t base = op->has[ONPU_OPERAND_PARAM] ?
-		op->slot[ONPU_OPERAND_PARAM].scalar.alpha : 0;
+	uint64_t base = op->has[ONPU_OPERAND_PARAM] ? op->slot[ONPU_OPERAND_PARAM].scalar.alpha : 0;
 	ref_index o = { 0 };
 
 	do {

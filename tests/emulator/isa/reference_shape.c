@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#define REQUIRE(condition, who) \
-	do { \
-		if (!(condition)) \
+#define REQUIRE(condition, who)                                 \
+	do {                                                    \
+		if (!(condition))                               \
 			return shape_fault(ONPU_OPERAND_##who); \
 	} while (0)
 
@@ -68,7 +68,8 @@ static struct ref_fault gather_axis(const struct ref_op *op)
 	REQUIRE(a < s0->rank, PARAM);
 	REQUIRE(dst->rank == s0->rank - 1 + s1->rank, DST);
 	REQUIRE(equal(dst->dim, s0->dim, a) && equal(dst->dim + a, s1->dim, s1->rank) &&
-		equal(dst->dim + a + s1->rank, s0->dim + a + 1, s0->rank - a - 1), DST);
+			equal(dst->dim + a + s1->rank, s0->dim + a + 1, s0->rank - a - 1),
+		DST);
 	return FINE;
 }
 
@@ -124,12 +125,14 @@ static struct ref_fault mma(const struct ref_op *op)
 	REQUIRE(r >= 1 && r <= 7, DST);
 	REQUIRE(s0->rank == r && equal(s0->dim, dst->dim, r - 1), S0);
 	REQUIRE(s1->rank == r + 1 && equal(s1->dim, dst->dim, r - 1) &&
-		s1->dim[r - 1] == s0->dim[r - 1] && s1->dim[r] == dst->dim[r - 1], S1);
+			s1->dim[r - 1] == s0->dim[r - 1] && s1->dim[r] == dst->dim[r - 1],
+		S1);
 	REQUIRE(!op->has[3] || (s2->rank == 1 && s2->dim[0] == dst->dim[r - 1]), S2);
 	for (unsigned int l = 0; op->has[ONPU_OPERAND_PARAM] && l < ONPU_TAPS_LOOPS; l++)
 		moving |= p->loop[l].dst_step != 0;
-	REQUIRE(!moving || (op->insn.acc && (dst->dtype == ONPU_DT_F32 ||
-					     dst->dtype == ONPU_DT_I32)), PARAM);
+	REQUIRE(!moving ||
+			(op->insn.acc && (dst->dtype == ONPU_DT_F32 || dst->dtype == ONPU_DT_I32)),
+		PARAM);
 	return FINE;
 }
 
@@ -151,8 +154,8 @@ static struct ref_fault reduce(const struct ref_op *op)
 	for (unsigned int d = 0; d < q; d++)
 		dims &= dst->dim[d] == (axes >> d & 1 ? 1 : s0->dim[d]);
 	if (op->insn.part)
-		REQUIRE(q <= 7 && dst->rank == q + 1 && dims &&
-			dst->dim[q] == ONPU_REDUCE_LANES, DST);
+		REQUIRE(q <= 7 && dst->rank == q + 1 && dims && dst->dim[q] == ONPU_REDUCE_LANES,
+			DST);
 	else
 		REQUIRE(dst->rank == q && dims, DST);
 	return FINE;
@@ -190,7 +193,8 @@ static struct ref_fault resample(const struct ref_op *op)
 		REQUIRE(d == axis[0] || d == axis[1] || s0->dim[d] == dst->dim[d], S0);
 	for (unsigned int e = 0; e < 2; e++)
 		REQUIRE((ref_int)p->in_base[e] + s0->dim[axis[e]] <= p->in_size[e] &&
-			(ref_int)p->out_base[e] + dst->dim[axis[e]] <= p->out_size[e], PARAM);
+				(ref_int)p->out_base[e] + dst->dim[axis[e]] <= p->out_size[e],
+			PARAM);
 	return FINE;
 }
 
@@ -232,7 +236,7 @@ struct ref_fault ref_check_shape(const struct ref_op *op)
 	case ONPU_OP_TRI:
 		REQUIRE(dst->rank >= 2, DST);
 		return elementwise(op);
-	default:	/* dma.copy, windows and what is elementwise */
+	default: /* dma.copy, windows and what is elementwise */
 		return elementwise(op);
 	}
 }

@@ -32,7 +32,8 @@ struct ref_tensor ref_moved(const struct ref_tap *tap, const struct ref_op *op, 
 	for (unsigned int l = 0; tap->taps && l < ONPU_TAPS_LOOPS; l++) {
 		const struct onpu_slot_param_taps_loop *loop = &tap->taps->loop[l];
 		int64_t by = x == ONPU_OPERAND_DST ? loop->dst_step :
-			     x == ONPU_OPERAND_S0 ? loop->s0_step : loop->s1_step;
+			     x == ONPU_OPERAND_S0  ? loop->s0_step :
+						     loop->s1_step;
 
 		if (x != ONPU_OPERAND_S2)
 			moved.shift += (ref_int)tap->t[l] * by;
@@ -101,8 +102,8 @@ bool ref_moving(const struct ref_op *op)
 {
 	const struct onpu_slot_param_taps *taps = &op->slot[ONPU_OPERAND_PARAM].taps;
 
-	return op->has[ONPU_OPERAND_PARAM] && (taps->loop[0].dst_step || taps->loop[1].dst_step ||
-					       taps->loop[2].dst_step);
+	return op->has[ONPU_OPERAND_PARAM] &&
+	       (taps->loop[0].dst_step || taps->loop[1].dst_step || taps->loop[2].dst_step);
 }
 
 static void mma_moving(struct ref_machine *m, const struct ref_op *op)

@@ -405,9 +405,10 @@ static void program(const struct onpu_insn *insns, unsigned int n)
 	g.insn = insns[0];
 }
 
-#define PROGRAM(...) do { \
+#define PROGRAM(...)                                             \
+	do {                                                     \
 		const struct onpu_insn list[] = { __VA_ARGS__ }; \
-		program(list, sizeof(list) / sizeof(*list)); \
+		program(list, sizeof(list) / sizeof(*list));     \
 	} while (0)
 #define END { .op = ONPU_OP_END }
 
@@ -427,7 +428,8 @@ static void test_moving_cost(void)
 		/* A step that is never taken makes it move as well. */
 		param.taps.loop[0].dst_step = 64;
 		tensor(1, ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 1, (uint32_t[]){ 1 }, (int64_t[]){ 4 });
-		tensor(2, ONPU_DT_F32, ONPU_SPACE_SRAM, 64, 1, (uint32_t[]){ 16 }, (int64_t[]){ 0 });
+		tensor(2, ONPU_DT_F32, ONPU_SPACE_SRAM, 64, 1, (uint32_t[]){ 16 },
+		       (int64_t[]){ 0 });
 		tensor(3, ONPU_DT_F32, ONPU_SPACE_SRAM, 128, 2, (uint32_t[]){ 16, 1 },
 		       (int64_t[]){ 0, 4 });
 		rig_put_slot(&job, 4, &param);
@@ -523,11 +525,14 @@ static void empty(void)
 static struct onpu_insn sem(enum onpu_op op, unsigned int eng, unsigned int s, unsigned int count)
 {
 	return (struct onpu_insn){
-		.op = op, .eng = (uint8_t)eng, .sem = (uint8_t)s, .count = (uint16_t)count,
+		.op = op,
+		.eng = (uint8_t)eng,
+		.sem = (uint8_t)s,
+		.count = (uint16_t)count,
 	};
 }
 
-#define WAIT ONPU_OP_SEM_WAIT
+#define WAIT   ONPU_OP_SEM_WAIT
 #define SIGNAL ONPU_OP_SEM_SIGNAL
 
 static void test_semaphores(void)
@@ -582,10 +587,12 @@ static void test_deadlocks(void)
 	check_fault("barrier", 9, ONPU_FAULT_DEADLOCK, ONPU_OPERAND_NONE);
 	empty();
 	for (unsigned int i = 0; i < 40; i++)
-		rig_put_insn(&job, i, &(struct onpu_insn){ .op = WAIT, .eng = ONPU_ENG_LD, .sem = 4,
-							   .count = 1 });
-	rig_put_insn(&job, 40, &(struct onpu_insn){ .op = SIGNAL, .eng = ONPU_ENG_ST, .sem = 4,
-						    .count = 40 });
+		rig_put_insn(&job, i,
+			     &(struct onpu_insn){
+				     .op = WAIT, .eng = ONPU_ENG_LD, .sem = 4, .count = 1 });
+	rig_put_insn(
+		&job, 40,
+		&(struct onpu_insn){ .op = SIGNAL, .eng = ONPU_ENG_ST, .sem = 4, .count = 40 });
 	rig_put_insn(&job, 41, &(struct onpu_insn)END);
 	check_fault("full queue", 9, ONPU_FAULT_DEADLOCK, ONPU_OPERAND_NONE);
 }
@@ -726,7 +733,8 @@ static void test_random_pages(void)
 				continue;
 			job.any_address = true;
 			if (x == 0 && variant % 2) {
-				job.readonly_base = slot_of(0)->tensor.base +
+				job.readonly_base =
+					slot_of(0)->tensor.base +
 					random_below(&g.random, slot_of(0)->tensor.size);
 				job.readonly_size = 1 + random_below(&g.random, 16);
 			} else {
@@ -734,7 +742,7 @@ static void test_random_pages(void)
 				uint64_t size = slot_of(x)->tensor.size;
 				uint64_t over = 1 + random_below(&g.random, size);
 				uint64_t move = RIG_BASE + job.memory_size + over -
-					(slot_of(x)->tensor.base + size);
+						(slot_of(x)->tensor.base + size);
 
 				slot_of(x)->tensor.base += (move + 7) / 8 * 8;
 			}

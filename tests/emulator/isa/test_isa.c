@@ -13,8 +13,8 @@
 #include "generate.h"
 
 #define DEFAULT_CASES 300
-#define DEFAULT_SEED 20240229
-#define MAX_FAILURES 3
+#define DEFAULT_SEED  20240229
+#define MAX_FAILURES  3
 
 static struct rig_job job;
 
@@ -45,8 +45,8 @@ static void cover(struct coverage *c, const struct gen *g)
 static void print_coverage(enum onpu_op op, const struct coverage *c)
 {
 	static const char *const names[ONPU_DT_COUNT] = {
-		"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "i4",
-		"u4",
+		"i8",  "u8",  "i16",  "u16", "i32", "u32", "i64",
+		"u64", "f16", "bf16", "f32", "i4",  "u4",
 	};
 
 	printf("%-18s %4u ran, %3u large, %3u refused | rank", onpu_op_info[op].name, c->valid,

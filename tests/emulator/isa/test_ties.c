@@ -14,21 +14,21 @@
 #include "generate.h"
 
 #define DEFAULT_PROGRAMS 20000
-#define DEFAULT_SEED 20240301
-#define MAX_INSNS 12		/* of programs full of mistakes */
-#define MAX_CALM_INSNS 40
-#define SEMAPHORES 4
-#define BYTES 4096		/* of SRAM and data that have content */
-#define VECTORS 12		/* slots 1..: vectors of bytes, half of them in SRAM */
-#define ABSENT_SLOT 20		/* no page there */
-#define INDEX_SLOT 21		/* indices, one of them bad */
-#define FILL_SLOT 22
-#define AXIS_SLOT 23
-#define TIMES_SLOT 24
+#define DEFAULT_SEED	 20240301
+#define MAX_INSNS	 12 /* of programs full of mistakes */
+#define MAX_CALM_INSNS	 40
+#define SEMAPHORES	 4
+#define BYTES		 4096 /* of SRAM and data that have content */
+#define VECTORS		 12   /* slots 1..: vectors of bytes, half of them in SRAM */
+#define ABSENT_SLOT	 20   /* no page there */
+#define INDEX_SLOT	 21   /* indices, one of them bad */
+#define FILL_SLOT	 22
+#define AXIS_SLOT	 23
+#define TIMES_SLOT	 24
 
 static struct rig_job job;
 static struct isa_random rnd;
-static bool calm;		/* few mistakes, so that it runs for long */
+static bool calm; /* few mistakes, so that it runs for long */
 static uint8_t signaller[SEMAPHORES], waiter[SEMAPHORES];
 static unsigned int seen[ONPU_FAULT_COUNT], equal_starts;
 
@@ -145,12 +145,16 @@ static struct onpu_insn vector_insn(void)
 static struct onpu_insn control_insn(void)
 {
 	static const struct onpu_insn list[] = {
-		{ .op = ONPU_OP_NOP }, { .op = ONPU_OP_BARRIER, .mask = 2 },
-		{ .op = ONPU_OP_BARRIER, .mask = 31 }, { .op = ONPU_OP_PREEMPT },
+		{ .op = ONPU_OP_NOP },
+		{ .op = ONPU_OP_BARRIER, .mask = 2 },
+		{ .op = ONPU_OP_BARRIER, .mask = 31 },
+		{ .op = ONPU_OP_PREEMPT },
 		{ .op = ONPU_OP_TIMESTAMP, .dst = TIMES_SLOT },
 		/* mistakes */
-		{ .op = ONPU_OP_TIMESTAMP, .dst = 1 }, { .op = ONPU_OP_TRAP, .code = 7 },
-		{ .op = ONPU_OP_PREEMPT, .live = UINT32_MAX }, { .op = ONPU_OP_END, .code = 3 },
+		{ .op = ONPU_OP_TIMESTAMP, .dst = 1 },
+		{ .op = ONPU_OP_TRAP, .code = 7 },
+		{ .op = ONPU_OP_PREEMPT, .live = UINT32_MAX },
+		{ .op = ONPU_OP_END, .code = 3 },
 	};
 
 	return list[below(calm ? 5 : sizeof(list) / sizeof(*list))];
@@ -159,8 +163,10 @@ static struct onpu_insn control_insn(void)
 static struct onpu_insn random_insn(void)
 {
 	uint64_t kind = below(100);
-	struct onpu_insn insn = kind < (calm ? 15 : 40) ? semaphore_insn() : kind < 65 ? dma_insn() :
-				kind < 85 ? vector_insn() : control_insn();
+	struct onpu_insn insn = kind < (calm ? 15 : 40) ? semaphore_insn() :
+				kind < 65		? dma_insn() :
+				kind < 85		? vector_insn() :
+							  control_insn();
 	unsigned int s;
 
 	insn.ts = below(4) == 0;
@@ -230,9 +236,10 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 static unsigned int thin(uint64_t programs)
 {
 	static const enum onpu_fault codes[] = {
-		ONPU_FAULT_NONE, ONPU_FAULT_ILLEGAL_OPCODE, ONPU_FAULT_SPACE, ONPU_FAULT_BOUNDS,
-		ONPU_FAULT_INDEX_RANGE, ONPU_FAULT_MMU_NOT_PRESENT, ONPU_FAULT_SEM_OVERFLOW,
-		ONPU_FAULT_SEM_OWNER, ONPU_FAULT_DEADLOCK, ONPU_FAULT_TIMEOUT, ONPU_FAULT_TRAP,
+		ONPU_FAULT_NONE,	 ONPU_FAULT_ILLEGAL_OPCODE, ONPU_FAULT_SPACE,
+		ONPU_FAULT_BOUNDS,	 ONPU_FAULT_INDEX_RANGE,    ONPU_FAULT_MMU_NOT_PRESENT,
+		ONPU_FAULT_SEM_OVERFLOW, ONPU_FAULT_SEM_OWNER,	    ONPU_FAULT_DEADLOCK,
+		ONPU_FAULT_TIMEOUT,	 ONPU_FAULT_TRAP,
 	};
 	unsigned int failures = 0;
 

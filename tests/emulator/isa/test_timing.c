@@ -15,16 +15,16 @@
 #include "generate.h"
 
 #define DEFAULT_PROGRAMS 3000
-#define DEFAULT_SEED 20240229
-#define SEMAPHORES 6
-#define BYTES 16384		/* of SRAM and data that have content */
-#define BYTES_SLOTS 100		/* slots 1.. : vectors of bytes */
-#define TIMES_SLOT 110		/* timestamps */
-#define LONGS_SLOT 112		/* u32 accumulators of a product */
-#define MATRIX_SLOT 114
-#define ROW_SLOT 116
-#define LAST_SLOT 118
-#define MAX_INSNS 180
+#define DEFAULT_SEED	 20240229
+#define SEMAPHORES	 6
+#define BYTES		 16384 /* of SRAM and data that have content */
+#define BYTES_SLOTS	 100   /* slots 1.. : vectors of bytes */
+#define TIMES_SLOT	 110   /* timestamps */
+#define LONGS_SLOT	 112   /* u32 accumulators of a product */
+#define MATRIX_SLOT	 114
+#define ROW_SLOT	 116
+#define LAST_SLOT	 118
+#define MAX_INSNS	 180
 
 static struct rig_job job;
 
@@ -101,8 +101,8 @@ static unsigned int pick(struct builder *b, unsigned int length, bool sram)
 	unsigned int i;
 
 	do {
-		i = 1 + (unsigned int)random_below(&b->random,
-						   sram ? BYTES_SLOTS / 2 : BYTES_SLOTS);
+		i = 1 +
+		    (unsigned int)random_below(&b->random, sram ? BYTES_SLOTS / 2 : BYTES_SLOTS);
 	} while (i % 4 != length);
 	return i;
 }
@@ -153,7 +153,7 @@ static struct onpu_insn vector_insn(struct builder *b)
 
 	insn.dst = (uint16_t)pick(b, length, true);
 	insn.s0 = (uint16_t)(random_chance(&b->random, 30) ? insn.dst :
-			     pick_apart(b, length, true, insn.dst));
+							     pick_apart(b, length, true, insn.dst));
 	insn.s1 = (uint16_t)pick_apart(b, length, true, insn.dst);
 	return insn;
 }
@@ -240,7 +240,10 @@ static struct onpu_insn random_insn(struct builder *b)
 		insn = vector_insn(b);
 	else if (kind < 80)
 		insn = (struct onpu_insn){
-			.op = ONPU_OP_MMA_I8, .dst = LONGS_SLOT, .s0 = ROW_SLOT, .s1 = MATRIX_SLOT,
+			.op = ONPU_OP_MMA_I8,
+			.dst = LONGS_SLOT,
+			.s0 = ROW_SLOT,
+			.s1 = MATRIX_SLOT,
 			.acc = random_chance(&b->random, 50),
 		};
 	else if (kind < 90)
@@ -267,8 +270,7 @@ static void build(struct builder *b)
 	for (unsigned int s = 0; s < SEMAPHORES; s++) {
 		b->signaller[s] = (unsigned int)random_below(&b->random, ONPU_ENG_COUNT);
 		b->waiter[s] = (unsigned int)random_below(&b->random, ONPU_ENG_COUNT);
-		b->tokens[s] = random_chance(&b->random, 50) ? 0 :
-			       (int)random_below(&b->random, 5);
+		b->tokens[s] = random_chance(&b->random, 50) ? 0 : (int)random_below(&b->random, 5);
 		rig_slot(&job, 0)->program.sem_init[s] = (uint8_t)b->tokens[s];
 	}
 	for (unsigned int i = 0; i < n; i++) {
@@ -330,10 +332,13 @@ static unsigned int test_recent_slots(void)
 		put_slots(&b);
 		for (unsigned int round = 0; round < 3; round++)
 			for (unsigned int i = 0; i < circle; i++, n++)
-				rig_put_insn(&job, n, &(struct onpu_insn){
-					.op = ONPU_OP_DMA_FILL, .dst = (uint16_t)(1 + i),
-					.param = (uint16_t)LAST_SLOT, .ts = 1,
-				});
+				rig_put_insn(&job, n,
+					     &(struct onpu_insn){
+						     .op = ONPU_OP_DMA_FILL,
+						     .dst = (uint16_t)(1 + i),
+						     .param = (uint16_t)LAST_SLOT,
+						     .ts = 1,
+					     });
 		rig_put_insn(&job, n, &(struct onpu_insn){ .op = ONPU_OP_END });
 		if (!rig_check(&job)) {
 			printf("%u slots in turn differ\n", circle);

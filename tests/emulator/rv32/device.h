@@ -6,15 +6,15 @@
 #ifndef RV32_DEVICE_H
 #define RV32_DEVICE_H
 
-#define PROGRAM_TCM_BASE	0x00010000
-#define PROGRAM_TCM_SIZE	0x00010000
-#define PROGRAM_DEVICE		0x40000000
+#define PROGRAM_TCM_BASE 0x00010000
+#define PROGRAM_TCM_SIZE 0x00010000
+#define PROGRAM_DEVICE	 0x40000000
 
-#define DEVICE_IN		0x00	/* read: the next number */
-#define DEVICE_OUT		0x04	/* write: a result */
-#define DEVICE_TIMER		0x08	/* write: raise the timer line in n cycles, lower it now */
-#define DEVICE_DOORBELL		0x0c	/* write: the level of the software line */
-#define DEVICE_DONE		0x10	/* write: the program is over */
+#define DEVICE_IN	0x00 /* read: the next number */
+#define DEVICE_OUT	0x04 /* write: a result */
+#define DEVICE_TIMER	0x08 /* write: raise the timer line in n cycles, lower it now */
+#define DEVICE_DOORBELL 0x0c /* write: the level of the software line */
+#define DEVICE_DONE	0x10 /* write: the program is over */
 
 #ifndef __ASSEMBLER__
 #define DEVICE_REG(offset) (*(volatile unsigned int *)(PROGRAM_DEVICE + (offset)))

@@ -9,14 +9,19 @@
 
 typedef unsigned int u32;
 
-#define MIE_SOFTWARE	0x008u
-#define MIE_TIMER	0x080u
-#define MSTATUS_MIE	0x008u
+#define MIE_SOFTWARE 0x008u
+#define MIE_TIMER    0x080u
+#define MSTATUS_MIE  0x008u
 
-#define csr_write(csr, value) __asm__ volatile("csrw " #csr ", %0" :: "r"(value) : "memory")
-#define csr_set(csr, value) __asm__ volatile("csrs " #csr ", %0" :: "r"(value) : "memory")
-#define csr_clear(csr, value) __asm__ volatile("csrc " #csr ", %0" :: "r"(value) : "memory")
-#define csr_read(csr) ({ u32 v_; __asm__ volatile("csrr %0, " #csr : "=r"(v_) :: "memory"); v_; })
+#define csr_write(csr, value) __asm__ volatile("csrw " #csr ", %0" ::"r"(value) : "memory")
+#define csr_set(csr, value)   __asm__ volatile("csrs " #csr ", %0" ::"r"(value) : "memory")
+#define csr_clear(csr, value) __asm__ volatile("csrc " #csr ", %0" ::"r"(value) : "memory")
+#define csr_read(csr)                                                    \
+	({                                                               \
+		u32 v_;                                                  \
+		__asm__ volatile("csrr %0, " #csr : "=r"(v_)::"memory"); \
+		v_;                                                      \
+	})
 
 static volatile u32 ticks, period, rings, calls;
 
@@ -27,19 +32,18 @@ void on_timer(void);
 void vectors(void);
 
 /* The vector table: exceptions, then a word per interrupt number. */
-__asm__(
-	"	.balign 4\n"
+__asm__("	.balign 4\n"
 	"	.option push\n"
 	"	.option norelax\n"
 	"vectors:\n"
-	"	j on_exception\n"	/* 0 */
+	"	j on_exception\n" /* 0 */
 	"	j .\n"
 	"	j .\n"
-	"	j on_software\n"	/* 3 */
+	"	j on_software\n" /* 3 */
 	"	j .\n"
 	"	j .\n"
 	"	j .\n"
-	"	j on_timer\n"		/* 7 */
+	"	j on_timer\n" /* 7 */
 	"	.option pop\n");
 
 static void output(u32 value)

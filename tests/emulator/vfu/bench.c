@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PATIENCE_MS	60000
+#define PATIENCE_MS 60000
 
 struct vfu_server_config bench_config(void)
 {
@@ -145,7 +145,8 @@ void bench_enable(struct bench *b)
 void bench_lend(struct bench *b)
 {
 	assert_int_equal(client_dma_map(&b->client, RIG_BUS, RIG_MEMORY, b->memory_fd, 0,
-					VFU_DMA_READABLE | VFU_DMA_WRITABLE), 0);
+					VFU_DMA_READABLE | VFU_DMA_WRITABLE),
+			 0);
 }
 
 void bench_attach_vectors(struct bench *b)
@@ -157,7 +158,8 @@ void bench_attach_vectors(struct bench *b)
 		info = client_irq_info(&b->client, VFIO_PCI_MSI_IRQ_INDEX);
 	assert_true(info.count <= BENCH_VECTORS);
 	assert_int_equal(client_set_irqs(&b->client, flags, info.index, 0, info.count, b->vectors,
-					 info.count), 0);
+					 info.count),
+			 0);
 }
 
 void bench_attach(struct bench *b)

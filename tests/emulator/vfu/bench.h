@@ -12,19 +12,19 @@
 #include "rig.h"
 #include "vfu_server.h"
 
-#define BENCH_QUEUES	4
-#define BENCH_VECTORS	(BENCH_QUEUES + 1)
-#define BENCH_SRAM	(256u << 10)
+#define BENCH_QUEUES  4
+#define BENCH_VECTORS (BENCH_QUEUES + 1)
+#define BENCH_SRAM    (256u << 10)
 
 struct bench {
 	char folder[32], path[48];
-	struct vfu_server server;	/* the thread's while it runs */
+	struct vfu_server server; /* the thread's while it runs */
 	pthread_t thread;
-	int stop;			/* eventfd */
+	int stop; /* eventfd */
 	struct client client;
-	int memory_fd;			/* sealed memfd of RIG_MEMORY bytes */
+	int memory_fd; /* sealed memfd of RIG_MEMORY bytes */
 	uint8_t *memory;
-	int vectors[BENCH_VECTORS];	/* eventfds, non-blocking */
+	int vectors[BENCH_VECTORS]; /* eventfds, non-blocking */
 	struct rig rig;
 };
 

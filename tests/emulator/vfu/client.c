@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 /* Longer than anything takes, sanitizers included. */
-#define PATIENCE_MS	60000
-#define MAX_SENT_FDS	64
+#define PATIENCE_MS  60000
+#define MAX_SENT_FDS 64
 
 void client_open(struct client *c, const char *path)
 {
@@ -170,7 +170,10 @@ int client_set_irqs(struct client *c, uint32_t flags, uint32_t index, uint32_t s
 		    uint32_t count, const int *fds, unsigned int n)
 {
 	const struct vfio_irq_set set = {
-		.argsz = sizeof(set), .flags = flags, .index = index, .start = start,
+		.argsz = sizeof(set),
+		.flags = flags,
+		.index = index,
+		.start = start,
 		.count = count,
 	};
 
@@ -223,13 +226,13 @@ uint16_t client_config16(struct client *c, uint32_t offset)
 {
 	uint16_t value;
 
-	assert_int_equal(client_read(c, VFIO_PCI_CONFIG_REGION_INDEX, offset, &value,
-				     sizeof(value)), 0);
+	assert_int_equal(
+		client_read(c, VFIO_PCI_CONFIG_REGION_INDEX, offset, &value, sizeof(value)), 0);
 	return value;
 }
 
 void client_set_config16(struct client *c, uint32_t offset, uint16_t value)
 {
-	assert_int_equal(client_write(c, VFIO_PCI_CONFIG_REGION_INDEX, offset, &value,
-				      sizeof(value)), 0);
+	assert_int_equal(
+		client_write(c, VFIO_PCI_CONFIG_REGION_INDEX, offset, &value, sizeof(value)), 0);
 }

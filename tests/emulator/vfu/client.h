@@ -21,7 +21,7 @@ struct client {
 	int fd;
 	uint16_t id;
 	struct vfu_header reply;
-	uint8_t data[VFU_MAX_PAYLOAD];	/* of the reply */
+	uint8_t data[VFU_MAX_PAYLOAD]; /* of the reply */
 	size_t size;
 };
 

@@ -11,7 +11,7 @@
 #include "onpu/registers.h"
 #include "pci_config.h"
 
-#define VECTORS	65
+#define VECTORS 65
 
 static struct pci_config config;
 
@@ -108,8 +108,8 @@ static void test_masks(void **state)
 	assert_int_equal(get(PCI_VENDOR_ID, 2), ONPU_PCI_VENDOR);
 	assert_int_equal(get(PCI_STATUS, 2), PCI_STATUS_CAP_LIST);
 	assert_int_equal(get(PCI_COMMAND, 2), PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER |
-					      PCI_COMMAND_PARITY | PCI_COMMAND_SERR |
-					      PCI_COMMAND_INTX_DISABLE);
+						      PCI_COMMAND_PARITY | PCI_COMMAND_SERR |
+						      PCI_COMMAND_INTX_DISABLE);
 	for (uint32_t at = 0; at < PCI_CONFIG_SIZE; at += sizeof(zeros)) {
 		if (at <= express && express - at < sizeof(zeros))
 			continue;

@@ -8,7 +8,7 @@
 #include "jobs.h"
 
 /* Cycles of a job that runs far longer than its test does. */
-#define LONG	(UINT64_C(4096) * 1000)
+#define LONG (UINT64_C(4096) * 1000)
 
 static struct bench b;
 static struct rig_vm vm;

@@ -9,12 +9,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE	UINT64_C(4096)
-#define PAGES	16
+#define PAGE  UINT64_C(4096)
+#define PAGES 16
 
 static struct vfu_dma dma;
 static int memory;
-static uint8_t *seen;	/* the same memory, by the client's eyes */
+static uint8_t *seen; /* the same memory, by the client's eyes */
 
 static int setup(void **state)
 {
@@ -40,7 +40,10 @@ static int add_as(uint64_t address, uint64_t size, int fd, uint64_t offset, bool
 		  bool writable)
 {
 	const struct vfu_map range = {
-		.address = address, .size = size, .readable = readable, .writable = writable,
+		.address = address,
+		.size = size,
+		.readable = readable,
+		.writable = writable,
 	};
 	bool backed;
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* Seconds; longer than the client's patience. */
-#define LINGER	100
+#define LINGER 100
 
 static struct bench b;
 
@@ -50,19 +50,29 @@ static int teardown(void **state)
 
 static void send_header(uint16_t command, uint32_t size, uint32_t flags)
 {
-	const struct vfu_header header = { .id = 1, .command = command, .size = size,
-					   .flags = flags };
+	const struct vfu_header header = {
+		.id = 1, .command = command, .size = size, .flags = flags
+	};
 
 	client_send(&b.client, &header, sizeof(header), NULL, 0);
 }
 
 static void test_bad_headers(void **state)
 {
-	static const struct { uint32_t size, flags; } bad[] = {
-		{ 0, 0 }, { 15, 0 }, { UINT32_MAX, 0 }, { 0x80000000, 0 },
+	static const struct {
+		uint32_t size, flags;
+	} bad[] = {
+		{ 0, 0 },
+		{ 15, 0 },
+		{ UINT32_MAX, 0 },
+		{ 0x80000000, 0 },
 		{ sizeof(struct vfu_header) + VFU_MAX_PAYLOAD + 1, 0 },
-		{ 16, VFU_TYPE_REPLY }, { 16, 2 }, { 16, 0xf }, { 16, VFU_FLAG_ERROR },
-		{ 16, 0x40 }, { 16, 0x80000000 },
+		{ 16, VFU_TYPE_REPLY },
+		{ 16, 2 },
+		{ 16, 0xf },
+		{ 16, VFU_FLAG_ERROR },
+		{ 16, 0x40 },
+		{ 16, 0x80000000 },
 	};
 
 	(void)state;
@@ -113,11 +123,19 @@ static void test_version_rules(void **state)
 
 static void test_short_payloads(void **state)
 {
-	static const struct { uint16_t command; size_t size; } commands[] = {
-		{ VFU_VERSION, 4 }, { VFU_DMA_MAP, 32 }, { VFU_DMA_UNMAP, 24 },
-		{ VFU_DEVICE_GET_INFO, 16 }, { VFU_DEVICE_GET_REGION_INFO, 32 },
-		{ VFU_DEVICE_GET_IRQ_INFO, 16 }, { VFU_DEVICE_SET_IRQS, 20 },
-		{ VFU_REGION_READ, 16 }, { VFU_REGION_WRITE, 16 },
+	static const struct {
+		uint16_t command;
+		size_t size;
+	} commands[] = {
+		{ VFU_VERSION, 4 },
+		{ VFU_DMA_MAP, 32 },
+		{ VFU_DMA_UNMAP, 24 },
+		{ VFU_DEVICE_GET_INFO, 16 },
+		{ VFU_DEVICE_GET_REGION_INFO, 32 },
+		{ VFU_DEVICE_GET_IRQ_INFO, 16 },
+		{ VFU_DEVICE_SET_IRQS, 20 },
+		{ VFU_REGION_READ, 16 },
+		{ VFU_REGION_WRITE, 16 },
 	};
 	uint32_t words[8];
 
@@ -128,7 +146,8 @@ static void test_short_payloads(void **state)
 			memset(words, 0, sizeof(words));
 			words[0] = (uint32_t)commands[i].size;
 			assert_int_equal(client_call(&b.client, commands[i].command, words, size,
-						     NULL, 0), EINVAL);
+						     NULL, 0),
+					 EINVAL);
 		}
 	}
 	/* An argsz that is too small for the structure. */
@@ -136,15 +155,24 @@ static void test_short_payloads(void **state)
 		memset(words, 0, sizeof(words));
 		words[0] = (uint32_t)commands[i].size - 1;
 		assert_int_equal(client_call(&b.client, commands[i].command, words, sizeof(words),
-					     NULL, 0), EINVAL);
+					     NULL, 0),
+				 EINVAL);
 	}
 }
 
 static void test_unknown_commands(void **state)
 {
 	static const uint16_t unknown[] = {
-		0, VFU_DEVICE_GET_REGION_IO_FDS, VFU_DMA_READ, VFU_DMA_WRITE,
-		VFU_REGION_WRITE_MULTI, 16, 17, 18, 0x7fff, 0xffff,
+		0,
+		VFU_DEVICE_GET_REGION_IO_FDS,
+		VFU_DMA_READ,
+		VFU_DMA_WRITE,
+		VFU_REGION_WRITE_MULTI,
+		16,
+		17,
+		18,
+		0x7fff,
+		0xffff,
 	};
 	uint8_t payload[64] = { 64 };
 
@@ -152,7 +180,8 @@ static void test_unknown_commands(void **state)
 	assert_int_equal(client_version(&b.client), 0);
 	for (unsigned int i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
 		assert_int_equal(client_call(&b.client, unknown[i], payload, sizeof(payload), NULL,
-					     0), ENOTSUP);
+					     0),
+				 ENOTSUP);
 }
 
 static void test_accesses(void **state)
@@ -201,9 +230,11 @@ static void test_info_indices(void **state)
 		region.index = bad[i];
 		irq.index = bad[i] == 9 ? 5 : bad[i];
 		assert_int_equal(client_call(&b.client, VFU_DEVICE_GET_REGION_INFO, &region,
-					     sizeof(region), NULL, 0), EINVAL);
-		assert_int_equal(client_call(&b.client, VFU_DEVICE_GET_IRQ_INFO, &irq,
-					     sizeof(irq), NULL, 0), EINVAL);
+					     sizeof(region), NULL, 0),
+				 EINVAL);
+		assert_int_equal(client_call(&b.client, VFU_DEVICE_GET_IRQ_INFO, &irq, sizeof(irq),
+					     NULL, 0),
+				 EINVAL);
 	}
 }
 
@@ -245,8 +276,7 @@ static void test_shrinking_memory(void **state)
 	client_write32(&b.client, 0, ONPU_REG_FW_SIZE, 4096);
 	client_write32(&b.client, 0, ONPU_REG_BOOT, ONPU_BOOT_START__MASK);
 	assert_int_equal(client_read32(&b.client, 0, ONPU_REG_STATUS),
-			 ONPU_STATE_FAILED |
-			 ONPU_BOOT_ERROR_FETCH << ONPU_STATUS_ERROR__SHIFT);
+			 ONPU_STATE_FAILED | ONPU_BOOT_ERROR_FETCH << ONPU_STATUS_ERROR__SHIFT);
 	close(fd);
 }
 
@@ -264,9 +294,10 @@ static void test_descriptors(void **state)
 	before = bench_descriptors();
 	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(client_call(&b.client, VFU_DEVICE_RESET, NULL, 0, fds, 16), 0);
-	assert_int_equal(client_set_irqs(&b.client, VFIO_IRQ_SET_DATA_EVENTFD |
-					 VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_PCI_MSIX_IRQ_INDEX,
-					 0, 1, fds, 3), EINVAL);
+	assert_int_equal(client_set_irqs(&b.client,
+					 VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER,
+					 VFIO_PCI_MSIX_IRQ_INDEX, 0, 1, fds, 3),
+			 EINVAL);
 	assert_int_equal(client_dma_map(&b.client, 1, 4096, b.memory_fd, 0, 3), EINVAL);
 	/* With the first byte of a header, and with the last. */
 	assert_true(client_send(&b.client, &reset, 1, fds, 8));
@@ -299,7 +330,8 @@ static void test_full_counter(void **state)
 	assert_int_equal(fcntl(b.vectors[1], F_SETFL, 0), 0);
 	for (unsigned int i = 0; i < 3; i++)
 		assert_int_equal(client_set_irqs(&b.client, trigger, VFIO_PCI_MSIX_IRQ_INDEX, 0,
-						 BENCH_VECTORS, NULL, 0), 0);
+						 BENCH_VECTORS, NULL, 0),
+				 0);
 	assert_int_equal(eventfd_read(b.vectors[0], &count), 0);
 	assert_int_equal(count, 3);
 	expect_service();

@@ -12,11 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define EVENTFD	(VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER)
+#define EVENTFD (VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER)
 #define NONE	(VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER)
 #define MSIX	VFIO_PCI_MSIX_IRQ_INDEX
 #define MSI	VFIO_PCI_MSI_IRQ_INDEX
-#define VECTORS	5
+#define VECTORS 5
 
 static struct vfu_irqs irqs;
 static int events[VECTORS];
@@ -43,7 +43,10 @@ static int teardown(void **state)
 static int set(uint32_t flags, uint32_t index, uint32_t start, uint32_t count, unsigned int num_fds)
 {
 	const struct vfio_irq_set head = {
-		.argsz = sizeof(head), .flags = flags, .index = index, .start = start,
+		.argsz = sizeof(head),
+		.flags = flags,
+		.index = index,
+		.start = start,
 		.count = count,
 	};
 	static const uint8_t bools[VECTORS] = { 0, 1, 0, 1, 0 };
@@ -51,8 +54,8 @@ static int set(uint32_t flags, uint32_t index, uint32_t start, uint32_t count, u
 
 	for (unsigned int i = 0; i < num_fds; i++)
 		fds[i] = fcntl(events[(start + i) % VECTORS], F_DUPFD_CLOEXEC, 0);
-	error = vfu_irqs_set(&irqs, &head, bools, flags & VFIO_IRQ_SET_DATA_BOOL ? VECTORS : 0,
-			     fds, num_fds);
+	error = vfu_irqs_set(&irqs, &head, bools, flags & VFIO_IRQ_SET_DATA_BOOL ? VECTORS : 0, fds,
+			     num_fds);
 	for (unsigned int i = 0; i < num_fds; i++) {
 		assert_int_equal(fds[i] < 0, !error);
 		if (fds[i] >= 0)
@@ -148,8 +151,8 @@ static void test_trigger(void **state)
 	assert_int_equal(set(EVENTFD, MSIX, 0, VECTORS, VECTORS), 0);
 	assert_int_equal(set(NONE, MSIX, 2, 2, 0), 0);
 	assert_int_equal(taken(2) + taken(3), 2);
-	assert_int_equal(set(VFIO_IRQ_SET_DATA_BOOL | VFIO_IRQ_SET_ACTION_TRIGGER, MSIX, 0, VECTORS,
-			     0), 0);
+	assert_int_equal(
+		set(VFIO_IRQ_SET_DATA_BOOL | VFIO_IRQ_SET_ACTION_TRIGGER, MSIX, 0, VECTORS, 0), 0);
 	for (unsigned int i = 0; i < VECTORS; i++)
 		assert_int_equal(taken(i), i & 1);
 }
@@ -158,10 +161,15 @@ static void test_refused(void **state)
 {
 	int pipes[2], kept[1];
 	const struct vfio_irq_set head = {
-		.argsz = sizeof(head), .flags = EVENTFD, .index = MSIX, .count = 1,
+		.argsz = sizeof(head),
+		.flags = EVENTFD,
+		.index = MSIX,
+		.count = 1,
 	};
 	const struct vfio_irq_set bools = {
-		.argsz = sizeof(bools), .index = MSIX, .count = 3,
+		.argsz = sizeof(bools),
+		.index = MSIX,
+		.count = 3,
 		.flags = VFIO_IRQ_SET_DATA_BOOL | VFIO_IRQ_SET_ACTION_TRIGGER,
 	};
 	static const uint8_t data[2];

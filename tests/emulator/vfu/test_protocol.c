@@ -6,9 +6,9 @@
 #include <linux/pci_regs.h>
 #include <unistd.h>
 
-#define CONFIG	VFIO_PCI_CONFIG_REGION_INDEX
-#define BAR0	VFIO_PCI_BAR0_REGION_INDEX
-#define BAR2	VFIO_PCI_BAR2_REGION_INDEX
+#define CONFIG VFIO_PCI_CONFIG_REGION_INDEX
+#define BAR0   VFIO_PCI_BAR0_REGION_INDEX
+#define BAR2   VFIO_PCI_BAR2_REGION_INDEX
 
 static struct bench b;
 
@@ -83,13 +83,14 @@ static void pipelined_maps(void)
 	} messages[2] = { 0 };
 
 	for (unsigned int i = 0; i < 2; i++) {
-		messages[i].header = (struct vfu_header) {
-			.id = (uint16_t)(100 + i), .command = VFU_DMA_MAP,
+		messages[i].header = (struct vfu_header){
+			.id = (uint16_t)(100 + i),
+			.command = VFU_DMA_MAP,
 			.size = sizeof(messages[i]),
 		};
 	}
-	messages[0].map = (struct vfu_dma_map) { 32, 3, 0, RIG_BUS, RIG_MEMORY };
-	messages[1].map = (struct vfu_dma_map) { 32, 1, 0, 0xfffc0000, 0x40000 };
+	messages[0].map = (struct vfu_dma_map){ 32, 3, 0, RIG_BUS, RIG_MEMORY };
+	messages[1].map = (struct vfu_dma_map){ 32, 1, 0, 0xfffc0000, 0x40000 };
 	assert_true(client_send(&b.client, &messages[0], sizeof(messages[0]), &b.memory_fd, 1));
 	assert_true(client_send(&b.client, &messages[1], sizeof(messages[1]), NULL, 0));
 	for (unsigned int i = 0; i < 2; i++) {
@@ -137,7 +138,7 @@ static void test_without_msix(void **state)
 	expect_region(BAR2, 0);
 	expect_irqs(VFIO_PCI_MSI_IRQ_INDEX, 1);
 	expect_irqs(VFIO_PCI_MSIX_IRQ_INDEX, 0);
-	assert_int_equal(client_read(&b.client, BAR2, 0, &(uint32_t) { 0 }, 4), EINVAL);
+	assert_int_equal(client_read(&b.client, BAR2, 0, &(uint32_t){ 0 }, 4), EINVAL);
 }
 
 static void test_bar0(void **state)
@@ -199,7 +200,9 @@ static void test_posted_write(void **state)
 		struct vfu_region_access access;
 		uint32_t value;
 	} __attribute__((packed)) m = {
-		.header = { .id = 9, .command = VFU_REGION_WRITE, .size = sizeof(m),
+		.header = { .id = 9,
+			    .command = VFU_REGION_WRITE,
+			    .size = sizeof(m),
 			    .flags = VFU_FLAG_NO_REPLY },
 		.access = { ONPU_REG_FW_SIZE, BAR0, 4 },
 		.value = 4711,

@@ -100,8 +100,7 @@ WNNOperand make_constant(WNNGraphBuilder builder, const float *data, uint32_t ro
 
 	descriptor.dataType = WNNOperandDataType_Float32;
 	descriptor.shape = WNN_UINT32_ARRAY(shape);
-	return wnnGraphBuilderConstant(builder, &descriptor, data,
-				       sizeof(*data) * rows * cols);
+	return wnnGraphBuilderConstant(builder, &descriptor, data, sizeof(*data) * rows * cols);
 }
 
 WNNGraph build_one(WNNGraphBuilder builder, const char *name, WNNOperand operand)
@@ -275,8 +274,7 @@ static void on_status(WNNStatus status, WNNStringView message, void *notes, void
 	note(notes, tag, status, NULL, NULL, 0, message);
 }
 
-#define INFO(type, function) \
-	((type){ NULL, mode, function, notes, TAG(tag) })
+#define INFO(type, function) ((type){ NULL, mode, function, notes, TAG(tag) })
 
 WNNCreateContextCallbackInfo note_context(struct notes *notes, WNNCallbackMode mode, int tag)
 {

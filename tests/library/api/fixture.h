@@ -35,7 +35,7 @@ void check_ok(WNNStatus status, const char *file, int line);
 WNNContext open_context(WNNInstance instance, const char *device);
 WNNContext open_context_with(WNNInstance instance, const WNNContextDeviceOptions *options);
 
-WNNTensor make_tensor(WNNContext context, uint32_t rows, uint32_t cols);	/* both ways */
+WNNTensor make_tensor(WNNContext context, uint32_t rows, uint32_t cols); /* both ways */
 WNNTensor make_tensor_flags(WNNContext context, uint32_t rows, uint32_t cols, bool readable,
 			    bool writable);
 WNNOperand make_input(WNNGraphBuilder builder, const char *name, uint32_t rows, uint32_t cols);
@@ -50,11 +50,11 @@ WNNStatus dispatch_xy(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor
 #define NOTES 512
 
 struct note {
-	int tag;			/* userdata2 */
+	int tag; /* userdata2 */
 	WNNStatus status;
-	void *object;			/* context, tensor or graph */
+	void *object; /* context, tensor or graph */
 	size_t size;
-	float first;			/* of data */
+	float first; /* of data */
 	char message[512];
 	unsigned long thread;
 };
@@ -85,8 +85,8 @@ WNNErrorCallbackInfo note_error(struct notes *notes, WNNCallbackMode mode, int t
  * only.
  */
 struct gate;
-struct gate *gate_create(void);			/* lives until the process ends */
-WNNInstance gate_instance(struct gate *gate);		/* contexts of it can be held up */
+struct gate *gate_create(void);		      /* lives until the process ends */
+WNNInstance gate_instance(struct gate *gate); /* contexts of it can be held up */
 void gate_close(struct gate *gate, WNNContext context);
 void gate_open(struct gate *gate);
 

@@ -38,11 +38,12 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define assert_refused(builder, call, text) do { \
-	assert_null(call); \
-	assert_last_error(WNNStatus_TypeError, text); \
-	assert_int_equal(wnnGraphBuilderGetLastError(builder, NULL), WNNStatus_TypeError); \
-} while (0)
+#define assert_refused(builder, call, text)                                                        \
+	do {                                                                                       \
+		assert_null(call);                                                                 \
+		assert_last_error(WNNStatus_TypeError, text);                                      \
+		assert_int_equal(wnnGraphBuilderGetLastError(builder, NULL), WNNStatus_TypeError); \
+	} while (0)
 
 static const char *last_message(void)
 {
@@ -87,10 +88,10 @@ static void operators_take_their_own_operands(void **state)
 	wnnGraphBuilderGetLastError(f->builder, &error);
 	/* Operator and label, made harmless. */
 	assert_non_null(memmem(error.message.data, error.message.length, "add \"tail\\u001b", 10));
-	assert_refused(
-		f->builder,
-		wnnGraphBuilderRelu(f->builder, wnnGraphBuilderAbs(f->builder, NULL, NULL), NULL),
-		"relu");
+	assert_refused(f->builder,
+		       wnnGraphBuilderRelu(f->builder, wnnGraphBuilderAbs(f->builder, NULL, NULL),
+					   NULL),
+		       "relu");
 	assert_int_equal(wnnGraphBuilderSplitEqual(f->builder, x, 2, NULL, 3, parts),
 			 WNNStatus_TypeError);
 	assert_null(parts[0]);
@@ -115,21 +116,26 @@ static void a_chain_tells_its_first_error(void **state)
 	assert_last_error(WNNStatus_TypeError, "relu: operand input is NULL");
 	assert_string_equal(last_message(), "relu: operand input is NULL");
 	options.label = WNN_STR("dense");
-	output.operand = wnnGraphBuilderRelu(f->builder, wnnGraphBuilderAdd(f->builder,
-			wnnGraphBuilderMatmul(f->builder, x, x, &options), x, NULL), NULL);
-	assert_string_equal(last_message(),
-			    "relu: operand input is NULL, perhaps because of an earlier error: "
-			    "matmul \"dense\": a of shape [2,3] has 3 columns, but b of shape [2,3] "
-			    "has 2 rows");
+	output.operand = wnnGraphBuilderRelu(
+		f->builder,
+		wnnGraphBuilderAdd(f->builder, wnnGraphBuilderMatmul(f->builder, x, x, &options), x,
+				   NULL),
+		NULL);
+	assert_string_equal(
+		last_message(),
+		"relu: operand input is NULL, perhaps because of an earlier error: "
+		"matmul \"dense\": a of shape [2,3] has 3 columns, but b of shape [2,3] "
+		"has 2 rows");
 	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph),
-		      WNNStatus_TypeError, "the operand of output \"y\" is NULL, perhaps because of "
+		      WNNStatus_TypeError,
+		      "the operand of output \"y\" is NULL, perhaps because of "
 		      "an earlier error: matmul \"dense\": a of shape");
 	assert_refused(f->builder, wnnGraphBuilderConcat(f->builder, 2, parts, 0, NULL),
 		       "concat: operand inputs[1] is NULL, perhaps because of an earlier error: "
 		       "matmul \"dense\"");
 	/* Inputs, constants and helpers of older drafts count as well. */
-	assert_refused(f->builder, wnnCompatSoftmax(f->builder, make_input(f->builder, "x", 2, 2),
-						    NULL),
+	assert_refused(f->builder,
+		       wnnCompatSoftmax(f->builder, make_input(f->builder, "x", 2, 2), NULL),
 		       "softmax: operand input is NULL, perhaps because of an earlier error: an "
 		       "input with the name \"x\" exists already");
 }
@@ -163,11 +169,13 @@ static void constants_are_copied(void **state)
 		       "18446744073709551615 bytes of data, but float32[] takes 4");
 	assert_refused(f->builder, wnnGraphBuilderConstant(f->builder, NULL, data, 8), "NULL");
 	assert_refused(f->builder, wnnGraphBuilderConstant(f->builder, &wanted, NULL, 4), "NULL");
-	assert_refused(f->builder, wnnGraphBuilderConstantFromNumber(f->builder, 0,
-								    WNN_NUMBER_DOUBLE(1)),
+	assert_refused(f->builder,
+		       wnnGraphBuilderConstantFromNumber(f->builder, 0, WNN_NUMBER_DOUBLE(1)),
 		       "dataType");
-	assert_refused(f->builder, wnnGraphBuilderConstantFromNumber(f->builder,
-			WNNOperandDataType_Float32, (WNNNumber)WNN_NUMBER_INIT), "number");
+	assert_refused(f->builder,
+		       wnnGraphBuilderConstantFromNumber(f->builder, WNNOperandDataType_Float32,
+							 (WNNNumber)WNN_NUMBER_INIT),
+		       "number");
 	graph = build_one(f->builder, "y", wnnGraphBuilderAdd(f->builder, x, c, NULL));
 	assert_ok(dispatch_xy(f->context, graph, in, out));
 	assert_ok(wnnContextReadTensorSync(f->context, out, got, sizeof(got), GENEROUS));
@@ -397,8 +405,8 @@ static void a_build_without_a_callback(void **state)
 {
 	struct fixture *f = *state;
 	WNNNamedOperand output = { WNN_STR("y"),
-				   wnnGraphBuilderRelu(f->builder, make_input(f->builder, "x", 2, 2),
-						       NULL) };
+				   wnnGraphBuilderRelu(f->builder,
+						       make_input(f->builder, "x", 2, 2), NULL) };
 	const WNNBuildCallbackInfo none = WNN_BUILD_CALLBACK_INFO_INIT;
 
 	assert_int_equal(wnnGraphBuilderGetLastError(f->builder, NULL), WNNStatus_Success);

@@ -43,7 +43,7 @@ static WNNOperand input(struct state *s, const char *name, size_t rank, const ui
 }
 
 #define LIST(...) WNN_UINT32_LIST(__VA_ARGS__)
-#define ABSENT ((WNNUint32Array){ 0, NULL })
+#define ABSENT	  ((WNNUint32Array){ 0, NULL })
 
 static void assert_shape(WNNOperand operand, WNNUint32Array wanted)
 {
@@ -77,8 +77,10 @@ static void squeeze(void **state)
 		       "squeeze: dimension 1 of input has size 3");
 	assert_refused(wnnCompatSqueeze(s->b, x, LIST(4), NULL), "axes[0] is 4, but the rank is 4");
 	assert_refused(wnnCompatSqueeze(s->b, x, LIST(0, 0), NULL), "axes has 0 twice");
-	assert_refused(wnnCompatSqueeze(s->b, x, (WNNUint32Array){ 2, NULL }, NULL), "data is NULL");
-	assert_refused(wnnCompatSqueeze(s->b, NULL, ABSENT, NULL), "squeeze: operand input is NULL");
+	assert_refused(wnnCompatSqueeze(s->b, x, (WNNUint32Array){ 2, NULL }, NULL),
+		       "data is NULL");
+	assert_refused(wnnCompatSqueeze(s->b, NULL, ABSENT, NULL),
+		       "squeeze: operand input is NULL");
 	assert_refused(wnnCompatSqueeze(NULL, x, ABSENT, NULL), "builder is NULL");
 }
 
@@ -89,7 +91,8 @@ static void unsqueeze(void **state)
 
 	assert_shape(wnnCompatUnsqueeze(s->b, x, LIST(0), NULL), LIST(1, 3, 5));
 	assert_shape(wnnCompatUnsqueeze(s->b, x, LIST(1, 3), NULL), LIST(3, 1, 5, 1));
-	assert_refused(wnnCompatUnsqueeze(s->b, x, LIST(3), NULL), "axes[0] is 3, but the rank is 3");
+	assert_refused(wnnCompatUnsqueeze(s->b, x, LIST(3), NULL),
+		       "axes[0] is 3, but the rank is 3");
 	assert_refused(wnnCompatUnsqueeze(s->b, x, LIST(0, 1, 2, 3, 4, 5, 6), NULL),
 		       "7 axes added to rank 2");
 }
@@ -117,7 +120,8 @@ static void reshape(void **state)
 		       "no size for newShape[0]");
 	assert_refused(wnnCompatReshape(s->b, x, 2, (int32_t[]){ -1, -1 }, NULL),
 		       "newShape[1] is -1 for the second time");
-	assert_refused(wnnCompatReshape(s->b, x, 2, (int32_t[]){ 24, 0 }, NULL), "newShape[1] is 0");
+	assert_refused(wnnCompatReshape(s->b, x, 2, (int32_t[]){ 24, 0 }, NULL),
+		       "newShape[1] is 0");
 	assert_refused(wnnCompatReshape(s->b, x, 2, (int32_t[]){ 24, -2 }, NULL), "is -2");
 	assert_refused(wnnCompatReshape(s->b, x, 2, NULL, NULL), "its data is NULL");
 	assert_refused(wnnCompatReshape(s->b, x, 9, (int32_t[9]){ 1 }, NULL), "up to 8");
@@ -152,7 +156,8 @@ static void auto_padding(void **state)
 		      WNNStatus_TypeError, "autoPad is 1");
 	assert_failed(wnnCompatAutoPadding(WNNCompatAutoPad_SameUpper, 4, 1, 0, 1, padding),
 		      WNNStatus_TypeError, "is 0");
-	assert_failed(wnnCompatAutoPadding(WNNCompatAutoPad_SameUpper, 4, UINT32_MAX, 1, 9, padding),
+	assert_failed(wnnCompatAutoPadding(WNNCompatAutoPad_SameUpper, 4, UINT32_MAX, 1, 9,
+					   padding),
 		      WNNStatus_TypeError, "spans");
 	assert_failed(wnnCompatAutoPadding(WNNCompatAutoPad_SameUpper, 4, 1, 1, 1, NULL),
 		      WNNStatus_TypeError, "padding is NULL");

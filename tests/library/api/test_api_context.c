@@ -194,9 +194,8 @@ static void bad_context_options(void **state)
 								 note_context(notes, 0, 1))));
 	assert_int_equal(notes_get(notes, 0).status, WNNStatus_TypeError);
 	assert_null(notes_get(notes, 0).object);
-	assert_ok(wait_future(instance,
-			      wnnInstanceCreateContextFromGPUDevice(instance, instance,
-								    note_context(notes, 0, 2))));
+	assert_ok(wait_future(instance, wnnInstanceCreateContextFromGPUDevice(
+						instance, instance, note_context(notes, 0, 2))));
 	assert_int_equal(notes_get(notes, 1).status, WNNStatus_NotSupportedError);
 	wnnInstanceRelease(instance);
 }
@@ -207,8 +206,8 @@ static void a_context_asynchronously(void **state)
 	struct notes *notes = notes_create();
 
 	(void)state;
-	assert_ok(wait_future(instance, wnnInstanceCreateContext(instance, NULL,
-								 note_context(notes, 0, 1))));
+	assert_ok(wait_future(instance,
+			      wnnInstanceCreateContext(instance, NULL, note_context(notes, 0, 1))));
 	assert_int_equal(notes_get(notes, 0).status, WNNStatus_Success);
 	assert_ok(wnnContextOnWorkDoneSync(notes_get(notes, 0).object, GENEROUS));
 	wnnContextRelease(notes_get(notes, 0).object);
@@ -489,10 +488,10 @@ static void loss_with_work_in_flight(void **state)
 
 		for (int n = 0; n < 100; n++) {
 			assert_ok(dispatch_xy(context, graph, x, y));
-			assert_true(wnnContextReadTensor(context, y,
-							 note_read(notes,
-								   WNNCallbackMode_AllowSpontaneous,
-								   n)).id);
+			assert_true(wnnContextReadTensor(
+					    context, y,
+					    note_read(notes, WNNCallbackMode_AllowSpontaneous, n))
+					    .id);
 		}
 		wnnContextDestroy(context);
 		assert_true(notes_wait(notes, 100));

@@ -16,7 +16,7 @@
 #include "winsys/winsys.h"
 
 #define MAX_BOS 256
-#define PAGE UINT64_C(4096)
+#define PAGE	UINT64_C(4096)
 
 struct winsys_ctx {
 	uint64_t submitted;
@@ -36,8 +36,8 @@ static struct {
 	/* Counted from 1; 0: never. */
 	unsigned int fault_at, lose_at, fail_bo_at, fail_ctx_at, fail_submit_at;
 	unsigned int made_bos, made_contexts;
-	bool hold;			/* nothing ends */
-	uint32_t max_slots;		/* of a job */
+	bool hold;	    /* nothing ends */
+	uint32_t max_slots; /* of a job */
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER };
 
 static struct winsys_bo *fake_bo_create(struct winsys *ws, size_t size, struct wnn_error *err)
@@ -182,8 +182,12 @@ static void fake_destroy(struct winsys *ws)
 }
 
 static const struct winsys_ops fake_ops = {
-	.destroy = fake_destroy, .bo_create = fake_bo_create, .bo_destroy = fake_bo_destroy,
-	.ctx_create = fake_ctx_create, .ctx_destroy = fake_ctx_destroy, .submit = fake_submit,
+	.destroy = fake_destroy,
+	.bo_create = fake_bo_create,
+	.bo_destroy = fake_bo_destroy,
+	.ctx_create = fake_ctx_create,
+	.ctx_destroy = fake_ctx_destroy,
+	.submit = fake_submit,
 	.wait = fake_wait,
 };
 
@@ -194,8 +198,13 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 	fake.base.ops = &fake_ops;
 	fake.base.name = "sim";
 	fake.base.caps = (struct npu_caps){
-		.sram_bytes = 65536, .lanes = 128, .mxu_rows = 64, .mxu_cols = 64,
-		.fifo_depth = 16, .dma_bytes_per_cycle = 32, .num_queues = 4,
+		.sram_bytes = 65536,
+		.lanes = 128,
+		.mxu_rows = 64,
+		.mxu_cols = 64,
+		.fifo_depth = 16,
+		.dma_bytes_per_cycle = 32,
+		.num_queues = 4,
 		.max_slots = fake.max_slots,
 		.machine = "onpu-fake",
 	};
@@ -326,7 +335,8 @@ static void use_small_jobs(struct fixture *f)
 }
 
 /* Counts what the log says of programs that keep nothing in SRAM. */
-static void count_spilled(WNNLogLevel level, WNNStringView message, void *userdata1, void *userdata2)
+static void count_spilled(WNNLogLevel level, WNNStringView message, void *userdata1,
+			  void *userdata2)
 {
 	(void)userdata2;
 	if (level == WNNLogLevel_Warning &&
@@ -373,8 +383,9 @@ static void values_in_memory_are_reported(void **state)
 		assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
 		assert_int_equal(statistics.spilledPrograms, small);
 		assert_ok(wnnGraphGetText(graph, WNNGraphText_Plan, &text));
-		assert_int_equal(small, strstr(text.data, "nothing stays in SRAM between nodes: "
-						"softmax: a part of its program") != NULL);
+		assert_int_equal(small,
+				 strstr(text.data, "nothing stays in SRAM between nodes: "
+						   "softmax: a part of its program") != NULL);
 		wnnStringFreeMembers(text);
 		wnnGraphRelease(graph);
 		wnnTensorRelease(x);
@@ -618,18 +629,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_fault_names_the_operator),
-		TEST(victims_of_a_fault_run_again),
-		TEST(values_in_memory_are_reported),
-		TEST(a_row_that_no_job_holds),
-		TEST(a_fault_in_one_of_several_jobs),
-		TEST(the_error_callback_gets_every_fault),
-		TEST(a_device_that_is_gone),
-		TEST(a_fault_and_no_context_after_it),
-		TEST(a_job_that_is_refused),
-		TEST(memory_of_the_device_runs_out),
-		TEST(new_tensors_are_zero),
-		TEST(a_device_without_contexts),
+		TEST(a_fault_names_the_operator),     TEST(victims_of_a_fault_run_again),
+		TEST(values_in_memory_are_reported),  TEST(a_row_that_no_job_holds),
+		TEST(a_fault_in_one_of_several_jobs), TEST(the_error_callback_gets_every_fault),
+		TEST(a_device_that_is_gone),	      TEST(a_fault_and_no_context_after_it),
+		TEST(a_job_that_is_refused),	      TEST(memory_of_the_device_runs_out),
+		TEST(new_tensors_are_zero),	      TEST(a_device_without_contexts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

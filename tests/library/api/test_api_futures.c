@@ -68,8 +68,8 @@ static void process_events_runs_in_order(void **state)
 	assert_false(readable(fd, 0));
 	for (int i = 0; i < 50; i++)
 		assert_true(wnnContextOnWorkDone(f->context,
-						 note_done(f->notes, WNNCallbackMode_Undefined,
-							   i)).id);
+						 note_done(f->notes, WNNCallbackMode_Undefined, i))
+				    .id);
 	assert_ok(wnnContextOnWorkDoneSync(f->context, GENEROUS));
 	assert_int_equal(notes_count(f->notes), 0);
 	assert_true(readable(fd, 0));
@@ -89,9 +89,10 @@ static void the_descriptor_wakes_a_loop(void **state)
 	struct note note;
 
 	descriptor.dataType = WNNOperandDataType_Uint8;
-	assert_true(wnnContextCreateTensor(f->context, &descriptor,
-					   note_tensor(f->notes, WNNCallbackMode_AllowProcessEvents,
-						       7)).id);
+	assert_true(
+		wnnContextCreateTensor(f->context, &descriptor,
+				       note_tensor(f->notes, WNNCallbackMode_AllowProcessEvents, 7))
+			.id);
 	while (!notes_count(f->notes)) {
 		assert_true(readable(fd, 120000));
 		assert_ok(wnnInstanceProcessEvents(f->instance));
@@ -109,8 +110,8 @@ static void spontaneous_ones_come_by_themselves(void **state)
 	for (int i = 0; i < 20; i++)
 		assert_true(wnnContextOnWorkDone(f->context,
 						 note_done(f->notes,
-							   WNNCallbackMode_AllowSpontaneous,
-							   i)).id);
+							   WNNCallbackMode_AllowSpontaneous, i))
+				    .id);
 	assert_true(notes_wait(f->notes, 20));
 	for (int i = 0; i < 20; i++) {
 		struct note note = notes_get(f->notes, (size_t)i);
@@ -123,9 +124,8 @@ static void spontaneous_ones_come_by_themselves(void **state)
 static void wait_any_waits_for_spontaneous_ones(void **state)
 {
 	struct fixture *f = *state;
-	WNNFuture future = wnnContextOnWorkDone(f->context,
-						note_done(f->notes,
-							  WNNCallbackMode_AllowSpontaneous, 1));
+	WNNFuture future = wnnContextOnWorkDone(
+		f->context, note_done(f->notes, WNNCallbackMode_AllowSpontaneous, 1));
 
 	assert_ok(wait_future(f->instance, future));
 	assert_int_equal(notes_count(f->notes), 1);
@@ -137,11 +137,10 @@ static void waiting_ends_in_time(void **state)
 	WNNFutureWaitInfo waits[2] = { WNN_FUTURE_WAIT_INFO_INIT, WNN_FUTURE_WAIT_INFO_INIT };
 
 	/* Nothing completes these as long as the context lives. */
-	waits[0].future = wnnContextGetLost(f->context, note_lost(f->notes,
-								  WNNCallbackMode_WaitAnyOnly, 1));
-	waits[1].future = wnnContextGetLost(f->context,
-					    note_lost(f->notes,
-						      WNNCallbackMode_AllowProcessEvents, 2));
+	waits[0].future =
+		wnnContextGetLost(f->context, note_lost(f->notes, WNNCallbackMode_WaitAnyOnly, 1));
+	waits[1].future = wnnContextGetLost(
+		f->context, note_lost(f->notes, WNNCallbackMode_AllowProcessEvents, 2));
 	assert_failed(wnnInstanceWaitAny(f->instance, 2, waits, 0), WNNStatus_TimedOut, "time");
 	assert_failed(wnnInstanceWaitAny(f->instance, 2, waits, 1000000), WNNStatus_TimedOut,
 		      "time");
@@ -161,8 +160,8 @@ static void wait_any_needs_one_of_several(void **state)
 	WNNFutureWaitInfo waits[3] = { WNN_FUTURE_WAIT_INFO_INIT, WNN_FUTURE_WAIT_INFO_INIT,
 				       WNN_FUTURE_WAIT_INFO_INIT };
 
-	waits[0].future = wnnContextGetLost(f->context, note_lost(f->notes,
-								  WNNCallbackMode_WaitAnyOnly, 1));
+	waits[0].future =
+		wnnContextGetLost(f->context, note_lost(f->notes, WNNCallbackMode_WaitAnyOnly, 1));
 	waits[1].future = wnnContextOnWorkDone(f->context,
 					       note_done(f->notes, WNNCallbackMode_WaitAnyOnly, 2));
 	waits[2].future = waits[1].future;

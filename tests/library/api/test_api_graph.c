@@ -52,7 +52,7 @@ static float wave(int i)
  * x[1,3,8,8] -> conv 3x3, 8 filters, bias, relu -> maxPool 2x2 -> reshape [1,128] -> gemm [128,5]
  * -> softmax.
  */
-#define NET_IN (3 * 8 * 8)
+#define NET_IN	(3 * 8 * 8)
 #define NET_OUT 5
 
 static float net_w[8 * 3 * 3 * 3], net_b[8], net_d[128 * NET_OUT];
@@ -240,8 +240,8 @@ static void placement_and_statistics(void **state)
 		assert_true(view_is(placement.nodes[0].operatorName, "conv2d"));
 		assert_true(view_is(placement.nodes[0].label, "stem"));
 		assert_int_equal(placement.nodes[0].device, where);
-		assert_int_equal(placement.nodes[0].reason, d ? WNNPlacementReason_Supported :
-							       WNNPlacementReason_CPUDevice);
+		assert_int_equal(placement.nodes[0].reason,
+				 d ? WNNPlacementReason_Supported : WNNPlacementReason_CPUDevice);
 		assert_true(placement.nodes[0].kernel.length > 0);
 		assert_true(placement.nodes[0].reasonText.length > 0);
 		assert_int_equal(placement.nodes[0].fusedInto, WNN_NODE_NONE);
@@ -373,8 +373,8 @@ static void names_of_another_encoding(void **state)
 	struct fixture *f = *state;
 	WNNContext context = f->context[0];
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
-	WNNGraph graph = build_one(b, "\xc4rger", wnnGraphBuilderNeg(b, make_input(b, "\xf6l", 1, 1),
-								    NULL));
+	WNNGraph graph =
+		build_one(b, "\xc4rger", wnnGraphBuilderNeg(b, make_input(b, "\xf6l", 1, 1), NULL));
 	WNNTensor x = make_tensor(context, 1, 1), y = make_tensor(context, 1, 1);
 	WNNNamedTensor in = { WNN_STR("\xef\xbf\xbdl"), x }, out = { WNN_STR("\xc3rger"), y };
 	float one = 1, got = 0;
@@ -565,7 +565,8 @@ static void wide_strides(void **state)
 	out = wnnGraphBuilderConvTranspose2d(
 		b, wnnGraphBuilderReshape(b, in, WNN_UINT32_LIST(1, 1, 1, 2), NULL),
 		wnnGraphBuilderReshape(b, make_constant(b, filter, 1, 1),
-				       WNN_UINT32_LIST(1, 1, 1, 1), NULL), &options);
+				       WNN_UINT32_LIST(1, 1, 1, 1), NULL),
+		&options);
 	graph = build_one(b, "y", wnnGraphBuilderReshape(b, out, WNN_UINT32_LIST(1, 1026), NULL));
 	wnnGraphBuilderRelease(b);
 	assert_ok(wnnGraphGetPlacement(graph, &placement));
@@ -636,7 +637,8 @@ static void several_threads(void **state)
 		struct worker workers[4];
 
 		for (int i = 0; i < 4; i++) {
-			workers[i] = (struct worker){ .context = f->context[d], .graph = graph,
+			workers[i] = (struct worker){ .context = f->context[d],
+						      .graph = graph,
 						      .base = (float)(i * 1000 - 1500) };
 			assert_int_equal(
 				pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);

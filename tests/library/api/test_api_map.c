@@ -116,16 +116,20 @@ static void mapping_needs_the_right(void **state)
 	open_state(&other, "cpu");
 	readable = make_tensor_flags(s.context, N, N, true, false);
 	writable = make_tensor_flags(s.context, N, N, false, true);
-	assert_failed(wnnContextMapTensorSync(s.context, writable, WNNMapMode_Read, GENEROUS, &data),
+	assert_failed(wnnContextMapTensorSync(s.context, writable, WNNMapMode_Read, GENEROUS,
+					      &data),
 		      WNNStatus_TypeError, "not made with readable");
 	assert_failed(wnnContextMapTensorSync(s.context, readable, WNNMapMode_Write, GENEROUS,
-					      &data), WNNStatus_TypeError, "not made with writable");
+					      &data),
+		      WNNStatus_TypeError, "not made with writable");
 	assert_failed(wnnContextMapTensorSync(s.context, readable, WNNMapMode_ReadWrite, GENEROUS,
-					      &data), WNNStatus_TypeError, "not made with writable");
+					      &data),
+		      WNNStatus_TypeError, "not made with writable");
 	assert_failed(wnnContextMapTensorSync(s.context, readable, 7, GENEROUS, &data),
 		      WNNStatus_TypeError, "mode is 7");
 	assert_failed(wnnContextMapTensorSync(other.context, readable, WNNMapMode_Read, GENEROUS,
-					      &data), WNNStatus_TypeError, "another context");
+					      &data),
+		      WNNStatus_TypeError, "another context");
 	assert_failed(wnnContextMapTensorSync(s.context, NULL, WNNMapMode_Read, GENEROUS, &data),
 		      WNNStatus_TypeError, "the tensor is NULL");
 	assert_failed(wnnContextMapTensorSync(s.context, readable, WNNMapMode_Read, GENEROUS, NULL),
@@ -143,8 +147,8 @@ struct mapped {
 	int calls;
 };
 
-static void on_map(WNNStatus status, void *data, size_t size, WNNStringView message, void *userdata1,
-		   void *userdata2)
+static void on_map(WNNStatus status, void *data, size_t size, WNNStringView message,
+		   void *userdata1, void *userdata2)
 {
 	struct mapped *mapped = userdata1;
 
@@ -189,7 +193,7 @@ static void mapped_memory_outlives_destruction(void **state)
 
 static void a_callback_gets_the_memory(void **state)
 {
-	static struct mapped mapped;	/* the last callback may come after the test */
+	static struct mapped mapped; /* the last callback may come after the test */
 	struct state s;
 	WNNFuture future;
 	WNNTensor x;
@@ -272,8 +276,9 @@ static void operations_are_cancelled(void **state)
 	s.context = open_context(s.instance, "cpu");
 	x = make_tensor(s.context, N, N);
 	builder = wnnContextCreateGraphBuilder(s.context);
-	output = (WNNNamedOperand){ WNN_STR("y"),
-		wnnGraphBuilderRelu(builder, make_input(builder, "x", N, N), NULL) };
+	output = (WNNNamedOperand){
+		WNN_STR("y"), wnnGraphBuilderRelu(builder, make_input(builder, "x", N, N), NULL)
+	};
 	descriptor.dataType = WNNOperandDataType_Float32;
 	gate_close(gate, s.context);
 	memset(buffer, 0x5a, sizeof(buffer));
@@ -366,8 +371,9 @@ static void check_four_bits(WNNContext context, const WNNOpSupportLimits *limits
 	descriptor.dataType = WNNOperandDataType_Float32;
 	scale = wnnGraphBuilderInput(builder, WNN_STR("s"), &descriptor);
 	if (listed)
-		wnnGraphRelease(build_one(builder, "y", wnnGraphBuilderDequantizeLinear(
-						  builder, x, scale, zero, NULL)));
+		wnnGraphRelease(
+			build_one(builder, "y",
+				  wnnGraphBuilderDequantizeLinear(builder, x, scale, zero, NULL)));
 	else
 		assert_null(wnnGraphBuilderDequantizeLinear(builder, x, scale, zero, NULL));
 	wnnGraphBuilderRelease(builder);
@@ -384,7 +390,8 @@ static void npu_only_lists_what_it_builds(void **state)
 	(void)state;
 	assert_ok(wnnContextOpSupportLimits(context, &limits));
 	assert_true(limits.matmul.a.dataTypes & WNN_DATA_TYPE_BIT(WNNOperandDataType_Float32));
-	for (WNNOperandDataType t = WNNOperandDataType_Float32; t <= WNNOperandDataType_Uint8; t++) {
+	for (WNNOperandDataType t = WNNOperandDataType_Float32; t <= WNNOperandDataType_Uint8;
+	     t++) {
 		WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
 		WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
 		WNNNamedOperand output = { WNN_STR("y"), NULL };
@@ -399,7 +406,8 @@ static void npu_only_lists_what_it_builds(void **state)
 		output.operand = wnnGraphBuilderNeg(builder, x, NULL);
 		if (output.operand)
 			assert_int_equal(!wnnGraphBuilderBuildSync(builder, 1, &output, GENEROUS,
-								   &graph), listed);
+								   &graph),
+					 listed);
 		else
 			assert_false(listed);
 		wnnGraphRelease(graph);

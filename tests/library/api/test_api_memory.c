@@ -17,13 +17,13 @@
 
 #include "plan/compile.h"
 
-#define IMAGE		(3 * 8 * 8)
-#define RESULTS		10
-#define NEVER		UINT32_MAX
+#define IMAGE	(3 * 8 * 8)
+#define RESULTS 10
+#define NEVER	UINT32_MAX
 
 /* --- The C library's functions --- */
 
-static atomic_bool armed;		/* the calls count, and one of them fails */
+static atomic_bool armed; /* the calls count, and one of them fails */
 static _Atomic uint32_t calls;
 static _Atomic uint32_t failing = NEVER;
 static atomic_bool injected;
@@ -36,12 +36,12 @@ static bool refuse(void)
 	return true;
 }
 
-#define WRAP(type, name, parameters, ...)						\
-	type __real_##name parameters;							\
-	type __wrap_##name parameters;							\
-	type __wrap_##name parameters							\
-	{										\
-		return refuse() ? NULL : __real_##name(__VA_ARGS__);			\
+#define WRAP(type, name, parameters, ...)                            \
+	type __real_##name parameters;                               \
+	type __wrap_##name parameters;                               \
+	type __wrap_##name parameters                                \
+	{                                                            \
+		return refuse() ? NULL : __real_##name(__VA_ARGS__); \
 	}
 
 WRAP(void *, malloc, (size_t size), size)
@@ -92,8 +92,8 @@ static void *hook_allocate(size_t size, size_t alignment, void *userdata1, void 
 	pthread_mutex_lock(&hook.lock);
 	if (hook.calls++ == hook.failing) {
 		hook.injected = true;
-	} else if (!__real_posix_memalign(&block, alignment < sizeof(void *) ? sizeof(void *) :
-								       alignment, size)) {
+	} else if (!__real_posix_memalign(
+			   &block, alignment < sizeof(void *) ? sizeof(void *) : alignment, size)) {
 		hook.blocks++;
 	}
 	pthread_mutex_unlock(&hook.lock);
@@ -172,8 +172,8 @@ static bool open_device(struct run *run)
 	device.simSramBytes = 65536;
 	device.profile = true;
 	options.nextInChain = &device.chain;
-	if (is_failure(wnnInstanceCreateContextSync(run->instance, &options, GENEROUS,
-						    &run->context)))
+	if (is_failure(
+		    wnnInstanceCreateContextSync(run->instance, &options, GENEROUS, &run->context)))
 		return false;
 	run->builder = wnnContextCreateGraphBuilder(run->context);
 	return !no_object(run->builder);
@@ -204,11 +204,11 @@ static WNNOperand weights_of(struct run *run, uint32_t rank, const uint32_t *sha
 	return wnnGraphBuilderConstant(run->builder, &descriptor, data, size);
 }
 
-#define TAKE(variable, call)			\
-	do {					\
-		(variable) = (call);		\
-		if (no_object(variable))	\
-			return NULL;		\
+#define TAKE(variable, call)             \
+	do {                             \
+		(variable) = (call);     \
+		if (no_object(variable)) \
+			return NULL;     \
 	} while (0)
 
 /* Convolution, pooling, a few elementwise operators. */
@@ -233,8 +233,9 @@ static WNNOperand record_image(struct run *run, WNNOperand x)
 	label.label = WNN_STR("smooth");
 	TAKE(w, wnnGraphBuilderSigmoid(b, x, &label));
 	TAKE(x, wnnGraphBuilderMul(b, x, w, NULL));
-	if (is_failure(wnnGraphBuilderSplitEqual(b, x, 2, &(WNNSplitOptions){
-			.label = WNN_STRING_VIEW_INIT, .axis = 1 }, 2, parts)))
+	if (is_failure(wnnGraphBuilderSplitEqual(
+		    b, x, 2, &(WNNSplitOptions){ .label = WNN_STRING_VIEW_INIT, .axis = 1 }, 2,
+		    parts)))
 		return NULL;
 	TAKE(x, wnnGraphBuilderConcat(b, 2, parts, 1, NULL));
 	return x;
@@ -255,8 +256,8 @@ static WNNOperand record_head(struct run *run, WNNOperand x)
 						  WNN_NUMBER_DOUBLE(0.5)));
 	TAKE(c, wnnGraphBuilderExp(b, c, NULL));
 	TAKE(x, wnnGraphBuilderDiv(b, x, c, NULL));
-	TAKE(index, wnnGraphBuilderConstantFromNumber(b, WNNOperandDataType_Int32,
-						      WNN_NUMBER_INT64(0)));
+	TAKE(index,
+	     wnnGraphBuilderConstantFromNumber(b, WNNOperandDataType_Int32, WNN_NUMBER_INT64(0)));
 	TAKE(x, wnnGraphBuilderGather(b, x, index, &gather));
 	TAKE(x, wnnGraphBuilderSoftmax(b, x, 0, NULL));
 	return x;
@@ -332,7 +333,8 @@ static bool make_tensors(struct run *run)
 	if (is_failure(wnnContextCreateTensorSync(run->context, &descriptor, GENEROUS, &run->y)))
 		return false;
 	descriptor.shape = WNN_UINT32_EMPTY;
-	return !is_failure(wnnContextCreateTensorSync(run->context, &descriptor, GENEROUS, &run->z));
+	return !is_failure(
+		wnnContextCreateTensorSync(run->context, &descriptor, GENEROUS, &run->z));
 }
 
 static void on_read(WNNStatus status, void const *data, size_t size, WNNStringView message,
@@ -351,7 +353,8 @@ static void on_read(WNNStatus status, void const *data, size_t size, WNNStringVi
 static bool read_result(struct run *run)
 {
 	WNNStatus status = WNNStatus_TimedOut;
-	WNNReadTensorCallbackInfo info = { NULL, WNNCallbackMode_WaitAnyOnly, on_read, run, &status };
+	WNNReadTensorCallbackInfo info = { NULL, WNNCallbackMode_WaitAnyOnly, on_read, run,
+					   &status };
 	WNNFuture future = wnnContextReadTensor(run->context, run->y, info);
 
 	if (!future.id) {

@@ -56,8 +56,8 @@ static WNNGraph build_mixed(WNNContext context, WNNStatus wanted)
 	outputs[2] = (WNNNamedOperand){ WNN_STR("d"), d };
 	outputs[3] = (WNNNamedOperand){ WNN_STR("e"), e };
 	if (wanted)
-		assert_failed(wnnGraphBuilderBuildSync(builder, 4, outputs, GENEROUS, &graph), wanted,
-			      "2 operators cannot run on the NPU");
+		assert_failed(wnnGraphBuilderBuildSync(builder, 4, outputs, GENEROUS, &graph),
+			      wanted, "2 operators cannot run on the NPU");
 	else
 		assert_ok(wnnGraphBuilderBuildSync(builder, 4, outputs, GENEROUS, &graph));
 	wnnGraphBuilderRelease(builder);
@@ -194,7 +194,8 @@ static void the_report_says_why(void **state)
 }
 
 /* Counts the messages on operators without a place; the build has ended when they are read. */
-static void count_refused(WNNLogLevel level, WNNStringView message, void *userdata1, void *userdata2)
+static void count_refused(WNNLogLevel level, WNNStringView message, void *userdata1,
+			  void *userdata2)
 {
 	char text[256];
 
@@ -329,8 +330,9 @@ static void what_does_not_compile_moves(void **state)
 				continue;
 			compiler++;
 			assert_true(both || !strcmp(node->label.data, "right"));
-			assert_non_null(strstr(node->reasonText.data,
-					       "bytes of SRAM, there are 65536; operands float32["));
+			assert_non_null(
+				strstr(node->reasonText.data,
+				       "bytes of SRAM, there are 65536; operands float32["));
 			assert_true(node->kernel.length > 0);
 		}
 		assert_int_equal(compiler, 1 + both);

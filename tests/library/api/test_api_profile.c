@@ -127,7 +127,8 @@ static void check_sums(const WNNGraphProfile *profile, const WNNGraphStatistics 
 /* Engines take one instruction after the other, each of which has a node. */
 static void check_events(const WNNGraphProfile *profile)
 {
-	uint64_t end[WNNProfileEngine_Vector + 1] = { 0 }, busy[WNNProfileEngine_Vector + 1] = { 0 };
+	uint64_t end[WNNProfileEngine_Vector + 1] = { 0 },
+					       busy[WNNProfileEngine_Vector + 1] = { 0 };
 	size_t ends = 0;
 
 	for (size_t i = 0; i < profile->eventCount; i++) {

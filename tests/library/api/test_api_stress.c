@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define THREADS		4
-#define TENSORS		6
-#define STEPS		24
-#define N		16
+#define THREADS 4
+#define TENSORS 6
+#define STEPS	24
+#define N	16
 
 struct round {
 	WNNInstance instance;

@@ -108,10 +108,10 @@ static void work_is_done_in_order(void **state)
 	for (int i = 0; i < 200; i++) {
 		value = (float)i;
 		assert_ok(wnnContextWriteTensor(f->context, tensor, &value, sizeof(value)));
-		value = -1;	/* copied already */
-		assert_true(wnnContextReadTensor(
-				    f->context, tensor,
-				    note_read(f->notes, WNNCallbackMode_AllowSpontaneous, i))
+		value = -1; /* copied already */
+		assert_true(wnnContextReadTensor(f->context, tensor,
+						 note_read(f->notes,
+							   WNNCallbackMode_AllowSpontaneous, i))
 				    .id);
 	}
 	assert_true(notes_wait(f->notes, 200));
@@ -157,8 +157,8 @@ static void misuse(void **state)
 	assert_failed(wnnContextReadTensorSync(f->context, tensor, NULL, 16, GENEROUS),
 		      WNNStatus_TypeError, "data is NULL");
 	/* Asynchronously the callback says so. */
-	assert_ok(wait_future(f->instance, wnnContextReadTensor(f->context, silent,
-								note_read(f->notes, 0, 1))));
+	assert_ok(wait_future(f->instance,
+			      wnnContextReadTensor(f->context, silent, note_read(f->notes, 0, 1))));
 	assert_int_equal(notes_get(f->notes, 0).status, WNNStatus_TypeError);
 	wnnTensorRelease(silent);
 	wnnTensorRelease(foreign);
@@ -299,9 +299,9 @@ static void constant_tensors(void **state)
 	assert_failed(wnnContextCreateConstantTensorSync(f->context, &wanted, NULL, 16, GENEROUS,
 							 &bad),
 		      WNNStatus_TypeError, "data is NULL");
-	assert_failed(
-		wnnContextCreateConstantTensorSync(f->context, NULL, data, 16, GENEROUS, &bad),
-		WNNStatus_TypeError, "descriptor is NULL");
+	assert_failed(wnnContextCreateConstantTensorSync(f->context, NULL, data, 16, GENEROUS,
+							 &bad),
+		      WNNStatus_TypeError, "descriptor is NULL");
 	assert_ok(wait_future(
 		f->instance, wnnContextCreateConstantTensor(f->context, &wanted, data, sizeof(data),
 							    note_tensor(f->notes, 0, 1))));

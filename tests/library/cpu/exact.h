@@ -5,13 +5,21 @@
 
 #include "rig.h"
 
-#define INTS(...) (const int64_t[]){ __VA_ARGS__ }
-#define REALS(...) (const double[]){ __VA_ARGS__ }
+#define INTS(...)           \
+	(const int64_t[])   \
+	{                   \
+		__VA_ARGS__ \
+	}
+#define REALS(...)          \
+	(const double[])    \
+	{                   \
+		__VA_ARGS__ \
+	}
 
 extern const enum ir_dtype signed_types[3], unsigned_types[3];
 
 int64_t lowest(enum ir_dtype dtype);
-int64_t highest(enum ir_dtype dtype);		/* of uint64: as bits */
+int64_t highest(enum ir_dtype dtype); /* of uint64: as bits */
 
 /* The next operand, from integers or from real numbers; the other is NULL. */
 void add_shape(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,

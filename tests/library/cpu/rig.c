@@ -11,7 +11,7 @@
 #include "cpu/element.h"
 #include "cpu/fast.h"
 
-#define DEFAULT_SEED UINT64_C(0x2545f4914f6cdd1d)
+#define DEFAULT_SEED   UINT64_C(0x2545f4914f6cdd1d)
 #define DEFAULT_ROUNDS 250
 
 static uint64_t state;
@@ -156,12 +156,12 @@ struct setup {
 	enum cpu_layer layer;
 	const struct cpu_simd *simd;
 	unsigned int threads;
-	bool small_cache;		/* small shapes have many blocks */
+	bool small_cache; /* small shapes have many blocks */
 };
 
 /* As graphs do: a constant operand 1 may be packed before; then nobody reads it any more. */
-static int run_packed(struct cpu_context *cpu, const struct ir_node *node, const void **in, void **out,
-		      struct wnn_error *err)
+static int run_packed(struct cpu_context *cpu, const struct ir_node *node, const void **in,
+		      void **out, struct wnn_error *err)
 {
 	size_t bytes = cpu_pack_bytes(cpu, node);
 	void *packed = bytes ? aligned_alloc(64, cpu_round_up(bytes)) : NULL;
@@ -251,8 +251,8 @@ static void compare_result(struct rig *rig, const struct ir_node *node, uint32_t
 			continue;
 		text = ir_print(rig->graph);
 		print_error("%s (%s): result %u, element %lld is %.9g, expected %.9g\n%s",
-			    cpu_kernel_name(CPU_FAST, node), level, (unsigned int)r, (long long)i, b, a,
-			    text);
+			    cpu_kernel_name(CPU_FAST, node), level, (unsigned int)r, (long long)i,
+			    b, a, text);
 		free(text);
 		fail();
 	}
@@ -291,7 +291,8 @@ void rig_expect_all_seen(uint64_t ops)
 
 		for (size_t k = 0; family && ops >> op & 1 && k < family->count; k++)
 			if (!was_seen(&family->kernels[k])) {
-				print_error("%s was compared with nothing\n", family->kernels[k].name);
+				print_error("%s was compared with nothing\n",
+					    family->kernels[k].name);
 				missing++;
 			}
 	}
@@ -309,9 +310,9 @@ static void maybe_constant(struct rig *rig, enum ir_op op)
 	if (!family || !family->kernels[0].pack || random_below(2))
 		return;
 	type = &rig->operand[1]->type;
-	rig->operand[1] = ir_add_constant(rig->graph, type,
-					  ir_constant_borrow(rig->data[1],
-							     (size_t)ir_type_bytes(type), NULL, NULL));
+	rig->operand[1] = ir_add_constant(
+		rig->graph, type,
+		ir_constant_borrow(rig->data[1], (size_t)ir_type_bytes(type), NULL, NULL));
 	assert_non_null(rig->operand[1]);
 }
 

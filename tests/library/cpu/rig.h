@@ -28,7 +28,7 @@ struct rig {
 	struct ir_value *operand[RIG_MAX];
 	void *data[RIG_MAX];
 	uint32_t num_operands;
-	bool by_largest;	/* the tolerance is relative to the largest element of a result */
+	bool by_largest; /* the tolerance is relative to the largest element of a result */
 };
 
 void rig_init(struct rig *rig);
@@ -44,7 +44,7 @@ void *rig_add_between(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const
 /* The same of given elements. */
 void rig_add_data(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
 		  const void *data);
-void rig_skip(struct rig *rig);			/* an optional operand is left out */
+void rig_skip(struct rig *rig); /* an optional operand is left out */
 
 double rig_get(enum ir_dtype dtype, const void *data, int64_t i);
 void rig_put(enum ir_dtype dtype, void *data, int64_t i, double value);
@@ -63,11 +63,11 @@ bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, ui
 void rig_expect_all_seen(uint64_t ops);
 
 /* The operators of test_cpu_fast.c; the others are those of test_cpu_indexed.c. */
-#define RIG_OPS_FAST								\
-	(1u << IR_OP_CONV | 1u << IR_OP_POOL | 1u << IR_OP_MATMUL | 1u << IR_OP_BINARY |	\
-	 1u << IR_OP_UNARY | 1u << IR_OP_CONCAT | 1u << IR_OP_TRANSPOSE | 1u << IR_OP_SLICE |	\
-	 1u << IR_OP_SOFTMAX | 1u << IR_OP_REDUCE | 1u << IR_OP_BATCHNORM |			\
-	 1u << IR_OP_INSTNORM | 1u << IR_OP_LAYERNORM | 1u << IR_OP_EXPAND | 1u << IR_OP_REVERSE)
+#define RIG_OPS_FAST                                                                               \
+	(1u << IR_OP_CONV | 1u << IR_OP_POOL | 1u << IR_OP_MATMUL | 1u << IR_OP_BINARY |           \
+	 1u << IR_OP_UNARY | 1u << IR_OP_CONCAT | 1u << IR_OP_TRANSPOSE | 1u << IR_OP_SLICE |      \
+	 1u << IR_OP_SOFTMAX | 1u << IR_OP_REDUCE | 1u << IR_OP_BATCHNORM | 1u << IR_OP_INSTNORM | \
+	 1u << IR_OP_LAYERNORM | 1u << IR_OP_EXPAND | 1u << IR_OP_REVERSE)
 
 /* Runs the node on one layer; returns the first of the results, which is the caller's to free. */
 void *rig_run(struct rig *rig, enum cpu_layer layer, enum ir_op op, const union ir_attrs *attrs,
@@ -77,11 +77,11 @@ void rig_exit(struct rig *rig);
 /* A test that runs `name_round` again and again; each must find a fast kernel. */
 void run_rounds(bool (*one)(void));
 
-#define FAMILY(name) \
+#define FAMILY(name)                          \
 	static void test_##name(void **state) \
-	{ \
-		(void)state; \
-		run_rounds(name##_round); \
+	{                                     \
+		(void)state;                  \
+		run_rounds(name##_round);     \
 	}
 
 #endif

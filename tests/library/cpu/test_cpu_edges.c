@@ -213,8 +213,8 @@ static void test_comparison_with_nan(void **state)
 		rig_init(&rig);
 		add_reals(&rig, IR_F32, 3, REALS(NAN, 1, NAN));
 		add_reals(&rig, IR_F32, 3, REALS(1, NAN, NAN));
-		expect_line(&rig, IR_OP_COMPARE, &attrs, IR_U8, 3,
-			    INTS(unequal, unequal, unequal), NULL);
+		expect_line(&rig, IR_OP_COMPARE, &attrs, IR_U8, 3, INTS(unequal, unequal, unequal),
+			    NULL);
 	}
 }
 
@@ -338,10 +338,14 @@ static void test_reductions_of_nothing(void **state)
 		enum ir_reduce kind;
 		double expected[2];
 	} cases[] = {
-		{ IR_REDUCE_SUM, { -2, 3 } }, { IR_REDUCE_PROD, { -2, 3 } },
-		{ IR_REDUCE_MAX, { -2, 3 } }, { IR_REDUCE_MIN, { -2, 3 } },
-		{ IR_REDUCE_MEAN, { -2, 3 } }, { IR_REDUCE_L1, { 2, 3 } },
-		{ IR_REDUCE_L2, { 2, 3 } }, { IR_REDUCE_SUM_SQUARE, { 4, 9 } },
+		{ IR_REDUCE_SUM, { -2, 3 } },
+		{ IR_REDUCE_PROD, { -2, 3 } },
+		{ IR_REDUCE_MAX, { -2, 3 } },
+		{ IR_REDUCE_MIN, { -2, 3 } },
+		{ IR_REDUCE_MEAN, { -2, 3 } },
+		{ IR_REDUCE_L1, { 2, 3 } },
+		{ IR_REDUCE_L2, { 2, 3 } },
+		{ IR_REDUCE_SUM_SQUARE, { 4, 9 } },
 		{ IR_REDUCE_LOG_SUM, { NAN, (double)1.0986122886681098f } },
 		{ IR_REDUCE_LOG_SUM_EXP, { -2, 3 } },
 	};
@@ -398,9 +402,9 @@ static void test_scalars(void **state)
 {
 	union ir_attrs add = { .binary = { .kind = IR_ADD, .act.kind = IR_UNARY_NONE } };
 	union ir_attrs none = { .axes = 0 };
-	static const enum ir_op movers[] = { IR_OP_COPY, IR_OP_RESHAPE, IR_OP_EXPAND, IR_OP_TILE,
-					     IR_OP_REVERSE, IR_OP_TRANSPOSE, IR_OP_SLICE,
-					     IR_OP_PAD };
+	static const enum ir_op movers[] = { IR_OP_COPY,  IR_OP_RESHAPE, IR_OP_EXPAND,
+					     IR_OP_TILE,  IR_OP_REVERSE, IR_OP_TRANSPOSE,
+					     IR_OP_SLICE, IR_OP_PAD };
 	struct ir_type type = ir_type_make(IR_F32, 0, NULL);
 	struct rig rig;
 
@@ -428,8 +432,10 @@ static void test_pool_of_padding(void **state)
 
 	(void)state;
 	for (int kind = IR_POOL_MAX; kind <= IR_POOL_L2; kind++) {
-		union ir_attrs attrs = { .pool = { .kind = (enum ir_pool)kind, .window = { 1, 1 },
-						   .padding = { 0, 0, 1, 1 }, .strides = { 1, 1 },
+		union ir_attrs attrs = { .pool = { .kind = (enum ir_pool)kind,
+						   .window = { 1, 1 },
+						   .padding = { 0, 0, 1, 1 },
+						   .strides = { 1, 1 },
 						   .dilations = { 1, 1 } } };
 		double nothing = kind == IR_POOL_MAX ? lowest_float : 0;
 
@@ -460,7 +466,8 @@ static void test_huge_windows(void **state)
 		union ir_attrs attrs = { .pool = { .kind = (enum ir_pool)kind,
 						   .window = { UINT32_MAX, UINT32_MAX },
 						   .padding = { far, far, far, far },
-						   .strides = { 1, 1 }, .dilations = { 1, 1 } } };
+						   .strides = { 1, 1 },
+						   .dilations = { 1, 1 } } };
 		double value = kind == IR_POOL_MAX ? max : kind == IR_POOL_AVERAGE ? mean : root;
 
 		rig_init(&rig);
@@ -481,8 +488,10 @@ static void test_huge_windows(void **state)
 static void test_huge_dilations(void **state)
 {
 	const uint32_t far = 2000000000;
-	union ir_attrs attrs = { .conv = { .strides = { 1, 1 }, .dilations = { far, far },
-					   .padding = { far, far, far, far }, .groups = 1,
+	union ir_attrs attrs = { .conv = { .strides = { 1, 1 },
+					   .dilations = { far, far },
+					   .padding = { far, far, far, far },
+					   .groups = 1,
 					   .act.kind = IR_UNARY_NONE } };
 	int64_t x[4] = { 1, 1, 2, 2 }, w[4] = { 1, 1, 3, 3 };
 	struct ir_type type = ir_type_make(IR_F32, 4, x);
@@ -533,7 +542,9 @@ static void test_resample(void **state)
  */
 static void check_lstm(uint32_t order, const double *bias, const double *peephole, double h)
 {
-	union ir_attrs attrs = { .rnn = { .steps = 1, .hidden_size = 1, .cell = true,
+	union ir_attrs attrs = { .rnn = { .steps = 1,
+					  .hidden_size = 1,
+					  .cell = true,
 					  .gate_order = order,
 					  .activations = { IR_RELU, IR_RELU, IR_RELU } } };
 	struct ir_type types[2] = { ir_type_make(IR_F32, 2, (int64_t[]){ 1, 1 }),
@@ -579,8 +590,11 @@ static void test_lstm_gates(void **state)
  */
 static void check_gru(uint32_t order, bool after, const double *bias, double h)
 {
-	union ir_attrs attrs = { .rnn = { .steps = 1, .hidden_size = 1, .cell = true,
-					  .gate_order = order, .reset_after = after,
+	union ir_attrs attrs = { .rnn = { .steps = 1,
+					  .hidden_size = 1,
+					  .cell = true,
+					  .gate_order = order,
+					  .reset_after = after,
 					  .activations = { IR_RELU, IR_RELU } } };
 	struct ir_type type = ir_type_make(IR_F32, 2, (int64_t[]){ 1, 1 });
 	const int64_t one[2] = { 1, 1 }, three[2] = { 3, 1 };

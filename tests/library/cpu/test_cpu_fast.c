@@ -27,7 +27,8 @@ static struct ir_unary_attrs random_act(void)
 	static const int kinds[] = { IR_UNARY_NONE, IR_RELU, IR_CLAMP, IR_TANH, IR_LEAKY_RELU };
 
 	return (struct ir_unary_attrs){ .kind = kinds[random_below(5)],
-					.alpha = -0.5f, .beta = 0.75f };
+					.alpha = -0.5f,
+					.beta = 0.75f };
 }
 
 /* Out size of one axis, 0 if the window does not fit. */
@@ -48,7 +49,9 @@ static void place4(enum ir_layout layout, int64_t *dims, int64_t n, int64_t c, i
 
 static bool conv_round(void)
 {
-	static const uint8_t axes[][4] = { { 0, 1, 2, 3 }, { 3, 2, 0, 1 }, { 0, 3, 1, 2 }, { 3, 0, 1, 2 } };
+	static const uint8_t axes[][4] = {
+		{ 0, 1, 2, 3 }, { 3, 2, 0, 1 }, { 0, 3, 1, 2 }, { 3, 0, 1, 2 }
+	};
 	union ir_attrs attrs = { 0 };
 	struct ir_conv_attrs *a = &attrs.conv;
 	int64_t x[4], f[4], y[4], parts[4], c_in, c_out, h, w, oh, ow;
@@ -114,13 +117,15 @@ static bool pool_round(void)
 		a->padding[2 * i] = random_below(a->window[i]);
 		a->padding[2 * i + 1] = random_below(a->window[i]);
 	}
-	if (random_below(8) == 0) {	/* all of the image */
+	if (random_below(8) == 0) { /* all of the image */
 		memset(a->padding, 0, sizeof(a->padding));
 		h = a->window[0] = between(1, 12);
 		w = a->window[1] = between(1, 12);
 	}
-	oh = out_size(h, a->window[0], a->dilations[0], a->strides[0], a->padding[0], a->padding[1]);
-	ow = out_size(w, a->window[1], a->dilations[1], a->strides[1], a->padding[2], a->padding[3]);
+	oh = out_size(h, a->window[0], a->dilations[0], a->strides[0], a->padding[0],
+		      a->padding[1]);
+	ow = out_size(w, a->window[1], a->dilations[1], a->strides[1], a->padding[2],
+		      a->padding[3]);
 	/* Windows that see little but padding are the reference's. */
 	if (!oh || !ow || a->window[0] > 2 * h || a->window[1] > 2 * w)
 		return true;
@@ -145,10 +150,14 @@ static bool matmul_round(void)
 	a->alpha = random_below(4) ? 1 : 0.5f;
 	a->beta = random_below(4) ? 1 : 2;
 	a->act = random_act();
-	memcpy(x, (int64_t[]){ b0, random_below(2) ? b1 : 1, a->a_transpose ? k : m,
-			       a->a_transpose ? m : k }, sizeof(x));
-	memcpy(f, (int64_t[]){ random_below(2) ? b0 : 1, b1, a->b_transpose ? n : k,
-			       a->b_transpose ? k : n }, sizeof(f));
+	memcpy(x,
+	       (int64_t[]){ b0, random_below(2) ? b1 : 1, a->a_transpose ? k : m,
+			    a->a_transpose ? m : k },
+	       sizeof(x));
+	memcpy(f,
+	       (int64_t[]){ random_below(2) ? b0 : 1, b1, a->b_transpose ? n : k,
+			    a->b_transpose ? k : n },
+	       sizeof(f));
 	memcpy(y, (int64_t[]){ b0, b1, m, n }, sizeof(y));
 	rig_init(&rig);
 	add(&rig, 4, x);
@@ -198,8 +207,9 @@ static bool binary_round(void)
 
 static bool unary_round(void)
 {
-	union ir_attrs attrs = { .unary = { .kind = (int)random_below(IR_LINEAR + 1), .alpha = -0.25f,
-					    .beta = 0.5f } };
+	union ir_attrs attrs = {
+		.unary = { .kind = (int)random_below(IR_LINEAR + 1), .alpha = -0.25f, .beta = 0.5f }
+	};
 	int64_t dims[2] = { between(1, 9), between(1, random_below(8) ? 70 : 20000) };
 	int kind = attrs.unary.kind;
 	struct rig rig;
@@ -331,11 +341,13 @@ static bool softmax_round(void)
 
 static bool reduce_round(void)
 {
-	static const enum ir_reduce kinds[] = { IR_REDUCE_SUM, IR_REDUCE_MEAN, IR_REDUCE_MAX, IR_REDUCE_MIN,
-						IR_REDUCE_L1, IR_REDUCE_L2, IR_REDUCE_SUM_SQUARE,
-						IR_REDUCE_LOG_SUM };
+	static const enum ir_reduce kinds[] = { IR_REDUCE_SUM,	      IR_REDUCE_MEAN,
+						IR_REDUCE_MAX,	      IR_REDUCE_MIN,
+						IR_REDUCE_L1,	      IR_REDUCE_L2,
+						IR_REDUCE_SUM_SQUARE, IR_REDUCE_LOG_SUM };
 	int64_t dims[8], y[8];
-	uint32_t rank = random_dims(0, dims), first = between(0, rank), end = between(first, rank), n = 0;
+	uint32_t rank = random_dims(0, dims), first = between(0, rank), end = between(first, rank),
+		 n = 0;
 	union ir_attrs attrs = { .reduce = { .kind = kinds[random_below(8)] } };
 	struct rig rig;
 
@@ -348,8 +360,8 @@ static bool reduce_round(void)
 			y[n++] = dims[i];
 	}
 	rig_init(&rig);
-	rig_add_between(&rig, IR_F32, rank, dims,
-			attrs.reduce.kind == IR_REDUCE_LOG_SUM ? 0.5 : -1, 1);
+	rig_add_between(&rig, IR_F32, rank, dims, attrs.reduce.kind == IR_REDUCE_LOG_SUM ? 0.5 : -1,
+			1);
 	return compare(&rig, IR_OP_REDUCE, &attrs, n, y, 1e-6);
 }
 
@@ -447,8 +459,10 @@ static void test_blas_threads(void **state)
 /* What multiplications are shared out by, and a line of the matrix alone. */
 static void test_shared_products(void **state)
 {
-	static const int64_t sizes[][4] = { { 1, 130, 300, 150 }, { 1, 3, 900, 800 },
-					    { 2, 900, 3, 800 }, { 1, 1, 3000, 700 },
+	static const int64_t sizes[][4] = { { 1, 130, 300, 150 },
+					    { 1, 3, 900, 800 },
+					    { 2, 900, 3, 800 },
+					    { 1, 1, 3000, 700 },
 					    { 6, 100, 120, 90 } };
 	union ir_attrs attrs = { .matmul = { .alpha = 1, .beta = 1, .act.kind = IR_UNARY_NONE } };
 
@@ -462,10 +476,12 @@ static void test_shared_products(void **state)
 			attrs.matmul.a_transpose = transposed & 1;
 			attrs.matmul.b_transpose = transposed & 2;
 			rig_init(&rig);
-			add(&rig, 3, transposed & 1 ? (int64_t[]){ batch, k, m } :
-						      (int64_t[]){ batch, m, k });
-			add(&rig, 3, transposed & 2 ? (int64_t[]){ batch, n, k } :
-						      (int64_t[]){ batch, k, n });
+			add(&rig, 3,
+			    transposed & 1 ? (int64_t[]){ batch, k, m } :
+					     (int64_t[]){ batch, m, k });
+			add(&rig, 3,
+			    transposed & 2 ? (int64_t[]){ batch, n, k } :
+					     (int64_t[]){ batch, k, n });
 			assert_true(compare(&rig, IR_OP_MATMUL, &attrs, 3, y, 1e-4));
 		}
 }
@@ -479,14 +495,22 @@ static void test_all_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_conv),	  cmocka_unit_test(test_pool),
-		cmocka_unit_test(test_matmul),	  cmocka_unit_test(test_binary),
-		cmocka_unit_test(test_unary),	  cmocka_unit_test(test_concat),
-		cmocka_unit_test(test_transpose), cmocka_unit_test(test_slice),
-		cmocka_unit_test(test_softmax),	  cmocka_unit_test(test_blas_threads),
-		cmocka_unit_test(test_shared_products), cmocka_unit_test(test_reduce),
-		cmocka_unit_test(test_layernorm), cmocka_unit_test(test_instnorm),
-		cmocka_unit_test(test_batchnorm), cmocka_unit_test(test_expand),
+		cmocka_unit_test(test_conv),
+		cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_matmul),
+		cmocka_unit_test(test_binary),
+		cmocka_unit_test(test_unary),
+		cmocka_unit_test(test_concat),
+		cmocka_unit_test(test_transpose),
+		cmocka_unit_test(test_slice),
+		cmocka_unit_test(test_softmax),
+		cmocka_unit_test(test_blas_threads),
+		cmocka_unit_test(test_shared_products),
+		cmocka_unit_test(test_reduce),
+		cmocka_unit_test(test_layernorm),
+		cmocka_unit_test(test_instnorm),
+		cmocka_unit_test(test_batchnorm),
+		cmocka_unit_test(test_expand),
 		cmocka_unit_test(test_reverse),
 		cmocka_unit_test(test_all_seen),
 	};

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const enum ir_dtype all_types[] = { IR_F32, IR_F16, IR_I32, IR_U32,
-					  IR_I64, IR_U64, IR_I8, IR_U8 };
+					   IR_I64, IR_U64, IR_I8,  IR_U8 };
 static const enum ir_dtype index_types[] = { IR_I32, IR_U32, IR_I64 };
 
 /* Indices of every kind: inside, outside, and as far outside as the type goes. */
@@ -45,7 +45,7 @@ static bool gather_round(void)
 	struct rig rig;
 
 	if (index_rank && !random_below(8))
-		indices[0] = 600;	/* more than one chunk */
+		indices[0] = 600; /* more than one chunk */
 	for (uint32_t i = 0; i < axis; i++)
 		y[n++] = x[i];
 	for (uint32_t i = 0; i < index_rank; i++)
@@ -126,7 +126,7 @@ static uint32_t blocked(int64_t *x, int64_t *scale)
 		x[i] = scale[i] * block;
 	}
 	if (rank && !random_below(6)) {
-		x[rank - 1] = 600;	/* more than one chunk */
+		x[rank - 1] = 600; /* more than one chunk */
 		scale[rank - 1] = random_below(2) ? 600 : 2;
 	}
 	return rank;
@@ -254,10 +254,16 @@ static void add_operands(struct rig *rig, const struct network *n)
 static bool recurrent_round(bool lstm)
 {
 	static const int activations[] = { IR_SIGMOID, IR_TANH, IR_RELU };
-	struct network n = { .lstm = lstm, .cell = !random_below(3), .batch = between(1, 3),
-			     .input = between(1, 9), .hidden = between(1, 20), .directions = 1,
-			     .gates = lstm ? 4 : 3, .dtype = random_below(3) ? IR_F32 : IR_F16 };
-	union ir_attrs attrs = { .rnn = { .cell = n.cell, .reset_after = random_below(2),
+	struct network n = { .lstm = lstm,
+			     .cell = !random_below(3),
+			     .batch = between(1, 3),
+			     .input = between(1, 9),
+			     .hidden = between(1, 20),
+			     .directions = 1,
+			     .gates = lstm ? 4 : 3,
+			     .dtype = random_below(3) ? IR_F32 : IR_F16 };
+	union ir_attrs attrs = { .rnn = { .cell = n.cell,
+					  .reset_after = random_below(2),
 					  .gate_order = random_below(2) } };
 	struct ir_type types[3];
 	int64_t d[4];
@@ -279,8 +285,7 @@ static bool recurrent_round(bool lstm)
 	types[0] = types[1] = ir_type_make(n.dtype, rank, d);
 	if (attrs.rnn.return_sequence)
 		types[count++] = ir_type_make(
-			n.dtype, 4,
-			(int64_t[]){ n.steps, n.directions, n.batch, n.hidden });
+			n.dtype, 4, (int64_t[]){ n.steps, n.directions, n.batch, n.hidden });
 	rig_init(&rig);
 	rig.by_largest = true;
 	add_operands(&rig, &n);
@@ -301,7 +306,9 @@ static bool lstm_round(void)
 /* More steps than fit the buffer of gates at once: they are computed in parts, from either end. */
 static void test_long_sequence(void **state)
 {
-	union ir_attrs attrs = { .rnn = { .steps = 700, .hidden_size = 64, .direction = IR_BOTH,
+	union ir_attrs attrs = { .rnn = { .steps = 700,
+					  .hidden_size = 64,
+					  .direction = IR_BOTH,
 					  .return_sequence = true,
 					  .activations = { IR_SIGMOID, IR_TANH, IR_TANH } } };
 	struct network n = { true, false, 700, 9, 1, 64, 2, 4, IR_F32 };
@@ -334,10 +341,10 @@ static void test_all_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gather),	    cmocka_unit_test(test_elements),
-		cmocka_unit_test(test_coordinates), cmocka_unit_test(test_quantize),
-		cmocka_unit_test(test_dequantize),  cmocka_unit_test(test_resample),
-		cmocka_unit_test(test_gru),	    cmocka_unit_test(test_lstm),
+		cmocka_unit_test(test_gather),	      cmocka_unit_test(test_elements),
+		cmocka_unit_test(test_coordinates),   cmocka_unit_test(test_quantize),
+		cmocka_unit_test(test_dequantize),    cmocka_unit_test(test_resample),
+		cmocka_unit_test(test_gru),	      cmocka_unit_test(test_lstm),
 		cmocka_unit_test(test_long_sequence), cmocka_unit_test(test_all_seen),
 	};
 

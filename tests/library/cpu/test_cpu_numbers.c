@@ -12,10 +12,10 @@
 
 #include "util/float16.h"
 
-#define BIG (INT64_C(1) << 53)		/* from here on doubles miss integers */
+#define BIG (INT64_C(1) << 53) /* from here on doubles miss integers */
 
-static void check_binary(enum ir_op op, enum ir_binary kind, enum ir_dtype dtype, int64_t a, int64_t b,
-			 int64_t expected)
+static void check_binary(enum ir_op op, enum ir_binary kind, enum ir_dtype dtype, int64_t a,
+			 int64_t b, int64_t expected)
 {
 	union ir_attrs attrs = { .binary = { .kind = kind, .act.kind = IR_UNARY_NONE } };
 	struct rig rig;
@@ -48,7 +48,8 @@ static void test_float16_rounding(void **state)
 	(void)state;
 	for (uint32_t bits = 0; bits < 0x7c00; bits++) {
 		double h = (double)wnn_half_to_float((uint16_t)bits);
-		double next = bits == 0x7bff ? 65536 : (double)wnn_half_to_float((uint16_t)(bits + 1));
+		double next = bits == 0x7bff ? 65536 :
+					       (double)wnn_half_to_float((uint16_t)(bits + 1));
 		double tie = (h + next) / 2;
 
 		assert_int_equal(wnn_double_to_half(h), bits);
@@ -75,7 +76,8 @@ static void test_cast_to_float16(void **state)
 
 	(void)state;
 	rig_init(&rig);
-	add_reals(&rig, IR_F32, 8, REALS(0x1p-24, 0x1p-25, 0x1.8p-25, -0x1p-26, 65519, 65520, 2049, 2051));
+	add_reals(&rig, IR_F32, 8,
+		  REALS(0x1p-24, 0x1p-25, 0x1.8p-25, -0x1p-26, 65519, 65520, 2049, 2051));
 	expect_line(&rig, IR_OP_CAST, NULL, IR_F16, 8, NULL,
 		    REALS(0x1p-24, 0, 0x1p-24, -0.0, 65504, INFINITY, 2048, 2052));
 	rig_init(&rig);
@@ -109,7 +111,8 @@ static void check_cast(enum ir_dtype from, enum ir_dtype to, int64_t x, int64_t 
 
 	rig_init(&rig);
 	add_ints(&rig, from, 1, &x);
-	expect_line(&rig, IR_OP_CAST, NULL, to, 1, to_float ? NULL : &bits, to_float ? &real : NULL);
+	expect_line(&rig, IR_OP_CAST, NULL, to, 1, to_float ? NULL : &bits,
+		    to_float ? &real : NULL);
 }
 
 static void check_cast_from_float(enum ir_dtype to, double x, int64_t bits)
@@ -144,7 +147,8 @@ static void test_wide_casts(void **state)
 	check_cast_from_float(IR_U32, 0x1p31, INT64_C(1) << 31);
 }
 
-static void check_reduce(enum ir_reduce kind, enum ir_dtype dtype, const int64_t *x, int64_t expected)
+static void check_reduce(enum ir_reduce kind, enum ir_dtype dtype, const int64_t *x,
+			 int64_t expected)
 {
 	union ir_attrs attrs = { .reduce = { .kind = kind, .axes = 1 } };
 	struct ir_type type = ir_type_make(dtype, 0, NULL);
@@ -167,7 +171,8 @@ static void test_wide_reductions(void **state)
 	check_reduce(IR_REDUCE_L1, IR_I64, INTS(-BIG, -1, BIG), 2 * BIG + 1);
 	check_reduce(IR_REDUCE_L1, IR_U64, INTS(-1, 0, 0), -1);
 	check_reduce(IR_REDUCE_L1, IR_I64, INTS(INT64_MIN, 0, 0), INT64_MIN);
-	check_reduce(IR_REDUCE_SUM_SQUARE, IR_U64, INTS(1, INT64_C(1) << 31, 0), (INT64_C(1) << 62) + 1);
+	check_reduce(IR_REDUCE_SUM_SQUARE, IR_U64, INTS(1, INT64_C(1) << 31, 0),
+		     (INT64_C(1) << 62) + 1);
 }
 
 static void test_wide_cumulative_sum(void **state)
@@ -179,7 +184,8 @@ static void test_wide_cumulative_sum(void **state)
 	rig_init(&rig);
 	add_ints(&rig, IR_I64, 4, INTS(INT64_MAX, BIG, 1, BIG));
 	expect_line(&rig, IR_OP_CUMSUM, &attrs, IR_I64, 4,
-		    INTS((int64_t)((uint64_t)INT64_MAX + 2 * BIG + 1), 2 * BIG + 1, BIG + 1, BIG), NULL);
+		    INTS((int64_t)((uint64_t)INT64_MAX + 2 * BIG + 1), 2 * BIG + 1, BIG + 1, BIG),
+		    NULL);
 	attrs.cumsum.exclusive = true;
 	rig_init(&rig);
 	add_ints(&rig, IR_U64, 3, INTS(-1, 5, -1));
@@ -188,8 +194,8 @@ static void test_wide_cumulative_sum(void **state)
 
 /* --- NaN, infinities -------------------------------------------------------------------------- */
 
-static void check_arg(bool max, bool last, enum ir_dtype dtype, const int64_t *ints, const double *reals,
-		      int64_t expected)
+static void check_arg(bool max, bool last, enum ir_dtype dtype, const int64_t *ints,
+		      const double *reals, int64_t expected)
 {
 	union ir_attrs attrs = { .arg = { .max = max, .last = last, .axis = 0 } };
 	struct ir_type type = ir_type_make(IR_I32, 0, NULL);
@@ -216,7 +222,9 @@ static void test_arg(void **state)
 
 static void check_pool(enum ir_pool kind, const double *x, const double *y)
 {
-	union ir_attrs attrs = { .pool = { .kind = kind, .window = { 1, 2 }, .strides = { 1, 1 },
+	union ir_attrs attrs = { .pool = { .kind = kind,
+					   .window = { 1, 2 },
+					   .strides = { 1, 1 },
 					   .dilations = { 1, 1 } } };
 	struct rig rig;
 
@@ -240,7 +248,8 @@ static void test_pools(void **state)
 	check_pool(IR_POOL_MAX, REALS(NAN, 1, 2, NAN), REALS(NAN, 2, NAN));
 	check_pool(IR_POOL_MAX, REALS(-INFINITY, -INFINITY, -1, INFINITY),
 		   REALS(-INFINITY, -1, INFINITY));
-	check_pool(IR_POOL_AVERAGE, REALS(INFINITY, 1, 2, -INFINITY), REALS(INFINITY, 1.5, -INFINITY));
+	check_pool(IR_POOL_AVERAGE, REALS(INFINITY, 1, 2, -INFINITY),
+		   REALS(INFINITY, 1.5, -INFINITY));
 	check_pool(IR_POOL_AVERAGE, REALS(INFINITY, -INFINITY, NAN, 1), REALS(NAN, NAN, NAN));
 	/* The squares are beyond float32, their root is not. */
 	check_pool(IR_POOL_L2, REALS(3e30f, 4e30f, 0, 0), REALS(5e30f, 4e30f, 0));
@@ -307,8 +316,8 @@ static void *make_far(enum ir_dtype dtype)
 }
 
 /* The node has operand 0 from the caller, [index] as operand 1 if any, and gives 0 and 7. */
-static void check_far(enum ir_op op, const union ir_attrs *attrs, enum ir_dtype dtype, const void *data,
-		      const int64_t *indices)
+static void check_far(enum ir_op op, const union ir_attrs *attrs, enum ir_dtype dtype,
+		      const void *data, const int64_t *indices)
 {
 	struct ir_type x = ir_type_make(dtype, 1, (int64_t[]){ FAR_COUNT });
 	struct ir_type y = ir_type_make(dtype, 1, (int64_t[]){ 2 });
@@ -350,8 +359,10 @@ static void test_far_elements(void **state)
 		check_far(IR_OP_SLICE, &wide, types[t], data, NULL);
 		for (int kind = IR_GATHER_AXIS; kind <= IR_GATHER_ELEMENTS; kind++) {
 			gather.gather.kind = kind;
-			check_far(IR_OP_GATHER, &gather, types[t], data, INTS(INT64_C(1) << 30, -1));
-			check_far(IR_OP_GATHER, &gather, types[t], data, INTS(INT64_MIN, INT64_MAX));
+			check_far(IR_OP_GATHER, &gather, types[t], data,
+				  INTS(INT64_C(1) << 30, -1));
+			check_far(IR_OP_GATHER, &gather, types[t], data,
+				  INTS(INT64_MIN, INT64_MAX));
 		}
 		munmap(data, (size_t)FAR_COUNT * ir_dtype_bits(types[t]) / 8);
 	}

@@ -17,12 +17,12 @@
 #include "cpu/fast.h"
 #include "util/thread.h"
 
-enum { MAX_THREADS = 9, MAX_ITEMS = 300, MAX_WAIT = 10000 };	/* the last in milliseconds */
+enum { MAX_THREADS = 9, MAX_ITEMS = 300, MAX_WAIT = 10000 }; /* the last in milliseconds */
 
 int __real_wnn_thread_start(void *(*run)(void *), void *argument);
 int __wrap_wnn_thread_start(void *(*run)(void *), void *argument);
 
-static int starts_left = -1;		/* until starting a thread fails; -1: for ever */
+static int starts_left = -1; /* until starting a thread fails; -1: for ever */
 
 int __wrap_wnn_thread_start(void *(*run)(void *), void *argument)
 {
@@ -35,7 +35,7 @@ int __wrap_wnn_thread_start(void *(*run)(void *), void *argument)
 struct work {
 	unsigned int threads;
 	pthread_t caller;
-	atomic_bool busy[MAX_THREADS];		/* by worker */
+	atomic_bool busy[MAX_THREADS]; /* by worker */
 	atomic_uint done[MAX_ITEMS], wrong, others;
 	bool needs_others;
 };
@@ -88,7 +88,8 @@ static void do_item(void *argument, int64_t item, unsigned int worker)
 /* With `needs_others` the caller waits in its item until another thread has done one. */
 static void run_items(struct cpu_pool *pool, unsigned int threads, int64_t count, bool needs_others)
 {
-	struct work w = { .threads = threads, .caller = pthread_self(),
+	struct work w = { .threads = threads,
+			  .caller = pthread_self(),
 			  .needs_others = needs_others };
 
 	cpu_pool_run(pool, count, do_item, &w);

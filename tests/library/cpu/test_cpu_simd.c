@@ -13,7 +13,7 @@
 #include "guard.h"
 
 static const struct cpu_simd *simd;
-static bool low;			/* the memory's beginning is guarded, not its end */
+static bool low; /* the memory's beginning is guarded, not its end */
 
 static struct guard floats(int64_t n)
 {
@@ -22,7 +22,9 @@ static struct guard floats(int64_t n)
 
 static void put_odd_values(struct guard *g, int64_t n)
 {
-	static const float odd[] = { NAN, INFINITY, -INFINITY, 0, -0.0f, 1e-40f, -3e38f, 3e38f, 100 };
+	static const float odd[] = {
+		NAN, INFINITY, -INFINITY, 0, -0.0f, 1e-40f, -3e38f, 3e38f, 100
+	};
 
 	for (int64_t i = 0; i < n; i++)
 		if (random_below(4) == 0)
@@ -34,12 +36,13 @@ static void expect(const char *what, int64_t i, double actual, double expected, 
 {
 	bool same = isnan(expected) ? isnan(actual) :
 		    isinf(expected) ? actual == expected :
-		    expected == 0 && bound == 0 ? actual == 0 && signbit(actual) == signbit(expected) :
-						  fabs(actual - expected) <= bound;
+		    expected == 0 && bound == 0 ?
+				      actual == 0 && signbit(actual) == signbit(expected) :
+				      fabs(actual - expected) <= bound;
 
 	if (!same)
-		fail_msg("%s of level %s: element %d is %.9g, expected %.9g", what, simd->name, (int)i,
-			 actual, expected);
+		fail_msg("%s of level %s: element %d is %.9g, expected %.9g", what, simd->name,
+			 (int)i, actual, expected);
 }
 
 /* What sums of n products of numbers up to 1 may lose. */
@@ -63,21 +66,30 @@ static double tile_start(const struct cpu_tile *t, double before, int64_t row, i
 {
 	if (t->add)
 		return before;
-	return (double)(t->row_start ? t->row_start[row] :
-			t->column_start ? t->column_start[column] : 0);
+	return (double)(t->row_start	? t->row_start[row] :
+			t->column_start ? t->column_start[column] :
+					  0);
 }
 
 static void check_one_tile(int64_t rows, int64_t vecs)
 {
-	int64_t columns = vecs * simd->lanes, depth = between(1, MAX_DEPTH), at[MAX_DEPTH], b_size = 0;
+	int64_t columns = vecs * simd->lanes, depth = between(1, MAX_DEPTH), at[MAX_DEPTH],
+		b_size = 0;
 	int64_t ldc = columns + random_below(9), c_size = (rows - 1) * ldc + columns;
 	uint32_t start = random_below(4);
 	bool limit = random_below(2);
-	struct guard a = floats(depth * rows), c = floats(c_size), first = floats(rows + columns), b;
-	struct cpu_tile t = { .depth = depth, .a = a.data, .at = at, .c = c.data, .ldc = ldc,
-			      .add = start == 1, .row_start = start == 2 ? first.data : NULL,
+	struct guard a = floats(depth * rows), c = floats(c_size), first = floats(rows + columns),
+		     b;
+	struct cpu_tile t = { .depth = depth,
+			      .a = a.data,
+			      .at = at,
+			      .c = c.data,
+			      .ldc = ldc,
+			      .add = start == 1,
+			      .row_start = start == 2 ? first.data : NULL,
 			      .column_start = start == 3 ? first.data + rows : NULL,
-			      .lo = limit ? -0.5f : -INFINITY, .hi = limit ? 0.75f : INFINITY };
+			      .lo = limit ? -0.5f : -INFINITY,
+			      .hi = limit ? 0.75f : INFINITY };
 	float before[CPU_MAX_ROWS * (2 * CPU_MAX_LANES + 8)];
 
 	for (int64_t k = 0; k < depth; k++) {
@@ -96,7 +108,8 @@ static void check_one_tile(int64_t rows, int64_t vecs)
 		if (column < columns) {
 			sum = tile_start(&t, sum, row, column);
 			for (int64_t k = 0; k < depth; k++)
-				sum += (double)a.data[k * rows + row] * (double)b.data[at[k] + column];
+				sum += (double)a.data[k * rows + row] *
+				       (double)b.data[at[k] + column];
 			sum = limited(sum, limit);
 		}
 		expect("tile", i, (double)c.data[i], sum, column < columns ? loss(depth) : 0);
@@ -197,7 +210,8 @@ static void check_window(void)
 	x = floats(size);
 	if (kind == CPU_WINDOW_MAX)
 		put_odd_values(&x, size);
-	simd->window(kind, y.data, n, x.data, at, kind == CPU_WINDOW_DOT ? w.data : NULL, taps, start);
+	simd->window(kind, y.data, n, x.data, at, kind == CPU_WINDOW_DOT ? w.data : NULL, taps,
+		     start);
 	for (int64_t i = 0; i < n; i++) {
 		double v = (double)start;
 
@@ -217,9 +231,15 @@ static void check_window_3x3(void)
 	bool limit = random_below(2);
 	struct guard x = floats((count + 1) * from_step + n + 2), w = floats(9);
 	struct guard y = floats((count - 1) * to_step + n);
-	struct cpu_lines l = { .to = y.data, .from = x.data, .to_step = to_step,
-			       .from_step = from_step, .n = n, .lines = count, .every = 1,
-			       .limited = limit, .lo = limit ? -0.5f : -INFINITY,
+	struct cpu_lines l = { .to = y.data,
+			       .from = x.data,
+			       .to_step = to_step,
+			       .from_step = from_step,
+			       .n = n,
+			       .lines = count,
+			       .every = 1,
+			       .limited = limit,
+			       .lo = limit ? -0.5f : -INFINITY,
 			       .hi = limit ? 0.75f : INFINITY };
 
 	simd->window_3x3(&l, w.data, 0.25f);
@@ -254,8 +274,9 @@ static void check_lines(void)
 	simd->lines(kind, y.data, n, from, kind == CPU_WINDOW_DOT ? w.data : NULL, taps,
 		    has_start ? start.data : NULL);
 	for (int64_t i = 0; i < n; i++) {
-		double v = has_start ? (double)start.data[i] :
-			   kind == CPU_WINDOW_MAX ? -INFINITY : 0;
+		double v = has_start		  ? (double)start.data[i] :
+			   kind == CPU_WINDOW_MAX ? -INFINITY :
+						    0;
 
 		for (int64_t t = 0; t < taps; t++)
 			v = combined(kind, v, (double)from[t][i], (double)w.data[t * n + i]);
@@ -276,9 +297,17 @@ static void check_copy_lines(void)
 	int64_t size = (count - 1) * from_step + width + (random_below(2) ? random_below(100) : 0);
 	bool limit = random_below(2);
 	struct guard x = floats(size), y = floats((count - 1) * to_step + n);
-	struct cpu_lines l = { .to = y.data, .from = x.data, .to_step = to_step,
-			       .from_step = from_step, .from_size = size, .n = n, .lines = count,
-			       .every = every, .limited = limit, .lo = -0.5f, .hi = 0.75f };
+	struct cpu_lines l = { .to = y.data,
+			       .from = x.data,
+			       .to_step = to_step,
+			       .from_step = from_step,
+			       .from_size = size,
+			       .n = n,
+			       .lines = count,
+			       .every = every,
+			       .limited = limit,
+			       .lo = -0.5f,
+			       .hi = 0.75f };
 
 	put_odd_values(&x, size);
 	simd->copy_lines(&l);
@@ -293,9 +322,10 @@ static void check_copy_lines(void)
 
 /* Those that have a loop: the others are the reference's. */
 static const int unary_kinds[] = {
-	IR_UNARY_NONE, IR_RELU, IR_CLAMP, IR_LINEAR, IR_ABS, IR_NEG, IR_LEAKY_RELU, IR_EXP, IR_SIGMOID,
-	IR_TANH, IR_HARD_SIGMOID, IR_HARD_SWISH, IR_SIGN, IR_FLOOR, IR_CEIL, IR_ROUND_EVEN, IR_SQRT,
-	IR_RECIPROCAL, IR_SOFTSIGN,
+	IR_UNARY_NONE,	 IR_RELU,	IR_CLAMP,      IR_LINEAR,   IR_ABS,
+	IR_NEG,		 IR_LEAKY_RELU, IR_EXP,	       IR_SIGMOID,  IR_TANH,
+	IR_HARD_SIGMOID, IR_HARD_SWISH, IR_SIGN,       IR_FLOOR,    IR_CEIL,
+	IR_ROUND_EVEN,	 IR_SQRT,	IR_RECIPROCAL, IR_SOFTSIGN,
 };
 
 static void check_unary_kind(int kind)
@@ -346,7 +376,7 @@ static double binary_of(int kind, double a, double b)
 	default:
 		if (isnan(a) || isnan(b))
 			return NAN;
-		if (a == b)	/* +0 is greater than -0 */
+		if (a == b) /* +0 is greater than -0 */
 			return signbit(a) == (kind == IR_MAX) ? b : a;
 		return (a > b) == (kind == IR_MAX) ? a : b;
 	}
@@ -364,7 +394,8 @@ static void check_binary(void)
 		for (int64_t i = 0; i < n; i++)
 			expect("binary", kind, (double)y.data[i],
 			       (double)(float)binary_of(kind, (double)a.data[i * sa],
-							(double)b.data[i * sb]), 0);
+							(double)b.data[i * sb]),
+			       0);
 		guard_free(&y);
 		guard_free(&a);
 		guard_free(&b);
@@ -458,8 +489,11 @@ static void check_normalize(void)
 	bool each = random_below(2), has_scale = random_below(2), has_bias = random_below(2);
 	int64_t n = between(1, 100), params = each ? n : 1;
 	struct guard x = floats(n), y = floats(n), scale = floats(params), bias = floats(params);
-	struct cpu_normal m = { .mean = 0.25, .factor = 3, .scale = has_scale ? scale.data : NULL,
-				.bias = has_bias ? bias.data : NULL, .each = each };
+	struct cpu_normal m = { .mean = 0.25,
+				.factor = 3,
+				.scale = has_scale ? scale.data : NULL,
+				.bias = has_bias ? bias.data : NULL,
+				.each = each };
 
 	simd->normalize(&m, y.data, x.data, n);
 	for (int64_t i = 0; i < n; i++) {
@@ -483,9 +517,9 @@ static const struct {
 	size_t at, size;
 	void (*check)(void);
 } entries[] = {
-	ENTRY(tile), ENTRY(window), ENTRY(window_3x3), ENTRY(lines), ENTRY(copy_lines), ENTRY(sum),
-	ENTRY(dot), ENTRY(combine), ENTRY(unary), ENTRY(binary), ENTRY(softmax),
-	ENTRY(fold), ENTRY(fold_line), ENTRY(normalize),
+	ENTRY(tile),	ENTRY(window), ENTRY(window_3x3), ENTRY(lines),	    ENTRY(copy_lines),
+	ENTRY(sum),	ENTRY(dot),    ENTRY(combine),	  ENTRY(unary),	    ENTRY(binary),
+	ENTRY(softmax), ENTRY(fold),   ENTRY(fold_line),  ENTRY(normalize),
 };
 
 /* There is nothing between the entries that are tested, or behind them. */

@@ -44,20 +44,34 @@ static const struct {
 	const char *type;
 	const void *defaults;
 } all_options[] = {
-	ENTRY(WNNArgMinMaxOptions),	ENTRY(WNNBatchNormalizationOptions),
-	ENTRY(WNNClampOptions),		ENTRY(WNNConv2dOptions),
-	ENTRY(WNNConvTranspose2dOptions), ENTRY(WNNCumulativeSumOptions),
-	ENTRY(WNNEluOptions),		ENTRY(WNNGatherOptions),
-	ENTRY(WNNGemmOptions),		ENTRY(WNNGruCellOptions),
-	ENTRY(WNNGruOptions),		ENTRY(WNNHardSigmoidOptions),
-	ENTRY(WNNInstanceNormalizationOptions), ENTRY(WNNLayerNormalizationOptions),
-	ENTRY(WNNLeakyReluOptions),	ENTRY(WNNLinearOptions),
-	ENTRY(WNNLstmCellOptions),	ENTRY(WNNLstmOptions),
-	ENTRY(WNNOperatorOptions),	ENTRY(WNNPadOptions),
-	ENTRY(WNNPool2dOptions),	ENTRY(WNNReduceOptions),
-	ENTRY(WNNResample2dOptions),	ENTRY(WNNReverseOptions),
-	ENTRY(WNNScatterOptions),	ENTRY(WNNSliceOptions),
-	ENTRY(WNNSplitOptions),		ENTRY(WNNTransposeOptions),
+	ENTRY(WNNArgMinMaxOptions),
+	ENTRY(WNNBatchNormalizationOptions),
+	ENTRY(WNNClampOptions),
+	ENTRY(WNNConv2dOptions),
+	ENTRY(WNNConvTranspose2dOptions),
+	ENTRY(WNNCumulativeSumOptions),
+	ENTRY(WNNEluOptions),
+	ENTRY(WNNGatherOptions),
+	ENTRY(WNNGemmOptions),
+	ENTRY(WNNGruCellOptions),
+	ENTRY(WNNGruOptions),
+	ENTRY(WNNHardSigmoidOptions),
+	ENTRY(WNNInstanceNormalizationOptions),
+	ENTRY(WNNLayerNormalizationOptions),
+	ENTRY(WNNLeakyReluOptions),
+	ENTRY(WNNLinearOptions),
+	ENTRY(WNNLstmCellOptions),
+	ENTRY(WNNLstmOptions),
+	ENTRY(WNNOperatorOptions),
+	ENTRY(WNNPadOptions),
+	ENTRY(WNNPool2dOptions),
+	ENTRY(WNNReduceOptions),
+	ENTRY(WNNResample2dOptions),
+	ENTRY(WNNReverseOptions),
+	ENTRY(WNNScatterOptions),
+	ENTRY(WNNSliceOptions),
+	ENTRY(WNNSplitOptions),
+	ENTRY(WNNTransposeOptions),
 	ENTRY(WNNTriangularOptions),
 };
 
@@ -195,7 +209,8 @@ static int read_options(const struct reader *r, const json_t *json)
 	if (!r->c->call.options)
 		return problem(r, "no defaults", info->type);
 	r->c->call.label = &((const WNNOperatorOptions *)r->c->call.options)->label;
-	json_object_foreach((json_t *)json, key, value) {
+	json_object_foreach((json_t *)json, key, value)
+	{
 		const struct wnn_attribute *member =
 			find_attribute(info->members, info->member_count, key);
 
@@ -226,16 +241,16 @@ static int read_operands(const struct reader *r, const json_t *arguments)
 	r->c->call.operands = operands;
 	r->c->call.operand_count = count;
 	for (size_t i = 0; i < count; i++) {
-		const json_t *json = list ? json_array_get(first, i) :
-			json_object_get(i < info->positional_count ? arguments : options,
-					info->operands[i].name);
+		const json_t *json =
+			list ? json_array_get(first, i) :
+			       json_object_get(i < info->positional_count ? arguments : options,
+					       info->operands[i].name);
 
 		if (!json && !list && i >= info->positional_count)
 			continue;
 		operands[i] = operand_of(r, json);
 		if (!operands[i])
-			return problem(r, "no such operand",
-				       info->operands[list ? 0 : i].name);
+			return problem(r, "no such operand", info->operands[list ? 0 : i].name);
 	}
 	return 0;
 }
@@ -254,7 +269,8 @@ static int read_arguments(const struct reader *r, const json_t *arguments)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach((json_t *)arguments, key, value) {
+	json_object_foreach((json_t *)arguments, key, value)
+	{
 		const struct wnn_attribute *argument =
 			find_attribute(info->arguments, info->argument_count, key);
 

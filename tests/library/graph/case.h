@@ -18,7 +18,7 @@ typedef WNNOperand (*case_find)(const char *name, void *userdata);
 struct case_call {
 	struct wnn_op_call call;
 	size_t num_outputs;
-	void *memory[32];		/* to be freed */
+	void *memory[32]; /* to be freed */
 	size_t num_memory;
 };
 

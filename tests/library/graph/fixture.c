@@ -107,8 +107,7 @@ struct wnn_recording *fixture_build(struct fixture *f, const char *name, WNNOper
 	return recording;
 }
 
-void assert_operand(WNNOperand operand, WNNOperandDataType type, size_t rank,
-		    const uint32_t *shape)
+void assert_operand(WNNOperand operand, WNNOperandDataType type, size_t rank, const uint32_t *shape)
 {
 	if (!operand)
 		fail_msg("refused: %s", test_error.message);

@@ -46,10 +46,13 @@ WNNOperand fixture_constant(struct fixture *f, WNNOperandDataType type, size_t r
 			    const uint32_t *shape, const void *data);
 struct wnn_recording *fixture_build(struct fixture *f, const char *name, WNNOperand operand);
 
-#define DIMS(...)                                                                                  \
-	sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t), (uint32_t[]){ __VA_ARGS__ }
+#define DIMS(...)                                                            \
+	sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t), (uint32_t[]) \
+	{                                                                    \
+		__VA_ARGS__                                                  \
+	}
 #define INPUT(f, type, ...) fixture_input(f, WNNOperandDataType_##type, DIMS(__VA_ARGS__))
-#define SCALAR(f, type) fixture_input(f, WNNOperandDataType_##type, 0, NULL)
+#define SCALAR(f, type)	    fixture_input(f, WNNOperandDataType_##type, 0, NULL)
 
 /* The result of a call that succeeded has this type and shape. */
 void assert_operand(WNNOperand operand, WNNOperandDataType type, size_t rank,

@@ -9,12 +9,14 @@
 #include "util/text.h"
 
 static const WNNOperandDescriptor vector3 = {
-	NULL, WNNOperandDataType_Float32, { 1, (const uint32_t[]){ 3 } },
+	NULL,
+	WNNOperandDataType_Float32,
+	{ 1, (const uint32_t[]){ 3 } },
 };
 
 static WNNOperand input(struct fixture *f, WNNStringView name, const WNNOperandDescriptor *d)
 {
-	WNNOperand operand = (WNNOperand)f;	/* must be overwritten */
+	WNNOperand operand = (WNNOperand)f; /* must be overwritten */
 
 	wnn_builder_input(f->builder, name, d, &operand, &test_error);
 	return operand;
@@ -78,8 +80,10 @@ static void messages_are_cut_between_characters(void **state)
 
 	(void)state;
 	for (int blanks = 480; blanks < 512; blanks++) {
-		wnn_error_set(&err, WNN_TYPE_ERROR, "%*s\xe2\x82\xac\xe2\x82\xac\xc3\xa4\xf0\x9f\x98\x80"
-			      "%32s", blanks, "", "end");
+		wnn_error_set(&err, WNN_TYPE_ERROR,
+			      "%*s\xe2\x82\xac\xe2\x82\xac\xc3\xa4\xf0\x9f\x98\x80"
+			      "%32s",
+			      blanks, "", "end");
 		length = strlen(err.message);
 		assert_true(length >= 508);
 		for (size_t i = 0, n; i < length; i += n) {
@@ -293,18 +297,19 @@ static void outputs_are_checked(void **state)
 		WNNNamedOperand outputs[2];
 		const char *message;
 	} cases[] = {
-		{0, {{WNN_STR("y"), y}}, "outputs is empty"},
-		{1, {{WNN_STR(""), y}}, "name of outputs[0] is empty"},
-		{2, {{WNN_STR("y"), y}, {{"y", 1}, y}}, "two outputs have the name \"y\""},
-		{1, {{{"a\0b", 3}, y}}, "\"a\\u0000b\" contains a NUL"},
-		{1, {{WNN_STR("y"), NULL}}, "operand of output \"y\" is NULL"},
-		{1, {{WNN_STR("y"), foreign}}, "belongs to another builder"},
-		{1, {{WNN_STR("y"), x}}, "is an input; identity"},
-		{1, {{WNN_STR("y"), c}}, "is a constant; identity"},
+		{ 0, { { WNN_STR("y"), y } }, "outputs is empty" },
+		{ 1, { { WNN_STR(""), y } }, "name of outputs[0] is empty" },
+		{ 2, { { WNN_STR("y"), y }, { { "y", 1 }, y } }, "two outputs have the name \"y\"" },
+		{ 1, { { { "a\0b", 3 }, y } }, "\"a\\u0000b\" contains a NUL" },
+		{ 1, { { WNN_STR("y"), NULL } }, "operand of output \"y\" is NULL" },
+		{ 1, { { WNN_STR("y"), foreign } }, "belongs to another builder" },
+		{ 1, { { WNN_STR("y"), x } }, "is an input; identity" },
+		{ 1, { { WNN_STR("y"), c } }, "is a constant; identity" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(wnn_builder_build(f->builder, cases[i].count, cases[i].outputs,
-						   &recording, &test_error), -1);
+						   &recording, &test_error),
+				 -1);
 		assert_null(recording);
 		assert_refused(NULL, WNN_TYPE_ERROR, cases[i].message);
 	}
@@ -331,7 +336,9 @@ static void only_what_outputs_need_is_built(void **state)
 	assert_int_equal(wnnGraphBuilderSplitEqual(f->b, y, 3, NULL, 3, parts), 0);
 
 	const WNNNamedOperand outputs[] = {
-		{ WNN_STR("a"), parts[2] }, { WNN_STR("b"), y }, { WNN_STR("c"), y },
+		{ WNN_STR("a"), parts[2] },
+		{ WNN_STR("b"), y },
+		{ WNN_STR("c"), y },
 	};
 	assert_int_equal(wnn_builder_build(f->builder, 3, outputs, &recording, &test_error), 0);
 	assert_text(ir_print(recording->graph),

@@ -17,8 +17,8 @@ static uint64_t bits_of(enum ir_dtype dtype, WNNNumber number)
 }
 
 #define DOUBLE(dtype, number) bits_of(dtype, WNN_NUMBER_DOUBLE(number))
-#define INT(dtype, number) bits_of(dtype, WNN_NUMBER_INT64(number))
-#define UINT(dtype, number) bits_of(dtype, WNN_NUMBER_UINT64(number))
+#define INT(dtype, number)    bits_of(dtype, WNN_NUMBER_INT64(number))
+#define UINT(dtype, number)   bits_of(dtype, WNN_NUMBER_UINT64(number))
 
 static void floats(void **state)
 {

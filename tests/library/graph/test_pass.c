@@ -381,7 +381,8 @@ static void check_no_bias(WNNOperand (*make)(struct fixture *, WNNOperand *outpu
 	fixture_open(&f);
 	outputs[0].operand = make(&f, &outputs[1].operand);
 	assert_int_equal(wnn_builder_build(f.builder, two_outputs ? 2 : 1, outputs, &recording,
-					   &test_error), 0);
+					   &test_error),
+			 0);
 	assert_int_equal(wnn_run_passes(recording, &options, &report, &test_error), 0);
 	for (uint32_t i = 0; i < report.num_entries; i++)
 		assert_int_equal(report.entries[i].fate, WNN_FATE_KEPT);
@@ -458,9 +459,9 @@ static WNNOperand bias_after_bias(struct fixture *f, WNNOperand *output)
 
 	*output = NULL;
 	conv.bias = CONST(f, 4);
-	return wnnGraphBuilderAdd(f->b, wnnGraphBuilderConv2d(f->b, IN(f, 1, 2, 3, 3),
-							      CONST(f, 4, 2, 1, 1), &conv),
-				  CONST(f, 4, 1, 1), NULL);
+	return wnnGraphBuilderAdd(
+		f->b, wnnGraphBuilderConv2d(f->b, IN(f, 1, 2, 3, 3), CONST(f, 4, 2, 1, 1), &conv),
+		CONST(f, 4, 1, 1), NULL);
 }
 
 static void what_must_not_be_fused(void **state)
@@ -502,8 +503,9 @@ static void unused_and_split_operators_are_reported(void **state)
 static void passes_can_be_off(void **state)
 {
 	struct fixture *f = *state;
-	struct wnn_pass_options options = { .no_simplify = true, .no_fold = true, .no_merge = true,
-					    .no_fuse = true };
+	struct wnn_pass_options options = {
+		.no_simplify = true, .no_fold = true, .no_merge = true, .no_fuse = true
+	};
 	WNNOperand x = wnnGraphBuilderIdentity(f->b, IN(f, 2), NULL), y = CONST(f, 2);
 
 	x = wnnGraphBuilderRelu(f->b, wnnGraphBuilderAdd(f->b, x, x, NULL), NULL);
@@ -532,8 +534,8 @@ static float *run(const struct ir_graph *graph, size_t *count)
 		data[i] = calloc(1, (size_t)ir_type_bytes(&value->type));
 		if (value->kind == IR_VALUE_CONSTANT)
 			memcpy(data[i], value->constant->data, value->constant->bytes);
-		for (int64_t k = 0; value->kind == IR_VALUE_INPUT &&
-				    k < ir_type_elements(&value->type); k++)
+		for (int64_t k = 0;
+		     value->kind == IR_VALUE_INPUT && k < ir_type_elements(&value->type); k++)
 			((float *)data[i])[k] = sinf((float)k * 1.3f + (float)value->name[0]);
 	}
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {

@@ -84,7 +84,9 @@ static void npu_only_lists_every_node(void **state)
 {
 	struct wnn_recording *recording = record(WNNOperandDataType_Float16, true);
 	struct wnn_place_options options = {
-		.policy = WNNPlacementPolicy_NPUOnly, .npu = npu, .cpu = cpu,
+		.policy = WNNPlacementPolicy_NPUOnly,
+		.npu = npu,
+		.cpu = cpu,
 	};
 	struct wnn_placement placement;
 
@@ -105,7 +107,9 @@ static void npu_only_lists_every_node(void **state)
 static void labels_are_fit_for_messages(void **state)
 {
 	struct wnn_place_options options = {
-		.policy = WNNPlacementPolicy_NPUOnly, .npu = npu, .cpu = cpu,
+		.policy = WNNPlacementPolicy_NPUOnly,
+		.npu = npu,
+		.cpu = cpu,
 	};
 	WNNOperatorOptions label = { NULL, WNN_STR("a\nb") };
 	struct wnn_recording *recording;
@@ -125,7 +129,9 @@ static void labels_are_fit_for_messages(void **state)
 static void long_lists_are_counted(void **state)
 {
 	struct wnn_place_options options = {
-		.policy = WNNPlacementPolicy_NPUOnly, .npu = npu, .cpu = cpu,
+		.policy = WNNPlacementPolicy_NPUOnly,
+		.npu = npu,
+		.cpu = cpu,
 	};
 	struct wnn_recording *recording;
 	struct wnn_placement placement;

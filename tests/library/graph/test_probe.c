@@ -12,7 +12,7 @@
 #include "plan/compile.h"
 
 #define BIT(type) WNN_DATA_TYPE_BIT(WNNOperandDataType_##type)
-#define FLOATS (BIT(Float32) | BIT(Float16))
+#define FLOATS	  (BIT(Float32) | BIT(Float16))
 
 static const struct wnn_limits everything = { .ir_ops = UINT64_MAX, .four_bit = true };
 
@@ -102,8 +102,12 @@ static bool compiles(const struct ir_node *node, void *userdata)
 /* What the table of operators, types and ranks in the documentation says of the NPU. */
 static void the_npu_offers_everything(void **state)
 {
-	struct npu_caps caps = { .sram_bytes = 16 << 10, .lanes = 128, .mxu_rows = 64,
-				 .mxu_cols = 64, .fifo_depth = 16, .dma_bytes_per_cycle = 32 };
+	struct npu_caps caps = { .sram_bytes = 16 << 10,
+				 .lanes = 128,
+				 .mxu_rows = 64,
+				 .mxu_cols = 64,
+				 .fifo_depth = 16,
+				 .dma_bytes_per_cycle = 32 };
 	WNNOpSupportLimits full = WNN_OP_SUPPORT_LIMITS_INIT, out;
 	uint32_t calls;
 
@@ -132,8 +136,9 @@ static void nothing_is_left(void **state)
 		const struct wnn_op_info *info = &wnn_op_info[op];
 
 		for (uint32_t i = 0; i < info->operand_count + info->output_count; i++) {
-			const struct wnn_op_operand *operand = i < info->operand_count ?
-				&info->operands[i] : &info->outputs[i - info->operand_count];
+			const struct wnn_op_operand *operand =
+				i < info->operand_count ? &info->operands[i] :
+							  &info->outputs[i - info->operand_count];
 			const WNNTensorLimits *limits =
 				wnn_op_operand_limits(&out, (enum wnn_op)op, operand);
 
@@ -166,8 +171,9 @@ static void types_are_narrowed(void **state)
 	assert_int_equal(out.cast.output.dataTypes, 0x1fe);
 	assert_int_equal(out.argMax.output.dataTypes, BIT(Int32) | BIT(Int64));
 	assert_int_equal(out.dequantizeLinear.input.dataTypes, 0);
-	assert_int_equal(out.quantizeLinear.output.dataTypes,
-			 BIT(Int8) | BIT(Uint8) | BIT(Int32) | BIT(Uint32) | BIT(Int4) | BIT(Uint4));
+	assert_int_equal(out.quantizeLinear.output.dataTypes, BIT(Int8) | BIT(Uint8) | BIT(Int32) |
+								      BIT(Uint32) | BIT(Int4) |
+								      BIT(Uint4));
 	/* Its first operand is of type uint8 alone. */
 	assert_int_equal(out.where.trueValue.dataTypes, 0);
 }
@@ -212,12 +218,9 @@ static void ranks_are_narrowed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(everything_is_asked),
-		cmocka_unit_test(the_npu_offers_everything),
-		cmocka_unit_test(nothing_is_left),
-		cmocka_unit_test(types_are_narrowed),
-		cmocka_unit_test(pairs_are_narrowed),
-		cmocka_unit_test(ranks_are_narrowed),
+		cmocka_unit_test(everything_is_asked), cmocka_unit_test(the_npu_offers_everything),
+		cmocka_unit_test(nothing_is_left),     cmocka_unit_test(types_are_narrowed),
+		cmocka_unit_test(pairs_are_narrowed),  cmocka_unit_test(ranks_are_narrowed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

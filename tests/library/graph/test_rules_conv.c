@@ -182,9 +182,9 @@ static void conv_transpose2d_refusals(void **state)
 	assert_type_error(wnnGraphBuilderConvTranspose2d(f->b, x, w, &o),
 			  "input has 4 channels, which 3 groups do not divide");
 	o = defaults;
-	assert_type_error(
-		wnnGraphBuilderConvTranspose2d(f->b, x, INPUT(f, Float32, 3, 2, 3, 3), &o),
-		"filter has 3 input channels, but input has 4");
+	assert_type_error(wnnGraphBuilderConvTranspose2d(f->b, x, INPUT(f, Float32, 3, 2, 3, 3),
+							 &o),
+			  "filter has 3 input channels, but input has 4");
 	o.bias = INPUT(f, Float32, 4);
 	assert_type_error(wnnGraphBuilderConvTranspose2d(f->b, x, w, &o),
 			  "bias has shape [4], expected [2]");
@@ -239,13 +239,13 @@ static void pool_sizes(void **state)
 	o.windowDimensions = WNN_UINT32_LIST(3, 3);
 	o.strides = WNN_UINT32_LIST(2, 2);
 	o.outputShapeRounding = WNNRoundingType_Ceil;
-	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Float32, 1, 1, 2, 2), &o),
-		     Float32, 1, 1, 1, 1);
+	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Float32, 1, 1, 2, 2), &o), Float32, 1,
+		     1, 1, 1);
 	/* Sizes may ask for that as well. */
 	o.outputShapeRounding = WNNRoundingType_Floor;
 	o.outputSizes = WNN_UINT32_LIST(1, 1);
-	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Float32, 1, 1, 2, 2), &o),
-		     Float32, 1, 1, 1, 1);
+	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Float32, 1, 1, 2, 2), &o), Float32, 1,
+		     1, 1, 1);
 	o.outputSizes = WNN_UINT32_LIST(0, 0);
 	assert_type_error(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Float32, 1, 1, 2, 2), &o),
 			  "maxPool2d: the output has size 0 in dimension 2");
@@ -374,9 +374,9 @@ static void gemm(void **state)
 			  "options.beta is inf; it must be finite");
 	assert_type_error(wnnGraphBuilderGemm(f->b, a, INPUT(f, Float16, 3, 4, 1), NULL),
 			  "b has rank 3, expected 2");
-	assert_type_error(
-		wnnGraphBuilderGemm(f->b, INPUT(f, Int32, 2, 3), INPUT(f, Int32, 3, 4), NULL),
-		"a has type int32");
+	assert_type_error(wnnGraphBuilderGemm(f->b, INPUT(f, Int32, 2, 3), INPUT(f, Int32, 3, 4),
+					      NULL),
+			  "a has type int32");
 }
 
 static void matmul(void **state)

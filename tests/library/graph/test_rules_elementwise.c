@@ -8,12 +8,13 @@ typedef WNNOperand (*unary_fn)(WNNGraphBuilder, WNNOperand, WNNOperatorOptions c
 typedef WNNOperand (*binary_fn)(WNNGraphBuilder, WNNOperand, WNNOperand,
 				WNNOperatorOptions const *);
 
-#define FLOATS (WNN_DATA_TYPE_BIT(WNNOperandDataType_Float32) | \
-		WNN_DATA_TYPE_BIT(WNNOperandDataType_Float16))
-#define SIGNED (FLOATS | WNN_DATA_TYPE_BIT(WNNOperandDataType_Int32) | \
-		WNN_DATA_TYPE_BIT(WNNOperandDataType_Int64) | \
-		WNN_DATA_TYPE_BIT(WNNOperandDataType_Int8))
-#define ANY 0x1feu
+#define FLOATS                                           \
+	(WNN_DATA_TYPE_BIT(WNNOperandDataType_Float32) | \
+	 WNN_DATA_TYPE_BIT(WNNOperandDataType_Float16))
+#define SIGNED                                                  \
+	(FLOATS | WNN_DATA_TYPE_BIT(WNNOperandDataType_Int32) | \
+	 WNN_DATA_TYPE_BIT(WNNOperandDataType_Int64) | WNN_DATA_TYPE_BIT(WNNOperandDataType_Int8))
+#define ANY   0x1feu
 #define BYTES WNN_DATA_TYPE_BIT(WNNOperandDataType_Uint8)
 
 static void unary_functions(void **state)
@@ -200,9 +201,9 @@ static void binary_functions(void **state)
 			assert_int_equal(y->value->def->attrs.binary.kind, cases[i].kind);
 			assert_int_equal(y->value->def->attrs.binary.act.kind, IR_UNARY_NONE);
 			assert_type_error(cases[i].call(f->b, a, other, NULL), " has type ");
-			assert_type_error(
-				cases[i].call(f->b, a, fixture_input(f, t, DIMS(2)), NULL),
-				"cannot be broadcast together: 3 and 2 differ");
+			assert_type_error(cases[i].call(f->b, a, fixture_input(f, t, DIMS(2)),
+							NULL),
+					  "cannot be broadcast together: 3 and 2 differ");
 		}
 }
 
@@ -261,14 +262,10 @@ static void cast_and_identity(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GRAPH_TEST(unary_functions),
-		GRAPH_TEST(parameters_are_cast),
-		GRAPH_TEST(clamp_bounds),
-		GRAPH_TEST(binary_functions),
-		GRAPH_TEST(scalars_broadcast),
-		GRAPH_TEST(broadcasting_has_a_limit),
-		GRAPH_TEST(where_selects),
-		GRAPH_TEST(cast_and_identity),
+		GRAPH_TEST(unary_functions),   GRAPH_TEST(parameters_are_cast),
+		GRAPH_TEST(clamp_bounds),      GRAPH_TEST(binary_functions),
+		GRAPH_TEST(scalars_broadcast), GRAPH_TEST(broadcasting_has_a_limit),
+		GRAPH_TEST(where_selects),     GRAPH_TEST(cast_and_identity),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

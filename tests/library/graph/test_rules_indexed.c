@@ -25,9 +25,9 @@ static void gathers(void **state)
 			  "indices has type uint64; allowed are int32, uint32, int64");
 	assert_type_error(wnnGraphBuilderGather(f->b, SCALAR(f, Int8), i, NULL),
 			  "input has rank 0");
-	assert_type_error(
-		wnnGraphBuilderGather(f->b, x, INPUT(f, Int32, 1, 1, 1, 1, 1, 1, 1), NULL),
-		"the output would have rank 9; ranks up to 8");
+	assert_type_error(wnnGraphBuilderGather(f->b, x, INPUT(f, Int32, 1, 1, 1, 1, 1, 1, 1),
+						NULL),
+			  "the output would have rank 9; ranks up to 8");
 }
 
 static void gathers_elements(void **state)
@@ -61,9 +61,9 @@ static void gathers_nd(void **state)
 	assert_type_error(
 		wnnGraphBuilderGatherND(f->b, x, INPUT(f, Int32, 7, 4), NULL),
 		"indices has 4 coordinates (its last dimension), more than the rank of input, 3");
-	assert_type_error(
-		wnnGraphBuilderGatherND(f->b, x, INPUT(f, Int32, 1, 1, 1, 1, 1, 1, 1, 1), NULL),
-		"the output would have rank 9");
+	assert_type_error(wnnGraphBuilderGatherND(f->b, x, INPUT(f, Int32, 1, 1, 1, 1, 1, 1, 1, 1),
+						  NULL),
+			  "the output would have rank 9");
 	assert_type_error(wnnGraphBuilderGatherND(f->b, x, SCALAR(f, Int32), NULL),
 			  "indices has rank 0");
 }
@@ -87,9 +87,9 @@ static void scatters(void **state)
 	assert_shape(wnnGraphBuilderScatterND(f->b, x, INPUT(f, Int32, 5, 1),
 					      INPUT(f, Float32, 5, 3), NULL),
 		     Float32, 4, 3);
-	assert_shape(
-		wnnGraphBuilderScatterND(f->b, x, INPUT(f, Int32, 2), SCALAR(f, Float32), NULL),
-		Float32, 4, 3);
+	assert_shape(wnnGraphBuilderScatterND(f->b, x, INPUT(f, Int32, 2), SCALAR(f, Float32),
+					      NULL),
+		     Float32, 4, 3);
 	assert_type_error(wnnGraphBuilderScatterND(f->b, x, INPUT(f, Int32, 5, 1), u, NULL),
 			  "updates has shape [2,3], expected [5,3]");
 	assert_type_error(wnnGraphBuilderScatterND(f->b, x, INPUT(f, Int32, 5, 3), u, NULL),
@@ -122,7 +122,8 @@ static void sizes_near_the_limit(void **state)
 			  "the output has size 4294967295 in dimension 2");
 	assert_shape(wnnGraphBuilderDequantizeLinear(f->b, INPUT(f, Uint8, 0x7fffffff),
 						     INPUT(f, Float32, 1), INPUT(f, Uint8, 1),
-						     NULL), Float32, 0x7fffffff);
+						     NULL),
+		     Float32, 0x7fffffff);
 }
 
 static void quantization(void **state)
@@ -203,7 +204,8 @@ static void gru(void **state)
 	struct fixture *f = *state;
 	const WNNGruOptions defaults = WNN_GRU_OPTIONS_INIT;
 	const WNNRecurrentNetworkActivation acts[] = {
-		WNNRecurrentNetworkActivation_Relu, WNNRecurrentNetworkActivation_Tanh,
+		WNNRecurrentNetworkActivation_Relu,
+		WNNRecurrentNetworkActivation_Tanh,
 		WNNRecurrentNetworkActivation_Tanh,
 	};
 	WNNGruOptions o = defaults;
@@ -230,7 +232,7 @@ static void gru(void **state)
 	assert_int_equal(node->attrs.rnn.activations[0], IR_RELU);
 	assert_true(node->attrs.rnn.reset_after && !node->attrs.rnn.cell);
 
-#define GRU(steps, hidden, count)                                                                  \
+#define GRU(steps, hidden, count) \
 	(wnnGraphBuilderGru(f->b, x, w, r, steps, hidden, &o, count, out), out[0])
 	assert_type_error(GRU(3, 5, 2), "steps is 3, but input has 4");
 	assert_type_error(GRU(4, 4, 2), "weight has shape [2,15,3], expected [2,12,3]");
@@ -293,7 +295,7 @@ static void lstm(void **state)
 	assert_ptr_equal(out[0]->value->def->operands[5], o.peepholeWeight->value);
 	assert_ptr_equal(out[0]->value->def->operands[7], o.initialCellState->value);
 
-#define LSTM(steps, hidden, count)                                                                 \
+#define LSTM(steps, hidden, count) \
 	(wnnGraphBuilderLstm(f->b, x, w, r, steps, hidden, &o, count, out), out[0])
 	assert_type_error(LSTM(0, 5, 3), "steps is 0");
 	assert_type_error(LSTM(4, 0x10000000, 3),
@@ -337,10 +339,17 @@ static void lstm_cell(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GRAPH_TEST(gathers),	GRAPH_TEST(gathers_elements), GRAPH_TEST(gathers_nd),
-		GRAPH_TEST(scatters),	GRAPH_TEST(quantization),     GRAPH_TEST(resampling),
-		GRAPH_TEST(gru),	GRAPH_TEST(gru_cell),	      GRAPH_TEST(lstm),
-		GRAPH_TEST(lstm_cell),	GRAPH_TEST(sizes_near_the_limit),
+		GRAPH_TEST(gathers),
+		GRAPH_TEST(gathers_elements),
+		GRAPH_TEST(gathers_nd),
+		GRAPH_TEST(scatters),
+		GRAPH_TEST(quantization),
+		GRAPH_TEST(resampling),
+		GRAPH_TEST(gru),
+		GRAPH_TEST(gru_cell),
+		GRAPH_TEST(lstm),
+		GRAPH_TEST(lstm_cell),
+		GRAPH_TEST(sizes_near_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,7 +111,8 @@ static void concats(void **state)
 	assert_type_error(wnnGraphBuilderConcat(f->b, 2, (WNNOperand[]){ x, NULL }, 0, NULL),
 			  "inputs[1] is NULL");
 	assert_type_error(wnnGraphBuilderConcat(f->b, 1, &x, 2, NULL), "axis is 2");
-	assert_type_error(wnnGraphBuilderConcat(f->b, 1, (WNNOperand[]){SCALAR(f, Int8)}, 0, NULL),
+	assert_type_error(wnnGraphBuilderConcat(f->b, 1, (WNNOperand[]){ SCALAR(f, Int8) }, 0,
+						NULL),
 			  "inputs[0] has rank 0");
 	assert_type_error(wnnGraphBuilderConcat(f->b, 2, (WNNOperand[]){ x, y }, 0, NULL),
 			  "inputs[1] of shape [2,4] differs from inputs[0] of shape [2,3] in "
@@ -119,9 +120,9 @@ static void concats(void **state)
 	assert_type_error(wnnGraphBuilderConcat(f->b, 2, (WNNOperand[]){ x, INPUT(f, Uint8, 2, 3) },
 						0, NULL),
 			  "inputs[1] has type uint8, but inputs[0] has int8");
-	assert_type_error(
-		wnnGraphBuilderConcat(f->b, 2, (WNNOperand[]){x, INPUT(f, Int8, 2)}, 0, NULL),
-		"inputs[1] has rank 1, but inputs[0] has 2");
+	assert_type_error(wnnGraphBuilderConcat(f->b, 2, (WNNOperand[]){ x, INPUT(f, Int8, 2) }, 0,
+						NULL),
+			  "inputs[1] has rank 1, but inputs[0] has 2");
 	x = INPUT(f, Int8, 0x7fffffff);
 	assert_type_error(wnnGraphBuilderConcat(f->b, 2, (WNNOperand[]){ x, x }, 0, NULL),
 			  "size 4294967294 in dimension 0");
@@ -150,16 +151,16 @@ static void splits(void **state)
 		size_t outputs;
 		const char *message;
 	} cases[] = {
-		{{0, NULL}, 4, 3, "6, cannot be split into 4 equal parts"},
-		{{0, NULL}, 0, 3, "split into 0 parts"},
-		{{0, NULL}, 8193, 3, "split into 8193 parts"},
-		{{0, NULL}, 3, 2, "outputCount is 2, but the operator makes 3 operands"},
-		{{0, NULL}, 3, 0, "outputCount is 0"},
-		{{0, NULL}, 3, 8193, "outputCount is 8193; at most 8192"},
-		{WNN_UINT32_LIST(1, 5, 1), 0, 3,
-		 "splits add up to 7, but the size of the axis is 6"},
-		{WNN_UINT32_LIST(6, 0), 0, 2, "splits[1] is 0"},
-		{WNN_UINT32_EMPTY, 0, 3, "split into 0 parts"},
+		{ { 0, NULL }, 4, 3, "6, cannot be split into 4 equal parts" },
+		{ { 0, NULL }, 0, 3, "split into 0 parts" },
+		{ { 0, NULL }, 8193, 3, "split into 8193 parts" },
+		{ { 0, NULL }, 3, 2, "outputCount is 2, but the operator makes 3 operands" },
+		{ { 0, NULL }, 3, 0, "outputCount is 0" },
+		{ { 0, NULL }, 3, 8193, "outputCount is 8193; at most 8192" },
+		{ WNN_UINT32_LIST(1, 5, 1), 0, 3,
+		  "splits add up to 7, but the size of the axis is 6" },
+		{ WNN_UINT32_LIST(6, 0), 0, 2, "splits[1] is 0" },
+		{ WNN_UINT32_EMPTY, 0, 3, "split into 0 parts" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		WNNOperand many[8193] = { x };
@@ -217,13 +218,13 @@ static void slices(void **state)
 	assert_type_error(slice(f, x, WNN_UINT32_LIST(1, 1), WNN_UINT32_LIST(3, UINT32_MAX)),
 			  "is 4294967296, more than");
 	o.strides = WNN_UINT32_LIST(2, 0);
-	assert_type_error(
-		wnnGraphBuilderSlice(f->b, x, WNN_UINT32_LIST(0, 0), WNN_UINT32_LIST(1, 1), &o),
-		"options.strides[1] is 0");
+	assert_type_error(wnnGraphBuilderSlice(f->b, x, WNN_UINT32_LIST(0, 0),
+					       WNN_UINT32_LIST(1, 1), &o),
+			  "options.strides[1] is 0");
 	o.strides = WNN_UINT32_LIST(2);
-	assert_type_error(
-		wnnGraphBuilderSlice(f->b, x, WNN_UINT32_LIST(0, 0), WNN_UINT32_LIST(1, 1), &o),
-		"options.strides has 1 items, expected 2");
+	assert_type_error(wnnGraphBuilderSlice(f->b, x, WNN_UINT32_LIST(0, 0),
+					       WNN_UINT32_LIST(1, 1), &o),
+			  "options.strides has 1 items, expected 2");
 }
 
 static void pads(void **state)
@@ -239,15 +240,15 @@ static void pads(void **state)
 	assert_int_equal(y->value->def->attrs.pad.end[1], 5);
 	y = wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 0), WNN_UINT32_LIST(0, 5), NULL);
 	assert_int_equal(y->value->def->attrs.pad.value, 0);
-	assert_operand(
-		wnnGraphBuilderPad(f->b, SCALAR(f, Int8), WNN_UINT32_EMPTY, WNN_UINT32_EMPTY, NULL),
-		WNNOperandDataType_Int8, 0, NULL);
-	assert_type_error(
-		wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1), WNN_UINT32_LIST(0, 5), NULL),
-		"beginningPadding has 1 and endingPadding has 2 items, expected 2");
-	assert_type_error(
-		wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 0), WNN_UINT32_LIST(0), NULL),
-		"endingPadding has 1 items");
+	assert_operand(wnnGraphBuilderPad(f->b, SCALAR(f, Int8), WNN_UINT32_EMPTY, WNN_UINT32_EMPTY,
+					  NULL),
+		       WNNOperandDataType_Int8, 0, NULL);
+	assert_type_error(wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1), WNN_UINT32_LIST(0, 5),
+					     NULL),
+			  "beginningPadding has 1 and endingPadding has 2 items, expected 2");
+	assert_type_error(wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 0), WNN_UINT32_LIST(0),
+					     NULL),
+			  "endingPadding has 1 items");
 	assert_type_error(wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(UINT32_MAX, 0),
 					     WNN_UINT32_LIST(UINT32_MAX, 0), NULL),
 			  "size 8589934592 in dimension 0");
@@ -261,13 +262,13 @@ static void pads(void **state)
 		wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 3), WNN_UINT32_LIST(1, 2), &o),
 		"padding of dimension 1 is 3 and 2; with mode reflection it must be below "
 		"the size, 3");
-	assert_type_error(
-		wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 2), WNN_UINT32_LIST(2, 2), &o),
-		"padding of dimension 0 is 1 and 2");
+	assert_type_error(wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 2), WNN_UINT32_LIST(2, 2),
+					     &o),
+			  "padding of dimension 0 is 1 and 2");
 	o.mode = 7;
-	assert_type_error(
-		wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 2), WNN_UINT32_LIST(2, 2), &o),
-		"options.mode is 7");
+	assert_type_error(wnnGraphBuilderPad(f->b, x, WNN_UINT32_LIST(1, 2), WNN_UINT32_LIST(2, 2),
+					     &o),
+			  "options.mode is 7");
 }
 
 static void reverses(void **state)
@@ -420,9 +421,9 @@ static void batch_normalization(void **state)
 	o.scale = INPUT(f, Float16, 3);
 	assert_type_error(wnnGraphBuilderBatchNormalization(f->b, x, c, c, &o),
 			  "scale has type float16");
-	assert_type_error(
-		wnnGraphBuilderBatchNormalization(f->b, x, c, INPUT(f, Float32, 3, 1), NULL),
-		"variance has rank 2, expected 1");
+	assert_type_error(wnnGraphBuilderBatchNormalization(f->b, x, c, INPUT(f, Float32, 3, 1),
+							    NULL),
+			  "variance has rank 2, expected 1");
 	o = defaults;
 	o.epsilon = NAN;
 	assert_type_error(wnnGraphBuilderBatchNormalization(f->b, x, c, c, &o),
@@ -444,9 +445,9 @@ static void instance_normalization(void **state)
 	o = defaults;
 	o.bias = INPUT(f, Float32, 4);
 	assert_type_error(wnnGraphBuilderInstanceNormalization(f->b, x, &o), "bias has shape [4]");
-	assert_type_error(
-		wnnGraphBuilderInstanceNormalization(f->b, INPUT(f, Float32, 2, 3, 4), NULL),
-		"input has rank 3, expected 4");
+	assert_type_error(wnnGraphBuilderInstanceNormalization(f->b, INPUT(f, Float32, 2, 3, 4),
+							       NULL),
+			  "input has rank 3, expected 4");
 }
 
 static void layer_normalization(void **state)

@@ -12,7 +12,7 @@
 #include "case.h"
 #include "graph/builder.h"
 
-#define SKIPPED 77
+#define SKIPPED	   77
 #define MAX_INPUTS 16
 
 static struct {
@@ -50,12 +50,13 @@ static int make_inputs(struct wnn_builder *builder, const json_t *test, struct i
 	size_t i;
 
 	inputs->count = 0;
-	json_array_foreach((json_t *)list, i, item) {
+	json_array_foreach((json_t *)list, i, item)
+	{
 		WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
 		int ret;
 
-		descriptor.dataType = wnn_enum_find(&wnn_enum_operand_data_type,
-						    text(item, "dataType"));
+		descriptor.dataType =
+			wnn_enum_find(&wnn_enum_operand_data_type, text(item, "dataType"));
 		if (!descriptor.dataType)
 			return 1;
 		if (i == MAX_INPUTS ||
@@ -79,8 +80,8 @@ static bool output_matches(WNNOperand operand, const json_t *expected)
 
 	if (case_shape(json_object_get(expected, "shape"), &shape))
 		return false;
-	same = operand->data_type == wnn_enum_find(&wnn_enum_operand_data_type,
-						   text(expected, "dataType")) &&
+	same = operand->data_type ==
+		       wnn_enum_find(&wnn_enum_operand_data_type, text(expected, "dataType")) &&
 	       operand->rank == shape.count &&
 	       (!shape.count ||
 		!memcmp(operand->shape, shape.data, shape.count * sizeof(*shape.data)));
@@ -187,7 +188,8 @@ static int run_file(const char *folder, const char *name)
 		json_decref(file);
 		return -1;
 	}
-	json_array_foreach(json_object_get(file, "cases"), i, test) {
+	json_array_foreach(json_object_get(file, "cases"), i, test)
+	{
 		run_case(test, true);
 		run_case(test, false);
 	}
@@ -217,7 +219,8 @@ int main(int argc, char **argv)
 	}
 	closedir(folder);
 	printf("%u files, %u calls: %u accepted, %u refused, %u not supported, %u skipped (types), "
-	       "%u failed\n", files, total.cases, total.accepted, total.refused,
-	       total.not_supported, total.skipped, total.failures);
+	       "%u failed\n",
+	       files, total.cases, total.accepted, total.refused, total.not_supported,
+	       total.skipped, total.failures);
 	return total.failures || !files;
 }

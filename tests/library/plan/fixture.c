@@ -50,7 +50,9 @@ int fixture_setup(void **state)
 	assert_non_null(devices);
 	for (int i = 0; i < NUM_SIZES; i++) {
 		struct winsys_sim_config config = {
-			.sram_bytes = sram_sizes[i], .simd = -1, .full = FIXTURE_FULL,
+			.sram_bytes = sram_sizes[i],
+			.simd = -1,
+			.full = FIXTURE_FULL,
 		};
 
 		devices->ws[i] = winsys_sim_create(&config, &err);
@@ -104,11 +106,14 @@ static void random_element(enum ir_dtype dtype, void *at)
 		half = wnn_float_to_half(f);
 		memcpy(at, &half, 2);
 		break;
-	case IR_U8: case IR_U32: case IR_U64:
+	case IR_U8:
+	case IR_U32:
+	case IR_U64:
 		n = n < 0 ? -n : n;
 		memcpy(at, &n, ir_dtype_bits(dtype) / 8);
 		break;
-	case IR_I4: case IR_U4:
+	case IR_I4:
+	case IR_U4:
 		*(uint8_t *)at = (uint8_t)random_below(256);
 		break;
 	default:
@@ -291,9 +296,9 @@ static void patch_slots(const struct npu_program *program, uint8_t *slots, uint6
 		uint64_t base;
 
 		memcpy(&base, at, 8);
-		base += patch->base == NPU_BASE_CONST	? constants
-			: patch->base == NPU_BASE_ARENA ? arena
-							: bindings[patch->value]->va;
+		base += patch->base == NPU_BASE_CONST ? constants :
+			patch->base == NPU_BASE_ARENA ? arena :
+							bindings[patch->value]->va;
 		memcpy(at, &base, 8);
 	}
 }

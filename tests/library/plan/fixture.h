@@ -19,11 +19,11 @@
 
 /* 16 KiB, 64 KiB, 512 KiB, 4 MiB */
 #define NUM_SIZES 4
-#define MAX_DATA 16
+#define MAX_DATA  16
 
 struct test_graph {
 	struct ir_graph *graph;
-	struct ir_value *input[MAX_DATA];	/* graph inputs and constants, with their data */
+	struct ir_value *input[MAX_DATA]; /* graph inputs and constants, with their data */
 	void *data[MAX_DATA];
 	uint32_t num_inputs;
 	struct ir_value *output[MAX_DATA];

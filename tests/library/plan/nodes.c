@@ -27,8 +27,7 @@ struct ir_value *node_unary(struct test_graph *t, int kind, struct ir_value *in)
 	return same_shape(t, IR_OP_UNARY, &in, 1, &attrs);
 }
 
-struct ir_value *node_binary(struct test_graph *t, int kind, struct ir_value *a,
-			     struct ir_value *b)
+struct ir_value *node_binary(struct test_graph *t, int kind, struct ir_value *a, struct ir_value *b)
 {
 	union ir_attrs attrs = { .binary = { .kind = kind, .act = { .kind = IR_UNARY_NONE } } };
 	struct ir_value *operands[2] = { a, b };
@@ -81,8 +80,8 @@ struct ir_value *node_concat(struct test_graph *t, struct ir_value *a, struct ir
 		->results[0];
 }
 
-struct ir_value *node_slice(struct test_graph *t, struct ir_value *in, uint32_t axis,
-			    int64_t begin, int64_t size)
+struct ir_value *node_slice(struct test_graph *t, struct ir_value *in, uint32_t axis, int64_t begin,
+			    int64_t size)
 {
 	union ir_attrs attrs = { .slice = { .starts = { 0 } } };
 	int64_t dims[IR_MAX_RANK];
@@ -99,15 +98,15 @@ struct ir_value *node_slice(struct test_graph *t, struct ir_value *in, uint32_t 
 struct ir_value *node_matmul(struct test_graph *t, struct ir_value *a, struct ir_value *b)
 {
 	union ir_attrs attrs = {
-		.matmul = { .alpha = 1, .beta = 1, .act = { .kind = IR_UNARY_NONE } } };
+		.matmul = { .alpha = 1, .beta = 1, .act = { .kind = IR_UNARY_NONE } }
+	};
 	struct ir_value *operands[3] = { a, b };
 	uint32_t rank = a->type.rank;
 	int64_t dims[IR_MAX_RANK];
 
 	dims_of(a, dims);
 	dims[rank - 1] = ir_type_dim(&b->type, rank - 1);
-	return add_node(t, IR_OP_MATMUL, operands, 3, a->type.dtype, rank, dims, &attrs)
-		->results[0];
+	return add_node(t, IR_OP_MATMUL, operands, 3, a->type.dtype, rank, dims, &attrs)->results[0];
 }
 
 struct ir_value *node_conv(struct test_graph *t, struct ir_value *in, enum ir_layout layout,
@@ -115,16 +114,20 @@ struct ir_value *node_conv(struct test_graph *t, struct ir_value *in, enum ir_la
 {
 	uint32_t pad = (uint32_t)kernel / 2, c = layout == IR_NHWC ? 3 : 1;
 	union ir_attrs attrs = { .conv = {
-		.groups = 1, .strides = { 1, 1 }, .dilations = { 1, 1 }, .layout = layout,
-		.padding = { pad, pad, pad, pad }, .filter_layout = IR_OIHW,
-		.act = { .kind = IR_RELU },
-	} };
+					 .groups = 1,
+					 .strides = { 1, 1 },
+					 .dilations = { 1, 1 },
+					 .layout = layout,
+					 .padding = { pad, pad, pad, pad },
+					 .filter_layout = IR_OIHW,
+					 .act = { .kind = IR_RELU },
+				 } };
 	struct ir_value *operands[3] = { in };
 	int64_t dims[4];
 
 	dims_of(in, dims);
-	operands[1] = add_operand(t, IR_F32, 4, (int64_t[]){ channels, dims[c], kernel, kernel },
-				  true);
+	operands[1] =
+		add_operand(t, IR_F32, 4, (int64_t[]){ channels, dims[c], kernel, kernel }, true);
 	operands[2] = add_operand(t, IR_F32, 1, (int64_t[]){ channels }, true);
 	dims[c] = channels;
 	return add_node(t, IR_OP_CONV, operands, 3, IR_F32, 4, dims, &attrs)->results[0];

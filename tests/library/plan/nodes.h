@@ -15,8 +15,8 @@ struct ir_value *node_expand(struct test_graph *t, struct ir_value *in, uint32_t
 			     const int64_t *dims);
 struct ir_value *node_concat(struct test_graph *t, struct ir_value *a, struct ir_value *b,
 			     uint32_t axis);
-struct ir_value *node_slice(struct test_graph *t, struct ir_value *in, uint32_t axis,
-			    int64_t begin, int64_t size);
+struct ir_value *node_slice(struct test_graph *t, struct ir_value *in, uint32_t axis, int64_t begin,
+			    int64_t size);
 struct ir_value *node_softmax(struct test_graph *t, struct ir_value *in, uint32_t axis);
 struct ir_value *node_matmul(struct test_graph *t, struct ir_value *a, struct ir_value *b);
 /* With padding that keeps the size, a constant filter and bias, and relu. */

@@ -43,8 +43,10 @@ static void filter_dims(enum ir_filter_layout layout, int64_t o, int64_t i, int6
 	static const char *const names[] = { "oihw", "hwio", "ohwi", "ihwo", "iohw", "hwoi" };
 
 	for (int d = 0; d < 4; d++)
-		dims[d] = names[layout][d] == 'o' ? o : names[layout][d] == 'i' ? i :
-			  names[layout][d] == 'h' ? h : w;
+		dims[d] = names[layout][d] == 'o' ? o :
+			  names[layout][d] == 'i' ? i :
+			  names[layout][d] == 'h' ? h :
+						    w;
 }
 
 static int64_t conv_out(int64_t in, int64_t k, uint32_t lo, uint32_t hi, uint32_t stride,
@@ -56,15 +58,15 @@ static int64_t conv_out(int64_t in, int64_t k, uint32_t lo, uint32_t hi, uint32_
 }
 
 struct conv_shape {
-	int64_t n, groups, ci, co, h, w, kh, kw;	/* ci, co: per group */
+	int64_t n, groups, ci, co, h, w, kh, kw; /* ci, co: per group */
 };
 
 static void run_conv(void **state, const struct conv_shape *s, enum ir_dtype dtype, bool constant)
 {
-	union ir_attrs attrs = {.conv = {.groups = s->groups,
-					 .layout = random_below(2),
-					 .filter_layout = random_below(4),
-					 .act = random_act()}};
+	union ir_attrs attrs = { .conv = { .groups = s->groups,
+					   .layout = random_below(2),
+					   .filter_layout = random_below(4),
+					   .act = random_act() } };
 	struct ir_conv_attrs *conv = &attrs.conv;
 	struct ir_value *operands[3] = { NULL };
 	int64_t in[4], filter[4], out[4], oh, ow;
@@ -90,8 +92,8 @@ static void run_conv(void **state, const struct conv_shape *s, enum ir_dtype dty
 	operands[0] = add_operand(&t, dtype, 4, in, false);
 	operands[1] = add_operand(&t, dtype, 4, filter, constant);
 	if (random_below(3))
-		operands[2] =
-			add_operand(&t, dtype, 1, (int64_t[]){s->groups * s->co}, random_below(2));
+		operands[2] = add_operand(&t, dtype, 1, (int64_t[]){ s->groups * s->co },
+					  random_below(2));
 	add_result(&t, add_node(&t, IR_OP_CONV, operands, 3, dtype, 4, out, &attrs));
 	check_graph(&t, *state);
 	graph_free(&t);
@@ -120,10 +122,10 @@ static void test_conv(void **state)
 static void test_conv_deep(void **state)
 {
 	static const struct conv_shape shapes[] = {
-		{1, 1, 600, 33, 7, 6, 3, 3},
-		{1, 1, 2000, 20, 5, 5, 1, 1},
-		{2, 1, 130, 70, 9, 9, 3, 5},
-		{1, 2, 512, 8, 4, 4, 2, 2},
+		{ 1, 1, 600, 33, 7, 6, 3, 3 },
+		{ 1, 1, 2000, 20, 5, 5, 1, 1 },
+		{ 2, 1, 130, 70, 9, 9, 3, 5 },
+		{ 1, 2, 512, 8, 4, 4, 2, 2 },
 	};
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
@@ -197,7 +199,10 @@ static void test_conv_transposed(void **state)
 {
 	for (int i = 0; i < 54; i++) {
 		random_seed(3000 + i);
-		run_transposed(state, i, i < 30 ? 3 : i % 4 ? 7 : 40,
+		run_transposed(state, i,
+			       i < 30 ? 3 :
+			       i % 4  ? 7 :
+					40,
 			       i < 30 || i % 3 ? IR_F32 : IR_F16);
 	}
 }
@@ -205,9 +210,12 @@ static void test_conv_transposed(void **state)
 /* Of an image of `size`; co channels become as many. */
 static void init_upscale(struct test_graph *t, int64_t c, int64_t size, int64_t k, uint32_t stride)
 {
-	union ir_attrs attrs = { .conv = {
-		.transposed = true, .groups = 1, .strides = { stride, stride },
-		.dilations = { 1, 1 }, .filter_layout = IR_IOHW, .act = no_act } };
+	union ir_attrs attrs = { .conv = { .transposed = true,
+					   .groups = 1,
+					   .strides = { stride, stride },
+					   .dilations = { 1, 1 },
+					   .filter_layout = IR_IOHW,
+					   .act = no_act } };
 	int64_t out = (size - 1) * stride + k;
 	struct ir_value *operands[3] = { NULL };
 
@@ -215,15 +223,20 @@ static void init_upscale(struct test_graph *t, int64_t c, int64_t size, int64_t 
 	t->tolerance = 1e-4;
 	operands[0] = add_operand(t, IR_F32, 4, (int64_t[]){ 1, c, size, size }, false);
 	operands[1] = add_operand(t, IR_F32, 4, (int64_t[]){ c, c, k, k }, true);
-	add_result(t, add_node(t, IR_OP_CONV, operands, 3, IR_F32, 4,
-			       (int64_t[]){ 1, c, out, out }, &attrs));
+	add_result(t, add_node(t, IR_OP_CONV, operands, 3, IR_F32, 4, (int64_t[]){ 1, c, out, out },
+			       &attrs));
 }
 
 /* No zeros are multiplied: there is an instruction for some of the results, not for each. */
 static void test_conv_wide(void **state)
 {
-	static const struct { int64_t c, size, k; uint32_t stride, limit; } shapes[] = {
-		{ 16, 16, 3, 32, 30000 }, { 16, 64, 4, 8, 40000 }, { 16, 64, 4, 2, 6000 },
+	static const struct {
+		int64_t c, size, k;
+		uint32_t stride, limit;
+	} shapes[] = {
+		{ 16, 16, 3, 32, 30000 },
+		{ 16, 64, 4, 8, 40000 },
+		{ 16, 64, 4, 2, 6000 },
 	};
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
@@ -270,12 +283,15 @@ static void test_conv_extreme(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-		union ir_attrs attrs = { .conv = {
-			.groups = shapes[i].groups,
-			.strides = { shapes[i].stride, shapes[i].stride },
-			.dilations = { shapes[i].dilation, shapes[i].dilation },
-			.layout = i & 1, .transposed = shapes[i].transposed, .act = no_act,
-			.filter_layout = shapes[i].transposed ? IR_IOHW : IR_OIHW } };
+		union ir_attrs attrs = {
+			.conv = { .groups = shapes[i].groups,
+				  .strides = { shapes[i].stride, shapes[i].stride },
+				  .dilations = { shapes[i].dilation, shapes[i].dilation },
+				  .layout = i & 1,
+				  .transposed = shapes[i].transposed,
+				  .act = no_act,
+				  .filter_layout = shapes[i].transposed ? IR_IOHW : IR_OIHW }
+		};
 		int64_t in[4], out[4], filter[4];
 		struct ir_value *operands[3] = { NULL };
 		struct test_graph t;
@@ -329,8 +345,8 @@ static void run_pool(void **state, int kind, enum ir_dtype dtype, int64_t size, 
 
 static void test_pool(void **state)
 {
-	static const enum ir_dtype types[] = {IR_F32, IR_F16, IR_F32, IR_I8,
-					      IR_U8,  IR_I32, IR_I64, IR_F32};
+	static const enum ir_dtype types[] = { IR_F32, IR_F16, IR_F32, IR_I8,
+					       IR_U8,  IR_I32, IR_I64, IR_F32 };
 
 	for (int i = 0; i < 72; i++) {
 		int kind = i % 3;
@@ -346,13 +362,13 @@ static void test_pool(void **state)
 static void run_matmul(void **state, int64_t m, int64_t k, int64_t n, int batch,
 		       enum ir_dtype dtype)
 {
-	union ir_attrs attrs = {.matmul = {.a_transpose = random_below(2),
-					   .b_transpose = random_below(2),
-					   .alpha = 1,
-					   .beta = 1,
-					   .act = random_act()}};
-	int64_t out[4] = {1, 1, m, n}, a[4], b[4],
-		c[2] = {random_below(2) ? m : 1, random_below(2) ? n : 1};
+	union ir_attrs attrs = { .matmul = { .a_transpose = random_below(2),
+					     .b_transpose = random_below(2),
+					     .alpha = 1,
+					     .beta = 1,
+					     .act = random_act() } };
+	int64_t out[4] = { 1, 1, m, n }, a[4], b[4],
+		c[2] = { random_below(2) ? m : 1, random_below(2) ? n : 1 };
 	struct ir_value *operands[3] = { NULL };
 	uint32_t rank = 2 + batch;
 	struct test_graph t;
@@ -407,14 +423,10 @@ static void test_matmul(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_conv),
-		cmocka_unit_test(test_conv_deep),
-		cmocka_unit_test(test_conv_depthwise),
-		cmocka_unit_test(test_conv_transposed),
-		cmocka_unit_test(test_conv_wide),
-		cmocka_unit_test(test_conv_blocks),
-		cmocka_unit_test(test_conv_extreme),
-		cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_conv),	       cmocka_unit_test(test_conv_deep),
+		cmocka_unit_test(test_conv_depthwise), cmocka_unit_test(test_conv_transposed),
+		cmocka_unit_test(test_conv_wide),      cmocka_unit_test(test_conv_blocks),
+		cmocka_unit_test(test_conv_extreme),   cmocka_unit_test(test_pool),
 		cmocka_unit_test(test_matmul),
 	};
 

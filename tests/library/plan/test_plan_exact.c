@@ -45,12 +45,12 @@ static void check_bits(struct test_graph *t, void *state, const float *want, con
 
 /* ---- contractions */
 
-#define K	1500	/* a column of taps does not fit into 16 KiB */
-#define SIDE	5
-#define OUT	6
+#define K    1500 /* a column of taps does not fit into 16 KiB */
+#define SIDE 5
+#define OUT  6
 
 struct conv {
-	const float *in, *filter, *bias;	/* nchw, oihw */
+	const float *in, *filter, *bias; /* nchw, oihw */
 };
 
 /* One result summed over channels first..last-1, with taps outside; behind `sum`. */
@@ -91,8 +91,9 @@ static void test_conv(void **state)
 
 	random_seed(1);
 	graph_init(&t);
-	add_output(&t, node_conv(&t, add_operand(&t, IR_F32, 4, (int64_t[]){ 1, K, SIDE, SIDE },
-						 false), IR_NCHW, OUT, 3));
+	add_output(&t,
+		   node_conv(&t, add_operand(&t, IR_F32, 4, (int64_t[]){ 1, K, SIDE, SIDE }, false),
+			     IR_NCHW, OUT, 3));
 	c = (struct conv){ t.data[0], t.data[1], t.data[2] };
 	fill_conv(&c, false, want);
 	fill_conv(&c, true, other);

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const enum ir_dtype types[] = { IR_F32, IR_F16, IR_I32, IR_U32, IR_I64, IR_U64, IR_I8,
-				       IR_U8 };
+static const enum ir_dtype types[] = {
+	IR_F32, IR_F16, IR_I32, IR_U32, IR_I64, IR_U64, IR_I8, IR_U8
+};
 static const enum ir_dtype index_types[] = { IR_I32, IR_U32, IR_I64 };
 
 /* Operands of one gather or scatter: input, indices, what is picked or put. */
@@ -102,8 +103,8 @@ static void build(struct test_graph *t, bool scatter, const struct shapes *s, en
 	if (scatter)
 		operands[2] = add_operand(t, dtype, s->part_rank, s->part, !random_below(3));
 	add_result(t, add_node(t, scatter ? IR_OP_SCATTER : IR_OP_GATHER, operands, 2 + scatter,
-			       dtype, scatter ? s->rank : s->part_rank,
-			       scatter ? s->dims : s->part, &s->attrs));
+			       dtype, scatter ? s->rank : s->part_rank, scatter ? s->dims : s->part,
+			       &s->attrs));
 }
 
 static void run(void **state, bool scatter, const struct shapes *s, enum ir_dtype dtype,
@@ -142,7 +143,13 @@ static void test_scatter(void **state)
 static void test_large(void **state)
 {
 	struct shapes all[] = {
-		{ { .gather = { IR_GATHER_ELEMENTS, 1 } }, 2, 2, 0, { 300, 20 }, { 300, 700 }, { 0 } },
+		{ { .gather = { IR_GATHER_ELEMENTS, 1 } },
+		  2,
+		  2,
+		  0,
+		  { 300, 20 },
+		  { 300, 700 },
+		  { 0 } },
 		{ { .gather = { IR_GATHER_AXIS, 0 } }, 2, 1, 0, { 30, 90000 }, { 25 }, { 0 } },
 		{ { .gather = { IR_GATHER_AXIS, 2 } }, 3, 1, 0, { 400, 5, 20 }, { 60 }, { 0 } },
 		{ { .gather = { IR_GATHER_ND, 0 } }, 2, 2, 0, { 20, 20 }, { 90000, 2 }, { 0 } },
@@ -180,14 +187,16 @@ static void test_beside_operands(void **state)
 		for (uint32_t k = 0; k < count; k++) {
 			struct ir_value *input = add_operand(&t, IR_I32, 2, dims, false);
 
-			operands[k] = parts[k] = add_node(&t, IR_OP_UNARY, &input, 1, IR_I32, 2,
-							  dims, &neg)->results[0];
+			operands[k] = parts[k] =
+				add_node(&t, IR_OP_UNARY, &input, 1, IR_I32, 2, dims, &neg)
+					->results[0];
 		}
-		parts[count] = add_node(&t, scatter ? IR_OP_SCATTER : IR_OP_GATHER, operands,
-					count, IR_I32, 2, dims, &elements)->results[0];
+		parts[count] = add_node(&t, scatter ? IR_OP_SCATTER : IR_OP_GATHER, operands, count,
+					IR_I32, 2, dims, &elements)
+				       ->results[0];
 		all[1] = dims[1] * (count + 1);
-		operands[0] = add_node(&t, IR_OP_CONCAT, parts, count + 1, IR_I32, 2, all,
-				       &axis)->results[0];
+		operands[0] = add_node(&t, IR_OP_CONCAT, parts, count + 1, IR_I32, 2, all, &axis)
+				      ->results[0];
 		add_result(&t, add_node(&t, IR_OP_UNARY, operands, 1, IR_I32, 2, all, &neg));
 		check_graph(&t, *state);
 		graph_free(&t);

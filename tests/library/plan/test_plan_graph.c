@@ -35,14 +35,14 @@ static void test_sharing(void **state)
 	graph_init(&t);
 	t.tolerance = 0;
 	x = add_operand(&t, IR_F32, 2, dims, false);
-	add_output(&t, node_reshape(&t, x, 1, flat));			/* input to output */
+	add_output(&t, node_reshape(&t, x, 1, flat)); /* input to output */
 	y = node_unary(&t, IR_NEG, x);
 	add_output(&t, y);
-	add_output(&t, node_reshape(&t, y, 1, flat));			/* output to output */
+	add_output(&t, node_reshape(&t, y, 1, flat)); /* output to output */
 	z = node_unary(&t, IR_ABS, x);
 	twice = node_concat(&t, z, z, 1);
 	part = node_slice(&t, twice, 1, 35, 70);
-	add_output(&t, node_reshape(&t, part, 1, flat));			/* strided, must be copied */
+	add_output(&t, node_reshape(&t, part, 1, flat)); /* strided, must be copied */
 	add_output(&t, node_binary(&t, IR_SUB, part, z));
 	add_output(&t, node_concat(&t, node_concat(&t, node_unary(&t, IR_NEG, z), y, 0), part, 0));
 	check_graph(&t, *state);
@@ -89,26 +89,30 @@ static void test_random_graphs(void **state)
 				pool[count++] = node_unary(&t, IR_NEG, a);
 				break;
 			case 1:
-				pool[count++] = node_reshape(&t, node_reshape(&t, a, 1, flat), 3, dims);
+				pool[count++] =
+					node_reshape(&t, node_reshape(&t, a, 1, flat), 3, dims);
 				break;
 			case 2:
 				pool[count++] = node_slice(&t, node_concat(&t, a, b, axis), axis,
-						      random_below(dims[axis] + 1), dims[axis]);
+							   random_below(dims[axis] + 1),
+							   dims[axis]);
 				break;
 			case 3:
-				pool[count++] =
-					node_concat(&t, node_slice(&t, b, axis, 1, dims[axis] - 1),
-					       node_slice(&t, node_unary(&t, IR_ABS, a), axis, 0, 1), axis);
+				pool[count++] = node_concat(
+					&t, node_slice(&t, b, axis, 1, dims[axis] - 1),
+					node_slice(&t, node_unary(&t, IR_ABS, a), axis, 0, 1),
+					axis);
 				break;
 			case 4:
 				pool[count++] = turned(&t, a, axis);
 				break;
 			case 5:
-				pool[count++] = node_expand(&t, node_slice(&t, b, axis, 0, 1), 3,
-							    dims);
+				pool[count++] =
+					node_expand(&t, node_slice(&t, b, axis, 0, 1), 3, dims);
 				break;
 			default:
-				pool[count++] = node_binary(&t, random_below(2) ? IR_MAX : IR_MIN, a, b);
+				pool[count++] =
+					node_binary(&t, random_below(2) ? IR_MAX : IR_MIN, a, b);
 			}
 		}
 		for (int o = 0; o < 3; o++)
@@ -123,7 +127,9 @@ static void test_random_graphs(void **state)
 static void test_long_node(void **state)
 {
 	struct ir_value *operands[3] = { NULL };
-	union ir_attrs attrs = {.matmul = {.alpha = 1, .beta = 1, .act = {.kind = IR_UNARY_NONE}}};
+	union ir_attrs attrs = {
+		.matmul = { .alpha = 1, .beta = 1, .act = { .kind = IR_UNARY_NONE } }
+	};
 	struct test_graph t;
 
 	random_seed(3);
@@ -131,9 +137,9 @@ static void test_long_node(void **state)
 	t.tolerance = 1e-4;
 	operands[0] = add_operand(&t, IR_F32, 2, (int64_t[]){ 1024, 700 }, false);
 	operands[1] = add_operand(&t, IR_F32, 2, (int64_t[]){ 700, 1500 }, true);
-	add_output(&t,
-	       add_node(&t, IR_OP_MATMUL, operands, 3, IR_F32, 2, (int64_t[]){1024, 1500}, &attrs)
-		       ->results[0]);
+	add_output(&t, add_node(&t, IR_OP_MATMUL, operands, 3, IR_F32, 2, (int64_t[]){ 1024, 1500 },
+				&attrs)
+			       ->results[0]);
 	check_graph(&t, *state);
 	/* What lies in SRAM at those points must be kept, all of it and hardly more. */
 	for (int size = 0; size < NUM_SIZES; size++)
@@ -143,12 +149,12 @@ static void test_long_node(void **state)
 
 static void test_refused(void **state)
 {
-	const struct npu_caps caps = {.sram_bytes = 1 << 20,
-				      .lanes = 128,
-				      .mxu_rows = 64,
-				      .mxu_cols = 64,
-				      .fifo_depth = 16,
-				      .dma_bytes_per_cycle = 32};
+	const struct npu_caps caps = { .sram_bytes = 1 << 20,
+				       .lanes = 128,
+				       .mxu_rows = 64,
+				       .mxu_cols = 64,
+				       .fifo_depth = 16,
+				       .dma_bytes_per_cycle = 32 };
 	union ir_attrs attrs = { .unary = { .kind = IR_EXP } };
 	struct wnn_error err = { 0 };
 	struct npu_program *program;
@@ -164,10 +170,9 @@ static void test_refused(void **state)
 	assert_false(npu_supports(node, &caps, &reason));
 	assert_int_equal(reason.class, NPU_REASON_DATA_TYPE);
 	assert_non_null(strstr(reason.text, "float32"));
-	assert_int_equal(
-		npu_compile(t.graph, 0, 1, &node->results[0]->id, 1, &caps, false, NULL, &program,
-			    &err),
-		-1);
+	assert_int_equal(npu_compile(t.graph, 0, 1, &node->results[0]->id, 1, &caps, false, NULL,
+				     &program, &err),
+			 -1);
 	assert_null(program);
 	assert_non_null(strstr(err.message, "test: "));
 	assert_non_null(strstr(err.message, reason.text));
@@ -187,9 +192,13 @@ static struct ir_node *named_softmax(struct test_graph *t, struct ir_value *in, 
 /* Rows that are one part of the program, for which a job has not slots enough. */
 static void test_refusals(void **state)
 {
-	const struct npu_caps caps = {.sram_bytes = 16384, .lanes = 128, .mxu_rows = 64,
-				      .mxu_cols = 64, .fifo_depth = 16, .max_slots = 40,
-				      .dma_bytes_per_cycle = 32};
+	const struct npu_caps caps = { .sram_bytes = 16384,
+				       .lanes = 128,
+				       .mxu_rows = 64,
+				       .mxu_cols = 64,
+				       .fifo_depth = 16,
+				       .max_slots = 40,
+				       .dma_bytes_per_cycle = 32 };
 	struct npu_refusals refusals = { 0 };
 	struct ir_node *node[2];
 	struct npu_program *program;
@@ -205,12 +214,14 @@ static void test_refusals(void **state)
 		value = node[i]->results[0];
 	}
 	for (uint32_t i = 0; i < 2; i++) {
-		const char *name = i ? "softmax \"second\": a part" : "softmax \"fir\\u000ast\": a part";
+		const char *name = i ? "softmax \"second\": a part" :
+				       "softmax \"fir\\u000ast\": a part";
 		struct wnn_error err = { 0 };
 
 		/* The first is elsewhere when the second is met. */
 		assert_int_equal(npu_compile(t.graph, 2 * i, 4 - 2 * i, &value->id, 1, &caps, false,
-					     &refusals, &program, &err), -1);
+					     &refusals, &program, &err),
+				 -1);
 		assert_null(program);
 		assert_int_equal(err.status, WNN_OPERATION_ERROR);
 		assert_ptr_equal(strstr(err.message, name), err.message);
@@ -238,7 +249,10 @@ static void test_jobs(void **state)
 		fire = node_fire(&t, layout, 40);
 		/* A broadcast operand stays in SRAM from tile to tile, but not from job to job. */
 		bias = add_operand(&t, IR_F32, 1, (int64_t[]){ 1 }, false);
-		add_output(&t, node_softmax(&t, node_unary(&t, IR_EXP, node_binary(&t, IR_ADD, fire, bias)), 1));
+		add_output(&t,
+			   node_softmax(&t,
+					node_unary(&t, IR_EXP, node_binary(&t, IR_ADD, fire, bias)),
+					1));
 		for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 			uint32_t jobs = check_split(&t, *state, 0, limits[i]);
 
@@ -264,9 +278,9 @@ static void test_memory(void **state)
 		for (uint32_t i = 0; i < count; i++) {
 			uint32_t begin = random_below(40);
 
-			interval[i] = (struct memory_interval){.bytes = between(1, 5000),
-							       .begin = begin,
-							       .end = begin + random_below(12)};
+			interval[i] = (struct memory_interval){ .bytes = between(1, 5000),
+								.begin = begin,
+								.end = begin + random_below(12) };
 		}
 		assert_int_equal(memory_pack(interval, count, &total), 0);
 		for (uint32_t i = 0; i < count; i++) {
@@ -304,8 +318,9 @@ static void test_memory_chain(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 2000; i++)
-		interval[i] = (struct memory_interval){
-			.bytes = i % 10 ? 1000 : 0, .begin = i, .end = i + 1 };
+		interval[i] = (struct memory_interval){ .bytes = i % 10 ? 1000 : 0,
+							.begin = i,
+							.end = i + 1 };
 	assert_int_equal(memory_pack(interval, 2000, &total), 0);
 	assert_int_equal(total, 2 * 1024);
 }
@@ -349,16 +364,11 @@ static void test_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fire),
-		cmocka_unit_test(test_sharing),
-		cmocka_unit_test(test_random_graphs),
-		cmocka_unit_test(test_long_node),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_memory_chain),
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_fire),	      cmocka_unit_test(test_sharing),
+		cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_long_node),
+		cmocka_unit_test(test_refused),	      cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_memory),	      cmocka_unit_test(test_memory_chain),
+		cmocka_unit_test(test_text),	      cmocka_unit_test(test_jobs),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

@@ -165,9 +165,9 @@ static void run_pad(void **state, int mode, enum ir_dtype dtype, uint32_t rank, 
 	int64_t out[MAX_RANK];
 
 	for (uint32_t d = 0; d < rank; d++) {
-		int64_t most = mode == IR_PAD_REFLECTION  ? in[d] - 1
-			       : mode == IR_PAD_SYMMETRIC ? in[d]
-							  : 4;
+		int64_t most = mode == IR_PAD_REFLECTION ? in[d] - 1 :
+			       mode == IR_PAD_SYMMETRIC	 ? in[d] :
+							   4;
 
 		attrs.pad.begin[d] = random_below((most > 4 ? 4 : most) + 1);
 		attrs.pad.end[d] = random_below((most > 4 ? 4 : most) + 1);
@@ -193,11 +193,12 @@ static void test_pad(void **state)
 
 static void test_reshape(void **state)
 {
-	run_move(state, IR_OP_RESHAPE, NULL, IR_F32, 3, (int64_t[]){5, 6, 700}, 2,
-		 (int64_t[]){42, 500});
+	run_move(state, IR_OP_RESHAPE, NULL, IR_F32, 3, (int64_t[]){ 5, 6, 700 }, 2,
+		 (int64_t[]){ 42, 500 });
 	run_move(state, IR_OP_RESHAPE, NULL, IR_U8, 0, NULL, 3, (int64_t[]){ 1, 1, 1 });
 	run_move(state, IR_OP_RESHAPE, NULL, IR_I64, 2, (int64_t[]){ 1, 1 }, 0, NULL);
-	run_move(state, IR_OP_COPY, NULL, IR_F16, 2, (int64_t[]){300, 77}, 2, (int64_t[]){300, 77});
+	run_move(state, IR_OP_COPY, NULL, IR_F16, 2, (int64_t[]){ 300, 77 }, 2,
+		 (int64_t[]){ 300, 77 });
 	run_move(state, IR_OP_COPY, NULL, IR_F32, 0, NULL, 0, NULL);
 }
 

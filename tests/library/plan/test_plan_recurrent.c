@@ -66,8 +66,8 @@ static union ir_attrs random_attrs(const struct shape *s)
 		attrs.rnn.direction = random_below(3);
 	}
 	for (int i = 0; i < 3; i++)
-		attrs.rnn.activations[i] = random_below(2) ? (i ? IR_TANH : IR_SIGMOID)
-							   : kinds[random_below(3)];
+		attrs.rnn.activations[i] = random_below(2) ? (i ? IR_TANH : IR_SIGMOID) :
+							     kinds[random_below(3)];
 	/* Products of products would grow beyond all bounds. */
 	if (s->op == IR_OP_GRU || s->steps > 4)
 		attrs.rnn.activations[0] = IR_SIGMOID;
@@ -95,8 +95,8 @@ static struct ir_node *build(struct test_graph *t, const struct shape *s,
 	if (lstm)
 		operands[5] = maybe(t, s, attrs, 2, 3 * s->hidden, 0);
 	for (uint32_t i = lstm ? 6 : 5; i < n; i++)
-		operands[i] = s->cell ? operand(t, s, attrs, 3, s->batch, s->hidden)
-				      : maybe(t, s, attrs, 3, s->batch, s->hidden);
+		operands[i] = s->cell ? operand(t, s, attrs, 3, s->batch, s->hidden) :
+					maybe(t, s, attrs, 3, s->batch, s->hidden);
 	for (uint32_t i = 0; i < results; i++)
 		types[i] = ir_type_make(s->dtype, 3 - (uint32_t)first, state + first);
 	if (attrs->rnn.return_sequence)
@@ -139,8 +139,9 @@ static void test_random(void **state)
 static void test_large(void **state)
 {
 	for (int i = 0; i < 4; i++) {
-		const struct shape s = { i & 1 ? IR_OP_GRU : IR_OP_LSTM, IR_F32, 3, 9, 130, 150,
-					 false };
+		const struct shape s = {
+			i & 1 ? IR_OP_GRU : IR_OP_LSTM, IR_F32, 3, 9, 130, 150, false
+		};
 
 		random_seed(900 + i);
 		check_shape(&s, *state);
@@ -171,8 +172,8 @@ static void test_views(void **state)
 		slice.slice.strides[i] = 1;
 	whole = add_operand(&t, IR_F32, 3, (int64_t[]){ 4, 6, 9 }, false);
 	negated = add_node(&t, IR_OP_UNARY, &whole, 1, IR_F32, 3, (int64_t[]){ 4, 6, 9 }, &neg);
-	sliced = add_node(&t, IR_OP_SLICE, negated->results, 1, IR_F32, 3, part, &slice)
-			 ->results[0];
+	sliced =
+		add_node(&t, IR_OP_SLICE, negated->results, 1, IR_F32, 3, part, &slice)->results[0];
 	node = build(&t, &s, &attrs);
 	node->operands[0] = sliced;
 	both[0] = node->results[0];
@@ -185,12 +186,18 @@ static void test_views(void **state)
 static struct npu_program *compile_steps(int64_t steps)
 {
 	static const struct npu_caps caps = {
-		.sram_bytes = 4 << 20, .lanes = 128, .mxu_rows = 64, .mxu_cols = 64,
-		.fifo_depth = 16, .dma_bytes_per_cycle = 64, .num_queues = 4,
+		.sram_bytes = 4 << 20,
+		.lanes = 128,
+		.mxu_rows = 64,
+		.mxu_cols = 64,
+		.fifo_depth = 16,
+		.dma_bytes_per_cycle = 64,
+		.num_queues = 4,
 	};
 	const int64_t x[3] = { steps, 1, 8 }, w[3] = { 1, 64, 8 }, r[3] = { 1, 64, 16 };
 	const int64_t state[3] = { 1, 1, 16 };
-	union ir_attrs attrs = { .rnn = { .steps = (uint32_t)steps, .hidden_size = 16,
+	union ir_attrs attrs = { .rnn = { .steps = (uint32_t)steps,
+					  .hidden_size = 16,
 					  .activations = { IR_SIGMOID, IR_TANH, IR_TANH } } };
 	struct ir_value *operands[8] = { NULL };
 	struct npu_program *program = NULL;

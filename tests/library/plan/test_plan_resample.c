@@ -106,8 +106,8 @@ static void test_between_nodes(void **state)
 	value = add_operand(&t, IR_F32, 4, in, false);
 	value = add_node(&t, IR_OP_UNARY, &value, 1, IR_F32, 4, in, &relu)->results[0];
 	for (int i = 0; i < 2; i++, attrs.resample.linear = false)
-		parts[i] = add_node(&t, IR_OP_RESAMPLE, &value, 1, IR_F32, 4, out,
-				    &attrs)->results[0];
+		parts[i] =
+			add_node(&t, IR_OP_RESAMPLE, &value, 1, IR_F32, 4, out, &attrs)->results[0];
 	value = add_node(&t, IR_OP_CONCAT, parts, 2, IR_F32, 4, both, &axis)->results[0];
 	add_result(&t, add_node(&t, IR_OP_UNARY, &value, 1, IR_F32, 4, both, &relu));
 	check_graph(&t, *state);
@@ -129,8 +129,8 @@ static void test_jobs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),	     cmocka_unit_test(test_large),
-		cmocka_unit_test(test_infinities),   cmocka_unit_test(test_between_nodes),
+		cmocka_unit_test(test_random),	   cmocka_unit_test(test_large),
+		cmocka_unit_test(test_infinities), cmocka_unit_test(test_between_nodes),
 		cmocka_unit_test(test_jobs),
 	};
 

@@ -42,13 +42,13 @@ static struct ir_value *broadcast_operand(struct test_graph *t, enum ir_dtype dt
 
 static struct ir_unary_attrs unary_attrs(int kind)
 {
-	return (struct ir_unary_attrs){.kind = kind,
-				       .alpha = kind == IR_CLAMP ? -0.5f : 0.3f,
-				       .beta = 1.25f,
-				       .ilo = -7,
-				       .ihi = 9,
-				       .ulo = 3,
-				       .uhi = 12};
+	return (struct ir_unary_attrs){ .kind = kind,
+					.alpha = kind == IR_CLAMP ? -0.5f : 0.3f,
+					.beta = 1.25f,
+					.ilo = -7,
+					.ihi = 9,
+					.ulo = 3,
+					.uhi = 12 };
 }
 
 static void run_unary(void **state, int kind, enum ir_dtype dtype)
@@ -161,8 +161,8 @@ static void test_where(void **state)
 
 static void test_cast(void **state)
 {
-	static const enum ir_dtype types[] = {IR_F32, IR_F16, IR_I32, IR_U32,
-					      IR_I64, IR_U64, IR_I8,  IR_U8};
+	static const enum ir_dtype types[] = { IR_F32, IR_F16, IR_I32, IR_U32,
+					       IR_I64, IR_U64, IR_I8,  IR_U8 };
 
 	for (int i = 0; i < 64; i++) {
 		int64_t dims[MAX_RANK];
@@ -188,7 +188,8 @@ static void test_triangular(void **state)
 {
 	for (int i = 0; i < 16; i++) {
 		union ir_attrs attrs = {
-			.triangular = {.upper = i & 1, .diagonal = (int64_t)random_below(60) - 30}};
+			.triangular = { .upper = i & 1, .diagonal = (int64_t)random_below(60) - 30 }
+		};
 		int64_t dims[MAX_RANK];
 		struct ir_value *input;
 		struct test_graph t;
@@ -212,7 +213,8 @@ static void run_reduce(void **state, int kind, enum ir_dtype dtype, uint32_t ran
 		       const int64_t *dims, uint32_t axes)
 {
 	union ir_attrs attrs = {
-		.reduce = {.kind = kind, .axes = axes, .keep_dims = random_below(2)}};
+		.reduce = { .kind = kind, .axes = axes, .keep_dims = random_below(2) }
+	};
 	int64_t out[IR_MAX_RANK], terms = 1;
 	struct ir_value *input;
 	struct test_graph t;
@@ -266,9 +268,9 @@ static void test_reduce_long(void **state)
 		int64_t dims[4];
 		uint32_t axes;
 	} shapes[] = {
-		{1, {30001}, 1},	 {2, {3, 20011}, 2},	 {2, {20011, 3}, 1},
-		{2, {9001, 70}, 1},	 {3, {7, 33, 300}, 5},	 {3, {50, 9, 77}, 5},
-		{4, {5, 4, 31, 90}, 13}, {4, {41, 3, 37, 5}, 7},
+		{ 1, { 30001 }, 1 },	     { 2, { 3, 20011 }, 2 },	 { 2, { 20011, 3 }, 1 },
+		{ 2, { 9001, 70 }, 1 },	     { 3, { 7, 33, 300 }, 5 },	 { 3, { 50, 9, 77 }, 5 },
+		{ 4, { 5, 4, 31, 90 }, 13 }, { 4, { 41, 3, 37, 5 }, 7 },
 	};
 
 	for (int i = 0; i < 8; i++) {
@@ -312,7 +314,8 @@ static void run_simple(void **state, enum ir_op op, const union ir_attrs *attrs,
 static void test_softmax(void **state)
 {
 	static const int64_t shapes[][3] = {
-		{1, 1, 20000}, {3, 9001, 1}, {2, 5001, 5}, {700, 3, 11}};
+		{ 1, 1, 20000 }, { 3, 9001, 1 }, { 2, 5001, 5 }, { 700, 3, 11 }
+	};
 	union ir_attrs attrs;
 
 	for (int i = 0; i < 16; i++) {
@@ -409,7 +412,7 @@ static void run_norm(void **state, enum ir_op op, const union ir_attrs *attrs, c
 		/* Variances are positive. */
 		for (int64_t e = 0; op == IR_OP_BATCHNORM && i == 2 && e < n; e++) {
 			void *data = (void *)(operands[i]->constant ? operands[i]->constant->data :
-					      t.data[t.num_inputs - 1]);
+								      t.data[t.num_inputs - 1]);
 
 			if (dtype == IR_F32)
 				((float *)data)[e] = 0.5f + (float)e / n;
@@ -459,10 +462,10 @@ static void test_norm_long(void **state)
 	union ir_attrs attrs = { .norm = { .epsilon = 1e-5f, .num_axes = 1, .axes = { 1 } } };
 	int64_t image[4] = { 2, 3, 80, 70 };
 
-	run_norm(state, IR_OP_LAYERNORM, &attrs, (int64_t[]){3, 9000}, 2, 1, 1, (int64_t[]){9000},
-		 IR_F32);
-	run_norm(state, IR_OP_LAYERNORM, &attrs, (int64_t[]){3, 9000}, 2, 1, 1, (int64_t[]){9000},
-		 IR_F16);
+	run_norm(state, IR_OP_LAYERNORM, &attrs, (int64_t[]){ 3, 9000 }, 2, 1, 1,
+		 (int64_t[]){ 9000 }, IR_F32);
+	run_norm(state, IR_OP_LAYERNORM, &attrs, (int64_t[]){ 3, 9000 }, 2, 1, 1,
+		 (int64_t[]){ 9000 }, IR_F16);
 	attrs.norm.layout = IR_NCHW;
 	run_norm(state, IR_OP_INSTNORM, &attrs, image, 4, 1, 1, (int64_t[]){ 3 }, IR_F32);
 	attrs.norm.layout = IR_NHWC;
@@ -472,14 +475,13 @@ static void test_norm_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_unary),	   cmocka_unit_test(test_binary),
-		cmocka_unit_test(test_where),	   cmocka_unit_test(test_cast),
-		cmocka_unit_test(test_triangular),
-		cmocka_unit_test(test_reduce),
-		cmocka_unit_test(test_reduce_long),
-		cmocka_unit_test(test_reduce_rank8), cmocka_unit_test(test_softmax),
-		cmocka_unit_test(test_cumsum),	   cmocka_unit_test(test_arg),
-		cmocka_unit_test(test_norm),	   cmocka_unit_test(test_norm_long),
+		cmocka_unit_test(test_unary),	    cmocka_unit_test(test_binary),
+		cmocka_unit_test(test_where),	    cmocka_unit_test(test_cast),
+		cmocka_unit_test(test_triangular),  cmocka_unit_test(test_reduce),
+		cmocka_unit_test(test_reduce_long), cmocka_unit_test(test_reduce_rank8),
+		cmocka_unit_test(test_softmax),	    cmocka_unit_test(test_cumsum),
+		cmocka_unit_test(test_arg),	    cmocka_unit_test(test_norm),
+		cmocka_unit_test(test_norm_long),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

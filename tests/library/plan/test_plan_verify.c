@@ -15,7 +15,11 @@
 #define ANY UINT32_MAX
 
 static const struct npu_caps caps = {
-	.sram_bytes = 64 << 10, .lanes = 128, .mxu_rows = 64, .mxu_cols = 64, .fifo_depth = 16,
+	.sram_bytes = 64 << 10,
+	.lanes = 128,
+	.mxu_rows = 64,
+	.mxu_cols = 64,
+	.fifo_depth = 16,
 	.dma_bytes_per_cycle = 32,
 };
 
@@ -25,7 +29,8 @@ static struct npu_program *compile(struct test_graph *t, const struct ir_value *
 	struct wnn_error err = { 0 };
 
 	assert_int_equal(npu_compile(t->graph, 0, t->graph->num_nodes, &output->id, 1, &caps, true,
-				     NULL, &program, &err), 0);
+				     NULL, &program, &err),
+			 0);
 	return program;
 }
 
@@ -50,15 +55,18 @@ static void *copy(const void *from, size_t bytes)
 
 static void rig_open(struct rig *rig, struct npu_program *program)
 {
-	*rig = (struct rig){ .program = program, .num_slots = program->num_slots,
-			     .num_insns = program->num_insns, .num_patches = program->num_patches };
+	*rig = (struct rig){ .program = program,
+			     .num_slots = program->num_slots,
+			     .num_insns = program->num_insns,
+			     .num_patches = program->num_patches };
 	assert_int_equal(program->num_jobs, 1);
 	rig->saved_slots = program->slots;
 	rig->slots = calloc(program->num_slots + 1, sizeof(*rig->slots));
 	assert_non_null(rig->slots);
 	program->slots = rig->slots;
 	rig->saved_insns = copy(program->insns, program->num_insns * sizeof(*program->insns));
-	rig->saved_patches = copy(program->patches, program->num_patches * sizeof(*program->patches));
+	rig->saved_patches =
+		copy(program->patches, program->num_patches * sizeof(*program->patches));
 }
 
 static void rig_restore(struct rig *rig)
@@ -436,19 +444,22 @@ static int verify_queue(uint32_t behind, struct wnn_error *err)
 					      .isa_major = ONPU_ISA_MAJOR } };
 	struct npu_job job = { .num_slots = 1 };
 	uint32_t insns[40][4], n = 0;
-	struct npu_program program = { .jobs = &job, .num_jobs = 1, .insns = insns, .slots = &slot,
-				       .num_slots = 1 };
+	struct npu_program program = {
+		.jobs = &job, .num_jobs = 1, .insns = insns, .slots = &slot, .num_slots = 1
+	};
 	struct onpu_insn step = { .op = ONPU_OP_SEM_WAIT, .eng = ONPU_ENG_VPU, .count = 1 };
 
 	assert_int_equal(onpu_insn_pack(&step, insns[n++]), 0);
-	step = (struct onpu_insn){ .op = ONPU_OP_SEM_SIGNAL, .eng = ONPU_ENG_VPU, .sem = 1,
-				   .count = 1 };
+	step = (struct onpu_insn){
+		.op = ONPU_OP_SEM_SIGNAL, .eng = ONPU_ENG_VPU, .sem = 1, .count = 1
+	};
 	for (uint32_t i = 0; i < behind; i++)
 		assert_int_equal(onpu_insn_pack(&step, insns[n++]), 0);
 	step = (struct onpu_insn){ .op = ONPU_OP_SEM_SIGNAL, .eng = ONPU_ENG_LD, .count = 1 };
 	assert_int_equal(onpu_insn_pack(&step, insns[n++]), 0);
-	step = (struct onpu_insn){ .op = ONPU_OP_SEM_WAIT, .eng = ONPU_ENG_LD, .sem = 1,
-				   .count = (uint16_t)behind };
+	step = (struct onpu_insn){
+		.op = ONPU_OP_SEM_WAIT, .eng = ONPU_ENG_LD, .sem = 1, .count = (uint16_t)behind
+	};
 	assert_int_equal(onpu_insn_pack(&step, insns[n++]), 0);
 	step = (struct onpu_insn){ .op = ONPU_OP_END };
 	assert_int_equal(onpu_insn_pack(&step, insns[n++]), 0);

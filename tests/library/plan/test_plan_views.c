@@ -11,9 +11,9 @@
 
 enum { SMALLEST = 0, LARGEST = NUM_SIZES - 1 };
 
-#define ROWS	48
-#define COLS	80
-#define BYTES	((uint64_t)ROWS * COLS * 4)
+#define ROWS  48
+#define COLS  80
+#define BYTES ((uint64_t)ROWS * COLS * 4)
 
 static const int64_t dims[2] = { ROWS, COLS }, turned[2] = { COLS, ROWS };
 static const uint32_t swap[2] = { 1, 0 };
@@ -46,8 +46,8 @@ static struct ir_value *by_concat(struct test_graph *t, struct ir_value *in)
 	struct ir_value *upper = node_unary(t, IR_ABS, node_slice(t, in, 1, 0, COLS / 2));
 
 	/* Split in two, of which each part goes its way. */
-	return node_concat(t, upper, node_unary(t, IR_SIGN, node_slice(t, in, 1, COLS / 2, COLS / 2)),
-			   1);
+	return node_concat(t, upper,
+			   node_unary(t, IR_SIGN, node_slice(t, in, 1, COLS / 2, COLS / 2)), 1);
 }
 
 static struct ir_value *by_expand(struct test_graph *t, struct ir_value *in)
@@ -66,8 +66,8 @@ static struct ir_value *by_reverse(struct test_graph *t, struct ir_value *in)
 static const struct {
 	const char *name;
 	struct ir_value *(*make)(struct test_graph *t, struct ir_value *in);
-	uint32_t times;			/* the result is so many times the operand */
-	uint32_t values;		/* between input and output that are made and used once */
+	uint32_t times;	 /* the result is so many times the operand */
+	uint32_t values; /* between input and output that are made and used once */
 	bool moves;
 } operators[] = {
 	{ "reshape", by_reshape, 1, 1, false },
@@ -108,13 +108,15 @@ static void test_moves(void **state)
 		/* With room in SRAM only the input comes in and the output goes out. */
 		if (large.loaded != BYTES || large.stored != operators[i].times * BYTES)
 			fail_msg("%s moves %llu and %llu bytes with 4 MiB", operators[i].name,
-				 (unsigned long long)large.loaded, (unsigned long long)large.stored);
+				 (unsigned long long)large.loaded,
+				 (unsigned long long)large.stored);
 		/* Without it every result is stored once and loaded once, that of a move as well. */
 		if (small.loaded != (1 + operators[i].values + operators[i].moves) * BYTES ||
-		    small.stored != (operators[i].times + operators[i].values +
-				     operators[i].moves) * BYTES)
+		    small.stored !=
+			    (operators[i].times + operators[i].values + operators[i].moves) * BYTES)
 			fail_msg("%s moves %llu and %llu bytes with 16 KiB", operators[i].name,
-				 (unsigned long long)small.loaded, (unsigned long long)small.stored);
+				 (unsigned long long)small.loaded,
+				 (unsigned long long)small.stored);
 	}
 }
 
@@ -186,7 +188,8 @@ static void test_readers(void **state)
 
 static struct ir_value *make_chain(struct test_graph *t, bool output_between)
 {
-	struct ir_value *x = add_operand(t, IR_F32, 1, (int64_t[]){ LONG_BYTES / 4 }, false), *y = x;
+	struct ir_value *x = add_operand(t, IR_F32, 1, (int64_t[]){ LONG_BYTES / 4 }, false),
+			*y = x;
 
 	for (int i = 0; i < 4; i++) {
 		y = node_unary(t, IR_TANH, node_binary(t, IR_ADD, node_unary(t, IR_ABS, y), y));
@@ -242,12 +245,9 @@ static void test_set(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_set),
-		cmocka_unit_test(test_moves),
-		cmocka_unit_test(test_used_twice),
-		cmocka_unit_test(test_outputs),
-		cmocka_unit_test(test_readers),
-		cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_set),	   cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_used_twice), cmocka_unit_test(test_outputs),
+		cmocka_unit_test(test_readers),	   cmocka_unit_test(test_chain),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

@@ -57,10 +57,10 @@ static void put_tensor(union onpu_slot *slot, uint64_t va)
 
 static void rig_init(struct rig *rig, struct winsys *ws)
 {
-	struct onpu_insn copy = {.op = ONPU_OP_DMA_COPY, .dst = 2, .s0 = 1},
-			 end = {.op = ONPU_OP_END};
+	struct onpu_insn copy = { .op = ONPU_OP_DMA_COPY, .dst = 2, .s0 = 1 },
+			 end = { .op = ONPU_OP_END };
 	union onpu_slot *slots;
-	uint32_t (*words)[4];
+	uint32_t(*words)[4];
 
 	rig->ws = ws;
 	rig->insns = make_bo(ws, 2 * 16);
@@ -90,10 +90,10 @@ static void rig_free(struct rig *rig)
 
 static struct winsys_job rig_job(const struct rig *rig)
 {
-	return (struct winsys_job){.program_va = rig->insns->va,
-				   .slots_va = rig->slots->va,
-				   .num_insns = 2,
-				   .num_slots = 3};
+	return (struct winsys_job){ .program_va = rig->insns->va,
+				    .slots_va = rig->slots->va,
+				    .num_insns = 2,
+				    .num_slots = 3 };
 }
 
 static void test_buffers(void **state)

@@ -13,7 +13,7 @@
 #include "device/jobs.h"
 #include "winsys/winsys.h"
 
-#define SRAM	JOB_SRAM
+#define SRAM JOB_SRAM
 
 /* A program in buffers of a winsys. */
 struct loaded {
@@ -56,9 +56,11 @@ static void load(struct loaded *l, struct winsys *ws, const struct program *p)
 		if (t->kind == ONPU_SLOT_TENSOR && t->space == ONPU_SPACE_VA)
 			t->base += l->data->va - DATA_VA;
 	}
-	l->job = (struct winsys_job) {
-		.program_va = l->insns->va, .num_insns = p->num_insns,
-		.slots_va = l->slots->va, .num_slots = p->num_slots,
+	l->job = (struct winsys_job){
+		.program_va = l->insns->va,
+		.num_insns = p->num_insns,
+		.slots_va = l->slots->va,
+		.num_slots = p->num_slots,
 	};
 }
 
@@ -263,7 +265,7 @@ static void test_threads(void **state)
 
 	(void)state;
 	for (int i = 0; i < 4; i++) {
-		task[i] = (struct task) { .ws = ws, .p = p };
+		task[i] = (struct task){ .ws = ws, .p = p };
 		assert_int_equal(pthread_create(&thread[i], NULL, submit_many, &task[i]), 0);
 	}
 	for (int i = 0; i < 4; i++) {
@@ -328,7 +330,10 @@ static void test_queues_run_out(void **state)
 static void expect_no_start(const char *firmware, const char *why)
 {
 	const struct winsys_sim_config config = {
-		.full = true, .sram_bytes = SRAM, .simd = -1, .firmware = firmware,
+		.full = true,
+		.sram_bytes = SRAM,
+		.simd = -1,
+		.firmware = firmware,
 	};
 	struct wnn_error err = { 0 };
 
@@ -354,14 +359,10 @@ static void test_bad_firmware(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_like_flat),
-		cmocka_unit_test(test_fault_like_flat),
-		cmocka_unit_test(test_many_jobs),
-		cmocka_unit_test(test_buffers),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_abandoned),
-		cmocka_unit_test(test_queues_run_out),
-		cmocka_unit_test(test_bad_firmware),
+		cmocka_unit_test(test_like_flat),      cmocka_unit_test(test_fault_like_flat),
+		cmocka_unit_test(test_many_jobs),      cmocka_unit_test(test_buffers),
+		cmocka_unit_test(test_threads),	       cmocka_unit_test(test_abandoned),
+		cmocka_unit_test(test_queues_run_out), cmocka_unit_test(test_bad_firmware),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

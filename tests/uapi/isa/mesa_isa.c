@@ -29,7 +29,7 @@ static unsigned int errors;
 
 static void mesa_text(uint32_t w[ONPU_INSN_WORDS], char *text, size_t size, unsigned int *unmatched)
 {
-	static const struct isa_decode_options options = {.show_errors = true, .max_errors = 1};
+	static const struct isa_decode_options options = { .show_errors = true, .max_errors = 1 };
 	FILE *out = fmemopen(text, size, "w");
 
 	if (!out)

@@ -65,8 +65,8 @@ static void test_every_word(void **state)
 
 	(void)state;
 	for (round = 0; round < 20000; round++) {
-		uint32_t w[ONPU_INSN_WORDS] = {random_bits(&seed), random_bits(&seed),
-					       random_bits(&seed), random_bits(&seed)};
+		uint32_t w[ONPU_INSN_WORDS] = { random_bits(&seed), random_bits(&seed),
+						random_bits(&seed), random_bits(&seed) };
 		char text[ONPU_TEXT_MAX];
 
 		/* Mostly existing opcodes. */
@@ -146,27 +146,28 @@ static void test_errors(void **state)
 		unsigned int column;
 		const char *token, *message;
 	} cases[] = {
-		{"vad d1, d2, d3", 1, "vad", "is it vadd?"},
-		{"zzzzzzzzzz d1", 1, "zzzzzzzzzz", "no such instruction"},
-		{"?s1", 4, "", "expected an instruction"},
-		{"vadd d1 d2", 9, "d2", "expected ','"},
-		{"vadd d1, d2", 12, "", "vadd dDST, dS0, dS1"},
-		{"vadd p1, d2, d3", 6, "p1", "expected 'd'"},
-		{"vadd d1, d2, d70000", 15, "70000", "at most 65535"},
-		{"vadd d1, d2, d99999999999999999999", 15, "99999999999999999999", "at most 65535"},
-		{"vadd d1, d2, d3x", 15, "3x", "decimal number"},
-		{"vadd d1, d2, d", 15, "", "decimal number"},
-		{"?s64 nop", 1, "?s64", "?s0 to ?s63"},
-		{"nop !s64", 5, "!s64", "!s0 to !s63"},
-		{"sem.wait gpu, s1, 2", 10, "gpu", "cp, ld, st, mxu, vpu"},
-		{"sem.wait cp, s64, 2", 15, "64", "at most 63"},
-		{"rsum.acc d1, d2, axes=0x3", 5, ".acc", "rsum[.part|.part.acc|.lanes] dDST"},
-		{"rsum d1, d2, axes=3", 19, "3", "axes=0xAXES"},
-		{"barrier 0xg", 11, "g", "hexadecimal number"},
-		{"rargmax d1, d2, p3, axis=8", 26, "8", "at most 7"},
-		{"end 5 6", 7, "6", "end of the line"},
-		{".word 0x1 0x2 0x3", 18, "", "four numbers"},
-		{".word 0x1 0x2 0x3 0x100000000", 19, "0x100000000", "at most 4294967295"},
+		{ "vad d1, d2, d3", 1, "vad", "is it vadd?" },
+		{ "zzzzzzzzzz d1", 1, "zzzzzzzzzz", "no such instruction" },
+		{ "?s1", 4, "", "expected an instruction" },
+		{ "vadd d1 d2", 9, "d2", "expected ','" },
+		{ "vadd d1, d2", 12, "", "vadd dDST, dS0, dS1" },
+		{ "vadd p1, d2, d3", 6, "p1", "expected 'd'" },
+		{ "vadd d1, d2, d70000", 15, "70000", "at most 65535" },
+		{ "vadd d1, d2, d99999999999999999999", 15, "99999999999999999999",
+		  "at most 65535" },
+		{ "vadd d1, d2, d3x", 15, "3x", "decimal number" },
+		{ "vadd d1, d2, d", 15, "", "decimal number" },
+		{ "?s64 nop", 1, "?s64", "?s0 to ?s63" },
+		{ "nop !s64", 5, "!s64", "!s0 to !s63" },
+		{ "sem.wait gpu, s1, 2", 10, "gpu", "cp, ld, st, mxu, vpu" },
+		{ "sem.wait cp, s64, 2", 15, "64", "at most 63" },
+		{ "rsum.acc d1, d2, axes=0x3", 5, ".acc", "rsum[.part|.part.acc|.lanes] dDST" },
+		{ "rsum d1, d2, axes=3", 19, "3", "axes=0xAXES" },
+		{ "barrier 0xg", 11, "g", "hexadecimal number" },
+		{ "rargmax d1, d2, p3, axis=8", 26, "8", "at most 7" },
+		{ "end 5 6", 7, "6", "end of the line" },
+		{ ".word 0x1 0x2 0x3", 18, "", "four numbers" },
+		{ ".word 0x1 0x2 0x3 0x100000000", 19, "0x100000000", "at most 4294967295" },
 	};
 	unsigned int i;
 
@@ -221,7 +222,7 @@ static void collect(void *ctx, uint32_t insn, int is_error, const char *message)
 static unsigned int check(const char *program, const union onpu_slot *slots, uint32_t num_slots,
 			  struct findings *f)
 {
-	const struct onpu_check_report report = {collect, f};
+	const struct onpu_check_report report = { collect, f };
 	uint32_t words[16][ONPU_INSN_WORDS];
 	uint32_t count = 0;
 	const char *line;

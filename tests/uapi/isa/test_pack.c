@@ -41,44 +41,44 @@ static void test_known_words(void **state)
 		struct onpu_insn insn;
 		uint32_t w[ONPU_INSN_WORDS];
 	} known[] = {
-		{{.op = ONPU_OP_NOP}, {0, 0, 0, 0}},
-		{{.op = ONPU_OP_END, .code = 0xabcd}, {0xabcd, 0, 0, 0x01000000}},
-		{{.op = ONPU_OP_SEM_WAIT, .sem = 5, .eng = ONPU_ENG_VPU, .count = 300},
-		 {300u << 16 | 4 << 8 | 5, 0, 0, 0x02000000}},
-		{{.op = ONPU_OP_PREEMPT, .live = 0x12345678}, {0x12345678, 0, 0, 0x08000000}},
-		{{.op = ONPU_OP_DMA_GATHER_ND,
-		  .dst = 1,
-		  .s0 = 2,
-		  .s1 = 3,
-		  .param = 4,
-		  .ch = 1,
-		  .neg = 1,
-		  .clamp = 1},
-		 {1 << 16 | 0x8003, 3 << 16 | 2, 4u << 16, 0x11020000}},
-		{{.op = ONPU_OP_MMA_I8,
-		  .dst = 1,
-		  .s0 = 2,
-		  .s1 = 3,
-		  .s2 = 4,
-		  .param = 5,
-		  .acc = 1,
-		  .ts = 1,
-		  .sv = 1,
-		  .ssem = 63,
-		  .wv = 1,
-		  .wsem = 62},
-		 {1 << 16 | 1, 3 << 16 | 2, 5 << 16 | 4,
-		  0x20000000 | 1 << 15 | 62 << 9 | 1 << 8 | 63 << 2 | 1 << 1}},
-		{{.op = ONPU_OP_RSUM, .dst = 1, .s0 = 2, .axes = 0xff, .acc = 1, .part = 1},
-		 {1 << 16 | 0x3ff, 2, 0, 0x38000000}},
-		{{.op = ONPU_OP_SCAN_SUM,
-		  .dst = 1,
-		  .s0 = 2,
-		  .s1 = 3,
-		  .axis = 7,
-		  .excl = 1,
-		  .rev = 1},
-		 {1 << 16 | 0x1f, 3 << 16 | 2, 0, 0x39000000}},
+		{ { .op = ONPU_OP_NOP }, { 0, 0, 0, 0 } },
+		{ { .op = ONPU_OP_END, .code = 0xabcd }, { 0xabcd, 0, 0, 0x01000000 } },
+		{ { .op = ONPU_OP_SEM_WAIT, .sem = 5, .eng = ONPU_ENG_VPU, .count = 300 },
+		  { 300u << 16 | 4 << 8 | 5, 0, 0, 0x02000000 } },
+		{ { .op = ONPU_OP_PREEMPT, .live = 0x12345678 }, { 0x12345678, 0, 0, 0x08000000 } },
+		{ { .op = ONPU_OP_DMA_GATHER_ND,
+		    .dst = 1,
+		    .s0 = 2,
+		    .s1 = 3,
+		    .param = 4,
+		    .ch = 1,
+		    .neg = 1,
+		    .clamp = 1 },
+		  { 1 << 16 | 0x8003, 3 << 16 | 2, 4u << 16, 0x11020000 } },
+		{ { .op = ONPU_OP_MMA_I8,
+		    .dst = 1,
+		    .s0 = 2,
+		    .s1 = 3,
+		    .s2 = 4,
+		    .param = 5,
+		    .acc = 1,
+		    .ts = 1,
+		    .sv = 1,
+		    .ssem = 63,
+		    .wv = 1,
+		    .wsem = 62 },
+		  { 1 << 16 | 1, 3 << 16 | 2, 5 << 16 | 4,
+		    0x20000000 | 1 << 15 | 62 << 9 | 1 << 8 | 63 << 2 | 1 << 1 } },
+		{ { .op = ONPU_OP_RSUM, .dst = 1, .s0 = 2, .axes = 0xff, .acc = 1, .part = 1 },
+		  { 1 << 16 | 0x3ff, 2, 0, 0x38000000 } },
+		{ { .op = ONPU_OP_SCAN_SUM,
+		    .dst = 1,
+		    .s0 = 2,
+		    .s1 = 3,
+		    .axis = 7,
+		    .excl = 1,
+		    .rev = 1 },
+		  { 1 << 16 | 0x1f, 3 << 16 | 2, 0, 0x39000000 } },
 	};
 	unsigned int i;
 
@@ -102,7 +102,7 @@ static void test_reserved_bits(void **state)
 	(void)state;
 	for (op = 0; op < ONPU_OP_COUNT; op++) {
 		const struct onpu_op_info *info = &onpu_op_info[op];
-		struct onpu_insn insn = {.op = (enum onpu_op)op}, back;
+		struct onpu_insn insn = { .op = (enum onpu_op)op }, back;
 		uint32_t w[ONPU_INSN_WORDS];
 
 		assert_int_equal(onpu_insn_pack(&insn, w), 0);
@@ -124,7 +124,7 @@ static void test_reserved_bits(void **state)
 
 static void expect_fault(uint32_t w0, uint32_t w3, enum onpu_fault expected)
 {
-	const uint32_t w[ONPU_INSN_WORDS] = {w0, 0, 0, w3};
+	const uint32_t w[ONPU_INSN_WORDS] = { w0, 0, 0, w3 };
 	struct onpu_insn insn;
 
 	assert_int_equal(onpu_insn_unpack(w, &insn), expected);
@@ -154,23 +154,23 @@ static void expect_no_pack(struct onpu_insn insn)
 static void test_pack_refuses(void **state)
 {
 	(void)state;
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_COUNT});
-	expect_no_pack((struct onpu_insn){.op = (enum onpu_op)1000});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_NOP, .dst = 1});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_VEXP, .param = 1});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_VADD, .acc = 1});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_NOP, .wv = 2});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_NOP, .wv = 1, .wsem = 64});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_NOP, .wsem = 1});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_NOP, .sv = 1, .ssem = 255});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_NOP, .ts = 2});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_MMA_F32, .acc = 2});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_MMA_F32, .part = 1});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_SEM_WAIT, .eng = 5});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_RARGMAX, .axis = 8});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_RSUM, .acc = 1});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_RSUM, .lanes = 1, .part = 1});
-	expect_no_pack((struct onpu_insn){.op = ONPU_OP_BARRIER, .mask = 0x20});
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_COUNT });
+	expect_no_pack((struct onpu_insn){ .op = (enum onpu_op)1000 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_NOP, .dst = 1 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_VEXP, .param = 1 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_VADD, .acc = 1 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_NOP, .wv = 2 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_NOP, .wv = 1, .wsem = 64 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_NOP, .wsem = 1 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_NOP, .sv = 1, .ssem = 255 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_NOP, .ts = 2 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_MMA_F32, .acc = 2 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_MMA_F32, .part = 1 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_SEM_WAIT, .eng = 5 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_RARGMAX, .axis = 8 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_RSUM, .acc = 1 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_RSUM, .lanes = 1, .part = 1 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_BARRIER, .mask = 0x20 });
 }
 
 /* The tables say of every instruction what the contract fixes. */
@@ -200,15 +200,15 @@ static void test_tables(void **state)
 
 static void test_engines(void **state)
 {
-	struct onpu_insn insn = {.op = ONPU_OP_DMA_COPY};
+	struct onpu_insn insn = { .op = ONPU_OP_DMA_COPY };
 
 	(void)state;
 	assert_int_equal(onpu_insn_engine(&insn), ONPU_ENG_LD);
 	insn.ch = 1;
 	assert_int_equal(onpu_insn_engine(&insn), ONPU_ENG_ST);
-	insn = (struct onpu_insn){.op = ONPU_OP_SEM_SIGNAL, .eng = ONPU_ENG_MXU};
+	insn = (struct onpu_insn){ .op = ONPU_OP_SEM_SIGNAL, .eng = ONPU_ENG_MXU };
 	assert_int_equal(onpu_insn_engine(&insn), ONPU_ENG_MXU);
-	insn = (struct onpu_insn){.op = ONPU_OP_TRI};
+	insn = (struct onpu_insn){ .op = ONPU_OP_TRI };
 	assert_int_equal(onpu_insn_engine(&insn), ONPU_ENG_VPU);
 }
 

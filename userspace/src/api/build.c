@@ -7,7 +7,7 @@
 
 struct build_task {
 	struct timeline_task task;
-	WNNContext context;		/* a reference */
+	WNNContext context; /* a reference */
 	struct wnn_recording *recording;
 	struct request *request;
 };

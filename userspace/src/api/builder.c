@@ -105,9 +105,9 @@ void wnnOperandRelease(WNNOperand operand)
 
 WNNOperandDataType wnnOperandGetDataType(WNNOperand operand)
 {
-	return api_check(operand, "wnnOperandGetDataType", "operand")
-		       ? operand->data_type
-		       : WNNOperandDataType_Undefined;
+	return api_check(operand, "wnnOperandGetDataType", "operand") ?
+		       operand->data_type :
+		       WNNOperandDataType_Undefined;
 }
 
 WNNUint32Array wnnOperandGetShape(WNNOperand operand)
@@ -153,7 +153,7 @@ WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
 struct loan {
 	WNNContext context;
 	size_t size;
-	struct request *request;	/* runs the application's callback; NULL: there is none */
+	struct request *request; /* runs the application's callback; NULL: there is none */
 };
 
 /* Anywhere, so the callback runs on the callback thread. */

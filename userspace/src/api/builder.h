@@ -8,10 +8,10 @@
 
 struct WNNGraphBuilderImpl {
 	atomic_uint refs;
-	WNNContext context;		/* a reference */
+	WNNContext context; /* a reference */
 	struct wnn_builder *builder;
 	struct wnn_error last_error;
-	struct wnn_error cause;		/* the last one that was no consequence of another */
+	struct wnn_error cause; /* the last one that was no consequence of another */
 };
 
 /*

@@ -89,9 +89,10 @@ WNNOperand wnnCompatSqueeze(WNNGraphBuilder builder, WNNOperand input, WNNUint32
 		bool wanted = axes.data ? mask >> i & 1 : input->shape[i] == 1;
 
 		if (wanted && input->shape[i] != 1)
-			return FAIL(builder, "squeeze: dimension %" PRIu32 " of input has size %"
-				    PRIu32 "; only those of size 1 can be removed", i,
-				    input->shape[i]);
+			return FAIL(builder,
+				    "squeeze: dimension %" PRIu32 " of input has size %" PRIu32
+				    "; only those of size 1 can be removed",
+				    i, input->shape[i]);
 		if (!wanted)
 			shape[n++] = input->shape[i];
 	}
@@ -108,8 +109,10 @@ WNNOperand wnnCompatUnsqueeze(WNNGraphBuilder builder, WNNOperand input, WNNUint
 	if (!check(builder, input, "unsqueeze"))
 		return NULL;
 	if (axes.count > IR_MAX_RANK - input->rank)
-		return FAIL(builder, "unsqueeze: %zu axes added to rank %" PRIu32 "; ranks up to %d "
-			    "are supported", axes.count, input->rank, IR_MAX_RANK);
+		return FAIL(builder,
+			    "unsqueeze: %zu axes added to rank %" PRIu32 "; ranks up to %d "
+			    "are supported",
+			    axes.count, input->rank, IR_MAX_RANK);
 	rank = input->rank + axes.count;
 	mask = axes_mask(builder, "unsqueeze", axes, rank);
 	if (mask < 0)
@@ -127,8 +130,9 @@ WNNOperand wnnCompatFlatten(WNNGraphBuilder builder, WNNOperand input, uint32_t 
 	if (!check(builder, input, "flatten"))
 		return NULL;
 	if (axis > input->rank)
-		return FAIL(builder, "flatten: axis is %" PRIu32 ", but the rank of input is %"
-			    PRIu32, axis, input->rank);
+		return FAIL(builder,
+			    "flatten: axis is %" PRIu32 ", but the rank of input is %" PRIu32, axis,
+			    input->rank);
 	for (uint32_t i = 0; i < input->rank; i++)
 		shape[i >= axis] *= input->shape[i];
 	return reshape(builder, input, shape, 2, options);
@@ -163,8 +167,10 @@ WNNOperand wnnCompatReshape(WNNGraphBuilder builder, WNNOperand input, size_t ne
 	for (size_t i = 0; i < newShapeCount; i++) {
 		if (newShape[i] < -1 || !newShape[i] || (newShape[i] == -1 && unknown != SIZE_MAX))
 			return FAIL(builder, "reshape: newShape[%zu] is %" PRId32 "%s", i,
-				    newShape[i], newShape[i] == -1 ? " for the second time" :
-				    "; positive numbers and one -1 are allowed");
+				    newShape[i],
+				    newShape[i] == -1 ?
+					    " for the second time" :
+					    "; positive numbers and one -1 are allowed");
 		if (newShape[i] == -1)
 			unknown = i;
 		shape[i] = (uint32_t)newShape[i];
@@ -172,8 +178,10 @@ WNNOperand wnnCompatReshape(WNNGraphBuilder builder, WNNOperand input, size_t ne
 	if (unknown != SIZE_MAX) {
 		shape[unknown] = infer(input, newShape, newShapeCount);
 		if (!shape[unknown])
-			return FAIL(builder, "reshape: no size for newShape[%zu] gives as many "
-				    "elements as input has", unknown);
+			return FAIL(builder,
+				    "reshape: no size for newShape[%zu] gives as many "
+				    "elements as input has",
+				    unknown);
 	}
 	return reshape(builder, input, shape, newShapeCount, options);
 }
@@ -184,7 +192,8 @@ WNNOperand wnnCompatSoftmax(WNNGraphBuilder builder, WNNOperand input,
 	if (!check(builder, input, "softmax"))
 		return NULL;
 	if (input->rank != 2)
-		return FAIL(builder, "softmax: input has rank %" PRIu32 ", expected 2", input->rank);
+		return FAIL(builder, "softmax: input has rank %" PRIu32 ", expected 2",
+			    input->rank);
 	return wnnGraphBuilderSoftmax(builder, input, 1, options);
 }
 
@@ -196,7 +205,8 @@ WNNStatus wnnCompatAutoPadding(WNNCompatAutoPad autoPad, uint32_t inputSize, uin
 	if (!api_check(padding, "wnnCompatAutoPadding", "padding"))
 		return wnnGetLastError(NULL);
 	if (autoPad != WNNCompatAutoPad_SameUpper && autoPad != WNNCompatAutoPad_SameLower)
-		return api_error_status(WNNStatus_TypeError, "wnnCompatAutoPadding: autoPad is %u; "
+		return api_error_status(WNNStatus_TypeError,
+					"wnnCompatAutoPadding: autoPad is %u; "
 					"SameUpper and SameLower are computed",
 					(unsigned int)autoPad);
 	if (!inputSize || !windowSize || !stride || !dilation)
@@ -205,8 +215,10 @@ WNNStatus wnnCompatAutoPadding(WNNCompatAutoPad autoPad, uint32_t inputSize, uin
 	effective = (uint64_t)(windowSize - 1) * dilation + 1;
 	covered = (uint64_t)((inputSize - 1) / stride) * stride;
 	if (effective > UINT32_MAX)
-		return api_error_status(WNNStatus_TypeError, "wnnCompatAutoPadding: the window "
-					"spans %" PRIu64 " elements", effective);
+		return api_error_status(WNNStatus_TypeError,
+					"wnnCompatAutoPadding: the window "
+					"spans %" PRIu64 " elements",
+					effective);
 	total = covered + effective > inputSize ? covered + effective - inputSize : 0;
 	padding[autoPad == WNNCompatAutoPad_SameLower] = (uint32_t)(total / 2);
 	padding[autoPad == WNNCompatAutoPad_SameUpper] = (uint32_t)(total - total / 2);

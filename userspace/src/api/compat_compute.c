@@ -12,7 +12,7 @@ struct compute {
 	WNNContext context;
 	uint64_t timeout;
 	size_t num_inputs, num_tensors;
-	WNNNamedTensor *tensors;	/* inputs, then outputs, in the order of the graph's lists */
+	WNNNamedTensor *tensors; /* inputs, then outputs, in the order of the graph's lists */
 };
 
 static size_t find(WNNNamedOperandDescriptorArray list, WNNStringView name)
@@ -34,8 +34,8 @@ static WNNStatus data_error(const char *kind, WNNStringView name, const char *wh
 
 /* One buffer against the graph; *index is its place in the list. */
 static WNNStatus check_buffer(const struct compute *c, WNNNamedOperandDescriptorArray list,
-			      size_t first, WNNStringView name, const void *data,
-			      const char *kind, size_t *index)
+			      size_t first, WNNStringView name, const void *data, const char *kind,
+			      size_t *index)
 {
 	*index = find(list, name);
 	if (*index == list.count)

@@ -202,7 +202,7 @@ void wnnContextRelease(WNNContext context)
 	while ((request = context->lost_requests)) {
 		unlink_request(request);
 		request_settle(request, WNNStatus_Cancelled,
-			     "the last reference to the context was released");
+			       "the last reference to the context was released");
 		request_put(request);
 	}
 	timeline_stop(context->timeline);
@@ -227,10 +227,16 @@ static bool has_four_bit(WNNContext context)
 		struct ir_value q = { .type = four_bit[i] }, r = { .type = real };
 		struct ir_value *from[] = { &q, &r, &q }, *to[] = { &r, &r, &q }, *qs[] = { &q };
 		struct ir_value *rs[] = { &r };
-		struct ir_node dequantize = { .op = IR_OP_DEQUANTIZE, .operands = from,
-					      .num_operands = 3, .results = rs, .num_results = 1 };
-		struct ir_node quantize = { .op = IR_OP_QUANTIZE, .operands = to,
-					    .num_operands = 3, .results = qs, .num_results = 1 };
+		struct ir_node dequantize = { .op = IR_OP_DEQUANTIZE,
+					      .operands = from,
+					      .num_operands = 3,
+					      .results = rs,
+					      .num_results = 1 };
+		struct ir_node quantize = { .op = IR_OP_QUANTIZE,
+					    .operands = to,
+					    .num_operands = 3,
+					    .results = qs,
+					    .num_results = 1 };
 
 		all &= context_can_run(&dequantize, context) && context_can_run(&quantize, context);
 	}
@@ -335,7 +341,8 @@ static int check_error_callback(const WNNContextOptions *options, struct wnn_err
 	if (info->mode > WNNCallbackMode_AllowSpontaneous)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "the mode of errorCallbackInfo is %u, which is no value of "
-				     "WNNCallbackMode", (unsigned int)info->mode);
+				     "WNNCallbackMode",
+				     (unsigned int)info->mode);
 	if (info->mode == WNNCallbackMode_WaitAnyOnly)
 		return wnn_error_set(
 			err, WNN_TYPE_ERROR,

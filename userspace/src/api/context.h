@@ -12,16 +12,16 @@ enum context_device { CONTEXT_AUTO, CONTEXT_NPU, CONTEXT_SIM, CONTEXT_CPU };
 
 /* What the application asked for, checked and copied. */
 struct context_config {
-	enum context_device device;	/* AUTO: nobody named one */
-	const char *named_by;		/* who named it, for messages */
+	enum context_device device; /* AUTO: nobody named one */
+	const char *named_by;	    /* who named it, for messages */
 	bool want_accelerated;
 	WNNPlacementPolicy policy;
 	uint32_t threads, sim_threads;
 	uint64_t memory_limit;
 	bool sim_full;
 	uint32_t sim_sram_bytes;
-	char *firmware;			/* NULL: the installed one */
-	char *node;			/* NULL: the first that opens */
+	char *firmware; /* NULL: the installed one */
+	char *node;	/* NULL: the first that opens */
 	bool no_folding;
 	bool profile;
 };
@@ -31,22 +31,22 @@ struct WNNContextImpl {
 	WNNInstance instance;
 	struct context_config config;
 	struct wnn_limits limits;
-	WNNOpSupportLimits op_limits;	/* constant once the context is handed out */
+	WNNOpSupportLimits op_limits; /* constant once the context is handed out */
 	struct request_callback error_callback;
 	struct timeline *timeline;
-	struct run_device device;	/* of the timeline's thread, but for heap */
+	struct run_device device; /* of the timeline's thread, but for heap */
 	/* Set when the device is opened, constant from then on. */
 	bool accelerated;
 	const char *device_name;
 	char reason[256];
 	char machine[32];
-	struct npu_caps caps;		/* zero for cpu */
+	struct npu_caps caps; /* zero for cpu */
 
 	pthread_mutex_t lock;
 	atomic_bool lost;
 	char lost_message[256];
-	struct request *pending;	/* on the timeline, fail when the context is lost */
-	struct request *lost_requests;	/* of wnnContextGetLost */
+	struct request *pending;       /* on the timeline, fail when the context is lost */
+	struct request *lost_requests; /* of wnnContextGetLost */
 	struct WNNTensorImpl *tensors;
 	struct WNNGraphImpl *graphs;
 	/*

@@ -37,8 +37,9 @@ void deliver_discard(struct request *request)
 }
 
 /* The functions are kept with one type and called with their own. */
-#define CALL(type, ...) (((type)request->callback.function)(__VA_ARGS__, \
-			 request->callback.userdata1, request->callback.userdata2))
+#define CALL(type, ...)                                                               \
+	(((type)request->callback.function)(__VA_ARGS__, request->callback.userdata1, \
+					    request->callback.userdata2))
 
 static void call(const struct request *request)
 {

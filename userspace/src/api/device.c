@@ -15,17 +15,18 @@
 #define DEVICE_VARIABLE "WEBNN_DEVICE"
 
 /* Of the CPU: more than any machine has use for. */
-#define MAX_THREADS	1024
+#define MAX_THREADS 1024
 /* What the device model takes (struct onpu_sim_config). */
-#define MAX_SIM_THREADS	64
+#define MAX_SIM_THREADS 64
 #define MAX_SIM_SRAM	(UINT64_C(1) << 30)
 #define SIM_SRAM_ALIGN	64
 
 static int parse_device(const char *name, size_t length, const char *named_by,
 			struct context_config *config, struct wnn_error *err)
 {
-	static const char *const names[] = { [CONTEXT_NPU] = "npu", [CONTEXT_SIM] = "sim",
-					     [CONTEXT_CPU] = "cpu" };
+	static const char *const names[] = {
+		[CONTEXT_NPU] = "npu", [CONTEXT_SIM] = "sim", [CONTEXT_CPU] = "cpu"
+	};
 	char text[64];
 
 	config->named_by = named_by;
@@ -42,11 +43,12 @@ static int parse_device(const char *name, size_t length, const char *named_by,
 
 static int check_device_enums(const WNNContextDeviceOptions *options, struct wnn_error *err)
 {
-	if (options->placementPolicy && !wnn_enum_name(&wnn_enum_placement_policy,
-						       options->placementPolicy))
+	if (options->placementPolicy &&
+	    !wnn_enum_name(&wnn_enum_placement_policy, options->placementPolicy))
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "placementPolicy is %u, which is no value of "
-				     "WNNPlacementPolicy", (unsigned int)options->placementPolicy);
+				     "WNNPlacementPolicy",
+				     (unsigned int)options->placementPolicy);
 	if (options->simMode && !wnn_enum_name(&wnn_enum_sim_mode, options->simMode))
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "simMode is %u, which is no value of WNNSimMode",
@@ -68,8 +70,10 @@ static int check_device_numbers(const WNNContextDeviceOptions *options, struct w
 				     options->simThreads, MAX_SIM_THREADS);
 	if (sram > MAX_SIM_SRAM || sram % SIM_SRAM_ALIGN)
 		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "simSramBytes is %" PRIu64 "; the machine has a multiple of %d "
-				     "bytes, at most %" PRIu64, sram, SIM_SRAM_ALIGN, MAX_SIM_SRAM);
+				     "simSramBytes is %" PRIu64
+				     "; the machine has a multiple of %d "
+				     "bytes, at most %" PRIu64,
+				     sram, SIM_SRAM_ALIGN, MAX_SIM_SRAM);
 	return 0;
 }
 
@@ -98,7 +102,8 @@ static int parse_device_options(const WNNContextDeviceOptions *options,
 	config->sim_full = options->simMode == WNNSimMode_Full;
 	config->sim_sram_bytes = (uint32_t)options->simSramBytes;
 	config->sim_threads = options->simThreads;
-	if (copy_path(&config->firmware, options->simFirmwarePath, "the path of the firmware", err) ||
+	if (copy_path(&config->firmware, options->simFirmwarePath, "the path of the firmware",
+		      err) ||
 	    copy_path(&config->node, options->nodePath, "the path of the device node", err))
 		return -1;
 	if (length)
@@ -189,8 +194,9 @@ static int open_sim(WNNContext context, struct wnn_error *err)
 	if (!sim.threads) {
 		long online = sysconf(_SC_NPROCESSORS_ONLN);
 
-		sim.threads = online < 1 ? 1 :
-			      online > MAX_SIM_THREADS ? MAX_SIM_THREADS : (uint32_t)online;
+		sim.threads = online < 1	       ? 1 :
+			      online > MAX_SIM_THREADS ? MAX_SIM_THREADS :
+							 (uint32_t)online;
 	}
 	ws = winsys_sim_create(&sim, err);
 	if (!ws)

@@ -13,7 +13,7 @@
 struct dispatch_task {
 	struct timeline_task task;
 	struct run_dispatch run;
-	WNNGraph graph;			/* references */
+	WNNGraph graph; /* references */
 	uint32_t num_tensors;
 	WNNTensor *tensors; /* inputs, then outputs, in the order of the compiled graph */
 	struct run_buffer **buffers;
@@ -107,9 +107,9 @@ static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool outpu
 		struct wnn_error *err)
 {
 	WNNGraph graph = d->graph;
-	const struct graph_port *port = output ?
-		graph_find_port(graph->num_outputs, graph->output_list, named->name) :
-		graph_find_port(graph->num_inputs, graph->input_list, named->name);
+	const struct graph_port *port =
+		output ? graph_find_port(graph->num_outputs, graph->output_list, named->name) :
+			 graph_find_port(graph->num_inputs, graph->input_list, named->name);
 	const char *kind = output ? "output" : "input";
 	char name[96], what[128];
 	WNNTensor *slot;
@@ -119,9 +119,9 @@ static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool outpu
 	if (tensor_check(graph->context, named->tensor, what, err))
 		return -1;
 	if (!port)
-		return wnn_error_set(err, WNN_TYPE_ERROR, "dispatch: the graph has no %s \"%s\"%s",
-				     kind, name, output ? "" :
-				     "; it leaves out inputs that no output depends on");
+		return wnn_error_set(
+			err, WNN_TYPE_ERROR, "dispatch: the graph has no %s \"%s\"%s", kind, name,
+			output ? "" : "; it leaves out inputs that no output depends on");
 	if (named->tensor->is_constant)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is a constant", what);
 	slot = output ? &d->tensors[graph->num_inputs + (port - graph->outputs)] :
@@ -253,7 +253,9 @@ static int push(struct dispatch_task *d, struct wnn_error *err)
 	pthread_mutex_lock(&context->lock);
 	for (uint32_t i = 0; i < d->num_tensors && !ret; i++)
 		ret = tensor_check(context, d->tensors[i], "dispatch", err) ||
-		      tensor_check_unmapped(d->tensors[i], "dispatch", err) ? -1 : 0;
+				      tensor_check_unmapped(d->tensors[i], "dispatch", err) ?
+			      -1 :
+			      0;
 	if (!ret && atomic_load(&d->graph->destroyed))
 		ret = wnn_error_set(err, WNN_INVALID_STATE, "dispatch: the graph is destroyed");
 	if (!ret)

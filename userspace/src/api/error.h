@@ -10,12 +10,12 @@
 
 /* The statuses of the layers below are those of the API. */
 _Static_assert((int)WNN_OK == (int)WNNStatus_Success &&
-	       (int)WNN_TYPE_ERROR == (int)WNNStatus_TypeError &&
-	       (int)WNN_INVALID_STATE == (int)WNNStatus_InvalidStateError &&
-	       (int)WNN_NOT_SUPPORTED == (int)WNNStatus_NotSupportedError &&
-	       (int)WNN_OPERATION_ERROR == (int)WNNStatus_OperationError &&
-	       (int)WNN_UNKNOWN_ERROR == (int)WNNStatus_UnknownError &&
-	       (int)WNN_SECURITY_ERROR == (int)WNNStatus_SecurityError,
+		       (int)WNN_TYPE_ERROR == (int)WNNStatus_TypeError &&
+		       (int)WNN_INVALID_STATE == (int)WNNStatus_InvalidStateError &&
+		       (int)WNN_NOT_SUPPORTED == (int)WNNStatus_NotSupportedError &&
+		       (int)WNN_OPERATION_ERROR == (int)WNNStatus_OperationError &&
+		       (int)WNN_UNKNOWN_ERROR == (int)WNNStatus_UnknownError &&
+		       (int)WNN_SECURITY_ERROR == (int)WNNStatus_SecurityError,
 	       "statuses of the API and of the layers below differ");
 
 /* Remembers an error for wnnGetLastError; gives its status. */
@@ -31,16 +31,15 @@ WNNStatus api_error_status(WNNStatus status, const char *fmt, ...)
  * False after an error, which is remembered. Also false in a child process of fork(). An object of
  * the API makes the thread work with the allocator of its instance.
  */
-#define api_check(object, function, argument)						\
-	(api_check_pointer((object), (function), (argument)) &&				\
-	 _Generic((object),								\
-		  WNNInstance: api_use_instance,					\
-		  WNNContext: api_use_context,						\
-		  WNNTensor: api_use_tensor,						\
-		  WNNGraphBuilder: api_use_builder,					\
-		  WNNOperand: api_use_operand,						\
-		  WNNGraph: api_use_graph,						\
-		  default: api_use_any)(object))
+#define api_check(object, function, argument)                                      \
+	(api_check_pointer((object), (function), (argument)) && _Generic((object), \
+		 WNNInstance: api_use_instance,                                    \
+		 WNNContext: api_use_context,                                      \
+		 WNNTensor: api_use_tensor,                                        \
+		 WNNGraphBuilder: api_use_builder,                                 \
+		 WNNOperand: api_use_operand,                                      \
+		 WNNGraph: api_use_graph,                                          \
+		 default: api_use_any)(object))
 bool api_check_pointer(const void *object, const char *function, const char *argument);
 
 /* All true. */

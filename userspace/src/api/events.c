@@ -13,7 +13,7 @@
 /* Of all instances, so that a future of another one is found out. */
 static atomic_uint instance_number;
 
-#define INSTANCE_NUMBERS 0xffffffu
+#define INSTANCE_NUMBERS       0xffffffu
 #define IDS_PER_INSTANCE_SHIFT 40
 
 /* --- Lists and table, under the lock --- */

@@ -23,18 +23,18 @@ enum request_kind {
 	REQUEST_GRAPH,
 	REQUEST_LOST,
 	REQUEST_WORK_DONE,
-	REQUEST_ERROR,			/* errorCallbackInfo; no future */
-	REQUEST_RELEASE_CONSTANT,	/* WNNBorrowedConstant; no future */
+	REQUEST_ERROR,		  /* errorCallbackInfo; no future */
+	REQUEST_RELEASE_CONSTANT, /* WNNBorrowedConstant; no future */
 };
 
 enum request_state { REQUEST_PENDING, REQUEST_READY, REQUEST_RUNNING, REQUEST_DONE };
 
 union request_result {
-	WNNContext context;		/* objects: one reference */
+	WNNContext context; /* objects: one reference */
 	WNNTensor tensor;
 	WNNGraph graph;
 	struct {
-		void *data;		/* malloc'ed for REQUEST_READ */
+		void *data; /* malloc'ed for REQUEST_READ */
 		size_t size;
 	} bytes;
 };
@@ -43,39 +43,40 @@ union request_result {
 struct request_callback {
 	WNNChainedStruct *chain;
 	WNNCallbackMode mode;
-	void (*function)(void);		/* of the type that belongs to the kind */
+	void (*function)(void); /* of the type that belongs to the kind */
 	void *userdata1, *userdata2;
 };
 
-#define REQUEST_CALLBACK(info) ((struct request_callback){ \
-	(info).nextInChain, (info).mode, (void (*)(void))(info).callback, \
-	(info).userdata1, (info).userdata2 })
+#define REQUEST_CALLBACK(info)                                                         \
+	((struct request_callback){ (info).nextInChain, (info).mode,                   \
+				    (void (*)(void))(info).callback, (info).userdata1, \
+				    (info).userdata2 })
 
 /* One operation. The first part never changes; the second is under the lock of the events. */
 struct request {
 	WNNInstance instance;
 	enum request_kind kind;
-	uint64_t id;			/* 0: no future */
-	bool sync;			/* somebody waits for it in request_wait() */
+	uint64_t id; /* 0: no future */
+	bool sync;   /* somebody waits for it in request_wait() */
 	struct request_callback callback;
 	atomic_uint refs;
 
 	enum request_state state;
 	WNNCallbackMode mode;
-	bool busy;			/* the timeline writes to the caller's memory */
-	bool spoiled;			/* cancelled while busy: status and message stand */
+	bool busy;    /* the timeline writes to the caller's memory */
+	bool spoiled; /* cancelled while busy: status and message stand */
 	WNNStatus status;
 	char message[sizeof(((struct wnn_error *)0)->message)];
 	union request_result result;
-	uint64_t order;			/* of completion */
+	uint64_t order; /* of completion */
 	struct request *next_ready, *next_in_table;
 	struct request *next_live, **link_live;
 
-	WNNTensor tensor;		/* REQUEST_MAP: a reference */
+	WNNTensor tensor; /* REQUEST_MAP: a reference */
 
 	/* Under the lock of the context that it is pending in. */
 	struct request *next_pending, **link_pending;
-	const void *subject;		/* the tensor that is read */
+	const void *subject; /* the tensor that is read */
 };
 
 #define EVENTS_BUCKETS 64
@@ -86,17 +87,17 @@ struct event_list {
 
 struct events {
 	pthread_mutex_t lock;
-	pthread_cond_t changed;		/* something was completed or delivered */
-	pthread_cond_t work;		/* for the callback thread */
+	pthread_cond_t changed; /* something was completed or delivered */
+	pthread_cond_t work;	/* for the callback thread */
 	uint64_t first_id, next_id, next_order;
-	struct request *table[EVENTS_BUCKETS];	/* with a future, not yet delivered */
-	struct request *live, **live_end;	/* all but Sync ones, in the order of the calls */
-	struct event_list process;	/* ready, for wnnInstanceProcessEvents */
-	struct event_list spontaneous;	/* ready, for the callback thread */
-	bool processing;		/* a thread is in wnnInstanceProcessEvents */
-	bool closing;			/* the application's last reference is gone */
-	uint32_t users;			/* contexts, which may still complete something */
-	int fd;				/* eventfd, or -1 */
+	struct request *table[EVENTS_BUCKETS]; /* with a future, not yet delivered */
+	struct request *live, **live_end;      /* all but Sync ones, in the order of the calls */
+	struct event_list process;	       /* ready, for wnnInstanceProcessEvents */
+	struct event_list spontaneous;	       /* ready, for the callback thread */
+	bool processing;		       /* a thread is in wnnInstanceProcessEvents */
+	bool closing;			       /* the application's last reference is gone */
+	uint32_t users;			       /* contexts, which may still complete something */
+	int fd;				       /* eventfd, or -1 */
 };
 
 /* Starts the callback thread, which holds the instance (instance_hold) as long as it runs. */
@@ -135,7 +136,7 @@ struct request *request_create(WNNInstance instance, enum request_kind kind,
 void request_post(struct request *request, WNNStatus status, const char *message);
 
 void request_get(struct request *request);
-void request_put(struct request *request);	/* NULL is fine */
+void request_put(struct request *request); /* NULL is fine */
 
 /*
  * request_complete - the operation is through

@@ -171,7 +171,8 @@ const struct graph_port *graph_find_port(uint32_t count, const WNNNamedOperandDe
 	const WNNNamedOperandDescriptor *entry = bsearch(&key, list, count, sizeof(*list), by_name);
 
 	return entry ? (const void *)((const char *)entry->shape.data -
-				      offsetof(struct graph_port, shape)) : NULL;
+				      offsetof(struct graph_port, shape)) :
+		       NULL;
 }
 
 static int set_port(WNNGraph graph, struct graph_port *port, WNNNamedOperandDescriptor *entry,
@@ -481,8 +482,8 @@ static uint64_t peak_macs(const WNNGraph graph, uint64_t cycles)
 	const struct ir_graph *ir = graph->compiled ? run_compiled_graph(graph->compiled) : NULL;
 
 	for (uint32_t i = 0; ir && i < ir->num_nodes; i++) {
-		const struct npu_node_info *info = run_compiled_npu_info(graph->compiled,
-									 ir->nodes[i]);
+		const struct npu_node_info *info =
+			run_compiled_npu_info(graph->compiled, ir->nodes[i]);
 
 		if (!info || !info->macs)
 			continue;
@@ -527,6 +528,7 @@ WNNStatus wnnGraphGetLastStatistics(WNNGraph graph, WNNGraphStatistics *statisti
 	if (valid)
 		return WNNStatus_Success;
 	return api_error_status(WNNStatus_InvalidStateError, "%s",
-				atomic_load(&graph->destroyed) ? "the graph is destroyed" :
-				"no dispatch of the graph is complete yet");
+				atomic_load(&graph->destroyed) ?
+					"the graph is destroyed" :
+					"no dispatch of the graph is complete yet");
 }

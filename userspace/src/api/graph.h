@@ -17,24 +17,24 @@ struct graph_port {
 
 struct WNNGraphImpl {
 	atomic_uint refs;
-	WNNContext context;			/* a reference */
-	atomic_bool destroyed;			/* set under the lock of the context */
-	struct WNNGraphImpl *next, **link;	/* in the context; link is NULL when not */
-	struct timeline_task task;		/* gives the memory up */
+	WNNContext context;		   /* a reference */
+	atomic_bool destroyed;		   /* set under the lock of the context */
+	struct WNNGraphImpl *next, **link; /* in the context; link is NULL when not */
+	struct timeline_task task;	   /* gives the memory up */
 
 	pthread_mutex_t lock;
-	struct run_compiled *compiled;		/* under the lock; NULL once it is given up */
-	uint64_t dispatch_count;		/* these three under the lock */
+	struct run_compiled *compiled; /* under the lock; NULL once it is given up */
+	uint64_t dispatch_count;       /* these three under the lock */
 	struct run_statistics statistics;
-	struct run_profile *profile;		/* of the last dispatch, or NULL */
+	struct run_profile *profile; /* of the last dispatch, or NULL */
 
 	/* Constant once built. */
 	uint32_t num_inputs, num_outputs;
 	struct graph_port *inputs, *outputs;
-	WNNNamedOperandDescriptor *input_list, *output_list;	/* sorted by name */
+	WNNNamedOperandDescriptor *input_list, *output_list; /* sorted by name */
 	size_t node_count;
 	WNNGraphPlacement placement;
-	struct wnn_arena *arena;		/* of all that the application may look at */
+	struct wnn_arena *arena; /* of all that the application may look at */
 };
 
 /*

@@ -32,7 +32,8 @@ static int set_log(WNNInstance instance, const WNNInstanceLog *hook, struct wnn_
 	if (hook->level > WNNLogLevel_Debug)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "the level of WNNInstanceLog is %u, which is no value of "
-				     "WNNLogLevel", (unsigned int)hook->level);
+				     "WNNLogLevel",
+				     (unsigned int)hook->level);
 	instance->log_hook = *hook;
 	instance->log = (struct wnn_log){ (enum wnn_log_level)hook->level, write_log, instance };
 	return 0;
@@ -92,8 +93,8 @@ static void use_allocator(const WNNInstanceDescriptor *descriptor)
 	for (; hook; hook = hook->next) {
 		own = (const void *)hook;
 		if (hook->sType == WNNSType_InstanceAllocator && own->allocate && own->deallocate)
-			wnn_allocator_use(&(struct wnn_allocator){ own->allocate, own->deallocate,
-								   own->userdata1, own->userdata2 });
+			wnn_allocator_use(&(struct wnn_allocator){
+				own->allocate, own->deallocate, own->userdata1, own->userdata2 });
 	}
 }
 

@@ -9,8 +9,8 @@
 #include "util/log.h"
 
 struct WNNInstanceImpl {
-	atomic_uint refs;	/* the application's */
-	atomic_uint holds;	/* of memory: those of the application count once */
+	atomic_uint refs;  /* the application's */
+	atomic_uint holds; /* of memory: those of the application count once */
 	WNNInstanceLog log_hook;
 	WNNInstancePermission permission;
 	struct wnn_allocator allocator;

@@ -11,7 +11,7 @@
 #define VERSION_MAJOR 1
 #define VERSION_MINOR 0
 #define VERSION_PATCH 0
-#define VERSION_TEXT "1.0.0"
+#define VERSION_TEXT  "1.0.0"
 #define SPECIFICATION "07d09bb"
 
 void wnnGetVersion(WNNVersion *version)

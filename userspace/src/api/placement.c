@@ -49,7 +49,7 @@ static const struct ir_node *node_by_id(const struct ir_graph *ir, uint32_t id)
 
 static void describe_npu(WNNNodePlacement *node, const struct npu_node_info *info, bool kept)
 {
-	node->exactness = info->exactness == NPU_SPLIT_K ? WNNExactness_SplitK :
+	node->exactness = info->exactness == NPU_SPLIT_K      ? WNNExactness_SplitK :
 			  info->exactness == NPU_SPLIT_REDUCE ? WNNExactness_SplitReduce :
 								WNNExactness_Exact;
 	/* The compiler needed no code for it. */
@@ -101,16 +101,15 @@ int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recordi
 	 * For each recorded operator its index in the report; those that nothing depends on have
 	 * none.
 	 */
-	uint32_t *index = wnn_arena_alloc(graph->arena,
-					  (report->num_entries + 1) * sizeof(*index));
+	uint32_t *index = wnn_arena_alloc(graph->arena, (report->num_entries + 1) * sizeof(*index));
 	WNNGraphPlacement *out = &graph->placement;
 	bool failed = false;
 
 	if (!nodes || !index)
 		return wnn_error_nomem(err, "the placement of a graph");
 	for (uint32_t i = 0; i < report->num_entries; i++)
-		index[i] =
-			recording->operators[i].used ? (uint32_t)out->nodeCount++ : WNN_NODE_NONE;
+		index[i] = recording->operators[i].used ? (uint32_t)out->nodeCount++ :
+							  WNN_NODE_NONE;
 	out->nodes = nodes;
 	for (uint32_t i = 0; i < report->num_entries; i++) {
 		const struct wnn_pass_entry *entry = &report->entries[i];

@@ -84,24 +84,19 @@ static uint32_t node_of(uint32_t node)
 static void count_busy(WNNProfileNode *node, uint8_t engine, uint64_t cycles)
 {
 	uint64_t *const busy[ONPU_ENG_COUNT] = {
-		[ONPU_ENG_CP] = &node->controlCycles,
-		[ONPU_ENG_LD] = &node->loadCycles,
-		[ONPU_ENG_ST] = &node->storeCycles,
-		[ONPU_ENG_MXU] = &node->matrixCycles,
+		[ONPU_ENG_CP] = &node->controlCycles, [ONPU_ENG_LD] = &node->loadCycles,
+		[ONPU_ENG_ST] = &node->storeCycles,   [ONPU_ENG_MXU] = &node->matrixCycles,
 		[ONPU_ENG_VPU] = &node->vectorCycles,
 	};
 
 	*busy[engine] += cycles;
 }
 
-static void put_events(struct block *block, const struct run_profile *profile,
-		       WNNGraphProfile *out)
+static void put_events(struct block *block, const struct run_profile *profile, WNNGraphProfile *out)
 {
 	static const WNNProfileEngine engines[ONPU_ENG_COUNT] = {
-		[ONPU_ENG_CP] = WNNProfileEngine_Control,
-		[ONPU_ENG_LD] = WNNProfileEngine_Load,
-		[ONPU_ENG_ST] = WNNProfileEngine_Store,
-		[ONPU_ENG_MXU] = WNNProfileEngine_Matrix,
+		[ONPU_ENG_CP] = WNNProfileEngine_Control, [ONPU_ENG_LD] = WNNProfileEngine_Load,
+		[ONPU_ENG_ST] = WNNProfileEngine_Store,	  [ONPU_ENG_MXU] = WNNProfileEngine_Matrix,
 		[ONPU_ENG_VPU] = WNNProfileEngine_Vector,
 	};
 	WNNProfileNode sum = { .controlCycles = 0 };
@@ -146,8 +141,8 @@ static int by_end(const void *a, const void *b)
 static int share_cycles(struct block *block, const struct run_profile *profile,
 			WNNGraphProfile *out)
 {
-	const struct run_profile_event **order = malloc((profile->num_events + 1) *
-							sizeof(struct run_profile_event *));
+	const struct run_profile_event **order =
+		malloc((profile->num_events + 1) * sizeof(struct run_profile_event *));
 	uint64_t now = 0;
 
 	if (!order)

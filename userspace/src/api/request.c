@@ -52,7 +52,8 @@ static int check_callback(const struct request_callback *callback, const char *f
 	if (callback->mode > WNNCallbackMode_AllowSpontaneous)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "%s: the mode of the callback is %u, which is no value of "
-				     "WNNCallbackMode", function, (unsigned int)callback->mode);
+				     "WNNCallbackMode",
+				     function, (unsigned int)callback->mode);
 	return 0;
 }
 

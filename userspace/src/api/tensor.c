@@ -421,7 +421,8 @@ int tensor_check_unmapped(WNNTensor tensor, const char *what, struct wnn_error *
 WNNOperandDataType wnnTensorGetDataType(WNNTensor tensor)
 {
 	return api_check(tensor, "wnnTensorGetDataType", "tensor") ?
-		       wnn_dtype_from_ir(tensor->type.dtype) : WNNOperandDataType_Undefined;
+		       wnn_dtype_from_ir(tensor->type.dtype) :
+		       WNNOperandDataType_Undefined;
 }
 
 WNNUint32Array wnnTensorGetShape(WNNTensor tensor)

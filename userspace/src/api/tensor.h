@@ -8,20 +8,20 @@
 
 struct WNNTensorImpl {
 	atomic_uint refs;
-	WNNContext context;		/* a reference */
+	WNNContext context; /* a reference */
 	struct ir_type type;
 	uint32_t shape[IR_MAX_RANK];
 	size_t bytes;
 	bool readable, writable, is_constant;
-	atomic_bool destroyed;		/* set under the lock of the context */
+	atomic_bool destroyed; /* set under the lock of the context */
 	/* The mapping, from wnnContextMapTensor on: a reference; changed under that lock. */
 	_Atomic(struct request *) map;
-	struct WNNTensorImpl *next, **link;	/* in the context; link is NULL when not */
-	struct timeline_task task;	/* gives the memory back */
+	struct WNNTensorImpl *next, **link; /* in the context; link is NULL when not */
+	struct timeline_task task;	    /* gives the memory back */
 
 	/* One of them; touched on the timeline only. */
 	struct run_tensor data;
-	struct ir_constant *constant;	/* constant once made: its bytes never change */
+	struct ir_constant *constant; /* constant once made: its bytes never change */
 };
 
 /* Another reference, unless the last one is gone; under the lock of the context. */
@@ -44,7 +44,7 @@ int tensor_check(WNNContext context, WNNTensor tensor, const char *what, struct 
 
 /* A copy of the application's bytes in memory of the context. */
 struct context_copy {
-	WNNContext context;		/* a reference */
+	WNNContext context; /* a reference */
 	size_t size;
 	void *data;
 };
@@ -52,7 +52,7 @@ struct context_copy {
 /* NULL with *err. */
 struct context_copy *context_copy(WNNContext context, const void *data, size_t size,
 				  const char *what, struct wnn_error *err);
-void context_copy_free(struct context_copy *copy);	/* NULL is fine */
+void context_copy_free(struct context_copy *copy); /* NULL is fine */
 /* The same as the release function of an ir_constant; @userdata is the copy. */
 void context_copy_release(void *userdata, const void *data);
 

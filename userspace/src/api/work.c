@@ -99,7 +99,7 @@ struct read_task {
 	struct timeline_task task;
 	WNNTensor tensor;
 	struct request *request;
-	void *data;			/* the caller's; NULL: memory of our own */
+	void *data; /* the caller's; NULL: memory of our own */
 };
 
 static void read_tensor(struct timeline_task *task, bool cancelled)
@@ -242,7 +242,7 @@ WNNStatus wnnContextReadTensorSync(WNNContext context, WNNTensor tensor, void *d
 
 struct done_task {
 	struct timeline_task task;
-	WNNContext context;		/* a reference */
+	WNNContext context; /* a reference */
 	struct request *request;
 };
 

@@ -30,10 +30,13 @@ static void lower(struct plan *plan, const struct ir_node *node)
 	case IR_OP_CUMSUM:
 		lower_cumsum(plan, node);
 		break;
-	case IR_OP_GRU: case IR_OP_LSTM:
+	case IR_OP_GRU:
+	case IR_OP_LSTM:
 		lower_recurrent(plan, node);
 		break;
-	case IR_OP_BATCHNORM: case IR_OP_INSTNORM: case IR_OP_LAYERNORM:
+	case IR_OP_BATCHNORM:
+	case IR_OP_INSTNORM:
+	case IR_OP_LAYERNORM:
 		lower_norm(plan, node);
 		break;
 	case IR_OP_COPY:
@@ -41,7 +44,10 @@ static void lower(struct plan *plan, const struct ir_node *node)
 	case IR_OP_TRANSPOSE:
 	case IR_OP_CONCAT:
 	case IR_OP_SLICE:
-	case IR_OP_EXPAND: case IR_OP_PAD: case IR_OP_REVERSE: case IR_OP_TILE:
+	case IR_OP_EXPAND:
+	case IR_OP_PAD:
+	case IR_OP_REVERSE:
+	case IR_OP_TILE:
 		lower_move(plan, node);
 		break;
 	case IR_OP_GATHER:
@@ -134,7 +140,7 @@ static void run_op(struct plan *plan, struct timeline *tl, const struct plan_op 
 {
 	uint64_t start;
 
-	tl->issue += 8;		/* an instruction and about two new slots */
+	tl->issue += 8; /* an instruction and about two new slots */
 	if (op->op == ONPU_OP_PREEMPT) {
 		tl->issue = tl->issue > tl->last ? tl->issue : tl->last;
 		return;
@@ -285,8 +291,12 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 		bool profile, struct npu_refusals *refusals, struct npu_program **out,
 		struct wnn_error *err)
 {
-	const struct plan fresh = { .caps = caps, .graph = graph, .first = first, .count = count,
-				    .err = err, .refusals = refusals };
+	const struct plan fresh = { .caps = caps,
+				    .graph = graph,
+				    .first = first,
+				    .count = count,
+				    .err = err,
+				    .refusals = refusals };
 	struct plan plan = fresh;
 
 	plan.keep = true;

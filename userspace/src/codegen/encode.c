@@ -16,17 +16,17 @@ struct encoder {
 	bool profile;
 	union onpu_slot *slots;
 	size_t num_slots, cap_slots;
-	enum npu_base *base;		/* per slot: what is added to its base */
+	enum npu_base *base; /* per slot: what is added to its base */
 	uint32_t *binding;
 	size_t cap_base, cap_binding;
-	uint32_t *hash;			/* open addressing, slot number or 0 */
+	uint32_t *hash; /* open addressing, slot number or 0 */
 	size_t hash_size;
 	uint32_t (*insns)[4];
 	size_t num_insns, cap_insns;
 	struct npu_job *jobs;
 	size_t num_jobs, cap_jobs;
 	uint32_t max_slots;
-	bool overflow;			/* a job has more slots than that */
+	bool overflow; /* a job has more slots than that */
 };
 
 static struct npu_job *job_of(struct encoder *enc)
@@ -160,9 +160,9 @@ static void put_resample(struct onpu_slot_param_resample *slot, const struct pla
 static uint16_t param_slot(struct encoder *enc, const struct plan_param *param)
 {
 	static const uint8_t schema[] = {
-		[PLAN_SCALAR] = ONPU_SCHEMA_SCALAR, [PLAN_FILL] = ONPU_SCHEMA_FILL,
-		[PLAN_PAD] = ONPU_SCHEMA_PAD,	    [PLAN_TAPS] = ONPU_SCHEMA_TAPS,
-		[PLAN_TRI] = ONPU_SCHEMA_TRI,	    [PLAN_INDEX] = ONPU_SCHEMA_INDEX,
+		[PLAN_SCALAR] = ONPU_SCHEMA_SCALAR,	[PLAN_FILL] = ONPU_SCHEMA_FILL,
+		[PLAN_PAD] = ONPU_SCHEMA_PAD,		[PLAN_TAPS] = ONPU_SCHEMA_TAPS,
+		[PLAN_TRI] = ONPU_SCHEMA_TRI,		[PLAN_INDEX] = ONPU_SCHEMA_INDEX,
 		[PLAN_RESAMPLE] = ONPU_SCHEMA_RESAMPLE,
 	};
 	union onpu_slot slot;
@@ -218,8 +218,9 @@ static void put(struct encoder *enc, const struct onpu_insn *insn)
 static void put_semaphore(struct encoder *enc, enum onpu_op op, uint8_t engine,
 			  unsigned int semaphore)
 {
-	put(enc, &(struct onpu_insn){
-		.op = op, .sem = semaphore, .eng = engine, .count = 1, .ts = enc->profile });
+	put(enc,
+	    &(struct onpu_insn){
+		    .op = op, .sem = semaphore, .eng = engine, .count = 1, .ts = enc->profile });
 }
 
 /* The lowest bit of a mask, which is removed. */
@@ -281,11 +282,11 @@ static int begin_job(struct encoder *enc)
 {
 	union onpu_slot slot;
 
-	if (plan_grow(enc->plan, &enc->jobs, &enc->cap_jobs, enc->num_jobs + 1,
-		      sizeof(*enc->jobs)))
+	if (plan_grow(enc->plan, &enc->jobs, &enc->cap_jobs, enc->num_jobs + 1, sizeof(*enc->jobs)))
 		return -1;
 	enc->jobs[enc->num_jobs++] = (struct npu_job){
-		.first_insn = (uint32_t)enc->num_insns, .first_slot = (uint32_t)enc->num_slots,
+		.first_insn = (uint32_t)enc->num_insns,
+		.first_slot = (uint32_t)enc->num_slots,
 	};
 	if (enc->hash_size)
 		memset(enc->hash, 0, enc->hash_size * sizeof(*enc->hash));
@@ -356,7 +357,9 @@ static void put_patches(struct encoder *enc, struct npu_program *program)
 			      sizeof(*program->patches)))
 			return;
 		program->patches[program->num_patches++] = (struct npu_patch){
-			.slot = i, .base = enc->base[i], .value = enc->binding[i],
+			.slot = i,
+			.base = enc->base[i],
+			.value = enc->binding[i],
 		};
 	}
 }

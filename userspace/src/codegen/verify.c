@@ -12,13 +12,13 @@
 #include <string.h>
 
 struct verifier {
-	const struct npu_program *program;	/* with the instructions and slots of one job */
-	uint32_t first_insn, first_slot;	/* of the job in the whole program */
+	const struct npu_program *program; /* with the instructions and slots of one job */
+	uint32_t first_insn, first_slot;   /* of the job in the whole program */
 	const struct npu_caps *caps;
-	uint32_t *insn;			/* the one that is bad */
+	uint32_t *insn; /* the one that is bad */
 	struct wnn_error *err;
 	const union onpu_slot *slots;
-	uint8_t *patched;		/* per slot: 1 + enum npu_base */
+	uint8_t *patched; /* per slot: 1 + enum npu_base */
 	uint32_t *patch_value;
 };
 
@@ -27,7 +27,7 @@ struct decoded {
 	struct onpu_insn insn;
 	enum onpu_engine engine;
 	bool present[4];
-	struct npu_view view[4];	/* DST, S0, S1, S2 */
+	struct npu_view view[4]; /* DST, S0, S1, S2 */
 	bool has_param;
 	struct plan_param param;
 	uint64_t cost;
@@ -67,7 +67,7 @@ static int check_patches(struct verifier *v)
 		uint32_t slot = patch->slot - v->first_slot;
 
 		if (patch->slot < v->first_slot || slot >= v->program->num_slots)
-			continue;	/* another job's */
+			continue; /* another job's */
 		if (!slot || v->patched[slot])
 			return wnn_error_set(v->err, WNN_OPERATION_ERROR,
 					     "internal: patch %" PRIu32 " names slot %" PRIu32, i,
@@ -99,8 +99,12 @@ static int read_tensor(const struct verifier *v, uint32_t pc, uint32_t index, st
 		return bad(v, pc, "an operand is no tensor slot");
 	*view = (struct npu_view){
 		.base = slot->space == ONPU_SPACE_SRAM ? NPU_BASE_NONE : v->patched[index] - 1,
-		.binding = v->patch_value[index], .dtype = slot->dtype, .rank = slot->rank,
-		.window = slot->base, .window_bytes = slot->size, .offset = slot->offset,
+		.binding = v->patch_value[index],
+		.dtype = slot->dtype,
+		.rank = slot->rank,
+		.window = slot->base,
+		.window_bytes = slot->size,
+		.offset = slot->offset,
 	};
 	for (uint32_t i = 0; i < view->rank; i++) {
 		view->dim[i] = slot->dim[i];
@@ -205,10 +209,13 @@ static int decode(const struct verifier *v, uint32_t pc, struct decoded *d)
 	if (check_operands(v, pc, d))
 		return -1;
 	d->cost = plan_cost_insn(v->caps, &(struct plan_insn){
-		.op = d->insn.op, .dst = d->present[0] ? &d->view[0] : NULL,
-		.s0 = d->present[1] ? &d->view[1] : NULL, .s1 = d->present[2] ? &d->view[2] : NULL,
-		.s2 = d->present[3] ? &d->view[3] : NULL, .param = d->has_param ? &d->param : NULL,
-	});
+						  .op = d->insn.op,
+						  .dst = d->present[0] ? &d->view[0] : NULL,
+						  .s0 = d->present[1] ? &d->view[1] : NULL,
+						  .s1 = d->present[2] ? &d->view[2] : NULL,
+						  .s2 = d->present[3] ? &d->view[3] : NULL,
+						  .param = d->has_param ? &d->param : NULL,
+					  });
 	if (d->cost > PLAN_MAX_COST)
 		return bad(v, pc, "the instruction takes more than 2^20 cycles");
 	return 0;
@@ -218,13 +225,12 @@ static int decode(const struct verifier *v, uint32_t pc, struct decoded *d)
 
 struct step {
 	uint8_t engine;
-	int8_t wait, signal;		/* semaphore or -1 */
-	uint16_t count;			/* of both */
+	int8_t wait, signal; /* semaphore or -1 */
+	uint16_t count;	     /* of both */
 };
 
 struct queues {
-	uint32_t
-		*item[ONPU_ENG_COUNT]; /* instructions issued and not begun, a ring of fifo_depth */
+	uint32_t *item[ONPU_ENG_COUNT]; /* instructions issued and not begun, a ring of fifo_depth */
 	uint32_t head[ONPU_ENG_COUNT], used[ONPU_ENG_COUNT];
 	int64_t tokens[ONPU_NUM_SEMAPHORES];
 	int signaller[ONPU_NUM_SEMAPHORES], waiter[ONPU_NUM_SEMAPHORES];
@@ -243,8 +249,10 @@ static int add_step(const struct verifier *v, uint32_t pc, const struct decoded 
 {
 	const struct onpu_insn *insn = &d->insn;
 
-	*step = (struct step){ .engine = d->engine, .wait = insn->wv ? insn->wsem : -1,
-			       .signal = insn->sv ? insn->ssem : -1, .count = 1 };
+	*step = (struct step){ .engine = d->engine,
+			       .wait = insn->wv ? insn->wsem : -1,
+			       .signal = insn->sv ? insn->ssem : -1,
+			       .count = 1 };
 	if (insn->op == ONPU_OP_SEM_WAIT) {
 		step->wait = insn->sem;
 		step->count = insn->count;
@@ -362,8 +370,13 @@ static int verify_job(const struct npu_program *program, const struct npu_job *j
 {
 	const union onpu_slot *slots = (const union onpu_slot *)program->slots + job->first_slot;
 	struct npu_program part = *program;
-	struct verifier v = { .program = &part, .caps = caps, .insn = insn, .err = err, .slots = slots,
-			      .first_insn = job->first_insn, .first_slot = job->first_slot };
+	struct verifier v = { .program = &part,
+			      .caps = caps,
+			      .insn = insn,
+			      .err = err,
+			      .slots = slots,
+			      .first_insn = job->first_insn,
+			      .first_slot = job->first_slot };
 	struct step *steps = calloc(job->num_insns + 1, sizeof(*steps));
 	struct queues *q = calloc(1, sizeof(*q));
 	uint32_t depth = caps->fifo_depth ? caps->fifo_depth : 1;

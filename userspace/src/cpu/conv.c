@@ -6,7 +6,9 @@
 
 /* Index of o, i, h, w in a filter layout. */
 static const uint8_t filter_axes[][4] = {
-	[IR_OIHW] = { 0, 1, 2, 3 }, [IR_HWIO] = { 3, 2, 0, 1 }, [IR_OHWI] = { 0, 3, 1, 2 },
+	[IR_OIHW] = { 0, 1, 2, 3 },
+	[IR_HWIO] = { 3, 2, 0, 1 },
+	[IR_OHWI] = { 0, 3, 1, 2 },
 	[IR_IHWO] = { 3, 0, 1, 2 },
 };
 
@@ -23,10 +25,14 @@ struct cpu_conv cpu_conv_of(const struct ir_node *node)
 		.attrs = attrs,
 		.filter = f,
 		.batch = ir_type_dim(x, 0),
-		.in_c = ir_type_dim(x, c), .in_h = ir_type_dim(x, h), .in_w = ir_type_dim(x, h + 1),
-		.out_c = ir_type_dim(y, c), .out_h = ir_type_dim(y, h),
+		.in_c = ir_type_dim(x, c),
+		.in_h = ir_type_dim(x, h),
+		.in_w = ir_type_dim(x, h + 1),
+		.out_c = ir_type_dim(y, c),
+		.out_h = ir_type_dim(y, h),
 		.out_w = ir_type_dim(y, h + 1),
-		.kh = ir_type_dim(f, axes[2]), .kw = ir_type_dim(f, axes[3]),
+		.kh = ir_type_dim(f, axes[2]),
+		.kw = ir_type_dim(f, axes[3]),
 		.in_per_group = ir_type_dim(x, c) / attrs->groups,
 		.out_per_group = ir_type_dim(y, c) / attrs->groups,
 		.nhwc = nhwc,
@@ -118,7 +124,8 @@ static void fill_phase(const struct cpu_simd *simd, const struct cpu_planes *p, 
 		       int64_t line, int64_t column, float *to)
 {
 	int64_t lines = p->lines + p->h.reach, l0, l1, c0, c1;
-	struct cpu_lines copy = { .to_step = p->width, .from_step = p->h.stride * p->w.in,
+	struct cpu_lines copy = { .to_step = p->width,
+				  .from_step = p->h.stride * p->w.in,
 				  .every = p->w.stride };
 
 	places_inside(line, p->h.stride, p->h.in, lines, &l0, &l1);

@@ -27,9 +27,9 @@ bool cpu_act_limits(const struct ir_unary_attrs *act, float *lo, float *hi);
  */
 struct cpu_axis {
 	int64_t in, out, taps, stride, dilation, pad;
-	int64_t phases, reach;		/* reach: the furthest jump */
-	int64_t *phase, *jump;		/* [taps]: which phase a tap reads, how far from the output */
-	int64_t *first;			/* [phases]: place of its first input, padding counted */
+	int64_t phases, reach; /* reach: the furthest jump */
+	int64_t *phase, *jump; /* [taps]: which phase a tap reads, how far from the output */
+	int64_t *first;	       /* [phases]: place of its first input, padding counted */
 };
 
 /*
@@ -44,10 +44,10 @@ static inline bool cpu_window_is_small(int64_t in, int64_t taps, int64_t dilatio
 /* A block of output lines of one channel: [row phase][column phase][lines + reach][width]. */
 struct cpu_planes {
 	struct cpu_axis h, w;
-	int64_t lines, width;		/* of output lines; of a line with what taps reach over */
-	int64_t phase_size, size;	/* floats */
-	int64_t *at;			/* [h.taps * w.taps]: where taps read for output 0 */
-	float fill;			/* for padding */
+	int64_t lines, width;	  /* of output lines; of a line with what taps reach over */
+	int64_t phase_size, size; /* floats */
+	int64_t *at;		  /* [h.taps * w.taps]: where taps read for output 0 */
+	float fill;		  /* for padding */
 };
 
 /* Bytes that cpu_planes_init() needs for its tables. */

@@ -13,11 +13,11 @@ struct columns {
 	const struct cpu_conv_run *run;
 	bool direct;
 	struct cpu_planes planes;
-	int64_t plane;			/* pixels of a result */
-	int64_t *at;			/* [depth] */
-	struct cpu_split panels;	/* rows: output channels of a group */
-	struct cpu_split shares;	/* of the panels among items */
-	int64_t block, blocks;		/* direct: of columns; else of lines */
+	int64_t plane;		 /* pixels of a result */
+	int64_t *at;		 /* [depth] */
+	struct cpu_split panels; /* rows: output channels of a group */
+	struct cpu_split shares; /* of the panels among items */
+	int64_t block, blocks;	 /* direct: of columns; else of lines */
 	char *scratch;
 	size_t planes_bytes, worker_bytes;
 };
@@ -62,8 +62,9 @@ void cpu_conv_columns_pack(const struct cpu_simd *simd, const struct cpu_conv *g
 	for (int64_t group = 0; group < g->attrs->groups; group++)
 		for (int64_t p = 0; p < panels.parts; p++) {
 			int64_t rows = cpu_split_size(&panels, p);
-			const float *f = from + (group * g->out_per_group +
-						 cpu_split_first(&panels, p)) * s[0];
+			const float *f =
+				from +
+				(group * g->out_per_group + cpu_split_first(&panels, p)) * s[0];
 
 			for (int64_t i = 0; i < g->in_per_group; i++)
 				for (int64_t t = 0; t < g->kh * g->kw; t++)
@@ -90,8 +91,8 @@ static void last_tile(const struct columns *c, struct cpu_tile *tile, int64_t ro
 		       (size_t)(width - back) * sizeof(float));
 }
 
-static void direct_panel(const struct columns *c, struct cpu_tile *tile, int64_t rows, int64_t first,
-			 int64_t n, const float *x, float *y)
+static void direct_panel(const struct columns *c, struct cpu_tile *tile, int64_t rows,
+			 int64_t first, int64_t n, const float *x, float *y)
 {
 	const struct cpu_simd *simd = c->run->cpu->simd;
 
@@ -125,10 +126,14 @@ static void planes_panel(const struct columns *c, struct cpu_tile *tile, int64_t
 		simd->tile[rows][n - f > simd->lanes ? 2 : 1](tile);
 	}
 	for (int64_t r = 0; r < rows; r++)
-		simd->copy_lines(&(struct cpu_lines){
-			.to = y + r * c->plane + line * out_w, .to_step = out_w,
-			.from = buffer + r * tile->ldc, .from_step = width,
-			.from_size = tile->ldc, .n = out_w, .lines = lines, .every = 1 });
+		simd->copy_lines(&(struct cpu_lines){ .to = y + r * c->plane + line * out_w,
+						      .to_step = out_w,
+						      .from = buffer + r * tile->ldc,
+						      .from_step = width,
+						      .from_size = tile->ldc,
+						      .n = out_w,
+						      .lines = lines,
+						      .every = 1 });
 }
 
 /* What an item is: a block of one group of one image, and a share of the panels. */
@@ -185,8 +190,8 @@ static void run_item(void *argument, int64_t i, unsigned int worker)
 	struct item item = item_of(c, i);
 	int64_t first = cpu_split_first(&c->shares, item.share);
 	int64_t in_plane = g->in_h * g->in_w;
-	const float *x = c->run->x +
-			 (item.batch * g->in_c + item.group * g->in_per_group) * in_plane;
+	const float *x =
+		c->run->x + (item.batch * g->in_c + item.group * g->in_per_group) * in_plane;
 	float *planes = (float *)(c->scratch + worker * c->worker_bytes);
 	float *buffer = (float *)((char *)planes + c->planes_bytes);
 
@@ -236,11 +241,17 @@ static void describe_axes(struct columns *c)
 	const struct cpu_conv *g = &c->run->conv;
 	const struct ir_conv_attrs *a = g->attrs;
 
-	c->planes.h = (struct cpu_axis){ .in = g->in_h, .out = g->out_h, .taps = g->kh,
-					 .stride = a->strides[0], .dilation = a->dilations[0],
+	c->planes.h = (struct cpu_axis){ .in = g->in_h,
+					 .out = g->out_h,
+					 .taps = g->kh,
+					 .stride = a->strides[0],
+					 .dilation = a->dilations[0],
 					 .pad = a->padding[0] };
-	c->planes.w = (struct cpu_axis){ .in = g->in_w, .out = g->out_w, .taps = g->kw,
-					 .stride = a->strides[1], .dilation = a->dilations[1],
+	c->planes.w = (struct cpu_axis){ .in = g->in_w,
+					 .out = g->out_w,
+					 .taps = g->kw,
+					 .stride = a->strides[1],
+					 .dilation = a->dilations[1],
 					 .pad = a->padding[2] };
 }
 
@@ -291,8 +302,8 @@ int cpu_conv_columns(struct cpu_conv_run *run, const float *unpacked, struct wnn
 	if (!c.direct) {
 		cpu_planes_init(&c.planes, c.block, scratch);
 		columns = (size_t)(c.block * c.planes.width + CPU_SLACK) * sizeof(float);
-		c.planes_bytes = cpu_round_up((size_t)(g->in_per_group * c.planes.size +
-						       CPU_SLACK) * sizeof(float));
+		c.planes_bytes = cpu_round_up(
+			(size_t)(g->in_per_group * c.planes.size + CPU_SLACK) * sizeof(float));
 		c.worker_bytes = cpu_round_up(c.planes_bytes + (size_t)cpu->simd->rows * columns);
 	}
 	fixed = tables + at + packed;

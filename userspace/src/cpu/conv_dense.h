@@ -11,7 +11,7 @@
 
 /* Splits n into parts of at most `most`, whose sizes differ by one at the most. */
 struct cpu_split {
-	int64_t parts, size, longer;	/* the first `longer` parts have one more than size */
+	int64_t parts, size, longer; /* the first `longer` parts have one more than size */
 };
 
 static inline struct cpu_split cpu_split(int64_t n, int64_t most)
@@ -35,11 +35,11 @@ static inline int64_t cpu_split_size(const struct cpu_split *split, int64_t part
 struct cpu_conv_run {
 	struct cpu_context *cpu;
 	struct cpu_conv conv;
-	int64_t depth;			/* in_per_group * kh * kw */
+	int64_t depth; /* in_per_group * kh * kw */
 	const float *x, *filter, *bias;
 	float *y;
 	float lo, hi;
-	bool limited;			/* the activation is lo and hi */
+	bool limited; /* the activation is lo and hi */
 };
 
 /* Which form is the faster one. */

@@ -12,13 +12,13 @@
 
 struct rows {
 	const struct cpu_conv_run *run;
-	const float *x;			/* one image, with padding around */
+	const float *x; /* one image, with padding around */
 	float *y;
-	int64_t in_h, in_w;		/* with padding */
-	int64_t *at, *narrow, *wide;	/* [depth]: in a window; [DEPTH]: in a panel of the filter */
-	const float *bias;		/* with slack behind it */
-	int64_t panels, shares, per_share;	/* of the filter */
-	int64_t block, blocks;		/* of pixels */
+	int64_t in_h, in_w;	     /* with padding */
+	int64_t *at, *narrow, *wide; /* [depth]: in a window; [DEPTH]: in a panel of the filter */
+	const float *bias;	     /* with slack behind it */
+	int64_t panels, shares, per_share; /* of the filter */
+	int64_t block, blocks;		   /* of pixels */
 	char *scratch;
 	size_t a_bytes, places_bytes, worker_bytes;
 };
@@ -75,11 +75,11 @@ void cpu_conv_rows_pack(const struct cpu_simd *simd, const struct cpu_conv *g, c
 /* --- One item: a block of pixels and a share of the filter's panels --- */
 
 struct block {
-	int64_t first, size;		/* pixels */
+	int64_t first, size; /* pixels */
 	struct cpu_split panels;
 	float *a, *c;
-	int64_t *place;			/* [size]: of the first element of a pixel's window */
-	int64_t column, ldc;		/* first of the share; of c */
+	int64_t *place;	     /* [size]: of the first element of a pixel's window */
+	int64_t column, ldc; /* first of the share; of c */
 };
 
 /* [panel][depth][rows of the panel] */
@@ -284,12 +284,14 @@ int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_er
 	const struct cpu_conv *g = &run->conv;
 	const uint32_t *pad = g->attrs->padding;
 	struct cpu_context *cpu = run->cpu;
-	struct rows r = { .run = run, .in_h = g->in_h + pad[0] + pad[1],
+	struct rows r = { .run = run,
+			  .in_h = g->in_h + pad[0] + pad[1],
 			  .in_w = g->in_w + pad[2] + pad[3] };
 	bool padded = pad[0] || pad[1] || pad[2] || pad[3];
 	size_t tables = cpu_round_up((size_t)(run->depth + 2 * DEPTH) * sizeof(int64_t));
 	size_t bias = cpu_round_up((size_t)(g->out_c + CPU_SLACK) * sizeof(float));
-	size_t image = padded ? cpu_round_up((size_t)(g->in_c * r.in_h * r.in_w) * sizeof(float)) : 0;
+	size_t image = padded ? cpu_round_up((size_t)(g->in_c * r.in_h * r.in_w) * sizeof(float)) :
+				0;
 	size_t packed = run->filter ? 0 : cpu_round_up(cpu_conv_rows_pack_bytes(cpu->simd, g));
 	char *scratch;
 

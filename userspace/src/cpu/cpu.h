@@ -9,13 +9,13 @@
 #include "ir/ir.h"
 
 enum cpu_layer {
-	CPU_REFERENCE,		/* slow, obvious; the oracle */
-	CPU_FAST,		/* falls back to the reference for what it has no kernel for */
+	CPU_REFERENCE, /* slow, obvious; the oracle */
+	CPU_FAST,      /* falls back to the reference for what it has no kernel for */
 };
 
-struct cpu_context;	/* thread pool and scratch memory; used by one caller at a time */
+struct cpu_context; /* thread pool and scratch memory; used by one caller at a time */
 
-struct cpu_context *cpu_context_create(unsigned int threads);	/* 0: one per online CPU */
+struct cpu_context *cpu_context_create(unsigned int threads); /* 0: one per online CPU */
 void cpu_context_destroy(struct cpu_context *cpu);
 
 bool cpu_supports(const struct ir_node *node);
@@ -26,7 +26,8 @@ bool cpu_supports(const struct ir_node *node);
  * runs with what was packed.
  */
 size_t cpu_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node);
-void cpu_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from, void *to);
+void cpu_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
+	      void *to);
 
 /* cpu_run_node() on the fast layer with operand 1 packed before; @packed may be NULL. */
 int cpu_run_packed(struct cpu_context *cpu, const struct ir_node *node, const void *packed,

@@ -102,7 +102,7 @@ static inline int64_t cpu_load_int(enum ir_dtype dtype, const void *p, int64_t i
 	case IR_U32:
 		return ((const uint32_t *)p)[i];
 	default:
-		return ((const int64_t *)p)[i];	/* uint64: the same bits */
+		return ((const int64_t *)p)[i]; /* uint64: the same bits */
 	}
 }
 
@@ -131,7 +131,7 @@ static inline void cpu_store_int(enum ir_dtype dtype, void *p, int64_t i, int64_
 static inline int cpu_compare_int(enum ir_dtype dtype, int64_t a, int64_t b)
 {
 	if (dtype == IR_U64)
-		return (uint64_t)a < (uint64_t)b ? -1 : (uint64_t)a > (uint64_t)b;
+		return (uint64_t)a<(uint64_t)b ? -1 : (uint64_t)a>(uint64_t) b;
 	return a < b ? -1 : a > b;
 }
 

@@ -15,8 +15,8 @@ struct cpu_context {
 	unsigned int threads;
 	struct cpu_pool *pool;
 	const struct cpu_simd *simd;
-	int64_t cache;			/* bytes of a block that is to stay in the second-level cache */
-	const void *packed;		/* of the node that runs; NULL: nothing was packed */
+	int64_t cache;	    /* bytes of a block that is to stay in the second-level cache */
+	const void *packed; /* of the node that runs; NULL: nothing was packed */
 	void *scratch;
 	size_t scratch_size;
 };
@@ -30,8 +30,8 @@ static inline size_t cpu_round_up(size_t bytes)
 	return (bytes + 63) & ~(size_t)63;
 }
 
-typedef int (*cpu_fast_fn)(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-			   void *const *out, struct wnn_error *err);
+typedef int (*cpu_fast_fn)(struct cpu_context *cpu, const struct ir_node *node,
+			   const void *const *in, void *const *out, struct wnn_error *err);
 
 struct cpu_fast_kernel {
 	const char *name;
@@ -58,8 +58,7 @@ struct cpu_fast_family {
 	const struct cpu_fast_kernel *(*find)(const struct ir_node *node);
 };
 
-#define CPU_FAST_FAMILY(kernels, find) \
-	{ kernels, sizeof(kernels) / sizeof((kernels)[0]), find }
+#define CPU_FAST_FAMILY(kernels, find) { kernels, sizeof(kernels) / sizeof((kernels)[0]), find }
 
 extern const struct cpu_fast_family cpu_fast_conv, cpu_fast_matmul, cpu_fast_pool,
 	cpu_fast_elementwise, cpu_fast_move, cpu_fast_softmax, cpu_fast_index, cpu_fast_quantize,
@@ -94,6 +93,7 @@ void cpu_blas_leave(void);
 void cpu_blas_multiply(const struct cpu_product *product);
 
 /* The activation of a node over n floats in place. */
-void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *x, int64_t n);
+void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *x,
+		  int64_t n);
 
 #endif

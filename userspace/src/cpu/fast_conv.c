@@ -58,12 +58,12 @@ struct depthwise {
 	struct cpu_context *cpu;
 	struct cpu_conv conv;
 	struct cpu_planes planes;
-	const float *x, *filter, *bias;	/* filter: [channel][tap] (nchw) or [tap][channel] */
+	const float *x, *filter, *bias; /* filter: [channel][tap] (nchw) or [tap][channel] */
 	float *y;
 	float lo, hi;
 	bool limited;
-	bool by_lines;			/* 3x3 without gaps, lines that fill vectors */
-	int64_t per_item;		/* channels */
+	bool by_lines;	  /* 3x3 without gaps, lines that fill vectors */
+	int64_t per_item; /* channels */
 	char *scratch;
 	size_t worker_bytes;
 };
@@ -90,15 +90,22 @@ static void depthwise_pack(const struct cpu_context *cpu, const struct ir_node *
 }
 
 /* Lines of one channel of nchw from their copy. */
-static void depthwise_lines(const struct depthwise *d, int64_t c, int64_t lines, float *planes, float *y)
+static void depthwise_lines(const struct depthwise *d, int64_t c, int64_t lines, float *planes,
+			    float *y)
 {
 	const struct cpu_conv *g = &d->conv;
 	const struct cpu_simd *simd = d->cpu->simd;
 	const float *filter = d->filter + c * g->kh * g->kw;
 	int64_t width = d->planes.width, n = (lines - 1) * width + g->out_w;
 	float *sums = planes + d->planes.size + CPU_SLACK, start = d->bias ? d->bias[c] : 0;
-	struct cpu_lines to = { .to = y, .to_step = g->out_w, .from_step = width, .n = g->out_w,
-				.lines = lines, .every = 1, .limited = d->limited, .lo = d->lo,
+	struct cpu_lines to = { .to = y,
+				.to_step = g->out_w,
+				.from_step = width,
+				.n = g->out_w,
+				.lines = lines,
+				.every = 1,
+				.limited = d->limited,
+				.lo = d->lo,
 				.hi = d->hi };
 
 	if (d->by_lines) {
@@ -153,8 +160,10 @@ static void depthwise_line(void *argument, int64_t item, unsigned int worker)
 	for (int64_t ow = 0; ow < g->out_w; ow++, y += g->out_c) {
 		/* Taps outside of the image read zeros. */
 		for (int64_t t = 0; t < taps; t++) {
-			int64_t ih = oh * a->strides[0] + t / g->kw * a->dilations[0] - a->padding[0];
-			int64_t iw = ow * a->strides[1] + t % g->kw * a->dilations[1] - a->padding[2];
+			int64_t ih =
+				oh * a->strides[0] + t / g->kw * a->dilations[0] - a->padding[0];
+			int64_t iw =
+				ow * a->strides[1] + t % g->kw * a->dilations[1] - a->padding[2];
 			bool in = ih >= 0 && ih < g->in_h && iw >= 0 && iw < g->in_w;
 
 			from[t] = in ? x + (ih * g->in_w + iw) * g->in_c :
@@ -173,11 +182,17 @@ static void plan_planes(struct depthwise *d, void *tables)
 	const struct ir_conv_attrs *a = g->attrs;
 	int64_t lines;
 
-	d->planes.h = (struct cpu_axis){ .in = g->in_h, .out = g->out_h, .taps = g->kh,
-					 .stride = a->strides[0], .dilation = a->dilations[0],
+	d->planes.h = (struct cpu_axis){ .in = g->in_h,
+					 .out = g->out_h,
+					 .taps = g->kh,
+					 .stride = a->strides[0],
+					 .dilation = a->dilations[0],
 					 .pad = a->padding[0] };
-	d->planes.w = (struct cpu_axis){ .in = g->in_w, .out = g->out_w, .taps = g->kw,
-					 .stride = a->strides[1], .dilation = a->dilations[1],
+	d->planes.w = (struct cpu_axis){ .in = g->in_w,
+					 .out = g->out_w,
+					 .taps = g->kw,
+					 .stride = a->strides[1],
+					 .dilation = a->dilations[1],
 					 .pad = a->padding[2] };
 	cpu_planes_init(&d->planes, 1, tables);
 	lines = d->cpu->cache / 4 /
@@ -205,9 +220,10 @@ static int run_depthwise(struct depthwise *d, const struct ir_node *node, const 
 		d->worker_bytes = cpu_round_up((size_t)(g->kh * g->kw) * sizeof(float *));
 		zeros = (size_t)g->in_c * sizeof(float);
 	} else {
-		d->worker_bytes = cpu_round_up(
-			(size_t)(d->planes.size + d->planes.lines * d->planes.width + 3 * CPU_SLACK) *
-			sizeof(float));
+		d->worker_bytes =
+			cpu_round_up((size_t)(d->planes.size + d->planes.lines * d->planes.width +
+					      3 * CPU_SLACK) *
+				     sizeof(float));
 	}
 	scratch = cpu_scratch(d->cpu, tables + packed + d->cpu->threads * d->worker_bytes + zeros);
 	if (!scratch)

@@ -9,7 +9,8 @@
 /* An activation follows while the elements are in the first-level cache. */
 #define CHUNK 2048
 
-void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *x, int64_t n)
+void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *x,
+		  int64_t n)
 {
 	if (act->kind == IR_UNARY_NONE || simd->unary(act->kind, act->alpha, act->beta, x, x, n))
 		return;
@@ -84,9 +85,9 @@ static void binary_range(void *argument, int64_t begin, int64_t end)
 		int64_t rest = n - i % n, size = rest < end - i ? rest : end - i;
 
 		size = size < CHUNK ? size : CHUNK;
-		m->simd->binary((int)attrs->kind, m->y + i,
-				m->a + cpu_offset(&m->shape, i, m->sa), m->sa[last],
-				m->b + cpu_offset(&m->shape, i, m->sb), m->sb[last], size);
+		m->simd->binary((int)attrs->kind, m->y + i, m->a + cpu_offset(&m->shape, i, m->sa),
+				m->sa[last], m->b + cpu_offset(&m->shape, i, m->sb), m->sb[last],
+				size);
 		cpu_activate(m->simd, &attrs->act, m->y + i, size);
 		i += size;
 	}
@@ -95,7 +96,11 @@ static void binary_range(void *argument, int64_t begin, int64_t end)
 static int binary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		  void *const *out, struct wnn_error *err)
 {
-	struct map m = { .simd = cpu->simd, .node = node, .a = in[0], .b = in[1], .y = out[0],
+	struct map m = { .simd = cpu->simd,
+			 .node = node,
+			 .a = in[0],
+			 .b = in[1],
+			 .y = out[0],
 			 .shape = cpu_shape_of(&node->results[0]->type) };
 	struct cpu_shape a = cpu_shape_of(&node->operands[0]->type);
 	struct cpu_shape b = cpu_shape_of(&node->operands[1]->type);

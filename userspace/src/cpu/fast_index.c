@@ -12,14 +12,14 @@
 struct mover {
 	const char *from;
 	char *to;
-	size_t run;			/* bytes */
-	bool scatter;			/* the destination is the one addressed by index */
+	size_t run;   /* bytes */
+	bool scatter; /* the destination is the one addressed by index */
 };
 
-#define MOVE(bytes)								\
-	for (int64_t i = 0; i < n; i++)						\
-		memcpy(m->scatter ? m->to + offset[i] : dense_to + i * (bytes),	\
-		       m->scatter ? dense_from + i * (bytes) : m->from + offset[i], (size_t)(bytes))
+#define MOVE(bytes)                                                     \
+	for (int64_t i = 0; i < n; i++)                                 \
+	memcpy(m->scatter ? m->to + offset[i] : dense_to + i * (bytes), \
+	       m->scatter ? dense_from + i * (bytes) : m->from + offset[i], (size_t)(bytes))
 
 /* @at: of the first run on the dense side, in runs */
 static void move(const struct mover *m, int64_t at, const int64_t *offset, int64_t n)
@@ -46,9 +46,9 @@ static void move(const struct mover *m, int64_t at, const int64_t *offset, int64
 	}
 }
 
-#define LOAD(type)							\
-	for (int64_t i = 0; i < n; i++)					\
-		to[i] = ((const type *)p)[at + i * step]
+#define LOAD(type)                      \
+	for (int64_t i = 0; i < n; i++) \
+	to[i] = ((const type *)p)[at + i * step]
 
 /* The indices at, at + step, ... into a dimension of size `dim`. */
 static void load_indices(enum ir_dtype dtype, const void *p, int64_t at, int64_t step, int64_t n,
@@ -74,7 +74,7 @@ struct indexed {
 	enum ir_dtype index_type;
 	const void *index;
 	uint32_t axis;
-	int64_t element;		/* bytes */
+	int64_t element; /* bytes */
 };
 
 static int64_t shorter(int64_t a, int64_t b)

@@ -21,8 +21,8 @@ static void add_bias(const struct cpu_shape *y, const struct ir_node *node, cons
 	bias += cpu_offset(y, batch * m * n, stride);
 	for (int64_t i = 0; i < m; i++)
 		for (int64_t j = 0; j < n; j++)
-			out[i * n + j] += beta * bias[i * stride[y->rank - 2] +
-						      j * stride[y->rank - 1]];
+			out[i * n + j] +=
+				beta * bias[i * stride[y->rank - 2] + j * stride[y->rank - 1]];
 }
 
 /* One line times a matrix: its memory is what takes the time, so that threads share it. */
@@ -42,7 +42,8 @@ static void line_range(void *argument, int64_t begin, int64_t end)
 		l->simd->dot(l->y + begin, l->x, l->matrix + begin * l->ld, l->ld, end - begin,
 			     l->depth);
 	else
-		l->simd->combine(l->y + begin, l->x, l->matrix + begin, l->ld, l->depth, end - begin);
+		l->simd->combine(l->y + begin, l->x, l->matrix + begin, l->ld, l->depth,
+				 end - begin);
 }
 
 static void multiply_line(struct cpu_context *cpu, const struct ir_matmul_attrs *attrs, int64_t n,
@@ -71,16 +72,30 @@ static void init_conv(struct as_conv *c, const struct ir_node *node)
 	int64_t n = ir_type_dim(y, y->rank - 1), k = ir_type_dim(a, a->rank - 1);
 
 	c->attrs = (struct ir_conv_attrs){
-		.strides = { 1, 1 }, .dilations = { 1, 1 }, .groups = 1, .layout = IR_NHWC,
-		.filter_layout = attrs->b_transpose ? IR_OHWI : IR_HWIO, .act = attrs->act,
+		.strides = { 1, 1 },
+		.dilations = { 1, 1 },
+		.groups = 1,
+		.layout = IR_NHWC,
+		.filter_layout = attrs->b_transpose ? IR_OHWI : IR_HWIO,
+		.act = attrs->act,
 	};
 	c->filter = attrs->b_transpose ? ir_type_make(IR_F32, 4, (int64_t[]){ n, 1, 1, k }) :
 					 ir_type_make(IR_F32, 4, (int64_t[]){ 1, 1, k, n });
 	c->conv = (struct cpu_conv){
-		.attrs = &c->attrs, .filter = &c->filter, .batch = 1,
-		.in_c = k, .in_h = 1, .in_w = ir_type_elements(y) / n,
-		.out_c = n, .out_h = 1, .out_w = ir_type_elements(y) / n,
-		.kh = 1, .kw = 1, .in_per_group = k, .out_per_group = n, .nhwc = true,
+		.attrs = &c->attrs,
+		.filter = &c->filter,
+		.batch = 1,
+		.in_c = k,
+		.in_h = 1,
+		.in_w = ir_type_elements(y) / n,
+		.out_c = n,
+		.out_h = 1,
+		.out_w = ir_type_elements(y) / n,
+		.kh = 1,
+		.kw = 1,
+		.in_per_group = k,
+		.out_per_group = n,
+		.nhwc = true,
 	};
 }
 
@@ -90,8 +105,8 @@ static bool packable(const struct ir_node *node)
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
 	const struct ir_type *y = &node->results[0]->type, *a = &node->operands[0]->type;
 	const struct ir_type *b = &node->operands[1]->type;
-	const struct ir_type *bias = node->num_operands > 2 && node->operands[2] ?
-					     &node->operands[2]->type : NULL;
+	const struct ir_type *bias =
+		node->num_operands > 2 && node->operands[2] ? &node->operands[2]->type : NULL;
 	int64_t n = ir_type_dim(y, y->rank - 1), k;
 
 	if (attrs->a_transpose || attrs->alpha != 1 || (bias && attrs->beta != 1))
@@ -113,7 +128,8 @@ static size_t pack_bytes(const struct cpu_context *cpu, const struct ir_node *no
 	return cpu_conv_rows_pack_bytes(cpu->simd, &c.conv);
 }
 
-static void pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from, void *to)
+static void pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
+		 void *to)
 {
 	struct as_conv c;
 
@@ -147,7 +163,7 @@ struct matmul {
 	const struct ir_node *node;
 	struct cpu_shape y;
 	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK];
-	struct cpu_product product;	/* of batch 0 */
+	struct cpu_product product; /* of batch 0 */
 	const float *bias;
 };
 
@@ -185,7 +201,8 @@ static int matmul(struct cpu_context *cpu, const struct ir_node *node, const voi
 		  void *const *out, struct wnn_error *err)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
-	struct matmul mm = { .cpu = cpu, .node = node,
+	struct matmul mm = { .cpu = cpu,
+			     .node = node,
 			     .y = cpu_shape_of(&node->results[0]->type),
 			     .bias = node->num_operands > 2 ? in[2] : NULL };
 	struct cpu_shape a = cpu_shape_of(&node->operands[0]->type);
@@ -198,9 +215,18 @@ static int matmul(struct cpu_context *cpu, const struct ir_node *node, const voi
 	cpu_broadcast_strides(&a, &mm.y, mm.sa);
 	cpu_broadcast_strides(&b, &mm.y, mm.sb);
 	mm.product = (struct cpu_product){
-		.ta = attrs->a_transpose, .tb = attrs->b_transpose, .m = m, .n = n, .k = k,
-		.lda = a.dim[a.rank - 1], .ldb = b.dim[b.rank - 1], .ldc = n, .alpha = attrs->alpha,
-		.a = in[0], .b = in[1], .c = out[0],
+		.ta = attrs->a_transpose,
+		.tb = attrs->b_transpose,
+		.m = m,
+		.n = n,
+		.k = k,
+		.lda = a.dim[a.rank - 1],
+		.ldb = b.dim[b.rank - 1],
+		.ldc = n,
+		.alpha = attrs->alpha,
+		.a = in[0],
+		.b = in[1],
+		.c = out[0],
 	};
 	if (m > 1 && batches >= SHARED_BATCHES) {
 		cpu_blas_enter();
@@ -212,7 +238,7 @@ static int matmul(struct cpu_context *cpu, const struct ir_node *node, const voi
 	for (int64_t batch = 0; batch < batches; batch++) {
 		struct cpu_product p = product_of(&mm, batch);
 
-		if (m == 1)	/* one line, transposed or not */
+		if (m == 1) /* one line, transposed or not */
 			multiply_line(cpu, attrs, n, k, p.a, p.b, p.ldb, p.c);
 		else
 			cpu_sgemm(cpu, &p);
@@ -233,7 +259,7 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 	if (node->results[0]->type.dtype != IR_F32)
 		return NULL;
 	return &kernels[packable(node) && node->operands[1]->kind == IR_VALUE_CONSTANT ? PACKED :
-										       OPENBLAS];
+											 OPENBLAS];
 }
 
 const struct cpu_fast_family cpu_fast_matmul = CPU_FAST_FAMILY(kernels, find);

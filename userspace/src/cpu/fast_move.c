@@ -18,8 +18,9 @@ static int concat(struct cpu_context *cpu, const struct ir_node *node, const voi
 	(void)cpu;
 	(void)err;
 	for (uint32_t k = 0; k < node->num_operands; k++) {
-		size_t run = (size_t)(ir_type_dim(&node->operands[k]->type, axis) * y.stride[axis]) *
-			     element;
+		size_t run =
+			(size_t)(ir_type_dim(&node->operands[k]->type, axis) * y.stride[axis]) *
+			element;
 		const char *from = in[k];
 		char *to = (char *)out[0] + at;
 
@@ -33,16 +34,16 @@ static int concat(struct cpu_context *cpu, const struct ir_node *node, const voi
 /* Runs of a source, one for each index of a line, at equal distances. */
 struct strided {
 	struct cpu_shape y;
-	int64_t stride[IR_MAX_RANK];	/* of the source, in elements; may be 0 or negative */
-	int64_t run, line, step;	/* elements of a run, runs of a line, distance of runs */
+	int64_t stride[IR_MAX_RANK]; /* of the source, in elements; may be 0 or negative */
+	int64_t run, line, step;     /* elements of a run, runs of a line, distance of runs */
 	size_t element;
 	const char *from;
 	char *to;
 };
 
-#define COPY_RUNS(bytes)						\
-	for (int64_t k = 0; k < s->line; k++)				\
-		memcpy(to + k * (int64_t)(bytes), from + k * step, bytes)
+#define COPY_RUNS(bytes)                      \
+	for (int64_t k = 0; k < s->line; k++) \
+	memcpy(to + k * (int64_t)(bytes), from + k * step, bytes)
 
 static void copy_lines(void *argument, int64_t begin, int64_t end)
 {
@@ -50,7 +51,8 @@ static void copy_lines(void *argument, int64_t begin, int64_t end)
 	int64_t element = (int64_t)s->element, step = s->step * element;
 	size_t run = (size_t)s->run * s->element;
 
-	for (int64_t i = begin * s->line * s->run; i < end * s->line * s->run; i += s->line * s->run) {
+	for (int64_t i = begin * s->line * s->run; i < end * s->line * s->run;
+	     i += s->line * s->run) {
 		const char *from = s->from + cpu_offset(&s->y, i, s->stride) * element;
 		char *to = s->to + i * element;
 

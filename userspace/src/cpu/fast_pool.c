@@ -18,7 +18,7 @@ struct pool {
 	int64_t c, h, w, out_h, out_w, taps;
 	const float *x;
 	float *y;
-	int64_t channels, per_item;	/* nchw: of all images; of an item */
+	int64_t channels, per_item; /* nchw: of all images; of an item */
 	struct cpu_planes planes;
 	char *scratch;
 	size_t worker_bytes;
@@ -98,10 +98,14 @@ static void pool_channel(const struct pool *p, int64_t channel, float *planes)
 
 		cpu_planes_fill(simd, &p->planes, x, row, planes);
 		simd->window(p->kind, sums, n, planes, p->planes.at, NULL, p->taps, p->planes.fill);
-		simd->copy_lines(&(struct cpu_lines){
-			.to = y + row * p->out_w, .to_step = p->out_w, .from = sums,
-			.from_step = width, .from_size = n + CPU_SLACK, .n = p->out_w,
-			.lines = lines, .every = 1 });
+		simd->copy_lines(&(struct cpu_lines){ .to = y + row * p->out_w,
+						      .to_step = p->out_w,
+						      .from = sums,
+						      .from_step = width,
+						      .from_size = n + CPU_SLACK,
+						      .n = p->out_w,
+						      .lines = lines,
+						      .every = 1 });
 		for (int64_t l = row; l < row + lines; l++)
 			finish(p, y + l * p->out_w, l, 1);
 	}
@@ -142,11 +146,17 @@ static void plan_planes(struct pool *p, void *tables)
 	int64_t lines;
 
 	p->planes.fill = p->kind == CPU_WINDOW_MAX ? -INFINITY : 0;
-	p->planes.h = (struct cpu_axis){ .in = p->h, .out = p->out_h, .taps = a->window[0],
-					 .stride = a->strides[0], .dilation = a->dilations[0],
+	p->planes.h = (struct cpu_axis){ .in = p->h,
+					 .out = p->out_h,
+					 .taps = a->window[0],
+					 .stride = a->strides[0],
+					 .dilation = a->dilations[0],
 					 .pad = a->padding[0] };
-	p->planes.w = (struct cpu_axis){ .in = p->w, .out = p->out_w, .taps = a->window[1],
-					 .stride = a->strides[1], .dilation = a->dilations[1],
+	p->planes.w = (struct cpu_axis){ .in = p->w,
+					 .out = p->out_w,
+					 .taps = a->window[1],
+					 .stride = a->strides[1],
+					 .dilation = a->dilations[1],
 					 .pad = a->padding[2] };
 	cpu_planes_init(&p->planes, 1, tables);
 	lines = p->cpu->cache / 4 /
@@ -158,8 +168,7 @@ static void plan_planes(struct pool *p, void *tables)
 
 static int run_channels(struct pool *p, struct wnn_error *err)
 {
-	size_t tables =
-		cpu_round_up(cpu_planes_tables(p->attrs->window[0], p->attrs->window[1]));
+	size_t tables = cpu_round_up(cpu_planes_tables(p->attrs->window[0], p->attrs->window[1]));
 	char *scratch;
 
 	if (is_whole(p)) {
@@ -218,10 +227,17 @@ static int pool(struct cpu_context *cpu, const struct ir_node *node, const void 
 	bool nhwc = a->layout == IR_NHWC;
 	uint32_t h = nhwc ? 1 : 2, c = nhwc ? 3 : 1;
 	struct pool p = {
-		.cpu = cpu, .attrs = a, .kind = kinds[a->kind],
-		.c = ir_type_dim(x, c), .h = ir_type_dim(x, h), .w = ir_type_dim(x, h + 1),
-		.out_h = ir_type_dim(y, h), .out_w = ir_type_dim(y, h + 1),
-		.taps = (int64_t)a->window[0] * a->window[1], .x = in[0], .y = out[0],
+		.cpu = cpu,
+		.attrs = a,
+		.kind = kinds[a->kind],
+		.c = ir_type_dim(x, c),
+		.h = ir_type_dim(x, h),
+		.w = ir_type_dim(x, h + 1),
+		.out_h = ir_type_dim(y, h),
+		.out_w = ir_type_dim(y, h + 1),
+		.taps = (int64_t)a->window[0] * a->window[1],
+		.x = in[0],
+		.y = out[0],
 	};
 	int64_t batch = ir_type_dim(x, 0);
 	int ret;
@@ -248,7 +264,8 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 		int64_t in = ir_type_dim(&node->operands[0]->type, h + i);
 
 		/* Every tap takes time, also where all outputs see only padding. */
-		if (a->window[i] > 2 * in || !cpu_window_is_small(in, a->window[i], a->dilations[i]))
+		if (a->window[i] > 2 * in ||
+		    !cpu_window_is_small(in, a->window[i], a->dilations[i]))
 			return NULL;
 	}
 	return kernels;

@@ -14,12 +14,12 @@ struct run {
 	enum ir_dtype real, integer;
 	const void *in, *scale, *zero;
 	void *out;
-	bool narrow;			/* the integers have at most 8 bits */
+	bool narrow; /* the integers have at most 8 bits */
 };
 
 struct chunk {
 	float scale[CHUNK];
-	int32_t zero[CHUNK];		/* the bits, of uint32 too */
+	int32_t zero[CHUNK]; /* the bits, of uint32 too */
 };
 
 static void load_reals(enum ir_dtype dtype, const void *p, int64_t at, int64_t n, float *to)
@@ -206,9 +206,9 @@ static void load_chunk(const struct run *r, struct chunk *c, int64_t k, int64_t 
 struct walk {
 	int digits;
 	int64_t size[2 * IR_MAX_RANK], stride[2 * IR_MAX_RANK], digit[2 * IR_MAX_RANK];
-	int64_t length;			/* of a run */
+	int64_t length; /* of a run */
 	bool each;
-	int64_t k;			/* where the scale of the run is */
+	int64_t k; /* where the scale of the run is */
 };
 
 static void add_digit(struct walk *w, int64_t size, int64_t stride)
@@ -258,8 +258,14 @@ static int quantization(struct cpu_context *cpu, const struct ir_node *node, con
 	struct cpu_shape x = cpu_shape_of(&node->results[0]->type);
 	struct cpu_shape scale = cpu_shape_of(&node->operands[1]->type);
 	struct walk w = walk_begin(&x, &scale);
-	struct run r = { node, node->operands[1]->type.dtype, node->operands[2]->type.dtype,
-			 in[0], in[1], in[2], out[0], false };
+	struct run r = { node,
+			 node->operands[1]->type.dtype,
+			 node->operands[2]->type.dtype,
+			 in[0],
+			 in[1],
+			 in[2],
+			 out[0],
+			 false };
 	struct chunk chunk;
 
 	(void)cpu;

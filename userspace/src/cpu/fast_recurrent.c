@@ -13,13 +13,13 @@
 struct network {
 	struct cpu_recurrent r;
 	struct cpu_context *cpu;
-	int64_t width;			/* of the gates of one item: r.gates * r.hidden */
-	int64_t at_once;		/* steps */
+	int64_t width;	 /* of the gates of one item: r.gates * r.hidden */
+	int64_t at_once; /* steps */
 	const float *x, *weight, *recurrent, *bias, *recurrent_bias, *peephole;
 	const float *hidden_state, *cell_state;
-	float *gates;			/* [at_once, batch, width] */
-	float *state_gates;		/* [batch, width] */
-	float *h, *c, *reset;		/* [batch, hidden] */
+	float *gates;	      /* [at_once, batch, width] */
+	float *state_gates;   /* [batch, width] */
+	float *h, *c, *reset; /* [batch, hidden] */
 };
 
 /* One direction. */
@@ -67,9 +67,18 @@ static void set_bias(float *x, const float *bias, int64_t lines, int64_t width)
 static void multiply(const struct network *n, const float *x, const float *weight, float *y,
 		     int64_t lines, int64_t rows, int64_t depth)
 {
-	cpu_sgemm(n->cpu, &(struct cpu_product){
-		.tb = true, .m = lines, .n = rows, .k = depth, .lda = depth, .ldb = depth,
-		.ldc = n->width, .alpha = 1, .beta = 1, .a = x, .b = weight, .c = y });
+	cpu_sgemm(n->cpu, &(struct cpu_product){ .tb = true,
+						 .m = lines,
+						 .n = rows,
+						 .k = depth,
+						 .lda = depth,
+						 .ldb = depth,
+						 .ldc = n->width,
+						 .alpha = 1,
+						 .beta = 1,
+						 .a = x,
+						 .b = weight,
+						 .c = y });
 }
 
 /* h' = z * h + (1 - z) * n */
@@ -205,7 +214,9 @@ static void run_direction(const struct network *n, int64_t d)
 {
 	int64_t states = n->r.batch * n->r.hidden, item = n->r.batch * n->width;
 	const struct pass p = {
-		n, d, n->weight + d * n->width * n->r.input,
+		n,
+		d,
+		n->weight + d * n->width * n->r.input,
 		n->recurrent + d * n->width * n->r.hidden,
 		n->bias ? n->bias + d * n->width : NULL,
 		n->recurrent_bias ? n->recurrent_bias + d * n->width : NULL,

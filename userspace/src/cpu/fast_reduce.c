@@ -55,7 +55,7 @@ struct reduction {
 	enum ir_reduce kind;
 	enum cpu_fold fold;
 	struct axes a;
-	int64_t blocks;			/* of columns in inner */
+	int64_t blocks; /* of columns in inner */
 	const float *x;
 	float *y;
 };
@@ -119,8 +119,9 @@ static void reduce_columns(void *argument, int64_t begin, int64_t end)
 static int reduce(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		  void *const *out, struct wnn_error *err)
 {
-	struct reduction r = { .simd = cpu->simd, .kind = node->attrs.reduce.kind, .x = in[0],
-			       .y = out[0] };
+	struct reduction r = {
+		.simd = cpu->simd, .kind = node->attrs.reduce.kind, .x = in[0], .y = out[0]
+	};
 
 	(void)err;
 	fold_of(r.kind, &r.fold);
@@ -142,7 +143,7 @@ struct normalization {
 	const float *x, *mean, *variance, *scale, *bias;
 	float *y;
 	double epsilon;
-	int64_t channels;		/* that lines belong to in turn; 0: parameters are lines, too */
+	int64_t channels; /* that lines belong to in turn; 0: parameters are lines, too */
 };
 
 static void set_statistics(const struct normalization *z, int64_t channel, const float *x,
@@ -249,14 +250,16 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 	if (node->op == IR_OP_REDUCE)
 		return fold_of(node->attrs.reduce.kind, &fold) &&
 				       split_axes(type, node->attrs.reduce.axes, &a) ?
-			       &kernels[REDUCE] : NULL;
+			       &kernels[REDUCE] :
+			       NULL;
 	if (node->op == IR_OP_INSTNORM && node->attrs.norm.layout != IR_NCHW)
 		return NULL;
 	if (node->op == IR_OP_LAYERNORM && !in_order(&node->attrs.norm))
 		return NULL;
 	/* Lines of a few elements are no work for vectors. */
 	return split_axes(type, line_axes(node), &a) && a.inner == 1 && a.n >= 4 ?
-		       &kernels[NORMALIZE] : NULL;
+		       &kernels[NORMALIZE] :
+		       NULL;
 }
 
 const struct cpu_fast_family cpu_fast_reduce = CPU_FAST_FAMILY(kernels, find);

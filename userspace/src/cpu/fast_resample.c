@@ -9,8 +9,8 @@
 
 struct position {
 	int64_t lo, hi;
-	float weight;			/* of hi */
-	int64_t rest;			/* the same in units of 1 / (2 * out) */
+	float weight; /* of hi */
+	int64_t rest; /* the same in units of 1 / (2 * out) */
 };
 
 struct plan {
@@ -18,7 +18,7 @@ struct plan {
 	size_t element;
 	int64_t outer, a_in, a_out, middle, b_in, b_out, inner;
 	struct position *a, *b;
-	float *row[2], *blend, *result;	/* linear only: blocks of the input, and of the output */
+	float *row[2], *blend, *result; /* linear only: blocks of the input, and of the output */
 };
 
 /*
@@ -118,13 +118,13 @@ static void linear_item(struct plan *p, const char *x, char *y)
 }
 
 /* n / d for d > 0, to the nearest integer, ties to even. */
-#define DIVIDE(type)							\
-static int64_t divide_##type(type n, type d)				\
-{									\
-	type whole = n / d - (n % d < 0), twice = 2 * (n - whole * d);	\
-									\
-	return (int64_t)(whole + (twice > d || (twice == d && whole % 2)));	\
-}
+#define DIVIDE(type)                                                                \
+	static int64_t divide_##type(type n, type d)                                \
+	{                                                                           \
+		type whole = n / d - (n % d < 0), twice = 2 * (n - whole * d);      \
+                                                                                    \
+		return (int64_t)(whole + (twice > d || (twice == d && whole % 2))); \
+	}
 
 __extension__ typedef __int128 wide;
 
@@ -158,16 +158,16 @@ static void integer_item(const struct plan *p, const char *x, char *y)
 			int64_t from = i / p->inner / p->b_out * line + i % p->inner, at[4];
 
 			for (int k = 0; k < 4; k++)
-				at[k] = cpu_load_int(p->dtype, rows[k / 2], from +
-						     (k % 2 ? b->hi : b->lo) * p->inner);
+				at[k] = cpu_load_int(p->dtype, rows[k / 2],
+						     from + (k % 2 ? b->hi : b->lo) * p->inner);
 			*y++ = (char)blend_integers(p, &p->a[a], b, at);
 		}
 	}
 }
 
-#define PICK(bytes)							\
-	for (int64_t b = 0; b < p->b_out; b++)				\
-		memcpy(y + (size_t)b * (bytes), x + (size_t)p->b[b].lo * (bytes), bytes)
+#define PICK(bytes)                            \
+	for (int64_t b = 0; b < p->b_out; b++) \
+	memcpy(y + (size_t)b * (bytes), x + (size_t)p->b[b].lo * (bytes), bytes)
 
 static void pick_row(const struct plan *p, const char *x, char *y)
 {

@@ -6,7 +6,7 @@
 struct softmax {
 	const struct cpu_simd *simd;
 	const float *x;
-	float *y, *lines;		/* one a thread */
+	float *y, *lines; /* one a thread */
 	int64_t n, step;
 };
 
@@ -32,7 +32,10 @@ static int softmax(struct cpu_context *cpu, const struct ir_node *node, const vo
 {
 	struct cpu_shape shape = cpu_shape_of(&node->results[0]->type);
 	uint32_t axis = node->attrs.axis;
-	struct softmax s = { .simd = cpu->simd, .x = in[0], .y = out[0], .n = shape.dim[axis],
+	struct softmax s = { .simd = cpu->simd,
+			     .x = in[0],
+			     .y = out[0],
+			     .n = shape.dim[axis],
 			     .step = shape.stride[axis] };
 
 	s.lines = cpu_scratch(cpu, cpu->threads * (size_t)s.n * sizeof(float));

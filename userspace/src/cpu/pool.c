@@ -13,13 +13,13 @@
 #define SPINS 2000
 
 struct cpu_pool {
-	atomic_uint refs;		/* the owner and every thread */
+	atomic_uint refs; /* the owner and every thread */
 	unsigned int threads, started;
 	pthread_mutex_t lock;
 	pthread_cond_t work, left;
 	/* Under the lock; generation and inside are also looked at without. */
-	atomic_uint generation;		/* of work */
-	atomic_uint inside;		/* threads at work */
+	atomic_uint generation; /* of work */
+	atomic_uint inside;	/* threads at work */
 	bool open, quit;
 	unsigned int next_worker;
 	cpu_work_fn run;

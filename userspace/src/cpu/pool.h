@@ -15,7 +15,7 @@ typedef void (*cpu_work_fn)(void *argument, int64_t item, unsigned int worker);
 
 /* Threads start with the first work for them. NULL when out of memory. */
 struct cpu_pool *cpu_pool_create(unsigned int threads);
-void cpu_pool_destroy(struct cpu_pool *pool);	/* NULL is fine; waits for nobody */
+void cpu_pool_destroy(struct cpu_pool *pool); /* NULL is fine; waits for nobody */
 
 /* Runs work for the items 0 to count - 1, in any order; one caller at a time. */
 void cpu_pool_run(struct cpu_pool *pool, int64_t count, cpu_work_fn work, void *argument);

@@ -13,12 +13,12 @@ struct cpu_recurrent {
 	enum ir_dtype dtype;
 	bool lstm;
 	int64_t steps, batch, input, hidden, directions;
-	int64_t gates;				/* 3 or 4 */
+	int64_t gates; /* 3 or 4 */
 	/* NULL where absent; each with the directions in front. */
 	const void *x, *weight, *recurrent, *bias, *recurrent_bias, *peephole, *hidden_state,
 		*cell_state;
 	void *last_hidden, *last_cell, *sequence;
-	int gate[4];				/* positions of z, r, n or i, o, f, g */
+	int gate[4]; /* positions of z, r, n or i, o, f, g */
 };
 
 static inline const void *cpu_optional(const struct ir_node *node, const void *const *in,
@@ -55,10 +55,10 @@ static inline struct cpu_recurrent cpu_recurrent_of(const struct ir_node *node,
 		.sequence = node->attrs.rnn.return_sequence ? out[lstm ? 2 : 1] : NULL,
 	};
 
-	if (lstm)	/* iofg or ifgo */
+	if (lstm) /* iofg or ifgo */
 		memcpy(r.gate, other ? (int[]){ 0, 3, 1, 2 } : (int[]){ 0, 1, 2, 3 },
 		       sizeof(r.gate));
-	else		/* zrn or rzn */
+	else /* zrn or rzn */
 		memcpy(r.gate, other ? (int[]){ 1, 0, 2, 3 } : (int[]){ 0, 1, 2, 3 },
 		       sizeof(r.gate));
 	return r;

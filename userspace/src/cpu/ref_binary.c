@@ -18,15 +18,24 @@ static double maximum(double a, double b)
 static double apply(enum ir_binary kind, double a, double b)
 {
 	switch (kind) {
-	case IR_ADD:	return a + b;
-	case IR_SUB:	return a - b;
-	case IR_MUL:	return a * b;
-	case IR_DIV:	return a / b;
-	case IR_MAX:	return maximum(a, b);
-	case IR_MIN:	return -maximum(-a, -b);
-	case IR_POW:	return pow(a, b);
-	case IR_PRELU:	return a < 0 ? a * b : a;
-	default:	return NAN;
+	case IR_ADD:
+		return a + b;
+	case IR_SUB:
+		return a - b;
+	case IR_MUL:
+		return a * b;
+	case IR_DIV:
+		return a / b;
+	case IR_MAX:
+		return maximum(a, b);
+	case IR_MIN:
+		return -maximum(-a, -b);
+	case IR_POW:
+		return pow(a, b);
+	case IR_PRELU:
+		return a < 0 ? a * b : a;
+	default:
+		return NAN;
 	}
 }
 
@@ -68,18 +77,30 @@ static int64_t apply_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, in
 	int order = cpu_compare_int(dtype, a, b);
 
 	switch (kind) {
-	case IR_ADD:	return (int64_t)((uint64_t)a + (uint64_t)b);
-	case IR_SUB:	return (int64_t)((uint64_t)a - (uint64_t)b);
-	case IR_MUL:	return (int64_t)((uint64_t)a * (uint64_t)b);
-	case IR_DIV:	return divide_int(dtype, a, b);
-	case IR_MAX:	return order > 0 ? a : b;
-	case IR_MIN:	return order < 0 ? a : b;
-	case IR_POW:	return power_int(a, b, is_unsigned);
-	case IR_PRELU:	return a < 0 ? (int64_t)((uint64_t)a * (uint64_t)b) : a;
-	case IR_AND:	return a && b;
-	case IR_OR:	return a || b;
-	case IR_XOR:	return !a != !b;
-	default:	return 0;
+	case IR_ADD:
+		return (int64_t)((uint64_t)a + (uint64_t)b);
+	case IR_SUB:
+		return (int64_t)((uint64_t)a - (uint64_t)b);
+	case IR_MUL:
+		return (int64_t)((uint64_t)a * (uint64_t)b);
+	case IR_DIV:
+		return divide_int(dtype, a, b);
+	case IR_MAX:
+		return order > 0 ? a : b;
+	case IR_MIN:
+		return order < 0 ? a : b;
+	case IR_POW:
+		return power_int(a, b, is_unsigned);
+	case IR_PRELU:
+		return a < 0 ? (int64_t)((uint64_t)a * (uint64_t)b) : a;
+	case IR_AND:
+		return a && b;
+	case IR_OR:
+		return a || b;
+	case IR_XOR:
+		return !a != !b;
+	default:
+		return 0;
 	}
 }
 
@@ -124,12 +145,18 @@ void cpu_ref_binary(const struct ir_node *node, const void *const *in, void *con
 static bool holds(enum ir_binary kind, bool equal, bool greater, bool less)
 {
 	switch (kind) {
-	case IR_EQ:	return equal;
-	case IR_NE:	return !equal;
-	case IR_GT:	return greater;
-	case IR_GE:	return greater || equal;
-	case IR_LT:	return less;
-	default:	return less || equal;
+	case IR_EQ:
+		return equal;
+	case IR_NE:
+		return !equal;
+	case IR_GT:
+		return greater;
+	case IR_GE:
+		return greater || equal;
+	case IR_LT:
+		return less;
+	default:
+		return less || equal;
 	}
 }
 

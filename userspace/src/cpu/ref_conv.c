@@ -57,10 +57,10 @@ static double conv_at(const struct conv *c, int64_t n, int64_t o, int64_t h, int
 	for (int64_t i = 0; i < c->f.i; i++)
 		for (int64_t kh = 0; kh < c->f.h; kh++)
 			for (int64_t kw = 0; kw < c->f.w; kw++) {
-				int64_t ih = h * c->attrs->strides[0] + kh * c->attrs->dilations[0] -
-					     c->attrs->padding[0];
-				int64_t iw = w * c->attrs->strides[1] + kw * c->attrs->dilations[1] -
-					     c->attrs->padding[2];
+				int64_t ih = h * c->attrs->strides[0] +
+					     kh * c->attrs->dilations[0] - c->attrs->padding[0];
+				int64_t iw = w * c->attrs->strides[1] +
+					     kw * c->attrs->dilations[1] - c->attrs->padding[2];
 
 				if (ih < 0 || ih >= c->x.h || iw < 0 || iw >= c->x.w)
 					continue;
@@ -261,8 +261,9 @@ static double pool_float(const struct pool *p, struct window win)
 
 static int64_t pool_int_max(const struct pool *p, struct window win)
 {
-	static const int64_t lowest[] = { [IR_I8] = INT8_MIN, [IR_I32] = INT32_MIN,
-					  [IR_I64] = INT64_MIN, [IR_U64] = 0, [IR_U8] = 0 };
+	static const int64_t lowest[] = {
+		[IR_I8] = INT8_MIN, [IR_I32] = INT32_MIN, [IR_I64] = INT64_MIN, [IR_U64] = 0, [IR_U8] = 0
+	};
 	int64_t max = lowest[p->dtype], at;
 
 	while ((at = window_next(p, &win)) >= 0) {

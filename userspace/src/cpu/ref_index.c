@@ -52,8 +52,9 @@ static int64_t of_coordinates(const struct indexed *x, int64_t i)
 	int64_t offset = i % inner;
 
 	for (int64_t d = 0; d < k; d++)
-		offset += cpu_load_index(x->index_type, x->index, i / inner * k + d,
-					 x->data.dim[d]) * x->data.stride[d];
+		offset +=
+			cpu_load_index(x->index_type, x->index, i / inner * k + d, x->data.dim[d]) *
+			x->data.stride[d];
 	return offset;
 }
 

@@ -5,8 +5,8 @@
 #include "cpu/element.h"
 #include "cpu/reference.h"
 
-static double optional(const struct ir_node *node, const void *const *in, uint32_t operand, int64_t i,
-		       double otherwise)
+static double optional(const struct ir_node *node, const void *const *in, uint32_t operand,
+		       int64_t i, double otherwise)
 {
 	if (node->num_operands <= operand || !node->operands[operand])
 		return otherwise;
@@ -52,14 +52,16 @@ static void normalize(const struct ir_node *node, const void *const *in, void *c
 		walk[d] = keep[d] = s.stride[d];
 	}
 	for (int64_t r = 0; r < rest.count; r++) {
-		int64_t base = cpu_offset(&rest, r, keep), param = cpu_offset(&rest, r, param_stride);
+		int64_t base = cpu_offset(&rest, r, keep),
+			param = cpu_offset(&rest, r, param_stride);
 		double mean = 0, variance = 0;
 
 		for (int64_t i = 0; i < group.count; i++)
 			mean += cpu_load(dtype, in[0], base + cpu_offset(&group, i, walk));
 		mean /= (double)group.count;
 		for (int64_t i = 0; i < group.count; i++) {
-			double d = cpu_load(dtype, in[0], base + cpu_offset(&group, i, walk)) - mean;
+			double d =
+				cpu_load(dtype, in[0], base + cpu_offset(&group, i, walk)) - mean;
 
 			variance += d * d;
 		}

@@ -10,8 +10,8 @@
 struct cell {
 	const struct cpu_recurrent *r;
 	int64_t direction, batch, step;
-	const double *h, *c;			/* before the step */
-	double *scratch;			/* r->hidden: the reset state of gru */
+	const double *h, *c; /* before the step */
+	double *scratch;     /* r->hidden: the reset state of gru */
 };
 
 static double activate(const struct cpu_recurrent *r, int which, double x)

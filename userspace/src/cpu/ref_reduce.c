@@ -9,7 +9,7 @@
 struct group {
 	struct cpu_shape from;
 	uint32_t axes;
-	int64_t base;			/* first element */
+	int64_t base; /* first element */
 	int64_t count;
 };
 
@@ -98,7 +98,8 @@ static double reduce_float(const struct group *g, enum ir_reduce kind, enum ir_d
 {
 	double acc = kind == IR_REDUCE_PROD ? 1 :
 		     kind == IR_REDUCE_MAX  ? -INFINITY :
-		     kind == IR_REDUCE_MIN  ? INFINITY : 0;
+		     kind == IR_REDUCE_MIN  ? INFINITY :
+					      0;
 
 	if (kind == IR_REDUCE_LOG_SUM_EXP)
 		return log_sum_exp(g, dtype, in);
@@ -220,7 +221,8 @@ void cpu_ref_cumsum(const struct ir_node *node, const void *const *in, void *con
 
 		g.base = group_offset(&g, r, 0);
 		for (int64_t k = 0; k < g.count; k++) {
-			int64_t at = group_at(&g, node->attrs.cumsum.reversed ? g.count - 1 - k : k);
+			int64_t at =
+				group_at(&g, node->attrs.cumsum.reversed ? g.count - 1 - k : k);
 			double x = is_float ? cpu_load(dtype, in[0], at) : 0;
 			int64_t ix = is_float ? 0 : cpu_load_int(dtype, in[0], at);
 
@@ -247,7 +249,7 @@ void cpu_ref_triangular(const struct ir_node *node, const void *const *in, void 
 		bool keep = node->attrs.triangular.upper ? col >= row + diagonal :
 							   col <= row + diagonal;
 
-		cpu_copy_element(node->results[0]->type.dtype, out[0], i,
-				 keep ? in[0] : &zero, keep ? i : 0);
+		cpu_copy_element(node->results[0]->type.dtype, out[0], i, keep ? in[0] : &zero,
+				 keep ? i : 0);
 	}
 }

@@ -6,7 +6,7 @@
 /* Where along an axis a result comes from. */
 struct position {
 	int64_t lo, hi;
-	int64_t rest, units;		/* the weight of hi is rest / units */
+	int64_t rest, units; /* the weight of hi is rest / units */
 };
 
 static int64_t limit(int64_t v, int64_t most)

@@ -29,33 +29,60 @@ double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x)
 	double alpha = attrs->alpha, beta = attrs->beta;
 
 	switch (attrs->kind) {
-	case IR_ABS:		return fabs(x);
-	case IR_NEG:		return -x;
-	case IR_SIGN:		return sign(x);
-	case IR_CEIL:		return ceil(x);
-	case IR_FLOOR:		return floor(x);
-	case IR_ROUND_EVEN:	return nearbyint(x);
-	case IR_RECIPROCAL:	return 1 / x;
-	case IR_SQRT:		return sqrt(x);
-	case IR_EXP:		return exp(x);
-	case IR_LOG:		return log(x);
-	case IR_SIN:		return sin(x);
-	case IR_COS:		return cos(x);
-	case IR_TAN:		return tan(x);
-	case IR_TANH:		return tanh(x);
-	case IR_ERF:		return erf(x);
-	case IR_SIGMOID:	return 1 / (1 + exp(-x));
-	case IR_GELU:		return 0.5 * x * erfc(-x * M_SQRT1_2);
-	case IR_SOFTPLUS:	return softplus(x);
-	case IR_SOFTSIGN:	return x / (1 + fabs(x));
-	case IR_ELU:		return x > 0 || isnan(x) ? x : alpha * expm1(x);
-	case IR_LEAKY_RELU:	return x < 0 ? alpha * x : x;
-	case IR_HARD_SIGMOID:	return clamp(alpha * x + beta, 0, 1);
-	case IR_HARD_SWISH:	return x * clamp(x + 3, 0, 6) / 6;
-	case IR_RELU:		return x > 0 || isnan(x) ? x : 0;
-	case IR_CLAMP:		return clamp(x, alpha, beta);
-	case IR_LINEAR:		return alpha * x + beta;
-	default:		return x;
+	case IR_ABS:
+		return fabs(x);
+	case IR_NEG:
+		return -x;
+	case IR_SIGN:
+		return sign(x);
+	case IR_CEIL:
+		return ceil(x);
+	case IR_FLOOR:
+		return floor(x);
+	case IR_ROUND_EVEN:
+		return nearbyint(x);
+	case IR_RECIPROCAL:
+		return 1 / x;
+	case IR_SQRT:
+		return sqrt(x);
+	case IR_EXP:
+		return exp(x);
+	case IR_LOG:
+		return log(x);
+	case IR_SIN:
+		return sin(x);
+	case IR_COS:
+		return cos(x);
+	case IR_TAN:
+		return tan(x);
+	case IR_TANH:
+		return tanh(x);
+	case IR_ERF:
+		return erf(x);
+	case IR_SIGMOID:
+		return 1 / (1 + exp(-x));
+	case IR_GELU:
+		return 0.5 * x * erfc(-x * M_SQRT1_2);
+	case IR_SOFTPLUS:
+		return softplus(x);
+	case IR_SOFTSIGN:
+		return x / (1 + fabs(x));
+	case IR_ELU:
+		return x > 0 || isnan(x) ? x : alpha * expm1(x);
+	case IR_LEAKY_RELU:
+		return x < 0 ? alpha * x : x;
+	case IR_HARD_SIGMOID:
+		return clamp(alpha * x + beta, 0, 1);
+	case IR_HARD_SWISH:
+		return x * clamp(x + 3, 0, 6) / 6;
+	case IR_RELU:
+		return x > 0 || isnan(x) ? x : 0;
+	case IR_CLAMP:
+		return clamp(x, alpha, beta);
+	case IR_LINEAR:
+		return alpha * x + beta;
+	default:
+		return x;
 	}
 }
 
@@ -103,7 +130,7 @@ void cpu_ref_unary(const struct ir_node *node, const void *const *in, void *cons
 		else
 			cpu_store_int(result, out[0], i,
 				      cpu_apply_unary_int(attrs, dtype,
-						  cpu_load_int(dtype, in[0], i)));
+							  cpu_load_int(dtype, in[0], i)));
 	}
 }
 
@@ -111,7 +138,7 @@ void cpu_ref_unary(const struct ir_node *node, const void *const *in, void *cons
 static int64_t float_to_int(double x, enum ir_dtype dtype)
 {
 	static const double lo[] = { [IR_I8] = -0x1p7, [IR_I32] = -0x1p31, [IR_I64] = -0x1p63,
-				     [IR_U8] = 0, [IR_U32] = 0, [IR_U64] = 0 };
+				     [IR_U8] = 0,      [IR_U32] = 0,	   [IR_U64] = 0 };
 	static const double hi[] = { [IR_I8] = 0x1p7, [IR_I32] = 0x1p31, [IR_I64] = 0x1p63,
 				     [IR_U8] = 0x1p8, [IR_U32] = 0x1p32, [IR_U64] = 0x1p64 };
 
@@ -128,7 +155,8 @@ static int64_t float_to_int(double x, enum ir_dtype dtype)
 	return dtype == IR_U64 ? (int64_t)(uint64_t)x : (int64_t)x;
 }
 
-static void store_int_as_float(enum ir_dtype from, enum ir_dtype to, void *out, int64_t i, int64_t v)
+static void store_int_as_float(enum ir_dtype from, enum ir_dtype to, void *out, int64_t i,
+			       int64_t v)
 {
 	float f = from == IR_U64 ? (float)(uint64_t)v : (float)v;
 

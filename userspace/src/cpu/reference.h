@@ -5,7 +5,8 @@
 
 #include "ir/ir.h"
 
-typedef void (*cpu_reference_fn)(const struct ir_node *node, const void *const *in, void *const *out);
+typedef void (*cpu_reference_fn)(const struct ir_node *node, const void *const *in,
+				 void *const *out);
 
 void cpu_ref_conv(const struct ir_node *node, const void *const *in, void *const *out);
 void cpu_ref_matmul(const struct ir_node *node, const void *const *in, void *const *out);

@@ -16,7 +16,7 @@
  * part, so that these are few and wide.
  */
 #define MAX_PARTS 8
-#define MIN_PART 256
+#define MIN_PART  256
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int inside;

@@ -13,7 +13,7 @@
 /* Floats that a buffer holds behind its end wherever whole vectors are read or written. */
 #define CPU_SLACK 64
 
-#define CPU_MAX_ROWS 14		/* of a tile */
+#define CPU_MAX_ROWS  14 /* of a tile */
 #define CPU_MAX_LANES 16
 
 /*
@@ -22,15 +22,15 @@
  */
 struct cpu_tile {
 	int64_t depth;
-	const float *a;			/* [depth][rows] */
+	const float *a; /* [depth][rows] */
 	const float *b;
-	const int64_t *at;		/* [depth] */
+	const int64_t *at; /* [depth] */
 	float *c;
 	int64_t ldc;
 	/* What the sums start from, the first that is not NULL: C itself, one a row, one a column; or 0. */
 	bool add;
 	const float *row_start, *column_start;
-	float lo, hi;			/* -INFINITY and INFINITY: all values stay, NaN too */
+	float lo, hi; /* -INFINITY and INFINITY: all values stay, NaN too */
 };
 
 /*
@@ -42,7 +42,7 @@ struct cpu_lines {
 	float *to;
 	const float *from;
 	int64_t to_step, from_step, from_size, n, lines, every;
-	bool limited;			/* lo and hi are to be looked at */
+	bool limited; /* lo and hi are to be looked at */
 	float lo, hi;
 };
 
@@ -52,15 +52,15 @@ enum cpu_fold { CPU_FOLD_SUM, CPU_FOLD_ABS, CPU_FOLD_SQUARES, CPU_FOLD_MAX, CPU_
 struct cpu_normal {
 	double mean, factor;
 	const float *scale, *bias;
-	bool each;			/* one for each element of a line; else one for all */
+	bool each; /* one for each element of a line; else one for all */
 };
 
 enum cpu_window { CPU_WINDOW_DOT, CPU_WINDOW_MAX, CPU_WINDOW_SUM, CPU_WINDOW_SQUARES };
 
 struct cpu_simd {
 	const char *name;
-	int lanes;			/* floats of a vector */
-	int rows;			/* the most of a tile */
+	int lanes; /* floats of a vector */
+	int rows;  /* the most of a tile */
 	/* By rows and vectors of columns; not below one. */
 	void (*tile[CPU_MAX_ROWS + 1][3])(const struct cpu_tile *tile);
 	/*

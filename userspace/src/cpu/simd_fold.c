@@ -103,13 +103,13 @@ static double fold(enum cpu_fold kind, const float *x, int64_t n, double centre)
 
 /* --- A line of results --- */
 
-#define EACH(expression) \
-	do { \
-		for (int64_t i = 0; i < n; i++) { \
+#define EACH(expression)                                   \
+	do {                                               \
+		for (int64_t i = 0; i < n; i++) {          \
 			double a = y[i], v = (double)x[i]; \
-\
-			y[i] = (expression); \
-		} \
+                                                           \
+			y[i] = (expression);               \
+		}                                          \
 	} while (0)
 
 static void fold_line(enum cpu_fold kind, double *y, const float *x, int64_t n)

@@ -8,31 +8,31 @@
 
 /* Rows that are too many are dead code; names instead of arrays, so that all are registers. */
 #define DECLARE(i) vec p##i, q##i;
-#define START(i) \
-	if (rows > i) { \
+#define START(i)                                                         \
+	if (rows > i) {                                                  \
 		p##i = q##i = splat(t->row_start ? t->row_start[i] : 0); \
-		if (t->add) { \
-			p##i = load(t->c + i * t->ldc); \
-			if (vecs > 1) \
-				q##i = load(t->c + i * t->ldc + LANES); \
-		} else if (t->column_start) { \
-			p##i = load(t->column_start); \
-			if (vecs > 1) \
-				q##i = load(t->column_start + LANES); \
-		} \
-	} else { \
-		p##i = q##i = (vec){ 0 }; \
+		if (t->add) {                                            \
+			p##i = load(t->c + i * t->ldc);                  \
+			if (vecs > 1)                                    \
+				q##i = load(t->c + i * t->ldc + LANES);  \
+		} else if (t->column_start) {                            \
+			p##i = load(t->column_start);                    \
+			if (vecs > 1)                                    \
+				q##i = load(t->column_start + LANES);    \
+		}                                                        \
+	} else {                                                         \
+		p##i = q##i = (vec){ 0 };                                \
 	}
-#define STEP(i) \
-	if (rows > i) { \
-		p##i += b0 * a[i]; \
-		if (vecs > 1) \
+#define STEP(i)                            \
+	if (rows > i) {                    \
+		p##i += b0 * a[i];         \
+		if (vecs > 1)              \
 			q##i += b1 * a[i]; \
 	}
-#define FINISH(i) \
-	if (rows > i) { \
-		store(t->c + i * t->ldc, between(p##i, lo, hi)); \
-		if (vecs > 1) \
+#define FINISH(i)                                                                \
+	if (rows > i) {                                                          \
+		store(t->c + i * t->ldc, between(p##i, lo, hi));                 \
+		if (vecs > 1)                                                    \
 			store(t->c + i * t->ldc + LANES, between(q##i, lo, hi)); \
 	}
 
@@ -53,11 +53,17 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 	EACH_ROW(FINISH)
 }
 
-#define FUNCTIONS(i) \
-	static void tile_##i##_1(const struct cpu_tile *t) { tile(t, i + 1, 1); } \
-	static void tile_##i##_2(const struct cpu_tile *t) { tile(t, i + 1, 2); }
-#define ENTRY(i) \
-	if (i < TILE_ROWS) { \
+#define FUNCTIONS(i)                                       \
+	static void tile_##i##_1(const struct cpu_tile *t) \
+	{                                                  \
+		tile(t, i + 1, 1);                         \
+	}                                                  \
+	static void tile_##i##_2(const struct cpu_tile *t) \
+	{                                                  \
+		tile(t, i + 1, 2);                         \
+	}
+#define ENTRY(i)                                     \
+	if (i < TILE_ROWS) {                         \
 		simd->tile[i + 1][1] = tile_##i##_1; \
 		simd->tile[i + 1][2] = tile_##i##_2; \
 	}

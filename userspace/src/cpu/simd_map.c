@@ -7,13 +7,13 @@
 #include "cpu/simd_fill.h"
 #include "ir/ir.h"
 
-#define EACH(expression) \
-	do { \
-		for (int64_t i = 0; i < n; i++) { \
-			float v = x[i]; \
-\
+#define EACH(expression)                            \
+	do {                                        \
+		for (int64_t i = 0; i < n; i++) {   \
+			float v = x[i];             \
+                                                    \
 			y[i] = (float)(expression); \
-		} \
+		}                                   \
 	} while (0)
 
 static void clamp(float *y, const float *x, int64_t n, float lo, float hi)
@@ -115,13 +115,13 @@ static inline float equals(float u, float v, bool max)
 	return u;
 }
 
-#define PAIRS(expression) \
-	do { \
-		for (int64_t i = 0; i < n; i++) { \
+#define PAIRS(expression)                                   \
+	do {                                                \
+		for (int64_t i = 0; i < n; i++) {           \
 			float u = a[i * sa], v = b[i * sb]; \
-\
-			y[i] = (expression); \
-		} \
+                                                            \
+			y[i] = (expression);                \
+		}                                           \
 	} while (0)
 
 static inline __attribute__((always_inline)) void pairs(int kind, float *y, const float *a,

@@ -6,23 +6,23 @@
 #include <stdint.h>
 
 #if defined(__AVX512F__)
-#define LANES 16
-#define TILE_ROWS 14		/* 28 accumulators, 2 columns, 1 row of 32 registers */
-#define LEVEL_NAME "avx512"
+#define LANES	       16
+#define TILE_ROWS      14 /* 28 accumulators, 2 columns, 1 row of 32 registers */
+#define LEVEL_NAME     "avx512"
 #define LEVEL_TABLE(x) cpu_##x##_avx512
 #elif defined(__AVX2__)
-#define LANES 8
-#define TILE_ROWS 6
-#define LEVEL_NAME "avx2"
+#define LANES	       8
+#define TILE_ROWS      6
+#define LEVEL_NAME     "avx2"
 #define LEVEL_TABLE(x) cpu_##x##_avx2
 #else
 #define LANES 4
 #if defined(__aarch64__)
 #define TILE_ROWS 12
 #else
-#define TILE_ROWS 4		/* products need registers of their own */
+#define TILE_ROWS 4 /* products need registers of their own */
 #endif
-#define LEVEL_NAME "base"
+#define LEVEL_NAME     "base"
 #define LEVEL_TABLE(x) cpu_##x##_base
 #endif
 
@@ -55,7 +55,8 @@ static inline vec choose(ivec mask, vec yes, vec no)
 static inline vec even(vec a, vec b)
 {
 #if LANES == 16
-	return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+	return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28,
+				       30);
 #elif LANES == 8
 	return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
 #else

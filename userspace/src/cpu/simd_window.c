@@ -60,7 +60,7 @@ static void window(enum cpu_window kind, float *y, int64_t n, const float *x, co
 
 	switch (kind) {
 	case CPU_WINDOW_DOT:
-		if (taps == 9)	/* 3x3: unrolled, the weights stay in registers */
+		if (taps == 9) /* 3x3: unrolled, the weights stay in registers */
 			window_taps(CPU_WINDOW_DOT, y, n, x, at, w, 9, s);
 		else
 			window_taps(CPU_WINDOW_DOT, y, n, x, at, w, taps, s);
@@ -184,7 +184,8 @@ static void lines(enum cpu_window kind, float *y, int64_t n, const float *const 
 
 /* --- Copies of lines --- */
 
-INLINE vec copied(const struct cpu_lines *l, const float *from, const bool pairs, const bool limited)
+INLINE vec copied(const struct cpu_lines *l, const float *from, const bool pairs,
+		  const bool limited)
 {
 	vec v = pairs ? even(load(from), load(from + LANES)) : load(from);
 

@@ -39,8 +39,9 @@ static int check_operand(const struct wnn_builder *builder, const WNNNamedOperan
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "the operand of output \"%s\" is %s; identity makes an output "
 				     "of it",
-				     name, output->operand->value->kind == IR_VALUE_INPUT ?
-						   "an input" : "a constant");
+				     name,
+				     output->operand->value->kind == IR_VALUE_INPUT ? "an input" :
+										      "a constant");
 	return 0;
 }
 
@@ -74,8 +75,7 @@ static int check_different(size_t count, const WNNNamedOperand *const *sorted,
 			continue;
 		wnn_text_printable(name, sizeof(name), sorted[i]->name.data,
 				   wnn_view_length(&sorted[i]->name));
-		return wnn_error_set(err, WNN_TYPE_ERROR, "two outputs have the name \"%s\"",
-				     name);
+		return wnn_error_set(err, WNN_TYPE_ERROR, "two outputs have the name \"%s\"", name);
 	}
 	return 0;
 }
@@ -145,8 +145,8 @@ static int copy_node(struct wnn_recording *recording, const struct ir_node *node
 }
 
 /* Fills the fresh graph; -1: out of memory. */
-static int copy_reachable(struct wnn_builder *builder, const bool *reached,
-			  struct ir_value **map, struct wnn_recording *recording)
+static int copy_reachable(struct wnn_builder *builder, const bool *reached, struct ir_value **map,
+			  struct wnn_recording *recording)
 {
 	const struct ir_graph *from = builder->graph;
 

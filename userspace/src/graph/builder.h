@@ -24,12 +24,12 @@ struct wnn_builder_config {
 	/* Whether the context is lost; NULL: never. */
 	bool (*lost)(void *userdata);
 	void *userdata;
-	void *owner;			/* wnn_builder_owner gives it back: the API's object */
+	void *owner; /* wnn_builder_owner gives it back: the API's object */
 };
 
 struct wnn_builder *wnn_builder_create(const struct wnn_builder_config *config,
 				       struct wnn_error *err);
-void wnn_builder_destroy(struct wnn_builder *builder);		/* NULL is fine */
+void wnn_builder_destroy(struct wnn_builder *builder); /* NULL is fine */
 void *wnn_builder_owner(const struct wnn_builder *builder);
 
 /* 0, or -1 with InvalidStateError: it has built, or its context is lost. */
@@ -59,8 +59,8 @@ int wnn_builder_check_constant(const struct wnn_builder *builder,
 /* The tensor of a constant, as far as the builder has to know it. */
 struct wnn_constant_tensor {
 	void *tensor;
-	bool (*is_destroyed)(void *tensor);	/* asked by wnn_builder_build */
-	void (*release)(void *tensor);		/* when the builder is destroyed or has built */
+	bool (*is_destroyed)(void *tensor); /* asked by wnn_builder_build */
+	void (*release)(void *tensor);	    /* when the builder is destroyed or has built */
 };
 
 /*
@@ -92,8 +92,8 @@ int wnn_builder_record_op(struct wnn_builder *builder, struct wnn_op_call *call,
 /* One call of an operator method, in the order of the calls. */
 struct wnn_operator {
 	enum wnn_op op;
-	const char *label;		/* UTF-8 made valid; may be "" */
-	bool used;			/* an output depends on it */
+	const char *label; /* UTF-8 made valid; may be "" */
+	bool used;	   /* an output depends on it */
 };
 
 /* What building makes: the nodes that the outputs depend on, and where they come from. */
@@ -101,8 +101,8 @@ struct wnn_recording {
 	struct ir_graph *graph;
 	uint32_t num_operators;
 	struct wnn_operator *operators;
-	uint32_t *node_operator;	/* for each node of graph: index of its operator */
-	void *memory;			/* of labels */
+	uint32_t *node_operator; /* for each node of graph: index of its operator */
+	void *memory;		 /* of labels */
 };
 
 /*
@@ -115,6 +115,6 @@ struct wnn_recording {
 int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
 		      const WNNNamedOperand *outputs, struct wnn_recording **out,
 		      struct wnn_error *err);
-void wnn_recording_destroy(struct wnn_recording *recording);	/* NULL is fine */
+void wnn_recording_destroy(struct wnn_recording *recording); /* NULL is fine */
 
 #endif

@@ -8,7 +8,7 @@
 struct wnn_arena;
 
 struct wnn_tensor_use {
-	uint32_t value;				/* id */
+	uint32_t value; /* id */
 	struct wnn_constant_tensor tensor;
 	struct wnn_tensor_use *next;
 };
@@ -16,14 +16,14 @@ struct wnn_tensor_use {
 struct wnn_builder {
 	struct wnn_builder_config config;
 	bool has_built;
-	struct ir_graph *graph;			/* NULL once built */
-	struct WNNOperandImpl *operands;	/* newest first */
+	struct ir_graph *graph;		 /* NULL once built */
+	struct WNNOperandImpl *operands; /* newest first */
 	struct wnn_tensor_use *tensors;
-	struct wnn_arena *arena;		/* labels, tensor uses */
+	struct wnn_arena *arena; /* labels, tensor uses */
 	uint32_t num_operators, cap_operators;
 	struct wnn_operator *operators;
 	uint32_t cap_node_operator;
-	uint32_t *node_operator;		/* for each node of graph */
+	uint32_t *node_operator; /* for each node of graph */
 };
 
 /* An operand without a value yet, not in the builder's list; NULL when out of memory. */

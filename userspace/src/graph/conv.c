@@ -55,8 +55,10 @@ static int check_groups(struct wnn_rule *rule, const struct conv_sizes *s, uint3
 	if (!groups)
 		return rule_error(rule, "options.groups is 0; it must be at least 1");
 	if (s->channels % groups)
-		return rule_error(rule, "input has %" PRId64 " channels, which %" PRIu32
-				  " groups do not divide", s->channels, groups);
+		return rule_error(rule,
+				  "input has %" PRId64 " channels, which %" PRIu32
+				  " groups do not divide",
+				  s->channels, groups);
 	return 0;
 }
 
@@ -70,11 +72,14 @@ int rule_conv2d(struct wnn_rule *rule)
 	};
 	const WNNConv2dOptions *options = rule_options(rule, WNNConv2dOptions);
 	union ir_attrs attrs = { .conv = {
-		.groups = options->groups,
-		.layout = options->inputLayout == WNNInputOperandLayout_Nhwc ? IR_NHWC : IR_NCHW,
-		.filter_layout = layouts[options->filterLayout],
-		.act = rule_no_activation(),
-	} };
+					 .groups = options->groups,
+					 .layout = options->inputLayout ==
+								   WNNInputOperandLayout_Nhwc ?
+							   IR_NHWC :
+							   IR_NCHW,
+					 .filter_layout = layouts[options->filterLayout],
+					 .act = rule_no_activation(),
+				 } };
 	struct conv_sizes s = sizes_of(rule, &attrs.conv);
 	struct ir_type type;
 	int64_t out[2];
@@ -84,14 +89,17 @@ int rule_conv2d(struct wnn_rule *rule)
 	    check_groups(rule, &s, options->groups))
 		return -1;
 	if (s.channels / options->groups != s.filter_in)
-		return rule_error(
-			rule,
-			"filter has %" PRId64 " input channels per group, "
-			"expected %" PRId64 " (input has %" PRId64 " channels, groups %" PRIu32 ")",
-			s.filter_in, s.channels / options->groups, s.channels, options->groups);
+		return rule_error(rule,
+				  "filter has %" PRId64 " input channels per group, "
+				  "expected %" PRId64 " (input has %" PRId64
+				  " channels, groups %" PRIu32 ")",
+				  s.filter_in, s.channels / options->groups, s.channels,
+				  options->groups);
 	if (s.filter_out % options->groups)
-		return rule_error(rule, "filter has %" PRId64 " output channels, which %" PRIu32
-				  " groups do not divide", s.filter_out, options->groups);
+		return rule_error(rule,
+				  "filter has %" PRId64 " output channels, which %" PRIu32
+				  " groups do not divide",
+				  s.filter_out, options->groups);
 	if (rule_shape_is(rule, 2, 1, &s.filter_out))
 		return -1;
 	for (int i = 0; i < 2; i++) {
@@ -99,7 +107,8 @@ int rule_conv2d(struct wnn_rule *rule)
 		int64_t window = rule_effective_size(s.window[i], attrs.conv.dilations[i]);
 
 		if (window > room)
-			return rule_error(rule, "the dilated filter has %s %" PRId64
+			return rule_error(rule,
+					  "the dilated filter has %s %" PRId64
 					  ", more than the padded input's %" PRId64,
 					  i ? "width" : "height", window, room);
 		out[i] = (room - window) / attrs.conv.strides[i] + 1;
@@ -124,9 +133,10 @@ static int check_output_size(struct wnn_rule *rule, uint32_t given, int64_t calc
 {
 	if (given >= calculated && given < calculated + stride)
 		return 0;
-	return rule_error(rule, "options.outputSizes[%d] is %" PRIu32 "; sizes from %" PRId64
-			  " to %" PRId64 " are possible", i, given, calculated,
-			  calculated + stride - 1);
+	return rule_error(rule,
+			  "options.outputSizes[%d] is %" PRIu32 "; sizes from %" PRId64
+			  " to %" PRId64 " are possible",
+			  i, given, calculated, calculated + stride - 1);
 }
 
 static int transposed_output(struct wnn_rule *rule, const struct conv_sizes *s,
@@ -145,9 +155,10 @@ static int transposed_output(struct wnn_rule *rule, const struct conv_sizes *s,
 		int64_t window = rule_effective_size(s->window[i], attrs->dilations[i]);
 
 		if (!sizes && padding[i] >= attrs->strides[i])
-			return rule_error(rule, "options.outputPadding[%d] is %" PRIu32
-					  "; it must be below the stride, %" PRIu32, i, padding[i],
-					  attrs->strides[i]);
+			return rule_error(rule,
+					  "options.outputPadding[%d] is %" PRIu32
+					  "; it must be below the stride, %" PRIu32,
+					  i, padding[i], attrs->strides[i]);
 		out[i] = transposed_size(s->in[i], attrs->strides[i], window,
 					 &attrs->padding[2 * i]);
 		if (sizes && check_output_size(rule, sizes[i], out[i], attrs->strides[i], i))
@@ -166,12 +177,15 @@ int rule_conv_transpose2d(struct wnn_rule *rule)
 	};
 	const WNNConvTranspose2dOptions *options = rule_options(rule, WNNConvTranspose2dOptions);
 	union ir_attrs attrs = { .conv = {
-		.groups = options->groups,
-		.layout = options->inputLayout == WNNInputOperandLayout_Nhwc ? IR_NHWC : IR_NCHW,
-		.filter_layout = layouts[options->filterLayout],
-		.transposed = true,
-		.act = rule_no_activation(),
-	} };
+					 .groups = options->groups,
+					 .layout = options->inputLayout ==
+								   WNNInputOperandLayout_Nhwc ?
+							   IR_NHWC :
+							   IR_NCHW,
+					 .filter_layout = layouts[options->filterLayout],
+					 .transposed = true,
+					 .act = rule_no_activation(),
+				 } };
 	struct conv_sizes s = sizes_of(rule, &attrs.conv);
 	struct ir_type type;
 	int64_t out[2], channels;
@@ -182,12 +196,15 @@ int rule_conv_transpose2d(struct wnn_rule *rule)
 	    check_groups(rule, &s, options->groups))
 		return -1;
 	if (s.channels != s.filter_in)
-		return rule_error(rule, "filter has %" PRId64 " input channels, but input has %"
-				  PRId64, s.filter_in, s.channels);
+		return rule_error(rule,
+				  "filter has %" PRId64 " input channels, but input has %" PRId64,
+				  s.filter_in, s.channels);
 	channels = s.filter_out * options->groups;
 	if (channels > WNN_MAX_DIMENSION)
-		return rule_error(rule, "%" PRId64 " output channels are more than the %d that are "
-				  "allowed", channels, WNN_MAX_DIMENSION);
+		return rule_error(rule,
+				  "%" PRId64 " output channels are more than the %d that are "
+				  "allowed",
+				  channels, WNN_MAX_DIMENSION);
 	if (rule_shape_is(rule, 2, 1, &channels))
 		return -1;
 	type = output_type(rule, &attrs.conv, s.batch, channels, out);

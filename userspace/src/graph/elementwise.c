@@ -8,35 +8,64 @@
 static int unary_kind(enum wnn_op op)
 {
 	switch (op) {
-	case WNN_OP_ABS:		return IR_ABS;
-	case WNN_OP_CEIL:		return IR_CEIL;
-	case WNN_OP_COS:		return IR_COS;
-	case WNN_OP_ERF:		return IR_ERF;
-	case WNN_OP_EXP:		return IR_EXP;
-	case WNN_OP_FLOOR:		return IR_FLOOR;
-	case WNN_OP_LOG:		return IR_LOG;
-	case WNN_OP_NEG:		return IR_NEG;
-	case WNN_OP_RECIPROCAL:		return IR_RECIPROCAL;
-	case WNN_OP_ROUND_EVEN:		return IR_ROUND_EVEN;
-	case WNN_OP_SIN:		return IR_SIN;
-	case WNN_OP_SIGN:		return IR_SIGN;
-	case WNN_OP_SQRT:		return IR_SQRT;
-	case WNN_OP_TAN:		return IR_TAN;
-	case WNN_OP_ELU:		return IR_ELU;
-	case WNN_OP_GELU:		return IR_GELU;
-	case WNN_OP_HARD_SIGMOID:	return IR_HARD_SIGMOID;
-	case WNN_OP_HARD_SWISH:		return IR_HARD_SWISH;
-	case WNN_OP_LEAKY_RELU:		return IR_LEAKY_RELU;
-	case WNN_OP_LINEAR:		return IR_LINEAR;
-	case WNN_OP_RELU:		return IR_RELU;
-	case WNN_OP_SIGMOID:		return IR_SIGMOID;
-	case WNN_OP_SOFTPLUS:		return IR_SOFTPLUS;
-	case WNN_OP_SOFTSIGN:		return IR_SOFTSIGN;
-	case WNN_OP_TANH:		return IR_TANH;
-	case WNN_OP_LOGICAL_NOT:	return IR_LOGICAL_NOT;
-	case WNN_OP_IS_NAN:		return IR_IS_NAN;
-	case WNN_OP_IS_INFINITE:	return IR_IS_INFINITE;
-	default:			return IR_UNARY_NONE;
+	case WNN_OP_ABS:
+		return IR_ABS;
+	case WNN_OP_CEIL:
+		return IR_CEIL;
+	case WNN_OP_COS:
+		return IR_COS;
+	case WNN_OP_ERF:
+		return IR_ERF;
+	case WNN_OP_EXP:
+		return IR_EXP;
+	case WNN_OP_FLOOR:
+		return IR_FLOOR;
+	case WNN_OP_LOG:
+		return IR_LOG;
+	case WNN_OP_NEG:
+		return IR_NEG;
+	case WNN_OP_RECIPROCAL:
+		return IR_RECIPROCAL;
+	case WNN_OP_ROUND_EVEN:
+		return IR_ROUND_EVEN;
+	case WNN_OP_SIN:
+		return IR_SIN;
+	case WNN_OP_SIGN:
+		return IR_SIGN;
+	case WNN_OP_SQRT:
+		return IR_SQRT;
+	case WNN_OP_TAN:
+		return IR_TAN;
+	case WNN_OP_ELU:
+		return IR_ELU;
+	case WNN_OP_GELU:
+		return IR_GELU;
+	case WNN_OP_HARD_SIGMOID:
+		return IR_HARD_SIGMOID;
+	case WNN_OP_HARD_SWISH:
+		return IR_HARD_SWISH;
+	case WNN_OP_LEAKY_RELU:
+		return IR_LEAKY_RELU;
+	case WNN_OP_LINEAR:
+		return IR_LINEAR;
+	case WNN_OP_RELU:
+		return IR_RELU;
+	case WNN_OP_SIGMOID:
+		return IR_SIGMOID;
+	case WNN_OP_SOFTPLUS:
+		return IR_SOFTPLUS;
+	case WNN_OP_SOFTSIGN:
+		return IR_SOFTSIGN;
+	case WNN_OP_TANH:
+		return IR_TANH;
+	case WNN_OP_LOGICAL_NOT:
+		return IR_LOGICAL_NOT;
+	case WNN_OP_IS_NAN:
+		return IR_IS_NAN;
+	case WNN_OP_IS_INFINITE:
+		return IR_IS_INFINITE;
+	default:
+		return IR_UNARY_NONE;
 	}
 }
 
@@ -113,8 +142,8 @@ static int clamp_float(struct wnn_rule *rule, enum ir_dtype dtype, const WNNClam
 	return 0;
 }
 
-static int clamp_integer(struct wnn_rule *rule, enum ir_dtype dtype,
-			 const WNNClampOptions *options, struct ir_unary_attrs *clamp)
+static int clamp_integer(struct wnn_rule *rule, enum ir_dtype dtype, const WNNClampOptions *options,
+			 struct ir_unary_attrs *clamp)
 {
 	WNNNumber lowest = { WNNNumberKind_Double, -INFINITY, 0, 0 };
 	WNNNumber highest = { WNNNumberKind_Double, INFINITY, 0, 0 };
@@ -130,8 +159,9 @@ static int clamp_integer(struct wnn_rule *rule, enum ir_dtype dtype,
 		clamp->ulo = lo;
 		clamp->uhi = hi;
 		if (lo > hi)
-			return rule_error(rule, "minValue %" PRIu64 " is greater than maxValue %"
-					  PRIu64, lo, hi);
+			return rule_error(rule,
+					  "minValue %" PRIu64 " is greater than maxValue %" PRIu64,
+					  lo, hi);
 		return 0;
 	}
 	clamp->ilo = sign_extend(dtype, lo);
@@ -159,24 +189,42 @@ int rule_clamp(struct wnn_rule *rule)
 static enum ir_binary binary_kind(enum wnn_op op)
 {
 	switch (op) {
-	case WNN_OP_ADD:		return IR_ADD;
-	case WNN_OP_SUB:		return IR_SUB;
-	case WNN_OP_MUL:		return IR_MUL;
-	case WNN_OP_DIV:		return IR_DIV;
-	case WNN_OP_MAX:		return IR_MAX;
-	case WNN_OP_MIN:		return IR_MIN;
-	case WNN_OP_POW:		return IR_POW;
-	case WNN_OP_PRELU:		return IR_PRELU;
-	case WNN_OP_LOGICAL_AND:	return IR_AND;
-	case WNN_OP_LOGICAL_OR:		return IR_OR;
-	case WNN_OP_LOGICAL_XOR:	return IR_XOR;
-	case WNN_OP_EQUAL:		return IR_EQ;
-	case WNN_OP_NOT_EQUAL:		return IR_NE;
-	case WNN_OP_GREATER:		return IR_GT;
-	case WNN_OP_GREATER_OR_EQUAL:	return IR_GE;
-	case WNN_OP_LESSER:		return IR_LT;
-	case WNN_OP_LESSER_OR_EQUAL:	return IR_LE;
-	default:			return IR_BINARY_COUNT;
+	case WNN_OP_ADD:
+		return IR_ADD;
+	case WNN_OP_SUB:
+		return IR_SUB;
+	case WNN_OP_MUL:
+		return IR_MUL;
+	case WNN_OP_DIV:
+		return IR_DIV;
+	case WNN_OP_MAX:
+		return IR_MAX;
+	case WNN_OP_MIN:
+		return IR_MIN;
+	case WNN_OP_POW:
+		return IR_POW;
+	case WNN_OP_PRELU:
+		return IR_PRELU;
+	case WNN_OP_LOGICAL_AND:
+		return IR_AND;
+	case WNN_OP_LOGICAL_OR:
+		return IR_OR;
+	case WNN_OP_LOGICAL_XOR:
+		return IR_XOR;
+	case WNN_OP_EQUAL:
+		return IR_EQ;
+	case WNN_OP_NOT_EQUAL:
+		return IR_NE;
+	case WNN_OP_GREATER:
+		return IR_GT;
+	case WNN_OP_GREATER_OR_EQUAL:
+		return IR_GE;
+	case WNN_OP_LESSER:
+		return IR_LT;
+	case WNN_OP_LESSER_OR_EQUAL:
+		return IR_LE;
+	default:
+		return IR_BINARY_COUNT;
 	}
 }
 

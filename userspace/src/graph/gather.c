@@ -16,8 +16,10 @@ static bool append_dims(struct ir_type *type, const struct ir_type *from, uint32
 
 static int rank_too_high(struct wnn_rule *rule, uint32_t rank)
 {
-	return rule_error(rule, "the output would have rank %" PRIu32 "; ranks up to %d are "
-			  "supported", rank, IR_MAX_RANK);
+	return rule_error(rule,
+			  "the output would have rank %" PRIu32 "; ranks up to %d are "
+			  "supported",
+			  rank, IR_MAX_RANK);
 }
 
 int rule_gather(struct wnn_rule *rule)
@@ -44,7 +46,8 @@ static int check_elements(struct wnn_rule *rule, uint32_t axis)
 		return -1;
 	for (uint32_t i = 0; i < input->rank; i++)
 		if (i != axis && ir_type_dim(indices, i) != ir_type_dim(input, i))
-			return rule_error(rule, "indices of shape %s differs from input of shape "
+			return rule_error(rule,
+					  "indices of shape %s differs from input of shape "
 					  "%s in dimension %" PRIu32 ", which is not the axis",
 					  SHAPE(indices), SHAPE(input), i);
 	return 0;
@@ -70,8 +73,10 @@ static int nd_type(struct wnn_rule *rule, struct ir_type *type)
 
 	*type = (struct ir_type){ .dtype = input->dtype };
 	if (size > input->rank)
-		return rule_error(rule, "indices has %" PRId64 " coordinates (its last dimension), "
-				  "more than the rank of input, %" PRIu32, size, input->rank);
+		return rule_error(rule,
+				  "indices has %" PRId64 " coordinates (its last dimension), "
+				  "more than the rank of input, %" PRIu32,
+				  size, input->rank);
 	if (!append_dims(type, indices, 0, indices->rank - 1) ||
 	    !append_dims(type, input, (uint32_t)size, input->rank))
 		return rank_too_high(rule, indices->rank - 1 + input->rank - (uint32_t)size);

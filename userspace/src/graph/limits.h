@@ -13,10 +13,10 @@
 #define WNN_MAX_TENSOR_COUNT 8192
 
 struct wnn_limits {
-	uint64_t ir_ops;		/* bit 1 << enum ir_op: what the back ends can execute */
-	uint64_t max_tensor_bytes;	/* 0: WNN_DEFAULT_MAX_TENSOR_BYTES */
-	WNNInputOperandLayout preferred_layout;		/* Undefined: nchw */
-	bool four_bit;			/* int4 and uint4, where the operators know them */
+	uint64_t ir_ops;	   /* bit 1 << enum ir_op: what the back ends can execute */
+	uint64_t max_tensor_bytes; /* 0: WNN_DEFAULT_MAX_TENSOR_BYTES */
+	WNNInputOperandLayout preferred_layout; /* Undefined: nchw */
+	bool four_bit;				/* int4 and uint4, where the operators know them */
 };
 
 #define WNN_DEFAULT_MAX_TENSOR_BYTES (UINT64_C(2147483647) * 8)

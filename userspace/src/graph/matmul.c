@@ -12,12 +12,12 @@ int rule_gemm(struct wnn_rule *rule)
 	int64_t inner_a = ir_type_dim(a, ta ? 0 : 1), inner_b = ir_type_dim(b, tb ? 1 : 0);
 	struct ir_type type = ir_type_make(a->dtype, 2, dims);
 	union ir_attrs attrs = { .matmul = {
-		.a_transpose = ta,
-		.b_transpose = tb,
-		.alpha = wnn_double_cast(a->dtype, options->alpha),
-		.beta = wnn_double_cast(a->dtype, options->beta),
-		.act = rule_no_activation(),
-	} };
+					 .a_transpose = ta,
+					 .b_transpose = tb,
+					 .alpha = wnn_double_cast(a->dtype, options->alpha),
+					 .beta = wnn_double_cast(a->dtype, options->beta),
+					 .act = rule_no_activation(),
+				 } };
 
 	if (inner_a != inner_b)
 		return rule_error(rule, "a%s has %" PRId64 " columns, but b%s has %" PRId64 " rows",
@@ -36,14 +36,16 @@ int rule_matmul(struct wnn_rule *rule)
 	int64_t inner_a = ir_type_dim(a, a->rank - 1), inner_b = ir_type_dim(b, b->rank - 2);
 	struct ir_type batch_a = *a, batch_b = *b, type;
 	union ir_attrs attrs = { .matmul = {
-		.alpha = 1,
-		.beta = 1,
-		.act = rule_no_activation(),
-	} };
+					 .alpha = 1,
+					 .beta = 1,
+					 .act = rule_no_activation(),
+				 } };
 
 	if (inner_a != inner_b)
-		return rule_error(rule, "a of shape %s has %" PRId64 " columns, but b of shape %s "
-				  "has %" PRId64 " rows", SHAPE(a), inner_a, SHAPE(b), inner_b);
+		return rule_error(rule,
+				  "a of shape %s has %" PRId64 " columns, but b of shape %s "
+				  "has %" PRId64 " rows",
+				  SHAPE(a), inner_a, SHAPE(b), inner_b);
 	batch_a.rank -= 2;
 	batch_b.rank -= 2;
 	if (rule_broadcast(rule, &batch_a, "the batch of a", &batch_b, "the batch of b", &type))

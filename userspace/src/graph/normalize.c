@@ -8,9 +8,9 @@ int rule_batch_normalization(struct wnn_rule *rule)
 		rule_options(rule, WNNBatchNormalizationOptions);
 	const struct ir_type *input = rule_type(rule, 0);
 	union ir_attrs attrs = { .norm = {
-		.axis = options->axis,
-		.epsilon = wnn_double_cast(input->dtype, options->epsilon),
-	} };
+					 .axis = options->axis,
+					 .epsilon = wnn_double_cast(input->dtype, options->epsilon),
+				 } };
 	int64_t channels;
 
 	if (rule_axis(rule, "options.axis", options->axis, input->rank))
@@ -30,9 +30,9 @@ int rule_instance_normalization(struct wnn_rule *rule)
 	bool nhwc = options->layout == WNNInputOperandLayout_Nhwc;
 	int64_t channels = ir_type_dim(input, nhwc ? 3 : 1);
 	union ir_attrs attrs = { .norm = {
-		.layout = nhwc ? IR_NHWC : IR_NCHW,
-		.epsilon = wnn_double_cast(input->dtype, options->epsilon),
-	} };
+					 .layout = nhwc ? IR_NHWC : IR_NCHW,
+					 .epsilon = wnn_double_cast(input->dtype, options->epsilon),
+				 } };
 
 	if (rule_shape_is(rule, 1, 1, &channels) || rule_shape_is(rule, 2, 1, &channels))
 		return -1;
@@ -45,8 +45,8 @@ int rule_layer_normalization(struct wnn_rule *rule)
 		rule_options(rule, WNNLayerNormalizationOptions);
 	const struct ir_type *input = rule_type(rule, 0);
 	union ir_attrs attrs = { .norm = {
-		.epsilon = wnn_double_cast(input->dtype, options->epsilon),
-	} };
+					 .epsilon = wnn_double_cast(input->dtype, options->epsilon),
+				 } };
 	struct ir_norm_attrs *norm = &attrs.norm;
 	int64_t dims[IR_MAX_RANK];
 	uint32_t mask;

@@ -67,12 +67,11 @@ static uint64_t to_magnitude(const WNNNumber *number, bool *negative)
 
 static uint64_t to_integer(enum ir_dtype dtype, const WNNNumber *number)
 {
-	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64 ||
-			   dtype == IR_U4;
+	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64 || dtype == IR_U4;
 	unsigned int bits = (unsigned int)ir_dtype_bits(dtype);
 	uint64_t mask = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
 	uint64_t highest = is_unsigned ? mask : mask >> 1;
-	uint64_t lowest = is_unsigned ? 0 : highest + 1;	/* its magnitude */
+	uint64_t lowest = is_unsigned ? 0 : highest + 1; /* its magnitude */
 	bool negative;
 	uint64_t m = to_magnitude(number, &negative);
 

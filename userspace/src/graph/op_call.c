@@ -32,8 +32,9 @@ static int check_operands(const struct wnn_op_call *call, const char *name, stru
 
 	if (first->flags & WNN_OPERAND_VARIADIC) {
 		if (call->operand_count && !call->operands)
-			return wnn_error_set(err, WNN_TYPE_ERROR, "%s: %s is NULL, but has %zu items",
-					     name, first->name, call->operand_count);
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "%s: %s is NULL, but has %zu items", name, first->name,
+					     call->operand_count);
 		for (size_t i = 0; i < call->operand_count; i++)
 			if (!call->operands[i])
 				return wnn_error_missing(err, "%s: operand %s[%zu] is NULL", name,
@@ -76,9 +77,9 @@ struct any_array {
 };
 
 _Static_assert(sizeof(struct any_array) == sizeof(WNNUint32Array) &&
-	       sizeof(struct any_array) == sizeof(WNNFloatArray) &&
-	       sizeof(struct any_array) == sizeof(WNNRecurrentNetworkActivationArray) &&
-	       offsetof(struct any_array, data) == offsetof(WNNUint32Array, data),
+		       sizeof(struct any_array) == sizeof(WNNFloatArray) &&
+		       sizeof(struct any_array) == sizeof(WNNRecurrentNetworkActivationArray) &&
+		       offsetof(struct any_array, data) == offsetof(WNNUint32Array, data),
 	       "arrays of the API differ in layout");
 
 static int check_array(const struct wnn_attribute *attribute, const void *field, const char *name,
@@ -109,8 +110,7 @@ static int check_number(const struct wnn_attribute *attribute, const void *field
 	WNNNumber number;
 
 	memcpy(&number, field, sizeof(number));
-	if (number.kind != WNNNumberKind_None &&
-	    !wnn_enum_name(&wnn_enum_number_kind, number.kind))
+	if (number.kind != WNNNumberKind_None && !wnn_enum_name(&wnn_enum_number_kind, number.kind))
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "%s: the kind of %s%s is %u, which is no value of %s", name,
 				     where, attribute->name, (unsigned int)number.kind,
@@ -138,7 +138,7 @@ static int check_attributes(const struct wnn_attribute *attributes, uint32_t cou
 		case WNN_ATTRIBUTE_NUMBER:
 			ret = check_number(attribute, field, name, where, err);
 			break;
-		default:	/* every value is one */
+		default: /* every value is one */
 			break;
 		}
 		if (ret)
@@ -157,12 +157,13 @@ int wnn_op_call_check(struct wnn_op_call *call, struct wnn_error *err)
 	if (check_operands(call, name, err))
 		return -1;
 	if (head->nextInChain)
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "%s: the chain of %s holds a struct of sType %u; none is known "
-				     "for operators",
-				     name, info->options->type,
-				     (unsigned int)head->nextInChain->sType);
-	if (check_attributes(info->arguments, info->argument_count, &call->arguments, name, "", err))
+		return wnn_error_set(
+			err, WNN_TYPE_ERROR,
+			"%s: the chain of %s holds a struct of sType %u; none is known "
+			"for operators",
+			name, info->options->type, (unsigned int)head->nextInChain->sType);
+	if (check_attributes(info->arguments, info->argument_count, &call->arguments, name, "",
+			     err))
 		return -1;
 	return check_attributes(info->options->members, info->options->member_count, call->options,
 				name, "options.", err);

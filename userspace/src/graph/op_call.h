@@ -8,12 +8,12 @@
 
 struct wnn_op_call {
 	enum wnn_op op;
-	unsigned int overload;		/* 0, or 1 for splitEqual: arguments.split_count counts */
-	const WNNOperand *operands;	/* in the order of the table; optional ones may be NULL */
+	unsigned int overload;	    /* 0, or 1 for splitEqual: arguments.split_count counts */
+	const WNNOperand *operands; /* in the order of the table; optional ones may be NULL */
 	size_t operand_count;
 	struct wnn_op_arguments arguments;
-	void *options;			/* the caller's own copy of wnn_op_info[op].options->type */
-	const WNNStringView *label;	/* in options */
+	void *options;		    /* the caller's own copy of wnn_op_info[op].options->type */
+	const WNNStringView *label; /* in options */
 };
 
 /* The operator and its label, made printable: conv2d "stem". Returns buffer. */

@@ -65,8 +65,7 @@ static void fill_operands(WNNOpSupportLimits *limits, enum wnn_op op,
 
 		member->dataTypes = operand->types;
 		member->rankRange.min = operand->rank_min;
-		member->rankRange.max =
-			operand->rank_max < max_rank ? operand->rank_max : max_rank;
+		member->rankRange.max = operand->rank_max < max_rank ? operand->rank_max : max_rank;
 	}
 }
 

@@ -16,22 +16,23 @@
 /* As rank_max: the specification sets no limit. */
 #define WNN_RANK_ANY 255
 
-#define WNN_OPERAND_OPTIONAL	(1 << 0) /* a member of the options; may be NULL */
-#define WNN_OPERAND_VARIADIC	(1 << 1) /* stands for any number of operands: concat, split */
-#define WNN_OPERAND_CONDITIONAL	(1 << 2) /* an output that exists only with options.returnSequence */
+#define WNN_OPERAND_OPTIONAL (1 << 0) /* a member of the options; may be NULL */
+#define WNN_OPERAND_VARIADIC (1 << 1) /* stands for any number of operands: concat, split */
+#define WNN_OPERAND_CONDITIONAL \
+	(1 << 2) /* an output that exists only with options.returnSequence */
 
 /* An operand or an output of an operator. Sets of types: bit WNN_DATA_TYPE_BIT(type) each. */
 struct wnn_op_operand {
-	const char *name;		/* as in the specification, and in the limits */
-	size_t limits_offset;		/* of its WNNTensorLimits in the limits of the operator */
-	uint16_t types;			/* allowed by the specification */
-	int8_t type_as;			/* index of the operand whose type it has, or -1 */
-	uint16_t required_types;	/* what every implementation must offer */
-	uint8_t rank_min, rank_max;	/* allowed by the specification */
-	int8_t rank_as;			/* index of the operand whose rank it has, or -1 */
+	const char *name;	    /* as in the specification, and in the limits */
+	size_t limits_offset;	    /* of its WNNTensorLimits in the limits of the operator */
+	uint16_t types;		    /* allowed by the specification */
+	int8_t type_as;		    /* index of the operand whose type it has, or -1 */
+	uint16_t required_types;    /* what every implementation must offer */
+	uint8_t rank_min, rank_max; /* allowed by the specification */
+	int8_t rank_as;		    /* index of the operand whose rank it has, or -1 */
 	uint8_t required_rank_min, required_rank_max;
 	uint8_t flags;
-	uint16_t extension_types;	/* beyond the specification, where the context has them */
+	uint16_t extension_types; /* beyond the specification, where the context has them */
 };
 
 /* An enumeration of the API; names[v] is NULL where v is no value. */
@@ -59,29 +60,29 @@ enum wnn_attribute_kind {
 struct wnn_attribute {
 	const char *name;
 	enum wnn_attribute_kind kind;
-	size_t offset;			/* in the options struct, or in struct wnn_op_arguments */
-	const struct wnn_enum *values;	/* of ENUM and ENUM_ARRAY */
-	uint32_t undefined;		/* what Undefined stands for; 0: nothing, it is an error */
+	size_t offset;		       /* in the options struct, or in struct wnn_op_arguments */
+	const struct wnn_enum *values; /* of ENUM and ENUM_ARRAY */
+	uint32_t undefined;	       /* what Undefined stands for; 0: nothing, it is an error */
 };
 
 struct wnn_options_info {
 	const char *type;
 	size_t size;
-	const struct wnn_attribute *members;	/* all but nextInChain */
+	const struct wnn_attribute *members; /* all but nextInChain */
 	uint32_t member_count;
-	const void *defaults;		/* the struct as its INIT macro makes it */
+	const void *defaults; /* the struct as its INIT macro makes it */
 };
 
 struct wnn_op_info {
-	const char *name;		/* as in the specification: "conv2d" */
-	const char *section;		/* of the specification */
-	size_t limits_offset;		/* of its limits in WNNOpSupportLimits */
-	const struct wnn_op_operand *operands;	/* arguments first, then members of the options */
+	const char *name;		       /* as in the specification: "conv2d" */
+	const char *section;		       /* of the specification */
+	size_t limits_offset;		       /* of its limits in WNNOpSupportLimits */
+	const struct wnn_op_operand *operands; /* arguments first, then members of the options */
 	uint8_t operand_count;
-	uint8_t positional_count;	/* how many of them are arguments */
+	uint8_t positional_count; /* how many of them are arguments */
 	const struct wnn_op_operand *outputs;
-	uint8_t output_count;		/* conditional ones included; 1 for split */
-	bool returns_list;		/* split, gru, lstm, lstmCell */
+	uint8_t output_count; /* conditional ones included; 1 for split */
+	bool returns_list;    /* split, gru, lstm, lstmCell */
 	const struct wnn_attribute *arguments;
 	uint8_t argument_count;
 	const struct wnn_options_info *options;

@@ -14,27 +14,28 @@ struct wnn_builder;
 
 struct WNNOperandImpl {
 	struct wnn_builder *builder;
-	struct ir_value *value;		/* of the graph under construction; NULL once it is built */
+	struct ir_value *value; /* of the graph under construction; NULL once it is built */
 	/* The descriptor, which outlives that graph. */
 	WNNOperandDataType data_type;
 	uint32_t rank;
 	uint32_t shape[IR_MAX_RANK];
-	struct WNNOperandImpl *next;	/* the builder's list */
+	struct WNNOperandImpl *next; /* the builder's list */
 };
 
 /* The element types of the API and of the IR have the same order. */
 static inline enum ir_dtype wnn_dtype_to_ir(WNNOperandDataType type)
 {
 	_Static_assert(WNNOperandDataType_Float32 - 1 == IR_F32 &&
-		       WNNOperandDataType_Float16 - 1 == IR_F16 &&
-		       WNNOperandDataType_Int32 - 1 == IR_I32 &&
-		       WNNOperandDataType_Uint32 - 1 == IR_U32 &&
-		       WNNOperandDataType_Int64 - 1 == IR_I64 &&
-		       WNNOperandDataType_Uint64 - 1 == IR_U64 &&
-		       WNNOperandDataType_Int8 - 1 == IR_I8 &&
-		       WNNOperandDataType_Uint8 - 1 == IR_U8 &&
-		       WNNOperandDataType_Int4 - 1 == IR_I4 &&
-		       WNNOperandDataType_Uint4 - 1 == IR_U4, "element types of API and IR differ");
+			       WNNOperandDataType_Float16 - 1 == IR_F16 &&
+			       WNNOperandDataType_Int32 - 1 == IR_I32 &&
+			       WNNOperandDataType_Uint32 - 1 == IR_U32 &&
+			       WNNOperandDataType_Int64 - 1 == IR_I64 &&
+			       WNNOperandDataType_Uint64 - 1 == IR_U64 &&
+			       WNNOperandDataType_Int8 - 1 == IR_I8 &&
+			       WNNOperandDataType_Uint8 - 1 == IR_U8 &&
+			       WNNOperandDataType_Int4 - 1 == IR_I4 &&
+			       WNNOperandDataType_Uint4 - 1 == IR_U4,
+		       "element types of API and IR differ");
 	return (enum ir_dtype)(type - 1);
 }
 

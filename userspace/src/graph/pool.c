@@ -16,9 +16,10 @@ static int given_sizes(struct wnn_rule *rule, WNNUint32Array sizes, const int64_
 	out[1] = sizes.data[1];
 	if ((out[0] == down[0] && out[1] == down[1]) || (out[0] == up[0] && out[1] == up[1]))
 		return 0;
-	return rule_error(rule, "options.outputSizes is [%" PRId64 ",%" PRId64 "]; possible are [%"
-			  PRId64 ",%" PRId64 "] and [%" PRId64 ",%" PRId64 "]", out[0], out[1],
-			  down[0], down[1], up[0], up[1]);
+	return rule_error(rule,
+			  "options.outputSizes is [%" PRId64 ",%" PRId64 "]; possible are [%" PRId64
+			  ",%" PRId64 "] and [%" PRId64 ",%" PRId64 "]",
+			  out[0], out[1], down[0], down[1], up[0], up[1]);
 }
 
 static int output_sizes(struct wnn_rule *rule, const struct ir_pool_attrs *attrs,
@@ -37,7 +38,8 @@ static int output_sizes(struct wnn_rule *rule, const struct ir_pool_attrs *attrs
 		out[i] = options->outputShapeRounding == WNNRoundingType_Ceil ? up[i] : down[i];
 		/* Sizes that are given replace the rounding. */
 		if ((sizes.data ? up[i] : out[i]) < 1)
-			return rule_error(rule, "the dilated window has %s %" PRId64
+			return rule_error(rule,
+					  "the dilated window has %s %" PRId64
 					  ", more than the padded input's %" PRId64,
 					  i ? "width" : "height", window, room);
 	}
@@ -74,10 +76,13 @@ int rule_pool2d(struct wnn_rule *rule)
 	int h = nchw ? 2 : 1, w = h + 1;
 	int64_t in[2] = { ir_type_dim(input, h), ir_type_dim(input, w) }, out[2];
 	union ir_attrs attrs = { .pool = {
-		.kind = rule->call->op == WNN_OP_MAX_POOL2D ? IR_POOL_MAX :
-			rule->call->op == WNN_OP_L2_POOL2D ? IR_POOL_L2 : IR_POOL_AVERAGE,
-		.layout = nchw ? IR_NCHW : IR_NHWC,
-	} };
+					 .kind = rule->call->op == WNN_OP_MAX_POOL2D ?
+							 IR_POOL_MAX :
+						 rule->call->op == WNN_OP_L2_POOL2D ?
+							 IR_POOL_L2 :
+							 IR_POOL_AVERAGE,
+					 .layout = nchw ? IR_NCHW : IR_NHWC,
+				 } };
 	struct ir_pool_attrs *pool = &attrs.pool;
 	struct ir_type type = *input;
 

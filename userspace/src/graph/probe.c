@@ -11,19 +11,19 @@
 #include "graph/operand.h"
 #include "graph/rules.h"
 
-#define MAX_OPERANDS	10
-#define MAX_OUTPUTS	3
-#define SIZE		2	/* of every dimension, of the sequence and of the hidden state */
-#define RANK_DEFAULT	UINT32_MAX
+#define MAX_OPERANDS 10
+#define MAX_OUTPUTS  3
+#define SIZE	     2 /* of every dimension, of the sequence and of the hidden state */
+#define RANK_DEFAULT UINT32_MAX
 
 struct probe {
 	const struct wnn_limits *limits;
 	bool (*can)(const struct ir_node *node, void *userdata);
 	void *userdata;
-	struct wnn_builder *builder;	/* a new one for each operator */
+	struct wnn_builder *builder; /* a new one for each operator */
 	enum wnn_op op;
-	uint32_t rank;			/* of the operands that may have any, or RANK_DEFAULT */
-	uint32_t inputs;		/* made so far: names */
+	uint32_t rank;	 /* of the operands that may have any, or RANK_DEFAULT */
+	uint32_t inputs; /* made so far: names */
 	uint32_t calls;
 	struct wnn_error *err;
 };
@@ -235,7 +235,7 @@ static int try_call(struct probe *probe, const type_list types)
 
 /* What may vary: operands whose type is their own, and the output that has one of its own. */
 struct variable {
-	uint32_t operand;		/* MAX_OPERANDS: the output */
+	uint32_t operand; /* MAX_OPERANDS: the output */
 	WNNOperandDataTypeSet types;
 	WNNOperandDataType now;
 };
@@ -253,7 +253,8 @@ static uint32_t find_variables(const struct probe *probe, struct variable *varia
 	for (uint32_t i = 0; i < info->operand_count; i++)
 		if (info->operands[i].type_as < 0)
 			variables[n++] = (struct variable){
-				i, wnn_limits_types(probe->limits, &info->operands[i]), 0 };
+				i, wnn_limits_types(probe->limits, &info->operands[i]), 0
+			};
 	if (output_varies(probe->op))
 		variables[n++] = (struct variable){ MAX_OPERANDS, info->outputs[0].types, 0 };
 	return n;
@@ -466,8 +467,9 @@ int wnn_limits_probe(const struct wnn_limits *limits,
 		     WNNOpSupportLimits *out, uint32_t *count, struct wnn_error *err)
 {
 	struct wnn_error ignored;
-	struct probe probe = { .limits = limits, .can = can, .userdata = userdata,
-			       .err = err ? err : &ignored };
+	struct probe probe = {
+		.limits = limits, .can = can, .userdata = userdata, .err = err ? err : &ignored
+	};
 
 	for (int op = 0; op < WNN_OP_COUNT; op++) {
 		probe.op = (enum wnn_op)op;

@@ -9,7 +9,8 @@ static int check_blocks(struct wnn_rule *rule, size_t i)
 
 	for (uint32_t d = 0; d < input->rank; d++)
 		if (ir_type_dim(input, d) % ir_type_dim(from, d))
-			return rule_error(rule, "%s of shape %s does not divide input of shape %s "
+			return rule_error(rule,
+					  "%s of shape %s does not divide input of shape %s "
 					  "into blocks: %" PRId64 " is no multiple of %" PRId64,
 					  rule_operand_name(rule, i), SHAPE(from), SHAPE(input),
 					  ir_type_dim(input, d), ir_type_dim(from, d));
@@ -23,8 +24,10 @@ int rule_quantize(struct wnn_rule *rule)
 	struct ir_type type = *rule_type(rule, 0);
 
 	if (!ir_type_same_shape(scale, zero))
-		return rule_error(rule, "scale has shape %s, but zeroPoint has %s; they must be "
-				  "the same", SHAPE(scale), SHAPE(zero));
+		return rule_error(rule,
+				  "scale has shape %s, but zeroPoint has %s; they must be "
+				  "the same",
+				  SHAPE(scale), SHAPE(zero));
 	if (check_blocks(rule, 1) || check_blocks(rule, 2))
 		return -1;
 	type.dtype = quantize ? zero->dtype : scale->dtype;

@@ -172,13 +172,16 @@ static int check_rank(struct wnn_rule *rule, size_t i, const struct wnn_op_opera
 		if (info->rank_min == most)
 			return rule_error(rule, "%s has rank %" PRIu32 ", expected %" PRIu32, what,
 					  rank, most);
-		return rule_error(rule, "%s has rank %" PRIu32 "; ranks from %u to %" PRIu32
-				  " are allowed", what, rank, info->rank_min, most);
+		return rule_error(rule,
+				  "%s has rank %" PRIu32 "; ranks from %u to %" PRIu32
+				  " are allowed",
+				  what, rank, info->rank_min, most);
 	}
 	if (info->rank_as >= 0 && rule_type(rule, info->rank_as)->rank != rank)
-		return rule_error(rule, "%s has rank %" PRIu32 ", but %s has %" PRIu32
-				  "; they must be the same", what, rank,
-				  rule_operand_name(rule, info->rank_as),
+		return rule_error(rule,
+				  "%s has rank %" PRIu32 ", but %s has %" PRIu32
+				  "; they must be the same",
+				  what, rank, rule_operand_name(rule, info->rank_as),
 				  rule_type(rule, info->rank_as)->rank);
 	return 0;
 }

@@ -4,7 +4,7 @@
 
 /* What the four operators have in common. */
 struct recurrent {
-	uint32_t gates;			/* 3 or 4 */
+	uint32_t gates; /* 3 or 4 */
 	bool cell;
 	int64_t directions, batch, input_size, hidden_size, steps;
 	WNNRecurrentNetworkActivationArray activations;
@@ -32,9 +32,8 @@ static int set_activations(struct wnn_rule *rule, const struct recurrent *r, uni
 		return rule_error(rule, "options.activations has %zu items, expected %" PRIu32,
 				  r->activations.count, r->num_activations);
 	for (uint32_t i = 0; i < r->num_activations; i++)
-		attrs->rnn.activations[i] = r->activations.data ?
-						    activation_kind(r->activations.data[i]) :
-						    defaults[i];
+		attrs->rnn.activations[i] =
+			r->activations.data ? activation_kind(r->activations.data[i]) : defaults[i];
 	return 0;
 }
 
@@ -64,9 +63,10 @@ static int check_sizes(struct wnn_rule *rule, struct recurrent *r)
 	if (!r->cell) {
 		r->steps = arguments->steps;
 		if (!r->steps || ir_type_dim(input, 0) != r->steps)
-			return rule_error(rule, "steps is %" PRId64 ", but input has %" PRId64
-					  " (its first dimension)", r->steps,
-					  ir_type_dim(input, 0));
+			return rule_error(rule,
+					  "steps is %" PRId64 ", but input has %" PRId64
+					  " (its first dimension)",
+					  r->steps, ir_type_dim(input, 0));
 	}
 	if (!r->hidden_size || r->hidden_size * 2 * r->gates > WNN_MAX_DIMENSION)
 		return rule_error(rule, "hiddenSize is %" PRId64 "; it must be from 1 to %d",
@@ -126,8 +126,8 @@ static int emit_sequence(struct wnn_rule *rule, enum ir_op op, const struct recu
 	for (uint32_t i = 0; i < n; i++)
 		operands[i] = rule_value(rule, i);
 	for (uint32_t i = 0; i < states; i++)
-		types[i] = ir_type_make(dtype_of(rule), r->cell ? 2 : 3,
-					r->cell ? state + 1 : state);
+		types[i] =
+			ir_type_make(dtype_of(rule), r->cell ? 2 : 3, r->cell ? state + 1 : state);
 	if (attrs->rnn.return_sequence)
 		types[states] = ir_type_make(dtype_of(rule), 4, sequence);
 	set_common(r, attrs);
@@ -137,21 +137,24 @@ static int emit_sequence(struct wnn_rule *rule, enum ir_op op, const struct recu
 static int ir_direction(WNNRecurrentNetworkDirection direction)
 {
 	return direction == WNNRecurrentNetworkDirection_Backward ? IR_BACKWARD :
-	       direction == WNNRecurrentNetworkDirection_Both ? IR_BOTH : IR_FORWARD;
+	       direction == WNNRecurrentNetworkDirection_Both	  ? IR_BOTH :
+								    IR_FORWARD;
 }
 
 int rule_gru(struct wnn_rule *rule)
 {
 	const WNNGruOptions *options = rule_options(rule, WNNGruOptions);
 	bool both = options->direction == WNNRecurrentNetworkDirection_Both;
-	struct recurrent r = { .gates = 3, .directions = both ? 2 : 1,
-			       .activations = options->activations, .num_activations = 2 };
+	struct recurrent r = { .gates = 3,
+			       .directions = both ? 2 : 1,
+			       .activations = options->activations,
+			       .num_activations = 2 };
 	union ir_attrs attrs = { .rnn = {
-		.reset_after = options->resetAfter,
-		.return_sequence = options->returnSequence,
-		.direction = ir_direction(options->direction),
-		.gate_order = options->layout == WNNGruWeightLayout_Rzn,
-	} };
+					 .reset_after = options->resetAfter,
+					 .return_sequence = options->returnSequence,
+					 .direction = ir_direction(options->direction),
+					 .gate_order = options->layout == WNNGruWeightLayout_Rzn,
+				 } };
 
 	if (check_sizes(rule, &r) || check_weights(rule, &r) ||
 	    check_vectors(rule, &r, 3, 2, 3 * r.hidden_size) || check_states(rule, &r, 5, 1) ||
@@ -164,12 +167,15 @@ int rule_gru(struct wnn_rule *rule)
 int rule_gru_cell(struct wnn_rule *rule)
 {
 	const WNNGruCellOptions *options = rule_options(rule, WNNGruCellOptions);
-	struct recurrent r = { .gates = 3, .cell = true, .directions = 1,
-			       .activations = options->activations, .num_activations = 2 };
+	struct recurrent r = { .gates = 3,
+			       .cell = true,
+			       .directions = 1,
+			       .activations = options->activations,
+			       .num_activations = 2 };
 	union ir_attrs attrs = { .rnn = {
-		.reset_after = options->resetAfter,
-		.gate_order = options->layout == WNNGruWeightLayout_Rzn,
-	} };
+					 .reset_after = options->resetAfter,
+					 .gate_order = options->layout == WNNGruWeightLayout_Rzn,
+				 } };
 	struct ir_value *operands[6] = {
 		rule_value(rule, 0), rule_value(rule, 1), rule_value(rule, 2),
 		rule_value(rule, 4), rule_value(rule, 5), rule_value(rule, 3),
@@ -188,13 +194,15 @@ int rule_lstm(struct wnn_rule *rule)
 {
 	const WNNLstmOptions *options = rule_options(rule, WNNLstmOptions);
 	bool both = options->direction == WNNRecurrentNetworkDirection_Both;
-	struct recurrent r = { .gates = 4, .directions = both ? 2 : 1,
-			       .activations = options->activations, .num_activations = 3 };
+	struct recurrent r = { .gates = 4,
+			       .directions = both ? 2 : 1,
+			       .activations = options->activations,
+			       .num_activations = 3 };
 	union ir_attrs attrs = { .rnn = {
-		.return_sequence = options->returnSequence,
-		.direction = ir_direction(options->direction),
-		.gate_order = options->layout == WNNLstmWeightLayout_Ifgo,
-	} };
+					 .return_sequence = options->returnSequence,
+					 .direction = ir_direction(options->direction),
+					 .gate_order = options->layout == WNNLstmWeightLayout_Ifgo,
+				 } };
 
 	if (check_sizes(rule, &r) || check_weights(rule, &r) ||
 	    check_vectors(rule, &r, 3, 2, 4 * r.hidden_size) ||
@@ -208,15 +216,17 @@ int rule_lstm(struct wnn_rule *rule)
 int rule_lstm_cell(struct wnn_rule *rule)
 {
 	const WNNLstmCellOptions *options = rule_options(rule, WNNLstmCellOptions);
-	struct recurrent r = { .gates = 4, .cell = true, .directions = 1,
-			       .activations = options->activations, .num_activations = 3 };
+	struct recurrent r = { .gates = 4,
+			       .cell = true,
+			       .directions = 1,
+			       .activations = options->activations,
+			       .num_activations = 3 };
 	union ir_attrs attrs = { .rnn = {
-		.gate_order = options->layout == WNNLstmWeightLayout_Ifgo,
-	} };
+					 .gate_order = options->layout == WNNLstmWeightLayout_Ifgo,
+				 } };
 	struct ir_value *operands[8] = {
-		rule_value(rule, 0), rule_value(rule, 1), rule_value(rule, 2),
-		rule_value(rule, 5), rule_value(rule, 6), rule_value(rule, 7),
-		rule_value(rule, 3), rule_value(rule, 4),
+		rule_value(rule, 0), rule_value(rule, 1), rule_value(rule, 2), rule_value(rule, 5),
+		rule_value(rule, 6), rule_value(rule, 7), rule_value(rule, 3), rule_value(rule, 4),
 	};
 	struct ir_type types[2];
 

@@ -19,17 +19,28 @@ static struct ir_type reduced_type(const struct ir_type *input, uint32_t mask, b
 static enum ir_reduce reduce_kind(enum wnn_op op)
 {
 	switch (op) {
-	case WNN_OP_REDUCE_L1:		return IR_REDUCE_L1;
-	case WNN_OP_REDUCE_L2:		return IR_REDUCE_L2;
-	case WNN_OP_REDUCE_LOG_SUM:	return IR_REDUCE_LOG_SUM;
-	case WNN_OP_REDUCE_LOG_SUM_EXP:	return IR_REDUCE_LOG_SUM_EXP;
-	case WNN_OP_REDUCE_MAX:		return IR_REDUCE_MAX;
-	case WNN_OP_REDUCE_MEAN:	return IR_REDUCE_MEAN;
-	case WNN_OP_REDUCE_MIN:		return IR_REDUCE_MIN;
-	case WNN_OP_REDUCE_PRODUCT:	return IR_REDUCE_PROD;
-	case WNN_OP_REDUCE_SUM:		return IR_REDUCE_SUM;
-	case WNN_OP_REDUCE_SUM_SQUARE:	return IR_REDUCE_SUM_SQUARE;
-	default:			return IR_REDUCE_COUNT;
+	case WNN_OP_REDUCE_L1:
+		return IR_REDUCE_L1;
+	case WNN_OP_REDUCE_L2:
+		return IR_REDUCE_L2;
+	case WNN_OP_REDUCE_LOG_SUM:
+		return IR_REDUCE_LOG_SUM;
+	case WNN_OP_REDUCE_LOG_SUM_EXP:
+		return IR_REDUCE_LOG_SUM_EXP;
+	case WNN_OP_REDUCE_MAX:
+		return IR_REDUCE_MAX;
+	case WNN_OP_REDUCE_MEAN:
+		return IR_REDUCE_MEAN;
+	case WNN_OP_REDUCE_MIN:
+		return IR_REDUCE_MIN;
+	case WNN_OP_REDUCE_PRODUCT:
+		return IR_REDUCE_PROD;
+	case WNN_OP_REDUCE_SUM:
+		return IR_REDUCE_SUM;
+	case WNN_OP_REDUCE_SUM_SQUARE:
+		return IR_REDUCE_SUM_SQUARE;
+	default:
+		return IR_REDUCE_COUNT;
 	}
 }
 
@@ -38,9 +49,9 @@ int rule_reduce(struct wnn_rule *rule)
 	const WNNReduceOptions *options = rule_options(rule, WNNReduceOptions);
 	const struct ir_type *input = rule_type(rule, 0);
 	union ir_attrs attrs = { .reduce = {
-		.kind = reduce_kind(rule->call->op),
-		.keep_dims = options->keepDimensions,
-	} };
+					 .kind = reduce_kind(rule->call->op),
+					 .keep_dims = options->keepDimensions,
+				 } };
 	struct ir_type type;
 
 	if (rule_axes(rule, options->axes, input->rank, &attrs.reduce.axes))
@@ -55,10 +66,10 @@ int rule_arg(struct wnn_rule *rule)
 	const struct ir_type *input = rule_type(rule, 0);
 	uint32_t axis = rule->call->arguments.axis;
 	union ir_attrs attrs = { .arg = {
-		.max = rule->call->op == WNN_OP_ARG_MAX,
-		.keep_dims = options->keepDimensions,
-		.axis = axis,
-	} };
+					 .max = rule->call->op == WNN_OP_ARG_MAX,
+					 .keep_dims = options->keepDimensions,
+					 .axis = axis,
+				 } };
 	struct ir_type type;
 
 	/* Indices of an axis, at most 2^31 - 2, fit in both types of the output. */
@@ -79,10 +90,10 @@ int rule_cumulative_sum(struct wnn_rule *rule)
 	const WNNCumulativeSumOptions *options = rule_options(rule, WNNCumulativeSumOptions);
 	const struct ir_type *input = rule_type(rule, 0);
 	union ir_attrs attrs = { .cumsum = {
-		.axis = rule->call->arguments.axis,
-		.exclusive = options->exclusive,
-		.reversed = options->reversed,
-	} };
+					 .axis = rule->call->arguments.axis,
+					 .exclusive = options->exclusive,
+					 .reversed = options->reversed,
+				 } };
 
 	if (rule_axis(rule, "axis", attrs.cumsum.axis, input->rank))
 		return -1;

@@ -12,8 +12,10 @@ static int check_scales(struct wnn_rule *rule, WNNFloatArray list, double scales
 	for (int i = 0; i < 2; i++) {
 		scales[i] = list.data ? (double)list.data[i] : 1;
 		if (scales[i] <= 0)
-			return rule_error(rule, "options.scales[%d] is %g; it must be greater than "
-					  "0", i, scales[i]);
+			return rule_error(rule,
+					  "options.scales[%d] is %g; it must be greater than "
+					  "0",
+					  i, scales[i]);
 	}
 	return 0;
 }
@@ -25,8 +27,8 @@ int rule_resample2d(struct wnn_rule *rule)
 	struct ir_type type = *rule_type(rule, 0);
 	WNNUint32Array axes = { 2, default_axes };
 	union ir_attrs attrs = { .resample = {
-		.linear = options->mode == WNNInterpolationMode_Linear,
-	} };
+					 .linear = options->mode == WNNInterpolationMode_Linear,
+				 } };
 	uint32_t sizes[2], mask;
 	double scales[2];
 

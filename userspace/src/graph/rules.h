@@ -16,10 +16,10 @@
 struct wnn_rule {
 	struct wnn_builder *builder;
 	const struct wnn_op_call *call;
-	const char *name;		/* operator and label for messages: conv2d "stem" */
+	const char *name; /* operator and label for messages: conv2d "stem" */
 	size_t output_count;
-	struct WNNOperandImpl **outputs;	/* output_count of them, to be published */
-	size_t emitted;			/* how many of them have a value */
+	struct WNNOperandImpl **outputs; /* output_count of them, to be published */
+	size_t emitted;			 /* how many of them have a value */
 	struct wnn_error *err;
 };
 
@@ -32,7 +32,7 @@ enum ir_op wnn_op_ir(enum wnn_op op);
 /* --- What rules are made of (rules.c) --- */
 
 /* A TypeError of this call; returns -1. The format goes on after "conv2d "stem": ". */
-#define rule_error(rule, fmt, ...)                                                                 \
+#define rule_error(rule, fmt, ...) \
 	wnn_error_set((rule)->err, WNN_TYPE_ERROR, "%s: " fmt, (rule)->name, ##__VA_ARGS__)
 
 #define rule_options(rule, type) ((const type *)(rule)->call->options)

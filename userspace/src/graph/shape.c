@@ -28,9 +28,11 @@ int rule_reshape(struct wnn_rule *rule)
 	    rule_check_result(rule, &type))
 		return -1;
 	if (ir_type_elements(&type) != ir_type_elements(input))
-		return rule_error(rule, "newShape %s has %" PRId64 " elements, but input of shape "
-				  "%s has %" PRId64, SHAPE(&type), ir_type_elements(&type),
-				  SHAPE(input), ir_type_elements(input));
+		return rule_error(rule,
+				  "newShape %s has %" PRId64 " elements, but input of shape "
+				  "%s has %" PRId64,
+				  SHAPE(&type), ir_type_elements(&type), SHAPE(input),
+				  ir_type_elements(input));
 	return rule_emit_call(rule, IR_OP_RESHAPE, &type, NULL);
 }
 
@@ -54,10 +56,11 @@ int rule_tile(struct wnn_rule *rule)
 	uint32_t times[IR_MAX_RANK];
 
 	if (repetitions.count != type.rank)
-		return rule_error(rule, "repetitions has %zu items, expected %" PRIu32
-				  ", the rank of input", repetitions.count, type.rank);
-	if (type.rank &&
-	    rule_list(rule, "repetitions", repetitions, type.rank, 1, false, times))
+		return rule_error(rule,
+				  "repetitions has %zu items, expected %" PRIu32
+				  ", the rank of input",
+				  repetitions.count, type.rank);
+	if (type.rank && rule_list(rule, "repetitions", repetitions, type.rank, 1, false, times))
 		return -1;
 	for (uint32_t i = 0; i < type.rank; i++)
 		type.dim[i].value *= times[i];
@@ -73,15 +76,18 @@ int rule_transpose(struct wnn_rule *rule)
 	uint32_t seen = 0;
 
 	if (list.data && list.count != input->rank)
-		return rule_error(rule, "options.permutation has %zu items, expected %" PRIu32
-				  ", the rank of input", list.count, input->rank);
+		return rule_error(rule,
+				  "options.permutation has %zu items, expected %" PRIu32
+				  ", the rank of input",
+				  list.count, input->rank);
 	for (uint32_t i = 0; i < input->rank; i++) {
 		uint32_t from = list.data ? list.data[i] : input->rank - 1 - i;
 
 		if (from >= input->rank)
-			return rule_error(rule, "options.permutation[%" PRIu32 "] is %" PRIu32
-					  "; it must be below the rank, %" PRIu32, i, from,
-					  input->rank);
+			return rule_error(rule,
+					  "options.permutation[%" PRIu32 "] is %" PRIu32
+					  "; it must be below the rank, %" PRIu32,
+					  i, from, input->rank);
 		if (seen >> from & 1)
 			return rule_error(rule, "options.permutation has %" PRIu32 " twice", from);
 		seen |= 1u << from;
@@ -95,9 +101,9 @@ int rule_triangular(struct wnn_rule *rule)
 {
 	const WNNTriangularOptions *options = rule_options(rule, WNNTriangularOptions);
 	union ir_attrs attrs = { .triangular = {
-		.upper = options->upper,
-		.diagonal = options->diagonal,
-	} };
+					 .upper = options->upper,
+					 .diagonal = options->diagonal,
+				 } };
 
 	return rule_emit_call(rule, IR_OP_TRIANGULAR, rule_type(rule, 0), &attrs);
 }

@@ -10,17 +10,22 @@ static int check_concat_item(struct wnn_rule *rule, size_t i, uint32_t axis)
 	const struct ir_type *first = rule_type(rule, 0), *type = rule_type(rule, i);
 
 	if (type->dtype != first->dtype)
-		return rule_error(rule, "inputs[%zu] has type %s, but inputs[0] has %s; they must "
-				  "be the same", i, ir_dtype_name(type->dtype),
-				  ir_dtype_name(first->dtype));
+		return rule_error(rule,
+				  "inputs[%zu] has type %s, but inputs[0] has %s; they must "
+				  "be the same",
+				  i, ir_dtype_name(type->dtype), ir_dtype_name(first->dtype));
 	if (type->rank != first->rank)
-		return rule_error(rule, "inputs[%zu] has rank %" PRIu32 ", but inputs[0] has %"
-				  PRIu32 "; they must be the same", i, type->rank, first->rank);
+		return rule_error(rule,
+				  "inputs[%zu] has rank %" PRIu32 ", but inputs[0] has %" PRIu32
+				  "; they must be the same",
+				  i, type->rank, first->rank);
 	for (uint32_t d = 0; d < first->rank; d++)
 		if (d != axis && ir_type_dim(type, d) != ir_type_dim(first, d))
-			return rule_error(rule, "inputs[%zu] of shape %s differs from inputs[0] of "
+			return rule_error(rule,
+					  "inputs[%zu] of shape %s differs from inputs[0] of "
 					  "shape %s in dimension %" PRIu32 ", which is not "
-					  "the axis", i, SHAPE(type), SHAPE(first), d);
+					  "the axis",
+					  i, SHAPE(type), SHAPE(first), d);
 	return 0;
 }
 
@@ -67,8 +72,10 @@ static int split_count(struct wnn_rule *rule, int64_t size, size_t *count)
 				  *count, WNN_MAX_TENSOR_COUNT);
 	if (rule->call->overload) {
 		if (size % (int64_t)*count)
-			return rule_error(rule, "the size of the axis, %" PRId64 ", cannot be "
-					  "split into %zu equal parts", size, *count);
+			return rule_error(rule,
+					  "the size of the axis, %" PRId64 ", cannot be "
+					  "split into %zu equal parts",
+					  size, *count);
 		return 0;
 	}
 	for (size_t i = 0; i < *count; i++) {
@@ -77,8 +84,10 @@ static int split_count(struct wnn_rule *rule, int64_t size, size_t *count)
 		sum += arguments->splits.data[i];
 	}
 	if (sum != size)
-		return rule_error(rule, "splits add up to %" PRId64 ", but the size of the axis "
-				  "is %" PRId64, sum, size);
+		return rule_error(rule,
+				  "splits add up to %" PRId64 ", but the size of the axis "
+				  "is %" PRId64,
+				  sum, size);
 	return 0;
 }
 
@@ -100,9 +109,8 @@ int rule_split(struct wnn_rule *rule)
 	for (size_t i = 0; i < count; i++) {
 		struct ir_type type = *input;
 
-		type.dim[axis].value = rule->call->overload ?
-					       size / (int64_t)count :
-					       rule->call->arguments.splits.data[i];
+		type.dim[axis].value = rule->call->overload ? size / (int64_t)count :
+							      rule->call->arguments.splits.data[i];
 		if (rule_emit_call(rule, IR_OP_SLICE, &type, &attrs))
 			return -1;
 		attrs.slice.starts[axis] += (uint32_t)ir_type_dim(&type, axis);
@@ -117,12 +125,15 @@ static int check_slice_dim(struct wnn_rule *rule, uint32_t d, uint32_t start, ui
 	if (!size)
 		return rule_error(rule, "sizes[%" PRIu32 "] is 0; it must be at least 1", d);
 	if (start >= dim)
-		return rule_error(rule, "starts[%" PRIu32 "] is %" PRIu32 "; it must be below the "
-				  "size of the dimension, %" PRId64, d, start, dim);
+		return rule_error(rule,
+				  "starts[%" PRIu32 "] is %" PRIu32 "; it must be below the "
+				  "size of the dimension, %" PRId64,
+				  d, start, dim);
 	if ((int64_t)start + size > dim)
-		return rule_error(rule, "starts[%" PRIu32 "] + sizes[%" PRIu32 "] is %" PRId64
-				  ", more than the size of the dimension, %" PRId64, d, d,
-				  (int64_t)start + size, dim);
+		return rule_error(rule,
+				  "starts[%" PRIu32 "] + sizes[%" PRIu32 "] is %" PRId64
+				  ", more than the size of the dimension, %" PRId64,
+				  d, d, (int64_t)start + size, dim);
 	return 0;
 }
 
@@ -133,9 +144,10 @@ int rule_slice(struct wnn_rule *rule)
 	union ir_attrs attrs = { 0 };
 
 	if (arguments->starts.count != type.rank || arguments->sizes.count != type.rank)
-		return rule_error(rule, "starts has %zu and sizes has %zu items, expected %" PRIu32
-				  ", the rank of input", arguments->starts.count,
-				  arguments->sizes.count, type.rank);
+		return rule_error(rule,
+				  "starts has %zu and sizes has %zu items, expected %" PRIu32
+				  ", the rank of input",
+				  arguments->starts.count, arguments->sizes.count, type.rank);
 	if (rule_list(rule, "options.strides", rule_options(rule, WNNSliceOptions)->strides,
 		      type.rank, 1, false, attrs.slice.strides))
 		return -1;
@@ -156,9 +168,10 @@ static int check_reflection(struct wnn_rule *rule, uint32_t d, const struct ir_p
 {
 	if (pad->begin[d] < dim && pad->end[d] < dim)
 		return 0;
-	return rule_error(rule, "padding of dimension %" PRIu32 " is %" PRIu32 " and %" PRIu32
-			  "; with mode reflection it must be below the size, %" PRId64, d,
-			  pad->begin[d], pad->end[d], dim);
+	return rule_error(rule,
+			  "padding of dimension %" PRIu32 " is %" PRIu32 " and %" PRIu32
+			  "; with mode reflection it must be below the size, %" PRId64,
+			  d, pad->begin[d], pad->end[d], dim);
 }
 
 int rule_pad(struct wnn_rule *rule)
@@ -174,15 +187,17 @@ int rule_pad(struct wnn_rule *rule)
 	WNNUint32Array end = rule->call->arguments.ending_padding;
 	struct ir_type type = *rule_type(rule, 0);
 	union ir_attrs attrs = { .pad = {
-		.mode = modes[options->mode],
-		.value = wnn_number_bits(type.dtype,
-					 options->value.kind ? &options->value : &zero),
-	} };
+					 .mode = modes[options->mode],
+					 .value = wnn_number_bits(
+						 type.dtype,
+						 options->value.kind ? &options->value : &zero),
+				 } };
 
 	if (begin.count != type.rank || end.count != type.rank)
-		return rule_error(rule, "beginningPadding has %zu and endingPadding has %zu items, "
-				  "expected %" PRIu32 ", the rank of input", begin.count, end.count,
-				  type.rank);
+		return rule_error(rule,
+				  "beginningPadding has %zu and endingPadding has %zu items, "
+				  "expected %" PRIu32 ", the rank of input",
+				  begin.count, end.count, type.rank);
 	for (uint32_t d = 0; d < type.rank; d++) {
 		attrs.pad.begin[d] = begin.data[d];
 		attrs.pad.end[d] = end.data[d];

@@ -12,13 +12,13 @@ static const struct {
 	uint8_t bits;
 	bool is_float;
 } dtypes[IR_DTYPE_COUNT] = {
-	[IR_F32] = { "float32", 32, true },   [IR_F16] = { "float16", 16, true },
-	[IR_I32] = { "int32", 32, false },    [IR_U32] = { "uint32", 32, false },
-	[IR_I64] = { "int64", 64, false },    [IR_U64] = { "uint64", 64, false },
-	[IR_I8] = { "int8", 8, false },	      [IR_U8] = { "uint8", 8, false },
-	[IR_I4] = { "int4", 4, false },	      [IR_U4] = { "uint4", 4, false },
-	[IR_PRED] = { "pred", 8, false },     [IR_I16] = { "int16", 16, false },
-	[IR_U16] = { "uint16", 16, false },   [IR_BF16] = { "bfloat16", 16, true },
+	[IR_F32] = { "float32", 32, true }, [IR_F16] = { "float16", 16, true },
+	[IR_I32] = { "int32", 32, false },  [IR_U32] = { "uint32", 32, false },
+	[IR_I64] = { "int64", 64, false },  [IR_U64] = { "uint64", 64, false },
+	[IR_I8] = { "int8", 8, false },	    [IR_U8] = { "uint8", 8, false },
+	[IR_I4] = { "int4", 4, false },	    [IR_U4] = { "uint4", 4, false },
+	[IR_PRED] = { "pred", 8, false },   [IR_I16] = { "int16", 16, false },
+	[IR_U16] = { "uint16", 16, false }, [IR_BF16] = { "bfloat16", 16, true },
 	[IR_F64] = { "float64", 64, true },
 };
 

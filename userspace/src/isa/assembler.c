@@ -39,8 +39,7 @@ static size_t token_length(const struct reader *r)
 	return p == r->at && p < r->end ? 1 : (size_t)(p - r->at);
 }
 
-__attribute__((format(printf, 2, 3)))
-static int fail(struct reader *r, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int fail(struct reader *r, const char *format, ...)
 {
 	va_list args;
 
@@ -113,8 +112,8 @@ static const char *syntax(const struct onpu_op_info *op, char text[ONPU_TEXT_MAX
 
 	for (i = 0; i < op->num_tokens && length < ONPU_TEXT_MAX; i++) {
 		const struct onpu_text_token *token = &op->tokens[i];
-		const struct onpu_field_info *field =
-			token->field < 0 ? NULL : &op->fields[token->field];
+		const struct onpu_field_info *field = token->field < 0 ? NULL :
+									 &op->fields[token->field];
 		const char *format = "%s", *piece = token->text;
 
 		if (!field && !piece) {
@@ -359,8 +358,8 @@ static int read_instruction(struct reader *r, uint32_t w[ONPU_INSN_WORDS])
 			named = true;
 		else if (!named)
 			continue;
-		else if (token->text ? read_literal(r, op, token->text)
-				     : read_field(r, &op->fields[token->field], &insn))
+		else if (token->text ? read_literal(r, op, token->text) :
+				       read_field(r, &op->fields[token->field], &insn))
 			return -1;
 	}
 	skip_space(r);
@@ -373,7 +372,7 @@ static int read_instruction(struct reader *r, uint32_t w[ONPU_INSN_WORDS])
 
 static int read_raw(struct reader *r, uint32_t w[ONPU_INSN_WORDS])
 {
-	static const struct onpu_field_info word = {"word", 0, 0, 31, ONPU_FIELD_UINT, NULL, NULL};
+	static const struct onpu_field_info word = { "word", 0, 0, 31, ONPU_FIELD_UINT, NULL, NULL };
 	uint32_t i;
 
 	for (i = 0; i < ONPU_INSN_WORDS; i++) {
@@ -390,7 +389,7 @@ static int read_raw(struct reader *r, uint32_t w[ONPU_INSN_WORDS])
 
 int onpu_asm_line(const char *line, uint32_t w[ONPU_INSN_WORDS], struct onpu_asm_error *err)
 {
-	struct reader r = {line, line, line + strcspn(line, ";#\n"), err};
+	struct reader r = { line, line, line + strcspn(line, ";#\n"), err };
 	const char *behind;
 
 	memset(err, 0, sizeof(*err));
@@ -411,8 +410,7 @@ struct writer {
 	size_t length;
 };
 
-__attribute__((format(printf, 2, 3)))
-static void put(struct writer *out, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put(struct writer *out, const char *format, ...)
 {
 	size_t room = out->length < out->size ? out->size - out->length : 0;
 	va_list args;
@@ -449,7 +447,7 @@ static void put_field(struct writer *out, const struct onpu_field_info *field, u
 
 enum onpu_fault onpu_disasm(const uint32_t w[ONPU_INSN_WORDS], char *text, size_t size)
 {
-	struct writer out = {text, size, 0};
+	struct writer out = { text, size, 0 };
 	const struct onpu_op_info *op;
 	struct onpu_insn insn;
 	enum onpu_fault fault;

@@ -11,8 +11,8 @@
 
 #define NOBODY 0xff
 
-static const char *const operand_names[] = {"DST", "S0", "S1", "S2", "PARAM"};
-static const char *const engine_names[] = {"cp", "ld", "st", "mxu", "vpu"};
+static const char *const operand_names[] = { "DST", "S0", "S1", "S2", "PARAM" };
+static const char *const engine_names[] = { "cp", "ld", "st", "mxu", "vpu" };
 
 struct semaphore {
 	uint8_t signaller, waiter; /* enum onpu_engine or NOBODY */
@@ -28,8 +28,7 @@ struct check {
 	struct semaphore sem[ONPU_NUM_SEMAPHORES];
 };
 
-__attribute__((format(printf, 4, 5)))
-static void find(struct check *c, uint32_t insn,
+__attribute__((format(printf, 4, 5))) static void find(struct check *c, uint32_t insn,
 						       bool is_error, const char *format, ...)
 {
 	char message[256];
@@ -114,7 +113,7 @@ static void signal(struct check *c, uint32_t index, const struct onpu_insn *insn
 static void check_instruction(struct check *c, uint32_t index, const struct onpu_insn *insn)
 {
 	const struct onpu_op_info *op = &onpu_op_info[insn->op];
-	const uint32_t slots[] = {insn->dst, insn->s0, insn->s1, insn->s2, insn->param};
+	const uint32_t slots[] = { insn->dst, insn->s0, insn->s1, insn->s2, insn->param };
 	unsigned int i;
 
 	for (i = 0; i < ONPU_OPERAND_COUNT; i++)
@@ -167,7 +166,7 @@ unsigned int onpu_check_program(const uint32_t (*words)[ONPU_INSN_WORDS], uint32
 				const union onpu_slot *slots, uint32_t num_slots,
 				const struct onpu_check_report *report)
 {
-	struct check c = {slots, num_slots, report, 0, {{0}}};
+	struct check c = { slots, num_slots, report, 0, { { 0 } } };
 	struct onpu_insn insn = { 0 };
 	uint32_t i;
 
@@ -179,9 +178,9 @@ unsigned int onpu_check_program(const uint32_t (*words)[ONPU_INSN_WORDS], uint32
 
 		if (fault)
 			find(&c, i, true,
-			     fault == ONPU_FAULT_ILLEGAL_OPCODE
-				     ? "no such opcode"
-				     : "%s: a reserved bit is set or a field holds no legal value",
+			     fault == ONPU_FAULT_ILLEGAL_OPCODE ?
+				     "no such opcode" :
+				     "%s: a reserved bit is set or a field holds no legal value",
 			     fault == ONPU_FAULT_ILLEGAL_OPCODE ? "" : onpu_op_info[insn.op].name);
 		else
 			check_instruction(&c, i, &insn);

@@ -17,15 +17,15 @@
 #include "pass/rewrite.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(64) << 20)
-#define DEFAULT_MAX_WORK (UINT64_C(1) << 24)
+#define DEFAULT_MAX_WORK  (UINT64_C(1) << 24)
 /* A result may always be that much larger than the operands. */
 #define FREE_GROWTH (UINT64_C(64) << 10)
 
 /* How many elements the node looks at, at most, for one element of its result. */
 static uint64_t depth(const struct ir_node *node)
 {
-	const struct ir_type *b = node->num_operands > 1 && node->operands[1] ?
-					  &node->operands[1]->type : NULL;
+	const struct ir_type *b =
+		node->num_operands > 1 && node->operands[1] ? &node->operands[1]->type : NULL;
 	uint64_t in = (uint64_t)ir_type_elements(&node->operands[0]->type);
 	uint64_t out = (uint64_t)ir_type_elements(&node->results[0]->type);
 

@@ -51,7 +51,9 @@ static int fuse(struct rewrite *rw, const struct ir_node *producer, const struct
 		operands[i] = producer->operands[i] ? rw->value[producer->operands[i]->id] : NULL;
 	*activation_of(producer->op, &attrs) = unary->attrs.unary;
 	return rewrite_emit(rw, producer->op, operands, producer->num_operands, &attrs, producer,
-			    unary) ? 0 : -1;
+			    unary) ?
+		       0 :
+		       -1;
 }
 
 /*

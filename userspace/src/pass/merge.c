@@ -83,8 +83,8 @@ int pass_merge(struct rewrite *rw, const struct pass_context *ctx)
 		}
 		for (uint32_t i = 0; i < node->num_results; i++)
 			rw->value[node->results[i]->id] = rw->value[table[at]->results[i]->id];
-		rw->fate[node->id] = (struct rewrite_fate){ WNN_FATE_FUSED,
-							    rw->fate[table[at]->id].node };
+		rw->fate[node->id] =
+			(struct rewrite_fate){ WNN_FATE_FUSED, rw->fate[table[at]->id].node };
 	}
 	free(table);
 	return ret;

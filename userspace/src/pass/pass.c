@@ -65,12 +65,9 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 		bool enabled;
 		pass_fn pass;
 	} passes[] = {
-		{ !options->no_simplify, pass_simplify },
-		{ fold, pass_fold },
-		{ !options->no_merge, pass_merge },
-		{ !options->no_fuse, pass_fuse_bias },
-		{ !options->no_fuse, pass_fuse_activation },
-		{ true, pass_drop_dead },
+		{ !options->no_simplify, pass_simplify },    { fold, pass_fold },
+		{ !options->no_merge, pass_merge },	     { !options->no_fuse, pass_fuse_bias },
+		{ !options->no_fuse, pass_fuse_activation }, { true, pass_drop_dead },
 	};
 
 	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++)
@@ -173,8 +170,9 @@ void wnn_pass_report_destroy(struct wnn_pass_report *report)
 const char *wnn_fate_name(enum wnn_fate fate)
 {
 	static const char *const names[] = {
-		[WNN_FATE_KEPT] = "kept", [WNN_FATE_FUSED] = "fused", [WNN_FATE_FOLDED] = "folded",
-		[WNN_FATE_VIEW] = "view", [WNN_FATE_UNUSED] = "unused",
+		[WNN_FATE_KEPT] = "kept",     [WNN_FATE_FUSED] = "fused",
+		[WNN_FATE_FOLDED] = "folded", [WNN_FATE_VIEW] = "view",
+		[WNN_FATE_UNUSED] = "unused",
 	};
 
 	return names[fate];

@@ -20,32 +20,32 @@ struct wnn_pass_evaluator {
 };
 
 struct wnn_pass_options {
-	bool no_simplify;		/* keep nodes that do nothing */
-	bool no_fold;			/* compute nothing at build */
-	bool no_merge;			/* keep equal nodes apart */
-	bool no_fuse;			/* keep bias and activations as nodes */
+	bool no_simplify; /* keep nodes that do nothing */
+	bool no_fold;	  /* compute nothing at build */
+	bool no_merge;	  /* keep equal nodes apart */
+	bool no_fuse;	  /* keep bias and activations as nodes */
 	/* NULL members: nothing is folded. */
 	struct wnn_pass_evaluator evaluator;
-	uint64_t fold_max_bytes;	/* largest result of a folded node; 0: 64 MiB */
-	uint64_t fold_max_work;		/* multiplications and the like for one; 0: 2^24 */
+	uint64_t fold_max_bytes; /* largest result of a folded node; 0: 64 MiB */
+	uint64_t fold_max_work;	 /* multiplications and the like for one; 0: 2^24 */
 };
 
 /* What became of an operator. */
 enum wnn_fate {
-	WNN_FATE_KEPT,		/* it is node `node` */
-	WNN_FATE_FUSED,		/* node `node` does its work as well */
-	WNN_FATE_FOLDED,	/* computed at build */
-	WNN_FATE_VIEW,		/* it did nothing: its result is its operand */
-	WNN_FATE_UNUSED,	/* no output depends on it */
+	WNN_FATE_KEPT,	 /* it is node `node` */
+	WNN_FATE_FUSED,	 /* node `node` does its work as well */
+	WNN_FATE_FOLDED, /* computed at build */
+	WNN_FATE_VIEW,	 /* it did nothing: its result is its operand */
+	WNN_FATE_UNUSED, /* no output depends on it */
 };
 
 struct wnn_pass_entry {
 	enum wnn_op op;
-	const char *name;	/* "conv2d" */
-	const char *label;	/* as the application gave it */
+	const char *name;  /* "conv2d" */
+	const char *label; /* as the application gave it */
 	enum wnn_fate fate;
-	uint32_t node;		/* id in the final graph; UINT32_MAX when there is none */
-	uint32_t num_nodes;	/* how many nodes it became: split has one for each part */
+	uint32_t node;	    /* id in the final graph; UINT32_MAX when there is none */
+	uint32_t num_nodes; /* how many nodes it became: split has one for each part */
 };
 
 /*

@@ -115,7 +115,8 @@ static int report_failures(const struct ir_graph *graph, const struct wnn_placem
 	return wnn_error_set(err, WNN_OPERATION_ERROR, "%" PRIu32 " operator%s cannot run %s: %s%s",
 			     failures, failures == 1 ? "" : "s",
 			     options->policy == WNNPlacementPolicy_NPUOnly ?
-				     "on the NPU, as the policy NPUOnly wants" : "on the device",
+				     "on the NPU, as the policy NPUOnly wants" :
+				     "on the device",
 			     list, rest);
 }
 

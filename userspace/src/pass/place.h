@@ -12,8 +12,8 @@
 #include "util/error.h"
 
 struct wnn_place_options {
-	WNNPlacementPolicy policy;	/* Undefined: PreferNPU */
-	bool cpu_device;		/* the context has no NPU */
+	WNNPlacementPolicy policy; /* Undefined: PreferNPU */
+	bool cpu_device;	   /* the context has no NPU */
 	/*
 	 * Whether the NPU can run a node: Supported, or Operator, DataType, Rank, Option, Size,
 	 * Cost with *text, a static sentence. May be NULL on a CPU device.
@@ -24,17 +24,17 @@ struct wnn_place_options {
 };
 
 struct wnn_node_place {
-	WNNNodeDevice device;		/* NPU or CPU */
+	WNNNodeDevice device; /* NPU or CPU */
 	WNNPlacementReason reason;
-	const char *text;		/* one sentence */
-	bool failed;			/* it has no place that the policy allows */
+	const char *text; /* one sentence */
+	bool failed;	  /* it has no place that the policy allows */
 };
 
 struct wnn_placement {
 	uint32_t num_nodes;
-	struct wnn_node_place *nodes;	/* by node id */
+	struct wnn_node_place *nodes; /* by node id */
 	uint32_t num_npu, num_cpu;
-	struct wnn_arena *arena;	/* of the sentences */
+	struct wnn_arena *arena; /* of the sentences */
 };
 
 /**

@@ -12,16 +12,16 @@
 /* What became of an old node. */
 struct rewrite_fate {
 	enum wnn_fate fate;
-	uint32_t node;			/* id in the new graph, for KEPT and FUSED */
+	uint32_t node; /* id in the new graph, for KEPT and FUSED */
 };
 
 struct rewrite {
 	const struct ir_graph *from;
 	struct ir_graph *to;
-	struct ir_value **value;	/* by old id; NULL: not there yet, or gone */
-	struct rewrite_fate *fate;	/* by old node id; UNUSED until said otherwise */
-	uint32_t *uses;			/* by old value id: uses by nodes and outputs */
-	bool *is_output;		/* by old value id */
+	struct ir_value **value;   /* by old id; NULL: not there yet, or gone */
+	struct rewrite_fate *fate; /* by old node id; UNUSED until said otherwise */
+	uint32_t *uses;		   /* by old value id: uses by nodes and outputs */
+	bool *is_output;	   /* by old value id */
 	struct wnn_error *err;
 };
 
@@ -37,7 +37,7 @@ typedef int (*pass_fn)(struct rewrite *rw, const struct pass_context *ctx);
 int rewrite_begin(struct rewrite *rw, const struct ir_graph *from, struct wnn_error *err);
 /* Adds the outputs. */
 int rewrite_end(struct rewrite *rw);
-void rewrite_destroy(struct rewrite *rw);	/* with the new graph, unless it is NULL */
+void rewrite_destroy(struct rewrite *rw); /* with the new graph, unless it is NULL */
 
 /* Out of memory. */
 int rewrite_nomem(const struct rewrite *rw);

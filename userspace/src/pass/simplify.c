@@ -88,7 +88,7 @@ static bool does_nothing(const struct ir_node *node)
 	case IR_OP_EXPAND:
 	case IR_OP_TILE:
 	case IR_OP_PAD:
-	case IR_OP_SLICE:	/* of the same shape: starts at 0, and strides move nothing */
+	case IR_OP_SLICE: /* of the same shape: starts at 0, and strides move nothing */
 		return true;
 	case IR_OP_CONCAT:
 		return node->num_operands == 1;
@@ -110,7 +110,8 @@ int pass_simplify(struct rewrite *rw, const struct pass_context *ctx)
 	for (uint32_t n = 0; n < rw->from->num_nodes; n++) {
 		const struct ir_node *node = rw->from->nodes[n];
 		struct ir_value *operand = node->num_operands && node->operands[0] ?
-						   rw->value[node->operands[0]->id] : NULL;
+						   rw->value[node->operands[0]->id] :
+						   NULL;
 
 		if (operand && does_nothing(node) &&
 		    (operand->kind == IR_VALUE_RESULT || !rw->is_output[node->results[0]->id])) {

@@ -12,9 +12,9 @@
 
 /* How far a node's bits depend on the SRAM size (D6); found while its instructions are emitted. */
 enum npu_exactness {
-	NPU_EXACT,		/* same bits for every tiling; so is all that is lowered today */
-	NPU_SPLIT_K,		/* a contraction was split in another order than the machine's */
-	NPU_SPLIT_REDUCE,	/* a reduction was split at other points than multiples of 16 */
+	NPU_EXACT,	  /* same bits for every tiling; so is all that is lowered today */
+	NPU_SPLIT_K,	  /* a contraction was split in another order than the machine's */
+	NPU_SPLIT_REDUCE, /* a reduction was split at other points than multiples of 16 */
 };
 
 enum npu_base { NPU_BASE_NONE, NPU_BASE_CONST, NPU_BASE_ARENA, NPU_BASE_VALUE };
@@ -23,24 +23,24 @@ enum npu_base { NPU_BASE_NONE, NPU_BASE_CONST, NPU_BASE_ARENA, NPU_BASE_VALUE };
 struct npu_patch {
 	uint32_t slot;
 	enum npu_base base;
-	uint32_t value;		/* NPU_BASE_VALUE: index into npu_program.bindings */
+	uint32_t value; /* NPU_BASE_VALUE: index into npu_program.bindings */
 };
 
 /* A value that enters or leaves the program through memory of its own, dense row-major. */
 struct npu_binding {
-	uint32_t value_id;	/* ir_value.id */
+	uint32_t value_id; /* ir_value.id */
 	uint64_t bytes;
 	bool written;
 };
 
 struct npu_node_info {
-	uint32_t node_id;	/* ir_node.id */
-	const char *kernel;	/* "mma.f32 taps", static; NULL: it needed no code */
+	uint32_t node_id;   /* ir_node.id */
+	const char *kernel; /* "mma.f32 taps", static; NULL: it needed no code */
 	enum npu_exactness exactness;
 	uint32_t first_insn, num_insns;
 	uint32_t num_tiles;
 	uint64_t est_cycles, macs;
-	uint64_t bytes_ld, bytes_st;	/* out of memory and into it */
+	uint64_t bytes_ld, bytes_st; /* out of memory and into it */
 };
 
 /*
@@ -57,13 +57,13 @@ struct npu_program {
 	uint32_t num_jobs;
 	uint32_t (*insns)[4];
 	uint32_t num_insns;
-	void *slots;			/* 128 bytes each */
+	void *slots; /* 128 bytes each */
 	uint32_t num_slots;
 	struct npu_patch *patches;
 	uint32_t num_patches;
-	void *constants;		/* packed weights, tables */
+	void *constants; /* packed weights, tables */
 	uint64_t constant_bytes;
-	uint64_t arena_bytes;		/* intermediates */
+	uint64_t arena_bytes; /* intermediates */
 	struct npu_binding *bindings;
 	uint32_t num_bindings;
 	struct npu_node_info *nodes;
@@ -75,16 +75,16 @@ struct npu_program {
 
 /* What it is about a node that the NPU cannot do. */
 enum npu_reason_class {
-	NPU_REASON_OPERATOR,	/* the operator or function as such */
+	NPU_REASON_OPERATOR, /* the operator or function as such */
 	NPU_REASON_DATA_TYPE,
-	NPU_REASON_RANK,	/* number or kind of dimensions */
-	NPU_REASON_OPTION,	/* an attribute of the node */
-	NPU_REASON_SIZE,	/* a limit of the machine */
+	NPU_REASON_RANK,   /* number or kind of dimensions */
+	NPU_REASON_OPTION, /* an attribute of the node */
+	NPU_REASON_SIZE,   /* a limit of the machine */
 };
 
 struct npu_reason {
 	enum npu_reason_class class;
-	const char *text;	/* static sentence: "float64 is not a type of the vector unit" */
+	const char *text; /* static sentence: "float64 is not a type of the vector unit" */
 };
 
 /*
@@ -100,7 +100,7 @@ bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
  */
 struct npu_refusals {
 	uint32_t count, num_nodes;
-	char **why;		/* by ir_node.id: a sentence, or NULL; itself NULL at first */
+	char **why; /* by ir_node.id: a sentence, or NULL; itself NULL at first */
 };
 
 /* NULL: nothing is known against the node. */

@@ -137,15 +137,20 @@ static void measure(const struct contract *c, struct contract_tile *t)
 		results *= t->tile[i];
 	}
 	t->steps = steps_of(c, t);
-	t->a_bytes = c->a_here ? 0 : align(t->tile[CD_G] * t->tile[CD_B] * tile_rows(c, 0, t->tile[CD_H], s.khs) *
-			   tile_rows(c, 1, t->tile[CD_W], s.kws) * s.ks * size);
-	t->b_bytes =
-		c->b.rank && !c->b_here ? align(t->tile[CD_G] * s.khs * s.kws * s.ks * t->tile[CD_N] * size) : 0;
+	t->a_bytes = c->a_here ? 0 :
+				 align(t->tile[CD_G] * t->tile[CD_B] *
+				       tile_rows(c, 0, t->tile[CD_H], s.khs) *
+				       tile_rows(c, 1, t->tile[CD_W], s.kws) * s.ks * size);
+	t->b_bytes = c->b.rank && !c->b_here ?
+			     align(t->tile[CD_G] * s.khs * s.kws * s.ks * t->tile[CD_N] * size) :
+			     0;
 	t->direct = c->acc_dtype == c->out.dtype || (t->steps == 1 && !c->num_posts);
-	t->acc_bytes = t->direct && (c->out_here || c->acc_dtype != c->out.dtype) ? 0 :
-		       align(results * plan_dtype_bytes(c->acc_dtype));
-	t->out_bytes =
-		c->out_here || c->acc_dtype == c->out.dtype ? 0 : align(results * plan_dtype_bytes(c->out.dtype));
+	t->acc_bytes = t->direct && (c->out_here || c->acc_dtype != c->out.dtype) ?
+			       0 :
+			       align(results * plan_dtype_bytes(c->acc_dtype));
+	t->out_bytes = c->out_here || c->acc_dtype == c->out.dtype ?
+			       0 :
+			       align(results * plan_dtype_bytes(c->out.dtype));
 	t->acc_slots = t->tiles > 1 ? 2 : 1;
 	t->bytes = (t->acc_bytes + t->out_bytes) * t->acc_slots;
 	measure_extras(c, t);

@@ -18,39 +18,39 @@ enum { CD_G, CD_B, CD_H, CD_W, CD_N, CD_RANK };
 enum { CA_G, CA_B, CA_H, CA_W, CA_K };
 enum { CB_G, CB_KH, CB_KW, CB_K, CB_N };
 
-#define CONTRACT_MAX_PHASES 1024	/* of a transposed convolution */
-#define CONTRACT_SHORT_RUN 32	/* bytes: a DMA engine takes a cycle for each run of them, or less */
+#define CONTRACT_MAX_PHASES 1024 /* of a transposed convolution */
+#define CONTRACT_SHORT_RUN  32 /* bytes: a DMA engine takes a cycle for each run of them, or less */
 #define CONTRACT_MAX_EXTRAS 2
-#define CONTRACT_MAX_POSTS 6
+#define CONTRACT_MAX_POSTS  6
 
 /* A further operand of the instructions after the contraction: bias, divisors of an average. */
 struct contract_extra {
-	struct npu_view mem;		/* over the result's dims, extent 1 where it repeats */
-	float scale;			/* it is multiplied by this first (in float32) when not 1 */
+	struct npu_view mem; /* over the result's dims, extent 1 where it repeats */
+	float scale;	     /* it is multiplied by this first (in float32) when not 1 */
 };
 
 struct contract_post {
 	enum onpu_op op;
 	bool has_param;
 	struct plan_param param;
-	int extra;			/* second source, -1 none */
+	int extra; /* second source, -1 none */
 };
 
 struct contract {
 	const char *kernel;
-	enum onpu_op op;		/* mma.*, or a window instruction (k is 1 then) */
-	uint8_t acc_dtype;		/* of the accumulators in SRAM */
+	enum onpu_op op;   /* mma.*, or a window instruction (k is 1 then) */
+	uint8_t acc_dtype; /* of the accumulators in SRAM */
 	int64_t dim[CD_RANK];
 	int64_t k, taps[2];
-	int64_t in[2];			/* extents of the data's h and w */
+	int64_t in[2]; /* extents of the data's h and w */
 	int64_t pad[2], step[2], dilation[2];
-	int64_t up[2]; /* data rows lie this far apart, zeros between (transposed) */
-	uint64_t pad_value;		/* bits of an element */
-	struct npu_view a;		/* [g,b,h,w,k] */
-	struct npu_view b;		/* [g,kh,kw,k,n]; rank 0: none */
-	int64_t halo[2][2];		/* zeros around the data, which lies in SRAM then */
+	int64_t up[2];	       /* data rows lie this far apart, zeros between (transposed) */
+	uint64_t pad_value;    /* bits of an element */
+	struct npu_view a;     /* [g,b,h,w,k] */
+	struct npu_view b;     /* [g,kh,kw,k,n]; rank 0: none */
+	int64_t halo[2][2];    /* zeros around the data, which lies in SRAM then */
 	const uint8_t *b_data; /* constant filter: bytes of element 0, b has only strides */
-	struct npu_view out;		/* [g,b,h,w,n] */
+	struct npu_view out;   /* [g,b,h,w,n] */
 	uint32_t num_extras, num_posts;
 	struct contract_extra extra[CONTRACT_MAX_EXTRAS];
 	struct contract_post post[CONTRACT_MAX_POSTS];
@@ -64,10 +64,10 @@ enum contract_cut { CUT_NONE, CUT_ROWS, CUT_TAPS, CUT_K };
 struct contract_tile {
 	int64_t tile[CD_RANK], grid[CD_RANK];
 	enum contract_cut cut;
-	int64_t k, kw;			/* per step: of the sum over channels, taps of a row */
+	int64_t k, kw; /* per step: of the sum over channels, taps of a row */
 	uint64_t steps, tiles;
-	bool n_inner;			/* loop over n inside the loop over places */
-	bool direct; /* the instruction writes the result's type, no accumulator tile */
+	bool n_inner; /* loop over n inside the loop over places */
+	bool direct;  /* the instruction writes the result's type, no accumulator tile */
 	uint32_t a_slots, b_slots, acc_slots;
 	uint64_t a_bytes, b_bytes, acc_bytes, out_bytes;
 	uint64_t extra_bytes[CONTRACT_MAX_EXTRAS], scaled_bytes[CONTRACT_MAX_EXTRAS];
@@ -102,7 +102,7 @@ struct npu_view contract_filter_view(const struct contract *c, uint64_t address,
 /* A contraction that is emitted several times, with operands and results in other places. */
 struct contract_prepared {
 	struct contract_tile t;
-	uint64_t *packed;		/* offset of each filter tile among the constants */
+	uint64_t *packed; /* offset of each filter tile among the constants */
 	uint64_t packed_base, packed_bytes;
 };
 

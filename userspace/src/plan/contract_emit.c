@@ -24,7 +24,7 @@ struct contract_state {
 	struct pool a, b, extra[CONTRACT_MAX_EXTRAS];
 	uint64_t scaled[CONTRACT_MAX_EXTRAS], acc, out;
 	const struct contract_prepared *p;
-	int64_t summed;			/* terms of the sum of the tile at hand so far */
+	int64_t summed; /* terms of the sum of the tile at hand so far */
 };
 
 /* One tile of the result and one step of its sum; where its operands lie. */
@@ -102,8 +102,8 @@ static void event_at(const struct contract *c, const struct contract_tile *t, ui
 		e->index[d] = number % t->grid[d];
 		number /= t->grid[d];
 		e->begin[d] = e->index[d] * t->tile[d];
-		e->dim[d] =
-			c->dim[d] - e->begin[d] < t->tile[d] ? c->dim[d] - e->begin[d] : t->tile[d];
+		e->dim[d] = c->dim[d] - e->begin[d] < t->tile[d] ? c->dim[d] - e->begin[d] :
+								   t->tile[d];
 	}
 }
 
@@ -111,9 +111,9 @@ static void event_at(const struct contract *c, const struct contract_tile *t, ui
 
 /* How the positions of one axis of the tile map to rows of the operand. */
 struct axis_map {
-	int64_t count;			/* positions */
-	int64_t first, inside, every;	/* of the positions, which hold data */
-	int64_t row, row_step;		/* data of the first of them, and distance of the others */
+	int64_t count;		      /* positions */
+	int64_t first, inside, every; /* of the positions, which hold data */
+	int64_t row, row_step;	      /* data of the first of them, and distance of the others */
 };
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -153,7 +153,7 @@ static void fill_tile(struct contract_state *st, const struct npu_view *tile)
 	param.fill.value = st->c->pad_value;
 	views_simplify(list, 1);
 	plan_emit(st->plan,
-		  &(struct plan_insn){.op = ONPU_OP_DMA_FILL, .dst = &view, .param = &param});
+		  &(struct plan_insn){ .op = ONPU_OP_DMA_FILL, .dst = &view, .param = &param });
 }
 
 static void copy_tile(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st)
@@ -162,7 +162,7 @@ static void copy_tile(struct plan *plan, struct npu_view dst, struct npu_view sr
 
 	views_simplify(both, 2);
 	plan_emit(plan, &(struct plan_insn){
-				.op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src});
+				.op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src });
 }
 
 static void pad_tile(struct contract_state *st, struct npu_view tile, struct npu_view src,
@@ -175,11 +175,12 @@ static void pad_tile(struct contract_state *st, struct npu_view tile, struct npu
 	param.pad.value = st->c->pad_value;
 	views_sort(both, 2, order);
 	for (int i = 0; i < 5; i++)
-		param.pad.lo[i] = order[i] == CA_H   ? map[0].first
-				  : order[i] == CA_W ? map[1].first
-						     : 0;
-	plan_emit(st->plan, &(struct plan_insn){
-		.op = ONPU_OP_DMA_PAD, .dst = &tile, .s0 = &src, .param = &param });
+		param.pad.lo[i] = order[i] == CA_H ? map[0].first :
+				  order[i] == CA_W ? map[1].first :
+						     0;
+	plan_emit(st->plan,
+		  &(struct plan_insn){
+			  .op = ONPU_OP_DMA_PAD, .dst = &tile, .s0 = &src, .param = &param });
 }
 
 /* The rows under a tile where they lie, with the zeros around them. */
@@ -198,8 +199,7 @@ static void find_data(const struct contract *c, struct event *e)
 		int64_t at = e->begin[CD_H + i] * c->step[i] + tap[i] * c->dilation[i] - c->pad[i];
 
 		e->a_view.offset += at * c->a.stride[CA_H + i];
-		e->a_view.dim[CA_H + i] =
-			contract_rows(c, i, e->dim[CD_H + i], taps[i], &distance);
+		e->a_view.dim[CA_H + i] = contract_rows(c, i, e->dim[CD_H + i], taps[i], &distance);
 		e->a_view.stride[CA_H + i] *= distance;
 	}
 }
@@ -257,13 +257,14 @@ static void b_tile_dims(const struct event *e, int64_t *dim)
 }
 
 /* Window instructions run over channels: those innermost. Matrix instructions: groups outermost. */
-struct npu_view contract_filter_view(const struct contract *c, uint64_t address,
-				     const int64_t *dim)
+struct npu_view contract_filter_view(const struct contract *c, uint64_t address, const int64_t *dim)
 {
 	static const int64_t mma[5] = { 5, 4, 3, 2, 1 }, window[5] = { 2, 5, 4, 3, 1 };
 
 	return view_sram(address, c->b.dtype, 5, dim,
-			 !c->b_data ? c->b.stride : contract_is_mma(c) ? mma : window);
+			 !c->b_data	    ? c->b.stride :
+			 contract_is_mma(c) ? mma :
+					      window);
 }
 
 static void pack_tile(const struct contract *c, const struct event *e, const struct npu_view *tile,
@@ -486,9 +487,13 @@ static void emit_mma(struct contract_state *st, const struct event *e, const str
 	append_dim(&b, e->s.ks, e->b_view.stride[CB_K]);
 	append_dim(&b, e->dim[CD_N], e->b_view.stride[CB_N]);
 	plan_emit(st->plan, &(struct plan_insn){
-		.op = st->c->op, .dst = &d, .s0 = &a, .s1 = &b, .acc = e->step > 0,
-		.param = e->s.khs * e->s.kws > 1 ? &param : NULL,
-	});
+				    .op = st->c->op,
+				    .dst = &d,
+				    .s0 = &a,
+				    .s1 = &b,
+				    .acc = e->step > 0,
+				    .param = e->s.khs * e->s.kws > 1 ? &param : NULL,
+			    });
 }
 
 static void emit_window(struct contract_state *st, const struct event *e,
@@ -503,16 +508,20 @@ static void emit_window(struct contract_state *st, const struct event *e,
 	a.stride[CD_N] = 0;
 	for (int i = 0; i < CD_RANK; i++) {
 		b.dim[i] = d.dim[i];
-		b.stride[i] = i == CD_G	  ? e->b_view.stride[CB_G]
-			      : i == CD_N ? e->b_view.stride[CB_N]
-					  : 0;
+		b.stride[i] = i == CD_G ? e->b_view.stride[CB_G] :
+			      i == CD_N ? e->b_view.stride[CB_N] :
+					  0;
 	}
 	b.rank = CD_RANK;
 	views_simplify(all, filter ? 3 : 2);
 	plan_emit(st->plan, &(struct plan_insn){
-		.op = st->c->op, .dst = &d, .s0 = &a, .s1 = filter ? &b : NULL, .param = &param,
-		.acc = e->step > 0,
-	});
+				    .op = st->c->op,
+				    .dst = &d,
+				    .s0 = &a,
+				    .s1 = filter ? &b : NULL,
+				    .param = &param,
+				    .acc = e->step > 0,
+			    });
 }
 
 static struct npu_view spread(const struct npu_view *view, const int64_t *dim)
@@ -541,8 +550,9 @@ static struct npu_view extra_operand(struct contract_state *st, const struct eve
 		return spread(&view, e->dim);
 	scaled = view_sram(st->scaled[i], ONPU_DT_F32, CD_RANK, dim, extra->mem.stride);
 	memcpy(&param.scalar.alpha, &extra->scale, sizeof(extra->scale));
-	plan_emit(st->plan, &(struct plan_insn){
-		.op = ONPU_OP_VLINEAR, .dst = &scaled, .s0 = &view, .param = &param });
+	plan_emit(st->plan,
+		  &(struct plan_insn){
+			  .op = ONPU_OP_VLINEAR, .dst = &scaled, .s0 = &view, .param = &param });
 	return spread(&scaled, e->dim);
 }
 
@@ -573,7 +583,7 @@ static void emit_posts(struct contract_state *st, const struct event *e, struct 
 
 		views_simplify(all, 2);
 		plan_emit(st->plan,
-			  &(struct plan_insn){.op = ONPU_OP_VMOV, .dst = &out, .s0 = &acc});
+			  &(struct plan_insn){ .op = ONPU_OP_VMOV, .dst = &out, .s0 = &acc });
 	}
 }
 
@@ -604,8 +614,8 @@ static void run_event(struct contract_state *st, const struct event *e)
 			c->out.dtype, CD_RANK, e->dim, c->out.stride);
 	if (c->out_here)
 		out = mem;
-	acc = t->direct ? out
-			: view_sram(st->acc + slot * t->acc_bytes, c->acc_dtype, CD_RANK, e->dim,
+	acc = t->direct ? out :
+			  view_sram(st->acc + slot * t->acc_bytes, c->acc_dtype, CD_RANK, e->dim,
 				    c->out.stride);
 	note_order(st, e);
 	if (contract_is_mma(c))
@@ -682,8 +692,8 @@ static bool reaches_data(const struct contract *c)
 {
 	for (int i = 0; i < 2; i++) {
 		int64_t lo = c->pad[i], hi = (c->dim[CD_H + i] - 1) * c->step[i] +
-					      (c->taps[i] - 1) * c->dilation[i] - c->pad[i] -
-					      (c->in[i] - 1);
+					     (c->taps[i] - 1) * c->dilation[i] - c->pad[i] -
+					     (c->in[i] - 1);
 
 		if (c->up[i] != 1 || lo > c->halo[i][0] || hi > c->halo[i][1] ||
 		    ((lo > 0 || hi > 0) && c->pad_value))

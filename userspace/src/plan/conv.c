@@ -49,9 +49,9 @@ static struct npu_view image_view(struct plan *plan, const struct ir_value *valu
 	image_axes(layout, axis);
 	channels = v.dim[axis[1]] / groups;
 	return five_dims(
-		&v, (int64_t[]){groups, v.dim[axis[0]], v.dim[axis[2]], v.dim[axis[3]], channels},
-		(int64_t[]){channels * v.stride[axis[1]], v.stride[axis[0]], v.stride[axis[2]],
-			    v.stride[axis[3]], v.stride[axis[1]]});
+		&v, (int64_t[]){ groups, v.dim[axis[0]], v.dim[axis[2]], v.dim[axis[3]], channels },
+		(int64_t[]){ channels * v.stride[axis[1]], v.stride[axis[0]], v.stride[axis[2]],
+			     v.stride[axis[3]], v.stride[axis[1]] });
 }
 
 /* A filter as [g, kh, kw, k, n]; constants are not placed, the kernel packs them. */
@@ -78,8 +78,8 @@ static void set_filter(struct plan *plan, struct contract *c, const struct ir_va
 	dim[CB_KW] = v.dim[axis[3]];
 	dim[CB_K] = attrs->transposed ? v.dim[axis[1]] / attrs->groups : v.dim[axis[1]];
 	dim[CB_N] = attrs->transposed ? v.dim[axis[0]] : v.dim[axis[0]] / attrs->groups;
-	stride[CB_G] =
-		attrs->transposed ? dim[CB_K] * v.stride[axis[1]] : dim[CB_N] * v.stride[axis[0]];
+	stride[CB_G] = attrs->transposed ? dim[CB_K] * v.stride[axis[1]] :
+					   dim[CB_N] * v.stride[axis[0]];
 	stride[CB_KH] = v.stride[axis[2]];
 	stride[CB_KW] = v.stride[axis[3]];
 	stride[CB_K] = v.stride[axis[1]];
@@ -117,16 +117,16 @@ static void add_channel_bias(struct plan *plan, struct contract *c, const struct
 	struct npu_view v = values_view(plan, bias);
 	int64_t n = c->dim[CD_N], stride = v.stride[0];
 
-	v = five_dims(&v, (int64_t[]){c->dim[CD_G], 1, 1, 1, n},
-		      (int64_t[]){n * stride, 0, 0, 0, stride});
+	v = five_dims(&v, (int64_t[]){ c->dim[CD_G], 1, 1, 1, n },
+		      (int64_t[]){ n * stride, 0, 0, 0, stride });
 	add_extra(c, ONPU_OP_VADD, &v, 1);
 }
 
 /* Few channels per group leave the matrix unit idle; the vector unit's windows take those. */
 static bool is_depthwise(const struct contract *c)
 {
-	return c->k == 1 && c->dim[CD_G] > 1 &&
-	       c->dim[CD_N] * c->taps[0] * c->taps[1] < 128 && c->dim[CD_N] <= 8;
+	return c->k == 1 && c->dim[CD_G] > 1 && c->dim[CD_N] * c->taps[0] * c->taps[1] < 128 &&
+	       c->dim[CD_N] <= 8;
 }
 
 static void set_result(struct contract *c)
@@ -255,7 +255,8 @@ static void set_pool_kind(struct plan *plan, struct contract *c, enum ir_pool ki
 	case IR_POOL_L2:
 		c->op = ONPU_OP_WIN_SUMSQ;
 		c->kernel = "win.sumsq";
-		c->post[c->num_posts++] = (struct contract_post){.op = ONPU_OP_VSQRT, .extra = -1};
+		c->post[c->num_posts++] =
+			(struct contract_post){ .op = ONPU_OP_VSQRT, .extra = -1 };
 		break;
 	}
 }

@@ -109,8 +109,10 @@ static void build_binary(struct plan *plan, struct vprog *prog, const struct ir_
 	prog->kernel = "vector binary";
 	/* Fused results stay in float32 and round once. */
 	if (act)
-		sum = vp_temp(prog, plan_dtype_is_float(prog->reg[out].dtype) ? ONPU_DT_F32 :
-			      prog->reg[out].dtype, prog->reg[out].mask);
+		sum = vp_temp(prog,
+			      plan_dtype_is_float(prog->reg[out].dtype) ? ONPU_DT_F32 :
+									  prog->reg[out].dtype,
+			      prog->reg[out].mask);
 	vp_add(prog, binary_table[attrs->kind], sum, a, b, -1);
 	if (act)
 		vp_unary(prog, &attrs->act, out, sum);

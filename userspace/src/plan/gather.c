@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define CHUNK_COST (1u << 16)	/* cycles of one instruction, so that both DMA engines have work */
+#define CHUNK_COST (1u << 16) /* cycles of one instruction, so that both DMA engines have work */
 
 /*
  * `part` is the result of a gather and the updates of a scatter, `full` is what the indices are
@@ -19,9 +19,9 @@ struct indexed {
 	enum onpu_op op;
 	uint8_t axis;
 	bool scatter;
-	bool staged;			/* operands overlap in memory: one passes through SRAM */
+	bool staged; /* operands overlap in memory: one passes through SRAM */
 	bool on_st;
-	int8_t full_dim[IR_MAX_RANK], index_dim[IR_MAX_RANK];	/* of dims of part; -1: none */
+	int8_t full_dim[IR_MAX_RANK], index_dim[IR_MAX_RANK]; /* of dims of part; -1: none */
 };
 
 struct pieces {
@@ -33,7 +33,8 @@ static void map_dims(struct indexed *x, const struct ir_node *node, const struct
 	int8_t axis = (int8_t)x->axis, index_rank = (int8_t)all->index.rank;
 	int8_t lead = index_rank - 1;
 	int8_t rest = x->op == ONPU_OP_DMA_GATHER_ND || x->op == ONPU_OP_DMA_SCATTER_ND ?
-		      (int8_t)all->index.dim[lead] - lead : 0;
+			      (int8_t)all->index.dim[lead] - lead :
+			      0;
 
 	for (int8_t d = 0; d < (int8_t)all->part.rank; d++) {
 		x->full_dim[d] = x->index_dim[d] = d;
@@ -64,9 +65,14 @@ static struct plan_insn make_insn(const struct indexed *x, const struct pieces *
 				  const struct plan_param *param)
 {
 	return (struct plan_insn){
-		.op = x->op, .on_st = x->on_st, .param = param, .s1 = &p->index,
-		.dst = x->scatter ? &p->full : &p->part, .s0 = x->scatter ? &p->part : &p->full,
-		.neg = true, .clamp = true,
+		.op = x->op,
+		.on_st = x->on_st,
+		.param = param,
+		.s1 = &p->index,
+		.dst = x->scatter ? &p->full : &p->part,
+		.s0 = x->scatter ? &p->part : &p->full,
+		.neg = true,
+		.clamp = true,
 	};
 }
 
@@ -128,7 +134,7 @@ static void emit(struct indexed *x, const struct pieces *p)
 		return;
 	}
 	plan_emit(x->plan, &insn);
-	x->on_st ^= !x->scatter;	/* updates must stay in order anyway */
+	x->on_st ^= !x->scatter; /* updates must stay in order anyway */
 }
 
 /* ---- as many as it takes */
@@ -192,7 +198,9 @@ static void lower_indexed(struct plan *plan, const struct ir_node *node, bool sc
 	};
 	bool nd = node->attrs.gather.kind == IR_GATHER_ND;
 	struct indexed x = {
-		.plan = plan, .scatter = scatter, .on_st = scatter,
+		.plan = plan,
+		.scatter = scatter,
+		.on_st = scatter,
 		.op = (scatter ? scatters : gathers)[node->attrs.gather.kind],
 		.axis = nd ? 0 : (uint8_t)node->attrs.gather.axis,
 	};

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPACE_SHIFT 44	/* keys of different bases never meet */
+#define SPACE_SHIFT 44 /* keys of different bases never meet */
 
 /* Instructions are numbered from 1 here; 0 is "none". */
 struct interval {
@@ -25,9 +25,9 @@ struct clock {
 };
 
 struct plan_hazards {
-	struct interval *list;		/* sorted, disjoint, without gaps of meaning */
+	struct interval *list; /* sorted, disjoint, without gaps of meaning */
 	size_t count, cap;
-	struct clock *clocks;		/* of every instruction, at its end */
+	struct clock *clocks; /* of every instruction, at its end */
 	size_t cap_clocks;
 	struct clock known[PLAN_ENGINES];
 };

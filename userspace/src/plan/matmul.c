@@ -8,8 +8,8 @@
 /* Operands over the batch dims of the result, then two dims each. */
 struct matmul {
 	struct npu_view a, b, out;
-	int64_t a_last[2], b_last[2], out_last[2];	/* strides of the last two */
-	struct npu_view bias;				/* of every product of the batch; rank 0: none */
+	int64_t a_last[2], b_last[2], out_last[2]; /* strides of the last two */
+	struct npu_view bias;			   /* of every product of the batch; rank 0: none */
 	int64_t m, n, k;
 	const uint8_t *b_data;
 };
@@ -43,9 +43,9 @@ static void split_batch(struct npu_view *v, const struct npu_view *out, int64_t 
 		uint32_t from_right = 2 - i;
 
 		dim[i] = from.rank >= from_right ? from.dim[from.rank - from_right] : 1;
-		last[i] = from.rank >= from_right && dim[i] > 1
-				  ? from.stride[from.rank - from_right]
-				  : 0;
+		last[i] = from.rank >= from_right && dim[i] > 1 ?
+				  from.stride[from.rank - from_right] :
+				  0;
 	}
 	v->rank = batch;
 	for (uint32_t i = 0; i < batch; i++) {
@@ -128,8 +128,9 @@ static void add_posts(struct contract *c, const struct ir_matmul_attrs *attrs,
 
 	if (attrs->alpha != 1) {
 		post = &c->post[c->num_posts++];
-		*post = (struct contract_post){
-			.op = ONPU_OP_VLINEAR, .has_param = true, .extra = -1};
+		*post = (struct contract_post){ .op = ONPU_OP_VLINEAR,
+						.has_param = true,
+						.extra = -1 };
 		post->param.schema = PLAN_SCALAR;
 		post->param.scalar.alpha = vp_f32(attrs->alpha);
 	}
@@ -159,27 +160,27 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 	int64_t g = groups ? batch : 1, b = groups ? 1 : batch;
 	struct contract c = {
 		.acc_dtype = ONPU_DT_F32,
-		.dim = {g, b, 1, mm->m, mm->n},
+		.dim = { g, b, 1, mm->m, mm->n },
 		.k = mm->k,
-		.taps = {1, 1},
-		.in = {1, mm->m},
-		.step = {1, 1},
-		.dilation = {1, 1},
-		.up = {1, 1},
+		.taps = { 1, 1 },
+		.in = { 1, mm->m },
+		.step = { 1, 1 },
+		.dilation = { 1, 1 },
+		.up = { 1, 1 },
 		.kernel = mm->a.dtype == ONPU_DT_F16 ? "mma.f16" : "mma.f32",
 		.op = mm->a.dtype == ONPU_DT_F16 ? ONPU_OP_MMA_F16 : ONPU_OP_MMA_F32,
 	};
 
-	c.a = with_dims(
-		&mm->a, offset[1], (int64_t[]){g, b, 1, mm->m, mm->k},
-		(int64_t[]){groups ? sa : 0, groups ? 0 : sa, 0, mm->a_last[0], mm->a_last[1]});
+	c.a = with_dims(&mm->a, offset[1], (int64_t[]){ g, b, 1, mm->m, mm->k },
+			(int64_t[]){ groups ? sa : 0, groups ? 0 : sa, 0, mm->a_last[0],
+				     mm->a_last[1] });
 	c.b = with_dims(&mm->b, offset[2], (int64_t[]){ g, 1, 1, mm->k, mm->n },
 			(int64_t[]){ sb, 0, 0, mm->b_last[0], mm->b_last[1] });
 	if (mm->b_data)
 		c.b_data = mm->b_data + offset[2];
-	c.out = with_dims(
-		&mm->out, offset[0], c.dim,
-		(int64_t[]){groups ? so : 0, groups ? 0 : so, 0, mm->out_last[0], mm->out_last[1]});
+	c.out = with_dims(&mm->out, offset[0], c.dim,
+			  (int64_t[]){ groups ? so : 0, groups ? 0 : so, 0, mm->out_last[0],
+				       mm->out_last[1] });
 	add_posts(&c, &node->attrs.matmul, &mm->bias);
 	contract_emit(plan, &c);
 }

@@ -97,12 +97,12 @@ static void insert_sorted(struct memory_interval **placed, uint32_t count,
 	placed[at] = interval;
 }
 
-static void pack(struct memory_interval *intervals, uint32_t count,
-		 struct memory_interval **order, struct memory_interval **placed, uint64_t *total)
+static void pack(struct memory_interval *intervals, uint32_t count, struct memory_interval **order,
+		 struct memory_interval **placed, uint64_t *total)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		intervals[i].bytes =
-			(intervals[i].bytes + MEMORY_ALIGN - 1) & ~(uint64_t)(MEMORY_ALIGN - 1);
+		intervals[i].bytes = (intervals[i].bytes + MEMORY_ALIGN - 1) &
+				     ~(uint64_t)(MEMORY_ALIGN - 1);
 		order[i] = &intervals[i];
 	}
 	qsort(order, count, sizeof(*order), by_size);

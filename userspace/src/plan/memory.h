@@ -8,9 +8,9 @@
 #define MEMORY_ALIGN 64
 
 struct memory_interval {
-	uint64_t bytes;		/* becomes a multiple of MEMORY_ALIGN */
-	uint32_t begin, end;	/* inclusive life time */
-	uint64_t offset;	/* out */
+	uint64_t bytes;	     /* becomes a multiple of MEMORY_ALIGN */
+	uint32_t begin, end; /* inclusive life time */
+	uint64_t offset;     /* out */
 };
 
 /* So many are packed without asking for memory: all of a vector program. */

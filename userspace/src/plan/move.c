@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#define SHORT_RUN	64		/* bytes; below, reordering in SRAM is cheaper */
-#define CHUNK_COST	(1u << 16)	/* cycles of one copy, so that both DMA engines have work */
+#define SHORT_RUN  64	      /* bytes; below, reordering in SRAM is cheaper */
+#define CHUNK_COST (1u << 16) /* cycles of one copy, so that both DMA engines have work */
 
 static uint64_t run_bytes(const struct npu_view *dst, const struct npu_view *src)
 {
@@ -51,8 +51,9 @@ static void copy_direct(struct plan *plan, const struct npu_view *dst, const str
 	uint32_t axis = cut_axis(dst);
 
 	if (plan_cost_dma(plan->caps, dst, src) <= CHUNK_COST || dst->dim[axis] == 1) {
-		plan_emit(plan, &(struct plan_insn){
-			.op = ONPU_OP_DMA_COPY, .on_st = *on_st, .dst = dst, .s0 = src });
+		plan_emit(plan,
+			  &(struct plan_insn){
+				  .op = ONPU_OP_DMA_COPY, .on_st = *on_st, .dst = dst, .s0 = src });
 		plan_tiles(plan, 1);
 		*on_st = !*on_st;
 		return;
@@ -257,8 +258,9 @@ static void fill(const struct padding *p, const struct npu_view *dst)
 		return;
 	}
 	param.fill.value = p->value;
-	plan_emit(p->plan, &(struct plan_insn){
-		.op = ONPU_OP_DMA_FILL, .on_st = true, .dst = dst, .param = &param });
+	plan_emit(p->plan,
+		  &(struct plan_insn){
+			  .op = ONPU_OP_DMA_FILL, .on_st = true, .dst = dst, .param = &param });
 }
 
 /* The row of the source that a row of the border repeats. */
@@ -335,8 +337,11 @@ static void pad(const struct padding *p, const struct npu_view *dst, const struc
 	param.pad.mode = p->mode;
 	param.pad.value = p->value;
 	memcpy(param.pad.lo, lo, sizeof(param.pad.lo));
-	plan_emit(p->plan, &(struct plan_insn){
-		.op = ONPU_OP_DMA_PAD, .on_st = false, .dst = dst, .s0 = src, .param = &param });
+	plan_emit(p->plan, &(struct plan_insn){ .op = ONPU_OP_DMA_PAD,
+						.on_st = false,
+						.dst = dst,
+						.s0 = src,
+						.param = &param });
 	plan_tiles(p->plan, 1);
 }
 
@@ -369,7 +374,7 @@ void lower_move(struct plan *plan, const struct ir_node *node)
 		[IR_OP_PAD] = lower_pad,
 	};
 
-	plan_kernel(plan, NULL);	/* until something must be moved */
+	plan_kernel(plan, NULL); /* until something must be moved */
 	if (node->op != IR_OP_CONCAT && values_shared(plan, node->operands[0], node->results[0]))
 		return;
 	lower[node->op](plan, node);

@@ -9,8 +9,8 @@ uint64_t nibbles_unpacked_bytes(int64_t elements)
 
 /* A part of the value in both forms, in memory and in SRAM; whole bytes. */
 struct chunk {
-	struct npu_view packed, bytes;		/* memory */
-	struct npu_view packed_tile, nibbles;	/* one place in SRAM as bytes and as elements */
+	struct npu_view packed, bytes;	      /* memory */
+	struct npu_view packed_tile, nibbles; /* one place in SRAM as bytes and as elements */
 	struct npu_view bytes_tile;
 };
 
@@ -28,9 +28,13 @@ static struct npu_view flat(const struct npu_view *like, uint8_t dtype, int64_t 
 
 static struct npu_view tile(uint64_t address, uint8_t dtype, int64_t count)
 {
-	struct npu_view view = { .base = NPU_BASE_NONE, .dtype = dtype, .rank = 1,
-				 .window = address, .window_bytes = (uint64_t)count,
-				 .dim = { count }, .stride = { 1 } };
+	struct npu_view view = { .base = NPU_BASE_NONE,
+				 .dtype = dtype,
+				 .rank = 1,
+				 .window = address,
+				 .window_bytes = (uint64_t)count,
+				 .dim = { count },
+				 .stride = { 1 } };
 
 	if (plan_dtype_is_nibble(dtype))
 		view.dim[0] = 2 * count;
@@ -85,8 +89,10 @@ static void clear_end(struct plan *plan, const struct npu_view *bytes)
 	struct npu_view end = flat(bytes, bytes->dtype, view_elements(bytes), 1);
 
 	if (view_elements(bytes) % 2)
-		plan_emit(plan, &(struct plan_insn){
-			.op = ONPU_OP_DMA_FILL, .on_st = true, .dst = &end, .param = &zero });
+		plan_emit(plan, &(struct plan_insn){ .op = ONPU_OP_DMA_FILL,
+						     .on_st = true,
+						     .dst = &end,
+						     .param = &zero });
 }
 
 void nibbles_pack(struct plan *plan, const struct npu_view *packed, const struct npu_view *bytes)
@@ -103,9 +109,10 @@ void nibbles_pack(struct plan *plan, const struct npu_view *packed, const struct
 		struct chunk c = chunk_at(plan, packed, bytes, at, base);
 
 		plan_transfer(plan, c.bytes_tile, c.bytes, false);
-		plan_emit(plan, &(struct plan_insn){
-			.op = ONPU_OP_VCLAMP, .dst = &c.bytes_tile, .s0 = &c.bytes_tile,
-			.param = &limits });
+		plan_emit(plan, &(struct plan_insn){ .op = ONPU_OP_VCLAMP,
+						     .dst = &c.bytes_tile,
+						     .s0 = &c.bytes_tile,
+						     .param = &limits });
 		convert(plan, &c.nibbles, &c.bytes_tile);
 		plan_transfer(plan, c.packed, c.packed_tile, true);
 	}

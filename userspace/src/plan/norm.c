@@ -59,7 +59,7 @@ static void lower_batchnorm(struct plan *plan, const struct ir_node *node)
 	const struct ir_norm_attrs *attrs = &node->attrs.norm;
 	struct vprog prog;
 	int in = vp_begin_input(&prog, plan, "vector batchnorm", node->operands[0]),
-	    operand[4] = {-1, -1, -1, -1};
+	    operand[4] = { -1, -1, -1, -1 };
 	int out = vp_result(&prog, plan, node->results[0]), diff, root, quotient;
 	uint8_t all = (1u << prog.rank) - 1;
 

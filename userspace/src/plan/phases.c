@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_PLACES 16		/* of a phase in a block, else its tiles are too small */
+#define MIN_PLACES 16 /* of a phase in a block, else its tiles are too small */
 
 bool phases_apply(const struct contract *c)
 {
@@ -123,16 +123,16 @@ static void place_filter(struct plan *plan, struct contract *c)
 /* ---- blocks of results in SRAM */
 
 struct blocks {
-	int64_t dim[2];			/* rows and columns of one */
-	uint64_t bytes, address;	/* of the first of two */
-	struct contract_prepared *prepared;	/* for whole blocks, and for those at the end of a row */
-	int64_t rows;			/* for which they are */
+	int64_t dim[2];			    /* rows and columns of one */
+	uint64_t bytes, address;	    /* of the first of two */
+	struct contract_prepared *prepared; /* for whole blocks, and for those at the end of a row */
+	int64_t rows;			    /* for which they are */
 };
 
 static uint64_t block_bytes(const struct contract *c, int64_t h, int64_t w)
 {
-	uint64_t bytes = (uint64_t)(c->dim[CD_G] * c->dim[CD_N] * h * w) *
-			 plan_dtype_bytes(c->out.dtype);
+	uint64_t bytes =
+		(uint64_t)(c->dim[CD_G] * c->dim[CD_N] * h * w) * plan_dtype_bytes(c->out.dtype);
 
 	return (bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
 }
@@ -177,8 +177,8 @@ static void emit_block(struct plan *plan, const struct contract *c, struct block
 		part.pad[i] -= begin[CD_H + i];
 	}
 	mem = view_part(&c->out, begin, part.dim);
-	part.out = view_sram((uint32_t)(blocks->address + number % 2 * blocks->bytes),
-			     c->out.dtype, CD_RANK, part.dim, c->out.stride);
+	part.out = view_sram((uint32_t)(blocks->address + number % 2 * blocks->bytes), c->out.dtype,
+			     CD_RANK, part.dim, c->out.stride);
 	if (part.dim[CD_H] != blocks->rows)
 		memset(blocks->prepared, 0, 2 * max_phases(c) * sizeof(*blocks->prepared));
 	blocks->rows = part.dim[CD_H];

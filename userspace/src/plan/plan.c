@@ -48,8 +48,10 @@ void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least)
 		plan_fail(plan, "the smallest tile of %s takes %llu bytes of SRAM, there are %u",
 			  kernel, (unsigned long long)least, plan_sram(plan));
 	else
-		plan_fail(plan, "every tile of %s that fits into %u bytes of SRAM has an "
-			  "instruction that takes too long", kernel, plan_sram(plan));
+		plan_fail(plan,
+			  "every tile of %s that fits into %u bytes of SRAM has an "
+			  "instruction that takes too long",
+			  kernel, plan_sram(plan));
 }
 
 int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size)
@@ -126,14 +128,17 @@ static struct plan_op *add_op(struct plan *plan)
 static struct hazard_access access_of(const struct npu_view *view, const struct plan_param *param,
 				      int operand, bool write)
 {
-	struct hazard_access access = {
-		.base = view->base, .binding = view->binding, .write = write};
+	struct hazard_access access = { .base = view->base,
+					.binding = view->binding,
+					.write = write };
 
 	view_range(view, &access.lo, &access.hi);
 	for (int i = 0; param && param->schema == PLAN_TAPS && i < 3; i++) {
 		const struct plan_loop *loop = &param->taps[i];
-		int64_t step = operand == 0 ? loop->dst_step : operand == 1 ? loop->s0_step :
-			       operand == 2 ? loop->s1_step : 0;
+		int64_t step = operand == 0 ? loop->dst_step :
+			       operand == 1 ? loop->s0_step :
+			       operand == 2 ? loop->s1_step :
+					      0;
 		int64_t span = step * ((int64_t)loop->count - 1);
 
 		if (span < 0)
@@ -261,7 +266,7 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 	op = count ? add_insn(plan, insn, cost) : NULL;
 	if (!op)
 		return;
-	plan->since_preempt += cost + 4;	/* room for semaphore instructions beside it */
+	plan->since_preempt += cost + 4; /* room for semaphore instructions beside it */
 	count_bytes(plan, insn);
 	if (hazards_add(plan->hazards, op->engine, plan->num_ops - 1, access, count, &op->waits,
 			after)) {
@@ -288,8 +293,8 @@ void plan_birth(struct plan *plan, int64_t lo, int64_t hi)
 	if (plan_grow(plan, &plan->births, &plan->cap_births, plan->num_births + 1,
 		      sizeof(*plan->births)))
 		return;
-	plan->births[plan->num_births++] = (struct plan_birth){
-		.op = plan->num_ops, .lo = lo, .hi = hi };
+	plan->births[plan->num_births++] =
+		(struct plan_birth){ .op = plan->num_ops, .lo = lo, .hi = hi };
 }
 
 void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st)
@@ -298,7 +303,7 @@ void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, 
 
 	views_simplify(both, 2);
 	plan_emit(plan, &(struct plan_insn){
-		.op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src });
+				.op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src });
 }
 
 void plan_preempt(struct plan *plan)
@@ -342,8 +347,7 @@ static bool fills_range(const struct plan_op *op, const struct npu_view *view)
 	return !op->acc && hi - lo == elements * plan_dtype_bytes(view->dtype);
 }
 
-uint32_t plan_touches(const struct plan *plan, const struct plan_op *op,
-		      struct plan_touch touch[4])
+uint32_t plan_touches(const struct plan *plan, const struct plan_op *op, struct plan_touch touch[4])
 {
 	const struct plan_param *param = plan_param_of(plan, op);
 	const struct npu_view *dst = plan_view(plan, op->view[0]);

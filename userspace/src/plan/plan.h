@@ -14,13 +14,14 @@
 #include "plan/compile.h"
 #include "plan/memory.h"
 
-#define PLAN_MAX_COST (1u << 20) /* cycles of one instruction, and between two preemption points \
+#define PLAN_MAX_COST \
+	(1u << 20)	      /* cycles of one instruction, and between two preemption points \
 				  */
-#define PLAN_MAX_SLOTS	65536u		/* of a job: operands have 16 bits */
-#define PLAN_ALIGN	MEMORY_ALIGN	/* of every buffer, in SRAM and in memory */
+#define PLAN_MAX_SLOTS 65536u /* of a job: operands have 16 bits */
+#define PLAN_ALIGN     MEMORY_ALIGN /* of every buffer, in SRAM and in memory */
 
 /* Engines in the order of enum onpu_engine; the CP executes nothing that touches memory here. */
-#define PLAN_ENGINES	5
+#define PLAN_ENGINES 5
 
 /*
  * A strided window into memory. SRAM has base NPU_BASE_NONE; other bases are resolved before the
@@ -29,11 +30,11 @@
  */
 struct npu_view {
 	enum npu_base base;
-	uint32_t binding;		/* NPU_BASE_VALUE */
-	uint8_t dtype;			/* enum onpu_dtype */
+	uint32_t binding; /* NPU_BASE_VALUE */
+	uint8_t dtype;	  /* enum onpu_dtype */
 	uint8_t rank;
-	uint64_t window, window_bytes;	/* what may be touched, relative to the base */
-	int64_t offset;			/* of element 0 in the window */
+	uint64_t window, window_bytes; /* what may be touched, relative to the base */
+	int64_t offset;		       /* of element 0 in the window */
 	int64_t dim[IR_MAX_RANK];
 	int64_t stride[IR_MAX_RANK];
 };
@@ -56,12 +57,25 @@ struct plan_loop {
 struct plan_param {
 	enum plan_schema schema;
 	union {
-		struct { uint64_t alpha, beta, gamma; } scalar;
-		struct { uint64_t value; } fill;
-		struct { uint8_t mode; uint64_t value; uint32_t lo[IR_MAX_RANK]; } pad;
+		struct {
+			uint64_t alpha, beta, gamma;
+		} scalar;
+		struct {
+			uint64_t value;
+		} fill;
+		struct {
+			uint8_t mode;
+			uint64_t value;
+			uint32_t lo[IR_MAX_RANK];
+		} pad;
 		struct plan_loop taps[3];
-		struct { bool upper; int64_t diagonal; } tri;
-		struct { uint8_t axis, batch_dims; } index;
+		struct {
+			bool upper;
+			int64_t diagonal;
+		} tri;
+		struct {
+			uint8_t axis, batch_dims;
+		} index;
 		struct {
 			uint8_t axis[2];
 			uint32_t in_size[2], out_size[2], in_base[2], out_base[2];
@@ -82,7 +96,7 @@ static inline struct plan_param plan_param_make(enum plan_schema schema)
 /* What plan_emit() takes: absent operands are NULL. */
 struct plan_insn {
 	enum onpu_op op;
-	bool on_st;			/* DMA: the ST engine instead of LD */
+	bool on_st; /* DMA: the ST engine instead of LD */
 	const struct npu_view *dst, *s0, *s1, *s2;
 	const struct plan_param *param;
 	uint8_t axes, axis;
@@ -95,11 +109,11 @@ struct plan_op {
 	uint8_t axes, axis;
 	bool on_st, acc, part, lanes, last, excl, rev, neg, clamp;
 	uint8_t waits, signals; /* masks of engines that this one waits for, that wait for it */
-	int32_t view[4];		/* DST, S0, S1, S2: index into plan.views or -1 */
+	int32_t view[4];	/* DST, S0, S1, S2: index into plan.views or -1 */
 	int32_t param;
-	uint32_t node;			/* index in the compiled range */
-	uint32_t live;			/* preempt: bytes of SRAM that are read later */
-	bool cut;			/* a job of its own begins here */
+	uint32_t node; /* index in the compiled range */
+	uint32_t live; /* preempt: bytes of SRAM that are read later */
+	bool cut;      /* a job of its own begins here */
 	uint64_t cost;
 };
 
@@ -113,7 +127,7 @@ struct plan_birth {
 struct plan_set {
 	void *items;
 	size_t num, cap, uses;
-	uint32_t *hash;			/* open addressing: 1 + index, or 0 */
+	uint32_t *hash; /* open addressing: 1 + index, or 0 */
 	size_t hash_size;
 };
 
@@ -123,29 +137,29 @@ struct plan_values;
 struct plan {
 	const struct npu_caps *caps;
 	const struct ir_graph *graph;
-	uint32_t first, count;		/* range of nodes */
+	uint32_t first, count; /* range of nodes */
 	struct plan_op *ops;
 	size_t num_ops, cap_ops;
-	struct plan_set views, params;	/* of npu_view and plan_param */
+	struct plan_set views, params; /* of npu_view and plan_param */
 	uint8_t *constants;
 	uint64_t constant_bytes, cap_constants;
 	struct plan_hazards *hazards;
 	struct plan_values *values;
-	struct npu_node_info *nodes;	/* one per node of the range */
-	uint32_t node;			/* the one being lowered */
-	bool at_boundary;		/* it has no instruction yet */
-	uint64_t since_preempt;		/* cycles of all engines */
-	uint64_t sram_base;		/* kernels have what follows; before it, values that stay */
-	uint64_t sram_next;		/* end of what the last kernel took */
-	bool keep;			/* values may stay in SRAM from one node to another */
+	struct npu_node_info *nodes; /* one per node of the range */
+	uint32_t node;		     /* the one being lowered */
+	bool at_boundary;	     /* it has no instruction yet */
+	uint64_t since_preempt;	     /* cycles of all engines */
+	uint64_t sram_base;	     /* kernels have what follows; before it, values that stay */
+	uint64_t sram_next;	     /* end of what the last kernel took */
+	bool keep;		     /* values may stay in SRAM from one node to another */
 	struct plan_birth *births;
 	size_t num_births, cap_births;
-	size_t paused_at;		/* uses of views and parameters at the last pause */
+	size_t paused_at; /* uses of views and parameters at the last pause */
 	struct wnn_error *err;
-	bool failed;			/* sticky; *err says why */
-	bool nomem;			/* there is not enough memory, whatever the node */
-	char why[NPU_WHY_SIZE];		/* the node at hand failed */
-	uint32_t refused;		/* nodes that failed before it */
+	bool failed;		/* sticky; *err says why */
+	bool nomem;		/* there is not enough memory, whatever the node */
+	char why[NPU_WHY_SIZE]; /* the node at hand failed */
+	uint32_t refused;	/* nodes that failed before it */
 	struct npu_refusals *refusals;
 };
 
@@ -183,7 +197,7 @@ static inline uint32_t plan_sram(const struct plan *plan)
 /* What lies in these bytes of SRAM is not read any more. */
 void plan_birth(struct plan *plan, int64_t lo, int64_t hi);
 void plan_preempt(struct plan *plan);
-void plan_finish(struct plan *plan);		/* fills in what preemption points must keep */
+void plan_finish(struct plan *plan); /* fills in what preemption points must keep */
 /* Bytes of SRAM that an instruction reads, or writes all of; in the order for going backwards. */
 struct plan_touch {
 	int64_t lo, hi;
@@ -213,7 +227,7 @@ bool plan_pause(struct plan *plan);
 
 /* ---- view.c: windows into memory */
 uint8_t plan_dtype(enum ir_dtype dtype);
-uint32_t plan_dtype_bytes(uint8_t dtype);	/* not of 4-bit types */
+uint32_t plan_dtype_bytes(uint8_t dtype); /* not of 4-bit types */
 bool plan_dtype_is_nibble(uint8_t dtype);
 bool plan_dtype_is_float(uint8_t dtype);
 /* Dense tile in SRAM at `address`: dims in the order and direction of the strides `like`. */

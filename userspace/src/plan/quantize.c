@@ -162,7 +162,10 @@ uint64_t quantize_scratch(const struct ir_node *node)
 static struct npu_view bytes_view(const struct npu_view *packed, uint64_t at, uint64_t bytes)
 {
 	struct npu_view view = {
-		.base = NPU_BASE_ARENA, .window = at, .window_bytes = bytes, .rank = packed->rank,
+		.base = NPU_BASE_ARENA,
+		.window = at,
+		.window_bytes = bytes,
+		.rank = packed->rank,
 		.dtype = packed->dtype == ONPU_DT_I4 ? ONPU_DT_I8 : ONPU_DT_U8,
 	};
 	int64_t stride = 1;

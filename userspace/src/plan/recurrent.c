@@ -15,24 +15,24 @@
 
 /* What a node needs in the arena while it runs. */
 enum region {
-	REGION_INPUT,	/* [dirs, steps, batch, gates]: input times weight, and biases */
-	REGION_GATES,	/* [dirs, batch, gates]: of the step at hand, before the activations */
-	REGION_HIDDEN,	/* [dirs, batch, hidden]: hidden state, in the type of the operands */
-	REGION_STATE,	/* the same in float32: cell state of lstm, hidden state of gru */
-	REGION_RESET,	/* hidden state times reset gate */
+	REGION_INPUT,  /* [dirs, steps, batch, gates]: input times weight, and biases */
+	REGION_GATES,  /* [dirs, batch, gates]: of the step at hand, before the activations */
+	REGION_HIDDEN, /* [dirs, batch, hidden]: hidden state, in the type of the operands */
+	REGION_STATE,  /* the same in float32: cell state of lstm, hidden state of gru */
+	REGION_RESET,  /* hidden state times reset gate */
 	REGION_COUNT
 };
 
 struct rnn {
 	struct plan *plan;
 	const struct ir_node *node;
-	bool lstm, after;		/* after: gru resets behind the product */
+	bool lstm, after; /* after: gru resets behind the product */
 	uint8_t dtype;
 	int64_t dirs, steps, batch, input, hidden, gates;
-	int gate[4];			/* positions of z, r, n or i, o, f, g */
+	int gate[4]; /* positions of z, r, n or i, o, f, g */
 	struct npu_view region[REGION_COUNT];
 	const struct ir_value *bias[2], *peephole, *first_hidden, *first_cell;
-	const struct ir_value *sequence;	/* result, or NULL */
+	const struct ir_value *sequence; /* result, or NULL */
 };
 
 enum { GRU_Z, GRU_R, GRU_N };
@@ -46,8 +46,8 @@ static const struct ir_value *optional(const struct ir_node *node, uint32_t i)
 static void analyse(const struct ir_node *node, struct rnn *r)
 {
 	static const int orders[2][2][4] = {
-		{ { 0, 1, 2 }, { 1, 0, 2 } },			/* zrn, rzn */
-		{ { 0, 1, 2, 3 }, { 0, 3, 1, 2 } },		/* iofg, ifgo */
+		{ { 0, 1, 2 }, { 1, 0, 2 } },	    /* zrn, rzn */
+		{ { 0, 1, 2, 3 }, { 0, 3, 1, 2 } }, /* iofg, ifgo */
 	};
 	const struct ir_type *x = &node->operands[0]->type;
 
@@ -74,7 +74,9 @@ static void analyse(const struct ir_node *node, struct rnn *r)
 /* Dims and type of a region; rank 0: it is not needed. */
 static struct npu_view region_shape(const struct rnn *r, enum region region)
 {
-	struct npu_view view = { .base = NPU_BASE_ARENA, .dtype = ONPU_DT_F32, .rank = 3,
+	struct npu_view view = { .base = NPU_BASE_ARENA,
+				 .dtype = ONPU_DT_F32,
+				 .rank = 3,
 				 .dim = { r->dirs, r->batch, r->hidden } };
 	int64_t bytes;
 
@@ -261,8 +263,13 @@ static void add_bias(const struct rnn *r, struct contract *c, const struct ir_va
 		return;
 	view = operand(r, value, 2);
 	view = as_places(&(struct npu_view){
-		.base = view.base, .binding = view.binding, .dtype = view.dtype, .rank = 3,
-		.window = view.window, .window_bytes = view.window_bytes, .offset = view.offset,
+		.base = view.base,
+		.binding = view.binding,
+		.dtype = view.dtype,
+		.rank = 3,
+		.window = view.window,
+		.window_bytes = view.window_bytes,
+		.offset = view.offset,
 		.dim = { view.dim[0], 1, view.dim[1] },
 		.stride = { view.stride[0], 0, view.stride[1] },
 	});
@@ -307,7 +314,7 @@ static void multiply_input(const struct rnn *r)
 struct step_product {
 	struct contract c;
 	struct contract_prepared prepared;
-	int first, count;		/* gates */
+	int first, count; /* gates */
 	bool adds_input;
 };
 
@@ -501,8 +508,11 @@ static void move_state(const struct rnn *r, const struct npu_view *to, const str
 
 static void begin_state(const struct rnn *r, enum region region, const struct ir_value *value)
 {
-	struct npu_view zero = { .base = NPU_BASE_CONST, .dtype = ONPU_DT_F32, .rank = 3,
-				 .window_bytes = sizeof(float), .dim = { 1, 1, 1 } };
+	struct npu_view zero = { .base = NPU_BASE_CONST,
+				 .dtype = ONPU_DT_F32,
+				 .rank = 3,
+				 .window_bytes = sizeof(float),
+				 .dim = { 1, 1, 1 } };
 
 	if (value)
 		zero = operand(r, value, 3);

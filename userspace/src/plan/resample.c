@@ -98,8 +98,8 @@ static bool evaluate(struct resample *r)
 	ld = plan_cost_copy(r->plan->caps, in, mem);
 	mem = view_part(&r->dst, zero, r->tile);
 	st = plan_cost_copy(r->plan->caps, mem, tile);
-	vpu = plan_cost_insn(r->plan->caps, &(struct plan_insn){
-		.op = r->op, .dst = &tile, .s0 = &in });
+	vpu = plan_cost_insn(r->plan->caps,
+			     &(struct plan_insn){ .op = r->op, .dst = &tile, .s0 = &in });
 	r->cycles = ld + st + vpu + r->tiles * max3(ld, st, vpu);
 	return max3(ld, st, vpu) <= PLAN_MAX_COST;
 }
@@ -166,8 +166,8 @@ static void emit_tile(struct resample *r, uint64_t index, uint64_t base)
 	out = view_sram((uint32_t)(address + r->src_bytes), r->dst.dtype, r->dst.rank, dim,
 			r->dst.stride);
 	plan_transfer(r->plan, in, view_part(&r->src, from, need), false);
-	plan_emit(r->plan, &(struct plan_insn){
-		.op = r->op, .dst = &out, .s0 = &in, .param = &param });
+	plan_emit(r->plan,
+		  &(struct plan_insn){ .op = r->op, .dst = &out, .s0 = &in, .param = &param });
 	plan_transfer(r->plan, view_part(&r->dst, begin, dim), out, true);
 }
 

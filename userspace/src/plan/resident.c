@@ -13,11 +13,11 @@
 
 #include "plan/values.h"
 
-#define MAX_LIFE	64		/* nodes; what lives longer stays in memory */
-#define MAX_ALIVE	24		/* values in SRAM at a time */
-#define MAX_PAD		8
-#define SEAM		256		/* nodes after which nothing stays, so that a job can end */
-#define LEAST_SRAM	16384		/* every kernel has a tile for that */
+#define MAX_LIFE   64 /* nodes; what lives longer stays in memory */
+#define MAX_ALIVE  24 /* values in SRAM at a time */
+#define MAX_PAD	   8
+#define SEAM	   256	 /* nodes after which nothing stays, so that a job can end */
+#define LEAST_SRAM 16384 /* every kernel has a tile for that */
 
 /* What the nodes that touch a root want of it. */
 struct wish {
@@ -28,10 +28,10 @@ struct wish {
 
 struct chooser {
 	struct plan *plan;
-	struct wish *wish;		/* by value id, of roots */
-	uint32_t (*alive)[MAX_ALIVE];	/* by node: roots in SRAM */
+	struct wish *wish;	      /* by value id, of roots */
+	uint32_t (*alive)[MAX_ALIVE]; /* by node: roots in SRAM */
 	uint8_t *num_alive;
-	uint64_t *need;			/* by node: bytes that its kernel must have */
+	uint64_t *need; /* by node: bytes that its kernel must have */
 	uint32_t *order;
 	uint32_t count;
 };
@@ -69,7 +69,11 @@ static void want_image(struct chooser *ch, const struct ir_value *value, enum ir
 static bool any_layout(enum ir_op op)
 {
 	switch (op) {
-	case IR_OP_UNARY: case IR_OP_BINARY: case IR_OP_COMPARE: case IR_OP_WHERE: case IR_OP_CAST:
+	case IR_OP_UNARY:
+	case IR_OP_BINARY:
+	case IR_OP_COMPARE:
+	case IR_OP_WHERE:
+	case IR_OP_CAST:
 		return true;
 	default:
 		return false;
@@ -169,9 +173,9 @@ static void lay_out_image(const struct ir_value *value, const struct wish *wish,
 	place->stride[axis[1]] = size;
 	place->stride[axis[3]] = size * dim[1];
 	place->stride[axis[2]] = place->stride[axis[3]] * (dim[3] + side);
-	place->stride[axis[0]] = place->stride[axis[2]] *
-				 (dim[2] + place->halo[0][0] + place->halo[0][1]) +
-				 place->stride[axis[3]] * side;
+	place->stride[axis[0]] =
+		place->stride[axis[2]] * (dim[2] + place->halo[0][0] + place->halo[0][1]) +
+		place->stride[axis[3]] * side;
 	place->origin = place->stride[axis[2]] * place->halo[0][0] + place->stride[axis[3]] * side;
 	place->bytes = (uint64_t)(place->stride[axis[0]] * dim[0]);
 	place->strided = true;
@@ -376,19 +380,23 @@ static void fill_zeros(struct plan *plan, const struct npu_view *image, int64_t 
 	view.stride[2] = size;
 	views_simplify(list, 1);
 	/* The engine that has less to do when values stay. */
-	plan_emit(plan, &(struct plan_insn){
-		.op = ONPU_OP_DMA_FILL, .on_st = true, .dst = &view, .param = &param });
+	plan_emit(plan,
+		  &(struct plan_insn){
+			  .op = ONPU_OP_DMA_FILL, .on_st = true, .dst = &view, .param = &param });
 }
 
 static void fill_halo(struct plan *plan, const struct ir_value *value, const struct place *place)
 {
-	int64_t image = place->stride[place->image_axis[0]], row = place->stride[place->image_axis[2]],
+	int64_t image = place->stride[place->image_axis[0]],
+		row = place->stride[place->image_axis[2]],
 		rows = ir_type_dim(&value->type, place->image_axis[2]),
 		inner = ir_type_dim(&value->type, place->image_axis[3]) *
 			place->stride[place->image_axis[3]];
 	struct npu_view view = {
-		.base = NPU_BASE_NONE, .dtype = plan_dtype(value->type.dtype),
-		.window = (uint64_t)place->offset, .window_bytes = place->bytes,
+		.base = NPU_BASE_NONE,
+		.dtype = plan_dtype(value->type.dtype),
+		.window = (uint64_t)place->offset,
+		.window_bytes = place->bytes,
 	};
 
 	view.dim[0] = ir_type_dim(&value->type, place->image_axis[0]);

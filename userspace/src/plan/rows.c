@@ -97,9 +97,13 @@ static void scan_chunk(struct rows *rows, const struct row_tile *t, const struct
 	struct npu_view out = rowspace_view(&rows->rs, reg, rows->out[slot % 2], t);
 	struct npu_view carry = row_view(rows, ROW_BEST, t);
 
-	plan_emit(rows->plan, &(struct plan_insn){
-		.op = ONPU_OP_SCAN_SUM, .dst = &out, .s0 = in, .s1 = &carry, .axis = in->rank - 1,
-		.excl = rows->op->excl, .rev = rows->op->rev });
+	plan_emit(rows->plan, &(struct plan_insn){ .op = ONPU_OP_SCAN_SUM,
+						   .dst = &out,
+						   .s0 = in,
+						   .s1 = &carry,
+						   .axis = in->rank - 1,
+						   .excl = rows->op->excl,
+						   .rev = rows->op->rev });
 	rowspace_transfer(rows->plan, &rows->rs, reg, &out, t, true);
 }
 
@@ -110,7 +114,7 @@ static void clear(struct rows *rows, const struct row_tile *t)
 
 	views_simplify(list, 1);
 	plan_emit(rows->plan,
-		  &(struct plan_insn){.op = ONPU_OP_DMA_FILL, .dst = &carry, .param = &zero});
+		  &(struct plan_insn){ .op = ONPU_OP_DMA_FILL, .dst = &carry, .param = &zero });
 }
 
 void rows_scan(struct plan *plan, const struct vprog *prog)
@@ -151,17 +155,19 @@ static void emit_rows(struct rows *rows, const struct row_tile *t, enum onpu_op 
 		list[count] = &view[count];
 	}
 	views_simplify(list, count);
-	plan_emit(rows->plan, &(struct plan_insn){
-		.op = op, .dst = &view[0], .s0 = &view[1], .s1 = count > 2 ? &view[2] : NULL,
-		.s2 = count > 3 ? &view[3] : NULL });
+	plan_emit(rows->plan, &(struct plan_insn){ .op = op,
+						   .dst = &view[0],
+						   .s0 = &view[1],
+						   .s1 = count > 2 ? &view[2] : NULL,
+						   .s2 = count > 3 ? &view[3] : NULL });
 }
 
 /* The chunk's best is better when it beats the best so far, or is the first (last) NaN. */
 static void merge_chunk(struct rows *rows, const struct row_tile *t)
 {
 	bool max = rows->op->op == ONPU_OP_RARGMAX, last = rows->op->last;
-	enum onpu_op beats =
-		max ? (last ? ONPU_OP_VGE : ONPU_OP_VGT) : (last ? ONPU_OP_VLE : ONPU_OP_VLT);
+	enum onpu_op beats = max ? (last ? ONPU_OP_VGE : ONPU_OP_VGT) :
+				   (last ? ONPU_OP_VLE : ONPU_OP_VLT);
 
 	emit_rows(rows, t, beats, ROW_COND, ROW_CHUNK_BEST, ROW_BEST, -1);
 	if (plan_dtype_is_float(rows->row_dtype[ROW_BEST])) {
@@ -185,13 +191,16 @@ static void arg_chunk(struct rows *rows, const struct row_tile *t, const struct 
 	struct npu_view index = row_view(rows, first ? ROW_INDEX : ROW_CHUNK_INDEX, t);
 
 	base.scalar.alpha = t->from;
-	plan_emit(rows->plan, &(struct plan_insn){.op = max ? ONPU_OP_RMAX : ONPU_OP_RMIN,
-						  .dst = &best,
-						  .s0 = in,
-						  .axes = 1u << (in->rank - 1)});
-	plan_emit(rows->plan, &(struct plan_insn){
-		.op = rows->op->op, .dst = &index, .s0 = in, .param = &base, .axis = in->rank - 1,
-		.last = rows->op->last });
+	plan_emit(rows->plan, &(struct plan_insn){ .op = max ? ONPU_OP_RMAX : ONPU_OP_RMIN,
+						   .dst = &best,
+						   .s0 = in,
+						   .axes = 1u << (in->rank - 1) });
+	plan_emit(rows->plan, &(struct plan_insn){ .op = rows->op->op,
+						   .dst = &index,
+						   .s0 = in,
+						   .param = &base,
+						   .axis = in->rank - 1,
+						   .last = rows->op->last });
 	if (!first)
 		merge_chunk(rows, t);
 }
@@ -210,7 +219,7 @@ static void store_index(struct rows *rows, const struct row_tile *t, uint64_t ti
 
 void rows_arg(struct plan *plan, const struct vprog *prog)
 {
-	struct rows rows = {.plan = plan, .prog = prog, .op = &prog->op[0], .num_rows = ROW_COUNT};
+	struct rows rows = { .plan = plan, .prog = prog, .op = &prog->op[0], .num_rows = ROW_COUNT };
 	uint8_t dtype = prog->reg[rows.op->src[0]].dtype, index = prog->reg[rows.op->dst].dtype;
 	struct row_tile t;
 	uint64_t slot = 0;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Splits at its multiples keep the bits of a reduction. */
-#define LANES ONPU_REDUCE_LANES
+#define LANES	 ONPU_REDUCE_LANES
 #define MAX_KEPT 6 /* dims that may have extent in a tile; the chunk and the lanes follow */
 
 static void set_grid(struct rowspace *rs)
@@ -101,8 +101,8 @@ void rowspace_tile(const struct rowspace *rs, uint64_t tile, int64_t chunk, stru
 
 		out->begin[i] = tile % rs->grid[i] * rs->tile[i];
 		tile /= rs->grid[i];
-		out->dim[i] =
-			extent - out->begin[i] < rs->tile[i] ? extent - out->begin[i] : rs->tile[i];
+		out->dim[i] = extent - out->begin[i] < rs->tile[i] ? extent - out->begin[i] :
+								     rs->tile[i];
 	}
 	out->from = chunk * rs->chunk;
 	out->dim[rs->kept] = rs->total - out->from < rs->chunk ? rs->total - out->from : rs->chunk;
@@ -148,7 +148,7 @@ struct transfer {
 	const struct rowspace *rs;
 	const struct vp_reg *reg;
 	bool store;
-	struct npu_view tile, mem;	/* both: kept dims, then reduced dims as far as cut */
+	struct npu_view tile, mem; /* both: kept dims, then reduced dims as far as cut */
 	int64_t chunk_stride;
 };
 
@@ -161,9 +161,10 @@ static void transfer_box(const struct transfer *tr, struct npu_view tile, struct
 		tile.dim[0] = mem.dim[0] = 1;
 	}
 	views_simplify(both, 2);
-	plan_emit(tr->plan, &(struct plan_insn){
-		.op = ONPU_OP_DMA_COPY, .on_st = tr->store, .dst = tr->store ? &mem : &tile,
-		.s0 = tr->store ? &tile : &mem });
+	plan_emit(tr->plan, &(struct plan_insn){ .op = ONPU_OP_DMA_COPY,
+						 .on_st = tr->store,
+						 .dst = tr->store ? &mem : &tile,
+						 .s0 = tr->store ? &tile : &mem });
 }
 
 /* Elements lo..hi of the dims from `level` on, flattened; at most three boxes per level. */
@@ -192,8 +193,8 @@ static void transfer_range(const struct transfer *tr, uint32_t level, int64_t lo
 
 		from.offset += first * stride;
 		for (uint32_t i = level; i < rs->reduced; i++) {
-			int64_t extent =
-				i == level ? last - first : rs->prog->dim[rs->reduced_dim[i]];
+			int64_t extent = i == level ? last - first :
+						      rs->prog->dim[rs->reduced_dim[i]];
 			int64_t below = 1;
 
 			for (uint32_t j = i + 1; j < rs->reduced; j++)
@@ -214,8 +215,13 @@ static void transfer_range(const struct transfer *tr, uint32_t level, int64_t lo
 void rowspace_transfer(struct plan *plan, const struct rowspace *rs, const struct vp_reg *reg,
 		       const struct npu_view *tile, const struct row_tile *t, bool store)
 {
-	struct transfer tr = { .plan = plan, .rs = rs, .reg = reg, .store = store, .tile = *tile,
-			       .mem = reg->mem, .chunk_stride = tile->stride[tile->rank - 1] };
+	struct transfer tr = { .plan = plan,
+			       .rs = rs,
+			       .reg = reg,
+			       .store = store,
+			       .tile = *tile,
+			       .mem = reg->mem,
+			       .chunk_stride = tile->stride[tile->rank - 1] };
 	uint32_t at = 0;
 
 	tr.tile.rank = tr.mem.rank = 0;

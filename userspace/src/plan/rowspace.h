@@ -11,18 +11,18 @@
 
 struct rowspace {
 	const struct vprog *prog;
-	uint8_t axes;			/* dims of the program that are flattened */
+	uint8_t axes; /* dims of the program that are flattened */
 	uint32_t kept, reduced;
 	uint32_t kept_dim[IR_MAX_RANK], reduced_dim[IR_MAX_RANK]; /* their numbers in the program */
-	int64_t tile[IR_MAX_RANK], grid[IR_MAX_RANK];			/* of the kept dims */
-	int64_t total, chunk, chunks;	/* elements of a row; 16 divides chunk */
+	int64_t tile[IR_MAX_RANK], grid[IR_MAX_RANK];		  /* of the kept dims */
+	int64_t total, chunk, chunks; /* elements of a row; 16 divides chunk */
 	uint64_t tiles;
 };
 
 /* One tile of rows and one chunk of them. */
 struct row_tile {
 	int64_t begin[IR_MAX_RANK], dim[IR_MAX_RANK + 1]; /* dim[kept] is the chunk's length */
-	int64_t from;					/* of the chunk, in the flattened row */
+	int64_t from;					  /* of the chunk, in the flattened row */
 };
 
 void rowspace_init(struct rowspace *rs, const struct vprog *prog, uint8_t axes);

@@ -82,8 +82,10 @@ static int choose_cuts(struct plan *plan, uint32_t max_slots)
 		}
 		if (used + slots > max_slots) {
 			plan->node = plan->ops[i].node;
-			plan_fail(plan, "a part of its program that cannot be divided takes more "
-				  "than the %u slots that a job has", max_slots);
+			plan_fail(plan,
+				  "a part of its program that cannot be divided takes more "
+				  "than the %u slots that a job has",
+				  max_slots);
 			return -1;
 		}
 		used += slots;

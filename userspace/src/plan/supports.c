@@ -38,8 +38,9 @@ static bool values_fit(const struct ir_node *node, struct npu_reason *reason)
 	uint32_t total = node->num_operands + node->num_results;
 
 	for (uint32_t i = 0; i < total; i++) {
-		const struct ir_value *value = i < node->num_operands ? node->operands[i] :
-					       node->results[i - node->num_operands];
+		const struct ir_value *value = i < node->num_operands ?
+						       node->operands[i] :
+						       node->results[i - node->num_operands];
 
 		if (!value)
 			continue;
@@ -117,8 +118,8 @@ static bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 {
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;
 
-	if (attrs->transposed && (uint64_t)attrs->strides[0] * attrs->strides[1] >
-					 CONTRACT_MAX_PHASES)
+	if (attrs->transposed &&
+	    (uint64_t)attrs->strides[0] * attrs->strides[1] > CONTRACT_MAX_PHASES)
 		return no(reason, NPU_REASON_SIZE,
 			  "the strides of the transposed convolution multiply to more than 1024");
 	return supports_contraction(node, &attrs->act, reason);
@@ -170,8 +171,8 @@ static bool supports_arg(const struct ir_node *node, struct npu_reason *reason)
 
 static bool supports_quantize(const struct ir_node *node, struct npu_reason *reason)
 {
-	const struct ir_value *real =
-		node->op == IR_OP_QUANTIZE ? node->operands[0] : node->results[0];
+	const struct ir_value *real = node->op == IR_OP_QUANTIZE ? node->operands[0] :
+								   node->results[0];
 
 	if (!is_float(real) || !is_float(node->operands[1]))
 		return no(reason, NPU_REASON_DATA_TYPE,
@@ -233,27 +234,38 @@ static bool supports_op(const struct ir_node *node, struct npu_reason *reason)
 		return supports_reduce(node, reason);
 	case IR_OP_ARG:
 		return supports_arg(node, reason);
-	case IR_OP_QUANTIZE: case IR_OP_DEQUANTIZE:
+	case IR_OP_QUANTIZE:
+	case IR_OP_DEQUANTIZE:
 		return supports_quantize(node, reason);
-	case IR_OP_SOFTMAX: case IR_OP_BATCHNORM: case IR_OP_INSTNORM: case IR_OP_LAYERNORM:
+	case IR_OP_SOFTMAX:
+	case IR_OP_BATCHNORM:
+	case IR_OP_INSTNORM:
+	case IR_OP_LAYERNORM:
 		return supports_float_only(node, reason);
-	case IR_OP_COMPARE: case IR_OP_WHERE: case IR_OP_CAST: case IR_OP_COPY: case IR_OP_RESHAPE:
+	case IR_OP_COMPARE:
+	case IR_OP_WHERE:
+	case IR_OP_CAST:
+	case IR_OP_COPY:
+	case IR_OP_RESHAPE:
 	case IR_OP_TRANSPOSE:
 	case IR_OP_CONCAT:
 	case IR_OP_SLICE:
 	case IR_OP_EXPAND:
 	case IR_OP_PAD:
-	case IR_OP_REVERSE: case IR_OP_TILE: case IR_OP_CUMSUM: case IR_OP_TRIANGULAR:
+	case IR_OP_REVERSE:
+	case IR_OP_TILE:
+	case IR_OP_CUMSUM:
+	case IR_OP_TRIANGULAR:
 	case IR_OP_GATHER:
 	case IR_OP_SCATTER:
 		return true;
 	case IR_OP_RESAMPLE:
 		return supports_resample(node, reason);
-	case IR_OP_GRU: case IR_OP_LSTM:
+	case IR_OP_GRU:
+	case IR_OP_LSTM:
 		return supports_recurrent(node, reason);
 	default:
-		return no(reason, NPU_REASON_OPERATOR,
-			  "the operator is unknown to the planner");
+		return no(reason, NPU_REASON_OPERATOR, "the operator is unknown to the planner");
 	}
 }
 
@@ -261,7 +273,6 @@ bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 		  struct npu_reason *reason)
 {
 	if (caps->sram_bytes < 16384)
-		return no(reason, NPU_REASON_SIZE,
-			  "the device has less than 16 KiB of SRAM");
+		return no(reason, NPU_REASON_SIZE, "the device has less than 16 KiB of SRAM");
 	return values_fit(node, reason) && supports_op(node, reason);
 }

@@ -59,7 +59,9 @@ static void bind(struct plan *plan, const struct ir_value *value, bool written)
 	place->base = NPU_BASE_VALUE;
 	place->binding = values->num_bindings;
 	values->bindings[values->num_bindings++] = (struct npu_binding){
-		.value_id = value->id, .bytes = ir_type_bytes(&value->type), .written = written,
+		.value_id = value->id,
+		.bytes = ir_type_bytes(&value->type),
+		.written = written,
 	};
 }
 
@@ -124,9 +126,19 @@ static bool writes_strided(enum ir_op op)
 static bool makes_tiles(enum ir_op op)
 {
 	switch (op) {
-	case IR_OP_CONV: case IR_OP_MATMUL: case IR_OP_POOL: case IR_OP_REDUCE:
-	case IR_OP_SOFTMAX: case IR_OP_BATCHNORM: case IR_OP_INSTNORM: case IR_OP_LAYERNORM:
-	case IR_OP_UNARY: case IR_OP_BINARY: case IR_OP_COMPARE: case IR_OP_WHERE: case IR_OP_CAST:
+	case IR_OP_CONV:
+	case IR_OP_MATMUL:
+	case IR_OP_POOL:
+	case IR_OP_REDUCE:
+	case IR_OP_SOFTMAX:
+	case IR_OP_BATCHNORM:
+	case IR_OP_INSTNORM:
+	case IR_OP_LAYERNORM:
+	case IR_OP_UNARY:
+	case IR_OP_BINARY:
+	case IR_OP_COMPARE:
+	case IR_OP_WHERE:
+	case IR_OP_CAST:
 		return true;
 	default:
 		return false;
@@ -263,9 +275,11 @@ static void attach_all(struct plan *plan)
 static uint64_t scratch_bytes(const struct ir_node *node)
 {
 	switch (node->op) {
-	case IR_OP_GRU: case IR_OP_LSTM:
+	case IR_OP_GRU:
+	case IR_OP_LSTM:
 		return recurrent_scratch(node);
-	case IR_OP_QUANTIZE: case IR_OP_DEQUANTIZE:
+	case IR_OP_QUANTIZE:
+	case IR_OP_DEQUANTIZE:
 		return quantize_scratch(node);
 	default:
 		return 0;
@@ -285,8 +299,8 @@ static uint32_t pack_scratch(struct plan *plan, struct memory_interval *interval
 		if (placed)
 			plan->values->scratch[i] = intervals[count].offset;
 		else
-			intervals[count] = (struct memory_interval){
-				.bytes = bytes, .begin = i, .end = i };
+			intervals[count] =
+				(struct memory_interval){ .bytes = bytes, .begin = i, .end = i };
 		count++;
 	}
 	return count;
@@ -342,7 +356,8 @@ static int pack_arena(struct plan *plan)
 		index[id] = count;
 		intervals[count++] = (struct memory_interval){
 			.bytes = ir_type_bytes(&plan->graph->values[id]->type),
-			.begin = place->begin, .end = place->end,
+			.begin = place->begin,
+			.end = place->end,
 		};
 	}
 	first_scratch = count;

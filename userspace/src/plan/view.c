@@ -8,10 +8,10 @@
 uint8_t plan_dtype(enum ir_dtype dtype)
 {
 	static const uint8_t map[IR_DTYPE_COUNT] = {
-		[IR_F32] = ONPU_DT_F32, [IR_F16] = ONPU_DT_F16, [IR_I32] = ONPU_DT_I32,
-		[IR_U32] = ONPU_DT_U32, [IR_I64] = ONPU_DT_I64, [IR_U64] = ONPU_DT_U64,
-		[IR_I8] = ONPU_DT_I8,	[IR_U8] = ONPU_DT_U8,	[IR_I4] = ONPU_DT_I4,
-		[IR_U4] = ONPU_DT_U4,	[IR_PRED] = ONPU_DT_U8, [IR_I16] = ONPU_DT_I16,
+		[IR_F32] = ONPU_DT_F32, [IR_F16] = ONPU_DT_F16,	  [IR_I32] = ONPU_DT_I32,
+		[IR_U32] = ONPU_DT_U32, [IR_I64] = ONPU_DT_I64,	  [IR_U64] = ONPU_DT_U64,
+		[IR_I8] = ONPU_DT_I8,	[IR_U8] = ONPU_DT_U8,	  [IR_I4] = ONPU_DT_I4,
+		[IR_U4] = ONPU_DT_U4,	[IR_PRED] = ONPU_DT_U8,	  [IR_I16] = ONPU_DT_I16,
 		[IR_U16] = ONPU_DT_U16, [IR_BF16] = ONPU_DT_BF16,
 	};
 
@@ -21,11 +21,16 @@ uint8_t plan_dtype(enum ir_dtype dtype)
 uint32_t plan_dtype_bytes(uint8_t dtype)
 {
 	switch (dtype) {
-	case ONPU_DT_I8: case ONPU_DT_U8:
+	case ONPU_DT_I8:
+	case ONPU_DT_U8:
 		return 1;
-	case ONPU_DT_I16: case ONPU_DT_U16: case ONPU_DT_F16: case ONPU_DT_BF16:
+	case ONPU_DT_I16:
+	case ONPU_DT_U16:
+	case ONPU_DT_F16:
+	case ONPU_DT_BF16:
 		return 2;
-	case ONPU_DT_I64: case ONPU_DT_U64:
+	case ONPU_DT_I64:
+	case ONPU_DT_U64:
 		return 8;
 	default:
 		return 4;

@@ -305,10 +305,13 @@ static void emit_elementwise(struct plan *plan, const struct vprog *prog, const 
 	else
 		views_simplify(list, count);
 	plan_emit(plan, &(struct plan_insn){
-		.op = op->op, .dst = &view[0], .s0 = count > 1 ? &view[1] : NULL,
-		.s1 = count > 2 ? &view[2] : NULL, .s2 = count > 3 ? &view[3] : NULL,
-		.param = op->has_param ? &param : NULL,
-	});
+				.op = op->op,
+				.dst = &view[0],
+				.s0 = count > 1 ? &view[1] : NULL,
+				.s1 = count > 2 ? &view[2] : NULL,
+				.s2 = count > 3 ? &view[3] : NULL,
+				.param = op->has_param ? &param : NULL,
+			});
 }
 
 static uint8_t axis_of(uint8_t axes)
@@ -330,12 +333,16 @@ void vp_emit_op(struct plan *plan, const struct vprog *prog, const struct vp_op 
 		return;
 	}
 	plan_emit(plan, &(struct plan_insn){
-		.op = op->op, .dst = &tiles[op->dst], .s0 = &tiles[op->src[0]],
-		.param = op->has_param ? &op->param : NULL,
-		.axes = arg || op->op == ONPU_OP_SCAN_SUM ? 0 : op->axes,
-		.axis = arg || op->op == ONPU_OP_SCAN_SUM ? axis_of(op->axes) : 0,
-		.last = op->last, .excl = op->excl, .rev = op->rev,
-	});
+				.op = op->op,
+				.dst = &tiles[op->dst],
+				.s0 = &tiles[op->src[0]],
+				.param = op->has_param ? &op->param : NULL,
+				.axes = arg || op->op == ONPU_OP_SCAN_SUM ? 0 : op->axes,
+				.axis = arg || op->op == ONPU_OP_SCAN_SUM ? axis_of(op->axes) : 0,
+				.last = op->last,
+				.excl = op->excl,
+				.rev = op->rev,
+			});
 }
 
 void vp_emit(struct plan *plan, struct vprog *prog)

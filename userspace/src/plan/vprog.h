@@ -10,33 +10,33 @@
 #include "plan/plan.h"
 
 #define VP_MAX_REGS 24
-#define VP_MAX_OPS 24
+#define VP_MAX_OPS  24
 
 enum vp_kind { VP_INPUT, VP_TEMP, VP_OUTPUT };
 
 struct vp_reg {
 	enum vp_kind kind;
 	uint8_t dtype;
-	uint8_t mask;			/* dims of the space that it varies over */
+	uint8_t mask;	     /* dims of the space that it varies over */
 	struct npu_view mem; /* inputs and outputs: over the whole space, stride 0 outside mask */
 };
 
 struct vp_op {
 	enum onpu_op op;
-	int8_t dst, src[3];		/* registers, -1 absent */
+	int8_t dst, src[3]; /* registers, -1 absent */
 	bool has_param;
 	struct plan_param param;
-	uint8_t axes;			/* reductions: dims that dst lacks and src[0] has */
-	bool last;			/* argmin, argmax */
-	bool excl, rev;			/* scan, over the only dim of axes */
+	uint8_t axes;	/* reductions: dims that dst lacks and src[0] has */
+	bool last;	/* argmin, argmax */
+	bool excl, rev; /* scan, over the only dim of axes */
 };
 
 struct vprog {
 	const char *kernel;
 	uint32_t rank;
 	int64_t dim[IR_MAX_RANK];
-	uint8_t whole;			/* dims that a tile may not cut */
-	uint8_t fixed;			/* dims that may not merge with their neighbours */
+	uint8_t whole; /* dims that a tile may not cut */
+	uint8_t fixed; /* dims that may not merge with their neighbours */
 	uint32_t num_regs, num_ops;
 	struct vp_reg reg[VP_MAX_REGS];
 	struct vp_op op[VP_MAX_OPS];
@@ -80,7 +80,7 @@ void vp_emit_op(struct plan *plan, const struct vprog *prog, const struct vp_op 
 bool vp_is_reduction(enum onpu_op op);
 /* Last operation that reads a register, -1 for none. */
 int vp_last_use(const struct vprog *prog, int reg);
-bool vtile_emit(struct plan *plan, const struct vprog *prog);	/* false: does not fit */
+bool vtile_emit(struct plan *plan, const struct vprog *prog); /* false: does not fit */
 void vsplit_emit(struct plan *plan, const struct vprog *prog);
 
 /* One activation for kernels that keep their tile in SRAM: instruction and parameter of a unary

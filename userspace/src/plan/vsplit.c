@@ -13,11 +13,11 @@ struct split {
 	struct plan *plan;
 	const struct vprog *prog;
 	struct rowspace rs;
-	int level[VP_MAX_REGS];		/* pass after which a register of rows is known */
+	int level[VP_MAX_REGS]; /* pass after which a register of rows is known */
 	int passes;
 	uint64_t address[VP_MAX_REGS][2];
-	uint64_t lanes[VP_MAX_OPS];	/* of reductions: their partial results */
-	bool needed[VP_MAX_OPS];	/* operations of the pass at hand that work on chunks */
+	uint64_t lanes[VP_MAX_OPS]; /* of reductions: their partial results */
+	bool needed[VP_MAX_OPS];    /* operations of the pass at hand that work on chunks */
 };
 
 static bool in_chunks(const struct split *sp, int reg)
@@ -93,9 +93,10 @@ static bool find_needed(struct split *sp, int pass)
 		bool reduction = vp_is_reduction(op->op);
 
 		sp->needed[i] = reduction ? sp->level[op->src[0]] == pass :
-				in_chunks(sp, op->dst) &&
-				(wanted[op->dst] ||
-				 (sp->prog->reg[op->dst].kind == VP_OUTPUT && pass == sp->passes));
+					    in_chunks(sp, op->dst) &&
+						    (wanted[op->dst] ||
+						     (sp->prog->reg[op->dst].kind == VP_OUTPUT &&
+						      pass == sp->passes));
 		for (int s = 0; sp->needed[i] && s < 3 && op->src[s] >= 0; s++)
 			wanted[op->src[s]] = true;
 		any |= sp->needed[i];
@@ -153,9 +154,13 @@ static void emit_elementwise(struct split *sp, const struct vp_op *op, const str
 	}
 	views_simplify(list, count);
 	plan_emit(sp->plan, &(struct plan_insn){
-		.op = op->op, .dst = &view[0], .s0 = &view[1], .s1 = count > 2 ? &view[2] : NULL,
-		.s2 = count > 3 ? &view[3] : NULL, .param = op->has_param ? &op->param : NULL,
-	});
+				    .op = op->op,
+				    .dst = &view[0],
+				    .s0 = &view[1],
+				    .s1 = count > 2 ? &view[2] : NULL,
+				    .s2 = count > 3 ? &view[3] : NULL,
+				    .param = op->has_param ? &op->param : NULL,
+			    });
 }
 
 /* Partial results: the result's dims and the lanes. */
@@ -185,9 +190,12 @@ static void accumulate(struct split *sp, uint32_t i, const struct row_tile *t, u
 
 	if (t->from % ONPU_REDUCE_LANES)
 		plan_inexact(sp->plan, NPU_SPLIT_REDUCE);
-	plan_emit(sp->plan, &(struct plan_insn){
-		.op = op->op, .dst = &dst, .s0 = &src, .axes = 1u << (src.rank - 1), .part = true,
-		.acc = t->from > 0 });
+	plan_emit(sp->plan, &(struct plan_insn){ .op = op->op,
+						 .dst = &dst,
+						 .s0 = &src,
+						 .axes = 1u << (src.rank - 1),
+						 .part = true,
+						 .acc = t->from > 0 });
 }
 
 static void combine(struct split *sp, uint32_t i, const struct row_tile *t, uint64_t tile)
@@ -195,11 +203,11 @@ static void combine(struct split *sp, uint32_t i, const struct row_tile *t, uint
 	const struct vp_op *op = &sp->prog->op[i];
 	struct npu_view src = lanes_view(sp, i, t), dst = tile_of(sp, op->dst, tile, t);
 
-	plan_emit(sp->plan, &(struct plan_insn){.op = op->op,
-						.dst = &dst,
-						.s0 = &src,
-						.axes = 1u << (dst.rank - 1),
-						.lanes = true});
+	plan_emit(sp->plan, &(struct plan_insn){ .op = op->op,
+						 .dst = &dst,
+						 .s0 = &src,
+						 .axes = 1u << (dst.rank - 1),
+						 .lanes = true });
 }
 
 /* Operations on whole rows that become possible after `pass` (or before the first: -1). */

@@ -10,8 +10,8 @@
 struct vtile {
 	int64_t tile[IR_MAX_RANK], grid[IR_MAX_RANK];
 	uint64_t tiles;
-	bool here[VP_MAX_REGS];			/* its memory is SRAM, it needs no tile */
-	uint32_t slots[VP_MAX_REGS];		/* 2: double buffered */
+	bool here[VP_MAX_REGS];	     /* its memory is SRAM, it needs no tile */
+	uint32_t slots[VP_MAX_REGS]; /* 2: double buffered */
 	uint64_t address[VP_MAX_REGS][2];
 	uint64_t bytes;
 	uint64_t cycles;
@@ -89,7 +89,8 @@ static uint64_t place_temps(const struct vprog *prog, struct vtile *vt, uint64_t
 		group[r] = count;
 		interval[count++] = (struct memory_interval){
 			.bytes = vp_tile_bytes(&prog->reg[r], prog->rank, vt->tile),
-			.begin = def, .end = last < def ? def : last,
+			.begin = def,
+			.end = last < def ? def : last,
 		};
 	}
 	_Static_assert(VP_MAX_REGS <= MEMORY_FEW, "packing could run out of memory");
@@ -240,7 +241,7 @@ static bool choose(const struct plan *plan, const struct vprog *prog, struct vti
 /* ---- emission */
 
 struct vtile_state {
-	int64_t key[VP_MAX_REGS];	/* tile in the current slot of an input; -1 none */
+	int64_t key[VP_MAX_REGS]; /* tile in the current slot of an input; -1 none */
 	uint32_t slot[VP_MAX_REGS];
 };
 
@@ -255,8 +256,8 @@ static void tile_at(const struct vprog *prog, const struct vtile *vt, uint64_t i
 {
 	for (uint32_t i = prog->rank; i-- > 0;) {
 		begin[i] = index % vt->grid[i] * vt->tile[i];
-		dim[i] = prog->dim[i] - begin[i] < vt->tile[i] ? prog->dim[i] - begin[i]
-							       : vt->tile[i];
+		dim[i] = prog->dim[i] - begin[i] < vt->tile[i] ? prog->dim[i] - begin[i] :
+								 vt->tile[i];
 		index /= vt->grid[i];
 	}
 }
@@ -319,8 +320,8 @@ static void compute_tile(struct plan *plan, const struct vprog *prog, const stru
 		vp_emit_op(plan, prog, &prog->op[i], tiles, begin, dim);
 	for (uint32_t r = 0; r < prog->num_regs; r++)
 		if (prog->reg[r].kind == VP_OUTPUT && !vt->here[r])
-			plan_transfer(plan, memory_part(prog, &prog->reg[r], begin, &tiles[r]), tiles[r],
-				 true);
+			plan_transfer(plan, memory_part(prog, &prog->reg[r], begin, &tiles[r]),
+				      tiles[r], true);
 }
 
 bool vtile_emit(struct plan *plan, const struct vprog *prog)

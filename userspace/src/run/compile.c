@@ -7,7 +7,7 @@
 #include "plan/memory.h"
 #include "run/compiled_private.h"
 
-#define CODE_ALIGN UINT64_C(256)	/* of programs, constants and values */
+#define CODE_ALIGN UINT64_C(256) /* of programs, constants and values */
 
 static uint64_t align(uint64_t n)
 {
@@ -137,16 +137,17 @@ static void place_program(struct run_compiled *c, struct run_step *step)
 	const struct npu_program *program = step->program;
 
 	step->insns = c->code_bytes;
-	c->code_bytes = align(c->code_bytes +
-			      (uint64_t)program->num_insns * sizeof(*program->insns));
+	c->code_bytes =
+		align(c->code_bytes + (uint64_t)program->num_insns * sizeof(*program->insns));
 	step->constants = c->code_bytes;
 	c->code_bytes = align(c->code_bytes + program->constant_bytes);
 	step->slots = c->slots_bytes;
 	c->slots_bytes = align(c->slots_bytes + (uint64_t)program->num_slots * 128);
 	step->records = c->record_bytes;
 	if (c->device->profile)
-		c->record_bytes = align(c->record_bytes + (uint64_t)program->num_insns *
-								  sizeof(struct onpu_profile_record));
+		c->record_bytes =
+			align(c->record_bytes +
+			      (uint64_t)program->num_insns * sizeof(struct onpu_profile_record));
 }
 
 static void log_program(const struct run_compiled *c, const struct run_step *step)
@@ -201,15 +202,18 @@ static int make_arena(struct run_compiled *c, struct wnn_error *err)
 		if (place->where != RUN_NOWHERE || !place->needed)
 			continue;
 		place->where = RUN_ARENA;
-		items[n++] = (struct memory_interval){
-			.bytes = align((uint64_t)ir_type_bytes(&graph->values[v]->type)),
-			.begin = place->first, .end = place->last };
+		items[n++] = (struct memory_interval){ .bytes = align((uint64_t)ir_type_bytes(
+							       &graph->values[v]->type)),
+						       .begin = place->first,
+						       .end = place->last };
 	}
 	for (uint32_t s = 0; s < c->num_steps; s++)
 		if (c->steps[s].program)
 			items[n++] = (struct memory_interval){
 				.bytes = align(c->steps[s].program->arena_bytes),
-				.begin = s, .end = s };
+				.begin = s,
+				.end = s
+			};
 	ret = memory_pack(items, n, &c->arena_bytes);
 	n = 0;
 	for (uint32_t v = 0; v < graph->num_values && !ret; v++)
@@ -275,7 +279,7 @@ static void drop_constants(struct run_compiled *c)
 	bool *kept = calloc((size_t)c->graph->num_values + 1, sizeof(*kept));
 
 	if (!kept)
-		return;	/* they are dropped with the graph then */
+		return; /* they are dropped with the graph then */
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		const struct ir_node *node = c->graph->nodes[c->steps[s].first];
 

@@ -15,8 +15,8 @@ struct run_compiled;
 /* What one dispatch cost. */
 struct run_statistics {
 	uint64_t npu_cycles, macs;
-	uint64_t bytes_read, bytes_written;	/* by the NPU */
-	uint64_t busy[5];			/* cycles of CP, LD, ST, MXU, VPU; 0: not known */
+	uint64_t bytes_read, bytes_written; /* by the NPU */
+	uint64_t busy[5];		    /* cycles of CP, LD, ST, MXU, VPU; 0: not known */
 	uint64_t npu_ns, cpu_ns, host_ns;
 };
 
@@ -30,7 +30,7 @@ struct run_statistics {
 int run_compile(struct run_device *device, struct ir_graph *graph, const bool *on_npu,
 		struct npu_refusals *refusals, struct run_compiled **out, struct wnn_error *err);
 struct run_compiled *run_compiled_ref(struct run_compiled *compiled);
-void run_compiled_unref(struct run_compiled *compiled);	/* NULL is fine */
+void run_compiled_unref(struct run_compiled *compiled); /* NULL is fine */
 
 const struct ir_graph *run_compiled_graph(const struct run_compiled *compiled);
 
@@ -54,9 +54,9 @@ struct run_instance;
 
 /* One run of a graph. The caller fills in the first part; the rest belongs to run/. */
 struct run_dispatch {
-	struct run_compiled *compiled;		/* a reference, held until done() */
-	struct run_buffer *const *inputs;	/* in the order of the graph's inputs */
-	struct run_buffer *const *outputs;	/* in the order of the graph's outputs */
+	struct run_compiled *compiled;	   /* a reference, held until done() */
+	struct run_buffer *const *inputs;  /* in the order of the graph's inputs */
+	struct run_buffer *const *outputs; /* in the order of the graph's outputs */
 	/* Asked between steps; true ends the dispatch with InvalidStateError. NULL: never. */
 	bool (*aborted)(struct run_dispatch *dispatch);
 	/* @err is NULL when all went well. May take `profile`, which is NULL unless asked for. */

@@ -11,11 +11,11 @@
 #define RUN_RING 3
 
 enum run_where {
-	RUN_NOWHERE,		/* inside an NPU program, or unused */
-	RUN_CONSTANT,		/* in its ir_constant */
-	RUN_INPUT,		/* in the tensor of input `index` */
-	RUN_OUTPUT,		/* in the tensor of output `index` */
-	RUN_ARENA,		/* in the arena of the instance, at `offset` */
+	RUN_NOWHERE,  /* inside an NPU program, or unused */
+	RUN_CONSTANT, /* in its ir_constant */
+	RUN_INPUT,    /* in the tensor of input `index` */
+	RUN_OUTPUT,   /* in the tensor of output `index` */
+	RUN_ARENA,    /* in the arena of the instance, at `offset` */
 };
 
 struct run_place {
@@ -24,18 +24,18 @@ struct run_place {
 	uint64_t offset;
 	/* The steps that make and last use it; UINT32_MAX as first: none does. */
 	uint32_t first, last;
-	bool needed;		/* by a CPU node, another step or an output */
+	bool needed; /* by a CPU node, another step or an output */
 };
 
 /* One NPU program, or one node on the CPU. */
 struct run_step {
-	struct npu_program *program;	/* NULL: CPU */
-	uint32_t first, count;		/* of graph->nodes */
-	uint64_t insns, constants;	/* offsets in code */
-	uint64_t slots;			/* offset in the slots of an instance */
-	uint64_t scratch;		/* offset in its arena */
-	uint64_t records;		/* offset in its time stamps */
-	void *packed;			/* CPU: operand 1 in the form of its kernel, or NULL */
+	struct npu_program *program; /* NULL: CPU */
+	uint32_t first, count;	     /* of graph->nodes */
+	uint64_t insns, constants;   /* offsets in code */
+	uint64_t slots;		     /* offset in the slots of an instance */
+	uint64_t scratch;	     /* offset in its arena */
+	uint64_t records;	     /* offset in its time stamps */
+	void *packed;		     /* CPU: operand 1 in the form of its kernel, or NULL */
 	size_t packed_bytes;
 };
 
@@ -48,7 +48,7 @@ struct run_copy {
 /* What a dispatch needs for itself. */
 struct run_instance {
 	struct run_buffer arena, slots;
-	struct run_buffer records;	/* time stamps, when the device profiles */
+	struct run_buffer records; /* time stamps, when the device profiles */
 	bool busy;
 };
 
@@ -56,13 +56,13 @@ struct run_compiled {
 	atomic_uint refs;
 	struct run_device *device;
 	struct ir_graph *graph;
-	struct run_place *places;	/* by value id */
+	struct run_place *places; /* by value id */
 	uint32_t num_steps;
 	struct run_step *steps;
 	uint32_t num_copies;
 	struct run_copy *copies;
 	uint64_t code_bytes, slots_bytes, arena_bytes, record_bytes;
-	struct run_buffer code;		/* programs and their constants */
+	struct run_buffer code; /* programs and their constants */
 	struct run_instance ring[RUN_RING];
 	uint32_t ring_made;
 };

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MAX_TRIES	4u		/* of a job that others' faults cancel */
+#define MAX_TRIES 4u /* of a job that others' faults cancel */
 
 int run_device_init(struct run_device *device, struct winsys *ws, unsigned int threads,
 		    struct wnn_error *err)
@@ -95,8 +95,9 @@ static void wait_for(struct run_device *device, const struct run_job *job,
 			return lose(device, &err);
 		if (!result->cancelled)
 			return;
-		wnn_log_write(device->log, WNN_LOG_WARNING,
-			      "the device was reset during work of this process, which is tried again");
+		wnn_log_write(
+			device->log, WNN_LOG_WARNING,
+			"the device was reset during work of this process, which is tried again");
 		if (try == MAX_TRIES) {
 			wnn_error_set(&err, WNN_UNKNOWN_ERROR,
 				      "the device was reset %u times during the same work", try);

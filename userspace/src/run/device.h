@@ -14,14 +14,14 @@
 struct run_job;
 
 struct run_device {
-	struct winsys *ws;		/* NULL: CPU only */
+	struct winsys *ws; /* NULL: CPU only */
 	struct winsys_ctx *ctx;
 	struct cpu_context *cpu;
 	struct run_heap heap;
 	const struct wnn_log *log;
-	bool profile;			/* programs note when their instructions run */
-	struct run_job *first, **last;	/* submitted, not waited for; oldest first */
-	bool lost;			/* the device no longer answers */
+	bool profile;		       /* programs note when their instructions run */
+	struct run_job *first, **last; /* submitted, not waited for; oldest first */
+	bool lost;		       /* the device no longer answers */
 	struct wnn_error lost_error;
 };
 

@@ -17,7 +17,7 @@ static void *value_map(const struct run_dispatch *d, const struct ir_value *valu
 	const struct run_place *place = &d->compiled->places[value->id];
 
 	switch (place->where) {
-	case RUN_CONSTANT:	/* dropped when packed */
+	case RUN_CONSTANT: /* dropped when packed */
 		return value->constant ? (void *)value->constant->data : NULL;
 	case RUN_INPUT:
 		return d->inputs[place->index]->map;
@@ -123,7 +123,7 @@ static int take_instance(struct run_dispatch *d)
 		else if (!c->ring_made)
 			return -1;
 		else
-			instance = NULL;	/* those that exist will do */
+			instance = NULL; /* those that exist will do */
 	}
 	while (!instance && run_device_wait_one(c->device))
 		instance = idle_instance(c);
@@ -193,8 +193,8 @@ static int run_cpu(struct run_dispatch *d, const struct run_step *step)
 	d->statistics.cpu_ns += wnn_clock_ns() - begin;
 	if (ret)
 		return ret;
-	return note_span(d, begin, (struct run_profile_span){
-					   .node = d->compiled->steps[d->step].first });
+	return note_span(d, begin,
+			 (struct run_profile_span){ .node = d->compiled->steps[d->step].first });
 }
 
 /* The nodes of a step that an instruction works for; NULL when it is none of theirs. */
@@ -300,9 +300,9 @@ static int submit_job(struct run_dispatch *d, const struct run_step *step,
 		.num_slots = job->num_slots,
 	};
 	if (d->profile) {
-		d->job.desc.profile_va = d->instance->records.va + step->records +
-					 (uint64_t)job->first_insn *
-						 sizeof(struct onpu_profile_record);
+		d->job.desc.profile_va =
+			d->instance->records.va + step->records +
+			(uint64_t)job->first_insn * sizeof(struct onpu_profile_record);
 		d->job.desc.profile_size =
 			(uint64_t)job->num_insns * sizeof(struct onpu_profile_record);
 	}

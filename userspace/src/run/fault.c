@@ -47,7 +47,7 @@ void run_fault_error(const struct winsys_result *result, const struct ir_node *n
 		", engine %s, operand %s, address %#" PRIx64,
 		ir_node_name(node, node_name, sizeof(node_name)), name, text, result->fault_pc,
 		result->fault_engine < ONPU_ENG_COUNT ? engines[result->fault_engine] : "none",
-		result->fault_operand < ONPU_OPERAND_COUNT ? operands[result->fault_operand]
-							   : "none",
+		result->fault_operand < ONPU_OPERAND_COUNT ? operands[result->fault_operand] :
+							     "none",
 		result->fault_address);
 }

@@ -13,9 +13,9 @@
 
 /* May be used from any thread. */
 struct run_heap {
-	struct winsys *ws;			/* NULL: host memory only */
-	struct wnn_allocator allocator;		/* of host memory */
-	uint64_t limit;				/* bytes; 0: none */
+	struct winsys *ws;		/* NULL: host memory only */
+	struct wnn_allocator allocator; /* of host memory */
+	uint64_t limit;			/* bytes; 0: none */
 	_Atomic uint64_t used;
 };
 
@@ -30,10 +30,10 @@ struct run_buffer {
 /* @what names the buffer in messages: "the intermediate results of a graph". */
 int run_buffer_create(struct run_heap *heap, struct run_buffer *buffer, size_t size,
 		      const char *what, struct wnn_error *err);
-void run_buffer_destroy(struct run_heap *heap, struct run_buffer *buffer);	/* zeroes it */
+void run_buffer_destroy(struct run_heap *heap, struct run_buffer *buffer); /* zeroes it */
 
 /* Host memory, aligned to WNN_ALIGNMENT, not cleared. */
 void *run_host_alloc(struct run_heap *heap, size_t size, const char *what, struct wnn_error *err);
-void run_host_free(struct run_heap *heap, void *memory, size_t size);	/* NULL is fine */
+void run_host_free(struct run_heap *heap, void *memory, size_t size); /* NULL is fine */
 
 #endif

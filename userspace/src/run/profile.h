@@ -12,30 +12,30 @@
 
 /* One instruction; cycles count from the begin of the dispatch's first job. */
 struct run_profile_event {
-	uint32_t node;			/* index in the graph's nodes; RUN_NO_NODE: the end of a job */
-	uint8_t engine;			/* enum onpu_engine */
-	uint16_t op;			/* enum onpu_op */
+	uint32_t node;	/* index in the graph's nodes; RUN_NO_NODE: the end of a job */
+	uint8_t engine; /* enum onpu_engine */
+	uint16_t op;	/* enum onpu_op */
 	uint64_t start, end, stall;
 };
 
 /* One job of the NPU, or one node on the CPU; host time from the start of the dispatch. */
 struct run_profile_span {
 	bool npu;
-	uint32_t node;			/* on the CPU */
+	uint32_t node; /* on the CPU */
 	uint64_t start_ns, end_ns;
-	uint64_t start_cycle, cycles;	/* on the NPU */
+	uint64_t start_cycle, cycles; /* on the NPU */
 };
 
 struct run_profile {
-	struct run_profile_event *events;	/* each job's in the order of their starts */
+	struct run_profile_event *events; /* each job's in the order of their starts */
 	size_t num_events, cap_events;
 	struct run_profile_span *spans;
 	size_t num_spans, cap_spans;
-	uint64_t cycles;		/* of all jobs so far */
+	uint64_t cycles; /* of all jobs so far */
 };
 
 struct run_profile *run_profile_create(struct wnn_error *err);
-void run_profile_destroy(struct run_profile *profile);	/* NULL is fine */
+void run_profile_destroy(struct run_profile *profile); /* NULL is fine */
 int run_profile_add_span(struct run_profile *profile, const struct run_profile_span *span,
 			 struct wnn_error *err);
 

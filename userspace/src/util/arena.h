@@ -8,7 +8,7 @@
 struct wnn_arena;
 
 struct wnn_arena *wnn_arena_create(void);
-void wnn_arena_destroy(struct wnn_arena *arena);	/* NULL is fine */
+void wnn_arena_destroy(struct wnn_arena *arena); /* NULL is fine */
 
 /* Zeroed, aligned for every type; NULL when out of memory. Lives as long as the arena. */
 void *wnn_arena_alloc(struct wnn_arena *arena, size_t size);

@@ -13,13 +13,13 @@ enum wnn_status {
 	WNN_INVALID_STATE,
 	WNN_NOT_SUPPORTED,
 	WNN_OPERATION_ERROR,
-	WNN_UNKNOWN_ERROR,	/* out of memory among others */
+	WNN_UNKNOWN_ERROR, /* out of memory among others */
 	WNN_SECURITY_ERROR,
 };
 
 struct wnn_error {
 	enum wnn_status status;
-	bool missing;		/* an operand is NULL: an earlier error may tell why */
+	bool missing; /* an operand is NULL: an earlier error may tell why */
 	char message[512];
 };
 

@@ -13,7 +13,7 @@ enum wnn_log_level {
 };
 
 struct wnn_log {
-	enum wnn_log_level level;	/* the lightest messages wanted; NONE: no sink */
+	enum wnn_log_level level; /* the lightest messages wanted; NONE: no sink */
 	void (*write)(void *userdata, enum wnn_log_level level, const char *message);
 	void *userdata;
 };

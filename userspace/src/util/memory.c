@@ -24,14 +24,14 @@
 
 #include "util/alloc.h"
 
-#define BUCKETS		4096
-#define LOCKS		64
-#define HEAD_SIZE	((size_t)64)
+#define BUCKETS	  4096
+#define LOCKS	  64
+#define HEAD_SIZE ((size_t)64)
 
 struct head {
 	struct head *next;
-	char *block;			/* what the caller has */
-	void *base;			/* what the hook gave */
+	char *block; /* what the caller has */
+	void *base;  /* what the hook gave */
 	size_t size;
 	/* By value: the block may outlive the instance whose allocator this was. */
 	struct wnn_allocator allocator;

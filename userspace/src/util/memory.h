@@ -23,16 +23,16 @@ char *wnn_strdup(const char *text);
 char *wnn_strndup(const char *text, size_t size);
 void wnn_free(void *memory);
 
-#define malloc wnn_malloc
-#define calloc wnn_calloc
-#define realloc wnn_realloc
-#define reallocarray wnn_reallocarray
-#define aligned_alloc wnn_aligned_alloc
+#define malloc	       wnn_malloc
+#define calloc	       wnn_calloc
+#define realloc	       wnn_realloc
+#define reallocarray   wnn_reallocarray
+#define aligned_alloc  wnn_aligned_alloc
 #define posix_memalign wnn_posix_memalign
 #undef strdup
 #define strdup wnn_strdup
 #undef strndup
 #define strndup wnn_strndup
-#define free wnn_free
+#define free	wnn_free
 
 #endif

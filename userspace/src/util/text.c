@@ -14,8 +14,11 @@ static uint32_t decode(const unsigned char *p, size_t left, size_t *used)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	uint32_t c = p[0];
-	size_t bytes = c < 0x80 ? 1 : (c & 0xe0) == 0xc0 ? 2 : (c & 0xf0) == 0xe0 ? 3 :
-		       (c & 0xf8) == 0xf0 ? 4 : 0;
+	size_t bytes = c < 0x80		  ? 1 :
+		       (c & 0xe0) == 0xc0 ? 2 :
+		       (c & 0xf0) == 0xe0 ? 3 :
+		       (c & 0xf8) == 0xf0 ? 4 :
+					    0;
 
 	*used = 1;
 	if (bytes == 1)

@@ -23,8 +23,8 @@
 #include <unistd.h>
 #include <xf86drm.h>
 
-#define MAX_NODES	64u
-#define KEPT_JOBS	64u		/* per context; older ones are known only to have ended */
+#define MAX_NODES 64u
+#define KEPT_JOBS 64u /* per context; older ones are known only to have ended */
 
 struct drm_winsys {
 	struct winsys base;
@@ -41,9 +41,9 @@ struct winsys_ctx {
 	struct drm_winsys *drm;
 	uint32_t id;
 	const volatile struct onpu_completion *page;
-	pthread_mutex_t lock;		/* protects what follows */
+	pthread_mutex_t lock; /* protects what follows */
 	uint64_t submitted;
-	uint32_t syncobj[KEPT_JOBS];	/* of job n at n modulo KEPT_JOBS; 0: none yet */
+	uint32_t syncobj[KEPT_JOBS]; /* of job n at n modulo KEPT_JOBS; 0: none yet */
 };
 
 static struct drm_winsys *drm_of(struct winsys *ws)
@@ -99,7 +99,8 @@ static struct winsys_bo *drm_bo_create(struct winsys *ws, size_t size, struct wn
 		close_handle(drm, create.handle);
 	}
 	free(bo);
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes: %s", size,
+	wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes: %s",
+		      size,
 		      ret == -ENOSPC ? "the limit of this process on the NPU is reached" :
 				       strerror(-ret));
 	return NULL;
@@ -269,7 +270,8 @@ static int drm_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, uin
 static void read_figures(const struct winsys_ctx *ctx, uint64_t seqno, struct winsys_result *result)
 {
 	const volatile struct onpu_job_counters *counters =
-		(const volatile void *)((const volatile char *)ctx->page + ONPU_COMPLETION_COUNTERS);
+		(const volatile void *)((const volatile char *)ctx->page +
+					ONPU_COMPLETION_COUNTERS);
 	struct winsys_result got = *result;
 
 	if (__atomic_load_n(&ctx->page->seqno, __ATOMIC_ACQUIRE) != seqno)
@@ -294,8 +296,8 @@ static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_resul
 	struct onpu_fault_record fault;
 
 	if (drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state))
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU does not say what happened: %s",
-				     strerror(errno));
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
+				     "the NPU does not say what happened: %s", strerror(errno));
 	memcpy(&fault, state.fault, sizeof(fault));
 	if (fault.code) {
 		result->fault_code = fault.code;
@@ -393,7 +395,9 @@ static const struct winsys_ops drm_ops = {
 static int query(int fd, uint32_t type, void *answer, uint32_t size)
 {
 	struct drm_onpu_dev_query args = {
-		.type = type, .size = size, .pointer = (uint64_t)(uintptr_t)answer,
+		.type = type,
+		.size = size,
+		.pointer = (uint64_t)(uintptr_t)answer,
 	};
 
 	return drmIoctl(fd, DRM_IOCTL_ONPU_DEV_QUERY, &args) ? -errno : 0;
@@ -496,7 +500,8 @@ static int find_node(const char *node, char path[64], struct wnn_error *err)
 		}
 	}
 	if (why)
-		wnn_error_set(err, WNN_NOT_SUPPORTED, "%s does not open: %s", denied, open_error(why));
+		wnn_error_set(err, WNN_NOT_SUPPORTED, "%s does not open: %s", denied,
+			      open_error(why));
 	else
 		wnn_error_set(err, WNN_NOT_SUPPORTED,
 			      "no node of the driver onpu is in /dev/accel; is the module loaded?");

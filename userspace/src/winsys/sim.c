@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE		4096u
-#define FIRST_VA	0x100000000ull
-#define LAST_VA		(1ull << 37)
-#define ABORT_CHECK	64u		/* steps between looks at what the callers want */
+#define PAGE	    4096u
+#define FIRST_VA    0x100000000ull
+#define LAST_VA	    (1ull << 37)
+#define ABORT_CHECK 64u /* steps between looks at what the callers want */
 
 struct sim_bo {
 	struct winsys_bo base;
@@ -32,7 +32,7 @@ struct sim {
 	pthread_rwlock_t memory_lock;
 	struct sim_bo **bos;
 	size_t num_bos, cap_bos;
-	size_t last_bo;			/* worker's last hit */
+	size_t last_bo; /* worker's last hit */
 	uint64_t next_va;
 	/* Jobs. */
 	struct sim_sync sync;
@@ -206,11 +206,16 @@ static void sim_bo_destroy(struct winsys_bo *bo)
 static void to_result(const struct onpu_job_result *from, struct winsys_result *to)
 {
 	*to = (struct winsys_result){
-		.fault_code = from->fault.code, .fault_engine = from->fault.engine,
-		.fault_operand = from->fault.operand, .fault_pc = from->fault.pc,
-		.fault_address = from->fault.address, .cycles = from->cycles,
-		.macs = from->counters.macs, .bytes_ld = from->counters.bytes_ld,
-		.bytes_st = from->counters.bytes_st, .has_counters = true,
+		.fault_code = from->fault.code,
+		.fault_engine = from->fault.engine,
+		.fault_operand = from->fault.operand,
+		.fault_pc = from->fault.pc,
+		.fault_address = from->fault.address,
+		.cycles = from->cycles,
+		.macs = from->counters.macs,
+		.bytes_ld = from->counters.bytes_ld,
+		.bytes_st = from->counters.bytes_st,
+		.has_counters = true,
 	};
 	for (int i = 0; i < 5; i++)
 		to->busy[i] = from->counters.busy[i];
@@ -233,9 +238,12 @@ static bool run_job(struct sim *sim, const struct sim_job *job, struct winsys_re
 {
 	struct onpu_mem mem = { .ctx = sim, .read = sim_read, .write = sim_write };
 	struct onpu_job run = {
-		.program_va = job->job.program_va, .num_insns = job->job.num_insns,
-		.num_slots = job->job.num_slots, .slots_va = job->job.slots_va,
-		.profile_va = job->job.profile_va, .profile_size = job->job.profile_size,
+		.program_va = job->job.program_va,
+		.num_insns = job->job.num_insns,
+		.num_slots = job->job.num_slots,
+		.slots_va = job->job.slots_va,
+		.profile_va = job->job.profile_va,
+		.profile_size = job->job.profile_size,
 		.cycle_limit = job->job.cycle_limit,
 	};
 	enum onpu_step step;

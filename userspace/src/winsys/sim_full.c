@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RING		64u
+#define RING 64u
 
 struct full_bo {
 	struct winsys_bo base;
@@ -50,12 +50,15 @@ static struct winsys_bo *full_bo_create(struct winsys *ws, size_t size, struct w
 	if (!bo || !size || size > full->memory.size ||
 	    full_map_create(&full->memory, &bo->map, size, true)) {
 		free(bo);
-		wnn_error_set(err, WNN_UNKNOWN_ERROR,
-			      "no memory for a device buffer of %zu bytes", size);
+		wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes",
+			      size);
 		return NULL;
 	}
-	bo->base = (struct winsys_bo) {
-		.ws = ws, .va = bo->map.va, .size = size, .map = bo->map.map,
+	bo->base = (struct winsys_bo){
+		.ws = ws,
+		.va = bo->map.va,
+		.size = size,
+		.map = bo->map.map,
 	};
 	return &bo->base;
 }
@@ -125,7 +128,7 @@ static struct onpu_ring_job ring_job(const struct sim_job *job)
 	uint64_t profile = job->job.profile_size;
 
 	profile -= profile % sizeof(struct onpu_profile_record);
-	return (struct onpu_ring_job) {
+	return (struct onpu_ring_job){
 		.type = ONPU_ENTRY_JOB,
 		.seqno = job->seqno,
 		.program_va = job->job.program_va,
@@ -255,7 +258,9 @@ static int make_context(struct full *full, struct full_ctx *ctx, struct wnn_erro
 static void unmake_context(struct full *full, struct full_ctx *ctx)
 {
 	const uint32_t types[] = {
-		ONPU_MSG_CTX_KILL, ONPU_MSG_QUEUE_UNBIND, ONPU_MSG_CTX_DESTROY,
+		ONPU_MSG_CTX_KILL,
+		ONPU_MSG_QUEUE_UNBIND,
+		ONPU_MSG_CTX_DESTROY,
 	};
 
 	for (unsigned int i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
@@ -337,7 +342,7 @@ static void read_caps(struct full *full)
 	struct npu_caps *caps = &full->base.caps;
 	bool named = full_read(full, ONPU_REG_CAP_MACHINE) == ONPU_MACHINE_REF1;
 
-	*caps = (struct npu_caps) {
+	*caps = (struct npu_caps){
 		.sram_bytes = full_read(full, ONPU_REG_CAP_SRAM_BYTES),
 		.lanes = full_read(full, ONPU_REG_CAP_LANES),
 		.mxu_rows = full_read(full, ONPU_REG_CAP_MXU_ROWS),
@@ -356,8 +361,7 @@ static void init_sync(struct full *full)
 	pthread_mutex_init(&full->invalidations, NULL);
 }
 
-struct winsys *winsys_sim_full_create(const struct winsys_sim_config *config,
-				      struct wnn_error *err)
+struct winsys *winsys_sim_full_create(const struct winsys_sim_config *config, struct wnn_error *err)
 {
 	struct full *full = calloc(1, sizeof(*full));
 

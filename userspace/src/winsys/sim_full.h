@@ -14,8 +14,8 @@
 #include "winsys/sim_queue.h"
 #include "winsys/winsys.h"
 
-#define FULL_PAGE	4096u
-#define FULL_LARGE	(2u << 20)
+#define FULL_PAGE  4096u
+#define FULL_LARGE (2u << 20)
 
 /* ---- sim_full_memory.c */
 
@@ -25,7 +25,7 @@ struct range {
 
 /* Allocator of a range of numbers; looks on from where it was last. */
 struct ranges {
-	struct range *used;		/* in order */
+	struct range *used; /* in order */
 	size_t count, room;
 	uint64_t first, end, next;
 };
@@ -35,7 +35,7 @@ struct full_memory {
 	uint8_t *base;
 	uint64_t size;
 	struct ranges bus, user, kernel;
-	uint64_t root;			/* bus address of the page table */
+	uint64_t root; /* bus address of the page table */
 };
 
 int full_memory_init(struct full_memory *memory, struct wnn_error *err);
@@ -75,7 +75,7 @@ struct full {
 	pthread_t thread;
 	bool started;
 
-	pthread_mutex_t requests;	/* one message at a time */
+	pthread_mutex_t requests; /* one message at a time */
 	pthread_mutex_t invalidations;
 	uint64_t request_ring, response_ring;
 	uint32_t request_tail, response_head, request_id;
@@ -83,7 +83,7 @@ struct full {
 	/* All below: guarded by its lock. Never call the device with it held. */
 	struct sim_sync sync;
 	bool kicked, stop;
-	bool interrupted;		/* vector 0 */
+	bool interrupted; /* vector 0 */
 	uint32_t status;
 	uint32_t inv_request, inv_done;
 	bool answered;

@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RING		64u
-#define BUDGET		(UINT64_C(1) << 20)
-#define INT_WANTED	(ONPU_INT_STATUS_STATUS__MASK | ONPU_INT_STATUS_RESPONSE__MASK | \
-			 ONPU_INT_STATUS_INVALIDATED__MASK)
-#define MAX_IMAGE	(UINT32_C(1) << 20)
+#define RING   64u
+#define BUDGET (UINT64_C(1) << 20)
+#define INT_WANTED                                                       \
+	(ONPU_INT_STATUS_STATUS__MASK | ONPU_INT_STATUS_RESPONSE__MASK | \
+	 ONPU_INT_STATUS_INVALIDATED__MASK)
+#define MAX_IMAGE (UINT32_C(1) << 20)
 
 uint32_t full_read(struct full *full, uint32_t offset)
 {
@@ -290,7 +291,8 @@ static int boot(struct full *full, const char *path, struct wnn_error *err)
 				     "the firmware %s does not start: status %#x", path, status);
 	if (full_read(full, ONPU_REG_FW_ABI) >> ONPU_FW_ABI_MAJOR__SHIFT != ONPU_ABI_MAJOR)
 		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "the firmware %s speaks another version of the messages", path);
+				     "the firmware %s speaks another version of the messages",
+				     path);
 	return 0;
 }
 
@@ -318,8 +320,9 @@ static struct onpu_device *make_device(struct full *full, const struct winsys_si
 int full_driver_start(struct full *full, const struct winsys_sim_config *config,
 		      struct wnn_error *err)
 {
-	union onpu_msg m = { .vm = { .type = ONPU_MSG_VM_CREATE, .asid = 1,
-				     .root = full->memory.root } };
+	union onpu_msg m = {
+		.vm = { .type = ONPU_MSG_VM_CREATE, .asid = 1, .root = full->memory.root }
+	};
 	const char *why = "";
 
 	full->device = make_device(full, config, &why);

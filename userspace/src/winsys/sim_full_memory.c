@@ -9,14 +9,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define BUS_FIRST	(UINT64_C(1) << 32)
-#define USER_FIRST	(UINT64_C(1) << 32)
-#define KERNEL_FIRST	(UINT64_C(1) << 37)
-#define VA_END		(UINT64_C(1) << 38)
-#define MAX_MEMORY	(UINT64_C(64) << 30)
-#define MIN_MEMORY	(UINT64_C(256) << 20)
+#define BUS_FIRST    (UINT64_C(1) << 32)
+#define USER_FIRST   (UINT64_C(1) << 32)
+#define KERNEL_FIRST (UINT64_C(1) << 37)
+#define VA_END	     (UINT64_C(1) << 38)
+#define MAX_MEMORY   (UINT64_C(64) << 30)
+#define MIN_MEMORY   (UINT64_C(256) << 20)
 
-#define LEAF		(ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_A | ONPU_PTE_D)
+#define LEAF (ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_A | ONPU_PTE_D)
 
 /* ---- numbers */
 
@@ -73,7 +73,7 @@ static uint64_t ranges_alloc(struct ranges *r, uint64_t size, uint64_t align)
 	    !find_gap(r, r->first, size, align, &start, &index))
 		return 0;
 	memmove(r->used + index + 1, r->used + index, (r->count - index) * sizeof(*r->used));
-	r->used[index] = (struct range) { start, size };
+	r->used[index] = (struct range){ start, size };
 	r->count++;
 	r->next = start + size;
 	return start;
@@ -105,11 +105,13 @@ int full_memory_init(struct full_memory *m, struct wnn_error *err)
 	}
 	if (!m->base)
 		return wnn_error_nomem(err, "the memory of the device model");
-	m->bus = (struct ranges) {
-		.first = BUS_FIRST, .next = BUS_FIRST, .end = BUS_FIRST + m->size,
+	m->bus = (struct ranges){
+		.first = BUS_FIRST,
+		.next = BUS_FIRST,
+		.end = BUS_FIRST + m->size,
 	};
-	m->user = (struct ranges) { .first = USER_FIRST, .next = USER_FIRST, .end = KERNEL_FIRST };
-	m->kernel = (struct ranges) { .first = KERNEL_FIRST, .next = KERNEL_FIRST, .end = VA_END };
+	m->user = (struct ranges){ .first = USER_FIRST, .next = USER_FIRST, .end = KERNEL_FIRST };
+	m->kernel = (struct ranges){ .first = KERNEL_FIRST, .next = KERNEL_FIRST, .end = VA_END };
 	m->root = full_memory_alloc(m, FULL_PAGE);
 	return m->root ? 0 : wnn_error_nomem(err, "a page table");
 }
@@ -260,7 +262,7 @@ int full_map_create(struct full_memory *m, struct full_map *map, size_t size, bo
 	struct ranges *virt = user ? &m->user : &m->kernel;
 	size_t done = 0, step = 1;
 
-	*map = (struct full_map) { .size = align_up(size, FULL_PAGE) };
+	*map = (struct full_map){ .size = align_up(size, FULL_PAGE) };
 	pthread_mutex_lock(&m->lock);
 	map->bus = bus_alloc(m, size);
 	/* One page more that is never mapped: who runs beyond a buffer faults. */

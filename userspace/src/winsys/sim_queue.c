@@ -159,7 +159,8 @@ int sim_log_wait(const struct sim_log *log, struct sim_sync *sync, uint64_t seqn
 			ret = ENODEV;
 		else
 			ret = forever ? pthread_cond_wait(&sync->changed, &sync->lock) :
-			      pthread_cond_timedwait(&sync->changed, &sync->lock, &deadline);
+					pthread_cond_timedwait(&sync->changed, &sync->lock,
+							       &deadline);
 	}
 	if (ret)
 		ret = wait_error(ret, err);

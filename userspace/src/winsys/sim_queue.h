@@ -10,7 +10,7 @@
 
 #include "winsys/winsys.h"
 
-#define KEPT_RESULTS	256u		/* per context; older ones are known only to have ended */
+#define KEPT_RESULTS 256u /* per context; older ones are known only to have ended */
 
 /* ---- waiting jobs */
 
@@ -38,7 +38,7 @@ void sim_queue_drop(struct sim_queue *queue, const struct winsys_ctx *ctx);
 
 struct sim_log {
 	uint64_t submitted, completed;
-	bool dead;			/* a job failed, later ones are refused */
+	bool dead; /* a job failed, later ones are refused */
 	struct winsys_result result[KEPT_RESULTS];
 };
 
@@ -51,8 +51,8 @@ void sim_log_end(struct sim_log *log, uint64_t seqno, const struct winsys_result
 /* What guards logs, and says that one has changed or that the device is lost. */
 struct sim_sync {
 	pthread_mutex_t lock;
-	pthread_cond_t wake;		/* to the device's thread */
-	pthread_cond_t changed;		/* to callers */
+	pthread_cond_t wake;	/* to the device's thread */
+	pthread_cond_t changed; /* to callers */
 	bool lost;
 };
 

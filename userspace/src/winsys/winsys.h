@@ -15,14 +15,14 @@
 /* The capability registers that a compiler needs; raw values from the device. */
 struct npu_caps {
 	uint32_t sram_bytes;
-	uint32_t lanes;			/* of the vector unit */
+	uint32_t lanes; /* of the vector unit */
 	uint32_t mxu_rows, mxu_cols;
 	uint32_t fifo_depth;
 	uint32_t dma_bytes_per_cycle;
 	uint32_t num_queues;
-	uint32_t clock_khz;		/* nominal; 0: it has none */
-	char machine[32];		/* "onpu-ref1" when capabilities and costs are the named machine's */
-	uint32_t max_slots;		/* of a job; 0: as many as an operand can name */
+	uint32_t clock_khz; /* nominal; 0: it has none */
+	char machine[32];   /* "onpu-ref1" when capabilities and costs are the named machine's */
+	uint32_t max_slots; /* of a job; 0: as many as an operand can name */
 };
 
 struct winsys;
@@ -31,7 +31,7 @@ struct winsys_ctx;
 /* A buffer that host and device share; `map` stays valid until it is destroyed. */
 struct winsys_bo {
 	struct winsys *ws;
-	uint64_t va;			/* device address, page aligned */
+	uint64_t va; /* device address, page aligned */
 	size_t size;
 	void *map;
 };
@@ -39,8 +39,8 @@ struct winsys_bo {
 struct winsys_job {
 	uint64_t program_va, slots_va;
 	uint32_t num_insns, num_slots;
-	uint64_t profile_va, profile_size;	/* 0: none */
-	uint64_t cycle_limit;			/* 0: none */
+	uint64_t profile_va, profile_size; /* 0: none */
+	uint64_t cycle_limit;		   /* 0: none */
 };
 
 /* What became of a job. fault_code is enum onpu_fault (0: it completed). */
@@ -49,7 +49,7 @@ struct winsys_result {
 	uint32_t fault_engine, fault_operand;
 	uint64_t fault_pc, fault_address;
 	uint64_t cycles;
-	uint64_t busy[5];		/* cycles of CP, LD, ST, MXU, VPU; valid if has_counters */
+	uint64_t busy[5]; /* cycles of CP, LD, ST, MXU, VPU; valid if has_counters */
 	uint64_t macs, bytes_ld, bytes_st;
 	bool has_counters;
 	/* It did not run to its end for no fault of its own; another context may run it again. */
@@ -72,17 +72,17 @@ struct winsys_ops {
 
 struct winsys {
 	const struct winsys_ops *ops;
-	const char *name;		/* "sim", "null", "drm" */
+	const char *name; /* "sim", "null", "drm" */
 	struct npu_caps caps;
-	char node[64];			/* path of the device node; "": there is none */
+	char node[64]; /* path of the device node; "": there is none */
 };
 
 struct winsys_sim_config {
-	bool full;			/* firmware, registers and page tables; else flat */
-	uint32_t sram_bytes;		/* 0: the named machine's */
-	uint32_t threads;		/* host threads of the device model; 0: 1 */
-	int simd;			/* -1: the best the host has; 0: scalar */
-	const char *firmware;		/* full mode: image path, NULL for the installed one */
+	bool full;	      /* firmware, registers and page tables; else flat */
+	uint32_t sram_bytes;  /* 0: the named machine's */
+	uint32_t threads;     /* host threads of the device model; 0: 1 */
+	int simd;	      /* -1: the best the host has; 0: scalar */
+	const char *firmware; /* full mode: image path, NULL for the installed one */
 };
 
 struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct wnn_error *err);
@@ -93,7 +93,7 @@ struct winsys *winsys_drm_create(const char *node, struct wnn_error *err);
 /* Accepts everything and computes nothing; counts calls and fails the n-th one on request. */
 struct winsys_null_config {
 	struct npu_caps caps;
-	uint32_t fail_at;		/* 1-based call to fail; 0: never */
+	uint32_t fail_at; /* 1-based call to fail; 0: never */
 };
 
 struct winsys *winsys_null_create(const struct winsys_null_config *config, struct wnn_error *err);

@@ -4,6 +4,6 @@
 
 #include <stdio.h>
 
-#define mesa_loge(...)	fprintf(stderr, __VA_ARGS__)
+#define mesa_loge(...) fprintf(stderr, __VA_ARGS__)
 
 #endif

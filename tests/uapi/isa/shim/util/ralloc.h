@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
-#define rzalloc_size(parent, size)		((void)(parent), calloc(1, (size)))
-#define ralloc_size(parent, size)		((void)(parent), malloc(size))
-#define ralloc_array(parent, type, count)	((type *)calloc((count), sizeof(type)))
-#define ralloc_free(p)				free(p)
+#define rzalloc_size(parent, size)	  ((void)(parent), calloc(1, (size)))
+#define ralloc_size(parent, size)	  ((void)(parent), malloc(size))
+#define ralloc_array(parent, type, count) ((type *)calloc((count), sizeof(type)))
+#define ralloc_free(p)			  free(p)
 
 #endif
