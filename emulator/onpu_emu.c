@@ -10,7 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "vfu_server.h"
+#include "vfu/server.h"
 
 /* As long as QEMU waits for a reply unless told otherwise. */
 #define PATIENCE_MS 5000

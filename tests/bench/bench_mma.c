@@ -2,7 +2,7 @@
 /* Host speed of the device model's main instructions. Not a test: prints a table. */
 #include <time.h>
 
-#include "functions.h"
+#include "math/functions.h"
 #include "program.h"
 
 #define D(...)              \

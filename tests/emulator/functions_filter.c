@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "functions.h"
+#include "math/functions.h"
 
 static float bits_float(uint32_t bits)
 {

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "riscv.h"
+#include "device/riscv.h"
 
 #define RIG_TCM_BASE 0x00010000u
 #define RIG_TCM_SIZE 0x00004000u

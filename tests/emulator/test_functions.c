@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "functions.h"
+#include "math/functions.h"
 
 #define BLOCK	      4096
 #define SAMPLE_STRIDE 251

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "functions.h"
+#include "math/functions.h"
 #include "random_insn.h"
 
 #define SRAM (256u << 10)

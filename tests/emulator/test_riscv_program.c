@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "riscv.h"
+#include "device/riscv.h"
 #include "rv32/compute.h"
 #include "rv32/device.h"
 #include "rv32/interrupts.h"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "vfu_server.h"
+#include "vfu/server.h"
 
 #define HOW_POSTED  0x01
 #define HOW_PIECES  0x02

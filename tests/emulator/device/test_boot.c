@@ -2,7 +2,7 @@
 /* Boot: the firmware's image, damaged ones, ones that misbehave, what the firmware refuses. */
 #include "rig.h"
 
-#include "device.h"
+#include "device/device.h"
 
 static struct rig rig;
 

@@ -6,7 +6,7 @@
  */
 #include "rig.h"
 
-#include "device.h"
+#include "device/device.h"
 #include "jobs.h"
 
 #define BYTES 131072u

@@ -2,7 +2,7 @@
 /* Page table walks against a second walker, permissions, copies across pages, the TLB protocol. */
 #include "rig.h"
 
-#include "mmu.h"
+#include "device/mmu.h"
 
 #define POOL_PAGES 64u
 #define BASE	   UINT64_C(0x700000000000)

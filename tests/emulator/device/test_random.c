@@ -5,7 +5,7 @@
  */
 #include "rig.h"
 
-#include "device.h"
+#include "device/device.h"
 #include "jobs.h"
 
 #define ROUNDS 60

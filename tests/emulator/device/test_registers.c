@@ -5,7 +5,7 @@
  */
 #include "rig.h"
 
-#include "device.h"
+#include "device/device.h"
 
 enum access_type { ACCESS_RW, ACCESS_RO, ACCESS_WO, ACCESS_W1C };
 

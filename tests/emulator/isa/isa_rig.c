@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "functions.h"
+#include "math/functions.h"
 
 #define MAX_KINDS 4
 

@@ -10,7 +10,7 @@
 
 #include "client.h"
 #include "rig.h"
-#include "vfu_server.h"
+#include "vfu/server.h"
 
 #define BENCH_QUEUES  4
 #define BENCH_VECTORS (BENCH_QUEUES + 1)

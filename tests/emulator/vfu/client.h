@@ -15,7 +15,7 @@
 #include <cmocka.h>
 #include <linux/vfio.h>
 
-#include "vfu_protocol.h"
+#include "vfu/protocol.h"
 
 struct client {
 	int fd;

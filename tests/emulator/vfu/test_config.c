@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "onpu/registers.h"
-#include "pci_config.h"
+#include "vfu/pci_config.h"
 
 #define VECTORS 65
 

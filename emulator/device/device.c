@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The device's frame: creation, reset, accesses of the host and the loop that lets time pass.
+ *
+ * Two locks. `step` is held during one step of the device; `accesses.lock` guards the queue of
+ * posted accesses, so that a write never waits for a long instruction. `gate` gives those who wait
+ * for `step` their turn: without it the running thread would take the lock back at once.
+ */
+#include "device/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Cycles that the management core may run before accesses are looked for. */
+#define CORE_STRETCH 16384
+/*
+ * Cycles that the core may go on after an access that comes inside an instruction: the host's time
+ * there has no bound, nor has the number of accesses.
+ */
+#define AHEAD 65536
+
+struct onpu_device_config onpu_device_config_default(void)
+{
+	return (struct onpu_device_config){ .sim = onpu_sim_config_default() };
+}
+
+static void lock_step(struct onpu_device *d)
+{
+	atomic_fetch_add(&d->waiting, 1);
+	pthread_mutex_lock(&d->gate);
+	pthread_mutex_lock(&d->step);
+	pthread_mutex_unlock(&d->gate);
+	atomic_fetch_sub(&d->waiting, 1);
+}
+
+static void unlock_step(struct onpu_device *d)
+{
+	pthread_mutex_unlock(&d->step);
+}
+
+/* Let those who wait have the device between two steps. */
+static void give_way(struct onpu_device *d)
+{
+	if (!atomic_load(&d->waiting))
+		return;
+	unlock_step(d);
+	pthread_mutex_lock(&d->gate);
+	pthread_mutex_lock(&d->step);
+	pthread_mutex_unlock(&d->gate);
+}
+
+static bool config_valid(const struct onpu_device_config *config, const char **error)
+{
+	if (config->sim.sram_bytes % 4096) {
+		*error = "the SRAM of a device is a multiple of 4096 bytes";
+		return false;
+	}
+	if (!config->sim.num_queues || config->sim.num_queues > ONPU_MAX_QUEUES) {
+		*error = "a device has 1 to 64 queues";
+		return false;
+	}
+	return true;
+}
+
+static bool look(void *ctx);
+
+static bool init_parts(struct onpu_device *d, const char **error)
+{
+	struct mmu_bus bus = { d->host.ctx, d->host.read, d->host.write };
+	struct onpu_rv32_bus core_bus = {
+		.ctx = d,
+		.load = core_bus_load,
+		.store = core_bus_store,
+		.tcm = d->tcm,
+		.tcm_base = ONPU_CORE_TCM_BASE,
+		.tcm_size = DEVICE_TCM_BYTES,
+	};
+
+	d->machine = onpu_machine_create(&d->config.sim, error);
+	if (!d->machine)
+		return false;
+	onpu_machine_watch(d->machine, look, d);
+	d->config.sim = *onpu_machine_config(d->machine);
+	*error = "no memory for the device";
+	return mmu_init(&d->mmu, &bus, d->config.tlb_sticky) &&
+	       onpu_rv32_init(&d->core, &core_bus, 0, ONPU_CORE_TCM_BASE);
+}
+
+struct onpu_device *onpu_device_create(const struct onpu_device_config *config,
+				       const struct onpu_host_ops *host, const char **error)
+{
+	struct onpu_device *d;
+	const char *unused;
+
+	error = error ? error : &unused;
+	*error = "no memory for the device";
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return NULL;
+	d->config = config ? *config : onpu_device_config_default();
+	d->host = *host;
+	pthread_mutex_init(&d->gate, NULL);
+	pthread_mutex_init(&d->step, NULL);
+	pthread_mutex_init(&d->accesses.lock, NULL);
+	if (!config_valid(&d->config, error) || !init_parts(d, error)) {
+		onpu_device_destroy(d);
+		return NULL;
+	}
+	device_reset_state(d);
+	return d;
+}
+
+void onpu_device_destroy(struct onpu_device *d)
+{
+	if (!d)
+		return;
+	if (d->machine)
+		onpu_machine_destroy(d->machine);
+	mmu_destroy(&d->mmu);
+	pthread_mutex_destroy(&d->accesses.lock);
+	pthread_mutex_destroy(&d->step);
+	pthread_mutex_destroy(&d->gate);
+	free(d);
+}
+
+void device_reset_state(struct onpu_device *d)
+{
+	cp_reset(d);
+	tlb_flush(&d->mmu.tlb);
+	memset(d->tcm, 0, sizeof(d->tcm));
+	memset(&d->boot, 0, sizeof(d->boot));
+	memset(&d->irq, 0, sizeof(d->irq));
+	memset(&d->inv, 0, sizeof(d->inv));
+	memset(&d->request, 0, sizeof(d->request));
+	memset(&d->response, 0, sizeof(d->response));
+	memset(&d->log, 0, sizeof(d->log));
+	memset(d->doorbell, 0, sizeof(d->doorbell));
+	memset(d->vms, 0, sizeof(d->vms));
+	memset(d->queues, 0, sizeof(d->queues));
+	d->cycle_high = 0;
+	d->core_started = false;
+	core_bus_reset(d);
+	onpu_rv32_reset(&d->core, ONPU_CORE_TCM_BASE);
+	irq_core_update(d);
+}
+
+static void trace(struct onpu_device *d, unsigned int kind, uint32_t offset, uint32_t value)
+{
+	if (d->inside)
+		kind |= ONPU_ACCESS_INSIDE;
+	if (d->host.trace)
+		d->host.trace(d->host.ctx, device_now(d), kind, offset, value);
+}
+
+static bool take_access(struct onpu_device *d, struct access *access)
+{
+	struct access_queue *q = &d->accesses;
+	bool some;
+
+	if (!atomic_load(&q->pending))
+		return false;
+	pthread_mutex_lock(&q->lock);
+	some = q->count;
+	if (some) {
+		*access = q->entries[q->head];
+		q->head = (q->head + 1) % DEVICE_ACCESSES;
+		q->count--;
+		atomic_store(&q->pending, q->count);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return some;
+}
+
+/* Let the accesses that came take effect. */
+static void drain(struct onpu_device *d)
+{
+	struct access access;
+
+	while (take_access(d, &access)) {
+		d->ahead_end = device_now(d) + AHEAD;
+		trace(d, access.kind, access.offset, access.value);
+		if (access.kind == ONPU_ACCESS_RESET)
+			device_reset_state(d);
+		else
+			bar0_write(d, access.offset, access.value);
+	}
+}
+
+static bool put_access(struct onpu_device *d, const struct access *access)
+{
+	struct access_queue *q = &d->accesses;
+	bool room;
+
+	pthread_mutex_lock(&q->lock);
+	room = q->count < DEVICE_ACCESSES;
+	if (room) {
+		q->entries[(q->head + q->count) % DEVICE_ACCESSES] = *access;
+		q->count++;
+		atomic_store(&q->pending, q->count);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return room;
+}
+
+static void post(struct onpu_device *d, const struct access *access)
+{
+	while (!put_access(d, access)) {
+		lock_step(d);
+		drain(d);
+		unlock_step(d);
+	}
+	/* Whoever holds the lock may have looked already: hence the wake-up in any case. */
+	if (!pthread_mutex_trylock(&d->step)) {
+		drain(d);
+		unlock_step(d);
+	}
+	if (d->host.wake)
+		d->host.wake(d->host.ctx);
+}
+
+static bool is_register(uint64_t offset, unsigned int size)
+{
+	return size == 4 && !(offset % 4) && offset < ONPU_BAR0_SIZE;
+}
+
+uint64_t onpu_device_mmio_read(struct onpu_device *d, uint64_t offset, unsigned int size)
+{
+	uint32_t value;
+
+	if (!is_register(offset, size))
+		return size >= 8 ? UINT64_MAX : (UINT64_C(1) << 8 * size) - 1;
+	lock_step(d);
+	drain(d);
+	value = bar0_read(d, (uint32_t)offset);
+	trace(d, ONPU_ACCESS_READ, (uint32_t)offset, value);
+	unlock_step(d);
+	return value;
+}
+
+void onpu_device_mmio_write(struct onpu_device *d, uint64_t offset, unsigned int size,
+			    uint64_t value)
+{
+	struct access access = { ONPU_ACCESS_WRITE, (uint32_t)offset, (uint32_t)value };
+
+	if (is_register(offset, size))
+		post(d, &access);
+}
+
+void onpu_device_reset(struct onpu_device *d)
+{
+	const struct access access = { .kind = ONPU_ACCESS_RESET };
+
+	post(d, &access);
+	lock_step(d);
+	drain(d);
+	unlock_step(d);
+}
+
+uint64_t onpu_device_cycle(struct onpu_device *d)
+{
+	uint64_t cycle;
+
+	lock_step(d);
+	cycle = device_now(d);
+	unlock_step(d);
+	return cycle;
+}
+
+void onpu_device_inject_parity(struct onpu_device *d)
+{
+	lock_step(d);
+	d->cp.parity = true;
+	unlock_step(d);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* When the timer line rises; never, when it is high or a parked core does not wait for it. */
+static uint64_t timer_next(const struct onpu_device *d)
+{
+	bool awaited = d->core.mie & ONPU_RV32_IRQ_TIMER || !d->core.parked;
+
+	return awaited && d->regs.mtimecmp > device_now(d) ? d->regs.mtimecmp : DEVICE_NEVER;
+}
+
+static void run_core(struct onpu_device *d, uint64_t until)
+{
+	enum onpu_rv32_stop stop = onpu_rv32_run(&d->core, until);
+
+	if (stop == ONPU_RV32_HALTED)
+		boot_set_status(d, ONPU_STATE_HALTED, ONPU_BOOT_ERROR_NONE,
+				d->core.halt_cause & 0xffff);
+}
+
+/* What the core does until then; false: it waits. */
+static bool core_step(struct onpu_device *d, uint64_t until)
+{
+	if (d->regs.stall) {
+		/* It stands still while its transfer is under way. */
+		uint64_t part = earlier(d->regs.stall, until - device_now(d));
+
+		d->regs.stall -= part;
+		onpu_rv32_advance(&d->core, device_now(d) + part);
+		return true;
+	}
+	if (!d->core_started || !onpu_rv32_runnable(&d->core))
+		return false;
+	run_core(d, earlier(until, device_now(d) + CORE_STRETCH));
+	return true;
+}
+
+/* One step of something; false: nothing will ever happen without an access. */
+static bool device_step(struct onpu_device *d, uint64_t end)
+{
+	uint64_t next;
+
+	if (inv_poll(d) || cp_poll(d))
+		return true;
+	irq_core_update(d);
+	next = earlier(inv_next(d), cp_next(d));
+	if (d->core_started && !d->core.halted)
+		next = earlier(next, timer_next(d));
+	if (core_step(d, earlier(next, end)))
+		return true;
+	if (next == DEVICE_NEVER)
+		return false;
+	onpu_rv32_advance(&d->core, earlier(next, end));
+	return true;
+}
+
+enum onpu_progress onpu_device_run(struct onpu_device *d, uint64_t budget)
+{
+	bool busy = true;
+	uint64_t end;
+
+	lock_step(d);
+	end = budget > DEVICE_NEVER - device_now(d) ? DEVICE_NEVER : device_now(d) + budget;
+	while (busy && device_now(d) < end && !atomic_load(&d->stop)) {
+		drain(d);
+		busy = device_step(d, end) || atomic_load(&d->accesses.pending);
+		give_way(d);
+	}
+	unlock_step(d);
+	return busy && !atomic_load(&d->stop) ? ONPU_PROGRESS_BUSY : ONPU_PROGRESS_IDLE;
+}
+
+/* ---- Inside an instruction ---- */
+
+/* The core and the TLB alone; the CP, whose event the instruction is, has to wait for it. */
+static bool step_ahead(struct onpu_device *d)
+{
+	if (inv_poll(d))
+		return true;
+	irq_core_update(d);
+	if (device_now(d) >= d->ahead_end)
+		return false;
+	if (core_step(d, earlier(inv_next(d), d->ahead_end)))
+		return true;
+	if (inv_next(d) >= d->ahead_end)
+		return false;
+	onpu_rv32_advance(&d->core, inv_next(d));
+	return true;
+}
+
+/*
+ * An instruction may take the host seconds. What comes meanwhile is served: the core goes on in
+ * virtual time, ahead of the CP, so that a KILL, a reset or an invalidation does not have to wait.
+ */
+static bool look(void *ctx)
+{
+	struct onpu_device *d = ctx;
+
+	if (!atomic_load(&d->accesses.pending) && !atomic_load(&d->waiting) &&
+	    !atomic_load(&d->stop))
+		return false;
+	do {
+		drain(d);
+		give_way(d);
+	} while (d->cp.running && !atomic_load(&d->stop) && step_ahead(d));
+	return !d->cp.running || atomic_load(&d->stop);
+}
+
+enum onpu_step device_step_machine(struct onpu_device *d)
+{
+	enum onpu_step step;
+
+	d->cp.shown = cp_job_time(d);
+	d->inside = true;
+	d->ahead_end = device_now(d) + AHEAD;
+	step = onpu_machine_step(d->machine);
+	d->inside = false;
+	return step;
+}
+
+void onpu_device_stop(struct onpu_device *d)
+{
+	atomic_store(&d->stop, true);
+}

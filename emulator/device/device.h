@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the device: its state, one structure for each part, and what the parts offer each other.
+ * Everything here runs with the device locked (device.c).
+ */
+#ifndef ONPU_DEVICE_INTERNAL_H
+#define ONPU_DEVICE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "device/mmu.h"
+#include "onpu/registers.h"
+#include "onpu_device.h"
+#include "device/riscv.h"
+
+#define DEVICE_NO_QUEUE	     0xffu
+#define DEVICE_NEVER	     UINT64_MAX
+#define DEVICE_TCM_BYTES     0x40000u
+#define DEVICE_NUM_VMS	     64u
+#define DEVICE_ACCESSES	     256
+#define DEVICE_INVALIDATIONS 32
+
+/* A 64-bit register pair. */
+static inline void device_set_low(uint64_t *pair, uint32_t value)
+{
+	*pair = (*pair & ~(uint64_t)UINT32_MAX) | value;
+}
+
+static inline void device_set_high(uint64_t *pair, uint32_t value)
+{
+	*pair = (uint64_t)value << 32 | (uint32_t)*pair;
+}
+
+/* Accesses that wait for the next step. */
+struct access {
+	enum onpu_access kind;
+	uint32_t offset, value;
+};
+
+struct access_queue {
+	pthread_mutex_t lock;
+	struct access entries[DEVICE_ACCESSES];
+	unsigned int head, count;
+	atomic_uint pending; /* count, to look at without the lock */
+};
+
+/* A ring between driver and firmware; one half of the indices is written by each. */
+struct message_ring {
+	uint64_t base;
+	uint32_t size;
+	uint32_t head, tail;
+};
+
+struct boot_regs {
+	uint32_t status;
+	uint64_t address;
+	uint32_t size;
+	uint32_t abi, version;
+};
+
+struct irq_regs {
+	uint32_t status; /* without COMPLETION, which follows from queue */
+	uint32_t enable;
+	uint32_t queue[2];
+	uint32_t raised; /* status & enable when vector 0 was last looked at */
+};
+
+struct invalidation {
+	uint32_t name;
+	uint64_t due;
+};
+
+struct inv_regs {
+	uint32_t asid, pages;
+	uint64_t va;
+	uint32_t request, done;
+	struct invalidation waiting[DEVICE_INVALIDATIONS];
+	unsigned int count;
+};
+
+/* What the firmware alone sees. */
+struct core_regs {
+	uint64_t mtimecmp;
+	uint32_t irq_status; /* without DOORBELL and FAULT */
+	uint32_t irq_enable;
+	uint32_t doorbell[2];
+	uint64_t dma_host;
+	uint32_t dma_local, dma_length, dma_error;
+	uint64_t stall; /* cycles that the last access takes beyond its own */
+};
+
+struct vm_entry {
+	uint64_t root;
+	uint32_t control;
+};
+
+/* A hardware queue and the context bound to it. */
+struct queue {
+	/* as the firmware wrote it */
+	uint32_t control, id;
+	uint64_t ring, save, completion;
+	uint32_t ring_size;
+
+	bool faulted;
+	uint32_t head, tail;
+	uint64_t last_seqno;
+	uint64_t retired;	 /* by the jobs that ended */
+	uint64_t run_cycles;	 /* likewise */
+	uint64_t suspended_time; /* job cycles of a job that is in the save area */
+	uint64_t suspended_pc;
+	bool suspended;
+	struct onpu_ring_job job; /* the running or suspended one */
+};
+
+/* The memory that the CP reaches for one queue, in one of two roles. */
+struct port {
+	struct onpu_device *device;
+	unsigned int queue;
+	bool privileged;
+	uint64_t fault_va;
+};
+
+struct cp {
+	uint32_t run_queue, slice, switch_limit;
+	unsigned int current;
+	bool running;		/* the machine has a job of the current queue */
+	uint64_t base;		/* device clock of that job's cycle 0 */
+	enum onpu_step outcome; /* of the machine's last step, to be dealt with then */
+	uint64_t shown;		/* job cycles as the machine's last step began */
+	uint64_t busy_until;	/* fetching, completing, switching */
+	bool switch_wanted;	/* by a running job's deadline */
+	uint64_t switch_deadline;
+	uint64_t slice_used; /* by jobs that ended while resident */
+	uint64_t slice_from; /* job cycle at which the running one became resident */
+	bool slice_raised;
+	bool idle_raised;
+	bool parity; /* a memory error waits for a victim */
+	struct port engine_port, ring_port;
+	struct onpu_mem engine_memory, ring_memory;
+	struct onpu_fault_record faults[ONPU_MAX_QUEUES];
+	unsigned int fault_head, fault_count;
+};
+
+struct onpu_device {
+	struct onpu_device_config config;
+	struct onpu_host_ops host;
+	pthread_mutex_t gate; /* order of those who wait for step */
+	pthread_mutex_t step; /* all that follows */
+	atomic_uint waiting;
+	struct access_queue accesses;
+
+	atomic_bool stop; /* for good */
+
+	struct onpu_machine *machine;
+	bool inside;	    /* a step of the machine is under way */
+	uint64_t ahead_end; /* clock up to which the core may go on meanwhile */
+	struct mmu mmu;
+	struct onpu_rv32 core;
+	bool core_started;
+	uint8_t tcm[DEVICE_TCM_BYTES];
+
+	struct boot_regs boot;
+	struct irq_regs irq;
+	struct inv_regs inv;
+	uint32_t cycle_high; /* latched */
+	struct message_ring request, response, log;
+	uint32_t doorbell[ONPU_MAX_QUEUES];
+	struct core_regs regs;
+	struct vm_entry vms[DEVICE_NUM_VMS];
+	struct queue queues[ONPU_MAX_QUEUES];
+	struct cp cp;
+};
+
+/* The device clock: the management core, even a parked one, is always there. */
+static inline uint64_t device_now(const struct onpu_device *d)
+{
+	return d->core.cycle;
+}
+
+static inline unsigned int device_vectors(const struct onpu_device *d)
+{
+	return d->config.sim.num_queues + 1;
+}
+
+static inline uint32_t device_save_bytes(const struct onpu_device *d)
+{
+	return ONPU_SAVE_HEADER_SIZE + d->config.sim.sram_bytes;
+}
+
+/* device.c: everything to its reset value but the clock and what belongs to the host */
+void device_reset_state(struct onpu_device *d);
+/* the machine's next step, in which accesses are served */
+enum onpu_step device_step_machine(struct onpu_device *d);
+
+/* bar0.c */
+uint32_t bar0_read(struct onpu_device *d, uint32_t offset);
+void bar0_write(struct onpu_device *d, uint32_t offset, uint32_t value);
+
+/* inv.c: invalidation of translations */
+void inv_request(struct onpu_device *d, uint32_t name);
+uint64_t inv_next(const struct onpu_device *d);
+bool inv_poll(struct onpu_device *d);
+
+/* boot.c */
+void boot_start(struct onpu_device *d);
+void boot_set_status(struct onpu_device *d, uint32_t state, uint32_t error, uint32_t detail);
+uint32_t boot_state(const struct onpu_device *d);
+
+/* irq.c: interrupts to the host ... */
+uint32_t irq_status(const struct onpu_device *d);
+void irq_set(struct onpu_device *d, uint32_t bits);
+void irq_acknowledge(struct onpu_device *d, uint32_t bits);
+void irq_enable(struct onpu_device *d, uint32_t bits);
+void irq_complete(struct onpu_device *d, unsigned int queue);
+void irq_clear_queues(struct onpu_device *d, unsigned int word, uint32_t bits);
+/* ... and to the management core */
+uint32_t irq_core_status(const struct onpu_device *d);
+void irq_core_set(struct onpu_device *d, uint32_t bits);
+void irq_core_update(struct onpu_device *d);
+
+/* core_bus.c */
+bool core_bus_load(void *ctx, uint32_t addr, unsigned int size, uint32_t *value);
+bool core_bus_store(void *ctx, uint32_t addr, unsigned int size, uint32_t value);
+void core_bus_reset(struct onpu_device *d);
+
+/* context.c: VM and context tables */
+uint32_t context_read(const struct onpu_device *d, uint32_t offset);
+void context_write(struct onpu_device *d, uint32_t offset, uint32_t value);
+uint32_t context_vm_read(const struct onpu_device *d, uint32_t offset);
+void context_vm_write(struct onpu_device *d, uint32_t offset, uint32_t value);
+void context_doorbell(struct onpu_device *d, unsigned int queue, uint32_t tail);
+void context_port(struct onpu_device *d, unsigned int queue);
+
+/* queue.c: what a queue shows of itself, jobs taken and ended */
+enum onpu_queue_state queue_state(const struct onpu_device *d, unsigned int queue);
+uint64_t queue_retired(const struct onpu_device *d, unsigned int queue);
+uint64_t queue_run_cycles(const struct onpu_device *d, unsigned int queue);
+void queue_bind(struct onpu_device *d, unsigned int queue);
+void queue_unbind(struct onpu_device *d, unsigned int queue);
+void queue_start_job(struct onpu_device *d);
+void queue_end_job(struct onpu_device *d, const struct onpu_fault_record *fault);
+
+/* cp.c: the command processor */
+void cp_reset(struct onpu_device *d);
+bool cp_poll(struct onpu_device *d);
+uint64_t cp_next(const struct onpu_device *d);
+/* Keep the CP busy with a transfer of @bytes. */
+void cp_charge(struct onpu_device *d, size_t bytes);
+void cp_set_current(struct onpu_device *d, unsigned int queue);
+void cp_target_changed(struct onpu_device *d);
+bool cp_switching(const struct onpu_device *d);
+void cp_set_slice(struct onpu_device *d, uint32_t cycles);
+uint64_t cp_slice_used(const struct onpu_device *d);
+uint64_t cp_job_time(const struct onpu_device *d);
+void cp_kill(struct onpu_device *d, uint32_t queue);
+void cp_push_fault(struct onpu_device *d, const struct onpu_fault_record *fault);
+void cp_pop_fault(struct onpu_device *d);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The TLB: a hash table of leaves. The normal one has a fixed number of places and evicts what
+ * is in the way; the sticky one grows and forgets nothing, up to a limit that keeps a hostile
+ * page table from filling the host's memory.
+ */
+#include "device/mmu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TLB_SIZE       1024
+#define TLB_STICKY_MAX (1u << 20)
+
+#define KEY_VALID      (UINT64_C(1) << 63)
+#define KEY_LARGE      (UINT64_C(1) << 62)
+#define KEY_ASID_SHIFT 32
+
+static uint64_t make_key(uint16_t asid, uint64_t va, bool large)
+{
+	unsigned int shift = large ? MMU_LARGE_SHIFT : MMU_PAGE_SHIFT;
+
+	return KEY_VALID | (large ? KEY_LARGE : 0) | (uint64_t)asid << KEY_ASID_SHIFT | va >> shift;
+}
+
+static size_t place(const struct tlb *tlb, uint64_t key)
+{
+	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (tlb->size - 1);
+}
+
+bool tlb_init(struct tlb *tlb, bool sticky)
+{
+	tlb->size = TLB_SIZE;
+	tlb->used = 0;
+	tlb->sticky = sticky;
+	tlb->entries = calloc(tlb->size, sizeof(*tlb->entries));
+	return tlb->entries;
+}
+
+void tlb_destroy(struct tlb *tlb)
+{
+	free(tlb->entries);
+	tlb->entries = NULL;
+}
+
+void tlb_flush(struct tlb *tlb)
+{
+	memset(tlb->entries, 0, tlb->size * sizeof(*tlb->entries));
+	tlb->used = 0;
+}
+
+/* Where @key is, or would go. The sticky table always has an empty place. */
+static struct tlb_entry *find(const struct tlb *tlb, uint64_t key)
+{
+	size_t at = place(tlb, key);
+
+	while (tlb->sticky && tlb->entries[at].key && tlb->entries[at].key != key)
+		at = (at + 1) & (tlb->size - 1);
+	return &tlb->entries[at];
+}
+
+static bool lookup_key(const struct tlb *tlb, uint64_t key, uint64_t *pte)
+{
+	const struct tlb_entry *entry = find(tlb, key);
+
+	if (entry->key != key)
+		return false;
+	*pte = entry->pte;
+	return true;
+}
+
+bool tlb_lookup(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t *pte, bool *large)
+{
+	*large = false;
+	if (lookup_key(tlb, make_key(asid, va, false), pte))
+		return true;
+	*large = true;
+	return lookup_key(tlb, make_key(asid, va, true), pte);
+}
+
+/* A table of @size with the entries of the old one; false: no memory, nothing changed. */
+static bool resize(struct tlb *tlb, size_t size)
+{
+	struct tlb_entry *old = tlb->entries;
+	size_t old_size = tlb->size;
+	struct tlb_entry *entries = calloc(size, sizeof(*entries));
+
+	if (!entries)
+		return false;
+	tlb->entries = entries;
+	tlb->size = size;
+	for (size_t i = 0; i < old_size; i++)
+		if (old[i].key)
+			*find(tlb, old[i].key) = old[i];
+	free(old);
+	return true;
+}
+
+void tlb_insert(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte, bool large)
+{
+	uint64_t key = make_key(asid, va, large);
+	struct tlb_entry *entry;
+
+	if (tlb->sticky && tlb->used * 2 >= tlb->size &&
+	    (tlb->size >= 2 * TLB_STICKY_MAX || !resize(tlb, tlb->size * 2)))
+		tlb_flush(tlb);
+	entry = find(tlb, key);
+	tlb->used += !entry->key;
+	entry->key = key;
+	entry->pte = pte;
+}
+
+static bool concerned(const struct tlb_entry *entry, uint16_t asid, uint64_t first, uint64_t end)
+{
+	unsigned int shift = entry->key & KEY_LARGE ? MMU_LARGE_SHIFT : MMU_PAGE_SHIFT;
+	uint64_t low = (entry->key & UINT32_MAX) << shift;
+	uint64_t high = low + (UINT64_C(1) << shift);
+
+	return entry->key && (uint16_t)(entry->key >> KEY_ASID_SHIFT) == asid && low < end &&
+	       high > first;
+}
+
+/* Put all entries where a search begins to look for them, after some were removed. */
+static void rehash(struct tlb *tlb)
+{
+	/* Without memory for it everything is forgotten, which is always right. */
+	if (!resize(tlb, tlb->size))
+		tlb_flush(tlb);
+}
+
+void tlb_invalidate(struct tlb *tlb, uint16_t asid, uint64_t va, uint32_t pages)
+{
+	uint64_t first = va & ~(MMU_PAGE_SIZE - 1);
+	uint64_t end = first + ((uint64_t)pages << MMU_PAGE_SHIFT);
+	size_t removed = 0;
+
+	if (!pages)
+		first = 0;
+	if (!pages || end < first)
+		end = UINT64_MAX;
+	for (size_t i = 0; i < tlb->size; i++) {
+		if (concerned(&tlb->entries[i], asid, first, end)) {
+			tlb->entries[i].key = 0;
+			removed++;
+		}
+	}
+	tlb->used -= removed;
+	if (tlb->sticky && removed)
+		rehash(tlb);
+}

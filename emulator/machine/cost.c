@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Costs of instructions in cycles, from plain numbers; see cost.h. */
+#include "machine/cost.h"
+
+#define VECTOR_SETUP 8
+#define MMA_SETUP    16
+
+uint64_t cost_vector(uint64_t elements, unsigned int words, uint32_t lanes, uint64_t factor)
+{
+	uint64_t passes = cost_ceil(cost_mul(elements, words), lanes);
+
+	return cost_add(VECTOR_SETUP, cost_mul(passes, factor));
+}
+
+uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int words, uint32_t lanes,
+		     unsigned int factor)
+{
+	return cost_add(cost_vector(in, words, lanes, 1),
+			cost_mul(cost_ceil(cost_mul(out, words), lanes), factor));
+}
+
+uint64_t cost_mma(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, uint64_t taps, uint32_t rows,
+		  uint32_t cols, unsigned int factor)
+{
+	uint64_t blocks = cost_mul(batch, cost_mul(cost_ceil(m, rows), cost_ceil(n, cols)));
+	uint64_t depth = cost_mul(cost_mul(taps, k), factor);
+
+	/* The array cannot start its next block sooner than it takes to load it. */
+	if (depth < rows)
+		depth = rows;
+	/* Filling takes a cycle for each row, draining one for each column. */
+	return cost_add(MMA_SETUP + (uint64_t)rows + cols, cost_mul(blocks, depth));
+}
+
+uint64_t cost_dma(uint64_t runs, uint64_t bytes, uint32_t bytes_per_cycle, unsigned int setup)
+{
+	return cost_add(setup, cost_mul(runs, cost_ceil(bytes, bytes_per_cycle)));
+}

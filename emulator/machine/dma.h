@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Copies and fills of strided views between spaces, for the DMA instructions. */
+#ifndef ONPU_DMA_H
+#define ONPU_DMA_H
+
+#include "machine/sim.h"
+#include "machine/walk.h"
+
+/* A copy between views of the same dimensions, prepared once for any start positions. */
+struct dma_copy {
+	struct sim_context *c;
+	bool src_va, dst_va;
+	unsigned int esize;
+	/* The view whose order is followed, and the other one: indices into walk. */
+	unsigned int lead, follow;
+	struct walk walk;
+	unsigned int block; /* dimensions from here on are moved at once */
+	bool dense;	    /* the block is dense in the leading view */
+};
+
+/* Dimensions and strides of @dst and @src; their starts do not matter. */
+void dma_copy_init(struct dma_copy *copy, struct sim_context *c, const struct sim_tensor *dst,
+		   const struct sim_tensor *src);
+bool dma_copy_run(const struct dma_copy *copy, uint64_t dst, uint64_t src);
+bool dma_fill(struct sim_context *c, const struct sim_tensor *dst, uint64_t value);
+/* Memory traffic of @elements elements. */
+void dma_count(struct sim_context *c, const struct sim_tensor *dst, const struct sim_tensor *src,
+	       uint64_t elements);
+
+#endif

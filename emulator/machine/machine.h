@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* The event machine's state, shared by machine*.c. */
+#ifndef ONPU_MACHINE_H
+#define ONPU_MACHINE_H
+
+#include "machine/sim.h"
+
+#define NO_TIME	  UINT64_MAX
+#define NO_ENGINE 0xff
+
+/*
+ * A semaphore. One engine signals it and executes one instruction at a time, so at most one
+ * instruction's tokens can be on their way (pending) when virtual time moves on in order.
+ */
+struct semaphore {
+	uint32_t count;
+	uint32_t pending;
+	uint64_t time; /* of the last token that arrived */
+	uint64_t pending_time;
+	uint8_t signaller, waiter; /* NO_ENGINE: none so far */
+	bool overflow;		   /* since @time; a fault when the signaller's turn comes */
+};
+
+struct engine {
+	struct sim_work *queue; /* ring of fifo_depth instructions not started */
+	uint32_t head, count;
+	uint64_t end; /* of the last instruction that started */
+	uint32_t pc;  /* of that instruction */
+	uint32_t words[ONPU_INSN_WORDS];
+};
+
+enum cp_state {
+	CP_BEGIN,   /* before slot 0 is read */
+	CP_TAKE,    /* the next event reads an instruction */
+	CP_PUSH,    /* work waits for room in its engine's queue */
+	CP_START,   /* work is one of its own and waits to start */
+	CP_STOPPED, /* ended or faulted */
+};
+
+struct onpu_machine {
+	struct onpu_sim_config config;
+	struct sim_context context;
+	struct sim_watch watch;
+	bool executing; /* an instruction: nothing may be reset now */
+	struct onpu_kernels kernels;
+	struct onpu_job job;
+	struct onpu_job_result result;
+	bool active, faulted;
+	uint64_t now; /* of the last event */
+
+	enum cp_state cp;
+	uint64_t cp_time;      /* when the CP goes on */
+	uint64_t cp_end;       /* of the last instruction that the CP executed */
+	uint32_t pc;	       /* next instruction */
+	uint32_t live;	       /* of the last preempt */
+	uint64_t sram_dirty;   /* bytes of SRAM from here on are zero */
+	struct sim_work *work; /* the instruction that the CP holds */
+	uint64_t cp_tokens;    /* when the CP has its tokens; UINT64_MAX: not known yet */
+	struct engine engine[ONPU_ENG_COUNT]; /* that of the CP has no queue */
+	struct semaphore semaphore[ONPU_NUM_SEMAPHORES];
+	uint16_t slot_cache[SIM_SLOT_CACHE]; /* most recent first */
+	uint32_t slots_cached;
+};
+
+/* machine_issue.c: the CP takes the next instruction; false: it faulted. */
+bool machine_begin_program(struct onpu_machine *m);
+bool machine_take(struct onpu_machine *m);
+
+/* machine.c: stops the job. */
+bool machine_fault(struct onpu_machine *m, int code, unsigned int engine, uint32_t pc,
+		   const uint32_t *words, uint32_t operand, uint64_t address, uint64_t cycle);
+void machine_reset(struct onpu_machine *m);
+void machine_clear_sram(struct onpu_machine *m);
+
+#endif

@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The matrix unit.
+ *
+ * A product has two sides: the rows of S0 (several dimensions, m) and the columns of S1 (one, n).
+ * One side is spread over the vector registers, the other is broadcast, whichever suits the
+ * strides of DST: multiplication commutes, and each element's chain of multiply-adds is the
+ * same. The vector side is packed into panels; of the broadcast side float32 is read where it
+ * lies, other types are converted in blocks first.
+ */
+#include <string.h>
+
+#include "machine/sim.h"
+#include "machine/walk.h"
+
+#define DST ONPU_OPERAND_DST
+#define S0  ONPU_OPERAND_S0
+#define S1  ONPU_OPERAND_S1
+#define S2  ONPU_OPERAND_S2
+
+/* A task: this many rows of one panel. A multiple of every level's rows in a tile. */
+#define ROW_BLOCK 240
+/* Contraction steps that are packed at a time. */
+#define DEPTH_BLOCK 1024
+/* With fewer rows than this packing does not pay. */
+#define PACK_MIN_ROWS 16
+/* Multiply-accumulates below which a second thread does not pay. */
+#define PARALLEL_MIN 500000
+
+/* One side of the product: dimensions, and where an index is in DST and in its source. */
+struct side {
+	const struct sim_tensor *t; /* source */
+	unsigned int rank;
+	uint32_t dim[ONPU_MAX_RANK];
+	int64_t dst[ONPU_MAX_RANK], src[ONPU_MAX_RANK];
+	uint64_t count;
+	int64_t k_stride;
+	const int64_t *tap;		/* offsets of all taps */
+	uint32_t zero;			/* subtracted from each element (integers) */
+	const struct sim_tensor *zeros; /* and by index, or NULL */
+};
+
+struct matrix {
+	const struct sim_context *c;
+	const struct sim_work *w;
+	bool floats, acc;
+	struct side rows, columns;
+	uint32_t depth, taps;
+	/* Contraction in blocks: taps at a time, or parts of one tap. */
+	uint32_t block_taps, block_depth, blocks;
+	unsigned int batch_rank;
+	uint32_t batch_dim[ONPU_MAX_RANK];
+	int64_t batch_stride[3][ONPU_MAX_RANK]; /* DST, rows, columns */
+	int64_t dst, row_base, column_base;
+	uint32_t panel; /* columns in a whole one */
+	uint64_t panels, row_blocks;
+	char *scratch;
+	size_t scratch_each;
+};
+
+/* Columns of one panel that are equally spaced. */
+struct segment {
+	uint32_t first, count;
+	int64_t dst, src;
+};
+
+/* What one thread works on. */
+struct task {
+	const struct matrix *m;
+	int64_t dst, row_base, column_base;
+	uint32_t width, vectors, padded; /* of the panel; padded = vectors * vector */
+	struct segment segment[MMA_MAX_COLS];
+	unsigned int segments;
+	uint32_t column_zero[MMA_MAX_COLS];
+	uint32_t rows;
+	int64_t row_dst[ROW_BLOCK], row_src[ROW_BLOCK];
+	uint32_t row_zero[ROW_BLOCK];
+	char *pack, *converted, *acc;
+};
+
+/* ---- Geometry ---- */
+
+/* Offsets of one index of a side; the index after it is one more. */
+struct cursor {
+	uint32_t at[ONPU_MAX_RANK];
+	int64_t dst, src;
+};
+
+static void cursor_set(struct cursor *cursor, const struct side *side, uint64_t index)
+{
+	cursor->dst = 0;
+	cursor->src = 0;
+	for (unsigned int i = side->rank; i-- > 0;) {
+		cursor->at[i] = (uint32_t)(index % side->dim[i]);
+		index /= side->dim[i];
+		cursor->dst += side->dst[i] * cursor->at[i];
+		cursor->src += side->src[i] * cursor->at[i];
+	}
+}
+
+/* Moves by @n, which does not pass the end of the innermost dimension. */
+static void cursor_add(struct cursor *cursor, const struct side *side, uint32_t n)
+{
+	unsigned int i = side->rank - 1;
+
+	cursor->at[i] += n;
+	cursor->dst += side->dst[i] * n;
+	cursor->src += side->src[i] * n;
+	for (; cursor->at[i] == side->dim[i] && i; i--) {
+		cursor->dst += side->dst[i - 1] - side->dst[i] * side->dim[i];
+		cursor->src += side->src[i - 1] - side->src[i] * side->dim[i];
+		cursor->at[i] = 0;
+		cursor->at[i - 1]++;
+	}
+}
+
+static uint32_t side_zero(const struct matrix *m, const struct side *side, uint64_t index)
+{
+	uint32_t z = 0;
+
+	if (side->zeros)
+		memcpy(&z,
+		       sim_at(m->c, (int64_t)side->zeros->start +
+					    side->zeros->stride[0] * (int64_t)index),
+		       sizeof(z));
+	return side->zero + z;
+}
+
+static void task_panel(struct task *t, uint64_t panel)
+{
+	const struct matrix *m = t->m;
+	const struct side *side = &m->columns;
+	uint64_t first = panel * m->panel, left = side->count - first;
+	uint32_t vector = m->c->kernels->mma_vector;
+	struct cursor cursor;
+
+	t->width = left < m->panel ? (uint32_t)left : m->panel;
+	t->vectors = (t->width + vector - 1) / vector;
+	t->padded = t->vectors * vector;
+	t->segments = 0;
+	cursor_set(&cursor, side, first);
+	for (uint32_t j = 0; j < t->width;) {
+		uint32_t room = side->dim[side->rank - 1] - cursor.at[side->rank - 1];
+		uint32_t n = t->width - j < room ? t->width - j : room;
+
+		t->segment[t->segments++] = (struct segment){ j, n, cursor.dst, cursor.src };
+		cursor_add(&cursor, side, n);
+		j += n;
+	}
+	for (uint32_t j = 0; !m->floats && j < t->width; j++)
+		t->column_zero[j] = side_zero(m, side, first + j);
+}
+
+static void task_rows(struct task *t, uint64_t block)
+{
+	const struct matrix *m = t->m;
+	uint64_t first = block * ROW_BLOCK, left = m->rows.count - first;
+	struct cursor cursor;
+
+	t->rows = left < ROW_BLOCK ? (uint32_t)left : ROW_BLOCK;
+	cursor_set(&cursor, &m->rows, first);
+	for (uint32_t i = 0; i < t->rows; i++) {
+		t->row_dst[i] = cursor.dst;
+		t->row_src[i] = cursor.src;
+		if (!m->floats)
+			t->row_zero[i] = side_zero(m, &m->rows, first + i);
+		cursor_add(&cursor, &m->rows, 1);
+	}
+}
+
+/* ---- Packing ---- */
+
+/* @n elements as float32, or as 32-bit integers less their zero point. */
+static void convert(const struct matrix *m, const struct side *side, uint32_t *out, const char *src,
+		    int64_t stride, uint32_t n, uint32_t zero)
+{
+	if (m->floats) {
+		m->c->kernels->load_f32[side->t->dtype - ONPU_DT_F16]((float *)out, src, stride, n);
+	} else if (side->t->dtype == ONPU_DT_I8) {
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = (uint32_t)(int32_t)(int8_t)src[i * stride] - zero;
+	} else {
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = (uint32_t)(uint8_t)src[i * stride] - zero;
+	}
+}
+
+/* Steps packed together when k is the dense direction: what they write stays in the cache. */
+#define PACK_STEPS 64
+
+/* One tap of the panel, column by column: k is dense. */
+static void pack_columns(const struct task *t, uint32_t *out, const char *base, uint32_t count)
+{
+	const struct side *side = &t->m->columns;
+	int64_t step = side->src[side->rank - 1];
+	uint32_t line[PACK_STEPS];
+
+	for (uint32_t first = 0; first < count; first += PACK_STEPS) {
+		uint32_t n = count - first < PACK_STEPS ? count - first : PACK_STEPS;
+		uint32_t *block = out + (size_t)first * t->padded;
+
+		for (unsigned int s = 0; s < t->segments; s++) {
+			const struct segment *g = &t->segment[s];
+
+			for (uint32_t j = 0; j < g->count; j++) {
+				convert(t->m, side, line,
+					base + g->src + j * step + first * side->k_stride,
+					side->k_stride, n, t->column_zero[g->first + j]);
+				for (uint32_t k = 0; k < n; k++)
+					block[(size_t)k * t->padded + g->first + j] = line[k];
+			}
+		}
+	}
+}
+
+/* The same, step by step. */
+static void pack_steps(const struct task *t, uint32_t *out, const char *base, uint32_t count)
+{
+	const struct side *side = &t->m->columns;
+	int64_t step = side->src[side->rank - 1];
+
+	for (uint32_t k = 0; k < count; k++, out += t->padded, base += side->k_stride) {
+		for (unsigned int s = 0; s < t->segments; s++) {
+			const struct segment *g = &t->segment[s];
+
+			convert(t->m, side, out + g->first, base + g->src, step, g->count, 0);
+		}
+		for (uint32_t j = 0; !t->m->floats && j < t->width; j++)
+			out[j] -= t->column_zero[j];
+	}
+}
+
+static void pack_block(const struct task *t, uint32_t tap, uint32_t taps, uint32_t k,
+		       uint32_t depth)
+{
+	const struct side *side = &t->m->columns;
+	uint32_t *out = (uint32_t *)t->pack;
+
+	if (t->padded != t->width)
+		memset(out, 0, (size_t)taps * depth * t->padded * sizeof(*out));
+	for (uint32_t i = tap; i < tap + taps; i++) {
+		const char *base =
+			sim_at(t->m->c, t->column_base + side->tap[i]) + k * side->k_stride;
+
+		if (side->k_stride == side->t->esize && side->src[side->rank - 1] != side->t->esize)
+			pack_columns(t, out, base, depth);
+		else
+			pack_steps(t, out, base, depth);
+		out += (size_t)depth * t->padded;
+	}
+}
+
+/* Rows of other types than float32: [row][tap][k]. */
+static void convert_rows(const struct task *t, uint32_t tap, uint32_t taps, uint32_t k,
+			 uint32_t depth)
+{
+	const struct side *side = &t->m->rows;
+	uint32_t *out = (uint32_t *)t->converted;
+
+	for (uint32_t r = 0; r < t->rows; r++) {
+		for (uint32_t i = tap; i < tap + taps; i++, out += depth)
+			convert(t->m, side, out,
+				sim_at(t->m->c, t->row_base + t->row_src[r] + side->tap[i]) +
+					k * side->k_stride,
+				side->k_stride, depth, t->row_zero[r]);
+	}
+}
+
+/* ---- Accumulators ---- */
+
+static void load_acc(const struct task *t, uint32_t row, uint32_t rows, char *acc)
+{
+	const struct matrix *m = t->m;
+	const struct sim_tensor *d = &m->w->t[DST];
+	int64_t step = m->columns.dst[m->columns.rank - 1];
+	size_t line = (size_t)t->padded * sizeof(float);
+
+	memset(acc, 0, line * m->c->kernels->mma_rows);
+	for (uint32_t r = 0; m->acc && r < rows; r++) {
+		for (unsigned int s = 0; s < t->segments; s++) {
+			const struct segment *g = &t->segment[s];
+			char *to = acc + r * line + g->first * sizeof(float);
+			const char *from = sim_at(m->c, t->dst + t->row_dst[row + r] + g->dst);
+
+			if (m->floats)
+				m->c->kernels->load_f32[d->dtype - ONPU_DT_F16]((float *)to, from,
+										step, g->count);
+			else
+				m->c->kernels->copy[SIZE_4](to, sizeof(int32_t), from, step,
+							    g->count);
+		}
+	}
+}
+
+static void store_acc(const struct task *t, uint32_t row, uint32_t rows, const char *acc)
+{
+	const struct matrix *m = t->m;
+	const struct sim_tensor *d = &m->w->t[DST];
+	int64_t step = m->columns.dst[m->columns.rank - 1];
+	size_t line = (size_t)t->padded * sizeof(float);
+
+	for (uint32_t r = 0; r < rows; r++) {
+		for (unsigned int s = 0; s < t->segments; s++) {
+			const struct segment *g = &t->segment[s];
+			const char *from = acc + r * line + g->first * sizeof(float);
+			char *to = sim_at(m->c, t->dst + t->row_dst[row + r] + g->dst);
+
+			if (m->floats)
+				m->c->kernels->store_f32[d->dtype - ONPU_DT_F16](
+					to, step, (const float *)from, g->count);
+			else
+				m->c->kernels->copy[SIZE_4](to, step, from, sizeof(int32_t),
+							    g->count);
+		}
+	}
+}
+
+/* ---- The product ---- */
+
+/* Few rows over dense columns: read them where they lie. */
+static bool columns_in_place(const struct task *t)
+{
+	const struct side *side = &t->m->columns;
+
+	return t->m->floats && side->t->dtype == ONPU_DT_F32 && t->padded == t->width &&
+	       t->segments == 1 && side->src[side->rank - 1] == sizeof(float) &&
+	       t->m->rows.count < PACK_MIN_ROWS;
+}
+
+static bool rows_in_place(const struct matrix *m)
+{
+	return m->floats && m->rows.t->dtype == ONPU_DT_F32;
+}
+
+/* Contraction block @b: its taps and steps. */
+struct block {
+	uint32_t tap, taps, k, depth;
+};
+
+static struct block block_at(const struct matrix *m, uint32_t b)
+{
+	uint32_t per_tap = (m->depth + m->block_depth - 1) / m->block_depth;
+	struct block block = { 0, 0, 0, m->depth };
+
+	if (per_tap > 1) {
+		block.tap = b / per_tap;
+		block.taps = 1;
+		block.k = b % per_tap * m->block_depth;
+		block.depth = m->depth - block.k < m->block_depth ? m->depth - block.k :
+								    m->block_depth;
+	} else {
+		block.tap = b * m->block_taps;
+		block.taps = m->taps - block.tap < m->block_taps ? m->taps - block.tap :
+								   m->block_taps;
+	}
+	return block;
+}
+
+static void set_rows(const struct task *t, struct mma_tile *tile, const struct block *b,
+		     const char **row, uint32_t first, uint32_t rows)
+{
+	const struct matrix *m = t->m;
+	size_t converted = (size_t)b->taps * b->depth * sizeof(float);
+
+	for (uint32_t r = 0; r < m->c->kernels->mma_rows; r++) {
+		uint32_t index = first + (r < rows ? r : rows - 1);
+
+		row[r] = rows_in_place(m) ? sim_at(m->c, t->row_base + t->row_src[index]) +
+						    b->k * m->rows.k_stride :
+					    t->converted + index * converted;
+	}
+	tile->row = row;
+}
+
+static void task_block(struct task *t, uint32_t index, bool packed)
+{
+	const struct matrix *m = t->m;
+	const struct onpu_kernels *k = m->c->kernels;
+	const struct block b = block_at(m, index);
+	int64_t dense_rows[DEPTH_BLOCK], dense_columns[DEPTH_BLOCK];
+	const char *row[MMA_MAX_ROWS];
+	struct mma_tile tile = {
+		.taps = b.taps,
+		.depth = b.depth,
+		.k_stride = m->rows.k_stride,
+		.row_tap = m->rows.tap + b.tap,
+		.col = sim_at(m->c, t->column_base + t->segment[0].src) + b.k * m->columns.k_stride,
+		.col_k_stride = m->columns.k_stride,
+		.col_tap = m->columns.tap + b.tap,
+	};
+
+	for (uint32_t i = 0; i < b.taps; i++) {
+		dense_rows[i] = (int64_t)i * b.depth * sizeof(float);
+		dense_columns[i] = dense_rows[i] * t->padded;
+	}
+	if (!rows_in_place(m)) {
+		convert_rows(t, b.tap, b.taps, b.k, b.depth);
+		tile.k_stride = sizeof(float);
+		tile.row_tap = dense_rows;
+	}
+	if (!columns_in_place(t)) {
+		if (!packed)
+			pack_block(t, b.tap, b.taps, b.k, b.depth);
+		tile.col = t->pack;
+		tile.col_k_stride = t->padded * sizeof(float);
+		tile.col_tap = dense_columns;
+	}
+	for (uint32_t r = 0; r < t->rows; r += k->mma_rows) {
+		uint32_t rows = t->rows - r < k->mma_rows ? t->rows - r : k->mma_rows;
+
+		set_rows(t, &tile, &b, row, r, rows);
+		tile.acc = t->acc + (size_t)r * t->padded * sizeof(float);
+		if (!index)
+			load_acc(t, r, rows, tile.acc);
+		(m->floats ? k->mma_f32 : k->mma_i32)[rows][t->vectors](&tile);
+		if (index + 1 == m->blocks)
+			store_acc(t, r, rows, tile.acc);
+	}
+}
+
+static void task_batch(struct task *t, uint64_t batch)
+{
+	const struct matrix *m = t->m;
+
+	t->dst = m->dst;
+	t->row_base = m->row_base;
+	t->column_base = m->column_base;
+	for (unsigned int i = m->batch_rank; i-- > 0;) {
+		int64_t at = (int64_t)(batch % m->batch_dim[i]);
+
+		batch /= m->batch_dim[i];
+		t->dst += at * m->batch_stride[0][i];
+		t->row_base += at * m->batch_stride[1][i];
+		t->column_base += at * m->batch_stride[2][i];
+	}
+}
+
+struct matrix_run {
+	const struct matrix *m;
+	uint64_t tasks;
+	unsigned int parts;
+};
+
+/* Tasks in order of batch, panel, row block; a packed panel serves all its row blocks. */
+static void matrix_part(void *arg, unsigned int part, unsigned int thread)
+{
+	const struct matrix_run *run = arg;
+	const struct matrix *m = run->m;
+	uint64_t first = run->tasks * part / run->parts;
+	uint64_t end = run->tasks * (part + 1) / run->parts;
+	char *scratch = m->scratch + thread * m->scratch_each;
+	struct task t = { .m = m };
+
+	t.pack = scratch;
+	t.acc = t.pack + sizeof(float) * DEPTH_BLOCK * MMA_MAX_COLS;
+	t.converted = t.acc + sizeof(float) * (ROW_BLOCK + MMA_MAX_ROWS) * MMA_MAX_COLS;
+	for (uint64_t i = first; i < end && !sim_given_up(m->c); i++) {
+		uint64_t block = i % m->row_blocks, panel = i / m->row_blocks % m->panels;
+		bool fresh = i == first || !block;
+
+		if (fresh) {
+			task_batch(&t, i / m->row_blocks / m->panels);
+			task_panel(&t, panel);
+		}
+		task_rows(&t, block);
+		for (uint32_t b = 0; b < m->blocks && !sim_given_up(m->c); b++)
+			task_block(&t, b, !fresh && m->blocks == 1);
+	}
+}
+
+static void matrix_run(struct matrix *m)
+{
+	unsigned int threads = onpu_pool_threads(m->c->pool);
+	struct matrix_run run = { .m = m };
+	uint64_t batches = 1;
+
+	m->block_depth = m->depth < DEPTH_BLOCK ? m->depth : DEPTH_BLOCK;
+	m->block_taps = m->depth < DEPTH_BLOCK ? DEPTH_BLOCK / m->depth : 1;
+	m->blocks = m->depth > DEPTH_BLOCK ?
+			    m->taps * ((m->depth + DEPTH_BLOCK - 1) / DEPTH_BLOCK) :
+			    (m->taps + m->block_taps - 1) / m->block_taps;
+	m->panel = m->c->kernels->mma_vector * m->c->kernels->mma_vectors;
+	m->panels = (m->columns.count + m->panel - 1) / m->panel;
+	m->row_blocks = (m->rows.count + ROW_BLOCK - 1) / ROW_BLOCK;
+	for (unsigned int i = 0; i < m->batch_rank; i++)
+		batches *= m->batch_dim[i];
+	run.tasks = batches * m->panels * m->row_blocks;
+	run.parts = batches * m->rows.count * m->columns.count * m->depth * m->taps < PARALLEL_MIN ?
+			    1 :
+			    threads;
+	if (run.tasks < run.parts)
+		run.parts = (unsigned int)run.tasks;
+	onpu_pool_run(m->c->pool, matrix_part, &run, run.parts, sim_idle, m->c);
+}
+
+/* ---- From operands to sides ---- */
+
+static void side_m(struct matrix *m, struct side *side, const bool *batch)
+{
+	const struct sim_tensor *d = &m->w->t[DST], *a = &m->w->t[S0];
+	struct walk walk;
+	uint32_t dim[ONPU_MAX_RANK];
+	int64_t dst[ONPU_MAX_RANK], src[ONPU_MAX_RANK];
+	unsigned int rank = 0;
+
+	for (unsigned int i = 0; i + 1 < d->rank; i++) {
+		if (batch[i])
+			continue;
+		dim[rank] = d->dim[i];
+		dst[rank] = d->stride[i];
+		src[rank++] = a->stride[i];
+	}
+	walk_init(&walk, rank, dim);
+	walk_operand(&walk, 0, dst);
+	walk_operand(&walk, 0, src);
+	walk_simplify(&walk);
+	side->t = a;
+	side->rank = walk.rank;
+	side->count = 1;
+	for (unsigned int i = 0; i < walk.rank; i++) {
+		side->dim[i] = walk.dim[i];
+		side->dst[i] = walk.stride[0][i];
+		side->src[i] = walk.stride[1][i];
+		side->count *= walk.dim[i];
+	}
+	side->k_stride = a->stride[a->rank - 1];
+}
+
+static void side_n(const struct matrix *m, struct side *side)
+{
+	const struct sim_tensor *d = &m->w->t[DST], *b = &m->w->t[S1];
+
+	side->t = b;
+	side->rank = 1;
+	side->dim[0] = d->dim[d->rank - 1];
+	side->dst[0] = d->stride[d->rank - 1];
+	side->src[0] = b->stride[b->rank - 1];
+	side->count = side->dim[0];
+	side->k_stride = b->stride[b->rank - 2];
+}
+
+/* Whether n is the better side to spread over vectors. */
+static bool prefer_n(const struct matrix *m, const struct side *n, const struct side *rows)
+{
+	unsigned int half = (m->c->kernels->mma_vector + 1) / 2;
+	unsigned int esize = m->w->t[DST].esize;
+
+	if (n->dst[0] == esize && n->count >= half)
+		return true;
+	if (rows->dst[rows->rank - 1] == esize && rows->dim[rows->rank - 1] >= half)
+		return false;
+	return n->count >= rows->count || n->count >= 2 * half;
+}
+
+static void matrix_sides(struct matrix *m, const int64_t *s0_tap, const int64_t *s1_tap)
+{
+	const struct sim_work *w = m->w;
+	const struct sim_tensor *d = &w->t[DST], *a = &w->t[S0], *b = &w->t[S1];
+	struct side rows = { 0 }, n = { 0 };
+	bool batch[ONPU_MAX_RANK], by_n;
+
+	for (unsigned int i = 0; i + 1 < d->rank; i++)
+		batch[i] = b->stride[i] != 0;
+	side_m(m, &rows, batch);
+	side_n(m, &n);
+	rows.tap = s0_tap;
+	n.tap = s1_tap;
+	if (!m->floats) {
+		rows.zero = w->has_param ? (uint32_t)w->param.taps.zero_a : 0;
+		n.zero = w->has_param ? (uint32_t)w->param.taps.zero_b : 0;
+		n.zeros = w->t[S2].present ? &w->t[S2] : NULL;
+	}
+	by_n = prefer_n(m, &n, &rows);
+	m->rows = by_n ? rows : n;
+	m->columns = by_n ? n : rows;
+	m->row_base = (int64_t)(by_n ? a : b)->start;
+	m->column_base = (int64_t)(by_n ? b : a)->start;
+	m->dst = (int64_t)d->start;
+	for (unsigned int i = 0; i + 1 < d->rank; i++) {
+		if (!batch[i])
+			continue;
+		m->batch_dim[m->batch_rank] = d->dim[i];
+		m->batch_stride[0][m->batch_rank] = d->stride[i];
+		m->batch_stride[1][m->batch_rank] = (by_n ? a : b)->stride[i];
+		m->batch_stride[2][m->batch_rank++] = (by_n ? b : a)->stride[i];
+	}
+}
+
+/* Offsets of every tap, in the order in which they are taken. */
+static void tap_offsets(const struct sim_work *w, int64_t *s0, int64_t *s1, int64_t *dst)
+{
+	const struct onpu_slot_param_taps_loop *l = w->param.taps.loop;
+
+	*s0 = *s1 = *dst = 0;
+	if (!w->has_param)
+		return;
+	for (uint32_t i = 0; i < l[0].count; i++) {
+		for (uint32_t j = 0; j < l[1].count; j++) {
+			for (uint32_t k = 0; k < l[2].count; k++) {
+				*s0++ = sim_tap_offset(w, S0, i, j, k);
+				*s1++ = sim_tap_offset(w, S1, i, j, k);
+				*dst++ = sim_tap_offset(w, DST, i, j, k);
+			}
+		}
+	}
+}
+
+bool sim_matrix(struct sim_context *c, const struct sim_work *w)
+{
+	uint32_t taps = sim_tap_count(w);
+	size_t offsets = (taps * sizeof(int64_t) + 63) & ~(size_t)63;
+	size_t each = sizeof(float) * ((size_t)DEPTH_BLOCK * (MMA_MAX_COLS + ROW_BLOCK) +
+				       (size_t)(ROW_BLOCK + MMA_MAX_ROWS) * MMA_MAX_COLS);
+	char *scratch = sim_scratch(c, 3 * offsets + each * onpu_pool_threads(c->pool));
+	int64_t *s0_tap, *s1_tap, *dst_tap;
+	const struct sim_tensor *d = &w->t[DST];
+	struct matrix m = {
+		.c = c,
+		.w = w,
+		.floats = w->insn.op != ONPU_OP_MMA_I8,
+		.acc = w->insn.acc,
+		.depth = w->t[S0].dim[d->rank - 1],
+		.taps = taps,
+		.scratch_each = each,
+	};
+	int64_t dst;
+
+	if (!scratch)
+		return false;
+	s0_tap = (int64_t *)scratch;
+	s1_tap = (int64_t *)(scratch + offsets);
+	dst_tap = (int64_t *)(scratch + 2 * offsets);
+	m.scratch = scratch + 3 * offsets;
+	tap_offsets(w, s0_tap, s1_tap, dst_tap);
+	matrix_sides(&m, s0_tap, s1_tap);
+	c->counters->macs += sim_elements(d) * m.depth * taps;
+	if (!sim_taps_move(w)) {
+		matrix_run(&m);
+		return true;
+	}
+	m.taps = 1;
+	dst = m.dst;
+	for (uint32_t i = 0; i < taps && !sim_stop(c, i); i++) {
+		m.dst = dst + dst_tap[i];
+		matrix_run(&m);
+		m.rows.tap++;
+		m.columns.tap++;
+	}
+	return true;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the device model's core: a decoded instruction and what executing it needs.
+ */
+#ifndef ONPU_SIM_INTERNAL_H
+#define ONPU_SIM_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "math/kernels.h"
+#include "onpu/isa.h"
+#include "onpu/registers.h"
+#include "onpu/slots.h"
+#include "onpu_sim.h"
+#include "machine/threads.h"
+
+/* No instruction may cost more (D8). */
+#define SIM_MAX_COST (1u << 20)
+/* Slots that the command processor keeps. */
+#define SIM_SLOT_CACHE 64
+
+__extension__ typedef __int128 sim_s128;
+__extension__ typedef unsigned __int128 sim_u128;
+
+/*
+ * A tensor operand. Units of offset, stride, start and span are bytes, for 4-bit types nibbles.
+ * Strides of dimensions of size 1 are zero here, so that nothing depends on them.
+ */
+struct sim_tensor {
+	bool present;
+	uint8_t dtype;
+	uint8_t esize; /* units of one element: 1 for 4-bit types */
+	uint8_t rank;
+	uint8_t space;
+	uint16_t slot;
+	uint32_t dim[ONPU_MAX_RANK];
+	int64_t stride[ONPU_MAX_RANK];
+	uint64_t base, size, offset;
+	uint64_t start; /* of element 0 in its space */
+};
+
+/* An instruction on its way through an engine. */
+struct sim_work {
+	struct onpu_insn insn;
+	const struct onpu_op_info *info;
+	uint32_t words[ONPU_INSN_WORDS];
+	uint32_t pc;
+	uint8_t engine;
+	bool has_param;
+	struct sim_tensor t[4]; /* DST, S0, S1, S2 */
+	union onpu_slot param;
+	uint64_t issue; /* cycle at which it reached its FIFO */
+	uint64_t cost;
+};
+
+struct sim_fault {
+	int code; /* enum onpu_fault, 0: none */
+	uint32_t operand;
+	uint64_t address;
+};
+
+/* Pieces of work, some microseconds in all, between two looks at whether the job is given up. */
+#define SIM_LOOK_EVERY 64
+
+/* Who may end a job inside an instruction. */
+struct sim_watch {
+	bool (*look)(void *ctx); /* on the stepping thread; true: give up */
+	void *ctx;
+	atomic_bool stop; /* the job is given up */
+};
+
+/* What an instruction is executed with. */
+struct sim_context {
+	uint8_t *sram;
+	uint32_t sram_bytes; /* that the program declared */
+	const struct onpu_sim_config *config;
+	const struct onpu_kernels *kernels;
+	const onpu_fn_array *functions;
+	const struct onpu_mem *mem;
+	struct onpu_pool *pool;
+	struct sim_watch *watch;
+	struct sim_fault fault;
+	struct onpu_counters *counters;
+	/* Scratch memory of instructions, grown on demand and bounded by the cost limit. */
+	void *scratch;
+	size_t scratch_size;
+};
+
+static inline bool sim_is_float(unsigned int dtype)
+{
+	return dtype >= ONPU_DT_F16 && dtype <= ONPU_DT_F32;
+}
+
+static inline bool sim_is_nibble(unsigned int dtype)
+{
+	return dtype == ONPU_DT_I4 || dtype == ONPU_DT_U4;
+}
+
+/* Bytes of an element; 4-bit types count nibbles and have 1. */
+static inline unsigned int sim_esize(unsigned int dtype)
+{
+	static const uint8_t size[ONPU_DT_COUNT] = { 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 1, 1 };
+
+	return size[dtype];
+}
+
+static inline enum kernel_size sim_size(unsigned int esize)
+{
+	return esize == 1 ? SIZE_1 : esize == 2 ? SIZE_2 : esize == 4 ? SIZE_4 : SIZE_8;
+}
+
+const struct kernel_int *sim_int_type(unsigned int dtype);
+
+static inline uint64_t sim_elements(const struct sim_tensor *t)
+{
+	uint64_t n = 1;
+
+	for (unsigned int i = 0; i < t->rank; i++)
+		n *= t->dim[i];
+	return n;
+}
+
+/* An element of an SRAM tensor by its byte position; checked by slots.c before. */
+static inline char *sim_at(const struct sim_context *c, int64_t position)
+{
+	return (char *)c->sram + position;
+}
+
+static inline uint32_t sim_tap_count(const struct sim_work *w)
+{
+	const struct onpu_slot_param_taps *p = &w->param.taps;
+
+	/* The product is bounded by the cost check. */
+	return w->has_param ? p->loop[0].count * p->loop[1].count * p->loop[2].count : 1;
+}
+
+/* Whether taps move the destination. */
+static inline bool sim_taps_move(const struct sim_work *w)
+{
+	const struct onpu_slot_param_taps_loop *l = w->param.taps.loop;
+
+	return w->has_param && (l[0].dst_step || l[1].dst_step || l[2].dst_step);
+}
+
+/* Bytes (of a tensor's own space) that a tap moves an operand. */
+static inline int64_t sim_tap_offset(const struct sim_work *w, unsigned int operand, uint32_t i,
+				     uint32_t j, uint32_t k)
+{
+	const struct onpu_slot_param_taps_loop *l = w->param.taps.loop;
+	const uint32_t at[ONPU_TAPS_LOOPS] = { i, j, k };
+	int64_t offset = 0;
+
+	for (unsigned int n = 0; n < ONPU_TAPS_LOOPS; n++) {
+		int64_t step = operand == ONPU_OPERAND_DST ? l[n].dst_step :
+			       operand == ONPU_OPERAND_S0  ? l[n].s0_step :
+							     l[n].s1_step;
+
+		/* A step that is never taken may be anything. */
+		offset += at[n] ? step * at[n] : 0;
+	}
+	return offset;
+}
+
+/* Whether the job is given up: what is left of the instruction need not be done. */
+static inline bool sim_given_up(const struct sim_context *c)
+{
+	struct sim_watch *w = c->watch;
+
+	if (atomic_load_explicit(&w->stop, memory_order_relaxed))
+		return true;
+	if (!w->look || onpu_pool_helper() || !w->look(w->ctx))
+		return false;
+	atomic_store(&w->stop, true);
+	return true;
+}
+
+/* The same for loops: looks when @n, which counts, comes by. */
+static inline bool sim_stop(const struct sim_context *c, uint64_t n)
+{
+	return !(n % SIM_LOOK_EVERY) && sim_given_up(c);
+}
+
+/* execute.c: for onpu_pool_run(), whose caller goes on looking while it waits. */
+void sim_idle(const void *context);
+
+/* slots.c: decode the operands of w->insn and check everything that can be checked beforehand. */
+struct sim_slot_source {
+	void *ctx;
+	uint32_t count;
+	/* Copies a slot; false: the context's fault says why. */
+	bool (*read)(void *ctx, uint32_t index, union onpu_slot *slot);
+};
+bool sim_decode(struct sim_context *c, struct sim_work *w, const struct sim_slot_source *slots);
+
+/* shapes.c: rules about dimensions, by instruction; the operand at fault or -1. */
+int sim_check_shape(const struct sim_work *w);
+/* Whether a resample stays inside of S0. */
+bool sim_resample_inside(const struct sim_work *w);
+/* The units [low, high) that an operand touches, with what taps add, relative to its window. */
+void sim_extent(const struct sim_work *w, unsigned int operand, sim_s128 *low, sim_s128 *high);
+
+/* The cost in cycles; saturates above SIM_MAX_COST. */
+uint64_t sim_cost(const struct sim_work *w, const struct onpu_sim_config *config);
+
+/* execute.c: run a decoded instruction; false: c->fault says why. */
+bool sim_execute(struct sim_context *c, const struct sim_work *w);
+
+static inline bool sim_fail(struct sim_context *c, int code, uint32_t operand, uint64_t address)
+{
+	c->fault.code = code;
+	c->fault.operand = operand;
+	c->fault.address = address;
+	return false;
+}
+
+/* At least @size bytes, aligned to 64; NULL: no memory. */
+void *sim_scratch(struct sim_context *c, size_t size);
+
+/* space.c: bytes in memory (space VA); a failure names @operand. */
+bool sim_read(struct sim_context *c, unsigned int operand, uint64_t address, void *dst,
+	      size_t size);
+bool sim_write(struct sim_context *c, unsigned int operand, uint64_t address, const void *src,
+	       size_t size);
+
+/* One file each. */
+bool sim_matrix(struct sim_context *c, const struct sim_work *w);
+void sim_unary(struct sim_context *c, const struct sim_work *w);
+void sim_binary(struct sim_context *c, const struct sim_work *w);
+void sim_ternary(struct sim_context *c, const struct sim_work *w);
+void sim_reduce(struct sim_context *c, const struct sim_work *w);
+void sim_arg(struct sim_context *c, const struct sim_work *w);
+void sim_scan(struct sim_context *c, const struct sim_work *w);
+void sim_convert(struct sim_context *c, const struct sim_work *w);
+void sim_window(struct sim_context *c, const struct sim_work *w);
+bool sim_resample(struct sim_context *c, const struct sim_work *w);
+void sim_tri(struct sim_context *c, const struct sim_work *w);
+bool sim_dma(struct sim_context *c, const struct sim_work *w);
+bool sim_gather(struct sim_context *c, const struct sim_work *w);
+
+#endif

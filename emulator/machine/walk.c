@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* Walking over the elements of tensors; see walk.h. */
+#include <string.h>
+
+#include "machine/walk.h"
+
+/* Pieces of work below which a second thread does not pay. */
+#define PARALLEL_MIN (16 * KERNEL_CHUNK)
+/* Rows shorter than this are put together, whatever their layout. */
+#define SHORT_ROW 32
+
+void walk_init(struct walk *walk, unsigned int rank, const uint32_t *dim)
+{
+	walk->rank = rank;
+	walk->operands = 0;
+	memset(walk->start, 0, sizeof(walk->start));
+	memcpy(walk->dim, dim, rank * sizeof(*dim));
+}
+
+void walk_operand(struct walk *walk, uint64_t start, const int64_t *stride)
+{
+	unsigned int i = walk->operands++;
+
+	walk->start[i] = (int64_t)start;
+	memcpy(walk->stride[i], stride, walk->rank * sizeof(*stride));
+}
+
+void walk_tensor(struct walk *walk, const struct sim_tensor *t)
+{
+	walk_operand(walk, t->start, t->stride);
+}
+
+static void move_dim(struct walk *walk, unsigned int to, unsigned int from)
+{
+	walk->dim[to] = walk->dim[from];
+	for (unsigned int i = 0; i < walk->operands; i++)
+		walk->stride[i][to] = walk->stride[i][from];
+}
+
+static void swap_dims(struct walk *walk, unsigned int a, unsigned int b)
+{
+	uint32_t dim = walk->dim[a];
+
+	walk->dim[a] = walk->dim[b];
+	walk->dim[b] = dim;
+	for (unsigned int i = 0; i < walk->operands; i++) {
+		int64_t stride = walk->stride[i][a];
+
+		walk->stride[i][a] = walk->stride[i][b];
+		walk->stride[i][b] = stride;
+	}
+}
+
+static uint64_t distance(int64_t stride)
+{
+	return stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
+}
+
+static bool mergeable(const struct walk *walk, unsigned int outer, unsigned int inner)
+{
+	if ((uint64_t)walk->dim[outer] * walk->dim[inner] > UINT32_MAX)
+		return false;
+	for (unsigned int i = 0; i < walk->operands; i++) {
+		/* Addresses wrap, so what is equal modulo 2^64 is equal. */
+		if ((uint64_t)walk->stride[i][outer] !=
+		    (uint64_t)walk->stride[i][inner] * walk->dim[inner])
+			return false;
+	}
+	return true;
+}
+
+void walk_simplify(struct walk *walk)
+{
+	unsigned int rank = 0;
+
+	for (unsigned int i = 0; i < walk->rank; i++) {
+		if (walk->dim[i] != 1)
+			move_dim(walk, rank++, i);
+	}
+	walk->rank = rank;
+	for (unsigned int i = 1; i < rank; i++) {
+		for (unsigned int j = i;
+		     j && distance(walk->stride[0][j - 1]) < distance(walk->stride[0][j]); j--)
+			swap_dims(walk, j - 1, j);
+	}
+	for (unsigned int i = rank; i-- > 1;) {
+		if (!mergeable(walk, i - 1, i))
+			continue;
+		walk->dim[i] *= walk->dim[i - 1];
+		for (unsigned int j = i; j < walk->rank; j++)
+			move_dim(walk, j - 1, j);
+		walk->rank--;
+	}
+	if (!walk->rank) {
+		walk->rank = 1;
+		walk->dim[0] = 1;
+		for (unsigned int i = 0; i < walk->operands; i++)
+			walk->stride[i][0] = 0;
+	}
+}
+
+/* A walk cut into pieces: outer dimensions, then blocks of rows, then blocks of columns. */
+struct walk_plan {
+	const struct walk *walk;
+	const struct sim_context *c;
+	walk_fn fn;
+	void *arg;
+	uint32_t rows, columns; /* of a whole piece */
+	uint32_t total_rows, total_columns;
+	unsigned int rank; /* of the counters */
+	uint32_t dim[ONPU_MAX_RANK + 1];
+	int64_t stride[WALK_MAX][ONPU_MAX_RANK + 1];
+	uint64_t pieces;
+	unsigned int parts;
+};
+
+/*
+ * Several rows make a piece when they are short, or follow each other in the first operand:
+ * then only operands that are broadcast along them have to be copied together.
+ */
+static uint32_t rows_in_piece(const struct walk *walk, uint32_t columns, uint32_t rows)
+{
+	unsigned int last = walk->rank - 1;
+	uint32_t fit = KERNEL_CHUNK / columns;
+	bool follow = walk->rank > 1 &&
+		      walk->stride[0][last - 1] == walk->stride[0][last] * (int64_t)walk->dim[last];
+
+	if (columns >= SHORT_ROW && !follow)
+		return 1;
+	return fit < rows ? fit : rows;
+}
+
+static void plan_init(struct walk_plan *plan, const struct walk *walk)
+{
+	unsigned int outer = walk->rank > 1 ? walk->rank - 2 : 0, last = walk->rank - 1;
+
+	plan->walk = walk;
+	plan->total_columns = walk->dim[last];
+	plan->total_rows = walk->rank > 1 ? walk->dim[last - 1] : 1;
+	plan->columns = plan->total_columns < KERNEL_CHUNK ? plan->total_columns : KERNEL_CHUNK;
+	plan->rows = rows_in_piece(walk, plan->columns, plan->total_rows);
+	plan->rank = outer + 2;
+	memcpy(plan->dim, walk->dim, outer * sizeof(plan->dim[0]));
+	plan->dim[outer] = (plan->total_rows + plan->rows - 1) / plan->rows;
+	plan->dim[outer + 1] =
+		(uint32_t)(((uint64_t)plan->total_columns + plan->columns - 1) / plan->columns);
+	plan->pieces = 1;
+	for (unsigned int i = 0; i < plan->rank; i++)
+		plan->pieces *= plan->dim[i];
+	for (unsigned int i = 0; i < walk->operands; i++) {
+		memcpy(plan->stride[i], walk->stride[i], outer * sizeof(int64_t));
+		plan->stride[i][outer] = walk->rank > 1 ? walk->stride[i][last - 1] * plan->rows :
+							  0;
+		plan->stride[i][outer + 1] = walk->stride[i][last] * plan->columns;
+	}
+}
+
+static void plan_range(const struct walk_plan *plan, uint64_t first, uint64_t end)
+{
+	const struct walk *walk = plan->walk;
+	unsigned int last = walk->rank - 1, top = plan->rank - 1;
+	uint32_t count[ONPU_MAX_RANK + 1];
+	struct walk_piece piece;
+	uint64_t rest = first;
+
+	memcpy(piece.at, walk->start, sizeof(piece.at));
+	for (unsigned int d = plan->rank; d-- > 0;) {
+		count[d] = (uint32_t)(rest % plan->dim[d]);
+		rest /= plan->dim[d];
+		for (unsigned int i = 0; i < walk->operands; i++)
+			piece.at[i] += plan->stride[i][d] * count[d];
+	}
+	for (unsigned int i = 0; i < walk->operands; i++) {
+		piece.step[i] = walk->stride[i][last];
+		piece.row_step[i] = walk->rank > 1 ? walk->stride[i][last - 1] : 0;
+	}
+	for (uint64_t n = first; n < end && !sim_stop(plan->c, n); n++) {
+		uint32_t rows = plan->total_rows - count[top - 1] * plan->rows;
+		uint32_t columns = plan->total_columns - count[top] * plan->columns;
+
+		piece.rows = rows < plan->rows ? rows : plan->rows;
+		piece.columns = columns < plan->columns ? columns : plan->columns;
+		plan->fn(plan->arg, &piece);
+		for (unsigned int d = plan->rank; d-- > 0;) {
+			bool wrap = ++count[d] == plan->dim[d];
+			int64_t steps = wrap ? -(int64_t)(plan->dim[d] - 1) : 1;
+
+			for (unsigned int i = 0; i < walk->operands; i++)
+				piece.at[i] += plan->stride[i][d] * steps;
+			if (!wrap)
+				break;
+			count[d] = 0;
+		}
+	}
+}
+
+static void plan_part(void *arg, unsigned int part, unsigned int thread)
+{
+	const struct walk_plan *plan = arg;
+
+	(void)thread;
+	plan_range(plan, plan->pieces * part / plan->parts,
+		   plan->pieces * (part + 1) / plan->parts);
+}
+
+void walk_run(struct walk *walk, const struct sim_context *c, bool parallel, walk_fn fn, void *arg)
+{
+	struct walk_plan plan;
+
+	walk_simplify(walk);
+	plan_init(&plan, walk);
+	plan.c = c;
+	plan.fn = fn;
+	plan.arg = arg;
+	plan.parts = 1;
+	if (parallel && plan.pieces > 1 && plan.pieces * plan.rows * plan.columns >= PARALLEL_MIN)
+		plan.parts = onpu_pool_threads(c->pool);
+	onpu_pool_run(c->pool, plan_part, &plan, plan.parts, sim_idle, c);
+}
+
+/* ---- Pieces from and to memory ---- */
+
+/* Whether a piece is a dense array of its own. */
+static bool dense(const struct walk_piece *p, unsigned int operand, unsigned int esize)
+{
+	return p->step[operand] == esize &&
+	       (p->rows == 1 || p->row_step[operand] == (int64_t)esize * p->columns);
+}
+
+const float *walk_load_f32(const struct sim_context *c, const struct sim_tensor *t,
+			   const struct walk_piece *p, unsigned int operand, float *buf)
+{
+	kernel_load_f32 load = c->kernels->load_f32[t->dtype - ONPU_DT_F16];
+
+	if (t->dtype == ONPU_DT_F32 && dense(p, operand, sizeof(float)))
+		return (const float *)sim_at(c, p->at[operand]);
+	for (uint32_t r = 0; r < p->rows; r++)
+		load(buf + (size_t)r * p->columns,
+		     sim_at(c, p->at[operand] + r * p->row_step[operand]), p->step[operand],
+		     p->columns);
+	return buf;
+}
+
+static int64_t load_nibble(const struct sim_context *c, const struct sim_tensor *t, int64_t at)
+{
+	unsigned int byte = c->sram[at >> 1];
+	int nibble = at & 1 ? byte >> 4 : byte & 15;
+
+	return t->dtype == ONPU_DT_I4 && nibble >= 8 ? nibble - 16 : nibble;
+}
+
+static void load_nibbles(const struct sim_context *c, const struct sim_tensor *t,
+			 const struct walk_piece *p, unsigned int operand, int64_t *buf)
+{
+	for (uint32_t r = 0; r < p->rows; r++) {
+		int64_t at = p->at[operand] + r * p->row_step[operand];
+
+		for (uint32_t i = 0; i < p->columns; i++, at += p->step[operand])
+			*buf++ = load_nibble(c, t, at);
+	}
+}
+
+const int64_t *walk_load_s64(const struct sim_context *c, const struct sim_tensor *t,
+			     const struct walk_piece *p, unsigned int operand, int64_t *buf)
+{
+	if (sim_is_nibble(t->dtype)) {
+		load_nibbles(c, t, p, operand, buf);
+		return buf;
+	}
+	if (t->esize == 8 && dense(p, operand, sizeof(int64_t)))
+		return (const int64_t *)sim_at(c, p->at[operand]);
+	for (uint32_t r = 0; r < p->rows; r++)
+		c->kernels->load_s64[t->dtype](buf + (size_t)r * p->columns,
+					       sim_at(c, p->at[operand] + r * p->row_step[operand]),
+					       p->step[operand], p->columns);
+	return buf;
+}
+
+const void *walk_load_raw(const struct sim_context *c, const struct sim_tensor *t,
+			  const struct walk_piece *p, unsigned int operand, void *buf)
+{
+	kernel_copy copy = c->kernels->copy[sim_size(t->esize)];
+
+	if (dense(p, operand, t->esize))
+		return sim_at(c, p->at[operand]);
+	for (uint32_t r = 0; r < p->rows; r++)
+		copy((char *)buf + (size_t)r * p->columns * t->esize, t->esize,
+		     sim_at(c, p->at[operand] + r * p->row_step[operand]), p->step[operand],
+		     p->columns);
+	return buf;
+}
+
+float *walk_target_f32(const struct sim_context *c, const struct sim_tensor *t,
+		       const struct walk_piece *p, unsigned int operand, float *buf)
+{
+	if (t->dtype == ONPU_DT_F32 && dense(p, operand, sizeof(float)))
+		return (float *)sim_at(c, p->at[operand]);
+	return buf;
+}
+
+void walk_store_f32(const struct sim_context *c, const struct sim_tensor *t,
+		    const struct walk_piece *p, unsigned int operand, const float *src)
+{
+	kernel_store_f32 store = c->kernels->store_f32[t->dtype - ONPU_DT_F16];
+
+	if ((const char *)src == sim_at(c, p->at[operand]))
+		return;
+	for (uint32_t r = 0; r < p->rows; r++)
+		store(sim_at(c, p->at[operand] + r * p->row_step[operand]), p->step[operand],
+		      src + (size_t)r * p->columns, p->columns);
+}
+
+static void store_nibbles(const struct sim_context *c, const struct walk_piece *p,
+			  unsigned int operand, const int64_t *src)
+{
+	for (uint32_t r = 0; r < p->rows; r++) {
+		int64_t at = p->at[operand] + r * p->row_step[operand];
+
+		for (uint32_t i = 0; i < p->columns; i++, at += p->step[operand]) {
+			uint8_t *byte = &c->sram[at >> 1];
+			unsigned int shift = at & 1 ? 4 : 0;
+
+			*byte = (*byte & ~(15u << shift)) | ((unsigned int)*src++ & 15) << shift;
+		}
+	}
+}
+
+void walk_store_s64(const struct sim_context *c, const struct sim_tensor *t,
+		    const struct walk_piece *p, unsigned int operand, const int64_t *src)
+{
+	if (sim_is_nibble(t->dtype)) {
+		store_nibbles(c, p, operand, src);
+		return;
+	}
+	for (uint32_t r = 0; r < p->rows; r++)
+		c->kernels->store_s64[sim_size(t->esize)](
+			sim_at(c, p->at[operand] + r * p->row_step[operand]), p->step[operand],
+			src + (size_t)r * p->columns, p->columns);
+}
+
+void walk_store_raw(const struct sim_context *c, const struct sim_tensor *t,
+		    const struct walk_piece *p, unsigned int operand, const void *src)
+{
+	kernel_copy copy = c->kernels->copy[sim_size(t->esize)];
+
+	for (uint32_t r = 0; r < p->rows; r++)
+		copy(sim_at(c, p->at[operand] + r * p->row_step[operand]), p->step[operand],
+		     (const char *)src + (size_t)r * p->columns * t->esize, t->esize, p->columns);
+}

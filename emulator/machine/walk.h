@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Walking over the elements of tensors with the same dimensions, in pieces that fit a kernel.
+ *
+ * Dimensions of size 1 go, the others are sorted by the first operand's strides and merged
+ * where all operands allow it, so that the innermost one is long and dense when it can be. The
+ * order of elements is therefore unspecified: only for instructions where each destination
+ * element depends on its own sources.
+ */
+#ifndef ONPU_WALK_H
+#define ONPU_WALK_H
+
+#include "machine/sim.h"
+
+#define WALK_MAX 4
+
+struct walk {
+	unsigned int rank, operands;
+	uint32_t dim[ONPU_MAX_RANK];
+	int64_t start[WALK_MAX];
+	int64_t stride[WALK_MAX][ONPU_MAX_RANK];
+};
+
+/* rows x columns elements, together at most KERNEL_CHUNK. */
+struct walk_piece {
+	uint32_t rows, columns;
+	int64_t at[WALK_MAX];	/* position of the first element */
+	int64_t step[WALK_MAX]; /* from column to column */
+	int64_t row_step[WALK_MAX];
+};
+
+typedef void (*walk_fn)(void *arg, const struct walk_piece *piece);
+
+void walk_init(struct walk *walk, unsigned int rank, const uint32_t *dim);
+/* Adds an operand: its position and its strides along the dimensions of walk_init(). */
+void walk_operand(struct walk *walk, uint64_t start, const int64_t *stride);
+void walk_tensor(struct walk *walk, const struct sim_tensor *t);
+/* @parallel: false keeps all pieces on the calling thread. */
+void walk_run(struct walk *walk, const struct sim_context *c, bool parallel, walk_fn fn, void *arg);
+/* Drops dimensions of size 1, sorts and merges; walk_run() does it itself. */
+void walk_simplify(struct walk *walk);
+
+/* Sources of a piece as dense arrays; buf is used unless the tensor's own memory will do. */
+const float *walk_load_f32(const struct sim_context *c, const struct sim_tensor *t,
+			   const struct walk_piece *p, unsigned int operand, float *buf);
+const int64_t *walk_load_s64(const struct sim_context *c, const struct sim_tensor *t,
+			     const struct walk_piece *p, unsigned int operand, int64_t *buf);
+/* Elements as they are, esize bytes each. */
+const void *walk_load_raw(const struct sim_context *c, const struct sim_tensor *t,
+			  const struct walk_piece *p, unsigned int operand, void *buf);
+
+/* Where a kernel may put float results: the tensor's own memory, or buf to be stored after. */
+float *walk_target_f32(const struct sim_context *c, const struct sim_tensor *t,
+		       const struct walk_piece *p, unsigned int operand, float *buf);
+void walk_store_f32(const struct sim_context *c, const struct sim_tensor *t,
+		    const struct walk_piece *p, unsigned int operand, const float *src);
+void walk_store_s64(const struct sim_context *c, const struct sim_tensor *t,
+		    const struct walk_piece *p, unsigned int operand, const int64_t *src);
+void walk_store_raw(const struct sim_context *c, const struct sim_tensor *t,
+		    const struct walk_piece *p, unsigned int operand, const void *src);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Register-blocked inner loops of the matrix unit; see kernels.h. Built once per SIMD level.
+ *
+ * A tile keeps its accumulators in registers over the whole contraction: taps, then k
+ * ascending, one fused multiply-add each, so that the order per element is the
+ * architecture's whatever the tile's shape.
+ */
+#include <string.h>
+
+#include "math/kernels_level.h"
+
+#if defined(__AVX512F__) && !defined(KERNEL_PLAIN)
+#include <immintrin.h>
+#define TILE_ROWS 8
+#define VECTORS	  3
+#define VECTOR	  16
+typedef __m512 vec_f32;
+typedef __m512i vec_i32;
+#define f32_load(p)	 _mm512_loadu_ps(p)
+#define f32_store(p, x)	 _mm512_storeu_ps(p, x)
+#define f32_splat(x)	 _mm512_set1_ps(x)
+#define f32_mac(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define i32_load(p)	 _mm512_loadu_si512(p)
+#define i32_store(p, x)	 _mm512_storeu_si512(p, x)
+#define i32_splat(x)	 _mm512_set1_epi32(x)
+#define i32_mac(a, b, c) _mm512_add_epi32(_mm512_mullo_epi32(a, b), c)
+#elif defined(__AVX2__) && defined(__FMA__) && !defined(KERNEL_PLAIN)
+#include <immintrin.h>
+#define TILE_ROWS	 6
+#define VECTORS		 2
+#define VECTOR		 8
+typedef __m256 vec_f32;
+typedef __m256i vec_i32;
+#define f32_load(p)	 _mm256_loadu_ps(p)
+#define f32_store(p, x)	 _mm256_storeu_ps(p, x)
+#define f32_splat(x)	 _mm256_set1_ps(x)
+#define f32_mac(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define i32_load(p)	 _mm256_loadu_si256((const __m256i *)(p))
+#define i32_store(p, x)	 _mm256_storeu_si256((__m256i *)(p), x)
+#define i32_splat(x)	 _mm256_set1_epi32(x)
+#define i32_mac(a, b, c) _mm256_add_epi32(_mm256_mullo_epi32(a, b), c)
+#else
+/* The plain path: one column at a time, nothing but the definition. */
+#define TILE_ROWS	 4
+#define VECTORS		 1
+#define VECTOR		 1
+typedef float vec_f32;
+typedef uint32_t vec_i32;
+#define f32_load(p)	 (*(p))
+#define f32_store(p, x)	 (*(p) = (x))
+#define f32_splat(x)	 (x)
+#define f32_mac(a, b, c) __builtin_fmaf(a, b, c)
+#define i32_load(p)	 ((uint32_t)*(p))
+#define i32_store(p, x)	 (*(p) = (int32_t)(x))
+#define i32_splat(x)	 ((uint32_t)(x))
+#define i32_mac(a, b, c) ((a) * (b) + (c))
+#endif
+
+#define DEFINE_TILE(type, element)                                                             \
+	static inline __attribute__((always_inline)) void tile_##type(                         \
+		const struct mma_tile *t, const int rows, const int vectors)                   \
+	{                                                                                      \
+		vec_##type acc[TILE_ROWS][VECTORS];                                            \
+		const int64_t row_step = t->k_stride, col_step = t->col_k_stride;              \
+		const char *row[TILE_ROWS];                                                    \
+		element *out = t->acc;                                                         \
+                                                                                               \
+		for (int r = 0; r < rows; r++) {                                               \
+			row[r] = t->row[r];                                                    \
+			for (int v = 0; v < vectors; v++)                                      \
+				acc[r][v] = type##_load(out + (r * vectors + v) * VECTOR);     \
+		}                                                                              \
+		for (uint32_t tap = 0; tap < t->taps; tap++) {                                 \
+			const char *col = t->col + t->col_tap[tap];                            \
+			int64_t at = t->row_tap[tap];                                          \
+                                                                                               \
+			for (uint32_t k = 0; k < t->depth; k++) {                              \
+				vec_##type b[VECTORS];                                         \
+                                                                                               \
+				for (int v = 0; v < vectors; v++)                              \
+					b[v] = type##_load((const element *)col + v * VECTOR); \
+				for (int r = 0; r < rows; r++) {                               \
+					vec_##type a =                                         \
+						type##_splat(*(const element *)(row[r] + at)); \
+                                                                                               \
+					for (int v = 0; v < vectors; v++)                      \
+						acc[r][v] = type##_mac(a, b[v], acc[r][v]);    \
+				}                                                              \
+				col += col_step;                                               \
+				at += row_step;                                                \
+			}                                                                      \
+		}                                                                              \
+		for (int r = 0; r < rows; r++)                                                 \
+			for (int v = 0; v < vectors; v++)                                      \
+				type##_store(out + (r * vectors + v) * VECTOR, acc[r][v]);     \
+	}
+
+DEFINE_TILE(f32, float)
+DEFINE_TILE(i32, int32_t)
+
+#define DEFINE_SIZE(type, rows, vectors)                                \
+	static void type##_##rows##x##vectors(const struct mma_tile *t) \
+	{                                                               \
+		tile_##type(t, rows, vectors);                          \
+	}
+
+#define DEFINE_ROWS(rows, vectors)      \
+	DEFINE_SIZE(f32, rows, vectors) \
+	DEFINE_SIZE(i32, rows, vectors)
+
+/* For each number of rows the next size that exists. */
+#if TILE_ROWS == 8
+#define DEFINE_VECTORS(v) DEFINE_ROWS(1, v) DEFINE_ROWS(2, v) DEFINE_ROWS(4, v) DEFINE_ROWS(8, v)
+#define USE(type, k, v)                                                       \
+	do {                                                                  \
+		(k)->mma_##type[1][v] = type##_1x##v;                         \
+		(k)->mma_##type[2][v] = type##_2x##v;                         \
+		(k)->mma_##type[3][v] = (k)->mma_##type[4][v] = type##_4x##v; \
+		for (int r = 5; r <= 8; r++)                                  \
+			(k)->mma_##type[r][v] = type##_8x##v;                 \
+	} while (0)
+#elif TILE_ROWS == 6
+#define DEFINE_VECTORS(v) DEFINE_ROWS(1, v) DEFINE_ROWS(2, v) DEFINE_ROWS(4, v) DEFINE_ROWS(6, v)
+#define USE(type, k, v)                                                       \
+	do {                                                                  \
+		(k)->mma_##type[1][v] = type##_1x##v;                         \
+		(k)->mma_##type[2][v] = type##_2x##v;                         \
+		(k)->mma_##type[3][v] = (k)->mma_##type[4][v] = type##_4x##v; \
+		(k)->mma_##type[5][v] = (k)->mma_##type[6][v] = type##_6x##v; \
+	} while (0)
+#else
+#define DEFINE_VECTORS(v) DEFINE_ROWS(1, v) DEFINE_ROWS(4, v)
+#define USE(type, k, v)                                       \
+	do {                                                  \
+		(k)->mma_##type[1][v] = type##_1x##v;         \
+		for (int r = 2; r <= 4; r++)                  \
+			(k)->mma_##type[r][v] = type##_4x##v; \
+	} while (0)
+#endif
+
+DEFINE_VECTORS(1)
+#if VECTORS >= 2
+DEFINE_VECTORS(2)
+#endif
+#if VECTORS >= 3
+DEFINE_VECTORS(3)
+#endif
+
+void KERNEL_NAME(fill_matrix)(struct onpu_kernels *k)
+{
+	k->mma_rows = TILE_ROWS;
+	k->mma_vector = VECTOR;
+	k->mma_vectors = VECTORS;
+	USE(f32, k, 1);
+	USE(i32, k, 1);
+#if VECTORS >= 2
+	USE(f32, k, 2);
+	USE(i32, k, 2);
+#endif
+#if VECTORS >= 3
+	USE(f32, k, 3);
+	USE(i32, k, 3);
+#endif
+}

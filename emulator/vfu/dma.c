@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The client's memory. The client may change it at any time: it is copied once, never looked at
+ * twice. Aligned words are single accesses, ordered as a bus would, since page table entries,
+ * ring indices and completions are read while the other side writes them.
+ */
+#define _GNU_SOURCE
+#include "vfu/dma.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "vfu/protocol.h"
+
+#define PAGE UINT64_C(4096)
+
+void vfu_dma_init(struct vfu_dma *dma)
+{
+	memset(dma, 0, sizeof(*dma));
+	pthread_mutex_init(&dma->lock, NULL);
+}
+
+void vfu_dma_destroy(struct vfu_dma *dma)
+{
+	vfu_dma_clear(dma);
+	free(dma->maps);
+	pthread_mutex_destroy(&dma->lock);
+}
+
+/* Index of the first range that ends behind @address. */
+static unsigned int find(const struct vfu_dma *dma, uint64_t address)
+{
+	unsigned int low = 0, high = dma->count;
+
+	while (low < high) {
+		unsigned int middle = low + (high - low) / 2;
+		const struct vfu_map *map = &dma->maps[middle];
+
+		if (address > map->address && address - map->address >= map->size)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool holds(const struct vfu_map *map, uint64_t address)
+{
+	return address >= map->address && address - map->address < map->size;
+}
+
+static int check_range(const struct vfu_map *range, uint64_t offset)
+{
+	if (!range->size || range->address % PAGE || range->size % PAGE || offset % PAGE)
+		return EINVAL;
+	/* The end may be 2^64, as long as nothing wraps. */
+	if (range->address + (range->size - 1) < range->address)
+		return EINVAL;
+	return range->readable || range->writable ? 0 : EINVAL;
+}
+
+/*
+ * Only memory that cannot shrink is safe to be mapped. Huge pages can run out when they are
+ * touched, which is SIGBUS, too; and part of one cannot be unmapped.
+ */
+static bool can_map(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct statfs fs;
+
+	return seals >= 0 && seals & F_SEAL_SHRINK && !fstatfs(fd, &fs) &&
+	       fs.f_type != HUGETLBFS_MAGIC;
+}
+
+static int map_memory(struct vfu_map *map, int fd, uint64_t offset)
+{
+	int prot = (map->readable ? PROT_READ : 0) | (map->writable ? PROT_WRITE : 0);
+	struct stat st;
+	void *base;
+
+	if (fstat(fd, &st))
+		return errno;
+	if (st.st_size < 0 || offset > (uint64_t)st.st_size ||
+	    map->size > (uint64_t)st.st_size - offset)
+		return EINVAL;
+	base = mmap(NULL, map->size, prot, MAP_SHARED, fd, (off_t)offset);
+	if (base == MAP_FAILED)
+		return errno;
+	map->base = base;
+	return 0;
+}
+
+static bool make_room(struct vfu_dma *dma)
+{
+	unsigned int room = dma->room ? dma->room * 2 : 16;
+	struct vfu_map *maps;
+
+	if (dma->count < dma->room)
+		return true;
+	maps = realloc(dma->maps, room * sizeof(*maps));
+	if (!maps)
+		return false;
+	dma->maps = maps;
+	dma->room = room;
+	return true;
+}
+
+static int insert(struct vfu_dma *dma, struct vfu_map *map, int fd, uint64_t offset)
+{
+	unsigned int at = find(dma, map->address);
+	int error = 0;
+
+	if (at < dma->count && map->address + (map->size - 1) >= dma->maps[at].address)
+		return EEXIST;
+	if (dma->count >= VFU_MAX_MAPS)
+		return ENOSPC;
+	if (!make_room(dma))
+		return ENOMEM;
+	if (fd >= 0)
+		error = map_memory(map, fd, offset);
+	if (error)
+		return error;
+	memmove(dma->maps + at + 1, dma->maps + at, (dma->count - at) * sizeof(*map));
+	dma->maps[at] = *map;
+	dma->count++;
+	return 0;
+}
+
+int vfu_dma_add(struct vfu_dma *dma, const struct vfu_map *range, int fd, uint64_t offset,
+		bool *backed)
+{
+	struct vfu_map map = *range;
+	int error = check_range(range, offset);
+
+	*backed = false;
+	if (error)
+		return error;
+	map.base = NULL;
+	if (fd >= 0 && !can_map(fd))
+		fd = -1;
+	pthread_mutex_lock(&dma->lock);
+	error = insert(dma, &map, fd, offset);
+	pthread_mutex_unlock(&dma->lock);
+	*backed = !error && map.base;
+	return error;
+}
+
+static void unmap(const struct vfu_map *map)
+{
+	if (map->base)
+		munmap(map->base, map->size);
+}
+
+int vfu_dma_remove(struct vfu_dma *dma, uint64_t address, uint64_t size)
+{
+	unsigned int at;
+	int error = ENOENT;
+
+	pthread_mutex_lock(&dma->lock);
+	at = find(dma, address);
+	if (at < dma->count && dma->maps[at].address == address && dma->maps[at].size == size) {
+		unmap(&dma->maps[at]);
+		dma->count--;
+		memmove(dma->maps + at, dma->maps + at + 1,
+			(dma->count - at) * sizeof(dma->maps[0]));
+		error = 0;
+	}
+	pthread_mutex_unlock(&dma->lock);
+	return error;
+}
+
+void vfu_dma_clear(struct vfu_dma *dma)
+{
+	pthread_mutex_lock(&dma->lock);
+	for (unsigned int i = 0; i < dma->count; i++)
+		unmap(&dma->maps[i]);
+	dma->count = 0;
+	pthread_mutex_unlock(&dma->lock);
+}
+
+void vfu_dma_enable(struct vfu_dma *dma, bool enabled)
+{
+	pthread_mutex_lock(&dma->lock);
+	dma->enabled = enabled;
+	pthread_mutex_unlock(&dma->lock);
+}
+
+static bool aligned(const void *p, size_t size)
+{
+	return !((uintptr_t)p % size);
+}
+
+static void copy_from(void *dst, const uint8_t *at, size_t len)
+{
+	if (len == 8 && aligned(at, 8)) {
+		uint64_t value = __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
+
+		memcpy(dst, &value, sizeof(value));
+	} else if (len == 4 && aligned(at, 4)) {
+		uint32_t value = __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
+
+		memcpy(dst, &value, sizeof(value));
+	} else {
+		memcpy(dst, at, len);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	}
+}
+
+static void copy_to(uint8_t *at, const void *src, size_t len)
+{
+	if (len == 8 && aligned(at, 8)) {
+		uint64_t value;
+
+		memcpy(&value, src, sizeof(value));
+		__atomic_store_n((uint64_t *)at, value, __ATOMIC_RELEASE);
+	} else if (len == 4 && aligned(at, 4)) {
+		uint32_t value;
+
+		memcpy(&value, src, sizeof(value));
+		__atomic_store_n((uint32_t *)at, value, __ATOMIC_RELEASE);
+	} else {
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+		memcpy(at, src, len);
+	}
+}
+
+/* The range at @address if it serves the access; NULL: a bus error. */
+static const struct vfu_map *reach(struct vfu_dma *dma, uint64_t address, bool write)
+{
+	const struct vfu_map *map;
+
+	if (dma->last >= dma->count || !holds(&dma->maps[dma->last], address))
+		dma->last = find(dma, address);
+	if (dma->last >= dma->count || !holds(&dma->maps[dma->last], address))
+		return NULL;
+	map = &dma->maps[dma->last];
+	return map->base && (write ? map->writable : map->readable) ? map : NULL;
+}
+
+/* One of @dst and @src is given. */
+static int transfer(struct vfu_dma *dma, uint64_t address, uint8_t *dst, const uint8_t *src,
+		    size_t len)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&dma->lock);
+	while (len) {
+		const struct vfu_map *map = dma->enabled ? reach(dma, address, src) : NULL;
+		uint64_t offset;
+		size_t part;
+
+		if (!map) {
+			ret = -EIO;
+			break;
+		}
+		offset = address - map->address;
+		part = len < map->size - offset ? len : (size_t)(map->size - offset);
+		if (src) {
+			copy_to(map->base + offset, src, part);
+			src += part;
+		} else {
+			copy_from(dst, map->base + offset, part);
+			dst += part;
+		}
+		address += part;
+		len -= part;
+	}
+	pthread_mutex_unlock(&dma->lock);
+	return ret;
+}
+
+int vfu_dma_read(struct vfu_dma *dma, uint64_t address, void *dst, size_t len)
+{
+	return transfer(dma, address, dst, NULL, len);
+}
+
+int vfu_dma_write(struct vfu_dma *dma, uint64_t address, const void *src, size_t len)
+{
+	return transfer(dma, address, NULL, src, len);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* The PCI function: regions, resets, and how the device reaches memory and interrupts. */
+#include "vfu/function.h"
+
+#include <linux/vfio.h>
+#include <string.h>
+
+/* ---- what the device calls */
+
+static int host_read(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	struct vfu_function *f = ctx;
+
+	return vfu_dma_read(&f->dma, addr, dst, len);
+}
+
+static int host_write(void *ctx, uint64_t addr, const void *src, size_t len)
+{
+	struct vfu_function *f = ctx;
+
+	return vfu_dma_write(&f->dma, addr, src, len);
+}
+
+static void host_interrupt(void *ctx, unsigned int vector)
+{
+	struct vfu_function *f = ctx;
+
+	vfu_irqs_raise(&f->irqs, vector);
+}
+
+static void host_wake(void *ctx)
+{
+	struct vfu_function *f = ctx;
+
+	vfu_worker_wake(&f->worker);
+}
+
+/* ---- resets */
+
+/* What may be sent follows from the configuration. */
+static void follow_config(struct vfu_function *f)
+{
+	bool master = pci_config_master_enabled(&f->pci);
+
+	vfu_dma_enable(&f->dma, master);
+	vfu_irqs_enable(&f->irqs, master);
+}
+
+static void reset_msix_table(struct vfu_function *f)
+{
+	memset(f->msix_table, 0, sizeof(f->msix_table));
+	for (unsigned int i = 0; i < f->pci.vectors; i++)
+		f->msix_table[i * PCI_MSIX_ENTRY_SIZE + PCI_MSIX_ENTRY_VECTOR_CTRL] =
+			PCI_MSIX_ENTRY_CTRL_MASKBIT;
+}
+
+/*
+ * The client's memory goes first: nothing is written there once the reset has begun. Descriptors
+ * of interrupts stay, since a client that resets by FLR does not attach them again.
+ */
+static void reset_device(struct vfu_function *f)
+{
+	vfu_dma_enable(&f->dma, false);
+	onpu_device_reset(f->device);
+	vfu_irqs_forget_pending(&f->irqs);
+	reset_msix_table(f);
+	follow_config(f);
+}
+
+void vfu_function_reset(struct vfu_function *f)
+{
+	pci_config_reset(&f->pci);
+	reset_device(f);
+}
+
+void vfu_function_release(struct vfu_function *f)
+{
+	vfu_irqs_clear(&f->irqs);
+	vfu_dma_clear(&f->dma);
+	pci_config_init(&f->pci, f->pci.vectors);
+	reset_device(f);
+}
+
+/* ---- regions */
+
+static uint32_t pba_size(const struct vfu_function *f)
+{
+	return (f->pci.vectors + 63) / 64 * 8;
+}
+
+uint64_t vfu_function_region(const struct vfu_function *f, uint32_t region)
+{
+	switch (region) {
+	case VFIO_PCI_BAR0_REGION_INDEX:
+		return ONPU_BAR0_SIZE;
+	case VFIO_PCI_BAR2_REGION_INDEX:
+		return f->pci.vectors ? PCI_CONFIG_MSIX_BAR_SIZE : 0;
+	case VFIO_PCI_CONFIG_REGION_INDEX:
+		return PCI_CONFIG_SIZE;
+	default:
+		return 0;
+	}
+}
+
+/* Registers are read one at a time; anything else is all ones, as onpu_device.h says. */
+static void bar0_read(struct vfu_function *f, uint64_t offset, uint8_t *data, uint32_t count)
+{
+	uint64_t value = UINT64_MAX;
+
+	memset(data, 0xff, count);
+	if (count > sizeof(value))
+		return;
+	value = onpu_device_mmio_read(f->device, offset, count);
+	memcpy(data, &value, count);
+}
+
+static void bar0_write(struct vfu_function *f, uint64_t offset, const uint8_t *data, uint32_t count)
+{
+	uint64_t value = 0;
+
+	if (count > sizeof(value))
+		return;
+	memcpy(&value, data, count);
+	onpu_device_mmio_write(f->device, offset, count, value);
+}
+
+static uint8_t msix_byte(struct vfu_function *f, uint64_t offset)
+{
+	uint8_t pending = 0;
+
+	if (offset < f->pci.vectors * PCI_MSIX_ENTRY_SIZE)
+		return f->msix_table[offset];
+	if (offset < PCI_CONFIG_MSIX_PBA || offset - PCI_CONFIG_MSIX_PBA >= pba_size(f))
+		return 0;
+	for (unsigned int i = 0; i < 8; i++) {
+		uint64_t vector = (offset - PCI_CONFIG_MSIX_PBA) * 8 + i;
+
+		if (vector < f->pci.vectors && vfu_irqs_pending(&f->irqs, (unsigned int)vector))
+			pending |= (uint8_t)(1u << i);
+	}
+	return pending;
+}
+
+/* The client holds the table that counts; this one keeps what is written to it. */
+static void msix_write(struct vfu_function *f, uint64_t offset, const uint8_t *data, uint32_t count)
+{
+	uint64_t size = f->pci.vectors * PCI_MSIX_ENTRY_SIZE;
+
+	for (uint32_t i = 0; i < count && offset + i < size; i++)
+		f->msix_table[offset + i] = data[i];
+}
+
+void vfu_function_read(struct vfu_function *f, uint32_t region, uint64_t offset, void *data,
+		       uint32_t count)
+{
+	uint8_t *to = data;
+
+	if (region == VFIO_PCI_CONFIG_REGION_INDEX) {
+		pci_config_read(&f->pci, (uint32_t)offset, data, count);
+	} else if (!pci_config_memory_enabled(&f->pci)) {
+		memset(data, 0xff, count);
+	} else if (region == VFIO_PCI_BAR0_REGION_INDEX) {
+		bar0_read(f, offset, data, count);
+	} else {
+		for (uint32_t i = 0; i < count; i++)
+			to[i] = msix_byte(f, offset + i);
+	}
+}
+
+void vfu_function_write(struct vfu_function *f, uint32_t region, uint64_t offset, const void *data,
+			uint32_t count)
+{
+	if (region == VFIO_PCI_CONFIG_REGION_INDEX) {
+		bool reset = pci_config_write(&f->pci, (uint32_t)offset, data, count);
+
+		if (reset)
+			reset_device(f);
+		else
+			follow_config(f);
+	} else if (!pci_config_memory_enabled(&f->pci)) {
+		return;
+	} else if (region == VFIO_PCI_BAR0_REGION_INDEX) {
+		bar0_write(f, offset, data, count);
+	} else {
+		msix_write(f, offset, data, count);
+	}
+	vfu_worker_settle(&f->worker);
+}
+
+/* ---- making */
+
+bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config *config,
+		       const char **error)
+{
+	const struct onpu_host_ops host = {
+		.ctx = f,
+		.read = host_read,
+		.write = host_write,
+		.interrupt = host_interrupt,
+		.wake = host_wake,
+	};
+	unsigned int vectors = 0;
+	bool irqs;
+
+	memset(f, 0, sizeof(*f));
+	vfu_dma_init(&f->dma);
+	vfu_worker_init(&f->worker, config->sync);
+	f->device = onpu_device_create(&config->device, &host, error);
+	if (f->device && config->msix)
+		vectors = (uint32_t)onpu_device_mmio_read(f->device, ONPU_REG_CAP_VECTORS, 4);
+	irqs = vfu_irqs_init(&f->irqs, vectors);
+	pci_config_init(&f->pci, vectors);
+	reset_msix_table(f);
+	f->worker.device = f->device;
+	if (f->device && irqs && vfu_worker_start(&f->worker))
+		return true;
+	if (f->device)
+		*error = irqs ? "the device's thread does not start" :
+				"the kernel refuses io_setup(), which interrupts need";
+	vfu_function_destroy(f);
+	return false;
+}
+
+void vfu_function_destroy(struct vfu_function *f)
+{
+	vfu_worker_destroy(&f->worker);
+	onpu_device_destroy(f->device);
+	vfu_irqs_destroy(&f->irqs);
+	vfu_dma_destroy(&f->dma);
+}

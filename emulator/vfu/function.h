@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The PCI function that a client sees: configuration space, BARs, interrupts and the client's
+ * memory around one device, and whatever lets the device run.
+ */
+#ifndef VFU_FUNCTION_H
+#define VFU_FUNCTION_H
+
+#include "onpu_device.h"
+#include "vfu/pci_config.h"
+#include "vfu/dma.h"
+#include "vfu/irq.h"
+#include "vfu/worker.h"
+
+/**
+ * struct vfu_function_config - what to make
+ * @device: the device
+ * @msix: the function has MSI-X and its BAR, not only MSI
+ * @sync: see struct vfu_worker
+ */
+struct vfu_function_config {
+	struct onpu_device_config device;
+	bool msix;
+	bool sync;
+};
+
+/* Registers and configuration belong to the protocol's thread, the rest looks after itself. */
+struct vfu_function {
+	struct onpu_device *device;
+	struct pci_config pci;
+	struct vfu_dma dma;
+	struct vfu_irqs irqs;
+	struct vfu_worker worker;
+	uint8_t msix_table[VFU_MAX_VECTORS * PCI_MSIX_ENTRY_SIZE];
+};
+
+/* false: *error says why; it lives as long as the program. */
+bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config *config,
+		       const char **error);
+void vfu_function_destroy(struct vfu_function *f);
+
+/* Bytes of a region (VFIO_PCI_*_REGION_INDEX), 0: there is none. */
+uint64_t vfu_function_region(const struct vfu_function *f, uint32_t region);
+
+/* [offset, offset + count) is inside the region. */
+void vfu_function_read(struct vfu_function *f, uint32_t region, uint64_t offset, void *data,
+		       uint32_t count);
+void vfu_function_write(struct vfu_function *f, uint32_t region, uint64_t offset, const void *data,
+			uint32_t count);
+
+/* Reset as by FLR. */
+void vfu_function_reset(struct vfu_function *f);
+/* Power-on state: nothing of the client's is left. */
+void vfu_function_release(struct vfu_function *f);
+
+#endif

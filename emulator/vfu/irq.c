@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Interrupts of the function. A vector that cannot be sent stays pending: without a descriptor, or
+ * while the function is not master of the bus, until that changes; when the kernel lacks memory,
+ * until it is raised again.
+ */
+#define _GNU_SOURCE
+#include "vfu/irq.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TYPES (VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_DATA_BOOL | VFIO_IRQ_SET_DATA_EVENTFD)
+#define ACTIONS \
+	(VFIO_IRQ_SET_ACTION_MASK | VFIO_IRQ_SET_ACTION_UNMASK | VFIO_IRQ_SET_ACTION_TRIGGER)
+
+bool vfu_irqs_init(struct vfu_irqs *irqs, unsigned int vectors)
+{
+	memset(irqs, 0, sizeof(*irqs));
+	pthread_mutex_init(&irqs->lock, NULL);
+	irqs->sets[VFIO_PCI_MSI_IRQ_INDEX].count = 1;
+	irqs->sets[VFIO_PCI_MSIX_IRQ_INDEX].count = vectors;
+	/* Never raised; a client that attaches to it need not warn that it cannot. */
+	irqs->sets[VFIO_PCI_ERR_IRQ_INDEX].count = 1;
+	for (unsigned int i = 0; i < VFIO_PCI_NUM_IRQS; i++)
+		memset(irqs->sets[i].fds, -1, sizeof(irqs->sets[i].fds));
+	irqs->empty = memfd_create("empty", MFD_CLOEXEC);
+	return irqs->empty >= 0 && !syscall(SYS_io_setup, 1, &irqs->aio);
+}
+
+void vfu_irqs_destroy(struct vfu_irqs *irqs)
+{
+	vfu_irqs_clear(irqs);
+	if (irqs->aio)
+		syscall(SYS_io_destroy, irqs->aio);
+	if (irqs->empty >= 0)
+		close(irqs->empty);
+	pthread_mutex_destroy(&irqs->lock);
+}
+
+/* ---- with the lock held */
+
+static void attach(struct vfu_irq_set *set, unsigned int vector, int fd)
+{
+	if (set->fds[vector] >= 0)
+		close(set->fds[vector]);
+	set->fds[vector] = fd;
+}
+
+static void disarm(struct vfu_irq_set *set)
+{
+	for (unsigned int i = 0; i < set->count; i++)
+		attach(set, i, -1);
+	set->armed = false;
+}
+
+/* MSI-X, or MSI with its one vector; NULL: the client uses neither. */
+static struct vfu_irq_set *in_use(struct vfu_irqs *irqs)
+{
+	struct vfu_irq_set *msix = &irqs->sets[VFIO_PCI_MSIX_IRQ_INDEX];
+	struct vfu_irq_set *msi = &irqs->sets[VFIO_PCI_MSI_IRQ_INDEX];
+
+	if (msix->armed)
+		return msix;
+	return msi->armed ? msi : NULL;
+}
+
+/*
+ * The end of a read raises the counter. A write() would sleep while the counter is full, which the
+ * client can make it, and O_NONBLOCK is no help: it is the client's, too, to clear. A signal of the
+ * kernel's own does not sleep, and a full counter is as good: the client has not looked since.
+ */
+static bool fire(const struct vfu_irqs *irqs, int fd)
+{
+	struct iocb nothing = {
+		.aio_lio_opcode = IOCB_CMD_PREAD,
+		.aio_fildes = (uint32_t)irqs->empty,
+		.aio_flags = IOCB_FLAG_RESFD,
+		.aio_resfd = (uint32_t)fd,
+	};
+	struct iocb *list[] = { &nothing };
+	struct io_event end;
+
+	/* It has ended by then; the ring has no room for the next until this one is taken out. */
+	if (syscall(SYS_io_submit, irqs->aio, 1L, list) != 1)
+		return false;
+	while (syscall(SYS_io_getevents, irqs->aio, 1L, 1L, &end, NULL) < 0 && errno == EINTR)
+		;
+	return true;
+}
+
+static void raise_vector(struct vfu_irqs *irqs, unsigned int vector)
+{
+	const struct vfu_irq_set *set = in_use(irqs);
+	int fd;
+
+	if (!set)
+		return;
+	fd = set->fds[set->count > 1 ? vector : 0];
+	irqs->pending[vector] = !irqs->enabled || fd < 0 || !fire(irqs, fd);
+}
+
+static void retry(struct vfu_irqs *irqs)
+{
+	for (unsigned int i = 0; i < VFU_MAX_VECTORS; i++)
+		if (irqs->pending[i])
+			raise_vector(irqs, i);
+}
+
+/* ---- SET_IRQS */
+
+bool vfu_is_eventfd(int fd)
+{
+	char name[32], target[32];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	n = readlink(name, target, sizeof(target) - 1);
+	if (n < 0)
+		return false;
+	target[n] = '\0';
+	return !strcmp(target, "anon_inode:[eventfd]");
+}
+
+static bool one_bit(uint32_t bits)
+{
+	return bits && !(bits & (bits - 1));
+}
+
+static int check_set(const struct vfu_irqs *irqs, const struct vfio_irq_set *head, size_t size,
+		     const int *fds, unsigned int num_fds)
+{
+	const struct vfu_irq_set *set;
+
+	if (head->index >= VFIO_PCI_NUM_IRQS)
+		return EINVAL;
+	set = &irqs->sets[head->index];
+	if (head->start > set->count || head->count > set->count - head->start)
+		return EINVAL;
+	if (head->flags & ~(uint32_t)(TYPES | ACTIONS) || !one_bit(head->flags & TYPES) ||
+	    !one_bit(head->flags & ACTIONS))
+		return EINVAL;
+	/* Message interrupts are masked where their table is: by the client. */
+	if (!(head->flags & VFIO_IRQ_SET_ACTION_TRIGGER))
+		return ENOTSUP;
+	if (head->flags & VFIO_IRQ_SET_DATA_BOOL && size < head->count)
+		return EINVAL;
+	if (!(head->flags & VFIO_IRQ_SET_DATA_EVENTFD))
+		return num_fds ? EINVAL : 0;
+	if (!head->count || (num_fds && num_fds != head->count))
+		return EINVAL;
+	for (unsigned int i = 0; i < num_fds; i++)
+		if (!vfu_is_eventfd(fds[i]))
+			return EINVAL;
+	return 0;
+}
+
+static void attach_all(struct vfu_irq_set *set, const struct vfio_irq_set *head, int *fds,
+		       unsigned int num_fds)
+{
+	for (unsigned int i = 0; i < head->count; i++) {
+		attach(set, head->start + i, num_fds ? fds[i] : -1);
+		if (num_fds)
+			fds[i] = -1;
+	}
+	set->armed = true;
+}
+
+/* The client tries its own vectors. */
+static void trigger(const struct vfu_irqs *irqs, const struct vfio_irq_set *head,
+		    const uint8_t *data)
+{
+	const struct vfu_irq_set *set = &irqs->sets[head->index];
+	bool all = head->flags & VFIO_IRQ_SET_DATA_NONE;
+
+	for (unsigned int i = 0; i < head->count; i++)
+		if ((all || data[i]) && set->fds[head->start + i] >= 0)
+			fire(irqs, set->fds[head->start + i]);
+}
+
+int vfu_irqs_set(struct vfu_irqs *irqs, const struct vfio_irq_set *head, const uint8_t *data,
+		 size_t size, int *fds, unsigned int num_fds)
+{
+	int error = check_set(irqs, head, size, fds, num_fds);
+	struct vfu_irq_set *set;
+
+	if (error)
+		return error;
+	set = &irqs->sets[head->index];
+	pthread_mutex_lock(&irqs->lock);
+	if (head->flags & VFIO_IRQ_SET_DATA_EVENTFD) {
+		attach_all(set, head, fds, num_fds);
+		retry(irqs);
+	} else if (head->flags & VFIO_IRQ_SET_DATA_NONE && !head->count) {
+		disarm(set);
+		if (!in_use(irqs))
+			memset(irqs->pending, 0, sizeof(irqs->pending));
+	} else {
+		trigger(irqs, head, data);
+	}
+	pthread_mutex_unlock(&irqs->lock);
+	return 0;
+}
+
+void vfu_irqs_clear(struct vfu_irqs *irqs)
+{
+	pthread_mutex_lock(&irqs->lock);
+	for (unsigned int i = 0; i < VFIO_PCI_NUM_IRQS; i++)
+		disarm(&irqs->sets[i]);
+	memset(irqs->pending, 0, sizeof(irqs->pending));
+	pthread_mutex_unlock(&irqs->lock);
+}
+
+void vfu_irqs_forget_pending(struct vfu_irqs *irqs)
+{
+	pthread_mutex_lock(&irqs->lock);
+	memset(irqs->pending, 0, sizeof(irqs->pending));
+	pthread_mutex_unlock(&irqs->lock);
+}
+
+void vfu_irqs_enable(struct vfu_irqs *irqs, bool enabled)
+{
+	pthread_mutex_lock(&irqs->lock);
+	irqs->enabled = enabled;
+	retry(irqs);
+	pthread_mutex_unlock(&irqs->lock);
+}
+
+void vfu_irqs_raise(struct vfu_irqs *irqs, unsigned int vector)
+{
+	pthread_mutex_lock(&irqs->lock);
+	if (vector < VFU_MAX_VECTORS)
+		raise_vector(irqs, vector);
+	pthread_mutex_unlock(&irqs->lock);
+}
+
+bool vfu_irqs_pending(struct vfu_irqs *irqs, unsigned int vector)
+{
+	bool pending;
+
+	pthread_mutex_lock(&irqs->lock);
+	pending = irqs->pending[vector];
+	pthread_mutex_unlock(&irqs->lock);
+	return pending;
+}

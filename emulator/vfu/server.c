@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* The server's loop: listening socket, client, and the end. */
+#define _GNU_SOURCE
+#include "vfu/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Messages that are answered before others get their turn. */
+#define BURST 64
+
+void vfu_server_log(const struct vfu_server *server, const char *format, ...)
+{
+	va_list args;
+
+	if (server->config.quiet)
+		return;
+	va_start(args, format);
+	flockfile(stderr);
+	fputs("onpu-emu: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	funlockfile(stderr);
+	va_end(args);
+}
+
+bool vfu_server_init(struct vfu_server *server, const struct vfu_server_config *config,
+		     int listening, int stop_fd, const char **error)
+{
+	memset(server, 0, sizeof(*server));
+	server->config = *config;
+	server->listening = listening;
+	server->stop_fd = stop_fd;
+	server->spare = vfu_spare();
+	server->command = malloc(VFU_MAX_PAYLOAD);
+	server->reply = malloc(VFU_MAX_PAYLOAD);
+	*error = "no memory, or no descriptor, for the server";
+	if (server->command && server->reply && server->spare >= 0 &&
+	    vfu_function_init(&server->function, &config->function, error))
+		return true;
+	if (server->spare >= 0)
+		close(server->spare);
+	free(server->command);
+	free(server->reply);
+	return false;
+}
+
+/* The client is gone, by its own will or not: nothing of it remains. */
+static void disconnect(struct vfu_server *server)
+{
+	vfu_function_release(&server->function);
+	vfu_conn_close(&server->conn);
+	server->connected = false;
+	server->ended |= server->config.once;
+}
+
+void vfu_server_destroy(struct vfu_server *server)
+{
+	if (server->connected)
+		disconnect(server);
+	if (server->listening >= 0)
+		vfu_close(server->listening);
+	close(server->spare);
+	vfu_function_destroy(&server->function);
+	free(server->command);
+	free(server->reply);
+}
+
+void vfu_server_adopt(struct vfu_server *server, int fd)
+{
+	vfu_conn_open(&server->conn, fd, server->command, server->config.patience_ms);
+	server->connected = true;
+}
+
+static void accept_client(struct vfu_server *server)
+{
+	int fd = vfu_accept(server->listening, &server->spare);
+
+	if (fd < 0) {
+		/* It can be so again at once, and for long. */
+		if (errno != server->refused)
+			vfu_server_log(server, "no client accepted: %s", strerror(errno));
+		server->refused = errno;
+		return;
+	}
+	server->refused = 0;
+	if (!server->connected) {
+		vfu_server_adopt(server, fd);
+		vfu_server_log(server, "client connected");
+		return;
+	}
+	/* It sees the end of its stream at once, rather than waiting. */
+	vfu_close(fd);
+	vfu_server_log(server, "another client refused: there is one already");
+}
+
+static void serve(struct vfu_server *server)
+{
+	struct vfu_conn *conn = &server->conn;
+
+	for (unsigned int i = 0; i < BURST; i++) {
+		switch (vfu_conn_receive(conn)) {
+		case VFU_RECEIVE_LATER:
+			return;
+		case VFU_RECEIVE_GONE:
+			vfu_server_log(server, "client gone");
+			disconnect(server);
+			return;
+		case VFU_RECEIVE_BROKEN:
+			vfu_server_log(server, "client dropped: %s", conn->why);
+			disconnect(server);
+			return;
+		case VFU_RECEIVE_MESSAGE:
+			break;
+		}
+		if (!vfu_server_handle(server)) {
+			vfu_server_log(server, "client dropped: %s", conn->why);
+			disconnect(server);
+			return;
+		}
+		vfu_conn_next(conn);
+	}
+}
+
+bool vfu_server_poll(struct vfu_server *server, int timeout)
+{
+	/* poll() passes over negative descriptors. */
+	struct pollfd fds[] = {
+		{ .fd = server->stop_fd, .events = POLLIN },
+		{ .fd = server->listening, .events = POLLIN },
+		{ .fd = server->connected ? server->conn.fd : -1, .events = POLLIN },
+	};
+
+	if (vfu_worker_continue(&server->function.worker))
+		timeout = 0;
+	if (poll(fds, 3, timeout) <= 0)
+		return !server->ended;
+	if (fds[0].revents)
+		server->ended = true;
+	if (fds[2].revents)
+		serve(server);
+	/* A client that is gone but for its last messages makes no second one of its successor. */
+	if (server->connected && fds[2].revents & POLLHUP)
+		return !server->ended;
+	if (fds[1].revents && !server->ended)
+		accept_client(server);
+	return !server->ended;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* The vfio-user server: takes clients one after the other and serves the function to them. */
+#ifndef VFU_SERVER_H
+#define VFU_SERVER_H
+
+#include "vfu/function.h"
+#include "vfu/transport.h"
+
+/**
+ * struct vfu_server_config - what to serve and how
+ * @function: the function
+ * @patience_ms: how long a client may leave replies unread
+ * @once: the server ends when its first client is gone
+ * @quiet: nothing is said on standard error
+ */
+struct vfu_server_config {
+	struct vfu_function_config function;
+	unsigned int patience_ms;
+	bool once;
+	bool quiet;
+};
+
+/**
+ * struct vfu_server - one function, at most one client
+ * @listening: accepts clients; -1: none but vfu_server_adopt()
+ * @stop_fd: readable when the server shall end; -1: never
+ * @spare: of vfu_spare(): a client may have all descriptors that there are
+ * @refused: why nobody could be accepted the last time, 0: somebody was
+ * @command: what follows the header of the current message
+ * @reply: the same of its answer
+ */
+struct vfu_server {
+	struct vfu_server_config config;
+	struct vfu_function function;
+	struct vfu_conn conn;
+	bool connected, ended;
+	int listening, stop_fd, spare, refused;
+	uint8_t *command, *reply;
+};
+
+/* Owns @listening, not @stop_fd. false: *error says why. */
+bool vfu_server_init(struct vfu_server *server, const struct vfu_server_config *config,
+		     int listening, int stop_fd, const char **error);
+void vfu_server_destroy(struct vfu_server *server);
+
+/* Take a connected socket for the client. */
+void vfu_server_adopt(struct vfu_server *server, int fd);
+/* Wait for something, at most @timeout milliseconds, -1: for ever, and do it; false: the end */
+bool vfu_server_poll(struct vfu_server *server, int timeout);
+
+/* vfu_commands.c: answers the message in server->conn; false: the client is not worth keeping */
+bool vfu_server_handle(struct vfu_server *server);
+void vfu_server_log(const struct vfu_server *server, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif
