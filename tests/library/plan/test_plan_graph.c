@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/plan.h"
+#include "plan/list/plan.h"
 
 static void test_fire(void **state)
 {

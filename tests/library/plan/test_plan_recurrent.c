@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/plan.h"
+#include "plan/list/plan.h"
 
 struct shape {
 	enum ir_op op;

@@ -10,7 +10,7 @@
 
 #include <onpu/slots.h>
 
-#include "plan/plan.h"
+#include "plan/list/plan.h"
 
 #define ANY UINT32_MAX
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "plan/plan.h"
+#include "plan/list/plan.h"
 
 enum { SMALLEST = 0, LARGEST = NUM_SIZES - 1 };
 

@@ -3,7 +3,7 @@
 #ifndef WNN_CODEGEN_ENCODE_H
 #define WNN_CODEGEN_ENCODE_H
 
-#include "plan/plan.h"
+#include "plan/list/plan.h"
 
 /* Semaphore from engine `from` to engine `to`: one signaller, one waiter. */
 #define SEMAPHORE(from, to) ((from) * 8u + (to))

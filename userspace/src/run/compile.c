@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "onpu/registers.h"
-#include "plan/memory.h"
+#include "plan/place/intervals.h"
 #include "run/compiled_private.h"
 
 #define CODE_ALIGN UINT64_C(256) /* of programs, constants and values */

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Choosing the tiles of a contraction: all sensible sizes are tried against the cost model, and the
+ * one with the shortest estimated time wins. The sum is cut only when a tile of one place and one
+ * channel does not fit otherwise.
+ */
+#include "plan/kernel/contract.h"
+
+#include <string.h>
+
+#define MAX_SIZES 24
+
+static uint64_t div_up(uint64_t a, uint64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+static uint64_t align(uint64_t bytes)
+{
+	return (bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+}
+
+static uint64_t max_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+bool contract_is_mma(const struct contract *c)
+{
+	return onpu_op_info[c->op].cost == ONPU_COST_MMA;
+}
+
+struct contract_step contract_step_at(const struct contract *c, const struct contract_tile *t,
+				      uint64_t step)
+{
+	struct contract_step s = { 0, c->taps[0], 0, c->taps[1], 0, c->k };
+	uint64_t chunks = div_up(c->k, t->k);
+
+	if (t->cut == CUT_K) {
+		s.k = step % chunks * t->k;
+		s.ks = c->k - s.k < t->k ? c->k - s.k : t->k;
+		step /= chunks;
+	}
+	if (t->cut >= CUT_TAPS) {
+		uint64_t parts = div_up(c->taps[1], t->kw);
+
+		s.kw = step % parts * t->kw;
+		s.kws = c->taps[1] - s.kw < t->kw ? c->taps[1] - s.kw : t->kw;
+		step /= parts;
+	}
+	if (t->cut >= CUT_ROWS) {
+		s.kh = step;
+		s.khs = 1;
+	}
+	return s;
+}
+
+/* Whether loading the columns between those that are needed takes fewer cycles than skipping them. */
+static bool fill_gaps(const struct contract *c, int axis)
+{
+	int64_t size = plan_dtype_bytes(c->a.dtype);
+
+	return axis == 1 && c->a.stride[CA_W] == size && c->step[1] * size < CONTRACT_SHORT_RUN;
+}
+
+int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t taps,
+		      int64_t *distance)
+{
+	*distance = taps == 1 && !fill_gaps(c, axis) ? c->step[axis] : 1;
+	return ((out - 1) * c->step[axis] + (taps - 1) * c->dilation[axis]) / *distance + 1;
+}
+
+int64_t contract_pitch(const struct contract *c, int axis, int64_t rows)
+{
+	return (int64_t)div_up(rows, c->up[axis]) * c->up[axis];
+}
+
+static int64_t tile_rows(const struct contract *c, int axis, int64_t out, int64_t taps)
+{
+	int64_t distance;
+
+	return contract_pitch(c, axis, contract_rows(c, axis, out, taps, &distance));
+}
+
+static uint64_t steps_of(const struct contract *c, const struct contract_tile *t)
+{
+	switch (t->cut) {
+	case CUT_NONE:
+		return 1;
+	case CUT_ROWS:
+		return c->taps[0];
+	default:
+		return c->taps[0] * div_up(c->taps[1], t->kw) * div_up(c->k, t->k);
+	}
+}
+
+/* ---- bytes */
+
+static uint64_t extra_tile_bytes(const struct contract_extra *extra, const int64_t *tile,
+				 uint32_t size)
+{
+	uint64_t bytes = size;
+
+	for (int i = 0; i < CD_RANK; i++)
+		if (extra->mem.dim[i] > 1)
+			bytes *= tile[i];
+	return align(bytes);
+}
+
+static void measure_extras(const struct contract *c, struct contract_tile *t)
+{
+	for (uint32_t e = 0; e < c->num_extras; e++) {
+		const struct contract_extra *extra = &c->extra[e];
+		uint64_t distinct = 1;
+
+		for (int i = 0; i < CD_RANK; i++)
+			if (extra->mem.dim[i] > 1)
+				distinct *= t->grid[i];
+		t->extra_slots[e] = distinct > 1 ? 2 : 1;
+		t->extra_bytes[e] =
+			extra_tile_bytes(extra, t->tile, plan_dtype_bytes(extra->mem.dtype));
+		t->scaled_bytes[e] = extra->scale == 1 ? 0 : extra_tile_bytes(extra, t->tile, 4);
+		t->bytes += t->extra_bytes[e] * t->extra_slots[e] + t->scaled_bytes[e];
+	}
+}
+
+static void measure(const struct contract *c, struct contract_tile *t)
+{
+	struct contract_step s = contract_step_at(c, t, 0);
+	uint32_t size = plan_dtype_bytes(c->a.dtype);
+	uint64_t results = 1;
+
+	t->tiles = 1;
+	for (int i = 0; i < CD_RANK; i++) {
+		t->grid[i] = div_up(c->dim[i], t->tile[i]);
+		t->tiles *= t->grid[i];
+		results *= t->tile[i];
+	}
+	t->steps = steps_of(c, t);
+	t->a_bytes = c->a_here ? 0 :
+				 align(t->tile[CD_G] * t->tile[CD_B] *
+				       tile_rows(c, 0, t->tile[CD_H], s.khs) *
+				       tile_rows(c, 1, t->tile[CD_W], s.kws) * s.ks * size);
+	t->b_bytes = c->b.rank && !c->b_here ?
+			     align(t->tile[CD_G] * s.khs * s.kws * s.ks * t->tile[CD_N] * size) :
+			     0;
+	t->direct = c->acc_dtype == c->out.dtype || (t->steps == 1 && !c->num_posts);
+	t->acc_bytes = t->direct && (c->out_here || c->acc_dtype != c->out.dtype) ?
+			       0 :
+			       align(results * plan_dtype_bytes(c->acc_dtype));
+	t->out_bytes = c->out_here || c->acc_dtype == c->out.dtype ?
+			       0 :
+			       align(results * plan_dtype_bytes(c->out.dtype));
+	t->acc_slots = t->tiles > 1 ? 2 : 1;
+	t->bytes = (t->acc_bytes + t->out_bytes) * t->acc_slots;
+	measure_extras(c, t);
+}
+
+/* ---- cycles */
+
+struct contract_cost {
+	uint64_t a, b, extra, compute, post, out;
+};
+
+static uint64_t a_cost(const struct plan *plan, const struct contract *c,
+		       const struct contract_tile *t, const struct contract_step *s)
+{
+	struct npu_view src = c->a, dst;
+	int64_t distance[2];
+	int64_t dim[5] = {
+		t->tile[CD_G],
+		t->tile[CD_B],
+		contract_rows(c, 0, t->tile[CD_H], s->khs, &distance[0]),
+		contract_rows(c, 1, t->tile[CD_W], s->kws, &distance[1]),
+		s->ks,
+	};
+
+	dst = view_sram(0, c->a.dtype, 5, dim, c->a.stride);
+	for (int i = 0; i < 5; i++)
+		src.dim[i] = dim[i];
+	src.stride[CA_H] *= distance[0];
+	src.stride[CA_W] *= distance[1];
+	return plan_cost_copy(plan->caps, dst, src);
+}
+
+static uint64_t b_cost(const struct plan *plan, const struct contract *c,
+		       const struct contract_tile *t, const struct contract_step *s)
+{
+	int64_t dim[5] = { t->tile[CD_G], s->khs, s->kws, s->ks, t->tile[CD_N] };
+	struct npu_view dst, src = c->b;
+
+	if (!c->b.rank)
+		return 0;
+	if (c->b_data)
+		return 64 + div_up(t->b_bytes, plan->caps->dma_bytes_per_cycle);
+	dst = view_sram(0, c->b.dtype, 5, dim, c->b.stride);
+	memcpy(src.dim, dim, sizeof(dim));
+	return plan_cost_copy(plan->caps, dst, src);
+}
+
+static uint64_t compute_cost(const struct plan *plan, const struct contract *c,
+			     const struct contract_tile *t, const struct contract_step *s)
+{
+	uint64_t results = 1;
+
+	if (contract_is_mma(c))
+		return plan_cost_mma(plan->caps, t->tile[CD_G],
+				     t->tile[CD_B] * t->tile[CD_H] * t->tile[CD_W], t->tile[CD_N],
+				     s->khs * s->kws * s->ks, c->a.dtype);
+	for (int i = 0; i < CD_RANK; i++)
+		results *= t->tile[i];
+	return 8 + div_up(results, plan->caps->lanes) * s->khs * s->kws;
+}
+
+static uint64_t post_cost(const struct plan *plan, const struct contract *c,
+			  const struct contract_tile *t)
+{
+	uint64_t results = 1, cost = 0;
+
+	for (int i = 0; i < CD_RANK; i++)
+		results *= t->tile[i];
+	for (uint32_t i = 0; i < c->num_posts; i++)
+		cost += 8 + div_up(results, plan->caps->lanes) * onpu_op_info[c->post[i].op].factor;
+	return cost + (t->direct ? 0 : 8 + div_up(results, plan->caps->lanes));
+}
+
+static uint64_t out_cost(const struct plan *plan, const struct contract *c,
+			 const struct contract_tile *t)
+{
+	struct npu_view dst = c->out,
+			src = view_sram(0, c->out.dtype, CD_RANK, t->tile, c->out.stride);
+
+	memcpy(dst.dim, t->tile, sizeof(t->tile));
+	return plan_cost_copy(plan->caps, dst, src);
+}
+
+static uint64_t extra_cost(const struct plan *plan, const struct contract_tile *t,
+			   uint32_t num_extras)
+{
+	uint64_t cost = 0;
+
+	for (uint32_t e = 0; e < num_extras; e++)
+		if (t->extra_slots[e] > 1)
+			cost += 64 + div_up(t->extra_bytes[e], plan->caps->dma_bytes_per_cycle);
+	return cost;
+}
+
+/* How often data and filter tiles are loaded, given the order of loops and how many stay in SRAM.
+ */
+static void count_loads(const struct contract_tile *t, uint64_t *a_loads, uint64_t *b_loads)
+{
+	uint64_t places = t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W], g = t->grid[CD_G],
+		 n = t->grid[CD_N];
+	uint64_t a_turn = t->n_inner ? t->steps : places * t->steps;
+	uint64_t b_turn = t->n_inner ? n * t->steps : t->steps;
+
+	*a_loads = g * places * t->steps * (t->a_slots >= a_turn ? 1 : n);
+	*b_loads = g * n * t->steps * (t->b_slots >= b_turn ? 1 : places);
+}
+
+static void estimate(const struct contract *c, struct contract_tile *t,
+		     const struct contract_cost *cost)
+{
+	bool mma = contract_is_mma(c);
+	uint64_t a_loads, b_loads, ld, mxu, vpu, st, once;
+
+	count_loads(t, &a_loads, &b_loads);
+	once = cost->a + cost->b + cost->compute + cost->post + cost->out;
+	ld = a_loads * cost->a + b_loads * cost->b + t->tiles * cost->extra;
+	mxu = mma ? t->tiles * t->steps * cost->compute : 0;
+	vpu = t->tiles * (cost->post + (mma ? 0 : t->steps * cost->compute));
+	st = t->tiles * cost->out;
+	ld += once - cost->a - cost->b;
+	mxu += once - cost->compute;
+	vpu += once - cost->post - (mma ? 0 : cost->compute);
+	st += once - cost->out;
+	t->cycles = max_of(max_of(ld, mxu), max_of(vpu, st));
+	/* Issue and slot fetches of the command processor. */
+	if (c->a_here)
+		a_loads = 0;
+	t->cycles += (t->tiles * (2 + c->num_posts) + a_loads + b_loads + t->tiles * t->steps) * 8;
+}
+
+/* ---- the search */
+
+/* Tries how many data and filter tiles stay, and both loop orders. */
+static void try_slots(const struct plan *plan, const struct contract *c, struct contract_tile *t,
+		      const struct contract_cost *cost, struct contract_tile *best)
+{
+	uint64_t places = t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W];
+	uint64_t a_all = t->grid[CD_G] * places * t->steps,
+		 b_all = t->grid[CD_G] * t->grid[CD_N] * t->steps;
+	uint64_t base = t->bytes;
+
+	for (int choice = 0; choice < 8; choice++) {
+		uint64_t a_want, b_want;
+
+		t->n_inner = choice & 1;
+		a_want = choice & 2 ? (t->n_inner ? t->steps : places * t->steps) + 1 : 2;
+		b_want = choice & 4 ? (t->n_inner ? t->grid[CD_N] * t->steps : t->steps) + 1 : 2;
+		t->a_slots = a_want < 2 ? 2 : a_want < a_all ? a_want : a_all;
+		t->b_slots = b_want < 2 ? 2 : b_want < b_all ? b_want : b_all;
+		if (t->a_slots > a_all)
+			t->a_slots = a_all;
+		if (t->b_slots > b_all)
+			t->b_slots = b_all;
+		if (t->a_slots > 4096 || t->b_slots > 4096)
+			continue;
+		t->bytes = base + t->a_slots * t->a_bytes + t->b_slots * t->b_bytes;
+		if (t->bytes > plan_sram(plan))
+			continue;
+		estimate(c, t, cost);
+		if (t->cycles < best->cycles)
+			*best = *t;
+	}
+	t->bytes = base;
+}
+
+/* Two of each is the least; a single one suffices when there is only one. */
+static uint64_t least_bytes(const struct contract_tile *t)
+{
+	uint64_t places = t->grid[CD_G] * t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W];
+	uint64_t filters = t->grid[CD_G] * t->grid[CD_N];
+
+	return t->bytes + t->a_bytes * (places * t->steps > 1 ? 2 : 1) +
+	       t->b_bytes * (filters * t->steps > 1 ? 2 : 1);
+}
+
+static bool price(const struct plan *plan, const struct contract *c, const struct contract_tile *t,
+		  struct contract_cost *cost)
+{
+	struct contract_step s = contract_step_at(c, t, 0);
+
+	cost->a = c->a_here ? 0 : a_cost(plan, c, t, &s);
+	cost->b = c->b_here ? 0 : b_cost(plan, c, t, &s);
+	cost->compute = compute_cost(plan, c, t, &s);
+	cost->post = post_cost(plan, c, t);
+	cost->out = c->out_here ? 0 : out_cost(plan, c, t);
+	cost->extra = extra_cost(plan, t, c->num_extras);
+	/* Padding may cut runs: stay clear of the limit of one instruction. */
+	return max_of(max_of(cost->a, cost->b),
+		      max_of(max_of(cost->compute, cost->post), cost->out)) <= PLAN_MAX_COST / 2;
+}
+
+/* Half as many taps, or channels of a tap, in a step; false when it was one. */
+static bool cut_finer(struct contract_tile *t)
+{
+	int64_t *part = t->cut == CUT_TAPS ? &t->kw : &t->k;
+
+	if (*part == 1)
+		return false;
+	*part /= 2;
+	if (t->cut == CUT_K && *part > 16)
+		*part = *part / 16 * 16;
+	return true;
+}
+
+/* The coarsest cut of the sum with which the tile fits. */
+static void try_tile(const struct plan *plan, const struct contract *c, struct contract_tile *t,
+		     struct contract_tile *best)
+{
+	struct contract_cost cost;
+
+	for (int cut = CUT_NONE; cut <= CUT_K; cut++) {
+		if ((cut == CUT_ROWS && c->taps[0] == 1) ||
+		    (cut == CUT_TAPS && c->taps[1] == 1 && c->taps[0] > 1) ||
+		    (cut == CUT_TAPS && c->taps[0] * c->taps[1] == 1) ||
+		    (cut == CUT_K && c->k == 1))
+			continue;
+		t->cut = cut;
+		t->k = c->k;
+		t->kw = cut == CUT_K ? 1 : c->taps[1];
+		while (cut < CUT_TAPS || cut_finer(t)) {
+			uint64_t least;
+
+			measure(c, t);
+			least = least_bytes(t);
+			if (best->cycles == UINT64_MAX && least < best->bytes)
+				best->bytes = least;
+			if (least <= plan_sram(plan) && price(plan, c, t, &cost)) {
+				try_slots(plan, c, t, &cost, best);
+				return;
+			}
+			if (cut < CUT_TAPS)
+				break;
+		}
+	}
+}
+
+/* Extents worth trying: the whole, halves, and multiples of the array's side. */
+static int sizes_of(int64_t extent, int64_t unit, int64_t *size)
+{
+	int count = 0;
+
+	for (int64_t n = extent; count < MAX_SIZES; n = div_up(n, 2)) {
+		int64_t rounded = n > unit && n < extent ? (int64_t)div_up(n, unit) * unit : n;
+
+		if (!count || rounded < size[count - 1])
+			size[count++] = rounded;
+		if (n == 1)
+			break;
+	}
+	return count;
+}
+
+static void try_places(const struct plan *plan, const struct contract *c, struct contract_tile *t,
+		       struct contract_tile *best)
+{
+	int64_t h[MAX_SIZES], w[MAX_SIZES], b[MAX_SIZES];
+	int hs = sizes_of(c->dim[CD_H], 1, h), bs = sizes_of(c->dim[CD_B], 1, b);
+	int ws = sizes_of(c->dim[CD_W], c->dim[CD_H] == 1 ? plan->caps->mxu_rows : 1, w);
+
+	t->tile[CD_H] = c->dim[CD_H];
+	t->tile[CD_W] = c->dim[CD_W];
+	for (int i = 0; i < bs; i++) {
+		t->tile[CD_B] = b[i];
+		try_tile(plan, c, t, best);
+	}
+	t->tile[CD_B] = 1;
+	for (int i = 1; i < hs; i++) {
+		t->tile[CD_H] = h[i];
+		try_tile(plan, c, t, best);
+	}
+	t->tile[CD_H] = 1;
+	for (int i = 1; i < ws; i++) {
+		t->tile[CD_W] = w[i];
+		try_tile(plan, c, t, best);
+	}
+}
+
+bool contract_choose(const struct plan *plan, const struct contract *c, struct contract_tile *best)
+{
+	int64_t n[MAX_SIZES], g[MAX_SIZES];
+	int ns = sizes_of(c->dim[CD_N], plan->caps->mxu_cols, n);
+	int gs = sizes_of(c->dim[CD_G], contract_is_mma(c) ? 1 : 16, g);
+	struct contract_tile t = { .bytes = 0 };
+
+	best->cycles = best->bytes = UINT64_MAX;
+	for (int i = 0; i < gs; i++) {
+		for (int j = 0; j < ns; j++) {
+			memset(&t, 0, sizeof(t));
+			t.tile[CD_G] = g[i];
+			t.tile[CD_N] = n[j];
+			try_places(plan, c, &t, best);
+		}
+	}
+	return best->cycles != UINT64_MAX;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contractions: convolutions, matrix products, depthwise convolutions and pools are one loop nest,
+ *
+ *	out[g,b,h,w,n] = sum over kh, kw, k of a[g,b, h*step+kh*dilation-pad, ..., k] *
+ *b[g,kh,kw,k,n]
+ *
+ * with different strides. contract.c chooses tiles, contract_emit.c emits them.
+ */
+#ifndef WNN_PLAN_CONTRACT_H
+#define WNN_PLAN_CONTRACT_H
+
+#include "plan/list/plan.h"
+
+/* Dims of the result and its tiles. */
+enum { CD_G, CD_B, CD_H, CD_W, CD_N, CD_RANK };
+/* Dims of the data operand and of the filter. */
+enum { CA_G, CA_B, CA_H, CA_W, CA_K };
+enum { CB_G, CB_KH, CB_KW, CB_K, CB_N };
+
+#define CONTRACT_MAX_PHASES 1024 /* of a transposed convolution */
+#define CONTRACT_SHORT_RUN  32 /* bytes: a DMA engine takes a cycle for each run of them, or less */
+#define CONTRACT_MAX_EXTRAS 2
+#define CONTRACT_MAX_POSTS  6
+
+/* A further operand of the instructions after the contraction: bias, divisors of an average. */
+struct contract_extra {
+	struct npu_view mem; /* over the result's dims, extent 1 where it repeats */
+	float scale;	     /* it is multiplied by this first (in float32) when not 1 */
+};
+
+struct contract_post {
+	enum onpu_op op;
+	bool has_param;
+	struct plan_param param;
+	int extra; /* second source, -1 none */
+};
+
+struct contract {
+	const char *kernel;
+	enum onpu_op op;   /* mma.*, or a window instruction (k is 1 then) */
+	uint8_t acc_dtype; /* of the accumulators in SRAM */
+	int64_t dim[CD_RANK];
+	int64_t k, taps[2];
+	int64_t in[2]; /* extents of the data's h and w */
+	int64_t pad[2], step[2], dilation[2];
+	int64_t up[2];	       /* data rows lie this far apart, zeros between (transposed) */
+	uint64_t pad_value;    /* bits of an element */
+	struct npu_view a;     /* [g,b,h,w,k] */
+	struct npu_view b;     /* [g,kh,kw,k,n]; rank 0: none */
+	int64_t halo[2][2];    /* zeros around the data, which lies in SRAM then */
+	const uint8_t *b_data; /* constant filter: bytes of element 0, b has only strides */
+	struct npu_view out;   /* [g,b,h,w,n] */
+	uint32_t num_extras, num_posts;
+	struct contract_extra extra[CONTRACT_MAX_EXTRAS];
+	struct contract_post post[CONTRACT_MAX_POSTS];
+	/* What is in SRAM and needs no tile of its own; contract_emit() finds out. */
+	bool a_here, b_here, out_here;
+};
+
+/* How finely the sum is cut; sums stay in the order of the architecture in every case. */
+enum contract_cut { CUT_NONE, CUT_ROWS, CUT_TAPS, CUT_K };
+
+struct contract_tile {
+	int64_t tile[CD_RANK], grid[CD_RANK];
+	enum contract_cut cut;
+	int64_t k, kw; /* per step: of the sum over channels, taps of a row */
+	uint64_t steps, tiles;
+	bool n_inner; /* loop over n inside the loop over places */
+	bool direct;  /* the instruction writes the result's type, no accumulator tile */
+	uint32_t a_slots, b_slots, acc_slots;
+	uint64_t a_bytes, b_bytes, acc_bytes, out_bytes;
+	uint64_t extra_bytes[CONTRACT_MAX_EXTRAS], scaled_bytes[CONTRACT_MAX_EXTRAS];
+	uint32_t extra_slots[CONTRACT_MAX_EXTRAS];
+	uint64_t bytes, cycles;
+};
+
+/* Part of the sum that one instruction computes. */
+struct contract_step {
+	int64_t kh, khs, kw, kws, k, ks;
+};
+
+struct contract_step contract_step_at(const struct contract *c, const struct contract_tile *t,
+				      uint64_t step);
+/*
+ * Rows (axis 0) or columns (1) of data that are loaded for `out` results in a step, and the distance
+ * between them: with one tap only those that are needed, unless more come in less time.
+ */
+int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t taps,
+		      int64_t *distance);
+/* Rows that the tile has room for: strided destinations may not reach into each other
+ * (#destination). */
+int64_t contract_pitch(const struct contract *c, int axis, int64_t rows);
+bool contract_is_mma(const struct contract *c);
+/* Chooses tiles; false when none can be used: best->bytes says what the smallest takes then. */
+bool contract_choose(const struct plan *plan, const struct contract *c, struct contract_tile *best);
+void contract_emit(struct plan *plan, const struct contract *c);
+/* A tile of the filter in SRAM, in the order in which the instruction reads it. */
+struct npu_view contract_filter_view(const struct contract *c, uint64_t address,
+				     const int64_t *dim);
+
+/* A contraction that is emitted several times, with operands and results in other places. */
+struct contract_prepared {
+	struct contract_tile t;
+	uint64_t *packed; /* offset of each filter tile among the constants */
+	uint64_t packed_base, packed_bytes;
+};
+
+/* Chooses tiles and packs a constant filter; false with the plan failed. */
+bool contract_prepare(struct plan *plan, const struct contract *c, struct contract_prepared *p);
+void contract_run(struct plan *plan, const struct contract *c, const struct contract_prepared *p);
+void contract_done(struct contract_prepared *p);
+/* The same in one, for filters that are not packed; `p` is all 0 before the first time. */
+void contract_emit_again(struct plan *plan, const struct contract *c, struct contract_prepared *p);
+
+/* ---- phases.c: transposed convolutions */
+bool phases_apply(const struct contract *c);
+void phases_emit(struct plan *plan, const struct contract *c);
+
+#endif

@@ -1,0 +1,767 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Emitting a contraction: loads of the next step run ahead of the current one; tiles of data and
+ * filter stay in a few slots each and are loaded again only when they were evicted.
+ */
+#include "plan/kernel/contract.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Tiles of one operand in SRAM, least recently used first out. */
+struct pool {
+	uint64_t address, bytes;
+	uint32_t slots;
+	int64_t *key;
+	uint64_t *used;
+	uint64_t clock;
+};
+
+struct contract_state {
+	struct plan *plan;
+	const struct contract *c;
+	const struct contract_tile *t;
+	struct pool a, b, extra[CONTRACT_MAX_EXTRAS];
+	uint64_t scaled[CONTRACT_MAX_EXTRAS], acc, out;
+	const struct contract_prepared *p;
+	int64_t summed; /* terms of the sum of the tile at hand so far */
+};
+
+/* One tile of the result and one step of its sum; where its operands lie. */
+struct event {
+	int64_t begin[CD_RANK], dim[CD_RANK];
+	uint64_t tile, step;
+	int64_t index[CD_RANK];
+	struct contract_step s;
+	uint64_t a, b, extra[CONTRACT_MAX_EXTRAS];
+	struct npu_view a_view, b_view;
+};
+
+static int pool_init(struct pool *pool, uint64_t *at, uint64_t bytes, uint32_t slots)
+{
+	pool->address = *at;
+	pool->bytes = bytes;
+	pool->slots = slots;
+	pool->key = calloc(slots + 1, sizeof(*pool->key));
+	pool->used = calloc(slots + 1, sizeof(*pool->used));
+	*at += bytes * slots;
+	for (uint32_t i = 0; pool->key && i < slots; i++)
+		pool->key[i] = -1;
+	return pool->key && pool->used ? 0 : -1;
+}
+
+static void pool_free(struct pool *pool)
+{
+	free(pool->key);
+	free(pool->used);
+}
+
+static void pool_forget(struct pool *pool)
+{
+	for (uint32_t i = 0; i < pool->slots; i++)
+		pool->key[i] = -1;
+}
+
+/* Address of the slot for `key`; *hit when its content is there already. */
+static uint64_t pool_get(struct pool *pool, int64_t key, bool *hit)
+{
+	uint32_t oldest = 0;
+
+	for (uint32_t i = 0; i < pool->slots; i++) {
+		if (pool->key[i] == key) {
+			pool->used[i] = ++pool->clock;
+			*hit = true;
+			return pool->address + i * pool->bytes;
+		}
+		if (pool->used[i] < pool->used[oldest])
+			oldest = i;
+	}
+	pool->key[oldest] = key;
+	pool->used[oldest] = ++pool->clock;
+	*hit = false;
+	return pool->address + oldest * pool->bytes;
+}
+
+/* ---- events in loop order */
+
+static void event_at(const struct contract *c, const struct contract_tile *t, uint64_t number,
+		     struct event *e)
+{
+	static const int order[2][CD_RANK] = {
+		{ CD_G, CD_N, CD_B, CD_H, CD_W },
+		{ CD_G, CD_B, CD_H, CD_W, CD_N },
+	};
+
+	e->step = number % t->steps;
+	e->tile = number / t->steps;
+	e->s = contract_step_at(c, t, e->step);
+	number = e->tile;
+	for (int i = CD_RANK - 1; i >= 0; i--) {
+		int d = order[t->n_inner][i];
+
+		e->index[d] = number % t->grid[d];
+		number /= t->grid[d];
+		e->begin[d] = e->index[d] * t->tile[d];
+		e->dim[d] = c->dim[d] - e->begin[d] < t->tile[d] ? c->dim[d] - e->begin[d] :
+								   t->tile[d];
+	}
+}
+
+/* ---- data: the part of the operand under a tile, zeros around it */
+
+/* How the positions of one axis of the tile map to rows of the operand. */
+struct axis_map {
+	int64_t count;		      /* positions */
+	int64_t first, inside, every; /* of the positions, which hold data */
+	int64_t row, row_step;	      /* data of the first of them, and distance of the others */
+};
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+	return b ? gcd(b, a % b) : a;
+}
+
+static struct axis_map map_axis(const struct contract *c, int axis, int64_t begin, int64_t out,
+				int64_t tap, int64_t taps)
+{
+	struct axis_map map = { .every = 1 };
+	int64_t distance, up = c->up[axis], at, end = (c->in[axis] - 1) * up;
+
+	map.count = contract_rows(c, axis, out, taps, &distance);
+	at = begin * c->step[axis] + tap * c->dilation[axis] - c->pad[axis];
+	while (map.first < map.count &&
+	       (at + map.first * distance < 0 || (at + map.first * distance) % up))
+		map.first++;
+	at += map.first * distance;
+	map.every = up / gcd(distance, up);
+	map.row = at / up;
+	map.row_step = distance * map.every / up;
+	if (map.first < map.count && at <= end) {
+		int64_t by_space = (map.count - map.first + map.every - 1) / map.every;
+		int64_t by_data = (end - at) / (distance * map.every) + 1;
+
+		map.inside = by_space < by_data ? by_space : by_data;
+	}
+	return map;
+}
+
+static void fill_tile(struct contract_state *st, const struct npu_view *tile)
+{
+	struct plan_param param = plan_param_make(PLAN_FILL);
+	struct npu_view view = *tile, *list[1] = { &view };
+
+	param.fill.value = st->c->pad_value;
+	views_simplify(list, 1);
+	plan_emit(st->plan,
+		  &(struct plan_insn){ .op = ONPU_OP_DMA_FILL, .dst = &view, .param = &param });
+}
+
+static void copy_tile(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st)
+{
+	struct npu_view *both[2] = { &dst, &src };
+
+	views_simplify(both, 2);
+	plan_emit(plan, &(struct plan_insn){
+				.op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src });
+}
+
+static void pad_tile(struct contract_state *st, struct npu_view tile, struct npu_view src,
+		     const struct axis_map *map)
+{
+	struct plan_param param = plan_param_make(PLAN_PAD);
+	struct npu_view *both[2] = { &tile, &src };
+	uint32_t order[5] = { 0, 1, 2, 3, 4 };
+
+	param.pad.value = st->c->pad_value;
+	views_sort(both, 2, order);
+	for (int i = 0; i < 5; i++)
+		param.pad.lo[i] = order[i] == CA_H ? map[0].first :
+				  order[i] == CA_W ? map[1].first :
+						     0;
+	plan_emit(st->plan,
+		  &(struct plan_insn){
+			  .op = ONPU_OP_DMA_PAD, .dst = &tile, .s0 = &src, .param = &param });
+}
+
+/* The rows under a tile where they lie, with the zeros around them. */
+static void find_data(const struct contract *c, struct event *e)
+{
+	const int64_t tap[2] = { e->s.kh, e->s.kw }, taps[2] = { e->s.khs, e->s.kws };
+	int64_t distance;
+
+	e->a_view = c->a;
+	e->a_view.offset += e->begin[CD_G] * c->a.stride[CA_G] +
+			    e->begin[CD_B] * c->a.stride[CA_B] + e->s.k * c->a.stride[CA_K];
+	e->a_view.dim[CA_G] = c->a.stride[CA_G] ? e->dim[CD_G] : 1;
+	e->a_view.dim[CA_B] = c->a.stride[CA_B] ? e->dim[CD_B] : 1;
+	e->a_view.dim[CA_K] = e->s.ks;
+	for (int i = 0; i < 2; i++) {
+		int64_t at = e->begin[CD_H + i] * c->step[i] + tap[i] * c->dilation[i] - c->pad[i];
+
+		e->a_view.offset += at * c->a.stride[CA_H + i];
+		e->a_view.dim[CA_H + i] = contract_rows(c, i, e->dim[CD_H + i], taps[i], &distance);
+		e->a_view.stride[CA_H + i] *= distance;
+	}
+}
+
+static void load_data(struct contract_state *st, struct event *e, bool hit)
+{
+	const struct contract *c = st->c;
+	struct axis_map map[2];
+	struct npu_view src = c->a, inside;
+	int64_t dim[5], part[5] = { e->begin[CD_G], e->begin[CD_B], 0, 0, e->s.k };
+
+	map[0] = map_axis(c, 0, e->begin[CD_H], e->dim[CD_H], e->s.kh, e->s.khs);
+	map[1] = map_axis(c, 1, e->begin[CD_W], e->dim[CD_W], e->s.kw, e->s.kws);
+	/* What repeats over groups or images is loaded once. */
+	dim[CA_G] = c->a.stride[CA_G] ? e->dim[CD_G] : 1;
+	dim[CA_B] = c->a.stride[CA_B] ? e->dim[CD_B] : 1;
+	dim[CA_H] = contract_pitch(c, 0, map[0].count);
+	dim[CA_W] = contract_pitch(c, 1, map[1].count);
+	dim[CA_K] = e->s.ks;
+	e->a_view = view_sram(e->a, c->a.dtype, 5, dim, c->a.stride);
+	if (hit)
+		return;
+	if (map[0].inside < map[0].count || map[1].inside < map[1].count) {
+		if (map[0].every > 1 || map[1].every > 1 || !map[0].inside || !map[1].inside)
+			fill_tile(st, &e->a_view);
+		if (!map[0].inside || !map[1].inside)
+			return;
+	}
+	part[CA_H] = map[0].row;
+	part[CA_W] = map[1].row;
+	src = view_part(&c->a, part, dim);
+	inside = e->a_view;
+	for (int i = 0; i < 2; i++) {
+		src.dim[CA_H + i] = inside.dim[CA_H + i] = map[i].inside;
+		src.stride[CA_H + i] *= map[i].row_step;
+		inside.offset += map[i].first * inside.stride[CA_H + i];
+		inside.stride[CA_H + i] *= map[i].every;
+	}
+	if (map[0].every == 1 && map[1].every == 1 &&
+	    (map[0].inside < map[0].count || map[1].inside < map[1].count))
+		pad_tile(st, e->a_view, src, map);
+	else
+		copy_tile(st->plan, inside, src, false);
+}
+
+/* ---- filter: constants are packed so that each tile is one run */
+
+static void b_tile_dims(const struct event *e, int64_t *dim)
+{
+	dim[CB_G] = e->dim[CD_G];
+	dim[CB_KH] = e->s.khs;
+	dim[CB_KW] = e->s.kws;
+	dim[CB_K] = e->s.ks;
+	dim[CB_N] = e->dim[CD_N];
+}
+
+/* Window instructions run over channels: those innermost. Matrix instructions: groups outermost. */
+struct npu_view contract_filter_view(const struct contract *c, uint64_t address, const int64_t *dim)
+{
+	static const int64_t mma[5] = { 5, 4, 3, 2, 1 }, window[5] = { 2, 5, 4, 3, 1 };
+
+	return view_sram(address, c->b.dtype, 5, dim,
+			 !c->b_data	    ? c->b.stride :
+			 contract_is_mma(c) ? mma :
+					      window);
+}
+
+static void pack_tile(const struct contract *c, const struct event *e, const struct npu_view *tile,
+		      uint8_t *to)
+{
+	uint32_t size = plan_dtype_bytes(c->b.dtype);
+	const uint8_t *from = c->b_data + e->begin[CD_G] * c->b.stride[CB_G] +
+			      e->s.kh * c->b.stride[CB_KH] + e->s.kw * c->b.stride[CB_KW] +
+			      e->s.k * c->b.stride[CB_K] + e->begin[CD_N] * c->b.stride[CB_N];
+	int64_t i[5] = { 0 };
+
+	for (;;) {
+		int64_t src = 0, dst = 0;
+		int d = 4;
+
+		for (int j = 0; j < 5; j++) {
+			src += i[j] * c->b.stride[j];
+			dst += i[j] * tile->stride[j];
+		}
+		memcpy(to + dst, from + src, size);
+		while (d >= 0 && ++i[d] == tile->dim[d])
+			i[d--] = 0;
+		if (d < 0)
+			return;
+	}
+}
+
+static uint64_t b_tile_index(const struct contract_tile *t, const struct event *e)
+{
+	return (e->index[CD_G] * t->grid[CD_N] + e->index[CD_N]) * t->steps + e->step;
+}
+
+/* All tiles behind each other, in the order in which a loop over n reads them. */
+static void pack_filter(struct plan *plan, const struct contract *c, struct contract_prepared *p)
+{
+	const struct contract_tile *t = &p->t;
+	uint64_t count = t->grid[CD_G] * t->grid[CD_N] * t->steps, total;
+	uint32_t size = plan_dtype_bytes(c->b.dtype);
+	struct contract_tile one = *t;
+	uint8_t *blob;
+
+	total = c->dim[CD_G] * c->taps[0] * c->taps[1] * c->k * c->dim[CD_N] * size;
+	blob = malloc(total);
+	p->packed = calloc(count, sizeof(*p->packed));
+	if (!blob || !p->packed) {
+		free(blob);
+		plan_nomem(plan);
+		return;
+	}
+	one.grid[CD_B] = one.grid[CD_H] = one.grid[CD_W] = 1;
+	for (uint64_t i = 0; i < count; i++) {
+		struct event e;
+		struct npu_view tile;
+		int64_t dim[5];
+
+		event_at(c, &one, i, &e);
+		b_tile_dims(&e, dim);
+		tile = contract_filter_view(c, 0, dim);
+		pack_tile(c, &e, &tile, blob + p->packed_bytes);
+		p->packed[b_tile_index(t, &e)] = p->packed_bytes;
+		p->packed_bytes += tile.window_bytes;
+	}
+	p->packed_base = plan_constant(plan, blob, total);
+	free(blob);
+}
+
+static void load_filter(struct contract_state *st, struct event *e, bool hit)
+{
+	const struct contract *c = st->c;
+	int64_t begin[5] = { e->begin[CD_G], e->s.kh, e->s.kw, e->s.k, e->begin[CD_N] }, dim[5];
+	struct npu_view src;
+
+	b_tile_dims(e, dim);
+	if (c->b_here) {
+		e->b_view = view_part(&c->b, begin, dim);
+		return;
+	}
+	e->b_view = contract_filter_view(c, e->b, dim);
+	if (hit)
+		return;
+	src = e->b_view;
+	if (c->b_data) {
+		src.base = NPU_BASE_CONST;
+		src.window = st->p->packed_base;
+		src.window_bytes = st->p->packed_bytes;
+		src.offset = st->p->packed[b_tile_index(st->t, e)];
+	} else {
+		src = view_part(&c->b, begin, dim);
+	}
+	copy_tile(st->plan, e->b_view, src, false);
+}
+
+/* ---- further operands */
+
+static struct npu_view extra_part(const struct contract_extra *extra, const struct event *e,
+				  int64_t *dim)
+{
+	int64_t begin[CD_RANK];
+
+	for (int i = 0; i < CD_RANK; i++) {
+		bool varies = extra->mem.dim[i] > 1;
+
+		begin[i] = varies ? e->begin[i] : 0;
+		dim[i] = varies ? e->dim[i] : 1;
+	}
+	return view_part(&extra->mem, begin, dim);
+}
+
+static int64_t extra_key(const struct contract_extra *extra, const struct event *e)
+{
+	int64_t key = 0;
+
+	for (int i = 0; i < CD_RANK; i++)
+		if (extra->mem.dim[i] > 1)
+			key = key * extra->mem.dim[i] + e->begin[i];
+	return key;
+}
+
+static void load_extra(struct contract_state *st, struct event *e, uint32_t i)
+{
+	const struct contract_extra *extra = &st->c->extra[i];
+	struct npu_view src, dst;
+	int64_t dim[CD_RANK];
+	bool hit;
+
+	e->extra[i] = pool_get(&st->extra[i], extra_key(extra, e), &hit);
+	if (hit)
+		return;
+	src = extra_part(extra, e, dim);
+	dst = view_sram(e->extra[i], src.dtype, CD_RANK, dim, extra->mem.stride);
+	copy_tile(st->plan, dst, src, false);
+}
+
+static void load_event(struct contract_state *st, struct event *e)
+{
+	const struct contract_tile *t = st->t;
+	uint64_t place = ((e->index[CD_G] * t->grid[CD_B] + e->index[CD_B]) * t->grid[CD_H] +
+			  e->index[CD_H]) *
+				 t->grid[CD_W] +
+			 e->index[CD_W];
+	bool hit;
+
+	/* What no earlier node makes comes first: it need not wait for one. */
+	if (st->c->b.rank) {
+		e->b = pool_get(&st->b, b_tile_index(t, e), &hit);
+		load_filter(st, e, hit);
+	}
+	for (uint32_t i = 0; i < st->c->num_extras; i++)
+		load_extra(st, e, i);
+	if (st->c->a_here) {
+		find_data(st->c, e);
+		return;
+	}
+	e->a = pool_get(&st->a, place * t->steps + e->step, &hit);
+	load_data(st, e, hit);
+}
+
+/* ---- computing */
+
+/* Data as the instruction walks it: by places of the result. */
+static struct npu_view walk_data(const struct contract *c, const struct event *e)
+{
+	struct npu_view view = e->a_view;
+
+	for (int i = CA_G; i <= CA_B; i++) {
+		if (view.dim[i] == 1)
+			view.stride[i] = 0;
+		view.dim[i] = e->dim[i];
+	}
+	for (int i = 0; i < 2; i++) {
+		int64_t distance;
+
+		contract_rows(c, i, 1, i ? e->s.kws : e->s.khs, &distance);
+		view.dim[CA_H + i] = e->dim[CD_H + i];
+		view.stride[CA_H + i] *= c->step[i] / distance;
+	}
+	return view;
+}
+
+static struct plan_param tap_loops(const struct contract *c, const struct event *e)
+{
+	struct plan_param param = plan_param_make(PLAN_TAPS);
+	const int64_t count[2] = { e->s.khs, e->s.kws };
+
+	param.taps[0].count = 1;
+	for (int i = 0; i < 2; i++) {
+		struct plan_loop *loop = &param.taps[1 + i];
+
+		loop->count = count[i];
+		if (count[i] == 1)
+			continue;
+		loop->s0_step = c->dilation[i] * e->a_view.stride[CA_H + i];
+		loop->s1_step = c->b.rank ? e->b_view.stride[CB_KH + i] : 0;
+	}
+	return param;
+}
+
+static void append_dim(struct npu_view *view, int64_t dim, int64_t stride)
+{
+	view->dim[view->rank] = dim;
+	view->stride[view->rank++] = stride;
+}
+
+static void emit_mma(struct contract_state *st, const struct event *e, const struct npu_view *dst)
+{
+	struct npu_view d = *dst, a = walk_data(st->c, e), b = e->b_view;
+	struct npu_view *all[3] = { &d, &a, &b };
+	struct plan_param param = tap_loops(st->c, e);
+	int64_t n_stride = d.stride[CD_N], k_stride = a.stride[CA_K];
+
+	/* Places first: those dims merge; then n and k. */
+	for (int i = 0; i < 4; i++) {
+		b.dim[i] = d.dim[i];
+		b.stride[i] = i == CD_G ? e->b_view.stride[CB_G] : 0;
+	}
+	d.rank = a.rank = b.rank = 4;
+	views_simplify(all, 3);
+	append_dim(&d, e->dim[CD_N], n_stride);
+	append_dim(&a, e->s.ks, k_stride);
+	append_dim(&b, e->s.ks, e->b_view.stride[CB_K]);
+	append_dim(&b, e->dim[CD_N], e->b_view.stride[CB_N]);
+	plan_emit(st->plan, &(struct plan_insn){
+				    .op = st->c->op,
+				    .dst = &d,
+				    .s0 = &a,
+				    .s1 = &b,
+				    .acc = e->step > 0,
+				    .param = e->s.khs * e->s.kws > 1 ? &param : NULL,
+			    });
+}
+
+static void emit_window(struct contract_state *st, const struct event *e,
+			const struct npu_view *dst)
+{
+	struct npu_view d = *dst, a = walk_data(st->c, e), b = e->b_view;
+	struct npu_view *all[3] = { &d, &a, &b };
+	struct plan_param param = tap_loops(st->c, e);
+	bool filter = st->c->b.rank > 0;
+
+	a.dim[CD_N] = d.dim[CD_N];
+	a.stride[CD_N] = 0;
+	for (int i = 0; i < CD_RANK; i++) {
+		b.dim[i] = d.dim[i];
+		b.stride[i] = i == CD_G ? e->b_view.stride[CB_G] :
+			      i == CD_N ? e->b_view.stride[CB_N] :
+					  0;
+	}
+	b.rank = CD_RANK;
+	views_simplify(all, filter ? 3 : 2);
+	plan_emit(st->plan, &(struct plan_insn){
+				    .op = st->c->op,
+				    .dst = &d,
+				    .s0 = &a,
+				    .s1 = filter ? &b : NULL,
+				    .param = &param,
+				    .acc = e->step > 0,
+			    });
+}
+
+static struct npu_view spread(const struct npu_view *view, const int64_t *dim)
+{
+	struct npu_view out = *view;
+
+	for (int i = 0; i < CD_RANK; i++) {
+		if (view->dim[i] == 1)
+			out.stride[i] = 0;
+		out.dim[i] = dim[i];
+	}
+	return out;
+}
+
+/* A further operand in SRAM; scaled first when it has a factor. */
+static struct npu_view extra_operand(struct contract_state *st, const struct event *e, uint32_t i)
+{
+	const struct contract_extra *extra = &st->c->extra[i];
+	struct plan_param param = plan_param_make(PLAN_SCALAR);
+	struct npu_view view, scaled;
+	int64_t dim[CD_RANK];
+
+	extra_part(extra, e, dim);
+	view = view_sram(e->extra[i], extra->mem.dtype, CD_RANK, dim, extra->mem.stride);
+	if (extra->scale == 1)
+		return spread(&view, e->dim);
+	scaled = view_sram(st->scaled[i], ONPU_DT_F32, CD_RANK, dim, extra->mem.stride);
+	memcpy(&param.scalar.alpha, &extra->scale, sizeof(extra->scale));
+	plan_emit(st->plan,
+		  &(struct plan_insn){
+			  .op = ONPU_OP_VLINEAR, .dst = &scaled, .s0 = &view, .param = &param });
+	return spread(&scaled, e->dim);
+}
+
+/* Bias, activation and the rounding to the result's type, in place until the last. */
+static void emit_posts(struct contract_state *st, const struct event *e, struct npu_view acc,
+		       struct npu_view out)
+{
+	const struct contract *c = st->c;
+
+	for (uint32_t i = 0; i < c->num_posts; i++) {
+		const struct contract_post *post = &c->post[i];
+		struct npu_view dst = i + 1 == c->num_posts ? out : acc, src = acc, second;
+		struct npu_view *all[3] = { &dst, &src, &second };
+
+		if (post->extra >= 0)
+			second = extra_operand(st, e, post->extra);
+		views_simplify(all, post->extra >= 0 ? 3 : 2);
+		plan_emit(st->plan, &(struct plan_insn){
+					    .op = post->op,
+					    .dst = &dst,
+					    .s0 = &src,
+					    .s1 = post->extra >= 0 ? &second : NULL,
+					    .param = post->has_param ? &post->param : NULL,
+				    });
+	}
+	if (!c->num_posts && !st->t->direct) {
+		struct npu_view *all[2] = { &out, &acc };
+
+		views_simplify(all, 2);
+		plan_emit(st->plan,
+			  &(struct plan_insn){ .op = ONPU_OP_VMOV, .dst = &out, .s0 = &acc });
+	}
+}
+
+/* A sum in steps has the bits of one in a single instruction when it is in the same order. */
+static void note_order(struct contract_state *st, const struct event *e)
+{
+	const struct contract *c = st->c;
+	const struct contract_step *s = &e->s;
+	bool together = (s->ks == c->k || s->khs * s->kws == 1) &&
+			(s->kws == c->taps[1] || s->khs == 1);
+
+	if (!e->step)
+		st->summed = 0;
+	if (!together || st->summed != (s->kh * c->taps[1] + s->kw) * c->k + s->k)
+		plan_inexact(st->plan, NPU_SPLIT_K);
+	st->summed += s->khs * s->kws * s->ks;
+}
+
+static void run_event(struct contract_state *st, const struct event *e)
+{
+	const struct contract *c = st->c;
+	const struct contract_tile *t = st->t;
+	uint32_t slot = e->tile % t->acc_slots;
+	bool same = c->acc_dtype == c->out.dtype;
+	struct npu_view acc, out, mem = view_part(&c->out, e->begin, e->dim);
+
+	out = view_sram((same ? st->acc + slot * t->acc_bytes : st->out + slot * t->out_bytes),
+			c->out.dtype, CD_RANK, e->dim, c->out.stride);
+	if (c->out_here)
+		out = mem;
+	acc = t->direct ? out :
+			  view_sram(st->acc + slot * t->acc_bytes, c->acc_dtype, CD_RANK, e->dim,
+				    c->out.stride);
+	note_order(st, e);
+	if (contract_is_mma(c))
+		emit_mma(st, e, &acc);
+	else
+		emit_window(st, e, &acc);
+	if (e->step + 1 < t->steps)
+		return;
+	emit_posts(st, e, acc, out);
+	if (!c->out_here)
+		copy_tile(st->plan, mem, out, true);
+}
+
+static int place(struct contract_state *st)
+{
+	const struct contract_tile *t = st->t;
+	uint64_t at = plan_take_sram(st->plan, t->bytes);
+	int ret;
+
+	ret = pool_init(&st->a, &at, t->a_bytes, t->a_slots);
+	ret |= pool_init(&st->b, &at, t->b_bytes, t->b_slots);
+	for (uint32_t i = 0; i < st->c->num_extras; i++) {
+		ret |= pool_init(&st->extra[i], &at, t->extra_bytes[i], t->extra_slots[i]);
+		st->scaled[i] = at;
+		at += t->scaled_bytes[i];
+	}
+	st->acc = at;
+	at += t->acc_bytes * t->acc_slots;
+	st->out = at;
+	return ret;
+}
+
+/* At a pause nothing may count on what is in SRAM. */
+static void forget_operands(struct contract_state *st)
+{
+	pool_forget(&st->a);
+	pool_forget(&st->b);
+	for (uint32_t i = 0; i < st->c->num_extras; i++)
+		pool_forget(&st->extra[i]);
+}
+
+static void run_events(struct contract_state *st)
+{
+	uint64_t count = st->t->tiles * st->t->steps;
+	struct event now, next;
+
+	event_at(st->c, st->t, 0, &now);
+	load_event(st, &now);
+	for (uint64_t i = 0; i < count && !st->plan->failed; i++) {
+		bool pause = (i + 1) % st->t->steps == 0 && plan_pause(st->plan);
+
+		if (i + 1 < count) {
+			event_at(st->c, st->t, i + 1, &next);
+			if (!pause)
+				load_event(st, &next);
+		}
+		run_event(st, &now);
+		if (i + 1 < count && pause) {
+			forget_operands(st);
+			load_event(st, &next);
+		}
+		now = next;
+	}
+}
+
+static bool meet(const struct npu_view *a, const struct npu_view *b)
+{
+	return a->base == b->base && a->window < b->window + b->window_bytes &&
+	       b->window < a->window + a->window_bytes;
+}
+
+/* Whether no tap of any place reaches over the zeros around the data. */
+static bool reaches_data(const struct contract *c)
+{
+	for (int i = 0; i < 2; i++) {
+		int64_t lo = c->pad[i], hi = (c->dim[CD_H + i] - 1) * c->step[i] +
+					     (c->taps[i] - 1) * c->dilation[i] - c->pad[i] -
+					     (c->in[i] - 1);
+
+		if (c->up[i] != 1 || lo > c->halo[i][0] || hi > c->halo[i][1] ||
+		    ((lo > 0 || hi > 0) && c->pad_value))
+			return false;
+	}
+	return true;
+}
+
+/* An instruction's operands may not lie between each other, as parts of one value do. */
+static void find_resident(struct contract *c)
+{
+	c->a_here = c->a.base == NPU_BASE_NONE && reaches_data(c);
+	c->b_here = c->b.rank && !c->b_data && c->b.base == NPU_BASE_NONE;
+	c->out_here = c->out.base == NPU_BASE_NONE && !(c->a_here && meet(&c->out, &c->a)) &&
+		      !(c->b_here && meet(&c->out, &c->b));
+}
+
+bool contract_prepare(struct plan *plan, const struct contract *c, struct contract_prepared *p)
+{
+	*p = (struct contract_prepared){ .packed = NULL };
+	plan_kernel(plan, c->kernel);
+	if (!contract_choose(plan, c, &p->t))
+		plan_no_tile(plan, c->kernel, p->t.bytes);
+	else if (c->b_data)
+		pack_filter(plan, c, p);
+	return !plan->failed;
+}
+
+void contract_run(struct plan *plan, const struct contract *c, const struct contract_prepared *p)
+{
+	struct contract_state st = { .plan = plan, .c = c, .t = &p->t, .p = p };
+
+	if (place(&st))
+		plan_nomem(plan);
+	else
+		run_events(&st);
+	plan_tiles(plan, p->t.tiles);
+	pool_free(&st.a);
+	pool_free(&st.b);
+	for (uint32_t i = 0; i < c->num_extras; i++)
+		pool_free(&st.extra[i]);
+}
+
+void contract_done(struct contract_prepared *p)
+{
+	free(p->packed);
+}
+
+void contract_emit(struct plan *plan, const struct contract *c)
+{
+	struct contract_prepared prepared;
+	struct contract known = *c;
+
+	find_resident(&known);
+	if (contract_prepare(plan, &known, &prepared))
+		contract_run(plan, &known, &prepared);
+	contract_done(&prepared);
+}
+
+void contract_emit_again(struct plan *plan, const struct contract *c, struct contract_prepared *p)
+{
+	struct contract known = *c;
+
+	find_resident(&known);
+	/* Data that has to be loaded takes tiles of its own. */
+	if (!p->t.tiles || !p->t.a_bytes != known.a_here) {
+		if (!contract_prepare(plan, &known, p))
+			return;
+	}
+	contract_run(plan, &known, p);
+}

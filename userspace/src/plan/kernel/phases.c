@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Transposed convolutions by phases: each `up`-th result is a convolution of the data with each
+ * `every`-th tap, without the zeros that one contraction of the whole has between its data. The
+ * phases of a block of results meet in SRAM and leave it in long runs; where too few results fit for
+ * that, each phase stores its own.
+ */
+#include "plan/kernel/contract.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MIN_PLACES 16 /* of a phase in a block, else its tiles are too small */
+
+bool phases_apply(const struct contract *c)
+{
+	uint64_t phases = (uint64_t)c->up[0] * c->up[1];
+
+	/* The SRAM has no say: bits depend on it where a zero would meet an infinite filter. */
+	return phases > 1 && phases <= CONTRACT_MAX_PHASES;
+}
+
+/*
+ * Narrows the contraction to results at, at + up, ... of an axis; in phases that no tap meets, to a
+ * tap outside of the data. Phases are equally long, so that a line of them does not reach into the
+ * next (#destination); each of the results that are left over at the end is one of its own.
+ */
+static void take_phase(struct contract *c, int axis, int64_t at)
+{
+	int64_t up = c->up[axis], dilation = c->dilation[axis], every = 1, first = 0;
+	int64_t whole = c->dim[CD_H + axis] / up;
+
+	while (every * dilation % up)
+		every++;
+	while (first < every && (at + first * dilation - c->pad[axis]) % up)
+		first++;
+	c->dim[CD_H + axis] = at < whole * up ? whole : 1;
+	if (first < every && first < c->taps[axis]) {
+		c->taps[axis] = (c->taps[axis] - 1 - first) / every + 1;
+		c->pad[axis] = (c->pad[axis] - at - first * dilation) / up;
+	} else {
+		first = 0;
+		c->taps[axis] = 1;
+		c->pad[axis] = c->dim[CD_H + axis];
+	}
+	c->dilation[axis] = every * dilation / up;
+	c->up[axis] = 1;
+	c->out.offset += at * c->out.stride[CD_H + axis];
+	c->out.stride[CD_H + axis] *= up;
+	c->out.dim[CD_H + axis] = c->dim[CD_H + axis];
+	c->b.offset += first * c->b.stride[CB_KH + axis];
+	c->b.stride[CB_KH + axis] *= every;
+	c->b.dim[CB_KH + axis] = c->taps[axis];
+}
+
+/* Where the next phase of an axis begins; not below the result's extent when there is none. */
+static int64_t next_phase(const struct contract *c, int axis, int64_t at)
+{
+	int64_t up = c->up[axis], whole = c->dim[CD_H + axis] / up * up;
+
+	return at + 1 == up && whole ? whole : at + 1;
+}
+
+/* An upper bound of the phases of a contraction, those at its end included. */
+static size_t max_phases(const struct contract *c)
+{
+	return (size_t)(2 * c->up[0]) * (size_t)(2 * c->up[1]);
+}
+
+/* `prepared` has one for each phase, from a contraction of the same dims or empty. */
+static void emit_all(struct plan *plan, const struct contract *c,
+		     struct contract_prepared *prepared)
+{
+	for (int64_t h = 0; h < c->dim[CD_H]; h = next_phase(c, 0, h))
+		for (int64_t w = 0; w < c->dim[CD_W] && !plan->failed; w = next_phase(c, 1, w)) {
+			struct contract phase = *c;
+
+			take_phase(&phase, 0, h);
+			take_phase(&phase, 1, w);
+			plan_macs(plan, view_elements(&phase.out) * phase.k * phase.taps[0] *
+						phase.taps[1]);
+			contract_emit_again(plan, &phase, prepared++);
+		}
+}
+
+/* ---- the filter: once for all phases, in an order that makes runs of every tile */
+
+static void copy_filter(const struct contract *c, const struct npu_view *to, uint8_t *blob)
+{
+	uint32_t size = plan_dtype_bytes(c->b.dtype);
+	int64_t i[5] = { 0 };
+
+	for (int d = 4; d >= 0;) {
+		int64_t src = 0, dst = 0;
+
+		for (int j = 0; j < 5; j++) {
+			src += i[j] * c->b.stride[j];
+			dst += i[j] * to->stride[j];
+		}
+		memcpy(blob + dst, c->b_data + src, size);
+		for (d = 4; d >= 0 && ++i[d] == to->dim[d]; d--)
+			i[d] = 0;
+	}
+}
+
+static void place_filter(struct plan *plan, struct contract *c)
+{
+	struct npu_view view = contract_filter_view(c, 0, c->b.dim);
+	uint8_t *blob = malloc(view.window_bytes);
+
+	if (!blob) {
+		plan_nomem(plan);
+		return;
+	}
+	copy_filter(c, &view, blob);
+	view.base = NPU_BASE_CONST;
+	view.window = plan_constant(plan, blob, view.window_bytes);
+	free(blob);
+	c->b = view;
+	c->b_data = NULL;
+}
+
+/* ---- blocks of results in SRAM */
+
+struct blocks {
+	int64_t dim[2];			    /* rows and columns of one */
+	uint64_t bytes, address;	    /* of the first of two */
+	struct contract_prepared *prepared; /* for whole blocks, and for those at the end of a row */
+	int64_t rows;			    /* for which they are */
+};
+
+static uint64_t block_bytes(const struct contract *c, int64_t h, int64_t w)
+{
+	uint64_t bytes =
+		(uint64_t)(c->dim[CD_G] * c->dim[CD_N] * h * w) * plan_dtype_bytes(c->out.dtype);
+
+	return (bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+}
+
+/* Columns first: they make runs. False where blocks are not worth it. */
+static bool choose_block(const struct plan *plan, const struct contract *c, struct blocks *blocks)
+{
+	int64_t size = plan_dtype_bytes(c->out.dtype), *dim = blocks->dim, places = 1;
+	bool whole = true;
+
+	if (c->out.base == NPU_BASE_NONE ||
+	    (c->out.stride[CD_N] == size && c->dim[CD_N] * size >= CONTRACT_SHORT_RUN))
+		return false;
+	for (int i = 0; i < 2; i++)
+		dim[i] = c->up[i] < c->dim[CD_H + i] ? c->up[i] : c->dim[CD_H + i];
+	for (int i = 1; i >= 0; i--)
+		while (dim[i] < c->dim[CD_H + i] &&
+		       block_bytes(c, dim[0] * (2 - i), dim[1] * (1 + i)) <= plan_sram(plan) / 4)
+			dim[i] = dim[i] * 2 < c->dim[CD_H + i] ? dim[i] * 2 : c->dim[CD_H + i];
+	for (int i = 0; i < 2; i++) {
+		places *= (dim[i] + c->up[i] - 1) / c->up[i];
+		whole &= dim[i] == c->dim[CD_H + i];
+	}
+	blocks->bytes = block_bytes(c, dim[0], dim[1]);
+	return blocks->bytes <= plan_sram(plan) / 4 && (whole || places >= MIN_PLACES);
+}
+
+static void emit_block(struct plan *plan, const struct contract *c, struct blocks *blocks,
+		       const int64_t *begin, uint64_t number)
+{
+	struct contract part = *c;
+	struct npu_view mem;
+	bool last;
+
+	part.dim[CD_B] = 1;
+	part.a.offset += begin[CD_B] * c->a.stride[CA_B];
+	part.a.dim[CA_B] = 1;
+	for (int i = 0; i < 2; i++) {
+		int64_t left = c->dim[CD_H + i] - begin[CD_H + i];
+
+		part.dim[CD_H + i] = left < blocks->dim[i] ? left : blocks->dim[i];
+		part.pad[i] -= begin[CD_H + i];
+	}
+	mem = view_part(&c->out, begin, part.dim);
+	part.out = view_sram((uint32_t)(blocks->address + number % 2 * blocks->bytes), c->out.dtype,
+			     CD_RANK, part.dim, c->out.stride);
+	if (part.dim[CD_H] != blocks->rows)
+		memset(blocks->prepared, 0, 2 * max_phases(c) * sizeof(*blocks->prepared));
+	blocks->rows = part.dim[CD_H];
+	last = part.dim[CD_W] < blocks->dim[1];
+	plan_birth(plan, (int64_t)part.out.window, (int64_t)(part.out.window + blocks->bytes));
+	emit_all(plan, &part, blocks->prepared + (last ? max_phases(c) : 0));
+	plan_transfer(plan, mem, part.out, true);
+}
+
+static void emit_blocks(struct plan *plan, const struct contract *c, struct blocks *blocks)
+{
+	int64_t at[CD_RANK] = { 0 };
+	uint64_t number = 0;
+
+	blocks->address = plan->sram_base;
+	plan->sram_base += 2 * blocks->bytes;
+	for (at[CD_B] = 0; at[CD_B] < c->dim[CD_B]; at[CD_B]++)
+		for (at[CD_H] = 0; at[CD_H] < c->dim[CD_H]; at[CD_H] += blocks->dim[0])
+			for (at[CD_W] = 0; at[CD_W] < c->dim[CD_W] && !plan->failed;
+			     at[CD_W] += blocks->dim[1])
+				emit_block(plan, c, blocks, at, number++);
+	plan->sram_base = blocks->address;
+}
+
+void phases_emit(struct plan *plan, const struct contract *c)
+{
+	struct blocks blocks = { .prepared = calloc(2 * max_phases(c), sizeof(*blocks.prepared)) };
+	struct contract placed = *c;
+
+	if (!blocks.prepared)
+		plan_nomem(plan);
+	if (!plan->failed && placed.b_data)
+		place_filter(plan, &placed);
+	if (!plan->failed && choose_block(plan, &placed, &blocks))
+		emit_blocks(plan, &placed, &blocks);
+	else if (!plan->failed)
+		emit_all(plan, &placed, blocks.prepared);
+	free(blocks.prepared);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A vector program: a straight list of vector instructions over registers that range over (some of)
+ * the dims of one iteration space. Element-wise operators, reductions, softmax and normalisations
+ * are all of this form; the kernels that tile them (vtile.c, vsplit.c) know only this.
+ */
+#ifndef WNN_PLAN_VPROG_H
+#define WNN_PLAN_VPROG_H
+
+#include "plan/list/plan.h"
+
+#define VP_MAX_REGS 24
+#define VP_MAX_OPS  24
+
+enum vp_kind { VP_INPUT, VP_TEMP, VP_OUTPUT };
+
+struct vp_reg {
+	enum vp_kind kind;
+	uint8_t dtype;
+	uint8_t mask;	     /* dims of the space that it varies over */
+	struct npu_view mem; /* inputs and outputs: over the whole space, stride 0 outside mask */
+};
+
+struct vp_op {
+	enum onpu_op op;
+	int8_t dst, src[3]; /* registers, -1 absent */
+	bool has_param;
+	struct plan_param param;
+	uint8_t axes;	/* reductions: dims that dst lacks and src[0] has */
+	bool last;	/* argmin, argmax */
+	bool excl, rev; /* scan, over the only dim of axes */
+};
+
+struct vprog {
+	const char *kernel;
+	uint32_t rank;
+	int64_t dim[IR_MAX_RANK];
+	uint8_t whole; /* dims that a tile may not cut */
+	uint8_t fixed; /* dims that may not merge with their neighbours */
+	uint32_t num_regs, num_ops;
+	struct vp_reg reg[VP_MAX_REGS];
+	struct vp_op op[VP_MAX_OPS];
+};
+
+void vp_begin(struct vprog *prog, const char *kernel, uint32_t rank, const int64_t *dim);
+/* `mem` has the rank of the space; dims of extent 1 or stride 0 in it are broadcast. */
+int vp_input(struct vprog *prog, const struct npu_view *mem);
+int vp_output(struct vprog *prog, const struct npu_view *mem);
+int vp_temp(struct vprog *prog, uint8_t dtype, uint8_t mask);
+/* Begins with the shape of an operand for the space, one dim of 1 for a scalar; its input. */
+int vp_begin_input(struct vprog *prog, struct plan *plan, const char *kernel,
+		   const struct ir_value *value);
+/* Value of an operand, broadcast to the space from the right as numpy does. */
+int vp_operand(struct vprog *prog, struct plan *plan, const struct ir_value *value);
+int vp_result(struct vprog *prog, struct plan *plan, const struct ir_value *value);
+/* dst = op(a, b, c); absent sources are -1. Returns the operation for further settings. */
+struct vp_op *vp_add(struct vprog *prog, enum onpu_op op, int dst, int a, int b, int c);
+struct vp_op *vp_scalar(struct vprog *prog, enum onpu_op op, int dst, int a, uint64_t alpha,
+			uint64_t beta);
+/* dst = reduction of a over axes */
+struct vp_op *vp_reduce(struct vprog *prog, enum onpu_op op, int dst, int a, uint8_t axes);
+uint64_t vp_f32(float value);
+
+/* A unary function and its parameters; dst and src are registers. */
+void vp_unary(struct vprog *prog, const struct ir_unary_attrs *unary, int dst, int src);
+
+/* Tiles and emits; chooses between whole tiles and splitting along the reduced dims. */
+void vp_emit(struct plan *plan, struct vprog *prog);
+
+/* ---- between vprog.c, vtile.c, vsplit.c */
+void vp_simplify(struct vprog *prog);
+/* View of a register's tile in SRAM over `dim` (1 outside its mask), laid out like its memory. */
+struct npu_view vp_tile_view(const struct vp_reg *reg, uint32_t address, uint32_t rank,
+			     const int64_t *dim);
+uint64_t vp_tile_bytes(const struct vp_reg *reg, uint32_t rank, const int64_t *dim);
+/* The same view with dims stretched to `dim`, stride 0 where the register does not vary. */
+struct npu_view vp_stretch(const struct npu_view *view, uint32_t rank, const int64_t *dim);
+void vp_emit_op(struct plan *plan, const struct vprog *prog, const struct vp_op *op,
+		const struct npu_view *tiles, const int64_t *begin, const int64_t *dim);
+bool vp_is_reduction(enum onpu_op op);
+/* Last operation that reads a register, -1 for none. */
+int vp_last_use(const struct vprog *prog, int reg);
+bool vtile_emit(struct plan *plan, const struct vprog *prog); /* false: does not fit */
+void vsplit_emit(struct plan *plan, const struct vprog *prog);
+
+/* One activation for kernels that keep their tile in SRAM: instruction and parameter of a unary
+ * function. */
+enum onpu_op unary_insn(const struct ir_unary_attrs *unary, uint8_t dtype, struct plan_param *param,
+			bool *has_param);
+
+#endif

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+/* The cost model of the machine, as the instruction set defines it: cycles of an instruction from
+ * its views. */
+#include "plan/list/plan.h"
+
+#define DMA_SETUP 64
+
+static uint64_t div_up(uint64_t a, uint64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,
+		       const struct npu_view *src)
+{
+	struct npu_view d = *dst, s = src ? *src : *dst;
+	struct npu_view *both[2] = { &d, &s };
+	uint64_t bytes = plan_dtype_bytes(d.dtype), run = bytes, runs = 1;
+	uint32_t rank;
+
+	views_merge(both, 2);
+	rank = d.rank;
+	if (rank && (d.dim[rank - 1] == 1 || (d.stride[rank - 1] == (int64_t)bytes &&
+					      s.stride[rank - 1] == (int64_t)bytes))) {
+		run *= d.dim[rank - 1];
+		rank--;
+	}
+	for (uint32_t i = 0; i < rank; i++)
+		runs *= d.dim[i];
+	return DMA_SETUP + runs * div_up(run, caps->dma_bytes_per_cycle);
+}
+
+uint64_t plan_cost_copy(const struct npu_caps *caps, struct npu_view dst, struct npu_view src)
+{
+	struct npu_view *both[2] = { &dst, &src };
+
+	views_simplify(both, 2);
+	return plan_cost_dma(caps, &dst, &src);
+}
+
+uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n,
+		       uint64_t k_taps, uint8_t dtype)
+{
+	uint64_t depth = k_taps * plan_dtype_bytes(dtype);
+
+	if (depth < caps->mxu_rows)
+		depth = caps->mxu_rows;
+	return 16 + caps->mxu_rows + caps->mxu_cols +
+	       batch * div_up(m, caps->mxu_rows) * div_up(n, caps->mxu_cols) * depth;
+}
+
+/* Runs of two views over the last `rank` dims of both. */
+static uint64_t slice_cost(const struct npu_caps *caps, const struct npu_view *dst,
+			   const struct npu_view *src, uint32_t rank)
+{
+	struct npu_view d = *dst, s = *src;
+
+	if (!rank)
+		return 1;
+	d.rank = s.rank = rank;
+	for (uint32_t i = 0; i < rank; i++) {
+		d.dim[i] = s.dim[i] = dst->dim[dst->rank - rank + i];
+		d.stride[i] = dst->stride[dst->rank - rank + i];
+		s.stride[i] = src->stride[src->rank - rank + i];
+	}
+	return plan_cost_dma(caps, &d, &s) - DMA_SETUP;
+}
+
+static uint64_t gather_insn(const struct npu_caps *caps, const struct plan_insn *insn)
+{
+	const struct npu_view *index = insn->s1, *full = insn->s0;
+	uint64_t slices = view_elements(index), rank = 0, bytes;
+
+	bytes = slices * plan_dtype_bytes(index->dtype);
+	if (insn->op == ONPU_OP_DMA_GATHER_AXIS) {
+		rank = full->rank - insn->param->index.axis - 1;
+		for (uint32_t i = 0; i < insn->param->index.axis; i++)
+			slices *= full->dim[i];
+	} else if (insn->op == ONPU_OP_DMA_GATHER_ND || insn->op == ONPU_OP_DMA_SCATTER_ND) {
+		uint64_t coordinates = index->dim[index->rank - 1];
+
+		full = insn->op == ONPU_OP_DMA_GATHER_ND ? insn->s0 : insn->dst;
+		rank = full->rank - insn->param->index.batch_dims - coordinates;
+		slices /= coordinates;
+	}
+	return DMA_SETUP + div_up(bytes, caps->dma_bytes_per_cycle) +
+	       slices * slice_cost(caps, insn->dst, insn->s0, (uint32_t)rank);
+}
+
+static uint64_t taps_of(const struct plan_param *param)
+{
+	if (!param || param->schema != PLAN_TAPS)
+		return 1;
+	return (uint64_t)param->taps[0].count * param->taps[1].count * param->taps[2].count;
+}
+
+static bool taps_move(const struct plan_param *param)
+{
+	return param && param->schema == PLAN_TAPS &&
+	       (param->taps[0].dst_step || param->taps[1].dst_step || param->taps[2].dst_step);
+}
+
+static uint64_t mma_insn(const struct npu_caps *caps, const struct plan_insn *insn)
+{
+	const struct npu_view *b = insn->s1, *a = insn->s0;
+	uint64_t batch = 1, m = 1, taps = taps_of(insn->param);
+
+	for (uint32_t i = 0; i + 1 < insn->dst->rank; i++) {
+		if (b->stride[i] && b->dim[i] > 1)
+			batch *= b->dim[i];
+		else
+			m *= a->dim[i];
+	}
+	/* A tap that moves the destination is a product of its own. */
+	if (taps_move(insn->param)) {
+		batch *= taps;
+		taps = 1;
+	}
+	return plan_cost_mma(caps, batch, m, insn->dst->dim[insn->dst->rank - 1],
+			     taps * a->dim[a->rank - 1], a->dtype);
+}
+
+/* Two when any operand has 64-bit elements. */
+static uint64_t words(const struct plan_insn *insn)
+{
+	const struct npu_view *views[4] = { insn->dst, insn->s0, insn->s1, insn->s2 };
+
+	for (int i = 0; i < 4; i++)
+		if (views[i] && plan_dtype_bytes(views[i]->dtype) == 8)
+			return 2;
+	return 1;
+}
+
+uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *insn)
+{
+	const struct onpu_op_info *info = &onpu_op_info[insn->op];
+	uint64_t out = insn->dst ? div_up(view_elements(insn->dst) * words(insn), caps->lanes) : 0;
+
+	switch (info->cost) {
+	case ONPU_COST_DMA:
+		return plan_cost_dma(caps, insn->dst,
+				     insn->op == ONPU_OP_DMA_COPY ? insn->s0 : NULL);
+	case ONPU_COST_GATHER:
+		return gather_insn(caps, insn);
+	case ONPU_COST_MMA:
+		return mma_insn(caps, insn);
+	case ONPU_COST_VECTOR:
+	case ONPU_COST_SCAN:
+		return 8 + out * info->factor;
+	case ONPU_COST_WINDOW:
+		return 8 + out * taps_of(insn->param);
+	case ONPU_COST_REDUCE:
+		return 8 + div_up(view_elements(insn->s0) * words(insn), caps->lanes) +
+		       out * info->factor;
+	default:
+		return 1;
+	}
+}

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The instruction list. Kernels emit instructions in an order that is right when each runs after
+ * the one before; this file adds what the machine needs to run them at the same time: waits between
+ * engines and preemption points.
+ */
+#include "plan/list/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A node's first instruction is a cheap place for a preemption point; more of them would only drain
+ * the engines. */
+#define PREEMPT_SPACING (PLAN_MAX_COST / 2)
+
+static const struct ir_node *node_at_hand(const struct plan *plan)
+{
+	return plan->graph->nodes[plan->first + plan->node];
+}
+
+void plan_fail(struct plan *plan, const char *fmt, ...)
+{
+	char name[IR_NODE_NAME_SIZE];
+	va_list args;
+
+	if (plan->failed)
+		return;
+	va_start(args, fmt);
+	vsnprintf(plan->why, sizeof(plan->why), fmt, args);
+	va_end(args);
+	if (!plan->refused)
+		wnn_error_set(plan->err, WNN_OPERATION_ERROR, "%s: %s",
+			      ir_node_name(node_at_hand(plan), name, sizeof(name)), plan->why);
+	plan->failed = true;
+}
+
+void plan_nomem(struct plan *plan)
+{
+	if (!plan->failed)
+		wnn_error_nomem(plan->err, "compiling for the NPU");
+	plan->failed = plan->nomem = true;
+}
+
+void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least)
+{
+	if (least > plan_sram(plan))
+		plan_fail(plan, "the smallest tile of %s takes %llu bytes of SRAM, there are %u",
+			  kernel, (unsigned long long)least, plan_sram(plan));
+	else
+		plan_fail(plan,
+			  "every tile of %s that fits into %u bytes of SRAM has an "
+			  "instruction that takes too long",
+			  kernel, plan_sram(plan));
+}
+
+int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size)
+{
+	void **slot = array, *grown;
+	size_t bigger = *cap ? *cap : 64;
+
+	if (need <= *cap)
+		return 0;
+	while (bigger < need)
+		bigger *= 2;
+	grown = realloc(*slot, bigger * size);
+	if (!grown) {
+		plan_nomem(plan);
+		return -1;
+	}
+	*slot = grown;
+	*cap = bigger;
+	return 0;
+}
+
+uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes)
+{
+	uint64_t at = (plan->constant_bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+
+	if (plan_grow(plan, &plan->constants, &plan->cap_constants, at + bytes, 1))
+		return 0;
+	memset(plan->constants + plan->constant_bytes, 0, at - plan->constant_bytes);
+	if (data)
+		memcpy(plan->constants + at, data, bytes);
+	else
+		memset(plan->constants + at, 0, bytes);
+	plan->constant_bytes = at + bytes;
+	return at;
+}
+
+static int32_t add_view(struct plan *plan, const struct npu_view *view)
+{
+	struct npu_view clean;
+
+	if (!view)
+		return -1;
+	/* Views are told apart by their bytes. */
+	memset(&clean, 0, sizeof(clean));
+	clean.base = view->base;
+	clean.binding = view->base == NPU_BASE_VALUE ? view->binding : 0;
+	clean.dtype = view->dtype;
+	clean.rank = view->rank;
+	clean.window = view->window;
+	clean.window_bytes = view->window_bytes;
+	clean.offset = view->offset;
+	memcpy(clean.dim, view->dim, view->rank * sizeof(*view->dim));
+	memcpy(clean.stride, view->stride, view->rank * sizeof(*view->stride));
+	return plan_set_add(plan, &plan->views, &clean, sizeof(clean));
+}
+
+static int32_t add_param(struct plan *plan, const struct plan_param *param)
+{
+	return param ? plan_set_add(plan, &plan->params, param, sizeof(*param)) : -1;
+}
+
+static struct plan_op *add_op(struct plan *plan)
+{
+	struct plan_op *op;
+
+	if (plan_grow(plan, &plan->ops, &plan->cap_ops, plan->num_ops + 1, sizeof(*plan->ops)))
+		return NULL;
+	op = &plan->ops[plan->num_ops++];
+	*op = (struct plan_op){ .view = { -1, -1, -1, -1 }, .param = -1, .node = plan->node };
+	return op;
+}
+
+/* Bytes that an operand (0 DST, 1 S0, 2 S1) touches while taps move it. */
+static struct hazard_access access_of(const struct npu_view *view, const struct plan_param *param,
+				      int operand, bool write)
+{
+	struct hazard_access access = { .base = view->base,
+					.binding = view->binding,
+					.write = write };
+
+	view_range(view, &access.lo, &access.hi);
+	for (int i = 0; param && param->schema == PLAN_TAPS && i < 3; i++) {
+		const struct plan_loop *loop = &param->taps[i];
+		int64_t step = operand == 0 ? loop->dst_step :
+			       operand == 1 ? loop->s0_step :
+			       operand == 2 ? loop->s1_step :
+					      0;
+		int64_t span = step * ((int64_t)loop->count - 1);
+
+		if (span < 0)
+			access.lo += span;
+		else
+			access.hi += span;
+	}
+	return access;
+}
+
+static uint8_t engine_of(const struct plan_insn *insn)
+{
+	uint8_t engine = onpu_op_info[insn->op].engine;
+
+	if (engine == ONPU_ENG_DMA)
+		return insn->on_st ? ONPU_ENG_ST : ONPU_ENG_LD;
+	return engine;
+}
+
+static bool check_access(struct plan *plan, const struct npu_view *view,
+			 const struct hazard_access *access)
+{
+	if (access->lo >= (int64_t)view->window &&
+	    access->hi <= (int64_t)(view->window + view->window_bytes) &&
+	    (view->base != NPU_BASE_NONE || access->hi <= (int64_t)plan->caps->sram_bytes))
+		return true;
+	plan_fail(plan, "internal: an operand leaves its window");
+	return false;
+}
+
+static uint64_t view_bytes(const struct npu_view *view)
+{
+	return (uint64_t)view_elements(view) * plan_dtype_bytes(view->dtype);
+}
+
+/* Bytes that go out of memory and into it, as the device counts them. */
+static void count_bytes(struct plan *plan, const struct plan_insn *insn)
+{
+	struct npu_node_info *info = &plan->nodes[plan->node];
+	/* A scatter writes as much as there are updates. */
+	bool scatter = insn->op == ONPU_OP_DMA_SCATTER_ELEM || insn->op == ONPU_OP_DMA_SCATTER_ND;
+	bool constant = insn->op == ONPU_OP_DMA_PAD && insn->param->pad.mode == IR_PAD_CONSTANT;
+	uint64_t moved = view_bytes(scatter ? insn->s0 : insn->dst);
+
+	if (insn->s0 && insn->s0->base != NPU_BASE_NONE)
+		info->bytes_ld += constant ? view_bytes(insn->s0) : moved;
+	if (insn->s1 && insn->s1->base != NPU_BASE_NONE)
+		info->bytes_ld += view_bytes(insn->s1);
+	if (insn->dst->base != NPU_BASE_NONE)
+		info->bytes_st += moved;
+}
+
+/* What the instruction touches, or 0 with the plan failed. */
+static uint32_t collect_accesses(struct plan *plan, const struct plan_insn *insn,
+				 struct hazard_access *access)
+{
+	const struct npu_view *views[4] = { insn->dst, insn->s0, insn->s1, insn->s2 };
+	uint32_t count = 0;
+
+	for (int i = 0; i < 4; i++) {
+		if (!views[i])
+			continue;
+		access[count] = access_of(views[i], insn->param, i, i == 0);
+		if (!check_access(plan, views[i], &access[count++]))
+			return 0;
+		/* The carry of a scan is read and written; so is an accumulator. */
+		if ((i == 2 && insn->op == ONPU_OP_SCAN_SUM) || (i == 0 && insn->acc)) {
+			access[count] = access[count - 1];
+			access[count].write = i == 2;
+			count++;
+		}
+	}
+	return count;
+}
+
+static struct plan_op *add_insn(struct plan *plan, const struct plan_insn *insn, uint64_t cost)
+{
+	struct plan_op *op = add_op(plan);
+
+	if (!op)
+		return NULL;
+	*op = (struct plan_op){
+		.op = insn->op,
+		.engine = engine_of(insn),
+		.axes = insn->axes,
+		.axis = insn->axis,
+		.on_st = insn->on_st,
+		.acc = insn->acc,
+		.part = insn->part,
+		.lanes = insn->lanes,
+		.last = insn->last,
+		.excl = insn->excl,
+		.rev = insn->rev,
+		.neg = insn->neg,
+		.clamp = insn->clamp,
+		.node = plan->node,
+		.cost = cost,
+		.view = { add_view(plan, insn->dst), add_view(plan, insn->s0),
+			  add_view(plan, insn->s1), add_view(plan, insn->s2) },
+		.param = add_param(plan, insn->param),
+	};
+	return plan->failed ? NULL : op;
+}
+
+void plan_emit(struct plan *plan, const struct plan_insn *insn)
+{
+	uint64_t cost = plan_cost_insn(plan->caps, insn);
+	struct hazard_access access[6];
+	size_t after[PLAN_ENGINES];
+	struct plan_op *op;
+	uint32_t count;
+
+	if (plan->failed)
+		return;
+	if (cost > PLAN_MAX_COST) {
+		plan_fail(plan, "internal: %s takes %llu cycles", onpu_op_info[insn->op].name,
+			  (unsigned long long)cost);
+		return;
+	}
+	if (plan->since_preempt + cost + 16 > PLAN_MAX_COST ||
+	    (plan->at_boundary && plan->since_preempt > PREEMPT_SPACING))
+		plan_preempt(plan);
+	plan->at_boundary = false;
+	count = collect_accesses(plan, insn, access);
+	op = count ? add_insn(plan, insn, cost) : NULL;
+	if (!op)
+		return;
+	plan->since_preempt += cost + 4; /* room for semaphore instructions beside it */
+	count_bytes(plan, insn);
+	if (hazards_add(plan->hazards, op->engine, plan->num_ops - 1, access, count, &op->waits,
+			after)) {
+		plan_nomem(plan);
+		return;
+	}
+	for (int e = 0; e < PLAN_ENGINES; e++)
+		if (op->waits & 1u << e)
+			plan->ops[after[e]].signals |= 1u << op->engine;
+}
+
+uint64_t plan_take_sram(struct plan *plan, uint64_t bytes)
+{
+	uint64_t base = plan->sram_next;
+
+	if (base < plan->sram_base || bytes > plan->caps->sram_bytes - base)
+		base = plan->sram_base;
+	plan->sram_next = base + bytes;
+	return base;
+}
+
+void plan_birth(struct plan *plan, int64_t lo, int64_t hi)
+{
+	if (plan_grow(plan, &plan->births, &plan->cap_births, plan->num_births + 1,
+		      sizeof(*plan->births)))
+		return;
+	plan->births[plan->num_births++] =
+		(struct plan_birth){ .op = plan->num_ops, .lo = lo, .hi = hi };
+}
+
+void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st)
+{
+	struct npu_view *both[2] = { &dst, &src };
+
+	views_simplify(both, 2);
+	plan_emit(plan, &(struct plan_insn){
+				.op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src });
+}
+
+void plan_preempt(struct plan *plan)
+{
+	struct plan_op *op;
+
+	if (plan->failed || (plan->num_ops && plan->ops[plan->num_ops - 1].op == ONPU_OP_PREEMPT))
+		return;
+	op = add_op(plan);
+	if (!op)
+		return;
+	op->op = ONPU_OP_PREEMPT;
+	op->engine = ONPU_ENG_CP;
+	op->cost = 1;
+	plan->since_preempt = 0;
+	hazards_forget(plan->hazards);
+}
+
+/*
+ * SRAM that a preemption point keeps: going backwards, bytes that are read before they are written.
+ * A high-water mark suffices; it can fall only where nothing below is alive, which is found with
+ * one bit per 64 bytes.
+ */
+static void mark_lines(uint8_t *lines, int64_t lo, int64_t hi, bool alive)
+{
+	/* A line comes alive with its first byte and dies only whole. */
+	int64_t first = (alive ? lo : lo + PLAN_ALIGN - 1) / PLAN_ALIGN;
+	int64_t last = (alive ? hi + PLAN_ALIGN - 1 : hi) / PLAN_ALIGN;
+
+	if (last > first)
+		memset(lines + first, alive, last - first);
+}
+
+static bool fills_range(const struct plan_op *op, const struct npu_view *view)
+{
+	int64_t lo, hi, elements = view_elements(view);
+
+	view_range(view, &lo, &hi);
+	if (plan_dtype_is_nibble(view->dtype))
+		return (hi - lo) * 2 == elements;
+	return !op->acc && hi - lo == elements * plan_dtype_bytes(view->dtype);
+}
+
+uint32_t plan_touches(const struct plan *plan, const struct plan_op *op, struct plan_touch touch[4])
+{
+	const struct plan_param *param = plan_param_of(plan, op);
+	const struct npu_view *dst = plan_view(plan, op->view[0]);
+	uint32_t count = 0;
+
+	if (dst->base == NPU_BASE_NONE && (op->acc || fills_range(op, dst))) {
+		struct hazard_access access = access_of(dst, param, 0, true);
+
+		touch[count++] = (struct plan_touch){ access.lo, access.hi, op->acc };
+	}
+	for (int i = 1; i < 4; i++) {
+		struct hazard_access access;
+
+		if (op->view[i] < 0 || plan_view(plan, op->view[i])->base != NPU_BASE_NONE)
+			continue;
+		access = access_of(plan_view(plan, op->view[i]), param, i, false);
+		touch[count++] = (struct plan_touch){ access.lo, access.hi, true };
+	}
+	return count;
+}
+
+void plan_finish(struct plan *plan)
+{
+	size_t count = plan->caps->sram_bytes / PLAN_ALIGN + 1;
+	uint8_t *lines = calloc(count, 1);
+
+	if (!lines) {
+		plan_nomem(plan);
+		return;
+	}
+	for (size_t i = plan->num_ops, birth = plan->num_births; i-- > 0;) {
+		struct plan_op *op = &plan->ops[i];
+
+		for (; birth && plan->births[birth - 1].op > i; birth--)
+			mark_lines(lines, plan->births[birth - 1].lo, plan->births[birth - 1].hi,
+				   false);
+		if (op->op != ONPU_OP_PREEMPT) {
+			struct plan_touch touch[4];
+			uint32_t touches = plan_touches(plan, op, touch);
+
+			for (uint32_t k = 0; k < touches; k++)
+				mark_lines(lines, touch[k].lo, touch[k].hi, touch[k].read);
+			continue;
+		}
+		for (size_t line = count; line > 0 && !op->live; line--)
+			if (lines[line - 1])
+				op->live = line * PLAN_ALIGN;
+	}
+	free(lines);
+}
+
+void plan_kernel(struct plan *plan, const char *name)
+{
+	plan->nodes[plan->node].kernel = name;
+}
+
+void plan_tiles(struct plan *plan, uint64_t tiles)
+{
+	plan->nodes[plan->node].num_tiles += tiles;
+}
+
+void plan_macs(struct plan *plan, uint64_t macs)
+{
+	plan->nodes[plan->node].macs += macs;
+}
+
+void plan_inexact(struct plan *plan, enum npu_exactness why)
+{
+	plan->nodes[plan->node].exactness = why;
+}
+
+void plan_release(struct plan *plan)
+{
+	free(plan->ops);
+	plan_set_release(&plan->views);
+	plan_set_release(&plan->params);
+	free(plan->constants);
+	free(plan->nodes);
+	hazards_destroy(plan->hazards);
+	values_destroy(plan->values);
+	free(plan->births);
+}

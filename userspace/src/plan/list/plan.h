@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The plan of a program: machine instructions over views of memory, in an order that is correct
+ * when executed one after the other. plan_emit() finds what has to wait for what; nothing here
+ * knows encodings or slots.
+ */
+#ifndef WNN_PLAN_PLAN_H
+#define WNN_PLAN_PLAN_H
+
+#include <onpu/isa.h>
+
+#include <string.h>
+
+#include "plan/compile.h"
+#include "plan/place/intervals.h"
+
+#define PLAN_MAX_COST \
+	(1u << 20)	      /* cycles of one instruction, and between two preemption points \
+				  */
+#define PLAN_MAX_SLOTS 65536u /* of a job: operands have 16 bits */
+#define PLAN_ALIGN     MEMORY_ALIGN /* of every buffer, in SRAM and in memory */
+
+/* Engines in the order of enum onpu_engine; the CP executes nothing that touches memory here. */
+#define PLAN_ENGINES 5
+
+/*
+ * A strided window into memory. SRAM has base NPU_BASE_NONE; other bases are resolved before the
+ * program runs. Strides are bytes; 0 repeats, negative ones run backwards. Of 4-bit types, which
+ * SRAM alone has, strides and offset are nibbles.
+ */
+struct npu_view {
+	enum npu_base base;
+	uint32_t binding; /* NPU_BASE_VALUE */
+	uint8_t dtype;	  /* enum onpu_dtype */
+	uint8_t rank;
+	uint64_t window, window_bytes; /* what may be touched, relative to the base */
+	int64_t offset;		       /* of element 0 in the window */
+	int64_t dim[IR_MAX_RANK];
+	int64_t stride[IR_MAX_RANK];
+};
+
+enum plan_schema {
+	PLAN_SCALAR,
+	PLAN_FILL,
+	PLAN_PAD,
+	PLAN_TAPS,
+	PLAN_TRI,
+	PLAN_INDEX,
+	PLAN_RESAMPLE
+};
+
+struct plan_loop {
+	uint32_t count;
+	int64_t s0_step, s1_step, dst_step;
+};
+
+struct plan_param {
+	enum plan_schema schema;
+	union {
+		struct {
+			uint64_t alpha, beta, gamma;
+		} scalar;
+		struct {
+			uint64_t value;
+		} fill;
+		struct {
+			uint8_t mode;
+			uint64_t value;
+			uint32_t lo[IR_MAX_RANK];
+		} pad;
+		struct plan_loop taps[3];
+		struct {
+			bool upper;
+			int64_t diagonal;
+		} tri;
+		struct {
+			uint8_t axis, batch_dims;
+		} index;
+		struct {
+			uint8_t axis[2];
+			uint32_t in_size[2], out_size[2], in_base[2], out_base[2];
+		} resample;
+	};
+};
+
+/* All zero but the schema, also what lies between members: slots are compared byte by byte. */
+static inline struct plan_param plan_param_make(enum plan_schema schema)
+{
+	struct plan_param param;
+
+	memset(&param, 0, sizeof(param));
+	param.schema = schema;
+	return param;
+}
+
+/* What plan_emit() takes: absent operands are NULL. */
+struct plan_insn {
+	enum onpu_op op;
+	bool on_st; /* DMA: the ST engine instead of LD */
+	const struct npu_view *dst, *s0, *s1, *s2;
+	const struct plan_param *param;
+	uint8_t axes, axis;
+	bool acc, part, lanes, last, excl, rev, neg, clamp;
+};
+
+struct plan_op {
+	uint16_t op;
+	uint8_t engine;
+	uint8_t axes, axis;
+	bool on_st, acc, part, lanes, last, excl, rev, neg, clamp;
+	uint8_t waits, signals; /* masks of engines that this one waits for, that wait for it */
+	int32_t view[4];	/* DST, S0, S1, S2: index into plan.views or -1 */
+	int32_t param;
+	uint32_t node; /* index in the compiled range */
+	uint32_t live; /* preempt: bytes of SRAM that are read later */
+	bool cut;      /* a job of its own begins here */
+	uint64_t cost;
+};
+
+/* Before this instruction nothing in these bytes of SRAM is read later: a value begins in them. */
+struct plan_birth {
+	size_t op;
+	int64_t lo, hi;
+};
+
+/* Different items of one size, in the order of their first use. */
+struct plan_set {
+	void *items;
+	size_t num, cap, uses;
+	uint32_t *hash; /* open addressing: 1 + index, or 0 */
+	size_t hash_size;
+};
+
+struct plan_hazards;
+struct plan_values;
+
+struct plan {
+	const struct npu_caps *caps;
+	const struct ir_graph *graph;
+	uint32_t first, count; /* range of nodes */
+	struct plan_op *ops;
+	size_t num_ops, cap_ops;
+	struct plan_set views, params; /* of npu_view and plan_param */
+	uint8_t *constants;
+	uint64_t constant_bytes, cap_constants;
+	struct plan_hazards *hazards;
+	struct plan_values *values;
+	struct npu_node_info *nodes; /* one per node of the range */
+	uint32_t node;		     /* the one being lowered */
+	bool at_boundary;	     /* it has no instruction yet */
+	uint64_t since_preempt;	     /* cycles of all engines */
+	uint64_t sram_base;	     /* kernels have what follows; before it, values that stay */
+	uint64_t sram_next;	     /* end of what the last kernel took */
+	bool keep;		     /* values may stay in SRAM from one node to another */
+	struct plan_birth *births;
+	size_t num_births, cap_births;
+	size_t paused_at; /* uses of views and parameters at the last pause */
+	struct wnn_error *err;
+	bool failed;		/* sticky; *err says why */
+	bool nomem;		/* there is not enough memory, whatever the node */
+	char why[NPU_WHY_SIZE]; /* the node at hand failed */
+	uint32_t refused;	/* nodes that failed before it */
+	struct npu_refusals *refusals;
+};
+
+/* The views and parameters of the instructions. */
+static inline const struct npu_view *plan_view(const struct plan *plan, int32_t index)
+{
+	return (const struct npu_view *)plan->views.items + index;
+}
+
+static inline const struct plan_param *plan_param_of(const struct plan *plan,
+						     const struct plan_op *op)
+{
+	return op->param < 0 ? NULL : (const struct plan_param *)plan->params.items + op->param;
+}
+
+/* ---- set.c */
+/* Index of an item that is the same to the byte, which becomes one; -1 with the plan failed. */
+int32_t plan_set_add(struct plan *plan, struct plan_set *set, const void *item, size_t size);
+void plan_set_release(struct plan_set *set);
+
+/* ---- plan.c: the instruction list */
+void plan_emit(struct plan *plan, const struct plan_insn *insn);
+/*
+ * SRAM for a kernel: behind that of the last one when it fits, so that a node's first loads need
+ * not wait until the node before has left its tiles.
+ */
+uint64_t plan_take_sram(struct plan *plan, uint64_t bytes);
+/* A copy in the order of memory; both views have the same dims. */
+void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st);
+/* Bytes of SRAM that a kernel of the node at hand may take. */
+static inline uint32_t plan_sram(const struct plan *plan)
+{
+	return plan->caps->sram_bytes - (uint32_t)plan->sram_base;
+}
+/* What lies in these bytes of SRAM is not read any more. */
+void plan_birth(struct plan *plan, int64_t lo, int64_t hi);
+void plan_preempt(struct plan *plan);
+void plan_finish(struct plan *plan); /* fills in what preemption points must keep */
+/* Bytes of SRAM that an instruction reads, or writes all of; in the order for going backwards. */
+struct plan_touch {
+	int64_t lo, hi;
+	bool read;
+};
+uint32_t plan_touches(const struct plan *plan, const struct plan_op *op,
+		      struct plan_touch touch[4]);
+/* The node at hand does not compile; the sentence is without its name. */
+void plan_fail(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Fails since no tile of a kernel can be used, of which the smallest takes `least` bytes. */
+void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least);
+void plan_nomem(struct plan *plan);
+/* Bytes appended to the constant blob, aligned; returns their offset. */
+uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes);
+/* Grows *array to hold `need` elements; 0, or -1 after plan_nomem(). */
+int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size);
+void plan_release(struct plan *plan);
+
+/* ---- split.c: several jobs */
+/* Sets ->cut of instructions so that no job has more than max_slots; after plan_finish(). */
+int plan_split(struct plan *plan, uint32_t max_slots);
+/*
+ * Whether a kernel should once have nothing in SRAM between two tiles, rather than the next one's
+ * operands, because the program has grown so much that it may have to be cut.
+ */
+bool plan_pause(struct plan *plan);
+
+/* ---- view.c: windows into memory */
+uint8_t plan_dtype(enum ir_dtype dtype);
+uint32_t plan_dtype_bytes(uint8_t dtype); /* not of 4-bit types */
+bool plan_dtype_is_nibble(uint8_t dtype);
+bool plan_dtype_is_float(uint8_t dtype);
+/* Dense tile in SRAM at `address`: dims in the order and direction of the strides `like`. */
+struct npu_view view_sram(uint32_t address, uint8_t dtype, uint32_t rank, const int64_t *dim,
+			  const int64_t *like);
+/* Part of a view: elements begin[i] .. begin[i]+dim[i]. */
+struct npu_view view_part(const struct npu_view *view, const int64_t *begin, const int64_t *dim);
+int64_t view_elements(const struct npu_view *view);
+/* Lowest byte and one past the highest, relative to the base. */
+void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi);
+bool view_is_dense(const struct npu_view *view);
+/*
+ * For instructions whose result does not depend on the order of dims: sorts them so that the first
+ * view runs through memory in order, drops those of 1 and merges those that are contiguous in every
+ * view. All have the same dims.
+ */
+void views_simplify(struct npu_view *const *views, uint32_t count);
+/* Only the sorting; with `order`, which begins as some numbering of the dims, that is permuted too.
+ */
+void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order);
+/* Only the dropping and merging, as the DMA engines do it themselves. */
+void views_merge(struct npu_view *const *views, uint32_t count);
+/* Whether their bytes are between each other, be it that they have none in common. */
+bool views_overlap(const struct npu_view *a, const struct npu_view *b);
+
+/* ---- cost.c: the machine's cost model */
+uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,
+		       const struct npu_view *src);
+/* The same after views_simplify(). */
+uint64_t plan_cost_copy(const struct npu_caps *caps, struct npu_view dst, struct npu_view src);
+uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *insn);
+uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n,
+		       uint64_t k_taps, uint8_t dtype);
+
+/* ---- hazards.c: who touched which bytes last */
+struct plan_hazards *hazards_create(void);
+void hazards_destroy(struct plan_hazards *hazards);
+/* All engines are idle and know of each other's instructions: nothing before matters any more. */
+void hazards_forget(struct plan_hazards *hazards);
+struct hazard_access {
+	enum npu_base base;
+	uint32_t binding;
+	int64_t lo, hi;
+	bool write;
+};
+/*
+ * Registers instruction `op` (index into plan.ops) of `engine`; sets *waits to the engines it must
+ * wait for and after[engine] to the instruction of that engine.
+ */
+int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,
+		const struct hazard_access *access, uint32_t count, uint8_t *waits,
+		size_t after[PLAN_ENGINES]);
+
+/* ---- resident.c: values that stay in SRAM between nodes */
+/* Picks them among the roots in the arena; their place->base becomes NPU_BASE_NONE. */
+int residents_choose(struct plan *plan);
+/* A node begins: SRAM that is left to it, and zeros around the values that it is the first to write. */
+void residents_begin(struct plan *plan);
+
+/* ---- values.c: where every value of the range lies */
+int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
+void values_destroy(struct plan_values *values);
+struct npu_view values_view(struct plan *plan, const struct ir_value *value);
+/* True when one lies inside the other, so that moving data between them is no work. */
+/* Zeros before and behind the rows and columns of an image that stays in SRAM; none: all 0. */
+void values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2]);
+bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b);
+const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *count);
+uint64_t values_arena_bytes(const struct plan *plan);
+/* Where the node being lowered has its scratch memory in the arena. */
+uint64_t values_scratch(const struct plan *plan);
+
+/* ---- lowering: one function per family of operators; kernels' names go to plan_kernel() */
+void plan_kernel(struct plan *plan, const char *name);
+void plan_tiles(struct plan *plan, uint64_t tiles);
+void plan_macs(struct plan *plan, uint64_t macs);
+/* The node was split such that its bits depend on where. */
+void plan_inexact(struct plan *plan, enum npu_exactness why);
+void lower_conv(struct plan *plan, const struct ir_node *node);
+void lower_matmul(struct plan *plan, const struct ir_node *node);
+void lower_pool(struct plan *plan, const struct ir_node *node);
+void lower_elementwise(struct plan *plan, const struct ir_node *node);
+void lower_norm(struct plan *plan, const struct ir_node *node);
+void lower_reduce(struct plan *plan, const struct ir_node *node);
+void lower_softmax(struct plan *plan, const struct ir_node *node);
+void lower_arg(struct plan *plan, const struct ir_node *node);
+void lower_cumsum(struct plan *plan, const struct ir_node *node);
+void lower_recurrent(struct plan *plan, const struct ir_node *node);
+void lower_move(struct plan *plan, const struct ir_node *node);
+void lower_gather(struct plan *plan, const struct ir_node *node);
+void lower_scatter(struct plan *plan, const struct ir_node *node);
+void lower_resample(struct plan *plan, const struct ir_node *node);
+void lower_quantize(struct plan *plan, const struct ir_node *node);
+/* From memory to memory, as it is done best; the views have the same dims and no element in common.
+ */
+void plan_move(struct plan *plan, struct npu_view dst, struct npu_view src);
+/* Bytes of memory that the code of a node needs for itself. */
+uint64_t quantize_scratch(const struct ir_node *node);
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+/* What many instructions have in common is kept once: a plan's memory is that of its operations. */
+#include "plan/list/plan.h"
+
+#include <stdlib.h>
+
+static size_t hash_bytes(const void *item, size_t size)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < size; i += 8) {
+		uint64_t word;
+
+		memcpy(&word, (const uint8_t *)item + i, 8);
+		h = (h ^ word) * 0x100000001b3ull;
+		h ^= h >> 29;
+	}
+	return (size_t)h;
+}
+
+/* Where the item is, or where there is place for it. */
+static size_t find(const struct plan_set *set, const void *item, size_t size)
+{
+	size_t at = hash_bytes(item, size) & (set->hash_size - 1);
+
+	while (set->hash[at] &&
+	       memcmp((const uint8_t *)set->items + (set->hash[at] - 1) * size, item, size))
+		at = (at + 1) & (set->hash_size - 1);
+	return at;
+}
+
+static int grow_hash(struct plan *plan, struct plan_set *set, size_t size)
+{
+	size_t bigger = set->hash_size ? set->hash_size * 2 : 64;
+	uint32_t *hash = calloc(bigger, sizeof(*hash));
+
+	if (!hash) {
+		plan_nomem(plan);
+		return -1;
+	}
+	free(set->hash);
+	set->hash = hash;
+	set->hash_size = bigger;
+	for (size_t i = 0; i < set->num; i++)
+		hash[find(set, (const uint8_t *)set->items + i * size, size)] = (uint32_t)i + 1;
+	return 0;
+}
+
+int32_t plan_set_add(struct plan *plan, struct plan_set *set, const void *item, size_t size)
+{
+	size_t at;
+
+	_Static_assert(sizeof(struct npu_view) % 8 == 0 && sizeof(struct plan_param) % 8 == 0,
+		       "items are hashed in words");
+	if ((set->num + 1) * 2 > set->hash_size && grow_hash(plan, set, size))
+		return -1;
+	set->uses++;
+	at = find(set, item, size);
+	if (set->hash[at])
+		return (int32_t)(set->hash[at] - 1);
+	if (plan_grow(plan, &set->items, &set->cap, set->num + 1, size))
+		return -1;
+	memcpy((uint8_t *)set->items + set->num * size, item, size);
+	set->hash[at] = (uint32_t)++set->num;
+	return (int32_t)(set->num - 1);
+}
+
+void plan_set_release(struct plan_set *set)
+{
+	free(set->items);
+	free(set->hash);
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Cuts a plan that needs more slots than a job has into several jobs. One runs after the other and
+ * SRAM is not kept between them, so a cut is possible where nothing in SRAM is read later; and the
+ * engines need no semaphore across it.
+ */
+#include "plan/list/plan.h"
+
+#include <stdlib.h>
+
+/* Going backwards: which bytes of SRAM are read before they are written, and how many. */
+struct live_bytes {
+	uint8_t *byte;
+	size_t count;
+};
+
+static void mark(struct live_bytes *live, int64_t lo, int64_t hi, uint8_t alive)
+{
+	size_t before = 0;
+
+	if (hi <= lo)
+		return;
+	for (int64_t i = lo; i < hi; i++)
+		before += live->byte[i];
+	memset(live->byte + lo, alive, (size_t)(hi - lo));
+	live->count += (alive ? (size_t)(hi - lo) : 0) - before;
+}
+
+/* Sets ->cut wherever a job may begin. */
+static int find_cuts(struct plan *plan)
+{
+	struct live_bytes live = { .byte = calloc((size_t)plan->caps->sram_bytes + 1, 1) };
+
+	if (!live.byte) {
+		plan_nomem(plan);
+		return -1;
+	}
+	for (size_t i = plan->num_ops, birth = plan->num_births; i-- > 0;) {
+		struct plan_op *op = &plan->ops[i];
+		struct plan_touch touch[4];
+		uint32_t count = op->op == ONPU_OP_PREEMPT ? 0 : plan_touches(plan, op, touch);
+
+		for (uint32_t k = 0; k < count; k++)
+			mark(&live, touch[k].lo, touch[k].hi, touch[k].read);
+		/* What begins with an instruction is not there before it. */
+		for (; birth && plan->births[birth - 1].op >= i; birth--)
+			mark(&live, plan->births[birth - 1].lo, plan->births[birth - 1].hi, 0);
+		op->cut = i && !live.count;
+	}
+	free(live.byte);
+	return 0;
+}
+
+/* An upper bound: equal slots become one. */
+static uint32_t slots_of(const struct plan_op *op)
+{
+	uint32_t count = op->param >= 0;
+
+	for (int i = 0; i < 4; i++)
+		count += op->view[i] >= 0;
+	return count;
+}
+
+/* Keeps as few cuts as the number of slots allows. */
+static int choose_cuts(struct plan *plan, uint32_t max_slots)
+{
+	size_t begin = 0, last = 0;
+	uint32_t used = 0, since_last = 0;
+
+	for (size_t i = 0; i < plan->num_ops; i++) {
+		uint32_t slots = slots_of(&plan->ops[i]);
+
+		if (plan->ops[i].cut) {
+			plan->ops[i].cut = false;
+			last = i;
+			since_last = 0;
+		}
+		if (used + slots > max_slots && last > begin) {
+			plan->ops[last].cut = true;
+			begin = last;
+			used = since_last;
+		}
+		if (used + slots > max_slots) {
+			plan->node = plan->ops[i].node;
+			plan_fail(plan,
+				  "a part of its program that cannot be divided takes more "
+				  "than the %u slots that a job has",
+				  max_slots);
+			return -1;
+		}
+		used += slots;
+		since_last += slots;
+	}
+	return 0;
+}
+
+/*
+ * Takes the tokens from engine `from` to engine `to` that are on their way at `cut`: the last
+ * signals before it belong to the first waits behind it.
+ */
+static void drop_tokens(struct plan *plan, size_t begin, size_t cut, int from, int to)
+{
+	uint8_t signal = (uint8_t)(1u << to), wait = (uint8_t)(1u << from);
+	size_t tokens = 0, left;
+
+	for (size_t i = begin; i < cut; i++) {
+		const struct plan_op *op = &plan->ops[i];
+
+		tokens += op->engine == from && (op->signals & signal);
+		tokens -= op->engine == to && (op->waits & wait);
+	}
+	left = tokens;
+	for (size_t i = cut; left && i-- > begin;)
+		if (plan->ops[i].engine == from && (plan->ops[i].signals & signal)) {
+			plan->ops[i].signals &= (uint8_t)~signal;
+			left--;
+		}
+	for (size_t i = cut; tokens && i < plan->num_ops; i++)
+		if (plan->ops[i].engine == to && (plan->ops[i].waits & wait)) {
+			plan->ops[i].waits &= (uint8_t)~wait;
+			tokens--;
+		}
+}
+
+bool plan_pause(struct plan *plan)
+{
+	uint32_t slots = plan->caps->max_slots ? plan->caps->max_slots : PLAN_MAX_SLOTS;
+	size_t now = plan->views.uses + plan->params.uses;
+
+	if (now - plan->paused_at < slots / 4)
+		return false;
+	plan->paused_at = now;
+	return true;
+}
+
+int plan_split(struct plan *plan, uint32_t max_slots)
+{
+	size_t begin = 0;
+
+	if (find_cuts(plan) || choose_cuts(plan, max_slots))
+		return -1;
+	for (size_t i = 0; i < plan->num_ops; i++) {
+		if (!plan->ops[i].cut)
+			continue;
+		for (int from = 0; from < PLAN_ENGINES; from++)
+			for (int to = 0; to < PLAN_ENGINES; to++)
+				drop_tokens(plan, begin, i, from, to);
+		begin = i;
+	}
+	return 0;
+}

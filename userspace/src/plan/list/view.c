@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+/* Views: strided windows into SRAM, constants, the arena and bindings. */
+#include "plan/list/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint8_t plan_dtype(enum ir_dtype dtype)
+{
+	static const uint8_t map[IR_DTYPE_COUNT] = {
+		[IR_F32] = ONPU_DT_F32, [IR_F16] = ONPU_DT_F16,	  [IR_I32] = ONPU_DT_I32,
+		[IR_U32] = ONPU_DT_U32, [IR_I64] = ONPU_DT_I64,	  [IR_U64] = ONPU_DT_U64,
+		[IR_I8] = ONPU_DT_I8,	[IR_U8] = ONPU_DT_U8,	  [IR_I4] = ONPU_DT_I4,
+		[IR_U4] = ONPU_DT_U4,	[IR_PRED] = ONPU_DT_U8,	  [IR_I16] = ONPU_DT_I16,
+		[IR_U16] = ONPU_DT_U16, [IR_BF16] = ONPU_DT_BF16,
+	};
+
+	return map[dtype];
+}
+
+uint32_t plan_dtype_bytes(uint8_t dtype)
+{
+	switch (dtype) {
+	case ONPU_DT_I8:
+	case ONPU_DT_U8:
+		return 1;
+	case ONPU_DT_I16:
+	case ONPU_DT_U16:
+	case ONPU_DT_F16:
+	case ONPU_DT_BF16:
+		return 2;
+	case ONPU_DT_I64:
+	case ONPU_DT_U64:
+		return 8;
+	default:
+		return 4;
+	}
+}
+
+bool plan_dtype_is_nibble(uint8_t dtype)
+{
+	return dtype == ONPU_DT_I4 || dtype == ONPU_DT_U4;
+}
+
+bool plan_dtype_is_float(uint8_t dtype)
+{
+	return dtype == ONPU_DT_F32 || dtype == ONPU_DT_F16 || dtype == ONPU_DT_BF16;
+}
+
+/* Repeated dims go outside: they must not tear runs apart. */
+static int64_t distance(int64_t stride)
+{
+	return stride ? llabs(stride) : INT64_MAX;
+}
+
+/* Dims from innermost to outermost by |like|; ties keep the later dim inside. */
+static void layout_order(uint32_t rank, const int64_t *like, uint32_t *order)
+{
+	for (uint32_t i = 0; i < rank; i++) {
+		uint32_t dim = rank - 1 - i, at = i;
+
+		while (at > 0 && distance(like[order[at - 1]]) > distance(like[dim])) {
+			order[at] = order[at - 1];
+			at--;
+		}
+		order[at] = dim;
+	}
+}
+
+struct npu_view view_sram(uint32_t address, uint8_t dtype, uint32_t rank, const int64_t *dim,
+			  const int64_t *like)
+{
+	struct npu_view view = { .base = NPU_BASE_NONE, .dtype = dtype, .rank = rank };
+	int64_t stride = plan_dtype_bytes(dtype);
+	uint32_t order[IR_MAX_RANK];
+
+	layout_order(rank, like, order);
+	for (uint32_t i = 0; i < rank; i++) {
+		uint32_t d = order[i];
+
+		view.dim[d] = dim[d];
+		view.stride[d] = like[d] < 0 ? -stride : stride;
+		if (like[d] < 0)
+			view.offset += (dim[d] - 1) * stride;
+		stride *= dim[d];
+	}
+	view.window = address;
+	view.window_bytes = stride;
+	return view;
+}
+
+struct npu_view view_part(const struct npu_view *view, const int64_t *begin, const int64_t *dim)
+{
+	struct npu_view part = *view;
+
+	for (uint32_t i = 0; i < view->rank; i++) {
+		part.offset += begin[i] * view->stride[i];
+		part.dim[i] = dim[i];
+	}
+	return part;
+}
+
+int64_t view_elements(const struct npu_view *view)
+{
+	int64_t n = 1;
+
+	for (uint32_t i = 0; i < view->rank; i++)
+		n *= view->dim[i];
+	return n;
+}
+
+void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi)
+{
+	bool nibbles = plan_dtype_is_nibble(view->dtype);
+
+	*lo = (int64_t)view->window * (nibbles ? 2 : 1) + view->offset;
+	*hi = *lo + (nibbles ? 1 : plan_dtype_bytes(view->dtype));
+	for (uint32_t i = 0; i < view->rank; i++) {
+		int64_t span = (view->dim[i] - 1) * view->stride[i];
+
+		if (span < 0)
+			*lo += span;
+		else
+			*hi += span;
+	}
+	if (nibbles) {
+		*lo /= 2;
+		*hi = (*hi + 1) / 2;
+	}
+}
+
+bool views_overlap(const struct npu_view *a, const struct npu_view *b)
+{
+	int64_t a_lo, a_hi, b_lo, b_hi;
+
+	view_range(a, &a_lo, &a_hi);
+	view_range(b, &b_lo, &b_hi);
+	return a->base == b->base && a->binding == b->binding && a_lo < b_hi && b_lo < a_hi;
+}
+
+bool view_is_dense(const struct npu_view *view)
+{
+	int64_t stride = plan_dtype_bytes(view->dtype);
+
+	for (uint32_t i = view->rank; i-- > 0;) {
+		if (view->dim[i] != 1 && view->stride[i] != stride)
+			return false;
+		stride *= view->dim[i];
+	}
+	return true;
+}
+
+static void drop_dim(struct npu_view *view, uint32_t dim)
+{
+	for (uint32_t i = dim; i + 1 < view->rank; i++) {
+		view->dim[i] = view->dim[i + 1];
+		view->stride[i] = view->stride[i + 1];
+	}
+	view->rank--;
+	view->dim[view->rank] = 0;
+	view->stride[view->rank] = 0;
+}
+
+static bool mergeable(struct npu_view *const *views, uint32_t count, uint32_t dim)
+{
+	for (uint32_t v = 0; v < count; v++)
+		if (views[v]->stride[dim] != views[v]->stride[dim + 1] * views[v]->dim[dim + 1])
+			return false;
+	return true;
+}
+
+/* What runs backwards everywhere may as well run forwards. */
+static void turn_round(struct npu_view *const *views, uint32_t count)
+{
+	for (uint32_t i = 0; i < views[0]->rank; i++) {
+		bool all = true;
+
+		for (uint32_t v = 0; v < count; v++)
+			all &= views[v]->stride[i] < 0;
+		for (uint32_t v = 0; all && v < count; v++) {
+			views[v]->offset += (views[v]->dim[i] - 1) * views[v]->stride[i];
+			views[v]->stride[i] = -views[v]->stride[i];
+		}
+	}
+}
+
+static void drop_units(struct npu_view *const *views, uint32_t count)
+{
+	uint32_t i = 0;
+
+	while (i < views[0]->rank && views[0]->rank > 1) {
+		if (views[0]->dim[i] == 1) {
+			for (uint32_t v = 0; v < count; v++)
+				drop_dim(views[v], i);
+		} else {
+			i++;
+		}
+	}
+	for (uint32_t v = 0; v < count; v++)
+		for (i = 0; i < views[v]->rank; i++)
+			if (views[v]->dim[i] == 1)
+				views[v]->stride[i] = 0;
+}
+
+static void merge_dims(struct npu_view *const *views, uint32_t count)
+{
+	for (uint32_t i = 0; i + 1 < views[0]->rank;) {
+		if (!mergeable(views, count, i)) {
+			i++;
+			continue;
+		}
+		for (uint32_t v = 0; v < count; v++) {
+			views[v]->dim[i + 1] *= views[v]->dim[i];
+			drop_dim(views[v], i);
+		}
+	}
+}
+
+void views_merge(struct npu_view *const *views, uint32_t count)
+{
+	drop_units(views, count);
+	merge_dims(views, count);
+}
+
+static void swap_dims(struct npu_view *view, uint32_t a, uint32_t b)
+{
+	int64_t dim = view->dim[a], stride = view->stride[a];
+
+	view->dim[a] = view->dim[b];
+	view->stride[a] = view->stride[b];
+	view->dim[b] = dim;
+	view->stride[b] = stride;
+}
+
+void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order)
+{
+	const struct npu_view *first = views[0];
+
+	for (uint32_t i = 1; i < first->rank; i++) {
+		for (uint32_t at = i; at > 0; at--) {
+			uint32_t swap = order ? order[at] : 0;
+
+			if (distance(first->stride[at - 1]) >= distance(first->stride[at]))
+				break;
+			for (uint32_t v = 0; v < count; v++)
+				swap_dims(views[v], at - 1, at);
+			if (order) {
+				order[at] = order[at - 1];
+				order[at - 1] = swap;
+			}
+		}
+	}
+}
+
+void views_simplify(struct npu_view *const *views, uint32_t count)
+{
+	turn_round(views, count);
+	drop_units(views, count);
+	views_sort(views, count, NULL);
+	merge_dims(views, count);
+}

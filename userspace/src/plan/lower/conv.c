@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+/* Convolutions, transposed convolutions and pools as contractions: layouts are only strides. */
+#include "plan/kernel/contract.h"
+#include "plan/kernel/vprog.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Axes of an image operand, in the order N, C, H, W. */
+static void image_axes(enum ir_layout layout, uint32_t axis[4])
+{
+	static const uint32_t axes[2][4] = { { 0, 1, 2, 3 }, { 0, 3, 1, 2 } };
+
+	memcpy(axis, axes[layout == IR_NHWC], sizeof(axes[0]));
+}
+
+/* Axes of a filter, in the order O, I, H, W. */
+static void filter_axes(enum ir_filter_layout layout, uint32_t axis[4])
+{
+	static const char *const names[] = {
+		[IR_OIHW] = "oihw", [IR_HWIO] = "hwio", [IR_OHWI] = "ohwi",
+		[IR_IHWO] = "ihwo", [IR_IOHW] = "iohw", [IR_HWOI] = "hwoi",
+	};
+
+	for (uint32_t i = 0; i < 4; i++)
+		axis[i] = strchr(names[layout], "oihw"[i]) - names[layout];
+}
+
+static struct npu_view five_dims(const struct npu_view *from, const int64_t *dim,
+				 const int64_t *stride)
+{
+	struct npu_view view = *from;
+
+	view.rank = 5;
+	memcpy(view.dim, dim, 5 * sizeof(*dim));
+	memcpy(view.stride, stride, 5 * sizeof(*stride));
+	return view;
+}
+
+/* An image as [g, n, h, w, c]: channels of one group innermost. */
+static struct npu_view image_view(struct plan *plan, const struct ir_value *value,
+				  enum ir_layout layout, int64_t groups)
+{
+	struct npu_view v = values_view(plan, value);
+	uint32_t axis[4];
+	int64_t channels;
+
+	image_axes(layout, axis);
+	channels = v.dim[axis[1]] / groups;
+	return five_dims(
+		&v, (int64_t[]){ groups, v.dim[axis[0]], v.dim[axis[2]], v.dim[axis[3]], channels },
+		(int64_t[]){ channels * v.stride[axis[1]], v.stride[axis[0]], v.stride[axis[2]],
+			     v.stride[axis[3]], v.stride[axis[1]] });
+}
+
+/* A filter as [g, kh, kw, k, n]; constants are not placed, the kernel packs them. */
+static void set_filter(struct plan *plan, struct contract *c, const struct ir_value *value,
+		       const struct ir_conv_attrs *attrs)
+{
+	struct npu_view v = { .dtype = plan_dtype(value->type.dtype), .rank = 4 };
+	bool flip = attrs->transposed;
+	int64_t stride[5], dim[5], bytes = plan_dtype_bytes(v.dtype), offset = 0;
+	uint32_t axis[4];
+
+	if (value->kind == IR_VALUE_CONSTANT) {
+		for (uint32_t i = 4; i-- > 0;) {
+			v.dim[i] = ir_type_dim(&value->type, i);
+			v.stride[i] = bytes;
+			bytes *= v.dim[i];
+		}
+	} else {
+		v = values_view(plan, value);
+	}
+	filter_axes(attrs->filter_layout, axis);
+	dim[CB_G] = attrs->groups;
+	dim[CB_KH] = v.dim[axis[2]];
+	dim[CB_KW] = v.dim[axis[3]];
+	dim[CB_K] = attrs->transposed ? v.dim[axis[1]] / attrs->groups : v.dim[axis[1]];
+	dim[CB_N] = attrs->transposed ? v.dim[axis[0]] : v.dim[axis[0]] / attrs->groups;
+	stride[CB_G] = attrs->transposed ? dim[CB_K] * v.stride[axis[1]] :
+					   dim[CB_N] * v.stride[axis[0]];
+	stride[CB_KH] = v.stride[axis[2]];
+	stride[CB_KW] = v.stride[axis[3]];
+	stride[CB_K] = v.stride[axis[1]];
+	stride[CB_N] = v.stride[axis[0]];
+	for (int i = CB_KH; flip && i <= CB_KW; i++) {
+		offset += (dim[i] - 1) * stride[i];
+		stride[i] = -stride[i];
+	}
+	c->b = five_dims(&v, dim, stride);
+	c->b.offset += offset;
+	if (value->kind == IR_VALUE_CONSTANT)
+		c->b_data = (const uint8_t *)value->constant->data + offset;
+}
+
+static void add_activation(struct contract *c, const struct ir_unary_attrs *act)
+{
+	struct contract_post *post = &c->post[c->num_posts];
+
+	if (act->kind == IR_UNARY_NONE)
+		return;
+	post->extra = -1;
+	post->op = unary_insn(act, ONPU_DT_F32, &post->param, &post->has_param);
+	c->num_posts++;
+}
+
+static void add_extra(struct contract *c, enum onpu_op op, const struct npu_view *mem, float scale)
+{
+	c->extra[c->num_extras] = (struct contract_extra){ .mem = *mem, .scale = scale };
+	c->post[c->num_posts++] = (struct contract_post){ .op = op, .extra = c->num_extras++ };
+}
+
+/* Bias of one value per output channel, as [g, 1, 1, 1, n]. */
+static void add_channel_bias(struct plan *plan, struct contract *c, const struct ir_value *bias)
+{
+	struct npu_view v = values_view(plan, bias);
+	int64_t n = c->dim[CD_N], stride = v.stride[0];
+
+	v = five_dims(&v, (int64_t[]){ c->dim[CD_G], 1, 1, 1, n },
+		      (int64_t[]){ n * stride, 0, 0, 0, stride });
+	add_extra(c, ONPU_OP_VADD, &v, 1);
+}
+
+/* Few channels per group leave the matrix unit idle; the vector unit's windows take those. */
+static bool is_depthwise(const struct contract *c)
+{
+	return c->k == 1 && c->dim[CD_G] > 1 && c->dim[CD_N] * c->taps[0] * c->taps[1] < 128 &&
+	       c->dim[CD_N] <= 8;
+}
+
+static void set_result(struct contract *c)
+{
+	memcpy(c->dim, c->out.dim, sizeof(c->dim));
+	c->in[0] = c->a.dim[CA_H];
+	c->in[1] = c->a.dim[CA_W];
+}
+
+static void set_conv_geometry(struct contract *c, const struct ir_conv_attrs *attrs)
+{
+	c->k = c->a.dim[CA_K];
+	for (int i = 0; i < 2; i++) {
+		c->taps[i] = c->b.dim[CB_KH + i];
+		c->dilation[i] = attrs->dilations[i];
+		c->step[i] = attrs->transposed ? 1 : attrs->strides[i];
+		c->up[i] = attrs->transposed ? attrs->strides[i] : 1;
+		c->pad[i] = attrs->padding[2 * i];
+		if (attrs->transposed)
+			c->pad[i] = (c->taps[i] - 1) * c->dilation[i] - c->pad[i];
+	}
+}
+
+void lower_conv(struct plan *plan, const struct ir_node *node)
+{
+	const struct ir_conv_attrs *attrs = &node->attrs.conv;
+	struct contract c = { .acc_dtype = ONPU_DT_F32 };
+
+	c.a = image_view(plan, node->operands[0], attrs->layout, attrs->groups);
+	c.out = image_view(plan, node->results[0], attrs->layout, attrs->groups);
+	set_filter(plan, &c, node->operands[1], attrs);
+	set_result(&c);
+	values_halo(plan, node->operands[0], c.halo);
+	set_conv_geometry(&c, attrs);
+	if (is_depthwise(&c)) {
+		c.op = ONPU_OP_WIN_MAC;
+		c.kernel = "win.mac";
+	} else {
+		c.op = c.a.dtype == ONPU_DT_F16 ? ONPU_OP_MMA_F16 : ONPU_OP_MMA_F32;
+		c.kernel = c.a.dtype == ONPU_DT_F16 ? "mma.f16 taps" : "mma.f32 taps";
+	}
+	if (node->num_operands > 2 && node->operands[2])
+		add_channel_bias(plan, &c, node->operands[2]);
+	add_activation(&c, &attrs->act);
+	if (phases_apply(&c)) {
+		phases_emit(plan, &c);
+		return;
+	}
+	plan_macs(plan, view_elements(&c.out) * c.k * c.taps[0] * c.taps[1]);
+	contract_emit(plan, &c);
+}
+
+/* ---- pools */
+
+/* Taps of a window that lie inside the image; 1 when there is none. */
+static int64_t taps_inside(const struct contract *c, int axis, int64_t out)
+{
+	int64_t at = out * c->step[axis] - c->pad[axis], step = c->dilation[axis];
+	int64_t first = at < 0 ? (-at + step - 1) / step : 0;
+	int64_t end = at < c->in[axis] ? (c->in[axis] - 1 - at) / step + 1 : 0;
+
+	if (end > c->taps[axis])
+		end = c->taps[axis];
+	return end > first ? end - first : 1;
+}
+
+/* Divisors of an average: one number when no window leaves the image, else one per place. */
+static void add_divisors(struct plan *plan, struct contract *c)
+{
+	int64_t h = c->dim[CD_H], w = c->dim[CD_W];
+	struct npu_view v = { .base = NPU_BASE_CONST, .dtype = ONPU_DT_F32 };
+	float *table = malloc(h * w * sizeof(*table));
+	bool same = true;
+	uint64_t bytes;
+
+	if (!table) {
+		plan_nomem(plan);
+		return;
+	}
+	for (int64_t i = 0; i < h * w; i++) {
+		table[i] = (float)(taps_inside(c, 0, i / w) * taps_inside(c, 1, i % w));
+		same &= table[i] == table[0];
+	}
+	bytes = (same ? 1 : h * w) * sizeof(*table);
+	v = five_dims(&v, (int64_t[]){ 1, 1, same ? 1 : h, same ? 1 : w, 1 },
+		      (int64_t[]){ 0, 0, same ? 0 : w * 4, same ? 0 : 4, 0 });
+	v.window = plan_constant(plan, table, bytes);
+	v.window_bytes = bytes;
+	free(table);
+	add_extra(c, ONPU_OP_VDIV, &v, 1);
+}
+
+/* What loses against every element. */
+static uint64_t lowest_bits(uint8_t dtype)
+{
+	switch (dtype) {
+	case ONPU_DT_F32:
+		return vp_f32(-INFINITY);
+	case ONPU_DT_F16:
+		return 0xfc00;
+	case ONPU_DT_I8:
+		return 0x80;
+	case ONPU_DT_I32:
+		return 0x80000000u;
+	case ONPU_DT_I64:
+		return 1ull << 63;
+	default:
+		return 0;
+	}
+}
+
+static void set_pool_kind(struct plan *plan, struct contract *c, enum ir_pool kind)
+{
+	switch (kind) {
+	case IR_POOL_MAX:
+		c->op = ONPU_OP_WIN_MAX;
+		c->kernel = "win.max";
+		c->acc_dtype = c->a.dtype;
+		c->pad_value = lowest_bits(c->a.dtype);
+		break;
+	case IR_POOL_AVERAGE:
+		c->op = ONPU_OP_WIN_SUM;
+		c->kernel = "win.sum";
+		add_divisors(plan, c);
+		break;
+	case IR_POOL_L2:
+		c->op = ONPU_OP_WIN_SUMSQ;
+		c->kernel = "win.sumsq";
+		c->post[c->num_posts++] =
+			(struct contract_post){ .op = ONPU_OP_VSQRT, .extra = -1 };
+		break;
+	}
+}
+
+void lower_pool(struct plan *plan, const struct ir_node *node)
+{
+	const struct ir_pool_attrs *attrs = &node->attrs.pool;
+	struct contract c = { .acc_dtype = ONPU_DT_F32, .k = 1, .up = { 1, 1 } };
+	int64_t channels = node->results[0]->type.dim[attrs->layout == IR_NHWC ? 3 : 1].value;
+
+	c.a = image_view(plan, node->operands[0], attrs->layout, channels);
+	c.out = image_view(plan, node->results[0], attrs->layout, channels);
+	set_result(&c);
+	values_halo(plan, node->operands[0], c.halo);
+	for (int i = 0; i < 2; i++) {
+		c.taps[i] = attrs->window[i];
+		c.step[i] = attrs->strides[i];
+		c.dilation[i] = attrs->dilations[i];
+		c.pad[i] = attrs->padding[2 * i];
+	}
+	set_pool_kind(plan, &c, attrs->kind);
+	contract_emit(plan, &c);
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/* Element-wise operators as vector programs: unary, binary, compare, where, cast, triangular.
+ */
+#include "plan/kernel/vprog.h"
+
+#include <string.h>
+
+/* ---- unary functions */
+
+static const struct {
+	enum onpu_op op;
+	uint8_t scalars;
+} unary_table[IR_UNARY_COUNT] = {
+	[IR_ABS] = { ONPU_OP_VABS, 0 },
+	[IR_NEG] = { ONPU_OP_VNEG, 0 },
+	[IR_SIGN] = { ONPU_OP_VSIGN, 0 },
+	[IR_CEIL] = { ONPU_OP_VCEIL, 0 },
+	[IR_FLOOR] = { ONPU_OP_VFLOOR, 0 },
+	[IR_ROUND_EVEN] = { ONPU_OP_VROUNDEVEN, 0 },
+	[IR_RECIPROCAL] = { ONPU_OP_VRECIP, 0 },
+	[IR_SQRT] = { ONPU_OP_VSQRT, 0 },
+	[IR_EXP] = { ONPU_OP_VEXP, 0 },
+	[IR_LOG] = { ONPU_OP_VLOG, 0 },
+	[IR_SIN] = { ONPU_OP_VSIN, 0 },
+	[IR_COS] = { ONPU_OP_VCOS, 0 },
+	[IR_TAN] = { ONPU_OP_VTAN, 0 },
+	[IR_TANH] = { ONPU_OP_VTANH, 0 },
+	[IR_ERF] = { ONPU_OP_VERF, 0 },
+	[IR_SIGMOID] = { ONPU_OP_VSIGMOID, 0 },
+	[IR_GELU] = { ONPU_OP_VGELU, 0 },
+	[IR_SOFTPLUS] = { ONPU_OP_VSOFTPLUS, 0 },
+	[IR_SOFTSIGN] = { ONPU_OP_VSOFTSIGN, 0 },
+	[IR_ELU] = { ONPU_OP_VELU, 1 },
+	[IR_LEAKY_RELU] = { ONPU_OP_VLEAKYRELU, 1 },
+	[IR_HARD_SIGMOID] = { ONPU_OP_VHARDSIGMOID, 2 },
+	[IR_HARD_SWISH] = { ONPU_OP_VHARDSWISH, 0 },
+	[IR_RELU] = { ONPU_OP_VRELU, 0 },
+	[IR_CLAMP] = { ONPU_OP_VCLAMP, 2 },
+	[IR_LINEAR] = { ONPU_OP_VLINEAR, 2 },
+	[IR_LOGICAL_NOT] = { ONPU_OP_VNOT, 0 },
+	[IR_IS_NAN] = { ONPU_OP_VISNAN, 0 },
+	[IR_IS_INFINITE] = { ONPU_OP_VISINF, 0 },
+};
+
+static bool is_unsigned(uint8_t dtype)
+{
+	return dtype == ONPU_DT_U8 || dtype == ONPU_DT_U16 || dtype == ONPU_DT_U32 ||
+	       dtype == ONPU_DT_U64;
+}
+
+enum onpu_op unary_insn(const struct ir_unary_attrs *unary, uint8_t dtype, struct plan_param *param,
+			bool *has_param)
+{
+	memset(param, 0, sizeof(*param));
+	param->schema = PLAN_SCALAR;
+	*has_param = unary_table[unary->kind].scalars > 0;
+	if (unary->kind == IR_CLAMP && !plan_dtype_is_float(dtype)) {
+		param->scalar.alpha = is_unsigned(dtype) ? unary->ulo : (uint64_t)unary->ilo;
+		param->scalar.beta = is_unsigned(dtype) ? unary->uhi : (uint64_t)unary->ihi;
+	} else {
+		if (unary_table[unary->kind].scalars > 0)
+			param->scalar.alpha = vp_f32(unary->alpha);
+		if (unary_table[unary->kind].scalars > 1)
+			param->scalar.beta = vp_f32(unary->beta);
+	}
+	return unary_table[unary->kind].op;
+}
+
+void vp_unary(struct vprog *prog, const struct ir_unary_attrs *unary, int dst, int src)
+{
+	struct plan_param param;
+	bool has_param;
+	enum onpu_op op = unary_insn(unary, prog->reg[src].dtype, &param, &has_param);
+	struct vp_op *vop = vp_add(prog, op, dst, src, -1, -1);
+
+	vop->has_param = has_param;
+	vop->param = param;
+}
+
+/* ---- binary functions */
+
+static const enum onpu_op binary_table[IR_BINARY_COUNT] = {
+	[IR_ADD] = ONPU_OP_VADD, [IR_SUB] = ONPU_OP_VSUB,     [IR_MUL] = ONPU_OP_VMUL,
+	[IR_DIV] = ONPU_OP_VDIV, [IR_MAX] = ONPU_OP_VMAX,     [IR_MIN] = ONPU_OP_VMIN,
+	[IR_POW] = ONPU_OP_VPOW, [IR_PRELU] = ONPU_OP_VPRELU, [IR_AND] = ONPU_OP_VAND,
+	[IR_OR] = ONPU_OP_VOR,	 [IR_XOR] = ONPU_OP_VXOR,     [IR_EQ] = ONPU_OP_VEQ,
+	[IR_NE] = ONPU_OP_VNE,	 [IR_GT] = ONPU_OP_VGT,	      [IR_GE] = ONPU_OP_VGE,
+	[IR_LT] = ONPU_OP_VLT,	 [IR_LE] = ONPU_OP_VLE,
+};
+
+/* The space of a node is the shape of its result. */
+static void begin_like(struct vprog *prog, const struct ir_value *result)
+{
+	int64_t dim[IR_MAX_RANK] = { 1 };
+
+	for (uint32_t i = 0; i < result->type.rank; i++)
+		dim[i] = ir_type_dim(&result->type, i);
+	vp_begin(prog, "vector", result->type.rank ? result->type.rank : 1, dim);
+}
+
+static void build_binary(struct plan *plan, struct vprog *prog, const struct ir_node *node)
+{
+	const struct ir_binary_attrs *attrs = &node->attrs.binary;
+	int a = vp_operand(prog, plan, node->operands[0]);
+	int b = vp_operand(prog, plan, node->operands[1]);
+	int out = vp_result(prog, plan, node->results[0]), sum = out;
+	bool act = node->op == IR_OP_BINARY && attrs->act.kind != IR_UNARY_NONE;
+
+	prog->kernel = "vector binary";
+	/* Fused results stay in float32 and round once. */
+	if (act)
+		sum = vp_temp(prog,
+			      plan_dtype_is_float(prog->reg[out].dtype) ? ONPU_DT_F32 :
+									  prog->reg[out].dtype,
+			      prog->reg[out].mask);
+	vp_add(prog, binary_table[attrs->kind], sum, a, b, -1);
+	if (act)
+		vp_unary(prog, &attrs->act, out, sum);
+}
+
+static void build_triangular(struct vprog *prog, const struct ir_node *node, int in, int out)
+{
+	struct vp_op *op = vp_add(prog, ONPU_OP_TRI, out, in, -1, -1);
+
+	prog->kernel = "vector triangular";
+	prog->fixed = 3u << (prog->rank - 2);
+	op->has_param = true;
+	op->param.schema = PLAN_TRI;
+	op->param.tri.upper = node->attrs.triangular.upper;
+	op->param.tri.diagonal = node->attrs.triangular.diagonal;
+}
+
+static void build_unary(struct plan *plan, struct vprog *prog, const struct ir_node *node)
+{
+	int in = vp_operand(prog, plan, node->operands[0]);
+	int out = vp_result(prog, plan, node->results[0]);
+
+	prog->kernel = "vector unary";
+	if (node->op == IR_OP_CAST)
+		vp_add(prog, ONPU_OP_CVT, out, in, -1, -1);
+	else if (node->op == IR_OP_TRIANGULAR)
+		build_triangular(prog, node, in, out);
+	else
+		vp_unary(prog, &node->attrs.unary, out, in);
+}
+
+static void build_where(struct plan *plan, struct vprog *prog, const struct ir_node *node)
+{
+	int cond = vp_operand(prog, plan, node->operands[0]);
+	int a = vp_operand(prog, plan, node->operands[1]);
+	int b = vp_operand(prog, plan, node->operands[2]);
+	int out = vp_result(prog, plan, node->results[0]);
+
+	prog->kernel = "vector where";
+	vp_add(prog, ONPU_OP_VWHERE, out, cond, a, b);
+}
+
+void lower_elementwise(struct plan *plan, const struct ir_node *node)
+{
+	struct vprog prog;
+
+	begin_like(&prog, node->results[0]);
+	switch (node->op) {
+	case IR_OP_BINARY:
+	case IR_OP_COMPARE:
+		build_binary(plan, &prog, node);
+		break;
+	case IR_OP_WHERE:
+		build_where(plan, &prog, node);
+		break;
+	default:
+		build_unary(plan, &prog, node);
+	}
+	vp_emit(plan, &prog);
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+/* Matrix products as contractions: rows are places of one image row, batches are groups. */
+#include "plan/kernel/contract.h"
+#include "plan/kernel/vprog.h"
+
+#include <string.h>
+
+/* Operands over the batch dims of the result, then two dims each. */
+struct matmul {
+	struct npu_view a, b, out;
+	int64_t a_last[2], b_last[2], out_last[2]; /* strides of the last two */
+	struct npu_view bias;			   /* of every product of the batch; rank 0: none */
+	int64_t m, n, k;
+	const uint8_t *b_data;
+};
+
+/* Dense view of a value that need not be placed. */
+static struct npu_view operand_view(struct plan *plan, const struct ir_value *value,
+				    const uint8_t **data)
+{
+	struct npu_view v = { .dtype = plan_dtype(value->type.dtype), .rank = value->type.rank };
+	int64_t bytes = plan_dtype_bytes(v.dtype);
+
+	if (!data || value->kind != IR_VALUE_CONSTANT)
+		return values_view(plan, value);
+	for (uint32_t i = v.rank; i-- > 0;) {
+		v.dim[i] = ir_type_dim(&value->type, i);
+		v.stride[i] = bytes;
+		bytes *= v.dim[i];
+	}
+	*data = value->constant->data;
+	return v;
+}
+
+/* Splits the last two dims off and stretches the others over the result's batch dims. */
+static void split_batch(struct npu_view *v, const struct npu_view *out, int64_t last[2],
+			int64_t dim[2])
+{
+	struct npu_view from = *v;
+	uint32_t batch = out->rank - 2;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t from_right = 2 - i;
+
+		dim[i] = from.rank >= from_right ? from.dim[from.rank - from_right] : 1;
+		last[i] = from.rank >= from_right && dim[i] > 1 ?
+				  from.stride[from.rank - from_right] :
+				  0;
+	}
+	v->rank = batch;
+	for (uint32_t i = 0; i < batch; i++) {
+		int64_t at = (int64_t)from.rank - out->rank + i;
+
+		v->dim[i] = out->dim[i];
+		v->stride[i] = at >= 0 && from.dim[at] > 1 ? from.stride[at] : 0;
+	}
+}
+
+static void swap(int64_t pair[2])
+{
+	int64_t first = pair[0];
+
+	pair[0] = pair[1];
+	pair[1] = first;
+}
+
+/* Over the dims of a contraction's result, of which only the last two can be more than 1. */
+static struct npu_view bias_view(struct plan *plan, const struct ir_value *value)
+{
+	struct npu_view from = values_view(plan, value), bias = from;
+
+	bias.rank = 5;
+	for (uint32_t i = 0; i < bias.rank; i++) {
+		bool there = i + from.rank >= bias.rank;
+
+		bias.dim[i] = there ? from.dim[i + from.rank - bias.rank] : 1;
+		bias.stride[i] = bias.dim[i] > 1 ? from.stride[i + from.rank - bias.rank] : 0;
+	}
+	return bias;
+}
+
+static void analyse(struct plan *plan, const struct ir_node *node, struct matmul *mm)
+{
+	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
+	struct npu_view *all[3] = { &mm->out, &mm->a, &mm->b }, whole;
+	int64_t a_dim[2], b_dim[2], out_dim[2];
+
+	memset(mm, 0, sizeof(*mm));
+	whole = mm->out = values_view(plan, node->results[0]);
+	mm->a = operand_view(plan, node->operands[0], NULL);
+	mm->b = operand_view(plan, node->operands[1], &mm->b_data);
+	if (node->num_operands > 2 && node->operands[2])
+		mm->bias = bias_view(plan, node->operands[2]);
+	split_batch(&mm->a, &whole, mm->a_last, a_dim);
+	split_batch(&mm->b, &whole, mm->b_last, b_dim);
+	split_batch(&mm->out, &whole, mm->out_last, out_dim);
+	if (attrs->a_transpose) {
+		swap(mm->a_last);
+		swap(a_dim);
+	}
+	if (attrs->b_transpose) {
+		swap(mm->b_last);
+		swap(b_dim);
+	}
+	mm->m = out_dim[0];
+	mm->n = out_dim[1];
+	mm->k = a_dim[1];
+	if (mm->out.rank)
+		views_simplify(all, 3);
+}
+
+static struct npu_view with_dims(const struct npu_view *base, int64_t offset, const int64_t *dim,
+				 const int64_t *stride)
+{
+	struct npu_view v = *base;
+
+	v.rank = 5;
+	v.offset += offset;
+	memcpy(v.dim, dim, 5 * sizeof(*dim));
+	memcpy(v.stride, stride, 5 * sizeof(*stride));
+	return v;
+}
+
+static void add_posts(struct contract *c, const struct ir_matmul_attrs *attrs,
+		      const struct npu_view *bias)
+{
+	struct contract_post *post;
+
+	if (attrs->alpha != 1) {
+		post = &c->post[c->num_posts++];
+		*post = (struct contract_post){ .op = ONPU_OP_VLINEAR,
+						.has_param = true,
+						.extra = -1 };
+		post->param.schema = PLAN_SCALAR;
+		post->param.scalar.alpha = vp_f32(attrs->alpha);
+	}
+	if (bias->rank) {
+		c->extra[0] = (struct contract_extra){ .mem = *bias, .scale = attrs->beta };
+		c->num_extras = 1;
+		c->post[c->num_posts++] = (struct contract_post){ .op = ONPU_OP_VADD, .extra = 0 };
+	}
+	if (attrs->act.kind != IR_UNARY_NONE) {
+		post = &c->post[c->num_posts++];
+		post->extra = -1;
+		post->op = unary_insn(&attrs->act, ONPU_DT_F32, &post->param, &post->has_param);
+	}
+}
+
+/* One product whose batch is a single dim: groups when the second operand varies, else more rows.
+ */
+static void emit_one(struct plan *plan, const struct ir_node *node, const struct matmul *mm,
+		     const int64_t offset[3])
+{
+	uint32_t last = mm->out.rank ? mm->out.rank - 1 : 0;
+	int64_t batch = mm->out.rank ? mm->out.dim[last] : 1;
+	int64_t sa = mm->out.rank ? mm->a.stride[last] : 0,
+		sb = mm->out.rank ? mm->b.stride[last] : 0;
+	int64_t so = mm->out.rank ? mm->out.stride[last] : 0;
+	bool groups = sb != 0;
+	int64_t g = groups ? batch : 1, b = groups ? 1 : batch;
+	struct contract c = {
+		.acc_dtype = ONPU_DT_F32,
+		.dim = { g, b, 1, mm->m, mm->n },
+		.k = mm->k,
+		.taps = { 1, 1 },
+		.in = { 1, mm->m },
+		.step = { 1, 1 },
+		.dilation = { 1, 1 },
+		.up = { 1, 1 },
+		.kernel = mm->a.dtype == ONPU_DT_F16 ? "mma.f16" : "mma.f32",
+		.op = mm->a.dtype == ONPU_DT_F16 ? ONPU_OP_MMA_F16 : ONPU_OP_MMA_F32,
+	};
+
+	c.a = with_dims(&mm->a, offset[1], (int64_t[]){ g, b, 1, mm->m, mm->k },
+			(int64_t[]){ groups ? sa : 0, groups ? 0 : sa, 0, mm->a_last[0],
+				     mm->a_last[1] });
+	c.b = with_dims(&mm->b, offset[2], (int64_t[]){ g, 1, 1, mm->k, mm->n },
+			(int64_t[]){ sb, 0, 0, mm->b_last[0], mm->b_last[1] });
+	if (mm->b_data)
+		c.b_data = mm->b_data + offset[2];
+	c.out = with_dims(&mm->out, offset[0], c.dim,
+			  (int64_t[]){ groups ? so : 0, groups ? 0 : so, 0, mm->out_last[0],
+				       mm->out_last[1] });
+	add_posts(&c, &node->attrs.matmul, &mm->bias);
+	contract_emit(plan, &c);
+}
+
+void lower_matmul(struct plan *plan, const struct ir_node *node)
+{
+	uint32_t outer;
+	uint64_t count = 1;
+	struct matmul mm;
+
+	analyse(plan, node, &mm);
+	outer = mm.out.rank ? mm.out.rank - 1 : 0;
+	for (uint32_t i = 0; i < outer; i++)
+		count *= mm.out.dim[i];
+	for (uint64_t n = 0; n < count && !plan->failed; n++) {
+		int64_t offset[3] = { 0 };
+		uint64_t rest = n;
+
+		for (uint32_t i = outer; i-- > 0;) {
+			int64_t at = rest % mm.out.dim[i];
+
+			rest /= mm.out.dim[i];
+			offset[0] += at * mm.out.stride[i];
+			offset[1] += at * mm.a.stride[i];
+			offset[2] += at * mm.b.stride[i];
+		}
+		emit_one(plan, node, &mm, offset);
+	}
+	plan_macs(plan, ir_type_elements(&node->results[0]->type) * mm.k);
+}

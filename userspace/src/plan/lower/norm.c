@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/* Batch, instance and layer normalisation as vector programs; mean first, then the squares around
+ * it. */
+#include "plan/kernel/vprog.h"
+
+#include <string.h>
+
+/* An operand whose dims are those of the space listed in `axes`, in that order. */
+static int operand_along(struct plan *plan, struct vprog *prog, const struct ir_value *value,
+			 const uint32_t *axes, uint32_t count)
+{
+	struct npu_view from = values_view(plan, value), view = from;
+
+	view.rank = prog->rank;
+	for (uint32_t i = 0; i < prog->rank; i++) {
+		view.dim[i] = 1;
+		view.stride[i] = 0;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		view.dim[axes[i]] = from.dim[i];
+		view.stride[axes[i]] = from.stride[i];
+	}
+	return vp_input(prog, &view);
+}
+
+static const struct ir_value *optional(const struct ir_node *node, uint32_t i)
+{
+	return i < node->num_operands ? node->operands[i] : NULL;
+}
+
+/* out = x * scale + bias, of which the last two may be absent (-1). */
+static void scale_and_shift(struct vprog *prog, int out, int x, int scale, int bias)
+{
+	int product = x;
+
+	if (scale >= 0) {
+		product = bias >= 0 ? vp_temp(prog, ONPU_DT_F32, prog->reg[x].mask) : out;
+		vp_add(prog, ONPU_OP_VMUL, product, x, scale, -1);
+	}
+	if (bias >= 0)
+		vp_add(prog, ONPU_OP_VADD, out, product, bias, -1);
+	else if (scale < 0)
+		vp_add(prog, ONPU_OP_VMOV, out, x, -1, -1);
+}
+
+/* sqrt(variance + epsilon) */
+static int deviation(struct vprog *prog, int variance, float epsilon)
+{
+	int shifted = vp_temp(prog, ONPU_DT_F32, prog->reg[variance].mask);
+	int root = vp_temp(prog, ONPU_DT_F32, prog->reg[variance].mask);
+
+	vp_scalar(prog, ONPU_OP_VLINEAR, shifted, variance, vp_f32(1), vp_f32(epsilon));
+	vp_add(prog, ONPU_OP_VSQRT, root, shifted, -1, -1);
+	return root;
+}
+
+static void lower_batchnorm(struct plan *plan, const struct ir_node *node)
+{
+	const struct ir_norm_attrs *attrs = &node->attrs.norm;
+	struct vprog prog;
+	int in = vp_begin_input(&prog, plan, "vector batchnorm", node->operands[0]),
+	    operand[4] = { -1, -1, -1, -1 };
+	int out = vp_result(&prog, plan, node->results[0]), diff, root, quotient;
+	uint8_t all = (1u << prog.rank) - 1;
+
+	for (uint32_t i = 0; i < 4; i++)
+		if (optional(node, 1 + i))
+			operand[i] =
+				operand_along(plan, &prog, node->operands[1 + i], &attrs->axis, 1);
+	root = deviation(&prog, operand[1], attrs->epsilon);
+	diff = vp_temp(&prog, ONPU_DT_F32, all);
+	quotient = vp_temp(&prog, ONPU_DT_F32, all);
+	vp_add(&prog, ONPU_OP_VSUB, diff, in, operand[0], -1);
+	vp_add(&prog, ONPU_OP_VDIV, quotient, diff, root, -1);
+	scale_and_shift(&prog, out, quotient, operand[2], operand[3]);
+	vp_emit(plan, &prog);
+}
+
+static int count_operand(struct plan *plan, struct vprog *prog, uint8_t axes)
+{
+	struct npu_view view = { .base = NPU_BASE_CONST, .dtype = ONPU_DT_F32, .rank = prog->rank };
+	float count = 1;
+
+	for (uint32_t i = 0; i < prog->rank; i++) {
+		if (axes >> i & 1)
+			count *= (float)prog->dim[i];
+		view.dim[i] = 1;
+	}
+	view.window = plan_constant(plan, &count, sizeof(count));
+	view.window_bytes = sizeof(count);
+	return vp_input(prog, &view);
+}
+
+/* Mean and variance over `axes`, scale and bias over the dims that `along` lists. */
+static void normalise(struct plan *plan, const struct ir_node *node, const char *kernel,
+		      uint8_t axes, const uint32_t *along, uint32_t num_along)
+{
+	struct vprog prog;
+	int in = vp_begin_input(&prog, plan, kernel, node->operands[0]), operand[2] = { -1, -1 };
+	int out = vp_result(&prog, plan, node->results[0]),
+	    count = count_operand(plan, &prog, axes);
+	uint8_t all = (1u << prog.rank) - 1, rows = all & ~axes;
+	int sum = vp_temp(&prog, ONPU_DT_F32, rows), mean = vp_temp(&prog, ONPU_DT_F32, rows);
+	int diff = vp_temp(&prog, ONPU_DT_F32, all), squares = vp_temp(&prog, ONPU_DT_F32, rows);
+	int variance = vp_temp(&prog, ONPU_DT_F32, rows), root, quotient;
+
+	for (uint32_t i = 0; i < 2; i++)
+		if (optional(node, 1 + i))
+			operand[i] =
+				operand_along(plan, &prog, node->operands[1 + i], along, num_along);
+	vp_reduce(&prog, ONPU_OP_RSUM, sum, in, axes);
+	vp_add(&prog, ONPU_OP_VDIV, mean, sum, count, -1);
+	vp_add(&prog, ONPU_OP_VSUB, diff, in, mean, -1);
+	vp_reduce(&prog, ONPU_OP_RSUMSQ, squares, diff, axes);
+	vp_add(&prog, ONPU_OP_VDIV, variance, squares, count, -1);
+	root = deviation(&prog, variance, node->attrs.norm.epsilon);
+	quotient = vp_temp(&prog, ONPU_DT_F32, all);
+	vp_add(&prog, ONPU_OP_VDIV, quotient, diff, root, -1);
+	scale_and_shift(&prog, out, quotient, operand[0], operand[1]);
+	vp_emit(plan, &prog);
+}
+
+void lower_norm(struct plan *plan, const struct ir_node *node)
+{
+	const struct ir_norm_attrs *attrs = &node->attrs.norm;
+	bool nhwc = attrs->layout == IR_NHWC;
+	uint32_t channel = nhwc ? 3 : 1;
+	uint8_t axes = 0;
+
+	switch (node->op) {
+	case IR_OP_BATCHNORM:
+		lower_batchnorm(plan, node);
+		break;
+	case IR_OP_INSTNORM:
+		normalise(plan, node, "vector instancenorm", nhwc ? 0x6 : 0xc, &channel, 1);
+		break;
+	default:
+		for (uint32_t i = 0; i < attrs->num_axes; i++)
+			axes |= 1u << attrs->axes[i];
+		normalise(plan, node, "vector layernorm", axes, attrs->axes, attrs->num_axes);
+	}
+}

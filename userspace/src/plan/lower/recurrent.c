@@ -1,0 +1,595 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gru and lstm, and their cells, which are sequences of one step. The products of all steps with
+ * the weights are one contraction; then each step is a product of the state with the recurrent
+ * weights, to which the step's part of the first is added, and a vector program for the gates. All
+ * directions take a step at the same time: they are the groups of the contractions and the first
+ * dim of the vector programs. Steps differ only in addresses, so that tiles are chosen and weights
+ * packed once.
+ */
+#include "plan/kernel/contract.h"
+#include "plan/lower/recurrent.h"
+#include "plan/kernel/vprog.h"
+
+#include <string.h>
+
+/* What a node needs in the arena while it runs. */
+enum region {
+	REGION_INPUT,  /* [dirs, steps, batch, gates]: input times weight, and biases */
+	REGION_GATES,  /* [dirs, batch, gates]: of the step at hand, before the activations */
+	REGION_HIDDEN, /* [dirs, batch, hidden]: hidden state, in the type of the operands */
+	REGION_STATE,  /* the same in float32: cell state of lstm, hidden state of gru */
+	REGION_RESET,  /* hidden state times reset gate */
+	REGION_COUNT
+};
+
+struct rnn {
+	struct plan *plan;
+	const struct ir_node *node;
+	bool lstm, after; /* after: gru resets behind the product */
+	uint8_t dtype;
+	int64_t dirs, steps, batch, input, hidden, gates;
+	int gate[4]; /* positions of z, r, n or i, o, f, g */
+	struct npu_view region[REGION_COUNT];
+	const struct ir_value *bias[2], *peephole, *first_hidden, *first_cell;
+	const struct ir_value *sequence; /* result, or NULL */
+};
+
+enum { GRU_Z, GRU_R, GRU_N };
+enum { LSTM_I, LSTM_O, LSTM_F, LSTM_G };
+
+static const struct ir_value *optional(const struct ir_node *node, uint32_t i)
+{
+	return i < node->num_operands ? node->operands[i] : NULL;
+}
+
+static void analyse(const struct ir_node *node, struct rnn *r)
+{
+	static const int orders[2][2][4] = {
+		{ { 0, 1, 2 }, { 1, 0, 2 } },	    /* zrn, rzn */
+		{ { 0, 1, 2, 3 }, { 0, 3, 1, 2 } }, /* iofg, ifgo */
+	};
+	const struct ir_type *x = &node->operands[0]->type;
+
+	memset(r, 0, sizeof(*r));
+	r->node = node;
+	r->lstm = node->op == IR_OP_LSTM;
+	r->after = !r->lstm && node->attrs.rnn.reset_after;
+	r->dtype = plan_dtype(x->dtype);
+	r->dirs = node->attrs.rnn.direction == IR_BOTH ? 2 : 1;
+	r->steps = node->attrs.rnn.steps;
+	r->batch = ir_type_dim(x, x->rank - 2);
+	r->input = ir_type_dim(x, x->rank - 1);
+	r->hidden = node->attrs.rnn.hidden_size;
+	r->gates = r->lstm ? 4 : 3;
+	memcpy(r->gate, orders[r->lstm][node->attrs.rnn.gate_order != 0], sizeof(r->gate));
+	r->bias[0] = optional(node, 3);
+	r->bias[1] = optional(node, 4);
+	r->peephole = r->lstm ? optional(node, 5) : NULL;
+	r->first_hidden = optional(node, r->lstm ? 6 : 5);
+	r->first_cell = r->lstm ? optional(node, 7) : NULL;
+	r->sequence = node->attrs.rnn.return_sequence ? node->results[r->lstm ? 2 : 1] : NULL;
+}
+
+/* Dims and type of a region; rank 0: it is not needed. */
+static struct npu_view region_shape(const struct rnn *r, enum region region)
+{
+	struct npu_view view = { .base = NPU_BASE_ARENA,
+				 .dtype = ONPU_DT_F32,
+				 .rank = 3,
+				 .dim = { r->dirs, r->batch, r->hidden } };
+	int64_t bytes;
+
+	switch (region) {
+	case REGION_INPUT:
+		view.rank = 4;
+		memcpy(view.dim, (int64_t[]){ r->dirs, r->steps, r->batch, r->gates * r->hidden },
+		       4 * sizeof(*view.dim));
+		break;
+	case REGION_GATES:
+		view.dim[2] *= r->gates;
+		break;
+	case REGION_STATE:
+		/* The hidden state of a float32 gru is that already. */
+		if (!r->lstm && r->dtype == ONPU_DT_F32)
+			view.rank = 0;
+		break;
+	case REGION_RESET:
+		if (r->lstm || r->after)
+			view.rank = 0;
+		/* fallthrough */
+	default:
+		view.dtype = r->dtype;
+	}
+	bytes = plan_dtype_bytes(view.dtype);
+	for (uint32_t i = view.rank; i-- > 0;) {
+		view.stride[i] = bytes;
+		bytes *= view.dim[i];
+	}
+	view.window_bytes = view.rank ? (uint64_t)bytes : 0;
+	return view;
+}
+
+/* Regions behind each other from `at`; returns their end. */
+static uint64_t lay_out(struct rnn *r, uint64_t at)
+{
+	for (int i = 0; i < REGION_COUNT; i++) {
+		r->region[i] = region_shape(r, i);
+		r->region[i].window = at;
+		at += (r->region[i].window_bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+	}
+	if (!r->region[REGION_STATE].rank)
+		r->region[REGION_STATE] = r->region[REGION_HIDDEN];
+	return at;
+}
+
+uint64_t recurrent_scratch(const struct ir_node *node)
+{
+	struct rnn r;
+
+	analyse(node, &r);
+	return lay_out(&r, 0);
+}
+
+/* ---- views */
+
+/* An operand over `rank` dims counted from the right; those that it lacks are 1. */
+static struct npu_view widen(struct npu_view view, uint32_t rank)
+{
+	uint32_t lead = rank - view.rank;
+
+	for (uint32_t i = rank; i-- > 0;) {
+		view.dim[i] = i >= lead ? view.dim[i - lead] : 1;
+		view.stride[i] = i >= lead && view.dim[i] > 1 ? view.stride[i - lead] : 0;
+	}
+	view.rank = rank;
+	return view;
+}
+
+static struct npu_view operand(const struct rnn *r, const struct ir_value *value, uint32_t rank)
+{
+	return widen(values_view(r->plan, value), rank);
+}
+
+/* The columns of some gates in a view whose last dim is all gates. */
+static struct npu_view columns(const struct rnn *r, struct npu_view view, int first, int count)
+{
+	view.offset += first * r->hidden * view.stride[view.rank - 1];
+	view.dim[view.rank - 1] = count * r->hidden;
+	return view;
+}
+
+/* The step that a direction takes as its s-th. */
+static int64_t step_of(const struct rnn *r, int64_t direction, int64_t s)
+{
+	bool backward = r->node->attrs.rnn.direction == IR_BACKWARD || direction == 1;
+
+	return backward ? r->steps - 1 - s : s;
+}
+
+/*
+ * What all directions touch as their s-th step in a view with dims for steps and directions: one
+ * dim takes the place of both, because directions differ in the step, too.
+ */
+static struct npu_view step_view(const struct rnn *r, const struct npu_view *all, uint32_t step_dim,
+				 int64_t s)
+{
+	uint32_t dir_dim = 1 - step_dim;
+	struct npu_view view = *all;
+
+	view.rank = 3;
+	view.offset += step_of(r, 0, s) * all->stride[step_dim];
+	view.dim[0] = r->dirs;
+	view.stride[0] = all->stride[dir_dim];
+	if (r->dirs > 1)
+		view.stride[0] += (step_of(r, 1, s) - step_of(r, 0, s)) * all->stride[step_dim];
+	for (int i = 1; i < 3; i++) {
+		view.dim[i] = all->dim[i + 1];
+		view.stride[i] = all->stride[i + 1];
+	}
+	return view;
+}
+
+/* [dirs, batch, n] as a result, data or further operand of a contraction. */
+static struct npu_view as_places(const struct npu_view *view)
+{
+	struct npu_view places = *view;
+
+	places.rank = 5;
+	memcpy(places.dim, (int64_t[]){ view->dim[0], 1, 1, view->dim[1], view->dim[2] },
+	       5 * sizeof(*places.dim));
+	memcpy(places.stride,
+	       (int64_t[]){ view->stride[0], 0, 0, view->stride[1], view->stride[2] },
+	       5 * sizeof(*places.stride));
+	return places;
+}
+
+/* ---- products */
+
+/* Rows of a weight as the second operand; a constant is packed and has no place of its own. */
+static void set_weight(const struct rnn *r, struct contract *c, const struct ir_value *value,
+		       int first)
+{
+	struct npu_view view = { .dtype = r->dtype, .rank = value->type.rank };
+	int64_t bytes = plan_dtype_bytes(r->dtype);
+
+	if (value->kind != IR_VALUE_CONSTANT)
+		view = values_view(r->plan, value);
+	for (uint32_t i = view.rank; value->kind == IR_VALUE_CONSTANT && i-- > 0;) {
+		view.dim[i] = ir_type_dim(&value->type, i);
+		view.stride[i] = bytes;
+		bytes *= view.dim[i];
+	}
+	view = widen(view, 3);
+	view.offset += first * r->hidden * view.stride[1];
+	c->b = view;
+	c->b.rank = 5;
+	memcpy(c->b.dim, (int64_t[]){ r->dirs, 1, 1, c->k, c->dim[CD_N] }, 5 * sizeof(*c->b.dim));
+	memcpy(c->b.stride, (int64_t[]){ view.stride[0], 0, 0, view.stride[2], view.stride[1] },
+	       5 * sizeof(*c->b.stride));
+	if (value->kind == IR_VALUE_CONSTANT)
+		c->b_data = (const uint8_t *)value->constant->data + view.offset;
+}
+
+static void begin_product(const struct rnn *r, struct contract *c, int64_t images, int64_t rows,
+			  int64_t k, int gates)
+{
+	*c = (struct contract){
+		.kernel = r->lstm ? "lstm" : "gru",
+		.op = r->dtype == ONPU_DT_F16 ? ONPU_OP_MMA_F16 : ONPU_OP_MMA_F32,
+		.acc_dtype = ONPU_DT_F32,
+		.dim = { r->dirs, images, 1, rows, gates * r->hidden },
+		.k = k,
+		.taps = { 1, 1 },
+		.in = { 1, rows },
+		.step = { 1, 1 },
+		.dilation = { 1, 1 },
+		.up = { 1, 1 },
+	};
+}
+
+static void add_sum(struct contract *c, const struct npu_view *mem)
+{
+	c->extra[c->num_extras] = (struct contract_extra){ .mem = *mem, .scale = 1 };
+	c->post[c->num_posts++] =
+		(struct contract_post){ .op = ONPU_OP_VADD, .extra = (int)c->num_extras++ };
+}
+
+static void add_bias(const struct rnn *r, struct contract *c, const struct ir_value *value)
+{
+	struct npu_view view;
+
+	if (!value)
+		return;
+	view = operand(r, value, 2);
+	view = as_places(&(struct npu_view){
+		.base = view.base,
+		.binding = view.binding,
+		.dtype = view.dtype,
+		.rank = 3,
+		.window = view.window,
+		.window_bytes = view.window_bytes,
+		.offset = view.offset,
+		.dim = { view.dim[0], 1, view.dim[1] },
+		.stride = { view.stride[0], 0, view.stride[1] },
+	});
+	add_sum(c, &view);
+}
+
+/* Input of all steps times weight. Behind the reset, the recurrent bias is part of what is reset. */
+static void multiply_input(const struct rnn *r)
+{
+	struct npu_view x = operand(r, r->node->operands[0], 3);
+	const struct npu_view *to = &r->region[REGION_INPUT];
+	int64_t images = r->steps, rows = r->batch;
+	struct contract c;
+
+	if (r->steps == 1 || r->batch == 1 || x.stride[0] == r->batch * x.stride[1]) {
+		/* One long image makes better tiles than many short ones. */
+		if (r->batch == 1)
+			x.stride[1] = x.stride[0];
+		rows *= images;
+		images = 1;
+	}
+	begin_product(r, &c, images, rows, r->input, (int)r->gates);
+	c.a = x;
+	c.a.rank = 5;
+	memcpy(c.a.dim, (int64_t[]){ r->dirs, images, 1, rows, r->input }, 5 * sizeof(*c.a.dim));
+	memcpy(c.a.stride, (int64_t[]){ 0, x.stride[0], 0, x.stride[1], x.stride[2] },
+	       5 * sizeof(*c.a.stride));
+	c.out = *to;
+	c.out.rank = 5;
+	memcpy(c.out.dim, c.dim, sizeof(c.dim));
+	memcpy(c.out.stride,
+	       (int64_t[]){ to->stride[0], to->stride[1], 0, to->stride[2], to->stride[3] },
+	       5 * sizeof(*c.out.stride));
+	set_weight(r, &c, r->node->operands[1], 0);
+	add_bias(r, &c, r->bias[0]);
+	if (!r->after)
+		add_bias(r, &c, r->bias[1]);
+	contract_emit(r->plan, &c);
+}
+
+/* A product that every step does: with which columns of the gates, and prepared once. */
+struct step_product {
+	struct contract c;
+	struct contract_prepared prepared;
+	int first, count; /* gates */
+	bool adds_input;
+};
+
+static bool prepare_product(const struct rnn *r, struct step_product *p, enum region from,
+			    int first, int count, bool adds_input)
+{
+	struct npu_view out = columns(r, r->region[REGION_GATES], first, count);
+	struct npu_view all = step_view(r, &r->region[REGION_INPUT], 1, 0);
+
+	p->first = first;
+	p->count = count;
+	p->adds_input = adds_input;
+	begin_product(r, &p->c, 1, r->batch, r->hidden, count);
+	p->c.a = as_places(&r->region[from]);
+	p->c.out = as_places(&out);
+	set_weight(r, &p->c, r->node->operands[2], first);
+	if (adds_input) {
+		all = columns(r, all, first, count);
+		all = as_places(&all);
+		add_sum(&p->c, &all);
+	} else {
+		add_bias(r, &p->c, r->bias[1]);
+	}
+	return contract_prepare(r->plan, &p->c, &p->prepared);
+}
+
+static void run_product(const struct rnn *r, struct step_product *p, int64_t s)
+{
+	struct npu_view part = step_view(r, &r->region[REGION_INPUT], 1, s);
+
+	if (p->adds_input) {
+		part = columns(r, part, p->first, p->count);
+		p->c.extra[0].mem = as_places(&part);
+	}
+	contract_run(r->plan, &p->c, &p->prepared);
+}
+
+/* ---- gates */
+
+static void begin_gates(const struct rnn *r, struct vprog *prog)
+{
+	vp_begin(prog, r->lstm ? "lstm" : "gru", 3, r->region[REGION_HIDDEN].dim);
+}
+
+static int gate_input(const struct rnn *r, struct vprog *prog, const struct npu_view *gates,
+		      int gate)
+{
+	struct npu_view view = columns(r, *gates, r->gate[gate], 1);
+
+	return vp_input(prog, &view);
+}
+
+static int activate(const struct rnn *r, struct vprog *prog, int which, int reg)
+{
+	const struct ir_unary_attrs act = { .kind = r->node->attrs.rnn.activations[which] };
+	int out = vp_temp(prog, ONPU_DT_F32, prog->reg[reg].mask);
+
+	vp_unary(prog, &act, out, reg);
+	return out;
+}
+
+static int temp(struct vprog *prog, enum onpu_op op, int a, int b, int c)
+{
+	int out = vp_temp(prog, ONPU_DT_F32, prog->reg[a].mask);
+
+	vp_add(prog, op, out, a, b, c);
+	return out;
+}
+
+/* The hidden state of a step: for the next product, and as part of the result. */
+static int output_hidden(const struct rnn *r, struct vprog *prog)
+{
+	return vp_output(prog, &r->region[REGION_HIDDEN]);
+}
+
+static void output_sequence(const struct rnn *r, struct vprog *prog, int hidden, int64_t s)
+{
+	struct npu_view view;
+
+	if (!r->sequence)
+		return;
+	view = operand(r, r->sequence, 4);
+	view = step_view(r, &view, 0, s);
+	vp_add(prog, ONPU_OP_VMOV, vp_output(prog, &view), hidden, -1, -1);
+}
+
+/* A gate with its peephole, which is in the order i, o, f whatever that of the gates. */
+static int lstm_gate(const struct rnn *r, struct vprog *prog, int gate, int cell)
+{
+	int sum = gate_input(r, prog, &r->region[REGION_GATES], gate);
+	struct npu_view view;
+
+	if (!r->peephole)
+		return activate(r, prog, 0, sum);
+	view = operand(r, r->peephole, 3);
+	/* The operand is [dirs, 3 * hidden]. */
+	view.dim[0] = view.dim[1];
+	view.stride[0] = view.stride[1];
+	view.dim[1] = 1;
+	view.stride[1] = 0;
+	view = columns(r, view, gate, 1);
+	return activate(r, prog, 0, temp(prog, ONPU_OP_VFMA, cell, vp_input(prog, &view), sum));
+}
+
+static void lstm_step(const struct rnn *r, int64_t s)
+{
+	struct vprog prog;
+	int cell, in, out, forget, fresh, next, hidden;
+
+	begin_gates(r, &prog);
+	cell = vp_input(&prog, &r->region[REGION_STATE]);
+	in = lstm_gate(r, &prog, LSTM_I, cell);
+	fresh = activate(r, &prog, 1, gate_input(r, &prog, &r->region[REGION_GATES], LSTM_G));
+	in = temp(&prog, ONPU_OP_VMUL, in, fresh, -1);
+	forget = lstm_gate(r, &prog, LSTM_F, cell);
+	out = lstm_gate(r, &prog, LSTM_O, cell);
+	next = vp_output(&prog, &r->region[REGION_STATE]);
+	vp_add(&prog, ONPU_OP_VFMA, next, forget, cell, in);
+	hidden = output_hidden(r, &prog);
+	vp_add(&prog, ONPU_OP_VMUL, hidden, out, activate(r, &prog, 2, next), -1);
+	output_sequence(r, &prog, hidden, s);
+	vp_emit(r->plan, &prog);
+}
+
+/* Reset gate times hidden state, for the product that follows. */
+static void gru_reset(const struct rnn *r)
+{
+	struct vprog prog;
+	int reset, state;
+
+	begin_gates(r, &prog);
+	state = vp_input(&prog, &r->region[REGION_STATE]);
+	reset = activate(r, &prog, 0, gate_input(r, &prog, &r->region[REGION_GATES], GRU_R));
+	vp_add(&prog, ONPU_OP_VMUL, vp_output(&prog, &r->region[REGION_RESET]), reset, state, -1);
+	vp_emit(r->plan, &prog);
+}
+
+/* A gate whose two parts are still apart. */
+static int gru_gate(const struct rnn *r, struct vprog *prog, const struct npu_view *input, int gate)
+{
+	int sum = gate_input(r, prog, &r->region[REGION_GATES], gate);
+
+	if (r->after)
+		sum = temp(prog, ONPU_OP_VADD, gate_input(r, prog, input, gate), sum, -1);
+	return activate(r, prog, 0, sum);
+}
+
+static void gru_step(const struct rnn *r, int64_t s)
+{
+	struct npu_view input = step_view(r, &r->region[REGION_INPUT], 1, s);
+	int state, update, rest, fresh, hidden, exact;
+	struct vprog prog;
+
+	begin_gates(r, &prog);
+	state = vp_input(&prog, &r->region[REGION_STATE]);
+	update = gru_gate(r, &prog, &input, GRU_Z);
+	fresh = gate_input(r, &prog, &r->region[REGION_GATES], GRU_N);
+	if (r->after) {
+		int reset = gru_gate(r, &prog, &input, GRU_R);
+
+		fresh = temp(&prog, ONPU_OP_VFMA, reset, fresh,
+			     gate_input(r, &prog, &input, GRU_N));
+	}
+	fresh = activate(r, &prog, 1, fresh);
+	rest = vp_temp(&prog, ONPU_DT_F32, prog.reg[update].mask);
+	vp_scalar(&prog, ONPU_OP_VLINEAR, rest, update, vp_f32(-1), vp_f32(1));
+	fresh = temp(&prog, ONPU_OP_VMUL, rest, fresh, -1);
+	hidden = output_hidden(r, &prog);
+	exact = hidden;
+	if (r->dtype != ONPU_DT_F32)
+		exact = vp_output(&prog, &r->region[REGION_STATE]);
+	vp_add(&prog, ONPU_OP_VFMA, exact, update, state, fresh);
+	if (exact != hidden)
+		vp_add(&prog, ONPU_OP_VMOV, hidden, exact, -1, -1);
+	output_sequence(r, &prog, hidden, s);
+	vp_emit(r->plan, &prog);
+}
+
+/* ---- states at the beginning and at the end */
+
+static void move_state(const struct rnn *r, const struct npu_view *to, const struct npu_view *from)
+{
+	struct vprog prog;
+	int in;
+
+	vp_begin(&prog, "state", 3, to->dim);
+	in = vp_input(&prog, from);
+	vp_add(&prog, ONPU_OP_VMOV, vp_output(&prog, to), in, -1, -1);
+	vp_emit(r->plan, &prog);
+}
+
+static void begin_state(const struct rnn *r, enum region region, const struct ir_value *value)
+{
+	struct npu_view zero = { .base = NPU_BASE_CONST,
+				 .dtype = ONPU_DT_F32,
+				 .rank = 3,
+				 .window_bytes = sizeof(float),
+				 .dim = { 1, 1, 1 } };
+
+	if (value)
+		zero = operand(r, value, 3);
+	else
+		zero.window = plan_constant(r->plan, NULL, sizeof(float));
+	move_state(r, &r->region[region], &zero);
+}
+
+static void begin_states(const struct rnn *r)
+{
+	begin_state(r, REGION_HIDDEN, r->first_hidden);
+	if (r->lstm)
+		begin_state(r, REGION_STATE, r->first_cell);
+	else if (r->dtype != ONPU_DT_F32)
+		begin_state(r, REGION_STATE, r->first_hidden);
+}
+
+static void end_states(const struct rnn *r)
+{
+	for (int i = 0; i < 1 + r->lstm; i++) {
+		struct npu_view to = operand(r, r->node->results[i], 3);
+
+		move_state(r, &to, &r->region[i ? REGION_STATE : REGION_HIDDEN]);
+	}
+}
+
+/* ---- all steps */
+
+/* The reset comes between the product for the first two gates and that for the third. */
+static void run_reset_steps(const struct rnn *r)
+{
+	struct step_product gates = { 0 }, fresh = { 0 };
+
+	if (prepare_product(r, &gates, REGION_HIDDEN, 0, 2, true) &&
+	    prepare_product(r, &fresh, REGION_RESET, 2, 1, true)) {
+		for (int64_t s = 0; s < r->steps && !r->plan->failed; s++) {
+			run_product(r, &gates, s);
+			gru_reset(r);
+			run_product(r, &fresh, s);
+			gru_step(r, s);
+		}
+	}
+	contract_done(&gates.prepared);
+	contract_done(&fresh.prepared);
+}
+
+static void run_steps(const struct rnn *r)
+{
+	struct step_product gates = { 0 };
+
+	if (prepare_product(r, &gates, REGION_HIDDEN, 0, (int)r->gates, !r->after)) {
+		for (int64_t s = 0; s < r->steps && !r->plan->failed; s++) {
+			run_product(r, &gates, s);
+			if (r->lstm)
+				lstm_step(r, s);
+			else
+				gru_step(r, s);
+		}
+	}
+	contract_done(&gates.prepared);
+}
+
+void lower_recurrent(struct plan *plan, const struct ir_node *node)
+{
+	struct rnn r;
+
+	analyse(node, &r);
+	r.plan = plan;
+	lay_out(&r, values_scratch(plan));
+	multiply_input(&r);
+	begin_states(&r);
+	if (r.lstm || r.after)
+		run_steps(&r);
+	else
+		run_reset_steps(&r);
+	end_states(&r);
+	plan_kernel(plan, r.lstm ? "lstm" : "gru");
+	plan_macs(plan, (uint64_t)(r.dirs * r.steps * r.batch * r.gates * r.hidden) *
+				(uint64_t)(r.input + r.hidden));
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+/* Reductions, softmax, argmin/argmax and cumulative sums as vector programs. */
+#include "plan/kernel/vprog.h"
+
+#include <float.h>
+#include <string.h>
+
+static uint8_t all_dims(const struct vprog *prog)
+{
+	return (1u << prog->rank) - 1;
+}
+
+/* The result over the space: extent 1 on the reduced dims, whether it keeps them or not. */
+static int reduced_result(struct plan *plan, struct vprog *prog, const struct ir_value *result,
+			  uint8_t axes, bool keep_dims)
+{
+	struct npu_view from = values_view(plan, result), view = from;
+	uint32_t at = 0;
+
+	view.rank = prog->rank;
+	for (uint32_t i = 0; i < prog->rank; i++) {
+		bool reduced = axes >> i & 1;
+
+		view.dim[i] = reduced || !from.rank ? 1 : from.dim[keep_dims ? i : at];
+		view.stride[i] = reduced || !from.rank ? 0 : from.stride[keep_dims ? i : at];
+		at += !reduced;
+	}
+	return vp_output(prog, &view);
+}
+
+/* A divisor: one float32 in the constants, read by every element. */
+static int count_operand(struct plan *plan, struct vprog *prog, uint8_t axes)
+{
+	struct npu_view view = { .base = NPU_BASE_CONST, .dtype = ONPU_DT_F32, .rank = prog->rank };
+	float count = 1;
+
+	for (uint32_t i = 0; i < prog->rank; i++) {
+		if (axes >> i & 1)
+			count *= (float)prog->dim[i];
+		view.dim[i] = 1;
+	}
+	view.window = plan_constant(plan, &count, sizeof(count));
+	view.window_bytes = sizeof(count);
+	return vp_input(prog, &view);
+}
+
+/* ---- reductions */
+
+static void reduce_simple(struct vprog *prog, enum onpu_op op, enum onpu_op then, int in, int out,
+			  uint8_t axes)
+{
+	int sum;
+
+	if (then == ONPU_OP_NOP) {
+		vp_reduce(prog, op, out, in, axes);
+		return;
+	}
+	sum = vp_temp(prog, ONPU_DT_F32, all_dims(prog) & ~axes);
+	vp_reduce(prog, op, sum, in, axes);
+	vp_add(prog, then, out, sum, -1, -1);
+}
+
+static void reduce_mean(struct plan *plan, struct vprog *prog, int in, int out, uint8_t axes)
+{
+	int count = count_operand(plan, prog, axes);
+	int sum = vp_temp(prog, ONPU_DT_F32, all_dims(prog) & ~axes);
+
+	vp_reduce(prog, ONPU_OP_RSUM, sum, in, axes);
+	vp_add(prog, ONPU_OP_VDIV, out, sum, count, -1);
+}
+
+/* log(sum(exp(x - m))) + m; m is finite so that infinities do not become NaN. */
+static void reduce_log_sum_exp(struct vprog *prog, int in, int out, uint8_t axes)
+{
+	uint8_t all = all_dims(prog), rows = all & ~axes;
+	int max = vp_temp(prog, ONPU_DT_F32, rows), top = vp_temp(prog, ONPU_DT_F32, rows);
+	int diff = vp_temp(prog, ONPU_DT_F32, all), power = vp_temp(prog, ONPU_DT_F32, all);
+	int sum = vp_temp(prog, ONPU_DT_F32, rows), log = vp_temp(prog, ONPU_DT_F32, rows);
+
+	vp_reduce(prog, ONPU_OP_RMAX, max, in, axes);
+	vp_scalar(prog, ONPU_OP_VCLAMP, top, max, vp_f32(-FLT_MAX), vp_f32(FLT_MAX));
+	vp_add(prog, ONPU_OP_VSUB, diff, in, top, -1);
+	vp_add(prog, ONPU_OP_VEXP, power, diff, -1, -1);
+	vp_reduce(prog, ONPU_OP_RSUM, sum, power, axes);
+	vp_add(prog, ONPU_OP_VLOG, log, sum, -1, -1);
+	vp_add(prog, ONPU_OP_VADD, out, log, top, -1);
+}
+
+void lower_reduce(struct plan *plan, const struct ir_node *node)
+{
+	static const enum onpu_op simple[IR_REDUCE_COUNT][2] = {
+		[IR_REDUCE_SUM] = { ONPU_OP_RSUM, ONPU_OP_NOP },
+		[IR_REDUCE_PROD] = { ONPU_OP_RPROD, ONPU_OP_NOP },
+		[IR_REDUCE_MAX] = { ONPU_OP_RMAX, ONPU_OP_NOP },
+		[IR_REDUCE_MIN] = { ONPU_OP_RMIN, ONPU_OP_NOP },
+		[IR_REDUCE_L1] = { ONPU_OP_RSUMABS, ONPU_OP_NOP },
+		[IR_REDUCE_L2] = { ONPU_OP_RSUMSQ, ONPU_OP_VSQRT },
+		[IR_REDUCE_SUM_SQUARE] = { ONPU_OP_RSUMSQ, ONPU_OP_NOP },
+		[IR_REDUCE_LOG_SUM] = { ONPU_OP_RSUM, ONPU_OP_VLOG },
+	};
+	const struct ir_reduce_attrs *attrs = &node->attrs.reduce;
+	struct vprog prog;
+	int in = vp_begin_input(&prog, plan, "vector reduce", node->operands[0]);
+	int out = reduced_result(plan, &prog, node->results[0], attrs->axes, attrs->keep_dims);
+
+	if (attrs->kind == IR_REDUCE_MEAN)
+		reduce_mean(plan, &prog, in, out, attrs->axes);
+	else if (attrs->kind == IR_REDUCE_LOG_SUM_EXP)
+		reduce_log_sum_exp(&prog, in, out, attrs->axes);
+	else
+		reduce_simple(&prog, simple[attrs->kind][0], simple[attrs->kind][1], in, out,
+			      attrs->axes);
+	vp_emit(plan, &prog);
+}
+
+/* ---- softmax */
+
+void lower_softmax(struct plan *plan, const struct ir_node *node)
+{
+	struct vprog prog;
+	int in = vp_begin_input(&prog, plan, "vector softmax", node->operands[0]);
+	int out = vp_result(&prog, plan, node->results[0]);
+	uint8_t axes = 1u << node->attrs.axis, all = all_dims(&prog), rows = all & ~axes;
+	int max = vp_temp(&prog, ONPU_DT_F32, rows), diff = vp_temp(&prog, ONPU_DT_F32, all);
+	int power = vp_temp(&prog, ONPU_DT_F32, all), sum = vp_temp(&prog, ONPU_DT_F32, rows);
+
+	vp_reduce(&prog, ONPU_OP_RMAX, max, in, axes);
+	vp_add(&prog, ONPU_OP_VSUB, diff, in, max, -1);
+	vp_add(&prog, ONPU_OP_VEXP, power, diff, -1, -1);
+	vp_reduce(&prog, ONPU_OP_RSUM, sum, power, axes);
+	vp_add(&prog, ONPU_OP_VDIV, out, power, sum, -1);
+	vp_emit(plan, &prog);
+}
+
+/* ---- argmin, argmax */
+
+void lower_arg(struct plan *plan, const struct ir_node *node)
+{
+	struct vprog prog;
+	int in = vp_begin_input(&prog, plan, "vector argreduce", node->operands[0]);
+	uint8_t axes = 1u << node->attrs.arg.axis;
+	int out = reduced_result(plan, &prog, node->results[0], axes, node->attrs.arg.keep_dims);
+
+	vp_reduce(&prog, node->attrs.arg.max ? ONPU_OP_RARGMAX : ONPU_OP_RARGMIN, out, in, axes)
+		->last = node->attrs.arg.last;
+	vp_emit(plan, &prog);
+}
+
+/* ---- cumulative sum */
+
+void lower_cumsum(struct plan *plan, const struct ir_node *node)
+{
+	struct vprog prog;
+	int in = vp_begin_input(&prog, plan, "vector scan", node->operands[0]);
+	int out = vp_result(&prog, plan, node->results[0]);
+	struct vp_op *op = vp_add(&prog, ONPU_OP_SCAN_SUM, out, in, -1, -1);
+
+	op->axes = 1u << node->attrs.cumsum.axis;
+	op->excl = node->attrs.cumsum.exclusive;
+	op->rev = node->attrs.cumsum.reversed;
+	prog.whole = prog.fixed = op->axes;
+	vp_emit(plan, &prog);
+}

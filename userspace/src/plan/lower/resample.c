@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Resampling along two dims: tiles of the result with the part of the input that they come from.
+ * Coordinates are those of the whole, so every tiling gives the same bits.
+ */
+#include "plan/list/plan.h"
+
+#include <string.h>
+
+struct resample {
+	struct plan *plan;
+	enum onpu_op op;
+	uint32_t axis[2];
+	struct npu_view dst, src;
+	int64_t tile[IR_MAX_RANK], grid[IR_MAX_RANK];
+	uint64_t tiles, dst_bytes, src_bytes, cycles;
+};
+
+/* What of the input the results first..first+count-1 along an axis are made from. */
+struct span {
+	int64_t begin, count;
+};
+
+/* In units of 1 / 2O of an input element, I and O being the sizes of input and result. */
+static int64_t first_source(const struct resample *r, int e, int64_t o)
+{
+	int64_t in = r->src.dim[r->axis[e]], out = r->dst.dim[r->axis[e]], at;
+
+	if (r->op == ONPU_OP_RESAMPLE_NEAREST)
+		at = ((2 * o + 1) * in + 2 * out - 1) / (2 * out) - 1;
+	else
+		at = (2 * o + 1) * in < out ? 0 : ((2 * o + 1) * in - out) / (2 * out);
+	return at < 0 ? 0 : at > in - 1 ? in - 1 : at;
+}
+
+static struct span span_of(const struct resample *r, int e, int64_t first, int64_t count)
+{
+	int64_t begin = first_source(r, e, first);
+	int64_t last = first_source(r, e, first + count - 1);
+
+	if (r->op == ONPU_OP_RESAMPLE_LINEAR && last + 1 < r->src.dim[r->axis[e]])
+		last++;
+	return (struct span){ begin, last + 1 - begin };
+}
+
+static int64_t longest_span(const struct resample *r, int e)
+{
+	int64_t out = r->dst.dim[r->axis[e]], tile = r->tile[r->axis[e]], longest = 0;
+
+	for (int64_t at = 0; at < out; at += tile) {
+		struct span span = span_of(r, e, at, out - at < tile ? out - at : tile);
+
+		if (span.count > longest)
+			longest = span.count;
+	}
+	return longest;
+}
+
+static uint64_t bytes_of(const struct resample *r, const int64_t *dim)
+{
+	uint64_t bytes = plan_dtype_bytes(r->dst.dtype);
+
+	for (uint32_t i = 0; i < r->dst.rank; i++)
+		bytes *= dim[i];
+	return (bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+}
+
+static uint64_t max3(uint64_t a, uint64_t b, uint64_t c)
+{
+	uint64_t m = a > b ? a : b;
+
+	return m > c ? m : c;
+}
+
+/* Sizes and estimated cycles of a tile; false when it does not fit. */
+static bool evaluate(struct resample *r)
+{
+	static const int64_t zero[IR_MAX_RANK];
+	struct npu_view tile, in, mem;
+	int64_t need[IR_MAX_RANK];
+	uint64_t ld, st, vpu;
+
+	r->tiles = 1;
+	for (uint32_t i = 0; i < r->dst.rank; i++) {
+		r->grid[i] = (r->dst.dim[i] + r->tile[i] - 1) / r->tile[i];
+		r->tiles *= r->grid[i];
+	}
+	memcpy(need, r->tile, sizeof(need));
+	for (int e = 0; e < 2; e++)
+		need[r->axis[e]] = longest_span(r, e);
+	r->dst_bytes = bytes_of(r, r->tile);
+	r->src_bytes = bytes_of(r, need);
+	if (2 * (r->dst_bytes + r->src_bytes) > plan_sram(r->plan))
+		return false;
+	tile = view_sram(0, r->dst.dtype, r->dst.rank, r->tile, r->dst.stride);
+	in = view_sram(0, r->src.dtype, r->src.rank, need, r->src.stride);
+	mem = view_part(&r->src, zero, need);
+	ld = plan_cost_copy(r->plan->caps, in, mem);
+	mem = view_part(&r->dst, zero, r->tile);
+	st = plan_cost_copy(r->plan->caps, mem, tile);
+	vpu = plan_cost_insn(r->plan->caps,
+			     &(struct plan_insn){ .op = r->op, .dst = &tile, .s0 = &in });
+	r->cycles = ld + st + vpu + r->tiles * max3(ld, st, vpu);
+	return max3(ld, st, vpu) <= PLAN_MAX_COST;
+}
+
+/* The best of growing one dim to twice its extent or to all of it. */
+static bool grow(struct resample *r)
+{
+	struct resample best = { .cycles = UINT64_MAX };
+
+	for (uint32_t i = r->dst.rank; i-- > 0;) {
+		struct resample next = *r;
+
+		if (r->tile[i] == r->dst.dim[i])
+			continue;
+		next.tile[i] = r->tile[i] * 2 < r->dst.dim[i] ? r->tile[i] * 2 : r->dst.dim[i];
+		if (evaluate(&next) && next.cycles < best.cycles)
+			best = next;
+	}
+	if (best.cycles == UINT64_MAX)
+		return false;
+	*r = best;
+	return true;
+}
+
+/* One result needs at most four elements of the input, so the first try fits. */
+static void choose(struct resample *best)
+{
+	struct resample r;
+
+	for (uint32_t i = 0; i < best->dst.rank; i++)
+		best->tile[i] = 1;
+	evaluate(best);
+	r = *best;
+	while (grow(&r))
+		if (r.cycles <= best->cycles)
+			*best = r;
+}
+
+static void emit_tile(struct resample *r, uint64_t index, uint64_t base)
+{
+	struct plan_param param = plan_param_make(PLAN_RESAMPLE);
+	int64_t begin[IR_MAX_RANK], dim[IR_MAX_RANK], from[IR_MAX_RANK], need[IR_MAX_RANK];
+	uint64_t address = base + index % 2 * (r->dst_bytes + r->src_bytes);
+	struct npu_view out, in;
+
+	for (uint32_t i = r->dst.rank; i-- > 0; index /= r->grid[i]) {
+		begin[i] = from[i] = (int64_t)(index % r->grid[i]) * r->tile[i];
+		dim[i] = r->dst.dim[i] - begin[i];
+		dim[i] = need[i] = dim[i] < r->tile[i] ? dim[i] : r->tile[i];
+	}
+	for (int e = 0; e < 2; e++) {
+		uint32_t a = r->axis[e];
+		struct span span = span_of(r, e, begin[a], dim[a]);
+
+		from[a] = span.begin;
+		need[a] = span.count;
+		param.resample.axis[e] = (uint8_t)a;
+		param.resample.in_size[e] = (uint32_t)r->src.dim[a];
+		param.resample.out_size[e] = (uint32_t)r->dst.dim[a];
+		param.resample.in_base[e] = (uint32_t)span.begin;
+		param.resample.out_base[e] = (uint32_t)begin[a];
+	}
+	in = view_sram((uint32_t)address, r->src.dtype, r->src.rank, need, r->src.stride);
+	out = view_sram((uint32_t)(address + r->src_bytes), r->dst.dtype, r->dst.rank, dim,
+			r->dst.stride);
+	plan_transfer(r->plan, in, view_part(&r->src, from, need), false);
+	plan_emit(r->plan,
+		  &(struct plan_insn){ .op = r->op, .dst = &out, .s0 = &in, .param = &param });
+	plan_transfer(r->plan, view_part(&r->dst, begin, dim), out, true);
+}
+
+void lower_resample(struct plan *plan, const struct ir_node *node)
+{
+	bool linear = node->attrs.resample.linear;
+	struct resample r = {
+		.plan = plan,
+		.op = linear ? ONPU_OP_RESAMPLE_LINEAR : ONPU_OP_RESAMPLE_NEAREST,
+		.axis = { node->attrs.resample.axes[0], node->attrs.resample.axes[1] },
+		.dst = values_view(plan, node->results[0]),
+		.src = values_view(plan, node->operands[0]),
+	};
+	uint64_t base;
+
+	choose(&r);
+	plan_kernel(plan, linear ? "vector resample linear" : "vector resample nearest");
+	base = plan_take_sram(plan, 2 * (r.dst_bytes + r.src_bytes));
+	for (uint64_t i = 0; i < r.tiles && !plan->failed; i++)
+		emit_tile(&r, i, base);
+	plan_tiles(plan, r.tiles);
+}

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Values that stay in SRAM from the node that makes them to the last that uses them: they are
+ * neither stored nor loaded, and kernels that can, work on them in place. Their bytes begin at 0;
+ * each node's kernel has what lies behind those alive.
+ *
+ * An image between convolutions, pools and element-wise operators is laid out by rows, whatever
+ * its layout in the graph, so that a node can begin with the rows that the one before has made. It
+ * has the zeros around it that convolutions pad with.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "plan/place/values.h"
+
+#define MAX_LIFE   64 /* nodes; what lives longer stays in memory */
+#define MAX_ALIVE  24 /* values in SRAM at a time */
+#define MAX_PAD	   8
+#define SEAM	   256	 /* nodes after which nothing stays, so that a job can end */
+#define LEAST_SRAM 16384 /* every kernel has a tile for that */
+
+/* What the nodes that touch a root want of it. */
+struct wish {
+	bool touched, plain, image;
+	enum ir_layout layout;
+	int64_t halo[2][2];
+};
+
+struct chooser {
+	struct plan *plan;
+	struct wish *wish;	      /* by value id, of roots */
+	uint32_t (*alive)[MAX_ALIVE]; /* by node: roots in SRAM */
+	uint8_t *num_alive;
+	uint64_t *need; /* by node: bytes that its kernel must have */
+	uint32_t *order;
+	uint32_t count;
+};
+
+/* ---- what nodes want */
+
+static struct wish *wish_of(struct chooser *ch, const struct ir_value *value)
+{
+	struct wish *wish = &ch->wish[values_root(ch->plan, value->id)];
+
+	wish->touched = true;
+	return wish;
+}
+
+static void want_plain(struct chooser *ch, const struct ir_value *value)
+{
+	if (value)
+		wish_of(ch, value)->plain = true;
+}
+
+static void want_image(struct chooser *ch, const struct ir_value *value, enum ir_layout layout,
+		       const uint32_t *padding)
+{
+	struct wish *wish = wish_of(ch, value);
+
+	if (wish->image && wish->layout != layout)
+		wish->plain = true;
+	wish->image = true;
+	wish->layout = layout;
+	for (int i = 0; padding && i < 4; i++)
+		if (padding[i] <= MAX_PAD && padding[i] > wish->halo[i / 2][i % 2])
+			wish->halo[i / 2][i % 2] = padding[i];
+}
+
+static bool any_layout(enum ir_op op)
+{
+	switch (op) {
+	case IR_OP_UNARY:
+	case IR_OP_BINARY:
+	case IR_OP_COMPARE:
+	case IR_OP_WHERE:
+	case IR_OP_CAST:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Nodes that only say where data lies leave the layout to others. */
+static bool lies_inside(const struct plan *plan, const struct ir_node *node)
+{
+	if (node->op != IR_OP_CONCAT && node->op != IR_OP_SLICE)
+		return false;
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (!values_shared(plan, node->operands[i], node->results[0]))
+			return false;
+	return true;
+}
+
+static void ask_node(struct chooser *ch, const struct ir_node *node)
+{
+	const uint32_t *padding = NULL;
+
+	if (lies_inside(ch->plan, node))
+		return;
+	for (uint32_t i = 0; i < node->num_operands; i++) {
+		const struct ir_value *value = node->operands[i];
+
+		if (!value)
+			continue;
+		if (node->op == IR_OP_CONV && !i) {
+			if (!node->attrs.conv.transposed)
+				padding = node->attrs.conv.padding;
+			want_image(ch, value, node->attrs.conv.layout, padding);
+		} else if (node->op == IR_OP_POOL) {
+			if (node->attrs.pool.kind != IR_POOL_MAX)
+				padding = node->attrs.pool.padding;
+			want_image(ch, value, node->attrs.pool.layout, padding);
+		} else if (!any_layout(node->op) || value->type.rank != 4) {
+			want_plain(ch, value);
+		}
+	}
+	for (uint32_t i = 0; i < node->num_results; i++) {
+		if (node->op == IR_OP_CONV)
+			want_image(ch, node->results[i], node->attrs.conv.layout, NULL);
+		else if (node->op == IR_OP_POOL)
+			want_image(ch, node->results[i], node->attrs.pool.layout, NULL);
+		else if (!any_layout(node->op))
+			want_plain(ch, node->results[i]);
+	}
+}
+
+/* ---- what kernels need */
+
+static uint64_t filter_bytes(const struct ir_node *node)
+{
+	if (node->op != IR_OP_CONV && node->op != IR_OP_MATMUL)
+		return 0;
+	return (uint64_t)ir_type_bytes(&node->operands[1]->type);
+}
+
+/* Two blocks of the filter beside the values, but always a part of the whole. */
+static uint64_t need_of(const struct plan *plan, const struct ir_node *node)
+{
+	uint64_t sram = plan->caps->sram_bytes, need = sram / 16, filter = filter_bytes(node);
+
+	/* Their weights stay there over all steps. */
+	if (node->op == IR_OP_GRU || node->op == IR_OP_LSTM)
+		return sram;
+	if (filter > sram / 4)
+		filter = sram / 4;
+	need += filter;
+	return need > LEAST_SRAM ? need : LEAST_SRAM;
+}
+
+/* ---- geometry */
+
+static uint64_t align(uint64_t bytes)
+{
+	return (bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+}
+
+/*
+ * Rows outermost, channels innermost. Columns of zeros behind one row are those before the next.
+ * Dims in the order of IR_NCHW or IR_NHWC.
+ */
+static void lay_out_image(const struct ir_value *value, const struct wish *wish,
+			  struct place *place)
+{
+	static const uint8_t axes[2][4] = { { 0, 1, 2, 3 }, { 0, 3, 1, 2 } };
+	const uint8_t *axis = axes[wish->layout == IR_NHWC];
+	int64_t size = plan_dtype_bytes(plan_dtype(value->type.dtype)), dim[4], side;
+
+	memcpy(place->image_axis, axis, sizeof(place->image_axis));
+	memcpy(place->halo, wish->halo, sizeof(place->halo));
+	for (int i = 0; i < 4; i++)
+		dim[i] = ir_type_dim(&value->type, axis[i]);
+	side = place->halo[1][0] > place->halo[1][1] ? place->halo[1][0] : place->halo[1][1];
+	place->stride[axis[1]] = size;
+	place->stride[axis[3]] = size * dim[1];
+	place->stride[axis[2]] = place->stride[axis[3]] * (dim[3] + side);
+	place->stride[axis[0]] =
+		place->stride[axis[2]] * (dim[2] + place->halo[0][0] + place->halo[0][1]) +
+		place->stride[axis[3]] * side;
+	place->origin = place->stride[axis[2]] * place->halo[0][0] + place->stride[axis[3]] * side;
+	place->bytes = (uint64_t)(place->stride[axis[0]] * dim[0]);
+	place->strided = true;
+}
+
+static void set_geometry(struct chooser *ch, uint32_t id)
+{
+	const struct ir_value *value = ch->plan->graph->values[id];
+	const struct wish *wish = &ch->wish[id];
+	struct place *place = &ch->plan->values->place[id];
+
+	if (wish->image && !wish->plain && value->type.rank == 4)
+		lay_out_image(value, wish, place);
+}
+
+/* Undoes set_geometry() for what stays in memory: the strides are set again by the caller. */
+static void clear_geometry(const struct ir_value *value, struct place *place)
+{
+	place->strided = false;
+	place->origin = 0;
+	place->bytes = (uint64_t)ir_type_bytes(&value->type);
+	memset(place->halo, 0, sizeof(place->halo));
+}
+
+/* ---- packing */
+
+static bool crosses_seam(const struct place *place)
+{
+	return place->begin / SEAM != place->end / SEAM;
+}
+
+static int by_life(const void *a, const void *b, void *data)
+{
+	const struct place *place = data;
+	const struct place *x = &place[*(const uint32_t *)a], *y = &place[*(const uint32_t *)b];
+	uint32_t lx = x->end - x->begin, ly = y->end - y->begin;
+
+	if (lx != ly)
+		return lx < ly ? -1 : 1;
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* Those in SRAM during the life of `place`, sorted by address, into `list`; their number. */
+static uint32_t neighbours(const struct chooser *ch, const struct place *place,
+			   const struct place **list, uint32_t room)
+{
+	const struct place *all = ch->plan->values->place;
+	uint32_t count = 0;
+
+	for (uint32_t n = place->begin; n <= place->end; n++) {
+		for (uint32_t i = 0; i < ch->num_alive[n]; i++) {
+			const struct place *other = &all[ch->alive[n][i]];
+			uint32_t at;
+
+			/* Seen at an earlier node. */
+			if (n > place->begin && other->begin < n)
+				continue;
+			if (count == room)
+				return UINT32_MAX;
+			for (at = count++; at > 0 && list[at - 1]->offset > other->offset; at--)
+				list[at] = list[at - 1];
+			list[at] = other;
+		}
+	}
+	return count;
+}
+
+static bool find_address(const struct chooser *ch, const struct place *place, uint64_t *address)
+{
+	const struct place *list[4 * MAX_ALIVE];
+	uint32_t count = neighbours(ch, place, list, 4 * MAX_ALIVE);
+
+	if (count == UINT32_MAX)
+		return false;
+	*address = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t from = (uint64_t)list[i]->offset;
+
+		if (from >= *address + place->bytes)
+			break;
+		if (from + align(list[i]->bytes) > *address)
+			*address = from + align(list[i]->bytes);
+	}
+	for (uint32_t n = place->begin; n <= place->end; n++)
+		if (ch->num_alive[n] == MAX_ALIVE ||
+		    *address + align(place->bytes) + ch->need[n] > ch->plan->caps->sram_bytes)
+			return false;
+	return true;
+}
+
+static void try_resident(struct chooser *ch, uint32_t id)
+{
+	const struct ir_value *value = ch->plan->graph->values[id];
+	struct plan_values *values = ch->plan->values;
+	struct place *place = &values->place[id];
+	int64_t dense[IR_MAX_RANK];
+	uint64_t address;
+
+	memcpy(dense, place->stride, sizeof(dense));
+	set_geometry(ch, id);
+	if (!find_address(ch, place, &address)) {
+		memcpy(place->stride, dense, sizeof(dense));
+		clear_geometry(value, place);
+		return;
+	}
+	place->base = NPU_BASE_NONE;
+	place->offset = (int64_t)address;
+	values->resident[values->num_resident++] = id;
+	for (uint32_t n = place->begin; n <= place->end; n++) {
+		ch->alive[n][ch->num_alive[n]++] = id;
+		if (values->node_base[n] < address + align(place->bytes))
+			values->node_base[n] = address + align(place->bytes);
+	}
+}
+
+static void collect(struct chooser *ch)
+{
+	const struct ir_graph *graph = ch->plan->graph;
+
+	for (uint32_t id = 0; id < graph->num_values; id++) {
+		const struct place *place = &ch->plan->values->place[id];
+
+		if (place->used && place->parent == NO_PARENT && place->base == NPU_BASE_ARENA &&
+		    ch->wish[id].touched && place->end - place->begin <= MAX_LIFE &&
+		    !crosses_seam(place) && place->bytes < ch->plan->caps->sram_bytes &&
+		    graph->values[id]->kind == IR_VALUE_RESULT)
+			ch->order[ch->count++] = id;
+	}
+	qsort_r(ch->order, ch->count, sizeof(*ch->order), by_life, ch->plan->values->place);
+}
+
+static int by_begin(const void *a, const void *b, void *data)
+{
+	const struct place *place = data;
+	uint32_t x = place[*(const uint32_t *)a].begin, y = place[*(const uint32_t *)b].begin;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool prepare(struct chooser *ch)
+{
+	struct plan_values *values = ch->plan->values;
+	uint32_t nodes = ch->plan->count, num = ch->plan->graph->num_values;
+
+	ch->wish = calloc(num + 1, sizeof(*ch->wish));
+	ch->alive = calloc(nodes + 1, sizeof(*ch->alive));
+	ch->num_alive = calloc(nodes + 1, sizeof(*ch->num_alive));
+	ch->need = calloc(nodes + 1, sizeof(*ch->need));
+	ch->order = calloc(num + 1, sizeof(*ch->order));
+	values->resident = calloc(num + 1, sizeof(*values->resident));
+	values->node_base = calloc(nodes + 1, sizeof(*values->node_base));
+	return ch->wish && ch->alive && ch->num_alive && ch->need && ch->order &&
+	       values->resident && values->node_base;
+}
+
+int residents_choose(struct plan *plan)
+{
+	struct chooser ch = { .plan = plan };
+	bool ok = prepare(&ch);
+
+	if (!ok)
+		plan_nomem(plan);
+	for (uint32_t n = 0; ok && n < plan->count; n++) {
+		const struct ir_node *node = plan->graph->nodes[plan->first + n];
+
+		ask_node(&ch, node);
+		ch.need[n] = need_of(plan, node);
+	}
+	if (ok)
+		collect(&ch);
+	for (uint32_t i = 0; i < ch.count; i++)
+		try_resident(&ch, ch.order[i]);
+	if (ok)
+		qsort_r(plan->values->resident, plan->values->num_resident,
+			sizeof(*plan->values->resident), by_begin, plan->values->place);
+	free(ch.wish);
+	free(ch.alive);
+	free(ch.num_alive);
+	free(ch.need);
+	free(ch.order);
+	return ok ? 0 : -1;
+}
+
+/* ---- while nodes are lowered */
+
+static void fill_zeros(struct plan *plan, const struct npu_view *image, int64_t offset,
+		       int64_t runs, int64_t distance, int64_t bytes)
+{
+	struct plan_param param = plan_param_make(PLAN_FILL);
+	int64_t size = plan_dtype_bytes(image->dtype);
+	struct npu_view view = *image, *list[1] = { &view };
+
+	if (!bytes || !runs)
+		return;
+	view.offset = offset;
+	view.rank = 3;
+	view.dim[1] = runs;
+	view.stride[1] = distance;
+	view.dim[2] = bytes / size;
+	view.stride[2] = size;
+	views_simplify(list, 1);
+	/* The engine that has less to do when values stay. */
+	plan_emit(plan,
+		  &(struct plan_insn){
+			  .op = ONPU_OP_DMA_FILL, .on_st = true, .dst = &view, .param = &param });
+}
+
+static void fill_halo(struct plan *plan, const struct ir_value *value, const struct place *place)
+{
+	int64_t image = place->stride[place->image_axis[0]],
+		row = place->stride[place->image_axis[2]],
+		rows = ir_type_dim(&value->type, place->image_axis[2]),
+		inner = ir_type_dim(&value->type, place->image_axis[3]) *
+			place->stride[place->image_axis[3]];
+	struct npu_view view = {
+		.base = NPU_BASE_NONE,
+		.dtype = plan_dtype(value->type.dtype),
+		.window = (uint64_t)place->offset,
+		.window_bytes = place->bytes,
+	};
+
+	view.dim[0] = ir_type_dim(&value->type, place->image_axis[0]);
+	view.stride[0] = image;
+	fill_zeros(plan, &view, 0, 1, row, place->origin);
+	fill_zeros(plan, &view, place->origin + inner, rows, row, row - inner);
+	fill_zeros(plan, &view, place->origin + rows * row, 1, row, row * place->halo[0][1]);
+}
+
+static void begin_value(struct plan *plan, const struct ir_value *value)
+{
+	const struct place *place = &plan->values->place[value->id];
+
+	plan_birth(plan, place->offset, place->offset + (int64_t)align(place->bytes));
+	if (plan->failed)
+		return;
+	if (place->origin || place->halo[0][1])
+		fill_halo(plan, value, place);
+}
+
+void residents_begin(struct plan *plan)
+{
+	struct plan_values *values = plan->values;
+
+	if (!values->node_base)
+		return;
+	plan->sram_base = values->node_base[plan->node];
+	while (values->next_resident < values->num_resident && !plan->failed) {
+		uint32_t id = values->resident[values->next_resident];
+
+		if (values->place[id].begin > plan->node)
+			return;
+		begin_value(plan, plan->graph->values[id]);
+		values->next_resident++;
+	}
+}

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where the values of a range lie: constants in the packed blob, what crosses the range's border in
+ * bindings, the rest in the arena. Reshapes, identities, slices, transposes, expands and operands of
+ * a concat share the memory of another value, so that they cost nothing.
+ */
+#include "plan/lower/recurrent.h"
+#include "plan/place/values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void values_destroy(struct plan_values *values)
+{
+	if (!values)
+		return;
+	free(values->place);
+	free(values->scratch);
+	free(values->bindings);
+	free(values->resident);
+	free(values->node_base);
+	free(values);
+}
+
+const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *count)
+{
+	*count = plan->values->num_bindings;
+	return plan->values->bindings;
+}
+
+uint64_t values_arena_bytes(const struct plan *plan)
+{
+	return plan->values->arena_bytes;
+}
+
+uint64_t values_scratch(const struct plan *plan)
+{
+	return plan->values->scratch[plan->node];
+}
+
+static void dense_strides(const struct ir_type *type, int64_t *stride)
+{
+	int64_t bytes = plan_dtype_bytes(plan_dtype(type->dtype));
+
+	for (uint32_t i = type->rank; i-- > 0;) {
+		stride[i] = bytes;
+		bytes *= ir_type_dim(type, i);
+	}
+}
+
+static void bind(struct plan *plan, const struct ir_value *value, bool written)
+{
+	struct plan_values *values = plan->values;
+	struct place *place = &values->place[value->id];
+
+	if (plan_grow(plan, &values->bindings, &values->cap_bindings, values->num_bindings + 1,
+		      sizeof(*values->bindings)))
+		return;
+	place->base = NPU_BASE_VALUE;
+	place->binding = values->num_bindings;
+	values->bindings[values->num_bindings++] = (struct npu_binding){
+		.value_id = value->id,
+		.bytes = ir_type_bytes(&value->type),
+		.written = written,
+	};
+}
+
+/* First appearance of a value: what kind of memory it has. */
+static void introduce(struct plan *plan, const struct ir_value *value, uint32_t node, bool defined)
+{
+	struct place *place = &plan->values->place[value->id];
+
+	if (!place->used) {
+		place->used = true;
+		place->parent = NO_PARENT;
+		place->begin = node;
+		place->bytes = (uint64_t)ir_type_bytes(&value->type);
+		dense_strides(&value->type, place->stride);
+		if (value->kind == IR_VALUE_CONSTANT)
+			place->base = NPU_BASE_CONST;
+		else if (!defined || place->live_out)
+			bind(plan, value, defined);
+		else
+			place->base = NPU_BASE_ARENA;
+	}
+	place->end = node;
+}
+
+uint32_t values_root(const struct plan *plan, uint32_t id)
+{
+	while (plan->values->place[id].parent != NO_PARENT)
+		id = plan->values->place[id].parent;
+	return id;
+}
+
+/* Makes `child` a part of `parent`; the child's own memory must be the arena. */
+static void attach(struct plan *plan, const struct ir_value *child, const struct ir_value *parent,
+		   int64_t offset)
+{
+	struct place *c = &plan->values->place[child->id];
+
+	c->parent = parent->id;
+	c->offset = offset;
+}
+
+static bool in_arena(const struct plan *plan, const struct ir_value *value)
+{
+	const struct place *place = &plan->values->place[value->id];
+
+	return place->used && place->parent == NO_PARENT && place->base == NPU_BASE_ARENA;
+}
+
+static bool moves_only(enum ir_op op)
+{
+	return op == IR_OP_RESHAPE || op == IR_OP_COPY;
+}
+
+/* Can the operator write its result between other data? Those that only move data copy between
+ * dense buffers. */
+static bool writes_strided(enum ir_op op)
+{
+	return !moves_only(op) && op != IR_OP_SLICE && op != IR_OP_PAD;
+}
+
+/* Does it make its result as tiles in SRAM, whose elements may lie in any order? */
+static bool makes_tiles(enum ir_op op)
+{
+	switch (op) {
+	case IR_OP_CONV:
+	case IR_OP_MATMUL:
+	case IR_OP_POOL:
+	case IR_OP_REDUCE:
+	case IR_OP_SOFTMAX:
+	case IR_OP_BATCHNORM:
+	case IR_OP_INSTNORM:
+	case IR_OP_LAYERNORM:
+	case IR_OP_UNARY:
+	case IR_OP_BINARY:
+	case IR_OP_COMPARE:
+	case IR_OP_WHERE:
+	case IR_OP_CAST:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void set_strides(struct place *place, uint32_t rank, const int64_t *stride)
+{
+	memcpy(place->stride, stride, rank * sizeof(*stride));
+	place->strided = true;
+}
+
+/* Operands of a concat are written where the result lies. Last node first: a nested result has its
+ * strides by then. */
+static void attach_concat(struct plan *plan, const struct ir_node *node)
+{
+	struct place *result = &plan->values->place[node->results[0]->id];
+	int64_t at = 0;
+
+	for (uint32_t i = 0; i < node->num_operands; i++) {
+		const struct ir_value *value = node->operands[i];
+		bool once = true;
+
+		for (uint32_t j = 0; j < node->num_operands; j++)
+			once &= j == i || node->operands[j] != value;
+		if (once && in_arena(plan, value) && !plan->values->place[value->id].strided &&
+		    value->def && writes_strided(value->def->op)) {
+			attach(plan, value, node->results[0], at);
+			set_strides(&plan->values->place[value->id], value->type.rank,
+				    result->stride);
+		}
+		at += ir_type_dim(&value->type, node->attrs.axis) *
+		      result->stride[node->attrs.axis];
+	}
+}
+
+/* A reshape or identity is its operand under another shape. */
+static void attach_reshape(struct plan *plan, const struct ir_node *node)
+{
+	const struct ir_value *from = node->operands[0], *to = node->results[0];
+	struct place *f = &plan->values->place[from->id], *t = &plan->values->place[to->id];
+
+	if (f->strided || t->strided)
+		return;
+	if (in_arena(plan, to))
+		attach(plan, to, from, 0);
+	else if (t->base == NPU_BASE_VALUE && t->parent == NO_PARENT && in_arena(plan, from))
+		attach(plan, from, to, 0);
+}
+
+/* A slice is a window of its operand. */
+static void attach_slice(struct plan *plan, const struct ir_node *node)
+{
+	const struct ir_value *from = node->operands[0], *to = node->results[0];
+	const struct ir_slice_attrs *slice = &node->attrs.slice;
+	struct place *f = &plan->values->place[from->id], *t = &plan->values->place[to->id];
+	int64_t stride[IR_MAX_RANK], offset = 0;
+
+	if (!in_arena(plan, to) || t->strided)
+		return;
+	for (uint32_t i = 0; i < from->type.rank; i++) {
+		offset += slice->starts[i] * f->stride[i];
+		stride[i] = f->stride[i] * slice->strides[i];
+	}
+	attach(plan, to, from, offset);
+	set_strides(t, to->type.rank, stride);
+}
+
+/*
+ * A transpose: what it alone uses is written where its result lies, so that the result is dense.
+ * Else the result is its operand, read in another order.
+ */
+static void attach_transpose(struct plan *plan, const struct ir_node *node)
+{
+	const struct ir_value *from = node->operands[0], *to = node->results[0];
+	struct place *f = &plan->values->place[from->id], *t = &plan->values->place[to->id];
+	const uint32_t *perm = node->attrs.transpose.perm;
+	bool back = in_arena(plan, from) && !f->strided && f->uses == 1 && from->def &&
+		    makes_tiles(from->def->op);
+	int64_t stride[IR_MAX_RANK];
+
+	if (!back && (!in_arena(plan, to) || t->strided))
+		return;
+	for (uint32_t i = 0; i < to->type.rank; i++) {
+		if (back)
+			stride[perm[i]] = t->stride[i];
+		else
+			stride[i] = f->stride[perm[i]];
+	}
+	attach(plan, back ? from : to, back ? to : from, 0);
+	set_strides(back ? f : t, to->type.rank, stride);
+}
+
+/* An expand is its operand, read again and again. */
+static void attach_expand(struct plan *plan, const struct ir_node *node)
+{
+	const struct ir_value *from = node->operands[0], *to = node->results[0];
+	struct place *f = &plan->values->place[from->id], *t = &plan->values->place[to->id];
+	uint32_t lead = to->type.rank - from->type.rank;
+	int64_t stride[IR_MAX_RANK] = { 0 };
+
+	if (!in_arena(plan, to) || t->strided)
+		return;
+	for (uint32_t i = lead; i < to->type.rank; i++)
+		if (ir_type_dim(&from->type, i - lead) == ir_type_dim(&to->type, i))
+			stride[i] = f->stride[i - lead];
+	attach(plan, to, from, 0);
+	set_strides(t, to->type.rank, stride);
+}
+
+static void attach_all(struct plan *plan)
+{
+	for (uint32_t i = plan->count; i-- > 0;) {
+		const struct ir_node *node = plan->graph->nodes[plan->first + i];
+
+		if (node->op == IR_OP_CONCAT)
+			attach_concat(plan, node);
+	}
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct ir_node *node = plan->graph->nodes[plan->first + i];
+
+		if (moves_only(node->op))
+			attach_reshape(plan, node);
+		else if (node->op == IR_OP_SLICE)
+			attach_slice(plan, node);
+		else if (node->op == IR_OP_TRANSPOSE)
+			attach_transpose(plan, node);
+		else if (node->op == IR_OP_EXPAND)
+			attach_expand(plan, node);
+	}
+}
+
+/* Memory that a node has for itself; 0: none. */
+static uint64_t scratch_bytes(const struct ir_node *node)
+{
+	switch (node->op) {
+	case IR_OP_GRU:
+	case IR_OP_LSTM:
+		return recurrent_scratch(node);
+	case IR_OP_QUANTIZE:
+	case IR_OP_DEQUANTIZE:
+		return quantize_scratch(node);
+	default:
+		return 0;
+	}
+}
+
+/* Intervals for the scratch memory of nodes; with `placed` it is noted where they lie. */
+static uint32_t pack_scratch(struct plan *plan, struct memory_interval *intervals, bool placed)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < plan->count; i++) {
+		uint64_t bytes = scratch_bytes(plan->graph->nodes[plan->first + i]);
+
+		if (!bytes)
+			continue;
+		if (placed)
+			plan->values->scratch[i] = intervals[count].offset;
+		else
+			intervals[count] =
+				(struct memory_interval){ .bytes = bytes, .begin = i, .end = i };
+		count++;
+	}
+	return count;
+}
+
+/* A root lives as long as anything in its memory. */
+static void extend_roots(struct plan *plan)
+{
+	struct plan_values *values = plan->values;
+
+	for (uint32_t id = 0; id < plan->graph->num_values; id++) {
+		struct place *place = &values->place[id], *root;
+
+		if (!place->used)
+			continue;
+		root = &values->place[values_root(plan, id)];
+		if (place->begin < root->begin)
+			root->begin = place->begin;
+		if (place->end > root->end)
+			root->end = place->end;
+	}
+}
+
+/* Back to every value for itself, those in SRAM where they are. */
+static void detach_all(struct plan *plan)
+{
+	for (uint32_t id = 0; id < plan->graph->num_values; id++) {
+		struct place *place = &plan->values->place[id];
+
+		if (!place->used || place->base != NPU_BASE_ARENA)
+			continue;
+		place->parent = NO_PARENT;
+		place->offset = 0;
+		place->strided = false;
+		dense_strides(&plan->graph->values[id]->type, place->stride);
+	}
+}
+
+static int pack_arena(struct plan *plan)
+{
+	struct plan_values *values = plan->values;
+	uint32_t num = plan->graph->num_values, count = 0, first_scratch;
+	struct memory_interval *intervals =
+		calloc((size_t)num + plan->count + 1, sizeof(*intervals));
+	uint32_t *index = calloc(num + 1, sizeof(*index));
+	int ret = intervals && index ? 0 : -1;
+
+	for (uint32_t id = 0; !ret && id < num; id++) {
+		struct place *place = &values->place[id];
+
+		if (!place->used || place->parent != NO_PARENT || place->base != NPU_BASE_ARENA)
+			continue;
+		index[id] = count;
+		intervals[count++] = (struct memory_interval){
+			.bytes = ir_type_bytes(&plan->graph->values[id]->type),
+			.begin = place->begin,
+			.end = place->end,
+		};
+	}
+	first_scratch = count;
+	if (!ret)
+		count += pack_scratch(plan, intervals + first_scratch, false);
+	if (!ret)
+		ret = memory_pack(intervals, count, &values->arena_bytes);
+	if (!ret)
+		pack_scratch(plan, intervals + first_scratch, true);
+	for (uint32_t id = 0; !ret && id < num; id++) {
+		struct place *place = &values->place[id];
+
+		if (place->used && place->parent == NO_PARENT && place->base == NPU_BASE_ARENA)
+			place->offset = intervals[index[id]].offset;
+	}
+	free(intervals);
+	free(index);
+	return ret;
+}
+
+int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out)
+{
+	plan->values = calloc(1, sizeof(*plan->values));
+	if (plan->values) {
+		plan->values->place = calloc(plan->graph->num_values + 1, sizeof(struct place));
+		plan->values->scratch = calloc(plan->count + 1, sizeof(uint64_t));
+	}
+	if (!plan->values || !plan->values->place || !plan->values->scratch) {
+		plan_nomem(plan);
+		return -1;
+	}
+	for (uint32_t i = 0; i < num_live_out; i++)
+		plan->values->place[live_out[i]].live_out = true;
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct ir_node *node = plan->graph->nodes[plan->first + i];
+
+		for (uint32_t o = 0; o < node->num_operands; o++)
+			if (node->operands[o]) {
+				introduce(plan, node->operands[o], i, false);
+				plan->values->place[node->operands[o]->id].uses++;
+			}
+		for (uint32_t r = 0; r < node->num_results; r++)
+			introduce(plan, node->results[r], i, true);
+	}
+	attach_all(plan);
+	extend_roots(plan);
+	if (plan->keep) {
+		if (residents_choose(plan))
+			return -1;
+		/* What lies in them has other strides now. */
+		detach_all(plan);
+		attach_all(plan);
+		extend_roots(plan);
+	}
+	if (pack_arena(plan))
+		plan_nomem(plan);
+	return plan->failed ? -1 : 0;
+}
+
+/* Constants enter the blob when something reads them, in that order. */
+static void place_constant(struct plan *plan, const struct ir_value *value, struct place *place)
+{
+	if (place->placed)
+		return;
+	place->offset = plan_constant(plan, value->constant->data, ir_type_bytes(&value->type));
+	place->placed = true;
+}
+
+struct npu_view values_view(struct plan *plan, const struct ir_value *value)
+{
+	const struct place *place = &plan->values->place[value->id];
+	uint32_t root = values_root(plan, value->id);
+	struct place *home = &plan->values->place[root];
+	struct npu_view view = {
+		.base = home->base,
+		.binding = home->binding,
+		.dtype = plan_dtype(value->type.dtype),
+		.rank = value->type.rank,
+		.window_bytes = home->bytes,
+		.offset = home->origin,
+	};
+
+	if (home->base == NPU_BASE_CONST)
+		place_constant(plan, plan->graph->values[root], home);
+	for (uint32_t id = value->id; id != root; id = plan->values->place[id].parent)
+		view.offset += plan->values->place[id].offset;
+	view.window = home->base == NPU_BASE_VALUE ? 0 : home->offset;
+	for (uint32_t i = 0; i < view.rank; i++) {
+		view.dim[i] = ir_type_dim(&value->type, i);
+		view.stride[i] = place->stride[i];
+	}
+	return view;
+}
+
+bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b)
+{
+	return plan->values->place[a->id].parent == b->id ||
+	       plan->values->place[b->id].parent == a->id;
+}
+
+void values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2])
+{
+	const struct ir_value *root = plan->graph->values[values_root(plan, value->id)];
+	const struct place *home = &plan->values->place[root->id];
+
+	memset(halo, 0, sizeof(home->halo));
+	if (home->base != NPU_BASE_NONE || value->type.rank != root->type.rank)
+		return;
+	/* A part has the zeros of the whole when it has all rows and columns. */
+	for (int i = 0; i < 2; i++) {
+		uint8_t axis = home->image_axis[2 + i];
+
+		if (ir_type_dim(&value->type, axis) == ir_type_dim(&root->type, axis) &&
+		    plan->values->place[value->id].stride[axis] == home->stride[axis])
+			memcpy(halo[i], home->halo[i], sizeof(halo[i]));
+	}
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Where each value of a range lies, between values.c and resident.c. */
+#ifndef WNN_PLAN_VALUES_H
+#define WNN_PLAN_VALUES_H
+
+#include "plan/list/plan.h"
+
+#define NO_PARENT UINT32_MAX
+
+struct place {
+	bool used, live_out;
+	enum npu_base base; /* NPU_BASE_NONE: it stays in SRAM */
+	uint32_t binding;
+	uint32_t parent; /* value whose memory this one is a part of */
+	int64_t offset;	 /* in the parent; in the base when there is none */
+	bool strided;	 /* strides[] differ from dense */
+	int64_t stride[IR_MAX_RANK];
+	uint32_t begin, end;   /* life time, in nodes of the range */
+	uint32_t uses;	       /* as an operand */
+	bool placed;	       /* constants: already in the blob */
+	uint64_t bytes;	       /* of a root, with what lies around it */
+	int64_t origin;	       /* of element 0 in them */
+	int64_t halo[2][2];    /* rows and columns of zeros around it */
+	uint8_t image_axis[4]; /* when it has a halo: axes N, C, H, W */
+};
+
+struct plan_values {
+	struct place *place; /* by value id */
+	struct npu_binding *bindings;
+	size_t num_bindings, cap_bindings;
+	uint64_t *scratch; /* by node of the range: place in the arena */
+	uint64_t arena_bytes;
+	uint32_t *resident; /* values that stay in SRAM, by their first node */
+	uint32_t num_resident, next_resident;
+	uint64_t *node_base; /* for each node: end of those that live in it; NULL: none */
+};
+
+/* The value in whose memory this one lies. */
+uint32_t values_root(const struct plan *plan, uint32_t id);
+
+#endif
