@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "graph/op_call.h"
-#include "util/text.h"
+#include "util/printable.h"
 
 /* Operands are opaque to these checks: any address will do. */
 static char objects[8];

@@ -184,7 +184,7 @@ MUTATIONS = [
            'uint64_t flip = (uint64_t)is_unsigned << 31;\n\n\treturn (int64_t)((uint64_t)a'),
     _model('quantising rounds halves up', 'math/kernels_integer.c',
            '__builtin_nearbyintf(x);\n\n\tr = r >', '__builtin_floorf(x + 0.5f);\n\n\tr = r >'),
-    _model('small float16 numbers are cut', 'types.h',
+    _model('small float16 numbers are cut', 'math/types.h',
            'onpu_f32_bits(onpu_bits_f32(magnitude) + 0.5f)', 'onpu_f32_bits(onpu_bits_f32(magnitude & ~0xffffu) + 0.5f)'),
     _model('a long product loses its last term', 'math/kernels_matrix.c',
            'for (uint32_t k = 0; k < t->depth; k++) {', 'for (uint32_t k = 0; k < t->depth - (t->depth > 64); k++) {'),

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/memory.h"
+#include "run/heap.h"
 #include "run/timeline.h"
 #include "util/clock.h"
 #include "util/log.h"

@@ -6,7 +6,7 @@
 
 #include "graph/label.h"
 #include "util/arena.h"
-#include "util/text.h"
+#include "util/printable.h"
 
 static const WNNOperandDescriptor vector3 = {
 	NULL,

@@ -6,7 +6,7 @@
 #include "api/graph.h"
 #include "api/tensor.h"
 #include "graph/label.h"
-#include "util/text.h"
+#include "util/printable.h"
 
 struct compute {
 	WNNContext context;

@@ -10,7 +10,7 @@
 #include "api/context.h"
 #include "graph/label.h"
 #include "graph/op_table.h"
-#include "util/text.h"
+#include "util/printable.h"
 
 #define DEVICE_VARIABLE "WEBNN_DEVICE"
 

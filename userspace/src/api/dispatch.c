@@ -8,7 +8,7 @@
 #include "api/graph.h"
 #include "api/tensor.h"
 #include "graph/label.h"
-#include "util/text.h"
+#include "util/printable.h"
 
 struct dispatch_task {
 	struct timeline_task task;

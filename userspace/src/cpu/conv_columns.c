@@ -323,6 +323,6 @@ int cpu_conv_columns(struct cpu_conv_run *run, const float *unpacked, struct wnn
 		memset(c.scratch + w * c.worker_bytes +
 			       (size_t)(g->in_per_group * c.planes.size) * sizeof(float),
 		       0, CPU_SLACK * sizeof(float));
-	cpu_pool_run(cpu->pool, items, run_item, &c);
+	cpu_threads_run(cpu->workers, items, run_item, &c);
 	return 0;
 }

@@ -90,8 +90,8 @@ struct cpu_context *cpu_context_create(unsigned int threads)
 	cpu->threads = threads;
 	cpu->simd = cpu_simd_best();
 	cpu->cache = cache_bytes();
-	cpu->pool = cpu_pool_create(threads);
-	if (!cpu->pool) {
+	cpu->workers = cpu_threads_create(threads);
+	if (!cpu->workers) {
 		free(cpu);
 		return NULL;
 	}
@@ -102,7 +102,7 @@ void cpu_context_destroy(struct cpu_context *cpu)
 {
 	if (!cpu)
 		return;
-	cpu_pool_destroy(cpu->pool);
+	cpu_threads_destroy(cpu->workers);
 	free(cpu->scratch);
 	free(cpu);
 }
@@ -146,7 +146,7 @@ void cpu_parallel_ranges(struct cpu_context *cpu, int64_t n, int64_t grain, cpu_
 		return;
 	}
 	r.part = (grains + parts - 1) / parts * grain;
-	cpu_pool_run(cpu->pool, (n + r.part - 1) / r.part, run_range, &r);
+	cpu_threads_run(cpu->workers, (n + r.part - 1) / r.part, run_range, &r);
 }
 
 bool cpu_supports(const struct ir_node *node)

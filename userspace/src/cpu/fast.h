@@ -7,13 +7,13 @@
 #define WNN_CPU_FAST_H
 
 #include "cpu/cpu.h"
-#include "cpu/pool.h"
+#include "cpu/threads.h"
 #include "cpu/simd.h"
 
 /* Scratch memory that grows and stays; one caller at a time. */
 struct cpu_context {
 	unsigned int threads;
-	struct cpu_pool *pool;
+	struct cpu_threads *workers;
 	const struct cpu_simd *simd;
 	int64_t cache;	    /* bytes of a block that is to stay in the second-level cache */
 	const void *packed; /* of the node that runs; NULL: nothing was packed */

@@ -241,9 +241,9 @@ static int run_depthwise(struct depthwise *d, const struct ir_node *node, const 
 		       CPU_SLACK * sizeof(float));
 	d->per_item = ITEM_PIXELS / (g->out_h * g->out_w) + 1;
 	if (g->nhwc)
-		cpu_pool_run(d->cpu->pool, g->batch * g->out_h, depthwise_line, d);
+		cpu_threads_run(d->cpu->workers, g->batch * g->out_h, depthwise_line, d);
 	else
-		cpu_pool_run(d->cpu->pool, (g->batch * g->out_c + d->per_item - 1) / d->per_item,
+		cpu_threads_run(d->cpu->workers, (g->batch * g->out_c + d->per_item - 1) / d->per_item,
 			     depthwise_channels, d);
 	return 0;
 }

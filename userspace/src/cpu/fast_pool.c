@@ -172,7 +172,7 @@ static int run_channels(struct pool *p, struct wnn_error *err)
 	char *scratch;
 
 	if (is_whole(p)) {
-		cpu_pool_run(p->cpu->pool, p->channels, pool_whole, p);
+		cpu_threads_run(p->cpu->workers, p->channels, pool_whole, p);
 		return 0;
 	}
 	scratch = cpu_scratch(p->cpu, tables);
@@ -191,7 +191,7 @@ static int run_channels(struct pool *p, struct wnn_error *err)
 		memset(p->scratch + w * p->worker_bytes + (size_t)p->planes.size * sizeof(float), 0,
 		       CPU_SLACK * sizeof(float));
 	p->per_item = ITEM_PIXELS / (p->out_h * p->out_w) + 1;
-	cpu_pool_run(p->cpu->pool, (p->channels + p->per_item - 1) / p->per_item, pool_channels, p);
+	cpu_threads_run(p->cpu->workers, (p->channels + p->per_item - 1) / p->per_item, pool_channels, p);
 	return 0;
 }
 
@@ -210,7 +210,7 @@ static int run_lines(struct pool *p, int64_t batch, struct wnn_error *err)
 	p->scratch = cpu_scratch(p->cpu, p->cpu->threads * p->worker_bytes);
 	if (!p->scratch)
 		return wnn_error_nomem(err, "the window of a pool");
-	cpu_pool_run(p->cpu->pool, batch * p->out_h, pool_line, p);
+	cpu_threads_run(p->cpu->workers, batch * p->out_h, pool_line, p);
 	return 0;
 }
 

@@ -41,7 +41,7 @@ static int softmax(struct cpu_context *cpu, const struct ir_node *node, const vo
 	s.lines = cpu_scratch(cpu, cpu->threads * (size_t)s.n * sizeof(float));
 	if (!s.lines)
 		return wnn_error_nomem(err, "the lines of softmax");
-	cpu_pool_run(cpu->pool, shape.count / s.n, softmax_line, &s);
+	cpu_threads_run(cpu->workers, shape.count / s.n, softmax_line, &s);
 	return 0;
 }
 

@@ -96,6 +96,6 @@ void cpu_sgemm(struct cpu_context *cpu, struct cpu_product *p)
 	if (p->m * p->n * p->k < CPU_THREAD_MACS || parts == 1)
 		cpu_blas_multiply(p);
 	else
-		cpu_pool_run(cpu->pool, parts, multiply_part, p);
+		cpu_threads_run(cpu->workers, parts, multiply_part, p);
 	cpu_blas_leave();
 }

@@ -6,7 +6,7 @@
 #include "graph/builder_private.h"
 #include "graph/label.h"
 #include "util/arena.h"
-#include "util/text.h"
+#include "util/printable.h"
 
 #define NAME_SIZE 96
 

@@ -14,7 +14,7 @@
 #include "graph/label.h"
 #include "graph/number.h"
 #include "util/arena.h"
-#include "util/text.h"
+#include "util/printable.h"
 
 struct wnn_builder *wnn_builder_create(const struct wnn_builder_config *config,
 				       struct wnn_error *err)

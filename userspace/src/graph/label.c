@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "util/arena.h"
-#include "util/text.h"
+#include "util/printable.h"
 
 static const char replacement[] = "\xef\xbf\xbd";
 

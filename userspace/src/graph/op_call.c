@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util/text.h"
+#include "util/printable.h"
 
 #define NAME_SIZE 160
 

@@ -7,7 +7,7 @@
 #define WNN_RUN_DEVICE_H
 
 #include "cpu/cpu.h"
-#include "run/memory.h"
+#include "run/heap.h"
 #include "util/log.h"
 #include "winsys/winsys.h"
 

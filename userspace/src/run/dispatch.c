@@ -9,7 +9,7 @@
 #include "run/compiled_private.h"
 #include "run/fault.h"
 #include "util/clock.h"
-#include "util/text.h"
+#include "util/printable.h"
 
 /* Where a value's bytes are in this dispatch. */
 static void *value_map(const struct run_dispatch *d, const struct ir_value *value)

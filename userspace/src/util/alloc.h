@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The application's allocator. Big memory names it; small memory takes that of the thread
- * (util/memory.h).
+ * (util/malloc.h).
  */
 #ifndef WNN_UTIL_ALLOC_H
 #define WNN_UTIL_ALLOC_H

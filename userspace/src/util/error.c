@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "util/text.h"
+#include "util/printable.h"
 
 static void set(struct wnn_error *err, enum wnn_status status, const char *fmt, va_list ap)
 	__attribute__((format(printf, 3, 0)));

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util/text.h"
+#include "util/printable.h"
 
 void wnn_log_write(const struct wnn_log *log, enum wnn_log_level level, const char *fmt, ...)
 {

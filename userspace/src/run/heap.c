@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Buffers and their accounting. */
-#include "run/memory.h"
+#include "run/heap.h"
 
 #include <inttypes.h>
 #include <string.h>

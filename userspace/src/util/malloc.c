@@ -3,7 +3,7 @@
  * Memory of the application's allocator beside that of the C library. A block of the former has a
  * head in front of it, and is found by its address; as long as there is none, nothing is looked up.
  */
-#include "util/memory.h"
+#include "util/malloc.h"
 
 #undef malloc
 #undef calloc

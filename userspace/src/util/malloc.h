@@ -4,8 +4,8 @@
  * that malloc() and its relatives mean these: they go to the allocator that the calling thread works
  * for, which is that of an instance, or to the C library. free() takes the memory of both.
  */
-#ifndef WNN_UTIL_MEMORY_H
-#define WNN_UTIL_MEMORY_H
+#ifndef WNN_UTIL_MALLOC_H
+#define WNN_UTIL_MALLOC_H
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

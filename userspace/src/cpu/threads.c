@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Threads that share the items of one piece of work after the other. */
-#include "cpu/pool.h"
+#include "cpu/threads.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 /* How often an idle thread looks for work before it sleeps: some ten microseconds. */
 #define SPINS 2000
 
-struct cpu_pool {
+struct cpu_threads {
 	atomic_uint refs; /* the owner and every thread */
 	unsigned int threads, started;
 	pthread_mutex_t lock;
@@ -35,7 +35,7 @@ static inline void relax(void)
 #endif
 }
 
-static void put(struct cpu_pool *pool)
+static void put(struct cpu_threads *pool)
 {
 	if (atomic_fetch_sub(&pool->refs, 1) != 1)
 		return;
@@ -45,7 +45,7 @@ static void put(struct cpu_pool *pool)
 	free(pool);
 }
 
-static void take_items(struct cpu_pool *pool, cpu_work_fn run, void *argument, int64_t count,
+static void take_items(struct cpu_threads *pool, cpu_work_fn run, void *argument, int64_t count,
 		       unsigned int worker)
 {
 	int64_t item;
@@ -55,7 +55,7 @@ static void take_items(struct cpu_pool *pool, cpu_work_fn run, void *argument, i
 }
 
 /* Waits for work newer than *seen; false at the end. Returns with the lock held. */
-static bool wait_for_work(struct cpu_pool *pool, unsigned int *seen)
+static bool wait_for_work(struct cpu_threads *pool, unsigned int *seen)
 {
 	for (int i = 0; i < SPINS && atomic_load(&pool->generation) == *seen; i++)
 		relax();
@@ -68,7 +68,7 @@ static bool wait_for_work(struct cpu_pool *pool, unsigned int *seen)
 
 static void *pool_thread(void *argument)
 {
-	struct cpu_pool *pool = argument;
+	struct cpu_threads *pool = argument;
 	unsigned int seen = 0;
 
 	wnn_thread_name("wnn-cpu");
@@ -93,9 +93,9 @@ static void *pool_thread(void *argument)
 	return NULL;
 }
 
-struct cpu_pool *cpu_pool_create(unsigned int threads)
+struct cpu_threads *cpu_threads_create(unsigned int threads)
 {
-	struct cpu_pool *pool = calloc(1, sizeof(*pool));
+	struct cpu_threads *pool = calloc(1, sizeof(*pool));
 
 	if (!pool)
 		return NULL;
@@ -108,7 +108,7 @@ struct cpu_pool *cpu_pool_create(unsigned int threads)
 	return pool;
 }
 
-void cpu_pool_destroy(struct cpu_pool *pool)
+void cpu_threads_destroy(struct cpu_threads *pool)
 {
 	if (!pool)
 		return;
@@ -120,7 +120,7 @@ void cpu_pool_destroy(struct cpu_pool *pool)
 }
 
 /* With fewer threads than wanted there is as much work for those that are there. */
-static void start_threads(struct cpu_pool *pool)
+static void start_threads(struct cpu_threads *pool)
 {
 	while (pool->started < pool->threads) {
 		atomic_fetch_add(&pool->refs, 1);
@@ -132,7 +132,7 @@ static void start_threads(struct cpu_pool *pool)
 	}
 }
 
-void cpu_pool_run(struct cpu_pool *pool, int64_t count, cpu_work_fn work, void *argument)
+void cpu_threads_run(struct cpu_threads *pool, int64_t count, cpu_work_fn work, void *argument)
 {
 	if (pool->threads == 1 || count == 1) {
 		for (int64_t i = 0; i < count; i++)

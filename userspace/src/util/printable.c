@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Printable copies of UTF-8 text. */
-#include "util/text.h"
+#include "util/printable.h"
 
 #include <stdbool.h>
 #include <stdint.h>

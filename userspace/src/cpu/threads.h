@@ -3,21 +3,21 @@
  * The one thread pool of a context. The caller works too; nothing waits for a thread that comes too
  * late to help.
  */
-#ifndef WNN_CPU_POOL_H
-#define WNN_CPU_POOL_H
+#ifndef WNN_CPU_THREADS_H
+#define WNN_CPU_THREADS_H
 
 #include <stdint.h>
 
-struct cpu_pool;
+struct cpu_threads;
 
 /* One piece of work. @worker is below the number of threads; no two at a time have the same. */
 typedef void (*cpu_work_fn)(void *argument, int64_t item, unsigned int worker);
 
 /* Threads start with the first work for them. NULL when out of memory. */
-struct cpu_pool *cpu_pool_create(unsigned int threads);
-void cpu_pool_destroy(struct cpu_pool *pool); /* NULL is fine; waits for nobody */
+struct cpu_threads *cpu_threads_create(unsigned int threads);
+void cpu_threads_destroy(struct cpu_threads *pool); /* NULL is fine; waits for nobody */
 
 /* Runs work for the items 0 to count - 1, in any order; one caller at a time. */
-void cpu_pool_run(struct cpu_pool *pool, int64_t count, cpu_work_fn work, void *argument);
+void cpu_threads_run(struct cpu_threads *pool, int64_t count, cpu_work_fn work, void *argument);
 
 #endif

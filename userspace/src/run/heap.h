@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory of a context: buffers that host and device share, host memory, and their limit. */
-#ifndef WNN_RUN_MEMORY_H
-#define WNN_RUN_MEMORY_H
+#ifndef WNN_RUN_HEAP_H
+#define WNN_RUN_HEAP_H
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -86,13 +86,13 @@ static void do_item(void *argument, int64_t item, unsigned int worker)
 }
 
 /* With `needs_others` the caller waits in its item until another thread has done one. */
-static void run_items(struct cpu_pool *pool, unsigned int threads, int64_t count, bool needs_others)
+static void run_items(struct cpu_threads *pool, unsigned int threads, int64_t count, bool needs_others)
 {
 	struct work w = { .threads = threads,
 			  .caller = pthread_self(),
 			  .needs_others = needs_others };
 
-	cpu_pool_run(pool, count, do_item, &w);
+	cpu_threads_run(pool, count, do_item, &w);
 	assert_int_equal(atomic_load(&w.wrong), 0);
 	for (int64_t i = 0; i < MAX_ITEMS; i++)
 		assert_int_equal(atomic_load(&w.done[i]), i < count);
@@ -105,13 +105,13 @@ static void test_every_item_once(void **state)
 
 	(void)state;
 	for (unsigned int threads = 1; threads <= MAX_THREADS; threads++) {
-		struct cpu_pool *pool = cpu_pool_create(threads);
+		struct cpu_threads *pool = cpu_threads_create(threads);
 
 		assert_non_null(pool);
 		for (int i = 0; i < rounds(); i++)
 			run_items(pool, threads, random_below(20), false);
 		run_items(pool, threads, MAX_ITEMS, threads > 1);
-		cpu_pool_destroy(pool);
+		cpu_threads_destroy(pool);
 	}
 	expect_threads_end(before);
 }
@@ -123,7 +123,7 @@ static void test_threads_that_do_not_start(void **state)
 
 	(void)state;
 	for (int started = 0; started < 4; started++) {
-		struct cpu_pool *pool = cpu_pool_create(4);
+		struct cpu_threads *pool = cpu_threads_create(4);
 
 		assert_non_null(pool);
 		starts_left = started;
@@ -133,7 +133,7 @@ static void test_threads_that_do_not_start(void **state)
 		run_items(pool, 4, MAX_ITEMS, started > 0);
 		starts_left = -1;
 		run_items(pool, 4, MAX_ITEMS, true);
-		cpu_pool_destroy(pool);
+		cpu_threads_destroy(pool);
 	}
 	expect_threads_end(before);
 }
@@ -144,14 +144,14 @@ static void test_short_lives(void **state)
 	int before = count_threads();
 
 	(void)state;
-	cpu_pool_destroy(NULL);
+	cpu_threads_destroy(NULL);
 	for (int i = 0; i < rounds(); i++) {
-		struct cpu_pool *pool = cpu_pool_create(between(1, 4));
+		struct cpu_threads *pool = cpu_threads_create(between(1, 4));
 
 		assert_non_null(pool);
 		for (uint32_t runs = random_below(3); runs; runs--)
 			run_items(pool, 4, random_below(4), false);
-		cpu_pool_destroy(pool);
+		cpu_threads_destroy(pool);
 	}
 	expect_threads_end(before);
 }

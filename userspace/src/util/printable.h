@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Text from outside, made fit for messages. */
-#ifndef WNN_UTIL_TEXT_H
-#define WNN_UTIL_TEXT_H
+#ifndef WNN_UTIL_PRINTABLE_H
+#define WNN_UTIL_PRINTABLE_H
 
 #include <stddef.h>
 
