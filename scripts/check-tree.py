@@ -3,7 +3,7 @@
 """Check the rules that hold for every file of the tree: check-tree.py [CHECKOUT].
 
 An SPDX line at the top (after "#!" or an XML declaration), at most 800 lines of code, no name of a
-package registry and no path of one particular machine.
+package registry and no path of one particular machine; in the library no plain malloc().
 """
 
 import os
@@ -25,6 +25,12 @@ REGISTRY = re.compile(r"\b(\w+\.)*(debian\.org/debian|pypi\.org|pythonhosted\.or
 MACHINE = re.compile(r"(^|[\s\"'`=(:])/(work|root|home|tmp/onpu)/")
 
 
+# The library takes its memory from the application's allocator (util/malloc.h). isa/ is also a program's.
+LIBRARY = re.compile(r"^userspace/src/(?!isa/|util/malloc\.c)")
+ALLOCATION = re.compile(r"^(?!\s*/?\*).*(?<![\w.>])(malloc|calloc|realloc|reallocarray|aligned_alloc|posix_memalign"
+                        r"|strdup|strndup|free)\(")
+
+
 def files(top):
     out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=top,
                          check=True, stdout=subprocess.PIPE).stdout
@@ -44,6 +50,9 @@ def check(name, text):
             yield number, "names the host of a package registry"
         if MACHINE.search(line):
             yield number, "holds a path of one particular machine"
+        allocation = LIBRARY.search(name) and ALLOCATION.search(line)
+        if allocation:
+            yield number, f"calls {allocation[1]}() where the library has wnn_{allocation[1]}()"
 
 
 def main():

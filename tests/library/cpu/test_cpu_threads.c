@@ -86,7 +86,8 @@ static void do_item(void *argument, int64_t item, unsigned int worker)
 }
 
 /* With `needs_others` the caller waits in its item until another thread has done one. */
-static void run_items(struct cpu_threads *pool, unsigned int threads, int64_t count, bool needs_others)
+static void run_items(struct cpu_threads *pool, unsigned int threads, int64_t count,
+		      bool needs_others)
 {
 	struct work w = { .threads = threads,
 			  .caller = pthread_self(),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* wnnGraphBuilderBuild: the checks on the calling thread, passes and compiler on the timeline. */
-#include <stdlib.h>
 
 #include "api/builder.h"
 #include "api/graph.h"
+#include "util/malloc.h"
 
 struct build_task {
 	struct timeline_task task;
@@ -34,7 +34,7 @@ static void build_graph(struct timeline_task *task, bool cancelled)
 	}
 	context_remove_pending(context, build->request);
 	request_put(build->request);
-	free(build);
+	wnn_free(build);
 	wnnContextRelease(context);
 }
 
@@ -43,14 +43,14 @@ static void start_build(WNNGraphBuilder builder, size_t count, const WNNNamedOpe
 			struct request *request)
 {
 	WNNContext context = builder->context;
-	struct build_task *build = calloc(1, sizeof(*build));
+	struct build_task *build = wnn_calloc(1, sizeof(*build));
 	struct wnn_error err = { 0 };
 
 	if (!build ||
 	    wnn_builder_build(builder->builder, count, outputs, &build->recording, &err)) {
 		if (!build)
 			wnn_error_nomem(&err, "build");
-		free(build);
+		wnn_free(build);
 		builder_note_error(builder, &err);
 		context_fail_request(context, request, &err);
 		request_put(request);

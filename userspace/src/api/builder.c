@@ -2,11 +2,11 @@
 /* Graph builders: inputs, constants, operators. */
 #include "api/builder.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/record.h"
 #include "api/tensor.h"
+#include "util/malloc.h"
 
 void builder_note_error(WNNGraphBuilder builder, struct wnn_error *err)
 {
@@ -43,7 +43,7 @@ static WNNGraphBuilder make_builder(WNNContext context, struct wnn_error *err)
 	if (instance_permits(context->instance, WNNPermissionAction_CreateGraphBuilder, err) ||
 	    context_check_lost(context, err))
 		return NULL;
-	builder = calloc(1, sizeof(*builder));
+	builder = wnn_calloc(1, sizeof(*builder));
 	if (!builder) {
 		wnn_error_nomem(err, "a graph builder");
 		return NULL;
@@ -51,7 +51,7 @@ static WNNGraphBuilder make_builder(WNNContext context, struct wnn_error *err)
 	config.owner = builder;
 	builder->builder = wnn_builder_create(&config, err);
 	if (!builder->builder) {
-		free(builder);
+		wnn_free(builder);
 		return NULL;
 	}
 	atomic_init(&builder->refs, 1);
@@ -87,7 +87,7 @@ void wnnGraphBuilderRelease(WNNGraphBuilder builder)
 		return;
 	context = builder->context;
 	wnn_builder_destroy(builder->builder);
-	free(builder);
+	wnn_free(builder);
 	wnnContextRelease(context);
 }
 
@@ -167,7 +167,7 @@ static void end_loan(void *userdata, const void *data)
 		request_post(loan->request, WNNStatus_Success, "");
 	}
 	wnnContextRelease(loan->context);
-	free(loan);
+	wnn_free(loan);
 }
 
 static const WNNBorrowedConstant *find_loan(const WNNOperandDescriptor *descriptor)
@@ -188,13 +188,13 @@ static struct loan *make_loan(WNNContext context, const WNNBorrowedConstant *bor
 		.userdata1 = borrowed->userdata1,
 		.userdata2 = borrowed->userdata2,
 	};
-	struct loan *loan = calloc(1, sizeof(*loan));
+	struct loan *loan = wnn_calloc(1, sizeof(*loan));
 
 	if (loan && callback.function)
 		loan->request =
 			request_create(context->instance, REQUEST_RELEASE_CONSTANT, callback);
 	if (!loan || (callback.function && !loan->request)) {
-		free(loan);
+		wnn_free(loan);
 		wnn_error_nomem(err, "a borrowed constant");
 		return NULL;
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* compute() of older drafts: tensors for named buffers, one dispatch, and the wait for it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/graph.h"
 #include "api/tensor.h"
 #include "graph/label.h"
+#include "util/malloc.h"
 #include "util/printable.h"
 
 struct compute {
@@ -159,12 +159,12 @@ WNNStatus wnnCompatCompute(WNNContext context, WNNGraph graph, size_t inputCount
 					inputCount && !inputs ? "inputs" : "outputs");
 	c.num_inputs = graph->num_inputs;
 	c.num_tensors = (size_t)graph->num_inputs + graph->num_outputs;
-	c.tensors = calloc(c.num_tensors + 1, sizeof(*c.tensors));
+	c.tensors = wnn_calloc(c.num_tensors + 1, sizeof(*c.tensors));
 	if (!c.tensors)
 		return api_error_status(WNNStatus_UnknownError, "compute: out of memory");
 	status = run(&c, graph, inputCount, inputs, outputCount, outputs);
 	for (size_t i = 0; i < c.num_tensors; i++)
 		wnnTensorRelease(c.tensors[i].tensor);
-	free(c.tensors);
+	wnn_free(c.tensors);
 	return status;
 }

@@ -3,12 +3,12 @@
 #include "api/context.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/graph.h"
 #include "api/tensor.h"
 #include "cpu/cpu.h"
+#include "util/malloc.h"
 
 /* --- Errors --- */
 
@@ -173,7 +173,7 @@ static void free_context(WNNContext context)
 
 	pthread_mutex_destroy(&context->lock);
 	context_config_free(&context->config);
-	free(context);
+	wnn_free(context);
 	events_drop_user(&instance->events);
 	instance_drop(instance);
 }
@@ -278,7 +278,7 @@ static void open_context(struct timeline_task *task, bool cancelled)
 			wnnContextRelease(context);
 	}
 	request_put(open->request);
-	free(open);
+	wnn_free(open);
 }
 
 static void set_limits(WNNContext context)
@@ -296,7 +296,7 @@ static WNNContext make_context(WNNInstance instance, const WNNContextOptions *op
 {
 	static const struct timeline_ops ops = { timeline_idle, timeline_end };
 	const WNNContextOptions defaults = WNN_CONTEXT_OPTIONS_INIT;
-	WNNContext context = calloc(1, sizeof(*context));
+	WNNContext context = wnn_calloc(1, sizeof(*context));
 
 	if (!context) {
 		wnn_error_nomem(err, "a context");
@@ -355,7 +355,7 @@ static int check_error_callback(const WNNContextOptions *options, struct wnn_err
 static void start_context(WNNInstance instance, const WNNContextOptions *options,
 			  struct request *request)
 {
-	struct open_task *open = calloc(1, sizeof(*open));
+	struct open_task *open = wnn_calloc(1, sizeof(*open));
 	struct wnn_error err = { 0 };
 	WNNContext context = NULL;
 
@@ -365,7 +365,7 @@ static void start_context(WNNInstance instance, const WNNContextOptions *options
 		 !check_error_callback(options, &err))
 		context = make_context(instance, options, &err);
 	if (!context) {
-		free(open);
+		wnn_free(open);
 		wnn_log_write(&instance->log, WNN_LOG_ERROR, "%s", err.message);
 		request_complete(request, &err, NULL);
 		request_put(request);

@@ -2,11 +2,11 @@
 /* The callbacks of all kinds of requests. */
 #include "api/deliver.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/error.h"
 #include "api/tensor.h"
+#include "util/malloc.h"
 
 static _Thread_local unsigned int depth;
 
@@ -28,7 +28,7 @@ void deliver_discard(struct request *request)
 		wnnGraphRelease(request->result.graph);
 		break;
 	case REQUEST_READ:
-		free(request->result.bytes.data);
+		wnn_free(request->result.bytes.data);
 		break;
 	default:
 		break;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Choice of the device: options, environment, what there is. */
-#define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "api/context.h"
 #include "graph/label.h"
 #include "graph/op_table.h"
+#include "util/malloc.h"
 #include "util/printable.h"
 
 #define DEVICE_VARIABLE "WEBNN_DEVICE"
@@ -163,8 +163,8 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 
 void context_config_free(struct context_config *config)
 {
-	free(config->firmware);
-	free(config->node);
+	wnn_free(config->firmware);
+	wnn_free(config->node);
 	config->firmware = config->node = NULL;
 }
 
@@ -310,7 +310,7 @@ WNNStatus wnnInstanceGetDevices(WNNInstance instance, WNNDeviceInfoArray *device
 	if (!api_check(instance, "wnnInstanceGetDevices", "instance") ||
 	    !api_check(devices, "wnnInstanceGetDevices", "devices"))
 		return wnnGetLastError(NULL);
-	list = calloc(1, sizeof(*list));
+	list = wnn_calloc(1, sizeof(*list));
 	if (!list)
 		return api_error_status(WNNStatus_UnknownError, "out of memory for the devices");
 	for (int i = 0; i < 3; i++) {
@@ -332,7 +332,7 @@ void wnnDeviceInfoArrayFreeMembers(WNNDeviceInfoArray devices)
 {
 	/* The items are the first member of what was allocated. */
 	if (!api_forked())
-		free((void *)devices.data);
+		wnn_free((void *)devices.data);
 }
 
 WNNStatus wnnContextGetDeviceInfo(WNNContext context, WNNDeviceInfo *info)

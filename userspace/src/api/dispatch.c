@@ -2,12 +2,12 @@
 /* wnnContextDispatch: checks on the calling thread, the run on the timeline. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/graph.h"
 #include "api/tensor.h"
 #include "graph/label.h"
+#include "util/malloc.h"
 #include "util/printable.h"
 
 struct dispatch_task {
@@ -28,9 +28,9 @@ static void free_task(struct dispatch_task *d)
 	run_profile_destroy(d->run.profile);
 	run_compiled_unref(d->run.compiled);
 	wnnGraphRelease(d->graph);
-	free(d->tensors);
-	free(d->buffers);
-	free(d);
+	wnn_free(d->tensors);
+	wnn_free(d->buffers);
+	wnn_free(d);
 	wnnContextRelease(context);
 }
 
@@ -207,12 +207,12 @@ static int bind_all(struct dispatch_task *d, size_t input_count, const WNNNamedT
 
 static struct dispatch_task *make_task(WNNGraph graph, struct wnn_error *err)
 {
-	struct dispatch_task *d = calloc(1, sizeof(*d));
+	struct dispatch_task *d = wnn_calloc(1, sizeof(*d));
 
 	if (d) {
 		d->num_tensors = graph->num_inputs + graph->num_outputs;
-		d->tensors = calloc(d->num_tensors + 1, sizeof(*d->tensors));
-		d->buffers = calloc(d->num_tensors + 1, sizeof(*d->buffers));
+		d->tensors = wnn_calloc(d->num_tensors + 1, sizeof(*d->tensors));
+		d->buffers = wnn_calloc(d->num_tensors + 1, sizeof(*d->buffers));
 	}
 	if (d && d->tensors && d->buffers) {
 		d->task.run = run_task;
@@ -220,10 +220,10 @@ static struct dispatch_task *make_task(WNNGraph graph, struct wnn_error *err)
 		return d;
 	}
 	if (d) {
-		free(d->tensors);
-		free(d->buffers);
+		wnn_free(d->tensors);
+		wnn_free(d->buffers);
 	}
-	free(d);
+	wnn_free(d);
 	wnn_error_nomem(err, "dispatch");
 	return NULL;
 }
@@ -279,10 +279,10 @@ static int dispatch(WNNContext context, WNNGraph graph, size_t input_count,
 	d = make_task(graph, err);
 	if (!d || bind_all(d, input_count, inputs, output_count, outputs, err)) {
 		if (d) {
-			free(d->tensors);
-			free(d->buffers);
+			wnn_free(d->tensors);
+			wnn_free(d->buffers);
 		}
-		free(d);
+		wnn_free(d);
 		run_compiled_unref(compiled);
 		return -1;
 	}

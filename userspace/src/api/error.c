@@ -5,10 +5,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "graph/label.h"
+#include "util/malloc.h"
 
 static _Thread_local struct {
 	WNNStatus status;
@@ -90,7 +90,7 @@ WNNStringView api_view(const char *text)
 char *api_string(WNNStringView view)
 {
 	size_t length = wnn_view_length(&view);
-	char *copy = malloc(length + 1);
+	char *copy = wnn_malloc(length + 1);
 
 	if (!copy)
 		return NULL;

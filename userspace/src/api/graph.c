@@ -8,6 +8,7 @@
 #include "graph/label.h"
 #include "onpu/isa.h"
 #include "util/arena.h"
+#include "util/malloc.h"
 
 /* --- The end of a graph --- */
 
@@ -34,7 +35,7 @@ static void free_graph(struct timeline_task *task, bool cancelled)
 	pthread_mutex_destroy(&graph->lock);
 	run_profile_destroy(graph->profile);
 	wnn_arena_destroy(graph->arena);
-	free(graph);
+	wnn_free(graph);
 	wnnContextRelease(context);
 }
 
@@ -217,7 +218,7 @@ static int compile(WNNGraph graph, struct wnn_recording *recording,
 		   struct wnn_error *err)
 {
 	struct ir_graph *ir = recording->graph;
-	bool *on_npu = calloc((size_t)ir->num_nodes + 1, sizeof(*on_npu));
+	bool *on_npu = wnn_calloc((size_t)ir->num_nodes + 1, sizeof(*on_npu));
 	int ret;
 
 	if (!on_npu)
@@ -227,7 +228,7 @@ static int compile(WNNGraph graph, struct wnn_recording *recording,
 	ret = run_compile(&graph->context->device, ir, on_npu, refusals, &graph->compiled, err);
 	if (!ret)
 		recording->graph = NULL;
-	free(on_npu);
+	wnn_free(on_npu);
 	return ret;
 }
 
@@ -335,12 +336,12 @@ static void link_graph(WNNContext context, WNNGraph graph)
 
 WNNGraph graph_make(WNNContext context, struct wnn_recording *recording, struct wnn_error *err)
 {
-	WNNGraph graph = calloc(1, sizeof(*graph));
+	WNNGraph graph = wnn_calloc(1, sizeof(*graph));
 	struct wnn_arena *arena = wnn_arena_create();
 	int ret;
 
 	if (!graph || !arena) {
-		free(graph);
+		wnn_free(graph);
 		wnn_arena_destroy(arena);
 		wnn_recording_destroy(recording);
 		wnn_error_nomem(err, "a graph");
@@ -458,7 +459,7 @@ WNNStatus wnnGraphGetText(WNNGraph graph, WNNGraphText kind, WNNString *text)
 void wnnStringFreeMembers(WNNString string)
 {
 	if (!api_forked())
-		free(string.data);
+		wnn_free(string.data);
 }
 
 /* Cells of the matrix unit that one multiply-accumulate of a type takes for a cycle. */

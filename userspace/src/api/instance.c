@@ -2,8 +2,9 @@
 /* Instances and their hooks. */
 #include "api/instance.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "util/malloc.h"
 
 void instance_hold(WNNInstance instance)
 {
@@ -15,7 +16,7 @@ void instance_drop(WNNInstance instance)
 	if (atomic_fetch_sub(&instance->holds, 1) != 1)
 		return;
 	events_exit(&instance->events);
-	free(instance);
+	wnn_free(instance);
 }
 
 static void write_log(void *userdata, enum wnn_log_level level, const char *message)
@@ -108,7 +109,7 @@ WNNInstance wnnCreateInstance(WNNInstanceDescriptor const *descriptor)
 		return NULL;
 	api_watch_fork();
 	use_allocator(descriptor);
-	instance = calloc(1, sizeof(*instance));
+	instance = wnn_calloc(1, sizeof(*instance));
 	if (!instance) {
 		api_error_status(WNNStatus_UnknownError, "out of memory for an instance");
 		return NULL;
@@ -116,7 +117,7 @@ WNNInstance wnnCreateInstance(WNNInstanceDescriptor const *descriptor)
 	atomic_init(&instance->refs, 1);
 	atomic_init(&instance->holds, 1);
 	if (set_hooks(instance, descriptor, &err) || events_init(instance, &err)) {
-		free(instance);
+		wnn_free(instance);
 		api_error(&err);
 		return NULL;
 	}

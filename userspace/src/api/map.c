@@ -4,10 +4,11 @@
  * of its mapping from the call to wnnTensorUnmap, so that there is never more than one; the request
  * holds the tensor.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/tensor.h"
+
+#include "util/malloc.h"
 
 struct map_task {
 	struct timeline_task task;
@@ -35,7 +36,7 @@ static void map_tensor(struct timeline_task *task, bool cancelled)
 	if (!mapped)
 		tensor_end_map(tensor, map->request);
 	request_put(map->request);
-	free(map);
+	wnn_free(map);
 }
 
 static int check_mode(WNNTensor tensor, WNNMapMode mode, struct wnn_error *err)
@@ -80,7 +81,7 @@ static void start_map(WNNContext context, WNNTensor tensor, WNNMapMode mode,
 
 	if (!context_check_lost(context, &err) &&
 	    !tensor_check(context, tensor, "mapTensor", &err) && !check_mode(tensor, mode, &err)) {
-		map = calloc(1, sizeof(*map));
+		map = wnn_calloc(1, sizeof(*map));
 		if (!map)
 			wnn_error_nomem(&err, "mapTensor");
 	}
@@ -93,7 +94,7 @@ static void start_map(WNNContext context, WNNTensor tensor, WNNMapMode mode,
 		if (!push(context, tensor, map, &err))
 			return;
 		context_remove_pending(context, request);
-		free(map);
+		wnn_free(map);
 	}
 	context_fail_request(context, request, &err);
 	request_put(request);

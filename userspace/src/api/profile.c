@@ -5,6 +5,7 @@
 
 #include "api/graph.h"
 #include "onpu/isa.h"
+#include "util/malloc.h"
 
 /* What is handed out: one block, freed by the address of its nodes. */
 struct block {
@@ -34,7 +35,7 @@ static int allocate(struct block *block, const struct ir_graph *ir,
 	size_t nodes = (ir->num_nodes + (size_t)1) * sizeof(*block->nodes);
 	size_t events = profile->num_events * sizeof(*block->events);
 	size_t spans = profile->num_spans * sizeof(*block->spans);
-	char *memory = calloc(1, nodes + events + spans + text_bytes(ir, compiled));
+	char *memory = wnn_calloc(1, nodes + events + spans + text_bytes(ir, compiled));
 
 	if (!memory)
 		return -1;
@@ -142,7 +143,7 @@ static int share_cycles(struct block *block, const struct run_profile *profile,
 			WNNGraphProfile *out)
 {
 	const struct run_profile_event **order =
-		malloc((profile->num_events + 1) * sizeof(struct run_profile_event *));
+		wnn_malloc((profile->num_events + 1) * sizeof(struct run_profile_event *));
 	uint64_t now = 0;
 
 	if (!order)
@@ -159,7 +160,7 @@ static int share_cycles(struct block *block, const struct run_profile *profile,
 			block->nodes[order[i]->node].cycles += cycles;
 		now += cycles;
 	}
-	free(order);
+	wnn_free(order);
 	return 0;
 }
 
@@ -196,7 +197,7 @@ static int fill_profile(const struct WNNGraphImpl *graph, const struct run_compi
 	put_events(&block, profile, &filled);
 	put_spans(&block, profile);
 	if (share_cycles(&block, profile, &filled)) {
-		free(block.nodes);
+		wnn_free(block.nodes);
 		return -1;
 	}
 	filled.cycles = profile->cycles;
@@ -244,5 +245,5 @@ void wnnGraphProfileFreeMembers(WNNGraphProfile profile)
 {
 	/* The nodes are the first member of what was allocated. */
 	if (!api_forked())
-		free((void *)profile.nodes);
+		wnn_free((void *)profile.nodes);
 }

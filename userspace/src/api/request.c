@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The life of a request: made, completed once, failed or cancelled before. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/deliver.h"
 #include "api/instance.h"
 #include "util/clock.h"
+#include "util/malloc.h"
 
 struct request *request_create(WNNInstance instance, enum request_kind kind,
 			       struct request_callback callback)
 {
-	struct request *request = calloc(1, sizeof(*request));
+	struct request *request = wnn_calloc(1, sizeof(*request));
 
 	if (!request)
 		return NULL;
@@ -38,7 +38,7 @@ void request_put(struct request *request)
 	instance = request->instance;
 	deliver_discard(request);
 	wnnTensorRelease(request->tensor);
-	free(request);
+	wnn_free(request);
 	instance_drop(instance);
 }
 

@@ -2,10 +2,10 @@
 /* Tensors: made, asked, destroyed. */
 #include "api/tensor.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "graph/operand.h"
+#include "util/malloc.h"
 
 /* --- The end of a tensor --- */
 
@@ -24,7 +24,7 @@ static void free_tensor(struct timeline_task *task, bool cancelled)
 
 	(void)cancelled;
 	free_data(tensor);
-	free(tensor);
+	wnn_free(tensor);
 	wnnContextRelease(context);
 }
 
@@ -156,7 +156,7 @@ static void create_tensor(struct timeline_task *task, bool cancelled)
 	}
 	context_remove_pending(context, create->request);
 	request_put(create->request);
-	free(create);
+	wnn_free(create);
 	wnnContextRelease(context);
 }
 
@@ -169,7 +169,7 @@ static WNNTensor make_tensor(WNNContext context, WNNOperandDataType data_type, W
 	if (context_check_lost(context, err) ||
 	    wnn_limits_type_of(&context->limits, data_type, shape, "the tensor", &type, err))
 		return NULL;
-	tensor = calloc(1, sizeof(*tensor));
+	tensor = wnn_calloc(1, sizeof(*tensor));
 	if (!tensor) {
 		wnn_error_nomem(err, "a tensor");
 		return NULL;
@@ -187,12 +187,12 @@ static WNNTensor make_tensor(WNNContext context, WNNOperandDataType data_type, W
 static void start_tensor(WNNContext context, WNNTensor tensor, struct request *request,
 			 struct wnn_error *err)
 {
-	struct create_task *create = tensor ? calloc(1, sizeof(*create)) : NULL;
+	struct create_task *create = tensor ? wnn_calloc(1, sizeof(*create)) : NULL;
 
 	if (!create) {
 		if (tensor) {
 			ir_constant_unref(tensor->constant);
-			free(tensor);
+			wnn_free(tensor);
 			wnn_error_nomem(err, "a tensor");
 		}
 		context_fail_request(context, request, err);
@@ -277,7 +277,7 @@ WNNStatus wnnContextCreateTensorSync(WNNContext context, WNNTensorDescriptor con
 struct context_copy *context_copy(WNNContext context, const void *data, size_t size,
 				  const char *what, struct wnn_error *err)
 {
-	struct context_copy *copy = malloc(sizeof(*copy));
+	struct context_copy *copy = wnn_malloc(sizeof(*copy));
 
 	if (!copy) {
 		wnn_error_nomem(err, what);
@@ -285,7 +285,7 @@ struct context_copy *context_copy(WNNContext context, const void *data, size_t s
 	}
 	copy->data = run_host_alloc(&context->device.heap, size, what, err);
 	if (!copy->data) {
-		free(copy);
+		wnn_free(copy);
 		return NULL;
 	}
 	memcpy(copy->data, data, size);
@@ -301,7 +301,7 @@ void context_copy_free(struct context_copy *copy)
 		return;
 	run_host_free(&copy->context->device.heap, copy->data, copy->size);
 	wnnContextRelease(copy->context);
-	free(copy);
+	wnn_free(copy);
 }
 
 void context_copy_release(void *userdata, const void *data)
@@ -345,7 +345,7 @@ static void start_constant(WNNContext context, const WNNOperandDescriptor *descr
 	else if (tensor)
 		tensor->constant = copy_constant(context, data, size, &err);
 	if (tensor && !tensor->constant) {
-		free(tensor);
+		wnn_free(tensor);
 		tensor = NULL;
 	} else if (tensor) {
 		tensor->is_constant = true;

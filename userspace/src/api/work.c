@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Work on the timeline that concerns tensors: writing, reading, and the end of it all. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/tensor.h"
+
+#include "util/malloc.h"
 
 /* --- Writing --- */
 
@@ -22,7 +23,7 @@ static void write_tensor(struct timeline_task *task, bool cancelled)
 				 write->copy->data);
 	context_copy_free(write->copy);
 	wnnTensorRelease(write->tensor);
-	free(write);
+	wnn_free(write);
 }
 
 static int check_size(const struct WNNTensorImpl *tensor, size_t size, const char *what,
@@ -77,7 +78,7 @@ WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, void const
 	copy = context_copy(context, data, size, "the data of writeTensor", &err);
 	if (!copy)
 		return context_error(context, &err);
-	write = calloc(1, sizeof(*write));
+	write = wnn_calloc(1, sizeof(*write));
 	if (!write) {
 		context_copy_free(copy);
 		wnn_error_nomem(&err, "writeTensor");
@@ -112,7 +113,7 @@ static void read_tensor(struct timeline_task *task, bool cancelled)
 	bool wanted = !cancelled && request_wanted(read->request), failed = false;
 
 	if (!read->data && wanted) {
-		result.bytes.data = malloc(tensor->bytes);
+		result.bytes.data = wnn_malloc(tensor->bytes);
 		failed = !result.bytes.data;
 	}
 	if (cancelled) {
@@ -127,12 +128,12 @@ static void read_tensor(struct timeline_task *task, bool cancelled)
 		if (!read->data || request_set_busy(read->request))
 			run_tensor_read(&context->device, &tensor->data, result.bytes.data);
 		if (!request_complete(read->request, NULL, &result) && !read->data)
-			free(result.bytes.data);
+			wnn_free(result.bytes.data);
 	}
 	context_remove_pending(context, read->request);
 	request_put(read->request);
 	wnnTensorRelease(tensor);
-	free(read);
+	wnn_free(read);
 }
 
 static int check_read(WNNContext context, WNNTensor tensor, struct wnn_error *err)
@@ -152,7 +153,7 @@ static void start_read(WNNContext context, WNNTensor tensor, void *data, struct 
 	struct read_task *read = NULL;
 
 	if (!err->status) {
-		read = calloc(1, sizeof(*read));
+		read = wnn_calloc(1, sizeof(*read));
 		if (!read)
 			wnn_error_nomem(err, "readTensor");
 	}
@@ -167,7 +168,7 @@ static void start_read(WNNContext context, WNNTensor tensor, void *data, struct 
 			return;
 		context_remove_pending(context, request);
 		wnnTensorRelease(tensor);
-		free(read);
+		wnn_free(read);
 	}
 	context_fail_request(context, request, err);
 	request_put(request);
@@ -263,7 +264,7 @@ static void work_done(struct timeline_task *task, bool cancelled)
 	}
 	context_remove_pending(context, done->request);
 	request_put(done->request);
-	free(done);
+	wnn_free(done);
 	wnnContextRelease(context);
 }
 
@@ -273,7 +274,7 @@ static void start_work_done(WNNContext context, struct request *request)
 	struct wnn_error err = { 0 };
 
 	if (!context_check_lost(context, &err)) {
-		done = calloc(1, sizeof(*done));
+		done = wnn_calloc(1, sizeof(*done));
 		if (!done)
 			wnn_error_nomem(&err, "onWorkDone");
 	}

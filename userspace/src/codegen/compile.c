@@ -3,8 +3,9 @@
  * out. */
 #include "codegen/encode.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "util/malloc.h"
 
 static void lower(struct plan *plan, const struct ir_node *node)
 {
@@ -78,8 +79,8 @@ const char *npu_refusals_why(const struct npu_refusals *refusals, const struct i
 void npu_refusals_destroy(struct npu_refusals *refusals)
 {
 	for (uint32_t i = 0; refusals->why && i < refusals->num_nodes; i++)
-		free(refusals->why[i]);
-	free(refusals->why);
+		wnn_free(refusals->why[i]);
+	wnn_free(refusals->why);
 	*refusals = (struct npu_refusals){ 0 };
 }
 
@@ -94,9 +95,9 @@ static void refuse(struct plan *plan)
 	plan->failed = false;
 	if (!refusals->why) {
 		refusals->num_nodes = plan->graph->num_nodes;
-		refusals->why = calloc(refusals->num_nodes, sizeof(*refusals->why));
+		refusals->why = wnn_calloc(refusals->num_nodes, sizeof(*refusals->why));
 	}
-	if (!refusals->why || !(refusals->why[node->id] = strdup(plan->why))) {
+	if (!refusals->why || !(refusals->why[node->id] = wnn_strdup(plan->why))) {
 		plan_nomem(plan);
 		return;
 	}
@@ -170,7 +171,7 @@ static void run_op(struct plan *plan, struct timeline *tl, const struct plan_op 
 
 static uint64_t estimate(struct plan *plan)
 {
-	struct timeline *tl = calloc(1, sizeof(*tl));
+	struct timeline *tl = wnn_calloc(1, sizeof(*tl));
 	uint64_t total;
 
 	if (!tl) {
@@ -186,8 +187,8 @@ static uint64_t estimate(struct plan *plan)
 	total = tl->last;
 	for (int a = 0; a < PLAN_ENGINES; a++)
 		for (int b = 0; b < PLAN_ENGINES; b++)
-			free(tl->tokens[a][b].time);
-	free(tl);
+			wnn_free(tl->tokens[a][b].time);
+	wnn_free(tl);
 	return total;
 }
 
@@ -198,7 +199,7 @@ static void take_results(struct plan *plan, struct npu_program *program)
 	uint32_t count;
 	const struct npu_binding *bindings = values_bindings(plan, &count);
 
-	program->bindings = malloc((count + 1) * sizeof(*bindings));
+	program->bindings = wnn_malloc((count + 1) * sizeof(*bindings));
 	if (!program->bindings) {
 		plan_nomem(plan);
 		return;
@@ -219,7 +220,7 @@ static int compile(struct plan *plan, const uint32_t *live_out, uint32_t num_liv
 		   struct npu_program *program)
 {
 	plan->hazards = hazards_create();
-	plan->nodes = calloc(plan->count + 1, sizeof(*plan->nodes));
+	plan->nodes = wnn_calloc(plan->count + 1, sizeof(*plan->nodes));
 	if (!plan->hazards || !plan->nodes)
 		plan_nomem(plan);
 	if (plan->failed || values_place(plan, live_out, num_live_out))
@@ -271,7 +272,7 @@ static int verify(struct plan *plan, const struct npu_program *program)
 static struct npu_program *compile_range(struct plan *plan, const uint32_t *live_out,
 					 uint32_t num_live_out, bool profile)
 {
-	struct npu_program *program = calloc(1, sizeof(*program));
+	struct npu_program *program = wnn_calloc(1, sizeof(*program));
 	int ret;
 
 	if (!program) {
@@ -317,12 +318,12 @@ void npu_program_destroy(struct npu_program *program)
 {
 	if (!program)
 		return;
-	free(program->jobs);
-	free(program->insns);
-	free(program->slots);
-	free(program->patches);
-	free(program->constants);
-	free(program->bindings);
-	free(program->nodes);
-	free(program);
+	wnn_free(program->jobs);
+	wnn_free(program->insns);
+	wnn_free(program->slots);
+	wnn_free(program->patches);
+	wnn_free(program->constants);
+	wnn_free(program->bindings);
+	wnn_free(program->nodes);
+	wnn_free(program);
 }

@@ -8,8 +8,9 @@
 
 #include <onpu/slots.h>
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "util/malloc.h"
 
 struct encoder {
 	struct plan *plan;
@@ -51,7 +52,7 @@ static uint64_t hash_slot(const union onpu_slot *slot, enum npu_base base, uint3
 static int rehash(struct encoder *enc)
 {
 	size_t size = enc->hash_size ? enc->hash_size * 2 : 1024;
-	uint32_t *hash = calloc(size, sizeof(*hash));
+	uint32_t *hash = wnn_calloc(size, sizeof(*hash));
 
 	if (!hash) {
 		plan_nomem(enc->plan);
@@ -64,7 +65,7 @@ static int rehash(struct encoder *enc)
 			at = (at + 1) % size;
 		hash[at] = i;
 	}
-	free(enc->hash);
+	wnn_free(enc->hash);
 	enc->hash = hash;
 	enc->hash_size = size;
 	return 0;
@@ -379,8 +380,8 @@ int encode_plan(struct plan *plan, bool profile, struct npu_program *program)
 	program->num_insns = enc.num_insns;
 	program->slots = enc.slots;
 	program->num_slots = enc.num_slots;
-	free(enc.base);
-	free(enc.binding);
-	free(enc.hash);
+	wnn_free(enc.base);
+	wnn_free(enc.binding);
+	wnn_free(enc.hash);
 	return plan->failed ? -1 : 0;
 }

@@ -4,7 +4,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "util/malloc.h"
 
 static const char *exactness_name(enum npu_exactness exactness)
 {
@@ -55,7 +56,7 @@ char *npu_program_print(const struct npu_program *program, const struct ir_graph
 	for (uint32_t i = 0; i < program->num_nodes; i++)
 		print_node(file, &program->nodes[i], graph->nodes[program->nodes[i].node_id]);
 	if (fclose(file)) {
-		free(text);
+		wnn_free(text);
 		return NULL;
 	}
 	return text;

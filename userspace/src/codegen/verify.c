@@ -8,8 +8,9 @@
 #include <onpu/slots.h>
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "util/malloc.h"
 
 struct verifier {
 	const struct npu_program *program; /* with the instructions and slots of one job */
@@ -377,17 +378,17 @@ static int verify_job(const struct npu_program *program, const struct npu_job *j
 			      .slots = slots,
 			      .first_insn = job->first_insn,
 			      .first_slot = job->first_slot };
-	struct step *steps = calloc(job->num_insns + 1, sizeof(*steps));
-	struct queues *q = calloc(1, sizeof(*q));
+	struct step *steps = wnn_calloc(job->num_insns + 1, sizeof(*steps));
+	struct queues *q = wnn_calloc(1, sizeof(*q));
 	uint32_t depth = caps->fifo_depth ? caps->fifo_depth : 1;
-	uint32_t *items = calloc((size_t)depth * ONPU_ENG_COUNT, sizeof(*items));
+	uint32_t *items = wnn_calloc((size_t)depth * ONPU_ENG_COUNT, sizeof(*items));
 	int ret;
 
 	part.insns += job->first_insn;
 	part.num_insns = job->num_insns;
 	part.num_slots = job->num_slots;
-	v.patched = calloc(job->num_slots + 1, 1);
-	v.patch_value = calloc(job->num_slots + 1, sizeof(*v.patch_value));
+	v.patched = wnn_calloc(job->num_slots + 1, 1);
+	v.patch_value = wnn_calloc(job->num_slots + 1, sizeof(*v.patch_value));
 	if (!steps || !q || !items || !v.patched || !v.patch_value) {
 		ret = wnn_error_nomem(err, "the program verifier");
 	} else {
@@ -395,11 +396,11 @@ static int verify_job(const struct npu_program *program, const struct npu_job *j
 			q->item[e] = items + (size_t)e * depth;
 		ret = run_checks(&v, steps, q);
 	}
-	free(steps);
-	free(q);
-	free(items);
-	free(v.patched);
-	free(v.patch_value);
+	wnn_free(steps);
+	wnn_free(q);
+	wnn_free(items);
+	wnn_free(v.patched);
+	wnn_free(v.patch_value);
 	return ret;
 }
 

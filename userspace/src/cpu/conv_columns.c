@@ -6,6 +6,8 @@
  */
 #include "cpu/conv_dense.h"
 
+#include <string.h>
+
 /* Columns of a block: their results go through a buffer. */
 #define MAX_COLUMNS 1024
 

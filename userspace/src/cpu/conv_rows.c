@@ -6,6 +6,8 @@
  */
 #include "cpu/conv_dense.h"
 
+#include <string.h>
+
 #define DEPTH 512
 /* Output channels of an item. */
 #define MAX_CHANNELS 1024
@@ -276,7 +278,8 @@ static void run_image(struct rows *r, int64_t n, float *padded)
 	r->x = padded ? padded : padding.from;
 	if (padded)
 		cpu_parallel_ranges(r->run->cpu, lines, 64, pad_lines, &padding);
-	cpu_threads_run(r->run->cpu->workers, g->attrs->groups * r->blocks * r->shares, run_item, r);
+	cpu_threads_run(r->run->cpu->workers, g->attrs->groups * r->blocks * r->shares, run_item,
+			r);
 }
 
 int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_error *err)

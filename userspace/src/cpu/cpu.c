@@ -2,11 +2,11 @@
 /* Chooses and runs the kernel of a node. */
 #include "cpu/cpu.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "cpu/fast.h"
 #include "cpu/reference.h"
+#include "util/malloc.h"
 
 #define DEFAULT_CACHE (256 << 10)
 
@@ -78,7 +78,7 @@ static int64_t cache_bytes(void)
 
 struct cpu_context *cpu_context_create(unsigned int threads)
 {
-	struct cpu_context *cpu = calloc(1, sizeof(*cpu));
+	struct cpu_context *cpu = wnn_calloc(1, sizeof(*cpu));
 	long online;
 
 	if (!cpu)
@@ -92,7 +92,7 @@ struct cpu_context *cpu_context_create(unsigned int threads)
 	cpu->cache = cache_bytes();
 	cpu->workers = cpu_threads_create(threads);
 	if (!cpu->workers) {
-		free(cpu);
+		wnn_free(cpu);
 		return NULL;
 	}
 	return cpu;
@@ -103,18 +103,18 @@ void cpu_context_destroy(struct cpu_context *cpu)
 	if (!cpu)
 		return;
 	cpu_threads_destroy(cpu->workers);
-	free(cpu->scratch);
-	free(cpu);
+	wnn_free(cpu->scratch);
+	wnn_free(cpu);
 }
 
 void *cpu_scratch(struct cpu_context *cpu, size_t size)
 {
 	if (size <= cpu->scratch_size)
 		return cpu->scratch;
-	free(cpu->scratch);
+	wnn_free(cpu->scratch);
 	cpu->scratch_size = 0;
 	size = (size + 63) & ~(size_t)63;
-	cpu->scratch = aligned_alloc(64, size);
+	cpu->scratch = wnn_aligned_alloc(64, size);
 	if (cpu->scratch)
 		cpu->scratch_size = size;
 	return cpu->scratch;

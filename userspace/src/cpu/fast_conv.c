@@ -2,6 +2,8 @@
 /* Fast convolution for float32: depthwise filters directly, the others as matrix products. */
 #include "cpu/conv_dense.h"
 
+#include <string.h>
+
 /* Of a depthwise convolution: as many as are worth a thread's asking for them. */
 #define ITEM_PIXELS 4096
 
@@ -243,8 +245,9 @@ static int run_depthwise(struct depthwise *d, const struct ir_node *node, const 
 	if (g->nhwc)
 		cpu_threads_run(d->cpu->workers, g->batch * g->out_h, depthwise_line, d);
 	else
-		cpu_threads_run(d->cpu->workers, (g->batch * g->out_c + d->per_item - 1) / d->per_item,
-			     depthwise_channels, d);
+		cpu_threads_run(d->cpu->workers,
+				(g->batch * g->out_c + d->per_item - 1) / d->per_item,
+				depthwise_channels, d);
 	return 0;
 }
 

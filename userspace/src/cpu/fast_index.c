@@ -4,6 +4,9 @@
  * contiguous on both sides are copied whole.
  */
 #include "cpu/element.h"
+
+#include <string.h>
+
 #include "cpu/fast.h"
 
 #define CHUNK 256

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Fast movement of elements of every type: runs that are contiguous on both sides are copied whole. */
 #include "cpu/element.h"
+
+#include <string.h>
+
 #include "cpu/fast.h"
 
 /* Elements that are worth a thread of their own. */

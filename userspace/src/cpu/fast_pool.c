@@ -4,6 +4,7 @@
  * the window reads neighbours, or along channels (nhwc).
  */
 #include <math.h>
+#include <string.h>
 
 #include "cpu/conv.h"
 #include "cpu/reference.h"
@@ -191,7 +192,8 @@ static int run_channels(struct pool *p, struct wnn_error *err)
 		memset(p->scratch + w * p->worker_bytes + (size_t)p->planes.size * sizeof(float), 0,
 		       CPU_SLACK * sizeof(float));
 	p->per_item = ITEM_PIXELS / (p->out_h * p->out_w) + 1;
-	cpu_threads_run(p->cpu->workers, (p->channels + p->per_item - 1) / p->per_item, pool_channels, p);
+	cpu_threads_run(p->cpu->workers, (p->channels + p->per_item - 1) / p->per_item,
+			pool_channels, p);
 	return 0;
 }
 

@@ -4,6 +4,9 @@
  * time. Rounding adds and takes away a number so large that nothing is left behind the point.
  */
 #include "cpu/element.h"
+
+#include <string.h>
+
 #include "cpu/fast.h"
 
 #define CHUNK 256

@@ -4,6 +4,9 @@
  * step is one over the states. float16 is computed as float32.
  */
 #include "cpu/fast.h"
+
+#include <string.h>
+
 #include "cpu/fast_math.h"
 #include "cpu/recurrent.h"
 

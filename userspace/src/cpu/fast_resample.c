@@ -5,6 +5,9 @@
  * one, exactly. Nearest: runs of `inner` are copied.
  */
 #include "cpu/element.h"
+
+#include <string.h>
+
 #include "cpu/fast.h"
 
 struct position {

@@ -5,6 +5,9 @@
  * so the last of several for one element stays.
  */
 #include "cpu/element.h"
+
+#include <string.h>
+
 #include "cpu/reference.h"
 
 struct indexed {

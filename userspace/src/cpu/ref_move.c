@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Reference: operators that only move elements. */
 #include "cpu/element.h"
+
+#include <string.h>
+
 #include "cpu/reference.h"
 
 void cpu_ref_copy(const struct ir_node *node, const void *const *in, void *const *out)

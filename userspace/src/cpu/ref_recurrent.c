@@ -4,6 +4,9 @@
  * precision from step to step.
  */
 #include "cpu/recurrent.h"
+
+#include <string.h>
+
 #include "cpu/reference.h"
 
 /* One direction of one item of the batch at one step. */

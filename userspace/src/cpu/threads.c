@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
+#include "util/malloc.h"
 #include "util/thread.h"
 
 /* How often an idle thread looks for work before it sleeps: some ten microseconds. */
@@ -42,7 +42,7 @@ static void put(struct cpu_threads *pool)
 	pthread_mutex_destroy(&pool->lock);
 	pthread_cond_destroy(&pool->work);
 	pthread_cond_destroy(&pool->left);
-	free(pool);
+	wnn_free(pool);
 }
 
 static void take_items(struct cpu_threads *pool, cpu_work_fn run, void *argument, int64_t count,
@@ -95,7 +95,7 @@ static void *pool_thread(void *argument)
 
 struct cpu_threads *cpu_threads_create(unsigned int threads)
 {
-	struct cpu_threads *pool = calloc(1, sizeof(*pool));
+	struct cpu_threads *pool = wnn_calloc(1, sizeof(*pool));
 
 	if (!pool)
 		return NULL;

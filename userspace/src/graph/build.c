@@ -6,6 +6,7 @@
 #include "graph/builder_private.h"
 #include "graph/label.h"
 #include "util/arena.h"
+#include "util/malloc.h"
 #include "util/printable.h"
 
 #define NAME_SIZE 96
@@ -55,7 +56,7 @@ static int by_name(const void *a, const void *b)
 /* NULL: out of memory. */
 static const WNNNamedOperand **sort_outputs(size_t count, const WNNNamedOperand *outputs)
 {
-	const WNNNamedOperand **sorted = calloc(count, sizeof(*sorted));
+	const WNNNamedOperand **sorted = wnn_calloc(count, sizeof(*sorted));
 
 	if (!sorted)
 		return NULL;
@@ -84,7 +85,7 @@ static int check_different(size_t count, const WNNNamedOperand *const *sorted,
 static bool *find_reachable(const struct ir_graph *graph, size_t count,
 			    const WNNNamedOperand *outputs)
 {
-	bool *reached = calloc(graph->num_values + 1, sizeof(*reached));
+	bool *reached = wnn_calloc(graph->num_values + 1, sizeof(*reached));
 
 	if (!reached)
 		return NULL;
@@ -121,8 +122,8 @@ static int check_tensors(const struct wnn_builder *builder, const bool *reached,
 static int copy_node(struct wnn_recording *recording, const struct ir_node *node,
 		     struct ir_value **map, uint32_t operator)
 {
-	struct ir_value **operands = calloc(node->num_operands + 1, sizeof(*operands));
-	struct ir_type *types = calloc(node->num_results + 1, sizeof(*types));
+	struct ir_value **operands = wnn_calloc(node->num_operands + 1, sizeof(*operands));
+	struct ir_type *types = wnn_calloc(node->num_results + 1, sizeof(*types));
 	struct ir_node *copy = NULL;
 
 	if (operands && types) {
@@ -133,8 +134,8 @@ static int copy_node(struct wnn_recording *recording, const struct ir_node *node
 		copy = ir_add_node(recording->graph, node->op, operands, node->num_operands, types,
 				   node->num_results, &node->attrs, node->label, node->source);
 	}
-	free(operands);
-	free(types);
+	wnn_free(operands);
+	wnn_free(types);
 	if (!copy)
 		return -1;
 	for (uint32_t i = 0; i < node->num_results; i++)
@@ -183,13 +184,14 @@ static struct wnn_recording *make_recording(struct wnn_builder *builder, const b
 					    size_t count, const WNNNamedOperand *outputs)
 {
 	const struct ir_graph *from = builder->graph;
-	struct wnn_recording *recording = calloc(1, sizeof(*recording));
-	struct ir_value **map = calloc(from->num_values + 1, sizeof(*map));
+	struct wnn_recording *recording = wnn_calloc(1, sizeof(*recording));
+	struct ir_value **map = wnn_calloc(from->num_values + 1, sizeof(*map));
 
 	if (!recording || !map)
 		goto fail;
 	recording->graph = ir_graph_create();
-	recording->node_operator = calloc(from->num_nodes + 1, sizeof(*recording->node_operator));
+	recording->node_operator =
+		wnn_calloc(from->num_nodes + 1, sizeof(*recording->node_operator));
 	recording->num_operators = builder->num_operators;
 	recording->operators = builder->operators;
 	recording->memory = builder->arena;
@@ -200,10 +202,10 @@ static struct wnn_recording *make_recording(struct wnn_builder *builder, const b
 	    copy_reachable(builder, reached, map, recording) ||
 	    copy_outputs(count, outputs, map, recording))
 		goto fail;
-	free(map);
+	wnn_free(map);
 	return recording;
 fail:
-	free(map);
+	wnn_free(map);
 	wnn_recording_destroy(recording);
 	return NULL;
 }
@@ -216,7 +218,7 @@ static void spend(struct wnn_builder *builder)
 		operand->value = NULL;
 	ir_graph_destroy(builder->graph);
 	builder->graph = NULL;
-	free(builder->node_operator);
+	wnn_free(builder->node_operator);
 	builder->node_operator = NULL;
 }
 
@@ -240,16 +242,16 @@ int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
 			return -1;
 	sorted = sort_outputs(output_count, outputs);
 	if (sorted && check_different(output_count, sorted, err)) {
-		free(sorted);
+		wnn_free(sorted);
 		return -1;
 	}
-	free(sorted);
+	wnn_free(sorted);
 	for (size_t i = 0; i < output_count; i++)
 		if (check_operand(builder, &outputs[i], err))
 			return -1;
 	reached = sorted ? find_reachable(builder->graph, output_count, outputs) : NULL;
 	if (reached && check_tensors(builder, reached, err)) {
-		free(reached);
+		wnn_free(reached);
 		return -1;
 	}
 	for (struct wnn_tensor_use *use = builder->tensors; use; use = use->next)
@@ -260,7 +262,7 @@ int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
 		ret = wnn_error_nomem(err, "the graph");
 	builder->tensors = NULL;
 	spend(builder);
-	free(reached);
+	wnn_free(reached);
 	return ret;
 }
 
@@ -269,8 +271,8 @@ void wnn_recording_destroy(struct wnn_recording *recording)
 	if (!recording)
 		return;
 	ir_graph_destroy(recording->graph);
-	free(recording->operators);
-	free(recording->node_operator);
+	wnn_free(recording->operators);
+	wnn_free(recording->node_operator);
 	wnn_arena_destroy(recording->memory);
-	free(recording);
+	wnn_free(recording);
 }

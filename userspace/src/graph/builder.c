@@ -7,19 +7,19 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "graph/builder_private.h"
 #include "graph/label.h"
 #include "graph/number.h"
 #include "util/arena.h"
+#include "util/malloc.h"
 #include "util/printable.h"
 
 struct wnn_builder *wnn_builder_create(const struct wnn_builder_config *config,
 				       struct wnn_error *err)
 {
-	struct wnn_builder *builder = calloc(1, sizeof(*builder));
+	struct wnn_builder *builder = wnn_calloc(1, sizeof(*builder));
 
 	if (builder) {
 		builder->config = *config;
@@ -44,13 +44,13 @@ void wnn_builder_destroy(struct wnn_builder *builder)
 		use->tensor.release(use->tensor.tensor);
 	for (struct WNNOperandImpl *operand = builder->operands; operand; operand = next) {
 		next = operand->next;
-		free(operand);
+		wnn_free(operand);
 	}
 	ir_graph_destroy(builder->graph);
-	free(builder->operators);
-	free(builder->node_operator);
+	wnn_free(builder->operators);
+	wnn_free(builder->node_operator);
 	wnn_arena_destroy(builder->arena);
-	free(builder);
+	wnn_free(builder);
 }
 
 void *wnn_builder_owner(const struct wnn_builder *builder)
@@ -71,7 +71,7 @@ int wnn_builder_can_build(const struct wnn_builder *builder, struct wnn_error *e
 
 struct WNNOperandImpl *wnn_operand_create(struct wnn_builder *builder)
 {
-	struct WNNOperandImpl *operand = calloc(1, sizeof(*operand));
+	struct WNNOperandImpl *operand = wnn_calloc(1, sizeof(*operand));
 
 	if (operand)
 		operand->builder = builder;
@@ -139,7 +139,7 @@ int wnn_builder_input(struct wnn_builder *builder, WNNStringView name,
 	if (operand && copy)
 		value = ir_add_input(builder->graph, copy, &type);
 	if (!value) {
-		free(operand);
+		wnn_free(operand);
 		return wnn_error_nomem(err, what);
 	}
 	wnn_operand_publish(operand, value);
@@ -157,7 +157,7 @@ static int add_constant(struct wnn_builder *builder, const struct ir_type *type,
 	if (operand && constant)
 		value = ir_add_constant(builder->graph, type, constant);
 	if (!value) {
-		free(operand);
+		wnn_free(operand);
 		ir_constant_unref(constant);
 		return wnn_error_nomem(err, "a constant");
 	}

@@ -2,12 +2,12 @@
 /* The way of every call of an operator: checks that all share, then the rule of the operator. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "graph/label.h"
 #include "graph/rules.h"
 #include "util/arena.h"
+#include "util/malloc.h"
 
 static const struct {
 	wnn_rule_fn rule;
@@ -241,7 +241,7 @@ static int reserve_operator(struct wnn_rule *rule)
 	char *label;
 
 	if (builder->num_operators == builder->cap_operators) {
-		operators = reallocarray(builder->operators, want, sizeof(*operators));
+		operators = wnn_reallocarray(builder->operators, want, sizeof(*operators));
 		if (!operators)
 			return wnn_error_nomem(rule->err, rule->name);
 		builder->operators = operators;
@@ -260,7 +260,7 @@ static int run_rule(struct wnn_rule *rule, WNNOperand *outputs)
 {
 	int ret = -1;
 
-	rule->outputs = calloc(rule->output_count + 1, sizeof(*rule->outputs));
+	rule->outputs = wnn_calloc(rule->output_count + 1, sizeof(*rule->outputs));
 	if (!rule->outputs)
 		return wnn_error_nomem(rule->err, rule->name);
 	for (size_t i = 0; i < rule->output_count; i++) {
@@ -278,8 +278,8 @@ static int run_rule(struct wnn_rule *rule, WNNOperand *outputs)
 out:
 	/* Published ones belong to the builder even when a later node failed. */
 	for (size_t i = rule->emitted; i < rule->output_count; i++)
-		free(rule->outputs[i]);
-	free(rule->outputs);
+		wnn_free(rule->outputs[i]);
+	wnn_free(rule->outputs);
 	return ret;
 }
 

@@ -5,10 +5,10 @@
 #include "graph/rules.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "graph/label.h"
+#include "util/malloc.h"
 
 const char *rule_operand_name(const struct wnn_rule *rule, size_t i)
 {
@@ -50,7 +50,7 @@ static int reserve_node(struct wnn_rule *rule)
 
 	if (builder->graph->num_nodes < builder->cap_node_operator)
 		return 0;
-	table = reallocarray(builder->node_operator, want, sizeof(*table));
+	table = wnn_reallocarray(builder->node_operator, want, sizeof(*table));
 	if (!table)
 		return wnn_error_nomem(rule->err, rule->name);
 	builder->node_operator = table;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Operators that take tensors apart and put them together: concat, split, slice, pad, reverse. */
-#include <stdlib.h>
 
 #include "graph/rules.h"
+
+#include "util/malloc.h"
 
 /* Item `i` must match the first one in everything but the size along the axis. */
 static int check_concat_item(struct wnn_rule *rule, size_t i, uint32_t axis)
@@ -50,13 +51,13 @@ int rule_concat(struct wnn_rule *rule)
 		/* At most 2^13 summands below 2^31. */
 		type.dim[axis].value += ir_type_dim(rule_type(rule, i), axis);
 	}
-	operands = calloc(count, sizeof(*operands));
+	operands = wnn_calloc(count, sizeof(*operands));
 	if (!operands)
 		return wnn_error_nomem(rule->err, rule->name);
 	for (size_t i = 0; i < count; i++)
 		operands[i] = rule_value(rule, i);
 	ret = rule_emit(rule, IR_OP_CONCAT, operands, (uint32_t)count, &type, &attrs);
-	free(operands);
+	wnn_free(operands);
 	return ret;
 }
 

@@ -2,10 +2,10 @@
 /* Building an IR graph: types, constants, values, nodes. */
 #include "ir/ir.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/arena.h"
+#include "util/malloc.h"
 
 static const struct {
 	const char *name;
@@ -78,7 +78,7 @@ bool ir_type_same_shape(const struct ir_type *a, const struct ir_type *b)
 struct ir_constant *ir_constant_borrow(const void *data, size_t bytes,
 				       void (*release)(void *, const void *), void *userdata)
 {
-	struct ir_constant *constant = calloc(1, sizeof(*constant));
+	struct ir_constant *constant = wnn_calloc(1, sizeof(*constant));
 
 	if (!constant)
 		return NULL;
@@ -93,20 +93,20 @@ struct ir_constant *ir_constant_borrow(const void *data, size_t bytes,
 static void release_copy(void *userdata, const void *data)
 {
 	(void)userdata;
-	free((void *)data);
+	wnn_free((void *)data);
 }
 
 struct ir_constant *ir_constant_copy(const void *data, size_t bytes)
 {
 	struct ir_constant *constant;
-	void *copy = malloc(bytes ? bytes : 1);
+	void *copy = wnn_malloc(bytes ? bytes : 1);
 
 	if (!copy)
 		return NULL;
 	memcpy(copy, data, bytes);
 	constant = ir_constant_borrow(copy, bytes, release_copy, NULL);
 	if (!constant)
-		free(copy);
+		wnn_free(copy);
 	return constant;
 }
 
@@ -122,18 +122,18 @@ void ir_constant_unref(struct ir_constant *constant)
 		return;
 	if (constant->release)
 		constant->release(constant->userdata, constant->data);
-	free(constant);
+	wnn_free(constant);
 }
 
 struct ir_graph *ir_graph_create(void)
 {
-	struct ir_graph *graph = calloc(1, sizeof(*graph));
+	struct ir_graph *graph = wnn_calloc(1, sizeof(*graph));
 
 	if (!graph)
 		return NULL;
 	graph->arena = wnn_arena_create();
 	if (!graph->arena) {
-		free(graph);
+		wnn_free(graph);
 		return NULL;
 	}
 	return graph;
@@ -146,12 +146,12 @@ void ir_graph_destroy(struct ir_graph *graph)
 	for (uint32_t i = 0; i < graph->num_values; i++)
 		if (graph->values[i])
 			ir_constant_unref(graph->values[i]->constant);
-	free(graph->nodes);
-	free(graph->values);
-	free(graph->inputs);
-	free(graph->outputs);
+	wnn_free(graph->nodes);
+	wnn_free(graph->values);
+	wnn_free(graph->inputs);
+	wnn_free(graph->outputs);
 	wnn_arena_destroy(graph->arena);
-	free(graph);
+	wnn_free(graph);
 }
 
 /* Makes room for one more element; the count is the caller's to raise. */
@@ -164,7 +164,7 @@ static bool grow(void **array, uint32_t count, uint32_t *cap, size_t size)
 		return true;
 	if (want < *cap)
 		return false;
-	p = reallocarray(*array, want, size);
+	p = wnn_reallocarray(*array, want, size);
 	if (!p)
 		return false;
 	*array = p;

@@ -4,7 +4,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "util/malloc.h"
 
 static void print_type(FILE *f, const struct ir_type *type)
 {
@@ -166,7 +167,7 @@ char *ir_print(const struct ir_graph *graph)
 		fprintf(f, "output \"%s\" = %%%" PRIu32 "\n", graph->outputs[i].name,
 			graph->outputs[i].value->id);
 	if (fclose(f)) {
-		free(text);
+		wnn_free(text);
 		return NULL;
 	}
 	return text;

@@ -3,7 +3,8 @@
 #include "ir/ir.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
+
+#include "util/malloc.h"
 
 /* Operands that every node of an operator must have, and how many it may have. */
 static const struct {
@@ -97,7 +98,7 @@ static int verify_values(const struct ir_graph *graph, bool *defined, struct wnn
 
 int ir_verify(const struct ir_graph *graph, struct wnn_error *err)
 {
-	bool *defined = calloc(graph->num_values + 1, sizeof(*defined));
+	bool *defined = wnn_calloc(graph->num_values + 1, sizeof(*defined));
 	int ret;
 
 	if (!defined)
@@ -115,6 +116,6 @@ int ir_verify(const struct ir_graph *graph, struct wnn_error *err)
 			ret = wnn_error_set(err, WNN_OPERATION_ERROR,
 					    "internal: output \"%s\" is not defined",
 					    graph->outputs[i].name);
-	free(defined);
+	wnn_free(defined);
 	return ret;
 }

@@ -8,9 +8,10 @@
  *	%2 = unary(%0) log			->	%2 = unary(%0) log
  *	output "y" = %2					output "y" = %2
  */
-#include <stdlib.h>
 
 #include "pass/rewrite.h"
+
+#include "util/malloc.h"
 
 static bool is_used(const struct rewrite *rw, const struct ir_node *node)
 {
@@ -22,7 +23,7 @@ static bool is_used(const struct rewrite *rw, const struct ir_node *node)
 
 int pass_drop_dead(struct rewrite *rw, const struct pass_context *ctx)
 {
-	bool *keep = calloc(rw->from->num_nodes + 1, sizeof(*keep));
+	bool *keep = wnn_calloc(rw->from->num_nodes + 1, sizeof(*keep));
 	int ret = keep ? 0 : rewrite_nomem(rw);
 
 	(void)ctx;
@@ -38,6 +39,6 @@ int pass_drop_dead(struct rewrite *rw, const struct pass_context *ctx)
 	for (uint32_t n = 0; n < rw->from->num_nodes && !ret; n++)
 		if (keep[n])
 			ret = rewrite_copy(rw, rw->from->nodes[n]);
-	free(keep);
+	wnn_free(keep);
 	return ret;
 }

@@ -12,9 +12,10 @@
  *	%2 = transpose(%0) perm=1,0	->	%3 = matmul(%1, %0)
  *	%3 = matmul(%1, %2)
  */
-#include <stdlib.h>
 
 #include "pass/rewrite.h"
+
+#include "util/malloc.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(64) << 20)
 #define DEFAULT_MAX_WORK  (UINT64_C(1) << 24)
@@ -74,7 +75,7 @@ static bool can_fold(const struct rewrite *rw, const struct ir_node *node,
 static void free_data(void *userdata, const void *data)
 {
 	(void)userdata;
-	free((void *)data);
+	wnn_free((void *)data);
 }
 
 /* A new constant of computed bytes, which are taken over. */
@@ -85,7 +86,7 @@ static struct ir_value *add_computed(struct rewrite *rw, const struct ir_type *t
 	struct ir_value *value = constant ? ir_add_constant(rw->to, type, constant) : NULL;
 
 	if (!constant)
-		free(data);
+		wnn_free(data);
 	else if (!value)
 		ir_constant_unref(constant);
 	return value;
@@ -98,7 +99,7 @@ static int compute(struct rewrite *rw, const struct ir_node *node, const void **
 		if (node->operands[i])
 			in[i] = rw->value[node->operands[i]->id]->constant->data;
 	for (uint32_t i = 0; i < node->num_results; i++) {
-		out[i] = malloc((size_t)ir_type_bytes(&node->results[i]->type));
+		out[i] = wnn_malloc((size_t)ir_type_bytes(&node->results[i]->type));
 		if (!out[i])
 			return rewrite_nomem(rw);
 	}
@@ -108,23 +109,23 @@ static int compute(struct rewrite *rw, const struct ir_node *node, const void **
 static int fold(struct rewrite *rw, const struct ir_node *node,
 		const struct wnn_pass_options *options)
 {
-	const void **in = calloc(node->num_operands + 1, sizeof(*in));
-	void **out = calloc(node->num_results + 1, sizeof(*out));
+	const void **in = wnn_calloc(node->num_operands + 1, sizeof(*in));
+	void **out = wnn_calloc(node->num_results + 1, sizeof(*out));
 	int ret = in && out ? compute(rw, node, in, out, options) : rewrite_nomem(rw);
 
 	for (uint32_t i = 0; out && i < node->num_results; i++) {
 		struct ir_value *value;
 
 		if (ret) {
-			free(out[i]);
+			wnn_free(out[i]);
 			continue;
 		}
 		value = add_computed(rw, &node->results[i]->type, out[i]);
 		rw->value[node->results[i]->id] = value;
 		ret = value ? 0 : rewrite_nomem(rw);
 	}
-	free(in);
-	free(out);
+	wnn_free(in);
+	wnn_free(out);
 	rw->fate[node->id] = (struct rewrite_fate){ WNN_FATE_FOLDED, UINT32_MAX };
 	return ret;
 }

@@ -9,9 +9,10 @@
  *	%2 = conv(%0, %1)
  *	%3 = unary(%2) relu			->	%3 = conv(%0, %1) act=relu ; conv2d+relu
  */
-#include <stdlib.h>
 
 #include "pass/rewrite.h"
+
+#include "util/malloc.h"
 
 /* The place of a node's activation, or NULL when it has none. */
 static struct ir_unary_attrs *activation_of(enum ir_op op, union ir_attrs *attrs)
@@ -62,8 +63,8 @@ static int fuse(struct rewrite *rw, const struct ir_node *producer, const struct
  */
 int pass_fuse_activation(struct rewrite *rw, const struct pass_context *ctx)
 {
-	const struct ir_node **user = calloc(rw->from->num_nodes + 1, sizeof(*user));
-	bool *done = calloc(rw->from->num_nodes + 1, sizeof(*done));
+	const struct ir_node **user = wnn_calloc(rw->from->num_nodes + 1, sizeof(*user));
+	bool *done = wnn_calloc(rw->from->num_nodes + 1, sizeof(*done));
 	int ret = user && done ? 0 : rewrite_nomem(rw);
 
 	(void)ctx;
@@ -81,7 +82,7 @@ int pass_fuse_activation(struct rewrite *rw, const struct pass_context *ctx)
 		ret = user[n] ? fuse(rw, rw->from->nodes[n], user[n]) :
 				rewrite_copy(rw, rw->from->nodes[n]);
 	}
-	free(user);
-	free(done);
+	wnn_free(user);
+	wnn_free(done);
 	return ret;
 }

@@ -10,9 +10,10 @@
  *	%3 = conv(%0, %1)
  *	%4 = binary(%3, %2) add			->	%4 = conv(%0, %1, %2) ; conv2d+add
  */
-#include <stdlib.h>
 
 #include "pass/rewrite.h"
+
+#include "util/malloc.h"
 
 static bool takes_bias(const struct ir_node *node)
 {
@@ -114,8 +115,8 @@ static void plan_fusions(const struct rewrite *rw, const struct ir_node **with, 
 
 int pass_fuse_bias(struct rewrite *rw, const struct pass_context *ctx)
 {
-	const struct ir_node **with = calloc(rw->from->num_nodes + 1, sizeof(*with));
-	bool *absorbed = calloc(rw->from->num_nodes + 1, sizeof(*absorbed));
+	const struct ir_node **with = wnn_calloc(rw->from->num_nodes + 1, sizeof(*with));
+	bool *absorbed = wnn_calloc(rw->from->num_nodes + 1, sizeof(*absorbed));
 	int ret = with && absorbed ? 0 : rewrite_nomem(rw);
 
 	(void)ctx;
@@ -132,7 +133,7 @@ int pass_fuse_bias(struct rewrite *rw, const struct pass_context *ctx)
 			ret = fuse(rw, with[n], node,
 				   node->operands[node->operands[0] == with[n]->results[0]]);
 	}
-	free(with);
-	free(absorbed);
+	wnn_free(with);
+	wnn_free(absorbed);
 	return ret;
 }

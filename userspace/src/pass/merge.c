@@ -9,10 +9,11 @@
  *	%2 = unary(%0) exp		->	%3 = binary(%1, %1) add
  *	%3 = binary(%1, %2) add
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "pass/rewrite.h"
+
+#include "util/malloc.h"
 
 static uint32_t hash(const struct rewrite *rw, const struct ir_node *node)
 {
@@ -67,7 +68,7 @@ int pass_merge(struct rewrite *rw, const struct pass_context *ctx)
 	(void)ctx;
 	while (size < rw->from->num_nodes * 2)
 		size *= 2;
-	table = calloc(size, sizeof(*table));
+	table = wnn_calloc(size, sizeof(*table));
 	if (!table)
 		return rewrite_nomem(rw);
 	for (uint32_t n = 0; n < rw->from->num_nodes && !ret; n++) {
@@ -86,6 +87,6 @@ int pass_merge(struct rewrite *rw, const struct pass_context *ctx)
 		rw->fate[node->id] =
 			(struct rewrite_fate){ WNN_FATE_FUSED, rw->fate[table[at]->id].node };
 	}
-	free(table);
+	wnn_free(table);
 	return ret;
 }

@@ -4,10 +4,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pass/rewrite.h"
+#include "util/malloc.h"
 
 /* What became of the nodes of the graph before the first pass. */
 struct trail {
@@ -109,8 +109,9 @@ static int make_report(const struct wnn_recording *recording, const struct trail
 		       struct wnn_pass_report *report, struct wnn_error *err)
 {
 	report->num_entries = recording->num_operators;
-	report->entries = calloc(recording->num_operators + 1, sizeof(*report->entries));
-	report->node_entry = calloc(recording->graph->num_nodes + 1, sizeof(*report->node_entry));
+	report->entries = wnn_calloc(recording->num_operators + 1, sizeof(*report->entries));
+	report->node_entry =
+		wnn_calloc(recording->graph->num_nodes + 1, sizeof(*report->node_entry));
 	if (!report->entries || !report->node_entry) {
 		wnn_pass_report_destroy(report);
 		return wnn_error_nomem(err, "the placement report");
@@ -146,7 +147,7 @@ int wnn_run_passes(struct wnn_recording *recording, const struct wnn_pass_option
 	int ret;
 
 	memset(report, 0, sizeof(*report));
-	trail.fates = calloc(trail.num_nodes + 1, sizeof(*trail.fates));
+	trail.fates = wnn_calloc(trail.num_nodes + 1, sizeof(*trail.fates));
 	if (!trail.fates)
 		return wnn_error_nomem(err, "the passes over a graph");
 	for (uint32_t n = 0; n < trail.num_nodes; n++)
@@ -156,14 +157,14 @@ int wnn_run_passes(struct wnn_recording *recording, const struct wnn_pass_option
 		ret = run_all(&recording->graph, &ctx, &trail);
 	if (!ret)
 		ret = make_report(recording, &trail, report, err);
-	free(trail.fates);
+	wnn_free(trail.fates);
 	return ret;
 }
 
 void wnn_pass_report_destroy(struct wnn_pass_report *report)
 {
-	free(report->entries);
-	free(report->node_entry);
+	wnn_free(report->entries);
+	wnn_free(report->node_entry);
 	memset(report, 0, sizeof(*report));
 }
 
@@ -195,7 +196,7 @@ char *wnn_pass_report_print(const struct wnn_pass_report *report)
 		fputc('\n', f);
 	}
 	if (fclose(f)) {
-		free(text);
+		wnn_free(text);
 		return NULL;
 	}
 	return text;

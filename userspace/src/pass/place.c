@@ -9,11 +9,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "graph/limits.h"
 #include "util/arena.h"
+#include "util/malloc.h"
 
 /* A sentence with the operands' types behind it: "...; operands float32[1,3], float32[3]". */
 static const char *sentence(struct wnn_arena *arena, const struct ir_node *node, const char *text)
@@ -147,7 +147,7 @@ int wnn_place(const struct ir_graph *graph, const struct wnn_place_options *opti
 		return wnn_error_set(err, WNN_NOT_SUPPORTED,
 				     "the placement policy is NPUOnly, but the device is the CPU");
 	out->num_nodes = graph->num_nodes;
-	out->nodes = calloc((size_t)graph->num_nodes + 1, sizeof(*out->nodes));
+	out->nodes = wnn_calloc((size_t)graph->num_nodes + 1, sizeof(*out->nodes));
 	out->arena = wnn_arena_create();
 	if (!out->nodes || !out->arena)
 		return wnn_error_nomem(err, "the placement of a graph");
@@ -156,7 +156,7 @@ int wnn_place(const struct ir_graph *graph, const struct wnn_place_options *opti
 
 void wnn_placement_destroy(struct wnn_placement *placement)
 {
-	free(placement->nodes);
+	wnn_free(placement->nodes);
 	wnn_arena_destroy(placement->arena);
 	memset(placement, 0, sizeof(*placement));
 }

@@ -3,8 +3,9 @@
 #include "pass/rewrite.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "util/malloc.h"
 
 int rewrite_nomem(const struct rewrite *rw)
 {
@@ -31,10 +32,10 @@ int rewrite_begin(struct rewrite *rw, const struct ir_graph *from, struct wnn_er
 	rw->from = from;
 	rw->err = err;
 	rw->to = ir_graph_create();
-	rw->value = calloc(from->num_values + 1, sizeof(*rw->value));
-	rw->fate = calloc(from->num_nodes + 1, sizeof(*rw->fate));
-	rw->uses = calloc(from->num_values + 1, sizeof(*rw->uses));
-	rw->is_output = calloc(from->num_values + 1, sizeof(*rw->is_output));
+	rw->value = wnn_calloc(from->num_values + 1, sizeof(*rw->value));
+	rw->fate = wnn_calloc(from->num_nodes + 1, sizeof(*rw->fate));
+	rw->uses = wnn_calloc(from->num_values + 1, sizeof(*rw->uses));
+	rw->is_output = wnn_calloc(from->num_values + 1, sizeof(*rw->is_output));
 	if (!rw->to || !rw->value || !rw->fate || !rw->uses || !rw->is_output)
 		return rewrite_nomem(rw);
 	for (uint32_t n = 0; n < from->num_nodes; n++)
@@ -68,16 +69,16 @@ int rewrite_end(struct rewrite *rw)
 void rewrite_destroy(struct rewrite *rw)
 {
 	ir_graph_destroy(rw->to);
-	free(rw->value);
-	free(rw->fate);
-	free(rw->uses);
-	free(rw->is_output);
+	wnn_free(rw->value);
+	wnn_free(rw->fate);
+	wnn_free(rw->uses);
+	wnn_free(rw->is_output);
 }
 
 int rewrite_copy(struct rewrite *rw, const struct ir_node *node)
 {
-	struct ir_value **operands = calloc(node->num_operands + 1, sizeof(*operands));
-	struct ir_type *types = calloc(node->num_results + 1, sizeof(*types));
+	struct ir_value **operands = wnn_calloc(node->num_operands + 1, sizeof(*operands));
+	struct ir_type *types = wnn_calloc(node->num_results + 1, sizeof(*types));
 	struct ir_node *copy = NULL;
 
 	if (operands && types) {
@@ -89,8 +90,8 @@ int rewrite_copy(struct rewrite *rw, const struct ir_node *node)
 		copy = ir_add_node(rw->to, node->op, operands, node->num_operands, types,
 				   node->num_results, &node->attrs, node->label, node->source);
 	}
-	free(operands);
-	free(types);
+	wnn_free(operands);
+	wnn_free(types);
 	if (!copy)
 		return rewrite_nomem(rw);
 	for (uint32_t i = 0; i < node->num_results; i++)
@@ -103,7 +104,7 @@ int rewrite_copy(struct rewrite *rw, const struct ir_node *node)
 static char *joined_source(const struct ir_node *main, const struct ir_node *other)
 {
 	size_t size = strlen(main->source) + (other ? strlen(other->source) + 1 : 0) + 1;
-	char *source = malloc(size);
+	char *source = wnn_malloc(size);
 
 	if (source)
 		snprintf(source, size, "%s%s%s", main->source, other ? "+" : "",
@@ -123,7 +124,7 @@ struct ir_node *rewrite_emit(struct rewrite *rw, enum ir_op op, struct ir_value 
 	if (source)
 		node = ir_add_node(rw->to, op, operands, num_operands, &last->results[0]->type, 1,
 				   attrs, label, source);
-	free(source);
+	wnn_free(source);
 	if (!node) {
 		rewrite_nomem(rw);
 		return NULL;

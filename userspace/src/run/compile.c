@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* From an optimised graph to steps, and to a place for every value that more than one step sees. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "onpu/registers.h"
 #include "plan/place/intervals.h"
 #include "run/compiled_private.h"
+#include "util/malloc.h"
 
 #define CODE_ALIGN UINT64_C(256) /* of programs, constants and values */
 
@@ -19,7 +19,7 @@ static int make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_err
 {
 	const struct ir_graph *graph = c->graph;
 
-	c->steps = calloc((size_t)graph->num_nodes + 1, sizeof(*c->steps));
+	c->steps = wnn_calloc((size_t)graph->num_nodes + 1, sizeof(*c->steps));
 	if (!c->steps)
 		return wnn_error_nomem(err, "the steps of a graph");
 	for (uint32_t i = 0; i < graph->num_nodes; i++) {
@@ -66,7 +66,7 @@ static int place_outputs(struct run_compiled *c, struct wnn_error *err)
 {
 	const struct ir_graph *graph = c->graph;
 
-	c->copies = calloc((size_t)graph->num_outputs + 1, sizeof(*c->copies));
+	c->copies = wnn_calloc((size_t)graph->num_outputs + 1, sizeof(*c->copies));
 	if (!c->copies)
 		return wnn_error_nomem(err, "the outputs of a graph");
 	for (uint32_t i = 0; i < graph->num_outputs; i++) {
@@ -88,7 +88,7 @@ static int make_places(struct run_compiled *c, const bool *on_npu, struct wnn_er
 {
 	const struct ir_graph *graph = c->graph;
 
-	c->places = calloc((size_t)graph->num_values + 1, sizeof(*c->places));
+	c->places = wnn_calloc((size_t)graph->num_values + 1, sizeof(*c->places));
 	if (!c->places)
 		return wnn_error_nomem(err, "the values of a graph");
 	for (uint32_t i = 0; i < graph->num_values; i++)
@@ -118,7 +118,7 @@ static int compile_step(struct run_compiled *c, uint32_t s, struct npu_refusals 
 
 	for (uint32_t i = step->first; i < step->first + step->count; i++)
 		most += graph->nodes[i]->num_results;
-	live_out = malloc(((size_t)most + 1) * sizeof(*live_out));
+	live_out = wnn_malloc(((size_t)most + 1) * sizeof(*live_out));
 	if (!live_out)
 		return wnn_error_nomem(err, "the results of a program");
 	for (uint32_t i = step->first; i < step->first + step->count; i++)
@@ -127,7 +127,7 @@ static int compile_step(struct run_compiled *c, uint32_t s, struct npu_refusals 
 				live_out[num_live_out++] = graph->nodes[i]->results[k]->id;
 	ret = npu_compile(graph, step->first, step->count, live_out, num_live_out, caps,
 			  c->device->profile, refusals, &step->program, err);
-	free(live_out);
+	wnn_free(live_out);
 	return ret;
 }
 
@@ -190,7 +190,7 @@ static int make_arena(struct run_compiled *c, struct wnn_error *err)
 {
 	const struct ir_graph *graph = c->graph;
 	struct memory_interval *items =
-		calloc((size_t)graph->num_values + c->num_steps + 1, sizeof(*items));
+		wnn_calloc((size_t)graph->num_values + c->num_steps + 1, sizeof(*items));
 	uint32_t n = 0;
 	int ret;
 
@@ -222,7 +222,7 @@ static int make_arena(struct run_compiled *c, struct wnn_error *err)
 	for (uint32_t s = 0; s < c->num_steps && !ret; s++)
 		if (c->steps[s].program)
 			c->steps[s].scratch = items[n++].offset;
-	free(items);
+	wnn_free(items);
 	return ret ? wnn_error_nomem(err, "the intermediate results of a graph") : 0;
 }
 
@@ -245,7 +245,7 @@ static int load_code(struct run_compiled *c, struct wnn_error *err)
 		if (program->constant_bytes)
 			memcpy(map + step->constants, program->constants, program->constant_bytes);
 		/* The device's copy is the one that counts from here on. */
-		free(program->constants);
+		wnn_free(program->constants);
 		program->constants = NULL;
 	}
 	return 0;
@@ -276,7 +276,7 @@ static int pack_constants(struct run_compiled *c, struct wnn_error *err)
 /* What is packed is read from there; only CPU nodes and copies to outputs still read the others. */
 static void drop_constants(struct run_compiled *c)
 {
-	bool *kept = calloc((size_t)c->graph->num_values + 1, sizeof(*kept));
+	bool *kept = wnn_calloc((size_t)c->graph->num_values + 1, sizeof(*kept));
 
 	if (!kept)
 		return; /* they are dropped with the graph then */
@@ -297,13 +297,13 @@ static void drop_constants(struct run_compiled *c)
 		ir_constant_unref(value->constant);
 		value->constant = NULL;
 	}
-	free(kept);
+	wnn_free(kept);
 }
 
 int run_compile(struct run_device *device, struct ir_graph *graph, const bool *on_npu,
 		struct npu_refusals *refusals, struct run_compiled **out, struct wnn_error *err)
 {
-	struct run_compiled *c = calloc(1, sizeof(*c));
+	struct run_compiled *c = wnn_calloc(1, sizeof(*c));
 
 	*out = NULL;
 	if (!c)
@@ -345,8 +345,8 @@ void run_compiled_unref(struct run_compiled *c)
 	}
 	run_buffer_destroy(&c->device->heap, &c->code);
 	ir_graph_destroy(c->graph);
-	free(c->steps);
-	free(c->places);
-	free(c->copies);
-	free(c);
+	wnn_free(c->steps);
+	wnn_free(c->places);
+	wnn_free(c->copies);
+	wnn_free(c);
 }

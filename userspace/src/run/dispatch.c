@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs a compiled graph: patches slot tables, submits programs, computes CPU nodes. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "onpu/registers.h"
@@ -9,6 +8,7 @@
 #include "run/compiled_private.h"
 #include "run/fault.h"
 #include "util/clock.h"
+#include "util/malloc.h"
 #include "util/printable.h"
 
 /* Where a value's bytes are in this dispatch. */
@@ -174,9 +174,9 @@ static int run_cpu(struct run_dispatch *d, const struct run_step *step)
 	int ret;
 
 	if (n > 16)
-		in = malloc(n * sizeof(*in));
+		in = wnn_malloc(n * sizeof(*in));
 	if (m > 4)
-		out = malloc(m * sizeof(*out));
+		out = wnn_malloc(m * sizeof(*out));
 	if (!in || !out) {
 		ret = wnn_error_nomem(&d->error, "the operands of an operator");
 	} else {
@@ -187,9 +187,9 @@ static int run_cpu(struct run_dispatch *d, const struct run_step *step)
 		ret = cpu_run_packed(cpu, node, step->packed, in, out, &d->error);
 	}
 	if (in != few_in)
-		free(in);
+		wnn_free(in);
 	if (out != few_out)
-		free(out);
+		wnn_free(out);
 	d->statistics.cpu_ns += wnn_clock_ns() - begin;
 	if (ret)
 		return ret;

@@ -2,11 +2,11 @@
 /* A compiled graph for readers. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "isa/assembler.h"
 #include "run/compiled_private.h"
+#include "util/malloc.h"
 
 static int print_plan(const struct run_compiled *c, const struct run_step *step, FILE *f)
 {
@@ -15,7 +15,7 @@ static int print_plan(const struct run_compiled *c, const struct run_step *step,
 	if (!text)
 		return -1;
 	fputs(text, f);
-	free(text);
+	wnn_free(text);
 	return 0;
 }
 
@@ -84,7 +84,7 @@ char *run_compiled_text(const struct run_compiled *c, enum run_text kind, struct
 	}
 	ret = print_steps(c, kind, f);
 	if (fclose(f) || ret) {
-		free(text);
+		wnn_free(text);
 		wnn_error_nomem(err, "the text of a graph");
 		return NULL;
 	}

@@ -4,10 +4,10 @@
 
 #include <onpu/isa.h>
 #include <onpu/registers.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "plan/compile.h"
+#include "util/malloc.h"
 
 static int nomem(struct wnn_error *err)
 {
@@ -16,7 +16,7 @@ static int nomem(struct wnn_error *err)
 
 struct run_profile *run_profile_create(struct wnn_error *err)
 {
-	struct run_profile *profile = calloc(1, sizeof(*profile));
+	struct run_profile *profile = wnn_calloc(1, sizeof(*profile));
 
 	if (!profile)
 		nomem(err);
@@ -27,9 +27,9 @@ void run_profile_destroy(struct run_profile *profile)
 {
 	if (!profile)
 		return;
-	free(profile->events);
-	free(profile->spans);
-	free(profile);
+	wnn_free(profile->events);
+	wnn_free(profile->spans);
+	wnn_free(profile);
 }
 
 static int grow(void *array, size_t *cap, size_t need, size_t size, struct wnn_error *err)
@@ -39,7 +39,7 @@ static int grow(void *array, size_t *cap, size_t need, size_t size, struct wnn_e
 
 	if (need <= *cap)
 		return 0;
-	grown = realloc(*slot, bigger * size);
+	grown = wnn_realloc(*slot, bigger * size);
 	if (!grown)
 		return nomem(err);
 	*slot = grown;
@@ -102,13 +102,13 @@ int run_profile_add_job(struct run_profile *profile, const struct npu_program *p
 			const struct npu_job *job, uint32_t first_node, const void *records,
 			uint64_t cycles, struct wnn_error *err)
 {
-	uint32_t *node_of = malloc(((size_t)job->num_insns + 1) * sizeof(*node_of));
+	uint32_t *node_of = wnn_malloc(((size_t)job->num_insns + 1) * sizeof(*node_of));
 
 	if (!node_of)
 		return nomem(err);
 	if (grow(&profile->events, &profile->cap_events, profile->num_events + job->num_insns,
 		 sizeof(*profile->events), err)) {
-		free(node_of);
+		wnn_free(node_of);
 		return -1;
 	}
 	name_nodes(program, first_node, job, node_of);
@@ -120,6 +120,6 @@ int run_profile_add_job(struct run_profile *profile, const struct npu_program *p
 						  &profile->events[profile->num_events]);
 	}
 	profile->cycles += cycles;
-	free(node_of);
+	wnn_free(node_of);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #define WNN_RUN_PROFILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "util/error.h"

@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
+#include "util/malloc.h"
 #include "util/thread.h"
 
 struct timeline {
@@ -45,7 +45,7 @@ static void free_timeline(struct timeline *timeline)
 {
 	pthread_cond_destroy(&timeline->wake);
 	pthread_mutex_destroy(&timeline->lock);
-	free(timeline);
+	wnn_free(timeline);
 }
 
 static void *work(void *argument)
@@ -65,7 +65,7 @@ static void *work(void *argument)
 
 struct timeline *timeline_create(const struct timeline_ops *ops, void *userdata)
 {
-	struct timeline *timeline = calloc(1, sizeof(*timeline));
+	struct timeline *timeline = wnn_calloc(1, sizeof(*timeline));
 
 	if (!timeline)
 		return NULL;

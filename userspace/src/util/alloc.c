@@ -3,7 +3,8 @@
 #include "util/alloc.h"
 
 #include <stdint.h>
-#include <stdlib.h>
+
+#include "util/malloc.h"
 
 void *wnn_allocate(const struct wnn_allocator *allocator, size_t size)
 {
@@ -13,7 +14,7 @@ void *wnn_allocate(const struct wnn_allocator *allocator, size_t size)
 		return NULL;
 	size = size ? (size + WNN_ALIGNMENT - 1) & ~(WNN_ALIGNMENT - 1) : WNN_ALIGNMENT;
 	if (!allocator->allocate)
-		return aligned_alloc(WNN_ALIGNMENT, size);
+		return wnn_aligned_alloc(WNN_ALIGNMENT, size);
 	memory = allocator->allocate(size, WNN_ALIGNMENT, allocator->userdata1,
 				     allocator->userdata2);
 	if (memory && (uintptr_t)memory % WNN_ALIGNMENT) {
@@ -31,5 +32,5 @@ void wnn_deallocate(const struct wnn_allocator *allocator, void *memory)
 	if (allocator->deallocate)
 		allocator->deallocate(memory, allocator->userdata1, allocator->userdata2);
 	else
-		free(memory);
+		wnn_free(memory);
 }

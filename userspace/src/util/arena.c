@@ -4,8 +4,9 @@
 
 #include <stdalign.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "util/malloc.h"
 
 #define CHUNK_SIZE ((size_t)32768)
 
@@ -21,7 +22,7 @@ struct wnn_arena {
 
 struct wnn_arena *wnn_arena_create(void)
 {
-	return calloc(1, sizeof(struct wnn_arena));
+	return wnn_calloc(1, sizeof(struct wnn_arena));
 }
 
 void wnn_arena_destroy(struct wnn_arena *arena)
@@ -32,9 +33,9 @@ void wnn_arena_destroy(struct wnn_arena *arena)
 		return;
 	for (chunk = arena->chunks; chunk; chunk = next) {
 		next = chunk->next;
-		free(chunk);
+		wnn_free(chunk);
 	}
-	free(arena);
+	wnn_free(arena);
 }
 
 void *wnn_arena_alloc(struct wnn_arena *arena, size_t size)
@@ -48,7 +49,7 @@ void *wnn_arena_alloc(struct wnn_arena *arena, size_t size)
 	size = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
 	if (!chunk || chunk->size - chunk->used < size) {
 		room = size > CHUNK_SIZE ? size : CHUNK_SIZE;
-		chunk = calloc(1, sizeof(*chunk) + room);
+		chunk = wnn_calloc(1, sizeof(*chunk) + room);
 		if (!chunk)
 			return NULL;
 		chunk->size = room;

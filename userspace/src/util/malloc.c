@@ -5,22 +5,14 @@
  */
 #include "util/malloc.h"
 
-#undef malloc
-#undef calloc
-#undef realloc
-#undef reallocarray
-#undef aligned_alloc
-#undef posix_memalign
-#undef strdup
-#undef strndup
-#undef free
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "util/alloc.h"
 

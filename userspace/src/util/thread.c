@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Starting of threads. */
-#define _GNU_SOURCE
 #include "util/thread.h"
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 
 #include "util/alloc.h"
+#include "util/malloc.h"
 
 struct start {
 	void *(*run)(void *);
@@ -19,21 +18,21 @@ static void *start_thread(void *argument)
 {
 	struct start start = *(struct start *)argument;
 
-	free(argument);
+	wnn_free(argument);
 	wnn_allocator_use(&start.allocator);
 	return start.run(start.argument);
 }
 
 int wnn_thread_start(void *(*run)(void *), void *argument)
 {
-	struct start *start = malloc(sizeof(*start));
+	struct start *start = wnn_malloc(sizeof(*start));
 	sigset_t all, before;
 	pthread_attr_t attr;
 	pthread_t thread;
 	int ret;
 
 	if (!start || pthread_attr_init(&attr)) {
-		free(start);
+		wnn_free(start);
 		return -1;
 	}
 	*start = (struct start){ run, argument, wnn_allocator_current() };
@@ -45,7 +44,7 @@ int wnn_thread_start(void *(*run)(void *), void *argument)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	if (ret)
-		free(start);
+		wnn_free(start);
 	return ret ? -1 : 0;
 }
 

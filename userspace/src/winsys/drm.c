@@ -15,13 +15,14 @@
 #include <linux/sync_file.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 #include <xf86drm.h>
+
+#include "util/malloc.h"
 
 #define MAX_NODES 64u
 #define KEPT_JOBS 64u /* per context; older ones are known only to have ended */
@@ -82,7 +83,7 @@ static struct winsys_bo *drm_bo_create(struct winsys *ws, size_t size, struct wn
 {
 	struct drm_winsys *drm = drm_of(ws);
 	struct drm_onpu_bo_create create = { .size = size };
-	struct drm_bo *bo = calloc(1, sizeof(*bo));
+	struct drm_bo *bo = wnn_calloc(1, sizeof(*bo));
 	int ret;
 
 	if (!bo) {
@@ -98,7 +99,7 @@ static struct winsys_bo *drm_bo_create(struct winsys *ws, size_t size, struct wn
 			return &bo->base;
 		close_handle(drm, create.handle);
 	}
-	free(bo);
+	wnn_free(bo);
 	wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes: %s",
 		      size,
 		      ret == -ENOSPC ? "the limit of this process on the NPU is reached" :
@@ -116,7 +117,7 @@ static void drm_bo_destroy(struct winsys_bo *base)
 	drm = drm_of(base->ws);
 	munmap(base->map, mapped_bytes(drm, base->size));
 	close_handle(drm, bo->handle);
-	free(bo);
+	wnn_free(bo);
 }
 
 /* ---- contexts */
@@ -135,14 +136,14 @@ static void drm_ctx_destroy(struct winsys_ctx *ctx)
 	if (ctx->page)
 		munmap((void *)ctx->page, ctx->drm->info.page_size);
 	pthread_mutex_destroy(&ctx->lock);
-	free(ctx);
+	wnn_free(ctx);
 }
 
 static struct winsys_ctx *drm_ctx_create(struct winsys *ws, struct wnn_error *err)
 {
 	struct drm_winsys *drm = drm_of(ws);
 	struct drm_onpu_ctx_create create = { .priority = DRM_ONPU_PRIORITY_NORMAL };
-	struct winsys_ctx *ctx = calloc(1, sizeof(*ctx));
+	struct winsys_ctx *ctx = wnn_calloc(1, sizeof(*ctx));
 	void *page;
 
 	if (!ctx) {
@@ -157,7 +158,7 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, struct wnn_error *er
 		else
 			wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU makes no context: %s",
 				      strerror(errno));
-		free(ctx);
+		wnn_free(ctx);
 		return NULL;
 	}
 	ctx->drm = drm;
@@ -379,7 +380,7 @@ static int drm_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
 static void drm_destroy(struct winsys *ws)
 {
 	close(drm_of(ws)->fd);
-	free(ws);
+	wnn_free(ws);
 }
 
 static const struct winsys_ops drm_ops = {
@@ -510,7 +511,7 @@ static int find_node(const char *node, char path[64], struct wnn_error *err)
 
 struct winsys *winsys_drm_create(const char *node, struct wnn_error *err)
 {
-	struct drm_winsys *drm = calloc(1, sizeof(*drm));
+	struct drm_winsys *drm = wnn_calloc(1, sizeof(*drm));
 	int ret;
 
 	if (!drm) {
@@ -521,7 +522,7 @@ struct winsys *winsys_drm_create(const char *node, struct wnn_error *err)
 	drm->base.name = "drm";
 	drm->fd = find_node(node, drm->base.node, err);
 	if (drm->fd < 0) {
-		free(drm);
+		wnn_free(drm);
 		return NULL;
 	}
 	ret = query(drm->fd, DRM_ONPU_DEV_QUERY_INFO, &drm->info, sizeof(drm->info));

@@ -4,7 +4,8 @@
 #include "winsys/winsys.h"
 
 #include <pthread.h>
-#include <stdlib.h>
+
+#include "util/malloc.h"
 
 struct null_winsys {
 	struct winsys base;
@@ -32,13 +33,13 @@ static bool fails(struct null_winsys *null)
 static struct winsys_bo *null_bo_create(struct winsys *ws, size_t size, struct wnn_error *err)
 {
 	struct null_winsys *null = (struct null_winsys *)ws;
-	struct winsys_bo *bo = fails(null) ? NULL : calloc(1, sizeof(*bo));
+	struct winsys_bo *bo = fails(null) ? NULL : wnn_calloc(1, sizeof(*bo));
 	size_t pages = (size + 4095) / 4096 * 4096;
 
 	if (bo)
-		bo->map = calloc(1, pages ? pages : 1);
+		bo->map = wnn_calloc(1, pages ? pages : 1);
 	if (!bo || !bo->map) {
-		free(bo);
+		wnn_free(bo);
 		wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes",
 			      size);
 		return NULL;
@@ -56,14 +57,14 @@ static void null_bo_destroy(struct winsys_bo *bo)
 {
 	if (!bo)
 		return;
-	free(bo->map);
-	free(bo);
+	wnn_free(bo->map);
+	wnn_free(bo);
 }
 
 static struct winsys_ctx *null_ctx_create(struct winsys *ws, struct wnn_error *err)
 {
 	struct null_winsys *null = (struct null_winsys *)ws;
-	struct winsys_ctx *ctx = fails(null) ? NULL : calloc(1, sizeof(*ctx));
+	struct winsys_ctx *ctx = fails(null) ? NULL : wnn_calloc(1, sizeof(*ctx));
 
 	if (!ctx) {
 		wnn_error_nomem(err, "a device context");
@@ -75,7 +76,7 @@ static struct winsys_ctx *null_ctx_create(struct winsys *ws, struct wnn_error *e
 
 static void null_ctx_destroy(struct winsys_ctx *ctx)
 {
-	free(ctx);
+	wnn_free(ctx);
 }
 
 static int null_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, uint32_t count,
@@ -107,7 +108,7 @@ static void null_destroy(struct winsys *ws)
 	struct null_winsys *null = (struct null_winsys *)ws;
 
 	pthread_mutex_destroy(&null->lock);
-	free(null);
+	wnn_free(null);
 }
 
 static const struct winsys_ops null_ops = {
@@ -122,7 +123,7 @@ static const struct winsys_ops null_ops = {
 
 struct winsys *winsys_null_create(const struct winsys_null_config *config, struct wnn_error *err)
 {
-	struct null_winsys *null = calloc(1, sizeof(*null));
+	struct null_winsys *null = wnn_calloc(1, sizeof(*null));
 
 	if (!null) {
 		wnn_error_nomem(err, "the null device");

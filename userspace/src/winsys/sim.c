@@ -3,6 +3,7 @@
  * The device model in this process. Flat mode: buffers are host memory behind made-up addresses,
  * jobs run one after the other on a thread of their own; no firmware, no page tables.
  */
+#include "util/malloc.h"
 #include "winsys/winsys.h"
 #include "winsys/sim_full.h"
 #include "winsys/sim_queue.h"
@@ -11,7 +12,6 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PAGE	    4096u
@@ -144,7 +144,7 @@ static int insert_bo(struct sim *sim, struct sim_bo *bo)
 		return -1;
 	if (sim->num_bos == sim->cap_bos) {
 		size_t cap = sim->cap_bos ? sim->cap_bos * 2 : 16;
-		struct sim_bo **bos = realloc(sim->bos, cap * sizeof(struct sim_bo *));
+		struct sim_bo **bos = wnn_realloc(sim->bos, cap * sizeof(struct sim_bo *));
 
 		if (!bos)
 			return -1;
@@ -160,11 +160,11 @@ static int insert_bo(struct sim *sim, struct sim_bo *bo)
 static struct winsys_bo *sim_bo_create(struct winsys *ws, size_t size, struct wnn_error *err)
 {
 	struct sim *sim = sim_of(ws);
-	struct sim_bo *bo = calloc(1, sizeof(*bo));
+	struct sim_bo *bo = wnn_calloc(1, sizeof(*bo));
 	int ret = -1;
 
 	if (bo && size && size < LAST_VA)
-		bo->base.map = aligned_alloc(PAGE, round_up(size));
+		bo->base.map = wnn_aligned_alloc(PAGE, round_up(size));
 	if (bo && bo->base.map) {
 		bo->base.ws = ws;
 		bo->base.size = size;
@@ -177,8 +177,8 @@ static struct winsys_bo *sim_bo_create(struct winsys *ws, size_t size, struct wn
 		return &bo->base;
 	wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes", size);
 	if (bo)
-		free(bo->base.map);
-	free(bo);
+		wnn_free(bo->base.map);
+	wnn_free(bo);
 	return NULL;
 }
 
@@ -197,8 +197,8 @@ static void sim_bo_destroy(struct winsys_bo *bo)
 	sim->num_bos--;
 	sim->last_bo = 0;
 	pthread_rwlock_unlock(&sim->memory_lock);
-	free(bo->map);
-	free(bo);
+	wnn_free(bo->map);
+	wnn_free(bo);
 }
 
 /* ---- running jobs, on the worker */
@@ -280,7 +280,7 @@ static void work(struct sim *sim)
 	sim->running = NULL;
 	sim_log_end(&ctx->log, job->seqno, ran ? &result : NULL);
 	pthread_cond_broadcast(&sim->sync.changed);
-	free(job);
+	wnn_free(job);
 }
 
 static void *worker_main(void *arg)
@@ -303,7 +303,7 @@ static void *worker_main(void *arg)
 
 static struct winsys_ctx *sim_ctx_create(struct winsys *ws, struct wnn_error *err)
 {
-	struct sim_ctx *ctx = calloc(1, sizeof(*ctx));
+	struct sim_ctx *ctx = wnn_calloc(1, sizeof(*ctx));
 
 	if (!ctx) {
 		wnn_error_nomem(err, "a device context");
@@ -327,7 +327,7 @@ static void sim_ctx_destroy(struct winsys_ctx *base)
 	while (sim->running == ctx)
 		pthread_cond_wait(&sim->sync.changed, &sim->sync.lock);
 	pthread_mutex_unlock(&sim->sync.lock);
-	free(ctx);
+	wnn_free(ctx);
 }
 
 static int sim_submit(struct winsys_ctx *base, const struct winsys_job *jobs, uint32_t count,
@@ -366,14 +366,14 @@ static void sim_destroy(struct winsys *ws)
 		pthread_join(sim->worker, NULL);
 	sim_queue_drop(&sim->queue, NULL);
 	for (size_t i = 0; i < sim->num_bos; i++) {
-		free(sim->bos[i]->base.map);
-		free(sim->bos[i]);
+		wnn_free(sim->bos[i]->base.map);
+		wnn_free(sim->bos[i]);
 	}
-	free(sim->bos);
+	wnn_free(sim->bos);
 	onpu_machine_destroy(sim->machine);
 	sim_sync_destroy(&sim->sync);
 	pthread_rwlock_destroy(&sim->memory_lock);
-	free(sim);
+	wnn_free(sim);
 }
 
 static const struct winsys_ops sim_ops = {
@@ -414,7 +414,7 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 
 	if (config->full)
 		return winsys_sim_full_create(config, err);
-	sim = calloc(1, sizeof(*sim));
+	sim = wnn_calloc(1, sizeof(*sim));
 	if (!sim) {
 		wnn_error_nomem(err, "the device model");
 		return NULL;

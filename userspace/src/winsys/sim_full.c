@@ -6,8 +6,9 @@
 #include "winsys/sim_full.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "util/malloc.h"
 
 #define RING 64u
 
@@ -45,11 +46,11 @@ static struct full_ctx *ctx_of(struct winsys_ctx *ctx)
 static struct winsys_bo *full_bo_create(struct winsys *ws, size_t size, struct wnn_error *err)
 {
 	struct full *full = full_of(ws);
-	struct full_bo *bo = calloc(1, sizeof(*bo));
+	struct full_bo *bo = wnn_calloc(1, sizeof(*bo));
 
 	if (!bo || !size || size > full->memory.size ||
 	    full_map_create(&full->memory, &bo->map, size, true)) {
-		free(bo);
+		wnn_free(bo);
 		wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes",
 			      size);
 		return NULL;
@@ -79,7 +80,7 @@ static void full_bo_destroy(struct winsys_bo *base)
 	if (!bo)
 		return;
 	release(full_of(base->ws), &bo->map, true);
-	free(bo);
+	wnn_free(bo);
 }
 
 /* ---- jobs */
@@ -152,7 +153,7 @@ static uint32_t fill_ring(struct full_ctx *ctx)
 		struct sim_job *job = sim_queue_take(&ctx->waiting);
 
 		ring[ctx->fed++ % RING] = ring_job(job);
-		free(job);
+		wnn_free(job);
 	}
 	return ctx->fed == before ? 0 : (uint32_t)ctx->fed;
 }
@@ -278,7 +279,7 @@ static void unmake_context(struct full *full, struct full_ctx *ctx)
 static struct winsys_ctx *full_ctx_create(struct winsys *ws, struct wnn_error *err)
 {
 	struct full *full = full_of(ws);
-	struct full_ctx *ctx = calloc(1, sizeof(*ctx));
+	struct full_ctx *ctx = wnn_calloc(1, sizeof(*ctx));
 
 	if (!ctx) {
 		wnn_error_nomem(err, "a device context");
@@ -292,7 +293,7 @@ static struct winsys_ctx *full_ctx_create(struct winsys *ws, struct wnn_error *e
 		unmake_context(full, ctx);
 		give_queue(full, ctx);
 	}
-	free(ctx);
+	wnn_free(ctx);
 	return NULL;
 }
 
@@ -310,7 +311,7 @@ static void full_ctx_destroy(struct winsys_ctx *base)
 	pthread_mutex_unlock(&full->sync.lock);
 	unmake_context(full, ctx);
 	give_queue(full, ctx);
-	free(ctx);
+	wnn_free(ctx);
 }
 
 /* ---- the whole */
@@ -324,7 +325,7 @@ static void full_destroy(struct winsys *ws)
 	sim_sync_destroy(&full->sync);
 	pthread_mutex_destroy(&full->requests);
 	pthread_mutex_destroy(&full->invalidations);
-	free(full);
+	wnn_free(full);
 }
 
 static const struct winsys_ops full_ops = {
@@ -363,7 +364,7 @@ static void init_sync(struct full *full)
 
 struct winsys *winsys_sim_full_create(const struct winsys_sim_config *config, struct wnn_error *err)
 {
-	struct full *full = calloc(1, sizeof(*full));
+	struct full *full = wnn_calloc(1, sizeof(*full));
 
 	if (!full) {
 		wnn_error_nomem(err, "the device model");

@@ -5,9 +5,10 @@
  */
 #include "winsys/sim_full.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "util/malloc.h"
 
 #define BUS_FIRST    (UINT64_C(1) << 32)
 #define USER_FIRST   (UINT64_C(1) << 32)
@@ -53,7 +54,7 @@ static bool make_room(struct ranges *r)
 
 	if (r->count < r->room)
 		return true;
-	used = realloc(r->used, room * sizeof(*used));
+	used = wnn_realloc(r->used, room * sizeof(*used));
 	if (!used)
 		return false;
 	r->used = used;
@@ -120,9 +121,9 @@ void full_memory_destroy(struct full_memory *m)
 {
 	if (m->base)
 		munmap(m->base, m->size);
-	free(m->bus.used);
-	free(m->user.used);
-	free(m->kernel.used);
+	wnn_free(m->bus.used);
+	wnn_free(m->user.used);
+	wnn_free(m->kernel.used);
 	pthread_mutex_destroy(&m->lock);
 }
 

@@ -3,9 +3,10 @@
 #include "winsys/sim_queue.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "util/malloc.h"
 
 /* ---- waiting jobs */
 
@@ -20,7 +21,7 @@ int sim_queue_make(struct sim_queue *made, struct winsys_ctx *ctx, const struct 
 {
 	sim_queue_init(made);
 	for (uint32_t i = 0; i < count; i++) {
-		struct sim_job *job = calloc(1, sizeof(*job));
+		struct sim_job *job = wnn_calloc(1, sizeof(*job));
 
 		if (!job) {
 			sim_queue_drop(made, NULL);
@@ -55,7 +56,7 @@ void sim_queue_drop(struct sim_queue *queue, const struct winsys_ctx *ctx)
 
 		if (!ctx || job->ctx == ctx) {
 			*at = job->next;
-			free(job);
+			wnn_free(job);
 		} else {
 			at = &job->next;
 		}

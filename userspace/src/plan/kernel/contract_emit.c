@@ -5,8 +5,9 @@
  */
 #include "plan/kernel/contract.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "util/malloc.h"
 
 /* Tiles of one operand in SRAM, least recently used first out. */
 struct pool {
@@ -42,8 +43,8 @@ static int pool_init(struct pool *pool, uint64_t *at, uint64_t bytes, uint32_t s
 	pool->address = *at;
 	pool->bytes = bytes;
 	pool->slots = slots;
-	pool->key = calloc(slots + 1, sizeof(*pool->key));
-	pool->used = calloc(slots + 1, sizeof(*pool->used));
+	pool->key = wnn_calloc(slots + 1, sizeof(*pool->key));
+	pool->used = wnn_calloc(slots + 1, sizeof(*pool->used));
 	*at += bytes * slots;
 	for (uint32_t i = 0; pool->key && i < slots; i++)
 		pool->key[i] = -1;
@@ -52,8 +53,8 @@ static int pool_init(struct pool *pool, uint64_t *at, uint64_t bytes, uint32_t s
 
 static void pool_free(struct pool *pool)
 {
-	free(pool->key);
-	free(pool->used);
+	wnn_free(pool->key);
+	wnn_free(pool->used);
 }
 
 static void pool_forget(struct pool *pool)
@@ -307,10 +308,10 @@ static void pack_filter(struct plan *plan, const struct contract *c, struct cont
 	uint8_t *blob;
 
 	total = c->dim[CD_G] * c->taps[0] * c->taps[1] * c->k * c->dim[CD_N] * size;
-	blob = malloc(total);
-	p->packed = calloc(count, sizeof(*p->packed));
+	blob = wnn_malloc(total);
+	p->packed = wnn_calloc(count, sizeof(*p->packed));
 	if (!blob || !p->packed) {
-		free(blob);
+		wnn_free(blob);
 		plan_nomem(plan);
 		return;
 	}
@@ -328,7 +329,7 @@ static void pack_filter(struct plan *plan, const struct contract *c, struct cont
 		p->packed_bytes += tile.window_bytes;
 	}
 	p->packed_base = plan_constant(plan, blob, total);
-	free(blob);
+	wnn_free(blob);
 }
 
 static void load_filter(struct contract_state *st, struct event *e, bool hit)
@@ -739,7 +740,7 @@ void contract_run(struct plan *plan, const struct contract *c, const struct cont
 
 void contract_done(struct contract_prepared *p)
 {
-	free(p->packed);
+	wnn_free(p->packed);
 }
 
 void contract_emit(struct plan *plan, const struct contract *c)

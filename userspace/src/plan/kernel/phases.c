@@ -7,8 +7,9 @@
  */
 #include "plan/kernel/contract.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "util/malloc.h"
 
 #define MIN_PLACES 16 /* of a phase in a block, else its tiles are too small */
 
@@ -106,7 +107,7 @@ static void copy_filter(const struct contract *c, const struct npu_view *to, uin
 static void place_filter(struct plan *plan, struct contract *c)
 {
 	struct npu_view view = contract_filter_view(c, 0, c->b.dim);
-	uint8_t *blob = malloc(view.window_bytes);
+	uint8_t *blob = wnn_malloc(view.window_bytes);
 
 	if (!blob) {
 		plan_nomem(plan);
@@ -115,7 +116,7 @@ static void place_filter(struct plan *plan, struct contract *c)
 	copy_filter(c, &view, blob);
 	view.base = NPU_BASE_CONST;
 	view.window = plan_constant(plan, blob, view.window_bytes);
-	free(blob);
+	wnn_free(blob);
 	c->b = view;
 	c->b_data = NULL;
 }
@@ -205,7 +206,8 @@ static void emit_blocks(struct plan *plan, const struct contract *c, struct bloc
 
 void phases_emit(struct plan *plan, const struct contract *c)
 {
-	struct blocks blocks = { .prepared = calloc(2 * max_phases(c), sizeof(*blocks.prepared)) };
+	struct blocks blocks = { .prepared =
+					 wnn_calloc(2 * max_phases(c), sizeof(*blocks.prepared)) };
 	struct contract placed = *c;
 
 	if (!blocks.prepared)
@@ -216,5 +218,5 @@ void phases_emit(struct plan *plan, const struct contract *c)
 		emit_blocks(plan, &placed, &blocks);
 	else if (!plan->failed)
 		emit_all(plan, &placed, blocks.prepared);
-	free(blocks.prepared);
+	wnn_free(blocks.prepared);
 }

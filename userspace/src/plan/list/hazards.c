@@ -7,8 +7,9 @@
  */
 #include "plan/list/plan.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "util/malloc.h"
 
 #define SPACE_SHIFT 44 /* keys of different bases never meet */
 
@@ -34,16 +35,16 @@ struct plan_hazards {
 
 struct plan_hazards *hazards_create(void)
 {
-	return calloc(1, sizeof(struct plan_hazards));
+	return wnn_calloc(1, sizeof(struct plan_hazards));
 }
 
 void hazards_destroy(struct plan_hazards *hazards)
 {
 	if (!hazards)
 		return;
-	free(hazards->list);
-	free(hazards->clocks);
-	free(hazards);
+	wnn_free(hazards->list);
+	wnn_free(hazards->clocks);
+	wnn_free(hazards);
 }
 
 void hazards_forget(struct plan_hazards *hazards)
@@ -80,7 +81,7 @@ static int insert(struct plan_hazards *hazards, size_t at, const struct interval
 {
 	if (hazards->count == hazards->cap) {
 		size_t cap = hazards->cap ? hazards->cap * 2 : 64;
-		struct interval *list = realloc(hazards->list, cap * sizeof(*list));
+		struct interval *list = wnn_realloc(hazards->list, cap * sizeof(*list));
 
 		if (!list)
 			return -1;
@@ -221,7 +222,7 @@ int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,
 
 	if (op >= hazards->cap_clocks) {
 		size_t cap = (op + 1) * 2 + 256;
-		struct clock *clocks = realloc(hazards->clocks, cap * sizeof(*clocks));
+		struct clock *clocks = wnn_realloc(hazards->clocks, cap * sizeof(*clocks));
 
 		if (!clocks)
 			return -1;

@@ -7,8 +7,9 @@
 #include "plan/list/plan.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "util/malloc.h"
 
 /* A node's first instruction is a cheap place for a preemption point; more of them would only drain
  * the engines. */
@@ -63,7 +64,7 @@ int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t s
 		return 0;
 	while (bigger < need)
 		bigger *= 2;
-	grown = realloc(*slot, bigger * size);
+	grown = wnn_realloc(*slot, bigger * size);
 	if (!grown) {
 		plan_nomem(plan);
 		return -1;
@@ -372,7 +373,7 @@ uint32_t plan_touches(const struct plan *plan, const struct plan_op *op, struct 
 void plan_finish(struct plan *plan)
 {
 	size_t count = plan->caps->sram_bytes / PLAN_ALIGN + 1;
-	uint8_t *lines = calloc(count, 1);
+	uint8_t *lines = wnn_calloc(count, 1);
 
 	if (!lines) {
 		plan_nomem(plan);
@@ -396,7 +397,7 @@ void plan_finish(struct plan *plan)
 			if (lines[line - 1])
 				op->live = line * PLAN_ALIGN;
 	}
-	free(lines);
+	wnn_free(lines);
 }
 
 void plan_kernel(struct plan *plan, const char *name)
@@ -421,12 +422,12 @@ void plan_inexact(struct plan *plan, enum npu_exactness why)
 
 void plan_release(struct plan *plan)
 {
-	free(plan->ops);
+	wnn_free(plan->ops);
 	plan_set_release(&plan->views);
 	plan_set_release(&plan->params);
-	free(plan->constants);
-	free(plan->nodes);
+	wnn_free(plan->constants);
+	wnn_free(plan->nodes);
 	hazards_destroy(plan->hazards);
 	values_destroy(plan->values);
-	free(plan->births);
+	wnn_free(plan->births);
 }

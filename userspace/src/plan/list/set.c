@@ -2,7 +2,9 @@
 /* What many instructions have in common is kept once: a plan's memory is that of its operations. */
 #include "plan/list/plan.h"
 
-#include <stdlib.h>
+#include <string.h>
+
+#include "util/malloc.h"
 
 static size_t hash_bytes(const void *item, size_t size)
 {
@@ -32,13 +34,13 @@ static size_t find(const struct plan_set *set, const void *item, size_t size)
 static int grow_hash(struct plan *plan, struct plan_set *set, size_t size)
 {
 	size_t bigger = set->hash_size ? set->hash_size * 2 : 64;
-	uint32_t *hash = calloc(bigger, sizeof(*hash));
+	uint32_t *hash = wnn_calloc(bigger, sizeof(*hash));
 
 	if (!hash) {
 		plan_nomem(plan);
 		return -1;
 	}
-	free(set->hash);
+	wnn_free(set->hash);
 	set->hash = hash;
 	set->hash_size = bigger;
 	for (size_t i = 0; i < set->num; i++)
@@ -67,6 +69,6 @@ int32_t plan_set_add(struct plan *plan, struct plan_set *set, const void *item, 
 
 void plan_set_release(struct plan_set *set)
 {
-	free(set->items);
-	free(set->hash);
+	wnn_free(set->items);
+	wnn_free(set->hash);
 }

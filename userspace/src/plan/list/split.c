@@ -6,7 +6,9 @@
  */
 #include "plan/list/plan.h"
 
-#include <stdlib.h>
+#include <string.h>
+
+#include "util/malloc.h"
 
 /* Going backwards: which bytes of SRAM are read before they are written, and how many. */
 struct live_bytes {
@@ -29,7 +31,7 @@ static void mark(struct live_bytes *live, int64_t lo, int64_t hi, uint8_t alive)
 /* Sets ->cut wherever a job may begin. */
 static int find_cuts(struct plan *plan)
 {
-	struct live_bytes live = { .byte = calloc((size_t)plan->caps->sram_bytes + 1, 1) };
+	struct live_bytes live = { .byte = wnn_calloc((size_t)plan->caps->sram_bytes + 1, 1) };
 
 	if (!live.byte) {
 		plan_nomem(plan);
@@ -47,7 +49,7 @@ static int find_cuts(struct plan *plan)
 			mark(&live, plan->births[birth - 1].lo, plan->births[birth - 1].hi, 0);
 		op->cut = i && !live.count;
 	}
-	free(live.byte);
+	wnn_free(live.byte);
 	return 0;
 }
 

@@ -2,9 +2,9 @@
 /* Convolutions, transposed convolutions and pools as contractions: layouts are only strides. */
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
+#include "util/malloc.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Axes of an image operand, in the order N, C, H, W. */
@@ -198,7 +198,7 @@ static void add_divisors(struct plan *plan, struct contract *c)
 {
 	int64_t h = c->dim[CD_H], w = c->dim[CD_W];
 	struct npu_view v = { .base = NPU_BASE_CONST, .dtype = ONPU_DT_F32 };
-	float *table = malloc(h * w * sizeof(*table));
+	float *table = wnn_malloc(h * w * sizeof(*table));
 	bool same = true;
 	uint64_t bytes;
 
@@ -215,7 +215,7 @@ static void add_divisors(struct plan *plan, struct contract *c)
 		      (int64_t[]){ 0, 0, same ? 0 : w * 4, same ? 0 : 4, 0 });
 	v.window = plan_constant(plan, table, bytes);
 	v.window_bytes = bytes;
-	free(table);
+	wnn_free(table);
 	add_extra(c, ONPU_OP_VDIV, &v, 1);
 }
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/malloc.h"
+
 static int by_size(const void *a, const void *b)
 {
 	const struct memory_interval *x = *(struct memory_interval *const *)a;
@@ -127,10 +129,10 @@ int memory_pack(struct memory_interval *intervals, uint32_t count, uint64_t *tot
 		pack(intervals, count, few[0], few[1], total);
 		return 0;
 	}
-	many = calloc(2 * (size_t)count, sizeof(*many));
+	many = wnn_calloc(2 * (size_t)count, sizeof(*many));
 	if (!many)
 		return -1;
 	pack(intervals, count, many, many + count, total);
-	free(many);
+	wnn_free(many);
 	return 0;
 }

@@ -8,10 +8,12 @@
  * its layout in the graph, so that a node can begin with the rows that the one before has made. It
  * has the zeros around it that convolutions pad with.
  */
-#define _GNU_SOURCE
 #include <stdlib.h>
+#include <string.h>
 
 #include "plan/place/values.h"
+
+#include "util/malloc.h"
 
 #define MAX_LIFE   64 /* nodes; what lives longer stays in memory */
 #define MAX_ALIVE  24 /* values in SRAM at a time */
@@ -322,13 +324,13 @@ static bool prepare(struct chooser *ch)
 	struct plan_values *values = ch->plan->values;
 	uint32_t nodes = ch->plan->count, num = ch->plan->graph->num_values;
 
-	ch->wish = calloc(num + 1, sizeof(*ch->wish));
-	ch->alive = calloc(nodes + 1, sizeof(*ch->alive));
-	ch->num_alive = calloc(nodes + 1, sizeof(*ch->num_alive));
-	ch->need = calloc(nodes + 1, sizeof(*ch->need));
-	ch->order = calloc(num + 1, sizeof(*ch->order));
-	values->resident = calloc(num + 1, sizeof(*values->resident));
-	values->node_base = calloc(nodes + 1, sizeof(*values->node_base));
+	ch->wish = wnn_calloc(num + 1, sizeof(*ch->wish));
+	ch->alive = wnn_calloc(nodes + 1, sizeof(*ch->alive));
+	ch->num_alive = wnn_calloc(nodes + 1, sizeof(*ch->num_alive));
+	ch->need = wnn_calloc(nodes + 1, sizeof(*ch->need));
+	ch->order = wnn_calloc(num + 1, sizeof(*ch->order));
+	values->resident = wnn_calloc(num + 1, sizeof(*values->resident));
+	values->node_base = wnn_calloc(nodes + 1, sizeof(*values->node_base));
 	return ch->wish && ch->alive && ch->num_alive && ch->need && ch->order &&
 	       values->resident && values->node_base;
 }
@@ -353,11 +355,11 @@ int residents_choose(struct plan *plan)
 	if (ok)
 		qsort_r(plan->values->resident, plan->values->num_resident,
 			sizeof(*plan->values->resident), by_begin, plan->values->place);
-	free(ch.wish);
-	free(ch.alive);
-	free(ch.num_alive);
-	free(ch.need);
-	free(ch.order);
+	wnn_free(ch.wish);
+	wnn_free(ch.alive);
+	wnn_free(ch.num_alive);
+	wnn_free(ch.need);
+	wnn_free(ch.order);
 	return ok ? 0 : -1;
 }
 

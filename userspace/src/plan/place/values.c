@@ -6,20 +6,20 @@
  */
 #include "plan/lower/recurrent.h"
 #include "plan/place/values.h"
+#include "util/malloc.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void values_destroy(struct plan_values *values)
 {
 	if (!values)
 		return;
-	free(values->place);
-	free(values->scratch);
-	free(values->bindings);
-	free(values->resident);
-	free(values->node_base);
-	free(values);
+	wnn_free(values->place);
+	wnn_free(values->scratch);
+	wnn_free(values->bindings);
+	wnn_free(values->resident);
+	wnn_free(values->node_base);
+	wnn_free(values);
 }
 
 const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *count)
@@ -344,8 +344,8 @@ static int pack_arena(struct plan *plan)
 	struct plan_values *values = plan->values;
 	uint32_t num = plan->graph->num_values, count = 0, first_scratch;
 	struct memory_interval *intervals =
-		calloc((size_t)num + plan->count + 1, sizeof(*intervals));
-	uint32_t *index = calloc(num + 1, sizeof(*index));
+		wnn_calloc((size_t)num + plan->count + 1, sizeof(*intervals));
+	uint32_t *index = wnn_calloc(num + 1, sizeof(*index));
 	int ret = intervals && index ? 0 : -1;
 
 	for (uint32_t id = 0; !ret && id < num; id++) {
@@ -373,17 +373,17 @@ static int pack_arena(struct plan *plan)
 		if (place->used && place->parent == NO_PARENT && place->base == NPU_BASE_ARENA)
 			place->offset = intervals[index[id]].offset;
 	}
-	free(intervals);
-	free(index);
+	wnn_free(intervals);
+	wnn_free(index);
 	return ret;
 }
 
 int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out)
 {
-	plan->values = calloc(1, sizeof(*plan->values));
+	plan->values = wnn_calloc(1, sizeof(*plan->values));
 	if (plan->values) {
-		plan->values->place = calloc(plan->graph->num_values + 1, sizeof(struct place));
-		plan->values->scratch = calloc(plan->count + 1, sizeof(uint64_t));
+		plan->values->place = wnn_calloc(plan->graph->num_values + 1, sizeof(struct place));
+		plan->values->scratch = wnn_calloc(plan->count + 1, sizeof(uint64_t));
 	}
 	if (!plan->values || !plan->values->place || !plan->values->scratch) {
 		plan_nomem(plan);
