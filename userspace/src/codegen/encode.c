@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "util/hash.h"
 #include "util/malloc.h"
 
 struct encoder {
@@ -37,16 +38,8 @@ static struct npu_job *job_of(struct encoder *enc)
 
 static uint64_t hash_slot(const union onpu_slot *slot, enum npu_base base, uint32_t binding)
 {
-	uint64_t h = 0xcbf29ce484222325ull ^ base ^ (uint64_t)binding << 8;
-
-	for (size_t i = 0; i < sizeof(slot->bytes); i += 8) {
-		uint64_t word;
-
-		memcpy(&word, slot->bytes + i, 8);
-		h = (h ^ word) * 0x100000001b3ull;
-		h ^= h >> 29;
-	}
-	return h;
+	return wnn_hash_words(WNN_HASH_SEED ^ base ^ (uint64_t)binding << 8, slot->bytes,
+			      sizeof(slot->bytes));
 }
 
 static int rehash(struct encoder *enc)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#include "util/number.h"
 
 #include "graph/webnn_ops.inc"
 

@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/number.h"
 #include "util/printable.h"
-
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 static const char *const op_names[] = {
 	[IR_OP_CONV] = "conv",

@@ -6,12 +6,12 @@
 #include "plan/place/intervals.h"
 #include "run/compiled_private.h"
 #include "util/malloc.h"
+#include "util/number.h"
 
-#define CODE_ALIGN UINT64_C(256) /* of programs, constants and values */
-
-static uint64_t align(uint64_t n)
+/* Programs, constants and values begin at multiples of this. */
+static uint64_t run_align(uint64_t bytes)
 {
-	return (n + CODE_ALIGN - 1) & ~(CODE_ALIGN - 1);
+	return wnn_align_up(bytes, 256);
 }
 
 /* Runs of NPU nodes become one step each; every CPU node is one. */
@@ -138,16 +138,16 @@ static void place_program(struct run_compiled *c, struct run_step *step)
 
 	step->insns = c->code_bytes;
 	c->code_bytes =
-		align(c->code_bytes + (uint64_t)program->num_insns * sizeof(*program->insns));
+		run_align(c->code_bytes + (uint64_t)program->num_insns * sizeof(*program->insns));
 	step->constants = c->code_bytes;
-	c->code_bytes = align(c->code_bytes + program->constant_bytes);
+	c->code_bytes = run_align(c->code_bytes + program->constant_bytes);
 	step->slots = c->slots_bytes;
-	c->slots_bytes = align(c->slots_bytes + (uint64_t)program->num_slots * 128);
+	c->slots_bytes = run_align(c->slots_bytes + (uint64_t)program->num_slots * 128);
 	step->records = c->record_bytes;
 	if (c->device->profile)
 		c->record_bytes =
-			align(c->record_bytes +
-			      (uint64_t)program->num_insns * sizeof(struct onpu_profile_record));
+			run_align(c->record_bytes + (uint64_t)program->num_insns *
+							    sizeof(struct onpu_profile_record));
 }
 
 static void log_program(const struct run_compiled *c, const struct run_step *step)
@@ -202,7 +202,7 @@ static int make_arena(struct run_compiled *c, struct wnn_error *err)
 		if (place->where != RUN_NOWHERE || !place->needed)
 			continue;
 		place->where = RUN_ARENA;
-		items[n++] = (struct memory_interval){ .bytes = align((uint64_t)ir_type_bytes(
+		items[n++] = (struct memory_interval){ .bytes = run_align((uint64_t)ir_type_bytes(
 							       &graph->values[v]->type)),
 						       .begin = place->first,
 						       .end = place->last };
@@ -210,7 +210,7 @@ static int make_arena(struct run_compiled *c, struct wnn_error *err)
 	for (uint32_t s = 0; s < c->num_steps; s++)
 		if (c->steps[s].program)
 			items[n++] = (struct memory_interval){
-				.bytes = align(c->steps[s].program->arena_bytes),
+				.bytes = run_align(c->steps[s].program->arena_bytes),
 				.begin = s,
 				.end = s
 			};

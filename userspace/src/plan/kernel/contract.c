@@ -15,11 +15,6 @@ static uint64_t div_up(uint64_t a, uint64_t b)
 	return (a + b - 1) / b;
 }
 
-static uint64_t align(uint64_t bytes)
-{
-	return (bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
-}
-
 static uint64_t max_of(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -104,7 +99,7 @@ static uint64_t extra_tile_bytes(const struct contract_extra *extra, const int64
 	for (int i = 0; i < CD_RANK; i++)
 		if (extra->mem.dim[i] > 1)
 			bytes *= tile[i];
-	return align(bytes);
+	return plan_align(bytes);
 }
 
 static void measure_extras(const struct contract *c, struct contract_tile *t)
@@ -138,19 +133,20 @@ static void measure(const struct contract *c, struct contract_tile *t)
 	}
 	t->steps = steps_of(c, t);
 	t->a_bytes = c->a_here ? 0 :
-				 align(t->tile[CD_G] * t->tile[CD_B] *
-				       tile_rows(c, 0, t->tile[CD_H], s.khs) *
-				       tile_rows(c, 1, t->tile[CD_W], s.kws) * s.ks * size);
-	t->b_bytes = c->b.rank && !c->b_here ?
-			     align(t->tile[CD_G] * s.khs * s.kws * s.ks * t->tile[CD_N] * size) :
-			     0;
+				 plan_align(t->tile[CD_G] * t->tile[CD_B] *
+					    tile_rows(c, 0, t->tile[CD_H], s.khs) *
+					    tile_rows(c, 1, t->tile[CD_W], s.kws) * s.ks * size);
+	t->b_bytes =
+		c->b.rank && !c->b_here ?
+			plan_align(t->tile[CD_G] * s.khs * s.kws * s.ks * t->tile[CD_N] * size) :
+			0;
 	t->direct = c->acc_dtype == c->out.dtype || (t->steps == 1 && !c->num_posts);
 	t->acc_bytes = t->direct && (c->out_here || c->acc_dtype != c->out.dtype) ?
 			       0 :
-			       align(results * plan_dtype_bytes(c->acc_dtype));
+			       plan_align(results * plan_dtype_bytes(c->acc_dtype));
 	t->out_bytes = c->out_here || c->acc_dtype == c->out.dtype ?
 			       0 :
-			       align(results * plan_dtype_bytes(c->out.dtype));
+			       plan_align(results * plan_dtype_bytes(c->out.dtype));
 	t->acc_slots = t->tiles > 1 ? 2 : 1;
 	t->bytes = (t->acc_bytes + t->out_bytes) * t->acc_slots;
 	measure_extras(c, t);

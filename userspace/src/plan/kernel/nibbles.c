@@ -4,7 +4,7 @@
 
 uint64_t nibbles_unpacked_bytes(int64_t elements)
 {
-	return ((uint64_t)elements + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+	return plan_align((uint64_t)elements);
 }
 
 /* A part of the value in both forms, in memory and in SRAM; whole bytes. */

@@ -76,7 +76,7 @@ int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t s
 
 uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes)
 {
-	uint64_t at = (plan->constant_bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+	uint64_t at = plan_align(plan->constant_bytes);
 
 	if (plan_grow(plan, &plan->constants, &plan->cap_constants, at + bytes, 1))
 		return 0;

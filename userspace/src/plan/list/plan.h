@@ -13,12 +13,18 @@
 
 #include "plan/compile.h"
 #include "plan/place/intervals.h"
+#include "util/number.h"
 
 #define PLAN_MAX_COST \
 	(1u << 20)	      /* cycles of one instruction, and between two preemption points \
 				  */
 #define PLAN_MAX_SLOTS 65536u /* of a job: operands have 16 bits */
 #define PLAN_ALIGN     MEMORY_ALIGN /* of every buffer, in SRAM and in memory */
+
+static inline uint64_t plan_align(uint64_t bytes)
+{
+	return wnn_align_up(bytes, PLAN_ALIGN);
+}
 
 /* Engines in the order of enum onpu_engine; the CP executes nothing that touches memory here. */
 #define PLAN_ENGINES 5

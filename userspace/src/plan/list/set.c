@@ -4,26 +4,13 @@
 
 #include <string.h>
 
+#include "util/hash.h"
 #include "util/malloc.h"
-
-static size_t hash_bytes(const void *item, size_t size)
-{
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < size; i += 8) {
-		uint64_t word;
-
-		memcpy(&word, (const uint8_t *)item + i, 8);
-		h = (h ^ word) * 0x100000001b3ull;
-		h ^= h >> 29;
-	}
-	return (size_t)h;
-}
 
 /* Where the item is, or where there is place for it. */
 static size_t find(const struct plan_set *set, const void *item, size_t size)
 {
-	size_t at = hash_bytes(item, size) & (set->hash_size - 1);
+	size_t at = wnn_hash_words(WNN_HASH_SEED, item, size) & (set->hash_size - 1);
 
 	while (set->hash[at] &&
 	       memcmp((const uint8_t *)set->items + (set->hash[at] - 1) * size, item, size))

@@ -84,14 +84,9 @@ static struct plan_param make_param(const struct indexed *x)
 	return param;
 }
 
-static uint64_t align(uint64_t bytes)
-{
-	return (bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
-}
-
 static uint64_t tile_bytes(const struct npu_view *view)
 {
-	return align(view_elements(view) * plan_dtype_bytes(view->dtype));
+	return plan_align(view_elements(view) * plan_dtype_bytes(view->dtype));
 }
 
 static uint64_t staged_bytes(const struct indexed *x, const struct pieces *p)

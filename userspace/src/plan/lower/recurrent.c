@@ -116,7 +116,7 @@ static uint64_t lay_out(struct rnn *r, uint64_t at)
 	for (int i = 0; i < REGION_COUNT; i++) {
 		r->region[i] = region_shape(r, i);
 		r->region[i].window = at;
-		at += (r->region[i].window_bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+		at += plan_align(r->region[i].window_bytes);
 	}
 	if (!r->region[REGION_STATE].rank)
 		r->region[REGION_STATE] = r->region[REGION_HIDDEN];

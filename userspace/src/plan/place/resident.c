@@ -151,11 +151,6 @@ static uint64_t need_of(const struct plan *plan, const struct ir_node *node)
 
 /* ---- geometry */
 
-static uint64_t align(uint64_t bytes)
-{
-	return (bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
-}
-
 /*
  * Rows outermost, channels innermost. Columns of zeros behind one row are those before the next.
  * Dims in the order of IR_NCHW or IR_NHWC.
@@ -260,12 +255,12 @@ static bool find_address(const struct chooser *ch, const struct place *place, ui
 
 		if (from >= *address + place->bytes)
 			break;
-		if (from + align(list[i]->bytes) > *address)
-			*address = from + align(list[i]->bytes);
+		if (from + plan_align(list[i]->bytes) > *address)
+			*address = from + plan_align(list[i]->bytes);
 	}
 	for (uint32_t n = place->begin; n <= place->end; n++)
 		if (ch->num_alive[n] == MAX_ALIVE ||
-		    *address + align(place->bytes) + ch->need[n] > ch->plan->caps->sram_bytes)
+		    *address + plan_align(place->bytes) + ch->need[n] > ch->plan->caps->sram_bytes)
 			return false;
 	return true;
 }
@@ -290,8 +285,8 @@ static void try_resident(struct chooser *ch, uint32_t id)
 	values->resident[values->num_resident++] = id;
 	for (uint32_t n = place->begin; n <= place->end; n++) {
 		ch->alive[n][ch->num_alive[n]++] = id;
-		if (values->node_base[n] < address + align(place->bytes))
-			values->node_base[n] = address + align(place->bytes);
+		if (values->node_base[n] < address + plan_align(place->bytes))
+			values->node_base[n] = address + plan_align(place->bytes);
 	}
 }
 
@@ -412,7 +407,7 @@ static void begin_value(struct plan *plan, const struct ir_value *value)
 {
 	const struct place *place = &plan->values->place[value->id];
 
-	plan_birth(plan, place->offset, place->offset + (int64_t)align(place->bytes));
+	plan_birth(plan, place->offset, place->offset + (int64_t)plan_align(place->bytes));
 	if (plan->failed)
 		return;
 	if (place->origin || place->halo[0][1])

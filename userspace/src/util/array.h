@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Arrays that grow. The owner keeps pointer, number of elements and room, and frees with wnn_free(). */
+#ifndef WNN_UTIL_ARRAY_H
+#define WNN_UTIL_ARRAY_H
+
+#include <stddef.h>
+
+/*
+ * wnn_array_reserve - make room for `need` elements in an array
+ * @array: address of the pointer to its elements, which may be NULL at first
+ * @room: elements that there is room for; grows by doubling, so that adding one at a time is cheap
+ * @size: bytes of an element
+ *
+ * Returns 0, or -1 when memory is exhausted; then array and room are as before.
+ */
+int wnn_array_reserve(void *array, size_t *room, size_t need, size_t size);
+
+#endif
