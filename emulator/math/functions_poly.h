@@ -24,9 +24,11 @@
 #define FN_PIO2_LO 0x1.1a62633145c07p-54
 
 /* The first 256 bits of 2/pi after the binary point. */
-#define FN_TWO_OVER_PI_WORDS                                          \
-	{ UINT64_C(0xa2f9836e4e441529), UINT64_C(0xfc2757d1f534ddc0), \
-	  UINT64_C(0xdb6295993c439041), UINT64_C(0xfe5163abdebbc561) }
+#define FN_TWO_OVER_PI_WORDS \
+	{ UINT64_C(0xa2f9836e4e441529), \
+	  UINT64_C(0xfc2757d1f534ddc0), \
+	  UINT64_C(0xdb6295993c439041), \
+	  UINT64_C(0xfe5163abdebbc561) }
 
 /* (e^r - 1 - r) / r^2: Taylor, 1 / (i + 2)! */
 static inline __attribute__((always_inline)) double fn_exp_poly(double r)
