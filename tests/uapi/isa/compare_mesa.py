@@ -50,7 +50,7 @@ def strip_own(tree):
             for name in OWN_ATTRIBUTES:
                 parent.attrib.pop(name, None)
         for child in list(parent):
-            if child.tag.rsplit('}', 1)[-1] == 'pseudo':
+            if child.tag.rsplit('}', 1)[-1] in ('pseudo', 'constant'):
                 parent.remove(child)
 
 

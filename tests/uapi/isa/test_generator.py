@@ -107,6 +107,22 @@ class IsaTest(SpecCase):
         self.refuse('engine="mxu"', 'engine="mxu" speed="9"', 'mma.i8', 'speed')
         self.refuse(' s2="i32?"', '', 'mma.i8', 's2')
 
+    def test_constants(self):
+        self.refuse('name="ONPU_MAX_COST" value="0x100000"', 'name="ONPU_MAX_COST" value="2^20"',
+                    'constant ONPU_MAX_COST', '2^20')
+        self.refuse('<constant name="ONPU_MAX_COST"', '<constant name="ONPU_CYCLES_MMA"',
+                    'constant ONPU_CYCLES_MMA', 'twice')
+        self.refuse('<constant name="ONPU_MAX_COST"', '<constant name="MAX_COST"',
+                    'constant MAX_COST', 'ONPU_')
+        self.refuse('<doc>cycles that one instruction may cost</doc>', '', 'ONPU_MAX_COST',
+                    '<doc>')
+
+    def test_factor_of_dma(self):
+        self.refuse('cost="gather" factor="64"', 'cost="gather" factor="32"', 'dma.gather',
+                    'factor 32', 'ONPU_CYCLES_DMA')
+        self.refuse('<constant name="ONPU_CYCLES_DMA"', '<constant name="ONPU_CYCLES_DAM"',
+                    'dma.copy', 'ONPU_CYCLES_DMA')
+
     def test_reference_without_block(self):
         self.refuse('#elementwise with', '#pointwise with', 'vmov', '#pointwise')
 
@@ -131,6 +147,25 @@ class RegistersTest(SpecCase):
                 self.assertEqual(size, 128, name)
         for name in ('onpu_fault_record', 'onpu_ring_job', 'onpu_fw_header'):
             self.assertEqual(sizes[name], 64)
+
+    def test_constants_agree(self):
+        """What a constant and a register or structure both say."""
+        registers = Registers(os.path.join(UAPI, 'registers.xml'))
+        value = {v.name: v.value for enum in registers.enums for v in enum.values}
+        domains = {d.name: d for d in registers.domains}
+        address = next(i for i in domains['ONPU'].items if i.name == 'CAP_ADDRESS')
+        self.assertEqual(address.reset, value['ONPU_BUS_BITS'] << 8 | value['ONPU_VA_BITS'])
+        self.assertEqual(value['ONPU_PAGE_SIZE'], 1 << value['ONPU_PAGE_SHIFT'])
+        self.assertEqual(value['ONPU_LARGE_PAGE_SIZE'], 1 << value['ONPU_LARGE_PAGE_SHIFT'])
+        self.assertEqual(value['ONPU_PTE_SIZE'] << value['ONPU_PTE_INDEX_BITS'],
+                         value['ONPU_PAGE_SIZE'])
+        self.assertEqual(value['ONPU_PTE_PPN_BITS'] + value['ONPU_PAGE_SHIFT'],
+                         value['ONPU_BUS_BITS'])
+        core = {i.name: i for i in domains['ONPU_CORE'].items}
+        self.assertEqual(core['RUN_QUEUE'].reset, value['ONPU_NO_QUEUE'])
+        isa = Isa(os.path.join(UAPI, 'isa.xml'))
+        self.assertEqual(core['SWITCH_LIMIT'].reset,
+                         2 * isa.constants['ONPU_PREEMPT_CYCLES'].value)
 
     def test_same_offset(self):
         self.refuse('offset="0x0044" name="CAP_ISA"', 'offset="0x0040" name="CAP_ISA"',

@@ -70,5 +70,11 @@ def comment(text, indent=''):
     return f'{indent}/*\n' + ''.join(f'{indent} * {line}\n' for line in lines) + f'{indent} */\n'
 
 
+def define(name, value):
+    """A line that defines a number in C."""
+    tabs = '\t' * max(1, (56 - len('#define ') - len(name) + 7) // 8)
+    return f'#define {name}{tabs}{value}\n'
+
+
 def dedent_block(text):
     return textwrap.dedent((text or '').strip('\n').expandtabs(8)).rstrip()

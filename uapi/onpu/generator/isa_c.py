@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Writes isa.h and isa.c from isa.xml: enums, instruction structure, tables, pack and unpack."""
 
-from .common import banner, c_string, comment
+from .common import banner, c_string, comment, define
 from .isa_model import COSTS, OPERANDS, TYPE_CLASSES
 
 # Members of struct onpu_insn: name, type, meaning.
@@ -52,9 +52,6 @@ HEADER = '''
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define ONPU_INSN_WORDS	4
-#define ONPU_INSN_BYTES	16
 
 '''
 
@@ -249,12 +246,21 @@ def struct_text():
     return text + '};\n'
 
 
+def constants(isa):
+    text = define('ONPU_INSN_WORDS', isa.root.size // 32)
+    text += define('ONPU_INSN_BYTES', isa.root.size // 8) + '\n'
+    for constant in isa.constants.values():
+        text += comment(constant.doc) + define(constant.name, constant.text)
+    return text + '\n'
+
+
 def field_ids(isa):
     return list(isa.root.members)
 
 
 def isa_header(isa):
     text = banner('isa.xml', 'Instructions: numbers, structure, tables, pack and unpack.') + HEADER
+    text += constants(isa)
     text += '/* Instructions. */\nenum onpu_op {\n'
     for leaf in isa.leaves:
         text += f'\t{leaf.enumerator},\n'

@@ -62,6 +62,21 @@ class Pattern:
         self.mask = ((1 << len(bits)) - 1) << self.low
 
 
+class Constant:
+    """A number of the contract that C has by name."""
+
+    def __init__(self, element):
+        self.name = element.get('name', '')
+        where = f'constant {self.name}'
+        if not re.fullmatch('ONPU_[A-Z0-9_]+', self.name):
+            raise SpecError(f'{where}: its name is not ONPU_ and capitals')
+        self.text = element.get('value')
+        self.value = number(self.text, where)
+        self.doc = doc_of(element)
+        if not self.doc:
+            raise SpecError(f'{where}: no <doc>')
+
+
 class Enum:
     def __init__(self, element):
         self.name = element.get('name')
@@ -207,6 +222,11 @@ class Isa:
         except ElementTree.ParseError as error:
             raise SpecError(f'{path}: {error}') from None
         self.enums = {e.get('name'): Enum(e) for e in top.findall('enum')}
+        self.constants = {}
+        for constant in map(Constant, top.findall('constant')):
+            if constant.name in self.constants:
+                raise SpecError(f'constant {constant.name} is defined twice')
+            self.constants[constant.name] = constant
         bitsets = top.findall('bitset')
         roots = [b for b in bitsets if b.get('extends') is None]
         if len(roots) != 1:
@@ -232,12 +252,18 @@ class Isa:
             names[leaf.enumerator] = leaf.name
             for field in leaf.fields:
                 self.check_field(field)
+            self.check_cost(leaf)
         for index, one in enumerate(self.leaves):
             for other in self.leaves[index + 1:]:
                 common = one.mask & other.mask
                 if one.match & common == other.match & common:
                     raise SpecError(f'instructions {one.name} and {other.name} overlap')
         self.check_references()
+
+    def check_cost(self, leaf):
+        setup = self.constants.get('ONPU_CYCLES_DMA')
+        if leaf.cost in ('dma', 'gather') and (not setup or leaf.factor != setup.value):
+            raise SpecError(f'{leaf.where}: its factor {leaf.factor} is not ONPU_CYCLES_DMA')
 
     def check_field(self, field):
         if field.type.startswith('#'):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Writes slots.h and registers.h from registers.xml."""
 
-from .common import SpecError, banner, comment
+from .common import SpecError, banner, comment, define
 from .regs_model import Array, Register
 
 PRELUDE = '''
@@ -159,11 +159,6 @@ def enum_text(enum):
         text += '' if tail else comment(value.doc, '\t')
         text += f'\t{value.name} = {value.value},{tail}\n'
     return text + '};\n\n'
-
-
-def define(name, value):
-    tabs = '\t' * max(1, (56 - len('#define ') - len(name) + 7) // 8)
-    return f'#define {name}{tabs}{value}\n'
 
 
 def short_prefix(domain):

@@ -148,6 +148,11 @@ def instructions_page(isa):
     text += title('Definitions', '=')
     for name, block in isa.blocks:
         text += title(name, '-') + literal(block)
+    text += title('Constants', '=')
+    text += table(['Name', 'Value', 'Meaning'],
+                  [['``ONPU_INSN_BYTES``', f'``{isa.root.size // 8}``', 'bytes of an instruction']] +
+                  [[f'``{c.name}``', f'``{c.text}``', escape(c.doc)]
+                   for c in isa.constants.values()], (30, 15, 55))
     text += title('Element types', '=') + TYPES_INTRO
     text += table(['Class', 'Types'], [[name, ' '.join(types)]
                                        for name, types in TYPE_CLASSES.items()], (20, 80))
