@@ -32,7 +32,7 @@ static uint32_t read_capability(const struct onpu_device *d, uint32_t offset)
 	case ONPU_REG_CAP_NUM_QUEUES:
 		return sim->num_queues;
 	case ONPU_REG_CAP_NUM_VMS:
-		return DEVICE_NUM_VMS;
+		return ONPU_CAP_NUM_VMS__RESET;
 	case ONPU_REG_CAP_NUM_ASIDS:
 		return ONPU_CAP_NUM_ASIDS__RESET;
 	case ONPU_REG_CAP_ADDRESS:
@@ -40,7 +40,7 @@ static uint32_t read_capability(const struct onpu_device *d, uint32_t offset)
 	case ONPU_REG_CAP_CLOCK_KHZ:
 		return ONPU_CAP_CLOCK_KHZ__RESET;
 	case ONPU_REG_CAP_TCM_BYTES:
-		return DEVICE_TCM_BYTES;
+		return ONPU_CAP_TCM_BYTES__RESET;
 	case ONPU_REG_CAP_VECTORS:
 		return device_vectors(d);
 	case ONPU_REG_CAP_SAVE_BYTES:
@@ -159,22 +159,22 @@ static uint32_t read_queue(const struct onpu_device *d, uint32_t offset)
 	}
 }
 
-/* The queue whose doorbell register @offset is, or DEVICE_NO_QUEUE. */
+/* The queue whose doorbell register @offset is, or ONPU_NO_QUEUE. */
 static unsigned int doorbell_queue(const struct onpu_device *d, uint32_t offset)
 {
 	unsigned int queue;
 
 	if (offset < ONPU_DOORBELL_BASE || offset % ONPU_REG_DOORBELL__STRIDE)
-		return DEVICE_NO_QUEUE;
+		return ONPU_NO_QUEUE;
 	queue = (offset - ONPU_DOORBELL_BASE) / ONPU_REG_DOORBELL__STRIDE;
-	return queue < d->config.sim.num_queues ? queue : DEVICE_NO_QUEUE;
+	return queue < d->config.sim.num_queues ? queue : ONPU_NO_QUEUE;
 }
 
 uint32_t bar0_read(struct onpu_device *d, uint32_t offset)
 {
 	unsigned int queue = doorbell_queue(d, offset);
 
-	if (queue != DEVICE_NO_QUEUE)
+	if (queue != ONPU_NO_QUEUE)
 		return d->doorbell[queue];
 	if (offset < ONPU_REG_QUEUE_RETIRED_LO(0))
 		return read_control(d, offset);
@@ -281,7 +281,7 @@ void bar0_write(struct onpu_device *d, uint32_t offset, uint32_t value)
 {
 	unsigned int queue = doorbell_queue(d, offset);
 
-	if (queue != DEVICE_NO_QUEUE) {
+	if (queue != ONPU_NO_QUEUE) {
 		context_doorbell(d, queue, value);
 	} else if (offset == ONPU_REG_REQUEST_TAIL) {
 		d->request.tail = value;

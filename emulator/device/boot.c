@@ -47,8 +47,8 @@ static enum onpu_boot_error check_sizes(const struct onpu_fw_header *h, uint32_t
 {
 	if (h->image_size != size - ONPU_FW_HEADER_SIZE || !h->image_size || h->image_size % 4)
 		return ONPU_BOOT_ERROR_SIZE;
-	if (h->load_address % 4 || h->load_address >= DEVICE_TCM_BYTES ||
-	    h->memory_size > DEVICE_TCM_BYTES - h->load_address)
+	if (h->load_address % 4 || h->load_address >= ONPU_CAP_TCM_BYTES__RESET ||
+	    h->memory_size > ONPU_CAP_TCM_BYTES__RESET - h->load_address)
 		return ONPU_BOOT_ERROR_SIZE;
 	if (h->memory_size < h->image_size)
 		return ONPU_BOOT_ERROR_SIZE;
@@ -72,9 +72,10 @@ static enum onpu_boot_error load(struct onpu_device *d)
 	uint8_t *to;
 	enum onpu_boot_error error;
 
-	if (d->boot.size < sizeof(h) || d->boot.size > DEVICE_TCM_BYTES + sizeof(h))
+	if (d->boot.size < sizeof(h) || d->boot.size > ONPU_CAP_TCM_BYTES__RESET + sizeof(h))
 		return ONPU_BOOT_ERROR_SIZE;
-	if (d->boot.address % 64 || !mmu_bus_read(&d->mmu.bus, d->boot.address, &h, sizeof(h)))
+	if (d->boot.address % ONPU_RING_ALIGN ||
+	    !mmu_bus_read(&d->mmu.bus, d->boot.address, &h, sizeof(h)))
 		return ONPU_BOOT_ERROR_FETCH;
 	if (h.magic != ONPU_FW_MAGIC || h.header_size != ONPU_FW_HEADER_SIZE ||
 	    !all_zero(h.mbz_28, sizeof(h.mbz_28) / sizeof(h.mbz_28[0])))

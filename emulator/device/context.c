@@ -47,7 +47,7 @@ void context_vm_write(struct onpu_device *d, uint32_t offset, uint32_t value)
 		return;
 	switch (offset - vm * ONPU_REG_CORE_VM__STRIDE) {
 	case ONPU_REG_CORE_VM_ROOT_LO(0):
-		device_set_low(&d->vms[vm].root, value & ~(uint32_t)(MMU_PAGE_SIZE - 1));
+		device_set_low(&d->vms[vm].root, value & ~(uint32_t)(ONPU_PAGE_SIZE - 1));
 		break;
 	case ONPU_REG_CORE_VM_ROOT_HI(0):
 		device_set_high(&d->vms[vm].root, value);
@@ -111,12 +111,12 @@ static bool can_bind(const struct onpu_device *d, const struct queue *q, uint32_
 			  ONPU_CORE_CONTEXT_CONTROL_VM__SHIFT;
 	bool power = q->ring_size && !(q->ring_size & (q->ring_size - 1));
 
-	if (vm >= DEVICE_NUM_VMS || vector >= device_vectors(d))
+	if (vm >= ONPU_CAP_NUM_VMS__RESET || vector >= device_vectors(d))
 		return false;
 	if (!power || q->ring_size < ONPU_MIN_RING_SIZE || q->ring_size > ONPU_MAX_RING_SIZE)
 		return false;
 	return !(q->ring % sizeof(struct onpu_ring_job)) &&
-	       !((q->save | q->completion) % MMU_PAGE_SIZE);
+	       !((q->save | q->completion) % ONPU_PAGE_SIZE);
 }
 
 static void write_context_control(struct onpu_device *d, unsigned int i, uint32_t value)

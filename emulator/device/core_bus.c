@@ -11,7 +11,6 @@
 	 ONPU_CORE_IRQ_STATUS_DOORBELL__MASK | ONPU_CORE_IRQ_STATUS_FAULT__MASK |   \
 	 ONPU_CORE_IRQ_STATUS_SWITCHED__MASK | ONPU_CORE_IRQ_STATUS_IDLE__MASK |    \
 	 ONPU_CORE_IRQ_STATUS_SLICE__MASK | ONPU_CORE_IRQ_STATUS_KILLED__MASK)
-#define DMA_MAX 4096u
 
 void core_bus_reset(struct onpu_device *d)
 {
@@ -46,7 +45,7 @@ static uint32_t read_system(const struct onpu_device *d, uint32_t offset)
 	case ONPU_REG_CORE_NUM_QUEUES:
 		return d->config.sim.num_queues;
 	case ONPU_REG_CORE_NUM_VMS:
-		return DEVICE_NUM_VMS;
+		return ONPU_CAP_NUM_VMS__RESET;
 	case ONPU_REG_CORE_SAVE_BYTES:
 		return device_save_bytes(d);
 	default:
@@ -164,9 +163,9 @@ bool core_bus_load(void *ctx, uint32_t addr, unsigned int size, uint32_t *value)
 static void transfer(struct onpu_device *d, uint32_t command)
 {
 	struct core_regs *r = &d->regs;
-	bool ok = !(r->dma_host % 4) && !(r->dma_local % 4) && !(r->dma_length % 4) &&
-		  r->dma_length <= DMA_MAX && r->dma_local <= DEVICE_TCM_BYTES &&
-		  r->dma_length <= DEVICE_TCM_BYTES - r->dma_local;
+	bool ok = !((r->dma_host | r->dma_local | r->dma_length) % ONPU_CORE_DMA_ALIGN) &&
+		  r->dma_length <= ONPU_CORE_DMA_MAX && r->dma_local <= ONPU_CAP_TCM_BYTES__RESET &&
+		  r->dma_length <= ONPU_CAP_TCM_BYTES__RESET - r->dma_local;
 	uint8_t *local = d->tcm + (ok ? r->dma_local : 0);
 
 	if (ok && r->dma_length && command == ONPU_DMA_READ)

@@ -20,7 +20,7 @@ void cp_reset(struct onpu_device *d)
 	d->cp = (struct cp){
 		.run_queue = ONPU_CORE_RUN_QUEUE__RESET,
 		.switch_limit = ONPU_CORE_SWITCH_LIMIT__RESET,
-		.current = DEVICE_NO_QUEUE,
+		.current = ONPU_NO_QUEUE,
 	};
 }
 
@@ -39,7 +39,7 @@ static bool may_run(const struct onpu_device *d, unsigned int queue)
 /* The queue that shall be resident. */
 static unsigned int target(const struct onpu_device *d)
 {
-	return may_run(d, d->cp.run_queue) ? d->cp.run_queue : DEVICE_NO_QUEUE;
+	return may_run(d, d->cp.run_queue) ? d->cp.run_queue : ONPU_NO_QUEUE;
 }
 
 bool cp_switching(const struct onpu_device *d)
@@ -69,7 +69,7 @@ void cp_set_current(struct onpu_device *d, unsigned int queue)
 	cp->slice_from = 0;
 	cp->slice_raised = false;
 	cp->idle_raised = false;
-	if (queue != DEVICE_NO_QUEUE)
+	if (queue != ONPU_NO_QUEUE)
 		context_port(d, queue);
 	irq_core_set(d, IRQ_SWITCHED);
 }
@@ -114,7 +114,7 @@ static uint64_t slice_end(const struct onpu_device *d)
 	const struct cp *cp = &d->cp;
 	uint64_t left;
 
-	if (!cp->slice || cp->slice_raised || cp->current == DEVICE_NO_QUEUE)
+	if (!cp->slice || cp->slice_raised || cp->current == ONPU_NO_QUEUE)
 		return DEVICE_NEVER;
 	if (cp->slice_used >= cp->slice)
 		return cp->busy_until;
@@ -200,7 +200,7 @@ static void suspend(struct onpu_device *d)
 	cp->running = false;
 	cp->switch_wanted = false;
 	cp_charge(d, size);
-	cp_set_current(d, DEVICE_NO_QUEUE);
+	cp_set_current(d, ONPU_NO_QUEUE);
 }
 
 static void resume(struct onpu_device *d)
@@ -232,7 +232,7 @@ static void make_resident(struct onpu_device *d, unsigned int queue)
 {
 	cp_charge(d, 0);
 	cp_set_current(d, queue);
-	if (queue != DEVICE_NO_QUEUE && d->queues[queue].suspended)
+	if (queue != ONPU_NO_QUEUE && d->queues[queue].suspended)
 		resume(d);
 }
 
@@ -300,7 +300,7 @@ bool cp_poll(struct onpu_device *d)
 		make_resident(d, target(d));
 		return true;
 	}
-	if (cp->current == DEVICE_NO_QUEUE)
+	if (cp->current == ONPU_NO_QUEUE)
 		return false;
 	q = &d->queues[cp->current];
 	if (q->head != q->tail) {
@@ -329,7 +329,7 @@ void cp_kill(struct onpu_device *d, uint32_t queue)
 	if (bound && queue == cp->current) {
 		onpu_machine_abort(d->machine);
 		cp->running = false;
-		cp_set_current(d, DEVICE_NO_QUEUE);
+		cp_set_current(d, ONPU_NO_QUEUE);
 	}
 	cp_target_changed(d);
 	irq_core_set(d, IRQ_KILLED);

@@ -51,7 +51,7 @@ static void give_way(struct onpu_device *d)
 
 static bool config_valid(const struct onpu_device_config *config, const char **error)
 {
-	if (config->sim.sram_bytes % 4096) {
+	if (config->sim.sram_bytes % ONPU_PAGE_SIZE) {
 		*error = "the SRAM of a device is a multiple of 4096 bytes";
 		return false;
 	}
@@ -73,7 +73,7 @@ static bool init_parts(struct onpu_device *d, const char **error)
 		.store = core_bus_store,
 		.tcm = d->tcm,
 		.tcm_base = ONPU_CORE_TCM_BASE,
-		.tcm_size = DEVICE_TCM_BYTES,
+		.tcm_size = ONPU_CAP_TCM_BYTES__RESET,
 	};
 
 	d->machine = onpu_machine_create(&d->config.sim, error);

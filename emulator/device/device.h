@@ -14,10 +14,7 @@
 #include "onpu_device.h"
 #include "device/riscv.h"
 
-#define DEVICE_NO_QUEUE	     0xffu
 #define DEVICE_NEVER	     UINT64_MAX
-#define DEVICE_TCM_BYTES     0x40000u
-#define DEVICE_NUM_VMS	     64u
 #define DEVICE_ACCESSES	     256
 #define DEVICE_INVALIDATIONS 32
 
@@ -158,7 +155,7 @@ struct onpu_device {
 	struct mmu mmu;
 	struct onpu_rv32 core;
 	bool core_started;
-	uint8_t tcm[DEVICE_TCM_BYTES];
+	uint8_t tcm[ONPU_CAP_TCM_BYTES__RESET];
 
 	struct boot_regs boot;
 	struct irq_regs irq;
@@ -167,7 +164,7 @@ struct onpu_device {
 	struct message_ring request, response, log;
 	uint32_t doorbell[ONPU_MAX_QUEUES];
 	struct core_regs regs;
-	struct vm_entry vms[DEVICE_NUM_VMS];
+	struct vm_entry vms[ONPU_CAP_NUM_VMS__RESET];
 	struct queue queues[ONPU_MAX_QUEUES];
 	struct cp cp;
 };

@@ -10,22 +10,19 @@
 #define PTE_BITS                                                                       \
 	(ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_X | ONPU_PTE_U | ONPU_PTE_G | \
 	 ONPU_PTE_A | ONPU_PTE_D)
-#define PTE_PPN_BITS 44
-#define PTE_PPN_MASK (((UINT64_C(1) << PTE_PPN_BITS) - 1) << ONPU_PTE_PPN_SHIFT)
-#define LEVELS	     3
-#define LEVEL_BITS   9
+#define PTE_PPN_MASK (((UINT64_C(1) << ONPU_PTE_PPN_BITS) - 1) << ONPU_PTE_PPN_SHIFT)
 #define LARGE_LEVEL  1
 
 bool mmu_bus_read(const struct mmu_bus *bus, uint64_t addr, void *dst, size_t len)
 {
-	const uint64_t limit = UINT64_C(1) << MMU_DMA_BITS;
+	const uint64_t limit = UINT64_C(1) << ONPU_BUS_BITS;
 
 	return addr < limit && len <= limit - addr && !bus->read(bus->ctx, addr, dst, len);
 }
 
 bool mmu_bus_write(const struct mmu_bus *bus, uint64_t addr, const void *src, size_t len)
 {
-	const uint64_t limit = UINT64_C(1) << MMU_DMA_BITS;
+	const uint64_t limit = UINT64_C(1) << ONPU_BUS_BITS;
 
 	return addr < limit && len <= limit - addr && !bus->write(bus->ctx, addr, src, len);
 }
@@ -43,7 +40,7 @@ void mmu_destroy(struct mmu *mmu)
 
 static uint64_t pte_address(uint64_t pte)
 {
-	return (pte & PTE_PPN_MASK) >> ONPU_PTE_PPN_SHIFT << MMU_PAGE_SHIFT;
+	return (pte & PTE_PPN_MASK) >> ONPU_PTE_PPN_SHIFT << ONPU_PAGE_SHIFT;
 }
 
 static bool is_pointer(uint64_t pte)
@@ -54,7 +51,7 @@ static bool is_pointer(uint64_t pte)
 /* A leaf as enum onpu_pte demands, at a level that has leaves. */
 static bool is_leaf(uint64_t pte, unsigned int level)
 {
-	const uint64_t large = (UINT64_C(1) << MMU_LARGE_SHIFT) - 1;
+	const uint64_t large = (UINT64_C(1) << ONPU_LARGE_PAGE_SHIFT) - 1;
 
 	if (level > LARGE_LEVEL || (level == LARGE_LEVEL && pte_address(pte) & large))
 		return false;
@@ -67,9 +64,9 @@ static bool walk(const struct mmu *mmu, uint64_t root, uint64_t va, uint64_t *le
 {
 	uint64_t table = root;
 
-	for (unsigned int level = LEVELS; level-- > 0;) {
-		unsigned int shift = MMU_PAGE_SHIFT + LEVEL_BITS * level;
-		uint64_t index = va >> shift & ((1u << LEVEL_BITS) - 1);
+	for (unsigned int level = ONPU_PTE_LEVELS; level-- > 0;) {
+		unsigned int shift = ONPU_PAGE_SHIFT + ONPU_PTE_INDEX_BITS * level;
+		uint64_t index = va >> shift & ((1u << ONPU_PTE_INDEX_BITS) - 1);
 		uint64_t pte;
 
 		if (!mmu_bus_read(&mmu->bus, table + index * sizeof(pte), &pte, sizeof(pte)))
@@ -93,7 +90,7 @@ int mmu_translate(struct mmu *mmu, const struct mmu_space *space, uint64_t va,
 	uint64_t offset_mask, pte;
 	bool large;
 
-	if (va >> MMU_VA_BITS || !space->valid)
+	if (va >> ONPU_VA_BITS || !space->valid)
 		return ONPU_FAULT_MMU_NOT_PRESENT;
 	if (!tlb_lookup(&mmu->tlb, space->asid, va, &pte, &large)) {
 		if (!walk(mmu, space->root, va, &pte, &large))
@@ -104,14 +101,14 @@ int mmu_translate(struct mmu *mmu, const struct mmu_space *space, uint64_t va,
 		return ONPU_FAULT_MMU_PERM;
 	if (access == MMU_WRITE && !(pte & ONPU_PTE_W))
 		return ONPU_FAULT_MMU_PERM;
-	offset_mask = (UINT64_C(1) << (large ? MMU_LARGE_SHIFT : MMU_PAGE_SHIFT)) - 1;
+	offset_mask = (UINT64_C(1) << (large ? ONPU_LARGE_PAGE_SHIFT : ONPU_PAGE_SHIFT)) - 1;
 	*addr = pte_address(pte) | (va & offset_mask);
 	return 0;
 }
 
 static size_t until_page_end(uint64_t va, size_t len)
 {
-	size_t rest = MMU_PAGE_SIZE - (va & (MMU_PAGE_SIZE - 1));
+	size_t rest = ONPU_PAGE_SIZE - (va & (ONPU_PAGE_SIZE - 1));
 
 	return len < rest ? len : rest;
 }

@@ -10,11 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MMU_PAGE_SHIFT	12
-#define MMU_PAGE_SIZE	(UINT64_C(1) << MMU_PAGE_SHIFT)
-#define MMU_LARGE_SHIFT 21
-#define MMU_VA_BITS	38
-#define MMU_DMA_BITS	56
+#include "onpu/registers.h"
 
 /* Host memory; functions as in struct onpu_host_ops. */
 struct mmu_bus {

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "onpu/isa.h"
+
 enum onpu_queue_state queue_state(const struct onpu_device *d, unsigned int queue)
 {
 	const struct queue *q = &d->queues[queue];
@@ -89,7 +91,7 @@ static bool entry_valid(const struct onpu_ring_job *job, uint64_t last_seqno)
 {
 	if (job->type != ONPU_ENTRY_JOB || job->flags || job->mbz_3c)
 		return false;
-	if (job->program_va % 16 || job->slots_va % 128)
+	if (job->program_va % ONPU_INSN_BYTES || job->slots_va % ONPU_SLOT_SIZE)
 		return false;
 	if (!job->num_slots || job->num_slots > ONPU_MAX_SLOTS)
 		return false;
@@ -216,7 +218,7 @@ static void stop_queue(struct onpu_device *d, const struct onpu_fault_record *fa
 {
 	d->queues[d->cp.current].faulted = true;
 	cp_push_fault(d, fault);
-	cp_set_current(d, DEVICE_NO_QUEUE);
+	cp_set_current(d, ONPU_NO_QUEUE);
 }
 
 /* End the job of the resident queue, or without a job, report what is wrong with its ring. */

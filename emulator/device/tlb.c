@@ -18,7 +18,7 @@
 
 static uint64_t make_key(uint16_t asid, uint64_t va, bool large)
 {
-	unsigned int shift = large ? MMU_LARGE_SHIFT : MMU_PAGE_SHIFT;
+	unsigned int shift = large ? ONPU_LARGE_PAGE_SHIFT : ONPU_PAGE_SHIFT;
 
 	return KEY_VALID | (large ? KEY_LARGE : 0) | (uint64_t)asid << KEY_ASID_SHIFT | va >> shift;
 }
@@ -112,7 +112,7 @@ void tlb_insert(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte, bool 
 
 static bool concerned(const struct tlb_entry *entry, uint16_t asid, uint64_t first, uint64_t end)
 {
-	unsigned int shift = entry->key & KEY_LARGE ? MMU_LARGE_SHIFT : MMU_PAGE_SHIFT;
+	unsigned int shift = entry->key & KEY_LARGE ? ONPU_LARGE_PAGE_SHIFT : ONPU_PAGE_SHIFT;
 	uint64_t low = (entry->key & UINT32_MAX) << shift;
 	uint64_t high = low + (UINT64_C(1) << shift);
 
@@ -130,8 +130,8 @@ static void rehash(struct tlb *tlb)
 
 void tlb_invalidate(struct tlb *tlb, uint16_t asid, uint64_t va, uint32_t pages)
 {
-	uint64_t first = va & ~(MMU_PAGE_SIZE - 1);
-	uint64_t end = first + ((uint64_t)pages << MMU_PAGE_SHIFT);
+	uint64_t first = va & ~(ONPU_PAGE_SIZE - 1);
+	uint64_t end = first + ((uint64_t)pages << ONPU_PAGE_SHIFT);
 	size_t removed = 0;
 
 	if (!pages)

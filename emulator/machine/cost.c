@@ -2,14 +2,13 @@
 /* Costs of instructions in cycles, from plain numbers; see cost.h. */
 #include "machine/cost.h"
 
-#define VECTOR_SETUP 8
-#define MMA_SETUP    16
+#include "onpu/isa.h"
 
 uint64_t cost_vector(uint64_t elements, unsigned int words, uint32_t lanes, uint64_t factor)
 {
 	uint64_t passes = cost_ceil(cost_mul(elements, words), lanes);
 
-	return cost_add(VECTOR_SETUP, cost_mul(passes, factor));
+	return cost_add(ONPU_CYCLES_VECTOR, cost_mul(passes, factor));
 }
 
 uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int words, uint32_t lanes,
@@ -29,7 +28,7 @@ uint64_t cost_mma(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, uint64_t t
 	if (depth < rows)
 		depth = rows;
 	/* Filling takes a cycle for each row, draining one for each column. */
-	return cost_add(MMA_SETUP + (uint64_t)rows + cols, cost_mul(blocks, depth));
+	return cost_add(ONPU_CYCLES_MMA + (uint64_t)rows + cols, cost_mul(blocks, depth));
 }
 
 uint64_t cost_dma(uint64_t runs, uint64_t bytes, uint32_t bytes_per_cycle, unsigned int setup)

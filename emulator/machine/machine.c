@@ -16,13 +16,13 @@
 struct onpu_sim_config onpu_sim_config_default(void)
 {
 	return (struct onpu_sim_config){
-		.sram_bytes = 4u << 20,
-		.lanes = 128,
-		.mxu_rows = 64,
-		.mxu_cols = 64,
-		.fifo_depth = 16,
-		.dma_bytes_per_cycle = 32,
-		.num_queues = 64,
+		.sram_bytes = ONPU_CAP_SRAM_BYTES__RESET,
+		.lanes = ONPU_CAP_LANES__RESET,
+		.mxu_rows = ONPU_CAP_MXU_ROWS__RESET,
+		.mxu_cols = ONPU_CAP_MXU_COLS__RESET,
+		.fifo_depth = ONPU_CAP_FIFO_DEPTH__RESET,
+		.dma_bytes_per_cycle = ONPU_CAP_DMA_BYTES__RESET,
+		.num_queues = ONPU_CAP_NUM_QUEUES__RESET,
 		.threads = 1,
 		.simd = -1,
 	};
@@ -247,7 +247,7 @@ static bool arrive(struct onpu_machine *m, uint64_t now, unsigned int engine)
 			s->count += s->pending;
 			s->time = s->pending_time;
 			s->pending = 0;
-			s->overflow = s->count > UINT16_MAX;
+			s->overflow = s->count > ONPU_MAX_TOKENS;
 		}
 		if (s->overflow && (!first || comes_before(s, first)))
 			first = s;

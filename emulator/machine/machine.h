@@ -58,7 +58,7 @@ struct onpu_machine {
 	uint64_t cp_tokens;    /* when the CP has its tokens; UINT64_MAX: not known yet */
 	struct engine engine[ONPU_ENG_COUNT]; /* that of the CP has no queue */
 	struct semaphore semaphore[ONPU_NUM_SEMAPHORES];
-	uint16_t slot_cache[SIM_SLOT_CACHE]; /* most recent first */
+	uint16_t slot_cache[ONPU_CACHED_SLOTS]; /* most recent first */
 	uint32_t slots_cached;
 };
 

@@ -34,7 +34,7 @@ bool machine_begin_program(struct onpu_machine *m)
 	struct onpu_slot_program program;
 	int code = 0;
 
-	if (job->program_va % (ONPU_INSN_WORDS * 4) || job->slots_va % ONPU_SLOT_SIZE)
+	if (job->program_va % ONPU_INSN_BYTES || job->slots_va % ONPU_SLOT_SIZE)
 		code = ONPU_FAULT_SLOT_FORMAT;
 	else if (!job->num_slots)
 		code = ONPU_FAULT_SLOT_INDEX;
@@ -62,20 +62,20 @@ static unsigned int slot_cycles(struct onpu_machine *m, uint16_t index)
 	while (at < m->slots_cached && m->slot_cache[at] != index)
 		at++;
 	miss = at == m->slots_cached;
-	if (miss && m->slots_cached < SIM_SLOT_CACHE)
+	if (miss && m->slots_cached < ONPU_CACHED_SLOTS)
 		m->slots_cached++;
 	else if (miss)
 		at--;
 	memmove(m->slot_cache + 1, m->slot_cache, at * sizeof(m->slot_cache[0]));
 	m->slot_cache[0] = index;
-	return miss ? 4 : 0;
+	return miss ? ONPU_CYCLES_SLOT : 0;
 }
 
 static unsigned int fetch_cycles(struct onpu_machine *m, const struct sim_work *w)
 {
 	const uint16_t index[ONPU_OPERAND_COUNT] = { w->insn.dst, w->insn.s0, w->insn.s1,
 						     w->insn.s2, w->insn.param };
-	unsigned int cycles = 1;
+	unsigned int cycles = ONPU_CYCLES_TAKE;
 
 	for (unsigned int i = 0; i < ONPU_OPERAND_COUNT; i++) {
 		if (w->info->operands[i].present && index[i])

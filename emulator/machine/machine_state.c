@@ -39,7 +39,7 @@ struct saved_state {
 	struct onpu_counters counters;
 	struct saved_engine engine[ONPU_ENG_COUNT];
 	struct saved_semaphore semaphore[ONPU_NUM_SEMAPHORES];
-	uint16_t slot_cache[SIM_SLOT_CACHE];
+	uint16_t slot_cache[ONPU_CACHED_SLOTS];
 };
 
 union state_area {
@@ -116,8 +116,8 @@ int onpu_machine_save(struct onpu_machine *m, const struct onpu_mem *mem, uint64
 }
 
 /* What one instruction signals, and what that makes of a full semaphore. */
-#define PENDING_MAX (UINT16_MAX + 1)
-#define COUNT_MAX   (UINT16_MAX + PENDING_MAX)
+#define PENDING_MAX (ONPU_MAX_TOKENS + 1)
+#define COUNT_MAX   (ONPU_MAX_TOKENS + PENDING_MAX)
 /* Far above any job's, and no sum with costs comes near NO_TIME. */
 #define TIME_MAX (UINT64_C(1) << 62)
 
@@ -154,12 +154,12 @@ static bool state_ok(const struct onpu_machine *m, const struct saved_state *s)
 	    s->dma_bytes_per_cycle != c->dma_bytes_per_cycle)
 		return false;
 	if (s->program_sram > c->sram_bytes || s->head.live > s->program_sram ||
-	    s->head.pc > s->num_insns || s->slots_cached > SIM_SLOT_CACHE || !times_ok(s))
+	    s->head.pc > s->num_insns || s->slots_cached > ONPU_CACHED_SLOTS || !times_ok(s))
 		return false;
 	for (unsigned int i = 0; i < ONPU_NUM_SEMAPHORES; i++) {
 		const struct saved_semaphore *q = &s->semaphore[i];
 
-		if (q->count > COUNT_MAX || (q->count > UINT16_MAX && !q->overflow) ||
+		if (q->count > COUNT_MAX || (q->count > ONPU_MAX_TOKENS && !q->overflow) ||
 		    q->pending > PENDING_MAX || q->overflow > 1 || !owner_ok(q->signaller) ||
 		    !owner_ok(q->waiter) ||
 		    ((q->pending || q->overflow) && q->signaller == NO_ENGINE))

@@ -67,7 +67,7 @@ static int shape_reduce_whole(const struct sim_work *w, unsigned int part)
 
 	if (w->insn.axes >> q)
 		return S0;
-	if (d->rank != q + part || (part && (q >= ONPU_MAX_RANK || d->dim[q] != REDUCE_LANES)))
+	if (d->rank != q + part || (part && (q >= ONPU_MAX_RANK || d->dim[q] != ONPU_REDUCE_LANES)))
 		return DST;
 	for (unsigned int i = 0; i < q; i++) {
 		if (d->dim[i] != (w->insn.axes >> i & 1 ? 1 : s->dim[i]))
@@ -82,7 +82,7 @@ static int shape_reduce_lanes(const struct sim_work *w)
 	const struct sim_tensor *d = &w->t[DST], *s = &w->t[S0];
 	unsigned int q = s->rank - 1;
 
-	if (!s->rank || s->dim[q] != REDUCE_LANES || w->insn.axes >> q)
+	if (!s->rank || s->dim[q] != ONPU_REDUCE_LANES || w->insn.axes >> q)
 		return S0;
 	for (unsigned int i = 0; i < q; i++) {
 		if ((w->insn.axes >> i & 1) && s->dim[i] != 1)

@@ -14,11 +14,6 @@
 #include "onpu_sim.h"
 #include "machine/threads.h"
 
-/* No instruction may cost more (D8). */
-#define SIM_MAX_COST (1u << 20)
-/* Slots that the command processor keeps. */
-#define SIM_SLOT_CACHE 64
-
 __extension__ typedef __int128 sim_s128;
 __extension__ typedef unsigned __int128 sim_u128;
 
@@ -199,7 +194,7 @@ bool sim_resample_inside(const struct sim_work *w);
 /* The units [low, high) that an operand touches, with what taps add, relative to its window. */
 void sim_extent(const struct sim_work *w, unsigned int operand, sim_s128 *low, sim_s128 *high);
 
-/* The cost in cycles; saturates above SIM_MAX_COST. */
+/* The cost in cycles; saturates above ONPU_MAX_COST. */
 uint64_t sim_cost(const struct sim_work *w, const struct onpu_sim_config *config);
 
 /* execute.c: run a decoded instruction; false: c->fault says why. */

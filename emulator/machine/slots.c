@@ -127,7 +127,7 @@ static bool index_format(const struct sim_work *w)
 
 static bool resample_format(const struct onpu_slot_param_resample *p)
 {
-	const uint32_t limit = UINT32_C(1) << 30;
+	const uint32_t limit = ONPU_MAX_RESAMPLE_SIZE;
 
 	for (unsigned int i = 0; i < 2; i++) {
 		if (!p->in_size[i] || p->in_size[i] > limit || !p->out_size[i] ||
@@ -450,5 +450,5 @@ bool sim_decode(struct sim_context *c, struct sim_work *w, const struct sim_slot
 	if (!check_bounds(c, w))
 		return false;
 	w->cost = sim_cost(w, c->config);
-	return w->cost <= SIM_MAX_COST || sim_fail(c, ONPU_FAULT_SHAPE, ONPU_OPERAND_NONE, 0);
+	return w->cost <= ONPU_MAX_COST || sim_fail(c, ONPU_FAULT_SHAPE, ONPU_OPERAND_NONE, 0);
 }

@@ -34,8 +34,8 @@ struct reduce {
 
 /* Both kinds of lanes of a piece: [lane][output]. */
 union lanes {
-	float f[REDUCE_LANES][KERNEL_CHUNK];
-	int64_t s[REDUCE_LANES][KERNEL_CHUNK];
+	float f[ONPU_REDUCE_LANES][KERNEL_CHUNK];
+	int64_t s[ONPU_REDUCE_LANES][KERNEL_CHUNK];
 };
 
 static size_t piece_size(const struct walk_piece *p)
@@ -79,7 +79,7 @@ static void load_lanes(const struct reduce *r, const struct walk_piece *p, unsig
 	struct walk_piece q = *p;
 	size_t n = piece_size(p);
 
-	for (int l = 0; l < REDUCE_LANES; l++, q.at[operand] += r->lane_stride) {
+	for (int l = 0; l < ONPU_REDUCE_LANES; l++, q.at[operand] += r->lane_stride) {
 		if (r->floats) {
 			const float *x = walk_load_f32(r->c, t, &q, operand, lanes->f[l]);
 
@@ -99,7 +99,7 @@ static void store_lanes(const struct reduce *r, const struct walk_piece *p,
 {
 	struct walk_piece q = *p;
 
-	for (int l = 0; l < REDUCE_LANES; l++, q.at[DST] += r->lane_stride) {
+	for (int l = 0; l < ONPU_REDUCE_LANES; l++, q.at[DST] += r->lane_stride) {
 		if (r->floats)
 			walk_store_f32(r->c, &r->w->t[DST], &q, DST, lanes->f[l]);
 		else
@@ -112,7 +112,7 @@ static void start_lanes(const struct reduce *r, size_t n, union lanes *lanes)
 	float f = identity_f32(r->op);
 	int64_t s = identity_s64(r->op, r->type);
 
-	for (int l = 0; l < REDUCE_LANES; l++) {
+	for (int l = 0; l < ONPU_REDUCE_LANES; l++) {
 		for (size_t i = 0; i < n; i++) {
 			if (r->floats)
 				lanes->f[l][i] = f;
@@ -126,7 +126,7 @@ static void combine_lanes(const struct reduce *r, size_t n, union lanes *lanes)
 {
 	const struct onpu_kernels *k = r->c->kernels;
 
-	for (int w = REDUCE_LANES / 2; w; w /= 2) {
+	for (int w = ONPU_REDUCE_LANES / 2; w; w /= 2) {
 		for (int j = 0; j < w; j++) {
 			if (r->floats)
 				k->accumulate[r->join](lanes->f[j], lanes->f[j + w], n);
@@ -167,10 +167,10 @@ static void reduce_across(const struct reduce *r, const struct walk_piece *p, un
 	for (uint64_t i = 0; i < r->count && !sim_stop(r->c, i); i++) {
 		q.at[S0] = p->at[S0] + offset;
 		if (r->floats)
-			k->accumulate[r->op](lanes->f[i % REDUCE_LANES],
+			k->accumulate[r->op](lanes->f[i % ONPU_REDUCE_LANES],
 					     walk_load_f32(r->c, s, &q, S0, buf.f), n);
 		else
-			k->s64_accumulate[r->op](lanes->s[i % REDUCE_LANES],
+			k->s64_accumulate[r->op](lanes->s[i % ONPU_REDUCE_LANES],
 						 walk_load_s64(r->c, s, &q, S0, buf.s), n, r->type);
 		offset = next_offset(r, at, offset);
 	}
@@ -252,20 +252,20 @@ static void reduce_along(const struct reduce *r, const struct walk_piece *p, uni
 				    i % p->columns * p->step[S0],
 			.left = r->count,
 		};
-		float f[REDUCE_LANES];
-		int64_t s[REDUCE_LANES];
+		float f[ONPU_REDUCE_LANES];
+		int64_t s[ONPU_REDUCE_LANES];
 
 		if (r->floats) {
-			for (int l = 0; l < REDUCE_LANES; l++)
+			for (int l = 0; l < ONPU_REDUCE_LANES; l++)
 				f[l] = lanes->f[l][i];
 			reduce_along_f32(r, &g, f);
-			for (int l = 0; l < REDUCE_LANES; l++)
+			for (int l = 0; l < ONPU_REDUCE_LANES; l++)
 				lanes->f[l][i] = f[l];
 		} else {
-			for (int l = 0; l < REDUCE_LANES; l++)
+			for (int l = 0; l < ONPU_REDUCE_LANES; l++)
 				s[l] = lanes->s[l][i];
 			reduce_along_s64(r, &g, s);
-			for (int l = 0; l < REDUCE_LANES; l++)
+			for (int l = 0; l < ONPU_REDUCE_LANES; l++)
 				lanes->s[l][i] = s[l];
 		}
 	}

@@ -14,11 +14,10 @@
 #include <stdint.h>
 
 #include "math/functions.h"
+#include "onpu/slots.h"
 
 /* Elements that one call of an elementwise kernel sees at most. */
 #define KERNEL_CHUNK 512
-/* Lanes of a reduction. */
-#define REDUCE_LANES 16
 /* Upper bounds of the register tile of the matrix kernels, over all levels. */
 #define MMA_MAX_ROWS 8
 #define MMA_MAX_COLS 48

@@ -234,9 +234,9 @@ DEFINE_COMPARE(le, !less(y, x, u))
                                                                               \
 		(void)u;                                                      \
 		for (size_t i = 0; i < n; i++) {                              \
-			int64_t a = lane[i % REDUCE_LANES], x = src[i];       \
+			int64_t a = lane[i % ONPU_REDUCE_LANES], x = src[i];  \
                                                                               \
-			lane[i % REDUCE_LANES] = (expression);                \
+			lane[i % ONPU_REDUCE_LANES] = (expression);           \
 		}                                                             \
 	}
 

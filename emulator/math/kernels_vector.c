@@ -260,37 +260,37 @@ static void is_inf(uint8_t *dst, const float *a, size_t n)
 
 /* ---- Reductions and windows ---- */
 
-#define DEFINE_REDUCE(name, expression)                                   \
-	static void acc_##name(float *acc, const float *src, size_t n)    \
-	{                                                                 \
-		KERNEL_VECTORISE                                          \
-		for (size_t i = 0; i < n; i++) {                          \
-			float a = acc[i], x = src[i];                     \
-                                                                          \
-			acc[i] = (expression);                            \
-		}                                                         \
-	}                                                                 \
-                                                                          \
-	static void lanes_##name(float *lane, const float *src, size_t n) \
-	{                                                                 \
-		float local[REDUCE_LANES];                                \
-		size_t i = 0;                                             \
-                                                                          \
-		memcpy(local, lane, sizeof(local));                       \
-		for (; i + REDUCE_LANES <= n; i += REDUCE_LANES) {        \
-			KERNEL_VECTORISE                                  \
-			for (int j = 0; j < REDUCE_LANES; j++) {          \
-				float a = local[j], x = src[i + j];       \
-                                                                          \
-				local[j] = (expression);                  \
-			}                                                 \
-		}                                                         \
-		for (int j = 0; i < n; i++, j++) {                        \
-			float a = local[j], x = src[i];                   \
-                                                                          \
-			local[j] = (expression);                          \
-		}                                                         \
-		memcpy(lane, local, sizeof(local));                       \
+#define DEFINE_REDUCE(name, expression)                                      \
+	static void acc_##name(float *acc, const float *src, size_t n)       \
+	{                                                                    \
+		KERNEL_VECTORISE                                             \
+		for (size_t i = 0; i < n; i++) {                             \
+			float a = acc[i], x = src[i];                        \
+                                                                             \
+			acc[i] = (expression);                               \
+		}                                                            \
+	}                                                                    \
+                                                                             \
+	static void lanes_##name(float *lane, const float *src, size_t n)    \
+	{                                                                    \
+		float local[ONPU_REDUCE_LANES];                              \
+		size_t i = 0;                                                \
+                                                                             \
+		memcpy(local, lane, sizeof(local));                          \
+		for (; i + ONPU_REDUCE_LANES <= n; i += ONPU_REDUCE_LANES) { \
+			KERNEL_VECTORISE                                     \
+			for (int j = 0; j < ONPU_REDUCE_LANES; j++) {        \
+				float a = local[j], x = src[i + j];          \
+                                                                             \
+				local[j] = (expression);                     \
+			}                                                    \
+		}                                                            \
+		for (int j = 0; i < n; i++, j++) {                           \
+			float a = local[j], x = src[i];                      \
+                                                                             \
+			local[j] = (expression);                             \
+		}                                                            \
+		memcpy(lane, local, sizeof(local));                          \
 	}
 
 DEFINE_REDUCE(sum, a + x)

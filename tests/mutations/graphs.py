@@ -171,7 +171,7 @@ MUTATIONS = [
     _pass('clamp of uint8 from 0 is nothing', 'simplify.c', 'a->ulo == 0 && a->uhi == UINT8_MAX', 'a->ulo == 0'),
     # Model.
     _model('the last round of the tree of lanes is missing', 'machine/vector_reduce.c',
-           'for (int w = REDUCE_LANES / 2; w; w /= 2) {', 'for (int w = REDUCE_LANES / 2; w > 1; w /= 2) {'),
+           'for (int w = ONPU_REDUCE_LANES / 2; w; w /= 2) {', 'for (int w = ONPU_REDUCE_LANES / 2; w > 1; w /= 2) {'),
     _model('int64 indices are 32 bits', 'machine/dma_index.c',
            'v = x->dtype == ONPU_DT_I32 ?', 'v = x->dtype != ONPU_DT_U32 ?'),
     _model('windows begin with 0 for the maximum', 'machine/vector_window.c',
