@@ -2,10 +2,7 @@
 /* Contexts and the queues that they are bound to. */
 #include "firmware.h"
 
-#define PAGE	4096u
-#define VA_BITS (ONPU_CAP_ADDRESS__RESET >> ONPU_CAP_ADDRESS_VA_BITS__SHIFT & 0xff)
-#define ENTRY	((uint32_t)sizeof(struct onpu_ring_job))
-#define MAX_ID	65535u
+#define ENTRY ((uint32_t)sizeof(struct onpu_ring_job))
 
 static struct fw_context *find(struct firmware *fw, uint32_t id)
 {
@@ -26,21 +23,22 @@ static struct fw_context *unused(struct firmware *fw)
 /* A range within the address space. */
 static bool range_valid(uint64_t start, uint64_t size, uint32_t alignment)
 {
-	const uint64_t end = UINT64_C(1) << VA_BITS;
+	const uint64_t end = UINT64_C(1) << ONPU_VA_BITS;
 
 	return !(start % alignment) && start < end && size <= end - start;
 }
 
 static bool create_valid(const struct firmware *fw, const struct onpu_msg_ctx_create *m)
 {
-	if (m->context > MAX_ID || m->vm >= fw->num_vms || m->priority >= ONPU_PRIORITY_COUNT)
+	if (m->context >= ONPU_MAX_CONTEXTS || m->vm >= fw->num_vms ||
+	    m->priority >= ONPU_PRIORITY_COUNT)
 		return false;
 	if (m->ring_size < ONPU_MIN_RING_SIZE || m->ring_size > ONPU_MAX_RING_SIZE ||
 	    m->ring_size & (m->ring_size - 1))
 		return false;
 	if (!range_valid(m->ring, (uint64_t)m->ring_size * ENTRY, ENTRY) ||
-	    !range_valid(m->save, hw_read(ONPU_REG_CORE_SAVE_BYTES), PAGE) ||
-	    !range_valid(m->completion, PAGE, PAGE))
+	    !range_valid(m->save, hw_read(ONPU_REG_CORE_SAVE_BYTES), ONPU_PAGE_SIZE) ||
+	    !range_valid(m->completion, ONPU_PAGE_SIZE, ONPU_PAGE_SIZE))
 		return false;
 	return m->vector <= fw->num_queues;
 }
@@ -59,7 +57,7 @@ uint32_t context_create(struct firmware *fw, const struct onpu_msg_ctx_create *m
 	if (!c)
 		return ONPU_MSG_BUSY;
 	c->used = true;
-	c->queue = HW_NO_QUEUE;
+	c->queue = ONPU_NO_QUEUE;
 	c->id = (uint16_t)m->context;
 	c->vm = m->vm;
 	c->ring = m->ring;
@@ -79,7 +77,7 @@ uint32_t context_destroy(struct firmware *fw, const struct onpu_msg_ctx *m)
 
 	if (!c)
 		return ONPU_MSG_NOT_FOUND;
-	if (c->queue != HW_NO_QUEUE)
+	if (c->queue != ONPU_NO_QUEUE)
 		return ONPU_MSG_BUSY;
 	fw->vms[c->vm].contexts--;
 	fw->counts.contexts--;
@@ -94,7 +92,7 @@ uint32_t context_kill(struct firmware *fw, const struct onpu_msg_ctx *m)
 
 	if (!c)
 		return ONPU_MSG_NOT_FOUND;
-	if (c->queue == HW_NO_QUEUE)
+	if (c->queue == ONPU_NO_QUEUE)
 		return ONPU_MSG_OK;
 	if (!sched_kill(fw, c->queue))
 		return ONPU_MSG_INTERNAL;
@@ -111,7 +109,7 @@ uint32_t context_bind(struct firmware *fw, const struct onpu_msg_queue *m)
 		return ONPU_MSG_INVALID;
 	if (!c)
 		return ONPU_MSG_NOT_FOUND;
-	if (c->queue != HW_NO_QUEUE || fw->bound[q])
+	if (c->queue != ONPU_NO_QUEUE || fw->bound[q])
 		return ONPU_MSG_BUSY;
 	hw_write(ONPU_REG_CORE_CONTEXT_ID(q), c->id);
 	hw_write64(ONPU_REG_CORE_CONTEXT_RING_LO(q), c->ring);
@@ -146,7 +144,7 @@ uint32_t context_unbind(struct firmware *fw, const struct onpu_msg_queue *m)
 	if (hw_read(ONPU_REG_CORE_CONTEXT_CONTROL(q)) & ONPU_CORE_CONTEXT_CONTROL_VALID__MASK)
 		return ONPU_MSG_BUSY;
 	sched_remove(fw, q);
-	c->queue = HW_NO_QUEUE;
+	c->queue = ONPU_NO_QUEUE;
 	fw->bound[q] = 0;
 	fw->counts.queues--;
 	return ONPU_MSG_OK;

@@ -19,10 +19,9 @@
 #endif
 
 #define FW_MAX_CONTEXTS 256
-#define FW_MAX_VMS	64
 #define FW_QUEUE_WORDS	(ONPU_MAX_QUEUES / 32)
 /* Job cycles: one millisecond of the nominal clock. */
-#define FW_DEFAULT_SLICE 1000000u
+#define FW_DEFAULT_SLICE ONPU_CAP_CLOCK_KHZ__RESET
 /* Cycles that the CP may take to abort a job or to leave an idle queue. */
 #define FW_CP_PATIENCE (UINT32_C(1) << 20)
 
@@ -41,7 +40,7 @@ struct fw_vm {
 
 struct fw_context {
 	bool used;
-	uint8_t queue; /* HW_NO_QUEUE: not bound */
+	uint8_t queue; /* ONPU_NO_QUEUE: not bound */
 	uint16_t id;
 	uint32_t vm;
 	uint64_t ring, save, completion;
@@ -87,7 +86,7 @@ struct firmware {
 	struct fw_log log;
 	struct fw_counts counts;
 	struct fw_sched sched;
-	struct fw_vm vms[FW_MAX_VMS];
+	struct fw_vm vms[ONPU_REG_CORE_VM__LENGTH];
 	struct fw_context contexts[FW_MAX_CONTEXTS];
 	uint16_t bound[ONPU_MAX_QUEUES]; /* index of the context plus 1; 0: none */
 	/* The DMA's places: a request that becomes its response, an event. */

@@ -12,8 +12,6 @@
 
 #include "onpu/registers.h"
 
-#define HW_NO_QUEUE 0xffu
-
 #ifdef __riscv
 
 static inline uint32_t hw_read(uint32_t reg)

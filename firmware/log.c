@@ -5,8 +5,7 @@
  */
 #include "firmware.h"
 
-#define MIN_SIZE 4096u
-#define LINE	 96u
+#define LINE 96u
 
 void log_start(struct firmware *fw)
 {
@@ -17,8 +16,8 @@ void log_start(struct firmware *fw)
 	log->level = ONPU_LOG_INFO;
 	if (!log->size)
 		return;
-	if (log->size < MIN_SIZE || log->size & (log->size - 1) || log->base % 64 ||
-	    log->base > UINT64_MAX - log->size)
+	if (log->size < ONPU_MIN_LOG_SIZE || log->size & (log->size - 1) ||
+	    log->base % ONPU_RING_ALIGN || log->base > UINT64_MAX - log->size)
 		fw_fail(fw, ONPU_FW_DETAIL_RING_SETUP);
 }
 

@@ -7,7 +7,7 @@
 
 static bool ring_valid(const struct fw_ring *ring)
 {
-	return !(ring->base % 64) && ring->size >= ONPU_MIN_RING_SIZE &&
+	return !(ring->base % ONPU_RING_ALIGN) && ring->size >= ONPU_MIN_RING_SIZE &&
 	       ring->size <= ONPU_MAX_RING_SIZE && !(ring->size & (ring->size - 1)) &&
 	       ring->base <= UINT64_MAX - (uint64_t)ring->size * ONPU_MSG_SIZE;
 }

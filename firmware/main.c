@@ -15,7 +15,7 @@ void fw_fail(struct firmware *fw, uint32_t detail)
 	if (fw->failed)
 		return;
 	fw->failed = true;
-	hw_write(ONPU_REG_CORE_RUN_QUEUE, HW_NO_QUEUE);
+	hw_write(ONPU_REG_CORE_RUN_QUEUE, ONPU_NO_QUEUE);
 	set_status(ONPU_STATE_FAILED, ONPU_BOOT_ERROR_FIRMWARE, detail);
 }
 
@@ -25,8 +25,8 @@ void fw_start(struct firmware *fw)
 	if (fw->num_queues > ONPU_MAX_QUEUES)
 		fw->num_queues = ONPU_MAX_QUEUES;
 	fw->num_vms = hw_read(ONPU_REG_CORE_NUM_VMS);
-	if (fw->num_vms > FW_MAX_VMS)
-		fw->num_vms = FW_MAX_VMS;
+	if (fw->num_vms > ONPU_REG_CORE_VM__LENGTH)
+		fw->num_vms = ONPU_REG_CORE_VM__LENGTH;
 	mailbox_start(fw);
 	log_start(fw);
 	sched_start(fw);

@@ -39,7 +39,7 @@ void sched_set_slice(struct firmware *fw, uint32_t cycles)
 
 void sched_start(struct firmware *fw)
 {
-	fw->sched.running = HW_NO_QUEUE;
+	fw->sched.running = ONPU_NO_QUEUE;
 	for (uint32_t priority = 0; priority < ONPU_PRIORITY_COUNT; priority++)
 		fw->sched.last[priority] = fw->num_queues - 1;
 	sched_set_slice(fw, FW_DEFAULT_SLICE);
@@ -71,7 +71,7 @@ static void note_arrival(struct firmware *fw)
 {
 	struct fw_sched *s = &fw->sched;
 
-	if (s->running == HW_NO_QUEUE || s->arrived)
+	if (s->running == ONPU_NO_QUEUE || s->arrived)
 		return;
 	if (current_queue() != s->running && state_of(s->running) != ONPU_QUEUE_FAULTED)
 		return;
@@ -105,7 +105,7 @@ static void stop(struct firmware *fw, uint32_t queue)
 {
 	fw->sched.ready[word_of(queue)] &= ~bit_of(queue);
 	if (fw->sched.running == queue)
-		set_running(fw, HW_NO_QUEUE);
+		set_running(fw, ONPU_NO_QUEUE);
 }
 
 void sched_add(struct firmware *fw, uint32_t queue, uint32_t priority)
@@ -159,14 +159,14 @@ static uint32_t next_ready(struct firmware *fw, uint32_t priority)
 	uint32_t queue = fw->sched.last[priority];
 
 	if (!anybody(fw, priority))
-		return HW_NO_QUEUE;
+		return ONPU_NO_QUEUE;
 	for (uint32_t i = 0; i < fw->num_queues; i++) {
 		queue = queue + 1 < fw->num_queues ? queue + 1 : 0;
 		if (fw->sched.bound[priority][word_of(queue)] & bit_of(queue) &&
 		    is_ready(fw, queue))
 			return queue;
 	}
-	return HW_NO_QUEUE;
+	return ONPU_NO_QUEUE;
 }
 
 /* Whether the running queue is of this priority and its turn has not ended. */
@@ -175,7 +175,7 @@ static bool turn_lasts(struct firmware *fw, uint32_t priority)
 	const struct fw_sched *s = &fw->sched;
 	uint32_t queue = s->running;
 
-	if (queue == HW_NO_QUEUE || !(s->bound[priority][word_of(queue)] & bit_of(queue)) ||
+	if (queue == ONPU_NO_QUEUE || !(s->bound[priority][word_of(queue)] & bit_of(queue)) ||
 	    !is_ready(fw, queue))
 		return false;
 	if (!s->slice || !s->arrived)
@@ -195,7 +195,7 @@ void sched_poll(struct firmware *fw)
 		if (turn_lasts(fw, priority))
 			return;
 		next = next_ready(fw, priority);
-		if (next != HW_NO_QUEUE) {
+		if (next != ONPU_NO_QUEUE) {
 			s->last[priority] = next;
 			set_running(fw, next);
 			return;

@@ -2,9 +2,6 @@
 /* Address spaces: entries of the VM table. */
 #include "firmware.h"
 
-#define PAGE	 4096u
-#define BUS_BITS (ONPU_CAP_ADDRESS__RESET >> ONPU_CAP_ADDRESS_DMA_BITS__SHIFT & 0xff)
-
 static bool asid_taken(const struct firmware *fw, uint32_t asid)
 {
 	for (uint32_t i = 0; i < fw->num_vms; i++)
@@ -17,8 +14,8 @@ uint32_t vm_create(struct firmware *fw, const struct onpu_msg_vm *m)
 {
 	struct fw_vm *vm;
 
-	if (m->vm >= fw->num_vms || m->asid >= ONPU_CAP_NUM_ASIDS__RESET || m->root % PAGE ||
-	    m->root >> BUS_BITS)
+	if (m->vm >= fw->num_vms || m->asid >= ONPU_CAP_NUM_ASIDS__RESET ||
+	    m->root % ONPU_PAGE_SIZE || m->root >> ONPU_BUS_BITS)
 		return ONPU_MSG_INVALID;
 	vm = &fw->vms[m->vm];
 	if (vm->used || asid_taken(fw, m->asid))

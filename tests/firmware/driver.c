@@ -20,7 +20,7 @@ void driver_expect_failed(struct fake *f, uint32_t detail)
 	assert_int_equal((f->status & ONPU_STATUS_ERROR__MASK) >> ONPU_STATUS_ERROR__SHIFT,
 			 ONPU_BOOT_ERROR_FIRMWARE);
 	assert_int_equal(fake_detail(f), detail);
-	assert_int_equal(f->cp.run_queue, HW_NO_QUEUE);
+	assert_int_equal(f->cp.run_queue, ONPU_NO_QUEUE);
 }
 
 static void keep_event(const union onpu_msg *m)

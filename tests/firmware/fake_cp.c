@@ -7,7 +7,7 @@
 
 void fake_cp_reset(struct fake *f)
 {
-	f->cp = (struct fake_cp){ .run_queue = HW_NO_QUEUE, .current = HW_NO_QUEUE };
+	f->cp = (struct fake_cp){ .run_queue = ONPU_NO_QUEUE, .current = ONPU_NO_QUEUE };
 }
 
 bool fake_cp_may_run(const struct fake *f, uint32_t queue)
@@ -25,7 +25,7 @@ bool fake_cp_has_work(const struct fake *f, uint32_t queue)
 
 static uint32_t target(const struct fake *f)
 {
-	return fake_cp_may_run(f, f->cp.run_queue) ? f->cp.run_queue : HW_NO_QUEUE;
+	return fake_cp_may_run(f, f->cp.run_queue) ? f->cp.run_queue : ONPU_NO_QUEUE;
 }
 
 bool fake_cp_switching(const struct fake *f)
@@ -59,7 +59,7 @@ static void set_current(struct fake *f, uint32_t queue)
 	cp->idle_raised = false;
 	cp->busy = SWITCH_COST;
 	f->irq_status |= ONPU_CORE_IRQ_STATUS_SWITCHED__MASK;
-	if (queue == HW_NO_QUEUE)
+	if (queue == ONPU_NO_QUEUE)
 		return;
 	cp->arrivals++;
 	if (f->num_runs < FAKE_TRACE)
@@ -81,7 +81,7 @@ void fake_cp_fault(struct fake *f, uint32_t queue, enum onpu_fault code)
 	};
 	if (cp->current == queue) {
 		cp->running = false;
-		set_current(f, HW_NO_QUEUE);
+		set_current(f, ONPU_NO_QUEUE);
 	}
 }
 
@@ -107,7 +107,7 @@ static void run_job(struct fake *f)
 		q->suspended = true;
 		q->saved_time = cp->job_time;
 		cp->running = false;
-		set_current(f, HW_NO_QUEUE);
+		set_current(f, ONPU_NO_QUEUE);
 	}
 }
 
@@ -149,7 +149,7 @@ void fake_cp_kill(struct fake *f, uint32_t queue)
 		q->suspended = false;
 		if (cp->current == queue) {
 			cp->running = false;
-			set_current(f, HW_NO_QUEUE);
+			set_current(f, ONPU_NO_QUEUE);
 		}
 	}
 	cp->killing = queue;
@@ -163,7 +163,8 @@ static void check_slice(struct fake *f)
 {
 	struct fake_cp *cp = &f->cp;
 
-	if (cp->slice && cp->used >= cp->slice && !cp->slice_raised && cp->current != HW_NO_QUEUE) {
+	if (cp->slice && cp->used >= cp->slice && !cp->slice_raised &&
+	    cp->current != ONPU_NO_QUEUE) {
 		cp->slice_raised = true;
 		f->irq_status |= ONPU_CORE_IRQ_STATUS_SLICE__MASK;
 	}
@@ -178,7 +179,8 @@ bool fake_cp_at_rest(const struct fake *f)
 		return false;
 	if (cp->kill_under_way && cp->kill_left != UINT32_MAX)
 		return false;
-	return cp->current == HW_NO_QUEUE || (!fake_cp_has_work(f, cp->current) && cp->idle_raised);
+	return cp->current == ONPU_NO_QUEUE ||
+	       (!fake_cp_has_work(f, cp->current) && cp->idle_raised);
 }
 
 void fake_cp_cycle(struct fake *f)
@@ -196,7 +198,7 @@ void fake_cp_cycle(struct fake *f)
 		run_job(f);
 	} else if (fake_cp_switching(f)) {
 		set_current(f, target(f));
-	} else if (cp->current == HW_NO_QUEUE) {
+	} else if (cp->current == ONPU_NO_QUEUE) {
 		return;
 	} else if (fake_cp_has_work(f, cp->current)) {
 		start_job(f);

@@ -356,7 +356,7 @@ static void test_unbind(void **state)
 	/* One is resident, one is not; neither has work. */
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_UNBIND, 100, 0), ONPU_MSG_OK);
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_UNBIND, 101, 1), ONPU_MSG_OK);
-	assert_int_equal(f->cp.current, HW_NO_QUEUE);
+	assert_int_equal(f->cp.current, ONPU_NO_QUEUE);
 	assert_int_equal(driver_telemetry(f).queues, 0);
 	assert_int_equal(driver_simple(f, ONPU_MSG_CTX_DESTROY, 100, 0), ONPU_MSG_OK);
 }

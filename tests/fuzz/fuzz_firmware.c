@@ -167,7 +167,7 @@ static void make_move(struct fake *f, enum move move)
 		fake_write_head(f, fuzz_u32(&in));
 		break;
 	case MOVE_FAULT:
-		if (f->cp.current != HW_NO_QUEUE)
+		if (f->cp.current != ONPU_NO_QUEUE)
 			fake_cp_fault(f, f->cp.current, fuzz_u8(&in) % ONPU_FAULT_COUNT);
 		break;
 	case MOVE_DMA_ERROR:
@@ -273,7 +273,7 @@ static void check_alive(struct fake *f)
 	}
 	FUZZ_CHECK(fake_state(f) == (f->fw.failed ? ONPU_STATE_FAILED : ONPU_STATE_READY),
 		   "status %#x", f->status);
-	FUZZ_CHECK(!f->fw.failed || (fake_detail(f) && f->cp.run_queue == HW_NO_QUEUE),
+	FUZZ_CHECK(!f->fw.failed || (fake_detail(f) && f->cp.run_queue == ONPU_NO_QUEUE),
 		   "the CP goes on after the end");
 	FUZZ_CHECK(f->fw.failed || f->fw.counts.switches == f->cp.arrivals,
 		   "%llu changes of queue, %llu counted", (unsigned long long)f->cp.arrivals,
