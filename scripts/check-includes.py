@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check that includes in userspace/src never point upwards: check-includes.py [CHECKOUT].
+"""Check that includes in userspace/src and emulator never point upwards: check-includes.py [CHECKOUT].
 
 util < isa < ir < graph < pass < plan < codegen; winsys and cpu stand beside them, below run; api is
 on top. Two halves share no code: the device model includes nothing of the library, and of the library
 only winsys/sim*.c knows the model, only winsys/drm.c the kernel.
+
+The device model: math < machine < device < vfu. Folders from device upwards see the one below through
+its public header only: onpu_sim.h is the machine, onpu_device.h the device.
 """
 
 import os
@@ -21,6 +24,17 @@ ALLOWED["winsys"] = {"util", "isa", "winsys"}
 ALLOWED["cpu"] = {"util", "ir", "cpu"}
 ALLOWED["run"] = set(COMPILER) | {"winsys", "cpu", "run"}
 ALLOWED["api"] = ALLOWED["run"] | {"api"}
+
+# What a part of the device model, a folder or a file, may include of it.
+MODEL = {
+    "math": {"math"},
+    "machine": {"math", "machine", "onpu_sim.h"},
+    "device": {"device", "onpu_sim.h", "onpu_device.h"},
+    "vfu": {"vfu", "onpu_sim.h", "onpu_device.h"},
+    "onpu_sim.h": set(),
+    "onpu_device.h": {"onpu_sim.h"},
+    "onpu_emu.c": {"vfu", "onpu_sim.h", "onpu_device.h"},
+}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -70,6 +84,20 @@ def check_library(top, path, line, name, target):
     return None
 
 
+def check_model(top, path, name, target):
+    """The problem with an include of a file of the device model, if there is one."""
+    here = os.path.relpath(path, os.path.join(top, "emulator")).split(os.sep)[0]
+    if here not in MODEL:
+        return f"'{here}' is no part of emulator"
+    if target and target.startswith("userspace/"):
+        return f"the device model must not include the library ({name})"
+    if target and target.startswith("emulator/"):
+        other = target.split(os.sep)[1]
+        if other not in MODEL[here]:
+            return f"{here} must not include {other} ({name})"
+    return None
+
+
 def main():
     top = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else
                           os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -81,10 +109,9 @@ def main():
                 problems.append(f"{os.path.relpath(path, top)}:{line}: {problem}")
     for path in sources(os.path.join(top, "emulator")):
         for line, kind, name in includes(path):
-            target = resolve(top, path, kind, name)
-            if target and target.startswith("userspace/"):
-                problems.append(f"{os.path.relpath(path, top)}:{line}: "
-                                f"the device model must not include the library ({name})")
+            problem = check_model(top, path, name, resolve(top, path, kind, name))
+            if problem:
+                problems.append(f"{os.path.relpath(path, top)}:{line}: {problem}")
     for problem in problems:
         print(problem)
     return 1 if problems else 0

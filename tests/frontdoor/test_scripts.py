@@ -47,7 +47,9 @@ class Includes(ScriptTest):
     def check(self, name, include):
         for header in ("util/error.h", "ir/ir.h", "plan/compile.h", "run/run.h", "winsys/winsys.h"):
             self.write("userspace/src/" + header, SPDX)
-        self.write("emulator/onpu_sim.h", SPDX)
+        for header in ("onpu_sim.h", "onpu_device.h", "math/kernels.h", "machine/sim.h", "device/device.h",
+                       "vfu/server.h"):
+            self.write("emulator/" + header, SPDX)
         self.write(name, f'{SPDX}#include {include}\n')
         return self.run_script("check-includes.py", self.folder)
 
@@ -83,7 +85,37 @@ class Includes(ScriptTest):
         self.assert_fails("userspace/src/winsys/null.c", "<drm/onpu_accel.h>", "only winsys/drm.c")
 
     def test_model_knows_no_library(self):
-        self.assert_fails("emulator/device.c", '"../userspace/src/ir/ir.h"', "device model")
+        self.assert_fails("emulator/device/cp.c", '"../../userspace/src/ir/ir.h"', "device model")
+
+    def test_model_downwards(self):
+        self.assert_passes("emulator/machine/vector.c", '"math/kernels.h"')
+        self.assert_passes("emulator/machine/dma.c", '"sim.h"')
+        self.assert_passes("emulator/device/cp.c", '"onpu_sim.h"')
+        self.assert_passes("emulator/vfu/irq.c", '"onpu_device.h"')
+        self.assert_passes("emulator/onpu_emu.c", '"vfu/server.h"')
+        self.assert_passes("emulator/math/kernels.c", '"onpu/slots.h"')
+
+    def test_model_upwards(self):
+        for include, other in (('"machine/sim.h"', "machine"), ('"onpu_sim.h"', "onpu_sim.h")):
+            self.assert_fails("emulator/math/kernels.c", include, f"math must not include {other}")
+        for include, other in (('"../device/device.h"', "device"), ('"onpu_device.h"', "onpu_device.h")):
+            self.assert_fails("emulator/machine/dma.c", include, f"machine must not include {other}")
+
+    def test_model_from_device_to_vfu(self):
+        self.assert_fails("emulator/device/cp.c", '"vfu/server.h"', "device must not include vfu")
+
+    def test_model_public_header(self):
+        self.assert_fails("emulator/onpu_sim.h", '"machine/sim.h"', "onpu_sim.h must not include machine")
+
+    def test_model_past_public_headers(self):
+        for name, include in (("device/cp.c", "machine/sim.h"), ("vfu/irq.c", "device/device.h"),
+                              ("onpu_emu.c", "device/device.h")):
+            with self.subTest(name):
+                self.setUp()
+                self.assert_fails("emulator/" + name, f'"{include}"', "must not include")
+
+    def test_unknown_part_of_model(self):
+        self.assert_fails("emulator/misc/a.c", "<stdio.h>", "'misc' is no part of emulator")
 
     def test_unknown_layer(self):
         self.assert_fails("userspace/src/misc/a.c", "<stdio.h>", "no layer")
