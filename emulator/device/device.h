@@ -3,8 +3,8 @@
  * Inside the device: its state, one structure for each part, and what the parts offer each other.
  * Everything here runs with the device locked (device.c).
  */
-#ifndef ONPU_DEVICE_INTERNAL_H
-#define ONPU_DEVICE_INTERNAL_H
+#ifndef ONPU_DEVICE_DEVICE_H
+#define ONPU_DEVICE_DEVICE_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -3,8 +3,8 @@
  * The MMU: Sv39 page tables as registers.xml (enum onpu_pte) takes them, a TLB tagged with address
  * space identifiers, and copies between virtual memory and the device.
  */
-#ifndef ONPU_MMU_H
-#define ONPU_MMU_H
+#ifndef ONPU_DEVICE_MMU_H
+#define ONPU_DEVICE_MMU_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -26,8 +26,8 @@
  *    would repeat for ever. The core halts until reset; the CSRs keep the
  *    first exception, halt_cause and halt_tval the second.
  */
-#ifndef ONPU_RISCV_H
-#define ONPU_RISCV_H
+#ifndef ONPU_DEVICE_RISCV_H
+#define ONPU_DEVICE_RISCV_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -154,4 +154,4 @@ void onpu_rv32_yield(struct onpu_rv32 *core);
 /* True when run would execute: not halted, not parked without a pending line. */
 bool onpu_rv32_runnable(const struct onpu_rv32 *core);
 
-#endif /* ONPU_RISCV_H */
+#endif /* ONPU_DEVICE_RISCV_H */

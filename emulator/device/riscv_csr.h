@@ -3,8 +3,8 @@
  * The machine-mode part of the management core, shared by riscv.c and
  * riscv_csr.c: control and status registers, traps, counters.
  */
-#ifndef ONPU_RISCV_CSR_H
-#define ONPU_RISCV_CSR_H
+#ifndef ONPU_DEVICE_RISCV_CSR_H
+#define ONPU_DEVICE_RISCV_CSR_H
 
 #include "device/riscv.h"
 
@@ -42,4 +42,4 @@ static inline void onpu_rv32_set_x(struct onpu_rv32 *core, unsigned int reg, uin
 	core->x[0] = 0;
 }
 
-#endif /* ONPU_RISCV_CSR_H */
+#endif /* ONPU_DEVICE_RISCV_CSR_H */

@@ -4,8 +4,8 @@
  * Zifencei and the machine-mode part of the privileged architecture. Names
  * follow the RISC-V manuals.
  */
-#ifndef ONPU_RISCV_DECODE_H
-#define ONPU_RISCV_DECODE_H
+#ifndef ONPU_DEVICE_RISCV_DECODE_H
+#define ONPU_DEVICE_RISCV_DECODE_H
 
 #include <stdint.h>
 
@@ -216,4 +216,4 @@ static inline uint32_t rv_imm_j(uint32_t insn)
 			      21);
 }
 
-#endif /* ONPU_RISCV_DECODE_H */
+#endif /* ONPU_DEVICE_RISCV_DECODE_H */

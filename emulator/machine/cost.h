@@ -5,8 +5,8 @@
  * Everything saturates at COST_MAX, far above the architecture's limit, so that no product of
  * hostile dimensions wraps.
  */
-#ifndef ONPU_COST_H
-#define ONPU_COST_H
+#ifndef ONPU_MACHINE_COST_H
+#define ONPU_MACHINE_COST_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies and fills of strided views between spaces, for the DMA instructions. */
-#ifndef ONPU_DMA_H
-#define ONPU_DMA_H
+#ifndef ONPU_MACHINE_DMA_H
+#define ONPU_MACHINE_DMA_H
 
 #include "machine/sim.h"
 #include "machine/walk.h"

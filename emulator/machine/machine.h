@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The event machine's state, shared by machine*.c. */
-#ifndef ONPU_MACHINE_H
-#define ONPU_MACHINE_H
+#ifndef ONPU_MACHINE_MACHINE_H
+#define ONPU_MACHINE_MACHINE_H
 
 #include "machine/sim.h"
 

@@ -2,8 +2,8 @@
 /*
  * Inside the device model's core: a decoded instruction and what executing it needs.
  */
-#ifndef ONPU_SIM_INTERNAL_H
-#define ONPU_SIM_INTERNAL_H
+#ifndef ONPU_MACHINE_SIM_H
+#define ONPU_MACHINE_SIM_H
 
 #include <stdatomic.h>
 

@@ -3,8 +3,8 @@
  * Host threads that share the work of one instruction. Which thread does which part has no
  * influence on the result: parts write different elements.
  */
-#ifndef ONPU_POOL_H
-#define ONPU_POOL_H
+#ifndef ONPU_MACHINE_THREADS_H
+#define ONPU_MACHINE_THREADS_H
 
 #include <stdbool.h>
 

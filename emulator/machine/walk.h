@@ -7,8 +7,8 @@
  * order of elements is therefore unspecified: only for instructions where each destination
  * element depends on its own sources.
  */
-#ifndef ONPU_WALK_H
-#define ONPU_WALK_H
+#ifndef ONPU_MACHINE_WALK_H
+#define ONPU_MACHINE_WALK_H
 
 #include "machine/sim.h"
 

@@ -10,8 +10,8 @@
  * even, subnormals neither flushed nor read as zero. Which exception flags get raised is
  * unspecified.
  */
-#ifndef ONPU_FUNCTIONS_H
-#define ONPU_FUNCTIONS_H
+#ifndef ONPU_MATH_FUNCTIONS_H
+#define ONPU_MATH_FUNCTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,8 +9,8 @@
  * The includer must compile without contraction and without value-changing options
  * (functions_options.h).
  */
-#ifndef ONPU_FUNCTIONS_CORE_H
-#define ONPU_FUNCTIONS_CORE_H
+#ifndef ONPU_MATH_FUNCTIONS_CORE_H
+#define ONPU_MATH_FUNCTIONS_CORE_H
 
 #include <stdbool.h>
 #include <stdint.h>

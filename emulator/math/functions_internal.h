@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables of the SIMD levels, from functions_simd_*.c to functions.c. */
-#ifndef ONPU_FUNCTIONS_INTERNAL_H
-#define ONPU_FUNCTIONS_INTERNAL_H
+#ifndef ONPU_MATH_FUNCTIONS_INTERNAL_H
+#define ONPU_MATH_FUNCTIONS_INTERNAL_H
 
 #include "math/functions.h"
 

@@ -7,8 +7,8 @@
  * no-trapping-math only lets the compiler turn selects into masks: exception flags are not
  * part of the architecture. None of these options changes a result.
  */
-#ifndef ONPU_FUNCTIONS_OPTIONS_H
-#define ONPU_FUNCTIONS_OPTIONS_H
+#ifndef ONPU_MATH_FUNCTIONS_OPTIONS_H
+#define ONPU_MATH_FUNCTIONS_OPTIONS_H
 
 #if defined(__FAST_MATH__)
 #error "functions*.c define bits of the architecture: build them without -ffast-math"

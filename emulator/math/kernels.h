@@ -7,8 +7,8 @@
  * loops work on float32 or on 64-bit integers: narrower types are converted on the way in
  * and out. Kernels with a float result store canonical NaNs.
  */
-#ifndef ONPU_KERNELS_H
-#define ONPU_KERNELS_H
+#ifndef ONPU_MATH_KERNELS_H
+#define ONPU_MATH_KERNELS_H
 
 #include <stddef.h>
 #include <stdint.h>

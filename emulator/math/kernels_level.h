@@ -3,8 +3,8 @@
  * What the files built once per SIMD level share. The build defines KERNEL_LEVEL to the level's
  * name, scalar, avx2 or avx512, and passes the compiler flags that go with it.
  */
-#ifndef ONPU_KERNELS_LEVEL_H
-#define ONPU_KERNELS_LEVEL_H
+#ifndef ONPU_MATH_KERNELS_LEVEL_H
+#define ONPU_MATH_KERNELS_LEVEL_H
 
 #include "math/kernels.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Exact source coordinates of the resample instructions, along one axis. */
-#ifndef ONPU_RESAMPLE_AXIS_H
-#define ONPU_RESAMPLE_AXIS_H
+#ifndef ONPU_MATH_RESAMPLE_AXIS_H
+#define ONPU_MATH_RESAMPLE_AXIS_H
 
 #include <stdint.h>
 

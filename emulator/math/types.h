@@ -4,8 +4,8 @@
  * kept, NaNs canonical on the way down. Written without branches on data, so that loops over
  * them vectorise.
  */
-#ifndef ONPU_TYPES_H
-#define ONPU_TYPES_H
+#ifndef ONPU_MATH_TYPES_H
+#define ONPU_MATH_TYPES_H
 
 #include <stdint.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * The client's memory: ranges of bus addresses that it lends, mapped from the descriptors that it
  * passed. Used by the device's thread and changed by the protocol's.
  */
-#ifndef VFU_DMA_H
-#define VFU_DMA_H
+#ifndef ONPU_VFU_DMA_H
+#define ONPU_VFU_DMA_H
 
 #include <pthread.h>
 #include <stdbool.h>

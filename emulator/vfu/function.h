@@ -3,8 +3,8 @@
  * The PCI function that a client sees: configuration space, BARs, interrupts and the client's
  * memory around one device, and whatever lets the device run.
  */
-#ifndef VFU_FUNCTION_H
-#define VFU_FUNCTION_H
+#ifndef ONPU_VFU_FUNCTION_H
+#define ONPU_VFU_FUNCTION_H
 
 #include "onpu_device.h"
 #include "vfu/pci_config.h"

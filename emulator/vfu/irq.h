@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Interrupts of the function: event descriptors that the client attached to its vectors. */
-#ifndef VFU_IRQ_H
-#define VFU_IRQ_H
+#ifndef ONPU_VFU_IRQ_H
+#define ONPU_VFU_IRQ_H
 
 #include <linux/aio_abi.h>
 #include <linux/vfio.h>

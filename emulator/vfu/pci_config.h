@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Configuration space of the PCI function: what is there, and which bits a write changes. */
-#ifndef PCI_CONFIG_H
-#define PCI_CONFIG_H
+#ifndef ONPU_VFU_PCI_CONFIG_H
+#define ONPU_VFU_PCI_CONFIG_H
 
 #include <linux/pci_regs.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * Wire format of vfio-user, version 0.0: what QEMU's document interop/vfio-user says, little endian
  * as the host. Region, interrupt and device information have the structures of <linux/vfio.h>.
  */
-#ifndef VFU_PROTOCOL_H
-#define VFU_PROTOCOL_H
+#ifndef ONPU_VFU_PROTOCOL_H
+#define ONPU_VFU_PROTOCOL_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The vfio-user server: takes clients one after the other and serves the function to them. */
-#ifndef VFU_SERVER_H
-#define VFU_SERVER_H
+#ifndef ONPU_VFU_SERVER_H
+#define ONPU_VFU_SERVER_H
 
 #include "vfu/function.h"
 #include "vfu/transport.h"

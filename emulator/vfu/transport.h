@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages with descriptors over a unix stream socket: one connection, and the listening socket. */
-#ifndef VFU_TRANSPORT_H
-#define VFU_TRANSPORT_H
+#ifndef ONPU_VFU_TRANSPORT_H
+#define ONPU_VFU_TRANSPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>

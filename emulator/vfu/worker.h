@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who lets the device's time pass: a thread of its own or, in sync mode, whoever accesses it. */
-#ifndef VFU_WORKER_H
-#define VFU_WORKER_H
+#ifndef ONPU_VFU_WORKER_H
+#define ONPU_VFU_WORKER_H
 
 #include <pthread.h>
 #include <stdbool.h>

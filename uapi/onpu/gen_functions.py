@@ -169,8 +169,8 @@ def header(scalars, polys, words):
            " * Constants and polynomials of the architected functions: uapi/onpu/functions.rst.",
            " * Written by uapi/onpu/gen_functions.py; do not edit.",
            " */",
-           "#ifndef ONPU_FUNCTIONS_POLY_H",
-           "#define ONPU_FUNCTIONS_POLY_H",
+           "#ifndef ONPU_MATH_FUNCTIONS_POLY_H",
+           "#define ONPU_MATH_FUNCTIONS_POLY_H",
            "",
            "#include <stdint.h>",
            ""]
