@@ -121,6 +121,95 @@ class Includes(ScriptTest):
         self.assert_fails("userspace/src/misc/a.c", "<stdio.h>", "no layer")
 
 
+class Numbers(ScriptTest):
+    """What a number is comes from the real specification; the copies are those that there once were."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("isa.xml", "registers.xml"):
+            with open(os.path.join(TOP, "uapi/onpu", name), encoding="utf-8") as file:
+                self.write("uapi/onpu/" + name, file.read())
+
+    def check(self, text, name="emulator/machine/cost.c"):
+        path = self.write(name, SPDX + text)
+        status, out = self.run_script("check-numbers.py", self.folder)
+        os.remove(path)
+        return status, out
+
+    def assert_passes(self, *lines, **where):
+        for line in lines:
+            with self.subTest(line):
+                self.assertEqual(self.check(line + "\n", **where), (0, ""))
+
+    def assert_fails(self, line, constant, name="emulator/machine/cost.c", number=2):
+        with self.subTest(line):
+            status, out = self.check(line + "\n", name)
+            self.assertEqual(status, 1)
+            self.assertIn(f"{name}:{number}: ", out)
+            self.assertIn(f" {constant}:", out)
+            self.assertEqual(out.count("\n"), 1)
+
+    def test_definitions(self):
+        for line, constant in (
+                ("#define VECTOR_SETUP 8", "ONPU_CYCLES_VECTOR"),
+                ("#define MMA_SETUP    16", "ONPU_CYCLES_MMA"),
+                ("#define DMA_SETUP 64", "ONPU_CYCLES_DMA"),
+                ("#define SIM_MAX_COST (1u << 20)", "ONPU_MAX_COST"),
+                ("#define PLAN_MAX_COST \\\n\t(1u << 20)", "ONPU_MAX_COST"),
+                ("#define SIM_SLOT_CACHE 64", "ONPU_CACHED_SLOTS"),
+                ("#define PLAN_MAX_SLOTS 65536u /* of a job */", "ONPU_MAX_SLOTS"),
+                ("#define PLAN_ENGINES 5", "ONPU_ENG_COUNT"),
+                ("#define RESAMPLE_MAX ((int64_t)1 << 30)", "ONPU_MAX_RESAMPLE_SIZE"),
+                ("#define REDUCE_LANES 16", "ONPU_REDUCE_LANES"),
+                ("#define PAGE 4096u", "ONPU_PAGE_SIZE"),
+                ("#define HW_NO_QUEUE 0xffu", "ONPU_NO_QUEUE"),
+                ("#define DEVICE_TCM_BYTES 0x40000u", "ONPU_CAP_TCM_BYTES__RESET"),
+                ("#define PROFILE_RECORD_SIZE UINT64_C(32)", "sizeof(struct onpu_profile_record)"),
+                ("enum { NUM_ENGINES = 5 };", "ONPU_ENG_COUNT"),
+                ("static const uint32_t pageSize = 4096;", "ONPU_PAGE_SIZE"),
+                ("\treturn (struct config){ .lanes = 128, .threads = 1 };", "ONPU_CAP_LANES__RESET"),
+                ("\tconst unsigned int slot_bytes = 128;", "ONPU_SLOT_SIZE")):
+            self.assert_fails(line, constant)
+
+    def test_members_of_enumerations(self):
+        self.assert_fails("enum limits {\n\tMAX_QUEUES = 64,\n};", "ONPU_MAX_QUEUES", number=3)
+
+    def test_sizes(self):
+        for line, constant in (
+                ("c->bytes = align(c->bytes + (uint64_t)program->num_slots * 128);", "ONPU_SLOT_SIZE"),
+                ("if (job->slots_va % 128)", "ONPU_SLOT_SIZE"),
+                ("n = size_of(slots) / 4 + 128 * (uint64_t)0 + 128 * job->slot_count;", "ONPU_SLOT_SIZE"),
+                ("bytes = program->num_insns * 16u;", "ONPU_INSN_BYTES"),
+                ("end = start + pages * 4096;", "ONPU_PAGE_SIZE")):
+            self.assert_fails(line, constant)
+
+    def test_costs(self):
+        self.assert_fails("\ttl->issue += 8;", "ONPU_CYCLES_VECTOR")
+        function = "static unsigned int %s(int miss)\n{\n\treturn %s;\n}"
+        for name, value, constant in (("slot_cycles", "miss ? 4 : 0", "ONPU_CYCLES_SLOT"),
+                                      ("plan_cost_mma", "16 + rows + cols", "ONPU_CYCLES_MMA"),
+                                      ("plan_cost_insn", "8 + out * factor", "ONPU_CYCLES_VECTOR")):
+            self.assert_fails(function % (name, value), constant, number=4)
+            self.assert_passes(function % ("other", value))
+
+    def test_magic(self):
+        self.assert_fails("if (h->magic != 0x57464e4f)", "ONPU_FW_MAGIC")
+
+    def test_every_layer_that_knows_the_machine(self):
+        for name in ("firmware/context.c", "driver/onpu_mmu.c", "userspace/src/plan/list/plan.h",
+                     "userspace/src/winsys/sim.c", "userspace/src/run/compile.c"):
+            self.assert_fails("#define PAGE 4096", "ONPU_PAGE_SIZE", name=name)
+        self.assert_passes("#define PAGE 4096", name="userspace/src/cpu/fast.c")
+
+    def test_what_is_no_copy(self):
+        self.assert_passes(
+            "#define VECTOR 8", "#define VECTORS 3", "#define BUFFER 65536", "#define LOOK_EVERY 64",
+            "#define SLICE (UINT64_C(1) << 20)", "#define ONPU_MBOX_SLOTS 64", "#define ENTRIES 512",
+            "/* slots are num_slots * 128 bytes */", 'die("slots * 128, cost += 8");', "// pages * 4096",
+            "#define PAGES(n) ((n) * ONPU_PAGE_SIZE)", "limit = rows * 128;", "cost += 8 * words;",
+            "cycles += 3;", "if (cost > 64)", "uint32_t page = 4096 * slots;", "x = y == 0x57464e4e;")
+
+
 class Tree(ScriptTest):
     def check(self, name, text):
         subprocess.run(["git", "init", "-q", self.folder], check=True)
