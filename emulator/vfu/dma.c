@@ -18,7 +18,8 @@
 
 #include "vfu/protocol.h"
 
-#define PAGE UINT64_C(4096)
+/* Pages of the client, of which mappings are whole ones. */
+#define GRANULE UINT64_C(4096)
 
 void vfu_dma_init(struct vfu_dma *dma)
 {
@@ -57,7 +58,7 @@ static bool holds(const struct vfu_map *map, uint64_t address)
 
 static int check_range(const struct vfu_map *range, uint64_t offset)
 {
-	if (!range->size || range->address % PAGE || range->size % PAGE || offset % PAGE)
+	if (!range->size || range->address % GRANULE || range->size % GRANULE || offset % GRANULE)
 		return EINVAL;
 	/* The end may be 2^64, as long as nothing wraps. */
 	if (range->address + (range->size - 1) < range->address)
