@@ -49,6 +49,8 @@ stage_lint()
 	step check-format "C as clang-format writes it" inside bash "$top/scripts/check-format.sh" || status=1
 	step check-includes "include directions" \
 		inside python3 "$top/scripts/check-includes.py" || status=1
+	step check-numbers "numbers of the contract typed again" \
+		inside python3 "$top/scripts/check-numbers.py" || status=1
 	step check-mutations "planted errors fit the sources" check_mutations || status=1
 	return "$status"
 }
