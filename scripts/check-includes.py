@@ -6,8 +6,8 @@ util < isa < ir < graph < pass < plan < codegen; winsys and cpu stand beside the
 on top. Two halves share no code: the device model includes nothing of the library, and of the library
 only winsys/sim*.c knows the model, only winsys/drm.c the kernel.
 
-The device model: math < machine < device < vfu. Folders from device upwards see the one below through
-its public header only: onpu_sim.h is the machine, onpu_device.h the device.
+The device model: math < machine < device < vfu. The device sees the machine through onpu_sim.h only, and vfu
+the device through onpu_device.h only: the public headers are the borders.
 """
 
 import os
@@ -29,8 +29,8 @@ ALLOWED["api"] = ALLOWED["run"] | {"api"}
 MODEL = {
     "math": {"math"},
     "machine": {"math", "machine", "onpu_sim.h"},
-    "device": {"device", "onpu_sim.h", "onpu_device.h"},
-    "vfu": {"vfu", "onpu_sim.h", "onpu_device.h"},
+    "device": {"math", "device", "onpu_sim.h", "onpu_device.h"},
+    "vfu": {"math", "vfu", "onpu_sim.h", "onpu_device.h"},
     "onpu_sim.h": set(),
     "onpu_device.h": {"onpu_sim.h"},
     "onpu_emu.c": {"vfu", "onpu_sim.h", "onpu_device.h"},

@@ -9,6 +9,8 @@
 
 #include <stddef.h>
 
+#include "math/divide.h"
+
 #define IRQ_SWITCHED ONPU_CORE_IRQ_STATUS_SWITCHED__MASK
 #define IRQ_IDLE     ONPU_CORE_IRQ_STATUS_IDLE__MASK
 #define IRQ_SLICE    ONPU_CORE_IRQ_STATUS_SLICE__MASK
@@ -26,8 +28,8 @@ void cp_reset(struct onpu_device *d)
 
 void cp_charge(struct onpu_device *d, size_t bytes)
 {
-	d->cp.busy_until = device_now(d) + ONPU_COST_TRANSFER +
-			   (bytes + ONPU_COST_TRANSFER_BYTES - 1) / ONPU_COST_TRANSFER_BYTES;
+	d->cp.busy_until =
+		device_now(d) + ONPU_COST_TRANSFER + onpu_div_up(bytes, ONPU_COST_TRANSFER_BYTES);
 }
 
 static bool may_run(const struct onpu_device *d, unsigned int queue)
@@ -122,11 +124,6 @@ static uint64_t slice_end(const struct onpu_device *d)
 	return cp->running ? cp->base + cp->slice_from + left : DEVICE_NEVER;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 uint64_t cp_next(const struct onpu_device *d)
 {
 	const struct cp *cp = &d->cp;
@@ -137,8 +134,8 @@ uint64_t cp_next(const struct onpu_device *d)
 	if (cp->running)
 		next = event_time(d);
 	if (cp->running && cp->switch_wanted)
-		next = earlier(next, cp->switch_deadline);
-	return earlier(next, slice_end(d));
+		next = device_earlier(next, cp->switch_deadline);
+	return device_earlier(next, slice_end(d));
 }
 
 /* The running job ends for a reason that is not one of its instructions. */

@@ -273,11 +273,6 @@ void onpu_device_inject_parity(struct onpu_device *d)
 	unlock_step(d);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* When the timer line rises; never, when it is high or a parked core does not wait for it. */
 static uint64_t timer_next(const struct onpu_device *d)
 {
@@ -300,7 +295,7 @@ static bool core_step(struct onpu_device *d, uint64_t until)
 {
 	if (d->regs.stall) {
 		/* It stands still while its transfer is under way. */
-		uint64_t part = earlier(d->regs.stall, until - device_now(d));
+		uint64_t part = device_earlier(d->regs.stall, until - device_now(d));
 
 		d->regs.stall -= part;
 		onpu_rv32_advance(&d->core, device_now(d) + part);
@@ -308,7 +303,7 @@ static bool core_step(struct onpu_device *d, uint64_t until)
 	}
 	if (!d->core_started || !onpu_rv32_runnable(&d->core))
 		return false;
-	run_core(d, earlier(until, device_now(d) + CORE_STRETCH));
+	run_core(d, device_earlier(until, device_now(d) + CORE_STRETCH));
 	return true;
 }
 
@@ -320,14 +315,14 @@ static bool device_step(struct onpu_device *d, uint64_t end)
 	if (inv_poll(d) || cp_poll(d))
 		return true;
 	irq_core_update(d);
-	next = earlier(inv_next(d), cp_next(d));
+	next = device_earlier(inv_next(d), cp_next(d));
 	if (d->core_started && !d->core.halted)
-		next = earlier(next, timer_next(d));
-	if (core_step(d, earlier(next, end)))
+		next = device_earlier(next, timer_next(d));
+	if (core_step(d, device_earlier(next, end)))
 		return true;
 	if (next == DEVICE_NEVER)
 		return false;
-	onpu_rv32_advance(&d->core, earlier(next, end));
+	onpu_rv32_advance(&d->core, device_earlier(next, end));
 	return true;
 }
 
@@ -357,7 +352,7 @@ static bool step_ahead(struct onpu_device *d)
 	irq_core_update(d);
 	if (device_now(d) >= d->ahead_end)
 		return false;
-	if (core_step(d, earlier(inv_next(d), d->ahead_end)))
+	if (core_step(d, device_earlier(inv_next(d), d->ahead_end)))
 		return true;
 	if (inv_next(d) >= d->ahead_end)
 		return false;

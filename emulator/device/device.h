@@ -169,6 +169,11 @@ struct onpu_device {
 	struct cp cp;
 };
 
+static inline uint64_t device_earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* The device clock: the management core, even a parked one, is always there. */
 static inline uint64_t device_now(const struct onpu_device *d)
 {

@@ -2,11 +2,12 @@
 /* Costs of instructions in cycles, from plain numbers; see cost.h. */
 #include "machine/cost.h"
 
+#include "math/divide.h"
 #include "onpu/isa.h"
 
 uint64_t cost_vector(uint64_t elements, unsigned int words, uint32_t lanes, uint64_t factor)
 {
-	uint64_t passes = cost_ceil(cost_mul(elements, words), lanes);
+	uint64_t passes = onpu_div_up(cost_mul(elements, words), lanes);
 
 	return cost_add(ONPU_CYCLES_VECTOR, cost_mul(passes, factor));
 }
@@ -15,13 +16,13 @@ uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int words, uint32_t lan
 		     unsigned int factor)
 {
 	return cost_add(cost_vector(in, words, lanes, 1),
-			cost_mul(cost_ceil(cost_mul(out, words), lanes), factor));
+			cost_mul(onpu_div_up(cost_mul(out, words), lanes), factor));
 }
 
 uint64_t cost_mma(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, uint64_t taps, uint32_t rows,
 		  uint32_t cols, unsigned int factor)
 {
-	uint64_t blocks = cost_mul(batch, cost_mul(cost_ceil(m, rows), cost_ceil(n, cols)));
+	uint64_t blocks = cost_mul(batch, cost_mul(onpu_div_up(m, rows), onpu_div_up(n, cols)));
 	uint64_t depth = cost_mul(cost_mul(taps, k), factor);
 
 	/* The array cannot start its next block sooner than it takes to load it. */
@@ -33,5 +34,5 @@ uint64_t cost_mma(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, uint64_t t
 
 uint64_t cost_dma(uint64_t runs, uint64_t bytes, uint32_t bytes_per_cycle, unsigned int setup)
 {
-	return cost_add(setup, cost_mul(runs, cost_ceil(bytes, bytes_per_cycle)));
+	return cost_add(setup, cost_mul(runs, onpu_div_up(bytes, bytes_per_cycle)));
 }

@@ -24,11 +24,6 @@ static inline uint64_t cost_add(uint64_t a, uint64_t b)
 	return a + b > COST_MAX ? COST_MAX : a + b;
 }
 
-static inline uint64_t cost_ceil(uint64_t n, uint64_t d)
-{
-	return (n + d - 1) / d;
-}
-
 /* Elements of @words 32-bit words each through the vector lanes, @factor cycles a pass. */
 uint64_t cost_vector(uint64_t elements, unsigned int words, uint32_t lanes, uint64_t factor);
 uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int words, uint32_t lanes,

@@ -12,6 +12,7 @@
 
 #include "machine/sim.h"
 #include "machine/walk.h"
+#include "math/divide.h"
 
 #define DST ONPU_OPERAND_DST
 #define S0  ONPU_OPERAND_S0
@@ -135,7 +136,7 @@ static void task_panel(struct task *t, uint64_t panel)
 	struct cursor cursor;
 
 	t->width = left < m->panel ? (uint32_t)left : m->panel;
-	t->vectors = (t->width + vector - 1) / vector;
+	t->vectors = (uint32_t)onpu_div_up(t->width, vector);
 	t->padded = t->vectors * vector;
 	t->segments = 0;
 	cursor_set(&cursor, side, first);
@@ -339,7 +340,7 @@ struct block {
 
 static struct block block_at(const struct matrix *m, uint32_t b)
 {
-	uint32_t per_tap = (m->depth + m->block_depth - 1) / m->block_depth;
+	uint32_t per_tap = (uint32_t)onpu_div_up(m->depth, m->block_depth);
 	struct block block = { 0, 0, 0, m->depth };
 
 	if (per_tap > 1) {
@@ -476,12 +477,12 @@ static void matrix_run(struct matrix *m)
 
 	m->block_depth = m->depth < DEPTH_BLOCK ? m->depth : DEPTH_BLOCK;
 	m->block_taps = m->depth < DEPTH_BLOCK ? DEPTH_BLOCK / m->depth : 1;
-	m->blocks = m->depth > DEPTH_BLOCK ?
-			    m->taps * ((m->depth + DEPTH_BLOCK - 1) / DEPTH_BLOCK) :
-			    (m->taps + m->block_taps - 1) / m->block_taps;
+	m->blocks = (uint32_t)(m->depth > DEPTH_BLOCK ?
+				       m->taps * onpu_div_up(m->depth, DEPTH_BLOCK) :
+				       onpu_div_up(m->taps, m->block_taps));
 	m->panel = m->c->kernels->mma_vector * m->c->kernels->mma_vectors;
-	m->panels = (m->columns.count + m->panel - 1) / m->panel;
-	m->row_blocks = (m->rows.count + ROW_BLOCK - 1) / ROW_BLOCK;
+	m->panels = onpu_div_up(m->columns.count, m->panel);
+	m->row_blocks = onpu_div_up(m->rows.count, ROW_BLOCK);
 	for (unsigned int i = 0; i < m->batch_rank; i++)
 		batches *= m->batch_dim[i];
 	run.tasks = batches * m->panels * m->row_blocks;

@@ -27,15 +27,6 @@ static int elementwise(const struct sim_work *w)
 	return -1;
 }
 
-static bool taps_move_dst(const struct sim_work *w)
-{
-	bool moves = false;
-
-	for (unsigned int i = 0; w->has_param && i < ONPU_TAPS_LOOPS; i++)
-		moves |= w->param.taps.loop[i].dst_step != 0;
-	return moves;
-}
-
 /*
  * DST [L, n], S0 [L, k], S1 [L, k, n].
  */
@@ -53,7 +44,7 @@ static int shape_mma(const struct sim_work *w)
 		return S1;
 	if (z->present && (z->rank != 1 || z->dim[0] != d->dim[r - 1]))
 		return S2;
-	if (taps_move_dst(w) &&
+	if (sim_taps_move(w) &&
 	    (!w->insn.acc || (w->insn.op != ONPU_OP_MMA_I8 && d->dtype != ONPU_DT_F32)))
 		return PARAM;
 	return -1;
@@ -243,7 +234,7 @@ int sim_check_shape(const struct sim_work *w)
 
 	switch (w->insn.op) {
 	case ONPU_OP_TIMESTAMP:
-		return d->rank != 1 || d->dim[0] != 6 ? DST : -1;
+		return d->rank != 1 || d->dim[0] != 1 + ONPU_ENG_COUNT ? DST : -1;
 	case ONPU_OP_DMA_PAD:
 		return shape_pad(w);
 	case ONPU_OP_DMA_GATHER_AXIS:

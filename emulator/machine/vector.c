@@ -40,11 +40,6 @@ struct vector {
 	const struct kernel_int *type;
 };
 
-static size_t piece_size(const struct walk_piece *p)
-{
-	return (size_t)p->rows * p->columns;
-}
-
 static void vector_init(struct vector *v, const struct sim_context *c, const struct sim_work *w,
 			int op)
 {
@@ -86,7 +81,7 @@ static void unary_f32(void *arg, const struct walk_piece *p)
 	const float *src = walk_load_f32(v->c, &v->w->t[S0], p, S0, in);
 	float *dst = walk_target_f32(v->c, &v->w->t[DST], p, DST, out);
 
-	v->fn(dst, src, piece_size(p), v->alpha, v->beta);
+	v->fn(dst, src, walk_piece_size(p), v->alpha, v->beta);
 	walk_store_f32(v->c, &v->w->t[DST], p, DST, dst);
 }
 
@@ -96,7 +91,7 @@ static void unary_s64(void *arg, const struct walk_piece *p)
 	int64_t in[KERNEL_CHUNK], out[KERNEL_CHUNK];
 	const int64_t *src = walk_load_s64(v->c, &v->w->t[S0], p, S0, in);
 
-	v->c->kernels->s64_unary[v->op](out, src, piece_size(p), v->type, v->int_alpha,
+	v->c->kernels->s64_unary[v->op](out, src, walk_piece_size(p), v->type, v->int_alpha,
 					v->int_beta);
 	walk_store_s64(v->c, &v->w->t[DST], p, DST, out);
 }
@@ -109,7 +104,7 @@ static void test_f32(void *arg, const struct walk_piece *p)
 	uint8_t out[KERNEL_CHUNK];
 	const float *src = walk_load_f32(v->c, &v->w->t[S0], p, S0, in);
 
-	(v->w->insn.op == ONPU_OP_VISNAN ? k->isnan : k->isinf)(out, src, piece_size(p));
+	(v->w->insn.op == ONPU_OP_VISNAN ? k->isnan : k->isinf)(out, src, walk_piece_size(p));
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
@@ -131,7 +126,7 @@ static void convert_float(void *arg, const struct walk_piece *p)
 
 	/* In place there is nothing to move, but NaNs become canonical. */
 	if ((const char *)src == sim_at(v->c, p->at[DST]))
-		v->c->kernels->canonical((float *)sim_at(v->c, p->at[DST]), piece_size(p));
+		v->c->kernels->canonical((float *)sim_at(v->c, p->at[DST]), walk_piece_size(p));
 	else
 		walk_store_f32(v->c, &v->w->t[DST], p, DST, src);
 }
@@ -141,7 +136,7 @@ static void logical_not(void *arg, const struct walk_piece *p)
 	const struct vector *v = arg;
 	uint8_t in[KERNEL_CHUNK], out[KERNEL_CHUNK];
 	const uint8_t *src = walk_load_raw(v->c, &v->w->t[S0], p, S0, in);
-	size_t n = piece_size(p);
+	size_t n = walk_piece_size(p);
 
 	for (size_t i = 0; i < n; i++)
 		out[i] = !src[i];
@@ -247,7 +242,7 @@ static void binary_f32(void *arg, const struct walk_piece *p)
 	const float *b = walk_load_f32(v->c, &v->w->t[S1], p, S1, in[1]);
 	float *dst = walk_target_f32(v->c, &v->w->t[DST], p, DST, out);
 
-	v->c->kernels->binary[v->op](dst, a, b, piece_size(p));
+	v->c->kernels->binary[v->op](dst, a, b, walk_piece_size(p));
 	walk_store_f32(v->c, &v->w->t[DST], p, DST, dst);
 }
 
@@ -258,7 +253,7 @@ static void binary_s64(void *arg, const struct walk_piece *p)
 	const int64_t *a = walk_load_s64(v->c, &v->w->t[S0], p, S0, in[0]);
 	const int64_t *b = walk_load_s64(v->c, &v->w->t[S1], p, S1, in[1]);
 
-	v->c->kernels->s64_binary[v->op](out, a, b, piece_size(p), v->type);
+	v->c->kernels->s64_binary[v->op](out, a, b, walk_piece_size(p), v->type);
 	walk_store_s64(v->c, &v->w->t[DST], p, DST, out);
 }
 
@@ -270,7 +265,7 @@ static void compare_f32(void *arg, const struct walk_piece *p)
 	const float *a = walk_load_f32(v->c, &v->w->t[S0], p, S0, in[0]);
 	const float *b = walk_load_f32(v->c, &v->w->t[S1], p, S1, in[1]);
 
-	v->c->kernels->compare[v->op](out, a, b, piece_size(p));
+	v->c->kernels->compare[v->op](out, a, b, walk_piece_size(p));
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
@@ -282,7 +277,7 @@ static void compare_s64(void *arg, const struct walk_piece *p)
 	const int64_t *a = walk_load_s64(v->c, &v->w->t[S0], p, S0, in[0]);
 	const int64_t *b = walk_load_s64(v->c, &v->w->t[S1], p, S1, in[1]);
 
-	v->c->kernels->s64_compare[v->op](out, a, b, piece_size(p), v->type->is_unsigned);
+	v->c->kernels->s64_compare[v->op](out, a, b, walk_piece_size(p), v->type->is_unsigned);
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
@@ -293,7 +288,7 @@ static void logical(void *arg, const struct walk_piece *p)
 	const uint8_t *a = walk_load_raw(v->c, &v->w->t[S0], p, S0, in[0]);
 	const uint8_t *b = walk_load_raw(v->c, &v->w->t[S1], p, S1, in[1]);
 	enum onpu_op op = v->w->insn.op;
-	size_t n = piece_size(p);
+	size_t n = walk_piece_size(p);
 
 	for (size_t i = 0; i < n; i++)
 		out[i] = op == ONPU_OP_VAND ? a[i] && b[i] :
@@ -373,7 +368,7 @@ static void fma_f32(void *arg, const struct walk_piece *p)
 	const float *z = walk_load_f32(v->c, &v->w->t[S2], p, S2, in[2]);
 	float *dst = walk_target_f32(v->c, &v->w->t[DST], p, DST, out);
 
-	v->c->kernels->fma(dst, a, b, z, piece_size(p));
+	v->c->kernels->fma(dst, a, b, z, walk_piece_size(p));
 	walk_store_f32(v->c, &v->w->t[DST], p, DST, dst);
 }
 
@@ -385,7 +380,7 @@ static void fma_s64(void *arg, const struct walk_piece *p)
 	const int64_t *b = walk_load_s64(v->c, &v->w->t[S1], p, S1, in[1]);
 	const int64_t *z = walk_load_s64(v->c, &v->w->t[S2], p, S2, in[2]);
 
-	v->c->kernels->s64_fma(out, a, b, z, piece_size(p));
+	v->c->kernels->s64_fma(out, a, b, z, walk_piece_size(p));
 	walk_store_s64(v->c, &v->w->t[DST], p, DST, out);
 }
 
@@ -398,7 +393,7 @@ static void where(void *arg, const struct walk_piece *p)
 	const void *a = walk_load_raw(v->c, &v->w->t[S1], p, S1, in[0]);
 	const void *b = walk_load_raw(v->c, &v->w->t[S2], p, S2, in[1]);
 
-	v->c->kernels->select[sim_size(v->w->t[DST].esize)](out, q, a, b, piece_size(p));
+	v->c->kernels->select[sim_size(v->w->t[DST].esize)](out, q, a, b, walk_piece_size(p));
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
@@ -420,7 +415,7 @@ static void cvt(void *arg, const struct walk_piece *p)
 	const struct vector *v = arg;
 	const struct sim_tensor *d = &v->w->t[DST], *s = &v->w->t[S0];
 	const struct onpu_kernels *k = v->c->kernels;
-	size_t n = piece_size(p);
+	size_t n = walk_piece_size(p);
 	int64_t ints[KERNEL_CHUNK], converted[KERNEL_CHUNK];
 	float floats[KERNEL_CHUNK], rounded[KERNEL_CHUNK];
 
@@ -445,7 +440,7 @@ static const int64_t *zero_points(const struct vector *v, const struct walk_piec
 {
 	if (v->w->t[S2].present)
 		return walk_load_s64(v->c, &v->w->t[S2], p, S2, buf);
-	memset(buf, 0, piece_size(p) * sizeof(*buf));
+	memset(buf, 0, walk_piece_size(p) * sizeof(*buf));
 	return buf;
 }
 
@@ -460,11 +455,11 @@ static void quant(void *arg, const struct walk_piece *p)
 	const int64_t *z = zero_points(v, p, zeros);
 
 	if (v->w->insn.op == ONPU_OP_QUANT)
-		k->quant(out, walk_load_f32(v->c, &v->w->t[S0], p, S0, in), s, z, piece_size(p),
-			 type);
+		k->quant(out, walk_load_f32(v->c, &v->w->t[S0], p, S0, in), s, z,
+			 walk_piece_size(p), type);
 	else
-		k->requant(out, walk_load_s64(v->c, &v->w->t[S0], p, S0, ints), s, z, piece_size(p),
-			   type);
+		k->requant(out, walk_load_s64(v->c, &v->w->t[S0], p, S0, ints), s, z,
+			   walk_piece_size(p), type);
 	walk_store_s64(v->c, &v->w->t[DST], p, DST, out);
 }
 
@@ -478,7 +473,7 @@ static void dequant(void *arg, const struct walk_piece *p)
 	const int64_t *z = zero_points(v, p, zeros);
 	float *dst = walk_target_f32(v->c, &v->w->t[DST], p, DST, out);
 
-	v->c->kernels->dequant(dst, x, s, z, piece_size(p));
+	v->c->kernels->dequant(dst, x, s, z, walk_piece_size(p));
 	walk_store_f32(v->c, &v->w->t[DST], p, DST, dst);
 }
 

@@ -38,11 +38,6 @@ union lanes {
 	int64_t s[ONPU_REDUCE_LANES][KERNEL_CHUNK];
 };
 
-static size_t piece_size(const struct walk_piece *p)
-{
-	return (size_t)p->rows * p->columns;
-}
-
 static float identity_f32(enum kernel_reduce op)
 {
 	switch (op) {
@@ -77,7 +72,7 @@ static void load_lanes(const struct reduce *r, const struct walk_piece *p, unsig
 {
 	const struct sim_tensor *t = &r->w->t[operand];
 	struct walk_piece q = *p;
-	size_t n = piece_size(p);
+	size_t n = walk_piece_size(p);
 
 	for (int l = 0; l < ONPU_REDUCE_LANES; l++, q.at[operand] += r->lane_stride) {
 		if (r->floats) {
@@ -157,7 +152,7 @@ static void reduce_across(const struct reduce *r, const struct walk_piece *p, un
 	const struct sim_tensor *s = &r->w->t[S0];
 	uint32_t at[ONPU_MAX_RANK] = { 0 };
 	struct walk_piece q = *p;
-	size_t n = piece_size(p);
+	size_t n = walk_piece_size(p);
 	int64_t offset = 0;
 	union {
 		float f[KERNEL_CHUNK];
@@ -274,7 +269,7 @@ static void reduce_along(const struct reduce *r, const struct walk_piece *p, uni
 static void reduce_piece(void *arg, const struct walk_piece *p)
 {
 	const struct reduce *r = arg;
-	size_t n = piece_size(p);
+	size_t n = walk_piece_size(p);
 	union lanes lanes;
 
 	if (r->w->insn.lanes) {
@@ -506,7 +501,7 @@ static void scan_f32(void *arg, const struct walk_piece *piece)
 	const struct scan *r = arg;
 	const struct sim_work *w = r->w;
 	struct walk_piece p = *piece;
-	size_t n = piece_size(piece);
+	size_t n = walk_piece_size(piece);
 	float acc[KERNEL_CHUNK] = { 0 }, buf[KERNEL_CHUNK];
 
 	if (w->t[2].present) {
@@ -536,7 +531,7 @@ static void scan_s64(void *arg, const struct walk_piece *piece)
 	const struct sim_work *w = r->w;
 	const struct kernel_int *type = sim_int_type(w->t[S0].dtype);
 	struct walk_piece p = *piece;
-	size_t n = piece_size(piece);
+	size_t n = walk_piece_size(piece);
 	int64_t acc[KERNEL_CHUNK] = { 0 }, buf[KERNEL_CHUNK];
 
 	if (w->t[2].present) {

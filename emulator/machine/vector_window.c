@@ -17,18 +17,13 @@ struct window {
 	bool mac;
 };
 
-static size_t piece_size(const struct walk_piece *p)
-{
-	return (size_t)p->rows * p->columns;
-}
-
 static void window_tap_f32(const struct window *r, const struct walk_piece *p, bool first,
 			   float *acc)
 {
 	const struct onpu_kernels *k = r->c->kernels;
 	float in[2][KERNEL_CHUNK];
 	const float *x = walk_load_f32(r->c, &r->w->t[S0], p, S0, in[0]);
-	size_t n = piece_size(p);
+	size_t n = walk_piece_size(p);
 
 	if (r->mac)
 		k->mac(acc, x, walk_load_f32(r->c, &r->w->t[S1], p, S1, in[1]), n);
@@ -43,7 +38,7 @@ static void window_tap_s64(const struct window *r, const struct walk_piece *p, b
 {
 	int64_t in[KERNEL_CHUNK];
 	const int64_t *x = walk_load_s64(r->c, &r->w->t[S0], p, S0, in);
-	size_t n = piece_size(p);
+	size_t n = walk_piece_size(p);
 
 	if (first)
 		memcpy(acc, x, n * sizeof(*acc));
@@ -82,7 +77,7 @@ static void window_f32(void *arg, const struct walk_piece *p)
 	const struct window *r = arg;
 	const struct sim_tensor *d = &r->w->t[DST];
 	float acc[KERNEL_CHUNK];
-	size_t n = piece_size(p);
+	size_t n = walk_piece_size(p);
 
 	if (r->w->insn.acc) {
 		const float *old = walk_load_f32(r->c, d, p, DST, acc);
@@ -106,7 +101,7 @@ static void window_s64(void *arg, const struct walk_piece *p)
 		const int64_t *old = walk_load_s64(r->c, d, p, DST, acc);
 
 		if (old != acc)
-			memcpy(acc, old, piece_size(p) * sizeof(*acc));
+			memcpy(acc, old, walk_piece_size(p) * sizeof(*acc));
 	}
 	window_taps(r, p, NULL, acc);
 	walk_store_s64(r->c, d, p, DST, acc);
@@ -177,7 +172,7 @@ static void lerp_floats(const struct resample *r, const struct walk_piece *p,
 	const struct onpu_kernels *k = r->c->kernels;
 	const struct sim_tensor *d = &r->w->t[DST], *s = &r->w->t[S0];
 	float in[2][KERNEL_CHUNK], weight[KERNEL_CHUNK], row[2][KERNEL_CHUNK];
-	size_t n = piece_size(p);
+	size_t n = walk_piece_size(p);
 
 	for (size_t i = 0; i < n; i++)
 		weight[i] = b->fraction;
@@ -201,7 +196,7 @@ static void lerp_integers(const struct resample *r, const struct walk_piece *p,
 	const struct sim_tensor *d = &r->w->t[DST], *s = &r->w->t[S0];
 	int64_t buf[2][KERNEL_CHUNK], out[KERNEL_CHUNK], units[2];
 	resample_s128 sum[KERNEL_CHUNK] = { 0 };
-	size_t n = piece_size(p);
+	size_t n = walk_piece_size(p);
 
 	for (unsigned int e = 0; e < 2; e++)
 		units[e] = 2 * (int64_t)r->w->param.resample.out_size[e];

@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "machine/walk.h"
+#include "math/divide.h"
 
-/* Pieces of work below which a second thread does not pay. */
+/* Elements below which a second thread does not pay. */
 #define PARALLEL_MIN (16 * KERNEL_CHUNK)
 /* Rows shorter than this are put together, whatever their layout. */
 #define SHORT_ROW 32
@@ -141,9 +142,8 @@ static void plan_init(struct walk_plan *plan, const struct walk *walk)
 	plan->rows = rows_in_piece(walk, plan->columns, plan->total_rows);
 	plan->rank = outer + 2;
 	memcpy(plan->dim, walk->dim, outer * sizeof(plan->dim[0]));
-	plan->dim[outer] = (plan->total_rows + plan->rows - 1) / plan->rows;
-	plan->dim[outer + 1] =
-		(uint32_t)(((uint64_t)plan->total_columns + plan->columns - 1) / plan->columns);
+	plan->dim[outer] = (uint32_t)onpu_div_up(plan->total_rows, plan->rows);
+	plan->dim[outer + 1] = (uint32_t)onpu_div_up(plan->total_columns, plan->columns);
 	plan->pieces = 1;
 	for (unsigned int i = 0; i < plan->rank; i++)
 		plan->pieces *= plan->dim[i];

@@ -29,6 +29,12 @@ struct walk_piece {
 	int64_t row_step[WALK_MAX];
 };
 
+/* Elements of a piece. */
+static inline size_t walk_piece_size(const struct walk_piece *piece)
+{
+	return (size_t)piece->rows * piece->columns;
+}
+
 typedef void (*walk_fn)(void *arg, const struct walk_piece *piece);
 
 void walk_init(struct walk *walk, unsigned int rank, const uint32_t *dim);

@@ -91,6 +91,7 @@ class Includes(ScriptTest):
         self.assert_passes("emulator/machine/vector.c", '"math/kernels.h"')
         self.assert_passes("emulator/machine/dma.c", '"sim.h"')
         self.assert_passes("emulator/device/cp.c", '"onpu_sim.h"')
+        self.assert_passes("emulator/device/cp.c", '"math/kernels.h"')
         self.assert_passes("emulator/vfu/irq.c", '"onpu_device.h"')
         self.assert_passes("emulator/onpu_emu.c", '"vfu/server.h"')
         self.assert_passes("emulator/math/kernels.c", '"onpu/slots.h"')
