@@ -12,7 +12,7 @@
 
 #include "vfu/server.h"
 
-/* As long as QEMU waits for a reply unless told otherwise. */
+/* As long as QEMU waits for a reply by default. */
 #define PATIENCE_MS 5000
 
 enum {
@@ -132,7 +132,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* Before any thread is made, which then inherits the mask. */
+/* Block the signals before any thread is created: threads inherit the mask. */
 static int make_stop_fd(void)
 {
 	sigset_t set;

@@ -2,7 +2,7 @@
 /* BAR0: the registers that the driver sees (domain ONPU of registers.xml). */
 #include "device/device.h"
 
-/* CAP_ADDRESS, CAP_ISA and what else is the same for every configuration is in the XML. */
+/* Capabilities that no configuration changes read as registers.xml says. */
 static uint32_t read_capability(const struct onpu_device *d, uint32_t offset)
 {
 	const struct onpu_sim_config *sim = &d->config.sim;
@@ -241,7 +241,7 @@ static void write_control(struct onpu_device *d, uint32_t offset, uint32_t value
 	}
 }
 
-/* What describes a ring stays as it was when the firmware started. */
+/* The address and the size of a ring cannot change once the firmware has started. */
 static void write_ring_setup(struct onpu_device *d, uint32_t offset, uint32_t value)
 {
 	if (boot_state(d) != ONPU_STATE_RESET)

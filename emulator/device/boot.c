@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The boot ROM: fetches the firmware's image into the management core's memory, checks it and
- * starts the core. Nothing of the image is trusted before its checksum matched, and nothing after.
+ * starts the core. Sizes and addresses in the header are checked whether or not the checksum
+ * matches: a valid checksum does not make them safe.
  */
 #include "device/device.h"
 

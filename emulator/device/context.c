@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The VM and context tables that the firmware fills, and the memory that a context sees: engines
- * reach pages with U only, the command processor's own accesses all of the address space.
+ * The VM and context tables that the firmware fills, and the memory that a context sees. Engines
+ * reach only pages with the bit U; the command processor's own accesses reach the whole address
+ * space.
  */
 #include "device/device.h"
 

@@ -289,7 +289,10 @@ bool core_bus_store(void *ctx, uint32_t addr, unsigned int size, uint32_t value)
 		context_write(d, offset, value);
 	else
 		write_scheduler(d, offset, value);
-	/* The rest of the device acts on it before the next instruction. */
+	/*
+	 * End the run here, so that the rest of the device acts on the write before the core's next
+	 * instruction.
+	 */
 	onpu_rv32_yield(&d->core);
 	return true;
 }

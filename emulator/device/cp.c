@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command processor as the scheduler sees it: which queue is resident, when it changes, what
- * a change saves and restores. The machine executes at virtual times; what a step brought is dealt
- * with when the device clock has come to the step's time, so that host, firmware and jobs see one
- * order of events.
+ * The command processor as the scheduler sees it: which queue is resident, when it changes, what a
+ * change saves and restores. The machine runs ahead of the device clock by one step. The outcome of
+ * a step takes effect when the clock has reached the step's time, so that host, firmware and jobs
+ * see one order of events.
  */
 #include "device/device.h"
 
@@ -49,7 +49,7 @@ bool cp_switching(const struct onpu_device *d)
 	return target(d) != d->cp.current;
 }
 
-/* A running job has until the deadline to come to a preemption point. */
+/* From now on the running job has SWITCH_LIMIT cycles to come to a preemption point. */
 void cp_target_changed(struct onpu_device *d)
 {
 	struct cp *cp = &d->cp;
@@ -76,7 +76,7 @@ void cp_set_current(struct onpu_device *d, unsigned int queue)
 	irq_core_set(d, IRQ_SWITCHED);
 }
 
-/* Device clock of what the machine's last step brought: an event, or the end of the job. */
+/* The device clock at which the outcome of the machine's last step takes effect. */
 static uint64_t event_time(const struct onpu_device *d)
 {
 	const struct cp *cp = &d->cp;
@@ -154,7 +154,7 @@ static void abort_job(struct onpu_device *d, enum onpu_fault code)
 	onpu_machine_abort(d->machine);
 }
 
-/* A save area that cannot be used costs the job. */
+/* When a job cannot be saved or restored, it ends with a fault. */
 static void save_fault(struct onpu_device *d, int code, uint64_t address)
 {
 	struct queue *q = &d->queues[d->cp.current];
@@ -167,13 +167,16 @@ static void save_fault(struct onpu_device *d, int code, uint64_t address)
 		.cycle = q->suspended_time,
 	};
 
-	/* The machine may have come to another place than the job, or to none, which is 0. */
+	/*
+	 * queue_end_job() adds the machine's PC to what the queue has retired. After a failed
+	 * restore that PC is not the job's, so correct for the difference here.
+	 */
 	q->retired += q->suspended_pc - onpu_machine_pc(d->machine);
 	queue_end_job(d, &fault);
 	onpu_machine_abort(d->machine);
 }
 
-/* At a preemption point: the job goes to its save area. */
+/* At a preemption point: write the job to its save area and make no queue resident. */
 static void suspend(struct onpu_device *d)
 {
 	struct cp *cp = &d->cp;
@@ -285,7 +288,10 @@ bool cp_poll(struct onpu_device *d)
 
 	if (device_now(d) < cp->busy_until)
 		return false;
-	/* The clock may be ahead of the job, whose own cycles count; it then catches up here. */
+	/*
+	 * The device clock may be ahead of the job, and a slice counts the job's own cycles: wait
+	 * until those are used up.
+	 */
 	if (slice_end(d) <= device_now(d) && cp_slice_used(d) >= cp->slice) {
 		cp->slice_raised = true;
 		irq_core_set(d, IRQ_SLICE);
@@ -336,7 +342,10 @@ void cp_push_fault(struct onpu_device *d, const struct onpu_fault_record *fault)
 {
 	struct cp *cp = &d->cp;
 
-	/* Queues bound again and again without a look at their faults: the oldest tell enough. */
+	/*
+	 * Queues that are bound and fault again and again, while the firmware takes no record, can
+	 * fill the list. Then the newest record is dropped.
+	 */
 	if (cp->fault_count < d->config.sim.num_queues) {
 		unsigned int at = (cp->fault_head + cp->fault_count) % ONPU_MAX_QUEUES;
 

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device's frame: creation, reset, accesses of the host and the loop that lets time pass.
- *
- * Two locks. `step` is held during one step of the device; `accesses.lock` guards the queue of
- * posted accesses, so that a write never waits for a long instruction. `gate` gives those who wait
- * for `step` their turn: without it the running thread would take the lock back at once.
+ * The device as a whole: creation, reset, register accesses of the host, and the loop that advances
+ * the clock. There are three locks. `step` is held during one step of the device. `accesses.lock`
+ * guards the queue of posted writes, so that a write never waits for a long instruction. `gate`
+ * gives threads that wait for `step` their turn: without it the running thread would take `step`
+ * back at once.
  */
 #include "device/device.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Cycles that the management core may run before accesses are looked for. */
+/* Cycles that the management core may run between two looks for accesses of the host. */
 #define CORE_STRETCH 16384
 /*
- * Cycles that the core may go on after an access that comes inside an instruction: the host's time
- * there has no bound, nor has the number of accesses.
+ * While the machine executes one instruction, which may take the host long, accesses of the host
+ * are served and the management core goes on, ahead of the machine. This many cycles after the last
+ * access the core waits for the instruction to end, so that its lead is bounded.
  */
 #define AHEAD 65536
 
@@ -38,7 +39,7 @@ static void unlock_step(struct onpu_device *d)
 	pthread_mutex_unlock(&d->step);
 }
 
-/* Let those who wait have the device between two steps. */
+/* Between two steps: let the threads that wait for `step` have it first. */
 static void give_way(struct onpu_device *d)
 {
 	if (!atomic_load(&d->waiting))
@@ -171,7 +172,7 @@ static bool take_access(struct onpu_device *d, struct access *access)
 	return some;
 }
 
-/* Let the accesses that came take effect. */
+/* Apply the writes and resets that were posted. */
 static void drain(struct onpu_device *d)
 {
 	struct access access;
@@ -209,7 +210,10 @@ static void post(struct onpu_device *d, const struct access *access)
 		drain(d);
 		unlock_step(d);
 	}
-	/* Whoever holds the lock may have looked already: hence the wake-up in any case. */
+	/*
+	 * If another thread holds `step`, it may have drained the queue before this access was in
+	 * it. So wake the thread that runs the device in any case.
+	 */
 	if (!pthread_mutex_trylock(&d->step)) {
 		drain(d);
 		unlock_step(d);
@@ -273,7 +277,10 @@ void onpu_device_inject_parity(struct onpu_device *d)
 	unlock_step(d);
 }
 
-/* When the timer line rises; never, when it is high or a parked core does not wait for it. */
+/*
+ * When the timer line rises. DEVICE_NEVER when it is high already, or when a parked core has not
+ * enabled it.
+ */
 static uint64_t timer_next(const struct onpu_device *d)
 {
 	bool awaited = d->core.mie & ONPU_RV32_IRQ_TIMER || !d->core.parked;
@@ -290,11 +297,11 @@ static void run_core(struct onpu_device *d, uint64_t until)
 				d->core.halt_cause & 0xffff);
 }
 
-/* What the core does until then; false: it waits. */
+/* Run the management core until @until at most; false: it has nothing to do. */
 static bool core_step(struct onpu_device *d, uint64_t until)
 {
 	if (d->regs.stall) {
-		/* It stands still while its transfer is under way. */
+		/* The core stands still while its DMA transfer is under way. */
 		uint64_t part = device_earlier(d->regs.stall, until - device_now(d));
 
 		d->regs.stall -= part;
@@ -307,7 +314,10 @@ static bool core_step(struct onpu_device *d, uint64_t until)
 	return true;
 }
 
-/* One step of something; false: nothing will ever happen without an access. */
+/*
+ * Do the next thing that is due, before @end; false: nothing will be due until the host accesses
+ * the device.
+ */
 static bool device_step(struct onpu_device *d, uint64_t end)
 {
 	uint64_t next;
@@ -344,7 +354,10 @@ enum onpu_progress onpu_device_run(struct onpu_device *d, uint64_t budget)
 
 /* ---- Inside an instruction ---- */
 
-/* The core and the TLB alone; the CP, whose event the instruction is, has to wait for it. */
+/*
+ * One step of the core and of invalidations only: the CP is in the middle of an instruction. False:
+ * nothing more is to be done until the instruction ends.
+ */
 static bool step_ahead(struct onpu_device *d)
 {
 	if (inv_poll(d))
@@ -361,8 +374,9 @@ static bool step_ahead(struct onpu_device *d)
 }
 
 /*
- * An instruction may take the host seconds. What comes meanwhile is served: the core goes on in
- * virtual time, ahead of the CP, so that a KILL, a reset or an invalidation does not have to wait.
+ * The machine calls this every few microseconds while it executes an instruction, which may take
+ * the host seconds. Accesses of the host are served here and the core goes on, so that a KILL, a
+ * reset or an invalidation does not have to wait. Returns true when the job is given up.
  */
 static bool look(void *ctx)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the device: its state, one structure for each part, and what the parts offer each other.
- * Everything here runs with the device locked (device.c).
+ * Private interface of device/: the state, one structure for each part, and the functions that the
+ * parts call of each other. All of them are called with the lock `step` held (see device.c).
  */
 #ifndef ONPU_DEVICE_DEVICE_H
 #define ONPU_DEVICE_DEVICE_H
@@ -29,7 +29,7 @@ static inline void device_set_high(uint64_t *pair, uint32_t value)
 	*pair = (uint64_t)value << 32 | (uint32_t)*pair;
 }
 
-/* Accesses that wait for the next step. */
+/* A write or a reset of the host that waits for the next step. */
 struct access {
 	enum onpu_access kind;
 	uint32_t offset, value;
@@ -42,7 +42,7 @@ struct access_queue {
 	atomic_uint pending; /* count, to look at without the lock */
 };
 
-/* A ring between driver and firmware; one half of the indices is written by each. */
+/* A ring between driver and firmware: the one writes head, the other tail. */
 struct message_ring {
 	uint64_t base;
 	uint32_t size;
@@ -110,7 +110,7 @@ struct queue {
 	struct onpu_ring_job job; /* the running or suspended one */
 };
 
-/* The memory that the CP reaches for one queue, in one of two roles. */
+/* The memory of one queue: as its engines reach it, or (privileged) as the CP does for itself. */
 struct port {
 	struct onpu_device *device;
 	unsigned int queue;
@@ -123,7 +123,7 @@ struct cp {
 	unsigned int current;
 	bool running;		/* the machine has a job of the current queue */
 	uint64_t base;		/* device clock of that job's cycle 0 */
-	enum onpu_step outcome; /* of the machine's last step, to be dealt with then */
+	enum onpu_step outcome; /* of the machine's last step; takes effect at event_time() */
 	uint64_t shown;		/* job cycles as the machine's last step began */
 	uint64_t busy_until;	/* fetching, completing, switching */
 	bool switch_wanted;	/* by a running job's deadline */
@@ -132,7 +132,7 @@ struct cp {
 	uint64_t slice_from; /* job cycle at which the running one became resident */
 	bool slice_raised;
 	bool idle_raised;
-	bool parity; /* a memory error waits for a victim */
+	bool parity; /* a memory error was injected; it ends the next job that runs */
 	struct port engine_port, ring_port;
 	struct onpu_mem engine_memory, ring_memory;
 	struct onpu_fault_record faults[ONPU_MAX_QUEUES];
@@ -142,12 +142,12 @@ struct cp {
 struct onpu_device {
 	struct onpu_device_config config;
 	struct onpu_host_ops host;
-	pthread_mutex_t gate; /* order of those who wait for step */
-	pthread_mutex_t step; /* all that follows */
+	pthread_mutex_t gate; /* gives the threads that wait for step their turn */
+	pthread_mutex_t step; /* guards what follows, but for accesses and atomics */
 	atomic_uint waiting;
 	struct access_queue accesses;
 
-	atomic_bool stop; /* for good */
+	atomic_bool stop; /* onpu_device_stop() was called */
 
 	struct onpu_machine *machine;
 	bool inside;	    /* a step of the machine is under way */
@@ -174,7 +174,7 @@ static inline uint64_t device_earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The device clock: the management core, even a parked one, is always there. */
+/* The device clock is that of the management core, which counts even while the core is parked. */
 static inline uint64_t device_now(const struct onpu_device *d)
 {
 	return d->core.cycle;
@@ -190,9 +190,9 @@ static inline uint32_t device_save_bytes(const struct onpu_device *d)
 	return ONPU_SAVE_HEADER_SIZE + d->config.sim.sram_bytes;
 }
 
-/* device.c: everything to its reset value but the clock and what belongs to the host */
+/* device.c: reset everything but the clock and what belongs to the host */
 void device_reset_state(struct onpu_device *d);
-/* the machine's next step, in which accesses are served */
+/* execute the machine's next step; accesses of the host are served meanwhile */
 enum onpu_step device_step_machine(struct onpu_device *d);
 
 /* bar0.c */
@@ -234,7 +234,7 @@ void context_vm_write(struct onpu_device *d, uint32_t offset, uint32_t value);
 void context_doorbell(struct onpu_device *d, unsigned int queue, uint32_t tail);
 void context_port(struct onpu_device *d, unsigned int queue);
 
-/* queue.c: what a queue shows of itself, jobs taken and ended */
+/* queue.c: registers of a queue; start and end of jobs */
 enum onpu_queue_state queue_state(const struct onpu_device *d, unsigned int queue);
 uint64_t queue_retired(const struct onpu_device *d, unsigned int queue);
 uint64_t queue_run_cycles(const struct onpu_device *d, unsigned int queue);

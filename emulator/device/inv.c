@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The invalidation protocol. The TLB forgets at once, between two steps or two accesses of a long
- * instruction, when nothing uses a translation; the answer comes later, as it would from hardware
- * that has accesses under way.
+ * The invalidation protocol. The TLB forgets at once: requests are taken only between two steps, or
+ * between two accesses of a long instruction, when no translation is in use. The answer comes
+ * ONPU_COST_INVALIDATE cycles later, as it would from hardware with accesses under way.
  */
 #include "device/device.h"
 
@@ -17,7 +17,10 @@ void inv_request(struct onpu_device *d, uint32_t name)
 		tlb_invalidate(&d->mmu.tlb, inv->asid & ONPU_INV_ASID_ASID__MASK, inv->va,
 			       inv->pages);
 	inv->request = name;
-	/* With no room the request joins the youngest, which was to be done before it. */
+	/*
+	 * When the list is full, this request takes the place of the youngest one. Requests are
+	 * done in order, so its name tells that the replaced one is done, too.
+	 */
 	if (inv->count < DEVICE_INVALIDATIONS)
 		inv->count++;
 	entry = &inv->waiting[inv->count - 1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sv39 walks and copies through them. Page tables are hostile: every bit is checked, and what is
- * not well formed is as good as absent.
+ * Sv39 page table walks, and copies through translations. Page tables are not trusted: every bit is
+ * checked, and an entry that is not well formed counts as not present.
  */
 #include "device/mmu.h"
 

@@ -64,7 +64,7 @@ int mmu_read(struct mmu *mmu, const struct mmu_space *space, bool privileged, ui
 int mmu_write(struct mmu *mmu, const struct mmu_space *space, bool privileged, uint64_t va,
 	      const void *src, size_t len, uint64_t *fault_va);
 
-/* Bus accesses with the limit of DMA_BITS; false: bus error. */
+/* Accesses of host memory; false: a bus error, or an address beyond ONPU_BUS_BITS. */
 bool mmu_bus_read(const struct mmu_bus *bus, uint64_t addr, void *dst, size_t len);
 bool mmu_bus_write(const struct mmu_bus *bus, uint64_t addr, const void *src, size_t len);
 
@@ -75,7 +75,7 @@ void tlb_destroy(struct tlb *tlb);
 bool tlb_lookup(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t *pte, bool *large);
 void tlb_insert(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte, bool large);
 void tlb_flush(struct tlb *tlb);
-/* Forget [va, va + pages * 4096) of an address space; 0 pages: all of it. */
+/* Forget @pages pages of an address space from @va on; 0 pages: all of it. */
 void tlb_invalidate(struct tlb *tlb, uint16_t asid, uint64_t va, uint32_t pages);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hardware queues: what they show of themselves, ring entries, how jobs begin and end. */
+/* Hardware queues: their registers, ring entries, start and end of jobs. */
 #include "device/device.h"
 
 #include <stddef.h>
@@ -26,7 +26,7 @@ static bool is_running(const struct onpu_device *d, unsigned int queue)
 	return queue == d->cp.current && d->cp.running;
 }
 
-/* Jobs count in full when they end; until then by what is known of the one under way. */
+/* Instructions of the jobs that ended, and of the one under way as far as it has come. */
 uint64_t queue_retired(const struct onpu_device *d, unsigned int queue)
 {
 	const struct queue *q = &d->queues[queue];
@@ -36,7 +36,10 @@ uint64_t queue_retired(const struct onpu_device *d, unsigned int queue)
 	return q->retired + (q->suspended ? q->suspended_pc : 0);
 }
 
-/* Messages that are served inside an instruction take the clock on, and are no progress of the job. */
+/*
+ * Accesses that are served inside an instruction advance the clock, but the job makes no progress
+ * then: so show the time at which the step began.
+ */
 uint64_t queue_run_cycles(const struct onpu_device *d, unsigned int queue)
 {
 	const struct queue *q = &d->queues[queue];
@@ -149,7 +152,11 @@ void queue_start_job(struct onpu_device *d)
 	}
 }
 
-/* The sequence number that makes the rest invalid, the rest, and the one that makes it valid. */
+/*
+ * The order matters to a reader that polls: first the sequence number of the counters, then the
+ * figures, last the sequence number of the completion. Who finds both the same has the figures of
+ * one job.
+ */
 static int write_completion(struct onpu_device *d, const struct onpu_completion *c,
 			    const struct onpu_job_counters *counters, bool faulted)
 {
@@ -190,7 +197,10 @@ static struct onpu_job_counters job_counters(const struct onpu_device *d)
 	return counters;
 }
 
-/* What the job has used, also when it was cut short. */
+/*
+ * Account for the cycles and instructions of the job that ends, whether it has finished or was
+ * aborted.
+ */
 static void account(struct onpu_device *d, struct onpu_completion *c)
 {
 	struct cp *cp = &d->cp;
@@ -221,7 +231,10 @@ static void stop_queue(struct onpu_device *d, const struct onpu_fault_record *fa
 	cp_set_current(d, ONPU_NO_QUEUE);
 }
 
-/* End the job of the resident queue, or without a job, report what is wrong with its ring. */
+/*
+ * End the job of the resident queue. Without a running job, @fault says what is wrong with the
+ * ring.
+ */
 void queue_end_job(struct onpu_device *d, const struct onpu_fault_record *fault)
 {
 	struct cp *cp = &d->cp;

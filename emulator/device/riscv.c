@@ -50,7 +50,10 @@ static bool signed_less(uint32_t a, uint32_t b)
 	return (a ^ 0x80000000) < (b ^ 0x80000000);
 }
 
-/* >> of a negative number is up to the compiler: fill with the sign by hand. */
+/*
+ * The result of >> for a negative number is up to the compiler, so shift unsigned and fill in the
+ * sign.
+ */
 static uint32_t shift_right_arith(uint32_t a, unsigned int by)
 {
 	uint32_t sign = 0 - (a >> 31);
@@ -90,7 +93,10 @@ static uint32_t multiply(uint32_t funct3, uint32_t a, uint32_t b)
 {
 	uint64_t product = (uint64_t)a * b;
 
-	/* A negative factor counts 2^32 too much, times the other factor. */
+	/*
+	 * Read as unsigned, a negative factor is 2^32 too large, and the product 2^32 times the
+	 * other factor.
+	 */
 	switch (funct3) {
 	case RV_F3_MUL:
 		return (uint32_t)product;
@@ -302,7 +308,7 @@ static void exec_branch(struct onpu_rv32 *core, uint32_t insn)
 		illegal(core, insn);
 		return;
 	}
-	/* The low bit of funct3 turns each condition round. */
+	/* The low bit of funct3 inverts the condition. */
 	if (condition != (rv_funct3(insn) & 1))
 		jump(core, core->pc + rv_imm_b(insn), 0);
 	else

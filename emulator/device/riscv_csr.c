@@ -42,8 +42,8 @@ static uint64_t read_minstret(const struct onpu_rv32 *core)
 }
 
 /*
- * Writes count from the end of the writing instruction: the next one reads
- * what was written.
+ * A counter that is written does not count the writing instruction: the next one reads what was
+ * written.
  */
 static void write_mcycle(struct onpu_rv32 *core, uint64_t value)
 {

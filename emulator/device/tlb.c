@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The TLB: a hash table of leaves. The normal one has a fixed number of places and evicts what
- * is in the way; the sticky one grows and forgets nothing, up to a limit that keeps a hostile
- * page table from filling the host's memory.
+ * The TLB: a hash table of leaf entries. The normal TLB has a fixed number of places, and a new
+ * entry evicts the one in its place. The sticky TLB grows and keeps every entry until it is
+ * invalidated, up to a limit so that a hostile page table cannot fill the host's memory.
  */
 #include "device/mmu.h"
 
@@ -120,10 +120,10 @@ static bool concerned(const struct tlb_entry *entry, uint16_t asid, uint64_t fir
 	       high > first;
 }
 
-/* Put all entries where a search begins to look for them, after some were removed. */
+/* After entries were removed, put the others where a search begins to look for them. */
 static void rehash(struct tlb *tlb)
 {
-	/* Without memory for it everything is forgotten, which is always right. */
+	/* Without memory for a new table forget everything, which is always correct. */
 	if (!resize(tlb, tlb->size))
 		tlb_flush(tlb);
 }

@@ -25,10 +25,13 @@ uint64_t cost_mma(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, uint64_t t
 	uint64_t blocks = cost_mul(batch, cost_mul(onpu_div_up(m, rows), onpu_div_up(n, cols)));
 	uint64_t depth = cost_mul(cost_mul(taps, k), factor);
 
-	/* The array cannot start its next block sooner than it takes to load it. */
+	/*
+	 * A block takes at least as long as loading the array for the next one: a cycle for each
+	 * row.
+	 */
 	if (depth < rows)
 		depth = rows;
-	/* Filling takes a cycle for each row, draining one for each column. */
+	/* Filling the array takes a cycle for each row, draining it one for each column. */
 	return cost_add(ONPU_CYCLES_MMA + (uint64_t)rows + cols, cost_mul(blocks, depth));
 }
 

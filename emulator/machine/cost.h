@@ -30,7 +30,7 @@ uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int words, uint32_t lan
 		     unsigned int factor);
 uint64_t cost_mma(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, uint64_t taps, uint32_t rows,
 		  uint32_t cols, unsigned int factor);
-/* @runs runs of @bytes each, on top of @setup. */
+/* @setup and the time to move @runs runs of @bytes each. */
 uint64_t cost_dma(uint64_t runs, uint64_t bytes, uint32_t bytes_per_cycle, unsigned int setup);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dma.copy, dma.fill and dma.pad.
- *
- * A copy follows the order of the view in memory: what is dense there moves as one access,
- * through a buffer where the other side is not dense, too. SRAM is addressed directly.
+ * dma.copy, dma.fill and dma.pad. A copy visits the elements in the order of the view in memory, so
+ * that what is dense there is one access. Where the other view is not dense in this order, the
+ * elements go through a buffer. SRAM is addressed directly.
  */
 #include <string.h>
 
@@ -20,7 +19,10 @@
 #define SQUARE 16
 /* Rows dense on both sides and at least this long do not go through the buffer. */
 #define DIRECT_ROW 64
-/* Gaps up to this are read along: no page lies between two elements. */
+/*
+ * Up to this stride, elements and the gaps between them are read at once: every page in between
+ * holds an element anyway.
+ */
 #define GAP_MAX 64
 
 void dma_count(struct sim_context *c, const struct sim_tensor *dst, const struct sim_tensor *src,
@@ -44,7 +46,7 @@ void dma_copy_init(struct dma_copy *copy, struct sim_context *c, const struct si
 	copy->src_va = src->space == ONPU_SPACE_VA;
 	copy->dst_va = dst->space == ONPU_SPACE_VA;
 	copy->esize = dst->esize;
-	/* The walk sorts by its first view: that in memory, DST when both or none are. */
+	/* The walk sorts by its first view: the one in memory, or DST when both or none are. */
 	copy->lead = copy->src_va && !copy->dst_va ? S0 : DST;
 	copy->follow = copy->lead == DST ? S0 : DST;
 	walk_init(walk, dst->rank, dst->dim);
@@ -59,7 +61,7 @@ void dma_copy_init(struct dma_copy *copy, struct sim_context *c, const struct si
 	bytes *= walk->dim[last];
 	if (!copy->dense || (follow[last] == copy->esize && bytes >= DIRECT_ROW))
 		return;
-	/* Only accesses to memory are worth a buffer. */
+	/* A buffer saves accesses to memory, of which a copy within SRAM has none. */
 	if (!copy->src_va && !copy->dst_va)
 		return;
 	while (copy->block && walk->stride[0][copy->block - 1] == (int64_t)bytes &&
@@ -111,7 +113,7 @@ static bool write_elements(const struct dma_copy *copy, uint64_t address, int64_
 	return true;
 }
 
-/* Dimensions of a block by the strides of the view that follows, which is the one they suit. */
+/* The dimensions of a block, sorted by the strides of the following view. */
 struct block_walk {
 	unsigned int rank;
 	uint32_t dim[ONPU_MAX_RANK];
@@ -164,8 +166,9 @@ static bool follow_row(const struct dma_copy *copy, uint64_t address, int64_t st
 }
 
 /*
- * The two inner dimensions in squares: one view is dense along the one and the other along the
- * other, so that whole rows would touch a line of the cache for each element.
+ * The two inner dimensions, in squares. One view may be dense along the rows and the other along
+ * the columns (a transposition): moving whole rows would then load a line of the cache for each
+ * element.
  */
 static bool follow_plane(const struct dma_copy *copy, const struct block_walk *b, uint64_t address,
 			 char *buf, bool gather)
@@ -375,7 +378,7 @@ bool dma_fill(struct sim_context *c, const struct sim_tensor *dst, uint64_t valu
 
 /* ---- Pad: copies and fills of the parts into which the destination falls ---- */
 
-/* Part of a dimension of DST: where it begins, and from where in S0 its elements come. */
+/* Part of a dimension of DST: where it begins, and which elements of S0 it gets. */
 struct pad_part {
 	uint32_t first, count;
 	bool outside; /* beyond the source */

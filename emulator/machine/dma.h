@@ -11,10 +11,13 @@ struct dma_copy {
 	struct sim_context *c;
 	bool src_va, dst_va;
 	unsigned int esize;
-	/* The view whose order is followed, and the other one: indices into walk. */
+	/*
+	 * S0 or DST: the view in whose order elements are visited, and the other one. In walk they
+	 * are views 0 and 1.
+	 */
 	unsigned int lead, follow;
 	struct walk walk;
-	unsigned int block; /* dimensions from here on are moved at once */
+	unsigned int block; /* the dimensions from this one on are moved at once */
 	bool dense;	    /* the block is dense in the leading view */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Gathers and scatters: copies of slices whose places come from an index tensor. */
+/* Gathers and scatters: copies of slices whose positions come from an index tensor. */
 #include <string.h>
 
 #include "machine/dma.h"
@@ -61,7 +61,7 @@ static void slice_init(struct gather *g, unsigned int rank)
 	dma_copy_init(&g->slice, g->c, &t[DST], &t[S0]);
 }
 
-/* Row-major counting over some dimensions, with an address for each of three views. */
+/* A row-major counter over some dimensions that keeps an address in each of three views. */
 struct counter {
 	unsigned int rank;
 	uint32_t dim[ONPU_MAX_RANK], at[ONPU_MAX_RANK];
@@ -93,7 +93,7 @@ static bool counter_next(struct counter *n)
 	return false;
 }
 
-/* DST [outer, indices, slice] from S0 [outer, axis, slice]. */
+/* dma.gather.axis: DST has the dimensions [outer, indices, slice], S0 [outer, axis, slice]. */
 static bool gather_axis(struct gather *g)
 {
 	const struct sim_tensor *d = &g->w->t[DST], *s = &g->w->t[S0], *x = &g->w->t[S1];
@@ -116,7 +116,10 @@ static bool gather_axis(struct gather *g)
 	return true;
 }
 
-/* One element for each index; the indexed operand is addressed by the position but for @axis. */
+/*
+ * dma.gather.elem and dma.scatter.elem: one element for each index. In the indexed operand its
+ * coordinates are those of the index, with the index itself along axis.
+ */
 static bool gather_elem(struct gather *g)
 {
 	const struct sim_tensor *f = &g->w->t[g->full], *p = &g->w->t[g->part];
@@ -138,7 +141,9 @@ static bool gather_elem(struct gather *g)
 	return true;
 }
 
-/* Tuples of coordinates along the last dimension of the indices. */
+/*
+ * dma.gather.nd and dma.scatter.nd: the last dimension of the indices holds tuples of coordinates.
+ */
 static bool gather_nd(struct gather *g)
 {
 	const struct sim_tensor *f = &g->w->t[g->full], *p = &g->w->t[g->part];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a decoded instruction to the file that computes it. */
+/* Executes a decoded instruction: finds the function that computes it. */
 #include "machine/sim.h"
 
 static void count_elements(struct sim_context *c, const struct sim_work *w)
@@ -68,7 +68,7 @@ bool sim_execute(struct sim_context *c, const struct sim_work *w)
 		sim_window(c, w);
 		return true;
 	default:
-		/* Semaphore instructions: the event machine does all of it. */
+		/* Semaphore instructions have no other effect than what machine.c does. */
 		return true;
 	}
 }

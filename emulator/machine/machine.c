@@ -165,7 +165,7 @@ void onpu_machine_watch(struct onpu_machine *m, bool (*look)(void *ctx), void *c
 	m->watch.ctx = ctx;
 }
 
-/* Only what may be other than zero, so that a small job costs little. */
+/* Clear only the bytes that may not be zero, so that a small job takes the host little time. */
 void machine_clear_sram(struct onpu_machine *m)
 {
 	memset(m->context.sram, 0, m->sram_dirty);
@@ -232,8 +232,10 @@ static bool comes_before(const struct semaphore *a, const struct semaphore *b)
 }
 
 /*
- * Tokens that have arrived become counts. One that is too large is a fault of the engine that
- * signalled, at its place among the events of that cycle; @now and @engine are the next event.
+ * Add the tokens that have arrived until @now to the counts. A count that becomes too large is a
+ * fault of the engine that signalled. It takes its place in the order of events: before the event
+ * of @engine at @now unless it is at @now, too, and of a higher-numbered engine. False: the job has
+ * faulted.
  */
 static bool arrive(struct onpu_machine *m, uint64_t now, unsigned int engine)
 {
@@ -300,7 +302,10 @@ static bool profile(struct onpu_machine *m, const struct sim_work *w, uint64_t s
 			 sizeof(record));
 }
 
-/* The cycle limit, tokens, profile; @ready: when the instruction could start without tokens. */
+/*
+ * What every instruction does when it starts: cycle limit, tokens, profile. @ready is when it could
+ * have started if it needed no tokens.
+ */
 static bool start_common(struct onpu_machine *m, const struct sim_work *w, uint64_t start,
 			 uint64_t ready)
 {
@@ -367,7 +372,7 @@ static bool start_engine(struct onpu_machine *m, unsigned int engine, uint64_t s
 	return true;
 }
 
-/* {start, busy of each engine}, as they are at the start. */
+/* Store {start, busy cycles of each engine}, where only cycles before the start count. */
 static bool timestamp(struct onpu_machine *m, uint64_t start)
 {
 	const struct sim_tensor *t = &m->work->t[ONPU_OPERAND_DST];
@@ -413,7 +418,7 @@ static enum onpu_step start_control(struct onpu_machine *m, uint64_t start)
 	}
 	if (w->insn.op != ONPU_OP_END)
 		return ONPU_STEP_RUNNING;
-	/* A count that grew too large until now is a fault yet. */
+	/* A semaphore that has overflowed by now is still a fault of this job. */
 	if (!arrive(m, m->cp_time, ONPU_ENG_COUNT))
 		return ONPU_STEP_FAULT;
 	m->result.code = w->insn.code;
@@ -530,7 +535,10 @@ enum onpu_step onpu_machine_step(struct onpu_machine *m)
 		return m->faulted	? ONPU_STEP_FAULT :
 		       m->result.cycles ? ONPU_STEP_DONE :
 					  ONPU_STEP_IDLE;
-	/* While the CP waits for engines, more tokens may come than it needs. */
+	/*
+	 * Note when its tokens were there the first time: while the CP goes on waiting for engines,
+	 * more tokens may arrive and change what wait_time() says.
+	 */
 	if (m->cp == CP_START && m->cp_tokens == NO_TIME)
 		m->cp_tokens = wait_time(m, m->work);
 	time = cp_event(m);

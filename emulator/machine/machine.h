@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The event machine's state, shared by machine*.c. */
+/* Private interface of machine*.c: the state of the event machine. */
 #ifndef ONPU_MACHINE_MACHINE_H
 #define ONPU_MACHINE_MACHINE_H
 
@@ -18,7 +18,7 @@ struct semaphore {
 	uint64_t time; /* of the last token that arrived */
 	uint64_t pending_time;
 	uint8_t signaller, waiter; /* NO_ENGINE: none so far */
-	bool overflow;		   /* since @time; a fault when the signaller's turn comes */
+	bool overflow; /* the count is too large since @time; arrive() makes it a fault */
 };
 
 struct engine {
@@ -41,12 +41,12 @@ struct onpu_machine {
 	struct onpu_sim_config config;
 	struct sim_context context;
 	struct sim_watch watch;
-	bool executing; /* an instruction: nothing may be reset now */
+	bool executing; /* within sim_execute(): the machine must not be reset now */
 	struct onpu_kernels kernels;
 	struct onpu_job job;
 	struct onpu_job_result result;
 	bool active, faulted;
-	uint64_t now; /* of the last event */
+	uint64_t now; /* time of the last event */
 
 	enum cp_state cp;
 	uint64_t cp_time;      /* when the CP goes on */
@@ -55,14 +55,14 @@ struct onpu_machine {
 	uint32_t live;	       /* of the last preempt */
 	uint64_t sram_dirty;   /* bytes of SRAM from here on are zero */
 	struct sim_work *work; /* the instruction that the CP holds */
-	uint64_t cp_tokens;    /* when the CP has its tokens; UINT64_MAX: not known yet */
-	struct engine engine[ONPU_ENG_COUNT]; /* that of the CP has no queue */
+	uint64_t cp_tokens;    /* when the CP's tokens were there; NO_TIME: not known yet */
+	struct engine engine[ONPU_ENG_COUNT]; /* the CP's own entry has no queue */
 	struct semaphore semaphore[ONPU_NUM_SEMAPHORES];
 	uint16_t slot_cache[ONPU_CACHED_SLOTS]; /* most recent first */
 	uint32_t slots_cached;
 };
 
-/* machine_issue.c: the CP takes the next instruction; false: it faulted. */
+/* machine_issue.c: the CP starts the program, or takes the next instruction; false: it faulted. */
 bool machine_begin_program(struct onpu_machine *m);
 bool machine_take(struct onpu_machine *m);
 

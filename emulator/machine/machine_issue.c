@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command processor's first half: reading, decoding and checking instructions. */
+/* The first half of the command processor: it reads, decodes and checks instructions. */
 #include <string.h>
 
 #include "machine/machine.h"
@@ -54,7 +54,7 @@ bool machine_begin_program(struct onpu_machine *m)
 	return true;
 }
 
-/* Cycles to fetch a slot; it becomes the one used last. */
+/* Cycles to fetch a slot, which becomes the one used last. */
 static unsigned int slot_cycles(struct onpu_machine *m, uint16_t index)
 {
 	unsigned int at = 0, miss;
@@ -91,7 +91,7 @@ static bool read_slot(void *ctx, uint32_t index, union onpu_slot *slot)
 	return cp_read(m, m->job.slots_va + (uint64_t)index * ONPU_SLOT_SIZE, slot, sizeof(*slot));
 }
 
-/* One signaller and one waiter for each semaphore. */
+/* Make the engine the signaller or the waiter of a semaphore, unless another engine is. */
 static bool own(struct onpu_machine *m, const struct sim_work *w, unsigned int semaphore,
 		bool signals)
 {
@@ -115,7 +115,7 @@ static bool own_all(struct onpu_machine *m, const struct sim_work *w)
 	return w->insn.op != ONPU_OP_SEM_SIGNAL || own(m, w, w->insn.sem, true);
 }
 
-/* What the CP's own instructions check beyond their operands. */
+/* What the CP's own instructions check besides their operands. */
 static bool check_control(struct onpu_machine *m, const struct sim_work *w)
 {
 	if (w->insn.op == ONPU_OP_TRAP)

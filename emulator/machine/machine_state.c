@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Saving a job at a preemption point and continuing it.
- *
- * The save area holds struct saved_state, padded to ONPU_MACHINE_STATE_HEADER bytes, then SRAM
- * [0, live). Engines are empty at a preemption point, so there are no queues in it. All members
- * are little-endian; times are cycles of the job. The area belongs to the kernel driver, no job
- * can reach it, yet nothing in it may lead this process outside of its own memory.
+ * Saving a job at a preemption point and continuing it. The save area holds struct saved_state,
+ * padded to ONPU_MACHINE_STATE_HEADER bytes, then SRAM [0, live). The engines are idle at a
+ * preemption point, so no queue of theirs has to be saved. All members are little-endian; times are
+ * cycles of the job. The area belongs to the kernel driver and no job can reach it; its content is
+ * checked all the same, so that a broken driver cannot make this process access memory out of
+ * bounds.
  */
 #include <string.h>
 
@@ -28,8 +28,8 @@ struct saved_engine {
 };
 
 struct saved_state {
-	struct onpu_save_header head;	 /* its seqno is the caller's */
-	uint32_t sram_bytes, fifo_depth; /* of the machine */
+	struct onpu_save_header head;	 /* the caller writes its seqno */
+	uint32_t sram_bytes, fifo_depth; /* configuration of the machine */
 	uint32_t lanes, mxu_rows, mxu_cols, dma_bytes_per_cycle;
 	uint32_t program_sram, slots_cached;
 	uint64_t now, cp_time, cp_end;
@@ -115,10 +115,13 @@ int onpu_machine_save(struct onpu_machine *m, const struct onpu_mem *mem, uint64
 	return mem->write(mem->ctx, addr + sizeof(area), m->context.sram, m->live);
 }
 
-/* What one instruction signals, and what that makes of a full semaphore. */
+/*
+ * The most tokens that one instruction signals, and the count when they are added to a full
+ * semaphore.
+ */
 #define PENDING_MAX (ONPU_MAX_TOKENS + 1)
 #define COUNT_MAX   (ONPU_MAX_TOKENS + PENDING_MAX)
-/* Far above any job's, and no sum with costs comes near NO_TIME. */
+/* Far above the time of any job, and so far below NO_TIME that adding costs cannot reach it. */
 #define TIME_MAX (UINT64_C(1) << 62)
 
 static bool times_ok(const struct saved_state *s)
@@ -141,7 +144,7 @@ static bool owner_ok(uint8_t engine)
 	return engine < ONPU_ENG_COUNT || engine == NO_ENGINE;
 }
 
-/* Whether a state is one of this machine, and no member leads astray. */
+/* Whether the state was saved by a machine of this configuration and every member is in range. */
 static bool state_ok(const struct onpu_machine *m, const struct saved_state *s)
 {
 	const struct onpu_sim_config *c = &m->config;

@@ -19,16 +19,22 @@
 #define S1  ONPU_OPERAND_S1
 #define S2  ONPU_OPERAND_S2
 
-/* A task: this many rows of one panel. A multiple of every level's rows in a tile. */
+/*
+ * Rows of one task, which computes them for one panel. A multiple of the rows of a tile at every
+ * SIMD level.
+ */
 #define ROW_BLOCK 240
-/* Contraction steps that are packed at a time. */
+/* Values of k that are packed at a time. */
 #define DEPTH_BLOCK 1024
 /* With fewer rows than this packing does not pay. */
 #define PACK_MIN_ROWS 16
 /* Multiply-accumulates below which a second thread does not pay. */
 #define PARALLEL_MIN 500000
 
-/* One side of the product: dimensions, and where an index is in DST and in its source. */
+/*
+ * One side of the product: its dimensions, and the strides of each in DST and in the source
+ * operand.
+ */
 struct side {
 	const struct sim_tensor *t; /* source */
 	unsigned int rank;
@@ -38,7 +44,7 @@ struct side {
 	int64_t k_stride;
 	const int64_t *tap;		/* offsets of all taps */
 	uint32_t zero;			/* subtracted from each element (integers) */
-	const struct sim_tensor *zeros; /* and by index, or NULL */
+	const struct sim_tensor *zeros; /* and zero points by index, or NULL */
 };
 
 struct matrix {
@@ -81,7 +87,7 @@ struct task {
 
 /* ---- Geometry ---- */
 
-/* Offsets of one index of a side; the index after it is one more. */
+/* An index into a side, with its offsets in DST and in the source. */
 struct cursor {
 	uint32_t at[ONPU_MAX_RANK];
 	int64_t dst, src;
@@ -99,7 +105,7 @@ static void cursor_set(struct cursor *cursor, const struct side *side, uint64_t 
 	}
 }
 
-/* Moves by @n, which does not pass the end of the innermost dimension. */
+/* Move on by @n, which must not pass the end of the innermost dimension. */
 static void cursor_add(struct cursor *cursor, const struct side *side, uint32_t n)
 {
 	unsigned int i = side->rank - 1;
@@ -186,7 +192,10 @@ static void convert(const struct matrix *m, const struct side *side, uint32_t *o
 	}
 }
 
-/* Steps packed together when k is the dense direction: what they write stays in the cache. */
+/*
+ * Values of k that are packed together when k is the dense direction, so that what they write stays
+ * in the cache.
+ */
 #define PACK_STEPS 64
 
 /* One tap of the panel, column by column: k is dense. */
@@ -214,7 +223,7 @@ static void pack_columns(const struct task *t, uint32_t *out, const char *base, 
 	}
 }
 
-/* The same, step by step. */
+/* The same, one k after the other. */
 static void pack_steps(const struct task *t, uint32_t *out, const char *base, uint32_t count)
 {
 	const struct side *side = &t->m->columns;
@@ -318,7 +327,7 @@ static void store_acc(const struct task *t, uint32_t row, uint32_t rows, const c
 
 /* ---- The product ---- */
 
-/* Few rows over dense columns: read them where they lie. */
+/* With few rows, columns that are dense are read where they lie, without packing. */
 static bool columns_in_place(const struct task *t)
 {
 	const struct side *side = &t->m->columns;

@@ -50,7 +50,10 @@ static int shape_mma(const struct sim_work *w)
 	return -1;
 }
 
-/* DST is S0, or with @part S0 and its lanes, with 1 in place of the reduced dimensions. */
+/*
+ * DST has the dimensions of S0 with 1 in place of the reduced ones; with @part = 1 followed by the
+ * lanes.
+ */
 static int shape_reduce_whole(const struct sim_work *w, unsigned int part)
 {
 	const struct sim_tensor *d = &w->t[DST], *s = &w->t[S0];
@@ -67,7 +70,7 @@ static int shape_reduce_whole(const struct sim_work *w, unsigned int part)
 	return -1;
 }
 
-/* S0 is DST and its lanes. */
+/* S0 has the dimensions of DST followed by the lanes. */
 static int shape_reduce_lanes(const struct sim_work *w)
 {
 	const struct sim_tensor *d = &w->t[DST], *s = &w->t[S0];
@@ -82,7 +85,7 @@ static int shape_reduce_lanes(const struct sim_work *w)
 	return d->rank != q || memcmp(d->dim, s->dim, q * sizeof(d->dim[0])) ? DST : -1;
 }
 
-/* One dimension becomes 1, or stays for scans. */
+/* The operand @reduced has the dimensions of S0 with 1 in place of the axis. */
 static int shape_axis(const struct sim_work *w, unsigned int reduced)
 {
 	const struct sim_tensor *r = &w->t[reduced], *s = &w->t[S0];
@@ -172,7 +175,7 @@ static int shape_gather_axis(const struct sim_work *w)
 	return -1;
 }
 
-/* Equal but for one dimension. */
+/* Whether the dimensions are equal, but for the one at @axis. */
 static bool equal_but(const struct sim_tensor *a, const struct sim_tensor *b, unsigned int axis)
 {
 	if (a->rank != b->rank)
@@ -281,7 +284,9 @@ bool sim_resample_inside(const struct sim_work *w)
 		uint32_t high = linear ? sim_resample_linear(&r, last).i1 :
 					 sim_resample_nearest(&r, last);
 
-		/* Source indices do not decrease, so the ends decide. */
+		/*
+		 * Source indices never decrease, so it is enough to look at the first and the last.
+		 */
 		if (low < p->in_base[i] || high - p->in_base[i] >= w->t[S0].dim[axis])
 			return false;
 	}
@@ -329,7 +334,7 @@ static uint64_t mma_cost(const struct sim_work *w, const struct onpu_sim_config 
 
 		*n = cost_mul(*n, d->dim[i]);
 	}
-	/* Accumulators that change at each tap: as many products of one tap. */
+	/* When taps move the destination, each tap is a product of its own. */
 	if (sim_taps_move(w)) {
 		batch = cost_mul(batch, taps);
 		taps = 1;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Inside the device model's core: a decoded instruction and what executing it needs.
- */
+/* Private interface of machine/: a decoded instruction, and what executing it needs. */
 #ifndef ONPU_MACHINE_SIM_H
 #define ONPU_MACHINE_SIM_H
 
@@ -54,12 +52,13 @@ struct sim_fault {
 	uint64_t address;
 };
 
-/* Pieces of work, some microseconds in all, between two looks at whether the job is given up. */
+/* Iterations, some microseconds in all, between two looks at whether the job is given up. */
 #define SIM_LOOK_EVERY 64
 
-/* Who may end a job inside an instruction. */
+/* How a job is given up in the middle of an instruction. */
 struct sim_watch {
-	bool (*look)(void *ctx); /* on the stepping thread; true: give up */
+	/* Called now and then on the thread that steps the machine; true: give up. */
+	bool (*look)(void *ctx);
 	void *ctx;
 	atomic_bool stop; /* the job is given up */
 };
@@ -67,7 +66,7 @@ struct sim_watch {
 /* What an instruction is executed with. */
 struct sim_context {
 	uint8_t *sram;
-	uint32_t sram_bytes; /* that the program declared */
+	uint32_t sram_bytes; /* as the program declares them */
 	const struct onpu_sim_config *config;
 	const struct onpu_kernels *kernels;
 	const onpu_fn_array *functions;
@@ -115,7 +114,7 @@ static inline uint64_t sim_elements(const struct sim_tensor *t)
 	return n;
 }
 
-/* An element of an SRAM tensor by its byte position; checked by slots.c before. */
+/* The element at a byte position in SRAM; slots.c has checked that it is inside. */
 static inline char *sim_at(const struct sim_context *c, int64_t position)
 {
 	return (char *)c->sram + position;
@@ -125,7 +124,7 @@ static inline uint32_t sim_tap_count(const struct sim_work *w)
 {
 	const struct onpu_slot_param_taps *p = &w->param.taps;
 
-	/* The product is bounded by the cost check. */
+	/* It cannot overflow: the check of the cost bounds the product. */
 	return w->has_param ? p->loop[0].count * p->loop[1].count * p->loop[2].count : 1;
 }
 
@@ -137,7 +136,7 @@ static inline bool sim_taps_move(const struct sim_work *w)
 	return w->has_param && (l[0].dst_step || l[1].dst_step || l[2].dst_step);
 }
 
-/* Bytes (of a tensor's own space) that a tap moves an operand. */
+/* How far the tap number (@i, @j, @k) moves an operand, in bytes. */
 static inline int64_t sim_tap_offset(const struct sim_work *w, unsigned int operand, uint32_t i,
 				     uint32_t j, uint32_t k)
 {
@@ -150,7 +149,7 @@ static inline int64_t sim_tap_offset(const struct sim_work *w, unsigned int oper
 			       operand == ONPU_OPERAND_S0  ? l[n].s0_step :
 							     l[n].s1_step;
 
-		/* A step that is never taken may be anything. */
+		/* A loop of one iteration never takes its step, which may be any number. */
 		offset += at[n] ? step * at[n] : 0;
 	}
 	return offset;
@@ -169,13 +168,15 @@ static inline bool sim_given_up(const struct sim_context *c)
 	return true;
 }
 
-/* The same for loops: looks when @n, which counts, comes by. */
+/* The same for loops: looks once every SIM_LOOK_EVERY values of @n, a counter. */
 static inline bool sim_stop(const struct sim_context *c, uint64_t n)
 {
 	return !(n % SIM_LOOK_EVERY) && sim_given_up(c);
 }
 
-/* execute.c: for onpu_pool_run(), whose caller goes on looking while it waits. */
+/*
+ * execute.c: sim_given_up() for onpu_pool_run(), which calls it while it waits for other threads.
+ */
 void sim_idle(const void *context);
 
 /* slots.c: decode the operands of w->insn and check everything that can be checked beforehand. */
@@ -217,7 +218,7 @@ bool sim_read(struct sim_context *c, unsigned int operand, uint64_t address, voi
 bool sim_write(struct sim_context *c, unsigned int operand, uint64_t address, const void *src,
 	       size_t size);
 
-/* One file each. */
+/* The instructions, by engine: matrix.c, vector*.c, dma*.c. */
 bool sim_matrix(struct sim_context *c, const struct sim_work *w);
 void sim_unary(struct sim_context *c, const struct sim_work *w);
 void sim_binary(struct sim_context *c, const struct sim_work *w);

@@ -98,7 +98,7 @@ static bool param_format(const struct sim_work *w)
 	return true;
 }
 
-/* The bits of an element of DST, and nothing above them. */
+/* Whether @value has no bit above those of an element of DST. */
 static bool fits_element(const struct sim_work *w, uint64_t value)
 {
 	unsigned int bits = onpu_dtype_bits(w->t[ONPU_OPERAND_DST].dtype);
@@ -137,7 +137,7 @@ static bool resample_format(const struct onpu_slot_param_resample *p)
 	return true;
 }
 
-/* A step keeps elements aligned; an operand that is not there does not move. */
+/* A step is a multiple of the element size, and 0 for an operand that is absent. */
 static bool step_format(const struct sim_tensor *t, int64_t step)
 {
 	return t->present ? !((uint64_t)step & (t->esize - 1)) : !step;
@@ -184,7 +184,7 @@ static bool param_values(const struct sim_work *w)
 	}
 }
 
-/* Slots are read before anything is checked; what is no slot is not read. */
+/* Read all slots before anything is checked. An index beyond the table is left to check_index(). */
 static bool read_slots(struct sim_context *c, struct sim_work *w,
 		       const struct sim_slot_source *slots, union onpu_slot *slot)
 {
@@ -250,7 +250,7 @@ static bool is_partial(const struct sim_tensor *lanes, const struct sim_tensor *
 	return lanes->dtype == (sim_is_float(t->dtype) ? ONPU_DT_F32 : t->dtype);
 }
 
-/* Lanes and carries have a type of their own. */
+/* The operands that hold lanes or a carry have a type that follows from another operand. */
 static bool check_partial(const struct sim_work *w, unsigned int operand)
 {
 	const struct sim_tensor *d = &w->t[ONPU_OPERAND_DST], *s0 = &w->t[ONPU_OPERAND_S0];
@@ -383,7 +383,7 @@ static bool intersect(const struct sim_work *w, unsigned int a, unsigned int b)
 	return low_a < high_b && low_b < high_a;
 }
 
-/* Sources that meet a destination in another way than element by element in place. */
+/* The operand that overlaps a destination in another way than as the destination itself, or -1. */
 static int check_overlap(const struct sim_work *w)
 {
 	const struct sim_tensor *dst = &w->t[ONPU_OPERAND_DST];

@@ -33,7 +33,7 @@ void *sim_scratch(struct sim_context *c, size_t size)
 	c->scratch_size = (size + 4095) & ~(size_t)4095;
 	c->scratch = aligned_alloc(64, c->scratch_size);
 	if (!c->scratch) {
-		/* The host is out of memory: the closest that the architecture has. */
+		/* The host is out of memory; of the architecture's faults, PARITY comes closest. */
 		c->scratch_size = 0;
 		sim_fail(c, ONPU_FAULT_PARITY, ONPU_OPERAND_NONE, 0);
 	}

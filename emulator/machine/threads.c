@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Host threads that share the work of one instruction; see pool.h. */
+/* Host threads that share the work of one instruction; see threads.h. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,13 +12,13 @@
 
 #include "machine/threads.h"
 
-/* Between two calls of idle(). */
+/* Nanoseconds between two calls of idle(). */
 #define IDLE_NS 1000000
 
 static _Thread_local bool is_helper;
 
 struct onpu_pool {
-	unsigned int threads; /* with the caller */
+	unsigned int threads; /* including the caller of onpu_pool_run() */
 	unsigned int started;
 	pthread_t *thread;
 	pthread_mutex_t lock;

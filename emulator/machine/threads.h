@@ -23,7 +23,7 @@ void onpu_pool_run(struct onpu_pool *pool,
 		   void (*fn)(void *arg, unsigned int part, unsigned int thread), void *arg,
 		   unsigned int parts, void (*idle)(const void *idle_arg), const void *idle_arg);
 
-/* Whether the calling thread belongs to a pool, rather than being one that calls it. */
+/* Whether the calling thread was created by a pool. */
 bool onpu_pool_helper(void);
 
 /*

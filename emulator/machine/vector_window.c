@@ -46,7 +46,7 @@ static void window_tap_s64(const struct window *r, const struct walk_piece *p, b
 		r->c->kernels->s64_accumulate[RED_MAX](acc, x, n, sim_int_type(r->w->t[S0].dtype));
 }
 
-/* Calls one of the above for every tap. */
+/* Accumulate all taps into @f or @s, whichever is given. */
 static void window_taps(const struct window *r, const struct walk_piece *p, float *f, int64_t *s)
 {
 	const struct onpu_slot_param_taps_loop *l = r->w->param.taps.loop;
@@ -133,7 +133,7 @@ void sim_window(struct sim_context *c, const struct sim_work *w)
 struct neighbours {
 	int64_t first, second;
 	float fraction;
-	int64_t rest; /* the fraction in units of 1 / 2O */
+	int64_t rest; /* the fraction in units of 1 / (2 * out_size) */
 };
 
 struct resample {
@@ -189,7 +189,9 @@ static void lerp_floats(const struct resample *r, const struct walk_piece *p,
 	walk_store_f32(r->c, d, p, DST, row[0]);
 }
 
-/* Exactly: sums of integers over the product of the denominators. */
+/*
+ * Interpolates integers exactly: sums in units of the product of both denominators, rounded once.
+ */
 static void lerp_integers(const struct resample *r, const struct walk_piece *p,
 			  const struct neighbours *a, const struct neighbours *b)
 {

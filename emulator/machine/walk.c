@@ -7,7 +7,7 @@
 
 /* Elements below which a second thread does not pay. */
 #define PARALLEL_MIN (16 * KERNEL_CHUNK)
-/* Rows shorter than this are put together, whatever their layout. */
+/* Several rows shorter than this make one piece, whatever their layout. */
 #define SHORT_ROW 32
 
 void walk_init(struct walk *walk, unsigned int rank, const uint32_t *dim)

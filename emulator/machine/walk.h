@@ -46,7 +46,10 @@ void walk_run(struct walk *walk, const struct sim_context *c, bool parallel, wal
 /* Drops dimensions of size 1, sorts and merges; walk_run() does it itself. */
 void walk_simplify(struct walk *walk);
 
-/* Sources of a piece as dense arrays; buf is used unless the tensor's own memory will do. */
+/*
+ * The elements of a piece as a dense array: in the tensor's own memory where they are dense there
+ * and of the right type, else in @buf.
+ */
 const float *walk_load_f32(const struct sim_context *c, const struct sim_tensor *t,
 			   const struct walk_piece *p, unsigned int operand, float *buf);
 const int64_t *walk_load_s64(const struct sim_context *c, const struct sim_tensor *t,
@@ -55,7 +58,10 @@ const int64_t *walk_load_s64(const struct sim_context *c, const struct sim_tenso
 const void *walk_load_raw(const struct sim_context *c, const struct sim_tensor *t,
 			  const struct walk_piece *p, unsigned int operand, void *buf);
 
-/* Where a kernel may put float results: the tensor's own memory, or buf to be stored after. */
+/*
+ * Where a kernel may write float results: the tensor's own memory, or @buf, which walk_store_f32()
+ * then stores.
+ */
 float *walk_target_f32(const struct sim_context *c, const struct sim_tensor *t,
 		       const struct walk_piece *p, unsigned int operand, float *buf);
 void walk_store_f32(const struct sim_context *c, const struct sim_tensor *t,

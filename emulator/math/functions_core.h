@@ -60,7 +60,10 @@ FN_INLINE double fn_flip_sign(double x, double sign)
 	return fn_double(fn_bits(x) ^ (fn_bits(sign) & FN_SIGN64));
 }
 
-/* For conditions that ?: would make branches of, which keep a loop from being vectorised. */
+/*
+ * A selection for conditions that the compiler would turn into branches if they were written with
+ * ?:, which keeps a loop from being vectorised.
+ */
 FN_INLINE uint64_t fn_mask(bool condition)
 {
 	return -(uint64_t)condition;
@@ -71,7 +74,7 @@ FN_INLINE double fn_select(uint64_t mask, double yes, double no)
 	return fn_double((fn_bits(yes) & mask) | (fn_bits(no) & ~mask));
 }
 
-/* Both keep a NaN argument. */
+/* A NaN argument stays a NaN. */
 FN_INLINE double fn_at_most(double x, double limit)
 {
 	return x > limit ? limit : x;

@@ -106,7 +106,7 @@ struct onpu_kernels {
 
 	/* acc[i] = op(acc[i], x[i]); without canonical NaNs, which the last store makes. */
 	void (*accumulate[RED_COUNT])(float *acc, const float *x, size_t n);
-	/* lane[i % 16] = op(lane[i % 16], x[i]) for a dense x. */
+	/* lane[i % ONPU_REDUCE_LANES] = op(that lane, x[i]) for a dense x. */
 	void (*lanes[RED_COUNT])(float *lane, const float *x, size_t n);
 	void (*mac)(float *acc, const float *x, const float *f, size_t n);
 	void (*canonical)(float *x, size_t n);

@@ -13,12 +13,12 @@ struct sim_resample_axis {
 struct sim_resample_pair {
 	uint32_t i0, i1;
 	float fraction; /* weight of i1 */
-	int64_t rest;	/* the same in units of 1 / 2O */
+	int64_t rest;	/* the same in units of 1 / (2 * out) */
 };
 
 __extension__ typedef __int128 resample_s128;
 
-/* clamp(ceil((2o + 1) * I / 2O) - 1, 0, I - 1) */
+/* The source index: clamp(ceil((2o + 1) * in / (2 * out)) - 1, 0, in - 1). */
 static inline uint32_t sim_resample_nearest(const struct sim_resample_axis *r, uint32_t o)
 {
 	resample_s128 num = (2 * (resample_s128)o + 1) * r->in, den = 2 * (resample_s128)r->out;
@@ -35,7 +35,10 @@ static inline int64_t sim_resample_round(resample_s128 n, resample_s128 d)
 	return (int64_t)(q + (twice > d || (twice == d && q & 1)));
 }
 
-/* num = clamp((2o + 1) * I - O, 0, (I - 1) * 2O), in units of 1 / 2O of a source element */
+/*
+ * Two neighbours and their weights. num = clamp((2o + 1) * in - out, 0, (in - 1) * 2 * out) is the
+ * source coordinate in units of 1 / (2 * out).
+ */
 static inline struct sim_resample_pair sim_resample_linear(const struct sim_resample_axis *r,
 							   uint32_t o)
 {

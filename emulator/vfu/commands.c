@@ -9,7 +9,7 @@
 #include <linux/vfio.h>
 #include <string.h>
 
-/* Members that later kernels added behind these are none of the protocol's. */
+/* Later kernels have added members to the structure that the protocol does not have. */
 #define DEVICE_INFO_SIZE (offsetof(struct vfio_device_info, num_irqs) + sizeof(uint32_t))
 
 static int answer(struct vfu_server *server, const void *data, size_t size, size_t *reply_size)
@@ -31,7 +31,9 @@ static int do_version(struct vfu_server *server, const uint8_t *in, size_t size,
 		return EINVAL;
 	if (version.major != VFU_MAJOR)
 		return ENOTSUP;
-	/* Its capabilities matter to who sends commands, and the server sends none. */
+	/*
+	 * The client's capabilities limit commands that the server sends, and this one sends none.
+	 */
 	if (size > sizeof(version) && in[size - 1])
 		return EINVAL;
 	server->conn.negotiated = true;
@@ -84,7 +86,7 @@ static int do_dma_unmap(struct vfu_server *server, const uint8_t *in, size_t siz
 	memcpy(&unmap, in, sizeof(unmap));
 	if (unmap.argsz < sizeof(unmap))
 		return EINVAL;
-	/* There is no dirty bitmap. */
+	/* This server keeps no bitmap of dirty pages. */
 	if (unmap.flags & ~VFU_DMA_UNMAP_ALL)
 		return ENOTSUP;
 	if (!unmap.flags)
@@ -140,7 +142,10 @@ static int do_get_irq_info(struct vfu_server *server, const uint8_t *in, size_t 
 	memcpy(&info, in, sizeof(info));
 	if (info.argsz < sizeof(info) || info.index >= VFIO_PCI_NUM_IRQS)
 		return EINVAL;
-	/* Without NORESIZE: a client attaches to one vector without letting go of the others. */
+	/*
+	 * VFIO_IRQ_INFO_NORESIZE is not set: a client may attach to more vectors without detaching
+	 * those that it has.
+	 */
 	info = (struct vfio_irq_info){
 		.argsz = sizeof(info),
 		.index = info.index,
@@ -221,7 +226,7 @@ static int do_reset(struct vfu_server *server, const uint8_t *in, size_t size, s
 struct command {
 	int (*handle)(struct vfu_server *server, const uint8_t *in, size_t size,
 		      size_t *reply_size);
-	size_t size; /* bytes that it has at least */
+	size_t size; /* the least payload of the command, in bytes */
 };
 
 static const struct command commands[] = {

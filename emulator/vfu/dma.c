@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client's memory. The client may change it at any time: it is copied once, never looked at
- * twice. Aligned words are single accesses, ordered as a bus would, since page table entries,
- * ring indices and completions are read while the other side writes them.
+ * The client's memory. The client may change it at any time, so everything is copied once and only
+ * the copy is looked at. Aligned words are single, ordered accesses, since one side reads page
+ * table entries, ring indices and completions while the other writes them.
  */
 #define _GNU_SOURCE
 #include "vfu/dma.h"
@@ -67,8 +67,9 @@ static int check_range(const struct vfu_map *range, uint64_t offset)
 }
 
 /*
- * Only memory that cannot shrink is safe to be mapped. Huge pages can run out when they are
- * touched, which is SIGBUS, too; and part of one cannot be unmapped.
+ * Whether the file can be mapped safely. It must not be able to shrink, which would make an access
+ * SIGBUS. Nor may it have huge pages: they can run out when they are touched, which is SIGBUS, too,
+ * and a part of one cannot be unmapped.
  */
 static bool can_map(int fd)
 {
@@ -244,7 +245,7 @@ static const struct vfu_map *reach(struct vfu_dma *dma, uint64_t address, bool w
 	return map->base && (write ? map->writable : map->readable) ? map : NULL;
 }
 
-/* One of @dst and @src is given. */
+/* Reads into @dst or writes from @src, whichever is given. */
 static int transfer(struct vfu_dma *dma, uint64_t address, uint8_t *dst, const uint8_t *src,
 		    size_t len)
 {

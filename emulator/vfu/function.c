@@ -37,7 +37,7 @@ static void host_wake(void *ctx)
 
 /* ---- resets */
 
-/* What may be sent follows from the configuration. */
+/* Without bus mastering the function may neither access memory nor send interrupts. */
 static void follow_config(struct vfu_function *f)
 {
 	bool master = pci_config_master_enabled(&f->pci);
@@ -141,7 +141,7 @@ static uint8_t msix_byte(struct vfu_function *f, uint64_t offset)
 	return pending;
 }
 
-/* The client holds the table that counts; this one keeps what is written to it. */
+/* The table of MSI-X that counts is the client's own; this one only keeps what is written to it. */
 static void msix_write(struct vfu_function *f, uint64_t offset, const uint8_t *data, uint32_t count)
 {
 	uint64_t size = f->pci.vectors * PCI_MSIX_ENTRY_SIZE;

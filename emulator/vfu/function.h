@@ -24,7 +24,10 @@ struct vfu_function_config {
 	bool sync;
 };
 
-/* Registers and configuration belong to the protocol's thread, the rest looks after itself. */
+/*
+ * Only the protocol's thread uses configuration and registers; irq, dma and the device have locks
+ * of their own.
+ */
 struct vfu_function {
 	struct onpu_device *device;
 	struct pci_config pci;
@@ -50,7 +53,7 @@ void vfu_function_write(struct vfu_function *f, uint32_t region, uint64_t offset
 
 /* Reset as by FLR. */
 void vfu_function_reset(struct vfu_function *f);
-/* Power-on state: nothing of the client's is left. */
+/* Return to the state after power-on: memory and descriptors of the client are let go. */
 void vfu_function_release(struct vfu_function *f);
 
 #endif

@@ -24,7 +24,7 @@ bool vfu_irqs_init(struct vfu_irqs *irqs, unsigned int vectors)
 	pthread_mutex_init(&irqs->lock, NULL);
 	irqs->sets[VFIO_PCI_MSI_IRQ_INDEX].count = 1;
 	irqs->sets[VFIO_PCI_MSIX_IRQ_INDEX].count = vectors;
-	/* Never raised; a client that attaches to it need not warn that it cannot. */
+	/* The device never raises this vector. A client may attach to it all the same. */
 	irqs->sets[VFIO_PCI_ERR_IRQ_INDEX].count = 1;
 	for (unsigned int i = 0; i < VFIO_PCI_NUM_IRQS; i++)
 		memset(irqs->sets[i].fds, -1, sizeof(irqs->sets[i].fds));
@@ -70,9 +70,10 @@ static struct vfu_irq_set *in_use(struct vfu_irqs *irqs)
 }
 
 /*
- * The end of a read raises the counter. A write() would sleep while the counter is full, which the
- * client can make it, and O_NONBLOCK is no help: it is the client's, too, to clear. A signal of the
- * kernel's own does not sleep, and a full counter is as good: the client has not looked since.
+ * Raises an eventfd of the client by an asynchronous read, at whose end the kernel signals it. A
+ * write() would sleep while the counter is full; the client can fill it, and it can clear
+ * O_NONBLOCK. The kernel's own signal never sleeps. When the counter is full nothing is lost: the
+ * client has not read it since the last interrupt.
  */
 static bool fire(const struct vfu_irqs *irqs, int fd)
 {
@@ -85,7 +86,10 @@ static bool fire(const struct vfu_irqs *irqs, int fd)
 	struct iocb *list[] = { &nothing };
 	struct io_event end;
 
-	/* It has ended by then; the ring has no room for the next until this one is taken out. */
+	/*
+	 * The read has ended when io_submit() returns. Its event must be taken out, else the ring
+	 * has no room for the next one.
+	 */
 	if (syscall(SYS_io_submit, irqs->aio, 1L, list) != 1)
 		return false;
 	while (syscall(SYS_io_getevents, irqs->aio, 1L, 1L, &end, NULL) < 0 && errno == EINTR)
@@ -144,7 +148,7 @@ static int check_set(const struct vfu_irqs *irqs, const struct vfio_irq_set *hea
 	if (head->flags & ~(uint32_t)(TYPES | ACTIONS) || !one_bit(head->flags & TYPES) ||
 	    !one_bit(head->flags & ACTIONS))
 		return EINVAL;
-	/* Message interrupts are masked where their table is: by the client. */
+	/* MSI and MSI-X are masked in the client's table, so these actions do nothing here. */
 	if (!(head->flags & VFIO_IRQ_SET_ACTION_TRIGGER))
 		return ENOTSUP;
 	if (head->flags & VFIO_IRQ_SET_DATA_BOOL && size < head->count)
@@ -170,7 +174,7 @@ static void attach_all(struct vfu_irq_set *set, const struct vfio_irq_set *head,
 	set->armed = true;
 }
 
-/* The client tries its own vectors. */
+/* The client raises its own vectors, to try them. */
 static void trigger(const struct vfu_irqs *irqs, const struct vfio_irq_set *head,
 		    const uint8_t *data)
 {

@@ -50,7 +50,7 @@ bool vfu_server_init(struct vfu_server *server, const struct vfu_server_config *
 	return false;
 }
 
-/* The client is gone, by its own will or not: nothing of it remains. */
+/* Drop the client and everything that it lent. */
 static void disconnect(struct vfu_server *server)
 {
 	vfu_function_release(&server->function);
@@ -82,7 +82,7 @@ static void accept_client(struct vfu_server *server)
 	int fd = vfu_accept(server->listening, &server->spare);
 
 	if (fd < 0) {
-		/* It can be so again at once, and for long. */
+		/* Say it once: the same error may come again at once, many times. */
 		if (errno != server->refused)
 			vfu_server_log(server, "no client accepted: %s", strerror(errno));
 		server->refused = errno;
@@ -94,7 +94,10 @@ static void accept_client(struct vfu_server *server)
 		vfu_server_log(server, "client connected");
 		return;
 	}
-	/* It sees the end of its stream at once, rather than waiting. */
+	/*
+	 * Accept and close, so that the second client sees the end of its stream at once rather
+	 * than waiting.
+	 */
 	vfu_close(fd);
 	vfu_server_log(server, "another client refused: there is one already");
 }
@@ -144,7 +147,10 @@ bool vfu_server_poll(struct vfu_server *server, int timeout)
 		server->ended = true;
 	if (fds[2].revents)
 		serve(server);
-	/* A client that is gone but for its last messages makes no second one of its successor. */
+	/*
+	 * The client has hung up, but its last messages are still to be read. Accept no other until
+	 * then: it would be turned away as a second client.
+	 */
 	if (server->connected && fds[2].revents & POLLHUP)
 		return !server->ended;
 	if (fds[1].revents && !server->ended)

@@ -48,7 +48,7 @@ void vfu_server_adopt(struct vfu_server *server, int fd);
 /* Wait for something, at most @timeout milliseconds, -1: for ever, and do it; false: the end */
 bool vfu_server_poll(struct vfu_server *server, int timeout);
 
-/* vfu_commands.c: answers the message in server->conn; false: the client is not worth keeping */
+/* commands.c: answers the message in server->conn; false: the client must be dropped */
 bool vfu_server_handle(struct vfu_server *server);
 void vfu_server_log(const struct vfu_server *server, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

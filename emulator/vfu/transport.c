@@ -22,7 +22,10 @@
 
 #include "vfu/irq.h"
 
-/* A client can make many of these threads sleep: they are to be small. */
+/*
+ * Bytes of stack of a thread that closes descriptors. A client can make many of them sleep, so they
+ * must be small.
+ */
 #define CLOSE_STACK (64 << 10)
 
 static void *close_main(void *fd)
@@ -31,7 +34,7 @@ static void *close_main(void *fd)
 	return NULL;
 }
 
-/* Memory and events: what a client passes that means no harm. */
+/* Whether closing the descriptor cannot sleep: memory files and eventfds. */
 static bool closes_at_once(int fd)
 {
 	return fcntl(fd, F_GET_SEALS) >= 0 || vfu_is_eventfd(fd);
@@ -49,7 +52,9 @@ void vfu_close(int fd)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, CLOSE_STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	/* One thread each, since the next descriptor is not to wait either. */
+	/*
+	 * One thread for each descriptor, so that one whose close() sleeps does not delay the next.
+	 */
 	if (pthread_create(&thread, &attr, close_main, (void *)(intptr_t)fd))
 		close(fd);
 	pthread_attr_destroy(&attr);
@@ -191,7 +196,10 @@ static bool wait_for_room(int fd, int64_t until)
 	return ready > 0 || (ready < 0 && errno == EINTR);
 }
 
-/* Header and data go in one call while the socket has room: some clients read them so. */
+/*
+ * Header and data go in one call while the socket has room, since some clients expect both in one
+ * read.
+ */
 static bool send_all(const struct vfu_conn *conn, const struct vfu_header *header, const void *data,
 		     size_t size)
 {
@@ -248,7 +256,10 @@ bool vfu_conn_error(struct vfu_conn *conn, int error)
 	return answer(conn, VFU_FLAG_ERROR, error, NULL, 0);
 }
 
-/* A socket that a server left behind is removed; a server's that listens, or a file, is not. */
+/*
+ * Remove the socket of a server that is gone. A socket on which a server listens, or a file of
+ * another kind, stays.
+ */
 static bool remove_stale(const struct sockaddr_un *address)
 {
 	struct stat st;
@@ -304,7 +315,10 @@ int vfu_spare(void)
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* Take the first who waits, and let him go, or poll() would tell of him for ever. */
+/*
+ * Accept the first client that waits and close it, with the help of the spare descriptor: otherwise
+ * poll() would report it for ever.
+ */
 static void turn_away(int listening, int *spare)
 {
 	int fd;

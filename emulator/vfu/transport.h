@@ -44,9 +44,9 @@ enum vfu_receive {
 };
 
 /*
- * Close what a client has had its hands on: apart, since it may take for ever. A socket waits until
- * its peer has read (SO_LINGER), a file until its server answers (FUSE), and a unix socket for
- * descriptors in messages that nobody received.
+ * Close a descriptor that a client passed or holds, in a thread of its own, since close() may sleep
+ * for ever: for a socket until its peer has read (SO_LINGER), for a file until its server answers
+ * (FUSE), for a unix socket because of descriptors in messages that nobody received.
  */
 void vfu_close(int fd);
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The device's thread, or what stands in for it. */
+/* The thread that runs the device; in sync mode the calling thread does it. */
 #include "vfu/worker.h"
 
 #include <string.h>
 
-/* Cycles between two looks at what else is to be done. */
+/* Cycles that the device runs between two looks at whether the thread shall end. */
 #define SLICE (UINT64_C(1) << 20)
-/* Cycles that an access waits for in sync mode: a client's patience is seconds. */
+/*
+ * Cycles that the device may run before an access in sync mode is answered: a client waits only
+ * some seconds.
+ */
 #define SYNC_BUDGET (UINT64_C(1) << 28)
 
 void vfu_worker_init(struct vfu_worker *worker, bool sync)
@@ -17,7 +20,7 @@ void vfu_worker_init(struct vfu_worker *worker, bool sync)
 	pthread_cond_init(&worker->wake, NULL);
 }
 
-/* Wait until there is something to do; false: there will not be. */
+/* Wait until there is something to do; false: the thread shall end. */
 static bool next_work(struct vfu_worker *worker, bool busy)
 {
 	bool stop;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who lets the device's time pass: a thread of its own or, in sync mode, whoever accesses it. */
+/* What runs the device: a thread of its own or, in sync mode, the thread that accesses it. */
 #ifndef ONPU_VFU_WORKER_H
 #define ONPU_VFU_WORKER_H
 
@@ -31,7 +31,7 @@ void vfu_worker_destroy(struct vfu_worker *worker);
 
 /* Any thread: there is something to do. */
 void vfu_worker_wake(struct vfu_worker *worker);
-/* In sync mode, by the thread that makes the accesses; else they do nothing. */
+/* To be called by the thread that makes the accesses; they do nothing unless in sync mode. */
 void vfu_worker_settle(struct vfu_worker *worker);
 /* true: something is left to do */
 bool vfu_worker_continue(struct vfu_worker *worker);
