@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults: the CP has stopped the queue and written the record; the driver is told in an event. The
- * scheduler needs no telling, it sees the queue's state.
+ * Faults. The CP has stopped the queue and written the record; here the driver gets an event. The
+ * scheduler sees the fault in the state of the queue.
  */
 #include "firmware.h"
 
@@ -17,7 +17,10 @@ static void read_record(struct onpu_fault_record *record)
 	*record = fault.record;
 }
 
-/* Without room the level of the FAULT line would keep the core awake: RESPONSE tells of room. */
+/*
+ * While the response ring is full, the interrupt FAULT, which stays high, would keep the core from
+ * sleeping. Then only RESPONSE, which says that there is room again, wakes it.
+ */
 static void set_awake(struct firmware *fw, bool room)
 {
 	uint32_t enable = room ? FW_IRQS : FW_IRQS & ~ONPU_CORE_IRQ_STATUS_FAULT__MASK;
@@ -41,7 +44,7 @@ static void send_event(struct firmware *fw, const struct onpu_fault_record *reco
 	mailbox_send(fw, &fw->event);
 }
 
-/* A record stays in the device until its event is in the ring, be that full for ever so long. */
+/* A record stays in the device until its event is in the ring, however long the ring is full. */
 void fault_poll(struct firmware *fw)
 {
 	while (!fw->failed && hw_read(ONPU_REG_CORE_FAULT_COUNT) && mailbox_room(fw)) {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The management firmware: boot, address spaces, contexts, scheduling, faults, log. It is never in
- * the path of an instruction or a job.
- *
- * One loop (main.c) waits for an interrupt and lets each part look at what is new. All state is in
- * struct firmware, so that a test can have as many as it likes.
+ * the path of an instruction or a job. One loop (main.c) waits for an interrupt and then calls each
+ * part. All state is in struct firmware, so that a test can have several.
  */
 #ifndef FW_FIRMWARE_H
 #define FW_FIRMWARE_H
@@ -25,7 +23,7 @@
 /* Cycles that the CP may take to abort a job or to leave an idle queue. */
 #define FW_CP_PATIENCE (UINT32_C(1) << 20)
 
-/* What wakes the core. KILLED does not: who kills waits for it on the spot. */
+/* Interrupts that wake the core. KILLED is not among them, since sched_kill() polls for it. */
 #define FW_IRQS                                                                     \
 	(ONPU_CORE_IRQ_STATUS_REQUEST__MASK | ONPU_CORE_IRQ_STATUS_RESPONSE__MASK | \
 	 ONPU_CORE_IRQ_STATUS_DOORBELL__MASK | ONPU_CORE_IRQ_STATUS_FAULT__MASK |   \
@@ -72,7 +70,7 @@ struct fw_sched {
 	uint32_t last[ONPU_PRIORITY_COUNT];
 	uint32_t ready[FW_QUEUE_WORDS]; /* queues that may have work */
 	uint32_t running;		/* RUN_QUEUE as it was last written */
-	bool arrived;			/* it has been resident since */
+	bool arrived;			/* it has been resident since RUN_QUEUE was written */
 	uint32_t slice;
 };
 
@@ -89,7 +87,7 @@ struct firmware {
 	struct fw_vm vms[ONPU_REG_CORE_VM__LENGTH];
 	struct fw_context contexts[FW_MAX_CONTEXTS];
 	uint16_t bound[ONPU_MAX_QUEUES]; /* index of the context plus 1; 0: none */
-	/* The DMA's places: a request that becomes its response, an event. */
+	/* Buffers of the DMA: a request, which becomes its response in place, and an event. */
 	union onpu_msg message, event;
 };
 
@@ -128,10 +126,10 @@ uint32_t context_unbind(struct firmware *fw, const struct onpu_msg_queue *m);
 void sched_start(struct firmware *fw);
 void sched_set_slice(struct firmware *fw, uint32_t cycles);
 void sched_poll(struct firmware *fw);
-/* A queue takes part, or does so no longer. */
+/* Add a bound queue to the scheduler, or remove it. */
 void sched_add(struct firmware *fw, uint32_t queue, uint32_t priority);
 void sched_remove(struct firmware *fw, uint32_t queue);
-/* Make a queue that has no work leave the CP; false: it has got some. */
+/* Make a queue that has no work leave the CP; false: work has come for it, and it stays ready. */
 bool sched_evict(struct firmware *fw, uint32_t queue);
 /* Abort the job of a queue and stop it; false: the CP has not done it in time. */
 bool sched_kill(struct firmware *fw, uint32_t queue);

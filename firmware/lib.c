@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the compiler calls and a freestanding program has to bring along. */
+/* Functions that the compiler may call and that a freestanding program has to have. */
 #include <stddef.h>
 
 void *memcpy(void *to, const void *from, size_t size);

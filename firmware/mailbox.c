@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The message rings. A request is taken when its response has room and no fault waits for an event:
- * so the events of a queue come before the response that tells of its end.
+ * The message rings. A request is taken only when its response has room and every fault has got its
+ * event. So the fault events of a queue come before the response to the request that unbinds it.
  */
 #include "firmware.h"
 
@@ -27,7 +27,7 @@ static uint64_t place(const struct fw_ring *ring)
 	return ring->base + (uint64_t)(ring->index & (ring->size - 1)) * ONPU_MSG_SIZE;
 }
 
-/* Whether a message fits; the driver may take its time to make room. */
+/* Whether the response ring has room for a message. */
 bool mailbox_room(struct firmware *fw)
 {
 	uint32_t waiting = fw->responses.index - hw_read(ONPU_REG_CORE_RESPONSE_HEAD);
@@ -53,8 +53,9 @@ void mailbox_send(struct firmware *fw, const union onpu_msg *message)
 }
 
 /*
- * The driver waits for REQUEST when it has found the ring full. It may have filled the last place
- * after we have read TAIL, so only TAIL as it is after HEAD has moved tells.
+ * A driver that finds the ring full waits for the interrupt REQUEST. It may fill the last place
+ * after the firmware has read TAIL, so whether the ring was full is decided by TAIL as it is read
+ * after HEAD has moved.
  */
 static void advance(struct firmware *fw)
 {
@@ -76,7 +77,10 @@ static void take(struct firmware *fw)
 	fw->counts.requests++;
 	request_handle(fw);
 	fw->answering = true;
-	/* What the request brought to an end may have faulted in the last moment. */
+	/*
+	 * A queue that the request has stopped may have faulted just before: its event must come
+	 * before the response.
+	 */
 	fault_poll(fw);
 }
 
@@ -100,7 +104,7 @@ static bool can_take(struct firmware *fw)
 	return mailbox_room(fw) && !fw->answering && waiting && !hw_read(ONPU_REG_CORE_FAULT_COUNT);
 }
 
-/* One at a time, so that requests however many do not keep queues from running. */
+/* One request at a time, so that the scheduler has its turn between two of them. */
 bool mailbox_poll(struct firmware *fw)
 {
 	answer(fw);

@@ -9,7 +9,7 @@ static void set_status(uint32_t state, uint32_t error, uint32_t detail)
 					       detail << ONPU_CORE_STATUS_DETAIL__SHIFT);
 }
 
-/* The first reason is the one that tells something. */
+/* Only the first failure is reported: those after it are its consequences. */
 void fw_fail(struct firmware *fw, uint32_t detail)
 {
 	if (fw->failed)
@@ -39,7 +39,10 @@ void fw_start(struct firmware *fw)
 			 FW_VERSION_MINOR << ONPU_FW_VERSION_MINOR__SHIFT |
 			 FW_VERSION_PATCH << ONPU_FW_VERSION_PATCH__SHIFT);
 	log_value(fw, ONPU_LOG_INFO, "firmware started, queues", fw->num_queues);
-	/* What came before the interrupts were enabled. */
+	/*
+	 * Requests and doorbells may have come before the interrupts were enabled, so look for them
+	 * without waiting.
+	 */
 	fw->more = true;
 	fw->irq_enable = FW_IRQS;
 	hw_write(ONPU_REG_CORE_IRQ_ENABLE, FW_IRQS);
@@ -48,7 +51,10 @@ void fw_start(struct firmware *fw)
 		set_status(ONPU_STATE_READY, ONPU_BOOT_ERROR_NONE, 0);
 }
 
-/* What happened since the last turn; the causes are cleared before they are looked into. */
+/*
+ * One turn of the loop. The interrupt causes are cleared before the state behind them is read, so
+ * that what comes in between raises them again.
+ */
 static void turn(struct firmware *fw)
 {
 	hw_write(ONPU_REG_CORE_IRQ_STATUS, hw_read(ONPU_REG_CORE_IRQ_STATUS));
@@ -87,7 +93,10 @@ int main(void)
 	return 0;
 }
 
-/* Nothing of what the firmware knows can be trusted, not even that it has failed before. */
+/*
+ * After a trap no memory can be trusted, not even the flag `failed`: clear it, so that fw_fail()
+ * reports the exception in any case.
+ */
 void give_up_trap(uint32_t cause)
 {
 	the_firmware.failed = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests: which members each may have, who handles it, what the response looks like. */
+/* Requests: which words each may have, which function handles it, and its response. */
 #include "firmware.h"
 
 #define HEADER_WORDS 4u
@@ -60,7 +60,10 @@ static uint32_t handle(struct firmware *fw)
 {
 	const union onpu_msg *m = &fw->message;
 
-	/* An unknown one is that whatever else it holds: newer drivers ask in this way. */
+	/*
+	 * An unknown type is UNSUPPORTED whatever its other words hold: that is how a newer driver
+	 * finds out what this firmware can do.
+	 */
 	if (!request_words(m->header.type))
 		return ONPU_MSG_UNSUPPORTED;
 	if (!reserved_zero(m))

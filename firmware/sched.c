@@ -64,8 +64,8 @@ static bool has_work(uint32_t queue)
 }
 
 /*
- * Count the change to the queue that RUN_QUEUE names, once. A queue faults only while it is
- * resident, so one that has come and gone again shows that it was there.
+ * Count the change to the queue that RUN_QUEUE names, once. A queue can only fault while it is
+ * resident, so one that has faulted has been resident, even if it no longer is.
  */
 static void note_arrival(struct firmware *fw)
 {
@@ -80,7 +80,10 @@ static void note_arrival(struct firmware *fw)
 	log_value(fw, ONPU_LOG_DEBUG, "resident queue", s->running);
 }
 
-/* A change takes longer than the few instructions here, so that looking on both sides sees all. */
+/*
+ * Looking for an arrival before and after RUN_QUEUE is written misses none: the CP takes longer for
+ * a change than these few instructions take.
+ */
 static void set_running(struct firmware *fw, uint32_t queue)
 {
 	struct fw_sched *s = &fw->sched;
@@ -89,7 +92,10 @@ static void set_running(struct firmware *fw, uint32_t queue)
 	if (s->running == queue)
 		return;
 	note_arrival(fw);
-	/* A log that cannot be reached has stopped the CP for good. */
+	/*
+	 * note_arrival() writes to the log, and when the log cannot be reached, the firmware fails
+	 * and has stopped the CP already.
+	 */
 	if (fw->failed)
 		return;
 	resident = current_queue() == queue;
@@ -153,7 +159,7 @@ static bool anybody(const struct firmware *fw, uint32_t priority)
 	return found;
 }
 
-/* Whose turn it is within a priority: the one that had the last turn comes last. */
+/* The next ready queue of a priority, in turn: the queue that ran last is looked at last. */
 static uint32_t next_ready(struct firmware *fw, uint32_t priority)
 {
 	uint32_t queue = fw->sched.last[priority];
@@ -201,7 +207,7 @@ void sched_poll(struct firmware *fw)
 			return;
 		}
 	}
-	/* With nothing to do the last one stays, in case it is the next, too. */
+	/* No queue has work: leave the last one resident, in case it is the next to have some. */
 }
 
 static bool has_left(uint32_t queue)
@@ -226,8 +232,8 @@ static bool wait_until(bool (*done)(uint32_t queue), uint32_t queue)
 }
 
 /*
- * Between the first look and the CP's leaving the queue a doorbell may have come, and the CP may
- * have begun with the job: that is for the second look.
+ * A doorbell may come after the first has_work() and before the CP has left the queue, and the CP
+ * may then have begun with the job. The second has_work() sees that.
  */
 bool sched_evict(struct firmware *fw, uint32_t queue)
 {
@@ -240,7 +246,10 @@ bool sched_evict(struct firmware *fw, uint32_t queue)
 	return false;
 }
 
-/* RUN_QUEUE first: what is on its way to be resident must not be so when KILL has looked. */
+/*
+ * Write RUN_QUEUE before KILL: otherwise a queue that the CP is about to make resident could become
+ * so after KILL has looked at it.
+ */
 bool sched_kill(struct firmware *fw, uint32_t queue)
 {
 	stop(fw, queue);
