@@ -13,6 +13,8 @@
 
 /* Messages that are answered before others get their turn. */
 #define BURST 64
+/* Milliseconds until a client is tried again that could be neither accepted nor turned away. */
+#define RETRY_MS 100
 
 void vfu_server_log(const struct vfu_server *server, const char *format, ...)
 {
@@ -79,7 +81,7 @@ void vfu_server_adopt(struct vfu_server *server, int fd)
 
 static void accept_client(struct vfu_server *server)
 {
-	int fd = vfu_accept(server->listening, &server->spare);
+	int fd = vfu_accept(server->listening, &server->spare, &server->paused);
 
 	if (fd < 0) {
 		/* Say it once: the same error may come again at once, many times. */
@@ -132,13 +134,17 @@ static void serve(struct vfu_server *server)
 
 bool vfu_server_poll(struct vfu_server *server, int timeout)
 {
+	bool paused = server->paused;
 	/* poll() passes over negative descriptors. */
 	struct pollfd fds[] = {
 		{ .fd = server->stop_fd, .events = POLLIN },
-		{ .fd = server->listening, .events = POLLIN },
+		{ .fd = paused ? -1 : server->listening, .events = POLLIN },
 		{ .fd = server->connected ? server->conn.fd : -1, .events = POLLIN },
 	};
 
+	server->paused = false;
+	if (paused && (timeout < 0 || timeout > RETRY_MS))
+		timeout = RETRY_MS;
 	if (vfu_worker_continue(&server->function.worker))
 		timeout = 0;
 	if (poll(fds, 3, timeout) <= 0)

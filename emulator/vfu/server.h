@@ -26,6 +26,8 @@ struct vfu_server_config {
  * @stop_fd: readable when the server shall end; -1: never
  * @spare: of vfu_spare(): a client may have all descriptors that there are
  * @refused: why nobody could be accepted the last time, 0: somebody was
+ * @paused: a client waits that could be neither accepted nor turned away: the next
+ *	vfu_server_poll() leaves out @listening
  * @command: what follows the header of the current message
  * @reply: the same of its answer
  */
@@ -33,7 +35,7 @@ struct vfu_server {
 	struct vfu_server_config config;
 	struct vfu_function function;
 	struct vfu_conn conn;
-	bool connected, ended;
+	bool connected, ended, paused;
 	int listening, stop_fd, spare, refused;
 	uint8_t *command, *reply;
 };

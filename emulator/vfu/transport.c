@@ -319,28 +319,33 @@ int vfu_spare(void)
  * Accept the first client that waits and close it, with the help of the spare descriptor: otherwise
  * poll() would report it for ever.
  */
-static void turn_away(int listening, int *spare)
+static bool turn_away(int listening, int *spare)
 {
 	int fd;
 
-	close(*spare);
+	if (*spare >= 0)
+		close(*spare);
 	fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0)
 		close(fd);
 	*spare = vfu_spare();
+	return fd >= 0;
 }
 
-int vfu_accept(int listening, int *spare)
+int vfu_accept(int listening, int *spare, bool *waits)
 {
 	int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
 	socklen_t size = sizeof(struct ucred);
 	struct ucred peer;
 
+	*waits = false;
 	if (fd < 0) {
 		int error = errno;
 
 		if (error == EMFILE || error == ENFILE)
-			turn_away(listening, spare);
+			*waits = !turn_away(listening, spare);
+		else
+			*waits = error == ENOBUFS || error == ENOMEM;
 		errno = error;
 		return -1;
 	}

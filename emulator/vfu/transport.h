@@ -73,8 +73,10 @@ int vfu_listen(const char *path);
 int vfu_spare(void);
 /*
  * A connection; -1 with errno: none waits, its owner is another user (EACCES), or there is no
- * descriptor for it. Then it has been turned away, for which *@spare was needed for a moment.
+ * descriptor or memory for it. Without a descriptor it is turned away with the help of *@spare, but
+ * even that fails when the whole system has none. @waits: it has not been turned away, and poll()
+ * goes on to report it.
  */
-int vfu_accept(int listening, int *spare);
+int vfu_accept(int listening, int *spare, bool *waits);
 
 #endif

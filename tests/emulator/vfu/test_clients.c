@@ -113,6 +113,48 @@ static void test_no_descriptor(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
 }
 
+/*
+ * When even the spare descriptor is of no help, as when the whole system has none, the client waits
+ * and the server does not spin: one poll() leaves out the socket, for a while.
+ */
+static void test_no_spare_descriptor(void **state)
+{
+	static struct client first;
+	struct vfu_server_config config = bench_config();
+	char folder[] = "/tmp/vfu-XXXXXX", path[sizeof(folder) + 2];
+	struct vfu_server server;
+	struct rlimit old, few;
+	const char *error;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/s", folder);
+	assert_true(vfu_server_init(&server, &config, vfu_listen(path), -1, &error));
+	client_open(&first, path);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few = old;
+	/* 0 to 2 are in use; poll() must be able to take three. */
+	few.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_true(vfu_server_poll(&server, -1));
+		assert_true(!server.connected && server.paused && server.spare == -1);
+		/* It ends though nothing is to be reported. */
+		assert_true(vfu_server_poll(&server, -1));
+		assert_true(!server.connected && !server.paused);
+	}
+	assert_true(vfu_server_poll(&server, -1));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_true(vfu_server_poll(&server, -1));
+	assert_false(server.connected);
+	assert_true(vfu_server_poll(&server, -1));
+	assert_true(server.connected);
+	client_close(&first);
+	vfu_server_destroy(&server);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void test_gone_during_a_job(void **state)
 {
 	(void)state;
@@ -169,6 +211,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_second, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_descriptor, setup, teardown),
+		cmocka_unit_test(test_no_spare_descriptor),
 		cmocka_unit_test_setup_teardown(test_gone_during_a_job, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_descriptors_are_let_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_in_turn, setup, teardown),
