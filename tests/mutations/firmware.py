@@ -52,8 +52,7 @@ MUTATIONS = [
     _mutation('a fault without room keeps the core awake', 'fault.c', 'rings',
               'set_awake(fw, !hw_read(ONPU_REG_CORE_FAULT_COUNT));\n', 'set_awake(fw, true);\n'),
     _mutation('the event comes after the answer', 'mailbox.c', 'races',
-              '\t/* What the request brought to an end may have faulted in the last moment. */\n'
-              '\tfault_poll(fw);\n', ''),
+              '* before the response.\n\t */\n\tfault_poll(fw);\n', '* before the response.\n\t */\n'),
     _mutation('the driver is not told of room', 'mailbox.c', 'races',
               'if (hw_read(ONPU_REG_CORE_REQUEST_TAIL) - before >= ring->size)\n',
               'if (hw_read(ONPU_REG_CORE_REQUEST_TAIL) - before > ring->size)\n'),
