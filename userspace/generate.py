@@ -16,7 +16,7 @@ import sys
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 
-from generator import cxx, headers, model, rst, tables  # noqa: E402
+from generator import calls, cxx, headers, model, rst, tables  # noqa: E402
 
 
 def render_map(api):
@@ -37,6 +37,8 @@ def outputs(api):
         "src/graph/webnn_ops.inc": tables.render_ops(api),
         "src/api/webnn_builder.inc": tables.render_builder(api),
         "src/api/webnn_procs.inc": tables.render_procs(api),
+        "tools/webnn_calls.h": calls.render_header(api),
+        "tools/webnn_calls.inc": calls.render_tables(api),
     }
 
 

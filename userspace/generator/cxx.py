@@ -3,7 +3,8 @@
 import textwrap
 
 from generator.headers import TEMPLATES, has_init, operand_text
-from generator.model import (c_type, init_name, is_list, operator_functions, pascal, positional)
+from generator.model import (c_type, count_argument, init_name, is_list, operator_functions,
+                             pascal, positional)
 
 # What applications make and fill in.
 MADE = ("OperandDescriptor", "TensorDescriptor", "ContextOptions", "ContextDeviceOptions",
@@ -69,13 +70,16 @@ def arguments_of(operator, arguments):
     return declared, values + ["&options"]
 
 
-def count_of(operator, c_name):
+def count_of(operator, arguments):
     """How many operands a call makes."""
     outputs = operator["outputs"]
     if outputs[0].get("variadic"):
+        argument = count_argument(operator, arguments)
+        name = argument["name"]
+        if argument["type"].endswith("[]"):
+            return f"WNNUint32Array({name}).count"
         # One more than allowed is refused, and needs no memory beyond that.
-        return "splitCount <= 8192 ? splitCount : 8193" if c_name.endswith("Equal") else \
-            "WNNUint32Array(splits).count"
+        return f"{name} <= 8192 ? {name} : 8193"
     always = sum("when" not in o for o in outputs)
     return f"options.returnSequence ? {always + 1} : {always}" if always < len(outputs) else \
         str(always)
@@ -102,7 +106,7 @@ def render_operator(operator, c_name, method, arguments, doc):
             out += (f"\t\tstd::vector<WNNOperand> {name}_({name}.begin(), {name}.end());\n\n")
     function = "wnnGraphBuilder" + pascal(c_name)
     if is_list(operator):
-        out += f"\t\tstd::vector<WNNOperand> outputs({count_of(operator, c_name)});\n"
+        out += f"\t\tstd::vector<WNNOperand> outputs({count_of(operator, arguments)});\n"
         values += ["outputs.size()", "outputs.data()"]
         out += wrap(f"WNNStatus status = {function}(", values, ");", "\t\t") + "\n\n"
         return out + "\t\treturn made(status, outputs);\n\t}\n"

@@ -168,6 +168,12 @@ def positional(operator):
     return [o for o in operator["operands"] if not o.get("optional")]
 
 
+def count_argument(operator, arguments):
+    """The argument that tells how many outputs there are, where their number varies."""
+    count = operator["outputs"][0]["count"]
+    return next(a for a in arguments if a.get("idl", a["name"]) == count)
+
+
 def operator_functions(api):
     """(C name, operator, method, arguments, doc, errors) of all functions that make operators."""
     for method, operator in api.methods():

@@ -156,45 +156,33 @@ static int read_floats(struct reader *reader, const struct member *member, const
 	return 0;
 }
 
-/* All enumerations are wide and begin with 1. */
 static int read_enum(struct reader *reader, const struct member *member, const json_t *json,
 		     uint32_t *value)
 {
 	const char *text = json_string_value(json);
 
-	for (uint32_t i = 0; text && member->names[i]; i++)
-		if (!strcmp(member->names[i], text)) {
-			*value = i + 1;
+	for (const struct choice *choice = member->choices; text && choice->name; choice++)
+		if (!strcmp(choice->name, text)) {
+			*value = choice->value;
 			return 0;
 		}
 	return malformed(reader, member, "a value of its enumeration");
 }
 
-static int read_activations(struct reader *reader, const struct member *member, const json_t *json,
-			    WNNRecurrentNetworkActivationArray *array)
+static int read_enums(struct reader *reader, const struct member *member, const json_t *json,
+		      void *to)
 {
 	size_t count = json_array_size(json);
-	WNNRecurrentNetworkActivation *items = scratch_get(&reader->scratch, count, sizeof(*items));
-	uint32_t value;
+	uint32_t *items = scratch_get(&reader->scratch, count, sizeof(*items));
 
 	if (!json_is_array(json) || !items)
-		return malformed(reader, member, "a list of activations");
-	for (size_t i = 0; i < count; i++) {
-		if (read_enum(reader, member, json_array_get(json, i), &value))
+		return malformed(reader, member, "a list of values of its enumeration");
+	for (size_t i = 0; i < count; i++)
+		if (read_enum(reader, member, json_array_get(json, i), &items[i]))
 			return -1;
-		items[i] = (WNNRecurrentNetworkActivation)value;
-	}
-	*array = (WNNRecurrentNetworkActivationArray){ count, items };
+	/* Enumerations are 32 bits wide, and all structs of arrays have this layout. */
+	memcpy(to, &(WNNUint32Array){ count, items }, sizeof(WNNUint32Array));
 	return 0;
-}
-
-static int read_type(struct reader *reader, const struct member *member, const json_t *json,
-		     WNNOperandDataType *type)
-{
-	const char *text = json_string_value(json);
-
-	*type = text ? value_type(text) : WNNOperandDataType_Undefined;
-	return *type ? 0 : malformed(reader, member, "a data type");
 }
 
 static int read_string(struct reader *reader, const struct member *member, const json_t *json,
@@ -251,12 +239,10 @@ static int read_member(struct reader *reader, const struct member *member, const
 		return read_floats(reader, member, json, to);
 	case KIND_STRING:
 		return read_string(reader, member, json, to);
-	case KIND_TYPE:
-		return read_type(reader, member, json, to);
 	case KIND_ENUM:
 		return read_enum(reader, member, json, to);
-	case KIND_ACTIVATIONS:
-		return read_activations(reader, member, json, to);
+	case KIND_ENUM_ARRAY:
+		return read_enums(reader, member, json, to);
 	default:
 		return read_scalar(reader, member, json, to);
 	}
@@ -272,12 +258,18 @@ static int unknown(struct reader *reader, const char *what, const char *name)
 }
 
 static int read_options(struct reader *reader, const struct options_kind *kind, json_t *json,
-			union options *options)
+			struct arguments *arguments)
 {
 	const char *key;
 	json_t *value;
 
-	memcpy(options, kind->init, kind->size);
+	arguments->options = scratch_get(&reader->scratch, 1, kind->size);
+	if (!arguments->options) {
+		reader->call->kind = CALL_MALFORMED;
+		snprintf(reader->call->reason, REASON_SIZE, "no memory for the options");
+		return -1;
+	}
+	memcpy(arguments->options, kind->init, kind->size);
 	json_object_foreach(json, key, value)
 	{
 		size_t i = 0;
@@ -286,7 +278,7 @@ static int read_options(struct reader *reader, const struct options_kind *kind, 
 			i++;
 		if (i == kind->count)
 			return unknown(reader, "option", key);
-		if (read_member(reader, &kind->members[i], value, options))
+		if (read_member(reader, &kind->members[i], value, arguments->options))
 			return -1;
 	}
 	return 0;
@@ -356,8 +348,7 @@ static void call_known(WNNGraphBuilder builder, const struct operator_kind *kind
 	struct call *out = reader->call;
 
 	if (read_parameters(reader, kind, json, &arguments) ||
-	    read_options(reader, kind->options, json_object_get(json, "options"),
-			 &arguments.options))
+	    read_options(reader, kind->options, json_object_get(json, "options"), &arguments))
 		return;
 	arguments.output_count = kind->outputs ? kind->outputs(&arguments) : 1;
 	if (arguments.output_count <= MAX_OUTPUTS)
@@ -381,9 +372,8 @@ void call_operator(WNNGraphBuilder builder, const json_t *item, struct names *na
 		   struct call *out)
 {
 	const char *name = json_string_value(json_object_get(item, "name"));
-	const json_t *splits = json_object_get(json_object_get(item, "arguments"), "splits");
-	const struct operator_kind *kind = name ? operator_find(name, json_is_integer(splits)) :
-						  NULL;
+	const json_t *arguments = json_object_get(item, "arguments");
+	const struct operator_kind *kind = name ? operator_find(name, arguments) : NULL;
 	struct reader reader = { .names = names, .call = out };
 
 	*out = (struct call){ .kind = CALL_DONE };

@@ -4,10 +4,7 @@
 #define CONFORMANCE_TABLE_H
 
 #include "conformance.h"
-
-#define MAX_OPERANDS 5
-#define MAX_NUMBERS  2
-#define MAX_ARRAYS   2
+#include "webnn_calls.h"
 
 /* What a value in JSON becomes, in the struct that holds it. */
 enum kind {
@@ -21,69 +18,25 @@ enum kind {
 	KIND_U32_ARRAY,	  /* WNNUint32Array */
 	KIND_FLOAT_ARRAY, /* WNNFloatArray */
 	KIND_STRING,	  /* WNNStringView */
-	KIND_TYPE,	  /* the name of a data type: WNNOperandDataType */
-	KIND_ENUM,	  /* one of ->names, the first of which is value 1 */
-	KIND_ACTIVATIONS, /* a list of such: WNNRecurrentNetworkActivationArray */
+	KIND_ENUM,	  /* one of ->choices: the type of the enumeration */
+	KIND_ENUM_ARRAY,  /* a list of such */
+};
+
+/* A value of an enumeration; a list of them ends with a NULL name. */
+struct choice {
+	const char *name;
+	uint32_t value;
 };
 
 struct member {
 	const char *name;
 	enum kind kind;
-	size_t offset;
-	const char *const *names; /* KIND_ENUM: ends with NULL */
-};
-
-struct operands {
-	size_t count;
-	WNNOperand *items;
-};
-
-union options {
-	WNNOperatorOptions plain;
-	WNNArgMinMaxOptions arg_min_max;
-	WNNBatchNormalizationOptions batch_normalization;
-	WNNClampOptions clamp;
-	WNNConv2dOptions conv2d;
-	WNNConvTranspose2dOptions conv_transpose2d;
-	WNNCumulativeSumOptions cumulative_sum;
-	WNNEluOptions elu;
-	WNNGatherOptions gather;
-	WNNGemmOptions gemm;
-	WNNGruOptions gru;
-	WNNGruCellOptions gru_cell;
-	WNNHardSigmoidOptions hard_sigmoid;
-	WNNInstanceNormalizationOptions instance_normalization;
-	WNNLayerNormalizationOptions layer_normalization;
-	WNNLeakyReluOptions leaky_relu;
-	WNNLinearOptions linear;
-	WNNLstmOptions lstm;
-	WNNLstmCellOptions lstm_cell;
-	WNNPadOptions pad;
-	WNNPool2dOptions pool2d;
-	WNNReduceOptions reduce;
-	WNNResample2dOptions resample2d;
-	WNNReverseOptions reverse;
-	WNNScatterOptions scatter;
-	WNNSliceOptions slice;
-	WNNSplitOptions split;
-	WNNTransposeOptions transpose;
-	WNNTriangularOptions triangular;
-};
-
-/* The arguments of any operator. */
-struct arguments {
-	WNNOperand operand[MAX_OPERANDS];
-	struct operands operands;
-	uint32_t number[MAX_NUMBERS];
-	WNNUint32Array array[MAX_ARRAYS];
-	WNNOperandDataType type;
-	union options options;
-	size_t output_count;
-	WNNOperand *outputs;
+	size_t offset;		      /* in struct arguments, or in the struct of options */
+	const struct choice *choices; /* of KIND_ENUM and KIND_ENUM_ARRAY */
 };
 
 struct options_kind {
-	const void *init;
+	const void *init; /* the struct with its defaults */
 	size_t size;
 	const struct member *members;
 	size_t count;
@@ -99,7 +52,10 @@ struct operator_kind {
 	const struct member *parameters; /* in struct arguments; ends with a NULL name */
 };
 
-/* The row of the table; @equal: the overload of split that takes a number. */
-const struct operator_kind *operator_find(const char *name, bool equal);
+/*
+ * The operator that a case names; NULL when there is none. Of the overloads of one name it is the
+ * one that takes what @arguments hold.
+ */
+const struct operator_kind *operator_find(const char *name, const json_t *arguments);
 
 #endif

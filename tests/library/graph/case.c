@@ -7,74 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The defaults of every struct of options. */
-#define DEFAULTS(type, INIT) static const type default_##type = INIT
-DEFAULTS(WNNArgMinMaxOptions, WNN_ARG_MIN_MAX_OPTIONS_INIT);
-DEFAULTS(WNNBatchNormalizationOptions, WNN_BATCH_NORMALIZATION_OPTIONS_INIT);
-DEFAULTS(WNNClampOptions, WNN_CLAMP_OPTIONS_INIT);
-DEFAULTS(WNNConv2dOptions, WNN_CONV2D_OPTIONS_INIT);
-DEFAULTS(WNNConvTranspose2dOptions, WNN_CONV_TRANSPOSE2D_OPTIONS_INIT);
-DEFAULTS(WNNCumulativeSumOptions, WNN_CUMULATIVE_SUM_OPTIONS_INIT);
-DEFAULTS(WNNEluOptions, WNN_ELU_OPTIONS_INIT);
-DEFAULTS(WNNGatherOptions, WNN_GATHER_OPTIONS_INIT);
-DEFAULTS(WNNGemmOptions, WNN_GEMM_OPTIONS_INIT);
-DEFAULTS(WNNGruCellOptions, WNN_GRU_CELL_OPTIONS_INIT);
-DEFAULTS(WNNGruOptions, WNN_GRU_OPTIONS_INIT);
-DEFAULTS(WNNHardSigmoidOptions, WNN_HARD_SIGMOID_OPTIONS_INIT);
-DEFAULTS(WNNInstanceNormalizationOptions, WNN_INSTANCE_NORMALIZATION_OPTIONS_INIT);
-DEFAULTS(WNNLayerNormalizationOptions, WNN_LAYER_NORMALIZATION_OPTIONS_INIT);
-DEFAULTS(WNNLeakyReluOptions, WNN_LEAKY_RELU_OPTIONS_INIT);
-DEFAULTS(WNNLinearOptions, WNN_LINEAR_OPTIONS_INIT);
-DEFAULTS(WNNLstmCellOptions, WNN_LSTM_CELL_OPTIONS_INIT);
-DEFAULTS(WNNLstmOptions, WNN_LSTM_OPTIONS_INIT);
-DEFAULTS(WNNOperatorOptions, WNN_OPERATOR_OPTIONS_INIT);
-DEFAULTS(WNNPadOptions, WNN_PAD_OPTIONS_INIT);
-DEFAULTS(WNNPool2dOptions, WNN_POOL2D_OPTIONS_INIT);
-DEFAULTS(WNNReduceOptions, WNN_REDUCE_OPTIONS_INIT);
-DEFAULTS(WNNResample2dOptions, WNN_RESAMPLE2D_OPTIONS_INIT);
-DEFAULTS(WNNReverseOptions, WNN_REVERSE_OPTIONS_INIT);
-DEFAULTS(WNNScatterOptions, WNN_SCATTER_OPTIONS_INIT);
-DEFAULTS(WNNSliceOptions, WNN_SLICE_OPTIONS_INIT);
-DEFAULTS(WNNSplitOptions, WNN_SPLIT_OPTIONS_INIT);
-DEFAULTS(WNNTransposeOptions, WNN_TRANSPOSE_OPTIONS_INIT);
-DEFAULTS(WNNTriangularOptions, WNN_TRIANGULAR_OPTIONS_INIT);
-
-#define ENTRY(type) { #type, &default_##type }
-static const struct {
-	const char *type;
-	const void *defaults;
-} all_options[] = {
-	ENTRY(WNNArgMinMaxOptions),
-	ENTRY(WNNBatchNormalizationOptions),
-	ENTRY(WNNClampOptions),
-	ENTRY(WNNConv2dOptions),
-	ENTRY(WNNConvTranspose2dOptions),
-	ENTRY(WNNCumulativeSumOptions),
-	ENTRY(WNNEluOptions),
-	ENTRY(WNNGatherOptions),
-	ENTRY(WNNGemmOptions),
-	ENTRY(WNNGruCellOptions),
-	ENTRY(WNNGruOptions),
-	ENTRY(WNNHardSigmoidOptions),
-	ENTRY(WNNInstanceNormalizationOptions),
-	ENTRY(WNNLayerNormalizationOptions),
-	ENTRY(WNNLeakyReluOptions),
-	ENTRY(WNNLinearOptions),
-	ENTRY(WNNLstmCellOptions),
-	ENTRY(WNNLstmOptions),
-	ENTRY(WNNOperatorOptions),
-	ENTRY(WNNPadOptions),
-	ENTRY(WNNPool2dOptions),
-	ENTRY(WNNReduceOptions),
-	ENTRY(WNNResample2dOptions),
-	ENTRY(WNNReverseOptions),
-	ENTRY(WNNScatterOptions),
-	ENTRY(WNNSliceOptions),
-	ENTRY(WNNSplitOptions),
-	ENTRY(WNNTransposeOptions),
-	ENTRY(WNNTriangularOptions),
-};
-
 struct reader {
 	struct case_call *c;
 	case_find find;
@@ -201,13 +133,8 @@ static int read_options(const struct reader *r, const json_t *json)
 	const char *key;
 	json_t *value;
 
-	for (size_t i = 0; i < sizeof(all_options) / sizeof(all_options[0]); i++)
-		if (!strcmp(all_options[i].type, info->type)) {
-			r->c->call.options = keep(r->c, malloc(info->size));
-			memcpy(r->c->call.options, all_options[i].defaults, info->size);
-		}
-	if (!r->c->call.options)
-		return problem(r, "no defaults", info->type);
+	r->c->call.options = keep(r->c, malloc(info->size));
+	memcpy(r->c->call.options, info->defaults, info->size);
 	r->c->call.label = &((const WNNOperatorOptions *)r->c->call.options)->label;
 	json_object_foreach((json_t *)json, key, value)
 	{
