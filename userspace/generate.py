@@ -16,7 +16,7 @@ import sys
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 
-from generator import calls, cxx, headers, model, rst, tables  # noqa: E402
+from generator import asynchronous, calls, cxx, headers, model, rst, tables  # noqa: E402
 
 
 def render_map(api):
@@ -35,6 +35,8 @@ def outputs(api):
         "webnn.map": render_map(api),
         "src/graph/webnn_ops.h": tables.render_ops_header(api),
         "src/graph/webnn_ops.inc": tables.render_ops(api),
+        "src/api/webnn_async.h": asynchronous.render_header(api),
+        "src/api/webnn_async.inc": asynchronous.render_functions(api),
         "src/api/webnn_builder.inc": tables.render_builder(api),
         "src/api/webnn_procs.inc": tables.render_procs(api),
         "tools/webnn_calls.h": calls.render_header(api),

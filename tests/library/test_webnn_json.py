@@ -209,17 +209,20 @@ class Interfaces(unittest.TestCase):
                     seen += 1
         self.assertEqual(seen, 17)
 
-    def test_sync_functions_follow_their_asynchronous_ones(self):
-        """Every Sync function exists once and takes the same arguments, a timeout and a result."""
-        functions = {(f["object"], f["method"]): f for f in API["functions"]}
-        for (owner, method), function in functions.items():
-            if not method.endswith("Sync"):
+    def test_sync_functions_give_what_the_callbacks_take(self):
+        seen = 0
+        for function in API["functions"]:
+            if "sync" not in function:
                 continue
-            base = functions.get((owner, method[:-4] + "Into")) or functions[owner, method[:-4]]
-            theirs = [(a["name"], a["type"]) for a in base["args"][:-1]]
-            ours = [(a["name"], a["type"]) for a in function["args"]]
-            self.assertEqual(ours[:len(theirs)], theirs, method)
-            self.assertEqual(ours[len(theirs)], ("timeoutNS", "u64"), method)
+            info = function["args"][-1]["type"]
+            callback, = (c for c in API["callbacks"] if c["name"] + "CallbackInfo" == info)
+            taken = callback["args"][1:-1]  # between the status and the message
+            result = function["sync"].get("result", {"name": None, "type": "*"})
+            self.assertEqual([result["name"], result["type"]],
+                             [taken[0]["name"], taken[0]["type"] + "*"] if taken else [None, "*"],
+                             function["method"])
+            seen += 1
+        self.assertEqual(seen, 7)
 
 
 def table_rows():

@@ -67,6 +67,7 @@ class Api:
 
     def __init__(self, path):
         self.data = json.loads(path.read_text(encoding="utf-8"))
+        self.data["functions"] = list(with_sync(self.data["functions"]))
         self.enums = {e["name"]: e for e in self.data["enums"]}
         self.structs = {s["name"]: s for s in self.data["structs"]}
         self.handles = {h["name"]: h for h in self.data["handles"]}
@@ -119,6 +120,38 @@ class Api:
 
     def types(self, text):
         return self.data["typeSets"].get(text, text).split()
+
+
+def sync_function(function):
+    """The function that waits for an operation: its arguments without callback, and the result."""
+    sync = function["sync"]
+    base = function_name(function)
+    args = function["args"][:-1] + [
+        {"name": "timeoutNS", "type": "u64",
+         "doc": "How long to wait at most, in nanoseconds, or WNN_WAIT_FOREVER."}]
+    if "result" in sync:
+        args.append(dict(sync["result"], doc=f"Out: {sync['result']['doc']}. NULL on error."))
+    doc = f"As {base}, but waits for the result. Runs no callbacks of other operations."
+    made = {"object": function["object"], "method": sync.get("method", function["method"] + "Sync"),
+            "doc": " ".join([doc] + ([sync["doc"]] if "doc" in sync else [])), "args": args,
+            "returns": {"type": "Status",
+                        "doc": "Success, or what went wrong; wnnGetLastError has the message."},
+            "errors": ["TimedOut: timeoutNS were over; " +
+                       sync.get("timedOut", "the operation is cancelled"),
+                       "InvalidStateError: called from inside a callback of the library",
+                       f"those of {base}"]}
+    if "header" in function:
+        made["header"] = function["header"]
+    sync["function"] = function_name(made)
+    return made
+
+
+def with_sync(functions):
+    """Each function, followed by the one that waits for its end where webnn.json asks for it."""
+    for function in functions:
+        yield function
+        if "sync" in function:
+            yield sync_function(function)
 
 
 def callback_info(callback):

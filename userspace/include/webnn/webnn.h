@@ -3000,7 +3000,7 @@ WNN_EXPORT WNNFuture wnnInstanceCreateContext(WNNInstance instance,
  * As wnnInstanceCreateContext, but waits for the result. Runs no callbacks of other operations.
  *
  * @param instance The instance.
- * @param options As there.
+ * @param options What is wanted; NULL: the defaults.
  * @param timeoutNS How long to wait at most, in nanoseconds, or WNN_WAIT_FOREVER.
  * @param context Out: the context; the caller owns the reference. NULL on error.
  *
@@ -3009,6 +3009,7 @@ WNN_EXPORT WNNFuture wnnInstanceCreateContext(WNNInstance instance,
  * Errors:
  * - TimedOut: timeoutNS were over; the operation is cancelled
  * - InvalidStateError: called from inside a callback of the library
+ * - those of wnnInstanceCreateContext
  */
 WNN_EXPORT WNNStatus wnnInstanceCreateContextSync(WNNInstance instance,
 						  WNNContextOptions const *options,
@@ -3178,7 +3179,7 @@ WNN_EXPORT WNNFuture wnnContextCreateTensor(WNNContext context,
  * As wnnContextCreateTensor, but waits for the result. Runs no callbacks of other operations.
  *
  * @param context The context.
- * @param descriptor As there.
+ * @param descriptor Its type, shape and uses. Copied.
  * @param timeoutNS How long to wait at most, in nanoseconds, or WNN_WAIT_FOREVER.
  * @param tensor Out: the tensor; the caller owns the reference. NULL on error.
  *
@@ -3187,6 +3188,7 @@ WNN_EXPORT WNNFuture wnnContextCreateTensor(WNNContext context,
  * Errors:
  * - TimedOut: timeoutNS were over; the operation is cancelled
  * - InvalidStateError: called from inside a callback of the library
+ * - those of wnnContextCreateTensor
  */
 WNN_EXPORT WNNStatus wnnContextCreateTensorSync(WNNContext context,
 						WNNTensorDescriptor const *descriptor,
@@ -3223,9 +3225,9 @@ WNN_EXPORT WNNFuture wnnContextCreateConstantTensor(WNNContext context,
  * operations.
  *
  * @param context The context.
- * @param descriptor As there.
- * @param data As there.
- * @param size As there.
+ * @param descriptor Its type and shape. Copied.
+ * @param data Its elements in row-major order. Copied before the call returns.
+ * @param size Number of bytes of data: exactly those of the shape.
  * @param timeoutNS How long to wait at most, in nanoseconds, or WNN_WAIT_FOREVER.
  * @param tensor Out: the tensor; the caller owns the reference. NULL on error.
  *
@@ -3234,6 +3236,7 @@ WNN_EXPORT WNNFuture wnnContextCreateConstantTensor(WNNContext context,
  * Errors:
  * - TimedOut: timeoutNS were over; the operation is cancelled
  * - InvalidStateError: called from inside a callback of the library
+ * - those of wnnContextCreateConstantTensor
  */
 WNN_EXPORT WNNStatus wnnContextCreateConstantTensorSync(WNNContext context,
 							WNNOperandDescriptor const *descriptor,
@@ -3291,7 +3294,7 @@ WNN_EXPORT WNNFuture wnnContextReadTensorInto(WNNContext context, WNNTensor tens
  * After the return, also after TimedOut, the library no longer touches data.
  *
  * @param context The context.
- * @param tensor As there.
+ * @param tensor The tensor, made with readable.
  * @param data Where the elements go, in row-major order. Must stay valid and untouched until the
  *     operation is complete.
  * @param size Number of bytes of data: exactly those of the tensor.
@@ -3302,6 +3305,7 @@ WNN_EXPORT WNNFuture wnnContextReadTensorInto(WNNContext context, WNNTensor tens
  * Errors:
  * - TimedOut: timeoutNS were over; the operation is cancelled
  * - InvalidStateError: called from inside a callback of the library
+ * - those of wnnContextReadTensorInto
  */
 WNN_EXPORT WNNStatus wnnContextReadTensorSync(WNNContext context, WNNTensor tensor, void *data,
 					      size_t size, uint64_t timeoutNS);
@@ -3609,6 +3613,7 @@ WNN_EXPORT WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t output
  * Errors:
  * - TimedOut: timeoutNS were over; the operation is cancelled
  * - InvalidStateError: called from inside a callback of the library
+ * - those of wnnGraphBuilderBuild
  */
 WNN_EXPORT WNNStatus wnnGraphBuilderBuildSync(WNNGraphBuilder builder, size_t outputCount,
 					      WNNNamedOperand const *outputs, uint64_t timeoutNS,

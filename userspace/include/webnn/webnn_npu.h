@@ -837,8 +837,8 @@ WNN_EXPORT WNNFuture wnnContextMapTensor(WNNContext context, WNNTensor tensor, W
  * As wnnContextMapTensor, but waits for the result. Runs no callbacks of other operations.
  *
  * @param context The context.
- * @param tensor As there.
- * @param mode As there.
+ * @param tensor The tensor, made with readable or writable as mode needs it.
+ * @param mode What the memory is used for.
  * @param timeoutNS How long to wait at most, in nanoseconds, or WNN_WAIT_FOREVER.
  * @param data Out: the elements in row-major order, wnnTensorGetByteLength bytes, valid until
  *     wnnTensorUnmap. NULL on error.

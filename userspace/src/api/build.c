@@ -3,6 +3,7 @@
 
 #include "api/builder.h"
 #include "api/graph.h"
+#include "api/webnn_async.h"
 #include "util/malloc.h"
 
 struct build_task {
@@ -38,9 +39,8 @@ static void build_graph(struct timeline_task *task, bool cancelled)
 	wnnContextRelease(context);
 }
 
-/* Consumes the request. */
-static void start_build(WNNGraphBuilder builder, size_t count, const WNNNamedOperand *outputs,
-			struct request *request)
+void start_build(WNNGraphBuilder builder, size_t count, const WNNNamedOperand *outputs,
+		 struct request *request)
 {
 	WNNContext context = builder->context;
 	struct build_task *build = wnn_calloc(1, sizeof(*build));
@@ -64,57 +64,11 @@ static void start_build(WNNGraphBuilder builder, size_t count, const WNNNamedOpe
 	timeline_push(context->timeline, &build->task);
 }
 
-/* The thread's last error is also the builder's. */
-static WNNStatus note_status(WNNGraphBuilder builder)
+void builder_note_status(WNNGraphBuilder builder)
 {
 	WNNError error = WNN_ERROR_INIT;
 
 	wnnGetLastError(&error);
 	wnn_error_set(&builder->last_error, (enum wnn_status)error.status, "%s",
 		      error.message.data);
-	return error.status;
-}
-
-WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t outputCount,
-			       WNNNamedOperand const *outputs, WNNBuildCallbackInfo callbackInfo)
-{
-	WNNFuture future = WNN_FUTURE_INIT;
-	struct request *request;
-
-	if (!api_check(builder, "wnnGraphBuilderBuild", "builder"))
-		return future;
-	request = request_begin_async(builder->context->instance, REQUEST_GRAPH,
-				      REQUEST_CALLBACK(callbackInfo), "wnnGraphBuilderBuild");
-	if (!request) {
-		note_status(builder);
-		return future;
-	}
-	future.id = request->id;
-	start_build(builder, outputCount, outputs, request);
-	return future;
-}
-
-WNNStatus wnnGraphBuilderBuildSync(WNNGraphBuilder builder, size_t outputCount,
-				   WNNNamedOperand const *outputs, uint64_t timeoutNS,
-				   WNNGraph *graph)
-{
-	union request_result result = { 0 };
-	struct request *request;
-	WNNStatus status;
-
-	if (!api_check(graph, "wnnGraphBuilderBuildSync", "graph"))
-		return wnnGetLastError(NULL);
-	*graph = NULL;
-	if (!api_check(builder, "wnnGraphBuilderBuildSync", "builder"))
-		return wnnGetLastError(NULL);
-	request = request_begin_sync(builder->context->instance, REQUEST_GRAPH,
-				     "wnnGraphBuilderBuildSync");
-	if (!request)
-		return note_status(builder);
-	start_build(builder, outputCount, outputs, request);
-	status = request_wait(request, timeoutNS, &result);
-	if (status)
-		note_status(builder);
-	*graph = result.graph;
-	return status;
 }

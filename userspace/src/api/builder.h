@@ -21,5 +21,7 @@ struct WNNGraphBuilderImpl {
 void builder_note_error(WNNGraphBuilder builder, struct wnn_error *err);
 /* Remembers it for the thread as well, and reports it to the context. */
 WNNStatus builder_error(WNNGraphBuilder builder, struct wnn_error *err);
+/* Remembers the last error of the thread for the builder as well. */
+void builder_note_status(WNNGraphBuilder builder);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "api/graph.h"
 #include "api/tensor.h"
+#include "api/webnn_async.h"
 #include "cpu/cpu.h"
 #include "util/malloc.h"
 
@@ -134,18 +135,8 @@ void wnnContextDestroy(WNNContext context)
 		context_lose(context, "wnnContextDestroy was called");
 }
 
-WNNFuture wnnContextGetLost(WNNContext context, WNNContextLostCallbackInfo callbackInfo)
+void start_get_lost(WNNContext context, struct request *request)
 {
-	WNNFuture future = WNN_FUTURE_INIT;
-	struct request *request;
-
-	if (!api_check(context, "wnnContextGetLost", "context"))
-		return future;
-	request = request_begin_async(context->instance, REQUEST_LOST,
-				      REQUEST_CALLBACK(callbackInfo), "wnnContextGetLost");
-	if (!request)
-		return future;
-	future.id = request->id;
 	pthread_mutex_lock(&context->lock);
 	if (atomic_load(&context->lost)) {
 		request_settle(request, WNNStatus_Success, context->lost_message);
@@ -154,7 +145,6 @@ WNNFuture wnnContextGetLost(WNNContext context, WNNContextLostCallbackInfo callb
 		link_request(&context->lost_requests, request);
 	}
 	pthread_mutex_unlock(&context->lock);
-	return future;
 }
 
 /* --- The end --- */
@@ -351,8 +341,7 @@ static int check_error_callback(const WNNContextOptions *options, struct wnn_err
 	return 0;
 }
 
-/* Consumes the request. */
-static void start_context(WNNInstance instance, const WNNContextOptions *options,
+void start_create_context(WNNInstance instance, const WNNContextOptions *options,
 			  struct request *request)
 {
 	struct open_task *open = wnn_calloc(1, sizeof(*open));
@@ -377,65 +366,17 @@ static void start_context(WNNInstance instance, const WNNContextOptions *options
 	timeline_push(context->timeline, &open->task);
 }
 
-WNNFuture wnnInstanceCreateContext(WNNInstance instance, WNNContextOptions const *options,
-				   WNNCreateContextCallbackInfo callbackInfo)
-{
-	WNNFuture future = WNN_FUTURE_INIT;
-	struct request *request;
-
-	if (!api_check(instance, "wnnInstanceCreateContext", "instance"))
-		return future;
-	request = request_begin_async(instance, REQUEST_CONTEXT, REQUEST_CALLBACK(callbackInfo),
-				      "wnnInstanceCreateContext");
-	if (!request)
-		return future;
-	future.id = request->id;
-	start_context(instance, options, request);
-	return future;
-}
-
-WNNStatus wnnInstanceCreateContextSync(WNNInstance instance, WNNContextOptions const *options,
-				       uint64_t timeoutNS, WNNContext *context)
-{
-	union request_result result = { 0 };
-	struct request *request;
-	WNNStatus status;
-
-	if (!api_check(context, "wnnInstanceCreateContextSync", "context"))
-		return wnnGetLastError(NULL);
-	*context = NULL;
-	if (!api_check(instance, "wnnInstanceCreateContextSync", "instance"))
-		return wnnGetLastError(NULL);
-	request = request_begin_sync(instance, REQUEST_CONTEXT, "wnnInstanceCreateContextSync");
-	if (!request)
-		return wnnGetLastError(NULL);
-	start_context(instance, options, request);
-	status = request_wait(request, timeoutNS, &result);
-	*context = result.context;
-	return status;
-}
-
-WNNFuture wnnInstanceCreateContextFromGPUDevice(WNNInstance instance, void *gpuDevice,
-						WNNCreateContextCallbackInfo callbackInfo)
+void start_create_context_from_gpu_device(WNNInstance instance, void *gpuDevice,
+					  struct request *request)
 {
 	struct wnn_error err = { 0 };
-	WNNFuture future = WNN_FUTURE_INIT;
-	struct request *request;
 
 	(void)gpuDevice;
-	if (!api_check(instance, "wnnInstanceCreateContextFromGPUDevice", "instance"))
-		return future;
-	request = request_begin_async(instance, REQUEST_CONTEXT, REQUEST_CALLBACK(callbackInfo),
-				      "wnnInstanceCreateContextFromGPUDevice");
-	if (!request)
-		return future;
-	future.id = request->id;
 	if (!instance_permits(instance, WNNPermissionAction_CreateContext, &err))
 		wnn_error_set(&err, WNN_NOT_SUPPORTED,
 			      "no WebGPU device can share memory with an NPU of this library");
 	request_complete(request, &err, NULL);
 	request_put(request);
-	return future;
 }
 
 WNNBool wnnContextGetAccelerated(WNNContext context)

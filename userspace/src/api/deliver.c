@@ -18,16 +18,16 @@ bool events_in_callback(void)
 void deliver_discard(struct request *request)
 {
 	switch (request->kind) {
-	case REQUEST_CONTEXT:
+	case REQUEST_CREATE_CONTEXT:
 		wnnContextRelease(request->result.context);
 		break;
-	case REQUEST_TENSOR:
+	case REQUEST_CREATE_TENSOR:
 		wnnTensorRelease(request->result.tensor);
 		break;
-	case REQUEST_GRAPH:
+	case REQUEST_BUILD:
 		wnnGraphRelease(request->result.graph);
 		break;
-	case REQUEST_READ:
+	case REQUEST_READ_TENSOR:
 		wnn_free(request->result.bytes.data);
 		break;
 	default:
@@ -48,26 +48,26 @@ static void call(const struct request *request)
 	WNNStatus status = request->status;
 
 	switch (request->kind) {
-	case REQUEST_CONTEXT:
+	case REQUEST_CREATE_CONTEXT:
 		CALL(WNNCreateContextCallback, status, result->context, message);
 		break;
-	case REQUEST_TENSOR:
+	case REQUEST_CREATE_TENSOR:
 		CALL(WNNCreateTensorCallback, status, result->tensor, message);
 		break;
-	case REQUEST_GRAPH:
+	case REQUEST_BUILD:
 		CALL(WNNBuildCallback, status, result->graph, message);
 		break;
-	case REQUEST_READ:
+	case REQUEST_READ_TENSOR:
 		CALL(WNNReadTensorCallback, status, result->bytes.data, result->bytes.size,
 		     message);
 		break;
-	case REQUEST_READ_INTO:
+	case REQUEST_READ_TENSOR_INTO:
 		CALL(WNNReadTensorIntoCallback, status, message);
 		break;
-	case REQUEST_MAP:
+	case REQUEST_MAP_TENSOR:
 		CALL(WNNMapTensorCallback, status, result->bytes.data, result->bytes.size, message);
 		break;
-	case REQUEST_LOST:
+	case REQUEST_CONTEXT_LOST:
 		CALL(WNNContextLostCallback, status, message);
 		break;
 	case REQUEST_WORK_DONE:
@@ -82,16 +82,21 @@ static void call(const struct request *request)
 	}
 }
 
+void deliver_failed(struct request *request)
+{
+	deliver_discard(request);
+	/* Without a tensor the call was refused before it took one. */
+	if (request->kind == REQUEST_MAP_TENSOR && request->tensor)
+		tensor_end_map(request->tensor, request);
+}
+
 void deliver_run(struct request *request)
 {
-	bool object = request->kind == REQUEST_CONTEXT || request->kind == REQUEST_TENSOR ||
-		      request->kind == REQUEST_GRAPH;
+	bool object = request->kind == REQUEST_CREATE_CONTEXT ||
+		      request->kind == REQUEST_CREATE_TENSOR || request->kind == REQUEST_BUILD;
 
-	if (request->status != WNNStatus_Success) {
-		deliver_discard(request);
-		if (request->kind == REQUEST_MAP)
-			tensor_end_map(request->tensor, request);
-	}
+	if (request->status != WNNStatus_Success)
+		deliver_failed(request);
 	depth++;
 	call(request);
 	depth--;

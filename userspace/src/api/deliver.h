@@ -8,6 +8,9 @@
 /* Outside every lock. What the callback does not take over is given back. */
 void deliver_run(struct request *request);
 
+/* Undoes what an operation did that failed or was given up. */
+void deliver_failed(struct request *request);
+
 /* Gives back what the request made and nobody took. */
 void deliver_discard(struct request *request);
 

@@ -14,14 +14,15 @@
 
 #include "util/error.h"
 
+/* Named after the callback that takes the result. */
 enum request_kind {
-	REQUEST_CONTEXT,
-	REQUEST_TENSOR,
-	REQUEST_READ,
-	REQUEST_READ_INTO,
-	REQUEST_MAP,
-	REQUEST_GRAPH,
-	REQUEST_LOST,
+	REQUEST_CREATE_CONTEXT,
+	REQUEST_CREATE_TENSOR,
+	REQUEST_READ_TENSOR,
+	REQUEST_READ_TENSOR_INTO,
+	REQUEST_MAP_TENSOR,
+	REQUEST_BUILD,
+	REQUEST_CONTEXT_LOST,
 	REQUEST_WORK_DONE,
 	REQUEST_ERROR,		  /* errorCallbackInfo; no future */
 	REQUEST_RELEASE_CONSTANT, /* WNNBorrowedConstant; no future */
@@ -34,7 +35,7 @@ union request_result {
 	WNNTensor tensor;
 	WNNGraph graph;
 	struct {
-		void *data; /* malloc'ed for REQUEST_READ */
+		void *data; /* malloc'ed for REQUEST_READ_TENSOR */
 		size_t size;
 	} bytes;
 };
@@ -72,7 +73,7 @@ struct request {
 	struct request *next_ready, *next_in_table;
 	struct request *next_live, **link_live;
 
-	WNNTensor tensor; /* REQUEST_MAP: a reference */
+	WNNTensor tensor; /* REQUEST_MAP_TENSOR: a reference */
 
 	/* Under the lock of the context that it is pending in. */
 	struct request *next_pending, **link_pending;

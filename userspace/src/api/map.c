@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "api/tensor.h"
-
+#include "api/webnn_async.h"
 #include "util/malloc.h"
 
 struct map_task {
@@ -72,8 +72,7 @@ static int push(WNNContext context, WNNTensor tensor, struct map_task *map, stru
 	return ret ? -1 : 0;
 }
 
-/* Consumes the request. */
-static void start_map(WNNContext context, WNNTensor tensor, WNNMapMode mode,
+void start_map_tensor(WNNContext context, WNNTensor tensor, WNNMapMode mode,
 		      struct request *request)
 {
 	struct wnn_error err = { 0 };
@@ -98,49 +97,6 @@ static void start_map(WNNContext context, WNNTensor tensor, WNNMapMode mode,
 	}
 	context_fail_request(context, request, &err);
 	request_put(request);
-}
-
-WNNFuture wnnContextMapTensor(WNNContext context, WNNTensor tensor, WNNMapMode mode,
-			      WNNMapTensorCallbackInfo callbackInfo)
-{
-	WNNFuture future = WNN_FUTURE_INIT;
-	struct request *request;
-
-	if (!api_check(context, "wnnContextMapTensor", "context"))
-		return future;
-	request = request_begin_async(context->instance, REQUEST_MAP,
-				      REQUEST_CALLBACK(callbackInfo), "wnnContextMapTensor");
-	if (!request)
-		return future;
-	future.id = request->id;
-	start_map(context, tensor, mode, request);
-	return future;
-}
-
-WNNStatus wnnContextMapTensorSync(WNNContext context, WNNTensor tensor, WNNMapMode mode,
-				  uint64_t timeoutNS, void **data)
-{
-	union request_result result = { 0 };
-	struct request *request;
-	WNNStatus status;
-
-	if (!api_check(data, "wnnContextMapTensorSync", "data"))
-		return wnnGetLastError(NULL);
-	*data = NULL;
-	if (!api_check(context, "wnnContextMapTensorSync", "context"))
-		return wnnGetLastError(NULL);
-	request = request_begin_sync(context->instance, REQUEST_MAP, "wnnContextMapTensorSync");
-	if (!request)
-		return wnnGetLastError(NULL);
-	request_get(request);
-	start_map(context, tensor, mode, request);
-	status = request_wait(request, timeoutNS, &result);
-	/* The task may still be waiting; the tensor is free again at once. */
-	if (status && request->tensor)
-		tensor_end_map(request->tensor, request);
-	request_put(request);
-	*data = result.bytes.data;
-	return status;
 }
 
 WNNStatus wnnTensorUnmap(WNNTensor tensor)

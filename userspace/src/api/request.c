@@ -246,8 +246,11 @@ WNNStatus request_wait(struct request *request, uint64_t timeout_ns, union reque
 		memset(&request->result, 0, sizeof(request->result));
 	}
 	pthread_mutex_unlock(&events->lock);
-	if (status)
+	if (status) {
+		/* The task may still be queued; a tensor that was to be mapped is free at once. */
+		deliver_failed(request);
 		api_error_status(status, "%s", request->message);
+	}
 	request_put(request);
 	return status;
 }

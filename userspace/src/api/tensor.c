@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "api/webnn_async.h"
 #include "graph/operand.h"
 #include "util/malloc.h"
 
@@ -216,7 +217,7 @@ static void start_tensor(WNNContext context, WNNTensor tensor, struct request *r
 	timeline_push(context->timeline, &create->task);
 }
 
-static void start_create(WNNContext context, const WNNTensorDescriptor *descriptor,
+void start_create_tensor(WNNContext context, const WNNTensorDescriptor *descriptor,
 			 struct request *request)
 {
 	struct wnn_error err = { 0 };
@@ -231,45 +232,6 @@ static void start_create(WNNContext context, const WNNTensorDescriptor *descript
 		tensor->writable = descriptor->writable;
 	}
 	start_tensor(context, tensor, request, &err);
-}
-
-WNNFuture wnnContextCreateTensor(WNNContext context, WNNTensorDescriptor const *descriptor,
-				 WNNCreateTensorCallbackInfo callbackInfo)
-{
-	WNNFuture future = WNN_FUTURE_INIT;
-	struct request *request;
-
-	if (!api_check(context, "wnnContextCreateTensor", "context"))
-		return future;
-	request = request_begin_async(context->instance, REQUEST_TENSOR,
-				      REQUEST_CALLBACK(callbackInfo), "wnnContextCreateTensor");
-	if (!request)
-		return future;
-	future.id = request->id;
-	start_create(context, descriptor, request);
-	return future;
-}
-
-WNNStatus wnnContextCreateTensorSync(WNNContext context, WNNTensorDescriptor const *descriptor,
-				     uint64_t timeoutNS, WNNTensor *tensor)
-{
-	union request_result result = { 0 };
-	struct request *request;
-	WNNStatus status;
-
-	if (!api_check(tensor, "wnnContextCreateTensorSync", "tensor"))
-		return wnnGetLastError(NULL);
-	*tensor = NULL;
-	if (!api_check(context, "wnnContextCreateTensorSync", "context"))
-		return wnnGetLastError(NULL);
-	request =
-		request_begin_sync(context->instance, REQUEST_TENSOR, "wnnContextCreateTensorSync");
-	if (!request)
-		return wnnGetLastError(NULL);
-	start_create(context, descriptor, request);
-	status = request_wait(request, timeoutNS, &result);
-	*tensor = result.tensor;
-	return status;
 }
 
 /* --- Constants --- */
@@ -326,8 +288,8 @@ static struct ir_constant *copy_constant(WNNContext context, const void *data, s
 	return NULL;
 }
 
-static void start_constant(WNNContext context, const WNNOperandDescriptor *descriptor,
-			   const void *data, size_t size, struct request *request)
+void start_create_constant_tensor(WNNContext context, const WNNOperandDescriptor *descriptor,
+				  const void *data, size_t size, struct request *request)
 {
 	struct wnn_error err = { 0 };
 	WNNTensor tensor = NULL;
@@ -351,49 +313,6 @@ static void start_constant(WNNContext context, const WNNOperandDescriptor *descr
 		tensor->is_constant = true;
 	}
 	start_tensor(context, tensor, request, &err);
-}
-
-WNNFuture wnnContextCreateConstantTensor(WNNContext context, WNNOperandDescriptor const *descriptor,
-					 void const *data, size_t size,
-					 WNNCreateTensorCallbackInfo callbackInfo)
-{
-	WNNFuture future = WNN_FUTURE_INIT;
-	struct request *request;
-
-	if (!api_check(context, "wnnContextCreateConstantTensor", "context"))
-		return future;
-	request = request_begin_async(context->instance, REQUEST_TENSOR,
-				      REQUEST_CALLBACK(callbackInfo),
-				      "wnnContextCreateConstantTensor");
-	if (!request)
-		return future;
-	future.id = request->id;
-	start_constant(context, descriptor, data, size, request);
-	return future;
-}
-
-WNNStatus wnnContextCreateConstantTensorSync(WNNContext context,
-					     WNNOperandDescriptor const *descriptor,
-					     void const *data, size_t size, uint64_t timeoutNS,
-					     WNNTensor *tensor)
-{
-	union request_result result = { 0 };
-	struct request *request;
-	WNNStatus status;
-
-	if (!api_check(tensor, "wnnContextCreateConstantTensorSync", "tensor"))
-		return wnnGetLastError(NULL);
-	*tensor = NULL;
-	if (!api_check(context, "wnnContextCreateConstantTensorSync", "context"))
-		return wnnGetLastError(NULL);
-	request = request_begin_sync(context->instance, REQUEST_TENSOR,
-				     "wnnContextCreateConstantTensorSync");
-	if (!request)
-		return wnnGetLastError(NULL);
-	start_constant(context, descriptor, data, size, request);
-	status = request_wait(request, timeoutNS, &result);
-	*tensor = result.tensor;
-	return status;
 }
 
 /* --- Questions --- */

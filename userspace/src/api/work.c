@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/tensor.h"
-
+#include "api/webnn_async.h"
 #include "util/malloc.h"
 
 /* --- Writing --- */
@@ -174,26 +174,15 @@ static void start_read(WNNContext context, WNNTensor tensor, void *data, struct 
 	request_put(request);
 }
 
-WNNFuture wnnContextReadTensor(WNNContext context, WNNTensor tensor,
-			       WNNReadTensorCallbackInfo callbackInfo)
+void start_read_tensor(WNNContext context, WNNTensor tensor, struct request *request)
 {
-	WNNFuture future = WNN_FUTURE_INIT;
 	struct wnn_error err = { 0 };
-	struct request *request;
 
-	if (!api_check(context, "wnnContextReadTensor", "context"))
-		return future;
-	request = request_begin_async(context->instance, REQUEST_READ,
-				      REQUEST_CALLBACK(callbackInfo), "wnnContextReadTensor");
-	if (!request)
-		return future;
-	future.id = request->id;
 	check_read(context, tensor, &err);
 	start_read(context, tensor, NULL, request, &err);
-	return future;
 }
 
-static void start_read_into(WNNContext context, WNNTensor tensor, void *data, size_t size,
+void start_read_tensor_into(WNNContext context, WNNTensor tensor, void *data, size_t size,
 			    struct request *request)
 {
 	struct wnn_error err = { 0 };
@@ -205,38 +194,6 @@ static void start_read_into(WNNContext context, WNNTensor tensor, void *data, si
 			check_size(tensor, size, "readTensor", &err);
 	}
 	start_read(context, tensor, data, request, &err);
-}
-
-WNNFuture wnnContextReadTensorInto(WNNContext context, WNNTensor tensor, void *data, size_t size,
-				   WNNReadTensorIntoCallbackInfo callbackInfo)
-{
-	WNNFuture future = WNN_FUTURE_INIT;
-	struct request *request;
-
-	if (!api_check(context, "wnnContextReadTensorInto", "context"))
-		return future;
-	request = request_begin_async(context->instance, REQUEST_READ_INTO,
-				      REQUEST_CALLBACK(callbackInfo), "wnnContextReadTensorInto");
-	if (!request)
-		return future;
-	future.id = request->id;
-	start_read_into(context, tensor, data, size, request);
-	return future;
-}
-
-WNNStatus wnnContextReadTensorSync(WNNContext context, WNNTensor tensor, void *data, size_t size,
-				   uint64_t timeoutNS)
-{
-	struct request *request;
-
-	if (!api_check(context, "wnnContextReadTensorSync", "context"))
-		return wnnGetLastError(NULL);
-	request = request_begin_sync(context->instance, REQUEST_READ_INTO,
-				     "wnnContextReadTensorSync");
-	if (!request)
-		return wnnGetLastError(NULL);
-	start_read_into(context, tensor, data, size, request);
-	return request_wait(request, timeoutNS, NULL);
 }
 
 /* --- The end of what is enqueued --- */
@@ -268,7 +225,7 @@ static void work_done(struct timeline_task *task, bool cancelled)
 	wnnContextRelease(context);
 }
 
-static void start_work_done(WNNContext context, struct request *request)
+void start_on_work_done(WNNContext context, struct request *request)
 {
 	struct done_task *done = NULL;
 	struct wnn_error err = { 0 };
@@ -289,34 +246,4 @@ static void start_work_done(WNNContext context, struct request *request)
 	wnnContextAddRef(context);
 	context_add_pending(context, request, NULL);
 	timeline_push(context->timeline, &done->task);
-}
-
-WNNFuture wnnContextOnWorkDone(WNNContext context, WNNWorkDoneCallbackInfo callbackInfo)
-{
-	WNNFuture future = WNN_FUTURE_INIT;
-	struct request *request;
-
-	if (!api_check(context, "wnnContextOnWorkDone", "context"))
-		return future;
-	request = request_begin_async(context->instance, REQUEST_WORK_DONE,
-				      REQUEST_CALLBACK(callbackInfo), "wnnContextOnWorkDone");
-	if (!request)
-		return future;
-	future.id = request->id;
-	start_work_done(context, request);
-	return future;
-}
-
-WNNStatus wnnContextOnWorkDoneSync(WNNContext context, uint64_t timeoutNS)
-{
-	struct request *request;
-
-	if (!api_check(context, "wnnContextOnWorkDoneSync", "context"))
-		return wnnGetLastError(NULL);
-	request = request_begin_sync(context->instance, REQUEST_WORK_DONE,
-				     "wnnContextOnWorkDoneSync");
-	if (!request)
-		return wnnGetLastError(NULL);
-	start_work_done(context, request);
-	return request_wait(request, timeoutNS, NULL);
 }
