@@ -223,6 +223,29 @@ static void a_callback_gets_the_memory(void **state)
 	close_state(&s);
 }
 
+/* Mapping that is refused before it takes the tensor tells the callback so. */
+static void refused_mappings_are_told(void **state)
+{
+	struct mapped mapped = { 0 };
+	struct state s;
+	WNNFuture future;
+	WNNTensor x;
+
+	(void)state;
+	open_state(&s, "cpu");
+	x = make_tensor(s.context, N, N);
+	future = wnnContextMapTensor(s.context, NULL, WNNMapMode_Read, map_info(&mapped));
+	assert_ok(wait_future(s.instance, future));
+	assert_int_equal(mapped.status, WNNStatus_TypeError);
+	future = wnnContextMapTensor(s.context, x, 7, map_info(&mapped));
+	assert_ok(wait_future(s.instance, future));
+	assert_int_equal(mapped.status, WNNStatus_TypeError);
+	assert_int_equal(mapped.calls, 2);
+	assert_null(mapped.data);
+	wnnTensorRelease(x);
+	close_state(&s);
+}
+
 static void pending_mappings_end(void **state)
 {
 	struct mapped mapped = { 0 };
@@ -427,6 +450,7 @@ int main(void)
 		cmocka_unit_test(mapping_needs_the_right),
 		cmocka_unit_test(mapped_memory_outlives_destruction),
 		cmocka_unit_test(a_callback_gets_the_memory),
+		cmocka_unit_test(refused_mappings_are_told),
 		cmocka_unit_test(pending_mappings_end),
 		cmocka_unit_test(operations_are_cancelled),
 		cmocka_unit_test(folding_can_be_switched_off),
