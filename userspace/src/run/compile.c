@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "onpu/registers.h"
+#include "onpu/slots.h"
 #include "plan/place/intervals.h"
 #include "run/compiled_private.h"
 #include "util/malloc.h"
@@ -142,7 +143,7 @@ static void place_program(struct run_compiled *c, struct run_step *step)
 	step->constants = c->code_bytes;
 	c->code_bytes = run_align(c->code_bytes + program->constant_bytes);
 	step->slots = c->slots_bytes;
-	c->slots_bytes = run_align(c->slots_bytes + (uint64_t)program->num_slots * 128);
+	c->slots_bytes = run_align(c->slots_bytes + (uint64_t)program->num_slots * ONPU_SLOT_SIZE);
 	step->records = c->record_bytes;
 	if (c->device->profile)
 		c->record_bytes =

@@ -23,6 +23,7 @@
 #include <xf86drm.h>
 
 #include "util/malloc.h"
+#include "util/number.h"
 
 #define MAX_NODES 64u
 #define KEPT_JOBS 64u /* per context; older ones are known only to have ended */
@@ -76,7 +77,7 @@ static int map_bo(struct drm_winsys *drm, struct drm_bo *bo)
 
 static size_t mapped_bytes(const struct drm_winsys *drm, size_t size)
 {
-	return (size + drm->info.page_size - 1) / drm->info.page_size * drm->info.page_size;
+	return wnn_align_up(size, drm->info.page_size);
 }
 
 static struct winsys_bo *drm_bo_create(struct winsys *ws, size_t size, struct wnn_error *err)

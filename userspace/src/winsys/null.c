@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* A winsys that accepts everything and computes nothing; the n-th call can be made to fail. For
- * tests. */
+/* A winsys that accepts everything and computes nothing, for tests: the n-th call can be made to fail. */
 #include "winsys/winsys.h"
 
 #include <pthread.h>
 
 #include "util/malloc.h"
+#include "util/number.h"
 
 struct null_winsys {
 	struct winsys base;
@@ -34,7 +34,7 @@ static struct winsys_bo *null_bo_create(struct winsys *ws, size_t size, struct w
 {
 	struct null_winsys *null = (struct null_winsys *)ws;
 	struct winsys_bo *bo = fails(null) ? NULL : wnn_calloc(1, sizeof(*bo));
-	size_t pages = (size + 4095) / 4096 * 4096;
+	size_t pages = wnn_align_up(size, ONPU_PAGE_SIZE);
 
 	if (bo)
 		bo->map = wnn_calloc(1, pages ? pages : 1);
@@ -48,7 +48,7 @@ static struct winsys_bo *null_bo_create(struct winsys *ws, size_t size, struct w
 	bo->size = size;
 	pthread_mutex_lock(&null->lock);
 	bo->va = null->next_va;
-	null->next_va += pages + 4096;
+	null->next_va += pages + ONPU_PAGE_SIZE;
 	pthread_mutex_unlock(&null->lock);
 	return bo;
 }
@@ -133,7 +133,7 @@ struct winsys *winsys_null_create(const struct winsys_null_config *config, struc
 	null->base.name = "null";
 	null->base.caps = config->caps;
 	null->fail_at = config->fail_at;
-	null->next_va = 0x100000000ull;
+	null->next_va = WINSYS_VA_FIRST;
 	pthread_mutex_init(&null->lock, NULL);
 	return &null->base;
 }

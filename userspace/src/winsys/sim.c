@@ -3,7 +3,9 @@
  * The device model in this process. Flat mode: buffers are host memory behind made-up addresses,
  * jobs run one after the other on a thread of their own; no firmware, no page tables.
  */
+#include "util/array.h"
 #include "util/malloc.h"
+#include "util/number.h"
 #include "winsys/winsys.h"
 #include "winsys/sim_full.h"
 #include "winsys/sim_queue.h"
@@ -14,9 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PAGE	    4096u
-#define FIRST_VA    0x100000000ull
-#define LAST_VA	    (1ull << 37)
 #define ABORT_CHECK 64u /* steps between looks at what the callers want */
 
 struct sim_bo {
@@ -130,27 +129,20 @@ static int sim_write(void *ctx, uint64_t addr, const void *src, size_t len)
 	return to ? 0 : ONPU_FAULT_MMU_NOT_PRESENT;
 }
 
-static size_t round_up(size_t size)
+static size_t whole_pages(size_t size)
 {
-	return (size + PAGE - 1) / PAGE * PAGE;
+	return wnn_align_up(size, ONPU_PAGE_SIZE);
 }
 
 /* Addresses only grow, so that a stale one hits nothing; the lock is held for writing. */
 static int insert_bo(struct sim *sim, struct sim_bo *bo)
 {
-	size_t span = round_up(bo->base.size) + PAGE;
+	size_t span = whole_pages(bo->base.size) + ONPU_PAGE_SIZE;
 
-	if (span > LAST_VA - sim->next_va)
+	if (span > WINSYS_VA_END - sim->next_va)
 		return -1;
-	if (sim->num_bos == sim->cap_bos) {
-		size_t cap = sim->cap_bos ? sim->cap_bos * 2 : 16;
-		struct sim_bo **bos = wnn_realloc(sim->bos, cap * sizeof(struct sim_bo *));
-
-		if (!bos)
-			return -1;
-		sim->bos = bos;
-		sim->cap_bos = cap;
-	}
+	if (wnn_array_reserve(&sim->bos, &sim->cap_bos, sim->num_bos + 1, sizeof(struct sim_bo *)))
+		return -1;
 	bo->base.va = sim->next_va;
 	sim->next_va += span;
 	sim->bos[sim->num_bos++] = bo;
@@ -163,12 +155,12 @@ static struct winsys_bo *sim_bo_create(struct winsys *ws, size_t size, struct wn
 	struct sim_bo *bo = wnn_calloc(1, sizeof(*bo));
 	int ret = -1;
 
-	if (bo && size && size < LAST_VA)
-		bo->base.map = wnn_aligned_alloc(PAGE, round_up(size));
+	if (bo && size && size < WINSYS_VA_END)
+		bo->base.map = wnn_aligned_alloc(ONPU_PAGE_SIZE, whole_pages(size));
 	if (bo && bo->base.map) {
 		bo->base.ws = ws;
 		bo->base.size = size;
-		memset(bo->base.map, 0, round_up(size));
+		memset(bo->base.map, 0, whole_pages(size));
 		pthread_rwlock_wrlock(&sim->memory_lock);
 		ret = insert_bo(sim, bo);
 		pthread_rwlock_unlock(&sim->memory_lock);
@@ -217,7 +209,7 @@ static void to_result(const struct onpu_job_result *from, struct winsys_result *
 		.bytes_st = from->counters.bytes_st,
 		.has_counters = true,
 	};
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < ONPU_ENG_COUNT; i++)
 		to->busy[i] = from->counters.busy[i];
 }
 
@@ -426,7 +418,7 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 	sim->base.ops = &sim_ops;
 	sim->base.name = "sim";
 	sim_queue_init(&sim->queue);
-	sim->next_va = FIRST_VA;
+	sim->next_va = WINSYS_VA_FIRST;
 	pthread_rwlock_init(&sim->memory_lock, NULL);
 	sim_sync_init(&sim->sync);
 	sim->machine = onpu_machine_create(&machine, &why);

@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "util/malloc.h"
-
-#define RING 64u
+#include "util/number.h"
 
 struct full_bo {
 	struct winsys_bo base;
@@ -147,12 +146,12 @@ static uint32_t fill_ring(struct full_ctx *ctx)
 {
 	uint64_t before = ctx->fed;
 
-	while (ctx->waiting.first && ctx->fed - ctx->log.completed < RING) {
+	while (ctx->waiting.first && ctx->fed - ctx->log.completed < FULL_RING) {
 		/* Without a job the context may still be in the making, its ring with it. */
 		struct onpu_ring_job *ring = ctx->ring.map;
 		struct sim_job *job = sim_queue_take(&ctx->waiting);
 
-		ring[ctx->fed++ % RING] = ring_job(job);
+		ring[ctx->fed++ % FULL_RING] = ring_job(job);
 		wnn_free(job);
 	}
 	return ctx->fed == before ? 0 : (uint32_t)ctx->fed;
@@ -237,13 +236,13 @@ static int make_context(struct full *full, struct full_ctx *ctx, struct wnn_erro
 	union onpu_msg m = { .ctx_create = { .type = ONPU_MSG_CTX_CREATE } };
 	union onpu_msg bind = { .queue = { .type = ONPU_MSG_QUEUE_BIND } };
 
-	if (full_map_create(memory, &ctx->ring, RING * sizeof(struct onpu_ring_job), false) ||
-	    full_map_create(memory, &ctx->completion, FULL_PAGE, false) ||
+	if (full_map_create(memory, &ctx->ring, FULL_RING * sizeof(struct onpu_ring_job), false) ||
+	    full_map_create(memory, &ctx->completion, ONPU_PAGE_SIZE, false) ||
 	    full_map_create(memory, &ctx->save, full_read(full, ONPU_REG_CAP_SAVE_BYTES), false))
 		return wnn_error_nomem(err, "a device context");
 	m.ctx_create.context = ctx->id;
 	m.ctx_create.ring = ctx->ring.va;
-	m.ctx_create.ring_size = RING;
+	m.ctx_create.ring_size = FULL_RING;
 	m.ctx_create.completion = ctx->completion.va;
 	m.ctx_create.save = ctx->save.va;
 	m.ctx_create.vector = ctx->queue + 1;
@@ -264,7 +263,7 @@ static void unmake_context(struct full *full, struct full_ctx *ctx)
 		ONPU_MSG_CTX_DESTROY,
 	};
 
-	for (unsigned int i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(types); i++) {
 		union onpu_msg m = { .ctx = { .type = types[i], .context = ctx->id } };
 
 		if (types[i] == ONPU_MSG_QUEUE_UNBIND)

@@ -14,8 +14,8 @@
 #include "winsys/sim_queue.h"
 #include "winsys/winsys.h"
 
-#define FULL_PAGE  4096u
-#define FULL_LARGE (2u << 20)
+/* Entries of the rings, of jobs and of messages; a power of two. */
+#define FULL_RING 64u
 
 /* ---- sim_full_memory.c */
 

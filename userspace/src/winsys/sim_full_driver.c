@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RING   64u
+#include "util/number.h"
+
 #define BUDGET (UINT64_C(1) << 20)
 #define INT_WANTED                                                       \
 	(ONPU_INT_STATUS_STATUS__MASK | ONPU_INT_STATUS_RESPONSE__MASK | \
@@ -78,7 +79,7 @@ static int write_memory(void *ctx, uint64_t addr, const void *src, size_t len)
 static void take_responses(struct full *full)
 {
 	while (full_read(full, ONPU_REG_RESPONSE_TAIL) != full->response_head) {
-		uint64_t at = full->response_ring + full->response_head % RING * ONPU_MSG_SIZE;
+		uint64_t at = full->response_ring + full->response_head % FULL_RING * ONPU_MSG_SIZE;
 		union onpu_msg m;
 
 		memcpy(&m, full_memory_at(&full->memory, at), sizeof(m));
@@ -179,7 +180,7 @@ static const char *status_name(uint32_t status)
 		[ONPU_MSG_INTERNAL] = "it has failed",
 	};
 
-	return status < sizeof(names) / sizeof(names[0]) ? names[status] : "for no reason known";
+	return status < ARRAY_SIZE(names) ? names[status] : "for no reason known";
 }
 
 int full_request(struct full *full, union onpu_msg *m, struct wnn_error *err)
@@ -190,7 +191,7 @@ int full_request(struct full *full, union onpu_msg *m, struct wnn_error *err)
 
 	pthread_mutex_lock(&full->requests);
 	m->header.id = ++full->request_id;
-	at = full->request_ring + full->request_tail % RING * ONPU_MSG_SIZE;
+	at = full->request_ring + full->request_tail % FULL_RING * ONPU_MSG_SIZE;
 	memcpy(full_memory_at(&full->memory, at), m, sizeof(*m));
 	full_write(full, ONPU_REG_REQUEST_TAIL, ++full->request_tail);
 	pthread_mutex_lock(&full->sync.lock);
@@ -215,7 +216,7 @@ void full_invalidate(struct full *full, uint64_t va, size_t size)
 
 	pthread_mutex_lock(&full->invalidations);
 	full_write(full, ONPU_REG_INV_ASID, 1);
-	full_write(full, ONPU_REG_INV_PAGES, (uint32_t)(size / FULL_PAGE));
+	full_write(full, ONPU_REG_INV_PAGES, (uint32_t)(size / ONPU_PAGE_SIZE));
 	write64(full, ONPU_REG_INV_VA_LO, va);
 	name = ++full->inv_request;
 	full_write(full, ONPU_REG_INV_REQ, name);
@@ -257,14 +258,14 @@ static int load_image(struct full *full, const char *path, uint64_t *bus, uint32
 
 static int set_rings(struct full *full, struct wnn_error *err)
 {
-	full->request_ring = full_memory_alloc(&full->memory, RING * ONPU_MSG_SIZE);
-	full->response_ring = full_memory_alloc(&full->memory, RING * ONPU_MSG_SIZE);
+	full->request_ring = full_memory_alloc(&full->memory, FULL_RING * ONPU_MSG_SIZE);
+	full->response_ring = full_memory_alloc(&full->memory, FULL_RING * ONPU_MSG_SIZE);
 	if (!full->request_ring || !full->response_ring)
 		return wnn_error_nomem(err, "message rings");
 	write64(full, ONPU_REG_REQUEST_BASE_LO, full->request_ring);
-	full_write(full, ONPU_REG_REQUEST_SIZE, RING);
+	full_write(full, ONPU_REG_REQUEST_SIZE, FULL_RING);
 	write64(full, ONPU_REG_RESPONSE_BASE_LO, full->response_ring);
-	full_write(full, ONPU_REG_RESPONSE_SIZE, RING);
+	full_write(full, ONPU_REG_RESPONSE_SIZE, FULL_RING);
 	full_write(full, ONPU_REG_INT_ENABLE, INT_WANTED);
 	return 0;
 }

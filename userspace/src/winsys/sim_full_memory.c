@@ -8,29 +8,24 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "util/array.h"
 #include "util/malloc.h"
+#include "util/number.h"
 
-#define BUS_FIRST    (UINT64_C(1) << 32)
-#define USER_FIRST   (UINT64_C(1) << 32)
-#define KERNEL_FIRST (UINT64_C(1) << 37)
-#define VA_END	     (UINT64_C(1) << 38)
-#define MAX_MEMORY   (UINT64_C(64) << 30)
-#define MIN_MEMORY   (UINT64_C(256) << 20)
+#define BUS_FIRST  (UINT64_C(1) << 32)
+#define VA_END	   (UINT64_C(1) << ONPU_VA_BITS)
+#define MAX_MEMORY (UINT64_C(64) << 30)
+#define MIN_MEMORY (UINT64_C(256) << 20)
 
 #define LEAF (ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_A | ONPU_PTE_D)
 
-/* ---- numbers */
-
-static uint64_t align_up(uint64_t value, uint64_t align)
-{
-	return (value + align - 1) / align * align;
-}
+/* ---- ranges */
 
 /* The first gap behind @from that takes @size: its start, and where it goes in the list. */
 static bool find_gap(const struct ranges *r, uint64_t from, uint64_t size, uint64_t align,
 		     uint64_t *start, size_t *index)
 {
-	uint64_t at = align_up(from, align);
+	uint64_t at = wnn_align_up(from, align);
 
 	for (size_t i = 0; i < r->count; i++) {
 		if (r->used[i].start + r->used[i].size <= at)
@@ -40,26 +35,11 @@ static bool find_gap(const struct ranges *r, uint64_t from, uint64_t size, uint6
 			*start = at;
 			return true;
 		}
-		at = align_up(r->used[i].start + r->used[i].size, align);
+		at = wnn_align_up(r->used[i].start + r->used[i].size, align);
 	}
 	*index = r->count;
 	*start = at;
 	return at + size <= r->end;
-}
-
-static bool make_room(struct ranges *r)
-{
-	size_t room = r->room ? r->room * 2 : 64;
-	struct range *used;
-
-	if (r->count < r->room)
-		return true;
-	used = wnn_realloc(r->used, room * sizeof(*used));
-	if (!used)
-		return false;
-	r->used = used;
-	r->room = room;
-	return true;
 }
 
 /* Start of a free range, which is used from now on; 0: none. */
@@ -68,7 +48,8 @@ static uint64_t ranges_alloc(struct ranges *r, uint64_t size, uint64_t align)
 	uint64_t start;
 	size_t index;
 
-	if (!size || size > r->end - r->first || !make_room(r))
+	if (!size || size > r->end - r->first ||
+	    wnn_array_reserve(&r->used, &r->room, r->count + 1, sizeof(*r->used)))
 		return 0;
 	if (!find_gap(r, r->next, size, align, &start, &index) &&
 	    !find_gap(r, r->first, size, align, &start, &index))
@@ -111,9 +92,11 @@ int full_memory_init(struct full_memory *m, struct wnn_error *err)
 		.next = BUS_FIRST,
 		.end = BUS_FIRST + m->size,
 	};
-	m->user = (struct ranges){ .first = USER_FIRST, .next = USER_FIRST, .end = KERNEL_FIRST };
-	m->kernel = (struct ranges){ .first = KERNEL_FIRST, .next = KERNEL_FIRST, .end = VA_END };
-	m->root = full_memory_alloc(m, FULL_PAGE);
+	m->user = (struct ranges){ .first = WINSYS_VA_FIRST,
+				   .next = WINSYS_VA_FIRST,
+				   .end = WINSYS_VA_END };
+	m->kernel = (struct ranges){ .first = WINSYS_VA_END, .next = WINSYS_VA_END, .end = VA_END };
+	m->root = full_memory_alloc(m, ONPU_PAGE_SIZE);
 	return m->root ? 0 : wnn_error_nomem(err, "a page table");
 }
 
@@ -160,12 +143,12 @@ int full_memory_write(void *ctx, uint64_t addr, const void *src, size_t len)
 
 static uint64_t alignment(size_t size)
 {
-	return size >= FULL_LARGE ? FULL_LARGE : FULL_PAGE;
+	return size >= ONPU_LARGE_PAGE_SIZE ? ONPU_LARGE_PAGE_SIZE : ONPU_PAGE_SIZE;
 }
 
 static uint64_t bus_alloc(struct full_memory *m, size_t size)
 {
-	return ranges_alloc(&m->bus, align_up(size, FULL_PAGE), alignment(size));
+	return ranges_alloc(&m->bus, wnn_align_up(size, ONPU_PAGE_SIZE), alignment(size));
 }
 
 uint64_t full_memory_alloc(struct full_memory *m, size_t size)
@@ -181,7 +164,7 @@ uint64_t full_memory_alloc(struct full_memory *m, size_t size)
 /* Pages go back to the system, and come zeroed when they are needed again. */
 void full_memory_free(struct full_memory *m, uint64_t bus, size_t size)
 {
-	madvise(full_memory_at(m, bus), align_up(size, FULL_PAGE), MADV_DONTNEED);
+	madvise(full_memory_at(m, bus), wnn_align_up(size, ONPU_PAGE_SIZE), MADV_DONTNEED);
 	pthread_mutex_lock(&m->lock);
 	ranges_free(&m->bus, bus);
 	pthread_mutex_unlock(&m->lock);
@@ -191,13 +174,15 @@ void full_memory_free(struct full_memory *m, uint64_t bus, size_t size)
 
 static uint64_t pte_of(uint64_t bus, uint64_t flags)
 {
-	return bus / FULL_PAGE << ONPU_PTE_PPN_SHIFT | flags;
+	return bus / ONPU_PAGE_SIZE << ONPU_PTE_PPN_SHIFT | flags;
 }
 
 static uint64_t *entry_in(const struct full_memory *m, uint64_t table, uint64_t va,
 			  unsigned int level)
 {
-	return (uint64_t *)full_memory_at(m, table) + (va >> (12 + 9 * level) & 511);
+	uint64_t index = va >> (ONPU_PAGE_SHIFT + ONPU_PTE_INDEX_BITS * level);
+
+	return (uint64_t *)full_memory_at(m, table) + index % (1u << ONPU_PTE_INDEX_BITS);
 }
 
 /* The table that an entry points to, made if need be; 0: no memory. */
@@ -206,8 +191,8 @@ static uint64_t table_below(struct full_memory *m, uint64_t *entry)
 	uint64_t table;
 
 	if (*entry & ONPU_PTE_V)
-		return (*entry >> ONPU_PTE_PPN_SHIFT) * FULL_PAGE;
-	table = bus_alloc(m, FULL_PAGE);
+		return (*entry >> ONPU_PTE_PPN_SHIFT) * ONPU_PAGE_SIZE;
+	table = bus_alloc(m, ONPU_PAGE_SIZE);
 	if (table)
 		__atomic_store_n(entry, pte_of(table, ONPU_PTE_V), __ATOMIC_RELEASE);
 	return table;
@@ -231,15 +216,16 @@ static uint64_t *make_entry(struct full_memory *m, uint64_t va, bool *large)
 
 static size_t map_one(struct full_memory *m, const struct full_map *map, size_t done, bool user)
 {
-	bool large = !((map->va + done) % FULL_LARGE) && !((map->bus + done) % FULL_LARGE) &&
-		     map->size - done >= FULL_LARGE;
+	bool large = !((map->va + done) % ONPU_LARGE_PAGE_SIZE) &&
+		     !((map->bus + done) % ONPU_LARGE_PAGE_SIZE) &&
+		     map->size - done >= ONPU_LARGE_PAGE_SIZE;
 	uint64_t *entry = make_entry(m, map->va + done, &large);
 
 	if (!entry)
 		return 0;
 	__atomic_store_n(entry, pte_of(map->bus + done, LEAF | (user ? ONPU_PTE_U : 0)),
 			 __ATOMIC_RELEASE);
-	return large ? FULL_LARGE : FULL_PAGE;
+	return large ? ONPU_LARGE_PAGE_SIZE : ONPU_PAGE_SIZE;
 }
 
 static void unmap(struct full_memory *m, const struct full_map *map, size_t size)
@@ -249,10 +235,10 @@ static void unmap(struct full_memory *m, const struct full_map *map, size_t size
 
 		entry = entry_in(m, table_below(m, entry), map->va + done, 1);
 		if (*entry & ONPU_PTE_R) {
-			done += FULL_LARGE;
+			done += ONPU_LARGE_PAGE_SIZE;
 		} else {
 			entry = entry_in(m, table_below(m, entry), map->va + done, 0);
-			done += FULL_PAGE;
+			done += ONPU_PAGE_SIZE;
 		}
 		__atomic_store_n(entry, 0, __ATOMIC_RELEASE);
 	}
@@ -263,11 +249,11 @@ int full_map_create(struct full_memory *m, struct full_map *map, size_t size, bo
 	struct ranges *virt = user ? &m->user : &m->kernel;
 	size_t done = 0, step = 1;
 
-	*map = (struct full_map){ .size = align_up(size, FULL_PAGE) };
+	*map = (struct full_map){ .size = wnn_align_up(size, ONPU_PAGE_SIZE) };
 	pthread_mutex_lock(&m->lock);
 	map->bus = bus_alloc(m, size);
 	/* One page more that is never mapped: who runs beyond a buffer faults. */
-	map->va = ranges_alloc(virt, map->size + FULL_PAGE, alignment(size));
+	map->va = ranges_alloc(virt, map->size + ONPU_PAGE_SIZE, alignment(size));
 	while (map->bus && map->va && step && done < map->size) {
 		step = map_one(m, map, done, user);
 		done += step;

@@ -10,7 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <onpu/registers.h>
+
 #include "util/error.h"
+
+/*
+ * Device addresses of buffers, where no kernel gives them out: the first 4 GiB stay free, so that a
+ * wrong 32-bit address faults, and the upper half is what a driver would keep for itself.
+ */
+#define WINSYS_VA_FIRST (UINT64_C(1) << 32)
+#define WINSYS_VA_END	(UINT64_C(1) << (ONPU_VA_BITS - 1))
 
 /* The capability registers that a compiler needs; raw values from the device. */
 struct npu_caps {
@@ -49,7 +58,8 @@ struct winsys_result {
 	uint32_t fault_engine, fault_operand;
 	uint64_t fault_pc, fault_address;
 	uint64_t cycles;
-	uint64_t busy[5]; /* cycles of CP, LD, ST, MXU, VPU; valid if has_counters */
+	/* Valid if has_counters. */
+	uint64_t busy[ONPU_ENG_COUNT]; /* cycles, by enum onpu_engine */
 	uint64_t macs, bytes_ld, bytes_st;
 	bool has_counters;
 	/* It did not run to its end for no fault of its own; another context may run it again. */
