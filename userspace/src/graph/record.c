@@ -110,11 +110,6 @@ static const struct {
 	[WNN_OP_WHERE] = { rule_where, IR_OP_WHERE },
 };
 
-wnn_rule_fn wnn_op_rule(enum wnn_op op)
-{
-	return rules[op].rule;
-}
-
 enum ir_op wnn_op_ir(enum wnn_op op)
 {
 	return rules[op].ir;

@@ -25,8 +25,7 @@ struct wnn_rule {
 
 typedef int (*wnn_rule_fn)(struct wnn_rule *rule);
 
-/* The rule of an operator, and the IR operator that it emits. */
-wnn_rule_fn wnn_op_rule(enum wnn_op op);
+/* The IR operator that the rule of an operator emits. */
 enum ir_op wnn_op_ir(enum wnn_op op);
 
 /* --- What rules are made of (rules.c) --- */
