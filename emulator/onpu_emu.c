@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* onpu-emu: the device model as a PCI function for QEMU, over the vfio-user protocol. */
 #define _GNU_SOURCE
 #include <argp.h>

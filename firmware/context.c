@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Contexts and the queues that they are bound to. */
 #include "firmware.h"
 

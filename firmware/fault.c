@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Faults. The CP has stopped the queue and written the record; here the driver gets an event. The
  * scheduler sees the fault in the state of the queue.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Functions that the compiler may call and that a freestanding program has to have. */
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The log: lines of text in a ring of bytes. The DMA moves words, so a line is filled up with
  * blanks before its newline.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The message rings. A request is taken only when its response has room and every fault has got its
  * event. So the fault events of a queue come before the response to the request that unbinds it.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Requests: which words each may have, which function handles it, and its response. */
 #include "firmware.h"
 

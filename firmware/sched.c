@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Scheduling. The queue that runs is one of the highest priority that has work. Those of equal
  * priority take turns: a turn ends when the queue has no more work, when it has used up the slice

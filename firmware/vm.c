@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Address spaces: entries of the VM table. */
 #include "firmware.h"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Check the rules that hold for every file of the tree: check-tree.py [CHECKOUT].
 
-An SPDX line at the top (after "#!" or an XML declaration), at most 800 lines of code, no name of a
+An SPDX line at the top (after "#!" or an XML declaration), in the one form that its language has, at most 800 lines of code, no name of a
 package registry and no path of one particular machine; in the library no plain malloc().
 """
 
@@ -20,6 +20,12 @@ CODE = re.compile(r"(\.(c|h|S|py|sh)|(^|/)meson\.build|^npu)$")
 ONE_HEADER = re.compile(r"^(uapi/drm|userspace/include)/")
 
 SPDX = re.compile(r"SPDX-License-Identifier: (MIT|GPL-2\.0-only OR MIT)\b")
+# What stands around the licence in each language, as in the kernel: "//" in sources, "/* */" in headers.
+COMMENTS = [(re.compile(r"\.(c|cc)$"), ("// ", "")),
+            (re.compile(r"\.(h|hpp|inc|S|ld)(\.in)?$"), ("/* ", " */")),
+            (re.compile(r"\.rst$|^Documentation/ABI/"), (".. ", "")),
+            (re.compile(r"\.(xml|md)$"), ("<!-- ", " -->")),
+            (re.compile(r""), ("# ", ""))]
 REGISTRY = re.compile(r"\b(\w+\.)*(debian\.org/debian|pypi\.org|pythonhosted\.org|npmjs\.(org|com)"
                       r"|crates\.io|proxy\.golang\.org|(deb|ftp|security|snapshot)\.debian\.org)\b")
 MACHINE = re.compile(r"(^|[\s\"'`=(:])/(work|root|home|tmp/onpu)/")
@@ -39,10 +45,24 @@ def files(top):
             yield name
 
 
+def check_licence(name, lines):
+    """(number of the line, problem) when the licence line is missing or has another language's form."""
+    number = 2 if lines and lines[0].startswith(("#!", "<?xml")) else 1
+    line = lines[number - 1] if len(lines) >= number else ""
+    found = SPDX.search(line)
+    if not found:
+        yield number, "no SPDX-License-Identifier line at the top"
+        return
+    before, after = next(form for pattern, form in COMMENTS if pattern.search(name))
+    right = before + found[0] + after
+    if line != right:
+        yield number, f"the licence line is '{line}' and not '{right}'"
+
+
 def check(name, text):
     lines = text.splitlines()
-    if not NO_SPDX.search(name) and not any(SPDX.search(line) for line in lines[:3]):
-        yield 1, "no SPDX-License-Identifier line at the top"
+    if not NO_SPDX.search(name):
+        yield from check_licence(name, lines)
     if CODE.search(name) and not ONE_HEADER.search(name) and len(lines) > MAX_LINES:
         yield len(lines), f"more than {MAX_LINES} lines: one file, one concept"
     for number, line in enumerate(lines, 1):

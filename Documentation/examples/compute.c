@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* A program of 2021: flatten, and compute() with named buffers. */
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* On the device model: a borrowed constant, mapped tensors, the placement report. */
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* What an error says, and where it arrives. */
 #include <stdio.h>
 #include <string.h>

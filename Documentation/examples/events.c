@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Nothing waits: the callbacks run in the program's own event loop. */
 #include <poll.h>
 #include <stdio.h>

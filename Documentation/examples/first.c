@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* y = relu(x * w + 1), once. */
 #include <stdio.h>
 #include <stdlib.h>

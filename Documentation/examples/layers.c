@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* A small network: options, lists, constants of all kinds, and what a context supports. */
 #include <math.h>
 #include <stdio.h>

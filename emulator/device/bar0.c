@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* BAR0: the registers that the driver sees (domain ONPU of registers.xml). */
 #include "device/device.h"
 

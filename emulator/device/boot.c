@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The boot ROM: fetches the firmware's image into the management core's memory, checks it and
  * starts the core. Sizes and addresses in the header are checked whether or not the checksum

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The VM and context tables that the firmware fills, and the memory that a context sees. Engines
  * reach only pages with the bit U; the command processor's own accesses reach the whole address

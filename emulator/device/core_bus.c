@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The registers that the firmware sees (domain ONPU_CORE of registers.xml), and its DMA. */
 #include "device/device.h"
 

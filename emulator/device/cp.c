@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The command processor as the scheduler sees it: which queue is resident, when it changes, what a
  * change saves and restores. The machine runs ahead of the device clock by one step. The outcome of

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The device as a whole: creation, reset, register accesses of the host, and the loop that advances
  * the clock. There are three locks. `step` is held during one step of the device. `accesses.lock`

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The invalidation protocol. The TLB forgets at once: requests are taken only between two steps, or
  * between two accesses of a long instruction, when no translation is in use. The answer comes

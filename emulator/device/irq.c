@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Interrupts: those to the host (INT_*) and the external line of the management core (IRQ_*). */
 #include "device/device.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Sv39 page table walks, and copies through translations. Page tables are not trusted: every bit is
  * checked, and an entry that is not well formed counts as not present.

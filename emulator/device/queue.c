@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Hardware queues: their registers, ring entries, start and end of jobs. */
 #include "device/device.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The management core: fetch, decode and execution of RV32IM, and the run
  * loop. Arithmetic is on uint32_t throughout, so that it wraps as the

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The machine-mode part of the management core: control and status registers
  * with their legal values, counters, trap entry and return.

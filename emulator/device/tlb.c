@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The TLB: a hash table of leaf entries. The normal TLB has a fixed number of places, and a new
  * entry evicts the one in its place. The sticky TLB grows and keeps every entry until it is

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Costs of instructions in cycles, from plain numbers; see cost.h. */
 #include "machine/cost.h"
 

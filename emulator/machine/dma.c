@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * dma.copy, dma.fill and dma.pad. A copy visits the elements in the order of the view in memory, so
  * that what is dense there is one access. Where the other view is not dense in this order, the

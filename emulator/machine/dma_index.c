@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Gathers and scatters: copies of slices whose positions come from an index tensor. */
 #include <string.h>
 

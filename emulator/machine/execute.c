@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Executes a decoded instruction: finds the function that computes it. */
 #include "machine/sim.h"
 

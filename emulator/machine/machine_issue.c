@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The first half of the command processor: it reads, decodes and checks instructions. */
 #include <string.h>
 

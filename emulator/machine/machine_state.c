@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Saving a job at a preemption point and continuing it. The save area holds struct saved_state,
  * padded to ONPU_MACHINE_STATE_HEADER bytes, then SRAM [0, live). The engines are idle at a

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Which dimensions an instruction takes, and what it costs with them. */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Bytes in memory, through the job's address space; scratch memory. */
 #include <stdlib.h>
 #include <string.h>

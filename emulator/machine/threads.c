@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Host threads that share the work of one instruction; see threads.h. */
 #include <pthread.h>
 #include <stdbool.h>

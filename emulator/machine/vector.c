@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Elementwise instructions of the vector unit: one, two and three operands. */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Reductions. The order is the architecture's: element i of the reduced dimensions, row-major,
  * goes to lane i mod 16, and the lanes are combined by a fixed tree. What is free is which

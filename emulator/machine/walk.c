@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Walking over the elements of tensors; see walk.h. */
 #include <string.h>
 

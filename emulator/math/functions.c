@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The architected functions, one element at a time, and the choice of SIMD level.
  * uapi/onpu/functions.rst defines what is computed here.

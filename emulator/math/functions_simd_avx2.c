@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The architected functions over arrays, for x86 with AVX2 and FMA. */
 #include "math/functions_options.h"
 

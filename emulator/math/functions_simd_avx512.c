@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The architected functions over arrays, for x86 with AVX-512 F, DQ, BW and VL. */
 #include "math/functions_options.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The tables of kernels by SIMD level. */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Loops over integers of the vector unit, all in 64 bits; see kernels.h. Built once per SIMD
  * level. Sources are sign or zero extended, results are cut to their type by the store, which

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Register-blocked inner loops of the matrix unit; see kernels.h. Built once per SIMD level.
  *

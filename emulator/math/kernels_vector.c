@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Loops over float32 of the vector unit; see kernels.h. Built once per SIMD level.
  */

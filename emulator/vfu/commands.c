@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The commands of vfio-user. A handler is called with at least as many bytes as its command's
  * structure has, copies that before it looks, and returns an errno or fills the answer.

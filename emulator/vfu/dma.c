@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The client's memory. The client may change it at any time, so everything is copied once and only
  * the copy is looked at. Aligned words are single, ordered accesses, since one side reads page

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The PCI function: regions, resets, and how the device reaches memory and interrupts. */
 #include "vfu/function.h"
 

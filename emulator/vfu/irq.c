@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Interrupts of the function. A vector that cannot be sent stays pending: without a descriptor, or
  * while the function is not master of the bus, until that changes; when the kernel lacks memory,

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Configuration space: a PCI Express endpoint with two BARs and the capabilities PM, MSI, PCIe
  * (with FLR), MSI-X and AER.

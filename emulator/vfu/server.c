@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The server's loop: listening socket, client, and the end. */
 #define _GNU_SOURCE
 #include "vfu/server.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The thread that runs the device; in sync mode the calling thread does it. */
 #include "vfu/worker.h"
 

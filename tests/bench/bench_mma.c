@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Host speed of the device model's main instructions. Not a test: prints a table. */
 #include <time.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Evaluates the architected functions for functions_by_the_book.py: each line of input is a
  * function's name and two float32 patterns in hexadecimal (the second is alpha, or pow's y);

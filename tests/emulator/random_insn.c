@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Random instructions with operands that fit them. */
 #include "random_insn.h"
 

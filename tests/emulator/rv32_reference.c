@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The independent RV32IM reference: see rv32_reference.h. */
 #include "rv32_reference.h"
 

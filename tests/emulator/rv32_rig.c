@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The rig of the management core's tests: see rv32_rig.h. */
 #include "rv32_rig.h"
 

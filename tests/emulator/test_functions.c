@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The architected functions: accuracy against the host's libm in double, equal bits on every
  * SIMD level, and bits that never change.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The same bits from the scalar and every SIMD path, and with one or two host threads: random
  * instructions of every kind, memory and SRAM and result compared byte by byte. A fault counts

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The event machine: time, queues, semaphores, control instructions, faults, save and restore. */
 #include <setjmp.h>
 #include <stdarg.h>

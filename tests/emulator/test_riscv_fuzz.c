@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Hostile programs for the management core: every class of illegal encoding
  * traps as it should, random words do exactly what the independent reference

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Every RV32IM instruction of the management core, one at a time, against
  * the independent reference: corner values and random operands, every

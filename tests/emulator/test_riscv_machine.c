@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The machine mode of the management core: CSRs and their legal values,
  * counters, traps and their return, interrupts, WFI, lock-up, and the

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Programs of the stock RISC-V C compiler on the management core, compared
  * with results of the host.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * A second opinion on the management core: random programs run here and in
  * qemu-riscv32 (Debian: qemu-user), and must leave the same registers and

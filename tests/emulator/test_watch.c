@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Long instructions of every kind are looked into, and can be ended there. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Registers, DMA and sleep of the hardware in fake.h, and the driver's side of the rings. */
 #include "fake.h"
 

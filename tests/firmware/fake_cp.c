@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The command processor of fake.h, cycle by cycle, by the book (domain ONPU_CORE). */
 #include "fake.h"
 

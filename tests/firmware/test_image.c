@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The firmware's image on the model's management core: contexts of several priorities side by
  * side, whose results are those of a run alone to the bit; kills, faults, heartbeats under load,

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * What the host does may come between any two accesses of the firmware. Each case plays one scene
  * again and again, with the event before its first access, its second one and so on to the end.

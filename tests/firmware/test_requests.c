@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Every request: what it does, each member out of range, what its response looks like. */
 #include "driver.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Start-up, message rings and log: setups, indices, DMA errors, full rings, storms, levels. */
 #include "driver.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Who runs when: priorities, turns, slices, kills and faults between them. */
 #include "driver.h"
 

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SPDX = "/* SPDX-License-Identifier: MIT */\n"
+SPDX = "// SPDX-License-Identifier: MIT\n"
 
 # SqueezeNet's result is only demanded where its model is.
 GOOD_DEMO = {
@@ -227,7 +227,26 @@ class Tree(ScriptTest):
         self.assertEqual(self.check("a.c", "int a;\n")[0], 1)
 
     def test_other_licence(self):
-        self.assertEqual(self.check("a.c", "/* SPDX-License-Identifier: BSD-3-Clause */\n")[0], 1)
+        self.assertEqual(self.check("a.c", "// SPDX-License-Identifier: BSD-3-Clause\n")[0], 1)
+
+    def test_form_of_the_licence_line(self):
+        lines = {"//": "// {}\n", "/*": "/* {} */\n", "#": "# {}\n", "..": ".. {}\n", "<!--": "<!-- {} -->\n",
+                 "#!": "#!/bin/sh\n# {}\n", "<?": "<?xml version='1.0'?>\n<!-- {} -->\n"}
+        right = {"//": ["a.c", "a.cc"], "/*": ["a.h", "a.hpp", "a.inc", "a.S", "a.ld"],
+                 "#": ["a.py", "meson.build", "Kbuild", "npu"], "..": ["a.rst", "Documentation/ABI/testing/a"],
+                 "<!--": ["a.xml"], "#!": ["a.sh", "b.py"], "<?": ["b.xml"]}
+        for form, names in right.items():
+            for name in names:
+                self.write(name, lines[form].format("SPDX-License-Identifier: MIT"))
+        self.assertEqual(self.check("b.c", SPDX), (0, ""))
+        for form, names in right.items():
+            for name in names:
+                other = "// {}\n" if form != "//" else "/* {} */\n"
+                self.write(name, other.format("SPDX-License-Identifier: MIT"))
+        status, out = self.check("b.c", SPDX)
+        self.assertEqual(status, 1)
+        for name in sum(right.values(), []):
+            self.assertIn(f"\n{name}:", "\n" + out)
 
     def test_too_long(self):
         self.assertEqual(self.check("a.c", SPDX + "\n" * 799)[0], 0)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * What a machine did against the reference of tests/emulator/isa, which works element by element from
  * the text of isa.xml. It is slow: programs with much work are left out, and so are those that change

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The graph builder: the input is a list of calls, hostile ones included; what could be recorded is
  * built and dispatched on the CPU when it is small.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The firmware's code under the fake hardware of tests/firmware, which checks every access: what
  * the driver writes into rings and registers, and when, is the input's.

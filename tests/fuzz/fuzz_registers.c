@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The whole device: registers, firmware, message rings, page tables, job rings, resets.
  *

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Slot tables: one instruction whose slots fit, then bytes of any slot changed.
  *

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Command streams: instructions with operands that fit, instructions with random fields, and random
  * words, mixed.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The vfio-user server behind a socket pair: messages of every kind, well formed or damaged, in
  * pieces, with descriptors of every sort, and clients that leave.

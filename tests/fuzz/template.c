@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Instructions with operands that fit; see template.h. */
 #include <stdbool.h>
 

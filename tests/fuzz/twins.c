@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Two machines that must agree; see twins.h. */
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* What a device gave against what it must give. */
 #include <inttypes.h>
 #include <math.h>

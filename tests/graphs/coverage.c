@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Which pairs of features of an operator have been run: type and rank of its main operand, types of
  * operands that have one of their own, and each value of each option - of an enumeration or

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Draws graphs from a seed: single calls whose type and rank are dealt in turn, and compositions. */
 #include "generate.h"
 

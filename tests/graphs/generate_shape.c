@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Draws calls of element-wise operators, of those that move elements, and of reductions. */
 #include <string.h>
 

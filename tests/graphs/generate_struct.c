@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Draws calls of operators whose operands have shapes of their own: convolutions to scatter. */
 #include <math.h>
 #include <string.h>

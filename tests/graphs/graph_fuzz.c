@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * graph-fuzz: random graphs on a device against the oracle in double precision. On the CPU these
  * are the fast kernels; on sim and npu everything runs on the NPU, for several sizes of its SRAM

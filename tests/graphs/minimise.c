@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Makes a failing graph smaller: fewer outputs, calls, options and elements, as long as it fails.
  * Every step is a change of the description; the rules of the builder decide whether it is one.

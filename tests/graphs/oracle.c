@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * What a graph must give. The reference kernels run with every float as a double, on operands that
  * were rounded to their types; how far a device may be from that follows node by node.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * How far a right result may be from the exact one. Two parts: what the operator itself may lose,
  * in units of the last place of its type and of binary32, in which sums are taken, times the sum

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Bounds of operators that move elements, and of functions of single elements. */
 #include <math.h>
 #include <stdlib.h>

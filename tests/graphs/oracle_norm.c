@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Bounds of operators that are made of several steps: normalisations to recurrent networks. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* What the bounds of all operators are made of: stand-ins for the operands, and units. */
 #include <math.h>
 #include <stdlib.h>

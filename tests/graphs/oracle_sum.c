@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Bounds of products, pools and reductions. */
 #include <math.h>
 #include <stdlib.h>

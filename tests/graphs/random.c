@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Random numbers that are the same on every machine, and the elements of tensors made of them. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Graphs as calls of a builder: by the operator table, with all options as bytes at their offsets. */
 #include <stdlib.h>
 #include <string.h>

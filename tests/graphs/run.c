@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Runs a graph on a context of the public API, as an application would. */
 #include <stdlib.h>
 #include <string.h>

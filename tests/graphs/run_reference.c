@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Runs a graph on the reference layer of the CPU's kernels, which the public API only uses for what
  * the fast layer has no kernel for.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The public headers as an application in C99 uses them. Compiled with -pedantic, never run. */
 #include <webnn/webnn.h>
 #include <webnn/webnn_npu.h>

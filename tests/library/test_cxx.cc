@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* webnn.hpp as an application uses it: references, errors, callbacks, a graph that runs. */
 #include <webnn/webnn.hpp>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The operator table and the checks that are the same for every operator. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The generated operator functions hand over what the table says, and the defaults of the options. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * What onpu_accel.h says of memory that the device writes, against the device's own layouts.
  * Compiling this file is the test.

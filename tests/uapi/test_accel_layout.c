@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The layout of uapi/drm/onpu_accel.h, frozen: compiling this file is the test. Programs of every
  * word size and age rely on these numbers, so lines may be added but none may change; save that the

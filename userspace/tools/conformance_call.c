@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* wnn-conformance: an operator of a case as a call of the builder. */
 #include <math.h>
 #include <stdio.h>

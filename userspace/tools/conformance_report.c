@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* wnn-conformance: what it prints, and the report in JSON. */
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* wnn-conformance: the table of all operators, which is generated, and how a row of it is found. */
 #include <stddef.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* wnn-conformance: numbers of JSON to elements of tensors, and back for messages. */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * onpu-isa: assembles, disassembles and checks programs of the Open NPU.
  */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * wnn-conformance: runs test cases of the schemas webnn-conformance/1 and webnn-validation/1 on a
  * device. Standard output has a line for each file and the totals, standard error the failures.

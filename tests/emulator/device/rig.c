@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The rig of the device's tests: see rig.h. */
 #include "rig.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Boot: the firmware's image, damaged ones, ones that misbehave, what the firmware refuses. */
 #include "rig.h"
 

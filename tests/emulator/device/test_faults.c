@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Every fault code as the host sees it: record, completion, event, interrupt, other contexts. */
 #include "rig.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * What comes while the host is inside a long instruction: kill, reset, end of the device, messages
  * and invalidations take effect there. The instruction is a load of single bytes; the test acts when

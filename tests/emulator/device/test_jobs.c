@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Jobs from ring to completion page, contexts side by side, preemption, kill, reset. */
 #include "rig.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Messages: every status of every request, rings that are full, and the invalidation protocol. */
 #include "rig.h"
 

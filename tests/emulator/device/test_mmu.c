@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Page table walks against a second walker, permissions, copies across pages, the TLB protocol. */
 #include "rig.h"
 

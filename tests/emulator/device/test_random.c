@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Random accesses of a host and of a firmware that mean no good, on top of contexts that run: the
  * device answers, comes to no harm (build with sanitizers), and is as new after a reset.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Every register of registers.xml: its value after reset, and what its access type promises. The
  * tables are made from the XML; the exceptions are the rules that a table has no words for.

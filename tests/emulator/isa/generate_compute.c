@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Random operands of the matrix and vector instructions: see generate.h. */
 #include "generate.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Random operands of the DMA instructions: see generate.h. */
 #include "generate.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The rig of the instruction tests: see isa_rig.h. */
 #include "isa_rig.h"
 

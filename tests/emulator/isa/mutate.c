@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Small damage to a valid instruction or its slots. The reference says what comes of it: mostly one
  * of the faults, at times another valid instruction.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * What is looked at when an instruction is issued (isa.xml: #checks and the blocks it names), but
  * for the "require" lines, which are in reference_shape.c.

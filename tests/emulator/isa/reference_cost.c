@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Cycles of an instruction (isa.xml: #cost, #runs). */
 #include "reference.h"
 

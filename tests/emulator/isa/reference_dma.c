@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The DMA instructions of the reference (isa.xml: dma.*, #index). */
 #include "reference.h"
 

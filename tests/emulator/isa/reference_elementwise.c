@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Unary, binary and ternary vector instructions of the reference (isa.xml: #elementwise). */
 #include "reference.h"
 

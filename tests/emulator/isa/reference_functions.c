@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The architected functions, step by step as functions.rst writes them. NaN results are left as
  * they come: storing makes them canonical.

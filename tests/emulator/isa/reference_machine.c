@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Programs on the reference: see reference_machine.h. */
 #include "reference_machine.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Elements in the two spaces of the reference (isa.xml: #address, #types). */
 #include "reference.h"
 

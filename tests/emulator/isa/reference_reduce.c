@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Reductions, arg-reductions and the scan of the reference (isa.xml: #reduce, #argreduce). */
 #include "reference.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The "require" lines of the instructions, in the order in which isa.xml has them. */
 #include "reference.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Element types of the reference: sizes, ranges, conversions (isa.xml: #types, #address). */
 #include "reference.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Matrix products, windows and resampling of the reference (isa.xml: #taps, #mma, #window,
  * resample.nearest, resample.linear).

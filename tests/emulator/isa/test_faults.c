@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Every fault code, and the checks that all instructions have in common, provoked on purpose: code,
  * operand, address, instruction and cycle as the text says, and nothing written when the text says

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Every instruction over random operands: the machine, in all its kinds, against the reference.
  *

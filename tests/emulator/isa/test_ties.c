@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Short random programs in which everything happens at once: full and empty semaphores, faults of
  * every kind at issue and on engines, limits and ends in the same few cycles. What comes first

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Time and order: random straight-line programs over all engines, with semaphores, barriers, full
  * queues, timestamps and operands that several engines touch. The reference works out every start

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * A test program that computes: CRC-32 by table, quicksort, 64-bit division
  * in 32-bit steps, eight queens by recursion. Numbers come from the device

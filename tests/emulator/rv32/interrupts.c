@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * A test program with vectored interrupts: a timer ticks into a computation,
  * which must not notice; then the program sleeps in WFI between ticks; then

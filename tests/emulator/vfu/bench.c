@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The bench of the vfio-user tests: see bench.h. */
 #define _GNU_SOURCE
 #include "bench.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* A vfio-user client for tests: see client.h. It shares nothing with the server but the format. */
 #include "client.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Clients that come and go: a second one, one that dies during a job, many in turn. */
 #include "bench.h"
 

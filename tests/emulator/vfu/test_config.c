@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Configuration space: layout, write masks, sizing of BARs, resets and power states. */
 #include <stdarg.h>
 #include <stddef.h>

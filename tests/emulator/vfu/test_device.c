@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The firmware and jobs through BAR0: results, interrupts, resets, memory that is taken back. */
 #include "bench.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The client's memory: what may be lent, spans over several ranges, taking back during accesses. */
 #define _GNU_SOURCE
 #include "bench.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * A client that means harm: each thing that it could do to the stream or in a command. Whatever it
  * does, the next client is served.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Interrupts: attaching, raising, what stays pending, MSI in place of MSI-X. */
 #include "bench.h"
 

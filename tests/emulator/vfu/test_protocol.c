@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* What QEMU does when it attaches, and each command as the protocol has it. */
 #include "bench.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Helpers of the tests of the API. */
 #include "fixture.h"
 

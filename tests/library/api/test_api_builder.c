@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Builders: what they refuse, constants of all kinds, building once. The rules of operators have
  * tests of their own.

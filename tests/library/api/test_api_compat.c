@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* What older drafts had: webnn_compat.h. */
 #include "fixture.h"
 

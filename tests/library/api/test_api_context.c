@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Contexts: devices, hooks, limits, loss, the order in which things are given back. */
 #include "fixture.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Functions without an object, NULL everywhere, the thread's last error, fork(). */
 #include "fixture.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * A device that fails: the winsys of this file stands in the place of the device model. It computes
  * nothing, checks what it is given, and fails when told to.

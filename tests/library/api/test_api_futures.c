@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Futures: the three modes, WaitAny, ProcessEvents, the event descriptor, order, cancellation. */
 #include "fixture.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Graphs on the CPU and on the device model: results, dispatches, placement, texts, statistics,
  * threads.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * What goes beyond the specification: mapped tensors, cancelled operations, limits of a placement
  * policy, folding switched off.

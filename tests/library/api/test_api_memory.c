@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Memory that runs out: every single allocation of making an instance, a context and a graph and of
  * running it fails once, one after the other, until a run comes through without. Each failure is

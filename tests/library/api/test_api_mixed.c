@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Graphs that run partly on the NPU and partly on the CPU. Which operators the NPU lacks is said
  * here, in the place of the planner, so that this does not end with the last one that it lacks. It is

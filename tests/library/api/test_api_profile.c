@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* wnnGraphGetProfile: every cycle, instruction and byte is accounted for, and none twice. */
 #include "fixture.h"
 

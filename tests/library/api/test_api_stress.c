@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Several threads use a context while any of them destroys it, its graph or its tensors, and give
  * their references back in any order with work in flight. Whatever the order: no call returns what it

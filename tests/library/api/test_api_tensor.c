@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Tensors: what they are, writing and reading in order, misuse, destruction. */
 #include "fixture.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* What run/ and util/ do alone: accounting, the timeline, clocks. */
 #include "fixture.h"
 

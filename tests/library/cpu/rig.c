@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* One node on both layers of the CPU back end. */
 #include "rig.h"
 

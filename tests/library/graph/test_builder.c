@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The builder: inputs, constants, states, building, labels, limits. */
 #include "fixture.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Casting of numbers in options to element types. */
 #include <math.h>
 #include <setjmp.h>

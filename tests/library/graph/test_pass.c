@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The passes: text of the graph before and after, the report, and that no value changes. */
 #include "fixture.h"
 

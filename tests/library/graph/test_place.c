@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Placement: policies, reasons, and what is said when a node has no place. */
 #include "fixture.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* What opSupportLimits leaves when a back end is asked. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Rules of conv2d, convTranspose2d, the pools, gemm and matmul. */
 #include "fixture.h"
 

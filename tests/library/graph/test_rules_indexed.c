@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Rules of gather, scatter, quantization, resampling and recurrent networks. */
 #include "fixture.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Rules of operators that move elements, of reductions and normalizations. */
 #include "fixture.h"
 

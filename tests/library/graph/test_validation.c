@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Every case of the validation data against the rules: what must be accepted, with the types of the
  * results, and what must be refused with TypeError. The folder of the data is the argument; without

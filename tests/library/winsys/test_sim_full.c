@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Full mode of the device model as a winsys: the bits and cycles of flat mode, and its own life. */
 #include <setjmp.h>
 #include <stdarg.h>

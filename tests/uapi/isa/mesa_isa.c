@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Our instruction tables against Mesa's isaspec, both made of isa.xml: encodings and texts of
  * random instructions, and agreement about which words are instructions.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Text to words and back, and what the assembler and the checker say about mistakes.
  */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Which allocator a call works with: that of the instance that its object belongs to. */
 #include "api/builder.h"
 #include "api/error.h"

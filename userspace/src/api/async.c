@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The functions that give a future and their Sync counterparts, generated from webnn.json. What each
  * operation begins with is written by hand: the functions of webnn_async.h.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* wnnGraphBuilderBuild: the checks on the calling thread, passes and compiler on the timeline. */
 
 #include "api/builder.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Graph builders: inputs, constants, operators. */
 #include "api/builder.h"
 

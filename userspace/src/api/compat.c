@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Operators of older drafts, made of those that there are. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* compute() of older drafts: tensors for named buffers, one dispatch, and the wait for it. */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Contexts: made, lost, given back. */
 #include "api/context.h"
 

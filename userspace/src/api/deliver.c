@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The callbacks of all kinds of requests. */
 #include "api/deliver.h"
 

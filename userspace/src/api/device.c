@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Choice of the device: options, environment, what there is. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* wnnContextDispatch: checks on the calling thread, the run on the timeline. */
 #include <inttypes.h>
 #include <stdio.h>

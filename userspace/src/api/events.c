@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The requests of an instance, and the callback thread. */
 #include "api/events.h"
 

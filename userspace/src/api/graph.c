@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Built graphs: their life, inputs and outputs, texts and statistics. */
 #include "api/graph.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Mapping: the memory of a tensor in the hands of the application. The tensor points to the request
  * of its mapping from the call to wnnTensorUnmap, so that there is never more than one; the request

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Functions without an object: names, sizes, versions, addresses. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The operator functions of the builder. All of it is generated from webnn.json. */
 #include "api/record.h"
 #include "util/number.h"

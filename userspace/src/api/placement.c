@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The placement report: one entry for each operator that outputs depend on. */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* wnnGraphGetProfile: where the time of a dispatch went, node by node. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The life of a request: made, completed once, failed or cancelled before. */
 #include <stdio.h>
 #include <string.h>

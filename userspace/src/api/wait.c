@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* wnnInstanceWaitAny, wnnInstanceProcessEvents, and the descriptor for foreign loops. */
 #include <string.h>
 #include <sys/eventfd.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Work on the timeline that concerns tensors: writing, reading, and the end of it all. */
 #include <string.h>
 

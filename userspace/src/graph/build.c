@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Building: checks of the outputs, and a fresh graph of what they depend on. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The builder itself: its life, inputs and constants. Operators are in record.c, building in
  * build.c.

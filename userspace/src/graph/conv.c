@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* conv2d and convTranspose2d. */
 #include "graph/rules.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Element-wise operators: functions of one, two and three operands, activations, cast, clamp. */
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* gather, gatherElements, gatherND, scatterElements, scatterND. */
 #include "graph/rules.h"
 

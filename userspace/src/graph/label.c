@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Strings of the application: labels and names. */
 #include "graph/label.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* opSupportLimits, and the limits of every tensor. */
 #include "graph/limits.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* gemm and matmul. */
 #include "graph/rules.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* batchNormalization, instanceNormalization, layerNormalization. */
 #include "graph/rules.h"
 

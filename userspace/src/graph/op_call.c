@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The checks that are the same for every operator; they know operators only from the table. */
 #include "graph/op_call.h"
 

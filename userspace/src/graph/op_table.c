@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The operator table, and what can be looked up in it. */
 #include "graph/op_table.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* averagePool2d, l2Pool2d, maxPool2d. */
 #include "graph/rules.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * What a back end can run, found by asking: every operator is recorded with every combination of
  * types, and with every rank, and the nodes that it becomes are shown to the back end. So the answer

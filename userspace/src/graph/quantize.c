@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* quantizeLinear, dequantizeLinear. */
 #include "graph/rules.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The way of every call of an operator: checks that all share, then the rule of the operator. */
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* gru, gruCell, lstm, lstmCell. */
 #include "graph/rules.h"
 

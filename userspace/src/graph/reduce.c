@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Reductions, argMin and argMax, cumulativeSum, softmax. */
 #include "graph/rules.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Algorithms that several operators share: broadcasting, axes, sizes, and how nodes are recorded.
  */

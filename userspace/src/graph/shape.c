@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Operators that change shapes: reshape, transpose, expand, tile, and triangular. */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Operators that take tensors apart and put them together: concat, split, slice, pad, reverse. */
 
 #include "graph/rules.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Text to instruction and back, driven by the tables that the generator makes of isa.xml.
  */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Makes an activation part of the convolution, matrix product or element-wise operator before it.
  *

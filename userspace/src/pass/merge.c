@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Common subexpressions: of nodes with the same operator, attributes and operands only the first
  * is kept.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The list of passes, and the report that follows every operator through them. */
 #include "pass/pass.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Placement. Nothing moves silently: every node off the NPU has a reason.
  *

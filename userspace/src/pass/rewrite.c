@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Making a new graph from an old one. */
 #include "pass/rewrite.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Leaves out nodes that do nothing, and makes a reshape of a transpose that only moves dimensions
  * of size 1.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* From an optimised graph to steps, and to a place for every value that more than one step sees. */
 #include <string.h>
 

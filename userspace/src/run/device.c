@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Jobs of a device and their completion. */
 #include "run/device.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Runs a compiled graph: patches slot tables, submits programs, computes CPU nodes. */
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* A compiled graph for readers. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Collects the time stamps of a dispatch. */
 #include "run/profile.h"
 

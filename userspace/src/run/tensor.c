@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Copies in and out of tensors. */
 #include "run/tensor.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The thread of a timeline and its queue. */
 #include "run/timeline.h"
 

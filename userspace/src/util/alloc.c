@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Allocation through the application's hook. */
 #include "util/alloc.h"
 

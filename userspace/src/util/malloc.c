@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Memory of the application's allocator beside that of the C library. A block of the former has a
  * head in front of it, and is found by its address; as long as there is none, nothing is looked up.

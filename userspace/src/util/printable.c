@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Printable copies of UTF-8 text. */
 #include "util/printable.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Full mode of the device model as a winsys: buffers, contexts, jobs. A context has a hardware
  * queue of its own; jobs wait here until its ring has room.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The driver's part of full mode: the thread that lets the device run and looks after vector 0,
  * boot, requests to the firmware, invalidation of translations.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The memory of full mode: one area that is given out in pages, and the page table of the one
  * address space. Tables are kept until the end: what a freed mapping leaves is of use to the next.
