@@ -105,16 +105,17 @@ fuzz_program()
 	printf '%s\n' "$top/build/fuzzers/tests/fuzz/fuzz-$1"
 }
 
-# run_fuzzer NAME SECONDS WORK [ARGUMENTS of libFuzzer]: the corpus grows in WORK/corpus, seeds come
-# from tests/fuzz/corpus/NAME, findings go to WORK/crashes.
+# run_fuzzer NAME SECONDS WORK [ARGUMENTS of libFuzzer]: the corpus grows in WORK/corpus, seeds are
+# made in WORK/seeds and taken from tests/fuzz/regressions/NAME, findings go to WORK/crashes.
 run_fuzzer()
 {
-	local name=$1 seconds=$2 work=$3 seeds=$top/tests/fuzz/corpus/$1 newest
-	local folders=("$work/corpus")
+	local name=$1 seconds=$2 work=$3 kept=$top/tests/fuzz/regressions/$1 newest
+	local folders=("$work/corpus" "$work/seeds/$name")
 
 	shift 3
 	mkdir -p "$work/corpus" "$work/crashes"
-	[ ! -d "$seeds" ] || folders+=("$seeds")
+	inside python3 "$top/tests/fuzz/make_corpus.py" "$work/seeds" "$name" || return
+	[ ! -d "$kept" ] || folders+=("$kept")
 	inside "$(fuzz_program "$name")" -max_total_time="$seconds" -timeout=120 -rss_limit_mb=2048 \
 		-artifact_prefix="$work/crashes/" -print_final_stats=1 "$@" "${folders[@]}" && return
 	newest=$(find "$work/crashes" -type f -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | tail -n 1)

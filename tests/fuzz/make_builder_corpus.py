@@ -1,14 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the generated seeds of the target builder: every operator, every type it may have.
+"""Seeds of the fuzz target builder, for make_corpus.py: every operator, every type it may have.
 
-  make_builder_corpus.py [DIR]     into DIR/builder; default: corpus beside this file
-
-The output depends on webnn.json only; fuzz_builder.c says what the bytes mean.
+They depend on webnn.json only; fuzz_builder.c says what the bytes mean.
 """
 import json
 import pathlib
-import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 API = json.loads((HERE / "../../userspace/webnn.json").read_text(encoding="utf-8"))
@@ -109,21 +105,12 @@ def all_arguments(operator):
     return operator.get("arguments", [])
 
 
-def main():
-    top = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "corpus"
-    folder = top / "builder"
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.glob("op-*"):
-        path.unlink()
+def builder_seeds(_isa, _rng):
     index = 0
     for operator in API["operators"]:
         for method in operator["methods"]:
             first = resolve(operator, operator["operands"][0], "types")
             for type_name in API["typeSets"].get(first, first).split()[:3]:
                 data = seed(operator, method["name"], index, type_name, all_arguments(operator))
-                (folder / f"op-{method['name']}-{type_name}").write_bytes(data)
+                yield f"op-{method['name']}-{type_name}", data
             index += 1
-
-
-if __name__ == "__main__":
-    main()

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the generated seeds of the fuzz targets: every instruction at least once in each.
+"""Writes the seeds of the fuzz targets: every instruction and every operator at least once in each.
 
-  make_corpus.py [DIR]     into DIR/asm and the others; default: corpus beside this file
+  make_corpus.py DIR [TARGET…]     into DIR/TARGET, which is emptied before; default: all targets
 
-The output depends on isa.xml and registers.xml only. Files named regression-* are findings of the
-fuzzers and stay as they are.
+The output depends on isa.xml, registers.xml and webnn.json only, so it is made when a fuzzer runs.
+Inputs that once found an error are kept in regressions/TARGET.
 """
 
 import os
 import random
+import shutil
 import struct
 import sys
 
@@ -18,6 +19,7 @@ sys.path.insert(0, os.path.join(HERE, '..', '..', 'uapi', 'onpu'))
 
 from generator.isa_model import Isa  # noqa: E402
 
+from make_builder_corpus import builder_seeds  # noqa: E402
 from vfio_user_seeds import vfio_user_seeds  # noqa: E402
 
 OPERANDS = ('DST', 'S0', 'S1', 'S2', 'PARAM')
@@ -197,25 +199,38 @@ def firmware_seeds(_, rng):
             [0, 3 + i, 0, 3, 0, 12 + i]) + rng.randbytes(40)
 
 
-TARGETS = {'asm': asm_seeds, 'firmware': firmware_seeds, 'registers': registers_seeds,
-           'slots': slots_seeds, 'stream': stream_seeds, 'vfio-user': vfio_user_seeds}
+TARGETS = {'asm': asm_seeds, 'builder': builder_seeds, 'firmware': firmware_seeds,
+           'registers': registers_seeds, 'slots': slots_seeds, 'stream': stream_seeds,
+           'vfio-user': vfio_user_seeds}
+
+
+def make(isa, target):
+    """The seeds of a target by name; a target without any is an error."""
+    seeds = dict(TARGETS[target](isa, random.Random(target)))
+    if not seeds:
+        raise SystemExit(f'make_corpus.py: there are no seeds for {target}')
+    return seeds
 
 
 def write(folder, seeds):
-    os.makedirs(folder, exist_ok=True)
-    for name in os.listdir(folder):
-        if not name.startswith('regression-'):
-            os.remove(os.path.join(folder, name))
-    for name, data in seeds:
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    for name, data in seeds.items():
         with open(os.path.join(folder, name), 'wb') as file:
             file.write(data)
 
 
 def main(arguments):
-    root = arguments[0] if arguments else os.path.join(HERE, 'corpus')
+    if not arguments:
+        raise SystemExit('usage: make_corpus.py DIR [TARGET…]')
+    root, *targets = arguments
+    unknown = set(targets) - set(TARGETS)
+    if unknown:
+        raise SystemExit(f'make_corpus.py: no seeds are known for {", ".join(sorted(unknown))}; '
+                         f'there are: {", ".join(TARGETS)}')
     isa = Isa(os.path.join(HERE, '..', '..', 'uapi', 'onpu', 'isa.xml'))
-    for target, seeds in TARGETS.items():
-        write(os.path.join(root, target), seeds(isa, random.Random(target)))
+    for target in targets or TARGETS:
+        write(os.path.join(root, target), make(isa, target))
 
 
 if __name__ == '__main__':
