@@ -259,6 +259,26 @@ class Tree(ScriptTest):
         self.assertIn("machine", self.check("a.c", SPDX + '#include "/ho' + 'me/me/a.h"\n')[1])
 
 
+class Functions(ScriptTest):
+    def check(self, lines, head="static int f(int a)"):
+        subprocess.run(["git", "init", "-q", self.folder], check=True)
+        self.write("a.c", f"{SPDX}{head}\n{{\n" + "\ta++;\n" * lines + "}\n")
+        return self.run_script("check-functions.py", self.folder)
+
+    def test_80_lines(self):
+        self.assertEqual(self.check(80), (0, ""))
+
+    def test_81_lines(self):
+        self.assertEqual(self.check(81), (1, "a.c:2: f() has 81 lines, more than 80\n"))
+
+    def test_head_of_several_lines(self):
+        self.assertEqual(self.check(81, "int g(int a,\n      int b)"),
+                         (1, "a.c:2: g() has 81 lines, more than 80\n"))
+
+    def test_table_is_no_function(self):
+        self.assertEqual(self.check(81, "int table[] ="), (0, ""))
+
+
 class Demo(ScriptTest):
     def check(self, change=None, value=None):
         data = copy.deepcopy(GOOD_DEMO)
