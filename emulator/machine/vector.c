@@ -124,7 +124,7 @@ static void convert_float(void *arg, const struct walk_piece *p)
 	float in[KERNEL_CHUNK];
 	const float *src = walk_load_f32(v->c, &v->w->t[S0], p, S0, in);
 
-	/* In place there is nothing to move, but NaNs become canonical. */
+	/* In place only NaNs change: they become canonical. */
 	if ((const char *)src == sim_at(v->c, p->at[DST]))
 		v->c->kernels->canonical((float *)sim_at(v->c, p->at[DST]), walk_piece_size(p));
 	else
@@ -143,7 +143,7 @@ static void logical_not(void *arg, const struct walk_piece *p)
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
-/* Operations of functions.h and of the kernels; -1: none. */
+/* The enum of functions.h or kernels.h that an instruction stands for; -1: none. */
 static int function_of(enum onpu_op op)
 {
 	switch (op) {
@@ -493,7 +493,10 @@ void sim_convert(struct sim_context *c, const struct sim_work *w)
 
 /* ---- Triangles ---- */
 
-/* Of @columns columns in a row, how many are kept from the start (lower) or dropped (upper). */
+/*
+ * Elements at the start of a row of @columns that the lower triangle keeps, or that the upper one
+ * drops.
+ */
 static uint32_t tri_split(const struct sim_work *w, uint32_t row, uint32_t columns)
 {
 	const struct onpu_slot_param_tri *p = &w->param.tri;

@@ -66,7 +66,7 @@ static int64_t identity_s64(enum kernel_reduce op, const struct kernel_int *type
 	}
 }
 
-/* Lanes from an operand with a dimension of lanes, as .lanes and .part.acc have it. */
+/* Load lanes from an operand whose last dimension is the lanes: S0 of .lanes, DST of .part.acc. */
 static void load_lanes(const struct reduce *r, const struct walk_piece *p, unsigned int operand,
 		       union lanes *lanes)
 {
@@ -132,7 +132,7 @@ static void combine_lanes(const struct reduce *r, size_t n, union lanes *lanes)
 	}
 }
 
-/* Moves to the next of the reduced elements; at[] counts, the offset follows. */
+/* The offset of the next reduced element; at[] are its coordinates. */
 static int64_t next_offset(const struct reduce *r, uint32_t *at, int64_t offset)
 {
 	for (unsigned int d = r->rank; d-- > 0;) {
@@ -171,7 +171,10 @@ static void reduce_across(const struct reduce *r, const struct walk_piece *p, un
 	}
 }
 
-/* The next elements of one output as a dense array of whole rounds of lanes, but at the end. */
+/*
+ * Where the elements of one output are read, as dense arrays: each but the last is a whole number
+ * of rounds of the lanes.
+ */
 struct gather {
 	uint32_t at[ONPU_MAX_RANK];
 	int64_t position;
@@ -238,7 +241,7 @@ static void reduce_along_s64(const struct reduce *r, struct gather *g, int64_t *
 	}
 }
 
-/* Each output takes its elements, 16 at a time. */
+/* One output after the other takes its elements, ONPU_REDUCE_LANES at a time. */
 static void reduce_along(const struct reduce *r, const struct walk_piece *p, union lanes *lanes)
 {
 	for (uint32_t i = 0; i < p->rows * p->columns; i++) {

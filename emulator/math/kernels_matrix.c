@@ -41,7 +41,7 @@ typedef __m256i vec_i32;
 #define i32_splat(x)	 _mm256_set1_epi32(x)
 #define i32_mac(a, b, c) _mm256_add_epi32(_mm256_mullo_epi32(a, b), c)
 #else
-/* The plain path: one column at a time, nothing but the definition. */
+/* The plain path computes one column at a time, as the instruction set defines it. */
 #define TILE_ROWS	 4
 #define VECTORS		 1
 #define VECTOR		 1
@@ -109,7 +109,7 @@ DEFINE_TILE(i32, int32_t)
 	DEFINE_SIZE(f32, rows, vectors) \
 	DEFINE_SIZE(i32, rows, vectors)
 
-/* For each number of rows the next size that exists. */
+/* For each number of rows the smallest kernel that has as many. */
 #if TILE_ROWS == 8
 #define DEFINE_VECTORS(v) DEFINE_ROWS(1, v) DEFINE_ROWS(2, v) DEFINE_ROWS(4, v) DEFINE_ROWS(8, v)
 #define USE(type, k, v)                                                       \
