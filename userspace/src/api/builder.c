@@ -156,7 +156,7 @@ struct loan {
 	struct request *request; /* runs the application's callback; NULL: there is none */
 };
 
-/* Anywhere, so the callback runs on the callback thread. */
+/* May be called on any thread; the application's callback runs on the callback thread. */
 static void end_loan(void *userdata, const void *data)
 {
 	struct loan *loan = userdata;
@@ -234,7 +234,7 @@ static int copied_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *
 {
 	struct context_copy *copy;
 
-	/* The size is the application's word until it is found to be that of the shape. */
+	/* The size that the application gave is not trusted before it equals that of the shape. */
 	if (wnn_builder_check_constant(builder->builder, descriptor, data, size, err))
 		return -1;
 	copy = context_copy(builder->context, data, size, "a constant", err);
@@ -244,7 +244,7 @@ static int copied_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *
 				    context_copy_release, copy, operand, err);
 }
 
-/* Consumes the loan. */
+/* Takes the loan over, also on error. */
 static int make_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
 			 const void *data, size_t size, struct loan *loan, WNNOperand *operand,
 			 struct wnn_error *err)
@@ -268,7 +268,7 @@ static int make_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *de
 	return ret;
 }
 
-/* Where there is no thread for it: the callback runs exactly once, whatever happens. */
+/* Runs the callback on this thread when no request can be made: it runs exactly once in any case. */
 static void refuse_loan(const WNNBorrowedConstant *borrowed, const void *data, size_t size)
 {
 	if (borrowed && borrowed->releaseCallback)
@@ -299,7 +299,7 @@ WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder, WNNOperandDescriptor
 	return NULL;
 }
 
-/* What the builder asks of a constant's tensor. */
+/* Whether a tensor can be a constant of this builder. */
 static bool tensor_is_destroyed(void *tensor)
 {
 	return atomic_load(&((WNNTensor)tensor)->destroyed);
@@ -310,7 +310,7 @@ static void release_tensor(void *tensor)
 	wnnTensorRelease(tensor);
 }
 
-/* Its bytes, with a reference; NULL with TypeError. */
+/* The constant of a tensor, with a reference of its own; NULL with TypeError. */
 static struct ir_constant *tensor_constant(WNNContext context, WNNTensor tensor,
 					   struct wnn_error *err)
 {

@@ -11,7 +11,7 @@ struct WNNGraphBuilderImpl {
 	WNNContext context; /* a reference */
 	struct wnn_builder *builder;
 	struct wnn_error last_error;
-	struct wnn_error cause; /* the last one that was no consequence of another */
+	struct wnn_error cause; /* the last error that did not come from an operand that is NULL */
 };
 
 /*

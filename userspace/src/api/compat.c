@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operators of older drafts, made of those that there are. */
+/* The operators of older drafts, expressed by operators of the current specification. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -138,7 +138,7 @@ WNNOperand wnnCompatFlatten(WNNGraphBuilder builder, WNNOperand input, uint32_t 
 	return reshape(builder, input, shape, 2, options);
 }
 
-/* What stands for -1: what the others leave of the elements. 0: nothing fits. */
+/* The size that a dimension of -1 stands for, so that the number of elements stays; 0: there is none. */
 static uint32_t infer(const struct WNNOperandImpl *input, const int32_t *shape, size_t count)
 {
 	uint64_t elements = 1, known = 1;

@@ -32,7 +32,7 @@ static WNNStatus data_error(const char *kind, WNNStringView name, const char *wh
 	return api_error_status(WNNStatus_DataError, "compute: %s \"%s\" %s", kind, text, what);
 }
 
-/* One buffer against the graph; *index is its place in the list. */
+/* Looks up the input or output of a buffer; *index is that in the list of the graph. */
 static WNNStatus check_buffer(const struct compute *c, WNNNamedOperandDescriptorArray list,
 			      size_t first, WNNStringView name, const void *data, const char *kind,
 			      size_t *index)

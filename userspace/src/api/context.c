@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Contexts: made, lost, given back. */
+/* The life of a context: how it is made, lost and released. */
 #include "api/context.h"
 
 #include <stdio.h>
@@ -71,7 +71,7 @@ void context_add_pending(WNNContext context, struct request *request, const void
 	pthread_mutex_lock(&context->lock);
 	request->subject = subject;
 	link_request(&context->pending, request);
-	/* Lost since it was last looked at: nobody else would tell. */
+	/* The context may have been lost since the caller checked; then context_lose() has not seen it. */
 	if (atomic_load(&context->lost))
 		request_settle(request, WNNStatus_InvalidStateError, context->lost_message);
 	pthread_mutex_unlock(&context->lock);
@@ -88,7 +88,7 @@ void context_fail_pending(WNNContext context, const void *subject, const char *m
 {
 	struct request *oldest = NULL, *request;
 
-	/* New ones are put first; they fail in the order of the calls. */
+	/* The list has the newest first, but requests shall fail in the order of the calls. */
 	for (request = context->pending; request; request = request->next_pending)
 		oldest = request;
 	for (request = oldest; request;) {
@@ -153,7 +153,7 @@ static void timeline_idle(void *userdata)
 {
 	WNNContext context = userdata;
 
-	/* What the tasks left to the device gets its statistics and errors now. */
+	/* Ends the jobs that are still on the device, so that their statistics and errors are known. */
 	run_device_drain(&context->device);
 }
 
@@ -188,7 +188,7 @@ void wnnContextRelease(WNNContext context)
 
 	if (!context || api_forked() || atomic_fetch_sub(&context->refs, 1) != 1)
 		return;
-	/* Nobody can lose it any more. */
+	/* There is no reference left through which it could be lost: these callbacks are due now. */
 	while ((request = context->lost_requests)) {
 		unlink_request(request);
 		request_settle(request, WNNStatus_Cancelled,
@@ -233,7 +233,7 @@ static bool has_four_bit(WNNContext context)
 	return all;
 }
 
-/* What opSupportLimits says from now on. */
+/* Fills in what opSupportLimits will say. */
 static int find_limits(WNNContext context, struct wnn_error *err)
 {
 	const WNNOpSupportLimits none = WNN_OP_SUPPORT_LIMITS_INIT;

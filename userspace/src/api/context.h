@@ -12,7 +12,7 @@ enum context_device { CONTEXT_AUTO, CONTEXT_NPU, CONTEXT_SIM, CONTEXT_CPU };
 
 /* What the application asked for, checked and copied. */
 struct context_config {
-	enum context_device device; /* AUTO: nobody named one */
+	enum context_device device; /* AUTO: neither an option nor the environment names one */
 	const char *named_by;	    /* who named it, for messages */
 	bool want_accelerated;
 	WNNPlacementPolicy policy;
@@ -34,13 +34,13 @@ struct WNNContextImpl {
 	WNNOpSupportLimits op_limits; /* constant once the context is handed out */
 	struct request_callback error_callback;
 	struct timeline *timeline;
-	struct run_device device; /* of the timeline's thread, but for heap */
+	struct run_device device; /* used on the timeline's thread only, except its heap */
 	/* Set when the device is opened, constant from then on. */
 	bool accelerated;
 	const char *device_name;
 	char reason[256];
 	char machine[32];
-	struct npu_caps caps; /* zero for cpu */
+	struct npu_caps caps; /* all zero without an NPU */
 
 	pthread_mutex_t lock;
 	atomic_bool lost;
@@ -50,7 +50,8 @@ struct WNNContextImpl {
 	struct WNNTensorImpl *tensors;
 	struct WNNGraphImpl *graphs;
 	/*
-	 * The first failure that wnnContextOnWorkDone has not reported; of the timeline's thread.
+	 * The first failure that wnnContextOnWorkDone has not reported; used on the timeline's
+	 * thread only.
 	 */
 	struct wnn_error work_error;
 	bool has_work_error;
@@ -73,7 +74,7 @@ void context_fail_pending(WNNContext context, const void *subject, const char *m
 
 void context_lose(WNNContext context, const char *message);
 
-/* Whether the device, under the placement policy, can run a node; once it is open. */
+/* Whether the device can run a node under the placement policy. The device must be open. */
 bool context_can_run(const struct ir_node *node, void *context);
 
 /* Opens the device; on the timeline's thread. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The callbacks of all kinds of requests. */
+/* Calls the application's callback of each kind of request. */
 #include "api/deliver.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ void deliver_discard(struct request *request)
 	memset(&request->result, 0, sizeof(request->result));
 }
 
-/* The functions are kept with one type and called with their own. */
+/* Callbacks are stored as void (*)(void) and called with their real type. */
 #define CALL(type, ...)                                                               \
 	(((type)request->callback.function)(__VA_ARGS__, request->callback.userdata1, \
 					    request->callback.userdata2))
@@ -100,7 +100,7 @@ void deliver_run(struct request *request)
 	depth++;
 	call(request);
 	depth--;
-	/* The callback may have used other instances. */
+	/* The callback may have used another instance, and with it another allocator. */
 	api_use_instance(request->instance);
 	/* Objects belong to the callback now; data lived only as long as it ran. */
 	if (object)

@@ -5,13 +5,13 @@
 
 #include "api/events.h"
 
-/* Outside every lock. What the callback does not take over is given back. */
+/* Call it without any lock. What the callback does not take over is freed. */
 void deliver_run(struct request *request);
 
 /* Undoes what an operation did that failed or was given up. */
 void deliver_failed(struct request *request);
 
-/* Gives back what the request made and nobody took. */
+/* Frees the result of a request that nobody took. */
 void deliver_discard(struct request *request);
 
 #endif

@@ -14,9 +14,9 @@
 
 #define DEVICE_VARIABLE "WEBNN_DEVICE"
 
-/* Of the CPU: more than any machine has use for. */
+/* The most threads that the option may ask for. */
 #define MAX_THREADS 1024
-/* What the device model takes (struct onpu_sim_config). */
+/* The limits of the device model, see struct onpu_sim_config. */
 #define MAX_SIM_THREADS 64
 #define MAX_SIM_SRAM	(UINT64_C(1) << 30)
 #define SIM_SRAM_ALIGN	64
@@ -147,7 +147,7 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 			err, WNN_TYPE_ERROR,
 			"powerPreference is %u, which is no value of WNNPowerPreference",
 			(unsigned int)options->powerPreference);
-	/* Both are hints, and the preference counts for more. */
+	/* Either of these hints asks for an NPU. */
 	config->want_accelerated = options->accelerated ||
 				   options->powerPreference == WNNPowerPreference_HighPerformance;
 	if (parse_chain(options, config, err))
@@ -206,7 +206,7 @@ static int open_sim(WNNContext context, struct wnn_error *err)
 	return use_winsys(context, ws, "sim", err);
 }
 
-/* 1: there is none, and nobody insists; *why says what there is instead. */
+/* Returns 1 when there is no NPU and none was asked for by name; *why then says why there is none. */
 static int open_npu(WNNContext context, struct wnn_error *why, struct wnn_error *err)
 {
 	const struct context_config *config = &context->config;

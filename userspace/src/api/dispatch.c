@@ -102,7 +102,7 @@ static int check_type(const struct graph_port *port, const struct WNNTensorImpl 
 			     wnn_shape_text(&port->type, want, sizeof(want)));
 }
 
-/* One named tensor, into its place in @tensors. */
+/* Puts one named tensor into @tensors, at the index of its input or output. */
 static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool output,
 		struct wnn_error *err)
 {
@@ -134,12 +134,12 @@ static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool outpu
 	return 0;
 }
 
-/* "input \"x\"" of the tensor in that place. */
-static const char *place_text(WNNGraph graph, uint32_t place, char *buffer, size_t size)
+/* Writes what tensors[index] is for: input "x". Returns buffer. */
+static const char *port_text(WNNGraph graph, uint32_t index, char *buffer, size_t size)
 {
-	bool output = place >= graph->num_inputs;
-	const uint32_t *shape = output ? graph->outputs[place - graph->num_inputs].shape :
-					 graph->inputs[place].shape;
+	bool output = index >= graph->num_inputs;
+	const uint32_t *shape = output ? graph->outputs[index - graph->num_inputs].shape :
+					 graph->inputs[index].shape;
 	const WNNNamedOperandDescriptor *entry = output ? graph->output_list : graph->input_list;
 	char name[96];
 
@@ -160,12 +160,12 @@ static int check_twice(const struct dispatch_task *d, struct wnn_error *err)
 				return wnn_error_set(err, WNN_TYPE_ERROR,
 						     "dispatch: one tensor is given twice, as %s "
 						     "and as %s",
-						     place_text(d->graph, k, one, sizeof(one)),
-						     place_text(d->graph, i, other, sizeof(other)));
+						     port_text(d->graph, k, one, sizeof(one)),
+						     port_text(d->graph, i, other, sizeof(other)));
 	return 0;
 }
 
-/* Of every input and output; what is given beyond that has been refused by its name. */
+/* Whether every input and output has a tensor. Unknown names have been refused before. */
 static int check_all(const struct dispatch_task *d, struct wnn_error *err)
 {
 	char text[128];
@@ -174,7 +174,7 @@ static int check_all(const struct dispatch_task *d, struct wnn_error *err)
 		if (!d->tensors[i])
 			return wnn_error_set(err, WNN_TYPE_ERROR,
 					     "dispatch: no tensor is given for %s of the graph",
-					     place_text(d->graph, i, text, sizeof(text)));
+					     port_text(d->graph, i, text, sizeof(text)));
 	return 0;
 }
 

@@ -42,7 +42,7 @@ WNNStatus api_error_status(WNNStatus status, const char *fmt, ...)
 		 default: api_use_any)(object))
 bool api_check_pointer(const void *object, const char *function, const char *argument);
 
-/* All true. */
+/* Make the thread use the allocator of the object's instance. All return true. */
 bool api_use_instance(WNNInstance instance);
 bool api_use_context(WNNContext context);
 bool api_use_tensor(WNNTensor tensor);
@@ -51,14 +51,14 @@ bool api_use_operand(WNNOperand operand);
 bool api_use_graph(WNNGraph graph);
 bool api_use_any(const void *object);
 
-/* Makes fork() noticed from now on. */
+/* From now on api_forked() tells whether this is a child process of fork(). */
 void api_watch_fork(void);
 bool api_forked(void);
 
-/* The chain of a struct that has no extensions. */
+/* TypeError when @chain is not NULL; for structs that have no extensions. */
 int api_check_no_chain(const WNNChainedStruct *chain, const char *what, struct wnn_error *err);
 
-/* A static string, or one with a known end. */
+/* A view of a string that ends with NUL and outlives the view. */
 WNNStringView api_view(const char *text);
 
 /* malloc'ed copy with a NUL; NULL when out of memory. */

@@ -10,7 +10,7 @@
 #include "util/clock.h"
 #include "util/thread.h"
 
-/* Of all instances, so that a future of another one is found out. */
+/* Instances are numbered, and futures contain that number: one of another instance is noticed. */
 static atomic_uint instance_number;
 
 #define INSTANCE_NUMBERS       0xffffffu
@@ -132,7 +132,7 @@ void events_run(struct events *events, struct request *request)
 	forget(events, request);
 	pthread_cond_broadcast(&events->changed);
 	pthread_mutex_unlock(&events->lock);
-	/* The caller holds the instance, so that this is not its end. */
+	/* The caller holds the instance, so dropping it here does not free it. */
 	request_put(request);
 	pthread_mutex_lock(&events->lock);
 }

@@ -65,7 +65,7 @@ struct request {
 	enum request_state state;
 	WNNCallbackMode mode;
 	bool busy;    /* the timeline writes to the caller's memory */
-	bool spoiled; /* cancelled while busy: status and message stand */
+	bool spoiled; /* cancelled while busy: keeps its status and message when the copy ends */
 	WNNStatus status;
 	char message[sizeof(((struct wnn_error *)0)->message)];
 	union request_result result;
@@ -112,11 +112,11 @@ void events_drop_user(struct events *events);
 /* For request.c and wait.c, all under the lock. */
 /* A request that will be delivered; gets an id when it has a future. Takes a reference over. */
 void events_add(struct events *events, struct request *request, bool future);
-/* It can be delivered now. */
+/* Marks a request as ready for delivery. */
 void events_ready(struct events *events, struct request *request);
 /* The one with this id; NULL when it was delivered. */
 struct request *events_find(struct events *events, uint64_t id);
-/* Runs the callback of a ready one, with the lock given up meanwhile. */
+/* Runs the callback of a ready request; unlocks meanwhile. */
 void events_run(struct events *events, struct request *request);
 
 /*
@@ -140,8 +140,8 @@ void request_get(struct request *request);
 void request_put(struct request *request); /* NULL is fine */
 
 /*
- * request_complete - the operation is through
- * @err: NULL: it went well, and @result (may be NULL) is handed over
+ * request_complete - end an operation
+ * @err: why it failed; NULL: it did not, and @result (may be NULL) is handed over
  *
  * False when it had failed or was cancelled before: the result stays the caller's.
  */
@@ -153,13 +153,14 @@ bool request_complete(struct request *request, const struct wnn_error *err,
  */
 void request_settle(struct request *request, WNNStatus status, const char *message);
 
-/* Another end for one that is not delivered yet, also when it is complete. */
+/* Makes a request that is not delivered yet fail, even if it has completed with success. */
 void request_revoke(struct request *request, WNNStatus status, const char *message);
 /* Whether anybody still waits for it. */
 bool request_wanted(struct request *request);
 
 /*
- * Before memory of the caller is written, until request_complete(); false: nobody waits any more.
+ * Call it before memory of the caller is written: until request_complete() the request cannot be
+ * cancelled. False: nobody waits for it any more, and the memory must not be touched.
  */
 bool request_set_busy(struct request *request);
 

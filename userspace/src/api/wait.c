@@ -28,11 +28,11 @@ WNNStatus wnnInstanceProcessEvents(WNNInstance instance)
 	events = &instance->events;
 	instance_hold(instance);
 	pthread_mutex_lock(&events->lock);
-	/* One thread at a time, or callbacks would overtake each other. */
+	/* Only one thread at a time runs callbacks, so that they run in order. */
 	if (!events->processing) {
 		events->processing = true;
 		end = events->next_order;
-		/* What callbacks add waits for the next call, so that this one ends. */
+		/* Requests that callbacks add wait for the next call, or this loop might never end. */
 		while (events->process.first && events->process.first->order < end)
 			events_run(events, events->process.first);
 		events->processing = false;
@@ -42,7 +42,7 @@ WNNStatus wnnInstanceProcessEvents(WNNInstance instance)
 	return WNNStatus_Success;
 }
 
-/* The one of the list that was completed first and that this thread may run. */
+/* Of the futures that this thread may deliver, the request that was completed first. */
 static struct request *next_to_run(struct events *events, size_t count,
 				   const WNNFutureWaitInfo *futures)
 {

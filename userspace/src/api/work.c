@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Work on the timeline that concerns tensors: writing, reading, and the end of it all. */
+/* Writing and reading of tensors, and wnnContextOnWorkDone, as tasks of the timeline. */
 #include <string.h>
 
 #include "api/tensor.h"
@@ -100,7 +100,7 @@ struct read_task {
 	struct timeline_task task;
 	WNNTensor tensor;
 	struct request *request;
-	void *data; /* the caller's; NULL: memory of our own */
+	void *data; /* memory of the caller; NULL: it is allocated for the callback */
 };
 
 static void read_tensor(struct timeline_task *task, bool cancelled)
@@ -123,7 +123,7 @@ static void read_tensor(struct timeline_task *task, bool cancelled)
 		wnn_error_nomem(&err, "the data of readTensor");
 		context_fail_request(context, read->request, &err);
 	} else if (wanted) {
-		/* What the device has still to do comes first; it may take long. */
+		/* Jobs of the device may still write the tensor. */
 		run_device_drain(&context->device);
 		if (!read->data || request_set_busy(read->request))
 			run_tensor_read(&context->device, &tensor->data, result.bytes.data);
@@ -146,7 +146,7 @@ static int check_read(WNNContext context, WNNTensor tensor, struct wnn_error *er
 	return 0;
 }
 
-/* Consumes the request. */
+/* Takes the request over. */
 static void start_read(WNNContext context, WNNTensor tensor, void *data, struct request *request,
 		       struct wnn_error *err)
 {
@@ -216,7 +216,7 @@ static void work_done(struct timeline_task *task, bool cancelled)
 		request_complete(done->request, &err, NULL);
 	} else if (request_complete(done->request,
 				    context->has_work_error ? &context->work_error : NULL, NULL)) {
-		/* Kept for the next one when nobody took it: the wait was over too early. */
+		/* If the request had timed out, the error is kept for the next wnnContextOnWorkDone. */
 		context->has_work_error = false;
 	}
 	context_remove_pending(context, done->request);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* From an optimised graph to steps, and to a place for every value that more than one step sees. */
+/* Divides an optimised graph into steps, and decides where each value that several steps use is kept. */
 #include <string.h>
 
 #include "onpu/registers.h"
@@ -35,12 +35,12 @@ static int make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_err
 	return 0;
 }
 
-static void note_use(struct run_place *place, uint32_t step, bool from_memory)
+static void note_use(struct run_location *location, uint32_t step, bool from_memory)
 {
-	if (step != place->first || from_memory)
-		place->needed = true;
-	if (step > place->last)
-		place->last = step;
+	if (step != location->first || from_memory)
+		location->needed = true;
+	if (step > location->last)
+		location->last = step;
 }
 
 /* Which steps make and use a value, and whether it must be in memory. */
@@ -53,17 +53,17 @@ static void note_step(struct run_compiled *c, uint32_t s, bool cpu)
 
 		for (uint32_t k = 0; k < node->num_operands; k++)
 			if (node->operands[k])
-				note_use(&c->places[node->operands[k]->id], s, cpu);
+				note_use(&c->locations[node->operands[k]->id], s, cpu);
 		for (uint32_t k = 0; k < node->num_results; k++) {
-			struct run_place *place = &c->places[node->results[k]->id];
+			struct run_location *location = &c->locations[node->results[k]->id];
 
-			place->first = place->last = s;
-			place->needed = cpu;
+			location->first = location->last = s;
+			location->needed = cpu;
 		}
 	}
 }
 
-static int place_outputs(struct run_compiled *c, struct wnn_error *err)
+static int locate_outputs(struct run_compiled *c, struct wnn_error *err)
 {
 	const struct ir_graph *graph = c->graph;
 
@@ -72,12 +72,12 @@ static int place_outputs(struct run_compiled *c, struct wnn_error *err)
 		return wnn_error_nomem(err, "the outputs of a graph");
 	for (uint32_t i = 0; i < graph->num_outputs; i++) {
 		const struct ir_value *value = graph->outputs[i].value;
-		struct run_place *place = &c->places[value->id];
+		struct run_location *location = &c->locations[value->id];
 
-		if (place->where == RUN_NOWHERE) {
-			place->where = RUN_OUTPUT;
-			place->index = i;
-			place->needed = true;
+		if (location->where == RUN_NOWHERE) {
+			location->where = RUN_OUTPUT;
+			location->index = i;
+			location->needed = true;
 		} else {
 			c->copies[c->num_copies++] = (struct run_copy){ i, value };
 		}
@@ -85,27 +85,27 @@ static int place_outputs(struct run_compiled *c, struct wnn_error *err)
 	return 0;
 }
 
-static int make_places(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
+static int locate_values(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
 {
 	const struct ir_graph *graph = c->graph;
 
-	c->places = wnn_calloc((size_t)graph->num_values + 1, sizeof(*c->places));
-	if (!c->places)
+	c->locations = wnn_calloc((size_t)graph->num_values + 1, sizeof(*c->locations));
+	if (!c->locations)
 		return wnn_error_nomem(err, "the values of a graph");
 	for (uint32_t i = 0; i < graph->num_values; i++)
-		c->places[i].first = UINT32_MAX;
+		c->locations[i].first = UINT32_MAX;
 	for (uint32_t i = 0; i < graph->num_values; i++)
 		if (graph->values[i] && graph->values[i]->kind == IR_VALUE_CONSTANT)
-			c->places[graph->values[i]->id].where = RUN_CONSTANT;
+			c->locations[graph->values[i]->id].where = RUN_CONSTANT;
 	for (uint32_t i = 0; i < graph->num_inputs; i++) {
-		struct run_place *place = &c->places[graph->inputs[i]->id];
+		struct run_location *location = &c->locations[graph->inputs[i]->id];
 
-		place->where = RUN_INPUT;
-		place->index = i;
+		location->where = RUN_INPUT;
+		location->index = i;
 	}
 	for (uint32_t s = 0; s < c->num_steps; s++)
 		note_step(c, s, !on_npu[c->steps[s].first]);
-	return place_outputs(c, err);
+	return locate_outputs(c, err);
 }
 
 static int compile_step(struct run_compiled *c, uint32_t s, struct npu_refusals *refusals,
@@ -124,7 +124,7 @@ static int compile_step(struct run_compiled *c, uint32_t s, struct npu_refusals 
 		return wnn_error_nomem(err, "the results of a program");
 	for (uint32_t i = step->first; i < step->first + step->count; i++)
 		for (uint32_t k = 0; k < graph->nodes[i]->num_results; k++)
-			if (c->places[graph->nodes[i]->results[k]->id].needed)
+			if (c->locations[graph->nodes[i]->results[k]->id].needed)
 				live_out[num_live_out++] = graph->nodes[i]->results[k]->id;
 	ret = npu_compile(graph, step->first, step->count, live_out, num_live_out, caps,
 			  c->device->profile, refusals, &step->program, err);
@@ -132,8 +132,8 @@ static int compile_step(struct run_compiled *c, uint32_t s, struct npu_refusals 
 	return ret;
 }
 
-/* Where the program of a step and its data go. */
-static void place_program(struct run_compiled *c, struct run_step *step)
+/* The offsets of a step: of its program, constants, slots and time stamps. */
+static void set_offsets(struct run_compiled *c, struct run_step *step)
 {
 	const struct npu_program *program = step->program;
 
@@ -177,7 +177,7 @@ static int compile_steps(struct run_compiled *c, const bool *on_npu, struct npu_
 		if (!on_npu[step->first])
 			continue;
 		if (!compile_step(c, s, refusals, err)) {
-			place_program(c, step);
+			set_offsets(c, step);
 			log_program(c, step);
 		} else if (refusals->count == before) {
 			return -1;
@@ -186,7 +186,7 @@ static int compile_steps(struct run_compiled *c, const bool *on_npu, struct npu_
 	return refusals->count == known ? 0 : -1;
 }
 
-/* Places in the arena: values that several steps see, and what a program needs for itself. */
+/* Offsets in the arena of values that several steps use, and of what a program needs for itself. */
 static int make_arena(struct run_compiled *c, struct wnn_error *err)
 {
 	const struct ir_graph *graph = c->graph;
@@ -198,15 +198,15 @@ static int make_arena(struct run_compiled *c, struct wnn_error *err)
 	if (!items)
 		return wnn_error_nomem(err, "the intermediate results of a graph");
 	for (uint32_t v = 0; v < graph->num_values; v++) {
-		struct run_place *place = &c->places[v];
+		struct run_location *location = &c->locations[v];
 
-		if (place->where != RUN_NOWHERE || !place->needed)
+		if (location->where != RUN_NOWHERE || !location->needed)
 			continue;
-		place->where = RUN_ARENA;
+		location->where = RUN_ARENA;
 		items[n++] = (struct memory_interval){ .bytes = run_align((uint64_t)ir_type_bytes(
 							       &graph->values[v]->type)),
-						       .begin = place->first,
-						       .end = place->last };
+						       .begin = location->first,
+						       .end = location->last };
 	}
 	for (uint32_t s = 0; s < c->num_steps; s++)
 		if (c->steps[s].program)
@@ -218,8 +218,8 @@ static int make_arena(struct run_compiled *c, struct wnn_error *err)
 	ret = memory_pack(items, n, &c->arena_bytes);
 	n = 0;
 	for (uint32_t v = 0; v < graph->num_values && !ret; v++)
-		if (c->places[v].where == RUN_ARENA)
-			c->places[v].offset = items[n++].offset;
+		if (c->locations[v].where == RUN_ARENA)
+			c->locations[v].offset = items[n++].offset;
 	for (uint32_t s = 0; s < c->num_steps && !ret; s++)
 		if (c->steps[s].program)
 			c->steps[s].scratch = items[n++].offset;
@@ -245,14 +245,14 @@ static int load_code(struct run_compiled *c, struct wnn_error *err)
 		       (size_t)program->num_insns * sizeof(*program->insns));
 		if (program->constant_bytes)
 			memcpy(map + step->constants, program->constants, program->constant_bytes);
-		/* The device's copy is the one that counts from here on. */
+		/* From here on only the copy in device memory is used. */
 		wnn_free(program->constants);
 		program->constants = NULL;
 	}
 	return 0;
 }
 
-/* Constants in the form that the kernels of CPU nodes read them in. */
+/* Converts constants to the form that the kernels of CPU nodes read. */
 static int pack_constants(struct run_compiled *c, struct wnn_error *err)
 {
 	for (uint32_t s = 0; s < c->num_steps; s++) {
@@ -274,13 +274,13 @@ static int pack_constants(struct run_compiled *c, struct wnn_error *err)
 	return 0;
 }
 
-/* What is packed is read from there; only CPU nodes and copies to outputs still read the others. */
+/* Drops the constants that only the NPU or packed copies need; CPU nodes and copies read the rest. */
 static void drop_constants(struct run_compiled *c)
 {
 	bool *kept = wnn_calloc((size_t)c->graph->num_values + 1, sizeof(*kept));
 
 	if (!kept)
-		return; /* they are dropped with the graph then */
+		return; /* without memory they stay until the graph is freed */
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		const struct ir_node *node = c->graph->nodes[c->steps[s].first];
 
@@ -312,7 +312,7 @@ int run_compile(struct run_device *device, struct ir_graph *graph, const bool *o
 	atomic_init(&c->refs, 1);
 	c->device = device;
 	c->graph = graph;
-	if (make_steps(c, on_npu, err) || make_places(c, on_npu, err) ||
+	if (make_steps(c, on_npu, err) || locate_values(c, on_npu, err) ||
 	    compile_steps(c, on_npu, refusals, err) || make_arena(c, err) || load_code(c, err) ||
 	    pack_constants(c, err)) {
 		c->graph = NULL;
@@ -347,7 +347,7 @@ void run_compiled_unref(struct run_compiled *c)
 	run_buffer_destroy(&c->device->heap, &c->code);
 	ir_graph_destroy(c->graph);
 	wnn_free(c->steps);
-	wnn_free(c->places);
+	wnn_free(c->locations);
 	wnn_free(c->copies);
 	wnn_free(c);
 }

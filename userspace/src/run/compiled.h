@@ -16,7 +16,7 @@ struct run_compiled;
 struct run_statistics {
 	uint64_t npu_cycles, macs;
 	uint64_t bytes_read, bytes_written; /* by the NPU */
-	uint64_t busy[5];		    /* cycles of CP, LD, ST, MXU, VPU; 0: not known */
+	uint64_t busy[ONPU_ENG_COUNT];	    /* cycles, by enum onpu_engine; 0: not known */
 	uint64_t npu_ns, cpu_ns, host_ns;
 };
 
@@ -34,10 +34,10 @@ void run_compiled_unref(struct run_compiled *compiled); /* NULL is fine */
 
 const struct ir_graph *run_compiled_graph(const struct run_compiled *compiled);
 
-/* Of memory for intermediates, in each dispatch that is in flight. */
+/* Bytes of memory for intermediates that each dispatch in flight needs. */
 uint64_t run_compiled_arena_bytes(const struct run_compiled *compiled);
 
-/* Programs that leave nothing in SRAM from node to node, as none was found that does. */
+/* How many programs keep no value in SRAM from one node to the next, as no such plan was found. */
 uint32_t run_compiled_spilled(const struct run_compiled *compiled);
 
 /* The compiler's notes on a node that runs on the NPU; NULL for others. */

@@ -18,7 +18,8 @@ enum run_where {
 	RUN_ARENA,    /* in the arena of the instance, at `offset` */
 };
 
-struct run_place {
+/* Where the bytes of a value are while the graph runs. */
+struct run_location {
 	enum run_where where;
 	uint32_t index;
 	uint64_t offset;
@@ -45,7 +46,7 @@ struct run_copy {
 	const struct ir_value *value;
 };
 
-/* What a dispatch needs for itself. */
+/* The memory that a dispatch in flight needs for itself. */
 struct run_instance {
 	struct run_buffer arena, slots;
 	struct run_buffer records; /* time stamps, when the device profiles */
@@ -56,7 +57,7 @@ struct run_compiled {
 	atomic_uint refs;
 	struct run_device *device;
 	struct ir_graph *graph;
-	struct run_place *places; /* by value id */
+	struct run_location *locations; /* by value id */
 	uint32_t num_steps;
 	struct run_step *steps;
 	uint32_t num_copies;

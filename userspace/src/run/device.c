@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Jobs of a device and their completion. */
+/* Submits the jobs of a device and waits for them. */
 #include "run/device.h"
 
 #include <string.h>
 
-#define MAX_TRIES 4u /* of a job that others' faults cancel */
+#define MAX_TRIES 4u /* how often a job is run that the faults of others cancel */
 
 int run_device_init(struct run_device *device, struct winsys *ws, unsigned int threads,
 		    struct wnn_error *err)

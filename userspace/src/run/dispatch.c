@@ -14,17 +14,17 @@
 /* Where a value's bytes are in this dispatch. */
 static void *value_map(const struct run_dispatch *d, const struct ir_value *value)
 {
-	const struct run_place *place = &d->compiled->places[value->id];
+	const struct run_location *location = &d->compiled->locations[value->id];
 
-	switch (place->where) {
+	switch (location->where) {
 	case RUN_CONSTANT: /* dropped when packed */
 		return value->constant ? (void *)value->constant->data : NULL;
 	case RUN_INPUT:
-		return d->inputs[place->index]->map;
+		return d->inputs[location->index]->map;
 	case RUN_OUTPUT:
-		return d->outputs[place->index]->map;
+		return d->outputs[location->index]->map;
 	case RUN_ARENA:
-		return (char *)d->instance->arena.map + place->offset;
+		return (char *)d->instance->arena.map + location->offset;
 	default:
 		return NULL;
 	}
@@ -32,15 +32,15 @@ static void *value_map(const struct run_dispatch *d, const struct ir_value *valu
 
 static uint64_t value_va(const struct run_dispatch *d, uint32_t value_id)
 {
-	const struct run_place *place = &d->compiled->places[value_id];
+	const struct run_location *location = &d->compiled->locations[value_id];
 
-	switch (place->where) {
+	switch (location->where) {
 	case RUN_INPUT:
-		return d->inputs[place->index]->va;
+		return d->inputs[location->index]->va;
 	case RUN_OUTPUT:
-		return d->outputs[place->index]->va;
+		return d->outputs[location->index]->va;
 	default:
-		return d->instance->arena.va + place->offset;
+		return d->instance->arena.va + location->offset;
 	}
 }
 
@@ -123,7 +123,7 @@ static int take_instance(struct run_dispatch *d)
 		else if (!c->ring_made)
 			return -1;
 		else
-			instance = NULL; /* those that exist will do */
+			instance = NULL; /* no memory: wait for one that exists */
 	}
 	while (!instance && run_device_wait_one(c->device))
 		instance = idle_instance(c);
@@ -213,7 +213,7 @@ static const struct ir_node *node_of_insn(const struct run_compiled *c, const st
 	return NULL;
 }
 
-/* A device that does not count does what the compiler planned. */
+/* Where a device has no counters, the figures are those that the compiler planned. */
 static void add_counters(struct run_statistics *statistics, const struct winsys_result *result,
 			 const struct npu_program *program)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "plan/compile.h"
+#include "util/array.h"
 #include "util/malloc.h"
 
 static int nomem(struct wnn_error *err)
@@ -32,32 +33,17 @@ void run_profile_destroy(struct run_profile *profile)
 	wnn_free(profile);
 }
 
-static int grow(void *array, size_t *cap, size_t need, size_t size, struct wnn_error *err)
-{
-	void **slot = array, *grown;
-	size_t bigger = *cap * 2 > need ? *cap * 2 : need;
-
-	if (need <= *cap)
-		return 0;
-	grown = wnn_realloc(*slot, bigger * size);
-	if (!grown)
-		return nomem(err);
-	*slot = grown;
-	*cap = bigger;
-	return 0;
-}
-
 int run_profile_add_span(struct run_profile *profile, const struct run_profile_span *span,
 			 struct wnn_error *err)
 {
-	if (grow(&profile->spans, &profile->cap_spans, profile->num_spans + 1,
-		 sizeof(*profile->spans), err))
-		return -1;
+	if (wnn_array_reserve(&profile->spans, &profile->cap_spans, profile->num_spans + 1,
+			      sizeof(*profile->spans)))
+		return nomem(err);
 	profile->spans[profile->num_spans++] = *span;
 	return 0;
 }
 
-/* The nodes of a program have their instructions in order, one behind the other. */
+/* Tells which node each instruction of a job belongs to. */
 static void name_nodes(const struct npu_program *program, uint32_t first_node,
 		       const struct npu_job *job, uint32_t *node_of)
 {
@@ -76,7 +62,7 @@ static void name_nodes(const struct npu_program *program, uint32_t first_node,
 	}
 }
 
-/* A device that keeps no time leaves records behind that name no instruction of the job. */
+/* False when the record is none of the job: a device without time stamps does not write records. */
 static bool fill_event(const struct run_profile *profile, const struct npu_program *program,
 		       const struct npu_job *job, const uint32_t *node_of,
 		       const struct onpu_profile_record *record, struct run_profile_event *event)
@@ -106,8 +92,9 @@ int run_profile_add_job(struct run_profile *profile, const struct npu_program *p
 
 	if (!node_of)
 		return nomem(err);
-	if (grow(&profile->events, &profile->cap_events, profile->num_events + job->num_insns,
-		 sizeof(*profile->events), err)) {
+	if (wnn_array_reserve(&profile->events, &profile->cap_events,
+			      profile->num_events + job->num_insns, sizeof(*profile->events))) {
+		nomem(err);
 		wnn_free(node_of);
 		return -1;
 	}

@@ -224,7 +224,7 @@ static int submit_error(const struct winsys_ctx *ctx, int why, struct wnn_error 
 	}
 }
 
-/* A part of the jobs that fits the interface's limits; the lock is held. */
+/* Submits jobs; the lock is held. */
 static int submit_part(struct winsys_ctx *ctx, const struct winsys_job *jobs, uint32_t count)
 {
 	struct drm_onpu_sync syncs[KEPT_JOBS];
@@ -268,7 +268,7 @@ static int drm_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, uin
 	return ret ? submit_error(ctx, -ret, err) : 0;
 }
 
-/* What the device wrote about the last job; of an earlier one it is gone. */
+/* Figures from the completion page, which has only those of the job that ended last. */
 static void read_figures(const struct winsys_ctx *ctx, uint64_t seqno, struct winsys_result *result)
 {
 	const volatile struct onpu_job_counters *counters =
@@ -286,7 +286,7 @@ static void read_figures(const struct winsys_ctx *ctx, uint64_t seqno, struct wi
 	got.bytes_st = counters->bytes_st;
 	got.has_counters = true;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	/* The next job's end would have changed this first. */
+	/* If the next job had ended meanwhile, this would have changed before the rest. */
 	if (counters->seqno == seqno)
 		*result = got;
 }

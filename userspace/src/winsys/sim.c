@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ABORT_CHECK 64u /* steps between looks at what the callers want */
+#define ABORT_CHECK 64u /* steps between checks whether the job is still wanted */
 
 struct sim_bo {
 	struct winsys_bo base;
@@ -134,7 +134,7 @@ static size_t whole_pages(size_t size)
 	return wnn_align_up(size, ONPU_PAGE_SIZE);
 }
 
-/* Addresses only grow, so that a stale one hits nothing; the lock is held for writing. */
+/* Addresses are never used twice, so that a stale one faults; the lock is held for writing. */
 static int insert_bo(struct sim *sim, struct sim_bo *bo)
 {
 	size_t span = whole_pages(bo->base.size) + ONPU_PAGE_SIZE;

@@ -84,7 +84,7 @@ static void full_bo_destroy(struct winsys_bo *base)
 
 /* ---- jobs */
 
-/* What will not run any more has ended as well. */
+/* The jobs behind a failed one will not run: they end as cancelled. */
 static void cancel_rest(struct full_ctx *ctx)
 {
 	while (ctx->log.completed < ctx->log.submitted)
@@ -93,7 +93,7 @@ static void cancel_rest(struct full_ctx *ctx)
 	sim_queue_drop(&ctx->waiting, NULL);
 }
 
-/* From the interrupt, while the device stands still: the page is about the job just ended. */
+/* The device waits until the interrupt returns, so the completion page is that of the job that ended. */
 void full_completed(struct full_ctx *ctx)
 {
 	const struct onpu_completion *page = ctx->completion.map;
@@ -147,7 +147,7 @@ static uint32_t fill_ring(struct full_ctx *ctx)
 	uint64_t before = ctx->fed;
 
 	while (ctx->waiting.first && ctx->fed - ctx->log.completed < FULL_RING) {
-		/* Without a job the context may still be in the making, its ring with it. */
+		/* Only a context that is complete has jobs: before that ring.map may be NULL. */
 		struct onpu_ring_job *ring = ctx->ring.map;
 		struct sim_job *job = sim_queue_take(&ctx->waiting);
 
@@ -254,7 +254,7 @@ static int make_context(struct full *full, struct full_ctx *ctx, struct wnn_erro
 	return full_request(full, &bind, err);
 }
 
-/* Whatever was made of it; the firmware refuses what was not. */
+/* Also for a context that was made only in part: the firmware refuses what does not exist. */
 static void unmake_context(struct full *full, struct full_ctx *ctx)
 {
 	const uint32_t types[] = {

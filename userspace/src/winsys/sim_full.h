@@ -23,7 +23,7 @@ struct range {
 	uint64_t start, size;
 };
 
-/* Allocator of a range of numbers; looks on from where it was last. */
+/* Hands out parts of a range of addresses; the search begins behind the last part. */
 struct ranges {
 	struct range *used; /* in order */
 	size_t count, room;
@@ -55,7 +55,7 @@ struct full_map {
 };
 
 int full_map_create(struct full_memory *memory, struct full_map *map, size_t size, bool user);
-/* In this order, with an invalidation in between. */
+/* To unmap: clear, then full_invalidate(), then free. */
 void full_map_clear(struct full_memory *memory, const struct full_map *map);
 void full_map_free(struct full_memory *memory, const struct full_map *map, bool user);
 
@@ -80,7 +80,7 @@ struct full {
 	uint64_t request_ring, response_ring;
 	uint32_t request_tail, response_head, request_id;
 
-	/* All below: guarded by its lock. Never call the device with it held. */
+	/* sync.lock guards all below. It must not be held when the device is called. */
 	struct sim_sync sync;
 	bool kicked, stop;
 	bool interrupted; /* vector 0 */
@@ -94,14 +94,17 @@ struct full {
 int full_driver_start(struct full *full, const struct winsys_sim_config *config,
 		      struct wnn_error *err);
 void full_driver_stop(struct full *full);
-/* Send m, wait, m is the response; 0 or -1. */
+/* Sends *m to the firmware and waits; *m is then the response. 0 or -1. */
 int full_request(struct full *full, union onpu_msg *m, struct wnn_error *err);
 void full_invalidate(struct full *full, uint64_t va, size_t size);
 void full_write(struct full *full, uint32_t offset, uint32_t value);
 uint32_t full_read(struct full *full, uint32_t offset);
 
-/* sim_full.c, called by the driver: a queue raised its interrupt (lock held), fill the rings */
+/* ---- in sim_full.c, called by sim_full_driver.c */
+
+/* The interrupt of a queue: a job has ended. full->sync.lock is held. */
 void full_completed(struct full_ctx *ctx);
+/* Moves waiting jobs into the rings; true when there were some. */
 bool full_feed(struct full *full);
 
 #endif

@@ -75,7 +75,7 @@ static int write_memory(void *ctx, uint64_t addr, const void *src, size_t len)
 
 /* ---- vector 0 */
 
-/* Responses go to who waits; events say what completions have said already. */
+/* Hands responses to the thread that waits; events are ignored, as completions have said the same. */
 static void take_responses(struct full *full)
 {
 	while (full_read(full, ONPU_REG_RESPONSE_TAIL) != full->response_head) {
@@ -133,7 +133,7 @@ static void serve_interrupt(struct full *full)
 	}
 }
 
-/* Wait for an access while the device has nothing to do; false: it is time to stop. */
+/* While the device is idle, waits until somebody accesses it. False: stop the thread. */
 static bool pause_device(struct full *full, bool idle)
 {
 	bool stop;
@@ -313,7 +313,7 @@ static struct onpu_device *make_device(struct full *full, const struct winsys_si
 		device.sim.sram_bytes = config->sram_bytes;
 	device.sim.threads = config->threads ? config->threads : 1;
 	device.sim.simd = config->simd;
-	/* A forgotten invalidation shall be seen. */
+	/* Keeps translations until they are invalidated, so that a forgotten invalidation shows. */
 	device.tlb_sticky = true;
 	return onpu_device_create(&device, &host, why);
 }

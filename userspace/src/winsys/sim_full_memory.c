@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The memory of full mode: one area that is given out in pages, and the page table of the one
- * address space. Tables are kept until the end: what a freed mapping leaves is of use to the next.
+ * address space. Page tables are not freed before the end, as the next mapping can use them again.
  */
 #include "winsys/sim_full.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Jobs of the device model: the queue of the waiting ones, what became of the others. */
+/* Jobs of the device model: the queue of those that wait, and the results of those that ended. */
 #include "winsys/sim_queue.h"
 
 #include <errno.h>

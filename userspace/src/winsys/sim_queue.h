@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What both modes of the device model keep of jobs: those that wait for their turn, and per context
- * how those that ended did. Nothing here locks but sim_log_wait().
+ * The jobs of both modes of the device model: those that wait, and for each context the results of
+ * those that ended. The caller locks; only sim_log_wait() does so itself.
  */
 #ifndef WNN_WINSYS_SIM_QUEUE_H
 #define WNN_WINSYS_SIM_QUEUE_H
@@ -29,7 +29,7 @@ void sim_queue_init(struct sim_queue *queue);
 /* A queue of these jobs, not numbered yet. */
 int sim_queue_make(struct sim_queue *made, struct winsys_ctx *ctx, const struct winsys_job *jobs,
 		   uint32_t count, struct wnn_error *err);
-/* The first job, which is the caller's from then on; NULL: there is none. */
+/* Takes the first job out, which the caller frees; NULL: there is none. */
 struct sim_job *sim_queue_take(struct sim_queue *queue);
 /* Frees the jobs of a context; NULL: all. */
 void sim_queue_drop(struct sim_queue *queue, const struct winsys_ctx *ctx);
