@@ -220,7 +220,10 @@ typedef struct WNNContextDeviceOptions {
 	 * if an NPU opens, else cpu.
 	 */
 	WNNStringView device;
-	/** Device node of the NPU, such as /dev/accel/accel0; empty: the first that opens. */
+	/**
+	 * Device node of the NPU, such as /dev/accel/accel0: without a device it asks for "npu",
+	 * and the context is not made when it does not open. Empty: the first that opens.
+	 */
 	WNNStringView nodePath;
 	/** Where operators may run. Default: PreferNPU. */
 	WNNPlacementPolicy placementPolicy;

@@ -109,6 +109,11 @@ static int parse_device_options(const WNNContextDeviceOptions *options,
 	if (length)
 		return parse_device(options->device.data, length, "WNNContextDeviceOptions", config,
 				    err);
+	/* Who names a node means that NPU; another device in its stead would be a silent error. */
+	if (config->node) {
+		config->device = CONTEXT_NPU;
+		config->named_by = "WNNContextDeviceOptions.nodePath";
+	}
 	return 0;
 }
 
