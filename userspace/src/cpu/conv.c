@@ -4,21 +4,13 @@
 
 #include <math.h>
 
-/* Index of o, i, h, w in a filter layout. */
-static const uint8_t filter_axes[][4] = {
-	[IR_OIHW] = { 0, 1, 2, 3 },
-	[IR_HWIO] = { 3, 2, 0, 1 },
-	[IR_OHWI] = { 0, 3, 1, 2 },
-	[IR_IHWO] = { 3, 0, 1, 2 },
-};
-
 struct cpu_conv cpu_conv_of(const struct ir_node *node)
 {
 	const struct ir_type *x = &node->operands[0]->type, *f = &node->operands[1]->type;
 	const struct ir_type *y = &node->results[0]->type;
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;
 	bool nhwc = attrs->layout == IR_NHWC;
-	const uint8_t *axes = filter_axes[attrs->filter_layout];
+	const uint8_t *axes = ir_filter_axes(attrs->filter_layout);
 	uint32_t c = nhwc ? 3 : 1, h = nhwc ? 1 : 2;
 
 	return (struct cpu_conv){
@@ -41,7 +33,7 @@ struct cpu_conv cpu_conv_of(const struct ir_node *node)
 
 void cpu_conv_filter_strides(const struct cpu_conv *conv, int64_t stride[4])
 {
-	const uint8_t *axes = filter_axes[conv->attrs->filter_layout];
+	const uint8_t *axes = ir_filter_axes(conv->attrs->filter_layout);
 	int64_t s = 1;
 
 	for (int i = 3; i >= 0; i--) {

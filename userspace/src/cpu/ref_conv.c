@@ -27,12 +27,7 @@ struct filter {
 
 static struct filter filter_of(const struct ir_type *type, enum ir_filter_layout layout)
 {
-	/* Positions of o, i, h, w in each layout's name. */
-	static const uint8_t at[][4] = {
-		[IR_OIHW] = { 0, 1, 2, 3 }, [IR_HWIO] = { 3, 2, 0, 1 }, [IR_OHWI] = { 0, 3, 1, 2 },
-		[IR_IHWO] = { 3, 0, 1, 2 }, [IR_IOHW] = { 1, 0, 2, 3 }, [IR_HWOI] = { 2, 3, 0, 1 },
-	};
-	const uint8_t *p = at[layout];
+	const uint8_t *p = ir_filter_axes(layout);
 	struct cpu_shape s = cpu_shape_of(type);
 
 	return (struct filter){ s.dim[p[0]],	s.dim[p[1]],	s.dim[p[2]],	s.dim[p[3]],

@@ -2,12 +2,6 @@
 /* conv2d and convTranspose2d. */
 #include "graph/rules.h"
 
-/* Positions of output channels, input channels, height and width in each filter layout. */
-static const uint8_t filter_dims[][4] = {
-	[IR_OIHW] = { 0, 1, 2, 3 }, [IR_HWIO] = { 3, 2, 0, 1 }, [IR_OHWI] = { 0, 3, 1, 2 },
-	[IR_IHWO] = { 3, 0, 1, 2 }, [IR_IOHW] = { 1, 0, 2, 3 }, [IR_HWOI] = { 2, 3, 0, 1 },
-};
-
 /* Sizes of a convolution, whatever the layouts. */
 struct conv_sizes {
 	int64_t batch, channels, in[2];
@@ -17,7 +11,7 @@ struct conv_sizes {
 static struct conv_sizes sizes_of(const struct wnn_rule *rule, const struct ir_conv_attrs *attrs)
 {
 	const struct ir_type *input = rule_type(rule, 0), *filter = rule_type(rule, 1);
-	const uint8_t *at = filter_dims[attrs->filter_layout];
+	const uint8_t *at = ir_filter_axes(attrs->filter_layout);
 	bool nchw = attrs->layout == IR_NCHW;
 
 	return (struct conv_sizes){

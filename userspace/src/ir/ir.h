@@ -182,7 +182,19 @@ struct ir_unary_attrs {
 };
 
 enum ir_layout { IR_NCHW, IR_NHWC };
-enum ir_filter_layout { IR_OIHW, IR_HWIO, IR_OHWI, IR_IHWO, IR_IOHW, IR_HWOI };
+
+/* Filter layouts: name, then the axes of O, I, H and W (for convTranspose2d too). */
+#define IR_FILTER_LAYOUTS(X)        \
+	X(OIHW, "oihw", 0, 1, 2, 3) \
+	X(HWIO, "hwio", 3, 2, 0, 1) \
+	X(OHWI, "ohwi", 0, 3, 1, 2) \
+	X(IHWO, "ihwo", 3, 0, 1, 2) \
+	X(IOHW, "iohw", 1, 0, 2, 3) \
+	X(HWOI, "hwoi", 2, 3, 0, 1)
+#define IR_FILTER_LAYOUT_ENUM(id, ...) IR_##id,
+enum ir_filter_layout { IR_FILTER_LAYOUTS(IR_FILTER_LAYOUT_ENUM) };
+#undef IR_FILTER_LAYOUT_ENUM
+
 enum ir_pool { IR_POOL_MAX, IR_POOL_AVERAGE, IR_POOL_L2 };
 enum ir_pad_mode { IR_PAD_CONSTANT, IR_PAD_EDGE, IR_PAD_REFLECTION, IR_PAD_SYMMETRIC };
 
@@ -360,6 +372,9 @@ const char *ir_op_name(enum ir_op op);
 const char *ir_unary_name(int kind);
 const char *ir_binary_name(enum ir_binary kind);
 const char *ir_reduce_name(enum ir_reduce kind);
+const char *ir_filter_layout_name(enum ir_filter_layout layout); /* "oihw" */
+/* The four axes of a filter, in the order O, I, H, W. */
+const uint8_t *ir_filter_axes(enum ir_filter_layout layout);
 
 #define IR_NODE_NAME_SIZE 192
 /* conv2d "stem", fit for messages; "the graph" without a node. Returns buffer. */

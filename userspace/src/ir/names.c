@@ -115,6 +115,24 @@ const char *ir_reduce_name(enum ir_reduce kind)
 	return reduce_names[kind];
 }
 
+const char *ir_filter_layout_name(enum ir_filter_layout layout)
+{
+#define NAME(id, name, ...) [IR_##id] = name,
+	static const char *const names[] = { IR_FILTER_LAYOUTS(NAME) };
+#undef NAME
+
+	return names[layout];
+}
+
+const uint8_t *ir_filter_axes(enum ir_filter_layout layout)
+{
+#define AXES(id, name, ...) [IR_##id] = { __VA_ARGS__ },
+	static const uint8_t axes[][4] = { IR_FILTER_LAYOUTS(AXES) };
+#undef AXES
+
+	return axes[layout];
+}
+
 const char *ir_node_name(const struct ir_node *node, char *buffer, size_t size)
 {
 	char label[96];

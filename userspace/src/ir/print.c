@@ -35,13 +35,11 @@ static void print_u32s(FILE *f, const char *name, const uint32_t *v, uint32_t n)
 
 static void print_conv(FILE *f, const struct ir_conv_attrs *a)
 {
-	static const char *const filters[] = { "oihw", "hwio", "ohwi", "ihwo", "iohw", "hwoi" };
-
 	print_u32s(f, "pad", a->padding, 4);
 	print_u32s(f, "stride", a->strides, 2);
 	print_u32s(f, "dilation", a->dilations, 2);
 	fprintf(f, " groups=%" PRIu32 " %s %s%s", a->groups, a->layout == IR_NCHW ? "nchw" : "nhwc",
-		filters[a->filter_layout], a->transposed ? " transposed" : "");
+		ir_filter_layout_name(a->filter_layout), a->transposed ? " transposed" : "");
 	print_act(f, &a->act);
 }
 
