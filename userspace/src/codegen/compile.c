@@ -133,21 +133,24 @@ struct tokens {
 };
 
 struct timeline {
-	struct tokens tokens[PLAN_ENGINES][PLAN_ENGINES];
-	uint64_t free[PLAN_ENGINES], issue, last;
+	struct tokens tokens[ONPU_ENG_COUNT][ONPU_ENG_COUNT];
+	uint64_t free[ONPU_ENG_COUNT], issue, last;
 };
+
+/* An instruction and about two new slots. */
+#define ISSUE_CYCLES 8
 
 static void run_op(struct plan *plan, struct timeline *tl, const struct plan_op *op)
 {
 	uint64_t start;
 
-	tl->issue += 8; /* an instruction and about two new slots */
+	tl->issue += ISSUE_CYCLES;
 	if (op->op == ONPU_OP_PREEMPT) {
 		tl->issue = tl->issue > tl->last ? tl->issue : tl->last;
 		return;
 	}
 	start = tl->free[op->engine] > tl->issue ? tl->free[op->engine] : tl->issue;
-	for (int e = 0; e < PLAN_ENGINES; e++) {
+	for (int e = 0; e < ONPU_ENG_COUNT; e++) {
 		struct tokens *tokens = &tl->tokens[e][op->engine];
 
 		if (!(op->waits >> e & 1))
@@ -159,7 +162,7 @@ static void run_op(struct plan *plan, struct timeline *tl, const struct plan_op 
 	tl->free[op->engine] = start + op->cost;
 	if (tl->free[op->engine] > tl->last)
 		tl->last = tl->free[op->engine];
-	for (int e = 0; e < PLAN_ENGINES; e++) {
+	for (int e = 0; e < ONPU_ENG_COUNT; e++) {
 		struct tokens *tokens = &tl->tokens[op->engine][e];
 
 		if (!(op->signals >> e & 1) || plan_grow(plan, &tokens->time, &tokens->cap,
@@ -185,8 +188,8 @@ static uint64_t estimate(struct plan *plan)
 		plan->nodes[plan->ops[i].node].est_cycles += tl->last - before;
 	}
 	total = tl->last;
-	for (int a = 0; a < PLAN_ENGINES; a++)
-		for (int b = 0; b < PLAN_ENGINES; b++)
+	for (int a = 0; a < ONPU_ENG_COUNT; a++)
+		for (int b = 0; b < ONPU_ENG_COUNT; b++)
 			wnn_free(tl->tokens[a][b].time);
 	wnn_free(tl);
 	return total;

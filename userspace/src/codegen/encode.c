@@ -360,7 +360,7 @@ static void put_patches(struct encoder *enc, struct npu_program *program)
 
 int encode_plan(struct plan *plan, bool profile, struct npu_program *program)
 {
-	struct encoder enc = { .plan = plan, .profile = profile, .max_slots = PLAN_MAX_SLOTS };
+	struct encoder enc = { .plan = plan, .profile = profile, .max_slots = ONPU_MAX_SLOTS };
 
 	if (plan->caps->max_slots)
 		enc.max_slots = plan->caps->max_slots;

@@ -217,7 +217,7 @@ static int decode(const struct verifier *v, uint32_t pc, struct decoded *d)
 						  .s2 = d->present[3] ? &d->view[3] : NULL,
 						  .param = d->has_param ? &d->param : NULL,
 					  });
-	if (d->cost > PLAN_MAX_COST)
+	if (d->cost > ONPU_MAX_COST)
 		return bad(v, pc, "the instruction takes more than 2^20 cycles");
 	return 0;
 }
@@ -345,7 +345,7 @@ static int check_insns(const struct verifier *v, struct step *steps, struct queu
 			continue;
 		}
 		since_preempt += d.cost;
-		if (since_preempt > PLAN_MAX_COST && since_preempt != d.cost)
+		if (since_preempt > ONPU_PREEMPT_CYCLES && since_preempt != d.cost)
 			return bad(v, pc, "no preemption point for 2^20 cycles");
 	}
 	return 0;

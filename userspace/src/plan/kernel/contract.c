@@ -10,11 +10,6 @@
 
 #define MAX_SIZES 24
 
-static uint64_t div_up(uint64_t a, uint64_t b)
-{
-	return (a + b - 1) / b;
-}
-
 static uint64_t max_of(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -29,7 +24,7 @@ struct contract_step contract_step_at(const struct contract *c, const struct con
 				      uint64_t step)
 {
 	struct contract_step s = { 0, c->taps[0], 0, c->taps[1], 0, c->k };
-	uint64_t chunks = div_up(c->k, t->k);
+	uint64_t chunks = wnn_div_up(c->k, t->k);
 
 	if (t->cut == CUT_K) {
 		s.k = step % chunks * t->k;
@@ -37,7 +32,7 @@ struct contract_step contract_step_at(const struct contract *c, const struct con
 		step /= chunks;
 	}
 	if (t->cut >= CUT_TAPS) {
-		uint64_t parts = div_up(c->taps[1], t->kw);
+		uint64_t parts = wnn_div_up(c->taps[1], t->kw);
 
 		s.kw = step % parts * t->kw;
 		s.kws = c->taps[1] - s.kw < t->kw ? c->taps[1] - s.kw : t->kw;
@@ -67,7 +62,7 @@ int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t t
 
 int64_t contract_pitch(const struct contract *c, int axis, int64_t rows)
 {
-	return (int64_t)div_up(rows, c->up[axis]) * c->up[axis];
+	return (int64_t)wnn_div_up(rows, c->up[axis]) * c->up[axis];
 }
 
 static int64_t tile_rows(const struct contract *c, int axis, int64_t out, int64_t taps)
@@ -85,7 +80,7 @@ static uint64_t steps_of(const struct contract *c, const struct contract_tile *t
 	case CUT_ROWS:
 		return c->taps[0];
 	default:
-		return c->taps[0] * div_up(c->taps[1], t->kw) * div_up(c->k, t->k);
+		return c->taps[0] * wnn_div_up(c->taps[1], t->kw) * wnn_div_up(c->k, t->k);
 	}
 }
 
@@ -127,7 +122,7 @@ static void measure(const struct contract *c, struct contract_tile *t)
 
 	t->tiles = 1;
 	for (int i = 0; i < CD_RANK; i++) {
-		t->grid[i] = div_up(c->dim[i], t->tile[i]);
+		t->grid[i] = wnn_div_up(c->dim[i], t->tile[i]);
 		t->tiles *= t->grid[i];
 		results *= t->tile[i];
 	}
@@ -188,7 +183,7 @@ static uint64_t b_cost(const struct plan *plan, const struct contract *c,
 	if (!c->b.rank)
 		return 0;
 	if (c->b_data)
-		return 64 + div_up(t->b_bytes, plan->caps->dma_bytes_per_cycle);
+		return ONPU_CYCLES_DMA + wnn_div_up(t->b_bytes, plan->caps->dma_bytes_per_cycle);
 	dst = view_sram(0, c->b.dtype, 5, dim, c->b.stride);
 	memcpy(src.dim, dim, sizeof(dim));
 	return plan_cost_copy(plan->caps, dst, src);
@@ -205,7 +200,7 @@ static uint64_t compute_cost(const struct plan *plan, const struct contract *c,
 				     s->khs * s->kws * s->ks, c->a.dtype);
 	for (int i = 0; i < CD_RANK; i++)
 		results *= t->tile[i];
-	return 8 + div_up(results, plan->caps->lanes) * s->khs * s->kws;
+	return ONPU_CYCLES_VECTOR + wnn_div_up(results, plan->caps->lanes) * s->khs * s->kws;
 }
 
 static uint64_t post_cost(const struct plan *plan, const struct contract *c,
@@ -216,8 +211,9 @@ static uint64_t post_cost(const struct plan *plan, const struct contract *c,
 	for (int i = 0; i < CD_RANK; i++)
 		results *= t->tile[i];
 	for (uint32_t i = 0; i < c->num_posts; i++)
-		cost += 8 + div_up(results, plan->caps->lanes) * onpu_op_info[c->post[i].op].factor;
-	return cost + (t->direct ? 0 : 8 + div_up(results, plan->caps->lanes));
+		cost += ONPU_CYCLES_VECTOR +
+			wnn_div_up(results, plan->caps->lanes) * onpu_op_info[c->post[i].op].factor;
+	return cost + (t->direct ? 0 : ONPU_CYCLES_VECTOR + wnn_div_up(results, plan->caps->lanes));
 }
 
 static uint64_t out_cost(const struct plan *plan, const struct contract *c,
@@ -237,7 +233,8 @@ static uint64_t extra_cost(const struct plan *plan, const struct contract_tile *
 
 	for (uint32_t e = 0; e < num_extras; e++)
 		if (t->extra_slots[e] > 1)
-			cost += 64 + div_up(t->extra_bytes[e], plan->caps->dma_bytes_per_cycle);
+			cost += ONPU_CYCLES_DMA +
+				wnn_div_up(t->extra_bytes[e], plan->caps->dma_bytes_per_cycle);
 	return cost;
 }
 
@@ -335,7 +332,7 @@ static bool price(const struct plan *plan, const struct contract *c, const struc
 	cost->extra = extra_cost(plan, t, c->num_extras);
 	/* Padding may cut runs: stay clear of the limit of one instruction. */
 	return max_of(max_of(cost->a, cost->b),
-		      max_of(max_of(cost->compute, cost->post), cost->out)) <= PLAN_MAX_COST / 2;
+		      max_of(max_of(cost->compute, cost->post), cost->out)) <= ONPU_MAX_COST / 2;
 }
 
 /* Half as many taps, or channels of a tap, in a step; false when it was one. */
@@ -388,8 +385,8 @@ static int sizes_of(int64_t extent, int64_t unit, int64_t *size)
 {
 	int count = 0;
 
-	for (int64_t n = extent; count < MAX_SIZES; n = div_up(n, 2)) {
-		int64_t rounded = n > unit && n < extent ? (int64_t)div_up(n, unit) * unit : n;
+	for (int64_t n = extent; count < MAX_SIZES; n = wnn_div_up(n, 2)) {
+		int64_t rounded = n > unit && n < extent ? (int64_t)wnn_div_up(n, unit) * unit : n;
 
 		if (!count || rounded < size[count - 1])
 			size[count++] = rounded;

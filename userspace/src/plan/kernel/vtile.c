@@ -184,7 +184,7 @@ static void estimate(const struct plan *plan, const struct vprog *prog, struct v
 	first += vpu / vt->tiles + 40;
 	vt->cycles = (ld > st ? ld : st) > vpu ? (ld > st ? ld : st) : vpu;
 	vt->cycles += first + vt->tiles * (prog->num_ops + prog->num_regs) * 4;
-	if (worst > PLAN_MAX_COST)
+	if (worst > ONPU_MAX_COST)
 		vt->cycles = UINT64_MAX;
 }
 

@@ -3,13 +3,6 @@
  * its views. */
 #include "plan/list/plan.h"
 
-#define DMA_SETUP 64
-
-static uint64_t div_up(uint64_t a, uint64_t b)
-{
-	return (a + b - 1) / b;
-}
-
 uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,
 		       const struct npu_view *src)
 {
@@ -27,7 +20,7 @@ uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,
 	}
 	for (uint32_t i = 0; i < rank; i++)
 		runs *= d.dim[i];
-	return DMA_SETUP + runs * div_up(run, caps->dma_bytes_per_cycle);
+	return ONPU_CYCLES_DMA + runs * wnn_div_up(run, caps->dma_bytes_per_cycle);
 }
 
 uint64_t plan_cost_copy(const struct npu_caps *caps, struct npu_view dst, struct npu_view src)
@@ -45,8 +38,8 @@ uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, 
 
 	if (depth < caps->mxu_rows)
 		depth = caps->mxu_rows;
-	return 16 + caps->mxu_rows + caps->mxu_cols +
-	       batch * div_up(m, caps->mxu_rows) * div_up(n, caps->mxu_cols) * depth;
+	return ONPU_CYCLES_MMA + caps->mxu_rows + caps->mxu_cols +
+	       batch * wnn_div_up(m, caps->mxu_rows) * wnn_div_up(n, caps->mxu_cols) * depth;
 }
 
 /* Runs of two views over the last `rank` dims of both. */
@@ -63,7 +56,7 @@ static uint64_t slice_cost(const struct npu_caps *caps, const struct npu_view *d
 		d.stride[i] = dst->stride[dst->rank - rank + i];
 		s.stride[i] = src->stride[src->rank - rank + i];
 	}
-	return plan_cost_dma(caps, &d, &s) - DMA_SETUP;
+	return plan_cost_dma(caps, &d, &s) - ONPU_CYCLES_DMA;
 }
 
 static uint64_t gather_insn(const struct npu_caps *caps, const struct plan_insn *insn)
@@ -83,7 +76,7 @@ static uint64_t gather_insn(const struct npu_caps *caps, const struct plan_insn 
 		rank = full->rank - insn->param->index.batch_dims - coordinates;
 		slices /= coordinates;
 	}
-	return DMA_SETUP + div_up(bytes, caps->dma_bytes_per_cycle) +
+	return ONPU_CYCLES_DMA + wnn_div_up(bytes, caps->dma_bytes_per_cycle) +
 	       slices * slice_cost(caps, insn->dst, insn->s0, (uint32_t)rank);
 }
 
@@ -134,7 +127,8 @@ static uint64_t words(const struct plan_insn *insn)
 uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *insn)
 {
 	const struct onpu_op_info *info = &onpu_op_info[insn->op];
-	uint64_t out = insn->dst ? div_up(view_elements(insn->dst) * words(insn), caps->lanes) : 0;
+	uint64_t out = insn->dst ? wnn_div_up(view_elements(insn->dst) * words(insn), caps->lanes) :
+				   0;
 
 	switch (info->cost) {
 	case ONPU_COST_DMA:
@@ -146,11 +140,12 @@ uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *ins
 		return mma_insn(caps, insn);
 	case ONPU_COST_VECTOR:
 	case ONPU_COST_SCAN:
-		return 8 + out * info->factor;
+		return ONPU_CYCLES_VECTOR + out * info->factor;
 	case ONPU_COST_WINDOW:
-		return 8 + out * taps_of(insn->param);
+		return ONPU_CYCLES_VECTOR + out * taps_of(insn->param);
 	case ONPU_COST_REDUCE:
-		return 8 + div_up(view_elements(insn->s0) * words(insn), caps->lanes) +
+		return ONPU_CYCLES_VECTOR +
+		       wnn_div_up(view_elements(insn->s0) * words(insn), caps->lanes) +
 		       out * info->factor;
 	default:
 		return 1;

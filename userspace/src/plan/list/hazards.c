@@ -18,11 +18,11 @@ struct interval {
 	int64_t lo, hi;
 	uint32_t writer;
 	uint8_t writer_engine;
-	uint32_t reader[PLAN_ENGINES];
+	uint32_t reader[ONPU_ENG_COUNT];
 };
 
 struct clock {
-	uint32_t seen[PLAN_ENGINES];
+	uint32_t seen[ONPU_ENG_COUNT];
 };
 
 struct plan_hazards {
@@ -30,7 +30,7 @@ struct plan_hazards {
 	size_t count, cap;
 	struct clock *clocks; /* of every instruction, at its end */
 	size_t cap_clocks;
-	struct clock known[PLAN_ENGINES];
+	struct clock known[ONPU_ENG_COUNT];
 };
 
 struct plan_hazards *hazards_create(void)
@@ -116,7 +116,7 @@ static int split(struct plan_hazards *hazards, int64_t at)
 	return insert(hazards, i + 1, &upper);
 }
 
-static void need_op(uint32_t need[PLAN_ENGINES], uint8_t engine, uint32_t op)
+static void need_op(uint32_t need[ONPU_ENG_COUNT], uint8_t engine, uint32_t op)
 {
 	if (op > need[engine])
 		need[engine] = op;
@@ -124,13 +124,13 @@ static void need_op(uint32_t need[PLAN_ENGINES], uint8_t engine, uint32_t op)
 
 /* What the access must wait for, before the interval list changes. */
 static void collect(const struct plan_hazards *hazards, int64_t lo, int64_t hi, bool write,
-		    uint32_t need[PLAN_ENGINES])
+		    uint32_t need[ONPU_ENG_COUNT])
 {
 	for (size_t i = find(hazards, lo); i < hazards->count && hazards->list[i].lo < hi; i++) {
 		const struct interval *interval = &hazards->list[i];
 
 		need_op(need, interval->writer_engine, interval->writer);
-		for (uint8_t e = 0; write && e < PLAN_ENGINES; e++)
+		for (uint8_t e = 0; write && e < ONPU_ENG_COUNT; e++)
 			need_op(need, e, interval->reader[e]);
 	}
 }
@@ -187,14 +187,14 @@ static int record(struct plan_hazards *hazards, const struct hazard_access *acce
 
 static void learn(struct clock *clock, const struct clock *from)
 {
-	for (int e = 0; e < PLAN_ENGINES; e++)
+	for (int e = 0; e < ONPU_ENG_COUNT; e++)
 		if (from->seen[e] > clock->seen[e])
 			clock->seen[e] = from->seen[e];
 }
 
 /* Latest instructions first: what they knew often covers the others. */
-static void wait_for(struct plan_hazards *hazards, uint8_t engine, uint32_t need[PLAN_ENGINES],
-		     uint8_t *waits, size_t after[PLAN_ENGINES])
+static void wait_for(struct plan_hazards *hazards, uint8_t engine, uint32_t need[ONPU_ENG_COUNT],
+		     uint8_t *waits, size_t after[ONPU_ENG_COUNT])
 {
 	struct clock *known = &hazards->known[engine];
 
@@ -203,7 +203,7 @@ static void wait_for(struct plan_hazards *hazards, uint8_t engine, uint32_t need
 	for (;;) {
 		int best = -1;
 
-		for (int e = 0; e < PLAN_ENGINES; e++)
+		for (int e = 0; e < ONPU_ENG_COUNT; e++)
 			if (need[e] > known->seen[e] && (best < 0 || need[e] > need[best]))
 				best = e;
 		if (best < 0)
@@ -216,9 +216,9 @@ static void wait_for(struct plan_hazards *hazards, uint8_t engine, uint32_t need
 
 int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,
 		const struct hazard_access *access, uint32_t count, uint8_t *waits,
-		size_t after[PLAN_ENGINES])
+		size_t after[ONPU_ENG_COUNT])
 {
-	uint32_t need[PLAN_ENGINES] = { 0 };
+	uint32_t need[ONPU_ENG_COUNT] = { 0 };
 
 	if (op >= hazards->cap_clocks) {
 		size_t cap = (op + 1) * 2 + 256;

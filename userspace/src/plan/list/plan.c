@@ -13,7 +13,11 @@
 
 /* A node's first instruction is a cheap place for a preemption point; more of them would only drain
  * the engines. */
-#define PREEMPT_SPACING (PLAN_MAX_COST / 2)
+#define PREEMPT_SPACING (ONPU_PREEMPT_CYCLES / 2)
+
+/* Cycles that are left for the semaphore instructions beside an instruction and before a pause. */
+#define SEMAPHORES_OF_ONE   4
+#define SEMAPHORES_OF_PAUSE 16
 
 static const struct ir_node *node_at_hand(const struct plan *plan)
 {
@@ -248,18 +252,18 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 {
 	uint64_t cost = plan_cost_insn(plan->caps, insn);
 	struct hazard_access access[6];
-	size_t after[PLAN_ENGINES];
+	size_t after[ONPU_ENG_COUNT];
 	struct plan_op *op;
 	uint32_t count;
 
 	if (plan->failed)
 		return;
-	if (cost > PLAN_MAX_COST) {
+	if (cost > ONPU_MAX_COST) {
 		plan_fail(plan, "internal: %s takes %llu cycles", onpu_op_info[insn->op].name,
 			  (unsigned long long)cost);
 		return;
 	}
-	if (plan->since_preempt + cost + 16 > PLAN_MAX_COST ||
+	if (plan->since_preempt + cost + SEMAPHORES_OF_PAUSE > ONPU_PREEMPT_CYCLES ||
 	    (plan->at_boundary && plan->since_preempt > PREEMPT_SPACING))
 		plan_preempt(plan);
 	plan->at_boundary = false;
@@ -267,14 +271,14 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 	op = count ? add_insn(plan, insn, cost) : NULL;
 	if (!op)
 		return;
-	plan->since_preempt += cost + 4; /* room for semaphore instructions beside it */
+	plan->since_preempt += cost + SEMAPHORES_OF_ONE;
 	count_bytes(plan, insn);
 	if (hazards_add(plan->hazards, op->engine, plan->num_ops - 1, access, count, &op->waits,
 			after)) {
 		plan_nomem(plan);
 		return;
 	}
-	for (int e = 0; e < PLAN_ENGINES; e++)
+	for (int e = 0; e < ONPU_ENG_COUNT; e++)
 		if (op->waits & 1u << e)
 			plan->ops[after[e]].signals |= 1u << op->engine;
 }

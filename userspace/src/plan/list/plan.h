@@ -8,6 +8,7 @@
 #define WNN_PLAN_PLAN_H
 
 #include <onpu/isa.h>
+#include <onpu/registers.h>
 
 #include <string.h>
 
@@ -15,19 +16,12 @@
 #include "plan/place/intervals.h"
 #include "util/number.h"
 
-#define PLAN_MAX_COST \
-	(1u << 20)	      /* cycles of one instruction, and between two preemption points \
-				  */
-#define PLAN_MAX_SLOTS 65536u /* of a job: operands have 16 bits */
-#define PLAN_ALIGN     MEMORY_ALIGN /* of every buffer, in SRAM and in memory */
+#define PLAN_ALIGN MEMORY_ALIGN /* of every buffer, in SRAM and in memory */
 
 static inline uint64_t plan_align(uint64_t bytes)
 {
 	return wnn_align_up(bytes, PLAN_ALIGN);
 }
-
-/* Engines in the order of enum onpu_engine; the CP executes nothing that touches memory here. */
-#define PLAN_ENGINES 5
 
 /*
  * A strided window into memory. SRAM has base NPU_BASE_NONE; other bases are resolved before the
@@ -285,7 +279,7 @@ struct hazard_access {
  */
 int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,
 		const struct hazard_access *access, uint32_t count, uint8_t *waits,
-		size_t after[PLAN_ENGINES]);
+		size_t after[ONPU_ENG_COUNT]);
 
 /* ---- resident.c: values that stay in SRAM between nodes */
 /* Picks them among the roots in the arena; their place->base becomes NPU_BASE_NONE. */

@@ -126,7 +126,7 @@ static void drop_tokens(struct plan *plan, size_t begin, size_t cut, int from, i
 
 bool plan_pause(struct plan *plan)
 {
-	uint32_t slots = plan->caps->max_slots ? plan->caps->max_slots : PLAN_MAX_SLOTS;
+	uint32_t slots = plan->caps->max_slots ? plan->caps->max_slots : ONPU_MAX_SLOTS;
 	size_t now = plan->views.uses + plan->params.uses;
 
 	if (now - plan->paused_at < slots / 4)
@@ -144,8 +144,8 @@ int plan_split(struct plan *plan, uint32_t max_slots)
 	for (size_t i = 0; i < plan->num_ops; i++) {
 		if (!plan->ops[i].cut)
 			continue;
-		for (int from = 0; from < PLAN_ENGINES; from++)
-			for (int to = 0; to < PLAN_ENGINES; to++)
+		for (int from = 0; from < ONPU_ENG_COUNT; from++)
+			for (int to = 0; to < ONPU_ENG_COUNT; to++)
 				drop_tokens(plan, begin, i, from, to);
 		begin = i;
 	}

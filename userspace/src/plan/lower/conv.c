@@ -15,18 +15,6 @@ static void image_axes(enum ir_layout layout, uint32_t axis[4])
 	memcpy(axis, axes[layout == IR_NHWC], sizeof(axes[0]));
 }
 
-/* Axes of a filter, in the order O, I, H, W. */
-static void filter_axes(enum ir_filter_layout layout, uint32_t axis[4])
-{
-	static const char *const names[] = {
-		[IR_OIHW] = "oihw", [IR_HWIO] = "hwio", [IR_OHWI] = "ohwi",
-		[IR_IHWO] = "ihwo", [IR_IOHW] = "iohw", [IR_HWOI] = "hwoi",
-	};
-
-	for (uint32_t i = 0; i < 4; i++)
-		axis[i] = strchr(names[layout], "oihw"[i]) - names[layout];
-}
-
 static struct npu_view five_dims(const struct npu_view *from, const int64_t *dim,
 				 const int64_t *stride)
 {
@@ -61,7 +49,7 @@ static void set_filter(struct plan *plan, struct contract *c, const struct ir_va
 	struct npu_view v = { .dtype = plan_dtype(value->type.dtype), .rank = 4 };
 	bool flip = attrs->transposed;
 	int64_t stride[5], dim[5], bytes = plan_dtype_bytes(v.dtype), offset = 0;
-	uint32_t axis[4];
+	const uint8_t *axis = ir_filter_axes(attrs->filter_layout);
 
 	if (value->kind == IR_VALUE_CONSTANT) {
 		for (uint32_t i = 4; i-- > 0;) {
@@ -72,7 +60,6 @@ static void set_filter(struct plan *plan, struct contract *c, const struct ir_va
 	} else {
 		v = values_view(plan, value);
 	}
-	filter_axes(attrs->filter_layout, axis);
 	dim[CB_G] = attrs->groups;
 	dim[CB_KH] = v.dim[axis[2]];
 	dim[CB_KW] = v.dim[axis[3]];

@@ -101,7 +101,7 @@ static bool evaluate(struct resample *r)
 	vpu = plan_cost_insn(r->plan->caps,
 			     &(struct plan_insn){ .op = r->op, .dst = &tile, .s0 = &in });
 	r->cycles = ld + st + vpu + r->tiles * max3(ld, st, vpu);
-	return max3(ld, st, vpu) <= PLAN_MAX_COST;
+	return max3(ld, st, vpu) <= ONPU_MAX_COST;
 }
 
 /* The best of growing one dim to twice its extent or to all of it. */

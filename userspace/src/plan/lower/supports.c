@@ -3,8 +3,6 @@
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
 
-#define RESAMPLE_MAX ((int64_t)1 << 30)
-
 static bool no(struct npu_reason *reason, enum npu_reason_class class, const char *why)
 {
 	if (reason)
@@ -185,8 +183,8 @@ static bool supports_resample(const struct ir_node *node, struct npu_reason *rea
 	for (int e = 0; e < 2; e++) {
 		uint32_t axis = node->attrs.resample.axes[e];
 
-		if (ir_type_dim(&node->operands[0]->type, axis) > RESAMPLE_MAX ||
-		    ir_type_dim(&node->results[0]->type, axis) > RESAMPLE_MAX)
+		if (ir_type_dim(&node->operands[0]->type, axis) > ONPU_MAX_RESAMPLE_SIZE ||
+		    ir_type_dim(&node->results[0]->type, axis) > ONPU_MAX_RESAMPLE_SIZE)
 			return no(reason, NPU_REASON_SIZE,
 				  "the vector unit resamples dimensions of at most 2^30");
 	}
