@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+// The addon, its errors, and how names are given to it.
+'use strict';
+
+const native = require('./webnn_npu.node');
+
+const { apply } = Reflect;
+const NativeTypeError = TypeError;
+const NativeDOMException = DOMException;
+const replace = String.prototype.replace;
+const { indexOf, slice } = String.prototype;
+const includes = String.prototype.includes;
+
+// WNNStatus as JavaScript's errors.
+const names = [
+	'Error', 'TypeError', 'InvalidStateError', 'NotSupportedError', 'OperationError', 'UnknownError',
+	'SecurityError', 'DataError', 'AbortError', 'TimeoutError',
+];
+
+// The library says: add "label": …; on the web a label stands in brackets.
+function webLabel(message) {
+	const start = apply(indexOf, message, ['"']);
+	const end = apply(indexOf, message, ['": ']);
+
+	// Only a name of an operator may stand before.
+	if (start < 2 || end <= start || apply(indexOf, message, [' ']) !== start - 1)
+		return message;
+	return `${apply(slice, message, [0, start])}[${apply(slice, message, [start + 1, end])}]` +
+		apply(slice, message, [end + 1]);
+}
+
+native.initialize((status, message) => {
+	const text = webLabel(unescapeName(message));
+
+	if (status === 1)
+		return new NativeTypeError(text);
+	return new NativeDOMException(text, names[status] || 'UnknownError');
+});
+
+// Names of inputs and outputs may hold NUL here, but not in the library: U+0001 and a digit stand
+// for NUL and for itself.
+function escapeName(name) {
+	if (!apply(includes, name, ['\0']) && !apply(includes, name, ['\x01']))
+		return name;
+	return apply(replace, apply(replace, name, [/\x01/g, '\x011']), [/\0/g, '\x010']);
+}
+
+function unescapeName(name) {
+	if (!apply(includes, name, ['\x01']))
+		return name;
+	return apply(replace, apply(replace, name, [/\x010/g, '\0']), [/\x011/g, '\x01']);
+}
+
+module.exports = { native, escapeName };

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the Node binding share. JavaScript (lib/) does the conversions of WebIDL; the
+ * functions here take values that it has converted, call the library and bring results back into
+ * the event loop. All run on the thread of their environment, unless said otherwise.
+ */
+#ifndef WEBNN_NODE_ADDON_H
+#define WEBNN_NODE_ADDON_H
+
+#define NAPI_VERSION 8
+#include <node/node_api.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include <webnn/webnn.h>
+#include <webnn/webnn_npu.h>
+
+/* The state of one environment: of the main thread, or of one worker. */
+struct addon {
+	napi_env env;
+	WNNInstance instance;
+	uv_poll_t poll;
+	napi_async_context async;
+	napi_async_cleanup_hook_handle hook;
+	/* Makes a TypeError or DOMException: (status, message). */
+	napi_ref make_error;
+	/* Operations that keep the event loop alive. */
+	size_t pending;
+	/* Set once the environment ends: callbacks then run on a thread of the library. */
+	atomic_bool closing;
+	/* The environment's own reference and one for each object and request. */
+	atomic_size_t references;
+};
+
+void addon_release(struct addon *addon);
+
+enum object_kind { OBJECT_CONTEXT = 1, OBJECT_TENSOR, OBJECT_GRAPH, OBJECT_BUILDER };
+
+/* What an external value of JavaScript points to; JavaScript keeps it in a private field. */
+struct object {
+	enum object_kind kind;
+	struct addon *addon;
+	union {
+		WNNContext context;
+		WNNTensor tensor;
+		WNNGraph graph;
+		WNNGraphBuilder builder;
+	};
+	/* What the garbage collector was told of. */
+	int64_t bytes;
+	/* Context: what waits for its loss, and the request of that. */
+	WNNFuture lost;
+	struct request *lost_request;
+	/* Builder: its operands, which JavaScript names by their place here. */
+	WNNOperand *operands;
+	size_t operand_count;
+	size_t operand_capacity;
+};
+
+/* The external value, which releases the handle when it is collected; NULL with an exception. */
+napi_value object_create(struct addon *addon, enum object_kind kind, void *handle, int64_t bytes,
+			 struct object **object);
+/* The object of an external value; NULL with an exception. */
+struct object *object_get(napi_env env, napi_value value, enum object_kind kind);
+/* Tells the garbage collector that the memory went before the object. */
+void object_forget_bytes(struct object *object);
+
+/* An operation under way, which ends in done(error) or done(undefined, value). */
+struct request {
+	struct addon *addon;
+	napi_ref done;
+	/* Does not keep the event loop alive. */
+	bool background;
+	/* The context whose loss is waited for; NULL once that is collected. */
+	struct object *context;
+	/* What the operation holds until its end. */
+	void *data;
+	size_t size;
+};
+
+/* NULL with an exception. A request is freed by its end, or by request_free() when none comes. */
+struct request *request_create(struct addon *addon, napi_value done);
+void request_free(struct request *request);
+/* At the top of every callback: false when the environment is gone and only memory is to free. */
+bool request_begin(struct request *request, napi_handle_scope *scope);
+/* Calls done and frees the request. value may be NULL: undefined. */
+void request_end(struct request *request, napi_handle_scope scope, WNNStatus status,
+		 WNNStringView message, napi_value value);
+/* Whether the future stands for an operation; else the last error of the library is thrown. */
+bool request_started(struct request *request, WNNFuture future);
+
+/* From now on the request keeps the event loop alive: its end is near. */
+void request_expect(struct request *request);
+
+/* Throw. */
+void throw_status(struct addon *addon, WNNStatus status, WNNStringView message);
+void throw_last_error(struct addon *addon);
+void throw_internal(napi_env env, char const *what);
+
+/* Reading of arguments; false with an exception. */
+struct addon *addon_of(napi_env env);
+bool arguments(napi_env env, napi_callback_info info, size_t count, napi_value *values);
+bool get_bytes(napi_env env, napi_value value, void **data, size_t *size);
+/* A string of the caller's arena or of malloc(): the caller frees data. */
+bool get_text(napi_env env, napi_value value, WNNStringView *text);
+
+/* A shape or another list of numbers, in memory that the caller frees. */
+bool get_u32s(napi_env env, napi_value value, uint32_t **items, size_t *count);
+
+/* The functions that JavaScript sees. */
+napi_value native_create_context(napi_env env, napi_callback_info info);
+napi_value native_context_lost(napi_env env, napi_callback_info info);
+napi_value native_context_accelerated(napi_env env, napi_callback_info info);
+napi_value native_context_limits(napi_env env, napi_callback_info info);
+napi_value native_context_device(napi_env env, napi_callback_info info);
+napi_value native_context_destroy(napi_env env, napi_callback_info info);
+napi_value native_dispatch(napi_env env, napi_callback_info info);
+napi_value native_create_tensor(napi_env env, napi_callback_info info);
+napi_value native_create_constant_tensor(napi_env env, napi_callback_info info);
+napi_value native_read_tensor(napi_env env, napi_callback_info info);
+napi_value native_write_tensor(napi_env env, napi_callback_info info);
+napi_value native_tensor_destroy(napi_env env, napi_callback_info info);
+napi_value native_graph_destroy(napi_env env, napi_callback_info info);
+napi_value native_graph_placement(napi_env env, napi_callback_info info);
+napi_value native_create_builder(napi_env env, napi_callback_info info);
+napi_value native_input(napi_env env, napi_callback_info info);
+napi_value native_constant(napi_env env, napi_callback_info info);
+napi_value native_constant_tensor(napi_env env, napi_callback_info info);
+napi_value native_constant_number(napi_env env, napi_callback_info info);
+napi_value native_operator(napi_env env, napi_callback_info info);
+napi_value native_operand_info(napi_env env, napi_callback_info info);
+napi_value native_build(napi_env env, napi_callback_info info);
+
+/* The place of an operand in its builder as a number; NULL with an exception. */
+napi_value operand_value(napi_env env, struct object *builder, WNNOperand operand);
+/* An operand of JavaScript: a place, [builder, place] for one of another builder, or undefined. */
+bool get_operand(napi_env env, struct object *builder, napi_value value, WNNOperand *operand);
+bool get_number(napi_env env, napi_value value, WNNNumber *number);
+
+#endif

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+//
+// Life and death of the objects: destruction, loss, collection, worker threads, the event loop.
+'use strict';
+
+const assert = require('node:assert');
+const path = require('node:path');
+const test = require('node:test');
+const { execFileSync } = require('node:child_process');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { Worker } = require('node:worker_threads');
+
+const folder = process.argv[2];
+const { ml, MLGraphBuilder } = require(path.join(folder, 'index.js'));
+
+const vector = { dataType: 'float32', shape: [1024] };
+
+async function makeGraph(context, label = '') {
+	const builder = new MLGraphBuilder(context);
+	const x = builder.input('x', vector);
+	const weights = builder.constant(vector, new Float32Array(1024).fill(2));
+	const graph = await builder.build({ y: builder.mul(x, weights, { label }) });
+	const x1 = await context.createTensor({ ...vector, writable: true });
+	const y1 = await context.createTensor({ ...vector, readable: true });
+
+	return { graph, x: x1, y: y1 };
+}
+
+for (const deviceType of ['cpu', 'sim']) {
+	test(`a graph runs on ${deviceType}`, async () => {
+		const context = await ml.createContext({ deviceType });
+		const { graph, x, y } = await makeGraph(context);
+
+		assert.strictEqual(context.accelerated, deviceType !== 'cpu');
+		context.writeTensor(x, new Float32Array(1024).fill(21));
+		context.dispatch(graph, { x }, { y });
+		assert.deepStrictEqual(new Float32Array(await context.readTensor(y)), new Float32Array(1024).fill(42));
+	});
+}
+
+test('the device comes from WEBNN_DEVICE, whatever is asked for', () => {
+	const program = `require(${JSON.stringify(path.join(folder, 'register.js'))});
+		navigator.ml.createContext({ deviceType: 'cpu' }).then((c) => console.log(c.accelerated))`;
+	const run = (device) => execFileSync(process.execPath, ['-e', program],
+		{ env: { ...process.env, WEBNN_DEVICE: device }, encoding: 'utf8' }).trim();
+
+	assert.strictEqual(run('sim'), 'true');
+	assert.strictEqual(run('cpu'), 'false');
+});
+
+test('options of a context that are wrong reject', async () => {
+	await assert.rejects(ml.createContext({ deviceType: 'tpu' }), /MLDeviceType/);
+	await assert.rejects(ml.createContext({ powerPreference: 'none' }), /MLPowerPreference/);
+	await assert.rejects(ml.createContext(1), TypeError);
+	globalThis.GPUDevice = class {};
+	await assert.rejects(ml.createContext(new globalThis.GPUDevice()), { name: 'NotSupportedError' });
+	delete globalThis.GPUDevice;
+});
+
+test('destroying a tensor rejects its reads at once', async () => {
+	const context = await ml.createContext({ deviceType: 'cpu' });
+	const tensor = await context.createTensor({ ...vector, readable: true, writable: true });
+	const reads = [context.readTensor(tensor), context.readTensor(tensor, new ArrayBuffer(4096))];
+
+	tensor.destroy();
+	for (const read of reads)
+		await assert.rejects(read, { name: 'InvalidStateError' });
+	tensor.destroy();
+	await assert.rejects(context.readTensor(tensor), TypeError);
+	assert.throws(() => context.writeTensor(tensor, new Float32Array(1024)), TypeError);
+});
+
+test('destroying a context loses it', async () => {
+	const context = await ml.createContext({ deviceType: 'cpu' });
+	const { graph, x, y } = await makeGraph(context);
+	const builder = new MLGraphBuilder(context);
+	const read = context.readTensor(y);
+
+	assert.strictEqual(context.lost, context.lost);
+	context.destroy();
+	context.destroy();
+	await assert.rejects(read, { name: 'InvalidStateError' });
+	assert.strictEqual(typeof (await context.lost).message, 'string');
+	assert.throws(() => context.dispatch(graph, { x }, { y }), { name: 'InvalidStateError' });
+	assert.throws(() => builder.input('x', vector), { name: 'InvalidStateError' });
+	assert.throws(() => new MLGraphBuilder(context), { name: 'InvalidStateError' });
+	assert.throws(() => builder.constant(vector, new Int8Array(4096)), { name: 'InvalidStateError' });
+	await assert.rejects(context.createTensor(vector), { name: 'InvalidStateError' });
+	await assert.rejects(context.createConstantTensor(vector, new Int8Array(4096)), { name: 'InvalidStateError' });
+});
+
+test('a destroyed graph cannot be dispatched; a builder builds once', async () => {
+	const context = await ml.createContext({ deviceType: 'cpu' });
+	const { graph, x, y } = await makeGraph(context);
+	const builder = new MLGraphBuilder(context);
+	const operand = builder.relu(builder.input('x', vector));
+
+	graph.destroy();
+	graph.destroy();
+	assert.throws(() => context.dispatch(graph, { x }, { y }), { name: 'InvalidStateError' });
+	await builder.build({ y: operand });
+	await assert.rejects(builder.build({ y: operand }), { name: 'InvalidStateError' });
+	assert.throws(() => builder.relu(operand), { name: 'InvalidStateError' });
+});
+
+test('what belongs to others is refused', async () => {
+	const context = await ml.createContext({ deviceType: 'cpu' });
+	const other = await ml.createContext({ deviceType: 'cpu' });
+	const { graph, x, y } = await makeGraph(context);
+	const builder = new MLGraphBuilder(context);
+	const foreign = new MLGraphBuilder(context).input('f', vector);
+
+	assert.throws(() => other.dispatch(graph, { x }, { y }), TypeError);
+	assert.throws(() => context.dispatch(graph, { x }, { y: x }), TypeError);
+	assert.throws(() => context.dispatch(graph, { x }, {}), TypeError);
+	assert.throws(() => context.dispatch(graph, { z: x }, { y }), TypeError);
+	assert.throws(() => other.writeTensor(x, new Float32Array(1024)), TypeError);
+	assert.throws(() => context.writeTensor(y, new Float32Array(1024)), TypeError);
+	await assert.rejects(other.readTensor(y), TypeError);
+	await assert.rejects(context.readTensor(x), TypeError);
+	assert.throws(() => builder.relu(foreign), TypeError);
+	await assert.rejects(builder.build({ y: foreign }), TypeError);
+	assert.throws(() => builder.constant(x), TypeError);
+});
+
+test('constant tensors are operands, and live on in the graph', async () => {
+	const context = await ml.createContext({ deviceType: 'cpu' });
+	const constant = await context.createConstantTensor(vector, new Float32Array(1024).fill(3));
+	const builder = new MLGraphBuilder(context);
+	const x = builder.input('x', vector);
+	const graph = await builder.build({ y: builder.add(x, builder.constant(constant)) });
+	const from = await context.createTensor({ ...vector, writable: true });
+	const to = await context.createTensor({ ...vector, readable: true });
+
+	assert.strictEqual(constant.constant, true);
+	constant.destroy();
+	context.writeTensor(from, new Float32Array(1024).fill(4));
+	context.dispatch(graph, { x: from }, { y: to });
+	const result = new Float32Array(1024);
+
+	assert.strictEqual(await context.readTensor(to, result), undefined);
+	assert.deepStrictEqual(result, new Float32Array(1024).fill(7));
+});
+
+test('a buffer that is detached during a read rejects it', async () => {
+	const context = await ml.createContext({ deviceType: 'cpu' });
+	const tensor = await context.createTensor({ ...vector, readable: true });
+	const target = new ArrayBuffer(4096);
+	const read = context.readTensor(tensor, target);
+
+	structuredClone(target, { transfer: [target] });
+	await assert.rejects(read, TypeError);
+});
+
+async function memoryAfter(action) {
+	await action();
+	for (let i = 0; i < 5; i++) {
+		global.gc();
+		await sleep(20);
+	}
+	return process.memoryUsage().rss;
+}
+
+test('what is dropped is collected, and with it the memory of the library', async () => {
+	// 4 MiB each, so that what is kept is seen beside all else.
+	const big = { dataType: 'float32', shape: [1024, 1024] };
+	const round = async () => {
+		const context = await ml.createContext({ deviceType: 'cpu' });
+
+		await context.createTensor(big);
+		await makeGraph(context);
+		const builder = new MLGraphBuilder(context);
+
+		builder.constant(big, new Float32Array(1024 * 1024));
+	};
+	const some = async (count) => {
+		for (let i = 0; i < count; i++) {
+			await round();
+			if (i % 8 === 7)
+				global.gc();
+		}
+	};
+	const before = await memoryAfter(() => some(16));
+	const after = await memoryAfter(() => some(64));
+
+	// 64 rounds that leak are at least 256 MiB.
+	assert.ok(after - before < 128 * 1024 * 1024, `${before} bytes before, ${after} after`);
+});
+
+test('the event loop goes on beside the work, and ends without it', () => {
+	const program = `const { ml } = require(${JSON.stringify(path.join(folder, 'index.js'))});
+		ml.createContext({ deviceType: 'cpu' }).then((context) => console.log(context.constructor.name))`;
+
+	assert.strictEqual(execFileSync(process.execPath, ['-e', program], { encoding: 'utf8' }).trim(), 'MLContext');
+});
+
+test('worker threads have contexts of their own, and may end at any time', async () => {
+	const program = `require(${JSON.stringify(path.join(folder, 'register.js'))});
+		const { parentPort } = require('node:worker_threads');
+		const vector = { dataType: 'float32', shape: [65536], readable: true };
+		navigator.ml.createContext({ deviceType: 'cpu' }).then(async (context) => {
+			const tensor = await context.createTensor(vector);
+			parentPort.postMessage((await context.readTensor(tensor)).byteLength);
+			for (;;)
+				context.readTensor(tensor), await null;
+		});`;
+
+	await Promise.all(Array.from({ length: 6 }, async () => {
+		const worker = new Worker(program, { eval: true });
+		const message = await new Promise((resolve, reject) => {
+			worker.on('message', resolve);
+			worker.on('error', reject);
+		});
+
+		assert.strictEqual(message, 262144);
+		await worker.terminate();
+	}));
+});
+
+test('an exception in a callback is the process\'s, and the others still come', () => {
+	const program = `const { ml } = require(${JSON.stringify(path.join(folder, 'index.js'))});
+		process.on('uncaughtException', (error) => console.log(error.message));
+		(async () => {
+			const context = await ml.createContext({ deviceType: 'cpu' });
+			context.createTensor({ dataType: 'int8', shape: [1] }).then(() => { queueMicrotask(() => { throw Error('mine'); }); });
+			await context.createTensor({ dataType: 'int8', shape: [1] });
+			console.log('after');
+		})();`;
+
+	assert.deepStrictEqual(execFileSync(process.execPath, ['-e', program], { encoding: 'utf8' }).trim().split('\n'),
+		['mine', 'after']);
+});
