@@ -80,6 +80,7 @@ function makeGlobals(job) {
 		Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
 	if (!job.worker) {
 		globalThis.Window = class Window {};
+		globalThis.window = globalThis;
 		return;
 	}
 	// What testharness.js and idlharness.js recognise a dedicated worker by.

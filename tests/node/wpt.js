@@ -180,7 +180,11 @@ function judge(results, listed) {
 	const problems = [];
 
 	for (const { test, status, message, subtests } of results) {
-		if (status !== 'OK') {
+		const harness = entries.get(`${baseOf(test)}\n${null}`);
+
+		if (status !== 'OK' && harness) {
+			summary.listed++;
+		} else if (status !== 'OK' || harness) {
 			summary.failed++;
 			problems.push(`${test}: ${status}: ${message}`);
 		}
@@ -204,7 +208,7 @@ function judge(results, listed) {
 // What is listed must be a test that is there; checked when all files have run.
 function unknown(results, listed) {
 	const names = new Set(results.flatMap(({ test, subtests }) =>
-		subtests.map((subtest) => `${baseOf(test)}\n${subtest.name}`)));
+		[{ name: null }, ...subtests].map((subtest) => `${baseOf(test)}\n${subtest.name}`)));
 
 	return listed.filter((entry) => !names.has(`${entry.test}\n${entry.subtest}`))
 		.map((entry) => `${entry.test}: ${entry.subtest}: differences.json lists it, but there is no such test`);

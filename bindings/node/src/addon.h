@@ -134,8 +134,20 @@ napi_value native_operator(napi_env env, napi_callback_info info);
 napi_value native_operand_info(napi_env env, napi_callback_info info);
 napi_value native_build(napi_env env, napi_callback_info info);
 
-/* The place of an operand in its builder as a number; NULL with an exception. */
-napi_value operand_value(napi_env env, struct object *builder, WNNOperand operand);
+/*
+ * The largest tensor here. The library allows more, but JavaScript could hardly hold it in a buffer;
+ * browsers have the same limit.
+ */
+#define MAX_TENSOR_BYTES INT32_MAX
+
+bool shape_fits(WNNOperandDataType type, uint32_t const *shape, size_t count);
+
+/*
+ * The place of an operand in its builder as a number; NULL with an exception, as when it exceeds
+ * MAX_TENSOR_BYTES: then it is not given out. what made it and its label are for the message.
+ */
+napi_value operand_value(napi_env env, struct object *builder, WNNOperand operand, char const *what,
+			 WNNStringView label);
 /* An operand of JavaScript: a place, [builder, place] for one of another builder, or undefined. */
 bool get_operand(napi_env env, struct object *builder, napi_value value, WNNOperand *operand);
 bool get_number(napi_env env, napi_value value, WNNNumber *number);

@@ -1,13 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /* Graph builders: operands, constants, build. operators.c has the operators. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "addon.h"
 
-napi_value operand_value(napi_env env, struct object *builder, WNNOperand operand)
+bool shape_fits(WNNOperandDataType type, uint32_t const *shape, size_t count)
 {
+	uint64_t bytes = wnnOperandDataTypeGetSize(type);
+
+	for (size_t i = 0; i < count && bytes <= MAX_TENSOR_BYTES; i++)
+		bytes *= shape[i];
+	return bytes <= MAX_TENSOR_BYTES;
+}
+
+static void throw_too_big(struct object *builder, char const *what, WNNStringView label)
+{
+	char text[512];
+	int length = snprintf(text, sizeof(text), "%s \"%.*s\": the result has more than %d bytes",
+			      what, label.length < 256 ? (int)label.length : 256,
+			      label.data ? label.data : "", MAX_TENSOR_BYTES);
+
+	throw_status(builder->addon, WNNStatus_TypeError, (WNNStringView){ text, (size_t)length });
+}
+
+napi_value operand_value(napi_env env, struct object *builder, WNNOperand operand, char const *what,
+			 WNNStringView label)
+{
+	WNNUint32Array shape = wnnOperandGetShape(operand);
 	napi_value value;
 
+	if (!shape_fits(wnnOperandGetDataType(operand), shape.data, shape.count)) {
+		throw_too_big(builder, what, label);
+		return NULL;
+	}
 	if (builder->operand_count == builder->operand_capacity) {
 		size_t capacity = builder->operand_capacity ? 2 * builder->operand_capacity : 64;
 		WNNOperand *operands =
@@ -106,10 +132,10 @@ napi_value native_create_builder(napi_env env, napi_callback_info info)
 }
 
 /* The new operand's place, or the library's error thrown. */
-static napi_value result(napi_env env, struct object *builder, WNNOperand operand)
+static napi_value result(napi_env env, struct object *builder, WNNOperand operand, char const *what)
 {
 	if (operand)
-		return operand_value(env, builder, operand);
+		return operand_value(env, builder, operand, what, WNN_STR(""));
 	throw_last_error(builder->addon);
 	return NULL;
 }
@@ -133,7 +159,7 @@ napi_value native_input(napi_env env, napi_callback_info info)
 		descriptor.dataType = (WNNOperandDataType)type;
 		descriptor.shape.data = shape;
 		value = result(env, builder,
-			       wnnGraphBuilderInput(builder->builder, name, &descriptor));
+			       wnnGraphBuilderInput(builder->builder, name, &descriptor), "input");
 		free(shape);
 	}
 	free((void *)name.data);
@@ -167,7 +193,7 @@ napi_value native_constant(napi_env env, napi_callback_info info)
 		builder->bytes += (int64_t)size;
 		napi_adjust_external_memory(env, (int64_t)size, &total);
 	}
-	return result(env, builder, operand);
+	return result(env, builder, operand, "constant");
 }
 
 /* constantTensor(builder, tensor) */
@@ -183,7 +209,8 @@ napi_value native_constant_tensor(napi_env env, napi_callback_info info)
 	if (!tensor)
 		return NULL;
 	return result(env, builder,
-		      wnnGraphBuilderConstantFromTensor(builder->builder, tensor->tensor));
+		      wnnGraphBuilderConstantFromTensor(builder->builder, tensor->tensor),
+		      "constant");
 }
 
 /* constantNumber(builder, dataType, value) */
@@ -202,7 +229,8 @@ napi_value native_constant_number(napi_env env, napi_callback_info info)
 	napi_get_value_uint32(env, values[1], &type);
 	return result(env, builder,
 		      wnnGraphBuilderConstantFromNumber(builder->builder, (WNNOperandDataType)type,
-							number));
+							number),
+		      "constant");
 }
 
 /* operandInfo(builder, operand): [dataType, ...shape] */

@@ -211,6 +211,8 @@ napi_value native_context_limits(napi_env env, napi_callback_info info)
 		return NULL;
 	napi_create_uint32(env, limits.preferredInputLayout, &value);
 	napi_set_element(env, result, 0, value);
+	if (limits.maxTensorByteLength > MAX_TENSOR_BYTES)
+		limits.maxTensorByteLength = MAX_TENSOR_BYTES;
 	napi_create_double(env, (double)limits.maxTensorByteLength, &value);
 	napi_set_element(env, result, 1, value);
 	for (size_t i = 0; i < count; i++) {

@@ -20,6 +20,8 @@ struct call {
 	napi_env env;
 	struct object *object;
 	WNNGraphBuilder builder;
+	char const *name;
+	WNNStringView label;
 	napi_value arguments;
 	uint32_t next;
 	/* An exception is pending. */
@@ -143,6 +145,8 @@ static void read_string(struct call *call, char const *name, WNNStringView *targ
 	napi_get_value_string_utf8(call->env, value, text, length + 1, &length);
 	target->data = text;
 	target->length = length;
+	/* The label is the only string among the arguments. */
+	call->label = *target;
 }
 
 static void read_operand(struct call *call, char const *name, WNNOperand *target)
@@ -257,7 +261,8 @@ static void read_operands(struct call *call, char const *name, size_t *length, W
 static void give_operand(struct call *call, WNNOperand operand)
 {
 	if (operand)
-		call->result = operand_value(call->env, call->object, operand);
+		call->result =
+			operand_value(call->env, call->object, operand, call->name, call->label);
 	else
 		throw_last_error(call->object->addon);
 }
@@ -271,7 +276,8 @@ static void give_operands(struct call *call, WNNStatus status)
 	if (napi_create_array_with_length(call->env, call->count, &call->result) != napi_ok)
 		return;
 	for (size_t i = 0; i < call->count; i++) {
-		napi_value value = operand_value(call->env, call->object, call->outputs[i]);
+		napi_value value = operand_value(call->env, call->object, call->outputs[i],
+						 call->name, call->label);
 
 		if (!value)
 			return;
@@ -301,6 +307,7 @@ napi_value native_operator(napi_env env, napi_callback_info info)
 		return NULL;
 	}
 	call.builder = call.object->builder;
+	call.name = operator_table[index].name;
 	call.arguments = values[2];
 	napi_typeof(env, values[4], &type);
 	call.equal_parts = type == napi_number;

@@ -27,6 +27,17 @@ static void on_tensor(WNNStatus status, WNNTensor tensor, WNNStringView message,
 	request_end(request, scope, status, message, value);
 }
 
+/* false with an exception. */
+static bool check_size(struct addon *addon, uint32_t type, uint32_t const *shape, size_t count)
+{
+	if (shape_fits((WNNOperandDataType)type, shape, count))
+		return true;
+	throw_status(
+		addon, WNNStatus_TypeError,
+		WNN_STR("the tensor has more bytes than opSupportLimits().maxTensorByteLength"));
+	return false;
+}
+
 /* createTensor(context, dataType, shape, readable, writable, done) */
 napi_value native_create_tensor(napi_env env, napi_callback_info info)
 {
@@ -50,7 +61,9 @@ napi_value native_create_tensor(napi_env env, napi_callback_info info)
 	descriptor.shape.data = shape;
 	descriptor.readable = readable;
 	descriptor.writable = writable;
-	request = request_create(context->addon, values[5]);
+	request = check_size(context->addon, type, shape, descriptor.shape.count) ?
+			  request_create(context->addon, values[5]) :
+			  NULL;
 	if (request) {
 		callback.callback = on_tensor;
 		callback.userdata1 = request;
@@ -82,7 +95,9 @@ napi_value native_create_constant_tensor(napi_env env, napi_callback_info info)
 	napi_get_value_uint32(env, values[1], &type);
 	descriptor.dataType = (WNNOperandDataType)type;
 	descriptor.shape.data = shape;
-	request = request_create(context->addon, values[4]);
+	request = check_size(context->addon, type, shape, descriptor.shape.count) ?
+			  request_create(context->addon, values[4]) :
+			  NULL;
 	if (request) {
 		callback.callback = on_tensor;
 		callback.userdata1 = request;
