@@ -29,6 +29,17 @@ function escaped(names) {
 	return names;
 }
 
+// A promise and the function that settles it. The addon holds that function as long as the context
+// lives: nothing that it can reach may hold the context.
+function lostPromise() {
+	let told;
+	const lost = promise((done) => {
+		told = (error, message) => done(error, { message });
+	});
+
+	return [lost, told];
+}
+
 class MLContext {
 	#handle;
 	#lost;
@@ -37,10 +48,11 @@ class MLContext {
 	constructor(...init) {
 		if (init[0] !== key)
 			illegalConstructor('MLContext');
-		const handle = init[1];
+		this.#handle = init[1];
+		const [lost, told] = lostPromise();
 
-		this.#handle = handle;
-		this.#lost = promise((done) => native.contextLost(handle, (error, message) => done(error, { message })));
+		native.contextLost(this.#handle, told);
+		this.#lost = lost;
 	}
 
 	get accelerated() {
