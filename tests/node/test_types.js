@@ -52,6 +52,7 @@ test('import, require and register give the same objects', async () => {
 	webnn.register(target);
 	assert.strictEqual(target.navigator.ml, webnn.ml);
 	assert.strictEqual(target.MLGraphBuilder, webnn.MLGraphBuilder);
+	assert.throws(() => new target.GPUDevice(), /Illegal constructor/);
 	assert.throws(() => Object.getOwnPropertyDescriptor(target.Navigator.prototype, 'ml').get.call({}), /Illegal/);
 	assert.throws(() => new target.Navigator(), /Illegal constructor/);
 	class Navigator {}

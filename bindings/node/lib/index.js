@@ -50,9 +50,19 @@ function makeNavigator(target, name) {
 	Object.defineProperty(target, 'navigator', { get: () => navigator, configurable: true, enumerable: true });
 }
 
+// createContext(gpuDevice) names this interface, and scripts ask whether what they have is one. There
+// is no WebGPU here, so nothing is.
+class GPUDevice {
+	constructor() {
+		throw new TypeError("Failed to construct 'GPUDevice': Illegal constructor");
+	}
+}
+
 function register(target = globalThis) {
 	for (const [name, value] of Object.entries(interfaces))
 		Object.defineProperty(target, name, { value, writable: true, configurable: true, enumerable: false });
+	if (!('GPUDevice' in target))
+		Object.defineProperty(target, 'GPUDevice', { value: GPUDevice, writable: true, configurable: true, enumerable: false });
 	const { navigator } = target;
 
 	if (navigator)
