@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The module: its functions, its state in each environment, and how results of the library come
  * into the event loop. The library has a file descriptor that is readable while callbacks are due;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Graph builders: operands, constants, build. operators.c has the operators. */
 #include <stdio.h>
 #include <stdlib.h>

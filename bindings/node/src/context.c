@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Contexts: creation, loss, limits, dispatch. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* External values: handles of the library that the garbage collector gives back. */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The operators. JavaScript gives the converted arguments as one array: operands, arguments, label,
  * then the options in the order of webnn.json. operators.inc, which is made of that file, has one

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Tensors: creation, reading, writing. */
 #include <stdlib.h>
 #include <string.h>
