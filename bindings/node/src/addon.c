@@ -269,6 +269,9 @@ static bool export_functions(napi_env env, napi_value exports)
 	return true;
 }
 
+/* The macro defines functions that no header declares. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
 NAPI_MODULE_INIT()
 {
 	struct addon *addon = calloc(1, sizeof(*addon));
