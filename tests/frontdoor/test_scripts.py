@@ -45,7 +45,7 @@ class ScriptTest(unittest.TestCase):
 
 class Includes(ScriptTest):
     def check(self, name, include):
-        for header in ("util/error.h", "ir/ir.h", "plan/compile.h", "run/run.h", "winsys/winsys.h"):
+        for header in ("util/error.h", "ir/ir.h", "plan/report.h", "run/run.h", "winsys/winsys.h"):
             self.write("userspace/src/" + header, SPDX)
         for header in ("onpu_sim.h", "onpu_device.h", "math/kernels.h", "machine/sim.h", "device/device.h",
                        "vfu/server.h"):
@@ -65,10 +65,10 @@ class Includes(ScriptTest):
     def test_downwards(self):
         self.assert_passes("userspace/src/plan/tile.c", '"ir/ir.h"')
         self.assert_passes("userspace/src/api/context.c", '"../run/run.h"')
-        self.assert_passes("userspace/src/plan/tile.c", '"compile.h"')
+        self.assert_passes("userspace/src/plan/tile.c", '"report.h"')
 
     def test_upwards(self):
-        self.assert_fails("userspace/src/ir/print.c", '"plan/compile.h"', "ir must not include plan")
+        self.assert_fails("userspace/src/ir/print.c", '"plan/report.h"', "ir must not include plan")
 
     def test_upwards_by_relative_path(self):
         self.assert_fails("userspace/src/util/log.c", '"../ir/ir.h"', "util must not include ir")

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/compile.h"
+#include "codegen/program.h"
 
 #define IMAGE	(3 * 8 * 8)
 #define RESULTS 10

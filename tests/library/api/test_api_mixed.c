@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan/compile.h"
+#include "codegen/program.h"
 
 bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 		  struct npu_reason *reason)

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "graph/limits.h"
-#include "plan/compile.h"
+#include "codegen/program.h"
 
 #define BIT(type) WNN_DATA_TYPE_BIT(WNNOperandDataType_##type)
 #define FLOATS	  (BIT(Float32) | BIT(Float16))

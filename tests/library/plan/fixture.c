@@ -274,7 +274,7 @@ static struct npu_program *compile(struct test_graph *t, struct winsys *ws)
 	}
 	/* Values may stay in SRAM unless jobs are made very small. */
 	if (!ws->caps.max_slots)
-		assert_string_equal(program->spilled, "");
+		assert_string_equal(program->residency_error, "");
 	return program;
 }
 

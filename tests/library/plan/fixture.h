@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "plan/compile.h"
+#include "codegen/program.h"
 
 /* 16 KiB, 64 KiB, 512 KiB, 4 MiB */
 #define NUM_SIZES 4

@@ -312,7 +312,8 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 		plan = fresh;
 		*out = compile_range(&plan, live_out, num_live_out, profile);
 		if (*out)
-			memcpy((*out)->spilled, kept.message, sizeof((*out)->spilled));
+			memcpy((*out)->residency_error, kept.message,
+			       sizeof((*out)->residency_error));
 	}
 	return *out ? 0 : -1;
 }

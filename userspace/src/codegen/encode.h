@@ -3,6 +3,7 @@
 #ifndef WNN_CODEGEN_ENCODE_H
 #define WNN_CODEGEN_ENCODE_H
 
+#include "codegen/program.h"
 #include "plan/list/plan.h"
 
 /* Semaphore from engine `from` to engine `to`: one signaller, one waiter. */

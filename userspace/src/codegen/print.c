@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The plan of a program as text: one line per node. Stable, so that tests can compare it. */
-#include "plan/compile.h"
+#include "codegen/program.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,8 +25,9 @@ static void print_head(FILE *file, const struct npu_program *program)
 		" constant bytes, %" PRIu64 " arena bytes, about %" PRIu64 " cycles\n",
 		program->num_insns, program->num_slots, program->constant_bytes,
 		program->arena_bytes, program->est_cycles);
-	if (program->spilled[0])
-		fprintf(file, "nothing stays in SRAM between nodes: %s\n", program->spilled);
+	if (program->residency_error[0])
+		fprintf(file, "nothing stays in SRAM between nodes: %s\n",
+			program->residency_error);
 	for (uint32_t i = 0; i < program->num_bindings; i++)
 		fprintf(file, "binding %" PRIu32 ": value %" PRIu32 ", %" PRIu64 " bytes, %s\n", i,
 			program->bindings[i].value_id, program->bindings[i].bytes,

@@ -3,6 +3,7 @@
  * Checks a compiled program by reading its words and slots again: a defect of the planner shows
  * here, not as a fault of the device. Knows nothing of how the program was made.
  */
+#include "codegen/program.h"
 #include "plan/list/plan.h"
 
 #include <onpu/slots.h>

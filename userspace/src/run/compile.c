@@ -159,10 +159,10 @@ static void log_program(const struct run_compiled *c, const struct run_step *ste
 		      "NPU program of %u nodes: %u instructions, %u slots, %llu cycles expected",
 		      (unsigned int)step->count, (unsigned int)program->num_insns,
 		      (unsigned int)program->num_slots, (unsigned long long)program->est_cycles);
-	if (program->spilled[0])
+	if (program->residency_error[0])
 		wnn_log_write(c->device->log, WNN_LOG_WARNING,
 			      "nothing stays in SRAM between the %u nodes of an NPU program: %s",
-			      (unsigned int)step->count, program->spilled);
+			      (unsigned int)step->count, program->residency_error);
 }
 
 static int compile_steps(struct run_compiled *c, const bool *on_npu, struct npu_refusals *refusals,

@@ -6,7 +6,7 @@
 #ifndef WNN_RUN_COMPILED_H
 #define WNN_RUN_COMPILED_H
 
-#include "plan/compile.h"
+#include "codegen/program.h"
 #include "run/device.h"
 #include "run/profile.h"
 

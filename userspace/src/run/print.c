@@ -101,7 +101,8 @@ uint32_t run_compiled_spilled(const struct run_compiled *compiled)
 	uint32_t count = 0;
 
 	for (uint32_t s = 0; s < compiled->num_steps; s++)
-		count += compiled->steps[s].program && compiled->steps[s].program->spilled[0];
+		count += compiled->steps[s].program &&
+			 compiled->steps[s].program->residency_error[0];
 	return count;
 }
 

@@ -6,7 +6,7 @@
 #include <onpu/registers.h>
 #include <string.h>
 
-#include "plan/compile.h"
+#include "codegen/program.h"
 #include "util/array.h"
 #include "util/malloc.h"
 

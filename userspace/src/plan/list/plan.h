@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "plan/compile.h"
+#include "plan/report.h"
 #include "plan/place/intervals.h"
 #include "util/number.h"
 

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the planner tells those above it: which nodes it takes and why not, what it did with each, and
+ * which values enter and leave through memory of their own.
+ */
+#ifndef WNN_PLAN_REPORT_H
+#define WNN_PLAN_REPORT_H
+
+#include "ir/ir.h"
+#include "winsys/winsys.h"
+
+#define NPU_WHY_SIZE 512
+
+/* How far a node's bits depend on the SRAM size (D6); found while its instructions are emitted. */
+enum npu_exactness {
+	NPU_EXACT,	  /* same bits for every tiling; so is all that is lowered today */
+	NPU_SPLIT_K,	  /* a contraction was split in another order than the machine's */
+	NPU_SPLIT_REDUCE, /* a reduction was split at other points than multiples of 16 */
+};
+
+enum npu_base { NPU_BASE_NONE, NPU_BASE_CONST, NPU_BASE_ARENA, NPU_BASE_VALUE };
+
+/* A value that enters or leaves the program through memory of its own, dense row-major. */
+struct npu_binding {
+	uint32_t value_id; /* ir_value.id */
+	uint64_t bytes;
+	bool written;
+};
+
+struct npu_node_info {
+	uint32_t node_id;   /* ir_node.id */
+	const char *kernel; /* "mma.f32 taps", static; NULL: it needed no code */
+	enum npu_exactness exactness;
+	uint32_t first_insn, num_insns;
+	uint32_t num_tiles;
+	uint64_t est_cycles, macs;
+	uint64_t bytes_ld, bytes_st; /* out of memory and into it */
+};
+
+/* What it is about a node that the NPU cannot do. */
+enum npu_reason_class {
+	NPU_REASON_OPERATOR, /* the operator or function as such */
+	NPU_REASON_DATA_TYPE,
+	NPU_REASON_RANK,   /* number or kind of dimensions */
+	NPU_REASON_OPTION, /* an attribute of the node */
+	NPU_REASON_SIZE,   /* a limit of the machine */
+};
+
+struct npu_reason {
+	enum npu_reason_class class;
+	const char *text; /* static sentence: "float64 is not a type of the vector unit" */
+};
+
+/*
+ * npu_supports - can this node be lowered for this machine, whatever the SRAM size from 16 KiB up?
+ * @reason: filled in when not; may be NULL
+ */
+bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
+		  struct npu_reason *reason);
+
+/*
+ * Nodes of a graph that do not compile although npu_supports() them: they meet a limit of the
+ * compiler, or a defect of it. To be placed elsewhere, after which the rest is compiled anew.
+ */
+struct npu_refusals {
+	uint32_t count, num_nodes;
+	char **why; /* by ir_node.id: a sentence, or NULL; itself NULL at first */
+};
+
+/* NULL: nothing is known against the node. */
+const char *npu_refusals_why(const struct npu_refusals *refusals, const struct ir_node *node);
+void npu_refusals_destroy(struct npu_refusals *refusals);
+
+#endif
