@@ -13,8 +13,12 @@
 
 #include "codegen/program.h"
 
-bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
-		  struct npu_reason *reason)
+/* Takes the place of npu_supports(): the linker's --wrap. */
+bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
+			 struct npu_reason *reason);
+
+bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
+			 struct npu_reason *reason)
 {
 	(void)caps;
 	if (node->op != IR_OP_UNARY || node->attrs.unary.kind != IR_SIN)

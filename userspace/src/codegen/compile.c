@@ -2,72 +2,11 @@
 /* npu_compile: lowers the nodes of a range one after the other, encodes, and verifies what came
  * out. */
 #include "codegen/encode.h"
+#include "plan/operators.h"
 
 #include <string.h>
 
 #include "util/malloc.h"
-
-static void lower(struct plan *plan, const struct ir_node *node)
-{
-	switch (node->op) {
-	case IR_OP_CONV:
-		lower_conv(plan, node);
-		break;
-	case IR_OP_MATMUL:
-		lower_matmul(plan, node);
-		break;
-	case IR_OP_POOL:
-		lower_pool(plan, node);
-		break;
-	case IR_OP_REDUCE:
-		lower_reduce(plan, node);
-		break;
-	case IR_OP_SOFTMAX:
-		lower_softmax(plan, node);
-		break;
-	case IR_OP_ARG:
-		lower_arg(plan, node);
-		break;
-	case IR_OP_CUMSUM:
-		lower_cumsum(plan, node);
-		break;
-	case IR_OP_GRU:
-	case IR_OP_LSTM:
-		lower_recurrent(plan, node);
-		break;
-	case IR_OP_BATCHNORM:
-	case IR_OP_INSTNORM:
-	case IR_OP_LAYERNORM:
-		lower_norm(plan, node);
-		break;
-	case IR_OP_COPY:
-	case IR_OP_RESHAPE:
-	case IR_OP_TRANSPOSE:
-	case IR_OP_CONCAT:
-	case IR_OP_SLICE:
-	case IR_OP_EXPAND:
-	case IR_OP_PAD:
-	case IR_OP_REVERSE:
-	case IR_OP_TILE:
-		lower_move(plan, node);
-		break;
-	case IR_OP_GATHER:
-		lower_gather(plan, node);
-		break;
-	case IR_OP_SCATTER:
-		lower_scatter(plan, node);
-		break;
-	case IR_OP_RESAMPLE:
-		lower_resample(plan, node);
-		break;
-	case IR_OP_QUANTIZE:
-	case IR_OP_DEQUANTIZE:
-		lower_quantize(plan, node);
-		break;
-	default:
-		lower_elementwise(plan, node);
-	}
-}
 
 /* ---- nodes that do not compile */
 
@@ -117,7 +56,7 @@ static void lower_range(struct plan *plan)
 		plan->at_boundary = true;
 		residents_begin(plan);
 		if (npu_supports(node, plan->caps, &reason))
-			lower(plan, node);
+			plan_operators[node->op].lower(plan, node);
 		else
 			plan_fail(plan, "%s", reason.text);
 		refuse(plan);

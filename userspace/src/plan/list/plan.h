@@ -291,40 +291,23 @@ void residents_begin(struct plan *plan);
 int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
 void values_destroy(struct plan_values *values);
 struct npu_view values_view(struct plan *plan, const struct ir_value *value);
-/* True when one lies inside the other, so that moving data between them is no work. */
 /* Zeros before and behind the rows and columns of an image that stays in SRAM; none: all 0. */
 void values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2]);
+/* True when one lies inside the other, so that moving data between them is no work. */
 bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b);
 const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *count);
 uint64_t values_arena_bytes(const struct plan *plan);
 /* Where the node being lowered has its scratch memory in the arena. */
 uint64_t values_scratch(const struct plan *plan);
 
-/* ---- lowering: one function per family of operators; kernels' names go to plan_kernel() */
+/* ---- what lowering reports of the node at hand */
 void plan_kernel(struct plan *plan, const char *name);
 void plan_tiles(struct plan *plan, uint64_t tiles);
 void plan_macs(struct plan *plan, uint64_t macs);
 /* The node was split such that its bits depend on where. */
 void plan_inexact(struct plan *plan, enum npu_exactness why);
-void lower_conv(struct plan *plan, const struct ir_node *node);
-void lower_matmul(struct plan *plan, const struct ir_node *node);
-void lower_pool(struct plan *plan, const struct ir_node *node);
-void lower_elementwise(struct plan *plan, const struct ir_node *node);
-void lower_norm(struct plan *plan, const struct ir_node *node);
-void lower_reduce(struct plan *plan, const struct ir_node *node);
-void lower_softmax(struct plan *plan, const struct ir_node *node);
-void lower_arg(struct plan *plan, const struct ir_node *node);
-void lower_cumsum(struct plan *plan, const struct ir_node *node);
-void lower_recurrent(struct plan *plan, const struct ir_node *node);
-void lower_move(struct plan *plan, const struct ir_node *node);
-void lower_gather(struct plan *plan, const struct ir_node *node);
-void lower_scatter(struct plan *plan, const struct ir_node *node);
-void lower_resample(struct plan *plan, const struct ir_node *node);
-void lower_quantize(struct plan *plan, const struct ir_node *node);
 /* From memory to memory, as it is done best; the views have the same dims and no element in common.
  */
 void plan_move(struct plan *plan, struct npu_view dst, struct npu_view src);
-/* Bytes of memory that the code of a node needs for itself. */
-uint64_t quantize_scratch(const struct ir_node *node);
 
 #endif

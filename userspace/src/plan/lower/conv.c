@@ -2,6 +2,7 @@
 /* Convolutions, transposed convolutions and pools as contractions: layouts are only strides. */
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
+#include "plan/lower/lower.h"
 #include "util/malloc.h"
 
 #include <math.h>

@@ -2,6 +2,7 @@
 /* Element-wise operators as vector programs: unary, binary, compare, where, cast, triangular.
  */
 #include "plan/kernel/vprog.h"
+#include "plan/lower/lower.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
  * is picked or put, the outermost first, so that updates keep their order.
  */
 #include "plan/list/plan.h"
+#include "plan/lower/lower.h"
 
 #include <string.h>
 

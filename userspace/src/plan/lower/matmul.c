@@ -2,6 +2,7 @@
 /* Matrix products as contractions: rows are places of one image row, batches are groups. */
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
+#include "plan/lower/lower.h"
 
 #include <string.h>
 

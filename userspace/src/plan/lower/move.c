@@ -5,6 +5,7 @@
  * vector unit reorders them.
  */
 #include "plan/kernel/vprog.h"
+#include "plan/lower/lower.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 /* Batch, instance and layer normalisation as vector programs; mean first, then the squares around
  * it. */
 #include "plan/kernel/vprog.h"
+#include "plan/lower/lower.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
  */
 #include "plan/kernel/nibbles.h"
 #include "plan/kernel/vprog.h"
+#include "plan/lower/lower.h"
 
 #include <string.h>
 

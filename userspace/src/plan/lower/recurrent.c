@@ -8,8 +8,8 @@
  * packed once.
  */
 #include "plan/kernel/contract.h"
-#include "plan/lower/recurrent.h"
 #include "plan/kernel/vprog.h"
+#include "plan/lower/lower.h"
 
 #include <string.h>
 

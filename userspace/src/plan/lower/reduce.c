@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Reductions, softmax, argmin/argmax and cumulative sums as vector programs. */
 #include "plan/kernel/vprog.h"
+#include "plan/lower/lower.h"
 
 #include <float.h>
 #include <string.h>

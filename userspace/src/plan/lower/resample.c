@@ -4,6 +4,7 @@
  * Coordinates are those of the whole, so every tiling gives the same bits.
  */
 #include "plan/list/plan.h"
+#include "plan/lower/lower.h"
 
 #include <string.h>
 

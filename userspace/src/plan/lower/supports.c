@@ -2,6 +2,7 @@
 /* Which nodes the planner can lower, and why not. */
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
+#include "plan/lower/lower.h"
 
 static bool no(struct npu_reason *reason, enum npu_reason_class class, const char *why)
 {
@@ -16,7 +17,7 @@ static bool dtype_known(enum ir_dtype dtype, enum ir_op op)
 	switch (dtype) {
 	case IR_I4:
 	case IR_U4:
-		return op == IR_OP_QUANTIZE || op == IR_OP_DEQUANTIZE;
+		return op < IR_OP_COUNT && plan_operators[op].nibbles;
 	case IR_F32:
 	case IR_F16:
 	case IR_I32:
@@ -81,8 +82,8 @@ static bool is_transcendental(int kind)
 	       kind != IR_CLAMP && kind != IR_LOGICAL_NOT;
 }
 
-static bool supports_unary(const struct ir_unary_attrs *unary, enum ir_dtype dtype,
-			   struct npu_reason *reason)
+static bool unary_fits(const struct ir_unary_attrs *unary, enum ir_dtype dtype,
+		       struct npu_reason *reason)
 {
 	struct plan_param param;
 	bool has_param;
@@ -97,22 +98,22 @@ static bool supports_unary(const struct ir_unary_attrs *unary, enum ir_dtype dty
 	return true;
 }
 
-static bool supports_fused(const struct ir_unary_attrs *act, enum ir_dtype dtype,
-			   struct npu_reason *reason)
+static bool fused_fits(const struct ir_unary_attrs *act, enum ir_dtype dtype,
+		       struct npu_reason *reason)
 {
-	return act->kind == IR_UNARY_NONE || supports_unary(act, dtype, reason);
+	return act->kind == IR_UNARY_NONE || unary_fits(act, dtype, reason);
 }
 
-static bool supports_contraction(const struct ir_node *node, const struct ir_unary_attrs *act,
-				 struct npu_reason *reason)
+static bool contraction_fits(const struct ir_node *node, const struct ir_unary_attrs *act,
+			     struct npu_reason *reason)
 {
 	if (!is_float(node->operands[0]) || !same_types(node))
 		return no(reason, NPU_REASON_DATA_TYPE,
 			  "products of integers are not lowered to the matrix unit");
-	return supports_fused(act, IR_F32, reason);
+	return fused_fits(act, IR_F32, reason);
 }
 
-static bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
+bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 {
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;
 
@@ -120,12 +121,12 @@ static bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 	    (uint64_t)attrs->strides[0] * attrs->strides[1] > CONTRACT_MAX_PHASES)
 		return no(reason, NPU_REASON_SIZE,
 			  "the strides of the transposed convolution multiply to more than 1024");
-	return supports_contraction(node, &attrs->act, reason);
+	return contraction_fits(node, &attrs->act, reason);
 }
 
 #define MAX_PADDED_TAPS 65536
 
-static bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
+bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 {
 	const struct ir_pool_attrs *attrs = &node->attrs.pool;
 	const struct ir_type *input = &node->operands[0]->type;
@@ -145,7 +146,7 @@ static bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 	       no(reason, NPU_REASON_DATA_TYPE, "the type is not one of the vector unit");
 }
 
-static bool supports_reduce(const struct ir_node *node, struct npu_reason *reason)
+bool supports_reduce(const struct ir_node *node, struct npu_reason *reason)
 {
 	enum ir_reduce kind = node->attrs.reduce.kind;
 	bool by_float = kind == IR_REDUCE_MEAN || kind == IR_REDUCE_L2 ||
@@ -157,7 +158,7 @@ static bool supports_reduce(const struct ir_node *node, struct npu_reason *reaso
 	return true;
 }
 
-static bool supports_arg(const struct ir_node *node, struct npu_reason *reason)
+bool supports_arg(const struct ir_node *node, struct npu_reason *reason)
 {
 	enum ir_dtype dtype = node->results[0]->type.dtype;
 
@@ -167,7 +168,7 @@ static bool supports_arg(const struct ir_node *node, struct npu_reason *reason)
 	return true;
 }
 
-static bool supports_quantize(const struct ir_node *node, struct npu_reason *reason)
+bool supports_quantize(const struct ir_node *node, struct npu_reason *reason)
 {
 	const struct ir_value *real = node->op == IR_OP_QUANTIZE ? node->operands[0] :
 								   node->results[0];
@@ -178,7 +179,7 @@ static bool supports_quantize(const struct ir_node *node, struct npu_reason *rea
 	return true;
 }
 
-static bool supports_resample(const struct ir_node *node, struct npu_reason *reason)
+bool supports_resample(const struct ir_node *node, struct npu_reason *reason)
 {
 	for (int e = 0; e < 2; e++) {
 		uint32_t axis = node->attrs.resample.axes[e];
@@ -193,7 +194,7 @@ static bool supports_resample(const struct ir_node *node, struct npu_reason *rea
 		  "the vector unit resamples float32, float16, int8 and uint8 only");
 }
 
-static bool supports_float_only(const struct ir_node *node, struct npu_reason *reason)
+bool supports_float_only(const struct ir_node *node, struct npu_reason *reason)
 {
 	if (!is_float(node->operands[0]) || !same_types(node))
 		return no(reason, NPU_REASON_DATA_TYPE,
@@ -201,70 +202,40 @@ static bool supports_float_only(const struct ir_node *node, struct npu_reason *r
 	return true;
 }
 
-static bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
+bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
 {
 	uint32_t count = node->op == IR_OP_LSTM ? 3 : 2;
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct ir_unary_attrs act = { .kind = node->attrs.rnn.activations[i] };
 
-		if (!supports_unary(&act, IR_F32, reason))
+		if (!unary_fits(&act, IR_F32, reason))
 			return false;
 	}
 	return supports_float_only(node, reason);
 }
 
-static bool supports_op(const struct ir_node *node, struct npu_reason *reason)
+bool supports_matmul(const struct ir_node *node, struct npu_reason *reason)
 {
-	switch (node->op) {
-	case IR_OP_CONV:
-		return supports_conv(node, reason);
-	case IR_OP_MATMUL:
-		return supports_contraction(node, &node->attrs.matmul.act, reason);
-	case IR_OP_POOL:
-		return supports_pool(node, reason);
-	case IR_OP_UNARY:
-		return supports_unary(&node->attrs.unary, node->operands[0]->type.dtype, reason);
-	case IR_OP_BINARY:
-		return supports_fused(&node->attrs.binary.act, node->results[0]->type.dtype,
-				      reason);
-	case IR_OP_REDUCE:
-		return supports_reduce(node, reason);
-	case IR_OP_ARG:
-		return supports_arg(node, reason);
-	case IR_OP_QUANTIZE:
-	case IR_OP_DEQUANTIZE:
-		return supports_quantize(node, reason);
-	case IR_OP_SOFTMAX:
-	case IR_OP_BATCHNORM:
-	case IR_OP_INSTNORM:
-	case IR_OP_LAYERNORM:
-		return supports_float_only(node, reason);
-	case IR_OP_COMPARE:
-	case IR_OP_WHERE:
-	case IR_OP_CAST:
-	case IR_OP_COPY:
-	case IR_OP_RESHAPE:
-	case IR_OP_TRANSPOSE:
-	case IR_OP_CONCAT:
-	case IR_OP_SLICE:
-	case IR_OP_EXPAND:
-	case IR_OP_PAD:
-	case IR_OP_REVERSE:
-	case IR_OP_TILE:
-	case IR_OP_CUMSUM:
-	case IR_OP_TRIANGULAR:
-	case IR_OP_GATHER:
-	case IR_OP_SCATTER:
-		return true;
-	case IR_OP_RESAMPLE:
-		return supports_resample(node, reason);
-	case IR_OP_GRU:
-	case IR_OP_LSTM:
-		return supports_recurrent(node, reason);
-	default:
+	return contraction_fits(node, &node->attrs.matmul.act, reason);
+}
+
+bool supports_unary(const struct ir_node *node, struct npu_reason *reason)
+{
+	return unary_fits(&node->attrs.unary, node->operands[0]->type.dtype, reason);
+}
+
+bool supports_binary(const struct ir_node *node, struct npu_reason *reason)
+{
+	return fused_fits(&node->attrs.binary.act, node->results[0]->type.dtype, reason);
+}
+
+static bool operator_fits(const struct ir_node *node, struct npu_reason *reason)
+{
+	if (node->op >= IR_OP_COUNT)
 		return no(reason, NPU_REASON_OPERATOR, "the operator is unknown to the planner");
-	}
+	return !plan_operators[node->op].supports ||
+	       plan_operators[node->op].supports(node, reason);
 }
 
 bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
@@ -272,5 +243,5 @@ bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 {
 	if (caps->sram_bytes < 16384)
 		return no(reason, NPU_REASON_SIZE, "the device has less than 16 KiB of SRAM");
-	return values_fit(node, reason) && supports_op(node, reason);
+	return values_fit(node, reason) && operator_fits(node, reason);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/operators.h"
 #include "plan/place/values.h"
 
 #include "util/malloc.h"
@@ -68,20 +69,6 @@ static void want_image(struct chooser *ch, const struct ir_value *value, enum ir
 			wish->halo[i / 2][i % 2] = padding[i];
 }
 
-static bool any_layout(enum ir_op op)
-{
-	switch (op) {
-	case IR_OP_UNARY:
-	case IR_OP_BINARY:
-	case IR_OP_COMPARE:
-	case IR_OP_WHERE:
-	case IR_OP_CAST:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Nodes that only say where data lies leave the layout to others. */
 static bool lies_inside(const struct plan *plan, const struct ir_node *node)
 {
@@ -112,7 +99,7 @@ static void ask_node(struct chooser *ch, const struct ir_node *node)
 			if (node->attrs.pool.kind != IR_POOL_MAX)
 				padding = node->attrs.pool.padding;
 			want_image(ch, value, node->attrs.pool.layout, padding);
-		} else if (!any_layout(node->op) || value->type.rank != 4) {
+		} else if (!plan_operators[node->op].any_layout || value->type.rank != 4) {
 			want_plain(ch, value);
 		}
 	}
@@ -121,7 +108,7 @@ static void ask_node(struct chooser *ch, const struct ir_node *node)
 			want_image(ch, node->results[i], node->attrs.conv.layout, NULL);
 		else if (node->op == IR_OP_POOL)
 			want_image(ch, node->results[i], node->attrs.pool.layout, NULL);
-		else if (!any_layout(node->op))
+		else if (!plan_operators[node->op].any_layout)
 			want_plain(ch, node->results[i]);
 	}
 }

@@ -4,7 +4,7 @@
  * bindings, the rest in the arena. Reshapes, identities, slices, transposes, expands and operands of
  * a concat share the memory of another value, so that they cost nothing.
  */
-#include "plan/lower/recurrent.h"
+#include "plan/operators.h"
 #include "plan/place/values.h"
 #include "util/malloc.h"
 
@@ -122,29 +122,6 @@ static bool writes_strided(enum ir_op op)
 	return !moves_only(op) && op != IR_OP_SLICE && op != IR_OP_PAD;
 }
 
-/* Does it make its result as tiles in SRAM, whose elements may lie in any order? */
-static bool makes_tiles(enum ir_op op)
-{
-	switch (op) {
-	case IR_OP_CONV:
-	case IR_OP_MATMUL:
-	case IR_OP_POOL:
-	case IR_OP_REDUCE:
-	case IR_OP_SOFTMAX:
-	case IR_OP_BATCHNORM:
-	case IR_OP_INSTNORM:
-	case IR_OP_LAYERNORM:
-	case IR_OP_UNARY:
-	case IR_OP_BINARY:
-	case IR_OP_COMPARE:
-	case IR_OP_WHERE:
-	case IR_OP_CAST:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static void set_strides(struct place *place, uint32_t rank, const int64_t *stride)
 {
 	memcpy(place->stride, stride, rank * sizeof(*stride));
@@ -217,7 +194,7 @@ static void attach_transpose(struct plan *plan, const struct ir_node *node)
 	struct place *f = &plan->values->place[from->id], *t = &plan->values->place[to->id];
 	const uint32_t *perm = node->attrs.transpose.perm;
 	bool back = in_arena(plan, from) && !f->strided && f->uses == 1 && from->def &&
-		    makes_tiles(from->def->op);
+		    plan_operators[from->def->op].tiles;
 	int64_t stride[IR_MAX_RANK];
 
 	if (!back && (!in_arena(plan, to) || t->strided))
@@ -274,16 +251,9 @@ static void attach_all(struct plan *plan)
 /* Memory that a node has for itself; 0: none. */
 static uint64_t scratch_bytes(const struct ir_node *node)
 {
-	switch (node->op) {
-	case IR_OP_GRU:
-	case IR_OP_LSTM:
-		return recurrent_scratch(node);
-	case IR_OP_QUANTIZE:
-	case IR_OP_DEQUANTIZE:
-		return quantize_scratch(node);
-	default:
-		return 0;
-	}
+	const struct plan_operator *operator= & plan_operators[node->op];
+
+	return operator->scratch ? operator->scratch(node) : 0;
 }
 
 /* Intervals for the scratch memory of nodes; with `placed` it is noted where they lie. */
