@@ -14,7 +14,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 INCLUDE = HERE.parents[1] / "userspace" / "include"
-HEADERS = ("webnn/webnn.h", "webnn/webnn_npu.h", "webnn/webnn_compat.h")
+HEADERS = ("webnn/webnn.h", "webnn/webnn_npu.h", "webnn/webnn_compat.h", "webnn/onnx.h")
 WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Werror"]
 LANGUAGES = []  # (name, command, suffix), filled from the command line
 

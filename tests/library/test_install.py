@@ -41,7 +41,7 @@ class Install(unittest.TestCase):
         config = list(root.rglob("webnn-npu.pc"))
         self.assertEqual(len(config), 1)
         headers = sorted(path.name for path in root.rglob("include/webnn/*"))
-        self.assertEqual(headers, ["webnn.h", "webnn.hpp", "webnn_compat.h", "webnn_npu.h"])
+        self.assertEqual(headers, ["onnx.h", "webnn.h", "webnn.hpp", "webnn_compat.h", "webnn_npu.h"])
         self.build_and_run([config[0].parents[1]], PKG_CONFIG_SYSROOT_DIR=str(root),
                            PKG_CONFIG_LIBDIR=str(config[0].parent))
 

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Runs cases of ONNX's backend tests: each is a folder with model.onnx and test_data_set_N, or a file
+ * of the folder "light" with its output beside it. Usage: onnx-cases --device NAME [--json FILE]
+ * [--verbose] CASE… ; cases come one a line from standard input when none is given. Ends with 1 when
+ * a case failed; refusals are no failures.
+ */
+#include <dirent.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <webnn/webnn_npu.h>
+
+#include "cases.h"
+#include "model.h"
+
+enum outcome { PASSED, REFUSED, FAILED };
+static const char *const outcomes[] = { "passed", "refused", "failed" };
+
+struct run {
+	WNNContext context;
+	WNNOnnxModel model;
+	char why[700]; /* of a refusal or failure */
+	char refused_operator[100];
+	size_t fixed; /* inputs that had to be constants */
+	struct pb_values inputs[MAX_VALUES];
+	size_t input_count;
+	char names[MAX_VALUES][200];
+};
+
+/* Tolerances of single cases that say so themselves are in python code; these are ONNX's defaults. */
+static double relative = 1e-3, absolute = 1e-7;
+
+static enum outcome wrong(struct run *run, enum outcome outcome, const char *what)
+{
+	WNNError error = WNN_ERROR_INIT;
+
+	wnnOnnxGetLastError(&error);
+	snprintf(run->why, sizeof(run->why), "%s: %.*s", what, (int)error.message.length,
+		 error.message.data);
+	return outcome;
+}
+
+static void copy_view(char *out, size_t room, WNNStringView view)
+{
+	snprintf(out, room, "%.*s", (int)view.length, view.data);
+}
+
+static enum outcome read_inputs(struct run *run, const char *folder, bool set_shapes)
+{
+	WNNOnnxValueInfoArray infos = wnnOnnxModelGetInputs(run->model);
+
+	run->input_count = infos.count < MAX_VALUES ? infos.count : MAX_VALUES;
+	for (size_t i = 0; i < run->input_count; i++) {
+		WNNOnnxValueInfo info = infos.data[i];
+		char path[5000];
+
+		copy_view(run->names[i], sizeof(run->names[i]), info.name);
+		snprintf(path, sizeof(path), "%s/input_%zu.pb", folder, i);
+		if (!pb_read(path, info.kind, &run->inputs[i])) {
+			snprintf(run->why, sizeof(run->why), "input \"%s\" is of type %.*s",
+				 run->names[i], (int)info.elementType.length,
+				 info.elementType.data);
+			return REFUSED;
+		}
+		/* What the file says may be wider than what the case gives. */
+		if (set_shapes && info.kind == WNNOnnxKind_Tensor && run->inputs[i].count == 1)
+			wnnOnnxModelSetInputShape(
+				run->model, info.name,
+				(WNNUint32Array){ run->inputs[i].items[0].rank,
+						  run->inputs[i].items[0].shape });
+	}
+	return PASSED;
+}
+
+/* Builds; inputs that shapes depend on become constants, one after the other. */
+static enum outcome build(struct run *run, WNNGraph *graph)
+{
+	for (int round = 0; round < 40; round++) {
+		WNNStatus status =
+			wnnOnnxModelBuildSync(run->model, run->context, WNN_WAIT_FOREVER, graph);
+		WNNOnnxRefusalArray refusals = wnnOnnxModelGetRefusals(run->model);
+		bool again = false;
+
+		if (status == WNNStatus_Success)
+			return PASSED;
+		if (!refusals.count)
+			return wrong(run, FAILED, "build");
+		for (size_t i = 0; i < refusals.count && !again; i++)
+			for (size_t k = 0; k < run->input_count && !again; k++) {
+				char name[200];
+
+				copy_view(name, sizeof(name), refusals.data[i].input);
+				again = *name && !strcmp(name, run->names[k]) &&
+					run->inputs[k].count == 1 &&
+					wnnOnnxModelSetInputValue(run->model,
+								  WNN_STR(run->names[k]),
+								  run->inputs[k].items[0].data,
+								  run->inputs[k].items[0].size) ==
+						WNNStatus_Success;
+				run->fixed += again;
+			}
+		if (again)
+			continue;
+		copy_view(run->refused_operator, sizeof(run->refused_operator),
+			  refusals.data[0].operatorName);
+		return wrong(run, REFUSED, "refused");
+	}
+	return wrong(run, FAILED, "inputs become constants without end");
+}
+
+static WNNTensor make_tensor(struct run *run, const WNNNamedOperandDescriptor *named)
+{
+	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNTensor tensor = NULL;
+
+	descriptor.dataType = named->dataType;
+	descriptor.shape = named->shape;
+	descriptor.readable = WNN_TRUE;
+	descriptor.writable = WNN_TRUE;
+	wnnContextCreateTensorSync(run->context, &descriptor, WNN_WAIT_FOREVER, &tensor);
+	return tensor;
+}
+
+static bool fill(struct run *run, WNNStringView name, WNNTensor tensor)
+{
+	for (size_t i = 0; i < run->input_count; i++)
+		if (strlen(run->names[i]) == name.length &&
+		    !memcmp(run->names[i], name.data, name.length))
+			return wnnContextWriteTensor(run->context, tensor,
+						     run->inputs[i].items[0].data,
+						     run->inputs[i].items[0].size) ==
+			       WNNStatus_Success;
+	return false;
+}
+
+/* What the file expects of output @name, which may be the item of a sequence. */
+static bool expected(struct run *run, const char *folder, WNNStringView name,
+		     struct pb_values *values, size_t *item)
+{
+	WNNOnnxValueInfoArray outputs = wnnOnnxModelGetOutputs(run->model);
+	char path[5000];
+
+	*item = 0;
+	for (size_t i = 0; i < outputs.count; i++) {
+		WNNStringView own = outputs.data[i].name;
+		bool sequence = outputs.data[i].kind != WNNOnnxKind_Tensor &&
+				name.length > own.length && name.data[own.length] == '/';
+
+		if (own.length > name.length || memcmp(own.data, name.data, own.length) ||
+		    (!sequence && own.length != name.length))
+			continue;
+		if (sequence)
+			*item = (size_t)atoi(name.data + own.length + 1);
+		snprintf(path, sizeof(path), "%s/output_%zu.pb", folder, i);
+		return pb_read(path, outputs.data[i].kind, values) && *item < values->count;
+	}
+	return false;
+}
+
+static enum outcome check_output(struct run *run, const char *folder,
+				 const WNNNamedOperandDescriptor *named, WNNTensor tensor)
+{
+	size_t size = wnnTensorGetByteLength(tensor), item;
+	uint8_t *data = malloc(size + 1);
+	struct pb_values want = { 0 };
+	enum outcome outcome = FAILED;
+	const struct pb_tensor *one;
+	char why[300];
+
+	if (wnnContextReadTensorSync(run->context, tensor, data, size, WNN_WAIT_FOREVER)) {
+		snprintf(run->why, sizeof(run->why), "the output cannot be read");
+	} else if (!expected(run, folder, named->name, &want, &item)) {
+		snprintf(run->why, sizeof(run->why), "output \"%.*s\" was not recorded",
+			 (int)named->name.length, named->name.data);
+	} else {
+		one = &want.items[item];
+		outcome = PASSED;
+		if (one->rank != named->shape.count ||
+		    memcmp(one->shape, named->shape.data, one->rank * sizeof(uint32_t))) {
+			snprintf(run->why, sizeof(run->why), "output \"%.*s\" has another shape",
+				 (int)named->name.length, named->name.data);
+			outcome = FAILED;
+		} else if (!pb_same(one, data, size, relative, absolute, why, sizeof(why))) {
+			snprintf(run->why, sizeof(run->why), "output \"%.*s\": %s",
+				 (int)named->name.length, named->name.data, why);
+			outcome = FAILED;
+		}
+	}
+	pb_free(&want);
+	free(data);
+	return outcome;
+}
+
+static enum outcome dispatch(struct run *run, const char *folder, WNNGraph graph)
+{
+	WNNNamedOperandDescriptorArray inputs = wnnGraphGetInputs(graph);
+	WNNNamedOperandDescriptorArray outputs = wnnGraphGetOutputs(graph);
+	WNNNamedTensor in[MAX_VALUES], out[4 * MAX_VALUES];
+	enum outcome outcome = PASSED;
+	WNNError error = WNN_ERROR_INIT;
+
+	if (inputs.count > MAX_VALUES || outputs.count > 4 * MAX_VALUES)
+		return FAILED;
+	for (size_t i = 0; i < inputs.count; i++) {
+		in[i] = (WNNNamedTensor){ inputs.data[i].name, make_tensor(run, &inputs.data[i]) };
+		if (!in[i].tensor || !fill(run, in[i].name, in[i].tensor))
+			outcome = FAILED;
+	}
+	for (size_t i = 0; i < outputs.count; i++) {
+		out[i] = (WNNNamedTensor){ outputs.data[i].name,
+					   make_tensor(run, &outputs.data[i]) };
+		if (!out[i].tensor)
+			outcome = FAILED;
+	}
+	if (outcome == PASSED && wnnContextDispatch(run->context, graph, inputs.count, in,
+						    outputs.count, out) != WNNStatus_Success) {
+		wnnGetLastError(&error);
+		snprintf(run->why, sizeof(run->why), "dispatch: %.*s", (int)error.message.length,
+			 error.message.data);
+		outcome = FAILED;
+	}
+	for (size_t i = 0; i < outputs.count && outcome == PASSED; i++)
+		outcome = check_output(run, folder, &outputs.data[i], out[i].tensor);
+	for (size_t i = 0; i < inputs.count; i++)
+		wnnTensorRelease(in[i].tensor);
+	for (size_t i = 0; i < outputs.count; i++)
+		wnnTensorRelease(out[i].tensor);
+	return outcome;
+}
+
+/* One data set. Its model is loaded anew, since its shapes may differ. */
+static enum outcome run_set(struct run *run, const char *file, const char *folder)
+{
+	WNNGraph graph = NULL;
+	enum outcome outcome;
+
+	if (wnnOnnxLoadFile(WNN_STR(file), NULL, &run->model) != WNNStatus_Success)
+		return wrong(run, FAILED, "load");
+	outcome = read_inputs(run, folder, true);
+	if (outcome == PASSED)
+		outcome = build(run, &graph);
+	if (outcome == PASSED)
+		outcome = dispatch(run, folder, graph);
+	wnnGraphRelease(graph);
+	for (size_t i = 0; i < run->input_count; i++)
+		pb_free(&run->inputs[i]);
+	return outcome;
+}
+
+struct tally {
+	char name[100];
+	size_t count[3];
+};
+
+static struct tally tallies[400];
+static size_t tally_count, totals[3], fixed_total;
+
+static void tally(const char *name, enum outcome outcome)
+{
+	size_t i;
+
+	for (i = 0; i < tally_count && strcmp(tallies[i].name, name); i++)
+		;
+	if (i == sizeof(tallies) / sizeof(tallies[0]))
+		return;
+	snprintf(tallies[i].name, sizeof(tallies[i].name), "%s", name);
+	tallies[i].count[outcome]++;
+	tally_count += i == tally_count;
+}
+
+/* Each operator of the model once; a refusal only for the one that was refused. */
+static void tally_operators(struct run *run, enum outcome outcome)
+{
+	const struct onnx_model *model = (const struct onnx_model *)run->model;
+
+	if (outcome == REFUSED && *run->refused_operator) {
+		tally(run->refused_operator, outcome);
+		return;
+	}
+	for (size_t i = 0; model && i < model->proto->graph->n_node; i++) {
+		const char *name = model->proto->graph->node[i]->op_type;
+		bool again = false;
+
+		for (size_t k = 0; k < i; k++)
+			again |= !strcmp(name, model->proto->graph->node[k]->op_type);
+		if (!again)
+			tally(name, outcome);
+	}
+}
+
+static void json_text(FILE *file, const char *text)
+{
+	fputc('"', file);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', file);
+		if ((unsigned char)*text >= ' ')
+			fputc(*text, file);
+	}
+	fputc('"', file);
+}
+
+static void run_case(WNNContext context, const char *name, FILE *json, bool verbose)
+{
+	struct run *run = calloc(1, sizeof(*run));
+	enum outcome outcome = PASSED;
+	struct stat status;
+	size_t sets = 0;
+	char file[4200], folder[4200];
+
+	run->context = context;
+	snprintf(file, sizeof(file), "%s/model.onnx", name);
+	for (; outcome == PASSED; sets++) {
+		snprintf(folder, sizeof(folder), "%s/test_data_set_%zu", name, sets);
+		if (stat(folder, &status))
+			break;
+		wnnOnnxModelRelease(run->model);
+		run->model = NULL;
+		outcome = run_set(run, file, folder);
+	}
+	if (!sets) {
+		snprintf(run->why, sizeof(run->why), "there is no data set");
+		outcome = FAILED;
+	}
+	tally_operators(run, outcome);
+	totals[outcome]++;
+	fixed_total += outcome == PASSED && run->fixed;
+	if (outcome == FAILED || verbose)
+		printf("%s %s%s%s\n", outcomes[outcome],
+		       strrchr(name, '/') ? strrchr(name, '/') + 1 : name,
+		       outcome == PASSED ? "" : ": ", outcome == PASSED ? "" : run->why);
+	if (json) {
+		fprintf(json,
+			"%s\n    {\"name\": ", totals[0] + totals[1] + totals[2] > 1 ? "," : "");
+		json_text(json, strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
+		fprintf(json, ", \"outcome\": \"%s\", \"fixed_inputs\": %zu", outcomes[outcome],
+			run->fixed);
+		if (outcome != PASSED) {
+			fprintf(json, ", \"operator\": ");
+			json_text(json, run->refused_operator);
+			fprintf(json, ", \"reason\": ");
+			json_text(json, run->why);
+		}
+		fputc('}', json);
+	}
+	fflush(stdout);
+	wnnOnnxModelRelease(run->model);
+	free(run);
+}
+
+static WNNContext open_context(const char *device)
+{
+	WNNContextDeviceOptions chain = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = NULL;
+
+	chain.device = WNN_STR(device);
+	options.nextInChain = &chain.chain;
+	wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context);
+	wnnInstanceRelease(instance);
+	return context;
+}
+
+static void finish_json(FILE *json, const char *device)
+{
+	fprintf(json, "\n  ],\n  \"device\": \"%s\",\n", device);
+	fprintf(json, "  \"total\": %zu,\n", totals[0] + totals[1] + totals[2]);
+	for (int i = 0; i < 3; i++)
+		fprintf(json, "  \"%s\": %zu,\n", outcomes[i], totals[i]);
+	fprintf(json, "  \"passed_with_fixed_inputs\": %zu,\n  \"by_op\": {", fixed_total);
+	for (size_t i = 0; i < tally_count; i++) {
+		fprintf(json, "%s\n    ", i ? "," : "");
+		json_text(json, tallies[i].name);
+		fprintf(json, ": {\"passed\": %zu, \"refused\": %zu, \"failed\": %zu}",
+			tallies[i].count[0], tallies[i].count[1], tallies[i].count[2]);
+	}
+	fprintf(json, "\n  }\n}\n");
+	fclose(json);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "device", required_argument, NULL, 'd' },
+		{ "json", required_argument, NULL, 'j' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ 0 },
+	};
+	const char *device = "cpu", *path = NULL;
+	bool verbose = false;
+	WNNContext context;
+	FILE *json = NULL;
+	char line[4096];
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option == 'd')
+			device = optarg;
+		else if (option == 'j')
+			path = optarg;
+		else if (option == 'v')
+			verbose = true;
+		else
+			return 2;
+	}
+	context = open_context(device);
+	if (!context || (path && !(json = fopen(path, "w")))) {
+		fprintf(stderr, "%s cannot be opened\n", context ? path : device);
+		return 2;
+	}
+	if (json)
+		fprintf(json, "{\n  \"cases\": [");
+	for (int i = optind; i < argc; i++)
+		run_case(context, argv[i], json, verbose);
+	while (optind == argc && fgets(line, sizeof(line), stdin)) {
+		line[strcspn(line, "\n")] = 0;
+		run_case(context, line, json, verbose);
+	}
+	if (json)
+		finish_json(json, device);
+	printf("%zu passed (%zu of them with inputs made constants), %zu refused, %zu failed on %s\n",
+	       totals[PASSED], fixed_total, totals[REFUSED], totals[FAILED], device);
+	wnnContextRelease(context);
+	return totals[FAILED] ? 1 : 0;
+}

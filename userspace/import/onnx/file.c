@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+/* Mapped files. */
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+static WNNStatus map(const char *name, int fd, struct onnx_file *file)
+{
+	struct stat status;
+	void *data;
+
+	if (fstat(fd, &status))
+		return onnx_error(WNNStatus_OperationError, "%s: %s", name, strerror(errno));
+	if (!S_ISREG(status.st_mode))
+		return onnx_error(WNNStatus_OperationError, "%s is not a regular file", name);
+	if (!status.st_size)
+		return onnx_error(WNNStatus_OperationError, "%s is empty", name);
+	data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return onnx_error(WNNStatus_OperationError, "%s cannot be mapped: %s", name,
+				  strerror(errno));
+	file->data = data;
+	file->size = (size_t)status.st_size;
+	return WNNStatus_Success;
+}
+
+WNNStatus onnx_file_open(const char *name, struct onnx_file **out)
+{
+	struct onnx_file *file = onnx_alloc(sizeof(*file));
+	WNNStatus status;
+	int fd;
+
+	if (!file)
+		return onnx_nomem();
+	atomic_init(&file->references, 1);
+	/* A fifo must not stop the program until somebody writes into it. */
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		status = onnx_error(WNNStatus_OperationError, "%s: %s", name, strerror(errno));
+	else
+		status = map(name, fd, file);
+	if (fd >= 0)
+		close(fd);
+	if (status == WNNStatus_Success) {
+		file->name = onnx_alloc(strlen(name) + 1);
+		if (file->name)
+			strcpy(file->name, name);
+		else
+			status = onnx_nomem();
+	}
+	if (status != WNNStatus_Success) {
+		onnx_file_put(file);
+		return status;
+	}
+	*out = file;
+	return WNNStatus_Success;
+}
+
+WNNStatus onnx_file_copy(const void *data, size_t size, struct onnx_file **out)
+{
+	struct onnx_file *file = onnx_alloc(sizeof(*file));
+	uint8_t *bytes = onnx_alloc(size);
+
+	if (!file || !bytes) {
+		onnx_free(file);
+		onnx_free(bytes);
+		return onnx_nomem();
+	}
+	memcpy(bytes, data, size);
+	*file = (struct onnx_file){ .data = bytes, .size = size, .copied = true };
+	atomic_init(&file->references, 1);
+	*out = file;
+	return WNNStatus_Success;
+}
+
+void onnx_file_get(struct onnx_file *file)
+{
+	atomic_fetch_add_explicit(&file->references, 1, memory_order_relaxed);
+}
+
+void onnx_file_put(struct onnx_file *file)
+{
+	if (!file || atomic_fetch_sub_explicit(&file->references, 1, memory_order_acq_rel) != 1)
+		return;
+	if (file->copied)
+		onnx_free((void *)(uintptr_t)file->data);
+	else if (file->data)
+		munmap((void *)(uintptr_t)file->data, file->size);
+	onnx_free(file->name);
+	onnx_free(file);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Mapped files, which live as long as the model or a graph reads from them. */
+#ifndef ONNX_FILE_H
+#define ONNX_FILE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <webnn/webnn.h>
+
+struct onnx_file {
+	atomic_uint references;
+	const uint8_t *data;
+	size_t size;
+	bool copied; /* from the caller's memory instead of mapped */
+	char *name;
+	struct onnx_file *next; /* of the same model */
+};
+
+/* Maps a file or copies memory; the last error says why not. */
+WNNStatus onnx_file_open(const char *name, struct onnx_file **file);
+WNNStatus onnx_file_copy(const void *data, size_t size, struct onnx_file **file);
+void onnx_file_get(struct onnx_file *file);
+void onnx_file_put(struct onnx_file *file); /* on any thread */
+
+#endif

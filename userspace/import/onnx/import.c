@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: MIT
+/* Walks the nodes of a graph in their order and hands each to the translator of its operator. */
+#include <string.h>
+
+#include "node.h"
+#include "scope.h"
+
+#define MAX_DEPTH 32
+
+static WNNStatus fail(struct onnx_import *import)
+{
+	if (import->status == WNNStatus_Success)
+		import->status = onnx_nomem();
+	return import->status;
+}
+
+static WNNStatus damaged(struct onnx_import *import, const struct onnx_node *node, const char *what,
+			 const char *name)
+{
+	import->status = onnx_error(WNNStatus_OperationError,
+				    "the model is damaged: node \"%s\" (%s) %s \"%s\"", node->name,
+				    node->proto->op_type ? node->proto->op_type : "", what, name);
+	return import->status;
+}
+
+static bool default_domain(const char *domain)
+{
+	return !domain || !*domain || !strcmp(domain, "ai.onnx");
+}
+
+static int64_t domain_version(const struct onnx_import *import, const struct onnx_scope *scope,
+			      const char *domain)
+{
+	const Onnx__ModelProto *model = import->model->proto;
+	size_t count = model->n_opset_import;
+	Onnx__OperatorSetIdProto **sets = model->opset_import;
+
+	for (; scope; scope = scope->outer) {
+		if (!scope->function)
+			continue;
+		count = scope->function->n_opset_import;
+		sets = scope->function->opset_import;
+		break;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const char *name = sets[i]->domain;
+
+		if (default_domain(name) ? default_domain(domain) : domain && !strcmp(name, domain))
+			return sets[i]->version;
+	}
+	return 1;
+}
+
+static const Onnx__FunctionProto *find_function(const struct onnx_node *node)
+{
+	const Onnx__ModelProto *model = node->import->model->proto;
+	const char *domain = node->proto->domain ? node->proto->domain : "";
+
+	for (size_t i = 0; i < model->n_functions; i++) {
+		const Onnx__FunctionProto *function = model->functions[i];
+
+		if (function->name && !strcmp(function->name, node->proto->op_type) &&
+		    !strcmp(function->domain ? function->domain : "", domain))
+			return function;
+	}
+	return NULL;
+}
+
+static int set_name(struct onnx_import *import, struct onnx_scope *scope, const char *name,
+		    struct onnx_value *value)
+{
+	if (onnx_scope_set(scope, import->arena, name, value)) {
+		fail(import);
+		return -1;
+	}
+	return 0;
+}
+
+static int run_nodes(struct onnx_import *import, struct onnx_scope *scope, size_t count,
+		     Onnx__NodeProto **nodes);
+
+/* The body of a function of the model, in place of the node that calls it. */
+static int run_function(struct onnx_node *node, const Onnx__FunctionProto *function)
+{
+	struct onnx_import *import = node->import;
+	struct onnx_scope scope = { .caller = node, .function = function };
+	int result;
+
+	if (import->depth == MAX_DEPTH)
+		return onnx_refuse(node, "", "functions are nested too deeply");
+	if (onnx_scope_begin(&scope, import->arena, function->n_node))
+		return onnx_fail(node);
+	for (size_t i = 0; i < function->n_input && i < node->input_count; i++)
+		if (node->inputs[i] &&
+		    set_name(import, &scope, function->input[i], node->inputs[i]))
+			return -1;
+	import->depth++;
+	result = run_nodes(import, &scope, function->n_node, function->node);
+	import->depth--;
+	for (size_t i = 0; !result && i < function->n_output && i < node->output_count; i++) {
+		struct onnx_value *value = onnx_scope_get(&scope, function->output[i]);
+
+		if (!value)
+			return onnx_refuse(node, "", "the function does not make its output %s",
+					   function->output[i]);
+		onnx_out_value(node, i, value);
+	}
+	return result;
+}
+
+static bool all_constant(const struct onnx_node *node)
+{
+	for (size_t i = 0; i < node->input_count; i++)
+		if (node->inputs[i] && !node->inputs[i]->data)
+			return false;
+	return true;
+}
+
+/* An operator that is only computed at import. */
+static int refuse_variable(struct onnx_node *node)
+{
+	for (size_t i = 0; i < node->input_count; i++)
+		if (node->inputs[i] && !node->inputs[i]->data)
+			return onnx_refuse_variable(node, i, "input");
+	return onnx_refuse(node, "", "it is not computed for inputs like these");
+}
+
+static int translate(struct onnx_node *node)
+{
+	const Onnx__FunctionProto *function = find_function(node);
+	int result = 1;
+
+	if (function)
+		return run_function(node, function);
+	node->op = onnx_op_find(default_domain(node->proto->domain) ? "" : node->proto->domain,
+				node->proto->op_type, node->version);
+	if (!node->op)
+		return onnx_refuse(node, "",
+				   "operator set %lld has no such operator that WebNN can express",
+				   (long long)node->version);
+	for (size_t i = 0; i < node->input_count; i++)
+		if (node->inputs[i] && node->inputs[i]->refused)
+			return -1;
+	if (node->op->fold && all_constant(node))
+		result = node->op->fold(node);
+	if (result == 1 && node->op->translate)
+		result = node->op->translate(node);
+	else if (result == 1)
+		result = refuse_variable(node);
+	return result;
+}
+
+static struct onnx_value *refused_value(struct onnx_import *import)
+{
+	struct onnx_value *value = onnx_arena_alloc(import->arena, sizeof(*value));
+
+	if (value)
+		value->refused = true;
+	else
+		fail(import);
+	return value;
+}
+
+static int find_inputs(struct onnx_node *node)
+{
+	for (size_t i = 0; i < node->input_count; i++) {
+		const char *name = node->proto->input[i];
+
+		if (!name || !*name)
+			continue;
+		node->inputs[i] = onnx_scope_get(node->scope, name);
+		/* A function may be called without its last inputs. */
+		if (!node->inputs[i] && !node->scope->function) {
+			damaged(node->import, node,
+				"has an input that is made by no node before "
+				"it:",
+				name);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int run_node(struct onnx_import *import, struct onnx_scope *scope, Onnx__NodeProto *proto)
+{
+	struct onnx_node node = {
+		.import = import,
+		.scope = scope,
+		.proto = proto,
+		.b = import->builder,
+		.input_count = proto->n_input,
+		.output_count = proto->n_output,
+		.version = domain_version(import, scope, proto->domain),
+	};
+	int result;
+
+	node.name = proto->name && *proto->name ? proto->name :
+		    proto->n_output		? proto->output[0] :
+						  "";
+	node.options = (WNNOperatorOptions)WNN_OPERATOR_OPTIONS_INIT;
+	node.options.label = (WNNStringView){ node.name, strlen(node.name) };
+	node.inputs = onnx_arena_alloc(import->arena, (proto->n_input + 1) * sizeof(*node.inputs));
+	node.outputs =
+		onnx_arena_alloc(import->arena, (proto->n_output + 1) * sizeof(*node.outputs));
+	if (!node.inputs || !node.outputs || !proto->op_type) {
+		fail(import);
+		return -1;
+	}
+	if (find_inputs(&node))
+		return -1;
+	result = translate(&node);
+	if (import->status != WNNStatus_Success)
+		return -1;
+	for (size_t i = 0; i < node.output_count; i++) {
+		if (!proto->output[i] || !*proto->output[i])
+			continue;
+		if (!result && !node.outputs[i])
+			onnx_refuse(&node, "", "output %zu is not made", i);
+		if (result || !node.outputs[i])
+			node.outputs[i] = refused_value(import);
+		if (!node.outputs[i] || set_name(import, scope, proto->output[i], node.outputs[i]))
+			return -1;
+	}
+	return 0;
+}
+
+static int run_nodes(struct onnx_import *import, struct onnx_scope *scope, size_t count,
+		     Onnx__NodeProto **nodes)
+{
+	for (size_t i = 0; i < count; i++)
+		if (run_node(import, scope, nodes[i]))
+			return -1;
+	return 0;
+}
+
+static int set_initialisers(struct onnx_import *import, struct onnx_scope *scope,
+			    const Onnx__GraphProto *graph)
+{
+	for (size_t i = 0; i < graph->n_initializer; i++) {
+		const Onnx__TensorProto *tensor = graph->initializer[i];
+		struct onnx_value *value = onnx_arena_alloc(import->arena, sizeof(*value));
+
+		if (!value) {
+			fail(import);
+			return -1;
+		}
+		/* Weights of types that WebNN has not are refused where they are used. */
+		if (!onnx_type_bits(tensor->data_type)) {
+			value->refused = true;
+		} else {
+			import->status =
+				onnx_value_of_tensor(import->model, import->arena, tensor, value);
+			if (import->status != WNNStatus_Success)
+				return -1;
+		}
+		if (set_name(import, scope, tensor->name ? tensor->name : "", value))
+			return -1;
+	}
+	return 0;
+}
+
+int onnx_run_subgraph(struct onnx_node *node, const Onnx__GraphProto *graph, size_t input_count,
+		      struct onnx_value **inputs, struct onnx_value **results)
+{
+	struct onnx_import *import = node->import;
+	struct onnx_scope scope = { .outer = node->scope };
+	int result;
+
+	if (import->depth == MAX_DEPTH)
+		return onnx_refuse(node, "", "graphs are nested too deeply");
+	if (input_count != graph->n_input)
+		return onnx_refuse(node, "", "its graph has %zu inputs instead of %zu",
+				   graph->n_input, input_count);
+	if (onnx_scope_begin(&scope, import->arena, graph->n_node + graph->n_initializer))
+		return onnx_fail(node);
+	for (size_t i = 0; i < input_count; i++)
+		if (set_name(import, &scope, graph->input[i]->name ? graph->input[i]->name : "",
+			     inputs[i]))
+			return -1;
+	import->depth++;
+	result = set_initialisers(import, &scope, graph);
+	if (!result)
+		result = run_nodes(import, &scope, graph->n_node, graph->node);
+	import->depth--;
+	for (size_t i = 0; !result && i < graph->n_output; i++) {
+		results[i] = graph->output[i]->name ?
+				     onnx_scope_get(&scope, graph->output[i]->name) :
+				     NULL;
+		if (!results[i])
+			return onnx_refuse(node, "", "its graph does not make output %zu", i);
+	}
+	return result;
+}
+
+/* A node that stands for an input of the model in refusals. */
+static struct onnx_node input_node(struct onnx_import *import, const char *name)
+{
+	static Onnx__NodeProto none = ONNX__NODE_PROTO__INIT;
+
+	return (struct onnx_node){
+		.import = import,
+		.proto = &none,
+		.name = name,
+		.b = import->builder,
+	};
+}
+
+static struct onnx_value *make_input(struct onnx_import *import, const struct onnx_input *input)
+{
+	const Onnx__TypeProto *type = input->proto->type;
+	struct onnx_node node = input_node(import, input->proto->name);
+	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+	struct onnx_value *value;
+	uint32_t shape[ONNX_MAX_RANK];
+
+	if (input->value) {
+		value = onnx_new_value(&node);
+		if (value)
+			*value = *input->value;
+		return value;
+	}
+	if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
+		onnx_refuse(&node, "", "the input \"%s\" is no tensor", node.name);
+		return refused_value(import);
+	}
+	descriptor.dataType = onnx_type_webnn(type->tensor_type->elem_type);
+	if (descriptor.dataType == WNNOperandDataType_Undefined) {
+		onnx_refuse(&node, "", "WebNN has no type for the input \"%s\" of type %s",
+			    node.name, onnx_type_name(type->tensor_type->elem_type));
+		return refused_value(import);
+	}
+	if (!input->has_shape) {
+		import->status = onnx_error(WNNStatus_TypeError,
+					    "the shape of input \"%s\" is not known: set its "
+					    "dimensions first",
+					    node.name);
+		return NULL;
+	}
+	/* Without elements an input is a constant: WebNN has no such operands. */
+	if (!onnx_shape_elements(&input->shape)) {
+		value = onnx_new_value(&node);
+		if (value)
+			*value = (struct onnx_value){ .type = type->tensor_type->elem_type,
+						      .shape = input->shape,
+						      .data = "" };
+		return value;
+	}
+	for (uint32_t i = 0; i < input->shape.rank; i++)
+		shape[i] = (uint32_t)input->shape.dim[i];
+	descriptor.shape = input->shape.rank ? (WNNUint32Array){ input->shape.rank, shape } :
+					       WNN_UINT32_EMPTY;
+	value = onnx_value_of(
+		&node, wnnGraphBuilderInput(import->builder, WNN_STR(node.name), &descriptor),
+		type->tensor_type->elem_type);
+	if (!value)
+		return import->status == WNNStatus_Success ? refused_value(import) : NULL;
+	value->origin = node.name;
+	return value;
+}
+
+static WNNStatus begin(struct onnx_import *import, struct onnx_scope *scope)
+{
+	const Onnx__GraphProto *graph = import->model->proto->graph;
+
+	if (onnx_scope_begin(scope, import->arena, graph->n_node + graph->n_initializer))
+		return fail(import);
+	for (size_t i = 0; i < import->model->input_count; i++) {
+		struct onnx_value *value = make_input(import, &import->model->inputs[i]);
+
+		if (!value)
+			return fail(import);
+		if (set_name(import, scope, import->model->inputs[i].proto->name, value))
+			return import->status;
+	}
+	set_initialisers(import, scope, graph);
+	return import->status;
+}
+
+/* An output of a graph must be computed, and under one name only. */
+static WNNStatus add_output(struct onnx_import *import, const char *name, struct onnx_value *value,
+			    WNNNamedOperand *output)
+{
+	struct onnx_node node = input_node(import, name);
+	WNNOperand operand = onnx_operand(&node, value);
+
+	operand = operand ? x_identity(&node, operand) : NULL;
+	value = onnx_value_of(&node, operand, value->type);
+	if (value)
+		*output = (WNNNamedOperand){ { name, strlen(name) }, operand };
+	return import->status;
+}
+
+static WNNStatus collect(struct onnx_import *import, const struct onnx_scope *scope, size_t *count,
+			 WNNNamedOperand **outputs)
+{
+	const Onnx__GraphProto *graph = import->model->proto->graph;
+	size_t total = 0, used = 0;
+
+	for (size_t i = 0; i < graph->n_output; i++) {
+		const char *name = graph->output[i]->name ? graph->output[i]->name : "";
+		struct onnx_value *value = onnx_scope_get(scope, name);
+
+		if (!value)
+			return onnx_error(WNNStatus_OperationError,
+					  "the model is damaged: no node makes its output \"%s\"",
+					  name);
+		total += value->sequence ? value->count : 1;
+	}
+	*outputs = onnx_arena_alloc(import->arena, (total + 1) * sizeof(**outputs));
+	if (!*outputs)
+		return fail(import);
+	for (size_t i = 0; i < graph->n_output; i++) {
+		const char *name = graph->output[i]->name;
+		struct onnx_value *value = onnx_scope_get(scope, name);
+
+		for (size_t k = 0; value->sequence && k < value->count; k++) {
+			char *item = onnx_arena_printf(import->arena, "%s/%zu", name, k);
+
+			if (!item || add_output(import, item, value->items[k], &(*outputs)[used++]))
+				return fail(import);
+		}
+		if (!value->sequence && !value->refused &&
+		    add_output(import, name, value, &(*outputs)[used++]))
+			return import->status;
+	}
+	*count = used;
+	return import->status;
+}
+
+WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t *count,
+		      WNNNamedOperand **outputs)
+{
+	struct onnx_import import = {
+		.model = model,
+		.builder = builder,
+		.arena = &model->build_arena,
+	};
+	struct onnx_scope scope = { 0 };
+
+	onnx_model_learn_shapes(model);
+	if (begin(&import, &scope) != WNNStatus_Success ||
+	    run_nodes(&import, &scope, model->proto->graph->n_node, model->proto->graph->node) ||
+	    collect(&import, &scope, count, outputs) != WNNStatus_Success)
+		return import.status == WNNStatus_Success ? wnnOnnxGetLastError(NULL) :
+							    import.status;
+	if (model->refusal_count) {
+		const WNNOnnxRefusal *first = &model->refusals[0];
+
+		return onnx_error(WNNStatus_NotSupportedError,
+				  "%zu nodes are refused; the first is \"%.*s\" (%.*s): %.*s",
+				  model->refusal_count, (int)first->node.length, first->node.data,
+				  (int)first->operatorName.length, first->operatorName.data,
+				  (int)first->reason.length, first->reason.data);
+	}
+	return WNNStatus_Success;
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+/* What inputs and outputs a model has, and setting their dimensions and values. */
+#include <string.h>
+
+#include "model.h"
+
+static WNNStringView view(const char *text)
+{
+	return (WNNStringView){ text ? text : "", text ? strlen(text) : 0 };
+}
+
+static bool same(WNNStringView a, const char *b)
+{
+	size_t length = !a.data ? 0 : a.length == WNN_STRLEN ? strlen(a.data) : a.length;
+
+	return b && strlen(b) == length && (!length || !memcmp(a.data, b, length));
+}
+
+int64_t onnx_model_dimension(const struct onnx_model *model,
+			     const Onnx__TensorShapeProto__Dimension *dimension)
+{
+	if (dimension->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+		return dimension->dim_value >= 0 ? dimension->dim_value :
+						   WNN_ONNX_DIMENSION_UNKNOWN;
+	if (dimension->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM)
+		for (size_t i = 0; i < model->dimension_count; i++)
+			if (!strcmp(model->dimensions[i].name, dimension->dim_param))
+				return model->dimensions[i].size;
+	return WNN_ONNX_DIMENSION_UNKNOWN;
+}
+
+static const Onnx__TypeProto__Tensor *tensor_type(const Onnx__ValueInfoProto *proto)
+{
+	return proto->type && proto->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ?
+		       proto->type->tensor_type :
+		       NULL;
+}
+
+/* Takes over what is known of the shape of an input. */
+static void learn_shape(struct onnx_model *model, struct onnx_input *input)
+{
+	const Onnx__TypeProto__Tensor *tensor = tensor_type(input->proto);
+	struct onnx_shape shape = { 0 };
+
+	if (input->has_shape || !tensor || !tensor->shape || tensor->shape->n_dim > ONNX_MAX_RANK)
+		return;
+	shape.rank = (uint32_t)tensor->shape->n_dim;
+	for (uint32_t i = 0; i < shape.rank; i++) {
+		shape.dim[i] = onnx_model_dimension(model, tensor->shape->dim[i]);
+		if (shape.dim[i] < 0 || shape.dim[i] > UINT32_MAX)
+			return;
+	}
+	input->shape = shape;
+	input->has_shape = true;
+}
+
+void onnx_model_learn_shapes(struct onnx_model *model)
+{
+	for (size_t i = 0; i < model->input_count; i++)
+		learn_shape(model, &model->inputs[i]);
+}
+
+static int describe(struct onnx_model *model, const Onnx__ValueInfoProto *proto,
+		    const struct onnx_input *input, WNNOnnxValueInfo *info)
+{
+	const Onnx__TypeProto__Tensor *tensor = tensor_type(proto);
+	WNNOnnxDimension *dimensions;
+
+	*info = (WNNOnnxValueInfo){ .name = view(proto->name),
+				    .kind = WNNOnnxKind_Other,
+				    .elementType = view(""),
+				    .rank = WNN_ONNX_RANK_UNKNOWN };
+	if (proto->type && proto->type->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE)
+		info->kind = WNNOnnxKind_Sequence;
+	if (proto->type && proto->type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE)
+		info->kind = WNNOnnxKind_Optional;
+	if (!tensor)
+		return 0;
+	info->kind = WNNOnnxKind_Tensor;
+	info->elementType = view(onnx_type_name(tensor->elem_type));
+	info->dataType = onnx_type_webnn(tensor->elem_type);
+	info->fixed = input && input->value;
+	if (input && input->has_shape)
+		info->rank = input->shape.rank;
+	else if (tensor->shape)
+		info->rank = tensor->shape->n_dim;
+	else
+		return 0;
+	dimensions = onnx_arena_alloc(&model->info_arena, (info->rank + 1) * sizeof(*dimensions));
+	if (!dimensions)
+		return -1;
+	for (size_t i = 0; i < info->rank; i++) {
+		const Onnx__TensorShapeProto__Dimension *dim =
+			tensor->shape && i < tensor->shape->n_dim ? tensor->shape->dim[i] : NULL;
+
+		dimensions[i].size = input && input->has_shape ? input->shape.dim[i] :
+								 onnx_model_dimension(model, dim);
+		dimensions[i].name = view(
+			dim && dim->value_case ==
+						ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM ?
+				dim->dim_param :
+				"");
+	}
+	info->dimensions = dimensions;
+	return 0;
+}
+
+WNNOnnxValueInfoArray wnnOnnxModelGetInputs(WNNOnnxModel handle)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	WNNOnnxValueInfo *infos;
+
+	if (!model)
+		return (WNNOnnxValueInfoArray){ 0, NULL };
+	onnx_model_learn_shapes(model);
+	infos = onnx_arena_alloc(&model->info_arena, (model->input_count + 1) * sizeof(*infos));
+	if (!infos) {
+		onnx_nomem();
+		return (WNNOnnxValueInfoArray){ 0, NULL };
+	}
+	for (size_t i = 0; i < model->input_count; i++)
+		if (describe(model, model->inputs[i].proto, &model->inputs[i], &infos[i])) {
+			onnx_nomem();
+			return (WNNOnnxValueInfoArray){ 0, NULL };
+		}
+	return (WNNOnnxValueInfoArray){ model->input_count, infos };
+}
+
+WNNOnnxValueInfoArray wnnOnnxModelGetOutputs(WNNOnnxModel handle)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	const Onnx__GraphProto *graph = model ? model->proto->graph : NULL;
+	WNNOnnxValueInfo *infos;
+
+	if (!model)
+		return (WNNOnnxValueInfoArray){ 0, NULL };
+	infos = onnx_arena_alloc(&model->info_arena, (graph->n_output + 1) * sizeof(*infos));
+	if (!infos) {
+		onnx_nomem();
+		return (WNNOnnxValueInfoArray){ 0, NULL };
+	}
+	for (size_t i = 0; i < graph->n_output; i++)
+		if (describe(model, graph->output[i], NULL, &infos[i])) {
+			onnx_nomem();
+			return (WNNOnnxValueInfoArray){ 0, NULL };
+		}
+	return (WNNOnnxValueInfoArray){ graph->n_output, infos };
+}
+
+static bool names_dimension(const struct onnx_model *model, WNNStringView name)
+{
+	for (size_t i = 0; i < model->input_count; i++) {
+		const Onnx__TypeProto__Tensor *tensor = tensor_type(model->inputs[i].proto);
+
+		for (size_t k = 0; tensor && tensor->shape && k < tensor->shape->n_dim; k++) {
+			const Onnx__TensorShapeProto__Dimension *dim = tensor->shape->dim[k];
+
+			if (dim->value_case ==
+				    ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
+			    same(name, dim->dim_param))
+				return true;
+		}
+	}
+	return false;
+}
+
+WNNStatus wnnOnnxModelSetDimension(WNNOnnxModel handle, WNNStringView name, uint32_t size)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	int length = (int)(!name.data		     ? 0 :
+			   name.length == WNN_STRLEN ? strlen(name.data) :
+						       name.length);
+	struct onnx_dimension *dimensions;
+	char *copy;
+
+	if (!model || !size)
+		return onnx_error(WNNStatus_TypeError,
+				  model ? "the size of dimension \"%.*s\" is 0" :
+					  "model is missing%.*s",
+				  model ? length : 0, name.data ? name.data : "");
+	if (!names_dimension(model, name))
+		return onnx_error(WNNStatus_TypeError,
+				  "no input has a dimension that is called \"%.*s\"", length,
+				  name.data ? name.data : "");
+	for (size_t i = 0; i < model->dimension_count; i++)
+		if (same(name, model->dimensions[i].name))
+			return onnx_error(WNNStatus_TypeError, "dimension \"%.*s\" is already %u",
+					  length, name.data, model->dimensions[i].size);
+	copy = onnx_arena_printf(&model->arena, "%.*s", length, name.data);
+	dimensions =
+		onnx_arena_alloc(&model->arena, (model->dimension_count + 1) * sizeof(*dimensions));
+	if (!copy || !dimensions)
+		return onnx_nomem();
+	if (model->dimension_count)
+		memcpy(dimensions, model->dimensions, model->dimension_count * sizeof(*dimensions));
+	dimensions[model->dimension_count++] = (struct onnx_dimension){ copy, size };
+	model->dimensions = dimensions;
+	return WNNStatus_Success;
+}
+
+static WNNStatus find(struct onnx_model *model, WNNStringView name, struct onnx_input **input)
+{
+	if (!model)
+		return onnx_error(WNNStatus_TypeError, "model is missing");
+	for (size_t i = 0; i < model->input_count; i++)
+		if (same(name, model->inputs[i].proto->name)) {
+			*input = &model->inputs[i];
+			return WNNStatus_Success;
+		}
+	return onnx_error(WNNStatus_TypeError, "the model has no input \"%.*s\"",
+			  (int)(!name.data		  ? 0 :
+				name.length == WNN_STRLEN ? strlen(name.data) :
+							    name.length),
+			  name.data ? name.data : "");
+}
+
+WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel handle, WNNStringView name, WNNUint32Array array)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	const Onnx__TypeProto__Tensor *tensor;
+	struct onnx_input *input;
+	struct onnx_shape shape;
+	WNNStatus status = find(model, name, &input);
+
+	if (status != WNNStatus_Success)
+		return status;
+	tensor = tensor_type(input->proto);
+	if (!tensor || array.count > ONNX_MAX_RANK || (array.count && !array.data))
+		return onnx_error(WNNStatus_TypeError, "input \"%s\" %s", input->proto->name,
+				  tensor ? "can have no more than 8 dimensions" : "is no tensor");
+	if (tensor->shape && tensor->shape->n_dim != array.count)
+		return onnx_error(WNNStatus_TypeError, "input \"%s\" has %zu dimensions, not %zu",
+				  input->proto->name, tensor->shape->n_dim, array.count);
+	shape.rank = (uint32_t)array.count;
+	for (uint32_t i = 0; i < shape.rank; i++) {
+		int64_t known = tensor->shape ? onnx_model_dimension(model, tensor->shape->dim[i]) :
+						WNN_ONNX_DIMENSION_UNKNOWN;
+
+		if (known > 0 && known != array.data[i])
+			return onnx_error(WNNStatus_TypeError,
+					  "dimension %u of input \"%s\" cannot be %u%s", i,
+					  input->proto->name, array.data[i],
+					  known > 0 ? ": the model says another size" : "");
+		shape.dim[i] = array.data[i];
+	}
+	input->shape = shape;
+	input->has_shape = true;
+	return WNNStatus_Success;
+}
+
+WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel handle, WNNStringView name, void const *data,
+				    size_t size)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	struct onnx_value *value;
+	struct onnx_input *input;
+	void *copy;
+	WNNStatus status = find(model, name, &input);
+	int type;
+
+	if (status != WNNStatus_Success)
+		return status;
+	onnx_model_learn_shapes(model);
+	type = tensor_type(input->proto) ? tensor_type(input->proto)->elem_type : 0;
+	if (!input->has_shape || !onnx_type_bits(type))
+		return onnx_error(WNNStatus_TypeError,
+				  "the shape or type of input \"%s\" is not known",
+				  input->proto->name);
+	if (onnx_shape_elements(&input->shape) < 0 ||
+	    size != onnx_data_size(type, onnx_shape_elements(&input->shape)) || (size && !data))
+		return onnx_error(WNNStatus_TypeError, "%zu bytes are not what input \"%s\" has",
+				  size, input->proto->name);
+	value = onnx_arena_alloc(&model->arena, sizeof(*value));
+	copy = onnx_arena_alloc(&model->arena, size + 1);
+	if (!value || !copy)
+		return onnx_nomem();
+	if (size)
+		memcpy(copy, data, size);
+	*value = (struct onnx_value){ .type = type, .shape = input->shape, .data = copy };
+	input->value = value;
+	return WNNStatus_Success;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The importer's memory: single blocks, arenas that are freed at once, and the last error. */
+#ifndef ONNX_MEMORY_H
+#define ONNX_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <webnn/webnn.h>
+
+/* How many more allocations succeed, for tests; below 0: all. */
+extern _Thread_local int64_t onnx_memory_left;
+
+/* Zeroed; NULL when memory is exhausted. onnx_free() frees, also NULL. */
+void *onnx_alloc(size_t size);
+void *onnx_realloc(void *memory, size_t size);
+void onnx_free(void *memory);
+
+struct onnx_chunk;
+
+/* Begins as {0}. */
+struct onnx_arena {
+	struct onnx_chunk *chunks;
+};
+
+/* Zeroed, aligned for every type; NULL when memory is exhausted. */
+void *onnx_arena_alloc(struct onnx_arena *arena, size_t size);
+char *onnx_arena_printf(struct onnx_arena *arena, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void onnx_arena_free(struct onnx_arena *arena);
+
+/* Remembers status and message for wnnOnnxGetLastError(); returns the status. */
+WNNStatus onnx_error(WNNStatus status, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+WNNStatus onnx_nomem(void);
+
+#endif

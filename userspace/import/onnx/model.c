@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+/* Loading, releasing and building models: the public functions. */
+#include "model.h"
+
+#include <string.h>
+
+#include "wire.h"
+
+#define NEWEST_IR 12
+
+static void *proto_alloc(void *unused, size_t size)
+{
+	(void)unused;
+	return onnx_alloc(size);
+}
+
+static void proto_free(void *unused, void *memory)
+{
+	(void)unused;
+	onnx_free(memory);
+}
+
+static char *copy_text(WNNStringView text)
+{
+	size_t length = !text.data		  ? 0 :
+			text.length == WNN_STRLEN ? strlen(text.data) :
+						    text.length;
+	char *copy = onnx_alloc(length + 1);
+
+	if (copy && length)
+		memcpy(copy, text.data, length);
+	return copy;
+}
+
+static bool is_initialiser(const Onnx__GraphProto *graph, const char *name)
+{
+	for (size_t i = 0; i < graph->n_initializer; i++)
+		if (graph->initializer[i]->name && !strcmp(graph->initializer[i]->name, name))
+			return true;
+	return false;
+}
+
+static WNNStatus find_inputs(struct onnx_model *model)
+{
+	const Onnx__GraphProto *graph = model->proto->graph;
+
+	model->inputs =
+		onnx_arena_alloc(&model->arena, (graph->n_input + 1) * sizeof(*model->inputs));
+	if (!model->inputs)
+		return onnx_nomem();
+	for (size_t i = 0; i < graph->n_input; i++) {
+		const char *name = graph->input[i]->name;
+
+		if (!name)
+			return onnx_error(WNNStatus_OperationError,
+					  "the model is damaged: an input has no name");
+		if (!is_initialiser(graph, name))
+			model->inputs[model->input_count++].proto = graph->input[i];
+	}
+	return WNNStatus_Success;
+}
+
+static WNNStatus check(const Onnx__ModelProto *proto)
+{
+	if (!proto->graph)
+		return onnx_error(WNNStatus_OperationError,
+				  "the model is damaged: it has no graph");
+	if (proto->ir_version > NEWEST_IR)
+		return onnx_error(WNNStatus_NotSupportedError,
+				  "the model is of IR version %lld, and %d is the newest known",
+				  (long long)proto->ir_version, NEWEST_IR);
+	for (size_t i = 0; i < proto->n_opset_import; i++) {
+		const Onnx__OperatorSetIdProto *set = proto->opset_import[i];
+
+		if ((!set->domain || !*set->domain || !strcmp(set->domain, "ai.onnx")) &&
+		    set->version < 1)
+			return onnx_error(WNNStatus_OperationError,
+					  "the model is damaged: it is of operator set %lld",
+					  (long long)set->version);
+	}
+	return WNNStatus_Success;
+}
+
+static WNNStatus unpack(struct onnx_model *model)
+{
+	uint8_t *slim;
+	size_t size;
+	WNNStatus status =
+		onnx_wire_slim(ONNX_MODEL, model->file->data, model->file->size, &slim, &size);
+
+	if (status != WNNStatus_Success)
+		return status;
+	model->allocator = (ProtobufCAllocator){ proto_alloc, proto_free, NULL };
+	model->proto = onnx__model_proto__unpack(&model->allocator, size, slim);
+	onnx_free(slim);
+	if (!model->proto)
+		return onnx_memory_left ?
+			       onnx_error(WNNStatus_OperationError,
+					  "the model is damaged: it is no ONNX model, or "
+					  "a string or number in it is cut off") :
+			       onnx_nomem();
+	status = check(model->proto);
+	return status == WNNStatus_Success ? find_inputs(model) : status;
+}
+
+/* Takes the file, also when it fails. */
+static WNNStatus load(struct onnx_file *file, char *folder, WNNOnnxModel *out)
+{
+	struct onnx_model *model = onnx_alloc(sizeof(*model));
+	WNNStatus status;
+
+	if (!model) {
+		onnx_file_put(file);
+		onnx_free(folder);
+		return onnx_nomem();
+	}
+	model->references = 1;
+	model->file = file;
+	model->folder = folder;
+	status = unpack(model);
+	if (status != WNNStatus_Success)
+		wnnOnnxModelRelease((WNNOnnxModel)model);
+	else
+		*out = (WNNOnnxModel)model;
+	return status;
+}
+
+WNNStatus wnnOnnxLoadFile(WNNStringView path, WNNOnnxLoadOptions const *options,
+			  WNNOnnxModel *model)
+{
+	struct onnx_file *file;
+	char *name, *folder, *slash;
+	WNNStatus status;
+
+	if (!model || !path.data)
+		return onnx_error(WNNStatus_TypeError, "%s is missing", model ? "path" : "model");
+	*model = NULL;
+	name = copy_text(path);
+	if (!name)
+		return onnx_nomem();
+	status = onnx_file_open(name, &file);
+	if (status != WNNStatus_Success) {
+		onnx_free(name);
+		return status;
+	}
+	if (options && options->folder.data && options->folder.length) {
+		folder = copy_text(options->folder);
+		onnx_free(name);
+	} else {
+		slash = strrchr(name, '/');
+		folder = name;
+		if (!slash)
+			strcpy(folder, ".");
+		else
+			slash[slash == name] = 0;
+	}
+	if (!folder) {
+		onnx_file_put(file);
+		return onnx_nomem();
+	}
+	return load(file, folder, model);
+}
+
+WNNStatus wnnOnnxLoadMemory(void const *data, size_t size, WNNOnnxLoadOptions const *options,
+			    WNNOnnxModel *model)
+{
+	struct onnx_file *file;
+	char *folder = NULL;
+	WNNStatus status;
+
+	if (!model || (!data && size))
+		return onnx_error(WNNStatus_TypeError, "%s is missing", model ? "data" : "model");
+	*model = NULL;
+	if (options && options->folder.data && options->folder.length) {
+		folder = copy_text(options->folder);
+		if (!folder)
+			return onnx_nomem();
+	}
+	status = onnx_file_copy(data, size, &file);
+	if (status != WNNStatus_Success) {
+		onnx_free(folder);
+		return status;
+	}
+	return load(file, folder, model);
+}
+
+void wnnOnnxModelAddRef(WNNOnnxModel handle)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+
+	if (model)
+		model->references++;
+}
+
+void wnnOnnxModelRelease(WNNOnnxModel handle)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+
+	if (!model || --model->references)
+		return;
+	if (model->proto)
+		onnx__model_proto__free_unpacked(model->proto, &model->allocator);
+	while (model->external) {
+		struct onnx_file *next = model->external->next;
+
+		onnx_file_put(model->external);
+		model->external = next;
+	}
+	onnx_file_put(model->file);
+	onnx_free(model->folder);
+	onnx_arena_free(&model->arena);
+	onnx_arena_free(&model->info_arena);
+	onnx_arena_free(&model->build_arena);
+	onnx_free(model);
+}
+
+WNNStatus wnnOnnxModelAddToBuilder(WNNOnnxModel handle, WNNGraphBuilder builder, size_t *count,
+				   WNNNamedOperand const **outputs)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	WNNNamedOperand *named = NULL;
+	WNNStatus status;
+
+	if (!model || !builder || !count || !outputs)
+		return onnx_error(WNNStatus_TypeError, "%s is missing",
+				  !model   ? "model" :
+				  !builder ? "builder" :
+				  !count   ? "count" :
+					     "outputs");
+	*count = 0;
+	*outputs = NULL;
+	onnx_arena_free(&model->build_arena);
+	model->refusals = NULL;
+	model->refusal_count = 0;
+	status = onnx_import(model, builder, count, &named);
+	if (status == WNNStatus_Success)
+		*outputs = named;
+	else
+		*count = 0;
+	return status;
+}
+
+static WNNStatus build(WNNOnnxModel model, WNNGraphBuilder builder, uint64_t timeout,
+		       WNNGraph *graph)
+{
+	WNNNamedOperand const *outputs;
+	WNNError error = WNN_ERROR_INIT;
+	WNNStatus status;
+	size_t count;
+
+	status = wnnOnnxModelAddToBuilder(model, builder, &count, &outputs);
+	if (status != WNNStatus_Success)
+		return status;
+	status = wnnGraphBuilderBuildSync(builder, count, outputs, timeout, graph);
+	if (status == WNNStatus_Success)
+		return status;
+	wnnGetLastError(&error);
+	return onnx_error(status, "%.*s", (int)error.message.length, error.message.data);
+}
+
+WNNStatus wnnOnnxModelBuildSync(WNNOnnxModel model, WNNContext context, uint64_t timeout,
+				WNNGraph *graph)
+{
+	WNNError error = WNN_ERROR_INIT;
+	WNNGraphBuilder builder;
+	WNNStatus status;
+
+	if (!model || !graph)
+		return onnx_error(WNNStatus_TypeError, "%s is missing", model ? "graph" : "model");
+	*graph = NULL;
+	builder = wnnContextCreateGraphBuilder(context);
+	if (!builder) {
+		status = wnnGetLastError(&error);
+		return onnx_error(status, "%.*s", (int)error.message.length, error.message.data);
+	}
+	status = build(model, builder, timeout, graph);
+	wnnGraphBuilderRelease(builder);
+	return status;
+}
+
+WNNOnnxRefusalArray wnnOnnxModelGetRefusals(WNNOnnxModel handle)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+
+	return model ? (WNNOnnxRefusalArray){ model->refusal_count, model->refusals } :
+		       (WNNOnnxRefusalArray){ 0, NULL };
+}

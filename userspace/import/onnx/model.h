@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* What a WNNOnnxModel is. */
+#ifndef ONNX_MODEL_H
+#define ONNX_MODEL_H
+
+#include <webnn/onnx.h>
+
+#include "file.h"
+#include "memory.h"
+#include "onnx.pb-c.h"
+#include "value.h"
+
+/* A size that was given for a dimension by its name. */
+struct onnx_dimension {
+	char *name;
+	uint32_t size;
+};
+
+/* What was said about an input, by its place in the list of inputs. */
+struct onnx_input {
+	const Onnx__ValueInfoProto *proto;
+	bool has_shape;
+	struct onnx_shape shape;
+	struct onnx_value *value; /* constant */
+};
+
+struct onnx_model {
+	unsigned int references;
+	struct onnx_file *file; /* the model itself */
+	struct onnx_file *external;
+	char *folder; /* of external data; NULL: none is allowed */
+	Onnx__ModelProto *proto;
+	ProtobufCAllocator allocator;
+	struct onnx_arena arena;       /* lives as long as the model */
+	struct onnx_arena info_arena;  /* of the lists that were given out last */
+	struct onnx_arena build_arena; /* of the last build */
+	size_t input_count;
+	struct onnx_input *inputs; /* without those that are initialisers */
+	size_t dimension_count;
+	struct onnx_dimension *dimensions;
+	size_t refusal_count;
+	WNNOnnxRefusal *refusals; /* in build_arena */
+};
+
+/* Size of a dimension as far as it is known, else WNN_ONNX_DIMENSION_UNKNOWN. */
+int64_t onnx_model_dimension(const struct onnx_model *model,
+			     const Onnx__TensorShapeProto__Dimension *dimension);
+
+/* Takes over the shapes of inputs that the file says, with the dimensions that were set. */
+void onnx_model_learn_shapes(struct onnx_model *model);
+
+/* Adds the model to a builder; outputs in build_arena. */
+WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t *count,
+		      WNNNamedOperand **outputs);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Moving elements without computing: of small constants at import, since shapes are made of them, of
+ * all else by operators of WebNN. All functions return NULL when the node is refused.
+ */
+#ifndef ONNX_MOVE_H
+#define ONNX_MOVE_H
+
+#include "node.h"
+
+/* Constants of more elements are left to the library. */
+#define ONNX_SMALL 65536
+
+bool onnx_is_small(const struct onnx_value *value);
+struct onnx_value *onnx_move_reshape(struct onnx_node *node, struct onnx_value *value,
+				     const struct onnx_shape *shape);
+struct onnx_value *onnx_move_transpose(struct onnx_node *node, struct onnx_value *value,
+				       const uint32_t *permutation);
+struct onnx_value *onnx_move_expand(struct onnx_node *node, struct onnx_value *value,
+				    const struct onnx_shape *shape);
+struct onnx_value *onnx_move_tile(struct onnx_node *node, struct onnx_value *value,
+				  const int64_t *repeats);
+/* Sizes are those of the result; a stride may be negative, but not 0. */
+struct onnx_value *onnx_move_slice(struct onnx_node *node, struct onnx_value *value,
+				   const int64_t *starts, const int64_t *sizes,
+				   const int64_t *strides);
+struct onnx_value *onnx_move_concat(struct onnx_node *node, size_t count,
+				    struct onnx_value **values, uint32_t axis);
+struct onnx_value *onnx_move_gather(struct onnx_node *node, struct onnx_value *value,
+				    struct onnx_value *indices, uint32_t axis);
+
+#endif

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT
+/* Attributes, inputs and outputs of a node, and refusals. */
+#include "node.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <webnn/webnn_npu.h>
+
+#define MAX_REFUSALS 10000
+#define MAX_UNROLLED 200000
+#define MAX_MEMORY   ((size_t)256 << 20)
+#define MAX_CONSTANT ((int64_t)1 << 24) /* elements of a constant that is computed here */
+
+int onnx_fail(struct onnx_node *node)
+{
+	if (node->import->status == WNNStatus_Success)
+		node->import->status = onnx_nomem();
+	return -1;
+}
+
+void *onnx_node_alloc(struct onnx_node *node, size_t size)
+{
+	void *memory;
+
+	if (size > MAX_MEMORY) {
+		onnx_refuse(node, "", "it would need too much memory at import");
+		return NULL;
+	}
+	memory = onnx_arena_alloc(node->import->arena, size);
+	if (!memory)
+		onnx_fail(node);
+	return memory;
+}
+
+static WNNStringView view(const char *text)
+{
+	return (WNNStringView){ text ? text : "", text ? strlen(text) : 0 };
+}
+
+static int add_refusal(struct onnx_node *node, const char *attribute, const char *origin,
+		       const char *reason)
+{
+	struct onnx_import *import = node->import;
+	struct onnx_model *model = import->model;
+	const char *domain = node->proto && node->proto->domain ? node->proto->domain : "";
+	const char *operator= node->proto ? node->proto->op_type : "";
+	char *name = onnx_arena_printf(import->arena, "%s%s%s",
+				       strcmp(domain, "ai.onnx") ? domain : "",
+				       *domain && strcmp(domain, "ai.onnx") ? "." : "",
+				       operator ? operator : "");
+	char *copy = onnx_arena_printf(import->arena, "%s", attribute);
+
+	if (!reason || !name || !copy)
+		return onnx_fail(node);
+	if (model->refusal_count == MAX_REFUSALS)
+		return -1;
+	if (model->refusal_count == import->refusal_room) {
+		size_t room = import->refusal_room ? import->refusal_room * 2 : 16;
+		WNNOnnxRefusal *more = onnx_node_alloc(node, room * sizeof(*more));
+
+		if (!more)
+			return -1;
+		if (model->refusal_count)
+			memcpy(more, model->refusals, model->refusal_count * sizeof(*more));
+		model->refusals = more;
+		import->refusal_room = room;
+	}
+	model->refusals[model->refusal_count++] = (WNNOnnxRefusal){
+		.node = view(node->name),
+		.operatorName = view(name),
+		.attribute = view(copy),
+		.reason = view(reason),
+		.input = view(origin),
+	};
+	return -1;
+}
+
+int onnx_refuse(struct onnx_node *node, const char *attribute, const char *format, ...)
+{
+	char reason[600];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(reason, sizeof(reason), format, args);
+	va_end(args);
+	return add_refusal(node, attribute, NULL,
+			   onnx_arena_printf(node->import->arena, "%s", reason));
+}
+
+int onnx_refuse_variable(struct onnx_node *node, size_t input, const char *what)
+{
+	const struct onnx_value *value = node->inputs[input];
+
+	return add_refusal(node, what, value ? value->origin : NULL,
+			   onnx_arena_printf(node->import->arena,
+					     "%s must be a constant, and here it is computed%s%s%s",
+					     what, value && value->origin ? " from input \"" : "",
+					     value && value->origin ? value->origin : "",
+					     value && value->origin ? "\"" : ""));
+}
+
+const Onnx__AttributeProto *onnx_attr(struct onnx_node *node, const char *name)
+{
+	for (size_t i = 0; i < node->proto->n_attribute; i++)
+		if (node->proto->attribute[i]->name &&
+		    !strcmp(node->proto->attribute[i]->name, name))
+			return node->proto->attribute[i];
+	return NULL;
+}
+
+int64_t onnx_attr_int(struct onnx_node *node, const char *name, int64_t fallback)
+{
+	const Onnx__AttributeProto *attr = onnx_attr(node, name);
+
+	return attr && attr->has_i ? attr->i : fallback;
+}
+
+double onnx_attr_float(struct onnx_node *node, const char *name, double fallback)
+{
+	const Onnx__AttributeProto *attr = onnx_attr(node, name);
+
+	return attr && attr->has_f ? (double)attr->f : fallback;
+}
+
+const char *onnx_attr_string(struct onnx_node *node, const char *name, const char *fallback)
+{
+	const Onnx__AttributeProto *attr = onnx_attr(node, name);
+	char *text;
+
+	if (!attr || !attr->has_s)
+		return fallback;
+	text = onnx_node_alloc(node, attr->s.len + 1);
+	if (!text)
+		return fallback;
+	if (attr->s.len)
+		memcpy(text, attr->s.data, attr->s.len);
+	return text;
+}
+
+const int64_t *onnx_attr_ints(struct onnx_node *node, const char *name, size_t *count)
+{
+	const Onnx__AttributeProto *attr = onnx_attr(node, name);
+
+	*count = attr ? attr->n_ints : 0;
+	return attr ? attr->ints : NULL;
+}
+
+bool onnx_has(struct onnx_node *node, size_t input)
+{
+	return input < node->input_count && node->inputs[input];
+}
+
+/* The tensor of an input that the operator cannot do without. */
+static struct onnx_value *tensor(struct onnx_node *node, size_t input)
+{
+	if (!onnx_has(node, input)) {
+		onnx_refuse(node, "", "input %zu is missing", input);
+		return NULL;
+	}
+	if (node->inputs[input]->sequence) {
+		onnx_refuse(node, "", "input %zu is a sequence instead of a tensor", input);
+		return NULL;
+	}
+	return node->inputs[input];
+}
+
+static void put_file(const void *data, size_t size, void *file, void *unused)
+{
+	(void)data;
+	(void)size;
+	(void)unused;
+	onnx_file_put(file);
+}
+
+WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value)
+{
+	WNNBorrowedConstant loan = WNN_BORROWED_CONSTANT_INIT;
+	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+	uint32_t shape[ONNX_MAX_RANK];
+	int64_t elements = onnx_shape_elements(&value->shape);
+
+	if (value->operand)
+		return value->operand;
+	descriptor.dataType = onnx_type_webnn(value->type);
+	if (descriptor.dataType == WNNOperandDataType_Undefined) {
+		onnx_refuse(node, "", "WebNN has no type for %s", onnx_type_name(value->type));
+		return NULL;
+	}
+	if (elements <= 0 || elements > INT32_MAX) {
+		onnx_refuse(node, "", "a constant has %s elements: %s",
+			    elements ? "too many" : "no",
+			    onnx_shape_text(node->import->arena, &value->shape));
+		return NULL;
+	}
+	for (uint32_t i = 0; i < value->shape.rank; i++)
+		shape[i] = (uint32_t)value->shape.dim[i];
+	descriptor.shape = value->shape.rank ? (WNNUint32Array){ value->shape.rank, shape } :
+					       WNN_UINT32_EMPTY;
+	if (value->file) {
+		loan.releaseCallback = put_file;
+		loan.userdata1 = value->file;
+		descriptor.nextInChain = &loan.chain;
+		onnx_file_get(value->file);
+	}
+	value->operand = wnnGraphBuilderConstant(node->b, &descriptor, value->data,
+						 onnx_data_size(value->type, elements));
+	return value->operand;
+}
+
+WNNOperand onnx_in(struct onnx_node *node, size_t input)
+{
+	struct onnx_value *value = tensor(node, input);
+
+	return value ? onnx_operand(node, value) : NULL;
+}
+
+const struct onnx_shape *onnx_in_shape(struct onnx_node *node, size_t input)
+{
+	static const struct onnx_shape scalar;
+
+	return onnx_has(node, input) ? &node->inputs[input]->shape : &scalar;
+}
+
+int onnx_in_type(struct onnx_node *node, size_t input)
+{
+	return onnx_has(node, input) ? node->inputs[input]->type : 0;
+}
+
+int onnx_in_ints(struct onnx_node *node, size_t input, const char *what, const int64_t **ints,
+		 size_t *count)
+{
+	struct onnx_value *value;
+	int64_t elements, *copy;
+
+	*ints = NULL;
+	*count = 0;
+	if (!onnx_has(node, input))
+		return 0;
+	value = tensor(node, input);
+	if (!value)
+		return -1;
+	if (!value->data)
+		return onnx_refuse_variable(node, input, what);
+	elements = onnx_shape_elements(&value->shape);
+	if (elements < 0 || elements > MAX_CONSTANT)
+		return onnx_refuse(node, what, "%s has too many elements", what);
+	copy = onnx_node_alloc(node, (size_t)elements * sizeof(*copy) + 1);
+	if (!copy)
+		return -1;
+	for (int64_t i = 0; i < elements; i++)
+		copy[i] = onnx_value_int(value, (size_t)i);
+	*ints = copy;
+	*count = (size_t)elements;
+	return 0;
+}
+
+int onnx_in_float(struct onnx_node *node, size_t input, const char *what, double *number)
+{
+	struct onnx_value *value;
+
+	if (!onnx_has(node, input))
+		return 0;
+	value = tensor(node, input);
+	if (!value)
+		return -1;
+	if (!value->data)
+		return onnx_refuse_variable(node, input, what);
+	if (onnx_shape_elements(&value->shape) != 1)
+		return onnx_refuse(node, what, "%s must have one element", what);
+	*number = onnx_value_float(value, 0);
+	return 0;
+}
+
+bool onnx_wants(struct onnx_node *node, size_t output)
+{
+	return output < node->output_count && node->proto->output[output] &&
+	       *node->proto->output[output];
+}
+
+/* The input that made the first integer is the likeliest to decide on shapes. */
+static const char *origin(const struct onnx_node *node)
+{
+	for (size_t i = 0; i < node->input_count; i++)
+		if (node->inputs[i] && !node->inputs[i]->data && node->inputs[i]->origin)
+			return node->inputs[i]->origin;
+	return NULL;
+}
+
+struct onnx_value *onnx_new_value(struct onnx_node *node)
+{
+	struct onnx_value *value = onnx_node_alloc(node, sizeof(*value));
+
+	if (value)
+		value->origin = origin(node);
+	return value;
+}
+
+struct onnx_value *onnx_value_of(struct onnx_node *node, WNNOperand operand, int type)
+{
+	WNNError error = WNN_ERROR_INIT;
+	struct onnx_value *value;
+
+	if (!operand) {
+		size_t refused = node->import->model->refusal_count;
+
+		/* A composition may have refused already, and the builder then only repeats it. */
+		if (refused && node->import->model->refusals[refused - 1].node.data == node->name)
+			return NULL;
+		if (wnnGraphBuilderGetLastError(node->b, &error) == WNNStatus_UnknownError)
+			node->import->status = onnx_error(WNNStatus_UnknownError, "%.*s",
+							  (int)error.message.length,
+							  error.message.data);
+		else
+			onnx_refuse(node, "", "%.*s", (int)error.message.length,
+				    error.message.data ? error.message.data : "");
+		return NULL;
+	}
+	value = onnx_new_value(node);
+	if (!value)
+		return NULL;
+	value->type = type ? type : (int)onnx_type_of(wnnOperandGetDataType(operand));
+	value->shape = x_shape(operand);
+	value->operand = operand;
+	return value;
+}
+
+int onnx_out_as(struct onnx_node *node, size_t output, WNNOperand operand, int type)
+{
+	struct onnx_value *value = onnx_value_of(node, operand, type);
+
+	return value ? onnx_out_value(node, output, value) : -1;
+}
+
+int onnx_out(struct onnx_node *node, size_t output, WNNOperand operand)
+{
+	return onnx_out_as(node, output, operand, 0);
+}
+
+int onnx_out_bool(struct onnx_node *node, size_t output, WNNOperand operand)
+{
+	return onnx_out_as(node, output, operand, ONNX_BOOL);
+}
+
+int onnx_out_value(struct onnx_node *node, size_t output, struct onnx_value *value)
+{
+	if (output < node->output_count)
+		node->outputs[output] = value;
+	return 0;
+}
+
+void *onnx_out_constant(struct onnx_node *node, size_t output, int type,
+			const struct onnx_shape *shape)
+{
+	int64_t elements = onnx_shape_elements(shape);
+	struct onnx_value *value;
+	void *data;
+
+	if (elements < 0 || elements > MAX_CONSTANT || !onnx_type_bits(type)) {
+		onnx_refuse(node, "", "a constant of shape %s and type %s is not computed here",
+			    onnx_shape_text(node->import->arena, shape), onnx_type_name(type));
+		return NULL;
+	}
+	node->import->work += (uint64_t)elements;
+	if (node->import->work > (uint64_t)MAX_CONSTANT * 8) {
+		onnx_refuse(node, "", "the constants that are computed here are too big together");
+		return NULL;
+	}
+	value = onnx_new_value(node);
+	data = onnx_node_alloc(node, onnx_data_size(type, elements) + 1);
+	if (!value || !data)
+		return NULL;
+	value->type = type;
+	value->shape = *shape;
+	value->data = data;
+	onnx_out_value(node, output, value);
+	return data;
+}
+
+int onnx_axis(struct onnx_node *node, const char *attribute, int64_t axis, uint32_t rank,
+	      uint32_t *out)
+{
+	if (axis < -(int64_t)rank || axis >= (int64_t)rank)
+		return onnx_refuse(node, attribute, "%s is %lld, and the input has %u dimensions",
+				   attribute, (long long)axis, rank);
+	*out = (uint32_t)(axis < 0 ? axis + rank : axis);
+	return 0;
+}
+
+int onnx_unroll(struct onnx_node *node, uint64_t operators)
+{
+	if (operators > MAX_UNROLLED || node->import->operators + operators > MAX_UNROLLED)
+		return onnx_refuse(node, "", "it would become more than %d operators",
+				   MAX_UNROLLED);
+	node->import->operators += operators;
+	return 0;
+}

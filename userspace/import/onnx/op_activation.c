@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+/* Activations and functions of one argument that take parameters or are composed. */
+#include <math.h>
+#include <string.h>
+
+#include "ops.h"
+
+/* ln(1 + u) without losing the digits of a small u. */
+static WNNOperand log1p_of(struct onnx_node *node, WNNOperand u)
+{
+	WNNOperand one = x_like(node, u, 1);
+	WNNOperand w = x_add(node, u, one);
+	WNNOperand exact = x_equal(node, w, one);
+	WNNOperand below = x_where(node, exact, one, x_sub(node, w, one));
+
+	return x_where(node, exact, u, x_mul(node, x_log(node, w), x_div(node, u, below)));
+}
+
+/*
+ * Two halvings of the angle leave at most tan(pi / 8), for which nine terms of the series are as
+ * exact as float32.
+ */
+static WNNOperand atan_of(struct onnx_node *node, WNNOperand x)
+{
+	WNNOperand one = x_like(node, x, 1), t, square, sum = NULL;
+
+	t = x_clamp(node, x, -1e9, 1e9);
+	for (int i = 0; i < 2; i++) {
+		square = x_mul(node, t, t);
+		t = x_div(node, t, x_add(node, one, x_sqrt(node, x_add(node, one, square))));
+	}
+	square = x_mul(node, t, t);
+	for (int i = 17; i >= 1; i -= 2) {
+		double term = (i & 2 ? -4.0 : 4.0) / i;
+
+		sum = sum ? x_add(node, x_mul(node, sum, square), x_like(node, x, term)) :
+			    x_like(node, x, term);
+	}
+	return x_mul(node, t, sum);
+}
+
+static WNNOperand composed(struct onnx_node *node, int variant, WNNOperand x)
+{
+	WNNOperand one = x_like(node, x, 1), half = x_like(node, x, 0.5);
+	WNNOperand square, size;
+
+	switch (variant) {
+	case F_ATAN:
+		return atan_of(node, x);
+	case F_ASIN:
+		square = x_sqrt(node, x_sub(node, one, x_mul(node, x, x)));
+		return x_mul(node, x_like(node, x, 2),
+			     atan_of(node, x_div(node, x, x_add(node, one, square))));
+	case F_ACOS:
+		square = x_div(node, x_sub(node, one, x), x_add(node, one, x));
+		return x_mul(node, x_like(node, x, 2), atan_of(node, x_sqrt(node, square)));
+	case F_ATANH:
+		square = x_div(node, x_add(node, x, x), x_sub(node, one, x));
+		return x_mul(node, half, log1p_of(node, square));
+	case F_ASINH:
+		size = x_abs(node, x);
+		square = x_mul(node, x, x);
+		square = x_div(node, square,
+			       x_add(node, one, x_sqrt(node, x_add(node, one, square))));
+		return x_mul(node, x_sign(node, x), log1p_of(node, x_add(node, size, square)));
+	case F_ACOSH:
+		size = x_sub(node, x, one);
+		square = x_mul(node, size, x_add(node, x, one));
+		return log1p_of(node, x_add(node, size, x_sqrt(node, square)));
+	case F_COSH:
+	case F_SINH:
+		size = x_mul(node, half, x_add(node, x_exp(node, x), x_exp(node, x_neg(node, x))));
+		return variant == F_COSH ? size : x_mul(node, x_tanh(node, x), size);
+	case F_MISH:
+		return x_mul(node, x, x_tanh(node, x_softplus(node, x)));
+	default:
+		return NULL;
+	}
+}
+
+int onnx_op_function(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0);
+	WNNOperandDataType type = wnnOperandGetDataType(x);
+
+	if (!x)
+		return -1;
+	if (!onnx_type_is_float(onnx_in_type(node, 0)))
+		return onnx_refuse(node, "", "its input is of type %s instead of float",
+				   onnx_type_name(onnx_in_type(node, 0)));
+	/* The intermediate results need the range of float32. */
+	x = composed(node, node->op->variant, x_cast(node, x, WNNOperandDataType_Float32));
+	return onnx_out(node, 0, x ? x_cast(node, x, type) : NULL);
+}
+
+int onnx_op_elu(struct onnx_node *node)
+{
+	WNNEluOptions options = WNN_ELU_OPTIONS_INIT;
+	WNNOperand x = onnx_in(node, 0);
+
+	options.label = node->options.label;
+	options.alpha = onnx_attr_float(node, "alpha", 1);
+	return x ? onnx_out(node, 0, wnnGraphBuilderElu(node->b, x, &options)) : -1;
+}
+
+/* max(0, x) + min(0, alpha * (exp(x / alpha) - 1)) */
+int onnx_op_celu(struct onnx_node *node)
+{
+	double alpha = onnx_attr_float(node, "alpha", 1);
+	WNNEluOptions options = WNN_ELU_OPTIONS_INIT;
+	WNNOperand x = onnx_in(node, 0);
+
+	if (!x)
+		return -1;
+	if (alpha <= 0)
+		return onnx_refuse(node, "alpha", "alpha is not above 0");
+	options.label = node->options.label;
+	x = wnnGraphBuilderElu(node->b, x_div(node, x, x_like(node, x, alpha)), &options);
+	return onnx_out(node, 0, x_mul(node, x, x_like(node, x, alpha)));
+}
+
+int onnx_op_selu(struct onnx_node *node)
+{
+	WNNEluOptions options = WNN_ELU_OPTIONS_INIT;
+	WNNOperand x = onnx_in(node, 0);
+	bool old = node->version < 6;
+
+	if (!x)
+		return -1;
+	options.label = node->options.label;
+	options.alpha = onnx_attr_float(node, "alpha", old ? 1.6732 : 1.67326319217681884765625);
+	x = wnnGraphBuilderElu(node->b, x, &options);
+	return onnx_out(
+		node, 0,
+		x_linear(node, x,
+			 onnx_attr_float(node, "gamma", old ? 1.0507 : 1.05070102214813232421875),
+			 0));
+}
+
+int onnx_op_leaky_relu(struct onnx_node *node)
+{
+	WNNLeakyReluOptions options = WNN_LEAKY_RELU_OPTIONS_INIT;
+	WNNOperand x = onnx_in(node, 0);
+
+	options.label = node->options.label;
+	options.alpha = onnx_attr_float(node, "alpha", 0.01);
+	return x ? onnx_out(node, 0, wnnGraphBuilderLeakyRelu(node->b, x, &options)) : -1;
+}
+
+int onnx_op_thresholded_relu(struct onnx_node *node)
+{
+	double alpha = onnx_attr_float(node, "alpha", 1);
+	WNNOperand x = onnx_in(node, 0);
+
+	if (!x)
+		return -1;
+	return onnx_out(node, 0,
+			x_where(node, x_greater(node, x, x_like(node, x, alpha)), x,
+				x_like(node, x, 0)));
+}
+
+int onnx_op_hard_sigmoid(struct onnx_node *node)
+{
+	WNNHardSigmoidOptions options = WNN_HARD_SIGMOID_OPTIONS_INIT;
+	WNNOperand x = onnx_in(node, 0);
+
+	options.label = node->options.label;
+	options.alpha = onnx_attr_float(node, "alpha", 0.2);
+	options.beta = onnx_attr_float(node, "beta", 0.5);
+	return x ? onnx_out(node, 0, wnnGraphBuilderHardSigmoid(node->b, x, &options)) : -1;
+}
+
+WNNOperand onnx_gelu(struct onnx_node *node, WNNOperand x, bool approximate)
+{
+	WNNOperand cube;
+
+	if (!approximate)
+		return wnnGraphBuilderGelu(node->b, x, &node->options);
+	cube = x_mul(node, x, x_mul(node, x, x));
+	cube = x_add(node, x, x_mul(node, cube, x_like(node, x, 0.044715)));
+	cube = x_tanh(node, x_mul(node, cube, x_like(node, x, 0.7978845608028654)));
+	cube = x_add(node, cube, x_like(node, x, 1));
+	return x_mul(node, x_mul(node, x, x_like(node, x, 0.5)), cube);
+}
+
+int onnx_op_gelu(struct onnx_node *node)
+{
+	const char *approximate = onnx_attr_string(node, "approximate", "none");
+	WNNOperand x = onnx_in(node, 0);
+
+	if (!x)
+		return -1;
+	if (strcmp(approximate, "none") && strcmp(approximate, "tanh"))
+		return onnx_refuse(node, "approximate", "approximate is neither none nor tanh");
+	return onnx_out(node, 0, onnx_gelu(node, x, !strcmp(approximate, "tanh")));
+}
+
+/* com.microsoft: the sum of input and bias is what the function is applied to. */
+int onnx_op_bias_gelu(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0);
+
+	if (x && onnx_has(node, 1))
+		x = x_add(node, x, onnx_in(node, 1));
+	return x ? onnx_out(node, 0, onnx_gelu(node, x, node->op->variant)) : -1;
+}
+
+/* com.microsoft: x * sigmoid(alpha * x). */
+int onnx_op_quick_gelu(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0);
+
+	if (!x)
+		return -1;
+	return onnx_out(node, 0,
+			x_mul(node, x,
+			      x_sigmoid(node, x_linear(node, x,
+						       onnx_attr_float(node, "alpha", 1.702), 0))));
+}
+
+int onnx_op_shrink(struct onnx_node *node)
+{
+	double lambda = onnx_attr_float(node, "lambd", 0.5),
+	       bias = onnx_attr_float(node, "bias", 0);
+	WNNOperand x = onnx_in(node, 0);
+	WNNOperand above, below;
+
+	if (!x)
+		return -1;
+	if (!onnx_type_is_float(onnx_in_type(node, 0)))
+		return onnx_refuse(node, "", "its input is of type %s instead of float",
+				   onnx_type_name(onnx_in_type(node, 0)));
+	below = x_where(node, x_less(node, x, x_like(node, x, -lambda)),
+			x_add(node, x, x_like(node, x, bias)), x_like(node, x, 0));
+	above = x_greater(node, x, x_like(node, x, lambda));
+	return onnx_out(node, 0,
+			x_where(node, above, x_sub(node, x, x_like(node, x, bias)), below));
+}
+
+int onnx_op_prelu(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0);
+	WNNOperand slope = x ? onnx_in(node, 1) : NULL;
+	struct onnx_shape shape;
+
+	if (!slope)
+		return -1;
+	shape = x_shape(slope);
+	/* Before operator set 7 one slope belongs to each channel. */
+	if (node->version < 7 && shape.rank == 1 && shape.dim[0] > 1) {
+		shape.rank = x_shape(x).rank - 1;
+		for (uint32_t i = 1; i < shape.rank; i++)
+			shape.dim[i] = 1;
+		slope = x_reshape(node, slope, &shape);
+	}
+	if (onnx_in_type(node, 0) == ONNX_UINT32 || onnx_in_type(node, 0) == ONNX_UINT64)
+		return onnx_out_value(node, 0, node->inputs[0]);
+	return onnx_out(node, 0, wnnGraphBuilderPrelu(node->b, x, slope, &node->options));
+}
+
+int onnx_op_is_inf(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0), sign;
+	bool positive = onnx_attr_int(node, "detect_positive", 1);
+	bool negative = onnx_attr_int(node, "detect_negative", 1);
+
+	if (!x)
+		return -1;
+	sign = wnnGraphBuilderIsInfinite(node->b, x, &node->options);
+	if (!positive)
+		sign = x_and(node, sign, x_less(node, x, x_like(node, x, 0)));
+	if (!negative)
+		sign = x_and(node, sign, x_greater(node, x, x_like(node, x, 0)));
+	return onnx_out_bool(node, 0, sign);
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+/* Constants, branches that are decided at import, and sequences, which are unrolled. */
+#include <string.h>
+
+#include "move.h"
+#include "ops.h"
+
+int onnx_op_constant(struct onnx_node *node)
+{
+	const Onnx__AttributeProto *attr;
+	struct onnx_value *value;
+	struct onnx_shape shape = { 0 };
+	WNNStatus status;
+	void *data;
+
+	attr = onnx_attr(node, "value");
+	if (attr && attr->t) {
+		value = onnx_new_value(node);
+		if (!value)
+			return -1;
+		status = onnx_value_of_tensor(node->import->model, node->import->arena, attr->t,
+					      value);
+		if (status == WNNStatus_Success)
+			return onnx_out_value(node, 0, value);
+		if (attr->t->data_type == ONNX_STRING || !onnx_type_bits(attr->t->data_type))
+			return onnx_refuse(node, "value", "it is of type %s",
+					   onnx_type_name(attr->t->data_type));
+		node->import->status = status;
+		return -1;
+	}
+	if ((attr = onnx_attr(node, "value_float")) && attr->has_f) {
+		data = onnx_out_constant(node, 0, ONNX_FLOAT, &shape);
+		if (data)
+			memcpy(data, &attr->f, sizeof(attr->f));
+	} else if ((attr = onnx_attr(node, "value_int")) && attr->has_i) {
+		data = onnx_out_constant(node, 0, ONNX_INT64, &shape);
+		if (data)
+			memcpy(data, &attr->i, sizeof(attr->i));
+	} else if ((attr = onnx_attr(node, "value_floats"))) {
+		shape = (struct onnx_shape){ 1, { (int64_t)attr->n_floats } };
+		data = onnx_out_constant(node, 0, ONNX_FLOAT, &shape);
+		if (data && attr->n_floats)
+			memcpy(data, attr->floats, attr->n_floats * sizeof(*attr->floats));
+	} else if ((attr = onnx_attr(node, "value_ints"))) {
+		shape = (struct onnx_shape){ 1, { (int64_t)attr->n_ints } };
+		data = onnx_out_constant(node, 0, ONNX_INT64, &shape);
+		if (data && attr->n_ints)
+			memcpy(data, attr->ints, attr->n_ints * sizeof(*attr->ints));
+	} else {
+		return onnx_refuse(node, "value", "it has no value that WebNN can hold");
+	}
+	return data ? 0 : -1;
+}
+
+int onnx_op_constant_of_shape(struct onnx_node *node)
+{
+	const Onnx__AttributeProto *attr = onnx_attr(node, "value");
+	struct onnx_value one = { .type = ONNX_FLOAT, .shape = { 1, { 1 } } }, *value;
+	static const float zero;
+	struct onnx_shape shape = { 0 };
+	const int64_t *given;
+	size_t count;
+
+	one.data = &zero;
+	if (attr && attr->t) {
+		WNNStatus status = onnx_value_of_tensor(node->import->model, node->import->arena,
+							attr->t, &one);
+
+		if (status != WNNStatus_Success)
+			return onnx_refuse(node, "value", "its value cannot be used");
+		if (onnx_shape_elements(&one.shape) != 1)
+			return onnx_refuse(node, "value", "its value has not one element");
+	}
+	if (onnx_in_ints(node, 0, "input", &given, &count))
+		return -1;
+	if (count > ONNX_MAX_RANK)
+		return onnx_refuse(node, "input", "the result would have %zu dimensions", count);
+	shape.rank = (uint32_t)count;
+	memcpy(shape.dim, given ? given : shape.dim, count * sizeof(*given));
+	if (onnx_shape_elements(&shape) < 0)
+		return onnx_refuse(node, "input", "the shape makes no sense");
+	one.shape.rank = 0;
+	value = onnx_new_value(node);
+	if (!value)
+		return -1;
+	*value = one;
+	value = onnx_move_expand(node, value, &shape);
+	return value ? onnx_out_value(node, 0, value) : -1;
+}
+
+int onnx_op_if(struct onnx_node *node)
+{
+	const Onnx__AttributeProto *branch;
+	struct onnx_value **results;
+	const int64_t *condition;
+	size_t count;
+
+	if (onnx_in_ints(node, 0, "cond", &condition, &count))
+		return -1;
+	if (count != 1)
+		return onnx_refuse(node, "cond", "cond must have one element");
+	branch = onnx_attr(node, condition[0] ? "then_branch" : "else_branch");
+	if (!branch || !branch->g)
+		return onnx_refuse(node, condition[0] ? "then_branch" : "else_branch",
+				   "the branch is missing");
+	results = onnx_node_alloc(node, (branch->g->n_output + 1) * sizeof(*results));
+	if (!results || onnx_run_subgraph(node, branch->g, 0, NULL, results))
+		return -1;
+	for (size_t i = 0; i < branch->g->n_output; i++)
+		onnx_out_value(node, i, results[i]);
+	return 0;
+}
+
+static struct onnx_value *new_sequence(struct onnx_node *node, size_t count)
+{
+	struct onnx_value *value = onnx_new_value(node);
+	struct onnx_value **items = onnx_node_alloc(node, (count + 1) * sizeof(*items));
+
+	if (!value || !items)
+		return NULL;
+	value->sequence = true;
+	value->count = count;
+	value->items = items;
+	return value;
+}
+
+static struct onnx_value *sequence_at(struct onnx_node *node, size_t input)
+{
+	if (onnx_has(node, input) && node->inputs[input]->sequence)
+		return node->inputs[input];
+	onnx_refuse(node, "", "input %zu is no sequence", input);
+	return NULL;
+}
+
+int onnx_op_sequence_construct(struct onnx_node *node)
+{
+	struct onnx_value *sequence = new_sequence(node, node->input_count);
+
+	if (!sequence)
+		return -1;
+	for (size_t i = 0; i < node->input_count; i++) {
+		if (!onnx_has(node, i))
+			return onnx_refuse(node, "", "input %zu is missing", i);
+		sequence->items[i] = node->inputs[i];
+	}
+	return onnx_out_value(node, 0, sequence);
+}
+
+/* A position, which may count from the end; as an end it may be behind the last item. */
+static int position(struct onnx_node *node, size_t input, size_t count, bool end, size_t *at)
+{
+	const int64_t *given;
+	int64_t index = end ? (int64_t)count : (int64_t)count - 1;
+	size_t number;
+
+	if (onnx_in_ints(node, input, "position", &given, &number))
+		return -1;
+	if (number)
+		index = given[0] < 0 ? given[0] + (int64_t)count : given[0];
+	if (index < 0 || index >= (int64_t)count + end)
+		return onnx_refuse(node, "position", "position is beyond a sequence of %zu", count);
+	*at = (size_t)index;
+	return 0;
+}
+
+int onnx_op_sequence_at(struct onnx_node *node)
+{
+	struct onnx_value *sequence = sequence_at(node, 0);
+	size_t at;
+
+	if (!sequence || position(node, 1, sequence->count, false, &at))
+		return -1;
+	return onnx_out_value(node, 0, sequence->items[at]);
+}
+
+int onnx_op_sequence_length(struct onnx_node *node)
+{
+	struct onnx_value *sequence = sequence_at(node, 0);
+	struct onnx_shape scalar = { 0 };
+	int64_t *data = sequence ? onnx_out_constant(node, 0, ONNX_INT64, &scalar) : NULL;
+
+	if (data)
+		*data = (int64_t)sequence->count;
+	return data ? 0 : -1;
+}
+
+int onnx_op_sequence_edit(struct onnx_node *node)
+{
+	bool insert = node->op->variant;
+	struct onnx_value *sequence = sequence_at(node, 0), *result;
+	size_t at, used = 0;
+
+	if (!sequence || position(node, insert ? 2 : 1, sequence->count, insert, &at))
+		return -1;
+	if (insert && !onnx_has(node, 1))
+		return onnx_refuse(node, "", "input 1 is missing");
+	result = new_sequence(node, sequence->count + insert);
+	if (!result)
+		return -1;
+	for (size_t i = 0; i <= sequence->count; i++) {
+		if (i == at && insert)
+			result->items[used++] = node->inputs[1];
+		if (i < sequence->count && (insert || i != at))
+			result->items[used++] = sequence->items[i];
+	}
+	result->count = used;
+	return onnx_out_value(node, 0, result);
+}
+
+static struct onnx_value *without_axis(struct onnx_node *node, struct onnx_value *value,
+				       uint32_t axis, bool add)
+{
+	struct onnx_shape shape = { 0 };
+
+	for (uint32_t i = 0; i < value->shape.rank + add; i++)
+		if (add && i == axis)
+			shape.dim[shape.rank++] = 1;
+		else if (add || i != axis)
+			shape.dim[shape.rank++] = value->shape.dim[i - (add && i > axis)];
+	return onnx_move_reshape(node, value, &shape);
+}
+
+int onnx_op_concat_from_sequence(struct onnx_node *node)
+{
+	struct onnx_value *sequence = sequence_at(node, 0), **items, *result;
+	bool new_axis = onnx_attr_int(node, "new_axis", 0);
+	uint32_t axis;
+
+	if (!sequence)
+		return -1;
+	if (!sequence->count)
+		return onnx_refuse(node, "", "the sequence is empty");
+	items = onnx_node_alloc(node, sequence->count * sizeof(*items));
+	if (!items || onnx_axis(node, "axis", onnx_attr_int(node, "axis", 0),
+				sequence->items[0]->shape.rank + new_axis, &axis))
+		return -1;
+	if (new_axis && sequence->items[0]->shape.rank == ONNX_MAX_RANK)
+		return onnx_refuse(node, "axis", "the result would have more than 8 dimensions");
+	for (size_t i = 0; i < sequence->count; i++) {
+		if (sequence->items[i]->shape.rank != sequence->items[0]->shape.rank)
+			return onnx_refuse(node, "", "item %zu has other dimensions", i);
+		items[i] = new_axis ? without_axis(node, sequence->items[i], axis, true) :
+				      sequence->items[i];
+		if (!items[i])
+			return -1;
+	}
+	result = onnx_move_concat(node, sequence->count, items, axis);
+	return result ? onnx_out_value(node, 0, result) : -1;
+}
+
+int onnx_op_split_to_sequence(struct onnx_node *node)
+{
+	int64_t starts[ONNX_MAX_RANK] = { 0 }, strides[ONNX_MAX_RANK], chunk = 1, size;
+	struct onnx_value *x = onnx_has(node, 0) ? node->inputs[0] : NULL, *result;
+	bool listed, keep = onnx_attr_int(node, "keepdims", 1);
+	struct onnx_shape shape;
+	const int64_t *split;
+	uint32_t axis;
+	size_t count;
+
+	if (!x || onnx_in_ints(node, 1, "split", &split, &count) ||
+	    onnx_axis(node, "axis", onnx_attr_int(node, "axis", 0), x->shape.rank, &axis))
+		return x ? -1 : onnx_refuse(node, "", "input 0 is missing");
+	shape = x->shape;
+	size = shape.dim[axis];
+	listed = split && node->inputs[1]->shape.rank == 1;
+	if (split && count && !listed)
+		chunk = split[0];
+	if (chunk < 1)
+		return onnx_refuse(node, "split", "split is %lld", (long long)chunk);
+	count = listed ? count : (size_t)((size + chunk - 1) / chunk);
+	result = new_sequence(node, count);
+	if (!result || onnx_unroll(node, count))
+		return -1;
+	for (uint32_t i = 0; i < shape.rank; i++)
+		strides[i] = 1;
+	for (size_t i = 0; i < count; i++) {
+		int64_t left = size - starts[axis];
+
+		shape.dim[axis] = listed ? split[i] : left < chunk ? left : chunk;
+		if (shape.dim[axis] < 0 || shape.dim[axis] > left)
+			return onnx_refuse(node, "split", "the parts are longer than the input");
+		result->items[i] = onnx_move_slice(node, x, starts, shape.dim, strides);
+		if (result->items[i] && !split && !keep)
+			result->items[i] = without_axis(node, result->items[i], axis, false);
+		if (!result->items[i])
+			return -1;
+		starts[axis] += shape.dim[axis];
+	}
+	return onnx_out_value(node, 0, result);
+}
+
+/* Optional values that are there are what they hold. */
+int onnx_op_optional_has(struct onnx_node *node)
+{
+	struct onnx_shape scalar = { 0 };
+	uint8_t *data = onnx_out_constant(node, 0, ONNX_BOOL, &scalar);
+
+	if (data)
+		*data = onnx_has(node, 0);
+	return data ? 0 : -1;
+}

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Convolutions. WebNN has those of two dimensions: one dimension becomes two with a 1, three become
+ * the sum of two-dimensional ones, one for each plane of the kernel.
+ */
+#include <string.h>
+
+#include "ops.h"
+#include "window.h"
+
+static void to_list(uint32_t out[], uint32_t count, const int64_t *first, const int64_t *second)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		out[second ? 2 * i : i] = (uint32_t)first[i];
+		if (second)
+			out[2 * i + 1] = (uint32_t)second[i];
+	}
+}
+
+static WNNOperand conv2d(struct onnx_node *node, WNNOperand x, WNNOperand filter, WNNOperand bias,
+			 uint32_t groups, const struct onnx_window *w)
+{
+	WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
+	uint32_t padding[4], strides[2], dilations[2];
+
+	to_list(padding, 2, w->begin, w->end);
+	to_list(strides, 2, w->stride, NULL);
+	to_list(dilations, 2, w->dilation, NULL);
+	options.label = node->options.label;
+	options.padding = WNN_UINT32_ARRAY(padding);
+	options.strides = WNN_UINT32_ARRAY(strides);
+	options.dilations = WNN_UINT32_ARRAY(dilations);
+	options.groups = groups;
+	options.bias = bias;
+	return wnnGraphBuilderConv2d(node->b, x, filter, &options);
+}
+
+/* One spatial dimension becomes two, of which the first is 1. */
+static void widen(struct onnx_window *w)
+{
+	int64_t *lists[] = { w->in, w->kernel, w->stride, w->dilation, w->out };
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		lists[i][1] = lists[i][0];
+		lists[i][0] = 1;
+	}
+	w->begin[1] = w->begin[0];
+	w->end[1] = w->end[0];
+	w->begin[0] = 0;
+	w->end[0] = 0;
+	w->rank = 2;
+}
+
+static WNNOperand squeeze_row(struct onnx_node *node, WNNOperand y)
+{
+	struct onnx_shape shape;
+
+	if (!y)
+		return NULL;
+	shape = x_shape(y);
+	shape.rank = 3;
+	shape.dim[2] = shape.dim[3];
+	return x_reshape(node, y, &shape);
+}
+
+/* [N,C,D,H,W] without its dimension 2, which joins the batch: [N*D,C,H,W]. */
+static WNNOperand planes_to_batch(struct onnx_node *node, WNNOperand x)
+{
+	struct onnx_shape shape = x_shape(x), flat = { 4, { 0 } };
+
+	flat.dim[0] = shape.dim[0] * shape.dim[2];
+	flat.dim[1] = shape.dim[1];
+	flat.dim[2] = shape.dim[3];
+	flat.dim[3] = shape.dim[4];
+	return x_reshape(node, x_move_axis(node, x, 2, 1), &flat);
+}
+
+static WNNOperand batch_to_planes(struct onnx_node *node, WNNOperand y, int64_t batch)
+{
+	struct onnx_shape shape, wide = { 5, { 0 } };
+
+	if (!y)
+		return NULL;
+	shape = x_shape(y);
+	wide.dim[0] = batch;
+	wide.dim[1] = shape.dim[0] / batch;
+	wide.dim[2] = shape.dim[1];
+	wide.dim[3] = shape.dim[2];
+	wide.dim[4] = shape.dim[3];
+	return x_move_axis(node, x_reshape(node, y, &wide), 1, 2);
+}
+
+static WNNOperand conv3d(struct onnx_node *node, WNNOperand x, WNNOperand filter, WNNOperand bias,
+			 uint32_t groups, const struct onnx_window *w)
+{
+	int64_t begin[5] = { 0, 0, w->begin[0] }, end[5] = { 0, 0, w->end[0] };
+	int64_t batch = x_shape(x).dim[0];
+	struct onnx_window plane = { .rank = 2 };
+	WNNOperand sum = NULL;
+
+	memcpy(plane.begin, w->begin + 1, sizeof(int64_t) * 2);
+	memcpy(plane.end, w->end + 1, sizeof(int64_t) * 2);
+	memcpy(plane.stride, w->stride + 1, sizeof(int64_t) * 2);
+	memcpy(plane.dilation, w->dilation + 1, sizeof(int64_t) * 2);
+	if (onnx_unroll(node, (uint64_t)w->kernel[0] * 6))
+		return NULL;
+	x = x_pad(node, x, begin, end, 0);
+	for (int64_t i = 0; x && i < w->kernel[0]; i++) {
+		WNNOperand part = x_part(node, x, 2, i * w->dilation[0],
+					 (w->out[0] - 1) * w->stride[0] + 1, w->stride[0]);
+		WNNOperand y;
+
+		if (!part)
+			return NULL;
+		y = conv2d(node, planes_to_batch(node, part), x_at(node, filter, 2, i),
+			   i ? NULL : bias, groups, &plane);
+		sum = sum ? x_add(node, sum, y) : y;
+	}
+	return batch_to_planes(node, sum, batch);
+}
+
+/* Convolves @x with @filter; spatial dimensions one to three. NULL: refused. */
+WNNOperand onnx_conv(struct onnx_node *node, WNNOperand x, WNNOperand filter, WNNOperand bias)
+{
+	int64_t groups = onnx_attr_int(node, "group", 1);
+	struct onnx_shape shape, kernel;
+	struct onnx_window w;
+
+	if (!x || !filter)
+		return NULL;
+	shape = x_shape(x);
+	kernel = x_shape(filter);
+	if (kernel.rank != shape.rank || groups < 1 || groups > UINT32_MAX) {
+		onnx_refuse(node, "group", "input, filter and group do not fit together");
+		return NULL;
+	}
+	if (onnx_window(node, &shape, kernel.dim + 2, &w))
+		return NULL;
+	if (w.rank == 3)
+		return conv3d(node, x, filter, bias, (uint32_t)groups, &w);
+	if (w.rank == 2)
+		return conv2d(node, x, filter, bias, (uint32_t)groups, &w);
+	widen(&w);
+	return squeeze_row(node, conv2d(node, x_unsqueeze(node, x, 2), x_unsqueeze(node, filter, 2),
+					bias, (uint32_t)groups, &w));
+}
+
+int onnx_op_conv(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0);
+	WNNOperand filter = x ? onnx_in(node, 1) : NULL;
+	WNNOperand bias = filter && onnx_has(node, 2) ? onnx_in(node, 2) : NULL;
+
+	if (!filter || (onnx_has(node, 2) && !bias))
+		return -1;
+	return onnx_out(node, 0, onnx_conv(node, x, filter, bias));
+}
+
+static WNNOperand activate(struct onnx_node *node, WNNOperand y)
+{
+	const char *name = onnx_attr_string(node, "activation", "");
+	const Onnx__AttributeProto *attr = onnx_attr(node, "activation_params");
+	WNNLeakyReluOptions leaky = WNN_LEAKY_RELU_OPTIONS_INIT;
+	WNNHardSigmoidOptions hard = WNN_HARD_SIGMOID_OPTIONS_INIT;
+	double first = attr && attr->n_floats > 0 ? (double)attr->floats[0] : 0;
+	double second = attr && attr->n_floats > 1 ? (double)attr->floats[1] : 0;
+
+	if (!*name)
+		return y;
+	if (!strcmp(name, "Relu"))
+		return x_relu(node, y);
+	if (!strcmp(name, "Tanh"))
+		return x_tanh(node, y);
+	if (!strcmp(name, "Sigmoid"))
+		return x_sigmoid(node, y);
+	if (!strcmp(name, "LeakyRelu")) {
+		leaky.alpha = first;
+		return wnnGraphBuilderLeakyRelu(node->b, y, &leaky);
+	}
+	if (!strcmp(name, "Clip"))
+		return x_clamp(node, y, first, second);
+	if (!strcmp(name, "HardSigmoid")) {
+		hard.alpha = first;
+		hard.beta = second;
+		return wnnGraphBuilderHardSigmoid(node->b, y, &hard);
+	}
+	onnx_refuse(node, "activation", "the activation \"%s\" is not known", name);
+	return NULL;
+}
+
+/* com.microsoft: a convolution, plus an operand, then an activation. */
+int onnx_op_fused_conv(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0);
+	WNNOperand filter = x ? onnx_in(node, 1) : NULL;
+	WNNOperand y;
+
+	if (!filter)
+		return -1;
+	y = onnx_conv(node, x, filter, onnx_has(node, 2) ? onnx_in(node, 2) : NULL);
+	if (y && onnx_has(node, 3))
+		y = x_add(node, y, onnx_in(node, 3));
+	return onnx_out(node, 0, y ? activate(node, y) : NULL);
+}
+
+/* Padding of a transposed convolution, from output_shape and auto_pad. */
+static int transposed_pads(struct onnx_node *node, struct onnx_window *w, int64_t *extra)
+{
+	const char *automatic = onnx_attr_string(node, "auto_pad", "NOTSET");
+	bool shaped = onnx_attr(node, "output_shape");
+	const int64_t *given;
+	int64_t shape[ONNX_SPATIAL];
+	size_t count;
+
+	given = onnx_attr_ints(node, "output_shape", &count);
+	if (shaped && count != w->rank && count != w->rank + 2)
+		return onnx_refuse(node, "output_shape", "output_shape has %zu items", count);
+	for (uint32_t i = 0; i < w->rank; i++) {
+		int64_t extent = (w->kernel[i] - 1) * w->dilation[i] + 1, total;
+		int64_t full = (w->in[i] - 1) * w->stride[i] + extent + extra[i];
+
+		if (!shaped && strncmp(automatic, "SAME", 4))
+			continue;
+		shape[i] = shaped ? given[count - w->rank + i] : w->in[i] * w->stride[i];
+		if (shape[i] < 1 || shape[i] >= (int64_t)1 << 31)
+			return onnx_refuse(node, "output_shape", "output_shape has an item %lld",
+					   (long long)shape[i]);
+		total = full - shape[i];
+		if (total < 0) {
+			/* What no window reaches is 0, or the bias. */
+			extra[i] -= total;
+			total = 0;
+		}
+		w->begin[i] = strcmp(automatic, "SAME_UPPER") ? total - total / 2 : total / 2;
+		w->end[i] = total - w->begin[i];
+	}
+	return 0;
+}
+
+static WNNOperand transposed2d(struct onnx_node *node, WNNOperand x, WNNOperand filter,
+			       uint32_t groups, const struct onnx_window *w)
+{
+	WNNConvTranspose2dOptions options = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+	uint32_t strides[2], dilations[2];
+
+	to_list(strides, 2, w->stride, NULL);
+	to_list(dilations, 2, w->dilation, NULL);
+	options.label = node->options.label;
+	options.strides = WNN_UINT32_ARRAY(strides);
+	options.dilations = WNN_UINT32_ARRAY(dilations);
+	options.groups = groups;
+	return wnnGraphBuilderConvTranspose2d(node->b, x, filter, &options);
+}
+
+/* Planes of the kernel land at different planes of the output, with gaps that are 0. */
+static WNNOperand transposed3d(struct onnx_node *node, WNNOperand x, WNNOperand filter,
+			       uint32_t groups, const struct onnx_window *w)
+{
+	int64_t batch = x_shape(x).dim[0], depth = w->in[0], stride = w->stride[0];
+	int64_t full = (depth - 1) * stride + (w->kernel[0] - 1) * w->dilation[0] + 1;
+	struct onnx_window plane = { .rank = 2 };
+	WNNOperand flat = planes_to_batch(node, x), sum = NULL;
+
+	memcpy(plane.stride, w->stride + 1, sizeof(int64_t) * 2);
+	memcpy(plane.dilation, w->dilation + 1, sizeof(int64_t) * 2);
+	if (onnx_unroll(node, (uint64_t)w->kernel[0] * 8))
+		return NULL;
+	for (int64_t i = 0; i < w->kernel[0]; i++) {
+		int64_t begin[6] = { 0 }, end[6] = { 0, 0, 0, stride - 1 };
+		struct onnx_shape shape;
+		WNNOperand y = batch_to_planes(
+			node, transposed2d(node, flat, x_at(node, filter, 2, i), groups, &plane),
+			batch);
+
+		if (!y)
+			return NULL;
+		y = x_pad(node, x_unsqueeze(node, y, 3), begin, end, 0);
+		shape = x_shape(y);
+		shape.rank = 5;
+		shape.dim[2] = depth * stride;
+		shape.dim[3] = shape.dim[4];
+		shape.dim[4] = shape.dim[5];
+		y = x_part(node, x_reshape(node, y, &shape), 2, 0, (depth - 1) * stride + 1, 1);
+		end[3] = 0;
+		begin[2] = i * w->dilation[0];
+		end[2] = full - begin[2] - ((depth - 1) * stride + 1);
+		y = x_pad(node, y, begin, end, 0);
+		sum = sum ? x_add(node, sum, y) : y;
+	}
+	return sum;
+}
+
+/* What lies beyond the padding is cut off or added, then the bias comes. */
+static WNNOperand trim(struct onnx_node *node, WNNOperand y, WNNOperand bias,
+		       const struct onnx_window *w, const int64_t *extra)
+{
+	int64_t none[5] = { 0 }, more[5] = { 0 };
+	struct onnx_shape shape;
+
+	if (!y)
+		return NULL;
+	for (uint32_t i = 0; i < w->rank; i++)
+		more[2 + i] = extra[i];
+	y = x_pad(node, y, none, more, 0);
+	for (uint32_t i = 0; y && i < w->rank; i++) {
+		int64_t size = x_shape(y).dim[2 + i] - w->begin[i] - w->end[i];
+
+		y = x_part(node, y, 2 + i, w->begin[i], size, 1);
+	}
+	if (!bias || !y)
+		return y;
+	shape = (struct onnx_shape){ 1 + w->rank, { x_shape(bias).dim[0], 1, 1, 1 } };
+	return x_add(node, y, x_reshape(node, bias, &shape));
+}
+
+int onnx_op_conv_transpose(struct onnx_node *node)
+{
+	int64_t groups = onnx_attr_int(node, "group", 1), extra[ONNX_SPATIAL];
+	WNNOperand x = onnx_in(node, 0);
+	WNNOperand filter = x ? onnx_in(node, 1) : NULL, bias = NULL, y;
+	struct onnx_shape shape, kernel, large;
+	struct onnx_window w, narrow;
+
+	if (!filter || (onnx_has(node, 2) && !(bias = onnx_in(node, 2))))
+		return -1;
+	shape = x_shape(x);
+	kernel = x_shape(filter);
+	large = shape;
+	if (kernel.rank != shape.rank || groups < 1 || groups > UINT32_MAX || shape.rank < 3)
+		return onnx_refuse(node, "group", "input, filter and group do not fit together");
+	/* The window is checked against an input that it fits into. */
+	for (uint32_t i = 2; i < shape.rank; i++)
+		large.dim[i] = (int64_t)1 << 40;
+	if (onnx_window(node, &large, kernel.dim + 2, &w) ||
+	    onnx_window_list(node, "output_padding", w.rank, 0, extra))
+		return -1;
+	memcpy(w.in, shape.dim + 2, sizeof(w.in));
+	if (transposed_pads(node, &w, extra))
+		return -1;
+	narrow = w;
+	if (w.rank == 3) {
+		y = transposed3d(node, x, filter, (uint32_t)groups, &w);
+	} else if (w.rank == 2) {
+		y = transposed2d(node, x, filter, (uint32_t)groups, &w);
+	} else {
+		widen(&narrow);
+		y = squeeze_row(node, transposed2d(node, x_unsqueeze(node, x, 2),
+						   x_unsqueeze(node, filter, 2), (uint32_t)groups,
+						   &narrow));
+	}
+	return onnx_out(node, 0, trim(node, y, bias, &w, extra));
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+/* Pooling in one to three dimensions, by windows or over all of an image. */
+#include <math.h>
+#include <string.h>
+
+#include "ops.h"
+#include "window.h"
+
+/* A window in two dimensions without padding; sizes of the output follow. */
+static WNNOperand pool2d(struct onnx_node *node, WNNOperand x, int kind,
+			 const struct onnx_window *w, uint32_t first)
+{
+	WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
+	uint32_t window[2], strides[2], dilations[2];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		window[i] = (uint32_t)w->kernel[first + i];
+		strides[i] = (uint32_t)w->stride[first + i];
+		dilations[i] = (uint32_t)w->dilation[first + i];
+	}
+	options.label = node->options.label;
+	options.windowDimensions = WNN_UINT32_ARRAY(window);
+	options.strides = WNN_UINT32_ARRAY(strides);
+	options.dilations = WNN_UINT32_ARRAY(dilations);
+	if (kind == P_MAX)
+		return wnnGraphBuilderMaxPool2d(node->b, x, &options);
+	if (kind == P_L2)
+		return wnnGraphBuilderL2Pool2d(node->b, x, &options);
+	return wnnGraphBuilderAveragePool2d(node->b, x, &options);
+}
+
+/* The same with padding where WebNN pads as ONNX does. */
+static WNNOperand padded2d(struct onnx_node *node, WNNOperand x, const struct onnx_window *w)
+{
+	WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
+	uint32_t window[2], strides[2], dilations[2], padding[4], sizes[2];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		window[i] = (uint32_t)w->kernel[i];
+		strides[i] = (uint32_t)w->stride[i];
+		dilations[i] = (uint32_t)w->dilation[i];
+		padding[2 * i] = (uint32_t)w->begin[i];
+		padding[2 * i + 1] = (uint32_t)w->end[i];
+		sizes[i] = (uint32_t)w->out[i];
+	}
+	options.label = node->options.label;
+	options.windowDimensions = WNN_UINT32_ARRAY(window);
+	options.strides = WNN_UINT32_ARRAY(strides);
+	options.dilations = WNN_UINT32_ARRAY(dilations);
+	options.padding = WNN_UINT32_ARRAY(padding);
+	if (w->ceil)
+		options.outputSizes = WNN_UINT32_ARRAY(sizes);
+	return node->op->variant == P_MAX ? wnnGraphBuilderMaxPool2d(node->b, x, &options) :
+					    wnnGraphBuilderAveragePool2d(node->b, x, &options);
+}
+
+/* Pads so that the windows fit exactly, also those that ceil_mode adds. */
+static WNNOperand pad_exactly(struct onnx_node *node, WNNOperand x, const struct onnx_window *w,
+			      double value)
+{
+	int64_t begin[5] = { 0 }, end[5] = { 0 };
+
+	for (uint32_t i = 0; i < w->rank; i++) {
+		int64_t need =
+			(w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
+
+		begin[2 + i] = w->begin[i];
+		end[2 + i] = need - w->in[i] - w->begin[i];
+		end[2 + i] = end[2 + i] < 0 ? 0 : end[2 + i];
+	}
+	return x_pad(node, x, begin, end, value);
+}
+
+/* All spatial dimensions one after the other; sums and extremes allow that. */
+static WNNOperand pool_each(struct onnx_node *node, WNNOperand x, int kind,
+			    const struct onnx_window *w)
+{
+	for (uint32_t i = 0; x && i < w->rank; i++) {
+		struct onnx_window one = { .rank = 2,
+					   .kernel = { w->kernel[i], 1 },
+					   .stride = { w->stride[i], 1 },
+					   .dilation = { w->dilation[i], 1 } };
+		struct onnx_shape shape = x_shape(x), flat = { 4, { 1, 1, 1, 1 } };
+
+		for (uint32_t k = 0; k < shape.rank; k++)
+			flat.dim[k < 2 + i ? 1 : k == 2 + i ? 2 : 3] *= shape.dim[k];
+		x = pool2d(node, x_reshape(node, x, &flat), kind, &one, 0);
+		if (!x)
+			return NULL;
+		shape.dim[2 + i] = x_shape(x).dim[2];
+		x = x_reshape(node, x, &shape);
+	}
+	return x;
+}
+
+/* 1 for each element of the input and, when asked for, of its padding: what averages divide by. */
+static WNNOperand weights(struct onnx_node *node, const struct onnx_window *w, bool count_pads,
+			  WNNOperand like)
+{
+	struct onnx_shape shape = { 2 + w->rank, { 1, 1 } };
+	struct onnx_window rest = *w;
+	WNNOperand ones;
+
+	for (uint32_t i = 0; i < w->rank; i++) {
+		shape.dim[2 + i] = w->in[i] + (count_pads ? w->begin[i] + w->end[i] : 0);
+		if (count_pads) {
+			rest.in[i] = shape.dim[2 + i];
+			rest.begin[i] = 0;
+		}
+	}
+	ones = x_expand(node, x_like(node, like, 1), &shape);
+	return pool_each(node, pad_exactly(node, ones, &rest, 0), P_AVERAGE, w);
+}
+
+/* Window that is not padded or cut: its average is WebNN's. */
+static bool plain(const struct onnx_window *w)
+{
+	for (uint32_t i = 0; i < w->rank; i++)
+		if (w->begin[i] || w->end[i] ||
+		    (w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 >
+			    w->in[i])
+			return false;
+	return true;
+}
+
+static WNNOperand average(struct onnx_node *node, WNNOperand x, const struct onnx_window *w)
+{
+	bool count_pads = onnx_attr_int(node, "count_include_pad", 0);
+	WNNOperand y;
+
+	if (plain(w))
+		return w->rank == 2 ? padded2d(node, x, w) : pool_each(node, x, P_AVERAGE, w);
+	for (uint32_t i = 0; count_pads && w->ceil && i < w->rank; i++)
+		if (w->dilation[i] > 1) {
+			onnx_refuse(node, "ceil_mode",
+				    "count_include_pad with ceil_mode and dilations has no clear "
+				    "meaning");
+			return NULL;
+		}
+	y = pool_each(node, pad_exactly(node, x, w, 0), P_AVERAGE, w);
+	return x_div(node, y, weights(node, w, count_pads, x));
+}
+
+static double lowest(int type)
+{
+	switch (type) {
+	case ONNX_INT8:
+		return -128;
+	case ONNX_INT32:
+		return INT32_MIN;
+	case ONNX_INT64:
+		return (double)INT64_MIN;
+	default:
+		return onnx_type_is_float(type) ? -INFINITY : 0;
+	}
+}
+
+static WNNOperand extreme(struct onnx_node *node, WNNOperand x, const struct onnx_window *w)
+{
+	if (w->rank == 2)
+		return padded2d(node, x, w);
+	x = pad_exactly(node, x, w, lowest(onnx_in_type(node, 0)));
+	return pool_each(node, x, P_MAX, w);
+}
+
+/*
+ * Where the largest elements of the windows were, counted as in row-major or column-major order.
+ * Small windows only: each of their places is compared.
+ */
+static WNNOperand indices_of(struct onnx_node *node, WNNOperand x, WNNOperand y,
+			     const struct onnx_window *w)
+{
+	struct onnx_shape shape = x_shape(x), image = shape;
+	int64_t places = 1, elements, *numbers;
+	bool columns = onnx_attr_int(node, "storage_order", 0);
+	WNNOperand positions, padded, best = NULL;
+
+	elements = onnx_shape_elements(&shape);
+	for (uint32_t i = 0; i < w->rank; i++)
+		places *= w->kernel[i];
+	if (places > 1024 || elements > ONNX_INDICES || onnx_unroll(node, (uint64_t)places * 5)) {
+		onnx_refuse(node, "Indices", "the indices of windows this big are not computed");
+		return NULL;
+	}
+	numbers = onnx_node_alloc(node, (size_t)elements * sizeof(*numbers));
+	if (!numbers)
+		return NULL;
+	for (int64_t i = 0; i < elements; i++) {
+		int64_t plane = elements / shape.dim[0] / shape.dim[1], at = i % plane, rest = at;
+		int64_t swapped = 0, step = 1, size = plane;
+
+		for (uint32_t k = 0; columns && k < w->rank; k++) {
+			size /= shape.dim[2 + k];
+			swapped += rest / size * step;
+			rest %= size;
+			step *= shape.dim[2 + k];
+		}
+		numbers[i] = columns ? i - at + swapped : i;
+	}
+	positions = x_constant(node, WNNOperandDataType_Int64, &image, numbers);
+	padded = pad_exactly(node, x, w, lowest(onnx_in_type(node, 0)));
+	positions = pad_exactly(node, positions, w, 0);
+	for (int64_t p = places - 1; p >= 0; p--) {
+		WNNOperand part = padded, where = positions;
+		int64_t rest = p;
+
+		for (uint32_t i = w->rank; i--; rest /= w->kernel[i]) {
+			int64_t at = rest % w->kernel[i] * w->dilation[i];
+			int64_t size = (w->out[i] - 1) * w->stride[i] + 1;
+
+			part = x_part(node, part, 2 + i, at, size, w->stride[i]);
+			where = x_part(node, where, 2 + i, at, size, w->stride[i]);
+		}
+		best = best ? x_where(node, x_equal(node, part, y), where, best) : where;
+	}
+	return best;
+}
+
+/* The p-th root of the sum of p-th powers. */
+static WNNOperand lp_pool(struct onnx_node *node, WNNOperand x, const struct onnx_window *w)
+{
+	int64_t p = onnx_attr_int(node, "p", 2);
+	double size = 1;
+
+	if (p < 1) {
+		onnx_refuse(node, "p", "p is %lld", (long long)p);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < w->rank; i++)
+		size *= (double)w->kernel[i];
+	x = pad_exactly(node, x_abs(node, x), w, 0);
+	if (p == 2 && w->rank == 2)
+		return pool2d(node, x, P_L2, w, 0);
+	x = p == 1 ? x : x_pow(node, x, x_like(node, x, (double)p));
+	x = x_linear(node, pool_each(node, x, P_AVERAGE, w), size, 0);
+	return p == 1 ? x : x_pow(node, x, x_like(node, x, 1.0 / (double)p));
+}
+
+int onnx_op_pool(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0), y;
+	struct onnx_shape shape;
+	struct onnx_window w;
+
+	if (!x)
+		return -1;
+	shape = x_shape(x);
+	if (onnx_window(node, &shape, NULL, &w))
+		return -1;
+	y = node->op->variant == P_MAX	   ? extreme(node, x, &w) :
+	    node->op->variant == P_AVERAGE ? average(node, x, &w) :
+					     lp_pool(node, x, &w);
+	if (onnx_out(node, 0, y))
+		return -1;
+	return onnx_wants(node, 1) ? onnx_out(node, 1, indices_of(node, x, y, &w)) : 0;
+}
+
+int onnx_op_global_pool(struct onnx_node *node)
+{
+	enum x_reduction kind = node->op->variant == P_MAX ? X_MAX : X_MEAN;
+	int64_t p = onnx_attr_int(node, "p", 2);
+	WNNOperand x = onnx_in(node, 0);
+	uint32_t axes[ONNX_MAX_RANK], rank;
+
+	if (!x)
+		return -1;
+	rank = x_shape(x).rank;
+	if (rank < 3)
+		return onnx_refuse(node, "", "its input has no spatial dimensions");
+	for (uint32_t i = 2; i < rank; i++)
+		axes[i - 2] = i;
+	if (node->op->variant != P_L2)
+		return onnx_out(node, 0, x_reduce(node, kind, x, rank - 2, axes, true));
+	x = x_pow(node, x_abs(node, x), x_like(node, x, (double)p));
+	x = x_reduce(node, X_SUM, x, rank - 2, axes, true);
+	return onnx_out(node, 0, x_pow(node, x, x_like(node, x, 1.0 / (double)p)));
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* The translators of operators, by file, and the variants of those that serve several. */
+#ifndef ONNX_OPS_H
+#define ONNX_OPS_H
+
+#include "node.h"
+
+#define ONNX_INDICES ((int64_t)1 << 22) /* most positions that are written out as constants */
+
+/* op_elementwise.c */
+enum {
+	U_ABS,
+	U_CEIL,
+	U_COS,
+	U_ERF,
+	U_EXP,
+	U_FLOOR,
+	U_LOG,
+	U_NEG,
+	U_RECIPROCAL,
+	U_ROUND,
+	U_SIGMOID,
+	U_SIGN,
+	U_SIN,
+	U_SOFTPLUS,
+	U_SOFTSIGN,
+	U_SQRT,
+	U_TAN,
+	U_TANH,
+	U_RELU,
+	U_HARD_SWISH,
+	U_NOT,
+	U_IS_NAN
+};
+enum {
+	B_ADD,
+	B_SUB,
+	B_MUL,
+	B_DIV,
+	B_MAX,
+	B_MIN,
+	B_MEAN,
+	B_MOD,
+	B_POW,
+	B_EQUAL,
+	B_GREATER,
+	B_GREATER_OR_EQUAL,
+	B_LESS,
+	B_LESS_OR_EQUAL,
+	B_AND,
+	B_OR,
+	B_XOR
+};
+int onnx_op_unary(struct onnx_node *node);
+int onnx_op_binary(struct onnx_node *node);
+int onnx_op_variadic(struct onnx_node *node);
+int onnx_op_pow(struct onnx_node *node);
+int onnx_op_mod(struct onnx_node *node);
+int onnx_op_bit_shift(struct onnx_node *node);
+int onnx_op_bitwise(struct onnx_node *node);
+int onnx_op_bitwise_not(struct onnx_node *node);
+int onnx_op_where(struct onnx_node *node);
+int onnx_op_cast(struct onnx_node *node);
+int onnx_op_clip(struct onnx_node *node);
+int onnx_op_dropout(struct onnx_node *node);
+int onnx_op_identity(struct onnx_node *node);
+
+/* op_activation.c */
+enum { F_ACOS, F_ACOSH, F_ASIN, F_ASINH, F_ATAN, F_ATANH, F_COSH, F_SINH, F_MISH };
+WNNOperand onnx_gelu(struct onnx_node *node, WNNOperand x, bool approximate);
+int onnx_op_function(struct onnx_node *node);
+int onnx_op_elu(struct onnx_node *node);
+int onnx_op_celu(struct onnx_node *node);
+int onnx_op_selu(struct onnx_node *node);
+int onnx_op_leaky_relu(struct onnx_node *node);
+int onnx_op_thresholded_relu(struct onnx_node *node);
+int onnx_op_hard_sigmoid(struct onnx_node *node);
+int onnx_op_gelu(struct onnx_node *node);
+int onnx_op_bias_gelu(struct onnx_node *node);
+int onnx_op_quick_gelu(struct onnx_node *node);
+int onnx_op_shrink(struct onnx_node *node);
+int onnx_op_prelu(struct onnx_node *node);
+int onnx_op_is_inf(struct onnx_node *node);
+
+/* op_reduce.c */
+enum { S_SOFTMAX, S_LOG, S_HARD };
+int onnx_op_reduce(struct onnx_node *node);
+int onnx_op_softmax(struct onnx_node *node);
+int onnx_op_arg(struct onnx_node *node);
+int onnx_op_cum_sum(struct onnx_node *node);
+
+/* op_matmul.c */
+WNNOperand onnx_matmul(struct onnx_node *node, WNNOperand a, WNNOperand b);
+int onnx_op_matmul(struct onnx_node *node);
+int onnx_op_gemm(struct onnx_node *node);
+int onnx_op_fused_matmul(struct onnx_node *node);
+int onnx_op_einsum(struct onnx_node *node);
+
+/* op_conv.c */
+WNNOperand onnx_conv(struct onnx_node *node, WNNOperand x, WNNOperand filter, WNNOperand bias);
+int onnx_op_conv(struct onnx_node *node);
+int onnx_op_fused_conv(struct onnx_node *node);
+int onnx_op_conv_transpose(struct onnx_node *node);
+
+/* op_pool.c */
+enum { P_MAX, P_AVERAGE, P_L2 };
+int onnx_op_pool(struct onnx_node *node);
+int onnx_op_global_pool(struct onnx_node *node);
+
+/* op_norm.c */
+WNNOperand onnx_layer_norm(struct onnx_node *node, WNNOperand x, uint32_t axis, WNNOperand scale,
+			   WNNOperand bias, double epsilon);
+WNNOperand onnx_rms_norm(struct onnx_node *node, WNNOperand x, uint32_t axis, WNNOperand scale,
+			 double epsilon);
+int onnx_op_batch_norm(struct onnx_node *node);
+int onnx_op_instance_norm(struct onnx_node *node);
+int onnx_op_layer_norm(struct onnx_node *node);
+int onnx_op_rms_norm(struct onnx_node *node);
+int onnx_op_skip_norm(struct onnx_node *node);
+int onnx_op_group_norm(struct onnx_node *node);
+int onnx_op_mean_variance_norm(struct onnx_node *node);
+int onnx_op_lrn(struct onnx_node *node);
+int onnx_op_lp_norm(struct onnx_node *node);
+
+/* op_shape.c */
+int onnx_op_shape(struct onnx_node *node);
+int onnx_op_size(struct onnx_node *node);
+int onnx_op_reshape(struct onnx_node *node);
+int onnx_op_flatten(struct onnx_node *node);
+int onnx_op_squeeze(struct onnx_node *node);
+int onnx_op_unsqueeze(struct onnx_node *node);
+int onnx_op_transpose(struct onnx_node *node);
+int onnx_op_concat(struct onnx_node *node);
+int onnx_op_split(struct onnx_node *node);
+int onnx_op_slice(struct onnx_node *node);
+int onnx_op_expand(struct onnx_node *node);
+int onnx_op_tile(struct onnx_node *node);
+int onnx_op_gather(struct onnx_node *node);
+int onnx_op_gather_elements(struct onnx_node *node);
+int onnx_op_gather_nd(struct onnx_node *node);
+
+/* op_control.c */
+int onnx_op_constant(struct onnx_node *node);
+int onnx_op_constant_of_shape(struct onnx_node *node);
+int onnx_op_if(struct onnx_node *node);
+int onnx_op_sequence_construct(struct onnx_node *node);
+int onnx_op_sequence_at(struct onnx_node *node);
+int onnx_op_sequence_length(struct onnx_node *node);
+int onnx_op_sequence_edit(struct onnx_node *node);
+int onnx_op_concat_from_sequence(struct onnx_node *node);
+int onnx_op_split_to_sequence(struct onnx_node *node);
+int onnx_op_optional_has(struct onnx_node *node);
+
+/* fold.c: constants at import */
+int onnx_fold_unary(struct onnx_node *node);
+int onnx_fold_binary(struct onnx_node *node);
+int onnx_fold_where(struct onnx_node *node);
+int onnx_fold_cast(struct onnx_node *node);
+int onnx_fold_reduce(struct onnx_node *node);
+int onnx_fold_range(struct onnx_node *node);
+int onnx_fold_non_zero(struct onnx_node *node);
+
+#endif

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+/* Element types, shapes, and elements of constants. */
+#include "value.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	unsigned int bits;
+	bool is_float;
+	WNNOperandDataType webnn;
+} types[] = {
+	[ONNX_FLOAT] = { "float", 32, true, WNNOperandDataType_Float32 },
+	[ONNX_UINT8] = { "uint8", 8, false, WNNOperandDataType_Uint8 },
+	[ONNX_INT8] = { "int8", 8, false, WNNOperandDataType_Int8 },
+	[ONNX_UINT16] = { "uint16", 16, false, WNNOperandDataType_Undefined },
+	[ONNX_INT16] = { "int16", 16, false, WNNOperandDataType_Undefined },
+	[ONNX_INT32] = { "int32", 32, false, WNNOperandDataType_Int32 },
+	[ONNX_INT64] = { "int64", 64, false, WNNOperandDataType_Int64 },
+	[ONNX_STRING] = { "string", 0, false, WNNOperandDataType_Undefined },
+	[ONNX_BOOL] = { "bool", 8, false, WNNOperandDataType_Uint8 },
+	[ONNX_FLOAT16] = { "float16", 16, true, WNNOperandDataType_Float16 },
+	[ONNX_DOUBLE] = { "double", 64, true, WNNOperandDataType_Undefined },
+	[ONNX_UINT32] = { "uint32", 32, false, WNNOperandDataType_Uint32 },
+	[ONNX_UINT64] = { "uint64", 64, false, WNNOperandDataType_Uint64 },
+	[14] = { "complex64", 0, false, WNNOperandDataType_Undefined },
+	[15] = { "complex128", 0, false, WNNOperandDataType_Undefined },
+	[ONNX_BFLOAT16] = { "bfloat16", 16, true, WNNOperandDataType_Undefined },
+	[17] = { "float8e4m3fn", 0, false, WNNOperandDataType_Undefined },
+	[18] = { "float8e4m3fnuz", 0, false, WNNOperandDataType_Undefined },
+	[19] = { "float8e5m2", 0, false, WNNOperandDataType_Undefined },
+	[20] = { "float8e5m2fnuz", 0, false, WNNOperandDataType_Undefined },
+	[ONNX_UINT4] = { "uint4", 4, false, WNNOperandDataType_Uint4 },
+	[ONNX_INT4] = { "int4", 4, false, WNNOperandDataType_Int4 },
+	[23] = { "float4e2m1", 0, false, WNNOperandDataType_Undefined },
+};
+
+static bool known(int type)
+{
+	return type > 0 && type < (int)(sizeof(types) / sizeof(types[0])) && types[type].name;
+}
+
+const char *onnx_type_name(int type)
+{
+	return known(type) ? types[type].name : "";
+}
+
+unsigned int onnx_type_bits(int type)
+{
+	return known(type) ? types[type].bits : 0;
+}
+
+bool onnx_type_is_float(int type)
+{
+	return known(type) && types[type].is_float;
+}
+
+WNNOperandDataType onnx_type_webnn(int type)
+{
+	return known(type) ? types[type].webnn : WNNOperandDataType_Undefined;
+}
+
+enum onnx_type onnx_type_of(WNNOperandDataType type)
+{
+	for (int i = 1; i < (int)(sizeof(types) / sizeof(types[0])); i++)
+		if (i != ONNX_BOOL && types[i].webnn == type)
+			return (enum onnx_type)i;
+	return 0;
+}
+
+int64_t onnx_shape_elements(const struct onnx_shape *shape)
+{
+	int64_t elements = 1;
+
+	/* One 0 makes all the others meaningless. */
+	for (uint32_t i = 0; i < shape->rank; i++)
+		if (!shape->dim[i])
+			return 0;
+	for (uint32_t i = 0; i < shape->rank; i++) {
+		if (shape->dim[i] < 0 || shape->dim[i] > (INT64_C(1) << 47) / elements)
+			return -1;
+		elements *= shape->dim[i];
+	}
+	return elements;
+}
+
+bool onnx_shape_same(const struct onnx_shape *a, const struct onnx_shape *b)
+{
+	if (a->rank != b->rank)
+		return false;
+	for (uint32_t i = 0; i < a->rank; i++)
+		if (a->dim[i] != b->dim[i])
+			return false;
+	return true;
+}
+
+bool onnx_shape_broadcast(const struct onnx_shape *a, const struct onnx_shape *b,
+			  struct onnx_shape *out)
+{
+	uint32_t rank = a->rank > b->rank ? a->rank : b->rank;
+	struct onnx_shape result = { .rank = rank };
+
+	for (uint32_t i = 0; i < rank; i++) {
+		int64_t x = i < rank - a->rank ? 1 : a->dim[i - (rank - a->rank)];
+		int64_t y = i < rank - b->rank ? 1 : b->dim[i - (rank - b->rank)];
+
+		if (x != y && x != 1 && y != 1)
+			return false;
+		result.dim[i] = x == 1 ? y : x;
+	}
+	*out = result;
+	return true;
+}
+
+const char *onnx_shape_text(struct onnx_arena *arena, const struct onnx_shape *shape)
+{
+	char text[ONNX_MAX_RANK * 22 + 3] = "[";
+	size_t used = 1;
+	const char *copy;
+
+	for (uint32_t i = 0; i < shape->rank; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%lld", i ? "," : "",
+					 (long long)shape->dim[i]);
+	snprintf(text + used, sizeof(text) - used, "]");
+	copy = onnx_arena_printf(arena, "%s", text);
+	return copy ? copy : "";
+}
+
+static float bits_float(uint32_t bits)
+{
+	float number;
+
+	memcpy(&number, &bits, sizeof(number));
+	return number;
+}
+
+static double half_to_double(uint16_t half)
+{
+	int exponent = half >> 10 & 31;
+	double mantissa = half & 1023;
+	double number;
+
+	if (exponent == 31)
+		number = mantissa ? NAN : INFINITY;
+	else
+		number = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
+	return half & 0x8000 ? -number : number;
+}
+
+static uint16_t double_to_half(double number)
+{
+	uint16_t sign = signbit(number) ? 0x8000 : 0;
+	int exponent;
+	double scaled;
+
+	if (isnan(number))
+		return sign | 0x7e00;
+	number = fabs(number);
+	if (number >= 65520)
+		return sign | 0x7c00;
+	if (number < ldexp(1, -14))
+		return (uint16_t)(sign | (uint16_t)nearbyint(ldexp(number, 24)));
+	frexp(number, &exponent);
+	/* A mantissa that is rounded up to 2048 carries into the exponent by itself. */
+	scaled = nearbyint(ldexp(number, 11 - exponent));
+	return (uint16_t)(sign | (uint16_t)((exponent + 13) * 1024 + (int)scaled));
+}
+
+static int four_bits(const void *data, size_t index, bool is_signed)
+{
+	int nibble = ((const uint8_t *)data)[index / 2] >> (index % 2 * 4) & 15;
+
+	return is_signed && nibble > 7 ? nibble - 16 : nibble;
+}
+
+#define GET(type)                                                                     \
+	({                                                                            \
+		type element;                                                         \
+		memcpy(&element, (const uint8_t *)value->data + index * sizeof(type), \
+		       sizeof(type));                                                 \
+		element;                                                              \
+	})
+
+double onnx_value_float(const struct onnx_value *value, size_t index)
+{
+	switch (value->type) {
+	case ONNX_FLOAT:
+		return (double)GET(float);
+	case ONNX_DOUBLE:
+		return GET(double);
+	case ONNX_FLOAT16:
+		return half_to_double(GET(uint16_t));
+	case ONNX_BFLOAT16:
+		return (double)bits_float((uint32_t)GET(uint16_t) << 16);
+	case ONNX_UINT64:
+		return (double)GET(uint64_t);
+	default:
+		return (double)onnx_value_int(value, index);
+	}
+}
+
+/* As a conversion in C where that is defined; what does not fit becomes the nearest number. */
+static int64_t to_int(double number)
+{
+	if (isnan(number))
+		return 0;
+	if (number >= 9223372036854775808.0)
+		return INT64_MAX;
+	if (number < -9223372036854775808.0)
+		return INT64_MIN;
+	return (int64_t)number;
+}
+
+int64_t onnx_value_int(const struct onnx_value *value, size_t index)
+{
+	switch (value->type) {
+	case ONNX_UINT8:
+		return GET(uint8_t);
+	case ONNX_BOOL:
+		return GET(uint8_t) != 0;
+	case ONNX_INT8:
+		return GET(int8_t);
+	case ONNX_UINT16:
+		return GET(uint16_t);
+	case ONNX_INT16:
+		return GET(int16_t);
+	case ONNX_INT32:
+		return GET(int32_t);
+	case ONNX_UINT32:
+		return GET(uint32_t);
+	case ONNX_INT64:
+	case ONNX_UINT64:
+		return GET(int64_t);
+	case ONNX_UINT4:
+	case ONNX_INT4:
+		return four_bits(value->data, index, value->type == ONNX_INT4);
+	default:
+		return to_int(onnx_value_float(value, index));
+	}
+}
+
+#define PUT(type, number)                                                               \
+	do {                                                                            \
+		type element = (type)(number);                                          \
+		memcpy((uint8_t *)data + index * sizeof(type), &element, sizeof(type)); \
+	} while (0)
+
+void onnx_put_int(int type, void *data, size_t index, int64_t number)
+{
+	switch (type) {
+	case ONNX_BOOL:
+		PUT(uint8_t, number != 0);
+		break;
+	case ONNX_UINT8:
+	case ONNX_INT8:
+		PUT(uint8_t, number);
+		break;
+	case ONNX_UINT16:
+	case ONNX_INT16:
+		PUT(uint16_t, number);
+		break;
+	case ONNX_INT32:
+	case ONNX_UINT32:
+		PUT(uint32_t, number);
+		break;
+	case ONNX_INT64:
+	case ONNX_UINT64:
+		PUT(int64_t, number);
+		break;
+	case ONNX_UINT4:
+	case ONNX_INT4: {
+		uint8_t *byte = (uint8_t *)data + index / 2;
+		unsigned int shift = index % 2 * 4;
+
+		*byte = (uint8_t)((*byte & ~(15u << shift)) | ((unsigned int)number & 15) << shift);
+		break;
+	}
+	default:
+		onnx_put_float(type, data, index, (double)number);
+		break;
+	}
+}
+
+void onnx_put_float(int type, void *data, size_t index, double number)
+{
+	switch (type) {
+	case ONNX_FLOAT:
+		PUT(float, number);
+		break;
+	case ONNX_DOUBLE:
+		PUT(double, number);
+		break;
+	case ONNX_FLOAT16:
+		PUT(uint16_t, double_to_half(number));
+		break;
+	case ONNX_BFLOAT16: {
+		float single = (float)number;
+		uint32_t bits;
+
+		memcpy(&bits, &single, sizeof(bits));
+		if (!isnan(single))
+			bits += 0x7fff + (bits >> 16 & 1);
+		else
+			bits |= 0x10000;
+		PUT(uint16_t, bits >> 16);
+		break;
+	}
+	case ONNX_BOOL:
+		onnx_put_int(type, data, index, number != 0);
+		break;
+	case ONNX_UINT64:
+		PUT(uint64_t, number >= 9223372036854775808.0 && number < 18446744073709551616.0 ?
+				      (uint64_t)number :
+				      (uint64_t)to_int(number));
+		break;
+	default:
+		onnx_put_int(type, data, index, to_int(number));
+		break;
+	}
+}
+
+size_t onnx_data_size(int type, int64_t elements)
+{
+	return ((size_t)elements * onnx_type_bits(type) + 7) / 8;
+}

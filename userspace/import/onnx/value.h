@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Values of a model while it is imported: tensors, which may be constant, and lists of them. */
+#ifndef ONNX_VALUE_H
+#define ONNX_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <webnn/webnn.h>
+
+#include "file.h"
+#include "memory.h"
+#include "onnx.pb-c.h"
+
+#define ONNX_MAX_RANK 8
+
+/* Element types: the numbers of TensorProto.DataType. */
+enum onnx_type {
+	ONNX_FLOAT = 1,
+	ONNX_UINT8 = 2,
+	ONNX_INT8 = 3,
+	ONNX_UINT16 = 4,
+	ONNX_INT16 = 5,
+	ONNX_INT32 = 6,
+	ONNX_INT64 = 7,
+	ONNX_STRING = 8,
+	ONNX_BOOL = 9,
+	ONNX_FLOAT16 = 10,
+	ONNX_DOUBLE = 11,
+	ONNX_UINT32 = 12,
+	ONNX_UINT64 = 13,
+	ONNX_BFLOAT16 = 16,
+	ONNX_UINT4 = 21,
+	ONNX_INT4 = 22,
+};
+
+const char *onnx_type_name(int type);
+unsigned int onnx_type_bits(int type); /* 0: not a type of numbers that are kept as constants */
+bool onnx_type_is_float(int type);
+WNNOperandDataType onnx_type_webnn(int type);	      /* Undefined: WebNN has no such type */
+enum onnx_type onnx_type_of(WNNOperandDataType type); /* never bool */
+
+struct onnx_shape {
+	uint32_t rank;
+	int64_t dim[ONNX_MAX_RANK];
+};
+
+/* Number of elements; -1 when it is beyond 2^47. */
+int64_t onnx_shape_elements(const struct onnx_shape *shape);
+bool onnx_shape_same(const struct onnx_shape *a, const struct onnx_shape *b);
+/* How two shapes are broadcast; false when they cannot be. */
+bool onnx_shape_broadcast(const struct onnx_shape *a, const struct onnx_shape *b,
+			  struct onnx_shape *out);
+/* "[2,3]"; lives in the arena. */
+const char *onnx_shape_text(struct onnx_arena *arena, const struct onnx_shape *shape);
+
+struct onnx_value {
+	int type; /* enum onnx_type */
+	struct onnx_shape shape;
+	const void *data;	/* elements of a constant, else NULL */
+	struct onnx_file *file; /* where they are; NULL: in the importer's memory */
+	WNNOperand operand;	/* NULL at first for a constant */
+	const char *origin;	/* input of the model that it was made of; may be NULL */
+	bool refused;		/* what it depends on was refused */
+	bool sequence;
+	size_t count; /* of a sequence */
+	struct onnx_value **items;
+};
+
+/* Elements of constants, as a number of either kind, whatever their type. */
+double onnx_value_float(const struct onnx_value *value, size_t index);
+int64_t onnx_value_int(const struct onnx_value *value, size_t index);
+void onnx_put_float(int type, void *data, size_t index, double number);
+void onnx_put_int(int type, void *data, size_t index, int64_t number);
+size_t onnx_data_size(int type, int64_t elements); /* bytes */
+
+struct onnx_model;
+/* Makes a constant of a tensor of the file. The last error says why not. */
+WNNStatus onnx_value_of_tensor(struct onnx_model *model, struct onnx_arena *arena,
+			       const Onnx__TensorProto *tensor, struct onnx_value *value);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libwebnn-onnx: makes WebNN graphs of ONNX models. The conventions are those of webnn.h: objects
+ * are counted by reference, structs that say what is wanted are made with their INIT macro, and
+ * functions return a WNNStatus, with a message in wnnOnnxGetLastError().
+ *
+ *	WNNOnnxModel model;
+ *	WNNGraph graph;
+ *
+ *	if (wnnOnnxLoadFile(WNN_STR("model.onnx"), NULL, &model) != WNNStatus_Success ||
+ *	    wnnOnnxModelSetDimension(model, WNN_STR("batch"), 1) != WNNStatus_Success ||
+ *	    wnnOnnxModelBuildSync(model, context, WNN_WAIT_FOREVER, &graph) != WNNStatus_Success)
+ *		complain();
+ *
+ * Threads. A model is used by one thread at a time; different models by different threads. The
+ * library never prints, exits or installs signal handlers.
+ */
+#ifndef WEBNN_ONNX_H
+#define WEBNN_ONNX_H
+
+#include "webnn.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/** A loaded model, and what has been said about its dimensions and inputs. */
+typedef struct WNNOnnxModelImpl *WNNOnnxModel;
+
+/** As the size of a dimension: the file does not say it. */
+#define WNN_ONNX_DIMENSION_UNKNOWN (INT64_C(-1))
+
+/** As the rank of a value: the file does not say it. */
+#define WNN_ONNX_RANK_UNKNOWN (SIZE_MAX)
+
+/** What kind of value an input or output is. */
+typedef enum WNNOnnxKind {
+	/** A tensor. */
+	WNNOnnxKind_Tensor = 1,
+	/** A sequence of tensors. */
+	WNNOnnxKind_Sequence = 2,
+	/** An optional value. */
+	WNNOnnxKind_Optional = 3,
+	/** A map, a sparse tensor, or something that is not known. */
+	WNNOnnxKind_Other = 4,
+	/** Makes the type 32 bits wide; no value. */
+	WNNOnnxKind_Force32 = 0x7FFFFFFF
+} WNNOnnxKind;
+
+/** A dimension of an input or output. All strings belong to the model. */
+typedef struct WNNOnnxDimension {
+	/** Number of elements, or WNN_ONNX_DIMENSION_UNKNOWN. */
+	int64_t size;
+	/** Symbolic name such as batch, which wnnOnnxModelSetDimension() takes; may be empty. */
+	WNNStringView name;
+} WNNOnnxDimension;
+
+/** An input or output of a model. Belongs to the model. */
+typedef struct WNNOnnxValueInfo {
+	/** Its name. */
+	WNNStringView name;
+	/** Tensor, or something else. */
+	WNNOnnxKind kind;
+	/** Type of the elements as in ONNX, such as float, int64 or bool; empty if not known. */
+	WNNStringView elementType;
+	/** The same in WebNN, with bool as uint8; Undefined where WebNN has no such type. */
+	WNNOperandDataType dataType;
+	/** Number of items of dimensions, or WNN_ONNX_RANK_UNKNOWN. */
+	size_t rank;
+	/** The dimensions. Those that were set have their sizes. */
+	WNNOnnxDimension const *dimensions;
+	/** Whether wnnOnnxModelSetInputValue() has made it a constant. */
+	WNNBool fixed;
+} WNNOnnxValueInfo;
+
+/** Inputs or outputs of a model. Belongs to the model. */
+typedef struct WNNOnnxValueInfoArray {
+	/** Number of items. */
+	size_t count;
+	/** The items. */
+	WNNOnnxValueInfo const *data;
+} WNNOnnxValueInfoArray;
+
+/** Why a node of the model cannot become part of a graph. Belongs to the model. */
+typedef struct WNNOnnxRefusal {
+	/** Name of the node; that of its first output if it has none; empty for an input. */
+	WNNStringView node;
+	/** The operator, such as Conv; with its domain in front unless that is the default one. */
+	WNNStringView operatorName;
+	/** The attribute or input of the operator that is the reason; may be empty. */
+	WNNStringView attribute;
+	/** One sentence. */
+	WNNStringView reason;
+	/**
+	 * The input of the model that wnnOnnxModelSetInputValue() would have to make a constant;
+	 * empty if that would not help.
+	 */
+	WNNStringView input;
+} WNNOnnxRefusal;
+
+/** All refusals of a model. Belongs to the model. */
+typedef struct WNNOnnxRefusalArray {
+	/** Number of items. */
+	size_t count;
+	/** The items, in the order of the nodes. */
+	WNNOnnxRefusal const *data;
+} WNNOnnxRefusalArray;
+
+/** How a model is loaded. */
+typedef struct WNNOnnxLoadOptions {
+	/** NULL. */
+	WNNChainedStruct *nextInChain;
+	/**
+	 * Folder that the names of external data count from. Empty: that of the file; a model in
+	 * memory then may have no external data.
+	 */
+	WNNStringView folder;
+} WNNOnnxLoadOptions;
+
+/** Initialiser of WNNOnnxLoadOptions with the defaults. */
+#define WNN_ONNX_LOAD_OPTIONS_INIT { \
+	/* .nextInChain = */ NULL, \
+	/* .folder = */ WNN_STRING_VIEW_INIT \
+}
+
+/**
+ * Gives status and message of the calling thread's last failed call of this library.
+ *
+ * @param error Made with WNN_ERROR_INIT; its message lives until the thread's next failed call.
+ *
+ * @return The same status; Success if nothing has failed yet.
+ */
+WNN_EXPORT WNNStatus wnnOnnxGetLastError(WNNError *error);
+
+/**
+ * Loads a model from a file. The file is mapped: its weights are not copied, and it must not be
+ * changed while the model or a graph of it lives.
+ *
+ * @param path The file.
+ * @param options NULL: the defaults.
+ * @param model Filled with the model, which the caller releases; NULL on error.
+ *
+ * @return Success, or what went wrong.
+ *
+ * Errors:
+ * - TypeError: path or model is missing
+ * - OperationError: the file cannot be read, or is damaged
+ * - NotSupportedError: it is of a version that is not known
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnOnnxLoadFile(WNNStringView path, WNNOnnxLoadOptions const *options,
+				     WNNOnnxModel *model);
+
+/**
+ * Loads a model from memory, which is copied.
+ *
+ * @param data The bytes of an ONNX file.
+ * @param size Their number.
+ * @param options NULL: the defaults.
+ * @param model Filled with the model, which the caller releases; NULL on error.
+ *
+ * @return Success, or what went wrong; the errors of wnnOnnxLoadFile().
+ */
+WNN_EXPORT WNNStatus wnnOnnxLoadMemory(void const *data, size_t size,
+				       WNNOnnxLoadOptions const *options, WNNOnnxModel *model);
+
+/**
+ * Takes another reference. NULL: does nothing.
+ *
+ * @param model The model.
+ */
+WNN_EXPORT void wnnOnnxModelAddRef(WNNOnnxModel model);
+
+/**
+ * Gives a reference back; the last one frees the model. Graphs stay as they are. NULL: does nothing.
+ *
+ * @param model The model.
+ */
+WNN_EXPORT void wnnOnnxModelRelease(WNNOnnxModel model);
+
+/**
+ * Gives the inputs that the file does not give values for, in its order.
+ *
+ * @param model The model.
+ *
+ * @return Belongs to the model, until it is released or one of its dimensions or inputs is set.
+ */
+WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetInputs(WNNOnnxModel model);
+
+/**
+ * Gives the outputs, in the order of the file. What shapes they have is known for certain from the
+ * graph: wnnGraphGetOutputs(). An output that is a sequence becomes outputs NAME/0, NAME/1 …
+ *
+ * @param model The model.
+ *
+ * @return Belongs to the model, until it is released or one of its dimensions is set.
+ */
+WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetOutputs(WNNOnnxModel model);
+
+/**
+ * Sets all dimensions of a name.
+ *
+ * @param model The model.
+ * @param name The symbolic name.
+ * @param size Number of elements, not 0.
+ *
+ * @return Success, or TypeError: no input has a dimension of that name, or size is 0.
+ */
+WNN_EXPORT WNNStatus wnnOnnxModelSetDimension(WNNOnnxModel model, WNNStringView name,
+					      uint32_t size);
+
+/**
+ * Sets the shape of an input, whatever its dimensions are called.
+ *
+ * @param model The model.
+ * @param name Name of the input.
+ * @param shape Its dimensions. With a 0 it has no elements, and is no input of the graph.
+ *
+ * @return Success, or TypeError: there is no such input, or the file says another shape.
+ */
+WNN_EXPORT WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel model, WNNStringView name,
+					       WNNUint32Array shape);
+
+/**
+ * Makes an input a constant, so that shapes and branches may depend on it. It is then no input of
+ * the graph. Its shape must be known.
+ *
+ * @param model The model.
+ * @param name Name of the input.
+ * @param data Its elements, which are copied: in row-major order, bool as bytes.
+ * @param size Number of bytes.
+ *
+ * @return Success, or TypeError: there is no such input, its shape is not known, or size is not
+ *     that of its elements.
+ */
+WNN_EXPORT WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel model, WNNStringView name,
+					       void const *data, size_t size);
+
+/**
+ * Adds the model to a builder, as inputs and operators. Operators carry the names of their nodes as
+ * labels.
+ *
+ * @param model The model.
+ * @param builder A builder that has not built yet.
+ * @param count Filled with the number of outputs.
+ * @param outputs Filled with the outputs, which belong to the model until the next call of this
+ *     function or of wnnOnnxModelBuildSync(); the operands belong to the builder.
+ *
+ * @return Success, or what went wrong. The builder then holds parts of the model.
+ *
+ * Errors:
+ * - TypeError: an argument is missing, or a dimension of an input is not known
+ * - NotSupportedError: nodes are refused; wnnOnnxModelGetRefusals() has all of them
+ * - OperationError: the model is damaged
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnOnnxModelAddToBuilder(WNNOnnxModel model, WNNGraphBuilder builder,
+					      size_t *count, WNNNamedOperand const **outputs);
+
+/**
+ * Builds a graph of the model.
+ *
+ * @param model The model.
+ * @param context Where the graph is to run.
+ * @param timeoutNS Most nanoseconds to wait for the build, or WNN_WAIT_FOREVER.
+ * @param graph Filled with the graph, which the caller releases; NULL on error.
+ *
+ * @return Success, or what went wrong: the errors of wnnOnnxModelAddToBuilder() and those of
+ *     wnnGraphBuilderBuildSync().
+ */
+WNN_EXPORT WNNStatus wnnOnnxModelBuildSync(WNNOnnxModel model, WNNContext context,
+					   uint64_t timeoutNS, WNNGraph *graph);
+
+/**
+ * Gives everything that the last wnnOnnxModelAddToBuilder() or wnnOnnxModelBuildSync() refused. What
+ * depends on a refused node is not listed again.
+ *
+ * @param model The model.
+ *
+ * @return Belongs to the model, until it is released or built again.
+ */
+WNN_EXPORT WNNOnnxRefusalArray wnnOnnxModelGetRefusals(WNNOnnxModel model);
+
+#if defined(__cplusplus)
+} /* extern "C" */
+#endif
+
+#endif /* WEBNN_ONNX_H */
