@@ -31,6 +31,7 @@ void pb_free(struct pb_values *values);
 /* Whether two tensors are the same up to rounding; else says in @why where they differ. */
 bool pb_same(const struct pb_tensor *want, const void *got, size_t size, double relative,
 	     double absolute, char *why, size_t room);
-size_t pb_type_bits(int type);
+/* The largest element minus the smallest; the largest magnitude when all are equal. */
+double pb_range(const struct pb_tensor *tensor);
 
 #endif

@@ -25,9 +25,19 @@ static uint8_t *read_file(const char *path, size_t *size)
 	return data;
 }
 
-size_t pb_type_bits(int type)
+double pb_range(const struct pb_tensor *tensor)
 {
-	return onnx_type_bits(type);
+	struct onnx_value value = { .type = tensor->type, .data = tensor->data };
+	double low = INFINITY, high = -INFINITY;
+	size_t elements = 1;
+
+	for (uint32_t i = 0; i < tensor->rank; i++)
+		elements *= tensor->shape[i];
+	for (size_t i = 0; i < elements; i++) {
+		low = fmin(low, onnx_value_float(&value, i));
+		high = fmax(high, onnx_value_float(&value, i));
+	}
+	return high > low ? high - low : fabs(high);
 }
 
 static bool from_tensor(const Onnx__TensorProto *tensor, struct pb_tensor *out)

@@ -151,6 +151,30 @@ int onnx_op_concat_from_sequence(struct onnx_node *node);
 int onnx_op_split_to_sequence(struct onnx_node *node);
 int onnx_op_optional_has(struct onnx_node *node);
 
+/* op_data.c */
+int onnx_op_trilu(struct onnx_node *node);
+int onnx_op_pad(struct onnx_node *node);
+int onnx_op_depth_space(struct onnx_node *node);
+int onnx_op_scatter(struct onnx_node *node);
+int onnx_op_one_hot(struct onnx_node *node);
+int onnx_op_eye_like(struct onnx_node *node);
+int onnx_op_compress(struct onnx_node *node);
+
+/* op_loss.c */
+int onnx_op_loss(struct onnx_node *node);
+
+/* op_quantise.c */
+int onnx_op_dequantize(struct onnx_node *node);
+int onnx_op_quantize(struct onnx_node *node);
+int onnx_op_qlinear_matmul(struct onnx_node *node);
+int onnx_op_qlinear_conv(struct onnx_node *node);
+int onnx_op_integer_product(struct onnx_node *node);
+int onnx_op_dynamic_quantize(struct onnx_node *node);
+
+/* op_recurrent.c */
+int onnx_op_lstm(struct onnx_node *node);
+int onnx_op_gru(struct onnx_node *node);
+
 /* fold.c: constants at import */
 int onnx_fold_unary(struct onnx_node *node);
 int onnx_fold_binary(struct onnx_node *node);

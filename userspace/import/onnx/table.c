@@ -163,6 +163,43 @@ static const struct onnx_op table[] = {
 	{ ONNX "Range", 11, 0, NULL, onnx_fold_range, 0, "computed at import" },
 	{ ONNX "NonZero", 9, 0, NULL, onnx_fold_non_zero, 0, "of constants only" },
 
+	{ ONNX "Trilu", 14, 0, onnx_op_trilu, NULL, 0, "k must be a constant" },
+	{ ONNX "Pad", 1, 0, onnx_op_pad, NULL, 0,
+	  "pads and the value must be constant; wrap is composed" },
+	{ ONNX "DepthToSpace", 1, 0, onnx_op_depth_space, NULL, 0,
+	  "composed of reshape and transpose" },
+	{ ONNX "SpaceToDepth", 1, 0, onnx_op_depth_space, NULL, 1,
+	  "composed of reshape and transpose" },
+	{ ONNX "Scatter", 9, 10, onnx_op_scatter, NULL, 0, "indices as long as the input" },
+	{ ONNX "ScatterElements", 11, 0, onnx_op_scatter, NULL, 0,
+	  "no reduction; indices as long as the input" },
+	{ ONNX "ScatterND", 11, 0, onnx_op_scatter, NULL, 1, "no reduction" },
+	{ ONNX "OneHot", 9, 0, onnx_op_one_hot, NULL, 0, "depth must be a constant" },
+	{ ONNX "EyeLike", 9, 0, onnx_op_eye_like, NULL, 0, "computed at import" },
+	{ ONNX "Compress", 9, 0, onnx_op_compress, NULL, 0, "the condition must be a constant" },
+
+	/* Losses */
+	{ ONNX "NegativeLogLikelihoodLoss", 12, 0, onnx_op_loss, NULL, 0,
+	  "composed of gatherElements" },
+	{ ONNX "SoftmaxCrossEntropyLoss", 12, 0, onnx_op_loss, NULL, 1,
+	  "composed of gatherElements" },
+
+	/* Quantisation */
+	{ ONNX "QuantizeLinear", 10, 0, onnx_op_quantize, NULL, 0, "" },
+	{ ONNX "DequantizeLinear", 10, 0, onnx_op_dequantize, NULL, 0, "" },
+	{ ONNX "DynamicQuantizeLinear", 11, 0, onnx_op_dynamic_quantize, NULL, 0, "composed" },
+	{ ONNX "QLinearMatMul", 10, 0, onnx_op_qlinear_matmul, NULL, 0, "composed" },
+	{ ONNX "QLinearConv", 10, 0, onnx_op_qlinear_conv, NULL, 0, "composed" },
+	{ ONNX "MatMulInteger", 10, 0, onnx_op_integer_product, NULL, 0,
+	  "composed; exact below 2^24" },
+	{ ONNX "ConvInteger", 10, 0, onnx_op_integer_product, NULL, 1,
+	  "composed; exact below 2^24" },
+
+	/* Recurrent networks */
+	{ ONNX "LSTM", 7, 0, onnx_op_lstm, NULL, 0,
+	  "no clip, no input_forget, no peepholes, full sequences" },
+	{ ONNX "GRU", 7, 0, onnx_op_gru, NULL, 0, "no clip, full sequences" },
+
 	/* Constants, branches and sequences */
 	{ ONNX "Constant", 1, 0, onnx_op_constant, NULL, 0, "no strings, no sparse tensors" },
 	{ ONNX "ConstantOfShape", 9, 0, onnx_op_constant_of_shape, NULL, 0, "" },

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+/* Padding, triangles, blocks of pixels, scattering and one-hot codes. */
+#include <math.h>
+#include <string.h>
+
+#include "ops.h"
+
+int onnx_op_trilu(struct onnx_node *node)
+{
+	WNNTriangularOptions options = WNN_TRIANGULAR_OPTIONS_INIT;
+	WNNOperand x = onnx_in(node, 0);
+	const int64_t *k;
+	size_t count;
+
+	if (!x || onnx_in_ints(node, 1, "k", &k, &count))
+		return -1;
+	if (count && (k[0] < INT32_MIN || k[0] > INT32_MAX))
+		return onnx_refuse(node, "k", "k is %lld", (long long)k[0]);
+	options.label = node->options.label;
+	options.upper = onnx_attr_int(node, "upper", 1) != 0;
+	options.diagonal = count ? (int32_t)k[0] : 0;
+	return onnx_out_as(node, 0, wnnGraphBuilderTriangular(node->b, x, &options),
+			   onnx_in_type(node, 0));
+}
+
+/* Reads pads into one item per dimension and side. */
+static int read_pads(struct onnx_node *node, uint32_t rank, int64_t *begin, int64_t *end)
+{
+	const int64_t *pads, *axes = NULL;
+	size_t count, n_axes = 0;
+	uint32_t axis;
+
+	if (node->version < 11) {
+		pads = onnx_attr_ints(node, node->version < 2 ? "paddings" : "pads", &count);
+	} else if (onnx_in_ints(node, 1, "pads", &pads, &count) ||
+		   onnx_in_ints(node, 3, "axes", &axes, &n_axes)) {
+		return -1;
+	}
+	if (count != 2 * (axes ? n_axes : rank))
+		return onnx_refuse(node, "pads", "pads has %zu items", count);
+	for (size_t i = 0; i < count / 2; i++) {
+		if (onnx_axis(node, "axes", axes ? axes[i] : (int64_t)i, rank, &axis))
+			return -1;
+		begin[axis] = pads[i];
+		end[axis] = pads[count / 2 + i];
+		if (begin[axis] < INT32_MIN || begin[axis] > INT32_MAX || end[axis] < INT32_MIN ||
+		    end[axis] > INT32_MAX)
+			return onnx_refuse(node, "pads", "pads has an item that is too big");
+	}
+	return 0;
+}
+
+/* What lies around the input is the input again. */
+static WNNOperand wrap(struct onnx_node *node, WNNOperand x, const int64_t *begin,
+		       const int64_t *end)
+{
+	uint32_t rank = x_shape(x).rank;
+
+	for (uint32_t i = 0; x && i < rank; i++) {
+		int64_t size = x_shape(x).dim[i];
+		WNNOperand parts[3];
+		size_t count = 0;
+
+		if (begin[i] > size || end[i] > size) {
+			onnx_refuse(node, "pads", "the padding is longer than the input");
+			return NULL;
+		}
+		if (begin[i])
+			parts[count++] = x_part(node, x, i, size - begin[i], begin[i], 1);
+		parts[count++] = x;
+		if (end[i])
+			parts[count++] = x_part(node, x, i, 0, end[i], 1);
+		x = x_concat(node, count, parts, i);
+	}
+	return x;
+}
+
+static WNNOperand pad_like(struct onnx_node *node, WNNOperand x, const char *mode,
+			   const int64_t *begin, const int64_t *end, uint32_t rank)
+{
+	WNNPadOptions options = WNN_PAD_OPTIONS_INIT;
+	uint32_t room[2][ONNX_MAX_RANK];
+
+	if (!strcmp(mode, "wrap"))
+		return wrap(node, x, begin, end);
+	for (uint32_t i = 0; i < rank; i++) {
+		room[0][i] = (uint32_t)begin[i];
+		room[1][i] = (uint32_t)end[i];
+	}
+	options.label = node->options.label;
+	options.mode = !strcmp(mode, "edge") ? WNNPaddingMode_Edge : WNNPaddingMode_Reflection;
+	return wnnGraphBuilderPad(node->b, x, (WNNUint32Array){ rank, room[0] },
+				  (WNNUint32Array){ rank, room[1] }, &options);
+}
+
+int onnx_op_pad(struct onnx_node *node)
+{
+	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0 }, start[ONNX_MAX_RANK];
+	const char *mode = onnx_attr_string(node, "mode", "constant");
+	double value = onnx_attr_float(node, "value", 0);
+	WNNOperand x = onnx_in(node, 0);
+	struct onnx_shape shape;
+	bool none = true;
+
+	if (!x)
+		return -1;
+	shape = x_shape(x);
+	if (read_pads(node, shape.rank, begin, end) ||
+	    (node->version >= 11 && onnx_in_float(node, 2, "constant_value", &value)))
+		return -1;
+	/* Negative padding cuts off. */
+	for (uint32_t i = 0; i < shape.rank; i++) {
+		start[i] = begin[i] < 0 ? -begin[i] : 0;
+		shape.dim[i] -= start[i] + (end[i] < 0 ? -end[i] : 0);
+		begin[i] = begin[i] < 0 ? 0 : begin[i];
+		end[i] = end[i] < 0 ? 0 : end[i];
+		none = none && !begin[i] && !end[i];
+		if (shape.dim[i] < 1)
+			return onnx_refuse(node, "pads", "nothing is left of dimension %u", i);
+	}
+	x = x_slice(node, x, start, shape.dim, NULL);
+	if (!strcmp(mode, "constant"))
+		x = x_pad(node, x, begin, end, value);
+	else if (strcmp(mode, "edge") && strcmp(mode, "reflect") && strcmp(mode, "wrap"))
+		return onnx_refuse(node, "mode", "the mode \"%s\" is not known", mode);
+	else if (x && !none)
+		x = pad_like(node, x, mode, begin, end, shape.rank);
+	return onnx_out_as(node, 0, x, onnx_in_type(node, 0));
+}
+
+int onnx_op_depth_space(struct onnx_node *node)
+{
+	static const uint32_t to_space[2][6] = { { 0, 3, 4, 1, 5, 2 }, { 0, 1, 4, 2, 5, 3 } };
+	static const uint32_t to_depth[6] = { 0, 3, 5, 1, 2, 4 };
+	int64_t block = onnx_attr_int(node, "blocksize", 0), n, c, h, w;
+	bool crd = !strcmp(onnx_attr_string(node, "mode", "DCR"), "CRD");
+	struct onnx_shape shape, wide, last;
+	WNNOperand x = onnx_in(node, 0);
+
+	if (!x)
+		return -1;
+	shape = x_shape(x);
+	if (shape.rank != 4 || block < 1 || block > 65536)
+		return onnx_refuse(node, "blocksize", "blocksize or the input's rank is wrong");
+	n = shape.dim[0];
+	c = shape.dim[1];
+	h = shape.dim[2];
+	w = shape.dim[3];
+	if (node->op->variant) {
+		if (h % block || w % block)
+			return onnx_refuse(node, "blocksize", "it does not divide the image");
+		wide = (struct onnx_shape){ 6, { n, c, h / block, block, w / block, block } };
+		last = (struct onnx_shape){ 4, { n, c * block * block, h / block, w / block } };
+		x = x_transpose(node, x_reshape(node, x, &wide), to_depth);
+		return onnx_out(node, 0, x_reshape(node, x, &last));
+	}
+	if (c % (block * block))
+		return onnx_refuse(node, "blocksize", "it does not divide the channels");
+	c /= block * block;
+	wide = crd ? (struct onnx_shape){ 6, { n, c, block, block, h, w } } :
+		     (struct onnx_shape){ 6, { n, block, block, c, h, w } };
+	last = (struct onnx_shape){ 4, { n, c, h * block, w * block } };
+	x = x_transpose(node, x_reshape(node, x, &wide), to_space[crd]);
+	return onnx_out(node, 0, x_reshape(node, x, &last));
+}
+
+int onnx_op_scatter(struct onnx_node *node)
+{
+	bool nd = node->op->variant;
+	const char *reduction = onnx_attr_string(node, "reduction", "none");
+	WNNScatterOptions options = WNN_SCATTER_OPTIONS_INIT;
+	WNNOperand x = onnx_in(node, 0), indices, updates;
+
+	if (!x || !(indices = onnx_in(node, 1)) || !(updates = onnx_in(node, 2)))
+		return -1;
+	if (strcmp(reduction, "none"))
+		return onnx_refuse(node, "reduction", "WebNN scatters without a reduction");
+	options.label = node->options.label;
+	if (nd)
+		return onnx_out_as(node, 0,
+				   wnnGraphBuilderScatterND(node->b, x, indices, updates,
+							    &node->options),
+				   onnx_in_type(node, 0));
+	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", 0), x_shape(x).rank, &options.axis))
+		return -1;
+	for (uint32_t i = 0; i < x_shape(x).rank && i < x_shape(indices).rank; i++)
+		if (i != options.axis && x_shape(x).dim[i] != x_shape(indices).dim[i])
+			return onnx_refuse(node, "indices",
+					   "indices is shorter than the input in dimension %u", i);
+	return onnx_out_as(node, 0,
+			   wnnGraphBuilderScatterElements(node->b, x, indices, updates, &options),
+			   onnx_in_type(node, 0));
+}
+
+int onnx_op_one_hot(struct onnx_node *node)
+{
+	WNNOperand indices = onnx_in(node, 0), values, steps, depth;
+	struct onnx_shape line = { 0 };
+	const int64_t *given;
+	int64_t *numbers;
+	uint32_t axis;
+	size_t count;
+
+	if (!indices || onnx_in_ints(node, 1, "depth", &given, &count) ||
+	    !(values = onnx_in(node, 2)))
+		return -1;
+	if (count != 1 || given[0] < 1 || given[0] > ONNX_INDICES)
+		return onnx_refuse(node, "depth", "depth is not one number from 1 on");
+	line.rank = x_shape(indices).rank + 1;
+	if (line.rank > ONNX_MAX_RANK || x_shape(values).rank != 1)
+		return onnx_refuse(node, "", "the result would have more than 8 dimensions");
+	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", -1), line.rank, &axis))
+		return -1;
+	numbers = onnx_node_alloc(node, (size_t)given[0] * sizeof(*numbers));
+	if (!numbers)
+		return -1;
+	for (int64_t i = 0; i < given[0]; i++)
+		numbers[i] = i;
+	for (uint32_t i = 0; i < line.rank; i++)
+		line.dim[i] = i == axis ? given[0] : 1;
+	steps = x_constant(node, WNNOperandDataType_Int64, &line, numbers);
+	indices = x_cast(node, indices, WNNOperandDataType_Int64);
+	indices = x_unsqueeze(node, indices, axis);
+	depth = x_integer(node, WNNOperandDataType_Int64, given[0]);
+	indices = x_where(node, x_less(node, indices, x_integer(node, WNNOperandDataType_Int64, 0)),
+			  x_add(node, indices, depth), indices);
+	steps = x_equal(node, indices, steps);
+	return onnx_out_as(node, 0,
+			   x_where(node, steps, x_at(node, values, 0, 1), x_at(node, values, 0, 0)),
+			   onnx_in_type(node, 2));
+}
+
+int onnx_op_eye_like(struct onnx_node *node)
+{
+	int type = (int)onnx_attr_int(node, "dtype", onnx_in_type(node, 0));
+	int64_t k = onnx_attr_int(node, "k", 0);
+	struct onnx_shape shape = *onnx_in_shape(node, 0);
+	void *data;
+
+	if (shape.rank != 2)
+		return onnx_refuse(node, "", "its input has not 2 dimensions");
+	data = onnx_out_constant(node, 0, type, &shape);
+	for (int64_t i = 0; data && i < shape.dim[0]; i++)
+		if (k > -shape.dim[0] && k < shape.dim[1] && i + k >= 0 && i + k < shape.dim[1])
+			onnx_put_int(type, data, (size_t)(i * shape.dim[1] + i + k), 1);
+	return data ? 0 : -1;
+}
+
+int onnx_op_compress(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0);
+	const int64_t *chosen;
+	int64_t *indices;
+	size_t count, used = 0;
+	uint32_t axis = 0;
+
+	if (!x || onnx_in_ints(node, 1, "condition", &chosen, &count))
+		return -1;
+	if (!onnx_attr(node, "axis")) {
+		struct onnx_shape flat = { 1, { onnx_shape_elements(onnx_in_shape(node, 0)) } };
+
+		x = x_reshape(node, x, &flat);
+	} else if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", 0), x_shape(x).rank,
+			     &axis)) {
+		return -1;
+	}
+	indices = onnx_node_alloc(node, (count + 1) * sizeof(*indices));
+	if (!x || !indices)
+		return onnx_out(node, 0, NULL);
+	for (size_t i = 0; i < count && (int64_t)i < x_shape(x).dim[axis]; i++)
+		if (chosen[i])
+			indices[used++] = (int64_t)i;
+	if (!used)
+		return onnx_refuse(node, "condition", "nothing is left");
+	return onnx_out_as(node, 0, x_gather(node, x, x_constant_ints(node, used, indices), axis),
+			   onnx_in_type(node, 0));
+}

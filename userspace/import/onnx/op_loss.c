@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+/* Losses of classification, composed of gathering. */
+#include <string.h>
+
+#include "ops.h"
+
+/* @x are logarithms of probabilities, with the classes in dimension 1. */
+static int loss(struct onnx_node *node, WNNOperand x, WNNOperand target, WNNOperand weight)
+{
+	const char *reduction = onnx_attr_string(node, "reduction", "mean");
+	const Onnx__AttributeProto *ignore = onnx_attr(node, "ignore_index");
+	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
+	uint32_t axes[ONNX_MAX_RANK], rank;
+	WNNOperand y, factor, skip;
+	struct onnx_shape shape;
+
+	if (!x || !target)
+		return onnx_out(node, 0, NULL);
+	shape = x_shape(target);
+	rank = shape.rank;
+	factor = x_expand(node, x_like(node, x, 1), &shape);
+	skip = NULL;
+	if (ignore) {
+		WNNOperandDataType type = wnnOperandGetDataType(target);
+
+		skip = x_equal(node, target, x_integer(node, type, ignore->i));
+		target = x_where(node, skip, x_integer(node, type, 0), target);
+	}
+	if (weight)
+		factor = x_gather(node, weight, target, 0);
+	if (skip)
+		factor = x_where(node, skip, x_like(node, x, 0), factor);
+	options.label = node->options.label;
+	options.axis = 1;
+	y = wnnGraphBuilderGatherElements(node->b, x, x_unsqueeze(node, target, 1), &options);
+	y = x_mul(node, x_neg(node, y ? x_reshape(node, y, &shape) : NULL), factor);
+	for (uint32_t i = 0; i < rank; i++)
+		axes[i] = i;
+	if (!strcmp(reduction, "none"))
+		return onnx_out(node, 0, y);
+	y = x_reduce(node, X_SUM, y, rank, axes, false);
+	if (!strcmp(reduction, "mean"))
+		y = x_div(node, y, x_reduce(node, X_SUM, factor, rank, axes, false));
+	else if (strcmp(reduction, "sum"))
+		return onnx_refuse(node, "reduction", "the reduction \"%s\" is not known",
+				   reduction);
+	return onnx_out(node, 0, y);
+}
+
+/* Variant 0 has logarithms as input, variant 1 scores. */
+int onnx_op_loss(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0), target, weight = NULL, shifted;
+
+	if (!x || !(target = onnx_in(node, 1)) ||
+	    (onnx_has(node, 2) && !(weight = onnx_in(node, 2))))
+		return -1;
+	if (x_shape(x).rank < 2)
+		return onnx_refuse(node, "", "its input has no dimension of classes");
+	if (node->op->variant) {
+		shifted = x_sub(node, x, x_reduce1(node, X_MAX, x, 1, true));
+		x = x_reduce1(node, X_SUM, x_exp(node, shifted), 1, true);
+		x = x_sub(node, shifted, x_log(node, x));
+		if (onnx_wants(node, 1) && onnx_out(node, 1, x))
+			return -1;
+	}
+	return loss(node, x, target, weight);
+}
