@@ -15,6 +15,7 @@
 
 #include "cases.h"
 #include "model.h"
+#include "node.h"
 
 enum outcome { PASSED, REFUSED, FAILED };
 static const char *const outcomes[] = { "passed", "refused", "failed" };
@@ -402,12 +403,25 @@ static void finish_json(FILE *json, const char *device)
 	fclose(json);
 }
 
+/* The table of operators, as the documentation has it. */
+static int print_operators(void)
+{
+	size_t count;
+	const struct onnx_op *table = onnx_op_table(&count);
+
+	for (size_t i = 0; i < count; i++)
+		printf("%s%s%s\t%d\t%s\n", table[i].domain, *table[i].domain ? "." : "",
+		       table[i].name, table[i].since, table[i].remark);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "device", required_argument, NULL, 'd' },
 		{ "json", required_argument, NULL, 'j' },
 		{ "range", required_argument, NULL, 'r' },
+		{ "operators", no_argument, NULL, 'o' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ 0 },
 	};
@@ -425,6 +439,8 @@ int main(int argc, char **argv)
 			path = optarg;
 		else if (option == 'r')
 			of_range = atof(optarg);
+		else if (option == 'o')
+			return print_operators();
 		else if (option == 'v')
 			verbose = true;
 		else
