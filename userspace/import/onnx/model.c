@@ -8,10 +8,13 @@
 
 #define NEWEST_IR 12
 
-static void *proto_alloc(void *unused, size_t size)
+static void *proto_alloc(void *failed, size_t size)
 {
-	(void)unused;
-	return onnx_alloc(size);
+	void *memory = onnx_alloc(size);
+
+	if (!memory)
+		*(bool *)failed = true;
+	return memory;
 }
 
 static void proto_free(void *unused, void *memory)
@@ -84,21 +87,23 @@ static WNNStatus check(const Onnx__ModelProto *proto)
 static WNNStatus unpack(struct onnx_model *model)
 {
 	uint8_t *slim;
+	bool failed = false;
 	size_t size;
 	WNNStatus status =
 		onnx_wire_slim(ONNX_MODEL, model->file->data, model->file->size, &slim, &size);
 
 	if (status != WNNStatus_Success)
 		return status;
-	model->allocator = (ProtobufCAllocator){ proto_alloc, proto_free, NULL };
+	model->allocator = (ProtobufCAllocator){ proto_alloc, proto_free, &failed };
 	model->proto = onnx__model_proto__unpack(&model->allocator, size, slim);
+	model->allocator.allocator_data = NULL;
 	onnx_free(slim);
 	if (!model->proto)
-		return onnx_memory_left ?
-			       onnx_error(WNNStatus_OperationError,
-					  "the model is damaged: it is no ONNX model, or "
-					  "a string or number in it is cut off") :
-			       onnx_nomem();
+		return failed ? onnx_nomem() :
+				onnx_error(
+					WNNStatus_OperationError,
+					"the model is damaged: it is no ONNX model, or a string or "
+					"number in it is cut off");
 	status = check(model->proto);
 	return status == WNNStatus_Success ? find_inputs(model) : status;
 }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Damaged models and exhausted memory: test_damage MODEL… imports each model cut off after every
+ * byte, with every byte changed, and with every single allocation failing. Whatever happens is a
+ * status; the sanitizers see the rest.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <webnn/onnx.h>
+#include <webnn/webnn_npu.h>
+
+#include "memory.h"
+
+static WNNContext context;
+
+static WNNStatus import(const uint8_t *data, size_t size)
+{
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	WNNNamedOperand const *outputs;
+	WNNOnnxModel model = NULL;
+	WNNStatus status = wnnOnnxLoadMemory(data, size, NULL, &model);
+	size_t count;
+
+	if (status == WNNStatus_Success) {
+		wnnOnnxModelGetInputs(model);
+		wnnOnnxModelGetOutputs(model);
+		/* Fails where no input has a dimension of that name. */
+		wnnOnnxModelSetDimension(model, WNN_STR("n"), 3);
+		status = wnnOnnxModelAddToBuilder(model, builder, &count, &outputs);
+	}
+	wnnOnnxModelRelease(model);
+	wnnGraphBuilderRelease(builder);
+	return status;
+}
+
+static int fails(const char *name, const char *what, size_t at)
+{
+	WNNError error = WNN_ERROR_INIT;
+
+	wnnOnnxGetLastError(&error);
+	printf("%s: %s %zu: %.*s\n", name, what, at, (int)error.message.length,
+	       error.message.data ? error.message.data : "");
+	return 1;
+}
+
+static int test(const char *name, uint8_t *data, size_t size)
+{
+	if (import(data, size) != WNNStatus_Success)
+		return fails(name, "whole", size);
+	for (size_t i = 0; i < size; i++) {
+		/* An exact copy, so that reading beyond it is seen. */
+		uint8_t *part = malloc(i + 1);
+
+		memcpy(part, data, i);
+		import(part, i);
+		free(part);
+	}
+	for (size_t i = 0; i < size; i++) {
+		uint8_t byte = data[i];
+
+		for (int bit = 0; bit < 8; bit++) {
+			data[i] = (uint8_t)(byte ^ 1 << bit);
+			import(data, size);
+		}
+		data[i] = byte;
+	}
+	for (int64_t i = 0;; i++) {
+		WNNStatus status;
+
+		onnx_memory_left = i;
+		status = import(data, size);
+		if (onnx_memory_left != 0) {
+			onnx_memory_left = -1;
+			break;
+		}
+		onnx_memory_left = -1;
+		if (status != WNNStatus_UnknownError && status != WNNStatus_Success)
+			return fails(name, "allocation", (size_t)i);
+	}
+	return import(data, size) != WNNStatus_Success;
+}
+
+int main(int argc, char **argv)
+{
+	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	WNNInstance instance = wnnCreateInstance(NULL);
+	int failed = 0;
+
+	device.device = WNN_STR("cpu");
+	options.nextInChain = &device.chain;
+	if (wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context))
+		return 1;
+	for (int i = 1; i < argc; i++) {
+		static uint8_t data[65536];
+		FILE *file = fopen(argv[i], "rb");
+		size_t size = file ? fread(data, 1, sizeof(data), file) : 0;
+
+		if (!size)
+			return 1;
+		fclose(file);
+		failed |= test(argv[i], data, size);
+	}
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+	return failed || argc < 2;
+}
