@@ -138,7 +138,7 @@ static struct axis_map map_axis(const struct contract *c, int axis, int64_t begi
 	map.row = at / up;
 	map.row_step = distance * map.every / up;
 	if (map.first < map.count && at <= end) {
-		int64_t by_space = (map.count - map.first + map.every - 1) / map.every;
+		int64_t by_space = (int64_t)wnn_div_up(map.count - map.first, map.every);
 		int64_t by_data = (end - at) / (distance * map.every) + 1;
 
 		map.inside = by_space < by_data ? by_space : by_data;
@@ -155,15 +155,6 @@ static void fill_tile(struct contract_state *st, const struct npu_view *tile)
 	views_simplify(list, 1);
 	plan_emit(st->plan,
 		  &(struct plan_insn){ .op = ONPU_OP_DMA_FILL, .dst = &view, .param = &param });
-}
-
-static void copy_tile(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st)
-{
-	struct npu_view *both[2] = { &dst, &src };
-
-	views_simplify(both, 2);
-	plan_emit(plan, &(struct plan_insn){
-				.op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src });
 }
 
 static void pad_tile(struct contract_state *st, struct npu_view tile, struct npu_view src,
@@ -243,7 +234,7 @@ static void load_data(struct contract_state *st, struct event *e, bool hit)
 	    (map[0].inside < map[0].count || map[1].inside < map[1].count))
 		pad_tile(st, e->a_view, src, map);
 	else
-		copy_tile(st->plan, inside, src, false);
+		plan_transfer(st->plan, inside, src, false);
 }
 
 /* ---- filter: constants are packed so that each tile is one run */
@@ -355,7 +346,7 @@ static void load_filter(struct contract_state *st, struct event *e, bool hit)
 	} else {
 		src = view_part(&c->b, begin, dim);
 	}
-	copy_tile(st->plan, e->b_view, src, false);
+	plan_transfer(st->plan, e->b_view, src, false);
 }
 
 /* ---- further operands */
@@ -396,7 +387,7 @@ static void load_extra(struct contract_state *st, struct event *e, uint32_t i)
 		return;
 	src = extra_part(extra, e, dim);
 	dst = view_sram(e->extra[i], src.dtype, CD_RANK, dim, extra->mem.stride);
-	copy_tile(st->plan, dst, src, false);
+	plan_transfer(st->plan, dst, src, false);
 }
 
 static void load_event(struct contract_state *st, struct event *e)
@@ -627,7 +618,7 @@ static void run_event(struct contract_state *st, const struct event *e)
 		return;
 	emit_posts(st, e, acc, out);
 	if (!c->out_here)
-		copy_tile(st->plan, mem, out, true);
+		plan_transfer(st->plan, mem, out, true);
 }
 
 static int place(struct contract_state *st)
@@ -682,12 +673,6 @@ static void run_events(struct contract_state *st)
 	}
 }
 
-static bool meet(const struct npu_view *a, const struct npu_view *b)
-{
-	return a->base == b->base && a->window < b->window + b->window_bytes &&
-	       b->window < a->window + a->window_bytes;
-}
-
 /* Whether no tap of any place reaches over the zeros around the data. */
 static bool reaches_data(const struct contract *c)
 {
@@ -708,8 +693,9 @@ static void find_resident(struct contract *c)
 {
 	c->a_here = c->a.base == NPU_BASE_NONE && reaches_data(c);
 	c->b_here = c->b.rank && !c->b_data && c->b.base == NPU_BASE_NONE;
-	c->out_here = c->out.base == NPU_BASE_NONE && !(c->a_here && meet(&c->out, &c->a)) &&
-		      !(c->b_here && meet(&c->out, &c->b));
+	c->out_here = c->out.base == NPU_BASE_NONE &&
+		      !(c->a_here && views_share_window(&c->out, &c->a)) &&
+		      !(c->b_here && views_share_window(&c->out, &c->b));
 }
 
 bool contract_prepare(struct plan *plan, const struct contract *c, struct contract_prepared *p)

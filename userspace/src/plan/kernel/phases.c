@@ -135,7 +135,7 @@ static uint64_t block_bytes(const struct contract *c, int64_t h, int64_t w)
 	uint64_t bytes =
 		(uint64_t)(c->dim[CD_G] * c->dim[CD_N] * h * w) * plan_dtype_bytes(c->out.dtype);
 
-	return (bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+	return plan_align(bytes);
 }
 
 /* Columns first: they make runs. False where blocks are not worth it. */
@@ -154,7 +154,7 @@ static bool choose_block(const struct plan *plan, const struct contract *c, stru
 		       block_bytes(c, dim[0] * (2 - i), dim[1] * (1 + i)) <= plan_sram(plan) / 4)
 			dim[i] = dim[i] * 2 < c->dim[CD_H + i] ? dim[i] * 2 : c->dim[CD_H + i];
 	for (int i = 0; i < 2; i++) {
-		places *= (dim[i] + c->up[i] - 1) / c->up[i];
+		places *= (int64_t)wnn_div_up(dim[i], c->up[i]);
 		whole &= dim[i] == c->dim[CD_H + i];
 	}
 	blocks->bytes = block_bytes(c, dim[0], dim[1]);

@@ -16,10 +16,10 @@ static void set_grid(struct rowspace *rs)
 	for (uint32_t i = 0; i < rs->kept; i++) {
 		int64_t extent = rs->prog->dim[rs->kept_dim[i]];
 
-		rs->grid[i] = (extent + rs->tile[i] - 1) / rs->tile[i];
+		rs->grid[i] = (int64_t)wnn_div_up(extent, rs->tile[i]);
 		rs->tiles *= rs->grid[i];
 	}
-	rs->chunks = (rs->total + rs->chunk - 1) / rs->chunk;
+	rs->chunks = (int64_t)wnn_div_up(rs->total, rs->chunk);
 }
 
 void rowspace_init(struct rowspace *rs, const struct vprog *prog, uint8_t axes)
@@ -67,7 +67,7 @@ static bool grow_chunk(struct rowspace *rs, const struct plan *plan,
 		       uint64_t (*bytes)(const struct rowspace *, const void *), const void *arg)
 {
 	struct rowspace next = *rs;
-	int64_t whole = (rs->total + LANES - 1) / LANES * LANES;
+	int64_t whole = (int64_t)wnn_align_up(rs->total, LANES);
 
 	if (rs->chunk >= whole)
 		return false;
@@ -122,7 +122,7 @@ uint64_t rowspace_bytes(const struct rowspace *rs, const struct vp_reg *reg)
 			bytes *= rs->tile[i];
 	if (rowspace_in_chunks(rs, reg))
 		bytes *= rs->chunk;
-	return (bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+	return plan_align(bytes);
 }
 
 struct npu_view rowspace_view(const struct rowspace *rs, const struct vp_reg *reg, uint64_t address,
@@ -154,17 +154,11 @@ struct transfer {
 
 static void transfer_box(const struct transfer *tr, struct npu_view tile, struct npu_view mem)
 {
-	struct npu_view *both[2] = { &tile, &mem };
-
 	if (!tile.rank) {
 		tile.rank = mem.rank = 1;
 		tile.dim[0] = mem.dim[0] = 1;
 	}
-	views_simplify(both, 2);
-	plan_emit(tr->plan, &(struct plan_insn){ .op = ONPU_OP_DMA_COPY,
-						 .on_st = tr->store,
-						 .dst = tr->store ? &mem : &tile,
-						 .s0 = tr->store ? &tile : &mem });
+	plan_transfer(tr->plan, tr->store ? mem : tile, tr->store ? tile : mem, tr->store);
 }
 
 /* Elements lo..hi of the dims from `level` on, flattened; at most three boxes per level. */

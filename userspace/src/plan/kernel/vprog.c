@@ -256,7 +256,7 @@ uint64_t vp_tile_bytes(const struct vp_reg *reg, uint32_t rank, const int64_t *d
 	for (uint32_t i = 0; i < rank; i++)
 		if (reg->mask >> i & 1)
 			bytes *= dim[i];
-	return (bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+	return plan_align(bytes);
 }
 
 struct npu_view vp_tile_view(const struct vp_reg *reg, uint32_t address, uint32_t rank,

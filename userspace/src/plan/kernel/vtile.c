@@ -19,11 +19,6 @@ struct vtile {
 
 /* ---- where registers lie */
 
-static bool meet(const struct npu_view *a, const struct npu_view *b)
-{
-	return a->window < b->window + b->window_bytes && b->window < a->window + a->window_bytes;
-}
-
 /* Inputs and outputs in SRAM; an output between the parts of an input gets a tile nevertheless. */
 static void find_resident(const struct vprog *prog, struct vtile *vt)
 {
@@ -37,7 +32,8 @@ static void find_resident(const struct vprog *prog, struct vtile *vt)
 			continue;
 		vt->here[r] = true;
 		for (uint32_t i = 0; i < prog->num_regs; i++)
-			if (i != r && vt->here[i] && meet(&reg->mem, &prog->reg[i].mem))
+			if (i != r && vt->here[i] &&
+			    views_share_window(&reg->mem, &prog->reg[i].mem))
 				vt->here[r] = false;
 	}
 }
@@ -192,7 +188,7 @@ static bool evaluate(const struct plan *plan, const struct vprog *prog, struct v
 {
 	vt->tiles = 1;
 	for (uint32_t i = 0; i < prog->rank; i++) {
-		vt->grid[i] = (prog->dim[i] + vt->tile[i] - 1) / vt->tile[i];
+		vt->grid[i] = (int64_t)wnn_div_up(prog->dim[i], vt->tile[i]);
 		vt->tiles *= vt->grid[i];
 	}
 	place(prog, vt);

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "util/array.h"
 #include "util/malloc.h"
 
 #define SPACE_SHIFT 44 /* keys of different bases never meet */
@@ -79,15 +80,9 @@ static size_t find(const struct plan_hazards *hazards, int64_t at)
 
 static int insert(struct plan_hazards *hazards, size_t at, const struct interval *interval)
 {
-	if (hazards->count == hazards->cap) {
-		size_t cap = hazards->cap ? hazards->cap * 2 : 64;
-		struct interval *list = wnn_realloc(hazards->list, cap * sizeof(*list));
-
-		if (!list)
-			return -1;
-		hazards->list = list;
-		hazards->cap = cap;
-	}
+	if (wnn_array_reserve(&hazards->list, &hazards->cap, hazards->count + 1,
+			      sizeof(*hazards->list)))
+		return -1;
 	memmove(hazards->list + at + 1, hazards->list + at,
 		(hazards->count - at) * sizeof(*hazards->list));
 	hazards->list[at] = *interval;
@@ -220,15 +215,9 @@ int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,
 {
 	uint32_t need[ONPU_ENG_COUNT] = { 0 };
 
-	if (op >= hazards->cap_clocks) {
-		size_t cap = (op + 1) * 2 + 256;
-		struct clock *clocks = wnn_realloc(hazards->clocks, cap * sizeof(*clocks));
-
-		if (!clocks)
-			return -1;
-		hazards->clocks = clocks;
-		hazards->cap_clocks = cap;
-	}
+	if (wnn_array_reserve(&hazards->clocks, &hazards->cap_clocks, op + 1,
+			      sizeof(*hazards->clocks)))
+		return -1;
 	for (uint32_t i = 0; i < count; i++)
 		collect(hazards, key_of(&access[i]) + access[i].lo,
 			key_of(&access[i]) + access[i].hi, access[i].write, need);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "util/malloc.h"
 
 /* A node's first instruction is a cheap place for a preemption point; more of them would only drain
@@ -61,21 +62,10 @@ void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least)
 
 int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size)
 {
-	void **slot = array, *grown;
-	size_t bigger = *cap ? *cap : 64;
-
-	if (need <= *cap)
+	if (!wnn_array_reserve(array, cap, need, size))
 		return 0;
-	while (bigger < need)
-		bigger *= 2;
-	grown = wnn_realloc(*slot, bigger * size);
-	if (!grown) {
-		plan_nomem(plan);
-		return -1;
-	}
-	*slot = grown;
-	*cap = bigger;
-	return 0;
+	plan_nomem(plan);
+	return -1;
 }
 
 uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes)
@@ -335,8 +325,8 @@ void plan_preempt(struct plan *plan)
 static void mark_lines(uint8_t *lines, int64_t lo, int64_t hi, bool alive)
 {
 	/* A line comes alive with its first byte and dies only whole. */
-	int64_t first = (alive ? lo : lo + PLAN_ALIGN - 1) / PLAN_ALIGN;
-	int64_t last = (alive ? hi + PLAN_ALIGN - 1 : hi) / PLAN_ALIGN;
+	uint64_t first = alive ? (uint64_t)lo / PLAN_ALIGN : wnn_div_up(lo, PLAN_ALIGN);
+	uint64_t last = alive ? wnn_div_up(hi, PLAN_ALIGN) : (uint64_t)hi / PLAN_ALIGN;
 
 	if (last > first)
 		memset(lines + first, alive, last - first);

@@ -252,6 +252,8 @@ void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order);
 void views_merge(struct npu_view *const *views, uint32_t count);
 /* Whether their bytes are between each other, be it that they have none in common. */
 bool views_overlap(const struct npu_view *a, const struct npu_view *b);
+/* Whether the windows that they may touch have bytes in common. */
+bool views_share_window(const struct npu_view *a, const struct npu_view *b);
 
 /* ---- cost.c: the machine's cost model */
 uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,

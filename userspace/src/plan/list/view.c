@@ -138,6 +138,12 @@ bool views_overlap(const struct npu_view *a, const struct npu_view *b)
 	return a->base == b->base && a->binding == b->binding && a_lo < b_hi && b_lo < a_hi;
 }
 
+bool views_share_window(const struct npu_view *a, const struct npu_view *b)
+{
+	return a->base == b->base && a->binding == b->binding &&
+	       a->window < b->window + b->window_bytes && b->window < a->window + a->window_bytes;
+}
+
 bool view_is_dense(const struct npu_view *view)
 {
 	int64_t stride = plan_dtype_bytes(view->dtype);

@@ -173,7 +173,7 @@ void lower_conv(struct plan *plan, const struct ir_node *node)
 static int64_t taps_inside(const struct contract *c, int axis, int64_t out)
 {
 	int64_t at = out * c->step[axis] - c->pad[axis], step = c->dilation[axis];
-	int64_t first = at < 0 ? (-at + step - 1) / step : 0;
+	int64_t first = at < 0 ? (int64_t)wnn_div_up(-at, step) : 0;
 	int64_t end = at < c->in[axis] ? (c->in[axis] - 1 - at) / step + 1 : 0;
 
 	if (end > c->taps[axis])

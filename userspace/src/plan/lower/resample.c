@@ -28,7 +28,7 @@ static int64_t first_source(const struct resample *r, int e, int64_t o)
 	int64_t in = r->src.dim[r->axis[e]], out = r->dst.dim[r->axis[e]], at;
 
 	if (r->op == ONPU_OP_RESAMPLE_NEAREST)
-		at = ((2 * o + 1) * in + 2 * out - 1) / (2 * out) - 1;
+		at = (int64_t)wnn_div_up((2 * o + 1) * in, 2 * out) - 1;
 	else
 		at = (2 * o + 1) * in < out ? 0 : ((2 * o + 1) * in - out) / (2 * out);
 	return at < 0 ? 0 : at > in - 1 ? in - 1 : at;
@@ -63,7 +63,7 @@ static uint64_t bytes_of(const struct resample *r, const int64_t *dim)
 
 	for (uint32_t i = 0; i < r->dst.rank; i++)
 		bytes *= dim[i];
-	return (bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+	return plan_align(bytes);
 }
 
 static uint64_t max3(uint64_t a, uint64_t b, uint64_t c)
@@ -83,7 +83,7 @@ static bool evaluate(struct resample *r)
 
 	r->tiles = 1;
 	for (uint32_t i = 0; i < r->dst.rank; i++) {
-		r->grid[i] = (r->dst.dim[i] + r->tile[i] - 1) / r->tile[i];
+		r->grid[i] = (int64_t)wnn_div_up(r->dst.dim[i], r->tile[i]);
 		r->tiles *= r->grid[i];
 	}
 	memcpy(need, r->tile, sizeof(need));

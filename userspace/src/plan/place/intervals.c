@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "util/malloc.h"
+#include "util/number.h"
 
 static int by_size(const void *a, const void *b)
 {
@@ -103,8 +104,7 @@ static void pack(struct memory_interval *intervals, uint32_t count, struct memor
 		 struct memory_interval **placed, uint64_t *total)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		intervals[i].bytes = (intervals[i].bytes + MEMORY_ALIGN - 1) &
-				     ~(uint64_t)(MEMORY_ALIGN - 1);
+		intervals[i].bytes = wnn_align_up(intervals[i].bytes, MEMORY_ALIGN);
 		order[i] = &intervals[i];
 	}
 	qsort(order, count, sizeof(*order), by_size);
