@@ -7,61 +7,51 @@
 #include "cpu/fast.h"
 #include "cpu/reference.h"
 #include "util/malloc.h"
+#include "util/number.h"
 
 #define DEFAULT_CACHE (256 << 10)
 
+/* The kernels of each operator. A new operator is a new row. */
 static const struct {
-	const char *name;
-	cpu_reference_fn run;
-} reference[IR_OP_COUNT] = {
-	[IR_OP_CONV] = { "cpu/ref-conv", cpu_ref_conv },
-	[IR_OP_MATMUL] = { "cpu/ref-matmul", cpu_ref_matmul },
-	[IR_OP_POOL] = { "cpu/ref-pool", cpu_ref_pool },
-	[IR_OP_UNARY] = { "cpu/ref-unary", cpu_ref_unary },
-	[IR_OP_BINARY] = { "cpu/ref-binary", cpu_ref_binary },
-	[IR_OP_COMPARE] = { "cpu/ref-compare", cpu_ref_compare },
-	[IR_OP_WHERE] = { "cpu/ref-where", cpu_ref_where },
-	[IR_OP_CAST] = { "cpu/ref-cast", cpu_ref_cast },
-	[IR_OP_COPY] = { "cpu/copy", cpu_ref_copy },
-	[IR_OP_RESHAPE] = { "cpu/copy", cpu_ref_copy },
-	[IR_OP_TRANSPOSE] = { "cpu/ref-transpose", cpu_ref_transpose },
-	[IR_OP_CONCAT] = { "cpu/ref-concat", cpu_ref_concat },
-	[IR_OP_SLICE] = { "cpu/ref-slice", cpu_ref_slice },
-	[IR_OP_EXPAND] = { "cpu/ref-expand", cpu_ref_expand },
-	[IR_OP_PAD] = { "cpu/ref-pad", cpu_ref_pad },
-	[IR_OP_REVERSE] = { "cpu/ref-reverse", cpu_ref_reverse },
-	[IR_OP_TILE] = { "cpu/ref-tile", cpu_ref_tile },
-	[IR_OP_REDUCE] = { "cpu/ref-reduce", cpu_ref_reduce },
-	[IR_OP_SOFTMAX] = { "cpu/ref-softmax", cpu_ref_softmax },
-	[IR_OP_ARG] = { "cpu/ref-arg", cpu_ref_arg },
-	[IR_OP_CUMSUM] = { "cpu/ref-cumsum", cpu_ref_cumsum },
-	[IR_OP_TRIANGULAR] = { "cpu/ref-triangular", cpu_ref_triangular },
-	[IR_OP_BATCHNORM] = { "cpu/ref-batchnorm", cpu_ref_batchnorm },
-	[IR_OP_INSTNORM] = { "cpu/ref-instnorm", cpu_ref_instnorm },
-	[IR_OP_LAYERNORM] = { "cpu/ref-layernorm", cpu_ref_layernorm },
-	[IR_OP_RESAMPLE] = { "cpu/ref-resample", cpu_ref_resample },
-	[IR_OP_QUANTIZE] = { "cpu/ref-quantize", cpu_ref_quantize },
-	[IR_OP_DEQUANTIZE] = { "cpu/ref-dequantize", cpu_ref_dequantize },
-	[IR_OP_GATHER] = { "cpu/ref-gather", cpu_ref_gather },
-	[IR_OP_SCATTER] = { "cpu/ref-scatter", cpu_ref_scatter },
+	const char *name; /* of the reference kernel */
+	cpu_reference_fn reference;
+	const struct cpu_fast_family *fast; /* NULL: none */
+} operators[] = {
+	[IR_OP_CONV] = { "cpu/ref-conv", cpu_ref_conv, &cpu_fast_conv },
+	[IR_OP_MATMUL] = { "cpu/ref-matmul", cpu_ref_matmul, &cpu_fast_matmul },
+	[IR_OP_POOL] = { "cpu/ref-pool", cpu_ref_pool, &cpu_fast_pool },
+	[IR_OP_UNARY] = { "cpu/ref-unary", cpu_ref_unary, &cpu_fast_elementwise },
+	[IR_OP_BINARY] = { "cpu/ref-binary", cpu_ref_binary, &cpu_fast_elementwise },
+	[IR_OP_COMPARE] = { "cpu/ref-compare", cpu_ref_compare, NULL },
+	[IR_OP_WHERE] = { "cpu/ref-where", cpu_ref_where, NULL },
+	[IR_OP_CAST] = { "cpu/ref-cast", cpu_ref_cast, NULL },
+	[IR_OP_COPY] = { "cpu/copy", cpu_ref_copy, NULL },
+	[IR_OP_RESHAPE] = { "cpu/copy", cpu_ref_copy, NULL },
+	[IR_OP_TRANSPOSE] = { "cpu/ref-transpose", cpu_ref_transpose, &cpu_fast_move },
+	[IR_OP_CONCAT] = { "cpu/ref-concat", cpu_ref_concat, &cpu_fast_move },
+	[IR_OP_SLICE] = { "cpu/ref-slice", cpu_ref_slice, &cpu_fast_move },
+	[IR_OP_EXPAND] = { "cpu/ref-expand", cpu_ref_expand, &cpu_fast_move },
+	[IR_OP_PAD] = { "cpu/ref-pad", cpu_ref_pad, NULL },
+	[IR_OP_REVERSE] = { "cpu/ref-reverse", cpu_ref_reverse, &cpu_fast_move },
+	[IR_OP_TILE] = { "cpu/ref-tile", cpu_ref_tile, NULL },
+	[IR_OP_REDUCE] = { "cpu/ref-reduce", cpu_ref_reduce, &cpu_fast_reduce },
+	[IR_OP_SOFTMAX] = { "cpu/ref-softmax", cpu_ref_softmax, &cpu_fast_softmax },
+	[IR_OP_ARG] = { "cpu/ref-arg", cpu_ref_arg, NULL },
+	[IR_OP_CUMSUM] = { "cpu/ref-cumsum", cpu_ref_cumsum, NULL },
+	[IR_OP_TRIANGULAR] = { "cpu/ref-triangular", cpu_ref_triangular, NULL },
+	[IR_OP_BATCHNORM] = { "cpu/ref-batchnorm", cpu_ref_batchnorm, &cpu_fast_reduce },
+	[IR_OP_INSTNORM] = { "cpu/ref-instnorm", cpu_ref_instnorm, &cpu_fast_reduce },
+	[IR_OP_LAYERNORM] = { "cpu/ref-layernorm", cpu_ref_layernorm, &cpu_fast_reduce },
+	[IR_OP_RESAMPLE] = { "cpu/ref-resample", cpu_ref_resample, &cpu_fast_resample },
+	[IR_OP_QUANTIZE] = { "cpu/ref-quantize", cpu_ref_quantize, &cpu_fast_quantize },
+	[IR_OP_DEQUANTIZE] = { "cpu/ref-dequantize", cpu_ref_dequantize, &cpu_fast_quantize },
+	[IR_OP_GATHER] = { "cpu/ref-gather", cpu_ref_gather, &cpu_fast_index },
+	[IR_OP_SCATTER] = { "cpu/ref-scatter", cpu_ref_scatter, &cpu_fast_index },
 	/* These two need memory: run_recurrent(). */
-	[IR_OP_GRU] = { "cpu/ref-gru", NULL },
-	[IR_OP_LSTM] = { "cpu/ref-lstm", NULL },
+	[IR_OP_GRU] = { "cpu/ref-gru", NULL, &cpu_fast_recurrent },
+	[IR_OP_LSTM] = { "cpu/ref-lstm", NULL, &cpu_fast_recurrent },
 };
-
-static const struct cpu_fast_family *const fast[IR_OP_COUNT] = {
-	[IR_OP_CONV] = &cpu_fast_conv,		[IR_OP_MATMUL] = &cpu_fast_matmul,
-	[IR_OP_POOL] = &cpu_fast_pool,		[IR_OP_UNARY] = &cpu_fast_elementwise,
-	[IR_OP_BINARY] = &cpu_fast_elementwise, [IR_OP_TRANSPOSE] = &cpu_fast_move,
-	[IR_OP_CONCAT] = &cpu_fast_move,	[IR_OP_SLICE] = &cpu_fast_move,
-	[IR_OP_EXPAND] = &cpu_fast_move,	[IR_OP_REVERSE] = &cpu_fast_move,
-	[IR_OP_REDUCE] = &cpu_fast_reduce,	[IR_OP_SOFTMAX] = &cpu_fast_softmax,
-	[IR_OP_BATCHNORM] = &cpu_fast_reduce,	[IR_OP_INSTNORM] = &cpu_fast_reduce,
-	[IR_OP_LAYERNORM] = &cpu_fast_reduce,	[IR_OP_RESAMPLE] = &cpu_fast_resample,
-	[IR_OP_QUANTIZE] = &cpu_fast_quantize,	[IR_OP_DEQUANTIZE] = &cpu_fast_quantize,
-	[IR_OP_GATHER] = &cpu_fast_index,	[IR_OP_SCATTER] = &cpu_fast_index,
-	[IR_OP_GRU] = &cpu_fast_recurrent,	[IR_OP_LSTM] = &cpu_fast_recurrent,
-};
+_Static_assert(ARRAY_SIZE(operators) == IR_OP_COUNT, "a row for every operator");
 
 /* Half of the second-level cache: the rest is for what streams by. */
 static int64_t cache_bytes(void)
@@ -151,24 +141,24 @@ void cpu_parallel_ranges(struct cpu_context *cpu, int64_t n, int64_t grain, cpu_
 
 bool cpu_supports(const struct ir_node *node)
 {
-	return reference[node->op].name != NULL;
+	return operators[node->op].name != NULL;
 }
 
 const struct cpu_fast_family *cpu_fast_family(enum ir_op op)
 {
-	return fast[op];
+	return operators[op].fast;
 }
 
 const struct cpu_fast_kernel *cpu_fast_find(const struct ir_node *node)
 {
-	return fast[node->op] ? fast[node->op]->find(node) : NULL;
+	return operators[node->op].fast ? operators[node->op].fast->find(node) : NULL;
 }
 
 const char *cpu_kernel_name(enum cpu_layer layer, const struct ir_node *node)
 {
 	const struct cpu_fast_kernel *kernel = layer == CPU_FAST ? cpu_fast_find(node) : NULL;
 
-	return kernel ? kernel->name : reference[node->op].name;
+	return kernel ? kernel->name : operators[node->op].name;
 }
 
 static int run_recurrent(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
@@ -214,8 +204,8 @@ int cpu_run_node(struct cpu_context *cpu, enum cpu_layer layer, const struct ir_
 		return kernel->run(cpu, node, in, out, err);
 	if (!cpu_supports(node))
 		return wnn_error_set(err, WNN_NOT_SUPPORTED, "%s has no CPU kernel", node->source);
-	if (!reference[node->op].run)
+	if (!operators[node->op].reference)
 		return run_recurrent(cpu, node, in, out, err);
-	reference[node->op].run(node, in, out);
+	operators[node->op].reference(node, in, out);
 	return 0;
 }
