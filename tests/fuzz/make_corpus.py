@@ -199,8 +199,14 @@ def firmware_seeds(_, rng):
             [0, 3 + i, 0, 3, 0, 12 + i]) + rng.randbytes(40)
 
 
+def onnx_seeds(*arguments):
+    """Needs the packages of ONNX, which the other targets do without."""
+    from make_onnx_corpus import onnx_seeds as seeds
+    return seeds(*arguments)
+
+
 TARGETS = {'asm': asm_seeds, 'builder': builder_seeds, 'firmware': firmware_seeds,
-           'registers': registers_seeds, 'slots': slots_seeds, 'stream': stream_seeds,
+           'onnx': onnx_seeds, 'registers': registers_seeds, 'slots': slots_seeds, 'stream': stream_seeds,
            'vfio-user': vfio_user_seeds}
 
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Damaged models and exhausted memory: test_damage MODEL… imports each model cut off after every
+ * Damaged models and exhausted memory: test_damage FOLDER imports each model in it cut off after every
  * byte, with every byte changed, and with every single allocation failing. Whatever happens is a
  * status; the sanitizers see the rest.
  */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,28 +82,43 @@ static int test(const char *name, uint8_t *data, size_t size)
 	return import(data, size) != WNNStatus_Success;
 }
 
+static int test_file(const char *folder, const char *name)
+{
+	static uint8_t data[65536];
+	char path[4096];
+	FILE *file;
+	size_t size;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "rb");
+	size = file ? fread(data, 1, sizeof(data), file) : 0;
+	if (file)
+		fclose(file);
+	if (!size)
+		return fails(path, "cannot be read, byte", 0);
+	return test(path, data, size);
+}
+
 int main(int argc, char **argv)
 {
 	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
 	WNNInstance instance = wnnCreateInstance(NULL);
-	int failed = 0;
+	DIR *folder = argc > 1 ? opendir(argv[1]) : NULL;
+	int failed = 0, count = 0;
 
 	device.device = WNN_STR("cpu");
 	options.nextInChain = &device.chain;
-	if (wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context))
+	if (!folder || wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context))
 		return 1;
-	for (int i = 1; i < argc; i++) {
-		static uint8_t data[65536];
-		FILE *file = fopen(argv[i], "rb");
-		size_t size = file ? fread(data, 1, sizeof(data), file) : 0;
-
-		if (!size)
-			return 1;
-		fclose(file);
-		failed |= test(argv[i], data, size);
+	for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+		if (entry->d_name[0] == '.')
+			continue;
+		failed |= test_file(argv[1], entry->d_name);
+		count++;
 	}
+	closedir(folder);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
-	return failed || argc < 2;
+	return failed || !count;
 }
