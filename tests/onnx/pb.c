@@ -53,11 +53,14 @@ static bool from_tensor(const Onnx__TensorProto *tensor, struct pb_tensor *out)
 		elements *= (size_t)tensor->dims[i];
 	}
 	out->size = (elements * bits + 7) / 8;
+	if (tensor->has_raw_data && tensor->raw_data.len != out->size)
+		return false;
 	out->data = calloc(1, out->size + 1);
 	if (tensor->has_raw_data) {
-		memcpy(out->data, tensor->raw_data.data,
-		       tensor->raw_data.len < out->size ? tensor->raw_data.len : out->size);
-		return tensor->raw_data.len == out->size;
+		/* An empty field has no address, which memcpy() may not be given. */
+		if (out->size)
+			memcpy(out->data, tensor->raw_data.data, out->size);
+		return true;
 	}
 	for (size_t i = 0; i < tensor->n_float_data; i++)
 		memcpy(out->data + 4 * i, &tensor->float_data[i], 4);
