@@ -99,18 +99,36 @@ static int test_file(const char *folder, const char *name)
 	return test(path, data, size);
 }
 
+/* A model of one output, to which nobody gave a name. */
+static int test_output_without_name(void)
+{
+	/* IR version 8; a graph; in it an output, which has the empty type and no name. */
+	static const uint8_t model[] = { 0x08, 8, 0x3a, 4, 0x62, 2, 0x12, 0 };
+	static const char wanted[] = "the model is damaged: an output has no name";
+	WNNError error = WNN_ERROR_INIT;
+
+	if (import(model, sizeof(model)) != WNNStatus_OperationError)
+		return fails("output without a name", "status of byte", 0);
+	wnnOnnxGetLastError(&error);
+	if (error.message.length != strlen(wanted) ||
+	    memcmp(error.message.data, wanted, strlen(wanted)))
+		return fails("output without a name", "message of byte", 0);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
 	WNNInstance instance = wnnCreateInstance(NULL);
 	DIR *folder = argc > 1 ? opendir(argv[1]) : NULL;
-	int failed = 0, count = 0;
+	int failed, count = 0;
 
 	device.device = WNN_STR("cpu");
 	options.nextInChain = &device.chain;
 	if (!folder || wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context))
 		return 1;
+	failed = test_output_without_name();
 	for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
 		if (entry->d_name[0] == '.')
 			continue;

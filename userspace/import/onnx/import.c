@@ -397,7 +397,7 @@ static WNNStatus collect(struct onnx_import *import, const struct onnx_scope *sc
 	size_t total = 0, used = 0;
 
 	for (size_t i = 0; i < graph->n_output; i++) {
-		const char *name = graph->output[i]->name ? graph->output[i]->name : "";
+		const char *name = graph->output[i]->name;
 		struct onnx_value *value = onnx_scope_get(scope, name);
 
 		if (!value)

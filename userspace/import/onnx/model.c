@@ -63,6 +63,15 @@ static WNNStatus find_inputs(struct onnx_model *model)
 	return WNNStatus_Success;
 }
 
+static WNNStatus check_outputs(const Onnx__GraphProto *graph)
+{
+	for (size_t i = 0; i < graph->n_output; i++)
+		if (!graph->output[i]->name)
+			return onnx_error(WNNStatus_OperationError,
+					  "the model is damaged: an output has no name");
+	return WNNStatus_Success;
+}
+
 static WNNStatus check(const Onnx__ModelProto *proto)
 {
 	if (!proto->graph)
@@ -81,7 +90,7 @@ static WNNStatus check(const Onnx__ModelProto *proto)
 					  "the model is damaged: it is of operator set %lld",
 					  (long long)set->version);
 	}
-	return WNNStatus_Success;
+	return check_outputs(proto->graph);
 }
 
 static WNNStatus unpack(struct onnx_model *model)
