@@ -6,11 +6,15 @@ Each runs once, npu-only, in a process of its own. For each: cycles, MACs of the
 cycles of the engines, operators on the NPU, on the CPU and folded, bytes of values between nodes and of the arena that they
 share (those that stay in SRAM need none), CPU seconds of the build, and
 
-  bound = sum over layers of max(cycles of the matrix unit in blocks of 64 x 64, cycles of the vector unit for what
-          only it can do, bytes of weights / 32)
+  bound = the most of: cycles of the matrix unit in blocks of 64 x 64, cycles of the vector unit for what only it can do, and bytes of
+          weights, inputs and outputs / 64, as both DMA engines load and store; each summed over the layers
   share = bound / cycles
 
---nodes adds what each node and each kind of kernel took, and its bound.
+The section "networks" has some of them in several types, as applications would bring them: f32, f16, int8 (quantised as by ONNX
+Runtime; of bert_layer only the weights), int4 (weights, in blocks of 32). There share_of_peak is the part of the products that the
+matrix unit could do of that type in the same cycles. mobilenetv2_batch8 counts for one of its pictures, lenet_warm the second dispatch.
+
+--nodes adds what each node and each kind of kernel took, and what its layer would cost alone.
 
 SqueezeNet, MobileNetV2 and LeNet have their weights from ../shared/models and are left out without them; the others are seeded.
 
@@ -32,18 +36,19 @@ BUILDS = [f"build_{graph}_{device}" for graph in ("chain", "constants", "mesh", 
 BUILD_SIZES = (2500, 5000, 10000, 20000)
 SHARED_MODELS = ROOT.parent / "shared" / "models"
 sys.path.insert(0, str(ROOT / "tests" / "bench" / "npu"))
-from networks import LAYERS, SEEDED, SHARED, bound, bounds_of_nodes  # noqa: E402
+from networks import LAYERS, NETWORKS, SEEDED, SHARED, bound, bounds_of_nodes, quantized, share_of_peak  # noqa: E402
 
 
-def run(args, net, shared, folder):
+def run(args, net, shared, folder, type="f32", batch=1, dispatches=1):
     command = [args.build / "tests" / "bench" / "npu" / "bench-npu-graph"]
     if shared:
         command += ["--model", net.name, "--models", SHARED_MODELS]
     else:
         table, shape = folder / "table", net.shapes[0]
         table.write_text(json.dumps(net.layers))
-        command += ["--table", table, "--weights", net.offset, "--input",
-                    ",".join(map(str, (1, *shape) if len(shape) == 3 and net.layers[0]["op"] != "softmax" else shape))]
+        picture = len(shape) == 3 and net.layers[0]["op"] in ("conv", "maxpool")
+        command += ["--table", table, "--weights", net.offset, "--type", type, "--dispatches", dispatches,
+                    "--input", ",".join(map(str, (batch, *shape) if picture else shape))]
     if args.sram:
         command += ["--sram", args.sram]
     if args.nodes:
@@ -68,6 +73,23 @@ def measure(args, name, net, shared):
           f"build {result['build_s']:.2f} s", flush=True)
     if args.nodes:
         print_nodes(net, result["plan"])
+    return result
+
+
+def measure_network(args, name):
+    """Each type of one of NETWORKS."""
+    make, types, dispatches, batch = NETWORKS[name]
+    result = {}
+    for key, type in types.items():
+        net = quantized(make()) if type == "int8" else make()
+        with tempfile.TemporaryDirectory(prefix="bench-npu-") as folder:
+            ran = run(args, net, False, pathlib.Path(folder), type, batch, dispatches)
+        least, macs = bound(net, type, batch)
+        result[key] = {"cycles": ran["cycles"] // batch, "bound": least // batch, "share": round(least / ran["cycles"], 4),
+                       "share_of_peak": round(share_of_peak(macs, ran["cycles"], type), 4)}
+        print(f"{name:20} {key:5} {ran['cycles'] // batch:9} cycles  bound {least // batch:9}  share {100 * least / ran['cycles']:5.1f} %  "
+              f"of the peak {100 * share_of_peak(macs, ran['cycles'], type):5.1f} %  in {ran['bytes_ld'] / 1e6:6.1f} MB  "
+              f"out {ran['bytes_st'] / 1e6:6.1f} MB  build {ran['build_s']:.2f} s", flush=True)
     return result
 
 
@@ -112,11 +134,14 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_args()
     groups = {"models": {**SHARED, **SEEDED}, "layers": LAYERS}
-    known = {name for group in groups.values() for name in group} | set(BUILDS)
+    known = {name for group in groups.values() for name in group} | set(BUILDS) | set(NETWORKS)
     if set(args.names) - known:
         parser.error(f"no {', '.join(sorted(set(args.names) - known))}; there are: {', '.join(sorted(known))}")
 
-    result = {"machine": "onpu-ref1", "models": {}, "layers": {}, "builds": {}}
+    result = {"machine": "onpu-ref1", "networks": {}, "models": {}, "layers": {}, "builds": {}}
+    for name in NETWORKS:
+        if not args.names or name in args.names:
+            result["networks"][name] = measure_network(args, name)
     for group, members in groups.items():
         for name, make in members.items():
             if args.names and name not in args.names:

@@ -8,11 +8,28 @@
 
 #include <jansson.h>
 
+#include "util/float16.h"
+
+#define MAX_RANK 4
+#define BLOCK	 32 /* of int4 weights, along the depth */
+
 struct net {
 	WNNGraphBuilder builder;
 	const float *weights;
+	enum bench_type type;
 	WNNOperand *values;
+	uint32_t inputs;
 };
+
+int bench_type_find(const char *name)
+{
+	static const char *const names[] = { "f32", "f16", "int8", "w8", "w4" };
+
+	for (int i = 0; i < (int)(sizeof(names) / sizeof(names[0])); i++)
+		if (!strcmp(names[i], name))
+			return i;
+	return -1;
+}
 
 void bench_fail(const char *what)
 {
@@ -64,21 +81,182 @@ static void nothing_to_release(void const *data, size_t size, void *userdata1, v
 	(void)userdata2;
 }
 
+static const float *numbers(const struct net *net, const json_t *layer, const char *key)
+{
+	return net->weights + json_integer_value(json_object_get(layer, key));
+}
+
+static uint64_t product(uint32_t rank, const uint32_t *dims)
+{
+	uint64_t count = 1;
+
+	for (uint32_t i = 0; i < rank; i++)
+		count *= dims[i];
+	return count;
+}
+
+/* A constant that the library copies. */
+static WNNOperand copied(const struct net *net, WNNOperandDataType type, uint32_t rank,
+			 const uint32_t *dims, const void *data, uint64_t bytes)
+{
+	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
+
+	desc.dataType = type;
+	desc.shape = (WNNUint32Array){ rank, dims };
+	return made(net, wnnGraphBuilderConstant(net->builder, &desc, data, (size_t)bytes));
+}
+
+static void *room(uint64_t bytes)
+{
+	void *data = calloc(1, (size_t)bytes + 1);
+
+	bench_check(data, "memory");
+	return data;
+}
+
+static WNNOperandDataType float_type(const struct net *net)
+{
+	return net->type == BENCH_F32 || net->type == BENCH_INT8 ? WNNOperandDataType_Float32 :
+								   WNNOperandDataType_Float16;
+}
+
+/* The same number everywhere, in the network's type of floats. */
+static WNNOperand filled(const struct net *net, uint32_t rank, const uint32_t *dims, float number)
+{
+	uint64_t count = product(rank, dims);
+	WNNOperandDataType type = float_type(net);
+	bool wide = type == WNNOperandDataType_Float32;
+	WNNOperand operand;
+	void *data = room(4 * count);
+
+	for (uint64_t i = 0; i < count; i++) {
+		if (wide)
+			((float *)data)[i] = number;
+		else
+			((uint16_t *)data)[i] = wnn_float_to_half(number);
+	}
+	operand = copied(net, type, rank, dims, data, count * (wide ? 4 : 2));
+	free(data);
+	return operand;
+}
+
+/* Numbers of the table in the network's type of floats. */
 static WNNOperand constant(const struct net *net, const json_t *layer, const char *key,
 			   uint32_t rank, const uint32_t *dims)
 {
 	WNNBorrowedConstant borrowed = WNN_BORROWED_CONSTANT_INIT;
 	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
-	const float *data = net->weights + json_integer_value(json_object_get(layer, key));
-	size_t count = 1;
+	const float *data = numbers(net, layer, key);
+	uint64_t count = product(rank, dims);
+	WNNOperand operand;
+	uint16_t *halves;
 
-	for (uint32_t i = 0; i < rank; i++)
-		count *= dims[i];
+	if (float_type(net) == WNNOperandDataType_Float16) {
+		halves = room(2 * count);
+		for (uint64_t i = 0; i < count; i++)
+			halves[i] = wnn_float_to_half(data[i]);
+		operand = copied(net, WNNOperandDataType_Float16, rank, dims, halves, 2 * count);
+		free(halves);
+		return operand;
+	}
 	borrowed.releaseCallback = nothing_to_release;
 	desc.nextInChain = &borrowed.chain;
 	desc.dataType = WNNOperandDataType_Float32;
 	desc.shape = (WNNUint32Array){ rank, dims };
-	return made(net, wnnGraphBuilderConstant(net->builder, &desc, data, count * sizeof(float)));
+	return made(net, wnnGraphBuilderConstant(net->builder, &desc, data,
+						 (size_t)count * sizeof(float)));
+}
+
+static WNNOperand dequantized(const struct net *net, WNNOperand integers, uint32_t rank,
+			      const uint32_t *scales, float scale, WNNOperandDataType type)
+{
+	uint64_t bytes = 4 * product(rank, scales);
+	void *zeros = room(bytes);
+	WNNOperand zero;
+
+	if (type == WNNOperandDataType_Int4)
+		bytes = bytes / 8 + (bytes / 4 & 1);
+	else if (type == WNNOperandDataType_Int8)
+		bytes /= 4;
+	zero = copied(net, type, rank, scales, zeros, bytes);
+	free(zeros);
+	return made(net,
+		    wnnGraphBuilderDequantizeLinear(net->builder, integers,
+						    filled(net, rank, scales, scale), zero, NULL));
+}
+
+/* Weights of which the first dimension is that of the output channels. */
+static WNNOperand weights(const struct net *net, const json_t *layer, uint32_t rank,
+			  const uint32_t *dims)
+{
+	bool packed = net->type == BENCH_W4;
+	uint32_t scales[MAX_RANK] = { dims[0], packed ? dims[1] / BLOCK : 1, 1, 1 };
+	const float *data = numbers(net, layer, "weight");
+	uint64_t count = product(rank, dims);
+	WNNOperandDataType type = packed ? WNNOperandDataType_Int4 : WNNOperandDataType_Int8;
+	float scale = packed ? .01f : .0005f;
+	WNNOperand operand;
+	uint8_t *integers;
+
+	if (net->type == BENCH_F32 || net->type == BENCH_F16)
+		return constant(net, layer, "weight", rank, dims);
+	integers = room(count);
+	for (uint64_t i = 0; i < count; i++) {
+		int value = (int)(data[i] / scale);
+
+		if (packed)
+			integers[i / 2] |= (uint8_t)((value & 0xf) << (i % 2 * 4));
+		else
+			integers[i] = (uint8_t)(int8_t)value;
+	}
+	operand = copied(net, type, rank, dims, integers, packed ? (count + 1) / 2 : count);
+	free(integers);
+	return dequantized(net, operand, rank, scales, scale, type);
+}
+
+/* A bias: of a quantised network it is int32, in the scale of the products. */
+static WNNOperand bias(const struct net *net, const json_t *layer, uint32_t channels)
+{
+	const float *data = numbers(net, layer, "bias");
+	const float scale = .0005f / 32;
+	WNNOperand operand;
+	int32_t *integers;
+
+	if (net->type != BENCH_INT8)
+		return constant(net, layer, "bias", 1, &channels);
+	integers = room(4 * (uint64_t)channels);
+	for (uint32_t i = 0; i < channels; i++)
+		integers[i] = (int32_t)(data[i] / scale);
+	operand = copied(net, WNNOperandDataType_Int32, 1, &channels, integers,
+			 4 * (uint64_t)channels);
+	free(integers);
+	return dequantized(net, operand, 1, &channels, scale, WNNOperandDataType_Int32);
+}
+
+/* To uint8 and back, as a model quantised for ONNX Runtime has it behind each operator. */
+static WNNOperand requantized(const struct net *net, WNNOperand x)
+{
+	static const uint32_t ones[MAX_RANK] = { 1, 1, 1, 1 };
+	static const uint8_t middle = 128;
+	uint32_t rank = (uint32_t)wnnOperandGetShape(x).count;
+	WNNOperand zero = copied(net, WNNOperandDataType_Uint8, rank, ones, &middle, 1);
+	WNNOperand scale = filled(net, rank, ones, 1.f / 32);
+
+	x = made(net, wnnGraphBuilderQuantizeLinear(net->builder, x, scale, zero, NULL));
+	return wnnGraphBuilderDequantizeLinear(net->builder, x, scale, zero, NULL);
+}
+
+static WNNOperand new_input(struct net *net, uint32_t rank, const uint32_t *shape)
+{
+	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
+	char name[12] = "x";
+
+	if (net->inputs)
+		snprintf(name, sizeof(name), "x%u", net->inputs);
+	net->inputs++;
+	desc.dataType = float_type(net);
+	desc.shape = (WNNUint32Array){ rank, shape };
+	return wnnGraphBuilderInput(net->builder, (WNNStringView){ name, strlen(name) }, &desc);
 }
 
 static WNNOperand add_conv(const struct net *net, const json_t *layer, WNNOperand x)
@@ -90,9 +268,8 @@ static WNNOperand add_conv(const struct net *net, const json_t *layer, WNNOperan
 	options.strides = WNN_UINT32_LIST(stride, stride);
 	options.padding = WNN_UINT32_LIST(pad, pad, pad, pad);
 	options.groups = number(layer, "groups");
-	options.bias = constant(net, layer, "bias", 1, filter);
-	return wnnGraphBuilderConv2d(net->builder, x, constant(net, layer, "weight", 4, filter),
-				     &options);
+	options.bias = bias(net, layer, filter[0]);
+	return wnnGraphBuilderConv2d(net->builder, x, weights(net, layer, 4, filter), &options);
 }
 
 static WNNOperand add_linear(const struct net *net, const json_t *layer, WNNOperand x)
@@ -102,9 +279,9 @@ static WNNOperand add_linear(const struct net *net, const json_t *layer, WNNOper
 
 	list(layer, "matrix", shape);
 	options.bTranspose = WNN_TRUE;
-	options.c = constant(net, layer, "bias", 1, shape);
-	return wnnGraphBuilderGemm(net->builder, x, constant(net, layer, "weight", 2, shape),
-				   &options);
+	if (json_object_get(layer, "bias"))
+		options.c = bias(net, layer, shape[0]);
+	return wnnGraphBuilderGemm(net->builder, x, weights(net, layer, 2, shape), &options);
 }
 
 static WNNOperand add_pool(const struct net *net, const json_t *layer, bool max, WNNOperand x)
@@ -134,9 +311,9 @@ static WNNOperand add_flatten(const struct net *net, WNNOperand x)
 	WNNUint32Array shape = wnnOperandGetShape(x);
 	uint32_t size = 1;
 
-	for (size_t i = 0; i < shape.count; i++)
+	for (size_t i = 1; i < shape.count; i++)
 		size *= shape.data[i];
-	return wnnGraphBuilderReshape(net->builder, x, WNN_UINT32_LIST(1, size), NULL);
+	return wnnGraphBuilderReshape(net->builder, x, WNN_UINT32_LIST(shape.data[0], size), NULL);
 }
 
 /* To and from one matrix for each head of an attention: [rows, heads * n] and [heads, rows, n]. */
@@ -174,7 +351,105 @@ static WNNOperand add_layernorm(const struct net *net, const json_t *layer, WNNO
 	return wnnGraphBuilderLayerNormalization(net->builder, x, &options);
 }
 
-static WNNOperand add_layer(const struct net *net, const json_t *layer)
+/* x / sqrt(mean(x * x) + epsilon) * weight */
+static WNNOperand add_rmsnorm(const struct net *net, const json_t *layer, WNNOperand x)
+{
+	WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+	uint32_t last = (uint32_t)wnnOperandGetShape(x).count - 1, one = 1;
+	uint32_t size = wnnOperandGetShape(x).data[last];
+	WNNOperand y = made(net, wnnGraphBuilderMul(net->builder, x, x, NULL));
+
+	options.axes = WNN_UINT32_LIST(last);
+	options.keepDimensions = WNN_TRUE;
+	y = made(net, wnnGraphBuilderReduceMean(net->builder, y, &options));
+	y = made(net, wnnGraphBuilderAdd(net->builder, y, filled(net, 1, &one, 1e-5f), NULL));
+	y = made(net, wnnGraphBuilderSqrt(net->builder, y, NULL));
+	y = made(net, wnnGraphBuilderDiv(net->builder, x, y, NULL));
+	return wnnGraphBuilderMul(net->builder, y, constant(net, layer, "weight", 1, &size), NULL);
+}
+
+/* Rotary embedding of [heads, rows, n] with fixed angles: x * cos + (-upper half, lower half) * sin. */
+static WNNOperand add_rotary(const struct net *net, const json_t *layer, WNNOperand x)
+{
+	WNNUint32Array shape = wnnOperandGetShape(x);
+	uint32_t heads = shape.data[0], rows = shape.data[1], n = shape.data[2];
+	WNNOperand half[2], swapped, sine, cosine;
+
+	half[1] = made(net, wnnGraphBuilderSlice(net->builder, x, WNN_UINT32_LIST(0, 0, 0),
+						 WNN_UINT32_LIST(heads, rows, n / 2), NULL));
+	half[0] = made(net, wnnGraphBuilderSlice(net->builder, x, WNN_UINT32_LIST(0, 0, n / 2),
+						 WNN_UINT32_LIST(heads, rows, n / 2), NULL));
+	half[0] = made(net, wnnGraphBuilderNeg(net->builder, half[0], NULL));
+	swapped = made(net, wnnGraphBuilderConcat(net->builder, 2, half, 2, NULL));
+	cosine = constant(net, layer, "weight", 1, &n);
+	sine = constant(net, layer, "bias", 1, &n);
+	x = made(net, wnnGraphBuilderMul(net->builder, x, cosine, NULL));
+	swapped = made(net, wnnGraphBuilderMul(net->builder, swapped, sine, NULL));
+	return wnnGraphBuilderAdd(net->builder, x, swapped, NULL);
+}
+
+static WNNOperand add_scale(const struct net *net, const json_t *layer, WNNOperand x)
+{
+	float factor = (float)json_number_value(json_object_get(layer, "factor"));
+	uint32_t one = 1;
+
+	return wnnGraphBuilderMul(net->builder, x, filled(net, 1, &one, factor), NULL);
+}
+
+static WNNOperand add_shaped(struct net *net, const json_t *layer, bool input, WNNOperand x)
+{
+	uint32_t shape[MAX_RANK], rank = list(layer, "dims", shape);
+
+	if (input)
+		return new_input(net, rank, shape);
+	return wnnGraphBuilderReshape(net->builder, x, (WNNUint32Array){ rank, shape }, NULL);
+}
+
+static WNNOperand add_concat(const struct net *net, const json_t *layer, const WNNOperand *x)
+{
+	json_t *axis = json_object_get(layer, "axis");
+
+	return wnnGraphBuilderConcat(net->builder, 2, x,
+				     axis ? (uint32_t)json_integer_value(axis) : 1, NULL);
+}
+
+static WNNOperand add_transpose(const struct net *net, WNNOperand x)
+{
+	WNNTransposeOptions order = WNN_TRANSPOSE_OPTIONS_INIT;
+
+	order.permutation = WNN_UINT32_LIST(0, 2, 1);
+	return wnnGraphBuilderTranspose(net->builder, x, &order);
+}
+
+/* NULL: the layer is not one of those without numbers of their own. */
+static WNNOperand add_plain(const struct net *net, const char *op, const WNNOperand *x)
+{
+	if (!strcmp(op, "relu"))
+		return wnnGraphBuilderRelu(net->builder, x[0], NULL);
+	if (!strcmp(op, "relu6"))
+		return add_relu6(net, x[0]);
+	if (!strcmp(op, "gelu"))
+		return wnnGraphBuilderGelu(net->builder, x[0], NULL);
+	if (!strcmp(op, "sigmoid"))
+		return wnnGraphBuilderSigmoid(net->builder, x[0], NULL);
+	if (!strcmp(op, "add"))
+		return wnnGraphBuilderAdd(net->builder, x[0], x[1], NULL);
+	if (!strcmp(op, "mul"))
+		return wnnGraphBuilderMul(net->builder, x[0], x[1], NULL);
+	if (!strcmp(op, "matmul"))
+		return wnnGraphBuilderMatmul(net->builder, x[0], x[1], NULL);
+	if (!strcmp(op, "flatten"))
+		return add_flatten(net, x[0]);
+	if (!strcmp(op, "transpose"))
+		return add_transpose(net, x[0]);
+	if (!strcmp(op, "softmax"))
+		return wnnGraphBuilderSoftmax(net->builder, x[0],
+					      (uint32_t)wnnOperandGetShape(x[0]).count - 1, NULL);
+	fprintf(stderr, "unknown layer '%s'\n", op);
+	exit(1);
+}
+
+static WNNOperand add_layer(struct net *net, const json_t *layer)
 {
 	const char *op = json_string_value(json_object_get(layer, "op"));
 	uint32_t from[4] = { 0 };
@@ -189,29 +464,36 @@ static WNNOperand add_layer(const struct net *net, const json_t *layer)
 		return add_linear(net, layer, x[0]);
 	if (!strcmp(op, "maxpool") || !strcmp(op, "averagepool"))
 		return add_pool(net, layer, op[0] == 'm', x[0]);
-	if (!strcmp(op, "relu"))
-		return wnnGraphBuilderRelu(net->builder, x[0], NULL);
-	if (!strcmp(op, "relu6"))
-		return add_relu6(net, x[0]);
-	if (!strcmp(op, "add"))
-		return wnnGraphBuilderAdd(net->builder, x[0], x[1], NULL);
 	if (!strcmp(op, "concat"))
-		return wnnGraphBuilderConcat(net->builder, 2, x, 1, NULL);
-	if (!strcmp(op, "flatten"))
-		return add_flatten(net, x[0]);
-	if (!strcmp(op, "matmul"))
-		return wnnGraphBuilderMatmul(net->builder, x[0], x[1], NULL);
-	if (!strcmp(op, "gelu"))
-		return wnnGraphBuilderGelu(net->builder, x[0], NULL);
+		return add_concat(net, layer, x);
 	if (!strcmp(op, "heads"))
 		return add_heads(net, layer, x[0]);
 	if (!strcmp(op, "layernorm"))
 		return add_layernorm(net, layer, x[0]);
-	if (!strcmp(op, "softmax"))
-		return wnnGraphBuilderSoftmax(net->builder, x[0],
-					      (uint32_t)wnnOperandGetShape(x[0]).count - 1, NULL);
-	fprintf(stderr, "unknown layer '%s'\n", op);
-	exit(1);
+	if (!strcmp(op, "rmsnorm"))
+		return add_rmsnorm(net, layer, x[0]);
+	if (!strcmp(op, "rotary"))
+		return add_rotary(net, layer, x[0]);
+	if (!strcmp(op, "scale"))
+		return add_scale(net, layer, x[0]);
+	if (!strcmp(op, "input") || !strcmp(op, "reshape"))
+		return add_shaped(net, layer, op[0] == 'i', x[0]);
+	return add_plain(net, op, x);
+}
+
+static void add_layers(struct net *net, const json_t *layers)
+{
+	json_t *layer;
+	size_t i;
+
+	json_array_foreach(layers, i, layer)
+	{
+		WNNOperand y = made(net, add_layer(net, layer));
+
+		if (net->type == BENCH_INT8 && json_is_true(json_object_get(layer, "quantize")))
+			y = made(net, requantized(net, y));
+		net->values[i + 1] = y;
+	}
 }
 
 /* Values that are used by nothing are outputs, in their order. */
@@ -243,16 +525,14 @@ static uint32_t find_outputs(const json_t *layers, WNNOperand *values, WNNNamedO
 }
 
 WNNGraph bench_table_build(WNNContext context, const char *table, const float *weights,
-			   uint32_t rank, const uint32_t *input)
+			   enum bench_type type, uint32_t rank, const uint32_t *input)
 {
-	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
 	json_error_t error;
-	json_t *layers = json_load_file(table, 0, &error), *layer;
-	struct net net = { .weights = weights };
+	json_t *layers = json_load_file(table, 0, &error);
+	struct net net = { .weights = weights, .type = type };
 	WNNNamedOperand outputs[BENCH_MAX_OUTPUTS];
 	uint32_t num;
 	WNNGraph graph;
-	size_t i;
 
 	if (!json_is_array(layers)) {
 		fprintf(stderr, "%s: %s\n", table, error.text);
@@ -261,10 +541,10 @@ WNNGraph bench_table_build(WNNContext context, const char *table, const float *w
 	net.values = calloc(json_array_size(layers) + 1, sizeof(WNNOperand));
 	net.builder = wnnContextCreateGraphBuilder(context);
 	bench_check(net.values && net.builder, "graph builder");
-	desc.dataType = WNNOperandDataType_Float32;
-	desc.shape = (WNNUint32Array){ rank, input };
-	net.values[0] = made(&net, wnnGraphBuilderInput(net.builder, WNN_STR("x"), &desc));
-	json_array_foreach(layers, i, layer) net.values[i + 1] = made(&net, add_layer(&net, layer));
+	net.values[0] = made(&net, new_input(&net, rank, input));
+	if (type == BENCH_INT8)
+		net.values[0] = made(&net, requantized(&net, net.values[0]));
+	add_layers(&net, layers);
 	num = find_outputs(layers, net.values, outputs);
 	bench_check(wnnGraphBuilderBuildSync(net.builder, num, outputs, WNN_WAIT_FOREVER, &graph) ==
 			    WNNStatus_Success,

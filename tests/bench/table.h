@@ -13,11 +13,23 @@
 void bench_fail(const char *what) __attribute__((noreturn));
 void bench_check(bool ok, const char *what);
 
+/* What the values and the weights of a network are. */
+enum bench_type {
+	BENCH_F32,
+	BENCH_F16,
+	BENCH_INT8, /* quantised as by ONNX Runtime: uint8 values, int8 weights for each channel */
+	BENCH_W8,   /* float16 values, int8 weights for each channel */
+	BENCH_W4,   /* float16 values, int4 weights for each block of 32 */
+};
+
+/* One of the above by its name, -1 when there is none. */
+int bench_type_find(const char *name);
+
 /*
- * The graph of a table in a file: input "x", outputs "y", "y1", ... The weights are lent to the
- * library as long as the graph lives.
+ * The graph of a table in a file: inputs "x", "x1", ..., outputs "y", "y1", ... The weights are lent
+ * to the library as long as the graph lives.
  */
 WNNGraph bench_table_build(WNNContext context, const char *table, const float *weights,
-			   uint32_t rank, const uint32_t *input);
+			   enum bench_type type, uint32_t rank, const uint32_t *input);
 
 #endif

@@ -171,8 +171,8 @@ int main(int argc, char **argv)
 	instance = wnnCreateInstance(NULL);
 	bench_check(instance, "instance");
 	run.context = open_context(instance, options.threads);
-	run.graph = bench_table_build(run.context, options.files[0], map_file(options.files[1]), 4,
-				      (const uint32_t[]){ 1, 3, 224, 224 });
+	run.graph = bench_table_build(run.context, options.files[0], map_file(options.files[1]),
+				      BENCH_F32, 4, (const uint32_t[]){ 1, 3, 224, 224 });
 	outputs = wnnGraphGetOutputs(run.graph);
 	run.input = (WNNNamedTensor){
 		WNN_STR("x"),

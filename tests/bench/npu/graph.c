@@ -18,13 +18,17 @@
 #include "api/graph.h"
 #include "../table.h"
 #include "models.h"
+#include "util/float16.h"
 
-#define SIDE 32 /* of the values of made-up graphs */
+#define MAX_INPUTS 4
+#define SIDE	   32 /* of the values of made-up graphs */
 
 struct options {
 	const char *table, *model, *models;
 	uint64_t weights; /* float32 numbers that the table needs */
+	enum bench_type type;
 	uint32_t rank, input[4];
+	uint32_t dispatches; /* of which the last one counts */
 	uint64_t sram_bytes;
 	const char *many, *device; /* a made-up graph of which only the build counts */
 	uint32_t count;		   /* of its nodes */
@@ -53,13 +57,13 @@ static float *seeded(uint64_t count, float scale)
 	return data;
 }
 
-static WNNTensor make_tensor(WNNContext context, WNNUint32Array shape, bool input)
+static WNNTensor make_tensor(WNNContext context, const WNNNamedOperandDescriptor *like, bool input)
 {
 	WNNTensorDescriptor desc = WNN_TENSOR_DESCRIPTOR_INIT;
 	WNNTensor tensor;
 
-	desc.dataType = WNNOperandDataType_Float32;
-	desc.shape = shape;
+	desc.dataType = like->dataType;
+	desc.shape = like->shape;
 	desc.writable = input;
 	desc.readable = !input;
 	bench_check(wnnContextCreateTensorSync(context, &desc, WNN_WAIT_FOREVER, &tensor) ==
@@ -68,35 +72,49 @@ static WNNTensor make_tensor(WNNContext context, WNNUint32Array shape, bool inpu
 	return tensor;
 }
 
-static void run(WNNContext context, WNNGraph graph)
+static WNNTensor make_input(WNNContext context, const WNNNamedOperandDescriptor *like)
 {
-	WNNNamedOperandDescriptorArray inputs = wnnGraphGetInputs(graph),
-				       outputs = wnnGraphGetOutputs(graph);
-	WNNNamedTensor in[1], out[BENCH_MAX_OUTPUTS];
+	WNNTensor tensor = make_tensor(context, like, true);
+	bool half = like->dataType == WNNOperandDataType_Float16;
 	uint64_t count = 1;
 	float *data;
 
-	bench_check(inputs.count == 1 && outputs.count <= BENCH_MAX_OUTPUTS, "inputs and outputs");
-	for (size_t i = 0; i < inputs.data[0].shape.count; i++)
-		count *= inputs.data[0].shape.data[i];
+	for (size_t i = 0; i < like->shape.count; i++)
+		count *= like->shape.data[i];
 	data = seeded(count, 1);
-	in[0] = (WNNNamedTensor){ inputs.data[0].name,
-				  make_tensor(context, inputs.data[0].shape, true) };
-	for (size_t i = 0; i < outputs.count; i++)
-		out[i] = (WNNNamedTensor){ outputs.data[i].name,
-					   make_tensor(context, outputs.data[i].shape, false) };
-	bench_check(wnnContextWriteTensor(context, in[0].tensor, data, count * sizeof(*data)) ==
+	for (uint64_t i = 0; half && i < count; i++)
+		((uint16_t *)data)[i] = wnn_float_to_half(data[i]);
+	bench_check(wnnContextWriteTensor(context, tensor, data, count * (half ? 2 : 4)) ==
 			    WNNStatus_Success,
 		    "write");
-	bench_check(wnnContextDispatch(context, graph, 1, in, outputs.count, out) ==
-			    WNNStatus_Success,
-		    "dispatch");
-	bench_check(wnnContextOnWorkDoneSync(context, WNN_WAIT_FOREVER) == WNNStatus_Success,
-		    "dispatch");
-	wnnTensorRelease(in[0].tensor);
+	free(data);
+	return tensor;
+}
+
+static void run(WNNContext context, WNNGraph graph, uint32_t dispatches)
+{
+	WNNNamedOperandDescriptorArray inputs = wnnGraphGetInputs(graph),
+				       outputs = wnnGraphGetOutputs(graph);
+	WNNNamedTensor in[MAX_INPUTS], out[BENCH_MAX_OUTPUTS];
+
+	bench_check(inputs.count <= MAX_INPUTS && outputs.count <= BENCH_MAX_OUTPUTS,
+		    "inputs and outputs");
+	for (size_t i = 0; i < inputs.count; i++)
+		in[i] = (WNNNamedTensor){ inputs.data[i].name,
+					  make_input(context, &inputs.data[i]) };
+	for (size_t i = 0; i < outputs.count; i++)
+		out[i] = (WNNNamedTensor){ outputs.data[i].name,
+					   make_tensor(context, &outputs.data[i], false) };
+	for (uint32_t i = 0; i < dispatches; i++)
+		bench_check(wnnContextDispatch(context, graph, inputs.count, in, outputs.count,
+					       out) == WNNStatus_Success &&
+				    wnnContextOnWorkDoneSync(context, WNN_WAIT_FOREVER) ==
+					    WNNStatus_Success,
+			    "dispatch");
+	for (size_t i = 0; i < inputs.count; i++)
+		wnnTensorRelease(in[i].tensor);
 	for (size_t i = 0; i < outputs.count; i++)
 		wnnTensorRelease(out[i].tensor);
-	free(data);
 }
 
 /* ---- graphs of many nodes */
@@ -283,8 +301,8 @@ static WNNGraph build(const struct options *options, WNNContext context, float *
 	struct model model;
 
 	if (options->table)
-		return bench_table_build(context, options->table, weights, options->rank,
-					 options->input);
+		return bench_table_build(context, options->table, weights, options->type,
+					 options->rank, options->input);
 	if (model_build(&model, options->model, &paths, context, 1))
 		exit(1);
 	return model.graph;
@@ -304,6 +322,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'i':
 		for (char *at = arg; options->rank < 4 && *at; at += *at == ',')
 			options->input[options->rank++] = (uint32_t)strtoul(at, &at, 10);
+		return 0;
+	case 'T':
+		if (bench_type_find(arg) < 0)
+			argp_error(state, "no type '%s'", arg);
+		options->type = (enum bench_type)bench_type_find(arg);
+		return 0;
+	case 'D':
+		options->dispatches = (uint32_t)strtoul(arg, NULL, 0);
 		return 0;
 	case 'm':
 		options->model = arg;
@@ -346,7 +372,7 @@ static void measure(const struct options *options, WNNContext context)
 	double took = seconds(CLOCK_PROCESS_CPUTIME_ID) - begin;
 	json_t *result;
 
-	run(context, graph);
+	run(context, graph, options->dispatches);
 	result = describe(graph, options, took);
 	json_dumpf(result, stdout, JSON_INDENT(1));
 	putchar('\n');
@@ -361,6 +387,8 @@ int main(int argc, char **argv)
 		{ "table", 't', "FILE", 0, "A table of layers", 0 },
 		{ "weights", 'w', "N", 0, "Of a table: how many numbers are its weights", 0 },
 		{ "input", 'i', "N,...", 0, "Of a table: the shape of its input", 0 },
+		{ "type", 'T', "TYPE", 0, "Of a table: f32, f16, int8, w8 or w4", 0 },
+		{ "dispatches", 'D', "N", 0, "So many, of which the last one counts", 0 },
 		{ "model", 'm', "NAME", 0, "squeezenet, mobilenetv2 or lenet instead", 0 },
 		{ "models", 'M', "DIR", 0, "Folder of the shared models", 0 },
 		{ "graph", 'g', "NAME", 0, "Only build a chain, mesh, tree or constants", 0 },
@@ -372,7 +400,7 @@ int main(int argc, char **argv)
 	};
 	static const struct argp argp = { known, parse, NULL, "Runs a network of bench_npu.py.",
 					  NULL,	 NULL,	NULL };
-	struct options options = { .device = "sim" };
+	struct options options = { .dispatches = 1, .device = "sim" };
 	struct model_device device = { .threads = 1 };
 	WNNInstance instance;
 	WNNContext context;

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT
 """The networks of bench_npu.py: those of cpu/models.py, MobileNetV1, BERT-base, and the tables of the shared models.
 
-A table here only counts its weights; bench-npu-graph seeds them. bound() says what the machine could do at best with a table.
+A table here only counts its weights; bench-npu-graph seeds them. bound() says what the machine could do at best with a table; it
+knows the shapes in the table and what isa.xml and registers.xml say of the machine, and nothing of the compiler.
 """
 import math
 import pathlib
 import sys
+import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cpu"))
 import models  # noqa: E402
+
+UAPI = pathlib.Path(__file__).resolve().parents[3] / "uapi" / "onpu"
 
 
 class Table(models.Net):
@@ -16,16 +20,23 @@ class Table(models.Net):
         super().__init__(name, seed)
         self.shapes = [tuple(input)]
 
+    def input(self, *shape):
+        """One more input, beside value 0."""
+        return self.add("input", [0], shape, dims=list(shape))
+
+    def reshape(self, x, *shape):
+        return self.add("reshape", [x], shape, dims=list(shape))
+
     def weight(self, shape, scale):
         self.offset += math.prod(shape)
         return self.offset - math.prod(shape)
 
     # --- layers over rows: [rows, columns]
 
-    def gemm(self, x, out, act=None):
+    def gemm(self, x, out, act=None, bias=True):
         rows, depth = self.shapes[x]
-        y = self.add("linear", [x], (rows, out), matrix=[out, depth],
-                     weight=self.weight([out, depth], 1), bias=self.weight([out], 1))
+        options = {"bias": self.weight([out], 1)} if bias else {}
+        y = self.add("linear", [x], (rows, out), matrix=[out, depth], weight=self.weight([out, depth], 1), **options)
         return self.add(act, [y], self.shapes[y]) if act else y
 
     def heads(self, x, count, transposed=False):
@@ -104,6 +115,71 @@ def bert_layer(rows=128):
     return net
 
 
+def attend(net, q, k, v):
+    """softmax(q * k / sqrt(n)) * v of [heads, rows, n] or, of k, [heads, n, rows]."""
+    n = net.shapes[q][-1]
+    scores = net.matmul(q, k)
+    scores = net.add("scale", [scores], net.shapes[scores], factor=n ** -.5)
+    return net.matmul(net.softmax(scores), v)
+
+
+def attention_1024(heads=12, rows=1024, n=64):
+    net = Table("attention_1024", input=(heads, rows, n))
+    k, v = net.input(heads, rows, n), net.input(heads, rows, n)
+    attend(net, 0, net.add("transpose", [k], (heads, n, rows)), v)
+    return net
+
+
+def cached(net, new, past):
+    """What a cache of keys or values, [heads, rows, n], is with one row more."""
+    heads, rows, n = net.shapes[past]
+    return net.add("concat", [past, new], (heads, rows + 1, n), axis=1)
+
+
+def decode_attention(net, q, k, v, context):
+    """One token's [heads, 1, n] of keys and values joins the caches; several heads of q share each of them."""
+    heads, _, n = net.shapes[k]
+    keys = cached(net, k, net.input(heads, context - 1, n))
+    values = cached(net, v, net.input(heads, context - 1, n))
+    y = attend(net, q, net.add("transpose", [keys], (heads, n, context)), values)
+    return net.reshape(y, 1, math.prod(net.shapes[y]))
+
+
+def gpt2_decode(d=768, heads=12, context=1024):
+    """One layer of GPT-2 for one token, with the keys and values of the tokens before as inputs."""
+    net = Table("gpt2_decode", input=(1, d))
+    x = net.layernorm(0)
+    q, k, v = (net.reshape(net.gemm(x, d), heads, 1, d // heads) for _ in range(3))
+    y = net.gemm(decode_attention(net, q, k, v, context), d)
+    x = net.add("add", [0, y], (1, d))
+    net.add("add", [x, net.gemm(net.gemm(net.layernorm(x), 4 * d, "gelu"), d)], (1, d))
+    return net
+
+
+def llama_decode(d=2048, heads=32, groups=4, hidden=5632, context=1024):
+    """One layer of a Llama of the size of TinyLlama for one token."""
+    def normed(x):
+        return net.add("rmsnorm", [x], (1, d), weight=net.weight([d], 1))
+
+    def rotated(x):
+        n = net.shapes[x][-1]
+        return net.add("rotary", [x], net.shapes[x], weight=net.weight([n], 1), bias=net.weight([n], 1))
+
+    net = Table("llama_decode", input=(1, d))
+    n = d // heads
+    x = normed(0)
+    q, k, v = (net.gemm(x, out, bias=False) for out in (d, groups * n, groups * n))
+    q, k = rotated(net.reshape(q, groups, heads // groups, n)), rotated(net.reshape(k, groups, 1, n))
+    y = decode_attention(net, q, k, net.reshape(v, groups, 1, n), context)
+    x = net.add("add", [0, net.gemm(y, d, bias=False)], (1, d))
+    y = normed(x)
+    gate, up = (net.gemm(y, hidden, bias=False) for _ in range(2))
+    gate = net.add("mul", [gate, net.add("sigmoid", [gate], (1, hidden))], (1, hidden))
+    y = net.gemm(net.add("mul", [gate, up], (1, hidden)), d, bias=False)
+    net.add("add", [x, y], (1, d))
+    return net
+
+
 def one(name, input, make):
     net = Table(name, input=input)
     make(net)
@@ -144,76 +220,139 @@ SEEDED = {"resnet50": models.resnet50, "mobilenetv1": mobilenetv1, "bert_encoder
 models.Net = Table
 
 
+# Networks by what is asked of them: {name: (table, types, dispatches, pictures at a time)}. A type says what bench-npu-graph makes of the
+# table: int8 is quantised as a whole, w8 and w4 are float16 with weights of 8 and 4 bits.
+NETWORKS = {
+    "resnet50": (models.resnet50, {"f32": "f32", "f16": "f16", "int8": "int8"}, 1, 1),
+    "squeezenet": (squeezenet_shared, {"f32": "f32", "int8": "int8"}, 1, 1),
+    "mobilenetv2": (models.mobilenetv2, {"f32": "f32", "int8": "int8"}, 1, 1),
+    "bert_layer": (bert_layer, {"f32": "f32", "int8": "w8"}, 1, 1),
+    "attention_1024": (attention_1024, {"f32": "f32", "f16": "f16"}, 1, 1),
+    "gpt2_decode": (gpt2_decode, {"f16": "f16", "int4": "w4"}, 1, 1),
+    "llama_decode": (llama_decode, {"f16": "f16", "int4": "w4"}, 1, 1),
+    "mobilenetv2_batch8": (models.mobilenetv2, {"f32": "f32"}, 1, 8),
+    "lenet_warm": (lenet_shared, {"f32": "f32"}, 2, 1),
+}
+
+
 # --- the bound
 
-# onpu-ref1, float32: side of the array, cycles per step of k and least depth, lanes, bytes of LD in a cycle.
-SIDE, K_CYCLES, LEAST_DEPTH, LANES, LD_BYTES = 64, 4, 64, 128, 32
-# Passes of the vector unit over the elements of a result, by the factors of its instructions.
-PASSES = {"relu": 1, "relu6": 1, "gelu": 4, "add": 1, "softmax": 1 + 1 + 4 + 1 + 2, "layernorm": 6}
+
+def machine():
+    """Of onpu-ref1: (rows and columns of the matrix array, lanes, bytes of one DMA engine in a cycle)."""
+    reset = {reg.get("name"): reg.get("reset") for reg in xml.etree.ElementTree.parse(UAPI / "registers.xml").iter()}
+    return (*(int(reset[f"CAP_{name}"], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES")),)
 
 
-def blocks(n):
-    return -(-n // SIDE)
+def step_cycles(instruction):
+    """Cycles of the matrix unit for each step of the depth."""
+    for bitset in xml.etree.ElementTree.parse(UAPI / "isa.xml").iter():
+        if bitset.get("name") == instruction:
+            return int(bitset.find("meta").get("factor"))
+    raise KeyError(instruction)
 
 
-def mxu_cycles(batch, rows, columns, depth):
-    return batch * blocks(rows) * blocks(columns) * max(depth * K_CYCLES, LEAST_DEPTH)
+ROWS, COLS, LANES, DMA_BYTES = machine()
+# Both DMA engines load and store.
+BYTES = 2 * DMA_BYTES
+# By type: the instruction of products, bytes of a value at the border, bytes of a weight, whether values in between are integers.
+TYPES = {
+    "f32": ("mma.f32", 4, 4, False),
+    "f16": ("mma.f16", 2, 2, False),
+    "int8": ("mma.i8", 4, 1, True),
+    "w8": ("mma.f16", 2, 1, False),
+    "w4": ("mma.f16", 2, .5 + 2 / 32, False),
+}
+# Passes of the vector unit over the elements of a result that no other engine can take over.
+PASSES = {"relu": 1, "relu6": 1, "gelu": 4, "sigmoid": 1, "mul": 1, "softmax": 1 + 1 + 4 + 1 + 2, "layernorm": 6, "rmsnorm": 4,
+          "rotary": 3}
+
+
+def quantized(net):
+    """The table with a mark at each value that a quantised model has as integers: an activation and its layer have one."""
+    followed = {layer["inputs"][0] for layer in net.layers if layer["op"] in ("relu", "relu6")}
+    for i, layer in enumerate(net.layers):
+        layer["quantize"] = layer["op"] not in ("softmax", "input") and i + 1 not in followed
+    return net
+
+
+class Costs:
+    """What each layer of a table costs at least, in a type."""
+
+    def __init__(self, net, type="f32"):
+        self.net = net
+        instruction, self.value_bytes, self.weight_bytes, self.integers = TYPES[type]
+        self.step = step_cycles(instruction)
+        self.packed = type in ("w8", "w4")
+
+    def mxu_cycles(self, batch, rows, columns, depth):
+        return batch * -(-rows // ROWS) * -(-columns // COLS) * max(depth * self.step, ROWS)
+
+    def product(self, batch, rows, columns, depth):
+        return self.mxu_cycles(batch, rows, columns, depth), batch * rows * columns * depth
+
+    def weights(self, matrix, bias):
+        """Cycles of the vector unit to widen packed weights, and bytes."""
+        return lane_cycles(matrix) if self.packed else 0, matrix * self.weight_bytes + bias * self.value_bytes
+
+    def of(self, layer, shape):
+        """[cycles of the matrix unit, of the vector unit, bytes of weights, MACs of the matrix unit]"""
+        op, n = layer["op"], math.prod(shape)
+        x = self.net.shapes[layer["inputs"][0]]
+        # A quantised result is made of int32 sums by the vector unit, the activation included.
+        store = lane_cycles(n) if self.integers else 0
+        if op == "conv":
+            out, depth, kh, kw = layer["filter"]
+            widen, weights = self.weights(out * depth * kh * kw, out)
+            if depth == 1 and layer["groups"] > 1:
+                return [0, lane_cycles(n) * kh * kw + store, weights, 0]
+            cycles, macs = self.product(layer["groups"], math.prod(shape[1:]), out // layer["groups"], depth * kh * kw)
+            return [cycles, store + widen, weights, macs]
+        if op == "linear":
+            out, depth = layer["matrix"]
+            widen, weights = self.weights(out * depth, out if "bias" in layer else 0)
+            cycles, macs = self.product(1, x[0] if len(x) > 1 else 1, out, depth)
+            return [cycles, store + widen, weights, macs]
+        if op == "matmul":
+            cycles, macs = self.product(*shape, x[-1])
+            return [cycles, store, 0, macs]
+        if op in ("maxpool", "averagepool"):
+            # Along rows, then along columns, where that takes less than the window at once.
+            kernel, stride = layer["kernel"], layer["stride"]
+            return [0, lane_cycles(n) * min(kernel ** 2, kernel * stride + kernel) + store, 0, 0]
+        if op == "add":
+            # The sums of a product may begin with the other operand.
+            made = {self.net.layers[i - 1]["op"] for i in layer["inputs"] if i}
+            return [0, store or lane_cycles(n) * (not made & {"conv", "linear", "matmul"}), 0, 0]
+        passes = 0 if self.integers and op in ("relu", "relu6") else PASSES.get(op, 0)
+        return [0, lane_cycles(n) * passes, 0, 0]
+
+    def layers(self):
+        return [[layer, *self.of(layer, self.net.shapes[i + 1])] for i, layer in enumerate(self.net.layers)]
+
+    def border_bytes(self):
+        """Of the inputs and the outputs."""
+        used = {x for layer in self.net.layers if layer["op"] != "input" for x in layer["inputs"]}
+        values = [0] + [i + 1 for i, layer in enumerate(self.net.layers) if layer["op"] == "input" or i + 1 not in used]
+        return sum(math.prod(self.net.shapes[i]) for i in values) * self.value_bytes
 
 
 def lane_cycles(elements):
     return -(-elements // LANES)
 
 
-def layer_cost(layer, shapes, shape):
-    """Cycles of the matrix unit, of the vector unit, bytes of weights, and MACs."""
-    op, n = layer["op"], math.prod(shape)
-    x = shapes[layer["inputs"][0]]
-    if op == "conv":
-        out, depth, kh, kw = layer["filter"]
-        places, taps = math.prod(shape[1:]), kh * kw
-        weights = 4 * (out * depth * taps + out)
-        macs = n * depth * taps
-        if depth == 1 and layer["groups"] > 1:
-            return 0, lane_cycles(n) * (taps + 1), weights, macs
-        return mxu_cycles(layer["groups"], places, out // layer["groups"], depth * taps), lane_cycles(n), weights, macs
-    if op == "linear":
-        out, depth = layer["matrix"]
-        rows = x[0] if len(x) > 1 else 1
-        return mxu_cycles(1, rows, out, depth), lane_cycles(n), 4 * (out * depth + out), n * depth
-    if op == "matmul":
-        batch, rows, columns = shape
-        return mxu_cycles(batch, rows, columns, x[-1]), 0, 0, n * x[-1]
-    if op in ("maxpool", "averagepool"):
-        return 0, lane_cycles(n) * (layer["kernel"] ** 2 + 2 * (op == "averagepool")), 0, 0
-    return 0, lane_cycles(n) * PASSES.get(op, 0), 0, 0
+def bound(net, type="f32", batch=1):
+    """(cycles, MACs of the matrix unit) of a batch: the busiest of the engines, each of which does only what must be done."""
+    costs = Costs(net, type)
+    layers = costs.layers()
+    mxu, vpu, weights, macs = (sum(layer[i] for layer in layers) for i in range(1, 5))
+    moved = math.ceil((weights + batch * costs.border_bytes()) / BYTES)
+    return max(batch * mxu, batch * vpu, moved), batch * macs
 
 
-def layer_costs(net):
-    """[layer, cycles of the matrix unit, of the vector unit, bytes of weights, MACs] for each layer; an activation belongs to
-    the layer whose result only it uses."""
-    uses = [0] * len(net.shapes)
-    for layer in net.layers:
-        for x in layer["inputs"]:
-            uses[x] += 1
-    costs = []
-    for i, layer in enumerate(net.layers):
-        mxu, vpu, weights, macs = layer_cost(layer, net.shapes, net.shapes[i + 1])
-        before = layer["inputs"][0] - 1
-        if layer["op"] in ("relu", "relu6", "gelu") and before >= 0 and uses[before + 1] == 1:
-            costs[before][2] += vpu
-            vpu = 0
-        costs.append([layer, mxu, vpu, weights, macs if mxu else 0])
-    return costs
-
-
-def layer_bound(mxu, vpu, weights):
-    return max(mxu, vpu, -(-weights // LD_BYTES))
-
-
-def bound(net):
-    """(cycles, macs of the matrix unit): the sum over layers of the longest of the three."""
-    costs = layer_costs(net)
-    return sum(layer_bound(*cost[1:4]) for cost in costs), sum(cost[4] for cost in costs)
+def share_of_peak(macs, cycles, type):
+    """Of the MACs that the matrix unit does in so many cycles."""
+    return macs * step_cycles(TYPES[type][0]) / (ROWS * COLS * cycles)
 
 
 # Operators of WebNN that the layers of a table become, where they take time.
@@ -222,12 +361,23 @@ OPERATORS = {"conv": ("conv2d",), "linear": ("gemm", "matmul"), "matmul": ("matm
 
 
 def bounds_of_nodes(net, nodes):
-    """For each node of a profile its layer's bound, 0 for those that are no layer's; None when they do not fit together."""
-    costs = [cost for cost in layer_costs(net) if cost[0]["op"] in OPERATORS]
+    """For each node of a float32 profile what its layer would cost alone, 0 for those that are no layer's; None when they do not
+    fit together. An activation belongs to the layer whose result only it uses."""
+    layers = Costs(net).layers()
+    uses = [0] * len(net.shapes)
+    for layer in net.layers:
+        for x in layer["inputs"]:
+            uses[x] += 1
+    for layer, _, vpu, *_ in layers:
+        before = layer["inputs"][0]
+        if layer["op"] in ("relu", "relu6", "gelu") and before and uses[before] == 1:
+            layers[before - 1][2] += vpu
+    layers = [layer for layer in layers if layer[0]["op"] in OPERATORS]
     result = []
     for node in nodes:
-        if costs and node["op"].split("+")[0] in OPERATORS[costs[0][0]["op"]]:
-            result.append(layer_bound(*costs.pop(0)[1:4]))
+        if layers and node["op"].split("+")[0] in OPERATORS[layers[0][0]["op"]]:
+            _, mxu, vpu, weights, _ = layers.pop(0)
+            result.append(max(mxu, vpu, math.ceil(weights / BYTES)))
         else:
             result.append(0)
-    return None if costs else result
+    return None if layers else result

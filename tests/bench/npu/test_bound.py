@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""The bound of bench_npu.py: against figures worked out by hand, and never above what the device model takes.
+
+test_bound.py BUILD runs the small networks of the benchmark in every type.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import networks  # noqa: E402
+
+
+class Bound(unittest.TestCase):
+    def test_matrix_unit(self):
+        # 3136 positions are 49 blocks of rows, 64 channels one of columns; each takes 9 taps * 64 channels * 4 cycles.
+        net = networks.LAYERS["resnet50_2_3x3"]()
+        self.assertEqual(networks.bound(net), (49 * 9 * 64 * 4, 3136 * 64 * 64 * 9))
+        # Half the cycles for binary16; for 8-bit integers a quarter.
+        self.assertEqual(networks.bound(net, "f16")[0], 49 * 9 * 64 * 2)
+        self.assertEqual(networks.bound(net, "int8")[0], 49 * 9 * 64)
+
+    def test_shallow_products_cost_the_depth_of_the_array(self):
+        net = networks.one("shallow", (12, 128, 1), lambda net: net.matmul(0, net.input(12, 1, 128)))
+        self.assertEqual(networks.Costs(net).layers()[1][1], 12 * 2 * 2 * 64)
+
+    def test_vector_unit(self):
+        # Nine passes over 12 * 128 * 128 elements, in 128 lanes, are more than 2 * 786432 bytes / 64.
+        net = networks.LAYERS["bert_softmax"]()
+        self.assertEqual(networks.bound(net)[0], max(9 * 12 * 128, 2 * 786432 // 64))
+
+    def test_bytes(self):
+        # One row: 3072 * 768 weights and 768 sums to begin with, an input and an output, 64 bytes a cycle; and
+        # 12 blocks of columns for the matrix unit, 3072 * 4 cycles each.
+        net = networks.one("row", (1, 3072), lambda net: net.gemm(0, 768))
+        weights = 4 * (3072 * 768 + 768 + 3072 + 768)
+        self.assertEqual(networks.bound(net)[0], max(-(-weights // 64), 12 * 3072 * 4))
+        # Four bits and one scale of 16 bits for 32 weights; the vector unit widens them, 128 in a cycle.
+        widen = 3072 * 768 // 128
+        packed = (3072 * 768 * (.5 + 2 / 32) + 2 * (768 + 3072 + 768)) / 64
+        self.assertEqual(networks.bound(net, "w4")[0], max(packed, 12 * 3072 * 2, widen))
+
+    def test_a_batch_moves_its_weights_once(self):
+        net = networks.lenet_shared()
+        one, macs = networks.bound(net)
+        many, all_macs = networks.bound(net, batch=8)
+        self.assertEqual(all_macs, 8 * macs)
+        self.assertLessEqual(many, 8 * one)
+
+    def test_no_network_takes_less(self):
+        names = ("squeezenet", "mobilenetv2", "lenet_warm", "gpt2_decode")
+        with tempfile.TemporaryDirectory(prefix="test-bound-") as folder:
+            out = pathlib.Path(folder) / "out.json"
+            subprocess.run([sys.executable, "-B", HERE.parent / "bench_npu.py", "--build", BUILD, "--json", out, *names],
+                           check=True, stdout=subprocess.DEVNULL)
+            result = json.loads(out.read_text())["networks"]
+        self.assertEqual(sorted(result), sorted(names))
+        for name, types in result.items():
+            self.assertEqual(list(types), list(networks.NETWORKS[name][1]))
+            for key, figures in types.items():
+                with self.subTest(network=name, type=key):
+                    self.assertEqual(sorted(figures), ["bound", "cycles", "share", "share_of_peak"])
+                    self.assertLessEqual(figures["bound"], figures["cycles"])
+                    self.assertGreater(figures["share_of_peak"], 0)
+                    self.assertLessEqual(figures["share_of_peak"], figures["share"])
+
+
+if __name__ == "__main__":
+    BUILD = sys.argv.pop(1)
+    unittest.main()
