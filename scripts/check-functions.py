@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Find functions of C that are longer than 80 lines: check-functions.py [CHECKOUT].
+"""Find functions that are longer than 80 lines: check-functions.py [CHECKOUT].
 
-A function is what begins with "{" in the first column after a line that ends with ")", as kernel style has it,
-and ends with "}" in the first column; its lines are those between the two.
+In C a function is what begins with "{" in the first column after a line that ends with ")", as kernel style has it,
+and ends with "}" in the first column; its lines are those between the two. In Python they are the lines of its body.
 """
 
+import ast
 import os
 import re
 import subprocess
@@ -15,7 +16,7 @@ MAX_LINES = 80
 NAME = re.compile(r"(\w+)\s*\((?!.*\b\w+\s*\(\()")
 
 
-def functions(text):
+def functions_of_c(text):
     """(line, name, length of the body) of each function."""
     lines = text.splitlines()
     start = None
@@ -31,15 +32,23 @@ def functions(text):
             start = None
 
 
+def functions_of_python(text):
+    """The same for Python."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.lineno, node.name, node.end_lineno - node.body[0].lineno + 1
+
+
 def main():
     top = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else
                           os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z", "*.c", "*.h"], cwd=top,
+    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z", "*.c", "*.h", "*.py"], cwd=top,
                          check=True, stdout=subprocess.PIPE).stdout
     found = 0
     for path in sorted(set(out.decode().split("\0")) - {""}):
         if not os.path.isfile(os.path.join(top, path)):
             continue
+        functions = functions_of_python if path.endswith(".py") else functions_of_c
         with open(os.path.join(top, path), encoding="utf-8") as file:
             for line, name, length in functions(file.read()):
                 if length > MAX_LINES:

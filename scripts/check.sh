@@ -46,6 +46,8 @@ stage_lint()
 	step check-shell "shell scripts" inside bash "$top/scripts/check-shell.sh" || status=1
 	step check-tree "licence lines, file lengths, names" \
 		inside python3 "$top/scripts/check-tree.py" || status=1
+	step check-functions "lengths of functions" \
+		inside python3 "$top/scripts/check-functions.py" || status=1
 	step check-format "C as clang-format writes it" inside bash "$top/scripts/check-format.sh" || status=1
 	step check-includes "include directions" \
 		inside python3 "$top/scripts/check-includes.py" || status=1

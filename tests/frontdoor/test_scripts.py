@@ -249,8 +249,11 @@ class Tree(ScriptTest):
             self.assertIn(f"\n{name}:", "\n" + out)
 
     def test_too_long(self):
-        self.assertEqual(self.check("a.c", SPDX + "\n" * 799)[0], 0)
-        self.assertEqual(self.check("a.c", SPDX + "\n" * 800)[0], 1)
+        for name in ("a.c", "a.cc", "a.js"):
+            with self.subTest(name):
+                self.setUp()
+                self.assertEqual(self.check(name, SPDX + "\n" * 799)[0], 0)
+                self.assertEqual(self.check(name, SPDX + "\n" * 800)[0], 1)
 
     def test_registry(self):
         self.assertIn("registry", self.check("a.c", SPDX + "// http://deb." + "debian.org/x\n")[1])
@@ -274,6 +277,12 @@ class Functions(ScriptTest):
     def test_head_of_several_lines(self):
         self.assertEqual(self.check(81, "int g(int a,\n      int b)"),
                          (1, "a.c:2: g() has 81 lines, more than 80\n"))
+
+    def test_python(self):
+        subprocess.run(["git", "init", "-q", self.folder], check=True)
+        for lines, expected in ((80, (0, "")), (81, (1, "a.py:3: f() has 81 lines, more than 80\n"))):
+            self.write("a.py", "# A line.\n\ndef f(a,\n      b):\n" + "    a += 1\n" * lines)
+            self.assertEqual(self.run_script("check-functions.py", self.folder), expected)
 
     def test_table_is_no_function(self):
         self.assertEqual(self.check(81, "int table[] ="), (0, ""))
