@@ -6,38 +6,41 @@
 
 : "${top:?}"
 
-# The compiler of a build, then meson's arguments.
+# The compiler of a build, then meson's arguments. The environment has what the optional parts need: that
+# one is left out would be an error.
 build_options()
 {
+	local all=--auto-features=enabled
+
 	case $1 in
-	gcc) echo "gcc" ;;
-	clang) echo "clang" ;;
-	asan) echo "gcc -Db_sanitize=address,undefined" ;;
-	fuzzers) echo "clang -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false" ;;
+	gcc) echo "gcc $all" ;;
+	clang) echo "clang $all" ;;
+	asan) echo "gcc $all -Db_sanitize=address,undefined" ;;
+	fuzzers) echo "clang $all -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false" ;;
 	*) die "no build named '$1'" ;;
 	esac
 }
 
 # Set a build up unless that was done with the same options. The stamp is written last, so that
-# an interrupted set-up starts again. Meson does not see a folder that came new: the second stamp.
+# an interrupted set-up starts again. Meson does not see that the kernel's test harness was fetched:
+# the second stamp.
 configure()
 {
-	local name=$1 dir=$top/build/$1 options stamp folders again=()
+	local name=$1 dir=$top/build/$1 options stamp harness again=()
 
 	read -ra options < <(build_options "$name")
 	stamp="$(tools) ${options[*]}"
-	folders=$(cd -- "$top" && ls -d -- */meson.build tests/*/meson.build \
-		build/linux/.complete 2>/dev/null) || true
+	harness=$([ ! -e "$top/build/linux/.complete" ] || echo yes)
 	if [ "$(cat "$dir/.onpu-options" 2>/dev/null)" != "$stamp" ]; then
 		rm -rf -- "$dir"
-	elif [ "$(cat "$dir/.onpu-folders" 2>/dev/null)" != "$folders" ]; then
+	elif [ "$(cat "$dir/.onpu-harness" 2>/dev/null)" != "$harness" ]; then
 		again=(--reconfigure)
 	else
 		return 0
 	fi
 	step "$name-setup" "configuring build/$name" inside env CC="${options[0]}" \
 		meson setup --werror "${again[@]}" "${options[@]:1}" "$dir" "$top" || return
-	printf '%s\n' "$folders" >"$dir/.onpu-folders"
+	printf '%s\n' "$harness" >"$dir/.onpu-harness"
 	printf '%s\n' "$stamp" >"$dir/.onpu-options"
 }
 
