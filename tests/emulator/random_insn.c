@@ -10,7 +10,7 @@ struct shape {
 };
 
 struct generator {
-	struct random_source *r;
+	struct rng *r;
 	struct program *p;
 	enum onpu_op op;
 	const struct onpu_op_info *info;
@@ -26,7 +26,7 @@ struct generator {
 
 static uint32_t below(struct generator *g, uint32_t n)
 {
-	return random_below(g->r, n);
+	return (uint32_t)rng_below(g->r, n);
 }
 
 static bool one_in(struct generator *g, uint32_t n)
@@ -200,7 +200,7 @@ static void taps(struct generator *g, bool moving)
 	}
 	if (g->op == ONPU_OP_MMA_I8) {
 		t.zero_a = (int32_t)below(g, 256) - 128;
-		t.zero_b = one_in(g, 4) ? (int32_t)random_u32(g->r) : 0;
+		t.zero_b = one_in(g, 4) ? (int32_t)rng_u32(g->r) : 0;
 	}
 	memcpy(g->param, &t, sizeof(t));
 	g->has_param = true;
@@ -419,7 +419,7 @@ static void make_elementwise(struct generator *g)
 		g->insn.ch = one_in(g, 2);
 }
 
-void random_insn(struct random_source *r, struct program *p, enum onpu_op op, uint32_t sram_bytes)
+void random_insn(struct rng *r, struct program *p, enum onpu_op op, uint32_t sram_bytes)
 {
 	struct generator g = {
 		.r = r, .p = p, .op = op, .info = &onpu_op_info[op], .sram_bytes = sram_bytes
@@ -462,7 +462,7 @@ void random_insn(struct random_source *r, struct program *p, enum onpu_op op, ui
 }
 
 /* Mostly numbers near 1 in every float type; some of the extremes; some noise. */
-void random_data(struct random_source *r, uint8_t *data, size_t size)
+void random_data(struct rng *r, uint8_t *data, size_t size)
 {
 	static const uint32_t special[] = {
 		0x00000000, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00001, 0xffa00000,
@@ -471,7 +471,7 @@ void random_data(struct random_source *r, uint8_t *data, size_t size)
 	};
 
 	for (size_t i = 0; i + 4 <= size; i += 4) {
-		uint32_t kind = random_below(r, 64), word = random_u32(r);
+		uint32_t kind = (uint32_t)rng_below(r, 64), word = rng_u32(r);
 
 		if (kind < 40)
 			word = (word & 0x81ff81ff) + 0x3e003e00;

@@ -143,17 +143,9 @@ void rig_csr_write(struct rig *rig, uint32_t csr, uint32_t value)
 	rig->core.x[1] = x1;
 }
 
-uint32_t rig_random(struct rig_random *random)
+uint32_t rig_random_operand(struct rng *rng)
 {
-	random->state ^= random->state >> 12;
-	random->state ^= random->state << 25;
-	random->state ^= random->state >> 27;
-	return (uint32_t)(random->state * UINT64_C(0x2545f4914f6cdd1d) >> 32);
-}
-
-uint32_t rig_random_operand(struct rig_random *random)
-{
-	uint32_t r = rig_random(random);
+	uint32_t r = rng_u32(rng);
 
 	switch (r >> 29) {
 	case 0:
@@ -165,6 +157,6 @@ uint32_t rig_random_operand(struct rig_random *random)
 	case 3:
 		return (1u << (r & 31)) - 1;
 	default:
-		return rig_random(random);
+		return rng_u32(rng);
 	}
 }

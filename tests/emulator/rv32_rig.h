@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../random.h"
 #include "device/riscv.h"
 
 #define RIG_TCM_BASE 0x00010000u
@@ -53,13 +54,7 @@ void rig_expect_trap(const struct rig *rig, uint32_t pc, uint32_t cause, uint32_
 uint32_t rig_csr_read(struct rig *rig, uint32_t csr);
 void rig_csr_write(struct rig *rig, uint32_t csr, uint32_t value);
 
-/* xorshift64*: the same on every host */
-struct rig_random {
-	uint64_t state;
-};
-
-uint32_t rig_random(struct rig_random *random);
 /* A number that likes corners: 0, 1, -1, the extremes, powers of two, small ones. */
-uint32_t rig_random_operand(struct rig_random *random);
+uint32_t rig_random_operand(struct rng *rng);
 
 #endif /* RV32_RIG_H */

@@ -95,7 +95,7 @@ static bool compare(struct program *p, const uint8_t *start, const char *name)
 static void test_every_instruction(void **state)
 {
 	static uint8_t start[2 * SRAM];
-	struct random_source r = { 20 };
+	struct rng r = { 20 };
 
 	(void)state;
 	for (int op = ONPU_OP_DMA_COPY; op < ONPU_OP_COUNT; op++) {
@@ -120,33 +120,32 @@ static void test_every_instruction(void **state)
 static void test_mutated(void **state)
 {
 	static uint8_t start[2 * SRAM];
-	struct random_source r = { 22 };
+	struct rng r = { 22 };
 
 	(void)state;
 	for (int run = 0; run < 1500; run++) {
 		struct program *p = program_create(SRAM, SRAM);
-		unsigned int insns = 1 + random_below(&r, 4);
-		unsigned int flips = random_below(&r, 6);
+		unsigned int insns = 1 + rng_below(&r, 4);
+		unsigned int flips = rng_below(&r, 6);
 
 		if (run % 50 == 0)
 			random_data(&r, start, sizeof(start));
 		for (unsigned int i = 0; i < insns; i++)
-			random_insn(
-				&r, p,
-				(enum onpu_op)(ONPU_OP_DMA_COPY +
-					       random_below(&r, ONPU_OP_COUNT - ONPU_OP_DMA_COPY)),
-				SRAM);
+			random_insn(&r, p,
+				    (enum onpu_op)(ONPU_OP_DMA_COPY +
+						   rng_below(&r, ONPU_OP_COUNT - ONPU_OP_DMA_COPY)),
+				    SRAM);
 		program_end(p);
 		for (unsigned int i = 0; i < flips; i++) {
-			uint32_t slot = random_below(&r, p->num_slots);
-			uint32_t at = random_below(&r, 4) ? random_below(&r, ONPU_SLOT_SIZE) :
-							    8 + random_below(&r, 24);
+			uint32_t slot = rng_below(&r, p->num_slots);
+			uint32_t at = rng_below(&r, 4) ? rng_below(&r, ONPU_SLOT_SIZE) :
+							 8 + rng_below(&r, 24);
 
-			if (random_below(&r, 16))
-				p->slots[slot][at] ^= 1u << random_below(&r, 8);
+			if (rng_below(&r, 16))
+				p->slots[slot][at] ^= 1u << rng_below(&r, 8);
 			else
-				p->insns[random_below(&r, insns)][random_below(&r, 4)] ^=
-					1u << random_below(&r, 32);
+				p->insns[rng_below(&r, insns)][rng_below(&r, 4)] ^=
+					1u << rng_below(&r, 32);
 		}
 		p->job.cycle_limit = 1 << 22;
 		compare(p, start, "a mutated program");
@@ -161,7 +160,7 @@ static void test_large(void **state)
 	const uint32_t a[] = { 100, 70 }, b[] = { 100, 70, 90 }, c[] = { 100, 90 }, v[] = { 8000 };
 	const int64_t b_stride[] = { 0, 360, 4 };
 	struct program *p = program_create(SRAM, SRAM);
-	struct random_source r = { 21 };
+	struct rng r = { 21 };
 	struct onpu_slot_tensor t =
 		program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 32768, 3, b, b_stride);
 

@@ -24,7 +24,7 @@
 #define HANDLER	   (RIG_TCM_BASE + 0x2000)
 
 static struct rig rig;
-static struct rig_random rng;
+static struct rng rng;
 
 static int setup(void **state)
 {
@@ -34,7 +34,7 @@ static int setup(void **state)
 	rig_init(&rig);
 	rng.state = 0x2545f4914f6cdd1d;
 	for (i = 1; i < 32; i++)
-		rig.core.x[i] = rig_random(&rng);
+		rig.core.x[i] = rng_u32(&rng);
 	rig_csr_write(&rig, 0x305, HANDLER);
 	return 0;
 }
@@ -61,9 +61,9 @@ static void test_illegal_lengths(void **state)
 	expect_illegal(0xffffffff);
 	for (low = 0; low < 3; low++)
 		for (n = 0; n < 1000; n++)
-			expect_illegal((rig_random(&rng) & ~3u) | low);
+			expect_illegal((rng_u32(&rng) & ~3u) | low);
 	for (n = 0; n < 1000; n++)
-		expect_illegal(rig_random(&rng) | 0x1f);
+		expect_illegal(rng_u32(&rng) | 0x1f);
 }
 
 /* All 32 major opcodes; those RV32IM has not are illegal whatever follows. */
@@ -79,7 +79,7 @@ static void test_illegal_opcodes(void **state)
 			continue;
 		refused++;
 		for (n = 0; n < 1000; n++)
-			expect_illegal((rig_random(&rng) & ~0x7fu) | opcode);
+			expect_illegal((rng_u32(&rng) & ~0x7fu) | opcode);
 	}
 	assert_int_equal(refused, 32 - 11);
 }
@@ -104,7 +104,7 @@ static void test_illegal_funct3(void **state)
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (f = 0; f < 8; f++)
 			for (n = 0; n < 1000 && rows[i].illegal & 1u << f; n++)
-				expect_illegal((rig_random(&rng) & ~0x707fu) | f << 12 |
+				expect_illegal((rng_u32(&rng) & ~0x707fu) | f << 12 |
 					       rows[i].opcode);
 }
 
@@ -116,7 +116,7 @@ static void test_illegal_funct7(void **state)
 	(void)state;
 	for (f7 = 0; f7 < 128; f7++)
 		for (f3 = 0; f3 < 8; f3++) {
-			base = f7 << 25 | f3 << 12 | (rig_random(&rng) & 0x01ff8f80);
+			base = f7 << 25 | f3 << 12 | (rng_u32(&rng) & 0x01ff8f80);
 			if (f7 > 1 && !(f7 == 0x20 && (f3 == 0 || f3 == 5)))
 				expect_illegal(base | 0x33);
 			if ((f3 == 1 && f7) || (f3 == 5 && f7 && f7 != 0x20))
@@ -173,24 +173,24 @@ static struct ref_machine ref = {
 static uint32_t random_word(void)
 {
 	const struct ref_insn *insn;
-	uint32_t r = rig_random(&rng);
+	uint32_t r = rng_u32(&rng);
 
 	if (r & 1)
-		return rig_random(&rng);
-	insn = &ref_insns[rig_random(&rng) % ref_insn_count];
-	r = (rig_random(&rng) & ~insn->mask) | insn->match;
+		return rng_u32(&rng);
+	insn = &ref_insns[rng_u32(&rng) % ref_insn_count];
+	r = (rng_u32(&rng) & ~insn->mask) | insn->match;
 	/* spoil one in eight */
-	if (rig_random(&rng) % 8 == 0)
-		r ^= 1u << rig_random(&rng) % 32;
+	if (rng_u32(&rng) % 8 == 0)
+		r ^= 1u << rng_u32(&rng) % 32;
 	return r;
 }
 
 static uint32_t random_register_value(void)
 {
-	uint32_t r = rig_random(&rng);
+	uint32_t r = rng_u32(&rng);
 
 	if (r & 1)
-		return RIG_TCM_BASE - 2048 + rig_random(&rng) % (RIG_TCM_SIZE + 4096);
+		return RIG_TCM_BASE - 2048 + rng_u32(&rng) % (RIG_TCM_SIZE + 4096);
 	return rig_random_operand(&rng);
 }
 
@@ -243,8 +243,8 @@ static void compare_done(uint32_t word, const struct ref_outcome *out,
 
 static void fuzz_one(uint32_t word)
 {
-	uint32_t pc = RIG_TCM_BASE + (rig_random(&rng) % RIG_TCM_SIZE & ~3u);
-	unsigned int reg = rig_random(&rng) % 32;
+	uint32_t pc = RIG_TCM_BASE + (rng_u32(&rng) % RIG_TCM_SIZE & ~3u);
+	unsigned int reg = rng_u32(&rng) % 32;
 	struct onpu_rv32 before;
 	struct ref_outcome out;
 	unsigned int i;
@@ -320,18 +320,18 @@ static void run_random_memory(unsigned int slices)
 
 	for (i = 0; i < RIG_TCM_SIZE; i += 4)
 		rig_poke(&rig, RIG_TCM_BASE + i, random_word());
-	onpu_rv32_reset(core, RIG_TCM_BASE + rig_random(&rng) % RIG_TCM_SIZE);
+	onpu_rv32_reset(core, RIG_TCM_BASE + rng_u32(&rng) % RIG_TCM_SIZE);
 	for (i = 1; i < 32; i++)
 		core->x[i] = random_register_value();
-	core->mtvec = HANDLER | (rig_random(&rng) & 1);
+	core->mtvec = HANDLER | (rng_u32(&rng) & 1);
 	for (i = 0; i < slices && !core->halted; i++) {
-		uint64_t until = core->cycle + rig_random(&rng) % 100;
+		uint64_t until = core->cycle + rng_u32(&rng) % 100;
 		enum onpu_rv32_stop stop;
 
-		onpu_rv32_set_irq(core, rig_random(&rng), rig_random(&rng) & 1);
-		rig.raise = rig_random(&rng);
-		rig.yield = rig_random(&rng) & 1;
-		rig.answer = rig_random(&rng);
+		onpu_rv32_set_irq(core, rng_u32(&rng), rng_u32(&rng) & 1);
+		rig.raise = rng_u32(&rng);
+		rig.yield = rng_u32(&rng) & 1;
+		rig.answer = rng_u32(&rng);
 		stop = onpu_rv32_run(core, until);
 		check_invariants(core);
 		assert_int_equal(core->halted, stop == ONPU_RV32_HALTED);

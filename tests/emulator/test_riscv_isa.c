@@ -29,7 +29,7 @@ static const uint32_t corners[] = {
 #define CORNER_COUNT (sizeof(corners) / sizeof(corners[0]))
 
 static struct rig rig;
-static struct rig_random rng;
+static struct rng rng;
 
 static int setup(void **state)
 {
@@ -146,8 +146,8 @@ static void check_op_imm(const struct ref_insn *insn)
 	}
 	for (rd = 0; rd < 32; rd++)
 		for (rs1 = 0; rs1 < 32; rs1++)
-			one_op_imm(insn, rd, rs1, rig_random(&rng),
-				   (int32_t)(rig_random(&rng) % 4096) - 2048);
+			one_op_imm(insn, rd, rs1, rng_u32(&rng),
+				   (int32_t)(rng_u32(&rng) % 4096) - 2048);
 }
 
 static void one_shift(const struct ref_insn *insn, unsigned int rd, unsigned int rs1, uint32_t a,
@@ -168,11 +168,11 @@ static void check_shift(const struct ref_insn *insn)
 		for (i = 0; i < CORNER_COUNT; i++)
 			one_shift(insn, 3, 1, corners[i], shamt);
 		for (i = 0; i < 1000; i++)
-			one_shift(insn, 3, 1, rig_random(&rng), shamt);
+			one_shift(insn, 3, 1, rng_u32(&rng), shamt);
 	}
 	for (rd = 0; rd < 32; rd++)
 		for (rs1 = 0; rs1 < 32; rs1++)
-			one_shift(insn, rd, rs1, rig_random(&rng), rig_random(&rng) % 32);
+			one_shift(insn, rd, rs1, rng_u32(&rng), rng_u32(&rng) % 32);
 }
 
 static void test_integer(void **state)
@@ -260,7 +260,7 @@ static void test_jalr(void **state)
 	/* the link register may be the base: it is read first */
 	for (rd = 0; rd < 32; rd++)
 		for (rs1 = 0; rs1 < 32; rs1++)
-			one_jalr(rd, rs1, rig_random(&rng), 16);
+			one_jalr(rd, rs1, rng_u32(&rng), 16);
 	one_jalr(1, 2, 0xfffffff0, 0x20);
 	one_jalr(1, 0, 0, -4);
 }
@@ -338,7 +338,7 @@ static void one_load(const struct ref_insn *insn, unsigned int rd, unsigned int 
 	}
 	if (addr >= RIG_DEV_BASE && addr < RIG_DEV_BASE + RIG_DEV_SIZE) {
 		/* the device may answer with more bits than asked for */
-		rig.answer = rig_random(&rng);
+		rig.answer = rng_u32(&rng);
 		raw = rig.answer & (0xffffffffu >> (32 - 8 * insn->size));
 		expect(insn, word, rd, insn->f(raw, 0), PC + 4, 4);
 		if (rig.addr != addr || rig.size != insn->size)
@@ -372,7 +372,7 @@ static void check_load(const struct ref_insn *insn)
 	assert_int_equal(rig.loads - loads, (RIG_DEV_SIZE + 16) / insn->size);
 	for (rd = 0; rd < 32; rd++)
 		for (rs1 = 0; rs1 < 32; rs1++)
-			one_load(insn, rd, rs1, RIG_TCM_BASE + 4 * (rig_random(&rng) % 1024), 8);
+			one_load(insn, rd, rs1, RIG_TCM_BASE + 4 * (rng_u32(&rng) % 1024), 8);
 	one_load(insn, 3, 1, 0, 4);
 	one_load(insn, 3, 1, 0xfffffffc, -4);
 	one_load(insn, 3, 1, 0xffffffff, 0);
@@ -385,7 +385,7 @@ static void test_loads(void **state)
 
 	(void)state;
 	for (i = 0; i < RIG_TCM_SIZE; i++)
-		rig.tcm[i] = (uint8_t)rig_random(&rng);
+		rig.tcm[i] = (uint8_t)rng_u32(&rng);
 	for (i = 0; i < ref_insn_count; i++)
 		if (ref_insns[i].kind == REF_LOAD) {
 			check_load(&ref_insns[i]);
@@ -445,7 +445,7 @@ static void check_store(const struct ref_insn *insn)
 		one_store(insn, 3, 1, addr, -4);
 	for (rs1 = 0; rs1 < 32; rs1++)
 		for (rs2 = 0; rs2 < 32; rs2++)
-			one_store(insn, rs2, rs1, RIG_TCM_BASE + 4 * (rig_random(&rng) % 512), 8);
+			one_store(insn, rs2, rs1, RIG_TCM_BASE + 4 * (rng_u32(&rng) % 512), 8);
 	one_store(insn, 3, 1, 0, 4);
 	one_store(insn, 3, 1, 0xfffffffc, -4);
 	one_store(insn, 3, 1, 0xffffffff, 0);
@@ -476,8 +476,8 @@ static void test_fences(void **state)
 	for (i = 0; i < 2; i++) {
 		expect(fences[i], fences[i]->match, 0, 0, PC + 4, 1);
 		for (n = 0; n < 1000; n++)
-			expect(fences[i], fences[i]->match | (rig_random(&rng) & ~fences[i]->mask),
-			       0, 0, PC + 4, 1);
+			expect(fences[i], fences[i]->match | (rng_u32(&rng) & ~fences[i]->mask), 0,
+			       0, PC + 4, 1);
 	}
 	expect(fences[0], 0x8330000f, 0, 0, PC + 4, 1); /* FENCE.TSO */
 }

@@ -33,7 +33,7 @@
 struct board {
 	struct onpu_rv32 core;
 	uint8_t tcm[PROGRAM_TCM_SIZE];
-	struct rig_random numbers;
+	struct rng numbers;
 	uint32_t output[MAX_OUTPUT];
 	unsigned int outputs;
 	uint64_t timer; /* cycle at which the line rises */
@@ -49,7 +49,7 @@ static bool device_load(void *ctx, uint32_t addr, unsigned int size, uint32_t *v
 
 	if (addr != PROGRAM_DEVICE + DEVICE_IN || size != 4)
 		return false;
-	*value = rig_random(&b->numbers);
+	*value = rng_u32(&b->numbers);
 	return true;
 }
 
@@ -179,10 +179,10 @@ static int compare_words(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void expect_arithmetic(unsigned int *at, struct rig_random *numbers)
+static void expect_arithmetic(unsigned int *at, struct rng *numbers)
 {
-	uint32_t a = rig_random(numbers), b = rig_random(numbers);
-	uint32_t divisor = rig_random(numbers) >> (a & 31) | 1;
+	uint32_t a = rng_u32(numbers), b = rng_u32(numbers);
+	uint32_t divisor = rng_u32(numbers) >> (a & 31) | 1;
 	uint64_t n = (uint64_t)a << 32 | b;
 	uint64_t product = (uint64_t)a * b;
 	int64_t signed_product = (int64_t)(int32_t)a * (int32_t)b;
@@ -204,17 +204,17 @@ static void test_compute(void **state)
 {
 	static uint8_t bytes[COMPUTE_BYTES];
 	static int32_t words[COMPUTE_WORDS];
-	struct rig_random numbers = { SEED };
+	struct rng numbers = { SEED };
 	unsigned int at = 0, i;
 
 	boot(*state);
 	run_to_end(*state);
 	assert_int_equal(host_crc32((const uint8_t *)"123456789", 9), 0xcbf43926);
 	for (i = 0; i < COMPUTE_BYTES; i++)
-		bytes[i] = (uint8_t)rig_random(&numbers);
+		bytes[i] = (uint8_t)rng_u32(&numbers);
 	expect_output(&at, host_crc32(bytes, sizeof(bytes)), "CRC-32");
 	for (i = 0; i < COMPUTE_WORDS; i++)
-		words[i] = (int32_t)rig_random(&numbers);
+		words[i] = (int32_t)rng_u32(&numbers);
 	qsort(words, COMPUTE_WORDS, sizeof(words[0]), compare_words);
 	for (i = 0; i < COMPUTE_WORDS; i++)
 		expect_output(&at, (uint32_t)words[i], "sorted word");
@@ -226,13 +226,13 @@ static void test_compute(void **state)
 
 static void test_interrupts(void **state)
 {
-	struct rig_random numbers = { SEED };
+	struct rng numbers = { SEED };
 	uint32_t seed, i, slept;
 	unsigned int at = 0;
 
 	boot(*state);
 	run_to_end(*state);
-	seed = rig_random(&numbers);
+	seed = rng_u32(&numbers);
 	for (i = 0; i < INTERRUPTS_STEPS; i++) {
 		seed = seed * 1664525 + 1013904223;
 		seed ^= seed / (i + 1);

@@ -40,7 +40,7 @@
 
 static uint8_t image[IMAGE_SIZE];
 static uint32_t code_words;
-static struct rig_random rng = { 0xda942042e4dd58b5 };
+static struct rng rng = { 0xda942042e4dd58b5 };
 static const char *qemu;
 
 static void put32(uint8_t *p, uint32_t value)
@@ -73,24 +73,24 @@ static void emit_pointer(unsigned int rd, uint32_t value)
 /* x31 points at the data and is never a destination. */
 static unsigned int random_rd(void)
 {
-	return rig_random(&rng) % 31;
+	return rng_u32(&rng) % 31;
 }
 
 static unsigned int random_rs(void)
 {
-	return rig_random(&rng) % 32;
+	return rng_u32(&rng) % 32;
 }
 
 static int32_t random_imm(void)
 {
-	return (int32_t)(rig_random(&rng) % 4096) - 2048;
+	return (int32_t)(rng_u32(&rng) % 4096) - 2048;
 }
 
 /* An instruction with random fields that neither traps nor leaves the program. */
 static bool emit_random(const struct ref_insn *insn, unsigned int left)
 {
 	int32_t offset = random_imm() & -(int32_t)(insn->size ? insn->size : 1);
-	int32_t ahead = 4 + 4 * (int32_t)(rig_random(&rng) % 4);
+	int32_t ahead = 4 + 4 * (int32_t)(rng_u32(&rng) % 4);
 
 	switch (insn->kind) {
 	case REF_OP:
@@ -100,11 +100,11 @@ static bool emit_random(const struct ref_insn *insn, unsigned int left)
 		emit(ref_encode_i(insn, random_rd(), random_rs(), random_imm()));
 		return true;
 	case REF_SHIFT_IMM:
-		emit(ref_encode_shift(insn, random_rd(), random_rs(), rig_random(&rng) % 32));
+		emit(ref_encode_shift(insn, random_rd(), random_rs(), rng_u32(&rng) % 32));
 		return true;
 	case REF_LUI:
 	case REF_AUIPC:
-		emit(ref_encode_u(insn, random_rd(), rig_random(&rng) >> 12));
+		emit(ref_encode_u(insn, random_rd(), rng_u32(&rng) >> 12));
 		return true;
 	case REF_LOAD:
 		emit(ref_encode_i(insn, random_rd(), 31, offset));
@@ -139,7 +139,7 @@ static void make_program(void)
 	for (i = 1; i < 31; i++)
 		emit(ref_encode_i(ref_find("lw"), i, 31, REGISTERS + 4 * (int32_t)i));
 	for (i = 0; i < BODY;)
-		i += emit_random(&ref_insns[rig_random(&rng) % ref_insn_count], BODY - i - 1);
+		i += emit_random(&ref_insns[rng_u32(&rng) % ref_insn_count], BODY - i - 1);
 	for (i = 1; i < 31; i++)
 		emit(ref_encode_s(ref_find("sw"), i, 31, REGISTERS + 4 * (int32_t)i));
 	/* write(1, data, size); exit(0) */

@@ -4,6 +4,7 @@
  * side, whose results are those of a run alone to the bit; kills, faults, heartbeats under load,
  * requests that mean no good.
  */
+#include "../random.h"
 #include "rig.h"
 
 #include "jobs.h"
@@ -297,32 +298,26 @@ static void test_heartbeat_under_load(void **state)
 
 /* ---- Requests that mean no good ---- */
 
-static uint64_t seed = 3;
-
-static uint32_t random32(void)
-{
-	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)(seed >> 32);
-}
+static struct rng rng = { 3 };
 
 /* Nonsense, or a known type with members that are small, aligned or one bit wrong. */
 static union onpu_msg random_message(void)
 {
-	unsigned int kind = random32() % 4;
+	unsigned int kind = rng_u32(&rng) % 4;
 	union onpu_msg m;
 
 	for (unsigned int w = 0; w < ONPU_MSG_SIZE / 4; w++)
-		m.words[w] = kind == 3 && w > 3 ? random32() % 16 << (random32() % 3 * 12) :
-						  random32();
+		m.words[w] = kind == 3 && w > 3 ? rng_u32(&rng) % 16 << (rng_u32(&rng) % 3 * 12) :
+						  rng_u32(&rng);
 	if (kind) {
-		m.words[0] = random32() % (ONPU_MSG_SCHED_CONFIG + 2);
+		m.words[0] = rng_u32(&rng) % (ONPU_MSG_SCHED_CONFIG + 2);
 		m.words[2] = 0;
 		m.words[3] = 0;
-		for (unsigned int w = 4 + random32() % 12; w < ONPU_MSG_SIZE / 4; w++)
+		for (unsigned int w = 4 + rng_u32(&rng) % 12; w < ONPU_MSG_SIZE / 4; w++)
 			m.words[w] = 0;
 	}
-	if (random32() % 8 == 0)
-		m.words[random32() % 16] ^= UINT32_C(1) << random32() % 32;
+	if (rng_u32(&rng) % 8 == 0)
+		m.words[rng_u32(&rng) % 16] ^= UINT32_C(1) << rng_u32(&rng) % 32;
 	m.words[0] &= ~ONPU_MSG_RESPONSE;
 	return m;
 }

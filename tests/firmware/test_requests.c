@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Every request: what it does, each member out of range, what its response looks like. */
+#include "../random.h"
 #include "driver.h"
 
 static struct fake fake, *const f = &fake;
@@ -389,7 +390,7 @@ static void test_configuration(void **state)
 /* Millions of bits of nonsense: answered one by one, and the firmware is as well as before. */
 static void test_random_messages(void **state)
 {
-	uint64_t seed = 1;
+	struct rng rng = { 1 };
 
 	(void)state;
 	prepare();
@@ -397,9 +398,7 @@ static void test_random_messages(void **state)
 		union onpu_msg m;
 
 		for (unsigned int w = 0; w < ONPU_MSG_SIZE / 4; w++) {
-			seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-			m.words[w] = i % 3 && w > 3 ? (uint32_t)(seed >> 33) % 8 :
-						      (uint32_t)(seed >> 32);
+			m.words[w] = i % 3 && w > 3 ? rng_u32(&rng) % 8 : rng_u32(&rng);
 		}
 		if (i % 3) {
 			m.words[0] %= 14;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Who runs when: priorities, turns, slices, kills and faults between them. */
+#include "../random.h"
 #include "driver.h"
 
 #define HIGH   ONPU_PRIORITY_HIGH
@@ -365,15 +366,9 @@ static void test_unbind(void **state)
 
 #define PATIENCE 1500u
 
-static uint64_t seed;
+static struct rng rng;
 static enum onpu_priority priority_of[FAKE_QUEUES];
 static uint64_t waits_since[FAKE_QUEUES];
-
-static uint32_t random32(void)
-{
-	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)(seed >> 32);
-}
 
 /* No queue waits for long while a lower one executes. */
 static void watch_priorities(struct fake *h)
@@ -392,9 +387,9 @@ static void watch_priorities(struct fake *h)
 
 static void random_move(void)
 {
-	uint32_t q = random32() % FAKE_QUEUES;
+	uint32_t q = rng_u32(&rng) % FAKE_QUEUES;
 
-	switch (random32() % 16) {
+	switch (rng_u32(&rng) % 16) {
 	case 0:
 		driver_simple(f, ONPU_MSG_CTX_KILL, 100 + q, 0);
 		break;
@@ -404,12 +399,12 @@ static void random_move(void)
 		driver_simple(f, ONPU_MSG_QUEUE_BIND, 100 + q, q);
 		break;
 	case 3:
-		set_slice(random32() % 400);
+		set_slice(rng_u32(&rng) % 400);
 		break;
 	default:
-		f->queues[q].jobs.fault_at = random32() % 8 ? 0 : random32() % 200;
+		f->queues[q].jobs.fault_at = rng_u32(&rng) % 8 ? 0 : rng_u32(&rng) % 200;
 		if (f->queues[q].tail - f->queues[q].head < 8)
-			driver_submit(f, q, random32() % 3);
+			driver_submit(f, q, rng_u32(&rng) % 3);
 	}
 }
 
@@ -417,18 +412,18 @@ static void test_random(void **state)
 {
 	(void)state;
 	for (uint64_t round = 0; round < 60; round++) {
-		seed = round;
+		rng.state = round;
 		setup(NULL);
 		for (uint32_t q = 0; q < FAKE_QUEUES; q++) {
-			priority_of[q] = random32() % ONPU_PRIORITY_COUNT;
+			priority_of[q] = rng_u32(&rng) % ONPU_PRIORITY_COUNT;
 			waits_since[q] = 0;
 			driver_queue(f, q, priority_of[q],
-				     jobs(10 + random32() % 400, random32() % 100));
+				     jobs(10 + rng_u32(&rng) % 400, rng_u32(&rng) % 100));
 		}
 		f->hook = watch_priorities;
 		for (unsigned int i = 0; i < 150; i++) {
 			random_move();
-			fake_run(f, random32() % 1000);
+			fake_run(f, rng_u32(&rng) % 1000);
 			f->num_runs = 0;
 		}
 		fake_settle(f);

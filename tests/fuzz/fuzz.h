@@ -71,13 +71,4 @@ static inline uint64_t fuzz_u64(struct fuzz_input *in)
 	return value;
 }
 
-/* A fixed stream of numbers from a seed, to fill memory with. */
-static inline uint32_t fuzz_random(uint32_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 17;
-	*state ^= *state << 5;
-	return *state;
-}
-
 #endif

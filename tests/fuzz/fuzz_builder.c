@@ -7,6 +7,7 @@
  * announces four raw ones. Operands are chosen among those that exist by their number; 0xff is NULL.
  * An operator takes a byte for every member of its options: 0 leaves the default.
  */
+#include "../random.h"
 #include "fuzz.h"
 
 #include <webnn/webnn_npu.h>
@@ -221,7 +222,7 @@ static void call_constant(struct fuzz_state *s)
 	if (elements > MAX_ELEMENTS)
 		elements = MAX_ELEMENTS;
 	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (unsigned char)(random < 8 ? random : fuzz_random(&random));
+		bytes[i] = (unsigned char)(random < 8 ? random : rng_xorshift32(&random));
 	size = (uint32_t)elements * (uint32_t)wnnOperandDataTypeGetSize(descriptor.dataType);
 	if (descriptor.dataType >= WNNOperandDataType_Int4)
 		size = (uint32_t)(elements + 1) / 2;
@@ -344,7 +345,7 @@ static WNNTensor make_tensor(const WNNNamedOperandDescriptor *port, bool writabl
 	FUZZ_CHECK(!wnnContextCreateTensorSync(context, &descriptor, WNN_WAIT_FOREVER, &tensor),
 		   "no tensor");
 	for (size_t i = 0; writable && i < sizeof(bytes); i++)
-		bytes[i] = (unsigned char)fuzz_random(&random);
+		bytes[i] = (unsigned char)rng_xorshift32(&random);
 	if (writable)
 		FUZZ_CHECK(!wnnContextWriteTensor(context, tensor, bytes,
 						  wnnTensorGetByteLength(tensor)),

@@ -2,6 +2,7 @@
 /* Two machines that must agree; see twins.h. */
 #include <stdbool.h>
 
+#include "../random.h"
 #include "isa/assembler.h"
 #include "twins.h"
 
@@ -82,7 +83,7 @@ static uint32_t pattern_word(unsigned int kind, uint32_t *seed)
 		0x7fc00000, 0x7f800001, 0xffffffff, 1,		0x807fffff, 0x7f7fffff,
 		0x7fffffff, 0x7c007e00, 0xfc01ff80, 0x00010001,
 	};
-	uint32_t r = fuzz_random(seed);
+	uint32_t r = rng_xorshift32(seed);
 	float small;
 
 	switch (kind) {

@@ -17,6 +17,7 @@
 
 #include <webnn/webnn_npu.h>
 
+#include "../random.h"
 #include "graph/builder.h"
 #include "ir/ir.h"
 
@@ -88,19 +89,6 @@ struct graph_attr *graph_argument(struct graph_node *node, const char *name);
 struct graph_attr *graph_option(struct graph_node *node, const char *name);
 /* The operand that stands for the node's type and rank in limits and in the coverage. */
 uint32_t graph_main_operand(enum wnn_op op);
-
-/* --- Random numbers (random.c) --------------------------------------------------------------- */
-
-struct rng {
-	uint64_t state;
-};
-
-uint64_t rng_bits(struct rng *rng);
-uint32_t rng_below(struct rng *rng, uint32_t n);
-uint32_t rng_between(struct rng *rng, uint32_t lo, uint32_t hi);
-double rng_real(struct rng *rng, double lo, double hi);
-bool rng_chance(struct rng *rng, uint32_t percent);
-uint64_t rng_mix(uint64_t a, uint64_t b);
 
 /* --- Text (text.c) --------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Page table walks against a second walker, permissions, copies across pages, the TLB protocol. */
+#include "../../random.h"
 #include "rig.h"
 
 #include "device/mmu.h"
@@ -9,13 +10,7 @@
 #define PAGE	   4096u
 
 static uint8_t pool[POOL_PAGES * PAGE];
-static uint64_t seed = 1;
-
-static uint32_t random32(void)
-{
-	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)(seed >> 32);
-}
+static struct rng rng = { 1 };
 
 static int pool_read(void *ctx, uint64_t addr, void *dst, size_t len)
 {
@@ -74,8 +69,8 @@ static int second_walk(uint64_t table, unsigned int level, uint64_t va, bool wri
 
 static uint64_t random_pte(void)
 {
-	uint64_t page = (BASE >> 12) + random32() % POOL_PAGES, pte;
-	unsigned int kind = random32() % 16;
+	uint64_t page = (BASE >> 12) + rng_u32(&rng) % POOL_PAGES, pte;
+	unsigned int kind = rng_u32(&rng) % 16;
 
 	if (kind < 7)
 		return page << 10 | 1; /* a pointer */
@@ -84,10 +79,10 @@ static uint64_t random_pte(void)
 	pte = page << 10 | RIG_USER;
 	if (kind < 10)
 		pte &= ~(UINT64_C(0x1ff) << 10); /* aligned to 2 MiB */
-	if (random32() % 2)
-		pte ^= UINT64_C(1) << random32() % 10;
-	if (random32() % 32 == 0)
-		pte ^= UINT64_C(1) << random32() % 64;
+	if (rng_u32(&rng) % 2)
+		pte ^= UINT64_C(1) << rng_u32(&rng) % 10;
+	if (rng_u32(&rng) % 32 == 0)
+		pte ^= UINT64_C(1) << rng_u32(&rng) % 64;
 	return pte;
 }
 
@@ -104,8 +99,8 @@ static void test_random_walks(void **state)
 			((uint64_t *)pool)[i] = random_pte();
 		tlb_flush(&mmu.tlb);
 		for (unsigned int i = 0; i < 20000; i++) {
-			uint64_t va = ((uint64_t)random32() << 32 | random32()) >> 26;
-			bool write = random32() % 2, kernel = random32() % 2;
+			uint64_t va = ((uint64_t)rng_u32(&rng) << 32 | rng_u32(&rng)) >> 26;
+			bool write = rng_u32(&rng) % 2, kernel = rng_u32(&rng) % 2;
 			uint64_t want_addr = 0, addr = 0;
 			int want = second_walk(space.root, 2, va, write, kernel, &want_addr);
 			int got = mmu_translate(&mmu, &space, va, write ? MMU_WRITE : MMU_READ,
@@ -177,9 +172,9 @@ static void test_copies(void **state)
 	for (unsigned int i = 0; i < 4; i++)
 		map_page((uint64_t)i * PAGE, 20 - 3 * i, RIG_USER);
 	for (size_t i = 0; i < sizeof(in); i++)
-		in[i] = (uint8_t)random32();
+		in[i] = (uint8_t)rng_u32(&rng);
 	for (unsigned int i = 0; i < 200; i++) {
-		size_t at = random32() % sizeof(in), len = random32() % (sizeof(in) - at + 1);
+		size_t at = rng_u32(&rng) % sizeof(in), len = rng_u32(&rng) % (sizeof(in) - at + 1);
 
 		assert_int_equal(mmu_write(&mmu, &space, false, at, in + at, len, &fault), 0);
 		memset(out, 0, sizeof(out));

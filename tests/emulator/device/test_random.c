@@ -3,6 +3,7 @@
  * Random accesses of a host and of a firmware that mean no good, on top of contexts that run: the
  * device answers, comes to no harm (build with sanitizers), and is as new after a reset.
  */
+#include "../../random.h"
 #include "rig.h"
 
 #include "device/device.h"
@@ -14,30 +15,24 @@
 static struct rig rig;
 static struct rig_vm vm[2];
 static struct rig_context contexts[2];
-static uint64_t seed;
-
-static uint32_t random32(void)
-{
-	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)(seed >> 32);
-}
+static struct rng rng;
 
 /* Values with a meaning more often than not. */
 static uint32_t random_value(void)
 {
-	switch (random32() % 8) {
+	switch (rng_u32(&rng) % 8) {
 	case 0:
-		return random32();
+		return rng_u32(&rng);
 	case 1:
-		return random32() & 0xfffff000;
+		return rng_u32(&rng) & 0xfffff000;
 	case 2:
-		return 1u << random32() % 32;
+		return 1u << rng_u32(&rng) % 32;
 	case 3:
-		return 0x80000000u | random32() % 4;
+		return 0x80000000u | rng_u32(&rng) % 4;
 	case 4:
-		return (uint32_t)RIG_BUS + random32() % RIG_MEMORY;
+		return (uint32_t)RIG_BUS + rng_u32(&rng) % RIG_MEMORY;
 	default:
-		return random32() % 64;
+		return rng_u32(&rng) % 64;
 	}
 }
 
@@ -46,11 +41,11 @@ static uint32_t random_offset(void)
 	static const uint32_t bases[] = {
 		0, 0x100, 0x180, 0x1c0, 0x1000, 0x2000, ONPU_DOORBELL_BASE,
 	};
-	uint32_t base = bases[random32() % 7];
+	uint32_t base = bases[rng_u32(&rng) % 7];
 
 	if (base == ONPU_DOORBELL_BASE)
-		return base + random32() % 5 * 4096;
-	return base + random32() % 24 * 4;
+		return base + rng_u32(&rng) % 5 * 4096;
+	return base + rng_u32(&rng) % 24 * 4;
 }
 
 static void host_move(void)
@@ -58,11 +53,11 @@ static void host_move(void)
 	uint32_t offset = random_offset();
 
 	/* A reset now and then, else little would ever happen. */
-	if ((offset == ONPU_REG_RESET || offset == ONPU_REG_BOOT) && random32() % 16)
+	if ((offset == ONPU_REG_RESET || offset == ONPU_REG_BOOT) && rng_u32(&rng) % 16)
 		return;
-	if (random32() % 4)
-		onpu_device_mmio_write(rig.device, offset + (random32() % 32 == 0),
-				       random32() % 16 ? 4 : random32() % 9, random_value());
+	if (rng_u32(&rng) % 4)
+		onpu_device_mmio_write(rig.device, offset + (rng_u32(&rng) % 32 == 0),
+				       rng_u32(&rng) % 16 ? 4 : rng_u32(&rng) % 9, random_value());
 	else
 		onpu_device_mmio_read(rig.device, offset, 4);
 }
@@ -70,10 +65,10 @@ static void host_move(void)
 static void firmware_move(void)
 {
 	static const uint32_t bases[] = { 0, 0x40, 0xc0, 0x100, 0x140, 0x1000, 0x2000 };
-	uint32_t addr = ONPU_CORE_REGS_BASE + bases[random32() % 7] + random32() % 80 * 4;
+	uint32_t addr = ONPU_CORE_REGS_BASE + bases[rng_u32(&rng) % 7] + rng_u32(&rng) % 80 * 4;
 	uint32_t value;
 
-	if (random32() % 4)
+	if (rng_u32(&rng) % 4)
 		core_bus_store(rig.device, addr, 4, random_value());
 	else
 		core_bus_load(rig.device, addr, 4, &value);
@@ -87,17 +82,17 @@ static void memory_move(void)
 		contexts[1].save, contexts[0].completion, vm[0].root,
 		vm[1].root,	  rig.requests,		  rig.responses,
 	};
-	uint64_t *word = rig_at(&rig, targets[random32() % 9] + random32() % 64 * 8);
+	uint64_t *word = rig_at(&rig, targets[rng_u32(&rng) % 9] + rng_u32(&rng) % 64 * 8);
 
-	switch (random32() % 3) {
+	switch (rng_u32(&rng) % 3) {
 	case 0:
-		*word ^= UINT64_C(1) << random32() % 64;
+		*word ^= UINT64_C(1) << rng_u32(&rng) % 64;
 		break;
 	case 1:
 		*word = random_value();
 		break;
 	default:
-		*word = (uint64_t)random32() << 32 | random32();
+		*word = (uint64_t)rng_u32(&rng) << 32 | rng_u32(&rng);
 	}
 }
 
@@ -105,7 +100,7 @@ static void submit_move(const struct program *p)
 {
 	struct onpu_ring_job job = rig_job(p);
 
-	rig_submit(&rig, &contexts[random32() % 2], &job, random32() % 4);
+	rig_submit(&rig, &contexts[rng_u32(&rng) % 2], &job, rng_u32(&rng) % 4);
 }
 
 static void set_up(const struct program *p)
@@ -146,10 +141,10 @@ static void test_random(void **state)
 	(void)state;
 	rig_init(&rig, JOB_SRAM, 4, false);
 	for (unsigned int round = 0; round < ROUNDS; round++) {
-		seed = round;
+		rng.state = round;
 		check_works(p);
 		for (unsigned int i = 0; i < MOVES; i++) {
-			unsigned int kind = random32() % 32;
+			unsigned int kind = rng_u32(&rng) % 32;
 
 			if (kind < 12)
 				host_move();
@@ -160,8 +155,8 @@ static void test_random(void **state)
 			else if (kind < 24)
 				submit_move(p);
 			else
-				onpu_device_run(rig.device, random32() % 3000);
-			if (random32() % 500 == 0)
+				onpu_device_run(rig.device, rng_u32(&rng) % 3000);
+			if (rng_u32(&rng) % 500 == 0)
 				onpu_device_inject_parity(rig.device);
 		}
 		onpu_device_run(rig.device, 100000);

@@ -8,7 +8,7 @@
 
 unsigned int gen_rank(struct gen *g, unsigned int low, unsigned int high)
 {
-	return (unsigned int)random_between(&g->random, low, high);
+	return (unsigned int)rng_between(&g->random, low, high);
 }
 
 static void swap_dims(uint32_t *dims, unsigned int a, unsigned int b)
@@ -24,26 +24,25 @@ void gen_dims(struct gen *g, unsigned int rank, uint64_t budget, uint32_t *dims)
 {
 	memset(dims, 0, ONPU_MAX_RANK * sizeof(*dims));
 	for (unsigned int d = rank; d-- > 0;) {
-		uint64_t most = random_chance(&g->random, 40) ? budget : 5;
+		uint64_t most = rng_chance(&g->random, 40) ? budget : 5;
 
-		if (random_chance(&g->random, 15))
+		if (rng_chance(&g->random, 15))
 			most = 1;
 		if (most > budget)
 			most = budget;
-		dims[d] = (uint32_t)random_between(&g->random,
-						   most > 5 && budget > 500 ? (int64_t)most / 4 : 1,
-						   (int64_t)most);
+		dims[d] = (uint32_t)rng_between(&g->random,
+						most > 5 && budget > 500 ? (int64_t)most / 4 : 1,
+						(int64_t)most);
 		budget /= dims[d];
 	}
-	if (rank > 1 && random_chance(&g->random, 30))
-		swap_dims(dims, (unsigned int)random_below(&g->random, rank),
-			  (unsigned int)random_below(&g->random, rank));
+	if (rank > 1 && rng_chance(&g->random, 30))
+		swap_dims(dims, (unsigned int)rng_below(&g->random, rank),
+			  (unsigned int)rng_below(&g->random, rank));
 }
 
 static unsigned int random_type(struct gen *g, unsigned int types)
 {
-	unsigned int n =
-		(unsigned int)random_below(&g->random, (uint64_t)__builtin_popcount(types));
+	unsigned int n = (unsigned int)rng_below(&g->random, (uint64_t)__builtin_popcount(types));
 
 	while (n--)
 		types &= types - 1;
@@ -54,7 +53,7 @@ static unsigned int random_type(struct gen *g, unsigned int types)
 void gen_types(struct gen *g)
 {
 	const unsigned int floats = ONPU_TYPES_FLOAT;
-	unsigned int ints = random_chance(&g->random, 60) ? floats : 0, same = 0xffff;
+	unsigned int ints = rng_chance(&g->random, 60) ? floats : 0, same = 0xffff;
 
 	for (unsigned int x = 0; x < 4; x++) {
 		if (g->info->same >> x & 1)
@@ -85,7 +84,7 @@ static unsigned int random_space(struct gen *g)
 {
 	if (g->info->engine == ONPU_ENG_MXU || g->info->engine == ONPU_ENG_VPU)
 		return ONPU_SPACE_SRAM;
-	return random_chance(&g->random, 50) ? ONPU_SPACE_SRAM : ONPU_SPACE_VA;
+	return rng_chance(&g->random, 50) ? ONPU_SPACE_SRAM : ONPU_SPACE_VA;
 }
 
 /* Room for size bytes that no other operand has; the address is a multiple of align. */
@@ -100,13 +99,13 @@ static uint64_t allocate(struct gen *g, unsigned int space, uint64_t size, uint6
 		g->failed = true;
 		return space == ONPU_SPACE_SRAM ? 0 : RIG_BASE + RIG_DATA;
 	}
-	*at = start + size + random_below(&g->random, 40);
+	*at = start + size + rng_below(&g->random, 40);
 	return space == ONPU_SPACE_SRAM ? start : RIG_BASE + start;
 }
 
 static int64_t gap(struct gen *g)
 {
-	return random_chance(&g->random, 60) ? 0 : random_between(&g->random, 1, 3);
+	return rng_chance(&g->random, 60) ? 0 : rng_between(&g->random, 1, 3);
 }
 
 /* Dimensions from the innermost in memory to the outermost. */
@@ -115,7 +114,7 @@ static void random_order(struct gen *g, unsigned int rank, unsigned int *order)
 	for (unsigned int d = 0; d < rank; d++)
 		order[d] = rank - 1 - d;
 	for (unsigned int d = rank; d > 1; d--) {
-		unsigned int other = (unsigned int)random_below(&g->random, d), t = order[d - 1];
+		unsigned int other = (unsigned int)rng_below(&g->random, d), t = order[d - 1];
 
 		order[d - 1] = order[other];
 		order[other] = t;
@@ -126,7 +125,7 @@ static void random_order(struct gen *g, unsigned int rank, unsigned int *order)
 static void separate_strides(struct gen *g, unsigned int rank, const uint32_t *dims,
 			     unsigned int skip, int64_t *stride)
 {
-	bool dense = random_chance(&g->random, 40), rows = random_chance(&g->random, 50);
+	bool dense = rng_chance(&g->random, 40), rows = rng_chance(&g->random, 50);
 	unsigned int order[ONPU_MAX_RANK];
 	int64_t next = 1;
 
@@ -141,12 +140,12 @@ static void separate_strides(struct gen *g, unsigned int rank, const uint32_t *d
 			stride[d] = 0;
 			continue;
 		}
-		if (!dense && (n || !random_chance(&g->random, 70)))
+		if (!dense && (n || !rng_chance(&g->random, 70)))
 			next += gap(g);
-		stride[d] = !dense && random_chance(&g->random, 20) ? -next : next;
+		stride[d] = !dense && rng_chance(&g->random, 20) ? -next : next;
 		/* A stride along one element may be anything. */
-		if (dims[d] == 1 && random_chance(&g->random, 30))
-			stride[d] = random_between(&g->random, -1000, 1000);
+		if (dims[d] == 1 && rng_chance(&g->random, 30))
+			stride[d] = rng_between(&g->random, -1000, 1000);
 		else
 			next *= dims[d];
 	}
@@ -158,10 +157,10 @@ static void place(struct gen *g, unsigned int x, unsigned int rank, const uint32
 {
 	struct onpu_slot_tensor *t = &g->slot[x].tensor;
 	unsigned int dtype = g->dtype[x], e = ref_size(dtype);
-	bool nibble = ref_is_nibble(dtype), tight = random_chance(&g->random, 40);
+	bool nibble = ref_is_nibble(dtype), tight = rng_chance(&g->random, 40);
 	int64_t low = x < 3 ? g->taps_low[x] : 0, high = (x < 3 ? g->taps_high[x] : 0) + e;
-	int64_t before = tight ? 0 : random_between(&g->random, 0, 9);
-	int64_t after = tight ? 0 : random_between(&g->random, 0, 9);
+	int64_t before = tight ? 0 : rng_between(&g->random, 0, 9);
+	int64_t after = tight ? 0 : rng_between(&g->random, 0, 9);
 
 	memset(t, 0, sizeof(*t));
 	t->kind = ONPU_SLOT_TENSOR;
@@ -193,7 +192,7 @@ void gen_written(struct gen *g, unsigned int x, unsigned int rank, const uint32_
 
 	separate_strides(g, rank, dims, 0, stride);
 	place(g, x, rank, dims, stride);
-	gen_fill(g, x, (unsigned int)random_below(&g->random, FILL_STYLES));
+	gen_fill(g, x, (unsigned int)rng_below(&g->random, FILL_STYLES));
 }
 
 /* The source is the destination itself. */
@@ -203,7 +202,7 @@ static bool in_place(struct gen *g, unsigned int x)
 	const struct onpu_slot_tensor *dst = &g->slot[0].tensor;
 
 	if (!(g->info->inplace >> x & 1) || ref_bits(g->dtype[x]) != ref_bits(g->dtype[0]) ||
-	    !random_chance(&g->random, 15))
+	    !rng_chance(&g->random, 15))
 		return false;
 	*t = *dst;
 	t->dtype = (uint8_t)g->dtype[x];
@@ -221,15 +220,15 @@ void gen_source(struct gen *g, unsigned int x, unsigned int rank, const uint32_t
 
 	if (in_place(g, x))
 		return;
-	if (zero_strides & STRIDES_RANDOM && random_chance(&g->random, 40))
-		zero = (unsigned int)random_below(&g->random, 256);
+	if (zero_strides & STRIDES_RANDOM && rng_chance(&g->random, 40))
+		zero = (unsigned int)rng_below(&g->random, 256);
 	separate_strides(g, rank, dims, zero, stride);
 	/* Elements of a source may overlap one another. */
-	if (random_chance(&g->random, 12))
+	if (rng_chance(&g->random, 12))
 		for (unsigned int d = 0; d < rank; d++)
-			stride[d] = random_between(&g->random, -3, 3);
+			stride[d] = rng_between(&g->random, -3, 3);
 	place(g, x, rank, dims, stride);
-	gen_fill(g, x, (unsigned int)random_below(&g->random, FILL_STYLES));
+	gen_fill(g, x, (unsigned int)rng_below(&g->random, FILL_STYLES));
 }
 
 static uint32_t special_float(struct gen *g)
@@ -243,23 +242,22 @@ static uint32_t special_float(struct gen *g)
 		0x4d800000, 0x7e800000, 0xc0000000, 0x40c00000, 0xc0400000,
 	};
 
-	return specials[random_below(&g->random, sizeof(specials) / sizeof(*specials))];
+	return specials[rng_below(&g->random, sizeof(specials) / sizeof(*specials))];
 }
 
 static uint64_t float_bits(struct gen *g, unsigned int dtype, unsigned int style)
 {
-	uint32_t bits = (uint32_t)random_bits(&g->random);
+	uint32_t bits = (uint32_t)rng_bits(&g->random);
 	float f;
 
-	if (style == FILL_SPECIAL && random_chance(&g->random, 50)) {
+	if (style == FILL_SPECIAL && rng_chance(&g->random, 50)) {
 		bits = special_float(g);
 	} else if (style != FILL_ANY) {
 		int spread = style == FILL_PLAIN ? 3 : 30;
-		uint32_t exponent =
-			(uint32_t)random_between(&g->random, 127 - spread, 126 + spread);
+		uint32_t exponent = (uint32_t)rng_between(&g->random, 127 - spread, 126 + spread);
 
 		bits = (bits & 0x807fffff) | exponent << 23;
-		if (random_chance(&g->random, 10))
+		if (rng_chance(&g->random, 10))
 			bits &= 0xffff0000;
 	}
 	f = ref_float_of(bits);
@@ -273,13 +271,13 @@ static uint64_t float_bits(struct gen *g, unsigned int dtype, unsigned int style
 /* Bits of one element. */
 uint64_t gen_bits(struct gen *g, unsigned int dtype, unsigned int style)
 {
-	uint64_t any = random_bits(&g->random);
+	uint64_t any = rng_bits(&g->random);
 
 	if (ref_is_float(dtype))
 		return float_bits(g, dtype, style);
 	if (style == FILL_PLAIN)
-		return (uint64_t)random_between(&g->random, ref_is_signed(dtype) ? -5 : 0, 9);
-	if (style == FILL_SPECIAL && random_chance(&g->random, 50)) {
+		return (uint64_t)rng_between(&g->random, ref_is_signed(dtype) ? -5 : 0, 9);
+	if (style == FILL_SPECIAL && rng_chance(&g->random, 50)) {
 		const ref_int specials[] = {
 			0,
 			1,
@@ -299,7 +297,7 @@ uint64_t gen_bits(struct gen *g, unsigned int dtype, unsigned int style)
 		return (uint64_t)specials[any % (sizeof(specials) / sizeof(*specials))];
 	}
 	if (style == FILL_WIDE)
-		return (uint64_t)((int64_t)any >> random_below(&g->random, 64));
+		return (uint64_t)((int64_t)any >> rng_below(&g->random, 64));
 	return any;
 }
 
@@ -322,7 +320,7 @@ void gen_fill(struct gen *g, unsigned int x, unsigned int style)
 		uint64_t bits = gen_bits(g, t->dtype, style);
 
 		if (ref_is_nibble(t->dtype))
-			bits = random_bits(&g->random);
+			bits = rng_bits(&g->random);
 		for (unsigned int b = 0; b < e; b++)
 			*initial_byte(g, t->space, t->base + at + b) = (uint8_t)(bits >> 8 * b);
 	}
@@ -345,7 +343,7 @@ void gen_set_bits(struct gen *g, unsigned int x, const uint32_t *index, uint64_t
 void gen_scalar(struct gen *g, unsigned int dtype)
 {
 	struct onpu_slot_param_scalar *p = &g->slot[ONPU_OPERAND_PARAM].scalar;
-	unsigned int style = (unsigned int)random_below(&g->random, FILL_STYLES);
+	unsigned int style = (unsigned int)rng_below(&g->random, FILL_STYLES);
 
 	memset(p, 0, sizeof(*p));
 	p->kind = ONPU_SLOT_PARAM;
@@ -355,13 +353,13 @@ void gen_scalar(struct gen *g, unsigned int dtype)
 		p->beta = float_bits(g, ONPU_DT_F32, style);
 	} else {
 		/* Also numbers that the type does not have. */
-		bool own = random_chance(&g->random, 70);
+		bool own = rng_chance(&g->random, 70);
 
 		p->alpha = gen_bits(g, own ? dtype : ONPU_DT_I64, style);
 		p->beta = gen_bits(g, own ? dtype : ONPU_DT_I64, style);
 	}
-	if (random_chance(&g->random, 20))
-		p->gamma = (uint32_t)random_bits(&g->random);
+	if (rng_chance(&g->random, 20))
+		p->gamma = (uint32_t)rng_bits(&g->random);
 }
 
 /* A PARAM slot TAPS; notes how far it moves the operands. */
@@ -376,12 +374,12 @@ void gen_taps(struct gen *g, unsigned int max_taps, bool moving)
 		struct onpu_slot_param_taps_loop *loop = &p->loop[l];
 		int64_t *step[3] = { &loop->dst_step, &loop->s0_step, &loop->s1_step };
 
-		loop->count = (uint32_t)random_between(&g->random, 1, max_taps < 4 ? max_taps : 4);
+		loop->count = (uint32_t)rng_between(&g->random, 1, max_taps < 4 ? max_taps : 4);
 		max_taps /= loop->count;
 		for (unsigned int x = 0; x < 3; x++) {
-			if (!g->has[x] || (x == 0 && !moving) || random_chance(&g->random, 20))
+			if (!g->has[x] || (x == 0 && !moving) || rng_chance(&g->random, 20))
 				continue;
-			*step[x] = random_between(&g->random, -6, 10) * ref_size(g->dtype[x]);
+			*step[x] = rng_between(&g->random, -6, 10) * ref_size(g->dtype[x]);
 			int64_t by = *step[x] * ((int64_t)loop->count - 1);
 
 			*(by < 0 ? &g->taps_low[x] : &g->taps_high[x]) += by;
@@ -392,10 +390,10 @@ void gen_taps(struct gen *g, unsigned int max_taps, bool moving)
 static uint64_t random_budget(struct gen *g)
 {
 	if (g->job->size == RIG_LARGE)
-		return (uint64_t)random_between(&g->random, 3000, 30000);
-	if (random_chance(&g->random, 65))
-		return (uint64_t)random_between(&g->random, 1, 40);
-	return (uint64_t)random_between(&g->random, 40, g->job->size == RIG_ODD ? 400 : 1000);
+		return (uint64_t)rng_between(&g->random, 3000, 30000);
+	if (rng_chance(&g->random, 65))
+		return (uint64_t)rng_between(&g->random, 1, 40);
+	return (uint64_t)rng_between(&g->random, 40, g->job->size == RIG_ODD ? 400 : 1000);
 }
 
 static void fill_noise(struct gen *g, uint8_t *at, uint32_t n)
@@ -403,7 +401,7 @@ static void fill_noise(struct gen *g, uint8_t *at, uint32_t n)
 	uint64_t bits;
 
 	for (uint32_t i = 0; i + 8 <= n; i += 8) {
-		bits = random_bits(&g->random);
+		bits = rng_bits(&g->random);
 		memcpy(at + i, &bits, 8);
 	}
 }
@@ -414,16 +412,16 @@ static void put_slots(struct gen *g)
 	uint16_t *index[ONPU_OPERAND_COUNT] = {
 		&g->insn.dst, &g->insn.s0, &g->insn.s1, &g->insn.s2, &g->insn.param,
 	};
-	unsigned int used = 1 + (unsigned int)random_below(&g->random, 20);
+	unsigned int used = 1 + (unsigned int)rng_below(&g->random, 20);
 
 	for (unsigned int x = 0; x < ONPU_OPERAND_COUNT; x++) {
 		if (!g->has[x])
 			continue;
 		rig_put_slot(g->job, used, &g->slot[x]);
 		*index[x] = (uint16_t)used;
-		used += 1 + (unsigned int)random_below(&g->random, 12);
+		used += 1 + (unsigned int)rng_below(&g->random, 12);
 	}
-	g->job->program.num_slots += (unsigned int)random_below(&g->random, 4);
+	g->job->program.num_slots += (unsigned int)rng_below(&g->random, 4);
 }
 
 static void put_program(struct gen *g)
@@ -431,12 +429,12 @@ static void put_program(struct gen *g)
 	struct onpu_insn end = { .op = ONPU_OP_END };
 	struct ref_machine m = rig_reference_machine(g->job->size);
 
-	end.code = (uint16_t)random_below(&g->random, 3);
-	g->insn.ts = random_chance(&g->random, 80);
+	end.code = (uint16_t)rng_below(&g->random, 3);
+	g->insn.ts = rng_chance(&g->random, 80);
 	rig_put_insn(g->job, 0, &g->insn);
 	rig_put_insn(g->job, 1, &end);
 	/* Often no more SRAM than the operands need. */
-	if (random_chance(&g->random, 30) && g->sram_free < m.sram_bytes)
+	if (rng_chance(&g->random, 30) && g->sram_free < m.sram_bytes)
 		rig_slot(g->job, 0)->program.sram_bytes = (uint32_t)g->sram_free;
 }
 
@@ -444,7 +442,7 @@ static void pick_operands(struct gen *g)
 {
 	for (unsigned int x = 0; x < ONPU_OPERAND_COUNT; x++)
 		g->has[x] = g->info->operands[x].present &&
-			    !(g->info->operands[x].optional && random_chance(&g->random, 50));
+			    !(g->info->operands[x].optional && rng_chance(&g->random, 50));
 }
 
 /* Makes g->job: the instruction, its slots and the contents; may fail to fit. */
@@ -456,8 +454,8 @@ static void generate_once(struct gen *g, enum onpu_op op)
 	memset(g->slot, 0, sizeof(g->slot));
 	memset(g->taps_low, 0, sizeof(g->taps_low));
 	memset(g->taps_high, 0, sizeof(g->taps_high));
-	g->sram_free = random_below(&g->random, 64);
-	g->memory_free = RIG_DATA + random_below(&g->random, 64);
+	g->sram_free = rng_below(&g->random, 64);
+	g->memory_free = RIG_DATA + rng_below(&g->random, 64);
 	pick_operands(g);
 	gen_types(g);
 	switch (g->info->cost) {
@@ -490,9 +488,9 @@ static void generate_once(struct gen *g, enum onpu_op op)
 
 void generate(struct gen *g, enum onpu_op op)
 {
-	enum rig_size size = random_chance(&g->random, 7)  ? RIG_LARGE :
-			     random_chance(&g->random, 30) ? RIG_ODD :
-							     RIG_SMALL;
+	enum rig_size size = rng_chance(&g->random, 7)	? RIG_LARGE :
+			     rng_chance(&g->random, 30) ? RIG_ODD :
+							  RIG_SMALL;
 
 	rig_clear(g->job, size, RIG_DATA + (size == RIG_LARGE ? 1u << 20 : 32u << 10));
 	fill_noise(g, g->job->sram, rig_sram_bytes(size));

@@ -9,7 +9,7 @@
 #include "isa_rig.h"
 
 struct gen {
-	struct isa_random random;
+	struct rng random;
 	struct rig_job *job;
 	struct onpu_insn insn;
 	const struct onpu_op_info *info;

@@ -8,7 +8,7 @@
 
 static unsigned int any_style(struct gen *g)
 {
-	return (unsigned int)random_below(&g->random, FILL_STYLES);
+	return (unsigned int)rng_below(&g->random, FILL_STYLES);
 }
 
 static void gen_tri(struct gen *g, const uint32_t *dims, unsigned int rank)
@@ -19,10 +19,10 @@ static void gen_tri(struct gen *g, const uint32_t *dims, unsigned int rank)
 	memset(p, 0, sizeof(*p));
 	p->kind = ONPU_SLOT_PARAM;
 	p->schema = ONPU_SCHEMA_TRI;
-	p->flags = (uint8_t)random_below(&g->random, 2);
-	p->diagonal = random_between(&g->random, -reach - 1, reach + 1);
-	if (random_chance(&g->random, 5))
-		p->diagonal = random_chance(&g->random, 50) ? INT64_MIN : INT64_MAX;
+	p->flags = (uint8_t)rng_below(&g->random, 2);
+	p->diagonal = rng_between(&g->random, -reach - 1, reach + 1);
+	if (rng_chance(&g->random, 5))
+		p->diagonal = rng_chance(&g->random, 50) ? INT64_MIN : INT64_MAX;
 }
 
 void generate_elementwise(struct gen *g)
@@ -38,10 +38,10 @@ void generate_elementwise(struct gen *g)
 			continue;
 		gen_source(g, x, rank, dims, STRIDES_RANDOM);
 		/* Operands of like magnitude meet more often in the interesting places. */
-		if (random_chance(&g->random, 70))
+		if (rng_chance(&g->random, 70))
 			gen_fill(g, x, style);
 	}
-	if (g->insn.op == ONPU_OP_VWHERE && random_chance(&g->random, 60))
+	if (g->insn.op == ONPU_OP_VWHERE && rng_chance(&g->random, 60))
 		for (uint64_t i = 0; !g->failed && i < g->slot[1].tensor.size; i++)
 			g->job->sram[g->slot[1].tensor.base + i] &= 1;
 	if (g->info->schema == ONPU_SCHEMA_SCALAR)
@@ -53,28 +53,27 @@ void generate_elementwise(struct gen *g)
 /* Sizes of a product: usually small, sometimes larger than the array. */
 static uint32_t extent(struct gen *g, uint64_t budget)
 {
-	uint64_t most = random_chance(&g->random, 50) ? 4 : budget > 90 ? 90 : budget;
+	uint64_t most = rng_chance(&g->random, 50) ? 4 : budget > 90 ? 90 : budget;
 
-	return (uint32_t)random_between(&g->random, 1, (int64_t)(most ? most : 1));
+	return (uint32_t)rng_between(&g->random, 1, (int64_t)(most ? most : 1));
 }
 
 void generate_mma(struct gen *g)
 {
-	unsigned int r = gen_rank(g, 1, random_chance(&g->random, 50) ? 3 : 7);
+	unsigned int r = gen_rank(g, 1, rng_chance(&g->random, 50) ? 3 : 7);
 	uint64_t budget = g->job->size == RIG_LARGE ? 9000 : g->budget;
-	bool moving = g->has[ONPU_OPERAND_PARAM] && random_chance(&g->random, 35);
+	bool moving = g->has[ONPU_OPERAND_PARAM] && rng_chance(&g->random, 35);
 	uint32_t dims[ONPU_MAX_RANK], n = extent(g, budget), k = extent(g, budget);
-	unsigned int style = random_chance(&g->random, 60) ? FILL_PLAIN : any_style(g);
-	unsigned int zero = random_chance(&g->random, 60) ? 0xff :
-							    (unsigned int)random_bits(&g->random);
+	unsigned int style = rng_chance(&g->random, 60) ? FILL_PLAIN : any_style(g);
+	unsigned int zero = rng_chance(&g->random, 60) ? 0xff : (unsigned int)rng_bits(&g->random);
 	uint32_t column[ONPU_MAX_RANK] = { 0 };
 
 	if (g->job->size == RIG_LARGE) {
 		r = gen_rank(g, 2, 3);
-		n = (uint32_t)random_between(&g->random, 17, 110);
-		k = (uint32_t)random_between(&g->random, 17, 110);
+		n = (uint32_t)rng_between(&g->random, 17, 110);
+		k = (uint32_t)rng_between(&g->random, 17, 110);
 	}
-	g->insn.acc = moving || random_chance(&g->random, 40);
+	g->insn.acc = moving || rng_chance(&g->random, 40);
 	if (moving && g->insn.op != ONPU_OP_MMA_I8)
 		g->dtype[0] = ONPU_DT_F32;
 	if (g->has[ONPU_OPERAND_PARAM])
@@ -103,7 +102,7 @@ void generate_window(struct gen *g)
 	unsigned int rank = gen_rank(g, 0, 8), style = any_style(g);
 	uint32_t dims[ONPU_MAX_RANK];
 
-	g->insn.acc = random_chance(&g->random, 40);
+	g->insn.acc = rng_chance(&g->random, 40);
 	gen_taps(g, 12, false);
 	gen_dims(g, rank, g->budget, dims);
 	gen_written(g, 0, rank, dims);
@@ -125,7 +124,7 @@ static void generate_lanes(struct gen *g)
 	g->dtype[1] = ref_is_float(g->dtype[0]) ? ONPU_DT_F32 : g->dtype[0];
 	gen_dims(g, q, g->budget / ONPU_REDUCE_LANES + 1, dims);
 	for (unsigned int d = 0; d < q; d++)
-		if (dims[d] == 1 && random_chance(&g->random, 50))
+		if (dims[d] == 1 && rng_chance(&g->random, 50))
 			g->insn.axes |= (uint8_t)(1u << d);
 	gen_written(g, 0, q, dims);
 	dims[q] = ONPU_REDUCE_LANES;
@@ -134,7 +133,7 @@ static void generate_lanes(struct gen *g)
 
 void generate_reduce(struct gen *g)
 {
-	unsigned int form = (unsigned int)random_below(&g->random, 5);
+	unsigned int form = (unsigned int)rng_below(&g->random, 5);
 	unsigned int rank = gen_rank(g, 0, form > 1 ? 7 : 8), style = any_style(g);
 	uint32_t dims[ONPU_MAX_RANK], reduced[ONPU_MAX_RANK];
 
@@ -147,7 +146,7 @@ void generate_reduce(struct gen *g)
 	if (g->insn.part)
 		g->dtype[0] = ref_is_float(g->dtype[1]) ? ONPU_DT_F32 : g->dtype[1];
 	gen_dims(g, rank, g->budget, dims);
-	g->insn.axes = (uint8_t)random_below(&g->random, 1u << rank);
+	g->insn.axes = (uint8_t)rng_below(&g->random, 1u << rank);
 	memcpy(reduced, dims, sizeof(reduced));
 	for (unsigned int d = 0; d < rank; d++)
 		if (g->insn.axes >> d & 1)
@@ -166,8 +165,8 @@ void generate_argreduce(struct gen *g)
 	uint32_t dims[ONPU_MAX_RANK];
 
 	gen_dims(g, rank, g->budget, dims);
-	g->insn.axis = (uint8_t)random_below(&g->random, rank);
-	g->insn.last = random_chance(&g->random, 50);
+	g->insn.axis = (uint8_t)rng_below(&g->random, rank);
+	g->insn.last = rng_chance(&g->random, 50);
 	gen_source(g, 1, rank, dims, STRIDES_RANDOM);
 	dims[g->insn.axis] = 1;
 	gen_written(g, 0, rank, dims);
@@ -181,9 +180,9 @@ void generate_scan(struct gen *g)
 	uint32_t dims[ONPU_MAX_RANK];
 
 	gen_dims(g, rank, g->budget, dims);
-	g->insn.axis = (uint8_t)random_below(&g->random, rank);
-	g->insn.excl = random_chance(&g->random, 50);
-	g->insn.rev = random_chance(&g->random, 50);
+	g->insn.axis = (uint8_t)rng_below(&g->random, rank);
+	g->insn.excl = rng_chance(&g->random, 50);
+	g->insn.rev = rng_chance(&g->random, 50);
 	g->dtype[2] = ref_is_float(g->dtype[1]) ? ONPU_DT_F32 : g->dtype[1];
 	gen_written(g, 0, rank, dims);
 	gen_source(g, 1, rank, dims, STRIDES_RANDOM);
@@ -199,15 +198,15 @@ void generate_scan(struct gen *g)
 static void resample_axis(struct gen *g, unsigned int e, uint32_t out, uint32_t *in)
 {
 	struct onpu_slot_param_resample *p = &g->slot[ONPU_OPERAND_PARAM].resample;
-	bool huge = random_chance(&g->random, 10);
-	uint64_t in_size = (uint64_t)random_between(&g->random, 1, huge ? 1 << 30 : 60);
-	uint64_t room = (uint64_t)random_between(&g->random, 0, huge ? (1 << 30) - out : 20);
-	uint64_t out_size = out + room, base = random_below(&g->random, room + 1), low, high;
+	bool huge = rng_chance(&g->random, 10);
+	uint64_t in_size = (uint64_t)rng_between(&g->random, 1, huge ? 1 << 30 : 60);
+	uint64_t room = (uint64_t)rng_between(&g->random, 0, huge ? (1 << 30) - out : 20);
+	uint64_t out_size = out + room, base = rng_below(&g->random, room + 1), low, high;
 
 	low = (2 * base + 1) * in_size / (2 * out_size);
 	high = (2 * (base + out) - 1) * in_size / (2 * out_size) + 2;
 	low = low < 2 ? 0 : low - 2;
-	low -= random_below(&g->random, low < 3 ? low + 1 : 3);
+	low -= rng_below(&g->random, low < 3 ? low + 1 : 3);
 	high = high > in_size ? in_size : high;
 	if (high - low > 3000) { /* too wide a step */
 		g->failed = true;
@@ -229,8 +228,8 @@ void generate_resample(struct gen *g)
 	memset(p, 0, sizeof(*p));
 	p->kind = ONPU_SLOT_PARAM;
 	p->schema = ONPU_SCHEMA_RESAMPLE;
-	p->axis0 = (uint8_t)random_below(&g->random, rank);
-	p->axis1 = (uint8_t)((p->axis0 + 1 + random_below(&g->random, rank - 1)) % rank);
+	p->axis0 = (uint8_t)rng_below(&g->random, rank);
+	p->axis1 = (uint8_t)((p->axis0 + 1 + rng_below(&g->random, rank - 1)) % rank);
 	gen_dims(g, rank, g->budget / 4 + 1, dims);
 	gen_written(g, 0, rank, dims);
 	resample_axis(g, 0, dims[p->axis0], &dims[p->axis0]);

@@ -47,7 +47,7 @@ static void generate_pad(struct gen *g)
 	memset(p, 0, sizeof(*p));
 	p->kind = ONPU_SLOT_PARAM;
 	p->schema = ONPU_SCHEMA_PAD;
-	p->mode = (uint8_t)random_below(&g->random, 4);
+	p->mode = (uint8_t)rng_below(&g->random, 4);
 	if (p->mode == ONPU_PAD_CONSTANT)
 		p->value = element(g);
 	gen_dims(g, rank, g->budget, inner);
@@ -57,11 +57,11 @@ static void generate_pad(struct gen *g)
 			       p->mode == ONPU_PAD_SYMMETRIC  ? inner[d] :
 								5;
 
-		if (random_chance(&g->random, 50) || ref_product(dims, rank) > 100000)
+		if (rng_chance(&g->random, 50) || ref_product(dims, rank) > 100000)
 			continue;
 		most = most > 5 ? 5 : most;
-		p->lo[d] = (uint32_t)random_between(&g->random, 0, most);
-		dims[d] += p->lo[d] + (uint32_t)random_between(&g->random, 0, most);
+		p->lo[d] = (uint32_t)rng_between(&g->random, 0, most);
+		dims[d] += p->lo[d] + (uint32_t)rng_between(&g->random, 0, most);
 	}
 	gen_written(g, 0, rank, dims);
 	gen_source(g, 1, rank, inner, STRIDES_RANDOM);
@@ -72,7 +72,7 @@ static uint64_t random_index(struct gen *g, unsigned int dtype, uint32_t n)
 {
 	int64_t low = g->insn.neg && dtype != ONPU_DT_U32 ? -(int64_t)n : 0;
 
-	if (g->insn.clamp && random_chance(&g->random, 30)) {
+	if (g->insn.clamp && rng_chance(&g->random, 30)) {
 		int64_t far = (int64_t)gen_bits(g, dtype, FILL_ANY);
 
 		/* Below zero, clamping alone leaves it negative. */
@@ -80,7 +80,7 @@ static uint64_t random_index(struct gen *g, unsigned int dtype, uint32_t n)
 			far &= 0x7fffffff;
 		return (uint64_t)far;
 	}
-	return (uint64_t)random_between(&g->random, low, (int64_t)n - 1);
+	return (uint64_t)rng_between(&g->random, low, (int64_t)n - 1);
 }
 
 /* Indices for the dimensions n[last coordinate]; one n for the axis and elem forms. */
@@ -111,8 +111,8 @@ static void gen_index_param(struct gen *g, unsigned int axis, unsigned int batch
 	p->schema = ONPU_SCHEMA_INDEX;
 	p->axis = (uint8_t)axis;
 	p->batch_dims = (uint8_t)batch;
-	g->insn.neg = random_chance(&g->random, 50);
-	g->insn.clamp = random_chance(&g->random, 50);
+	g->insn.neg = rng_chance(&g->random, 50);
+	g->insn.clamp = rng_chance(&g->random, 50);
 }
 
 /* Elements that share a place would have to be right for several coordinates. */
@@ -127,7 +127,7 @@ static void gen_indices(struct gen *g, unsigned int rank, const uint32_t *dims)
 static void generate_gather_axis(struct gen *g)
 {
 	unsigned int rank = gen_rank(g, 1, 8), ranks = gen_rank(g, 0, 8 - (rank - 1));
-	unsigned int axis = (unsigned int)random_below(&g->random, rank);
+	unsigned int axis = (unsigned int)rng_below(&g->random, rank);
 	uint32_t big[ONPU_MAX_RANK], index[ONPU_MAX_RANK], out[2 * ONPU_MAX_RANK];
 
 	gen_dims(g, rank, g->budget, big);
@@ -144,12 +144,12 @@ static void generate_gather_axis(struct gen *g)
 
 static void generate_elem(struct gen *g, bool scatter)
 {
-	unsigned int rank = gen_rank(g, 1, 8), axis = (unsigned int)random_below(&g->random, rank);
+	unsigned int rank = gen_rank(g, 1, 8), axis = (unsigned int)rng_below(&g->random, rank);
 	uint32_t big[ONPU_MAX_RANK], small[ONPU_MAX_RANK];
 
 	gen_dims(g, rank, g->budget, big);
 	memcpy(small, big, sizeof(small));
-	small[axis] = (uint32_t)random_between(&g->random, 1, 6);
+	small[axis] = (uint32_t)rng_between(&g->random, 1, 6);
 	gen_index_param(g, axis, 0);
 	gen_written(g, 0, rank, scatter ? big : small);
 	gen_source(g, 1, rank, scatter ? small : big, STRIDES_RANDOM);
@@ -159,8 +159,8 @@ static void generate_elem(struct gen *g, bool scatter)
 
 static void generate_nd(struct gen *g, bool scatter)
 {
-	unsigned int rank = gen_rank(g, 1, 8), b = (unsigned int)random_below(&g->random, rank);
-	unsigned int c = 1 + (unsigned int)random_below(&g->random, rank - b);
+	unsigned int rank = gen_rank(g, 1, 8), b = (unsigned int)rng_below(&g->random, rank);
+	unsigned int c = 1 + (unsigned int)rng_below(&g->random, rank - b);
 	unsigned int rest = rank - b - c,
 		     extra = gen_rank(g, 0, 8 - b - rest < 7 - b ? 8 - b - rest : 7 - b);
 	uint32_t big[ONPU_MAX_RANK], index[ONPU_MAX_RANK], small[ONPU_MAX_RANK];
@@ -183,7 +183,7 @@ static void generate_nd(struct gen *g, bool scatter)
 
 void generate_dma(struct gen *g)
 {
-	g->insn.ch = random_chance(&g->random, 50);
+	g->insn.ch = rng_chance(&g->random, 50);
 	switch (g->insn.op) {
 	case ONPU_OP_DMA_COPY:
 		generate_copy(g);

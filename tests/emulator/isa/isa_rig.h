@@ -6,7 +6,7 @@
 #ifndef ISA_RIG_H
 #define ISA_RIG_H
 
-#include "isa_random.h"
+#include "../../random.h"
 #include "onpu_sim.h"
 #include "reference_machine.h"
 

@@ -21,7 +21,7 @@ static unsigned int random_operand(struct gen *g)
 	unsigned int x;
 
 	do {
-		x = (unsigned int)random_below(&g->random, ONPU_OPERAND_COUNT);
+		x = (unsigned int)rng_below(&g->random, ONPU_OPERAND_COUNT);
 	} while (!g->has[x]);
 	return x;
 }
@@ -30,14 +30,14 @@ static int64_t nudge(struct gen *g)
 {
 	static const int64_t by[] = { 1, -1, 2, -2, 4, -4, 8, -8, 3, 64, -64 };
 
-	return by[random_below(&g->random, sizeof(by) / sizeof(*by))];
+	return by[rng_below(&g->random, sizeof(by) / sizeof(*by))];
 }
 
 static void mutate_shape(struct gen *g, struct onpu_slot_tensor *t)
 {
-	unsigned int d = (unsigned int)random_below(&g->random, t->rank ? t->rank : 1);
+	unsigned int d = (unsigned int)rng_below(&g->random, t->rank ? t->rank : 1);
 
-	switch (random_below(&g->random, 6)) {
+	switch (rng_below(&g->random, 6)) {
 	case 0:
 		t->dim[d] += (uint32_t)nudge(g);
 		break;
@@ -51,24 +51,24 @@ static void mutate_shape(struct gen *g, struct onpu_slot_tensor *t)
 		t->stride[d] = -t->stride[d];
 		break;
 	case 4:
-		t->dim[d] = (uint32_t)random_bits(&g->random);
+		t->dim[d] = (uint32_t)rng_bits(&g->random);
 		break;
 	default:
-		t->stride[d] = (int64_t)random_bits(&g->random);
+		t->stride[d] = (int64_t)rng_bits(&g->random);
 	}
 }
 
 static void mutate_tensor(struct gen *g, struct onpu_slot_tensor *t)
 {
-	switch (random_below(&g->random, 9)) {
+	switch (rng_below(&g->random, 9)) {
 	case 0:
-		t->dtype = (uint8_t)random_below(&g->random, 14);
+		t->dtype = (uint8_t)rng_below(&g->random, 14);
 		break;
 	case 1:
-		t->rank = (uint8_t)random_below(&g->random, 10);
+		t->rank = (uint8_t)rng_below(&g->random, 10);
 		break;
 	case 2:
-		t->space ^= (uint8_t)(1 + random_below(&g->random, 3) / 2);
+		t->space ^= (uint8_t)(1 + rng_below(&g->random, 3) / 2);
 		break;
 	case 3:
 		t->base += (uint64_t)nudge(g);
@@ -80,7 +80,7 @@ static void mutate_tensor(struct gen *g, struct onpu_slot_tensor *t)
 		t->offset += (uint64_t)nudge(g);
 		break;
 	case 6:
-		t->base = random_bits(&g->random);
+		t->base = rng_bits(&g->random);
 		break;
 	default:
 		mutate_shape(g, t);
@@ -90,14 +90,14 @@ static void mutate_tensor(struct gen *g, struct onpu_slot_tensor *t)
 /* Any bit of the slot. */
 static void flip_bit(struct gen *g, union onpu_slot *slot)
 {
-	unsigned int bit = (unsigned int)random_below(&g->random, ONPU_SLOT_SIZE * 8);
+	unsigned int bit = (unsigned int)rng_below(&g->random, ONPU_SLOT_SIZE * 8);
 
 	slot->bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
 }
 
 static void mutate_param(struct gen *g, union onpu_slot *slot)
 {
-	unsigned int word = (unsigned int)random_below(&g->random, 28);
+	unsigned int word = (unsigned int)rng_below(&g->random, 28);
 
 	slot->words[word] += (uint32_t)nudge(g);
 }
@@ -109,25 +109,25 @@ static void mutate_index(struct gen *g)
 	};
 	unsigned int x = random_operand(g), other = random_operand(g);
 
-	switch (random_below(&g->random, 4)) {
+	switch (rng_below(&g->random, 4)) {
 	case 0:
 		*index[x] = 0;
 		break;
 	case 1:
-		*index[x] = (uint16_t)(g->job->program.num_slots + random_below(&g->random, 3));
+		*index[x] = (uint16_t)(g->job->program.num_slots + rng_below(&g->random, 3));
 		break;
 	case 2:
 		*index[x] = *index[other];
 		break;
 	default:
-		*index[x] = (uint16_t)random_bits(&g->random);
+		*index[x] = (uint16_t)rng_bits(&g->random);
 	}
 	rig_put_insn(g->job, 0, &g->insn);
 }
 
 static void mutate_word(struct gen *g)
 {
-	unsigned int bit = (unsigned int)random_below(&g->random, 128);
+	unsigned int bit = (unsigned int)rng_below(&g->random, 128);
 	uint32_t *words = (uint32_t *)(void *)(g->job->memory + RIG_PROGRAM);
 
 	words[bit / 32] ^= 1u << bit % 32;
@@ -136,7 +136,7 @@ static void mutate_word(struct gen *g)
 /* One operand onto another: overlap, or in place. */
 static void mutate_place(struct gen *g)
 {
-	unsigned int x = (unsigned int)random_below(&g->random, 4);
+	unsigned int x = (unsigned int)rng_below(&g->random, 4);
 	struct onpu_slot_tensor *t, *dst;
 
 	if (!g->has[0] || !g->has[x] || x == 0)
@@ -146,11 +146,11 @@ static void mutate_place(struct gen *g)
 	t->space = dst->space;
 	t->base = dst->base;
 	t->offset = dst->offset;
-	if (random_chance(&g->random, 50)) {
+	if (rng_chance(&g->random, 50)) {
 		t->size = dst->size;
 		memcpy(t->stride, dst->stride, sizeof(t->stride));
 	}
-	if (random_chance(&g->random, 40))
+	if (rng_chance(&g->random, 40))
 		t->base += (uint64_t)nudge(g);
 }
 
@@ -159,7 +159,7 @@ static void mutate_once(struct gen *g)
 	unsigned int x = random_operand(g);
 	union onpu_slot *slot = rig_slot(g->job, index_of(g, x));
 
-	switch (random_below(&g->random, 10)) {
+	switch (rng_below(&g->random, 10)) {
 	case 0:
 		mutate_index(g);
 		break;
@@ -173,7 +173,7 @@ static void mutate_once(struct gen *g)
 		mutate_place(g);
 		break;
 	case 4:
-		rig_slot(g->job, 0)->program.sram_bytes -= (uint32_t)random_below(&g->random, 300);
+		rig_slot(g->job, 0)->program.sram_bytes -= (uint32_t)rng_below(&g->random, 300);
 		break;
 	default:
 		if (x == ONPU_OPERAND_PARAM)
@@ -186,6 +186,6 @@ static void mutate_once(struct gen *g)
 void mutate(struct gen *g)
 {
 	mutate_once(g);
-	if (random_chance(&g->random, 25) && index_of(g, 0) && index_of(g, 0) < RIG_NUM_SLOTS)
+	if (rng_chance(&g->random, 25) && index_of(g, 0) && index_of(g, 0) < RIG_NUM_SLOTS)
 		mutate_once(g);
 }

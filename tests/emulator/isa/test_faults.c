@@ -728,19 +728,18 @@ static void test_random_pages(void)
 			unsigned int x;
 
 			valid(op, variant + 100);
-			x = (unsigned int)random_below(&g.random, 3);
+			x = (unsigned int)rng_below(&g.random, 3);
 			if (!g.has[x] || slot_of(x)->tensor.space != ONPU_SPACE_VA)
 				continue;
 			job.any_address = true;
 			if (x == 0 && variant % 2) {
-				job.readonly_base =
-					slot_of(0)->tensor.base +
-					random_below(&g.random, slot_of(0)->tensor.size);
-				job.readonly_size = 1 + random_below(&g.random, 16);
+				job.readonly_base = slot_of(0)->tensor.base +
+						    rng_below(&g.random, slot_of(0)->tensor.size);
+				job.readonly_size = 1 + rng_below(&g.random, 16);
 			} else {
 				/* Only this operand goes beyond the end. */
 				uint64_t size = slot_of(x)->tensor.size;
-				uint64_t over = 1 + random_below(&g.random, size);
+				uint64_t over = 1 + rng_below(&g.random, size);
 				uint64_t move = RIG_BASE + job.memory_size + over -
 						(slot_of(x)->tensor.base + size);
 

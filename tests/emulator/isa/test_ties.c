@@ -27,14 +27,14 @@
 #define TIMES_SLOT	 24
 
 static struct rig_job job;
-static struct isa_random rnd;
+static struct rng rnd;
 static bool calm; /* few mistakes, so that it runs for long */
 static uint8_t signaller[SEMAPHORES], waiter[SEMAPHORES];
 static unsigned int seen[ONPU_FAULT_COUNT], equal_starts;
 
 static uint64_t below(uint64_t n)
 {
-	return random_below(&rnd, n);
+	return rng_below(&rnd, n);
 }
 
 static void put_vector(unsigned int index, unsigned int dtype, unsigned int space, uint64_t base,
@@ -68,8 +68,8 @@ static void put_param(unsigned int index, unsigned int schema, uint64_t value)
 static void put_slots(void)
 {
 	for (unsigned int i = 0; i < BYTES; i++) {
-		job.sram[i] = (uint8_t)random_bits(&rnd);
-		job.memory[RIG_DATA + i] = (uint8_t)random_bits(&rnd);
+		job.sram[i] = (uint8_t)rng_bits(&rnd);
+		job.memory[RIG_DATA + i] = (uint8_t)rng_bits(&rnd);
 	}
 	/* All of one length, and apart. */
 	for (unsigned int i = 1; i <= VECTORS; i++) {

@@ -29,7 +29,7 @@
 static struct rig_job job;
 
 struct builder {
-	struct isa_random random;
+	struct rng random;
 	unsigned int num_insns;
 	/* who signals and waits for a semaphore, and the tokens that program order leaves */
 	unsigned int signaller[SEMAPHORES], waiter[SEMAPHORES];
@@ -70,7 +70,7 @@ static void put_slots(struct builder *b)
 
 	for (unsigned int i = 1; i <= BYTES_SLOTS; i++) {
 		bool sram = i <= BYTES_SLOTS / 2;
-		uint64_t base = random_below(&b->random, 3000);
+		uint64_t base = rng_below(&b->random, 3000);
 
 		/* Two of each length that meet no other. */
 		if (i <= 8)
@@ -101,8 +101,7 @@ static unsigned int pick(struct builder *b, unsigned int length, bool sram)
 	unsigned int i;
 
 	do {
-		i = 1 +
-		    (unsigned int)random_below(&b->random, sram ? BYTES_SLOTS / 2 : BYTES_SLOTS);
+		i = 1 + (unsigned int)rng_below(&b->random, sram ? BYTES_SLOTS / 2 : BYTES_SLOTS);
 	} while (i % 4 != length);
 	return i;
 }
@@ -127,12 +126,12 @@ static unsigned int pick_apart(struct builder *b, unsigned int length, bool sram
 
 static struct onpu_insn dma_insn(struct builder *b)
 {
-	unsigned int length = (unsigned int)random_below(&b->random, 4);
+	unsigned int length = (unsigned int)rng_below(&b->random, 4);
 	struct onpu_insn insn = { .op = ONPU_OP_DMA_COPY };
 
-	insn.ch = random_chance(&b->random, 50);
+	insn.ch = rng_chance(&b->random, 50);
 	insn.dst = (uint16_t)pick(b, length, false);
-	if (random_chance(&b->random, 20)) {
+	if (rng_chance(&b->random, 20)) {
 		insn.op = ONPU_OP_DMA_FILL;
 		insn.param = LAST_SLOT;
 	} else {
@@ -146,14 +145,14 @@ static struct onpu_insn vector_insn(struct builder *b)
 	static const enum onpu_op ops[] = {
 		ONPU_OP_VADD, ONPU_OP_VMUL, ONPU_OP_VXOR, ONPU_OP_VPOW, ONPU_OP_VMAX, ONPU_OP_VDIV,
 	};
-	unsigned int length = (unsigned int)random_below(&b->random, 4);
+	unsigned int length = (unsigned int)rng_below(&b->random, 4);
 	struct onpu_insn insn = {
-		.op = ops[random_below(&b->random, sizeof(ops) / sizeof(*ops))],
+		.op = ops[rng_below(&b->random, sizeof(ops) / sizeof(*ops))],
 	};
 
 	insn.dst = (uint16_t)pick(b, length, true);
-	insn.s0 = (uint16_t)(random_chance(&b->random, 30) ? insn.dst :
-							     pick_apart(b, length, true, insn.dst));
+	insn.s0 = (uint16_t)(rng_chance(&b->random, 30) ? insn.dst :
+							  pick_apart(b, length, true, insn.dst));
 	insn.s1 = (uint16_t)pick_apart(b, length, true, insn.dst);
 	return insn;
 }
@@ -162,15 +161,15 @@ static struct onpu_insn control_insn(struct builder *b)
 {
 	struct onpu_insn insn = { .op = ONPU_OP_NOP };
 
-	switch (random_below(&b->random, 6)) {
+	switch (rng_below(&b->random, 6)) {
 	case 0:
 		insn.op = ONPU_OP_BARRIER;
-		insn.mask = (uint8_t)random_below(&b->random, 32);
+		insn.mask = (uint8_t)rng_below(&b->random, 32);
 		break;
 	case 1:
 	case 2:
 		insn.op = ONPU_OP_TIMESTAMP;
-		insn.dst = (uint16_t)(TIMES_SLOT + random_below(&b->random, 2));
+		insn.dst = (uint16_t)(TIMES_SLOT + rng_below(&b->random, 2));
 		break;
 	case 3:
 		insn.op = ONPU_OP_PREEMPT;
@@ -184,13 +183,13 @@ static struct onpu_insn control_insn(struct builder *b)
 
 static struct onpu_insn semaphore_insn(struct builder *b)
 {
-	unsigned int s = (unsigned int)random_below(&b->random, SEMAPHORES);
+	unsigned int s = (unsigned int)rng_below(&b->random, SEMAPHORES);
 	struct onpu_insn insn = { .op = ONPU_OP_SEM_SIGNAL, .sem = (uint8_t)s };
 	int most = b->tokens[s];
 
 	insn.eng = (uint8_t)b->signaller[s];
-	insn.count = (uint16_t)random_below(&b->random, 4);
-	if (random_chance(&b->random, 50)) {
+	insn.count = (uint16_t)rng_below(&b->random, 4);
+	if (rng_chance(&b->random, 50)) {
 		b->tokens[s] += insn.count;
 		return insn;
 	}
@@ -199,7 +198,7 @@ static struct onpu_insn semaphore_insn(struct builder *b)
 	most = most < 0 ? 0 : most;
 	insn.op = ONPU_OP_SEM_WAIT;
 	insn.eng = (uint8_t)b->waiter[s];
-	insn.count = (uint16_t)random_below(&b->random, (uint64_t)(most > 3 ? 4 : most + 1));
+	insn.count = (uint16_t)rng_below(&b->random, (uint64_t)(most > 3 ? 4 : most + 1));
 	b->tokens[s] -= insn.count;
 	return insn;
 }
@@ -208,11 +207,11 @@ static struct onpu_insn semaphore_insn(struct builder *b)
 static void add_tokens(struct builder *b, struct onpu_insn *insn)
 {
 	unsigned int engine = onpu_insn_engine(insn);
-	unsigned int first = (unsigned int)random_below(&b->random, SEMAPHORES);
+	unsigned int first = (unsigned int)rng_below(&b->random, SEMAPHORES);
 
-	for (unsigned int n = 0; n < SEMAPHORES && random_chance(&b->random, 70); n++) {
+	for (unsigned int n = 0; n < SEMAPHORES && rng_chance(&b->random, 70); n++) {
 		unsigned int s = (first + n) % SEMAPHORES;
-		bool allowed = b->tokens[s] > 0 || (!b->careful && random_chance(&b->random, 10));
+		bool allowed = b->tokens[s] > 0 || (!b->careful && rng_chance(&b->random, 10));
 
 		if (!insn->wv && b->waiter[s] == engine && allowed) {
 			insn->wv = 1;
@@ -222,7 +221,7 @@ static void add_tokens(struct builder *b, struct onpu_insn *insn)
 	}
 	/* What it signals comes after what it waits for. */
 	for (unsigned int s = 0; s < SEMAPHORES; s++)
-		if (!insn->sv && b->signaller[s] == engine && random_chance(&b->random, 60)) {
+		if (!insn->sv && b->signaller[s] == engine && rng_chance(&b->random, 60)) {
 			insn->sv = 1;
 			insn->ssem = (uint8_t)s;
 			b->tokens[s]++;
@@ -231,7 +230,7 @@ static void add_tokens(struct builder *b, struct onpu_insn *insn)
 
 static struct onpu_insn random_insn(struct builder *b)
 {
-	uint64_t kind = random_below(&b->random, 100);
+	uint64_t kind = rng_below(&b->random, 100);
 	struct onpu_insn insn;
 
 	if (kind < 35)
@@ -244,13 +243,13 @@ static struct onpu_insn random_insn(struct builder *b)
 			.dst = LONGS_SLOT,
 			.s0 = ROW_SLOT,
 			.s1 = MATRIX_SLOT,
-			.acc = random_chance(&b->random, 50),
+			.acc = rng_chance(&b->random, 50),
 		};
 	else if (kind < 90)
 		insn = semaphore_insn(b);
 	else
 		insn = control_insn(b);
-	insn.ts = random_chance(&b->random, 80);
+	insn.ts = rng_chance(&b->random, 80);
 	add_tokens(b, &insn);
 	return insn;
 }
@@ -258,19 +257,19 @@ static struct onpu_insn random_insn(struct builder *b)
 static void build(struct builder *b)
 {
 	struct onpu_insn end = { .op = ONPU_OP_END, .ts = 1 };
-	unsigned int n = 1 + (unsigned int)random_below(&b->random, MAX_INSNS);
+	unsigned int n = 1 + (unsigned int)rng_below(&b->random, MAX_INSNS);
 
-	rig_clear(&job, random_chance(&b->random, 50) ? RIG_ODD : RIG_SMALL, RIG_DATA + BYTES);
+	rig_clear(&job, rng_chance(&b->random, 50) ? RIG_ODD : RIG_SMALL, RIG_DATA + BYTES);
 	for (unsigned int i = 0; i < BYTES; i++)
-		job.sram[i] = (uint8_t)random_bits(&b->random);
+		job.sram[i] = (uint8_t)rng_bits(&b->random);
 	for (unsigned int i = 0; i < BYTES; i++)
-		job.memory[RIG_DATA + i] = (uint8_t)random_bits(&b->random);
+		job.memory[RIG_DATA + i] = (uint8_t)rng_bits(&b->random);
 	put_slots(b);
-	b->careful = random_chance(&b->random, 80);
+	b->careful = rng_chance(&b->random, 80);
 	for (unsigned int s = 0; s < SEMAPHORES; s++) {
-		b->signaller[s] = (unsigned int)random_below(&b->random, ONPU_ENG_COUNT);
-		b->waiter[s] = (unsigned int)random_below(&b->random, ONPU_ENG_COUNT);
-		b->tokens[s] = random_chance(&b->random, 50) ? 0 : (int)random_below(&b->random, 5);
+		b->signaller[s] = (unsigned int)rng_below(&b->random, ONPU_ENG_COUNT);
+		b->waiter[s] = (unsigned int)rng_below(&b->random, ONPU_ENG_COUNT);
+		b->tokens[s] = rng_chance(&b->random, 50) ? 0 : (int)rng_below(&b->random, 5);
 		rig_slot(&job, 0)->program.sem_init[s] = (uint8_t)b->tokens[s];
 	}
 	for (unsigned int i = 0; i < n; i++) {
@@ -279,10 +278,10 @@ static void build(struct builder *b)
 		rig_put_insn(&job, i, &insn);
 	}
 	rig_put_insn(&job, n, &end);
-	if (random_chance(&b->random, 10))
-		job.program.profile_size = 32 * random_below(&b->random, n + 1);
-	if (random_chance(&b->random, 10))
-		job.program.cycle_limit = 1 + random_below(&b->random, 100ull * n);
+	if (rng_chance(&b->random, 10))
+		job.program.profile_size = 32 * rng_below(&b->random, n + 1);
+	if (rng_chance(&b->random, 10))
+		job.program.cycle_limit = 1 + rng_below(&b->random, 100ull * n);
 	b->num_insns = n + 1;
 }
 

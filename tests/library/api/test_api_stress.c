@@ -4,6 +4,7 @@
  * their references back in any order with work in flight. Whatever the order: no call returns what it
  * must not, each callback runs exactly once, and the sanitizers have nothing to say.
  */
+#include "../../random.h"
 #include "fixture.h"
 
 #include <pthread.h>
@@ -31,14 +32,6 @@ struct worker {
 	uint32_t random;
 	pthread_t thread;
 };
-
-static uint32_t next(uint32_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 17;
-	*state ^= *state << 5;
-	return *state;
-}
 
 /* All that a race with a destruction may lead to. */
 static void check_status(WNNStatus status)
@@ -151,12 +144,12 @@ static void destroy_one(struct round *round, WNNTensor tensor, uint32_t random)
 
 static void step(struct round *round, uint32_t *random)
 {
-	WNNTensor x = round->tensors[next(random) % TENSORS];
-	WNNTensor y = round->tensors[next(random) % TENSORS];
+	WNNTensor x = round->tensors[rng_xorshift32(random) % TENSORS];
+	WNNTensor y = round->tensors[rng_xorshift32(random) % TENSORS];
 	WNNWorkDoneCallbackInfo done = { NULL, WNNCallbackMode_AllowSpontaneous, on_status, round,
 					 NULL };
 	float data[N * N] = { 1 };
-	uint32_t choice = next(random), detail = next(random);
+	uint32_t choice = rng_xorshift32(random), detail = rng_xorshift32(random);
 
 	switch (choice % 9) {
 	case 0:
@@ -218,7 +211,7 @@ static void *work(void *argument)
 
 	for (int i = 0; i < STEPS; i++)
 		step(worker->round, &worker->random);
-	give_references(worker->round, next(&worker->random));
+	give_references(worker->round, rng_xorshift32(&worker->random));
 	return NULL;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* One node on both layers of the CPU back end. */
+#include "../../random.h"
 #include "rig.h"
 
 #include <inttypes.h>
@@ -14,7 +15,8 @@
 #define DEFAULT_SEED   UINT64_C(0x2545f4914f6cdd1d)
 #define DEFAULT_ROUNDS 250
 
-static uint64_t state;
+static struct rng rng;
+static bool seeded;
 
 static uint64_t from_environment(const char *name, uint64_t otherwise)
 {
@@ -23,19 +25,14 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 	return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-static uint64_t random_bits(void)
-{
-	if (!state) {
-		state = from_environment("WNN_CPU_SEED", DEFAULT_SEED);
-		print_message("WNN_CPU_SEED=%#" PRIx64 "\n", state);
-	}
-	state = state * 6364136223846793005 + 1442695040888963407;
-	return state >> 33;
-}
-
 uint32_t random_below(uint32_t n)
 {
-	return (uint32_t)random_bits() % n;
+	if (!seeded) {
+		rng.state = from_environment("WNN_CPU_SEED", DEFAULT_SEED);
+		seeded = true;
+		print_message("WNN_CPU_SEED=%#" PRIx64 "\n", rng.state);
+	}
+	return (uint32_t)rng_below(&rng, n);
 }
 
 uint32_t between(uint32_t lo, uint32_t hi)

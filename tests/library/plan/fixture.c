@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Devices, random operands, and the comparison of a graph's results. */
+#include "../../random.h"
 #include "fixture.h"
 
 #include <math.h>
@@ -24,17 +25,16 @@ struct devices {
 	struct cpu_context *cpu;
 };
 
-static uint64_t random_state = 1;
+static struct rng rng = { 1 };
 
 void random_seed(uint64_t seed)
 {
-	random_state = seed * 2 + 1;
+	rng.state = seed;
 }
 
 uint32_t random_below(uint32_t n)
 {
-	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(random_state >> 33) % n;
+	return (uint32_t)rng_below(&rng, n);
 }
 
 uint32_t between(uint32_t lo, uint32_t hi)

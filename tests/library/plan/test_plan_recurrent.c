@@ -68,8 +68,8 @@ static union ir_attrs random_attrs(const struct shape *s)
 	for (int i = 0; i < 3; i++)
 		attrs.rnn.activations[i] = random_below(2) ? (i ? IR_TANH : IR_SIGMOID) :
 							     kinds[random_below(3)];
-	/* Products of products would grow beyond all bounds. */
-	if (s->op == IR_OP_GRU || s->steps > 4)
+	/* Products of products, and of long sums, would grow beyond all bounds, and their errors with them. */
+	if (s->op == IR_OP_GRU || s->steps > 4 || s->hidden > 24)
 		attrs.rnn.activations[0] = IR_SIGMOID;
 	return attrs;
 }

@@ -94,13 +94,13 @@ static void flip_fixed_bits(const struct onpu_insn *insn)
 
 int main(void)
 {
-	uint64_t seed = 1;
+	struct rng rng = { 1 };
 	struct onpu_insn insn;
 	unsigned int op, round;
 
 	for (op = 0; op < ONPU_OP_COUNT; op++) {
 		for (round = 0; round < ROUNDS; round++) {
-			random_insn(&seed, (enum onpu_op)op, &insn);
+			random_insn(&rng, (enum onpu_op)op, &insn);
 			compare(&insn);
 		}
 		memset(&insn, 0, sizeof(insn));

@@ -7,26 +7,21 @@
 
 #include <string.h>
 
+#include "../../random.h"
 #include "onpu/isa.h"
 
-static inline uint32_t random_bits(uint64_t *seed)
-{
-	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(*seed >> 32);
-}
-
 /* A legal value of the field: often the least or the greatest. */
-static inline uint32_t random_value(uint64_t *seed, const struct onpu_field_info *field)
+static inline uint32_t random_value(struct rng *rng, const struct onpu_field_info *field)
 {
 	uint32_t mask = 0xffffffffu >> (31 - (field->high - field->low));
-	uint32_t choice = random_bits(seed) % 8;
+	uint32_t choice = rng_u32(rng) % 8;
 
 	if (field->type == ONPU_FIELD_ENUM)
-		return field->values->values[random_bits(seed) % field->values->num_values].value;
-	return choice == 0 ? 0 : choice == 1 ? mask : random_bits(seed) & mask;
+		return field->values->values[rng_u32(rng) % field->values->num_values].value;
+	return choice == 0 ? 0 : choice == 1 ? mask : rng_u32(rng) & mask;
 }
 
-static inline void random_insn(uint64_t *seed, enum onpu_op op, struct onpu_insn *insn)
+static inline void random_insn(struct rng *rng, enum onpu_op op, struct onpu_insn *insn)
 {
 	const struct onpu_op_info *info = &onpu_op_info[op];
 	uint32_t i;
@@ -35,7 +30,7 @@ static inline void random_insn(uint64_t *seed, enum onpu_op op, struct onpu_insn
 	insn->op = op;
 	for (i = 0; i < info->num_fields; i++)
 		onpu_insn_set(insn, (enum onpu_field)info->fields[i].id,
-			      random_value(seed, &info->fields[i]));
+			      random_value(rng, &info->fields[i]));
 }
 
 #endif

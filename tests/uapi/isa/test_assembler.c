@@ -41,7 +41,7 @@ static void roundtrip(const uint32_t w[ONPU_INSN_WORDS])
 
 static void test_every_instruction(void **state)
 {
-	uint64_t seed = 3;
+	struct rng rng = { 3 };
 	unsigned int op, round;
 
 	(void)state;
@@ -50,7 +50,7 @@ static void test_every_instruction(void **state)
 			struct onpu_insn insn;
 			uint32_t w[ONPU_INSN_WORDS];
 
-			random_insn(&seed, (enum onpu_op)op, &insn);
+			random_insn(&rng, (enum onpu_op)op, &insn);
 			assert_int_equal(onpu_insn_pack(&insn, w), 0);
 			roundtrip(w);
 		}
@@ -60,19 +60,19 @@ static void test_every_instruction(void **state)
 /* Any 128 bits; those that are no instruction come back through .word. */
 static void test_every_word(void **state)
 {
-	uint64_t seed = 5;
+	struct rng rng = { 5 };
 	unsigned int round, illegal = 0;
 
 	(void)state;
 	for (round = 0; round < 20000; round++) {
-		uint32_t w[ONPU_INSN_WORDS] = { random_bits(&seed), random_bits(&seed),
-						random_bits(&seed), random_bits(&seed) };
+		uint32_t w[ONPU_INSN_WORDS] = { rng_u32(&rng), rng_u32(&rng), rng_u32(&rng),
+						rng_u32(&rng) };
 		char text[ONPU_TEXT_MAX];
 
 		/* Mostly existing opcodes. */
-		w[3] = (w[3] & 0xffff) | onpu_op_info[random_bits(&seed) % ONPU_OP_COUNT].match[3];
-		if (random_bits(&seed) % 4 == 0)
-			w[3] ^= 1u << (16 + random_bits(&seed) % 16);
+		w[3] = (w[3] & 0xffff) | onpu_op_info[rng_u32(&rng) % ONPU_OP_COUNT].match[3];
+		if (rng_u32(&rng) % 4 == 0)
+			w[3] ^= 1u << (16 + rng_u32(&rng) % 16);
 		illegal += onpu_disasm(w, text, sizeof(text)) != ONPU_FAULT_NONE;
 		roundtrip(w);
 	}
@@ -188,7 +188,7 @@ static void test_errors(void **state)
 static void test_garbage(void **state)
 {
 	static const char alphabet[] = "vadmxsrecp.?!0123456789x, =d;#\t\x7f\xff";
-	uint64_t seed = 11;
+	struct rng rng = { 11 };
 	unsigned int round, i;
 
 	(void)state;
@@ -196,10 +196,10 @@ static void test_garbage(void **state)
 		char line[64];
 		struct onpu_asm_error err;
 		uint32_t w[ONPU_INSN_WORDS];
-		unsigned int length = random_bits(&seed) % (sizeof(line) - 1);
+		unsigned int length = rng_u32(&rng) % (sizeof(line) - 1);
 
 		for (i = 0; i < length; i++)
-			line[i] = alphabet[random_bits(&seed) % (sizeof(alphabet) - 1)];
+			line[i] = alphabet[rng_u32(&rng) % (sizeof(alphabet) - 1)];
 		line[length] = 0;
 		if (onpu_asm_line(line, w, &err) == 1)
 			roundtrip(w);

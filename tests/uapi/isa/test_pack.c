@@ -17,7 +17,7 @@
 
 static void test_roundtrip(void **state)
 {
-	uint64_t seed = 7;
+	struct rng rng = { 7 };
 	unsigned int op, round;
 
 	(void)state;
@@ -26,7 +26,7 @@ static void test_roundtrip(void **state)
 			struct onpu_insn insn, back;
 			uint32_t w[ONPU_INSN_WORDS];
 
-			random_insn(&seed, (enum onpu_op)op, &insn);
+			random_insn(&rng, (enum onpu_op)op, &insn);
 			assert_int_equal(onpu_insn_pack(&insn, w), 0);
 			assert_int_equal(onpu_insn_unpack(w, &back), ONPU_FAULT_NONE);
 			assert_memory_equal(&insn, &back, sizeof(insn));

@@ -1,46 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Random numbers that are the same on every machine, and the elements of tensors made of them. */
+/* The elements of tensors, made of random numbers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cpu/element.h"
 #include "graph.h"
-
-uint64_t rng_mix(uint64_t a, uint64_t b)
-{
-	uint64_t x = a * UINT64_C(0x9e3779b97f4a7c15) + b;
-
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
-}
-
-uint64_t rng_bits(struct rng *rng)
-{
-	rng->state += UINT64_C(0x9e3779b97f4a7c15);
-	return rng_mix(1, rng->state);
-}
-
-uint32_t rng_below(struct rng *rng, uint32_t n)
-{
-	return (uint32_t)((rng_bits(rng) >> 32) * n >> 32);
-}
-
-uint32_t rng_between(struct rng *rng, uint32_t lo, uint32_t hi)
-{
-	return lo + rng_below(rng, hi - lo + 1);
-}
-
-double rng_real(struct rng *rng, double lo, double hi)
-{
-	return lo + (hi - lo) * ((double)(rng_bits(rng) >> 11) * 0x1p-53);
-}
-
-bool rng_chance(struct rng *rng, uint32_t percent)
-{
-	return rng_below(rng, 100) < percent;
-}
 
 uint64_t graph_elements(const struct graph_value *value)
 {
