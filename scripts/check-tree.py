@@ -22,7 +22,7 @@ ONE_HEADER = re.compile(r"^(uapi/drm|userspace/include)/")
 SPDX = re.compile(r"SPDX-License-Identifier: (MIT|GPL-2\.0-only OR MIT)\b")
 # What stands around the licence in each language, as in the kernel: "//" in sources, "/* */" in headers.
 COMMENTS = [(re.compile(r"\.(c|cc|js|mjs|idl|ts|ts\.in|proto)$"), ("// ", "")),
-            (re.compile(r"\.(h|hpp|inc|S|ld)(\.in)?$"), ("/* ", " */")),
+            (re.compile(r"\.(h|hpp|inc|def|S|ld)(\.in)?$"), ("/* ", " */")),
             (re.compile(r"\.rst$|^Documentation/ABI/"), (".. ", "")),
             (re.compile(r"\.(xml|md)$"), ("<!-- ", " -->")),
             (re.compile(r""), ("# ", ""))]

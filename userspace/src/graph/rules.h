@@ -130,48 +130,10 @@ static inline struct ir_unary_attrs rule_no_activation(void)
 	return (struct ir_unary_attrs){ .kind = IR_UNARY_NONE };
 }
 
-/* --- The rules, by family --- */
+/* --- The rules (rules.def) --- */
 
-int rule_unary(struct wnn_rule *rule);
-int rule_unary_to_uint8(struct wnn_rule *rule);
-int rule_clamp(struct wnn_rule *rule);
-int rule_binary(struct wnn_rule *rule);
-int rule_compare(struct wnn_rule *rule);
-int rule_where(struct wnn_rule *rule);
-int rule_cast(struct wnn_rule *rule);
-int rule_identity(struct wnn_rule *rule);
-int rule_conv2d(struct wnn_rule *rule);
-int rule_conv_transpose2d(struct wnn_rule *rule);
-int rule_pool2d(struct wnn_rule *rule);
-int rule_gemm(struct wnn_rule *rule);
-int rule_matmul(struct wnn_rule *rule);
-int rule_reduce(struct wnn_rule *rule);
-int rule_arg(struct wnn_rule *rule);
-int rule_cumulative_sum(struct wnn_rule *rule);
-int rule_softmax(struct wnn_rule *rule);
-int rule_reshape(struct wnn_rule *rule);
-int rule_transpose(struct wnn_rule *rule);
-int rule_concat(struct wnn_rule *rule);
-int rule_split(struct wnn_rule *rule);
-int rule_slice(struct wnn_rule *rule);
-int rule_expand(struct wnn_rule *rule);
-int rule_pad(struct wnn_rule *rule);
-int rule_reverse(struct wnn_rule *rule);
-int rule_tile(struct wnn_rule *rule);
-int rule_triangular(struct wnn_rule *rule);
-int rule_batch_normalization(struct wnn_rule *rule);
-int rule_instance_normalization(struct wnn_rule *rule);
-int rule_layer_normalization(struct wnn_rule *rule);
-int rule_quantize(struct wnn_rule *rule);
-int rule_resample2d(struct wnn_rule *rule);
-int rule_gather(struct wnn_rule *rule);
-int rule_gather_elements(struct wnn_rule *rule);
-int rule_gather_nd(struct wnn_rule *rule);
-int rule_scatter_elements(struct wnn_rule *rule);
-int rule_scatter_nd(struct wnn_rule *rule);
-int rule_gru(struct wnn_rule *rule);
-int rule_gru_cell(struct wnn_rule *rule);
-int rule_lstm(struct wnn_rule *rule);
-int rule_lstm_cell(struct wnn_rule *rule);
+#define WNN_RULE(op, function, ir_op) int rule_##function(struct wnn_rule *rule);
+#include "graph/rules.def"
+#undef WNN_RULE
 
 #endif
