@@ -11,45 +11,17 @@
 
 #define DEFAULT_CACHE (256 << 10)
 
-/* The kernels of each operator. A new operator is a new row. */
+/* The kernels of each operator. */
 static const struct {
-	const char *name; /* of the reference kernel */
-	cpu_reference_fn reference;
+	const char *name;		    /* of the reference kernel */
+	cpu_reference_fn reference;	    /* NULL: cpu_ref_recurrent() */
 	const struct cpu_fast_family *fast; /* NULL: none */
 } operators[] = {
-	[IR_OP_CONV] = { "cpu/ref-conv", cpu_ref_conv, &cpu_fast_conv },
-	[IR_OP_MATMUL] = { "cpu/ref-matmul", cpu_ref_matmul, &cpu_fast_matmul },
-	[IR_OP_POOL] = { "cpu/ref-pool", cpu_ref_pool, &cpu_fast_pool },
-	[IR_OP_UNARY] = { "cpu/ref-unary", cpu_ref_unary, &cpu_fast_elementwise },
-	[IR_OP_BINARY] = { "cpu/ref-binary", cpu_ref_binary, &cpu_fast_elementwise },
-	[IR_OP_COMPARE] = { "cpu/ref-compare", cpu_ref_compare, NULL },
-	[IR_OP_WHERE] = { "cpu/ref-where", cpu_ref_where, NULL },
-	[IR_OP_CAST] = { "cpu/ref-cast", cpu_ref_cast, NULL },
-	[IR_OP_COPY] = { "cpu/copy", cpu_ref_copy, NULL },
-	[IR_OP_RESHAPE] = { "cpu/copy", cpu_ref_copy, NULL },
-	[IR_OP_TRANSPOSE] = { "cpu/ref-transpose", cpu_ref_transpose, &cpu_fast_move },
-	[IR_OP_CONCAT] = { "cpu/ref-concat", cpu_ref_concat, &cpu_fast_move },
-	[IR_OP_SLICE] = { "cpu/ref-slice", cpu_ref_slice, &cpu_fast_move },
-	[IR_OP_EXPAND] = { "cpu/ref-expand", cpu_ref_expand, &cpu_fast_move },
-	[IR_OP_PAD] = { "cpu/ref-pad", cpu_ref_pad, NULL },
-	[IR_OP_REVERSE] = { "cpu/ref-reverse", cpu_ref_reverse, &cpu_fast_move },
-	[IR_OP_TILE] = { "cpu/ref-tile", cpu_ref_tile, NULL },
-	[IR_OP_REDUCE] = { "cpu/ref-reduce", cpu_ref_reduce, &cpu_fast_reduce },
-	[IR_OP_SOFTMAX] = { "cpu/ref-softmax", cpu_ref_softmax, &cpu_fast_softmax },
-	[IR_OP_ARG] = { "cpu/ref-arg", cpu_ref_arg, NULL },
-	[IR_OP_CUMSUM] = { "cpu/ref-cumsum", cpu_ref_cumsum, NULL },
-	[IR_OP_TRIANGULAR] = { "cpu/ref-triangular", cpu_ref_triangular, NULL },
-	[IR_OP_BATCHNORM] = { "cpu/ref-batchnorm", cpu_ref_batchnorm, &cpu_fast_reduce },
-	[IR_OP_INSTNORM] = { "cpu/ref-instnorm", cpu_ref_instnorm, &cpu_fast_reduce },
-	[IR_OP_LAYERNORM] = { "cpu/ref-layernorm", cpu_ref_layernorm, &cpu_fast_reduce },
-	[IR_OP_RESAMPLE] = { "cpu/ref-resample", cpu_ref_resample, &cpu_fast_resample },
-	[IR_OP_QUANTIZE] = { "cpu/ref-quantize", cpu_ref_quantize, &cpu_fast_quantize },
-	[IR_OP_DEQUANTIZE] = { "cpu/ref-dequantize", cpu_ref_dequantize, &cpu_fast_quantize },
-	[IR_OP_GATHER] = { "cpu/ref-gather", cpu_ref_gather, &cpu_fast_index },
-	[IR_OP_SCATTER] = { "cpu/ref-scatter", cpu_ref_scatter, &cpu_fast_index },
-	/* These two need memory: run_recurrent(). */
-	[IR_OP_GRU] = { "cpu/ref-gru", NULL, &cpu_fast_recurrent },
-	[IR_OP_LSTM] = { "cpu/ref-lstm", NULL, &cpu_fast_recurrent },
+#define CPU_OPERATOR(op, name, function, family) [IR_OP_##op] = { name, function, family },
+#define CPU_RECURRENT(op, name, family)		 [IR_OP_##op] = { name, NULL, family },
+#include "cpu/operators.def"
+#undef CPU_OPERATOR
+#undef CPU_RECURRENT
 };
 _Static_assert(ARRAY_SIZE(operators) == IR_OP_COUNT, "a row for every operator");
 

@@ -8,35 +8,12 @@
 typedef void (*cpu_reference_fn)(const struct ir_node *node, const void *const *in,
 				 void *const *out);
 
-void cpu_ref_conv(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_matmul(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_pool(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_unary(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_binary(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_compare(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_where(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_cast(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_copy(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_transpose(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_concat(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_slice(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_expand(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_pad(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_reverse(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_tile(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_reduce(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_softmax(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_arg(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_cumsum(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_triangular(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_batchnorm(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_instnorm(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_layernorm(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_gather(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_scatter(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_quantize(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_dequantize(const struct ir_node *node, const void *const *in, void *const *out);
-void cpu_ref_resample(const struct ir_node *node, const void *const *in, void *const *out);
+#define CPU_OPERATOR(op, name, function, family) \
+	void function(const struct ir_node *node, const void *const *in, void *const *out);
+#define CPU_RECURRENT(op, name, family)
+#include "cpu/operators.def"
+#undef CPU_OPERATOR
+#undef CPU_RECURRENT
 
 /* Recurrent networks carry states from step to step: cpu_ref_recurrent_state() doubles for them. */
 size_t cpu_ref_recurrent_state(const struct ir_node *node);
