@@ -134,6 +134,11 @@ def extension_types(operands, operand):
     return operand.get("extensionTypes", "")
 
 
+def sample_rank(operand):
+    """sampleRank is a number, or "N-1" in terms of the rank of the operator's first operand."""
+    return operand.get("sampleRank", "0").removeprefix("N")
+
+
 def operand_row(api, operator, operand, is_output=False):
     operands = operator["operands"]
     limits = f"offsetof(WNN{operator['limits']}, {operand['name']})"
@@ -145,7 +150,7 @@ def operand_row(api, operator, operand, is_output=False):
             f"{type_mask(api, operand['requiredTypes'])},\n"
             f"\t  {rank_range(ranks)}, {same_as(operands, operand, 'ranks')}, "
             f"{rank_range(operand['requiredRanks'])}, {' | '.join(flags) or '0'},\n"
-            f"\t  {type_mask(api, extension_types(operands, operand))} }},\n")
+            f"\t  {type_mask(api, extension_types(operands, operand))}, {sample_rank(operand)} }},\n")
 
 
 def render_operands(api, index, operator):

@@ -33,6 +33,8 @@ struct wnn_op_operand {
 	uint8_t required_rank_min, required_rank_max;
 	uint8_t flags;
 	uint16_t extension_types; /* beyond the specification, where the context has them */
+	/* In the calls of probe.c, with dimensions of 2. 0: that of the first operand, below 0: so much less. */
+	int8_t sample_rank;
 };
 
 /* An enumeration of the API; names[v] is NULL where v is no value. */

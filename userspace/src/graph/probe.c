@@ -81,31 +81,12 @@ static uint32_t clamp_rank(uint32_t rank, const struct wnn_op_operand *operand)
 static uint32_t plain_rank(const struct probe *probe, const struct wnn_op_operand *operand)
 {
 	uint32_t rank = probe->rank == RANK_DEFAULT ? 2 : probe->rank;
+	int sample = operand->sample_rank;
 
-	switch (probe->op) {
-	case WNN_OP_GATHER:
-		/* The result has the ranks of both but one. */
-		if (!strcmp(operand->name, "indices"))
-			rank = 1;
-		break;
-	case WNN_OP_GATHER_ND:
-		if (!strcmp(operand->name, "indices"))
-			rank = 2;
-		break;
-	case WNN_OP_SCATTER_ND:
-		if (!strcmp(operand->name, "indices"))
-			rank = 2;
-		else if (!strcmp(operand->name, "updates"))
-			rank--;
-		break;
-	case WNN_OP_LAYER_NORMALIZATION:
-		/* Over all dimensions but the first. */
-		if (strcmp(operand->name, "input"))
-			rank = rank ? rank - 1 : 0;
-		break;
-	default:
-		break;
-	}
+	if (sample > 0)
+		rank = (uint32_t)sample;
+	else if (sample < 0)
+		rank = rank > (uint32_t)-sample ? rank - (uint32_t)-sample : 0;
 	return clamp_rank(rank, operand);
 }
 
