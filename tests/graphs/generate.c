@@ -184,27 +184,20 @@ static struct fill float_range(struct generator *g, enum wnn_op op)
 	}
 }
 
-/* Operators whose results are defined for every value, and not by sums of them. */
+/* What the operands of an operator may hold: operators.def. */
+enum floats { ANY_VALUE, NUMBERS };
+
 static bool takes_specials(enum wnn_op op)
 {
-	switch (op) {
-	case WNN_OP_BATCH_NORMALIZATION:
-	case WNN_OP_CONV2D:
-	case WNN_OP_CONV_TRANSPOSE2D:
-	case WNN_OP_CUMULATIVE_SUM:
-	case WNN_OP_GEMM:
-	case WNN_OP_GRU:
-	case WNN_OP_GRU_CELL:
-	case WNN_OP_INSTANCE_NORMALIZATION:
-	case WNN_OP_LAYER_NORMALIZATION:
-	case WNN_OP_LSTM:
-	case WNN_OP_LSTM_CELL:
-	case WNN_OP_MATMUL:
-	case WNN_OP_REDUCE_PRODUCT:
-		return false;
-	default:
-		return true;
-	}
+	static const enum floats floats[WNN_OP_COUNT] = {
+#define GRAPH_DRAW(op, function, floats) [WNN_OP_##op] = floats,
+#define GRAPH_BOUND(op, function)
+#include "operators.def"
+#undef GRAPH_DRAW
+#undef GRAPH_BOUND
+	};
+
+	return floats[op] == ANY_VALUE;
 }
 
 struct fill generator_fill(struct generator *g, enum wnn_op op, WNNOperandDataType type)

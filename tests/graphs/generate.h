@@ -58,22 +58,11 @@ void maybe_enum(struct draw *d, const char *name, uint32_t count);
 void maybe_bool(struct draw *d, const char *name);
 void maybe_real(struct draw *d, const char *name, double lo, double hi);
 
-/* Families (generate_*.c). */
-int draw_conv(struct draw *d);
-int draw_conv_transpose(struct draw *d);
-int draw_pool(struct draw *d);
-int draw_gemm(struct draw *d);
-int draw_matmul(struct draw *d);
-int draw_recurrent(struct draw *d);
-int draw_resample(struct draw *d);
-int draw_gather(struct draw *d);
-int draw_gather_elements(struct draw *d);
-int draw_gather_nd(struct draw *d);
-int draw_scatter_elements(struct draw *d);
-int draw_scatter_nd(struct draw *d);
-int draw_quantize(struct draw *d);
-int draw_batch_norm(struct draw *d);
-int draw_instance_norm(struct draw *d);
-int draw_layer_norm(struct draw *d);
+/* The functions of operators.def (generate_*.c). */
+#define GRAPH_DRAW(op, function, floats) int draw_##function(struct draw *d);
+#define GRAPH_BOUND(op, function)
+#include "operators.def"
+#undef GRAPH_DRAW
+#undef GRAPH_BOUND
 
 #endif

@@ -21,13 +21,13 @@ static int draw_plain(struct draw *d)
 	return 0;
 }
 
-static int draw_alpha(struct draw *d)
+int draw_alpha(struct draw *d)
 {
 	maybe_real(d, "alpha", -1, 2);
 	return 0;
 }
 
-static int draw_alpha_beta(struct draw *d)
+int draw_alpha_beta(struct draw *d)
 {
 	maybe_real(d, "alpha", -1, 2);
 	maybe_real(d, "beta", -2, 2);
@@ -56,7 +56,7 @@ static void set_number(struct draw *d, const char *name, double lo, double hi)
 	attr->number = number(d, lo, hi);
 }
 
-static int draw_clamp(struct draw *d)
+int draw_clamp(struct draw *d)
 {
 	if (rng_chance(RNG, 60))
 		set_number(d, "minValue", -5, 0.4);
@@ -65,7 +65,7 @@ static int draw_clamp(struct draw *d)
 	return 0;
 }
 
-static int draw_cast(struct draw *d)
+int draw_cast(struct draw *d)
 {
 	WNNOperandDataTypeSet types = wnn_op_info[WNN_OP_CAST].outputs[0].types;
 
@@ -139,7 +139,7 @@ static int draw_binary(struct draw *d)
 	return ret;
 }
 
-static int draw_where(struct draw *d)
+int draw_where(struct draw *d)
 {
 	if (broadcast_operand(d, 0, WNNOperandDataType_Uint8, (struct fill){ GRAPH_UNIFORM, 0, 2 }))
 		return -1;
@@ -176,14 +176,14 @@ static void axes_option(struct draw *d)
 	set_list(graph_option(d->node, "axes"), count, axes);
 }
 
-static int draw_reduce(struct draw *d)
+int draw_reduce(struct draw *d)
 {
 	axes_option(d);
 	maybe_bool(d, "keepDimensions");
 	return 0;
 }
 
-static int draw_arg(struct draw *d)
+int draw_arg(struct draw *d)
 {
 	struct graph_attr *type = graph_option(d->node, "outputDataType");
 
@@ -195,13 +195,13 @@ static int draw_arg(struct draw *d)
 	return 0;
 }
 
-static int draw_softmax(struct draw *d)
+int draw_softmax(struct draw *d)
 {
 	axis_argument(d);
 	return 0;
 }
 
-static int draw_cumulative_sum(struct draw *d)
+int draw_cumulative_sum(struct draw *d)
 {
 	axis_argument(d);
 	maybe_bool(d, "exclusive");
@@ -209,7 +209,7 @@ static int draw_cumulative_sum(struct draw *d)
 	return 0;
 }
 
-static int draw_concat(struct draw *d)
+int draw_concat(struct draw *d)
 {
 	struct fill fill = generator_fill(d->g, d->node->op, d->x->type);
 	uint32_t count = rng_between(RNG, 1, 4), dims[IR_MAX_RANK];
@@ -230,7 +230,7 @@ static int draw_concat(struct draw *d)
 	return 0;
 }
 
-static int draw_split(struct draw *d)
+int draw_split(struct draw *d)
 {
 	uint32_t axis = rng_below(RNG, d->x->rank), size = d->x->dims[axis], parts[GRAPH_MAX_LIST];
 	uint32_t count = rng_between(RNG, 1, size < GRAPH_MAX_RESULTS ? size : GRAPH_MAX_RESULTS);
@@ -249,7 +249,7 @@ static int draw_split(struct draw *d)
 	return 0;
 }
 
-static int draw_slice(struct draw *d)
+int draw_slice(struct draw *d)
 {
 	uint32_t starts[IR_MAX_RANK], sizes[IR_MAX_RANK], strides[IR_MAX_RANK];
 
@@ -267,7 +267,7 @@ static int draw_slice(struct draw *d)
 	return 0;
 }
 
-static int draw_expand(struct draw *d)
+int draw_expand(struct draw *d)
 {
 	uint32_t lead = rng_below(RNG, 3), dims[IR_MAX_RANK];
 
@@ -284,7 +284,7 @@ static int draw_expand(struct draw *d)
 	return 0;
 }
 
-static int draw_pad(struct draw *d)
+int draw_pad(struct draw *d)
 {
 	uint32_t begin[IR_MAX_RANK], end[IR_MAX_RANK];
 	struct graph_attr *mode = graph_option(d->node, "mode");
@@ -306,13 +306,13 @@ static int draw_pad(struct draw *d)
 	return 0;
 }
 
-static int draw_reverse(struct draw *d)
+int draw_reverse(struct draw *d)
 {
 	axes_option(d);
 	return 0;
 }
 
-static int draw_tile(struct draw *d)
+int draw_tile(struct draw *d)
 {
 	uint32_t repetitions[IR_MAX_RANK];
 	uint64_t room = d->g->budget * 2 / (graph_elements(d->x) + 1) + 1;
@@ -325,7 +325,7 @@ static int draw_tile(struct draw *d)
 	return 0;
 }
 
-static int draw_transpose(struct draw *d)
+int draw_transpose(struct draw *d)
 {
 	uint32_t order[IR_MAX_RANK];
 
@@ -340,7 +340,7 @@ static int draw_transpose(struct draw *d)
 	return 0;
 }
 
-static int draw_triangular(struct draw *d)
+int draw_triangular(struct draw *d)
 {
 	maybe_bool(d, "upper");
 	if (rng_chance(RNG, 60))
@@ -349,7 +349,7 @@ static int draw_triangular(struct draw *d)
 }
 
 /* The prime factors of the element count, dealt to the new dimensions. */
-static int draw_reshape(struct draw *d)
+int draw_reshape(struct draw *d)
 {
 	uint32_t rank = rng_below(RNG, IR_MAX_RANK + 1), dims[IR_MAX_RANK];
 	uint32_t left = product(d->x->dims, d->x->rank);
@@ -370,112 +370,17 @@ static int draw_reshape(struct draw *d)
 	return 0;
 }
 
-static draw_fn draw_structured(enum wnn_op op)
-{
-	switch (op) {
-	case WNN_OP_CONV2D:
-		return draw_conv;
-	case WNN_OP_CONV_TRANSPOSE2D:
-		return draw_conv_transpose;
-	case WNN_OP_AVERAGE_POOL2D:
-	case WNN_OP_L2_POOL2D:
-	case WNN_OP_MAX_POOL2D:
-		return draw_pool;
-	case WNN_OP_GEMM:
-		return draw_gemm;
-	case WNN_OP_MATMUL:
-		return draw_matmul;
-	case WNN_OP_GRU:
-	case WNN_OP_GRU_CELL:
-	case WNN_OP_LSTM:
-	case WNN_OP_LSTM_CELL:
-		return draw_recurrent;
-	case WNN_OP_RESAMPLE2D:
-		return draw_resample;
-	case WNN_OP_GATHER:
-		return draw_gather;
-	case WNN_OP_GATHER_ELEMENTS:
-		return draw_gather_elements;
-	case WNN_OP_GATHER_ND:
-		return draw_gather_nd;
-	case WNN_OP_SCATTER_ELEMENTS:
-		return draw_scatter_elements;
-	case WNN_OP_SCATTER_ND:
-		return draw_scatter_nd;
-	case WNN_OP_QUANTIZE_LINEAR:
-	case WNN_OP_DEQUANTIZE_LINEAR:
-		return draw_quantize;
-	case WNN_OP_BATCH_NORMALIZATION:
-		return draw_batch_norm;
-	case WNN_OP_INSTANCE_NORMALIZATION:
-		return draw_instance_norm;
-	case WNN_OP_LAYER_NORMALIZATION:
-		return draw_layer_norm;
-	default:
-		return NULL;
-	}
-}
-
-static draw_fn draw_moving(enum wnn_op op)
-{
-	switch (op) {
-	case WNN_OP_CONCAT:
-		return draw_concat;
-	case WNN_OP_SPLIT:
-		return draw_split;
-	case WNN_OP_SLICE:
-		return draw_slice;
-	case WNN_OP_EXPAND:
-		return draw_expand;
-	case WNN_OP_PAD:
-		return draw_pad;
-	case WNN_OP_REVERSE:
-		return draw_reverse;
-	case WNN_OP_TILE:
-		return draw_tile;
-	case WNN_OP_TRANSPOSE:
-		return draw_transpose;
-	case WNN_OP_TRIANGULAR:
-		return draw_triangular;
-	case WNN_OP_RESHAPE:
-		return draw_reshape;
-	case WNN_OP_CUMULATIVE_SUM:
-		return draw_cumulative_sum;
-	case WNN_OP_SOFTMAX:
-		return draw_softmax;
-	case WNN_OP_ARG_MIN:
-	case WNN_OP_ARG_MAX:
-		return draw_arg;
-	case WNN_OP_WHERE:
-		return draw_where;
-	case WNN_OP_CLAMP:
-		return draw_clamp;
-	case WNN_OP_CAST:
-		return draw_cast;
-	default:
-		return NULL;
-	}
-}
-
 draw_fn draw_function(enum wnn_op op)
 {
-	draw_fn fn = draw_structured(op);
+	static const draw_fn functions[WNN_OP_COUNT] = {
+#define GRAPH_DRAW(op, function, floats) [WNN_OP_##op] = draw_##function,
+#define GRAPH_BOUND(op, function)
+#include "operators.def"
+#undef GRAPH_DRAW
+#undef GRAPH_BOUND
+	};
 
-	if (!fn)
-		fn = draw_moving(op);
-	if (fn)
-		return fn;
-	switch (op) {
-	case WNN_OP_ELU:
-	case WNN_OP_LEAKY_RELU:
-		return draw_alpha;
-	case WNN_OP_HARD_SIGMOID:
-	case WNN_OP_LINEAR:
-		return draw_alpha_beta;
-	default:
-		break;
-	}
-	if (op >= WNN_OP_REDUCE_L1 && op <= WNN_OP_REDUCE_SUM_SQUARE)
-		return draw_reduce;
+	if (functions[op])
+		return functions[op];
 	return wnn_op_info[op].positional_count == 2 ? draw_binary : draw_plain;
 }

@@ -85,26 +85,14 @@ void sample_slack(const struct work *work, uint32_t r, double times, double *bou
 /* What a sum of products loses of one more term, which may be the first of it; 0: value is no such sum. */
 double fused_loss(const struct ir_value *value);
 
-/* --- Bounds by family; NULL: 0 everywhere --- */
+/* --- Bounds by family (operators.def); NULL: 0 everywhere --- */
 
 double *bound_moved(const struct work *work, uint32_t r);
-double *bound_where(const struct work *work, uint32_t r);
-double *bound_unary(const struct work *work, uint32_t r);
-double *bound_binary(const struct work *work, uint32_t r);
-double *bound_compare(const struct work *work, uint32_t r);
-double *bound_cast(const struct work *work, uint32_t r);
-double *bound_product(const struct work *work, uint32_t r);
-double *bound_pool(const struct work *work, uint32_t r);
-double *bound_reduce(const struct work *work, uint32_t r);
-double *bound_cumsum(const struct work *work, uint32_t r);
-double *bound_softmax(const struct work *work, uint32_t r);
-double *bound_arg(const struct work *work, uint32_t r);
-double *bound_norm(const struct work *work, uint32_t r);
-double *bound_batchnorm(const struct work *work, uint32_t r);
-double *bound_quantize(const struct work *work, uint32_t r);
-double *bound_dequantize(const struct work *work, uint32_t r);
-double *bound_resample(const struct work *work, uint32_t r);
-double *bound_recurrent(const struct work *work, uint32_t r);
+#define GRAPH_DRAW(op, function, floats)
+#define GRAPH_BOUND(op, function) double *bound_##function(const struct work *work, uint32_t r);
+#include "operators.def"
+#undef GRAPH_DRAW
+#undef GRAPH_BOUND
 
 /* The bound of result r against its exact values; NULL: 0 everywhere (oracle_bound.c). */
 double *oracle_bound(const struct work *work, uint32_t r);

@@ -13,47 +13,15 @@
 
 static double *bound_of(const struct work *work, uint32_t r)
 {
-	switch (work->node->op) {
-	case IR_OP_UNARY:
-		return bound_unary(work, r);
-	case IR_OP_BINARY:
-		return bound_binary(work, r);
-	case IR_OP_COMPARE:
-		return bound_compare(work, r);
-	case IR_OP_WHERE:
-		return bound_where(work, r);
-	case IR_OP_CAST:
-		return bound_cast(work, r);
-	case IR_OP_CONV:
-	case IR_OP_MATMUL:
-		return bound_product(work, r);
-	case IR_OP_POOL:
-		return bound_pool(work, r);
-	case IR_OP_REDUCE:
-		return bound_reduce(work, r);
-	case IR_OP_CUMSUM:
-		return bound_cumsum(work, r);
-	case IR_OP_SOFTMAX:
-		return bound_softmax(work, r);
-	case IR_OP_ARG:
-		return bound_arg(work, r);
-	case IR_OP_BATCHNORM:
-		return bound_batchnorm(work, r);
-	case IR_OP_INSTNORM:
-	case IR_OP_LAYERNORM:
-		return bound_norm(work, r);
-	case IR_OP_QUANTIZE:
-		return bound_quantize(work, r);
-	case IR_OP_DEQUANTIZE:
-		return bound_dequantize(work, r);
-	case IR_OP_RESAMPLE:
-		return bound_resample(work, r);
-	case IR_OP_GRU:
-	case IR_OP_LSTM:
-		return bound_recurrent(work, r);
-	default:
-		return bound_moved(work, r);
-	}
+	static double *(*const functions[IR_OP_COUNT])(const struct work *work, uint32_t r) = {
+#define GRAPH_DRAW(op, function, floats)
+#define GRAPH_BOUND(op, function) [IR_OP_##op] = bound_##function,
+#include "operators.def"
+#undef GRAPH_DRAW
+#undef GRAPH_BOUND
+	};
+
+	return (functions[work->node->op] ? functions[work->node->op] : bound_moved)(work, r);
 }
 
 double *oracle_bound(const struct work *work, uint32_t r)
