@@ -181,12 +181,11 @@ napi_value native_context_destroy(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* From input on, WNNOpSupportLimits is one array of WNNTensorLimits: idl.js has their names. */
+/* From input on, WNNOpSupportLimits is one array of WNNTensorLimits, but for padding: idl.js has their names. */
+#define LIMITS_SIZE (sizeof(WNNOpSupportLimits) - offsetof(WNNOpSupportLimits, input))
 _Static_assert(sizeof(WNNTensorLimits) == 3 * sizeof(uint32_t), "limits are three numbers");
 _Static_assert(offsetof(WNNTensorLimits, rankRange) == sizeof(uint32_t), "types come first");
-_Static_assert((sizeof(WNNOpSupportLimits) - offsetof(WNNOpSupportLimits, input)) %
-			       sizeof(WNNTensorLimits) ==
-		       0,
+_Static_assert(LIMITS_SIZE % sizeof(WNNTensorLimits) < _Alignof(WNNOpSupportLimits),
 	       "nothing but limits follows");
 
 /* contextLimits(context): [preferredInputLayout, maxTensorByteLength, types, min, max, types …]. */
@@ -194,7 +193,7 @@ napi_value native_context_limits(napi_env env, napi_callback_info info)
 {
 	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
 	uint32_t const *numbers = (uint32_t const *)&limits.input;
-	size_t count = (sizeof(limits) - offsetof(WNNOpSupportLimits, input)) / sizeof(*numbers);
+	size_t count = LIMITS_SIZE / sizeof(WNNTensorLimits) * 3;
 	struct object *context;
 	napi_value value, result;
 
