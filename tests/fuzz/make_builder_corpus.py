@@ -43,9 +43,8 @@ def shape(operator, method, operand):
     rank = 2 if low == "N" else max(2, int(low))
     if low != "N" and (high or low) != "N":
         rank = min(rank, int(high or low))
-    if (method, operand["name"]) in (("scatterND", "updates"), ("layerNormalization", "scale"),
-                                     ("layerNormalization", "bias")):
-        rank = 1
+    if operand.get("sampleRank", "").startswith("N-"):
+        rank += int(operand["sampleRank"][1:])
     return [SIZE] * rank
 
 

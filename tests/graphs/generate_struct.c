@@ -564,8 +564,8 @@ int draw_layer_norm(struct draw *d)
 	}
 	for (uint32_t i = 0; i < count; i++)
 		dims[i] = d->x->dims[axes[i]];
-	return maybe_operand(d, 1, count, dims, weights) ||
-			       maybe_operand(d, 2, count, dims, weights) ?
-		       -1 :
-		       0;
+	for (uint32_t i = 1; i < wnn_op_info[d->node->op].operand_count; i++)
+		if (maybe_operand(d, i, count, dims, weights))
+			return -1;
+	return 0;
 }
