@@ -63,115 +63,91 @@ int64_t ir_type_elements(const struct ir_type *type); /* 1 for a scalar */
 int64_t ir_type_bytes(const struct ir_type *type);    /* 4-bit types are packed, rounded up */
 bool ir_type_same_shape(const struct ir_type *a, const struct ir_type *b);
 
-/*
- * Operators. "fused" in a comment: the node may carry bias and an activation after the passes ran.
- * Operands in order; [x] = optional (NULL in the operand array, which keeps its length).
- */
+/* Operators: ops.def says what their operands, results and attributes are. */
 enum ir_op {
-	IR_OP_CONV,	  /* input, filter, [bias]; attrs.conv; fused activation */
-	IR_OP_MATMUL,	  /* a, b, [bias]; attrs.matmul; batch dims broadcast, the bias (of rank 2
-				 * at most) over them; fused activation */
-	IR_OP_POOL,	  /* input; attrs.pool */
-	IR_OP_UNARY,	  /* input; attrs.unary */
-	IR_OP_BINARY,	  /* a, b (broadcast); attrs.binary; fused activation */
-	IR_OP_COMPARE,	  /* a, b (broadcast) -> u8; attrs.binary */
-	IR_OP_WHERE,	  /* condition, a, b (broadcast) */
-	IR_OP_CAST,	  /* input; target type is the result's */
-	IR_OP_COPY,	  /* input (identity) */
-	IR_OP_RESHAPE,	  /* input */
-	IR_OP_TRANSPOSE,  /* input; attrs.transpose */
-	IR_OP_CONCAT,	  /* inputs...; attrs.axis */
-	IR_OP_SLICE,	  /* input; attrs.slice (also each result of split) */
-	IR_OP_EXPAND,	  /* input; shape is the result's */
-	IR_OP_PAD,	  /* input; attrs.pad */
-	IR_OP_REVERSE,	  /* input; attrs.axes */
-	IR_OP_TILE,	  /* input; repetitions follow from the shapes */
-	IR_OP_REDUCE,	  /* input; attrs.reduce */
-	IR_OP_SOFTMAX,	  /* input; attrs.axis */
-	IR_OP_ARG,	  /* input; attrs.arg: argMin, argMax */
-	IR_OP_CUMSUM,	  /* input; attrs.cumsum */
-	IR_OP_TRIANGULAR, /* input; attrs.triangular */
-	IR_OP_BATCHNORM,  /* input, mean, variance, [scale], [bias]; attrs.norm */
-	IR_OP_INSTNORM,	  /* input, [scale], [bias]; attrs.norm */
-	IR_OP_LAYERNORM,  /* input, [scale], [bias]; attrs.norm */
-	IR_OP_RESAMPLE,	  /* input; attrs.resample */
-	IR_OP_QUANTIZE,	  /* input, scale, zero point */
-	IR_OP_DEQUANTIZE, /* input, scale, zero point */
-	IR_OP_GATHER,	  /* input, indices; attrs.gather */
-	IR_OP_SCATTER,	  /* input, indices, updates; attrs.gather */
-	IR_OP_GRU,  /* input, weight, recurrentWeight, [bias], [recurrentBias], [h0]; attrs.rnn */
-	IR_OP_LSTM, /* ... , [bias], [recurrentBias], [peephole], [h0], [c0]; attrs.rnn */
+#define IR_OPERATOR(id, ...) IR_OP_##id,
+#include "ir/ops.def"
+#undef IR_OPERATOR
 	IR_OP_COUNT
 };
 
+/* Makes an enumerator of a row of the lists below: the identifier without IR_, the printed name. */
+#define IR_ENUMERATOR(id, ...) IR_##id,
+
+/*
+ * Functions of one operand. alpha is used by elu and leaky_relu; alpha and beta by hard_sigmoid and
+ * linear; clamp has its limits in alpha and beta for float types, in ilo and ihi or in ulo and uhi for
+ * integers.
+ */
+#define IR_UNARY_KINDS(X)               \
+	X(ABS, "abs")                   \
+	X(NEG, "neg")                   \
+	X(SIGN, "sign")                 \
+	X(CEIL, "ceil")                 \
+	X(FLOOR, "floor")               \
+	X(ROUND_EVEN, "round_even")     \
+	X(RECIPROCAL, "reciprocal")     \
+	X(SQRT, "sqrt")                 \
+	X(EXP, "exp")                   \
+	X(LOG, "log")                   \
+	X(SIN, "sin")                   \
+	X(COS, "cos")                   \
+	X(TAN, "tan")                   \
+	X(TANH, "tanh")                 \
+	X(ERF, "erf")                   \
+	X(SIGMOID, "sigmoid")           \
+	X(GELU, "gelu")                 \
+	X(SOFTPLUS, "softplus")         \
+	X(SOFTSIGN, "softsign")         \
+	X(ELU, "elu")                   \
+	X(LEAKY_RELU, "leaky_relu")     \
+	X(HARD_SIGMOID, "hard_sigmoid") \
+	X(HARD_SWISH, "hard_swish")     \
+	X(RELU, "relu")                 \
+	X(CLAMP, "clamp")               \
+	X(LINEAR, "linear")             \
+	X(LOGICAL_NOT, "logical_not")   \
+	X(IS_NAN, "is_nan")             \
+	X(IS_INFINITE, "is_infinite")
 enum ir_unary {
-	IR_ABS,
-	IR_NEG,
-	IR_SIGN,
-	IR_CEIL,
-	IR_FLOOR,
-	IR_ROUND_EVEN,
-	IR_RECIPROCAL,
-	IR_SQRT,
-	IR_EXP,
-	IR_LOG,
-	IR_SIN,
-	IR_COS,
-	IR_TAN,
-	IR_TANH,
-	IR_ERF,
-	IR_SIGMOID,
-	IR_GELU,
-	IR_SOFTPLUS,
-	IR_SOFTSIGN,
-	IR_ELU,		 /* alpha */
-	IR_LEAKY_RELU,	 /* alpha */
-	IR_HARD_SIGMOID, /* alpha, beta */
-	IR_HARD_SWISH,
-	IR_RELU,
-	IR_CLAMP,  /* lo, hi: alpha and beta for float types, ilo and ihi for integers */
-	IR_LINEAR, /* alpha, beta */
-	IR_LOGICAL_NOT,
-	IR_IS_NAN,
-	IR_IS_INFINITE,
-	IR_UNARY_COUNT,
+	IR_UNARY_KINDS(IR_ENUMERATOR) IR_UNARY_COUNT,
 	IR_UNARY_NONE = -1, /* no fused activation */
 };
 
-enum ir_binary {
-	IR_ADD,
-	IR_SUB,
-	IR_MUL,
-	IR_DIV,
-	IR_MAX,
-	IR_MIN,
-	IR_POW,
-	IR_PRELU,
-	IR_AND,
-	IR_OR,
-	IR_XOR,
-	IR_EQ,
-	IR_NE,
-	IR_GT,
-	IR_GE,
-	IR_LT,
-	IR_LE, /* IR_OP_COMPARE */
-	IR_BINARY_COUNT
-};
+/* Functions of two operands; from eq on they compare (IR_OP_COMPARE). */
+#define IR_BINARY_KINDS(X) \
+	X(ADD, "add")      \
+	X(SUB, "sub")      \
+	X(MUL, "mul")      \
+	X(DIV, "div")      \
+	X(MAX, "max")      \
+	X(MIN, "min")      \
+	X(POW, "pow")      \
+	X(PRELU, "prelu")  \
+	X(AND, "and")      \
+	X(OR, "or")        \
+	X(XOR, "xor")      \
+	X(EQ, "eq")        \
+	X(NE, "ne")        \
+	X(GT, "gt")        \
+	X(GE, "ge")        \
+	X(LT, "lt")        \
+	X(LE, "le")
+enum ir_binary { IR_BINARY_KINDS(IR_ENUMERATOR) IR_BINARY_COUNT };
 
-enum ir_reduce {
-	IR_REDUCE_SUM,
-	IR_REDUCE_PROD,
-	IR_REDUCE_MAX,
-	IR_REDUCE_MIN,
-	IR_REDUCE_MEAN,
-	IR_REDUCE_L1,
-	IR_REDUCE_L2,
-	IR_REDUCE_SUM_SQUARE,
-	IR_REDUCE_LOG_SUM,
-	IR_REDUCE_LOG_SUM_EXP,
-	IR_REDUCE_COUNT
-};
+/* Ways to reduce an axis to one element. */
+#define IR_REDUCE_KINDS(X)                 \
+	X(REDUCE_SUM, "sum")               \
+	X(REDUCE_PROD, "prod")             \
+	X(REDUCE_MAX, "max")               \
+	X(REDUCE_MIN, "min")               \
+	X(REDUCE_MEAN, "mean")             \
+	X(REDUCE_L1, "l1")                 \
+	X(REDUCE_L2, "l2")                 \
+	X(REDUCE_SUM_SQUARE, "sum_square") \
+	X(REDUCE_LOG_SUM, "log_sum")       \
+	X(REDUCE_LOG_SUM_EXP, "log_sum_exp")
+enum ir_reduce { IR_REDUCE_KINDS(IR_ENUMERATOR) IR_REDUCE_COUNT };
 
 /* A unary function with its parameters; also the activation fused into another node. */
 struct ir_unary_attrs {
@@ -181,7 +157,10 @@ struct ir_unary_attrs {
 	uint64_t ulo, uhi; /* IR_CLAMP of unsigned integer types */
 };
 
-enum ir_layout { IR_NCHW, IR_NHWC };
+#define IR_LAYOUTS(X)   \
+	X(NCHW, "nchw") \
+	X(NHWC, "nhwc")
+enum ir_layout { IR_LAYOUTS(IR_ENUMERATOR) };
 
 /* Filter layouts: name, then the axes of O, I, H and W (for convTranspose2d too). */
 #define IR_FILTER_LAYOUTS(X)        \
@@ -191,12 +170,32 @@ enum ir_layout { IR_NCHW, IR_NHWC };
 	X(IHWO, "ihwo", 3, 0, 1, 2) \
 	X(IOHW, "iohw", 1, 0, 2, 3) \
 	X(HWOI, "hwoi", 2, 3, 0, 1)
-#define IR_FILTER_LAYOUT_ENUM(id, ...) IR_##id,
-enum ir_filter_layout { IR_FILTER_LAYOUTS(IR_FILTER_LAYOUT_ENUM) };
-#undef IR_FILTER_LAYOUT_ENUM
+enum ir_filter_layout { IR_FILTER_LAYOUTS(IR_ENUMERATOR) };
 
-enum ir_pool { IR_POOL_MAX, IR_POOL_AVERAGE, IR_POOL_L2 };
-enum ir_pad_mode { IR_PAD_CONSTANT, IR_PAD_EDGE, IR_PAD_REFLECTION, IR_PAD_SYMMETRIC };
+#define IR_POOL_KINDS(X)           \
+	X(POOL_MAX, "max")         \
+	X(POOL_AVERAGE, "average") \
+	X(POOL_L2, "l2")
+enum ir_pool { IR_POOL_KINDS(IR_ENUMERATOR) };
+
+#define IR_PAD_MODES(X)                 \
+	X(PAD_CONSTANT, "constant")     \
+	X(PAD_EDGE, "edge")             \
+	X(PAD_REFLECTION, "reflection") \
+	X(PAD_SYMMETRIC, "symmetric")
+enum ir_pad_mode { IR_PAD_MODES(IR_ENUMERATOR) };
+
+#define IR_GATHER_KINDS(X)             \
+	X(GATHER_AXIS, "axis")         \
+	X(GATHER_ELEMENTS, "elements") \
+	X(GATHER_ND, "nd")
+enum ir_gather { IR_GATHER_KINDS(IR_ENUMERATOR) };
+
+#define IR_RNN_DIRECTIONS(X)    \
+	X(FORWARD, "forward")   \
+	X(BACKWARD, "backward") \
+	X(BOTH, "both")
+enum ir_rnn_direction { IR_RNN_DIRECTIONS(IR_ENUMERATOR) };
 
 struct ir_conv_attrs {
 	uint32_t padding[4]; /* beginH, endH, beginW, endW */
@@ -250,6 +249,44 @@ struct ir_norm_attrs {
 	float epsilon;
 };
 
+/* Dimension i of the result is dimension perm[i] of the operand. */
+struct ir_transpose_attrs {
+	uint32_t perm[IR_MAX_RANK];
+};
+
+struct ir_arg_attrs {
+	bool max, last, keep_dims;
+	uint32_t axis;
+};
+
+struct ir_cumsum_attrs {
+	uint32_t axis;
+	bool exclusive, reversed;
+};
+
+struct ir_triangular_attrs {
+	bool upper;
+	int64_t diagonal;
+};
+
+struct ir_resample_attrs {
+	bool linear;
+	uint32_t axes[2];
+};
+
+struct ir_gather_attrs {
+	enum ir_gather kind;
+	uint32_t axis;
+};
+
+struct ir_rnn_attrs {
+	uint32_t steps, hidden_size;
+	bool reset_after, return_sequence, cell;
+	enum ir_rnn_direction direction;
+	uint32_t gate_order; /* 0: zrn or iofg, 1: rzn or ifgo */
+	int activations[3];  /* IR_RELU, IR_SIGMOID, IR_TANH */
+};
+
 union ir_attrs {
 	struct ir_conv_attrs conv;
 	struct ir_matmul_attrs matmul;
@@ -262,36 +299,13 @@ union ir_attrs {
 	struct ir_norm_attrs norm;
 	uint32_t axis; /* concat, softmax */
 	uint32_t axes; /* reverse: bit mask */
-	struct {
-		uint32_t perm[IR_MAX_RANK];
-	} transpose; /* result dim i = operand dim perm[i] */
-	struct {
-		bool max, last, keep_dims;
-		uint32_t axis;
-	} arg;
-	struct {
-		uint32_t axis;
-		bool exclusive, reversed;
-	} cumsum;
-	struct {
-		bool upper;
-		int64_t diagonal;
-	} triangular;
-	struct {
-		bool linear;
-		uint32_t axes[2];
-	} resample;
-	struct {
-		enum { IR_GATHER_AXIS, IR_GATHER_ELEMENTS, IR_GATHER_ND } kind;
-		uint32_t axis;
-	} gather;
-	struct {
-		uint32_t steps, hidden_size;
-		bool reset_after, return_sequence, cell;
-		enum { IR_FORWARD, IR_BACKWARD, IR_BOTH } direction;
-		uint32_t gate_order; /* 0: zrn or iofg, 1: rzn or ifgo */
-		int activations[3];  /* IR_RELU, IR_SIGMOID, IR_TANH */
-	} rnn;
+	struct ir_transpose_attrs transpose;
+	struct ir_arg_attrs arg;
+	struct ir_cumsum_attrs cumsum;
+	struct ir_triangular_attrs triangular;
+	struct ir_resample_attrs resample;
+	struct ir_gather_attrs gather;
+	struct ir_rnn_attrs rnn;
 };
 
 /* The bytes of a constant, shared by reference count; borrowed ones call release when dropped. */

@@ -10,23 +10,11 @@
 static const struct {
 	uint8_t required, most; /* most 0: any number */
 	uint8_t results;	/* 0: any number from 1 */
-} arity[IR_OP_COUNT] = {
-	[IR_OP_CONV] = { 2, 3, 1 },	 [IR_OP_MATMUL] = { 2, 3, 1 },
-	[IR_OP_POOL] = { 1, 1, 1 },	 [IR_OP_UNARY] = { 1, 1, 1 },
-	[IR_OP_BINARY] = { 2, 2, 1 },	 [IR_OP_COMPARE] = { 2, 2, 1 },
-	[IR_OP_WHERE] = { 3, 3, 1 },	 [IR_OP_CAST] = { 1, 1, 1 },
-	[IR_OP_COPY] = { 1, 1, 1 },	 [IR_OP_RESHAPE] = { 1, 1, 1 },
-	[IR_OP_TRANSPOSE] = { 1, 1, 1 }, [IR_OP_CONCAT] = { 1, 0, 1 },
-	[IR_OP_SLICE] = { 1, 1, 1 },	 [IR_OP_EXPAND] = { 1, 1, 1 },
-	[IR_OP_PAD] = { 1, 1, 1 },	 [IR_OP_REVERSE] = { 1, 1, 1 },
-	[IR_OP_TILE] = { 1, 1, 1 },	 [IR_OP_REDUCE] = { 1, 1, 1 },
-	[IR_OP_SOFTMAX] = { 1, 1, 1 },	 [IR_OP_ARG] = { 1, 1, 1 },
-	[IR_OP_CUMSUM] = { 1, 1, 1 },	 [IR_OP_TRIANGULAR] = { 1, 1, 1 },
-	[IR_OP_BATCHNORM] = { 3, 5, 1 }, [IR_OP_INSTNORM] = { 1, 3, 1 },
-	[IR_OP_LAYERNORM] = { 1, 3, 1 }, [IR_OP_RESAMPLE] = { 1, 1, 1 },
-	[IR_OP_QUANTIZE] = { 3, 3, 1 },	 [IR_OP_DEQUANTIZE] = { 3, 3, 1 },
-	[IR_OP_GATHER] = { 2, 2, 1 },	 [IR_OP_SCATTER] = { 3, 3, 1 },
-	[IR_OP_GRU] = { 3, 6, 0 },	 [IR_OP_LSTM] = { 3, 8, 0 },
+} arity[] = {
+#define IR_OPERATOR(id, name, required, most, results, attrs) \
+	[IR_OP_##id] = { required, most, results },
+#include "ir/ops.def"
+#undef IR_OPERATOR
 };
 
 static int bad(struct wnn_error *err, const struct ir_node *node, const char *what)
