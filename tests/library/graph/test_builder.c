@@ -343,7 +343,7 @@ static void only_what_outputs_need_is_built(void **state)
 	assert_int_equal(wnn_builder_build(f->builder, 3, outputs, &recording, &test_error), 0);
 	assert_text(ir_print(recording->graph),
 		    "%0 float32[3] = input \"used\"\n"
-		    "%1 float32[3] = constant\n"
+		    "%1 float32[3] = constant 1,2,3\n"
 		    "%2 float32[3] = binary(%0, %1) add ; add \"sum\"\n"
 		    "%3 float32[1] = slice(%2) start=2 stride=1 ; split\n"
 		    "output \"a\" = %3\n"

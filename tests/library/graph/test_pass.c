@@ -188,7 +188,7 @@ static void constants_are_computed(void **state)
 	evaluations = 0;
 	check_one(f, wnnGraphBuilderMatmul(f->b, x, w, NULL),
 		  "%0 float32[2,3] = input \"a\"\n"
-		  "%1 float32[3,4] = constant\n"
+		  "%1 float32[3,4] = constant 2.5,0.5,3.5,0.5,1.5,1.5,2.5,0.5,0.5,2.5,1.5,1.5\n"
 		  "%2 float32[2,4] = matmul(%0, %1) alpha=1 beta=1 ; matmul\n"
 		  "output \"y\" = %2\n",
 		  "0 abs folded\n1 transpose folded\n2 matmul kept 0\n");
@@ -220,7 +220,7 @@ static void folding_has_limits(void **state)
 		{ WNN_STR("heavy"), heavy },
 	};
 	check(f, 4, outputs, &options,
-	      "%0 float32[1,8] = constant\n"
+	      "%0 float32[1,8] = constant -2.5,-1.5,-0.5,0.5,1.5,2.5,3.5,-2.5\n"
 	      "%1 float32[40] = constant\n"
 	      "%2 float32[3,20] = constant\n"
 	      "%3 float32[20,2] = constant\n"
@@ -327,8 +327,8 @@ static void bias_and_activation_are_fused(void **state)
 	x = wnnGraphBuilderTanh(f->b, x, NULL);
 	check_one(f, x,
 		  "%0 float32[1,2,3,3] = input \"a\"\n"
-		  "%1 float32[4,2,1,1] = constant\n"
-		  "%2 float32[4] = constant\n"
+		  "%1 float32[4,2,1,1] = constant -2.5,-1.5,-0.5,0.5,1.5,2.5,3.5,-2.5\n"
+		  "%2 float32[4] = constant -2.5,-1.5,-0.5,0.5\n"
 		  "%3 float32[1,4,3,3] = conv(%0, %1, %2) pad=0,0,0,0 stride=1,1 dilation=1,1 "
 		  "groups=1 "
 		  "nchw oihw act=clamp(0,6) ; conv2d+add+clamp \"stem\"\n"
@@ -351,14 +351,15 @@ static void a_computed_bias_is_fused_where_it_is_known(void **state)
 	y = wnnGraphBuilderAdd(f->b, y, bias, NULL);
 	recording = fixture_build(f, "y", y);
 	assert_int_equal(wnn_run_passes(recording, &options, &report, &test_error), 0);
-	assert_text(ir_print(recording->graph),
-		    "%0 float32[2,3] = input \"a\"\n"
-		    "%1 float32[1,4] = input \"b\"\n"
-		    "%2 float32[3,4] = constant\n"
-		    "%3 float32[1,4] = unary(%1) exp(0,0) ; exp\n"
-		    "%4 float32[4] = reshape(%3) ; add\n"
-		    "%5 float32[2,4] = matmul(%0, %2, %4) alpha=1 beta=1 ; matmul+add\n"
-		    "output \"y\" = %5\n");
+	assert_text(
+		ir_print(recording->graph),
+		"%0 float32[2,3] = input \"a\"\n"
+		"%1 float32[1,4] = input \"b\"\n"
+		"%2 float32[3,4] = constant -2.5,-1.5,-0.5,0.5,1.5,2.5,3.5,-2.5,-1.5,-0.5,0.5,1.5\n"
+		"%3 float32[1,4] = unary(%1) exp(0,0) ; exp\n"
+		"%4 float32[4] = reshape(%3) ; add\n"
+		"%5 float32[2,4] = matmul(%0, %2, %4) alpha=1 beta=1 ; matmul+add\n"
+		"output \"y\" = %5\n");
 	assert_text(wnn_pass_report_print(&report),
 		    "0 matmul kept 2\n1 exp kept 0\n2 add fused 2\n");
 	assert_int_equal(report.node_entry[0], 1);
@@ -512,7 +513,7 @@ static void passes_can_be_off(void **state)
 	y = wnnGraphBuilderMul(f->b, wnnGraphBuilderAbs(f->b, y, NULL), x, NULL);
 	check(f, 1, &(WNNNamedOperand){ WNN_STR("y"), y }, &options,
 	      "%0 float32[2] = input \"a\"\n"
-	      "%1 float32[2] = constant\n"
+	      "%1 float32[2] = constant -2.5,-1.5\n"
 	      "%2 float32[2] = copy(%0) ; identity\n"
 	      "%3 float32[2] = binary(%2, %2) add ; add\n"
 	      "%4 float32[2] = unary(%3) relu(0,0) ; relu\n"

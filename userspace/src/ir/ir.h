@@ -394,7 +394,13 @@ const uint8_t *ir_filter_axes(enum ir_filter_layout layout);
 /* conv2d "stem", fit for messages; "the graph" without a node. Returns buffer. */
 const char *ir_node_name(const struct ir_node *node, char *buffer, size_t size);
 
-/* Text of a graph, one node a line; malloc'ed. */
+/* Constants of at most so many elements are printed whole. */
+#define IR_PRINT_ELEMENTS 16
+
+/*
+ * Text of a graph, one node a line; malloc'ed. ir/parse.h says how it is read. Larger constants are
+ * printed without their elements unless all of them are equal.
+ */
 char *ir_print(const struct ir_graph *graph);
 /* Checks topological order, ids, operand counts, types; run after every pass in debug builds. */
 int ir_verify(const struct ir_graph *graph, struct wnn_error *err);

@@ -3,8 +3,12 @@
 #include "ir/ir.h"
 
 #include <inttypes.h>
+#include <locale.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "ir/attrs.h"
+#include "util/float16.h"
 #include "util/malloc.h"
 
 static void print_type(FILE *f, const struct ir_type *type)
@@ -20,101 +24,90 @@ static void print_type(FILE *f, const struct ir_type *type)
 	fputc(']', f);
 }
 
-static void print_act(FILE *f, const struct ir_unary_attrs *act)
+/* Quotation marks, backslashes and what is no printable ASCII are written as \xNN. */
+static void print_string(FILE *f, const char *text)
 {
-	if (act->kind != IR_UNARY_NONE)
-		fprintf(f, " act=%s(%g,%g)", ir_unary_name(act->kind), act->alpha, act->beta);
+	fputc('"', f);
+	for (; *text; text++) {
+		if (*text < ' ' || *text > '~' || *text == '"' || *text == '\\')
+			fprintf(f, "\\x%02x", (uint8_t)*text);
+		else
+			fputc(*text, f);
+	}
+	fputc('"', f);
 }
 
-static void print_u32s(FILE *f, const char *name, const uint32_t *v, uint32_t n)
+static void print_element(FILE *f, enum ir_dtype dtype, uint64_t bits)
 {
-	fprintf(f, " %s=", name);
-	for (uint32_t i = 0; i < n; i++)
-		fprintf(f, "%s%" PRIu32, i ? "," : "", v[i]);
-}
+	uint32_t low = (uint32_t)bits;
+	float value;
 
-static void print_conv(FILE *f, const struct ir_conv_attrs *a)
-{
-	print_u32s(f, "pad", a->padding, 4);
-	print_u32s(f, "stride", a->strides, 2);
-	print_u32s(f, "dilation", a->dilations, 2);
-	fprintf(f, " groups=%" PRIu32 " %s %s%s", a->groups, a->layout == IR_NCHW ? "nchw" : "nhwc",
-		ir_filter_layout_name(a->filter_layout), a->transposed ? " transposed" : "");
-	print_act(f, &a->act);
-}
-
-static void print_pool(FILE *f, const struct ir_pool_attrs *a)
-{
-	static const char *const kinds[] = { "max", "average", "l2" };
-
-	fprintf(f, " %s", kinds[a->kind]);
-	print_u32s(f, "window", a->window, 2);
-	print_u32s(f, "pad", a->padding, 4);
-	print_u32s(f, "stride", a->strides, 2);
-	print_u32s(f, "dilation", a->dilations, 2);
-	fprintf(f, " %s", a->layout == IR_NCHW ? "nchw" : "nhwc");
-}
-
-static void print_attrs(FILE *f, const struct ir_node *node)
-{
-	const union ir_attrs *a = &node->attrs;
-	uint32_t rank = node->results[0]->type.rank;
-
-	switch (node->op) {
-	case IR_OP_CONV:
-		print_conv(f, &a->conv);
+	switch (dtype) {
+	case IR_F32:
+		memcpy(&value, &low, sizeof(value));
+		ir_print_float(f, value);
 		break;
-	case IR_OP_MATMUL:
-		fprintf(f, "%s%s alpha=%g beta=%g", a->matmul.a_transpose ? " ta" : "",
-			a->matmul.b_transpose ? " tb" : "", a->matmul.alpha, a->matmul.beta);
-		print_act(f, &a->matmul.act);
+	case IR_F16:
+		value = wnn_half_to_float((uint16_t)bits);
+		if (value == value)
+			ir_print_float(f, value);
+		else
+			fprintf(f, "nan:%04" PRIx64, bits);
 		break;
-	case IR_OP_POOL:
-		print_pool(f, &a->pool);
+	case IR_I4:
+	case IR_I8:
+	case IR_I16:
+	case IR_I32:
+	case IR_I64:
+		fprintf(f, "%" PRId64,
+			(int64_t)(bits << (64 - ir_dtype_bits(dtype))) >>
+				(64 - ir_dtype_bits(dtype)));
 		break;
-	case IR_OP_UNARY:
-		fprintf(f, " %s(%g,%g)", ir_unary_name(a->unary.kind), a->unary.alpha,
-			a->unary.beta);
-		break;
-	case IR_OP_BINARY:
-	case IR_OP_COMPARE:
-		fprintf(f, " %s", ir_binary_name(a->binary.kind));
-		if (node->op == IR_OP_BINARY)
-			print_act(f, &a->binary.act);
-		break;
-	case IR_OP_REDUCE:
-		fprintf(f, " %s axes=%#" PRIx32 "%s", ir_reduce_name(a->reduce.kind),
-			a->reduce.axes, a->reduce.keep_dims ? " keep" : "");
-		break;
-	case IR_OP_SLICE:
-		print_u32s(f, "start", a->slice.starts, rank);
-		print_u32s(f, "stride", a->slice.strides, rank);
-		break;
-	case IR_OP_PAD:
-		print_u32s(f, "begin", a->pad.begin, rank);
-		print_u32s(f, "end", a->pad.end, rank);
-		break;
-	case IR_OP_TRANSPOSE:
-		print_u32s(f, "perm", a->transpose.perm, rank);
-		break;
-	case IR_OP_CONCAT:
-	case IR_OP_SOFTMAX:
-		fprintf(f, " axis=%" PRIu32, a->axis);
-		break;
-	case IR_OP_REVERSE:
-		fprintf(f, " axes=%#" PRIx32, a->axes);
-		break;
-	case IR_OP_ARG:
-		fprintf(f, " %s axis=%" PRIu32, a->arg.max ? "max" : "min", a->arg.axis);
-		break;
-	case IR_OP_CUMSUM:
-		fprintf(f, " axis=%" PRIu32 "%s%s", a->cumsum.axis,
-			a->cumsum.exclusive ? " exclusive" : "",
-			a->cumsum.reversed ? " reversed" : "");
+	case IR_BF16:
+	case IR_F64:
+		fprintf(f, "%#" PRIx64, bits);
 		break;
 	default:
+		fprintf(f, "%" PRIu64, bits);
 		break;
 	}
+}
+
+static uint64_t element(const struct ir_value *value, int64_t i)
+{
+	const uint8_t *data = value->constant->data;
+	size_t bits = ir_dtype_bits(value->type.dtype);
+	uint64_t element = 0;
+
+	if (bits == 4)
+		return data[i / 2] >> (i % 2 * 4) & 0xf;
+	memcpy(&element, data + (size_t)i * (bits / 8), bits / 8);
+	return element;
+}
+
+/* A few numbers, or the one that fills the whole; anything else is left out. */
+static void print_constant(FILE *f, const struct ir_value *value)
+{
+	int64_t count = ir_type_elements(&value->type), same = 1;
+
+	fputs(" = constant", f);
+	/* Compiled graphs keep constants that only the NPU needs in its memory alone. */
+	if (!value->constant || !value->constant->data) {
+		fputc('\n', f);
+		return;
+	}
+	while (same < count && element(value, same) == element(value, 0))
+		same++;
+	if (same == count && count > 1) {
+		fputs(" fill ", f);
+		print_element(f, value->type.dtype, element(value, 0));
+	} else if (count <= IR_PRINT_ELEMENTS) {
+		for (int64_t i = 0; i < count; i++) {
+			fputs(i ? "," : " ", f);
+			print_element(f, value->type.dtype, element(value, i));
+		}
+	}
+	fputc('\n', f);
 }
 
 static void print_node(FILE *f, const struct ir_node *node)
@@ -132,21 +125,17 @@ static void print_node(FILE *f, const struct ir_node *node)
 			fputc('-', f);
 	}
 	fputc(')', f);
-	print_attrs(f, node);
+	ir_attrs_print(f, node);
 	fprintf(f, " ; %s", node->source);
-	if (node->label[0])
-		fprintf(f, " \"%s\"", node->label);
+	if (node->label[0]) {
+		fputc(' ', f);
+		print_string(f, node->label);
+	}
 	fputc('\n', f);
 }
 
-char *ir_print(const struct ir_graph *graph)
+static void print_graph(FILE *f, const struct ir_graph *graph)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
-
-	if (!f)
-		return NULL;
 	for (uint32_t i = 0; i < graph->num_values; i++) {
 		const struct ir_value *value = graph->values[i];
 
@@ -154,19 +143,44 @@ char *ir_print(const struct ir_graph *graph)
 			continue;
 		fprintf(f, "%%%" PRIu32 " ", value->id);
 		print_type(f, &value->type);
-		if (value->kind == IR_VALUE_INPUT)
-			fprintf(f, " = input \"%s\"\n", value->name);
-		else
-			fputs(" = constant\n", f);
+		if (value->kind == IR_VALUE_INPUT) {
+			fputs(" = input ", f);
+			print_string(f, value->name);
+			fputc('\n', f);
+		} else {
+			print_constant(f, value);
+		}
 	}
 	for (uint32_t i = 0; i < graph->num_nodes; i++)
 		print_node(f, graph->nodes[i]);
-	for (uint32_t i = 0; i < graph->num_outputs; i++)
-		fprintf(f, "output \"%s\" = %%%" PRIu32 "\n", graph->outputs[i].name,
-			graph->outputs[i].value->id);
-	if (fclose(f)) {
+	for (uint32_t i = 0; i < graph->num_outputs; i++) {
+		fputs("output ", f);
+		print_string(f, graph->outputs[i].name);
+		fprintf(f, " = %%%" PRIu32 "\n", graph->outputs[i].value->id);
+	}
+}
+
+char *ir_print(const struct ir_graph *graph)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	/* Numbers have a point, whatever language the application speaks. */
+	locale_t plain = newlocale(LC_ALL_MASK, "C", NULL), before;
+
+	if (f && plain) {
+		before = uselocale(plain);
+		print_graph(f, graph);
+		uselocale(before);
+	}
+	if (f && fclose(f)) {
+		wnn_free(text);
+		text = NULL;
+	}
+	if (!plain) {
 		wnn_free(text);
 		return NULL;
 	}
+	freelocale(plain);
 	return text;
 }

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "ir/attrs.h"
 #include "util/malloc.h"
 
 /* Operands that every node of an operator must have, and how many it may have. */
@@ -37,6 +38,8 @@ static int verify_type(const struct ir_type *type)
 static int verify_node(const struct ir_node *node, const bool *defined, uint32_t num_values,
 		       struct wnn_error *err)
 {
+	const char *field, *what;
+
 	if (node->op >= IR_OP_COUNT)
 		return wnn_error_set(err, WNN_OPERATION_ERROR,
 				     "internal: node %" PRIu32 ": no such operator", node->id);
@@ -63,6 +66,12 @@ static int verify_node(const struct ir_node *node, const bool *defined, uint32_t
 		if (verify_type(&value->type))
 			return bad(err, node, "a result's type is invalid");
 	}
+	what = ir_attrs_check(node, &field);
+	if (what)
+		return wnn_error_set(err, WNN_OPERATION_ERROR,
+				     "internal: node %" PRIu32 " (%s): attribute %s%s%s", node->id,
+				     ir_op_name(node->op), field ? field : "", field ? " " : "",
+				     what);
 	return 0;
 }
 
