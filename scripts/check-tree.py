@@ -23,6 +23,7 @@ SPDX = re.compile(r"SPDX-License-Identifier: (MIT|GPL-2\.0-only OR MIT)\b")
 # What stands around the licence in each language, as in the kernel: "//" in sources, "/* */" in headers.
 COMMENTS = [(re.compile(r"\.(c|cc|js|mjs|idl|ts|ts\.in|proto)$"), ("// ", "")),
             (re.compile(r"\.(h|hpp|inc|def|S|ld)(\.in)?$"), ("/* ", " */")),
+            (re.compile(r"\.ir$"), ("; ", "")),
             (re.compile(r"\.rst$|^Documentation/ABI/"), (".. ", "")),
             (re.compile(r"\.(xml|md)$"), ("<!-- ", " -->")),
             (re.compile(r""), ("# ", ""))]

@@ -4,12 +4,13 @@
 
   make_corpus.py DIR [TARGET…]     into DIR/TARGET, which is emptied before; default: all targets
 
-The output depends on isa.xml, registers.xml and webnn.json only, so it is made when a fuzzer runs.
+The output depends on isa.xml, registers.xml, webnn.json and tests/library/ir/passes only, so it is made when a fuzzer runs.
 Inputs that once found an error are kept in regressions/TARGET.
 """
 
 import os
 import random
+import re
 import shutil
 import struct
 import sys
@@ -205,7 +206,17 @@ def onnx_seeds(*arguments):
     return seeds(*arguments)
 
 
-TARGETS = {'asm': asm_seeds, 'builder': builder_seeds, 'firmware': firmware_seeds,
+def ir_text_seeds(*_):
+    """The graphs of the tests of passes, and what they become."""
+    folder = os.path.join(HERE, '..', 'library', 'ir', 'passes')
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), encoding='utf-8') as file:
+            parts = re.split('^;;.*\n', file.read(), flags=re.MULTILINE)
+        for number, part in enumerate(part for part in parts if part.startswith('%')):
+            yield f'{name[:-3]}-{number}', part.encode()
+
+
+TARGETS = {'asm': asm_seeds, 'builder': builder_seeds, 'firmware': firmware_seeds, 'ir-text': ir_text_seeds,
            'onnx': onnx_seeds, 'registers': registers_seeds, 'slots': slots_seeds, 'stream': stream_seeds,
            'vfio-user': vfio_user_seeds}
 

@@ -11,6 +11,7 @@
 #include <onpu_sim.h>
 
 #include "cpu/cpu.h"
+#include "text.h"
 #include "util/float16.h"
 
 /* Whether the device model has firmware and page tables; tests/library/winsys builds it so. */
@@ -257,6 +258,7 @@ static struct npu_program *compile(struct test_graph *t, struct winsys *ws)
 	struct wnn_error err = { 0 };
 	uint32_t live[MAX_DATA];
 
+	assert_true(text_round_trip(t->graph));
 	for (uint32_t i = 0; i < t->graph->num_nodes; i++) {
 		struct npu_reason reason = { 0 };
 

@@ -350,12 +350,14 @@ static int read_elements(struct reader *r, const struct ir_field *field, uint32_
 /* Whether a field begins with a word: its name, or one of the words of a field without name. */
 static bool begins_with(const struct ir_field *field, const char *word, size_t length)
 {
+	bool assigned = word[length] == '=';
+
 	if (field->name)
-		return is(word, length, field->name);
-	for (uint32_t i = 0; i < field->num_words; i++)
+		return assigned == (field->kind != IR_FIELD_BOOL) && is(word, length, field->name);
+	for (uint32_t i = 0; !assigned && i < field->num_words; i++)
 		if (is(word, length, field->words[i]))
 			return true;
-	return field->kind == IR_FIELD_FUNCTION;
+	return !assigned && field->kind == IR_FIELD_FUNCTION;
 }
 
 static int read_field(struct reader *r, const struct ir_field *field, uint32_t rank, void *data)
@@ -370,11 +372,8 @@ static int read_field(struct reader *r, const struct ir_field *field, uint32_t r
 		*(bool *)data = !field->words || which;
 		return 0;
 	}
-	if (field->name) {
-		r->at += strlen(field->name);
-		if (expect(r, "="))
-			return -1;
-	}
+	if (field->name)
+		r->at += strlen(field->name) + 1; /* and "=" */
 	return read_elements(r, field, rank, data);
 }
 

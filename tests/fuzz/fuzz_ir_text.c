@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+/* The text of a graph: what is read at all is printed and read again as the same graph. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../library/ir/text.h"
+#include "ir/parse.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+	struct ir_graph *graph;
+
+	memcpy(text, data, size);
+	text[size] = 0;
+	graph = ir_parse(text, NULL);
+	if (graph && !text_round_trip(graph))
+		abort();
+	ir_graph_destroy(graph);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+/*
+ * ir-opt PASS...: reads the text of a graph from standard input, runs passes in the order given, and
+ * prints the graph; or, where the last word is "supports", a line for each node: whether the NPU
+ * takes it, or why not.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/cpu.h"
+#include "ir/parse.h"
+#include "pass/rewrite.h"
+#include "plan/report.h"
+#include "util/malloc.h"
+#include "util/number.h"
+
+static bool can_evaluate(const struct ir_node *node, void *userdata)
+{
+	(void)userdata;
+	return cpu_supports(node);
+}
+
+static int evaluate(const struct ir_node *node, const void *const *in, void *const *out,
+		    void *userdata, struct wnn_error *err)
+{
+	return cpu_run_node(userdata, CPU_REFERENCE, node, in, out, err);
+}
+
+static int run_pass(struct ir_graph **graph, pass_fn pass, const struct pass_context *context)
+{
+	struct rewrite rw;
+	int ret = rewrite_begin(&rw, *graph, context->err);
+
+	ret = ret ? ret : pass(&rw, context);
+	ret = ret ? ret : rewrite_end(&rw);
+	ret = ret ? ret : ir_verify(rw.to, context->err);
+	if (!ret) {
+		ir_graph_destroy(*graph);
+		*graph = rw.to;
+		rw.to = NULL;
+	}
+	rewrite_destroy(&rw);
+	return ret;
+}
+
+static int run_named(struct ir_graph **graph, const char *name, const struct pass_context *context)
+{
+	static const struct {
+		const char *name;
+		pass_fn pass;
+	} passes[] = {
+		{ "simplify", pass_simplify },
+		{ "fold", pass_fold },
+		{ "merge", pass_merge },
+		{ "fuse_bias", pass_fuse_bias },
+		{ "fuse_activation", pass_fuse_activation },
+		{ "drop_dead", pass_drop_dead },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(passes); i++)
+		if (!strcmp(passes[i].name, name))
+			return run_pass(graph, passes[i].pass, context);
+	return wnn_error_set(context->err, WNN_TYPE_ERROR, "there is no pass \"%s\"", name);
+}
+
+static void print_support(const struct ir_graph *graph)
+{
+	static const struct npu_caps caps = { .sram_bytes = 16 << 10,
+					      .lanes = 128,
+					      .mxu_rows = 64,
+					      .mxu_cols = 64,
+					      .fifo_depth = 16,
+					      .dma_bytes_per_cycle = 32 };
+
+	for (uint32_t i = 0; i < graph->num_nodes; i++) {
+		struct npu_reason reason = { 0 };
+		bool taken = npu_supports(graph->nodes[i], &caps, &reason);
+
+		printf("%s: %s\n", ir_op_name(graph->nodes[i]->op), taken ? "npu" : reason.text);
+	}
+}
+
+static char *read_all(FILE *f)
+{
+	size_t size = 0, room = 4096, got;
+	char *text = malloc(room);
+
+	while (text && (got = fread(text + size, 1, room - size - 1, f))) {
+		size += got;
+		if (size + 1 == room)
+			text = realloc(text, room *= 2);
+	}
+	if (text)
+		text[size] = 0;
+	return text;
+}
+
+int main(int argc, char **argv)
+{
+	char *text = read_all(stdin), *printed;
+	struct wnn_error error = { 0 };
+	struct wnn_pass_options options = { .evaluator = { can_evaluate, evaluate,
+							   cpu_context_create(1) } };
+	const struct pass_context context = { &options, &error };
+	struct ir_graph *graph = text ? ir_parse(text, &error) : NULL;
+	int ret = graph ? 0 : -1;
+	bool support;
+
+	support = argc > 1 && !strcmp(argv[argc - 1], "supports");
+	for (int i = 1; !ret && i < argc - support; i++)
+		ret = run_named(&graph, argv[i], &context);
+	if (!ret && support) {
+		print_support(graph);
+	} else if (!ret) {
+		printed = ir_print(graph);
+		fputs(printed, stdout);
+		wnn_free(printed);
+	} else {
+		fprintf(stderr, "%s\n", error.message);
+	}
+	ir_graph_destroy(graph);
+	cpu_context_destroy(options.evaluator.userdata);
+	free(text);
+	return ret ? 1 : 0;
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+/* Graphs as text: every operator with every attribute, what may be left out, and what is wrong. */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ir/attrs.h"
+#include "ir/parse.h"
+#include "text.h"
+#include "util/malloc.h"
+#include "util/number.h"
+
+#define INPUTS                                    \
+	"%0 float32[2,3,4,4] = input \"x\"\n"     \
+	"%1 float32[3] = constant 1,-2.5,1e-30\n" \
+	"%2 float32[4,3,3,3] = constant\n"        \
+	"%3 int32[3] = constant 2,-1,0\n"         \
+	"%4 float32[2,4] = constant fill 0.1\n"   \
+	"%5 float32[1,8,4] = constant\n"          \
+	"%6 float32[1,8,2] = constant fill -3\n"  \
+	"%7 float32[5,1,4] = input \"steps\"\n"   \
+	"%8 float16[3] = constant 0.0625,nan:7e00,-0\n"
+
+/* One line for each operator, as it is printed. */
+static const char *const lines[] = {
+	"float32[2,4,2,2] = conv(%0, %2, -) pad=0,1,2,3 stride=2,1 dilation=1,2 groups=1 nchw oihw "
+	"act=clamp(-1,6) ; conv2d+clamp \"stem\"",
+	"float32[2,4,2,2] = conv(%0, %2) pad=0,0,0,0 stride=1,1 dilation=1,1 groups=3 nhwc hwoi "
+	"transposed ; convTranspose2d",
+	"float32[2,2] = matmul(%4, %4, -) ta tb alpha=0.5 beta=-2 act=relu(0,0) ; gemm+relu",
+	"float32[2,3,2,2] = pool(%0) average window=2,2 pad=0,0,0,0 stride=2,2 dilation=1,1 nchw ; "
+	"averagePool2d",
+	"float32[2,3,4,4] = unary(%0) hard_sigmoid(0.2,0.5) ; hardSigmoid",
+	"int32[3] = unary(%3) clamp(0,0)[-3,7,0,0] ; clamp",
+	"float32[2,3,4,4] = binary(%0, %0) add act=tanh(0,0) ; add+tanh",
+	"uint8[3] = compare(%1, %1) le ; lesserOrEqual",
+	"float32[3] = where(%3, %1, %1) ; where",
+	"float16[3] = cast(%1) ; cast",
+	"float32[3] = copy(%1) ; identity",
+	"float32[6,16] = reshape(%0) ; reshape",
+	"float32[4,2] = transpose(%4) perm=1,0 ; transpose",
+	"float32[4,4] = concat(%4, %4) axis=0 ; concat",
+	"float32[1,2] = slice(%4) start=1,0 stride=1,2 ; slice",
+	"float32[2,2,4] = expand(%4) ; expand",
+	"float32[3,6] = pad(%4) begin=0,1 end=1,1 reflection value=0x3f800000 ; pad",
+	"float32[2,4] = reverse(%4) axes=0x2 ; reverse",
+	"float32[4,4] = tile(%4) ; tile",
+	"float32[2,1] = reduce(%4) log_sum_exp axes=0x2 keep ; reduceLogSumExp",
+	"float32[2,4] = softmax(%4) axis=1 ; softmax",
+	"int32[2] = arg(%4) max axis=1 last ; argMax",
+	"float32[2,4] = cumsum(%4) axis=1 exclusive reversed ; cumulativeSum",
+	"float32[2,4] = triangular(%4) lower diagonal=-1 ; triangular",
+	"float32[2,3,4,4] = batchnorm(%0, %1, %1, -, %1) axis=1 epsilon=1e-05 ; batchNormalization",
+	"float32[2,3,4,4] = instnorm(%0, %1) nchw epsilon=0.001 ; instanceNormalization",
+	"float32[2,3,4,4] = layernorm(%0) axes=3,1 epsilon=1e-05 ; layerNormalization",
+	"float32[2,4] = layernorm(%4) axes= epsilon=1e-05 ; layerNormalization",
+	"float32[2,3,8,8] = resample(%0) linear axes=2,3 ; resample2d",
+	"uint8[3] = quantize(%1, %1, %3) ; quantizeLinear",
+	"float32[3] = dequantize(%3, %1, %3) ; dequantizeLinear",
+	"float32[3,4] = gather(%4, %3) axis axis=0 ; gather",
+	"float32[2,4] = scatter(%4, %3, %1) elements axis=1 ; scatterElements",
+	"float32[1,1,2], %11 float32[5,1,1,2] = gru(%7, %5, %6) steps=5 hidden=2 reset_after sequence "
+	"backward gates=rzn activations=sigmoid,tanh ; gru",
+	"float32[1,1,2], %11 float32[1,1,2] = lstm(%7, %5, %6, -, -, -, -, -) steps=5 hidden=2 forward "
+	"gates=iofg activations=sigmoid,tanh,relu ; lstm",
+};
+
+static struct ir_graph *parsed(const char *text)
+{
+	struct wnn_error error = { 0 };
+	struct ir_graph *graph = ir_parse(text, &error);
+
+	if (!graph)
+		fail_msg("%s\n%s", text, error.message);
+	return graph;
+}
+
+static void every_operator_reads_as_printed(void **state)
+{
+	bool seen[IR_OP_COUNT] = { false };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		char text[2048], *printed;
+		struct ir_graph *graph;
+
+		snprintf(text, sizeof(text), "%s%%10 %s\noutput \"y\" = %%10\n", INPUTS, lines[i]);
+		graph = parsed(text);
+		seen[graph->nodes[0]->op] = true;
+		printed = ir_print(graph);
+		/* The numbers of results are the graph's own. */
+		if (!strstr(printed, strchr(lines[i], '=')))
+			fail_msg("%s\nbecame\n%s", lines[i], printed);
+		assert_true(text_round_trip(graph));
+		wnn_free(printed);
+		ir_graph_destroy(graph);
+	}
+	for (int op = 0; op < IR_OP_COUNT; op++)
+		if (!seen[op])
+			fail_msg("no line has operator %s", ir_op_name(op));
+}
+
+static void constants_read_as_printed(void **state)
+{
+	struct ir_graph *graph = parsed(INPUTS);
+	char *printed = ir_print(graph);
+
+	(void)state;
+	assert_string_equal(printed, INPUTS);
+	wnn_free(printed);
+	ir_graph_destroy(graph);
+}
+
+static void every_type_of_constant_is_read(void **state)
+{
+	static const char text[] = "%0 int4[3] = constant -8,7,0\n"
+				   "%1 uint4[3] = constant 15,0,1\n"
+				   "%2 int8[2] = constant -128,127\n"
+				   "%3 uint8[2] = constant 0,255\n"
+				   "%4 int64[1] = constant -9223372036854775808\n"
+				   "%5 uint64[1] = constant 18446744073709551615\n"
+				   "%6 uint32[1] = constant 4294967295\n"
+				   "%7 float32[] = constant 3.40282e+38\n"
+				   "%8 float32[3] = constant inf,-inf,-0\n"
+				   "%9 float32[1] = constant nan:ffc12345\n";
+	struct ir_graph *graph = parsed(text);
+	char *printed = ir_print(graph);
+
+	(void)state;
+	assert_string_equal(printed, text);
+	wnn_free(printed);
+	ir_graph_destroy(graph);
+}
+
+static void what_has_a_default_may_be_left_out(void **state)
+{
+	struct ir_graph *graph = parsed(
+		INPUTS
+		"; the first layer\n"
+		"  %40 float32[2,4,2,2] = conv ( %0,%2 )\tstride=1,1 \n"
+		"\n"
+		"%41 float32[2,4] = pad(%4) end=0,0 begin=0,0 edge; pad \"a \\x22b\\xc3\\xa4\"\n"
+		"output \"y\" = %40\n"
+		"output \"z\\x0a\" = %41");
+	const struct ir_conv_attrs *conv = &graph->nodes[0]->attrs.conv;
+
+	(void)state;
+	assert_int_equal(conv->dilations[1], 1);
+	assert_int_equal(conv->groups, 1);
+	assert_int_equal(conv->layout, IR_NCHW);
+	assert_int_equal(conv->act.kind, IR_UNARY_NONE);
+	assert_string_equal(graph->nodes[0]->source, "conv");
+	assert_string_equal(graph->nodes[0]->label, "");
+	assert_int_equal(graph->nodes[1]->attrs.pad.mode, IR_PAD_EDGE);
+	assert_string_equal(graph->nodes[1]->label, "a \"b\xc3\xa4");
+	assert_string_equal(graph->outputs[1].name, "z\n");
+	assert_true(text_round_trip(graph));
+	ir_graph_destroy(graph);
+}
+
+static void a_symbol_is_read(void **state)
+{
+	struct ir_graph *graph = parsed("%0 float32[s3<=8,2] = input \"x\"\noutput \"x\" = %0\n");
+
+	(void)state;
+	assert_int_equal(graph->inputs[0]->type.dim[0].symbol, 3);
+	assert_int_equal(graph->inputs[0]->type.dim[0].value, 8);
+	assert_true(text_round_trip(graph));
+	ir_graph_destroy(graph);
+}
+
+static void a_comma_of_the_locale_changes_nothing(void **state)
+{
+	struct ir_graph *graph = parsed("%0 float32[2] = constant 0.5,1.5\n");
+	char *printed;
+
+	(void)state;
+	/* Where this locale is not installed, the test has nothing to say. */
+	setlocale(LC_ALL, "de_DE.UTF-8");
+	printed = ir_print(graph);
+	setlocale(LC_ALL, "C");
+	assert_string_equal(printed, "%0 float32[2] = constant 0.5,1.5\n");
+	wnn_free(printed);
+	ir_graph_destroy(graph);
+}
+
+static void mistakes_are_named(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} cases[] = {
+		{ "%0 float33[1] = input \"x\"",
+		  "line 1, column 4: a data type is expected, such as "
+		  "float32" },
+		{ "%0 float32[0] = input \"x\"", "line 1, column 13: a dimension is at least 1" },
+		{ "%0 float32[1,1,1,1,1,1,1,1,1] = input \"x\"",
+		  "line 1, column 27: there are too many dimensions" },
+		{ "%0 float32[4000000000,4000000000] = input \"x\"",
+		  "line 1, column 33: the value is too large" },
+		{ "%65536 float32[1] = input \"x\"", "line 1, column 2: the number is too large" },
+		{ "%0 float32[1] = input x", "line 1, column 23: \"\"\" is expected" },
+		{ "%0 float32[1] = input \"x", "line 1, column 25: the string does not end" },
+		{ "%0 float32[1] = input \"\\n\"",
+		  "line 1, column 24: \\xNN is expected, a byte that is not 0" },
+		{ "%0 float32[1] = input \"x\" y",
+		  "line 1, column 27: the end of the line is expected" },
+		{ "\n%0 float32[1] = input \"x\"\n%0 float32[1] = input \"y\"",
+		  "line 3, column 1: there is a value of that number already" },
+		{ "%0 float32[2] = constant 1", "line 1, column 27: \",\" is expected" },
+		{ "%0 float32[1] = constant x", "line 1, column 26: a number is expected" },
+		{ "%0 float32[1] = constant nan:0",
+		  "line 1, column 26: the bits of a NaN are expected" },
+		{ "%0 int8[1] = constant 128",
+		  "line 1, column 26: the number does not fit the data type" },
+		{ "%0 uint8[1] = constant 256", "line 1, column 24: the number is too large" },
+		{ "%0 float32[100000000] = constant",
+		  "line 1, column 33: the constant is too large" },
+		{ "%0 float32[1] = convolve()",
+		  "line 1, column 17: input, constant or the name of an "
+		  "operator is expected" },
+		{ "%0 float32[1] = copy(%1)",
+		  "line 1, column 22: there is no value of that number before" },
+		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = softmax(%0)",
+		  "line 2, column 28: softmax needs axis=" },
+		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = unary(%0)",
+		  "line 2, column 26: unary needs a word such as relu(0,0)" },
+		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = unary(%0) rely(0,0)",
+		  "line 2, column 27: there is no such function" },
+		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = softmax(%0) axis=0 axis=0",
+		  "line 2, column 36: the attribute is there twice" },
+		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = cumsum(%0) axes=0",
+		  "line 2, column 28: cumsum has no attribute of that name; it has axis, exclusive, "
+		  "reversed" },
+		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = copy(%0) axis=0",
+		  "line 2, column 26: copy has no attribute of that name and no other" },
+		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = layernorm(%0) axes=0,0,0,0,0,0,0,0,0",
+		  "line 2, column 52: there are too many elements" },
+		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = softmax(%0) axis=1",
+		  "internal: node 0 (softmax): attribute axis is an axis that is not below the rank" },
+		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = reverse(%0) axes=6",
+		  "internal: node 0 (reverse): attribute axes has a bit that is not below the rank" },
+		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = copy(%0, %0)",
+		  "internal: node 0 (copy): wrong number of operands" },
+		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = copy(-)",
+		  "internal: node 0 (copy): a required operand is missing" },
+		{ "output \"x\" = -", "line 1, column 15: an output is a value" },
+		{ "what", "line 1, column 1: the end of the line is expected" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct wnn_error error = { 0 };
+		struct ir_graph *graph = ir_parse(cases[i].text, &error);
+
+		if (graph || strcmp(error.message, cases[i].message))
+			fail_msg("%s\ngave %s\nnot  %s", cases[i].text,
+				 graph ? "a graph" : error.message, cases[i].message);
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_operator_reads_as_printed),
+		cmocka_unit_test(constants_read_as_printed),
+		cmocka_unit_test(every_type_of_constant_is_read),
+		cmocka_unit_test(what_has_a_default_may_be_left_out),
+		cmocka_unit_test(a_symbol_is_read),
+		cmocka_unit_test(a_comma_of_the_locale_changes_nothing),
+		cmocka_unit_test(mistakes_are_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
