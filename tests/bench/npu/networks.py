@@ -35,8 +35,10 @@ class Table(models.Net):
 
     def gemm(self, x, out, act=None, bias=True):
         rows, depth = self.shapes[x]
-        options = {"bias": self.weight([out], 1)} if bias else {}
-        y = self.add("linear", [x], (rows, out), matrix=[out, depth], weight=self.weight([out, depth], 1), **options)
+        options = {"weight": self.weight([out, depth], 1)}
+        if bias:
+            options["bias"] = self.weight([out], 1)
+        y = self.add("linear", [x], (rows, out), matrix=[out, depth], **options)
         return self.add(act, [y], self.shapes[y]) if act else y
 
     def heads(self, x, count, transposed=False):
