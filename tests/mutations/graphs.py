@@ -121,7 +121,7 @@ MUTATIONS = [
     _plan('dimensions are merged over gaps', 'list/view.c',
           'if (views[v]->stride[dim] != views[v]->stride[dim + 1] * views[v]->dim[dim + 1])',
           'if (views[v]->stride[dim] < views[v]->stride[dim + 1] * views[v]->dim[dim + 1])'),
-    _plan('memory is free again one step too early', 'place/intervals.c',
+    _mutation('memory is free again one step too early', 'userspace/src/util/intervals.c',
           'i < next && placed[i]->begin <= interval->end; i++)', 'i < next && placed[i]->begin < interval->end; i++)'),
     _plan('writes do not wait for readers', 'list/hazards.c',
           'for (uint8_t e = 0; write && e < ONPU_ENG_COUNT; e++)\n\t\t\tneed_op(need, e, interval->reader[e]);',

@@ -4,7 +4,7 @@
 
 #include "onpu/registers.h"
 #include "onpu/slots.h"
-#include "plan/place/intervals.h"
+#include "util/intervals.h"
 #include "run/compiled_private.h"
 #include "util/malloc.h"
 #include "util/number.h"

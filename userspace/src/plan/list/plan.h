@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "plan/report.h"
-#include "plan/place/intervals.h"
+#include "util/intervals.h"
 #include "util/number.h"
 
 #define PLAN_ALIGN MEMORY_ALIGN /* of every buffer, in SRAM and in memory */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Places for what lives only for a while: intermediates in an arena, registers of a tile in SRAM. */
-#ifndef WNN_PLAN_PLACE_INTERVALS_H
-#define WNN_PLAN_PLACE_INTERVALS_H
+/* Memory for what lives only for a while: intermediates in an arena, registers of a tile in SRAM. */
+#ifndef WNN_UTIL_INTERVALS_H
+#define WNN_UTIL_INTERVALS_H
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
  * Packs intermediates into one arena: a value may take the place of another whose life has ended.
  * Largest first, each at the lowest address that is free for its whole life.
  */
-#include "plan/place/intervals.h"
+#include "util/intervals.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
