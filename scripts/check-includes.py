@@ -3,7 +3,8 @@
 """Check that includes in userspace/src and emulator never point upwards: check-includes.py [CHECKOUT].
 
 util < isa < ir < graph < pass < plan < codegen; winsys and cpu stand beside them, below run; api is
-on top. Two halves share no code: the device model includes nothing of the library, and of the library
+on top. Within plan: list < place < kernel < lower, and codegen sees list, place and the way in, lower/range.h; those above
+plan see only what lies in plan itself. Two halves share no code: the device model includes nothing of the library, and of the library
 only winsys/sim*.c knows the model, only winsys/drm.c the kernel.
 
 The device model: math < machine < device < vfu. The device sees the machine through onpu_sim.h only, and vfu
@@ -24,6 +25,10 @@ ALLOWED["winsys"] = {"util", "isa", "winsys"}
 ALLOWED["cpu"] = {"util", "ir", "cpu"}
 ALLOWED["run"] = set(COMPILER) | {"winsys", "cpu", "run"}
 ALLOWED["api"] = ALLOWED["run"] | {"api"}
+
+# Folders of plan, lowest first, and what others may include of them; what lies beside the folders is for everybody.
+PLAN = ["list", "place", "kernel", "lower"]
+PLAN_FOR_CODEGEN = re.compile(r"plan/(list/|place/place\.h$|lower/range\.h$)")
 
 # What a part of the device model, a folder or a file, may include of it.
 MODEL = {
@@ -81,7 +86,23 @@ def check_library(top, path, line, name, target):
         other = target.split(os.sep)[2]
         if other not in ALLOWED[layer]:
             return f"{layer} must not include {other} ({name})"
+        return check_plan(here, os.path.relpath(target, "userspace/src"))
     return None
+
+
+def check_plan(here, other):
+    """The problem with an include of a header of the planner's folders, if there is one."""
+    parts = other.split(os.sep)
+    if parts[0] != "plan" or len(parts) < 3:
+        return None
+    if here.startswith("plan" + os.sep):
+        folder = here.split(os.sep)[1]
+        if folder in PLAN and PLAN.index(parts[1]) <= PLAN.index(folder):
+            return None
+        return f"{here} must not include {other}: {' < '.join(PLAN)}"
+    if here.startswith("codegen" + os.sep) and PLAN_FOR_CODEGEN.match(other):
+        return None
+    return f"{here} must not include {other}: it is inside of the planner"
 
 
 def check_model(top, path, name, target):

@@ -76,6 +76,19 @@ class Includes(ScriptTest):
     def test_cpu_knows_no_npu(self):
         self.assert_fails("userspace/src/cpu/ref.c", '"winsys/winsys.h"', "cpu must not include")
 
+    def test_folders_of_the_planner(self):
+        for folder in ("list", "place", "kernel", "lower"):
+            self.write(f"userspace/src/plan/{folder}/{folder}.h", SPDX)
+        self.write("userspace/src/plan/lower/range.h", SPDX)
+        self.assert_passes("userspace/src/plan/kernel/rows.c", '"plan/list/list.h"')
+        self.assert_passes("userspace/src/codegen/compile.c", '"plan/lower/range.h"')
+        self.setUp()
+        self.write("userspace/src/plan/place/place.h", SPDX)
+        self.write("userspace/src/plan/lower/lower.h", SPDX)
+        self.assert_fails("userspace/src/plan/list/set.c", '"plan/place/place.h"', "list < place < kernel < lower")
+        self.assert_fails("userspace/src/codegen/compile.c", '"plan/lower/lower.h"', "inside of the planner")
+        self.assert_fails("userspace/src/run/run.c", '"plan/place/place.h"', "inside of the planner")
+
     def test_model_only_in_sim(self):
         self.assert_passes("userspace/src/winsys/sim.c", '"onpu_sim.h"')
         self.assert_fails("userspace/src/run/run.c", '"onpu_sim.h"', "only winsys/sim")

@@ -3,6 +3,7 @@
 #include "plan/kernel/vprog.h"
 
 #include "plan/kernel/rows.h"
+#include "plan/place/place.h"
 
 #include <string.h>
 

@@ -413,15 +413,3 @@ void plan_inexact(struct plan *plan, enum npu_exactness why)
 {
 	plan->nodes[plan->node].exactness = why;
 }
-
-void plan_release(struct plan *plan)
-{
-	wnn_free(plan->ops);
-	plan_set_release(&plan->views);
-	plan_set_release(&plan->params);
-	wnn_free(plan->constants);
-	wnn_free(plan->nodes);
-	hazards_destroy(plan->hazards);
-	values_destroy(plan->values);
-	wnn_free(plan->births);
-}

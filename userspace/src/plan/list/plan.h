@@ -214,7 +214,6 @@ void plan_nomem(struct plan *plan);
 uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes);
 /* Grows *array to hold `need` elements; 0, or -1 after plan_nomem(). */
 int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size);
-void plan_release(struct plan *plan);
 
 /* ---- split.c: several jobs */
 /* Sets ->cut of instructions so that no job has more than max_slots; after plan_finish(). */
@@ -283,24 +282,12 @@ int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,
 		const struct hazard_access *access, uint32_t count, uint8_t *waits,
 		size_t after[ONPU_ENG_COUNT]);
 
-/* ---- resident.c: values that stay in SRAM between nodes */
-/* Picks them among the roots in the arena; their place->base becomes NPU_BASE_NONE. */
-int residents_choose(struct plan *plan);
-/* A node begins: SRAM that is left to it, and zeros around the values that it is the first to write. */
-void residents_begin(struct plan *plan);
+/* ---- timeline.c: cycles of the whole by the cost model; adds to each node what it took */
+uint64_t plan_estimate(struct plan *plan);
 
-/* ---- values.c: where every value of the range lies */
-int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
-void values_destroy(struct plan_values *values);
-struct npu_view values_view(struct plan *plan, const struct ir_value *value);
-/* Zeros before and behind the rows and columns of an image that stays in SRAM; none: all 0. */
-void values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2]);
-/* True when one lies inside the other, so that moving data between them is no work. */
-bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b);
-const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *count);
-uint64_t values_arena_bytes(const struct plan *plan);
-/* Where the node being lowered has its scratch memory in the arena. */
-uint64_t values_scratch(const struct plan *plan);
+/* ---- refusals.c */
+/* If the node at hand failed, notes why; the plan goes on behind it, to find all that fail. */
+void plan_refuse(struct plan *plan);
 
 /* ---- what lowering reports of the node at hand */
 void plan_kernel(struct plan *plan, const char *name);
@@ -308,8 +295,5 @@ void plan_tiles(struct plan *plan, uint64_t tiles);
 void plan_macs(struct plan *plan, uint64_t macs);
 /* The node was split such that its bits depend on where. */
 void plan_inexact(struct plan *plan, enum npu_exactness why);
-/* From memory to memory, as it is done best; the views have the same dims and no element in common.
- */
-void plan_move(struct plan *plan, struct npu_view dst, struct npu_view src);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef WNN_PLAN_LOWER_LOWER_H
 #define WNN_PLAN_LOWER_LOWER_H
 
+#include "plan/list/plan.h"
 #include "plan/operators.h"
 
 bool supports_conv(const struct ir_node *node, struct npu_reason *reason);
@@ -35,5 +36,9 @@ void lower_quantize(struct plan *plan, const struct ir_node *node);
 
 uint64_t quantize_scratch(const struct ir_node *node);
 uint64_t recurrent_scratch(const struct ir_node *node);
+
+/* From memory to memory, as it is done best; the views have the same dims and no element in common.
+ */
+void plan_move(struct plan *plan, struct npu_view dst, struct npu_view src);
 
 #endif

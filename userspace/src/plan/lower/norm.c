@@ -3,6 +3,7 @@
  * it. */
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
+#include "plan/place/place.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include "plan/kernel/nibbles.h"
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
+#include "plan/place/place.h"
 
 #include <string.h>
 

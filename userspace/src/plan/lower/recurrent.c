@@ -10,6 +10,7 @@
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
+#include "plan/place/place.h"
 
 #include <string.h>
 

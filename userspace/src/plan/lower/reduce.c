@@ -2,6 +2,7 @@
 /* Reductions, softmax, argmin/argmax and cumulative sums as vector programs. */
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
+#include "plan/place/place.h"
 
 #include <float.h>
 #include <string.h>

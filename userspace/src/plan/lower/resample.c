@@ -5,6 +5,7 @@
  */
 #include "plan/list/plan.h"
 #include "plan/lower/lower.h"
+#include "plan/place/place.h"
 
 #include <string.h>
 

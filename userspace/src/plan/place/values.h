@@ -3,7 +3,7 @@
 #ifndef WNN_PLAN_VALUES_H
 #define WNN_PLAN_VALUES_H
 
-#include "plan/list/plan.h"
+#include "plan/place/place.h"
 
 #define NO_PARENT UINT32_MAX
 
@@ -37,5 +37,7 @@ struct plan_values {
 
 /* The value in whose memory this one lies. */
 uint32_t values_root(const struct plan *plan, uint32_t id);
+/* Picks them among the roots in the arena; their place->base becomes NPU_BASE_NONE. */
+int residents_choose(struct plan *plan);
 
 #endif

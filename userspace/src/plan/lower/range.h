@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* From a range of nodes to the whole plan of a program. */
+#ifndef WNN_PLAN_LOWER_RANGE_H
+#define WNN_PLAN_LOWER_RANGE_H
+
+#include "plan/list/plan.h"
+
+/*
+ * Fills in a plan that has a graph, a range and the capabilities of a device, and sets *cycles to what
+ * it takes by the cost model. Values of live_out are read after the program. -1: plan->failed, and
+ * the nodes that failed are noted in plan->refusals.
+ */
+int plan_range(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out,
+	       uint64_t *cycles);
+/* Frees what a plan holds, but not the plan itself. */
+void plan_release(struct plan *plan);
+
+#endif

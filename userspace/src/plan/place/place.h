@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the values of a range lie, for kernels and lowering. */
+#ifndef WNN_PLAN_PLACE_PLACE_H
+#define WNN_PLAN_PLACE_PLACE_H
+
+#include "plan/list/plan.h"
+
+/* ---- resident.c: values that stay in SRAM between nodes */
+/* A node begins: SRAM that is left to it, and zeros around the values that it is the first to write. */
+void residents_begin(struct plan *plan);
+
+/* ---- values.c: where every value of the range lies */
+int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
+void values_destroy(struct plan_values *values);
+struct npu_view values_view(struct plan *plan, const struct ir_value *value);
+/* Zeros before and behind the rows and columns of an image that stays in SRAM; none: all 0. */
+void values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2]);
+/* True when one lies inside the other, so that moving data between them is no work. */
+bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b);
+const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *count);
+uint64_t values_arena_bytes(const struct plan *plan);
+/* Where the node being lowered has its scratch memory in the arena. */
+uint64_t values_scratch(const struct plan *plan);
+
+#endif
