@@ -225,7 +225,7 @@ static void test_chain(void **state)
 static void test_set(void **state)
 {
 	struct wnn_error err = { 0 };
-	struct plan plan = { .err = &err };
+	struct plan plan = { .report = { .err = &err } };
 	struct plan_set set = { 0 };
 
 	(void)state;

@@ -22,12 +22,12 @@ static void take_results(struct plan *plan, struct npu_program *program)
 		memcpy(program->bindings, bindings, count * sizeof(*bindings));
 	program->num_bindings = count;
 	program->arena_bytes = values_arena_bytes(plan);
-	program->constants = plan->constants;
-	program->constant_bytes = plan->constant_bytes;
-	program->nodes = plan->nodes;
+	program->constants = plan->constants.data;
+	program->constant_bytes = plan->constants.bytes;
+	program->nodes = plan->report.nodes;
 	program->num_nodes = plan->count;
-	plan->constants = NULL;
-	plan->nodes = NULL;
+	plan->constants.data = NULL;
+	plan->report.nodes = NULL;
 }
 
 static int compile(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out, bool profile,
@@ -37,9 +37,9 @@ static int compile(struct plan *plan, const uint32_t *live_out, uint32_t num_liv
 		return -1;
 	if (encode_plan(plan, profile, program))
 		plan_refuse(plan);
-	if (!plan->failed && !plan->refused)
+	if (!plan->report.failed && !plan->report.refused)
 		take_results(plan, program);
-	return plan->failed || plan->refused ? -1 : 0;
+	return plan->report.failed || plan->report.refused ? -1 : 0;
 }
 
 /* Index in the range of the node that an instruction belongs to; as many as there are: none. */
@@ -67,7 +67,7 @@ static int verify(struct plan *plan, const struct npu_program *program)
 	for (uint32_t i = 0; i < plan->count; i++) {
 		if (node < plan->count && i != node)
 			continue;
-		plan->node = i;
+		plan->report.node = i;
 		plan_fail(plan, "%s", cause.message);
 		plan_refuse(plan);
 	}
@@ -101,14 +101,13 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 				    .graph = graph,
 				    .first = first,
 				    .count = count,
-				    .err = err,
-				    .refusals = refusals };
+				    .report = { .err = err, .refusals = refusals } };
 	struct plan plan = fresh;
 
-	plan.keep = true;
+	plan.sram.keep = true;
 	*out = compile_range(&plan, live_out, num_live_out, profile);
 	/* Values that stay in SRAM take room from tiles and places to cut a program into jobs. */
-	if (!*out && !plan.nomem) {
+	if (!*out && !plan.report.nomem) {
 		struct wnn_error kept = *err;
 
 		plan = fresh;

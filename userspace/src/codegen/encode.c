@@ -307,8 +307,8 @@ static void put_ops(struct encoder *enc)
 
 	if (begin_job(enc))
 		return;
-	for (size_t i = 0; i < plan->num_ops && !plan->failed && !enc->overflow; i++) {
-		const struct plan_op *op = &plan->ops[i];
+	for (size_t i = 0; i < plan->list.num_ops && !plan->report.failed && !enc->overflow; i++) {
+		const struct plan_op *op = &plan->list.ops[i];
 
 		if (op->cut) {
 			end_job(enc);
@@ -316,11 +316,12 @@ static void put_ops(struct encoder *enc)
 				return;
 		}
 		if (op->node != node) {
-			node = plan->node = op->node;
-			plan->nodes[node].first_insn = enc->num_insns;
+			node = plan->report.node = op->node;
+			plan->report.nodes[node].first_insn = enc->num_insns;
 		}
 		put_op(enc, op);
-		plan->nodes[node].num_insns = enc->num_insns - plan->nodes[node].first_insn;
+		plan->report.nodes[node].num_insns =
+			enc->num_insns - plan->report.nodes[node].first_insn;
 	}
 	end_job(enc);
 }
@@ -329,7 +330,7 @@ static void put_ops(struct encoder *enc)
 static void put_jobs(struct encoder *enc)
 {
 	put_ops(enc);
-	if (!enc->overflow || enc->plan->failed)
+	if (!enc->overflow || enc->plan->report.failed)
 		return;
 	enc->overflow = false;
 	enc->num_slots = enc->num_insns = enc->num_jobs = 0;
@@ -365,7 +366,7 @@ int encode_plan(struct plan *plan, bool profile, struct npu_program *program)
 	if (plan->caps->max_slots)
 		enc.max_slots = plan->caps->max_slots;
 	put_jobs(&enc);
-	if (!plan->failed)
+	if (!plan->report.failed)
 		put_patches(&enc, program);
 	program->jobs = enc.jobs;
 	program->num_jobs = enc.num_jobs;
@@ -376,5 +377,5 @@ int encode_plan(struct plan *plan, bool profile, struct npu_program *program)
 	wnn_free(enc.base);
 	wnn_free(enc.binding);
 	wnn_free(enc.hash);
-	return plan->failed ? -1 : 0;
+	return plan->report.failed ? -1 : 0;
 }

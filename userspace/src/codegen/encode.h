@@ -9,7 +9,7 @@
 /* Semaphore from engine `from` to engine `to`: one signaller, one waiter. */
 #define SEMAPHORE(from, to) ((from) * 8u + (to))
 
-/* Fills insns, slots and patches of *program; 0, or -1 with plan->failed and its error. */
+/* Fills insns, slots and patches of *program; 0, or -1 with plan->report.failed and its error. */
 int encode_plan(struct plan *plan, bool profile, struct npu_program *program);
 
 #endif

@@ -656,7 +656,7 @@ static void run_events(struct contract_state *st)
 
 	event_at(st->c, st->t, 0, &now);
 	load_event(st, &now);
-	for (uint64_t i = 0; i < count && !st->plan->failed; i++) {
+	for (uint64_t i = 0; i < count && !st->plan->report.failed; i++) {
 		bool pause = (i + 1) % st->t->steps == 0 && plan_pause(st->plan);
 
 		if (i + 1 < count) {
@@ -706,7 +706,7 @@ bool contract_prepare(struct plan *plan, const struct contract *c, struct contra
 		plan_no_tile(plan, c->kernel, p->t.bytes);
 	else if (c->b_data)
 		pack_filter(plan, c, p);
-	return !plan->failed;
+	return !plan->report.failed;
 }
 
 void contract_run(struct plan *plan, const struct contract *c, const struct contract_prepared *p)

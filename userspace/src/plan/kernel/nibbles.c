@@ -73,7 +73,7 @@ void nibbles_unpack(struct plan *plan, const struct npu_view *bytes, const struc
 	int64_t total = (view_elements(packed) + 1) / 2, step = chunk_bytes(plan);
 	uint64_t base = plan_take_sram(plan, 6 * (uint64_t)step);
 
-	for (int64_t at = 0; at < total && !plan->failed; at += step) {
+	for (int64_t at = 0; at < total && !plan->report.failed; at += step) {
 		struct chunk c = chunk_at(plan, packed, bytes, at, base);
 
 		plan_transfer(plan, c.packed_tile, c.packed, false);
@@ -105,7 +105,7 @@ void nibbles_pack(struct plan *plan, const struct npu_view *packed, const struct
 	limits.scalar.alpha = is_signed ? (uint64_t)-8 : 0;
 	limits.scalar.beta = is_signed ? 7 : 15;
 	clear_end(plan, bytes);
-	for (int64_t at = 0; at < total && !plan->failed; at += step) {
+	for (int64_t at = 0; at < total && !plan->report.failed; at += step) {
 		struct chunk c = chunk_at(plan, packed, bytes, at, base);
 
 		plan_transfer(plan, c.bytes_tile, c.bytes, false);

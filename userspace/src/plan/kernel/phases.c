@@ -73,7 +73,8 @@ static void emit_all(struct plan *plan, const struct contract *c,
 		     struct contract_prepared *prepared)
 {
 	for (int64_t h = 0; h < c->dim[CD_H]; h = next_phase(c, 0, h))
-		for (int64_t w = 0; w < c->dim[CD_W] && !plan->failed; w = next_phase(c, 1, w)) {
+		for (int64_t w = 0; w < c->dim[CD_W] && !plan->report.failed;
+		     w = next_phase(c, 1, w)) {
 			struct contract phase = *c;
 
 			take_phase(&phase, 0, h);
@@ -194,14 +195,14 @@ static void emit_blocks(struct plan *plan, const struct contract *c, struct bloc
 	int64_t at[CD_RANK] = { 0 };
 	uint64_t number = 0;
 
-	blocks->address = plan->sram_base;
-	plan->sram_base += 2 * blocks->bytes;
+	blocks->address = plan->sram.base;
+	plan->sram.base += 2 * blocks->bytes;
 	for (at[CD_B] = 0; at[CD_B] < c->dim[CD_B]; at[CD_B]++)
 		for (at[CD_H] = 0; at[CD_H] < c->dim[CD_H]; at[CD_H] += blocks->dim[0])
-			for (at[CD_W] = 0; at[CD_W] < c->dim[CD_W] && !plan->failed;
+			for (at[CD_W] = 0; at[CD_W] < c->dim[CD_W] && !plan->report.failed;
 			     at[CD_W] += blocks->dim[1])
 				emit_block(plan, c, blocks, at, number++);
-	plan->sram_base = blocks->address;
+	plan->sram.base = blocks->address;
 }
 
 void phases_emit(struct plan *plan, const struct contract *c)
@@ -212,11 +213,11 @@ void phases_emit(struct plan *plan, const struct contract *c)
 
 	if (!blocks.prepared)
 		plan_nomem(plan);
-	if (!plan->failed && placed.b_data)
+	if (!plan->report.failed && placed.b_data)
 		place_filter(plan, &placed);
-	if (!plan->failed && choose_block(plan, &placed, &blocks))
+	if (!plan->report.failed && choose_block(plan, &placed, &blocks))
 		emit_blocks(plan, &placed, &blocks);
-	else if (!plan->failed)
+	else if (!plan->report.failed)
 		emit_all(plan, &placed, blocks.prepared);
 	wnn_free(blocks.prepared);
 }

@@ -33,7 +33,7 @@ static uint64_t lay_out(const struct rowspace *rs, const struct rows *rows, stru
 {
 	const struct vp_reg *in = &rs->prog->reg[rows->op->src[0]],
 			    *out = &rs->prog->reg[rows->op->dst];
-	uint64_t at = to ? to->plan->sram_base : 0;
+	uint64_t at = to ? to->plan->sram.base : 0;
 
 	for (int i = 0; i < 2; i++) {
 		if (to)
@@ -127,7 +127,7 @@ void rows_scan(struct plan *plan, const struct vprog *prog)
 	if (!prepare(&rows))
 		return;
 	for (uint64_t tile = 0; tile < rows.rs.tiles; tile++) {
-		for (int64_t c = 0; c < rows.rs.chunks && !plan->failed; c++, slot++) {
+		for (int64_t c = 0; c < rows.rs.chunks && !plan->report.failed; c++, slot++) {
 			struct row_tile t;
 			struct npu_view in;
 
@@ -230,7 +230,7 @@ void rows_arg(struct plan *plan, const struct vprog *prog)
 	if (!prepare(&rows))
 		return;
 	for (uint64_t tile = 0; tile < rows.rs.tiles; tile++) {
-		for (int64_t c = 0; c < rows.rs.chunks && !plan->failed; c++, slot++) {
+		for (int64_t c = 0; c < rows.rs.chunks && !plan->report.failed; c++, slot++) {
 			struct npu_view in;
 
 			rowspace_tile(&rows.rs, tile, c, &t);

@@ -352,7 +352,7 @@ void vp_emit(struct plan *plan, struct vprog *prog)
 
 	vp_simplify(prog);
 	plan_kernel(plan, prog->kernel);
-	if (plan->failed || vtile_emit(plan, prog))
+	if (plan->report.failed || vtile_emit(plan, prog))
 		return;
 	if (first == ONPU_OP_SCAN_SUM)
 		rows_scan(plan, prog);

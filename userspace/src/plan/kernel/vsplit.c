@@ -38,7 +38,7 @@ static uint64_t lanes_bytes(const struct rowspace *rs, const struct vp_op *op)
 /* Lays registers out behind each other; with `sp` NULL only the sum. */
 static uint64_t lay_out(const struct rowspace *rs, struct split *sp)
 {
-	uint64_t at = sp ? sp->plan->sram_base : 0;
+	uint64_t at = sp ? sp->plan->sram.base : 0;
 
 	for (uint32_t r = 0; r < rs->prog->num_regs; r++) {
 		const struct vp_reg *reg = &rs->prog->reg[r];
@@ -259,7 +259,8 @@ static void run_pass(struct split *sp, int pass, uint64_t tile, uint64_t *event)
 	rowspace_tile(&sp->rs, tile, 0, &now);
 	if (find_needed(sp, pass)) {
 		load(sp, &now, true, *event);
-		for (int64_t c = 0; c < sp->rs.chunks && !sp->plan->failed; c++, (*event)++) {
+		for (int64_t c = 0; c < sp->rs.chunks && !sp->plan->report.failed;
+		     c++, (*event)++) {
 			rowspace_tile(&sp->rs, tile, c, &now);
 			if (c + 1 < sp->rs.chunks) {
 				rowspace_tile(&sp->rs, tile, c + 1, &next);
@@ -281,7 +282,7 @@ void vsplit_emit(struct plan *plan, const struct vprog *prog)
 		return;
 	lay_out(&sp.rs, &sp);
 	find_levels(&sp);
-	for (uint64_t tile = 0; tile < sp.rs.tiles && !plan->failed; tile++) {
+	for (uint64_t tile = 0; tile < sp.rs.tiles && !plan->report.failed; tile++) {
 		struct row_tile t;
 
 		rowspace_tile(&sp.rs, tile, 0, &t);

@@ -336,7 +336,7 @@ bool vtile_emit(struct plan *plan, const struct vprog *prog)
 		vt.address[r][1] += base;
 	}
 	load_tile(plan, prog, &vt, &now, 0);
-	for (uint64_t i = 0; i < vt.tiles && !plan->failed; i++) {
+	for (uint64_t i = 0; i < vt.tiles && !plan->report.failed; i++) {
 		bool pause = plan_pause(plan);
 
 		next = now;

@@ -22,7 +22,7 @@
 
 static const struct ir_node *node_at_hand(const struct plan *plan)
 {
-	return plan->graph->nodes[plan->first + plan->node];
+	return plan->graph->nodes[plan->first + plan->report.node];
 }
 
 void plan_fail(struct plan *plan, const char *fmt, ...)
@@ -30,22 +30,23 @@ void plan_fail(struct plan *plan, const char *fmt, ...)
 	char name[IR_NODE_NAME_SIZE];
 	va_list args;
 
-	if (plan->failed)
+	if (plan->report.failed)
 		return;
 	va_start(args, fmt);
-	vsnprintf(plan->why, sizeof(plan->why), fmt, args);
+	vsnprintf(plan->report.why, sizeof(plan->report.why), fmt, args);
 	va_end(args);
-	if (!plan->refused)
-		wnn_error_set(plan->err, WNN_OPERATION_ERROR, "%s: %s",
-			      ir_node_name(node_at_hand(plan), name, sizeof(name)), plan->why);
-	plan->failed = true;
+	if (!plan->report.refused)
+		wnn_error_set(plan->report.err, WNN_OPERATION_ERROR, "%s: %s",
+			      ir_node_name(node_at_hand(plan), name, sizeof(name)),
+			      plan->report.why);
+	plan->report.failed = true;
 }
 
 void plan_nomem(struct plan *plan)
 {
-	if (!plan->failed)
-		wnn_error_nomem(plan->err, "compiling for the NPU");
-	plan->failed = plan->nomem = true;
+	if (!plan->report.failed)
+		wnn_error_nomem(plan->report.err, "compiling for the NPU");
+	plan->report.failed = plan->report.nomem = true;
 }
 
 void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least)
@@ -70,16 +71,16 @@ int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t s
 
 uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes)
 {
-	uint64_t at = plan_align(plan->constant_bytes);
+	uint64_t at = plan_align(plan->constants.bytes);
 
-	if (plan_grow(plan, &plan->constants, &plan->cap_constants, at + bytes, 1))
+	if (plan_grow(plan, &plan->constants.data, &plan->constants.cap, at + bytes, 1))
 		return 0;
-	memset(plan->constants + plan->constant_bytes, 0, at - plan->constant_bytes);
+	memset(plan->constants.data + plan->constants.bytes, 0, at - plan->constants.bytes);
 	if (data)
-		memcpy(plan->constants + at, data, bytes);
+		memcpy(plan->constants.data + at, data, bytes);
 	else
-		memset(plan->constants + at, 0, bytes);
-	plan->constant_bytes = at + bytes;
+		memset(plan->constants.data + at, 0, bytes);
+	plan->constants.bytes = at + bytes;
 	return at;
 }
 
@@ -100,22 +101,25 @@ static int32_t add_view(struct plan *plan, const struct npu_view *view)
 	clean.offset = view->offset;
 	memcpy(clean.dim, view->dim, view->rank * sizeof(*view->dim));
 	memcpy(clean.stride, view->stride, view->rank * sizeof(*view->stride));
-	return plan_set_add(plan, &plan->views, &clean, sizeof(clean));
+	return plan_set_add(plan, &plan->list.views, &clean, sizeof(clean));
 }
 
 static int32_t add_param(struct plan *plan, const struct plan_param *param)
 {
-	return param ? plan_set_add(plan, &plan->params, param, sizeof(*param)) : -1;
+	return param ? plan_set_add(plan, &plan->list.params, param, sizeof(*param)) : -1;
 }
 
 static struct plan_op *add_op(struct plan *plan)
 {
 	struct plan_op *op;
 
-	if (plan_grow(plan, &plan->ops, &plan->cap_ops, plan->num_ops + 1, sizeof(*plan->ops)))
+	if (plan_grow(plan, &plan->list.ops, &plan->list.cap_ops, plan->list.num_ops + 1,
+		      sizeof(*plan->list.ops)))
 		return NULL;
-	op = &plan->ops[plan->num_ops++];
-	*op = (struct plan_op){ .view = { -1, -1, -1, -1 }, .param = -1, .node = plan->node };
+	op = &plan->list.ops[plan->list.num_ops++];
+	*op = (struct plan_op){ .view = { -1, -1, -1, -1 },
+				.param = -1,
+				.node = plan->report.node };
 	return op;
 }
 
@@ -172,7 +176,7 @@ static uint64_t view_bytes(const struct npu_view *view)
 /* Bytes that go out of memory and into it, as the device counts them. */
 static void count_bytes(struct plan *plan, const struct plan_insn *insn)
 {
-	struct npu_node_info *info = &plan->nodes[plan->node];
+	struct npu_node_info *info = &plan->report.nodes[plan->report.node];
 	/* A scatter writes as much as there are updates. */
 	bool scatter = insn->op == ONPU_OP_DMA_SCATTER_ELEM || insn->op == ONPU_OP_DMA_SCATTER_ND;
 	bool constant = insn->op == ONPU_OP_DMA_PAD && insn->param->pad.mode == IR_PAD_CONSTANT;
@@ -229,13 +233,13 @@ static struct plan_op *add_insn(struct plan *plan, const struct plan_insn *insn,
 		.rev = insn->rev,
 		.neg = insn->neg,
 		.clamp = insn->clamp,
-		.node = plan->node,
+		.node = plan->report.node,
 		.cost = cost,
 		.view = { add_view(plan, insn->dst), add_view(plan, insn->s0),
 			  add_view(plan, insn->s1), add_view(plan, insn->s2) },
 		.param = add_param(plan, insn->param),
 	};
-	return plan->failed ? NULL : op;
+	return plan->report.failed ? NULL : op;
 }
 
 void plan_emit(struct plan *plan, const struct plan_insn *insn)
@@ -246,50 +250,50 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 	struct plan_op *op;
 	uint32_t count;
 
-	if (plan->failed)
+	if (plan->report.failed)
 		return;
 	if (cost > ONPU_MAX_COST) {
 		plan_fail(plan, "internal: %s takes %llu cycles", onpu_op_info[insn->op].name,
 			  (unsigned long long)cost);
 		return;
 	}
-	if (plan->since_preempt + cost + SEMAPHORES_OF_PAUSE > ONPU_PREEMPT_CYCLES ||
-	    (plan->at_boundary && plan->since_preempt > PREEMPT_SPACING))
+	if (plan->list.since_preempt + cost + SEMAPHORES_OF_PAUSE > ONPU_PREEMPT_CYCLES ||
+	    (plan->list.at_boundary && plan->list.since_preempt > PREEMPT_SPACING))
 		plan_preempt(plan);
-	plan->at_boundary = false;
+	plan->list.at_boundary = false;
 	count = collect_accesses(plan, insn, access);
 	op = count ? add_insn(plan, insn, cost) : NULL;
 	if (!op)
 		return;
-	plan->since_preempt += cost + SEMAPHORES_OF_ONE;
+	plan->list.since_preempt += cost + SEMAPHORES_OF_ONE;
 	count_bytes(plan, insn);
-	if (hazards_add(plan->hazards, op->engine, plan->num_ops - 1, access, count, &op->waits,
-			after)) {
+	if (hazards_add(plan->list.hazards, op->engine, plan->list.num_ops - 1, access, count,
+			&op->waits, after)) {
 		plan_nomem(plan);
 		return;
 	}
 	for (int e = 0; e < ONPU_ENG_COUNT; e++)
 		if (op->waits & 1u << e)
-			plan->ops[after[e]].signals |= 1u << op->engine;
+			plan->list.ops[after[e]].signals |= 1u << op->engine;
 }
 
 uint64_t plan_take_sram(struct plan *plan, uint64_t bytes)
 {
-	uint64_t base = plan->sram_next;
+	uint64_t base = plan->sram.next;
 
-	if (base < plan->sram_base || bytes > plan->caps->sram_bytes - base)
-		base = plan->sram_base;
-	plan->sram_next = base + bytes;
+	if (base < plan->sram.base || bytes > plan->caps->sram_bytes - base)
+		base = plan->sram.base;
+	plan->sram.next = base + bytes;
 	return base;
 }
 
 void plan_birth(struct plan *plan, int64_t lo, int64_t hi)
 {
-	if (plan_grow(plan, &plan->births, &plan->cap_births, plan->num_births + 1,
-		      sizeof(*plan->births)))
+	if (plan_grow(plan, &plan->list.births, &plan->list.cap_births, plan->list.num_births + 1,
+		      sizeof(*plan->list.births)))
 		return;
-	plan->births[plan->num_births++] =
-		(struct plan_birth){ .op = plan->num_ops, .lo = lo, .hi = hi };
+	plan->list.births[plan->list.num_births++] =
+		(struct plan_birth){ .op = plan->list.num_ops, .lo = lo, .hi = hi };
 }
 
 void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st)
@@ -305,7 +309,8 @@ void plan_preempt(struct plan *plan)
 {
 	struct plan_op *op;
 
-	if (plan->failed || (plan->num_ops && plan->ops[plan->num_ops - 1].op == ONPU_OP_PREEMPT))
+	if (plan->report.failed ||
+	    (plan->list.num_ops && plan->list.ops[plan->list.num_ops - 1].op == ONPU_OP_PREEMPT))
 		return;
 	op = add_op(plan);
 	if (!op)
@@ -313,8 +318,8 @@ void plan_preempt(struct plan *plan)
 	op->op = ONPU_OP_PREEMPT;
 	op->engine = ONPU_ENG_CP;
 	op->cost = 1;
-	plan->since_preempt = 0;
-	hazards_forget(plan->hazards);
+	plan->list.since_preempt = 0;
+	hazards_forget(plan->list.hazards);
 }
 
 /*
@@ -373,12 +378,12 @@ void plan_finish(struct plan *plan)
 		plan_nomem(plan);
 		return;
 	}
-	for (size_t i = plan->num_ops, birth = plan->num_births; i-- > 0;) {
-		struct plan_op *op = &plan->ops[i];
+	for (size_t i = plan->list.num_ops, birth = plan->list.num_births; i-- > 0;) {
+		struct plan_op *op = &plan->list.ops[i];
 
-		for (; birth && plan->births[birth - 1].op > i; birth--)
-			mark_lines(lines, plan->births[birth - 1].lo, plan->births[birth - 1].hi,
-				   false);
+		for (; birth && plan->list.births[birth - 1].op > i; birth--)
+			mark_lines(lines, plan->list.births[birth - 1].lo,
+				   plan->list.births[birth - 1].hi, false);
 		if (op->op != ONPU_OP_PREEMPT) {
 			struct plan_touch touch[4];
 			uint32_t touches = plan_touches(plan, op, touch);
@@ -396,20 +401,20 @@ void plan_finish(struct plan *plan)
 
 void plan_kernel(struct plan *plan, const char *name)
 {
-	plan->nodes[plan->node].kernel = name;
+	plan->report.nodes[plan->report.node].kernel = name;
 }
 
 void plan_tiles(struct plan *plan, uint64_t tiles)
 {
-	plan->nodes[plan->node].num_tiles += tiles;
+	plan->report.nodes[plan->report.node].num_tiles += tiles;
 }
 
 void plan_macs(struct plan *plan, uint64_t macs)
 {
-	plan->nodes[plan->node].macs += macs;
+	plan->report.nodes[plan->report.node].macs += macs;
 }
 
 void plan_inexact(struct plan *plan, enum npu_exactness why)
 {
-	plan->nodes[plan->node].exactness = why;
+	plan->report.nodes[plan->report.node].exactness = why;
 }

@@ -109,7 +109,7 @@ struct plan_op {
 	uint8_t axes, axis;
 	bool on_st, acc, part, lanes, last, excl, rev, neg, clamp;
 	uint8_t waits, signals; /* masks of engines that this one waits for, that wait for it */
-	int32_t view[4];	/* DST, S0, S1, S2: index into plan.views or -1 */
+	int32_t view[4];	/* DST, S0, S1, S2: index into plan.list.views or -1 */
 	int32_t param;
 	uint32_t node; /* index in the compiled range */
 	uint32_t live; /* preempt: bytes of SRAM that are read later */
@@ -134,27 +134,36 @@ struct plan_set {
 struct plan_hazards;
 struct plan_values;
 
-struct plan {
-	const struct npu_caps *caps;
-	const struct ir_graph *graph;
-	uint32_t first, count; /* range of nodes */
+/* The instructions, in order. */
+struct plan_list {
 	struct plan_op *ops;
 	size_t num_ops, cap_ops;
 	struct plan_set views, params; /* of npu_view and plan_param */
-	uint8_t *constants;
-	uint64_t constant_bytes, cap_constants;
 	struct plan_hazards *hazards;
-	struct plan_values *values;
-	struct npu_node_info *nodes; /* one per node of the range */
-	uint32_t node;		     /* the one being lowered */
-	bool at_boundary;	     /* it has no instruction yet */
-	uint64_t since_preempt;	     /* cycles of all engines */
-	uint64_t sram_base;	     /* kernels have what follows; before it, values that stay */
-	uint64_t sram_next;	     /* end of what the last kernel took */
-	bool keep;		     /* values may stay in SRAM from one node to another */
+	bool at_boundary;	/* the node at hand has no instruction yet */
+	uint64_t since_preempt; /* cycles of all engines */
 	struct plan_birth *births;
 	size_t num_births, cap_births;
 	size_t paused_at; /* uses of views and parameters at the last pause */
+};
+
+/* What lies in the constant blob. */
+struct plan_constants {
+	uint8_t *data;
+	uint64_t bytes, cap;
+};
+
+/* How the SRAM is shared between kernels and values. */
+struct plan_sram {
+	bool keep;     /* values may stay in SRAM from one node to another */
+	uint64_t base; /* kernels have what follows; before it, values that stay */
+	uint64_t next; /* end of what the last kernel took */
+};
+
+/* What is known of the nodes, and of those that do not compile. */
+struct plan_nodes {
+	struct npu_node_info *nodes; /* one per node of the range */
+	uint32_t node;		     /* the one being lowered */
 	struct wnn_error *err;
 	bool failed;		/* sticky; *err says why */
 	bool nomem;		/* there is not enough memory, whatever the node */
@@ -163,16 +172,28 @@ struct plan {
 	struct npu_refusals *refusals;
 };
 
+struct plan {
+	const struct npu_caps *caps;
+	const struct ir_graph *graph;
+	uint32_t first, count; /* range of nodes */
+	struct plan_list list;
+	struct plan_constants constants;
+	struct plan_sram sram;
+	struct plan_values *values; /* where each value lies: place/ */
+	struct plan_nodes report;
+};
+
 /* The views and parameters of the instructions. */
 static inline const struct npu_view *plan_view(const struct plan *plan, int32_t index)
 {
-	return (const struct npu_view *)plan->views.items + index;
+	return (const struct npu_view *)plan->list.views.items + index;
 }
 
 static inline const struct plan_param *plan_param_of(const struct plan *plan,
 						     const struct plan_op *op)
 {
-	return op->param < 0 ? NULL : (const struct plan_param *)plan->params.items + op->param;
+	return op->param < 0 ? NULL :
+			       (const struct plan_param *)plan->list.params.items + op->param;
 }
 
 /* ---- set.c */
@@ -192,7 +213,7 @@ void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, 
 /* Bytes of SRAM that a kernel of the node at hand may take. */
 static inline uint32_t plan_sram(const struct plan *plan)
 {
-	return plan->caps->sram_bytes - (uint32_t)plan->sram_base;
+	return plan->caps->sram_bytes - (uint32_t)plan->sram.base;
 }
 /* What lies in these bytes of SRAM is not read any more. */
 void plan_birth(struct plan *plan, int64_t lo, int64_t hi);
@@ -275,7 +296,7 @@ struct hazard_access {
 	bool write;
 };
 /*
- * Registers instruction `op` (index into plan.ops) of `engine`; sets *waits to the engines it must
+ * Registers instruction `op` (index into plan.list.ops) of `engine`; sets *waits to the engines it must
  * wait for and after[engine] to the instruction of that engine.
  */
 int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,

@@ -18,20 +18,20 @@ void npu_refusals_destroy(struct npu_refusals *refusals)
 
 void plan_refuse(struct plan *plan)
 {
-	const struct ir_node *node = plan->graph->nodes[plan->first + plan->node];
-	struct npu_refusals *refusals = plan->refusals;
+	const struct ir_node *node = plan->graph->nodes[plan->first + plan->report.node];
+	struct npu_refusals *refusals = plan->report.refusals;
 
-	if (!plan->failed || plan->nomem || plan->keep || !refusals)
+	if (!plan->report.failed || plan->report.nomem || plan->sram.keep || !refusals)
 		return;
-	plan->failed = false;
+	plan->report.failed = false;
 	if (!refusals->why) {
 		refusals->num_nodes = plan->graph->num_nodes;
 		refusals->why = wnn_calloc(refusals->num_nodes, sizeof(*refusals->why));
 	}
-	if (!refusals->why || !(refusals->why[node->id] = wnn_strdup(plan->why))) {
+	if (!refusals->why || !(refusals->why[node->id] = wnn_strdup(plan->report.why))) {
 		plan_nomem(plan);
 		return;
 	}
 	refusals->count++;
-	plan->refused++;
+	plan->report.refused++;
 }

@@ -37,16 +37,17 @@ static int find_cuts(struct plan *plan)
 		plan_nomem(plan);
 		return -1;
 	}
-	for (size_t i = plan->num_ops, birth = plan->num_births; i-- > 0;) {
-		struct plan_op *op = &plan->ops[i];
+	for (size_t i = plan->list.num_ops, birth = plan->list.num_births; i-- > 0;) {
+		struct plan_op *op = &plan->list.ops[i];
 		struct plan_touch touch[4];
 		uint32_t count = op->op == ONPU_OP_PREEMPT ? 0 : plan_touches(plan, op, touch);
 
 		for (uint32_t k = 0; k < count; k++)
 			mark(&live, touch[k].lo, touch[k].hi, touch[k].read);
 		/* What begins with an instruction is not there before it. */
-		for (; birth && plan->births[birth - 1].op >= i; birth--)
-			mark(&live, plan->births[birth - 1].lo, plan->births[birth - 1].hi, 0);
+		for (; birth && plan->list.births[birth - 1].op >= i; birth--)
+			mark(&live, plan->list.births[birth - 1].lo,
+			     plan->list.births[birth - 1].hi, 0);
 		op->cut = i && !live.count;
 	}
 	wnn_free(live.byte);
@@ -69,21 +70,21 @@ static int choose_cuts(struct plan *plan, uint32_t max_slots)
 	size_t begin = 0, last = 0;
 	uint32_t used = 0, since_last = 0;
 
-	for (size_t i = 0; i < plan->num_ops; i++) {
-		uint32_t slots = slots_of(&plan->ops[i]);
+	for (size_t i = 0; i < plan->list.num_ops; i++) {
+		uint32_t slots = slots_of(&plan->list.ops[i]);
 
-		if (plan->ops[i].cut) {
-			plan->ops[i].cut = false;
+		if (plan->list.ops[i].cut) {
+			plan->list.ops[i].cut = false;
 			last = i;
 			since_last = 0;
 		}
 		if (used + slots > max_slots && last > begin) {
-			plan->ops[last].cut = true;
+			plan->list.ops[last].cut = true;
 			begin = last;
 			used = since_last;
 		}
 		if (used + slots > max_slots) {
-			plan->node = plan->ops[i].node;
+			plan->report.node = plan->list.ops[i].node;
 			plan_fail(plan,
 				  "a part of its program that cannot be divided takes more "
 				  "than the %u slots that a job has",
@@ -106,20 +107,20 @@ static void drop_tokens(struct plan *plan, size_t begin, size_t cut, int from, i
 	size_t tokens = 0, left;
 
 	for (size_t i = begin; i < cut; i++) {
-		const struct plan_op *op = &plan->ops[i];
+		const struct plan_op *op = &plan->list.ops[i];
 
 		tokens += op->engine == from && (op->signals & signal);
 		tokens -= op->engine == to && (op->waits & wait);
 	}
 	left = tokens;
 	for (size_t i = cut; left && i-- > begin;)
-		if (plan->ops[i].engine == from && (plan->ops[i].signals & signal)) {
-			plan->ops[i].signals &= (uint8_t)~signal;
+		if (plan->list.ops[i].engine == from && (plan->list.ops[i].signals & signal)) {
+			plan->list.ops[i].signals &= (uint8_t)~signal;
 			left--;
 		}
-	for (size_t i = cut; tokens && i < plan->num_ops; i++)
-		if (plan->ops[i].engine == to && (plan->ops[i].waits & wait)) {
-			plan->ops[i].waits &= (uint8_t)~wait;
+	for (size_t i = cut; tokens && i < plan->list.num_ops; i++)
+		if (plan->list.ops[i].engine == to && (plan->list.ops[i].waits & wait)) {
+			plan->list.ops[i].waits &= (uint8_t)~wait;
 			tokens--;
 		}
 }
@@ -127,11 +128,11 @@ static void drop_tokens(struct plan *plan, size_t begin, size_t cut, int from, i
 bool plan_pause(struct plan *plan)
 {
 	uint32_t slots = plan->caps->max_slots ? plan->caps->max_slots : ONPU_MAX_SLOTS;
-	size_t now = plan->views.uses + plan->params.uses;
+	size_t now = plan->list.views.uses + plan->list.params.uses;
 
-	if (now - plan->paused_at < slots / 4)
+	if (now - plan->list.paused_at < slots / 4)
 		return false;
-	plan->paused_at = now;
+	plan->list.paused_at = now;
 	return true;
 }
 
@@ -141,8 +142,8 @@ int plan_split(struct plan *plan, uint32_t max_slots)
 
 	if (find_cuts(plan) || choose_cuts(plan, max_slots))
 		return -1;
-	for (size_t i = 0; i < plan->num_ops; i++) {
-		if (!plan->ops[i].cut)
+	for (size_t i = 0; i < plan->list.num_ops; i++) {
+		if (!plan->list.ops[i].cut)
 			continue;
 		for (int from = 0; from < ONPU_ENG_COUNT; from++)
 			for (int to = 0; to < ONPU_ENG_COUNT; to++)

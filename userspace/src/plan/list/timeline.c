@@ -62,11 +62,11 @@ uint64_t plan_estimate(struct plan *plan)
 		plan_nomem(plan);
 		return 0;
 	}
-	for (size_t i = 0; i < plan->num_ops && !plan->failed; i++) {
+	for (size_t i = 0; i < plan->list.num_ops && !plan->report.failed; i++) {
 		uint64_t before = tl->last;
 
-		run_op(plan, tl, &plan->ops[i]);
-		plan->nodes[plan->ops[i].node].est_cycles += tl->last - before;
+		run_op(plan, tl, &plan->list.ops[i]);
+		plan->report.nodes[plan->list.ops[i].node].est_cycles += tl->last - before;
 	}
 	total = tl->last;
 	for (int a = 0; a < ONPU_ENG_COUNT; a++)

@@ -172,7 +172,7 @@ static void emit_all(struct indexed *x, const struct pieces *p)
 		emit(x, p);
 		return;
 	}
-	for (int i = 0; i < 2 && !x->plan->failed; i++) {
+	for (int i = 0; i < 2 && !x->plan->report.failed; i++) {
 		struct pieces half = { half_of(&p->part, (int)d, i),
 				       half_of(&p->full, x->full_dim[d], i),
 				       half_of(&p->index, x->index_dim[d], i) };

@@ -197,7 +197,7 @@ void lower_matmul(struct plan *plan, const struct ir_node *node)
 	outer = mm.out.rank ? mm.out.rank - 1 : 0;
 	for (uint32_t i = 0; i < outer; i++)
 		count *= mm.out.dim[i];
-	for (uint64_t n = 0; n < count && !plan->failed; n++) {
+	for (uint64_t n = 0; n < count && !plan->report.failed; n++) {
 		int64_t offset[3] = { 0 };
 		uint64_t rest = n;
 

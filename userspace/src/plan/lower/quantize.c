@@ -120,7 +120,7 @@ static void emit_programs(struct plan *plan, bool quantize, const struct npu_vie
 	shortest_first(&space, loops);
 	for (uint32_t i = 0; i < loops; i++)
 		places *= space.dim[i];
-	for (int64_t place = 0; place < places && !plan->failed; place++) {
+	for (int64_t place = 0; place < places && !plan->report.failed; place++) {
 		struct npu_view at[OPERANDS];
 		struct vprog prog;
 		int reg[OPERANDS];

@@ -8,14 +8,14 @@
 
 static void lower_range(struct plan *plan)
 {
-	for (uint32_t i = 0; i < plan->count && !plan->failed; i++) {
+	for (uint32_t i = 0; i < plan->count && !plan->report.failed; i++) {
 		const struct ir_node *node = plan->graph->nodes[plan->first + i];
 		struct npu_reason reason = { 0 };
 
-		plan->node = i;
-		plan->nodes[i].node_id = node->id;
-		plan->nodes[i].exactness = NPU_EXACT;
-		plan->at_boundary = true;
+		plan->report.node = i;
+		plan->report.nodes[i].node_id = node->id;
+		plan->report.nodes[i].exactness = NPU_EXACT;
+		plan->list.at_boundary = true;
 		residents_begin(plan);
 		if (npu_supports(node, plan->caps, &reason))
 			plan_operators[node->op].lower(plan, node);
@@ -23,33 +23,33 @@ static void lower_range(struct plan *plan)
 			plan_fail(plan, "%s", reason.text);
 		plan_refuse(plan);
 	}
-	plan->failed |= plan->refused > 0;
+	plan->report.failed |= plan->report.refused > 0;
 }
 
 int plan_range(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out, uint64_t *cycles)
 {
-	plan->hazards = hazards_create();
-	plan->nodes = wnn_calloc(plan->count + 1, sizeof(*plan->nodes));
-	if (!plan->hazards || !plan->nodes)
+	plan->list.hazards = hazards_create();
+	plan->report.nodes = wnn_calloc(plan->count + 1, sizeof(*plan->report.nodes));
+	if (!plan->list.hazards || !plan->report.nodes)
 		plan_nomem(plan);
-	if (plan->failed || values_place(plan, live_out, num_live_out))
+	if (plan->report.failed || values_place(plan, live_out, num_live_out))
 		return -1;
 	lower_range(plan);
-	if (!plan->failed)
+	if (!plan->report.failed)
 		plan_finish(plan);
-	if (!plan->failed)
+	if (!plan->report.failed)
 		*cycles = plan_estimate(plan);
-	return plan->failed ? -1 : 0;
+	return plan->report.failed ? -1 : 0;
 }
 
 void plan_release(struct plan *plan)
 {
-	wnn_free(plan->ops);
-	plan_set_release(&plan->views);
-	plan_set_release(&plan->params);
-	wnn_free(plan->constants);
-	wnn_free(plan->nodes);
-	hazards_destroy(plan->hazards);
+	wnn_free(plan->list.ops);
+	plan_set_release(&plan->list.views);
+	plan_set_release(&plan->list.params);
+	wnn_free(plan->constants.data);
+	wnn_free(plan->report.nodes);
+	hazards_destroy(plan->list.hazards);
 	values_destroy(plan->values);
-	wnn_free(plan->births);
+	wnn_free(plan->list.births);
 }

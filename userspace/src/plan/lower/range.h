@@ -7,8 +7,8 @@
 
 /*
  * Fills in a plan that has a graph, a range and the capabilities of a device, and sets *cycles to what
- * it takes by the cost model. Values of live_out are read after the program. -1: plan->failed, and
- * the nodes that failed are noted in plan->refusals.
+ * it takes by the cost model. Values of live_out are read after the program. -1: plan->report.failed, and
+ * the nodes that failed are noted in plan->report.refusals.
  */
 int plan_range(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out,
 	       uint64_t *cycles);

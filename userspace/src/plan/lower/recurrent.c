@@ -549,7 +549,7 @@ static void run_reset_steps(const struct rnn *r)
 
 	if (prepare_product(r, &gates, REGION_HIDDEN, 0, 2, true) &&
 	    prepare_product(r, &fresh, REGION_RESET, 2, 1, true)) {
-		for (int64_t s = 0; s < r->steps && !r->plan->failed; s++) {
+		for (int64_t s = 0; s < r->steps && !r->plan->report.failed; s++) {
 			run_product(r, &gates, s);
 			gru_reset(r);
 			run_product(r, &fresh, s);
@@ -565,7 +565,7 @@ static void run_steps(const struct rnn *r)
 	struct step_product gates = { 0 };
 
 	if (prepare_product(r, &gates, REGION_HIDDEN, 0, (int)r->gates, !r->after)) {
-		for (int64_t s = 0; s < r->steps && !r->plan->failed; s++) {
+		for (int64_t s = 0; s < r->steps && !r->plan->report.failed; s++) {
 			run_product(r, &gates, s);
 			if (r->lstm)
 				lstm_step(r, s);

@@ -188,7 +188,7 @@ void lower_resample(struct plan *plan, const struct ir_node *node)
 	choose(&r);
 	plan_kernel(plan, linear ? "vector resample linear" : "vector resample nearest");
 	base = plan_take_sram(plan, 2 * (r.dst_bytes + r.src_bytes));
-	for (uint64_t i = 0; i < r.tiles && !plan->failed; i++)
+	for (uint64_t i = 0; i < r.tiles && !plan->report.failed; i++)
 		emit_tile(&r, i, base);
 	plan_tiles(plan, r.tiles);
 }

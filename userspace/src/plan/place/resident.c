@@ -395,7 +395,7 @@ static void begin_value(struct plan *plan, const struct ir_value *value)
 	const struct place *place = &plan->values->place[value->id];
 
 	plan_birth(plan, place->offset, place->offset + (int64_t)plan_align(place->bytes));
-	if (plan->failed)
+	if (plan->report.failed)
 		return;
 	if (place->origin || place->halo[0][1])
 		fill_halo(plan, value, place);
@@ -407,11 +407,11 @@ void residents_begin(struct plan *plan)
 
 	if (!values->node_base)
 		return;
-	plan->sram_base = values->node_base[plan->node];
-	while (values->next_resident < values->num_resident && !plan->failed) {
+	plan->sram.base = values->node_base[plan->report.node];
+	while (values->next_resident < values->num_resident && !plan->report.failed) {
 		uint32_t id = values->resident[values->next_resident];
 
-		if (values->place[id].begin > plan->node)
+		if (values->place[id].begin > plan->report.node)
 			return;
 		begin_value(plan, plan->graph->values[id]);
 		values->next_resident++;

@@ -35,7 +35,7 @@ uint64_t values_arena_bytes(const struct plan *plan)
 
 uint64_t values_scratch(const struct plan *plan)
 {
-	return plan->values->scratch[plan->node];
+	return plan->values->scratch[plan->report.node];
 }
 
 static void dense_strides(const struct ir_type *type, int64_t *stride)
@@ -374,7 +374,7 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 	}
 	attach_all(plan);
 	extend_roots(plan);
-	if (plan->keep) {
+	if (plan->sram.keep) {
 		if (residents_choose(plan))
 			return -1;
 		/* What lies in them has other strides now. */
@@ -384,7 +384,7 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 	}
 	if (pack_arena(plan))
 		plan_nomem(plan);
-	return plan->failed ? -1 : 0;
+	return plan->report.failed ? -1 : 0;
 }
 
 /* Constants enter the blob when something reads them, in that order. */
