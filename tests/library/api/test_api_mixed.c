@@ -24,7 +24,7 @@ bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps
 	if (node->op != IR_OP_UNARY || node->attrs.unary.kind != IR_SIN)
 		return true;
 	if (reason)
-		*reason = (struct npu_reason){ NPU_REASON_OPTION,
+		*reason = (struct npu_reason){ NPU_REASON_OPERATOR,
 					       "sines are forbidden in this test" };
 	return false;
 }
@@ -182,7 +182,7 @@ static void the_report_says_why(void **state)
 			continue;
 		sines++;
 		assert_int_equal(node->device, WNNNodeDevice_CPU);
-		assert_int_equal(node->reason, WNNPlacementReason_Option);
+		assert_int_equal(node->reason, WNNPlacementReason_Operator);
 		assert_non_null(strstr(node->reasonText.data, "sines are forbidden"));
 		assert_true(node->kernel.length > 0);
 		assert_int_equal(node->exactness, WNNExactness_Undefined);

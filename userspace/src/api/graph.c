@@ -126,7 +126,6 @@ static WNNPlacementReason place_npu(const struct ir_node *node, void *userdata, 
 		[NPU_REASON_OPERATOR] = WNNPlacementReason_Operator,
 		[NPU_REASON_DATA_TYPE] = WNNPlacementReason_DataType,
 		[NPU_REASON_RANK] = WNNPlacementReason_Rank,
-		[NPU_REASON_OPTION] = WNNPlacementReason_Option,
 		[NPU_REASON_SIZE] = WNNPlacementReason_Size,
 	};
 	const struct place_state *state = userdata;

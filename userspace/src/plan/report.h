@@ -41,9 +41,8 @@ struct npu_node_info {
 enum npu_reason_class {
 	NPU_REASON_OPERATOR, /* the operator or function as such */
 	NPU_REASON_DATA_TYPE,
-	NPU_REASON_RANK,   /* number or kind of dimensions */
-	NPU_REASON_OPTION, /* an attribute of the node */
-	NPU_REASON_SIZE,   /* a limit of the machine */
+	NPU_REASON_RANK, /* number or kind of dimensions */
+	NPU_REASON_SIZE, /* a limit of the machine */
 };
 
 struct npu_reason {
