@@ -20,8 +20,6 @@
 #include "onpu_mmu.h"
 
 #define ENTRIES		512
-#define SMALL		SZ_4K
-#define LARGE		SZ_2M
 #define LEAF		(ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_A)
 
 /* Requests that are under way at a time; what comes meanwhile shares the next one. */
@@ -81,7 +79,7 @@ static void table_free(struct onpu_device *onpu, struct onpu_table *table, unsig
 		return;
 	for (unsigned int i = 0; level && i < ENTRIES; i++)
 		table_free(onpu, table->below[i], level - 1);
-	dma_free_coherent(onpu->drm.dev, SMALL, table->entries, table->dma);
+	dma_free_coherent(onpu->drm.dev, ONPU_PAGE_SIZE, table->entries, table->dma);
 	kfree(table);
 }
 
@@ -92,7 +90,7 @@ static struct onpu_table *table_create(struct onpu_device *onpu, unsigned int le
 
 	if (!table)
 		return NULL;
-	table->entries = dma_alloc_coherent(onpu->drm.dev, SMALL, &table->dma, GFP_KERNEL);
+	table->entries = dma_alloc_coherent(onpu->drm.dev, ONPU_PAGE_SIZE, &table->dma, GFP_KERNEL);
 	if (table->entries)
 		return table;
 	kfree(table);
@@ -106,7 +104,7 @@ static unsigned int entry_index(u64 va, unsigned int level)
 
 static void entry_write(struct onpu_table *table, unsigned int index, dma_addr_t addr, u64 flags)
 {
-	u64 entry = flags ? (u64)addr / SMALL << ONPU_PTE_PPN_SHIFT | flags : 0;
+	u64 entry = flags ? (u64)addr / ONPU_PAGE_SIZE << ONPU_PTE_PPN_SHIFT | flags : 0;
 
 	WRITE_ONCE(table->entries[index], cpu_to_le64(entry));
 }
@@ -157,7 +155,8 @@ static void cursor_advance(struct cursor *c, u64 bytes)
 
 static bool can_be_large(const struct onpu_table *table, u64 va, const struct cursor *c, u64 left)
 {
-	return IS_ALIGNED(va | cursor_addr(c), LARGE) && min(left, cursor_run(c)) >= LARGE &&
+	return IS_ALIGNED(va | cursor_addr(c), ONPU_LARGE_PAGE_SIZE) &&
+	       min(left, cursor_run(c)) >= ONPU_LARGE_PAGE_SIZE &&
 	       !table->below[entry_index(va, 1)];
 }
 
@@ -175,15 +174,15 @@ static int map_walk(struct onpu_map *map, struct sg_table *sgt, u64 flags)
 		if (!table)
 			return -ENOMEM;
 		/* A large buffer of small pages takes its time. */
-		if (IS_ALIGNED(va, LARGE))
+		if (IS_ALIGNED(va, ONPU_LARGE_PAGE_SIZE))
 			cond_resched();
-		step = LARGE;
+		step = ONPU_LARGE_PAGE_SIZE;
 		if (can_be_large(table, va, &c, end - va)) {
 			if (flags)
 				entry_write(table, entry_index(va, 1), cursor_addr(&c), flags);
 			continue;
 		}
-		step = SMALL;
+		step = ONPU_PAGE_SIZE;
 		table = table_below(onpu, table, va, 1);
 		if (!table)
 			return -ENOMEM;
@@ -204,9 +203,9 @@ static void map_clear(struct onpu_map *map)
 		struct onpu_table *table = map->vm->root->below[entry_index(va, 2)];
 		struct onpu_table *small = table->below[entry_index(va, 1)];
 
-		if (IS_ALIGNED(va, LARGE))
+		if (IS_ALIGNED(va, ONPU_LARGE_PAGE_SIZE))
 			cond_resched();
-		step = small ? SMALL : LARGE;
+		step = small ? ONPU_PAGE_SIZE : ONPU_LARGE_PAGE_SIZE;
 		if (small)
 			entry_write(small, entry_index(va, 0), 0, 0);
 		else
@@ -230,7 +229,7 @@ static void request_write(struct onpu_mmu_device *mmu, const struct onpu_map *ma
 		mmu->looks = 0;
 	if (map) {
 		onpu_write(onpu, ONPU_REG_INV_ASID, map->vm->asid);
-		onpu_write(onpu, ONPU_REG_INV_PAGES, map->size / SMALL);
+		onpu_write(onpu, ONPU_REG_INV_PAGES, map->size / ONPU_PAGE_SIZE);
 		onpu_write64(onpu, ONPU_REG_INV_VA_LO, onpu_map_va(map));
 	} else {
 		onpu_write(onpu, ONPU_REG_INV_ASID, ONPU_INV_ASID_ALL__MASK);
@@ -362,7 +361,7 @@ static bool sgt_fits(struct sg_table *sgt, u64 size)
 	int i;
 
 	for_each_sgtable_dma_sg(sgt, sg, i) {
-		if (!IS_ALIGNED(sg_dma_address(sg) | sg_dma_len(sg), SMALL))
+		if (!IS_ALIGNED(sg_dma_address(sg) | sg_dma_len(sg), ONPU_PAGE_SIZE))
 			return false;
 		length += sg_dma_len(sg);
 	}
@@ -372,11 +371,11 @@ static bool sgt_fits(struct sg_table *sgt, u64 size)
 static int insert_node(struct onpu_map *map, enum onpu_map_prot prot)
 {
 	u64 middle = onpu_va_end(map->vm->onpu);
-	bool kernel = prot == ONPU_MAP_KERNEL, large = map->size >= LARGE;
+	bool kernel = prot == ONPU_MAP_KERNEL, large = map->size >= ONPU_LARGE_PAGE_SIZE;
 
 	/* One page more that is never mapped: who runs beyond a buffer faults. */
 	return drm_mm_insert_node_in_range(&map->vm->mm, &map->node, map->size + PAGE_SIZE,
-					   large ? LARGE : PAGE_SIZE, 0,
+					   large ? ONPU_LARGE_PAGE_SIZE : PAGE_SIZE, 0,
 					   kernel ? middle : ONPU_VA_START,
 					   kernel ? 2 * middle : middle,
 					   large ? DRM_MM_INSERT_HIGH : DRM_MM_INSERT_LOW);

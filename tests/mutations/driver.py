@@ -67,7 +67,7 @@ MUTATIONS = [
               '\t\tlist_add_tail(&map->link, &mmu->backlog);\n\t\trequest_backlog(mmu);\n',
               '\t\tqueue_work(onpu_free_wq, &map->free);\n'),
     _mutation('an invalidation names the first page only', 'onpu_mmu.c', _PROCESS,
-              'onpu_write(onpu, ONPU_REG_INV_PAGES, map->size / SMALL);',
+              'onpu_write(onpu, ONPU_REG_INV_PAGES, map->size / ONPU_PAGE_SIZE);',
               'onpu_write(onpu, ONPU_REG_INV_PAGES, 1);'),
     _mutation('entries stay after a buffer is closed', 'onpu_mmu.c', _PROCESS,
               'entry_write(small, entry_index(va, 0), 0, 0);', ';'),
