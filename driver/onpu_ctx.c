@@ -123,8 +123,8 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 	if (ctx->guilty)
 		onpu_device_reset_async(ctx->onpu, ONPU_RESET_KILL);
 	else if (done)
-		ret = onpu_queue_give(cd, ctx);
-	onpu_queue_distrust(cd->onpu, ret);
+		ret = onpu_queue_unbind(cd, ctx);
+	onpu_queue_reset_on_error(cd->onpu, ret);
 	mutex_unlock(&cd->bind_lock);
 	/* Others may wait for the queue. */
 	queue_work(cd->wq, &cd->bind);
@@ -152,8 +152,8 @@ static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 		onpu_job_end_all(ctx, -ECANCELED, -ECANCELED);
 		spin_unlock(&ctx->lock);
 	}
-	ret = ret ?: onpu_queue_give(cd, ctx);
-	onpu_queue_distrust(cd->onpu, ret);
+	ret = ret ?: onpu_queue_unbind(cd, ctx);
+	onpu_queue_reset_on_error(cd->onpu, ret);
 	return ret;
 }
 

@@ -405,7 +405,7 @@ int onpu_mbox_call(struct onpu_device *onpu, void *msg);
  */
 void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
 /* The same for what the firmware does wrong. false: somebody has reset it behind our back. */
-bool onpu_fw_blame(struct onpu_device *onpu, enum onpu_reset_reason reason);
+bool onpu_fw_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
 
 /* Whether ioctls are to be refused: the device is unplugged or given up. */
 static inline bool onpu_device_lost(struct onpu_device *onpu)

@@ -194,10 +194,10 @@ void onpu_fw_status_irq(struct onpu_device *onpu)
 		return;
 	onpu_fw_log_drain(onpu);
 	tell_status(onpu, status);
-	onpu_fw_blame(onpu, ONPU_RESET_FW_FAILED);
+	onpu_fw_reset_async(onpu, ONPU_RESET_FW_FAILED);
 }
 
-bool onpu_fw_blame(struct onpu_device *onpu, enum onpu_reset_reason reason)
+bool onpu_fw_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason)
 {
 	u32 state = status_state(onpu_read(onpu, ONPU_REG_STATUS));
 	bool behind = state == ONPU_STATE_RESET || state == ONPU_STATE_BOOTING;

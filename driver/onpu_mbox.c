@@ -109,7 +109,7 @@ bool onpu_mbox_fail_for_reset(struct onpu_device *onpu)
 static void onpu_mbox_breach(struct onpu_device *onpu, const char *what)
 {
 	onpu_mbox_fail(onpu, -EAGAIN);
-	if (onpu_fw_blame(onpu, ONPU_RESET_FW_PROTOCOL))
+	if (onpu_fw_reset_async(onpu, ONPU_RESET_FW_PROTOCOL))
 		drm_err_ratelimited(&onpu->drm, "the firmware broke the protocol: %s\n", what);
 }
 
@@ -247,7 +247,7 @@ static bool timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 	found = mbox->pending[wait->id % ONPU_MBOX_SLOTS] == wait;
 	if (found) {
 		fail_all(mbox, -EAGAIN);
-		if (onpu_device_present(onpu) && onpu_fw_blame(onpu, ONPU_RESET_SILENT))
+		if (onpu_device_present(onpu) && onpu_fw_reset_async(onpu, ONPU_RESET_SILENT))
 			drm_err_ratelimited(&onpu->drm, "no answer to request %u\n", wait->type);
 	}
 	spin_unlock(&mbox->pending_lock);

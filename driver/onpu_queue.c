@@ -96,7 +96,7 @@ static int leave_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
  * can be why it is busy, or fails. For all other errors a reset was asked for, or is under way: it
  * shall not come twice.
  */
-void onpu_queue_distrust(struct onpu_device *onpu, int error)
+void onpu_queue_reset_on_error(struct onpu_device *onpu, int error)
 {
 	switch (error) {
 	case 0:
@@ -110,7 +110,7 @@ void onpu_queue_distrust(struct onpu_device *onpu, int error)
 		onpu_device_reset_async(onpu, ONPU_RESET_KILL);
 		break;
 	default:
-		onpu_fw_blame(onpu, ONPU_RESET_FW_REFUSES);
+		onpu_fw_reset_async(onpu, ONPU_RESET_FW_REFUSES);
 	}
 }
 
@@ -224,7 +224,7 @@ static int take_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned
 }
 
 /* Take the queue from a context for which the hardware does nothing. */
-int onpu_queue_give(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
+int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	unsigned int queue = ctx->queue;
 	int ret;
@@ -359,9 +359,9 @@ static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 		}
 		if (!onpu_queue_yield(victim))
 			continue;
-		ret = onpu_queue_give(cd, victim);
+		ret = onpu_queue_unbind(cd, victim);
 		if (ret) {
-			onpu_queue_distrust(cd->onpu, ret);
+			onpu_queue_reset_on_error(cd->onpu, ret);
 			return false;
 		}
 	}
@@ -370,7 +370,7 @@ static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	if (list_empty(&ctx->runnable))
 		return true;
 	ret = take_queue(cd, ctx, queue);
-	onpu_queue_distrust(cd->onpu, ret);
+	onpu_queue_reset_on_error(cd->onpu, ret);
 	return !ret;
 }
 

@@ -27,9 +27,9 @@ struct onpu_ctx *onpu_queue_owner(struct onpu_ctx_device *cd, unsigned int queue
 /* Stop what the context has on its queue; no access of it is under way afterwards. */
 int onpu_queue_kill(struct onpu_ctx *ctx);
 /* Take the queue from a context for which the hardware does nothing. */
-int onpu_queue_give(struct onpu_ctx_device *cd, struct onpu_ctx *ctx);
+int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx);
 /* After an error of these: a firmware in an unknown state is reset. */
-void onpu_queue_distrust(struct onpu_device *onpu, int error);
+void onpu_queue_reset_on_error(struct onpu_device *onpu, int error);
 /* The device has forgotten all that it knew. */
 void onpu_queue_forget_all(struct onpu_ctx_device *cd);
 /* Give queues to those who wait. */

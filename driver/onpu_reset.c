@@ -77,7 +77,7 @@ static void send_wedged_event(struct onpu_device *onpu)
 	kobject_uevent_env(&onpu->drm.accel->kdev->kobj, KOBJ_CHANGE, envp);
 }
 
-static void give_up(struct onpu_device *onpu)
+static void mark_wedged(struct onpu_device *onpu)
 {
 	/* Whatever it does, it shall not reach memory that is about to be freed. */
 	pci_clear_master(onpu->pdev);
@@ -85,7 +85,7 @@ static void give_up(struct onpu_device *onpu)
 	onpu_mbox_fail(onpu, -ENODEV);
 }
 
-static void tell_given_up(struct onpu_device *onpu, int error)
+static void report_wedged(struct onpu_device *onpu, int error)
 {
 	/* It is no fault of a device to be pulled out. */
 	if (error == -ENODEV)
@@ -105,7 +105,7 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 	lockdep_assert_held_write(&onpu->reset_lock);
 	atomic_inc(&onpu->resets);
 	if (error)
-		give_up(onpu);
+		mark_wedged(onpu);
 	else
 		WRITE_ONCE(onpu->state, ONPU_DEV_UP);
 	/* Whoever sees this sees a device that answers. */
@@ -118,7 +118,7 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 	up_write(&onpu->reset_lock);
 	/* Now memory may be waited for. */
 	if (tell && !drm_dev_is_unplugged(&onpu->drm))
-		tell_given_up(onpu, error);
+		report_wedged(onpu, error);
 }
 
 /* Reads and writes by itself: onpu_read() and onpu_write() refuse an unplugged device. */
