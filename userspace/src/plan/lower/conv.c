@@ -3,11 +3,46 @@
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
+#include "plan/lower/supports.h"
 #include "plan/place/place.h"
 #include "util/malloc.h"
 
 #include <math.h>
 #include <string.h>
+
+bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
+{
+	const struct ir_conv_attrs *attrs = &node->attrs.conv;
+
+	if (attrs->transposed &&
+	    (uint64_t)attrs->strides[0] * attrs->strides[1] > CONTRACT_MAX_PHASES)
+		return supports_not(
+			reason, NPU_REASON_SIZE,
+			"the strides of the transposed convolution multiply to more than 1024");
+	return supports_contraction(node, &attrs->act, reason);
+}
+
+#define MAX_PADDED_TAPS 65536
+
+bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
+{
+	const struct ir_pool_attrs *attrs = &node->attrs.pool;
+	const struct ir_type *input = &node->operands[0]->type;
+	uint32_t h = attrs->layout == IR_NHWC ? 1 : 2;
+	enum ir_dtype dtype = input->dtype;
+
+	/* Loops run over all taps, also over those that reach only padding. */
+	if ((uint64_t)attrs->window[0] * attrs->window[1] > MAX_PADDED_TAPS &&
+	    (attrs->window[0] > ir_type_dim(input, h) ||
+	     attrs->window[1] > ir_type_dim(input, h + 1)))
+		return supports_not(reason, NPU_REASON_SIZE,
+				    "the window is large and reaches beyond the input");
+	if (attrs->kind != IR_POOL_MAX && !supports_is_float(node->operands[0]))
+		return supports_not(reason, NPU_REASON_DATA_TYPE,
+				    "the vector unit averages float32 and float16 only");
+	return supports_insn_takes(ONPU_OP_WIN_MAX, dtype) ||
+	       supports_not(reason, NPU_REASON_DATA_TYPE, "the type is not one of the vector unit");
+}
 
 /* Axes of an image operand, in the order N, C, H, W. */
 static void image_axes(enum ir_layout layout, uint32_t axis[4])

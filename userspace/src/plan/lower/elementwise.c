@@ -3,8 +3,19 @@
  */
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
+#include "plan/lower/supports.h"
 
 #include <string.h>
+
+bool supports_unary(const struct ir_node *node, struct npu_reason *reason)
+{
+	return supports_function(&node->attrs.unary, node->operands[0]->type.dtype, reason);
+}
+
+bool supports_binary(const struct ir_node *node, struct npu_reason *reason)
+{
+	return supports_fused(&node->attrs.binary.act, node->results[0]->type.dtype, reason);
+}
 
 /* ---- unary functions */
 

@@ -3,9 +3,15 @@
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
+#include "plan/lower/supports.h"
 #include "plan/place/place.h"
 
 #include <string.h>
+
+bool supports_matmul(const struct ir_node *node, struct npu_reason *reason)
+{
+	return supports_contraction(node, &node->attrs.matmul.act, reason);
+}
 
 /* Operands over the batch dims of the result, then two dims each. */
 struct matmul {

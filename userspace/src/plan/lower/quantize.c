@@ -7,9 +7,21 @@
 #include "plan/kernel/nibbles.h"
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
+#include "plan/lower/supports.h"
 #include "plan/place/place.h"
 
 #include <string.h>
+
+bool supports_quantize(const struct ir_node *node, struct npu_reason *reason)
+{
+	const struct ir_value *real = node->op == IR_OP_QUANTIZE ? node->operands[0] :
+								   node->results[0];
+
+	if (!supports_is_float(real) || !supports_is_float(node->operands[1]))
+		return supports_not(reason, NPU_REASON_DATA_TYPE,
+				    "quantisation is between float32 or float16 and integers");
+	return true;
+}
 
 enum { DATA, SCALE, ZERO, RESULT, OPERANDS };
 

@@ -10,9 +10,23 @@
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
+#include "plan/lower/supports.h"
 #include "plan/place/place.h"
 
 #include <string.h>
+
+bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
+{
+	uint32_t count = node->op == IR_OP_LSTM ? 3 : 2;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct ir_unary_attrs act = { .kind = node->attrs.rnn.activations[i] };
+
+		if (!supports_function(&act, IR_F32, reason))
+			return false;
+	}
+	return supports_float_only(node, reason);
+}
 
 /* What a node needs in the arena while it runs. */
 enum region {

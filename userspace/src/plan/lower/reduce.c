@@ -2,10 +2,34 @@
 /* Reductions, softmax, argmin/argmax and cumulative sums as vector programs. */
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
+#include "plan/lower/supports.h"
 #include "plan/place/place.h"
 
 #include <float.h>
 #include <string.h>
+
+bool supports_reduce(const struct ir_node *node, struct npu_reason *reason)
+{
+	enum ir_reduce kind = node->attrs.reduce.kind;
+	bool by_float = kind == IR_REDUCE_MEAN || kind == IR_REDUCE_L2 ||
+			kind == IR_REDUCE_LOG_SUM || kind == IR_REDUCE_LOG_SUM_EXP;
+
+	if (by_float && !supports_is_float(node->operands[0]))
+		return supports_not(
+			reason, NPU_REASON_DATA_TYPE,
+			"the vector unit computes this reduction on float32 and float16 only");
+	return true;
+}
+
+bool supports_arg(const struct ir_node *node, struct npu_reason *reason)
+{
+	enum ir_dtype dtype = node->results[0]->type.dtype;
+
+	if (dtype != IR_I32 && dtype != IR_I64)
+		return supports_not(reason, NPU_REASON_DATA_TYPE,
+				    "indices of argMin and argMax are int32 or int64");
+	return true;
+}
 
 static uint8_t all_dims(const struct vprog *prog)
 {

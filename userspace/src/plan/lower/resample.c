@@ -5,9 +5,25 @@
  */
 #include "plan/list/plan.h"
 #include "plan/lower/lower.h"
+#include "plan/lower/supports.h"
 #include "plan/place/place.h"
 
 #include <string.h>
+
+bool supports_resample(const struct ir_node *node, struct npu_reason *reason)
+{
+	for (int e = 0; e < 2; e++) {
+		uint32_t axis = node->attrs.resample.axes[e];
+
+		if (ir_type_dim(&node->operands[0]->type, axis) > ONPU_MAX_RESAMPLE_SIZE ||
+		    ir_type_dim(&node->results[0]->type, axis) > ONPU_MAX_RESAMPLE_SIZE)
+			return supports_not(reason, NPU_REASON_SIZE,
+					    "the vector unit resamples dimensions of at most 2^30");
+	}
+	return supports_insn_takes(ONPU_OP_RESAMPLE_LINEAR, node->operands[0]->type.dtype) ||
+	       supports_not(reason, NPU_REASON_DATA_TYPE,
+			    "the vector unit resamples float32, float16, int8 and uint8 only");
+}
 
 struct resample {
 	struct plan *plan;
