@@ -62,6 +62,11 @@ bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, ui
 /* Every fast kernel of the operators in a mask (1 << op) was run by rig_compare(). */
 void rig_expect_all_seen(uint64_t ops);
 
+/* The operators of test_cpu_integer.c. */
+#define RIG_OPS_INTEGER                                                                            \
+	(UINT64_C(1) << IR_OP_QCONV | UINT64_C(1) << IR_OP_QMATMUL | UINT64_C(1) << IR_OP_QUNARY | \
+	 UINT64_C(1) << IR_OP_QBINARY)
+
 /* The operators of test_cpu_fast.c; the others are those of test_cpu_indexed.c. */
 #define RIG_OPS_FAST                                                                               \
 	(1u << IR_OP_CONV | 1u << IR_OP_POOL | 1u << IR_OP_MATMUL | 1u << IR_OP_BINARY |           \

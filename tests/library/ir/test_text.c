@@ -16,16 +16,17 @@
 #include "util/malloc.h"
 #include "util/number.h"
 
-#define INPUTS                                    \
-	"%0 float32[2,3,4,4] = input \"x\"\n"     \
-	"%1 float32[3] = constant 1,-2.5,1e-30\n" \
-	"%2 float32[4,3,3,3] = constant\n"        \
-	"%3 int32[3] = constant 2,-1,0\n"         \
-	"%4 float32[2,4] = constant fill 0.1\n"   \
-	"%5 float32[1,8,4] = constant\n"          \
-	"%6 float32[1,8,2] = constant fill -3\n"  \
-	"%7 float32[5,1,4] = input \"steps\"\n"   \
-	"%8 float16[3] = constant 0.0625,nan:7e00,-0\n"
+#define INPUTS                                          \
+	"%0 float32[2,3,4,4] = input \"x\"\n"           \
+	"%1 float32[3] = constant 1,-2.5,1e-30\n"       \
+	"%2 float32[4,3,3,3] = constant\n"              \
+	"%3 int32[3] = constant 2,-1,0\n"               \
+	"%4 float32[2,4] = constant fill 0.1\n"         \
+	"%5 float32[1,8,4] = constant\n"                \
+	"%6 float32[1,8,2] = constant fill -3\n"        \
+	"%7 float32[5,1,4] = input \"steps\"\n"         \
+	"%8 float16[3] = constant 0.0625,nan:7e00,-0\n" \
+	"%9 uint8[4,3,3,3] = constant\n"
 
 /* One line for each operator, as it is printed. */
 static const char *const lines[] = {
@@ -63,6 +64,12 @@ static const char *const lines[] = {
 	"float32[2,3,8,8] = resample(%0) linear axes=2,3 ; resample2d",
 	"uint8[3] = quantize(%1, %1, %3) ; quantizeLinear",
 	"float32[3] = dequantize(%3, %1, %3) ; dequantizeLinear",
+	"uint8[2,4,2,2] = qconv(%9, %9, %1, %3) pad=0,0,0,0 stride=1,1 dilation=1,1 groups=1 nchw oihw "
+	"azero=128 bzero=-3 zero=7 lo=7 hi=255 ; conv2d+quantizeLinear",
+	"int8[4,4] = qmatmul(%9, %9, %1) ta azero=0 bzero=0 zero=0 lo=-128 hi=127 ; "
+	"matmul+quantizeLinear",
+	"uint8[3] = qunary(%9, %1, %9, %1, %9) act=tanh(0,0) ; tanh+quantizeLinear",
+	"int8[3] = qbinary(%9, %1, %9, %9, %1, %9, %1, %9) add ; add+quantizeLinear",
 	"float32[3,4] = gather(%4, %3) axis axis=0 ; gather",
 	"float32[2,4] = scatter(%4, %3, %1) elements axis=1 ; scatterElements",
 	"float32[1,1,2], %11 float32[5,1,1,2] = gru(%7, %5, %6) steps=5 hidden=2 reset_after sequence "

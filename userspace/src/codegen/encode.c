@@ -133,6 +133,8 @@ static uint16_t tensor_slot(struct encoder *enc, int32_t view)
 
 static void put_taps(struct onpu_slot_param_taps *slot, const struct plan_param *param)
 {
+	slot->zero_a = param->zero_a;
+	slot->zero_b = param->zero_b;
 	for (int i = 0; i < ONPU_TAPS_LOOPS; i++) {
 		slot->loop[i].count = param->taps[i].count;
 		slot->loop[i].s0_step = param->taps[i].s0_step;

@@ -15,7 +15,7 @@ static double maximum(double a, double b)
 	return a > b ? a : b;
 }
 
-static double apply(enum ir_binary kind, double a, double b)
+double cpu_apply_binary(enum ir_binary kind, double a, double b)
 {
 	switch (kind) {
 	case IR_ADD:
@@ -133,8 +133,8 @@ void cpu_ref_binary(const struct ir_node *node, const void *const *in, void *con
 		if (ir_dtype_is_float(dtype))
 			cpu_store(dtype, out[0], i,
 				  cpu_apply_unary(&node->attrs.binary.act,
-						  apply(kind, cpu_load(dtype, in[0], ia),
-							cpu_load(dtype, in[1], ib))));
+						  cpu_apply_binary(kind, cpu_load(dtype, in[0], ia),
+								   cpu_load(dtype, in[1], ib))));
 		else
 			store_int(node, out[0], i,
 				  apply_int(kind, dtype, cpu_load_int(dtype, in[0], ia),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Reference: convolutions, pooling, matrix products. Sums are taken in double. */
+/* Reference: convolutions, pooling, matrix products. Sums are taken in double, exactly for integers. */
 #include <math.h>
 
 #include "cpu/element.h"
 #include "cpu/reference.h"
+#include "cpu/requantize.h"
 
 /* A 4-D picture whatever its layout. */
 struct picture {
@@ -34,12 +35,25 @@ static struct filter filter_of(const struct ir_type *type, enum ir_filter_layout
 				s.stride[p[0]], s.stride[p[1]], s.stride[p[2]], s.stride[p[3]] };
 }
 
+/* An operand of a sum of products: floats, or integers of which a zero point is taken away. */
+struct factor {
+	enum ir_dtype dtype;
+	int64_t zero;
+	const void *data;
+};
+
+static double factor_at(const struct factor *f, int64_t i)
+{
+	if (ir_dtype_is_float(f->dtype))
+		return cpu_load(f->dtype, f->data, i);
+	return (double)(cpu_load_int(f->dtype, f->data, i) - f->zero);
+}
+
 struct conv {
 	const struct ir_conv_attrs *attrs;
-	enum ir_dtype dtype;
 	struct picture x, y;
 	struct filter f;
-	const void *in, *filter;
+	struct factor in, filter;
 };
 
 /* One result of a convolution: batch n, channel o (of all groups), row h, column w. */
@@ -59,12 +73,10 @@ static double conv_at(const struct conv *c, int64_t n, int64_t o, int64_t h, int
 
 				if (ih < 0 || ih >= c->x.h || iw < 0 || iw >= c->x.w)
 					continue;
-				sum += cpu_load(c->dtype, c->in,
-						n * c->x.sn + (first + i) * c->x.sc + ih * c->x.sh +
-							iw * c->x.sw) *
-				       cpu_load(c->dtype, c->filter,
-						o * c->f.so + i * c->f.si + kh * c->f.sh +
-							kw * c->f.sw);
+				sum += factor_at(&c->in, n * c->x.sn + (first + i) * c->x.sc +
+								 ih * c->x.sh + iw * c->x.sw) *
+				       factor_at(&c->filter, o * c->f.so + i * c->f.si +
+								     kh * c->f.sh + kw * c->f.sw);
 			}
 	return sum;
 }
@@ -87,84 +99,156 @@ static double conv_transposed_at(const struct conv *c, int64_t n, int64_t o, int
 				iw /= c->attrs->strides[1];
 				if (ih < 0 || ih >= c->x.h || iw < 0 || iw >= c->x.w)
 					continue;
-				sum += cpu_load(c->dtype, c->in,
-						n * c->x.sn + i * c->x.sc + ih * c->x.sh +
-							iw * c->x.sw) *
-				       cpu_load(c->dtype, c->filter,
-						o % c->f.o * c->f.so + i * c->f.si + kh * c->f.sh +
-							kw * c->f.sw);
+				sum += factor_at(&c->in, n * c->x.sn + i * c->x.sc + ih * c->x.sh +
+								 iw * c->x.sw) *
+				       factor_at(&c->filter, o % c->f.o * c->f.so + i * c->f.si +
+								     kh * c->f.sh + kw * c->f.sw);
 			}
 	return sum;
 }
 
-void cpu_ref_conv(const struct ir_node *node, const void *const *in, void *const *out)
+static struct conv conv_of(const struct ir_node *node, const void *const *in)
 {
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;
-	struct conv c = {
+
+	return (struct conv){
 		.attrs = attrs,
-		.dtype = node->results[0]->type.dtype,
 		.x = picture_of(&node->operands[0]->type, attrs->layout),
 		.y = picture_of(&node->results[0]->type, attrs->layout),
 		.f = filter_of(&node->operands[1]->type, attrs->filter_layout),
-		.in = in[0],
-		.filter = in[1],
+		.in = { .dtype = node->operands[0]->type.dtype, .data = in[0] },
+		.filter = { .dtype = node->operands[1]->type.dtype, .data = in[1] },
 	};
+}
+
+/* A result by its place in memory, which is in the order of the axes; *channel becomes its own. */
+static double conv_result(const struct conv *c, int64_t i, int64_t *channel)
+{
+	int64_t n = i / c->y.sn, o = i / c->y.sc % c->y.c, h = i / c->y.sh % c->y.h,
+		w = i / c->y.sw % c->y.w;
+
+	*channel = o;
+	return c->attrs->transposed ? conv_transposed_at(c, n, o, h, w) : conv_at(c, n, o, h, w);
+}
+
+void cpu_ref_conv(const struct ir_node *node, const void *const *in, void *const *out)
+{
+	enum ir_dtype dtype = node->results[0]->type.dtype;
 	const void *bias = node->num_operands > 2 ? in[2] : NULL;
+	int64_t count = ir_type_elements(&node->results[0]->type), o;
+	struct conv c = conv_of(node, in);
 
-	for (int64_t n = 0; n < c.y.n; n++)
-		for (int64_t o = 0; o < c.y.c; o++)
-			for (int64_t h = 0; h < c.y.h; h++)
-				for (int64_t w = 0; w < c.y.w; w++) {
-					double v = attrs->transposed ?
-							   conv_transposed_at(&c, n, o, h, w) :
-							   conv_at(&c, n, o, h, w);
+	for (int64_t i = 0; i < count; i++) {
+		double v = conv_result(&c, i, &o);
 
-					if (bias)
-						v += cpu_load(c.dtype, bias, o);
-					cpu_store(c.dtype, out[0],
-						  n * c.y.sn + o * c.y.sc + h * c.y.sh + w * c.y.sw,
-						  cpu_apply_unary(&attrs->act, v));
-				}
+		if (bias)
+			v += cpu_load(dtype, bias, o);
+		cpu_store(dtype, out[0], i, cpu_apply_unary(&node->attrs.conv.act, v));
+	}
+}
+
+/* The result for a sum without bias of channel `o`. */
+static void store_integer(const struct ir_node *node, const void *const *in, void *const *out,
+			  int64_t i, double sum, int64_t o)
+{
+	const struct ir_integer_attrs *attrs =
+		node->op == IR_OP_QCONV ? &node->attrs.qconv.integer : &node->attrs.qmatmul.integer;
+	int64_t scale = ir_type_elements(&node->operands[2]->type) > 1 ? o : 0;
+	int32_t bias = 0;
+
+	if (node->num_operands > 3 && node->operands[3])
+		bias = ((const int32_t *)
+				in[3])[ir_type_elements(&node->operands[3]->type) > 1 ? o : 0];
+	cpu_store_int(node->results[0]->type.dtype, out[0], i,
+		      cpu_requantize(attrs, node->results[0]->type.dtype, (int64_t)sum + bias,
+				     ((const float *)in[2])[scale]));
+}
+
+void cpu_ref_qconv(const struct ir_node *node, const void *const *in, void *const *out)
+{
+	int64_t count = ir_type_elements(&node->results[0]->type), o;
+	struct conv c = conv_of(node, in);
+
+	c.in.zero = node->attrs.qconv.integer.a_zero;
+	c.filter.zero = node->attrs.qconv.integer.b_zero;
+	for (int64_t i = 0; i < count; i++) {
+		double sum = conv_result(&c, i, &o);
+
+		store_integer(node, in, out, i, sum, o);
+	}
+}
+
+struct matmul {
+	struct cpu_shape y;
+	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK], ka, kb, depth;
+	struct factor a, b;
+};
+
+/* Batch dims broadcast; of the last two, one is walked with the result and one is summed over. */
+static struct matmul matmul_of(const struct ir_node *node, const void *const *in)
+{
+	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
+	struct cpu_shape a = cpu_shape_of(&node->operands[0]->type);
+	struct cpu_shape b = cpu_shape_of(&node->operands[1]->type);
+	struct matmul mm = {
+		.y = cpu_shape_of(&node->results[0]->type),
+		.a = { .dtype = node->operands[0]->type.dtype, .data = in[0] },
+		.b = { .dtype = node->operands[1]->type.dtype, .data = in[1] },
+	};
+	uint32_t m = mm.y.rank - 2, n = mm.y.rank - 1;
+
+	cpu_broadcast_strides(&a, &mm.y, mm.sa);
+	cpu_broadcast_strides(&b, &mm.y, mm.sb);
+	mm.depth = a.dim[a.rank - (attrs->a_transpose ? 2 : 1)];
+	mm.sa[m] = a.stride[a.rank - (attrs->a_transpose ? 1 : 2)];
+	mm.ka = a.stride[a.rank - (attrs->a_transpose ? 2 : 1)];
+	mm.sa[n] = 0;
+	mm.sb[n] = b.stride[b.rank - (attrs->b_transpose ? 2 : 1)];
+	mm.kb = b.stride[b.rank - (attrs->b_transpose ? 1 : 2)];
+	mm.sb[m] = 0;
+	return mm;
+}
+
+static double matmul_result(const struct matmul *mm, int64_t i)
+{
+	int64_t ia = cpu_offset(&mm->y, i, mm->sa), ib = cpu_offset(&mm->y, i, mm->sb);
+	double sum = 0;
+
+	for (int64_t k = 0; k < mm->depth; k++)
+		sum += factor_at(&mm->a, ia + k * mm->ka) * factor_at(&mm->b, ib + k * mm->kb);
+	return sum;
 }
 
 void cpu_ref_matmul(const struct ir_node *node, const void *const *in, void *const *out)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
-	struct cpu_shape y = cpu_shape_of(&node->results[0]->type);
-	struct cpu_shape a = cpu_shape_of(&node->operands[0]->type);
-	struct cpu_shape b = cpu_shape_of(&node->operands[1]->type);
 	bool has_bias = node->num_operands > 2 && node->operands[2];
 	enum ir_dtype dtype = node->results[0]->type.dtype;
-	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK], sc[IR_MAX_RANK] = { 0 }, ka, kb, depth;
-	uint32_t m = y.rank - 2, n = y.rank - 1;
+	struct matmul mm = matmul_of(node, in);
+	int64_t sc[IR_MAX_RANK] = { 0 };
 
-	/* Batch dims broadcast; of the last two, one is walked with the result and one is summed over. */
-	cpu_broadcast_strides(&a, &y, sa);
-	cpu_broadcast_strides(&b, &y, sb);
-	depth = a.dim[a.rank - (attrs->a_transpose ? 2 : 1)];
-	sa[m] = a.stride[a.rank - (attrs->a_transpose ? 1 : 2)];
-	ka = a.stride[a.rank - (attrs->a_transpose ? 2 : 1)];
-	sa[n] = 0;
-	sb[n] = b.stride[b.rank - (attrs->b_transpose ? 2 : 1)];
-	kb = b.stride[b.rank - (attrs->b_transpose ? 1 : 2)];
-	sb[m] = 0;
 	if (has_bias) {
 		struct cpu_shape c = cpu_shape_of(&node->operands[2]->type);
 
-		cpu_broadcast_strides(&c, &y, sc);
+		cpu_broadcast_strides(&c, &mm.y, sc);
 	}
-	for (int64_t i = 0; i < y.count; i++) {
-		int64_t ia = cpu_offset(&y, i, sa), ib = cpu_offset(&y, i, sb);
-		double sum = 0;
+	for (int64_t i = 0; i < mm.y.count; i++) {
+		double sum = attrs->alpha * matmul_result(&mm, i);
 
-		for (int64_t k = 0; k < depth; k++)
-			sum += cpu_load(dtype, in[0], ia + k * ka) *
-			       cpu_load(dtype, in[1], ib + k * kb);
-		sum *= attrs->alpha;
 		if (has_bias)
-			sum += attrs->beta * cpu_load(dtype, in[2], cpu_offset(&y, i, sc));
+			sum += attrs->beta * cpu_load(dtype, in[2], cpu_offset(&mm.y, i, sc));
 		cpu_store(dtype, out[0], i, cpu_apply_unary(&attrs->act, sum));
 	}
+}
+
+void cpu_ref_qmatmul(const struct ir_node *node, const void *const *in, void *const *out)
+{
+	struct matmul mm = matmul_of(node, in);
+
+	mm.a.zero = node->attrs.qmatmul.integer.a_zero;
+	mm.b.zero = node->attrs.qmatmul.integer.b_zero;
+	for (int64_t i = 0; i < mm.y.count; i++)
+		store_integer(node, in, out, i, matmul_result(&mm, i), i % mm.y.dim[mm.y.rank - 1]);
 }
 
 struct pool {

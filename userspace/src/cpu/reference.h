@@ -25,6 +25,8 @@ double cpu_finish_reduce(enum ir_reduce kind, double acc, int64_t count);
 
 /* A unary function of one value; activations fused into other nodes use it too. */
 double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x);
+/* A function of two floats that does not compare. */
+double cpu_apply_binary(enum ir_binary kind, double a, double b);
 int64_t cpu_apply_unary_int(const struct ir_unary_attrs *attrs, enum ir_dtype dtype, int64_t x);
 
 #endif

@@ -52,6 +52,26 @@ static const struct ir_field matmul[] = {
 	FIELD(matmul.beta, "beta", FLOAT, .initial = 1),
 	FIELD(matmul.act, "act", FUSED),
 };
+#define INTEGER_FIELDS(op)                                                                    \
+	FIELD(op.integer.a_zero, "azero", I64), FIELD(op.integer.b_zero, "bzero", I64),       \
+		FIELD(op.integer.zero, "zero", I64), FIELD(op.integer.lo, "lo", I64, NEEDED), \
+		FIELD(op.integer.hi, "hi", I64, NEEDED)
+static const struct ir_field qconv[] = {
+	ARRAY(conv.padding, "pad", U32, 4, 0),
+	ARRAY(conv.strides, "stride", U32, 2, 1),
+	ARRAY(conv.dilations, "dilation", U32, 2, 1),
+	FIELD(conv.groups, "groups", U32, .initial = 1),
+	FIELD(conv.layout, NULL, ENUM, WORDS(layouts)),
+	FIELD(conv.filter_layout, NULL, ENUM, WORDS(filter_layouts)),
+	FIELD(conv.transposed, "transposed", BOOL),
+	INTEGER_FIELDS(qconv),
+};
+static const struct ir_field qmatmul[] = {
+	FIELD(matmul.a_transpose, "ta", BOOL),
+	FIELD(matmul.b_transpose, "tb", BOOL),
+	INTEGER_FIELDS(qmatmul),
+};
+static const struct ir_field qunary[] = { FIELD(unary, "act", FUSED) };
 static const struct ir_field pool[] = {
 	FIELD(pool.kind, NULL, ENUM, WORDS(pools), NEEDED),
 	ROW(pool.window, "window", U32, 2, NEEDED),

@@ -213,6 +213,24 @@ struct ir_matmul_attrs {
 	struct ir_unary_attrs act;
 };
 
+/* What IR_OP_QCONV and IR_OP_QMATMUL do before and after the sum: ops.def has the formula. */
+struct ir_integer_attrs {
+	int64_t a_zero, b_zero, zero;
+	int64_t lo, hi; /* of the result */
+};
+
+/* The geometry of a convolution, which carries no activation, comes first: attrs.conv is valid too. */
+struct ir_qconv_attrs {
+	struct ir_conv_attrs conv;
+	struct ir_integer_attrs integer;
+};
+
+/* Likewise; alpha and beta are 1. */
+struct ir_qmatmul_attrs {
+	struct ir_matmul_attrs matmul;
+	struct ir_integer_attrs integer;
+};
+
 struct ir_pool_attrs {
 	enum ir_pool kind;
 	uint32_t window[2], padding[4], strides[2], dilations[2];
@@ -290,6 +308,8 @@ struct ir_rnn_attrs {
 union ir_attrs {
 	struct ir_conv_attrs conv;
 	struct ir_matmul_attrs matmul;
+	struct ir_qconv_attrs qconv;
+	struct ir_qmatmul_attrs qmatmul;
 	struct ir_pool_attrs pool;
 	struct ir_unary_attrs unary;
 	struct ir_binary_attrs binary;

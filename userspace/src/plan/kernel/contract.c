@@ -114,11 +114,18 @@ static void measure_extras(const struct contract *c, struct contract_tile *t)
 	}
 }
 
+/* Of the data under a tile, in one step. */
+static uint64_t data_elements(const struct contract *c, const struct contract_tile *t,
+			      const struct contract_step *s)
+{
+	return (uint64_t)(t->tile[CD_G] * t->tile[CD_B] * tile_rows(c, 0, t->tile[CD_H], s->khs) *
+			  tile_rows(c, 1, t->tile[CD_W], s->kws) * s->ks);
+}
+
 static void measure(const struct contract *c, struct contract_tile *t)
 {
 	struct contract_step s = contract_step_at(c, t, 0);
-	uint32_t size = plan_dtype_bytes(c->a.dtype);
-	uint64_t results = 1;
+	uint64_t results = 1, data;
 
 	t->tiles = 1;
 	for (int i = 0; i < CD_RANK; i++) {
@@ -127,14 +134,13 @@ static void measure(const struct contract *c, struct contract_tile *t)
 		results *= t->tile[i];
 	}
 	t->steps = steps_of(c, t);
-	t->a_bytes = c->a_here ? 0 :
-				 plan_align(t->tile[CD_G] * t->tile[CD_B] *
-					    tile_rows(c, 0, t->tile[CD_H], s.khs) *
-					    tile_rows(c, 1, t->tile[CD_W], s.kws) * s.ks * size);
-	t->b_bytes =
-		c->b.rank && !c->b_here ?
-			plan_align(t->tile[CD_G] * s.khs * s.kws * s.ks * t->tile[CD_N] * size) :
-			0;
+	data = data_elements(c, t, &s);
+	t->a_bytes = c->a_here ? 0 : plan_align(data * plan_dtype_bytes(c->a.dtype));
+	t->real_bytes = c->real_scale ? plan_align(data * plan_dtype_bytes(ONPU_DT_F32)) : 0;
+	t->b_bytes = c->b.rank && !c->b_here ?
+			     plan_align(t->tile[CD_G] * s.khs * s.kws * s.ks * t->tile[CD_N] *
+					plan_dtype_bytes(c->b.dtype)) :
+			     0;
 	t->direct = c->acc_dtype == c->out.dtype || (t->steps == 1 && !c->num_posts);
 	t->acc_bytes = t->direct && (c->out_here || c->acc_dtype != c->out.dtype) ?
 			       0 :
@@ -143,7 +149,7 @@ static void measure(const struct contract *c, struct contract_tile *t)
 			       0 :
 			       plan_align(results * plan_dtype_bytes(c->out.dtype));
 	t->acc_slots = t->tiles > 1 ? 2 : 1;
-	t->bytes = (t->acc_bytes + t->out_bytes) * t->acc_slots;
+	t->bytes = (t->acc_bytes + t->out_bytes) * t->acc_slots + t->real_bytes;
 	measure_extras(c, t);
 }
 
@@ -192,7 +198,7 @@ static uint64_t b_cost(const struct plan *plan, const struct contract *c,
 static uint64_t compute_cost(const struct plan *plan, const struct contract *c,
 			     const struct contract_tile *t, const struct contract_step *s)
 {
-	uint64_t results = 1;
+	uint64_t results = 1, cost = 0;
 
 	if (contract_is_mma(c))
 		return plan_cost_mma(plan->caps, t->tile[CD_G],
@@ -200,7 +206,9 @@ static uint64_t compute_cost(const struct plan *plan, const struct contract *c,
 				     s->khs * s->kws * s->ks, c->a.dtype);
 	for (int i = 0; i < CD_RANK; i++)
 		results *= t->tile[i];
-	return ONPU_CYCLES_VECTOR + wnn_div_up(results, plan->caps->lanes) * s->khs * s->kws;
+	if (c->real_scale)
+		cost = ONPU_CYCLES_VECTOR + wnn_div_up(data_elements(c, t, s), plan->caps->lanes);
+	return cost + ONPU_CYCLES_VECTOR + wnn_div_up(results, plan->caps->lanes) * s->khs * s->kws;
 }
 
 static uint64_t post_cost(const struct plan *plan, const struct contract *c,

@@ -20,10 +20,10 @@ enum { CB_G, CB_KH, CB_KW, CB_K, CB_N };
 
 #define CONTRACT_MAX_PHASES 1024 /* of a transposed convolution */
 #define CONTRACT_SHORT_RUN  32 /* bytes: a DMA engine takes a cycle for each run of them, or less */
-#define CONTRACT_MAX_EXTRAS 2
+#define CONTRACT_MAX_EXTRAS 5
 #define CONTRACT_MAX_POSTS  6
 
-/* A further operand of the instructions after the contraction: bias, divisors of an average. */
+/* A further operand of the instructions after the contraction: bias, divisors of an average, scale. */
 struct contract_extra {
 	struct npu_view mem; /* over the result's dims, extent 1 where it repeats */
 	float scale;	     /* it is multiplied by this first (in float32) when not 1 */
@@ -34,6 +34,7 @@ struct contract_post {
 	bool has_param;
 	struct plan_param param;
 	int extra; /* second source, -1 none */
+	int third; /* third source: 1 + its index among the extras, 0 none */
 };
 
 struct contract {
@@ -44,11 +45,19 @@ struct contract {
 	int64_t k, taps[2];
 	int64_t in[2]; /* extents of the data's h and w */
 	int64_t pad[2], step[2], dilation[2];
-	int64_t up[2];	       /* data rows lie this far apart, zeros between (transposed) */
-	uint64_t pad_value;    /* bits of an element */
+	int64_t up[2];		/* data rows lie this far apart, zeros between (transposed) */
+	uint64_t pad_value;	/* bits of an element */
+	int32_t zero_a, zero_b; /* zero points of integer operands of mma */
+	bool exact;		/* sums of integers: the same bits in every order */
+	/*
+	 * Windows over integers: the data become float32 first, with these further operands as scale
+	 * and zero point (1 + their index; 0: no conversion).
+	 */
+	int real_scale, real_zero;
 	struct npu_view a;     /* [g,b,h,w,k] */
 	struct npu_view b;     /* [g,kh,kw,k,n]; rank 0: none */
-	int64_t halo[2][2];    /* zeros around the data, which lies in SRAM then */
+	int64_t halo[2][2];    /* padding around the data, which lies in SRAM then */
+	uint64_t halo_value;   /* of which it consists, as bits of an element */
 	const uint8_t *b_data; /* constant filter: bytes of element 0, b has only strides */
 	struct npu_view out;   /* [g,b,h,w,n] */
 	uint32_t num_extras, num_posts;
@@ -70,6 +79,7 @@ struct contract_tile {
 	bool direct;  /* the instruction writes the result's type, no accumulator tile */
 	uint32_t a_slots, b_slots, acc_slots;
 	uint64_t a_bytes, b_bytes, acc_bytes, out_bytes;
+	uint64_t real_bytes; /* of data that became float32 */
 	uint64_t extra_bytes[CONTRACT_MAX_EXTRAS], scaled_bytes[CONTRACT_MAX_EXTRAS];
 	uint32_t extra_slots[CONTRACT_MAX_EXTRAS];
 	uint64_t bytes, cycles;

@@ -23,7 +23,7 @@ struct contract_state {
 	const struct contract *c;
 	const struct contract_tile *t;
 	struct pool a, b, extra[CONTRACT_MAX_EXTRAS];
-	uint64_t scaled[CONTRACT_MAX_EXTRAS], acc, out;
+	uint64_t scaled[CONTRACT_MAX_EXTRAS], real, acc, out;
 	const struct contract_prepared *p;
 	int64_t summed; /* terms of the sum of the tile at hand so far */
 };
@@ -441,6 +441,8 @@ static struct plan_param tap_loops(const struct contract *c, const struct event 
 	struct plan_param param = plan_param_make(PLAN_TAPS);
 	const int64_t count[2] = { e->s.khs, e->s.kws };
 
+	param.zero_a = c->zero_a;
+	param.zero_b = c->zero_b;
 	param.taps[0].count = 1;
 	for (int i = 0; i < 2; i++) {
 		struct plan_loop *loop = &param.taps[1 + i];
@@ -466,6 +468,7 @@ static void emit_mma(struct contract_state *st, const struct event *e, const str
 	struct npu_view *all[3] = { &d, &a, &b };
 	struct plan_param param = tap_loops(st->c, e);
 	int64_t n_stride = d.stride[CD_N], k_stride = a.stride[CA_K];
+	bool has_param = e->s.khs * e->s.kws > 1 || param.zero_a || param.zero_b;
 
 	/* Places first: those dims merge; then n and k. */
 	for (int i = 0; i < 4; i++) {
@@ -484,17 +487,55 @@ static void emit_mma(struct contract_state *st, const struct event *e, const str
 				    .s0 = &a,
 				    .s1 = &b,
 				    .acc = e->step > 0,
-				    .param = e->s.khs * e->s.kws > 1 ? &param : NULL,
+				    .param = has_param ? &param : NULL,
 			    });
 }
 
-static void emit_window(struct contract_state *st, const struct event *e,
+/* A further operand of one element, repeated over data. */
+static struct npu_view repeat_extra(const struct contract_state *st, const struct event *e, int i,
+				    const struct npu_view *data)
+{
+	struct npu_view view = *data, one;
+	const int64_t dim[CD_RANK] = { 1, 1, 1, 1, 1 };
+
+	one = view_sram(e->extra[i], st->c->extra[i].mem.dtype, CD_RANK, dim,
+			st->c->extra[i].mem.stride);
+	memcpy(one.dim, view.dim, sizeof(one.dim));
+	memset(one.stride, 0, sizeof(one.stride));
+	return one;
+}
+
+/* Integers that a window is laid over, as float32. */
+static void convert_data(struct contract_state *st, struct event *e)
+{
+	struct npu_view real = view_sram(st->real, ONPU_DT_F32, 5, e->a_view.dim, st->c->a.stride);
+	struct npu_view dst = real, src = e->a_view;
+	struct npu_view scale = repeat_extra(st, e, st->c->real_scale - 1, &src);
+	struct npu_view zero = repeat_extra(st, e, st->c->real_zero - 1, &src);
+	struct npu_view *all[4] = { &dst, &src, &scale, &zero };
+
+	views_simplify(all, 4);
+	plan_emit(st->plan, &(struct plan_insn){ .op = ONPU_OP_DEQUANT,
+						 .dst = &dst,
+						 .s0 = &src,
+						 .s1 = &scale,
+						 .s2 = &zero });
+	e->a_view = real;
+}
+
+static void emit_window(struct contract_state *st, const struct event *event,
 			const struct npu_view *dst)
 {
-	struct npu_view d = *dst, a = walk_data(st->c, e), b = e->b_view;
+	struct event here = *event, *e = &here;
+	struct npu_view d = *dst, a, b = e->b_view;
 	struct npu_view *all[3] = { &d, &a, &b };
-	struct plan_param param = tap_loops(st->c, e);
+	struct plan_param param;
 	bool filter = st->c->b.rank > 0;
+
+	if (st->c->real_scale)
+		convert_data(st, e);
+	param = tap_loops(st->c, e);
+	a = walk_data(st->c, e);
 
 	a.dim[CD_N] = d.dim[CD_N];
 	a.stride[CD_N] = 0;
@@ -553,20 +594,36 @@ static void emit_posts(struct contract_state *st, const struct event *e, struct 
 		       struct npu_view out)
 {
 	const struct contract *c = st->c;
+	bool rounded = false;
 
 	for (uint32_t i = 0; i < c->num_posts; i++) {
 		const struct contract_post *post = &c->post[i];
-		struct npu_view dst = i + 1 == c->num_posts ? out : acc, src = acc, second;
-		struct npu_view *all[3] = { &dst, &src, &second };
+		struct npu_view src = rounded ? out : acc, dst = src, second, third;
+		struct npu_view *all[4] = { &dst, &src, &second, &third };
+		uint32_t operands = 2;
 
-		if (post->extra >= 0)
+		/* From here on the sums, which are whole numbers, are integers in the same place. */
+		if (post->op == ONPU_OP_CVT)
+			dst.dtype = acc.dtype = ONPU_DT_I32;
+		if (post->op == ONPU_OP_REQUANT || i + 1 == c->num_posts) {
+			dst = out;
+			rounded = true;
+		}
+		if (post->extra >= 0) {
 			second = extra_operand(st, e, post->extra);
-		views_simplify(all, post->extra >= 0 ? 3 : 2);
+			operands = 3;
+		}
+		if (post->third) {
+			third = extra_operand(st, e, post->third - 1);
+			operands = 4;
+		}
+		views_simplify(all, operands);
 		plan_emit(st->plan, &(struct plan_insn){
 					    .op = post->op,
 					    .dst = &dst,
 					    .s0 = &src,
-					    .s1 = post->extra >= 0 ? &second : NULL,
+					    .s1 = operands > 2 ? &second : NULL,
+					    .s2 = operands > 3 ? &third : NULL,
 					    .param = post->has_param ? &post->param : NULL,
 				    });
 	}
@@ -579,7 +636,7 @@ static void emit_posts(struct contract_state *st, const struct event *e, struct 
 	}
 }
 
-/* A sum in steps has the bits of one in a single instruction when it is in the same order. */
+/* A sum in steps has the bits of one in a single instruction when it is in the same order, or exact. */
 static void note_order(struct contract_state *st, const struct event *e)
 {
 	const struct contract *c = st->c;
@@ -587,6 +644,8 @@ static void note_order(struct contract_state *st, const struct event *e)
 	bool together = (s->ks == c->k || s->khs * s->kws == 1) &&
 			(s->kws == c->taps[1] || s->khs == 1);
 
+	if (c->exact)
+		return;
 	if (!e->step)
 		st->summed = 0;
 	if (!together || st->summed != (s->kh * c->taps[1] + s->kw) * c->k + s->k)
@@ -634,7 +693,8 @@ static int place(struct contract_state *st)
 		st->scaled[i] = at;
 		at += t->scaled_bytes[i];
 	}
-	st->acc = at;
+	st->real = at;
+	st->acc = at += t->real_bytes;
 	at += t->acc_bytes * t->acc_slots;
 	st->out = at;
 	return ret;
@@ -673,7 +733,7 @@ static void run_events(struct contract_state *st)
 	}
 }
 
-/* Whether no tap of any place reaches over the zeros around the data. */
+/* Whether no tap of any place reaches over the padding around the data. */
 static bool reaches_data(const struct contract *c)
 {
 	for (int i = 0; i < 2; i++) {
@@ -682,7 +742,7 @@ static bool reaches_data(const struct contract *c)
 					     (c->in[i] - 1);
 
 		if (c->up[i] != 1 || lo > c->halo[i][0] || hi > c->halo[i][1] ||
-		    ((lo > 0 || hi > 0) && c->pad_value))
+		    ((lo > 0 || hi > 0) && c->pad_value != c->halo_value))
 			return false;
 	}
 	return true;

@@ -43,6 +43,8 @@ struct vprog {
 };
 
 void vp_begin(struct vprog *prog, const char *kernel, uint32_t rank, const int64_t *dim);
+/* The space is the shape of a value. */
+void vp_begin_like(struct vprog *prog, const char *kernel, const struct ir_value *result);
 /* `mem` has the rank of the space; dims of extent 1 or stride 0 in it are broadcast. */
 int vp_input(struct vprog *prog, const struct npu_view *mem);
 int vp_output(struct vprog *prog, const struct npu_view *mem);
@@ -82,6 +84,9 @@ bool vp_is_reduction(enum onpu_op op);
 int vp_last_use(const struct vprog *prog, int reg);
 bool vtile_emit(struct plan *plan, const struct vprog *prog); /* false: does not fit */
 void vsplit_emit(struct plan *plan, const struct vprog *prog);
+
+/* The instruction of a function of two operands. */
+enum onpu_op vp_binary_insn(enum ir_binary kind);
 
 /* One activation for kernels that keep their tile in SRAM: instruction and parameter of a unary
  * function. */

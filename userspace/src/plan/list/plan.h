@@ -68,7 +68,10 @@ struct plan_param {
 			uint64_t value;
 			uint32_t lo[IR_MAX_RANK];
 		} pad;
-		struct plan_loop taps[3];
+		struct {
+			struct plan_loop taps[3];
+			int32_t zero_a, zero_b; /* mma.i8 */
+		};
 		struct {
 			bool upper;
 			int64_t diagonal;

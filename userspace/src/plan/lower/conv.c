@@ -2,6 +2,7 @@
 /* Convolutions, transposed convolutions and pools as contractions: layouts are only strides. */
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
+#include "plan/lower/integer.h"
 #include "plan/lower/lower.h"
 #include "plan/lower/supports.h"
 #include "plan/place/place.h"
@@ -23,6 +24,7 @@ bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 }
 
 #define MAX_PADDED_TAPS 65536
+#define WHOLE_FLOATS	((int64_t)1 << 24) /* numbers up to here are float32 */
 
 bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 {
@@ -135,15 +137,17 @@ static void add_extra(struct contract *c, enum onpu_op op, const struct npu_view
 	c->post[c->num_posts++] = (struct contract_post){ .op = op, .extra = c->num_extras++ };
 }
 
-/* Bias of one value per output channel, as [g, 1, 1, 1, n]. */
-static void add_channel_bias(struct plan *plan, struct contract *c, const struct ir_value *bias)
+/* One value per output channel, or one for all, as [g, 1, 1, 1, n]. */
+static struct npu_view channel_view(struct plan *plan, const struct contract *c,
+				    const struct ir_value *value)
 {
-	struct npu_view v = values_view(plan, bias);
+	struct npu_view v = values_view(plan, value);
 	int64_t n = c->dim[CD_N], stride = v.stride[0];
 
-	v = five_dims(&v, (int64_t[]){ c->dim[CD_G], 1, 1, 1, n },
-		      (int64_t[]){ n * stride, 0, 0, 0, stride });
-	add_extra(c, ONPU_OP_VADD, &v, 1);
+	if (v.dim[0] == 1)
+		return five_dims(&v, (int64_t[]){ 1, 1, 1, 1, 1 }, (int64_t[5]){ 0 });
+	return five_dims(&v, (int64_t[]){ c->dim[CD_G], 1, 1, 1, n },
+			 (int64_t[]){ n * stride, 0, 0, 0, stride });
 }
 
 /* Few channels per group leave the matrix unit idle; the vector unit's windows take those. */
@@ -174,33 +178,143 @@ static void set_conv_geometry(struct contract *c, const struct ir_conv_attrs *at
 	}
 }
 
+static void set_float(struct plan *plan, struct contract *c, const struct ir_node *node)
+{
+	bool half = c->a.dtype == ONPU_DT_F16;
+	struct npu_view bias;
+
+	if (is_depthwise(c)) {
+		c->op = ONPU_OP_WIN_MAC;
+		c->kernel = "win.mac";
+	} else {
+		c->op = half ? ONPU_OP_MMA_F16 : ONPU_OP_MMA_F32;
+		c->kernel = half ? "mma.f16 taps" : "mma.f32 taps";
+	}
+	if (node->num_operands > 2 && node->operands[2]) {
+		bias = channel_view(plan, c, node->operands[2]);
+		add_extra(c, ONPU_OP_VADD, &bias, 1);
+	}
+	add_activation(c, &node->attrs.conv.act);
+}
+
+static int32_t bias_at(const struct ir_node *node, int64_t channel)
+{
+	const struct ir_value *bias = node->num_operands > 3 ? node->operands[3] : NULL;
+
+	if (!bias)
+		return 0;
+	return ((const int32_t *)
+			bias->constant->data)[ir_type_elements(&bias->type) > 1 ? channel : 0];
+}
+
+/* Whether the vector unit takes an integer convolution: its sums have to be whole numbers of float32. */
+static bool takes_windows(const struct contract *c, const struct ir_node *node)
+{
+	const struct ir_value *bias = node->num_operands > 3 ? node->operands[3] : NULL;
+	int64_t most = c->taps[0] * c->taps[1] * UINT8_MAX * UINT8_MAX;
+
+	if (!is_depthwise(c) || !c->b_data || (bias && bias->kind != IR_VALUE_CONSTANT))
+		return false;
+	for (int64_t i = 0; i < c->dim[CD_G] * c->dim[CD_N]; i++) {
+		int64_t b = bias_at(node, i);
+
+		if (most + (b < 0 ? -b : b) >= WHOLE_FLOATS)
+			return false;
+	}
+	return true;
+}
+
+/* Filter and bias as float32; the filter is the caller's to free after the contraction is emitted. */
+static float *real_filter(struct contract *c, const struct ir_node *node)
+{
+	const struct ir_value *filter = node->operands[1];
+	int64_t count = ir_type_elements(&filter->type), zero = node->attrs.qconv.integer.b_zero;
+	const uint8_t *bytes = filter->constant->data;
+	float *real = wnn_malloc((size_t)count * sizeof(*real));
+
+	for (int64_t i = 0; real && i < count; i++)
+		real[i] =
+			(float)((filter->type.dtype == IR_I8 ? (int8_t)bytes[i] : bytes[i]) - zero);
+	if (real)
+		c->b_data = (const uint8_t *)(real + (c->b_data - bytes));
+	c->b.dtype = ONPU_DT_F32;
+	for (int i = 0; i < 5; i++)
+		c->b.stride[i] *= (int64_t)sizeof(*real);
+	return real;
+}
+
+static struct npu_view real_bias(struct plan *plan, const struct contract *c,
+				 const struct ir_node *node)
+{
+	int64_t n = c->dim[CD_N], count = c->dim[CD_G] * n;
+	float *real = wnn_malloc((size_t)count * sizeof(*real));
+	struct npu_view v = { .base = NPU_BASE_CONST, .dtype = ONPU_DT_F32 };
+
+	if (!real) {
+		plan_nomem(plan);
+		return v;
+	}
+	for (int64_t i = 0; i < count; i++)
+		real[i] = (float)bias_at(node, i);
+	v.window_bytes = (uint64_t)count * sizeof(*real);
+	v.window = plan_constant(plan, real, v.window_bytes);
+	wnn_free(real);
+	return five_dims(&v, (int64_t[]){ c->dim[CD_G], 1, 1, 1, n },
+			 (int64_t[]){ 4 * n, 0, 0, 0, 4 });
+}
+
+/* Memory that has to last until the contraction is emitted, or NULL. */
+static float *set_integer(struct plan *plan, struct contract *c, const struct ir_node *node)
+{
+	const struct ir_integer_attrs *attrs = &node->attrs.qconv.integer;
+	bool has_bias = node->num_operands > 3 && node->operands[3];
+	struct npu_view scale = channel_view(plan, c, node->operands[2]), bias;
+	float *filter = NULL;
+
+	c->pad_value = (uint8_t)attrs->a_zero;
+	if (takes_windows(c, node)) {
+		if (has_bias)
+			bias = real_bias(plan, c, node);
+		filter = real_filter(c, node);
+		if (!filter)
+			plan_nomem(plan);
+		integer_windows(plan, c, attrs, &scale, has_bias ? &bias : NULL);
+	} else {
+		if (has_bias)
+			bias = channel_view(plan, c, node->operands[3]);
+		c->kernel = "int8 mma.i8 taps";
+		integer_contract(plan, c, attrs, &scale, has_bias ? &bias : NULL);
+	}
+	return filter;
+}
+
 void lower_conv(struct plan *plan, const struct ir_node *node)
 {
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;
 	struct contract c = { .acc_dtype = ONPU_DT_F32 };
+	float *filter = NULL;
 
 	c.a = image_view(plan, node->operands[0], attrs->layout, attrs->groups);
 	c.out = image_view(plan, node->results[0], attrs->layout, attrs->groups);
 	set_filter(plan, &c, node->operands[1], attrs);
 	set_result(&c);
-	values_halo(plan, node->operands[0], c.halo);
+	c.halo_value = values_halo(plan, node->operands[0], c.halo);
 	set_conv_geometry(&c, attrs);
-	if (is_depthwise(&c)) {
-		c.op = ONPU_OP_WIN_MAC;
-		c.kernel = "win.mac";
-	} else {
-		c.op = c.a.dtype == ONPU_DT_F16 ? ONPU_OP_MMA_F16 : ONPU_OP_MMA_F32;
-		c.kernel = c.a.dtype == ONPU_DT_F16 ? "mma.f16 taps" : "mma.f32 taps";
-	}
-	if (node->num_operands > 2 && node->operands[2])
-		add_channel_bias(plan, &c, node->operands[2]);
-	add_activation(&c, &attrs->act);
-	if (phases_apply(&c)) {
-		phases_emit(plan, &c);
+	if (node->op == IR_OP_QCONV)
+		filter = set_integer(plan, &c, node);
+	else
+		set_float(plan, &c, node);
+	if (plan->report.failed) {
+		wnn_free(filter);
 		return;
 	}
-	plan_macs(plan, view_elements(&c.out) * c.k * c.taps[0] * c.taps[1]);
-	contract_emit(plan, &c);
+	if (phases_apply(&c)) {
+		phases_emit(plan, &c);
+	} else {
+		plan_macs(plan, view_elements(&c.out) * c.k * c.taps[0] * c.taps[1]);
+		contract_emit(plan, &c);
+	}
+	wnn_free(filter);
 }
 
 /* ---- pools */
@@ -294,7 +408,7 @@ void lower_pool(struct plan *plan, const struct ir_node *node)
 	c.a = image_view(plan, node->operands[0], attrs->layout, channels);
 	c.out = image_view(plan, node->results[0], attrs->layout, channels);
 	set_result(&c);
-	values_halo(plan, node->operands[0], c.halo);
+	c.halo_value = values_halo(plan, node->operands[0], c.halo);
 	for (int i = 0; i < 2; i++) {
 		c.taps[i] = attrs->window[i];
 		c.step[i] = attrs->strides[i];

@@ -100,14 +100,18 @@ static const enum onpu_op binary_table[IR_BINARY_COUNT] = {
 	[IR_LT] = ONPU_OP_VLT,	 [IR_LE] = ONPU_OP_VLE,
 };
 
-/* The space of a node is the shape of its result. */
-static void begin_like(struct vprog *prog, const struct ir_value *result)
+enum onpu_op vp_binary_insn(enum ir_binary kind)
+{
+	return binary_table[kind];
+}
+
+void vp_begin_like(struct vprog *prog, const char *kernel, const struct ir_value *result)
 {
 	int64_t dim[IR_MAX_RANK] = { 1 };
 
 	for (uint32_t i = 0; i < result->type.rank; i++)
 		dim[i] = ir_type_dim(&result->type, i);
-	vp_begin(prog, "vector", result->type.rank ? result->type.rank : 1, dim);
+	vp_begin(prog, kernel, result->type.rank ? result->type.rank : 1, dim);
 }
 
 static void build_binary(struct plan *plan, struct vprog *prog, const struct ir_node *node)
@@ -171,7 +175,7 @@ void lower_elementwise(struct plan *plan, const struct ir_node *node)
 {
 	struct vprog prog;
 
-	begin_like(&prog, node->results[0]);
+	vp_begin_like(&prog, "vector", node->results[0]);
 	switch (node->op) {
 	case IR_OP_BINARY:
 	case IR_OP_COMPARE:

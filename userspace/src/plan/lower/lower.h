@@ -16,6 +16,9 @@ bool supports_arg(const struct ir_node *node, struct npu_reason *reason);
 bool supports_quantize(const struct ir_node *node, struct npu_reason *reason);
 bool supports_resample(const struct ir_node *node, struct npu_reason *reason);
 bool supports_float_only(const struct ir_node *node, struct npu_reason *reason);
+bool supports_integer_product(const struct ir_node *node, struct npu_reason *reason);
+bool supports_qunary(const struct ir_node *node, struct npu_reason *reason);
+bool supports_qbinary(const struct ir_node *node, struct npu_reason *reason);
 bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason);
 
 void lower_conv(struct plan *plan, const struct ir_node *node);
@@ -33,6 +36,7 @@ void lower_gather(struct plan *plan, const struct ir_node *node);
 void lower_scatter(struct plan *plan, const struct ir_node *node);
 void lower_resample(struct plan *plan, const struct ir_node *node);
 void lower_quantize(struct plan *plan, const struct ir_node *node);
+void lower_integer_elementwise(struct plan *plan, const struct ir_node *node);
 
 uint64_t quantize_scratch(const struct ir_node *node);
 uint64_t recurrent_scratch(const struct ir_node *node);

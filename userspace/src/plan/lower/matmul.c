@@ -2,6 +2,7 @@
 /* Matrix products as contractions: rows are places of one image row, batches are groups. */
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
+#include "plan/lower/integer.h"
 #include "plan/lower/lower.h"
 #include "plan/lower/supports.h"
 #include "plan/place/place.h"
@@ -17,7 +18,7 @@ bool supports_matmul(const struct ir_node *node, struct npu_reason *reason)
 struct matmul {
 	struct npu_view a, b, out;
 	int64_t a_last[2], b_last[2], out_last[2]; /* strides of the last two */
-	struct npu_view bias;			   /* of every product of the batch; rank 0: none */
+	struct npu_view bias, scale;		   /* of every product of the batch; rank 0: none */
 	int64_t m, n, k;
 	const uint8_t *b_data;
 };
@@ -92,13 +93,16 @@ static void analyse(struct plan *plan, const struct ir_node *node, struct matmul
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
 	struct npu_view *all[3] = { &mm->out, &mm->a, &mm->b }, whole;
 	int64_t a_dim[2], b_dim[2], out_dim[2];
+	uint32_t bias = node->op == IR_OP_QMATMUL ? 3 : 2;
 
 	memset(mm, 0, sizeof(*mm));
 	whole = mm->out = values_view(plan, node->results[0]);
 	mm->a = operand_view(plan, node->operands[0], NULL);
 	mm->b = operand_view(plan, node->operands[1], &mm->b_data);
-	if (node->num_operands > 2 && node->operands[2])
-		mm->bias = bias_view(plan, node->operands[2]);
+	if (node->op == IR_OP_QMATMUL)
+		mm->scale = bias_view(plan, node->operands[2]);
+	if (node->num_operands > bias && node->operands[bias])
+		mm->bias = bias_view(plan, node->operands[bias]);
 	split_batch(&mm->a, &whole, mm->a_last, a_dim);
 	split_batch(&mm->b, &whole, mm->b_last, b_dim);
 	split_batch(&mm->out, &whole, mm->out_last, out_dim);
@@ -189,7 +193,13 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 	c.out = with_dims(&mm->out, offset[0], c.dim,
 			  (int64_t[]){ groups ? so : 0, groups ? 0 : so, 0, mm->out_last[0],
 				       mm->out_last[1] });
-	add_posts(&c, &node->attrs.matmul, &mm->bias);
+	if (node->op == IR_OP_QMATMUL) {
+		c.kernel = "int8 mma.i8";
+		integer_contract(plan, &c, &node->attrs.qmatmul.integer, &mm->scale,
+				 mm->bias.rank ? &mm->bias : NULL);
+	} else {
+		add_posts(&c, &node->attrs.matmul, &mm->bias);
+	}
 	contract_emit(plan, &c);
 }
 

@@ -13,8 +13,11 @@ void residents_begin(struct plan *plan);
 int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
 void values_destroy(struct plan_values *values);
 struct npu_view values_view(struct plan *plan, const struct ir_value *value);
-/* Zeros before and behind the rows and columns of an image that stays in SRAM; none: all 0. */
-void values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2]);
+/*
+ * Padding before and behind the rows and columns of an image that stays in SRAM; none: all 0. Returns
+ * the bits of an element of it.
+ */
+uint64_t values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2]);
 /* True when one lies inside the other, so that moving data between them is no work. */
 bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b);
 const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *count);

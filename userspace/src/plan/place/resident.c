@@ -6,7 +6,7 @@
  *
  * An image between convolutions, pools and element-wise operators is laid out by rows, whatever
  * its layout in the graph, so that a node can begin with the rows that the one before has made. It
- * has the zeros around it that convolutions pad with.
+ * has the zeros, or zero points, around it that convolutions pad with.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +27,7 @@ struct wish {
 	bool touched, plain, image;
 	enum ir_layout layout;
 	int64_t halo[2][2];
+	uint64_t halo_value;
 };
 
 struct chooser {
@@ -55,8 +56,14 @@ static void want_plain(struct chooser *ch, const struct ir_value *value)
 		wish_of(ch, value)->plain = true;
 }
 
+static bool has_halo(const struct wish *wish)
+{
+	return wish->halo[0][0] || wish->halo[0][1] || wish->halo[1][0] || wish->halo[1][1];
+}
+
+/* Who pads with something else than another node finds no halo for itself, and loads its rows. */
 static void want_image(struct chooser *ch, const struct ir_value *value, enum ir_layout layout,
-		       const uint32_t *padding)
+		       const uint32_t *padding, uint64_t padded_with)
 {
 	struct wish *wish = wish_of(ch, value);
 
@@ -64,6 +71,10 @@ static void want_image(struct chooser *ch, const struct ir_value *value, enum ir
 		wish->plain = true;
 	wish->image = true;
 	wish->layout = layout;
+	if (padding && has_halo(wish) && wish->halo_value != padded_with)
+		return;
+	if (padding)
+		wish->halo_value = padded_with;
 	for (int i = 0; padding && i < 4; i++)
 		if (padding[i] <= MAX_PAD && padding[i] > wish->halo[i / 2][i % 2])
 			wish->halo[i / 2][i % 2] = padding[i];
@@ -80,9 +91,22 @@ static bool lies_inside(const struct plan *plan, const struct ir_node *node)
 	return true;
 }
 
+static bool is_conv(const struct ir_node *node)
+{
+	return node->op == IR_OP_CONV || node->op == IR_OP_QCONV;
+}
+
+/* Whether a node takes or makes a value that is laid out by rows. */
+static bool takes_rows(const struct ir_node *node, const struct ir_value *value)
+{
+	return plan_operators[node->op].any_layout && value->type.rank == 4 &&
+	       !plan_dtype_is_nibble(plan_dtype(value->type.dtype));
+}
+
 static void ask_node(struct chooser *ch, const struct ir_node *node)
 {
 	const uint32_t *padding = NULL;
+	uint64_t zero = 0;
 
 	if (lies_inside(ch->plan, node))
 		return;
@@ -91,23 +115,25 @@ static void ask_node(struct chooser *ch, const struct ir_node *node)
 
 		if (!value)
 			continue;
-		if (node->op == IR_OP_CONV && !i) {
+		if (is_conv(node) && !i) {
 			if (!node->attrs.conv.transposed)
 				padding = node->attrs.conv.padding;
-			want_image(ch, value, node->attrs.conv.layout, padding);
+			if (node->op == IR_OP_QCONV)
+				zero = (uint8_t)node->attrs.qconv.integer.a_zero;
+			want_image(ch, value, node->attrs.conv.layout, padding, zero);
 		} else if (node->op == IR_OP_POOL) {
 			if (node->attrs.pool.kind != IR_POOL_MAX)
 				padding = node->attrs.pool.padding;
-			want_image(ch, value, node->attrs.pool.layout, padding);
-		} else if (!plan_operators[node->op].any_layout || value->type.rank != 4) {
+			want_image(ch, value, node->attrs.pool.layout, padding, 0);
+		} else if (!takes_rows(node, value)) {
 			want_plain(ch, value);
 		}
 	}
 	for (uint32_t i = 0; i < node->num_results; i++) {
-		if (node->op == IR_OP_CONV)
-			want_image(ch, node->results[i], node->attrs.conv.layout, NULL);
+		if (is_conv(node))
+			want_image(ch, node->results[i], node->attrs.conv.layout, NULL, 0);
 		else if (node->op == IR_OP_POOL)
-			want_image(ch, node->results[i], node->attrs.pool.layout, NULL);
+			want_image(ch, node->results[i], node->attrs.pool.layout, NULL, 0);
 		else if (!plan_operators[node->op].any_layout)
 			want_plain(ch, node->results[i]);
 	}
@@ -117,7 +143,7 @@ static void ask_node(struct chooser *ch, const struct ir_node *node)
 
 static uint64_t filter_bytes(const struct ir_node *node)
 {
-	if (node->op != IR_OP_CONV && node->op != IR_OP_MATMUL)
+	if (!is_conv(node) && node->op != IR_OP_MATMUL && node->op != IR_OP_QMATMUL)
 		return 0;
 	return (uint64_t)ir_type_bytes(&node->operands[1]->type);
 }
@@ -151,6 +177,7 @@ static void lay_out_image(const struct ir_value *value, const struct wish *wish,
 
 	memcpy(place->image_axis, axis, sizeof(place->image_axis));
 	memcpy(place->halo, wish->halo, sizeof(place->halo));
+	place->halo_value = wish->halo_value;
 	for (int i = 0; i < 4; i++)
 		dim[i] = ir_type_dim(&value->type, axis[i]);
 	side = place->halo[1][0] > place->halo[1][1] ? place->halo[1][0] : place->halo[1][1];
@@ -347,8 +374,8 @@ int residents_choose(struct plan *plan)
 
 /* ---- while nodes are lowered */
 
-static void fill_zeros(struct plan *plan, const struct npu_view *image, int64_t offset,
-		       int64_t runs, int64_t distance, int64_t bytes)
+static void fill(struct plan *plan, const struct npu_view *image, uint64_t value, int64_t offset,
+		 int64_t runs, int64_t distance, int64_t bytes)
 {
 	struct plan_param param = plan_param_make(PLAN_FILL);
 	int64_t size = plan_dtype_bytes(image->dtype);
@@ -356,6 +383,7 @@ static void fill_zeros(struct plan *plan, const struct npu_view *image, int64_t 
 
 	if (!bytes || !runs)
 		return;
+	param.fill.value = value;
 	view.offset = offset;
 	view.rank = 3;
 	view.dim[1] = runs;
@@ -385,9 +413,10 @@ static void fill_halo(struct plan *plan, const struct ir_value *value, const str
 
 	view.dim[0] = ir_type_dim(&value->type, place->image_axis[0]);
 	view.stride[0] = image;
-	fill_zeros(plan, &view, 0, 1, row, place->origin);
-	fill_zeros(plan, &view, place->origin + inner, rows, row, row - inner);
-	fill_zeros(plan, &view, place->origin + rows * row, 1, row, row * place->halo[0][1]);
+	fill(plan, &view, place->halo_value, 0, 1, row, place->origin);
+	fill(plan, &view, place->halo_value, place->origin + inner, rows, row, row - inner);
+	fill(plan, &view, place->halo_value, place->origin + rows * row, 1, row,
+	     row * place->halo[0][1]);
 }
 
 static void begin_value(struct plan *plan, const struct ir_value *value)

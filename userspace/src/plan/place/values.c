@@ -428,15 +428,15 @@ bool values_shared(const struct plan *plan, const struct ir_value *a, const stru
 	       plan->values->place[b->id].parent == a->id;
 }
 
-void values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2])
+uint64_t values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2])
 {
 	const struct ir_value *root = plan->graph->values[values_root(plan, value->id)];
 	const struct place *home = &plan->values->place[root->id];
 
 	memset(halo, 0, sizeof(home->halo));
 	if (home->base != NPU_BASE_NONE || value->type.rank != root->type.rank)
-		return;
-	/* A part has the zeros of the whole when it has all rows and columns. */
+		return 0;
+	/* A part has the padding of the whole when it has all rows and columns. */
 	for (int i = 0; i < 2; i++) {
 		uint8_t axis = home->image_axis[2 + i];
 
@@ -444,4 +444,5 @@ void values_halo(const struct plan *plan, const struct ir_value *value, int64_t 
 		    plan->values->place[value->id].stride[axis] == home->stride[axis])
 			memcpy(halo[i], home->halo[i], sizeof(halo[i]));
 	}
+	return home->halo_value;
 }

@@ -20,7 +20,8 @@ struct place {
 	bool placed;	       /* constants: already in the blob */
 	uint64_t bytes;	       /* of a root, with what lies around it */
 	int64_t origin;	       /* of element 0 in them */
-	int64_t halo[2][2];    /* rows and columns of zeros around it */
+	int64_t halo[2][2];    /* rows and columns of padding around it */
+	uint64_t halo_value;   /* bits of an element of that */
 	uint8_t image_axis[4]; /* when it has a halo: axes N, C, H, W */
 };
 

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+/* The fast layer against the reference kernels: operators on 8-bit integers, bit by bit. */
+#include <string.h>
+
+#include "rig.h"
+
+static enum ir_dtype random_bytes(void)
+{
+	return random_below(2) ? IR_I8 : IR_U8;
+}
+
+static int64_t random_zero(enum ir_dtype dtype)
+{
+	return (int64_t)random_below(256) - (dtype == IR_I8 ? 128 : 0);
+}
+
+/* The result's zero point and limits, so that some results are outside. */
+static struct ir_integer_attrs random_integer(enum ir_dtype a, enum ir_dtype b, enum ir_dtype y)
+{
+	int64_t least = y == IR_I8 ? -128 : 0;
+	struct ir_integer_attrs attrs = {
+		.a_zero = random_below(4) ? random_zero(a) : 0,
+		.b_zero = random_below(2) ? random_zero(b) : 0,
+		.zero = random_below(4) ? random_zero(y) : 0,
+		.lo = least,
+		.hi = least + 255,
+	};
+
+	if (random_below(2)) {
+		attrs.lo += random_below(100);
+		attrs.hi -= random_below(100);
+	}
+	return attrs;
+}
+
+/* Scale and, perhaps, bias: one for each of `channels`, or one for all. */
+static void add_scaling(struct rig *rig, int64_t channels, int64_t depth)
+{
+	int64_t one = 1, *count = random_below(4) ? &channels : &one;
+	double most = 1.0 / (100.0 * (double)depth);
+
+	rig_add_between(rig, IR_F32, 1, count, most / 8, most * 2);
+	if (random_below(3))
+		rig_add_between(rig, IR_I32, 1, random_below(4) ? &channels : &one, -1e5, 1e5);
+}
+
+static void fill_image(enum ir_layout layout, int64_t *dim, int64_t n, int64_t c, int64_t h,
+		       int64_t w)
+{
+	const int64_t nchw[4] = { n, c, h, w }, nhwc[4] = { n, h, w, c };
+
+	memcpy(dim, layout == IR_NHWC ? nhwc : nchw, sizeof(nchw));
+}
+
+static bool qconv_round(void)
+{
+	enum ir_dtype a = random_bytes(), b = random_bytes(), y = random_bytes();
+	int64_t groups = random_below(3) ? 1 : between(2, 9), h = between(3, 12),
+		w = between(3, 20);
+	int64_t in = random_below(4) ? between(1, 20) : between(100, 700), out = between(1, 12);
+	int64_t k = between(1, 3), x_dims[4], f_dims[4], y_dims[4];
+	union ir_attrs attrs = { .qconv = {
+		.conv = {
+			.strides = { between(1, 2), between(1, 2) },
+			.dilations = { 1, 1 },
+			.groups = (uint32_t)groups,
+			.layout = random_below(2) ? IR_NHWC : IR_NCHW,
+			.filter_layout = (enum ir_filter_layout)random_below(4),
+			.act = { .kind = IR_UNARY_NONE },
+		},
+		.integer = random_integer(a, b, y),
+	} };
+	const struct ir_conv_attrs *c = &attrs.conv;
+	const uint8_t *axes = ir_filter_axes(c->filter_layout);
+	uint32_t pad = random_below(2);
+	struct ir_type type;
+	struct rig rig;
+
+	if (groups > 1)
+		in = random_below(2) ? 1 : between(2, 5);
+	for (int i = 0; i < 4; i++)
+		attrs.conv.padding[i] = pad;
+	fill_image(c->layout, x_dims, between(1, 2), in * groups, h, w);
+	fill_image(c->layout, y_dims, x_dims[0], out * groups,
+		   (h + 2 * pad - k) / c->strides[0] + 1, (w + 2 * pad - k) / c->strides[1] + 1);
+	f_dims[axes[0]] = out * groups;
+	f_dims[axes[1]] = in;
+	f_dims[axes[2]] = f_dims[axes[3]] = k;
+	type = ir_type_make(y, 4, y_dims);
+	rig_init(&rig);
+	rig_add(&rig, a, 4, x_dims);
+	rig_add(&rig, b, 4, f_dims);
+	add_scaling(&rig, out * groups, in * k * k);
+	return rig_compare(&rig, IR_OP_QCONV, &attrs, 1, &type, 0);
+}
+
+static bool qmatmul_round(void)
+{
+	enum ir_dtype a = random_bytes(), b = random_bytes(), y = random_bytes();
+	int64_t m = between(1, 20), n = between(1, 40), batch = between(1, 3);
+	int64_t k = random_below(3) ? between(1, 90) : between(500, 2000);
+	union ir_attrs attrs = { .qmatmul = {
+		.matmul = {
+			.a_transpose = random_below(2),
+			.b_transpose = random_below(2),
+			.alpha = 1,
+			.beta = 1,
+			.act = { .kind = IR_UNARY_NONE },
+		},
+		.integer = random_integer(a, b, y),
+	} };
+	bool ta = attrs.matmul.a_transpose, tb = attrs.matmul.b_transpose;
+	const int64_t a_dims[3] = { batch, ta ? k : m, ta ? m : k };
+	const int64_t b_dims[3] = { random_below(2) ? batch : 1, tb ? n : k, tb ? k : n };
+	struct ir_type type = ir_type_make(y, 3, (int64_t[]){ batch, m, n });
+	uint32_t lead = random_below(2) && b_dims[0] == 1;
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_add(&rig, a, 3, a_dims);
+	rig_add(&rig, b, 3 - lead, b_dims + lead);
+	add_scaling(&rig, n, k);
+	return rig_compare(&rig, IR_OP_QMATMUL, &attrs, 1, &type, 0);
+}
+
+static void add_quantized(struct rig *rig, const struct ir_type *type, const int64_t *dims)
+{
+	rig_add(rig, type->dtype, type->rank, dims);
+	rig_add_between(rig, IR_F32, 0, NULL, 0.01, 0.3);
+	rig_add(rig, type->dtype, 0, NULL);
+}
+
+static struct ir_unary_attrs random_function(void)
+{
+	static const int kinds[] = { IR_UNARY_NONE, IR_RELU, IR_CLAMP, IR_SIGMOID, IR_HARD_SWISH };
+
+	return (struct ir_unary_attrs){ .kind = kinds[random_below(5)], .alpha = -1, .beta = 6 };
+}
+
+static bool qunary_round(void)
+{
+	int64_t dims[3] = { between(1, 9), between(1, 40), between(1, 90) };
+	union ir_attrs attrs = { .unary = random_function() };
+	struct ir_type from = ir_type_make(random_bytes(), 3, dims);
+	struct ir_type to = ir_type_make(random_bytes(), 3, dims);
+	struct rig rig;
+
+	rig_init(&rig);
+	add_quantized(&rig, &from, dims);
+	rig_add_between(&rig, IR_F32, 0, NULL, 0.01, 0.3);
+	rig_add(&rig, to.dtype, 0, NULL);
+	return rig_compare(&rig, IR_OP_QUNARY, &attrs, 1, &to, 0);
+}
+
+static bool qbinary_round(void)
+{
+	static const int acts[] = { IR_UNARY_NONE, IR_RELU, IR_CLAMP };
+	int64_t dims[3] = { between(1, 9), between(1, 40), between(1, 90) };
+	union ir_attrs
+		attrs = { .binary = {
+				  .kind = (enum ir_binary)random_below(3), /* add, sub, mul */
+				  .act = { .kind = acts[random_below(3)], .alpha = -2, .beta = 3 },
+			  } };
+	struct ir_type a = ir_type_make(random_bytes(), 3, dims);
+	struct ir_type b = ir_type_make(random_bytes(), 3, dims);
+	struct ir_type to = ir_type_make(random_bytes(), 3, dims);
+	struct rig rig;
+
+	rig_init(&rig);
+	add_quantized(&rig, &a, dims);
+	add_quantized(&rig, &b, dims);
+	rig_add_between(&rig, IR_F32, 0, NULL, 0.01, 0.3);
+	rig_add(&rig, to.dtype, 0, NULL);
+	return rig_compare(&rig, IR_OP_QBINARY, &attrs, 1, &to, 0);
+}
+
+FAMILY(qconv)
+FAMILY(qmatmul)
+FAMILY(qunary)
+FAMILY(qbinary)
+
+static void test_all_kernels(void **state)
+{
+	(void)state;
+	rig_expect_all_seen(RIG_OPS_INTEGER);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_qconv),	    cmocka_unit_test(test_qmatmul),
+		cmocka_unit_test(test_qunary),	    cmocka_unit_test(test_qbinary),
+		cmocka_unit_test(test_all_kernels),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

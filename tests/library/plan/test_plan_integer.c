@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+/* Operators on 8-bit integers: the same bits as the reference kernels, for every size of SRAM. */
+#include "fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum ir_dtype random_bytes(void)
+{
+	return random_below(2) ? IR_I8 : IR_U8;
+}
+
+static int64_t random_zero(enum ir_dtype dtype)
+{
+	return (int64_t)random_below(256) - (dtype == IR_I8 ? 128 : 0);
+}
+
+static struct ir_value *add_constant(struct test_graph *t, enum ir_dtype dtype, int64_t count,
+				     const void *data)
+{
+	struct ir_type type = ir_type_make(dtype, 1, &count);
+	struct ir_constant *constant = ir_constant_copy(data, (size_t)ir_type_bytes(&type));
+	struct ir_value *value;
+
+	assert_non_null(constant);
+	value = ir_add_constant(t->graph, &type, constant);
+	assert_non_null(value);
+	t->data[t->num_inputs] = malloc(constant->bytes);
+	assert_non_null(t->data[t->num_inputs]);
+	memcpy(t->data[t->num_inputs], data, constant->bytes);
+	t->input[t->num_inputs++] = value;
+	return value;
+}
+
+/* One for each channel, or one for all. */
+static struct ir_value *add_scale(struct test_graph *t, int64_t channels, double most)
+{
+	int64_t count = random_below(4) ? channels : 1;
+	float *scale = calloc((size_t)count, sizeof(*scale));
+	struct ir_value *value;
+
+	assert_non_null(scale);
+	for (int64_t i = 0; i < count; i++)
+		scale[i] = (float)(most * (1 + random_below(1000)) / 1000);
+	value = add_constant(t, IR_F32, count, scale);
+	free(scale);
+	return value;
+}
+
+static struct ir_integer_attrs random_integer(enum ir_dtype a, enum ir_dtype b, enum ir_dtype y)
+{
+	int64_t least = y == IR_I8 ? -128 : 0;
+	struct ir_integer_attrs attrs = {
+		.a_zero = random_below(4) ? random_zero(a) : 0,
+		.b_zero = random_below(2) ? random_zero(b) : 0,
+		.zero = random_below(4) ? random_zero(y) : 0,
+		.lo = least,
+		.hi = least + 255,
+	};
+
+	if (random_below(2)) {
+		attrs.lo += random_below(100);
+		attrs.hi -= random_below(100);
+	}
+	return attrs;
+}
+
+struct conv_case {
+	int64_t n, groups, in, out, h, w, k,
+		up; /* in, out: per group; up: of a transposed one, else 0 */
+};
+
+static void fill_image(enum ir_layout layout, int64_t *dim, int64_t n, int64_t c, int64_t h,
+		       int64_t w)
+{
+	const int64_t nchw[4] = { n, c, h, w }, nhwc[4] = { n, h, w, c };
+
+	memcpy(dim, layout == IR_NHWC ? nhwc : nchw, sizeof(nchw));
+}
+
+/* The result's height or width. */
+static int64_t extent(const struct conv_case *s, int64_t in, int64_t stride, int64_t pad)
+{
+	return s->up ? (in - 1) * stride + s->k - 2 * pad : (in + 2 * pad - s->k) / stride + 1;
+}
+
+static struct ir_value *add_qconv(struct test_graph *t, const struct conv_case *s,
+				  struct ir_value *x, enum ir_layout layout, int64_t x_zero)
+{
+	enum ir_dtype b = random_bytes(), y = random_bytes();
+	union ir_attrs attrs = { .qconv = { .conv = { .strides = { 1, 1 },
+						      .dilations = { 1, 1 },
+						      .groups = (uint32_t)s->groups,
+						      .layout = layout,
+						      .transposed = s->up > 0 },
+					    .integer = random_integer(x->type.dtype, b, y) } };
+	struct ir_conv_attrs *c = &attrs.qconv.conv;
+	uint32_t pad = s->k > 1 ? random_below(2) : 0, operands = random_below(3) ? 4 : 3;
+	struct ir_value *operand[4] = { x };
+	int64_t f[4], out[4], channels = s->out * s->groups;
+	const uint8_t *axes;
+
+	attrs.qconv.integer.a_zero = x_zero;
+	c->filter_layout = s->up ? IR_IOHW : (enum ir_filter_layout)random_below(4);
+	axes = ir_filter_axes(c->filter_layout);
+	for (int i = 0; i < 2; i++)
+		c->strides[i] = s->up ? (uint32_t)s->up : between(1, 2);
+	for (int i = 0; i < 4; i++)
+		c->padding[i] = pad;
+	f[axes[0]] = s->up ? s->out : channels;
+	f[axes[1]] = s->up ? s->in * s->groups : s->in;
+	f[axes[2]] = f[axes[3]] = s->k;
+	fill_image(layout, out, s->n, channels, extent(s, s->h, c->strides[0], pad),
+		   extent(s, s->w, c->strides[1], pad));
+	operand[1] = add_operand(t, b, 4, f, random_below(4));
+	operand[2] = add_scale(t, channels, 0.03);
+	if (operands > 3)
+		operand[3] = add_operand(t, IR_I32, 1, &channels, random_below(4));
+	return add_node(t, IR_OP_QCONV, operand, operands, y, 4, out, &attrs)->results[0];
+}
+
+static void run_conv(void **state, const struct conv_case *s)
+{
+	enum ir_layout layout = random_below(2) ? IR_NHWC : IR_NCHW;
+	enum ir_dtype dtype = random_bytes();
+	struct test_graph t;
+	int64_t x[4];
+
+	graph_init(&t);
+	fill_image(layout, x, s->n, s->in * s->groups, s->h, s->w);
+	add_output(&t, add_qconv(&t, s, add_operand(&t, dtype, 4, x, false), layout,
+				 random_zero(dtype)));
+	check_graph(&t, *state);
+	graph_free(&t);
+}
+
+static void test_conv(void **state)
+{
+	for (int i = 0; i < 40; i++) {
+		struct conv_case s;
+
+		random_seed(4000 + i);
+		s = (struct conv_case){ between(1, 2),	random_below(3) ? 1 : between(2, 4),
+					between(1, 70), between(1, 70),
+					between(3, 20), between(3, 20),
+					between(1, 3),	0 };
+		run_conv(state, &s);
+	}
+}
+
+static void test_depthwise(void **state)
+{
+	for (int i = 0; i < 24; i++) {
+		struct conv_case s;
+
+		random_seed(4100 + i);
+		s = (struct conv_case){ between(1, 2),	between(2, 150), 1, between(1, 2),
+					between(3, 40), between(3, 40),	 3, 0 };
+		run_conv(state, &s);
+	}
+}
+
+static void test_transposed(void **state)
+{
+	for (int i = 0; i < 16; i++) {
+		struct conv_case s;
+
+		random_seed(4200 + i);
+		s = (struct conv_case){ 1,
+					1,
+					between(1, 20),
+					between(1, 20),
+					between(2, 12),
+					between(2, 12),
+					between(2, 4),
+					between(1, 3) };
+		run_conv(state, &s);
+	}
+}
+
+/* The second convolution finds the first one's result in SRAM, with zero points around it. */
+static void test_chain(void **state)
+{
+	for (int i = 0; i < 16; i++) {
+		struct conv_case s = {
+			1, 1, between(3, 40), 0, between(6, 20), between(6, 20), 3, 0
+		};
+		enum ir_layout layout;
+		struct ir_value *value;
+		struct test_graph t;
+		int64_t x[4];
+
+		random_seed(4300 + i);
+		layout = random_below(2) ? IR_NHWC : IR_NCHW;
+		graph_init(&t);
+		fill_image(layout, x, 1, s.in, s.h, s.w);
+		value = add_operand(&t, IR_U8, 4, x, false);
+		for (int depth = 0; depth < 2; depth++) {
+			uint32_t row = layout == IR_NHWC ? 1 : 2;
+
+			s.out = between(3, 40);
+			value = add_qconv(&t, &s, value, layout, random_zero(value->type.dtype));
+			s.in = s.out;
+			s.h = ir_type_dim(&value->type, row);
+			s.w = ir_type_dim(&value->type, row + 1);
+			s.k = s.h < 3 || s.w < 3 ? 1 : 3;
+		}
+		add_output(&t, value);
+		check_graph(&t, *state);
+		graph_free(&t);
+	}
+}
+
+static void test_matmul(void **state)
+{
+	for (int i = 0; i < 32; i++) {
+		enum ir_dtype a, b, y;
+		union ir_attrs attrs = { .axis = 0 };
+		struct ir_value *operand[4] = { NULL };
+		uint32_t operands;
+		struct test_graph t;
+		int64_t batch, m, n, k;
+		bool ta, tb;
+
+		random_seed(4400 + i);
+		a = random_bytes();
+		b = random_bytes();
+		y = random_bytes();
+		batch = between(1, 3);
+		m = random_below(3) ? between(1, 90) : 1;
+		n = between(1, 200);
+		k = between(1, 300);
+		ta = random_below(2);
+		tb = random_below(2);
+		operands = random_below(3) ? 4 : 3;
+		attrs.qmatmul.matmul.a_transpose = ta;
+		attrs.qmatmul.matmul.b_transpose = tb;
+		attrs.qmatmul.integer = random_integer(a, b, y);
+		graph_init(&t);
+		operand[0] =
+			add_operand(&t, a, 3, (int64_t[]){ batch, ta ? k : m, ta ? m : k }, false);
+		operand[1] = add_operand(&t, b, 3,
+					 (int64_t[]){ random_below(2) ? batch : 1, tb ? n : k,
+						      tb ? k : n },
+					 random_below(2));
+		operand[2] = add_scale(&t, n, 0.03);
+		if (operands > 3)
+			operand[3] = add_operand(&t, IR_I32, 1, &n, random_below(2));
+		add_result(&t, add_node(&t, IR_OP_QMATMUL, operand, operands, y, 3,
+					(int64_t[]){ batch, m, n }, &attrs));
+		check_graph(&t, *state);
+		graph_free(&t);
+	}
+}
+
+static void add_quantized(struct test_graph *t, struct ir_value **operand, enum ir_dtype dtype,
+			  uint32_t rank, const int64_t *dims)
+{
+	float scale = (float)(1 + random_below(100)) / 300;
+	uint8_t zero = (uint8_t)random_below(256);
+
+	if (dims)
+		*operand++ = add_operand(t, dtype, rank, dims, false);
+	operand[0] = add_constant(t, IR_F32, 1, &scale);
+	operand[1] = add_constant(t, dtype, 1, &zero);
+}
+
+static void test_elementwise(void **state)
+{
+	static const int acts[] = { IR_UNARY_NONE, IR_RELU, IR_CLAMP, IR_HARD_SWISH };
+
+	for (int i = 0; i < 32; i++) {
+		struct ir_unary_attrs act = { .alpha = -1, .beta = 3 };
+		union ir_attrs attrs = { .axis = 0 };
+		struct ir_value *operand[8];
+		enum ir_dtype y;
+		struct test_graph t;
+		int64_t dims[4];
+		bool binary = i & 1;
+
+		random_seed(4500 + i);
+		y = random_bytes();
+		act.kind = acts[random_below(4)];
+		for (int d = 0; d < 4; d++)
+			dims[d] = between(1, 20);
+		graph_init(&t);
+		add_quantized(&t, operand, random_bytes(), 4, dims);
+		if (binary) {
+			uint32_t lead = random_below(3);
+
+			attrs.binary.kind = (enum ir_binary)random_below(3);
+			attrs.binary.act = act;
+			add_quantized(&t, operand + 3, random_bytes(), 4 - lead, dims + lead);
+		} else {
+			attrs.unary = act;
+		}
+		add_quantized(&t, operand + (binary ? 6 : 3), y, 1, NULL);
+		add_result(&t, add_node(&t, binary ? IR_OP_QBINARY : IR_OP_QUNARY, operand,
+					binary ? 8 : 5, y, 4, dims, &attrs));
+		check_graph(&t, *state);
+		graph_free(&t);
+	}
+}
+
+static void test_jobs(void **state)
+{
+	struct conv_case s = { 1, 40, 1, 1, 40, 40, 3, 0 };
+	struct test_graph t;
+	int64_t x[4];
+
+	random_seed(4600);
+	graph_init(&t);
+	fill_image(IR_NHWC, x, 1, 40, 40, 40);
+	add_output(&t, add_qconv(&t, &s, add_operand(&t, IR_U8, 4, x, false), IR_NHWC, 128));
+	assert_in_range(check_preempted(&t, *state, 0), 0, 1000);
+	check_split(&t, *state, 0, 48);
+	graph_free(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_conv),	   cmocka_unit_test(test_depthwise),
+		cmocka_unit_test(test_transposed), cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_matmul),	   cmocka_unit_test(test_elementwise),
+		cmocka_unit_test(test_jobs),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fast products of 8-bit integers on the kernels for float32: a sum of products below 2^24 is exact
+ * there, in whatever order it is taken. A deeper sum is cut into parts, which are added as integers.
+ * Element-wise operators between integers look their operands up, of which there are only 256.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "cpu/element.h"
+#include "cpu/fast.h"
+#include "cpu/reference.h"
+#include "util/malloc.h"
+
+#define EXACT	   ((int64_t)1 << 24) /* integers up to here are float32 numbers */
+#define CHUNK	   4096
+#define NUM_VALUES 256
+
+/* --- The product as products of float32 --- */
+
+struct product {
+	const struct ir_node *node;
+	const struct ir_integer_attrs *attrs;
+	uint32_t axis[2];     /* of the operands, along which the sum runs */
+	uint32_t channel;     /* axis of the result to which scale and bias belong */
+	int64_t depth, parts; /* of the sum along that axis; how many parts it has */
+	int64_t part;	      /* depth of each but the last */
+};
+
+/* One part as a node of its own. */
+struct part {
+	struct ir_node node;
+	struct ir_value values[3], *operands[2], *results[1];
+	int64_t begin, depth;
+};
+
+/* The largest distance of an integer from its zero point. */
+static int64_t largest(enum ir_dtype dtype, int64_t zero)
+{
+	int64_t below = zero - cpu_int_min(dtype), above = cpu_int_max(dtype) - zero;
+
+	return below > above ? below : above;
+}
+
+/* False where a sum along a single element of the axis may already be too large, or cannot be cut. */
+static bool product_of(const struct ir_node *node, struct product *p)
+{
+	const struct ir_type *a = &node->operands[0]->type, *b = &node->operands[1]->type;
+	bool conv = node->op == IR_OP_QCONV;
+	const struct ir_conv_attrs *c = &node->attrs.conv;
+	const struct ir_matmul_attrs *m = &node->attrs.matmul;
+	int64_t taps = 1, limit;
+
+	memset(p, 0, sizeof(*p));
+	p->node = node;
+	p->attrs = conv ? &node->attrs.qconv.integer : &node->attrs.qmatmul.integer;
+	if (conv) {
+		const uint8_t *axes = ir_filter_axes(c->filter_layout);
+
+		p->axis[0] = p->channel = c->layout == IR_NHWC ? 3 : 1;
+		p->axis[1] = axes[1];
+		taps = ir_type_dim(b, axes[2]) * ir_type_dim(b, axes[3]);
+		p->depth = ir_type_dim(a, p->axis[0]) / c->groups;
+	} else {
+		p->axis[0] = a->rank - (m->a_transpose ? 2 : 1);
+		p->axis[1] = b->rank - (m->b_transpose ? 1 : 2);
+		p->channel = node->results[0]->type.rank - 1;
+		p->depth = ir_type_dim(a, p->axis[0]);
+	}
+	limit = EXACT / (largest(a->dtype, p->attrs->a_zero) * largest(b->dtype, p->attrs->b_zero));
+	if (taps > limit)
+		return false;
+	p->part = limit / taps < p->depth ? limit / taps : p->depth;
+	p->parts = (p->depth + p->part - 1) / p->part;
+	return p->parts == 1 || !conv || c->groups == 1;
+}
+
+static void part_init(struct part *part, const struct product *p, int64_t number)
+{
+	const struct ir_node *node = p->node;
+
+	memset(part, 0, sizeof(*part));
+	part->begin = number * p->part;
+	part->depth = p->depth - part->begin < p->part ? p->depth - part->begin : p->part;
+	part->node = *node;
+	part->node.op = node->op == IR_OP_QCONV ? IR_OP_CONV : IR_OP_MATMUL;
+	part->node.num_operands = 2;
+	if (node->op == IR_OP_QCONV) {
+		part->node.attrs.conv.act.kind = IR_UNARY_NONE;
+	} else {
+		part->node.attrs.matmul.alpha = part->node.attrs.matmul.beta = 1;
+		part->node.attrs.matmul.act.kind = IR_UNARY_NONE;
+	}
+	part->node.operands = part->operands;
+	part->node.results = part->results;
+	for (int i = 0; i < 2; i++) {
+		part->values[i] = *node->operands[i];
+		part->values[i].type.dtype = IR_F32;
+		if (p->parts > 1)
+			part->values[i].type.dim[p->axis[i]].value = part->depth;
+		part->operands[i] = &part->values[i];
+	}
+	part->values[2] = *node->results[0];
+	part->values[2].type.dtype = IR_F32;
+	part->results[0] = &part->values[2];
+}
+
+static size_t float_bytes(const struct part *part, int operand)
+{
+	return cpu_round_up((size_t)ir_type_bytes(&part->values[operand].type));
+}
+
+static void to_float(enum ir_dtype dtype, const void *from, int64_t zero, int64_t n, float *to)
+{
+	const int8_t *s = from;
+	const uint8_t *u = from;
+
+	if (dtype == IR_I8)
+		for (int64_t i = 0; i < n; i++)
+			to[i] = (float)((int32_t)s[i] - (int32_t)zero);
+	else
+		for (int64_t i = 0; i < n; i++)
+			to[i] = (float)((int32_t)u[i] - (int32_t)zero);
+}
+
+/* An operand's share in a part: the same range of its axis everywhere. */
+struct share {
+	enum ir_dtype dtype;
+	const uint8_t *from;
+	float *to;
+	int64_t zero, step, length; /* from one run to the next, and of a run */
+};
+
+static void convert_runs(void *argument, int64_t begin, int64_t end)
+{
+	const struct share *s = argument;
+
+	for (int64_t i = begin; i < end; i++)
+		to_float(s->dtype, s->from + i * s->step, s->zero, s->length,
+			 s->to + i * s->length);
+}
+
+static void convert(struct cpu_context *cpu, const struct product *p, const struct part *part,
+		    int operand, const void *from, float *to)
+{
+	const struct ir_value *value = p->node->operands[operand];
+	int64_t inner = 1, count = ir_type_elements(&value->type);
+	int64_t dim = ir_type_dim(&value->type, p->axis[operand]);
+	struct share s = {
+		.dtype = value->type.dtype,
+		.to = to,
+		.zero = operand ? p->attrs->b_zero : p->attrs->a_zero,
+	};
+
+	for (uint32_t i = p->axis[operand] + 1; i < value->type.rank; i++)
+		inner *= ir_type_dim(&value->type, i);
+	/* In one piece when nothing is cut out, whatever the axes. */
+	s.from = (const uint8_t *)from + (p->parts > 1 ? part->begin * inner : 0);
+	s.step = p->parts > 1 ? dim * inner : count < CHUNK ? count : CHUNK;
+	s.length = p->parts > 1 ? part->depth * inner : s.step;
+	if (cpu)
+		cpu_parallel_ranges(cpu, count / s.step, CHUNK / s.length + 1, convert_runs, &s);
+	else
+		convert_runs(&s, 0, count / s.step);
+	if (count % s.step)
+		to_float(s.dtype, s.from + count / s.step * s.step, s.zero, count % s.step,
+			 s.to + count / s.step * s.step);
+}
+
+/* --- Packed constants: those of every part behind each other, then room for one part in float32 --- */
+
+static size_t part_pack_bytes(const struct cpu_context *cpu, const struct part *part)
+{
+	const struct cpu_fast_kernel *kernel = cpu_fast_find(&part->node);
+	size_t bytes = kernel && kernel->pack ? kernel->pack_bytes(cpu, &part->node) : 0;
+
+	return bytes ? cpu_round_up(bytes) : float_bytes(part, 1);
+}
+
+static bool part_is_packed(const struct cpu_context *cpu, const struct part *part)
+{
+	const struct cpu_fast_kernel *kernel = cpu_fast_find(&part->node);
+
+	return kernel && kernel->pack && kernel->pack_bytes(cpu, &part->node);
+}
+
+static size_t pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
+{
+	struct product p;
+	struct part part;
+	size_t bytes = 0;
+
+	product_of(node, &p);
+	for (int64_t i = 0; i < p.parts; i++) {
+		part_init(&part, &p, i);
+		bytes += part_pack_bytes(cpu, &part);
+	}
+	part_init(&part, &p, 0);
+	return bytes + float_bytes(&part, 1);
+}
+
+static void pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
+		 void *to)
+{
+	float *room = (float *)((char *)to + pack_bytes(cpu, node));
+	char *at = to;
+	struct product p;
+	struct part part;
+
+	product_of(node, &p);
+	part_init(&part, &p, 0);
+	room -= float_bytes(&part, 1) / sizeof(*room);
+	for (int64_t i = 0; i < p.parts; i++) {
+		part_init(&part, &p, i);
+		if (part_is_packed(cpu, &part)) {
+			convert(NULL, &p, &part, 1, from, room);
+			cpu_pack(cpu, &part.node, room, at);
+		} else {
+			convert(NULL, &p, &part, 1, from, (float *)at);
+		}
+		at += part_pack_bytes(cpu, &part);
+	}
+}
+
+/* --- From sums to results --- */
+
+struct finish {
+	const struct product *p;
+	const float *sums;     /* of the last part */
+	const int32_t *before; /* of the others; NULL: there are none */
+	const float *scale;
+	const int32_t *bias; /* or NULL */
+	uint32_t scale_step, bias_step;
+	int64_t inner, channels;
+	void *out;
+	float zero, lo, hi;
+};
+
+/* Results of one channel, or one of each channel in turn: the steps say which. */
+static void finish_run(const struct finish *f, int64_t at, int64_t n, int64_t channel, bool each)
+{
+	const float *scale = f->scale + channel * f->scale_step;
+	const int32_t *bias = f->bias ? f->bias + channel * f->bias_step : NULL;
+	int64_t scale_step = each ? f->scale_step : 0, bias_step = each ? f->bias_step : 0;
+	const float whole = 0x1.8p23f;
+	uint8_t *out = (uint8_t *)f->out + at;
+
+	for (int64_t i = 0; i < n; i++) {
+		int32_t sum = (int32_t)f->sums[at + i];
+		float v;
+
+		sum += f->before ? f->before[at + i] : 0;
+		sum += bias ? bias[i * bias_step] : 0;
+		v = (float)sum * scale[i * scale_step];
+		/* What is beyond 1000 is beyond both types, whatever the zero point. */
+		v = v < -1000 ? -1000 : v;
+		v = v > 1000 ? 1000 : v;
+		v = (v + whole) - whole + f->zero;
+		v = v < f->lo ? f->lo : v;
+		v = v > f->hi ? f->hi : v;
+		out[i] = (uint8_t)(int32_t)v;
+	}
+}
+
+/* Runs of f->inner results of one channel, or of all channels when they are innermost. */
+static void finish_runs(void *argument, int64_t begin, int64_t end)
+{
+	const struct finish *f = argument;
+	int64_t length = f->inner > 1 ? f->inner : f->channels;
+
+	for (int64_t i = begin; i < end; i++)
+		finish_run(f, i * length, length, f->inner > 1 ? i % f->channels : 0,
+			   f->inner == 1);
+}
+
+static void finish(struct cpu_context *cpu, const struct product *p, const void *const *in,
+		   const float *sums, const int32_t *before, void *out)
+{
+	const struct ir_node *node = p->node;
+	const struct ir_type *y = &node->results[0]->type;
+	struct finish f = {
+		.p = p,
+		.sums = sums,
+		.before = before,
+		.scale = in[2],
+		.scale_step = ir_type_elements(&node->operands[2]->type) > 1,
+		.inner = 1,
+		.channels = ir_type_dim(y, p->channel),
+		.out = out,
+		.zero = (float)p->attrs->zero,
+		.lo = (float)p->attrs->lo,
+		.hi = (float)p->attrs->hi,
+	};
+	int64_t length;
+
+	if (node->num_operands > 3 && node->operands[3]) {
+		f.bias = in[3];
+		f.bias_step = ir_type_elements(&node->operands[3]->type) > 1;
+	}
+	for (uint32_t i = p->channel + 1; i < y->rank; i++)
+		f.inner *= ir_type_dim(y, i);
+	length = f.inner > 1 ? f.inner : f.channels;
+	cpu_parallel_ranges(cpu, ir_type_elements(y) / length, CHUNK / length + 1, finish_runs, &f);
+}
+
+struct sums {
+	const float *part;
+	int32_t *total;
+	bool first;
+};
+
+static void add_part(void *argument, int64_t begin, int64_t end)
+{
+	const struct sums *s = argument;
+
+	for (int64_t i = begin; i < end; i++)
+		s->total[i] = (int32_t)s->part[i] + (s->first ? 0 : s->total[i]);
+}
+
+/* --- Running --- */
+
+/* Memory of one run: data, filter and sums of a part, sums of all parts. */
+struct room {
+	float *a, *b, *sums;
+	int32_t *total;
+};
+
+static int run_parts(struct cpu_context *cpu, const struct product *p, struct room *room,
+		     const void *const *in, struct wnn_error *err)
+{
+	int64_t count = ir_type_elements(&p->node->results[0]->type);
+	const char *packed = cpu->packed;
+	struct part part;
+	int ret = 0;
+
+	for (int64_t i = 0; i < p->parts && !ret; i++) {
+		const void *operands[2] = { room->a, room->b };
+		void *results[1] = { room->sums };
+
+		part_init(&part, p, i);
+		convert(cpu, p, &part, 0, in[0], room->a);
+		if (!packed)
+			convert(cpu, p, &part, 1, in[1], room->b);
+		else if (!part_is_packed(cpu, &part))
+			operands[1] = packed;
+		cpu->packed = packed && part_is_packed(cpu, &part) ? packed : NULL;
+		ret = cpu_run_node(cpu, CPU_FAST, &part.node, operands, results, err);
+		if (packed)
+			packed += part_pack_bytes(cpu, &part);
+		if (i + 1 < p->parts)
+			cpu_parallel_ranges(cpu, count, CHUNK, add_part,
+					    &(struct sums){ room->sums, room->total, !i });
+	}
+	return ret;
+}
+
+static int product(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		   void *const *out, struct wnn_error *err)
+{
+	size_t a, b, y;
+	struct room room;
+	struct product p;
+	struct part part;
+	char *memory;
+	int ret;
+
+	product_of(node, &p);
+	part_init(&part, &p, 0);
+	a = float_bytes(&part, 0);
+	b = cpu->packed ? 0 : float_bytes(&part, 1);
+	y = float_bytes(&part, 2);
+	memory = wnn_aligned_alloc(64, a + b + y * (p.parts > 1 ? 2 : 1));
+	if (!memory)
+		return wnn_error_nomem(err, "the operands of an integer product");
+	room.a = (float *)memory;
+	room.b = (float *)(memory + a);
+	room.sums = (float *)(memory + a + b);
+	room.total = p.parts > 1 ? (int32_t *)(memory + a + b + y) : NULL;
+	ret = run_parts(cpu, &p, &room, in, err);
+	if (!ret)
+		finish(cpu, &p, in, room.sums, room.total, out[0]);
+	wnn_free(memory);
+	return ret;
+}
+
+/* --- Element-wise --- */
+
+/* The integers of a type in the order of their bytes. */
+static void all_values(uint8_t *values)
+{
+	for (int i = 0; i < NUM_VALUES; i++)
+		values[i] = (uint8_t)i;
+}
+
+struct lookup {
+	const uint8_t *from;
+	uint8_t *to, table[NUM_VALUES];
+};
+
+static void look_up(void *argument, int64_t begin, int64_t end)
+{
+	const struct lookup *l = argument;
+
+	for (int64_t i = begin; i < end; i++)
+		l->to[i] = l->table[l->from[i]];
+}
+
+/* The reference kernel makes the table. */
+static int unary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		 void *const *out, struct wnn_error *err)
+{
+	struct lookup l = { .from = in[0], .to = out[0] };
+	struct ir_value result = *node->results[0], *results[1] = { &result };
+	const void *operands[5] = { NULL, in[1], in[2], in[3], in[4] };
+	uint8_t values[NUM_VALUES];
+	struct ir_node table = *node;
+
+	(void)err;
+	result.type = ir_type_make(result.type.dtype, 1, (int64_t[]){ NUM_VALUES });
+	table.results = results;
+	operands[0] = values;
+	all_values(values);
+	cpu_ref_qunary(&table, operands, (void *[]){ l.table });
+	cpu_parallel_ranges(cpu, ir_type_elements(&node->results[0]->type), CHUNK, look_up, &l);
+	return 0;
+}
+
+struct binary {
+	const struct ir_binary_attrs *attrs;
+	const uint8_t *a, *b;
+	uint8_t *out;
+	float real_a[NUM_VALUES], real_b[NUM_VALUES]; /* by the byte of the integer */
+	float scale, zero, lo, hi, least, most;
+};
+
+static float apply(enum ir_binary kind, float a, float b)
+{
+	return kind == IR_ADD ? a + b : kind == IR_SUB ? a - b : a * b;
+}
+
+static void combine(const struct binary *b, enum ir_binary kind, int64_t begin, int64_t end)
+{
+	const float whole = 0x1.8p23f;
+
+	for (int64_t i = begin; i < end; i++) {
+		float v = apply(kind, b->real_a[b->a[i]], b->real_b[b->b[i]]);
+
+		v = v < b->lo ? b->lo : v;
+		v = v > b->hi ? b->hi : v;
+		v /= b->scale;
+		v = v != v ? 0 : v;
+		v = v < -1000 ? -1000 : v;
+		v = v > 1000 ? 1000 : v;
+		v = (v + whole) - whole + b->zero;
+		v = v < b->least ? b->least : v;
+		v = v > b->most ? b->most : v;
+		b->out[i] = (uint8_t)(int32_t)v;
+	}
+}
+
+static void combine_range(void *argument, int64_t begin, int64_t end)
+{
+	const struct binary *b = argument;
+
+	/* The kind is a constant in each loop. */
+	if (b->attrs->kind == IR_ADD)
+		combine(b, IR_ADD, begin, end);
+	else if (b->attrs->kind == IR_SUB)
+		combine(b, IR_SUB, begin, end);
+	else
+		combine(b, IR_MUL, begin, end);
+}
+
+static void real_values(enum ir_dtype dtype, const void *scale, const void *zero, float *table)
+{
+	int64_t z = cpu_load_int(dtype, zero, 0);
+	uint8_t values[NUM_VALUES];
+
+	all_values(values);
+	for (int i = 0; i < NUM_VALUES; i++)
+		table[i] = (float)(cpu_load_int(dtype, values, i) - z) * *(const float *)scale;
+}
+
+static int binary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		  void *const *out, struct wnn_error *err)
+{
+	enum ir_dtype dtype = node->results[0]->type.dtype;
+	const struct ir_unary_attrs *act = &node->attrs.binary.act;
+	struct binary b = {
+		.attrs = &node->attrs.binary,
+		.a = in[0],
+		.b = in[3],
+		.out = out[0],
+		.scale = *(const float *)in[6],
+		.zero = (float)cpu_load_int(dtype, in[7], 0),
+		.lo = act->kind == IR_RELU  ? 0 :
+		      act->kind == IR_CLAMP ? act->alpha :
+					      -INFINITY,
+		.hi = act->kind == IR_CLAMP ? act->beta : INFINITY,
+		.least = (float)cpu_int_min(dtype),
+		.most = (float)cpu_int_max(dtype),
+	};
+
+	(void)err;
+	real_values(node->operands[0]->type.dtype, in[1], in[2], b.real_a);
+	real_values(node->operands[3]->type.dtype, in[4], in[5], b.real_b);
+	cpu_parallel_ranges(cpu, ir_type_elements(&node->results[0]->type), CHUNK, combine_range,
+			    &b);
+	return 0;
+}
+
+/* The others have their reference. */
+static bool takes_binary(const struct ir_node *node)
+{
+	const struct ir_binary_attrs *attrs = &node->attrs.binary;
+
+	return (attrs->kind == IR_ADD || attrs->kind == IR_SUB || attrs->kind == IR_MUL) &&
+	       (attrs->act.kind == IR_UNARY_NONE || attrs->act.kind == IR_RELU ||
+		attrs->act.kind == IR_CLAMP) &&
+	       ir_type_same_shape(&node->operands[0]->type, &node->results[0]->type) &&
+	       ir_type_same_shape(&node->operands[3]->type, &node->results[0]->type);
+}
+
+enum { PRODUCT, UNARY, BINARY };
+
+static const struct cpu_fast_kernel kernels[] = {
+	[PRODUCT] = { "cpu/integer-product", product, pack_bytes, pack },
+	[UNARY] = { .name = "cpu/integer-table", .run = unary },
+	[BINARY] = { .name = "cpu/integer-binary", .run = binary },
+};
+
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
+{
+	struct product p;
+
+	if (node->op == IR_OP_QUNARY)
+		return &kernels[UNARY];
+	if (node->op == IR_OP_QBINARY)
+		return takes_binary(node) ? &kernels[BINARY] : NULL;
+	return product_of(node, &p) ? &kernels[PRODUCT] : NULL;
+}
+
+const struct cpu_fast_family cpu_fast_integer = CPU_FAST_FAMILY(kernels, find);

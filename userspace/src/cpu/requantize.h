@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* From the sum of an integer product to the result of 8 bits: the formula of ir/ops.def. */
+#ifndef WNN_CPU_REQUANTIZE_H
+#define WNN_CPU_REQUANTIZE_H
+
+#include <math.h>
+
+#include "cpu/element.h"
+
+static inline int64_t cpu_requantize(const struct ir_integer_attrs *attrs, enum ir_dtype dtype,
+				     int64_t sum, float scale)
+{
+	double lo = (double)cpu_int_min(dtype), hi = (double)cpu_int_max(dtype);
+	float scaled = (float)sum * scale;
+	int64_t v = (int64_t)fmin(fmax(nearbyint(scaled) + (double)attrs->zero, lo), hi);
+
+	v = v < attrs->lo ? attrs->lo : v;
+	return v > attrs->hi ? attrs->hi : v;
+}
+
+#endif

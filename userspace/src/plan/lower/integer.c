@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Operators on 8-bit integers: products on the matrix unit with exact sums, which the vector unit
+ * scales and rounds, and functions of one or two values that are dequantised and quantised in
+ * registers of the vector unit.
+ */
+#include "plan/lower/integer.h"
+
+#include "plan/kernel/vprog.h"
+#include "plan/lower/lower.h"
+#include "plan/lower/supports.h"
+
+bool supports_integer_product(const struct ir_node *node, struct npu_reason *reason)
+{
+	const struct ir_conv_attrs *attrs = &node->attrs.conv;
+
+	if (node->op == IR_OP_QCONV && attrs->transposed &&
+	    (uint64_t)attrs->strides[0] * attrs->strides[1] > CONTRACT_MAX_PHASES)
+		return supports_not(
+			reason, NPU_REASON_SIZE,
+			"the strides of the transposed convolution multiply to more than 1024");
+	return true;
+}
+
+bool supports_qunary(const struct ir_node *node, struct npu_reason *reason)
+{
+	return supports_fused(&node->attrs.unary, IR_F32, reason);
+}
+
+bool supports_qbinary(const struct ir_node *node, struct npu_reason *reason)
+{
+	return supports_fused(&node->attrs.binary.act, IR_F32, reason);
+}
+
+/* One element for the whole result, from the constants. */
+static struct npu_view scalar_view(struct plan *plan, uint8_t dtype, uint64_t bits)
+{
+	uint32_t bytes = plan_dtype_bytes(dtype);
+	struct npu_view v = { .base = NPU_BASE_CONST, .dtype = dtype, .rank = CD_RANK };
+
+	for (int i = 0; i < CD_RANK; i++)
+		v.dim[i] = 1;
+	v.window = plan_constant(plan, &bits, bytes);
+	v.window_bytes = bytes;
+	return v;
+}
+
+static int add_extra(struct contract *c, const struct npu_view *mem)
+{
+	c->extra[c->num_extras] = (struct contract_extra){ .mem = *mem, .scale = 1 };
+	return (int)c->num_extras++;
+}
+
+/* The limits of the type need no instruction. */
+static void add_limits(struct contract *c, const struct ir_integer_attrs *attrs)
+{
+	bool is_signed = c->out.dtype == ONPU_DT_I8;
+	struct contract_post *post = &c->post[c->num_posts];
+
+	if (attrs->lo <= (is_signed ? INT8_MIN : 0) &&
+	    attrs->hi >= (is_signed ? INT8_MAX : UINT8_MAX))
+		return;
+	*post = (struct contract_post){ .op = ONPU_OP_VCLAMP, .has_param = true, .extra = -1 };
+	post->param.schema = PLAN_SCALAR;
+	post->param.scalar.alpha = (uint64_t)attrs->lo;
+	post->param.scalar.beta = (uint64_t)attrs->hi;
+	c->num_posts++;
+}
+
+/* The zero point and the scaling of a sum, which is int32 here. */
+static void add_scaling(struct plan *plan, struct contract *c, const struct ir_integer_attrs *attrs,
+			const struct npu_view *scale)
+{
+	struct contract_post *post = &c->post[c->num_posts++];
+	struct npu_view zero;
+
+	*post = (struct contract_post){ .op = ONPU_OP_REQUANT, .extra = add_extra(c, scale) };
+	if (attrs->zero) {
+		zero = scalar_view(plan, c->out.dtype, (uint8_t)attrs->zero);
+		post->third = 1 + add_extra(c, &zero);
+	}
+	add_limits(c, attrs);
+}
+
+static void add_bias(struct contract *c, const struct npu_view *bias)
+{
+	c->post[c->num_posts++] = (struct contract_post){
+		.op = ONPU_OP_VADD,
+		.extra = add_extra(c, bias),
+	};
+}
+
+void integer_windows(struct plan *plan, struct contract *c, const struct ir_integer_attrs *attrs,
+		     const struct npu_view *scale, const struct npu_view *bias)
+{
+	struct npu_view one = scalar_view(plan, ONPU_DT_F32, vp_f32(1));
+	struct npu_view zero = scalar_view(plan, c->a.dtype, (uint8_t)attrs->a_zero);
+
+	c->kernel = "int8 win.mac";
+	c->op = ONPU_OP_WIN_MAC;
+	c->acc_dtype = ONPU_DT_F32;
+	c->exact = true;
+	c->real_scale = 1 + add_extra(c, &one);
+	c->real_zero = 1 + add_extra(c, &zero);
+	if (bias)
+		add_bias(c, bias);
+	c->post[c->num_posts++] = (struct contract_post){ .op = ONPU_OP_CVT, .extra = -1 };
+	add_scaling(plan, c, attrs, scale);
+}
+
+void integer_contract(struct plan *plan, struct contract *c, const struct ir_integer_attrs *attrs,
+		      const struct npu_view *scale, const struct npu_view *bias)
+{
+	c->op = ONPU_OP_MMA_I8;
+	c->acc_dtype = ONPU_DT_I32;
+	c->exact = true;
+	c->zero_a = (int32_t)attrs->a_zero;
+	c->zero_b = (int32_t)attrs->b_zero;
+	if (bias)
+		add_bias(c, bias);
+	add_scaling(plan, c, attrs, scale);
+}
+
+/* ---- functions of one or two operands, each with its scale and zero point behind it */
+
+static int real_operand(struct vprog *prog, struct plan *plan, const struct ir_node *node,
+			uint32_t at)
+{
+	int in = vp_operand(prog, plan, node->operands[at]);
+	int scale = vp_operand(prog, plan, node->operands[at + 1]);
+	int zero = vp_operand(prog, plan, node->operands[at + 2]);
+	int real = vp_temp(prog, ONPU_DT_F32, prog->reg[in].mask);
+
+	vp_add(prog, ONPU_OP_DEQUANT, real, in, scale, zero);
+	return real;
+}
+
+void lower_integer_elementwise(struct plan *plan, const struct ir_node *node)
+{
+	bool binary = node->op == IR_OP_QBINARY;
+	const struct ir_unary_attrs *act = binary ? &node->attrs.binary.act : &node->attrs.unary;
+	uint32_t last = binary ? 6 : 3;
+	struct vprog prog;
+	int real, out, scale, zero;
+
+	vp_begin_like(&prog, binary ? "int8 vector binary" : "int8 vector unary", node->results[0]);
+	real = real_operand(&prog, plan, node, 0);
+	out = vp_result(&prog, plan, node->results[0]);
+	if (binary) {
+		int b = real_operand(&prog, plan, node, 3);
+		int both = vp_temp(&prog, ONPU_DT_F32, prog.reg[out].mask);
+
+		vp_add(&prog, vp_binary_insn(node->attrs.binary.kind), both, real, b, -1);
+		real = both;
+	}
+	if (act->kind != IR_UNARY_NONE) {
+		int done = vp_temp(&prog, ONPU_DT_F32, prog.reg[real].mask);
+
+		vp_unary(&prog, act, done, real);
+		real = done;
+	}
+	scale = vp_operand(&prog, plan, node->operands[last]);
+	zero = vp_operand(&prog, plan, node->operands[last + 1]);
+	vp_add(&prog, ONPU_OP_QUANT, out, real, scale, zero);
+	vp_emit(plan, &prog);
+}
