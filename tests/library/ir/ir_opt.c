@@ -55,6 +55,8 @@ static int run_named(struct ir_graph **graph, const char *name, const struct pas
 		{ "merge", pass_merge },
 		{ "fuse_bias", pass_fuse_bias },
 		{ "fuse_activation", pass_fuse_activation },
+		{ "sink_dequantize", pass_sink_dequantize },
+		{ "fuse_integers", pass_fuse_integers },
 		{ "drop_dead", pass_drop_dead },
 	};
 
@@ -102,7 +104,7 @@ int main(int argc, char **argv)
 	struct wnn_error error = { 0 };
 	struct wnn_pass_options options = { .evaluator = { can_evaluate, evaluate,
 							   cpu_context_create(1) } };
-	const struct pass_context context = { &options, &error };
+	const struct pass_context context = { .options = &options, .err = &error };
 	struct ir_graph *graph = text ? ir_parse(text, &error) : NULL;
 	int ret = graph ? 0 : -1;
 	bool support;

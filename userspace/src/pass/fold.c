@@ -6,7 +6,7 @@
  * a node with only constant operands is left where its result is an output of the graph, where
  * the evaluator has no kernel, and where a limit forbids it: the result or the work is too big,
  * or the result is much larger than what it is made of (an expanded constant is better expanded
- * where it is used).
+ * where it is used). With keep_integers no constant of 8 bits is dequantised.
  *
  *	%0 = constant				%0 = constant (transposed)
  *	%2 = transpose(%0) perm=1,0	->	%3 = matmul(%1, %0)
@@ -130,13 +130,21 @@ static int fold(struct rewrite *rw, const struct ir_node *node,
 	return ret;
 }
 
+static bool dequantizes_bytes(const struct ir_node *node)
+{
+	enum ir_dtype dtype = node->operands[0]->type.dtype;
+
+	return node->op == IR_OP_DEQUANTIZE && (dtype == IR_I8 || dtype == IR_U8);
+}
+
 int pass_fold(struct rewrite *rw, const struct pass_context *ctx)
 {
 	for (uint32_t n = 0; n < rw->from->num_nodes; n++) {
 		const struct ir_node *node = rw->from->nodes[n];
 		int ret;
 
-		if (can_fold(rw, node, ctx->options))
+		if (!(ctx->keep_integers && dequantizes_bytes(node)) &&
+		    can_fold(rw, node, ctx->options))
 			ret = fold(rw, node, ctx->options);
 		else
 			ret = rewrite_copy(rw, node);

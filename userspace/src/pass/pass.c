@@ -53,26 +53,51 @@ static int run_pass(struct ir_graph **graph, pass_fn pass, const struct pass_con
 	return ret;
 }
 
+/* Whether something is quantised to 8 bits, so that operators on integers may be found. */
+static bool has_integers(const struct ir_graph *graph)
+{
+	for (uint32_t n = 0; n < graph->num_nodes; n++)
+		if (graph->nodes[n]->op == IR_OP_QUANTIZE &&
+		    (graph->nodes[n]->results[0]->type.dtype == IR_I8 ||
+		     graph->nodes[n]->results[0]->type.dtype == IR_U8))
+			return true;
+	return false;
+}
+
 /*
  * Order matters only for how much is found: what folds needs no fusing, what is fused is not
- * merged.
+ * merged. What is left of the constants of a quantised graph is dequantised last.
  */
 static int run_all(struct ir_graph **graph, const struct pass_context *ctx, struct trail *trail)
 {
 	const struct wnn_pass_options *options = ctx->options;
 	bool fold = !options->no_fold && options->evaluator.can && options->evaluator.run;
+	bool fuse = !options->no_fuse, integers = fuse && has_integers(*graph);
 	const struct {
 		bool enabled;
 		pass_fn pass;
+		bool keep_integers;
 	} passes[] = {
-		{ !options->no_simplify, pass_simplify },    { fold, pass_fold },
-		{ !options->no_merge, pass_merge },	     { !options->no_fuse, pass_fuse_bias },
-		{ !options->no_fuse, pass_fuse_activation }, { true, pass_drop_dead },
+		{ !options->no_simplify, pass_simplify, false },
+		{ fold, pass_fold, integers },
+		{ !options->no_merge, pass_merge, false },
+		{ fuse, pass_fuse_bias, false },
+		{ fuse, pass_fuse_activation, false },
+		{ integers, pass_sink_dequantize, false },
+		{ integers, pass_drop_dead, false },
+		{ integers, pass_fuse_integers, false },
+		{ integers, pass_drop_dead, false },
+		{ integers && fold, pass_fold, false },
+		{ true, pass_drop_dead, false },
 	};
 
-	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++)
-		if (passes[i].enabled && run_pass(graph, passes[i].pass, ctx, trail))
+	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+		struct pass_context own = *ctx;
+
+		own.keep_integers = passes[i].keep_integers;
+		if (passes[i].enabled && run_pass(graph, passes[i].pass, &own, trail))
 			return -1;
+	}
 	return 0;
 }
 
@@ -142,7 +167,7 @@ static int make_report(const struct wnn_recording *recording, const struct trail
 int wnn_run_passes(struct wnn_recording *recording, const struct wnn_pass_options *options,
 		   struct wnn_pass_report *report, struct wnn_error *err)
 {
-	const struct pass_context ctx = { options, err };
+	const struct pass_context ctx = { .options = options, .err = err };
 	struct trail trail = { .num_nodes = recording->graph->num_nodes };
 	int ret;
 

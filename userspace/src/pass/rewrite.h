@@ -28,6 +28,8 @@ struct rewrite {
 /* What passes are called with. */
 struct pass_context {
 	const struct wnn_pass_options *options;
+	/* Constants of 8 bits are not dequantised yet: operators on integers may be made of them. */
+	bool keep_integers;
 	struct wnn_error *err;
 };
 
@@ -68,6 +70,8 @@ int pass_fold(struct rewrite *rw, const struct pass_context *ctx);
 int pass_merge(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_bias(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_activation(struct rewrite *rw, const struct pass_context *ctx);
+int pass_sink_dequantize(struct rewrite *rw, const struct pass_context *ctx);
+int pass_fuse_integers(struct rewrite *rw, const struct pass_context *ctx);
 int pass_drop_dead(struct rewrite *rw, const struct pass_context *ctx);
 
 #endif

@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Makes operators between dequantisation and quantisation operators on 8-bit integers.
+ *
+ * Precondition: a verified graph in which biases and activations are part of their products.
+ * Postcondition: a quantisation of what nothing else uses, which is a convolution or matrix product,
+ * a function of one or two values, or a concatenation, of dequantised values, is one node on the
+ * integers. Products are exact sums there: the result differs from that of the single operators by
+ * at most one quantum. The others have the same bits.
+ *
+ *	%2 = dequantize(%0, s, z)
+ *	%3 = conv(%2, dequantize(%1, ...))
+ *	%4 = quantize(%3, s', z')		->	%4 = qconv(%0, %1, scales)
+ *						   ; conv2d+quantizeLinear
+ */
+#include <math.h>
+
+#include "pass/quantized.h"
+#include "pass/rewrite.h"
+
+#include "util/malloc.h"
+
+/* A float bias becomes the nearest integer in the scale of the sum: so many quanta may that cost. */
+#define MOST_BIAS_ERROR (1.0 / 16)
+#define MOST_BIAS	((double)(1 << 30))
+#define MOST_SUM	((double)INT32_MAX)
+
+/* A quantisation that takes its producer along. */
+struct match {
+	const struct ir_node *producer; /* NULL: the operand is dequantised itself */
+	bool matched;
+};
+
+struct fusion {
+	struct rewrite *rw;
+	struct match *matches; /* by node */
+	bool *absorbed;	       /* by node: producers */
+	uint32_t *uses;	       /* by value: uses that are gone afterwards */
+};
+
+/* ---- products */
+
+/* A product with all that the integer form needs. */
+struct product {
+	const struct ir_node *node;
+	struct quantized a, b, y;
+	struct ir_integer_attrs attrs;
+	int64_t channels,
+		filters; /* of the result; of the second operand, with scales of their own */
+	double alpha, beta;
+	float *scale;
+	int32_t *bias; /* NULL: none */
+};
+
+static const struct ir_value *bias_of(const struct ir_node *node)
+{
+	return node->num_operands > 2 ? node->operands[2] : NULL;
+}
+
+/* Axis of the second operand along which scales may differ, and of the result that it becomes. */
+static void channel_axes(const struct ir_node *node, uint32_t *of_filter, uint32_t *of_result)
+{
+	if (node->op == IR_OP_CONV) {
+		*of_filter = ir_filter_axes(node->attrs.conv.filter_layout)[0];
+		*of_result = node->attrs.conv.layout == IR_NHWC ? 3 : 1;
+	} else {
+		*of_filter =
+			node->operands[1]->type.rank - (node->attrs.matmul.b_transpose ? 2 : 1);
+		*of_result = node->results[0]->type.rank - 1;
+	}
+}
+
+/* One scale for each output channel, or one for all, and the same zero point for all. */
+static bool scales_fit(const struct quantized *q, uint32_t axis)
+{
+	const struct ir_type *scale = &q->scale->type, *type = &q->integers->type;
+	int64_t zeros = ir_type_elements(&q->zero->type);
+
+	for (int64_t i = 1; i < zeros; i++)
+		if (quantized_zero(q, i) != quantized_zero(q, 0))
+			return false;
+	if (ir_type_elements(scale) == 1)
+		return true;
+	return scale->rank == type->rank && ir_type_dim(scale, axis) == ir_type_elements(scale) &&
+	       ir_type_dim(scale, axis) == ir_type_dim(type, axis);
+}
+
+/* How many products a sum has. */
+static double depth_of(const struct ir_node *node)
+{
+	const struct ir_type *a = &node->operands[0]->type, *b = &node->operands[1]->type;
+	const uint8_t *axes;
+
+	if (node->op == IR_OP_MATMUL)
+		return (double)ir_type_dim(a, a->rank - (node->attrs.matmul.a_transpose ? 2 : 1));
+	axes = ir_filter_axes(node->attrs.conv.filter_layout);
+	return (double)ir_type_elements(b) / (double)ir_type_dim(b, axes[0]);
+}
+
+static double largest(const struct quantized *q)
+{
+	double zero = (double)quantized_zero(q, 0);
+	double lo = q->integers->type.dtype == IR_I8 ? INT8_MIN : 0;
+
+	return fmax(zero - lo, lo + UINT8_MAX - zero);
+}
+
+static int64_t to_quantum(const struct quantized *y, float value)
+{
+	double lo = y->integers->type.dtype == IR_I8 ? INT8_MIN : 0;
+	double n = nearbyint(value / quantized_scale(y, 0)) + (double)quantized_zero(y, 0);
+
+	return (int64_t)fmin(fmax(n, lo), lo + UINT8_MAX);
+}
+
+/* An activation that only limits its operand limits the integers; false for others. */
+static bool find_limits(const struct quantized *y, const struct ir_unary_attrs *act, int64_t *lo,
+			int64_t *hi)
+{
+	float least = -INFINITY, most = INFINITY;
+
+	if (act->kind == IR_RELU) {
+		least = 0;
+	} else if (act->kind == IR_CLAMP) {
+		least = act->alpha;
+		most = act->beta;
+	} else if (act->kind != IR_UNARY_NONE) {
+		return false;
+	}
+	*lo = to_quantum(y, least);
+	*hi = to_quantum(y, most);
+	return *lo <= *hi;
+}
+
+/* Whether the limits of the integers' type do what the activation does. */
+static bool is_implied(const struct quantized *y, const struct ir_unary_attrs *act)
+{
+	int64_t least = y->integers->type.dtype == IR_I8 ? INT8_MIN : 0, lo, hi;
+
+	return find_limits(y, act, &lo, &hi) && lo == least && hi == least + UINT8_MAX;
+}
+
+/* What can be said without looking at scales and bias one by one. */
+static bool product_fits(struct product *p, const struct ir_node *node,
+			 const struct ir_node *quantize)
+{
+	const struct ir_value *bias = bias_of(node);
+	const struct ir_unary_attrs *act;
+	uint32_t of_filter, of_result;
+
+	*p = (struct product){ .node = node, .alpha = 1, .beta = 1 };
+	if (!quantized_result(quantize, &p->y) || !quantized_value(node->operands[0], &p->a) ||
+	    !quantized_value(node->operands[1], &p->b) || !quantized_whole(&p->a))
+		return false;
+	channel_axes(node, &of_filter, &of_result);
+	p->channels = ir_type_dim(&node->results[0]->type, of_result);
+	p->filters = ir_type_elements(&p->b.scale->type);
+	if (!scales_fit(&p->b, of_filter) ||
+	    (bias && (bias->kind != IR_VALUE_CONSTANT || bias->type.dtype != IR_F32 ||
+		      (ir_type_elements(&bias->type) != 1 &&
+		       (ir_type_elements(&bias->type) != p->channels ||
+			ir_type_dim(&bias->type, bias->type.rank - 1) != p->channels)))))
+		return false;
+	act = node->op == IR_OP_CONV ? &node->attrs.conv.act : &node->attrs.matmul.act;
+	if (node->op == IR_OP_MATMUL) {
+		p->alpha = node->attrs.matmul.alpha;
+		p->beta = node->attrs.matmul.beta;
+	}
+	p->attrs.a_zero = quantized_zero(&p->a, 0);
+	p->attrs.b_zero = quantized_zero(&p->b, 0);
+	p->attrs.zero = quantized_zero(&p->y, 0);
+	return p->alpha > 0 && find_limits(&p->y, act, &p->attrs.lo, &p->attrs.hi) &&
+	       depth_of(node) * largest(&p->a) * largest(&p->b) + MOST_BIAS < MOST_SUM;
+}
+
+/* Of one channel: the factor of its sums, and its bias among them. */
+static bool scale_channel(const struct product *p, int64_t channel, float *scale, int32_t *bias)
+{
+	const struct ir_value *value = bias_of(p->node);
+	double of_sum = p->alpha * (double)quantized_scale(&p->a, 0) *
+			(double)quantized_scale(&p->b, channel % p->filters);
+	double factor = of_sum / (double)quantized_scale(&p->y, 0), b, whole;
+
+	*scale = (float)factor;
+	*bias = 0;
+	if (!isnormal(*scale))
+		return false;
+	if (!value)
+		return true;
+	b = p->beta *
+	    (double)((const float *)value->constant
+			     ->data)[ir_type_elements(&value->type) > 1 ? channel : 0] /
+	    of_sum;
+	whole = nearbyint(b);
+	/* The nearest to a number of 24 bits is the integer that it was made of. */
+	if (!(fabs(whole) < MOST_BIAS) ||
+	    fabs(b - whole) * factor > MOST_BIAS_ERROR + fabs(b) * 0x1p-22 * factor)
+		return false;
+	*bias = (int32_t)whole;
+	return true;
+}
+
+static bool scale_channels(const struct product *p)
+{
+	for (int64_t i = 0; i < p->channels; i++) {
+		float scale;
+		int32_t bias;
+
+		if (!scale_channel(p, i, p->scale ? p->scale + i : &scale,
+				   p->bias ? p->bias + i : &bias))
+			return false;
+	}
+	return true;
+}
+
+static bool is_product(const struct rewrite *rw, const struct ir_node *node,
+		       const struct ir_node *quantize)
+{
+	struct product p;
+
+	(void)rw;
+	return product_fits(&p, node, quantize) && scale_channels(&p);
+}
+
+static struct ir_value *add_vector(struct rewrite *rw, enum ir_dtype dtype, const void *data,
+				   int64_t count)
+{
+	struct ir_type type = ir_type_make(dtype, 1, &count);
+	struct ir_constant *constant = ir_constant_copy(data, (size_t)ir_type_bytes(&type));
+	struct ir_value *value = constant ? ir_add_constant(rw->to, &type, constant) : NULL;
+
+	if (constant && !value)
+		ir_constant_unref(constant);
+	return value;
+}
+
+static struct ir_node *emit_product(struct rewrite *rw, const struct ir_node *node,
+				    const struct ir_node *quantize)
+{
+	bool conv = node->op == IR_OP_CONV;
+	struct ir_value *operands[4] = { NULL };
+	union ir_attrs attrs = { .axis = 0 };
+	struct ir_node *fused = NULL;
+	struct product p;
+
+	product_fits(&p, node, quantize);
+	p.scale = wnn_calloc((size_t)p.channels, sizeof(*p.scale));
+	p.bias = wnn_calloc((size_t)p.channels, sizeof(*p.bias));
+	if (p.scale && p.bias) {
+		scale_channels(&p);
+		operands[0] = rw->value[p.a.integers->id];
+		operands[1] = rw->value[p.b.integers->id];
+		operands[2] = add_vector(rw, IR_F32, p.scale, p.channels);
+		if (bias_of(node))
+			operands[3] = add_vector(rw, IR_I32, p.bias, p.channels);
+	}
+	wnn_free(p.scale);
+	wnn_free(p.bias);
+	if (conv) {
+		attrs.qconv.conv = node->attrs.conv;
+		attrs.qconv.conv.act = (struct ir_unary_attrs){ .kind = IR_UNARY_NONE };
+		attrs.qconv.integer = p.attrs;
+	} else {
+		attrs.qmatmul.matmul = node->attrs.matmul;
+		attrs.qmatmul.matmul.alpha = attrs.qmatmul.matmul.beta = 1;
+		attrs.qmatmul.matmul.act = (struct ir_unary_attrs){ .kind = IR_UNARY_NONE };
+		attrs.qmatmul.integer = p.attrs;
+	}
+	if (operands[2] && (operands[3] || !bias_of(node)))
+		fused = rewrite_emit(rw, conv ? IR_OP_QCONV : IR_OP_QMATMUL, operands,
+				     bias_of(node) ? 4 : 3, &attrs, node, quantize);
+	if (!fused)
+		rewrite_nomem(rw);
+	return fused;
+}
+
+/* ---- functions of one or two values */
+
+static bool is_function(const struct rewrite *rw, const struct ir_node *node,
+			const struct ir_node *quantize)
+{
+	struct quantized q;
+
+	(void)rw;
+	if (!quantized_result(quantize, &q) || node->num_operands > 2)
+		return false;
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (!quantized_value(node->operands[i], &q) || !quantized_whole(&q))
+			return false;
+	return true;
+}
+
+static void append_quantized(struct rewrite *rw, const struct quantized *q,
+			     struct ir_value **operands, uint32_t *count)
+{
+	operands[(*count)++] = rw->value[q->integers->id];
+	operands[(*count)++] = rw->value[q->scale->id];
+	operands[(*count)++] = rw->value[q->zero->id];
+}
+
+static struct ir_node *emit_function(struct rewrite *rw, const struct ir_node *node,
+				     const struct ir_node *quantize)
+{
+	bool unary = node->op == IR_OP_UNARY;
+	union ir_attrs attrs = node->attrs;
+	struct ir_unary_attrs *act = unary ? &attrs.unary : &attrs.binary.act;
+	struct ir_value *operands[8];
+	struct quantized q;
+	uint32_t count = 0;
+
+	quantized_result(quantize, &q);
+	if (is_implied(&q, act))
+		*act = (struct ir_unary_attrs){ .kind = IR_UNARY_NONE };
+	for (uint32_t i = 0; i < node->num_operands; i++) {
+		quantized_value(node->operands[i], &q);
+		append_quantized(rw, &q, operands, &count);
+	}
+	operands[count++] = rw->value[quantize->operands[1]->id];
+	operands[count++] = rw->value[quantize->operands[2]->id];
+	return rewrite_emit(rw, unary ? IR_OP_QUNARY : IR_OP_QBINARY, operands, count, &attrs, node,
+			    quantize);
+}
+
+/* ---- other scales */
+
+/* The integers of `from` in scale and zero point of `to`; they themselves where those are alike. */
+static struct ir_value *requantize(struct rewrite *rw, const struct quantized *from,
+				   const struct quantized *to, const struct ir_node *like)
+{
+	union ir_attrs attrs = { .axis = 0 };
+	struct ir_type type = from->integers->type;
+	struct ir_value *operands[5];
+	struct ir_node *node;
+	uint32_t count = 0;
+
+	if (quantized_alike(from, to))
+		return rw->value[from->integers->id];
+	append_quantized(rw, from, operands, &count);
+	operands[count++] = rw->value[to->scale->id];
+	operands[count++] = rw->value[to->zero->id];
+	attrs.unary.kind = IR_UNARY_NONE;
+	type.dtype = to->integers->type.dtype;
+	node = ir_add_node(rw->to, IR_OP_QUNARY, operands, count, &type, 1, &attrs, like->label,
+			   like->source);
+	return node ? node->results[0] : NULL;
+}
+
+static bool is_concat(const struct rewrite *rw, const struct ir_node *node,
+		      const struct ir_node *quantize)
+{
+	struct quantized q;
+
+	(void)rw;
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (!quantized_value(node->operands[i], &q) || !quantized_whole(&q))
+			return false;
+	return quantized_result(quantize, &q);
+}
+
+static struct ir_node *emit_concat(struct rewrite *rw, const struct ir_node *node,
+				   const struct ir_node *quantize)
+{
+	struct ir_value **operands = wnn_calloc(node->num_operands, sizeof(*operands));
+	struct quantized from, to;
+	struct ir_node *fused = NULL;
+	bool ok = operands != NULL;
+
+	quantized_result(quantize, &to);
+	for (uint32_t i = 0; ok && i < node->num_operands; i++) {
+		quantized_value(node->operands[i], &from);
+		operands[i] = requantize(rw, &from, &to, quantize);
+		ok = operands[i] != NULL;
+	}
+	if (ok)
+		fused = rewrite_emit(rw, IR_OP_CONCAT, operands, node->num_operands, &node->attrs,
+				     node, quantize);
+	else
+		rewrite_nomem(rw);
+	wnn_free(operands);
+	return fused;
+}
+
+/* ---- the pass */
+
+/* What becomes of a producer: whether it can, and doing it. */
+static const struct form {
+	bool (*is)(const struct rewrite *rw, const struct ir_node *node,
+		   const struct ir_node *quantize);
+	struct ir_node *(*emit)(struct rewrite *rw, const struct ir_node *node,
+				const struct ir_node *quantize);
+} forms[IR_OP_COUNT] = {
+	[IR_OP_CONV] = { is_product, emit_product },
+	[IR_OP_MATMUL] = { is_product, emit_product },
+	[IR_OP_UNARY] = { is_function, emit_function },
+	[IR_OP_BINARY] = { is_function, emit_function },
+	[IR_OP_CONCAT] = { is_concat, emit_concat },
+};
+
+static bool is_dequantized(const struct ir_value *value)
+{
+	struct quantized q;
+
+	return quantized_value(value, &q);
+}
+
+static void find_match(struct fusion *f, const struct ir_node *quantize)
+{
+	struct match *match = &f->matches[quantize->id];
+	const struct ir_node *producer;
+	struct quantized from, to;
+
+	if (!quantized_result(quantize, &to))
+		return;
+	if (quantized_value(quantize->operands[0], &from)) {
+		match->matched = quantized_whole(&from);
+		f->uses[quantize->operands[0]->id] += match->matched;
+		return;
+	}
+	producer = rewrite_sole_producer(f->rw, quantize->operands[0]);
+	if (!producer || !forms[producer->op].is ||
+	    !forms[producer->op].is(f->rw, producer, quantize))
+		return;
+	*match = (struct match){ producer, true };
+	f->absorbed[producer->id] = true;
+	for (uint32_t i = 0; i < producer->num_operands; i++)
+		if (producer->operands[i] && is_dequantized(producer->operands[i]))
+			f->uses[producer->operands[i]->id]++;
+}
+
+/* What was dequantised for nobody else is part of the new node. */
+static void adopt_operands(struct fusion *f, const struct ir_node *from, uint32_t node)
+{
+	for (uint32_t i = 0; i < from->num_operands; i++) {
+		const struct ir_value *value = from->operands[i];
+
+		if (value && is_dequantized(value) && f->uses[value->id] == f->rw->uses[value->id])
+			f->rw->fate[value->def->id] = (struct rewrite_fate){ WNN_FATE_FUSED, node };
+	}
+}
+
+static int emit_match(struct fusion *f, const struct ir_node *quantize)
+{
+	const struct ir_node *producer = f->matches[quantize->id].producer;
+	struct rewrite *rw = f->rw;
+	struct quantized from, to;
+	struct ir_value *value;
+
+	if (producer) {
+		struct ir_node *node = forms[producer->op].emit(rw, producer, quantize);
+
+		if (node)
+			adopt_operands(f, producer, node->id);
+		return node ? 0 : -1;
+	}
+	quantized_value(quantize->operands[0], &from);
+	quantized_result(quantize, &to);
+	/* An output needs a node. */
+	if (quantized_alike(&from, &to) && rw->is_output[to.integers->id] &&
+	    from.integers->kind != IR_VALUE_RESULT)
+		return rewrite_copy(rw, quantize);
+	value = requantize(rw, &from, &to, quantize);
+	if (!value)
+		return rewrite_nomem(rw);
+	if (quantized_alike(&from, &to)) {
+		rewrite_bypass(rw, quantize, value, WNN_FATE_VIEW);
+		return 0;
+	}
+	rw->value[to.integers->id] = value;
+	rw->fate[quantize->id] = (struct rewrite_fate){ WNN_FATE_KEPT, value->def->id };
+	adopt_operands(f, quantize, value->def->id);
+	return 0;
+}
+
+static int run(struct fusion *f)
+{
+	const struct ir_graph *from = f->rw->from;
+	int ret = 0;
+
+	for (uint32_t n = 0; n < from->num_nodes; n++)
+		find_match(f, from->nodes[n]);
+	for (uint32_t n = 0; n < from->num_nodes && !ret; n++) {
+		if (f->matches[n].matched)
+			ret = emit_match(f, from->nodes[n]);
+		else if (!f->absorbed[n])
+			ret = rewrite_copy(f->rw, from->nodes[n]);
+	}
+	return ret;
+}
+
+int pass_fuse_integers(struct rewrite *rw, const struct pass_context *ctx)
+{
+	struct fusion f = {
+		.rw = rw,
+		.matches = wnn_calloc(rw->from->num_nodes + 1, sizeof(*f.matches)),
+		.absorbed = wnn_calloc(rw->from->num_nodes + 1, sizeof(*f.absorbed)),
+		.uses = wnn_calloc(rw->from->num_values + 1, sizeof(*f.uses)),
+	};
+	int ret = f.matches && f.absorbed && f.uses ? 0 : rewrite_nomem(rw);
+
+	(void)ctx;
+	if (!ret)
+		ret = run(&f);
+	wnn_free(f.matches);
+	wnn_free(f.absorbed);
+	wnn_free(f.uses);
+	return ret;
+}

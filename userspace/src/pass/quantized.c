@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+/* Values that are 8-bit integers with a scale and a zero point. */
+#include "pass/quantized.h"
+
+/* Within these, dequantising and quantising again gives the integer back. */
+#define LEAST_SCALE 1e-30f
+#define MOST_SCALE  1e30f
+
+float quantized_scale(const struct quantized *q, int64_t i)
+{
+	return ((const float *)q->scale->constant->data)[i];
+}
+
+int64_t quantized_zero(const struct quantized *q, int64_t i)
+{
+	const void *data = q->zero->constant->data;
+
+	return q->zero->type.dtype == IR_I8 ? ((const int8_t *)data)[i] :
+					      ((const uint8_t *)data)[i];
+}
+
+bool quantized_whole(const struct quantized *q)
+{
+	return ir_type_elements(&q->scale->type) == 1 && ir_type_elements(&q->zero->type) == 1;
+}
+
+static bool is_usable(const struct quantized *q)
+{
+	enum ir_dtype dtype = q->integers->type.dtype;
+	int64_t count = ir_type_elements(&q->scale->type);
+
+	if ((dtype != IR_I8 && dtype != IR_U8) || q->scale->type.dtype != IR_F32 ||
+	    q->scale->kind != IR_VALUE_CONSTANT || q->zero->kind != IR_VALUE_CONSTANT)
+		return false;
+	for (int64_t i = 0; i < count; i++)
+		if (!(quantized_scale(q, i) >= LEAST_SCALE && quantized_scale(q, i) <= MOST_SCALE))
+			return false;
+	return true;
+}
+
+bool quantized_value(const struct ir_value *value, struct quantized *q)
+{
+	const struct ir_node *def = value->kind == IR_VALUE_RESULT ? value->def : NULL;
+
+	if (!def || def->op != IR_OP_DEQUANTIZE || value->type.dtype != IR_F32)
+		return false;
+	*q = (struct quantized){ def->operands[0], def->operands[1], def->operands[2] };
+	return is_usable(q);
+}
+
+bool quantized_result(const struct ir_node *quantize, struct quantized *q)
+{
+	if (quantize->op != IR_OP_QUANTIZE || quantize->operands[0]->type.dtype != IR_F32)
+		return false;
+	*q = (struct quantized){ quantize->results[0], quantize->operands[1],
+				 quantize->operands[2] };
+	return is_usable(q) && quantized_whole(q);
+}
+
+bool quantized_alike(const struct quantized *a, const struct quantized *b)
+{
+	return a->integers->type.dtype == b->integers->type.dtype && quantized_whole(a) &&
+	       quantized_whole(b) && quantized_scale(a, 0) == quantized_scale(b, 0) &&
+	       quantized_zero(a, 0) == quantized_zero(b, 0);
+}
