@@ -108,7 +108,7 @@ void generator_dims(struct generator *g, uint32_t rank, uint64_t least, uint64_t
 	}
 }
 
-static int new_value(struct generator *g)
+int generator_value(struct generator *g)
 {
 	if (g->graph->num_values + 1 >= GRAPH_MAX_VALUES)
 		return GRAPH_ABSENT;
@@ -119,7 +119,7 @@ static int new_value(struct generator *g)
 int generator_leaf(struct generator *g, WNNOperandDataType type, uint32_t rank,
 		   const uint32_t *dims, struct fill fill)
 {
-	int id = new_value(g);
+	int id = generator_value(g);
 	struct graph_value *value = &g->graph->values[id < 0 ? 0 : id], as_input;
 
 	if (id < 0)
@@ -233,7 +233,7 @@ static bool small_enough(const struct generator *g, const struct graph_node *nod
 }
 
 /* Draws the rest of a call; the graph is as before when that fails. */
-static bool add_node(struct generator *g, enum wnn_op op, int main)
+bool generator_call(struct generator *g, enum wnn_op op, int main)
 {
 	struct graph *graph = g->graph;
 	struct graph_node *node = &graph->nodes[graph->num_nodes];
@@ -251,7 +251,7 @@ static bool add_node(struct generator *g, enum wnn_op op, int main)
 	if (draw_function(op)(&draw))
 		goto fail;
 	for (uint32_t i = 0; i < node->num_results; i++) {
-		node->results[i] = new_value(g);
+		node->results[i] = generator_value(g);
 		if (node->results[i] < 0)
 			goto fail;
 	}
@@ -282,7 +282,7 @@ static void budgets(struct generator *g)
 	}
 }
 
-static void begin(struct generator *g, struct graph *graph, uint64_t seed, bool compose)
+void generator_begin(struct generator *g, struct graph *graph, uint64_t seed, bool compose)
 {
 	memset(g, 0, sizeof(*g));
 	memset(graph, 0, sizeof(*graph));
@@ -298,7 +298,7 @@ static void begin(struct generator *g, struct graph *graph, uint64_t seed, bool 
 }
 
 /* Values that nothing uses must be outputs; others are now and then. Leaves without use go. */
-static void finish(struct generator *g)
+void generator_finish(struct generator *g)
 {
 	struct graph *graph = g->graph;
 	bool used[GRAPH_MAX_VALUES] = { false };
@@ -357,11 +357,11 @@ void graph_single(struct graph *graph, enum wnn_op op, uint32_t variant, uint64_
 	for (uint32_t attempt = 0;; attempt++) {
 		int main;
 
-		begin(&g, graph, rng_mix(seed, attempt), false);
+		generator_begin(&g, graph, rng_mix(seed, attempt), false);
 		g.blocks = op == WNN_OP_QUANTIZE_LINEAR || op == WNN_OP_DEQUANTIZE_LINEAR;
 		generator_dims(&g, rank, g.least, g.budget, dims);
 		main = generator_leaf(&g, type, rank, dims, generator_fill(&g, op, type));
-		if (main >= 0 && add_node(&g, op, main))
+		if (main >= 0 && generator_call(&g, op, main))
 			break;
 		wnn_builder_destroy(g.scratch);
 		if (attempt == 1000) {
@@ -370,12 +370,12 @@ void graph_single(struct graph *graph, enum wnn_op op, uint32_t variant, uint64_
 			abort();
 		}
 	}
-	finish(&g);
+	generator_finish(&g);
 }
 
 /* --- Compositions --- */
 
-static bool fits(const struct generator *g, enum wnn_op op, const struct graph_value *x)
+bool generator_fits(const struct generator *g, enum wnn_op op, const struct graph_value *x)
 {
 	const struct wnn_op_info *info = &wnn_op_info[op];
 	const struct wnn_op_operand *operand = &info->operands[graph_main_operand(op)];
@@ -478,8 +478,8 @@ static void finish_layer(struct generator *g)
 		int main = g->graph->nodes[g->graph->num_nodes - 1].results[0];
 
 		if (g->graph->num_nodes < MAX_CALLS && rng_chance(&g->rng, 60) &&
-		    fits(g, follow[i], &g->graph->values[main]))
-			add_node(g, follow[i], main);
+		    generator_fits(g, follow[i], &g->graph->values[main]))
+			generator_call(g, follow[i], main);
 	}
 }
 
@@ -488,7 +488,7 @@ void graph_compose(struct graph *graph, uint64_t seed, graph_limits limits)
 	struct generator g;
 	uint32_t wanted;
 
-	begin(&g, graph, seed, true);
+	generator_begin(&g, graph, seed, true);
 	g.limits = limits;
 	wanted = rng_between(&g.rng, 5, MAX_CALLS);
 	seed_values(&g);
@@ -500,8 +500,9 @@ void graph_compose(struct graph *graph, uint64_t seed, graph_limits limits)
 			repeat(&g, rng_below(&g.rng, graph->num_nodes), &op, &main);
 		if (is_wild(op) && rng_chance(&g.rng, 70))
 			continue;
-		if (g.values[main] && fits(&g, op, &graph->values[main]) && add_node(&g, op, main))
+		if (g.values[main] && generator_fits(&g, op, &graph->values[main]) &&
+		    generator_call(&g, op, main))
 			finish_layer(&g);
 	}
-	finish(&g);
+	generator_finish(&g);
 }

@@ -41,6 +41,15 @@ int generator_leaf(struct generator *g, WNNOperandDataType type, uint32_t rank,
 /* An operand of exactly this type and shape: an existing value now and then, else a new one. */
 int generator_operand(struct generator *g, WNNOperandDataType type, uint32_t rank,
 		      const uint32_t *dims, struct fill fill);
+/* Appends a call with that main operand; false, and the graph as before, when nothing fits. */
+bool generator_call(struct generator *g, enum wnn_op op, int main);
+/* Begins an empty graph of several calls, and ends it. */
+void generator_begin(struct generator *g, struct graph *graph, uint64_t seed, bool compose);
+void generator_finish(struct generator *g);
+/* Whether the limits allow an operator on a value. */
+bool generator_fits(const struct generator *g, enum wnn_op op, const struct graph_value *x);
+/* The id of a new value; GRAPH_ABSENT when there is no room. */
+int generator_value(struct generator *g);
 struct fill generator_fill(struct generator *g, enum wnn_op op, WNNOperandDataType type);
 /* About @least to @most elements. */
 void generator_dims(struct generator *g, uint32_t rank, uint64_t least, uint64_t most,

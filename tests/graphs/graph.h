@@ -24,7 +24,7 @@
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 #define GRAPH_MAX_VALUES    128
-#define GRAPH_MAX_NODES	    16
+#define GRAPH_MAX_NODES	    48
 #define GRAPH_MAX_OPERANDS  10
 #define GRAPH_MAX_RESULTS   6
 #define GRAPH_MAX_LIST	    8
@@ -137,6 +137,8 @@ void graph_single(struct graph *graph, enum wnn_op op, uint32_t variant, uint64_
 uint32_t graph_variants(enum wnn_op op);
 /* A graph of 5 to 15 calls of operators that @limits list. */
 void graph_compose(struct graph *graph, uint64_t seed, graph_limits limits);
+/* A chain of layers as a quantised network has them: 8-bit integers between all of them. */
+void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits);
 
 /* --- Oracle (oracle*.c) ---------------------------------------------------------------------- */
 

@@ -289,7 +289,8 @@ static void run_mixed(struct fuzzer *fuzzer, struct graph *graph)
 		if (options->minutes > 0 && time(NULL) >= end)
 			break;
 		if (number % 20 < COMPOSED_OF_20 && !options->only) {
-			graph_compose(graph, seed, &fuzzer->targets[0].limits);
+			(number % 3 ? graph_compose : graph_quantised)(graph, seed,
+								       &fuzzer->targets[0].limits);
 		} else {
 			enum wnn_op op = options->only ? wnn_op_find(options->only) :
 							 next_op(&turn);

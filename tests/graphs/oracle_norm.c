@@ -142,11 +142,27 @@ double *bound_batchnorm(const struct work *work, uint32_t r)
 
 /* --- Quantisation, resampling, recurrent networks --- */
 
+/*
+ * A product of dequantised values may be one of integers: its bias is then rounded to a multiple of
+ * the scale of the sum, which may cost a sixteenth of a quantum.
+ */
+static double integer_bias_error(const struct ir_value *value)
+{
+	while (value->def && (value->def->op == IR_OP_UNARY || value->def->op == IR_OP_BINARY))
+		value = value->def->operands[0]->def ? value->def->operands[0] :
+			value->def->num_operands > 1 ? value->def->operands[1] :
+						       value->def->operands[0];
+	if (!value->def || (value->def->op != IR_OP_CONV && value->def->op != IR_OP_MATMUL) ||
+	    !value->def->operands[0]->def || value->def->operands[0]->def->op != IR_OP_DEQUANTIZE)
+		return 0;
+	return 1.0 / 16;
+}
+
 double *bound_quantize(const struct work *work, uint32_t r)
 {
 	struct truth *out = work->out[r];
 	struct cpu_shape shape = cpu_shape_of(&out->type), scale = cpu_shape_of(work->in[1].type);
-	double *bound;
+	double *bound, rounded = integer_bias_error(work->node->operands[0]);
 
 	if (!work->slack)
 		return NULL;
@@ -156,7 +172,7 @@ double *bound_quantize(const struct work *work, uint32_t r)
 		double x = work->in[0].wide[i], s = work->in[1].wide[k];
 		double dx = work->in[0].slack ? work->in[0].slack[i] : 0;
 		double ds = work->in[1].slack ? work->in[1].slack[k] : 0;
-		double q = x / s, reach = (dx + fabs(q) * ds) / (fabs(s) - ds);
+		double q = x / s, reach = (dx + fabs(q) * ds) / (fabs(s) - ds) + rounded;
 
 		if ((work->in[2].slack && work->in[2].slack[k] > 0) || ds >= fabs(s) ||
 		    !(reach < 1e9))

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Graphs as quantised networks have them: each layer takes dequantised values, has dequantised weights,
+ * and its result is quantised and dequantised again.
+ */
+#include "generate.h"
+
+#include <string.h>
+
+#define MAX_LAYERS     5
+#define NODES_OF_LAYER 8 /* at most */
+
+static enum wnn_op choose_layer(struct generator *g)
+{
+	static const enum wnn_op layers[] = {
+		WNN_OP_CONV2D,	   WNN_OP_CONV2D, WNN_OP_CONV2D,  WNN_OP_CONV_TRANSPOSE2D,
+		WNN_OP_GEMM,	   WNN_OP_MATMUL, WNN_OP_ADD,	  WNN_OP_MUL,
+		WNN_OP_SUB,	   WNN_OP_CLAMP,  WNN_OP_SIGMOID, WNN_OP_MAX_POOL2D,
+		WNN_OP_RESHAPE,	   WNN_OP_PAD,	  WNN_OP_CONCAT,  WNN_OP_TRANSPOSE,
+		WNN_OP_HARD_SWISH, WNN_OP_SLICE,  WNN_OP_ADD,	  WNN_OP_RELU,
+		WNN_OP_RESAMPLE2D,
+	};
+
+	return layers[rng_below(&g->rng, ARRAY_SIZE(layers))];
+}
+
+/* A constant with the same rank as the value that it scales or shifts. */
+static int add_constant(struct generator *g, WNNOperandDataType type, uint32_t rank,
+			const uint32_t *dims, struct fill fill)
+{
+	int id = generator_leaf(g, type, rank, dims, fill);
+
+	if (id >= 0)
+		g->graph->values[id].kind = GRAPH_CONSTANT;
+	return id;
+}
+
+/* Appends a node whose operands are set, with one result; its id, or GRAPH_ABSENT. */
+static int add_result(struct generator *g, enum wnn_op op, int data, int scale, int zero)
+{
+	struct graph *graph = g->graph;
+	struct graph_node *node = &graph->nodes[graph->num_nodes];
+	struct wnn_error err;
+
+	memset(node, 0, sizeof(*node));
+	node->op = op;
+	node->num_operands = wnn_op_info[op].operand_count;
+	node->num_results = 1;
+	for (uint32_t i = 0; i < GRAPH_MAX_OPERANDS; i++)
+		node->operands[i] = GRAPH_ABSENT;
+	node->operands[0] = data;
+	node->operands[1] = scale;
+	node->operands[2] = zero;
+	node->results[0] = generator_value(g);
+	if (data < 0 || scale < 0 || zero < 0 || node->results[0] < 0 ||
+	    graph_scratch_node(g->scratch, graph, node, g->values, &err))
+		return GRAPH_ABSENT;
+	graph->num_nodes++;
+	return node->results[0];
+}
+
+static WNNOperandDataType random_bytes(struct generator *g)
+{
+	return rng_chance(&g->rng, 50) ? WNNOperandDataType_Int8 : WNNOperandDataType_Uint8;
+}
+
+/* Scale and zero point; now and then those of the last time, so that pairs cancel out. */
+struct quantum {
+	int scale, zero;
+	WNNOperandDataType type;
+	uint32_t rank;
+};
+
+static struct quantum draw_quantum(struct generator *g, uint32_t rank, double lo, double hi)
+{
+	static const uint32_t ones[IR_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+	struct quantum q = { .type = random_bytes(g), .rank = rank };
+	bool is_signed = q.type == WNNOperandDataType_Int8;
+
+	q.scale = add_constant(g, WNNOperandDataType_Float32, rank, ones,
+			       (struct fill){ GRAPH_UNIFORM, lo, hi });
+	q.zero = add_constant(g, q.type, rank, ones,
+			      (struct fill){ GRAPH_UNIFORM, is_signed ? -8 : 0,
+					     is_signed ? 8 : 200 });
+	return q;
+}
+
+/* Quantised and dequantised. */
+static int through_integers(struct generator *g, int value, const struct quantum *q)
+{
+	int integers = add_result(g, WNN_OP_QUANTIZE_LINEAR, value, q->scale, q->zero);
+
+	if (integers < 0)
+		return integers;
+	return add_result(g, WNN_OP_DEQUANTIZE_LINEAR, integers, q->scale, q->zero);
+}
+
+/* Integers as weights, with a scale for each place of one axis, or one for all. */
+static int draw_weights(struct generator *g, const struct graph_value *like)
+{
+	uint32_t dims[IR_MAX_RANK], axis = like->rank ? rng_below(&g->rng, like->rank) : 0;
+	WNNOperandDataType type = random_bytes(g);
+	bool is_signed = type == WNNOperandDataType_Int8;
+	int data, scale, zero;
+
+	data = generator_leaf(g, type, like->rank, like->dims,
+			      (struct fill){ GRAPH_UNIFORM, is_signed ? -60 : 0, 60 });
+	if (data >= 0 && rng_chance(&g->rng, 85))
+		g->graph->values[data].kind = GRAPH_CONSTANT;
+	for (uint32_t i = 0; i < like->rank; i++)
+		dims[i] = i == axis && rng_chance(&g->rng, 60) ? like->dims[i] : 1;
+	scale = add_constant(g, WNNOperandDataType_Float32, like->rank, dims,
+			     (struct fill){ GRAPH_UNIFORM, 0.002, 0.05 });
+	zero = add_constant(g, type, like->rank, dims,
+			    (struct fill){ GRAPH_UNIFORM, 0, rng_chance(&g->rng, 70) ? 0 : 30 });
+	return add_result(g, WNN_OP_DEQUANTIZE_LINEAR, data, scale, zero);
+}
+
+static bool is_product(enum wnn_op op)
+{
+	return op == WNN_OP_CONV2D || op == WNN_OP_CONV_TRANSPOSE2D || op == WNN_OP_GEMM ||
+	       op == WNN_OP_MATMUL;
+}
+
+/* The second operand of the last call, which is a leaf, is replaced by integers. */
+static bool quantise_operand(struct generator *g)
+{
+	struct graph *graph = g->graph;
+	struct graph_node call = graph->nodes[graph->num_nodes - 1];
+	struct graph_value like = graph->values[call.operands[1]];
+	int weights;
+
+	if (like.kind == GRAPH_RESULT || like.type != WNNOperandDataType_Float32)
+		return true;
+	graph->num_nodes--;
+	weights = draw_weights(g, &like);
+	if (weights < 0)
+		return false;
+	call.operands[1] = weights;
+	graph->nodes[graph->num_nodes++] = call;
+	return true;
+}
+
+static int draw_layer(struct generator *g, int value, struct quantum *q)
+{
+	static const enum wnn_op functions[] = { WNN_OP_RELU, WNN_OP_CLAMP, WNN_OP_SIGMOID };
+	struct graph *graph = g->graph;
+	enum wnn_op op = choose_layer(g);
+	uint32_t rank;
+
+	if (!generator_fits(g, op, &graph->values[value]) || !generator_call(g, op, value))
+		return value;
+	if (graph->values[graph->nodes[graph->num_nodes - 1].results[0]].type !=
+	    WNNOperandDataType_Float32)
+		return GRAPH_ABSENT;
+	if (graph->nodes[graph->num_nodes - 1].num_operands > 1 &&
+	    (is_product(op) || rng_chance(&g->rng, 80)) && !quantise_operand(g))
+		return GRAPH_ABSENT;
+	value = graph->nodes[graph->num_nodes - 1].results[0];
+	if (is_product(op) && rng_chance(&g->rng, 50) &&
+	    generator_call(g, functions[rng_below(&g->rng, ARRAY_SIZE(functions))], value))
+		value = graph->nodes[graph->num_nodes - 1].results[0];
+	rank = graph->values[value].rank;
+	if (!q->type || q->rank != rank || is_product(op) || rng_chance(&g->rng, 50))
+		*q = draw_quantum(g, rank, 0.01, is_product(op) ? 1 : 0.2);
+	return through_integers(g, value, q);
+}
+
+void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits)
+{
+	for (uint32_t attempt = 0;; attempt++) {
+		uint32_t dims[IR_MAX_RANK], rank, wanted;
+		struct quantum q = { .scale = GRAPH_ABSENT };
+		struct generator g;
+		int value;
+
+		generator_begin(&g, graph, rng_mix(seed, attempt), true);
+		g.limits = limits;
+		rank = rng_chance(&g.rng, 75) ? 4 : rng_between(&g.rng, 1, 4);
+		wanted = rng_between(&g.rng, 2, MAX_LAYERS) * 5;
+		generator_dims(&g, rank, 8, g.budget, dims);
+		value = generator_leaf(&g, WNNOperandDataType_Float32, rank, dims,
+				       (struct fill){ GRAPH_UNIFORM, -4, 4 });
+		if (value >= 0) {
+			q = draw_quantum(&g, rank, 0.01, 0.1);
+			value = through_integers(&g, value, &q);
+		}
+		for (uint32_t i = 0; value >= 0 && i < 100 && graph->num_nodes < wanted &&
+				     graph->num_nodes + NODES_OF_LAYER <= GRAPH_MAX_NODES;
+		     i++)
+			value = draw_layer(&g, value, &q);
+		if (value >= 0) {
+			generator_finish(&g);
+			return;
+		}
+		wnn_builder_destroy(g.scratch);
+	}
+}
