@@ -263,19 +263,23 @@ static void estimate(const struct contract *c, struct contract_tile *t,
 		     const struct contract_cost *cost)
 {
 	bool mma = contract_is_mma(c);
-	uint64_t a_loads, b_loads, ld, mxu, vpu, st, once;
+	uint64_t a_loads, b_loads, dma, mxu, vpu, once, moved = cost->a + cost->b + cost->out;
 
 	count_loads(t, &a_loads, &b_loads);
 	once = cost->a + cost->b + cost->compute + cost->post + cost->out;
-	ld = a_loads * cost->a + b_loads * cost->b + t->tiles * cost->extra;
+	/*
+	 * Both DMA engines share the transfers, whichever way they go; with two tiles of an operand,
+	 * of which one is in use, they hardly work at the same time.
+	 */
+	dma = a_loads * cost->a + b_loads * cost->b + t->tiles * (cost->extra + cost->out);
 	mxu = mma ? t->tiles * t->steps * cost->compute : 0;
 	vpu = t->tiles * (cost->post + (mma ? 0 : t->steps * cost->compute));
-	st = t->tiles * cost->out;
-	ld += once - cost->a - cost->b;
+	if ((a_loads > 2 && t->a_slots < 3) || (b_loads > 2 && t->b_slots < 3))
+		dma += dma / 2;
+	dma = dma / 2 + once - moved / 2;
 	mxu += once - cost->compute;
 	vpu += once - cost->post - (mma ? 0 : cost->compute);
-	st += once - cost->out;
-	t->cycles = max_of(max_of(ld, mxu), max_of(vpu, st));
+	t->cycles = max_of(max_of(dma, mxu), vpu);
 	/* Issue and slot fetches of the command processor. */
 	if (c->a_here)
 		a_loads = 0;
@@ -283,6 +287,22 @@ static void estimate(const struct contract *c, struct contract_tile *t,
 }
 
 /* ---- the search */
+
+/*
+ * Tiles of one operand in SRAM: one to work on and one or two on their way, or those of a whole turn
+ * and one more; not more than there are.
+ */
+static uint32_t slots_of(int choice, uint64_t turn, uint64_t all)
+{
+	uint64_t want = choice == 0 ? 2 : choice == 1 ? 3 : turn + 1;
+
+	if (want < 2)
+		want = 2;
+	return (uint32_t)(want < all ? want : all);
+}
+
+#define SLOT_CHOICES 3
+#define MOST_SLOTS   4096
 
 /* Tries how many data and filter tiles stay, and both loop orders. */
 static void try_slots(const struct plan *plan, const struct contract *c, struct contract_tile *t,
@@ -293,20 +313,16 @@ static void try_slots(const struct plan *plan, const struct contract *c, struct 
 		 b_all = t->grid[CD_G] * t->grid[CD_N] * t->steps;
 	uint64_t base = t->bytes;
 
-	for (int choice = 0; choice < 8; choice++) {
-		uint64_t a_want, b_want;
+	for (int choice = 0; choice < 2 * SLOT_CHOICES * SLOT_CHOICES; choice++) {
+		uint64_t a_turn, b_turn;
 
 		t->n_inner = choice & 1;
-		a_want = choice & 2 ? (t->n_inner ? t->steps : places * t->steps) + 1 : 2;
-		b_want = choice & 4 ? (t->n_inner ? t->grid[CD_N] * t->steps : t->steps) + 1 : 2;
-		t->a_slots = a_want < 2 ? 2 : a_want < a_all ? a_want : a_all;
-		t->b_slots = b_want < 2 ? 2 : b_want < b_all ? b_want : b_all;
-		if (t->a_slots > a_all)
-			t->a_slots = a_all;
-		if (t->b_slots > b_all)
-			t->b_slots = b_all;
-		if (t->a_slots > 4096 || t->b_slots > 4096)
-			continue;
+		a_turn = t->n_inner ? t->steps : places * t->steps;
+		b_turn = t->n_inner ? t->grid[CD_N] * t->steps : t->steps;
+		a_turn = a_turn < MOST_SLOTS ? a_turn : 1;
+		b_turn = b_turn < MOST_SLOTS ? b_turn : 1;
+		t->a_slots = slots_of(choice / 2 % SLOT_CHOICES, a_turn, a_all);
+		t->b_slots = slots_of(choice / 2 / SLOT_CHOICES, b_turn, b_all);
 		t->bytes = base + t->a_slots * t->a_bytes + t->b_slots * t->b_bytes;
 		if (t->bytes > plan_sram(plan))
 			continue;

@@ -4,19 +4,11 @@
  * filter stay in a few slots each and are loaded again only when they were evicted.
  */
 #include "plan/kernel/contract.h"
+#include "plan/kernel/pool.h"
 
 #include <string.h>
 
 #include "util/malloc.h"
-
-/* Tiles of one operand in SRAM, least recently used first out. */
-struct pool {
-	uint64_t address, bytes;
-	uint32_t slots;
-	int64_t *key;
-	uint64_t *used;
-	uint64_t clock;
-};
 
 struct contract_state {
 	struct plan *plan;
@@ -37,51 +29,6 @@ struct event {
 	uint64_t a, b, extra[CONTRACT_MAX_EXTRAS];
 	struct npu_view a_view, b_view;
 };
-
-static int pool_init(struct pool *pool, uint64_t *at, uint64_t bytes, uint32_t slots)
-{
-	pool->address = *at;
-	pool->bytes = bytes;
-	pool->slots = slots;
-	pool->key = wnn_calloc(slots + 1, sizeof(*pool->key));
-	pool->used = wnn_calloc(slots + 1, sizeof(*pool->used));
-	*at += bytes * slots;
-	for (uint32_t i = 0; pool->key && i < slots; i++)
-		pool->key[i] = -1;
-	return pool->key && pool->used ? 0 : -1;
-}
-
-static void pool_free(struct pool *pool)
-{
-	wnn_free(pool->key);
-	wnn_free(pool->used);
-}
-
-static void pool_forget(struct pool *pool)
-{
-	for (uint32_t i = 0; i < pool->slots; i++)
-		pool->key[i] = -1;
-}
-
-/* Address of the slot for `key`; *hit when its content is there already. */
-static uint64_t pool_get(struct pool *pool, int64_t key, bool *hit)
-{
-	uint32_t oldest = 0;
-
-	for (uint32_t i = 0; i < pool->slots; i++) {
-		if (pool->key[i] == key) {
-			pool->used[i] = ++pool->clock;
-			*hit = true;
-			return pool->address + i * pool->bytes;
-		}
-		if (pool->used[i] < pool->used[oldest])
-			oldest = i;
-	}
-	pool->key[oldest] = key;
-	pool->used[oldest] = ++pool->clock;
-	*hit = false;
-	return pool->address + oldest * pool->bytes;
-}
 
 /* ---- events in loop order */
 

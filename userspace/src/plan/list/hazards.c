@@ -209,18 +209,25 @@ static void wait_for(struct plan_hazards *hazards, uint8_t engine, uint32_t need
 	}
 }
 
+void hazards_find(const struct plan_hazards *hazards, const struct hazard_access *access,
+		  uint32_t count, uint32_t after[ONPU_ENG_COUNT])
+{
+	memset(after, 0, ONPU_ENG_COUNT * sizeof(*after));
+	for (uint32_t i = 0; i < count; i++)
+		collect(hazards, key_of(&access[i]) + access[i].lo,
+			key_of(&access[i]) + access[i].hi, access[i].write, after);
+}
+
 int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,
 		const struct hazard_access *access, uint32_t count, uint8_t *waits,
 		size_t after[ONPU_ENG_COUNT])
 {
-	uint32_t need[ONPU_ENG_COUNT] = { 0 };
+	uint32_t need[ONPU_ENG_COUNT];
 
 	if (wnn_array_reserve(&hazards->clocks, &hazards->cap_clocks, op + 1,
 			      sizeof(*hazards->clocks)))
 		return -1;
-	for (uint32_t i = 0; i < count; i++)
-		collect(hazards, key_of(&access[i]) + access[i].lo,
-			key_of(&access[i]) + access[i].hi, access[i].write, need);
+	hazards_find(hazards, access, count, need);
 	wait_for(hazards, engine, need, waits, after);
 	hazards->known[engine].seen[engine] = op + 1;
 	hazards->clocks[op] = hazards->known[engine];

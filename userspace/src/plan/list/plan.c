@@ -148,13 +148,18 @@ static struct hazard_access access_of(const struct npu_view *view, const struct 
 	return access;
 }
 
-static uint8_t engine_of(const struct plan_insn *insn)
+/* When all has ended that the accesses must not precede. */
+static uint64_t ready_time(const struct plan *plan, const struct hazard_access *access,
+			   uint32_t count)
 {
-	uint8_t engine = onpu_op_info[insn->op].engine;
+	uint32_t after[ONPU_ENG_COUNT];
+	uint64_t ready = 0;
 
-	if (engine == ONPU_ENG_DMA)
-		return insn->on_st ? ONPU_ENG_ST : ONPU_ENG_LD;
-	return engine;
+	hazards_find(plan->list.hazards, access, count, after);
+	for (int e = 0; e < ONPU_ENG_COUNT; e++)
+		if (after[e] && plan->list.ops[after[e] - 1].end > ready)
+			ready = plan->list.ops[after[e] - 1].end;
+	return ready;
 }
 
 static bool check_access(struct plan *plan, const struct npu_view *view,
@@ -213,18 +218,25 @@ static uint32_t collect_accesses(struct plan *plan, const struct plan_insn *insn
 	return count;
 }
 
-static struct plan_op *add_insn(struct plan *plan, const struct plan_insn *insn, uint64_t cost)
+static struct plan_op *add_insn(struct plan *plan, const struct plan_insn *insn, uint64_t cost,
+				uint64_t ready)
 {
+	uint8_t engine = onpu_op_info[insn->op].engine;
 	struct plan_op *op = add_op(plan);
+	bool on_st = false;
 
 	if (!op)
 		return NULL;
+	if (engine == ONPU_ENG_DMA) {
+		on_st = timeline_prefers_st(plan, insn->on_st, ready);
+		engine = on_st ? ONPU_ENG_ST : ONPU_ENG_LD;
+	}
 	*op = (struct plan_op){
 		.op = insn->op,
-		.engine = engine_of(insn),
+		.engine = engine,
 		.axes = insn->axes,
 		.axis = insn->axis,
-		.on_st = insn->on_st,
+		.on_st = on_st,
 		.acc = insn->acc,
 		.part = insn->part,
 		.lanes = insn->lanes,
@@ -248,6 +260,7 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 	struct hazard_access access[6];
 	size_t after[ONPU_ENG_COUNT];
 	struct plan_op *op;
+	uint64_t ready;
 	uint32_t count;
 
 	if (plan->report.failed)
@@ -262,9 +275,11 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 		plan_preempt(plan);
 	plan->list.at_boundary = false;
 	count = collect_accesses(plan, insn, access);
-	op = count ? add_insn(plan, insn, cost) : NULL;
+	ready = ready_time(plan, access, count);
+	op = count ? add_insn(plan, insn, cost, ready) : NULL;
 	if (!op)
 		return;
+	timeline_add(plan, op, ready);
 	plan->list.since_preempt += cost + SEMAPHORES_OF_ONE;
 	count_bytes(plan, insn);
 	if (hazards_add(plan->list.hazards, op->engine, plan->list.num_ops - 1, access, count,
@@ -319,6 +334,7 @@ void plan_preempt(struct plan *plan)
 	op->engine = ONPU_ENG_CP;
 	op->cost = 1;
 	plan->list.since_preempt = 0;
+	timeline_drain(&plan->list.timeline);
 	hazards_forget(plan->list.hazards);
 }
 

@@ -99,7 +99,7 @@ static inline struct plan_param plan_param_make(enum plan_schema schema)
 /* What plan_emit() takes: absent operands are NULL. */
 struct plan_insn {
 	enum onpu_op op;
-	bool on_st; /* DMA: the ST engine instead of LD */
+	bool on_st; /* DMA: the ST engine rather than LD when both are as good */
 	const struct npu_view *dst, *s0, *s1, *s2;
 	const struct plan_param *param;
 	uint8_t axes, axis;
@@ -114,10 +114,10 @@ struct plan_op {
 	uint8_t waits, signals; /* masks of engines that this one waits for, that wait for it */
 	int32_t view[4];	/* DST, S0, S1, S2: index into plan.list.views or -1 */
 	int32_t param;
-	uint32_t node; /* index in the compiled range */
-	uint32_t live; /* preempt: bytes of SRAM that are read later */
-	bool cut;      /* a job of its own begins here */
-	uint64_t cost;
+	uint32_t node;	    /* index in the compiled range */
+	uint32_t live;	    /* preempt: bytes of SRAM that are read later */
+	bool cut;	    /* a job of its own begins here */
+	uint64_t cost, end; /* cycles of its own; when it ends */
 };
 
 /* Before this instruction nothing in these bytes of SRAM is read later: a value begins in them. */
@@ -134,6 +134,18 @@ struct plan_set {
 	size_t hash_size;
 };
 
+#define PLAN_MAX_FIFO 64
+
+/* Instructions of one engine: when it is free, how many it had, when the last ones of them started. */
+struct plan_queue {
+	uint64_t free, count, start[PLAN_MAX_FIFO];
+};
+
+struct plan_timeline {
+	struct plan_queue queue[ONPU_ENG_COUNT];
+	uint64_t issue, last; /* when the last instruction was issued; when all have ended */
+};
+
 struct plan_hazards;
 struct plan_values;
 
@@ -143,6 +155,7 @@ struct plan_list {
 	size_t num_ops, cap_ops;
 	struct plan_set views, params; /* of npu_view and plan_param */
 	struct plan_hazards *hazards;
+	struct plan_timeline timeline;
 	bool at_boundary;	/* the node at hand has no instruction yet */
 	uint64_t since_preempt; /* cycles of all engines */
 	struct plan_birth *births;
@@ -298,6 +311,9 @@ struct hazard_access {
 	int64_t lo, hi;
 	bool write;
 };
+/* Sets after[engine] to 1 + the last instruction of each engine that these must not precede, or 0. */
+void hazards_find(const struct plan_hazards *hazards, const struct hazard_access *access,
+		  uint32_t count, uint32_t after[ONPU_ENG_COUNT]);
 /*
  * Registers instruction `op` (index into plan.list.ops) of `engine`; sets *waits to the engines it must
  * wait for and after[engine] to the instruction of that engine.
@@ -306,8 +322,16 @@ int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,
 		const struct hazard_access *access, uint32_t count, uint8_t *waits,
 		size_t after[ONPU_ENG_COUNT]);
 
-/* ---- timeline.c: cycles of the whole by the cost model; adds to each node what it took */
-uint64_t plan_estimate(struct plan *plan);
+/* ---- timeline.c: cycles by the cost model */
+/*
+ * Whether ST comes to a transfer earlier than LD when what it needs has ended at @ready; the engine
+ * that it has by itself if both come at the same time.
+ */
+bool timeline_prefers_st(const struct plan *plan, bool by_itself, uint64_t ready);
+/* An instruction follows; its node is charged for what the whole takes longer. */
+void timeline_add(struct plan *plan, struct plan_op *op, uint64_t ready);
+/* All engines come to rest. */
+void timeline_drain(struct plan_timeline *tl);
 
 /* ---- refusals.c */
 /* If the node at hand failed, notes why; the plan goes on behind it, to find all that fail. */

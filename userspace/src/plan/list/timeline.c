@@ -1,77 +1,65 @@
 // SPDX-License-Identifier: MIT
 /*
- * The time that a plan takes by the cost model: each engine executes its instructions in order, and a
- * signal is given when the instruction that gives it ends.
+ * When instructions run, by the cost model: the command processor issues one after the other, as long
+ * as the queue of its engine has room; each engine executes its own in order, from the time on at which
+ * what it waits for has ended. Kernels do not say when, so this is kept while they emit: it is the
+ * estimate of a node's time, and it tells which of the two DMA engines comes to a transfer first.
  */
 #include "plan/list/plan.h"
-#include "util/malloc.h"
-
-/* When each signal from one engine to another was given; `taken` of them have been waited for. */
-struct tokens {
-	uint64_t *time;
-	size_t count, cap, taken;
-};
-
-struct timeline {
-	struct tokens tokens[ONPU_ENG_COUNT][ONPU_ENG_COUNT]; /* from, to */
-	uint64_t free[ONPU_ENG_COUNT]; /* when each engine has done its work */
-	uint64_t issue, last;
-};
 
 /* An instruction and about two new slots. */
 #define ISSUE_CYCLES 8
 
-static void run_op(struct plan *plan, struct timeline *tl, const struct plan_op *op)
+/* When an instruction can be issued to an engine at the earliest. */
+static uint64_t issue_time(const struct plan_timeline *tl, uint8_t engine, uint32_t depth)
 {
-	uint64_t start;
+	const struct plan_queue *queue = &tl->queue[engine];
+	uint64_t issue = tl->issue + ISSUE_CYCLES, room = 0;
 
-	tl->issue += ISSUE_CYCLES;
-	if (op->op == ONPU_OP_PREEMPT) {
-		tl->issue = tl->issue > tl->last ? tl->issue : tl->last;
-		return;
-	}
-	start = tl->free[op->engine] > tl->issue ? tl->free[op->engine] : tl->issue;
-	for (int e = 0; e < ONPU_ENG_COUNT; e++) {
-		struct tokens *tokens = &tl->tokens[e][op->engine];
-
-		if (!(op->waits >> e & 1))
-			continue;
-		if (tokens->time[tokens->taken] > start)
-			start = tokens->time[tokens->taken];
-		tokens->taken++;
-	}
-	tl->free[op->engine] = start + op->cost;
-	if (tl->free[op->engine] > tl->last)
-		tl->last = tl->free[op->engine];
-	for (int e = 0; e < ONPU_ENG_COUNT; e++) {
-		struct tokens *tokens = &tl->tokens[op->engine][e];
-
-		if (!(op->signals >> e & 1) || plan_grow(plan, &tokens->time, &tokens->cap,
-							 tokens->count + 1, sizeof(*tokens->time)))
-			continue;
-		tokens->time[tokens->count++] = start + op->cost;
-	}
+	if (queue->count >= depth)
+		room = queue->start[(queue->count - depth) % PLAN_MAX_FIFO];
+	return issue > room ? issue : room;
 }
 
-uint64_t plan_estimate(struct plan *plan)
+static uint32_t fifo_depth(const struct plan *plan)
 {
-	struct timeline *tl = wnn_calloc(1, sizeof(*tl));
-	uint64_t total;
+	return plan->caps->fifo_depth < PLAN_MAX_FIFO ? plan->caps->fifo_depth : PLAN_MAX_FIFO;
+}
 
-	if (!tl) {
-		plan_nomem(plan);
-		return 0;
-	}
-	for (size_t i = 0; i < plan->list.num_ops && !plan->report.failed; i++) {
-		uint64_t before = tl->last;
+static uint64_t start_time(const struct plan *plan, uint8_t engine, uint64_t ready)
+{
+	const struct plan_timeline *tl = &plan->list.timeline;
+	uint64_t start = issue_time(tl, engine, fifo_depth(plan));
 
-		run_op(plan, tl, &plan->list.ops[i]);
-		plan->report.nodes[plan->list.ops[i].node].est_cycles += tl->last - before;
-	}
-	total = tl->last;
-	for (int a = 0; a < ONPU_ENG_COUNT; a++)
-		for (int b = 0; b < ONPU_ENG_COUNT; b++)
-			wnn_free(tl->tokens[a][b].time);
-	wnn_free(tl);
-	return total;
+	if (tl->queue[engine].free > start)
+		start = tl->queue[engine].free;
+	return ready > start ? ready : start;
+}
+
+bool timeline_prefers_st(const struct plan *plan, bool by_itself, uint64_t ready)
+{
+	uint64_t ld = start_time(plan, ONPU_ENG_LD, ready);
+	uint64_t st = start_time(plan, ONPU_ENG_ST, ready);
+
+	return ld == st ? by_itself : st < ld;
+}
+
+void timeline_add(struct plan *plan, struct plan_op *op, uint64_t ready)
+{
+	struct plan_timeline *tl = &plan->list.timeline;
+	struct plan_queue *queue = &tl->queue[op->engine];
+	uint64_t start = start_time(plan, op->engine, ready), before = tl->last;
+
+	tl->issue = issue_time(tl, op->engine, fifo_depth(plan));
+	queue->start[queue->count++ % PLAN_MAX_FIFO] = start;
+	queue->free = op->end = start + op->cost;
+	if (op->end > tl->last)
+		tl->last = op->end;
+	plan->report.nodes[op->node].est_cycles += tl->last - before;
+}
+
+void timeline_drain(struct plan_timeline *tl)
+{
+	if (tl->issue < tl->last)
+		tl->issue = tl->last;
 }
