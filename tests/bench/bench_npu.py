@@ -90,6 +90,8 @@ def measure_network(args, name):
         print(f"{name:20} {key:5} {ran['cycles'] // batch:9} cycles  bound {least // batch:9}  share {100 * least / ran['cycles']:5.1f} %  "
               f"of the peak {100 * share_of_peak(macs, ran['cycles'], type):5.1f} %  in {ran['bytes_ld'] / 1e6:6.1f} MB  "
               f"out {ran['bytes_st'] / 1e6:6.1f} MB  build {ran['build_s']:.2f} s", flush=True)
+        if args.nodes:
+            print_nodes(net, ran["plan"])
     return result
 
 
