@@ -99,20 +99,26 @@ static int through_integers(struct generator *g, int value, const struct quantum
 static int draw_weights(struct generator *g, const struct graph_value *like)
 {
 	uint32_t dims[IR_MAX_RANK], axis = like->rank ? rng_below(&g->rng, like->rank) : 0;
-	WNNOperandDataType type = random_bytes(g);
-	bool is_signed = type == WNNOperandDataType_Int8;
-	int data, scale, zero;
+	bool packed = rng_chance(&g->rng, 25), is_signed = rng_chance(&g->rng, 50);
+	WNNOperandDataType type = packed    ? is_signed ? WNNOperandDataType_Int4 :
+							  WNNOperandDataType_Uint4 :
+				  is_signed ? WNNOperandDataType_Int8 :
+					      WNNOperandDataType_Uint8;
+	int data, scale, zero, most = packed ? 7 : 60;
 
 	data = generator_leaf(g, type, like->rank, like->dims,
-			      (struct fill){ GRAPH_UNIFORM, is_signed ? -60 : 0, 60 });
+			      (struct fill){ GRAPH_UNIFORM, is_signed ? -most : 0, most });
 	if (data >= 0 && rng_chance(&g->rng, 85))
 		g->graph->values[data].kind = GRAPH_CONSTANT;
 	for (uint32_t i = 0; i < like->rank; i++)
-		dims[i] = i == axis && rng_chance(&g->rng, 60) ? like->dims[i] : 1;
+		dims[i] = i == axis && rng_chance(&g->rng, 60)		  ? like->dims[i] :
+			  !(like->dims[i] % 2) && rng_chance(&g->rng, 15) ? like->dims[i] / 2 :
+									    1;
 	scale = add_constant(g, WNNOperandDataType_Float32, like->rank, dims,
 			     (struct fill){ GRAPH_UNIFORM, 0.002, 0.05 });
 	zero = add_constant(g, type, like->rank, dims,
-			    (struct fill){ GRAPH_UNIFORM, 0, rng_chance(&g->rng, 70) ? 0 : 30 });
+			    (struct fill){ GRAPH_UNIFORM, 0,
+					   rng_chance(&g->rng, 70) ? 0 : most / 2 });
 	return add_result(g, WNN_OP_DEQUANTIZE_LINEAR, data, scale, zero);
 }
 

@@ -65,7 +65,7 @@ void rig_expect_all_seen(uint64_t ops);
 /* The operators of test_cpu_integer.c. */
 #define RIG_OPS_INTEGER                                                                            \
 	(UINT64_C(1) << IR_OP_QCONV | UINT64_C(1) << IR_OP_QMATMUL | UINT64_C(1) << IR_OP_QUNARY | \
-	 UINT64_C(1) << IR_OP_QBINARY)
+	 UINT64_C(1) << IR_OP_QBINARY | UINT64_C(1) << IR_OP_WMATMUL)
 
 /* The operators of test_cpu_fast.c; the others are those of test_cpu_indexed.c. */
 #define RIG_OPS_FAST                                                                               \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The fast layer against the reference kernels: operators on 8-bit integers, bit by bit. */
+/* The fast layer against the reference kernels: operators on 8-bit integers, bit by bit; packed weights. */
 #include <string.h>
 
 #include "rig.h"
@@ -123,6 +123,35 @@ static bool qmatmul_round(void)
 	return rig_compare(&rig, IR_OP_QMATMUL, &attrs, 1, &type, 0);
 }
 
+static bool wmatmul_round(void)
+{
+	static const enum ir_dtype types[] = { IR_I4, IR_U4, IR_I8, IR_U8 };
+	enum ir_dtype real = random_below(3) ? IR_F32 : IR_F16, packed = types[random_below(4)];
+	int64_t m = between(1, 20), n = between(1, 40), blocks = between(1, 4);
+	int64_t k = blocks * between(1, 24), per_column = random_below(2) ? n : 1;
+	union ir_attrs attrs = { .matmul = {
+					 .b_transpose = random_below(2),
+					 .alpha = random_below(2) ? 1 : 0.5f,
+					 .beta = 1,
+					 .act = { .kind = random_below(2) ? IR_UNARY_NONE :
+									    IR_RELU },
+				 } };
+	bool tb = attrs.matmul.b_transpose;
+	const int64_t b_dims[2] = { tb ? n : k, tb ? k : n };
+	const int64_t s_dims[2] = { tb ? per_column : blocks, tb ? blocks : per_column };
+	struct ir_type type = ir_type_make(real, 2, (int64_t[]){ m, n });
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_add(&rig, real, 2, (int64_t[]){ m, k });
+	rig_add(&rig, packed, 2, b_dims);
+	rig_add_between(&rig, real, 2, s_dims, 0.01, 0.05);
+	rig_add(&rig, packed, 2, s_dims);
+	if (random_below(2))
+		rig_add(&rig, real, 1, &n);
+	return rig_compare(&rig, IR_OP_WMATMUL, &attrs, 1, &type, real == IR_F32 ? 1e-5 : 2e-3);
+}
+
 static void add_quantized(struct rig *rig, const struct ir_type *type, const int64_t *dims)
 {
 	rig_add(rig, type->dtype, type->rank, dims);
@@ -176,6 +205,7 @@ static bool qbinary_round(void)
 
 FAMILY(qconv)
 FAMILY(qmatmul)
+FAMILY(wmatmul)
 FAMILY(qunary)
 FAMILY(qbinary)
 
@@ -188,9 +218,9 @@ static void test_all_kernels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_qconv),	    cmocka_unit_test(test_qmatmul),
-		cmocka_unit_test(test_qunary),	    cmocka_unit_test(test_qbinary),
-		cmocka_unit_test(test_all_kernels),
+		cmocka_unit_test(test_qconv),	cmocka_unit_test(test_qmatmul),
+		cmocka_unit_test(test_qunary),	cmocka_unit_test(test_qbinary),
+		cmocka_unit_test(test_wmatmul), cmocka_unit_test(test_all_kernels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,7 @@ static int run_named(struct ir_graph **graph, const char *name, const struct pas
 		{ "fuse_activation", pass_fuse_activation },
 		{ "sink_dequantize", pass_sink_dequantize },
 		{ "fuse_integers", pass_fuse_integers },
+		{ "fuse_weights", pass_fuse_weights },
 		{ "drop_dead", pass_drop_dead },
 	};
 

@@ -35,6 +35,7 @@ static const char *const lines[] = {
 	"float32[2,4,2,2] = conv(%0, %2) pad=0,0,0,0 stride=1,1 dilation=1,1 groups=3 nhwc hwoi "
 	"transposed ; convTranspose2d",
 	"float32[2,2] = matmul(%4, %4, -) ta tb alpha=0.5 beta=-2 act=relu(0,0) ; gemm+relu",
+	"float32[2,3] = wmatmul(%4, %9, %1, %9) tb alpha=1 beta=1 ; gemm",
 	"float32[2,3,2,2] = pool(%0) average window=2,2 pad=0,0,0,0 stride=2,2 dilation=1,1 nchw ; "
 	"averagePool2d",
 	"float32[2,3,4,4] = unary(%0) hard_sigmoid(0.2,0.5) ; hardSigmoid",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operators on 8-bit integers: the same bits as the reference kernels, for every size of SRAM. */
+/* Operators on 8-bit integers: the bits of the reference kernels, for every size of SRAM; packed weights. */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -253,6 +253,51 @@ static void test_matmul(void **state)
 	}
 }
 
+/* Weights of 4 and 8 bits, a scale for each block and column, or for fewer. */
+static void test_weights(void **state)
+{
+	static const enum ir_dtype types[] = { IR_I4, IR_U4, IR_I8, IR_U8 };
+
+	for (int i = 0; i < 32; i++) {
+		enum ir_dtype packed = types[i % 4], real = i & 4 ? IR_F16 : IR_F32;
+		union ir_attrs attrs = { .axis = 0 };
+		struct ir_value *operand[5] = { NULL };
+		struct test_graph t;
+		int64_t m, n, k, blocks, columns;
+		uint32_t operands;
+		bool tb;
+
+		random_seed(4700 + i);
+		m = random_below(2) ? 1 : between(1, 90);
+		n = 2 * between(1, 150);
+		blocks = random_below(3) ? between(2, 12) : 1;
+		k = blocks * between(1, 60);
+		columns = random_below(2) ? n : random_below(2) ? n / 2 : 1;
+		tb = random_below(2);
+		operands = random_below(2) ? 5 : 4;
+		attrs.matmul = (struct ir_matmul_attrs){
+			.b_transpose = tb, .alpha = 1, .beta = 1, .act = { .kind = IR_UNARY_NONE }
+		};
+		graph_init(&t);
+		t.tolerance = real == IR_F16 ? 2e-3 : 1e-5;
+		operand[0] = add_operand(&t, real, 2, (int64_t[]){ m, k }, false);
+		operand[1] =
+			add_operand(&t, packed, 2, (int64_t[]){ tb ? n : k, tb ? k : n }, true);
+		operand[2] = add_operand(
+			&t, real, 2, (int64_t[]){ tb ? columns : blocks, tb ? blocks : columns },
+			true);
+		operand[3] = add_operand(
+			&t, packed, 2, (int64_t[]){ tb ? columns : blocks, tb ? blocks : columns },
+			true);
+		if (operands > 4)
+			operand[4] = add_operand(&t, real, 1, &n, random_below(2));
+		add_result(&t, add_node(&t, IR_OP_WMATMUL, operand, operands, real, 2,
+					(int64_t[]){ m, n }, &attrs));
+		check_graph(&t, *state);
+		graph_free(&t);
+	}
+}
+
 static void add_quantized(struct test_graph *t, struct ir_value **operand, enum ir_dtype dtype,
 			  uint32_t rank, const int64_t *dims)
 {
@@ -323,7 +368,7 @@ int main(void)
 		cmocka_unit_test(test_conv),	   cmocka_unit_test(test_depthwise),
 		cmocka_unit_test(test_transposed), cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_matmul),	   cmocka_unit_test(test_elementwise),
-		cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_weights),	   cmocka_unit_test(test_jobs),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

@@ -62,7 +62,7 @@ struct cpu_fast_family {
 
 extern const struct cpu_fast_family cpu_fast_conv, cpu_fast_matmul, cpu_fast_pool,
 	cpu_fast_elementwise, cpu_fast_move, cpu_fast_softmax, cpu_fast_index, cpu_fast_quantize,
-	cpu_fast_resample, cpu_fast_recurrent, cpu_fast_reduce, cpu_fast_integer;
+	cpu_fast_resample, cpu_fast_recurrent, cpu_fast_reduce, cpu_fast_integer, cpu_fast_weights;
 
 /* NULL when there are no fast kernels for an operator, or none that takes this node. */
 const struct cpu_fast_family *cpu_fast_family(enum ir_op op);

@@ -241,6 +241,48 @@ void cpu_ref_matmul(const struct ir_node *node, const void *const *in, void *con
 	}
 }
 
+/* The second operand is dequantised element by element, each rounded to the type of the first. */
+static double weight_at(const struct ir_node *node, const void *const *in, int64_t i)
+{
+	const struct ir_type *type = &node->operands[1]->type, *scales = &node->operands[2]->type;
+	struct cpu_shape shape = cpu_shape_of(type), scale = cpu_shape_of(scales);
+	int64_t k = cpu_block_offset(&shape, &scale, i);
+	int64_t difference =
+		cpu_load_int(type->dtype, in[1], i) - cpu_load_int(type->dtype, in[3], k);
+	double rounded; /* room for any type */
+
+	cpu_store(scales->dtype, &rounded, 0,
+		  (double)difference * cpu_load(scales->dtype, in[2], k));
+	return cpu_load(scales->dtype, &rounded, 0);
+}
+
+void cpu_ref_wmatmul(const struct ir_node *node, const void *const *in, void *const *out)
+{
+	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
+	bool has_bias = node->num_operands > 4 && node->operands[4];
+	enum ir_dtype dtype = node->results[0]->type.dtype;
+	struct matmul mm = matmul_of(node, in);
+	int64_t sc[IR_MAX_RANK] = { 0 };
+
+	if (has_bias) {
+		struct cpu_shape c = cpu_shape_of(&node->operands[4]->type);
+
+		cpu_broadcast_strides(&c, &mm.y, sc);
+	}
+	for (int64_t i = 0; i < mm.y.count; i++) {
+		int64_t ia = cpu_offset(&mm.y, i, mm.sa), ib = cpu_offset(&mm.y, i, mm.sb);
+		double sum = 0;
+
+		for (int64_t k = 0; k < mm.depth; k++)
+			sum += factor_at(&mm.a, ia + k * mm.ka) *
+			       weight_at(node, in, ib + k * mm.kb);
+		sum *= attrs->alpha;
+		if (has_bias)
+			sum += attrs->beta * cpu_load(dtype, in[4], cpu_offset(&mm.y, i, sc));
+		cpu_store(dtype, out[0], i, cpu_apply_unary(&attrs->act, sum));
+	}
+}
+
 void cpu_ref_qmatmul(const struct ir_node *node, const void *const *in, void *const *out)
 {
 	struct matmul mm = matmul_of(node, in);

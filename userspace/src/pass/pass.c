@@ -88,6 +88,7 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 		{ integers, pass_fuse_integers, false },
 		{ integers, pass_drop_dead, false },
 		{ integers && fold, pass_fold, false },
+		{ fuse, pass_fuse_weights, false },
 		{ true, pass_drop_dead, false },
 	};
 

@@ -137,10 +137,15 @@ static void measure(const struct contract *c, struct contract_tile *t)
 	data = data_elements(c, t, &s);
 	t->a_bytes = c->a_here ? 0 : plan_align(data * plan_dtype_bytes(c->a.dtype));
 	t->real_bytes = c->real_scale ? plan_align(data * plan_dtype_bytes(ONPU_DT_F32)) : 0;
-	t->b_bytes = c->b.rank && !c->b_here ?
+	t->b_bytes = !c->b.rank || c->b_here ?
+			     0 :
 			     plan_align(t->tile[CD_G] * s.khs * s.kws * s.ks * t->tile[CD_N] *
-					plan_dtype_bytes(c->b.dtype)) :
-			     0;
+					plan_dtype_bytes(c->b.dtype));
+	t->wide_bytes = 0;
+	if (c->weights) {
+		t->wide_bytes = t->b_bytes;
+		t->b_bytes = weights_bytes(c, t, s.ks, t->tile[CD_N]);
+	}
 	t->direct = c->acc_dtype == c->out.dtype || (t->steps == 1 && !c->num_posts);
 	t->acc_bytes = t->direct && (c->out_here || c->acc_dtype != c->out.dtype) ?
 			       0 :
@@ -149,7 +154,8 @@ static void measure(const struct contract *c, struct contract_tile *t)
 			       0 :
 			       plan_align(results * plan_dtype_bytes(c->out.dtype));
 	t->acc_slots = t->tiles > 1 ? 2 : 1;
-	t->bytes = (t->acc_bytes + t->out_bytes) * t->acc_slots + t->real_bytes;
+	t->bytes = (t->acc_bytes + t->out_bytes) * t->acc_slots + t->real_bytes +
+		   WEIGHTS_SLOTS * t->wide_bytes;
 	measure_extras(c, t);
 }
 
@@ -188,7 +194,7 @@ static uint64_t b_cost(const struct plan *plan, const struct contract *c,
 
 	if (!c->b.rank)
 		return 0;
-	if (c->b_data)
+	if (c->b_data || c->weights)
 		return ONPU_CYCLES_DMA + wnn_div_up(t->b_bytes, plan->caps->dma_bytes_per_cycle);
 	dst = view_sram(0, c->b.dtype, 5, dim, c->b.stride);
 	memcpy(src.dim, dim, sizeof(dim));
@@ -259,7 +265,7 @@ static void count_loads(const struct contract_tile *t, uint64_t *a_loads, uint64
 	*b_loads = g * n * t->steps * (t->b_slots >= b_turn ? 1 : places);
 }
 
-static void estimate(const struct contract *c, struct contract_tile *t,
+static void estimate(const struct plan *plan, const struct contract *c, struct contract_tile *t,
 		     const struct contract_cost *cost)
 {
 	bool mma = contract_is_mma(c);
@@ -279,6 +285,9 @@ static void estimate(const struct contract *c, struct contract_tile *t,
 	dma = dma / 2 + once - moved / 2;
 	mxu += once - cost->compute;
 	vpu += once - cost->post - (mma ? 0 : cost->compute);
+	if (c->weights)
+		vpu += b_loads * (ONPU_CYCLES_VECTOR +
+				  t->wide_bytes / plan_dtype_bytes(c->b.dtype) / plan->caps->lanes);
 	t->cycles = max_of(max_of(dma, mxu), vpu);
 	/* Issue and slot fetches of the command processor. */
 	if (c->a_here)
@@ -326,7 +335,7 @@ static void try_slots(const struct plan *plan, const struct contract *c, struct 
 		t->bytes = base + t->a_slots * t->a_bytes + t->b_slots * t->b_bytes;
 		if (t->bytes > plan_sram(plan))
 			continue;
-		estimate(c, t, cost);
+		estimate(plan, c, t, cost);
 		if (t->cycles < best->cycles)
 			*best = *t;
 	}

@@ -37,6 +37,18 @@ struct contract_post {
 	int third; /* third source: 1 + its index among the extras, 0 none */
 };
 
+/*
+ * A constant filter of one group and one tap as integers, which are dequantised tile by tile in SRAM.
+ * Strides are in elements; b of the contraction describes the dequantised filter.
+ */
+struct contract_weights {
+	uint8_t dtype;			    /* int8, uint8, int4 or uint4 */
+	const uint8_t *data, *scale, *zero; /* zero NULL: all are 0 */
+	int64_t k_stride, n_stride;
+	int64_t block, n_block; /* elements along k and n with one scale; block 0: all of them */
+	int64_t k_scale_stride, n_scale_stride; /* from block to block; of scales and zero points */
+};
+
 struct contract {
 	const char *kernel;
 	enum onpu_op op;   /* mma.*, or a window instruction (k is 1 then) */
@@ -59,7 +71,8 @@ struct contract {
 	int64_t halo[2][2];    /* padding around the data, which lies in SRAM then */
 	uint64_t halo_value;   /* of which it consists, as bits of an element */
 	const uint8_t *b_data; /* constant filter: bytes of element 0, b has only strides */
-	struct npu_view out;   /* [g,b,h,w,n] */
+	const struct contract_weights *weights; /* in place of b_data, or NULL */
+	struct npu_view out;			/* [g,b,h,w,n] */
 	uint32_t num_extras, num_posts;
 	struct contract_extra extra[CONTRACT_MAX_EXTRAS];
 	struct contract_post post[CONTRACT_MAX_POSTS];
@@ -80,6 +93,7 @@ struct contract_tile {
 	uint32_t a_slots, b_slots, acc_slots;
 	uint64_t a_bytes, b_bytes, acc_bytes, out_bytes;
 	uint64_t real_bytes; /* of data that became float32 */
+	uint64_t wide_bytes; /* of a filter that was dequantised; two of them */
 	uint64_t extra_bytes[CONTRACT_MAX_EXTRAS], scaled_bytes[CONTRACT_MAX_EXTRAS];
 	uint32_t extra_slots[CONTRACT_MAX_EXTRAS];
 	uint64_t bytes, cycles;
@@ -122,6 +136,17 @@ void contract_run(struct plan *plan, const struct contract *c, const struct cont
 void contract_done(struct contract_prepared *p);
 /* The same in one, for filters that are not packed; `p` is all 0 before the first time. */
 void contract_emit_again(struct plan *plan, const struct contract *c, struct contract_prepared *p);
+
+/* ---- weights.c: filters of integers */
+#define WEIGHTS_SLOTS 2 /* dequantised tiles: one in use, one being made */
+/* A tile of the filter with its scales and zero points, as it lies in memory and in SRAM. */
+uint64_t weights_bytes(const struct contract *c, const struct contract_tile *t, int64_t ks,
+		       int64_t n);
+void weights_pack(const struct contract *c, const struct contract_tile *t,
+		  const struct contract_step *s, int64_t n, int64_t ns, uint8_t *to);
+/* Dequantises the tile at an address to the view of a filter's tile. */
+void weights_unpack(struct plan *plan, const struct contract *c, const struct contract_tile *t,
+		    const struct npu_view *wide, uint64_t packed);
 
 /* ---- phases.c: transposed convolutions */
 bool phases_apply(const struct contract *c);

@@ -14,7 +14,7 @@ struct contract_state {
 	struct plan *plan;
 	const struct contract *c;
 	const struct contract_tile *t;
-	struct pool a, b, extra[CONTRACT_MAX_EXTRAS];
+	struct pool a, b, wide, extra[CONTRACT_MAX_EXTRAS];
 	uint64_t scaled[CONTRACT_MAX_EXTRAS], real, acc, out;
 	const struct contract_prepared *p;
 	int64_t summed; /* terms of the sum of the tile at hand so far */
@@ -201,9 +201,9 @@ struct npu_view contract_filter_view(const struct contract *c, uint64_t address,
 	static const int64_t mma[5] = { 5, 4, 3, 2, 1 }, window[5] = { 2, 5, 4, 3, 1 };
 
 	return view_sram(address, c->b.dtype, 5, dim,
-			 !c->b_data	    ? c->b.stride :
-			 contract_is_mma(c) ? mma :
-					      window);
+			 !c->b_data && !c->weights ? c->b.stride :
+			 contract_is_mma(c)	   ? mma :
+						     window);
 }
 
 static void pack_tile(const struct contract *c, const struct event *e, const struct npu_view *tile,
@@ -246,6 +246,8 @@ static void pack_filter(struct plan *plan, const struct contract *c, struct cont
 	uint8_t *blob;
 
 	total = c->dim[CD_G] * c->taps[0] * c->taps[1] * c->k * c->dim[CD_N] * size;
+	if (c->weights)
+		total = count * weights_bytes(c, t, t->k, t->tile[CD_N]);
 	blob = wnn_malloc(total);
 	p->packed = wnn_calloc(count, sizeof(*p->packed));
 	if (!blob || !p->packed) {
@@ -262,12 +264,48 @@ static void pack_filter(struct plan *plan, const struct contract *c, struct cont
 		event_at(c, &one, i, &e);
 		b_tile_dims(&e, dim);
 		tile = contract_filter_view(c, 0, dim);
-		pack_tile(c, &e, &tile, blob + p->packed_bytes);
 		p->packed[b_tile_index(t, &e)] = p->packed_bytes;
+		if (c->weights) {
+			weights_pack(c, t, &e.s, e.begin[CD_N], e.dim[CD_N],
+				     blob + p->packed_bytes);
+			p->packed_bytes += weights_bytes(c, t, e.s.ks, e.dim[CD_N]);
+			continue;
+		}
+		pack_tile(c, &e, &tile, blob + p->packed_bytes);
 		p->packed_bytes += tile.window_bytes;
 	}
-	p->packed_base = plan_constant(plan, blob, total);
+	p->packed_base = plan_constant(plan, blob, c->weights ? p->packed_bytes : total);
 	wnn_free(blob);
+}
+
+static struct npu_view byte_view(enum npu_base base, uint64_t window, uint64_t window_bytes,
+				 uint64_t offset, uint64_t bytes)
+{
+	return (struct npu_view){ .base = base,
+				  .dtype = ONPU_DT_U8,
+				  .rank = 1,
+				  .window = window,
+				  .window_bytes = window_bytes,
+				  .offset = (int64_t)offset,
+				  .dim = { (int64_t)bytes },
+				  .stride = { 1 } };
+}
+
+/* Loads a tile of integers, and dequantises it unless that is still there. */
+static void load_weights(struct contract_state *st, struct event *e, const int64_t *dim, bool hit)
+{
+	uint64_t tile = b_tile_index(st->t, e);
+	uint64_t bytes = weights_bytes(st->c, st->t, e->s.ks, e->dim[CD_N]);
+	bool is_wide;
+
+	e->b_view = contract_filter_view(st->c, pool_get(&st->wide, (int64_t)tile, &is_wide), dim);
+	if (!hit)
+		plan_transfer(st->plan, byte_view(NPU_BASE_NONE, e->b, bytes, 0, bytes),
+			      byte_view(NPU_BASE_CONST, st->p->packed_base, st->p->packed_bytes,
+					st->p->packed[tile], bytes),
+			      false);
+	if (!is_wide)
+		weights_unpack(st->plan, st->c, st->t, &e->b_view, e->b);
 }
 
 static void load_filter(struct contract_state *st, struct event *e, bool hit)
@@ -279,6 +317,10 @@ static void load_filter(struct contract_state *st, struct event *e, bool hit)
 	b_tile_dims(e, dim);
 	if (c->b_here) {
 		e->b_view = view_part(&c->b, begin, dim);
+		return;
+	}
+	if (c->weights) {
+		load_weights(st, e, dim, hit);
 		return;
 	}
 	e->b_view = contract_filter_view(c, e->b, dim);
@@ -635,6 +677,7 @@ static int place(struct contract_state *st)
 
 	ret = pool_init(&st->a, &at, t->a_bytes, t->a_slots);
 	ret |= pool_init(&st->b, &at, t->b_bytes, t->b_slots);
+	ret |= pool_init(&st->wide, &at, t->wide_bytes, st->c->weights ? WEIGHTS_SLOTS : 0);
 	for (uint32_t i = 0; i < st->c->num_extras; i++) {
 		ret |= pool_init(&st->extra[i], &at, t->extra_bytes[i], t->extra_slots[i]);
 		st->scaled[i] = at;
@@ -652,6 +695,7 @@ static void forget_operands(struct contract_state *st)
 {
 	pool_forget(&st->a);
 	pool_forget(&st->b);
+	pool_forget(&st->wide);
 	for (uint32_t i = 0; i < st->c->num_extras; i++)
 		pool_forget(&st->extra[i]);
 }
@@ -699,7 +743,7 @@ static bool reaches_data(const struct contract *c)
 static void find_resident(struct contract *c)
 {
 	c->a_here = c->a.base == NPU_BASE_NONE && reaches_data(c);
-	c->b_here = c->b.rank && !c->b_data && c->b.base == NPU_BASE_NONE;
+	c->b_here = c->b.rank && !c->b_data && !c->weights && c->b.base == NPU_BASE_NONE;
 	c->out_here = c->out.base == NPU_BASE_NONE &&
 		      !(c->a_here && views_share_window(&c->out, &c->a)) &&
 		      !(c->b_here && views_share_window(&c->out, &c->b));
@@ -711,7 +755,7 @@ bool contract_prepare(struct plan *plan, const struct contract *c, struct contra
 	plan_kernel(plan, c->kernel);
 	if (!contract_choose(plan, c, &p->t))
 		plan_no_tile(plan, c->kernel, p->t.bytes);
-	else if (c->b_data)
+	else if (c->b_data || c->weights)
 		pack_filter(plan, c, p);
 	return !plan->report.failed;
 }
@@ -727,6 +771,7 @@ void contract_run(struct plan *plan, const struct contract *c, const struct cont
 	plan_tiles(plan, p->t.tiles);
 	pool_free(&st.a);
 	pool_free(&st.b);
+	pool_free(&st.wide);
 	for (uint32_t i = 0; i < c->num_extras; i++)
 		pool_free(&st.extra[i]);
 }

@@ -8,6 +8,7 @@
 
 bool supports_conv(const struct ir_node *node, struct npu_reason *reason);
 bool supports_matmul(const struct ir_node *node, struct npu_reason *reason);
+bool supports_weights(const struct ir_node *node, struct npu_reason *reason);
 bool supports_pool(const struct ir_node *node, struct npu_reason *reason);
 bool supports_unary(const struct ir_node *node, struct npu_reason *reason);
 bool supports_binary(const struct ir_node *node, struct npu_reason *reason);

@@ -14,6 +14,19 @@ bool supports_matmul(const struct ir_node *node, struct npu_reason *reason)
 	return supports_contraction(node, &node->attrs.matmul.act, reason);
 }
 
+/* Only what the pass makes, whose weights are constants. */
+bool supports_weights(const struct ir_node *node, struct npu_reason *reason)
+{
+	for (uint32_t i = 1; i < 4; i++)
+		if (node->operands[i]->kind != IR_VALUE_CONSTANT)
+			return supports_not(reason, NPU_REASON_OPERATOR,
+					    "the integers of a product are no constants");
+	if (!supports_is_float(node->operands[0]))
+		return supports_not(reason, NPU_REASON_DATA_TYPE,
+				    "dequantised weights multiply float32 and float16 only");
+	return supports_fused(&node->attrs.matmul.act, IR_F32, reason);
+}
+
 /* Operands over the batch dims of the result, then two dims each. */
 struct matmul {
 	struct npu_view a, b, out;
@@ -23,11 +36,11 @@ struct matmul {
 	const uint8_t *b_data;
 };
 
-/* Dense view of a value that need not be placed. */
-static struct npu_view operand_view(struct plan *plan, const struct ir_value *value,
+/* Dense view of a value that need not be placed, with elements of a type that may be another one. */
+static struct npu_view operand_view(struct plan *plan, const struct ir_value *value, uint8_t dtype,
 				    const uint8_t **data)
 {
-	struct npu_view v = { .dtype = plan_dtype(value->type.dtype), .rank = value->type.rank };
+	struct npu_view v = { .dtype = dtype, .rank = value->type.rank };
 	int64_t bytes = plan_dtype_bytes(v.dtype);
 
 	if (!data || value->kind != IR_VALUE_CONSTANT)
@@ -93,12 +106,15 @@ static void analyse(struct plan *plan, const struct ir_node *node, struct matmul
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
 	struct npu_view *all[3] = { &mm->out, &mm->a, &mm->b }, whole;
 	int64_t a_dim[2], b_dim[2], out_dim[2];
-	uint32_t bias = node->op == IR_OP_QMATMUL ? 3 : 2;
+	uint32_t bias = node->op == IR_OP_QMATMUL ? 3 : node->op == IR_OP_WMATMUL ? 4 : 2;
 
 	memset(mm, 0, sizeof(*mm));
 	whole = mm->out = values_view(plan, node->results[0]);
-	mm->a = operand_view(plan, node->operands[0], NULL);
-	mm->b = operand_view(plan, node->operands[1], &mm->b_data);
+	mm->a = operand_view(plan, node->operands[0], 0, NULL);
+	mm->b = operand_view(plan, node->operands[1],
+			     node->op == IR_OP_WMATMUL ? mm->a.dtype :
+							 plan_dtype(node->operands[1]->type.dtype),
+			     &mm->b_data);
 	if (node->op == IR_OP_QMATMUL)
 		mm->scale = bias_view(plan, node->operands[2]);
 	if (node->num_operands > bias && node->operands[bias])
@@ -158,6 +174,46 @@ static void add_posts(struct contract *c, const struct ir_matmul_attrs *attrs,
 	}
 }
 
+static bool all_zero(const struct ir_value *value)
+{
+	const uint8_t *data = value->constant->data;
+
+	for (int64_t i = 0; i < ir_type_bytes(&value->type); i++)
+		if (data[i])
+			return false;
+	return true;
+}
+
+/* The blocks along depth and columns; b is dense, with strides in bytes of the dequantised type. */
+static void set_weights(struct contract_weights *w, const struct ir_node *node,
+			const struct matmul *mm)
+{
+	const struct ir_value *b = node->operands[1], *scale = node->operands[2];
+	int64_t size = plan_dtype_bytes(mm->b.dtype), blocks[2], last[2];
+	uint32_t rank = b->type.rank;
+
+	*w = (struct contract_weights){
+		.dtype = plan_dtype(b->type.dtype),
+		.data = b->constant->data,
+		.scale = scale->constant->data,
+		.zero = all_zero(node->operands[3]) ? NULL : node->operands[3]->constant->data,
+		.k_stride = mm->b_last[0] / size,
+		.n_stride = mm->b_last[1] / size,
+	};
+	for (int i = 0; i < 2; i++)
+		blocks[i] = ir_type_dim(&scale->type, rank - 2 + i);
+	last[0] = blocks[1];
+	last[1] = 1;
+	if (node->attrs.matmul.b_transpose) {
+		swap(blocks);
+		swap(last);
+	}
+	w->block = blocks[0] > 1 ? mm->k / blocks[0] : 0;
+	w->k_scale_stride = blocks[0] > 1 ? last[0] : 0;
+	w->n_block = mm->n / blocks[1];
+	w->n_scale_stride = last[1];
+}
+
 /* One product whose batch is a single dim: groups when the second operand varies, else more rows.
  */
 static void emit_one(struct plan *plan, const struct ir_node *node, const struct matmul *mm,
@@ -168,7 +224,7 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 	int64_t sa = mm->out.rank ? mm->a.stride[last] : 0,
 		sb = mm->out.rank ? mm->b.stride[last] : 0;
 	int64_t so = mm->out.rank ? mm->out.stride[last] : 0;
-	bool groups = sb != 0;
+	bool groups = sb != 0, half = mm->a.dtype == ONPU_DT_F16;
 	int64_t g = groups ? batch : 1, b = groups ? 1 : batch;
 	struct contract c = {
 		.acc_dtype = ONPU_DT_F32,
@@ -179,17 +235,23 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 		.step = { 1, 1 },
 		.dilation = { 1, 1 },
 		.up = { 1, 1 },
-		.kernel = mm->a.dtype == ONPU_DT_F16 ? "mma.f16" : "mma.f32",
-		.op = mm->a.dtype == ONPU_DT_F16 ? ONPU_OP_MMA_F16 : ONPU_OP_MMA_F32,
+		.kernel = half ? "mma.f16" : "mma.f32",
+		.op = half ? ONPU_OP_MMA_F16 : ONPU_OP_MMA_F32,
 	};
+	struct contract_weights weights;
 
 	c.a = with_dims(&mm->a, offset[1], (int64_t[]){ g, b, 1, mm->m, mm->k },
 			(int64_t[]){ groups ? sa : 0, groups ? 0 : sa, 0, mm->a_last[0],
 				     mm->a_last[1] });
 	c.b = with_dims(&mm->b, offset[2], (int64_t[]){ g, 1, 1, mm->k, mm->n },
 			(int64_t[]){ sb, 0, 0, mm->b_last[0], mm->b_last[1] });
-	if (mm->b_data)
+	if (node->op == IR_OP_WMATMUL) {
+		set_weights(&weights, node, mm);
+		c.weights = &weights;
+		c.kernel = half ? "mma.f16 weights" : "mma.f32 weights";
+	} else if (mm->b_data) {
 		c.b_data = mm->b_data + offset[2];
+	}
 	c.out = with_dims(&mm->out, offset[0], c.dim,
 			  (int64_t[]){ groups ? so : 0, groups ? 0 : so, 0, mm->out_last[0],
 				       mm->out_last[1] });

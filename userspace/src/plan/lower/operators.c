@@ -6,6 +6,10 @@
 const struct plan_operator plan_operators[] = {
 	[IR_OP_CONV] = { .supports = supports_conv, .lower = lower_conv, .tiles = true },
 	[IR_OP_MATMUL] = { .supports = supports_matmul, .lower = lower_matmul, .tiles = true },
+	[IR_OP_WMATMUL] = { .supports = supports_weights,
+			    .lower = lower_matmul,
+			    .tiles = true,
+			    .nibbles = true },
 	[IR_OP_POOL] = { .supports = supports_pool, .lower = lower_pool, .tiles = true },
 	[IR_OP_UNARY] = { .supports = supports_unary,
 			  .lower = lower_elementwise,

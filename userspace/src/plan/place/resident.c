@@ -143,7 +143,8 @@ static void ask_node(struct chooser *ch, const struct ir_node *node)
 
 static uint64_t filter_bytes(const struct ir_node *node)
 {
-	if (!is_conv(node) && node->op != IR_OP_MATMUL && node->op != IR_OP_QMATMUL)
+	if (!is_conv(node) && node->op != IR_OP_MATMUL && node->op != IR_OP_QMATMUL &&
+	    node->op != IR_OP_WMATMUL)
 		return 0;
 	return (uint64_t)ir_type_bytes(&node->operands[1]->type);
 }
