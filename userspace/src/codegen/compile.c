@@ -42,17 +42,6 @@ static int compile(struct plan *plan, const uint32_t *live_out, uint32_t num_liv
 	return plan->report.failed || plan->report.refused ? -1 : 0;
 }
 
-/* Index in the range of the node that an instruction belongs to; as many as there are: none. */
-static uint32_t node_of_insn(const struct npu_program *program, uint32_t insn)
-{
-	uint32_t i = 0;
-
-	while (i < program->num_nodes &&
-	       insn - program->nodes[i].first_insn >= program->nodes[i].num_insns)
-		i++;
-	return i;
-}
-
 /* All nodes are to blame for what is not the instruction of one. */
 static int verify(struct plan *plan, const struct npu_program *program)
 {
@@ -63,7 +52,7 @@ static int verify(struct plan *plan, const struct npu_program *program)
 		return 0;
 	if (cause.status == WNN_UNKNOWN_ERROR)
 		plan_nomem(plan);
-	node = node_of_insn(program, insn);
+	node = insn < program->num_insns ? program->insn_node[insn] : plan->count;
 	for (uint32_t i = 0; i < plan->count; i++) {
 		if (node < plan->count && i != node)
 			continue;
@@ -125,6 +114,7 @@ void npu_program_destroy(struct npu_program *program)
 		return;
 	wnn_free(program->jobs);
 	wnn_free(program->insns);
+	wnn_free(program->insn_node);
 	wnn_free(program->slots);
 	wnn_free(program->patches);
 	wnn_free(program->constants);

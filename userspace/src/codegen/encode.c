@@ -24,7 +24,8 @@ struct encoder {
 	uint32_t *hash; /* open addressing, slot number or 0 */
 	size_t hash_size;
 	uint32_t (*insns)[4];
-	size_t num_insns, cap_insns;
+	uint32_t *insn_node, node; /* of each instruction; the one that is being encoded */
+	size_t num_insns, cap_insns, cap_insn_node;
 	struct npu_job *jobs;
 	size_t num_jobs, cap_jobs;
 	uint32_t max_slots;
@@ -204,8 +205,14 @@ static void put(struct encoder *enc, const struct onpu_insn *insn)
 {
 	struct plan *plan = enc->plan;
 
-	if (plan_grow(plan, &enc->insns, &enc->cap_insns, enc->num_insns + 1, sizeof(*enc->insns)))
+	if (plan_grow(plan, &enc->insns, &enc->cap_insns, enc->num_insns + 1,
+		      sizeof(*enc->insns)) ||
+	    plan_grow(plan, &enc->insn_node, &enc->cap_insn_node, enc->num_insns + 1,
+		      sizeof(*enc->insn_node)))
 		return;
+	enc->insn_node[enc->num_insns] = enc->node;
+	if (enc->node < plan->count)
+		plan->report.nodes[enc->node].num_insns++;
 	if (onpu_insn_pack(insn, enc->insns[enc->num_insns]))
 		plan_fail(plan, "internal: %s cannot be encoded", onpu_op_info[insn->op].name);
 	enc->num_insns++;
@@ -297,6 +304,7 @@ static void end_job(struct encoder *enc)
 {
 	struct npu_job *job = job_of(enc);
 
+	enc->node = enc->plan->count;
 	put(enc, &(struct onpu_insn){ .op = ONPU_OP_END, .ts = enc->profile });
 	job->num_insns = (uint32_t)enc->num_insns - job->first_insn;
 	job->num_slots = (uint32_t)enc->num_slots - job->first_slot;
@@ -305,7 +313,6 @@ static void end_job(struct encoder *enc)
 static void put_ops(struct encoder *enc)
 {
 	struct plan *plan = enc->plan;
-	uint32_t node = UINT32_MAX;
 
 	if (begin_job(enc))
 		return;
@@ -317,13 +324,8 @@ static void put_ops(struct encoder *enc)
 			if (begin_job(enc))
 				return;
 		}
-		if (op->node != node) {
-			node = plan->report.node = op->node;
-			plan->report.nodes[node].first_insn = enc->num_insns;
-		}
+		enc->node = plan->report.node = op->node;
 		put_op(enc, op);
-		plan->report.nodes[node].num_insns =
-			enc->num_insns - plan->report.nodes[node].first_insn;
 	}
 	end_job(enc);
 }
@@ -336,6 +338,9 @@ static void put_jobs(struct encoder *enc)
 		return;
 	enc->overflow = false;
 	enc->num_slots = enc->num_insns = enc->num_jobs = 0;
+	for (uint32_t i = 0; i < enc->plan->count; i++)
+		enc->plan->report.nodes[i].num_insns = 0;
+	plan_unschedule(enc->plan);
 	/* One is slot 0. */
 	if (!plan_split(enc->plan, enc->max_slots - 1))
 		put_ops(enc);
@@ -373,6 +378,7 @@ int encode_plan(struct plan *plan, bool profile, struct npu_program *program)
 	program->jobs = enc.jobs;
 	program->num_jobs = enc.num_jobs;
 	program->insns = enc.insns;
+	program->insn_node = enc.insn_node;
 	program->num_insns = enc.num_insns;
 	program->slots = enc.slots;
 	program->num_slots = enc.num_slots;

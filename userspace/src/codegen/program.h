@@ -25,6 +25,7 @@ struct npu_program {
 	struct npu_job *jobs;
 	uint32_t num_jobs;
 	uint32_t (*insns)[4];
+	uint32_t *insn_node; /* for each: index in nodes, or num_nodes for the end of a job */
 	uint32_t num_insns;
 	void *slots; /* ONPU_SLOT_SIZE bytes each */
 	uint32_t num_slots;

@@ -31,7 +31,7 @@ struct npu_node_info {
 	uint32_t node_id;   /* ir_node.id */
 	const char *kernel; /* "mma.f32 taps", static; NULL: it needed no code */
 	enum npu_exactness exactness;
-	uint32_t first_insn, num_insns;
+	uint32_t num_insns;
 	uint32_t num_tiles;
 	uint64_t est_cycles, macs;
 	uint64_t bytes_ld, bytes_st; /* out of memory and into it */

@@ -201,15 +201,13 @@ static int run_cpu(struct run_dispatch *d, const struct run_step *step)
 static const struct ir_node *node_of_insn(const struct run_compiled *c, const struct run_step *step,
 					  uint64_t pc)
 {
-	for (uint32_t i = 0; i < step->program->num_nodes; i++) {
-		const struct npu_node_info *info = &step->program->nodes[i];
+	const struct npu_program *program = step->program;
+	uint32_t node = pc < program->num_insns ? program->insn_node[pc] : program->num_nodes;
 
-		if (pc < info->first_insn || pc - info->first_insn >= info->num_insns)
-			continue;
-		for (uint32_t k = step->first; k < step->first + step->count; k++)
-			if (c->graph->nodes[k]->id == info->node_id)
-				return c->graph->nodes[k];
-	}
+	for (uint32_t k = step->first; node < program->num_nodes && k < step->first + step->count;
+	     k++)
+		if (c->graph->nodes[k]->id == program->nodes[node].node_id)
+			return c->graph->nodes[k];
 	return NULL;
 }
 

@@ -43,38 +43,21 @@ int run_profile_add_span(struct run_profile *profile, const struct run_profile_s
 	return 0;
 }
 
-/* Tells which node each instruction of a job belongs to. */
-static void name_nodes(const struct npu_program *program, uint32_t first_node,
-		       const struct npu_job *job, uint32_t *node_of)
-{
-	for (uint32_t i = 0; i < job->num_insns; i++)
-		node_of[i] = RUN_NO_NODE;
-	for (uint32_t n = 0; n < program->num_nodes; n++) {
-		const struct npu_node_info *info = &program->nodes[n];
-
-		uint32_t begin = info->first_insn, end = begin + info->num_insns;
-
-		begin = begin > job->first_insn ? begin : job->first_insn;
-		if (end > job->first_insn + job->num_insns)
-			end = job->first_insn + job->num_insns;
-		for (uint32_t i = begin; i < end; i++)
-			node_of[i - job->first_insn] = first_node + n;
-	}
-}
-
 /* False when the record is none of the job: a device without time stamps does not write records. */
 static bool fill_event(const struct run_profile *profile, const struct npu_program *program,
-		       const struct npu_job *job, const uint32_t *node_of,
+		       const struct npu_job *job, uint32_t first_node,
 		       const struct onpu_profile_record *record, struct run_profile_event *event)
 {
 	struct onpu_insn insn;
+	uint32_t node;
 
 	if (record->index >= job->num_insns || record->engine >= ONPU_ENG_COUNT ||
 	    onpu_insn_unpack(program->insns[job->first_insn + record->index], &insn) !=
 		    ONPU_FAULT_NONE)
 		return false;
+	node = program->insn_node[job->first_insn + record->index];
 	*event = (struct run_profile_event){
-		.node = insn.op == ONPU_OP_END ? RUN_NO_NODE : node_of[record->index],
+		.node = insn.op == ONPU_OP_END ? RUN_NO_NODE : first_node + node,
 		.engine = (uint8_t)record->engine,
 		.op = (uint16_t)insn.op,
 		.start = profile->cycles + record->start,
@@ -88,25 +71,16 @@ int run_profile_add_job(struct run_profile *profile, const struct npu_program *p
 			const struct npu_job *job, uint32_t first_node, const void *records,
 			uint64_t cycles, struct wnn_error *err)
 {
-	uint32_t *node_of = wnn_malloc(((size_t)job->num_insns + 1) * sizeof(*node_of));
-
-	if (!node_of)
-		return nomem(err);
 	if (wnn_array_reserve(&profile->events, &profile->cap_events,
-			      profile->num_events + job->num_insns, sizeof(*profile->events))) {
-		nomem(err);
-		wnn_free(node_of);
-		return -1;
-	}
-	name_nodes(program, first_node, job, node_of);
+			      profile->num_events + job->num_insns, sizeof(*profile->events)))
+		return nomem(err);
 	for (uint32_t i = 0; i < job->num_insns; i++) {
 		struct onpu_profile_record record;
 
 		memcpy(&record, (const char *)records + (size_t)i * sizeof(record), sizeof(record));
-		profile->num_events += fill_event(profile, program, job, node_of, &record,
+		profile->num_events += fill_event(profile, program, job, first_node, &record,
 						  &profile->events[profile->num_events]);
 	}
 	profile->cycles += cycles;
-	wnn_free(node_of);
 	return 0;
 }

@@ -325,7 +325,7 @@ static void try_slots(const struct plan *plan, const struct contract *c, struct 
 	for (int choice = 0; choice < 2 * SLOT_CHOICES * SLOT_CHOICES; choice++) {
 		uint64_t a_turn, b_turn;
 
-		t->n_inner = choice & 1;
+		t->n_inner = !(choice & 1);
 		a_turn = t->n_inner ? t->steps : places * t->steps;
 		b_turn = t->n_inner ? t->grid[CD_N] * t->steps : t->steps;
 		a_turn = a_turn < MOST_SLOTS ? a_turn : 1;

@@ -144,6 +144,9 @@ uint64_t weights_bytes(const struct contract *c, const struct contract_tile *t, 
 		       int64_t n);
 void weights_pack(const struct contract *c, const struct contract_tile *t,
 		  const struct contract_step *s, int64_t n, int64_t ns, uint8_t *to);
+/* Brings a tile from its place among the packed ones. */
+void weights_load(struct plan *plan, uint64_t address, uint64_t bytes,
+		  const struct contract_prepared *p, uint64_t offset);
 /* Dequantises the tile at an address to the view of a filter's tile. */
 void weights_unpack(struct plan *plan, const struct contract *c, const struct contract_tile *t,
 		    const struct npu_view *wide, uint64_t packed);

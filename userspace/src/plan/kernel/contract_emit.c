@@ -278,32 +278,16 @@ static void pack_filter(struct plan *plan, const struct contract *c, struct cont
 	wnn_free(blob);
 }
 
-static struct npu_view byte_view(enum npu_base base, uint64_t window, uint64_t window_bytes,
-				 uint64_t offset, uint64_t bytes)
-{
-	return (struct npu_view){ .base = base,
-				  .dtype = ONPU_DT_U8,
-				  .rank = 1,
-				  .window = window,
-				  .window_bytes = window_bytes,
-				  .offset = (int64_t)offset,
-				  .dim = { (int64_t)bytes },
-				  .stride = { 1 } };
-}
-
 /* Loads a tile of integers, and dequantises it unless that is still there. */
 static void load_weights(struct contract_state *st, struct event *e, const int64_t *dim, bool hit)
 {
 	uint64_t tile = b_tile_index(st->t, e);
-	uint64_t bytes = weights_bytes(st->c, st->t, e->s.ks, e->dim[CD_N]);
 	bool is_wide;
 
 	e->b_view = contract_filter_view(st->c, pool_get(&st->wide, (int64_t)tile, &is_wide), dim);
 	if (!hit)
-		plan_transfer(st->plan, byte_view(NPU_BASE_NONE, e->b, bytes, 0, bytes),
-			      byte_view(NPU_BASE_CONST, st->p->packed_base, st->p->packed_bytes,
-					st->p->packed[tile], bytes),
-			      false);
+		weights_load(st->plan, e->b, weights_bytes(st->c, st->t, e->s.ks, e->dim[CD_N]),
+			     st->p, st->p->packed[tile]);
 	if (!is_wide)
 		weights_unpack(st->plan, st->c, st->t, &e->b_view, e->b);
 }

@@ -84,6 +84,27 @@ void weights_pack(const struct contract *c, const struct contract_tile *t,
 		}
 }
 
+static struct npu_view byte_view(enum npu_base base, uint64_t window, uint64_t window_bytes,
+				 uint64_t offset, uint64_t bytes)
+{
+	return (struct npu_view){ .base = base,
+				  .dtype = ONPU_DT_U8,
+				  .rank = 1,
+				  .window = window,
+				  .window_bytes = window_bytes,
+				  .offset = (int64_t)offset,
+				  .dim = { (int64_t)bytes },
+				  .stride = { 1 } };
+}
+
+void weights_load(struct plan *plan, uint64_t address, uint64_t bytes,
+		  const struct contract_prepared *p, uint64_t offset)
+{
+	plan_transfer(plan, byte_view(NPU_BASE_NONE, address, bytes, 0, bytes),
+		      byte_view(NPU_BASE_CONST, p->packed_base, p->packed_bytes, offset, bytes),
+		      false);
+}
+
 /* Rows of scales, elements that share one, columns; strides count elements, or bytes of wider types. */
 static struct npu_view part(uint8_t dtype, uint64_t address, uint64_t bytes, const struct layout *l,
 			    int64_t n, bool repeats)

@@ -157,8 +157,12 @@ static uint64_t ready_time(const struct plan *plan, const struct hazard_access *
 
 	hazards_find(plan->list.hazards, access, count, after);
 	for (int e = 0; e < ONPU_ENG_COUNT; e++)
-		if (after[e] && plan->list.ops[after[e] - 1].end > ready)
-			ready = plan->list.ops[after[e] - 1].end;
+		if (after[e]) {
+			const struct plan_op *op = &plan->list.ops[after[e] - 1];
+
+			if (op->start + op->cost > ready)
+				ready = op->start + op->cost;
+		}
 	return ready;
 }
 
@@ -195,27 +199,49 @@ static void count_bytes(struct plan *plan, const struct plan_insn *insn)
 		info->bytes_st += moved;
 }
 
-/* What the instruction touches, or 0 with the plan failed. */
-static uint32_t collect_accesses(struct plan *plan, const struct plan_insn *insn,
-				 struct hazard_access *access)
+static uint32_t list_accesses(const struct npu_view *const views[4], const struct plan_param *param,
+			      uint16_t op, bool acc, struct hazard_access *access)
 {
-	const struct npu_view *views[4] = { insn->dst, insn->s0, insn->s1, insn->s2 };
 	uint32_t count = 0;
 
 	for (int i = 0; i < 4; i++) {
 		if (!views[i])
 			continue;
-		access[count] = access_of(views[i], insn->param, i, i == 0);
-		if (!check_access(plan, views[i], &access[count++]))
-			return 0;
+		access[count++] = access_of(views[i], param, i, i == 0);
 		/* The carry of a scan is read and written; so is an accumulator. */
-		if ((i == 2 && insn->op == ONPU_OP_SCAN_SUM) || (i == 0 && insn->acc)) {
+		if ((i == 2 && op == ONPU_OP_SCAN_SUM) || (i == 0 && acc)) {
 			access[count] = access[count - 1];
 			access[count].write = i == 2;
 			count++;
 		}
 	}
 	return count;
+}
+
+/* What the instruction touches, or 0 with the plan failed. */
+static uint32_t collect_accesses(struct plan *plan, const struct plan_insn *insn,
+				 struct hazard_access *access)
+{
+	const struct npu_view *const views[4] = { insn->dst, insn->s0, insn->s1, insn->s2 };
+
+	for (int i = 0; i < 4; i++) {
+		if (!views[i])
+			continue;
+		access[0] = access_of(views[i], insn->param, i, i == 0);
+		if (!check_access(plan, views[i], &access[0]))
+			return 0;
+	}
+	return list_accesses(views, insn->param, insn->op, insn->acc, access);
+}
+
+uint32_t plan_accesses(const struct plan *plan, const struct plan_op *op,
+		       struct hazard_access access[PLAN_MAX_ACCESSES])
+{
+	const struct npu_view *views[4];
+
+	for (int i = 0; i < 4; i++)
+		views[i] = op->view[i] < 0 ? NULL : plan_view(plan, op->view[i]);
+	return list_accesses(views, plan_param_of(plan, op), op->op, op->acc, access);
 }
 
 static struct plan_op *add_insn(struct plan *plan, const struct plan_insn *insn, uint64_t cost,
@@ -257,7 +283,7 @@ static struct plan_op *add_insn(struct plan *plan, const struct plan_insn *insn,
 void plan_emit(struct plan *plan, const struct plan_insn *insn)
 {
 	uint64_t cost = plan_cost_insn(plan->caps, insn);
-	struct hazard_access access[6];
+	struct hazard_access access[PLAN_MAX_ACCESSES];
 	size_t after[ONPU_ENG_COUNT];
 	struct plan_op *op;
 	uint64_t ready;
@@ -334,7 +360,7 @@ void plan_preempt(struct plan *plan)
 	op->engine = ONPU_ENG_CP;
 	op->cost = 1;
 	plan->list.since_preempt = 0;
-	timeline_drain(&plan->list.timeline);
+	timeline_drain(plan, op);
 	hazards_forget(plan->list.hazards);
 }
 

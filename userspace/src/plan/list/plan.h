@@ -114,10 +114,10 @@ struct plan_op {
 	uint8_t waits, signals; /* masks of engines that this one waits for, that wait for it */
 	int32_t view[4];	/* DST, S0, S1, S2: index into plan.list.views or -1 */
 	int32_t param;
-	uint32_t node;	    /* index in the compiled range */
-	uint32_t live;	    /* preempt: bytes of SRAM that are read later */
-	bool cut;	    /* a job of its own begins here */
-	uint64_t cost, end; /* cycles of its own; when it ends */
+	uint32_t node;	      /* index in the compiled range */
+	uint32_t live;	      /* preempt: bytes of SRAM that are read later */
+	bool cut;	      /* a job of its own begins here */
+	uint64_t cost, start; /* cycles of its own; when it starts by the cost model */
 };
 
 /* Before this instruction nothing in these bytes of SRAM is read later: a value begins in them. */
@@ -134,16 +134,9 @@ struct plan_set {
 	size_t hash_size;
 };
 
-#define PLAN_MAX_FIFO 64
-
-/* Instructions of one engine: when it is free, how many it had, when the last ones of them started. */
-struct plan_queue {
-	uint64_t free, count, start[PLAN_MAX_FIFO];
-};
-
 struct plan_timeline {
-	struct plan_queue queue[ONPU_ENG_COUNT];
-	uint64_t issue, last; /* when the last instruction was issued; when all have ended */
+	uint64_t free[ONPU_ENG_COUNT];	/* when each engine has done its work */
+	uint64_t drained, issued, last; /* at the last preemption point; by the CP; all work */
 };
 
 struct plan_hazards;
@@ -152,6 +145,7 @@ struct plan_values;
 /* The instructions, in order. */
 struct plan_list {
 	struct plan_op *ops;
+	struct plan_op *emitted; /* as they were before plan_schedule() */
 	size_t num_ops, cap_ops;
 	struct plan_set views, params; /* of npu_view and plan_param */
 	struct plan_hazards *hazards;
@@ -314,6 +308,10 @@ struct hazard_access {
 /* Sets after[engine] to 1 + the last instruction of each engine that these must not precede, or 0. */
 void hazards_find(const struct plan_hazards *hazards, const struct hazard_access *access,
 		  uint32_t count, uint32_t after[ONPU_ENG_COUNT]);
+#define PLAN_MAX_ACCESSES 6
+/* What an instruction touches; their number. */
+uint32_t plan_accesses(const struct plan *plan, const struct plan_op *op,
+		       struct hazard_access access[PLAN_MAX_ACCESSES]);
 /*
  * Registers instruction `op` (index into plan.list.ops) of `engine`; sets *waits to the engines it must
  * wait for and after[engine] to the instruction of that engine.
@@ -330,8 +328,14 @@ int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,
 bool timeline_prefers_st(const struct plan *plan, bool by_itself, uint64_t ready);
 /* An instruction follows; its node is charged for what the whole takes longer. */
 void timeline_add(struct plan *plan, struct plan_op *op, uint64_t ready);
-/* All engines come to rest. */
-void timeline_drain(struct plan_timeline *tl);
+/* A preemption point: all engines come to rest. */
+void timeline_drain(struct plan *plan, struct plan_op *op);
+
+/* ---- schedule.c: the order of execution; after plan_finish() */
+/* Returns how long the program takes by the cost model. */
+uint64_t plan_schedule(struct plan *plan);
+/* Back to the order in which kernels emitted, which alone can be cut into jobs. */
+void plan_unschedule(struct plan *plan);
 
 /* ---- refusals.c */
 /* If the node at hand failed, notes why; the plan goes on behind it, to find all that fail. */

@@ -38,13 +38,14 @@ int plan_range(struct plan *plan, const uint32_t *live_out, uint32_t num_live_ou
 	if (!plan->report.failed)
 		plan_finish(plan);
 	if (!plan->report.failed)
-		*cycles = plan->list.timeline.last;
+		*cycles = plan_schedule(plan);
 	return plan->report.failed ? -1 : 0;
 }
 
 void plan_release(struct plan *plan)
 {
 	wnn_free(plan->list.ops);
+	wnn_free(plan->list.emitted);
 	plan_set_release(&plan->list.views);
 	plan_set_release(&plan->list.params);
 	wnn_free(plan->constants.data);
