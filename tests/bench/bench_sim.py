@@ -66,17 +66,17 @@ def squeezenet_onnx():
 
 
 class Ours:
-    """webnn-run in a process of its own, one run for each line."""
+    """model-run in a process of its own, one run for each line."""
 
     def __init__(self, build, image):
         output = build / "bench-sim-output.bin"
         self.process = subprocess.Popen(
-            [build / "userspace" / "tools" / "webnn-run", "squeezenet", "--device", "sim",
+            [build / "tests" / "models" / "model-run", "squeezenet", "--device", "sim",
              "--npu-only", "--threads", "1", "--models", MODEL.parent, "--input", image,
              "--output", output, "--step"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline().strip() != "ready":
-            sys.exit("bench sim: webnn-run did not start")
+            sys.exit("bench sim: model-run did not start")
         self.output = np.fromfile(output, "<f4")
 
     def run(self):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run --profile and --trace: the table adds up, the trace is what viewers read.
+"""model-run --profile and --trace: the table adds up, the trace is what viewers read.
 
-test_trace.py WEBNN_RUN [OPTION...]
+test_trace.py MODEL_RUN [OPTION...]
 """
 import json
 import pathlib

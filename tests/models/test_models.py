@@ -5,7 +5,7 @@
 Checks: the values are within the tolerance of the models' README; on the device model no operator runs on the CPU; and the bits are
 the same with 4 MiB and with 64 KiB of SRAM for models all of whose nodes are marked exact.
 
-Usage: test_models.py WEBNN_RUN [MODELS]; exits with 77 (skipped) when the shared models are not there.
+Usage: test_models.py MODEL_RUN [MODELS]; exits with 77 (skipped) when the shared models are not there.
 """
 import json
 import pathlib

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run: one of the known models on a device, with an input from a file; writes the outputs, explains the placement,
+ * model-run: one of the built-in models on a device, with an input from a file; writes the outputs, explains the placement,
  * says where the cycles went, or runs once for each line on standard input and answers with the nanoseconds it took (for benchmarks that alternate).
  */
 #include <argp.h>
