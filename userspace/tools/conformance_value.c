@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "conformance.h"
+#include "half.h"
 
 /* Beyond this a case is a mistake, not a test. */
 #define MAX_BYTES (UINT64_C(1) << 32)
@@ -89,39 +90,6 @@ WNNOperandDataType value_type(const char *name)
 	return WNNOperandDataType_Undefined;
 }
 
-/* Round to nearest, ties to even, in one step from the double. */
-static uint16_t to_half(double value)
-{
-	uint16_t sign = signbit(value) ? 0x8000 : 0;
-	double magnitude = fabs(value), scaled;
-	int exponent;
-
-	if (isnan(value))
-		return 0x7e00;
-	if (magnitude >= 65520)
-		return (uint16_t)(sign | 0x7c00);
-	if (magnitude < 0x1p-14)
-		return (uint16_t)(sign | (uint16_t)rint(magnitude * 0x1p24));
-	frexp(magnitude, &exponent);
-	/* 11 bits; when rounding gives 2048 the carry makes the next exponent. */
-	scaled = rint(ldexp(magnitude, 11 - exponent));
-	return (uint16_t)(sign | (((exponent + 14) << 10) + (int)scaled - 1024));
-}
-
-static double from_half(uint16_t half)
-{
-	int exponent = half >> 10 & 31, fraction = half & 1023;
-	double value;
-
-	if (exponent == 31)
-		value = fraction ? NAN : INFINITY;
-	else if (exponent)
-		value = ldexp(fraction + 1024, exponent - 25);
-	else
-		value = ldexp(fraction, -24);
-	return half & 0x8000 ? -value : value;
-}
-
 static int put_float(const json_t *json, WNNOperandDataType type, void *to)
 {
 	double value;
@@ -131,7 +99,7 @@ static int put_float(const json_t *json, WNNOperandDataType type, void *to)
 	if (value_to_double(json, &value))
 		return -1;
 	if (type == WNNOperandDataType_Float16) {
-		half = to_half(value);
+		half = half_from_double(value);
 		memcpy(to, &half, sizeof(half));
 	} else {
 		single = (float)value;
@@ -311,7 +279,7 @@ double values_get(const struct values *values, const void *data, size_t index)
 	case WNNOperandDataType_Float32:
 		return (double)ELEMENT(float);
 	case WNNOperandDataType_Float16:
-		return from_half(ELEMENT(uint16_t));
+		return half_to_double(ELEMENT(uint16_t));
 	case WNNOperandDataType_Int32:
 		return ELEMENT(int32_t);
 	case WNNOperandDataType_Uint32:
