@@ -124,7 +124,7 @@ static int load_input(const struct options *options, const struct model *model, 
 		count *= model->input_dim[i];
 	if (npy_load(input, options->input))
 		return -1;
-	if (input->type == 'f' && input->count == count)
+	if (input->type == WNNOperandDataType_Float32 && input->count == count)
 		return 0;
 	fprintf(stderr, "%s: expected %zu float32 numbers for %s\n", options->input, count,
 		model->name);

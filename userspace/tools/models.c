@@ -96,8 +96,8 @@ WNNOperand net_file(struct net *net, const char *format, ...)
 		net->failed = true;
 		return NULL;
 	}
-	if (array.type != 'f') {
-		fprintf(stderr, "%s: uint8, expected float32\n", path);
+	if (array.type != WNNOperandDataType_Float32) {
+		fprintf(stderr, "%s: its type is not float32\n", path);
 		net->failed = true;
 		npy_free(&array);
 		return NULL;

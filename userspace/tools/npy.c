@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: MIT
-/* Reading .npy files: a magic number, a Python dictionary as text, the elements. */
+/* Reading and writing .npy files: a magic number, a Python dictionary as text, the elements. */
 #include "npy.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const struct {
+	char text[4];
+	WNNOperandDataType type;
+	unsigned char size;
+} types[] = {
+	{ "<f4", WNNOperandDataType_Float32, 4 }, { "<f2", WNNOperandDataType_Float16, 2 },
+	{ "<i4", WNNOperandDataType_Int32, 4 },	  { "<u4", WNNOperandDataType_Uint32, 4 },
+	{ "<i8", WNNOperandDataType_Int64, 8 },	  { "<u8", WNNOperandDataType_Uint64, 8 },
+	{ "|i1", WNNOperandDataType_Int8, 1 },	  { "|u1", WNNOperandDataType_Uint8, 1 },
+	{ "|b1", WNNOperandDataType_Uint8, 1 },
+};
+
+#define NUM_TYPES (sizeof(types) / sizeof(types[0]))
 
 static int bad(const char *path, const char *what)
 {
@@ -37,23 +52,35 @@ static int parse_shape(struct npy *array, const char *text)
 	}
 }
 
+/* The size of an element, or 0. */
+static size_t parse_type(struct npy *array, const char *descr)
+{
+	descr += strspn(descr, " ");
+	for (size_t i = 0; i < NUM_TYPES; i++) {
+		if (*descr != '\'' || strncmp(descr + 1, types[i].text, 3) || descr[4] != '\'')
+			continue;
+		array->type = types[i].type;
+		return types[i].size;
+	}
+	return 0;
+}
+
 static int parse_header(struct npy *array, const char *header, const char *path)
 {
 	const char *descr = strstr(header, "'descr':"), *shape = strstr(header, "'shape':");
+	size_t size;
 
 	if (!descr || !shape || !(shape = strchr(shape, '(')))
 		return bad(path, "not a .npy header");
 	if (!strstr(header, "'fortran_order': False"))
 		return bad(path, "Fortran order; only C order is read");
-	if (strstr(descr, "'<f4'"))
-		array->type = 'f';
-	else if (strstr(descr, "'|u1'"))
-		array->type = 'u';
-	else
-		return bad(path, "neither float32 ('<f4') nor uint8 ('|u1')");
+	size = parse_type(array, descr + strlen("'descr':"));
+	if (!size)
+		return bad(path, "its type is none of WebNN: float32, float16, int64, uint64, "
+				 "int32, uint32, int8, uint8 or bool, little endian");
 	if (parse_shape(array, shape + 1))
 		return bad(path, "bad shape");
-	array->bytes = array->count * (array->type == 'f' ? 4 : 1);
+	array->bytes = array->count * size;
 	return 0;
 }
 
@@ -103,4 +130,43 @@ void npy_free(struct npy *array)
 {
 	free(array->data);
 	array->data = NULL;
+}
+
+/* Magic number and dictionary, padded so that the elements are aligned. */
+static int write_head(const struct npy *array, const char *type, FILE *f)
+{
+	char head[400];
+	int size = snprintf(head, sizeof(head),
+			    "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
+	size_t padded;
+
+	for (uint32_t i = 0; i < array->rank; i++)
+		size += snprintf(head + size, sizeof(head) - (size_t)size, "%" PRIu32 ",%s",
+				 array->dim[i], i + 1 < array->rank ? " " : "");
+	size += snprintf(head + size, sizeof(head) - (size_t)size, "), }");
+	padded = ((size_t)size + 11 + 63) / 64 * 64 - 10;
+	memset(head + size, ' ', padded - (size_t)size);
+	head[padded - 1] = '\n';
+	return fwrite("\x93NUMPY\x01\x00", 1, 8, f) != 8 || fputc((int)(padded & 255), f) == EOF ||
+	       fputc((int)(padded >> 8), f) == EOF || fwrite(head, 1, padded, f) != padded;
+}
+
+int npy_save(const struct npy *array, const char *path)
+{
+	const char *type = NULL;
+	bool wrong;
+	FILE *f;
+
+	for (size_t i = 0; i < NUM_TYPES && !type; i++)
+		if (types[i].type == array->type)
+			type = types[i].text;
+	if (!type)
+		return bad(path, "a .npy file has no elements of 4 bits");
+	f = fopen(path, "wb");
+	if (!f)
+		return bad(path, strerror(errno));
+	wrong = write_head(array, type, f) ||
+		fwrite(array->data, 1, array->bytes, f) != array->bytes;
+	wrong |= fclose(f) != 0;
+	return wrong ? bad(path, "cannot be written") : 0;
 }

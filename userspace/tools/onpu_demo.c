@@ -316,7 +316,8 @@ static int digits_demo(WNNInstance instance, const struct options *options, stru
 	snprintf(path, sizeof(path), "%s/heldout_labels.npy", options->paths.digits);
 	if (npy_load(&labels, path))
 		goto out;
-	if (images.type != 'u' || labels.type != 'u' || images.count != labels.count * PIXELS) {
+	if (images.type != WNNOperandDataType_Uint8 || labels.type != WNNOperandDataType_Uint8 ||
+	    images.count != labels.count * PIXELS) {
 		fprintf(stderr, "%s: pictures and labels do not match\n", path);
 		goto out;
 	}
