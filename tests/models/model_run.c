@@ -15,6 +15,7 @@
 
 #include "models.h"
 #include "npy.h"
+#include "placement.h"
 #include "profile.h"
 
 struct options {
@@ -32,34 +33,12 @@ static uint64_t nanoseconds(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void print_view(const char *format, WNNStringView view)
+static int explain(const struct model *model)
 {
-	printf(format, (int)view.length, view.data ? view.data : "");
-}
-
-static void explain(const struct model *model)
-{
-	static const char *const devices[] = { "?", "npu", "cpu", "folded" };
-	static const char *const exactness[] = { "", "exact", "split-k", "split-reduce" };
-	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
 	WNNGraphStatistics s = WNN_GRAPH_STATISTICS_INIT;
 
-	if (wnnGraphGetPlacement(model->graph, &placement) != WNNStatus_Success)
-		return;
-	for (size_t i = 0; i < placement.nodeCount; i++) {
-		const WNNNodePlacement *node = &placement.nodes[i];
-
-		print_view("%-16.*s ", node->operatorName);
-		print_view("%-18.*s ", node->label);
-		printf("%-7s %-13s %12" PRIu64 " cycles  ",
-		       node->device <= 3 ? devices[node->device] : "?",
-		       node->exactness <= 3 ? exactness[node->exactness] : "?",
-		       node->estimatedCycles);
-		print_view("%.*s: ", node->kernel);
-		print_view("%.*s\n", node->reasonText);
-	}
-	printf("%zu on the NPU, %zu on the CPU, %zu folded\n", placement.npuCount,
-	       placement.cpuCount, placement.foldedCount);
+	if (placement_print(model->graph))
+		return -1;
 	if (wnnGraphGetLastStatistics(model->graph, &s) == WNNStatus_Success && s.npuCycles)
 		printf("%" PRIu64 " cycles, %" PRIu64 " MACs (%.1f%% of peak), %" PRIu64
 		       " bytes read, %" PRIu64 " written\n",
@@ -69,6 +48,7 @@ static void explain(const struct model *model)
 	if (s.spilledPrograms)
 		printf("%" PRIu64 " NPU programs leave nothing in SRAM between nodes\n",
 		       s.spilledPrograms);
+	return 0;
 }
 
 static int write_outputs(const struct model *model, float *const *outputs, const char *path)
@@ -95,8 +75,8 @@ static int run(const struct options *options, WNNContext context, const struct m
 		return -1;
 	if (options->output && write_outputs(model, outputs, options->output))
 		return -1;
-	if (options->explain)
-		explain(model);
+	if (options->explain && explain(model))
+		return -1;
 	if (options->profile && profile_print(model->graph))
 		return -1;
 	if (options->trace && profile_write_trace(model->graph, options->trace))

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "json_text.h"
+
 enum { LIBRARY = 1, NPU = 2 }; /* processes of the trace */
 
 static const char *const engines[] = {
@@ -92,11 +94,6 @@ int profile_print(WNNGraph graph)
 
 /* ---- trace */
 
-static json_t *text(WNNStringView view)
-{
-	return json_stringn_nocheck(view.data ? view.data : "", view.length);
-}
-
 /* Label, or what it is when it has none. */
 static json_t *node_name(const WNNGraphProfile *profile, uint32_t node, const char *otherwise)
 {
@@ -105,7 +102,7 @@ static json_t *node_name(const WNNGraphProfile *profile, uint32_t node, const ch
 	if (node == WNN_NODE_NONE)
 		return json_string(otherwise);
 	of = &profile->nodes[node];
-	return text(of->label.length ? of->label : of->operatorName);
+	return json_text(of->label.length ? of->label : of->operatorName);
 }
 
 /* Takes name and arguments over; times are in ns of the host. */
@@ -170,11 +167,11 @@ static int add_event(json_t *list, const WNNGraphProfile *profile, const WNNProf
 
 	return add(list, NPU, (int)event->engine, node_name(profile, event->node, "end of the job"),
 		   start, end,
-		   json_pack("{s:o, s:o, s:I, s:I, s:I}", "instruction", text(event->instruction),
-			     "operator",
-			     text(event->node == WNN_NODE_NONE ?
-					  none :
-					  profile->nodes[event->node].operatorName),
+		   json_pack("{s:o, s:o, s:I, s:I, s:I}", "instruction",
+			     json_text(event->instruction), "operator",
+			     json_text(event->node == WNN_NODE_NONE ?
+					       none :
+					       profile->nodes[event->node].operatorName),
 			     "start_cycle", (json_int_t)event->startCycle, "end_cycle",
 			     (json_int_t)event->endCycle, "stall_cycles",
 			     (json_int_t)event->stallCycles));
