@@ -25,6 +25,7 @@ COMMENTS = [(re.compile(r"\.(c|cc|js|mjs|idl|ts|ts\.in|proto)$"), ("// ", "")),
             (re.compile(r"\.(h|hpp|inc|def|S|ld)(\.in)?$"), ("/* ", " */")),
             (re.compile(r"\.ir$"), ("; ", "")),
             (re.compile(r"\.rst$|^Documentation/ABI/"), (".. ", "")),
+            (re.compile(r"\.1$"), ('.\\" ', "")),
             (re.compile(r"\.(xml|md)$"), ("<!-- ", " -->")),
             (re.compile(r""), ("# ", ""))]
 REGISTRY = re.compile(r"\b(\w+\.)*(debian\.org/debian|pypi\.org|pythonhosted\.org|npmjs\.(org|com)"

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""webnn-run run: pictures as inputs. test_pictures.py WEBNN_RUN
+
+The files are made here, and the pixels that come out are those that went in.
+"""
+import struct
+import zlib
+
+import numpy as np
+from onnx import TensorProto
+
+from common import ToolTest, main, same
+
+
+def write_png(path, pixels):
+    """Of [height, width, 3 or 1] bytes."""
+    height, width, channels = pixels.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+
+    def chunk(kind, data):
+        return (struct.pack(">I", len(data)) + kind + data +
+                struct.pack(">I", zlib.crc32(kind + data)))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) +
+                     chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+    return path
+
+
+def write_jpeg(path, levels):
+    """Grey blocks of 8x8: a mean of each and nothing else, which is exact."""
+    height, width = levels.shape
+    bits, before = "", 0
+    for level in levels.reshape(-1):
+        # With a divisor of 8 a step of the mean is a step of the pixels, which count from 128.
+        difference, before = int(level) - 128 - before, int(level) - 128
+        size = abs(difference).bit_length()
+        bits += f"{size:04b}"
+        if size:
+            bits += f"{difference if difference > 0 else difference + 2 ** size - 1:0{size}b}"
+        bits += "0"
+    bits += "1" * (-len(bits) % 8)
+    data = int(bits, 2).to_bytes(len(bits) // 8, "big").replace(b"\xff", b"\xff\0")
+
+    def segment(kind, content):
+        return bytes([0xff, kind]) + struct.pack(">H", len(content) + 2) + content
+
+    # Codes of 4 bits for the sizes 0 to 11; one bit for the end of a block.
+    path.write_bytes(
+        b"\xff\xd8" + segment(0xdb, b"\0" + bytes([8] * 64)) +
+        segment(0xc0, struct.pack(">BHHB", 8, 8 * height, 8 * width, 1) + b"\x01\x11\0") +
+        segment(0xc4, b"\x00" + bytes([0, 0, 0, 12] + [0] * 12) + bytes(range(12))) +
+        segment(0xc4, b"\x10" + bytes([1] + [0] * 15) + b"\0") +
+        segment(0xda, b"\x01\x01\0\0\x3f\0") + data + b"\xff\xd9")
+    return path
+
+
+def scaled(pixels, size, axis):
+    """Each new pixel is the mean of the old ones under a triangle, as wide as the reduction."""
+    old = pixels.shape[axis]
+    ratio = old / size
+    places = np.arange(old) + 0.5
+    weights = np.array([np.maximum(0, 1 - np.abs(places - (i + 0.5) * ratio) / max(ratio, 1))
+                        for i in range(size)])
+    weights /= weights.sum(1, keepdims=True)
+    return np.moveaxis(np.tensordot(weights, pixels, (1, axis)), 0, axis)
+
+
+class Pictures(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.pixels = np.random.default_rng(3).integers(0, 256, (6, 5, 3), dtype=np.uint8)
+        self.png = write_png(self.folder / "p.png", self.pixels)
+
+    def elements(self, model, *options, picture=None):
+        result = self.folder / "result.npy"
+        self.tool("run", model, "-i", picture or self.png, "-o", result, *options)
+        return np.load(result)
+
+    def test_layouts(self):
+        want = self.pixels / 255
+        for shape, layout in (([1, 3, 6, 5], (2, 0, 1)), ([3, 6, 5], (2, 0, 1)),
+                              ([1, 6, 5, 3], (0, 1, 2)), ([6, 5, 3], (0, 1, 2))):
+            got = self.elements(same(self.folder, "same", shape))
+            np.testing.assert_allclose(got.reshape(shape[-3:]), want.transpose(layout), atol=1e-6)
+
+    def test_layout_that_both_could_be(self):
+        pixels = np.random.default_rng(4).integers(0, 256, (3, 4, 3), dtype=np.uint8)
+        picture = write_png(self.folder / "q.png", pixels)
+        model = same(self.folder, "same", [1, 3, 4, 3])
+        got = self.elements(model, "--layout", "nhwc", picture=picture)
+        np.testing.assert_allclose(got[0], pixels / 255, atol=1e-6)
+        tall = self.elements(model, "--layout", "nchw", picture=picture)
+        want = scaled(scaled(pixels / 255, 3, 1), 4, 0)
+        np.testing.assert_allclose(tall[0], want.transpose(2, 0, 1), atol=1e-5)
+        self.refuses(3, "takes no picture", "run", same(self.folder, "last", [1, 6, 5, 3]), "-i",
+                     self.png, "--layout", "nchw")
+
+    def test_numbers(self):
+        model = same(self.folder, "same", [1, 3, 6, 5])
+        got = self.elements(model, "--scale", "2", "--mean", "1,2,3", "--deviation", "4,5,8")
+        want = (self.pixels * 2.0 - [1, 2, 3]) / [4, 5, 8]
+        np.testing.assert_allclose(got[0], want.transpose(2, 0, 1), rtol=1e-6)
+        got = self.elements(model, "--colours", "bgr", "--scale", "1")
+        np.testing.assert_array_equal(got[0], self.pixels[:, :, ::-1].transpose(2, 0, 1))
+
+    def test_integers(self):
+        got = self.elements(same(self.folder, "same", [6, 5, 3], TensorProto.UINT8))
+        np.testing.assert_array_equal(got, self.pixels)
+
+    def test_grey(self):
+        want = self.pixels @ [0.299, 0.587, 0.114]
+        for shape in ([1, 1, 6, 5], [6, 5]):
+            got = self.elements(same(self.folder, "same", shape), "--scale", 1)
+            np.testing.assert_allclose(got.reshape(6, 5), want, rtol=1e-5)
+
+    def test_resize(self):
+        want = self.pixels.astype(float)
+        for width, height in ((5, 6), (2, 3), (10, 12), (7, 2)):
+            got = self.elements(same(self.folder, "same", [height, width, 3]),
+                                "--scale", 1, "--layout", "nhwc")
+            np.testing.assert_allclose(got, scaled(scaled(want, width, 1), height, 0), atol=1e-3)
+
+    def test_shorter_side_and_crop(self):
+        model = same(self.folder, "same", [8, 8, 3])
+        got = self.elements(model, "--resize", 10, "--scale", 1)
+        want = scaled(scaled(self.pixels.astype(float), 10, 1), 12, 0)
+        np.testing.assert_allclose(got, want[2:10, 1:9], atol=1e-3)
+        model = same(self.folder, "same", [4, 3, 3])
+        got = self.elements(model, "--crop", "3x4", "--scale", 1)
+        np.testing.assert_array_equal(got, self.pixels[1:5, 1:4])
+        self.refuses(3, "8x8 cannot be taken from the middle of 5x6", "run",
+                     same(self.folder, "same", [8, 8, 3]), "-i", self.png, "--crop", 8)
+        self.refuses(3, "--crop gives 2x2, the input takes 8x8", "run",
+                     same(self.folder, "same", [8, 8, 3]), "-i", self.png, "--crop", 2)
+
+    def test_jpeg(self):
+        levels = np.array([[0, 255, 128], [30, 200, 31]])
+        picture = write_jpeg(self.folder / "p.jpg", levels)
+        got = self.elements(same(self.folder, "same", [16, 24, 3]), "--scale", 1, picture=picture)
+        want = np.kron(levels, np.ones((8, 8)))[:, :, None].repeat(3, 2)
+        np.testing.assert_array_equal(got, want)
+
+    def test_damaged(self):
+        model = same(self.folder, "same", [16, 24, 3])
+        picture = write_jpeg(self.folder / "p.jpg", np.zeros((2, 3)))
+        for path in (picture, self.png):
+            whole = path.read_bytes()
+            path.write_bytes(whole[:len(whole) * 2 // 3])
+            self.refuses(3, f"{path.name}: ", "run", model, "-i", path)
+
+    def test_no_picture_fits(self):
+        self.refuses(3, 'input "x" is float32 [1, 2, 6, 5] and takes no picture', "run",
+                     same(self.folder, "same", [1, 2, 6, 5]), "-i", self.png)
+        self.refuses(3, "takes 2 pictures", "run", same(self.folder, "same", [2, 3, 6, 5]), "-i",
+                     self.png)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""webnn-run info, bench and explain; usage and exit codes. test_reports.py WEBNN_RUN"""
+import json
+import os
+import re
+
+import numpy as np
+
+from common import USAGE, ToolTest, convolution, main, node, on_devices, perceptron, save
+
+
+class Reports(ToolTest):
+    def json(self, *arguments):
+        """The same result in a file beside text, and in place of text."""
+        path = self.folder / "result.json"
+        text, _ = self.tool(*arguments, "--json", path)
+        self.assertTrue(text)
+        alone, _ = self.tool(*arguments, "--json", "-")
+        self.assertEqual(set(json.loads(alone)), set(json.loads(path.read_text())))
+        return json.loads(path.read_text()), text
+
+
+class Info(Reports):
+    def test_values(self):
+        model, _ = perceptron(self.folder)
+        info, text = self.json("info", model)
+        self.assertEqual(info["inputs"], [{"name": "x", "kind": "tensor", "type": "float",
+                                           "shape": ["N", 6]}])
+        self.assertEqual(info["outputs"][0]["shape"], ["N", 4])
+        self.assertEqual(info["operator_sets"], {"ai.onnx": 17})
+        self.assertEqual((info["ir_version"], info["producer"]), (8, "tests"))
+        self.assertEqual(info["weights"], {"tensors": 3, "elements": 30 + 20 + 4})
+        self.assertEqual({o["operator"]: o["nodes"] for o in info["operators"]},
+                         {"MatMul": 2, "Relu": 1, "Add": 1})
+        self.assertFalse(info["runs"])
+        self.assertIn('"x" is not known', info["problem"])
+        self.assertIn("float [N, 6]", text)
+
+    @on_devices
+    def test_where(self, device):
+        model = convolution(self.folder)
+        info, text = self.json("info", model, "--device", device)
+        self.assertTrue(info["runs"])
+        self.assertIn(f"it runs on {device}", text)
+        conv = next(o for o in info["operators"] if o["operator"] == "Conv")
+        self.assertEqual((conv["npu"], conv["cpu"]), (1, 0) if device == "sim" else (0, 1))
+
+    def test_refused(self):
+        model = save(self.folder, "bad", [node("Relu", ["x"], ["r"]),
+                                          node("NonMaxSuppression", ["r", "x"], ["y"], "nms")],
+                     [("x", [1, 4, 4])], [("y", None)])
+        info, text = self.json("info", model)
+        refused = {o["operator"]: o["refused"] for o in info["operators"]}
+        self.assertEqual(refused, {"Relu": 0, "NonMaxSuppression": 1})
+        self.assertFalse(info["runs"])
+        self.assertRegex(text, r"NonMaxSuppression +1 +1 refused +\w")
+        self.refuses(2, 'bad.onnx: node "nms" (NonMaxSuppression): ', "run", model, "--random", 1)
+
+
+class Bench(Reports):
+    @on_devices
+    def test_figures(self, device):
+        model = convolution(self.folder)
+        bench, text = self.json("bench", model, "--device", device, "--warm-up", 1, "--repeats",
+                                7, "--threads", 1)
+        ms = bench["ms"]
+        order = [ms[k] for k in ("min", "median", "p90", "p95", "p99", "max")]
+        self.assertEqual(order, sorted(order))
+        self.assertGreater(ms["min"], 0)
+        self.assertTrue(ms["min"] <= ms["mean"] <= ms["max"])
+        # Of seven, all these are the largest.
+        self.assertEqual(ms["p90"], ms["max"])
+        self.assertEqual((bench["warm_up"], bench["repeats"], bench["threads"]), (1, 7, 1))
+        self.assertEqual(bench["device"], device)
+        self.assertIn(f"median {ms['median']:.3f} ms, minimum {ms['min']:.3f} ms", text)
+        self.assertEqual("npu" in bench, device == "sim")
+        if device == "sim":
+            self.assertGreaterEqual(bench["npu"]["macs"], 16 * 16 * 8 * 27 + 512 * 4)
+            self.assertAlmostEqual(bench["npu"]["share_of_peak"],
+                                   bench["npu"]["macs"] / bench["npu"]["peak_macs"])
+
+    def test_cycles_are_those_of_the_device(self):
+        model = convolution(self.folder)
+        cycles = {self.json("bench", model, "-d", "sim", "--repeats", 1, *more)[0]["npu"]["cycles"]
+                  for more in ((), ("--threads", 2), ("--random", 5))}
+        self.assertEqual(len(cycles), 1)
+
+
+class Explain(Reports):
+    @on_devices
+    def test_placement(self, device):
+        model = convolution(self.folder)
+        plan, text = self.json("explain", model, "--device", device)
+        nodes = {n["label"]: n for n in plan["nodes"]}
+        self.assertLessEqual({"conv", "relu", "pool", "flat", "dense", "softmax"}, set(nodes))
+        for kind in ("npu", "cpu", "folded"):
+            self.assertEqual(sum(n["device"] == kind for n in plan["nodes"]), plan[kind])
+        if device == "sim":
+            self.assertEqual(plan["cpu"], 0)
+            self.assertEqual(nodes["conv"]["reason"], "supported")
+            self.assertEqual(nodes["relu"]["reason"], "fused")
+            self.assertGreater(nodes["conv"]["estimated_cycles"], 0)
+        else:
+            self.assertEqual(plan["npu"], 0)
+            self.assertEqual(nodes["conv"]["reason"], "cpu-device")
+        for label, of in nodes.items():
+            self.assertRegex(text, rf"{of['operator']} +{label} .*{re.escape(of['reason_text'])}")
+
+
+class Usage(ToolTest):
+    def test_commands(self):
+        out, _ = self.tool("--help")
+        for name in ("info", "run", "bench", "explain"):
+            self.assertRegex(out, rf"\n  {name} +\w")
+            self.assertIn("--device=NAME", self.tool(name, "--help")[0])
+        self.refuses(USAGE, "there is no command 'walk'", "walk")
+        self.refuses(USAGE, "Usage: webnn-run COMMAND")
+        self.assertRegex(self.tool("--version")[0], r"^webnn-run \d+\.\d+")
+
+    def test_wrong_options(self):
+        model, _ = perceptron(self.folder)
+        for text, *options in (("it needs a model", "run"),
+                               ("'b' is a second", "run", "a", "b"),
+                               ("there is no device 'gpu'", "run", model, "-d", "gpu"),
+                               ("--dim takes NAME=VALUE, not '3'", "run", model, "--dim", 3),
+                               ("--dim NAME= takes a number from 1", "run", model, "--dim", "N=0"),
+                               ("--repeats takes a number from 1 to 1000000, not '0'", "bench", model,
+                                "--repeats", 0),
+                               ("--mean takes one number or three", "run", model, "--mean", "1,2"),
+                               ("--deviation must not be 0", "run", model, "--deviation", 0),
+                               ("--layout is nchw or nhwc", "run", model, "--layout", "chw"),
+                               ("--resize takes a number", "run", model, "--resize", "3y4")):
+            self.refuses(USAGE, text, *options)
+
+    def test_files_and_devices(self):
+        model = convolution(self.folder)
+        self.refuses(2, "none.onnx: ", "info", self.folder / "none.onnx")
+        (self.folder / "text.onnx").write_text("This is no model.")
+        self.refuses(2, "text.onnx: ", "run", self.folder / "text.onnx")
+        self.refuses(4, "none.bin", "run", model, "--random", 1, "-d", "sim", "--full", "--firmware",
+                     self.folder / "none.bin")
+        if not os.path.exists("/dev/accel"):
+            self.refuses(4, "device npu: ", "run", model, "--random", 1, "-d", "npu")
+        _, err = self.tool("bench", model, "--repeats", 1, "--json", self.folder / "no" / "x",
+                           status=3)
+        self.assertIn("the result cannot be written", err)
+
+    def test_npu_only(self):
+        model = convolution(self.folder)
+        out = self.folder / "y.npy"
+        self.tool("run", model, "-d", "sim", "--npu-only", "--random", 1, "-o", out)
+        self.assertAlmostEqual(float(np.load(out).sum()), 1, places=4)
+        self.refuses(4, "cpu", "run", model, "-d", "cpu", "--npu-only", "--random", 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""webnn-run run: inputs of every kind, outputs of every kind. test_run.py WEBNN_RUN"""
+import numpy as np
+from onnx import TensorProto, numpy_helper
+
+from common import ToolTest, main, on_devices, perceptron, same, save, node
+
+X = np.linspace(-1, 1, 18, dtype=np.float32).reshape(3, 6)
+
+
+class Inputs(ToolTest):
+    def run_model(self, model, *options, device="cpu", status=0):
+        result = self.folder / "result.npy"
+        self.tool("run", model, "--device", device, "--output", result, *options, status=status)
+        return np.load(result)
+
+    @on_devices
+    def test_npy(self, device):
+        model, expected = perceptron(self.folder)
+        got = self.run_model(model, "--input", self.array("x.npy", X), device=device)
+        self.assertEqual((got.dtype, got.shape), (np.float32, (3, 4)))
+        np.testing.assert_allclose(got, expected(X), atol=1e-5)
+
+    def test_tensor_of_onnx(self):
+        model, expected = perceptron(self.folder)
+        for raw in (True, False):
+            tensor = numpy_helper.from_array(X)
+            if not raw:
+                tensor.ClearField("raw_data")
+                tensor.float_data.extend(X.reshape(-1).tolist())
+            (self.folder / "x.pb").write_bytes(tensor.SerializeToString())
+            got = self.run_model(model, "-i", f"x={self.folder / 'x.pb'}")
+            np.testing.assert_allclose(got, expected(X), atol=1e-5)
+
+    def test_bytes(self):
+        model, expected = perceptron(self.folder)
+        (self.folder / "x.bin").write_bytes(X.tobytes())
+        got = self.run_model(model, "-i", self.folder / "x.bin", "--dim", "N=3")
+        np.testing.assert_allclose(got, expected(X), atol=1e-5)
+        self.refuses(3, 'it has 72 bytes, input "x" takes 48', "run", model, "-i",
+                     self.folder / "x.bin", "--dim", "N=2")
+        self.refuses(3, 'it has 72 bytes, input "x" takes 24', "run", model, "-i", self.folder / "x.bin",
+                     "--shape", "x=1,6")
+
+    def test_fill(self):
+        model, expected = perceptron(self.folder)
+        got = self.run_model(model, "--fill", "x=0.25", "--shape", "x=2,6")
+        np.testing.assert_allclose(got, expected(np.full((2, 6), 0.25)), atol=1e-5)
+
+    def test_types(self):
+        for kind, values in ((TensorProto.FLOAT16, np.array([1.5, -2, 65504, 2 ** -24], "f2")),
+                             (TensorProto.INT64, np.array([2 ** 62 + 1, -5, 0, 7], "i8")),
+                             (TensorProto.INT32, np.array([-2 ** 31, -5, 0, 7], "i4")),
+                             (TensorProto.UINT32, np.array([2 ** 32 - 1, 5, 0, 7], "u4")),
+                             (TensorProto.INT8, np.array([-128, -5, 0, 127], "i1")),
+                             (TensorProto.UINT8, np.array([255, 5, 0, 127], "u1"))):
+            model = same(self.folder, "same", [4], kind)
+            given = self.array("x.npy", values)
+            np.testing.assert_array_equal(self.run_model(model, "-i", given), values)
+            tensor = numpy_helper.from_array(values)
+            (self.folder / "x.pb").write_bytes(tensor.SerializeToString())
+            got = self.run_model(model, "-i", self.folder / "x.pb")
+            np.testing.assert_array_equal(got, values)
+            self.assertEqual(got.dtype, values.dtype)
+
+    def test_random(self):
+        model = same(self.folder, "same", [1000])
+        one, again, other = (self.run_model(model, "--random", seed) for seed in (1, 1, 2))
+        np.testing.assert_array_equal(one, again)
+        self.assertLess(np.mean(one == other), 0.01)
+        self.assertLess(abs(one.mean()), 0.1)
+        self.assertTrue(-1 <= one.min() < -0.9 and 0.9 < one.max() <= 1)
+        indices = self.run_model(same(self.folder, "whole", [1000], TensorProto.INT64), "-r", 1)
+        self.assertEqual(set(indices), {0, 1})
+
+    def test_two_inputs(self):
+        model = save(self.folder, "sub", [node("Sub", ["a", "b"], ["y"])],
+                     [("a", [2]), ("b", [2])], [("y", [2])])
+        a, b = (self.array(f"{n}.npy", np.array(v, "f4")) for n, v in (("a", [5, 7]), ("b", [1, 2])))
+        got = self.run_model(model, "-i", f"b={b}", "-i", f"a={a}")
+        np.testing.assert_array_equal(got, [4, 5])
+        drawn = self.run_model(model, "-i", f"a={a}", "--random", "1")
+        self.assertTrue(np.all(np.abs(drawn - [5, 7]) <= 1))
+        # Equal inputs would hide which is which.
+        self.assertTrue(np.all(self.run_model(model, "--random", "1") != 0))
+        self.refuses(3, "the model has 2 inputs: say which as INPUT=", "run", model, "-i", a)
+
+    def test_shape_depends_on_input(self):
+        model = save(self.folder, "reshape", [node("Reshape", ["x", "s"], ["y"], "r")],
+                     [("x", [6]), ("s", [2], TensorProto.INT64)], [("y", None)])
+        x, s = self.array("x.npy", np.arange(6, dtype="f4")), self.array("s.npy", np.array([3, 2]))
+        result = self.folder / "y.npy"
+        _, err = self.tool("run", model, "-i", f"x={x}", "-i", f"s={s}", "-o", result)
+        self.assertIn('input "s" is a constant', err)
+        np.testing.assert_array_equal(np.load(result), [[0, 1], [2, 3], [4, 5]])
+        self.refuses(2, 'node "r" (Reshape)', "run", model, "--random", 1)
+
+
+class Messages(ToolTest):
+    def test_what_is_missing(self):
+        model, _ = perceptron(self.folder)
+        self.refuses(2, 'the shape of input "x" is open, [N, 6]: set it with --dim', "run", model,
+                     "--random", 1)
+        self.refuses(3, 'input "x", float32 [2, 6], has no value', "run", model, "--dim", "N=2")
+        self.refuses(2, "(there are: N)", "run", model, "--dim", "M=2")
+        self.refuses(3, "there is no such input; there are: x", "run", model, "--fill", "z=1")
+
+    def test_what_does_not_fit(self):
+        model, _ = perceptron(self.folder)
+        wrong = self.array("wrong.npy", np.zeros((2, 5), "f4"))
+        self.refuses(3, "wrong.npy: ", "run", model, "-i", wrong)
+        self.refuses(3, 'it has float32 [2, 5], input "x" takes float32 [2, 6]', "run", model, "-i",
+                     wrong, "--dim", "N=2")
+        double = self.array("double.npy", np.zeros((2, 6)))
+        self.refuses(3, "its type is none of WebNN", "run", model, "-i", double)
+        whole = self.array("whole.npy", np.zeros((2, 6), "i4"))
+        self.refuses(3, "it has int32 [2, 6]", "run", model, "-i", whole)
+        (self.folder / "bad.pb").write_bytes(b"\xff\xff\xff")
+        self.refuses(3, "no tensor of ONNX, or damaged", "run", model, "-i", self.folder / "bad.pb")
+        self.refuses(3, "none.bin: cannot be read", "run", model, "--dim", "N=1", "-i",
+                     self.folder / "none.bin")
+
+    def test_dimensions_of_one(self):
+        model = same(self.folder, "same", [1, 1, 6])
+        given = self.array("x.npy", X[0])
+        result = self.folder / "y.npy"
+        self.tool("run", model, "-i", given, "-o", result)
+        np.testing.assert_array_equal(np.load(result), X[0].reshape(1, 1, 6))
+
+
+class Outputs(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.model = save(self.folder, "two", [node("Neg", ["x"], ["/a/b"]),
+                                               node("Exp", ["x"], ["e"])],
+                          [("x", [4])], [("/a/b", [4]), ("e", [4])])
+        self.x = self.array("x.npy", np.array([1, 4, -2, 3], "f4"))
+
+    def test_folder(self):
+        folder = self.folder / "out"
+        self.tool("run", self.model, "-i", self.x, "--output-dir", folder)
+        np.testing.assert_array_equal(np.load(folder / "_a_b.npy"), [-1, -4, 2, -3])
+        np.testing.assert_allclose(np.load(folder / "e.npy"), np.exp([1, 4, -2, 3]), rtol=1e-5)
+
+    def test_named(self):
+        out = self.folder / "n.npy"
+        self.tool("run", self.model, "-i", self.x, "-o", f"/a/b={out}")
+        np.testing.assert_array_equal(np.load(out), [-1, -4, 2, -3])
+        self.refuses(3, "the model has 2 outputs", "run", self.model, "-i", self.x, "-o", out)
+        self.refuses(3, "there is no such output", "run", self.model, "-i", self.x, "-o", f"q={out}")
+        self.refuses(3, "none/n.npy", "run", self.model, "-i", self.x, "-o",
+                     f"e={self.folder / 'none' / 'n.npy'}")
+
+    def test_summary_and_elements(self):
+        out, _ = self.tool("run", self.model, "-i", self.x, "--print")
+        lines = out.splitlines()
+        self.assertEqual(lines[0], "/a/b: float32 [4], from -4 to 2, mean -1.5")
+        self.assertEqual(lines[1], "-1 -4 2 -3")
+
+    @on_devices
+    def test_top(self, device):
+        labels = self.folder / "labels.txt"
+        labels.write_text("cat\ndog\nfish\n")
+        out, _ = self.tool("run", self.model, "-d", device, "-i", self.x, "--top", 3, "--labels",
+                           labels)
+        rows = [line.split() for line in out.splitlines()[1:4]]
+        self.assertEqual(rows, [["1", "2", "fish", "#2"], ["2", "-1", "cat", "#0"],
+                                ["3", "-3", "#3"]])
+        out, _ = self.tool("run", self.model, "-i", self.x, "--top", 9)
+        self.assertEqual(len(out.splitlines()), 2 * (1 + 4))
+        self.refuses(64, "--labels needs --top", "run", self.model, "--labels", labels)
+        self.refuses(3, "none.txt", "run", self.model, "-i", self.x, "--top", 1, "--labels",
+                     self.folder / "none.txt")
+
+
+if __name__ == "__main__":
+    main()

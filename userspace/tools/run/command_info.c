@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: MIT
+/* webnn-run info: what a model takes, gives and consists of, and what of it runs where. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_file.h"
+#include "subject.h"
+
+/* An operator of ONNX, and all nodes of it. */
+struct kind {
+	const char *domain, *name;
+	size_t nodes;
+	size_t placed[4]; /* operators of the graph that it became, by WNNNodeDevice */
+	size_t refused;
+	char *reason; /* why one of them is refused or on the CPU; or NULL */
+};
+
+/* A node of the model, for the way back from a label. */
+struct known {
+	const char *label;
+	size_t kind;
+};
+
+struct info {
+	struct options options;
+	Onnx__ModelProto *model;
+	struct kind *kinds;
+	size_t kind_count;
+	struct known *nodes;
+	size_t node_count;
+	size_t weights;
+	uint64_t weight_elements;
+	bool built;
+	char problem[600]; /* why there is no graph */
+};
+
+static const struct argp_option options[] = { JSON_OPTION, { 0 } };
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *common = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = state->child_inputs[1] = common;
+		return 0;
+	case JSON_KEY:
+		common->json = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- the file */
+
+static struct kind *find_kind(struct info *info, const char *domain, const char *name)
+{
+	struct kind *kinds;
+
+	domain = domain && strcmp(domain, "ai.onnx") ? domain : "";
+	name = name ? name : "";
+	for (size_t i = 0; i < info->kind_count; i++)
+		if (!strcmp(info->kinds[i].name, name) && !strcmp(info->kinds[i].domain, domain))
+			return &info->kinds[i];
+	kinds = realloc(info->kinds, (info->kind_count + 1) * sizeof(*kinds));
+	if (!kinds)
+		return NULL;
+	info->kinds = kinds;
+	kinds[info->kind_count] = (struct kind){ .domain = domain, .name = name };
+	return &kinds[info->kind_count++];
+}
+
+static int add_node(struct info *info, const Onnx__NodeProto *node)
+{
+	struct kind *kind = find_kind(info, node->domain, node->op_type);
+	struct known *nodes;
+
+	if (!kind)
+		return -1;
+	kind->nodes++;
+	nodes = realloc(info->nodes, (info->node_count + 1) * sizeof(*nodes));
+	if (!nodes)
+		return -1;
+	info->nodes = nodes;
+	nodes[info->node_count++] =
+		(struct known){ node_label(node), (size_t)(kind - info->kinds) };
+	return 0;
+}
+
+static void add_weight(struct info *info, const Onnx__TensorProto *tensor)
+{
+	uint64_t elements = 1;
+
+	for (size_t i = 0; i < tensor->n_dims; i++)
+		elements *= tensor->dims[i] > 0 ? (uint64_t)tensor->dims[i] : 0;
+	info->weights++;
+	info->weight_elements += elements;
+}
+
+/* Graphs within If and Loop as well. */
+static int scan_graph(struct info *info, const Onnx__GraphProto *graph)
+{
+	for (size_t i = 0; i < graph->n_initializer; i++)
+		add_weight(info, graph->initializer[i]);
+	for (size_t i = 0; i < graph->n_node; i++) {
+		const Onnx__NodeProto *node = graph->node[i];
+
+		if (add_node(info, node))
+			return -1;
+		for (size_t k = 0; k < node->n_attribute; k++)
+			if (node->attribute[k]->g && scan_graph(info, node->attribute[k]->g))
+				return -1;
+	}
+	return 0;
+}
+
+static int compare_labels(const void *a, const void *b)
+{
+	return strcmp(((const struct known *)a)->label, ((const struct known *)b)->label);
+}
+
+static int scan(struct info *info)
+{
+	int ret = model_file_load(info->options.model, &info->model);
+
+	if (ret)
+		return ret;
+	if (scan_graph(info, info->model->graph))
+		return complain(BAD_DEVICE, "%s: memory is exhausted", info->options.model);
+	if (info->node_count)
+		qsort(info->nodes, info->node_count, sizeof(*info->nodes), compare_labels);
+	return DONE;
+}
+
+/* ---- the graph */
+
+static struct kind *kind_of_label(struct info *info, WNNStringView label)
+{
+	char text[1000];
+	const struct known key = { text, 0 }, *found;
+
+	snprintf(text, sizeof(text), "%.*s", (int)label.length, label.data ? label.data : "");
+	found = info->node_count ?
+			bsearch(&key, info->nodes, info->node_count, sizeof(key), compare_labels) :
+			NULL;
+	return found ? &info->kinds[found->kind] : NULL;
+}
+
+static void set_reason(struct kind *kind, WNNStringView reason)
+{
+	if (!kind->reason)
+		kind->reason = strndup(reason.data ? reason.data : "", reason.length);
+}
+
+static void place(struct info *info, const struct target *target)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+
+	if (wnnGraphGetPlacement(target->graph, &placement) != WNNStatus_Success)
+		return;
+	for (size_t i = 0; i < placement.nodeCount; i++) {
+		const WNNNodePlacement *node = &placement.nodes[i];
+		struct kind *kind = kind_of_label(info, node->label);
+
+		if (!kind || (size_t)node->device >= 4)
+			continue;
+		kind->placed[node->device]++;
+		if (node->device == WNNNodeDevice_CPU && target->device.accelerated)
+			set_reason(kind, node->reasonText);
+	}
+}
+
+/* A model that cannot become a graph is a result, and no failure. */
+static void try_build(struct info *info, struct subject *subject, struct target *target)
+{
+	WNNOnnxRefusalArray refusals;
+	WNNError error = WNN_ERROR_INIT;
+
+	if (target_try_build(target, subject) == WNNStatus_Success) {
+		info->built = true;
+		place(info, target);
+		return;
+	}
+	wnnOnnxGetLastError(&error);
+	snprintf(info->problem, sizeof(info->problem), "%.*s", (int)error.message.length,
+		 error.message.data);
+	refusals = wnnOnnxModelGetRefusals(subject->model);
+	for (size_t i = 0; i < refusals.count; i++) {
+		struct kind *kind = kind_of_label(info, refusals.data[i].node);
+
+		if (!kind)
+			continue;
+		kind->refused++;
+		set_reason(kind, refusals.data[i].reason);
+	}
+}
+
+/* ---- as text */
+
+static void print_dimension(const WNNOnnxDimension *dimension)
+{
+	if (dimension->size != WNN_ONNX_DIMENSION_UNKNOWN)
+		printf("%" PRId64, dimension->size);
+	else if (dimension->name.length)
+		printf("%.*s", (int)dimension->name.length, dimension->name.data);
+	else
+		printf("?");
+}
+
+static const char *kind_text(WNNOnnxKind kind)
+{
+	switch (kind) {
+	case WNNOnnxKind_Tensor:
+		return "tensor";
+	case WNNOnnxKind_Sequence:
+		return "sequence";
+	case WNNOnnxKind_Optional:
+		return "optional";
+	default:
+		return "other";
+	}
+}
+
+static void print_values(const char *title, WNNOnnxValueInfoArray values)
+{
+	printf("%s:\n", title);
+	for (size_t i = 0; i < values.count; i++) {
+		const WNNOnnxValueInfo *value = &values.data[i];
+
+		printf("  %-24.*s ", (int)value->name.length, value->name.data);
+		if (value->kind != WNNOnnxKind_Tensor)
+			printf("%s ", kind_text(value->kind));
+		printf("%.*s", (int)value->elementType.length, value->elementType.data);
+		if (value->rank == WNN_ONNX_RANK_UNKNOWN) {
+			printf(" of unknown shape\n");
+			continue;
+		}
+		printf(" [");
+		for (size_t k = 0; k < value->rank; k++) {
+			printf(k ? ", " : "");
+			print_dimension(&value->dimensions[k]);
+		}
+		printf("]\n");
+	}
+}
+
+static void print_kind(const struct info *info, const struct kind *kind)
+{
+	char name[200];
+
+	snprintf(name, sizeof(name), "%s%s%s", kind->domain, *kind->domain ? "." : "", kind->name);
+	printf("  %-28s %6zu", name, kind->nodes);
+	if (info->built)
+		printf(" %6zu %6zu %6zu", kind->placed[WNNNodeDevice_NPU],
+		       kind->placed[WNNNodeDevice_CPU], kind->placed[WNNNodeDevice_Folded]);
+	else if (kind->refused)
+		printf(" %6zu refused", kind->refused);
+	printf("%s%s\n", kind->reason ? "  " : "", kind->reason ? kind->reason : "");
+}
+
+static void print_info(const struct info *info, const struct subject *subject,
+		       const struct target *target)
+{
+	const Onnx__ModelProto *model = info->model;
+
+	printf("%s: ONNX, version %" PRId64 " of the format, made by %s %s\n", info->options.model,
+	       model->ir_version, model->producer_name ? model->producer_name : "",
+	       model->producer_version ? model->producer_version : "");
+	for (size_t i = 0; i < model->n_opset_import; i++) {
+		const char *domain = model->opset_import[i]->domain;
+
+		printf("operator set %s %" PRId64 "\n", domain && *domain ? domain : "ai.onnx",
+		       model->opset_import[i]->version);
+	}
+	print_values("inputs", wnnOnnxModelGetInputs(subject->model));
+	print_values("outputs", wnnOnnxModelGetOutputs(subject->model));
+	printf("weights: %zu tensors, %" PRIu64 " elements\n", info->weights,
+	       info->weight_elements);
+	printf("operators: %-19s nodes%s\n", "",
+	       info->built ? "    NPU    CPU folded, in the graph made of them" : "");
+	for (size_t i = 0; i < info->kind_count; i++)
+		print_kind(info, &info->kinds[i]);
+	if (info->built)
+		printf("it runs on %.*s\n", (int)target->device.device.length,
+		       target->device.device.data);
+	else
+		printf("it does not run as it is: %s\n", info->problem);
+}
+
+/* ---- as JSON */
+
+static json_t *value_json(const WNNOnnxValueInfo *value)
+{
+	json_t *shape = value->rank == WNN_ONNX_RANK_UNKNOWN ? json_null() : json_array();
+
+	for (size_t i = 0; value->rank != WNN_ONNX_RANK_UNKNOWN && i < value->rank; i++) {
+		const WNNOnnxDimension *dimension = &value->dimensions[i];
+
+		json_array_append_new(shape, dimension->size != WNN_ONNX_DIMENSION_UNKNOWN ?
+						     json_integer(dimension->size) :
+					     dimension->name.length ? json_text(dimension->name) :
+								      json_null());
+	}
+	return json_pack("{s:o, s:s, s:o, s:o}", "name", json_text(value->name), "kind",
+			 kind_text(value->kind), "type", json_text(value->elementType), "shape",
+			 shape);
+}
+
+static json_t *values_json(WNNOnnxValueInfoArray values)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < values.count; i++)
+		json_array_append_new(list, value_json(&values.data[i]));
+	return list;
+}
+
+static json_t *text_json(const char *text)
+{
+	return json_text(WNN_STR(text));
+}
+
+static json_t *kinds_json(const struct info *info)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < info->kind_count; i++) {
+		const struct kind *kind = &info->kinds[i];
+		json_t *json = json_pack("{s:o, s:o, s:I, s:I}", "domain", text_json(kind->domain),
+					 "operator", text_json(kind->name), "nodes",
+					 (json_int_t)kind->nodes, "refused",
+					 (json_int_t)kind->refused);
+
+		if (json && info->built)
+			for (int k = WNNNodeDevice_NPU; k <= WNNNodeDevice_Folded; k++)
+				json_object_set_new(
+					json, (const char *[]){ "", "npu", "cpu", "folded" }[k],
+					json_integer((json_int_t)kind->placed[k]));
+		if (json && kind->reason)
+			json_object_set_new(json, "reason", text_json(kind->reason));
+		json_array_append_new(list, json);
+	}
+	return list;
+}
+
+static json_t *info_json(const struct info *info, const struct subject *subject,
+			 const struct target *target)
+{
+	const Onnx__ModelProto *model = info->model;
+	json_t *sets = json_object();
+	json_t *root;
+
+	for (size_t i = 0; i < model->n_opset_import; i++) {
+		const char *domain = model->opset_import[i]->domain;
+
+		json_object_set_new(sets, domain && *domain ? domain : "ai.onnx",
+				    json_integer(model->opset_import[i]->version));
+	}
+	root = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:o, s:b, s:o}",
+			 "model", info->options.model, "ir_version", (json_int_t)model->ir_version,
+			 "producer", text_json(model->producer_name ? model->producer_name : ""),
+			 "operator_sets", sets, "inputs",
+			 values_json(wnnOnnxModelGetInputs(subject->model)), "outputs",
+			 values_json(wnnOnnxModelGetOutputs(subject->model)), "operators",
+			 kinds_json(info), "weights", "tensors", (json_int_t)info->weights,
+			 "elements", (json_int_t)info->weight_elements, "device",
+			 json_text(target->device.device), "runs", info->built, "problem",
+			 info->built ? json_null() : text_json(info->problem));
+	return root;
+}
+
+/* ---- the command */
+
+/* Values only of what is given: shapes may depend on it. */
+static int read_given(struct subject *subject)
+{
+	const uint64_t seed = 1;
+	const struct options *common = subject->options;
+
+	if (!common->inputs.count && !common->fills.count)
+		return DONE;
+	return values_read(subject, &seed);
+}
+
+static int inform(struct info *info, struct subject *subject, struct target *target)
+{
+	int ret = subject_open(subject, &info->options);
+
+	if (!ret)
+		ret = scan(info);
+	if (!ret)
+		ret = read_given(subject);
+	if (!ret)
+		ret = target_open(target, &info->options, info->options.device);
+	if (ret)
+		return ret;
+	try_build(info, subject, target);
+	if (text_wanted(&info->options))
+		print_info(info, subject, target);
+	if (!info->options.json)
+		return DONE;
+	return write_json(&info->options, info_json(info, subject, target));
+}
+
+int command_info(int argc, char **argv)
+{
+	static const struct argp_child children[] = { { &model_argp, 0, NULL, 0 },
+						      { &input_argp, 0, NULL, 0 },
+						      { 0 } };
+	static const struct argp argp = {
+		options,
+		parse,
+		"MODEL.onnx",
+		"Tells what a model takes, gives and consists of, and what of it runs where. Values of "
+		"inputs matter only where the model's shapes depend on them.",
+		children,
+		NULL,
+		NULL
+	};
+	struct info info = { 0 };
+	struct subject subject = { 0 };
+	struct target target = { 0 };
+	int ret;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &info.options);
+	ret = inform(&info, &subject, &target);
+	for (size_t i = 0; i < info.kind_count; i++)
+		free(info.kinds[i].reason);
+	free(info.kinds);
+	free(info.nodes);
+	model_file_free(info.model);
+	target_close(&target);
+	subject_close(&subject);
+	options_free(&info.options);
+	return ret;
+}

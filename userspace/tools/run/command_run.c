@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+/* webnn-run run: one dispatch; outputs are saved, printed, or their largest elements listed. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "subject.h"
+
+enum { KEY_PRINT = 0x100, KEY_TOP, KEY_LABELS, KEY_FOLDER };
+
+struct run {
+	struct options options;
+	struct pairs outputs;
+	const char *folder, *labels;
+	size_t top;
+	bool print;
+};
+
+static const struct argp_option options[] = {
+	{ NULL, 0, NULL, 0, "Outputs:", 4 },
+	{ "output", 'o', "[OUTPUT=]FILE", 0, "Save an output as .npy", 4 },
+	{ "output-dir", KEY_FOLDER, "DIR", 0, "Save all outputs as DIR/OUTPUT.npy", 4 },
+	{ "print", KEY_PRINT, NULL, 0, "Print all elements", 4 },
+	{ "top", KEY_TOP, "K", 0, "List the K largest elements", 4 },
+	{ "labels", KEY_LABELS, "FILE", 0, "What the elements of --top stand for, a line each", 4 },
+	{ 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct run *run = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = state->child_inputs[1] = &run->options;
+		return 0;
+	case 'o':
+		pairs_add(&run->outputs, arg, false, "--output", state);
+		return 0;
+	case KEY_FOLDER:
+		run->folder = arg;
+		return 0;
+	case KEY_PRINT:
+		run->print = true;
+		return 0;
+	case KEY_TOP:
+		run->top = parse_number(arg, 1, INT32_MAX, "--top", state);
+		return 0;
+	case KEY_LABELS:
+		run->labels = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (run->labels && !run->top)
+			argp_error(state, "--labels needs --top");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- saving */
+
+static int save_named(const struct run *run, const struct target *target)
+{
+	for (size_t i = 0; i < run->outputs.count; i++) {
+		const struct pair *pair = &run->outputs.items[i];
+		const struct value *found = NULL;
+		int ret;
+
+		for (size_t k = 0; k < target->output_count && !found; k++)
+			if (!strcmp(pair->name, target->results[k].name) ||
+			    (!*pair->name && target->output_count == 1))
+				found = &target->results[k];
+		if (!found && !*pair->name)
+			return complain(BAD_FILE,
+					"--output %s: the model has %zu outputs: say which as "
+					"OUTPUT=%s",
+					pair->text, target->output_count, pair->text);
+		if (!found)
+			return complain(BAD_FILE, "--output %s=%s: there is no such output",
+					pair->name, pair->text);
+		ret = value_save(found, pair->text);
+		if (ret)
+			return ret;
+	}
+	return DONE;
+}
+
+static int save_all(const struct run *run, const struct target *target)
+{
+	char path[4096];
+	int ret = DONE;
+
+	if (!run->folder)
+		return DONE;
+	if (mkdir(run->folder, 0777) && errno != EEXIST)
+		return complain(BAD_FILE, "%s: %s", run->folder, strerror(errno));
+	for (size_t i = 0; !ret && i < target->output_count; i++) {
+		int length = snprintf(path, sizeof(path), "%s/", run->folder);
+		size_t end = (size_t)length;
+
+		snprintf(path + end, sizeof(path) - end, "%s.npy", target->results[i].name);
+		/* Names such as /model/add are no folders. */
+		for (char *at = path + end; *at; at++)
+			if (*at == '/')
+				*at = '_';
+		ret = value_save(&target->results[i], path);
+	}
+	return ret;
+}
+
+/* ---- printing */
+
+static void summarise(const struct value *value)
+{
+	double least = INFINITY, most = -INFINITY, sum = 0;
+	char text[300];
+
+	value_describe(value, text, sizeof(text));
+	for (size_t i = 0; i < value->count; i++) {
+		double number = value_get(value, i);
+
+		least = fmin(least, number);
+		most = fmax(most, number);
+		sum += number;
+	}
+	printf("%s: %s, from %.6g to %.6g, mean %.6g\n", value->name, text, least, most,
+	       sum / (double)value->count);
+}
+
+/* Not a number is smaller than all numbers. */
+static bool is_before(const struct value *value, size_t a, size_t b)
+{
+	double x = value_get(value, a), y = value_get(value, b);
+
+	if (isnan(x) || isnan(y))
+		return isnan(y) && !isnan(x);
+	return x > y;
+}
+
+static void print_top(const struct value *value, size_t top, char *const *labels,
+		      size_t label_count)
+{
+	size_t count = 0;
+	size_t *best = calloc(top + 1, sizeof(*best));
+
+	for (size_t i = 0; best && i < value->count; i++) {
+		size_t at = count < top ? count++ : top;
+
+		/* The last place is one beyond, and falls off. */
+		for (; at && is_before(value, i, best[at - 1]); at--)
+			best[at] = best[at - 1];
+		best[at] = i;
+	}
+	for (size_t i = 0; i < count; i++)
+		printf("%4zu  %12.6g  %s%s%zu\n", i + 1, value_get(value, best[i]),
+		       best[i] < label_count ? labels[best[i]] : "",
+		       best[i] < label_count ? "  #" : "#", best[i]);
+	free(best);
+}
+
+static int read_labels(const char *path, char ***labels, size_t *count)
+{
+	FILE *file = path ? fopen(path, "r") : NULL;
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+
+	if (path && !file)
+		return complain(BAD_FILE, "%s: %s", path, strerror(errno));
+	while (file && (length = getline(&line, &room, file)) >= 0) {
+		char **more = realloc(*labels, (*count + 1) * sizeof(*more));
+
+		if (!more)
+			break;
+		*labels = more;
+		line[strcspn(line, "\r\n")] = 0;
+		more[(*count)++] = line;
+		line = NULL;
+		room = 0;
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return DONE;
+}
+
+static int print(const struct run *run, const struct target *target)
+{
+	size_t label_count = 0;
+	char **labels = NULL;
+	int ret = read_labels(run->labels, &labels, &label_count);
+
+	for (size_t i = 0; !ret && i < target->output_count; i++) {
+		summarise(&target->results[i]);
+		if (run->print)
+			value_print(&target->results[i], stdout);
+		if (run->top)
+			print_top(&target->results[i], run->top, labels, label_count);
+	}
+	for (size_t i = 0; i < label_count; i++)
+		free(labels[i]);
+	free(labels);
+	return ret;
+}
+
+int command_run(int argc, char **argv)
+{
+	static const struct argp_child children[] = { { &model_argp, 0, NULL, 0 },
+						      { &input_argp, 0, NULL, 0 },
+						      { 0 } };
+	static const struct argp argp = { options,  parse, "MODEL.onnx", "Runs a model once.",
+					  children, NULL,  NULL };
+	struct run run = { 0 };
+	struct subject subject = { 0 };
+	struct target target = { 0 };
+	int ret;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &run);
+	ret = subject_open(&subject, &run.options);
+	if (!ret)
+		ret = values_read(&subject, NULL);
+	if (!ret)
+		ret = target_open(&target, &run.options, run.options.device);
+	if (!ret)
+		ret = target_run(&target, &subject);
+	if (!ret)
+		ret = save_named(&run, &target);
+	if (!ret)
+		ret = save_all(&run, &target);
+	if (!ret)
+		ret = print(&run, &target);
+	target_close(&target);
+	subject_close(&subject);
+	pairs_free(&run.outputs);
+	options_free(&run.options);
+	return ret;
+}

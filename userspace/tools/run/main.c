@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+/* webnn-run: ONNX models on a device: what they are, what they give, where and how fast they run. */
+#include <stdio.h>
+#include <string.h>
+
+#include <webnn/webnn_npu.h>
+
+#include "run.h"
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *does;
+} commands[] = {
+	{ "info", command_info, "inputs, outputs and operators, and what is supported where" },
+	{ "run", command_run, "run it once, and save or print its outputs" },
+	{ "bench", command_bench, "time its dispatches" },
+	{ "explain", command_explain, "where each operator runs, and why" },
+};
+
+#define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void usage(FILE *file)
+{
+	fprintf(file, "Usage: webnn-run COMMAND [OPTION...] MODEL.onnx\n\n");
+	for (size_t i = 0; i < NUM_COMMANDS; i++)
+		fprintf(file, "  %-8s %s\n", commands[i].name, commands[i].does);
+	fprintf(file,
+		"\nwebnn-run COMMAND --help tells the options. It ends with 0 when all is well, 1 "
+		"when outputs\nthat are compared differ, 2 for a model that cannot be used, 3 for "
+		"another file, 4 when the\ndevice failed, 64 for wrong usage.\n");
+}
+
+int main(int argc, char **argv)
+{
+	static char name[40];
+
+	if (argc >= 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-?"))) {
+		usage(stdout);
+		return DONE;
+	}
+	if (argc >= 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
+		WNNVersion version = WNN_VERSION_INIT;
+
+		wnnGetVersion(&version);
+		printf("webnn-run %.*s\n", (int)version.text.length, version.text.data);
+		return DONE;
+	}
+	for (size_t i = 0; argc >= 2 && i < NUM_COMMANDS; i++) {
+		if (strcmp(argv[1], commands[i].name))
+			continue;
+		snprintf(name, sizeof(name), "webnn-run %s", commands[i].name);
+		argv[1] = name;
+		return commands[i].run(argc - 1, argv + 1);
+	}
+	if (argc >= 2)
+		fprintf(stderr, "webnn-run: there is no command '%s'\n\n", argv[1]);
+	usage(stderr);
+	return argp_err_exit_status;
+}

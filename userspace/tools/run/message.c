@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+/* webnn-run: messages, and results as JSON. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <webnn/onnx.h>
+
+#include "run.h"
+
+int complain(enum exit_code code, const char *format, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fprintf(stderr, "webnn-run: ");
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return (int)code;
+}
+
+int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
+{
+	WNNError error = WNN_ERROR_INIT;
+	char about[1000];
+	size_t length;
+	va_list ap;
+
+	if (onnx)
+		wnnOnnxGetLastError(&error);
+	else
+		wnnGetLastError(&error);
+	va_start(ap, format);
+	vsnprintf(about, sizeof(about), format, ap);
+	va_end(ap);
+	/* Messages about a file name it themselves. */
+	length = strlen(about);
+	if (error.message.length >= length && !memcmp(error.message.data, about, length))
+		return complain(code, "%.*s", (int)error.message.length, error.message.data);
+	return complain(code, "%s: %.*s", about, (int)error.message.length, error.message.data);
+}
+
+bool same_text(WNNStringView view, const char *text)
+{
+	return strlen(text) == view.length &&
+	       (!view.length || !memcmp(view.data, text, view.length));
+}
+
+bool text_wanted(const struct options *options)
+{
+	return !options->json || strcmp(options->json, "-");
+}
+
+int write_json(const struct options *options, json_t *root)
+{
+	const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(12);
+	bool wrong = false;
+
+	if (!root)
+		return complain(BAD_DEVICE, "the result: memory is exhausted");
+	if (!text_wanted(options))
+		wrong = json_dumpf(root, stdout, flags) || putchar('\n') == EOF || fflush(stdout);
+	else if (options->json)
+		wrong = json_dump_file(root, options->json, flags) != 0;
+	json_decref(root);
+	if (wrong)
+		return complain(BAD_FILE, "%s: the result cannot be written: %s", options->json,
+				strerror(errno));
+	return DONE;
+}

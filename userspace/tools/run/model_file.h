@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* webnn-run: a model's file as such, for what the library does not tell of it. */
+#ifndef ONPU_TOOLS_RUN_MODEL_FILE_H
+#define ONPU_TOOLS_RUN_MODEL_FILE_H
+
+#include "onnx.pb-c.h"
+
+/*
+ * Only for files that wnnOnnxLoadFile() has taken: it bounds how deep they are. Fills @model, which
+ * model_file_free() frees. Returns DONE, or an exit code after a message.
+ */
+int model_file_load(const char *path, Onnx__ModelProto **model);
+void model_file_free(Onnx__ModelProto *model);
+
+/* What the library calls a node: its name, or that of its first output. */
+const char *node_label(const Onnx__NodeProto *node);
+
+#endif

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT
+/* webnn-run: loads a model, sets what its file leaves open, and gives its inputs their values. */
+#include "subject.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int view_length(WNNStringView view)
+{
+	return (int)view.length;
+}
+
+/* Names of the dimensions that can be set, for a message. */
+static void list_dimensions(const struct subject *subject, char *text, size_t room)
+{
+	WNNOnnxValueInfoArray inputs = wnnOnnxModelGetInputs(subject->model);
+	size_t used = 0;
+
+	*text = 0;
+	for (size_t i = 0; i < inputs.count; i++)
+		for (size_t k = 0; inputs.data[i].rank != WNN_ONNX_RANK_UNKNOWN &&
+				   k < inputs.data[i].rank && used < room;
+		     k++) {
+			WNNStringView name = inputs.data[i].dimensions[k].name;
+
+			if (name.length)
+				used += (size_t)snprintf(text + used, room - used, "%s%.*s",
+							 used ? ", " : "", view_length(name),
+							 name.data);
+		}
+	if (!used)
+		snprintf(text, room, "none; --shape sets those without a name");
+}
+
+static int set_dimensions(const struct subject *subject)
+{
+	const struct options *options = subject->options;
+	char names[400];
+
+	for (size_t i = 0; i < options->dims.count; i++) {
+		const struct pair *dim = &options->dims.items[i];
+
+		if (wnnOnnxModelSetDimension(subject->model, WNN_STR(dim->name),
+					     (uint32_t)strtoul(dim->text, NULL, 0)) ==
+		    WNNStatus_Success)
+			continue;
+		list_dimensions(subject, names, sizeof(names));
+		return complain_wnn(BAD_MODEL, true, "%s: --dim %s=%s (there are: %s)",
+				    options->model, dim->name, dim->text, names);
+	}
+	return DONE;
+}
+
+static int set_shape(const struct subject *subject, const struct pair *shape)
+{
+	uint32_t sizes[VALUE_MAX_RANK], rank = 0;
+	const char *at = shape->text;
+	char *end;
+
+	/* Nothing at all is the shape of a scalar. */
+	while (*at) {
+		unsigned long size = strtoul(at, &end, 10);
+
+		if (end == at || (*end && *end != ',') || size > INT32_MAX ||
+		    rank == VALUE_MAX_RANK)
+			return complain(BAD_MODEL,
+					"--shape %s=%s: it takes up to 8 sizes with commas between",
+					shape->name, shape->text);
+		sizes[rank++] = (uint32_t)size;
+		at = *end ? end + 1 : end;
+	}
+	if (wnnOnnxModelSetInputShape(subject->model, WNN_STR(shape->name),
+				      (WNNUint32Array){ rank, sizes }) != WNNStatus_Success)
+		return complain_wnn(BAD_MODEL, true, "%s: --shape %s=%s", subject->options->model,
+				    shape->name, shape->text);
+	return DONE;
+}
+
+int subject_open(struct subject *subject, const struct options *options)
+{
+	int ret;
+
+	*subject = (struct subject){ .options = options };
+	if (wnnOnnxLoadFile(WNN_STR(options->model), NULL, &subject->model) != WNNStatus_Success)
+		return complain_wnn(BAD_MODEL, true, "%s", options->model);
+	ret = set_dimensions(subject);
+	for (size_t i = 0; !ret && i < options->shapes.count; i++)
+		ret = set_shape(subject, &options->shapes.items[i]);
+	return ret;
+}
+
+void subject_close(struct subject *subject)
+{
+	for (size_t i = 0; i < subject->value_count; i++)
+		value_exit(&subject->values[i]);
+	free(subject->values);
+	wnnOnnxModelRelease(subject->model);
+	*subject = (struct subject){ 0 };
+}
+
+/* ---- values */
+
+/* The inputs' names, for a message. */
+static void list_inputs(WNNOnnxValueInfoArray inputs, char *text, size_t room)
+{
+	size_t used = 0;
+
+	*text = 0;
+	for (size_t i = 0; i < inputs.count && used < room; i++)
+		used += (size_t)snprintf(text + used, room - used, "%s%.*s", i ? ", " : "",
+					 view_length(inputs.data[i].name),
+					 inputs.data[i].name.data);
+}
+
+/* Every NAME of @pairs is an input; "" is the only one. */
+static int check_names(const struct subject *subject, const struct pairs *pairs, const char *option)
+{
+	WNNOnnxValueInfoArray inputs = wnnOnnxModelGetInputs(subject->model);
+	char names[600];
+
+	list_inputs(inputs, names, sizeof(names));
+	for (size_t i = 0; i < pairs->count; i++) {
+		const struct pair *pair = &pairs->items[i];
+		bool found = !*pair->name && inputs.count == 1;
+
+		for (size_t k = 0; k < inputs.count && !found; k++)
+			found = same_text(inputs.data[k].name, pair->name);
+		if (!found && !*pair->name)
+			return complain(BAD_FILE,
+					"%s: the model has %zu inputs: say which as INPUT=%s (%s)",
+					pair->text, inputs.count, pair->text, names);
+		if (!found)
+			return complain(BAD_FILE, "%s %s=%s: there is no such input; there are: %s",
+					option, pair->name, pair->text, names);
+	}
+	return DONE;
+}
+
+static const struct pair *find_input(const struct subject *subject, WNNStringView name)
+{
+	const struct pairs *inputs = &subject->options->inputs;
+	const struct pair *pair = pairs_find(inputs, name);
+
+	return pair ? pair : pairs_find(inputs, (WNNStringView){ "", 0 });
+}
+
+static bool shape_is_known(const WNNOnnxValueInfo *info)
+{
+	if (info->rank == WNN_ONNX_RANK_UNKNOWN)
+		return false;
+	for (size_t i = 0; i < info->rank; i++)
+		if (info->dimensions[i].size == WNN_ONNX_DIMENSION_UNKNOWN)
+			return false;
+	return true;
+}
+
+/* Loads the files that have a shape, and takes it for inputs whose own is open. */
+static int load_files(struct subject *subject)
+{
+	for (size_t i = 0; i < subject->value_count; i++) {
+		WNNOnnxValueInfo info = wnnOnnxModelGetInputs(subject->model).data[i];
+		const struct pair *pair = find_input(subject, info.name);
+		struct value *value = &subject->values[i];
+		int ret;
+
+		if (!pair || !value_file_has_shape(pair->text))
+			continue;
+		ret = value_load(pair->text, value);
+		if (ret)
+			return ret;
+		if (shape_is_known(&info))
+			continue;
+		if (wnnOnnxModelSetInputShape(subject->model, info.name,
+					      (WNNUint32Array){ value->rank, value->shape }) !=
+		    WNNStatus_Success)
+			return complain_wnn(BAD_FILE, true, "%s", pair->text);
+	}
+	return DONE;
+}
+
+static int shape_is_open(const struct subject *subject, const WNNOnnxValueInfo *info)
+{
+	char text[400] = "of any rank";
+	size_t used = 0;
+
+	if (info->rank != WNN_ONNX_RANK_UNKNOWN)
+		used = (size_t)snprintf(text, sizeof(text), "[");
+	for (size_t i = 0; used && i < info->rank && used < sizeof(text); i++) {
+		const WNNOnnxDimension *dim = &info->dimensions[i];
+		const char *comma = i ? ", " : "";
+
+		if (dim->size != WNN_ONNX_DIMENSION_UNKNOWN)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%lld", comma,
+						 (long long)dim->size);
+		else
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s", comma,
+						 dim->name.length ? view_length(dim->name) : 1,
+						 dim->name.length ? dim->name.data : "?");
+	}
+	if (used && used < sizeof(text))
+		snprintf(text + used, sizeof(text) - used, "]");
+	return complain(BAD_MODEL,
+			"%s: the shape of input \"%.*s\" is open, %s: set it with --dim NAME=N or "
+			"--shape %.*s=N,N,...",
+			subject->options->model, view_length(info->name), info->name.data, text,
+			view_length(info->name), info->name.data);
+}
+
+/* Equal but for dimensions of 1. */
+static bool shapes_fit(const struct value *a, const struct value *b)
+{
+	uint32_t i = 0, k = 0;
+
+	for (;;) {
+		while (i < a->rank && a->shape[i] == 1)
+			i++;
+		while (k < b->rank && b->shape[k] == 1)
+			k++;
+		if (i == a->rank || k == b->rank)
+			return i == a->rank && k == b->rank;
+		if (a->shape[i++] != b->shape[k++])
+			return false;
+	}
+}
+
+/* @loaded comes from a file with a shape; @value has those of the input. */
+static int take_loaded(const char *path, struct value *value, struct value *loaded)
+{
+	char has[300], takes[300];
+	void *data;
+
+	if (value->type != loaded->type || !shapes_fit(value, loaded)) {
+		value_describe(loaded, has, sizeof(has));
+		value_describe(value, takes, sizeof(takes));
+		return complain(BAD_FILE, "%s: it has %s, input \"%s\" takes %s", path, has,
+				value->name, takes);
+	}
+	data = value->data;
+	value->data = loaded->data;
+	loaded->data = data;
+	return DONE;
+}
+
+static int read_bytes(const char *path, struct value *value)
+{
+	FILE *file = fopen(path, "rb");
+	int ret = DONE;
+	struct stat stat;
+
+	if (!file || fstat(fileno(file), &stat))
+		ret = complain(BAD_FILE, "%s: cannot be read", path);
+	else if ((uint64_t)stat.st_size != value->size)
+		ret = complain(BAD_FILE, "%s: it has %lld bytes, input \"%s\" takes %zu", path,
+			       (long long)stat.st_size, value->name, value->size);
+	else if (fread(value->data, 1, value->size, file) != value->size)
+		ret = complain(BAD_FILE, "%s: cannot be read", path);
+	if (file)
+		fclose(file);
+	return ret;
+}
+
+static int read_file(const struct subject *subject, const char *path, struct value *value,
+		     struct value *loaded)
+{
+	uint8_t head[4] = { 0 };
+	FILE *file;
+	size_t got;
+
+	if (loaded->data)
+		return take_loaded(path, value, loaded);
+	file = fopen(path, "rb");
+	if (!file)
+		return complain(BAD_FILE, "%s: cannot be read", path);
+	got = fread(head, 1, sizeof(head), file);
+	fclose(file);
+	if (picture_is(head, got))
+		return picture_read(path, &subject->options->picture, value);
+	return read_bytes(path, value);
+}
+
+static int fill_value(const struct subject *subject, struct value *value, struct value *loaded,
+		      size_t index, const uint64_t *otherwise)
+{
+	const struct options *options = subject->options;
+	const WNNStringView name = { value->name, strlen(value->name) };
+	const struct pair *input = find_input(subject, name);
+	const struct pair *number = pairs_find(&options->fills, name);
+	char text[300];
+
+	value->given = true;
+	if (input)
+		return read_file(subject, input->text, value, loaded);
+	if (number) {
+		for (size_t i = 0; i < value->count; i++)
+			value_set(value, i, strtod(number->text, NULL));
+		return DONE;
+	}
+	value->given = false;
+	value_describe(value, text, sizeof(text));
+	if (!options->random && !otherwise)
+		return complain(BAD_FILE,
+				"input \"%s\", %s, has no value: give --input %s=FILE, --fill "
+				"%s=NUMBER or --random SEED",
+				value->name, text, value->name, value->name);
+	/* Inputs of one type and shape are not to be the same. */
+	value_randomise(value, (options->random ? options->seed : *otherwise) + index * 1000003);
+	return DONE;
+}
+
+static int make_value(const struct subject *subject, size_t index, const uint64_t *otherwise)
+{
+	WNNOnnxValueInfo info = wnnOnnxModelGetInputs(subject->model).data[index];
+	struct value loaded = subject->values[index];
+	struct value *value = &subject->values[index];
+	uint32_t shape[VALUE_MAX_RANK];
+	int ret;
+
+	*value = (struct value){ 0 };
+	if (info.kind != WNNOnnxKind_Tensor || info.dataType == WNNOperandDataType_Undefined)
+		ret = complain(BAD_MODEL, "%s: input \"%.*s\" is %.*s, which WebNN has not",
+			       subject->options->model, view_length(info.name), info.name.data,
+			       info.elementType.length ? view_length(info.elementType) : 9,
+			       info.elementType.length ? info.elementType.data : "no tensor");
+	else if (!shape_is_known(&info))
+		ret = shape_is_open(subject, &info);
+	else {
+		for (size_t i = 0; i < info.rank && i < VALUE_MAX_RANK; i++)
+			shape[i] = (uint32_t)info.dimensions[i].size;
+		ret = value_init(value, info.name, info.dataType, (uint32_t)info.rank, shape) ?
+			      complain(BAD_DEVICE, "%s: input \"%.*s\" is too big",
+				       subject->options->model, view_length(info.name),
+				       info.name.data) :
+			      fill_value(subject, value, &loaded, index, otherwise);
+	}
+	value_exit(&loaded);
+	return ret;
+}
+
+int values_read(struct subject *subject, const uint64_t *otherwise)
+{
+	WNNOnnxValueInfoArray inputs = wnnOnnxModelGetInputs(subject->model);
+	int ret = check_names(subject, &subject->options->inputs, "--input");
+
+	if (!ret)
+		ret = check_names(subject, &subject->options->fills, "--fill");
+	if (ret)
+		return ret;
+	subject->values = calloc(inputs.count + 1, sizeof(*subject->values));
+	if (!subject->values)
+		return complain(BAD_DEVICE, "inputs: memory is exhausted");
+	subject->value_count = inputs.count;
+	ret = load_files(subject);
+	for (size_t i = 0; !ret && i < subject->value_count; i++)
+		ret = make_value(subject, i, otherwise);
+	return ret;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* webnn-run: a model with the values of its inputs, and what it is on a device. */
+#ifndef ONPU_TOOLS_RUN_SUBJECT_H
+#define ONPU_TOOLS_RUN_SUBJECT_H
+
+#include <webnn/onnx.h>
+#include <webnn/webnn_npu.h>
+
+#include "run.h"
+#include "value.h"
+
+/* Functions return DONE, or an exit code after a message. */
+
+/* A model, once its dimensions are set; values_read() adds the values. */
+struct subject {
+	const struct options *options;
+	WNNOnnxModel model;
+	struct value *values; /* of all inputs, in the order of the file */
+	size_t value_count;
+};
+
+int subject_open(struct subject *subject, const struct options *options);
+void subject_close(struct subject *subject);
+
+/*
+ * Shapes first: those that the file leaves open come from --input. Then all values; those that
+ * are not given are drawn when @otherwise is not NULL, from this seed, else they are demanded.
+ */
+int values_read(struct subject *subject, const uint64_t *otherwise);
+
+/* Reads a .npy file, or a tensor of ONNX, with the shape that it says. */
+bool value_file_has_shape(const char *path);
+int value_load(const char *path, struct value *value);
+int value_save(const struct value *value, const char *path);
+
+/* A context, the graph on it, its tensors. */
+struct target {
+	WNNInstance instance;
+	WNNContext context;
+	WNNDeviceInfo device;
+	WNNGraph graph;
+	size_t input_count, output_count;
+	WNNNamedTensor *inputs, *outputs;
+	struct value *results; /* of the outputs */
+};
+
+int target_open(struct target *target, const struct options *options, const char *device);
+/* Inputs that the model needs as constants become such, where they were given. No message. */
+WNNStatus target_try_build(struct target *target, struct subject *subject);
+int target_build(struct target *target, struct subject *subject);
+/* Makes the tensors and writes the inputs. */
+int target_prepare(struct target *target, const struct subject *subject);
+/* One dispatch, through to the end. */
+int target_dispatch(struct target *target);
+/* Reads all outputs into the results. */
+int target_read(struct target *target);
+/* Build, prepare, dispatch and read. */
+int target_run(struct target *target, struct subject *subject);
+/* Graph and tensors; the context stays. */
+void target_clear(struct target *target);
+void target_close(struct target *target);
+
+#endif

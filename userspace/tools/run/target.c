@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+/* webnn-run: a device, the graph on it, and its dispatches. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "subject.h"
+
+int target_open(struct target *target, const struct options *options, const char *device)
+{
+	WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextOptions wanted = WNN_CONTEXT_OPTIONS_INIT;
+
+	*target = (struct target){ .device = WNN_DEVICE_INFO_INIT };
+	target->instance = wnnCreateInstance(NULL);
+	if (!target->instance)
+		return complain_wnn(BAD_DEVICE, false, "no instance of WebNN");
+	if (device)
+		chained.device = WNN_STR(device);
+	if (options->npu_only)
+		chained.placementPolicy = WNNPlacementPolicy_NPUOnly;
+	chained.simMode = options->full ? WNNSimMode_Full : WNNSimMode_Flat;
+	if (options->firmware)
+		chained.simFirmwarePath = WNN_STR(options->firmware);
+	chained.profile = options->profile;
+	chained.simSramBytes = options->sram_bytes;
+	chained.threads = options->threads;
+	chained.simThreads = options->threads;
+	wanted.nextInChain = &chained.chain;
+	if (wnnInstanceCreateContextSync(target->instance, &wanted, WNN_WAIT_FOREVER,
+					 &target->context) != WNNStatus_Success)
+		return complain_wnn(BAD_DEVICE, false, "device %s", device ? device : "(default)");
+	wnnContextGetDeviceInfo(target->context, &target->device);
+	return DONE;
+}
+
+/* ---- build */
+
+/* The value of an input that the user has given and that is none of the graph's constants yet. */
+static struct value *find_given(struct subject *subject, WNNStringView name)
+{
+	WNNOnnxValueInfoArray inputs = wnnOnnxModelGetInputs(subject->model);
+
+	for (size_t i = 0; name.length && i < subject->value_count; i++)
+		if (same_text(name, subject->values[i].name) && subject->values[i].given &&
+		    !inputs.data[i].fixed)
+			return &subject->values[i];
+	return NULL;
+}
+
+static void print_view(const char *before, WNNStringView view, const char *after)
+{
+	fprintf(stderr, "%s%.*s%s", before, (int)view.length, view.data ? view.data : "", after);
+}
+
+static void print_refusals(const struct subject *subject, WNNOnnxRefusalArray refusals)
+{
+	for (size_t i = 0; i < refusals.count; i++) {
+		const WNNOnnxRefusal *refusal = &refusals.data[i];
+
+		fprintf(stderr, "webnn-run: %s: ", subject->options->model);
+		print_view("node \"", refusal->node, "\" (");
+		print_view("", refusal->operatorName, "): ");
+		if (refusal->attribute.length)
+			print_view("", refusal->attribute, ": ");
+		print_view("", refusal->reason, "");
+		if (refusal->input.length)
+			print_view("; give the value with --input or --fill ", refusal->input,
+				   "=...");
+		fputc('\n', stderr);
+	}
+}
+
+WNNStatus target_try_build(struct target *target, struct subject *subject)
+{
+	for (;;) {
+		WNNStatus status = wnnOnnxModelBuildSync(subject->model, target->context,
+							 WNN_WAIT_FOREVER, &target->graph);
+		WNNOnnxRefusalArray refusals = { 0 };
+		struct value *value = NULL;
+
+		if (status == WNNStatus_NotSupportedError)
+			refusals = wnnOnnxModelGetRefusals(subject->model);
+		for (size_t i = 0; i < refusals.count && !value; i++)
+			value = find_given(subject, refusals.data[i].input);
+		if (!value)
+			return status;
+		status = wnnOnnxModelSetInputValue(subject->model, WNN_STR(value->name),
+						   value->data, value->size);
+		if (status != WNNStatus_Success)
+			return status;
+		complain(DONE, "input \"%s\" is a constant, since the model's shapes depend on it",
+			 value->name);
+	}
+}
+
+int target_build(struct target *target, struct subject *subject)
+{
+	WNNStatus status = target_try_build(target, subject);
+	WNNOnnxRefusalArray refusals = { 0 };
+
+	if (status == WNNStatus_Success)
+		return DONE;
+	if (status == WNNStatus_NotSupportedError)
+		refusals = wnnOnnxModelGetRefusals(subject->model);
+	print_refusals(subject, refusals);
+	if (refusals.count)
+		return BAD_MODEL;
+	return complain_wnn(BAD_MODEL, true, "%s", subject->options->model);
+}
+
+/* ---- tensors */
+
+static int make_tensor(struct target *target, const WNNNamedOperandDescriptor *of, bool input,
+		       WNNNamedTensor *tensor)
+{
+	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+
+	descriptor.dataType = of->dataType;
+	descriptor.shape = of->shape;
+	descriptor.writable = input;
+	descriptor.readable = !input;
+	tensor->name = of->name;
+	if (wnnContextCreateTensorSync(target->context, &descriptor, WNN_WAIT_FOREVER,
+				       &tensor->tensor) == WNNStatus_Success)
+		return DONE;
+	return complain_wnn(BAD_DEVICE, false, "tensor \"%.*s\"", (int)of->name.length,
+			    of->name.data);
+}
+
+static int write_input(struct target *target, const struct subject *subject,
+		       const WNNNamedTensor *tensor)
+{
+	for (size_t i = 0; i < subject->value_count; i++) {
+		const struct value *value = &subject->values[i];
+
+		if (!same_text(tensor->name, value->name))
+			continue;
+		if (wnnContextWriteTensor(target->context, tensor->tensor, value->data,
+					  value->size) == WNNStatus_Success)
+			return DONE;
+		break;
+	}
+	return complain_wnn(BAD_DEVICE, false, "input \"%.*s\"", (int)tensor->name.length,
+			    tensor->name.data);
+}
+
+int target_prepare(struct target *target, const struct subject *subject)
+{
+	WNNNamedOperandDescriptorArray inputs = wnnGraphGetInputs(target->graph);
+	WNNNamedOperandDescriptorArray outputs = wnnGraphGetOutputs(target->graph);
+	int ret = DONE;
+
+	target->inputs = calloc(inputs.count + 1, sizeof(*target->inputs));
+	target->outputs = calloc(outputs.count + 1, sizeof(*target->outputs));
+	target->results = calloc(outputs.count + 1, sizeof(*target->results));
+	if (!target->inputs || !target->outputs || !target->results)
+		return complain(BAD_DEVICE, "tensors: memory is exhausted");
+	for (size_t i = 0; !ret && i < inputs.count; i++) {
+		target->input_count = i + 1;
+		ret = make_tensor(target, &inputs.data[i], true, &target->inputs[i]);
+		if (!ret)
+			ret = write_input(target, subject, &target->inputs[i]);
+	}
+	for (size_t i = 0; !ret && i < outputs.count; i++) {
+		const WNNNamedOperandDescriptor *of = &outputs.data[i];
+
+		target->output_count = i + 1;
+		ret = make_tensor(target, of, false, &target->outputs[i]);
+		if (!ret && value_init(&target->results[i], of->name, of->dataType,
+				       (uint32_t)of->shape.count, of->shape.data))
+			ret = complain(BAD_DEVICE, "output \"%.*s\": memory is exhausted",
+				       (int)of->name.length, of->name.data);
+	}
+	return ret;
+}
+
+int target_dispatch(struct target *target)
+{
+	if (wnnContextDispatch(target->context, target->graph, target->input_count, target->inputs,
+			       target->output_count, target->outputs) == WNNStatus_Success &&
+	    wnnContextOnWorkDoneSync(target->context, WNN_WAIT_FOREVER) == WNNStatus_Success)
+		return DONE;
+	return complain_wnn(BAD_DEVICE, false, "dispatch");
+}
+
+int target_read(struct target *target)
+{
+	for (size_t i = 0; i < target->output_count; i++)
+		if (wnnContextReadTensorSync(target->context, target->outputs[i].tensor,
+					     target->results[i].data, target->results[i].size,
+					     WNN_WAIT_FOREVER) != WNNStatus_Success)
+			return complain_wnn(BAD_DEVICE, false, "output \"%s\"",
+					    target->results[i].name);
+	return DONE;
+}
+
+int target_run(struct target *target, struct subject *subject)
+{
+	int ret = target_build(target, subject);
+
+	if (!ret)
+		ret = target_prepare(target, subject);
+	if (!ret)
+		ret = target_dispatch(target);
+	return ret ? ret : target_read(target);
+}
+
+void target_clear(struct target *target)
+{
+	for (size_t i = 0; i < target->input_count; i++)
+		wnnTensorRelease(target->inputs[i].tensor);
+	for (size_t i = 0; i < target->output_count; i++) {
+		wnnTensorRelease(target->outputs[i].tensor);
+		value_exit(&target->results[i]);
+	}
+	free(target->inputs);
+	free(target->outputs);
+	free(target->results);
+	wnnGraphRelease(target->graph);
+	target->inputs = target->outputs = NULL;
+	target->results = NULL;
+	target->input_count = target->output_count = 0;
+	target->graph = NULL;
+}
+
+void target_close(struct target *target)
+{
+	target_clear(target);
+	wnnContextRelease(target->context);
+	wnnInstanceRelease(target->instance);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* webnn-run: values of inputs and outputs, whatever their type. */
+#ifndef ONPU_TOOLS_RUN_VALUE_H
+#define ONPU_TOOLS_RUN_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <webnn/webnn.h>
+
+#define VALUE_MAX_RANK 8
+
+struct value {
+	char *name;
+	WNNOperandDataType type;
+	uint32_t rank, shape[VALUE_MAX_RANK];
+	size_t count, size; /* elements, bytes */
+	void *data;
+	bool given; /* by the user, so that it may become a constant */
+};
+
+/* All elements are 0. Returns 0, or -1 when memory is exhausted or @rank is too large. */
+int value_init(struct value *value, WNNStringView name, WNNOperandDataType type, uint32_t rank,
+	       const uint32_t *shape);
+void value_exit(struct value *value);
+
+bool value_is_float(const struct value *value);
+/* Integers of 64 bits are rounded. */
+double value_get(const struct value *value, size_t index);
+void value_set(struct value *value, size_t index, double number);
+
+/* Between -1 and 1; integers are 0 or 1, which every input for indices takes. */
+void value_randomise(struct value *value, uint64_t seed);
+
+/* "float32 [1, 3, 224, 224]". */
+void value_describe(const struct value *value, char *text, size_t room);
+void describe_type(WNNOperandDataType type, uint32_t rank, const uint32_t *shape, char *text,
+		   size_t room);
+
+/* All elements, a line for each row. */
+void value_print(const struct value *value, FILE *file);
+
+#endif

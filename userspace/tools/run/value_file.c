@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/* webnn-run: values in files that say their type and shape: .npy, and tensors of ONNX. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../npy.h"
+#include "onnx.pb-c.h"
+#include "subject.h"
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), tail = strlen(end);
+
+	return length >= tail && !strcmp(text + length - tail, end);
+}
+
+static bool is_npy(const char *path)
+{
+	char head[6];
+	FILE *file = fopen(path, "rb");
+	bool is = file && fread(head, 1, 6, file) == 6 && !memcmp(head, "\x93NUMPY", 6);
+
+	if (file)
+		fclose(file);
+	return is;
+}
+
+bool value_file_has_shape(const char *path)
+{
+	return ends_with(path, ".npy") || ends_with(path, ".pb") || is_npy(path);
+}
+
+static const WNNStringView no_name = { "", 0 };
+
+static int load_npy(const char *path, struct value *value)
+{
+	struct npy array;
+	int ret = DONE;
+
+	if (npy_load(&array, path))
+		return BAD_FILE;
+	if (value_init(value, no_name, array.type, array.rank, array.dim))
+		ret = complain(BAD_FILE, "%s: it is too big", path);
+	else
+		memcpy(value->data, array.data, value->size);
+	npy_free(&array);
+	return ret;
+}
+
+int value_save(const struct value *value, const char *path)
+{
+	struct npy array = { .type = value->type,
+			     .rank = value->rank,
+			     .count = value->count,
+			     .bytes = value->size,
+			     .data = value->data };
+
+	memcpy(array.dim, value->shape, sizeof(array.dim));
+	return npy_save(&array, path) ? BAD_FILE : DONE;
+}
+
+/* ---- tensors of ONNX */
+
+static WNNOperandDataType type_of(int32_t type)
+{
+	switch (type) {
+	case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
+		return WNNOperandDataType_Float32;
+	case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
+		return WNNOperandDataType_Float16;
+	case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
+		return WNNOperandDataType_Int32;
+	case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
+		return WNNOperandDataType_Uint32;
+	case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
+		return WNNOperandDataType_Int64;
+	case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64:
+		return WNNOperandDataType_Uint64;
+	case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
+		return WNNOperandDataType_Int8;
+	case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8:
+	case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL:
+		return WNNOperandDataType_Uint8;
+	default:
+		return WNNOperandDataType_Undefined;
+	}
+}
+
+/* The elements are bytes, or in one of the lists that their type says. */
+static bool copy_elements(const Onnx__TensorProto *tensor, struct value *value)
+{
+	if (tensor->has_raw_data && tensor->raw_data.len == value->size)
+		memcpy(value->data, tensor->raw_data.data, value->size);
+	else if (tensor->n_float_data == value->count && value->type == WNNOperandDataType_Float32)
+		memcpy(value->data, tensor->float_data, value->size);
+	else if (tensor->n_int64_data == value->count && value->type == WNNOperandDataType_Int64)
+		memcpy(value->data, tensor->int64_data, value->size);
+	else if (tensor->n_uint64_data == value->count && value->type == WNNOperandDataType_Uint64)
+		memcpy(value->data, tensor->uint64_data, value->size);
+	else if (tensor->n_uint64_data == value->count && value->type == WNNOperandDataType_Uint32)
+		for (size_t i = 0; i < value->count; i++)
+			((uint32_t *)value->data)[i] = (uint32_t)tensor->uint64_data[i];
+	else if (tensor->n_int32_data == value->count && value->type == WNNOperandDataType_Float16)
+		for (size_t i = 0; i < value->count; i++)
+			((uint16_t *)value->data)[i] = (uint16_t)tensor->int32_data[i];
+	else if (tensor->n_int32_data == value->count)
+		for (size_t i = 0; i < value->count; i++)
+			value_set(value, i, tensor->int32_data[i]);
+	else
+		return !value->count;
+	return true;
+}
+
+static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct value *value)
+{
+	WNNOperandDataType type = type_of(tensor->data_type);
+	uint32_t shape[VALUE_MAX_RANK];
+
+	if (type == WNNOperandDataType_Undefined)
+		return complain(
+			BAD_FILE,
+			"%s: WebNN has no type for elements of type %d of ONNX (or it is no "
+			"tensor)",
+			path, tensor->data_type);
+	if (tensor->n_external_data)
+		return complain(BAD_FILE, "%s: its elements are in another file", path);
+	for (size_t i = 0; i < tensor->n_dims; i++) {
+		if (i == VALUE_MAX_RANK || tensor->dims[i] < 0 || tensor->dims[i] > INT32_MAX)
+			return complain(BAD_FILE, "%s: its shape is not of up to 8 dimensions",
+					path);
+		shape[i] = (uint32_t)tensor->dims[i];
+	}
+	if (value_init(value, no_name, type, (uint32_t)tensor->n_dims, shape))
+		return complain(BAD_FILE, "%s: it is too big", path);
+	if (copy_elements(tensor, value))
+		return DONE;
+	value_exit(value);
+	return complain(BAD_FILE, "%s: it has not as many elements as its shape says", path);
+}
+
+static int load_tensor(const char *path, struct value *value)
+{
+	FILE *file = fopen(path, "rb");
+	Onnx__TensorProto *tensor = NULL;
+	uint8_t *bytes = NULL;
+	long size = -1;
+	int ret;
+
+	if (file && !fseek(file, 0, SEEK_END))
+		size = ftell(file);
+	if (size >= 0)
+		bytes = malloc((size_t)size + 1);
+	if (!bytes || fseek(file, 0, SEEK_SET) ||
+	    fread(bytes, 1, (size_t)size, file) != (size_t)size) {
+		ret = complain(BAD_FILE, "%s: cannot be read", path);
+	} else {
+		tensor = onnx__tensor_proto__unpack(NULL, (size_t)size, bytes);
+		ret = tensor ? take_tensor(path, tensor, value) :
+			       complain(BAD_FILE, "%s: it is no tensor of ONNX, or damaged", path);
+	}
+	if (tensor)
+		onnx__tensor_proto__free_unpacked(tensor, NULL);
+	free(bytes);
+	if (file)
+		fclose(file);
+	return ret;
+}
+
+int value_load(const char *path, struct value *value)
+{
+	return ends_with(path, ".pb") ? load_tensor(path, value) : load_npy(path, value);
+}
