@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * model-run: one of the built-in models on a device, with an input from a file; writes the outputs, explains the placement,
- * says where the cycles went, or runs once for each line on standard input and answers with the nanoseconds it took (for benchmarks that alternate).
+ * or runs once for each line on standard input and answers with the nanoseconds it took (for benchmarks that alternate).
  */
 #include <argp.h>
 #include <inttypes.h>
@@ -16,13 +16,12 @@
 #include "models.h"
 #include "npy.h"
 #include "placement.h"
-#include "profile.h"
 
 struct options {
 	struct model_paths paths;
 	struct model_device device;
-	const char *model, *input, *output, *trace;
-	bool explain, step, profile;
+	const char *model, *input, *output;
+	bool explain, step;
 };
 
 static uint64_t nanoseconds(void)
@@ -76,10 +75,6 @@ static int run(const struct options *options, WNNContext context, const struct m
 	if (options->output && write_outputs(model, outputs, options->output))
 		return -1;
 	if (options->explain && explain(model))
-		return -1;
-	if (options->profile && profile_print(model->graph))
-		return -1;
-	if (options->trace && profile_write_trace(model->graph, options->trace))
 		return -1;
 	if (!options->step)
 		return 0;
@@ -163,13 +158,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'S':
 		options->step = true;
 		return 0;
-	case 'p':
-		options->profile = options->device.profile = true;
-		return 0;
-	case 'T':
-		options->trace = arg;
-		options->device.profile = true;
-		return 0;
 	case 'n':
 		options->device.npu_only = true;
 		return 0;
@@ -209,9 +197,6 @@ int main(int argc, char **argv)
 		  "Threads of the CPU back end and of the model (default 1)", 0 },
 		{ "npu-only", 'n', NULL, 0, "Fail rather than use the CPU", 0 },
 		{ "explain", 'e', NULL, 0, "Say where each operator ran and why", 0 },
-		{ "profile", 'p', NULL, 0, "Say where the cycles of the NPU went", 0 },
-		{ "trace", 'T', "FILE", 0,
-		  "Write the same as a trace for Perfetto or chrome://tracing", 0 },
 		{ "step", 'S', NULL, 0,
 		  "Run once for each line on standard input, print nanoseconds", 0 },
 		{ "models", 'm', "DIR", 0, "Folder of the shared models", 0 },

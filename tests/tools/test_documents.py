@@ -39,7 +39,7 @@ class Documents(unittest.TestCase):
         self.page = re.sub(r"\\f.", "", page)
 
     def test_there_are_commands(self):
-        self.assertLessEqual({"info", "run", "bench", "explain", "compare"}, set(COMMANDS))
+        self.assertLessEqual({"info", "run", "bench", "explain", "profile", "compare"}, set(COMMANDS))
         for command in COMMANDS:
             self.assertLessEqual({"--device", "--dim"}, options_of(command))
 

@@ -111,7 +111,7 @@ class Explain(Reports):
 class Usage(ToolTest):
     def test_commands(self):
         out, _ = self.tool("--help")
-        for name in ("info", "run", "bench", "explain", "compare"):
+        for name in ("info", "run", "bench", "explain", "profile", "compare"):
             self.assertRegex(out, rf"\n  {name} +\w")
             self.assertIn("--device=NAME", self.tool(name, "--help")[0])
         self.refuses(USAGE, "there is no command 'walk'", "walk")

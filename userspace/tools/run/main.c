@@ -16,6 +16,7 @@ static const struct {
 	{ "run", command_run, "run it once, and save or print its outputs" },
 	{ "bench", command_bench, "time its dispatches" },
 	{ "explain", command_explain, "where each operator runs, and why" },
+	{ "profile", command_profile, "where the time of a dispatch goes" },
 	{ "compare", command_compare, "compare its outputs on two devices, or with recorded ones" },
 };
 

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""webnn-run profile: the table adds up, the trace is what viewers read, the page says what JSON says.
+
+test_profile.py WEBNN_RUN [OPTION...]
+"""
+import html.parser
+import json
+import re
+import sys
+
+from common import ToolTest, convolution, main, node, save
+
+OPTIONS = sys.argv[2:]
+LANES = {1: "control", 2: "load", 3: "store", 4: "matrix", 5: "vector"}
+
+
+class Page(html.parser.HTMLParser):
+    """The tables by their ids, as rows of texts, and the elements of each drawing."""
+    def __init__(self, text):
+        super().__init__()
+        self.tables, self.drawings, self.tags, self.attributes = {}, {}, [], []
+        self.table = self.drawing = self.cell = self.title = None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag == "table":
+            self.table = self.tables[attrs["id"]] = []
+        elif tag == "tr":
+            self.table.append([])
+        elif tag in ("td", "th"):
+            self.table[-1].append("")
+            self.cell = True
+        elif tag == "svg" and "id" in attrs:
+            self.drawing = self.drawings[attrs["id"]] = []
+        elif tag in ("rect", "circle", "polyline") and self.drawing is not None:
+            self.drawing.append((tag, attrs, ""))
+        self.title = tag == "title"
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "th", "tr"):
+            self.cell = None
+        if tag == "svg":
+            self.drawing = None
+        self.title = False
+
+    def handle_data(self, data):
+        if self.cell:
+            self.table[-1][-1] += data
+        elif self.title and self.drawing:
+            kind, attrs, _ = self.drawing[-1]
+            self.drawing[-1] = (kind, attrs, data)
+
+
+def profile(test, model, device):
+    """(text, JSON, events of the trace, page)"""
+    result, trace, page = (test.folder / n for n in ("p.json", "t.json", "p.html"))
+    text, _ = test.tool("profile", model, "-d", device, *(OPTIONS if device == "sim" else ()), "--json",
+                        result, "--trace", trace, "--html", page)
+    return (text.splitlines(), json.loads(result.read_text()),
+            json.loads(trace.read_text())["traceEvents"], Page(page.read_text()))
+
+
+class Profile(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.table, self.json, self.events, self.page = profile(self, convolution(self.folder), "sim")
+
+    # The trace.
+
+    def test_lanes(self):
+        names = {(e["pid"], e["tid"]): e["args"]["name"] for e in self.events
+                 if e["ph"] == "M" and e["name"] == "thread_name"}
+        for lane, name in LANES.items():
+            self.assertEqual(names[2, lane], name)
+        self.assertEqual(names[1, 1], "dispatch")
+
+    def test_within_dispatch(self):
+        spans = [e for e in self.events if e["ph"] == "X"]
+        dispatch = next(e for e in spans if (e["pid"], e["tid"]) == (1, 1))
+        self.assertGreater(dispatch["dur"], 0)
+        self.assertEqual(dispatch["args"]["spilled_programs"], 0)
+        for event in spans:
+            self.assertGreaterEqual(event["ts"], dispatch["ts"])
+            self.assertLessEqual(event["ts"] + event["dur"],
+                                 dispatch["ts"] + dispatch["dur"] + 1e-6)
+
+    def test_engines(self):
+        events = [e for e in self.events if e["ph"] == "X" and e["pid"] == 2]
+        job = next(e for e in self.events if e["ph"] == "X" and (e["pid"], e["tid"]) == (1, 2))
+        self.assertEqual(max(e["args"]["end_cycle"] for e in events), job["args"]["cycles"])
+        labels = {e["name"] for e in events}
+        self.assertLessEqual({"conv", "dense", "softmax", "end of the job"}, labels)
+        for event in events:
+            self.assertTrue(event["args"]["instruction"])
+            self.assertGreaterEqual(event["args"]["stall_cycles"], 0)
+            if event["args"]["instruction"] != "end":
+                self.assertTrue(event["args"]["operator"])
+        for lane in LANES:
+            end = 0
+            for event in sorted((e for e in events if e["tid"] == lane),
+                                key=lambda e: (e["args"]["start_cycle"], e["args"]["end_cycle"])):
+                self.assertGreaterEqual(event["args"]["start_cycle"], end)
+                end = event["args"]["end_cycle"]
+                self.assertAlmostEqual(
+                    event["dur"], (end - event["args"]["start_cycle"]) * job["dur"] /
+                    job["args"]["cycles"], places=3)
+
+    def engine_events(self, lane):
+        return [e["args"] for e in self.events if e["ph"] == "X" and (e["pid"], e["tid"]) == (2, lane)]
+
+    # The table.
+
+    def test_table(self):
+        total, rest = map(int, re.match(r"(\d+) cycles, (\d+) of them",
+                                        next(t for t in self.table if " of them" in t)).groups())
+        rows = self.table[1:1 + len(self.json["nodes"])]
+        self.assertEqual(sum(int(t.split("%")[0].split()[-2]) for t in rows) + rest, total)
+        engines = [re.match(r"(\w+) +(\d+) instructions, busy +(\d+)", t) for t in self.table
+                   if "busy" in t]
+        self.assertEqual([e.group(1) for e in engines], list(LANES.values()))
+        for lane, engine in zip(LANES, engines):
+            events = self.engine_events(lane)
+            self.assertEqual(len(events), int(engine.group(2)))
+            self.assertEqual(sum(e["end_cycle"] - e["start_cycle"] for e in events),
+                             int(engine.group(3)))
+
+    # JSON.
+
+    def test_json_adds_up(self):
+        nodes = self.json["nodes"]
+        self.assertEqual(sum(n["cycles"] for n in nodes) + self.json["end_cycles"],
+                         self.json["cycles"])
+        for key in ("macs", "bytes_read", "bytes_written"):
+            self.assertEqual(sum(n[key] for n in nodes), self.json[key])
+        self.assertGreater(self.json["macs"], 0)
+        self.assertAlmostEqual(self.json["share_of_peak"], self.json["macs"] / self.json["peak_macs"])
+        for lane, name in LANES.items():
+            engine, events = self.json["engines"][name], self.engine_events(lane)
+            self.assertEqual(engine["instructions"], len(events))
+            self.assertEqual(engine["waiting"], sum(e["stall_cycles"] for e in events))
+        self.assertEqual(self.json["placement"]["cpu"], 0)
+
+    def test_what_follows(self):
+        peak = self.json["peak_macs"] / self.json["cycles"]
+        self.assertAlmostEqual(self.json["peak_macs_per_cycle"], peak)
+        for n in self.json["nodes"]:
+            self.assertAlmostEqual(n["share"], n["cycles"] / self.json["cycles"])
+            if not n["cycles"]:
+                self.assertEqual((n["bound"], n["share_of_peak"]), ("", 0))
+                continue
+            self.assertAlmostEqual(n["share_of_peak"], n["macs"] / n["cycles"] / peak)
+            self.assertAlmostEqual(n["intensity"] * (n["bytes_read"] + n["bytes_written"]),
+                                   n["macs"] if n["bytes_read"] + n["bytes_written"] else 0, places=3)
+            most = max(n[e] for e in LANES.values())
+            if n["bound"] == "latency":
+                self.assertLess(most * 2, n["cycles"])
+            else:
+                self.assertEqual(n[n["bound"]], most)
+                self.assertGreaterEqual(most * 2, n["cycles"])
+
+    # The page.
+
+    def test_page_needs_nothing_else(self):
+        self.assertFalse({"script", "link", "img", "iframe", "object"} & set(self.page.tags))
+        self.assertFalse({"src", "href", "xlink:href"} & set(self.page.attributes))
+        self.assertFalse([a for a in self.page.attributes if a.startswith("on")])
+
+    def test_page_has_the_figures(self):
+        tables = self.page.tables
+        summary = {row[0]: row[1] for row in tables["summary"]}
+        self.assertEqual(int(summary["cycles of the NPU"]), self.json["cycles"])
+        self.assertEqual(int(summary["multiply-accumulates"]), self.json["macs"])
+        self.assertEqual(summary["share of peak"], f"{100 * self.json['share_of_peak']:.1f}%")
+        keys = ("operator", "label", "device", "kernel", "cycles", "share", "load", "store", "matrix",
+                "vector", "stall", "macs", "bytes_read", "bytes_written", "share_of_peak", "bound",
+                "cpu_ns")
+        self.assertEqual(tables["nodes"][0], [k.replace("_", " ").replace("cpu ns", "CPU ns") for k in keys])
+        self.assertEqual(len(tables["nodes"]) - 1, len(self.json["nodes"]))
+        for row, n in zip(tables["nodes"][1:], self.json["nodes"]):
+            for key, cell in zip(keys, row):
+                if key.startswith("share"):
+                    self.assertEqual(cell.strip(), f"{100 * n[key]:.1f}%")
+                else:
+                    self.assertEqual(cell, str(n[key]))
+        for row, (name, engine) in zip(tables["engines"][1:], self.json["engines"].items()):
+            self.assertEqual(row[:3], [name, str(engine["instructions"]), str(engine["busy"])])
+            self.assertEqual(row[4], str(engine["waiting"]))
+        self.assertEqual(tables["placement"][1:],
+                         [[n[k] for k in ("operator", "label", "device", "kernel", "reason_text")]
+                          for n in self.json["placement"]["nodes"]])
+
+    def test_timeline(self):
+        bars = [(attrs, title) for kind, attrs, title in self.page.drawings["timeline"]
+                if kind == "rect"]
+        names = {title.rsplit(", ", 1)[0] for _, title in bars}
+        self.assertLessEqual({"conv", "dense", "softmax"}, names)
+        ends = []
+        for attrs, title in bars:
+            start, end = map(int, re.search(r"(\d+) to (\d+) cycles", title).groups())
+            ends.append(end)
+            self.assertAlmostEqual(float(attrs["x"]), 70 + 1000 * start / self.json["cycles"],
+                                   delta=0.01)
+            events = [e for e in self.engine_events(int(attrs["y"]) // 24 + 1)
+                      if e["start_cycle"] == start]
+            self.assertTrue(events)
+        self.assertEqual(max(ends), self.json["cycles"])
+
+    def test_roofline(self):
+        circles = [title.split(", ") for kind, _, title in self.page.drawings["roofline"]
+                   if kind == "circle"]
+        shown = [n for n in self.json["nodes"] if n["intensity"] > 0]
+        self.assertTrue(shown)
+        self.assertEqual([c[0] for c in circles], [n["label"] for n in shown])
+        for circle, n in zip(circles, shown):
+            self.assertEqual(circle[1].split()[0], f"{n['intensity']:.6g}")
+            self.assertEqual(circle[2].split()[0], f"{n['macs_per_cycle']:.6g}")
+        self.assertEqual(sum(k == "polyline" for k, *_ in self.page.drawings["roofline"]), 1)
+
+
+class OnCpu(ToolTest):
+    def test_cpu(self):
+        table, result, _, page = profile(self, convolution(self.folder), "cpu")
+        self.assertEqual(result["cycles"], 0)
+        for n in result["nodes"]:
+            self.assertEqual((n["device"], n["bound"]), ("cpu", "cpu"))
+        self.assertGreater(sum(n["cpu_ns"] for n in result["nodes"]), 0)
+        self.assertTrue(any("on the CPU, " in line for line in table))
+        self.assertEqual([row[-1] for row in page.tables["nodes"][1:]],
+                         [str(n["cpu_ns"]) for n in result["nodes"]])
+        self.assertIn("host", page.drawings)
+        self.assertNotIn("timeline", page.drawings)
+        self.assertNotIn("roofline", page.drawings)
+
+    def test_names_from_a_file(self):
+        """A name cannot become a part of the page."""
+        name = '<script>alert("&")</script>'
+        model = save(self.folder, "odd", [node("Neg", ["x"], ["y"], name)], [("x", [4])], [("y", [4])])
+        _, result, _, page = profile(self, model, "cpu")
+        self.assertNotIn("script", page.tags)
+        self.assertIn(name, [row[1] for row in page.tables["nodes"]])
+        self.assertIn(name, [n["label"] for n in result["nodes"]])
+
+    def test_files_that_cannot_be_written(self):
+        model = convolution(self.folder)
+        for option in ("--json", "--trace", "--html"):
+            _, err = self.tool("profile", model, option, self.folder / "none" / "file", status=3)
+            self.assertIn("none/file", err)
+
+
+if __name__ == "__main__":
+    main()

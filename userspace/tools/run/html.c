@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+/*
+ * webnn-run: a profile as one page of HTML, with drawings as inline SVG, and without scripts or
+ * anything from elsewhere.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../placement.h"
+#include "report.h"
+
+static void put_text(FILE *file, WNNStringView view)
+{
+	for (size_t i = 0; i < view.length; i++) {
+		unsigned char c = (unsigned char)view.data[i];
+
+		switch (c) {
+		case '<':
+			fputs("&lt;", file);
+			break;
+		case '>':
+			fputs("&gt;", file);
+			break;
+		case '&':
+			fputs("&amp;", file);
+			break;
+		case '"':
+			fputs("&quot;", file);
+			break;
+		default:
+			/* Names come from files: nothing that a page may not hold. */
+			fputc(c < ' ' || c == 127 ? ' ' : c, file);
+		}
+	}
+}
+
+static void put_cell(FILE *file, WNNStringView view)
+{
+	fputs("<td>", file);
+	put_text(file, view);
+	fputs("</td>", file);
+}
+
+static void put_number(FILE *file, uint64_t number)
+{
+	fprintf(file, "<td class=n>%" PRIu64 "</td>", number);
+}
+
+/* The bar shows the share; the figure is in the table and in JSON the same. */
+static void put_share(FILE *file, double share)
+{
+	fprintf(file,
+		"<td class=n><svg width=60 height=9><rect width=%.1f height=9 class=bar></rect></svg> "
+		"%.1f%%</td>",
+		60 * fmin(share, 1), 100 * share);
+}
+
+/* Colours of neighbours are far apart: steps of the golden angle. */
+static void put_colour(FILE *file, size_t node)
+{
+	fprintf(file, "fill=\"hsl(%zu 60%% 62%%)\"", node * 137 % 360);
+}
+
+static WNNStringView node_name(const WNNProfileNode *node)
+{
+	return node->label.length ? node->label : node->operatorName;
+}
+
+/* ---- the tables */
+
+static void put_row(FILE *file, const char *name, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void put_row(FILE *file, const char *name, const char *format, ...)
+{
+	va_list ap;
+
+	fprintf(file, "<tr><th>%s</th><td class=n>", name);
+	va_start(ap, format);
+	vfprintf(file, format, ap);
+	va_end(ap);
+	fputs("</td></tr>\n", file);
+}
+
+static void put_summary(FILE *file, const struct report *report)
+{
+	const WNNGraphStatistics *statistics = &report->statistics;
+	const WNNGraphProfile *profile = &report->profile;
+
+	fputs("<table id=summary>\n<tr><th>model</th>", file);
+	put_cell(file, WNN_VALUE(WNNStringView, { report->model, strlen(report->model) }));
+	fputs("</tr>\n<tr><th>device</th>", file);
+	put_cell(file, report->device);
+	fputs("</tr>\n", file);
+	put_row(file, "time on the host", "%" PRIu64 " ns", profile->hostNanoseconds);
+	put_row(file, "cycles of the NPU", "%" PRIu64, profile->cycles);
+	put_row(file, "of them at the end of jobs", "%" PRIu64, profile->endCycles);
+	put_row(file, "multiply-accumulates", "%" PRIu64, statistics->macs);
+	put_row(file, "share of peak", "%.1f%%", 100 * report->share_of_peak);
+	put_row(file, "bytes read", "%" PRIu64, statistics->bytesRead);
+	put_row(file, "bytes written", "%" PRIu64, statistics->bytesWritten);
+	put_row(file, "operators on NPU, on CPU, folded", "%zu, %zu, %zu",
+		report->placement.npuCount, report->placement.cpuCount,
+		report->placement.foldedCount);
+	fputs("</table>\n", file);
+}
+
+static void put_nodes(FILE *file, const struct report *report)
+{
+	fputs("<h2>Operators</h2>\n<p>Every cycle belongs to the operator whose instruction ends next. "
+	      "Engines work beside each other, so that their cycles may be more. The bound is the engine "
+	      "that is busy most; latency, when that is less than half of the time.</p>\n"
+	      "<table id=nodes>\n<tr><th>operator<th>label<th>device<th>kernel<th>cycles<th>share"
+	      "<th>load<th>store<th>matrix<th>vector<th>stall<th>macs<th>bytes read<th>bytes written"
+	      "<th>share of peak<th>bound<th>CPU ns</tr>\n",
+	      file);
+	for (size_t i = 0; i < report->profile.nodeCount; i++) {
+		const WNNProfileNode *node = &report->profile.nodes[i];
+		const struct report_node *of = &report->nodes[i];
+
+		fputs("<tr>", file);
+		put_cell(file, node->operatorName);
+		put_cell(file, node->label);
+		fprintf(file, "<td>%s</td>", placement_device(node->device));
+		put_cell(file, node->kernel);
+		put_number(file, node->cycles);
+		put_share(file, of->share);
+		put_number(file, node->loadCycles);
+		put_number(file, node->storeCycles);
+		put_number(file, node->matrixCycles);
+		put_number(file, node->vectorCycles);
+		put_number(file, node->stallCycles);
+		put_number(file, node->macs);
+		put_number(file, node->bytesRead);
+		put_number(file, node->bytesWritten);
+		put_share(file, of->share_of_peak);
+		fprintf(file, "<td>%s</td>", of->bound);
+		put_number(file, node->cpuNanoseconds);
+		fputs("</tr>\n", file);
+	}
+	fputs("</table>\n", file);
+}
+
+static void put_engines(FILE *file, const struct report *report)
+{
+	double cycles = (double)report->profile.cycles;
+
+	fputs("<h2>Engines</h2>\n<table id=engines>\n<tr><th>engine<th>instructions<th>busy<th>share"
+	      "<th>waiting for others</tr>\n",
+	      file);
+	for (size_t i = 1; i < REPORT_ENGINES; i++) {
+		const struct report_engine *engine = &report->engines[i];
+
+		fprintf(file, "<tr><td>%s</td>", engine->name);
+		put_number(file, engine->instructions);
+		put_number(file, engine->busy);
+		put_share(file, cycles > 0 ? (double)engine->busy / cycles : 0);
+		put_number(file, engine->waiting);
+		fputs("</tr>\n", file);
+	}
+	fputs("</table>\n", file);
+}
+
+static void put_placement(FILE *file, const struct report *report)
+{
+	fputs("<h2>Placement</h2>\n<table id=placement>\n<tr><th>operator<th>label<th>device<th>kernel"
+	      "<th>why</tr>\n",
+	      file);
+	for (size_t i = 0; i < report->placement.nodeCount; i++) {
+		const WNNNodePlacement *node = &report->placement.nodes[i];
+
+		fputs("<tr>", file);
+		put_cell(file, node->operatorName);
+		put_cell(file, node->label);
+		fprintf(file, "<td class=%s>%s</td>", placement_device(node->device),
+			placement_device(node->device));
+		put_cell(file, node->kernel);
+		put_cell(file, node->reasonText);
+		fputs("</tr>\n", file);
+	}
+	fputs("</table>\n", file);
+}
+
+/* ---- the timeline */
+
+enum { LEFT = 70, LANE = 24, WIDTH = 1000 };
+
+static void put_lane(FILE *file, int lane, const char *name)
+{
+	fprintf(file, "<text x=0 y=%d>%s</text><line x1=%d y1=%d x2=%d y2=%d class=axis></line>\n",
+		lane * LANE + 16, name, LEFT, lane * LANE + LANE, LEFT + WIDTH, lane * LANE + LANE);
+}
+
+/* From @start to @end of @whole; unit: "cycles" or "ns". */
+static void put_bar(FILE *file, const struct report *report, int lane, uint32_t node,
+		    const char *what, double start, double end, double whole, const char *unit)
+{
+	fprintf(file, "<rect x=%.2f y=%d width=%.2f height=%d ", LEFT + WIDTH * start / whole,
+		lane * LANE + 2, fmax(WIDTH * (end - start) / whole, 0.2), LANE - 4);
+	put_colour(file, node == WNN_NODE_NONE ? 0 : node + 1);
+	fputs("><title>", file);
+	if (node == WNN_NODE_NONE)
+		fputs(what, file);
+	else
+		put_text(file, node_name(&report->profile.nodes[node]));
+	fprintf(file, ", %.0f to %.0f %s</title></rect>\n", start, end, unit);
+}
+
+/* Instructions of one node that nothing visible lies between are one bar. */
+static void put_engine(FILE *file, const struct report *report, size_t engine)
+{
+	const WNNGraphProfile *profile = &report->profile;
+	double whole = (double)profile->cycles, start = 0, end = -1;
+	uint32_t node = WNN_NODE_NONE;
+
+	for (size_t i = 0; i < profile->eventCount; i++) {
+		const WNNProfileEvent *event = &profile->events[i];
+
+		if ((size_t)event->engine != engine || event->startCycle == event->endCycle)
+			continue;
+		if (end >= 0 && event->node == node &&
+		    (double)event->startCycle - end < whole / WIDTH) {
+			end = (double)event->endCycle;
+			continue;
+		}
+		if (end >= 0)
+			put_bar(file, report, (int)engine - 1, node, "end of the job", start, end,
+				whole, "cycles");
+		node = event->node;
+		start = (double)event->startCycle;
+		end = (double)event->endCycle;
+	}
+	if (end >= 0)
+		put_bar(file, report, (int)engine - 1, node, "end of the job", start, end, whole,
+			"cycles");
+}
+
+static void put_timeline(FILE *file, const struct report *report)
+{
+	const WNNGraphProfile *profile = &report->profile;
+
+	if (profile->eventCount && profile->cycles) {
+		fprintf(file,
+			"<h2>Timeline of the NPU</h2>\n<p>%" PRIu64
+			" cycles from left to right; a colour for each operator.</p>\n"
+			"<svg id=timeline viewBox=\"0 0 %d %d\">\n",
+			profile->cycles, LEFT + WIDTH, (REPORT_ENGINES - 1) * LANE);
+		for (size_t i = 1; i < REPORT_ENGINES; i++) {
+			put_lane(file, (int)i - 1, report->engines[i].name);
+			put_engine(file, report, i);
+		}
+		fputs("</svg>\n", file);
+	}
+	if (!profile->spanCount || !profile->hostNanoseconds)
+		return;
+	fprintf(file,
+		"<h2>Timeline of the dispatch</h2>\n<p>%" PRIu64
+		" ns on the host from left to right.</p>\n<svg id=host viewBox=\"0 0 %d %d\">\n",
+		profile->hostNanoseconds, LEFT + WIDTH, 2 * LANE);
+	put_lane(file, 0, "NPU");
+	put_lane(file, 1, "CPU");
+	for (size_t i = 0; i < profile->spanCount; i++) {
+		const WNNProfileSpan *span = &profile->spans[i];
+
+		put_bar(file, report, span->device == WNNNodeDevice_CPU, span->node, "job",
+			(double)span->startNanoseconds, (double)span->endNanoseconds,
+			(double)profile->hostNanoseconds, "ns");
+	}
+	fputs("</svg>\n", file);
+}
+
+/* ---- the roofline */
+
+struct axes {
+	double least_x, most_x, least_y, most_y; /* logarithms to base 10 */
+};
+
+enum { ROOF_WIDTH = 900, ROOF_HEIGHT = 420, MARGIN = 60 };
+
+static double place_x(const struct axes *axes, double intensity)
+{
+	return MARGIN + (ROOF_WIDTH - 2 * MARGIN) * (log10(intensity) - axes->least_x) /
+				(axes->most_x - axes->least_x);
+}
+
+static double place_y(const struct axes *axes, double macs)
+{
+	return ROOF_HEIGHT - MARGIN -
+	       (ROOF_HEIGHT - 2 * MARGIN) * (log10(macs) - axes->least_y) /
+		       (axes->most_y - axes->least_y);
+}
+
+static bool has_point(const struct report_node *node)
+{
+	return node->intensity > 0 && node->macs_per_cycle > 0;
+}
+
+/* Whole powers of ten around the roof's edge and all points. Returns the number of points. */
+static size_t fit_axes(const struct report *report, struct axes *axes)
+{
+	double ridge = report->peak_macs_per_cycle / report->bytes_per_cycle;
+	double x[2] = { ridge / 8, ridge * 8 };
+	double y[2] = { report->peak_macs_per_cycle / 8, report->peak_macs_per_cycle };
+	size_t points = 0;
+
+	for (size_t i = 0; i < report->profile.nodeCount; i++) {
+		const struct report_node *node = &report->nodes[i];
+
+		if (!has_point(node))
+			continue;
+		points++;
+		x[0] = fmin(x[0], node->intensity);
+		x[1] = fmax(x[1], node->intensity);
+		y[0] = fmin(y[0], node->macs_per_cycle);
+		y[1] = fmax(y[1], node->macs_per_cycle);
+	}
+	*axes = (struct axes){ floor(log10(x[0])), ceil(log10(x[1])), floor(log10(y[0])),
+			       ceil(log10(y[1])) };
+	return points;
+}
+
+static void put_axes(FILE *file, const struct axes *axes)
+{
+	for (double e = axes->least_x; e <= axes->most_x; e++) {
+		double x = place_x(axes, pow(10, e));
+
+		fprintf(file,
+			"<line x1=%.1f y1=%d x2=%.1f y2=%d class=grid></line>"
+			"<text x=%.1f y=%d class=mid>%g</text>\n",
+			x, MARGIN, x, ROOF_HEIGHT - MARGIN, x, ROOF_HEIGHT - MARGIN + 18,
+			pow(10, e));
+	}
+	for (double e = axes->least_y; e <= axes->most_y; e++) {
+		double y = place_y(axes, pow(10, e));
+
+		fprintf(file,
+			"<line x1=%d y1=%.1f x2=%d y2=%.1f class=grid></line>"
+			"<text x=%d y=%.1f class=end>%g</text>\n",
+			MARGIN, y, ROOF_WIDTH - MARGIN, y, MARGIN - 6, y + 4, pow(10, e));
+	}
+	fprintf(file,
+		"<text x=%d y=%d class=mid>multiply-accumulates for each byte</text>\n"
+		"<text x=%d y=%d>multiply-accumulates in a cycle</text>\n",
+		ROOF_WIDTH / 2, ROOF_HEIGHT - 14, MARGIN, MARGIN - 20);
+}
+
+static void put_roofline(FILE *file, const struct report *report)
+{
+	double peak = report->peak_macs_per_cycle, ridge = peak / report->bytes_per_cycle;
+	struct axes axes;
+	size_t points;
+
+	if (peak <= 0)
+		return;
+	points = fit_axes(report, &axes);
+	fprintf(file,
+		"<h2>Roofline</h2>\n<p>The roof: %g bytes in a cycle (both DMA engines), then %g "
+		"multiply-accumulates. Operators without multiply-accumulates, and those whose "
+		"operands all stay in the on-chip memory, are not shown: %zu of %zu. One whose work "
+		"overlaps with that of others may lie above the roof.</p>\n"
+		"<svg id=roofline viewBox=\"0 0 %d %d\" style=\"max-width:%dpx\">\n",
+		report->bytes_per_cycle, peak, report->profile.nodeCount - points,
+		report->profile.nodeCount, ROOF_WIDTH, ROOF_HEIGHT, ROOF_WIDTH);
+	put_axes(file, &axes);
+	fprintf(file, "<polyline points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\" class=roof></polyline>\n",
+		place_x(&axes, fmax(pow(10, axes.least_x),
+				    pow(10, axes.least_y) / report->bytes_per_cycle)),
+		place_y(&axes, fmax(pow(10, axes.least_x) * report->bytes_per_cycle,
+				    pow(10, axes.least_y))),
+		place_x(&axes, ridge), place_y(&axes, peak), place_x(&axes, pow(10, axes.most_x)),
+		place_y(&axes, peak));
+	for (size_t i = 0; i < report->profile.nodeCount; i++) {
+		const struct report_node *node = &report->nodes[i];
+
+		if (!has_point(node))
+			continue;
+		/* The area of a point is the share of the time. */
+		fprintf(file, "<circle cx=%.1f cy=%.1f r=%.1f ", place_x(&axes, node->intensity),
+			place_y(&axes, node->macs_per_cycle), 3 + 20 * sqrt(node->share));
+		put_colour(file, i + 1);
+		fputs(" fill-opacity=0.7><title>", file);
+		put_text(file, node_name(&report->profile.nodes[i]));
+		fprintf(file,
+			", %.6g multiply-accumulates for each byte, %.6g in a cycle</title></circle>\n",
+			node->intensity, node->macs_per_cycle);
+	}
+	fputs("</svg>\n", file);
+}
+
+/* ---- the page */
+
+static const char head[] =
+	"<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><title>Profile</title>\n<style>\n"
+	"body{font:14px system-ui,sans-serif;margin:2em;color:#222;background:#fff}\n"
+	"table{border-collapse:collapse}th,td{padding:2px 8px;text-align:left;"
+	"border-bottom:1px solid #ddd;vertical-align:top}\n"
+	"th{background:#f2f2f2}.n{text-align:right;white-space:nowrap}\n"
+	".bar{fill:#5b8bd9}.cpu{background:#fde7c8}.npu{background:#dcefd8}\n"
+	"svg text{font-size:12px}.axis{stroke:#bbb}.grid{stroke:#e4e4e4}\n"
+	".roof{fill:none;stroke:#c33;stroke-width:2}.mid{text-anchor:middle}.end{text-anchor:end}\n"
+	"</style></head><body>\n<h1>Profile</h1>\n";
+
+int report_write_html(const struct report *report, const char *path)
+{
+	FILE *file = fopen(path, "w");
+	bool wrong;
+
+	if (!file)
+		return complain(BAD_FILE, "%s: %s", path, strerror(errno));
+	fputs(head, file);
+	put_summary(file, report);
+	put_timeline(file, report);
+	put_nodes(file, report);
+	put_engines(file, report);
+	put_roofline(file, report);
+	put_placement(file, report);
+	fputs("</body></html>\n", file);
+	wrong = ferror(file) != 0;
+	wrong |= fclose(file) != 0;
+	return wrong ? complain(BAD_FILE, "%s: cannot be written", path) : DONE;
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/* webnn-run: what a dispatch cost, as text and as JSON. */
+#include "report.h"
+
+#include <inttypes.h>
+#include <onpu/registers.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../placement.h"
+
+/* ---- what follows from the profile */
+
+static double part(double of, double whole)
+{
+	return whole > 0 ? of / whole : 0;
+}
+
+/* An engine that is busy for less than half of the time does not limit anything. */
+static const char *bound_of(const WNNProfileNode *node)
+{
+	const struct {
+		const char *name;
+		uint64_t busy;
+	} engines[] = {
+		{ "matrix", node->matrixCycles },   { "vector", node->vectorCycles },
+		{ "load", node->loadCycles },	    { "store", node->storeCycles },
+		{ "control", node->controlCycles },
+	};
+	size_t most = 0;
+
+	if (node->device == WNNNodeDevice_CPU)
+		return "cpu";
+	if (!node->cycles)
+		return "";
+	for (size_t i = 1; i < sizeof(engines) / sizeof(engines[0]); i++)
+		if (engines[i].busy > engines[most].busy)
+			most = i;
+	return engines[most].busy * 2 < node->cycles ? "latency" : engines[most].name;
+}
+
+static void fill_node(const struct report *report, const WNNProfileNode *node,
+		      struct report_node *to)
+{
+	to->share = part((double)node->cycles, (double)report->profile.cycles);
+	to->macs_per_cycle = part((double)node->macs, (double)node->cycles);
+	to->share_of_peak = part(to->macs_per_cycle, report->peak_macs_per_cycle);
+	to->intensity = part((double)node->macs, (double)(node->bytesRead + node->bytesWritten));
+	to->bound = bound_of(node);
+}
+
+static void fill_engines(struct report *report)
+{
+	const WNNGraphProfile *profile = &report->profile;
+	struct report_engine *engines = report->engines;
+
+	engines[WNNProfileEngine_Control] =
+		(struct report_engine){ "control", profile->controlCycles, 0, 0 };
+	engines[WNNProfileEngine_Load] =
+		(struct report_engine){ "load", profile->loadCycles, 0, 0 };
+	engines[WNNProfileEngine_Store] =
+		(struct report_engine){ "store", profile->storeCycles, 0, 0 };
+	engines[WNNProfileEngine_Matrix] =
+		(struct report_engine){ "matrix", profile->matrixCycles, 0, 0 };
+	engines[WNNProfileEngine_Vector] =
+		(struct report_engine){ "vector", profile->vectorCycles, 0, 0 };
+	for (size_t i = 0; i < profile->eventCount; i++) {
+		const WNNProfileEvent *event = &profile->events[i];
+
+		if ((size_t)event->engine >= REPORT_ENGINES)
+			continue;
+		engines[event->engine].instructions++;
+		engines[event->engine].waiting += event->stallCycles;
+	}
+}
+
+int report_init(struct report *report, const struct options *options, const struct target *target)
+{
+	*report = (struct report){ .model = options->model,
+				   .device = target->device.device,
+				   .graph = target->graph,
+				   .profile = WNN_GRAPH_PROFILE_INIT,
+				   .placement = WNN_GRAPH_PLACEMENT_INIT,
+				   .statistics = WNN_GRAPH_STATISTICS_INIT };
+	if (wnnGraphGetProfile(target->graph, &report->profile) != WNNStatus_Success ||
+	    wnnGraphGetPlacement(target->graph, &report->placement) != WNNStatus_Success ||
+	    wnnGraphGetLastStatistics(target->graph, &report->statistics) != WNNStatus_Success)
+		return complain_wnn(BAD_DEVICE, false, "profile");
+	report->peak_macs_per_cycle =
+		part((double)report->statistics.peakMacs, (double)report->statistics.npuCycles);
+	report->share_of_peak =
+		part((double)report->statistics.macs, (double)report->statistics.peakMacs);
+	/* The library does not tell it; all machines so far are the reference machine. */
+	report->bytes_per_cycle = 2.0 * ONPU_CAP_DMA_BYTES__RESET;
+	fill_engines(report);
+	report->nodes = calloc(report->profile.nodeCount + 1, sizeof(*report->nodes));
+	if (!report->nodes)
+		return complain(BAD_DEVICE, "profile: memory is exhausted");
+	for (size_t i = 0; i < report->profile.nodeCount; i++)
+		fill_node(report, &report->profile.nodes[i], &report->nodes[i]);
+	return DONE;
+}
+
+void report_exit(struct report *report)
+{
+	free(report->nodes);
+	wnnGraphProfileFreeMembers(report->profile);
+	*report = (struct report){ 0 };
+}
+
+/* ---- text */
+
+static void print_node(const WNNProfileNode *node, const struct report_node *of)
+{
+	printf("%-24.*s %-24.*s ", (int)node->operatorName.length, node->operatorName.data,
+	       (int)node->label.length, node->label.data);
+	if (node->device == WNNNodeDevice_CPU) {
+		printf("on the CPU, %" PRIu64 " ns\n", node->cpuNanoseconds);
+		return;
+	}
+	printf("%10" PRIu64 " %5.1f%% %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64
+	       " %10" PRIu64 " %12" PRIu64 " %10" PRIu64 " %10" PRIu64 "  %5.1f %-7s  %.*s\n",
+	       node->cycles, 100 * of->share, node->loadCycles, node->storeCycles,
+	       node->matrixCycles, node->vectorCycles, node->stallCycles, node->macs,
+	       node->bytesRead, node->bytesWritten, 100 * of->share_of_peak, of->bound,
+	       (int)node->kernel.length, node->kernel.data);
+}
+
+void report_print(const struct report *report)
+{
+	const WNNGraphProfile *profile = &report->profile;
+
+	printf("%-24s %-24s %10s %6s %10s %10s %10s %10s %10s %12s %10s %10s  %5s %-7s  %s\n",
+	       "operator", "label", "cycles", "", "load", "store", "matrix", "vector", "stall",
+	       "macs", "read", "written", "peak", "bound", "kernel");
+	for (size_t i = 0; i < profile->nodeCount; i++)
+		print_node(&profile->nodes[i], &report->nodes[i]);
+	printf("%" PRIu64 " cycles, %" PRIu64 " of them at the end of jobs; %" PRIu64
+	       " ns on the host\n",
+	       profile->cycles, profile->endCycles, profile->hostNanoseconds);
+	for (size_t i = 1; profile->cycles && i < REPORT_ENGINES; i++) {
+		const struct report_engine *engine = &report->engines[i];
+
+		printf("%-8s %8" PRIu64 " instructions, busy %10" PRIu64
+		       " (%5.1f%%), waiting %10" PRIu64 " (%5.1f%%)\n",
+		       engine->name, engine->instructions, engine->busy,
+		       100 * part((double)engine->busy, (double)profile->cycles), engine->waiting,
+		       100 * part((double)engine->waiting, (double)profile->cycles));
+	}
+	if (profile->cycles)
+		printf("%.1f of up to %.1f multiply-accumulates in a cycle: %.1f%% of the peak\n",
+		       part((double)report->statistics.macs, (double)profile->cycles),
+		       report->peak_macs_per_cycle, 100 * report->share_of_peak);
+}
+
+/* ---- JSON */
+
+static int set_count(json_t *json, const char *key, uint64_t count)
+{
+	return json_object_set_new(json, key, json_integer((json_int_t)count));
+}
+
+static json_t *node_json(const WNNProfileNode *node, const struct report_node *of)
+{
+	json_t *json = json_pack("{s:o, s:o, s:s, s:o, s:f, s:f, s:f, s:f, s:s}", "operator",
+				 json_text(node->operatorName), "label", json_text(node->label),
+				 "device", placement_device(node->device), "kernel",
+				 json_text(node->kernel), "share", of->share, "share_of_peak",
+				 of->share_of_peak, "intensity", of->intensity, "macs_per_cycle",
+				 of->macs_per_cycle, "bound", of->bound);
+
+	if (!json)
+		return NULL;
+	set_count(json, "instructions", node->instructionCount);
+	set_count(json, "cycles", node->cycles);
+	set_count(json, "control", node->controlCycles);
+	set_count(json, "load", node->loadCycles);
+	set_count(json, "store", node->storeCycles);
+	set_count(json, "matrix", node->matrixCycles);
+	set_count(json, "vector", node->vectorCycles);
+	set_count(json, "stall", node->stallCycles);
+	set_count(json, "macs", node->macs);
+	set_count(json, "bytes_read", node->bytesRead);
+	set_count(json, "bytes_written", node->bytesWritten);
+	set_count(json, "cpu_ns", node->cpuNanoseconds);
+	return json;
+}
+
+json_t *report_json(const struct report *report)
+{
+	const WNNGraphStatistics *statistics = &report->statistics;
+	const WNNGraphProfile *profile = &report->profile;
+	json_t *nodes = json_array(), *engines = json_object(), *root;
+
+	for (size_t i = 0; i < profile->nodeCount; i++)
+		json_array_append_new(nodes, node_json(&profile->nodes[i], &report->nodes[i]));
+	for (size_t i = 1; i < REPORT_ENGINES; i++) {
+		const struct report_engine *engine = &report->engines[i];
+		json_t *json = json_object();
+
+		set_count(json, "busy", engine->busy);
+		set_count(json, "instructions", engine->instructions);
+		set_count(json, "waiting", engine->waiting);
+		json_object_set_new(engines, engine->name, json);
+	}
+	root = json_pack("{s:s, s:o, s:o, s:o, s:o, s:f, s:f, s:f}", "model", report->model,
+			 "device", json_text(report->device), "nodes", nodes, "engines", engines,
+			 "placement", placement_json(report->graph), "share_of_peak",
+			 report->share_of_peak, "peak_macs_per_cycle", report->peak_macs_per_cycle,
+			 "bytes_per_cycle", report->bytes_per_cycle);
+	if (!root)
+		return NULL;
+	set_count(root, "cycles", profile->cycles);
+	set_count(root, "end_cycles", profile->endCycles);
+	set_count(root, "host_ns", profile->hostNanoseconds);
+	set_count(root, "macs", statistics->macs);
+	set_count(root, "peak_macs", statistics->peakMacs);
+	set_count(root, "bytes_read", statistics->bytesRead);
+	set_count(root, "bytes_written", statistics->bytesWritten);
+	set_count(root, "spilled_programs", statistics->spilledPrograms);
+	return root;
+}
