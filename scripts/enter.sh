@@ -2,15 +2,21 @@
 # SPDX-License-Identifier: MIT
 #
 # Runs in a mount namespace of its own and becomes the command, in the root:
-#   enter.sh ROOT CHECKOUT VARIABLE=VALUE… -- COMMAND…
-# The namespace and with it every mount ends with its last process, however that ends.
+#   enter.sh ROOT CHECKOUT PLACE… -- VARIABLE=VALUE… -- COMMAND…
+# The places are folders of the host that it shows beside the checkout, parents first. The namespace
+# and with it every mount ends with its last process, however that ends.
 
 set -eu
 
 root=$1 top=$2
 cwd=$(pwd -P)
 shift 2
-variables=()
+places=() variables=()
+while [ "$1" != -- ]; do
+	places+=("$1")
+	shift
+done
+shift
 while [ "$1" != -- ]; do
 	variables+=("$1")
 	shift
@@ -24,31 +30,18 @@ show()
 	mount --rbind -- "$1" "$root$1"
 }
 
-is_within()
-{
-	case $1/ in "$2"/*) return 0 ;; esac
-	return 1
-}
-
-# Directories of the root that a directory of the host must not cover.
-is_system()
-{
-	case $1/ in
-	//|/usr/*|/etc/*|/bin/*|/sbin/*|/lib*|/var/lib/*|/var/|/boot/*|/proc/*|/sys/*|/dev/*|/run/*)
-		return 0 ;;
+# Before all that may lie below them. /tmp is the caller's own anyway.
+for place in "${places[@]}"; do
+	case $place/ in
+	/tmp/*) ;;
+	*) show "$place" ;;
 	esac
-	return 1
-}
-
-# The caller's own /tmp: files named on the command line are often there.
+done
 mount --rbind /tmp "$root/tmp"
 mount -t tmpfs -o mode=755,nosuid,nodev onpu-run "$root/run"
 show "$top"
 shared=$(dirname -- "$top")/shared
 [ ! -d "$shared" ] || show "$shared"
-if ! is_within "$cwd" "$top" && ! is_within "$cwd" "$shared" && ! is_system "$cwd"; then
-	show "$cwd"
-fi
 for dir in /proc /sys /dev; do
 	mount --rbind "$dir" "$root$dir"
 done

@@ -69,7 +69,7 @@ finish()
 	done
 }
 
-# mount_shares FOLDER…: the checkout and the current directory, writable.
+# mount_shares FOLDER…: the checkout and what the command is about, writable; parents come first.
 mount_shares()
 {
 	local number=0 path

@@ -3,7 +3,7 @@
 """Run a command in a virtual machine with an NPU; ./npu guest prepares everything and starts this.
 
 QEMU runs the stock kernel of the build environment under TCG, without an initramfs: the root is the
-environment's own, read-only over virtiofs, the checkout and the current directory are writable.
+environment's own, read-only over virtiofs, the checkout and the folders of --share are writable.
 scripts/guest-init.sh is the first process there. Streams, the kernel's log and the few words between
 init and this program go over virtio ports. The exit status is the command's; 124 when the time was
 up; 125 when the guest failed or, after a command that succeeded, its kernel warned.
@@ -37,8 +37,6 @@ BUILD = os.path.join(TOP, "build")
 GUEST_USER = 1000
 TIMED_OUT = 124
 BROKEN = 125
-# Directories of the root that are the guest's own; all of the checkout is a share of its own.
-SYSTEM = ("usr", "etc", "bin", "sbin", "lib", "lib64", "var", "boot", "proc", "sys", "dev", "run")
 SYSTEM_MOUNTS = """\
 sys /sys sysfs defaults
 debug /sys/kernel/debug debugfs defaults
@@ -217,15 +215,8 @@ class Guest:
     # What the guest sees
 
     def shares(self):
-        """Folders that it may write to: the checkout and the current directory."""
-        here = os.getcwd()
-        shares = [TOP]
-        outside = os.path.commonpath([TOP, here]) != TOP
-        beside = os.path.join(os.path.dirname(TOP), "shared")
-        if outside and here != "/" and here.split("/")[1] not in SYSTEM and \
-                os.path.commonpath([beside, here]) != beside and here != "/tmp":
-            shares.append(here)
-        return shares
+        """Folders that it may write to: the checkout, and those that the command is about."""
+        return sorted({TOP, *self.args.share})
 
     def environment(self):
         env = {name: value for name, value in os.environ.items() if name != "OLDPWD"}
@@ -645,6 +636,7 @@ def arguments():
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--allow-warnings", action="store_true")
     parser.add_argument("--allow-log", action="append", default=[])
+    parser.add_argument("--share", action="append", default=[])
     parser.add_argument("--log", default=os.path.join(BUILD, "log", "guest.log"))
     parser.add_argument("--gdb")
     parser.add_argument("--qemu", default="qemu-system-x86_64")

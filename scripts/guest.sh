@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # ./npu guest: the options, and the builds that the guest needs; scripts/guest.py runs it. Sourced by
-# npu, which sets $top. Needs lib.sh, root.sh, build.sh and driver.sh.
+# npu, which sets $top. Needs lib.sh, places.sh, root.sh, build.sh and driver.sh.
 
 : "${top:?}"
 
@@ -12,8 +12,8 @@ guest_usage()
 	usage: ./npu guest [OPTIONS] [--] COMMAND…
 
 	Runs COMMAND in a virtual machine with an NPU. The root is that of ./npu exec, read-only; the
-	checkout and the current directory are writable. The exit status is COMMAND's; 124: it did not
-	finish in time; 125: the guest failed, or its kernel warned.
+	checkout, the current directory and the folders of files that COMMAND names are writable. The exit
+	status is COMMAND's; 124: it did not finish in time; 125: the guest failed, or its kernel warned.
 
 	  --root              as root, not as a user of the group render
 	  --kernel RELEASE    6.12 (the default) or another series or release of the environment
@@ -122,6 +122,8 @@ guest_quietly()
 # guest_prepare OPTIONS… COMMAND…: leave in guest_line what runs the guest inside the environment.
 guest_prepare()
 {
+	local places place
+
 	guest_options "$@"
 	if [ "$guest_driver" = 1 ] && ! driver_exists; then
 		die "guest: there is no driver in driver/; --no-driver does without"
@@ -137,6 +139,10 @@ guest_prepare()
 		guest_line+=("--driver=$(driver_folder "$guest_kernel" gcc)/onpu.ko"
 			"--firmware=${ONPU_FIRMWARE:-$top/build/gcc/firmware/onpu_v1.bin}")
 	fi
+	find_all_places "${guest_command[@]}"
+	for place in "${places[@]}"; do
+		guest_line+=("--share=$place")
+	done
 	guest_line+=(-- "${guest_command[@]}")
 }
 

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # The build environment: a Debian 13 root under build/root, or the host when it is one already.
-# Sourced by npu, which sets $top. Needs lib.sh.
+# Sourced by npu, which sets $top. Needs lib.sh and places.sh.
 
 : "${top:?}"
 
@@ -303,16 +303,39 @@ clean_environment()
 	done
 }
 
+# The values of variables that are passed and may name files.
+variables_with_files()
+{
+	local name
+
+	for name in $(compgen -e); do
+		case $name in
+		ONPU_INSIDE) ;;
+		WEBNN_*|ONPU_*) printf '%s\0' "${!name}" ;;
+		esac
+	done
+}
+
+# find_all_places WORD…: find_places, of the words and of the variables.
+find_all_places()
+{
+	local values
+
+	readarray -t -d '' values < <(variables_with_files)
+	find_places "$@" "${values[@]}"
+}
+
 # Leave in $entry what runs COMMAND… in the environment.
 make_entry()
 {
-	local home=/root
+	local home=/root places
 
 	[ "$environment" = root ] || home=${HOME:-/root}
 	clean_environment
 	if [ "$environment" = root ]; then
+		find_all_places "$@"
 		entry=(unshare --mount --propagation private --
-			/bin/bash "$top/scripts/enter.sh" "$root" "$top" "${clean[@]}" -- "$@")
+			/bin/bash "$top/scripts/enter.sh" "$root" "$top" "${places[@]}" -- "${clean[@]}" -- "$@")
 	else
 		entry=(env -i "${clean[@]}" "$@")
 	fi

@@ -73,6 +73,23 @@ test_command()
 	equal "the kernel's log is kept" 1
 }
 
+# Files outside of the checkout: in a folder of their own, in /tmp, and by the place where the caller is.
+test_files()
+{
+	local outside tmp
+
+	outside=$(mktemp -d /var/tmp/onpu-outside-XXXXXX)
+	tmp=$(mktemp -d)
+	echo given >"$outside/in"
+	(cd "$tmp" && guest --no-device sh -c 'cat "${1#*=}" >"$2"; cp "$2" here' sh "--in=$outside/in" "$outside/out")
+	out=$(cat "$outside/out" "$tmp/here" 2>&1)
+	equal "files that the command names are the caller's" $'given\ngiven'
+	guest --no-device sh -c 'echo written >"$1"' sh "$tmp/there"
+	out=$(cat "$tmp/there" 2>&1)
+	equal "files in /tmp as well" written
+	rm -rf -- "$outside" "$tmp" "$top/build/root$outside"
+}
+
 # An error of the kernel: it is told to load what is no module.
 bad_module='id -u; head -c 4096 /dev/zero >/tmp/bad.ko; /usr/sbin/insmod /tmp/bad.ko 2>/dev/null;'
 
@@ -167,6 +184,7 @@ test_ended()
 }
 
 test_command
+test_files
 test_log
 test_kernels
 test_emulator

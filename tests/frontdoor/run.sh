@@ -13,7 +13,9 @@ top=$(cd -- "$(dirname -- "$0")/../.." && pwd -P)
 # shellcheck source=tests/tap.sh
 . "$top/tests/tap.sh"
 work=$(mktemp -d)
-trap 'rm -rf -- "$work"' EXIT
+# /tmp is shown anyway.
+outside=$(mktemp -d /var/tmp/onpu-outside-XXXXXX)
+trap 'rm -rf -- "$work" "$outside"' EXIT
 
 # A path with what breaks careless quoting; an apostrophe, a space, a dollar, two kinds of brackets.
 copy="$work/a b'c \$d [e] (f)/checkout"
@@ -102,6 +104,45 @@ test_places()
 	equal "the environment is Debian 13" trixie
 }
 
+# reaches NAME COMMAND…: the command writes to a file in $outside. Each form of a word makes its
+# folder visible by itself: the writer does not name it.
+reaches()
+{
+	local name=$1
+
+	shift
+	mkdir -p "$outside/a b"
+	("$@") 2>/dev/null
+	out=$(cat "$outside/a b/file" 2>&1)
+	equal "$name" written
+	rm -rf -- "$outside/a b"
+}
+
+test_files()
+{
+	local file="$outside/a b/file" name=${outside##*/}
+	local writer="cd /var/tmp; echo written >'$name/a b/file'"
+
+	reaches "a file that is an argument is the caller's" "$npu" exec sh -c "$writer" sh "$file"
+	reaches "a file after --option=" "$npu" exec sh -c "$writer" sh --json="$file"
+	reaches "a file after --option=NAME=" "$npu" exec sh -c "$writer" sh --input=x="$file"
+	reaches "a file after -o" "$npu" exec sh -c "$writer" sh -o"$file"
+	reaches "a file before a comma" "$npu" exec sh -c "$writer" sh "$file,option=1"
+	reaches "a file of a variable" env ONPU_TEST="$file" "$npu" exec sh -c "$writer"
+	reaches "a file by a relative path" sh -c 'cd "$2" && "$0" exec sh -c "$1" sh "../../../../../../../../$3"' \
+		"$npu" "$writer" "$copy/scripts" "$file"
+	ln -s "$outside/a b" "$work/linked"
+	reaches "a file behind a link" "$npu" exec sh -c "$writer" sh "$work/linked/file"
+	mkdir "$outside/a b"
+	"$npu" exec sh -c "$writer" 2>/dev/null
+	out=$(ls "$outside/a b")
+	equal "what is not named is not shown" ""
+	out=$(cd / && "$npu" exec sh -c '. /etc/os-release; echo "$VERSION_CODENAME"' sh /etc/os-release \
+		--x=/usr/bin /bin 2>/dev/null)
+	equal "folders of the system are the environment's own" trixie
+	rm -rf -- "$outside/a b"
+}
+
 test_environment()
 {
 	out=$(OPENBLAS_CORETYPE=Haswell OPENBLAS_L2_SIZE=1 CFLAGS=-O0 LD_PRELOAD='' "$npu" exec env)
@@ -175,13 +216,13 @@ test_twice()
 # A second root would take minutes: the copy uses the real one, seen at its place by a bind mount
 # of a mount namespace of our own.
 if [ -z "${ONPU_FRONTDOOR_TEST:-}" ] && [ -d "$top/build/root" ]; then
-	rm -rf -- "$work"
+	rm -rf -- "$work" "$outside"
 	ONPU_FRONTDOOR_TEST=1 exec unshare --mount --propagation private "$0" "$@"
 fi
 if [ -d "$top/build/root" ]; then
 	mkdir "$copy/build/root"
 	mount --bind "$top/build/root" "$copy/build/root"
-	trap 'umount -l "$copy/build/root" && rm -rf --one-file-system -- "$work"' EXIT
+	trap 'umount -l "$copy/build/root" && rm -rf --one-file-system -- "$work" "$outside" "$top/build/root$outside"' EXIT
 fi
 
 # A test run that finds no test must not count as a success.
@@ -230,6 +271,7 @@ test_usage
 test_guest_usage
 test_exec
 test_places
+test_files
 test_environment
 test_mounts
 test_failure

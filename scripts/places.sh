@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# Which folders of the host a command is about, so that the environment and the guest show them: a
+# file that is named on the command line is the user's own. Sourced by npu, which sets $top.
+
+: "${top:?}"
+
+is_within()
+{
+	case $1/ in "$2"/*) return 0 ;; esac
+	return 1
+}
+
+# Folders that the environment has itself: those of the host must not cover them.
+is_system()
+{
+	case $1/ in
+	//|/usr/*|/etc/*|/bin/*|/sbin/*|/lib*|/var/lib/*|/var/|/boot/*|/proc/*|/sys/*|/dev/*|/run/*)
+		return 0 ;;
+	esac
+	return 1
+}
+
+# add_place FOLDER: to $places, unless it is seen anyway.
+add_place()
+{
+	is_system "$1" || is_within "$1" "$top" || is_within "$1" "${top%/*}/shared" || places+=("$1")
+}
+
+# The folder that PATH is, or that it is in or could be made in. A link counts with what it leads to.
+add_path()
+{
+	local path folder
+
+	[[ $1 == */* ]] || return 0
+	for path in "$(realpath -ms -- "$1" 2>/dev/null)" "$(realpath -m -- "$1" 2>/dev/null)"; do
+		folder=$path
+		[ -d "$folder" ] || folder=${folder%/*}
+		[ ! -d "$folder" ] || add_place "$folder"
+	done
+}
+
+# find_places WORD…: leave in $places the folders outside of the checkout that words of a command
+# name: as FILE, --option=FILE, --option=NAME=FILE, FILE,MORE or -oFILE. Parents come first, and what
+# lies in another place is left out.
+find_places()
+{
+	local word place found=()
+
+	places=()
+	add_place "$(pwd -P)"
+	for word; do
+		# Texts of programs name no files by themselves.
+		[[ ${#word} -le 4096 && $word != *$'\n'* ]] || continue
+		[[ $word != -[a-zA-Z]/* ]] || word=${word:2}
+		while :; do
+			add_path "$word"
+			[[ $word != *,* ]] || add_path "${word%%,*}"
+			[[ $word == *[=,]* ]] || break
+			word=${word#*[=,]}
+		done
+	done
+	[ ${#places[@]} -gt 1 ] || return 0
+	while read -r -d '' place; do
+		[ ${#found[@]} -gt 0 ] && is_within "$place" "${found[-1]}" || found+=("$place")
+	done < <(printf '%s/\0' "${places[@]}" | LC_ALL=C sort -z | sed -z 's,/$,,')
+	places=("${found[@]}")
+}
