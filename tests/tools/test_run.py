@@ -121,6 +121,31 @@ class Messages(ToolTest):
         self.refuses(3, "none.bin: cannot be read", "run", model, "--dim", "N=1", "-i",
                      self.folder / "none.bin")
 
+    def test_damaged_npy(self):
+        model = same(self.folder, "same", [6])
+        whole = self.array("x.npy", X[0]).read_bytes()
+        for damaged, text in ((whole[:5], "not a .npy file"), (whole[:40], "truncated or oversized header"),
+                              (whole[:-1], "fewer elements"), (b"x" + whole[1:], "not a .npy file"),
+                              (whole.replace(b"False", b"True "), "Fortran order"),
+                              (whole.replace(b"<f4", b">f4"), "its type is none of WebNN"),
+                              (whole.replace(b"(6,)", b"(x,)"), "bad shape"),
+                              (whole.replace(b"descr", b"DESCR"), "not a .npy header")):
+            path = self.folder / "damaged.npy"
+            path.write_bytes(damaged)
+            self.refuses(3, f"damaged.npy: {text}", "run", model, "-i", path)
+
+    def test_damaged_tensor(self):
+        model = same(self.folder, "same", [6])
+        for change, text in ((lambda t: t.dims.append(2), "not as many elements"),
+                             (lambda t: setattr(t, "data_type", TensorProto.DOUBLE), "WebNN has no type"),
+                             (lambda t: t.dims.extend([1] * 8), "its shape is not of up to 8"),
+                             (lambda t: t.external_data.add(), "its elements are in another file")):
+            tensor = numpy_helper.from_array(X[0])
+            change(tensor)
+            (self.folder / "x.pb").write_bytes(tensor.SerializeToString())
+            self.refuses(3, f"x.pb: {text}" if "shape" in text else text, "run", model, "-i",
+                         self.folder / "x.pb")
+
     def test_dimensions_of_one(self):
         model = same(self.folder, "same", [1, 1, 6])
         given = self.array("x.npy", X[0])
