@@ -86,14 +86,41 @@ class Devices(ToolTest):
         model = make(self.folder, nodes)
         self.assertEqual(self.compare(model, "--bisect")[1]["first"]["node"], "culprit")
 
-    def test_bisect_what_cannot_be_cut(self):
-        nodes = [node("Neg", ["x"], ["n"], "first"), node(OTHER, ["n"], ["s"], "culprit"),
-                 node("Optional", ["s"], ["o"], "wrap"),
-                 node("OptionalGetElement", ["o"], ["e"], "unwrap"),
-                 node("Neg", ["e"], ["y"], "last")]
-        model = make(self.folder, nodes)
+    def test_bisect_sequence(self):
+        nodes = [node("Neg", ["x"], ["n"], "first"), node(OTHER, ["n"], ["s"], "before"),
+                 node("SequenceConstruct", ["n", "s"], ["q"], "pack"),
+                 node("SequenceAt", ["q", "one"], ["y"], "unpack")]
+        model = save(self.folder, "sequence", nodes, [("x", [1, SIZE])], [("y", [1, SIZE])],
+                     [("one", np.array(1))])
+        self.assertEqual(self.compare(model, "--bisect")[1]["first"]["node"], "before")
+        model = save(self.folder, "sequence", nodes[:3], [("x", [1, SIZE])], [("q", None)])
+        self.assertEqual(self.compare(model, "--bisect")[1]["first"]["node"], "before")
+
+    # A sequence "q" has an item "q/0": where a value of this name crosses the cut too, nothing can be
+    # looked at.
+
+    def test_bisect_goes_back(self):
+        """Behind the middle nothing is known, so that it goes on before it."""
+        nodes = [node(OTHER, ["x"], ["q/0"], "culprit"),
+                 node("SequenceConstruct", ["x"], ["q"], "pack"), node("Neg", ["x"], ["n"], "neg"),
+                 node("SequenceAt", ["q", "zero"], ["e"], "unpack"),
+                 node("Sum", ["q/0", "n", "e"], ["y"], "last")]
+        model = save(self.folder, "back", nodes, [("x", [1, SIZE])], [("y", [1, SIZE])],
+                     [("zero", np.array(0))])
         first = self.compare(model, "--bisect")[1]["first"]
         self.assertEqual((first["node"], first["candidates"]), ("culprit", 1))
+
+    def test_bisect_neighbours(self):
+        """The cut right before the operator is not known: it may be the one before that."""
+        nodes = [node("SequenceConstruct", ["x"], ["q"], "pack"), node("Neg", ["x"], ["q/0"], "neg"),
+                 node(OTHER, ["q/0"], ["s"], "culprit"),
+                 node("SequenceAt", ["q", "zero"], ["e"], "unpack"),
+                 node("Add", ["s", "e"], ["y"], "last")]
+        model = save(self.folder, "neighbours", nodes, [("x", [1, SIZE])], [("y", [1, SIZE])],
+                     [("zero", np.array(0))])
+        out, result = self.compare(model, "--bisect")
+        self.assertEqual((result["first"]["node"], result["first"]["candidates"]), ("culprit", 2))
+        self.assertIn("or one of the 1 before it", out)
 
     def test_bisect_constants_and_shapes(self):
         """Shapes come from files, and an input that they depend on is a constant in every part."""

@@ -144,11 +144,12 @@ class Pictures(ToolTest):
 
     def test_damaged(self):
         model = same(self.folder, "same", [16, 24, 3])
-        picture = write_jpeg(self.folder / "p.jpg", np.zeros((2, 3)))
-        for path in (picture, self.png):
+        levels = np.random.default_rng(9).integers(0, 256, (30, 40))
+        for path, left in ((write_jpeg(self.folder / "p.jpg", levels), (0.9, 0.1)), (self.png, (0.7, 0.2))):
             whole = path.read_bytes()
-            path.write_bytes(whole[:len(whole) * 2 // 3])
-            self.refuses(3, f"{path.name}: ", "run", model, "-i", path)
+            for part in left:
+                path.write_bytes(whole[:int(len(whole) * part)])
+                self.refuses(3, f"{path.name}: ", "run", model, "-i", path)
 
     def test_no_picture_fits(self):
         self.refuses(3, 'input "x" is float32 [1, 2, 6, 5] and takes no picture', "run",

@@ -9,7 +9,7 @@ import json
 import re
 import sys
 
-from common import ToolTest, convolution, main, node, save
+from common import ToolTest, convolution, main, node, perceptron, save
 
 OPTIONS = sys.argv[2:]
 LANES = {1: "control", 2: "load", 3: "store", 4: "matrix", 5: "vector"}
@@ -55,10 +55,10 @@ class Page(html.parser.HTMLParser):
             self.drawing[-1] = (kind, attrs, data)
 
 
-def profile(test, model, device):
+def profile(test, model, device, *options):
     """(text, JSON, events of the trace, page)"""
     result, trace, page = (test.folder / n for n in ("p.json", "t.json", "p.html"))
-    text, _ = test.tool("profile", model, "-d", device, *(OPTIONS if device == "sim" else ()), "--json",
+    text, _ = test.tool("profile", model, "-d", device, *options, *(OPTIONS if device == "sim" else ()), "--json",
                         result, "--trace", trace, "--html", page)
     return (text.splitlines(), json.loads(result.read_text()),
             json.loads(trace.read_text())["traceEvents"], Page(page.read_text()))
@@ -145,10 +145,15 @@ class Profile(ToolTest):
         self.assertEqual(self.json["placement"]["cpu"], 0)
 
     def test_what_follows(self):
-        peak = self.json["peak_macs"] / self.json["cycles"]
-        self.assertAlmostEqual(self.json["peak_macs_per_cycle"], peak)
-        for n in self.json["nodes"]:
-            self.assertAlmostEqual(n["share"], n["cycles"] / self.json["cycles"])
+        # The second one writes what its matrix unit computes.
+        for result in self.json, profile(self, perceptron(self.folder)[0], "sim", "--dim", "N=3")[1]:
+            self.check_what_follows(result)
+
+    def check_what_follows(self, result):
+        peak = result["peak_macs"] / result["cycles"]
+        self.assertAlmostEqual(result["peak_macs_per_cycle"], peak)
+        for n in result["nodes"]:
+            self.assertAlmostEqual(n["share"], n["cycles"] / result["cycles"])
             if not n["cycles"]:
                 self.assertEqual((n["bound"], n["share_of_peak"]), ("", 0))
                 continue

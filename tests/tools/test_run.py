@@ -183,6 +183,14 @@ class Outputs(ToolTest):
         self.assertEqual(lines[0], "/a/b: float32 [4], from -4 to 2, mean -1.5")
         self.assertEqual(lines[1], "-1 -4 2 -3")
 
+    def test_top_of_equals(self):
+        """The first of equals comes first, what is no number last."""
+        model = same(self.folder, "same", [5])
+        x = self.array("x.npy", np.array([np.nan, 1, 2, -np.inf, 2], "f4"))
+        out, _ = self.tool("run", model, "-i", x, "--top", 5)
+        self.assertEqual([line.split()[-1] for line in out.splitlines()[1:]],
+                         ["#2", "#4", "#1", "#3", "#0"])
+
     @on_devices
     def test_top(self, device):
         labels = self.folder / "labels.txt"
