@@ -216,9 +216,29 @@ def ir_text_seeds(*_):
             yield f'{name[:-3]}-{number}', part.encode()
 
 
+def values_seeds(_, rng):
+    """Arrays, tensors of ONNX, pictures."""
+    sys.path.insert(0, os.path.join(HERE, '..', 'tools'))
+    import picture_files
+
+    for kind, size in (('<f4', 4), ('<i8', 8), ('|b1', 1), ('<f2', 2)):
+        for shape, count in (('()', 1), ('(6,)', 6), ('(2, 3)', 6)):
+            head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+            yield f'npy-{kind[1:]}-{count}-{len(shape)}', (
+                b'\0\x93NUMPY\x01\0' + struct.pack('<H', len(head)) + head + rng.randbytes(count * size))
+    # Fields of TensorProto: dims, data_type, and raw_data, float_data or int64_data, packed.
+    for name, kind, field, data in (('raw', 1, 9, rng.randbytes(24)), ('float', 1, 4, rng.randbytes(24)),
+                                    ('int64', 7, 7, bytes(range(6))), ('bool', 9, 5, bytes(6)),
+                                    ('half', 10, 5, bytes(6))):
+        yield f'tensor-{name}', (bytes([0, 8, 2, 8, 3, 16, kind, field << 3 | 2, len(data)]) + data)
+    yield 'png-colour', b'\1' + picture_files.png([rng.randbytes(21)] * 9, 3)
+    yield 'png-grey', b'\1' + picture_files.png([rng.randbytes(5)] * 4, 1)
+    yield 'jpeg', b'\1' + picture_files.jpeg([[rng.randrange(256) for _ in range(3)] for _ in range(2)])
+
+
 TARGETS = {'asm': asm_seeds, 'builder': builder_seeds, 'firmware': firmware_seeds, 'ir-text': ir_text_seeds,
            'onnx': onnx_seeds, 'registers': registers_seeds, 'slots': slots_seeds, 'stream': stream_seeds,
-           'vfio-user': vfio_user_seeds}
+           'values': values_seeds, 'vfio-user': vfio_user_seeds}
 
 
 def make(isa, target):

@@ -4,55 +4,22 @@
 
 The files are made here, and the pixels that come out are those that went in.
 """
-import struct
-import zlib
-
 import numpy as np
 from onnx import TensorProto
 
+import picture_files
 from common import ToolTest, main, same
 
 
 def write_png(path, pixels):
     """Of [height, width, 3 or 1] bytes."""
-    height, width, channels = pixels.shape
-    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-
-    def chunk(kind, data):
-        return (struct.pack(">I", len(data)) + kind + data +
-                struct.pack(">I", zlib.crc32(kind + data)))
-
-    head = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) +
-                     chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+    path.write_bytes(picture_files.png([row.tobytes() for row in pixels], pixels.shape[2]))
     return path
 
 
 def write_jpeg(path, levels):
-    """Grey blocks of 8x8: a mean of each and nothing else, which is exact."""
-    height, width = levels.shape
-    bits, before = "", 0
-    for level in levels.reshape(-1):
-        # With a divisor of 8 a step of the mean is a step of the pixels, which count from 128.
-        difference, before = int(level) - 128 - before, int(level) - 128
-        size = abs(difference).bit_length()
-        bits += f"{size:04b}"
-        if size:
-            bits += f"{difference if difference > 0 else difference + 2 ** size - 1:0{size}b}"
-        bits += "0"
-    bits += "1" * (-len(bits) % 8)
-    data = int(bits, 2).to_bytes(len(bits) // 8, "big").replace(b"\xff", b"\xff\0")
-
-    def segment(kind, content):
-        return bytes([0xff, kind]) + struct.pack(">H", len(content) + 2) + content
-
-    # Codes of 4 bits for the sizes 0 to 11; one bit for the end of a block.
-    path.write_bytes(
-        b"\xff\xd8" + segment(0xdb, b"\0" + bytes([8] * 64)) +
-        segment(0xc0, struct.pack(">BHHB", 8, 8 * height, 8 * width, 1) + b"\x01\x11\0") +
-        segment(0xc4, b"\x00" + bytes([0, 0, 0, 12] + [0] * 12) + bytes(range(12))) +
-        segment(0xc4, b"\x10" + bytes([1] + [0] * 15) + b"\0") +
-        segment(0xda, b"\x01\x01\0\0\x3f\0") + data + b"\xff\xd9")
+    """Of grey blocks of 8x8."""
+    path.write_bytes(picture_files.jpeg(levels.tolist()))
     return path
 
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const struct {
 	char text[4];
@@ -88,6 +89,7 @@ static int read_array(struct npy *array, FILE *f, const char *path)
 {
 	unsigned char magic[10], more[2];
 	char header[4096];
+	struct stat stat;
 	size_t size;
 
 	if (fread(magic, 1, sizeof(magic), f) != sizeof(magic) || memcmp(magic, "\x93NUMPY", 6))
@@ -103,6 +105,10 @@ static int read_array(struct npy *array, FILE *f, const char *path)
 	header[size] = 0;
 	if (parse_header(array, header, path))
 		return -1;
+	/* A short file must not take the memory that its shape asks for. */
+	if (!fstat(fileno(f), &stat) && S_ISREG(stat.st_mode) &&
+	    (uint64_t)stat.st_size < array->bytes)
+		return bad(path, "fewer elements than its shape says");
 	array->data = malloc(array->bytes);
 	if (!array->data)
 		return bad(path, "out of memory");

@@ -33,13 +33,13 @@ bool picture_is(const uint8_t *head, size_t size)
 
 static int no_memory(const char *path)
 {
-	return complain(BAD_DEVICE, "%s: memory is exhausted", path);
+	return complain(BAD_DEVICE, "%s: memory is exhausted, or it has over 2^26 pixels", path);
 }
 
 static int make(struct picture *picture, uint32_t width, uint32_t height)
 {
 	*picture = (struct picture){ width, height, NULL };
-	if ((uint64_t)width * height <= UINT64_C(1) << 28)
+	if ((uint64_t)width * height <= UINT64_C(1) << 26)
 		picture->pixels = malloc((size_t)width * height * COLOURS * sizeof(float));
 	return picture->pixels ? 0 : -1;
 }

@@ -87,35 +87,54 @@ static WNNOperandDataType type_of(int32_t type)
 	}
 }
 
-/* The elements are bytes, or in one of the lists that their type says. */
-static bool copy_elements(const Onnx__TensorProto *tensor, struct value *value)
+/* How many elements the file holds: as bytes, or in the list that their type says. */
+static size_t elements_held(const Onnx__TensorProto *tensor, WNNOperandDataType type)
 {
-	if (tensor->has_raw_data && tensor->raw_data.len == value->size)
-		memcpy(value->data, tensor->raw_data.data, value->size);
-	else if (tensor->n_float_data == value->count && value->type == WNNOperandDataType_Float32)
-		memcpy(value->data, tensor->float_data, value->size);
-	else if (tensor->n_int64_data == value->count && value->type == WNNOperandDataType_Int64)
-		memcpy(value->data, tensor->int64_data, value->size);
-	else if (tensor->n_uint64_data == value->count && value->type == WNNOperandDataType_Uint64)
-		memcpy(value->data, tensor->uint64_data, value->size);
-	else if (tensor->n_uint64_data == value->count && value->type == WNNOperandDataType_Uint32)
-		for (size_t i = 0; i < value->count; i++)
+	size_t size = wnnOperandDataTypeGetSize(type);
+
+	if (tensor->has_raw_data)
+		return tensor->raw_data.len % size ? SIZE_MAX : tensor->raw_data.len / size;
+	switch (type) {
+	case WNNOperandDataType_Float32:
+		return tensor->n_float_data;
+	case WNNOperandDataType_Int64:
+		return tensor->n_int64_data;
+	case WNNOperandDataType_Uint64:
+	case WNNOperandDataType_Uint32:
+		return tensor->n_uint64_data;
+	default:
+		return tensor->n_int32_data;
+	}
+}
+
+static void copy_elements(const Onnx__TensorProto *tensor, struct value *value)
+{
+	const void *list = tensor->has_raw_data			     ? tensor->raw_data.data :
+			   value->type == WNNOperandDataType_Float32 ? (void *)tensor->float_data :
+			   value->type == WNNOperandDataType_Int64   ? (void *)tensor->int64_data :
+			   value->type == WNNOperandDataType_Uint64  ? (void *)tensor->uint64_data :
+								       NULL;
+
+	if (!value->count)
+		return;
+	if (list) {
+		memcpy(value->data, list, value->size);
+		return;
+	}
+	for (size_t i = 0; i < value->count; i++)
+		if (value->type == WNNOperandDataType_Uint32)
 			((uint32_t *)value->data)[i] = (uint32_t)tensor->uint64_data[i];
-	else if (tensor->n_int32_data == value->count && value->type == WNNOperandDataType_Float16)
-		for (size_t i = 0; i < value->count; i++)
+		else if (value->type == WNNOperandDataType_Float16)
 			((uint16_t *)value->data)[i] = (uint16_t)tensor->int32_data[i];
-	else if (tensor->n_int32_data == value->count)
-		for (size_t i = 0; i < value->count; i++)
+		else
 			value_set(value, i, tensor->int32_data[i]);
-	else
-		return !value->count;
-	return true;
 }
 
 static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct value *value)
 {
 	WNNOperandDataType type = type_of(tensor->data_type);
 	uint32_t shape[VALUE_MAX_RANK];
+	uint64_t count = 1;
 
 	if (type == WNNOperandDataType_Undefined)
 		return complain(
@@ -130,13 +149,15 @@ static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct
 			return complain(BAD_FILE, "%s: its shape is not of up to 8 dimensions",
 					path);
 		shape[i] = (uint32_t)tensor->dims[i];
+		count = count > INT32_MAX ? count : count * shape[i];
 	}
+	if (count != elements_held(tensor, type))
+		return complain(BAD_FILE, "%s: it has not as many elements as its shape says",
+				path);
 	if (value_init(value, no_name, type, (uint32_t)tensor->n_dims, shape))
 		return complain(BAD_FILE, "%s: it is too big", path);
-	if (copy_elements(tensor, value))
-		return DONE;
-	value_exit(value);
-	return complain(BAD_FILE, "%s: it has not as many elements as its shape says", path);
+	copy_elements(tensor, value);
+	return DONE;
 }
 
 static int load_tensor(const char *path, struct value *value)
@@ -169,5 +190,6 @@ static int load_tensor(const char *path, struct value *value)
 
 int value_load(const char *path, struct value *value)
 {
-	return ends_with(path, ".pb") ? load_tensor(path, value) : load_npy(path, value);
+	return ends_with(path, ".npy") || is_npy(path) ? load_npy(path, value) :
+							 load_tensor(path, value);
 }
