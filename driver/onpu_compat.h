@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The only file that knows that kernels differ. ONPU_HAVE_* come from the probes in Kbuild.
+ * What differs between kernels. Kbuild looks into the headers and defines ONPU_HAVE_*.
  */
 #ifndef ONPU_COMPAT_H
 #define ONPU_COMPAT_H
@@ -41,14 +41,14 @@ static inline bool drm_gem_is_imported(const struct drm_gem_object *obj)
 }
 #endif
 
-/* Work runs where it was queued; old kernels have no word for it. */
+/* Work runs on the CPU that queued it; old kernels have no flag for that. */
 #ifdef ONPU_HAVE_WQ_PERCPU
 #define ONPU_WQ_PERCPU	WQ_PERCPU
 #else
 #define ONPU_WQ_PERCPU	0
 #endif
 
-/* An address in the kernel; the caller holds no lock of the object. */
+/* These take the object's reservation lock themselves. */
 #ifdef ONPU_HAVE_GEM_VMAP_UNLOCKED
 #define onpu_gem_vmap	drm_gem_vmap_unlocked
 #define onpu_gem_vunmap	drm_gem_vunmap_unlocked
@@ -57,7 +57,7 @@ static inline bool drm_gem_is_imported(const struct drm_gem_object *obj)
 #define onpu_gem_vunmap	drm_gem_vunmap
 #endif
 
-/* A scheduler with one queue, and without a timer. */
+/* A scheduler with one run queue and without a timeout. */
 static inline int onpu_sched_init(struct drm_gpu_scheduler *sched,
 				  const struct drm_sched_backend_ops *ops,
 				  struct workqueue_struct *submit_wq, u32 credits,

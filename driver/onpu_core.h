@@ -12,9 +12,9 @@
 
 int onpu_device_init(struct onpu_device *onpu);
 int onpu_irq_init(struct onpu_device *onpu);
-/* No handler runs, and none will. */
+/* Frees the interrupts; afterwards no handler is running. */
 void onpu_irq_fini(void *onpu);
-/* No handler runs until onpu_irq_enable(). */
+/* Waits for handlers that are running; no other runs until onpu_irq_enable(). */
 void onpu_irq_disable(struct onpu_device *onpu);
 void onpu_irq_enable(struct onpu_device *onpu);
 
@@ -24,33 +24,30 @@ void onpu_irq_enable(struct onpu_device *onpu);
 #define ONPU_HEARTBEAT_INTERVAL	HZ
 
 int onpu_fw_init(struct onpu_device *onpu);
-/* In the state RESET: start the firmware and wait until it takes requests. */
+/* With the device in the state RESET: start the firmware and wait until it takes requests. */
 int onpu_fw_boot(struct onpu_device *onpu);
-/* Once requests can be made: have the log show up. */
+/* Asks the firmware to write its log, so it has to take requests already. */
 void onpu_fw_log_start(struct onpu_device *onpu);
 void onpu_fw_log_drain(struct onpu_device *onpu);
-/* The register STATUS has changed. */
+/* Reads the register STATUS and asks for a reset if the firmware is not running. */
 void onpu_fw_status_irq(struct onpu_device *onpu);
 
 /* ---- onpu_mbox.c */
 
 int onpu_mbox_init(struct onpu_device *onpu);
-/* In the state RESET, no handler running: empty the rings and tell the device about them. */
+/* Empties the rings and tells the device about them; it is in RESET and no handler runs. */
 void onpu_mbox_setup(struct onpu_device *onpu);
-/* Requests may be made. */
+/* Allows requests. */
 void onpu_mbox_start(struct onpu_device *onpu);
-/* All requests fail, those under way too. */
+/* Fails all requests, those under way too, until onpu_mbox_start(). */
 void onpu_mbox_fail(struct onpu_device *onpu, int error);
-/* The same with -EAGAIN, unless no reset is asked for any more. Returns whether one is. */
+/* The same with -EAGAIN if a reset is still asked for. Returns whether one is. */
 bool onpu_mbox_fail_for_reset(struct onpu_device *onpu);
 void onpu_mbox_irq(struct onpu_device *onpu);
 
 /* ---- onpu_reset.c */
 
-/*
- * Bring the device from whatever state into one in which the firmware takes requests. No handler
- * runs meanwhile.
- */
+/* Resets the device and boots the firmware; no interrupt handler may be running. */
 int onpu_device_start(struct onpu_device *onpu);
 /* After drm_dev_unplug(), or before anybody knows of the device: end all work and halt it. */
 void onpu_device_unplug(struct onpu_device *onpu);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Contexts: creation and destruction, completion, what a fault or a reset makes of them.
+ * Contexts: creation and destruction, completion, faults and resets.
  */
 #include <linux/capability.h>
 #include <linux/dma-fence.h>
@@ -19,7 +19,7 @@
 
 /* ---- references */
 
-/* Jobs may be freed by the scheduler that this ends, so others have to do it. */
+/* The scheduler's own work may drop the last reference, but cannot free the scheduler. */
 static void release_work(struct work_struct *work)
 {
 	struct onpu_ctx *ctx = container_of(work, struct onpu_ctx, release);
@@ -100,20 +100,20 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 	int ret;
 
 	mutex_lock(&cd->bind_lock);
-	/* It may have ended while others had the lock, and another run in its place. */
+	/* While others held the lock, the job may have ended and the next one begun. */
 	if (!onpu_job_hangs(ctx)) {
 		mutex_unlock(&cd->bind_lock);
 		return;
 	}
-	/* What is killed shall not get more. */
+	/* No job may be added to what is about to be killed. */
 	onpu_queue_yield(ctx);
 	ret = onpu_queue_kill(ctx);
 	spin_lock(&ctx->lock);
 	if (ret) {
-		/* The firmware has tried; else it is no fault of the context. */
+		/* -EIO: the context withstood. Other errors are not the context's fault. */
 		ctx->guilty |= ret == -EIO;
 	} else {
-		/* It may have got done in the last moment. */
+		/* Its jobs may have completed just before they were killed. */
 		onpu_job_reap(ctx);
 		done = !onpu_ctx_busy(ctx);
 		if (!done)
@@ -126,11 +126,11 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 		ret = onpu_queue_unbind(cd, ctx);
 	onpu_queue_reset_on_error(cd->onpu, ret);
 	mutex_unlock(&cd->bind_lock);
-	/* Others may wait for the queue. */
+	/* Other contexts may be waiting for the queue. */
 	queue_work(cd->wq, &cd->bind);
 }
 
-/* Under bind_lock: the hardware has nothing to do with the context any more. */
+/* Take the context off the hardware. */
 static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	bool busy;
@@ -140,7 +140,7 @@ static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	onpu_queue_stop_waiting(ctx);
 	if (ctx->queue < 0)
 		return 0;
-	/* A new firmware may be there, and not know it; onpu_ctx_post_reset() ends its jobs. */
+	/* A firmware started by a reset does not know it; onpu_ctx_post_reset() ends its jobs. */
 	if (cd->stopped)
 		return -EAGAIN;
 	busy = !onpu_queue_yield(ctx);
@@ -158,8 +158,8 @@ static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 }
 
 /*
- * Of a context that takes no more jobs. If the firmware cannot help, a reset is to come and ends
- * its jobs.
+ * Ends a context that takes no more jobs. If the firmware cannot take it off its queue, a reset
+ * was asked for, which ends its jobs.
  */
 static void end_work(struct work_struct *work)
 {
@@ -182,7 +182,7 @@ static void end_work(struct work_struct *work)
 	onpu_ctx_put(ctx);
 }
 
-/* User space gives it up, and so does the file's reference. */
+/* The file's reference passes to the work that ends the context. */
 static void destroy_ctx(struct onpu_file *file, struct onpu_ctx *ctx)
 {
 	onpu_kernel_bo_revoke(&ctx->page, file->drm);
@@ -208,7 +208,7 @@ void onpu_ctx_reap(struct onpu_ctx *ctx)
 	yield = ctx->yield;
 	spin_unlock(&ctx->lock);
 	dma_fence_end_signalling(cookie);
-	/* Others may have its queue. */
+	/* Another context may take its queue. */
 	if (!busy && (yield || !list_empty(&cd->waiters)))
 		queue_work(cd->wq, &cd->bind);
 }
@@ -233,7 +233,7 @@ void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_
 	cookie = dma_fence_begin_signalling();
 	spin_lock(&ctx->lock);
 	onpu_job_reap(ctx);
-	/* The firmware is late when the queue belongs to somebody else by now. */
+	/* By the time of the event the queue may belong to another context. */
 	if (!ctx->dead && ctx->queue == event->queue &&
 	    onpu_read(onpu, ONPU_REG_QUEUE_STATE(event->queue)) == ONPU_QUEUE_FAULTED)
 		onpu_job_faulted(ctx, event->code);
@@ -254,7 +254,7 @@ void onpu_ctx_pre_reset(struct onpu_device *onpu)
 	mutex_lock(&cd->bind_lock);
 	WRITE_ONCE(cd->stopped, true);
 	list_for_each_entry(ctx, &cd->all, all_link) {
-		/* Who fed the hardware before has left, and what it did before counts. */
+		/* Jobs that have completed before the reset are not lost. */
 		spin_lock(&ctx->lock);
 		onpu_job_reap(ctx);
 		spin_unlock(&ctx->lock);
@@ -263,7 +263,7 @@ void onpu_ctx_pre_reset(struct onpu_device *onpu)
 	dma_fence_end_signalling(cookie);
 }
 
-/* With the context's lock held: what a reset, or the loss of the device, makes of it. */
+/* Called with the context's lock held, after a reset (@alive) or the loss of the device. */
 static void sort_out(struct onpu_ctx *ctx, bool alive)
 {
 	if (!alive) {
@@ -285,7 +285,7 @@ static void sort_out(struct onpu_ctx *ctx, bool alive)
 	}
 }
 
-/* The device makes no access, and knows none of the contexts. */
+/* At this time the device makes no access to memory, and knows none of the contexts. */
 static void after_reset(struct onpu_ctx_device *cd, bool alive)
 {
 	bool cookie = dma_fence_begin_signalling();
@@ -376,7 +376,7 @@ static int make_memory(struct onpu_ctx *ctx)
 	       onpu_kernel_bo_create(&ctx->save, ctx->vm, ctx->onpu->caps.save_bytes, false);
 }
 
-/* A context of this file; its number is told last, when it can be used and destroyed. */
+/* The number comes last: as soon as it exists, programs can use and destroy the context. */
 static int create_ctx(struct onpu_file *file, u32 priority, u32 timeout_ms, u32 *id, u64 *offset)
 {
 	struct onpu_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
@@ -497,7 +497,7 @@ void onpu_ctx_file_close(struct onpu_file *file)
 	xa_destroy(&file->ctxs);
 }
 
-/* A job that ends meanwhile may be missing; that makes up for itself the next time. */
+/* The time of a job that ends meanwhile may be missing; the next call has it. */
 void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles)
 {
 	struct onpu_ctx *ctx;

@@ -7,12 +7,12 @@
  *   &onpu_ctx.submit_lock	order of submission; no allocation under it
  *   &onpu_ctx_device.bind_lock	who has which hardware queue; held around requests to the firmware,
  *				never around an allocation
- *   xa_lock of &onpu_file.ctxs	contexts that have a number
+ *   xa_lock of &onpu_file.ctxs	the contexts' numbers
  *   &onpu_ctx.lock		jobs and state of a context
- *   &onpu_ctx_device.lock	who waits for a queue, whom interrupts concern
+ *   &onpu_ctx_device.lock	contexts that wait for a queue, contexts that have one
  *
- * A context is alive as long as somebody refers to it: the file that created it, each job that
- * the scheduler has, its hardware queue, its work.
+ * References to a context are held by the file that created it, by each job that the scheduler
+ * has, by its hardware queue and by its work that is queued.
  */
 #ifndef ONPU_CTX_H
 #define ONPU_CTX_H
@@ -35,7 +35,7 @@ static_assert(ONPU_SUBMIT_MAX_JOBS <= ONPU_RING_SIZE);
 struct onpu_ctx_device {
 	/** @onpu: The device. */
 	struct onpu_device *onpu;
-	/** @wq: Submission, hardware queues, the ending of contexts: what fences depend on. */
+	/** @wq: Runs everything that fences depend on: submission, @bind, the end of contexts. */
 	struct workqueue_struct *wq;
 	/** @bind_lock: Protects changes of @queues, &onpu_vm.slot, @vm_slots and @all. */
 	struct mutex bind_lock;
@@ -51,25 +51,25 @@ struct onpu_ctx_device {
 	struct onpu_ctx *queues[ONPU_MAX_QUEUES];
 	/** @waiters: Contexts that need a queue, with a reference; higher priority first. */
 	struct list_head waiters;
-	/** @stopped: A reset is under way: the hardware gets nothing. */
+	/** @stopped: A reset is under way, the hardware gets no jobs. */
 	bool stopped;
-	/** @lost: The device is given up or gone. */
+	/** @lost: The device is wedged or unplugged. */
 	bool lost;
 };
 
 /**
- * struct onpu_progress - What tells that a context's jobs go on.
+ * struct onpu_progress - What shows whether a context's jobs make progress.
  */
 struct onpu_progress {
-	/** @retired: Instructions. */
+	/** @retired: Instructions that its queue has executed. */
 	u64 retired;
-	/** @cycles: Job cycles. */
+	/** @cycles: Cycles during which its queue was running. */
 	u64 cycles;
 	/** @completed: Number of the last job that ended. */
 	u64 completed;
-	/** @when: When one of them was seen to have changed, in jiffies. */
+	/** @when: When a check last found one of them changed, in jiffies. */
 	unsigned long when;
-	/** @looks: Looks since then: a machine that stands still for a while makes but one. */
+	/** @looks: Checks since then: a host that was stopped for a while has made only one. */
 	unsigned int looks;
 };
 
@@ -81,7 +81,7 @@ struct onpu_ctx {
 	struct kref ref;
 	/** @onpu: The device. */
 	struct onpu_device *onpu;
-	/** @vm: The client's address space, with a reference, and so one to the device. */
+	/** @vm: The client's address space, with a reference; it has one to the device. */
 	struct onpu_vm *vm;
 	/** @priority: One of &enum drm_onpu_priority. */
 	u32 priority;
@@ -111,16 +111,16 @@ struct onpu_ctx {
 	struct list_head all_link;
 	/** @wait_link: In &onpu_ctx_device.waiters; protected by its lock. */
 	struct list_head wait_link;
-	/** @scheduled: @sched and @entity are there. */
+	/** @scheduled: @sched and @entity are initialized. */
 	bool scheduled;
 
 	/** @lock: Protects everything below. */
 	spinlock_t lock;
 	/** @jobs: Jobs accepted and not ended, in order. */
 	struct list_head jobs;
-	/** @queued: Those of them that wait for fences, or for those that do. */
+	/** @queued: Those of @jobs that wait for a fence, or come after one that does. */
 	struct list_head queued;
-	/** @runnable: Those of them that the hardware could have, and has not. */
+	/** @runnable: Those of @jobs that are ready, but not in the ring yet. */
 	struct list_head runnable;
 	/** @submitted: Number of the last job accepted. */
 	u64 submitted;
@@ -146,7 +146,7 @@ struct onpu_ctx {
 	int queue;
 	/** @tail: Ring entries written since the queue was taken. */
 	u32 tail;
-	/** @in_ring: Those of them whose jobs have not ended. */
+	/** @in_ring: Those of these entries whose jobs have not ended. */
 	u32 in_ring;
 	/** @page_cycles: Device cycles since the queue was taken, as last seen in @page. */
 	u64 page_cycles;
@@ -154,7 +154,7 @@ struct onpu_ctx {
 	struct onpu_progress progress;
 	/** @bound_at: When it took its queue, in jiffies. */
 	unsigned long bound_at;
-	/** @yield: It gives the queue back when what the hardware has is done. */
+	/** @yield: It gets no more jobs into its ring and loses the queue once those have ended. */
 	bool yield;
 	/** @dead: It takes no more jobs. */
 	bool dead;
@@ -164,7 +164,7 @@ struct onpu_ctx {
 	bool guilty;
 };
 
-/* The hardware has jobs of it. */
+/* Whether the hardware has jobs of the context. */
 static inline bool onpu_ctx_busy(const struct onpu_ctx *ctx)
 {
 	return ctx->fed > ctx->completed;
@@ -176,23 +176,23 @@ struct onpu_ctx *onpu_ctx_lookup(struct onpu_file *file, u32 id);
 struct onpu_ctx *onpu_ctx_get(struct onpu_ctx *ctx);
 void onpu_ctx_put(struct onpu_ctx *ctx);
 
-/* End what has ended, and let others have the queue if they need it. */
+/* Signal jobs that have completed; if the context is idle then, others may get its queue. */
 void onpu_ctx_reap(struct onpu_ctx *ctx);
 
 /**
  * onpu_ctx_fail() - End a context for a reason of its own.
  * @ctx: The context, with &onpu_ctx.lock held; the device makes no access for it any more.
  * @state: What it becomes.
- * @first: The error of its oldest job, which is why.
- * @rest: The error of all others.
+ * @first: The error of its oldest job, the one that has failed.
+ * @rest: The error of all other jobs.
  */
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest);
 
 /**
- * onpu_ctx_kill_hung() - End a context whose job does not get on.
+ * onpu_ctx_kill_hung() - End a context whose job makes no progress.
  * @ctx: The context.
  *
- * If the firmware cannot help, a reset will end it; nothing is done if its job has just ended.
+ * If the firmware cannot kill it, a reset will; nothing is done if its job has just ended.
  */
 void onpu_ctx_kill_hung(struct onpu_ctx *ctx);
 

@@ -12,7 +12,7 @@
 
 #include "onpu_core.h"
 
-/* With fewer CPUs there are no fewer vectors: queues that share one are looked at in vain. */
+/* However few CPUs there are: each interrupt looks at all queues that share its vector. */
 #define MIN_COMPLETION_VECTORS	4
 
 #define MAX_SAVE_BYTES		SZ_256M
@@ -45,10 +45,10 @@ void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value)
 	onpu_write(onpu, reg_lo + 4, upper_32_bits(value));
 }
 
-/* In the middle of a function reset it does not answer; while it sleeps it is not to be asked. */
+/* During a function reset it does not answer, and while it sleeps it must not be accessed. */
 bool onpu_device_present(struct onpu_device *onpu)
 {
-	/* Before the register is read: a reset that ends in between shall not be missed. */
+	/* Looked at before the register, so that a reset that ends in between is not missed. */
 	if (smp_load_acquire(&onpu->quiet))
 		return false;
 	if (onpu_read(onpu, ONPU_REG_ID) == ONPU_ID_MAGIC)
@@ -153,7 +153,7 @@ int onpu_device_init(struct onpu_device *onpu)
 	ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(onpu->caps.dma_bits));
 	if (ret)
 		return ret;
-	/* What has a copy below the device's limit would have to be synchronised all the time. */
+	/* Bounce buffers would have to be synchronised around every job, which nobody does. */
 	if (dma_addressing_limited(dev)) {
 		drm_err(&onpu->drm, "the device cannot reach all memory with %u address bits\n",
 			onpu->caps.dma_bits);

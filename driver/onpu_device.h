@@ -25,24 +25,24 @@
 #include <onpu/registers.h>
 
 /*
- * Lock order, outermost first. What stands in one line is never held together.
+ * Lock order, outermost first. Locks of one line are never held at the same time.
  *
  *   device lock of the PCI core		probe, remove, FLR through sysfs, AER, system sleep
- *   &onpu_device.reset_lock		write: a reset; read: who needs registers that no reset
- *					disturbs, such as the two halves of the clock, and (tried
- *					only) heartbeat and hang detection
+ *   &onpu_device.reset_lock		write: a reset; read: accesses that no reset may disturb,
+ *					such as to the two halves of the clock, and (trylock only)
+ *					heartbeat and hang detection
  *   locks of contexts (onpu_ctx.h)
- *   &onpu_bo.lock, &drm_device.object_name_lock	who uses a buffer; import and export
- *   &onpu_device.dma_lock		what is mapped for the device; locks of who exported a
- *					buffer are taken under it
+ *   &onpu_bo.lock, &drm_device.object_name_lock	users of a buffer; import and export
+ *   &onpu_device.dma_lock		what is mapped for the device; locks of a buffer's exporter
+ *					are taken under it
  *   &onpu_vm.lock			addresses and page tables
  *   &onpu_mbox.lock			putting one request into its ring
- *   &onpu_mbox.pending_lock, &onpu_usage.lock		leaves
+ *   &onpu_mbox.pending_lock, &onpu_usage.lock		no lock is taken under these
  *
  * Completion, hang detection and reset must never wait for memory: they run so that fences signal.
  * So none of the locks that they take may be held around an allocation that can reclaim: that is
- * &onpu_device.reset_lock, all from &onpu_mbox.lock on, and those that onpu_ctx.h names. What else
- * speaks with the device while it is reset fails, and is sorted out by onpu_ctx_post_reset().
+ * &onpu_device.reset_lock, all from &onpu_mbox.lock on, and those that onpu_ctx.h names. Requests
+ * to the firmware fail during a reset; onpu_ctx_post_reset() cleans up after them.
  *
  * Hang detection and device resets run on one ordered queue, &onpu_device.reset_wq, so they never
  * meet each other.
@@ -193,7 +193,7 @@ struct onpu_fw {
 enum onpu_dev_state {
 	/** @ONPU_DEV_UP: The firmware runs, or a reset is about to make it run again. */
 	ONPU_DEV_UP,
-	/** @ONPU_DEV_WEDGED: Given up: resets did not help, or it answers no more. */
+	/** @ONPU_DEV_WEDGED: Resets did not help, or the device does not answer any more. */
 	ONPU_DEV_WEDGED,
 	/** @ONPU_DEV_GONE: The driver was unbound from it. */
 	ONPU_DEV_GONE,
@@ -202,17 +202,17 @@ enum onpu_dev_state {
 /**
  * enum onpu_reset_reason - Why the driver resets the device.
  *
- * From &ONPU_RESET_FW_FAILED on it is the firmware's fault, whatever clients do: a right firmware
- * does none of that. See fw_is_hopeless() in onpu_reset.c.
+ * Those from &ONPU_RESET_FW_FAILED on are errors of the firmware that clients cannot cause. See
+ * fw_is_hopeless() in onpu_reset.c.
  */
 enum onpu_reset_reason {
-	/** @ONPU_RESET_NONE: It does not. */
+	/** @ONPU_RESET_NONE: No reset is asked for. */
 	ONPU_RESET_NONE,
 	/** @ONPU_RESET_ABSENT: The device reads all ones. */
 	ONPU_RESET_ABSENT,
-	/** @ONPU_RESET_BUS: The PCI core has told of an error. */
+	/** @ONPU_RESET_BUS: The PCI core has reported an error. */
 	ONPU_RESET_BUS,
-	/** @ONPU_RESET_BEHIND: Somebody else has reset it. */
+	/** @ONPU_RESET_BEHIND: Somebody else has reset the device, behind the driver's back. */
 	ONPU_RESET_BEHIND,
 	/** @ONPU_RESET_INVALIDATION: An invalidation was not answered. */
 	ONPU_RESET_INVALIDATION,
@@ -227,7 +227,7 @@ enum onpu_reset_reason {
 	ONPU_RESET_FW_FAILED,
 	/** @ONPU_RESET_FW_PROTOCOL: It broke the protocol. */
 	ONPU_RESET_FW_PROTOCOL,
-	/** @ONPU_RESET_FW_REFUSES: It does not know, or does not want, what it was told. */
+	/** @ONPU_RESET_FW_REFUSES: It refused a valid request. */
 	ONPU_RESET_FW_REFUSES,
 };
 
@@ -287,9 +287,9 @@ struct onpu_device {
 
 	/** @state: One of &enum onpu_dev_state; written with @reset_lock held for writing. */
 	enum onpu_dev_state state;
-	/** @quiet: A reset is under way: silence of the device means nothing. */
+	/** @quiet: A reset is under way, during which the device need not answer. */
 	bool quiet;
-	/** @reset_lock: Held for writing while the device cannot be spoken to; see above. */
+	/** @reset_lock: Held for writing during a reset; see above. */
 	struct rw_semaphore reset_lock;
 	/** @reset_wq: Ordered: device resets, hang detection. */
 	struct workqueue_struct *reset_wq;
@@ -356,7 +356,7 @@ u32 onpu_read(struct onpu_device *onpu, u32 reg);
 /* Write a register; nothing happens if the device is unplugged. */
 void onpu_write(struct onpu_device *onpu, u32 reg, u32 value);
 void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value);
-/* Whether the device still answers; if it does not, it is given up (asynchronously). */
+/* Whether the device still answers; if it does not, a reset is asked for, or it is unplugged. */
 bool onpu_device_present(struct onpu_device *onpu);
 
 /* Number of the vector that tells completions of a hardware queue; 0: INT_QUEUE does. */
@@ -366,9 +366,9 @@ static inline u32 onpu_queue_vector(const struct onpu_device *onpu, unsigned int
 }
 
 /*
- * A number of jobs was given to the hardware, or ended there. They keep the busy time and the
- * heartbeat; callable from atomic context. Jobs that end without having run count in jobs and
- * failed_jobs only: the caller adds to those.
+ * Called when the hardware was given @jobs jobs, or has ended them, to measure the busy time and to
+ * start the heartbeat; callable from atomic context. The counters &onpu_usage.jobs and failed_jobs
+ * are the caller's, since they include jobs that never ran.
  */
 void onpu_usage_begin(struct onpu_device *onpu, unsigned int jobs);
 void onpu_usage_end(struct onpu_device *onpu, unsigned int jobs);
@@ -382,12 +382,12 @@ u64 onpu_usage_busy_ns(struct onpu_device *onpu);
  * @msg: A struct onpu_msg_* of ONPU_MSG_SIZE bytes with the type set and all unused members zero;
  * replaced by the response.
  *
- * Sleeps for a bounded time, allocates nothing. Does not need &onpu_device.reset_lock; but who
- * does not hold it may find the device reset afterwards.
+ * Sleeps for a bounded time, allocates nothing. Does not need &onpu_device.reset_lock; but without
+ * it the device may have been reset by the time of the return.
  *
- * Return: 0, or -ETIMEDOUT or -EPROTO (a reset was asked for), -EAGAIN (a reset is under way and
- * has forgotten everything said before), -ENODEV (unplugged or given up), or, by the status of the
- * response: -EOPNOTSUPP, -EINVAL, -ENOENT, -EEXIST, -EBUSY, -EIO.
+ * Return: 0, or -ETIMEDOUT or -EPROTO (a reset was asked for), -EAGAIN (a reset is under way, after
+ * which the firmware knows of no earlier request), -ENODEV (unplugged or wedged), or, by the status
+ * of the response: -EOPNOTSUPP, -EINVAL, -ENOENT, -EEXIST, -EBUSY, -EIO.
  */
 int onpu_mbox_call(struct onpu_device *onpu, void *msg);
 
@@ -398,16 +398,16 @@ int onpu_mbox_call(struct onpu_device *onpu, void *msg);
  * @onpu: The device.
  * @reason: Why.
  *
- * Callable from any context. Calls are merged until the reset begins; the first reason counts. The
- * caller keeps a reset from passing between what it has seen and this call, or there will be two:
- * onpu_reset_begin() waits for &onpu_device.reset_lock, &onpu_mbox.pending_lock, the locks of
- * onpu_ctx.h and onpu_mmu.c, and interrupts.
+ * Callable from any context. Calls are merged until the reset begins; the first reason counts. No
+ * reset may happen between the error that the caller saw and this call, or a second one follows. So
+ * the caller holds what onpu_reset_begin() waits for: &onpu_device.reset_lock,
+ * &onpu_mbox.pending_lock, a lock of onpu_ctx.h or onpu_mmu.c, or it is an interrupt handler.
  */
 void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
-/* The same for what the firmware does wrong. false: somebody has reset it behind our back. */
+/* The same for an error of the firmware. Returns false if somebody else has reset the device. */
 bool onpu_fw_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
 
-/* Whether ioctls are to be refused: the device is unplugged or given up. */
+/* Whether ioctls are to be refused: the device is unplugged or wedged. */
 static inline bool onpu_device_lost(struct onpu_device *onpu)
 {
 	return READ_ONCE(onpu->state) != ONPU_DEV_UP;
@@ -418,7 +418,7 @@ static inline bool onpu_device_lost(struct onpu_device *onpu)
  *
  * onpu_mmu_init() and onpu_ctx_init() are called once, before the firmware runs, and register
  * their undoing with drmm_add_action(): it runs when the last reference to the DRM device is gone,
- * long after the device may be.
+ * which may be long after the device was unplugged.
  */
 int onpu_mmu_init(struct onpu_device *onpu);
 /* Around everything else of the module; exit waits for what is still being freed. */
@@ -426,7 +426,7 @@ int onpu_mmu_module_init(void);
 void onpu_mmu_module_exit(void);
 int onpu_vm_create(struct onpu_device *onpu, struct onpu_vm **vm);
 void onpu_vm_put(struct onpu_vm *vm);
-/* INV_DONE has moved; threaded interrupt. */
+/* INV_DONE has changed; threaded interrupt. */
 void onpu_mmu_irq(struct onpu_device *onpu);
 /*
  * The device has forgotten all translations and makes no access: everything that waits for
@@ -450,15 +450,14 @@ void onpu_ctx_irq(struct onpu_device *onpu, unsigned int queue);
 /* The firmware says that a queue has faulted; its members are not to be trusted. */
 void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_fault *event);
 /*
- * Around a device reset, with &onpu_device.reset_lock held for writing. Before: no job is handed
- * over any more; guilty and innocent are sorted as long as registers and completion pages tell.
- * After: the firmware is new and knows nothing (@alive), or the device is given up: all contexts
- * are LOST, all fences signal -ENODEV. A device that was given up can come back by another reset,
- * so contexts that are LOST are nothing special.
+ * Around a device reset, with &onpu_device.reset_lock held for writing. Before: no job is given to
+ * the hardware any more, and jobs that the completion pages say have ended count as done. After:
+ * the firmware knows no context (@alive), or the device is wedged: all contexts become LOST, all
+ * fences signal -ENODEV. Another reset can revive a wedged device, for new contexts.
  */
 void onpu_ctx_pre_reset(struct onpu_device *onpu);
 void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive);
-/* After drm_dev_unplug(): every fence signals -ENODEV, no job is handed over any more. */
+/* After drm_dev_unplug(): every fence signals -ENODEV, the hardware gets no more jobs. */
 void onpu_ctx_unplug(struct onpu_device *onpu);
 /* Host time and device cycles of all jobs of a client, destroyed contexts included. */
 void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles);

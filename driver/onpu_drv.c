@@ -39,7 +39,7 @@ static unsigned int max_timeout_ms = 600000;
 module_param(max_timeout_ms, uint, 0444);
 MODULE_PARM_DESC(max_timeout_ms, "Longest timeout that a context may ask for (default 600000)");
 
-/* A context without progress shall be noticed one day. */
+/* Whatever the parameters say, a hang is found some day. */
 #define LONGEST_TIMEOUT_MS	(24u * 60 * 60 * 1000)
 
 /* ---- queries */
@@ -51,7 +51,7 @@ static int query_answer(struct drm_onpu_dev_query *query, const void *data, size
 
 	if (pointer)
 		ret = copy_struct_to_user(u64_to_user_ptr(pointer), query->size, data, size, NULL);
-	/* The core returns the arguments after an error, too. */
+	/* The DRM core copies the arguments back after an error, too. */
 	if (!ret)
 		query->size = size;
 	return ret;
@@ -188,7 +188,7 @@ static int onpu_open(struct drm_device *drm, struct drm_file *drm_file)
 	return 0;
 }
 
-/* The contexts end before the handles are closed: no job shall fault for that. */
+/* Contexts end before the handles are closed, so that no job faults because of that. */
 static int onpu_release(struct inode *inode, struct file *filp)
 {
 	struct drm_file *drm_file = filp->private_data;
@@ -221,8 +221,8 @@ static void onpu_show_fdinfo(struct drm_printer *p, struct drm_file *drm_file)
 /* ---- the DRM device */
 
 /*
- * The core refuses ioctls on an unplugged device only. A device that was given up is as good as
- * that, but for asking a context what happened to it.
+ * The DRM core refuses ioctls on an unplugged device only. On a wedged one the driver does, except
+ * for the ioctl that tells what happened to a context.
  */
 #define REFUSED_IF_LOST(name)								\
 static int onpu_ioctl_##name(struct drm_device *drm, void *data, struct drm_file *file)	\
@@ -250,7 +250,7 @@ static const struct drm_ioctl_desc onpu_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(ONPU_SUBMIT, onpu_ioctl_submit, 0),
 };
 
-/* DRM_ACCEL_FOPS, but for release and show_fdinfo. */
+/* The same as DRM_ACCEL_FOPS except for release and show_fdinfo. */
 static const struct file_operations onpu_fops = {
 	.owner = THIS_MODULE,
 	.open = accel_open,
@@ -310,7 +310,7 @@ static void log_found(struct onpu_device *onpu)
 		 onpu->caps.num_queues, onpu->num_vectors);
 }
 
-/* Everything but what user space sees. */
+/* Everything before the device is registered with DRM. */
 static int onpu_bring_up(struct onpu_device *onpu)
 {
 	int ret = onpu_device_init(onpu) ?: onpu_mbox_init(onpu) ?: onpu_fw_init(onpu) ?:
@@ -352,7 +352,7 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = onpu_bring_up(onpu);
 	if (ret)
 		return dev_err_probe(&pdev->dev, ret, "the device could not be started\n");
-	/* For a reset that has to restore the configuration. */
+	/* onpu_slot_reset() restores this. */
 	pci_save_state(pdev);
 	ret = drm_dev_register(&onpu->drm, 0);
 	if (ret)

@@ -14,7 +14,7 @@
 
 #include "onpu_core.h"
 
-/* The name bears the major version of the messages. */
+/* The name has the major version of the messages. */
 #define IMAGE_NAME	"onpu/onpu_v1.bin"
 
 #define LOG_BYTES	SZ_16K
@@ -85,11 +85,11 @@ static void heartbeat_work(struct work_struct *work)
 
 	if (!READ_ONCE(onpu->usage.running))
 		return;
-	/* A reset that begins and ends before it is told why would be followed by another. */
+	/* With the lock, no reset happens between an error and the request for a reset. */
 	if (down_read_trylock(&onpu->reset_lock)) {
-		/* The status tells at once that the device is gone, or was reset by others. */
+		/* STATUS tells at once that the device is gone or was reset by somebody else. */
 		onpu_fw_status_irq(onpu);
-		/* An answer is enough, and its absence has asked for a reset already. */
+		/* Without an answer, onpu_mbox_call() asks for a reset; errors do not matter. */
 		ret = onpu_mbox_call(onpu, &msg);
 		up_read(&onpu->reset_lock);
 	}

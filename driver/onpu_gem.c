@@ -19,20 +19,20 @@
 #define SYNC_FLAGS	(DRM_ONPU_BO_SYNC_FOR_DEVICE | DRM_ONPU_BO_SYNC_FOR_CPU)
 
 /**
- * struct onpu_bo_use - What an object is to one client.
+ * struct onpu_bo_use - A client's handles and address of an object.
  */
 struct onpu_bo_use {
 	/** @link: In &onpu_bo.uses. */
 	struct list_head link;
 	/** @file: The client. */
 	struct onpu_file *file;
-	/** @handles: Handles that it has. */
+	/** @handles: Number of handles that the client has. */
 	unsigned int handles;
-	/** @map: Its address, NULL if it has none yet. */
+	/** @map: The client's address, NULL if it has none yet. */
 	struct onpu_map *map;
 };
 
-/* ---- what the device sees of the memory */
+/* ---- mapping for the device */
 
 /* MODULE_IMPORT_NS() takes a name on old kernels and a string on new ones. */
 MODULE_INFO(import_ns, "DMA_BUF");
@@ -47,7 +47,7 @@ static void bo_mapped(struct onpu_bo *bo)
 	mutex_unlock(&onpu->dma_lock);
 }
 
-/* Within drm_dev_enter(). */
+/* Called within drm_dev_enter(). */
 static struct sg_table *bo_memory(struct onpu_bo *bo)
 {
 	struct sg_table *sgt;
@@ -60,7 +60,7 @@ static struct sg_table *bo_memory(struct onpu_bo *bo)
 	return sgt;
 }
 
-/* Who exports it keeps it mapped for as long as we are attached. */
+/* The exporter may keep the memory mapped for the device until we detach. */
 static void bo_detach(struct drm_gem_object *obj, struct sg_table *sgt)
 {
 	struct dma_buf_attachment *attach = obj->import_attach;
@@ -73,7 +73,7 @@ static void bo_detach(struct drm_gem_object *obj, struct sg_table *sgt)
 	dma_buf_put(buf);
 }
 
-/* To the helpers the object is one that was never mapped, or imported. */
+/* Afterwards the helpers take it for an object that was never mapped or imported. */
 static void bo_unmap(struct onpu_bo *bo)
 {
 	struct drm_gem_object *obj = &bo->base.base;
@@ -95,7 +95,7 @@ void onpu_gem_unplug(struct onpu_device *onpu)
 {
 	struct onpu_bo *bo, *next;
 
-	/* A client may be about to export again what was imported. */
+	/* A client may be exporting an imported object, for which this lock is held. */
 	mutex_lock(&onpu->drm.object_name_lock);
 	mutex_lock(&onpu->dma_lock);
 	list_for_each_entry_safe(bo, next, &onpu->bos, link)
@@ -245,7 +245,7 @@ struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_
 	if (!drm_dev_enter(drm, &idx))
 		return ERR_PTR(-ENODEV);
 	obj = drm_gem_prime_import(drm, buf);
-	/* One of our own comes back as what it is. */
+	/* A buffer of this device comes back as the object that it is. */
 	if (!IS_ERR(obj) && drm_gem_is_imported(obj) && !to_onpu_bo(obj)->counted) {
 		to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;
 		count_bo(to_onpu_bo(obj));
@@ -336,7 +336,7 @@ static struct onpu_bo *bo_create(struct onpu_file *file, u64 size, u32 flags)
 	struct drm_gem_shmem_object *shmem;
 	struct onpu_bo *bo;
 
-	/* A client that asks for what it cannot have shall not get the memory first. */
+	/* Refuse what is beyond the limit before any memory is allocated. */
 	if (size > file->onpu->limits.memory - min_t(u64, atomic64_read(&file->memory),
 						     file->onpu->limits.memory))
 		return ERR_PTR(-ENOSPC);
@@ -374,7 +374,7 @@ int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *dr
 		if (ret && ret != -ENOENT)
 			drm_gem_handle_delete(drm_file, handle);
 	}
-	/* The core returns the arguments after an error, too: they stay as they were. */
+	/* The DRM core copies the arguments back after an error, too: leave them alone. */
 	if (!ret) {
 		args->handle = handle;
 		args->size = bo->base.base.size;
@@ -441,7 +441,7 @@ static int bo_sync(struct onpu_bo *bo, const struct drm_onpu_bo_sync *args)
 		return 0;
 	if (!drm_dev_enter(drm, &idx))
 		return -ENODEV;
-	/* NULL: who guesses the handle is quicker than BO_CREATE. */
+	/* NULL if the client guessed the handle and BO_CREATE is not that far yet. */
 	sgt = READ_ONCE(bo->base.sgt);
 	if (sgt)
 		sync_range(drm->dev, sgt, args->offset, args->size, args->flags);

@@ -13,7 +13,7 @@
  * struct onpu_bo - A buffer object.
  */
 struct onpu_bo {
-	/** @base: What the helpers know of it. */
+	/** @base: The object of the GEM helpers. */
 	struct drm_gem_shmem_object base;
 	/** @flags: Combination of &enum drm_onpu_bo_flags. */
 	u32 flags;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Jobs: the scheduler's back end, fences, completion, detection of hangs. The only file that knows
- * the scheduler.
+ * Jobs: the back end of drm_sched, fences, completion, detection of hangs.
  *
- * The jobs of one SUBMIT that nothing waits for in between are one job of the scheduler; here they
- * are a struct onpu_job with one entry of the ring for each, and one fence. The fence exists from
- * submission on, and it, not the scheduler's own, is what user space gets: so it signals with our
- * error and at our time, also when the job never came as far as the hardware.
+ * Jobs of one SUBMIT without a wait or a signal between them are one job of the scheduler: a struct
+ * onpu_job, with an entry of the ring for each of them and one fence. User space gets this fence
+ * and not the scheduler's own, so that it signals at the time and with the error that the driver
+ * chooses, even if the job never reaches the hardware.
  *
  * Nothing here may fail, or wait for memory, once a fence exists.
  */
@@ -19,7 +18,7 @@
 #include "onpu_job.h"
 #include "onpu_queue.h"
 
-/* How many looks hang detection takes in the time that a job may stand still. */
+/* Checks for hangs during the time that a job may go without progress. */
 #define LOOKS	4
 
 /**
@@ -37,10 +36,10 @@ enum onpu_job_state {
 };
 
 /**
- * struct onpu_job - Consecutive jobs that depend on nothing in between.
+ * struct onpu_job - Consecutive jobs without a wait or a signal between them.
  */
 struct onpu_job {
-	/** @base: What the scheduler knows of it. */
+	/** @base: The scheduler's part. */
 	struct drm_sched_job base;
 	/** @ctx: Its context, with a reference. */
 	struct onpu_ctx *ctx;
@@ -149,7 +148,7 @@ static void account_cycles(struct onpu_ctx *ctx, u64 total)
 	ctx->page_cycles = total;
 }
 
-/* The job can be freed as soon as the context's lock is given up. */
+/* The job can be freed as soon as the context's lock is released. */
 static void end_job(struct onpu_job *job, int error)
 {
 	struct onpu_ctx *ctx = job->ctx;
@@ -175,7 +174,7 @@ static void end_job(struct onpu_job *job, int error)
 	dma_fence_signal(job->fence);
 }
 
-/* Tell those who look at the page that the driver has ended jobs. */
+/* Write to the completion page that the driver has ended jobs. */
 static void write_page(struct onpu_ctx *ctx, int error)
 {
 	struct onpu_completion *page = ctx->page.vaddr;
@@ -243,7 +242,7 @@ static struct onpu_fault_record read_record(const struct onpu_ctx *ctx)
 	return record;
 }
 
-/* The job that the hardware is at has failed, and nothing of the context runs any more. */
+/* The hardware's current job has failed, and no other one of the context is running. */
 static void end_by_fault(struct onpu_ctx *ctx, const struct onpu_fault_record *record)
 {
 	ctx->fault = *record;
@@ -255,7 +254,7 @@ void onpu_job_faulted(struct onpu_ctx *ctx, u32 code)
 	struct onpu_fault_record record = read_record(ctx);
 
 	lockdep_assert_held(&ctx->lock);
-	/* What the page says is of use if it is about this fault; else there is but the event. */
+	/* If the page's record is about another fault, only the event's code is known. */
 	if (record.code != code)
 		record = (struct onpu_fault_record) {
 			.code = code,
@@ -266,9 +265,8 @@ void onpu_job_faulted(struct onpu_ctx *ctx, u32 code)
 }
 
 /*
- * The page belongs to the device: each member is read once and believed only as far as it makes
- * sense. A job's error is written before its number, so an error that is seen too early is that of
- * the next job, as the record tells.
+ * The device may write the page at any time: each member is read once and checked. A job's error is
+ * written before its number, so the error may be that of the next job; the record says whose it is.
  */
 void onpu_job_reap(struct onpu_ctx *ctx)
 {
@@ -369,9 +367,9 @@ void onpu_job_watch_work(struct work_struct *work)
 	struct onpu_device *onpu = ctx->onpu;
 	bool cookie = dma_fence_begin_signalling();
 
-	/* A reset ends all jobs; what follows is not to be taken for what hung before it. */
+	/* A reset ends all jobs; those after it must not be taken for those that hung. */
 	if (down_read_trylock(&onpu->reset_lock)) {
-		/* A device that is gone reads all ones; that is seen to elsewhere. */
+		/* A device that is gone reads all ones, which looks like no progress. */
 		if (onpu_device_present(onpu)) {
 			/* In case an interrupt was lost. */
 			onpu_ctx_reap(ctx);
@@ -424,9 +422,9 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 	}
 	if (!count)
 		return;
-	/* A write to a register comes after all writes to memory before it. */
+	/* onpu_write() orders this after all earlier writes to memory. */
 	onpu_write(ctx->onpu, ONPU_REG_DOORBELL_TAIL(ctx->queue), ctx->tail);
-	/* What the device need not wait for; no job is seen to end before the lock is given up. */
+	/* After the doorbell, to save time; jobs are found to have ended under this lock only. */
 	if (!busy) {
 		ctx->since = ktime_get();
 		ctx->progress.when = jiffies;
@@ -438,7 +436,7 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 
 /* ---- the scheduler */
 
-/* All jobs before this one are runnable, or further. */
+/* All earlier jobs of the context must be runnable already. */
 static void make_runnable(struct onpu_job *job)
 {
 	struct onpu_ctx *ctx = job->ctx;
@@ -475,7 +473,7 @@ static void free_job(struct drm_sched_job *base)
 	spin_lock(&ctx->lock);
 	WARN_ON(job->state != ONPU_JOB_ENDED);
 	spin_unlock(&ctx->lock);
-	/* Who signals what it waited for may still wake the scheduler, with the fence's lock. */
+	/* A dependency's callback, under its lock, may still wake the scheduler: wait for it. */
 	xa_for_each(&base->dependencies, i, other)
 		dma_fence_get_status(other);
 	drm_sched_job_cleanup(base);
@@ -510,16 +508,16 @@ int onpu_job_init_ctx(struct onpu_ctx *ctx)
 }
 
 /*
- * No job is left, for each has a reference to its context. An entity with jobs must not end: a
- * scheduler that is just taking one puts the entity back on its list, though it was taken from
- * there, and both it and drm_sched_entity_fini() free the jobs that follow.
+ * No job is left, since each has a reference to its context. An entity with jobs must not be taken
+ * down: a scheduler that is just taking a job puts the entity on its list again, and both it and
+ * drm_sched_entity_fini() free the jobs behind it.
  */
 void onpu_job_fini_ctx(struct onpu_ctx *ctx)
 {
 	if (!ctx->scheduled)
 		return;
 	drm_sched_entity_fini(&ctx->entity);
-	/* As drm_sched_fini() does again: meanwhile, one work may have queued the other. */
+	/* drm_sched_fini() does so too, but once is not enough: its works queue each other. */
 	drm_sched_wqueue_stop(&ctx->sched);
 	drm_sched_fini(&ctx->sched);
 }
@@ -589,7 +587,7 @@ int onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence)
 	return drm_sched_job_add_dependency(&job->base, fence);
 }
 
-/* The jobs get their numbers and fences, or are refused. */
+/* Give all jobs their numbers and fences, or refuse them all. */
 static int accept_jobs(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, u32 num_entries)
 {
 	int ret = 0;
@@ -616,9 +614,9 @@ static int accept_jobs(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_mad
 }
 
 /*
- * What nothing holds up need not wait for the scheduler's thread, for to wake it costs as much as
- * all the rest of SUBMIT: it finds the jobs fed. They are its own by now; what it has freed is on
- * no list.
+ * Jobs that wait for no fence are fed right away: to wake the scheduler's thread takes as long as
+ * the rest of SUBMIT. The scheduler owns them already and may free them, but only once they have
+ * ended, and then they are not on this list any more.
  */
 static void feed_at_once(struct onpu_ctx *ctx)
 {
@@ -648,7 +646,7 @@ int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, 
 		*seqno = made[num_made - 1].job->seqno;
 		for (u32 i = 0; i < num_made; i++)
 			drm_sched_job_arm(&made[i].job->base);
-		/* A job that was pushed may be gone at any time. */
+		/* A job may be freed as soon as it was pushed. */
 		for (u32 i = 0; i < num_made; i++)
 			drm_sched_entity_push_job(&made[i].job->base);
 		feed_at_once(ctx);

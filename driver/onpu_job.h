@@ -31,9 +31,9 @@ void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest);
 /* Host time of the context's jobs. */
 u64 onpu_job_busy_ns(const struct onpu_ctx *ctx);
 
-/* Work of &onpu_ctx.watch: look whether the hardware gets on with the context's jobs. */
+/* Work of &onpu_ctx.watch: check whether the context's jobs make progress. */
 void onpu_job_watch_work(struct work_struct *work);
-/* Whether its jobs have not got on for the context's timeout; each call is a look. */
+/* Whether jobs made no progress for the context's timeout; to be called repeatedly. */
 bool onpu_job_hangs(struct onpu_ctx *ctx);
 
 /* ---- SUBMIT */
@@ -49,7 +49,7 @@ bool onpu_job_hangs(struct onpu_ctx *ctx);
  */
 struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job *jobs, u32 count,
 				 u64 client_id);
-/* Undo that, for a job that was not submitted. */
+/* Free a job that was not submitted. */
 void onpu_job_drop(struct onpu_job *job);
 
 /* The job runs after the fence, whose reference is taken over in any case. */
@@ -70,7 +70,7 @@ struct onpu_made {
  * @ctx: The context.
  * @made: The jobs; gets their fences unless there is an error.
  * @num_made: Number of @made.
- * @num_entries: Number of what they consist of.
+ * @num_entries: Number of entries of the ring that they need.
  * @seqno: The last job's number.
  *
  * Return: 0; -EIO, or -ENOENT for a context that was destroyed; -ENOSPC.

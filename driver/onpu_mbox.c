@@ -2,10 +2,10 @@
 /*
  * Messages: requests to the firmware, its responses and events.
  *
- * The firmware is not trusted. Each message of its is copied before it is looked at; its ring
- * index must fit what is outstanding; a response must bear the id and the type of a request under
- * way. The first breach fails all requests until a reset. A request has a place in a table of fixed
- * size, so none needs memory: hang detection and reset make requests too.
+ * The firmware is not trusted. Its messages are copied before they are looked at, its ring index
+ * must fit what is outstanding, and a response must have the id and the type of a request under
+ * way. The first violation fails all requests until a reset. Requests are kept in a table of fixed
+ * size and need no memory, since hang detection and reset make requests too.
  */
 #include <linux/dma-mapping.h>
 
@@ -16,7 +16,7 @@
 
 #define RING_BYTES	(ONPU_MBOX_SLOTS * ONPU_MSG_SIZE)
 
-/* Much more than any request takes; a slow emulator is no broken one. */
+/* Much more than any request takes, even on a slow emulator. */
 #define TIMEOUT		(5 * HZ)
 
 /* One request under way; lives on its caller's stack. */
@@ -95,7 +95,7 @@ bool onpu_mbox_fail_for_reset(struct onpu_device *onpu)
 {
 	bool wanted;
 
-	/* A reset that takes the reason from now on starts the mailbox after this. */
+	/* A reset that clears the reason after this will call onpu_mbox_start() after this, too. */
 	spin_lock(&onpu->mbox.pending_lock);
 	wanted = READ_ONCE(onpu->reset_reason) != ONPU_RESET_NONE;
 	if (wanted)
@@ -127,7 +127,7 @@ static bool take_response(struct onpu_mbox *mbox, const union onpu_msg *msg)
 		*wait->msg = *msg;
 		complete(&wait->done);
 	}
-	/* A reset that is to come may have just failed whom it is for. */
+	/* The request may have been failed because of a reset that is to come. */
 	good = good || mbox->error;
 	spin_unlock(&mbox->pending_lock);
 	return good;
@@ -161,7 +161,7 @@ void onpu_mbox_irq(struct onpu_device *onpu)
 	while (mbox->head != tail) {
 		union onpu_msg msg = mbox->responses[mbox->head % ONPU_MBOX_SLOTS];
 
-		/* The compiler shall use the copy, not what the device may still change. */
+		/* Make the compiler use the copy; the device may change the original. */
 		barrier();
 		mbox->head++;
 		if (!take_message(onpu, &msg)) {
@@ -195,7 +195,7 @@ static int status_error(struct onpu_device *onpu, u32 type, u32 status)
 	return -EPROTO;
 }
 
-/* Take a place in the table. The caller has counted it, so there is one. */
+/* Take a place in the table; the caller has taken a slot, so there is one. */
 static int enter_request(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
 {
 	unsigned int i;
@@ -207,7 +207,7 @@ static int enter_request(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
 		for (i = 0; mbox->pending[i]; i++)
 			;
 		mbox->pending[i] = wait;
-		/* Not 0, which is the id of events. */
+		/* The id of events is 0. */
 		mbox->generation += ONPU_MBOX_SLOTS;
 		if (!mbox->generation)
 			mbox->generation += ONPU_MBOX_SLOTS;
@@ -218,7 +218,7 @@ static int enter_request(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
 	return ret;
 }
 
-/* Each request under way has a place in the ring, so there is room. */
+/* The ring has room, since it holds as many requests as the table. */
 static int send_request(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 {
 	struct onpu_mbox *mbox = &onpu->mbox;
@@ -228,7 +228,7 @@ static int send_request(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 	ret = enter_request(mbox, wait);
 	if (!ret) {
 		mbox->requests[mbox->tail % ONPU_MBOX_SLOTS] = *wait->msg;
-		/* The message comes before the index. */
+		/* The device must see the message before the index. */
 		dma_wmb();
 		onpu_write(onpu, ONPU_REG_REQUEST_TAIL, ++mbox->tail);
 	}
@@ -236,13 +236,13 @@ static int send_request(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 	return ret;
 }
 
-/* Whether there is no response after all. */
+/* After a timeout: whether the response has not come even now. */
 static bool timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 {
 	struct onpu_mbox *mbox = &onpu->mbox;
 	bool found;
 
-	/* All under the lock: a new firmware shall not answer for an old one. */
+	/* A reset waits for this lock, so none can happen before this one is asked for. */
 	spin_lock(&mbox->pending_lock);
 	found = mbox->pending[wait->id % ONPU_MBOX_SLOTS] == wait;
 	if (found) {
@@ -262,7 +262,7 @@ int onpu_mbox_call(struct onpu_device *onpu, void *msg)
 
 	wait.type = wait.msg->header.type;
 	init_completion(&wait.done);
-	/* Who has a place has waited as long, and has asked for a reset. */
+	/* Those who have the slots have waited as long, and have asked for a reset. */
 	if (down_timeout(&mbox->slots, TIMEOUT))
 		return -ETIMEDOUT;
 	ret = send_request(onpu, &wait);

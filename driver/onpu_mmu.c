@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Address spaces: page tables as Sv39 has them, and the protocol that makes the device forget.
+ * Address spaces: page tables as Sv39 has them, and invalidation of the device's translations.
  *
  * Page-table pages are made before an entry is written and stay until the address space goes, so
  * neither mapping nor unmapping can fail half-way, and no walk can meet a page that was freed.
  * Large buffers get addresses from the top and small ones from the bottom: so a buffer that could
  * use large pages seldom finds a table of small ones in its place.
  *
- * Unmapping clears the entries and asks the device to forget. What was mapped, and its address, is
- * given up by a worker when the device says that it did, or when a reset made it.
+ * Unmapping clears the entries and requests an invalidation. Memory and addresses are released by
+ * work when the device has answered the request, or was reset.
  */
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
@@ -22,10 +22,10 @@
 #define ENTRIES		512
 #define LEAF		(ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_A)
 
-/* Requests that are under way at a time; what comes meanwhile shares the next one. */
+/* Requests under way at a time; what is unmapped meanwhile shares the next one. */
 #define MAX_REQUESTS	8
 
-/* When to give up. Several looks, since a machine that stands still for a while makes but one. */
+/* Checks before a reset, and their distance: a host that was stopped has made only one. */
 #define INV_LOOK	(HZ / 4)
 #define INV_LOOKS	20
 
@@ -42,7 +42,7 @@ struct onpu_table {
 };
 
 /**
- * struct onpu_mmu_device - The device's part in it.
+ * struct onpu_mmu_device - Address spaces and invalidations of a device.
  */
 struct onpu_mmu_device {
 	/** @onpu: The device. */
@@ -57,15 +57,15 @@ struct onpu_mmu_device {
 	struct list_head requested;
 	/** @backlog: Mappings that no request has been made for. */
 	struct list_head backlog;
-	/** @last: Name of the last request. */
+	/** @last: Number of the last request. */
 	u32 last;
-	/** @seen: Name of the last one known to be done. */
+	/** @seen: Number of the last request known to be done. */
 	u32 seen;
-	/** @looks: Looks in a row that found nothing done. */
+	/** @looks: Checks in a row that found no other request done. */
 	unsigned int looks;
-	/** @stopped: The device cannot be asked, a reset is under way. */
+	/** @stopped: No requests can be made, a reset is under way or the device is lost. */
 	bool stopped;
-	/** @timeout: Looks after requests that are not answered. */
+	/** @timeout: Checks whether requests are answered. */
 	struct delayed_work timeout;
 };
 
@@ -120,7 +120,7 @@ static struct onpu_table *table_below(struct onpu_device *onpu, struct onpu_tabl
 
 		if (!below)
 			return NULL;
-		/* It must be empty before the device can find it. */
+		/* The device must see an empty table before it sees the entry. */
 		dma_wmb();
 		table->below[index] = below;
 		entry_write(table, index, below->dma, ONPU_PTE_V);
@@ -238,7 +238,7 @@ static void request_write(struct onpu_mmu_device *mmu, const struct onpu_map *ma
 	queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_LOOK);
 }
 
-/* One request for all that waits; one mapping is named, more are "everything". */
+/* One request for the backlog: of a single mapping, or of all translations if there are more. */
 static void request_backlog(struct onpu_mmu_device *mmu)
 {
 	struct onpu_map *map;
@@ -262,7 +262,7 @@ static void take_done(struct onpu_mmu_device *mmu)
 	if (mmu->stopped || mmu->last == mmu->seen)
 		return;
 	done = onpu_read(mmu->onpu, ONPU_REG_INV_DONE);
-	/* Also keeps out the all ones of a device that is gone, and what was never asked for. */
+	/* This also ignores the all ones of a device that is gone, and requests never made. */
 	if (is_done(done, mmu->seen) || !is_done(done, mmu->last))
 		return;
 	mmu->seen = done;
@@ -299,7 +299,7 @@ static void timeout_work(struct work_struct *work)
 	spin_unlock(&mmu->lock);
 }
 
-/* The device has forgotten it. */
+/* Runs when the device has forgotten the mapping. */
 static void free_map(struct work_struct *work)
 {
 	struct onpu_map *map = container_of(work, struct onpu_map, free);
@@ -331,7 +331,7 @@ void onpu_mmu_post_reset(struct onpu_device *onpu)
 		list_del(&map->link);
 		queue_work(onpu_free_wq, &map->free);
 	}
-	/* A device that is given up stays silent, and is not asked. */
+	/* A wedged device does not answer, so it is not asked. */
 	mmu->stopped = onpu_device_lost(onpu);
 	mmu->last = onpu_read(onpu, ONPU_REG_INV_DONE);
 	mmu->seen = mmu->last;
@@ -353,7 +353,7 @@ static u64 prot_flags(enum onpu_map_prot prot)
 	return LEAF | ONPU_PTE_W | ONPU_PTE_D;
 }
 
-/* What another driver exports may have any form. */
+/* Memory that another driver exports may have any alignment and size. */
 static bool sgt_fits(struct sg_table *sgt, u64 size)
 {
 	struct scatterlist *sg;
@@ -373,7 +373,7 @@ static int insert_node(struct onpu_map *map, enum onpu_map_prot prot)
 	u64 middle = onpu_va_end(map->vm->onpu);
 	bool kernel = prot == ONPU_MAP_KERNEL, large = map->size >= ONPU_LARGE_PAGE_SIZE;
 
-	/* One page more that is never mapped: who runs beyond a buffer faults. */
+	/* One page more that is never mapped: an access beyond the buffer faults. */
 	return drm_mm_insert_node_in_range(&map->vm->mm, &map->node, map->size + PAGE_SIZE,
 					   large ? ONPU_LARGE_PAGE_SIZE : PAGE_SIZE, 0,
 					   kernel ? middle : ONPU_VA_START,
@@ -416,7 +416,7 @@ void onpu_map_remove(struct onpu_map *map)
 	mutex_lock(&map->vm->lock);
 	map_clear(map);
 	mutex_unlock(&map->vm->lock);
-	/* The device must not find an entry any more when it is told to forget. */
+	/* The device must see the cleared entries before the request. */
 	wmb();
 	INIT_WORK(&map->free, free_map);
 	spin_lock(&mmu->lock);
@@ -528,7 +528,7 @@ static void mmu_fini(struct drm_device *drm, void *data)
 {
 	struct onpu_mmu_device *mmu = data;
 
-	/* Every mapping held a reference to the device, so what is left has nothing to do. */
+	/* No mapping is left, since each held a reference to the device: nothing to wait for. */
 	cancel_delayed_work_sync(&mmu->timeout);
 	ida_destroy(&mmu->asids);
 }

@@ -39,7 +39,7 @@ struct onpu_vm {
 	struct onpu_device *onpu;
 	/** @link: In the device's list; protected by &onpu_device.dma_lock. */
 	struct list_head link;
-	/** @asid: What the device tells translations of address spaces apart by. */
+	/** @asid: Number by which the device tells address spaces apart. */
 	u32 asid;
 	/** @lock: Protects @mm and the page tables. May be held around allocations. */
 	struct mutex lock;
@@ -78,9 +78,9 @@ struct onpu_map {
 	u64 size;
 	/** @link: In one of the lists of the invalidations. */
 	struct list_head link;
-	/** @free: Frees it in the end. */
+	/** @free: Frees the mapping when the device has forgotten it. */
 	struct work_struct free;
-	/** @request: Name of the request that invalidates it. */
+	/** @request: Number of the request that invalidates it. */
 	u32 request;
 };
 
@@ -89,7 +89,7 @@ static inline u64 onpu_map_va(const struct onpu_map *map)
 	return map->node.start;
 }
 
-/* For work that frees memory and ends before the module goes. */
+/* For work that frees memory; it is done before the module is unloaded. */
 extern struct workqueue_struct *onpu_free_wq;
 
 struct onpu_vm *onpu_vm_get(struct onpu_vm *vm);
@@ -101,7 +101,7 @@ dma_addr_t onpu_vm_root(const struct onpu_vm *vm);
  * @vm: The address space.
  * @obj: The object.
  * @sgt: Its memory, mapped for the device.
- * @prot: What for.
+ * @prot: Who may access it.
  *
  * Return: 0, -ENOSPC without addresses, -EINVAL for memory that is not in pages, -ENOMEM.
  */
@@ -112,11 +112,11 @@ int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_obj
  * onpu_map_remove() - Take the address away.
  * @map: The mapping, from kmalloc(); belongs to this function from now on.
  *
- * Does not wait. Object and addresses are given up when the device has forgotten them.
+ * Does not wait. Object and addresses are released when the device has forgotten them.
  */
 void onpu_map_remove(struct onpu_map *map);
 
-/* Before a reset: requests are kept back until onpu_mmu_post_reset(). */
+/* Before a reset: no invalidation is requested until onpu_mmu_post_reset(). */
 void onpu_mmu_pre_reset(struct onpu_device *onpu);
 
 #endif

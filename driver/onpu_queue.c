@@ -2,10 +2,10 @@
 /*
  * Hardware queues, and the contexts that take turns on them.
  *
- * The firmware knows a context, and its address space, only while it has a hardware queue. It
- * takes one when the first job is ready to run, and keeps it until others wait: then those that
- * have nothing to do lose theirs, and those that have, get no more work until they are done and go
- * to the end of the line. After a reset nobody has a queue, and all starts again.
+ * The firmware knows a context, and its address space, only while it has a hardware queue. A
+ * context gets one when its first job is ready to run, and keeps it until others wait. Then idle
+ * contexts lose theirs; busy ones get no more jobs into their rings, lose their queues when they
+ * are idle, and wait behind the others. After a reset no context has a queue.
  */
 #include <linux/dma-fence.h>
 
@@ -74,8 +74,8 @@ static int enter_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 }
 
 /*
- * After an error there will be a reset, until which the entry stays in use. But the address space
- * must not believe that it has it: nobody may be left through whom the reset could tell it.
+ * After an error the entry stays in use until the reset that follows. @vm->slot is cleared even so:
+ * onpu_queue_forget_all() finds address spaces by their contexts, and this may have been the last.
  */
 static int leave_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 {
@@ -92,9 +92,9 @@ static int leave_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 }
 
 /*
- * What the firmware refuses although it should not leaves it in a state that is not known; a job
- * can be why it is busy, or fails. For all other errors a reset was asked for, or is under way: it
- * shall not come twice.
+ * A firmware that refuses what is valid is in an unknown state. -EIO and -EBUSY can also be due to
+ * a job. After the errors of the first group a reset was asked for already, or is under way; it
+ * must not come twice.
  */
 void onpu_queue_reset_on_error(struct onpu_device *onpu, int error)
 {
@@ -223,7 +223,7 @@ static int take_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned
 	return 0;
 }
 
-/* Take the queue from a context for which the hardware does nothing. */
+/* Take the queue from an idle context. */
 int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	unsigned int queue = ctx->queue;
@@ -231,7 +231,7 @@ int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 
 	lockdep_assert_held(&cd->bind_lock);
 	ret = request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue);
-	/* It may not have noticed yet that there is nothing to do. */
+	/* The firmware may not have noticed yet that the context is idle. */
 	if (ret == -EBUSY)
 		ret = onpu_queue_kill(ctx) ?:
 		      request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue);
@@ -250,7 +250,6 @@ int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	return ret;
 }
 
-/* From now on it gets nothing from us; true: and has nothing of us. */
 bool onpu_queue_yield(struct onpu_ctx *ctx)
 {
 	bool idle;
@@ -272,7 +271,7 @@ static bool is_idle(struct onpu_ctx *ctx)
 	return idle;
 }
 
-/* Who has had a queue longest and can lose it now, or (@busy) can be asked to give it back. */
+/* The idle context with the oldest queue, or (@busy) the one to ask to yield. */
 static struct onpu_ctx *find_victim(struct onpu_ctx_device *cd, bool busy, u32 priority)
 {
 	struct onpu_ctx *victim = NULL;
@@ -289,7 +288,7 @@ static struct onpu_ctx *find_victim(struct onpu_ctx_device *cd, bool busy, u32 p
 	return victim;
 }
 
-/* A free queue, with a place for the address space; -1: none. */
+/* A free queue, if the VM table has room for the address space; else -1. */
 static int find_queue(struct onpu_ctx_device *cd, const struct onpu_vm *vm)
 {
 	struct onpu_device *onpu = cd->onpu;
@@ -303,7 +302,7 @@ static int find_queue(struct onpu_ctx_device *cd, const struct onpu_vm *vm)
 	return -1;
 }
 
-/* As many contexts as wait are to give back their queues. */
+/* Make as many contexts yield as there are waiting. */
 static void ask_to_yield(struct onpu_ctx_device *cd, u32 priority)
 {
 	unsigned int missing;
@@ -316,7 +315,7 @@ static void ask_to_yield(struct onpu_ctx_device *cd, u32 priority)
 		if (cd->queues[i] && cd->queues[i]->yield)
 			missing--;
 	while (missing && (ctx = find_victim(cd, true, priority))) {
-		/* If it has just become idle, nothing else will make us look again. */
+		/* If it has just become idle, no completion will queue this work again. */
 		if (onpu_queue_yield(ctx))
 			queue_work(cd->wq, &cd->bind);
 		missing--;
@@ -340,7 +339,7 @@ static void stop_yielding(struct onpu_ctx_device *cd)
 	}
 }
 
-/* Find a queue for the first who waits. false: not now. */
+/* Find a queue for the first waiting context. Returns false if there is none now. */
 static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	int queue, ret;

@@ -12,12 +12,12 @@ struct onpu_ctx_device;
 struct onpu_device;
 struct work_struct;
 
-/* With &onpu_ctx.lock held: something is runnable, and there is no queue. */
+/* With &onpu_ctx.lock held, when jobs are runnable: wait for a queue, if there is none. */
 void onpu_queue_want(struct onpu_ctx *ctx);
 void onpu_queue_stop_waiting(struct onpu_ctx *ctx);
-/* With &onpu_ctx.lock held: the hardware may be given jobs. */
+/* With &onpu_ctx.lock held: whether jobs may be given to the hardware. */
 bool onpu_queue_may_feed(const struct onpu_ctx *ctx);
-/* From now on the hardware gets nothing; true: and has nothing. */
+/* Give the hardware no more jobs of the context. Returns whether it has none. */
 bool onpu_queue_yield(struct onpu_ctx *ctx);
 /* The context on a queue, with a reference; NULL: none. */
 struct onpu_ctx *onpu_queue_owner(struct onpu_ctx_device *cd, unsigned int queue);
@@ -26,7 +26,7 @@ struct onpu_ctx *onpu_queue_owner(struct onpu_ctx_device *cd, unsigned int queue
 
 /* Stop what the context has on its queue; no access of it is under way afterwards. */
 int onpu_queue_kill(struct onpu_ctx *ctx);
-/* Take the queue from a context for which the hardware does nothing. */
+/* Take the queue from an idle context. */
 int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx);
 /* After an error of these: a firmware in an unknown state is reset. */
 void onpu_queue_reset_on_error(struct onpu_device *onpu, int error);

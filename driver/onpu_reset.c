@@ -2,12 +2,12 @@
 /*
  * Start, reset and end of the device.
  *
- * A reset is a quiet part, in which nobody speaks with the device and the contexts sort out what
- * becomes of their jobs, and a start, after which the firmware knows nothing. It comes from the
+ * onpu_reset_begin() stops all use of the device; then the device is started, and its firmware
+ * knows nothing of before; onpu_reset_end() ends the jobs that were lost. A reset comes from the
  * driver itself (work on the ordered queue), or from the PCI core: a function reset that somebody
  * asked for through sysfs, or an error of the bus. A device that several resets do not bring back
- * is given up; another function reset or a new binding can still revive it. System sleep is a reset
- * too, the machine sleeps between its parts.
+ * is wedged; another function reset or a new binding can still revive it. System sleep is a reset
+ * too, with the machine asleep between begin and start.
  */
 #include <linux/iopoll.h>
 #include <linux/kobject.h>
@@ -24,7 +24,7 @@
 #define MAX_FW_RESETS		8u
 #define FW_RESETS_APART		(60 * HZ)
 
-/* What jobs get to end before the machine sleeps. */
+/* Time that jobs get to end before the machine sleeps. */
 #define SUSPEND_WAIT_US		USEC_PER_SEC
 
 int onpu_device_start(struct onpu_device *onpu)
@@ -33,7 +33,7 @@ int onpu_device_start(struct onpu_device *onpu)
 	int ret;
 
 	onpu_write(onpu, ONPU_REG_RESET, ONPU_RESET_START__MASK);
-	/* All ones: it is not there. */
+	/* All ones: the device is gone. */
 	ret = read_poll_timeout(onpu_read, value,
 				!(value & ONPU_RESET_START__MASK) || value == U32_MAX, 100,
 				RESET_TIMEOUT_US, false, onpu, ONPU_REG_RESET);
@@ -43,7 +43,7 @@ int onpu_device_start(struct onpu_device *onpu)
 	}
 	if (onpu_read(onpu, ONPU_REG_ID) != ONPU_ID_MAGIC)
 		return -ENODEV;
-	/* From here on it knows nothing of the memory that it was given before. */
+	/* The reset made it forget all addresses, so it may access memory again. */
 	pci_set_master(onpu->pdev);
 	ret = onpu_fw_boot(onpu);
 	if (!ret)
@@ -61,7 +61,7 @@ static enum onpu_reset_reason onpu_reset_begin(struct onpu_device *onpu)
 	onpu_mbox_fail(onpu, -EAGAIN);
 	onpu_irq_disable(onpu);
 	onpu_ctx_pre_reset(onpu);
-	/* Whoever saw the old firmware do wrong has said so by now: this is the reset for it. */
+	/* All errors of the old firmware have been reported by now: this reset is for them. */
 	return xchg(&onpu->reset_reason, ONPU_RESET_NONE);
 }
 
@@ -79,7 +79,7 @@ static void send_wedged_event(struct onpu_device *onpu)
 
 static void mark_wedged(struct onpu_device *onpu)
 {
-	/* Whatever it does, it shall not reach memory that is about to be freed. */
+	/* The device must not access memory that is about to be freed. */
 	pci_clear_master(onpu->pdev);
 	WRITE_ONCE(onpu->state, ONPU_DEV_WEDGED);
 	onpu_mbox_fail(onpu, -ENODEV);
@@ -87,7 +87,7 @@ static void mark_wedged(struct onpu_device *onpu)
 
 static void report_wedged(struct onpu_device *onpu, int error)
 {
-	/* It is no fault of a device to be pulled out. */
+	/* To pull out a device is no error. */
 	if (error == -ENODEV)
 		drm_notice(&onpu->drm, "the device is gone\n");
 	else
@@ -96,7 +96,7 @@ static void report_wedged(struct onpu_device *onpu, int error)
 }
 
 /*
- * After onpu_reset_begin(); gives up reset_lock. @error: of the attempt to start the device again.
+ * After onpu_reset_begin(); releases reset_lock. @error: of the attempt to start the device again.
  */
 static void onpu_reset_end(struct onpu_device *onpu, int error)
 {
@@ -108,7 +108,7 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 		mark_wedged(onpu);
 	else
 		WRITE_ONCE(onpu->state, ONPU_DEV_UP);
-	/* Whoever sees this sees a device that answers. */
+	/* Pairs with the acquire in onpu_device_present(): the device answers by now. */
 	smp_store_release(&onpu->quiet, false);
 	onpu_irq_enable(onpu);
 	onpu_mmu_post_reset(onpu);
@@ -116,7 +116,7 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 	if (!error)
 		onpu_fw_log_start(onpu);
 	up_write(&onpu->reset_lock);
-	/* Now memory may be waited for. */
+	/* Allocates memory, so not under the lock. */
 	if (tell && !drm_dev_is_unplugged(&onpu->drm))
 		report_wedged(onpu, error);
 }
@@ -148,7 +148,7 @@ static void reset_function(struct onpu_device *onpu)
 	if (pcie_reset_flr(pdev, PCI_RESET_DO_RESET))
 		drm_dbg(&onpu->drm, "no reset of the function\n");
 	pci_restore_state(pdev);
-	/* In 6.12 that used it up; here and below it is for onpu_slot_reset(). */
+	/* Linux 6.12 drops the state when it restores it; onpu_slot_reset() needs one. */
 	pci_save_state(pdev);
 	pci_dev_unlock(pdev);
 }
@@ -187,9 +187,9 @@ static const char *reason_text(enum onpu_reset_reason reason)
 }
 
 /*
- * Whether another start would be in vain: a firmware that starts, but never gets as far as the end
- * of a job. After onpu_reset_begin(). What clients can bring about, and what others ask for, does
- * not count: else one could take the device from all.
+ * Whether to stop: the firmware starts, but fails again and again before a job has succeeded.
+ * Called after onpu_reset_begin(). Resets that clients can cause, or that come from outside, do not
+ * count: otherwise one client could take the device from all others.
  */
 static bool fw_is_hopeless(struct onpu_device *onpu, enum onpu_reset_reason reason)
 {
@@ -215,12 +215,12 @@ void onpu_device_reset_work(struct work_struct *work)
 	struct onpu_device *onpu = container_of(work, struct onpu_device, reset_work);
 	enum onpu_reset_reason reason;
 
-	/* Whoever speaks with the firmware holds reset_lock and shall not wait in vain. */
+	/* Requests are made with reset_lock held; do not wait for those without an answer. */
 	if (!onpu_mbox_fail_for_reset(onpu))
 		return;
 	down_write(&onpu->reset_lock);
 	if (READ_ONCE(onpu->reset_reason) == ONPU_RESET_NONE) {
-		/* Another reset has been the one that was asked for. */
+		/* Another reset has happened since this one was asked for. */
 		up_write(&onpu->reset_lock);
 	} else if (onpu->state == ONPU_DEV_UP) {
 		reason = onpu_reset_begin(onpu);
@@ -238,7 +238,7 @@ void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason re
 	queue_work(onpu->reset_wq, &onpu->reset_work);
 }
 
-/* Who resets the device from outside gives the firmware another chance. */
+/* A reset from outside gives the firmware another chance. */
 static int start_afresh(struct onpu_device *onpu)
 {
 	onpu->fw_resets = 0;
@@ -266,8 +266,8 @@ static void onpu_reset_done(struct pci_dev *pdev)
 }
 
 /*
- * Between the steps of this, nothing says that the next one comes. So the device is given up at
- * once, and its contexts with it; the last step makes it usable for new ones.
+ * The PCI core does not promise to call the next step of its recovery. So the device is marked as
+ * wedged at once and its contexts are lost; the last step makes it usable for new ones.
  */
 static pci_ers_result_t onpu_error_detected(struct pci_dev *pdev, pci_channel_state_t channel)
 {
@@ -320,17 +320,17 @@ static int onpu_suspend(struct device *dev)
 	struct onpu_device *onpu = dev_get_drvdata(dev);
 	bool busy;
 
-	/* What takes longer is cancelled, as by any reset. */
+	/* Jobs that take longer are cancelled, as by any reset. */
 	if (read_poll_timeout(READ_ONCE, busy, !busy, USEC_PER_MSEC, SUSPEND_WAIT_US, false,
 			      onpu->usage.running))
 		drm_dbg(&onpu->drm, "jobs are cancelled, the machine is to sleep\n");
-	/* It would wake the device. */
+	/* A reset would wake the device. */
 	disable_work_sync(&onpu->reset_work);
 	onpu_mbox_fail(onpu, -EAGAIN);
 	down_write(&onpu->reset_lock);
 	onpu_reset_begin(onpu);
 	halt_device(onpu);
-	/* With a state that a reset has just saved the core would not put the device to sleep. */
+	/* The PCI core does not put a device to sleep while there is a saved state of it. */
 	pci_load_saved_state(onpu->pdev, NULL);
 	up_write(&onpu->reset_lock);
 	return 0;
@@ -342,7 +342,7 @@ static int onpu_resume(struct device *dev)
 	int ret;
 
 	down_write(&onpu->reset_lock);
-	/* Whatever a reset was asked for: this is one. */
+	/* This replaces any reset that was asked for. */
 	xchg(&onpu->reset_reason, ONPU_RESET_NONE);
 	ret = start_afresh(onpu);
 	pci_save_state(onpu->pdev);
@@ -358,21 +358,21 @@ DEFINE_SIMPLE_DEV_PM_OPS(onpu_pm_ops, onpu_suspend, onpu_resume);
 
 void onpu_device_unplug(struct onpu_device *onpu)
 {
-	/* Whatever waits for the firmware holds up what is cancelled here. */
+	/* The work that is cancelled below may be waiting for the firmware. */
 	onpu_mbox_fail(onpu, -ENODEV);
 	disable_work_sync(&onpu->reset_work);
 	disable_delayed_work_sync(&onpu->fw.heartbeat);
 	down_write(&onpu->reset_lock);
-	/* A reset may have been at work until now. */
+	/* A reset may have started the mailbox again. */
 	onpu_mbox_fail(onpu, -ENODEV);
 	devm_release_action(onpu->drm.dev, onpu_irq_fini, onpu);
 	halt_device(onpu);
-	/* Memory that is given up from now on is freed at once: the device must not reach it. */
+	/* From now on memory is freed without an invalidation: the device is halted. */
 	WRITE_ONCE(onpu->state, ONPU_DEV_GONE);
 	onpu_mmu_post_reset(onpu);
 	up_write(&onpu->reset_lock);
 	onpu_ctx_unplug(onpu);
-	/* Contexts that end now, and looks that have begun, are not to outlast the module. */
+	/* Contexts that are ending and checks for hangs must not outlast the module. */
 	flush_workqueue(onpu_ctx_wq(onpu));
 	flush_workqueue(onpu->reset_wq);
 	onpu_gem_unplug(onpu);

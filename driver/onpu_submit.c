@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * SUBMIT: what user space wants is copied once, checked, and made into jobs of the scheduler.
+ * SUBMIT: the arguments are copied once, checked, and made into jobs of the scheduler.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
@@ -14,11 +14,11 @@
 
 #define SYNC_FLAGS	(DRM_ONPU_SYNC_WAIT | DRM_ONPU_SYNC_SIGNAL | DRM_ONPU_SYNC_TIMELINE)
 
-/* What most submissions need is on the stack. */
+/* Arrays up to this size are on the stack; most submissions need no larger ones. */
 #define FEW_JOBS	2
 #define FEW_SYNCS	4
 
-/* Of elements from a program that knows more than we do. */
+/* Programs built for a later version of the interface may have longer elements, up to this. */
 #define MAX_STRIDE	4096
 
 /**
@@ -182,7 +182,7 @@ static bool any_sync(const struct drm_onpu_sync *syncs, u32 count, u32 flag)
 	return false;
 }
 
-/* How many jobs from @first on nothing separates; @syncs are theirs. */
+/* How many jobs, from @first on, have no wait or signal between them; @syncs are theirs. */
 static u32 group_size(const struct onpu_submit *submit, u32 first,
 		      const struct drm_onpu_sync *syncs)
 {
@@ -228,7 +228,7 @@ static int add_signal(struct onpu_submit *submit, const struct drm_onpu_sync *sy
 	return 0;
 }
 
-/* Everything that can fail. */
+/* Do everything that can fail. */
 static int prepare_submit(struct onpu_submit *submit)
 {
 	const struct drm_onpu_sync *sync = submit->syncs;
@@ -256,7 +256,7 @@ static int prepare_submit(struct onpu_submit *submit)
 	return 0;
 }
 
-/* Nobody sees a fence before its job is on its way for certain. */
+/* Called when nothing can fail any more, so that nobody waits for a fence in vain. */
 static void publish_fences(struct onpu_submit *submit)
 {
 	for (u32 i = 0; i < submit->num_signals; i++) {
@@ -280,7 +280,7 @@ static int commit_submit(struct onpu_submit *submit, u64 *seqno)
 	if (ret)
 		return ret;
 	publish_fences(submit);
-	/* The jobs are the scheduler's. */
+	/* The scheduler owns the jobs now. */
 	while (submit->num_made)
 		dma_fence_put(submit->made[--submit->num_made].fence);
 	return 0;

@@ -28,7 +28,7 @@ static ssize_t npu_memory_utilization_show(struct device *dev, struct device_att
 }
 static DEVICE_ATTR_RO(npu_memory_utilization);
 
-/* The clock stands still, for all that anybody can tell, while there is no job. */
+/* 0 while there is no job, as if the clock stood still. */
 static ssize_t npu_current_frequency_mhz_show(struct device *dev, struct device_attribute *attr,
 					      char *buf)
 {
