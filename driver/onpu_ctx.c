@@ -20,7 +20,7 @@
 /* ---- references */
 
 /* The scheduler's own work may drop the last reference, but cannot free the scheduler. */
-static void release_work(struct work_struct *work)
+static void ctx_release_work(struct work_struct *work)
 {
 	struct onpu_ctx *ctx = container_of(work, struct onpu_ctx, release);
 	struct onpu_ctx_device *cd = ctx->onpu->ctx;
@@ -72,7 +72,7 @@ struct onpu_ctx *onpu_ctx_lookup(struct onpu_file *file, u32 id)
 
 /* ---- the end of a context */
 
-static void queue_end(struct onpu_ctx *ctx)
+static void queue_end_work(struct onpu_ctx *ctx)
 {
 	onpu_ctx_get(ctx);
 	if (!queue_work(ctx->onpu->ctx->wq, &ctx->end))
@@ -90,7 +90,7 @@ void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 	if (ctx->destroyed)
 		first = rest;
 	onpu_job_end_all(ctx, first, rest);
-	queue_end(ctx);
+	queue_end_work(ctx);
 }
 
 void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
@@ -161,7 +161,7 @@ static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
  * Ends a context that takes no more jobs. If the firmware cannot take it off its queue, a reset
  * was asked for, which ends its jobs.
  */
-static void end_work(struct work_struct *work)
+static void ctx_end_work(struct work_struct *work)
 {
 	struct onpu_ctx *ctx = container_of(work, struct onpu_ctx, end);
 	struct onpu_ctx_device *cd = ctx->onpu->ctx;
@@ -264,7 +264,7 @@ void onpu_ctx_pre_reset(struct onpu_device *onpu)
 }
 
 /* Called with the context's lock held, after a reset (@alive) or the loss of the device. */
-static void sort_out(struct onpu_ctx *ctx, bool alive)
+static void settle_ctx(struct onpu_ctx *ctx, bool alive)
 {
 	if (!alive) {
 		onpu_ctx_fail(ctx, DRM_ONPU_CTX_LOST, -ENODEV, -ENODEV);
@@ -278,7 +278,7 @@ static void sort_out(struct onpu_ctx *ctx, bool alive)
 		return;
 	onpu_job_end_all(ctx, -ECANCELED, -ECANCELED);
 	if (ctx->destroyed)
-		queue_end(ctx);
+		queue_end_work(ctx);
 	if (ctx->state == DRM_ONPU_CTX_ACTIVE && !ctx->dead) {
 		ctx->state = DRM_ONPU_CTX_INNOCENT;
 		ctx->error = ECANCELED;
@@ -286,7 +286,7 @@ static void sort_out(struct onpu_ctx *ctx, bool alive)
 }
 
 /* At this time the device makes no access to memory, and knows none of the contexts. */
-static void after_reset(struct onpu_ctx_device *cd, bool alive)
+static void post_reset_ctxs(struct onpu_ctx_device *cd, bool alive)
 {
 	bool cookie = dma_fence_begin_signalling();
 	struct onpu_ctx *ctx;
@@ -299,7 +299,7 @@ static void after_reset(struct onpu_ctx_device *cd, bool alive)
 		if (!kref_get_unless_zero(&ctx->ref))
 			continue;
 		spin_lock(&ctx->lock);
-		sort_out(ctx, alive);
+		settle_ctx(ctx, alive);
 		spin_unlock(&ctx->lock);
 		onpu_ctx_put(ctx);
 	}
@@ -311,12 +311,12 @@ static void after_reset(struct onpu_ctx_device *cd, bool alive)
 
 void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive)
 {
-	after_reset(onpu->ctx, alive);
+	post_reset_ctxs(onpu->ctx, alive);
 }
 
 void onpu_ctx_unplug(struct onpu_device *onpu)
 {
-	after_reset(onpu->ctx, false);
+	post_reset_ctxs(onpu->ctx, false);
 }
 
 /* ---- ioctls */
@@ -345,8 +345,8 @@ static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file, u32 priority,
 	mutex_init(&ctx->submit_lock);
 	spin_lock_init(&ctx->lock);
 	INIT_DELAYED_WORK(&ctx->watch, onpu_job_watch_work);
-	INIT_WORK(&ctx->end, end_work);
-	INIT_WORK(&ctx->release, release_work);
+	INIT_WORK(&ctx->end, ctx_end_work);
+	INIT_WORK(&ctx->release, ctx_release_work);
 	INIT_LIST_HEAD(&ctx->all_link);
 	INIT_LIST_HEAD(&ctx->wait_link);
 	INIT_LIST_HEAD(&ctx->jobs);
@@ -368,7 +368,7 @@ static int register_ctx(struct onpu_ctx *ctx)
 	return ret;
 }
 
-static int make_memory(struct onpu_ctx *ctx)
+static int alloc_ctx_memory(struct onpu_ctx *ctx)
 {
 	return onpu_kernel_bo_create(&ctx->ring, ctx->vm,
 				     ONPU_RING_SIZE * sizeof(struct onpu_ring_job), true) ?:
@@ -385,7 +385,7 @@ static int create_ctx(struct onpu_file *file, u32 priority, u32 timeout_ms, u32 
 	if (!ctx)
 		return -ENOMEM;
 	init_ctx(ctx, file, priority, timeout_ms);
-	ret = make_memory(ctx) ?: onpu_job_init_ctx(ctx) ?: register_ctx(ctx);
+	ret = alloc_ctx_memory(ctx) ?: onpu_job_init_ctx(ctx) ?: register_ctx(ctx);
 	if (!ret)
 		ret = onpu_kernel_bo_allow(&ctx->page, file->drm, offset);
 	if (!ret) {
@@ -399,7 +399,7 @@ static int create_ctx(struct onpu_file *file, u32 priority, u32 timeout_ms, u32 
 }
 
 /* Contexts that were destroyed still have their memory for a while. */
-static int wait_for_room(struct onpu_file *file)
+static int wait_for_ctx_memory(struct onpu_file *file)
 {
 	int limit = file->onpu->limits.contexts;
 	long left;
@@ -427,7 +427,7 @@ int onpu_ctx_create_ioctl(struct drm_device *drm, void *data, struct drm_file *d
 	timeout_ms = min(timeout_ms, limits->max_timeout_ms);
 	if (atomic_inc_return(&file->num_ctxs) > limits->contexts)
 		ret = -ENOSPC;
-	ret = ret ?: wait_for_room(file) ?:
+	ret = ret ?: wait_for_ctx_memory(file) ?:
 	      create_ctx(file, args->priority, timeout_ms, &id, &offset);
 	if (ret) {
 		atomic_dec(&file->num_ctxs);

@@ -69,8 +69,8 @@ struct onpu_progress {
 	u64 completed;
 	/** @when: When a check last found one of them changed, in jiffies. */
 	unsigned long when;
-	/** @looks: Checks since then: a host that was stopped for a while has made only one. */
-	unsigned int looks;
+	/** @checks: Checks since then: a host that was stopped for a while has made only one. */
+	unsigned int checks;
 };
 
 /**

@@ -49,11 +49,11 @@ void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value)
 bool onpu_device_present(struct onpu_device *onpu)
 {
 	/* Looked at before the register, so that a reset that ends in between is not missed. */
-	if (smp_load_acquire(&onpu->quiet))
+	if (smp_load_acquire(&onpu->in_reset))
 		return false;
 	if (onpu_read(onpu, ONPU_REG_ID) == ONPU_ID_MAGIC)
 		return true;
-	if (!READ_ONCE(onpu->quiet) && !drm_dev_is_unplugged(&onpu->drm))
+	if (!READ_ONCE(onpu->in_reset) && !drm_dev_is_unplugged(&onpu->drm))
 		onpu_device_reset_async(onpu, ONPU_RESET_ABSENT);
 	return false;
 }
@@ -69,7 +69,7 @@ static int check_cap(struct onpu_device *onpu, const char *name, u32 value, u32 
 {
 	if (value >= min && value <= max)
 		return 0;
-	drm_err(&onpu->drm, "%s is %u, the driver can do with %u to %u\n", name, value, min, max);
+	drm_err(&onpu->drm, "%s is %u, the driver supports %u to %u\n", name, value, min, max);
 	return -ENODEV;
 }
 

@@ -202,8 +202,8 @@ enum onpu_dev_state {
 /**
  * enum onpu_reset_reason - Why the driver resets the device.
  *
- * Those from &ONPU_RESET_FW_FAILED on are errors of the firmware that clients cannot cause. See
- * fw_is_hopeless() in onpu_reset.c.
+ * Those from &ONPU_RESET_FW_FAILED on are errors of the firmware that clients cannot cause; they
+ * are counted by fw_resets_exhausted() in onpu_reset.c.
  */
 enum onpu_reset_reason {
 	/** @ONPU_RESET_NONE: No reset is asked for. */
@@ -212,17 +212,17 @@ enum onpu_reset_reason {
 	ONPU_RESET_ABSENT,
 	/** @ONPU_RESET_BUS: The PCI core has reported an error. */
 	ONPU_RESET_BUS,
-	/** @ONPU_RESET_BEHIND: Somebody else has reset the device, behind the driver's back. */
-	ONPU_RESET_BEHIND,
+	/** @ONPU_RESET_EXTERNAL: Somebody else has reset the device, behind the driver's back. */
+	ONPU_RESET_EXTERNAL,
 	/** @ONPU_RESET_INVALIDATION: An invalidation was not answered. */
 	ONPU_RESET_INVALIDATION,
 	/** @ONPU_RESET_KILL: A context could not be killed, or its queue not be taken away. */
 	ONPU_RESET_KILL,
 	/**
-	 * @ONPU_RESET_SILENT: The firmware did not answer. A device that is slow, because it shares
+	 * @ONPU_RESET_TIMEOUT: The firmware did not answer. A device that is slow, because it shares
 	 * a machine or because of its jobs, may look like that.
 	 */
-	ONPU_RESET_SILENT,
+	ONPU_RESET_TIMEOUT,
 	/** @ONPU_RESET_FW_FAILED: The firmware says so, or its core has stopped. */
 	ONPU_RESET_FW_FAILED,
 	/** @ONPU_RESET_FW_PROTOCOL: It broke the protocol. */
@@ -287,8 +287,8 @@ struct onpu_device {
 
 	/** @state: One of &enum onpu_dev_state; written with @reset_lock held for writing. */
 	enum onpu_dev_state state;
-	/** @quiet: A reset is under way, during which the device need not answer. */
-	bool quiet;
+	/** @in_reset: A reset is under way, during which the device need not answer. */
+	bool in_reset;
 	/** @reset_lock: Held for writing during a reset; see above. */
 	struct rw_semaphore reset_lock;
 	/** @reset_wq: Ordered: device resets, hang detection. */

@@ -299,7 +299,7 @@ static void set_limits(struct onpu_limits *limits)
 	limits->timeout_ms = clamp(timeout_ms, 1u, limits->max_timeout_ms);
 }
 
-static void log_found(struct onpu_device *onpu)
+static void report_device(struct onpu_device *onpu)
 {
 	u32 version = onpu->fw.version;
 
@@ -326,7 +326,7 @@ static int onpu_bring_up(struct onpu_device *onpu)
 		return ret;
 	}
 	onpu_fw_log_start(onpu);
-	log_found(onpu);
+	report_device(onpu);
 	return 0;
 }
 

@@ -32,7 +32,7 @@ MODULE_FIRMWARE(IMAGE_NAME);
 
 /* ---- image */
 
-static int refuse_image(struct onpu_device *onpu, const char *why)
+static int reject_image(struct onpu_device *onpu, const char *why)
 {
 	drm_err(&onpu->drm, "firmware %s: %s\n", IMAGE_NAME, why);
 	return -EINVAL;
@@ -41,9 +41,9 @@ static int refuse_image(struct onpu_device *onpu, const char *why)
 static int check_sizes(struct onpu_device *onpu, const struct onpu_fw_header *h, size_t size)
 {
 	if (h->image_size != size - sizeof(*h) || !h->image_size || h->image_size % 4)
-		return refuse_image(onpu, "its header tells another size");
+		return reject_image(onpu, "its header tells another size");
 	if (h->memory_size < h->image_size)
-		return refuse_image(onpu, "its header's sizes contradict each other");
+		return reject_image(onpu, "its header's sizes contradict each other");
 	return 0;
 }
 
@@ -54,16 +54,16 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	int ret;
 
 	if (size < sizeof(h))
-		return refuse_image(onpu, "too short for a header");
+		return reject_image(onpu, "too short for a header");
 	memcpy(&h, data, sizeof(h));
 	if (h.magic != ONPU_FW_MAGIC || h.header_size != ONPU_FW_HEADER_SIZE ||
 	    memchr_inv(h.mbz_28, 0, sizeof(h.mbz_28)))
-		return refuse_image(onpu, "not a firmware image");
+		return reject_image(onpu, "not a firmware image");
 	ret = check_sizes(onpu, &h, size);
 	if (ret)
 		return ret;
 	if (~crc32_le(~0, data + sizeof(h), h.image_size) != h.crc)
-		return refuse_image(onpu, "damaged, its checksum is wrong");
+		return reject_image(onpu, "damaged, its checksum is wrong");
 	if (h.abi_major != ONPU_ABI_MAJOR || h.abi_minor < ONPU_ABI_MINOR) {
 		drm_err(&onpu->drm, "firmware %s speaks version %u.%u, the driver needs %u.%u\n",
 			IMAGE_NAME, h.abi_major, h.abi_minor, ONPU_ABI_MAJOR, ONPU_ABI_MINOR);
@@ -71,7 +71,7 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	}
 	if (FIELD_GET(ONPU_VERSION_MAJOR__MASK, h.hw_version) !=
 	    FIELD_GET(ONPU_VERSION_MAJOR__MASK, version))
-		return refuse_image(onpu, "for another version of the device");
+		return reject_image(onpu, "for another version of the device");
 	onpu->fw.crc = h.crc;
 	return 0;
 }
@@ -167,7 +167,7 @@ static const char *detail_name(u32 error, u32 detail)
 	}
 }
 
-static void tell_status(struct onpu_device *onpu, u32 status)
+static void report_fw_status(struct onpu_device *onpu, u32 status)
 {
 	u32 error = FIELD_GET(ONPU_STATUS_ERROR__MASK, status);
 	u32 detail = FIELD_GET(ONPU_STATUS_DETAIL__MASK, status);
@@ -186,27 +186,27 @@ void onpu_fw_status_irq(struct onpu_device *onpu)
 	u32 status;
 
 	/* As in onpu_device_present(). A reset that is under way looks at the status itself. */
-	if (smp_load_acquire(&onpu->quiet))
+	if (smp_load_acquire(&onpu->in_reset))
 		return;
 	status = onpu_read(onpu, ONPU_REG_STATUS);
-	if (status_state(status) == ONPU_STATE_READY || READ_ONCE(onpu->quiet) ||
+	if (status_state(status) == ONPU_STATE_READY || READ_ONCE(onpu->in_reset) ||
 	    !onpu_device_present(onpu))
 		return;
 	onpu_fw_log_drain(onpu);
-	tell_status(onpu, status);
+	report_fw_status(onpu, status);
 	onpu_fw_reset_async(onpu, ONPU_RESET_FW_FAILED);
 }
 
 bool onpu_fw_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason)
 {
 	u32 state = status_state(onpu_read(onpu, ONPU_REG_STATUS));
-	bool behind = state == ONPU_STATE_RESET || state == ONPU_STATE_BOOTING;
+	bool external = state == ONPU_STATE_RESET || state == ONPU_STATE_BOOTING;
 
-	onpu_device_reset_async(onpu, behind ? ONPU_RESET_BEHIND : reason);
-	return !behind;
+	onpu_device_reset_async(onpu, external ? ONPU_RESET_EXTERNAL : reason);
+	return !external;
 }
 
-static void write_setup(struct onpu_device *onpu)
+static void write_boot_regs(struct onpu_device *onpu)
 {
 	u32 wanted = ONPU_INT_ENABLE_STATUS__MASK | ONPU_INT_ENABLE_RESPONSE__MASK |
 		     ONPU_INT_ENABLE_INVALIDATED__MASK | ONPU_INT_ENABLE_LOG__MASK;
@@ -222,7 +222,7 @@ static void write_setup(struct onpu_device *onpu)
 	onpu_write(onpu, ONPU_REG_INT_ENABLE, wanted);
 }
 
-static int check_running(struct onpu_device *onpu)
+static int check_fw_abi(struct onpu_device *onpu)
 {
 	u32 abi = onpu_read(onpu, ONPU_REG_FW_ABI);
 
@@ -241,7 +241,7 @@ int onpu_fw_boot(struct onpu_device *onpu)
 	u32 status;
 	int ret;
 
-	write_setup(onpu);
+	write_boot_regs(onpu);
 	onpu_write(onpu, ONPU_REG_BOOT, ONPU_BOOT_START__MASK);
 	ret = read_poll_timeout(onpu_read, status,
 				status_state(status) != ONPU_STATE_RESET &&
@@ -249,10 +249,10 @@ int onpu_fw_boot(struct onpu_device *onpu)
 				100, BOOT_TIMEOUT_US, false, onpu, ONPU_REG_STATUS);
 	if (ret || status_state(status) != ONPU_STATE_READY) {
 		onpu_fw_log_drain(onpu);
-		tell_status(onpu, status);
+		report_fw_status(onpu, status);
 		return ret ?: -EIO;
 	}
-	return check_running(onpu);
+	return check_fw_abi(onpu);
 }
 
 /* ---- log */

@@ -19,7 +19,7 @@
 #include "onpu_queue.h"
 
 /* Checks for hangs during the time that a job may go without progress. */
-#define LOOKS	4
+#define HANG_CHECKS	4
 
 /**
  * enum onpu_job_state - Where a job is.
@@ -175,7 +175,7 @@ static void end_job(struct onpu_job *job, int error)
 }
 
 /* Write to the completion page that the driver has ended jobs. */
-static void write_page(struct onpu_ctx *ctx, int error)
+static void write_completion_page(struct onpu_ctx *ctx, int error)
 {
 	struct onpu_completion *page = ctx->page.vaddr;
 
@@ -198,14 +198,14 @@ void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest)
 	/* The page comes first, as it does when the device ends a job. */
 	job = list_last_entry(&ctx->jobs, struct onpu_job, link);
 	ctx->completed = max(ctx->completed, job->seqno);
-	write_page(ctx, list_is_singular(&ctx->jobs) ? first : rest);
+	write_completion_page(ctx, list_is_singular(&ctx->jobs) ? first : rest);
 	list_for_each_entry_safe(job, next, &ctx->jobs, link) {
 		end_job(job, error);
 		error = rest;
 	}
 }
 
-static int fault_error(u32 code)
+static int fault_to_errno(u32 code)
 {
 	switch (code) {
 	case ONPU_FAULT_BOUNDS:
@@ -231,7 +231,7 @@ static int fault_error(u32 code)
 	}
 }
 
-static struct onpu_fault_record read_record(const struct onpu_ctx *ctx)
+static struct onpu_fault_record read_fault_record(const struct onpu_ctx *ctx)
 {
 	const struct onpu_completion *page = ctx->page.vaddr;
 	struct onpu_fault_record record;
@@ -243,15 +243,15 @@ static struct onpu_fault_record read_record(const struct onpu_ctx *ctx)
 }
 
 /* The hardware's current job has failed, and no other one of the context is running. */
-static void end_by_fault(struct onpu_ctx *ctx, const struct onpu_fault_record *record)
+static void fail_faulted_ctx(struct onpu_ctx *ctx, const struct onpu_fault_record *record)
 {
 	ctx->fault = *record;
-	onpu_ctx_fail(ctx, DRM_ONPU_CTX_FAULT, fault_error(record->code), -ECANCELED);
+	onpu_ctx_fail(ctx, DRM_ONPU_CTX_FAULT, fault_to_errno(record->code), -ECANCELED);
 }
 
 void onpu_job_faulted(struct onpu_ctx *ctx, u32 code)
 {
-	struct onpu_fault_record record = read_record(ctx);
+	struct onpu_fault_record record = read_fault_record(ctx);
 
 	lockdep_assert_held(&ctx->lock);
 	/* If the page's record is about another fault, only the event's code is known. */
@@ -261,7 +261,7 @@ void onpu_job_faulted(struct onpu_ctx *ctx, u32 code)
 			.engine = ONPU_ENG_CP,
 			.operand = ONPU_OPERAND_NONE,
 		};
-	end_by_fault(ctx, &record);
+	fail_faulted_ctx(ctx, &record);
 }
 
 /*
@@ -281,7 +281,7 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 	seqno = READ_ONCE(page->seqno);
 	dma_rmb();
 	if (READ_ONCE(page->error))
-		record = read_record(ctx);
+		record = read_fault_record(ctx);
 	if (seqno <= ctx->completed || seqno > ctx->fed)
 		return;
 	account_time(ctx);
@@ -295,7 +295,7 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 	}
 	ctx->completed = max(ctx->completed, seqno);
 	if (record.seqno == seqno)
-		end_by_fault(ctx, &record);
+		fail_faulted_ctx(ctx, &record);
 	else
 		onpu_job_feed(ctx);
 }
@@ -333,7 +333,8 @@ static bool makes_progress(struct onpu_ctx *ctx)
 
 	if (now.retired == last->retired && now.cycles == last->cycles &&
 	    now.completed == last->completed && !waits_for_others(ctx->onpu, ctx->queue))
-		return ++last->looks < LOOKS || time_before(now.when, last->when + ctx->timeout);
+		return ++last->checks < HANG_CHECKS ||
+		       time_before(now.when, last->when + ctx->timeout);
 	*last = now;
 	return true;
 }
@@ -357,7 +358,7 @@ static void watch_ctx(struct onpu_ctx *ctx)
 {
 	onpu_ctx_get(ctx);
 	if (!queue_delayed_work(ctx->onpu->reset_wq, &ctx->watch,
-				DIV_ROUND_UP(ctx->timeout, LOOKS)))
+				DIV_ROUND_UP(ctx->timeout, HANG_CHECKS)))
 		onpu_ctx_put(ctx);
 }
 
@@ -428,7 +429,7 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 	if (!busy) {
 		ctx->since = ktime_get();
 		ctx->progress.when = jiffies;
-		ctx->progress.looks = 0;
+		ctx->progress.checks = 0;
 		watch_ctx(ctx);
 	}
 	onpu_usage_begin(ctx->onpu, count);

@@ -69,7 +69,7 @@ void onpu_mbox_start(struct onpu_device *onpu)
 	spin_unlock(&onpu->mbox.pending_lock);
 }
 
-static void fail_all(struct onpu_mbox *mbox, int error)
+static void fail_all_requests(struct onpu_mbox *mbox, int error)
 {
 	lockdep_assert_held(&mbox->pending_lock);
 	mbox->error = error;
@@ -87,7 +87,7 @@ static void fail_all(struct onpu_mbox *mbox, int error)
 void onpu_mbox_fail(struct onpu_device *onpu, int error)
 {
 	spin_lock(&onpu->mbox.pending_lock);
-	fail_all(&onpu->mbox, error);
+	fail_all_requests(&onpu->mbox, error);
 	spin_unlock(&onpu->mbox.pending_lock);
 }
 
@@ -99,21 +99,21 @@ bool onpu_mbox_fail_for_reset(struct onpu_device *onpu)
 	spin_lock(&onpu->mbox.pending_lock);
 	wanted = READ_ONCE(onpu->reset_reason) != ONPU_RESET_NONE;
 	if (wanted)
-		fail_all(&onpu->mbox, -EAGAIN);
+		fail_all_requests(&onpu->mbox, -EAGAIN);
 	spin_unlock(&onpu->mbox.pending_lock);
 	return wanted;
 }
 
 /* ---- responses */
 
-static void onpu_mbox_breach(struct onpu_device *onpu, const char *what)
+static void onpu_mbox_protocol_error(struct onpu_device *onpu, const char *what)
 {
 	onpu_mbox_fail(onpu, -EAGAIN);
 	if (onpu_fw_reset_async(onpu, ONPU_RESET_FW_PROTOCOL))
 		drm_err_ratelimited(&onpu->drm, "the firmware broke the protocol: %s\n", what);
 }
 
-static bool take_response(struct onpu_mbox *mbox, const union onpu_msg *msg)
+static bool complete_request(struct onpu_mbox *mbox, const union onpu_msg *msg)
 {
 	struct onpu_mbox_wait *wait;
 	bool good;
@@ -133,13 +133,13 @@ static bool take_response(struct onpu_mbox *mbox, const union onpu_msg *msg)
 	return good;
 }
 
-static bool take_message(struct onpu_device *onpu, const union onpu_msg *msg)
+static bool handle_message(struct onpu_device *onpu, const union onpu_msg *msg)
 {
 	if (msg->header.type == ONPU_MSG_EVENT_FAULT) {
 		onpu_ctx_fault_event(onpu, &msg->event_fault);
 		return true;
 	}
-	if (take_response(&onpu->mbox, msg))
+	if (complete_request(&onpu->mbox, msg))
 		return true;
 	drm_dbg(&onpu->drm, "message of type %#x, id %#x\n", msg->header.type, msg->header.id);
 	return false;
@@ -154,7 +154,7 @@ void onpu_mbox_irq(struct onpu_device *onpu)
 		return;
 	if (tail - mbox->head > ONPU_MBOX_SLOTS) {
 		if (onpu_device_present(onpu))
-			onpu_mbox_breach(onpu, "the response ring's index");
+			onpu_mbox_protocol_error(onpu, "the response ring's index");
 		return;
 	}
 	dma_rmb();
@@ -164,8 +164,8 @@ void onpu_mbox_irq(struct onpu_device *onpu)
 		/* Make the compiler use the copy; the device may change the original. */
 		barrier();
 		mbox->head++;
-		if (!take_message(onpu, &msg)) {
-			onpu_mbox_breach(onpu, "a message that nobody has asked for");
+		if (!handle_message(onpu, &msg)) {
+			onpu_mbox_protocol_error(onpu, "a message that nobody has asked for");
 			return;
 		}
 	}
@@ -174,7 +174,7 @@ void onpu_mbox_irq(struct onpu_device *onpu)
 
 /* ---- requests */
 
-static int status_error(struct onpu_device *onpu, u32 type, u32 status)
+static int status_to_errno(struct onpu_device *onpu, u32 type, u32 status)
 {
 	static const int errors[] = {
 		[ONPU_MSG_OK] = 0,
@@ -191,12 +191,12 @@ static int status_error(struct onpu_device *onpu, u32 type, u32 status)
 			drm_dbg(&onpu->drm, "request %u: status %u\n", type, status);
 		return errors[status];
 	}
-	onpu_mbox_breach(onpu, "a status that does not exist");
+	onpu_mbox_protocol_error(onpu, "a status that does not exist");
 	return -EPROTO;
 }
 
 /* Take a place in the table; the caller has taken a slot, so there is one. */
-static int enter_request(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
+static int add_pending(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
 {
 	unsigned int i;
 	int ret;
@@ -225,7 +225,7 @@ static int send_request(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 	int ret;
 
 	mutex_lock(&mbox->lock);
-	ret = enter_request(mbox, wait);
+	ret = add_pending(mbox, wait);
 	if (!ret) {
 		mbox->requests[mbox->tail % ONPU_MBOX_SLOTS] = *wait->msg;
 		/* The device must see the message before the index. */
@@ -237,7 +237,7 @@ static int send_request(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 }
 
 /* After a timeout: whether the response has not come even now. */
-static bool timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
+static bool request_timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 {
 	struct onpu_mbox *mbox = &onpu->mbox;
 	bool found;
@@ -246,9 +246,9 @@ static bool timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 	spin_lock(&mbox->pending_lock);
 	found = mbox->pending[wait->id % ONPU_MBOX_SLOTS] == wait;
 	if (found) {
-		fail_all(mbox, -EAGAIN);
-		if (onpu_device_present(onpu) && onpu_fw_reset_async(onpu, ONPU_RESET_SILENT))
-			drm_err_ratelimited(&onpu->drm, "no answer to request %u\n", wait->type);
+		fail_all_requests(mbox, -EAGAIN);
+		if (onpu_device_present(onpu) && onpu_fw_reset_async(onpu, ONPU_RESET_TIMEOUT))
+			drm_err_ratelimited(&onpu->drm, "request %u timed out\n", wait->type);
 	}
 	spin_unlock(&mbox->pending_lock);
 	return found;
@@ -267,11 +267,12 @@ int onpu_mbox_call(struct onpu_device *onpu, void *msg)
 		return -ETIMEDOUT;
 	ret = send_request(onpu, &wait);
 	if (!ret) {
-		if (!wait_for_completion_timeout(&wait.done, TIMEOUT) && timed_out(onpu, &wait))
+		if (!wait_for_completion_timeout(&wait.done, TIMEOUT) &&
+		    request_timed_out(onpu, &wait))
 			ret = -ETIMEDOUT;
 		else
 			ret = wait.error;
 	}
 	up(&mbox->slots);
-	return ret ?: status_error(onpu, wait.type, wait.msg->header.status);
+	return ret ?: status_to_errno(onpu, wait.type, wait.msg->header.status);
 }

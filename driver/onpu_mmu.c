@@ -26,8 +26,8 @@
 #define MAX_REQUESTS	8
 
 /* Checks before a reset, and their distance: a host that was stopped has made only one. */
-#define INV_LOOK	(HZ / 4)
-#define INV_LOOKS	20
+#define INV_CHECK_INTERVAL	(HZ / 4)
+#define INV_CHECKS	20
 
 /**
  * struct onpu_table - A page of the page table.
@@ -61,8 +61,8 @@ struct onpu_mmu_device {
 	u32 last;
 	/** @seen: Number of the last request known to be done. */
 	u32 seen;
-	/** @looks: Checks in a row that found no other request done. */
-	unsigned int looks;
+	/** @checks: Checks in a row that found no other request done. */
+	unsigned int checks;
 	/** @stopped: No requests can be made, a reset is under way or the device is lost. */
 	bool stopped;
 	/** @timeout: Checks whether requests are answered. */
@@ -215,18 +215,18 @@ static void map_clear(struct onpu_map *map)
 
 /* ---- invalidation */
 
-static bool is_done(u32 request, u32 done)
+static bool request_is_done(u32 request, u32 done)
 {
 	return (s32)(done - request) >= 0;
 }
 
-static void request_write(struct onpu_mmu_device *mmu, const struct onpu_map *map)
+static void write_request(struct onpu_mmu_device *mmu, const struct onpu_map *map)
 {
 	struct onpu_device *onpu = mmu->onpu;
 
 	lockdep_assert_held(&mmu->lock);
 	if (mmu->last == mmu->seen)
-		mmu->looks = 0;
+		mmu->checks = 0;
 	if (map) {
 		onpu_write(onpu, ONPU_REG_INV_ASID, map->vm->asid);
 		onpu_write(onpu, ONPU_REG_INV_PAGES, map->size / ONPU_PAGE_SIZE);
@@ -235,11 +235,11 @@ static void request_write(struct onpu_mmu_device *mmu, const struct onpu_map *ma
 		onpu_write(onpu, ONPU_REG_INV_ASID, ONPU_INV_ASID_ALL__MASK);
 	}
 	onpu_write(onpu, ONPU_REG_INV_REQ, ++mmu->last);
-	queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_LOOK);
+	queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_CHECK_INTERVAL);
 }
 
 /* One request for the backlog: of a single mapping, or of all translations if there are more. */
-static void request_backlog(struct onpu_mmu_device *mmu)
+static void send_backlog(struct onpu_mmu_device *mmu)
 {
 	struct onpu_map *map;
 
@@ -247,13 +247,13 @@ static void request_backlog(struct onpu_mmu_device *mmu)
 	if (list_empty(&mmu->backlog) || mmu->stopped || mmu->last - mmu->seen >= MAX_REQUESTS)
 		return;
 	map = list_first_entry(&mmu->backlog, struct onpu_map, link);
-	request_write(mmu, list_is_singular(&mmu->backlog) ? map : NULL);
+	write_request(mmu, list_is_singular(&mmu->backlog) ? map : NULL);
 	list_for_each_entry(map, &mmu->backlog, link)
 		map->request = mmu->last;
 	list_splice_tail_init(&mmu->backlog, &mmu->requested);
 }
 
-static void take_done(struct onpu_mmu_device *mmu)
+static void complete_invalidations(struct onpu_mmu_device *mmu)
 {
 	struct onpu_map *map, *next;
 	u32 done;
@@ -263,44 +263,44 @@ static void take_done(struct onpu_mmu_device *mmu)
 		return;
 	done = onpu_read(mmu->onpu, ONPU_REG_INV_DONE);
 	/* This also ignores the all ones of a device that is gone, and requests never made. */
-	if (is_done(done, mmu->seen) || !is_done(done, mmu->last))
+	if (request_is_done(done, mmu->seen) || !request_is_done(done, mmu->last))
 		return;
 	mmu->seen = done;
-	mmu->looks = 0;
+	mmu->checks = 0;
 	list_for_each_entry_safe(map, next, &mmu->requested, link) {
-		if (!is_done(map->request, done))
+		if (!request_is_done(map->request, done))
 			break;
 		list_del(&map->link);
 		queue_work(onpu_free_wq, &map->free);
 	}
-	request_backlog(mmu);
+	send_backlog(mmu);
 }
 
 void onpu_mmu_irq(struct onpu_device *onpu)
 {
 	spin_lock(&onpu->mmu->lock);
-	take_done(onpu->mmu);
+	complete_invalidations(onpu->mmu);
 	spin_unlock(&onpu->mmu->lock);
 }
 
-static void timeout_work(struct work_struct *work)
+static void inv_timeout_work(struct work_struct *work)
 {
 	struct onpu_mmu_device *mmu = container_of(to_delayed_work(work), struct onpu_mmu_device,
 						   timeout);
 
 	spin_lock(&mmu->lock);
 	/* In case an interrupt was lost. */
-	take_done(mmu);
+	complete_invalidations(mmu);
 	if (!mmu->stopped && mmu->last != mmu->seen) {
-		if (++mmu->looks >= INV_LOOKS && onpu_device_present(mmu->onpu))
+		if (++mmu->checks >= INV_CHECKS && onpu_device_present(mmu->onpu))
 			onpu_device_reset_async(mmu->onpu, ONPU_RESET_INVALIDATION);
-		queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_LOOK);
+		queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_CHECK_INTERVAL);
 	}
 	spin_unlock(&mmu->lock);
 }
 
 /* Runs when the device has forgotten the mapping. */
-static void free_map(struct work_struct *work)
+static void map_free_work(struct work_struct *work)
 {
 	struct onpu_map *map = container_of(work, struct onpu_map, free);
 	struct onpu_vm *vm = map->vm;
@@ -418,13 +418,13 @@ void onpu_map_remove(struct onpu_map *map)
 	mutex_unlock(&map->vm->lock);
 	/* The device must see the cleared entries before the request. */
 	wmb();
-	INIT_WORK(&map->free, free_map);
+	INIT_WORK(&map->free, map_free_work);
 	spin_lock(&mmu->lock);
 	if (onpu_device_lost(mmu->onpu)) {
 		queue_work(onpu_free_wq, &map->free);
 	} else {
 		list_add_tail(&map->link, &mmu->backlog);
-		request_backlog(mmu);
+		send_backlog(mmu);
 	}
 	spin_unlock(&mmu->lock);
 }
@@ -545,7 +545,7 @@ int onpu_mmu_init(struct onpu_device *onpu)
 	spin_lock_init(&mmu->lock);
 	INIT_LIST_HEAD(&mmu->requested);
 	INIT_LIST_HEAD(&mmu->backlog);
-	INIT_DELAYED_WORK(&mmu->timeout, timeout_work);
+	INIT_DELAYED_WORK(&mmu->timeout, inv_timeout_work);
 	onpu->mmu = mmu;
 	return drmm_add_action_or_reset(&onpu->drm, mmu_fini, mmu);
 }

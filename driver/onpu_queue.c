@@ -52,7 +52,7 @@ static int request_create(struct onpu_ctx *ctx, unsigned int queue)
 	return onpu_mbox_call(ctx->onpu, &msg);
 }
 
-static int enter_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
+static int get_vm_slot(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 {
 	struct onpu_msg_vm msg = {
 		.type = ONPU_MSG_VM_CREATE,
@@ -77,7 +77,7 @@ static int enter_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
  * After an error the entry stays in use until the reset that follows. @vm->slot is cleared even so:
  * onpu_queue_forget_all() finds address spaces by their contexts, and this may have been the last.
  */
-static int leave_vm(struct onpu_ctx_device *cd, struct onpu_vm *vm)
+static int put_vm_slot(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 {
 	struct onpu_msg_vm msg = { .type = ONPU_MSG_VM_DESTROY, .vm = vm->slot };
 	int ret;
@@ -197,15 +197,15 @@ static void set_queue(struct onpu_ctx_device *cd, unsigned int queue, struct onp
 
 /* ---- take and give back */
 
-static int take_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned int queue)
+static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned int queue)
 {
 	int ret;
 
 	lockdep_assert_held(&cd->bind_lock);
-	ret = enter_vm(cd, ctx->vm) ?: request_create(ctx, queue) ?:
+	ret = get_vm_slot(cd, ctx->vm) ?: request_create(ctx, queue) ?:
 	      request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue);
 	if (ret) {
-		/* As in leave_vm(). */
+		/* As in put_vm_slot(). */
 		if (!ctx->vm->bound)
 			ctx->vm->slot = -1;
 		return ret;
@@ -239,7 +239,7 @@ int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	if (ret)
 		return ret;
 	ctx->vm->bound--;
-	ret = leave_vm(cd, ctx->vm);
+	ret = put_vm_slot(cd, ctx->vm);
 	spin_lock(&ctx->lock);
 	ctx->queue = -1;
 	ctx->yield = false;
@@ -368,7 +368,7 @@ static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	/* What it waited for may have been cancelled. */
 	if (list_empty(&ctx->runnable))
 		return true;
-	ret = take_queue(cd, ctx, queue);
+	ret = bind_queue(cd, ctx, queue);
 	onpu_queue_reset_on_error(cd->onpu, ret);
 	return !ret;
 }

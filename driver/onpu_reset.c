@@ -38,7 +38,7 @@ int onpu_device_start(struct onpu_device *onpu)
 				!(value & ONPU_RESET_START__MASK) || value == U32_MAX, 100,
 				RESET_TIMEOUT_US, false, onpu, ONPU_REG_RESET);
 	if (ret) {
-		drm_err(&onpu->drm, "the device does not come out of its reset\n");
+		drm_err(&onpu->drm, "the reset of the device timed out\n");
 		return ret;
 	}
 	if (onpu_read(onpu, ONPU_REG_ID) != ONPU_ID_MAGIC)
@@ -57,7 +57,7 @@ int onpu_device_start(struct onpu_device *onpu)
 static enum onpu_reset_reason onpu_reset_begin(struct onpu_device *onpu)
 {
 	lockdep_assert_held_write(&onpu->reset_lock);
-	WRITE_ONCE(onpu->quiet, true);
+	WRITE_ONCE(onpu->in_reset, true);
 	onpu_mbox_fail(onpu, -EAGAIN);
 	onpu_irq_disable(onpu);
 	onpu_ctx_pre_reset(onpu);
@@ -91,7 +91,7 @@ static void report_wedged(struct onpu_device *onpu, int error)
 	if (error == -ENODEV)
 		drm_notice(&onpu->drm, "the device is gone\n");
 	else
-		drm_err(&onpu->drm, "given up: bind the driver again, or reset the function\n");
+		drm_err(&onpu->drm, "device is wedged: rebind the driver or reset the function\n");
 	send_wedged_event(onpu);
 }
 
@@ -109,7 +109,7 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 	else
 		WRITE_ONCE(onpu->state, ONPU_DEV_UP);
 	/* Pairs with the acquire in onpu_device_present(): the device answers by now. */
-	smp_store_release(&onpu->quiet, false);
+	smp_store_release(&onpu->in_reset, false);
 	onpu_irq_enable(onpu);
 	onpu_mmu_post_reset(onpu);
 	onpu_ctx_post_reset(onpu, !error);
@@ -130,7 +130,7 @@ static void halt_device(struct onpu_device *onpu)
 	if (readl_poll_timeout(onpu->regs + ONPU_REG_RESET, value,
 			       !(value & ONPU_RESET_START__MASK) || value == U32_MAX, 100,
 			       RESET_TIMEOUT_US))
-		drm_dbg(&onpu->drm, "no answer at the end\n");
+		drm_dbg(&onpu->drm, "the last reset of the device timed out\n");
 	pci_clear_master(onpu->pdev);
 }
 
@@ -146,7 +146,7 @@ static void reset_function(struct onpu_device *onpu)
 		return;
 	pci_save_state(pdev);
 	if (pcie_reset_flr(pdev, PCI_RESET_DO_RESET))
-		drm_dbg(&onpu->drm, "no reset of the function\n");
+		drm_dbg(&onpu->drm, "the function-level reset failed\n");
 	pci_restore_state(pdev);
 	/* Linux 6.12 drops the state when it restores it; onpu_slot_reset() needs one. */
 	pci_save_state(pdev);
@@ -174,10 +174,10 @@ static const char *reason_text(enum onpu_reset_reason reason)
 	static const char *const texts[] = {
 		[ONPU_RESET_ABSENT] = "the device does not answer",
 		[ONPU_RESET_BUS] = "an error on the bus",
-		[ONPU_RESET_BEHIND] = "the firmware is not running",
+		[ONPU_RESET_EXTERNAL] = "the firmware is not running",
 		[ONPU_RESET_INVALIDATION] = "no answer to an invalidation",
 		[ONPU_RESET_KILL] = "a context cannot be ended",
-		[ONPU_RESET_SILENT] = "the firmware does not answer",
+		[ONPU_RESET_TIMEOUT] = "the firmware does not answer",
 		[ONPU_RESET_FW_FAILED] = "the firmware has failed",
 		[ONPU_RESET_FW_PROTOCOL] = "the firmware broke the protocol",
 		[ONPU_RESET_FW_REFUSES] = "the firmware refuses a context",
@@ -191,7 +191,7 @@ static const char *reason_text(enum onpu_reset_reason reason)
  * Called after onpu_reset_begin(). Resets that clients can cause, or that come from outside, do not
  * count: otherwise one client could take the device from all others.
  */
-static bool fw_is_hopeless(struct onpu_device *onpu, enum onpu_reset_reason reason)
+static bool fw_resets_exhausted(struct onpu_device *onpu, enum onpu_reset_reason reason)
 {
 	u64 jobs = atomic64_read(&onpu->usage.jobs) - atomic64_read(&onpu->usage.failed_jobs);
 
@@ -205,7 +205,7 @@ static bool fw_is_hopeless(struct onpu_device *onpu, enum onpu_reset_reason reas
 	onpu->fw_reset_at = jiffies;
 	if (onpu->fw_resets++ < MAX_FW_RESETS)
 		return false;
-	drm_err(&onpu->drm, "%u resets did not mend the firmware\n", MAX_FW_RESETS);
+	drm_err(&onpu->drm, "the firmware still fails after %u resets\n", MAX_FW_RESETS);
 	halt_device(onpu);
 	return true;
 }
@@ -225,7 +225,8 @@ void onpu_device_reset_work(struct work_struct *work)
 	} else if (onpu->state == ONPU_DEV_UP) {
 		reason = onpu_reset_begin(onpu);
 		drm_notice(&onpu->drm, "reset: %s\n", reason_text(reason));
-		onpu_reset_end(onpu, fw_is_hopeless(onpu, reason) ? -EIO : restart_device(onpu));
+		onpu_reset_end(onpu, fw_resets_exhausted(onpu, reason) ? -EIO :
+								       restart_device(onpu));
 	} else {
 		onpu_mbox_fail(onpu, -ENODEV);
 		up_write(&onpu->reset_lock);
@@ -239,7 +240,7 @@ void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason re
 }
 
 /* A reset from outside gives the firmware another chance. */
-static int start_afresh(struct onpu_device *onpu)
+static int restart_from_outside(struct onpu_device *onpu)
 {
 	onpu->fw_resets = 0;
 	return onpu_device_start(onpu);
@@ -262,7 +263,7 @@ static void onpu_reset_done(struct pci_dev *pdev)
 
 	pci_save_state(pdev);
 	drm_notice(&onpu->drm, "reset: of the PCI function\n");
-	onpu_reset_end(onpu, start_afresh(onpu));
+	onpu_reset_end(onpu, restart_from_outside(onpu));
 }
 
 /*
@@ -299,7 +300,7 @@ static void onpu_error_resume(struct pci_dev *pdev)
 	down_write(&onpu->reset_lock);
 	if (onpu->state == ONPU_DEV_WEDGED) {
 		onpu_reset_begin(onpu);
-		onpu_reset_end(onpu, start_afresh(onpu));
+		onpu_reset_end(onpu, restart_from_outside(onpu));
 	} else {
 		up_write(&onpu->reset_lock);
 	}
@@ -323,7 +324,7 @@ static int onpu_suspend(struct device *dev)
 	/* Jobs that take longer are cancelled, as by any reset. */
 	if (read_poll_timeout(READ_ONCE, busy, !busy, USEC_PER_MSEC, SUSPEND_WAIT_US, false,
 			      onpu->usage.running))
-		drm_dbg(&onpu->drm, "jobs are cancelled, the machine is to sleep\n");
+		drm_dbg(&onpu->drm, "jobs are cancelled for system sleep\n");
 	/* A reset would wake the device. */
 	disable_work_sync(&onpu->reset_work);
 	onpu_mbox_fail(onpu, -EAGAIN);
@@ -344,7 +345,7 @@ static int onpu_resume(struct device *dev)
 	down_write(&onpu->reset_lock);
 	/* This replaces any reset that was asked for. */
 	xchg(&onpu->reset_reason, ONPU_RESET_NONE);
-	ret = start_afresh(onpu);
+	ret = restart_from_outside(onpu);
 	pci_save_state(onpu->pdev);
 	/* From here on somebody may ask for a reset, which waits for the lock. */
 	enable_work(&onpu->reset_work);

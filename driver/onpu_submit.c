@@ -286,7 +286,7 @@ static int commit_submit(struct onpu_submit *submit, u64 *seqno)
 	return 0;
 }
 
-static void clean_up(struct onpu_submit *submit)
+static void cleanup_submit(struct onpu_submit *submit)
 {
 	for (u32 i = 0; i < submit->num_made; i++)
 		onpu_job_drop(submit->made[i].job);
@@ -325,7 +325,7 @@ int onpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	submit.num_signals = 0;
 	ret = read_jobs(&submit, &args->jobs) ?: read_syncs(&submit) ?: prepare_submit(&submit) ?:
 	      commit_submit(&submit, &args->seqno);
-	clean_up(&submit);
+	cleanup_submit(&submit);
 	onpu_ctx_put(submit.ctx);
 	return ret;
 }

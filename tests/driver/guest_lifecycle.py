@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# guest: --root --append=iomem=relaxed --allow-log='onpu .*firmware failed: ' --allow-log='onpu .*the firmware is not running' --allow-log='onpu .*no answer to request 8'
+# guest: --root --append=iomem=relaxed --allow-log='onpu .*firmware failed: ' --allow-log='onpu .*the firmware is not running' --allow-log='onpu .*request 8 timed out'
 """Takes the device away while programs work on it, as TAP; see --help.
 
 Rounds of function resets, resets by the driver, unbinding, removal and unloading follow each
@@ -20,7 +20,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DRIVER = '/sys/bus/pci/drivers/onpu'
-RESET = re.compile(r'onpu .*\[drm\].* (reset: |the device is gone|given up: )')
+RESET = re.compile(r'onpu .*\[drm\].* (reset: |the device is gone|device is wedged: )')
 
 
 def fail(text):

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# guest: --root --allow-log='onpu .*the firmware broke the protocol: ' --allow-log='onpu .*(resets did not mend the firmware|given up: )' --allow-log='onpu_mbox_breach: .* callbacks suppressed'
+# guest: --root --allow-log='onpu .*the firmware broke the protocol: ' --allow-log='onpu .*(firmware still fails after|device is wedged: )' --allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'
 #
 # A firmware that lies (rogue.c), as TAP: the driver says what is wrong and starts the device anew, but
 # not for ever, and programs go on with the right one.
@@ -39,7 +39,7 @@ has_reset()
 
 is_given_up()
 {
-	dmesg | grep -q 'onpu .*given up: '
+	dmesg | grep -q 'onpu .*device is wedged: '
 }
 
 work_is_done()
@@ -98,7 +98,7 @@ lie_without_end()
 	[ "$status" -eq 0 ] && has_reset 8 && ! is_given_up
 	ok $? "one that never works gets eight"
 	compute once && has_reset 9 && wait_for is_given_up
-	ok $? "then the device is given up"
+	ok $? "then the device is wedged"
 	begin 0
 	compute once && has_reset 0
 	ok $? "a function reset revives it"

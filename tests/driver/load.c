@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 	       (unsigned long long)cancelled, error);
 	if (error != ENODEV)
 		return 1;
-	/* A device that was given up tells what became of the context; one that was unplugged not. */
+	/* A wedged device still tells the state of the context; an unplugged one does not. */
 	error = npu_ioctl(fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state);
 	if (error ? error != ENODEV : state.state != DRM_ONPU_CTX_LOST || state.error != ENODEV) {
 		fprintf(stderr, "# state %u, error %u, errno %d\n", state.state, state.error,

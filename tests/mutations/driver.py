@@ -49,8 +49,8 @@ _MOMENTS = _guest("--root --modprobe=vgem --append=iomem=relaxed "
 _SLEEP = _guest("--root --allow-log='virtio-fs: suspend/resume not yet supported' --allow-log='PM: '",
                 'guest_sleep.sh 1')
 _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
-                "--allow-log='onpu .*(resets did not mend the firmware|given up: )' "
-                "--allow-log='onpu_mbox_breach: .* callbacks suppressed'", 'guest_rogue.sh')
+                "--allow-log='onpu .*(firmware still fails after|device is wedged: )' "
+                "--allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'", 'guest_rogue.sh')
 
 SETUP = [f'test -x {_BUILD}/emulator/onpu-emu && test -x {_BUILD}/tests/driver/driver-test-sync']
 BUILD = (f'make -s -C /lib/modules/{_KERNEL}/build M=$PWD ONPU_TESTS=m modules && '
@@ -64,7 +64,7 @@ def _mutation(name, file, command, old, new):
 MUTATIONS = [
     # Memory of others
     _mutation('an invalidation is forgotten', 'onpu_mmu.c', _PROCESS,
-              '\t\tlist_add_tail(&map->link, &mmu->backlog);\n\t\trequest_backlog(mmu);\n',
+              '\t\tlist_add_tail(&map->link, &mmu->backlog);\n\t\tsend_backlog(mmu);\n',
               '\t\tqueue_work(onpu_free_wq, &map->free);\n'),
     _mutation('an invalidation names the first page only', 'onpu_mmu.c', _PROCESS,
               'onpu_write(onpu, ONPU_REG_INV_PAGES, map->size / ONPU_PAGE_SIZE);',
@@ -119,7 +119,7 @@ MUTATIONS = [
               '\tdrm_gem_object_put(obj);\n',
               'args->mmap_offset = drm_vma_node_offset_addr(&obj->vma_node);\n\t}\n'),
     _mutation('SUBMIT keeps a reference', 'onpu_submit.c', _STATIC,
-              '\tclean_up(&submit);\n\tonpu_ctx_put(submit.ctx);\n', '\tclean_up(&submit);\n'),
+              '\tcleanup_submit(&submit);\n\tonpu_ctx_put(submit.ctx);\n', '\tcleanup_submit(&submit);\n'),
     # Jobs and their fences
     _mutation('cancelled jobs do not signal', 'onpu_job.c', _FENCE,
               '\tdma_fence_signal(job->fence);\n',
@@ -136,13 +136,14 @@ MUTATIONS = [
               ' && !waits_for_others(ctx->onpu, ctx->queue))', ' && (waits_for_others(ctx->onpu, '
               'ctx->queue) || true))'),
     _mutation('a hang is none', 'onpu_job.c', _HANG,
-              'return ++last->looks < LOOKS || time_before(now.when, last->when + ctx->timeout);',
+              'return ++last->checks < HANG_CHECKS ||\n\t\t       '
+              'time_before(now.when, last->when + ctx->timeout);',
               'return true;'),
     _mutation('jobs that follow put off the next look', 'onpu_job.c', _HANG,
-              '\t\tctx->progress.looks = 0;\n\t\twatch_ctx(ctx);\n\t}\n',
-              '\t\tctx->progress.looks = 0;\n\t\twatch_ctx(ctx);\n\t}\n'
+              '\t\tctx->progress.checks = 0;\n\t\twatch_ctx(ctx);\n\t}\n',
+              '\t\tctx->progress.checks = 0;\n\t\twatch_ctx(ctx);\n\t}\n'
               '\tmod_delayed_work(ctx->onpu->reset_wq, &ctx->watch, '
-              'DIV_ROUND_UP(ctx->timeout, LOOKS));\n'),
+              'DIV_ROUND_UP(ctx->timeout, HANG_CHECKS));\n'),
     _mutation('only the first job is watched', 'onpu_job.c', _HANG,
               '\tif (onpu_ctx_busy(ctx))\n\t\twatch_ctx(ctx);\n', ''),
     # Other devices, resets, ends
@@ -166,7 +167,7 @@ MUTATIONS = [
     _mutation('any fault of an event is believed', 'onpu_ctx.c', _ROGUE,
               ' &&\n\t    onpu_read(onpu, ONPU_REG_QUEUE_STATE(event->queue)) == ONPU_QUEUE_FAULTED)',
               ')'),
-    _mutation('a firmware that lies is never given up', 'onpu_reset.c', _ROGUE,
+    _mutation('a firmware that lies is never marked wedged', 'onpu_reset.c', _ROGUE,
               'if (onpu->fw_resets++ < MAX_FW_RESETS)', 'if (MAX_FW_RESETS)'),
     _mutation('work of the firmware that lies does not count', 'onpu_reset.c', _ROGUE,
               'if (jobs != onpu->fw_reset_jobs ||', 'if ('),
@@ -184,11 +185,11 @@ MUTATIONS = [
     _mutation('nobody is told of system sleep', 'onpu_drv.c', _SLEEP,
               '\t.driver.pm = pm_sleep_ptr(&onpu_pm_ops),\n', ''),
     _mutation('the device stays asleep', 'onpu_reset.c', _SLEEP,
-              '\tret = start_afresh(onpu);\n\tpci_save_state(onpu->pdev);\n',
+              '\tret = restart_from_outside(onpu);\n\tpci_save_state(onpu->pdev);\n',
               '\tret = 0;\n\tpci_save_state(onpu->pdev);\n'),
     _mutation('jobs that a reset took do not end', 'onpu_ctx.c', _lifecycle('reset'),
               '\tonpu_job_end_all(ctx, -ECANCELED, -ECANCELED);\n'
-              '\tif (ctx->destroyed)\n\t\tqueue_end(ctx);\n'
+              '\tif (ctx->destroyed)\n\t\tqueue_end_work(ctx);\n'
               '\tif (ctx->state == DRM_ONPU_CTX_ACTIVE && !ctx->dead) {',
               '\tif (ctx->state == DRM_ONPU_CTX_ACTIVE && !ctx->dead) {'),
     _mutation('jobs that unbinding took do not end', 'onpu_reset.c', _lifecycle('cut'),
