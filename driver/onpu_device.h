@@ -219,8 +219,8 @@ enum onpu_reset_reason {
 	/** @ONPU_RESET_KILL: A context could not be killed, or its queue not be taken away. */
 	ONPU_RESET_KILL,
 	/**
-	 * @ONPU_RESET_TIMEOUT: The firmware did not answer. A device that is slow, because it shares
-	 * a machine or because of its jobs, may look like that.
+	 * @ONPU_RESET_TIMEOUT: The firmware did not answer. A device that is slow, because it
+	 * shares a machine or because of its jobs, may look like that.
 	 */
 	ONPU_RESET_TIMEOUT,
 	/** @ONPU_RESET_FW_FAILED: The firmware says so, or its core has stopped. */

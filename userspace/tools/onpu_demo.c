@@ -379,8 +379,9 @@ static int squeezenet_demo(WNNInstance instance, const struct options *options,
 	if (npy_load(&image, path))
 		return -1;
 	snprintf(path, sizeof(path), "%s/squeezenet/expected_output.npy", options->paths.models);
-	if (npy_load(&expected, path) || image.type != 'f' || image.count != 224 * 224 * 3 ||
-	    expected.type != 'f' || expected.count != 1001)
+	if (npy_load(&expected, path) || image.type != WNNOperandDataType_Float32 ||
+	    image.count != 224 * 224 * 3 || expected.type != WNNOperandDataType_Float32 ||
+	    expected.count != 1001)
 		goto out;
 	if (run_open(&result->squeezenet, instance, "squeezenet", options, result) ||
 	    run_picture(&result->squeezenet, image.data, out, 1001) ||

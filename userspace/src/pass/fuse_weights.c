@@ -22,11 +22,9 @@ static bool is_packed(enum ir_dtype dtype)
 /* The dequantisation of the second operand, or NULL. */
 static const struct ir_node *find_weights(const struct ir_node *node)
 {
-	const struct ir_node *def = node->op == IR_OP_MATMUL &&
-						    node->operands[1]->kind == IR_VALUE_RESULT ?
-					    node->operands[1]->def :
-					    NULL;
-	const struct ir_type *type = &node->operands[1]->type;
+	const struct ir_value *b = node->op == IR_OP_MATMUL ? node->operands[1] : NULL;
+	const struct ir_node *def = b && b->kind == IR_VALUE_RESULT ? b->def : NULL;
+	const struct ir_type *type = def ? &b->type : NULL;
 
 	if (!def || def->op != IR_OP_DEQUANTIZE || !is_packed(def->operands[0]->type.dtype) ||
 	    type->dtype != node->operands[0]->type.dtype)
