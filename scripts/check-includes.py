@@ -3,7 +3,8 @@
 """Check that includes in userspace/src and emulator never point upwards: check-includes.py [CHECKOUT].
 
 util < isa < ir < graph < pass < plan < codegen; winsys and cpu stand beside them, below run; api is
-on top. Within plan: list < place < kernel < lower, and codegen sees list, place and the way in, lower/range.h; those above
+on top. Within plan: list < place < kernel < lower < stream, and codegen sees list, place and the ways in, lower/range.h and
+stream/stream.h; those above
 plan see only what lies in plan itself. Two halves share no code: the device model includes nothing of the library, and of the library
 only winsys/sim*.c knows the model, only winsys/drm.c the kernel.
 
@@ -27,8 +28,8 @@ ALLOWED["run"] = set(COMPILER) | {"winsys", "cpu", "run"}
 ALLOWED["api"] = ALLOWED["run"] | {"api"}
 
 # Folders of plan, lowest first, and what others may include of them; what lies beside the folders is for everybody.
-PLAN = ["list", "place", "kernel", "lower"]
-PLAN_FOR_CODEGEN = re.compile(r"plan/(list/|place/place\.h$|lower/range\.h$)")
+PLAN = ["list", "place", "kernel", "lower", "stream"]
+PLAN_FOR_CODEGEN = re.compile(r"plan/(list/|place/place\.h$|lower/range\.h$|stream/stream\.h$)")
 
 # What a part of the device model, a folder or a file, may include of it.
 MODEL = {

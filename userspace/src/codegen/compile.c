@@ -3,12 +3,23 @@
 #include "codegen/encode.h"
 #include "plan/lower/range.h"
 #include "plan/place/place.h"
+#include "plan/stream/stream.h"
 
 #include <string.h>
 
 #include "util/malloc.h"
 
-static void take_results(struct plan *plan, struct npu_program *program)
+/* A plan's graph and range, and what its results are called in the graph of the caller. */
+struct source {
+	struct plan fresh;
+	const uint32_t *live_out;
+	uint32_t num_live_out;
+	struct stream_graph stream; /* graph NULL: none, the range as it is */
+};
+
+/* The bindings, with the ids that the caller's graph has for their values. */
+static void take_bindings(struct plan *plan, const struct stream_graph *stream,
+			  struct npu_program *program)
 {
 	uint32_t count;
 	const struct npu_binding *bindings = values_bindings(plan, &count);
@@ -21,25 +32,72 @@ static void take_results(struct plan *plan, struct npu_program *program)
 	if (count)
 		memcpy(program->bindings, bindings, count * sizeof(*bindings));
 	program->num_bindings = count;
-	program->arena_bytes = values_arena_bytes(plan);
-	program->constants = plan->constants.data;
-	program->constant_bytes = plan->constants.bytes;
-	program->nodes = plan->report.nodes;
-	program->num_nodes = plan->count;
-	plan->constants.data = NULL;
-	plan->report.nodes = NULL;
+	for (uint32_t i = 0; stream->graph && i < count; i++)
+		program->bindings[i].value_id = stream->value[program->bindings[i].value_id];
 }
 
-static int compile(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out, bool profile,
+static void add_info(struct npu_node_info *info, const struct npu_node_info *part, bool same_op)
+{
+	if (part->kernel && (same_op || !info->kernel))
+		info->kernel = part->kernel;
+	if (part->exactness != NPU_EXACT)
+		info->exactness = part->exactness;
+	info->num_insns += part->num_insns;
+	info->num_tiles += part->num_tiles;
+	info->est_cycles += part->est_cycles;
+	info->macs += part->macs;
+	info->bytes_ld += part->bytes_ld;
+	info->bytes_st += part->bytes_st;
+}
+
+/* What became of each node of the range: of all its parts when it was streamed. */
+static void take_nodes(struct plan *plan, const struct source *source, struct npu_program *program)
+{
+	const struct plan *range = &source->fresh;
+	const uint32_t *origin = source->stream.node;
+
+	program->num_nodes = range->count;
+	if (!source->stream.graph) {
+		program->nodes = plan->report.nodes;
+		plan->report.nodes = NULL;
+		return;
+	}
+	program->nodes = wnn_calloc(range->count + 1, sizeof(*program->nodes));
+	if (!program->nodes) {
+		plan_nomem(plan);
+		return;
+	}
+	for (uint32_t n = 0; n < range->count; n++)
+		program->nodes[n].node_id = range->graph->nodes[range->first + n]->id;
+	for (uint32_t i = 0; i < plan->count; i++)
+		add_info(&program->nodes[origin[i]], &plan->report.nodes[i],
+			 plan->graph->nodes[i]->op ==
+				 range->graph->nodes[range->first + origin[i]]->op);
+	for (uint32_t i = 0; i < program->num_insns; i++)
+		program->insn_node[i] = program->insn_node[i] < plan->count ?
+						origin[program->insn_node[i]] :
+						range->count;
+}
+
+static int compile(struct plan *plan, const struct source *source, bool profile,
 		   struct npu_program *program)
 {
-	if (plan_range(plan, live_out, num_live_out, &program->est_cycles))
+	const uint32_t *live_out = source->stream.graph ? source->stream.live_out :
+							  source->live_out;
+
+	if (plan_places(plan, live_out, source->num_live_out) ||
+	    plan_nodes(plan, &program->est_cycles))
 		return -1;
 	if (encode_plan(plan, profile, program))
 		plan_refuse(plan);
-	if (!plan->report.failed && !plan->report.refused)
-		take_results(plan, program);
-	return plan->report.failed || plan->report.refused ? -1 : 0;
+	if (plan->report.failed || plan->report.refused)
+		return -1;
+	take_bindings(plan, &source->stream, program);
+	program->arena_bytes = values_arena_bytes(plan);
+	program->constants = plan->constants.data;
+	program->constant_bytes = plan->constants.bytes;
+	plan->constants.data = NULL;
+	return plan->report.failed ? -1 : 0;
 }
 
 /* All nodes are to blame for what is not the instruction of one. */
@@ -63,8 +121,21 @@ static int verify(struct plan *plan, const struct npu_program *program)
 	return -1;
 }
 
-static struct npu_program *compile_range(struct plan *plan, const uint32_t *live_out,
-					 uint32_t num_live_out, bool profile)
+static struct plan plan_of(const struct source *source)
+{
+	struct plan plan = source->fresh;
+
+	if (source->stream.graph) {
+		plan.graph = source->stream.graph;
+		plan.first = 0;
+		plan.count = plan.graph->num_nodes;
+		plan.report.refusals = NULL;
+	}
+	return plan;
+}
+
+static struct npu_program *compile_range(struct plan *plan, const struct source *source,
+					 bool profile)
 {
 	struct npu_program *program = wnn_calloc(1, sizeof(*program));
 	int ret;
@@ -73,7 +144,11 @@ static struct npu_program *compile_range(struct plan *plan, const uint32_t *live
 		plan_nomem(plan);
 		return NULL;
 	}
-	ret = compile(plan, live_out, num_live_out, profile, program) || verify(plan, program);
+	ret = compile(plan, source, profile, program) || verify(plan, program);
+	/* Now that no node of the plan can be to blame any more. */
+	if (!ret)
+		take_nodes(plan, source, program);
+	ret |= plan->report.failed;
 	plan_release(plan);
 	if (!ret)
 		return program;
@@ -86,21 +161,37 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 		bool profile, struct npu_refusals *refusals, struct npu_program **out,
 		struct wnn_error *err)
 {
-	const struct plan fresh = { .caps = caps,
-				    .graph = graph,
-				    .first = first,
-				    .count = count,
-				    .report = { .err = err, .refusals = refusals } };
-	struct plan plan = fresh;
+	struct source source = { .fresh = { .caps = caps,
+					    .graph = graph,
+					    .first = first,
+					    .count = count,
+					    .sram = { .keep = true },
+					    .report = { .refusals = refusals } },
+				 .live_out = live_out,
+				 .num_live_out = num_live_out };
+	struct wnn_error unused = { 0 };
+	struct plan plan;
 
-	plan.sram.keep = true;
-	*out = compile_range(&plan, live_out, num_live_out, profile);
+	source.fresh.report.err = &unused;
+	stream_search(&source.fresh, live_out, num_live_out, &source.stream);
+	source.fresh.report.err = err;
+	*out = NULL;
+	if (source.stream.graph) {
+		plan = plan_of(&source);
+		*out = compile_range(&plan, &source, profile);
+		stream_graph_release(&source.stream);
+	}
+	if (!*out) {
+		plan = plan_of(&source);
+		*out = compile_range(&plan, &source, profile);
+	}
 	/* Values that stay in SRAM take room from tiles and places to cut a program into jobs. */
 	if (!*out && !plan.report.nomem) {
 		struct wnn_error kept = *err;
 
-		plan = fresh;
-		*out = compile_range(&plan, live_out, num_live_out, profile);
+		source.fresh.sram.keep = false;
+		plan = plan_of(&source);
+		*out = compile_range(&plan, &source, profile);
 		if (*out)
 			memcpy((*out)->residency_error, kept.message,
 			       sizeof((*out)->residency_error));

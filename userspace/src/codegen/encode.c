@@ -368,10 +368,10 @@ static void put_patches(struct encoder *enc, struct npu_program *program)
 
 int encode_plan(struct plan *plan, bool profile, struct npu_program *program)
 {
-	struct encoder enc = { .plan = plan, .profile = profile, .max_slots = ONPU_MAX_SLOTS };
+	struct encoder enc = { .plan = plan,
+			       .profile = profile,
+			       .max_slots = plan_max_slots(plan) };
 
-	if (plan->caps->max_slots)
-		enc.max_slots = plan->caps->max_slots;
 	put_jobs(&enc);
 	if (!plan->report.failed)
 		put_patches(&enc, program);

@@ -248,9 +248,9 @@ static void pack_filter(struct plan *plan, const struct contract *c, struct cont
 	total = c->dim[CD_G] * c->taps[0] * c->taps[1] * c->k * c->dim[CD_N] * size;
 	if (c->weights)
 		total = count * weights_bytes(c, t, t->k, t->tile[CD_N]);
-	blob = wnn_malloc(total);
+	blob = plan->constants.dry ? NULL : wnn_malloc(total);
 	p->packed = wnn_calloc(count, sizeof(*p->packed));
-	if (!blob || !p->packed) {
+	if ((!blob && !plan->constants.dry) || !p->packed) {
 		wnn_free(blob);
 		plan_nomem(plan);
 		return;
@@ -266,12 +266,14 @@ static void pack_filter(struct plan *plan, const struct contract *c, struct cont
 		tile = contract_filter_view(c, 0, dim);
 		p->packed[b_tile_index(t, &e)] = p->packed_bytes;
 		if (c->weights) {
-			weights_pack(c, t, &e.s, e.begin[CD_N], e.dim[CD_N],
-				     blob + p->packed_bytes);
+			if (blob)
+				weights_pack(c, t, &e.s, e.begin[CD_N], e.dim[CD_N],
+					     blob + p->packed_bytes);
 			p->packed_bytes += weights_bytes(c, t, e.s.ks, e.dim[CD_N]);
 			continue;
 		}
-		pack_tile(c, &e, &tile, blob + p->packed_bytes);
+		if (blob)
+			pack_tile(c, &e, &tile, blob + p->packed_bytes);
 		p->packed_bytes += tile.window_bytes;
 	}
 	p->packed_base = plan_constant(plan, blob, c->weights ? p->packed_bytes : total);

@@ -73,6 +73,10 @@ uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes)
 {
 	uint64_t at = plan_align(plan->constants.bytes);
 
+	if (plan->constants.dry) {
+		plan->constants.bytes = at + bytes;
+		return at;
+	}
 	if (plan_grow(plan, &plan->constants.data, &plan->constants.cap, at + bytes, 1))
 		return 0;
 	memset(plan->constants.data + plan->constants.bytes, 0, at - plan->constants.bytes);

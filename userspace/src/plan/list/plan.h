@@ -159,8 +159,9 @@ struct plan_list {
 
 /* What lies in the constant blob. */
 struct plan_constants {
-	uint8_t *data;
+	uint8_t *data; /* NULL when dry */
 	uint64_t bytes, cap;
+	bool dry; /* only their size is wanted: the plan is tried */
 };
 
 /* How the SRAM is shared between kernels and values. */
@@ -192,6 +193,12 @@ struct plan {
 	struct plan_values *values; /* where each value lies: place/ */
 	struct plan_nodes report;
 };
+
+/* Slots that a job can have; one of them is the program's own. */
+static inline uint32_t plan_max_slots(const struct plan *plan)
+{
+	return plan->caps->max_slots ? plan->caps->max_slots : ONPU_MAX_SLOTS;
+}
 
 /* The views and parameters of the instructions. */
 static inline const struct npu_view *plan_view(const struct plan *plan, int32_t index)

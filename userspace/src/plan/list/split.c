@@ -127,7 +127,7 @@ static void drop_tokens(struct plan *plan, size_t begin, size_t cut, int from, i
 
 bool plan_pause(struct plan *plan)
 {
-	uint32_t slots = plan->caps->max_slots ? plan->caps->max_slots : ONPU_MAX_SLOTS;
+	uint32_t slots = plan_max_slots(plan);
 	size_t now = plan->list.views.uses + plan->list.params.uses;
 
 	if (now - plan->list.paused_at < slots / 4)

@@ -26,14 +26,17 @@ static void lower_range(struct plan *plan)
 	plan->report.failed |= plan->report.refused > 0;
 }
 
-int plan_range(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out, uint64_t *cycles)
+int plan_places(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out)
 {
 	plan->list.hazards = hazards_create();
 	plan->report.nodes = wnn_calloc(plan->count + 1, sizeof(*plan->report.nodes));
 	if (!plan->list.hazards || !plan->report.nodes)
 		plan_nomem(plan);
-	if (plan->report.failed || values_place(plan, live_out, num_live_out))
-		return -1;
+	return plan->report.failed || values_place(plan, live_out, num_live_out) ? -1 : 0;
+}
+
+int plan_nodes(struct plan *plan, uint64_t *cycles)
+{
 	lower_range(plan);
 	if (!plan->report.failed)
 		plan_finish(plan);

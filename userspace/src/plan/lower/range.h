@@ -6,12 +6,15 @@
 #include "plan/list/plan.h"
 
 /*
- * Fills in a plan that has a graph, a range and the capabilities of a device, and sets *cycles to what
- * it takes by the cost model. Values of live_out are read after the program. -1: plan->report.failed, and
- * the nodes that failed are noted in plan->report.refusals.
+ * The first half: where values lie, for a plan that has a graph, a range and the capabilities of a device.
+ * Values of live_out are read after the program. -1: plan->report.failed.
  */
-int plan_range(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out,
-	       uint64_t *cycles);
+int plan_places(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
+/*
+ * The second half: the instructions; sets *cycles to what they take by the cost model. -1: plan->report.failed,
+ * and the nodes that failed are noted in plan->report.refusals.
+ */
+int plan_nodes(struct plan *plan, uint64_t *cycles);
 /* Frees what a plan holds, but not the plan itself. */
 void plan_release(struct plan *plan);
 

@@ -18,6 +18,9 @@ struct npu_view values_view(struct plan *plan, const struct ir_value *value);
  * the bits of an element of it.
  */
 uint64_t values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2]);
+/* Whether a value is loaded and stored, rather than kept in SRAM; and whether it is read after the program. */
+bool values_in_memory(const struct plan *plan, const struct ir_value *value);
+bool values_live_out(const struct plan *plan, const struct ir_value *value);
 /* True when one lies inside the other, so that moving data between them is no work. */
 bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b);
 const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *count);

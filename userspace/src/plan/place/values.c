@@ -422,6 +422,16 @@ struct npu_view values_view(struct plan *plan, const struct ir_value *value)
 	return view;
 }
 
+bool values_in_memory(const struct plan *plan, const struct ir_value *value)
+{
+	return plan->values->place[values_root(plan, value->id)].base != NPU_BASE_NONE;
+}
+
+bool values_live_out(const struct plan *plan, const struct ir_value *value)
+{
+	return plan->values->place[value->id].live_out;
+}
+
 bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b)
 {
 	return plan->values->place[a->id].parent == b->id ||

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+/* Groups of nodes that run by blocks: the same bits as without, and less memory traffic. */
+#include "fixture.h"
+#include "nodes.h"
+
+#include <string.h>
+
+enum { SIZE_64K = 1, SIZE_512K = 2 };
+
+static int64_t bytes_of(const struct ir_value *value)
+{
+	return ir_type_bytes(&value->type);
+}
+
+/* ---- images */
+
+struct image {
+	struct ir_value *value;
+	enum ir_layout layout;
+};
+
+static int64_t side(const struct image *image, int axis)
+{
+	return ir_type_dim(&image->value->type, (image->layout == IR_NHWC ? 1 : 2) + axis);
+}
+
+static int64_t channels(const struct image *image)
+{
+	return ir_type_dim(&image->value->type, image->layout == IR_NHWC ? 3 : 1);
+}
+
+static void image_dims(const struct image *image, int64_t c, int64_t h, int64_t w, int64_t *dims)
+{
+	const int64_t n = ir_type_dim(&image->value->type, 0);
+	const int64_t nchw[4] = { n, c, h, w }, nhwc[4] = { n, h, w, c };
+
+	memcpy(dims, image->layout == IR_NHWC ? nhwc : nchw, sizeof(nchw));
+}
+
+static struct image image_input(struct test_graph *t, enum ir_layout layout, enum ir_dtype dtype,
+				int64_t n, int64_t c, int64_t h, int64_t w)
+{
+	const int64_t nchw[4] = { n, c, h, w }, nhwc[4] = { n, h, w, c };
+
+	return (struct image){ add_operand(t, dtype, 4, layout == IR_NHWC ? nhwc : nchw, false),
+			       layout };
+}
+
+static int64_t window_out(int64_t in, int64_t taps, const uint32_t *padding, uint32_t stride,
+			  uint32_t dilation)
+{
+	return (in + padding[0] + padding[1] - (taps - 1) * dilation - 1) / stride + 1;
+}
+
+/* A convolution, depthwise with co 0, of any padding, stride and dilation of its rows. */
+static struct image conv(struct test_graph *t, struct image in, int64_t co, int64_t taps,
+			 uint32_t stride, uint32_t dilation, uint32_t above, uint32_t below)
+{
+	uint32_t side_pad = (uint32_t)(taps / 2);
+	union ir_attrs attrs = { .conv = { .groups = 1,
+					   .layout = in.layout,
+					   .filter_layout = IR_OIHW,
+					   .padding = { above, below, side_pad, side_pad },
+					   .strides = { stride, 1 },
+					   .dilations = { dilation, 1 },
+					   .act = { .kind = IR_RELU } } };
+	enum ir_dtype dtype = in.value->type.dtype;
+	int64_t filter[4] = { co, channels(&in), taps, taps }, dims[4];
+	struct ir_value *operands[3] = { in.value };
+
+	if (!co) {
+		attrs.conv.groups = (uint32_t)channels(&in);
+		filter[0] = co = channels(&in);
+		filter[1] = 1;
+	}
+	operands[1] = add_operand(t, dtype, 4, filter, true);
+	operands[2] = add_operand(t, dtype, 1, &co, true);
+	image_dims(&in, co, window_out(side(&in, 0), taps, attrs.conv.padding, stride, dilation),
+		   side(&in, 1) + 2 * side_pad - taps + 1, dims);
+	return (struct image){
+		add_node(t, IR_OP_CONV, operands, 3, dtype, 4, dims, &attrs)->results[0], in.layout
+	};
+}
+
+static struct image pool(struct test_graph *t, struct image in, enum ir_pool kind, uint32_t taps,
+			 uint32_t stride, uint32_t padding)
+{
+	union ir_attrs attrs = { .pool = { .kind = kind,
+					   .window = { taps, taps },
+					   .padding = { padding, padding, padding, padding },
+					   .strides = { stride, stride },
+					   .dilations = { 1, 1 },
+					   .layout = in.layout } };
+	int64_t dims[4];
+
+	image_dims(&in, channels(&in),
+		   window_out(side(&in, 0), taps, attrs.pool.padding, stride, 1),
+		   window_out(side(&in, 1), taps, attrs.pool.padding, stride, 1), dims);
+	return (struct image){ add_node(t, IR_OP_POOL, &in.value, 1, in.value->type.dtype, 4, dims,
+					&attrs)
+				       ->results[0],
+			       in.layout };
+}
+
+/* What the program moves is less than inputs, outputs and `inner` bytes of what lies between them. */
+static void check_traffic(struct test_graph *t, void *state, int size, int64_t inner)
+{
+	struct traffic traffic = count_traffic(t, state, size);
+	uint64_t outer = 0;
+
+	for (uint32_t i = 0; i < t->num_inputs; i++)
+		outer += (uint64_t)bytes_of(t->input[i]);
+	for (uint32_t i = 0; i < t->num_outputs; i++)
+		outer += (uint64_t)bytes_of(t->output[i]);
+	assert_true(traffic.loaded + traffic.stored < outer + (uint64_t)inner);
+}
+
+/* Wide in the middle, as in MobileNetV2: what lies between is never stored. */
+static void test_bottleneck(void **state)
+{
+	for (int layout = IR_NCHW; layout <= IR_NHWC; layout++) {
+		struct test_graph t;
+		struct image in, out;
+		int64_t inner;
+
+		random_seed(700 + layout);
+		graph_init(&t);
+		t.tolerance = 1e-4;
+		in = image_input(&t, layout, IR_F32, 1, 8, 64, 32);
+		out = conv(&t, in, 48, 1, 1, 1, 0, 0);
+		inner = bytes_of(out.value);
+		out = conv(&t, out, 0, 3, 1, 1, 1, 1);
+		out = conv(&t, out, 8, 1, 1, 1, 0, 0);
+		out.value = node_binary(&t, IR_ADD, out.value, in.value);
+		add_output(&t, out.value);
+		check_graph(&t, *state);
+		check_traffic(&t, *state, SIZE_64K, inner);
+		assert_true(check_preempted(&t, *state, SIZE_64K) < UINT32_MAX);
+		assert_true(check_split(&t, *state, SIZE_64K, 200) > 1);
+		graph_free(&t);
+	}
+}
+
+/* Of several pictures each runs through many nodes before the next. */
+static void test_batch(void **state)
+{
+	struct test_graph t;
+	struct image image;
+	int64_t inner = 0;
+
+	random_seed(720);
+	graph_init(&t);
+	t.tolerance = 1e-4;
+	image = image_input(&t, IR_NCHW, IR_F32, 6, 4, 24, 24);
+	for (int i = 0; i < 5; i++) {
+		image = conv(&t, image, i % 2 ? 0 : 16, 3, 1, 1, 1, 1);
+		inner += bytes_of(image.value);
+	}
+	add_output(&t, image.value);
+	check_graph(&t, *state);
+	check_traffic(&t, *state, SIZE_512K, inner);
+	graph_free(&t);
+}
+
+static struct image random_layer(struct test_graph *t, struct image in)
+{
+	uint32_t taps = between(1, 3), stride = random_below(4) ? 1 : 2, dilation = between(1, 2);
+	uint32_t above = random_below(3), below = random_below(3);
+
+	switch (random_below(6)) {
+	case 0:
+		return pool(t, in, random_below(2) ? IR_POOL_MAX : IR_POOL_AVERAGE, taps, stride,
+			    taps / 2);
+	case 1:
+		in.value = node_unary(t, IR_ABS, in.value);
+		return in;
+	case 2:
+		in.value = node_binary(t, IR_MAX, in.value, node_unary(t, IR_NEG, in.value));
+		return in;
+	case 3:
+		return conv(t, in, 0, taps, stride, dilation, above, below);
+	default:
+		return conv(t, in, between(4, 24), taps, stride, dilation, above, below);
+	}
+}
+
+static void test_random_images(void **state)
+{
+	for (int i = 0; i < 24; i++) {
+		struct test_graph t;
+		struct image image, branch;
+
+		random_seed(740 + i);
+		graph_init(&t);
+		t.tolerance = 1e-3;
+		image = image_input(&t, random_below(2), IR_F32, between(1, 3), between(1, 12),
+				    between(20, 60), between(8, 40));
+		for (int layer = 0; layer < 4 && t.num_inputs + 6 < MAX_DATA; layer++) {
+			if (side(&image, 0) < 8 || side(&image, 1) < 4)
+				break;
+			branch = image;
+			image = random_layer(&t, image);
+			/* Branches that meet again. */
+			if (!random_below(3)) {
+				branch = conv(&t, branch, 6, 1, 1, 1, 0, 0);
+				if (side(&branch, 0) == side(&image, 0) &&
+				    side(&branch, 1) == side(&image, 1))
+					image.value = node_concat(&t, image.value, branch.value,
+								  image.layout == IR_NHWC ? 3 : 1);
+				else
+					add_output(&t, branch.value);
+			}
+		}
+		add_output(&t, image.value);
+		check_graph(&t, *state);
+		graph_free(&t);
+	}
+}
+
+/* ---- rows */
+
+/* Scores of all tokens with all others are never stored. */
+static void test_attention(void **state)
+{
+	static const enum ir_dtype types[] = { IR_F32, IR_F16 };
+
+	for (int i = 0; i < 2; i++) {
+		const int64_t q_dims[3] = { 3, 192, 16 }, k_dims[3] = { 3, 16, 192 };
+		struct ir_value *scores, *weights, *mask;
+		struct test_graph t;
+		int64_t inner;
+
+		random_seed(760 + i);
+		graph_init(&t);
+		t.tolerance = types[i] == IR_F16 ? 1e-2 : 1e-4;
+		scores = node_matmul(&t, add_operand(&t, types[i], 3, q_dims, false),
+				     add_operand(&t, types[i], 3, k_dims, false));
+		mask = add_operand(&t, types[i], 2, (int64_t[]){ 192, 192 }, false);
+		scores = node_binary(&t, IR_ADD, scores, mask);
+		weights = node_softmax(&t, scores, 2);
+		inner = bytes_of(weights) * 4;
+		add_output(&t,
+			   node_matmul(&t, weights, add_operand(&t, types[i], 3, q_dims, false)));
+		check_graph(&t, *state);
+		check_traffic(&t, *state, SIZE_64K, inner);
+		graph_free(&t);
+	}
+}
+
+/* Softmax down the columns needs all rows at once. */
+static void test_columns(void **state)
+{
+	struct ir_value *value;
+	struct test_graph t;
+
+	random_seed(780);
+	graph_init(&t);
+	t.tolerance = 1e-4;
+	value = node_matmul(&t, add_operand(&t, IR_F32, 2, (int64_t[]){ 96, 40 }, false),
+			    add_operand(&t, IR_F32, 2, (int64_t[]){ 40, 300 }, true));
+	value = node_softmax(&t, node_unary(&t, IR_TANH, value), 0);
+	add_output(&t, node_unary(&t, IR_ABS, value));
+	check_graph(&t, *state);
+	graph_free(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bottleneck),    cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_random_images), cmocka_unit_test(test_attention),
+		cmocka_unit_test(test_columns),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}

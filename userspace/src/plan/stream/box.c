@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+/* Which part of its operands each operator needs for a part of its result. */
+#include "plan/stream/box.h"
+
+#include <string.h>
+
+struct box box_whole(const struct ir_type *type)
+{
+	struct box box = { { 0 }, { 0 } };
+
+	for (uint32_t i = 0; i < type->rank; i++)
+		box.dim[i] = ir_type_dim(type, i);
+	return box;
+}
+
+static bool axis_is_whole(const struct box *box, const struct ir_type *type, uint32_t axis)
+{
+	return box->dim[axis] == ir_type_dim(type, axis);
+}
+
+bool box_is_whole(const struct box *box, const struct ir_type *type)
+{
+	for (uint32_t i = 0; i < type->rank; i++)
+		if (!axis_is_whole(box, type, i))
+			return false;
+	return true;
+}
+
+bool box_equal(const struct box *a, const struct box *b, uint32_t rank)
+{
+	return !memcmp(a->begin, b->begin, rank * sizeof(*a->begin)) &&
+	       !memcmp(a->dim, b->dim, rank * sizeof(*a->dim));
+}
+
+struct box box_union(const struct box *a, const struct box *b, uint32_t rank)
+{
+	struct box box = *a;
+
+	for (uint32_t i = 0; i < rank; i++) {
+		int64_t end_a = a->begin[i] + a->dim[i], end_b = b->begin[i] + b->dim[i];
+
+		if (b->begin[i] < box.begin[i])
+			box.begin[i] = b->begin[i];
+		box.dim[i] = (end_a > end_b ? end_a : end_b) - box.begin[i];
+	}
+	return box;
+}
+
+int64_t box_elements(const struct box *box, uint32_t rank)
+{
+	int64_t count = 1;
+
+	for (uint32_t i = 0; i < rank; i++)
+		count *= box->dim[i];
+	return count;
+}
+
+/* ---- operands that are aligned with the result's last dims, and repeated where theirs are 1 */
+
+static bool broadcast_part(const struct ir_type *from, const struct ir_type *to,
+			   const struct box *result, struct box *part)
+{
+	*part = box_whole(from);
+	for (uint32_t i = 0; i < from->rank; i++) {
+		uint32_t at = to->rank - from->rank + i;
+
+		if (ir_type_dim(from, i) == ir_type_dim(to, at)) {
+			part->begin[i] = result->begin[at];
+			part->dim[i] = result->dim[at];
+		} else if (ir_type_dim(from, i) != 1 && !axis_is_whole(result, to, at)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ---- rows of images under a window */
+
+struct window {
+	uint32_t rows, columns, channels; /* axes */
+	int64_t taps, step, dilation, padding[2];
+};
+
+static void window_axes(struct window *w, enum ir_layout layout)
+{
+	w->rows = layout == IR_NHWC ? 1 : 2;
+	w->columns = w->rows + 1;
+	w->channels = layout == IR_NHWC ? 3 : 1;
+}
+
+static bool is_conv(const struct ir_node *node)
+{
+	return node->op == IR_OP_CONV || node->op == IR_OP_QCONV;
+}
+
+static struct window window_of(const struct ir_node *node)
+{
+	const struct ir_conv_attrs *conv = &node->attrs.conv;
+	const struct ir_pool_attrs *pool = &node->attrs.pool;
+	struct window w;
+
+	if (is_conv(node)) {
+		uint32_t axis = ir_filter_axes(conv->filter_layout)[2];
+
+		window_axes(&w, conv->layout);
+		w.taps = ir_type_dim(&node->operands[1]->type, axis);
+		w.step = conv->strides[0];
+		w.dilation = conv->dilations[0];
+		w.padding[0] = conv->padding[0];
+		w.padding[1] = conv->padding[1];
+	} else {
+		window_axes(&w, pool->layout);
+		w.taps = pool->window[0];
+		w.step = pool->strides[0];
+		w.dilation = pool->dilations[0];
+		w.padding[0] = pool->padding[0];
+		w.padding[1] = pool->padding[1];
+	}
+	return w;
+}
+
+/* The rows under the window: those of the operand, and the padding before and behind them. */
+static void window_rows(const struct ir_node *node, const struct window *w,
+			const struct box *result, int64_t *begin, int64_t *rows, int64_t padding[2])
+{
+	int64_t all = ir_type_dim(&node->operands[0]->type, w->rows);
+	int64_t first = result->begin[w->rows] * w->step - w->padding[0];
+	int64_t end =
+		first + (result->dim[w->rows] - 1) * w->step + (w->taps - 1) * w->dilation + 1;
+
+	padding[0] = first < 0 ? -first : 0;
+	padding[1] = end > all ? end - all : 0;
+	*begin = first + padding[0];
+	*rows = end - padding[1] - *begin;
+}
+
+static bool window_part(const struct ir_node *node, const struct box *result, struct box *part)
+{
+	const struct ir_type *to = &node->results[0]->type;
+	struct window w = window_of(node);
+	int64_t padding[2];
+
+	if (!axis_is_whole(result, to, w.columns) || !axis_is_whole(result, to, w.channels))
+		return false;
+	*part = box_whole(&node->operands[0]->type);
+	part->begin[0] = result->begin[0];
+	part->dim[0] = result->dim[0];
+	if (axis_is_whole(result, to, w.rows))
+		return true;
+	window_rows(node, &w, result, &part->begin[w.rows], &part->dim[w.rows], padding);
+	return part->dim[w.rows] > 0;
+}
+
+static bool conv_part(const struct ir_node *node, uint32_t i, const struct box *result,
+		      struct box *part)
+{
+	if (node->attrs.conv.transposed)
+		return false;
+	if (!i)
+		return window_part(node, result, part);
+	*part = box_whole(&node->operands[i]->type);
+	return true;
+}
+
+/* ---- matrix products */
+
+/* Batch dims are aligned on the right and repeated; `row` is the operand's axis of rows, or none. */
+static bool factor_part(const struct ir_type *from, const struct ir_type *to,
+			const struct box *result, bool rows, bool transposed, struct box *part)
+{
+	*part = box_whole(from);
+	if (from->rank < 2 || !axis_is_whole(result, to, to->rank - 1))
+		return false;
+	for (uint32_t i = 0; i + 2 < from->rank; i++) {
+		uint32_t at = to->rank - from->rank + i;
+
+		if (ir_type_dim(from, i) == 1)
+			continue;
+		part->begin[i] = result->begin[at];
+		part->dim[i] = result->dim[at];
+	}
+	if (rows) {
+		uint32_t axis = from->rank - (transposed ? 1 : 2);
+
+		part->begin[axis] = result->begin[to->rank - 2];
+		part->dim[axis] = result->dim[to->rank - 2];
+	}
+	return true;
+}
+
+static bool matmul_part(const struct ir_node *node, uint32_t i, const struct box *result,
+			struct box *part)
+{
+	const struct ir_type *from = &node->operands[i]->type, *to = &node->results[0]->type;
+
+	if (to->rank < 2)
+		return false;
+	if (!i)
+		return factor_part(from, to, result, true, node->attrs.matmul.a_transpose, part);
+	if (i == 1 && node->op != IR_OP_WMATMUL)
+		return factor_part(from, to, result, false, false, part);
+	if (i < 4 && node->op == IR_OP_WMATMUL) {
+		*part = box_whole(from);
+		return axis_is_whole(result, to, to->rank - 1);
+	}
+	return broadcast_part(from, to, result, part);
+}
+
+/* ---- the others */
+
+static bool row_part(const struct ir_node *node, uint32_t i, const struct box *result,
+		     uint32_t whole, struct box *part)
+{
+	const struct ir_type *to = &node->results[0]->type;
+
+	for (uint32_t axis = 0; axis < to->rank; axis++)
+		if ((whole >> axis & 1) && !axis_is_whole(result, to, axis))
+			return false;
+	*part = i ? box_whole(&node->operands[i]->type) : *result;
+	return true;
+}
+
+static uint32_t norm_axes(const struct ir_node *node)
+{
+	const struct ir_norm_attrs *norm = &node->attrs.norm;
+	uint32_t axes = 0;
+
+	if (node->op == IR_OP_BATCHNORM)
+		return 1u << norm->axis;
+	for (uint32_t i = 0; i < norm->num_axes; i++)
+		axes |= 1u << norm->axes[i];
+	return axes;
+}
+
+static bool concat_part(const struct ir_node *node, uint32_t i, const struct box *result,
+			struct box *part)
+{
+	uint32_t axis = node->attrs.axis;
+
+	if (!axis_is_whole(result, &node->results[0]->type, axis))
+		return false;
+	*part = *result;
+	part->dim[axis] = ir_type_dim(&node->operands[i]->type, axis);
+	return true;
+}
+
+bool box_operand(const struct ir_node *node, uint32_t i, const struct box *result, struct box *part)
+{
+	switch (node->op) {
+	case IR_OP_CONV:
+	case IR_OP_QCONV:
+		return conv_part(node, i, result, part);
+	case IR_OP_POOL:
+		return window_part(node, result, part);
+	case IR_OP_MATMUL:
+	case IR_OP_QMATMUL:
+	case IR_OP_WMATMUL:
+		return matmul_part(node, i, result, part);
+	case IR_OP_UNARY:
+	case IR_OP_BINARY:
+	case IR_OP_COMPARE:
+	case IR_OP_WHERE:
+	case IR_OP_CAST:
+	case IR_OP_QUANTIZE:
+	case IR_OP_DEQUANTIZE:
+	case IR_OP_QUNARY:
+	case IR_OP_QBINARY:
+		return broadcast_part(&node->operands[i]->type, &node->results[0]->type, result,
+				      part);
+	case IR_OP_SOFTMAX:
+		return row_part(node, i, result, 1u << node->attrs.axis, part);
+	case IR_OP_BATCHNORM:
+	case IR_OP_LAYERNORM:
+		return row_part(node, i, result, norm_axes(node), part);
+	case IR_OP_CONCAT:
+		return concat_part(node, i, result, part);
+	default:
+		return false;
+	}
+}
+
+uint32_t box_row_axis(const struct ir_node *node)
+{
+	return is_conv(node) || node->op == IR_OP_POOL ? window_of(node).rows : UINT32_MAX;
+}
+
+union ir_attrs box_attrs(const struct ir_node *node, const struct box *result)
+{
+	union ir_attrs attrs = node->attrs;
+	int64_t begin, rows, padding[2];
+	struct window w;
+
+	if (box_row_axis(node) == UINT32_MAX)
+		return attrs;
+	w = window_of(node);
+	if (axis_is_whole(result, &node->results[0]->type, w.rows))
+		return attrs;
+	window_rows(node, &w, result, &begin, &rows, padding);
+	for (int i = 0; i < 2; i++) {
+		if (is_conv(node))
+			attrs.conv.padding[i] = (uint32_t)padding[i];
+		else
+			attrs.pool.padding[i] = (uint32_t)padding[i];
+	}
+	return attrs;
+}

@@ -1,0 +1,671 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which nodes are streamed together, and in which blocks. The estimate is coarse: the busiest engine, and
+ * what of the others a block cannot hide. Whether a group is worth it is seen when it is planned.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/stream/stream.h"
+#include "util/malloc.h"
+
+#define MAX_BLOCKS 128
+/* Of the SRAM, for the values between nodes; kernels need the rest. */
+#define SRAM_SHARE(bytes) ((bytes) / 8 * 5)
+
+/* Nodes of a group, in order. */
+struct set {
+	uint32_t node[STREAM_MAX_NODES], num;
+};
+
+/* Cycles of the engines; dma: both of them together. */
+struct load {
+	uint64_t mxu, vpu, dma;
+};
+
+struct finder {
+	const struct plan *plan;
+	uint32_t *group; /* by node of the range: union-find */
+	uint32_t *last;	 /* by value id: 1 + last node of the range that uses it */
+	uint32_t *uses;	 /* by value id: in the range */
+};
+
+static const struct ir_node *node_at(const struct finder *f, uint32_t n)
+{
+	return f->plan->graph->nodes[f->plan->first + n];
+}
+
+static bool in_range(const struct finder *f, const struct ir_node *node)
+{
+	return node && node->id >= f->plan->first && node->id < f->plan->first + f->plan->count;
+}
+
+static bool contains(const struct set *set, uint32_t n)
+{
+	for (uint32_t i = 0; i < set->num; i++)
+		if (set->node[i] == n)
+			return true;
+	return false;
+}
+
+/* Whether the node's result lies inside of the group alone. */
+static bool is_internal(const struct finder *f, const struct set *set, const struct ir_value *value)
+{
+	return in_range(f, value->def) && contains(set, value->def->id - f->plan->first) &&
+	       value != node_at(f, set->node[set->num - 1])->results[0];
+}
+
+/* ---- what a part of a node costs */
+
+static uint64_t lanes_of(const struct finder *f, int64_t elements)
+{
+	return wnn_div_up((uint64_t)elements, f->plan->caps->lanes);
+}
+
+static uint32_t unary_factor(int kind)
+{
+	return kind == IR_UNARY_NONE ? 0 : kind <= IR_ROUND_EVEN || kind >= IR_LEAKY_RELU ? 1 : 4;
+}
+
+static void product_load(const struct finder *f, const struct ir_node *node, const struct box *box,
+			 struct load *load)
+{
+	const struct npu_caps *caps = f->plan->caps;
+	const struct ir_type *to = &node->results[0]->type;
+	uint64_t elements = (uint64_t)box_elements(box, to->rank), n, k, groups = 1;
+	uint8_t dtype = plan_dtype(node->operands[0]->type.dtype);
+
+	if (box_row_axis(node) != UINT32_MAX) {
+		const struct ir_conv_attrs *conv = &node->attrs.conv;
+		const uint8_t *axes = ir_filter_axes(conv->filter_layout);
+		const struct ir_type *filter = &node->operands[1]->type;
+
+		groups = conv->groups;
+		n = (uint64_t)ir_type_dim(filter, axes[0]) / (conv->transposed ? 1 : groups);
+		k = (uint64_t)(ir_type_dim(filter, axes[1]) * ir_type_dim(filter, axes[2]) *
+			       ir_type_dim(filter, axes[3]));
+	} else {
+		const struct ir_type *a = &node->operands[0]->type;
+
+		n = (uint64_t)ir_type_dim(to, to->rank - 1);
+		k = (uint64_t)ir_type_dim(a, a->rank - (node->attrs.matmul.a_transpose ? 2 : 1));
+	}
+	if (groups > 1 && n == 1)
+		load->vpu += lanes_of(f, (int64_t)(elements * k));
+	else
+		load->mxu += plan_cost_mma(caps, groups, elements / n / groups, n, k, dtype);
+	load->vpu += lanes_of(f, (int64_t)elements);
+}
+
+static void node_load(const struct finder *f, const struct ir_node *node, const struct box *box,
+		      struct load *load)
+{
+	int64_t elements = box_elements(box, node->results[0]->type.rank);
+
+	switch (node->op) {
+	case IR_OP_CONV:
+	case IR_OP_QCONV:
+	case IR_OP_MATMUL:
+	case IR_OP_QMATMUL:
+	case IR_OP_WMATMUL:
+		product_load(f, node, box, load);
+		break;
+	case IR_OP_POOL:
+		load->vpu += lanes_of(f, elements * node->attrs.pool.window[0] *
+						 node->attrs.pool.window[1]);
+		break;
+	case IR_OP_UNARY:
+		load->vpu += lanes_of(f, elements) * unary_factor(node->attrs.unary.kind);
+		break;
+	case IR_OP_BINARY:
+		load->vpu +=
+			lanes_of(f, elements) * (1 + unary_factor(node->attrs.binary.act.kind));
+		break;
+	case IR_OP_SOFTMAX:
+	case IR_OP_BATCHNORM:
+	case IR_OP_LAYERNORM:
+		load->vpu += lanes_of(f, elements) * 8;
+		break;
+	case IR_OP_CONCAT:
+		break;
+	default:
+		load->vpu += lanes_of(f, elements);
+	}
+}
+
+static uint64_t part_bytes(const struct ir_value *value, const struct box *box)
+{
+	return (uint64_t)box_elements(box, value->type.rank) * ir_dtype_bits(value->type.dtype) / 8;
+}
+
+/* ---- blocks of a group */
+
+/* Parts of the results of a set for one block; `used` is false for what no other node needs. */
+struct parts {
+	struct box box[STREAM_MAX_NODES];
+	bool used[STREAM_MAX_NODES];
+};
+
+static uint32_t index_in(const struct finder *f, const struct set *set,
+			 const struct ir_value *value)
+{
+	uint32_t n = value->def->id - f->plan->first, i = 0;
+
+	while (set->node[i] != n)
+		i++;
+	return i;
+}
+
+/* From the part of the last result back to all others; false when an operator cannot be cut so. */
+static bool find_parts(const struct finder *f, const struct set *set, const struct box *last,
+		       struct parts *parts)
+{
+	memset(parts->used, 0, sizeof(parts->used));
+	parts->box[set->num - 1] = *last;
+	parts->used[set->num - 1] = true;
+	for (uint32_t i = set->num; i-- > 0;) {
+		const struct ir_node *node = node_at(f, set->node[i]);
+
+		if (!parts->used[i])
+			return false;
+		for (uint32_t k = 0; k < node->num_operands; k++) {
+			const struct ir_value *value = node->operands[k];
+			struct box part;
+			uint32_t at;
+
+			if (!value)
+				continue;
+			if (!box_operand(node, k, &parts->box[i], &part))
+				return false;
+			if (!is_internal(f, set, value))
+				continue;
+			at = index_in(f, set, value);
+			parts->box[at] = parts->used[at] ? box_union(&parts->box[at], &part,
+								     value->type.rank) :
+							   part;
+			parts->used[at] = true;
+		}
+	}
+	return true;
+}
+
+static bool in_memory(const struct finder *f, const struct ir_value *value)
+{
+	return values_in_memory(f->plan, value);
+}
+
+/* Work of all engines on a block. */
+static void block_load(const struct finder *f, const struct set *set, const struct parts *parts,
+		       struct load *load)
+{
+	uint64_t bytes = 0;
+	const struct ir_value *result = node_at(f, set->node[set->num - 1])->results[0];
+
+	for (uint32_t i = 0; i < set->num; i++) {
+		const struct ir_node *node = node_at(f, set->node[i]);
+
+		node_load(f, node, &parts->box[i], load);
+		for (uint32_t k = 0; k < node->num_operands; k++) {
+			const struct ir_value *value = node->operands[k];
+			struct box part;
+
+			if (value && !is_internal(f, set, value) && in_memory(f, value) &&
+			    box_operand(node, k, &parts->box[i], &part))
+				bytes += part_bytes(value, &part);
+		}
+	}
+	if (in_memory(f, result))
+		bytes += part_bytes(result, &parts->box[set->num - 1]);
+	load->dma += bytes / f->plan->caps->dma_bytes_per_cycle;
+}
+
+/* Of each node of a set: the last that uses its result. */
+static void find_ends(const struct finder *f, const struct set *set, uint32_t *end)
+{
+	for (uint32_t i = 0; i < set->num; i++) {
+		const struct ir_node *node = node_at(f, set->node[i]);
+
+		end[i] = i;
+		for (uint32_t k = 0; k < node->num_operands; k++)
+			if (node->operands[k] && is_internal(f, set, node->operands[k]))
+				end[index_in(f, set, node->operands[k])] = i;
+	}
+}
+
+/* Bytes of values between nodes at a time when blocks follow each other by `lag` nodes. */
+static uint64_t alive_bytes(const struct finder *f, const struct set *set,
+			    const struct parts *parts, const uint32_t *end, uint32_t lag)
+{
+	uint64_t at[STREAM_MAX_NODES] = { 0 }, most = 0;
+
+	for (uint32_t i = 0; i + 1 < set->num; i++) {
+		const struct ir_value *value = node_at(f, set->node[i])->results[0];
+
+		/* All blocks fall into one period of `lag` nodes. */
+		for (uint32_t t = i; t <= end[i]; t++)
+			at[t % lag] += plan_align(part_bytes(value, &parts->box[i]));
+	}
+	for (uint32_t t = 0; t < lag; t++)
+		if (at[t] > most)
+			most = at[t];
+	return most;
+}
+
+struct blocks {
+	int64_t block[IR_MAX_RANK];
+	uint64_t num, cycles;
+	uint32_t lag;
+};
+
+static uint64_t max3(const struct load *load)
+{
+	uint64_t most = load->mxu > load->vpu ? load->mxu : load->vpu;
+
+	return load->dma / 2 > most ? load->dma / 2 : most;
+}
+
+/* The busiest engine, and what the others do before and behind it, in all but long chains. */
+static uint64_t time_of(const struct load *load, uint64_t overlapped)
+{
+	uint64_t most = max3(load), all = load->mxu + load->vpu + load->dma / 2;
+
+	return most + (all - most) / overlapped;
+}
+
+/* The parts of an inner block, which has neighbours on both sides. */
+static void middle_block(const struct ir_type *type, const int64_t *block, struct box *box)
+{
+	*box = (struct box){ { 0 }, { 0 } };
+	for (uint32_t i = 0; i < type->rank; i++) {
+		uint64_t count = wnn_div_up((uint64_t)ir_type_dim(type, i), (uint64_t)block[i]);
+
+		box->begin[i] = count > 2 ? block[i] : 0;
+		box->dim[i] = block[i];
+	}
+}
+
+static uint64_t count_blocks(const struct ir_type *type, const int64_t *block)
+{
+	uint64_t count = 1;
+
+	for (uint32_t i = 0; i < type->rank; i++)
+		count *= wnn_div_up((uint64_t)ir_type_dim(type, i), (uint64_t)block[i]);
+	return count;
+}
+
+static bool try_blocks(const struct finder *f, const struct set *set, const int64_t *block,
+		       struct blocks *best)
+{
+	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
+	struct blocks b = { .num = count_blocks(type, block), .lag = 0 };
+	uint64_t room = SRAM_SHARE((uint64_t)f->plan->caps->sram_bytes);
+	uint32_t end[STREAM_MAX_NODES];
+	struct load load = { 0 };
+	struct parts parts;
+	struct box box;
+
+	middle_block(type, block, &box);
+	if (b.num > MAX_BLOCKS || !find_parts(f, set, &box, &parts))
+		return false;
+	find_ends(f, set, end);
+	while (++b.lag <= set->num && alive_bytes(f, set, &parts, end, b.lag) > room)
+		;
+	if (b.lag > set->num)
+		return true;
+	block_load(f, set, &parts, &load);
+	load.mxu *= b.num;
+	load.vpu *= b.num;
+	load.dma *= b.num;
+	b.cycles = time_of(&load, b.lag < set->num ? b.num : 1);
+	memcpy(b.block, block, sizeof(b.block));
+	if (b.cycles < best->cycles)
+		*best = b;
+	return true;
+}
+
+/* The axes to cut: images and rows of images; else all but the last, as for products and softmax. */
+static uint32_t cut_axes(const struct finder *f, const struct set *set)
+{
+	const struct ir_node *last = node_at(f, set->node[set->num - 1]);
+	uint32_t rank = last->results[0]->type.rank;
+
+	for (uint32_t i = 0; i < set->num; i++) {
+		uint32_t axis = box_row_axis(node_at(f, set->node[i]));
+
+		if (axis != UINT32_MAX)
+			return 1u | 1u << axis;
+	}
+	return rank ? (1u << (rank - 1)) - 1 : 0;
+}
+
+/* Cuts the outermost dims first: nothing is computed twice there. */
+static bool choose_blocks(const struct finder *f, const struct set *set, struct blocks *best)
+{
+	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
+	uint32_t axes = cut_axes(f, set);
+	int64_t block[IR_MAX_RANK];
+
+	best->cycles = UINT64_MAX;
+	for (uint32_t i = 0; i < type->rank; i++)
+		block[i] = ir_type_dim(type, i);
+	for (uint32_t axis = 0; axis < type->rank; axis++)
+		while ((axes >> axis & 1) && block[axis] > 1) {
+			uint64_t whole = (uint64_t)ir_type_dim(type, axis);
+			uint64_t parts = wnn_div_up(whole, (uint64_t)block[axis]) + 1;
+
+			while (wnn_div_up(whole, parts) == (uint64_t)block[axis])
+				parts++;
+			block[axis] = (int64_t)wnn_div_up(whole, parts);
+			if (!try_blocks(f, set, block, best))
+				break;
+		}
+	return best->cycles != UINT64_MAX;
+}
+
+/* ---- growing groups */
+
+static uint32_t find_group(struct finder *f, uint32_t n)
+{
+	while (f->group[n] != n)
+		n = f->group[n] = f->group[f->group[n]];
+	return n;
+}
+
+/* Nodes of the group, in order; false when there are too many. */
+static bool collect(struct finder *f, uint32_t group, struct set *set, uint32_t from, uint32_t to)
+{
+	for (uint32_t n = from; n <= to; n++) {
+		if (find_group(f, n) != group)
+			continue;
+		if (set->num == STREAM_MAX_NODES)
+			return false;
+		set->node[set->num++] = n;
+	}
+	return true;
+}
+
+/* One result leaves the set, which is that of its last node; and each node belongs to it whole. */
+static bool is_closed(const struct finder *f, const struct set *set)
+{
+	for (uint32_t i = 0; i < set->num; i++) {
+		const struct ir_node *node = node_at(f, set->node[i]);
+		const struct ir_value *value = node->results[0];
+		uint32_t inside = 0;
+
+		if (node->num_results != 1)
+			return false;
+		if (i + 1 == set->num)
+			return true;
+		for (uint32_t j = i + 1; j < set->num; j++) {
+			const struct ir_node *user = node_at(f, set->node[j]);
+
+			for (uint32_t k = 0; k < user->num_operands; k++)
+				inside += user->operands[k] == value;
+		}
+		if (inside != f->uses[value->id] || values_live_out(f->plan, value))
+			return false;
+	}
+	return false;
+}
+
+/* What the set takes without blocks; SRAM has what the plan has kept there. */
+static uint64_t unstreamed(const struct finder *f, const struct set *set)
+{
+	uint64_t cycles = 0;
+
+	for (uint32_t i = 0; i < set->num; i++) {
+		const struct ir_node *node = node_at(f, set->node[i]);
+		struct set one = { .node = { set->node[i] }, .num = 1 };
+		struct parts parts;
+		struct load load = { 0 };
+
+		parts.box[0] = box_whole(&node->results[0]->type);
+		block_load(f, &one, &parts, &load);
+		cycles += time_of(&load, 8);
+	}
+	return cycles;
+}
+
+static uint64_t set_cycles(const struct finder *f, const struct set *set)
+{
+	struct blocks blocks;
+
+	if (set->num > 1 && choose_blocks(f, set, &blocks))
+		return blocks.cycles;
+	return unstreamed(f, set);
+}
+
+/* Takes the nodes that make and use a value into one group, if that should be faster. */
+static void try_merge(struct finder *f, const struct ir_value *value)
+{
+	uint32_t def = value->def->id - f->plan->first, last = f->last[value->id];
+	uint32_t groups[STREAM_MAX_NODES], num = 0, from = 0, to = f->plan->count - 1;
+	struct set all = { .num = 0 };
+	struct blocks blocks;
+	uint64_t apart = 0;
+
+	for (uint32_t n = def; n < last; n++) {
+		const struct ir_node *node = node_at(f, n);
+		bool touches = n == def;
+
+		for (uint32_t k = 0; k < node->num_operands; k++)
+			touches |= node->operands[k] == value;
+		for (uint32_t i = 0; touches && i < num; i++)
+			touches = groups[i] != find_group(f, n);
+		if (touches && num < STREAM_MAX_NODES)
+			groups[num++] = find_group(f, n);
+	}
+	if (num < 2)
+		return;
+	from = def > STREAM_MAX_NODES * 2 ? def - STREAM_MAX_NODES * 2 : 0;
+	if (last + STREAM_MAX_NODES * 2 < to)
+		to = last + STREAM_MAX_NODES * 2;
+	for (uint32_t i = 0; i < num; i++) {
+		struct set one = { .num = 0 };
+
+		if (!collect(f, groups[i], &one, from, to))
+			return;
+		apart += set_cycles(f, &one);
+	}
+	for (uint32_t n = from; n <= to; n++)
+		for (uint32_t i = 0; i < num; i++)
+			if (find_group(f, n) == groups[i]) {
+				if (all.num == STREAM_MAX_NODES)
+					return;
+				all.node[all.num++] = n;
+			}
+	if (!is_closed(f, &all) || !choose_blocks(f, &all, &blocks) || blocks.cycles >= apart)
+		return;
+	for (uint32_t i = 1; i < num; i++)
+		f->group[groups[i]] = groups[0];
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct ir_value *x = *(const struct ir_value *const *)a,
+			      *y = *(const struct ir_value *const *)b;
+	int64_t bx = ir_type_bytes(&x->type), by = ir_type_bytes(&y->type);
+
+	return bx != by ? (bx < by ? 1 : -1) : x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int merge_all(struct finder *f)
+{
+	const struct plan *plan = f->plan;
+	const struct ir_value **values = wnn_calloc(plan->count + 1, sizeof(*values));
+	uint32_t num = 0;
+
+	if (!values)
+		return -1;
+	for (uint32_t n = 0; n < plan->count; n++) {
+		const struct ir_node *node = node_at(f, n);
+
+		if (node->num_results == 1 && !values_live_out(plan, node->results[0]) &&
+		    f->last[node->results[0]->id])
+			values[num++] = node->results[0];
+	}
+	qsort(values, num, sizeof(*values), by_bytes);
+	for (uint32_t i = 0; i < num; i++)
+		try_merge(f, values[i]);
+	wnn_free(values);
+	return 0;
+}
+
+/* Block number `block` of a result, in row-major order. */
+static void block_at(const struct ir_type *type, const int64_t *size, uint64_t block,
+		     struct box *box)
+{
+	*box = (struct box){ { 0 }, { 0 } };
+	for (uint32_t i = type->rank; i-- > 0;) {
+		int64_t whole = ir_type_dim(type, i), at;
+		uint64_t count = wnn_div_up((uint64_t)whole, (uint64_t)size[i]);
+
+		at = (int64_t)(block % count) * size[i];
+		block /= count;
+		box->begin[i] = at;
+		box->dim[i] = whole - at < size[i] ? whole - at : size[i];
+	}
+}
+
+bool stream_parts(const struct plan *plan, const struct stream_group *group, uint64_t block,
+		  struct box *box)
+{
+	struct finder f = { .plan = plan };
+	struct set set = { .num = group->num_nodes };
+	struct parts parts;
+	struct box last;
+
+	memcpy(set.node, group->nodes, set.num * sizeof(*set.node));
+	block_at(&node_at(&f, set.node[set.num - 1])->results[0]->type, group->block, block, &last);
+	if (!find_parts(&f, &set, &last, &parts))
+		return false;
+	memcpy(box, parts.box, set.num * sizeof(*box));
+	return true;
+}
+
+/* Whether each block can be computed by itself; sets how far the blocks are apart. */
+static bool settle_group(const struct plan *plan, struct stream_group *group)
+{
+	const struct finder f = { .plan = plan };
+	uint64_t room = SRAM_SHARE((uint64_t)plan->caps->sram_bytes);
+	uint32_t end[STREAM_MAX_NODES];
+	struct set set = { .num = group->num_nodes };
+	struct parts parts;
+
+	memcpy(set.node, group->nodes, set.num * sizeof(*set.node));
+	find_ends(&f, &set, end);
+	/* Not all of them are like that in the middle, which was looked at. */
+	for (uint64_t b = 0; b < group->num_blocks; b++)
+		if (!stream_parts(plan, group, b, parts.box))
+			return false;
+	if (!stream_parts(plan, group, group->num_blocks / 2, parts.box))
+		return false;
+	for (group->lag = 1; group->lag <= set.num; group->lag++)
+		if (alive_bytes(&f, &set, &parts, end, group->lag) <= room)
+			return true;
+	return false;
+}
+
+bool stream_resize(const struct plan *plan, struct stream_group *group, bool finer)
+{
+	const struct finder f = { .plan = plan };
+	const struct ir_type *type =
+		&node_at(&f, group->nodes[group->num_nodes - 1])->results[0]->type;
+	struct stream_group changed = *group;
+	struct set set = { .num = group->num_nodes };
+	uint32_t axis = type->rank, axes;
+
+	memcpy(set.node, group->nodes, set.num * sizeof(*set.node));
+	axes = cut_axes(&f, &set);
+	while (axis-- > 0) {
+		uint64_t whole = (uint64_t)ir_type_dim(type, axis),
+			 parts = wnn_div_up(whole, (uint64_t)group->block[axis]);
+
+		if (!(axes >> axis & 1) || (finer ? group->block[axis] == 1 : parts == 1))
+			continue;
+		parts = finer ? parts * 2 : parts / 2;
+		changed.block[axis] = (int64_t)wnn_div_up(whole, parts < whole ? parts : whole);
+		changed.num_blocks = count_blocks(type, changed.block);
+		if (changed.num_blocks > MAX_BLOCKS || !settle_group(plan, &changed))
+			return false;
+		*group = changed;
+		return true;
+	}
+	return false;
+}
+
+static int take_group(struct finder *f, uint32_t root, struct stream_groups *out)
+{
+	struct set set = { .num = 0 };
+	struct stream_group *group = &out->groups[out->num];
+	struct blocks blocks;
+	uint32_t to = root;
+
+	for (uint32_t n = 0; n < f->plan->count; n++)
+		if (find_group(f, n) == root)
+			to = n;
+	if (!collect(f, root, &set, 0, to) || !is_closed(f, &set) ||
+	    !choose_blocks(f, &set, &blocks))
+		return 0;
+	group->nodes = wnn_malloc(set.num * sizeof(*group->nodes));
+	if (!group->nodes)
+		return -1;
+	memcpy(group->nodes, set.node, set.num * sizeof(*group->nodes));
+	group->num_nodes = set.num;
+	memcpy(group->block, blocks.block, sizeof(group->block));
+	group->num_blocks = blocks.num;
+	if (!settle_group(f->plan, group)) {
+		wnn_free(group->nodes);
+		return 0;
+	}
+	for (uint32_t i = 0; i < set.num; i++)
+		out->of_node[set.node[i]] = out->num;
+	out->num++;
+	return 0;
+}
+
+int stream_find(const struct plan *plan, struct stream_groups *out)
+{
+	struct finder f = { .plan = plan };
+	uint32_t *grouped = wnn_calloc(plan->count + 1, sizeof(*grouped));
+	int ret = -1;
+
+	f.group = wnn_calloc(plan->count + 1, sizeof(*f.group));
+	f.last = wnn_calloc(plan->graph->num_values + 1, sizeof(*f.last));
+	f.uses = wnn_calloc(plan->graph->num_values + 1, sizeof(*f.uses));
+	out->groups = wnn_calloc(plan->count + 1, sizeof(*out->groups));
+	out->of_node = wnn_malloc((plan->count + 1) * sizeof(*out->of_node));
+	if (f.group && f.last && f.uses && out->groups && out->of_node && grouped) {
+		for (uint32_t n = 0; n < plan->count; n++) {
+			const struct ir_node *node = node_at(&f, n);
+
+			f.group[n] = n;
+			out->of_node[n] = STREAM_NO_GROUP;
+			for (uint32_t k = 0; k < node->num_operands; k++)
+				if (node->operands[k]) {
+					f.uses[node->operands[k]->id]++;
+					f.last[node->operands[k]->id] = n + 1;
+				}
+		}
+		ret = merge_all(&f);
+		for (uint32_t n = 0; !ret && n < plan->count; n++)
+			grouped[find_group(&f, n)]++;
+		for (uint32_t n = 0; !ret && n < plan->count; n++)
+			if (grouped[n] > 1)
+				ret = take_group(&f, n, out);
+	}
+	wnn_free(f.group);
+	wnn_free(f.last);
+	wnn_free(f.uses);
+	wnn_free(grouped);
+	return ret;
+}
+
+void stream_groups_release(struct stream_groups *groups)
+{
+	for (uint32_t i = 0; i < groups->num; i++)
+		wnn_free(groups->groups[i].nodes);
+	wnn_free(groups->groups);
+	wnn_free(groups->of_node);
+	memset(groups, 0, sizeof(*groups));
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT
+/* The graph of a range in which groups of nodes stand once for each block. */
+#include "plan/stream/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/malloc.h"
+
+/* A node of a group in one block. */
+struct part {
+	uint64_t when, block;
+	uint32_t node; /* in the group */
+};
+
+struct maker {
+	const struct plan *plan;
+	const struct stream_groups *groups;
+	struct stream_graph *out;
+	size_t cap_nodes, cap_values;
+	struct ir_value **value; /* by id in the old graph */
+	uint32_t origin;	 /* node of the range that is being made */
+	bool failed;
+	/* Of the group at hand: */
+	const struct stream_group *group;
+	struct box *box;	/* by block and node: part of the result */
+	struct ir_value **made; /* by block and node */
+	uint64_t *grid;		/* blocks along each axis of the result */
+};
+
+static const struct ir_node *node_at(const struct maker *m, uint32_t n)
+{
+	return m->plan->graph->nodes[m->plan->first + n];
+}
+
+static int grow(struct maker *m, uint32_t **array, size_t *cap, size_t need)
+{
+	size_t want = *cap;
+	uint32_t *grown;
+
+	if (need <= want)
+		return 0;
+	while (want < need)
+		want = want ? 2 * want : 64;
+	grown = wnn_realloc(*array, want * sizeof(**array));
+	if (!grown) {
+		m->failed = true;
+		return -1;
+	}
+	*array = grown;
+	*cap = want;
+	return 0;
+}
+
+/* `old`: the value of the old graph that this is, or NULL for a part. */
+static void note_value(struct maker *m, const struct ir_value *value, const struct ir_value *old)
+{
+	if (!value || grow(m, &m->out->value, &m->cap_values, value->id + 1)) {
+		m->failed = true;
+		return;
+	}
+	m->out->value[value->id] = old ? old->id : UINT32_MAX;
+}
+
+static struct ir_value *add_node(struct maker *m, const struct ir_node *like, enum ir_op op,
+				 struct ir_value **operands, uint32_t num_operands,
+				 const struct ir_type *type, const union ir_attrs *attrs)
+{
+	struct ir_node *node;
+
+	for (uint32_t i = 0; i < num_operands; i++)
+		if (!operands[i] && (op == IR_OP_SLICE || op == IR_OP_CONCAT))
+			m->failed = true;
+	if (m->failed)
+		return NULL;
+	node = ir_add_node(m->out->graph, op, operands, num_operands, type, 1, attrs, like->label,
+			   like->source);
+	if (!node || grow(m, &m->out->node, &m->cap_nodes, node->id + 1)) {
+		m->failed = true;
+		return NULL;
+	}
+	m->out->node[node->id] = m->origin;
+	note_value(m, node->results[0], NULL);
+	return node->results[0];
+}
+
+/* A value from outside of the group in the new graph. */
+static struct ir_value *outer_value(struct maker *m, const struct ir_value *old)
+{
+	struct ir_value **value = &m->value[old->id];
+
+	if (*value || m->failed)
+		return *value;
+	*value = old->kind == IR_VALUE_RESULT ? ir_add_input(m->out->graph, "", &old->type) :
+						ir_copy_leaf(m->out->graph, old);
+	note_value(m, *value, old);
+	return *value;
+}
+
+static struct ir_type part_type(const struct ir_type *type, const struct box *box)
+{
+	return ir_type_make(type->dtype, type->rank, box->dim);
+}
+
+/* The part `box` of a value that begins at `origin` of the whole. */
+static struct ir_value *slice(struct maker *m, const struct ir_node *like, struct ir_value *value,
+			      const struct box *box, const int64_t *origin)
+{
+	union ir_attrs attrs;
+	struct ir_type type = part_type(&value->type, box);
+
+	memset(&attrs, 0, sizeof(attrs));
+	for (uint32_t i = 0; i < type.rank; i++) {
+		attrs.slice.starts[i] = (uint32_t)(box->begin[i] - origin[i]);
+		attrs.slice.strides[i] = 1;
+	}
+	return add_node(m, like, IR_OP_SLICE, &value, 1, &type, &attrs);
+}
+
+/* ---- nodes outside of groups */
+
+static void copy_node(struct maker *m, const struct ir_node *node)
+{
+	struct ir_value **operands = wnn_calloc(node->num_operands + 1, sizeof(*operands));
+	struct ir_type *types = wnn_calloc(node->num_results + 1, sizeof(*types));
+	struct ir_node *copy = NULL;
+
+	for (uint32_t i = 0; operands && i < node->num_operands; i++)
+		if (node->operands[i])
+			operands[i] = outer_value(m, node->operands[i]);
+	for (uint32_t i = 0; types && i < node->num_results; i++)
+		types[i] = node->results[i]->type;
+	if (operands && types && !m->failed)
+		copy = ir_add_node(m->out->graph, node->op, operands, node->num_operands, types,
+				   node->num_results, &node->attrs, node->label, node->source);
+	wnn_free(operands);
+	wnn_free(types);
+	if (!copy || grow(m, &m->out->node, &m->cap_nodes, copy->id + 1)) {
+		m->failed = true;
+		return;
+	}
+	m->out->node[copy->id] = m->origin;
+	for (uint32_t i = 0; i < node->num_results; i++) {
+		m->value[node->results[i]->id] = copy->results[i];
+		note_value(m, copy->results[i], node->results[i]);
+	}
+}
+
+/* ---- groups */
+
+/* Which node of the group makes a value; num_nodes: none. */
+static uint32_t maker_of(const struct maker *m, const struct ir_value *value)
+{
+	for (uint32_t i = 0; i < m->group->num_nodes; i++)
+		if (node_at(m, m->group->nodes[i])->results[0] == value)
+			return i;
+	return m->group->num_nodes;
+}
+
+static struct ir_value *part_operand(struct maker *m, const struct part *part, uint32_t k)
+{
+	uint32_t num = m->group->num_nodes;
+	const struct ir_node *node = node_at(m, m->group->nodes[part->node]);
+	const struct ir_value *old = node->operands[k];
+	struct box *box = &m->box[part->block * num], want;
+	static const int64_t origin[IR_MAX_RANK];
+	struct ir_value *value;
+	uint32_t at;
+
+	if (!old || !box_operand(node, k, &box[part->node], &want))
+		return NULL;
+	at = maker_of(m, old);
+	if (at < num) {
+		value = m->made[part->block * num + at];
+		if (box_equal(&want, &box[at], old->type.rank) || m->failed)
+			return value;
+		return slice(m, node, value, &want, box[at].begin);
+	}
+	value = outer_value(m, old);
+	if (box_is_whole(&want, &old->type) || m->failed)
+		return value;
+	return slice(m, node, value, &want, origin);
+}
+
+static void make_part(struct maker *m, const struct part *part)
+{
+	uint32_t n = m->group->nodes[part->node], num = m->group->num_nodes;
+	const struct ir_node *node = node_at(m, n);
+	const struct box *box = &m->box[part->block * num + part->node];
+	struct ir_value **operands = wnn_calloc(node->num_operands + 1, sizeof(*operands));
+	struct ir_type type = part_type(&node->results[0]->type, box);
+	union ir_attrs attrs = box_attrs(node, box);
+
+	m->origin = n;
+	m->failed |= !operands;
+	for (uint32_t k = 0; k < node->num_operands && !m->failed; k++)
+		operands[k] = part_operand(m, part, k);
+	if (!m->failed)
+		m->made[part->block * num + part->node] =
+			add_node(m, node, node->op, operands, node->num_operands, &type, &attrs);
+	wnn_free(operands);
+}
+
+/* Results of the blocks, joined along one axis after the other, the innermost first. */
+static void join_blocks(struct maker *m)
+{
+	uint32_t num = m->group->num_nodes, last = m->group->nodes[num - 1];
+	const struct ir_node *node = node_at(m, last);
+	struct ir_type type = part_type(&node->results[0]->type, &m->box[num - 1]);
+	uint64_t count = m->group->num_blocks;
+	struct ir_value **parts = wnn_calloc(count, sizeof(*parts));
+
+	m->origin = last;
+	m->failed |= !parts;
+	for (uint64_t b = 0; b < count && !m->failed; b++)
+		parts[b] = m->made[b * num + num - 1];
+	for (uint32_t axis = type.rank; axis-- > 0;) {
+		union ir_attrs attrs;
+
+		if (m->grid[axis] == 1)
+			continue;
+		memset(&attrs, 0, sizeof(attrs));
+		attrs.axis = axis;
+		count /= m->grid[axis];
+		for (uint64_t i = 0; i < count && !m->failed; i++) {
+			struct ir_value **from = &parts[i * m->grid[axis]];
+			struct ir_type joined = from[0]->type;
+
+			joined.dim[axis].value = ir_type_dim(&node->results[0]->type, axis);
+			parts[i] = add_node(m, node, IR_OP_CONCAT, from, (uint32_t)m->grid[axis],
+					    &joined, &attrs);
+		}
+	}
+	if (!m->failed) {
+		m->value[node->results[0]->id] = parts[0];
+		note_value(m, parts[0], node->results[0]);
+	}
+	wnn_free(parts);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	if (x->when != y->when)
+		return x->when < y->when ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static void make_group(struct maker *m, const struct stream_group *group)
+{
+	const struct ir_type *type =
+		&node_at(m, group->nodes[group->num_nodes - 1])->results[0]->type;
+	uint64_t count = group->num_blocks * group->num_nodes, grid[IR_MAX_RANK];
+	struct part *parts = wnn_calloc(count, sizeof(*parts));
+
+	m->group = group;
+	m->grid = grid;
+	m->box = wnn_calloc(count, sizeof(*m->box));
+	m->made = wnn_calloc(count, sizeof(*m->made));
+	m->failed |= !parts || !m->box || !m->made;
+	for (uint32_t i = 0; i < type->rank; i++)
+		grid[i] = wnn_div_up((uint64_t)ir_type_dim(type, i), (uint64_t)group->block[i]);
+	for (uint64_t b = 0; b < group->num_blocks && !m->failed; b++)
+		stream_parts(m->plan, group, b, &m->box[b * group->num_nodes]);
+	for (uint64_t i = 0; i < count && !m->failed; i++) {
+		uint32_t node = (uint32_t)(i % group->num_nodes);
+		uint64_t block = i / group->num_nodes;
+
+		parts[i] = (struct part){ block * group->lag + node, block, node };
+	}
+	if (!m->failed)
+		qsort(parts, count, sizeof(*parts), by_time);
+	for (uint64_t i = 0; i < count && !m->failed; i++)
+		make_part(m, &parts[i]);
+	if (!m->failed)
+		join_blocks(m);
+	wnn_free(parts);
+	wnn_free(m->box);
+	wnn_free(m->made);
+}
+
+int stream_build(const struct plan *plan, const struct stream_groups *groups,
+		 const uint32_t *live_out, uint32_t num_live_out, struct stream_graph *out)
+{
+	struct maker m = { .plan = plan, .groups = groups, .out = out };
+
+	m.value = wnn_calloc(plan->graph->num_values + 1, sizeof(*m.value));
+	out->graph = ir_graph_create();
+	out->live_out = wnn_calloc(num_live_out + 1, sizeof(*out->live_out));
+	m.failed = !m.value || !out->graph || !out->live_out;
+	for (uint32_t n = 0; n < plan->count && !m.failed; n++) {
+		uint32_t g = groups->of_node[n];
+		const struct stream_group *group = g == STREAM_NO_GROUP ? NULL : &groups->groups[g];
+
+		m.origin = n;
+		if (!group || group->dropped)
+			copy_node(&m, node_at(&m, n));
+		else if (n == group->nodes[group->num_nodes - 1])
+			make_group(&m, group);
+	}
+	for (uint32_t i = 0; i < num_live_out && !m.failed; i++)
+		out->live_out[i] = m.value[live_out[i]]->id;
+	wnn_free(m.value);
+	return m.failed ? -1 : 0;
+}
+
+void stream_graph_release(struct stream_graph *graph)
+{
+	ir_graph_destroy(graph->graph);
+	wnn_free(graph->node);
+	wnn_free(graph->value);
+	wnn_free(graph->live_out);
+	memset(graph, 0, sizeof(*graph));
+}
