@@ -125,6 +125,7 @@ static struct plan plan_of(const struct source *source)
 {
 	struct plan plan = source->fresh;
 
+	plan.eager = source->stream.eager;
 	if (source->stream.graph) {
 		plan.graph = source->stream.graph;
 		plan.first = 0;

@@ -265,6 +265,22 @@ static void count_loads(const struct contract_tile *t, uint64_t *a_loads, uint64
 	*b_loads = g * n * t->steps * (t->b_slots >= b_turn ? 1 : places);
 }
 
+/*
+ * What it costs that the next node waits for the first tile. How much of that matters depends on what is
+ * around the node, so each level of eagerness is tried for the plan as a whole.
+ */
+static uint64_t waiting(const struct plan *plan, bool mma, uint64_t compute, uint64_t post)
+{
+	switch (plan->eager) {
+	case 0:
+		return 0;
+	case 1:
+		return mma ? compute / 8 : compute + post;
+	default:
+		return (compute + post) / 4;
+	}
+}
+
 static void estimate(const struct plan *plan, const struct contract *c, struct contract_tile *t,
 		     const struct contract_cost *cost)
 {
@@ -288,7 +304,8 @@ static void estimate(const struct plan *plan, const struct contract *c, struct c
 	if (c->weights)
 		vpu += b_loads * (ONPU_CYCLES_VECTOR +
 				  t->wide_bytes / plan_dtype_bytes(c->b.dtype) / plan->caps->lanes);
-	t->cycles = max_of(max_of(dma, mxu), vpu);
+	t->cycles = max_of(max_of(dma, mxu), vpu) +
+		    waiting(plan, mma, t->steps * cost->compute, cost->post);
 	/* Issue and slot fetches of the command processor. */
 	if (c->a_here)
 		a_loads = 0;

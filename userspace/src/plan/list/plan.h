@@ -183,10 +183,14 @@ struct plan_nodes {
 	struct npu_refusals *refusals;
 };
 
+#define PLAN_EAGERNESS 3
+
 struct plan {
 	const struct npu_caps *caps;
 	const struct ir_graph *graph;
 	uint32_t first, count; /* range of nodes */
+	/* How much kernels give for a short first tile, with which the next node can begin; below PLAN_EAGERNESS. */
+	uint8_t eager;
 	struct plan_list list;
 	struct plan_constants constants;
 	struct plan_sram sram;

@@ -20,37 +20,50 @@ struct search {
 	uint64_t *apart; /* cycles of each group's nodes by themselves; 0: it was looked at */
 	struct stream_graph best;
 	uint64_t cycles; /* of the best, or without any */
+	uint8_t eager;	 /* of the candidates */
 	uint64_t room;	 /* nodes that may still be planned */
 };
 
 /*
- * Plans the groups as they are; true when they are the best so far. Those whose program would be cut into jobs,
- * which then run in the order of emission, are never.
+ * Cycles of a graph that was made for the range, or of the range itself; UINT64_MAX when it does not compile, or
+ * would be cut into jobs, which run in the order of emission.
  */
+static uint64_t simulate(struct search *s, const struct stream_graph *graph, uint8_t eager)
+{
+	struct plan plan = *s->fresh;
+	uint64_t cycles;
+
+	if (graph->graph) {
+		plan.graph = graph->graph;
+		plan.first = 0;
+		plan.count = graph->graph->num_nodes;
+	}
+	plan.constants.dry = true;
+	plan.eager = eager;
+	s->room -= s->room < plan.count ? s->room : plan.count;
+	if (plan_places(&plan, graph->graph ? graph->live_out : s->live_out, s->num_live_out) ||
+	    plan_nodes(&plan, &cycles) ||
+	    plan.list.views.num + plan.list.params.num >= plan_max_slots(&plan))
+		cycles = UINT64_MAX;
+	plan_release(&plan);
+	return cycles;
+}
+
+/* Plans the groups as they are; true when they are the best so far. */
 static bool try_groups(struct search *s)
 {
 	struct stream_graph graph = { .graph = NULL };
-	struct plan plan = *s->fresh;
 	uint64_t cycles = UINT64_MAX;
 
-	if (!stream_build(s->fresh, &s->groups, s->live_out, s->num_live_out, &graph)) {
-		plan.graph = graph.graph;
-		plan.first = 0;
-		plan.count = graph.graph->num_nodes;
-		plan.constants.dry = true;
-		s->room -= s->room < plan.count ? s->room : plan.count;
-		if (plan_places(&plan, graph.live_out, s->num_live_out) ||
-		    plan_nodes(&plan, &cycles) ||
-		    plan.list.views.num + plan.list.params.num >= plan_max_slots(&plan))
-			cycles = UINT64_MAX;
-		plan_release(&plan);
-	}
+	if (!stream_build(s->fresh, &s->groups, s->live_out, s->num_live_out, &graph))
+		cycles = simulate(s, &graph, s->eager);
 	if (cycles >= s->cycles) {
 		stream_graph_release(&graph);
 		return false;
 	}
 	stream_graph_release(&s->best);
 	s->best = graph;
+	s->best.eager = s->eager;
 	s->cycles = cycles;
 	return true;
 }
@@ -75,9 +88,28 @@ static void improve_group(struct search *s, struct stream_group *group)
 		}
 }
 
-static void search(struct search *s)
+/* Other eagerness for the best, which the next candidates have, too. */
+static void search_eagerness(struct search *s)
+{
+	for (uint8_t eager = 0; eager < PLAN_EAGERNESS; eager++) {
+		uint64_t cycles;
+
+		if (eager == s->best.eager)
+			continue;
+		cycles = simulate(s, &s->best, eager);
+		if (cycles >= s->cycles)
+			continue;
+		s->best.eager = eager;
+		s->cycles = cycles;
+	}
+	s->eager = s->best.eager;
+}
+
+static void search_groups(struct search *s)
 {
 	try_groups(s);
+	if (s->room)
+		search_eagerness(s);
 	/* The longest first: time for this is limited. */
 	for (uint32_t done = 0; done < s->groups.num && s->room; done++) {
 		uint32_t next = 0;
@@ -95,6 +127,7 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 {
 	struct plan known = *fresh, plan;
 	struct search s = { .live_out = live_out, .num_live_out = num_live_out };
+	bool planned;
 
 	/* Why a candidate fails is nobody's concern. */
 	known.report.refusals = NULL;
@@ -102,15 +135,19 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	s.room = SEARCH_NODES;
 	plan = known;
 	plan.constants.dry = true;
-	if (!plan_places(&plan, live_out, num_live_out) && !stream_find(&plan, &s.groups) &&
-	    s.groups.num && !plan_nodes(&plan, &s.cycles))
+	planned = !plan_places(&plan, live_out, num_live_out) && !stream_find(&plan, &s.groups) &&
+		  (s.groups.num || plan.count <= SEARCH_NODES / PLAN_EAGERNESS) &&
+		  !plan_nodes(&plan, &s.cycles);
+	if (planned && s.groups.num)
 		s.apart = wnn_calloc(s.groups.num, sizeof(*s.apart));
 	if (s.apart) {
 		for (uint32_t n = 0; n < plan.count; n++)
 			if (s.groups.of_node[n] != STREAM_NO_GROUP)
 				s.apart[s.groups.of_node[n]] += plan.report.nodes[n].est_cycles;
-		search(&s);
+		search_groups(&s);
 	}
+	if (planned && plan.count <= SEARCH_NODES / PLAN_EAGERNESS)
+		search_eagerness(&s);
 	wnn_free(s.apart);
 	stream_groups_release(&s.groups);
 	plan_release(&plan);

@@ -54,6 +54,7 @@ struct stream_graph {
 	uint32_t *node;	 /* by node: index in the range of the one that it is a part of */
 	uint32_t *value; /* by value id: id in the old graph, UINT32_MAX for parts */
 	uint32_t *live_out;
+	uint8_t eager; /* with which it was planned best */
 };
 
 /* -1 without memory; to be released in any case. */
@@ -62,7 +63,7 @@ int stream_build(const struct plan *plan, const struct stream_groups *groups,
 void stream_graph_release(struct stream_graph *graph);
 
 /*
- * stream_search - find the groups with which a range takes the least time by the cost model
+ * stream_search - find the groups, and the eagerness, with which a range takes the least time
  * @fresh: a graph, a range and the capabilities of a device; not planned
  * @out: the graph with them; its graph is NULL when streaming does not help, or memory runs out
  */
