@@ -107,8 +107,10 @@ static void measure_extras(const struct contract *c, struct contract_tile *t)
 			if (extra->mem.dim[i] > 1)
 				distinct *= t->grid[i];
 		t->extra_slots[e] = distinct > 1 ? 2 : 1;
-		t->extra_bytes[e] =
-			extra_tile_bytes(extra, t->tile, plan_dtype_bytes(extra->mem.dtype));
+		t->extra_bytes[e] = extra->here ?
+					    0 :
+					    extra_tile_bytes(extra, t->tile,
+							     plan_dtype_bytes(extra->mem.dtype));
 		t->scaled_bytes[e] = extra->scale == 1 ? 0 : extra_tile_bytes(extra, t->tile, 4);
 		t->bytes += t->extra_bytes[e] * t->extra_slots[e] + t->scaled_bytes[e];
 	}

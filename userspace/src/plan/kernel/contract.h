@@ -27,6 +27,7 @@ enum { CB_G, CB_KH, CB_KW, CB_K, CB_N };
 struct contract_extra {
 	struct npu_view mem; /* over the result's dims, extent 1 where it repeats */
 	float scale;	     /* it is multiplied by this first (in float32) when not 1 */
+	bool here;	     /* in SRAM, used where it lies; contract_emit() finds out */
 };
 
 struct contract_post {

@@ -357,6 +357,8 @@ static void load_extra(struct contract_state *st, struct event *e, uint32_t i)
 	int64_t dim[CD_RANK];
 	bool hit;
 
+	if (extra->here)
+		return;
 	e->extra[i] = pool_get(&st->extra[i], extra_key(extra, e), &hit);
 	if (hit)
 		return;
@@ -552,8 +554,9 @@ static struct npu_view extra_operand(struct contract_state *st, const struct eve
 	struct npu_view view, scaled;
 	int64_t dim[CD_RANK];
 
-	extra_part(extra, e, dim);
-	view = view_sram(e->extra[i], extra->mem.dtype, CD_RANK, dim, extra->mem.stride);
+	view = extra_part(extra, e, dim);
+	if (!extra->here)
+		view = view_sram(e->extra[i], extra->mem.dtype, CD_RANK, dim, extra->mem.stride);
 	if (extra->scale == 1)
 		return spread(&view, e->dim);
 	scaled = view_sram(st->scaled[i], ONPU_DT_F32, CD_RANK, dim, extra->mem.stride);
@@ -733,6 +736,9 @@ static void find_resident(struct contract *c)
 	c->out_here = c->out.base == NPU_BASE_NONE &&
 		      !(c->a_here && views_share_window(&c->out, &c->a)) &&
 		      !(c->b_here && views_share_window(&c->out, &c->b));
+	for (uint32_t i = 0; i < c->num_extras; i++)
+		c->extra[i].here = c->extra[i].mem.base == NPU_BASE_NONE &&
+				   !(c->out_here && views_share_window(&c->out, &c->extra[i].mem));
 }
 
 bool contract_prepare(struct plan *plan, const struct contract *c, struct contract_prepared *p)

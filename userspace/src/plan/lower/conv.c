@@ -178,6 +178,19 @@ static void set_conv_geometry(struct contract *c, const struct ir_conv_attrs *at
 	}
 }
 
+/* The other operand of the addition behind it, if there is one. */
+static void add_residual(struct plan *plan, struct contract *c, const struct ir_node *conv,
+			 const struct ir_node *add)
+{
+	const struct ir_conv_attrs *attrs = &conv->attrs.conv;
+	bool first = add->operands[0] == conv->results[0];
+	struct npu_view other =
+		image_view(plan, add->operands[first], attrs->layout, attrs->groups);
+
+	add_extra(c, ONPU_OP_VADD, &other, 1);
+	add_activation(c, &add->attrs.binary.act);
+}
+
 static void set_float(struct plan *plan, struct contract *c, const struct ir_node *node)
 {
 	bool half = c->a.dtype == ONPU_DT_F16;
@@ -288,7 +301,7 @@ static float *set_integer(struct plan *plan, struct contract *c, const struct ir
 	return filter;
 }
 
-void lower_conv(struct plan *plan, const struct ir_node *node)
+static void emit_conv(struct plan *plan, const struct ir_node *node, const struct ir_node *add)
 {
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;
 	struct contract c = { .acc_dtype = ONPU_DT_F32 };
@@ -304,6 +317,8 @@ void lower_conv(struct plan *plan, const struct ir_node *node)
 		filter = set_integer(plan, &c, node);
 	else
 		set_float(plan, &c, node);
+	if (add)
+		add_residual(plan, &c, node, add);
 	if (plan->report.failed) {
 		wnn_free(filter);
 		return;
@@ -315,6 +330,16 @@ void lower_conv(struct plan *plan, const struct ir_node *node)
 		contract_emit(plan, &c);
 	}
 	wnn_free(filter);
+}
+
+void lower_conv(struct plan *plan, const struct ir_node *node)
+{
+	emit_conv(plan, node, NULL);
+}
+
+void lower_conv_add(struct plan *plan, const struct ir_node *conv, const struct ir_node *add)
+{
+	emit_conv(plan, conv, add);
 }
 
 /* ---- pools */

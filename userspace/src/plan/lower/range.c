@@ -2,9 +2,24 @@
 /* Plans the nodes of a range one after the other. */
 #include "plan/lower/range.h"
 
+#include "plan/lower/lower.h"
 #include "plan/operators.h"
 #include "plan/place/place.h"
 #include "util/malloc.h"
+
+/* Of two joined nodes the first does the work, when the second one's operands are there. */
+static void lower_node(struct plan *plan, uint32_t i)
+{
+	const struct ir_node *node = plan->graph->nodes[plan->first + i];
+	uint32_t joined = values_joined(plan, i);
+
+	if (joined == NOT_JOINED) {
+		plan_operators[node->op].lower(plan, node);
+	} else if (joined < i) {
+		plan->report.node = joined;
+		lower_conv_add(plan, plan->graph->nodes[plan->first + joined], node);
+	}
+}
 
 static void lower_range(struct plan *plan)
 {
@@ -18,7 +33,7 @@ static void lower_range(struct plan *plan)
 		plan->list.at_boundary = true;
 		residents_begin(plan);
 		if (npu_supports(node, plan->caps, &reason))
-			plan_operators[node->op].lower(plan, node);
+			lower_node(plan, i);
 		else
 			plan_fail(plan, "%s", reason.text);
 		plan_refuse(plan);

@@ -18,6 +18,13 @@ struct npu_view values_view(struct plan *plan, const struct ir_value *value);
  * the bits of an element of it.
  */
 uint64_t values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2]);
+#define NOT_JOINED UINT32_MAX
+/*
+ * A convolution whose result only another one is added to is computed by the node of that addition, with the
+ * other operand as one more operand of its own: for each of the two nodes, the index of the other in the range, or
+ * NOT_JOINED.
+ */
+uint32_t values_joined(const struct plan *plan, uint32_t node);
 /* Whether a value is loaded and stored, rather than kept in SRAM; and whether it is read after the program. */
 bool values_in_memory(const struct plan *plan, const struct ir_value *value);
 bool values_live_out(const struct plan *plan, const struct ir_value *value);

@@ -355,7 +355,12 @@ int residents_choose(struct plan *plan)
 	for (uint32_t n = 0; ok && n < plan->count; n++) {
 		const struct ir_node *node = plan->graph->nodes[plan->first + n];
 
+		uint32_t joined = values_joined(plan, n);
+
 		ask_node(&ch, node);
+		/* An addition may be a convolution as well. */
+		if (joined != NOT_JOINED && joined < n)
+			node = plan->graph->nodes[plan->first + joined];
 		ch.need[n] = need_of(plan, node);
 	}
 	if (ok)

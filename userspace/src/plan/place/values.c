@@ -16,6 +16,7 @@ void values_destroy(struct plan_values *values)
 		return;
 	wnn_free(values->place);
 	wnn_free(values->scratch);
+	wnn_free(values->joined);
 	wnn_free(values->bindings);
 	wnn_free(values->resident);
 	wnn_free(values->node_base);
@@ -226,6 +227,81 @@ static void attach_expand(struct plan *plan, const struct ir_node *node)
 	set_strides(t, to->type.rank, stride);
 }
 
+/* ---- convolutions that are computed with the addition behind them */
+
+static bool is_joining_add(const struct ir_node *add, const struct ir_value *sum)
+{
+	const struct ir_value *other;
+
+	if (add->op != IR_OP_BINARY || add->attrs.binary.kind != IR_ADD)
+		return false;
+	other = add->operands[add->operands[0] == sum];
+	return other != sum && other->type.dtype == IR_F32 &&
+	       ir_type_same_shape(&other->type, &sum->type) &&
+	       ir_type_same_shape(&sum->type, &add->results[0]->type);
+}
+
+/* In float32 the sum has the same bits, whether or not it was stored before the addition. */
+static bool may_join(const struct plan *plan, const struct ir_node *conv)
+{
+	const struct place *place = &plan->values->place[conv->results[0]->id];
+
+	return conv->op == IR_OP_CONV && !conv->attrs.conv.transposed &&
+	       conv->attrs.conv.act.kind == IR_UNARY_NONE &&
+	       conv->results[0]->type.dtype == IR_F32 && place->uses == 1 && !place->live_out;
+}
+
+/* The operands of a node are read when another one runs. */
+static void read_later(struct plan *plan, const struct ir_node *node, uint32_t when)
+{
+	for (uint32_t i = 0; i < node->num_operands; i++) {
+		struct place *place =
+			node->operands[i] ? &plan->values->place[node->operands[i]->id] : NULL;
+
+		if (place && place->end < when)
+			place->end = when;
+	}
+}
+
+static void find_joined(struct plan *plan)
+{
+	uint32_t *joined = plan->values->joined;
+
+	for (uint32_t i = 0; i < plan->count; i++)
+		joined[i] = NOT_JOINED;
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct ir_node *add = plan->graph->nodes[plan->first + i];
+
+		for (uint32_t k = 0; k < add->num_operands && joined[i] == NOT_JOINED; k++) {
+			const struct ir_value *sum = add->operands[k];
+			uint32_t at = sum && sum->def ? sum->def->id - plan->first : NOT_JOINED;
+
+			if (at >= i || !may_join(plan, sum->def) || !is_joining_add(add, sum))
+				continue;
+			joined[i] = at;
+			joined[at] = i;
+			read_later(plan, sum->def, i);
+		}
+	}
+}
+
+uint32_t values_joined(const struct plan *plan, uint32_t node)
+{
+	return plan->values->joined[node];
+}
+
+/* The sum lies where the addition's result does. */
+static void attach_joined(struct plan *plan, uint32_t conv)
+{
+	const struct ir_value *sum = plan->graph->nodes[plan->first + conv]->results[0];
+	uint32_t add = plan->values->joined[conv];
+	const struct ir_value *result = plan->graph->nodes[plan->first + add]->results[0];
+
+	attach(plan, sum, result, 0);
+	set_strides(&plan->values->place[sum->id], sum->type.rank,
+		    plan->values->place[result->id].stride);
+}
+
 static void attach_all(struct plan *plan)
 {
 	for (uint32_t i = plan->count; i-- > 0;) {
@@ -234,6 +310,9 @@ static void attach_all(struct plan *plan)
 		if (node->op == IR_OP_CONCAT)
 			attach_concat(plan, node);
 	}
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (plan->values->joined[i] != NOT_JOINED && plan->values->joined[i] > i)
+			attach_joined(plan, i);
 	for (uint32_t i = 0; i < plan->count; i++) {
 		const struct ir_node *node = plan->graph->nodes[plan->first + i];
 
@@ -354,8 +433,10 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 	if (plan->values) {
 		plan->values->place = wnn_calloc(plan->graph->num_values + 1, sizeof(struct place));
 		plan->values->scratch = wnn_calloc(plan->count + 1, sizeof(uint64_t));
+		plan->values->joined = wnn_calloc(plan->count + 1, sizeof(uint32_t));
 	}
-	if (!plan->values || !plan->values->place || !plan->values->scratch) {
+	if (!plan->values || !plan->values->place || !plan->values->scratch ||
+	    !plan->values->joined) {
 		plan_nomem(plan);
 		return -1;
 	}
@@ -372,6 +453,7 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 		for (uint32_t r = 0; r < node->num_results; r++)
 			introduce(plan, node->results[r], i, true);
 	}
+	find_joined(plan);
 	attach_all(plan);
 	extend_roots(plan);
 	if (plan->sram.keep) {

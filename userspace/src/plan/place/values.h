@@ -30,6 +30,7 @@ struct plan_values {
 	struct npu_binding *bindings;
 	size_t num_bindings, cap_bindings;
 	uint64_t *scratch; /* by node of the range: place in the arena */
+	uint32_t *joined;  /* by node of the range: see values_joined() */
 	uint64_t arena_bytes;
 	uint32_t *resident; /* values that stay in SRAM, by their first node */
 	uint32_t num_resident, next_resident;

@@ -639,7 +639,8 @@ int stream_find(const struct plan *plan, struct stream_groups *out)
 		for (uint32_t n = 0; n < plan->count; n++) {
 			const struct ir_node *node = node_at(&f, n);
 
-			f.group[n] = n;
+			/* What is one kernel stays together. */
+			f.group[n] = values_joined(plan, n) < n ? values_joined(plan, n) : n;
 			out->of_node[n] = STREAM_NO_GROUP;
 			for (uint32_t k = 0; k < node->num_operands; k++)
 				if (node->operands[k]) {
@@ -651,7 +652,7 @@ int stream_find(const struct plan *plan, struct stream_groups *out)
 		for (uint32_t n = 0; !ret && n < plan->count; n++)
 			grouped[find_group(&f, n)]++;
 		for (uint32_t n = 0; !ret && n < plan->count; n++)
-			if (grouped[n] > 1)
+			if (grouped[n] > (values_joined(plan, n) != NOT_JOINED ? 2u : 1u))
 				ret = take_group(&f, n, out);
 	}
 	wnn_free(f.group);
