@@ -4,6 +4,7 @@
  * filter stay in a few slots each and are loaded again only when they were evicted.
  */
 #include "plan/kernel/contract.h"
+#include "plan/kernel/pack.h"
 #include "plan/kernel/pool.h"
 
 #include <string.h>
@@ -209,26 +210,11 @@ struct npu_view contract_filter_view(const struct contract *c, uint64_t address,
 static void pack_tile(const struct contract *c, const struct event *e, const struct npu_view *tile,
 		      uint8_t *to)
 {
-	uint32_t size = plan_dtype_bytes(c->b.dtype);
 	const uint8_t *from = c->b_data + e->begin[CD_G] * c->b.stride[CB_G] +
 			      e->s.kh * c->b.stride[CB_KH] + e->s.kw * c->b.stride[CB_KW] +
 			      e->s.k * c->b.stride[CB_K] + e->begin[CD_N] * c->b.stride[CB_N];
-	int64_t i[5] = { 0 };
 
-	for (;;) {
-		int64_t src = 0, dst = 0;
-		int d = 4;
-
-		for (int j = 0; j < 5; j++) {
-			src += i[j] * c->b.stride[j];
-			dst += i[j] * tile->stride[j];
-		}
-		memcpy(to + dst, from + src, size);
-		while (d >= 0 && ++i[d] == tile->dim[d])
-			i[d--] = 0;
-		if (d < 0)
-			return;
-	}
+	pack_copy(to, tile->stride, from, c->b.stride, tile->dim, plan_dtype_bytes(c->b.dtype));
 }
 
 static uint64_t b_tile_index(const struct contract_tile *t, const struct event *e)
@@ -236,48 +222,52 @@ static uint64_t b_tile_index(const struct contract_tile *t, const struct event *
 	return (e->index[CD_G] * t->grid[CD_N] + e->index[CD_N]) * t->steps + e->step;
 }
 
-/* All tiles behind each other, in the order in which a loop over n reads them. */
+/* Where each tile lies: behind each other, in the order in which a loop over n reads them. */
+static int place_filter(const struct contract *c, const struct contract_tile *order, uint64_t count,
+			struct contract_prepared *p)
+{
+	p->packed = wnn_calloc(count, sizeof(*p->packed));
+	for (uint64_t i = 0; p->packed && i < count; i++) {
+		struct event e;
+		int64_t dim[5];
+
+		event_at(c, order, i, &e);
+		b_tile_dims(&e, dim);
+		p->packed[b_tile_index(&p->t, &e)] = p->packed_bytes;
+		p->packed_bytes += c->weights ? weights_bytes(c, &p->t, e.s.ks, e.dim[CD_N]) :
+						contract_filter_view(c, 0, dim).window_bytes;
+	}
+	return p->packed ? 0 : -1;
+}
+
 static void pack_filter(struct plan *plan, const struct contract *c, struct contract_prepared *p)
 {
 	const struct contract_tile *t = &p->t;
-	uint64_t count = t->grid[CD_G] * t->grid[CD_N] * t->steps, total;
-	uint32_t size = plan_dtype_bytes(c->b.dtype);
+	uint64_t count = t->grid[CD_G] * t->grid[CD_N] * t->steps;
 	struct contract_tile one = *t;
-	uint8_t *blob;
+	uint8_t *room;
 
-	total = c->dim[CD_G] * c->taps[0] * c->taps[1] * c->k * c->dim[CD_N] * size;
-	if (c->weights)
-		total = count * weights_bytes(c, t, t->k, t->tile[CD_N]);
-	blob = plan->constants.dry ? NULL : wnn_malloc(total);
-	p->packed = wnn_calloc(count, sizeof(*p->packed));
-	if ((!blob && !plan->constants.dry) || !p->packed) {
-		wnn_free(blob);
+	one.grid[CD_B] = one.grid[CD_H] = one.grid[CD_W] = 1;
+	if (place_filter(c, &one, count, p)) {
 		plan_nomem(plan);
 		return;
 	}
-	one.grid[CD_B] = one.grid[CD_H] = one.grid[CD_W] = 1;
-	for (uint64_t i = 0; i < count; i++) {
+	room = plan_constant_room(plan, p->packed_bytes, &p->packed_base);
+	for (uint64_t i = 0; room && i < count; i++) {
 		struct event e;
 		struct npu_view tile;
 		int64_t dim[5];
+		uint8_t *to;
 
 		event_at(c, &one, i, &e);
 		b_tile_dims(&e, dim);
+		to = room + p->packed[b_tile_index(t, &e)];
 		tile = contract_filter_view(c, 0, dim);
-		p->packed[b_tile_index(t, &e)] = p->packed_bytes;
-		if (c->weights) {
-			if (blob)
-				weights_pack(c, t, &e.s, e.begin[CD_N], e.dim[CD_N],
-					     blob + p->packed_bytes);
-			p->packed_bytes += weights_bytes(c, t, e.s.ks, e.dim[CD_N]);
-			continue;
-		}
-		if (blob)
-			pack_tile(c, &e, &tile, blob + p->packed_bytes);
-		p->packed_bytes += tile.window_bytes;
+		if (c->weights)
+			weights_pack(c, t, &e.s, e.begin[CD_N], e.dim[CD_N], to);
+		else
+			pack_tile(c, &e, &tile, to);
 	}
-	p->packed_base = plan_constant(plan, blob, c->weights ? p->packed_bytes : total);
-	wnn_free(blob);
 }
 
 /* Loads a tile of integers, and dequantises it unless that is still there. */

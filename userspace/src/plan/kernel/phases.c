@@ -6,6 +6,7 @@
  * that, each phase stores its own.
  */
 #include "plan/kernel/contract.h"
+#include "plan/kernel/pack.h"
 
 #include <string.h>
 
@@ -87,37 +88,16 @@ static void emit_all(struct plan *plan, const struct contract *c,
 
 /* ---- the filter: once for all phases, in an order that makes runs of every tile */
 
-static void copy_filter(const struct contract *c, const struct npu_view *to, uint8_t *blob)
-{
-	uint32_t size = plan_dtype_bytes(c->b.dtype);
-	int64_t i[5] = { 0 };
-
-	for (int d = 4; d >= 0;) {
-		int64_t src = 0, dst = 0;
-
-		for (int j = 0; j < 5; j++) {
-			src += i[j] * c->b.stride[j];
-			dst += i[j] * to->stride[j];
-		}
-		memcpy(blob + dst, c->b_data + src, size);
-		for (d = 4; d >= 0 && ++i[d] == to->dim[d]; d--)
-			i[d] = 0;
-	}
-}
-
 static void place_filter(struct plan *plan, struct contract *c)
 {
 	struct npu_view view = contract_filter_view(c, 0, c->b.dim);
-	uint8_t *blob = wnn_malloc(view.window_bytes);
+	uint8_t *room = plan_constant_room(plan, view.window_bytes, &view.window);
 
-	if (!blob) {
-		plan_nomem(plan);
+	if (!room)
 		return;
-	}
-	copy_filter(c, &view, blob);
+	pack_copy(room, view.stride, c->b_data, c->b.stride, view.dim,
+		  plan_dtype_bytes(c->b.dtype));
 	view.base = NPU_BASE_CONST;
-	view.window = plan_constant(plan, blob, view.window_bytes);
-	wnn_free(blob);
 	c->b = view;
 	c->b_data = NULL;
 }

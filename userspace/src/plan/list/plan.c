@@ -69,22 +69,33 @@ int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t s
 	return -1;
 }
 
+uint8_t *plan_constant_room(struct plan *plan, uint64_t bytes, uint64_t *at)
+{
+	struct plan_constants *constants = &plan->constants;
+
+	*at = plan_align(constants->bytes);
+	if (constants->dry) {
+		constants->bytes = *at + bytes;
+		return NULL;
+	}
+	if (plan_grow(plan, &constants->data, &constants->cap, *at + bytes, 1))
+		return NULL;
+	memset(constants->data + constants->bytes, 0, *at - constants->bytes);
+	constants->bytes = *at + bytes;
+	return constants->data + *at;
+}
+
 uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes)
 {
-	uint64_t at = plan_align(plan->constants.bytes);
+	uint64_t at;
+	uint8_t *room = plan_constant_room(plan, bytes, &at);
 
-	if (plan->constants.dry) {
-		plan->constants.bytes = at + bytes;
-		return at;
-	}
-	if (plan_grow(plan, &plan->constants.data, &plan->constants.cap, at + bytes, 1))
-		return 0;
-	memset(plan->constants.data + plan->constants.bytes, 0, at - plan->constants.bytes);
+	if (!room)
+		return plan->constants.dry ? at : 0;
 	if (data)
-		memcpy(plan->constants.data + at, data, bytes);
+		memcpy(room, data, bytes);
 	else
-		memset(plan->constants.data + at, 0, bytes);
-	plan->constants.bytes = at + bytes;
+		memset(room, 0, bytes);
 	return at;
 }
 

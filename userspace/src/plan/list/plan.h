@@ -254,6 +254,11 @@ void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least);
 void plan_nomem(struct plan *plan);
 /* Bytes appended to the constant blob, aligned; returns their offset. */
 uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes);
+/*
+ * The same for bytes that the caller writes, all of them, before the next constant; *at is their
+ * offset. NULL with the plan failed, or when it is dry.
+ */
+uint8_t *plan_constant_room(struct plan *plan, uint64_t bytes, uint64_t *at);
 /* Grows *array to hold `need` elements; 0, or -1 after plan_nomem(). */
 int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size);
 

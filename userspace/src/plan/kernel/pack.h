@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Constants in another order: filters, before tiles of them become runs of memory. */
+#ifndef WNN_PLAN_PACK_H
+#define WNN_PLAN_PACK_H
+
+#include <stdint.h>
+
+#define PACK_RANK 5
+
+/*
+ * pack_copy - copy elements from one order of memory to another
+ * @to_stride, @from_stride: in bytes, for each of the dims; those of `from` may be negative
+ * @size: bytes of an element
+ *
+ * Reads and writes whole cache lines where the fastest dims of the two orders differ.
+ */
+void pack_copy(uint8_t *to, const int64_t *to_stride, const uint8_t *from,
+	       const int64_t *from_stride, const int64_t *dim, uint32_t size);
+
+#endif
