@@ -6,6 +6,7 @@ import os
 import re
 
 import numpy as np
+from onnx import TensorProto
 
 from common import USAGE, ToolTest, convolution, main, node, on_devices, perceptron, save
 
@@ -106,6 +107,20 @@ class Explain(Reports):
             self.assertEqual(nodes["conv"]["reason"], "cpu-device")
         for label, of in nodes.items():
             self.assertRegex(text, rf"{of['operator']} +{label} .*{re.escape(of['reason_text'])}")
+
+    def test_limit_of_the_compiler(self):
+        """A single transfer that takes too long for an instruction; any other limit would do as well."""
+        model = save(self.folder, "wide", [node("Expand", ["x", "shape"], ["wide"], "expand"),
+                                           node("ReduceMax", ["wide"], ["y"], "whole", axes=[0])],
+                     [("x", [1], TensorProto.UINT8)], [("y", None, TensorProto.UINT8)], [("shape", np.array([1 << 28]))])
+        plan, text = self.json("explain", model, "--device", "sim")
+        reasons = {n["label"]: n["reason"] for n in plan["nodes"]}
+        self.assertEqual((reasons["expand"], reasons["whole"]), ("supported", "compiler-limit"))
+        self.assertEqual((plan["npu"], plan["cpu"], plan["compiler_limit"]), (1, 1, 1))
+        self.assertIn("1 of those on the CPU met a limit of the compiler\n", text)
+        plan, text = self.json("explain", convolution(self.folder), "--device", "sim")
+        self.assertEqual(plan["compiler_limit"], 0)
+        self.assertNotIn("limit of the compiler", text)
 
 
 class Usage(ToolTest):

@@ -341,7 +341,7 @@ static bool skip_for_placement(WNNGraph graph, struct result *result)
 
 		if (node->device != WNNNodeDevice_CPU)
 			continue;
-		if (node->reason == WNNPlacementReason_Compiler)
+		if (node->reason == WNNPlacementReason_CompilerLimit)
 			return false;
 		end(result, OUTCOME_SKIPPED, "%.*s: %.*s", (int)node->operatorName.length,
 		    node->operatorName.data, (int)node->reasonText.length, node->reasonText.data);

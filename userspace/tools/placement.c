@@ -31,7 +31,7 @@ static const char *const reasons[] = {
 	[WNNPlacementReason_Option] = "option",
 	[WNNPlacementReason_Size] = "size",
 	[WNNPlacementReason_Cost] = "cost",
-	[WNNPlacementReason_Compiler] = "compiler",
+	[WNNPlacementReason_CompilerLimit] = "compiler-limit",
 };
 
 #define NAME_OF(names, index)                                                                    \
@@ -70,6 +70,9 @@ int placement_print(WNNGraph graph)
 	}
 	printf("%zu on the NPU, %zu on the CPU, %zu folded\n", placement.npuCount,
 	       placement.cpuCount, placement.foldedCount);
+	if (placement.compilerLimitCount)
+		printf("%zu of those on the CPU met a limit of the compiler\n",
+		       placement.compilerLimitCount);
 	return 0;
 }
 
@@ -98,7 +101,8 @@ json_t *placement_json(WNNGraph graph)
 		placement.nodeCount = 0;
 	for (size_t i = 0; i < placement.nodeCount; i++)
 		json_array_append_new(nodes, node_json(&placement.nodes[i]));
-	return json_pack("{s:o, s:I, s:I, s:I}", "nodes", nodes, "npu",
+	return json_pack("{s:o, s:I, s:I, s:I, s:I}", "nodes", nodes, "npu",
 			 (json_int_t)placement.npuCount, "cpu", (json_int_t)placement.cpuCount,
-			 "folded", (json_int_t)placement.foldedCount);
+			 "folded", (json_int_t)placement.foldedCount, "compiler_limit",
+			 (json_int_t)placement.compilerLimitCount);
 }

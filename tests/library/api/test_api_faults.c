@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,6 +18,7 @@
 
 #define MAX_BOS 256
 #define PAGE	UINT64_C(4096)
+#define ROWS	4 /* that may be too long for a job */
 
 struct winsys_ctx {
 	uint64_t submitted;
@@ -415,9 +417,105 @@ static void a_row_that_no_job_holds(void **state)
 	assert_ok(wnnGraphGetPlacement(graph, &placement));
 	assert_int_equal(placement.npuCount, 2);
 	assert_int_equal(placement.nodes[1].device, WNNNodeDevice_CPU);
-	assert_int_equal(placement.nodes[1].reason, WNNPlacementReason_Compiler);
+	assert_int_equal(placement.nodes[1].reason, WNNPlacementReason_CompilerLimit);
 	assert_non_null(strstr(placement.nodes[1].reasonText.data, "more than the 63 slots"));
 	wnnGraphRelease(graph);
+}
+
+/* x -> four softmaxes, each behind another function; those of `rows` are over a whole row. */
+static WNNStatus build_rows(WNNContext context, unsigned int rows, WNNGraph *graph)
+{
+	static const char *const labels[ROWS] = { "first", "second", "third", "fourth" };
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNOperand v = make_input(b, "x", 1, 300000);
+	WNNNamedOperand output = { WNN_STR("y"), NULL };
+	WNNStatus status;
+
+	for (unsigned int i = 0; i < ROWS; i++) {
+		WNNOperatorOptions label = WNN_OPERATOR_OPTIONS_INIT;
+
+		label.label = WNN_STR(labels[i]);
+		v = wnnGraphBuilderNeg(b, v, NULL);
+		v = wnnGraphBuilderSoftmax(b, v, rows >> i & 1, &label);
+	}
+	output.operand = wnnGraphBuilderAbs(b, v, NULL);
+	status = wnnGraphBuilderBuildSync(b, 1, &output, GENEROUS, graph);
+	wnnGraphBuilderRelease(b);
+	return status;
+}
+
+static void check_rows(WNNContext context, WNNGraph graph, unsigned int rows)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
+	WNNTensor x = make_tensor(context, 1, 300000), y = make_tensor(context, 1, 300000);
+	size_t moved = (size_t)__builtin_popcount(rows);
+
+	assert_ok(wnnGraphGetPlacement(graph, &placement));
+	assert_int_equal(placement.nodeCount, 2 * ROWS + 1);
+	for (size_t i = 0; i < placement.nodeCount; i++) {
+		const WNNNodePlacement *node = &placement.nodes[i];
+		bool on_cpu = i % 2 && rows >> i / 2 & 1;
+
+		assert_int_equal(node->device, on_cpu ? WNNNodeDevice_CPU : WNNNodeDevice_NPU);
+		assert_int_equal(node->reason == WNNPlacementReason_CompilerLimit, on_cpu);
+	}
+	assert_int_equal(placement.cpuCount, moved);
+	assert_int_equal(placement.compilerLimitCount, moved);
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
+	assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
+	assert_int_equal(statistics.compilerLimitNodes, moved);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+}
+
+/* Policy NPUOnly: the error names operators that do not compile, and no others. */
+static void check_refused_rows(WNNContext context, unsigned int rows)
+{
+	static const char *const names[ROWS] = { "softmax \"first\": ", "softmax \"second\": ",
+						 "softmax \"third\": ", "softmax \"fourth\": " };
+	unsigned int refused = (unsigned int)__builtin_popcount(rows), named = 0;
+	WNNError error = WNN_ERROR_INIT;
+	WNNGraph graph = NULL;
+	char count[24];
+
+	snprintf(count, sizeof(count), "%u operator%s cannot", refused, refused > 1 ? "s" : "");
+	assert_failed(build_rows(context, rows, &graph), WNNStatus_OperationError, count);
+	assert_null(graph);
+	wnnGetLastError(&error);
+	for (unsigned int i = 0; i < ROWS; i++) {
+		bool told = strstr(error.message.data, names[i]);
+
+		named += told;
+		assert_true(rows >> i & 1 || !told);
+	}
+	/* As many as there is room for. */
+	assert_true(named);
+	snprintf(count, sizeof(count), "; and %u more", refused - named);
+	assert_int_equal(strstr(error.message.data, count) != NULL, named < refused);
+}
+
+static void any_rows_that_no_job_holds(void **state)
+{
+	WNNContextDeviceOptions options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	struct fixture *f = *state;
+
+	use_small_jobs(f);
+	for (unsigned int rows = 0; rows < 1 << ROWS; rows++) {
+		WNNGraph graph = NULL;
+
+		assert_ok(build_rows(f->context, rows, &graph));
+		check_rows(f->context, graph, rows);
+		wnnGraphRelease(graph);
+	}
+	wnnContextRelease(f->context);
+	wait_for_the_end();
+	options.device = WNN_STR("sim");
+	options.placementPolicy = WNNPlacementPolicy_NPUOnly;
+	f->context = open_context_with(f->instance, &options);
+	for (unsigned int rows = 1; rows < 1 << ROWS; rows++)
+		check_refused_rows(f->context, rows);
 }
 
 /* A program of several jobs: wherever it fails, it fails once, and what is behind it runs. */
@@ -629,12 +727,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_fault_names_the_operator),     TEST(victims_of_a_fault_run_again),
-		TEST(values_in_memory_are_reported),  TEST(a_row_that_no_job_holds),
-		TEST(a_fault_in_one_of_several_jobs), TEST(the_error_callback_gets_every_fault),
-		TEST(a_device_that_is_gone),	      TEST(a_fault_and_no_context_after_it),
-		TEST(a_job_that_is_refused),	      TEST(memory_of_the_device_runs_out),
-		TEST(new_tensors_are_zero),	      TEST(a_device_without_contexts),
+		TEST(a_fault_names_the_operator),	   TEST(victims_of_a_fault_run_again),
+		TEST(values_in_memory_are_reported),	   TEST(a_row_that_no_job_holds),
+		TEST(any_rows_that_no_job_holds),	   TEST(a_fault_in_one_of_several_jobs),
+		TEST(the_error_callback_gets_every_fault), TEST(a_device_that_is_gone),
+		TEST(a_fault_and_no_context_after_it),	   TEST(a_job_that_is_refused),
+		TEST(memory_of_the_device_runs_out),	   TEST(new_tensors_are_zero),
+		TEST(a_device_without_contexts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

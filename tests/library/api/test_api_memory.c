@@ -293,7 +293,7 @@ static void check_placement(const struct run *run)
 		bool wide = !strcmp(node->label.data, "wide");
 
 		assert_int_equal(node->device == WNNNodeDevice_CPU, wide);
-		assert_int_equal(node->reason == WNNPlacementReason_Compiler, wide);
+		assert_int_equal(node->reason == WNNPlacementReason_CompilerLimit, wide);
 	}
 }
 

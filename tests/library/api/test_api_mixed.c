@@ -329,7 +329,7 @@ static void what_does_not_compile_moves(void **state)
 			const WNNNodePlacement *node = &placement.nodes[i];
 
 			assert_int_equal(node->device == WNNNodeDevice_CPU,
-					 node->reason == WNNPlacementReason_Compiler);
+					 node->reason == WNNPlacementReason_CompilerLimit);
 			if (node->device != WNNNodeDevice_CPU)
 				continue;
 			compiler++;

@@ -100,7 +100,7 @@ typedef enum WNNPlacementReason {
 	 * The NPU can run it as far as its rules tell, but no program could be made: it met a limit
 	 * of the compiler, which reasonText names.
 	 */
-	WNNPlacementReason_Compiler = 13,
+	WNNPlacementReason_CompilerLimit = 13,
 	/** Makes the type 32 bits wide; no value. */
 	WNNPlacementReason_Force32 = 0x7FFFFFFF
 } WNNPlacementReason;
@@ -430,6 +430,8 @@ typedef struct WNNGraphPlacement {
 	size_t cpuCount;
 	/** How many of them run nowhere. Default: 0. */
 	size_t foldedCount;
+	/** How many of those on the CPU are there for reason CompilerLimit. Default: 0. */
+	size_t compilerLimitCount;
 } WNNGraphPlacement;
 
 /** Initialiser of WNNGraphPlacement with the defaults. */
@@ -439,7 +441,8 @@ typedef struct WNNGraphPlacement {
 	/* .nodes = */ NULL, \
 	/* .npuCount = */ 0, \
 	/* .cpuCount = */ 0, \
-	/* .foldedCount = */ 0 \
+	/* .foldedCount = */ 0, \
+	/* .compilerLimitCount = */ 0 \
 }
 
 /**
@@ -471,6 +474,11 @@ typedef struct WNNGraphStatistics {
 	 * because the compiler found none that does; the text Plan says why. Default: 0.
 	 */
 	uint64_t spilledPrograms;
+	/**
+	 * Operators that run on the CPU for reason CompilerLimit; wnnGraphGetPlacement names the
+	 * limits. Default: 0.
+	 */
+	uint64_t compilerLimitNodes;
 	/** Host time spent waiting for the NPU or simulating it, in ns. Default: 0. */
 	uint64_t npuNanoseconds;
 	/** Host time spent computing nodes on the CPU, in ns. Default: 0. */
@@ -492,6 +500,7 @@ typedef struct WNNGraphStatistics {
 	/* .bytesWritten = */ 0, \
 	/* .bytesCopied = */ 0, \
 	/* .spilledPrograms = */ 0, \
+	/* .compilerLimitNodes = */ 0, \
 	/* .npuNanoseconds = */ 0, \
 	/* .cpuNanoseconds = */ 0, \
 	/* .hostNanoseconds = */ 0 \

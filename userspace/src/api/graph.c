@@ -136,7 +136,7 @@ static WNNPlacementReason place_npu(const struct ir_node *node, void *userdata, 
 		return reasons[reason.class];
 	}
 	*text = npu_refusals_why(&state->refusals, node);
-	return *text ? WNNPlacementReason_Compiler : WNNPlacementReason_Supported;
+	return *text ? WNNPlacementReason_CompilerLimit : WNNPlacementReason_Supported;
 }
 
 bool context_can_run(const struct ir_node *node, void *userdata)
@@ -234,9 +234,10 @@ static int compile(WNNGraph graph, struct wnn_recording *recording,
 static void log_placement(WNNContext context, const WNNGraphPlacement *placement)
 {
 	wnn_log_write(&context->instance->log, WNN_LOG_INFO,
-		      "graph of %zu operators: %zu on the NPU, %zu on the CPU, %zu folded",
+		      "graph of %zu operators: %zu on the NPU, %zu on the CPU, %zu folded; %zu met "
+		      "a limit of the compiler",
 		      placement->nodeCount, placement->npuCount, placement->cpuCount,
-		      placement->foldedCount);
+		      placement->foldedCount, placement->compilerLimitCount);
 	for (size_t i = 0; i < placement->nodeCount; i++) {
 		const WNNNodePlacement *node = &placement->nodes[i];
 
@@ -507,6 +508,7 @@ static void fill_statistics(const WNNGraph graph, WNNGraphStatistics *to)
 	to->bytesWritten = from->bytes_written;
 	/* Both see the same memory: nothing is copied between them. */
 	to->bytesCopied = 0;
+	to->compilerLimitNodes = graph->placement.compilerLimitCount;
 	to->spilledPrograms = graph->compiled ? run_compiled_spilled(graph->compiled) : 0;
 	to->npuNanoseconds = from->npu_ns;
 	to->cpuNanoseconds = from->cpu_ns;

@@ -84,11 +84,15 @@ static void describe_node(WNNGraph graph, WNNNodePlacement *node,
 		node->kernel = view(graph->arena, cpu_kernel_name(CPU_FAST, ir), failed);
 }
 
-static void count(WNNGraphPlacement *placement, WNNNodeDevice device)
+static void count(WNNGraphPlacement *placement, const WNNNodePlacement *node)
 {
+	WNNNodeDevice device = node->device;
+
 	placement->npuCount += device == WNNNodeDevice_NPU;
 	placement->cpuCount += device == WNNNodeDevice_CPU;
 	placement->foldedCount += device == WNNNodeDevice_Folded;
+	placement->compilerLimitCount += device == WNNNodeDevice_CPU &&
+					 node->reason == WNNPlacementReason_CompilerLimit;
 }
 
 int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recording,
@@ -126,7 +130,7 @@ int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recordi
 			if (entry->fate == WNN_FATE_FUSED)
 				node->fusedInto = index[report->node_entry[entry->node]];
 		}
-		count(out, node->device);
+		count(out, node);
 	}
 	return failed ? wnn_error_nomem(err, "the placement of a graph") : 0;
 }

@@ -219,5 +219,6 @@ json_t *report_json(const struct report *report)
 	set_count(root, "bytes_read", statistics->bytesRead);
 	set_count(root, "bytes_written", statistics->bytesWritten);
 	set_count(root, "spilled_programs", statistics->spilledPrograms);
+	set_count(root, "compiler_limit_nodes", statistics->compilerLimitNodes);
 	return root;
 }

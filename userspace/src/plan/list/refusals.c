@@ -28,6 +28,8 @@ void plan_refuse(struct plan *plan)
 		refusals->num_nodes = plan->graph->num_nodes;
 		refusals->why = wnn_calloc(refusals->num_nodes, sizeof(*refusals->why));
 	}
+	if (refusals->why && refusals->why[node->id])
+		return; /* for another part of its program */
 	if (!refusals->why || !(refusals->why[node->id] = wnn_strdup(plan->report.why))) {
 		plan_nomem(plan);
 		return;

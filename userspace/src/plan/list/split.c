@@ -64,9 +64,22 @@ static uint32_t slots_of(const struct plan_op *op)
 	return count;
 }
 
+/* The node of an instruction does not compile; whether those behind it are looked at as well. */
+static bool refuse_part(struct plan *plan, const struct plan_op *op, uint32_t max_slots)
+{
+	plan->report.node = op->node;
+	plan_fail(plan,
+		  "a part of its program that cannot be divided takes more "
+		  "than the %u slots that a job has",
+		  max_slots);
+	plan_refuse(plan);
+	return !plan->report.failed;
+}
+
 /* Keeps as few cuts as the number of slots allows. */
 static int choose_cuts(struct plan *plan, uint32_t max_slots)
 {
+	uint32_t refused = plan->report.refused;
 	size_t begin = 0, last = 0;
 	uint32_t used = 0, since_last = 0;
 
@@ -84,17 +97,18 @@ static int choose_cuts(struct plan *plan, uint32_t max_slots)
 			used = since_last;
 		}
 		if (used + slots > max_slots) {
-			plan->report.node = plan->list.ops[i].node;
-			plan_fail(plan,
-				  "a part of its program that cannot be divided takes more "
-				  "than the %u slots that a job has",
-				  max_slots);
-			return -1;
+			if (!refuse_part(plan, &plan->list.ops[i], max_slots))
+				return -1;
+			while (i + 1 < plan->list.num_ops && !plan->list.ops[i + 1].cut)
+				i++;
+			begin = i + 1;
+			used = since_last = 0;
+			continue;
 		}
 		used += slots;
 		since_last += slots;
 	}
-	return 0;
+	return plan->report.refused > refused ? -1 : 0;
 }
 
 /*
