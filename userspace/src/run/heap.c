@@ -66,6 +66,29 @@ int run_buffer_create(struct run_heap *heap, struct run_buffer *buffer, size_t s
 	return 0;
 }
 
+int run_buffer_wrap(struct run_heap *heap, struct run_buffer *buffer, void *map, size_t size,
+		    const char *what, struct wnn_error *err)
+{
+	if (!heap->ws || !heap->ws->ops->bo_wrap) {
+		if (run_buffer_create(heap, buffer, size, what, err))
+			return -1;
+		memcpy(buffer->map, map, size);
+		return 0;
+	}
+	memset(buffer, 0, sizeof(*buffer));
+	if (charge(heap, size, what, err))
+		return -1;
+	buffer->bo = heap->ws->ops->bo_wrap(heap->ws, map, size, err);
+	if (!buffer->bo) {
+		atomic_fetch_sub(&heap->used, size);
+		return -1;
+	}
+	buffer->map = buffer->bo->map;
+	buffer->va = buffer->bo->va;
+	buffer->size = size;
+	return 0;
+}
+
 void run_buffer_destroy(struct run_heap *heap, struct run_buffer *buffer)
 {
 	if (buffer->bo) {

@@ -30,6 +30,12 @@ struct run_buffer {
 /* @what names the buffer in messages: "the intermediate results of a graph". */
 int run_buffer_create(struct run_heap *heap, struct run_buffer *buffer, size_t size,
 		      const char *what, struct wnn_error *err);
+/*
+ * The same with contents: those of whole pages at @map, which are to stay as long as the buffer. They
+ * are its memory where the device can take that, and it counts alike; else they are copied.
+ */
+int run_buffer_wrap(struct run_heap *heap, struct run_buffer *buffer, void *map, size_t size,
+		    const char *what, struct wnn_error *err);
 void run_buffer_destroy(struct run_heap *heap, struct run_buffer *buffer); /* zeroes it */
 
 /* Host memory, aligned to WNN_ALIGNMENT, not cleared. */

@@ -20,6 +20,7 @@
 
 struct sim_bo {
 	struct winsys_bo base;
+	bool wrapped; /* the memory is another's */
 };
 
 struct sim_ctx;
@@ -174,6 +175,27 @@ static struct winsys_bo *sim_bo_create(struct winsys *ws, size_t size, struct wn
 	return NULL;
 }
 
+static struct winsys_bo *sim_bo_wrap(struct winsys *ws, void *map, size_t size,
+				     struct wnn_error *err)
+{
+	struct sim *sim = sim_of(ws);
+	struct sim_bo *bo = wnn_calloc(1, sizeof(*bo));
+	int ret = -1;
+
+	if (bo && size && size < WINSYS_VA_END) {
+		bo->base = (struct winsys_bo){ .ws = ws, .size = size, .map = map };
+		bo->wrapped = true;
+		pthread_rwlock_wrlock(&sim->memory_lock);
+		ret = insert_bo(sim, bo);
+		pthread_rwlock_unlock(&sim->memory_lock);
+	}
+	if (!ret)
+		return &bo->base;
+	wnn_free(bo);
+	wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes", size);
+	return NULL;
+}
+
 static void sim_bo_destroy(struct winsys_bo *bo)
 {
 	struct sim *sim;
@@ -189,7 +211,8 @@ static void sim_bo_destroy(struct winsys_bo *bo)
 	sim->num_bos--;
 	sim->last_bo = 0;
 	pthread_rwlock_unlock(&sim->memory_lock);
-	wnn_free(bo->map);
+	if (!((struct sim_bo *)bo)->wrapped)
+		wnn_free(bo->map);
 	wnn_free(bo);
 }
 
@@ -371,6 +394,7 @@ static void sim_destroy(struct winsys *ws)
 static const struct winsys_ops sim_ops = {
 	.destroy = sim_destroy,
 	.bo_create = sim_bo_create,
+	.bo_wrap = sim_bo_wrap,
 	.bo_destroy = sim_bo_destroy,
 	.ctx_create = sim_ctx_create,
 	.ctx_destroy = sim_ctx_destroy,

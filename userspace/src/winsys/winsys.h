@@ -69,6 +69,12 @@ struct winsys_result {
 struct winsys_ops {
 	void (*destroy)(struct winsys *ws);
 	struct winsys_bo *(*bo_create)(struct winsys *ws, size_t size, struct wnn_error *err);
+	/*
+	 * A buffer of memory that there is already, page aligned, in whole pages, which outlives it. NULL:
+	 * buffers have memory of their own.
+	 */
+	struct winsys_bo *(*bo_wrap)(struct winsys *ws, void *map, size_t size,
+				     struct wnn_error *err);
 	void (*bo_destroy)(struct winsys_bo *bo);
 	struct winsys_ctx *(*ctx_create)(struct winsys *ws, struct wnn_error *err);
 	void (*ctx_destroy)(struct winsys_ctx *ctx);
