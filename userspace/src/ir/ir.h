@@ -424,5 +424,7 @@ const char *ir_node_name(const struct ir_node *node, char *buffer, size_t size);
 char *ir_print(const struct ir_graph *graph);
 /* Checks topological order, ids, operand counts, types; run after every pass in debug builds. */
 int ir_verify(const struct ir_graph *graph, struct wnn_error *err);
+/* The same of a graph that is compiled: constants may have been dropped. */
+int ir_verify_dropped(const struct ir_graph *graph, struct wnn_error *err);
 
 #endif

@@ -75,7 +75,8 @@ static int verify_node(const struct ir_node *node, const bool *defined, uint32_t
 	return 0;
 }
 
-static int verify_values(const struct ir_graph *graph, bool *defined, struct wnn_error *err)
+static int verify_values(const struct ir_graph *graph, bool dropped, bool *defined,
+			 struct wnn_error *err)
 {
 	for (uint32_t i = 0; i < graph->num_values; i++) {
 		const struct ir_value *value = graph->values[i];
@@ -84,8 +85,9 @@ static int verify_values(const struct ir_graph *graph, bool *defined, struct wnn
 			return wnn_error_set(err, WNN_OPERATION_ERROR,
 					     "internal: value %" PRIu32 " is malformed", i);
 		if (value->kind == IR_VALUE_CONSTANT &&
-		    (!value->constant ||
-		     (int64_t)value->constant->bytes < ir_type_bytes(&value->type)))
+		    (value->constant ?
+			     (int64_t)value->constant->bytes < ir_type_bytes(&value->type) :
+			     !dropped))
 			return wnn_error_set(err, WNN_OPERATION_ERROR,
 					     "internal: constant %" PRIu32 " has too few bytes", i);
 		defined[i] = value->kind != IR_VALUE_RESULT;
@@ -93,14 +95,14 @@ static int verify_values(const struct ir_graph *graph, bool *defined, struct wnn
 	return 0;
 }
 
-int ir_verify(const struct ir_graph *graph, struct wnn_error *err)
+static int verify(const struct ir_graph *graph, bool dropped, struct wnn_error *err)
 {
 	bool *defined = wnn_calloc(graph->num_values + 1, sizeof(*defined));
 	int ret;
 
 	if (!defined)
 		return wnn_error_nomem(err, "the graph's verifier");
-	ret = verify_values(graph, defined, err);
+	ret = verify_values(graph, dropped, defined, err);
 	for (uint32_t i = 0; !ret && i < graph->num_nodes; i++) {
 		const struct ir_node *node = graph->nodes[i];
 
@@ -115,4 +117,14 @@ int ir_verify(const struct ir_graph *graph, struct wnn_error *err)
 					    graph->outputs[i].name);
 	wnn_free(defined);
 	return ret;
+}
+
+int ir_verify(const struct ir_graph *graph, struct wnn_error *err)
+{
+	return verify(graph, false, err);
+}
+
+int ir_verify_dropped(const struct ir_graph *graph, struct wnn_error *err)
+{
+	return verify(graph, true, err);
 }

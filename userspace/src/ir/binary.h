@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Graphs as bytes, for files. */
+#ifndef WNN_IR_BINARY_H
+#define WNN_IR_BINARY_H
+
+#include "ir/ir.h"
+#include "util/bytes.h"
+
+#define IR_DATA_ALIGNMENT 64 /* of constants among the data */
+
+/*
+ * ir_write - append a graph
+ * @data: gets the bytes of the constants that the graph still has
+ *
+ * Out of memory is told by the writers. -1 with *err: the graph is none that the functions of ir.h
+ * have made.
+ */
+int ir_write(const struct ir_graph *graph, struct wnn_writer *w, struct wnn_writer *data,
+	     struct wnn_error *err);
+
+/*
+ * ir_read - the graph that ir_write() has written
+ * @data: outlives the graph, whose constants point into it
+ *
+ * Whatever the bytes are, the graph that comes out has sound types, operands and attributes, as
+ * ir_verify() demands; whether the shapes of a node fit each other is not looked at. NULL with *err.
+ */
+struct ir_graph *ir_read(struct wnn_reader *r, const uint8_t *data, size_t data_bytes,
+			 struct wnn_error *err);
+
+/* A hash of operators and attributes: libraries with the same one read each other's bytes. */
+uint64_t ir_binary_form(void);
+
+#endif
