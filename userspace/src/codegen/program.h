@@ -4,6 +4,7 @@
 #define WNN_CODEGEN_PROGRAM_H
 
 #include "plan/report.h"
+#include "util/bytes.h"
 
 /* Slot `slot` of all gets the address of the base added to its `base` member before its job. */
 struct npu_patch {
@@ -69,5 +70,17 @@ char *npu_program_print(const struct npu_program *program, const struct ir_graph
  */
 int npu_program_verify(const struct npu_program *program, const struct npu_caps *caps,
 		       uint32_t *insn, struct wnn_error *err);
+
+/* All of a program but its instructions and constants; a lack of memory is told by the writer. */
+void npu_program_write(const struct npu_program *program, struct wnn_writer *w);
+/*
+ * npu_program_read - what npu_program_write() has written, of nodes [first, first+count) of a graph
+ *
+ * Whatever the bytes are, jobs, slots and instructions are as many as the program says, bindings are of
+ * the graph's values, with their sizes, and patches name bindings. Its instructions are missing; with
+ * them it is for npu_program_verify(). NULL with *err.
+ */
+struct npu_program *npu_program_read(struct wnn_reader *r, const struct ir_graph *graph,
+				     uint32_t first, uint32_t count, struct wnn_error *err);
 
 #endif

@@ -144,6 +144,11 @@ static int run_recurrent(struct cpu_context *cpu, const struct ir_node *node, co
 	return 0;
 }
 
+const char *cpu_pack_form(const struct cpu_context *cpu)
+{
+	return cpu->simd->name;
+}
+
 size_t cpu_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
 {
 	const struct cpu_fast_kernel *kernel = cpu_fast_find(node);

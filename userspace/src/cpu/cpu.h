@@ -20,6 +20,9 @@ void cpu_context_destroy(struct cpu_context *cpu);
 
 bool cpu_supports(const struct ir_node *node);
 
+/* Which form packed operands have here: another name, another form. Static. */
+const char *cpu_pack_form(const struct cpu_context *cpu);
+
 /*
  * A constant operand 1 in the form that the fast kernel of a node reads it in: cpu_pack_bytes() bytes,
  * aligned to 64; 0 when it is read as it is. The operand itself is not read any more when the node
