@@ -15,8 +15,7 @@ static uint64_t run_align(uint64_t bytes)
 	return wnn_align_up(bytes, 256);
 }
 
-/* Runs of NPU nodes become one step each; every CPU node is one. */
-static int make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
+int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
 {
 	const struct ir_graph *graph = c->graph;
 
@@ -85,7 +84,7 @@ static int locate_outputs(struct run_compiled *c, struct wnn_error *err)
 	return 0;
 }
 
-static int locate_values(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
+int run_locate_values(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
 {
 	const struct ir_graph *graph = c->graph;
 
@@ -132,8 +131,7 @@ static int compile_step(struct run_compiled *c, uint32_t s, struct npu_refusals 
 	return ret;
 }
 
-/* The offsets of a step: of its program, constants, slots and time stamps. */
-static void set_offsets(struct run_compiled *c, struct run_step *step)
+void run_set_offsets(struct run_compiled *c, struct run_step *step)
 {
 	const struct npu_program *program = step->program;
 
@@ -177,7 +175,7 @@ static int compile_steps(struct run_compiled *c, const bool *on_npu, struct npu_
 		if (!on_npu[step->first])
 			continue;
 		if (!compile_step(c, s, refusals, err)) {
-			set_offsets(c, step);
+			run_set_offsets(c, step);
 			log_program(c, step);
 		} else if (refusals->count == before) {
 			return -1;
@@ -186,8 +184,7 @@ static int compile_steps(struct run_compiled *c, const bool *on_npu, struct npu_
 	return refusals->count == known ? 0 : -1;
 }
 
-/* Offsets in the arena of values that several steps use, and of what a program needs for itself. */
-static int make_arena(struct run_compiled *c, struct wnn_error *err)
+int run_make_arena(struct run_compiled *c, struct wnn_error *err)
 {
 	const struct ir_graph *graph = c->graph;
 	struct memory_interval *items =
@@ -312,9 +309,9 @@ int run_compile(struct run_device *device, struct ir_graph *graph, const bool *o
 	atomic_init(&c->refs, 1);
 	c->device = device;
 	c->graph = graph;
-	if (make_steps(c, on_npu, err) || locate_values(c, on_npu, err) ||
-	    compile_steps(c, on_npu, refusals, err) || make_arena(c, err) || load_code(c, err) ||
-	    pack_constants(c, err)) {
+	if (run_make_steps(c, on_npu, err) || run_locate_values(c, on_npu, err) ||
+	    compile_steps(c, on_npu, refusals, err) || run_make_arena(c, err) ||
+	    load_code(c, err) || pack_constants(c, err)) {
 		c->graph = NULL;
 		run_compiled_unref(c);
 		return -1;
@@ -342,12 +339,16 @@ void run_compiled_unref(struct run_compiled *c)
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		if (c->steps[s].program)
 			npu_program_destroy(c->steps[s].program);
-		run_host_free(&c->device->heap, c->steps[s].packed, c->steps[s].packed_bytes);
+		if (!c->owner)
+			run_host_free(&c->device->heap, c->steps[s].packed,
+				      c->steps[s].packed_bytes);
 	}
 	run_buffer_destroy(&c->device->heap, &c->code);
 	ir_graph_destroy(c->graph);
 	wnn_free(c->steps);
 	wnn_free(c->locations);
 	wnn_free(c->copies);
+	if (c->owner)
+		c->release(c->owner);
 	wnn_free(c);
 }

@@ -66,6 +66,19 @@ struct run_compiled {
 	struct run_buffer code; /* programs and their constants */
 	struct run_instance ring[RUN_RING];
 	uint32_t ring_made;
+	/* Of a graph that was loaded: what its constants and packed operands lie in; else NULL. */
+	void *owner;
+	void (*release)(void *owner);
 };
+
+/* ---- compile.c: what follows from the graph and the programs alone */
+/* Runs of NPU nodes become one step each; every CPU node is one. */
+int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
+/* Needs the steps. */
+int run_locate_values(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
+/* The offsets of a step: of its program, constants, slots and time stamps. In the order of steps. */
+void run_set_offsets(struct run_compiled *c, struct run_step *step);
+/* Offsets in the arena of values that several steps use, and of what a program needs for itself. */
+int run_make_arena(struct run_compiled *c, struct wnn_error *err);
 
 #endif

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Compiled graphs as bytes. Only what the compiler has made is written; steps, places of values and
+ * offsets follow from the graph and are computed anew, so that no bytes can make them wrong.
+ */
+#include "run/store.h"
+
+#include <string.h>
+
+#include "ir/binary.h"
+#include "run/compiled_private.h"
+#include "util/malloc.h"
+#include "util/number.h"
+
+#define MAX_VALUE_BYTES (UINT64_C(1) << 56) /* of all values together */
+
+/* ---- writing */
+
+static void put_packed(struct run_image *image, const struct run_step *step)
+{
+	wnn_put_u64(&image->graph, step->packed ? step->packed_bytes : 0);
+	if (!step->packed)
+		return;
+	wnn_put_zeros(&image->data, IR_DATA_ALIGNMENT);
+	wnn_put_u64(&image->graph, image->data.size);
+	wnn_put(&image->data, step->packed, step->packed_bytes);
+}
+
+int run_save(const struct run_compiled *c, struct run_image *image, struct wnn_error *err)
+{
+	if (ir_write(c->graph, &image->graph, &image->data, err))
+		return -1;
+	for (uint32_t s = 0; s < c->num_steps; s++)
+		for (uint32_t i = 0; i < c->steps[s].count; i++)
+			wnn_put_u32(&image->graph, c->steps[s].program != NULL);
+	for (uint32_t s = 0; s < c->num_steps; s++) {
+		if (c->steps[s].program)
+			npu_program_write(c->steps[s].program, &image->graph);
+		else
+			put_packed(image, &c->steps[s]);
+	}
+	image->code = c->code.map;
+	image->code_bytes = c->code_bytes;
+	if (image->graph.failed || image->data.failed)
+		return wnn_error_nomem(err, "the bytes of a graph");
+	return 0;
+}
+
+void run_image_release(struct run_image *image)
+{
+	wnn_free(image->graph.data);
+	wnn_free(image->data.data);
+}
+
+/* ---- reading */
+
+static int unsound(struct wnn_error *err, const char *what)
+{
+	return wnn_error_set(err, WNN_OPERATION_ERROR, "%s", what);
+}
+
+/* Which nodes run on the NPU; NULL with *err. */
+static bool *get_places(struct run_stored *stored, const struct run_compiled *c,
+			struct wnn_error *err)
+{
+	uint32_t count = c->graph->num_nodes;
+	bool *on_npu = wnn_calloc((size_t)count + 1, sizeof(*on_npu));
+
+	if (!on_npu) {
+		wnn_error_nomem(err, "the placement of a graph");
+		return NULL;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t place = wnn_get_u32(&stored->graph);
+
+		on_npu[i] = place == 1;
+		stored->graph.failed |= place > 1;
+	}
+	if (!stored->graph.failed)
+		return on_npu;
+	wnn_free(on_npu);
+	unsound(err, "its placement cannot be read");
+	return NULL;
+}
+
+static int check_values(const struct ir_graph *graph, struct wnn_error *err)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < graph->num_values && bytes < MAX_VALUE_BYTES; i++)
+		bytes += (uint64_t)ir_type_bytes(&graph->values[i]->type);
+	return bytes < MAX_VALUE_BYTES ? 0 : unsound(err, "its values are too big");
+}
+
+/* The values that a program has in memory of their own. */
+static int check_bindings(const struct run_compiled *c, const struct npu_program *program,
+			  struct wnn_error *err)
+{
+	for (uint32_t i = 0; i < program->num_bindings; i++) {
+		const struct run_location *location = &c->locations[program->bindings[i].value_id];
+
+		if (location->where == RUN_CONSTANT ||
+		    (location->where == RUN_NOWHERE && !location->needed))
+			return unsound(err, "a program of it has a value that is not in memory");
+	}
+	return 0;
+}
+
+static int read_program(struct run_compiled *c, struct run_step *step, struct run_stored *stored,
+			struct wnn_error *err)
+{
+	const struct npu_caps *caps = &c->device->ws->caps;
+	struct npu_program *program;
+	uint32_t insn;
+
+	program = npu_program_read(&stored->graph, c->graph, step->first, step->count, err);
+	if (!program)
+		return -1;
+	step->program = program;
+	run_set_offsets(c, step);
+	if (c->code_bytes > stored->code_bytes)
+		return unsound(err, "its programs do not fit its code");
+	program->insns = wnn_malloc(((size_t)program->num_insns + 1) * sizeof(*program->insns));
+	if (!program->insns)
+		return wnn_error_nomem(err, "an NPU program");
+	memcpy(program->insns, (const uint8_t *)stored->code + step->insns,
+	       program->num_insns * sizeof(*program->insns));
+	if (check_bindings(c, program, err))
+		return -1;
+	return npu_program_verify(program, caps, &insn, err);
+}
+
+static int read_packed(struct run_step *step, struct run_stored *stored, struct wnn_error *err)
+{
+	uint64_t bytes = wnn_get_u64(&stored->graph), offset;
+
+	if (!bytes)
+		return stored->graph.failed ? unsound(err, "its CPU nodes cannot be read") : 0;
+	offset = wnn_get_u64(&stored->graph);
+	if (stored->graph.failed || offset % IR_DATA_ALIGNMENT || offset > stored->data_bytes ||
+	    bytes > stored->data_bytes - offset)
+		return unsound(err, "a packed operand lies outside of it");
+	step->packed = (void *)(stored->data + offset);
+	step->packed_bytes = bytes;
+	return 0;
+}
+
+/* What a CPU node reads is there. */
+static int check_cpu_node(const struct run_compiled *c, const struct run_step *step,
+			  struct wnn_error *err)
+{
+	const struct ir_node *node = c->graph->nodes[step->first];
+
+	if (!cpu_supports(node))
+		return unsound(err, "the CPU cannot run one of its nodes");
+	for (uint32_t i = 0; i < node->num_operands; i++) {
+		const struct ir_value *value = node->operands[i];
+
+		if (value && value->kind == IR_VALUE_CONSTANT && !value->constant &&
+		    (i != 1 || !step->packed))
+			return unsound(err, "a constant of a CPU node is not in it");
+	}
+	return 0;
+}
+
+static int read_steps(struct run_compiled *c, const bool *on_npu, struct run_stored *stored,
+		      struct wnn_error *err)
+{
+	for (uint32_t s = 0; s < c->num_steps; s++) {
+		struct run_step *step = &c->steps[s];
+
+		if (!on_npu[step->first]) {
+			if (read_packed(step, stored, err) || check_cpu_node(c, step, err))
+				return -1;
+			continue;
+		}
+		if (!c->device->ws)
+			return unsound(err, "it has NPU programs, the device is the CPU");
+		if (read_program(c, step, stored, err))
+			return -1;
+	}
+	if (stored->graph.at != stored->graph.end || c->code_bytes != stored->code_bytes)
+		return unsound(err, "there is more in it than its graph");
+	for (uint32_t i = 0; i < c->num_copies; i++) {
+		const struct ir_value *value = c->copies[i].value;
+
+		if (value->kind == IR_VALUE_CONSTANT && !value->constant)
+			return unsound(err, "a constant that is an output is not in it");
+	}
+	return 0;
+}
+
+static int load(struct run_compiled *c, struct run_stored *stored, struct wnn_error *err)
+{
+	bool *on_npu;
+	int ret;
+
+	c->graph = ir_read(&stored->graph, stored->data, stored->data_bytes, err);
+	if (!c->graph || check_values(c->graph, err))
+		return -1;
+	on_npu = get_places(stored, c, err);
+	if (!on_npu)
+		return -1;
+	ret = run_make_steps(c, on_npu, err) || run_locate_values(c, on_npu, err) ||
+	      read_steps(c, on_npu, stored, err) || run_make_arena(c, err);
+	wnn_free(on_npu);
+	if (ret || !c->code_bytes)
+		return ret ? -1 : 0;
+	return run_buffer_wrap(&c->device->heap, &c->code, stored->code, c->code_bytes,
+			       "the program of a graph and its constants", err);
+}
+
+/* Packed operands that are part of the file are not freed by themselves. */
+static void forget_packed(struct run_compiled *c)
+{
+	for (uint32_t s = 0; s < c->num_steps; s++)
+		c->steps[s].packed = NULL;
+}
+
+int run_load(struct run_device *device, struct run_stored *stored, struct run_compiled **out,
+	     struct wnn_error *err)
+{
+	struct run_compiled *c = wnn_calloc(1, sizeof(*c));
+
+	*out = NULL;
+	if (!c)
+		return wnn_error_nomem(err, "a graph");
+	atomic_init(&c->refs, 1);
+	c->device = device;
+	if (load(c, stored, err)) {
+		forget_packed(c);
+		run_compiled_unref(c);
+		return -1;
+	}
+	c->owner = stored->owner;
+	c->release = stored->release;
+	*out = c;
+	return 0;
+}
