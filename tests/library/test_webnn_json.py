@@ -222,7 +222,7 @@ class Interfaces(unittest.TestCase):
                              [taken[0]["name"], taken[0]["type"] + "*"] if taken else [None, "*"],
                              function["method"])
             seen += 1
-        self.assertEqual(seen, 7)
+        self.assertEqual(seen, 8)
 
 
 def table_rows():

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "codegen/program.h"
 
@@ -319,6 +320,27 @@ static bool build(struct run *run)
 	return true;
 }
 
+/* What runs is the graph as it comes back from a file. */
+static bool save_and_load(struct run *run)
+{
+	char path[] = "/tmp/test-api-memory-XXXXXX";
+	int fd = mkstemp(path);
+	WNNGraph loaded = NULL;
+	bool through;
+
+	assert_true(fd >= 0);
+	close(fd);
+	through = !is_failure(wnnGraphSave(run->graph, WNN_STR(path))) &&
+		  !is_failure(
+			  wnnContextLoadGraphSync(run->context, WNN_STR(path), GENEROUS, &loaded));
+	unlink(path);
+	wnnGraphRelease(run->graph);
+	run->graph = loaded;
+	if (through)
+		check_placement(run);
+	return through;
+}
+
 static bool make_tensors(struct run *run)
 {
 	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
@@ -398,8 +420,8 @@ static bool compute(struct run *run)
 
 static bool play(struct run *run)
 {
-	bool through = open_instance(run) && open_device(run) && build(run) && make_tensors(run) &&
-		       compute(run);
+	bool through = open_instance(run) && open_device(run) && build(run) && save_and_load(run) &&
+		       make_tensors(run) && compute(run);
 
 	wnnTensorRelease(run->x);
 	wnnTensorRelease(run->y);

@@ -866,6 +866,50 @@ WNN_EXPORT WNNStatus wnnContextMapTensorSync(WNNContext context, WNNTensor tenso
 					     uint64_t timeoutNS, void **data);
 
 /**
+ * Makes a graph of a file that wnnGraphSave wrote, without compiling it. The file is refused unless
+ * it is undamaged, of this version of the library, and made for a device with the same
+ * capabilities, with the same profile in WNNContextDeviceOptions; and where operators run must suit
+ * the placement policy. Large parts of the file become memory of the graph without a copy: as long
+ * as the graph lives it may be replaced or deleted, but not changed in place.
+ *
+ * @param context The context.
+ * @param path The file.
+ * @param callbackInfo Who takes the result, and when. A callback of NULL is a TypeError: the future
+ *     is {0}.
+ *
+ * @return Completes when the callback has run.
+ *
+ * Errors:
+ * - TypeError: path is empty or has a NUL
+ * - OperationError: the file cannot be read, is no graph, or is damaged; the graph cannot run under
+ *   the placement policy
+ * - NotSupportedError: the file is of another version of the library, or for another device; the
+ *   graph has to be built and saved anew
+ * - InvalidStateError: the context is or gets lost
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNFuture wnnContextLoadGraph(WNNContext context, WNNStringView path,
+					 WNNBuildCallbackInfo callbackInfo);
+
+/**
+ * As wnnContextLoadGraph, but waits for the result. Runs no callbacks of other operations.
+ *
+ * @param context The context.
+ * @param path The file.
+ * @param timeoutNS How long to wait at most, in nanoseconds, or WNN_WAIT_FOREVER.
+ * @param graph Out: the graph; the caller owns the reference. NULL on error.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - TimedOut: timeoutNS were over; the operation is cancelled
+ * - InvalidStateError: called from inside a callback of the library
+ * - those of wnnContextLoadGraph
+ */
+WNN_EXPORT WNNStatus wnnContextLoadGraphSync(WNNContext context, WNNStringView path,
+					     uint64_t timeoutNS, WNNGraph *graph);
+
+/**
  * Has a callback run when the work enqueued so far is through. This is how errors of dispatches and
  * writes are learnt of.
  *
@@ -954,6 +998,24 @@ WNN_EXPORT size_t wnnGraphGetNodeCount(WNNGraph graph);
  * - UnknownError: memory is exhausted
  */
 WNN_EXPORT WNNStatus wnnGraphGetText(WNNGraph graph, WNNGraphText kind, WNNString *text);
+
+/**
+ * Writes the compiled graph to a file, with all that a dispatch needs: programs, packed weights,
+ * constants, inputs and outputs, placement report, labels. wnnContextLoadGraph makes a graph of it.
+ * A file of that name is replaced when the new one is complete; after a failure it is as before.
+ *
+ * @param graph The graph.
+ * @param path The file.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - TypeError: path is empty or has a NUL
+ * - InvalidStateError: the graph is destroyed
+ * - OperationError: the file cannot be written
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnGraphSave(WNNGraph graph, WNNStringView path);
 
 /**
  * Tells what the last completed dispatch cost.

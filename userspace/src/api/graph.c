@@ -191,10 +191,8 @@ static int set_port(WNNGraph graph, struct graph_port *port, WNNNamedOperandDesc
 	return 0;
 }
 
-static int describe_graph(WNNGraph graph, const struct ir_graph *ir)
+static int describe_all(WNNGraph graph, const struct ir_graph *ir)
 {
-	graph->num_inputs = ir->num_inputs;
-	graph->num_outputs = ir->num_outputs;
 	if (describe_ports(graph, ir->num_inputs, &graph->inputs, &graph->input_list) ||
 	    describe_ports(graph, ir->num_outputs, &graph->outputs, &graph->output_list))
 		return -1;
@@ -206,6 +204,15 @@ static int describe_graph(WNNGraph graph, const struct ir_graph *ir)
 		if (set_port(graph, &graph->outputs[i], &graph->output_list[i], ir->outputs[i].name,
 			     &ir->outputs[i].value->type))
 			return -1;
+	return 0;
+}
+
+int graph_describe_ports(WNNGraph graph, const struct ir_graph *ir, struct wnn_error *err)
+{
+	if (describe_all(graph, ir))
+		return wnn_error_nomem(err, "a graph");
+	graph->num_inputs = ir->num_inputs;
+	graph->num_outputs = ir->num_outputs;
 	qsort(graph->input_list, graph->num_inputs, sizeof(*graph->input_list), by_name);
 	qsort(graph->output_list, graph->num_outputs, sizeof(*graph->output_list), by_name);
 	graph->node_count = ir->num_nodes;
@@ -231,7 +238,7 @@ static int compile(WNNGraph graph, struct wnn_recording *recording,
 	return ret;
 }
 
-static void log_placement(WNNContext context, const WNNGraphPlacement *placement)
+void graph_log_placement(WNNContext context, const WNNGraphPlacement *placement)
 {
 	wnn_log_write(&context->instance->log, WNN_LOG_INFO,
 		      "graph of %zu operators: %zu on the NPU, %zu on the CPU, %zu folded; %zu met "
@@ -308,8 +315,7 @@ static int build(WNNGraph graph, struct wnn_recording *recording, struct wnn_err
 
 	if (ret)
 		return ret;
-	if (describe_graph(graph, recording->graph))
-		ret = wnn_error_nomem(err, "a graph");
+	ret = graph_describe_ports(graph, recording->graph, err);
 	if (!ret)
 		ret = place_and_compile(graph, recording, &placement, err);
 	if (!ret)
@@ -317,12 +323,33 @@ static int build(WNNGraph graph, struct wnn_recording *recording, struct wnn_err
 	wnn_placement_destroy(&placement);
 	wnn_pass_report_destroy(&report);
 	if (!ret)
-		log_placement(context, &graph->placement);
+		graph_log_placement(context, &graph->placement);
 	return ret;
 }
 
-static void link_graph(WNNContext context, WNNGraph graph)
+WNNGraph graph_create(WNNContext context, struct wnn_error *err)
 {
+	WNNGraph graph = wnn_calloc(1, sizeof(*graph));
+	struct wnn_arena *arena = wnn_arena_create();
+
+	if (!graph || !arena) {
+		wnn_free(graph);
+		wnn_arena_destroy(arena);
+		wnn_error_nomem(err, "a graph");
+		return NULL;
+	}
+	atomic_init(&graph->refs, 1);
+	pthread_mutex_init(&graph->lock, NULL);
+	graph->arena = arena;
+	graph->context = context;
+	wnnContextAddRef(context);
+	return graph;
+}
+
+void graph_link(WNNGraph graph)
+{
+	WNNContext context = graph->context;
+
 	pthread_mutex_lock(&context->lock);
 	graph->next = context->graphs;
 	graph->link = &context->graphs;
@@ -334,33 +361,25 @@ static void link_graph(WNNContext context, WNNGraph graph)
 	pthread_mutex_unlock(&context->lock);
 }
 
+void graph_abandon(WNNGraph graph)
+{
+	/* On the thread of the timeline already: no need to queue it. */
+	free_graph(&graph->task, true);
+}
+
 WNNGraph graph_make(WNNContext context, struct wnn_recording *recording, struct wnn_error *err)
 {
-	WNNGraph graph = wnn_calloc(1, sizeof(*graph));
-	struct wnn_arena *arena = wnn_arena_create();
-	int ret;
+	WNNGraph graph = graph_create(context, err);
+	int ret = graph ? build(graph, recording, err) : -1;
 
-	if (!graph || !arena) {
-		wnn_free(graph);
-		wnn_arena_destroy(arena);
-		wnn_recording_destroy(recording);
-		wnn_error_nomem(err, "a graph");
-		return NULL;
-	}
-	atomic_init(&graph->refs, 1);
-	pthread_mutex_init(&graph->lock, NULL);
-	graph->arena = arena;
-	graph->context = context;
-	wnnContextAddRef(context);
-	ret = build(graph, recording, err);
 	wnn_recording_destroy(recording);
-	if (ret) {
-		/* On the thread of the timeline already: no need to queue it. */
-		free_graph(&graph->task, true);
-		return NULL;
+	if (!ret) {
+		graph_link(graph);
+		return graph;
 	}
-	link_graph(context, graph);
-	return graph;
+	if (graph)
+		graph_abandon(graph);
+	return NULL;
 }
 
 /* --- Questions --- */

@@ -45,10 +45,29 @@ struct WNNGraphImpl {
  */
 WNNGraph graph_make(WNNContext context, struct wnn_recording *recording, struct wnn_error *err);
 
+/*
+ * graph_create - a graph that has nothing yet, with one reference; on the timeline's thread
+ *
+ * It becomes one of its context with graph_link(), or ends with graph_abandon(). NULL with *err.
+ */
+WNNGraph graph_create(WNNContext context, struct wnn_error *err);
+void graph_link(WNNGraph graph);
+void graph_abandon(WNNGraph graph);
+/* Fills in inputs, outputs and the number of nodes. 0 or -1. */
+int graph_describe_ports(WNNGraph graph, const struct ir_graph *ir, struct wnn_error *err);
+
 /* Fills placement from what passes, placement and compiler said. 0 or -1. */
 int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recording,
 			     const struct wnn_pass_report *report,
 			     const struct wnn_placement *placement, struct wnn_error *err);
+
+/* What runs on the CPU beside an NPU is a warning each. */
+void graph_log_placement(WNNContext context, const WNNGraphPlacement *placement);
+
+/* The placement as bytes; a lack of memory is told by the writer. */
+void graph_write_placement(WNNGraph graph, struct wnn_writer *w);
+/* Fills placement from them, whatever they are. 0 or -1. */
+int graph_read_placement(WNNGraph graph, struct wnn_reader *r, struct wnn_error *err);
 
 /* The compiled graph with a reference; NULL with InvalidStateError when it is destroyed. */
 struct run_compiled *graph_compiled(WNNGraph graph, struct wnn_error *err);

@@ -84,7 +84,7 @@ static void describe_node(WNNGraph graph, WNNNodePlacement *node,
 		node->kernel = view(graph->arena, cpu_kernel_name(CPU_FAST, ir), failed);
 }
 
-static void count(WNNGraphPlacement *placement, const WNNNodePlacement *node)
+static void count_node(WNNGraphPlacement *placement, const WNNNodePlacement *node)
 {
 	WNNNodeDevice device = node->device;
 
@@ -130,7 +130,75 @@ int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recordi
 			if (entry->fate == WNN_FATE_FUSED)
 				node->fusedInto = index[report->node_entry[entry->node]];
 		}
-		count(out, node);
+		count_node(out, node);
 	}
 	return failed ? wnn_error_nomem(err, "the placement of a graph") : 0;
+}
+
+/* ---- as bytes */
+
+static void put_view(struct wnn_writer *w, WNNStringView text)
+{
+	wnn_put_text(w, text.data, text.length);
+}
+
+void graph_write_placement(WNNGraph graph, struct wnn_writer *w)
+{
+	const WNNGraphPlacement *placement = &graph->placement;
+
+	wnn_put_u32(w, (uint32_t)placement->nodeCount);
+	for (size_t i = 0; i < placement->nodeCount; i++) {
+		const WNNNodePlacement *node = &placement->nodes[i];
+
+		put_view(w, node->operatorName);
+		put_view(w, node->label);
+		put_view(w, node->kernel);
+		put_view(w, node->reasonText);
+		wnn_put_u32(w, node->device);
+		wnn_put_u32(w, node->reason);
+		wnn_put_u32(w, node->exactness);
+		wnn_put_u32(w, node->fusedInto);
+		wnn_put_u64(w, node->estimatedCycles);
+		wnn_put_u64(w, node->bytesCopied);
+	}
+}
+
+static void get_node(WNNGraph graph, struct wnn_reader *r, WNNNodePlacement *node)
+{
+	node->operatorName = api_view(wnn_get_text(r, graph->arena));
+	node->label = api_view(wnn_get_text(r, graph->arena));
+	node->kernel = api_view(wnn_get_text(r, graph->arena));
+	node->reasonText = api_view(wnn_get_text(r, graph->arena));
+	node->device = (WNNNodeDevice)wnn_get_u32(r);
+	node->reason = (WNNPlacementReason)wnn_get_u32(r);
+	node->exactness = (WNNExactness)wnn_get_u32(r);
+	node->fusedInto = wnn_get_u32(r);
+	node->estimatedCycles = wnn_get_u64(r);
+	node->bytesCopied = wnn_get_u64(r);
+	r->failed |= !wnn_enum_name(&wnn_enum_node_device, node->device) ||
+		     !wnn_enum_name(&wnn_enum_placement_reason, node->reason) ||
+		     (node->exactness && !wnn_enum_name(&wnn_enum_exactness, node->exactness));
+}
+
+int graph_read_placement(WNNGraph graph, struct wnn_reader *r, struct wnn_error *err)
+{
+	WNNGraphPlacement *placement = &graph->placement;
+	uint32_t count = wnn_get_count(r, 12 * sizeof(uint32_t));
+	WNNNodePlacement *nodes =
+		wnn_arena_alloc(graph->arena, ((size_t)count + 1) * sizeof(*nodes));
+
+	if (!nodes)
+		return wnn_error_nomem(err, "the placement of a graph");
+	placement->nodes = nodes;
+	placement->nodeCount = count;
+	for (uint32_t i = 0; i < count && !r->failed; i++) {
+		get_node(graph, r, &nodes[i]);
+		r->failed |= nodes[i].fusedInto != WNN_NODE_NONE && nodes[i].fusedInto >= count;
+		if (!r->failed)
+			count_node(placement, &nodes[i]);
+	}
+	if (r->failed)
+		return wnn_error_set(err, WNN_OPERATION_ERROR,
+				     "its placement report cannot be read");
+	return 0;
 }

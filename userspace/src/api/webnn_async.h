@@ -25,6 +25,7 @@ void start_build(WNNGraphBuilder builder, size_t outputCount, WNNNamedOperand co
 		 struct request *request);
 void start_map_tensor(WNNContext context, WNNTensor tensor, WNNMapMode mode,
 		      struct request *request);
+void start_load_graph(WNNContext context, WNNStringView path, struct request *request);
 void start_on_work_done(WNNContext context, struct request *request);
 
 #endif

@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: MIT
+/* Graphs that are saved and loaded: they are the same, and no other file is taken for one. */
+#include "fixture.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/graph_file.h"
+#include "util/bytes.h"
+
+#define N 24
+
+struct folder {
+	char path[64], file[96];
+	WNNInstance instance;
+};
+
+static int setup(void **state)
+{
+	static struct folder folder;
+
+	snprintf(folder.path, sizeof(folder.path), "/tmp/test-api-file-XXXXXX");
+	if (!mkdtemp(folder.path))
+		return -1;
+	snprintf(folder.file, sizeof(folder.file), "%s/graph", folder.path);
+	folder.instance = wnnCreateInstance(NULL);
+	*state = &folder;
+	return folder.instance ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct folder *f = *state;
+
+	wnnInstanceRelease(f->instance);
+	unlink(f->file);
+	return rmdir(f->path);
+}
+
+/* ---- files as bytes */
+
+struct bytes {
+	uint8_t *data;
+	size_t size;
+};
+
+static struct bytes read_file(const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	struct stat status;
+	struct bytes b;
+
+	assert_non_null(file);
+	assert_int_equal(fstat(fileno(file), &status), 0);
+	b.size = (size_t)status.st_size;
+	b.data = malloc(b.size + 1);
+	assert_int_equal(fread(b.data, 1, b.size, file), b.size);
+	fclose(file);
+	return b;
+}
+
+static void write_file(const char *path, const void *data, size_t size)
+{
+	FILE *file = fopen(path, "wb");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(data, 1, size, file), size);
+	assert_int_equal(fclose(file), 0);
+}
+
+static struct graph_file_header *header_of(const struct bytes *b)
+{
+	return (void *)b->data;
+}
+
+/* Makes the checksums right again. */
+static void sign(const struct bytes *b)
+{
+	header_of(b)->content_hash = graph_file_content(header_of(b), b->data);
+	header_of(b)->checksum = graph_file_checksum(header_of(b));
+}
+
+/* ---- graphs */
+
+static WNNContext open_policy(const struct folder *f, const char *device, WNNPlacementPolicy policy)
+{
+	WNNContextDeviceOptions options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+
+	options.device = WNN_STR(device);
+	options.placementPolicy = policy;
+	options.simSramBytes = strcmp(device, "sim") != 0 ? 0 : 65536;
+	return open_context_with(f->instance, &options);
+}
+
+/*
+ * y = -spread(relu(x * w + 1)): the transposed convolution, whose strides are too wide for the NPU,
+ * divides the program there; "twice" is the same as y, "same" a constant.
+ */
+static WNNGraph build_all(WNNContext context)
+{
+	static float weights[N * N], filter = 2;
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNConvTranspose2dOptions spread = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+	WNNOperandDescriptor one = WNN_OPERAND_DESCRIPTOR_INIT;
+	WNNOperatorOptions label = WNN_OPERATOR_OPTIONS_INIT;
+	WNNNamedOperand outputs[3];
+	WNNOperand v, relu;
+	WNNGraph graph = NULL;
+
+	for (int i = 0; i < N * N; i++)
+		weights[i] = (float)(i % 7) - 3;
+	one.dataType = WNNOperandDataType_Float32;
+	one.shape = WNN_UINT32_LIST(1, 1, 1, 1);
+	v = wnnGraphBuilderMatmul(b, make_input(b, "x", N, N), make_constant(b, weights, N, N),
+				  NULL);
+	v = wnnGraphBuilderAdd(b, v, make_constant(b, weights, 1, 1), NULL);
+	label.label = WNN_STR("the \"relu\"");
+	relu = v = wnnGraphBuilderRelu(b, v, &label);
+	v = wnnGraphBuilderReshape(b, v, WNN_UINT32_LIST(1, 1, N, N), NULL);
+	spread.strides = WNN_UINT32_LIST(1, 1025);
+	spread.label = WNN_STR("wide");
+	v = wnnGraphBuilderConvTranspose2d(
+		b, v, wnnGraphBuilderConstant(b, &one, &filter, sizeof(filter)), &spread);
+	v = wnnGraphBuilderReduceSum(b, v, NULL);
+	v = wnnGraphBuilderReshape(b, v, WNN_UINT32_LIST(1, 1), NULL);
+	outputs[0] = (WNNNamedOperand){ WNN_STR("y"), wnnGraphBuilderNeg(b, v, NULL) };
+	outputs[1] = (WNNNamedOperand){ WNN_STR("twice"), outputs[0].operand };
+	outputs[2] = (WNNNamedOperand){ WNN_STR("relu"), relu };
+	assert_ok(wnnGraphBuilderBuildSync(b, 3, outputs, GENEROUS, &graph));
+	wnnGraphBuilderRelease(b);
+	return graph;
+}
+
+struct results {
+	float y, twice, relu[N * N];
+};
+
+static void run_all(WNNContext context, WNNGraph graph, struct results *results)
+{
+	WNNTensor x = make_tensor(context, N, N), y = make_tensor(context, 1, 1);
+	WNNTensor twice = make_tensor(context, 1, 1), relu = make_tensor(context, N, N);
+	const WNNNamedTensor inputs[] = { { WNN_STR("x"), x } };
+	const WNNNamedTensor outputs[] = { { WNN_STR("y"), y },
+					   { WNN_STR("twice"), twice },
+					   { WNN_STR("relu"), relu } };
+	float data[N * N];
+
+	for (int i = 0; i < N * N; i++)
+		data[i] = (float)(i % 11) - 5;
+	assert_ok(wnnContextWriteTensor(context, x, data, sizeof(data)));
+	assert_ok(wnnContextDispatch(context, graph, 1, inputs, 3, outputs));
+	assert_ok(wnnContextReadTensorSync(context, y, &results->y, sizeof(float), GENEROUS));
+	assert_ok(
+		wnnContextReadTensorSync(context, twice, &results->twice, sizeof(float), GENEROUS));
+	assert_ok(wnnContextReadTensorSync(context, relu, results->relu, sizeof(data), GENEROUS));
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+	wnnTensorRelease(twice);
+	wnnTensorRelease(relu);
+}
+
+static WNNStatus load(WNNContext context, const char *path, WNNGraph *graph)
+{
+	return wnnContextLoadGraphSync(context, WNN_STR(path), GENEROUS, graph);
+}
+
+static void check_view(WNNStringView a, WNNStringView b)
+{
+	assert_int_equal(a.length, b.length);
+	assert_memory_equal(a.data, b.data, a.length);
+}
+
+static void check_same_placement(WNNGraph built, WNNGraph loaded)
+{
+	WNNGraphPlacement a = WNN_GRAPH_PLACEMENT_INIT, b = WNN_GRAPH_PLACEMENT_INIT;
+
+	assert_ok(wnnGraphGetPlacement(built, &a));
+	assert_ok(wnnGraphGetPlacement(loaded, &b));
+	assert_int_equal(a.nodeCount, b.nodeCount);
+	assert_int_equal(a.npuCount, b.npuCount);
+	assert_int_equal(a.cpuCount, b.cpuCount);
+	assert_int_equal(a.foldedCount, b.foldedCount);
+	assert_int_equal(a.compilerLimitCount, b.compilerLimitCount);
+	for (size_t i = 0; i < a.nodeCount; i++) {
+		check_view(a.nodes[i].operatorName, b.nodes[i].operatorName);
+		check_view(a.nodes[i].label, b.nodes[i].label);
+		check_view(a.nodes[i].kernel, b.nodes[i].kernel);
+		check_view(a.nodes[i].reasonText, b.nodes[i].reasonText);
+		assert_int_equal(a.nodes[i].device, b.nodes[i].device);
+		assert_int_equal(a.nodes[i].reason, b.nodes[i].reason);
+		assert_int_equal(a.nodes[i].exactness, b.nodes[i].exactness);
+		assert_int_equal(a.nodes[i].fusedInto, b.nodes[i].fusedInto);
+		assert_int_equal(a.nodes[i].estimatedCycles, b.nodes[i].estimatedCycles);
+	}
+}
+
+static void check_ports(WNNNamedOperandDescriptorArray a, WNNNamedOperandDescriptorArray b)
+{
+	assert_int_equal(a.count, b.count);
+	for (size_t i = 0; i < a.count; i++) {
+		check_view(a.data[i].name, b.data[i].name);
+		assert_int_equal(a.data[i].dataType, b.data[i].dataType);
+		assert_int_equal(a.data[i].shape.count, b.data[i].shape.count);
+		assert_memory_equal(a.data[i].shape.data, b.data[i].shape.data,
+				    a.data[i].shape.count * sizeof(uint32_t));
+	}
+}
+
+/* ---- the same graph */
+
+static void check_round_trip(struct folder *f, const char *device, WNNPlacementPolicy policy)
+{
+	WNNContext context = open_policy(f, device, policy), other;
+	WNNGraph built = build_all(context), loaded = NULL;
+	struct results before, after;
+	struct bytes first, second;
+
+	run_all(context, built, &before);
+	assert_ok(wnnGraphSave(built, WNN_STR(f->file)));
+	first = read_file(f->file);
+	other = open_policy(f, device, policy);
+	assert_ok(load(other, f->file, &loaded));
+	check_same_placement(built, loaded);
+	check_ports(wnnGraphGetInputs(built), wnnGraphGetInputs(loaded));
+	check_ports(wnnGraphGetOutputs(built), wnnGraphGetOutputs(loaded));
+	assert_int_equal(wnnGraphGetNodeCount(built), wnnGraphGetNodeCount(loaded));
+	/* What was built is not needed any more, nor is the file. */
+	wnnGraphRelease(built);
+	wnnContextRelease(context);
+	assert_ok(wnnGraphSave(loaded, WNN_STR(f->file)));
+	second = read_file(f->file);
+	assert_int_equal(first.size, second.size);
+	assert_memory_equal(first.data, second.data, first.size);
+	unlink(f->file);
+	for (int i = 0; i < 3; i++) {
+		memset(&after, 0, sizeof(after));
+		run_all(other, loaded, &after);
+		assert_memory_equal(&before, &after, sizeof(before));
+		assert_true(after.y == after.twice && after.y != 0);
+	}
+	wnnGraphDestroy(loaded);
+	assert_failed(wnnGraphSave(loaded, WNN_STR(f->file)), WNNStatus_InvalidStateError,
+		      "the graph is destroyed");
+	wnnGraphRelease(loaded);
+	wnnContextRelease(other);
+	free(first.data);
+	free(second.data);
+}
+
+static void loaded_graphs_are_the_same(void **state)
+{
+	check_round_trip(*state, "cpu", WNNPlacementPolicy_PreferNPU);
+	check_round_trip(*state, "sim", WNNPlacementPolicy_PreferNPU);
+	check_round_trip(*state, "sim", WNNPlacementPolicy_CPUOnly);
+}
+
+static void loading_is_asynchronous(void **state)
+{
+	struct folder *f = *state;
+	WNNContext context = open_context(f->instance, "sim");
+	struct notes *notes = notes_create();
+	WNNGraph graph = build_add_relu(context, 4, 4);
+
+	assert_ok(wnnGraphSave(graph, WNN_STR(f->file)));
+	wnnGraphRelease(graph);
+	wnnContextLoadGraph(context, WNN_STR(f->file),
+			    note_build(notes, WNNCallbackMode_AllowSpontaneous, 1));
+	wnnContextLoadGraph(context, WNN_STR("/nowhere/at all"),
+			    note_build(notes, WNNCallbackMode_AllowSpontaneous, 2));
+	assert_true(notes_wait(notes, 2));
+	assert_int_equal(notes_get(notes, 0).tag, 1);
+	assert_int_equal(notes_get(notes, 0).status, WNNStatus_Success);
+	wnnGraphRelease(notes_get(notes, 0).object);
+	assert_int_equal(notes_get(notes, 1).status, WNNStatus_OperationError);
+	assert_null(notes_get(notes, 1).object);
+	wnnContextDestroy(context);
+	assert_failed(load(context, f->file, &graph), WNNStatus_InvalidStateError, "");
+	assert_null(graph);
+	wnnContextRelease(context);
+}
+
+/* ---- refusals */
+
+/* The file is not one: says `text`. */
+static void refused(WNNContext context, const char *path, WNNStatus status, const char *text)
+{
+	WNNGraph graph = (WNNGraph)&graph;
+
+	assert_failed(load(context, path, &graph), status, text);
+	assert_null(graph);
+}
+
+static void paths_that_are_wrong(void **state)
+{
+	struct folder *f = *state;
+	WNNContext context = open_context(f->instance, "cpu");
+	WNNGraph graph = build_add_relu(context, 2, 2);
+	const WNNStringView nul = { "a\0b", 3 };
+	WNNGraph loaded;
+	char path[128];
+
+	refused(context, "", WNNStatus_TypeError, "load: the path is empty");
+	assert_failed(wnnContextLoadGraphSync(context, nul, GENEROUS, &loaded), WNNStatus_TypeError,
+		      "load: the path has a NUL in it");
+	unlink(f->file);
+	refused(context, f->file, WNNStatus_OperationError, "graph\" cannot be opened: No such");
+	refused(context, f->path, WNNStatus_OperationError, "is no file of a graph");
+	assert_failed(wnnGraphSave(graph, WNN_STR("")), WNNStatus_TypeError,
+		      "save: the path is empty");
+	assert_failed(wnnGraphSave(graph, nul), WNNStatus_TypeError,
+		      "save: the path has a NUL in it");
+	snprintf(path, sizeof(path), "%s/none/graph", f->path);
+	assert_failed(wnnGraphSave(graph, WNN_STR(path)), WNNStatus_OperationError,
+		      "graph\" cannot be made: No such file or directory");
+	assert_failed(wnnGraphSave(graph, WNN_STR(f->path)), WNNStatus_OperationError,
+		      "cannot be replaced: it is no regular file");
+	assert_failed(wnnGraphSave(graph, WNN_STR("/dev/null")), WNNStatus_OperationError,
+		      "\"/dev/null\" cannot be replaced: it is no regular file");
+	wnnGraphRelease(graph);
+	wnnContextRelease(context);
+}
+
+/* The disk is full: the file that was there stays, and nothing is left beside it. */
+static void files_that_cannot_be_written(void **state)
+{
+	struct folder *f = *state;
+	WNNContext context = open_context(f->instance, "cpu");
+	WNNGraph graph = build_add_relu(context, 2, 2);
+	struct rlimit before, small;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = 5000;
+	signal(SIGXFSZ, SIG_IGN);
+	write_file(f->file, "before", 6);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_failed(wnnGraphSave(graph, WNN_STR(f->file)), WNNStatus_OperationError,
+		      "graph\" cannot be written: File too large");
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	refused(context, f->file, WNNStatus_OperationError, "it is too short");
+	assert_ok(wnnGraphSave(graph, WNN_STR(f->file)));
+	wnnGraphRelease(graph);
+	wnnContextRelease(context);
+}
+
+static void files_of_others(void **state)
+{
+	struct folder *f = *state;
+	WNNContext context = open_context(f->instance, "sim"), other;
+	WNNContextDeviceOptions options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNGraph graph = build_add_relu(context, 4, 4);
+	struct graph_file_header *h;
+	struct bytes b;
+
+	assert_ok(wnnGraphSave(graph, WNN_STR(f->file)));
+	b = read_file(f->file);
+	h = header_of(&b);
+	wnnGraphRelease(graph);
+	other = open_context(f->instance, "cpu");
+	refused(other, f->file, WNNStatus_NotSupportedError, "this is cpu with 0");
+	wnnContextRelease(other);
+	options.device = WNN_STR("sim");
+	options.simSramBytes = 16384;
+	other = open_context_with(f->instance, &options);
+	refused(other, f->file, WNNStatus_NotSupportedError,
+		"was saved for the device onpu-custom with 65536 bytes of SRAM, this is "
+		"onpu-custom with 16384");
+	wnnContextRelease(other);
+	options.simSramBytes = 65536;
+	options.profile = WNN_TRUE;
+	other = open_context_with(f->instance, &options);
+	refused(other, f->file, WNNStatus_NotSupportedError,
+		"was saved without profile, this context was made with it");
+	wnnContextRelease(other);
+	memcpy(h->packing, "abacus", 7);
+	sign(&b);
+	write_file(f->file, b.data, b.size);
+	refused(context, f->file, WNNStatus_NotSupportedError,
+		"was saved on a processor with abacus, this is one with ");
+	memcpy(h->version, "0.9.7", 6);
+	sign(&b);
+	write_file(f->file, b.data, b.size);
+	refused(context, f->file, WNNStatus_NotSupportedError,
+		"was saved by version 0.9.7 of the library, this is 1.");
+	memcpy(h->version, "1.0.0", 6);
+	h->form_hash++;
+	sign(&b);
+	write_file(f->file, b.data, b.size);
+	refused(context, f->file, WNNStatus_NotSupportedError, " of another build");
+	h->format++;
+	sign(&b);
+	write_file(f->file, b.data, b.size);
+	refused(context, f->file, WNNStatus_NotSupportedError,
+		"has format 2, this library reads format 1");
+	free(b.data);
+	wnnContextRelease(context);
+}
+
+static void policies_that_do_not_suit(void **state)
+{
+	struct folder *f = *state;
+	WNNContext prefers = open_policy(f, "sim", WNNPlacementPolicy_PreferNPU);
+	WNNContext npu = open_policy(f, "sim", WNNPlacementPolicy_NPUOnly);
+	WNNContext cpu = open_policy(f, "sim", WNNPlacementPolicy_CPUOnly);
+	WNNGraph graph = build_all(prefers);
+
+	assert_ok(wnnGraphSave(graph, WNN_STR(f->file)));
+	refused(npu, f->file, WNNStatus_OperationError,
+		"does not suit the placement policy: its convTranspose2d \"wide\" runs on the CPU");
+	refused(cpu, f->file, WNNStatus_OperationError,
+		"does not suit the placement policy: its matmul \"\" runs on the NPU");
+	wnnGraphRelease(graph);
+	wnnContextRelease(prefers);
+	wnnContextRelease(npu);
+	wnnContextRelease(cpu);
+}
+
+/* Whether a byte matters: it is not between the parts. */
+static bool is_covered(const struct graph_file_header *h, size_t at)
+{
+	if (at < sizeof(*h))
+		return true;
+	for (int i = 0; i < GRAPH_FILE_PARTS; i++)
+		if (at >= h->part[i].offset && at - h->part[i].offset < h->part[i].bytes)
+			return true;
+	return false;
+}
+
+static void damaged_files(void **state)
+{
+	struct folder *f = *state;
+	WNNContext context = open_context(f->instance, "sim");
+	WNNGraph graph = build_all(context);
+	struct graph_file_header *h;
+	struct bytes b;
+	size_t last;
+
+	assert_ok(wnnGraphSave(graph, WNN_STR(f->file)));
+	b = read_file(f->file);
+	h = header_of(&b);
+	for (size_t size = 0; size < b.size; size += size < sizeof(*h) ? 37 : 1021) {
+		write_file(f->file, b.data, size);
+		refused(context, f->file, WNNStatus_OperationError,
+			size < sizeof(*h) ? "it is too short" : "is damaged: it has ");
+	}
+	b.data[b.size] = 0;
+	write_file(f->file, b.data, b.size + 1);
+	refused(context, f->file, WNNStatus_OperationError, "is damaged: it has ");
+	for (size_t at = last = 0; at < b.size; at += at < sizeof(*h) ? 1 : 61) {
+		WNNStatus status;
+
+		if (!is_covered(h, at))
+			continue;
+		last = at;
+		b.data[at] ^= 1 << at % 8;
+		write_file(f->file, b.data, b.size);
+		status = load(context, f->file, &graph);
+		assert_true(status == WNNStatus_OperationError ||
+			    (at < 40 && status == WNNStatus_NotSupportedError));
+		b.data[at] ^= 1 << at % 8;
+	}
+	assert_true(last > h->part[GRAPH_FILE_CODE].offset);
+	write_file(f->file, b.data, b.size);
+	assert_ok(load(context, f->file, &graph));
+	wnnGraphRelease(graph);
+	b.data[0] = '#';
+	write_file(f->file, b.data, b.size);
+	refused(context, f->file, WNNStatus_OperationError, "it begins with other bytes");
+	free(b.data);
+	wnnContextRelease(context);
+}
+
+/* Made on purpose, so that the checksums are right. */
+static void unsound_files(void **state)
+{
+	static const struct {
+		enum graph_file_part part;
+		const char *text;
+	} cases[] = {
+		{ GRAPH_FILE_GRAPH, "is not sound: its placement report cannot be read" },
+		{ GRAPH_FILE_CODE, "is not sound: internal: instruction " },
+	};
+	struct folder *f = *state;
+	WNNContext context = open_context(f->instance, "sim");
+	WNNGraph graph = build_all(context);
+	struct graph_file_header *h;
+	struct bytes b;
+
+	assert_ok(wnnGraphSave(graph, WNN_STR(f->file)));
+	wnnGraphRelease(graph);
+	b = read_file(f->file);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct bytes bad = { malloc(b.size), b.size };
+
+		memcpy(bad.data, b.data, b.size);
+		h = header_of(&bad);
+		memset(bad.data + h->part[cases[i].part].offset, 0xff, 64);
+		sign(&bad);
+		write_file(f->file, bad.data, bad.size);
+		refused(context, f->file, WNNStatus_OperationError, cases[i].text);
+		free(bad.data);
+	}
+	h = header_of(&b);
+	h->part[GRAPH_FILE_CODE].bytes++;
+	sign(&b);
+	write_file(f->file, b.data, b.size);
+	refused(context, f->file, WNNStatus_OperationError,
+		"is not sound: there is more in it than its graph");
+	h->part[GRAPH_FILE_CODE].bytes -= 4096;
+	sign(&b);
+	write_file(f->file, b.data, b.size);
+	refused(context, f->file, WNNStatus_OperationError,
+		"is not sound: its programs do not fit its code");
+	h->part[GRAPH_FILE_CODE].offset++;
+	header_of(&b)->checksum = graph_file_checksum(h);
+	write_file(f->file, b.data, b.size);
+	refused(context, f->file, WNNStatus_OperationError, "the checksum of its content is wrong");
+	free(b.data);
+	wnnContextRelease(context);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(loaded_graphs_are_the_same),
+		cmocka_unit_test(loading_is_asynchronous),
+		cmocka_unit_test(paths_that_are_wrong),
+		cmocka_unit_test(files_that_cannot_be_written),
+		cmocka_unit_test(files_of_others),
+		cmocka_unit_test(policies_that_do_not_suit),
+		cmocka_unit_test(damaged_files),
+		cmocka_unit_test(unsound_files),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

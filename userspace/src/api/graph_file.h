@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files of compiled graphs: a header, then three parts that begin at pages: what describes the graph, what
+ * CPU nodes read, and the programs of the NPU with their constants. Written by graph_save.c, read by
+ * graph_load.c.
+ */
+#ifndef WNN_API_GRAPH_FILE_H
+#define WNN_API_GRAPH_FILE_H
+
+#include "api/graph.h"
+
+#define GRAPH_FILE_MAGIC  "WNNGRAPH"
+#define GRAPH_FILE_FORMAT 1
+#define GRAPH_FILE_PAGE	  UINT64_C(4096)
+
+enum graph_file_part { GRAPH_FILE_GRAPH, GRAPH_FILE_DATA, GRAPH_FILE_CODE, GRAPH_FILE_PARTS };
+
+struct graph_file_header {
+	char magic[8];
+	uint32_t format, header_bytes;
+	char version[16]; /* of the library */
+	/* These three are for messages, as far as they are not part of the hashes. */
+	char machine[32]; /* "cpu" without an NPU */
+	uint64_t sram_bytes;
+	char packing[16];     /* of operands of CPU nodes */
+	uint64_t profile;     /* whether the programs write time stamps */
+	uint64_t form_hash;   /* of what the library's structures are */
+	uint64_t device_hash; /* of the capabilities */
+	uint64_t bytes;	      /* of the file */
+	struct {
+		uint64_t offset, bytes;
+	} part[GRAPH_FILE_PARTS];
+	uint64_t content_hash;
+	uint64_t checksum; /* of the header up to here */
+};
+
+/* Fills in what depends on library and device alone. */
+void graph_file_identify(WNNContext context, struct graph_file_header *header);
+/* Of the parts of a file that begins at `file`. */
+uint64_t graph_file_content(const struct graph_file_header *header, const uint8_t *file);
+uint64_t graph_file_checksum(const struct graph_file_header *header);
+
+/* The path as a C string of wnn_malloc(); NULL with *err. @what: "save" or "load". */
+char *graph_file_path(WNNStringView path, const char *what, struct wnn_error *err);
+
+#endif
