@@ -4,7 +4,7 @@
 
 Each runs once, npu-only, in a process of its own. For each: cycles, MACs of the matrix unit, bytes of the two DMA engines, busy
 cycles of the engines, operators on the NPU, on the CPU and folded, bytes of values between nodes and of the arena that they
-share (those that stay in SRAM need none), CPU seconds of the build, and
+share (those that stay in SRAM need none), CPU seconds of the build and of loading the graph from a file, and
 
   bound = the most of: cycles of the matrix unit in blocks of 64 x 64, cycles of the vector unit for what only it can do, and bytes of
           weights, inputs and outputs / 64, as both DMA engines load and store; each summed over the layers
@@ -71,7 +71,7 @@ def measure(args, name, net, shared):
                      for engine in ("ld", "st", "mxu", "vpu"))
     print(f"{name:20} {result['cycles']:9} cycles  {result['macs'] / 1e6:7.1f} MMAC  in {result['bytes_ld'] / 1e6:6.1f} MB  "
           f"out {result['bytes_st'] / 1e6:6.1f} MB  {busy}  bound {result['bound']:9}  share {100 * result['share']:5.1f} %  "
-          f"build {result['build_s']:.2f} s", flush=True)
+          f"build {result['build_s']:.3f} s  load {result['load_s']:.4f} s", flush=True)
     if args.nodes:
         print_nodes(net, result["plan"])
     return result
@@ -90,7 +90,7 @@ def measure_network(args, name):
                        "share_of_peak": round(share_of_peak(macs, ran["cycles"], type), 4)}
         print(f"{name:20} {key:5} {ran['cycles'] // batch:9} cycles  bound {least // batch:9}  share {100 * least / ran['cycles']:5.1f} %  "
               f"of the peak {100 * share_of_peak(macs, ran['cycles'], type):5.1f} %  in {ran['bytes_ld'] / 1e6:6.1f} MB  "
-              f"out {ran['bytes_st'] / 1e6:6.1f} MB  build {ran['build_s']:.2f} s", flush=True)
+              f"out {ran['bytes_st'] / 1e6:6.1f} MB  build {ran['build_s']:.3f} s  load {ran['load_s']:.4f} s", flush=True)
         if args.nodes:
             print_nodes(net, ran["plan"])
     return result

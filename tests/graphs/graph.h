@@ -173,6 +173,7 @@ struct target {
 	uint32_t threads;
 	WNNPlacementPolicy policy;
 	bool folding;
+	bool saved; /* graphs are saved and loaded, and have to give the same bits after that */
 	WNNOpSupportLimits limits;
 };
 

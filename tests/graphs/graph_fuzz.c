@@ -23,7 +23,7 @@ struct options {
 	uint64_t seed, count, sram;
 	double minutes, min_coverage;
 	uint32_t per_operator, compositions;
-	bool unfilled, verbose, keep_going, print, as_is;
+	bool unfilled, verbose, keep_going, print, as_is, saved;
 };
 
 /* What a run of the program found. */
@@ -378,6 +378,7 @@ static int open_targets(struct fuzzer *fuzzer)
 		target->policy = cpu ? WNNPlacementPolicy_CPUOnly : WNNPlacementPolicy_NPUOnly;
 		/* Half of the runs of the CPU with what folding makes of constants. */
 		target->folding = cpu && t;
+		target->saved = o->saved;
 		if (target_open(target))
 			return -1;
 	}
@@ -446,6 +447,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'k':
 		o->keep_going = true;
 		return 0;
+	case 'f':
+		o->saved = true;
+		return 0;
 	case 'P':
 		o->print = true;
 		return 0;
@@ -473,6 +477,7 @@ static const struct argp_option option_list[] = {
 	{ "verbose", 'v', NULL, 0, "the largest error of each operator", 0 },
 	{ "keep-going", 'k', NULL, 0, "go on after a failure", 0 },
 	{ "as-is", 'a', NULL, 0, "do not make failing graphs smaller", 0 },
+	{ "saved", 'f', NULL, 0, "save and load each graph before it runs", 0 },
 	{ "print", 'P', NULL, 0, "print every graph before it runs", 0 },
 	{ 0 }
 };

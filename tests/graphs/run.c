@@ -2,6 +2,7 @@
 /* Runs a graph on a context of the public API, as an application would. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/graph.h"
 #include "api/record.h"
@@ -303,16 +304,80 @@ static void dispatch(struct target *target, const struct graph *graph, WNNGraph 
 		wnnTensorRelease(out[i].tensor);
 }
 
+/* --- Files --- */
+
+/* The graph as it comes back from a file; NULL with a failed run. */
+static WNNGraph save_and_load(struct target *target, WNNGraph built, struct run *run)
+{
+	char path[] = "/tmp/graph-fuzz-XXXXXX";
+	int fd = mkstemp(path);
+	WNNGraph loaded = NULL;
+
+	if (fd < 0) {
+		run->status = RUN_FAILED;
+		snprintf(run->message, sizeof(run->message), "no temporary file");
+		return NULL;
+	}
+	close(fd);
+	if (wnnGraphSave(built, WNN_STR(path)))
+		say(run, RUN_FAILED, "save");
+	else if (wnnContextLoadGraphSync(target->context, WNN_STR(path), WNN_WAIT_FOREVER, &loaded))
+		say(run, RUN_FAILED, "load");
+	unlink(path);
+	return loaded;
+}
+
+static bool same_text(WNNGraph a, WNNGraph b, WNNGraphText kind)
+{
+	WNNString text[2] = { WNN_STRING_INIT, WNN_STRING_INIT };
+	bool same = wnnGraphGetText(a, kind, &text[0]) == wnnGraphGetText(b, kind, &text[1]) &&
+		    text[0].length == text[1].length &&
+		    (!text[0].length || !memcmp(text[0].data, text[1].data, text[0].length));
+
+	wnnStringFreeMembers(text[0]);
+	wnnStringFreeMembers(text[1]);
+	return same;
+}
+
+/* Both have the same texts and results. */
+static void compare_saved(struct target *target, const struct graph *graph, WNNGraph built,
+			  WNNGraph loaded, struct run *run)
+{
+	struct run before = { 0 };
+	bool same = same_text(built, loaded, WNNGraphText_Nodes) &&
+		    same_text(built, loaded, WNNGraphText_Plan) &&
+		    same_text(built, loaded, WNNGraphText_Program);
+
+	dispatch(target, graph, built, &before);
+	for (uint32_t v = 0; v < graph->num_values; v++)
+		same &= !before.outputs[v] == !run->outputs[v] &&
+			(!before.outputs[v] || !memcmp(before.outputs[v], run->outputs[v],
+						       graph_bytes(&graph->values[v])));
+	if (!same && before.status == RUN_DONE && run->status == RUN_DONE) {
+		run->status = RUN_FAILED;
+		snprintf(run->message, sizeof(run->message),
+			 "the graph is another one after it was saved and loaded");
+	}
+	run_free(&before);
+}
+
 void run_graph(struct target *target, const struct graph *graph, struct run *run)
 {
-	WNNGraph built;
+	WNNGraph built, loaded = NULL;
 
 	memset(run, 0, sizeof(*run));
 	built = build(target, graph, run);
 	if (!built)
 		return;
-	note_placement(graph, built, run);
-	dispatch(target, graph, built, run);
+	if (target->saved)
+		loaded = save_and_load(target, built, run);
+	if (run->status == RUN_DONE) {
+		note_placement(graph, loaded ? loaded : built, run);
+		dispatch(target, graph, loaded ? loaded : built, run);
+	}
+	if (loaded)
+		compare_saved(target, graph, built, loaded, run);
+	wnnGraphRelease(loaded);
 	wnnGraphRelease(built);
 	/* A fault may have cost the context. */
 	if (run->status == RUN_FAILED) {

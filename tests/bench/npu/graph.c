@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -20,6 +21,7 @@
 #include "models.h"
 #include "util/float16.h"
 
+#define LOADS	   5
 #define MAX_INPUTS 4
 #define SIDE	   32 /* of the values of made-up graphs */
 
@@ -275,18 +277,45 @@ static json_t *describe_memory(WNNGraph graph)
 			 (json_int_t)run_compiled_arena_bytes(graph->compiled));
 }
 
-static json_t *describe(WNNGraph graph, const struct options *options, double build_seconds)
+/* CPU seconds of making the graph anew from a file, the least of some. */
+static double measure_load(WNNContext context, WNNGraph graph)
+{
+	char path[] = "/tmp/bench-npu-XXXXXX";
+	int fd = mkstemp(path);
+	double least = 1e9;
+
+	bench_check(fd >= 0, "temporary file");
+	close(fd);
+	bench_check(wnnGraphSave(graph, WNN_STR(path)) == WNNStatus_Success, "save");
+	for (int i = 0; i < LOADS; i++) {
+		double begin = seconds(CLOCK_PROCESS_CPUTIME_ID), took;
+		WNNGraph loaded = NULL;
+
+		bench_check(wnnContextLoadGraphSync(context, WNN_STR(path), WNN_WAIT_FOREVER,
+						    &loaded) == WNNStatus_Success,
+			    "load");
+		took = seconds(CLOCK_PROCESS_CPUTIME_ID) - begin;
+		least = took < least ? took : least;
+		wnnGraphRelease(loaded);
+	}
+	unlink(path);
+	return least;
+}
+
+static json_t *describe(WNNGraph graph, const struct options *options, double build_seconds,
+			double load_seconds)
 {
 	const struct run_statistics *s = &graph->statistics;
 	const WNNGraphPlacement *placement = &graph->placement;
 	json_t *result = json_pack(
-		"{s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:f}",
+		"{s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:f, s:f}",
 		"cycles", (json_int_t)s->npu_cycles, "macs", (json_int_t)s->macs, "bytes_ld",
 		(json_int_t)s->bytes_read, "bytes_st", (json_int_t)s->bytes_written, "busy", "cp",
 		(json_int_t)s->busy[0], "ld", (json_int_t)s->busy[1], "st", (json_int_t)s->busy[2],
 		"mxu", (json_int_t)s->busy[3], "vpu", (json_int_t)s->busy[4], "nodes", "npu",
 		(json_int_t)placement->npuCount, "cpu", (json_int_t)placement->cpuCount, "folded",
-		(json_int_t)placement->foldedCount, "build_s", build_seconds);
+		(json_int_t)placement->foldedCount, "build_s", build_seconds, "load_s",
+		load_seconds);
 
 	bench_check(result, "memory");
 	json_object_set_new(result, "memory", describe_memory(graph));
@@ -373,7 +402,7 @@ static void measure(const struct options *options, WNNContext context)
 	json_t *result;
 
 	run(context, graph, options->dispatches);
-	result = describe(graph, options, took);
+	result = describe(graph, options, took, measure_load(context, graph));
 	json_dumpf(result, stdout, JSON_INDENT(1));
 	putchar('\n');
 	json_decref(result);
