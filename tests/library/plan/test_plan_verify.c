@@ -216,6 +216,30 @@ static void plant_repetition(struct onpu_slot_tensor *slot)
 	slot->stride[slot->rank - 1] = 0;
 }
 
+/* Numbers of which sums or products would wrap around. */
+static void plant_far_offset(struct onpu_slot_tensor *slot)
+{
+	slot->offset = INT64_MAX;
+}
+
+static void plant_far_stride(struct onpu_slot_tensor *slot)
+{
+	slot->stride[0] = INT64_MIN;
+}
+
+static void plant_elements(struct onpu_slot_tensor *slot)
+{
+	for (uint32_t i = 0; i < slot->rank; i++) {
+		slot->dim[i] = UINT32_MAX;
+		slot->stride[i] = 0;
+	}
+}
+
+static void plant_less_rank(struct onpu_slot_tensor *slot)
+{
+	slot->rank--;
+}
+
 static const struct {
 	plant_fn plant;
 	bool dst_only;
@@ -229,6 +253,10 @@ static const struct {
 	{ plant_base, false, "a window leaves its memory" },
 	{ plant_offset, false, "an operand leaves its window" },
 	{ plant_stride, false, "an operand leaves its window" },
+	{ plant_far_offset, false, "an operand is bigger than any memory" },
+	{ plant_far_stride, false, "an operand is bigger than any memory" },
+	{ plant_elements, false, "an operand is bigger than any memory" },
+	{ plant_less_rank, false, "the ranks of its operands do not fit each other" },
 	{ plant_repetition, true, "the destination overlaps itself" },
 };
 

@@ -13,6 +13,9 @@
 
 #include "util/malloc.h"
 
+#define MAX_SPAN     (INT64_C(1) << 42) /* bytes or nibbles from one end of an operand to the other */
+#define MAX_ELEMENTS (INT64_C(1) << 34) /* far more than an instruction has time for */
+
 struct verifier {
 	const struct npu_program *program; /* with the instructions and slots of one job */
 	uint32_t first_insn, first_slot;   /* of the job in the whole program */
@@ -91,6 +94,24 @@ static int check_patches(struct verifier *v)
 
 /* ---- operands */
 
+/* Whether the numbers of a view are so small that sums and products of them are right. */
+static bool is_countable(const struct npu_view *view)
+{
+	int64_t elements = 1;
+
+	if (view->offset < -MAX_SPAN || view->offset > MAX_SPAN)
+		return false;
+	for (uint32_t i = 0; i < view->rank; i++) {
+		int64_t most = MAX_SPAN / view->dim[i];
+
+		if (view->stride[i] < -most || view->stride[i] > most ||
+		    view->dim[i] > MAX_ELEMENTS / elements)
+			return false;
+		elements *= view->dim[i];
+	}
+	return true;
+}
+
 static int read_tensor(const struct verifier *v, uint32_t pc, uint32_t index, struct npu_view *view)
 {
 	const struct onpu_slot_tensor *slot = &v->slots[index].tensor;
@@ -114,6 +135,8 @@ static int read_tensor(const struct verifier *v, uint32_t pc, uint32_t index, st
 		if (!slot->dim[i])
 			return bad(v, pc, "a dimension is zero");
 	}
+	if (!is_countable(view))
+		return bad(v, pc, "an operand is bigger than any memory");
 	limit = region_bytes(v, view->base, view->binding);
 	if (slot->size > limit || slot->base > limit - slot->size)
 		return bad(v, pc, "a window leaves its memory");
@@ -145,6 +168,15 @@ static int read_param(const struct verifier *v, uint32_t pc, const struct onpu_i
 			slot->taps.loop[i].s1_step,
 			slot->taps.loop[i].dst_step,
 		};
+	for (int i = 0; i < ONPU_TAPS_LOOPS; i++) {
+		const struct plan_loop *loop = &d->param.taps[i];
+		const int64_t step[] = { loop->s0_step, loop->s1_step, loop->dst_step };
+
+		for (int k = 0; k < 3; k++)
+			if (loop->count < 1 || step[k] > MAX_SPAN / loop->count ||
+			    step[k] < -MAX_SPAN / loop->count)
+				return bad(v, pc, "its taps reach beyond any memory");
+	}
 	return 0;
 }
 
@@ -202,6 +234,39 @@ static int check_operands(const struct verifier *v, uint32_t pc, struct decoded 
 	return 0;
 }
 
+/* The ranks that a gather or scatter needs to count its slices. */
+static bool gather_ranks_fit(const struct decoded *d)
+{
+	const struct npu_view *dst = &d->view[0], *s0 = &d->view[1], *index = &d->view[2];
+	bool from = d->insn.op == ONPU_OP_DMA_GATHER_ND;
+	int64_t slice;
+
+	if (d->insn.op == ONPU_OP_DMA_GATHER_AXIS)
+		slice = (int64_t)s0->rank - d->param.index.axis - 1;
+	else if (from || d->insn.op == ONPU_OP_DMA_SCATTER_ND)
+		slice = (int64_t)(from ? s0 : dst)->rank - d->param.index.batch_dims -
+			(index->rank ? index->dim[index->rank - 1] : INT32_MAX);
+	else
+		return true;
+	return d->has_param && slice >= 0 && slice <= s0->rank && slice <= dst->rank;
+}
+
+/* Whether an instruction has what its cost is computed from. */
+static bool ranks_fit(const struct decoded *d)
+{
+	switch (onpu_op_info[d->insn.op].cost) {
+	case ONPU_COST_DMA:
+		return d->insn.op != ONPU_OP_DMA_COPY || d->view[0].rank == d->view[1].rank;
+	case ONPU_COST_GATHER:
+		return gather_ranks_fit(d);
+	case ONPU_COST_MMA:
+		return d->view[0].rank && d->view[1].rank == d->view[0].rank &&
+		       d->view[2].rank == d->view[0].rank + 1;
+	default:
+		return true;
+	}
+}
+
 static int decode(const struct verifier *v, uint32_t pc, struct decoded *d)
 {
 	memset(d, 0, sizeof(*d));
@@ -210,6 +275,8 @@ static int decode(const struct verifier *v, uint32_t pc, struct decoded *d)
 	d->engine = onpu_insn_engine(&d->insn);
 	if (check_operands(v, pc, d))
 		return -1;
+	if (!ranks_fit(d))
+		return bad(v, pc, "the ranks of its operands do not fit each other");
 	d->cost = plan_cost_insn(v->caps, &(struct plan_insn){
 						  .op = d->insn.op,
 						  .dst = d->present[0] ? &d->view[0] : NULL,
