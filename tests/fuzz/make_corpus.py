@@ -236,8 +236,19 @@ def values_seeds(_, rng):
     yield 'jpeg', b'\1' + picture_files.jpeg([[rng.randrange(256) for _ in range(3)] for _ in range(2)])
 
 
-TARGETS = {'asm': asm_seeds, 'builder': builder_seeds, 'firmware': firmware_seeds, 'ir-text': ir_text_seeds,
-           'onnx': onnx_seeds, 'registers': registers_seeds, 'slots': slots_seeds, 'stream': stream_seeds,
+def graph_file_seeds(_, rng):
+    """Each kind of change in each part of each file, with the checksums made right and as they are; and no change."""
+    for file in range(3):
+        for signed in (0, 16):
+            yield f'file-{file}-{signed}', bytes([file + signed])
+            for kind in range(7):
+                for part in range(4):
+                    change = struct.pack('<BBII', kind, part, rng.getrandbits(32), rng.getrandbits(32))
+                    yield f'file-{file}-{signed}-{kind}-{part}', bytes([file + signed]) + change
+
+
+TARGETS = {'asm': asm_seeds, 'builder': builder_seeds, 'firmware': firmware_seeds, 'graph-file': graph_file_seeds,
+           'ir-text': ir_text_seeds, 'onnx': onnx_seeds, 'registers': registers_seeds, 'slots': slots_seeds, 'stream': stream_seeds,
            'values': values_seeds, 'vfio-user': vfio_user_seeds}
 
 
