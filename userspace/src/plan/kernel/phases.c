@@ -93,10 +93,11 @@ static void place_filter(struct plan *plan, struct contract *c)
 	struct npu_view view = contract_filter_view(c, 0, c->b.dim);
 	uint8_t *room = plan_constant_room(plan, view.window_bytes, &view.window);
 
-	if (!room)
+	if (room)
+		pack_copy(room, view.stride, c->b_data, c->b.stride, view.dim,
+			  plan_dtype_bytes(c->b.dtype));
+	else if (plan->report.failed)
 		return;
-	pack_copy(room, view.stride, c->b_data, c->b.stride, view.dim,
-		  plan_dtype_bytes(c->b.dtype));
 	view.base = NPU_BASE_CONST;
 	c->b = view;
 	c->b_data = NULL;
