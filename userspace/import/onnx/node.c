@@ -273,6 +273,35 @@ int onnx_in_float(struct onnx_node *node, size_t input, const char *what, double
 	return 0;
 }
 
+int onnx_in_floats(struct onnx_node *node, size_t input, const char *what, const double **numbers,
+		   size_t *count)
+{
+	struct onnx_value *value;
+	int64_t elements;
+	double *copy;
+
+	*numbers = NULL;
+	*count = 0;
+	if (!onnx_has(node, input))
+		return 0;
+	value = tensor(node, input);
+	if (!value)
+		return -1;
+	if (!value->data)
+		return onnx_refuse_variable(node, input, what);
+	elements = onnx_shape_elements(&value->shape);
+	if (elements < 0 || elements > MAX_CONSTANT)
+		return onnx_refuse(node, what, "%s has too many elements", what);
+	copy = onnx_node_alloc(node, (size_t)elements * sizeof(*copy) + 1);
+	if (!copy)
+		return -1;
+	for (int64_t i = 0; i < elements; i++)
+		copy[i] = onnx_value_float(value, (size_t)i);
+	*numbers = copy;
+	*count = (size_t)elements;
+	return 0;
+}
+
 bool onnx_wants(struct onnx_node *node, size_t output)
 {
 	return output < node->output_count && node->proto->output[output] &&
@@ -350,6 +379,17 @@ int onnx_out_value(struct onnx_node *node, size_t output, struct onnx_value *val
 	return 0;
 }
 
+int onnx_work(struct onnx_node *node, uint64_t elements)
+{
+	uint64_t most = (uint64_t)MAX_CONSTANT * 8;
+
+	if (elements > most || node->import->work + elements > most)
+		return onnx_refuse(node, "",
+				   "the constants that are computed here are too big together");
+	node->import->work += elements;
+	return 0;
+}
+
 void *onnx_out_constant(struct onnx_node *node, size_t output, int type,
 			const struct onnx_shape *shape)
 {
@@ -362,11 +402,8 @@ void *onnx_out_constant(struct onnx_node *node, size_t output, int type,
 			    onnx_shape_text(node->import->arena, shape), onnx_type_name(type));
 		return NULL;
 	}
-	node->import->work += (uint64_t)elements;
-	if (node->import->work > (uint64_t)MAX_CONSTANT * 8) {
-		onnx_refuse(node, "", "the constants that are computed here are too big together");
+	if (onnx_work(node, (uint64_t)elements))
 		return NULL;
-	}
 	value = onnx_new_value(node);
 	data = onnx_node_alloc(node, onnx_data_size(type, elements) + 1);
 	if (!value || !data)

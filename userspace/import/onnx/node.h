@@ -82,6 +82,9 @@ int onnx_in_type(struct onnx_node *node, size_t input);
 int onnx_in_ints(struct onnx_node *node, size_t input, const char *what, const int64_t **ints,
 		 size_t *count);
 int onnx_in_float(struct onnx_node *node, size_t input, const char *what, double *number);
+/* The numbers of a constant input; as onnx_in_ints(). */
+int onnx_in_floats(struct onnx_node *node, size_t input, const char *what, const double **numbers,
+		   size_t *count);
 /* An operand of any value: constants get theirs. */
 WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value);
 
@@ -103,6 +106,8 @@ struct onnx_value *onnx_value_of(struct onnx_node *node, WNNOperand operand, int
 int onnx_axis(struct onnx_node *node, const char *attribute, int64_t axis, uint32_t rank,
 	      uint32_t *out);
 
+/* Counts elements that are computed at import, for the same reason as below. */
+int onnx_work(struct onnx_node *node, uint64_t elements);
 /* Counts operators of an unrolled loop, so that a small file cannot make them without end. */
 int onnx_unroll(struct onnx_node *node, uint64_t operators);
 

@@ -89,6 +89,9 @@ int onnx_op_softmax(struct onnx_node *node);
 int onnx_op_arg(struct onnx_node *node);
 int onnx_op_cum_sum(struct onnx_node *node);
 
+/* op_resize.c */
+int onnx_op_resize(struct onnx_node *node);
+
 /* op_matmul.c */
 WNNOperand onnx_matmul(struct onnx_node *node, WNNOperand a, WNNOperand b);
 int onnx_op_matmul(struct onnx_node *node);

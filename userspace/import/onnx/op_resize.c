@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Resize and Upsample. Each dimension is resized by itself: its elements are picked by a gather, or
+ * multiplied by a constant matrix of weights. Where resample2d does the same to two dimensions, that is
+ * taken.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ops.h"
+
+#define MAX_WEIGHTS ((int64_t)1 << 24)
+
+enum transform {
+	HALF_PIXEL,
+	HALF_PIXEL_SYMMETRIC,
+	PYTORCH_HALF_PIXEL,
+	ALIGN_CORNERS,
+	ASYMMETRIC,
+	TF_HALF_PIXEL,
+	TF_CROP,
+	TRANSFORMS
+};
+enum rounding { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, SIMPLE, ROUNDINGS };
+enum kernel { NEAREST, LINEAR, CUBIC, KERNELS };
+
+struct resize {
+	enum kernel kernel;
+	enum transform transform;
+	enum rounding rounding;
+	double cubic, extrapolation;
+	bool antialias, exclude_outside;
+	int64_t size[ONNX_MAX_RANK];
+	double scale[ONNX_MAX_RANK], begin[ONNX_MAX_RANK], end[ONNX_MAX_RANK]; /* of tf_crop */
+};
+
+/* One dimension: how elements of the output are made of those of the input. */
+struct line {
+	const struct resize *resize;
+	int64_t in, out, taps;
+	double scale, begin, end;
+};
+
+static int choice(struct onnx_node *node, const char *attribute, const char *fallback,
+		  const char *const *names, int count)
+{
+	const char *given = onnx_attr_string(node, attribute, fallback);
+
+	for (int i = 0; i < count; i++)
+		if (names[i] && !strcmp(given, names[i]))
+			return i;
+	return onnx_refuse(node, attribute, "%s \"%s\" is not known", attribute, given);
+}
+
+static int read_modes(struct onnx_node *node, struct resize *r)
+{
+	static const char *const kernels[] = { "nearest", "linear", "cubic" };
+	static const char *const roundings[] = { "round_prefer_floor", "round_prefer_ceil", "floor",
+						 "ceil" };
+	static const char *const transforms[] = {
+		"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+		"asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize",
+	};
+	bool old = node->op->variant || node->version < 11;
+	int kernel, transform = ASYMMETRIC, rounding = node->op->variant ? FLOOR : SIMPLE;
+
+	kernel = choice(node, "mode", "nearest", kernels, KERNELS);
+	if (!old) {
+		transform = choice(node, "coordinate_transformation_mode", "half_pixel", transforms,
+				   TRANSFORMS);
+		rounding = choice(node, "nearest_mode", "round_prefer_floor", roundings, SIMPLE);
+	}
+	if (kernel < 0 || transform < 0 || rounding < 0)
+		return -1;
+	r->kernel = (enum kernel)kernel;
+	r->transform = (enum transform)transform;
+	r->rounding = (enum rounding)rounding;
+	r->cubic = onnx_attr_float(node, "cubic_coeff_a", -0.75);
+	r->extrapolation = onnx_attr_float(node, "extrapolation_value", 0);
+	r->antialias = onnx_attr_int(node, "antialias", 0) && kernel != NEAREST;
+	r->exclude_outside = onnx_attr_int(node, "exclude_outside", 0) != 0;
+	return 0;
+}
+
+/* The dimensions that scales, sizes and roi are about. */
+static int read_axes(struct onnx_node *node, uint32_t rank, uint32_t *axes, size_t *count)
+{
+	const int64_t *given = onnx_attr_ints(node, "axes", count);
+
+	if (*count > rank)
+		return onnx_refuse(node, "axes", "there are more axes than dimensions");
+	if (!*count)
+		for (*count = 0; *count < rank; ++*count)
+			axes[*count] = (uint32_t)*count;
+	for (size_t i = 0; given && i < *count; i++)
+		if (onnx_axis(node, "axes", given[i], rank, &axes[i]))
+			return -1;
+	return 0;
+}
+
+static int read_roi(struct onnx_node *node, struct resize *r, const uint32_t *axes, size_t n_axes)
+{
+	const double *roi;
+	size_t count;
+
+	if (r->transform != TF_CROP)
+		return 0;
+	if (onnx_in_floats(node, 1, "roi", &roi, &count))
+		return -1;
+	if (count != 2 * n_axes)
+		return onnx_refuse(node, "roi", "roi has %zu items for %zu dimensions", count,
+				   n_axes);
+	for (size_t i = 0; i < n_axes; i++) {
+		r->begin[axes[i]] = roi[i];
+		r->end[axes[i]] = roi[n_axes + i];
+		if (!isfinite(roi[i]) || !isfinite(roi[n_axes + i]))
+			return onnx_refuse(node, "roi", "roi has an item that is no number");
+	}
+	return 0;
+}
+
+/* All axes get one factor, so that the picture fits into the sizes or fills them. */
+static int keep_aspect(struct onnx_node *node, struct resize *r, const struct onnx_shape *shape,
+		       const uint32_t *axes, size_t n_axes)
+{
+	static const char *const names[] = { "stretch", "not_larger", "not_smaller" };
+	int policy = choice(node, "keep_aspect_ratio_policy", "stretch", names, 3);
+	double scale;
+
+	if (policy < 1)
+		return policy;
+	scale = r->scale[axes[0]];
+	for (size_t i = 1; i < n_axes; i++)
+		scale = policy == 1 ? fmin(scale, r->scale[axes[i]]) :
+				      fmax(scale, r->scale[axes[i]]);
+	for (size_t i = 0; i < n_axes; i++) {
+		r->scale[axes[i]] = scale;
+		r->size[axes[i]] = (int64_t)(scale * (double)shape->dim[axes[i]] + 0.5);
+	}
+	return 0;
+}
+
+static int read_sizes(struct onnx_node *node, struct resize *r, const struct onnx_shape *shape)
+{
+	uint32_t axes[ONNX_MAX_RANK];
+	size_t n_axes, n_scales = 0, n_sizes = 0;
+	const double *scales = NULL;
+	const int64_t *sizes = NULL;
+	bool old = node->op->variant || node->version < 11;
+
+	if (read_axes(node, shape->rank, axes, &n_axes) || read_roi(node, r, axes, n_axes))
+		return -1;
+	if (node->op->variant && node->version < 9) {
+		const Onnx__AttributeProto *attr = onnx_attr(node, "scales");
+		double *copy =
+			onnx_node_alloc(node, (attr ? attr->n_floats : 0) * sizeof(*copy) + 1);
+
+		for (size_t i = 0; copy && attr && i < attr->n_floats; i++)
+			copy[n_scales++] = (double)attr->floats[i];
+		scales = copy;
+	} else if (onnx_in_floats(node, old ? 1 : 2, "scales", &scales, &n_scales) ||
+		   (!old && onnx_in_ints(node, 3, "sizes", &sizes, &n_sizes))) {
+		return -1;
+	}
+	if ((n_scales ? n_scales : n_sizes) != n_axes || (n_scales && n_sizes))
+		return onnx_refuse(node, n_sizes ? "sizes" : "scales",
+				   "there are %zu scales and %zu sizes for %zu dimensions",
+				   n_scales, n_sizes, n_axes);
+	for (size_t i = 0; i < n_axes; i++) {
+		double in = (double)shape->dim[axes[i]];
+		double out = n_scales ? floor((double)((float)scales[i] * (float)in)) :
+					(double)sizes[i];
+
+		if (!(out >= 1 && out <= INT32_MAX))
+			return onnx_refuse(node, n_sizes ? "sizes" : "scales",
+					   "dimension %u would become %g", axes[i], out);
+		r->size[axes[i]] = (int64_t)out;
+		r->scale[axes[i]] = n_scales ? scales[i] : out / in;
+	}
+	return n_sizes ? keep_aspect(node, r, shape, axes, n_axes) : 0;
+}
+
+/* Where in the input element @at of the output lies. */
+static double position(const struct line *line, int64_t at)
+{
+	double x = (double)at, in = (double)line->in, width = line->scale * in;
+
+	switch (line->resize->transform) {
+	case ALIGN_CORNERS:
+		return width == 1 ? 0 : x * (in - 1) / (width - 1);
+	case ASYMMETRIC:
+		return x / line->scale;
+	case TF_HALF_PIXEL:
+		return (x + 0.5) / line->scale;
+	case TF_CROP:
+		return line->begin * (in - 1) +
+		       (width == 1 ? (line->end - line->begin) * (in - 1) / 2 :
+				     x * (line->end - line->begin) * (in - 1) / (width - 1));
+	case PYTORCH_HALF_PIXEL:
+		return width == 1 ? -0.5 : (x + 0.5) / line->scale - 0.5;
+	case HALF_PIXEL_SYMMETRIC:
+		return in / 2 * (1 - (double)line->out / width) + (x + 0.5) / line->scale - 0.5;
+	default:
+		return (x + 0.5) / line->scale - 0.5;
+	}
+}
+
+static int64_t limit(double position, int64_t in)
+{
+	return position<0 ? 0 : position>(double)(in - 1) ? in - 1 : (int64_t)position;
+}
+
+/* Exporters write scales such as 4/3, whose ties only come out in the arithmetic of floats. */
+static int64_t nearest(const struct line *line, int64_t at)
+{
+	double exact = position(line, at), x = (double)(float)exact;
+
+	switch (line->resize->rounding) {
+	case PREFER_FLOOR:
+		return limit(ceil(x - 0.5), line->in);
+	case PREFER_CEIL:
+		return limit(floor(x + 0.5), line->in);
+	case CEIL:
+		return limit(ceil(x), line->in);
+	case SIMPLE:
+		return limit(line->scale < 1 ? ceil(x) : trunc(x), line->in);
+	default:
+		return limit(floor(x), line->in);
+	}
+}
+
+static double kernel(const struct resize *r, double x)
+{
+	double a = r->cubic;
+
+	x = fabs(x);
+	if (r->kernel == LINEAR)
+		return x < 1 ? 1 - x : 0;
+	if (x <= 1)
+		return ((a + 2) * x - (a + 3)) * x * x + 1;
+	return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+/* An antialiasing kernel is as much wider as the output is smaller. */
+static double shrink(const struct line *line)
+{
+	return line->resize->antialias && line->scale < 1 ? line->scale : 1;
+}
+
+/* What one element of the output is made of. */
+struct taps {
+	int64_t *index;
+	double *weight;
+};
+
+static bool taps_alloc(struct onnx_node *node, const struct line *line, struct taps *taps)
+{
+	taps->index = onnx_node_alloc(node, (size_t)line->taps * sizeof(*taps->index));
+	taps->weight = onnx_node_alloc(node, (size_t)line->taps * sizeof(*taps->weight));
+	return taps->index && taps->weight;
+}
+
+static bool outside(const struct line *line, int64_t at)
+{
+	double x = position(line, at);
+
+	return line->resize->transform == TF_CROP && !(x >= 0 && x <= (double)(line->in - 1));
+}
+
+static void weigh(const struct line *line, int64_t at, struct taps *taps)
+{
+	double x = position(line, at), narrow = shrink(line), sum = 0;
+	int64_t first;
+
+	/* Far outside there is only the last element. */
+	x = fmax(-(double)line->taps, fmin(x, (double)(line->in + line->taps)));
+	first = (int64_t)ceil(x) - line->taps / 2;
+	for (int64_t k = 0; k < line->taps; k++) {
+		int64_t i = first + k;
+		bool excluded = line->resize->exclude_outside && (i < 0 || i >= line->in);
+
+		taps->index[k] = limit((double)i, line->in);
+		taps->weight[k] = excluded ? 0 : kernel(line->resize, ((double)i - x) * narrow);
+		sum += taps->weight[k];
+	}
+	for (int64_t k = 0; k < line->taps; k++)
+		taps->weight[k] /= sum != 0 ? sum : 1;
+}
+
+static int prepare(struct onnx_node *node, const struct resize *r, const struct onnx_shape *shape,
+		   uint32_t axis, struct line *line)
+{
+	*line = (struct line){
+		.resize = r,
+		.in = shape->dim[axis],
+		.out = r->size[axis],
+		.scale = r->scale[axis],
+		.begin = r->begin[axis],
+		.end = r->end[axis],
+	};
+	line->taps = 2 * (int64_t)ceil((r->kernel == CUBIC ? 2 : 1) / shrink(line)) + 2;
+	return onnx_work(node,
+			 (uint64_t)line->out * (r->kernel == NEAREST ? 1 : (uint64_t)line->taps));
+}
+
+static bool unchanged(const struct resize *r, const struct onnx_shape *shape, uint32_t axis)
+{
+	bool whole = r->transform != TF_CROP || (r->begin[axis] == 0 && r->end[axis] == 1);
+
+	return r->size[axis] == shape->dim[axis] && r->scale[axis] == 1 && whole &&
+	       r->transform != TF_HALF_PIXEL;
+}
+
+/* Elements outside of what is cropped have a value of their own. */
+static WNNOperand extrapolate(struct onnx_node *node, WNNOperand x, uint32_t axis,
+			      const struct line *line)
+{
+	struct onnx_shape shape = { .rank = x_shape(x).rank };
+	uint8_t *mask = onnx_node_alloc(node, (size_t)line->out);
+	bool any = false;
+
+	for (int64_t i = 0; mask && i < line->out; i++) {
+		mask[i] = outside(line, i);
+		any |= mask[i];
+	}
+	if (!mask || !any)
+		return mask ? x : NULL;
+	for (uint32_t i = 0; i < shape.rank; i++)
+		shape.dim[i] = i == axis ? line->out : 1;
+	return x_where(node, x_constant(node, WNNOperandDataType_Uint8, &shape, mask),
+		       x_like(node, x, line->resize->extrapolation), x);
+}
+
+static WNNOperand pick(struct onnx_node *node, WNNOperand x, uint32_t axis, const struct line *line)
+{
+	int64_t *indices = onnx_node_alloc(node, (size_t)line->out * sizeof(*indices));
+
+	if (!indices)
+		return NULL;
+	for (int64_t i = 0; i < line->out; i++)
+		indices[i] = nearest(line, i);
+	return x_gather(node, x, x_constant_ints(node, (size_t)line->out, indices), axis);
+}
+
+/* Multiplies one dimension by a matrix. */
+static WNNOperand blend(struct onnx_node *node, WNNOperand x, uint32_t axis,
+			const struct line *line)
+{
+	WNNOperandDataType type = wnnOperandGetDataType(x);
+	uint32_t rank = x_shape(x).rank, last = rank - 1;
+	/* A matrix on the left for the last dimension but one spares two transpositions. */
+	bool left = rank > 1 && axis == rank - 2;
+	struct onnx_shape shape = { 2,
+				    { left ? line->out : line->in, left ? line->in : line->out } };
+	int64_t by_out = left ? line->in : 1, by_in = left ? 1 : line->out;
+	struct taps taps;
+	WNNOperand weights;
+	double *matrix;
+	void *data;
+
+	if (line->in > MAX_WEIGHTS / line->out) {
+		onnx_refuse(node, "mode", "its weights for dimension %u would be too big", axis);
+		return NULL;
+	}
+	matrix = onnx_node_alloc(node, (size_t)(line->in * line->out) * sizeof(*matrix));
+	data = onnx_node_alloc(node, (size_t)(line->in * line->out) * sizeof(float));
+	if (!taps_alloc(node, line, &taps) || !matrix || !data ||
+	    onnx_work(node, (uint64_t)(line->in * line->out)))
+		return NULL;
+	for (int64_t o = 0; o < line->out; o++) {
+		weigh(line, o, &taps);
+		for (int64_t k = 0; k < line->taps; k++)
+			matrix[o * by_out + taps.index[k] * by_in] += taps.weight[k];
+	}
+	for (int64_t i = 0; i < line->in * line->out; i++)
+		onnx_put_float(onnx_type_of(type), data, (size_t)i, matrix[i]);
+	weights = x_constant(node, type, &shape, data);
+	if (left)
+		return x_matmul(node, weights, x);
+	x = rank == 1 ? x_unsqueeze(node, x, 0) : x_move_axis(node, x, axis, last);
+	x = x_matmul(node, x, weights);
+	return rank == 1 ? x_at(node, x, 0, 0) : x_move_axis(node, x, last, axis);
+}
+
+/* Whether resample2d takes the same elements, with the same weights. */
+static bool fits_line(struct onnx_node *node, const struct line *line)
+{
+	struct taps taps;
+
+	if (!taps_alloc(node, line, &taps))
+		return false;
+	for (int64_t i = 0; i < line->out; i++) {
+		double x = ((double)i + 0.5) * (double)line->in / (double)line->out - 0.5, sum = 0;
+		double rest = x - floor(x);
+		int64_t low = limit(floor(x), line->in), high = limit(floor(x) + 1, line->in);
+
+		if (line->resize->kernel == NEAREST) {
+			if (nearest(line, i) != limit(ceil(x - 0.5), line->in))
+				return false;
+			continue;
+		}
+		weigh(line, i, &taps);
+		/* What is left of its weights after taking off those of the other. */
+		for (int64_t k = 0; k < line->taps; k++)
+			sum += fabs(taps.weight[k]) *
+			       (taps.index[k] != low && taps.index[k] != high);
+		for (int64_t k = 0; k < line->taps && low != high; k++)
+			rest -= taps.index[k] == high ? taps.weight[k] : 0;
+		if (sum > 1e-6 || (low != high && fabs(rest) > 1e-6))
+			return false;
+	}
+	return true;
+}
+
+/* NULL without a refusal: it does not fit. */
+static WNNOperand resample(struct onnx_node *node, const struct resize *r, WNNOperand x)
+{
+	WNNResample2dOptions options = WNN_RESAMPLE2D_OPTIONS_INIT;
+	struct onnx_shape shape = x_shape(x);
+	uint32_t axes[2], sizes[2], count = 0;
+
+	if (shape.rank != 4 || r->kernel == CUBIC || r->transform == TF_CROP ||
+	    !onnx_type_is_float(onnx_type_of(wnnOperandGetDataType(x))))
+		return NULL;
+	for (uint32_t i = 0; i < 4; i++)
+		if (!unchanged(r, &shape, i)) {
+			struct line line;
+
+			if (count == 2 || prepare(node, r, &shape, i, &line) ||
+			    !fits_line(node, &line))
+				return NULL;
+			axes[count++] = i;
+		}
+	if (!count)
+		return NULL;
+	if (count == 1)
+		axes[count++] = axes[0] == 3 ? 2 : 3;
+	for (uint32_t i = 0; i < 2; i++)
+		sizes[i] = (uint32_t)r->size[axes[i]];
+	options.label = node->options.label;
+	options.mode = r->kernel == LINEAR ? WNNInterpolationMode_Linear :
+					     WNNInterpolationMode_NearestNeighbor;
+	options.sizes = (WNNUint32Array){ 2, sizes };
+	options.axes = (WNNUint32Array){ 2, axes };
+	return wnnGraphBuilderResample2d(node->b, x, &options);
+}
+
+/* Integers are interpolated as floats, and what is behind the point is cut off. */
+static WNNOperand back(struct onnx_node *node, WNNOperand x, WNNOperandDataType type)
+{
+	if (type == WNNOperandDataType_Uint8)
+		x = x_clamp(node, x, 0, 255);
+	else if (type == WNNOperandDataType_Int8)
+		x = x_clamp(node, x, -128, 127);
+	return x ? x_cast(node, x, type) : NULL;
+}
+
+int onnx_op_resize(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0), done;
+	struct resize r = { 0 };
+	struct onnx_shape shape;
+	WNNOperandDataType type;
+
+	if (!x)
+		return -1;
+	shape = x_shape(x);
+	for (uint32_t i = 0; i < shape.rank; i++) {
+		r.size[i] = shape.dim[i];
+		r.scale[i] = 1;
+		r.end[i] = 1;
+	}
+	if (read_modes(node, &r) || read_sizes(node, &r, &shape))
+		return -1;
+	type = wnnOperandGetDataType(x);
+	if (r.kernel != NEAREST && !onnx_type_is_float(onnx_in_type(node, 0)))
+		x = x_cast(node, x, WNNOperandDataType_Float32);
+	done = x ? resample(node, &r, x) : NULL;
+	/* Smaller dimensions first would be less work, but not in the order of sums of ONNX. */
+	for (uint32_t i = shape.rank; x && !done && i--;) {
+		struct line line;
+
+		if (unchanged(&r, &shape, i))
+			continue;
+		if (prepare(node, &r, &shape, i, &line))
+			return -1;
+		x = r.kernel == NEAREST ? pick(node, x, i, &line) : blend(node, x, i, &line);
+		x = x ? extrapolate(node, x, i, &line) : NULL;
+	}
+	x = back(node, done ? done : x, type);
+	return onnx_out_as(node, 0, x, onnx_in_type(node, 0));
+}
