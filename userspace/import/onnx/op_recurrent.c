@@ -1,52 +1,99 @@
 // SPDX-License-Identifier: MIT
-/* LSTM and GRU, which WebNN has with the same gates in the same order. */
+/*
+ * Recurrent networks. LSTM and GRU become those of WebNN, which have the same gates in the same order,
+ * unless they ask for more; RNN and the rest are unrolled.
+ */
 #include <string.h>
 
 #include "ops.h"
+#include "recurrent.h"
 
-struct recurrent {
-	WNNOperand x, w, r, bias, recurrent_bias, h, c, peephole;
-	uint32_t steps, hidden, directions;
-	bool batch_first;
-	WNNRecurrentNetworkDirection direction;
-	WNNRecurrentNetworkActivation activations[3];
+#define SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct {
+	const char *name;
+	bool has_alpha, has_beta;
+	double alpha, beta; /* when the attribute does not say */
+} functions[] = {
+	[A_RELU] = { "Relu", false, false, 0, 0 },
+	[A_SIGMOID] = { "Sigmoid", false, false, 0, 0 },
+	[A_TANH] = { "Tanh", false, false, 0, 0 },
+	[A_AFFINE] = { "Affine", true, true, 1, 0 },
+	[A_LEAKY_RELU] = { "LeakyRelu", true, false, 0.01, 0 },
+	[A_THRESHOLDED_RELU] = { "ThresholdedRelu", true, false, 1, 0 },
+	[A_SCALED_TANH] = { "ScaledTanh", true, true, 1, 1 },
+	[A_HARD_SIGMOID] = { "HardSigmoid", true, true, 0.2, 0.5 },
+	[A_ELU] = { "Elu", true, false, 1, 0 },
+	[A_SOFTSIGN] = { "Softsign", false, false, 0, 0 },
+	[A_SOFTPLUS] = { "Softplus", false, false, 0, 0 },
 };
 
-static int read_activations(struct onnx_node *node, uint32_t count, struct recurrent *n)
+static bool is_name(const ProtobufCBinaryData *text, const char *name)
 {
-	static const struct {
-		const char *name;
-		WNNRecurrentNetworkActivation webnn;
-	} known[] = {
-		{ "Relu", WNNRecurrentNetworkActivation_Relu },
-		{ "Sigmoid", WNNRecurrentNetworkActivation_Sigmoid },
-		{ "Tanh", WNNRecurrentNetworkActivation_Tanh },
-	};
-	const Onnx__AttributeProto *attr = onnx_attr(node, "activations");
+	if (text->len != strlen(name))
+		return false;
+	for (size_t i = 0; i < text->len; i++)
+		if ((text->data[i] | 32) != (name[i] | 32))
+			return false;
+	return true;
+}
 
-	for (uint32_t i = 0; i < 3; i++)
-		n->activations[i] = i ? WNNRecurrentNetworkActivation_Tanh :
-					WNNRecurrentNetworkActivation_Sigmoid;
+/* Alphas and betas are lists for those functions that have one, in their order. */
+static double parameter(const Onnx__AttributeProto *attr, size_t *used, bool has, double fallback)
+{
+	return has && attr && *used < attr->n_floats ? (double)attr->floats[(*used)++] : fallback;
+}
+
+static int read_activations(struct onnx_node *node, struct recurrent *n)
+{
+	const Onnx__AttributeProto *attr = onnx_attr(node, "activations");
+	const Onnx__AttributeProto *alphas = onnx_attr(node, "activation_alpha");
+	const Onnx__AttributeProto *betas = onnx_attr(node, "activation_beta");
+	size_t alpha = 0, beta = 0;
+
+	for (uint32_t i = 0; i < n->activation_count * n->directions; i++)
+		n->functions[i].kind = i % n->activation_count || n->gates == 1 ? A_TANH :
+										  A_SIGMOID;
 	if (!attr || !attr->n_strings)
 		return 0;
-	if (attr->n_strings != count * n->directions)
-		return onnx_refuse(node, "activations", "activations has %zu items",
-				   attr->n_strings);
+	if (attr->n_strings != n->activation_count * n->directions)
+		return onnx_refuse(node, "activations", "activations has %zu items instead of %u",
+				   attr->n_strings, n->activation_count * n->directions);
 	for (size_t i = 0; i < attr->n_strings; i++) {
-		const ProtobufCBinaryData *text = &attr->strings[i];
-		WNNRecurrentNetworkActivation found = WNNRecurrentNetworkActivation_Undefined;
+		size_t k = 0;
 
-		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
-			if (text->len == strlen(known[k].name) &&
-			    !memcmp(text->data, known[k].name, text->len))
-				found = known[k].webnn;
-		if (!found || (i >= count && found != n->activations[i % count]))
-			return onnx_refuse(node, "activations",
-					   "WebNN has relu, sigmoid and tanh, the same in both "
-					   "directions");
-		n->activations[i % count] = found;
+		while (k < SIZE(functions) && !is_name(&attr->strings[i], functions[k].name))
+			k++;
+		if (k == SIZE(functions))
+			return onnx_refuse(node, "activations", "activation \"%.*s\" is not known",
+					   (int)(attr->strings[i].len % 100),
+					   (const char *)attr->strings[i].data);
+		n->functions[i] = (struct activation){
+			.kind = (enum activation_kind)k,
+			.alpha = parameter(alphas, &alpha, functions[k].has_alpha,
+					   functions[k].alpha),
+			.beta = parameter(betas, &beta, functions[k].has_beta, functions[k].beta),
+		};
 	}
 	return 0;
+}
+
+/* Whether WebNN has these activations, the same in both directions. */
+static bool simple_activations(const struct recurrent *n, WNNRecurrentNetworkActivation *webnn)
+{
+	static const WNNRecurrentNetworkActivation simple[] = {
+		[A_RELU] = WNNRecurrentNetworkActivation_Relu,
+		[A_SIGMOID] = WNNRecurrentNetworkActivation_Sigmoid,
+		[A_TANH] = WNNRecurrentNetworkActivation_Tanh,
+	};
+
+	for (uint32_t i = 0; i < n->activation_count * n->directions; i++) {
+		if (n->functions[i].kind > A_TANH ||
+		    n->functions[i].kind != n->functions[i % n->activation_count].kind)
+			return false;
+		webnn[i % n->activation_count] = simple[n->functions[i].kind];
+	}
+	return true;
 }
 
 static WNNOperand optional(struct onnx_node *node, size_t input, int *result)
@@ -58,55 +105,107 @@ static WNNOperand optional(struct onnx_node *node, size_t input, int *result)
 	return x;
 }
 
-static int read_lengths(struct onnx_node *node, const struct recurrent *n)
+static int read_lengths(struct onnx_node *node, struct recurrent *n)
 {
-	const int64_t *lengths;
-	size_t count;
+	const struct onnx_value *value = onnx_has(node, 4) ? node->inputs[4] : NULL;
+	struct onnx_shape shape = { 2, { x_shape(n->x).dim[1], 1 } };
+	bool full = value && value->data;
+	WNNOperand lengths;
 
-	if (onnx_in_ints(node, 4, "sequence_lens", &lengths, &count))
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (lengths[i] != n->steps)
-			return onnx_refuse(node, "sequence_lens",
-					   "sequences are shorter than the input");
+	if (!value)
+		return 0;
+	if (value->shape.rank != 1 || value->shape.dim[0] != shape.dim[0])
+		return onnx_refuse(node, "sequence_lens", "sequence_lens has a wrong shape");
+	for (int64_t i = 0; full && i < shape.dim[0]; i++)
+		full = onnx_value_int(value, (size_t)i) == n->steps;
+	if (full)
+		return 0;
+	lengths = onnx_in(node, 4);
+	n->lengths = lengths ? x_reshape(node, lengths, &shape) : NULL;
+	return n->lengths ? 0 : -1;
+}
+
+static int read_bias(struct onnx_node *node, struct recurrent *n)
+{
+	int64_t size = (int64_t)n->gates * n->hidden;
+	int result = 0;
+	WNNOperand bias = optional(node, 3, &result);
+
+	if (!bias)
+		return result;
+	if (x_shape(bias).rank != 2 || x_shape(bias).dim[1] != 2 * size ||
+	    x_shape(bias).dim[0] != n->directions)
+		return onnx_refuse(node, "B", "B has a wrong shape");
+	n->bias = x_part(node, bias, 1, 0, size, 1);
+	n->recurrent_bias = x_part(node, bias, 1, size, size, 1);
 	return 0;
+}
+
+static int check_shapes(struct onnx_node *node, const struct recurrent *n)
+{
+	struct onnx_shape w = x_shape(n->w), r = x_shape(n->r), x = x_shape(n->x);
+
+	if (x.rank != 3 || w.rank != 3 || r.rank != 3)
+		return onnx_refuse(node, "", "X, W and R must have 3 dimensions");
+	if (w.dim[0] != r.dim[0] ||
+	    w.dim[0] != 1 + (n->direction == WNNRecurrentNetworkDirection_Both) ||
+	    w.dim[1] != n->gates * r.dim[2] || r.dim[1] != n->gates * r.dim[2] ||
+	    w.dim[2] != x.dim[2])
+		return onnx_refuse(node, "", "the shapes of X, W and R do not fit together");
+	return 0;
+}
+
+static int check_state(struct onnx_node *node, const struct recurrent *n, WNNOperand state,
+		       const char *name)
+{
+	struct onnx_shape wanted = { 3, { n->directions, x_shape(n->x).dim[1], n->hidden } }, own;
+
+	if (!state)
+		return 0;
+	own = x_shape(state);
+	return onnx_shape_same(&own, &wanted) ?
+		       0 :
+		       onnx_refuse(node, name, "%s has a wrong shape", name);
 }
 
 static int read_inputs(struct onnx_node *node, uint32_t gates, struct recurrent *n)
 {
 	const char *direction = onnx_attr_string(node, "direction", "forward");
-	WNNOperand bias;
 	int result = 0;
 
-	memset(n, 0, sizeof(*n));
+	*n = (struct recurrent){ .gates = gates, .activation_count = gates == 1 ? 1 : gates - 1 };
 	n->batch_first = onnx_attr_int(node, "layout", 0);
+	n->coupled = onnx_attr_int(node, "input_forget", 0);
+	n->reset_after = onnx_attr_int(node, "linear_before_reset", 0);
+	n->clip = onnx_attr_float(node, "clip", 0);
 	n->direction = !strcmp(direction, "reverse")	   ? WNNRecurrentNetworkDirection_Backward :
 		       !strcmp(direction, "bidirectional") ? WNNRecurrentNetworkDirection_Both :
 							     WNNRecurrentNetworkDirection_Forward;
 	if (!(n->x = onnx_in(node, 0)) || !(n->w = onnx_in(node, 1)) || !(n->r = onnx_in(node, 2)))
 		return -1;
-	if (x_shape(n->x).rank != 3 || x_shape(n->w).rank != 3 || x_shape(n->r).rank != 3)
-		return onnx_refuse(node, "", "X, W and R must have 3 dimensions");
-	if (onnx_attr(node, "clip") || onnx_attr_int(node, "input_forget", 0))
-		return onnx_refuse(node, "clip", "clip and input_forget are not in WebNN");
+	if (check_shapes(node, n))
+		return -1;
 	if (n->batch_first)
 		n->x = x_move_axis(node, n->x, 1, 0);
+	n->h = optional(node, 5, &result);
+	n->c = gates == 4 ? optional(node, 6, &result) : NULL;
+	n->peephole = gates == 4 ? optional(node, 7, &result) : NULL;
+	if (n->h && n->batch_first)
+		n->h = x_move_axis(node, n->h, 1, 0);
+	if (n->c && n->batch_first)
+		n->c = x_move_axis(node, n->c, 1, 0);
+	if (result || !n->x)
+		return -1;
 	n->steps = (uint32_t)x_shape(n->x).dim[0];
 	n->hidden = (uint32_t)x_shape(n->r).dim[2];
 	n->directions = (uint32_t)x_shape(n->w).dim[0];
-	bias = optional(node, 3, &result);
-	if (bias && x_shape(bias).rank == 2 &&
-	    x_shape(bias).dim[1] == 2 * (int64_t)gates * n->hidden) {
-		n->bias = x_part(node, bias, 1, 0, (int64_t)gates * n->hidden, 1);
-		n->recurrent_bias = x_part(node, bias, 1, (int64_t)gates * n->hidden,
-					   (int64_t)gates * n->hidden, 1);
-	} else if (bias) {
-		return onnx_refuse(node, "B", "B has a wrong shape");
-	}
-	n->h = optional(node, 5, &result);
-	if (n->h && n->batch_first)
-		n->h = x_move_axis(node, n->h, 1, 0);
-	return result || read_lengths(node, n) ? -1 : 0;
+	if (n->peephole &&
+	    (x_shape(n->peephole).rank != 2 || x_shape(n->peephole).dim[0] != n->directions ||
+	     x_shape(n->peephole).dim[1] != 3 * (int64_t)n->hidden))
+		return onnx_refuse(node, "P", "P has a wrong shape");
+	if (check_state(node, n, n->h, "initial_h") || check_state(node, n, n->c, "initial_c"))
+		return -1;
+	return read_bias(node, n) || read_lengths(node, n) ? -1 : read_activations(node, n);
 }
 
 /* Y, then the last states; with layout 1 the batch comes first. */
@@ -126,21 +225,35 @@ static int write_outputs(struct onnx_node *node, const struct recurrent *n, WNNO
 	return 0;
 }
 
+static int unrolled(struct onnx_node *node, const struct recurrent *n)
+{
+	WNNOperand sequence = NULL, states[2] = { NULL };
+
+	if (onnx_recurrent_steps(node, n, &sequence, states))
+		return -1;
+	return write_outputs(node, n, sequence, states, n->gates == 4 ? 2 : 1);
+}
+
+int onnx_op_rnn(struct onnx_node *node)
+{
+	struct recurrent n;
+
+	return read_inputs(node, 1, &n) ? -1 : unrolled(node, &n);
+}
+
 int onnx_op_lstm(struct onnx_node *node)
 {
+	WNNRecurrentNetworkActivation activations[3];
 	WNNLstmOptions options = WNN_LSTM_OPTIONS_INIT;
 	WNNOperand outputs[3] = { NULL };
 	struct recurrent n;
-	int result = 0;
 
-	if (read_inputs(node, 4, &n) || read_activations(node, 3, &n))
+	if (read_inputs(node, 4, &n))
 		return -1;
 	/* ONNX lets the output gate see the cell after the step, WebNN the one before. */
-	if (onnx_has(node, 7))
-		return onnx_refuse(node, "P", "WebNN has peepholes of another kind");
-	n.c = optional(node, 6, &result);
-	if (n.c && n.batch_first)
-		n.c = x_move_axis(node, n.c, 1, 0);
+	if (n.peephole || n.clip > 0 || n.coupled || n.lengths ||
+	    !simple_activations(&n, activations))
+		return unrolled(node, &n);
 	options.label = node->options.label;
 	options.bias = n.bias;
 	options.recurrentBias = n.recurrent_bias;
@@ -149,9 +262,7 @@ int onnx_op_lstm(struct onnx_node *node)
 	options.returnSequence = WNN_TRUE;
 	options.direction = n.direction;
 	options.layout = WNNLstmWeightLayout_Iofg;
-	options.activations = WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY(n.activations);
-	if (result)
-		return -1;
+	options.activations = WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY(activations);
 	if (wnnGraphBuilderLstm(node->b, n.x, n.w, n.r, n.steps, n.hidden, &options, 3, outputs) !=
 	    WNNStatus_Success)
 		return onnx_out(node, 0, NULL);
@@ -160,21 +271,24 @@ int onnx_op_lstm(struct onnx_node *node)
 
 int onnx_op_gru(struct onnx_node *node)
 {
+	WNNRecurrentNetworkActivation activations[2];
 	WNNGruOptions options = WNN_GRU_OPTIONS_INIT;
 	WNNOperand outputs[2] = { NULL };
 	struct recurrent n;
 
-	if (read_inputs(node, 3, &n) || read_activations(node, 2, &n))
+	if (read_inputs(node, 3, &n))
 		return -1;
+	if (n.clip > 0 || n.lengths || !simple_activations(&n, activations))
+		return unrolled(node, &n);
 	options.label = node->options.label;
 	options.bias = n.bias;
 	options.recurrentBias = n.recurrent_bias;
 	options.initialHiddenState = n.h;
-	options.resetAfter = onnx_attr_int(node, "linear_before_reset", 0) != 0;
+	options.resetAfter = n.reset_after;
 	options.returnSequence = WNN_TRUE;
 	options.direction = n.direction;
 	options.layout = WNNGruWeightLayout_Zrn;
-	options.activations = (WNNRecurrentNetworkActivationArray){ 2, n.activations };
+	options.activations = WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY(activations);
 	if (wnnGraphBuilderGru(node->b, n.x, n.w, n.r, n.steps, n.hidden, &options, 2, outputs) !=
 	    WNNStatus_Success)
 		return onnx_out(node, 0, NULL);

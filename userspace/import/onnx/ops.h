@@ -175,6 +175,7 @@ int onnx_op_integer_product(struct onnx_node *node);
 int onnx_op_dynamic_quantize(struct onnx_node *node);
 
 /* op_recurrent.c */
+int onnx_op_rnn(struct onnx_node *node);
 int onnx_op_lstm(struct onnx_node *node);
 int onnx_op_gru(struct onnx_node *node);
 

@@ -200,9 +200,11 @@ static const struct onnx_op table[] = {
 	  "composed; exact below 2^24" },
 
 	/* Recurrent networks */
+	{ ONNX "RNN", 7, 0, onnx_op_rnn, NULL, 0, "unrolled" },
 	{ ONNX "LSTM", 7, 0, onnx_op_lstm, NULL, 0,
-	  "no clip, no input_forget, no peepholes, full sequences" },
-	{ ONNX "GRU", 7, 0, onnx_op_gru, NULL, 0, "no clip, full sequences" },
+	  "unrolled where clip, input_forget, peepholes, lengths or activations ask for it" },
+	{ ONNX "GRU", 7, 0, onnx_op_gru, NULL, 0,
+	  "unrolled where clip, lengths or activations ask for it" },
 
 	/* Constants, branches and sequences */
 	{ ONNX "Constant", 1, 0, onnx_op_constant, NULL, 0, "no strings, no sparse tensors" },
