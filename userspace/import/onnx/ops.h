@@ -163,6 +163,10 @@ int onnx_op_one_hot(struct onnx_node *node);
 int onnx_op_eye_like(struct onnx_node *node);
 int onnx_op_compress(struct onnx_node *node);
 
+/* op_select.c */
+int onnx_op_top_k(struct onnx_node *node);
+int onnx_op_reverse_sequence(struct onnx_node *node);
+
 /* op_loss.c */
 int onnx_op_loss(struct onnx_node *node);
 

@@ -174,6 +174,8 @@ static const struct onnx_op table[] = {
 	{ ONNX "ScatterElements", 11, 0, onnx_op_scatter, NULL, 0,
 	  "no reduction; indices as long as the input" },
 	{ ONNX "ScatterND", 11, 0, onnx_op_scatter, NULL, 1, "no reduction" },
+	{ ONNX "TopK", 1, 0, onnx_op_top_k, NULL, 0, "k must be a constant; composed" },
+	{ ONNX "ReverseSequence", 10, 0, onnx_op_reverse_sequence, NULL, 0, "composed of gather" },
 	{ ONNX "Resize", 10, 0, onnx_op_resize, NULL, 0,
 	  "scales, sizes and roi must be constant; what resample2d has not is composed" },
 	{ ONNX "Upsample", 7, 9, onnx_op_resize, NULL, 1,
