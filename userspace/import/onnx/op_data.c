@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Padding, triangles, blocks of pixels, scattering and one-hot codes. */
+/* Padding, triangles, blocks of pixels and one-hot codes. */
 #include <math.h>
 #include <string.h>
 
@@ -162,34 +162,6 @@ int onnx_op_depth_space(struct onnx_node *node)
 	last = (struct onnx_shape){ 4, { n, c, h * block, w * block } };
 	x = x_transpose(node, x_reshape(node, x, &wide), to_space[crd]);
 	return onnx_out(node, 0, x_reshape(node, x, &last));
-}
-
-int onnx_op_scatter(struct onnx_node *node)
-{
-	bool nd = node->op->variant;
-	const char *reduction = onnx_attr_string(node, "reduction", "none");
-	WNNScatterOptions options = WNN_SCATTER_OPTIONS_INIT;
-	WNNOperand x = onnx_in(node, 0), indices, updates;
-
-	if (!x || !(indices = onnx_in(node, 1)) || !(updates = onnx_in(node, 2)))
-		return -1;
-	if (strcmp(reduction, "none"))
-		return onnx_refuse(node, "reduction", "WebNN scatters without a reduction");
-	options.label = node->options.label;
-	if (nd)
-		return onnx_out_as(node, 0,
-				   wnnGraphBuilderScatterND(node->b, x, indices, updates,
-							    &node->options),
-				   onnx_in_type(node, 0));
-	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", 0), x_shape(x).rank, &options.axis))
-		return -1;
-	for (uint32_t i = 0; i < x_shape(x).rank && i < x_shape(indices).rank; i++)
-		if (i != options.axis && x_shape(x).dim[i] != x_shape(indices).dim[i])
-			return onnx_refuse(node, "indices",
-					   "indices is shorter than the input in dimension %u", i);
-	return onnx_out_as(node, 0,
-			   wnnGraphBuilderScatterElements(node->b, x, indices, updates, &options),
-			   onnx_in_type(node, 0));
 }
 
 int onnx_op_one_hot(struct onnx_node *node)

@@ -158,10 +158,12 @@ int onnx_op_optional_has(struct onnx_node *node);
 int onnx_op_trilu(struct onnx_node *node);
 int onnx_op_pad(struct onnx_node *node);
 int onnx_op_depth_space(struct onnx_node *node);
-int onnx_op_scatter(struct onnx_node *node);
 int onnx_op_one_hot(struct onnx_node *node);
 int onnx_op_eye_like(struct onnx_node *node);
 int onnx_op_compress(struct onnx_node *node);
+
+/* op_scatter.c */
+int onnx_op_scatter(struct onnx_node *node);
 
 /* op_select.c */
 int onnx_op_top_k(struct onnx_node *node);
