@@ -162,6 +162,9 @@ int onnx_op_one_hot(struct onnx_node *node);
 int onnx_op_eye_like(struct onnx_node *node);
 int onnx_op_compress(struct onnx_node *node);
 
+/* op_grid.c */
+int onnx_op_grid_sample(struct onnx_node *node);
+
 /* op_scatter.c */
 int onnx_op_scatter(struct onnx_node *node);
 

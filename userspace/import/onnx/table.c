@@ -175,6 +175,7 @@ static const struct onnx_op table[] = {
 	{ ONNX "ScatterND", 11, 0, onnx_op_scatter, NULL, 1, "reductions are composed" },
 	{ ONNX "TopK", 1, 0, onnx_op_top_k, NULL, 0, "k must be a constant; composed" },
 	{ ONNX "ReverseSequence", 10, 0, onnx_op_reverse_sequence, NULL, 0, "composed of gather" },
+	{ ONNX "GridSample", 16, 0, onnx_op_grid_sample, NULL, 0, "composed of gather" },
 	{ ONNX "Resize", 10, 0, onnx_op_resize, NULL, 0,
 	  "scales, sizes and roi must be constant; what resample2d has not is composed" },
 	{ ONNX "Upsample", 7, 9, onnx_op_resize, NULL, 1,
