@@ -197,4 +197,7 @@ int onnx_fold_reduce(struct onnx_node *node);
 int onnx_fold_range(struct onnx_node *node);
 int onnx_fold_non_zero(struct onnx_node *node);
 
+/* fold_boxes.c */
+int onnx_fold_non_max_suppression(struct onnx_node *node);
+
 #endif

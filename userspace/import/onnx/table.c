@@ -176,6 +176,8 @@ static const struct onnx_op table[] = {
 	{ ONNX "TopK", 1, 0, onnx_op_top_k, NULL, 0, "k must be a constant; composed" },
 	{ ONNX "ReverseSequence", 10, 0, onnx_op_reverse_sequence, NULL, 0, "composed of gather" },
 	{ ONNX "GridSample", 16, 0, onnx_op_grid_sample, NULL, 0, "composed of gather" },
+	{ ONNX "NonMaxSuppression", 10, 0, NULL, onnx_fold_non_max_suppression, 0,
+	  "of constants only" },
 	{ ONNX "Resize", 10, 0, onnx_op_resize, NULL, 0,
 	  "scales, sizes and roi must be constant; what resample2d has not is composed" },
 	{ ONNX "Upsample", 7, 9, onnx_op_resize, NULL, 1,
