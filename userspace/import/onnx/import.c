@@ -128,6 +128,7 @@ static int refuse_variable(struct onnx_node *node)
 static int translate(struct onnx_node *node)
 {
 	const Onnx__FunctionProto *function = find_function(node);
+	size_t refusals = node->import->model->refusal_count;
 	int result = 1;
 
 	if (function)
@@ -147,6 +148,10 @@ static int translate(struct onnx_node *node)
 		result = node->op->translate(node);
 	else if (result == 1)
 		result = refuse_variable(node);
+	/* A translator that gives up without a word was refused by the builder. */
+	if (result && refusals == node->import->model->refusal_count &&
+	    node->import->status == WNNStatus_Success)
+		onnx_value_of(node, NULL, 0);
 	return result;
 }
 
