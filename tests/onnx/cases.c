@@ -2,8 +2,9 @@
 /*
  * Runs cases of ONNX's backend tests: each is a folder with model.onnx and test_data_set_N, or a file
  * of the folder "light" with its output beside it. Usage: onnx-cases --device NAME [--json FILE]
- * [--range TOLERANCE] [--verbose] CASE… ; cases come one a line from standard input when none is given. Ends with 1 when
- * a case failed; refusals are no failures.
+ * [--range TOLERANCE] [--steps N] [--text] [--verbose] CASE…; cases come one a line from standard input
+ * when none is given. Ends with 1 when a case failed; refusals are no failures. --operators prints the table of
+ * operators, --refusals MODEL… what is refused of models.
  */
 #include <dirent.h>
 #include <getopt.h>
@@ -35,6 +36,8 @@ struct run {
 static double relative = 1e-3, absolute = 1e-7;
 /* When not 0: how far off elements may be, relative to the range of the output. */
 static double of_range;
+static int64_t steps; /* how far off integers may be */
+static bool texts;    /* print compiled graphs */
 
 static enum outcome wrong(struct run *run, enum outcome outcome, const char *what)
 {
@@ -187,7 +190,7 @@ static enum outcome check_output(struct run *run, const char *folder,
 				 (int)named->name.length, named->name.data);
 			outcome = FAILED;
 		} else if (!pb_same(one, data, size, of_range > 0 ? 0 : relative,
-				    of_range > 0 ? of_range * pb_range(one) : absolute, why,
+				    of_range > 0 ? of_range * pb_range(one) : absolute, steps, why,
 				    sizeof(why))) {
 			snprintf(run->why, sizeof(run->why), "output \"%.*s\": %s",
 				 (int)named->name.length, named->name.data, why);
@@ -236,6 +239,16 @@ static enum outcome dispatch(struct run *run, const char *folder, WNNGraph graph
 	return outcome;
 }
 
+/* Prints the nodes of a compiled graph, for tests of what compositions become. */
+static void print_nodes(WNNGraph graph)
+{
+	WNNString text = { 0 };
+
+	if (wnnGraphGetText(graph, WNNGraphText_Nodes, &text) == WNNStatus_Success)
+		printf("%.*s", (int)text.length, text.data);
+	wnnStringFreeMembers(text);
+}
+
 /* One data set. Its model is loaded anew, since its shapes may differ. */
 static enum outcome run_set(struct run *run, const char *file, const char *folder)
 {
@@ -247,6 +260,8 @@ static enum outcome run_set(struct run *run, const char *file, const char *folde
 	outcome = read_inputs(run, folder, true);
 	if (outcome == PASSED)
 		outcome = build(run, &graph);
+	if (outcome == PASSED && texts)
+		print_nodes(graph);
 	if (outcome == PASSED)
 		outcome = dispatch(run, folder, graph);
 	wnnGraphRelease(graph);
@@ -372,6 +387,35 @@ static void run_case(WNNContext context, const char *name, FILE *json, bool verb
 	free(run);
 }
 
+/* Only imports, and prints each refusal: file, operator, attribute and reason. */
+static void print_refusals(WNNContext context, const char *file)
+{
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	WNNNamedOperand const *outputs;
+	WNNError error = WNN_ERROR_INIT;
+	WNNOnnxRefusalArray refusals;
+	WNNOnnxModel model = NULL;
+	size_t count;
+	WNNStatus status = wnnOnnxLoadFile(WNN_STR(file), NULL, &model);
+
+	if (status == WNNStatus_Success)
+		status = wnnOnnxModelAddToBuilder(model, builder, &count, &outputs);
+	refusals = wnnOnnxModelGetRefusals(model);
+	for (size_t i = 0; i < refusals.count; i++) {
+		const WNNOnnxRefusal *one = &refusals.data[i];
+
+		printf("%s\t%.*s\t%.*s\t%.*s\n", file, (int)one->operatorName.length,
+		       one->operatorName.data, (int)one->attribute.length, one->attribute.data,
+		       (int)one->reason.length, one->reason.data);
+	}
+	if (status != WNNStatus_Success && !refusals.count) {
+		wnnOnnxGetLastError(&error);
+		printf("%s\t\t\t%.*s\n", file, (int)error.message.length, error.message.data);
+	}
+	wnnOnnxModelRelease(model);
+	wnnGraphBuilderRelease(builder);
+}
+
 static WNNContext open_context(const char *device)
 {
 	WNNContextDeviceOptions chain = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
@@ -422,11 +466,14 @@ int main(int argc, char **argv)
 		{ "json", required_argument, NULL, 'j' },
 		{ "range", required_argument, NULL, 'r' },
 		{ "operators", no_argument, NULL, 'o' },
+		{ "refusals", no_argument, NULL, 'f' },
+		{ "steps", required_argument, NULL, 's' },
+		{ "text", no_argument, NULL, 't' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ 0 },
 	};
 	const char *device = "cpu", *path = NULL;
-	bool verbose = false;
+	bool verbose = false, refusals = false;
 	WNNContext context;
 	FILE *json = NULL;
 	char line[4096];
@@ -441,6 +488,12 @@ int main(int argc, char **argv)
 			of_range = atof(optarg);
 		else if (option == 'o')
 			return print_operators();
+		else if (option == 'f')
+			refusals = true;
+		else if (option == 's')
+			steps = atoi(optarg);
+		else if (option == 't')
+			texts = true;
 		else if (option == 'v')
 			verbose = true;
 		else
@@ -450,6 +503,12 @@ int main(int argc, char **argv)
 	if (!context || (path && !(json = fopen(path, "w")))) {
 		fprintf(stderr, "%s cannot be opened\n", context ? path : device);
 		return 2;
+	}
+	for (int i = optind; refusals && i < argc; i++)
+		print_refusals(context, argv[i]);
+	if (refusals) {
+		wnnContextRelease(context);
+		return 0;
 	}
 	if (json)
 		fprintf(json, "{\n  \"cases\": [");

@@ -28,9 +28,9 @@ struct pb_values {
 /* Reads a TensorProto, or with @sequence a SequenceProto or OptionalProto; false: it is neither. */
 bool pb_read(const char *path, WNNOnnxKind kind, struct pb_values *values);
 void pb_free(struct pb_values *values);
-/* Whether two tensors are the same up to rounding; else says in @why where they differ. */
+/* Whether two tensors are the same up to rounding, integers up to @steps; else says in @why where they differ. */
 bool pb_same(const struct pb_tensor *want, const void *got, size_t size, double relative,
-	     double absolute, char *why, size_t room);
+	     double absolute, int64_t steps, char *why, size_t room);
 /* The largest element minus the smallest; the largest magnitude when all are equal. */
 double pb_range(const struct pb_tensor *tensor);
 

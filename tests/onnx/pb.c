@@ -142,7 +142,7 @@ void pb_free(struct pb_values *values)
 }
 
 bool pb_same(const struct pb_tensor *want, const void *got, size_t size, double relative,
-	     double absolute, char *why, size_t room)
+	     double absolute, int64_t steps, char *why, size_t room)
 {
 	struct onnx_value a = { .type = want->type, .data = want->data };
 	struct onnx_value b = { .type = want->type, .data = got };
@@ -159,7 +159,7 @@ bool pb_same(const struct pb_tensor *want, const void *got, size_t size, double 
 		bool same = onnx_type_is_float(want->type) ?
 				    (isnan(x) && isnan(y)) || x == y ||
 					    fabs(x - y) <= absolute + relative * fabs(x) :
-				    onnx_value_int(&a, i) == onnx_value_int(&b, i);
+				    llabs(onnx_value_int(&a, i) - onnx_value_int(&b, i)) <= steps;
 
 		if (same)
 			continue;

@@ -4,12 +4,13 @@
 
 Outputs agree within 1e-4 of their range. Skipped, and says so, where the files are not there.
 """
-import contextlib
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+import numpy
+from onnx_cases import onnx, onnxruntime, quiet
 
 MODELS = pathlib.Path(__file__).resolve().parents[3] / "shared/models/onnx"
 # It decodes pictures with operators of an extension; its network alone is another file.
@@ -18,25 +19,6 @@ EXTENSIONS = "super_resolution_with_pre_post_processing_op18.onnx"
 HUGE = ("light_vgg19.onnx", "light_bvlc_alexnet.onnx", "light_zfnet512.onnx")
 # Values of inputs that are no measurements.
 FIXED = {"sr": 16000}
-
-
-@contextlib.contextmanager
-def quiet():
-    """Debian's two libraries print a page of complaints when both are loaded."""
-    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)
-    try:
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(null)
-
-
-with quiet():
-    import numpy
-    import onnx.numpy_helper
-    import onnxruntime
 
 
 def make_case(path, folder):

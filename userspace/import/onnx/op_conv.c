@@ -156,14 +156,17 @@ int onnx_op_conv(struct onnx_node *node)
 	return onnx_out(node, 0, onnx_conv(node, x, filter, bias));
 }
 
-static WNNOperand activate(struct onnx_node *node, WNNOperand y)
+/* The activation of fused operators, with its parameters as a list or one by one. */
+WNNOperand onnx_activate(struct onnx_node *node, WNNOperand y)
 {
 	const char *name = onnx_attr_string(node, "activation", "");
 	const Onnx__AttributeProto *attr = onnx_attr(node, "activation_params");
 	WNNLeakyReluOptions leaky = WNN_LEAKY_RELU_OPTIONS_INIT;
 	WNNHardSigmoidOptions hard = WNN_HARD_SIGMOID_OPTIONS_INIT;
-	double first = attr && attr->n_floats > 0 ? (double)attr->floats[0] : 0;
-	double second = attr && attr->n_floats > 1 ? (double)attr->floats[1] : 0;
+	double first = attr && attr->n_floats > 0 ? (double)attr->floats[0] :
+						    onnx_attr_float(node, "activation_alpha", 0);
+	double second = attr && attr->n_floats > 1 ? (double)attr->floats[1] :
+						     onnx_attr_float(node, "activation_beta", 0);
 
 	if (!*name)
 		return y;
@@ -200,7 +203,7 @@ int onnx_op_fused_conv(struct onnx_node *node)
 	y = onnx_conv(node, x, filter, onnx_has(node, 2) ? onnx_in(node, 2) : NULL);
 	if (y && onnx_has(node, 3))
 		y = x_add(node, y, onnx_in(node, 3));
-	return onnx_out(node, 0, y ? activate(node, y) : NULL);
+	return onnx_out(node, 0, y ? onnx_activate(node, y) : NULL);
 }
 
 /* Padding of a transposed convolution, from output_shape and auto_pad. */

@@ -23,6 +23,12 @@ int onnx_op_trilu(struct onnx_node *node)
 			   onnx_in_type(node, 0));
 }
 
+/* Of com.microsoft they always were. */
+static bool pads_are_inputs(const struct onnx_node *node)
+{
+	return node->version >= 11 || node->op->variant;
+}
+
 /* Reads pads into one item per dimension and side. */
 static int read_pads(struct onnx_node *node, uint32_t rank, int64_t *begin, int64_t *end)
 {
@@ -30,7 +36,7 @@ static int read_pads(struct onnx_node *node, uint32_t rank, int64_t *begin, int6
 	size_t count, n_axes = 0;
 	uint32_t axis;
 
-	if (node->version < 11) {
+	if (!pads_are_inputs(node)) {
 		pads = onnx_attr_ints(node, node->version < 2 ? "paddings" : "pads", &count);
 	} else if (onnx_in_ints(node, 1, "pads", &pads, &count) ||
 		   onnx_in_ints(node, 3, "axes", &axes, &n_axes)) {
@@ -106,7 +112,7 @@ int onnx_op_pad(struct onnx_node *node)
 		return -1;
 	shape = x_shape(x);
 	if (read_pads(node, shape.rank, begin, end) ||
-	    (node->version >= 11 && onnx_in_float(node, 2, "constant_value", &value)))
+	    (pads_are_inputs(node) && onnx_in_float(node, 2, "constant_value", &value)))
 		return -1;
 	/* Negative padding cuts off. */
 	for (uint32_t i = 0; i < shape.rank; i++) {

@@ -67,7 +67,8 @@ int onnx_op_gemm(struct onnx_node *node)
 		if (!options.c)
 			return -1;
 	}
-	return onnx_out(node, 0, wnnGraphBuilderGemm(node->b, a, b, &options));
+	a = wnnGraphBuilderGemm(node->b, a, b, &options);
+	return onnx_out(node, 0, a && node->op->variant ? onnx_activate(node, a) : a);
 }
 
 /* com.microsoft: products with transposed operands and a factor. */

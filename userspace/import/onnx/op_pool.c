@@ -30,7 +30,8 @@ static WNNOperand pool2d(struct onnx_node *node, WNNOperand x, int kind,
 }
 
 /* The same with padding where WebNN pads as ONNX does. */
-static WNNOperand padded2d(struct onnx_node *node, WNNOperand x, const struct onnx_window *w)
+static WNNOperand padded2d(struct onnx_node *node, WNNOperand x, int kind,
+			   const struct onnx_window *w)
 {
 	WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
 	uint32_t window[2], strides[2], dilations[2], padding[4], sizes[2];
@@ -50,8 +51,8 @@ static WNNOperand padded2d(struct onnx_node *node, WNNOperand x, const struct on
 	options.padding = WNN_UINT32_ARRAY(padding);
 	if (w->ceil)
 		options.outputSizes = WNN_UINT32_ARRAY(sizes);
-	return node->op->variant == P_MAX ? wnnGraphBuilderMaxPool2d(node->b, x, &options) :
-					    wnnGraphBuilderAveragePool2d(node->b, x, &options);
+	return kind == P_MAX ? wnnGraphBuilderMaxPool2d(node->b, x, &options) :
+			       wnnGraphBuilderAveragePool2d(node->b, x, &options);
 }
 
 /* Pads so that the windows fit exactly, also those that ceil_mode adds. */
@@ -129,7 +130,8 @@ static WNNOperand average(struct onnx_node *node, WNNOperand x, const struct onn
 	WNNOperand y;
 
 	if (plain(w))
-		return w->rank == 2 ? padded2d(node, x, w) : pool_each(node, x, P_AVERAGE, w);
+		return w->rank == 2 ? padded2d(node, x, P_AVERAGE, w) :
+				      pool_each(node, x, P_AVERAGE, w);
 	for (uint32_t i = 0; count_pads && w->ceil && i < w->rank; i++)
 		if (w->dilation[i] > 1) {
 			onnx_refuse(node, "ceil_mode",
@@ -158,7 +160,7 @@ static double lowest(int type)
 static WNNOperand extreme(struct onnx_node *node, WNNOperand x, const struct onnx_window *w)
 {
 	if (w->rank == 2)
-		return padded2d(node, x, w);
+		return padded2d(node, x, P_MAX, w);
 	x = pad_exactly(node, x, w, lowest(onnx_in_type(node, 0)));
 	return pool_each(node, x, P_MAX, w);
 }
@@ -234,6 +236,15 @@ static WNNOperand lp_pool(struct onnx_node *node, WNNOperand x, const struct onn
 	x = p == 1 ? x : x_pow(node, x, x_like(node, x, (double)p));
 	x = x_linear(node, pool_each(node, x, P_AVERAGE, w), size, 0);
 	return p == 1 ? x : x_pow(node, x, x_like(node, x, 1.0 / (double)p));
+}
+
+/* AveragePool of an operand with the attributes of the node. */
+WNNOperand onnx_average_pool(struct onnx_node *node, WNNOperand x)
+{
+	struct onnx_shape shape = x_shape(x);
+	struct onnx_window w;
+
+	return x && !onnx_window(node, &shape, NULL, &w) ? average(node, x, &w) : NULL;
 }
 
 int onnx_op_pool(struct onnx_node *node)

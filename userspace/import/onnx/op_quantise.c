@@ -2,19 +2,35 @@
 /* Quantised tensors: kept as quantizeLinear and dequantizeLinear, from which devices make integers. */
 #include <string.h>
 
+#include "move.h"
 #include "ops.h"
 
-/* Gives a scale or zero point the rank of what it belongs to. */
-static WNNOperand fit(struct onnx_node *node, WNNOperand x, const struct onnx_shape *like,
+/* A constant whose elements are one integer, of any type of integers. */
+WNNOperand onnx_filled(struct onnx_node *node, WNNOperandDataType type,
+		       const struct onnx_shape *shape, int64_t number)
+{
+	int own = (int)onnx_type_of(type);
+	int64_t elements = onnx_shape_elements(shape);
+	uint8_t *data;
+
+	if (elements < 0 || onnx_work(node, (uint64_t)elements))
+		return NULL;
+	data = onnx_node_alloc(node, onnx_data_size(own, elements) + 1);
+	for (int64_t i = 0; data && i < elements; i++)
+		onnx_put_int(own, data, (size_t)i, number);
+	return data ? x_constant(node, type, shape, data) : NULL;
+}
+
+/* Gives a scale or zero point the rank of what it belongs to. A constant stays one. */
+static WNNOperand fit(struct onnx_node *node, size_t input, const struct onnx_shape *like,
 		      int64_t axis)
 {
-	struct onnx_shape shape = { like->rank, { 0 } }, own;
+	struct onnx_shape shape = { like->rank, { 0 } }, own = *onnx_in_shape(node, input);
+	struct onnx_value *value;
 
-	if (!x)
-		return NULL;
-	own = x_shape(x);
-	if (own.rank == like->rank && own.rank != 1)
-		return x;
+	if (!onnx_has(node, input) || node->inputs[input]->sequence ||
+	    (own.rank == like->rank && own.rank != 1))
+		return onnx_in(node, input);
 	for (uint32_t i = 0; i < shape.rank; i++)
 		shape.dim[i] = 1;
 	axis += axis < 0 ? like->rank : 0;
@@ -25,7 +41,8 @@ static WNNOperand fit(struct onnx_node *node, WNNOperand x, const struct onnx_sh
 		}
 		shape.dim[axis] = own.dim[0];
 	}
-	return x_reshape(node, x, &shape);
+	value = onnx_move_reshape(node, node->inputs[input], &shape);
+	return value ? onnx_operand(node, value) : NULL;
 }
 
 /* A zero point of the shape of a scale; without one it is 0. */
@@ -35,15 +52,19 @@ static WNNOperand zero_point(struct onnx_node *node, size_t input, WNNOperand sc
 	struct onnx_shape shape;
 
 	if (onnx_has(node, input))
-		return fit(node, onnx_in(node, input), like, axis);
+		return fit(node, input, like, axis);
 	if (!scale)
 		return NULL;
+	if (onnx_type_webnn(type) == WNNOperandDataType_Undefined) {
+		onnx_refuse(node, "", "WebNN has no type for %s", onnx_type_name(type));
+		return NULL;
+	}
 	shape = x_shape(scale);
-	return x_expand(node, x_integer(node, onnx_type_webnn(type), 0), &shape);
+	return onnx_filled(node, onnx_type_webnn(type), &shape, 0);
 }
 
 /* Inputs first, first + 1 and first + 2 are a tensor, its scale and its zero point. */
-static WNNOperand dequantise(struct onnx_node *node, size_t first, int64_t axis)
+WNNOperand onnx_dequantise(struct onnx_node *node, size_t first, int64_t axis)
 {
 	WNNOperand x = onnx_in(node, first), scale, zero;
 	struct onnx_shape shape;
@@ -51,15 +72,16 @@ static WNNOperand dequantise(struct onnx_node *node, size_t first, int64_t axis)
 	if (!x)
 		return NULL;
 	shape = x_shape(x);
-	scale = fit(node, onnx_in(node, first + 1), &shape, axis);
+	scale = fit(node, first + 1, &shape, axis);
 	zero = zero_point(node, first + 2, scale, onnx_in_type(node, first), &shape, axis);
 	if (!scale || !zero)
 		return NULL;
 	return wnnGraphBuilderDequantizeLinear(node->b, x, scale, zero, &node->options);
 }
 
-static WNNOperand quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, int64_t axis,
-			   int type)
+/* With the scale of input @scale_at and the zero point of the next, whose type decides. */
+WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, int64_t axis,
+			 int type)
 {
 	WNNOperand scale, zero;
 	struct onnx_shape shape;
@@ -67,7 +89,7 @@ static WNNOperand quantise(struct onnx_node *node, WNNOperand x, size_t scale_at
 	if (!x)
 		return NULL;
 	shape = x_shape(x);
-	scale = fit(node, onnx_in(node, scale_at), &shape, axis);
+	scale = fit(node, scale_at, &shape, axis);
 	zero = zero_point(node, scale_at + 1, scale, type, &shape, axis);
 	if (!scale || !zero)
 		return NULL;
@@ -77,7 +99,7 @@ static WNNOperand quantise(struct onnx_node *node, WNNOperand x, size_t scale_at
 
 int onnx_op_dequantize(struct onnx_node *node)
 {
-	return onnx_out(node, 0, dequantise(node, 0, onnx_attr_int(node, "axis", 1)));
+	return onnx_out(node, 0, onnx_dequantise(node, 0, onnx_attr_int(node, "axis", 1)));
 }
 
 int onnx_op_quantize(struct onnx_node *node)
@@ -86,40 +108,42 @@ int onnx_op_quantize(struct onnx_node *node)
 
 	type = onnx_has(node, 2) ? onnx_in_type(node, 2) : type ? type : ONNX_UINT8;
 	return onnx_out(node, 0,
-			quantise(node, onnx_in(node, 0), 1, onnx_attr_int(node, "axis", 1), type));
+			onnx_quantise(node, onnx_in(node, 0), 1, onnx_attr_int(node, "axis", 1),
+				      type));
 }
 
 int onnx_op_qlinear_matmul(struct onnx_node *node)
 {
-	WNNOperand a = dequantise(node, 0, -2), b = a ? dequantise(node, 3, -1) : NULL;
+	WNNOperand a = onnx_dequantise(node, 0, -2), b = a ? onnx_dequantise(node, 3, -1) : NULL;
 
 	return onnx_out(node, 0,
-			b ? quantise(node, onnx_matmul(node, a, b), 6, -2, onnx_in_type(node, 7)) :
+			b ? onnx_quantise(node, onnx_matmul(node, a, b), 6, -2,
+					  onnx_in_type(node, 7)) :
 			    NULL);
 }
 
 /* The bias is an integer whose scale is the product of the others. */
 int onnx_op_qlinear_conv(struct onnx_node *node)
 {
-	WNNOperand x = dequantise(node, 0, 1), w = x ? dequantise(node, 3, 0) : NULL;
+	WNNOperand x = onnx_dequantise(node, 0, 1), w = x ? onnx_dequantise(node, 3, 0) : NULL;
 	WNNOperand bias = NULL, scale;
 
 	if (w && onnx_has(node, 8)) {
 		struct onnx_shape shape = *onnx_in_shape(node, 8), one = { 1, { 1 } };
 
 		scale = x_mul(node, x_reshape(node, onnx_in(node, 1), &one),
-			      fit(node, onnx_in(node, 4), &shape, 0));
+			      fit(node, 4, &shape, 0));
 		bias = x_mul(node, x_cast(node, onnx_in(node, 8), WNNOperandDataType_Float32),
 			     scale);
 	}
 	return onnx_out(node, 0,
-			w ? quantise(node, onnx_conv(node, x, w, bias), 6, 1,
-				     onnx_in_type(node, 7)) :
+			w ? onnx_quantise(node, onnx_conv(node, x, w, bias), 6, 1,
+					  onnx_in_type(node, 7)) :
 			    NULL);
 }
 
 /* An integer tensor without its zero point, as float32: sums below 2^24 are exact. */
-static WNNOperand centred(struct onnx_node *node, size_t input, size_t zero, int64_t axis)
+WNNOperand onnx_centred(struct onnx_node *node, size_t input, size_t zero, int64_t axis)
 {
 	WNNOperand x = onnx_in(node, input), z;
 	struct onnx_shape shape;
@@ -130,15 +154,15 @@ static WNNOperand centred(struct onnx_node *node, size_t input, size_t zero, int
 	x = x_cast(node, x, WNNOperandDataType_Float32);
 	if (!onnx_has(node, zero))
 		return x;
-	z = fit(node, onnx_in(node, zero), &shape, axis);
+	z = fit(node, zero, &shape, axis);
 	return z ? x_sub(node, x, x_cast(node, z, WNNOperandDataType_Float32)) : NULL;
 }
 
 int onnx_op_integer_product(struct onnx_node *node)
 {
 	bool conv = node->op->variant;
-	WNNOperand a = centred(node, 0, 2, conv ? 1 : -2);
-	WNNOperand b = a ? centred(node, 1, 3, conv ? 0 : -1) : NULL;
+	WNNOperand a = onnx_centred(node, 0, 2, conv ? 1 : -2);
+	WNNOperand b = a ? onnx_centred(node, 1, 3, conv ? 0 : -1) : NULL;
 
 	if (!b)
 		return onnx_out(node, 0, NULL);
@@ -146,22 +170,30 @@ int onnx_op_integer_product(struct onnx_node *node)
 	return onnx_out(node, 0, a ? x_cast(node, a, WNNOperandDataType_Int32) : NULL);
 }
 
-int onnx_op_dynamic_quantize(struct onnx_node *node)
+/* Scale, zero point and integers of DynamicQuantizeLinear, all as floats. */
+int onnx_range(struct onnx_node *node, WNNOperand x, WNNOperand *scale, WNNOperand *zero,
+	       WNNOperand *integers)
 {
-	WNNOperand x = onnx_in(node, 0), low, high, scale, zero;
-	uint32_t axes[ONNX_MAX_RANK], rank;
+	uint32_t axes[ONNX_MAX_RANK], rank = x_shape(x).rank;
+	WNNOperand low, high;
 
-	if (!x)
-		return -1;
-	rank = x_shape(x).rank;
 	for (uint32_t i = 0; i < rank; i++)
 		axes[i] = i;
 	low = x_min(node, x_reduce(node, X_MIN, x, rank, axes, false), x_like(node, x, 0));
 	high = x_max(node, x_reduce(node, X_MAX, x, rank, axes, false), x_like(node, x, 0));
-	scale = x_div(node, x_sub(node, high, low), x_like(node, x, 255));
-	zero = x_round(node, x_clamp(node, x_div(node, x_neg(node, low), scale), 0, 255));
-	x = x_clamp(node, x_add(node, x_round(node, x_div(node, x, scale)), zero), 0, 255);
-	if (onnx_out(node, 0, x ? x_cast(node, x, WNNOperandDataType_Uint8) : NULL) ||
+	*scale = x_div(node, x_sub(node, high, low), x_like(node, x, 255));
+	*zero = x_round(node, x_clamp(node, x_div(node, x_neg(node, low), *scale), 0, 255));
+	*integers = x_add(node, x_round(node, x_div(node, x, *scale)), *zero);
+	*integers = x_clamp(node, *integers, 0, 255);
+	return *integers ? 0 : -1;
+}
+
+int onnx_op_dynamic_quantize(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0), scale, zero;
+
+	if (!x || onnx_range(node, x, &scale, &zero, &x) ||
+	    onnx_out(node, 0, x_cast(node, x, WNNOperandDataType_Uint8)) ||
 	    onnx_out(node, 1, scale))
 		return -1;
 	return onnx_out(node, 2, x_cast(node, zero, WNNOperandDataType_Uint8));

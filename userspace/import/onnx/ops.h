@@ -99,7 +99,22 @@ int onnx_op_gemm(struct onnx_node *node);
 int onnx_op_fused_matmul(struct onnx_node *node);
 int onnx_op_einsum(struct onnx_node *node);
 
+/* op_attention.c */
+int onnx_op_multi_head_attention(struct onnx_node *node);
+int onnx_op_attention(struct onnx_node *node);
+
+/* op_group_query.c */
+int onnx_op_group_query_attention(struct onnx_node *node);
+
+/* op_rotary.c */
+int onnx_op_rotary(struct onnx_node *node);
+
+/* op_weights.c */
+int onnx_op_matmul_bits(struct onnx_node *node);
+int onnx_op_gather_blocks(struct onnx_node *node);
+
 /* op_conv.c */
+WNNOperand onnx_activate(struct onnx_node *node, WNNOperand y);
 WNNOperand onnx_conv(struct onnx_node *node, WNNOperand x, WNNOperand filter, WNNOperand bias);
 int onnx_op_conv(struct onnx_node *node);
 int onnx_op_fused_conv(struct onnx_node *node);
@@ -107,6 +122,7 @@ int onnx_op_conv_transpose(struct onnx_node *node);
 
 /* op_pool.c */
 enum { P_MAX, P_AVERAGE, P_L2 };
+WNNOperand onnx_average_pool(struct onnx_node *node, WNNOperand x);
 int onnx_op_pool(struct onnx_node *node);
 int onnx_op_global_pool(struct onnx_node *node);
 
@@ -176,12 +192,33 @@ int onnx_op_reverse_sequence(struct onnx_node *node);
 int onnx_op_loss(struct onnx_node *node);
 
 /* op_quantise.c */
+WNNOperand onnx_filled(struct onnx_node *node, WNNOperandDataType type,
+		       const struct onnx_shape *shape, int64_t number);
+/* Inputs first, first + 1 and first + 2 are a tensor, its scale and its zero point. */
+WNNOperand onnx_dequantise(struct onnx_node *node, size_t first, int64_t axis);
+WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, int64_t axis,
+			 int type);
+WNNOperand onnx_centred(struct onnx_node *node, size_t input, size_t zero, int64_t axis);
+int onnx_range(struct onnx_node *node, WNNOperand x, WNNOperand *scale, WNNOperand *zero,
+	       WNNOperand *integers);
 int onnx_op_dequantize(struct onnx_node *node);
 int onnx_op_quantize(struct onnx_node *node);
 int onnx_op_qlinear_matmul(struct onnx_node *node);
 int onnx_op_qlinear_conv(struct onnx_node *node);
 int onnx_op_integer_product(struct onnx_node *node);
 int onnx_op_dynamic_quantize(struct onnx_node *node);
+
+/* op_qlinear.c */
+enum { Q_SIGMOID, Q_LEAKY_RELU, Q_SOFTMAX };
+int onnx_op_qlinear_binary(struct onnx_node *node);
+int onnx_op_qlinear_unary(struct onnx_node *node);
+int onnx_op_qlinear_concat(struct onnx_node *node);
+int onnx_op_qlinear_pool(struct onnx_node *node);
+int onnx_op_qlinear_reduce_mean(struct onnx_node *node);
+int onnx_op_qlinear_where(struct onnx_node *node);
+int onnx_op_qgemm(struct onnx_node *node);
+int onnx_op_matmul_integer_to_float(struct onnx_node *node);
+int onnx_op_dynamic_quantize_matmul(struct onnx_node *node);
 
 /* op_recurrent.c */
 int onnx_op_rnn(struct onnx_node *node);

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+/* com.microsoft: Attention and MultiHeadAttention, of matmul and softmax. */
+#include <math.h>
+
+#include "attention.h"
+#include "ops.h"
+#include "select.h"
+
+WNNOperand onnx_split_heads(struct onnx_node *node, WNNOperand x, int64_t heads)
+{
+	struct onnx_shape shape, wide;
+
+	if (!x)
+		return NULL;
+	shape = x_shape(x);
+	if (shape.rank != 3 || heads < 1 || shape.dim[2] % heads) {
+		onnx_refuse(node, "num_heads", "%lld heads do not fit %s", (long long)heads,
+			    onnx_shape_text(node->import->arena, &shape));
+		return NULL;
+	}
+	wide = (struct onnx_shape){ 4,
+				    { shape.dim[0], shape.dim[1], heads, shape.dim[2] / heads } };
+	return x_move_axis(node, x_reshape(node, x, &wide), 2, 1);
+}
+
+/* One more column of zeros, which takes its part and goes again. */
+static WNNOperand smooth_softmax(struct onnx_node *node, WNNOperand x)
+{
+	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0, 0, 0, 1 };
+
+	x = x_softmax(node, x_pad(node, x, begin, end, 0), 3);
+	return x ? x_part(node, x, 3, 0, x_shape(x).dim[3] - 1, 1) : NULL;
+}
+
+static WNNOperand softcap(struct onnx_node *node, WNNOperand x, double cap)
+{
+	return x_linear(node, x_tanh(node, x_linear(node, x, 1 / cap, 0)), cap, 0);
+}
+
+WNNOperand onnx_attend(struct onnx_node *node, WNNOperand query, WNNOperand key, WNNOperand value,
+		       const struct onnx_attention *a)
+{
+	struct onnx_shape q, k, v, shape;
+	WNNOperand x;
+
+	if (!query || !key || !value)
+		return NULL;
+	q = x_shape(query);
+	k = x_shape(key);
+	v = x_shape(value);
+	if (k.rank != 4 || v.rank != 4 || q.dim[1] % k.dim[1] || q.dim[0] != k.dim[0] ||
+	    q.dim[3] != k.dim[3] || v.dim[1] != k.dim[1] || v.dim[2] != k.dim[2]) {
+		onnx_refuse(node, "", "the shapes of query, key and value do not fit together");
+		return NULL;
+	}
+	/* Heads that share their keys are rows of one product. */
+	shape = (struct onnx_shape){
+		4, { q.dim[0], k.dim[1], q.dim[1] / k.dim[1] * q.dim[2], q.dim[3] }
+	};
+	x = x_linear(node, x_reshape(node, query, &shape),
+		     a->scale != 0 ? a->scale : 1 / sqrt((double)q.dim[3]), 0);
+	x = x_matmul(node, x, x_move_axis(node, key, 3, 2));
+	shape = (struct onnx_shape){ 4, { q.dim[0], q.dim[1], q.dim[2], k.dim[2] } };
+	x = x_reshape(node, x, &shape);
+	if (a->softcap > 0)
+		x = softcap(node, x, a->softcap);
+	if (a->bias)
+		x = x_add(node, x, a->bias);
+	if (a->allowed)
+		x = x_where(node, a->allowed, x, x_like(node, x, -INFINITY));
+	x = a->smooth ? smooth_softmax(node, x) : x_softmax(node, x, 3);
+	shape = (struct onnx_shape){
+		4, { q.dim[0], k.dim[1], q.dim[1] / k.dim[1] * q.dim[2], k.dim[2] }
+	};
+	x = x_matmul(node, x_reshape(node, x, &shape), value);
+	shape = (struct onnx_shape){ 4, { q.dim[0], q.dim[1], q.dim[2], v.dim[3] } };
+	x = x_move_axis(node, x_reshape(node, x, &shape), 1, 2);
+	shape = (struct onnx_shape){ 3, { q.dim[0], q.dim[2], q.dim[1] * v.dim[3] } };
+	return x_reshape(node, x, &shape);
+}
+
+/* Adds what is new behind what is past, along the dimension of positions. */
+static WNNOperand behind(struct onnx_node *node, WNNOperand past, WNNOperand x)
+{
+	return past && x ? x_concat(node, 2, (WNNOperand[]){ past, x }, 2) : NULL;
+}
+
+/* 0 where a number is above 0, else what weakens. */
+static WNNOperand weaken(struct onnx_node *node, WNNOperand on, WNNOperandDataType type)
+{
+	double filter = onnx_attr_float(node, "mask_filter_value", -10000);
+
+	return x_where(node, on, x_number(node, type, 0), x_number(node, type, filter));
+}
+
+/* Position of a key below the length, or within begin and end, of its batch. */
+static WNNOperand lengths_mask(struct onnx_node *node, WNNOperand mask, int64_t batch,
+			       int64_t total)
+{
+	struct onnx_shape column = { 4, { batch, 1, 1, 1 } };
+	WNNOperand steps = onnx_iota(node, 4, 3, total), end, begin, on;
+
+	mask = x_cast(node, mask, WNNOperandDataType_Int32);
+	if (!mask || !steps)
+		return NULL;
+	end = x_reshape(node, x_part(node, mask, 0, 0, batch, 1), &column);
+	on = x_less(node, steps, end);
+	if (x_shape(mask).dim[0] == batch)
+		return on;
+	begin = x_reshape(node, x_part(node, mask, 0, batch, batch, 1), &column);
+	return x_and(node, on, x_not(node, x_less(node, steps, begin)));
+}
+
+/* Masks of the shapes [batch], [2 * batch], [batch, total] and [batch, length, total]. */
+static WNNOperand read_mask(struct onnx_node *node, size_t input, int64_t batch, int64_t length,
+			    int64_t total, WNNOperandDataType type)
+{
+	WNNOperand mask = onnx_in(node, input), zero;
+	struct onnx_shape shape, wide = { 4, { batch, 1, 1, total } };
+
+	if (!mask)
+		return NULL;
+	shape = x_shape(mask);
+	if (shape.rank == 1 && (shape.dim[0] == batch || shape.dim[0] == 2 * batch)) {
+		mask = lengths_mask(node, mask, batch, total);
+		return mask ? weaken(node, mask, type) : NULL;
+	}
+	if (shape.rank == 3)
+		wide.dim[2] = length;
+	if ((shape.rank != 2 && shape.rank != 3) ||
+	    onnx_shape_elements(&shape) != onnx_shape_elements(&wide)) {
+		onnx_refuse(node, "mask", "a mask of shape %s has no meaning",
+			    onnx_shape_text(node->import->arena, &shape));
+		return NULL;
+	}
+	zero = x_like(node, mask, 0);
+	return weaken(node, x_greater(node, x_reshape(node, mask, &wide), zero), type);
+}
+
+/* A key may not be behind its query. */
+static WNNOperand causal(struct onnx_node *node, int64_t length, int64_t total)
+{
+	WNNOperand rows = onnx_iota(node, 4, 2, length), columns = onnx_iota(node, 4, 3, total);
+
+	if (!rows || !columns)
+		return NULL;
+	rows = x_add(node, rows, x_integer(node, WNNOperandDataType_Int32, total - length));
+	return x_not(node, x_greater(node, columns, rows));
+}
+
+/* Bias and mask of both operators, once the keys are known. */
+static int read_attention(struct onnx_node *node, WNNOperand query, WNNOperand key, size_t mask,
+			  size_t bias, struct onnx_attention *a)
+{
+	struct onnx_shape q, k;
+
+	*a = (struct onnx_attention){ .scale = onnx_attr_float(node, "scale", 0) };
+	if (!query || !key || x_shape(key).rank != 4)
+		return onnx_out(node, 0, NULL);
+	q = x_shape(query);
+	k = x_shape(key);
+	if (onnx_has(node, mask)) {
+		a->bias = read_mask(node, mask, q.dim[0], q.dim[2], k.dim[2],
+				    wnnOperandGetDataType(query));
+		if (!a->bias)
+			return onnx_out(node, 0, NULL);
+	}
+	if (onnx_has(node, bias)) {
+		WNNOperand more = onnx_in(node, bias);
+
+		a->bias = a->bias ? x_add(node, a->bias, more) : more;
+		if (!a->bias)
+			return onnx_out(node, 0, NULL);
+	}
+	if (onnx_attr_int(node, "unidirectional", 0)) {
+		a->allowed = causal(node, q.dim[2], k.dim[2]);
+		if (!a->allowed)
+			return onnx_out(node, 0, NULL);
+	}
+	return 0;
+}
+
+/* Query, key or value of MultiHeadAttention with its part of the bias, as heads. */
+static WNNOperand head_input(struct onnx_node *node, WNNOperand x, int64_t first, int64_t heads)
+{
+	if (x && onnx_has(node, 3)) {
+		WNNOperand bias = onnx_in(node, 3);
+
+		bias = bias ? x_part(node, bias, 0, first, x_shape(x).dim[2], 1) : NULL;
+		x = x_add(node, x, bias);
+	}
+	return onnx_split_heads(node, x, heads);
+}
+
+/* The operand of an input, of three dimensions as heads, of four as it is. */
+static WNNOperand read_heads(struct onnx_node *node, size_t input, int64_t first, int64_t heads)
+{
+	WNNOperand x = onnx_in(node, input);
+
+	if (!x || x_shape(x).rank == 4)
+		return x;
+	if (x_shape(x).rank != 3) {
+		onnx_refuse(node, "", "input %zu is packed in %u dimensions", input,
+			    x_shape(x).rank);
+		return NULL;
+	}
+	return head_input(node, x, first, heads);
+}
+
+int onnx_op_multi_head_attention(struct onnx_node *node)
+{
+	int64_t heads = onnx_attr_int(node, "num_heads", 0), width;
+	struct onnx_attention a;
+	WNNOperand q, k, v;
+
+	if (!onnx_in(node, 0))
+		return -1;
+	if (!onnx_has(node, 1) || !onnx_has(node, 2) || onnx_in_shape(node, 0)->rank != 3)
+		return onnx_refuse(node, "", "query, key and value are packed into one input");
+	width = onnx_in_shape(node, 0)->dim[2];
+	q = read_heads(node, 0, 0, heads);
+	k = q ? read_heads(node, 1, width, heads) : NULL;
+	v = k ? read_heads(node, 2, 2 * width, heads) : NULL;
+	if (v && onnx_has(node, 6)) {
+		k = behind(node, onnx_in(node, 6), k);
+		v = behind(node, onnx_in(node, 7), v);
+	}
+	if (!v || read_attention(node, q, k, 4, 5, &a))
+		return onnx_out(node, 0, NULL);
+	if (onnx_out(node, 0, onnx_attend(node, q, k, v, &a)) ||
+	    (onnx_wants(node, 1) && onnx_out(node, 1, k)))
+		return -1;
+	return onnx_wants(node, 2) ? onnx_out(node, 2, v) : 0;
+}
+
+/* Widths of query, key and value in what the weights make. */
+static int read_widths(struct onnx_node *node, int64_t columns, int64_t widths[3])
+{
+	size_t count;
+	const int64_t *given = onnx_attr_ints(node, "qkv_hidden_sizes", &count);
+
+	for (int i = 0; i < 3; i++)
+		widths[i] = count == 3 ? given[i] : columns / 3;
+	if ((count && count != 3) || widths[0] < 1 || widths[1] < 1 || widths[2] < 1 ||
+	    widths[0] > columns || widths[1] > columns || widths[2] > columns ||
+	    widths[0] + widths[1] + widths[2] != columns)
+		return onnx_refuse(node, "qkv_hidden_sizes",
+				   "the weights have %lld columns for query, key and value",
+				   (long long)columns);
+	return 0;
+}
+
+int onnx_op_attention(struct onnx_node *node)
+{
+	int64_t heads = onnx_attr_int(node, "num_heads", 0), widths[3], at = 0;
+	WNNOperand x = onnx_in(node, 0), weights = x ? onnx_in(node, 1) : NULL, part[3];
+	struct onnx_attention a;
+
+	if (!weights)
+		return -1;
+	if (onnx_attr_int(node, "do_rotary", 0) ||
+	    onnx_attr_int(node, "past_present_share_buffer", 0))
+		return onnx_refuse(node,
+				   onnx_attr_int(node, "do_rotary", 0) ?
+					   "do_rotary" :
+					   "past_present_share_buffer",
+				   "neither positions nor a shared buffer are composed");
+	if (x_shape(weights).rank != 2 || read_widths(node, x_shape(weights).dim[1], widths))
+		return x_shape(weights).rank == 2 ?
+			       -1 :
+			       onnx_refuse(node, "weights", "the weights are no matrix");
+	x = x_matmul(node, x, weights);
+	if (onnx_has(node, 2))
+		x = x_add(node, x, onnx_in(node, 2));
+	for (int i = 0; i < 3; at += widths[i++]) {
+		part[i] = onnx_split_heads(node, x_part(node, x, 2, at, widths[i], 1), heads);
+		if (i && part[i] && onnx_has(node, 4)) {
+			WNNOperand past = onnx_in(node, 4);
+
+			part[i] = behind(node, past ? x_at(node, past, 0, i - 1) : NULL, part[i]);
+		}
+		if (!part[i])
+			return onnx_out(node, 0, NULL);
+	}
+	if (read_attention(node, part[0], part[1], 3, 5, &a) ||
+	    onnx_out(node, 0, onnx_attend(node, part[0], part[1], part[2], &a)))
+		return -1;
+	if (!onnx_wants(node, 1))
+		return 0;
+	part[1] = x_unsqueeze(node, part[1], 0);
+	part[2] = x_unsqueeze(node, part[2], 0);
+	if (!part[1] || !part[2])
+		return onnx_out(node, 1, NULL);
+	return onnx_out(node, 1, x_concat(node, 2, part + 1, 0));
+}

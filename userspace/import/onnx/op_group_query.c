@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+/*
+ * com.microsoft.GroupQueryAttention. The cache of keys and values has as many positions as the larger
+ * of the one that comes in and total_sequence_length, which must be constant; how many of them are in
+ * use is computed from seqlens_k, which need not be.
+ */
+#include "attention.h"
+#include "ops.h"
+#include "select.h"
+
+struct group {
+	int64_t batch, length, total, present, heads, key_heads, size, past;
+	bool prompt; /* nothing is past */
+	/* Positions that are past, of each batch: [batch, 1, 1, 1] of int32. */
+	WNNOperand before;
+	/* The same where it is known and the same for all; -1: it is not. */
+	int64_t known;
+	WNNOperand query, key, value; /* [batch, length, heads * size] */
+};
+
+static int read_lengths(struct onnx_node *node, struct group *g)
+{
+	struct onnx_shape column = { 4, { g->batch, 1, 1, 1 } };
+	const struct onnx_value *lengths;
+	WNNOperand x;
+
+	if (!onnx_has(node, 5) || onnx_shape_elements(onnx_in_shape(node, 5)) != g->batch)
+		return onnx_refuse(node, "seqlens_k", "seqlens_k has not one item for each batch");
+	lengths = node->inputs[5];
+	g->known = g->prompt ? 0 : -1;
+	if (lengths->data && !g->prompt) {
+		g->known = onnx_value_int(lengths, 0) + 1 - g->length;
+		for (int64_t i = 1; i < g->batch; i++)
+			if (onnx_value_int(lengths, (size_t)i) != onnx_value_int(lengths, 0))
+				g->known = -1;
+		if (g->known < -1 || g->known > g->past)
+			return onnx_refuse(node, "seqlens_k", "seqlens_k is beyond past_key");
+	}
+	if (g->known >= 0)
+		return 0;
+	x = onnx_in(node, 5);
+	x = x ? x_cast(node, x_reshape(node, x, &column), WNNOperandDataType_Int32) : NULL;
+	g->before = x_add(node, x, x_integer(node, WNNOperandDataType_Int32, 1 - g->length));
+	return g->before ? 0 : onnx_out(node, 0, NULL);
+}
+
+static int read_shapes(struct onnx_node *node, struct group *g)
+{
+	const struct onnx_shape *query = onnx_in_shape(node, 0);
+	int64_t columns = query->rank == 3 ? query->dim[2] : 0;
+	const int64_t *total;
+	size_t count;
+
+	*g = (struct group){ .heads = onnx_attr_int(node, "num_heads", 0),
+			     .key_heads = onnx_attr_int(node, "kv_num_heads", 0) };
+	if (onnx_in_ints(node, 6, "total_sequence_length", &total, &count))
+		return -1;
+	if (count != 1 || total[0] < 1 || total[0] > ONNX_INDICES)
+		return onnx_refuse(node, "total_sequence_length",
+				   "total_sequence_length is no number of positions");
+	if (g->heads < 1 || g->key_heads < 1 || g->heads > 65536 || g->heads % g->key_heads)
+		return onnx_refuse(node, "kv_num_heads", "kv_num_heads does not divide num_heads");
+	g->size = columns / (onnx_has(node, 1) ? g->heads : g->heads + 2 * g->key_heads);
+	if (g->size < 1 || (onnx_has(node, 1) && !onnx_has(node, 2)))
+		return onnx_refuse(node, "", "query, key and value do not fit together");
+	g->batch = query->dim[0];
+	g->length = query->dim[1];
+	g->total = total[0];
+	g->past = onnx_has(node, 3) && onnx_in_shape(node, 3)->rank == 4 ?
+			  onnx_in_shape(node, 3)->dim[2] :
+			  0;
+	g->present = g->past > g->total ? g->past : g->total;
+	g->prompt = g->length == g->total;
+	if (g->length > g->total)
+		return onnx_refuse(node, "total_sequence_length",
+				   "total_sequence_length is less than the query is long");
+	return read_lengths(node, g);
+}
+
+static int read_inputs(struct onnx_node *node, struct group *g)
+{
+	int64_t width = g->heads * g->size, narrow = g->key_heads * g->size;
+	WNNOperand x = onnx_in(node, 0);
+
+	g->query = x;
+	if (onnx_has(node, 1)) {
+		g->key = onnx_in(node, 1);
+		g->value = onnx_in(node, 2);
+	} else {
+		g->query = x_part(node, x, 2, 0, width, 1);
+		g->key = x_part(node, x, 2, width, narrow, 1);
+		g->value = x_part(node, x, 2, width + narrow, narrow, 1);
+	}
+	g->query = onnx_split_heads(node, g->query, g->heads);
+	g->key = onnx_split_heads(node, g->key, g->key_heads);
+	g->value = onnx_split_heads(node, g->value, g->key_heads);
+	return g->query && g->key && g->value ? 0 : onnx_out(node, 0, NULL);
+}
+
+/* Rows of a table of angles for the new positions: [1 or batch, 1, length, columns]. */
+static WNNOperand angles(struct onnx_node *node, const struct group *g, size_t input)
+{
+	WNNOperand table = onnx_in(node, input), at;
+	struct onnx_shape line = { 2, { g->batch, g->length } };
+
+	if (!table)
+		return NULL;
+	if (x_shape(table).rank != 2 || x_shape(table).dim[0] < g->total ||
+	    x_shape(table).dim[1] * 2 > g->size) {
+		onnx_refuse(node, "cos_cache", "cos_cache or sin_cache has a wrong shape");
+		return NULL;
+	}
+	if (g->known >= 0) {
+		table = x_part(node, table, 0, g->known, g->length, 1);
+		table = x_unsqueeze(node, table, 0);
+	} else {
+		at = x_add(node, g->before, onnx_iota(node, 4, 3, g->length));
+		table = x_gather(node, table, x_reshape(node, at, &line), 0);
+	}
+	return table ? x_unsqueeze(node, table, 1) : NULL;
+}
+
+static int rotate(struct onnx_node *node, struct group *g)
+{
+	bool interleaved = onnx_attr_int(node, "rotary_interleaved", 0);
+	WNNOperand cosine, sine;
+	int64_t size;
+
+	if (!onnx_attr_int(node, "do_rotary", 0))
+		return 0;
+	cosine = angles(node, g, 7);
+	sine = cosine ? angles(node, g, 8) : NULL;
+	if (!sine)
+		return onnx_out(node, 0, NULL);
+	size = x_shape(cosine).dim[3] * 2;
+	g->query = onnx_rotate(node, g->query, cosine, sine, size, interleaved);
+	g->key = onnx_rotate(node, g->key, cosine, sine, size, interleaved);
+	return g->query && g->key ? 0 : onnx_out(node, 0, NULL);
+}
+
+/* Zeros behind what there is, up to as many positions as the cache has. */
+static WNNOperand fill(struct onnx_node *node, const struct group *g, WNNOperand x)
+{
+	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0 };
+
+	if (!x)
+		return NULL;
+	end[2] = g->present - x_shape(x).dim[2];
+	return x_pad(node, x, begin, end, 0);
+}
+
+/* Rows of x [batch, heads, length, size] at positions from `before` on: [batch, heads, present, size]. */
+static WNNOperand spread(struct onnx_node *node, const struct group *g, WNNOperand x)
+{
+	struct onnx_shape line = { 1, { g->batch * g->present } };
+	struct onnx_shape rows = { 2, { g->batch * g->length, g->key_heads * g->size } };
+	struct onnx_shape wide = { 4, { g->batch, g->present, g->key_heads, g->size } };
+	WNNOperand at, first;
+
+	at = x_sub(node, onnx_iota(node, 4, 2, g->present), g->before);
+	at = x_clamp(node, at, 0, (double)(g->length - 1));
+	first = x_mul(node, onnx_iota(node, 4, 0, g->batch),
+		      x_integer(node, WNNOperandDataType_Int32, g->length));
+	at = x_reshape(node, x_add(node, at, first), &line);
+	x = x_reshape(node, x_move_axis(node, x, 2, 1), &rows);
+	return x_move_axis(node, x_reshape(node, x_gather(node, x, at, 0), &wide), 2, 1);
+}
+
+/* Keys or values, those of input @past in front of the new ones. */
+static WNNOperand cache(struct onnx_node *node, const struct group *g, size_t past, WNNOperand x)
+{
+	WNNOperand old = g->past ? onnx_in(node, past) : NULL, steps, is_old, is_new;
+
+	if (g->past && !old)
+		return NULL;
+	if (g->known == 0)
+		return fill(node, g, x);
+	if (g->known > 0) {
+		old = x_part(node, old, 2, 0, g->known, 1);
+		return old ? fill(node, g, x_concat(node, 2, (WNNOperand[]){ old, x }, 2)) : NULL;
+	}
+	steps = onnx_iota(node, 4, 2, g->present);
+	is_old = x_less(node, steps, g->before);
+	is_new = x_less(node, steps,
+			x_add(node, g->before,
+			      x_integer(node, WNNOperandDataType_Int32, g->length)));
+	x = x_where(node, is_new, spread(node, g, x), x_like(node, x, 0));
+	return old ? x_where(node, is_old, fill(node, g, old), x) : x;
+}
+
+/* Keys up to the query's own position, and within a window if there is one: [1 or batch, 1, length, present]. */
+static WNNOperand visible(struct onnx_node *node, const struct group *g)
+{
+	int64_t window = onnx_attr_int(node, "local_window_size", -1);
+	WNNOperand rows = onnx_iota(node, 4, 2, g->length);
+	WNNOperand columns = onnx_iota(node, 4, 3, g->present), seen;
+
+	rows = x_add(node, rows,
+		     g->known >= 0 ? x_integer(node, WNNOperandDataType_Int32, g->known) :
+				     g->before);
+	seen = x_not(node, x_greater(node, columns, rows));
+	if (window > 0 && window < g->present) {
+		rows = x_sub(node, rows, x_integer(node, WNNOperandDataType_Int32, window));
+		seen = x_and(node, seen, x_not(node, x_less(node, columns, rows)));
+	}
+	return seen;
+}
+
+int onnx_op_group_query_attention(struct onnx_node *node)
+{
+	struct onnx_attention a = { .scale = onnx_attr_float(node, "scale", 0),
+				    .softcap = onnx_attr_float(node, "softcap", 0),
+				    .smooth = onnx_attr_int(node, "smooth_softmax", 0) == 1 };
+	struct group g;
+
+	if (!onnx_in(node, 0) || read_shapes(node, &g) || read_inputs(node, &g) || rotate(node, &g))
+		return -1;
+	g.key = cache(node, &g, 3, g.key);
+	g.value = cache(node, &g, 4, g.value);
+	a.allowed = visible(node, &g);
+	if (!a.allowed || onnx_out(node, 0, onnx_attend(node, g.query, g.key, g.value, &a)))
+		return onnx_out(node, 0, NULL);
+	if (onnx_wants(node, 1) && onnx_out(node, 1, g.key))
+		return -1;
+	return onnx_wants(node, 2) ? onnx_out(node, 2, g.value) : 0;
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+/*
+ * com.microsoft: operators on quantised tensors. They are written as dequantizeLinear, the operator and
+ * quantizeLinear, from which devices make integer arithmetic.
+ */
+#include <string.h>
+
+#include "ops.h"
+
+int onnx_op_qlinear_binary(struct onnx_node *node)
+{
+	WNNOperand a = onnx_dequantise(node, 0, 1), b = a ? onnx_dequantise(node, 3, 1) : NULL;
+
+	if (!b)
+		return onnx_out(node, 0, NULL);
+	a = node->op->variant == B_ADD ? x_add(node, a, b) : x_mul(node, a, b);
+	return onnx_out(node, 0, onnx_quantise(node, a, 6, 1, onnx_in_type(node, 0)));
+}
+
+int onnx_op_qlinear_unary(struct onnx_node *node)
+{
+	WNNLeakyReluOptions leaky = WNN_LEAKY_RELU_OPTIONS_INIT;
+	WNNOperand x = onnx_dequantise(node, 0, 1);
+	uint32_t axis;
+
+	if (!x)
+		return onnx_out(node, 0, NULL);
+	switch (node->op->variant) {
+	case Q_SIGMOID:
+		x = x_sigmoid(node, x);
+		break;
+	case Q_LEAKY_RELU:
+		leaky.label = node->options.label;
+		leaky.alpha = onnx_attr_float(node, "alpha", 0.01);
+		x = wnnGraphBuilderLeakyRelu(node->b, x, &leaky);
+		break;
+	default:
+		if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", -1), x_shape(x).rank,
+			      &axis))
+			return -1;
+		if (onnx_attr_int(node, "opset", 13) < 13 && axis + 1 != x_shape(x).rank)
+			return onnx_refuse(node, "opset",
+					   "softmax of several dimensions is not composed");
+		x = x_softmax(node, x, axis);
+		break;
+	}
+	return onnx_out(node, 0, onnx_quantise(node, x, 3, 1, onnx_in_type(node, 0)));
+}
+
+int onnx_op_qlinear_concat(struct onnx_node *node)
+{
+	size_t count = node->input_count / 3;
+	WNNOperand *parts;
+	uint32_t axis;
+
+	if (node->input_count < 5 || (node->input_count - 2) % 3)
+		return onnx_refuse(node, "", "its inputs are no triples");
+	parts = onnx_node_alloc(node, (count + 1) * sizeof(*parts));
+	if (!parts)
+		return -1;
+	for (size_t i = 0; i < (node->input_count - 2) / 3; i++) {
+		parts[i] = onnx_dequantise(node, 2 + 3 * i, 1);
+		if (!parts[i])
+			return onnx_out(node, 0, NULL);
+	}
+	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", 0), x_shape(parts[0]).rank, &axis))
+		return -1;
+	return onnx_out(node, 0,
+			onnx_quantise(node, x_concat(node, count, parts, axis), 0, 1,
+				      onnx_in_type(node, 1)));
+}
+
+/* Averages; with channels_last the channels are moved to where ONNX has them, and back. */
+int onnx_op_qlinear_pool(struct onnx_node *node)
+{
+	bool last = onnx_attr_int(node, "channels_last", 0);
+	WNNOperand x = onnx_dequantise(node, 0, 1);
+	uint32_t axes[ONNX_MAX_RANK], rank, count = 0;
+
+	if (!x)
+		return onnx_out(node, 0, NULL);
+	rank = x_shape(x).rank;
+	if (rank < 3)
+		return onnx_refuse(node, "", "its input has no spatial dimensions");
+	if (last)
+		x = x_move_axis(node, x, rank - 1, 1);
+	for (uint32_t i = 2; i < rank; i++)
+		axes[count++] = i;
+	x = node->op->variant ? x_reduce(node, X_MEAN, x, count, axes, true) :
+				onnx_average_pool(node, x);
+	if (last)
+		x = x_move_axis(node, x, 1, rank - 1);
+	return onnx_out(node, 0, onnx_quantise(node, x, 3, 1, onnx_in_type(node, 0)));
+}
+
+int onnx_op_qlinear_reduce_mean(struct onnx_node *node)
+{
+	WNNOperand x = onnx_dequantise(node, 0, 1);
+	uint32_t axes[ONNX_MAX_RANK];
+	const int64_t *given;
+	size_t count;
+
+	given = onnx_attr_ints(node, "axes", &count);
+	if (!x)
+		return onnx_out(node, 0, NULL);
+	if (count > ONNX_MAX_RANK)
+		return onnx_refuse(node, "axes", "there are more axes than dimensions");
+	for (size_t i = 0; i < count; i++)
+		if (onnx_axis(node, "axes", given[i], x_shape(x).rank, &axes[i]))
+			return -1;
+	for (uint32_t i = 0; !count && i < x_shape(x).rank; i++)
+		axes[i] = i;
+	x = x_reduce(node, X_MEAN, x, count ? (uint32_t)count : x_shape(x).rank, axes,
+		     onnx_attr_int(node, "keepdims", 1));
+	return onnx_out(node, 0, onnx_quantise(node, x, 3, 1, onnx_in_type(node, 0)));
+}
+
+int onnx_op_qlinear_where(struct onnx_node *node)
+{
+	WNNOperand condition = onnx_in(node, 0);
+	WNNOperand x = condition ? onnx_dequantise(node, 1, 1) : NULL;
+	WNNOperand y = x ? onnx_dequantise(node, 4, 1) : NULL;
+
+	if (!y)
+		return onnx_out(node, 0, NULL);
+	return onnx_out(node, 0,
+			onnx_quantise(node, x_where(node, condition, x, y), 7, 1,
+				      onnx_in_type(node, 1)));
+}
+
+/* A matrix, transposed if an attribute says so. */
+static WNNOperand matrix(struct onnx_node *node, size_t input, int64_t axis, const char *attribute)
+{
+	WNNOperand x = onnx_dequantise(node, input, axis);
+
+	if (!x || x_shape(x).rank != 2 || !onnx_attr_int(node, attribute, 0))
+		return x;
+	return x_move_axis(node, x, 1, 0);
+}
+
+/* The bias is an integer whose scale is the product of the others. Without scale the result is float. */
+int onnx_op_qgemm(struct onnx_node *node)
+{
+	double alpha = onnx_attr_float(node, "alpha", 1);
+	WNNOperand a = matrix(node, 0, 0, "transA"), bias, scale;
+	WNNOperand b = a ? matrix(node, 3, onnx_attr_int(node, "transB", 0) ? 0 : 1, "transB") :
+			   NULL;
+
+	a = b ? x_matmul(node, a, b) : NULL;
+	if (alpha != 1)
+		a = x_linear(node, a, alpha, 0);
+	if (a && onnx_has(node, 6)) {
+		scale = x_mul(node, onnx_in(node, 1), onnx_in(node, 4));
+		scale = x_linear(node, scale, alpha, 0);
+		bias = x_cast(node, onnx_in(node, 6), WNNOperandDataType_Float32);
+		a = x_add(node, a, x_mul(node, bias, scale));
+	}
+	if (a && onnx_has(node, 7))
+		a = onnx_quantise(node, a, 7, 1, onnx_in_type(node, 0));
+	return onnx_out(node, 0, a);
+}
+
+/* What is left of a product of integers and gets its scale: a float. */
+int onnx_op_matmul_integer_to_float(struct onnx_node *node)
+{
+	WNNOperand a = onnx_centred(node, 0, 4, -2);
+	WNNOperand b = a ? onnx_centred(node, 1, 5, -1) : NULL;
+
+	if (!b || !onnx_in(node, 2) || !onnx_in(node, 3))
+		return onnx_out(node, 0, NULL);
+	a = x_mul(node, a, onnx_in(node, 2));
+	b = x_mul(node, b, onnx_in(node, 3));
+	a = onnx_matmul(node, a, b);
+	if (onnx_has(node, 6))
+		a = x_add(node, a, onnx_in(node, 6));
+	return onnx_out(node, 0, a);
+}
+
+/* The input is rounded as DynamicQuantizeLinear does, and multiplied by what the integers stand for. */
+int onnx_op_dynamic_quantize_matmul(struct onnx_node *node)
+{
+	WNNOperand a = onnx_in(node, 0), b, scale, zero, integers;
+
+	if (!a || onnx_range(node, a, &scale, &zero, &integers))
+		return onnx_out(node, 0, NULL);
+	b = onnx_centred(node, 1, 3, -1);
+	if (!b || !onnx_in(node, 2))
+		return onnx_out(node, 0, NULL);
+	a = x_mul(node, x_sub(node, integers, zero), scale);
+	a = onnx_matmul(node, a, x_mul(node, b, onnx_in(node, 2)));
+	if (onnx_has(node, 4))
+		a = x_add(node, a, onnx_in(node, 4));
+	return onnx_out(node, 0, a);
+}

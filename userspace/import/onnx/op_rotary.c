@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+/* com.microsoft.RotaryEmbedding: pairs of numbers of each head are turned by angles of their position. */
+#include "attention.h"
+#include "ops.h"
+#include "select.h"
+
+/* x * cos - y * sin and y * cos + x * sin for pairs along the last dimension, of which @size turn. */
+WNNOperand onnx_rotate(struct onnx_node *node, WNNOperand x, WNNOperand cosine, WNNOperand sine,
+		       int64_t size, bool interleaved)
+{
+	struct onnx_shape shape = x_shape(x);
+	uint32_t last = shape.rank - 1;
+	int64_t half = size / 2;
+	WNNOperand a, b, parts[3];
+	size_t count = 2;
+
+	if (interleaved) {
+		a = x_part(node, x, last, 0, size - 1, 2);
+		b = x_part(node, x, last, 1, size - 1, 2);
+	} else {
+		a = x_part(node, x, last, 0, half, 1);
+		b = x_part(node, x, last, half, half, 1);
+	}
+	parts[0] = x_sub(node, x_mul(node, a, cosine), x_mul(node, b, sine));
+	parts[1] = x_add(node, x_mul(node, b, cosine), x_mul(node, a, sine));
+	if (interleaved) {
+		struct onnx_shape pairs = shape;
+
+		pairs.dim[last] = size;
+		parts[0] = x_unsqueeze(node, parts[0], last + 1);
+		parts[1] = x_unsqueeze(node, parts[1], last + 1);
+		if (!parts[0] || !parts[1])
+			return NULL;
+		parts[0] = x_reshape(node, x_concat(node, 2, parts, last + 1), &pairs);
+		count = 1;
+	}
+	if (size < shape.dim[last])
+		parts[count++] = x_part(node, x, last, size, shape.dim[last] - size, 1);
+	for (size_t i = 0; i < count; i++)
+		if (!parts[i])
+			return NULL;
+	return x_concat(node, count, parts, last);
+}
+
+/*
+ * The rows of a table at positions [batch, length], or from one position on: [batch or 1, length,
+ * columns].
+ */
+static WNNOperand angles(struct onnx_node *node, size_t input, size_t positions, int64_t length)
+{
+	WNNOperand table = onnx_in(node, input), at;
+	const struct onnx_value *value = node->inputs[positions];
+	int64_t first;
+
+	if (!table)
+		return NULL;
+	if (onnx_shape_elements(&value->shape) != 1 || value->shape.rank > 1)
+		return x_gather(node, table, onnx_in(node, positions), 0);
+	if (value->data) {
+		first = onnx_value_int(value, 0);
+		if (first < 0 || first > x_shape(table).dim[0] - length) {
+			onnx_refuse(node, "position_ids",
+				    "the tables are shorter than position_ids");
+			return NULL;
+		}
+		return x_unsqueeze(node, x_part(node, table, 0, first, length, 1), 0);
+	}
+	at = onnx_in(node, positions);
+	at = at ? x_cast(node, at, WNNOperandDataType_Int32) : NULL;
+	at = x_add(node, at, onnx_iota(node, 1, 0, length));
+	return at ? x_unsqueeze(node, x_gather(node, table, at, 0), 0) : NULL;
+}
+
+struct rotary {
+	uint32_t heads_at;	/* dimension of the heads */
+	int64_t length, turned; /* of the heads, as many numbers turn */
+	struct onnx_shape wide; /* of 4 dimensions */
+};
+
+static int read_rotary(struct onnx_node *node, struct rotary *r)
+{
+	const struct onnx_shape *x = onnx_in_shape(node, 0), *table = onnx_in_shape(node, 2);
+	int64_t heads = onnx_attr_int(node, "num_heads", 0), size;
+
+	r->turned = onnx_attr_int(node, "rotary_embedding_dim", 0);
+	if (onnx_attr_int(node, "is_packed_batching", 0))
+		return onnx_refuse(node, "is_packed_batching", "packed batches are not unpacked");
+	if ((x->rank != 3 && x->rank != 4) || table->rank != 2 || r->turned < 0 || heads < 0)
+		return onnx_refuse(node, "", "the dimensions of input or cos_cache make no sense");
+	r->wide = *x;
+	r->heads_at = x->rank == 4 ? 1 : 2;
+	r->length = x->dim[x->rank == 4 ? 2 : 1];
+	if (x->rank == 3) {
+		size = heads ? x->dim[2] / heads : table->dim[1] * 2;
+		if (r->turned && !heads)
+			return onnx_refuse(node, "num_heads",
+					   "rotary_embedding_dim is given without num_heads");
+		if (size < 1 || x->dim[2] % size)
+			return onnx_refuse(node, "num_heads", "heads of %lld do not fit %lld",
+					   (long long)size, (long long)x->dim[2]);
+		r->wide =
+			(struct onnx_shape){ 4, { x->dim[0], x->dim[1], x->dim[2] / size, size } };
+	}
+	size = r->wide.dim[3];
+	r->turned = r->turned ? r->turned : size;
+	if (r->turned > size || r->turned != table->dim[1] * 2)
+		return onnx_refuse(node, "cos_cache", "cos_cache has %lld columns for %lld numbers",
+				   (long long)table->dim[1], (long long)r->turned);
+	return 0;
+}
+
+int onnx_op_rotary(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0), cosine, sine;
+	struct rotary r;
+
+	if (!x || !onnx_in(node, 1) || !onnx_in(node, 2) || !onnx_in(node, 3) ||
+	    read_rotary(node, &r))
+		return -1;
+	cosine = angles(node, 2, 1, r.length);
+	sine = cosine ? angles(node, 3, 1, r.length) : NULL;
+	if (!sine || x_shape(sine).rank != 3)
+		return sine ? onnx_refuse(node, "position_ids", "position_ids has a wrong shape") :
+			      onnx_out(node, 0, NULL);
+	cosine = x_unsqueeze(node, cosine, r.heads_at);
+	sine = x_unsqueeze(node, sine, r.heads_at);
+	x = onnx_rotate(node, x_reshape(node, x, &r.wide), cosine, sine, r.turned,
+			onnx_attr_int(node, "interleaved", 0));
+	return onnx_out(node, 0, x_reshape(node, x, onnx_in_shape(node, 0)));
+}

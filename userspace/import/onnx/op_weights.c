@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+/*
+ * com.microsoft: products with weights of a few bits, in blocks that have scales of their own. The
+ * weights are written out in the order of WebNN's matmul, as constants of dequantizeLinear, so that
+ * devices dequantise them inside of the product.
+ */
+#include <string.h>
+
+#include <webnn/webnn_npu.h>
+
+#include "ops.h"
+
+#define MAX_SIZE (1 << 24)
+
+struct weights {
+	int64_t depth, columns, block, blocks, bits; /* depth: K, columns: N */
+	const uint8_t *data, *zeros;
+	int64_t *slot; /* where a row of the weights goes; NULL: rows stay */
+};
+
+static int64_t weight(const struct weights *w, int64_t column, int64_t row)
+{
+	int64_t at = column * w->blocks * w->block + row;
+
+	return w->bits == 8 ? w->data[at] : w->data[at / 2] >> (at % 2 * 4) & 15;
+}
+
+static int64_t zero(const struct weights *w, int64_t column, int64_t block)
+{
+	int64_t row = w->bits == 8 ? w->blocks : (w->blocks + 1) / 2;
+
+	if (!w->zeros)
+		return w->bits == 8 ? 128 : 8;
+	return w->bits == 8 ? w->zeros[column * row + block] :
+			      w->zeros[column * row + block / 2] >> (block % 2 * 4) & 15;
+}
+
+/* A constant input of bytes, at least as many as said; NULL and refuses. */
+static const uint8_t *bytes(struct onnx_node *node, size_t input, const char *what, int64_t size)
+{
+	const struct onnx_value *value = onnx_has(node, input) ? node->inputs[input] : NULL;
+
+	if (!value || !value->data) {
+		if (value)
+			onnx_refuse_variable(node, input, what);
+		else
+			onnx_refuse(node, what, "%s is missing", what);
+		return NULL;
+	}
+	if (value->type != ONNX_UINT8 || onnx_shape_elements(&value->shape) < size) {
+		onnx_refuse(node, what, "%s is no uint8 of %lld elements", what, (long long)size);
+		return NULL;
+	}
+	return value->data;
+}
+
+/* g_idx says which block a row belongs to: rows of the same block are brought together. */
+static int read_order(struct onnx_node *node, struct weights *w)
+{
+	const int64_t *group;
+	bool same = true;
+	int64_t *used;
+	size_t count;
+
+	if (onnx_in_ints(node, 4, "g_idx", &group, &count))
+		return -1;
+	if (!group)
+		return 0;
+	used = onnx_node_alloc(node, (size_t)w->blocks * sizeof(*used));
+	w->slot = onnx_node_alloc(node, (size_t)w->depth * sizeof(*w->slot));
+	if (!used || !w->slot)
+		return -1;
+	for (int64_t i = 0; i < w->depth; i++) {
+		if ((int64_t)count < w->depth || group[i] < 0 || group[i] >= w->blocks ||
+		    used[group[i]] == w->block)
+			return onnx_refuse(node, "g_idx",
+					   "g_idx gives a block more rows than block_size");
+		w->slot[i] = group[i] * w->block + used[group[i]]++;
+		same = same && w->slot[i] == i;
+	}
+	if (same)
+		w->slot = NULL;
+	else if (w->blocks * w->block != w->depth)
+		return onnx_refuse(node, "g_idx", "g_idx leaves a block with too few rows");
+	return 0;
+}
+
+static int read_weights(struct onnx_node *node, struct weights *w)
+{
+	*w = (struct weights){ .depth = onnx_attr_int(node, "K", 0),
+			       .columns = onnx_attr_int(node, "N", 0),
+			       .block = onnx_attr_int(node, "block_size", 0),
+			       .bits = onnx_attr_int(node, "bits", 4) };
+	if (w->bits != 4 && w->bits != 8)
+		return onnx_refuse(node, "bits", "bits is %lld instead of 4 or 8",
+				   (long long)w->bits);
+	if (w->depth < 1 || w->columns < 1 || w->block < 2 || w->block % 2 || w->depth > MAX_SIZE ||
+	    w->columns > MAX_SIZE || w->block > MAX_SIZE)
+		return onnx_refuse(node, "block_size", "K, N or block_size makes no sense");
+	w->blocks = (w->depth + w->block - 1) / w->block;
+	w->data = bytes(node, 1, "B", w->columns * w->blocks * w->block * w->bits / 8);
+	if (!w->data)
+		return -1;
+	if (onnx_has(node, 3)) {
+		w->zeros = bytes(node, 3, "zero_points",
+				 w->columns * (w->bits == 8 ? w->blocks : (w->blocks + 1) / 2));
+		if (!w->zeros)
+			return -1;
+	}
+	return read_order(node, w);
+}
+
+static void release(const void *data, size_t size, void *memory, void *unused)
+{
+	(void)data;
+	(void)size;
+	(void)unused;
+	onnx_free(memory);
+}
+
+/* A constant of integers of 4 or 8 bits, which takes the memory over. */
+static WNNOperand packed(struct onnx_node *node, const struct weights *w, int64_t rows,
+			 uint8_t *data)
+{
+	WNNBorrowedConstant loan = WNN_BORROWED_CONSTANT_INIT;
+	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+	uint32_t shape[2] = { (uint32_t)rows, (uint32_t)w->columns };
+
+	loan.releaseCallback = release;
+	loan.userdata1 = data;
+	descriptor.nextInChain = &loan.chain;
+	descriptor.dataType = w->bits == 8 ? WNNOperandDataType_Uint8 : WNNOperandDataType_Uint4;
+	descriptor.shape = WNN_UINT32_ARRAY(shape);
+	return wnnGraphBuilderConstant(node->b, &descriptor, data,
+				       (size_t)((rows * w->columns * w->bits + 7) / 8));
+}
+
+static uint8_t *room(struct onnx_node *node, const struct weights *w, int64_t rows)
+{
+	uint8_t *data = onnx_alloc((size_t)((rows * w->columns * w->bits + 7) / 8));
+
+	if (!data)
+		onnx_fail(node);
+	return data;
+}
+
+/* [N, blocks, block] of the file as [K, N]. */
+static WNNOperand make_weights(struct onnx_node *node, const struct weights *w)
+{
+	int type = w->bits == 8 ? ONNX_UINT8 : ONNX_UINT4;
+	uint8_t *data = room(node, w, w->blocks * w->block);
+
+	if (!data)
+		return NULL;
+	for (int64_t row = 0; row < w->blocks * w->block; row++)
+		for (int64_t n = 0; row < w->depth && n < w->columns; n++)
+			onnx_put_int(type, data,
+				     (size_t)((w->slot ? w->slot[row] : row) * w->columns + n),
+				     weight(w, n, row));
+	return packed(node, w, w->blocks * w->block, data);
+}
+
+/* [N, blocks] of the file as [blocks, N]. */
+static WNNOperand make_zeros(struct onnx_node *node, const struct weights *w)
+{
+	int type = w->bits == 8 ? ONNX_UINT8 : ONNX_UINT4;
+	uint8_t *data = room(node, w, w->blocks);
+
+	if (!data)
+		return NULL;
+	for (int64_t block = 0; block < w->blocks; block++)
+		for (int64_t n = 0; n < w->columns; n++)
+			onnx_put_int(type, data, (size_t)(block * w->columns + n),
+				     zero(w, n, block));
+	return packed(node, w, w->blocks, data);
+}
+
+/* The scales of the file are [N, blocks]; small ones as constants, so that nothing is to be folded. */
+static WNNOperand make_scales(struct onnx_node *node, const struct weights *w)
+{
+	struct onnx_shape shape = { 2, { w->columns, w->blocks } };
+	static const uint32_t swapped[] = { 1, 0 };
+
+	return x_transpose(node, x_reshape(node, onnx_in(node, 2), &shape), swapped);
+}
+
+/* Columns of the input in the order of the rows of the weights, or zeros behind its own. */
+static WNNOperand make_input(struct onnx_node *node, const struct weights *w, WNNOperand x)
+{
+	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0 }, *from;
+	uint32_t rank = x_shape(x).rank;
+
+	if (!w->slot) {
+		end[rank - 1] = w->blocks * w->block - w->depth;
+		return x_pad(node, x, begin, end, 0);
+	}
+	from = onnx_node_alloc(node, (size_t)w->depth * sizeof(*from));
+	if (!from)
+		return NULL;
+	for (int64_t i = 0; i < w->depth; i++)
+		from[w->slot[i]] = i;
+	return x_gather(node, x, x_constant_ints(node, (size_t)w->depth, from), rank - 1);
+}
+
+int onnx_op_matmul_bits(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0), scales, integers, zeros, y;
+	struct onnx_shape shape;
+	struct weights w;
+
+	if (!x || read_weights(node, &w))
+		return -1;
+	shape = x_shape(x);
+	if (!shape.rank || shape.dim[shape.rank - 1] != w.depth)
+		return onnx_refuse(node, "K", "the input's last dimension is not K");
+	x = make_input(node, &w, x);
+	scales = make_scales(node, &w);
+	integers = scales ? make_weights(node, &w) : NULL;
+	zeros = integers ? make_zeros(node, &w) : NULL;
+	if (!x || !zeros)
+		return onnx_out(node, 0, NULL);
+	y = wnnGraphBuilderDequantizeLinear(node->b, integers, scales, zeros, &node->options);
+	y = y ? onnx_matmul(node, x, x_cast(node, y, wnnOperandGetDataType(x))) : NULL;
+	if (onnx_has(node, 5))
+		y = x_add(node, y, onnx_in(node, 5));
+	return onnx_out(node, 0, y);
+}
+
+/* Rows of a table of quantised integers. */
+int onnx_op_gather_blocks(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0), indices = x ? onnx_in(node, 1) : NULL, scales, zeros;
+	uint32_t axis, quantised;
+
+	if (!indices || !(scales = onnx_in(node, 2)))
+		return -1;
+	if (onnx_axis(node, "gather_axis", onnx_attr_int(node, "gather_axis", 0), x_shape(x).rank,
+		      &axis) ||
+	    onnx_axis(node, "quantize_axis", onnx_attr_int(node, "quantize_axis", 1),
+		      x_shape(x).rank, &quantised))
+		return -1;
+	if (x_shape(scales).rank != x_shape(x).rank ||
+	    x_shape(x).dim[quantised] !=
+		    x_shape(scales).dim[quantised] * onnx_attr_int(node, "block_size", 128))
+		return onnx_refuse(node, "block_size", "the blocks do not divide the dimension");
+	if (onnx_has(node, 3)) {
+		zeros = onnx_in(node, 3);
+	} else {
+		struct onnx_shape shape = x_shape(scales);
+
+		zeros = onnx_filled(node, wnnOperandGetDataType(x), &shape, 0);
+	}
+	if (!zeros)
+		return onnx_out(node, 0, NULL);
+	x = wnnGraphBuilderDequantizeLinear(node->b, x, scales, zeros, &node->options);
+	return onnx_out(node, 0, x_gather(node, x, indices, axis));
+}
