@@ -34,6 +34,8 @@ static double unary(int variant, double x)
 		return 1 / x;
 	case U_ROUND:
 		return nearbyint(x);
+	case U_RELU:
+		return x < 0 ? 0 : x;
 	case U_SIGN:
 		return (x > 0) - (x < 0);
 	case U_SQRT:
@@ -57,7 +59,8 @@ int onnx_fold_unary(struct onnx_node *node)
 	if (!all_small(node) ||
 	    !(variant <= U_ABS || variant == U_CEIL || variant == U_FLOOR || variant == U_NEG ||
 	      variant == U_RECIPROCAL || variant == U_ROUND || variant == U_SIGN ||
-	      variant == U_SQRT || variant == U_EXP || variant == U_LOG || variant == U_NOT))
+	      variant == U_RELU || variant == U_SQRT || variant == U_EXP || variant == U_LOG ||
+	      variant == U_NOT))
 		return 1;
 	elements = onnx_shape_elements(&x->shape);
 	data = onnx_out_constant(node, 0, x->type, &x->shape);
@@ -72,9 +75,10 @@ int onnx_fold_unary(struct onnx_node *node)
 		n = onnx_value_int(x, at);
 		n = variant == U_NEG || (variant == U_ABS && n < 0 && x->type != ONNX_UINT64) ?
 			    (int64_t)(0 - (uint64_t)n) :
-		    variant == U_SIGN ? (n > 0) - (n < 0) :
-		    variant == U_NOT  ? !n :
-					n;
+		    variant == U_RELU && n < 0 && x->type != ONNX_UINT64 ? 0 :
+		    variant == U_SIGN					 ? (n > 0) - (n < 0) :
+		    variant == U_NOT					 ? !n :
+									   n;
 		onnx_put_int(x->type, data, at, n);
 	}
 	return data ? 0 : -1;
@@ -265,7 +269,7 @@ int onnx_fold_cast(struct onnx_node *node)
 int onnx_fold_reduce(struct onnx_node *node)
 {
 	const struct onnx_value *x = node->inputs[0];
-	int kind = node->op->variant;
+	enum x_reduction kind = (enum x_reduction)node->op->variant;
 	struct onnx_shape shape = { 0 };
 	int64_t elements, sum = kind == X_PRODUCT;
 	void *data;
@@ -291,6 +295,41 @@ int onnx_fold_reduce(struct onnx_node *node)
 	data = onnx_out_constant(node, 0, x->type, &shape);
 	if (data)
 		onnx_put_int(x->type, data, 0, sum);
+	return data ? 0 : -1;
+}
+
+/* Bounds of a size. */
+int onnx_fold_clip(struct onnx_node *node)
+{
+	const struct onnx_value *x = node->inputs[0], *bound;
+	int64_t elements;
+	void *data;
+
+	if (!all_small(node) || node->version < 11 || x->type == ONNX_UINT64)
+		return 1;
+	for (size_t i = 1; i < node->input_count; i++)
+		if (node->inputs[i] && onnx_shape_elements(&node->inputs[i]->shape) != 1)
+			return 1;
+	elements = onnx_shape_elements(&x->shape);
+	data = onnx_out_constant(node, 0, x->type, &x->shape);
+	for (int64_t i = 0; data && i < elements; i++) {
+		double number = onnx_value_float(x, (size_t)i);
+		int64_t whole = onnx_value_int(x, (size_t)i);
+
+		for (size_t k = 1; k < 3 && k < node->input_count; k++) {
+			bound = node->inputs[k];
+			if (!bound)
+				continue;
+			if ((k == 1) == (number < onnx_value_float(bound, 0)))
+				number = onnx_value_float(bound, 0);
+			if ((k == 1) == (whole < onnx_value_int(bound, 0)))
+				whole = onnx_value_int(bound, 0);
+		}
+		if (onnx_type_is_float(x->type))
+			onnx_put_float(x->type, data, (size_t)i, number);
+		else
+			onnx_put_int(x->type, data, (size_t)i, whole);
+	}
 	return data ? 0 : -1;
 }
 

@@ -30,6 +30,45 @@ static int reduce_axes(struct onnx_node *node, int moved, uint32_t rank, uint32_
 	return 0;
 }
 
+static bool holds_axis(const uint32_t *axes, uint32_t count, uint32_t axis)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (axes[i] == axis)
+			return true;
+	return false;
+}
+
+/* What is left of no elements: what does not change a reduction. */
+static int reduce_nothing(struct onnx_node *node)
+{
+	static const double neutral[] = {
+		[X_MAX] = -INFINITY, [X_MIN] = INFINITY,      [X_MEAN] = NAN,
+		[X_SUM] = 0,	     [X_PRODUCT] = 1,	      [X_L1] = 0,
+		[X_L2] = 0,	     [X_LOG_SUM] = -INFINITY, [X_LOG_SUM_EXP] = -INFINITY,
+		[X_SUM_SQUARE] = 0
+	};
+	enum x_reduction kind = (enum x_reduction)node->op->variant;
+	const struct onnx_shape *from = onnx_in_shape(node, 0);
+	uint32_t axes[ONNX_MAX_RANK], count;
+	struct onnx_shape shape = { 0 };
+	int type = onnx_in_type(node, 0);
+	int64_t elements;
+	void *data;
+
+	if (reduce_axes(node, kind == X_SUM ? 13 : 18, from->rank, axes, &count))
+		return -1;
+	for (uint32_t i = 0; i < from->rank; i++)
+		if (!holds_axis(axes, count, i))
+			shape.dim[shape.rank++] = from->dim[i];
+		else if (onnx_attr_int(node, "keepdims", 1))
+			shape.dim[shape.rank++] = 1;
+	data = onnx_out_constant(node, 0, type, &shape);
+	elements = onnx_shape_elements(&shape);
+	for (int64_t i = 0; data && i < elements; i++)
+		onnx_put_float(type, data, (size_t)i, neutral[kind]);
+	return data ? 0 : -1;
+}
+
 static bool all_true(int type, enum x_reduction kind)
 {
 	return type == ONNX_BOOL && (kind == X_MAX || kind == X_MIN);
@@ -52,8 +91,12 @@ int onnx_op_reduce(struct onnx_node *node)
 	enum x_reduction kind = (enum x_reduction)node->op->variant;
 	int moved = kind == X_SUM ? 13 : 18, type = onnx_in_type(node, 0);
 	uint32_t axes[ONNX_MAX_RANK], count;
-	WNNOperand x = onnx_in(node, 0);
+	WNNOperand x;
 
+	if (onnx_has(node, 0) && !node->inputs[0]->sequence &&
+	    !onnx_shape_elements(onnx_in_shape(node, 0)))
+		return reduce_nothing(node);
+	x = onnx_in(node, 0);
 	if (!x || reduce_axes(node, moved, onnx_in_shape(node, 0)->rank, axes, &count))
 		return -1;
 	if (!count &&

@@ -188,6 +188,15 @@ int onnx_op_scatter(struct onnx_node *node);
 int onnx_op_top_k(struct onnx_node *node);
 int onnx_op_reverse_sequence(struct onnx_node *node);
 
+/* op_fourier.c */
+int onnx_op_dft(struct onnx_node *node);
+int onnx_op_stft(struct onnx_node *node);
+
+/* op_loop.c */
+int onnx_op_loop(struct onnx_node *node);
+int onnx_op_scan(struct onnx_node *node);
+int onnx_op_sequence_map(struct onnx_node *node);
+
 /* op_loss.c */
 int onnx_op_loss(struct onnx_node *node);
 
@@ -231,8 +240,14 @@ int onnx_fold_binary(struct onnx_node *node);
 int onnx_fold_where(struct onnx_node *node);
 int onnx_fold_cast(struct onnx_node *node);
 int onnx_fold_reduce(struct onnx_node *node);
+int onnx_fold_clip(struct onnx_node *node);
 int onnx_fold_range(struct onnx_node *node);
 int onnx_fold_non_zero(struct onnx_node *node);
+
+/* fold_windows.c */
+enum { W_BLACKMAN, W_HAMMING, W_HANN };
+int onnx_fold_window(struct onnx_node *node);
+int onnx_fold_mel(struct onnx_node *node);
 
 /* fold_boxes.c */
 int onnx_fold_non_max_suppression(struct onnx_node *node);

@@ -21,7 +21,7 @@ static const struct onnx_op table[] = {
 	{ ONNX "Neg", 1, 0, onnx_op_unary, onnx_fold_unary, U_NEG, "" },
 	{ ONNX "Not", 1, 0, onnx_op_unary, onnx_fold_unary, U_NOT, "" },
 	{ ONNX "Reciprocal", 1, 0, onnx_op_unary, onnx_fold_unary, U_RECIPROCAL, "" },
-	{ ONNX "Relu", 1, 0, onnx_op_unary, NULL, U_RELU, "" },
+	{ ONNX "Relu", 1, 0, onnx_op_unary, onnx_fold_unary, U_RELU, "" },
 	{ ONNX "Round", 11, 0, onnx_op_unary, onnx_fold_unary, U_ROUND, "" },
 	{ ONNX "Sigmoid", 1, 0, onnx_op_unary, NULL, U_SIGMOID, "" },
 	{ ONNX "Sign", 9, 0, onnx_op_unary, onnx_fold_unary, U_SIGN, "" },
@@ -58,7 +58,7 @@ static const struct onnx_op table[] = {
 	{ ONNX "Cast", 6, 0, onnx_op_cast, onnx_fold_cast, 0,
 	  "types that WebNN has not are refused" },
 	{ ONNX "CastLike", 15, 0, onnx_op_cast, onnx_fold_cast, 1, "as Cast" },
-	{ ONNX "Clip", 6, 0, onnx_op_clip, NULL, 0, "bounds may be computed" },
+	{ ONNX "Clip", 6, 0, onnx_op_clip, onnx_fold_clip, 0, "bounds may be computed" },
 	{ ONNX "Dropout", 1, 0, onnx_op_dropout, NULL, 0,
 	  "training with a ratio is refused: it is random" },
 	{ ONNX "Identity", 1, 0, onnx_op_identity, NULL, 0, "" },
@@ -202,6 +202,14 @@ static const struct onnx_op table[] = {
 	{ ONNX "EyeLike", 9, 0, onnx_op_eye_like, NULL, 0, "computed at import" },
 	{ ONNX "Compress", 9, 0, onnx_op_compress, NULL, 0, "the condition must be a constant" },
 
+	/* Signals */
+	{ ONNX "DFT", 17, 0, onnx_op_dft, NULL, 0, "composed of matmul" },
+	{ ONNX "STFT", 17, 0, onnx_op_stft, NULL, 0, "composed of gather and matmul" },
+	{ ONNX "BlackmanWindow", 17, 0, NULL, onnx_fold_window, W_BLACKMAN, "computed at import" },
+	{ ONNX "HammingWindow", 17, 0, NULL, onnx_fold_window, W_HAMMING, "computed at import" },
+	{ ONNX "HannWindow", 17, 0, NULL, onnx_fold_window, W_HANN, "computed at import" },
+	{ ONNX "MelWeightMatrix", 17, 0, NULL, onnx_fold_mel, 0, "computed at import" },
+
 	/* Losses */
 	{ ONNX "NegativeLogLikelihoodLoss", 12, 0, onnx_op_loss, NULL, 0,
 	  "composed of gatherElements" },
@@ -252,6 +260,10 @@ static const struct onnx_op table[] = {
 	{ ONNX "Constant", 1, 0, onnx_op_constant, NULL, 0, "no strings, no sparse tensors" },
 	{ ONNX "ConstantOfShape", 9, 0, onnx_op_constant_of_shape, NULL, 0, "" },
 	{ ONNX "If", 1, 0, onnx_op_if, NULL, 0, "the condition must be a constant" },
+	{ ONNX "Loop", 1, 0, onnx_op_loop, NULL, 0,
+	  "unrolled; M and the condition must be constant" },
+	{ ONNX "Scan", 9, 0, onnx_op_scan, NULL, 0, "unrolled" },
+	{ ONNX "SequenceMap", 17, 0, onnx_op_sequence_map, NULL, 0, "unrolled" },
 	{ ONNX "SequenceEmpty", 11, 0, onnx_op_sequence_construct, NULL, 0, "unrolled" },
 	{ ONNX "SequenceConstruct", 11, 0, onnx_op_sequence_construct, NULL, 0, "unrolled" },
 	{ ONNX "SequenceAt", 11, 0, onnx_op_sequence_at, NULL, 0,

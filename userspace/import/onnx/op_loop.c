@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+/* Loop, Scan and SequenceMap, unrolled: how often they run has to be known at import. */
+#include <string.h>
+
+#include "move.h"
+#include "ops.h"
+
+/* The body, or NULL and refuses. */
+static const Onnx__GraphProto *body_of(struct onnx_node *node)
+{
+	const Onnx__AttributeProto *attr = onnx_attr(node, "body");
+
+	if (attr && attr->g)
+		return attr->g;
+	onnx_refuse(node, "body", "the body is missing");
+	return NULL;
+}
+
+static struct onnx_value *number(struct onnx_node *node, int type, int64_t value)
+{
+	struct onnx_value *made = onnx_new_value(node);
+	int64_t *data = onnx_node_alloc(node, sizeof(*data));
+
+	if (!made || !data)
+		return NULL;
+	onnx_put_int(type, data, 0, value);
+	made->type = type;
+	made->data = data;
+	return made;
+}
+
+/* A value with one more dimension, of 1. */
+static struct onnx_value *widened(struct onnx_node *node, struct onnx_value *value, uint32_t axis)
+{
+	struct onnx_shape shape = { .rank = value->shape.rank + 1 };
+
+	if (value->sequence || shape.rank > ONNX_MAX_RANK || axis >= shape.rank) {
+		onnx_refuse(node, "body", "an output of the body cannot be stacked");
+		return NULL;
+	}
+	for (uint32_t i = 0; i < shape.rank; i++)
+		shape.dim[i] = i == axis ? 1 : value->shape.dim[i - (i > axis)];
+	return onnx_move_reshape(node, value, &shape);
+}
+
+/* The values that an output of the body had, one behind the other. */
+static struct onnx_value *stack(struct onnx_node *node, size_t count, struct onnx_value **values,
+				int64_t axis)
+{
+	struct onnx_value **wide = onnx_node_alloc(node, (count + 1) * sizeof(*wide));
+	uint32_t at;
+
+	if (!wide)
+		return NULL;
+	if (!count) {
+		onnx_refuse(node, "body", "what it makes has no elements, as it never runs");
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (values[i]->refused)
+			return values[i];
+		if (onnx_axis(node, "scan_output_axes", axis, values[i]->shape.rank + 1, &at))
+			return NULL;
+		wide[i] = widened(node, values[i], at);
+		if (!wide[i])
+			return NULL;
+	}
+	return onnx_move_concat(node, count, wide, at);
+}
+
+/* Whether a condition holds; -1: it is not known. */
+static int holds(struct onnx_node *node, const struct onnx_value *condition)
+{
+	if (!condition || condition->refused)
+		return condition ? -1 : 1;
+	if (condition == node->inputs[1] && !condition->data)
+		return onnx_refuse_variable(node, 1, "cond");
+	if (condition->sequence || !condition->data || onnx_shape_elements(&condition->shape) != 1)
+		return onnx_refuse(node, "cond", "whether it goes on depends on what it computes");
+	return onnx_value_int(condition, 0) != 0;
+}
+
+struct loop {
+	const Onnx__GraphProto *body;
+	size_t carried, scanned;
+	int64_t most, done;
+	struct onnx_value **in, **results, **made; /* made: [iteration][scanned] */
+};
+
+/* Room for the inputs and outputs of the body. */
+static int loop_begin(struct onnx_node *node, struct loop *l, size_t inputs, size_t first)
+{
+	size_t outputs = l->body->n_output;
+
+	if (outputs < first + l->carried)
+		return onnx_refuse(node, "body", "the body has %zu outputs, which is too few",
+				   outputs);
+	l->scanned = outputs - first - l->carried;
+	l->in = onnx_node_alloc(node, (inputs + 1) * sizeof(*l->in));
+	l->results = onnx_node_alloc(node, (outputs + 1) * sizeof(*l->results));
+	return l->in && l->results ? 0 : -1;
+}
+
+/* Another iteration's stacked outputs; the list grows as it needs. */
+static int keep_outputs(struct onnx_node *node, struct loop *l, struct onnx_value **outputs)
+{
+	size_t room = 16;
+
+	while (room < (size_t)l->done)
+		room *= 2;
+	if (!l->done || (room == (size_t)l->done && l->done >= 16)) {
+		struct onnx_value **more =
+			onnx_node_alloc(node, (2 * room * l->scanned + 1) * sizeof(*more));
+
+		if (!more)
+			return -1;
+		if (l->done)
+			memcpy(more, l->made, (size_t)l->done * l->scanned * sizeof(*more));
+		l->made = more;
+	}
+	for (size_t i = 0; i < l->scanned; i++)
+		l->made[(size_t)l->done * l->scanned + i] = outputs[i];
+	l->done++;
+	return onnx_unroll(node, l->body->n_node + 1);
+}
+
+static int loop_end(struct onnx_node *node, struct loop *l, struct onnx_value **carried,
+		    const int64_t *axes, const int64_t *backwards)
+{
+	struct onnx_value **column;
+
+	for (size_t i = 0; i < l->carried; i++)
+		onnx_out_value(node, i, carried[i]);
+	column = onnx_node_alloc(node, ((size_t)l->done + 1) * sizeof(*column));
+	for (size_t i = 0; column && i < l->scanned; i++) {
+		struct onnx_value *value;
+
+		if (!onnx_wants(node, l->carried + i))
+			continue;
+		for (int64_t k = 0; k < l->done; k++)
+			column[backwards && backwards[i] ? l->done - 1 - k : k] =
+				l->made[(size_t)k * l->scanned + i];
+		value = stack(node, (size_t)l->done, column, axes ? axes[i] : 0);
+		if (!value)
+			return -1;
+		onnx_out_value(node, l->carried + i, value);
+	}
+	return column ? 0 : -1;
+}
+
+int onnx_op_loop(struct onnx_node *node)
+{
+	struct onnx_value *condition = onnx_has(node, 1) ? node->inputs[1] : NULL;
+	struct loop l = { .body = body_of(node), .most = INT64_MAX };
+	const int64_t *most;
+	size_t count;
+	int goes_on;
+
+	if (!l.body || onnx_in_ints(node, 0, "M", &most, &count))
+		return -1;
+	l.carried = node->input_count > 2 ? node->input_count - 2 : 0;
+	l.most = count ? most[0] : INT64_MAX;
+	if (loop_begin(node, &l, l.carried + 2, 1))
+		return -1;
+	for (size_t i = 0; i < l.carried; i++)
+		if (!(l.in[2 + i] = node->inputs[2 + i]))
+			return onnx_refuse(node, "", "input %zu is missing", 2 + i);
+	while ((goes_on = holds(node, condition)) > 0 && l.done < l.most) {
+		l.in[0] = number(node, ONNX_INT64, l.done);
+		l.in[1] = number(node, ONNX_BOOL, 1);
+		if (!l.in[0] || !l.in[1] ||
+		    onnx_run_subgraph(node, l.body, l.carried + 2, l.in, l.results) ||
+		    keep_outputs(node, &l, l.results + 1 + l.carried))
+			return -1;
+		/* The same one each time, without end but for the limit of iterations. */
+		condition = l.results[0];
+		memcpy(l.in + 2, l.results + 1, l.carried * sizeof(*l.in));
+	}
+	return goes_on < 0 ? -1 : loop_end(node, &l, l.in + 2, NULL, NULL);
+}
+
+struct scan {
+	struct loop loop;
+	size_t inputs;
+	int64_t length;
+	const int64_t *in_axes, *in_back, *out_axes, *out_back;
+};
+
+/* A list of one number for each of some inputs or outputs; NULL when absent. */
+static int read_list(struct onnx_node *node, const char *name, size_t wanted, const int64_t **list)
+{
+	size_t count;
+
+	*list = onnx_attr_ints(node, name, &count);
+	if (*list && count != wanted)
+		return onnx_refuse(node, name, "%s has %zu items instead of %zu", name, count,
+				   wanted);
+	return 0;
+}
+
+static int read_scan(struct onnx_node *node, struct scan *s)
+{
+	int64_t count = onnx_attr_int(node, "num_scan_inputs", 0);
+
+	s->loop.body = body_of(node);
+	if (!s->loop.body)
+		return -1;
+	if (count < 1 || (size_t)count > node->input_count)
+		return onnx_refuse(node, "num_scan_inputs", "num_scan_inputs is %lld",
+				   (long long)count);
+	s->inputs = (size_t)count;
+	s->loop.carried = node->input_count - s->inputs;
+	if (loop_begin(node, &s->loop, node->input_count, 0) ||
+	    read_list(node, "scan_input_axes", s->inputs, &s->in_axes) ||
+	    read_list(node, "scan_input_directions", s->inputs, &s->in_back) ||
+	    read_list(node, "scan_output_axes", s->loop.scanned, &s->out_axes) ||
+	    read_list(node, "scan_output_directions", s->loop.scanned, &s->out_back))
+		return -1;
+	for (size_t i = 0; i < node->input_count; i++)
+		if (!node->inputs[i] || node->inputs[i]->sequence)
+			return onnx_refuse(node, "", "input %zu is missing, or is no tensor", i);
+	return 0;
+}
+
+/* Element @at of an input that is scanned, without that dimension. */
+static struct onnx_value *slice_at(struct onnx_node *node, struct scan *s, size_t input, int64_t at)
+{
+	struct onnx_value *value = node->inputs[s->loop.carried + input];
+	int64_t starts[ONNX_MAX_RANK] = { 0 }, strides[ONNX_MAX_RANK];
+	struct onnx_shape shape = value->shape, less = { 0 };
+	uint32_t axis;
+
+	if (onnx_axis(node, "scan_input_axes", s->in_axes ? s->in_axes[input] : 0, shape.rank,
+		      &axis))
+		return NULL;
+	if (!s->length)
+		s->length = shape.dim[axis];
+	if (shape.dim[axis] != s->length || !s->length) {
+		onnx_refuse(node, "scan_input_axes", "its inputs are not equally long");
+		return NULL;
+	}
+	for (uint32_t i = 0; i < shape.rank; i++) {
+		strides[i] = 1;
+		if (i != axis)
+			less.dim[less.rank++] = shape.dim[i];
+	}
+	starts[axis] = s->in_back && s->in_back[input] ? s->length - 1 - at : at;
+	shape.dim[axis] = 1;
+	value = onnx_move_slice(node, value, starts, shape.dim, strides);
+	return value ? onnx_move_reshape(node, value, &less) : NULL;
+}
+
+int onnx_op_scan(struct onnx_node *node)
+{
+	struct scan s = { .length = 0 };
+	struct loop *l = &s.loop;
+
+	if (read_scan(node, &s))
+		return -1;
+	memcpy(l->in, node->inputs, l->carried * sizeof(*l->in));
+	do {
+		for (size_t i = 0; i < s.inputs; i++)
+			if (!(l->in[l->carried + i] = slice_at(node, &s, i, l->done)))
+				return -1;
+		if (onnx_run_subgraph(node, l->body, node->input_count, l->in, l->results) ||
+		    keep_outputs(node, l, l->results + l->carried))
+			return -1;
+		memcpy(l->in, l->results, l->carried * sizeof(*l->in));
+	} while (l->done < s.length);
+	return loop_end(node, l, l->in, s.out_axes, s.out_back);
+}
+
+static struct onnx_value *new_sequence(struct onnx_node *node, size_t count)
+{
+	struct onnx_value *value = onnx_new_value(node);
+	struct onnx_value **items = onnx_node_alloc(node, (count + 1) * sizeof(*items));
+
+	if (!value || !items)
+		return NULL;
+	value->sequence = true;
+	value->count = count;
+	value->items = items;
+	return value;
+}
+
+/* Inputs that are sequences give one item each time, tensors all of themselves. */
+int onnx_op_sequence_map(struct onnx_node *node)
+{
+	const Onnx__GraphProto *body = body_of(node);
+	struct onnx_value **in, **results;
+	size_t count, outputs;
+
+	if (!body)
+		return -1;
+	if (!onnx_has(node, 0) || !node->inputs[0]->sequence)
+		return onnx_refuse(node, "", "input 0 is no sequence");
+	count = node->inputs[0]->count;
+	outputs = body->n_output < node->output_count ? body->n_output : node->output_count;
+	in = onnx_node_alloc(node, (node->input_count + 1) * sizeof(*in));
+	results = onnx_node_alloc(node, (body->n_output + 1) * sizeof(*results));
+	if (!in || !results)
+		return -1;
+	for (size_t k = 0; k < outputs; k++) {
+		struct onnx_value *sequence = new_sequence(node, count);
+
+		if (!sequence)
+			return -1;
+		onnx_out_value(node, k, sequence);
+	}
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < node->input_count; k++) {
+			struct onnx_value *value = node->inputs[k];
+
+			if (!value || (value->sequence && value->count <= i))
+				return onnx_refuse(node, "", "input %zu is missing, or too short",
+						   k);
+			in[k] = value->sequence ? value->items[i] : value;
+		}
+		if (onnx_run_subgraph(node, body, node->input_count, in, results) ||
+		    onnx_unroll(node, body->n_node + 1))
+			return -1;
+		for (size_t k = 0; k < outputs; k++)
+			node->outputs[k]->items[i] = results[k];
+	}
+	return 0;
+}
