@@ -2,34 +2,23 @@
 /* GridSample: positions are computed by elements, what lies there is gathered and weighed. */
 #include <string.h>
 
+#include "grid.h"
 #include "ops.h"
 
-#define MAX_SPATIAL 3
-#define MAX_REACH   4 /* elements of one dimension that a result is made of */
-
-enum padding { ZEROS, BORDER, REFLECTION };
-
-struct grid {
-	enum padding padding;
-	bool corners;
-	uint32_t rank; /* spatial dimensions */
-	uint32_t reach;
-	int64_t batch, channels, points;
-	struct onnx_shape image, out;
-};
+#define MAX_REACH 4
 
 /* Of one dimension: which element, its weight, and whether it is there (NULL: always). */
 struct tap {
 	WNNOperand index, weight, inside;
 };
 
-static int read_grid(struct onnx_node *node, struct grid *g)
+static int read_grid(struct onnx_node *node, struct onnx_grid *g)
 {
 	const char *mode = onnx_attr_string(node, "mode", "linear");
 	const char *padding = onnx_attr_string(node, "padding_mode", "zeros");
 	const struct onnx_shape *x = onnx_in_shape(node, 0), *grid = onnx_in_shape(node, 1);
 
-	*g = (struct grid){ .corners = onnx_attr_int(node, "align_corners", 0), .points = 1 };
+	*g = (struct onnx_grid){ .corners = onnx_attr_int(node, "align_corners", 0), .points = 1 };
 	if (!strcmp(mode, "nearest"))
 		g->reach = 1;
 	else if (!strcmp(mode, "linear") || !strcmp(mode, "bilinear"))
@@ -39,12 +28,12 @@ static int read_grid(struct onnx_node *node, struct grid *g)
 	else
 		return onnx_refuse(node, "mode", "the mode \"%s\" is not known", mode);
 	if (!strcmp(padding, "border"))
-		g->padding = BORDER;
+		g->padding = ONNX_PAD_BORDER;
 	else if (!strcmp(padding, "reflection"))
-		g->padding = REFLECTION;
+		g->padding = ONNX_PAD_REFLECTION;
 	else if (strcmp(padding, "zeros"))
 		return onnx_refuse(node, "padding_mode", "the mode \"%s\" is not known", padding);
-	if (x->rank < 3 || x->rank > 2 + MAX_SPATIAL)
+	if (x->rank < 3 || x->rank > 2 + ONNX_GRID_SPATIAL)
 		return onnx_refuse(node, "", "X has %u dimensions instead of 3 to 5", x->rank);
 	g->rank = x->rank - 2;
 	if (grid->rank != x->rank || grid->dim[grid->rank - 1] != g->rank ||
@@ -53,11 +42,8 @@ static int read_grid(struct onnx_node *node, struct grid *g)
 	g->image = *x;
 	g->batch = x->dim[0];
 	g->channels = x->dim[1];
-	g->out = (struct onnx_shape){ x->rank, { g->batch, g->channels } };
-	for (uint32_t i = 0; i < g->rank; i++) {
-		g->out.dim[2 + i] = grid->dim[1 + i];
+	for (uint32_t i = 0; i < g->rank; i++)
 		g->points *= grid->dim[1 + i];
-	}
 	return 0;
 }
 
@@ -75,17 +61,19 @@ static WNNOperand reflect(struct onnx_node *node, WNNOperand x, double low, doub
 	return x_linear(node, x_min(node, x, x_linear(node, x, -1, period)), 1, low);
 }
 
-static WNNOperand fold(struct onnx_node *node, const struct grid *g, WNNOperand x, int64_t size)
+static WNNOperand fold(struct onnx_node *node, const struct onnx_grid *g, WNNOperand x,
+		       int64_t size)
 {
 	double low = g->corners ? 0 : -0.5;
 
-	if (g->padding == BORDER)
+	if (g->padding == ONNX_PAD_BORDER)
 		return x_clamp(node, x, 0, (double)(size - 1));
-	return g->padding == REFLECTION ? reflect(node, x, low, (double)(size - 1) - low) : x;
+	return g->padding == ONNX_PAD_REFLECTION ? reflect(node, x, low, (double)(size - 1) - low) :
+						   x;
 }
 
 /* Position in elements of dimension @d for each point, in [-1, 1] before; the grid has x first. */
-static WNNOperand position(struct onnx_node *node, const struct grid *g, WNNOperand grid,
+static WNNOperand position(struct onnx_node *node, const struct onnx_grid *g, WNNOperand grid,
 			   uint32_t d)
 {
 	double size = (double)g->image.dim[2 + d];
@@ -99,7 +87,8 @@ static WNNOperand position(struct onnx_node *node, const struct grid *g, WNNOper
 }
 
 /* The weight of the element at @offset, of a position @rest behind element 0. */
-static WNNOperand weight(struct onnx_node *node, const struct grid *g, WNNOperand rest, int offset)
+static WNNOperand weight(struct onnx_node *node, const struct onnx_grid *g, WNNOperand rest,
+			 int offset)
 {
 	double a = -0.75;
 	WNNOperand x, y;
@@ -116,11 +105,11 @@ static WNNOperand weight(struct onnx_node *node, const struct grid *g, WNNOperan
 	return x_linear(node, x_mul(node, y, x), 1, -4 * a);
 }
 
-static void make_taps(struct onnx_node *node, const struct grid *g, WNNOperand grid, uint32_t d,
+static void make_taps(struct onnx_node *node, const struct onnx_grid *g, WNNOperand x, uint32_t d,
 		      struct tap *taps)
 {
 	int64_t size = g->image.dim[2 + d];
-	WNNOperand x = position(node, g, grid, d), low = x, rest = NULL;
+	WNNOperand low = x, rest = NULL;
 
 	if (g->reach > 1) {
 		low = x_floor(node, x);
@@ -133,7 +122,7 @@ static void make_taps(struct onnx_node *node, const struct grid *g, WNNOperand g
 		at = fold(node, g, at, size);
 		kept = x_clamp(node, at, 0, (double)(size - 1));
 		taps[i] = (struct tap){ .index = x_cast(node, kept, WNNOperandDataType_Int32) };
-		if (g->padding == ZEROS)
+		if (g->padding == ONNX_PAD_ZEROS)
 			taps[i].inside = x_equal(node, at, kept);
 		if (rest)
 			taps[i].weight = weight(node, g, rest, offset);
@@ -141,7 +130,7 @@ static void make_taps(struct onnx_node *node, const struct grid *g, WNNOperand g
 }
 
 /* Rows of the batches: the first element of batch n is n times the size of an image. */
-static WNNOperand batch_starts(struct onnx_node *node, const struct grid *g, int64_t size)
+static WNNOperand batch_starts(struct onnx_node *node, const struct onnx_grid *g, int64_t size)
 {
 	struct onnx_shape shape = { 3, { g->batch, 1, 1 } };
 	int32_t *starts = onnx_node_alloc(node, (size_t)g->batch * sizeof(*starts));
@@ -152,7 +141,7 @@ static WNNOperand batch_starts(struct onnx_node *node, const struct grid *g, int
 }
 
 /* One combination of taps of all dimensions: gathers [batch, points, channels]. */
-static WNNOperand corner(struct onnx_node *node, const struct grid *g, WNNOperand rows,
+static WNNOperand corner(struct onnx_node *node, const struct onnx_grid *g, WNNOperand rows,
 			 WNNOperand starts, struct tap *const *taps)
 {
 	struct onnx_shape shape = { 2, { g->batch, g->points } };
@@ -176,42 +165,56 @@ static WNNOperand corner(struct onnx_node *node, const struct grid *g, WNNOperan
 	return weights ? x_mul(node, x_cast(node, y, WNNOperandDataType_Float32), weights) : y;
 }
 
-int onnx_op_grid_sample(struct onnx_node *node)
+WNNOperand onnx_grid_sample(struct onnx_node *node, const struct onnx_grid *g, WNNOperand x,
+			    const WNNOperand *positions)
 {
-	WNNOperand x = onnx_in(node, 0), grid = x ? onnx_in(node, 1) : NULL, sum = NULL, starts;
-	struct tap taps[MAX_SPATIAL][MAX_REACH], *chosen[MAX_SPATIAL];
-	struct onnx_shape rows, points, last;
+	struct tap taps[ONNX_GRID_SPATIAL][MAX_REACH], *chosen[ONNX_GRID_SPATIAL];
+	int64_t size = onnx_shape_elements(&g->image) / (g->batch * g->channels);
+	struct onnx_shape rows = { 2, { g->batch * size, g->channels } };
+	WNNOperand sum = NULL, starts;
 	uint32_t corners = 1;
-	struct grid g;
-	int64_t size;
 
-	if (!grid || read_grid(node, &g))
-		return -1;
-	size = onnx_shape_elements(&g.image) / (g.batch * g.channels);
-	if (g.batch * size > INT32_MAX)
-		return onnx_refuse(node, "", "X has too many elements");
-	rows = (struct onnx_shape){ 2, { g.batch * size, g.channels } };
-	points = (struct onnx_shape){ 3, { g.batch, g.points, g.rank } };
-	last = g.out;
-	x = x_reshape(node, x_move_axis(node, x, 1, g.rank + 1), &rows);
-	/* Positions need more digits than float16 has. */
-	grid = x_cast(node, x_reshape(node, grid, &points), WNNOperandDataType_Float32);
-	starts = batch_starts(node, &g, size);
-	for (uint32_t d = 0; d < g.rank; d++) {
-		make_taps(node, &g, grid, d, taps[d]);
-		corners *= g.reach;
+	if (g->batch * size > INT32_MAX) {
+		onnx_refuse(node, "", "the image has too many elements");
+		return NULL;
+	}
+	x = x_reshape(node, x_move_axis(node, x, 1, g->rank + 1), &rows);
+	starts = batch_starts(node, g, size);
+	for (uint32_t d = 0; d < g->rank; d++) {
+		make_taps(node, g, positions[d], d, taps[d]);
+		corners *= g->reach;
 	}
 	for (uint32_t i = 0; i < corners; i++) {
 		uint32_t rest = i;
 		WNNOperand y;
 
-		for (uint32_t d = 0; d < g.rank; d++, rest /= g.reach)
-			chosen[d] = &taps[d][rest % g.reach];
-		y = corner(node, &g, x, starts, chosen);
+		for (uint32_t d = 0; d < g->rank; d++, rest /= g->reach)
+			chosen[d] = &taps[d][rest % g->reach];
+		y = corner(node, g, x, starts, chosen);
 		sum = sum ? x_add(node, sum, y) : y;
 	}
-	if (sum)
-		sum = x_cast(node, sum, onnx_type_webnn(onnx_in_type(node, 0)));
-	sum = x_move_axis(node, sum, 2, 1);
-	return onnx_out_as(node, 0, x_reshape(node, sum, &last), onnx_in_type(node, 0));
+	return sum;
+}
+
+int onnx_op_grid_sample(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0), grid = x ? onnx_in(node, 1) : NULL;
+	WNNOperand at[ONNX_GRID_SPATIAL], y;
+	struct onnx_shape points, out;
+	struct onnx_grid g;
+
+	if (!grid || read_grid(node, &g))
+		return -1;
+	points = (struct onnx_shape){ 3, { g.batch, g.points, g.rank } };
+	out = (struct onnx_shape){ g.rank + 2, { g.batch, g.channels } };
+	for (uint32_t i = 0; i < g.rank; i++)
+		out.dim[2 + i] = onnx_in_shape(node, 1)->dim[1 + i];
+	/* Positions need more digits than float16 has. */
+	grid = x_cast(node, x_reshape(node, grid, &points), WNNOperandDataType_Float32);
+	for (uint32_t d = 0; d < g.rank; d++)
+		at[d] = position(node, &g, grid, d);
+	y = onnx_grid_sample(node, &g, x, at);
+	y = y ? x_cast(node, y, onnx_type_webnn(onnx_in_type(node, 0))) : NULL;
+	y = x_reshape(node, x_move_axis(node, y, 2, 1), &out);
+	return onnx_out_as(node, 0, y, onnx_in_type(node, 0));
 }

@@ -188,6 +188,21 @@ int onnx_op_scatter(struct onnx_node *node);
 int onnx_op_top_k(struct onnx_node *node);
 int onnx_op_reverse_sequence(struct onnx_node *node);
 
+/* op_deform.c */
+int onnx_op_deform_conv(struct onnx_node *node);
+
+/* op_det.c */
+int onnx_op_det(struct onnx_node *node);
+
+/* op_image.c */
+int onnx_op_affine_grid(struct onnx_node *node);
+int onnx_op_center_crop_pad(struct onnx_node *node);
+int onnx_op_col2im(struct onnx_node *node);
+int onnx_op_max_unpool(struct onnx_node *node);
+
+/* op_region.c */
+int onnx_op_roi_align(struct onnx_node *node);
+
 /* op_fourier.c */
 int onnx_op_dft(struct onnx_node *node);
 int onnx_op_stft(struct onnx_node *node);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+/* Determinants of small matrices, expanded along their first rows. */
+#include "ops.h"
+
+#define MAX_SIZE 4
+
+/* The element of row and column of each matrix: [..]. */
+static WNNOperand element(struct onnx_node *node, WNNOperand x, int64_t row, int64_t column)
+{
+	uint32_t rank = x_shape(x).rank;
+
+	x = x_at(node, x, rank - 2, row);
+	return x ? x_at(node, x, rank - 2, column) : NULL;
+}
+
+/* Of the rows from @row on and the columns of @columns, a set of bits. */
+static WNNOperand minor_of(struct onnx_node *node, WNNOperand x, uint32_t size, uint32_t row,
+			   uint32_t columns)
+{
+	WNNOperand sum = NULL;
+	bool negative = false;
+
+	for (uint32_t i = 0; i < size; i++) {
+		WNNOperand part;
+
+		if (!(columns & 1u << i))
+			continue;
+		part = element(node, x, row, i);
+		if (row + 1 < size)
+			part = x_mul(node, part,
+				     minor_of(node, x, size, row + 1, columns & ~(1u << i)));
+		sum = !sum ? part : negative ? x_sub(node, sum, part) : x_add(node, sum, part);
+		negative = !negative;
+		if (!sum)
+			return NULL;
+	}
+	return sum;
+}
+
+int onnx_op_det(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0);
+	struct onnx_shape shape;
+	int64_t size;
+
+	if (!x)
+		return -1;
+	shape = x_shape(x);
+	size = shape.rank < 2 ? 0 : shape.dim[shape.rank - 1];
+	if (size < 1 || shape.dim[shape.rank - 2] != size)
+		return onnx_refuse(node, "", "its input is no square matrix");
+	if (size > MAX_SIZE)
+		return onnx_refuse(node, "", "the matrix has %lld rows, more than %d",
+				   (long long)size, MAX_SIZE);
+	return onnx_out(node, 0, minor_of(node, x, (uint32_t)size, 0, (1u << size) - 1));
+}

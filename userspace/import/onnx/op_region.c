@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+/*
+ * RoiAlign. A sample between elements is a sum over a row and a column with weights that are 0 but for
+ * two of each, so that all samples of a region are two products of matrices.
+ */
+#include <string.h>
+
+#include "ops.h"
+#include "select.h"
+
+struct regions {
+	int64_t count, samples, size[2], bins[2]; /* rows, columns */
+	double scale, offset;
+	bool largest;
+};
+
+/* Weights of the lower and the upper neighbour of each sample: [regions, bins * samples, size]. */
+struct weights {
+	WNNOperand low, high;
+};
+
+static int read_regions(struct onnx_node *node, struct regions *r)
+{
+	const char *mode = onnx_attr_string(node, "mode", "avg");
+	const char *place =
+		onnx_attr_string(node, "coordinate_transformation_mode",
+				 node->version < 16 ? "output_half_pixel" : "half_pixel");
+	const struct onnx_shape *x = onnx_in_shape(node, 0), *rois = onnx_in_shape(node, 1);
+
+	*r = (struct regions){ .samples = onnx_attr_int(node, "sampling_ratio", 0),
+			       .scale = onnx_attr_float(node, "spatial_scale", 1),
+			       .largest = !strcmp(mode, "max"),
+			       .offset = strcmp(place, "half_pixel") ? 0 : 0.5 };
+	r->bins[0] = onnx_attr_int(node, "output_height", 1);
+	r->bins[1] = onnx_attr_int(node, "output_width", 1);
+	if (!r->largest && strcmp(mode, "avg"))
+		return onnx_refuse(node, "mode", "the mode \"%s\" is not known", mode);
+	if (r->offset == 0 && strcmp(place, "output_half_pixel"))
+		return onnx_refuse(node, "coordinate_transformation_mode",
+				   "the mode \"%s\" is not known", place);
+	if (r->samples < 1 || r->samples > 64)
+		return onnx_refuse(node, "sampling_ratio",
+				   "sampling_ratio is not given, and would depend on the regions");
+	if (r->bins[0] < 1 || r->bins[1] < 1 || r->bins[0] > 4096 || r->bins[1] > 4096)
+		return onnx_refuse(node, "output_height", "output_height or output_width is wrong");
+	if (x->rank != 4 || rois->rank != 2 || rois->dim[1] != 4 ||
+	    onnx_in_shape(node, 2)->rank != 1 || onnx_in_shape(node, 2)->dim[0] != rois->dim[0])
+		return onnx_refuse(node, "",
+				   "the shapes of X, rois and batch_indices do not fit "
+				   "together");
+	r->count = rois->dim[0];
+	r->size[0] = x->dim[2];
+	r->size[1] = x->dim[3];
+	return 0;
+}
+
+/* Where the samples of dimension @d lie, in elements: [regions, bins * samples, 1]. */
+static WNNOperand positions(struct onnx_node *node, const struct regions *r, WNNOperand rois,
+			    uint32_t d)
+{
+	int64_t count = r->bins[d] * r->samples;
+	struct onnx_shape column = { 3, { r->count, 1, 1 } }, line = { 3, { 1, count, 1 } };
+	WNNOperand from = x_part(node, rois, 1, 1 - d, 1, 1),
+		   to = x_part(node, rois, 1, 3 - d, 1, 1);
+	float *steps = onnx_node_alloc(node, (size_t)count * sizeof(*steps));
+
+	for (int64_t i = 0; steps && i < count; i++)
+		steps[i] = (float)(((double)i + 0.5) / (double)count);
+	if (!steps)
+		return NULL;
+	from = x_linear(node, x_reshape(node, from, &column), r->scale, -r->offset);
+	to = x_linear(node, x_reshape(node, to, &column), r->scale, -r->offset);
+	to = x_sub(node, to, from);
+	/* Before regions could lie between elements they had at least one. */
+	if (r->offset == 0)
+		to = x_max(node, to, x_like(node, to, 1));
+	return x_add(node, from,
+		     x_mul(node, to, x_constant(node, WNNOperandDataType_Float32, &line, steps)));
+}
+
+static struct weights make_weights(struct onnx_node *node, const struct regions *r, WNNOperand rois,
+				   uint32_t d)
+{
+	double size = (double)r->size[d];
+	WNNOperand at = positions(node, r, rois, d), inside, low, rest, steps, zero;
+	struct weights w = { NULL, NULL };
+
+	if (!at)
+		return w;
+	zero = x_like(node, at, 0);
+	inside = x_not(node, x_or(node, x_less(node, at, x_like(node, at, -1)),
+				  x_greater(node, at, x_like(node, at, size))));
+	at = x_clamp(node, at, 0, size - 1);
+	low = x_floor(node, at);
+	rest = x_sub(node, at, low);
+	steps = onnx_iota(node, 3, 2, r->size[d]);
+	steps = steps ? x_cast(node, steps, WNNOperandDataType_Float32) : NULL;
+	w.low = x_where(node, inside, x_linear(node, rest, -1, 1), zero);
+	w.high = x_where(node, inside, rest, zero);
+	w.low = x_where(node, x_equal(node, steps, low), w.low, zero);
+	w.high = x_where(node, x_equal(node, steps, x_linear(node, low, 1, 1)), w.high, zero);
+	return w;
+}
+
+/* rows * X * columns^T: [regions, channels, samples of rows, samples of columns]. */
+static WNNOperand sample(struct onnx_node *node, WNNOperand x, WNNOperand rows, WNNOperand columns)
+{
+	rows = rows ? x_unsqueeze(node, rows, 1) : NULL;
+	columns = columns ? x_move_axis(node, x_unsqueeze(node, columns, 1), 3, 2) : NULL;
+	return x_matmul(node, x_matmul(node, rows, x), columns);
+}
+
+int onnx_op_roi_align(struct onnx_node *node)
+{
+	static const uint32_t axes[] = { 3, 5 };
+	WNNOperand x = onnx_in(node, 0), rois, batch, y, more;
+	struct weights rows, columns;
+	struct onnx_shape wide;
+	struct regions r;
+
+	if (!x || !(rois = onnx_in(node, 1)) || !(batch = onnx_in(node, 2)) ||
+	    read_regions(node, &r))
+		return -1;
+	rois = x_cast(node, rois, WNNOperandDataType_Float32);
+	x = x_cast(node, x, WNNOperandDataType_Float32);
+	if (x && x_shape(x).dim[0] > 1)
+		x = x_gather(node, x, batch, 0);
+	rows = make_weights(node, &r, rois, 0);
+	columns = make_weights(node, &r, rois, 1);
+	if (!r.largest) {
+		y = sample(node, x, x_add(node, rows.low, rows.high),
+			   x_add(node, columns.low, columns.high));
+	} else {
+		/* As ONNX has it: the largest of the four weighted neighbours, not of their sums. */
+		y = sample(node, x, rows.low, columns.low);
+		for (int i = 1; i < 4; i++) {
+			more = sample(node, x, i & 1 ? rows.high : rows.low,
+				      i & 2 ? columns.high : columns.low);
+			y = x_max(node, y, more);
+		}
+	}
+	if (!y)
+		return onnx_out(node, 0, NULL);
+	wide = (struct onnx_shape){
+		6, { r.count, x_shape(y).dim[1], r.bins[0], r.samples, r.bins[1], r.samples }
+	};
+	y = x_reduce(node, r.largest ? X_MAX : X_MEAN, x_reshape(node, y, &wide), 2, axes, false);
+	return onnx_out(node, 0,
+			y ? x_cast(node, y, onnx_type_webnn(onnx_in_type(node, 0))) : NULL);
+}
