@@ -388,7 +388,9 @@ static WNNStatus add_output(struct onnx_import *import, const char *name, struct
 	struct onnx_node node = input_node(import, name);
 	WNNOperand operand = onnx_operand(&node, value);
 
-	operand = operand ? x_identity(&node, operand) : NULL;
+	/* Which WebNN has not for numbers of four bits: they have to be computed for this output. */
+	if (operand && onnx_type_bits(value->type) >= 8)
+		operand = x_identity(&node, operand);
 	value = onnx_value_of(&node, operand, value->type);
 	if (value)
 		*output = (WNNNamedOperand){ { name, strlen(name) }, operand };

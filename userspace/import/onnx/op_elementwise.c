@@ -274,6 +274,25 @@ int onnx_op_where(struct onnx_node *node)
 	return onnx_out_as(node, 0, x_where(node, condition, a, b), onnx_in_type(node, 1));
 }
 
+/* WebNN does not cast numbers of four bits, but quantises and dequantises them: the scale is 1. */
+static WNNOperand cast_four_bits(struct onnx_node *node, WNNOperand x, int from, int to)
+{
+	struct onnx_shape shape = x_shape(x);
+	WNNOperand scale, zero;
+	bool packed = onnx_type_bits(from) == 4;
+
+	for (uint32_t i = 0; i < shape.rank; i++)
+		shape.dim[i] = 1;
+	scale = x_expand(node, x_number(node, WNNOperandDataType_Float32, 1), &shape);
+	zero = onnx_filled(node, onnx_type_webnn(packed ? from : to), &shape, 0);
+	if (packed)
+		x = wnnGraphBuilderDequantizeLinear(node->b, x, scale, zero, &node->options);
+	x = x_cast(node, x, WNNOperandDataType_Float32);
+	if (packed && onnx_type_bits(to) == 4)
+		return cast_four_bits(node, x, ONNX_FLOAT, to);
+	return packed ? x : wnnGraphBuilderQuantizeLinear(node->b, x, scale, zero, &node->options);
+}
+
 static int cast_to(struct onnx_node *node, size_t input, size_t output, int to)
 {
 	WNNOperandDataType webnn = onnx_type_webnn(to);
@@ -288,6 +307,8 @@ static int cast_to(struct onnx_node *node, size_t input, size_t output, int to)
 	x = onnx_in(node, input);
 	if (!x)
 		return -1;
+	if (onnx_type_bits(from) == 4 || onnx_type_bits(to) == 4)
+		x = cast_four_bits(node, x, from, to);
 	if (to == ONNX_BOOL)
 		return onnx_out_bool(node, output,
 				     x_not(node, x_equal(node, x, x_like(node, x, 0))));

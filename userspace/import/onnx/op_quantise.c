@@ -41,7 +41,12 @@ static WNNOperand fit(struct onnx_node *node, size_t input, const struct onnx_sh
 		}
 		shape.dim[axis] = own.dim[0];
 	}
-	value = onnx_move_reshape(node, node->inputs[input], &shape);
+	value = node->inputs[input];
+	if (onnx_type_bits(value->type) < 8 && !value->data && !onnx_shape_same(&own, &shape)) {
+		onnx_refuse_variable(node, input, "a zero point of four bits");
+		return NULL;
+	}
+	value = onnx_move_reshape(node, value, &shape);
 	return value ? onnx_operand(node, value) : NULL;
 }
 

@@ -203,6 +203,9 @@ int onnx_op_max_unpool(struct onnx_node *node);
 /* op_region.c */
 int onnx_op_roi_align(struct onnx_node *node);
 
+/* op_text.c */
+int onnx_op_tf_idf(struct onnx_node *node);
+
 /* op_fourier.c */
 int onnx_op_dft(struct onnx_node *node);
 int onnx_op_stft(struct onnx_node *node);
@@ -258,6 +261,9 @@ int onnx_fold_reduce(struct onnx_node *node);
 int onnx_fold_clip(struct onnx_node *node);
 int onnx_fold_range(struct onnx_node *node);
 int onnx_fold_non_zero(struct onnx_node *node);
+
+/* fold_unique.c */
+int onnx_fold_unique(struct onnx_node *node);
 
 /* fold_windows.c */
 enum { W_BLACKMAN, W_HAMMING, W_HANN };

@@ -105,7 +105,7 @@ static const struct onnx_op table[] = {
 
 	/* Products */
 	{ ONNX "MatMul", 1, 0, onnx_op_matmul, NULL, 0, "float types" },
-	{ ONNX "Gemm", 7, 0, onnx_op_gemm, NULL, 0, "float types" },
+	{ ONNX "Gemm", 1, 0, onnx_op_gemm, NULL, 0, "float types" },
 	{ ONNX "Einsum", 12, 0, onnx_op_einsum, NULL, 0,
 	  "composed of matmul, or of mul and reduceSum" },
 	{ MS "FusedMatMul", 1, 0, onnx_op_fused_matmul, NULL, 0, "transposed batches are refused" },
@@ -203,6 +203,8 @@ static const struct onnx_op table[] = {
 	{ ONNX "MaxUnpool", 9, 0, onnx_op_max_unpool, NULL, 0, "composed of scatterElements" },
 	{ ONNX "RoiAlign", 10, 0, onnx_op_roi_align, NULL, 0,
 	  "composed of matmul; sampling_ratio must be given" },
+	{ ONNX "Unique", 11, 0, NULL, onnx_fold_unique, 0, "of constants only" },
+	{ ONNX "TfIdfVectorizer", 9, 0, onnx_op_tf_idf, NULL, 0, "of integers; composed" },
 	{ ONNX "NonMaxSuppression", 10, 0, NULL, onnx_fold_non_max_suppression, 0,
 	  "of constants only" },
 	{ ONNX "Resize", 10, 0, onnx_op_resize, NULL, 0,
