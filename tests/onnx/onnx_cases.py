@@ -67,7 +67,8 @@ def write_case(folder, model, feed, results):
 
 def run_cases(program, device, cases, options):
     """Whether all passed; prints those that did not."""
-    done = subprocess.run([program, "--device", device, *options, "--verbose", *cases], check=False, text=True, stdout=subprocess.PIPE)
+    done = subprocess.run([program, "--device", device, *options, "--verbose", *cases],
+                          check=False, text=True, stdout=subprocess.PIPE)
     lines = done.stdout.splitlines()
     print("\n".join(line for line in lines if not line.startswith("passed ")))
     return done.returncode == 0 and sum(line.startswith("passed ") for line in lines) == len(cases)

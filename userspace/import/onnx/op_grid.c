@@ -174,10 +174,6 @@ WNNOperand onnx_grid_sample(struct onnx_node *node, const struct onnx_grid *g, W
 	WNNOperand sum = NULL, starts;
 	uint32_t corners = 1;
 
-	if (g->batch * size > INT32_MAX) {
-		onnx_refuse(node, "", "the image has too many elements");
-		return NULL;
-	}
 	x = x_reshape(node, x_move_axis(node, x, 1, g->rank + 1), &rows);
 	starts = batch_starts(node, g, size);
 	for (uint32_t d = 0; d < g->rank; d++) {

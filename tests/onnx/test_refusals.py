@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Each reason for which a node is refused is given by some model: test_refusals.py PROGRAM [--write].
+
+Compares what is refused of one-node models with the rows of refusals.py, and looks that each message
+in the source of the importer occurs in them, and in Documentation/onnx.rst, where --write puts them.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import refusals
+from onnx_cases import onnx
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = TOP / "userspace/import/onnx"
+PAGE = TOP / "Documentation/onnx.rst"
+BEGIN = ".. begin of the table of refusals\n"
+END = ".. end of the table of refusals\n"
+TYPES = {"int4": onnx.TensorProto.INT4}
+
+
+def make_row(operator, inputs, attributes, others, domain):
+    values, tensors, names = [], [], []
+    for index, given in enumerate(inputs):
+        names.append("" if given is None else f"i{index}")
+        if isinstance(given, tuple):
+            plain = not given or isinstance(given[0], int)
+            kind, shape = (numpy.float32, given) if plain else (given[0], given[1:])
+            kind = TYPES.get(kind) if isinstance(kind, str) else \
+                onnx.helper.np_dtype_to_tensor_dtype(numpy.dtype(kind))
+            values.append(onnx.helper.make_tensor_value_info(names[-1], kind, shape))
+        elif given is not None:
+            tensors.append(onnx.numpy_helper.from_array(given, names[-1]))
+    outputs = others.get("outputs", "y")
+    node = onnx.helper.make_node(operator, names, list(outputs), domain=domain, **attributes)
+    graph = onnx.helper.make_graph([node], operator, values, [
+        onnx.helper.make_empty_tensor_value_info(name) for name in outputs], tensors)
+    return onnx.helper.make_model(graph, ir_version=8, opset_imports=[
+        onnx.helper.make_opsetid("", others.get("version", 18)),
+        onnx.helper.make_opsetid("com.microsoft", 1)])
+
+
+def node(*parts, **attributes):
+    return onnx.helper.make_node(*parts, **attributes)
+
+
+def several(nodes, shape=(2,), functions=()):
+    """Models of more than one node, of an input x."""
+    value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)
+    graph = onnx.helper.make_graph(nodes, "several", [value],
+                                   [onnx.helper.make_empty_tensor_value_info("y")])
+    return onnx.helper.make_model(graph, ir_version=8, functions=functions, opset_imports=[
+        onnx.helper.make_opsetid("", 18), onnx.helper.make_opsetid("own", 1)])
+
+
+def constant(name, *numbers):
+    return node("Constant", [], [name], value_ints=numbers)
+
+
+def function(name, outputs, nodes):
+    return onnx.helper.make_function("own", name, ["x"], outputs, nodes, [
+        onnx.helper.make_opsetid("", 18), onnx.helper.make_opsetid("own", 1)])
+
+
+def nested():
+    """A function that calls itself in a branch, and is called in a branch: the branches are too many."""
+    call = ("Own", ["x"], ["y"], None, None, "own")
+    branch = refusals.graph([], ["y"], [call])
+    body = function("Own", ["y"], [constant("c", 1), node("If", ["c"], ["y"], then_branch=branch)])
+    return several([constant("c", 1), node("If", ["c"], ["y"], then_branch=branch)],
+                   functions=[body])
+
+
+def other_rows():
+    """Reason and model of what takes more than one node."""
+    sequence = node("SequenceConstruct", ["x", "x"], ["s"])
+    yield ("input 0 is a sequence instead of a tensor",
+           several([sequence, node("Relu", ["s"], ["y"])]))
+    yield ("position is beyond a sequence of 2",
+           several([sequence, constant("i", 2), node("SequenceAt", ["s", "i"], ["y"])]))
+    yield ("input 1 is missing", several([sequence, node("SequenceInsert", ["s"], ["y"])]))
+    yield ("the sequence is empty", several([node("SequenceEmpty", [], ["s"]),
+                                             node("ConcatFromSequence", ["s"], ["y"], axis=0)]))
+    yield ("the result would have more than 8 dimensions",
+           several([sequence, node("ConcatFromSequence", ["s"], ["y"], axis=0, new_axis=1)],
+                   (1,) * 8))
+    yield ("item 1 has other dimensions",
+           several([constant("a", 0), node("Unsqueeze", ["x", "a"], ["z"]),
+                    node("SequenceConstruct", ["x", "z"], ["s"]),
+                    node("ConcatFromSequence", ["s"], ["y"], axis=0)]))
+    short = refusals.graph(["a", "b"], ["a"])
+    yield ("input 1 is missing, or too short",
+           several([sequence, node("SequenceConstruct", ["x"], ["t"]),
+                    node("SequenceMap", ["s", "t"], ["y"], body=short)]))
+    yield ("functions are nested too deeply",
+           several([node("Own", ["x"], ["y"], domain="own")], functions=[
+               function("Own", ["y"], [node("Own", ["x"], ["y"], domain="own")])]))
+    yield ("the function does not make its output y",
+           several([node("Own", ["x"], ["y"], domain="own")], functions=[
+               function("Own", ["y"], [node("Neg", ["x"], ["z"])])]))
+    yield "graphs are nested too deeply", nested()
+    big = onnx.helper.make_tensor("t", onnx.TensorProto.FLOAT, [1], [0])
+    yield ("the constants that are computed here are too big together",
+           several([constant("n", 4000, 4000), node("ConstantOfShape", ["n"], ["c"], value=big),
+                    *(node("EyeLike", ["c"], [f"e{i}"]) for i in range(8)),
+                    node("EyeLike", ["c"], ["y"])]))
+    sequence_type = several([node("SequenceLength", ["x"], ["y"])])
+    sequence_type.graph.input[0].type.CopyFrom(onnx.helper.make_sequence_type_proto(
+        onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2])))
+    yield "the input \"x\" is no tensor", sequence_type
+
+
+# Messages that no model gives, and why.
+UNREACHABLE = {
+    "it is not computed for inputs like these": "what is only computed at import says itself why not",
+}
+
+
+def source_messages():
+    """Format strings of all refusals, by file."""
+    for path in sorted(SOURCES.glob("*.c")):
+        text = path.read_text(encoding="utf-8")
+        for match in re.finditer(r"onnx_refuse\(", text):
+            call = text[match.end():text.index(";", match.end())]
+            parts = re.findall(r'"((?:[^"\\]|\\.)*)"|([,?:()])', call)
+            # The second argument is a string or a choice of them, the format comes behind a comma.
+            depth, commas, pieces = 0, 0, []
+            for string, mark in parts:
+                if mark in ("(", ")"):
+                    depth += 1 if mark == "(" else -1
+                elif mark == "," and depth == 0:
+                    commas += 1
+                elif commas == 2 and depth == 0 and not mark:
+                    pieces.append(string)
+            if pieces:
+                yield path.name, "".join(pieces).replace('\\"', '"')
+
+
+def pattern(message):
+    return re.sub(r"%(\\\.\\\*)?(zu|lld|[dusg])", ".*", re.escape(message).replace(r"\%", "%"))
+
+
+def table(rows):
+    """The messages with the operators that the rows have them of."""
+    operators = {}
+    for message, model in rows:
+        formats = [text for _, text in source_messages() if re.fullmatch(pattern(text), message)]
+        # The most special one: with the fewest characters left open.
+        text = max(formats, key=lambda text: len(re.sub("%[a-z]+", "", text)), default=message)
+        name = model.graph.node[-1]
+        operators.setdefault(re.sub(r"%(\.\*)?(zu|lld|[dusg])", "…", text), set()).add(
+            f"{name.domain}.{name.op_type}" if name.domain == "com.microsoft" else name.op_type)
+    lines = "".join(f"   * - {text}\n     - {', '.join(sorted(names))}\n"
+                    for text, names in sorted(operators.items()))
+    return ("\n.. list-table::\n   :header-rows: 1\n\n   * - Reason\n     - Such as of\n"
+            + lines + "\n")
+
+
+def check_page(rows, write):
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    wanted = before + BEGIN + table(rows) + END + rest.split(END)[1]
+    if write:
+        PAGE.write_text(wanted, encoding="utf-8")
+    elif text != wanted:
+        print("Documentation/onnx.rst is not up to date: tests/onnx/test_refusals.py PROGRAM --write")
+        return 1
+    return 0
+
+
+def main():
+    rows = [(message, make_row(*row[:3], row[3] if len(row) > 3 else {}, domain))
+            for domain, lists in (("", (refusals.SHAPES, refusals.GENERAL, refusals.PRODUCTS,
+                                        refusals.PICTURES, refusals.SEQUENCES)),
+                                  ("com.microsoft", (refusals.MICROSOFT,)))
+            for rows in lists for message, *row in rows]
+    rows += other_rows()
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for index, (_, model) in enumerate(rows):
+            paths.append(f"{folder}/{index}.onnx")
+            pathlib.Path(paths[-1]).write_bytes(model.SerializeToString())
+        done = subprocess.run([sys.argv[1], "--refusals", *paths], check=True, text=True,
+                              stdout=subprocess.PIPE)
+        given = {}
+        for line in done.stdout.splitlines():
+            path, operator, _, reason = line.split("\t")
+            given.setdefault(path, []).append((operator.removeprefix("com.microsoft."), reason))
+    for path, (message, model) in zip(paths, rows):
+        reasons = [reason for _, reason in given.get(path, [])]
+        if message not in reasons:
+            print(f"{model.graph.node[-1].op_type}: {reasons} instead of \"{message}\"")
+            failed += 1
+    seen = [reason for reasons in given.values() for _, reason in reasons]
+    for name, message in sorted(set(source_messages())):
+        if not any(re.fullmatch(pattern(message), reason) for reason in seen) and \
+                message not in UNREACHABLE:
+            print(f"{name}: no model is refused because \"{message}\"")
+            failed += 1
+    failed += check_page(rows, "--write" in sys.argv)
+    print(f"{len(rows)} models, {failed} failures")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
