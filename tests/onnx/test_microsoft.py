@@ -5,6 +5,7 @@
 ONNX's own tests have none of them. Outputs agree within 2e-5 of their range; quantised ones within
 one step.
 """
+import math
 import pathlib
 import subprocess
 import sys
@@ -95,6 +96,10 @@ def attention_cases():
     yield "Attention", inputs, 1, ["w", "b"], {"num_heads": 2}
     yield ("Attention", {"x": floats(1, 3, 8), "w": floats(8, 28), "b": floats(28)}, 1, ["w"],
            {"num_heads": 2, "qkv_hidden_sizes": [8, 8, 12]})
+    inputs = {"x": bytes_of(2, 3, 8), "w": bytes_of(8, 24, dtype=numpy.int8), "b": floats(24),
+              **numbers(xs=0.02, ws=0.01), "m": ints([1, 1, 0], [1, 1, 1], dtype=numpy.int32),
+              **numbers(xz=120), "wz": numpy.int8(3)}
+    yield "QAttention", inputs, 1, ["w", "b", "xs", "ws", "xz", "wz"], {"num_heads": 2}
     inputs = {"q": floats(2, 3, 8), "k": floats(2, 5, 8), "v": floats(2, 5, 12)}
     yield "MultiHeadAttention", inputs, 1, [], {"num_heads": 2}
     inputs.update(b=floats(28), mask=RANDOM.integers(0, 2, (2, 5)).astype(numpy.int32) | 1)
@@ -103,6 +108,10 @@ def attention_cases():
               "m": None, "bias": floats(1, 2, 3, 5), "pk": floats(2, 2, 2, 4),
               "pv": floats(2, 2, 2, 4)}
     yield "MultiHeadAttention", inputs, 3, [], {"num_heads": 2, "unidirectional": 1}
+    yield ("MultiHeadAttention", {"q": floats(2, 3, 2, 3, 4), "k": None, "v": None, "b": floats(24)},
+           1, ["b"], {"num_heads": 2, "scale": 0.4})
+    yield ("MultiHeadAttention", {"q": floats(2, 3, 8), "k": floats(2, 5, 2, 2, 4)}, 1, [],
+           {"num_heads": 2})
     yield ("MultiHeadAttention", {"q": floats(1, 3, 8), "k": floats(1, 2, 5, 4),
                                   "v": floats(1, 2, 5, 4)}, 1, [], {"num_heads": 2})
 
@@ -173,6 +182,27 @@ def quantised_cases():
     yield "DynamicQuantizeMatMul", inputs, 1, ["b", "bs", "bz", "bias"], {}
 
 
+def fused_cases():
+    ids, words = RANDOM.integers(0, 5, (2, 3)).astype(numpy.int32), floats(5, 8)
+    inputs = {"ids": ids, "segments": (ids % 2).astype(numpy.int32), "words": words,
+              "places": floats(4, 8), "tables": floats(2, 8), "gamma": floats(8), "beta": floats(8),
+              "mask": ints([1, 1, 0], [1, 1, 1], dtype=numpy.int32)}
+    yield "EmbedLayerNormalization", inputs, 2, ["words", "places", "tables"], {}
+    inputs = dict(inputs, segments=None, tables=None, mask=None,
+                  at=ints([2, 1, 0], [0, 1, 2], dtype=numpy.int32))
+    yield "EmbedLayerNormalization", inputs, 3, ["words", "places"], {"epsilon": 0.01}
+    norm = {"x": floats(2, 3, 2, 8), "gamma": floats(8), "beta": floats(8)}
+    yield "GroupNorm", norm, 1, [], {"groups": 2, "activation": 1}
+    yield ("GroupNorm", dict(norm, x=floats(2, 8, 3, 2)), 1, [],
+           {"groups": 4, "activation": 0, "channels_last": 0})
+    yield ("SkipGroupNorm", dict(norm, skip=floats(2, 8), bias=floats(8)), 2, [],
+           {"groups": 2, "activation": 0, "epsilon": 0.1})
+    yield "BiasAdd", {"x": floats(2, 3, 8), "b": floats(8), "skip": floats(2, 3, 8)}, 1, [], {}
+    yield "BiasSplitGelu", {"x": floats(2, 3, 8), "b": floats(8)}, 1, [], {}
+    yield "GemmFastGelu", {"x": floats(2, 3, 8), "w": floats(8, 4), "b": floats(4)}, 1, ["w"], {}
+    yield ("Range", {"start": numpy.array(2), "limit": numpy.array(7)}, 1, ["start", "limit"], {})
+
+
 def other_cases():
     x = floats(2, 3, 8)
     yield "BiasGelu", {"x": x, "b": floats(8)}, 1, [], {}
@@ -209,8 +239,58 @@ def eight_bits(inputs, bits, **_):
     return [(inputs["a"] @ weights.T).astype(numpy.float32)]
 
 
+def erf(x):
+    return numpy.vectorize(math.erf)(x.astype(float))
+
+
+def group_norm(inputs, groups, activation, channels_last=1, epsilon=1e-5):
+    x = inputs["x"].astype(float)
+    if "skip" in inputs:
+        x = x + inputs["skip"][:, None, None, :] + inputs["bias"]
+    y = numpy.moveaxis(x, 3, 1) if channels_last else x
+    parts = y.reshape(y.shape[0], groups, -1)
+    parts = (parts - parts.mean(2, keepdims=True)) / numpy.sqrt(parts.var(2, keepdims=True) + epsilon)
+    y = parts.reshape(y.shape) * inputs["gamma"][:, None, None] + inputs["beta"][:, None, None]
+    y = y / (1 + numpy.exp(-y)) if activation else y
+    results = [numpy.moveaxis(y, 1, 3) if channels_last else y, x]
+    return [result.astype(numpy.float32) for result in results[:1 + ("skip" in inputs)]]
+
+
+def bias_add(inputs):
+    return [inputs["x"] + inputs["b"] + inputs["skip"]]
+
+
+def bias_split_gelu(inputs):
+    left, right = numpy.split(inputs["x"] + inputs["b"], 2, -1)
+    return [(left * right * 0.5 * (1 + erf(right / math.sqrt(2)))).astype(numpy.float32)]
+
+
+def gemm_fast_gelu(inputs):
+    x = (inputs["x"] @ inputs["w"] + inputs["b"]).astype(float)
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)
+    return [(0.5 * x * (1 + numpy.tanh(inner))).astype(numpy.float32)]
+
+
+def packed_attention(inputs, num_heads, scale=None):
+    """MultiHeadAttention whose query, key and value are one input, or key and value are."""
+    q, k = inputs["q"].astype(float), inputs["k"]
+    if k is None:
+        q, k, v = (q[:, :, :, i] for i in range(3))
+    else:
+        q = q.reshape(*q.shape[:2], num_heads, -1)
+        k, v = (k[:, :, :, i].astype(float) for i in range(2))
+    if "b" in inputs:
+        q, k, v = (x + b for x, b in zip((q, k, v), inputs["b"].reshape(3, num_heads, -1)))
+    scores = numpy.einsum("bqhd,bkhd->bhqk", q, k) * (scale or 1 / math.sqrt(q.shape[3]))
+    weights = numpy.exp(scores) / numpy.exp(scores).sum(3, keepdims=True)
+    y = numpy.einsum("bhqk,bkhd->bqhd", weights, v)
+    return [y.reshape(*y.shape[:2], -1).astype(numpy.float32)]
+
+
 # What ONNX Runtime has no kernel for on the CPU.
-BY_HAND = {"QLinearReduceMean": reduce_mean, "eight bits": eight_bits}
+BY_HAND = {"QLinearReduceMean": reduce_mean, "eight bits": eight_bits, "GroupNorm": group_norm,
+           "SkipGroupNorm": group_norm, "BiasAdd": bias_add, "BiasSplitGelu": bias_split_gelu,
+           "GemmFastGelu": gemm_fast_gelu, "packed": packed_attention}
 PACKED = "MatMulNBits-bits_cases-5"
 STEPS = ("QLinear", "QGemm", "DynamicQuantize")
 
@@ -229,14 +309,17 @@ def main():
     exact, rounded = [], []
     with tempfile.TemporaryDirectory() as folder:
         for cases in (bits_cases, rotary_cases, attention_cases, group_cases, quantised_cases,
-                      other_cases):
+                      fused_cases, other_cases):
             for number, (name, inputs, count, constants, attributes) in enumerate(cases()):
                 model = make_model(name, inputs, [f"y{i}" for i in range(count)], constants,
                                    **attributes)
                 feed = {key: value for key, value in inputs.items()
                         if value is not None and key not in constants}
                 path = pathlib.Path(folder) / f"{name}-{cases.__name__}-{number}"
-                by_hand = BY_HAND.get(name if attributes.get("bits") != 8 else "eight bits")
+                kind = "eight bits" if attributes.get("bits") == 8 else "packed" if any(
+                    array is not None and array.ndim == 5 for key, array in inputs.items()
+                    if key in "qk") else name
+                by_hand = BY_HAND.get(kind)
                 results = by_hand(inputs, **attributes) if by_hand else run_reference(model, feed)
                 write_case(path, model, feed.values(), results)
                 (rounded if name.startswith(STEPS) else exact).append(path)

@@ -336,13 +336,14 @@ int onnx_fold_clip(struct onnx_node *node)
 int onnx_fold_range(struct onnx_node *node)
 {
 	struct onnx_shape shape = { 1, { 0 } };
-	double start, limit, delta, count;
+	double start = 0, limit = 0, delta = 1, count;
 	int64_t first, step;
 	void *data;
 	int type;
 
-	if (node->input_count != 3)
-		return onnx_refuse(node, "", "it has %zu inputs instead of 3", node->input_count);
+	/* Without the last one in com.microsoft the step is 1. */
+	if (!onnx_has(node, 0) || !onnx_has(node, 1) || (!onnx_has(node, 2) && !*node->op->domain))
+		return onnx_refuse(node, "", "start, limit or delta is missing");
 	if (onnx_in_float(node, 0, "start", &start) || onnx_in_float(node, 1, "limit", &limit) ||
 	    onnx_in_float(node, 2, "delta", &delta))
 		return -1;
@@ -351,7 +352,7 @@ int onnx_fold_range(struct onnx_node *node)
 		return onnx_refuse(node, "delta", "it would have no end");
 	type = node->inputs[0]->type;
 	first = onnx_value_int(node->inputs[0], 0);
-	step = onnx_value_int(node->inputs[2], 0);
+	step = onnx_has(node, 2) ? onnx_value_int(node->inputs[2], 0) : 1;
 	shape.dim[0] = count > 0 ? (int64_t)count : 0;
 	data = onnx_out_constant(node, 0, type, &shape);
 	for (int64_t i = 0; data && i < shape.dim[0]; i++) {

@@ -192,35 +192,59 @@ static WNNOperand head_input(struct onnx_node *node, WNNOperand x, int64_t first
 	return onnx_split_heads(node, x, heads);
 }
 
-/* The operand of an input, of three dimensions as heads, of four as it is. */
-static WNNOperand read_heads(struct onnx_node *node, size_t input, int64_t first, int64_t heads)
+/*
+ * The operand of an input, of three dimensions as heads, of four as it is. In one of five several are
+ * packed: [batch, length, heads, which, size].
+ */
+static WNNOperand read_heads(struct onnx_node *node, size_t input, int64_t which, int64_t first,
+			     int64_t heads)
 {
 	WNNOperand x = onnx_in(node, input);
+	struct onnx_shape shape;
 
 	if (!x || x_shape(x).rank == 4)
 		return x;
-	if (x_shape(x).rank != 3) {
-		onnx_refuse(node, "", "input %zu is packed in %u dimensions", input,
-			    x_shape(x).rank);
+	shape = x_shape(x);
+	if (shape.rank == 5 && which < shape.dim[3]) {
+		struct onnx_shape flat = {
+			3, { shape.dim[0], shape.dim[1], shape.dim[2] * shape.dim[4] }
+		};
+
+		x = x_reshape(node, x_at(node, x, 3, which), &flat);
+	} else if (shape.rank != 3) {
+		onnx_refuse(node, "", "input %zu has %u dimensions", input, shape.rank);
 		return NULL;
 	}
 	return head_input(node, x, first, heads);
+}
+
+/* Columns of a query, key or value, of three dimensions or packed. */
+static int64_t columns_of(const struct onnx_shape *shape)
+{
+	return shape->rank == 5 ? shape->dim[2] * shape->dim[4] : shape->dim[2];
 }
 
 int onnx_op_multi_head_attention(struct onnx_node *node)
 {
 	int64_t heads = onnx_attr_int(node, "num_heads", 0), width;
 	struct onnx_attention a;
+	size_t key_at, value_at;
 	WNNOperand q, k, v;
 
 	if (!onnx_in(node, 0))
 		return -1;
-	if (!onnx_has(node, 1) || !onnx_has(node, 2) || onnx_in_shape(node, 0)->rank != 3)
-		return onnx_refuse(node, "", "query, key and value are packed into one input");
-	width = onnx_in_shape(node, 0)->dim[2];
-	q = read_heads(node, 0, 0, heads);
-	k = q ? read_heads(node, 1, width, heads) : NULL;
-	v = k ? read_heads(node, 2, 2 * width, heads) : NULL;
+	/* What is absent is packed into what stands before it. */
+	key_at = onnx_has(node, 1) ? 1 : 0;
+	value_at = onnx_has(node, 2) ? 2 : key_at;
+	width = columns_of(onnx_in_shape(node, 0));
+	q = read_heads(node, 0, 0, 0, heads);
+	k = q ? read_heads(node, key_at, key_at ? 0 : 1, width, heads) : NULL;
+	v = k ? read_heads(node, value_at,
+			   value_at == 2 ? 0 :
+			   value_at	 ? 1 :
+					   2,
+			   2 * width, heads) :
+		NULL;
 	if (v && onnx_has(node, 6)) {
 		k = behind(node, onnx_in(node, 6), k);
 		v = behind(node, onnx_in(node, 7), v);
@@ -250,41 +274,60 @@ static int read_widths(struct onnx_node *node, int64_t columns, int64_t widths[3
 	return 0;
 }
 
-int onnx_op_attention(struct onnx_node *node)
+/* Query, key and value of the columns of x, with what is past in front of the latter two. */
+static int split_columns(struct onnx_node *node, WNNOperand x, size_t past_at,
+			 const int64_t *widths, WNNOperand *part)
 {
-	int64_t heads = onnx_attr_int(node, "num_heads", 0), widths[3], at = 0;
-	WNNOperand x = onnx_in(node, 0), weights = x ? onnx_in(node, 1) : NULL, part[3];
-	struct onnx_attention a;
+	int64_t heads = onnx_attr_int(node, "num_heads", 0), at = 0;
 
-	if (!weights)
-		return -1;
-	if (onnx_attr_int(node, "do_rotary", 0) ||
-	    onnx_attr_int(node, "past_present_share_buffer", 0))
-		return onnx_refuse(node,
-				   onnx_attr_int(node, "do_rotary", 0) ?
-					   "do_rotary" :
-					   "past_present_share_buffer",
-				   "neither positions nor a shared buffer are composed");
-	if (x_shape(weights).rank != 2 || read_widths(node, x_shape(weights).dim[1], widths))
-		return x_shape(weights).rank == 2 ?
-			       -1 :
-			       onnx_refuse(node, "weights", "the weights are no matrix");
-	x = x_matmul(node, x, weights);
-	if (onnx_has(node, 2))
-		x = x_add(node, x, onnx_in(node, 2));
 	for (int i = 0; i < 3; at += widths[i++]) {
 		part[i] = onnx_split_heads(node, x_part(node, x, 2, at, widths[i], 1), heads);
-		if (i && part[i] && onnx_has(node, 4)) {
-			WNNOperand past = onnx_in(node, 4);
+		if (i && part[i] && onnx_has(node, past_at)) {
+			WNNOperand past = onnx_in(node, past_at);
 
 			part[i] = behind(node, past ? x_at(node, past, 0, i - 1) : NULL, part[i]);
 		}
 		if (!part[i])
 			return onnx_out(node, 0, NULL);
 	}
-	if (read_attention(node, part[0], part[1], 3, 5, &a) ||
-	    onnx_out(node, 0, onnx_attend(node, part[0], part[1], part[2], &a)))
+	return 0;
+}
+
+/* Variant 1 has integers as input and weights, and scales for both. */
+static WNNOperand project(struct onnx_node *node, WNNOperand x, WNNOperand weights)
+{
+	if (node->op->variant) {
+		x = onnx_centred(node, 0, 6, 1);
+		weights = onnx_centred(node, 1, 7, 1);
+		x = x_mul(node, x, onnx_in(node, 3));
+		weights = x_mul(node, weights, onnx_in(node, 4));
+	}
+	x = x && weights ? x_matmul(node, x, weights) : NULL;
+	return onnx_has(node, 2) ? x_add(node, x, onnx_in(node, 2)) : x;
+}
+
+int onnx_op_attention(struct onnx_node *node)
+{
+	bool quantised = node->op->variant, rotary = onnx_attr_int(node, "do_rotary", 0);
+	WNNOperand x = onnx_in(node, 0), weights = x ? onnx_in(node, 1) : NULL, part[3];
+	struct onnx_attention a;
+	int64_t widths[3];
+
+	if (!weights)
 		return -1;
+	if (rotary || onnx_attr_int(node, "past_present_share_buffer", 0))
+		return onnx_refuse(node, rotary ? "do_rotary" : "past_present_share_buffer",
+				   "neither positions nor a shared buffer are composed");
+	if (x_shape(weights).rank != 2)
+		return onnx_refuse(node, "weights", "the weights are no matrix");
+	if (read_widths(node, x_shape(weights).dim[1], widths))
+		return -1;
+	x = project(node, x, weights);
+	if (!x || split_columns(node, x, quantised ? 8 : 4, widths, part) ||
+	    read_attention(node, part[0], part[1], quantised ? 5 : 3,
+			   quantised ? node->input_count : 5, &a) ||
+	    onnx_out(node, 0, onnx_attend(node, part[0], part[1], part[2], &a)))
+		return onnx_out(node, 0, NULL);
 	if (!onnx_wants(node, 1))
 		return 0;
 	part[1] = x_unsqueeze(node, part[1], 0);

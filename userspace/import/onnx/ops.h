@@ -206,6 +206,13 @@ int onnx_op_roi_align(struct onnx_node *node);
 /* op_text.c */
 int onnx_op_tf_idf(struct onnx_node *node);
 
+/* op_fused.c */
+int onnx_op_embed_norm(struct onnx_node *node);
+int onnx_op_group_norm_nhwc(struct onnx_node *node);
+int onnx_op_bias_add(struct onnx_node *node);
+int onnx_op_bias_split_gelu(struct onnx_node *node);
+int onnx_op_gemm_fast_gelu(struct onnx_node *node);
+
 /* op_fourier.c */
 int onnx_op_dft(struct onnx_node *node);
 int onnx_op_stft(struct onnx_node *node);
