@@ -6,6 +6,8 @@
 #include "ops.h"
 #include "select.h"
 
+#define MAX_COMPARISONS (1 << 24)
+
 /* The smallest or largest number of a type. */
 WNNOperand onnx_extreme(struct onnx_node *node, WNNOperandDataType type, bool largest)
 {
@@ -59,7 +61,62 @@ static int read_k(struct onnx_node *node, int64_t size, int64_t *k)
 	if (*k < 1 || *k > size)
 		return onnx_refuse(node, "k", "k is %lld of %lld elements", (long long)*k,
 				   (long long)size);
-	return onnx_unroll(node, (uint64_t)*k * 8);
+	return 0;
+}
+
+/* Both outputs, with indices of int32. */
+static int top_k_out(struct onnx_node *node, WNNOperand values, WNNOperand indices)
+{
+	WNNOperandDataType type = onnx_type_webnn(onnx_in_type(node, 0));
+
+	if (onnx_wants(node, 0) &&
+	    onnx_out_as(node, 0, values ? x_cast(node, values, type) : NULL, onnx_in_type(node, 0)))
+		return -1;
+	if (!onnx_wants(node, 1))
+		return 0;
+	return onnx_out(node, 1, indices ? x_cast(node, indices, WNNOperandDataType_Int64) : NULL);
+}
+
+/*
+ * Counts for each element those that come before it, which is its place. Takes the square of the elements,
+ * but no operators for each result.
+ */
+static int top_k_by_rank(struct onnx_node *node, WNNOperand x, uint32_t axis, int64_t k)
+{
+	bool largest = onnx_attr_int(node, "largest", 1);
+	WNNArgMinMaxOptions first = WNN_ARG_MIN_MAX_OPTIONS_INIT;
+	WNNGatherOptions along = WNN_GATHER_OPTIONS_INIT;
+	struct onnx_shape shape = x_shape(x), rows = { 2, { 1, 0 } };
+	WNNOperand one, other, before, rank, indices, values;
+	int64_t size = shape.dim[axis];
+
+	first.label = node->options.label;
+	first.outputDataType = WNNOperandDataType_Int32;
+	along.label = node->options.label;
+	along.axis = 1;
+	rows.dim[1] = size;
+	rows.dim[0] = onnx_shape_elements(&shape) / size;
+	x = x_reshape(node, x_move_axis(node, x, axis, shape.rank - 1), &rows);
+	one = x_unsqueeze(node, x, 2);
+	other = x_unsqueeze(node, x, 1);
+	before = x_and(node, x_equal(node, one, other),
+		       x_less(node, onnx_iota(node, 3, 2, size), onnx_iota(node, 3, 1, size)));
+	before = x_or(node, before,
+		      largest ? x_less(node, one, other) : x_greater(node, one, other));
+	before = before ? x_cast(node, before, WNNOperandDataType_Int32) : NULL;
+	rank = x_reduce1(node, X_SUM, before, 2, false);
+	rank = rank ? x_unsqueeze(node, rank, 1) : NULL;
+	rank = x_equal(node, rank, onnx_iota(node, 3, 1, k));
+	rank = rank ? x_cast(node, rank, WNNOperandDataType_Int32) : NULL;
+	indices = wnnGraphBuilderArgMax(node->b, rank, 2, &first);
+	values = wnnGraphBuilderGatherElements(node->b, x, indices, &along);
+	/* Back to where the dimension was. */
+	for (uint32_t i = axis; i + 1 < shape.rank; i++)
+		shape.dim[i] = onnx_in_shape(node, 0)->dim[i + 1];
+	shape.dim[shape.rank - 1] = k;
+	values = x_move_axis(node, x_reshape(node, values, &shape), shape.rank - 1, axis);
+	indices = x_move_axis(node, x_reshape(node, indices, &shape), shape.rank - 1, axis);
+	return top_k_out(node, values, indices);
 }
 
 /*
@@ -71,7 +128,7 @@ int onnx_op_top_k(struct onnx_node *node)
 	bool largest = onnx_attr_int(node, "largest", 1);
 	enum x_reduction kind = largest ? X_MAX : X_MIN;
 	WNNArgMinMaxOptions first = WNN_ARG_MIN_MAX_OPTIONS_INIT;
-	WNNOperand x = onnx_in(node, 0), steps, worst, taken = NULL, *values, *indices, y;
+	WNNOperand x = onnx_in(node, 0), steps, worst, taken = NULL, *values, *indices;
 	WNNOperandDataType type;
 	struct onnx_shape shape;
 	uint32_t axis;
@@ -86,6 +143,10 @@ int onnx_op_top_k(struct onnx_node *node)
 	type = wnnOperandGetDataType(x);
 	if (type == WNNOperandDataType_Int8 || type == WNNOperandDataType_Uint8)
 		x = x_cast(node, x, WNNOperandDataType_Int32);
+	if (x && k > 4 && onnx_shape_elements(&shape) <= MAX_COMPARISONS / shape.dim[axis])
+		return top_k_by_rank(node, x, axis, k);
+	if (onnx_unroll(node, (uint64_t)k * 8))
+		return -1;
 	values = onnx_node_alloc(node, (size_t)k * sizeof(*values));
 	indices = onnx_node_alloc(node, (size_t)k * sizeof(*indices));
 	steps = onnx_iota(node, shape.rank, axis, shape.dim[axis]);
@@ -109,14 +170,8 @@ int onnx_op_top_k(struct onnx_node *node)
 		if (!taken)
 			return onnx_out(node, 0, NULL);
 	}
-	y = x_concat(node, (size_t)k, values, axis);
-	if (onnx_wants(node, 0) &&
-	    onnx_out_as(node, 0, y ? x_cast(node, y, type) : NULL, onnx_in_type(node, 0)))
-		return -1;
-	if (!onnx_wants(node, 1))
-		return 0;
-	y = x_concat(node, (size_t)k, indices, axis);
-	return onnx_out(node, 1, y ? x_cast(node, y, WNNOperandDataType_Int64) : NULL);
+	return top_k_out(node, x_concat(node, (size_t)k, values, axis),
+			 x_concat(node, (size_t)k, indices, axis));
 }
 
 /* Rows of batch and time are gathered: the first ones of each batch from behind. */

@@ -95,12 +95,16 @@ static WNNOperand arrange(struct onnx_node *node, const struct grams *g, WNNOper
 
 	if (!from || !weights)
 		return NULL;
-	for (int64_t i = 0; i < g->columns; i++)
+	/*
+	 * ONNX describes weights as those of the pool, but its reference and ONNX Runtime take them as
+	 * those of the columns; mostly both are the same.
+	 */
+	for (int64_t i = 0; i < g->columns; i++) {
 		from[i] = (int64_t)total;
-	for (size_t i = 0; i < total; i++) {
-		from[g->places[used[i]]] = (int64_t)i;
-		weights[g->places[used[i]]] = g->weights ? g->weights[used[i]] : 1;
+		weights[i] = g->weights && i < (int64_t)g->count ? g->weights[i] : 1;
 	}
+	for (size_t i = 0; i < total; i++)
+		from[g->places[used[i]]] = (int64_t)i;
 	counts = x_gather(node, x_pad(node, counts, begin, end, 0),
 			  x_constant_ints(node, (size_t)g->columns, from), 1);
 	if (!g->frequency)

@@ -11,6 +11,7 @@
 #include "ops.h"
 
 #define MAX_SIZE (1 << 24)
+#define ROWS	 64
 
 struct weights {
 	int64_t depth, columns, block, blocks, bits; /* depth: K, columns: N */
@@ -144,34 +145,43 @@ static uint8_t *room(struct onnx_node *node, const struct weights *w, int64_t ro
 	return data;
 }
 
-/* [N, blocks, block] of the file as [K, N]. */
+/* Into memory that is zero. */
+static void put(const struct weights *w, uint8_t *data, int64_t at, int64_t number)
+{
+	if (w->bits == 8)
+		data[at] = (uint8_t)number;
+	else
+		data[at / 2] |= (uint8_t)(number << (at % 2 * 4));
+}
+
+/* [N, blocks, block] of the file as [K, N]; some rows at a time, so that they stay in the cache. */
 static WNNOperand make_weights(struct onnx_node *node, const struct weights *w)
 {
-	int type = w->bits == 8 ? ONNX_UINT8 : ONNX_UINT4;
 	uint8_t *data = room(node, w, w->blocks * w->block);
 
 	if (!data)
 		return NULL;
-	for (int64_t row = 0; row < w->blocks * w->block; row++)
-		for (int64_t n = 0; row < w->depth && n < w->columns; n++)
-			onnx_put_int(type, data,
-				     (size_t)((w->slot ? w->slot[row] : row) * w->columns + n),
-				     weight(w, n, row));
+	for (int64_t first = 0; first < w->depth; first += ROWS) {
+		int64_t end = first + ROWS < w->depth ? first + ROWS : w->depth;
+
+		for (int64_t n = 0; n < w->columns; n++)
+			for (int64_t row = first; row < end; row++)
+				put(w, data, (w->slot ? w->slot[row] : row) * w->columns + n,
+				    weight(w, n, row));
+	}
 	return packed(node, w, w->blocks * w->block, data);
 }
 
 /* [N, blocks] of the file as [blocks, N]. */
 static WNNOperand make_zeros(struct onnx_node *node, const struct weights *w)
 {
-	int type = w->bits == 8 ? ONNX_UINT8 : ONNX_UINT4;
 	uint8_t *data = room(node, w, w->blocks);
 
 	if (!data)
 		return NULL;
 	for (int64_t block = 0; block < w->blocks; block++)
 		for (int64_t n = 0; n < w->columns; n++)
-			onnx_put_int(type, data, (size_t)(block * w->columns + n),
-				     zero(w, n, block));
+			put(w, data, block * w->columns + n, zero(w, n, block));
 	return packed(node, w, w->blocks, data);
 }
 
