@@ -72,6 +72,11 @@ static enum outcome read_inputs(struct run *run, const char *folder, bool set_sh
 				 info.elementType.data);
 			return REFUSED;
 		}
+		if (info.kind == WNNOnnxKind_Optional && !run->inputs[i].count) {
+			snprintf(run->why, sizeof(run->why), "the optional input \"%s\" is empty",
+				 run->names[i]);
+			return REFUSED;
+		}
 		/* What the file says may be wider than what the case gives. */
 		if (set_shapes && info.kind == WNNOnnxKind_Tensor && run->inputs[i].count == 1)
 			wnnOnnxModelSetInputShape(

@@ -312,7 +312,7 @@ static struct onnx_node input_node(struct onnx_import *import, const char *name)
 
 static struct onnx_value *make_input(struct onnx_import *import, const struct onnx_input *input)
 {
-	const Onnx__TypeProto *type = input->proto->type;
+	const Onnx__TypeProto__Tensor *type = onnx_tensor_type(input->proto->type);
 	struct onnx_node node = input_node(import, input->proto->name);
 	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
 	struct onnx_value *value;
@@ -324,14 +324,14 @@ static struct onnx_value *make_input(struct onnx_import *import, const struct on
 			*value = *input->value;
 		return value;
 	}
-	if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
+	if (!type) {
 		onnx_refuse(&node, "", "the input \"%s\" is no tensor", node.name);
 		return refused_value(import);
 	}
-	descriptor.dataType = onnx_type_webnn(type->tensor_type->elem_type);
+	descriptor.dataType = onnx_type_webnn(type->elem_type);
 	if (descriptor.dataType == WNNOperandDataType_Undefined) {
 		onnx_refuse(&node, "", "WebNN has no type for the input \"%s\" of type %s",
-			    node.name, onnx_type_name(type->tensor_type->elem_type));
+			    node.name, onnx_type_name(type->elem_type));
 		return refused_value(import);
 	}
 	if (!input->has_shape) {
@@ -345,7 +345,7 @@ static struct onnx_value *make_input(struct onnx_import *import, const struct on
 	if (!onnx_shape_elements(&input->shape)) {
 		value = onnx_new_value(&node);
 		if (value)
-			*value = (struct onnx_value){ .type = type->tensor_type->elem_type,
+			*value = (struct onnx_value){ .type = type->elem_type,
 						      .shape = input->shape,
 						      .data = "" };
 		return value;
@@ -356,7 +356,7 @@ static struct onnx_value *make_input(struct onnx_import *import, const struct on
 					       WNN_UINT32_EMPTY;
 	value = onnx_value_of(
 		&node, wnnGraphBuilderInput(import->builder, WNN_STR(node.name), &descriptor),
-		type->tensor_type->elem_type);
+		type->elem_type);
 	if (!value)
 		return import->status == WNNStatus_Success ? refused_value(import) : NULL;
 	value->origin = node.name;

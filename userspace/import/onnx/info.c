@@ -29,11 +29,17 @@ int64_t onnx_model_dimension(const struct onnx_model *model,
 	return WNN_ONNX_DIMENSION_UNKNOWN;
 }
 
+const Onnx__TypeProto__Tensor *onnx_tensor_type(const Onnx__TypeProto *type)
+{
+	if (type && type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE)
+		type = type->optional_type->elem_type;
+	return type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type :
+										 NULL;
+}
+
 static const Onnx__TypeProto__Tensor *tensor_type(const Onnx__ValueInfoProto *proto)
 {
-	return proto->type && proto->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ?
-		       proto->type->tensor_type :
-		       NULL;
+	return onnx_tensor_type(proto->type);
 }
 
 /* Takes over what is known of the shape of an input. */
@@ -76,7 +82,8 @@ static int describe(struct onnx_model *model, const Onnx__ValueInfoProto *proto,
 		info->kind = WNNOnnxKind_Optional;
 	if (!tensor)
 		return 0;
-	info->kind = WNNOnnxKind_Tensor;
+	if (info->kind == WNNOnnxKind_Other)
+		info->kind = WNNOnnxKind_Tensor;
 	info->elementType = view(onnx_type_name(tensor->elem_type));
 	info->dataType = onnx_type_webnn(tensor->elem_type);
 	info->fixed = input && input->value;

@@ -46,6 +46,9 @@ struct onnx_model {
 int64_t onnx_model_dimension(const struct onnx_model *model,
 			     const Onnx__TensorShapeProto__Dimension *dimension);
 
+/* The type of a tensor, which may be optional; NULL: it is something else. */
+const Onnx__TypeProto__Tensor *onnx_tensor_type(const Onnx__TypeProto *type);
+
 /* Takes over the shapes of inputs that the file says, with the dimensions that were set. */
 void onnx_model_learn_shapes(struct onnx_model *model);
 

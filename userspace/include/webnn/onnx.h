@@ -39,7 +39,7 @@ typedef enum WNNOnnxKind {
 	WNNOnnxKind_Tensor = 1,
 	/** A sequence of tensors. */
 	WNNOnnxKind_Sequence = 2,
-	/** An optional value. */
+	/** An optional value. One of a tensor is an input of the graph, as if it were a tensor. */
 	WNNOnnxKind_Optional = 3,
 	/** A map, a sparse tensor, or something that is not known. */
 	WNNOnnxKind_Other = 4,
