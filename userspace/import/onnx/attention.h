@@ -29,5 +29,7 @@ WNNOperand onnx_attend(struct onnx_node *node, WNNOperand query, WNNOperand key,
 		       const struct onnx_attention *a);
 /* [batch, length, heads * size] as [batch, heads, length, size]. */
 WNNOperand onnx_split_heads(struct onnx_node *node, WNNOperand x, int64_t heads);
+/* Refuses inputs from @known on, which newer versions of an operator have; 0: there are none. */
+int onnx_attention_inputs(struct onnx_node *node, size_t known);
 
 #endif

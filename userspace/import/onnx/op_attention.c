@@ -224,6 +224,15 @@ static int64_t columns_of(const struct onnx_shape *shape)
 	return shape->rank == 5 ? shape->dim[2] * shape->dim[4] : shape->dim[2];
 }
 
+/* Inputs that newer versions have; what they do would be missing. */
+int onnx_attention_inputs(struct onnx_node *node, size_t known)
+{
+	for (size_t i = known; i < node->input_count; i++)
+		if (onnx_has(node, i))
+			return onnx_refuse(node, "", "input %zu is not composed", i);
+	return 0;
+}
+
 int onnx_op_multi_head_attention(struct onnx_node *node)
 {
 	int64_t heads = onnx_attr_int(node, "num_heads", 0), width;
@@ -231,7 +240,7 @@ int onnx_op_multi_head_attention(struct onnx_node *node)
 	size_t key_at, value_at;
 	WNNOperand q, k, v;
 
-	if (!onnx_in(node, 0))
+	if (!onnx_in(node, 0) || onnx_attention_inputs(node, 8))
 		return -1;
 	/* What is absent is packed into what stands before it. */
 	key_at = onnx_has(node, 1) ? 1 : 0;

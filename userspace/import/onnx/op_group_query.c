@@ -213,7 +213,8 @@ int onnx_op_group_query_attention(struct onnx_node *node)
 				    .smooth = onnx_attr_int(node, "smooth_softmax", 0) == 1 };
 	struct group g;
 
-	if (!onnx_in(node, 0) || read_shapes(node, &g) || read_inputs(node, &g) || rotate(node, &g))
+	if (!onnx_in(node, 0) || onnx_attention_inputs(node, 9) || read_shapes(node, &g) ||
+	    read_inputs(node, &g) || rotate(node, &g))
 		return -1;
 	g.key = cache(node, &g, 3, g.key);
 	g.value = cache(node, &g, 4, g.value);

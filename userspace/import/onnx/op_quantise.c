@@ -130,9 +130,12 @@ int onnx_op_qlinear_matmul(struct onnx_node *node)
 /* The bias is an integer whose scale is the product of the others. */
 int onnx_op_qlinear_conv(struct onnx_node *node)
 {
-	WNNOperand x = onnx_dequantise(node, 0, 1), w = x ? onnx_dequantise(node, 3, 0) : NULL;
-	WNNOperand bias = NULL, scale;
+	WNNOperand x, w, bias = NULL, scale;
 
+	if (onnx_attr_int(node, "channels_last", 0))
+		return onnx_refuse(node, "channels_last", "its channels are the last dimension");
+	x = onnx_dequantise(node, 0, 1);
+	w = x ? onnx_dequantise(node, 3, 0) : NULL;
 	if (w && onnx_has(node, 8)) {
 		struct onnx_shape shape = *onnx_in_shape(node, 8), one = { 1, { 1 } };
 
