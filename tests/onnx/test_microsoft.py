@@ -220,9 +220,19 @@ def quantised_cases():
     inputs = {"a": bytes_of(3, 8), "b": bytes_of(8, 4, dtype=numpy.int8), "as": a["s"],
               "bs": scales(4), "az": a["z"], "bz": None, "bias": floats(4)}
     yield "MatMulIntegerToFloat", inputs, 1, ["b", "bs", "as", "az"], {}
-    inputs = {"a": floats(3, 8), "b": bytes_of(8, 4, dtype=numpy.int8), "bs": scales(4),
-              "bz": bytes_of(4, dtype=numpy.int8), "bias": floats(4)}
+    # Big enough not to be dequantised at build.
+    yield ("MatMulIntegerToFloat", dict(inputs, a=bytes_of(3, 256), bs=scales(128), bias=floats(128),
+                                        b=bytes_of(256, 128, dtype=numpy.int8),
+                                        bz=bytes_of(128, dtype=numpy.int8)), 1,
+           ["b", "bs", "as", "az", "bz"], {})
+    inputs = {"a": floats(3, 256), "b": bytes_of(256, 128, dtype=numpy.int8), "bs": scales(128),
+              "bz": bytes_of(128, dtype=numpy.int8), "bias": floats(128)}
     yield "DynamicQuantizeMatMul", inputs, 1, ["b", "bs", "bz", "bias"], {}
+    inputs = {"a": bytes_of(3, 8), "as": a["s"], "az": a["z"], "bs": scales(4),
+              "b": bytes_of(8, 4, dtype=numpy.int8), "bz": numpy.zeros(4, numpy.int8),
+              "c": bytes_of(4).astype(numpy.int32), **numbers(ys=0.1, yz=128)}
+    order = ["a", "as", "az", "b", "bs", "bz", "c", "ys", "yz"]
+    yield "QGemm", {key: inputs[key] for key in order}, 1, order[1:], {}
 
 
 def fused_cases():
@@ -334,18 +344,22 @@ def packed_attention(inputs, num_heads, scale=None):
 BY_HAND = {"QLinearReduceMean": reduce_mean, "eight bits": eight_bits, "GroupNorm": group_norm,
            "SkipGroupNorm": group_norm, "BiasAdd": bias_add, "BiasSplitGelu": bias_split_gelu,
            "GemmFastGelu": gemm_fast_gelu, "packed": packed_attention}
-PACKED = "MatMulNBits-bits_cases-5"
+# Nodes on integers, and the operators that become them.
+INTEGERS = {"MatMulNBits-bits_cases-5": "wmatmul", "QLinearAdd-quantised_cases-0": "qbinary",
+            "QLinearSigmoid-quantised_cases-2": "qunary", "QGemm-quantised_cases-17": "qmatmul",
+            "DynamicQuantizeMatMul-quantised_cases-16": "wmatmul",
+            "MatMulIntegerToFloat-quantised_cases-15": "wmatmul"}
 STEPS = ("QLinear", "QGemm", "DynamicQuantize")
 
 
-def packed(program, paths):
-    """Whether the integers are part of the product for the NPU, instead of dequantised before."""
+def becomes(program, paths, wanted):
+    """Whether the NPU computes with the integers, instead of what was made of them before."""
     done = subprocess.run([program, "--device", "sim", "--text", *paths], check=False, text=True,
                           stdout=subprocess.PIPE)
-    if paths and done.stdout.count(" = wmatmul(") == len(paths):
-        return True
-    print(f"a product of packed weights is no wmatmul:\n{done.stdout}")
-    return False
+    missing = [name for name in wanted if f" = {name}(" not in done.stdout]
+    if missing:
+        print(f"there is no {missing} in:\n{done.stdout}")
+    return not missing
 
 
 def main():
@@ -370,8 +384,8 @@ def main():
         good = [run_cases(sys.argv[1], device, paths, options) for device in sys.argv[2:]
                 for paths, options in ((exact, ["--range", "2e-5"]), (halves, ["--range", "3e-3"]),
                                        (rounded, ["--steps", "1"]))]
-        # Only this one is too big to be dequantised at build.
-        good.append(packed(sys.argv[1], [path for path in exact if path.name == PACKED]))
+        good += [becomes(sys.argv[1], [f"{folder}/{name}"], [wanted])
+                 for name, wanted in INTEGERS.items()]
     return 0 if all(good) else 1
 
 

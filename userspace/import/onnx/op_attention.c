@@ -306,10 +306,8 @@ static int split_columns(struct onnx_node *node, WNNOperand x, size_t past_at,
 static WNNOperand project(struct onnx_node *node, WNNOperand x, WNNOperand weights)
 {
 	if (node->op->variant) {
-		x = onnx_centred(node, 0, 6, 1);
-		weights = onnx_centred(node, 1, 7, 1);
-		x = x_mul(node, x, onnx_in(node, 3));
-		weights = x_mul(node, weights, onnx_in(node, 4));
+		x = onnx_dequantise_at(node, 0, 3, 6, 1);
+		weights = onnx_dequantise_at(node, 1, 4, 7, 1);
 	}
 	x = x && weights ? x_matmul(node, x, weights) : NULL;
 	return onnx_has(node, 2) ? x_add(node, x, onnx_in(node, 2)) : x;

@@ -163,13 +163,11 @@ int onnx_op_qgemm(struct onnx_node *node)
 /* What is left of a product of integers and gets its scale: a float. */
 int onnx_op_matmul_integer_to_float(struct onnx_node *node)
 {
-	WNNOperand a = onnx_centred(node, 0, 4, -2);
-	WNNOperand b = a ? onnx_centred(node, 1, 5, -1) : NULL;
+	WNNOperand a = onnx_dequantise_at(node, 0, 2, 4, -2);
+	WNNOperand b = a ? onnx_dequantise_at(node, 1, 3, 5, -1) : NULL;
 
-	if (!b || !onnx_in(node, 2) || !onnx_in(node, 3))
+	if (!b)
 		return onnx_out(node, 0, NULL);
-	a = x_mul(node, a, onnx_in(node, 2));
-	b = x_mul(node, b, onnx_in(node, 3));
 	a = onnx_matmul(node, a, b);
 	if (onnx_has(node, 6))
 		a = x_add(node, a, onnx_in(node, 6));
@@ -183,11 +181,11 @@ int onnx_op_dynamic_quantize_matmul(struct onnx_node *node)
 
 	if (!a || onnx_range(node, a, &scale, &zero, &integers))
 		return onnx_out(node, 0, NULL);
-	b = onnx_centred(node, 1, 3, -1);
-	if (!b || !onnx_in(node, 2))
+	b = onnx_dequantise(node, 1, -1);
+	if (!b)
 		return onnx_out(node, 0, NULL);
 	a = x_mul(node, x_sub(node, integers, zero), scale);
-	a = onnx_matmul(node, a, x_mul(node, b, onnx_in(node, 2)));
+	a = onnx_matmul(node, a, b);
 	if (onnx_has(node, 4))
 		a = x_add(node, a, onnx_in(node, 4));
 	return onnx_out(node, 0, a);

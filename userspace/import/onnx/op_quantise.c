@@ -68,20 +68,38 @@ static WNNOperand zero_point(struct onnx_node *node, size_t input, WNNOperand sc
 	return onnx_filled(node, onnx_type_webnn(type), &shape, 0);
 }
 
-/* Inputs first, first + 1 and first + 2 are a tensor, its scale and its zero point. */
-WNNOperand onnx_dequantise(struct onnx_node *node, size_t first, int64_t axis)
+/* An integer tensor as the floats that it stands for; without a scale, ONNX_NO_SCALE, that is 1. */
+WNNOperand onnx_dequantise_at(struct onnx_node *node, size_t input, size_t scale_at, size_t zero_at,
+			      int64_t axis)
 {
-	WNNOperand x = onnx_in(node, first), scale, zero;
-	struct onnx_shape shape;
+	WNNOperand x = onnx_in(node, input), scale, zero;
+	struct onnx_shape shape, own, other;
 
 	if (!x)
 		return NULL;
 	shape = x_shape(x);
-	scale = fit(node, first + 1, &shape, axis);
-	zero = zero_point(node, first + 2, scale, onnx_in_type(node, first), &shape, axis);
+	own = shape;
+	for (uint32_t i = 0; i < own.rank; i++)
+		own.dim[i] = 1;
+	scale = scale_at == ONNX_NO_SCALE ? onnx_filled(node, WNNOperandDataType_Float32, &own, 1) :
+					    fit(node, scale_at, &shape, axis);
+	zero = zero_point(node, zero_at, scale, onnx_in_type(node, input), &shape, axis);
 	if (!scale || !zero)
 		return NULL;
+	/* WebNN wants both in one shape. */
+	own = x_shape(scale);
+	other = x_shape(zero);
+	if (!onnx_shape_same(&own, &other) && onnx_shape_broadcast(&own, &other, &own)) {
+		scale = x_expand(node, scale, &own);
+		zero = x_expand(node, zero, &own);
+	}
 	return wnnGraphBuilderDequantizeLinear(node->b, x, scale, zero, &node->options);
+}
+
+/* Inputs first, first + 1 and first + 2 are a tensor, its scale and its zero point. */
+WNNOperand onnx_dequantise(struct onnx_node *node, size_t first, int64_t axis)
+{
+	return onnx_dequantise_at(node, first, first + 1, first + 2, axis);
 }
 
 /* With the scale of input @scale_at and the zero point of the next, whose type decides. */
@@ -150,27 +168,13 @@ int onnx_op_qlinear_conv(struct onnx_node *node)
 			    NULL);
 }
 
-/* An integer tensor without its zero point, as float32: sums below 2^24 are exact. */
-WNNOperand onnx_centred(struct onnx_node *node, size_t input, size_t zero, int64_t axis)
-{
-	WNNOperand x = onnx_in(node, input), z;
-	struct onnx_shape shape;
-
-	if (!x)
-		return NULL;
-	shape = x_shape(x);
-	x = x_cast(node, x, WNNOperandDataType_Float32);
-	if (!onnx_has(node, zero))
-		return x;
-	z = fit(node, zero, &shape, axis);
-	return z ? x_sub(node, x, x_cast(node, z, WNNOperandDataType_Float32)) : NULL;
-}
-
+/* Integers without their zero points, as float32: sums below 2^24 are exact. */
 int onnx_op_integer_product(struct onnx_node *node)
 {
 	bool conv = node->op->variant;
-	WNNOperand a = onnx_centred(node, 0, 2, conv ? 1 : -2);
-	WNNOperand b = a ? onnx_centred(node, 1, 3, conv ? 0 : -1) : NULL;
+	WNNOperand a = onnx_dequantise_at(node, 0, ONNX_NO_SCALE, 2, conv ? 1 : -2), b;
+
+	b = a ? onnx_dequantise_at(node, 1, ONNX_NO_SCALE, 3, conv ? 0 : -1) : NULL;
 
 	if (!b)
 		return onnx_out(node, 0, NULL);

@@ -228,11 +228,13 @@ int onnx_op_loss(struct onnx_node *node);
 /* op_quantise.c */
 WNNOperand onnx_filled(struct onnx_node *node, WNNOperandDataType type,
 		       const struct onnx_shape *shape, int64_t number);
+#define ONNX_NO_SCALE SIZE_MAX
+WNNOperand onnx_dequantise_at(struct onnx_node *node, size_t input, size_t scale_at, size_t zero_at,
+			      int64_t axis);
 /* Inputs first, first + 1 and first + 2 are a tensor, its scale and its zero point. */
 WNNOperand onnx_dequantise(struct onnx_node *node, size_t first, int64_t axis);
 WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, int64_t axis,
 			 int type);
-WNNOperand onnx_centred(struct onnx_node *node, size_t input, size_t zero, int64_t axis);
 int onnx_range(struct onnx_node *node, WNNOperand x, WNNOperand *scale, WNNOperand *zero,
 	       WNNOperand *integers);
 int onnx_op_dequantize(struct onnx_node *node);
