@@ -84,6 +84,10 @@ def default_cases():
         yield ("RoiAlign", {"x": floats(2, 3, 8, 8), "r": regions, "b": ints(1, 0, 1)}, 1, ["b"],
                {"domain": "", "mode": mode, "coordinate_transformation_mode": place,
                 "output_height": 2, "output_width": 3, "sampling_ratio": 2, "spatial_scale": 0.8})
+    for padding in ("border", "reflection", "zeros"):
+        grid = (1.6 * floats(2, 4, 3, 2)).astype(numpy.float32)
+        yield ("GridSample", {"x": floats(2, 2, 3, 4), "g": grid}, 1, [],
+               {"domain": "", "mode": "bicubic", "padding_mode": padding})
     for size in (1, 3, 4):
         yield "Det", {"x": floats(2, size, size)}, 1, [], {"domain": ""}
     yield ("Col2Im", {"x": floats(2, 12, 6), "i": ints(6, 7), "b": ints(2, 3)}, 1, ["i", "b"],

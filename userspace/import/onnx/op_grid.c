@@ -83,7 +83,8 @@ static WNNOperand position(struct onnx_node *node, const struct onnx_grid *g, WN
 			 x_linear(node, x, size / 2, (size - 1) / 2);
 	if (g->reach == 1)
 		x = x_round(node, x);
-	return fold(node, g, x, g->image.dim[2 + d]);
+	/* Of cubic samples each element is folded by itself, as in the frameworks that made them. */
+	return g->reach == 4 ? x : fold(node, g, x, g->image.dim[2 + d]);
 }
 
 /* The weight of the element at @offset, of a position @rest behind element 0. */
