@@ -88,6 +88,10 @@ def default_cases():
         grid = (1.6 * floats(2, 4, 3, 2)).astype(numpy.float32)
         yield ("GridSample", {"x": floats(2, 2, 3, 4), "g": grid}, 1, [],
                {"domain": "", "mode": "bicubic", "padding_mode": padding})
+    # Rounded up in one dimension, but not where a window would begin behind the input.
+    yield ("MaxPool", {"x": floats(1, 2, 8, 7)}, 1, [],
+           {"domain": "", "kernel_shape": [3, 3], "strides": [3, 3], "ceil_mode": 1,
+            "pads": [1, 0, 1, 0]})
     for size in (1, 3, 4):
         yield "Det", {"x": floats(2, size, size)}, 1, [], {"domain": ""}
     yield ("Col2Im", {"x": floats(2, 12, 6), "i": ints(6, 7), "b": ints(2, 3)}, 1, ["i", "b"],

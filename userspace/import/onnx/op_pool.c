@@ -157,9 +157,24 @@ static double lowest(int type)
 	}
 }
 
+/* WebNN rounds sizes down or up, all of them; ONNX leaves out windows that begin behind the input. */
+static bool rounds_alike(const struct onnx_window *w)
+{
+	bool down = true, up = true;
+
+	for (uint32_t i = 0; i < w->rank; i++) {
+		int64_t rest = w->in[i] + w->begin[i] + w->end[i] -
+			       ((w->kernel[i] - 1) * w->dilation[i] + 1);
+
+		down = down && w->out[i] == rest / w->stride[i] + 1;
+		up = up && w->out[i] == (rest + w->stride[i] - 1) / w->stride[i] + 1;
+	}
+	return down || up;
+}
+
 static WNNOperand extreme(struct onnx_node *node, WNNOperand x, const struct onnx_window *w)
 {
-	if (w->rank == 2)
+	if (w->rank == 2 && rounds_alike(w))
 		return padded2d(node, x, P_MAX, w);
 	x = pad_exactly(node, x, w, lowest(onnx_in_type(node, 0)));
 	return pool_each(node, x, P_MAX, w);
