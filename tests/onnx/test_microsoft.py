@@ -92,6 +92,9 @@ def default_cases():
     yield ("MaxPool", {"x": floats(1, 2, 8, 7)}, 1, [],
            {"domain": "", "kernel_shape": [3, 3], "strides": [3, 3], "ceil_mode": 1,
             "pads": [1, 0, 1, 0]})
+    yield ("Resize", {"x": floats(1, 2, 3, 4), "r": None, "s": None, "z": ints(1, 2, 3, 1)}, 1,
+           ["z"], {"domain": "", "mode": "cubic",
+                   "coordinate_transformation_mode": "pytorch_half_pixel"})
     for size in (1, 3, 4):
         yield "Det", {"x": floats(2, size, size)}, 1, [], {"domain": ""}
     yield ("Col2Im", {"x": floats(2, 12, 6), "i": ints(6, 7), "b": ints(2, 3)}, 1, ["i", "b"],

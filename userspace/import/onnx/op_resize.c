@@ -197,7 +197,7 @@ static double position(const struct line *line, int64_t at)
 		       (width == 1 ? (line->end - line->begin) * (in - 1) / 2 :
 				     x * (line->end - line->begin) * (in - 1) / (width - 1));
 	case PYTORCH_HALF_PIXEL:
-		return width == 1 ? -0.5 : (x + 0.5) / line->scale - 0.5;
+		return width == 1 ? 0 : (x + 0.5) / line->scale - 0.5;
 	case HALF_PIXEL_SYMMETRIC:
 		return in / 2 * (1 - (double)line->out / width) + (x + 0.5) / line->scale - 0.5;
 	default:
