@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Quantised models against ONNX Runtime: test_quantised.py WEBNN_RUN.
+
+ONNX Runtime's own tool quantises a network that is made here, and those of ../shared/models, of signed and unsigned
+integers, with one scale for a tensor or for each channel. Of each output at least 99.9 % of the elements are within
+one quantum of what ONNX Runtime computes from the same file, node by node: what it fuses itself, such as a softmax of
+integers, rounds differently. The largest element is the same.
+"""
+import contextlib
+import os
+import pathlib
+import unittest
+
+import numpy as np
+from common import ToolTest, convolution
+import onnx
+# Refuses to be loaded after ONNX Runtime, whose operators it then finds twice.
+import onnx.reference.op_run  # noqa: F401
+import onnx.version_converter
+from onnx import numpy_helper
+
+
+@contextlib.contextmanager
+def quiet():
+    """The libraries complain of each other, of old files, and of files without shapes."""
+    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)
+
+
+with quiet():
+    import onnxruntime
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+MODELS = pathlib.Path(__file__).resolve().parents[3] / "shared/models/onnx"
+SHARED = ("mnist.onnx", "super_resolution_core_op18.onnx", "ultraface_version-RFB-320.onnx")
+KINDS = (("signed", False, QuantType.QInt8), ("unsigned by channel", True, QuantType.QUInt8))
+
+
+def session(path):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def prepared(path, folder):
+    """An operator set that knows scales of channels, and a name for each node."""
+    model = onnx.load(path)
+    if model.opset_import[0].version < 13:
+        model = onnx.version_converter.convert_version(model, 13)
+    for index, node in enumerate(model.graph.node):
+        node.name = f"node{index}"
+    onnx.save(model, folder / "prepared.onnx")
+    return folder / "prepared.onnx"
+
+
+class Pictures(CalibrationDataReader):
+    """Noise of another seed each time."""
+
+    def __init__(self, path):
+        self.inputs = [(i.name, i.shape) for i in session(path).get_inputs()]
+        self.seed = 0
+
+    def get_next(self):
+        self.seed += 1
+        return self.make(self.seed) if self.seed < 4 else None
+
+    def make(self, seed):
+        random = np.random.default_rng(seed)
+        return {name: random.random(shape, dtype=np.float32) for name, shape in self.inputs}
+
+
+def quanta(model):
+    """The scale of each output: that of the dequantisation before it, behind which at most elements move."""
+    constants = {c.name: numpy_helper.to_array(c) for c in model.graph.initializer}
+    makers = {name: node for node in model.graph.node for name in node.output}
+    scales = {}
+    for output in model.graph.output:
+        node = makers[output.name]
+        while node.op_type != "DequantizeLinear":
+            node = makers[node.input[0]]
+        scales[output.name] = float(constants[node.input[1]])
+    return scales
+
+
+class Quantised(ToolTest):
+    def check(self, source):
+        path = prepared(source, self.folder)
+        pictures = Pictures(path)
+        for name, channels, activations in KINDS:
+            quantised = self.folder / "quantised.onnx"
+            with quiet():
+                quantize_static(path, quantised, Pictures(path), quant_format=QuantFormat.QDQ,
+                                per_channel=channels, activation_type=activations,
+                                weight_type=QuantType.QInt8)
+                right = session(quantised)
+            picture = pictures.make(99)
+            arguments = []
+            for key, value in picture.items():
+                np.save(self.folder / "input.npy", value)
+                arguments += ["--input", f"{key}={self.folder / 'input.npy'}"]
+            expected = dict(zip((o.name for o in right.get_outputs()), right.run(None, picture)))
+            for device in ("cpu", "sim"):
+                with self.subTest(model=source.stem, integers=name, device=device):
+                    self.tool("run", "--device", device, *arguments, "--output-dir", self.folder,
+                              quantised)
+                    self.compare(onnx.load(quantised), expected)
+
+    def compare(self, model, expected):
+        for name, quantum in quanta(model).items():
+            got = np.load(self.folder / f"{name}.npy")
+            apart = np.round(np.abs(got - expected[name]) / quantum)
+            self.assertGreaterEqual((apart <= 1).mean(), 0.999, f"{name}: {apart.max()} quanta")
+            if got.size <= 1000:
+                self.assertEqual(got.argmax(), expected[name].argmax())
+
+    def test_made(self):
+        self.check(convolution(self.folder))
+
+    def test_shared(self):
+        if not MODELS.is_dir():
+            self.skipTest(f"{MODELS} is not there")
+        for name in SHARED:
+            self.check(MODELS / name)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["test_quantised.py"], verbosity=2)
