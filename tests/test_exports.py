@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The library exports exactly the functions of webnn.map: test_exports.py LIBRARY."""
+"""A library exports exactly what its interface declares: test_exports.py LIBRARY FILE…
+
+A file is a header, whose functions are meant, or the version script of generated headers.
+"""
 import pathlib
 import re
 import subprocess
 import sys
 
-MAP = pathlib.Path(__file__).resolve().parents[2] / "userspace" / "webnn.map"
+GLOBAL = re.compile(r"^\t(\w+);$", re.MULTILINE)
+DECLARED = re.compile(r"^(?:WNN_EXPORT )?(?!static|typedef)[a-zA-Z][\w *]*?\b(\w+)\([^;{]*\);", re.MULTILINE)
 
 
 def main():
-    wanted = set(re.findall(r"^\t(wnn\w+);$", MAP.read_text(encoding="utf-8"), re.M))
+    wanted = set()
+    for path in map(pathlib.Path, sys.argv[2:]):
+        wanted |= set((GLOBAL if path.suffix == ".map" else DECLARED).findall(path.read_text("utf-8")))
     listing = subprocess.run(["nm", "--dynamic", "--defined-only", sys.argv[1]], check=True,
                              text=True, stdout=subprocess.PIPE).stdout
     symbols = (line.split() for line in listing.splitlines())
