@@ -13,7 +13,7 @@ build_options()
 	local all=--auto-features=enabled
 
 	case $1 in
-	gcc) echo "gcc $all" ;;
+	gcc) echo "gcc $all -Dstatic=true" ;;
 	clang) echo "clang $all" ;;
 	asan) echo "gcc $all -Db_sanitize=address,undefined" ;;
 	fuzzers) echo "clang $all -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false" ;;

@@ -20,7 +20,7 @@ trap 'rm -rf -- "$work" "$outside"' EXIT
 # A path with what breaks careless quoting; an apostrophe, a space, a dollar, two kinds of brackets.
 copy="$work/a b'c \$d [e] (f)/checkout"
 mkdir -p "$copy/build" "$copy/../shared"
-cp -a "$top/npu" "$top/scripts" "$copy/"
+cp -a "$top/npu" "$top/scripts" "$top/meson_options.txt" "$copy/"
 echo beside >"$copy/../shared/note"
 npu=$copy/npu
 

@@ -1,20 +1,72 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A program finds the library with pkg-config: test_install.py BUILD_FOLDER CC.
+"""Programs find the installed libraries: test_install.py BUILD_FOLDER CC [onnx] [static].
 
-Once the installed one, once that of the build folder, as the guide says.
+What meson installs is looked at in a folder that is not its place: the files, and that programs are
+compiled, linked and run against it by pkg-config and by CMake. Once also that of the build folder, as
+the guide says.
 """
 import os
 import pathlib
+import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
 PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "Documentation" / "examples" / "first.c"
-BUILD = None
-CC = None
+BUILD = pathlib.Path(sys.argv[1])
+CC = shlex.split(sys.argv[2])
+WITH = sys.argv[3:]
+
+# Both libraries are used, on a model without anything in it.
+ONNX = """\
+#include <stdio.h>
+#include <webnn/onnx.h>
+
+int main(void)
+{
+	WNNError error = WNN_ERROR_INIT;
+	WNNOnnxModel model;
+
+	wnnInstanceRelease(wnnCreateInstance(NULL));
+	if (wnnOnnxLoadMemory("", 0, NULL, &model) == WNNStatus_Success)
+		return 1;
+	wnnOnnxGetLastError(&error);
+	return !error.message.length;
+}
+"""
+# Without a job; its configuration is that of the reference machine.
+SIM = """\
+#include <drm/onpu_accel.h>
+#include <onpu/onpu_device.h>
+#include <stdio.h>
+
+int main(void)
+{
+	struct onpu_device_config config = onpu_device_config_default();
+	const char *error = "";
+	struct onpu_machine *machine = onpu_machine_create(&config.sim, &error);
+
+	printf("%u %d\\n", config.sim.sram_bytes, onpu_machine_sram(machine) != NULL);
+	onpu_machine_destroy(machine);
+	return 0;
+}
+"""
+CMAKE = """\
+cmake_minimum_required(VERSION 3.16)
+project(test C)
+find_package(webnn-npu @VERSION@ @WORDS@)
+if(NOT webnn-npu_FOUND)
+	message(FATAL_ERROR "not found")
+endif()
+function(program name file)
+	add_executable(${name} ${file})
+	target_link_libraries(${name} PRIVATE ${ARGN})
+endfunction()
+"""
 
 
 def run(command, **variables):
@@ -22,35 +74,173 @@ def run(command, **variables):
                           env={**os.environ, **variables}, stdout=subprocess.PIPE).stdout
 
 
-class Install(unittest.TestCase):
+def compiles(folder, name, text, flags):
+    source = folder / f"{name}.c"
+    source.write_text(text, encoding="utf-8")
+    run([*CC, "-Wall", "-Werror", source, "-o", folder / name, *flags])
+    return folder / name
+
+
+def dynamic(path, tag):
+    """The values of a tag of an ELF file's dynamic section."""
+    lines = run(["readelf", "--dynamic", "--wide", path], LC_ALL="C").splitlines()
+    return [re.search(r"\[(.*)\]", line)[1] for line in lines if f"({tag})" in line]
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.place.cleanup)
+        cls.root = pathlib.Path(cls.place.name) / "root"
+        run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", cls.root])
+        config = list(cls.root.rglob("webnn-npu.pc"))
+        assert len(config) == 1, config
+        cls.libdir = config[0].parents[1]
+        cls.prefix = next(cls.root.rglob("include")).parent
+        cls.variables = {"PKG_CONFIG_SYSROOT_DIR": str(cls.root),
+                         "PKG_CONFIG_PATH": str(config[0].parent)}
+
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
 
-    def build_and_run(self, libraries, **variables):
-        program = pathlib.Path(self.folder.name) / "first"
-        flags = run(["pkg-config", "--cflags", "--libs", "webnn-npu"], **variables)
-        run([*CC, "-Wall", "-Werror", PROGRAM, "-o", program, *shlex.split(flags),
-             *(f"-Wl,-rpath-link,{path}" for path in libraries)])
-        output = run([program], LD_LIBRARY_PATH=":".join(map(str, libraries)), WEBNN_DEVICE="cpu")
-        self.assertEqual(output, "15 0\n")
+    def flags(self, *words):
+        return shlex.split(run(["pkg-config", "--cflags", "--libs", *words], **self.variables))
 
-    def test_installed(self):
-        root = pathlib.Path(self.folder.name) / "root"
-        run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", root])
-        config = list(root.rglob("webnn-npu.pc"))
-        self.assertEqual(len(config), 1)
-        headers = sorted(path.name for path in root.rglob("include/webnn/*"))
-        self.assertEqual(headers, ["onnx.h", "webnn.h", "webnn.hpp", "webnn_compat.h", "webnn_npu.h"])
-        self.build_and_run([config[0].parents[1]], PKG_CONFIG_SYSROOT_DIR=str(root),
-                           PKG_CONFIG_LIBDIR=str(config[0].parent))
+    def installed(self, pattern):
+        return sorted(path.name for path in self.prefix.glob(pattern))
 
-    def test_in_the_build_folder(self):
-        self.build_and_run([BUILD / "userspace", BUILD / "emulator"],
-                           PKG_CONFIG_PATH=str(BUILD / "meson-uninstalled"))
+    def run_here(self, program):
+        return run([program], LD_LIBRARY_PATH=str(self.libdir), WEBNN_DEVICE="cpu")
+
+    def test_files(self):
+        onnx = ["onnx.h"] if "onnx" in WITH else []
+        self.assertEqual(self.installed("include/webnn/*"),
+                         [*onnx, "webnn.h", "webnn.hpp", "webnn_compat.h", "webnn_npu.h"])
+        self.assertEqual(self.installed("include/onpu/*"), ["onpu_device.h", "onpu_sim.h", "registers.h"])
+        self.assertEqual(self.installed("include/drm/*"), ["onpu_accel.h"])
+        self.assertEqual(self.installed("share/licenses/onpu/*"), ["GPL-2.0-only.txt", "MIT.txt"])
+        archives = [f"libwebnn-{name}.a" for name in ("npu", *WITH[:1]) if "static" in WITH]
+        self.assertEqual(sorted(path.name for path in self.libdir.glob("*.a")), archives)
+
+    def test_programs(self):
+        """Each has a man page, and runs from where it is; nothing has a path of the build."""
+        programs = self.installed("bin/*")
+        self.assertLessEqual({"onpu-emu", "onpu-isa", "wnn-conformance"}, set(programs))
+        self.assertEqual(self.installed("share/man/man1/*"), [f"{name}.1" for name in programs])
+        for name in programs:
+            path = self.prefix / "bin" / name
+            self.assertIn(name, run([path, "--help"], LD_LIBRARY_PATH=str(self.libdir)))
+            self.assertEqual(dynamic(path, "RUNPATH") + dynamic(path, "RPATH"), [])
+        for path in self.libdir.glob("*.so"):
+            self.assertEqual(dynamic(path, "RUNPATH") + dynamic(path, "RPATH"), [])
+            self.assertEqual(dynamic(path, "SONAME"), [path.name + ".1"])
+
+    def test_man_pages_have_all_options(self):
+        """Those of webnn-run, whose commands have their own, are looked at in tests/tools."""
+        for name in set(self.installed("bin/*")) - {"webnn-run"}:
+            told = run([self.prefix / "bin" / name, "--help"], LD_LIBRARY_PATH=str(self.libdir))
+            known = set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", told, re.M))
+            page = (self.prefix / f"share/man/man1/{name}.1").read_text("utf-8").replace("\\-", "-")
+            listed = set(re.findall(r"^\.BR? (?:-\w \", \" )?(--[a-z-]+)", page, re.M))
+            self.assertEqual(listed, known - {"--help", "--usage", "--version"}, name)
+            self.assertTrue(listed, name)
+
+    @unittest.skipUnless(shutil.which("bash") and "onnx" in WITH, "webnn-run was not built")
+    def test_completion(self):
+        file = self.prefix / "share/bash-completion/completions/webnn-run"
+        self.assertIn("webnn-run", run(["bash", "-c", '. "$0" && complete -p webnn-run', file]))
+
+    def test_pkg_config(self):
+        flags = self.flags("webnn-npu")
+        self.assertFalse([word for word in flags if "rpath" in word or "onpu" in word], flags)
+        program = compiles(self.folder, "first", PROGRAM.read_text("utf-8"), flags)
+        self.assertEqual(self.run_here(program), "15 0\n")
+        self.assertEqual([name for name in dynamic(program, "NEEDED") if "libc." not in name],
+                         ["libwebnn-npu.so.1"])
+
+    def test_pkg_config_of_the_model(self):
+        drm = shlex.split(run(["pkg-config", "--cflags", "libdrm"]))
+        program = compiles(self.folder, "sim", SIM, [*self.flags("onpu-sim"), *drm])
+        self.assertEqual(self.run_here(program), "4194304 1\n")
+
+    @unittest.skipUnless("onnx" in WITH, "libwebnn-onnx was not built")
+    def test_pkg_config_of_the_importer(self):
+        self.run_here(compiles(self.folder, "onnx", ONNX, self.flags("webnn-onnx")))
+
+    @unittest.skipUnless("static" in WITH, "there are no archives")
+    def test_static(self):
+        name = "webnn-onnx" if "onnx" in WITH else "webnn-npu"
+        # What Debian's OpenBLAS is made of when it is an archive, too; the shared one has it.
+        flags = [re.sub(r"^-l(webnn-.*)", r"-l:lib\1.a", word) for word in self.flags("--static", name)
+                 if word != "-lgfortran"]
+        for text in [PROGRAM.read_text("utf-8"), *([ONNX] if "onnx" in WITH else [])]:
+            program = compiles(self.folder, "static", text, flags)
+            run([program], WEBNN_DEVICE="cpu")
+            self.assertNotIn("webnn", " ".join(dynamic(program, "NEEDED")))
+
+    def exposed(self, archive):
+        lines = run(["nm", "--defined-only", self.libdir / archive]).splitlines()
+        return {line.split()[-1] for line in lines if re.match(r"\w+ [A-Z] ", line)}
+
+    @unittest.skipUnless("static" in WITH, "there are no archives")
+    def test_archives_show_what_libraries_do(self):
+        for archive in self.libdir.glob("*.a"):
+            lines = run(["nm", "--dynamic", "--defined-only", archive.with_suffix(".so")]).splitlines()
+            shared = {line.split()[-1].split("@")[0] for line in lines if " A " not in line}
+            self.assertEqual(self.exposed(archive.name), shared)
+
+    def cmake(self, version, words, text=""):
+        (self.folder / "CMakeLists.txt").write_text(
+            CMAKE.replace("@VERSION@", version).replace("@WORDS@", words) + text, encoding="utf-8")
+        (self.folder / "onnx.c").write_text(ONNX, encoding="utf-8")
+        return subprocess.run(["cmake", "-S", self.folder, "-B", self.folder / "build", "-G", "Ninja",
+                               f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_C_COMPILER={CC[-1]}"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+
+    @unittest.skipUnless(shutil.which("cmake"), "there is no CMake")
+    def test_cmake(self):
+        components = " ".join(WITH)
+        text = f'program(first "{PROGRAM}" webnn-npu::webnn-npu)\n'
+        programs = {"first": "15 0\n"}
+        if "onnx" in WITH:
+            text += "program(onnx onnx.c webnn-npu::webnn-onnx)\n"
+            programs["onnx"] = ""
+        if "static" in WITH:
+            text += f'program(alone "{PROGRAM}" webnn-npu::webnn-npu-static)\n'
+            programs["alone"] = "15 0\n"
+        if components == "onnx static":
+            text += "program(onnx_alone onnx.c webnn-npu::webnn-onnx-static)\n"
+            programs["onnx_alone"] = ""
+        done = self.cmake("1.0", f"REQUIRED COMPONENTS {components}" if components else "", text)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        run(["cmake", "--build", self.folder / "build"])
+        for name, output in programs.items():
+            path = self.folder / "build" / name
+            self.assertEqual(run([path], WEBNN_DEVICE="cpu"), output)
+            self.assertEqual("libwebnn-npu.so.1" in dynamic(path, "NEEDED"), name in ("first", "onnx"))
+
+    @unittest.skipUnless(shutil.which("cmake"), "there is no CMake")
+    def test_cmake_refuses(self):
+        done = self.cmake("2.0", "REQUIRED")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("1.0.0", done.stdout)
+        done = self.cmake("1.0", "REQUIRED COMPONENTS nonsense")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("webnn-npu was installed without 'nonsense'", " ".join(done.stdout.split()))
+
+
+class InTheBuildFolder(unittest.TestCase):
+    def test_pkg_config(self):
+        with tempfile.TemporaryDirectory() as folder:
+            flags = shlex.split(run(["pkg-config", "--cflags", "--libs", "webnn-npu"],
+                                    PKG_CONFIG_PATH=str(BUILD / "meson-uninstalled")))
+            program = compiles(pathlib.Path(folder), "first", PROGRAM.read_text("utf-8"), flags)
+            self.assertEqual(run([program], LD_LIBRARY_PATH=str(BUILD / "userspace"),
+                                 WEBNN_DEVICE="cpu"), "15 0\n")
 
 
 if __name__ == "__main__":
-    BUILD = pathlib.Path(sys.argv[1])
-    CC = shlex.split(sys.argv[2])
     unittest.main(argv=sys.argv[:1])
