@@ -143,24 +143,29 @@ finish_root()
 	: >"$1/.onpu-lock"
 }
 
-# The base system in the folder $1; update_root installs the rest.
-make_root()
+# bootstrap FOLDER OPTIONS…: a Debian with apt and what the options of mmdebstrap say.
+bootstrap()
 {
 	local tmp=$1 line args=()
 
+	shift
 	while read -r line; do
 		args+=("--aptopt=$line")
 	done < <(host_apt_options)
 	# Namespaces of its own: whatever ends this early leaves neither mounts nor processes behind.
 	root_sources | setpriv --pdeathsig KILL \
 		unshare --mount --propagation private --pid --fork --kill-child --mount-proc \
-		mmdebstrap --mode=root --variant=apt --include=ca-certificates \
-		--aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' \
-		--dpkgopt=force-unsafe-io \
-		--dpkgopt='path-exclude=/usr/share/man/*' \
-		--dpkgopt='path-exclude=/usr/share/locale/*/LC_MESSAGES/*' \
-		--skip=cleanup/apt/lists "${args[@]}" "$suite" "$tmp" - || return
+		mmdebstrap --mode=root --variant=apt --aptopt='Acquire::Languages "none"' \
+		--aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io \
+		--skip=cleanup/apt/lists "${args[@]}" "$@" "$suite" "$tmp" - || return
 	finish_root "$tmp"
+}
+
+# The base system in the folder $1; update_root installs the rest.
+make_root()
+{
+	bootstrap "$1" --include=ca-certificates --dpkgopt='path-exclude=/usr/share/man/*' \
+		--dpkgopt='path-exclude=/usr/share/locale/*/LC_MESSAGES/*'
 }
 
 # versioned NAME/SUITE: the package with a version in its name that the meta-package NAME depends on.
@@ -180,20 +185,29 @@ install_packages()
 		apt-get -qy --no-install-recommends install "$@"
 }
 
-update_root()
+# install_lines LINE…: of packages.txt, those that name no suite first.
+install_lines()
 {
 	local list name from depends
+
+	mapfile -t list < <(printf '%s\n' "$@" | grep -v /)
+	install_packages "${list[@]}" || return
+	while IFS=/ read -r name from depends <&3; do
+		[ -z "$depends" ] || name=$(versioned "$name/$from") || return
+		install_packages -t "$from" "$name" || return
+	done 3< <(printf '%s\n' "$@" | grep /)
+}
+
+update_root()
+{
+	local list
 
 	# A root of before there were packages from backports.
 	grep -q "$suite-backports" "$root/etc/apt/sources.list" ||
 		root_sources >"$root/etc/apt/sources.list" || return
 	inside apt-get -q update || return
-	mapfile -t list < <(plain_packages)
-	install_packages "${list[@]}" || return
-	while IFS=/ read -r name from depends <&3; do
-		[ -z "$depends" ] || name=$(versioned "$name/$from") || return
-		install_packages -t "$from" "$name" || return
-	done 3< <(package_list | grep /)
+	mapfile -t list < <(package_list)
+	install_lines "${list[@]}"
 }
 
 recipe_stamp()
