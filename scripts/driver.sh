@@ -12,12 +12,13 @@ environment_root()
 	[ "${environment:?}" = host ] || printf '%s\n' "${root:?}"
 }
 
-# The releases that can be built for and booted, the newest of each series, the oldest series first.
+# The releases that can be built for and booted, the newest of each series, the oldest series first;
+# those of another system in $guest_system.
 kernels()
 {
 	local from dir release
 
-	from=$(environment_root)
+	from=${guest_system:-$(environment_root)}
 	for dir in "$from"/lib/modules/*/build; do
 		release=${dir%/build}
 		release=${release##*/}

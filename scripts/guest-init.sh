@@ -5,7 +5,8 @@
 # The first process of the guest. The kernel starts it on the read-only root with its own folder as
 # onpu_guest= in the environment; scripts/guest.py made that folder and reads what is sent here. In it:
 # mounts, as fstab(5) has them; links, for /dev; and the file "job", which sets user, group, node_group,
-# shares, driver, firmware, streams and the functions load_modules and run_command.
+# shares, driver, firmware, streams and the functions load_modules and run_command. Without a node_group
+# the nodes are left to udev, which the command may start.
 #
 # To start a program takes 30 ms on an emulated processor, and twice that if it is not busybox.
 
@@ -14,7 +15,7 @@ PATH=/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
 # shellcheck source=/dev/null
 . "${onpu_guest:?}/job"
-: "${user:?}" "${group:?}" "${node_group:?}" "${streams:?}" "${firmware?}" "${driver?}"
+: "${user:?}" "${group:?}" "${node_group?}" "${streams:?}" "${firmware?}" "${driver?}"
 
 # Modules take most of init's time; the other processor loads them meanwhile.
 load_modules 2>/dev/kmsg &
@@ -85,6 +86,7 @@ give_nodes()
 {
 	local node
 
+	[ -n "$node_group" ] || return 0
 	for node; do
 		[ ! -e "$node" ] || { chown "root:$node_group" "$node"; chmod 660 "$node"; }
 	done
@@ -145,7 +147,7 @@ exec 3>"${port_control:?}"
 cat /dev/kmsg >"${port_log:?}" &
 tell started
 eval "mount_shares ${shares:?}"
-watch_nodes
+[ -z "$node_group" ] || watch_nodes
 ip link set lo up
 ln -s "${port_request:?}" /run/onpu/host
 chown "$user:$group" "$port_request"

@@ -210,6 +210,10 @@ class Guest:
         # Inside the environment /run is a file system of this run only.
         self.folder = tempfile.mkdtemp(prefix="onpu-guest-",
                                        dir="/run" if os.access("/run", os.W_OK) else None)
+        # What the guest's init reads, there and as the guest sees it.
+        self.files = self.folder if args.system == "/" else \
+            tempfile.mkdtemp(prefix="onpu-guest-", dir=os.path.join(args.system, "run"))
+        self.seen = os.path.join("/", os.path.relpath(self.files, args.system))
         self.log = KernelLog(args.log, args.allow_log, args.allow_warnings)
 
     # What the guest sees
@@ -252,26 +256,26 @@ class Guest:
         """What guest-init.sh finds in its folder."""
         for name, line in (("passwd", f"onpu:x:{user}:{user}::/tmp:/bin/bash"),
                            ("group", f"onpu:x:{user}:")):
-            shutil.copy(f"/etc/{name}", self.folder)
-            with open(os.path.join(self.folder, name), "a", encoding="utf-8") as file:
+            shutil.copy(os.path.join(self.args.system, "etc", name), self.files)
+            with open(os.path.join(self.files, name), "a", encoding="utf-8") as file:
                 file.write(f"{line}\n")
-        links = os.path.join(self.folder, "links")
+        links = os.path.join(self.files, "links")
         os.mkdir(links)
         os.symlink("/proc/self/fd", os.path.join(links, "fd"))
         for number, name in enumerate(("stdin", "stdout", "stderr")):
             os.symlink(f"fd/{number}", os.path.join(links, name))
-        with open(os.path.join(self.folder, "mounts"), "w", encoding="utf-8") as file:
+        with open(os.path.join(self.files, "mounts"), "w", encoding="utf-8") as file:
             for name in ("passwd", "group"):
-                file.write(f"{self.folder}/{name} /etc/{name} none bind\n")
+                file.write(f"{self.seen}/{name} /etc/{name} none bind\n")
             file.write(SYSTEM_MOUNTS)
-        shutil.copy(os.path.join(SCRIPTS, "guest-init.sh"), os.path.join(self.folder, "init"))
-        os.chmod(os.path.join(self.folder, "init"), 0o755)
+        shutil.copy(os.path.join(SCRIPTS, "guest-init.sh"), os.path.join(self.files, "init"))
+        os.chmod(os.path.join(self.files, "init"), 0o755)
 
     def write_job(self, shares):
         """What guest-init.sh is to do, in the shell's words."""
         args = self.args
-        group = next((line.split(":")[2] for line in open("/etc/group", encoding="utf-8")
-                      if line.startswith("render:")), "0")
+        with open(os.path.join(args.system, "etc/group"), encoding="utf-8") as file:
+            group = next((line.split(":")[2] for line in file if line.startswith("render:")), "0")
         user = 0 if args.root else GUEST_USER
         run = ["/usr/bin/env", "--default-signal", "-i", *self.environment(), "sh", "-c",
                'cd -- "$0" || exit; exec "$@"', os.getcwd(), *args.command]
@@ -279,12 +283,12 @@ class Guest:
             run = ["/usr/bin/setpriv", f"--reuid={user}", f"--regid={user}", f"--groups={group}",
                    "--inh-caps=-all", *run]
         values = {
-            "user": user, "group": user, "node_group": group, "shares": shlex.join(shares),
+            "user": user, "group": user, "node_group": group if args.system == "/" else "", "shares": shlex.join(shares),
             "driver": args.driver or "", "firmware": args.firmware or "",
             "streams": " ".join(name for name in ("out", "err", "in") if name in self.ports),
         }
         self.write_files(user)
-        with open(os.path.join(self.folder, "job"), "w", encoding="utf-8",
+        with open(os.path.join(self.files, "job"), "w", encoding="utf-8",
                   errors="surrogateescape") as file:
             for name, value in values.items():
                 file.write(f"{name}={shlex.quote(str(value))}\n")
@@ -371,7 +375,7 @@ class Guest:
 
     def kernel(self):
         try:
-            return unpacked.kernel(self.args.kernel, os.path.join(BUILD, "guest"))
+            return unpacked.kernel(self.args.kernel, os.path.join(BUILD, "guest"), self.args.system)
         except (OSError, subprocess.CalledProcessError) as error:
             raise GuestError(f"cannot unpack the kernel {self.args.kernel}: {error}") from error
 
@@ -379,8 +383,8 @@ class Guest:
         args = self.args
         size = f"{args.memory}M"
         console = os.path.join(self.folder, "console")
-        append = ["rootfstype=virtiofs", "root=share-root", "ro", f"init={self.folder}/init",
-                  f"onpu_guest={self.folder}", "console=ttyS0", "loglevel=4", "panic=-1",
+        append = ["rootfstype=virtiofs", "root=share-root", "ro", f"init={self.seen}/init",
+                  f"onpu_guest={self.seen}", "console=ttyS0", "loglevel=4", "panic=-1",
                   "log_buf_len=4M", "printk.devkmsg=on", "mitigations=off", "no_timer_check",
                   "random.trust_cpu=on", "devtmpfs.mount=1", "tsc=reliable", "cryptomgr.notests",
                   # The host may be busy for longer than these are by default.
@@ -417,7 +421,7 @@ class Guest:
         shares = self.shares()
         theirs = self.open_ports()
         self.write_job(shares)
-        roots = {"share-root": self.start_share("share-root", "/", ["--readonly", "--cache=always"])}
+        roots = {"share-root": self.start_share("share-root", self.args.system, ["--readonly", "--cache=always"])}
         for number, path in enumerate(shares):
             name = f"share{number}"
             roots[name] = self.start_share(name, path, ["--cache=auto", *self.same_owner(path)])
@@ -555,7 +559,8 @@ class Guest:
         for name, tail in self.tails.items():
             self.log.append(f"messages of {name}", tail.decode(errors="replace").rstrip())
         self.log.append("serial console", self.console())
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for folder in {self.folder, self.files}:
+            shutil.rmtree(folder, ignore_errors=True)
         if self.args.gdb and os.path.exists(self.args.gdb):
             os.unlink(self.args.gdb)
 
@@ -637,6 +642,7 @@ def arguments():
     parser.add_argument("--allow-warnings", action="store_true")
     parser.add_argument("--allow-log", action="append", default=[])
     parser.add_argument("--share", action="append", default=[])
+    parser.add_argument("--system", default="/")
     parser.add_argument("--log", default=os.path.join(BUILD, "log", "guest.log"))
     parser.add_argument("--gdb")
     parser.add_argument("--qemu", default="qemu-system-x86_64")

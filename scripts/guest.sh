@@ -20,6 +20,8 @@ guest_usage()
 	  --emu-arg=ARG       an option of onpu-emu, such as --emu-arg=--sync
 	  --no-driver         with the NPU, without the driver
 	  --no-device         without an NPU
+	  --system=FOLDER     the system that is in FOLDER, in place of the root of ./npu exec, read-only as
+	                      that; without driver and udev's work
 	  --no-build          with what is built already
 	  --modprobe=MODULE   load a module of the kernel before
 	  --append=TEXT       an option on the kernel's command line
@@ -52,7 +54,7 @@ guest_options()
 {
 	local option
 
-	guest_args=() guest_kernel='' guest_driver=1 guest_device=1 guest_build=1 guest_command=()
+	guest_args=() guest_kernel='' guest_driver=1 guest_device=1 guest_build=1 guest_command=() guest_system=''
 	while [ $# -gt 0 ]; do
 		option=$1
 		case $option in
@@ -63,9 +65,9 @@ guest_options()
 		--no-device) guest_device=0 guest_driver=0 ;;
 		--no-build) guest_build=0 ;;
 		--help|-h) guest_usage; exit ;;
-		--kernel=*|--emu-arg=*|--modprobe=*|--append=*|--plugin=*|--timeout=*|--memory=*|--cpus=*|--allow-log=*|--log=*)
+		--kernel=*|--emu-arg=*|--modprobe=*|--append=*|--plugin=*|--timeout=*|--memory=*|--cpus=*|--allow-log=*|--log=*|--system=*)
 			guest_option "${option%%=*}" "${option#*=}" ;;
-		--kernel|--emu-arg|--modprobe|--append|--plugin|--timeout|--memory|--cpus|--allow-log|--log)
+		--kernel|--emu-arg|--modprobe|--append|--plugin|--timeout|--memory|--cpus|--allow-log|--log|--system)
 			[ $# -ge 2 ] || guest_wrong "$option needs a value"
 			shift
 			guest_option "$option" "$1" ;;
@@ -83,6 +85,11 @@ guest_option()
 	case $1 in
 	--kernel) guest_kernel=$2 ;;
 	--timeout|--memory|--cpus) guest_number "$1" "$2"; guest_args+=("$1=$2") ;;
+	--system)
+		[ -d "$2/boot" ] || guest_wrong "--system: there is no system in '$2'"
+		guest_system=$(realpath -- "$2")
+		guest_args+=("--system=$guest_system")
+		guest_driver=0 ;;
 	--log) guest_args+=("--log=$(realpath -m -- "$2")") ;;
 	--allow-log)
 		grep -qE -- "$2" <<<'' || [ $? -eq 1 ] || guest_wrong "--allow-log: '$2' is no regular expression"

@@ -58,9 +58,9 @@ def once(packed, target, unpack):
     return target
 
 
-def kernel(release, folder):
-    """The file that QEMU starts."""
-    return once(f"/boot/vmlinuz-{release}", os.path.join(folder, release, "vmlinux"), kernel_of)
+def kernel(release, folder, system):
+    """The file that QEMU starts, of the kernel in the folder system."""
+    return once(os.path.join(system, f"boot/vmlinuz-{release}"), os.path.join(folder, release, "vmlinux"), kernel_of)
 
 
 def module(path, folder):
