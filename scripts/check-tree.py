@@ -14,7 +14,8 @@ import sys
 MAX_LINES = 800
 
 # Formats without comments, licences, data, and templates, whose generator writes the line.
-NO_SPDX = re.compile(r"(^|/)(LICENSES|regressions|data|golden)/|\.(json|md|csv|svg|txt|h\.in)$")
+NO_SPDX = re.compile(r"(^|/)(LICENSES|regressions|data|golden)/|\.(json|md|csv|svg|txt|h\.in)$"
+                     r"|^debian/(changelog|copyright|source/format)$")
 CODE = re.compile(r"(\.(c|cc|h|hpp|S|py|sh|js|mjs)|(^|/)meson\.build|^npu)$")
 # Interfaces that are one header by design: the ioctls and the generated programming interface.
 ONE_HEADER = re.compile(r"^(uapi/drm|userspace/include)/")

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A library exports exactly what its interface declares: test_exports.py LIBRARY FILE…
 
-A file is a header, whose functions are meant, or the version script of generated headers.
+A file is a header, whose functions are meant, the version script of generated headers, or the list of
+symbols of a Debian package.
 """
 import pathlib
 import re
@@ -10,13 +11,15 @@ import subprocess
 import sys
 
 GLOBAL = re.compile(r"^\t(\w+);$", re.MULTILINE)
+LISTED = re.compile(r"^ ([a-z]\w+)@", re.MULTILINE)
 DECLARED = re.compile(r"^(?:WNN_EXPORT )?(?!static|typedef)[a-zA-Z][\w *]*?\b(\w+)\([^;{]*\);", re.MULTILINE)
 
 
 def main():
     wanted = set()
     for path in map(pathlib.Path, sys.argv[2:]):
-        wanted |= set((GLOBAL if path.suffix == ".map" else DECLARED).findall(path.read_text("utf-8")))
+        pattern = {".map": GLOBAL, ".symbols": LISTED}.get(path.suffix, DECLARED)
+        wanted |= set(pattern.findall(path.read_text("utf-8")))
     listing = subprocess.run(["nm", "--dynamic", "--defined-only", sys.argv[1]], check=True,
                              text=True, stdout=subprocess.PIPE).stdout
     symbols = (line.split() for line in listing.splitlines())

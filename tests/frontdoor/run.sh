@@ -32,6 +32,9 @@ test_usage()
 	contains "an unknown command is named" "unknown command 'nonsense'"
 	contains "an unknown command shows the usage" "usage: ./npu"
 	contains "an unknown command fails" "status 1"
+	out=$("$npu" deb all 2>&1; echo "status $?")
+	contains "deb takes no options" "deb has no options"
+	contains "deb with an option fails" "status 1"
 	out=$("$npu" exec 2>&1; echo "status $?")
 	contains "exec without a command fails" "status 1"
 	out=$("$npu" fuzz x --minutes y 2>&1; echo "status $?")
@@ -60,6 +63,7 @@ test_guest_usage()
 	guest_refuses "--timeout needs a value" --timeout
 	guest_refuses "--timeout needs a number, not '0'" --timeout 0 true
 	guest_refuses "--memory needs a number, not 'x'" --memory=x true
+	guest_refuses "--system: there is no system in '$copy'" --system "$copy" true
 	guest_refuses "'[' is no regular expression" '--allow-log=[' true
 	out=$("$npu" guest true 2>&1; echo "status $?")
 	contains "guest without a driver says so" "there is no driver"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# ./npu deb: the Debian packages of debian/ in build/deb. Sourced by npu, which sets $top. Needs lib.sh
+# and root.sh.
+
+: "${top:?}"
+
+# The source package and what the build says of itself; its sources are a copy in a folder of it.
+deb_work=$top/build/packages
+
+# The names of the checkout's files, without what git does not know of, each with a NUL.
+deb_sources()
+{
+	local file
+
+	inside git -C "$top" ls-files -co --exclude-standard -z | sort -zu | while IFS= read -r -d '' file; do
+		[ ! -e "$top/$file" ] || printf '%s\0' "$file"
+	done
+}
+
+# deb_stamp FILES: what the packages depend on, in one line. They have nothing of tests and pages.
+deb_stamp()
+{
+	{
+		tools
+		inside dpkg-query -W
+		grep -zvE '^(tests|scripts)/|\.(rst|md)$' "$1" | (cd -- "$top" && xargs -0 sha256sum --)
+	} | sha256sum
+}
+
+# make_debs FILES: FILES has the names of the sources.
+make_debs()
+{
+	local source=$deb_work/source
+
+	rm -rf -- "$source"
+	mkdir -p "$source"
+	tar -C "$top" --null -T "$1" -cf - | tar -C "$source" -xf - || return
+	inside env -C "$source" DEB_BUILD_OPTIONS=noautodbgsym dpkg-buildpackage --no-sign "-j$(nproc)" || return
+	rm -rf -- "$source" "$top/build/deb"
+	mkdir -p "$top/build/deb"
+	ln -- "$deb_work"/*.deb "$top/build/deb/"
+}
+
+# build_debs: nothing to do when the sources are those of the last packages. The lock stays taken until
+# drop_lock, so that what follows works with these.
+build_debs()
+{
+	local files=$deb_work/files stamp
+
+	mkdir -p "$deb_work"
+	take_lock "$top/build/.deb-lock" "it makes packages"
+	deb_sources >"$files"
+	stamp=$(deb_stamp "$files")
+	[ "$(cat "$deb_work/stamp" 2>/dev/null)" != "$stamp" ] || [ ! -d "$top/build/deb" ] || return 0
+	rm -f -- "$deb_work"/{stamp,*.deb,*.dsc,*.tar.*,*.changes,*.buildinfo}
+	step deb "Debian packages" make_debs "$files" || return
+	printf '%s\n' "$stamp" >"$deb_work/stamp"
+}
+
+cmd_deb()
+{
+	[ $# -eq 0 ] || wrong "deb has no options"
+	progress_to_stdout
+	ensure_environment
+	build_debs || exit
+	drop_lock
+	say "packages are in build/deb:"
+	(cd -- "$top/build/deb" && printf '  %s\n' *.deb) >&"${step_fd:?}"
+}
