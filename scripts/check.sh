@@ -3,7 +3,7 @@
 #
 # ./npu check: the stages, and the sum of what they found. A stage that fails does not end the run.
 # Sourced by npu, which sets $top, after lib.sh, root.sh, build.sh,
-# driver.sh and guest.sh.
+# driver.sh, guest.sh and check-packages.sh.
 
 : "${top:?}"
 
@@ -259,7 +259,7 @@ stage_documentation()
 
 cmd_check()
 {
-	local name stages=(lint frontdoor gcc clang driver mesa test guest sanitizers fuzz demo documentation)
+	local name stages=(lint frontdoor gcc clang driver mesa test guest packages sanitizers fuzz demo documentation)
 
 	progress_to_stdout
 	ensure_environment
@@ -289,7 +289,7 @@ report()
 	done >"$top/build/check/stages"
 	say "logs: ${log_dir:?}; tests: build/{gcc,asan}/meson-logs; $SECONDS s in all"
 	inside python3 "$top/scripts/count-tests.py" "$top/build/check/stages" \
-		"$top/build/check/frontdoor.tap" "$top"/build/check/guest/*.tap \
+		"$top"/build/check/*.tap "$top"/build/check/guest/*.tap \
 		"$top/build/gcc/meson-logs" "$top/build/asan/meson-logs"
 }
 

@@ -14,7 +14,7 @@ import re
 import sys
 import xml.etree.ElementTree as xml
 
-WITH_CASES = {f"stage {name}" for name in ("frontdoor", "test", "guest", "sanitizers")}
+WITH_CASES = {f"stage {name}" for name in ("frontdoor", "test", "guest", "packages", "sanitizers")}
 
 
 def stages(path):

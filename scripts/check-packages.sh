@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# ./npu check packages: the Debian packages are installed in a Debian that has nothing else of the
+# project, used there and in a guest, and removed. Sourced by npu, which sets $top. Needs lib.sh,
+# root.sh, driver.sh, guest.sh and deb.sh.
+
+: "${top:?}" "${suite:?}" "${deb_work:?}"
+
+# A Debian of before the packages, with what its users have: a compiler, kernels with their headers, and
+# tzdata, which apt does not remove again. What the packages depend on lies in its cache, so that only
+# making it needs the network.
+packages_base=$top/build/packages/base
+packages_root=$top/build/packages/root
+packages_lines=(gcc libc6-dev pkgconf kmod udev busybox-static tzdata)
+
+# in_system FOLDER COMMAND…: in another root than that of ./npu exec, with nothing of the checkout on
+# the path.
+in_system()
+{
+	# inside() reads it
+	# shellcheck disable=SC2034
+	local root=$1 environment=root
+
+	shift
+	inside env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+		DEBIAN_FRONTEND=noninteractive INITRD=No "$@"
+}
+
+# Raise the number when make_packages_base does something else than before.
+packages_base_stamp()
+{
+	local file
+
+	{
+		printf 'recipe 1 %s\n' "$suite" "${packages_lines[@]}"
+		package_list | grep ^linux-
+		for file in "$top"/build/deb/*.deb; do
+			inside dpkg-deb -f "$file" Package Depends
+		done
+	} | sha256sum
+}
+
+make_packages_base()
+{
+	# As above.
+	# shellcheck disable=SC2034
+	local root=$packages_base.new environment=root kernels
+
+	mapfile -t kernels < <(package_list | grep ^linux-)
+	bootstrap "$root" --include=ca-certificates || return
+	install_lines "${packages_lines[@]}" "${kernels[@]}" &&
+		in_system "$root" sh -c 'apt-get clean && apt-get -qy --no-install-recommends --download-only install "$@"' \
+			apt "$top"/build/deb/*.deb
+}
+
+# packages_part NAME COMMAND…: its TAP is counted.
+packages_part()
+{
+	local tap=$top/build/check/$1.tap
+
+	shift
+	mkdir -p "${tap%/*}"
+	"$@" | tee "$tap"
+}
+
+packages_guest()
+{
+	local release=$1
+
+	(
+		guest_prepare --no-build --root "--system=$packages_root" "--kernel=$release" \
+			"--log=${log_dir:?}/packages-$release.kernel.log" -- \
+			"$top/tests/packages/guest.sh" "$packages_work"
+		# guest_prepare sets it
+		# shellcheck disable=SC2154
+		inside "${guest_line[@]}"
+	)
+}
+
+# test_packages: what one part leaves the next needs.
+test_packages()
+{
+	local script=$top/tests/packages/root.sh release status=0
+
+	step packages-install "packages: installed, and used" packages_part packages-install \
+		in_system "$packages_root" "$script" install "$packages_work" "$top/build/deb" || status=1
+	for release in $(guest_system=$packages_root kernels | head -n "${guest_kernels:?}"); do
+		step "packages-guest-${release%%[+-]*}" "packages: guest ${release%%[+-]*}" \
+			packages_part "packages-guest-$release" packages_guest "$release" || status=1
+	done
+	step packages-purge "packages: purged" packages_part packages-purge \
+		in_system "$packages_root" "$script" purge "$packages_work" || status=1
+	return "$status"
+}
+
+stage_packages()
+{
+	local packages_work=$top/build/packages/work stamp
+
+	if [ "$(id -u)" -ne 0 ]; then
+		say "  packages: skipped, only root can install them"
+		return 77
+	fi
+	needs_build packages || return
+	build_debs || return
+	step packages-lintian "lintian" inside lintian --allow-root --display-info --fail-on error,warning,info \
+		"$deb_work"/*.changes || return
+	stamp=$(packages_base_stamp)
+	if [ "$(cat "$packages_base/.onpu-packages" 2>/dev/null)" != "$stamp" ]; then
+		install_host_tools
+		rm -rf --one-file-system -- "$packages_base" "$packages_base.new"
+		step packages-base "packages: a Debian for them" make_packages_base || return
+		printf '%s\n' "$stamp" >"$packages_base.new/.onpu-packages"
+		mv -T -- "$packages_base.new" "$packages_base"
+	fi
+	rm -rf --one-file-system -- "$packages_root" "$packages_work"
+	mkdir -p "$packages_work"
+	step packages-model "packages: a model" inside python3 "$top/tests/packages/make_model.py" "$packages_work" &&
+		cp -a --reflink=auto -- "$packages_base" "$packages_root" || return
+	test_packages
+}

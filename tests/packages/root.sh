@@ -1,0 +1,142 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Tests of the Debian packages, as root in a Debian where they were not installed, as TAP:
+#   root.sh install WORK DEBS     installs the packages in the folder DEBS, and uses them
+#   root.sh purge WORK            removes them; needs what install left in the folder WORK
+# WORK has what make_model.py makes. ./npu check packages runs this.
+
+# The status of a condition is what ok() is given.
+# shellcheck disable=SC2319
+set -uo pipefail
+
+part=$1 work=$2 debs=${3:-}
+here=$(cd -- "$(dirname -- "$0")" && pwd -P)
+top=${here%/tests/*}
+# shellcheck source=tests/tap.sh
+. "$here/../tap.sh"
+
+libraries=(libwebnn-npu1 libwebnn-onnx1 libwebnn-npu-dev libonpu-sim1 libonpu-sim-dev webnn-npu-tools)
+others=(onpu-emu onpu-firmware onpu-dkms)
+
+# try NAME COMMAND…: the command succeeds; what it says goes to standard error.
+try()
+{
+	local name=$1
+
+	shift
+	"$@" >&2
+	ok $? "$name"
+}
+
+# install_debs PACKAGE…: and nothing that these do not depend on
+install_debs()
+{
+	local name files=()
+
+	for name; do
+		files+=("$debs/${name}"_*.deb)
+	done
+	apt-get -qy --no-install-recommends install "${files[@]}"
+}
+
+# All files but those of the host, and what the system keeps of past events. DKMS keeps its key, with which
+# it signs the modules of all packages.
+all_files()
+{
+	find / \( -path "$top" -o -path "${top%/*}/shared" -o -path '/var/lib/dkms/mok.*' -o -path /proc \
+		-o -path /sys -o -path /dev -o -path /run -o -path /tmp \
+		-o -path /var/lib/dpkg -o -path /var/lib/apt -o -path /var/cache -o -path /var/log \) -prune \
+		-o ! -path /var/lib/dkms -printf '%y %m %u %g %p %l\n' | LC_ALL=C sort
+}
+
+# compile FILE PACKAGE…: into /tmp/program, with the flags of pkg-config
+compile()
+{
+	local file=$1 flags
+
+	shift
+	flags=$(pkg-config --cflags --libs "$@") || return
+	# Several words.
+	# shellcheck disable=SC2086
+	gcc -Wall -Werror "$file" -o /tmp/onpu-packages-program $flags
+}
+
+# has_module KERNEL: DKMS has built and signed the module for it, and modprobe finds it.
+has_module()
+{
+	dkms status -m onpu -k "$1" | grep -q ': installed' &&
+		[ -n "$(modinfo -k "$1" -F signer onpu)" ] &&
+		modprobe -S "$1" -n "$(modinfo -k "$1" -F alias onpu | head -n 1)"
+}
+
+test_libraries()
+{
+	local device example=/usr/share/doc/libwebnn-npu-dev/examples/first.c
+
+	try "the libraries and the tools are installed" install_debs "${libraries[@]}"
+	try "a program is compiled with pkg-config" compile "$example" webnn-npu
+	for device in cpu sim; do
+		out=$(WEBNN_DEVICE=$device /tmp/onpu-packages-program)
+		equal "it computes on $device" "15 0"
+		try "webnn-run computes on $device what the model gives" \
+			webnn-run compare "$work/model.onnx" -d "$device" -i "$work/x.npy" --expect "$work/y.npy"
+		webnn-run compare "$work/model.onnx" -d "$device" -i "$work/x.npy" --expect "$work/wrong.npy" >&2
+		[ $? -eq 1 ]
+		ok $? "webnn-run tells on $device that a result differs"
+	done
+	rm -f /tmp/onpu-packages-program
+	webnn-run run "$work/model.onnx" -d sim --full -i "$work/x.npy" >&2
+	[ $? -eq 4 ]
+	ok $? "the model in full needs the firmware"
+	printf '#include <onpu/onpu_device.h>\n#include <drm/onpu_accel.h>\nint main(void) { return 0; }\n' >/tmp/onpu-packages.c
+	try "the headers of the device are complete" compile /tmp/onpu-packages.c onpu-sim libdrm
+	rm -f /tmp/onpu-packages*
+}
+
+test_device()
+{
+	local kernel
+
+	try "emulator, firmware and driver are installed" install_debs "${others[@]}"
+	for kernel in /lib/modules/*/build; do
+		kernel=${kernel%/build}
+		kernel=${kernel##*/}
+		try "DKMS has built and signed the driver for $kernel" has_module "$kernel"
+		out=$(modinfo -k "$kernel" -F firmware onpu)
+		[ -s "/lib/firmware/$out" ]
+		ok $? "its firmware is where $kernel looks for it"
+	done
+	try "the model in full boots the firmware and gives the same" webnn-run compare "$work/model.onnx" \
+		-d sim --full -i "$work/x.npy" --expect "$work/y.npy"
+	out=$(onpu-emu --help)
+	contains "the emulator starts" "vfio-user"
+}
+
+test_install()
+{
+	all_files >"$work/before"
+	test_libraries
+	test_device
+}
+
+test_purge()
+{
+	local name
+
+	try "all packages are purged" apt-get -qy purge "${libraries[@]}" "${others[@]}"
+	# Also what other packages recommend or suggest by chance.
+	try "and what they needed" apt-get -qy -o APT::AutoRemove::RecommendsImportant=false \
+		-o APT::AutoRemove::SuggestsImportant=false autoremove --purge
+	for name in "${libraries[@]}" "${others[@]}"; do
+		out=$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)
+		[[ $out == "" || $out == not-installed ]]
+		ok $? "dpkg has forgotten $name"
+	done
+	all_files >"$work/after"
+	out=$(diff "$work/before" "$work/after" | head -n 40)
+	equal "nothing is left" ""
+}
+
+"test_$part"
+tap_end
