@@ -139,6 +139,8 @@ uint32_t graph_variants(enum wnn_op op);
 void graph_compose(struct graph *graph, uint64_t seed, graph_limits limits);
 /* A chain of layers as a quantised network has them: 8-bit integers between all of them. */
 void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits);
+/* A chain over large images or rows, with branches: what runs by blocks when there is little SRAM. */
+void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits);
 
 /* --- Oracle (oracle*.c) ---------------------------------------------------------------------- */
 

@@ -277,6 +277,12 @@ static enum wnn_op next_op(uint32_t *turn)
 	}
 }
 
+/* A third of the composed graphs is quantised, a sixth may be streamed. */
+static void (*compose(uint64_t number))(struct graph *, uint64_t, graph_limits)
+{
+	return number % 3 == 0 ? graph_quantised : number % 6 == 1 ? graph_streamed : graph_compose;
+}
+
 static void run_mixed(struct fuzzer *fuzzer, struct graph *graph)
 {
 	const struct options *options = &fuzzer->options;
@@ -289,8 +295,7 @@ static void run_mixed(struct fuzzer *fuzzer, struct graph *graph)
 		if (options->minutes > 0 && time(NULL) >= end)
 			break;
 		if (number % 20 < COMPOSED_OF_20 && !options->only) {
-			(number % 3 ? graph_compose : graph_quantised)(graph, seed,
-								       &fuzzer->targets[0].limits);
+			compose(number)(graph, seed, &fuzzer->targets[0].limits);
 		} else {
 			enum wnn_op op = options->only ? wnn_op_find(options->only) :
 							 next_op(&turn);

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Graphs that the compiler may stream: chains over values that are large beside the SRAM, with branches that meet
+ * again. Images go through convolutions and pools as in residual networks, rows through products, softmax and
+ * normalisations as in attention.
+ */
+#include "generate.h"
+
+#include <string.h>
+
+#define MAX_LAYERS 8
+
+static enum wnn_op choose_layer(struct generator *g, uint32_t rank)
+{
+	static const enum wnn_op images[] = {
+		WNN_OP_CONV2D,	   WNN_OP_CONV2D,
+		WNN_OP_CONV2D,	   WNN_OP_CONV2D,
+		WNN_OP_MAX_POOL2D, WNN_OP_AVERAGE_POOL2D,
+		WNN_OP_RELU,	   WNN_OP_CONCAT,
+		WNN_OP_CLAMP,	   WNN_OP_MUL,
+		WNN_OP_ADD,	   WNN_OP_ADD,
+		WNN_OP_HARD_SWISH, WNN_OP_BATCH_NORMALIZATION,
+	};
+	static const enum wnn_op rows[] = {
+		WNN_OP_MATMUL,
+		WNN_OP_MATMUL,
+		WNN_OP_MATMUL,
+		WNN_OP_SOFTMAX,
+		WNN_OP_SOFTMAX,
+		WNN_OP_LAYER_NORMALIZATION,
+		WNN_OP_LAYER_NORMALIZATION,
+		WNN_OP_ADD,
+		WNN_OP_ADD,
+		WNN_OP_MUL,
+		WNN_OP_TANH,
+		WNN_OP_GELU,
+	};
+
+	return rank == 4 ? images[rng_below(&g->rng, ARRAY_SIZE(images))] :
+			   rows[rng_below(&g->rng, ARRAY_SIZE(rows))];
+}
+
+/* An earlier result of that type and shape, the latest first; GRAPH_ABSENT: there is none. */
+static int earlier_like(const struct generator *g, int value)
+{
+	const struct graph_value *like = &g->graph->values[value];
+
+	for (int v = value; v-- > 0;) {
+		const struct graph_value *other = &g->graph->values[v];
+
+		if (other->kind != GRAPH_CONSTANT && other->type == like->type &&
+		    other->rank == like->rank &&
+		    !memcmp(other->dims, like->dims, like->rank * sizeof(*like->dims)))
+			return v;
+	}
+	return GRAPH_ABSENT;
+}
+
+/* The sum with an earlier value, in either order. */
+static int add_branch(struct generator *g, int value, int branch)
+{
+	struct graph *graph = g->graph;
+	struct graph_node *node = &graph->nodes[graph->num_nodes];
+	bool swap = rng_chance(&g->rng, 50);
+	struct wnn_error err;
+
+	memset(node, 0, sizeof(*node));
+	node->op = WNN_OP_ADD;
+	node->num_operands = 2;
+	node->num_results = 1;
+	for (uint32_t i = 0; i < GRAPH_MAX_OPERANDS; i++)
+		node->operands[i] = GRAPH_ABSENT;
+	node->operands[swap] = value;
+	node->operands[!swap] = branch;
+	node->results[0] = generator_value(g);
+	if (node->results[0] < 0 || graph_scratch_node(g->scratch, graph, node, g->values, &err))
+		return GRAPH_ABSENT;
+	graph->num_nodes++;
+	return node->results[0];
+}
+
+/* The value that the next layer takes. */
+static int draw_layer(struct generator *g, int value)
+{
+	struct graph *graph = g->graph;
+	const struct graph_value *x = &graph->values[value];
+	enum wnn_op op = choose_layer(g, x->rank);
+	int branch = op == WNN_OP_ADD ? earlier_like(g, value) : GRAPH_ABSENT;
+
+	if (branch >= 0 && rng_chance(&g->rng, 80))
+		return add_branch(g, value, branch);
+	if (!generator_fits(g, op, x) || !generator_call(g, op, value))
+		return value;
+	/* Now and then two layers take the same value. */
+	return rng_chance(&g->rng, 10) ? value : graph->nodes[graph->num_nodes - 1].results[0];
+}
+
+static void first_dims(struct generator *g, uint32_t rank, uint32_t *dims)
+{
+	if (rank == 4) {
+		dims[0] = rng_between(&g->rng, 1, 3);
+		for (uint32_t i = 1; i < rank; i++)
+			dims[i] = rng_between(&g->rng, 2, 24);
+		return;
+	}
+	for (uint32_t i = 0; i + 2 < rank; i++)
+		dims[i] = rng_between(&g->rng, 1, 4);
+	dims[rank - 2] = rng_between(&g->rng, 20, 120);
+	dims[rank - 1] = rng_between(&g->rng, 4, 60);
+}
+
+void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits)
+{
+	for (uint32_t attempt = 0;; attempt++) {
+		uint32_t dims[IR_MAX_RANK], rank, wanted;
+		WNNOperandDataType type;
+		struct generator g;
+		int value;
+
+		generator_begin(&g, graph, rng_mix(seed, attempt), true);
+		g.limits = limits;
+		g.budget = 40000;
+		rank = rng_chance(&g.rng, 60) ? 4 : rng_between(&g.rng, 2, 3);
+		type = rng_chance(&g.rng, 80) ? WNNOperandDataType_Float32 :
+						WNNOperandDataType_Float16;
+		wanted = rng_between(&g.rng, 3, MAX_LAYERS);
+		first_dims(&g, rank, dims);
+		value = generator_leaf(&g, type, rank, dims, (struct fill){ GRAPH_UNIFORM, -1, 1 });
+		for (uint32_t i = 0; value >= 0 && i < 60 && graph->num_nodes < wanted; i++)
+			value = draw_layer(&g, value);
+		if (value >= 0 && graph->num_nodes > 1) {
+			generator_finish(&g);
+			return;
+		}
+		wnn_builder_destroy(g.scratch);
+	}
+}
