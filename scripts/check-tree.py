@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Check the rules that hold for every file of the tree: check-tree.py [CHECKOUT].
 
-An SPDX line at the top (after "#!" or an XML declaration), in the one form that its language has, at most 800 lines of code, no name of a
+An SPDX line at the top (after "#!" or an XML declaration), in the one form that its language has, at most 800 lines of code and 512 KiB, no name of a
 package registry and no path of one particular machine; in the library no plain malloc().
 """
 
@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 MAX_LINES = 800
+MAX_BYTES = 512 * 1024
 
 # Formats without comments, licences, data, and templates, whose generator writes the line.
 NO_SPDX = re.compile(r"(^|/)(LICENSES|regressions|data|golden)/|\.(json|md|csv|svg|txt|h\.in)$"
@@ -85,6 +86,9 @@ def main():
     for name in files(top):
         with open(os.path.join(top, name), "rb") as file:
             content = file.read()
+        if len(content) > MAX_BYTES:
+            print(f"{name}: {len(content)} bytes: data of that size is made by the tests, and no program is committed")
+            found += 1
         if b"\0" in content[:8192]:
             continue
         for line, problem in check(name, content.decode("utf-8", "replace")):
