@@ -16,10 +16,6 @@
  * the engines. */
 #define PREEMPT_SPACING (ONPU_PREEMPT_CYCLES / 2)
 
-/* Cycles that are left for the semaphore instructions beside an instruction and before a pause. */
-#define SEMAPHORES_OF_ONE   4
-#define SEMAPHORES_OF_PAUSE 16
-
 static const struct ir_node *node_at_hand(const struct plan *plan)
 {
 	return plan->graph->nodes[plan->first + plan->report.node];
@@ -311,7 +307,7 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 			  (unsigned long long)cost);
 		return;
 	}
-	if (plan->list.since_preempt + cost + SEMAPHORES_OF_PAUSE > ONPU_PREEMPT_CYCLES ||
+	if (plan->list.since_preempt + cost + PLAN_SEMAPHORES_OF_PAUSE > ONPU_PREEMPT_CYCLES ||
 	    (plan->list.at_boundary && plan->list.since_preempt > PREEMPT_SPACING))
 		plan_preempt(plan);
 	plan->list.at_boundary = false;
@@ -321,7 +317,7 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 	if (!op)
 		return;
 	timeline_add(plan, op, ready);
-	plan->list.since_preempt += cost + SEMAPHORES_OF_ONE;
+	plan->list.since_preempt += cost + PLAN_SEMAPHORES_OF_ONE;
 	count_bytes(plan, insn);
 	if (hazards_add(plan->list.hazards, op->engine, plan->list.num_ops - 1, access, count,
 			&op->waits, after)) {

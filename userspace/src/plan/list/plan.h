@@ -145,8 +145,9 @@ struct plan_values;
 /* The instructions, in order. */
 struct plan_list {
 	struct plan_op *ops;
-	struct plan_op *emitted; /* as they were before plan_schedule() */
 	size_t num_ops, cap_ops;
+	struct plan_op *emitted; /* as they were before plan_schedule() */
+	size_t num_emitted;
 	struct plan_set views, params; /* of npu_view and plan_param */
 	struct plan_hazards *hazards;
 	struct plan_timeline timeline;
@@ -239,6 +240,9 @@ static inline uint32_t plan_sram(const struct plan *plan)
 /* What lies in these bytes of SRAM is not read any more. */
 void plan_birth(struct plan *plan, int64_t lo, int64_t hi);
 void plan_preempt(struct plan *plan);
+/* Cycles that are left for the semaphore instructions beside an instruction and before a preemption point. */
+#define PLAN_SEMAPHORES_OF_ONE	 4
+#define PLAN_SEMAPHORES_OF_PAUSE 16
 void plan_finish(struct plan *plan); /* fills in what preemption points must keep */
 /* Bytes of SRAM that an instruction reads, or writes all of; in the order for going backwards. */
 struct plan_touch {
@@ -347,7 +351,7 @@ void timeline_add(struct plan *plan, struct plan_op *op, uint64_t ready);
 /* A preemption point: all engines come to rest. */
 void timeline_drain(struct plan *plan, struct plan_op *op);
 
-/* ---- schedule.c: the order of execution; after plan_finish() */
+/* ---- schedule.c: the order of execution, and where preemption points are; after plan_finish() */
 /* Returns how long the program takes by the cost model. */
 uint64_t plan_schedule(struct plan *plan);
 /* Back to the order in which kernels emitted, which alone can be cut into jobs. */

@@ -2,179 +2,21 @@
 /*
  * The order in which engines execute. Kernels emit node after node, so that in the order of emission an
  * engine finishes a node before it begins the next: the vector unit adds the last rows of one layer
- * while the matrix unit, which could work on the first rows of the next, waits for it. Here the
- * instructions between two preemption points are put into the order of a simulation by the cost model
- * in which each engine, when it is free, takes of those that are ready the one that the busiest kind of
- * engine needs first. What must follow what comes from the bytes that they touch, slot reuse included.
+ * while the matrix unit, which could work on the first rows of the next, waits for it. Here
+ * instructions are put into the order of a simulation by the cost model in which each engine, when it is
+ * free, takes of those that are ready the one that the busiest kind of engine needs first. What must
+ * follow what comes from the bytes that they touch, slot reuse included. Preemption points are placed
+ * anew, where the engines have the least to wait for; what was loaded for later stays in SRAM.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/list/depend.h"
 #include "plan/list/plan.h"
 #include "util/array.h"
 #include "util/malloc.h"
 
-#define NONE	    UINT32_MAX
-#define SPACE_SHIFT 44 /* keys of different bases never meet */
-
-/* ---- which instructions must follow which */
-
-struct edge {
-	uint32_t from, to;
-};
-
-/* Who read some bytes since they were written; lists share their ends. */
-struct reader {
-	uint32_t op, next;
-};
-
-struct range {
-	int64_t lo, hi;
-	uint32_t writer, readers;
-};
-
-struct graph {
-	struct range *ranges; /* sorted, disjoint */
-	size_t num_ranges, cap_ranges;
-	struct reader *readers;
-	size_t num_readers, cap_readers;
-	struct edge *edges; /* sorted by `to` */
-	size_t num_edges, cap_edges;
-	uint32_t *seen; /* by instruction: the last one that has an edge from it */
-};
-
-static int add_edge(struct graph *g, uint32_t from, uint32_t to)
-{
-	if (from == NONE || from == to || g->seen[from] == to)
-		return 0;
-	if (wnn_array_reserve(&g->edges, &g->cap_edges, g->num_edges + 1, sizeof(*g->edges)))
-		return -1;
-	g->seen[from] = to;
-	g->edges[g->num_edges++] = (struct edge){ from, to };
-	return 0;
-}
-
-static size_t find(const struct graph *g, int64_t at)
-{
-	size_t lo = 0, hi = g->num_ranges;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (g->ranges[mid].hi <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-static int insert(struct graph *g, size_t at, struct range range)
-{
-	if (wnn_array_reserve(&g->ranges, &g->cap_ranges, g->num_ranges + 1, sizeof(*g->ranges)))
-		return -1;
-	memmove(g->ranges + at + 1, g->ranges + at, (g->num_ranges - at) * sizeof(range));
-	g->ranges[at] = range;
-	g->num_ranges++;
-	return 0;
-}
-
-/* Makes `at` a border between ranges. */
-static int split(struct graph *g, int64_t at)
-{
-	size_t i = find(g, at);
-	struct range upper;
-
-	if (i == g->num_ranges || g->ranges[i].lo >= at)
-		return 0;
-	upper = g->ranges[i];
-	upper.lo = at;
-	g->ranges[i].hi = at;
-	return insert(g, i + 1, upper);
-}
-
-static int follow(struct graph *g, int64_t lo, int64_t hi, bool write, uint32_t op)
-{
-	for (size_t i = find(g, lo); i < g->num_ranges && g->ranges[i].lo < hi; i++) {
-		if (add_edge(g, g->ranges[i].writer, op))
-			return -1;
-		for (uint32_t r = g->ranges[i].readers; write && r != NONE; r = g->readers[r].next)
-			if (add_edge(g, g->readers[r].op, op))
-				return -1;
-	}
-	return 0;
-}
-
-static int note_write(struct graph *g, int64_t lo, int64_t hi, uint32_t op)
-{
-	struct range fresh = { lo, hi, op, NONE };
-	size_t first = find(g, lo), last = first;
-
-	while (last < g->num_ranges && g->ranges[last].lo < hi)
-		last++;
-	if (last == first)
-		return insert(g, first, fresh);
-	g->ranges[first] = fresh;
-	memmove(g->ranges + first + 1, g->ranges + last, (g->num_ranges - last) * sizeof(fresh));
-	g->num_ranges -= last - first - 1;
-	return 0;
-}
-
-static int note_read(struct graph *g, int64_t lo, int64_t hi, uint32_t op)
-{
-	int64_t at = lo;
-
-	for (size_t i = find(g, lo); at < hi; i++) {
-		struct range gap = { at, hi, NONE, NONE };
-
-		if (i < g->num_ranges && g->ranges[i].lo < hi)
-			gap.hi = g->ranges[i].lo;
-		if (gap.hi > at && insert(g, i, gap))
-			return -1;
-		if (wnn_array_reserve(&g->readers, &g->cap_readers, g->num_readers + 1,
-				      sizeof(*g->readers)))
-			return -1;
-		g->readers[g->num_readers] = (struct reader){ op, g->ranges[i].readers };
-		g->ranges[i].readers = (uint32_t)g->num_readers++;
-		at = g->ranges[i].hi;
-	}
-	return 0;
-}
-
-static int add_accesses(struct graph *g, const struct hazard_access *access, uint32_t count,
-			uint32_t op)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		int64_t space = (int64_t)access[i].base +
-				(access[i].base == NPU_BASE_VALUE ? access[i].binding : 0);
-		int64_t lo = (space << SPACE_SHIFT) + access[i].lo;
-		int64_t hi = (space << SPACE_SHIFT) + access[i].hi;
-
-		if (split(g, lo) || split(g, hi) || follow(g, lo, hi, access[i].write, op))
-			return -1;
-	}
-	/* Reads first: a write of the same bytes by the same instruction stands for both. */
-	for (int write = 0; write < 2; write++)
-		for (uint32_t i = 0; i < count; i++) {
-			int64_t space = (int64_t)access[i].base +
-					(access[i].base == NPU_BASE_VALUE ? access[i].binding : 0);
-			int64_t lo = (space << SPACE_SHIFT) + access[i].lo;
-			int64_t hi = (space << SPACE_SHIFT) + access[i].hi;
-
-			if (access[i].write == (bool)write &&
-			    (write ? note_write(g, lo, hi, op) : note_read(g, lo, hi, op)))
-				return -1;
-		}
-	return 0;
-}
-
-static void graph_free(struct graph *g)
-{
-	wnn_free(g->ranges);
-	wnn_free(g->readers);
-	wnn_free(g->edges);
-	wnn_free(g->seen);
-}
+#define NONE UINT32_MAX
 
 /* ---- the simulation */
 
@@ -193,17 +35,20 @@ struct heap {
 };
 
 struct simulation {
-	const struct plan_op *ops; /* of the segment */
+	const struct plan_op *ops; /* of the window, without preemption points */
 	uint32_t count;
-	const struct graph *graph;
+	uint32_t *segment; /* by instruction: behind how many preemption points it was emitted */
+	struct depend_graph graph;
 	uint32_t *first, *next; /* edges by `from`: the first, and that behind each */
 	uint32_t *missing;	/* by instruction: how many it still waits for */
-	uint64_t *key;		/* urgency, and later when it ends */
+	uint64_t *key;		/* urgency */
 	struct heap ready[KINDS];
 	uint32_t *memory;
 	uint32_t running[ONPU_ENG_COUNT]; /* or NONE */
 	uint64_t end[ONPU_ENG_COUNT];
-	struct plan_op *out;
+	uint32_t *order; /* the instructions by their start */
+	uint64_t *start;
+	uint8_t *engine; /* by instruction */
 	uint32_t done;
 };
 
@@ -233,26 +78,39 @@ static uint32_t pop(struct simulation *sim, struct heap *heap)
 	return top;
 }
 
+/* The kind of engine that has most to do between each two preemption points as they were emitted. */
+static void find_busiest(const struct simulation *sim, uint32_t i, uint64_t *busy,
+			 enum kind *busiest)
+{
+	uint32_t segment = sim->segment[i];
+
+	memset(busy, 0, KINDS * sizeof(*busy));
+	for (uint32_t k = i; k < sim->count && sim->segment[k] == segment; k++)
+		busy[kind_of(sim->ops[k].engine)] += sim->ops[k].cost;
+	for (uint32_t k = i; k-- > 0 && sim->segment[k] == segment;)
+		busy[kind_of(sim->ops[k].engine)] += sim->ops[k].cost;
+	busy[KIND_DMA] /= 2;
+	*busiest = KIND_DMA;
+	for (int k = 0; k < KINDS; k++)
+		if (busy[k] > busy[*busiest])
+			*busiest = (enum kind)k;
+}
+
 /*
  * How urgent each instruction is: the number, in the order of emission, of the first one of the busiest
  * kind that depends on it; of those on which none does, all are behind.
  */
 static void set_keys(struct simulation *sim)
 {
-	uint64_t busy[KINDS] = { 0 };
 	enum kind busiest = KIND_DMA;
 
-	for (uint32_t i = 0; i < sim->count; i++)
-		busy[kind_of(sim->ops[i].engine)] += sim->ops[i].cost;
-	busy[KIND_DMA] /= 2;
-	for (int k = 0; k < KINDS; k++)
-		if (busy[k] > busy[busiest])
-			busiest = (enum kind)k;
 	for (uint32_t i = sim->count; i-- > 0;) {
-		uint64_t key = sim->count;
+		uint64_t key = sim->count, busy[KINDS];
 
+		if (i + 1 == sim->count || sim->segment[i] != sim->segment[i + 1])
+			find_busiest(sim, i, busy, &busiest);
 		for (uint32_t e = sim->first[i]; e != NONE; e = sim->next[e]) {
-			uint32_t to = sim->graph->edges[e].to;
+			uint32_t to = sim->graph.edges[e].to;
 
 			if (sim->key[to] >> 32 < key)
 				key = sim->key[to] >> 32;
@@ -266,7 +124,6 @@ static void set_keys(struct simulation *sim)
 static void start(struct simulation *sim, uint8_t engine, uint64_t now)
 {
 	struct heap *heap = &sim->ready[kind_of(engine)];
-	struct plan_op *out;
 	uint32_t op;
 
 	if (sim->running[engine] != NONE || !heap->count)
@@ -274,11 +131,9 @@ static void start(struct simulation *sim, uint8_t engine, uint64_t now)
 	op = pop(sim, heap);
 	sim->running[engine] = op;
 	sim->end[engine] = now + sim->ops[op].cost;
-	out = &sim->out[sim->done++];
-	*out = sim->ops[op];
-	out->engine = engine;
-	out->on_st = engine == ONPU_ENG_ST;
-	out->start = now;
+	sim->order[sim->done++] = op;
+	sim->start[op] = now;
+	sim->engine[op] = engine;
 }
 
 static void finish(struct simulation *sim, uint8_t engine)
@@ -287,7 +142,7 @@ static void finish(struct simulation *sim, uint8_t engine)
 
 	sim->running[engine] = NONE;
 	for (uint32_t e = sim->first[op]; e != NONE; e = sim->next[e]) {
-		uint32_t to = sim->graph->edges[e].to;
+		uint32_t to = sim->graph.edges[e].to;
 
 		if (!--sim->missing[to])
 			push(sim, &sim->ready[kind_of(sim->ops[to].engine)], to);
@@ -323,11 +178,157 @@ static uint64_t simulate(struct simulation *sim)
 	}
 }
 
-/* ---- segments */
+/* ---- preemption points */
+
+struct points {
+	uint32_t *before; /* places in the order, each before the instruction there */
+	uint64_t *live;	  /* bytes of SRAM that each must keep */
+	size_t num, cap_before, cap_live;
+};
+
+/*
+ * Cycles that engines lose by a preemption point before place `at` of the order: each waits until those
+ * that are at work have done it, at `drained`. What the matrix unit loses counts most: in few programs
+ * it has time to spare.
+ */
+static uint64_t loss_at(const struct simulation *sim, uint32_t at, uint64_t drained)
+{
+	uint64_t loss = 0;
+	uint32_t seen = 0;
+
+	for (uint32_t i = at; i < sim->count && sim->start[sim->order[i]] < drained; i++) {
+		uint32_t op = sim->order[i], engine = 1u << sim->engine[op];
+
+		if (!(seen & engine))
+			loss += (drained - sim->start[op]) *
+				(kind_of(sim->engine[op]) == KIND_MXU ? 4 : 1);
+		seen |= engine;
+	}
+	return loss;
+}
+
+/*
+ * A point at least each ONPU_PREEMPT_CYCLES of all engines together, which is often enough however they
+ * overlap; in the second half of that, where it costs least.
+ */
+static int place_points(const struct simulation *sim, struct points *points)
+{
+	uint64_t sum = 0, drained = 0, least = UINT64_MAX, rest = 0;
+	uint32_t best = 0;
+
+	for (uint32_t i = 0; i < sim->count; i++) {
+		uint32_t op = sim->order[i];
+		uint64_t cost = sim->ops[op].cost + PLAN_SEMAPHORES_OF_ONE;
+
+		if (sum && sum + cost + PLAN_SEMAPHORES_OF_PAUSE > ONPU_PREEMPT_CYCLES) {
+			if (!best) {
+				best = i;
+				rest = 0;
+			}
+			if (wnn_array_reserve(&points->before, &points->cap_before, points->num + 1,
+					      sizeof(*points->before)))
+				return -1;
+			points->before[points->num++] = best;
+			sum = rest;
+			least = UINT64_MAX;
+			best = 0;
+		}
+		if (sum > ONPU_PREEMPT_CYCLES / 2) {
+			uint64_t loss = loss_at(sim, i, drained);
+
+			if (loss <= least) {
+				least = loss;
+				best = i;
+				rest = 0;
+			}
+		}
+		sum += cost;
+		rest += cost;
+		if (sim->start[op] + sim->ops[op].cost > drained)
+			drained = sim->start[op] + sim->ops[op].cost;
+	}
+	return 0;
+}
+
+/* The times anew, with all engines at rest at each point; returns when all is done. */
+static uint64_t drain(struct simulation *sim, const struct points *points)
+{
+	uint64_t free[ONPU_ENG_COUNT] = { 0 }, last = 0, rested = 0;
+	size_t next = 0;
+
+	/* Until its turn comes, an instruction's start is when what it depends on has ended. */
+	memset(sim->start, 0, sim->count * sizeof(*sim->start));
+	for (uint32_t i = 0; i < sim->count; i++) {
+		uint32_t op = sim->order[i];
+		uint64_t begin = sim->start[op];
+
+		if (next < points->num && points->before[next] == i) {
+			rested = last;
+			next++;
+		}
+		if (begin < rested)
+			begin = rested;
+		if (begin < free[sim->engine[op]])
+			begin = free[sim->engine[op]];
+		sim->start[op] = begin;
+		free[sim->engine[op]] = begin += sim->ops[op].cost;
+		if (begin > last)
+			last = begin;
+		for (uint32_t e = sim->first[op]; e != NONE; e = sim->next[e]) {
+			uint64_t *after = &sim->start[sim->graph.edges[e].to];
+
+			if (*after < begin)
+				*after = begin;
+		}
+	}
+	return last;
+}
+
+/* What each point must keep: all that is written before it and read behind it. */
+static int find_live(const struct plan *plan, const struct simulation *sim, struct points *points,
+		     uint64_t least)
+{
+	uint32_t *place = wnn_malloc(((size_t)sim->count + 1) * sizeof(*place));
+
+	if (!place || wnn_array_reserve(&points->live, &points->cap_live, points->num + 1,
+					sizeof(*points->live))) {
+		wnn_free(place);
+		return -1;
+	}
+	for (uint32_t i = 0; i < sim->count; i++)
+		place[sim->order[i]] = i;
+	for (size_t p = 0; p < points->num; p++)
+		points->live[p] = least;
+	for (size_t e = 0; e < sim->graph.num_edges; e++) {
+		const struct depend_edge *edge = &sim->graph.edges[e];
+		const struct npu_view *dst = plan_view(plan, sim->ops[edge->from].view[0]);
+		struct hazard_access access[PLAN_MAX_ACCESSES];
+		uint32_t count;
+
+		if (!edge->data || dst->base != NPU_BASE_NONE || !points->num)
+			continue;
+		for (size_t p = 0; p < points->num; p++) {
+			if (place[edge->from] >= points->before[p] ||
+			    place[edge->to] < points->before[p])
+				continue;
+			count = plan_accesses(plan, &sim->ops[edge->from], access);
+			for (uint32_t a = 0; a < count; a++)
+				if (access[a].write && (uint64_t)access[a].hi > points->live[p])
+					points->live[p] = plan_align((uint64_t)access[a].hi);
+		}
+	}
+	wnn_free(place);
+	return 0;
+}
+
+/* ---- windows */
+
+/* Instructions that are put in order together: the time for it grows faster than their number. */
+#define WINDOW_OPS 8192
 
 static bool prepare(struct simulation *sim)
 {
-	const struct graph *g = sim->graph;
+	const struct depend_graph *g = &sim->graph;
 	uint32_t *memory;
 
 	sim->memory = memory =
@@ -354,54 +355,124 @@ static bool prepare(struct simulation *sim)
 }
 
 /* When the instructions as they are end, counted from the first one. */
-static uint64_t length_of(const struct plan_op *ops, uint32_t count)
+static uint64_t length_of(const struct plan_op *ops, size_t count)
 {
 	uint64_t begin = UINT64_MAX, end = 0;
 
-	for (uint32_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (ops[i].start < begin)
 			begin = ops[i].start;
 		if (ops[i].start + ops[i].cost > end)
 			end = ops[i].start + ops[i].cost;
 	}
-	return end - begin;
+	return count ? end - begin : 0;
 }
 
-/* Orders instructions [begin, end) anew unless that takes longer; adds how long they take. -1: no memory. */
-static int order_segment(struct plan *plan, size_t begin, size_t end, uint64_t *cycles)
+/* A list of instructions that is being made. */
+struct listing {
+	struct plan_op *ops;
+	size_t num, cap;
+};
+
+static int append(struct listing *list, const struct plan_op *ops, size_t count)
+{
+	if (wnn_array_reserve(&list->ops, &list->cap, list->num + count, sizeof(*ops)))
+		return -1;
+	memcpy(list->ops + list->num, ops, count * sizeof(*ops));
+	list->num += count;
+	return 0;
+}
+
+static int append_ordered(struct listing *list, const struct simulation *sim,
+			  const struct points *points)
+{
+	for (uint32_t i = 0, next = 0; i < sim->count; i++) {
+		struct plan_op op = sim->ops[sim->order[i]];
+		struct plan_op point = { .op = ONPU_OP_PREEMPT,
+					 .engine = ONPU_ENG_CP,
+					 .cost = 1,
+					 .node = op.node,
+					 .view = { -1, -1, -1, -1 },
+					 .param = -1 };
+
+		if (next < points->num && points->before[next] == i) {
+			point.live = (uint32_t)points->live[next++];
+			if (append(list, &point, 1))
+				return -1;
+		}
+		op.engine = sim->engine[sim->order[i]];
+		op.on_st = op.engine == ONPU_ENG_ST;
+		op.start = sim->start[sim->order[i]];
+		if (append(list, &op, 1))
+			return -1;
+	}
+	return 0;
+}
+
+static int simulate_window(struct plan *plan, struct simulation *sim)
+{
+	sim->order = wnn_malloc((size_t)sim->count * sizeof(*sim->order));
+	sim->start = wnn_malloc((size_t)sim->count * sizeof(*sim->start));
+	sim->engine = wnn_malloc(sim->count);
+	if (!sim->order || !sim->start || !sim->engine)
+		return -1;
+	if (depend_find(plan, sim->ops, sim->count, &sim->graph) || !prepare(sim))
+		return -1;
+	simulate(sim);
+	return 0;
+}
+
+/*
+ * Appends instructions [begin, end) in a new order unless that takes longer; adds how long they take.
+ * `live`: bytes of SRAM that are in use before or behind them. -1: no memory.
+ */
+static int order_window(struct plan *plan, size_t begin, size_t end, uint64_t live,
+			struct listing *list, uint64_t *cycles)
 {
 	struct plan_op *ops = plan->list.ops + begin;
-	struct graph graph = { .ranges = NULL };
-	struct simulation sim = { .ops = ops, .count = (uint32_t)(end - begin), .graph = &graph };
-	uint64_t before = sim.count ? length_of(ops, sim.count) : 0, after = before;
-	int ret = 0;
+	struct simulation sim = { .count = 0 };
+	struct points points = { .num = 0 };
+	uint64_t before = length_of(ops, end - begin), after = before;
+	struct plan_op *work = wnn_malloc((end - begin + 1) * sizeof(*work));
+	uint32_t segment = 0;
+	int ret = -1;
 
-	if (sim.count < 3) {
-		*cycles += before;
-		return 0;
+	sim.ops = work;
+	sim.segment = wnn_malloc((end - begin + 1) * sizeof(*sim.segment));
+	if (!work || !sim.segment)
+		goto out;
+	for (size_t i = 0; i < end - begin; i++) {
+		if (ops[i].op == ONPU_OP_PREEMPT) {
+			segment++;
+			continue;
+		}
+		sim.segment[sim.count] = segment;
+		work[sim.count++] = ops[i];
 	}
-	graph.seen = wnn_malloc((size_t)sim.count * sizeof(*graph.seen));
-	sim.out = wnn_malloc((size_t)sim.count * sizeof(*sim.out));
-	if (!graph.seen || !sim.out)
-		ret = -1;
-	for (uint32_t i = 0; !ret && i < sim.count; i++)
-		graph.seen[i] = NONE;
-	for (uint32_t i = 0; !ret && i < sim.count; i++) {
-		struct hazard_access access[PLAN_MAX_ACCESSES];
-
-		ret = add_accesses(&graph, access, plan_accesses(plan, &ops[i], access), i);
-	}
-	if (!ret && !prepare(&sim))
-		ret = -1;
+	ret = 0;
+	if (sim.count > 2)
+		ret = simulate_window(plan, &sim);
+	if (!ret && sim.count > 2)
+		ret = place_points(&sim, &points);
+	if (!ret && sim.count > 2)
+		after = drain(&sim, &points);
+	if (!ret && after < before)
+		ret = find_live(plan, &sim, &points, live);
 	if (!ret)
-		after = simulate(&sim);
-	if (after < before)
-		memcpy(ops, sim.out, (size_t)sim.count * sizeof(*ops));
+		ret = after < before ? append_ordered(list, &sim, &points) :
+				       append(list, ops, end - begin);
 	*cycles += after < before ? after : before;
-	graph_free(&graph);
+out:
+	depend_release(&sim.graph);
 	wnn_free(sim.memory);
 	wnn_free(sim.key);
-	wnn_free(sim.out);
+	wnn_free(sim.order);
+	wnn_free(sim.start);
+	wnn_free(sim.engine);
+	wnn_free(sim.segment);
+	wnn_free(work);
+	wnn_free(points.before);
+	wnn_free(points.live);
 	return ret;
 }
 
@@ -433,28 +504,43 @@ static int wait_anew(struct plan *plan)
 
 uint64_t plan_schedule(struct plan *plan)
 {
-	size_t begin = 0, bytes = plan->list.num_ops * sizeof(*plan->list.ops);
-	uint64_t cycles = 0;
+	size_t begin = 0, num = plan->list.num_ops;
+	struct listing list = { .ops = NULL };
+	uint64_t cycles = 0, live = 0;
 	int ret = 0;
 
-	plan->list.emitted = wnn_malloc(bytes + 1);
-	if (!plan->list.emitted) {
+	for (size_t i = 0; i <= num && !ret; i++) {
+		const struct plan_op *op = &plan->list.ops[i];
+		uint64_t live_behind = i < num ? op->live : 0;
+
+		if (i < num && (op->op != ONPU_OP_PREEMPT || i - begin < WINDOW_OPS))
+			continue;
+		ret = order_window(plan, begin, i, live > live_behind ? live : live_behind, &list,
+				   &cycles);
+		if (!ret && i < num)
+			ret = append(&list, op, 1);
+		live = live_behind;
+		begin = i + 1;
+	}
+	if (ret) {
+		wnn_free(list.ops);
 		plan_nomem(plan);
 		return 0;
 	}
-	if (bytes)
-		memcpy(plan->list.emitted, plan->list.ops, bytes);
-	for (size_t i = 0; i <= plan->list.num_ops && !ret; i++)
-		if (i == plan->list.num_ops || plan->list.ops[i].op == ONPU_OP_PREEMPT) {
-			ret = order_segment(plan, begin, i, &cycles);
-			begin = i + 1;
-		}
-	if (ret || wait_anew(plan))
+	plan->list.emitted = plan->list.ops;
+	plan->list.num_emitted = num;
+	plan->list.ops = list.ops;
+	plan->list.num_ops = list.num;
+	plan->list.cap_ops = list.cap;
+	if (wait_anew(plan))
 		plan_nomem(plan);
 	return cycles;
 }
 
 void plan_unschedule(struct plan *plan)
 {
-	memcpy(plan->list.ops, plan->list.emitted, plan->list.num_ops * sizeof(*plan->list.ops));
+	wnn_free(plan->list.ops);
+	plan->list.ops = plan->list.emitted;
+	plan->list.num_ops = plan->list.cap_ops = plan->list.num_emitted;
+	plan->list.emitted = NULL;
 }
