@@ -99,9 +99,14 @@ static void test_sums(void **state)
 		sum = random_below(2) ? add(&t, &s, node->results[0], residual, IR_RELU) :
 					add(&t, &s, residual, node->results[0], IR_UNARY_NONE);
 		addition = sum->def;
-		/* What comes in time for it may lie in a concat, too. */
-		if (random_below(2))
+		/* What comes in time for it may lie in a concat, too, or with other strides. */
+		switch (random_below(3)) {
+		case 0:
 			sum = node_concat(&t, sum, node_unary(&t, IR_ABS, in), 1);
+			break;
+		case 1:
+			sum = node_transpose(&t, sum, (const uint32_t[]){ 3, 1, 0, 2 });
+		}
 		add_output(&t, sum);
 		check_graph(&t, *state);
 		program = compile_graph(&t, *state, 3);

@@ -310,9 +310,6 @@ static void attach_all(struct plan *plan)
 		if (node->op == IR_OP_CONCAT)
 			attach_concat(plan, node);
 	}
-	for (uint32_t i = 0; i < plan->count; i++)
-		if (plan->values->joined[i] != NOT_JOINED && plan->values->joined[i] > i)
-			attach_joined(plan, i);
 	for (uint32_t i = 0; i < plan->count; i++) {
 		const struct ir_node *node = plan->graph->nodes[plan->first + i];
 
@@ -325,6 +322,10 @@ static void attach_all(struct plan *plan)
 		else if (node->op == IR_OP_EXPAND)
 			attach_expand(plan, node);
 	}
+	/* When all strides of results are known. */
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (plan->values->joined[i] != NOT_JOINED && plan->values->joined[i] > i)
+			attach_joined(plan, i);
 }
 
 /* Memory that a node has for itself; 0: none. */

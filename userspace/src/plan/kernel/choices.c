@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Tiles that were chosen before: a range is planned many times with few differences, and most of its
+ * contractions are the same as in a plan before.
+ */
+#include "plan/kernel/choices.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "util/hash.h"
+#include "util/malloc.h"
+
+#define TABLE_SIZE   1024 /* a power of two */
+#define MOST_CHOICES 512
+
+/* All that the choice depends on. Operands are last: those that are not there are not compared. */
+struct key {
+	uint64_t sram;
+	uint8_t eager, a_here, b_here, out_here, b_data, weighted;
+	uint16_t post[CONTRACT_MAX_POSTS];
+	struct contract_weights weights;
+	struct contract c;
+};
+
+struct contract_choice {
+	size_t size; /* of the key */
+	struct contract_tile tile;
+	struct key key;
+};
+
+struct contract_choices {
+	struct contract_choice *table[TABLE_SIZE]; /* open addressing */
+	uint32_t count;
+};
+
+struct contract_choices *contract_choices_create(void)
+{
+	return wnn_calloc(1, sizeof(struct contract_choices));
+}
+
+void contract_choices_destroy(struct contract_choices *choices)
+{
+	for (uint32_t i = 0; choices && i < TABLE_SIZE; i++)
+		wnn_free(choices->table[i]);
+	wnn_free(choices);
+}
+
+/* Where an operand lies does not matter, beyond what the contraction itself says of it. */
+static void forget_address(struct npu_view *view)
+{
+	view->base = NPU_BASE_NONE;
+	view->binding = 0;
+	view->window = view->window_bytes = 0;
+	view->offset = 0;
+}
+
+/* Returns how many bytes of the key are in use. */
+static size_t make_key(const struct plan *plan, const struct contract *c, struct key *key)
+{
+	size_t size = offsetof(struct contract, extra) + c->num_extras * sizeof(c->extra[0]);
+
+	memset(key, 0, sizeof(*key));
+	key->sram = plan_sram(plan);
+	key->eager = plan->eager;
+	key->a_here = c->a_here;
+	key->b_here = c->b_here;
+	key->out_here = c->out_here;
+	key->b_data = c->b_data != NULL;
+	key->weighted = c->weights != NULL;
+	for (uint32_t i = 0; i < c->num_posts; i++)
+		key->post[i] = (uint16_t)c->post[i].op;
+	if (c->weights) {
+		key->weights = *c->weights;
+		key->weights.data = key->weights.scale = NULL;
+		key->weights.zero = c->weights->zero ? (const uint8_t *)"" : NULL;
+	}
+	memcpy(&key->c, c, size);
+	forget_address(&key->c.a);
+	forget_address(&key->c.b);
+	forget_address(&key->c.out);
+	for (uint32_t i = 0; i < c->num_extras; i++)
+		forget_address(&key->c.extra[i].mem);
+	key->c.kernel = NULL;
+	key->c.b_data = NULL;
+	key->c.weights = NULL;
+	return wnn_align_up(offsetof(struct key, c) + size, 8);
+}
+
+/* The place in the table of a key: its own, or the free one where it belongs. */
+static struct contract_choice **find(struct contract_choices *choices, const struct key *key,
+				     size_t size)
+{
+	uint64_t at = wnn_hash_words(WNN_HASH_SEED, key, size);
+	struct contract_choice **place;
+
+	while (*(place = &choices->table[at++ % TABLE_SIZE]))
+		if ((*place)->size == size && !memcmp(&(*place)->key, key, size))
+			break;
+	return place;
+}
+
+bool contract_choose(const struct plan *plan, const struct contract *c, struct contract_tile *best)
+{
+	struct contract_choices *choices = plan->choices;
+	struct contract_choice **place = NULL;
+	struct key key;
+	size_t size;
+
+	if (choices) {
+		size = make_key(plan, c, &key);
+		place = find(choices, &key, size);
+		if (*place) {
+			*best = (*place)->tile;
+			return true;
+		}
+	}
+	if (!contract_search(plan, c, best))
+		return false;
+	if (!place || choices->count == MOST_CHOICES)
+		return true;
+	*place = wnn_calloc(1, sizeof(**place));
+	if (*place) {
+		(*place)->size = size;
+		(*place)->tile = *best;
+		memcpy(&(*place)->key, &key, size);
+		choices->count++;
+	}
+	return true;
+}

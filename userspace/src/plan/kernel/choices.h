@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Tiles of contractions that were chosen before, for plans of one search. */
+#ifndef WNN_PLAN_CHOICES_H
+#define WNN_PLAN_CHOICES_H
+
+#include "plan/kernel/contract.h"
+
+/* NULL without memory: then each choice is made anew. */
+struct contract_choices *contract_choices_create(void);
+void contract_choices_destroy(struct contract_choices *choices);
+
+#endif
