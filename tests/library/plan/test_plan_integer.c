@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Operators on 8-bit integers: the bits of the reference kernels, for every size of SRAM; packed weights. */
 #include "fixture.h"
+#include "nodes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -347,6 +348,56 @@ static void test_elementwise(void **state)
 	}
 }
 
+/* A convolution and the addition of another image to its result, which are one kernel. */
+static void test_residual(void **state)
+{
+	static const int acts[] = { IR_UNARY_NONE, IR_RELU, IR_HARD_SWISH };
+
+	for (int i = 0; i < 32; i++) {
+		struct conv_case s = { between(1, 2),  1,
+				       between(1, 40), between(1, 70),
+				       between(3, 16), between(3, 16),
+				       between(1, 3),  0 };
+		union ir_attrs attrs = { .binary = { .kind = IR_ADD } };
+		enum ir_layout layout;
+		struct ir_value *operand[8], *sum;
+		struct npu_program *program;
+		struct test_graph t;
+		struct ir_node *node;
+		int64_t dims[4];
+		uint32_t at;
+
+		random_seed(4700 + i);
+		layout = random_below(2) ? IR_NHWC : IR_NCHW;
+		at = random_below(2) ? 3 : 0;
+		attrs.binary.act.kind = acts[random_below(3)];
+		if (random_below(4) == 0) {
+			s.groups = between(2, 60);
+			s.in = s.out = 1;
+		}
+		graph_init(&t);
+		fill_image(layout, dims, s.n, s.in * s.groups, s.h, s.w);
+		operand[at] =
+			add_qconv(&t, &s, add_operand(&t, IR_U8, 4, dims, false), layout, 100);
+		for (uint32_t d = 0; d < 4; d++)
+			dims[d] = ir_type_dim(&operand[at]->type, d);
+		add_quantized(&t, operand + at + 1, operand[at]->type.dtype, 1, NULL);
+		add_quantized(&t, operand + 3 - at, random_bytes(), 4, dims);
+		add_quantized(&t, operand + 6, random_bytes(), 1, NULL);
+		node = add_node(&t, IR_OP_QBINARY, operand, 8, operand[7]->type.dtype, 4, dims,
+				&attrs);
+		sum = node->results[0];
+		if (random_below(2))
+			sum = node_transpose(&t, sum, (const uint32_t[]){ 3, 1, 0, 2 });
+		add_output(&t, sum);
+		check_graph(&t, *state);
+		program = compile_graph(&t, *state, 3);
+		assert_null(program->nodes[node->id].kernel);
+		npu_program_destroy(program);
+		graph_free(&t);
+	}
+}
+
 static void test_jobs(void **state)
 {
 	struct conv_case s = { 1, 40, 1, 1, 40, 40, 3, 0 };
@@ -369,6 +420,7 @@ int main(void)
 		cmocka_unit_test(test_transposed), cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_matmul),	   cmocka_unit_test(test_elementwise),
 		cmocka_unit_test(test_weights),	   cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_residual),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

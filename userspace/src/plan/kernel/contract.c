@@ -111,7 +111,9 @@ static void measure_extras(const struct contract *c, struct contract_tile *t)
 					    0 :
 					    extra_tile_bytes(extra, t->tile,
 							     plan_dtype_bytes(extra->mem.dtype));
-		t->scaled_bytes[e] = extra->scale == 1 ? 0 : extra_tile_bytes(extra, t->tile, 4);
+		t->scaled_bytes[e] = extra->scale == 1 && !extra->real_scale ?
+					     0 :
+					     extra_tile_bytes(extra, t->tile, 4);
 		t->bytes += t->extra_bytes[e] * t->extra_slots[e] + t->scaled_bytes[e];
 	}
 }
@@ -229,6 +231,10 @@ static uint64_t post_cost(const struct plan *plan, const struct contract *c,
 	for (uint32_t i = 0; i < c->num_posts; i++)
 		cost += ONPU_CYCLES_VECTOR +
 			wnn_div_up(results, plan->caps->lanes) * onpu_op_info[c->post[i].op].factor;
+	for (uint32_t e = 0; e < c->num_extras; e++)
+		if (t->scaled_bytes[e])
+			cost += ONPU_CYCLES_VECTOR +
+				wnn_div_up(t->scaled_bytes[e] / 4, plan->caps->lanes);
 	return cost + (t->direct ? 0 : ONPU_CYCLES_VECTOR + wnn_div_up(results, plan->caps->lanes));
 }
 

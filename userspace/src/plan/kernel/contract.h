@@ -20,14 +20,16 @@ enum { CB_G, CB_KH, CB_KW, CB_K, CB_N };
 
 #define CONTRACT_MAX_PHASES 1024 /* of a transposed convolution */
 #define CONTRACT_SHORT_RUN  32 /* bytes: a DMA engine takes a cycle for each run of them, or less */
-#define CONTRACT_MAX_EXTRAS 5
-#define CONTRACT_MAX_POSTS  6
+#define CONTRACT_MAX_EXTRAS 12
+#define CONTRACT_MAX_POSTS  8
 
 /* A further operand of the instructions after the contraction: bias, divisors of an average, scale. */
 struct contract_extra {
 	struct npu_view mem; /* over the result's dims, extent 1 where it repeats */
 	float scale;	     /* it is multiplied by this first (in float32) when not 1 */
-	bool here;	     /* in SRAM, used where it lies; contract_emit() finds out */
+	/* Integers are dequantised first, with these as scale and zero point (1 + their index; 0: are not). */
+	int real_scale, real_zero;
+	bool here; /* in SRAM, used where it lies; contract_emit() finds out */
 };
 
 struct contract_post {
@@ -67,6 +69,9 @@ struct contract {
 	 * and zero point (1 + their index; 0: no conversion).
 	 */
 	int real_scale, real_zero;
+	/* The type that results are rounded to before they are dequantised again, when they are. */
+	bool again;
+	uint8_t rounded_dtype;
 	struct npu_view a;     /* [g,b,h,w,k] */
 	struct npu_view b;     /* [g,kh,kw,k,n]; rank 0: none */
 	int64_t halo[2][2];    /* padding around the data, which lies in SRAM then */
@@ -95,7 +100,8 @@ struct contract_tile {
 	uint64_t a_bytes, b_bytes, acc_bytes, out_bytes;
 	uint64_t real_bytes; /* of data that became float32 */
 	uint64_t wide_bytes; /* of a filter that was dequantised; two of them */
-	uint64_t extra_bytes[CONTRACT_MAX_EXTRAS], scaled_bytes[CONTRACT_MAX_EXTRAS];
+	uint64_t extra_bytes[CONTRACT_MAX_EXTRAS];
+	uint64_t scaled_bytes[CONTRACT_MAX_EXTRAS]; /* of what is scaled or dequantised first */
 	uint32_t extra_slots[CONTRACT_MAX_EXTRAS];
 	uint64_t bytes, cycles;
 };

@@ -536,7 +536,39 @@ static struct npu_view spread(const struct npu_view *view, const int64_t *dim)
 	return out;
 }
 
-/* A further operand in SRAM; scaled first when it has a factor. */
+/* A further operand as it lies in SRAM. */
+static struct npu_view plain_operand(const struct contract_state *st, const struct event *e, int i,
+				     int64_t *dim)
+{
+	const struct contract_extra *extra = &st->c->extra[i];
+	struct npu_view view = extra_part(extra, e, dim);
+
+	if (extra->here)
+		return view;
+	return view_sram(e->extra[i], extra->mem.dtype, CD_RANK, dim, extra->mem.stride);
+}
+
+static void dequantize_operand(struct contract_state *st, const struct event *e,
+			       const struct contract_extra *extra, const struct npu_view *to,
+			       const struct npu_view *from)
+{
+	struct npu_view dst = *to, src = *from, scale, zero;
+	struct npu_view *all[4] = { &dst, &src, &scale, &zero };
+	int64_t dim[CD_RANK];
+
+	scale = plain_operand(st, e, extra->real_scale - 1, dim);
+	scale = spread(&scale, dst.dim);
+	zero = plain_operand(st, e, extra->real_zero - 1, dim);
+	zero = spread(&zero, dst.dim);
+	views_simplify(all, 4);
+	plan_emit(st->plan, &(struct plan_insn){ .op = ONPU_OP_DEQUANT,
+						 .dst = &dst,
+						 .s0 = &src,
+						 .s1 = &scale,
+						 .s2 = &zero });
+}
+
+/* A further operand in SRAM; dequantised first, or scaled when it has a factor. */
 static struct npu_view extra_operand(struct contract_state *st, const struct event *e, uint32_t i)
 {
 	const struct contract_extra *extra = &st->c->extra[i];
@@ -544,12 +576,14 @@ static struct npu_view extra_operand(struct contract_state *st, const struct eve
 	struct npu_view view, scaled;
 	int64_t dim[CD_RANK];
 
-	view = extra_part(extra, e, dim);
-	if (!extra->here)
-		view = view_sram(e->extra[i], extra->mem.dtype, CD_RANK, dim, extra->mem.stride);
-	if (extra->scale == 1)
+	view = plain_operand(st, e, (int)i, dim);
+	if (extra->scale == 1 && !extra->real_scale)
 		return spread(&view, e->dim);
 	scaled = view_sram(st->scaled[i], ONPU_DT_F32, CD_RANK, dim, extra->mem.stride);
+	if (extra->real_scale) {
+		dequantize_operand(st, e, extra, &scaled, &view);
+		return spread(&scaled, e->dim);
+	}
 	memcpy(&param.scalar.alpha, &extra->scale, sizeof(extra->scale));
 	plan_emit(st->plan,
 		  &(struct plan_insn){
@@ -562,21 +596,32 @@ static void emit_posts(struct contract_state *st, const struct event *e, struct 
 		       struct npu_view out)
 {
 	const struct contract *c = st->c;
+	struct npu_view round = out;
 	bool rounded = false;
 
+	if (c->again)
+		round.dtype = c->rounded_dtype;
 	for (uint32_t i = 0; i < c->num_posts; i++) {
 		const struct contract_post *post = &c->post[i];
-		struct npu_view src = rounded ? out : acc, dst = src, second, third;
+		struct npu_view src = rounded ? round : acc, dst = src, second, third;
 		struct npu_view *all[4] = { &dst, &src, &second, &third };
 		uint32_t operands = 2;
 
 		/* From here on the sums, which are whole numbers, are integers in the same place. */
 		if (post->op == ONPU_OP_CVT)
 			dst.dtype = acc.dtype = ONPU_DT_I32;
-		if (post->op == ONPU_OP_REQUANT || i + 1 == c->num_posts) {
-			dst = out;
+		if (post->op == ONPU_OP_REQUANT) {
+			dst = round;
 			rounded = true;
 		}
+		/* They take the place of the sums that they were rounded from. */
+		if (post->op == ONPU_OP_DEQUANT) {
+			acc.dtype = ONPU_DT_F32;
+			dst = acc;
+			rounded = false;
+		}
+		if (i + 1 == c->num_posts)
+			dst = out;
 		if (post->extra >= 0) {
 			second = extra_operand(st, e, post->extra);
 			operands = 3;

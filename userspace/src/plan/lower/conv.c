@@ -178,7 +178,7 @@ static void set_conv_geometry(struct contract *c, const struct ir_conv_attrs *at
 	}
 }
 
-/* The other operand of the addition behind it, if there is one. */
+/* The other operand of the addition behind it. */
 static void add_residual(struct plan *plan, struct contract *c, const struct ir_node *conv,
 			 const struct ir_node *add)
 {
@@ -189,6 +189,52 @@ static void add_residual(struct plan *plan, struct contract *c, const struct ir_
 
 	add_extra(c, ONPU_OP_VADD, &other, 1);
 	add_activation(c, &add->attrs.binary.act);
+}
+
+/* A scale or zero point for all elements; its index among the further operands. */
+static int scalar_extra(struct plan *plan, struct contract *c, const struct ir_value *value)
+{
+	struct npu_view v = values_view(plan, value);
+
+	v = five_dims(&v, (int64_t[]){ 1, 1, 1, 1, 1 }, (int64_t[5]){ 0 });
+	c->extra[c->num_extras] = (struct contract_extra){ .mem = v, .scale = 1 };
+	return (int)c->num_extras++;
+}
+
+static void add_quantization(struct plan *plan, struct contract *c, enum onpu_op op,
+			     struct ir_value *const *scale_and_zero)
+{
+	struct contract_post post = { .op = op };
+
+	post.extra = scalar_extra(plan, c, scale_and_zero[0]);
+	post.third = 1 + scalar_extra(plan, c, scale_and_zero[1]);
+	c->post[c->num_posts++] = post;
+}
+
+/* The same of integers: the result, rounded as it would be stored, and the other operand are dequantised. */
+static void add_integer_residual(struct plan *plan, struct contract *c, const struct ir_node *conv,
+				 const struct ir_node *add)
+{
+	struct ir_value *const *sum = &add->operands[0], *const *other = &add->operands[3];
+	const struct ir_conv_attrs *attrs = &conv->attrs.conv;
+	struct contract_extra *extra;
+	struct npu_view mem;
+
+	if (sum[0] != conv->results[0]) {
+		sum = &add->operands[3];
+		other = &add->operands[0];
+	}
+	c->again = true;
+	c->rounded_dtype = c->out.dtype;
+	c->out.dtype = plan_dtype(add->results[0]->type.dtype);
+	add_quantization(plan, c, ONPU_OP_DEQUANT, sum + 1);
+	mem = image_view(plan, other[0], attrs->layout, attrs->groups);
+	add_extra(c, ONPU_OP_VADD, &mem, 1);
+	extra = &c->extra[c->num_extras - 1];
+	extra->real_scale = 1 + scalar_extra(plan, c, other[1]);
+	extra->real_zero = 1 + scalar_extra(plan, c, other[2]);
+	add_activation(c, &add->attrs.binary.act);
+	add_quantization(plan, c, ONPU_OP_QUANT, &add->operands[6]);
 }
 
 static void set_float(struct plan *plan, struct contract *c, const struct ir_node *node)
@@ -317,7 +363,9 @@ static void emit_conv(struct plan *plan, const struct ir_node *node, const struc
 		filter = set_integer(plan, &c, node);
 	else
 		set_float(plan, &c, node);
-	if (add)
+	if (add && add->op == IR_OP_QBINARY)
+		add_integer_residual(plan, &c, node, add);
+	else if (add)
 		add_residual(plan, &c, node, add);
 	if (plan->report.failed) {
 		wnn_free(filter);

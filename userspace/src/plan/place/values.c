@@ -229,26 +229,49 @@ static void attach_expand(struct plan *plan, const struct ir_node *node)
 
 /* ---- convolutions that are computed with the addition behind them */
 
-static bool is_joining_add(const struct ir_node *add, const struct ir_value *sum)
+/* A scale and zero point for all elements. */
+static bool is_whole(struct ir_value *const *scale_and_zero)
 {
-	const struct ir_value *other;
-
-	if (add->op != IR_OP_BINARY || add->attrs.binary.kind != IR_ADD)
-		return false;
-	other = add->operands[add->operands[0] == sum];
-	return other != sum && other->type.dtype == IR_F32 &&
-	       ir_type_same_shape(&other->type, &sum->type) &&
-	       ir_type_same_shape(&sum->type, &add->results[0]->type);
+	return ir_type_elements(&scale_and_zero[0]->type) == 1 &&
+	       ir_type_elements(&scale_and_zero[1]->type) == 1;
 }
 
-/* In float32 the sum has the same bits, whether or not it was stored before the addition. */
-static bool may_join(const struct plan *plan, const struct ir_node *conv)
+/* The other operand of an addition to `sum` that the convolution before it can do, or NULL. */
+static const struct ir_value *other_addend(const struct ir_node *add, const struct ir_value *sum)
+{
+	uint32_t second = add->op == IR_OP_QBINARY ? 3 : 1;
+	const struct ir_value *other;
+
+	if ((add->op != IR_OP_BINARY && add->op != IR_OP_QBINARY) ||
+	    add->attrs.binary.kind != IR_ADD)
+		return NULL;
+	other = add->operands[add->operands[0] == sum ? second : 0];
+	if (other == sum || (add->operands[0] != sum && add->operands[second] != sum) ||
+	    !ir_type_same_shape(&other->type, &sum->type) ||
+	    !ir_type_same_shape(&sum->type, &add->results[0]->type))
+		return NULL;
+	if (add->op == IR_OP_BINARY)
+		return other->type.dtype == IR_F32 ? other : NULL;
+	return is_whole(&add->operands[1]) && is_whole(&add->operands[4]) &&
+			       is_whole(&add->operands[6]) ?
+		       other :
+		       NULL;
+}
+
+/*
+ * Whether a convolution computes the addition behind it as well, with the same bits: the sum is float32
+ * and would be stored unchanged, or integers, to which it is rounded before the addition.
+ */
+static bool may_join(const struct plan *plan, const struct ir_node *conv, const struct ir_node *add)
 {
 	const struct place *place = &plan->values->place[conv->results[0]->id];
 
-	return conv->op == IR_OP_CONV && !conv->attrs.conv.transposed &&
-	       conv->attrs.conv.act.kind == IR_UNARY_NONE &&
-	       conv->results[0]->type.dtype == IR_F32 && place->uses == 1 && !place->live_out;
+	if (place->uses != 1 || place->live_out || !other_addend(add, conv->results[0]))
+		return false;
+	if (conv->op == IR_OP_QCONV)
+		return add->op == IR_OP_QBINARY && !conv->attrs.conv.transposed;
+	return conv->op == IR_OP_CONV && add->op == IR_OP_BINARY && !conv->attrs.conv.transposed &&
+	       conv->attrs.conv.act.kind == IR_UNARY_NONE && conv->results[0]->type.dtype == IR_F32;
 }
 
 /* The operands of a node are read when another one runs. */
@@ -276,7 +299,7 @@ static void find_joined(struct plan *plan)
 			const struct ir_value *sum = add->operands[k];
 			uint32_t at = sum && sum->def ? sum->def->id - plan->first : NOT_JOINED;
 
-			if (at >= i || !may_join(plan, sum->def) || !is_joining_add(add, sum))
+			if (at >= i || !may_join(plan, sum->def, add))
 				continue;
 			joined[i] = at;
 			joined[at] = i;
