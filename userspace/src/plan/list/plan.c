@@ -16,6 +16,9 @@
  * the engines. */
 #define PREEMPT_SPACING (ONPU_PREEMPT_CYCLES / 2)
 
+/* Cycles of a transfer from which on both DMA engines take a part of it. */
+#define LONG_TRANSFER 1024
+
 static const struct ir_node *node_at_hand(const struct plan *plan)
 {
 	return plan->graph->nodes[plan->first + plan->report.node];
@@ -348,13 +351,43 @@ void plan_birth(struct plan *plan, int64_t lo, int64_t hi)
 		(struct plan_birth){ .op = plan->list.num_ops, .lo = lo, .hi = hi };
 }
 
+/* Into how many parts a transfer is cut: what waits for a long one has both engines work on it. */
+static int64_t parts_of(const struct plan *plan, const struct npu_view *dst,
+			const struct npu_view *src)
+{
+	uint64_t cost;
+
+	if (!dst->rank || plan_dtype_is_nibble(dst->dtype))
+		return 1;
+	cost = plan_cost_dma(plan->caps, dst, src);
+	if (cost <= LONG_TRANSFER)
+		return 1;
+	return cost <= ONPU_MAX_COST ? 2 : (int64_t)wnn_div_up(cost, ONPU_MAX_COST / 2);
+}
+
 void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st)
 {
+	const struct plan_insn insn = {
+		.op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src
+	};
 	struct npu_view *both[2] = { &dst, &src };
+	int64_t parts, part, unit, whole;
 
 	views_simplify(both, 2);
-	plan_emit(plan, &(struct plan_insn){
-				.op = ONPU_OP_DMA_COPY, .on_st = on_st, .dst = &dst, .s0 = &src });
+	parts = parts_of(plan, &dst, &src);
+	if (parts == 1) {
+		plan_emit(plan, &insn);
+		return;
+	}
+	whole = dst.dim[0];
+	unit = dst.rank > 1 ? 1 : PLAN_ALIGN / plan_dtype_bytes(dst.dtype);
+	part = (int64_t)wnn_div_up((uint64_t)whole, (uint64_t)(parts * unit)) * unit;
+	for (int64_t at = 0; at < whole; at += part) {
+		dst.dim[0] = src.dim[0] = whole - at < part ? whole - at : part;
+		plan_emit(plan, &insn);
+		dst.offset += part * dst.stride[0];
+		src.offset += part * src.stride[0];
+	}
 }
 
 void plan_preempt(struct plan *plan)
