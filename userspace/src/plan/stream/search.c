@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The search for the groups to stream, and for their blocks: each candidate is planned as it would run,
- * and what its simulation says decides. Nothing is packed meanwhile.
+ * and what its simulation says decides. Nothing is packed meanwhile. First each group is looked at with
+ * few nodes around it, then all that are worth it together.
  */
 #include <string.h>
 
@@ -11,13 +12,20 @@
 
 /* Planned in all candidates together, but for the first: some 30 microseconds each. */
 #define SEARCH_NODES 6000
+#define MARGIN	     2 /* nodes on either side of a group that is looked at by itself */
 
-struct search {
-	const struct plan *fresh; /* the range, not planned yet */
+/* A range that is planned, and what of it is used elsewhere. */
+struct range {
+	struct plan fresh; /* not planned yet */
 	const uint32_t *live_out;
 	uint32_t num_live_out;
+};
+
+struct search {
+	struct range all;
 	struct stream_groups groups;
-	uint64_t *apart; /* cycles of each group's nodes by themselves; 0: it was looked at */
+	uint64_t *apart;    /* cycles of each group's nodes by themselves; 0: it was looked at */
+	uint32_t *last_use; /* by value: the last node of the range that reads it, or all of them */
 	struct stream_graph best;
 	uint64_t cycles; /* of the best, or without any */
 	uint8_t eager;	 /* of the candidates */
@@ -28,9 +36,10 @@ struct search {
  * Cycles of a graph that was made for the range, or of the range itself; UINT64_MAX when it does not compile, or
  * would be cut into jobs, which run in the order of emission.
  */
-static uint64_t simulate(struct search *s, const struct stream_graph *graph, uint8_t eager)
+static uint64_t simulate(struct search *s, const struct range *range,
+			 const struct stream_graph *graph, uint8_t eager)
 {
-	struct plan plan = *s->fresh;
+	struct plan plan = range->fresh;
 	uint64_t cycles;
 
 	if (graph->graph) {
@@ -41,7 +50,8 @@ static uint64_t simulate(struct search *s, const struct stream_graph *graph, uin
 	plan.constants.dry = true;
 	plan.eager = eager;
 	s->room -= s->room < plan.count ? s->room : plan.count;
-	if (plan_places(&plan, graph->graph ? graph->live_out : s->live_out, s->num_live_out) ||
+	if (plan_places(&plan, graph->graph ? graph->live_out : range->live_out,
+			range->num_live_out) ||
 	    plan_nodes(&plan, &cycles) ||
 	    plan.list.views.num + plan.list.params.num >= plan_max_slots(&plan))
 		cycles = UINT64_MAX;
@@ -49,14 +59,113 @@ static uint64_t simulate(struct search *s, const struct stream_graph *graph, uin
 	return cycles;
 }
 
+/* ---- one group, with few nodes around it */
+
+struct part {
+	struct range range;
+	uint32_t *live_out, *nodes, *of_node;
+	uint32_t begin; /* of the range in the whole one */
+};
+
+static void part_release(struct part *part)
+{
+	wnn_free(part->live_out);
+	wnn_free(part->nodes);
+	wnn_free(part->of_node);
+}
+
+static bool part_init(const struct search *s, const struct stream_group *group, struct part *part)
+{
+	const struct plan *all = &s->all.fresh;
+	uint32_t first = group->nodes[0], last = group->nodes[group->num_nodes - 1], results = 0;
+
+	part->begin = first < MARGIN ? 0 : first - MARGIN;
+	part->range.fresh = *all;
+	part->range.fresh.first += part->begin;
+	part->range.fresh.count =
+		(last + MARGIN < all->count ? last + MARGIN + 1 : all->count) - part->begin;
+	for (uint32_t n = 0; n < part->range.fresh.count; n++)
+		results += all->graph->nodes[part->range.fresh.first + n]->num_results;
+	part->live_out = wnn_calloc(results + 1, sizeof(*part->live_out));
+	part->nodes = wnn_calloc(group->num_nodes, sizeof(*part->nodes));
+	part->of_node = wnn_calloc(part->range.fresh.count, sizeof(*part->of_node));
+	part->range.live_out = part->live_out;
+	if (!part->live_out || !part->nodes || !part->of_node)
+		return false;
+	for (uint32_t n = 0; n < part->range.fresh.count; n++) {
+		const struct ir_node *node = all->graph->nodes[part->range.fresh.first + n];
+
+		part->of_node[n] = STREAM_NO_GROUP;
+		for (uint32_t r = 0; r < node->num_results; r++)
+			if (s->last_use[node->results[r]->id] >=
+			    part->begin + part->range.fresh.count)
+				part->live_out[part->range.num_live_out++] = node->results[r]->id;
+	}
+	for (uint32_t i = 0; i < group->num_nodes; i++) {
+		part->nodes[i] = group->nodes[i] - part->begin;
+		part->of_node[part->nodes[i]] = 0;
+	}
+	return true;
+}
+
+/* Cycles of the part with the group in the blocks that it has now. */
+static uint64_t part_cycles(struct search *s, const struct part *part,
+			    const struct stream_group *group)
+{
+	struct stream_group moved = *group;
+	struct stream_groups groups = { .groups = &moved, .num = 1, .of_node = part->of_node };
+	struct stream_graph graph = { .graph = NULL };
+	uint64_t cycles = UINT64_MAX;
+
+	moved.nodes = part->nodes;
+	if (!stream_build(&part->range.fresh, &groups, part->range.live_out,
+			  part->range.num_live_out, &graph))
+		cycles = simulate(s, &part->range, &graph, s->eager);
+	stream_graph_release(&graph);
+	return cycles;
+}
+
+/* Finds the best blocks of a group, or drops it. */
+static void settle_group(struct search *s, struct stream_group *group)
+{
+	static const struct stream_graph none;
+	struct part part = { .begin = 0 };
+	uint64_t least, cycles;
+
+	group->dropped = true;
+	if (!part_init(s, group, &part)) {
+		part_release(&part);
+		return;
+	}
+	least = simulate(s, &part.range, &none, s->eager);
+	group->dropped = false;
+	cycles = part_cycles(s, &part, group);
+	for (int finer = 0; finer < 2; finer++)
+		while (s->room) {
+			struct stream_group other = *group;
+			uint64_t changed = UINT64_MAX;
+
+			if (stream_resize(&s->all.fresh, &other, finer))
+				changed = part_cycles(s, &part, &other);
+			if (changed >= cycles)
+				break;
+			*group = other;
+			cycles = changed;
+		}
+	group->dropped = cycles >= least;
+	part_release(&part);
+}
+
+/* ---- all of them */
+
 /* Plans the groups as they are; true when they are the best so far. */
 static bool try_groups(struct search *s)
 {
 	struct stream_graph graph = { .graph = NULL };
 	uint64_t cycles = UINT64_MAX;
 
-	if (!stream_build(s->fresh, &s->groups, s->live_out, s->num_live_out, &graph))
-		cycles = simulate(s, &graph, s->eager);
+	if (!stream_build(&s->all.fresh, &s->groups, s->all.live_out, s->all.num_live_out, &graph))
+		cycles = simulate(s, &s->all, &graph, s->eager);
 	if (cycles >= s->cycles) {
 		stream_graph_release(&graph);
 		return false;
@@ -68,26 +177,6 @@ static bool try_groups(struct search *s)
 	return true;
 }
 
-/* Other sizes of a group's blocks, or none, as long as that is better. */
-static void improve_group(struct search *s, struct stream_group *group)
-{
-	group->dropped = true;
-	if (try_groups(s))
-		return;
-	group->dropped = false;
-	for (int finer = 0; finer < 2; finer++)
-		while (s->room) {
-			struct stream_group kept = *group;
-
-			if (!stream_resize(s->fresh, group, finer))
-				break;
-			if (!try_groups(s)) {
-				*group = kept;
-				break;
-			}
-		}
-}
-
 /* Other eagerness for the best, which the next candidates have, too. */
 static void search_eagerness(struct search *s)
 {
@@ -96,7 +185,7 @@ static void search_eagerness(struct search *s)
 
 		if (eager == s->best.eager)
 			continue;
-		cycles = simulate(s, &s->best, eager);
+		cycles = simulate(s, &s->all, &s->best, eager);
 		if (cycles >= s->cycles)
 			continue;
 		s->best.eager = eager;
@@ -105,40 +194,100 @@ static void search_eagerness(struct search *s)
 	s->eager = s->best.eager;
 }
 
-static void search_groups(struct search *s)
+/* Looks at each group in turn, the one that takes longest first: time for this is limited. */
+static void for_each_group(struct search *s, uint64_t *cycles,
+			   void (*look)(struct search *s, struct stream_group *group))
 {
-	try_groups(s);
-	if (s->room)
-		search_eagerness(s);
-	/* The longest first: time for this is limited. */
 	for (uint32_t done = 0; done < s->groups.num && s->room; done++) {
 		uint32_t next = 0;
 
 		for (uint32_t i = 1; i < s->groups.num; i++)
-			if (s->apart[i] > s->apart[next])
+			if (cycles[i] > cycles[next])
 				next = i;
-		s->apart[next] = 0;
-		improve_group(s, &s->groups.groups[next]);
+		cycles[next] = 0;
+		look(s, &s->groups.groups[next]);
 	}
+}
+
+/* Among all others a group may be better, or better in other blocks, than by itself. */
+static void improve_group(struct search *s, struct stream_group *group)
+{
+	group->dropped = !group->dropped;
+	if (try_groups(s))
+		return;
+	group->dropped = !group->dropped;
+	if (group->dropped)
+		return;
+	for (int finer = 0; finer < 2; finer++)
+		while (s->room) {
+			struct stream_group kept = *group;
+
+			if (!stream_resize(&s->all.fresh, group, finer))
+				break;
+			if (!try_groups(s)) {
+				*group = kept;
+				break;
+			}
+		}
+}
+
+static void search_groups(struct search *s)
+{
+	uint64_t *cycles = wnn_malloc(s->groups.num * sizeof(*cycles));
+
+	for (uint32_t i = 0; i < s->groups.num; i++)
+		s->groups.groups[i].dropped = true;
+	if (cycles)
+		memcpy(cycles, s->apart, s->groups.num * sizeof(*cycles));
+	search_eagerness(s);
+	for_each_group(s, cycles, settle_group);
+	if (try_groups(s) && cycles) {
+		uint64_t before = UINT64_MAX;
+
+		while (s->room && s->cycles < before) {
+			before = s->cycles;
+			search_eagerness(s);
+			memcpy(cycles, s->apart, s->groups.num * sizeof(*cycles));
+			for_each_group(s, cycles, improve_group);
+		}
+	}
+	wnn_free(cycles);
+}
+
+static int find_last_uses(struct search *s)
+{
+	const struct plan *all = &s->all.fresh;
+
+	s->last_use = wnn_calloc(all->graph->num_values + 1, sizeof(*s->last_use));
+	if (!s->last_use)
+		return -1;
+	for (uint32_t n = 0; n < all->count; n++) {
+		const struct ir_node *node = all->graph->nodes[all->first + n];
+
+		for (uint32_t k = 0; k < node->num_operands; k++)
+			if (node->operands[k])
+				s->last_use[node->operands[k]->id] = n;
+	}
+	for (uint32_t i = 0; i < s->all.num_live_out; i++)
+		s->last_use[s->all.live_out[i]] = UINT32_MAX;
+	return 0;
 }
 
 void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t num_live_out,
 		   struct stream_graph *out)
 {
-	struct plan known = *fresh, plan;
-	struct search s = { .live_out = live_out, .num_live_out = num_live_out };
+	struct search s = { .all = { *fresh, live_out, num_live_out }, .room = SEARCH_NODES };
+	struct plan plan;
 	bool planned;
 
 	/* Why a candidate fails is nobody's concern. */
-	known.report.refusals = NULL;
-	s.fresh = &known;
-	s.room = SEARCH_NODES;
-	plan = known;
+	s.all.fresh.report.refusals = NULL;
+	plan = s.all.fresh;
 	plan.constants.dry = true;
 	planned = !plan_places(&plan, live_out, num_live_out) && !stream_find(&plan, &s.groups) &&
 		  (s.groups.num || plan.count <= SEARCH_NODES / PLAN_EAGERNESS) &&
 		  !plan_nodes(&plan, &s.cycles);
-	if (planned && s.groups.num)
+	if (planned && s.groups.num && !find_last_uses(&s))
 		s.apart = wnn_calloc(s.groups.num, sizeof(*s.apart));
 	if (s.apart) {
 		for (uint32_t n = 0; n < plan.count; n++)
@@ -149,6 +298,7 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	if (planned && plan.count <= SEARCH_NODES / PLAN_EAGERNESS)
 		search_eagerness(&s);
 	wnn_free(s.apart);
+	wnn_free(s.last_use);
 	stream_groups_release(&s.groups);
 	plan_release(&plan);
 	*out = s.best;
