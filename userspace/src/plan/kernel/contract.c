@@ -479,7 +479,7 @@ static void try_places(const struct plan *plan, const struct contract *c, struct
 	}
 }
 
-bool contract_choose(const struct plan *plan, const struct contract *c, struct contract_tile *best)
+bool contract_search(const struct plan *plan, const struct contract *c, struct contract_tile *best)
 {
 	int64_t n[MAX_SIZES], g[MAX_SIZES];
 	int ns = sizes_of(c->dim[CD_N], plan->caps->mxu_cols, n);

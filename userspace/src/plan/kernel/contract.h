@@ -125,6 +125,8 @@ int64_t contract_pitch(const struct contract *c, int axis, int64_t rows);
 bool contract_is_mma(const struct contract *c);
 /* Chooses tiles; false when none can be used: best->bytes says what the smallest takes then. */
 bool contract_choose(const struct plan *plan, const struct contract *c, struct contract_tile *best);
+/* The same, also when the choice was made before. */
+bool contract_search(const struct plan *plan, const struct contract *c, struct contract_tile *best);
 void contract_emit(struct plan *plan, const struct contract *c);
 /* A tile of the filter in SRAM, in the order in which the instruction reads it. */
 struct npu_view contract_filter_view(const struct contract *c, uint64_t address,

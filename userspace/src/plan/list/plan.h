@@ -139,6 +139,7 @@ struct plan_timeline {
 	uint64_t drained, issued, last; /* at the last preemption point; by the CP; all work */
 };
 
+struct contract_choices;
 struct plan_hazards;
 struct plan_values;
 
@@ -192,6 +193,8 @@ struct plan {
 	uint32_t first, count; /* range of nodes */
 	/* How much kernels give for a short first tile, with which the next node can begin; below PLAN_EAGERNESS. */
 	uint8_t eager;
+	struct contract_choices
+		*choices; /* of the plans of one search; NULL: nothing is remembered */
 	struct plan_list list;
 	struct plan_constants constants;
 	struct plan_sram sram;

@@ -532,7 +532,7 @@ uint64_t plan_schedule(struct plan *plan)
 	plan->list.ops = list.ops;
 	plan->list.num_ops = list.num;
 	plan->list.cap_ops = list.cap;
-	if (wait_anew(plan))
+	if (!plan->constants.dry && wait_anew(plan))
 		plan_nomem(plan);
 	return cycles;
 }
