@@ -109,13 +109,13 @@ class Explain(Reports):
             self.assertRegex(text, rf"{of['operator']} +{label} .*{re.escape(of['reason_text'])}")
 
     def test_limit_of_the_compiler(self):
-        """A single transfer that takes too long for an instruction; any other limit would do as well."""
-        model = save(self.folder, "wide", [node("Expand", ["x", "shape"], ["wide"], "expand"),
-                                           node("ReduceMax", ["wide"], ["y"], "whole", axes=[0])],
-                     [("x", [1], TensorProto.UINT8)], [("y", None, TensorProto.UINT8)], [("shape", np.array([1 << 28]))])
-        plan, text = self.json("explain", model, "--device", "sim")
+        """A row that takes more tiles than a job has slots; any other limit would do as well."""
+        model = save(self.folder, "long", [node("Neg", ["x"], ["negative"], "negate"),
+                                           node("Softmax", ["negative"], ["y"], "row", axis=1)],
+                     [("x", [1, 1 << 24])], [("y", None)])
+        plan, text = self.json("explain", model, "--device", "sim", "--sram", "16384")
         reasons = {n["label"]: n["reason"] for n in plan["nodes"]}
-        self.assertEqual((reasons["expand"], reasons["whole"]), ("supported", "compiler-limit"))
+        self.assertEqual((reasons["negate"], reasons["row"]), ("supported", "compiler-limit"))
         self.assertEqual((plan["npu"], plan["cpu"], plan["compiler_limit"]), (1, 1, 1))
         self.assertIn("1 of those on the CPU met a limit of the compiler\n", text)
         plan, text = self.json("explain", convolution(self.folder), "--device", "sim")
