@@ -243,7 +243,7 @@ MUTATIONS = [
     _plan('the blocks of all rows but the last are joined in another order', 'stream/stream.c',
           'parts[b] = m->made[b * num + num - 1];', 'parts[b] = m->made[(b ^ (count > 2 && b < 2)) * num + num - 1];'),
     _plan('a sum that is used twice is only added to', 'place/values.c',
-          'place->uses == 1 && !place->live_out;', 'place->uses && !place->live_out;'),
+          'if (place->uses != 1 || place->live_out ||', 'if (!place->uses || place->live_out ||'),
     # Kernels of the CPU.
     _cpu('a chunk of gathered elements starts at the first', 'fast_index.c',
          'load_indices(x->index_type, x->index, r * inner + j, 1, n, dim, offset);',
