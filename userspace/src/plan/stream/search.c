@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "plan/kernel/choices.h"
 #include "plan/lower/range.h"
 #include "plan/stream/stream.h"
 #include "util/malloc.h"
@@ -282,6 +283,7 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 
 	/* Why a candidate fails is nobody's concern. */
 	s.all.fresh.report.refusals = NULL;
+	s.all.fresh.choices = contract_choices_create();
 	plan = s.all.fresh;
 	plan.constants.dry = true;
 	planned = !plan_places(&plan, live_out, num_live_out) && !stream_find(&plan, &s.groups) &&
@@ -297,6 +299,7 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	}
 	if (planned && plan.count <= SEARCH_NODES / PLAN_EAGERNESS)
 		search_eagerness(&s);
+	contract_choices_destroy(s.all.fresh.choices);
 	wnn_free(s.apart);
 	wnn_free(s.last_use);
 	stream_groups_release(&s.groups);
