@@ -3,38 +3,17 @@
  * Emitting a contraction: loads of the next step run ahead of the current one; tiles of data and
  * filter stay in a few slots each and are loaded again only when they were evicted.
  */
-#include "plan/kernel/contract.h"
+#include "plan/kernel/contract_event.h"
 #include "plan/kernel/pack.h"
-#include "plan/kernel/pool.h"
 
 #include <string.h>
 
 #include "util/malloc.h"
 
-struct contract_state {
-	struct plan *plan;
-	const struct contract *c;
-	const struct contract_tile *t;
-	struct pool a, b, wide, extra[CONTRACT_MAX_EXTRAS];
-	uint64_t scaled[CONTRACT_MAX_EXTRAS], real, acc, out;
-	const struct contract_prepared *p;
-	int64_t summed; /* terms of the sum of the tile at hand so far */
-};
-
-/* One tile of the result and one step of its sum; where its operands lie. */
-struct event {
-	int64_t begin[CD_RANK], dim[CD_RANK];
-	uint64_t tile, step;
-	int64_t index[CD_RANK];
-	struct contract_step s;
-	uint64_t a, b, extra[CONTRACT_MAX_EXTRAS];
-	struct npu_view a_view, b_view;
-};
-
 /* ---- events in loop order */
 
 static void event_at(const struct contract *c, const struct contract_tile *t, uint64_t number,
-		     struct event *e)
+		     struct contract_event *e)
 {
 	static const int order[2][CD_RANK] = {
 		{ CD_G, CD_N, CD_B, CD_H, CD_W },
@@ -124,7 +103,7 @@ static void pad_tile(struct contract_state *st, struct npu_view tile, struct npu
 }
 
 /* The rows under a tile where they lie, with the zeros around them. */
-static void find_data(const struct contract *c, struct event *e)
+static void find_data(const struct contract *c, struct contract_event *e)
 {
 	const int64_t tap[2] = { e->s.kh, e->s.kw }, taps[2] = { e->s.khs, e->s.kws };
 	int64_t distance;
@@ -144,7 +123,7 @@ static void find_data(const struct contract *c, struct event *e)
 	}
 }
 
-static void load_data(struct contract_state *st, struct event *e, bool hit)
+static void load_data(struct contract_state *st, struct contract_event *e, bool hit)
 {
 	const struct contract *c = st->c;
 	struct axis_map map[2];
@@ -187,7 +166,7 @@ static void load_data(struct contract_state *st, struct event *e, bool hit)
 
 /* ---- filter: constants are packed so that each tile is one run */
 
-static void b_tile_dims(const struct event *e, int64_t *dim)
+static void b_tile_dims(const struct contract_event *e, int64_t *dim)
 {
 	dim[CB_G] = e->dim[CD_G];
 	dim[CB_KH] = e->s.khs;
@@ -207,8 +186,8 @@ struct npu_view contract_filter_view(const struct contract *c, uint64_t address,
 						     window);
 }
 
-static void pack_tile(const struct contract *c, const struct event *e, const struct npu_view *tile,
-		      uint8_t *to)
+static void pack_tile(const struct contract *c, const struct contract_event *e,
+		      const struct npu_view *tile, uint8_t *to)
 {
 	const uint8_t *from = c->b_data + e->begin[CD_G] * c->b.stride[CB_G] +
 			      e->s.kh * c->b.stride[CB_KH] + e->s.kw * c->b.stride[CB_KW] +
@@ -217,7 +196,7 @@ static void pack_tile(const struct contract *c, const struct event *e, const str
 	pack_copy(to, tile->stride, from, c->b.stride, tile->dim, plan_dtype_bytes(c->b.dtype));
 }
 
-static uint64_t b_tile_index(const struct contract_tile *t, const struct event *e)
+static uint64_t b_tile_index(const struct contract_tile *t, const struct contract_event *e)
 {
 	return (e->index[CD_G] * t->grid[CD_N] + e->index[CD_N]) * t->steps + e->step;
 }
@@ -228,7 +207,7 @@ static int place_filter(const struct contract *c, const struct contract_tile *or
 {
 	p->packed = wnn_calloc(count, sizeof(*p->packed));
 	for (uint64_t i = 0; p->packed && i < count; i++) {
-		struct event e;
+		struct contract_event e;
 		int64_t dim[5];
 
 		event_at(c, order, i, &e);
@@ -254,7 +233,7 @@ static void pack_filter(struct plan *plan, const struct contract *c, struct cont
 	}
 	room = plan_constant_room(plan, p->packed_bytes, &p->packed_base);
 	for (uint64_t i = 0; room && i < count; i++) {
-		struct event e;
+		struct contract_event e;
 		struct npu_view tile;
 		int64_t dim[5];
 		uint8_t *to;
@@ -271,7 +250,8 @@ static void pack_filter(struct plan *plan, const struct contract *c, struct cont
 }
 
 /* Loads a tile of integers, and dequantises it unless that is still there. */
-static void load_weights(struct contract_state *st, struct event *e, const int64_t *dim, bool hit)
+static void load_weights(struct contract_state *st, struct contract_event *e, const int64_t *dim,
+			 bool hit)
 {
 	uint64_t tile = b_tile_index(st->t, e);
 	bool is_wide;
@@ -284,7 +264,7 @@ static void load_weights(struct contract_state *st, struct event *e, const int64
 		weights_unpack(st->plan, st->c, st->t, &e->b_view, e->b);
 }
 
-static void load_filter(struct contract_state *st, struct event *e, bool hit)
+static void load_filter(struct contract_state *st, struct contract_event *e, bool hit)
 {
 	const struct contract *c = st->c;
 	int64_t begin[5] = { e->begin[CD_G], e->s.kh, e->s.kw, e->s.k, e->begin[CD_N] }, dim[5];
@@ -314,50 +294,7 @@ static void load_filter(struct contract_state *st, struct event *e, bool hit)
 	plan_transfer(st->plan, e->b_view, src, false);
 }
 
-/* ---- further operands */
-
-static struct npu_view extra_part(const struct contract_extra *extra, const struct event *e,
-				  int64_t *dim)
-{
-	int64_t begin[CD_RANK];
-
-	for (int i = 0; i < CD_RANK; i++) {
-		bool varies = extra->mem.dim[i] > 1;
-
-		begin[i] = varies ? e->begin[i] : 0;
-		dim[i] = varies ? e->dim[i] : 1;
-	}
-	return view_part(&extra->mem, begin, dim);
-}
-
-static int64_t extra_key(const struct contract_extra *extra, const struct event *e)
-{
-	int64_t key = 0;
-
-	for (int i = 0; i < CD_RANK; i++)
-		if (extra->mem.dim[i] > 1)
-			key = key * extra->mem.dim[i] + e->begin[i];
-	return key;
-}
-
-static void load_extra(struct contract_state *st, struct event *e, uint32_t i)
-{
-	const struct contract_extra *extra = &st->c->extra[i];
-	struct npu_view src, dst;
-	int64_t dim[CD_RANK];
-	bool hit;
-
-	if (extra->here)
-		return;
-	e->extra[i] = pool_get(&st->extra[i], extra_key(extra, e), &hit);
-	if (hit)
-		return;
-	src = extra_part(extra, e, dim);
-	dst = view_sram(e->extra[i], src.dtype, CD_RANK, dim, extra->mem.stride);
-	plan_transfer(st->plan, dst, src, false);
-}
-
-static void load_event(struct contract_state *st, struct event *e)
+static void load_event(struct contract_state *st, struct contract_event *e)
 {
 	const struct contract_tile *t = st->t;
 	uint64_t place = ((e->index[CD_G] * t->grid[CD_B] + e->index[CD_B]) * t->grid[CD_H] +
@@ -372,7 +309,7 @@ static void load_event(struct contract_state *st, struct event *e)
 		load_filter(st, e, hit);
 	}
 	for (uint32_t i = 0; i < st->c->num_extras; i++)
-		load_extra(st, e, i);
+		contract_load_extra(st, e, i);
 	if (st->c->a_here) {
 		find_data(st->c, e);
 		return;
@@ -384,7 +321,7 @@ static void load_event(struct contract_state *st, struct event *e)
 /* ---- computing */
 
 /* Data as the instruction walks it: by places of the result. */
-static struct npu_view walk_data(const struct contract *c, const struct event *e)
+static struct npu_view walk_data(const struct contract *c, const struct contract_event *e)
 {
 	struct npu_view view = e->a_view;
 
@@ -403,7 +340,7 @@ static struct npu_view walk_data(const struct contract *c, const struct event *e
 	return view;
 }
 
-static struct plan_param tap_loops(const struct contract *c, const struct event *e)
+static struct plan_param tap_loops(const struct contract *c, const struct contract_event *e)
 {
 	struct plan_param param = plan_param_make(PLAN_TAPS);
 	const int64_t count[2] = { e->s.khs, e->s.kws };
@@ -429,7 +366,8 @@ static void append_dim(struct npu_view *view, int64_t dim, int64_t stride)
 	view->stride[view->rank++] = stride;
 }
 
-static void emit_mma(struct contract_state *st, const struct event *e, const struct npu_view *dst)
+static void emit_mma(struct contract_state *st, const struct contract_event *e,
+		     const struct npu_view *dst)
 {
 	struct npu_view d = *dst, a = walk_data(st->c, e), b = e->b_view;
 	struct npu_view *all[3] = { &d, &a, &b };
@@ -459,8 +397,8 @@ static void emit_mma(struct contract_state *st, const struct event *e, const str
 }
 
 /* A further operand of one element, repeated over data. */
-static struct npu_view repeat_extra(const struct contract_state *st, const struct event *e, int i,
-				    const struct npu_view *data)
+static struct npu_view repeat_extra(const struct contract_state *st, const struct contract_event *e,
+				    int i, const struct npu_view *data)
 {
 	struct npu_view view = *data, one;
 	const int64_t dim[CD_RANK] = { 1, 1, 1, 1, 1 };
@@ -473,7 +411,7 @@ static struct npu_view repeat_extra(const struct contract_state *st, const struc
 }
 
 /* Integers that a window is laid over, as float32. */
-static void convert_data(struct contract_state *st, struct event *e)
+static void convert_data(struct contract_state *st, struct contract_event *e)
 {
 	struct npu_view real = view_sram(st->real, ONPU_DT_F32, 5, e->a_view.dim, st->c->a.stride);
 	struct npu_view dst = real, src = e->a_view;
@@ -490,10 +428,10 @@ static void convert_data(struct contract_state *st, struct event *e)
 	e->a_view = real;
 }
 
-static void emit_window(struct contract_state *st, const struct event *event,
+static void emit_window(struct contract_state *st, const struct contract_event *event,
 			const struct npu_view *dst)
 {
-	struct event here = *event, *e = &here;
+	struct contract_event here = *event, *e = &here;
 	struct npu_view d = *dst, a, b = e->b_view;
 	struct npu_view *all[3] = { &d, &a, &b };
 	struct plan_param param;
@@ -524,133 +462,8 @@ static void emit_window(struct contract_state *st, const struct event *event,
 			    });
 }
 
-static struct npu_view spread(const struct npu_view *view, const int64_t *dim)
-{
-	struct npu_view out = *view;
-
-	for (int i = 0; i < CD_RANK; i++) {
-		if (view->dim[i] == 1)
-			out.stride[i] = 0;
-		out.dim[i] = dim[i];
-	}
-	return out;
-}
-
-/* A further operand as it lies in SRAM. */
-static struct npu_view plain_operand(const struct contract_state *st, const struct event *e, int i,
-				     int64_t *dim)
-{
-	const struct contract_extra *extra = &st->c->extra[i];
-	struct npu_view view = extra_part(extra, e, dim);
-
-	if (extra->here)
-		return view;
-	return view_sram(e->extra[i], extra->mem.dtype, CD_RANK, dim, extra->mem.stride);
-}
-
-static void dequantize_operand(struct contract_state *st, const struct event *e,
-			       const struct contract_extra *extra, const struct npu_view *to,
-			       const struct npu_view *from)
-{
-	struct npu_view dst = *to, src = *from, scale, zero;
-	struct npu_view *all[4] = { &dst, &src, &scale, &zero };
-	int64_t dim[CD_RANK];
-
-	scale = plain_operand(st, e, extra->real_scale - 1, dim);
-	scale = spread(&scale, dst.dim);
-	zero = plain_operand(st, e, extra->real_zero - 1, dim);
-	zero = spread(&zero, dst.dim);
-	views_simplify(all, 4);
-	plan_emit(st->plan, &(struct plan_insn){ .op = ONPU_OP_DEQUANT,
-						 .dst = &dst,
-						 .s0 = &src,
-						 .s1 = &scale,
-						 .s2 = &zero });
-}
-
-/* A further operand in SRAM; dequantised first, or scaled when it has a factor. */
-static struct npu_view extra_operand(struct contract_state *st, const struct event *e, uint32_t i)
-{
-	const struct contract_extra *extra = &st->c->extra[i];
-	struct plan_param param = plan_param_make(PLAN_SCALAR);
-	struct npu_view view, scaled;
-	int64_t dim[CD_RANK];
-
-	view = plain_operand(st, e, (int)i, dim);
-	if (extra->scale == 1 && !extra->real_scale)
-		return spread(&view, e->dim);
-	scaled = view_sram(st->scaled[i], ONPU_DT_F32, CD_RANK, dim, extra->mem.stride);
-	if (extra->real_scale) {
-		dequantize_operand(st, e, extra, &scaled, &view);
-		return spread(&scaled, e->dim);
-	}
-	memcpy(&param.scalar.alpha, &extra->scale, sizeof(extra->scale));
-	plan_emit(st->plan,
-		  &(struct plan_insn){
-			  .op = ONPU_OP_VLINEAR, .dst = &scaled, .s0 = &view, .param = &param });
-	return spread(&scaled, e->dim);
-}
-
-/* Bias, activation and the rounding to the result's type, in place until the last. */
-static void emit_posts(struct contract_state *st, const struct event *e, struct npu_view acc,
-		       struct npu_view out)
-{
-	const struct contract *c = st->c;
-	struct npu_view round = out;
-	bool rounded = false;
-
-	if (c->again)
-		round.dtype = c->rounded_dtype;
-	for (uint32_t i = 0; i < c->num_posts; i++) {
-		const struct contract_post *post = &c->post[i];
-		struct npu_view src = rounded ? round : acc, dst = src, second, third;
-		struct npu_view *all[4] = { &dst, &src, &second, &third };
-		uint32_t operands = 2;
-
-		/* From here on the sums, which are whole numbers, are integers in the same place. */
-		if (post->op == ONPU_OP_CVT)
-			dst.dtype = acc.dtype = ONPU_DT_I32;
-		if (post->op == ONPU_OP_REQUANT) {
-			dst = round;
-			rounded = true;
-		}
-		/* They take the place of the sums that they were rounded from. */
-		if (post->op == ONPU_OP_DEQUANT) {
-			acc.dtype = ONPU_DT_F32;
-			dst = acc;
-			rounded = false;
-		}
-		if (i + 1 == c->num_posts)
-			dst = out;
-		if (post->extra >= 0) {
-			second = extra_operand(st, e, post->extra);
-			operands = 3;
-		}
-		if (post->third) {
-			third = extra_operand(st, e, post->third - 1);
-			operands = 4;
-		}
-		views_simplify(all, operands);
-		plan_emit(st->plan, &(struct plan_insn){
-					    .op = post->op,
-					    .dst = &dst,
-					    .s0 = &src,
-					    .s1 = operands > 2 ? &second : NULL,
-					    .s2 = operands > 3 ? &third : NULL,
-					    .param = post->has_param ? &post->param : NULL,
-				    });
-	}
-	if (!c->num_posts && !st->t->direct) {
-		struct npu_view *all[2] = { &out, &acc };
-
-		views_simplify(all, 2);
-		plan_emit(st->plan,
-			  &(struct plan_insn){ .op = ONPU_OP_VMOV, .dst = &out, .s0 = &acc });
-	}
-}
-
 /* A sum in steps has the bits of one in a single instruction when it is in the same order, or exact. */
-static void note_order(struct contract_state *st, const struct event *e)
+static void note_order(struct contract_state *st, const struct contract_event *e)
 {
 	const struct contract *c = st->c;
 	const struct contract_step *s = &e->s;
@@ -666,7 +479,7 @@ static void note_order(struct contract_state *st, const struct event *e)
 	st->summed += s->khs * s->kws * s->ks;
 }
 
-static void run_event(struct contract_state *st, const struct event *e)
+static void run_event(struct contract_state *st, const struct contract_event *e)
 {
 	const struct contract *c = st->c;
 	const struct contract_tile *t = st->t;
@@ -688,7 +501,7 @@ static void run_event(struct contract_state *st, const struct event *e)
 		emit_window(st, e, &acc);
 	if (e->step + 1 < t->steps)
 		return;
-	emit_posts(st, e, acc, out);
+	contract_posts(st, e, acc, out);
 	if (!c->out_here)
 		plan_transfer(st->plan, mem, out, true);
 }
@@ -727,7 +540,7 @@ static void forget_operands(struct contract_state *st)
 static void run_events(struct contract_state *st)
 {
 	uint64_t count = st->t->tiles * st->t->steps;
-	struct event now, next;
+	struct contract_event now, next;
 
 	event_at(st->c, st->t, 0, &now);
 	load_event(st, &now);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* What the emission of a contraction is at: shared by contract_emit.c and contract_posts.c. */
+#ifndef WNN_PLAN_CONTRACT_EVENT_H
+#define WNN_PLAN_CONTRACT_EVENT_H
+
+#include "plan/kernel/contract.h"
+#include "plan/kernel/pool.h"
+
+struct contract_state {
+	struct plan *plan;
+	const struct contract *c;
+	const struct contract_tile *t;
+	struct pool a, b, wide, extra[CONTRACT_MAX_EXTRAS];
+	uint64_t scaled[CONTRACT_MAX_EXTRAS], real, acc, out;
+	const struct contract_prepared *p;
+	int64_t summed; /* terms of the sum of the tile at hand so far */
+};
+
+/* One tile of the result and one step of its sum; where its operands lie. */
+struct contract_event {
+	int64_t begin[CD_RANK], dim[CD_RANK];
+	uint64_t tile, step;
+	int64_t index[CD_RANK];
+	struct contract_step s;
+	uint64_t a, b, extra[CONTRACT_MAX_EXTRAS];
+	struct npu_view a_view, b_view;
+};
+
+/* Brings a further operand's part for the tile to SRAM, when it is not there. */
+void contract_load_extra(struct contract_state *st, struct contract_event *e, uint32_t i);
+/* The instructions behind the contraction, for a tile whose sum is complete. */
+void contract_posts(struct contract_state *st, const struct contract_event *e, struct npu_view acc,
+		    struct npu_view out);
+
+#endif
