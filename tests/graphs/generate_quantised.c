@@ -8,7 +8,9 @@
 #include <string.h>
 
 #define MAX_LAYERS     5
-#define NODES_OF_LAYER 8 /* at most */
+#define NODES_OF_LAYER 14 /* at most */
+#define RESIDUAL \
+	1000000 /* of the seed that says whether a graph has additions behind convolutions */
 
 static enum wnn_op choose_layer(struct generator *g)
 {
@@ -50,7 +52,7 @@ static int add_result(struct generator *g, enum wnn_op op, int data, int scale, 
 		node->operands[i] = GRAPH_ABSENT;
 	node->operands[0] = data;
 	node->operands[1] = scale;
-	node->operands[2] = zero;
+	node->operands[2] = node->num_operands > 2 ? zero : GRAPH_ABSENT;
 	node->results[0] = generator_value(g);
 	if (data < 0 || scale < 0 || zero < 0 || node->results[0] < 0 ||
 	    graph_scratch_node(g->scratch, graph, node, g->values, &err))
@@ -147,7 +149,30 @@ static bool quantise_operand(struct generator *g)
 	return true;
 }
 
-static int draw_layer(struct generator *g, int value, struct quantum *q)
+/* Other integers of the same shape are added, as in residual networks, and the sum is turned now and then. */
+static int add_residual(struct generator *g, int value)
+{
+	const struct graph_value like = g->graph->values[value];
+	struct quantum q = draw_quantum(g, like.rank, 0.01, 0.2);
+	bool is_signed = q.type == WNNOperandDataType_Int8;
+	int other = generator_leaf(g, q.type, like.rank, like.dims,
+				   (struct fill){ GRAPH_UNIFORM, is_signed ? -60 : 0, 120 });
+
+	other = add_result(g, WNN_OP_DEQUANTIZE_LINEAR, other, q.scale, q.zero);
+	if (rng_chance(&g->rng, 50))
+		value = add_result(g, WNN_OP_ADD, value, other, 0);
+	else
+		value = add_result(g, WNN_OP_ADD, other, value, 0);
+	if (value >= 0 && rng_chance(&g->rng, 30) && generator_call(g, WNN_OP_RELU, value))
+		value = g->graph->nodes[g->graph->num_nodes - 1].results[0];
+	q = draw_quantum(g, like.rank, 0.02, 0.3);
+	value = value < 0 ? value : through_integers(g, value, &q);
+	if (value >= 0 && rng_chance(&g->rng, 30) && generator_call(g, WNN_OP_TRANSPOSE, value))
+		value = g->graph->nodes[g->graph->num_nodes - 1].results[0];
+	return value;
+}
+
+static int draw_layer(struct generator *g, int value, struct quantum *q, bool residual)
 {
 	static const enum wnn_op functions[] = { WNN_OP_RELU, WNN_OP_CLAMP, WNN_OP_SIGMOID };
 	struct graph *graph = g->graph;
@@ -169,7 +194,10 @@ static int draw_layer(struct generator *g, int value, struct quantum *q)
 	rank = graph->values[value].rank;
 	if (!q->type || q->rank != rank || is_product(op) || rng_chance(&g->rng, 50))
 		*q = draw_quantum(g, rank, 0.01, is_product(op) ? 1 : 0.2);
-	return through_integers(g, value, q);
+	value = through_integers(g, value, q);
+	if (residual && value >= 0 && op == WNN_OP_CONV2D)
+		value = add_residual(g, value);
+	return value;
 }
 
 void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits)
@@ -177,6 +205,7 @@ void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits)
 	for (uint32_t attempt = 0;; attempt++) {
 		uint32_t dims[IR_MAX_RANK], rank, wanted;
 		struct quantum q = { .scale = GRAPH_ABSENT };
+		bool residual = rng_mix(seed, attempt + RESIDUAL) % 3 == 0;
 		struct generator g;
 		int value;
 
@@ -194,7 +223,7 @@ void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits)
 		for (uint32_t i = 0; value >= 0 && i < 100 && graph->num_nodes < wanted &&
 				     graph->num_nodes + NODES_OF_LAYER <= GRAPH_MAX_NODES;
 		     i++)
-			value = draw_layer(&g, value, &q);
+			value = draw_layer(&g, value, &q, residual);
 		if (value >= 0) {
 			generator_finish(&g);
 			return;
