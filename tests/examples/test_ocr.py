@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The example ocr on pages that are drawn here, against what was drawn and against ONNX Runtime:
+test_ocr.py PROGRAMS SAMPLES.
+"""
+import pathlib
+import unittest
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from common import SAMPLES, ExampleTest, main, needs
+
+MODELS = SAMPLES / "ocr-models"
+DETECTION, RECOGNITION = MODELS / "ch_PP-OCRv4_det_infer.onnx", MODELS / "ch_PP-OCRv4_rec_infer.onnx"
+DIRECTION, KEYS = MODELS / "ch_ppocr_mobile_v2.0_cls_infer.onnx", MODELS / "ppocr_keys_v1.txt"
+FONTS = pathlib.Path("/usr/share/fonts/truetype/dejavu")
+SANS, SERIF, BOLD = (FONTS / f"DejaVu{name}.ttf" for name in ("Sans", "Serif", "Sans-Bold"))
+TEXT = """\
+The Open NPU reads this page.
+A network marks the pixels of text,
+another one tells up from down,
+and a third one spells the letters.
+It was drawn on 23 November 2026 with 12 lines.
+Quick brown foxes jump over lazy dogs 1234567890
+Every operator runs on the CPU or on the NPU.
+Prices: 19.95 EUR, 7.50 USD, 100 percent.
+Questions? Write to reader@example.org today!
+Graphs have fixed shapes (one for each size).
+Left to right, top to bottom, line by line.
+The end of the page.
+""".splitlines()
+# Font, points, size of the page, lines, degrees that it is turned by, devices.
+PAGES = {
+    "sans": (SANS, 28, (1000, 860), TEXT, 0, ["cpu"]),
+    "upside down": (SERIF, 28, (1000, 860), TEXT, 180, ["cpu"]),
+    "shrunk": (BOLD, 44, (1600, 1300), TEXT, 0, ["cpu"]),
+    "narrow": (SANS, 30, (420, 700), ["Ten short lines", "stand on a page", "that is narrow.",
+                                      "NPU 42", "The end"], 0, ["cpu", "sim"]),
+    "columns": (SANS, 28, (900, 300), ["Left column\tRight column", "one two\tthree four",
+                                       "fifty\tsixty"], 0, ["cpu", "sim"]),
+}
+MARGIN, TAB = 40, 480
+
+
+def draw(page):
+    font, points, size, lines, turned, _ = page
+    image = Image.new("RGB", size, "white")
+    pen = ImageDraw.Draw(image)
+    for i, line in enumerate(lines):
+        for column, text in enumerate(line.split("\t")):
+            pen.text((MARGIN + column * TAB, MARGIN + i * points * 1.9), text, fill=(20, 20, 60),
+                     font=ImageFont.truetype(str(font), points))
+    return image.rotate(turned)
+
+
+def wrong(got, expected):
+    """Characters to change, add or take away."""
+    row = np.arange(len(expected) + 1)
+    for i, a in enumerate(got):
+        before, row = row, row + 1
+        row[0] = i + 1
+        for j, b in enumerate(expected):
+            row[j + 1] = min(before[j] + (a != b), before[j + 1] + 1, row[j] + 1)
+    return row[-1]
+
+
+@needs(MODELS, FONTS)
+class Ocr(ExampleTest):
+    @classmethod
+    def setUpClass(cls):
+        from ocr_reference import Reader  # pylint: disable=import-outside-toplevel
+        cls.reference = Reader(MODELS)
+
+    def ocr(self, device, path, *options):
+        return self.run_example("ocr", "--device", device, "--direction", DIRECTION, *options,
+                                DETECTION, RECOGNITION, KEYS, path)
+
+    def test_pages(self):
+        """The text that was drawn, but for 2 in 100 characters, and exactly that of ONNX Runtime."""
+        for name, page in PAGES.items():
+            image = draw(page)
+            path = self.folder / f"{name}.png"
+            image.save(path)
+            expected, boxes = self.reference.read(np.asarray(image))
+            drawn = "\n".join(page[3]).replace("\t", " ") + "\n"
+            for device in page[5]:
+                with self.subTest(f"{name} {device}"):
+                    text = self.ocr(device, path)
+                    self.assertEqual(text, expected)
+                    self.assertLessEqual(wrong(text, drawn), 0.02 * len(drawn), text)
+                    if name == "columns" and device == "cpu":
+                        found = self.ocr(device, path, "--boxes")
+                        found = [[int(x) for x in line.split()[:4]] for line in found.splitlines()]
+                        self.assertEqual(len(found), len(boxes), found)
+                        self.assertLessEqual(np.abs(np.array(found) - boxes).max(), 1)
+
+    def test_nothing_to_read(self):
+        path = self.folder / "empty.png"
+        Image.new("RGB", (200, 100), "white").save(path)
+        self.assertEqual(self.ocr("cpu", path), "")
+
+    def test_side(self):
+        """Less to look at, and the same text, as long as the letters are big enough."""
+        path = self.folder / "page.png"
+        draw(PAGES["shrunk"]).save(path)
+        text = self.ocr("cpu", path, "--side", "640").strip().splitlines()
+        self.assertEqual(text[0], TEXT[0])
+        self.assertEqual(len(text), len(TEXT))
+
+    def test_refusals(self):
+        path = self.folder / "page.png"
+        Image.new("RGB", (64, 64), "white").save(path)
+        self.refuses("is not from 32 to 4096", "ocr", "--side", "5", "a", "b", "c", "d", status=64)
+        draw(PAGES["columns"]).save(path)
+        keys = self.folder / "keys"
+        keys.write_text("a\nb\n", encoding="ascii")
+        self.refuses("6625 numbers in a row, and not 4", "ocr", DETECTION,
+                     RECOGNITION, keys, path)
+        self.refuses("the model says another size", "ocr", RECOGNITION, RECOGNITION, KEYS, path)
+
+
+if __name__ == "__main__":
+    if not MODELS.exists():
+        print(f"skipped: {MODELS} was not fetched (scripts/fetch-samples.sh)")
+        raise SystemExit(77)
+    unittest.TestCase.maxDiff = None
+    main()
