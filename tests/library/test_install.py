@@ -16,7 +16,8 @@ import sys
 import tempfile
 import unittest
 
-PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "Documentation" / "examples" / "first.c"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "Documentation" / "examples"
+PROGRAM = EXAMPLES / "first.c"
 BUILD = pathlib.Path(sys.argv[1])
 CC = shlex.split(sys.argv[2])
 WITH = sys.argv[3:]
@@ -160,6 +161,28 @@ class Installed(unittest.TestCase):
         self.assertEqual(self.run_here(program), "15 0\n")
         self.assertEqual([name for name in dynamic(program, "NEEDED") if "libc." not in name],
                          ["libwebnn-npu.so.1"])
+
+    def example_commands(self):
+        """(name, words) of those that say in their head how they are compiled."""
+        for path in sorted(EXAMPLES.glob("*.c*")):
+            line = re.search(r"^ \*\t((?:cc|c\+\+) .*)$", path.read_text("utf-8"), re.M)
+            if not line or ("webnn-onnx" in line[1] and "onnx" not in WITH) or \
+               (path.suffix == ".cc" and not shutil.which("c++")):
+                continue
+            compiler = CC if path.suffix == ".c" else ["c++"]
+            yield path, compiler, line[1].split(maxsplit=1)[1]
+
+    def test_examples(self):
+        """They compile as they say, from a copy and with nothing but what is installed."""
+        commands = list(self.example_commands())
+        self.assertGreater(len(commands), 3)
+        for path, compiler, words in commands:
+            with self.subTest(path.name):
+                shutil.copy(path, self.folder)
+                run(["sh", "-c", 'cd -- "$0" && exec "$@" ' + words, self.folder, *compiler, "-Wall",
+                     "-Wextra", "-Werror"], **self.variables)
+                text = run([self.folder / path.stem, "--help"], LD_LIBRARY_PATH=str(self.libdir))
+                self.assertIn("--device", text)
 
     def test_pkg_config_of_the_model(self):
         drm = shlex.split(run(["pkg-config", "--cflags", "libdrm"]))

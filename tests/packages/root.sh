@@ -72,10 +72,10 @@ has_module()
 
 test_libraries()
 {
-	local device example=/usr/share/doc/libwebnn-npu-dev/examples/first.c
+	local device examples=/usr/share/doc/libwebnn-npu-dev/examples
 
 	try "the libraries and the tools are installed" install_debs "${libraries[@]}"
-	try "a program is compiled with pkg-config" compile "$example" webnn-npu
+	try "a program is compiled with pkg-config" compile "$examples/first.c" webnn-npu
 	for device in cpu sim; do
 		out=$(WEBNN_DEVICE=$device /tmp/onpu-packages-program)
 		equal "it computes on $device" "15 0"
@@ -85,6 +85,9 @@ test_libraries()
 		[ $? -eq 1 ]
 		ok $? "webnn-run tells on $device that a result differs"
 	done
+	try "an example of the importer is compiled with pkg-config" compile "$examples/voice.c" webnn-onnx
+	out=$(/tmp/onpu-packages-program --help)
+	contains "it tells how it is used" "--device"
 	rm -f /tmp/onpu-packages-program
 	webnn-run run "$work/model.onnx" -d sim --full -i "$work/x.npy" >&2
 	[ $? -eq 4 ]
