@@ -44,7 +44,7 @@ class Reader:
     def run(network, planes):
         return network.run(None, {network.get_inputs()[0].name: planes[None].astype(np.float32)})[0][0]
 
-    def detect(self, page, side=960):
+    def detect(self, page, side):
         """Boxes: left, top, right, bottom."""
         factor = min(1, side / max(page.shape[:2]))
         height, width = (max(rounded(size * factor / 32), 1) * 32 for size in page.shape[:2])
@@ -89,15 +89,15 @@ class Reader:
                 lines.append([box])
         return [sorted(line) for line in lines]
 
-    def read(self, page):
+    def read(self, page, side):
         """Text and boxes of [rows, columns, red green blue]."""
         page = page[:, :, ::-1].astype(float)
-        boxes = self.detect(page)
+        boxes = self.detect(page, side)
         turned = [self.run(self.direction, self.cut_out(page, box, DIRECTION, DIRECTION))[1] > 0.5
                   for box in boxes]
         if sum(turned) * 2 > len(boxes):
             page = page[::-1, ::-1]
-            boxes = self.detect(page)
+            boxes = self.detect(page, side)
         lines = self.lines(boxes)
         text = "".join(" ".join(self.read_box(page, box) for box in line) + "\n" for line in lines)
         return text, [box for line in lines for box in line]
