@@ -36,7 +36,10 @@ def session(model):
     """ONNX Runtime's, of a file or of bytes."""
     with quiet():
         import onnxruntime  # pylint: disable=import-outside-toplevel
-        return onnxruntime.InferenceSession(model if isinstance(model, bytes) else str(model))
+        options = onnxruntime.SessionOptions()
+        # Its threads would keep the processors busy while an example runs.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        return onnxruntime.InferenceSession(model if isinstance(model, bytes) else str(model), options)
 
 
 def pseudo_random(series, count):

@@ -76,24 +76,40 @@ class Ocr(ExampleTest):
         return self.run_example("ocr", "--device", device, "--direction", DIRECTION, *options,
                                 DETECTION, RECOGNITION, KEYS, path)
 
-    def test_pages(self):
+    def check_page(self, name):
         """The text that was drawn, but for 2 in 100 characters, and exactly that of ONNX Runtime."""
-        for name, page in PAGES.items():
-            image = draw(page)
-            path = self.folder / f"{name}.png"
-            image.save(path)
-            expected, boxes = self.reference.read(np.asarray(image), page[3])
-            drawn = "\n".join(page[4]).replace("\t", " ") + "\n"
-            for device in page[6]:
-                with self.subTest(f"{name} {device}"):
-                    text = self.ocr(device, path, "--side", page[3])
-                    self.assertEqual(text, expected)
-                    self.assertLessEqual(wrong(text, drawn), 0.02 * len(drawn), text)
-                    if name == "columns" and device == "cpu":
-                        found = self.ocr(device, path, "--boxes")
-                        found = [[int(x) for x in line.split()[:4]] for line in found.splitlines()]
-                        self.assertEqual(len(found), len(boxes), found)
-                        self.assertLessEqual(np.abs(np.array(found) - boxes).max(), 1)
+        page = PAGES[name]
+        image = draw(page)
+        path = self.folder / f"{name}.png"
+        image.save(path)
+        expected, boxes = self.reference.read(np.asarray(image), page[3])
+        drawn = "\n".join(page[4]).replace("\t", " ") + "\n"
+        for device in page[6]:
+            with self.subTest(f"{name} {device}"):
+                text = self.ocr(device, path, "--side", page[3])
+                self.assertEqual(text, expected)
+                self.assertLessEqual(wrong(text, drawn), 0.02 * len(drawn), text)
+        return path, boxes
+
+    def test_narrow_page(self):
+        self.check_page("narrow")
+
+    def test_columns(self):
+        """Boxes are where they should be, and are read in lines."""
+        path, boxes = self.check_page("columns")
+        found = self.ocr("cpu", path, "--boxes")
+        found = [[int(x) for x in line.split()[:4]] for line in found.splitlines()]
+        self.assertEqual(len(found), len(boxes), found)
+        self.assertLessEqual(np.abs(np.array(found) - boxes).max(), 1)
+
+    def test_large_page(self):
+        self.check_page("sans")
+
+    def test_upside_down(self):
+        self.check_page("upside down")
+
+    def test_shrunk(self):
+        self.check_page("shrunk")
 
     def test_nothing_to_read(self):
         path = self.folder / "empty.png"
