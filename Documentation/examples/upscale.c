@@ -20,8 +20,7 @@
 #include <webnn/onnx.h>
 #include <webnn/webnn_npu.h>
 
-#define MARGIN \
-	8 /* pixels at the edge of a tile that are not used, unless they are at that of the picture */
+#define MARGIN 8 /* pixels at an edge of a tile that count only at an edge of the picture */
 #define QUEUED 2 /* tiles at the device */
 
 struct options {
