@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Real networks and examples on the device, through driver and firmware, as TAP.
+
+Networks of ../shared/models give what ONNX Runtime has given, which is recorded there, within 1e-4; the
+examples print what they print on the CPU, but for the last digits.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+SHARED = TOP.parent / "shared/models"
+MODELS, DATA = SHARED / "onnx", SHARED / "onnx/data"
+BUILD = TOP / "build/gcc"
+FACE = TOP / "build/samples/face.png"
+
+count = failed = 0
+
+
+def report(good, name, detail=""):
+    global count, failed
+    count, failed = count + 1, failed + (not good)
+    print(f"{'ok' if good else 'not ok'} {count} - {name}", flush=True)
+    if not good:
+        print("# " + detail.replace("\n", "\n# "))
+
+
+def skip(name, why):
+    global count
+    count += 1
+    print(f"ok {count} - {name} # SKIP {why}", flush=True)
+
+
+def compare(name, model, given, expected):
+    """Nothing of it may run on the CPU."""
+    command = [BUILD / "userspace/tools/webnn-run", "compare", MODELS / model, "--device", "npu",
+               "--npu-only", "--tolerance", "1e-4", "--input", given]
+    for output in expected:
+        command += ["--expect", output]
+    done = subprocess.run(command, text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    report(done.returncode == 0, name, done.stdout)
+
+
+def networks(folder):
+    compare("faces on the device are ONNX Runtime's", "ultraface_version-RFB-320.onnx",
+            DATA / "ultraface_input.npy",
+            [f"{name}={DATA}/ultraface_{name}.npy" for name in ("scores", "boxes")])
+    compare("so is a larger picture", "super_resolution_core_op18.onnx",
+            DATA / "super_resolution_input.npy", [DATA / "super_resolution_output.npy"])
+    for digit in 3, 8:
+        pixels = (SHARED / f"lenet/mnist-digits/{digit}.idx").read_bytes()[16:16 + 784]
+        np.save(folder / "digit.npy", np.frombuffer(pixels, np.uint8).astype("<f4").reshape(1, 1, 28, 28))
+        np.save(folder / "scores.npy", np.load(DATA / "mnist_output.npy")[digit:digit + 1])
+        compare(f"so is the digit {digit}", "mnist.onnx", folder / "digit.npy", [folder / "scores.npy"])
+
+
+def example(name, *arguments):
+    """Its numbers on the device are those on the CPU."""
+    texts = {}
+    for device in "npu", "cpu":
+        done = subprocess.run([BUILD / f"tests/examples/example-{name}", "--device", device, *arguments],
+                              text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode:
+            return report(False, f"the example {name} on {device}", done.stdout)
+        texts[device] = np.array(re.findall(r"-?\d+\.\d+(?:e-?\d+)?", done.stdout), float)
+    npu, cpu = texts["npu"], texts["cpu"]
+    same = len(npu) == len(cpu) > 0 and np.abs(npu - cpu).max() <= 1e-4 * np.ptp(cpu)
+    return report(same, f"the example {name} gives on the device what it gives on the CPU", str(texts))
+
+
+def main():
+    print("1..6")
+    if MODELS.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            networks(pathlib.Path(folder))
+    else:
+        for _ in range(4):
+            skip("networks on the device", f"there is no {MODELS}")
+    example("transformer", "--all", "--words", "4")
+    if MODELS.exists() and FACE.exists():
+        example("detect", MODELS / "ultraface_version-RFB-320.onnx", FACE)
+    else:
+        skip("the example detect", f"there is no {MODELS} or no {FACE}")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
