@@ -85,6 +85,17 @@ void onnx_file_get(struct onnx_file *file)
 	atomic_fetch_add_explicit(&file->references, 1, memory_order_relaxed);
 }
 
+void onnx_file_forget(struct onnx_file *file, const void *data, size_t size)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t begin = ((uintptr_t)data + page - 1) / page * page;
+	uintptr_t end = ((uintptr_t)data + size) / page * page;
+
+	/* Advice only: a page that is read again comes from the file again. */
+	if (!file->copied && begin < end)
+		madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
 void onnx_file_put(struct onnx_file *file)
 {
 	if (!file || atomic_fetch_sub_explicit(&file->references, 1, memory_order_acq_rel) != 1)

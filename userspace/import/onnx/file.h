@@ -21,6 +21,8 @@ struct onnx_file {
 /* Maps a file or copies memory; the last error says why not. */
 WNNStatus onnx_file_open(const char *name, struct onnx_file **file);
 WNNStatus onnx_file_copy(const void *data, size_t size, struct onnx_file **file);
+/* The process needs no memory for this part of a mapped file for now. */
+void onnx_file_forget(struct onnx_file *file, const void *data, size_t size);
 void onnx_file_get(struct onnx_file *file);
 void onnx_file_put(struct onnx_file *file); /* on any thread */
 

@@ -166,11 +166,11 @@ static struct onnx_value *tensor(struct onnx_node *node, size_t input)
 	return node->inputs[input];
 }
 
+/* The graph has packed a constant, or is gone. */
 static void put_file(const void *data, size_t size, void *file, void *unused)
 {
-	(void)data;
-	(void)size;
 	(void)unused;
+	onnx_file_forget(file, data, size);
 	onnx_file_put(file);
 }
 

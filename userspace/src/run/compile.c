@@ -249,13 +249,41 @@ static int load_code(struct run_compiled *c, struct wnn_error *err)
 	return 0;
 }
 
-/* Converts constants to the form that the kernels of CPU nodes read. */
-static int pack_constants(struct run_compiled *c, struct wnn_error *err)
+/* How often each value is read by a node on the CPU, or is an output. NULL: no memory. */
+static uint32_t *count_readers(const struct run_compiled *c)
+{
+	uint32_t *readers = wnn_calloc((size_t)c->graph->num_values + 1, sizeof(*readers));
+
+	if (!readers)
+		return NULL;
+	for (uint32_t s = 0; s < c->num_steps; s++) {
+		const struct ir_node *node = c->graph->nodes[c->steps[s].first];
+
+		for (uint32_t k = 0; !c->steps[s].program && k < node->num_operands; k++)
+			if (node->operands[k])
+				readers[node->operands[k]->id]++;
+	}
+	for (uint32_t i = 0; i < c->num_copies; i++)
+		readers[c->copies[i].value->id]++;
+	return readers;
+}
+
+static void drop_constant(struct ir_value *value)
+{
+	ir_constant_unref(value->constant);
+	value->constant = NULL;
+}
+
+/*
+ * Converts constants to the form that the kernels of CPU nodes read, and drops each one after its last
+ * reader, so that the originals and the copies are never all in memory at once.
+ */
+static int pack_constants(struct run_compiled *c, uint32_t *readers, struct wnn_error *err)
 {
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		struct run_step *step = &c->steps[s];
 		const struct ir_node *node = c->graph->nodes[step->first];
-		const struct ir_value *from = node->num_operands > 1 ? node->operands[1] : NULL;
+		struct ir_value *from = node->num_operands > 1 ? node->operands[1] : NULL;
 
 		if (step->program || !from || from->kind != IR_VALUE_CONSTANT)
 			continue;
@@ -267,35 +295,33 @@ static int pack_constants(struct run_compiled *c, struct wnn_error *err)
 		if (!step->packed)
 			return -1;
 		cpu_pack(c->device->cpu, node, from->constant->data, step->packed);
+		if (!--readers[from->id])
+			drop_constant(from);
 	}
 	return 0;
 }
 
 /* Drops the constants that only the NPU or packed copies need; CPU nodes and copies read the rest. */
-static void drop_constants(struct run_compiled *c)
+static void drop_constants(struct run_compiled *c, const uint32_t *readers)
 {
-	bool *kept = wnn_calloc((size_t)c->graph->num_values + 1, sizeof(*kept));
+	for (uint32_t v = 0; v < c->graph->num_values; v++)
+		if (c->graph->values[v] && !readers[v])
+			drop_constant(c->graph->values[v]);
+}
 
-	if (!kept)
-		return; /* without memory they stay until the graph is freed */
-	for (uint32_t s = 0; s < c->num_steps; s++) {
-		const struct ir_node *node = c->graph->nodes[c->steps[s].first];
+/* Constants in the forms that they are read in. */
+static int place_constants(struct run_compiled *c, struct wnn_error *err)
+{
+	uint32_t *readers = count_readers(c);
+	int ret;
 
-		for (uint32_t k = 0; !c->steps[s].program && k < node->num_operands; k++)
-			if (node->operands[k] && (k != 1 || !c->steps[s].packed))
-				kept[node->operands[k]->id] = true;
-	}
-	for (uint32_t i = 0; i < c->num_copies; i++)
-		kept[c->copies[i].value->id] = true;
-	for (uint32_t v = 0; v < c->graph->num_values; v++) {
-		struct ir_value *value = c->graph->values[v];
-
-		if (!value || !value->constant || kept[v])
-			continue;
-		ir_constant_unref(value->constant);
-		value->constant = NULL;
-	}
-	wnn_free(kept);
+	if (!readers)
+		return wnn_error_nomem(err, "a graph");
+	ret = load_code(c, err) || pack_constants(c, readers, err) ? -1 : 0;
+	if (!ret)
+		drop_constants(c, readers);
+	wnn_free(readers);
+	return ret;
 }
 
 int run_compile(struct run_device *device, struct ir_graph *graph, const bool *on_npu,
@@ -311,12 +337,11 @@ int run_compile(struct run_device *device, struct ir_graph *graph, const bool *o
 	c->graph = graph;
 	if (run_make_steps(c, on_npu, err) || run_locate_values(c, on_npu, err) ||
 	    compile_steps(c, on_npu, refusals, err) || run_make_arena(c, err) ||
-	    load_code(c, err) || pack_constants(c, err)) {
+	    place_constants(c, err)) {
 		c->graph = NULL;
 		run_compiled_unref(c);
 		return -1;
 	}
-	drop_constants(c);
 	*out = c;
 	return 0;
 }

@@ -22,7 +22,8 @@ struct run_statistics {
 
 /**
  * run_compile - make a graph executable
- * @graph: verified; taken over on success, when constants that only the NPU uses are dropped
+ * @graph: verified; taken over on success, when constants that only the NPU uses are dropped. After a
+ *	lack of memory some of its constants may be gone
  * @on_npu: for each of graph->nodes, in their order: whether it runs on the NPU
  * @refusals: gets the nodes that do not compile for the NPU; without them it may succeed
  * @out: with one reference

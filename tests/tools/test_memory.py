@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""How much memory a model with external data takes: test_memory.py WEBNN_RUN
+
+Weights are read where they lie in the mapped file. Those that the CPU wants in another form are copied
+one after the other, and the pages of the original are given back: the two are never in memory whole.
+"""
+import os
+import subprocess
+
+import numpy as np
+from common import PROGRAM, ToolTest, main
+from onnx import TensorProto, helper
+
+SIDE, LAYERS = 1024, 32
+LAYER = SIDE * SIDE * 4  # bytes
+
+
+def external(index, shape):
+    tensor = TensorProto(name=f"w{index}", data_type=TensorProto.FLOAT, dims=shape,
+                         data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", "weights"), ("offset", index * LAYER), ("length", LAYER)):
+        tensor.external_data.add(key=key, value=str(value))
+    return tensor
+
+
+class Memory(ToolTest):
+    def setUp(self):
+        super().setUp()
+        layer = np.random.default_rng(1).standard_normal(SIDE * SIDE, np.float32)
+        with open(self.folder / "weights", "wb") as file:
+            for index in range(LAYERS):
+                # No two are the same, or the compiler would keep one.
+                (layer * np.float32((index + 1) / SIDE)).tofile(file)
+
+    def peak(self, operator, shape, weight, **attributes):
+        """What a run takes at most, as a part of the weights."""
+        nodes = [helper.make_node(operator, [f"v{i}", f"w{i}"], [f"v{i + 1}"], **attributes)
+                 for i in range(LAYERS)]
+        values = [helper.make_tensor_value_info(f"v{i}", TensorProto.FLOAT, shape) for i in (0, LAYERS)]
+        graph = helper.make_graph(nodes, "large", values[:1], values[1:],
+                                  [external(i, weight) for i in range(LAYERS)])
+        path = self.folder / f"{operator}.onnx"
+        path.write_bytes(helper.make_model(
+            graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+        with subprocess.Popen([PROGRAM, "run", path, "--device", "cpu", "--random", "1"],
+                              stdout=subprocess.DEVNULL) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        return usage.ru_maxrss * 1024 / (LAYERS * LAYER)
+
+    def test_matrices_that_are_packed(self):
+        self.assertLess(self.peak("Gemm", [64, SIDE], [SIDE, SIDE], transB=1), 1.4)
+
+    def test_filters_that_are_packed(self):
+        self.assertLess(self.peak("Conv", [1, SIDE, 4, 4], [SIDE, SIDE, 1, 1]), 1.4)
+
+    def test_matrices_that_are_read_in_place(self):
+        self.assertLess(self.peak("MatMul", [1, SIDE], [SIDE, SIDE]), 1.4)
+
+
+if __name__ == "__main__":
+    main()
