@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Sphinx configuration. The references of the hardware (from uapi/) and of the API (from
-userspace/webnn.json) are made into generated/ before each build."""
+"""Sphinx configuration. The references of the hardware (from uapi/), of the API (from
+userspace/webnn.json and the headers), of the driver's interface and of the messages are made into
+generated/ before each build. ./npu doc runs this in a copy, build/doc/source, and says by ONPU_SOURCE
+what it is a copy of, so that nothing is written into the checkout."""
+import os
 import pathlib
 import shutil
 import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-UAPI = HERE.parent / "uapi" / "onpu"
+ROOT = pathlib.Path(os.environ.get("ONPU_SOURCE", HERE.parent))
+UAPI = ROOT / "uapi"
+USERSPACE = ROOT / "userspace"
+TOOLS = ROOT / "Documentation"
 GENERATED = HERE / "generated"
 
 project = "Open NPU"
@@ -18,11 +24,14 @@ html_theme = "alabaster"
 html_theme_options = {"description": "An open NPU software stack", "page_width": "1100px"}
 highlight_language = "none"
 
+
+def make(*command):
+    subprocess.run([sys.executable, "-B", *command], check=True)
+
+
 GENERATED.mkdir(exist_ok=True)
-subprocess.run([sys.executable, UAPI / "generate.py", "--rst", GENERATED], check=True)
-subprocess.run([sys.executable, HERE.parent / "userspace" / "generate.py", "--rst", GENERATED],
-               check=True)
-shutil.copy(UAPI / "functions.rst", GENERATED / "functions.rst")
-subprocess.run([sys.executable, HERE / "accel_rst.py",
-                HERE.parent / "uapi" / "drm" / "onpu_accel.h", GENERATED / "accel.rst"],
-               check=True)
+make(UAPI / "onpu" / "generate.py", "--rst", GENERATED)
+make(USERSPACE / "generate.py", "--rst", GENERATED)
+shutil.copy(UAPI / "onpu" / "functions.rst", GENERATED / "functions.rst")
+make(TOOLS / "accel_rst.py", UAPI / "drm" / "onpu_accel.h", GENERATED / "accel.rst")
+make(TOOLS / "onnx_h_rst.py", USERSPACE / "include" / "webnn" / "onnx.h", GENERATED / "onnx_api.rst")

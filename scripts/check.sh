@@ -3,7 +3,7 @@
 #
 # ./npu check: the stages, and the sum of what they found. A stage that fails does not end the run.
 # Sourced by npu, which sets $top, after lib.sh, root.sh, build.sh,
-# driver.sh, guest.sh and check-packages.sh.
+# driver.sh, guest.sh, doc.sh and check-packages.sh.
 
 : "${top:?}"
 
@@ -261,8 +261,11 @@ stage_documentation()
 	fi
 	needs_build documentation || return
 	step check-abi "files in sysfs are described" inside python3 "$top/scripts/check-abi.py" || status=1
-	step documentation "documentation" inside python3 -m sphinx -q -W --keep-going -b html \
-		-d "$top/build/doc/.doctrees" "$top/Documentation" "$top/build/doc/html" || status=1
+	take_lock "$top/build/.doc-lock" "it makes the documentation"
+	step documentation "documentation" make_doc &&
+		step check-doc "functions in the index" inside python3 "$top/scripts/check-doc.py" \
+			"$top/build/doc/html" || status=1
+	drop_lock
 	return "$status"
 }
 

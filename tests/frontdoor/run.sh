@@ -35,6 +35,8 @@ test_usage()
 	out=$("$npu" deb all 2>&1; echo "status $?")
 	contains "deb takes no options" "deb has no options"
 	contains "deb with an option fails" "status 1"
+	out=$("$npu" doc html 2>&1; echo "status $?")
+	contains "doc takes no options" "doc has no options"
 	out=$("$npu" exec 2>&1; echo "status $?")
 	contains "exec without a command fails" "status 1"
 	out=$("$npu" fuzz x --minutes y 2>&1; echo "status $?")

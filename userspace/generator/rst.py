@@ -2,8 +2,7 @@
 """The reference of the API for the documentation, from what the headers are made of."""
 from generator.headers import (member_doc, operand_text, operator_params, reference,
                                render_function, render_operator)
-from generator.model import (declare, function_name, is_list, operator_functions, pascal,
-                             value_name)
+from generator.model import declare, is_list, operator_functions, value_name
 from generator.tables import resolve
 
 SPDX = ".. SPDX-License-Identifier: MIT\n\n"
@@ -22,14 +21,23 @@ def escape(text):
                     for w in text.split())
 
 
-def code(text):
-    lines = [line.expandtabs(8) for line in text.rstrip("\n").split("\n")]
-    return ".. code-block:: c\n\n" + "".join(f"   {x}\n" if x else "\n" for x in lines) + "\n"
+def indent(text):
+    return "".join(f"   {line}\n" if line else "\n" for line in text.rstrip("\n").split("\n")) + "\n"
+
+
+def declared(kind, declarations, body):
+    """Something of C that the index lists: kind is a directive of Sphinx's domain c."""
+    lines = [" ".join(d.split()) for d in declarations.split(";") if d.strip()]
+    return f".. c:{kind}:: " + "\n              ".join(lines) + "\n\n" + indent(body)
 
 
 def prototype(rendered):
     """What follows the comment of a rendered declaration."""
     return rendered[rendered.index("*/\n") + 3:].replace("WNN_EXPORT ", "")
+
+
+def items(kind, pairs):
+    return "".join(declared(kind, name, escape(text)) for name, text in pairs)
 
 
 def rows(pairs):
@@ -49,38 +57,37 @@ def source(api, entry):
 
 def render_plain(api, function):
     result = function.get("returns", {"type": "void"})
-    out = title(function_name(function), "~") + code(prototype(render_function(api, function)))
-    out += escape(function["doc"]) + "\n\n"
+    out = escape(function["doc"]) + "\n\n"
     if function["args"]:
         out += rows((a["name"], a["doc"]) for a in function["args"])
     if "doc" in result:
         out += "Returns: " + escape(result["doc"]) + "\n\n"
     if function.get("errors"):
         out += "Errors:\n\n" + bullets(function["errors"])
-    return out + source(api, function)
+    return declared("function", prototype(render_function(api, function)),
+                    out + source(api, function))
 
 
 def render_references(handle):
     name = f"wnn{handle['name']}"
-    return (title(f"{name}AddRef, {name}Release", "~") +
-            code(f"void {name}AddRef(WNN{handle['name']} object);\n"
-                 f"void {name}Release(WNN{handle['name']} object);") +
-            "Takes another reference; gives one back, and with the last one the object. Neither "
-            "blocks.\n\n")
+    return declared("function", f"void {name}AddRef(WNN{handle['name']} object);"
+                    f"void {name}Release(WNN{handle['name']} object)",
+                    "Takes another reference; gives one back, and with the last one the object. "
+                    "Neither blocks.\n")
 
 
 def render_operation(api, entry):
     c_name, operator, _, arguments, doc, errors = entry
-    out = title("wnnGraphBuilder" + pascal(c_name), "~")
-    out += code(prototype(render_operator(api, operator, c_name, doc, arguments, errors)))
-    out += escape(doc) + "\n\n" + rows(operator_params(operator, arguments)[1:])
+    out = escape(doc) + "\n\n" + rows(operator_params(operator, arguments)[1:])
     if not is_list(operator):
         out += "Returns: " + escape(operand_text(operator["outputs"][0])) + "\n\n"
     for note in operator.get("notes", []):
         out += escape(note) + "\n\n"
     if errors:
         out += "TypeError besides the errors of every operator:\n\n" + bullets(errors)
-    return out + source(api, operator)
+    return declared("function",
+                    prototype(render_operator(api, operator, c_name, doc, arguments, errors)),
+                    out + source(api, operator))
 
 
 def render_functions(api):
@@ -104,21 +111,22 @@ def render_functions(api):
 # --- types ---------------------------------------------------------------------------------------
 
 def render_enum(api, enum):
-    out = title("WNN" + enum["name"], "~") + escape(enum["doc"]) + "\n\n"
-    return out + rows((value_name(enum, v), v["doc"]) for v in enum["values"]) + \
-        source(api, enum)
+    out = escape(enum["doc"]) + "\n\n"
+    out += items("enumerator", ((value_name(enum, v), v["doc"]) for v in enum["values"]))
+    return declared("enum", "WNN" + enum["name"], out + source(api, enum))
 
 
 def render_struct(api, struct):
-    out = title("WNN" + struct["name"], "~") + escape(struct["doc"]) + "\n\n"
-    out += rows((declare(m["type"], m["name"]), member_doc(m)) for m in api.members(struct))
-    return out + source(api, struct)
+    out = escape(struct["doc"]) + "\n\n"
+    out += items("member", ((declare(m["type"], m["name"]), member_doc(m))
+                            for m in api.members(struct)))
+    return declared("struct", "WNN" + struct["name"], out + source(api, struct))
 
 
 def render_callback(api, callback):
-    out = title(f"WNN{callback['name']}Callback", "~") + escape(callback["doc"]) + "\n\n"
-    return out + rows((declare(a["type"], a["name"]), a["doc"]) for a in callback["args"]) + \
-        source(api, callback)
+    out = escape(callback["doc"]) + "\n\n"
+    out += rows((declare(a["type"], a["name"]), a["doc"]) for a in callback["args"])
+    return declared("type", f"WNN{callback['name']}Callback", out + source(api, callback))
 
 
 def render_types(api):
