@@ -36,7 +36,7 @@ class Page(html.parser.HTMLParser):
             self.cell = True
         elif tag == "svg" and "id" in attrs:
             self.drawing = self.drawings[attrs["id"]] = []
-        elif tag in ("rect", "circle", "polyline") and self.drawing is not None:
+        elif tag in ("rect", "circle", "polyline", "polygon") and self.drawing is not None:
             self.drawing.append((tag, attrs, ""))
         self.title = tag == "title"
 
@@ -53,6 +53,38 @@ class Page(html.parser.HTMLParser):
         elif self.title and self.drawing:
             kind, attrs, _ = self.drawing[-1]
             self.drawing[-1] = (kind, attrs, data)
+
+
+NPU_CELLS = ("cycles", "share", "load", "store", "matrix", "vector", "stall", "macs", "bytes_read",
+             "bytes_written", "share_of_peak", "bound", "share_of_bound")
+
+
+def compare_page(test, page, result):
+    """The page has the figures of the JSON, and all of them."""
+    summary = {row[0]: row[1] for row in page.tables["summary"]}
+    sums = result["placement"]
+    test.assertEqual(summary["operators on NPU, on CPU, folded"], f"{sums['npu']}, {sums['cpu']}, {sums['folded']}")
+    if result["cycles"]:
+        test.assertEqual(int(summary["cycles of the NPU"]), result["cycles"])
+        test.assertEqual(int(summary["multiply-accumulates"]), result["macs"])
+        test.assertEqual(summary["share of peak"], f"{100 * result['share_of_peak']:.1f}%")
+        test.assertEqual(summary["busiest engine"], result["bound"])
+        test.assertEqual(summary["share of its bound"], f"{100 * result['share_of_bound']:.1f}%")
+        test.assertEqual(summary["on-chip memory in use, at most"],
+                         f"{result['sram_most']} of {result['sram_bytes']} bytes")
+        for row, (name, engine) in zip(page.tables["engines"][1:], result["engines"].items()):
+            test.assertEqual(row[:3], [name, str(engine["instructions"]), str(engine["busy"])])
+            test.assertEqual(row[4], str(engine["waiting"]))
+    keys = ("operator", "label", "device", "kernel", *(NPU_CELLS if result["cycles"] else ()), "cpu_ns",
+            "share_of_cpu")
+    test.assertEqual(page.tables["nodes"][0], [k.replace("_", " ").replace("cpu", "CPU") for k in keys])
+    test.assertEqual(len(page.tables["nodes"]) - 1, len(result["nodes"]))
+    for row, n in zip(page.tables["nodes"][1:], result["nodes"]):
+        for key, cell in zip(keys, row):
+            test.assertEqual(cell.strip(), f"{100 * n[key]:.1f}%" if key.startswith("share") else str(n[key]))
+    test.assertEqual(page.tables["placement"][1:],
+                     [[n[k] for k in ("operator", "label", "device", "kernel", "reason_text")]
+                      for n in sums["nodes"]])
 
 
 def profile(test, model, device, *options):
@@ -155,12 +187,13 @@ class Profile(ToolTest):
         for n in result["nodes"]:
             self.assertAlmostEqual(n["share"], n["cycles"] / result["cycles"])
             if not n["cycles"]:
-                self.assertEqual((n["bound"], n["share_of_peak"]), ("", 0))
+                self.assertEqual((n["bound"], n["share_of_peak"], n["share_of_bound"]), ("", 0, 0))
                 continue
             self.assertAlmostEqual(n["share_of_peak"], n["macs"] / n["cycles"] / peak)
             self.assertAlmostEqual(n["intensity"] * (n["bytes_read"] + n["bytes_written"]),
                                    n["macs"] if n["bytes_read"] + n["bytes_written"] else 0, places=3)
             most = max(n[e] for e in LANES.values())
+            self.assertAlmostEqual(n["share_of_bound"], most / n["cycles"])
             if n["bound"] == "latency":
                 self.assertLess(most * 2, n["cycles"])
             else:
@@ -175,28 +208,35 @@ class Profile(ToolTest):
         self.assertFalse([a for a in self.page.attributes if a.startswith("on")])
 
     def test_page_has_the_figures(self):
-        tables = self.page.tables
-        summary = {row[0]: row[1] for row in tables["summary"]}
-        self.assertEqual(int(summary["cycles of the NPU"]), self.json["cycles"])
-        self.assertEqual(int(summary["multiply-accumulates"]), self.json["macs"])
-        self.assertEqual(summary["share of peak"], f"{100 * self.json['share_of_peak']:.1f}%")
-        keys = ("operator", "label", "device", "kernel", "cycles", "share", "load", "store", "matrix",
-                "vector", "stall", "macs", "bytes_read", "bytes_written", "share_of_peak", "bound",
-                "cpu_ns")
-        self.assertEqual(tables["nodes"][0], [k.replace("_", " ").replace("cpu ns", "CPU ns") for k in keys])
-        self.assertEqual(len(tables["nodes"]) - 1, len(self.json["nodes"]))
-        for row, n in zip(tables["nodes"][1:], self.json["nodes"]):
-            for key, cell in zip(keys, row):
-                if key.startswith("share"):
-                    self.assertEqual(cell.strip(), f"{100 * n[key]:.1f}%")
-                else:
-                    self.assertEqual(cell, str(n[key]))
-        for row, (name, engine) in zip(tables["engines"][1:], self.json["engines"].items()):
-            self.assertEqual(row[:3], [name, str(engine["instructions"]), str(engine["busy"])])
-            self.assertEqual(row[4], str(engine["waiting"]))
-        self.assertEqual(tables["placement"][1:],
-                         [[n[k] for k in ("operator", "label", "device", "kernel", "reason_text")]
-                          for n in self.json["placement"]["nodes"]])
+        compare_page(self, self.page, self.json)
+
+    def test_over_time(self):
+        """Nothing that moves is lost; the drawing is that of the figures."""
+        over_time = self.json["over_time"]
+        parts = len(over_time["sram_bytes"])
+        for key in ("bytes_read", "bytes_written"):
+            self.assertEqual(len(over_time[key]), parts)
+            self.assertEqual(sum(over_time[key]), self.json[key])
+        self.assertEqual(max(over_time["sram_bytes"]), self.json["sram_most"])
+        self.assertGreater(self.json["sram_most"], 8 * 16 * 16 * 4)
+        self.assertLessEqual(self.json["sram_most"], self.json["sram_bytes"])
+        most = self.json["bytes_per_cycle"] * self.json["cycles"] / parts
+        moved = [r + w for r, w in zip(over_time["bytes_read"], over_time["bytes_written"])]
+        for name, top, values, whole in (
+                ("written", 34, moved, most), ("read", 34, over_time["bytes_read"], most),
+                ("sram", 188, over_time["sram_bytes"], self.json["sram_bytes"])):
+            drawn = next(attrs["points"].split()[1:-1:2] for kind, attrs, _ in
+                         self.page.drawings["memory"] if attrs.get("class") == name)
+            self.assertEqual(len(drawn), parts)
+            for point, value in zip(drawn, values):
+                self.assertAlmostEqual(float(point.split(",")[1]), top + 120 * (1 - min(value / whole, 1)),
+                                       delta=0.06)
+
+    def test_the_bound(self):
+        share, name = max((e["busy"] / self.json["cycles"], n) for n, e in self.json["engines"].items())
+        self.assertEqual(self.json["bound"], name)
+        self.assertAlmostEqual(self.json["share_of_bound"], share)
+        self.assertTrue(any(f"{name}, worked in {100 * share:.1f}%" in line for line in self.table))
 
     def test_timeline(self):
         bars = [(attrs, title) for kind, attrs, title in self.page.drawings["timeline"]
@@ -234,11 +274,13 @@ class OnCpu(ToolTest):
             self.assertEqual((n["device"], n["bound"]), ("cpu", "cpu"))
         self.assertGreater(sum(n["cpu_ns"] for n in result["nodes"]), 0)
         self.assertTrue(any("on the CPU, " in line for line in table))
-        self.assertEqual([row[-1] for row in page.tables["nodes"][1:]],
-                         [str(n["cpu_ns"]) for n in result["nodes"]])
+        self.assertAlmostEqual(sum(n["share_of_cpu"] for n in result["nodes"]), 1)
+        compare_page(self, page, result)
         self.assertIn("host", page.drawings)
         self.assertNotIn("timeline", page.drawings)
         self.assertNotIn("roofline", page.drawings)
+        self.assertNotIn("memory", page.drawings)
+        self.assertNotIn("engines", page.tables)
 
     def test_names_from_a_file(self):
         """A name cannot become a part of the page."""

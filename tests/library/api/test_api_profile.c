@@ -7,6 +7,7 @@
 
 #define ROWS 40
 #define COLS 96
+#define SRAM (1 << 16)
 
 struct fixture {
 	WNNInstance instance;
@@ -21,7 +22,7 @@ static WNNContext open_profiled(WNNInstance instance, const char *device, bool p
 	const char *firmware = getenv("ONPU_FIRMWARE");
 
 	options.device = WNN_STR(device);
-	options.simSramBytes = 1 << 16;
+	options.simSramBytes = SRAM;
 	options.profile = profile;
 	if (firmware) {
 		options.simMode = WNNSimMode_Full;
@@ -129,6 +130,7 @@ static void check_events(const WNNGraphProfile *profile)
 {
 	uint64_t end[WNNProfileEngine_Vector + 1] = { 0 },
 					       busy[WNNProfileEngine_Vector + 1] = { 0 };
+	uint64_t read = 0, written = 0, most = 0;
 	size_t ends = 0;
 
 	for (size_t i = 0; i < profile->eventCount; i++) {
@@ -140,6 +142,10 @@ static void check_events(const WNNGraphProfile *profile)
 		assert_true(event->endCycle <= profile->cycles);
 		end[event->engine] = event->endCycle;
 		busy[event->engine] += event->endCycle - event->startCycle;
+		read += event->bytesRead;
+		written += event->bytesWritten;
+		most = event->sramBytes > most ? event->sramBytes : most;
+		assert_true(event->sramBytes <= SRAM);
 		if (view_is(event->instruction, "end")) {
 			assert_int_equal(event->node, WNN_NODE_NONE);
 			ends++;
@@ -152,6 +158,10 @@ static void check_events(const WNNGraphProfile *profile)
 	assert_int_equal(busy[WNNProfileEngine_Store], profile->storeCycles);
 	assert_int_equal(busy[WNNProfileEngine_Matrix], profile->matrixCycles);
 	assert_int_equal(busy[WNNProfileEngine_Vector], profile->vectorCycles);
+	assert_int_equal(read, sum_nodes(profile).bytesRead);
+	assert_int_equal(written, sum_nodes(profile).bytesWritten);
+	/* At least the filter's tile, and both operands of mul. */
+	assert_in_range(most, ROWS * COLS * 2, SRAM);
 	assert_int_equal(ends, profile->spanCount);
 	assert_int_equal(sum_nodes(profile).instructionCount + ends, profile->eventCount);
 }

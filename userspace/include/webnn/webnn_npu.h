@@ -591,6 +591,15 @@ typedef struct WNNProfileEvent {
 	uint64_t endCycle;
 	/** How long its engine, which was free, waited for another one before. Default: 0. */
 	uint64_t stallCycles;
+	/** Bytes that it read from memory. Default: 0. */
+	uint64_t bytesRead;
+	/** Bytes that it wrote to memory. Default: 0. */
+	uint64_t bytesWritten;
+	/**
+	 * Bytes of the on-chip memory, in pieces of 64, that it works on or that hold data which
+	 * another instruction reads later. Default: 0.
+	 */
+	uint64_t sramBytes;
 } WNNProfileEvent;
 
 /** Initialiser of WNNProfileEvent with the defaults. */
@@ -600,7 +609,10 @@ typedef struct WNNProfileEvent {
 	/* .instruction = */ WNN_STRING_VIEW_INIT, \
 	/* .startCycle = */ 0, \
 	/* .endCycle = */ 0, \
-	/* .stallCycles = */ 0 \
+	/* .stallCycles = */ 0, \
+	/* .bytesRead = */ 0, \
+	/* .bytesWritten = */ 0, \
+	/* .sramBytes = */ 0 \
 }
 
 /**

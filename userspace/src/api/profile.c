@@ -113,6 +113,9 @@ static void put_events(struct block *block, const struct run_profile *profile, W
 			.startCycle = event->start,
 			.endCycle = event->end,
 			.stallCycles = event->stall,
+			.bytesRead = event->bytes_read,
+			.bytesWritten = event->bytes_written,
+			.sramBytes = event->sram_bytes,
 		};
 		count_busy(&sum, event->engine, cycles);
 		if (event->node == RUN_NO_NODE)

@@ -245,11 +245,11 @@ static int note_job(struct run_dispatch *d, const struct winsys_result *result)
 
 	if (note_span(d, d->submit_ns, span))
 		return -1;
-	return run_profile_add_job(d->profile, step->program, job, step->first,
-				   records + step->records +
-					   (size_t)job->first_insn *
-						   sizeof(struct onpu_profile_record),
-				   result->cycles, &d->error);
+	return run_profile_add_job(
+		d->profile, step->program, job, step->first,
+		records + step->records +
+			(size_t)job->first_insn * sizeof(struct onpu_profile_record),
+		result->cycles, d->compiled->device->ws->caps.sram_bytes, &d->error);
 }
 
 static void job_done(struct run_job *job, const struct winsys_result *result,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "codegen/program.h"
+#include "run/traffic.h"
 #include "util/array.h"
 #include "util/malloc.h"
 
@@ -60,6 +61,7 @@ static bool fill_event(const struct run_profile *profile, const struct npu_progr
 		.node = insn.op == ONPU_OP_END ? RUN_NO_NODE : first_node + node,
 		.engine = (uint8_t)record->engine,
 		.op = (uint16_t)insn.op,
+		.insn = job->first_insn + record->index,
 		.start = profile->cycles + record->start,
 		.end = profile->cycles + record->end,
 		.stall = record->stall,
@@ -69,8 +71,10 @@ static bool fill_event(const struct run_profile *profile, const struct npu_progr
 
 int run_profile_add_job(struct run_profile *profile, const struct npu_program *program,
 			const struct npu_job *job, uint32_t first_node, const void *records,
-			uint64_t cycles, struct wnn_error *err)
+			uint64_t cycles, uint64_t sram_bytes, struct wnn_error *err)
 {
+	size_t first = profile->num_events;
+
 	if (wnn_array_reserve(&profile->events, &profile->cap_events,
 			      profile->num_events + job->num_insns, sizeof(*profile->events)))
 		return nomem(err);
@@ -82,5 +86,6 @@ int run_profile_add_job(struct run_profile *profile, const struct npu_program *p
 						  &profile->events[profile->num_events]);
 	}
 	profile->cycles += cycles;
-	return 0;
+	return run_traffic_fill(program, job, sram_bytes, profile->events + first,
+				(uint32_t)(profile->num_events - first), err);
 }

@@ -16,7 +16,10 @@ struct run_profile_event {
 	uint32_t node;	/* index in the graph's nodes; RUN_NO_NODE: the end of a job */
 	uint8_t engine; /* enum onpu_engine */
 	uint16_t op;	/* enum onpu_op */
+	uint32_t insn;	/* index in the program's instructions */
 	uint64_t start, end, stall;
+	uint64_t bytes_read, bytes_written; /* of memory */
+	uint64_t sram_bytes;		    /* in use when it starts */
 };
 
 /* One job of the NPU, or one node on the CPU; host time from the start of the dispatch. */
@@ -48,9 +51,10 @@ struct npu_job;
  * @first_node: index of the program's first node in the graph
  * @records: struct onpu_profile_record, one for each of the job's instructions
  * @cycles: of the job
+ * @sram_bytes: size of the device's SRAM
  */
 int run_profile_add_job(struct run_profile *profile, const struct npu_program *program,
 			const struct npu_job *job, uint32_t first_node, const void *records,
-			uint64_t cycles, struct wnn_error *err);
+			uint64_t cycles, uint64_t sram_bytes, struct wnn_error *err);
 
 #endif

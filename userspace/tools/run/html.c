@@ -55,9 +55,9 @@ static void put_number(FILE *file, uint64_t number)
 static void put_share(FILE *file, double share)
 {
 	fprintf(file,
-		"<td class=n><svg width=60 height=9><rect width=%.1f height=9 class=bar></rect></svg> "
+		"<td class=n><svg width=40 height=9><rect width=%.1f height=9 class=bar></rect></svg> "
 		"%.1f%%</td>",
-		60 * fmin(share, 1), 100 * share);
+		40 * fmin(share, 1), 100 * share);
 }
 
 /* Colours of neighbours are far apart: steps of the golden angle. */
@@ -87,9 +87,25 @@ static void put_row(FILE *file, const char *name, const char *format, ...)
 	fputs("</td></tr>\n", file);
 }
 
-static void put_summary(FILE *file, const struct report *report)
+static void put_npu_rows(FILE *file, const struct report *report)
 {
 	const WNNGraphStatistics *statistics = &report->statistics;
+	const WNNGraphProfile *profile = &report->profile;
+
+	put_row(file, "cycles of the NPU", "%" PRIu64, profile->cycles);
+	put_row(file, "of them at the end of jobs", "%" PRIu64, profile->endCycles);
+	put_row(file, "multiply-accumulates", "%" PRIu64, statistics->macs);
+	put_row(file, "share of peak", "%.1f%%", 100 * report->share_of_peak);
+	put_row(file, "busiest engine", "%s", report->bound);
+	put_row(file, "share of its bound", "%.1f%%", 100 * report->share_of_bound);
+	put_row(file, "on-chip memory in use, at most", "%" PRIu64 " of %" PRIu64 " bytes",
+		report->sram_most, report->sram_bytes);
+	put_row(file, "bytes read", "%" PRIu64, statistics->bytesRead);
+	put_row(file, "bytes written", "%" PRIu64, statistics->bytesWritten);
+}
+
+static void put_summary(FILE *file, const struct report *report)
+{
 	const WNNGraphProfile *profile = &report->profile;
 
 	fputs("<table id=summary>\n<tr><th>model</th>", file);
@@ -98,52 +114,70 @@ static void put_summary(FILE *file, const struct report *report)
 	put_cell(file, report->device);
 	fputs("</tr>\n", file);
 	put_row(file, "time on the host", "%" PRIu64 " ns", profile->hostNanoseconds);
-	put_row(file, "cycles of the NPU", "%" PRIu64, profile->cycles);
-	put_row(file, "of them at the end of jobs", "%" PRIu64, profile->endCycles);
-	put_row(file, "multiply-accumulates", "%" PRIu64, statistics->macs);
-	put_row(file, "share of peak", "%.1f%%", 100 * report->share_of_peak);
-	put_row(file, "bytes read", "%" PRIu64, statistics->bytesRead);
-	put_row(file, "bytes written", "%" PRIu64, statistics->bytesWritten);
 	put_row(file, "operators on NPU, on CPU, folded", "%zu, %zu, %zu",
 		report->placement.npuCount, report->placement.cpuCount,
 		report->placement.foldedCount);
+	if (profile->cycles)
+		put_npu_rows(file, report);
 	fputs("</table>\n", file);
+}
+
+/* What an operator costs on the NPU; nothing of it is shown when nothing ran there. */
+static void put_npu_cells(FILE *file, const WNNProfileNode *node, const struct report_node *of)
+{
+	put_number(file, node->cycles);
+	put_share(file, of->share);
+	put_number(file, node->loadCycles);
+	put_number(file, node->storeCycles);
+	put_number(file, node->matrixCycles);
+	put_number(file, node->vectorCycles);
+	put_number(file, node->stallCycles);
+	put_number(file, node->macs);
+	put_number(file, node->bytesRead);
+	put_number(file, node->bytesWritten);
+	put_share(file, of->share_of_peak);
+	fprintf(file, "<td>%s</td>", of->bound);
+	put_share(file, of->share_of_bound);
+}
+
+static void put_nodes_head(FILE *file, bool npu)
+{
+	fputs("<h2>Operators</h2>\n", file);
+	if (npu)
+		fputs("<p>Every cycle belongs to the operator whose instruction ends next. Engines "
+		      "work beside each other, so that their cycles may be more than those of the "
+		      "operator, and a share more than 100%. The bound is the engine that is busy "
+		      "most; latency, when that is less than half of the time.</p>\n",
+		      file);
+	fputs("<div class=wide><table id=nodes>\n<tr><th>operator<th>label<th>device<th>kernel",
+	      file);
+	if (npu)
+		fputs("<th>cycles<th>share<th>load<th>store<th>matrix<th>vector<th>stall<th>macs"
+		      "<th>bytes read<th>bytes written<th>share of peak<th>bound<th>share of bound",
+		      file);
+	fputs("<th>CPU ns<th>share of CPU</tr>\n", file);
 }
 
 static void put_nodes(FILE *file, const struct report *report)
 {
-	fputs("<h2>Operators</h2>\n<p>Every cycle belongs to the operator whose instruction ends next. "
-	      "Engines work beside each other, so that their cycles may be more. The bound is the engine "
-	      "that is busy most; latency, when that is less than half of the time.</p>\n"
-	      "<table id=nodes>\n<tr><th>operator<th>label<th>device<th>kernel<th>cycles<th>share"
-	      "<th>load<th>store<th>matrix<th>vector<th>stall<th>macs<th>bytes read<th>bytes written"
-	      "<th>share of peak<th>bound<th>CPU ns</tr>\n",
-	      file);
+	bool npu = report->profile.cycles != 0;
+
+	put_nodes_head(file, npu);
 	for (size_t i = 0; i < report->profile.nodeCount; i++) {
 		const WNNProfileNode *node = &report->profile.nodes[i];
-		const struct report_node *of = &report->nodes[i];
 
 		fputs("<tr>", file);
 		put_cell(file, node->operatorName);
 		put_cell(file, node->label);
 		fprintf(file, "<td>%s</td>", placement_device(node->device));
 		put_cell(file, node->kernel);
-		put_number(file, node->cycles);
-		put_share(file, of->share);
-		put_number(file, node->loadCycles);
-		put_number(file, node->storeCycles);
-		put_number(file, node->matrixCycles);
-		put_number(file, node->vectorCycles);
-		put_number(file, node->stallCycles);
-		put_number(file, node->macs);
-		put_number(file, node->bytesRead);
-		put_number(file, node->bytesWritten);
-		put_share(file, of->share_of_peak);
-		fprintf(file, "<td>%s</td>", of->bound);
+		if (npu)
+			put_npu_cells(file, node, &report->nodes[i]);
 		put_number(file, node->cpuNanoseconds);
+		put_share(file, report->nodes[i].share_of_cpu);
 		fputs("</tr>\n", file);
 	}
-	fputs("</table>\n", file);
+	fputs("</table></div>\n", file);
 }
 
 static void put_engines(FILE *file, const struct report *report)
@@ -274,6 +308,64 @@ static void put_timeline(FILE *file, const struct report *report)
 	fputs("</svg>\n", file);
 }
 
+/* ---- memory over time */
+
+enum { PANEL = 120, GAP = 34 };
+
+/* The outline of one number of each part; @most is at the top of the panel. */
+static void put_area(FILE *file, const struct report *report, size_t number, int top, double most,
+		     const char *class)
+{
+	fprintf(file, "<polygon class=%s points=\"%d,%d", class, LEFT, top + PANEL);
+	for (size_t i = 0; i < REPORT_PARTS; i++) {
+		const struct report_part *part = &report->parts[i];
+		const uint64_t numbers[] = { part->bytes_read + part->bytes_written,
+					     part->bytes_read, part->sram_bytes };
+		double y = top + PANEL * (1 - fmin((double)numbers[number] / most, 1));
+
+		fprintf(file, " %.1f,%.1f %.1f,%.1f", LEFT + WIDTH * (double)i / REPORT_PARTS, y,
+			LEFT + WIDTH * (double)(i + 1) / REPORT_PARTS, y);
+	}
+	fprintf(file, " %d,%d\"></polygon>\n", LEFT + WIDTH, top + PANEL);
+}
+
+static void put_panel(FILE *file, int top, const char *what, const char *scale)
+{
+	fprintf(file,
+		"<text x=%d y=%d>%s</text><text x=%d y=%d class=end>%s</text>"
+		"<text x=%d y=%d class=end>0</text>\n"
+		"<line x1=%d y1=%d x2=%d y2=%d class=axis></line>"
+		"<line x1=%d y1=%d x2=%d y2=%d class=axis></line>\n",
+		LEFT, top - 6, what, LEFT - 6, top + 10, scale, LEFT - 6, top + PANEL, LEFT, top,
+		LEFT + WIDTH, top, LEFT, top + PANEL, LEFT + WIDTH, top + PANEL);
+}
+
+static void put_memory(FILE *file, const struct report *report)
+{
+	const WNNGraphProfile *profile = &report->profile;
+	double bytes = report->bytes_per_cycle * (double)profile->cycles / REPORT_PARTS;
+	char scale[32];
+
+	if (!profile->cycles || !profile->eventCount)
+		return;
+	fprintf(file,
+		"<h2>Memory over time</h2>\n<p>The same cycles in %d parts. Above: bytes that the "
+		"NPU <span class=key-read>read from</span> and <span class=key-written>wrote "
+		"to</span> memory in each cycle; both DMA engines together move up to %g. Below: "
+		"bytes of its %" PRIu64 " bytes of on-chip memory that are in use.</p>\n"
+		"<svg id=memory viewBox=\"0 0 %d %d\">\n",
+		REPORT_PARTS, report->bytes_per_cycle, report->sram_bytes, LEFT + WIDTH,
+		2 * (PANEL + GAP));
+	snprintf(scale, sizeof(scale), "%g", report->bytes_per_cycle);
+	put_area(file, report, 0, GAP, bytes, "written");
+	put_area(file, report, 1, GAP, bytes, "read");
+	put_panel(file, GAP, "bytes of memory in a cycle", scale);
+	snprintf(scale, sizeof(scale), "%.0f KiB", (double)report->sram_bytes / 1024);
+	put_area(file, report, 2, PANEL + 2 * GAP, (double)report->sram_bytes, "sram");
+	put_panel(file, PANEL + 2 * GAP, "on-chip memory in use", scale);
+	fputs("</svg>\n", file);
+}
+
 /* ---- the roofline */
 
 struct axes {
@@ -400,8 +492,11 @@ static const char head[] =
 	"table{border-collapse:collapse}th,td{padding:2px 8px;text-align:left;"
 	"border-bottom:1px solid #ddd;vertical-align:top}\n"
 	"th{background:#f2f2f2}.n{text-align:right;white-space:nowrap}\n"
+	".read{fill:#5b8bd9}.written{fill:#e0a040}.sram{fill:#79b473}\n"
+	".key-read{color:#2b5ba9;font-weight:bold}.key-written{color:#a86a10;font-weight:bold}\n"
 	".bar{fill:#5b8bd9}.cpu{background:#fde7c8}.npu{background:#dcefd8}\n"
 	"svg text{font-size:12px}.axis{stroke:#bbb}.grid{stroke:#e4e4e4}\n"
+	".wide{overflow-x:auto}.wide table{font-size:12px}.wide td,.wide th{padding:2px 5px}\n"
 	".roof{fill:none;stroke:#c33;stroke-width:2}.mid{text-anchor:middle}.end{text-anchor:end}\n"
 	"</style></head><body>\n<h1>Profile</h1>\n";
 
@@ -415,8 +510,10 @@ int report_write_html(const struct report *report, const char *path)
 	fputs(head, file);
 	put_summary(file, report);
 	put_timeline(file, report);
+	put_memory(file, report);
 	put_nodes(file, report);
-	put_engines(file, report);
+	if (report->profile.cycles)
+		put_engines(file, report);
 	put_roofline(file, report);
 	put_placement(file, report);
 	fputs("</body></html>\n", file);

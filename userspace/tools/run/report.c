@@ -18,7 +18,7 @@ static double part(double of, double whole)
 }
 
 /* An engine that is busy for less than half of the time does not limit anything. */
-static const char *bound_of(const WNNProfileNode *node)
+static const char *bound_of(const WNNProfileNode *node, double *share)
 {
 	const struct {
 		const char *name;
@@ -30,6 +30,7 @@ static const char *bound_of(const WNNProfileNode *node)
 	};
 	size_t most = 0;
 
+	*share = 0;
 	if (node->device == WNNNodeDevice_CPU)
 		return "cpu";
 	if (!node->cycles)
@@ -37,7 +38,8 @@ static const char *bound_of(const WNNProfileNode *node)
 	for (size_t i = 1; i < sizeof(engines) / sizeof(engines[0]); i++)
 		if (engines[i].busy > engines[most].busy)
 			most = i;
-	return engines[most].busy * 2 < node->cycles ? "latency" : engines[most].name;
+	*share = part((double)engines[most].busy, (double)node->cycles);
+	return *share < 0.5 ? "latency" : engines[most].name;
 }
 
 static void fill_node(const struct report *report, const WNNProfileNode *node,
@@ -47,7 +49,7 @@ static void fill_node(const struct report *report, const WNNProfileNode *node,
 	to->macs_per_cycle = part((double)node->macs, (double)node->cycles);
 	to->share_of_peak = part(to->macs_per_cycle, report->peak_macs_per_cycle);
 	to->intensity = part((double)node->macs, (double)(node->bytesRead + node->bytesWritten));
-	to->bound = bound_of(node);
+	to->bound = bound_of(node, &to->share_of_bound);
 }
 
 static void fill_engines(struct report *report)
@@ -73,10 +75,81 @@ static void fill_engines(struct report *report)
 		engines[event->engine].instructions++;
 		engines[event->engine].waiting += event->stallCycles;
 	}
+	report->bound = "cpu";
+	for (size_t i = 1; profile->cycles && i < REPORT_ENGINES; i++) {
+		double share = part((double)engines[i].busy, (double)profile->cycles);
+
+		if (share <= report->share_of_bound)
+			continue;
+		report->share_of_bound = share;
+		report->bound = engines[i].name;
+	}
+}
+
+/* Up to cycle @at of those that an event takes, evenly. */
+static uint64_t moved_until(const WNNProfileEvent *event, uint64_t bytes, double at)
+{
+	double from = (double)event->startCycle, to = (double)event->endCycle;
+
+	if (at >= to)
+		return bytes;
+	return at <= from ? 0 : (uint64_t)((double)bytes * (at - from) / (to - from));
+}
+
+static void add_to_parts(struct report *report, const WNNProfileEvent *event)
+{
+	double length = (double)report->profile.cycles / REPORT_PARTS;
+	size_t first = (size_t)((double)event->startCycle / length);
+
+	for (size_t i = first; i < REPORT_PARTS; i++) {
+		struct report_part *part = &report->parts[i];
+		double begin = (double)i * length, end = (double)(i + 1) * length;
+		/* The last part has the rest, whatever was rounded. */
+		if (i == REPORT_PARTS - 1)
+			end = (double)event->endCycle;
+		if (i == first)
+			begin = (double)event->startCycle;
+		part->bytes_read += moved_until(event, event->bytesRead, end) -
+				    moved_until(event, event->bytesRead, begin);
+		part->bytes_written += moved_until(event, event->bytesWritten, end) -
+				       moved_until(event, event->bytesWritten, begin);
+		if (end >= (double)event->endCycle)
+			break;
+	}
+}
+
+/* Memory and SRAM over time. What is in use does not change until the next instruction starts. */
+static void fill_parts(struct report *report)
+{
+	const WNNGraphProfile *profile = &report->profile;
+	double length = (double)profile->cycles / REPORT_PARTS;
+	uint64_t used = 0;
+	size_t at = 0;
+
+	if (!profile->cycles)
+		return;
+	for (size_t i = 0; i < profile->eventCount; i++) {
+		add_to_parts(report, &profile->events[i]);
+		if (profile->events[i].sramBytes > report->sram_most)
+			report->sram_most = profile->events[i].sramBytes;
+	}
+	for (size_t i = 0; i < REPORT_PARTS; i++) {
+		report->parts[i].sram_bytes = used;
+		for (; at < profile->eventCount &&
+		       ((double)profile->events[at].startCycle < (double)(i + 1) * length ||
+			i == REPORT_PARTS - 1);
+		     at++) {
+			used = profile->events[at].sramBytes;
+			if (used > report->parts[i].sram_bytes)
+				report->parts[i].sram_bytes = used;
+		}
+	}
 }
 
 int report_init(struct report *report, const struct options *options, const struct target *target)
 {
+	double cpu = 0;
+
 	*report = (struct report){ .model = options->model,
 				   .device = target->device.device,
 				   .graph = target->graph,
@@ -93,12 +166,19 @@ int report_init(struct report *report, const struct options *options, const stru
 		part((double)report->statistics.macs, (double)report->statistics.peakMacs);
 	/* The library does not tell it; all machines so far are the reference machine. */
 	report->bytes_per_cycle = 2.0 * ONPU_CAP_DMA_BYTES__RESET;
+	report->sram_bytes = target->device.sramBytes;
 	fill_engines(report);
+	fill_parts(report);
+	for (size_t i = 0; i < report->profile.nodeCount; i++)
+		cpu += (double)report->profile.nodes[i].cpuNanoseconds;
 	report->nodes = calloc(report->profile.nodeCount + 1, sizeof(*report->nodes));
 	if (!report->nodes)
 		return complain(BAD_DEVICE, "profile: memory is exhausted");
-	for (size_t i = 0; i < report->profile.nodeCount; i++)
+	for (size_t i = 0; i < report->profile.nodeCount; i++) {
 		fill_node(report, &report->profile.nodes[i], &report->nodes[i]);
+		report->nodes[i].share_of_cpu =
+			part((double)report->profile.nodes[i].cpuNanoseconds, cpu);
+	}
 	return DONE;
 }
 
@@ -152,6 +232,11 @@ void report_print(const struct report *report)
 		printf("%.1f of up to %.1f multiply-accumulates in a cycle: %.1f%% of the peak\n",
 		       part((double)report->statistics.macs, (double)profile->cycles),
 		       report->peak_macs_per_cycle, 100 * report->share_of_peak);
+	if (profile->cycles)
+		printf("the busiest engine, %s, worked in %.1f%% of the cycles; up to %" PRIu64
+		       " of %" PRIu64 " bytes on chip were in use\n",
+		       report->bound, 100 * report->share_of_bound, report->sram_most,
+		       report->sram_bytes);
 }
 
 /* ---- JSON */
@@ -172,6 +257,8 @@ static json_t *node_json(const WNNProfileNode *node, const struct report_node *o
 
 	if (!json)
 		return NULL;
+	json_object_set_new(json, "share_of_bound", json_real(of->share_of_bound));
+	json_object_set_new(json, "share_of_cpu", json_real(of->share_of_cpu));
 	set_count(json, "instructions", node->instructionCount);
 	set_count(json, "cycles", node->cycles);
 	set_count(json, "control", node->controlCycles);
@@ -185,6 +272,22 @@ static json_t *node_json(const WNNProfileNode *node, const struct report_node *o
 	set_count(json, "bytes_written", node->bytesWritten);
 	set_count(json, "cpu_ns", node->cpuNanoseconds);
 	return json;
+}
+
+/* Lists of as many numbers as there are parts; with all zero when there are no cycles. */
+static json_t *parts_json(const struct report *report)
+{
+	json_t *read = json_array(), *written = json_array(), *sram = json_array();
+
+	for (size_t i = 0; i < REPORT_PARTS; i++) {
+		const struct report_part *part = &report->parts[i];
+
+		json_array_append_new(read, json_integer((json_int_t)part->bytes_read));
+		json_array_append_new(written, json_integer((json_int_t)part->bytes_written));
+		json_array_append_new(sram, json_integer((json_int_t)part->sram_bytes));
+	}
+	return json_pack("{s:o, s:o, s:o}", "bytes_read", read, "bytes_written", written,
+			 "sram_bytes", sram);
 }
 
 json_t *report_json(const struct report *report)
@@ -211,6 +314,11 @@ json_t *report_json(const struct report *report)
 			 "bytes_per_cycle", report->bytes_per_cycle);
 	if (!root)
 		return NULL;
+	json_object_set_new(root, "bound", json_string(report->bound));
+	json_object_set_new(root, "share_of_bound", json_real(report->share_of_bound));
+	json_object_set_new(root, "over_time", parts_json(report));
+	set_count(root, "sram_bytes", report->sram_bytes);
+	set_count(root, "sram_most", report->sram_most);
 	set_count(root, "cycles", profile->cycles);
 	set_count(root, "end_cycles", profile->endCycles);
 	set_count(root, "host_ns", profile->hostNanoseconds);

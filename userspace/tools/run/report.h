@@ -11,10 +11,12 @@
 /* What follows for a node of the profile. */
 struct report_node {
 	double share;	      /* of all cycles */
+	double share_of_cpu;  /* of the time on the CPU */
 	double share_of_peak; /* of the multiply-accumulates that the cycles had room for */
 	double intensity;     /* multiply-accumulates for each byte; 0: it moves none */
 	double macs_per_cycle;
-	const char *bound; /* the engine that limits it, "latency" or "cpu" */
+	const char *bound;     /* the engine that limits it, "latency" or "cpu" */
+	double share_of_bound; /* of its cycles in which the busiest engine worked */
 };
 
 struct report_engine {
@@ -23,6 +25,14 @@ struct report_engine {
 };
 
 #define REPORT_ENGINES 6 /* by WNNProfileEngine, which counts from 1 */
+
+/* A dispatch in parts of the same length, for pictures. */
+#define REPORT_PARTS 200
+
+struct report_part {
+	uint64_t bytes_read, bytes_written; /* by the NPU */
+	uint64_t sram_bytes;		    /* in use, at most */
+};
 
 struct report {
 	const char *model;
@@ -33,6 +43,11 @@ struct report {
 	WNNGraphStatistics statistics;
 	struct report_node *nodes; /* as many as the profile has */
 	struct report_engine engines[REPORT_ENGINES];
+	struct report_part parts[REPORT_PARTS]; /* zero without cycles */
+	uint64_t sram_bytes;			/* that the NPU has */
+	uint64_t sram_most;			/* that were in use at once */
+	const char *bound;			/* the busiest engine; "cpu" without cycles */
+	double share_of_bound;			/* of all cycles in which it worked */
 	double share_of_peak;
 	double peak_macs_per_cycle; /* with the types of the model; 0: it used no NPU */
 	double bytes_per_cycle;	    /* of both DMA engines together */

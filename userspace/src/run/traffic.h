@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What the instructions of a job do to memory and SRAM. */
+#ifndef WNN_RUN_TRAFFIC_H
+#define WNN_RUN_TRAFFIC_H
+
+#include "run/profile.h"
+
+/**
+ * run_traffic_fill - fills in bytes_read, bytes_written and sram_bytes of events
+ * @sram_bytes: size of the SRAM
+ * @events: of one job, in the order of their starts
+ *
+ * Returns 0, or -1 when memory is exhausted.
+ */
+int run_traffic_fill(const struct npu_program *program, const struct npu_job *job,
+		     uint64_t sram_bytes, struct run_profile_event *events, uint32_t count,
+		     struct wnn_error *err);
+
+#endif
