@@ -19,7 +19,7 @@ GENERATED = HERE / "generated"
 project = "Open NPU"
 copyright = "the Open NPU authors"
 extensions = []
-exclude_patterns = []
+exclude_patterns = ["generated/names.rst", "generated/messages.rst"]
 html_theme = "alabaster"
 html_theme_options = {"description": "An open NPU software stack", "page_width": "1100px"}
 highlight_language = "none"
@@ -35,3 +35,5 @@ make(USERSPACE / "generate.py", "--rst", GENERATED)
 shutil.copy(UAPI / "onpu" / "functions.rst", GENERATED / "functions.rst")
 make(TOOLS / "accel_rst.py", UAPI / "drm" / "onpu_accel.h", GENERATED / "accel.rst")
 make(TOOLS / "onnx_h_rst.py", USERSPACE / "include" / "webnn" / "onnx.h", GENERATED / "onnx_api.rst")
+make(TOOLS / "names_rst.py", USERSPACE / "webnn.json", TOOLS / "onnx.rst", GENERATED / "names.rst")
+make(TOOLS / "messages_rst.py", GENERATED / "messages.rst")

@@ -266,9 +266,12 @@ static void print_info(const struct info *info, const struct subject *subject,
 {
 	const Onnx__ModelProto *model = info->model;
 
-	printf("%s: ONNX, version %" PRId64 " of the format, made by %s %s\n", info->options.model,
-	       model->ir_version, model->producer_name ? model->producer_name : "",
-	       model->producer_version ? model->producer_version : "");
+	printf("%s: ONNX, version %" PRId64 " of the format", info->options.model,
+	       model->ir_version);
+	if (model->producer_name && *model->producer_name)
+		printf(", made by %s %s", model->producer_name,
+		       model->producer_version ? model->producer_version : "");
+	putchar('\n');
 	for (size_t i = 0; i < model->n_opset_import; i++) {
 		const char *domain = model->opset_import[i]->domain;
 

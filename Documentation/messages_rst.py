@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""The messages of the project, found in its sources, and their causes, from messages.txt.
+
+    messages_rst.py PAGE      writes the tables of troubleshooting.rst
+    messages_rst.py --check   fails when messages.txt does not have every message, or has others
+
+messages.txt has sections. Each says which sources it is about, which functions are given messages there, and what a
+message of it means; below stand the messages with causes of their own, each followed by its cause on an indented
+line. In a section whose line "each" says "listed", every message has to stand there with its cause.
+"""
+import fnmatch
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOP = HERE.parent
+CAUSES = HERE / "messages.txt"
+FOLDERS = ("userspace/src", "userspace/import", "userspace/tools/run", "driver", "emulator")
+FUNCTIONS = """wnn_error_set wnn_error_missing rule_error api_error_status supports_not plan_fail onnx_error
+    onnx_refuse onnx_refuse_variable complain argp_error drm_err drm_err_ratelimited drm_notice drm_warn
+    dev_err dev_err_probe reject_image onpu_mbox_protocol_error vfu_server_log broken""".split()
+STRING = r'"(?:[^"\\]|\\.)*"'
+# Neighbours are one string, also with a macro of a printf format between them.
+STRINGS = re.compile(rf'{STRING}(?:\s*(?:PRI\w+\s*)?{STRING}|\s*PRI\w+)*')
+SPECIFIER = re.compile(r'%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?(?:hh|h|ll|l|z|j|t)?(?:p\w|[a-zA-Z])')
+
+
+class Section:
+    def __init__(self, title):
+        self.title, self.sources, self.functions, self.about, self.each = title, [], [], "", ""
+        self.causes = {}
+
+    def covers(self, path):
+        return any(fnmatch.fnmatch(path, source) for source in self.sources)
+
+
+def read_causes():
+    sections, message = [], None
+    for number, line in enumerate(CAUSES.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        key, _, value = line.partition(": ")
+        if line.startswith("== "):
+            sections.append(Section(line[3:]))
+        elif line[0] == "\t":
+            sections[-1].causes[message] = (sections[-1].causes.get(message, "") + " " + line.strip()).strip()
+        elif key in ("sources", "functions"):
+            setattr(sections[-1], key, value.split())
+        elif key in ("about", "each"):
+            setattr(sections[-1], key, value)
+        elif line in sections[-1].causes:
+            sys.exit(f"messages.txt:{number}: this message stands here twice")
+        else:
+            message = line
+            sections[-1].causes[message] = ""
+    return sections
+
+
+def call_arguments(text, begin):
+    """What stands between the brackets of a call."""
+    depth, at = 1, begin
+    while depth and at < len(text):
+        if text[at] == '"':
+            at = re.compile(STRING).match(text, at).end()
+            continue
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        at += 1
+    return text[begin:at - 1]
+
+
+def plain(literal):
+    """As a reader meets it: "…" for what differs from time to time."""
+    parts = re.findall(rf'{STRING}|PRI\w+', literal)
+    text = "".join("u" if part[0] != '"' else part[1:-1] for part in parts)
+    text = SPECIFIER.sub("…", text).replace("%%", "%").replace('\\"', '"').replace("\\n", "")
+    return re.sub("…+", "…", text).strip()
+
+
+def messages_of(path, functions):
+    text = path.read_text(encoding="utf-8")
+    text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), text, flags=re.S)
+    for call in re.finditer(rf'\b(?:{"|".join(functions)})\(', text):
+        found = STRINGS.search(call_arguments(text, call.end()))
+        message = plain(found[0]) if found else ""
+        # One without a word of its own only passes on what somebody else says.
+        if re.search(r"[A-Za-z]{2,} ?[^…]*[A-Za-z]{2,}", message):
+            yield message
+
+
+def collect(sections):
+    """[(section or None, path, messages)]"""
+    for folder in FOLDERS:
+        for path in sorted((TOP / folder).rglob("*.c")):
+            name = str(path.relative_to(TOP))
+            section = next((s for s in sections if s.covers(name)), None)
+            found = sorted(set(messages_of(path, FUNCTIONS + (section.functions if section else []))))
+            if found:
+                yield section, name, found
+
+
+def check(sections):
+    wrong, met = [], {id(s): set() for s in sections}
+    for section, name, found in collect(sections):
+        if not section:
+            wrong.append(f"{name} has messages, such as \"{found[0]}\", and belongs to no section of "
+                         "Documentation/messages.txt: name it in the line \"sources\" of one")
+            continue
+        met[id(section)] |= set(found)
+        for message in found:
+            if section.each == "listed" and message not in section.causes:
+                wrong.append(f"{name}: a message is new. Tell its users the cause: add these two lines to the "
+                             f"section \"{section.title}\" of Documentation/messages.txt:\n{message}\n\tITS CAUSE")
+    for section in sections:
+        for message, cause in section.causes.items():
+            if message not in met[id(section)]:
+                wrong.append(f"no source of the section \"{section.title}\" has the message \"{message}\" any "
+                             "more: take it out of Documentation/messages.txt")
+            elif not cause:
+                wrong.append(f"messages.txt has no cause of \"{message}\"")
+        if not section.about:
+            wrong.append(f"the section \"{section.title}\" does not say what its messages mean")
+    return wrong
+
+
+def escaped(text):
+    return re.sub(r"([\\*`|_])", r"\\\1", text)
+
+
+def page(sections):
+    text = ""
+    by_section = {id(s): set() for s in sections}
+    for section, _, found in collect(sections):
+        if section:
+            by_section[id(section)] |= set(found)
+    for section in sections:
+        text += f"{section.title}\n{'~' * len(section.title)}\n\n{section.about}\n\n"
+        for message in sorted(by_section[id(section)], key=lambda m: m.lstrip('…" ').lower()):
+            text += f"*{escaped(message)}*\n"
+            text += f"   {section.causes[message]}\n\n" if section.causes.get(message) else "\n"
+    return text
+
+
+def main():
+    sections = read_causes()
+    if sys.argv[1] == "--check":
+        wrong = check(sections)
+        print("\n".join(wrong) or "every message has a cause")
+        return 1 if wrong else 0
+    pathlib.Path(sys.argv[1]).write_text(page(sections), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

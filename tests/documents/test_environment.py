@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Documentation/environment.rst has the variables that the sources look at, and no others."""
+import pathlib
+import re
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+# What ./npu tells its own parts.
+OWN = {"ONPU_INSIDE"}
+
+
+def looked_at():
+    found = {}
+    patterns = {
+        ".c": r'getenv\("(\w+)"\)|#define \w+_VARIABLE "(\w+)"', ".js": r"process\.env\.(\w+)",
+        ".py": r'environ(?:\.get\(|\[)"((?:ONPU|WEBNN)_\w+)"|\b(ONPU_GUEST_\w+)=',
+        ".sh": r"\$\{(ONPU_[A-Z_]+)(?::?[-+?])",
+    }
+    for folder in ("userspace", "emulator", "bindings/node/lib", "bindings/node/src", "scripts", "Documentation"):
+        for path in sorted((TOP / folder).rglob("*")):
+            if path.suffix not in patterns:
+                continue
+            for groups in re.findall(patterns[path.suffix], path.read_text(encoding="utf-8")):
+                for name in [groups] if isinstance(groups, str) else filter(None, groups):
+                    found.setdefault(name, path.relative_to(TOP))
+    return found
+
+
+def main():
+    found = looked_at()
+    page = (TOP / "Documentation/environment.rst").read_text(encoding="utf-8")
+    told = {name for line in re.findall(r"^``.*``$", page, re.M) for name in re.findall(r"``(\w+)``", line)}
+    wrong = 0
+    for name in sorted(set(found) - told - OWN):
+        print(f"{found[name]} looks at {name}, which Documentation/environment.rst does not tell of")
+        wrong = 1
+    for name in sorted(told - set(found)):
+        if not name.startswith("OPENBLAS_"):
+            print(f"Documentation/environment.rst tells of {name}, which nothing looks at")
+            wrong = 1
+    if not found:
+        print("no variable was found")
+    return wrong or not found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Documentation/messages.txt has every message of the sources, and no others; what is missing is noticed."""
+import pathlib
+import sys
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "Documentation"))
+import messages_rst  # noqa: E402
+
+
+class Messages(unittest.TestCase):
+    def test_all_have_a_cause(self):
+        wrong = messages_rst.check(messages_rst.read_causes())
+        self.assertFalse(wrong, "\n" + "\n".join(wrong))
+
+    def test_there_are_messages(self):
+        """Each section has some, and those that a reader knows are found."""
+        sections = messages_rst.read_causes()
+        met = {id(s): 0 for s in sections}
+        everything = set()
+        for section, _, found in messages_rst.collect(sections):
+            met[id(section)] += len(found)
+            everything |= set(found)
+        for section in sections:
+            self.assertGreater(met[id(section)], 0, section.title)
+        self.assertLessEqual({
+            "no node of the driver onpu is in /dev/accel; is the module loaded?",
+            "filter has … input channels per group, expected … (input has … channels, groups …)",
+            "device is wedged: rebind the driver or reset the function",
+            "there is no device \"…\" (from …); npu, sim and cpu exist"}, everything)
+
+    def test_what_is_missing_is_noticed(self):
+        sections = messages_rst.read_causes()
+        listed = next(s for s in sections if s.title == "Choosing a device")
+        del listed.causes["out of memory for the devices"]
+        listed.causes["a message that is not there"] = "cause"
+        wrong = messages_rst.check(sections)
+        self.assertEqual(len(wrong), 2)
+        self.assertIn("out of memory for the devices", wrong[0])
+        self.assertIn("a message that is not there", wrong[1])
+        sections[:] = [s for s in sections if "driver" not in s.sources[0]]
+        self.assertTrue(any("belongs to no section" in w for w in messages_rst.check(sections)))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
