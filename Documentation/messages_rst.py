@@ -123,10 +123,6 @@ def check(sections):
     return wrong
 
 
-def escaped(text):
-    return re.sub(r"([\\*`|_])", r"\\\1", text)
-
-
 def page(sections):
     text = ""
     by_section = {id(s): set() for s in sections}
@@ -136,7 +132,7 @@ def page(sections):
     for section in sections:
         text += f"{section.title}\n{'~' * len(section.title)}\n\n{section.about}\n\n"
         for message in sorted(by_section[id(section)], key=lambda m: m.lstrip('…" ').lower()):
-            text += f"*{escaped(message)}*\n"
+            text += f"``{message}``\n"
             text += f"   {section.causes[message]}\n\n" if section.causes.get(message) else "\n"
     return text
 

@@ -16,7 +16,7 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Results:", 4 },
 	{ "trace", KEY_TRACE, "FILE", 0,
 	  "Every instruction as a trace for Perfetto or chrome://tracing", 4 },
-	{ "html", KEY_HTML, "FILE", 0, "A page with tables, timeline and roofline", 4 },
+	{ "html", KEY_HTML, "FILE", 0, "A page with tables, timelines, memory and roofline", 4 },
 	JSON_OPTION,
 	{ 0 }
 };
