@@ -71,7 +71,8 @@ int main(int argc, char **argv)
 
 	if (argc != 2)
 		return fprintf(stderr, "usage: tutorial MODEL.onnx\n"), 1;
-	check(wnnInstanceCreateContextSync(instance, NULL, WNN_WAIT_FOREVER, &context), wnnGetLastError);
+	check(wnnInstanceCreateContextSync(instance, NULL, WNN_WAIT_FOREVER, &context),
+	      wnnGetLastError);
 	check(wnnContextGetDeviceInfo(context, &device), wnnGetLastError);
 	graph = load(context, argv[1]);
 

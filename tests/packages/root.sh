@@ -18,6 +18,7 @@ top=${here%/tests/*}
 
 libraries=(libwebnn-npu1 libwebnn-onnx1 libwebnn-npu-dev libonpu-sim1 libonpu-sim-dev webnn-npu-tools)
 others=(onpu-emu onpu-firmware onpu-dkms)
+models=(python3-onnx)
 
 # try NAME COMMAND…: the command succeeds; what it says goes to standard error.
 try()
@@ -89,6 +90,9 @@ test_libraries()
 	out=$(/tmp/onpu-packages-program --help)
 	contains "it tells how it is used" "--device"
 	rm -f /tmp/onpu-packages-program
+	try "what makes models is installed" apt-get -qy --no-install-recommends install "${models[@]}"
+	try "the tutorial's commands do what it says" python3 -B "$here/../documents/run.py" --class installed \
+		"$top/Documentation/tutorial.rst"
 	webnn-run run "$work/model.onnx" -d sim --full -i "$work/x.npy" >&2
 	[ $? -eq 4 ]
 	ok $? "the model in full needs the firmware"
@@ -127,7 +131,7 @@ test_purge()
 {
 	local name
 
-	try "all packages are purged" apt-get -qy purge "${libraries[@]}" "${others[@]}"
+	try "all packages are purged" apt-get -qy purge "${libraries[@]}" "${others[@]}" "${models[@]}"
 	# Also what other packages recommend or suggest by chance.
 	try "and what they needed" apt-get -qy -o APT::AutoRemove::RecommendsImportant=false \
 		-o APT::AutoRemove::SuggestsImportant=false autoremove --purge

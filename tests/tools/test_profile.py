@@ -222,9 +222,12 @@ class Profile(ToolTest):
         self.assertLessEqual(self.json["sram_most"], self.json["sram_bytes"])
         most = self.json["bytes_per_cycle"] * self.json["cycles"] / parts
         moved = [r + w for r, w in zip(over_time["bytes_read"], over_time["bytes_written"])]
+        scale = 1024
+        while scale < self.json["sram_most"]:
+            scale *= 2
         for name, top, values, whole in (
                 ("written", 34, moved, most), ("read", 34, over_time["bytes_read"], most),
-                ("sram", 188, over_time["sram_bytes"], self.json["sram_bytes"])):
+                ("sram", 188, over_time["sram_bytes"], min(scale, self.json["sram_bytes"]))):
             drawn = next(attrs["points"].split()[1:-1:2] for kind, attrs, _ in
                          self.page.drawings["memory"] if attrs.get("class") == name)
             self.assertEqual(len(drawn), parts)

@@ -65,7 +65,8 @@ int placement_print(WNNGraph graph)
 		print_view("%-18.*s ", node->label);
 		printf("%-7s %-13s %12" PRIu64 " cycles  ", placement_device(node->device),
 		       NAME_OF(exactness, node->exactness), node->estimatedCycles);
-		print_view("%.*s: ", node->kernel);
+		if (node->kernel.length)
+			print_view("%.*s: ", node->kernel);
 		print_view("%.*s\n", node->reasonText);
 	}
 	printf("%zu on the NPU, %zu on the CPU, %zu folded\n", placement.npuCount,

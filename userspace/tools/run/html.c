@@ -340,6 +340,16 @@ static void put_panel(FILE *file, int top, const char *what, const char *scale)
 		LEFT + WIDTH, top, LEFT, top + PANEL, LEFT + WIDTH, top + PANEL);
 }
 
+/* What stands at the top of the picture of the on-chip memory: no more than is needed, a power of two. */
+static uint64_t sram_scale(const struct report *report)
+{
+	uint64_t scale = 1024;
+
+	while (scale < report->sram_most)
+		scale *= 2;
+	return scale < report->sram_bytes ? scale : report->sram_bytes;
+}
+
 static void put_memory(FILE *file, const struct report *report)
 {
 	const WNNGraphProfile *profile = &report->profile;
@@ -360,8 +370,8 @@ static void put_memory(FILE *file, const struct report *report)
 	put_area(file, report, 0, GAP, bytes, "written");
 	put_area(file, report, 1, GAP, bytes, "read");
 	put_panel(file, GAP, "bytes of memory in a cycle", scale);
-	snprintf(scale, sizeof(scale), "%.0f KiB", (double)report->sram_bytes / 1024);
-	put_area(file, report, 2, PANEL + 2 * GAP, (double)report->sram_bytes, "sram");
+	snprintf(scale, sizeof(scale), "%" PRIu64 " KiB", sram_scale(report) / 1024);
+	put_area(file, report, 2, PANEL + 2 * GAP, (double)sram_scale(report), "sram");
 	put_panel(file, PANEL + 2 * GAP, "on-chip memory in use", scale);
 	fputs("</svg>\n", file);
 }
