@@ -140,7 +140,7 @@ static void put_npu_cells(FILE *file, const WNNProfileNode *node, const struct r
 	put_share(file, of->share_of_bound);
 }
 
-static void put_nodes_head(FILE *file, bool npu)
+static void put_nodes_head(FILE *file, bool npu, bool cpu)
 {
 	fputs("<h2>Operators</h2>\n", file);
 	if (npu)
@@ -155,14 +155,14 @@ static void put_nodes_head(FILE *file, bool npu)
 		fputs("<th>cycles<th>share<th>load<th>store<th>matrix<th>vector<th>stall<th>macs"
 		      "<th>bytes read<th>bytes written<th>share of peak<th>bound<th>share of bound",
 		      file);
-	fputs("<th>CPU ns<th>share of CPU</tr>\n", file);
+	fputs(cpu ? "<th>CPU ns<th>share of CPU</tr>\n" : "</tr>\n", file);
 }
 
 static void put_nodes(FILE *file, const struct report *report)
 {
-	bool npu = report->profile.cycles != 0;
+	bool npu = report->profile.cycles != 0, cpu = report->cpu_nanoseconds != 0;
 
-	put_nodes_head(file, npu);
+	put_nodes_head(file, npu, cpu);
 	for (size_t i = 0; i < report->profile.nodeCount; i++) {
 		const WNNProfileNode *node = &report->profile.nodes[i];
 
@@ -173,8 +173,10 @@ static void put_nodes(FILE *file, const struct report *report)
 		put_cell(file, node->kernel);
 		if (npu)
 			put_npu_cells(file, node, &report->nodes[i]);
-		put_number(file, node->cpuNanoseconds);
-		put_share(file, report->nodes[i].share_of_cpu);
+		if (cpu) {
+			put_number(file, node->cpuNanoseconds);
+			put_share(file, report->nodes[i].share_of_cpu);
+		}
 		fputs("</tr>\n", file);
 	}
 	fputs("</table></div>\n", file);

@@ -148,8 +148,6 @@ static void fill_parts(struct report *report)
 
 int report_init(struct report *report, const struct options *options, const struct target *target)
 {
-	double cpu = 0;
-
 	*report = (struct report){ .model = options->model,
 				   .device = target->device.device,
 				   .graph = target->graph,
@@ -170,14 +168,15 @@ int report_init(struct report *report, const struct options *options, const stru
 	fill_engines(report);
 	fill_parts(report);
 	for (size_t i = 0; i < report->profile.nodeCount; i++)
-		cpu += (double)report->profile.nodes[i].cpuNanoseconds;
+		report->cpu_nanoseconds += report->profile.nodes[i].cpuNanoseconds;
 	report->nodes = calloc(report->profile.nodeCount + 1, sizeof(*report->nodes));
 	if (!report->nodes)
 		return complain(BAD_DEVICE, "profile: memory is exhausted");
 	for (size_t i = 0; i < report->profile.nodeCount; i++) {
 		fill_node(report, &report->profile.nodes[i], &report->nodes[i]);
 		report->nodes[i].share_of_cpu =
-			part((double)report->profile.nodes[i].cpuNanoseconds, cpu);
+			part((double)report->profile.nodes[i].cpuNanoseconds,
+			     (double)report->cpu_nanoseconds);
 	}
 	return DONE;
 }

@@ -44,6 +44,7 @@ struct report {
 	struct report_node *nodes; /* as many as the profile has */
 	struct report_engine engines[REPORT_ENGINES];
 	struct report_part parts[REPORT_PARTS]; /* zero without cycles */
+	uint64_t cpu_nanoseconds;		/* of all nodes on the CPU */
 	uint64_t sram_bytes;			/* that the NPU has */
 	uint64_t sram_most;			/* that were in use at once */
 	const char *bound;			/* the busiest engine; "cpu" without cycles */
