@@ -16,10 +16,12 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent
 CAUSES = HERE / "messages.txt"
-FOLDERS = ("userspace/src", "userspace/import", "userspace/tools/run", "driver", "emulator")
+FOLDERS = ("userspace/src", "userspace/import", "userspace/tools", "driver", "emulator", "bindings/node/src", "scripts")
+SUFFIXES = (".c", ".sh")
 FUNCTIONS = """wnn_error_set wnn_error_missing rule_error api_error_status supports_not plan_fail onnx_error
     onnx_refuse onnx_refuse_variable complain argp_error drm_err drm_err_ratelimited drm_notice drm_warn
-    dev_err dev_err_probe reject_image onpu_mbox_protocol_error vfu_server_log broken""".split()
+    dev_err dev_err_probe reject_image onpu_mbox_protocol_error vfu_server_log broken throw_internal""".split()
+DIE = re.compile(r'^[^#\n]*\bdie "((?:[^"\\]|\\.)*)', re.M)
 STRING = r'"(?:[^"\\]|\\.)*"'
 # Neighbours are one string, also with a macro of a printf format between them.
 STRINGS = re.compile(rf'{STRING}(?:\s*(?:PRI\w+\s*)?{STRING}|\s*PRI\w+)*')
@@ -79,6 +81,10 @@ def plain(literal):
 
 def messages_of(path, functions):
     text = path.read_text(encoding="utf-8")
+    if path.suffix == ".sh":
+        for found in DIE.findall(text):
+            yield re.sub(r"\$(?:\w+|\(\(.*?\)\)|\(.*|\{[^}]*\}|[@*0-9])", "…", found).strip()
+        return
     text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), text, flags=re.S)
     for call in re.finditer(rf'\b(?:{"|".join(functions)})\(', text):
         found = STRINGS.search(call_arguments(text, call.end()))
@@ -91,7 +97,7 @@ def messages_of(path, functions):
 def collect(sections):
     """[(section or None, path, messages)]"""
     for folder in FOLDERS:
-        for path in sorted((TOP / folder).rglob("*.c")):
+        for path in sorted(p for p in (TOP / folder).rglob("*") if p.suffix in SUFFIXES):
             name = str(path.relative_to(TOP))
             section = next((s for s in sections if s.covers(name)), None)
             found = sorted(set(messages_of(path, FUNCTIONS + (section.functions if section else []))))
