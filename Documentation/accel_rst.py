@@ -33,31 +33,36 @@ def heading(text, line):
     return f'{text}\n{line * len(text)}\n\n'
 
 
+def declared(kind, declaration, text):
+    """Something that the index lists, by Sphinx's domain c."""
+    lines = ''.join(f'   {line}\n' if line.strip() else '\n' for line in text.strip().split('\n'))
+    return f'.. c:{kind}:: {declaration}\n\n{lines}\n'
+
+
 def item_text(item):
     title, _, rest = item.doc.partition('\n')
-    text = heading(f'{item.kind} {item.name}', '~')
-    text += marked(title.split(' - ', 1)[1]) + '\n\n' + marked(rest).strip() + '\n\n'
+    text = marked(title.split(' - ', 1)[1]) + '\n\n' + marked(rest).strip() + '\n\n'
     for entry in item.entries:
-        kind = f' ({entry.ctype})' if entry.ctype else ''
-        text += f'``{entry.name}``{kind}\n   {marked(entry.doc)}\n\n'
-    return text
+        kind, before = ('member', f'{entry.ctype} ') if entry.ctype else ('enumerator', '')
+        text += declared(kind, before + entry.name, marked(entry.doc))
+    return declared(item.kind, item.name, text)
 
 
 def page(header):
     text = TITLE
     for doc, code in BLOCK.findall(header.text):
         doc = re.sub(r'^ \* ?', '', doc, flags=re.M)
-        declared = re.match(r'(?:struct|enum) (\w+) \{', code)
-        if declared:
-            text += item_text(header.items[declared[1]])
+        item = re.match(r'(?:struct|enum) (\w+) \{', code)
+        if item:
+            text += item_text(header.items[item[1]])
         elif doc.startswith('DOC: '):
             title, _, rest = doc[len('DOC: '):].partition('\n')
             text += heading(title, '-') + marked(rest).strip() + '\n\n'
         else:
             name, _, rest = doc.partition('\n')
             macro, _, what = name.partition(' - ')
-            text += heading(macro, '~') + what + '\n\n'
-            text += re.sub(r'^@(\w+): ', r'\n``\1``: ', marked_lines(rest), flags=re.M) + '\n\n'
+            text += declared('macro', macro, what + '\n\n' + re.sub(
+                r'^@(\w+): ', r'\n``\1``: ', marked_lines(rest), flags=re.M))
     return text
 
 
