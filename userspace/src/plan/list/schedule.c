@@ -220,7 +220,8 @@ static int place_points(const struct simulation *sim, struct points *points)
 		uint32_t op = sim->order[i];
 		uint64_t cost = sim->ops[op].cost + PLAN_SEMAPHORES_OF_ONE;
 
-		if (sum && sum + cost + PLAN_SEMAPHORES_OF_PAUSE > ONPU_PREEMPT_CYCLES) {
+		/* Twice when even what is behind the best place leaves no room for a long instruction. */
+		while (sum && sum + cost + PLAN_SEMAPHORES_OF_PAUSE > ONPU_PREEMPT_CYCLES) {
 			if (!best) {
 				best = i;
 				rest = 0;
