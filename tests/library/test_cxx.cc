@@ -66,6 +66,13 @@ static void run(wnn::Context &context)
 	/* Windows: 10, 18, 42 (cut to 30), 50 (cut to 30). */
 	CHECK((context.readTensor<float>(sum) == std::vector<float>{ 46, 90 }));
 	CHECK((context.readTensor<float>(y) == std::vector<float>{ 18, 10, 30, 30 }));
+	CHECK(context.readTensor<std::byte>(y).size() == 4 * sizeof(float));
+	check_throws(WNNStatus_TypeError, "readTensor: the tensor holds float32",
+		     [&] { context.readTensor<int32_t>(y); });
+	check_throws(WNNStatus_TypeError, "elements of 8 bytes",
+		     [&] { context.readTensor<double>(y); });
+	check_throws(WNNStatus_TypeError, "writeTensor: the tensor holds float32",
+		     [&] { context.writeTensor(x, std::vector<uint16_t>(32)); });
 	float *mapped = static_cast<float *>(context.mapTensor(y, WNNMapMode_Read));
 	CHECK(mapped[0] == 18);
 	y.unmap();

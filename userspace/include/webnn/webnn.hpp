@@ -20,6 +20,7 @@
 #ifndef WEBNN_WEBNN_HPP
 #define WEBNN_WEBNN_HPP
 
+#include <cstddef>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -307,6 +308,59 @@ private:
 
 namespace detail {
 
+/* Bytes of an element, and of the byte that two elements of 4 bits share. */
+inline size_t elementSize(WNNOperandDataType type) noexcept
+{
+	switch (type) {
+	case WNNOperandDataType_Int64:
+	case WNNOperandDataType_Uint64:
+		return 8;
+	case WNNOperandDataType_Float32:
+	case WNNOperandDataType_Int32:
+	case WNNOperandDataType_Uint32:
+		return 4;
+	case WNNOperandDataType_Float16:
+		return 2;
+	default:
+		return 1;
+	}
+}
+
+inline bool isSigned(WNNOperandDataType type) noexcept
+{
+	return type == WNNOperandDataType_Int64 || type == WNNOperandDataType_Int32 ||
+	       type == WNNOperandDataType_Int8 || type == WNNOperandDataType_Int4;
+}
+
+/* Whether a vector of T holds elements of the type; uint16_t is the bits of a float16. */
+template <typename T>
+bool holds(WNNOperandDataType type) noexcept
+{
+	const bool real = type == WNNOperandDataType_Float32 || type == WNNOperandDataType_Float16;
+
+	if (std::is_same<T, std::byte>::value)
+		return true;
+	if (sizeof(T) != elementSize(type))
+		return false;
+	if (std::is_floating_point<T>::value)
+		return real;
+	if (std::is_integral<T>::value)
+		return real ? sizeof(T) == 2 && std::is_unsigned<T>::value :
+			      std::is_signed<T>::value == isSigned(type);
+	return true;
+}
+
+template <typename T>
+void checkElements(const char *call, WNNOperandDataType type)
+{
+	if (!holds<T>(type))
+		throw Error(WNNStatus_TypeError,
+			    std::string(call) + ": the tensor holds " +
+				    wnnOperandDataTypeGetName(type).data +
+				    ", which is not what the vector's elements of " +
+				    std::to_string(sizeof(T)) + " bytes are");
+}
+
 /* A function object in the hands of the library until its callback runs. */
 template <typename... Args>
 struct Call {
@@ -481,11 +535,15 @@ public:
 	{
 		check(wnnContextReadTensorSync(get(), tensor.get(), data, size, timeout));
 	}
-	/** All elements, as a vector of their C++ type. */
+	/**
+	 * All elements, as a vector of their C++ type; uint16_t for float16, std::byte for the bytes of
+	 * any type. Another type throws a TypeError.
+	 */
 	template <typename T>
 	std::vector<T> readTensor(const Tensor &tensor, uint64_t timeout = WNN_WAIT_FOREVER)
 	{
 		static_assert(std::is_trivially_copyable<T>::value, "elements are plain data");
+		detail::checkElements<T>("readTensor", tensor.dataType());
 		std::vector<T> data(tensor.byteLength() / sizeof(T));
 
 		readTensor(tensor, data.data(), data.size() * sizeof(T), timeout);
@@ -531,6 +589,7 @@ public:
 	void writeTensor(const Tensor &tensor, const std::vector<T> &data)
 	{
 		static_assert(std::is_trivially_copyable<T>::value, "elements are plain data");
+		detail::checkElements<T>("writeTensor", tensor.dataType());
 		writeTensor(tensor, data.data(), data.size() * sizeof(T));
 	}
 	void *mapTensor(const Tensor &tensor, WNNMapMode mode, uint64_t timeout = WNN_WAIT_FOREVER)
