@@ -4,6 +4,8 @@
  * words. An instruction can wait for one semaphore and signal one; further ones get instructions of
  * their own beside it. A program with too many slots for one job becomes several.
  */
+#include "plan/list/schedule.h"
+#include "plan/list/split.h"
 #include "codegen/encode.h"
 
 #include <onpu/slots.h>

@@ -4,6 +4,7 @@
  * here, not as a fault of the device. Knows nothing of how the program was made.
  */
 #include "codegen/program.h"
+#include "plan/list/cost.h"
 #include "plan/list/plan.h"
 
 #include <onpu/slots.h>

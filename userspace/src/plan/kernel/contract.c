@@ -4,6 +4,7 @@
  * one with the shortest estimated time wins. The sum is cut only when a tile of one place and one
  * channel does not fit otherwise.
  */
+#include "plan/list/cost.h"
 #include "plan/kernel/contract.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
  * Emitting a contraction: loads of the next step run ahead of the current one; tiles of data and
  * filter stay in a few slots each and are loaded again only when they were evicted.
  */
+#include "plan/list/split.h"
 #include "plan/kernel/contract_event.h"
 #include "plan/kernel/pack.h"
 

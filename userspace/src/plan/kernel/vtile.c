@@ -3,6 +3,8 @@
  * Tiling of vector programs whose reduced dims fit into SRAM whole: every tile is loaded, computed
  * and stored once, the next tile's loads ahead of this tile's work.
  */
+#include "plan/list/cost.h"
+#include "plan/list/split.h"
 #include "plan/kernel/vprog.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The cost model of the machine, as the instruction set defines it: cycles of an instruction from
  * its views. */
+#include "plan/list/cost.h"
 #include "plan/list/plan.h"
 
 uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,

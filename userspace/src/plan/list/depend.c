@@ -3,6 +3,7 @@
  * The bytes of memory and SRAM as disjoint ranges, each with who wrote it last and who has read it since:
  * an instruction follows the writers of what it reads, and the writers and readers of what it writes.
  */
+#include "plan/list/hazards.h"
 #include "plan/list/depend.h"
 
 #include <string.h>

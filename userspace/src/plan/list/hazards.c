@@ -5,6 +5,7 @@
  * known to have ended, says all that an engine knows; waiting for an instruction teaches what that
  * one knew.
  */
+#include "plan/list/hazards.h"
 #include "plan/list/plan.h"
 
 #include <string.h>

@@ -4,7 +4,10 @@
  * the one before; this file adds what the machine needs to run them at the same time: waits between
  * engines and preemption points.
  */
+#include "plan/list/cost.h"
+#include "plan/list/hazards.h"
 #include "plan/list/plan.h"
+#include "plan/list/timeline.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "plan/report.h"
+#include "plan/list/view.h"
 #include "util/intervals.h"
 #include "util/number.h"
 
@@ -22,22 +22,6 @@ static inline uint64_t plan_align(uint64_t bytes)
 {
 	return wnn_align_up(bytes, PLAN_ALIGN);
 }
-
-/*
- * A strided window into memory. SRAM has base NPU_BASE_NONE; other bases are resolved before the
- * program runs. Strides are bytes; 0 repeats, negative ones run backwards. Of 4-bit types, which
- * SRAM alone has, strides and offset are nibbles.
- */
-struct npu_view {
-	enum npu_base base;
-	uint32_t binding; /* NPU_BASE_VALUE */
-	uint8_t dtype;	  /* enum onpu_dtype */
-	uint8_t rank;
-	uint64_t window, window_bytes; /* what may be touched, relative to the base */
-	int64_t offset;		       /* of element 0 in the window */
-	int64_t dim[IR_MAX_RANK];
-	int64_t stride[IR_MAX_RANK];
-};
 
 enum plan_schema {
 	PLAN_SCALAR,
@@ -268,97 +252,6 @@ uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes);
 uint8_t *plan_constant_room(struct plan *plan, uint64_t bytes, uint64_t *at);
 /* Grows *array to hold `need` elements; 0, or -1 after plan_nomem(). */
 int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size);
-
-/* ---- split.c: several jobs */
-/* Sets ->cut of instructions so that no job has more than max_slots; after plan_finish(). */
-int plan_split(struct plan *plan, uint32_t max_slots);
-/*
- * Whether a kernel should once have nothing in SRAM between two tiles, rather than the next one's
- * operands, because the program has grown so much that it may have to be cut.
- */
-bool plan_pause(struct plan *plan);
-
-/* ---- view.c: windows into memory */
-uint8_t plan_dtype(enum ir_dtype dtype);
-uint32_t plan_dtype_bytes(uint8_t dtype); /* not of 4-bit types */
-bool plan_dtype_is_nibble(uint8_t dtype);
-bool plan_dtype_is_float(uint8_t dtype);
-/* Dense tile in SRAM at `address`: dims in the order and direction of the strides `like`. */
-struct npu_view view_sram(uint32_t address, uint8_t dtype, uint32_t rank, const int64_t *dim,
-			  const int64_t *like);
-/* Part of a view: elements begin[i] .. begin[i]+dim[i]. */
-struct npu_view view_part(const struct npu_view *view, const int64_t *begin, const int64_t *dim);
-int64_t view_elements(const struct npu_view *view);
-/* Lowest byte and one past the highest, relative to the base. */
-void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi);
-bool view_is_dense(const struct npu_view *view);
-/*
- * For instructions whose result does not depend on the order of dims: sorts them so that the first
- * view runs through memory in order, drops those of 1 and merges those that are contiguous in every
- * view. All have the same dims.
- */
-void views_simplify(struct npu_view *const *views, uint32_t count);
-/* Only the sorting; with `order`, which begins as some numbering of the dims, that is permuted too.
- */
-void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order);
-/* Only the dropping and merging, as the DMA engines do it themselves. */
-void views_merge(struct npu_view *const *views, uint32_t count);
-/* Whether their bytes are between each other, be it that they have none in common. */
-bool views_overlap(const struct npu_view *a, const struct npu_view *b);
-/* Whether the windows that they may touch have bytes in common. */
-bool views_share_window(const struct npu_view *a, const struct npu_view *b);
-
-/* ---- cost.c: the machine's cost model */
-uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,
-		       const struct npu_view *src);
-/* The same after views_simplify(). */
-uint64_t plan_cost_copy(const struct npu_caps *caps, struct npu_view dst, struct npu_view src);
-uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *insn);
-uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n,
-		       uint64_t k_taps, uint8_t dtype);
-
-/* ---- hazards.c: who touched which bytes last */
-struct plan_hazards *hazards_create(void);
-void hazards_destroy(struct plan_hazards *hazards);
-/* All engines are idle and know of each other's instructions: nothing before matters any more. */
-void hazards_forget(struct plan_hazards *hazards);
-struct hazard_access {
-	enum npu_base base;
-	uint32_t binding;
-	int64_t lo, hi;
-	bool write;
-};
-/* Sets after[engine] to 1 + the last instruction of each engine that these must not precede, or 0. */
-void hazards_find(const struct plan_hazards *hazards, const struct hazard_access *access,
-		  uint32_t count, uint32_t after[ONPU_ENG_COUNT]);
-#define PLAN_MAX_ACCESSES 6
-/* What an instruction touches; their number. */
-uint32_t plan_accesses(const struct plan *plan, const struct plan_op *op,
-		       struct hazard_access access[PLAN_MAX_ACCESSES]);
-/*
- * Registers instruction `op` (index into plan.list.ops) of `engine`; sets *waits to the engines it must
- * wait for and after[engine] to the instruction of that engine.
- */
-int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,
-		const struct hazard_access *access, uint32_t count, uint8_t *waits,
-		size_t after[ONPU_ENG_COUNT]);
-
-/* ---- timeline.c: cycles by the cost model */
-/*
- * Whether ST comes to a transfer earlier than LD when what it needs has ended at @ready; the engine
- * that it has by itself if both come at the same time.
- */
-bool timeline_prefers_st(const struct plan *plan, bool by_itself, uint64_t ready);
-/* An instruction follows; its node is charged for what the whole takes longer. */
-void timeline_add(struct plan *plan, struct plan_op *op, uint64_t ready);
-/* A preemption point: all engines come to rest. */
-void timeline_drain(struct plan *plan, struct plan_op *op);
-
-/* ---- schedule.c: the order of execution, and where preemption points are; after plan_finish() */
-/* Returns how long the program takes by the cost model. */
-uint64_t plan_schedule(struct plan *plan);
-/* Back to the order in which kernels emitted, which alone can be cut into jobs. */
-void plan_unschedule(struct plan *plan);
 
 /* ---- refusals.c */
 /* If the node at hand failed, notes why; the plan goes on behind it, to find all that fail. */

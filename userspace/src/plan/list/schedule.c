@@ -12,7 +12,9 @@
 #include <string.h>
 
 #include "plan/list/depend.h"
+#include "plan/list/hazards.h"
 #include "plan/list/plan.h"
+#include "plan/list/schedule.h"
 #include "util/array.h"
 #include "util/malloc.h"
 

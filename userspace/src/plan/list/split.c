@@ -5,6 +5,7 @@
  * engines need no semaphore across it.
  */
 #include "plan/list/plan.h"
+#include "plan/list/split.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
  * the estimate of a node's time, and it tells which of the two DMA engines comes to a transfer first.
  */
 #include "plan/list/plan.h"
+#include "plan/list/timeline.h"
 
 /* Of the command processor, for an instruction and about two new slots. */
 #define ISSUE_CYCLES 8

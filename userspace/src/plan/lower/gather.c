@@ -4,6 +4,7 @@
  * negative ones from the end. What is too much for one instruction is cut along the dims of what
  * is picked or put, the outermost first, so that updates keep their order.
  */
+#include "plan/list/cost.h"
 #include "plan/list/plan.h"
 #include "plan/lower/lower.h"
 #include "plan/place/place.h"

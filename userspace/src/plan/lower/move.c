@@ -4,6 +4,7 @@
  * share memory. Long runs go from memory to memory by DMA; short ones through SRAM, where the
  * vector unit reorders them.
  */
+#include "plan/list/cost.h"
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
 #include "plan/place/place.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Plans the nodes of a range one after the other. */
+#include "plan/list/hazards.h"
+#include "plan/list/schedule.h"
 #include "plan/lower/range.h"
 
 #include "plan/lower/lower.h"

@@ -3,6 +3,7 @@
  * Resampling along two dims: tiles of the result with the part of the input that they come from.
  * Coordinates are those of the whole, so every tiling gives the same bits.
  */
+#include "plan/list/cost.h"
 #include "plan/list/plan.h"
 #include "plan/lower/lower.h"
 #include "plan/lower/supports.h"

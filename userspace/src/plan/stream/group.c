@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/list/cost.h"
 #include "plan/stream/stream.h"
 #include "util/malloc.h"
 

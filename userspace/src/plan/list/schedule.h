@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The order of execution, and where preemption points are; after plan_finish(). */
+#ifndef WNN_PLAN_SCHEDULE_H
+#define WNN_PLAN_SCHEDULE_H
+
+#include "plan/list/plan.h"
+
+/* Returns how long the program takes by the cost model. */
+uint64_t plan_schedule(struct plan *plan);
+/* Back to the order in which kernels emitted, which alone can be cut into jobs. */
+void plan_unschedule(struct plan *plan);
+
+#endif

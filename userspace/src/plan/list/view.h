@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Views: windows into memory that the operands of instructions are. */
+#ifndef WNN_PLAN_VIEW_H
+#define WNN_PLAN_VIEW_H
+
+#include "plan/report.h"
+
+/*
+ * A strided window into memory. SRAM has base NPU_BASE_NONE; other bases are resolved before the
+ * program runs. Strides are bytes; 0 repeats, negative ones run backwards. Of 4-bit types, which
+ * SRAM alone has, strides and offset are nibbles.
+ */
+struct npu_view {
+	enum npu_base base;
+	uint32_t binding; /* NPU_BASE_VALUE */
+	uint8_t dtype;	  /* enum onpu_dtype */
+	uint8_t rank;
+	uint64_t window, window_bytes; /* what may be touched, relative to the base */
+	int64_t offset;		       /* of element 0 in the window */
+	int64_t dim[IR_MAX_RANK];
+	int64_t stride[IR_MAX_RANK];
+};
+
+uint8_t plan_dtype(enum ir_dtype dtype);
+uint32_t plan_dtype_bytes(uint8_t dtype); /* not of 4-bit types */
+bool plan_dtype_is_nibble(uint8_t dtype);
+bool plan_dtype_is_float(uint8_t dtype);
+/* Dense tile in SRAM at `address`: dims in the order and direction of the strides `like`. */
+struct npu_view view_sram(uint32_t address, uint8_t dtype, uint32_t rank, const int64_t *dim,
+			  const int64_t *like);
+/* Part of a view: elements begin[i] .. begin[i]+dim[i]. */
+struct npu_view view_part(const struct npu_view *view, const int64_t *begin, const int64_t *dim);
+int64_t view_elements(const struct npu_view *view);
+/* Lowest byte and one past the highest, relative to the base. */
+void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi);
+bool view_is_dense(const struct npu_view *view);
+/*
+ * For instructions whose result does not depend on the order of dims: sorts them so that the first
+ * view runs through memory in order, drops those of 1 and merges those that are contiguous in every
+ * view. All have the same dims.
+ */
+void views_simplify(struct npu_view *const *views, uint32_t count);
+/* Only the sorting; with `order`, which begins as some numbering of the dims, that is permuted too.
+ */
+void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order);
+/* Only the dropping and merging, as the DMA engines do it themselves. */
+void views_merge(struct npu_view *const *views, uint32_t count);
+/* Whether their bytes are between each other, be it that they have none in common. */
+bool views_overlap(const struct npu_view *a, const struct npu_view *b);
+/* Whether the windows that they may touch have bytes in common. */
+bool views_share_window(const struct npu_view *a, const struct npu_view *b);
+
+#endif
