@@ -14,9 +14,6 @@
 #include "onpu_job.h"
 #include "onpu_queue.h"
 
-/* How long a new context waits for the memory of old ones. */
-#define GONE_TIMEOUT	(2 * HZ)
-
 /* ---- references */
 
 /* The scheduler's own work may drop the last reference, but cannot free the scheduler. */
@@ -34,9 +31,11 @@ static void ctx_release_work(struct work_struct *work)
 	onpu_kernel_bo_destroy(&ctx->page);
 	onpu_kernel_bo_destroy(&ctx->save);
 	mutex_destroy(&ctx->submit_lock);
+	onpu_user_uncharge(vm->user, ctx->charged);
+	onpu_vm_drop_ctx(vm);
+	if (ctx->destroyed)
+		onpu_user_free_end(vm->user);
 	kfree(ctx);
-	atomic_dec(&vm->num_ctxs);
-	wake_up_all(&vm->ctx_gone);
 	onpu_vm_put(vm);
 }
 
@@ -102,6 +101,13 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 	mutex_lock(&cd->bind_lock);
 	/* While others held the lock, the job may have ended and the next one begun. */
 	if (!onpu_job_hangs(ctx)) {
+		mutex_unlock(&cd->bind_lock);
+		return;
+	}
+	if (ctx->queue < 0) {
+		spin_lock(&ctx->lock);
+		onpu_ctx_fail(ctx, DRM_ONPU_CTX_TIMEDOUT, -ETIME, -ECANCELED);
+		spin_unlock(&ctx->lock);
 		mutex_unlock(&cd->bind_lock);
 		return;
 	}
@@ -186,11 +192,11 @@ static void ctx_end_work(struct work_struct *work)
 static void destroy_ctx(struct onpu_file *file, struct onpu_ctx *ctx)
 {
 	onpu_kernel_bo_revoke(&ctx->page, file->drm);
+	onpu_user_free_begin(ctx->vm->user);
 	spin_lock(&ctx->lock);
 	ctx->dead = true;
 	ctx->destroyed = true;
 	spin_unlock(&ctx->lock);
-	atomic_dec(&file->num_ctxs);
 	if (!queue_work(ctx->onpu->ctx->wq, &ctx->end))
 		onpu_ctx_put(ctx);
 }
@@ -338,7 +344,6 @@ static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file, u32 priority,
 	kref_init(&ctx->ref);
 	ctx->onpu = file->onpu;
 	ctx->vm = onpu_vm_get(file->vm);
-	atomic_inc(&ctx->vm->num_ctxs);
 	ctx->priority = priority;
 	ctx->timeout = msecs_to_jiffies(timeout_ms);
 	ctx->queue = -1;
@@ -357,33 +362,50 @@ static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file, u32 priority,
 static int register_ctx(struct onpu_ctx *ctx)
 {
 	struct onpu_ctx_device *cd = ctx->onpu->ctx;
-	int ret = -ENODEV;
+	int ret = mutex_lock_killable(&cd->bind_lock);
 
-	mutex_lock(&cd->bind_lock);
-	if (!cd->lost) {
+	if (ret)
+		return ret;
+	if (!cd->lost)
 		list_add_tail(&ctx->all_link, &cd->all);
-		ret = 0;
-	}
+	else
+		ret = -ENODEV;
 	mutex_unlock(&cd->bind_lock);
+	return ret;
+}
+
+static int charge_ctx(struct onpu_ctx *ctx)
+{
+	size_t bytes = sizeof(*ctx) + onpu_job_ctx_bytes();
+	int ret = onpu_user_charge_wait(ctx->vm->user, bytes);
+
+	if (!ret)
+		ctx->charged = bytes;
 	return ret;
 }
 
 static int alloc_ctx_memory(struct onpu_ctx *ctx)
 {
-	return onpu_kernel_bo_create(&ctx->ring, ctx->vm,
+	return charge_ctx(ctx) ?:
+	       onpu_kernel_bo_create(&ctx->ring, ctx->vm,
 				     ONPU_RING_SIZE * sizeof(struct onpu_ring_job), true) ?:
 	       onpu_kernel_bo_create(&ctx->page, ctx->vm, PAGE_SIZE, true) ?:
 	       onpu_kernel_bo_create(&ctx->save, ctx->vm, ctx->onpu->caps.save_bytes, false);
 }
 
-/* The number comes last: as soon as it exists, programs can use and destroy the context. */
+/*
+ * Takes over the place among the contexts. The number comes last: as soon as it exists, programs
+ * can use and destroy the context.
+ */
 static int create_ctx(struct onpu_file *file, u32 priority, u32 timeout_ms, u32 *id, u64 *offset)
 {
 	struct onpu_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 	int ret;
 
-	if (!ctx)
+	if (!ctx) {
+		onpu_vm_drop_ctx(file->vm);
 		return -ENOMEM;
+	}
 	init_ctx(ctx, file, priority, timeout_ms);
 	ret = alloc_ctx_memory(ctx) ?: onpu_job_init_ctx(ctx) ?: register_ctx(ctx);
 	if (!ret)
@@ -396,20 +418,6 @@ static int create_ctx(struct onpu_file *file, u32 priority, u32 timeout_ms, u32 
 	if (ret)
 		onpu_ctx_put(ctx);
 	return ret;
-}
-
-/* Contexts that were destroyed still have their memory for a while. */
-static int wait_for_ctx_memory(struct onpu_file *file)
-{
-	int limit = file->onpu->limits.contexts;
-	long left;
-
-	left = wait_event_interruptible_timeout(file->vm->ctx_gone,
-						atomic_read(&file->vm->num_ctxs) < limit,
-						GONE_TIMEOUT);
-	if (left < 0)
-		return left;
-	return left ? 0 : -ENOSPC;
 }
 
 int onpu_ctx_create_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
@@ -425,14 +433,10 @@ int onpu_ctx_create_ioctl(struct drm_device *drm, void *data, struct drm_file *d
 	if (ret)
 		return ret;
 	timeout_ms = min(timeout_ms, limits->max_timeout_ms);
-	if (atomic_inc_return(&file->num_ctxs) > limits->contexts)
-		ret = -ENOSPC;
-	ret = ret ?: wait_for_ctx_memory(file) ?:
+	ret = onpu_vm_add_ctx(file->vm) ?:
 	      create_ctx(file, args->priority, timeout_ms, &id, &offset);
-	if (ret) {
-		atomic_dec(&file->num_ctxs);
+	if (ret)
 		return ret;
-	}
 	args->timeout_ms = timeout_ms;
 	args->ctx_id = id;
 	args->completion_offset = offset;
@@ -523,6 +527,7 @@ static void ctx_fini(struct drm_device *drm, void *data)
 {
 	struct onpu_ctx_device *cd = data;
 
+	cancel_delayed_work_sync(&cd->tick);
 	destroy_workqueue(cd->wq);
 	mutex_destroy(&cd->bind_lock);
 }
@@ -540,6 +545,7 @@ int onpu_ctx_init(struct onpu_device *onpu)
 	mutex_init(&cd->bind_lock);
 	INIT_LIST_HEAD(&cd->all);
 	INIT_WORK(&cd->bind, onpu_queue_bind_work);
+	INIT_DELAYED_WORK(&cd->tick, onpu_queue_tick_work);
 	spin_lock_init(&cd->lock);
 	INIT_LIST_HEAD(&cd->waiters);
 	onpu->ctx = cd;

@@ -49,8 +49,10 @@ struct onpu_ctx_device {
 	spinlock_t lock;
 	/** @queues: Context on each hardware queue, with a reference. */
 	struct onpu_ctx *queues[ONPU_MAX_QUEUES];
-	/** @waiters: Contexts that need a queue, with a reference; higher priority first. */
+	/** @waiters: Contexts that need a queue, with a reference, in the order of their coming. */
 	struct list_head waiters;
+	/** @tick: Queues @bind when a context that was asked to yield must have done so. */
+	struct delayed_work tick;
 	/** @stopped: A reset is under way, the hardware gets no jobs. */
 	bool stopped;
 	/** @lost: The device is wedged or unplugged. */
@@ -67,8 +69,13 @@ struct onpu_progress {
 	u64 cycles;
 	/** @completed: Number of the last job that ended. */
 	u64 completed;
-	/** @when: When a check last found one of them changed, in jiffies. */
+	/**
+	 * @when: When a check last found one of them changed, or others running on the device
+	 * instead, in jiffies.
+	 */
 	unsigned long when;
+	/** @moved: When a check last found one of them changed, or the first job became ready. */
+	unsigned long moved;
 	/** @checks: Checks since then: a host that was stopped for a while has made only one. */
 	unsigned int checks;
 };
@@ -101,7 +108,7 @@ struct onpu_ctx {
 	u64 fence_context;
 	/** @submit_lock: Makes jobs reach the scheduler in the order of their numbers. */
 	struct mutex submit_lock;
-	/** @watch: Looks for hangs as long as the hardware has jobs. */
+	/** @watch: Looks for hangs as long as there are jobs that are ready or running. */
 	struct delayed_work watch;
 	/** @end: Takes the queue back from a context that failed or was destroyed. */
 	struct work_struct end;
@@ -113,6 +120,8 @@ struct onpu_ctx {
 	struct list_head wait_link;
 	/** @scheduled: @sched and @entity are initialized. */
 	bool scheduled;
+	/** @charged: Bytes charged to the user beside those of the buffers. */
+	size_t charged;
 
 	/** @lock: Protects everything below. */
 	spinlock_t lock;
@@ -146,6 +155,10 @@ struct onpu_ctx {
 	int queue;
 	/** @tail: Ring entries written since the queue was taken. */
 	u32 tail;
+	/** @before: Number of the job before the first of these entries. */
+	u64 before;
+	/** @resume: The save area holds the oldest job, which was interrupted. */
+	bool resume;
 	/** @in_ring: Those of these entries whose jobs have not ended. */
 	u32 in_ring;
 	/** @page_cycles: Device cycles since the queue was taken, as last seen in @page. */
@@ -154,6 +167,10 @@ struct onpu_ctx {
 	struct onpu_progress progress;
 	/** @bound_at: When it took its queue, in jiffies. */
 	unsigned long bound_at;
+	/** @waits_since: When it began to wait for a queue, in jiffies. */
+	unsigned long waits_since;
+	/** @yields_since: When @yield was set, in jiffies. */
+	unsigned long yields_since;
 	/** @yield: It gets no more jobs into its ring and loses the queue once those have ended. */
 	bool yield;
 	/** @dead: It takes no more jobs. */

@@ -125,6 +125,27 @@ static void destroy_reset_wq(struct drm_device *drm, void *wq)
 	destroy_workqueue(wq);
 }
 
+/*
+ * Bounce buffers would have to be synchronised around every job, which nobody does. Only where they
+ * are used is there a limit to the size of a mapping.
+ */
+static int check_dma(struct onpu_device *onpu)
+{
+	struct device *dev = onpu->drm.dev;
+
+	if (dma_addressing_limited(dev)) {
+		drm_err(&onpu->drm, "the device cannot reach all memory with %u address bits\n",
+			onpu->caps.dma_bits);
+		return -EIO;
+	}
+	if (dma_max_mapping_size(dev) < SIZE_MAX) {
+		drm_err(&onpu->drm,
+			"the kernel keeps the device from memory by bounce buffers: an encrypted guest, a port that is not trusted, or swiotlb=force\n");
+		return -EIO;
+	}
+	return 0;
+}
+
 int onpu_device_init(struct onpu_device *onpu)
 {
 	struct device *dev = onpu->drm.dev;
@@ -134,8 +155,10 @@ int onpu_device_init(struct onpu_device *onpu)
 	init_rwsem(&onpu->reset_lock);
 	INIT_WORK(&onpu->reset_work, onpu_device_reset_work);
 	INIT_LIST_HEAD(&onpu->bos);
+	INIT_LIST_HEAD(&onpu->users);
 	ret = drmm_mutex_init(&onpu->drm, &onpu->time_lock) ?:
-	      drmm_mutex_init(&onpu->drm, &onpu->dma_lock);
+	      drmm_mutex_init(&onpu->drm, &onpu->dma_lock) ?:
+	      drmm_mutex_init(&onpu->drm, &onpu->users_lock);
 	if (ret)
 		return ret;
 	/* Contexts have work on it that may end after the driver was unbound. */
@@ -153,13 +176,7 @@ int onpu_device_init(struct onpu_device *onpu)
 	ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(onpu->caps.dma_bits));
 	if (ret)
 		return ret;
-	/* Bounce buffers would have to be synchronised around every job, which nobody does. */
-	if (dma_addressing_limited(dev)) {
-		drm_err(&onpu->drm, "the device cannot reach all memory with %u address bits\n",
-			onpu->caps.dma_bits);
-		return -EIO;
-	}
-	return 0;
+	return check_dma(onpu);
 }
 
 /* ---- interrupts */

@@ -36,6 +36,7 @@
  *   &onpu_device.dma_lock		what is mapped for the device; locks of a buffer's exporter
  *					are taken under it
  *   &onpu_vm.lock			addresses and page tables
+ *   &onpu_device.users_lock		users
  *   &onpu_mbox.lock			putting one request into its ring
  *   &onpu_mbox.pending_lock, &onpu_usage.lock		no lock is taken under these
  *
@@ -52,6 +53,7 @@
  */
 
 struct onpu_ctx;
+struct onpu_user;
 struct onpu_vm;
 
 /* Limits of the interface, told by DRM_ONPU_DEV_QUERY_INFO. */
@@ -89,14 +91,20 @@ struct onpu_caps {
  * struct onpu_limits - Limits of a client; module parameters, clamped.
  */
 struct onpu_limits {
-	/** @memory: Bytes that the BOs of a client may have together. */
+	/** @memory: Bytes that a user may have, see onpu_user.c. */
 	u64 memory;
 	/** @contexts: Contexts that a client may have. */
 	u32 contexts;
+	/** @user_contexts: Contexts that a user may have in all clients. */
+	u32 user_contexts;
 	/** @timeout_ms: Timeout of a context that asks for none. */
 	u32 timeout_ms;
 	/** @max_timeout_ms: Longest timeout that a context may ask for. */
 	u32 max_timeout_ms;
+	/** @run_cycles: Device cycles that a job may take. */
+	u64 run_cycles;
+	/** @wait: Time that a job may wait for its turn, in jiffies. */
+	unsigned long wait;
 };
 
 /**
@@ -161,7 +169,9 @@ struct onpu_mbox {
  * struct onpu_fw - Firmware image and log; see onpu_fw.c.
  */
 struct onpu_fw {
-	/** @image: The image, as the boot ROM fetches it. */
+	/** @file: The image, as it was in the file. */
+	void *file;
+	/** @image: Copy of @file that the boot ROM fetches; made anew for each boot. */
 	void *image;
 	/** @image_dma: Bus address of @image. */
 	dma_addr_t image_dma;
@@ -280,6 +290,10 @@ struct onpu_device {
 	struct mutex dma_lock;
 	/** @bos: Buffers, by &onpu_bo.link. */
 	struct list_head bos;
+	/** @users_lock: Protects @users. */
+	struct mutex users_lock;
+	/** @users: Users with open files or buffers, by &onpu_user.link. */
+	struct list_head users;
 	/** @mmu: Of onpu_mmu.c: kernel addresses, address space numbers, invalidations. */
 	struct onpu_mmu_device *mmu;
 	/** @ctx: Of onpu_ctx.c: hardware queues and the contexts on them. */
@@ -321,9 +335,7 @@ struct onpu_file {
 	struct onpu_vm *vm;
 	/** @ctxs: Contexts by their numbers; of onpu_ctx.c. */
 	struct xarray ctxs;
-	/** @num_ctxs: Contexts that count towards the limit; of onpu_ctx.c. */
-	atomic_t num_ctxs;
-	/** @memory: Bytes in BOs of this client; of onpu_gem.c. */
+	/** @memory: Bytes in BOs that this client has handles of; of onpu_gem.c. */
 	atomic64_t memory;
 };
 
@@ -424,7 +436,8 @@ int onpu_mmu_init(struct onpu_device *onpu);
 /* Around everything else of the module; exit waits for what is still being freed. */
 int onpu_mmu_module_init(void);
 void onpu_mmu_module_exit(void);
-int onpu_vm_create(struct onpu_device *onpu, struct onpu_vm **vm);
+/* Belongs to @user, whose reference is taken over on success. */
+int onpu_vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **vm);
 void onpu_vm_put(struct onpu_vm *vm);
 /* INV_DONE has changed; threaded interrupt. */
 void onpu_mmu_irq(struct onpu_device *onpu);

@@ -4,6 +4,7 @@
  */
 #include <linux/bitfield.h>
 #include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pci.h>
@@ -20,15 +21,20 @@
 
 #include "onpu_compat.h"
 #include "onpu_core.h"
+#include "onpu_mmu.h"
 
 static unsigned int memory_limit_mb;
 module_param(memory_limit_mb, uint, 0444);
 MODULE_PARM_DESC(memory_limit_mb,
-		 "MiB that all buffers of an open file may have (default 0: half of the memory)");
+		 "MiB that a user may have in buffers and contexts (default 0: half of the memory)");
 
 static unsigned int max_contexts = 64;
 module_param(max_contexts, uint, 0444);
 MODULE_PARM_DESC(max_contexts, "Contexts that an open file may have (default 64)");
+
+static unsigned int max_user_contexts = 256;
+module_param(max_user_contexts, uint, 0444);
+MODULE_PARM_DESC(max_user_contexts, "Contexts that a user may have in all files (default 256)");
 
 static unsigned int timeout_ms = 10000;
 module_param(timeout_ms, uint, 0444);
@@ -38,6 +44,16 @@ MODULE_PARM_DESC(timeout_ms,
 static unsigned int max_timeout_ms = 600000;
 module_param(max_timeout_ms, uint, 0444);
 MODULE_PARM_DESC(max_timeout_ms, "Longest timeout that a context may ask for (default 600000)");
+
+static unsigned int max_run_ms = 300000;
+module_param(max_run_ms, uint, 0444);
+MODULE_PARM_DESC(max_run_ms,
+		 "Milliseconds of the device's clock that a job may take (default 300000)");
+
+static unsigned int max_wait_ms = 300000;
+module_param(max_wait_ms, uint, 0444);
+MODULE_PARM_DESC(max_wait_ms,
+		 "Milliseconds that a job may wait while others run (default 300000)");
 
 /* Whatever the parameters say, a hang is found some day. */
 #define LONGEST_TIMEOUT_MS	(24u * 60 * 60 * 1000)
@@ -74,6 +90,7 @@ static int query_info(struct onpu_device *onpu, struct drm_onpu_dev_query *query
 		.timeout_ms = onpu->limits.timeout_ms,
 		.max_timeout_ms = onpu->limits.max_timeout_ms,
 		.max_queued_jobs = ONPU_MAX_QUEUED_JOBS,
+		.max_user_contexts = onpu->limits.user_contexts,
 	};
 
 	/* Nothing is refused, so there is nothing to audit. */
@@ -103,7 +120,8 @@ static int read_time(struct onpu_device *onpu, struct drm_onpu_time_info *info)
 	u64 before, after, low, high;
 	bool present;
 
-	down_read(&onpu->reset_lock);
+	if (down_read_killable(&onpu->reset_lock))
+		return -EINTR;
 	mutex_lock(&onpu->time_lock);
 	before = ktime_get_ns();
 	low = onpu_read(onpu, ONPU_REG_CYCLE_LO);
@@ -137,6 +155,7 @@ static int query_counters(struct onpu_device *onpu, struct onpu_file *file,
 		.resets = atomic_read(&onpu->resets),
 		.memory = atomic64_read(&onpu->usage.memory),
 		.client_memory = atomic64_read(&file->memory),
+		.user_memory = atomic64_read(&file->vm->user->memory),
 	};
 
 	return query_answer(query, &counters, sizeof(counters));
@@ -169,17 +188,21 @@ static int onpu_open(struct drm_device *drm, struct drm_file *drm_file)
 {
 	struct onpu_device *onpu = to_onpu(drm);
 	struct onpu_file *file;
+	struct onpu_user *user;
 	int ret;
 
 	if (onpu_device_lost(onpu))
 		return -ENODEV;
-	file = kzalloc(sizeof(*file), GFP_KERNEL);
+	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
 	if (!file)
 		return -ENOMEM;
 	file->onpu = onpu;
 	file->drm = drm_file;
-	ret = onpu_vm_create(onpu, &file->vm);
+	user = onpu_user_find(onpu, current_uid());
+	ret = user ? onpu_vm_create(onpu, user, &file->vm) : -ENOMEM;
 	if (ret) {
+		if (user)
+			onpu_user_put(user);
 		kfree(file);
 		return ret;
 	}
@@ -201,6 +224,7 @@ static void onpu_postclose(struct drm_device *drm, struct drm_file *drm_file)
 {
 	struct onpu_file *file = to_onpu_file(drm_file);
 
+	onpu_user_free_begin(file->vm->user);
 	onpu_vm_put(file->vm);
 	kfree(file);
 }
@@ -268,6 +292,7 @@ static const struct file_operations onpu_fops = {
 /*
  * Versions, see the uapi header:
  * - 1.0: the first.
+ * - 1.1: max_user_contexts and user_memory.
  */
 static const struct drm_driver onpu_drm_driver = {
 	.driver_features = DRIVER_GEM | DRIVER_COMPUTE_ACCEL | DRIVER_SYNCOBJ |
@@ -290,13 +315,22 @@ static const struct drm_driver onpu_drm_driver = {
 
 /* ---- the PCI function */
 
+/* As soon as the rate of the clock is known. */
+static void set_run_limit(struct onpu_device *onpu)
+{
+	onpu->limits.run_cycles = (u64)clamp(max_run_ms, 1u, LONGEST_TIMEOUT_MS) *
+				  onpu->caps.clock_khz;
+}
+
 static void set_limits(struct onpu_limits *limits)
 {
 	limits->memory = memory_limit_mb ? (u64)memory_limit_mb * SZ_1M :
 					   (u64)totalram_pages() * PAGE_SIZE / 2;
 	limits->contexts = clamp(max_contexts, 1u, 65535u);
+	limits->user_contexts = max(max_user_contexts, limits->contexts);
 	limits->max_timeout_ms = clamp(max_timeout_ms, 1u, LONGEST_TIMEOUT_MS);
 	limits->timeout_ms = clamp(timeout_ms, 1u, limits->max_timeout_ms);
+	limits->wait = msecs_to_jiffies(clamp(max_wait_ms, 1u, LONGEST_TIMEOUT_MS));
 }
 
 static void report_device(struct onpu_device *onpu)
@@ -318,6 +352,7 @@ static int onpu_bring_up(struct onpu_device *onpu)
 
 	if (ret)
 		return ret;
+	set_run_limit(onpu);
 	onpu_irq_disable(onpu);
 	ret = onpu_device_start(onpu);
 	onpu_irq_enable(onpu);

@@ -98,7 +98,10 @@ static void heartbeat_work(struct work_struct *work)
 	queue_delayed_work(onpu_ctx_wq(onpu), &fw->heartbeat, ONPU_HEARTBEAT_INTERVAL);
 }
 
-/* The image stays in memory: a reset cannot rely on a file system. */
+/*
+ * The image stays in memory: a reset cannot rely on a file system. It does so where the device
+ * cannot write, lest a firmware that has gone mad spoils the one that comes after it.
+ */
 int onpu_fw_init(struct onpu_device *onpu)
 {
 	struct onpu_fw *fw = &onpu->fw;
@@ -121,10 +124,9 @@ int onpu_fw_init(struct onpu_device *onpu)
 		fw->size = file->size;
 		fw->image = dmam_alloc_coherent(dev, fw->size, &fw->image_dma, GFP_KERNEL);
 		fw->log = dmam_alloc_coherent(dev, LOG_BYTES, &fw->log_dma, GFP_KERNEL);
-		ret = fw->image && fw->log ? 0 : -ENOMEM;
+		fw->file = devm_kmemdup(dev, file->data, file->size, GFP_KERNEL);
+		ret = fw->image && fw->log && fw->file ? 0 : -ENOMEM;
 	}
-	if (!ret)
-		memcpy(fw->image, file->data, file->size);
 	release_firmware(file);
 	return ret;
 }
@@ -213,6 +215,7 @@ static void write_boot_regs(struct onpu_device *onpu)
 
 	if (onpu->num_vectors == 1)
 		wanted |= ONPU_INT_ENABLE_COMPLETION__MASK;
+	memcpy(onpu->fw.image, onpu->fw.file, onpu->fw.size);
 	onpu_mbox_setup(onpu);
 	onpu->fw.log_head = 0;
 	onpu_write64(onpu, ONPU_REG_LOG_BASE_LO, onpu->fw.log_dma);

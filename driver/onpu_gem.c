@@ -104,6 +104,21 @@ void onpu_gem_unplug(struct onpu_device *onpu)
 	mutex_unlock(&onpu->drm.object_name_lock);
 }
 
+/* ---- who pays */
+
+/* Nothing else is charged to the user until it is freed, whoever has handles. */
+static int bo_charge(struct onpu_bo *bo, struct onpu_user *user)
+{
+	struct drm_gem_object *obj = &bo->base.base;
+	int ret = onpu_user_charge_wait(user, obj->size);
+
+	if (ret)
+		return ret;
+	bo->user = onpu_user_get(user);
+	atomic64_add(obj->size, &to_onpu(obj->dev)->usage.memory);
+	return 0;
+}
+
 /* ---- the object's functions */
 
 static struct onpu_bo_use *find_use(struct onpu_bo *bo, struct onpu_file *file)
@@ -119,16 +134,11 @@ static struct onpu_bo_use *find_use(struct onpu_bo *bo, struct onpu_file *file)
 
 static int add_use(struct onpu_bo *bo, struct onpu_file *file)
 {
-	u64 size = bo->base.base.size;
 	struct onpu_bo_use *use = kzalloc(sizeof(*use), GFP_KERNEL_ACCOUNT);
 
 	if (!use)
 		return -ENOMEM;
-	if (atomic64_add_return(size, &file->memory) > file->onpu->limits.memory) {
-		atomic64_sub(size, &file->memory);
-		kfree(use);
-		return -ENOSPC;
-	}
+	atomic64_add(bo->base.base.size, &file->memory);
 	use->file = file;
 	use->handles = 1;
 	list_add(&use->link, &bo->uses);
@@ -143,11 +153,14 @@ static int bo_open(struct drm_gem_object *obj, struct drm_file *drm_file)
 	int ret = 0;
 
 	mutex_lock(&bo->lock);
+	/* Only who imports is not known before. */
+	if (!bo->user)
+		ret = bo_charge(bo, file->vm->user);
 	use = find_use(bo, file);
 	if (use)
 		use->handles++;
 	else
-		ret = add_use(bo, file);
+		ret = ret ?: add_use(bo, file);
 	mutex_unlock(&bo->lock);
 	return ret;
 }
@@ -176,16 +189,21 @@ static void bo_free(struct drm_gem_object *obj)
 {
 	struct onpu_device *onpu = to_onpu(obj->dev);
 	struct onpu_bo *bo = to_onpu_bo(obj);
+	struct onpu_user *user = bo->user;
+	u64 size = obj->size;
 
 	WARN_ON(!list_empty(&bo->uses));
 	mutex_lock(&onpu->dma_lock);
 	if (!list_empty(&bo->link))
 		bo_unmap(bo);
 	mutex_unlock(&onpu->dma_lock);
-	if (bo->counted)
-		atomic64_sub(obj->size, &onpu->usage.memory);
 	mutex_destroy(&bo->lock);
 	drm_gem_shmem_free(&bo->base);
+	if (!user)
+		return;
+	atomic64_sub(size, &onpu->usage.memory);
+	onpu_user_uncharge(user, size);
+	onpu_user_put(user);
 }
 
 static int bo_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
@@ -229,14 +247,6 @@ struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t siz
 	return &bo->base.base;
 }
 
-static void count_bo(struct onpu_bo *bo)
-{
-	struct drm_gem_object *obj = &bo->base.base;
-
-	bo->counted = true;
-	atomic64_add(obj->size, &to_onpu(obj->dev)->usage.memory);
-}
-
 struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf)
 {
 	struct drm_gem_object *obj;
@@ -246,9 +256,8 @@ struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_
 		return ERR_PTR(-ENODEV);
 	obj = drm_gem_prime_import(drm, buf);
 	/* A buffer of this device comes back as the object that it is. */
-	if (!IS_ERR(obj) && drm_gem_is_imported(obj) && !to_onpu_bo(obj)->counted) {
+	if (!IS_ERR(obj) && drm_gem_is_imported(obj) && !to_onpu_bo(obj)->flags) {
 		to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;
-		count_bo(to_onpu_bo(obj));
 		bo_mapped(to_onpu_bo(obj));
 	}
 	drm_dev_exit(idx);
@@ -331,22 +340,31 @@ static int bo_address(struct onpu_bo *bo, struct onpu_file *file, u64 *va)
 
 /* ---- ioctls */
 
-static struct onpu_bo *bo_create(struct onpu_file *file, u64 size, u32 flags)
+/* An object that is paid for. It has no pages before it is mapped. */
+static struct onpu_bo *bo_alloc(struct onpu_vm *vm, u64 size)
 {
-	struct drm_gem_shmem_object *shmem;
+	struct drm_gem_shmem_object *shmem = drm_gem_shmem_create(&vm->onpu->drm, size);
 	struct onpu_bo *bo;
+	int ret;
 
-	/* Refuse what is beyond the limit before any memory is allocated. */
-	if (size > file->onpu->limits.memory - min_t(u64, atomic64_read(&file->memory),
-						     file->onpu->limits.memory))
-		return ERR_PTR(-ENOSPC);
-	shmem = drm_gem_shmem_create(&file->onpu->drm, size);
 	if (IS_ERR(shmem))
 		return ERR_CAST(shmem);
 	bo = container_of(shmem, struct onpu_bo, base);
+	ret = bo_charge(bo, vm->user);
+	if (!ret)
+		return bo;
+	drm_gem_object_put(&shmem->base);
+	return ERR_PTR(ret);
+}
+
+static struct onpu_bo *bo_create(struct onpu_file *file, u64 size, u32 flags)
+{
+	struct onpu_bo *bo = bo_alloc(file->vm, size);
+
+	if (IS_ERR(bo))
+		return bo;
 	bo->flags = flags;
-	shmem->map_wc = flags & DRM_ONPU_BO_WC;
-	count_bo(bo);
+	bo->base.map_wc = flags & DRM_ONPU_BO_WC;
 	return bo;
 }
 
@@ -490,19 +508,17 @@ static int kernel_bo_map(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, bool ac
 
 int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t size, bool access)
 {
-	struct drm_gem_shmem_object *shmem = drm_gem_shmem_create(&vm->onpu->drm,
-								  PAGE_ALIGN(size));
+	struct onpu_bo *bo = bo_alloc(vm, PAGE_ALIGN(size));
 	int ret;
 
 	memset(kbo, 0, sizeof(*kbo));
-	if (IS_ERR(shmem))
-		return PTR_ERR(shmem);
-	shmem->map_wc = !vm->onpu->coherent;
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	bo->base.map_wc = !vm->onpu->coherent;
+	bo->read_only = true;
 	kbo->vm = vm;
-	kbo->bo = container_of(shmem, struct onpu_bo, base);
-	kbo->bo->read_only = true;
-	count_bo(kbo->bo);
-	atomic64_add(shmem->base.size, &vm->ctx_memory);
+	kbo->bo = bo;
+	atomic64_add(bo->base.base.size, &vm->ctx_memory);
 	ret = kernel_bo_map(kbo, vm, access);
 	if (ret)
 		onpu_kernel_bo_destroy(kbo);

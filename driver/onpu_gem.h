@@ -17,8 +17,8 @@ struct onpu_bo {
 	struct drm_gem_shmem_object base;
 	/** @flags: Combination of &enum drm_onpu_bo_flags. */
 	u32 flags;
-	/** @counted: Its size is in &onpu_usage.memory. */
-	bool counted;
+	/** @user: Who pays for it, with a reference; NULL: it is not counted anywhere yet. */
+	struct onpu_user *user;
 	/** @read_only: The CPU maps it for reading only: a completion page. */
 	bool read_only;
 	/** @link: In &onpu_device.bos while it is mapped for the device. */

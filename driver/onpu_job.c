@@ -55,6 +55,8 @@ struct onpu_job {
 	bool waits;
 	/** @count: Number of entries. */
 	u32 count;
+	/** @taken: Those of them that the hardware has taken from an earlier queue. */
+	u32 taken;
 	/** @seqno: Number of the last one. */
 	u64 seqno;
 	/** @entries: What goes into the ring. */
@@ -192,6 +194,7 @@ void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest)
 	int error = first;
 
 	lockdep_assert_held(&ctx->lock);
+	ctx->resume = false;
 	if (list_empty(&ctx->jobs))
 		return;
 	account_time(ctx);
@@ -300,6 +303,44 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 		onpu_job_feed(ctx);
 }
 
+/* Put a job back in front of those that the hardware has not had; @taken: up to this number. */
+static void unfeed_job(struct onpu_job *job, struct list_head *after, u64 taken)
+{
+	struct onpu_ctx *ctx = job->ctx;
+	u64 first = job->seqno - job->count + 1;
+
+	job->taken = clamp_t(s64, taken + 1 - first, 0, job->count);
+	job->state = ONPU_JOB_RUNNABLE;
+	list_add(&job->next, after);
+	ctx->in_ring -= job->count;
+	onpu_usage_end(ctx->onpu, job->count);
+}
+
+bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head)
+{
+	u64 taken = ctx->before + head;
+	struct list_head *after = &ctx->runnable;
+	struct onpu_job *job;
+
+	lockdep_assert_held(&ctx->lock);
+	onpu_job_reap(ctx);
+	/* It may have ended, also by a fault. */
+	if (!onpu_ctx_busy(ctx))
+		return true;
+	if (taken < ctx->completed || taken > ctx->completed + 1 || taken > ctx->fed)
+		return false;
+	account_time(ctx);
+	ctx->resume = taken > ctx->completed;
+	list_for_each_entry(job, &ctx->jobs, link) {
+		if (job->state != ONPU_JOB_FED)
+			break;
+		unfeed_job(job, after, taken);
+		after = &job->next;
+	}
+	ctx->fed = ctx->completed;
+	return true;
+}
+
 /* ---- hangs */
 
 static u64 read_counter(struct onpu_device *onpu, u32 reg_lo)
@@ -320,6 +361,12 @@ static bool waits_for_others(struct onpu_device *onpu, unsigned int queue)
 	return false;
 }
 
+/* With the context's lock held. One that has a queue may still have to wait for others. */
+static bool waits_too_long(const struct onpu_ctx *ctx)
+{
+	return time_after(jiffies, ctx->progress.moved + ctx->onpu->limits.wait);
+}
+
 /* With the context's lock held. */
 static bool makes_progress(struct onpu_ctx *ctx)
 {
@@ -328,24 +375,34 @@ static bool makes_progress(struct onpu_ctx *ctx)
 		.cycles = read_counter(ctx->onpu, ONPU_REG_QUEUE_RUN_CYCLES_LO(ctx->queue)),
 		.completed = ctx->completed,
 		.when = jiffies,
+		.moved = jiffies,
 	};
 	struct onpu_progress *last = &ctx->progress;
 
-	if (now.retired == last->retired && now.cycles == last->cycles &&
-	    now.completed == last->completed && !waits_for_others(ctx->onpu, ctx->queue))
-		return ++last->checks < HANG_CHECKS ||
-		       time_before(now.when, last->when + ctx->timeout);
-	*last = now;
-	return true;
+	if (now.retired != last->retired || now.cycles != last->cycles ||
+	    now.completed != last->completed) {
+		*last = now;
+		return true;
+	}
+	if (waits_for_others(ctx->onpu, ctx->queue)) {
+		last->when = now.when;
+		last->checks = 0;
+		return !waits_too_long(ctx);
+	}
+	return ++last->checks < HANG_CHECKS || time_before(now.when, last->when + ctx->timeout);
 }
 
 bool onpu_job_hangs(struct onpu_ctx *ctx)
 {
-	bool ret;
+	bool ret = false;
 
 	spin_lock(&ctx->lock);
-	ret = onpu_ctx_busy(ctx) && ctx->queue >= 0 && !ctx->dead &&
-	      !READ_ONCE(ctx->onpu->ctx->stopped) && !makes_progress(ctx);
+	if (ctx->dead || READ_ONCE(ctx->onpu->ctx->stopped))
+		ret = false;
+	else if (ctx->queue < 0)
+		ret = !list_empty(&ctx->runnable) && waits_too_long(ctx);
+	else
+		ret = onpu_ctx_busy(ctx) && !makes_progress(ctx);
 	spin_unlock(&ctx->lock);
 	return ret;
 }
@@ -356,9 +413,10 @@ bool onpu_job_hangs(struct onpu_ctx *ctx)
  */
 static void watch_ctx(struct onpu_ctx *ctx)
 {
+	unsigned long time = min(ctx->timeout, ctx->onpu->limits.wait);
+
 	onpu_ctx_get(ctx);
-	if (!queue_delayed_work(ctx->onpu->reset_wq, &ctx->watch,
-				DIV_ROUND_UP(ctx->timeout, HANG_CHECKS)))
+	if (!queue_delayed_work(ctx->onpu->reset_wq, &ctx->watch, DIV_ROUND_UP(time, HANG_CHECKS)))
 		onpu_ctx_put(ctx);
 }
 
@@ -380,7 +438,7 @@ void onpu_job_watch_work(struct work_struct *work)
 		up_read(&onpu->reset_lock);
 	}
 	spin_lock(&ctx->lock);
-	if (onpu_ctx_busy(ctx))
+	if (onpu_ctx_busy(ctx) || !list_empty(&ctx->runnable))
 		watch_ctx(ctx);
 	spin_unlock(&ctx->lock);
 	dma_fence_end_signalling(cookie);
@@ -393,7 +451,7 @@ static void write_entries(struct onpu_ctx *ctx, const struct onpu_job *job)
 {
 	struct onpu_ring_job *ring = ctx->ring.vaddr;
 
-	for (u32 i = 0; i < job->count; i++)
+	for (u32 i = job->taken; i < job->count; i++)
 		ring[ctx->tail++ % ONPU_RING_SIZE] = job->entries[i];
 }
 
@@ -430,7 +488,6 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 		ctx->since = ktime_get();
 		ctx->progress.when = jiffies;
 		ctx->progress.checks = 0;
-		watch_ctx(ctx);
 	}
 	onpu_usage_begin(ctx->onpu, count);
 }
@@ -443,6 +500,10 @@ static void make_runnable(struct onpu_job *job)
 	struct onpu_ctx *ctx = job->ctx;
 
 	lockdep_assert_held(&ctx->lock);
+	if (list_empty(&ctx->runnable) && !onpu_ctx_busy(ctx)) {
+		ctx->progress.moved = jiffies;
+		watch_ctx(ctx);
+	}
 	job->state = ONPU_JOB_RUNNABLE;
 	list_move_tail(&job->next, &ctx->runnable);
 }
@@ -489,6 +550,12 @@ static const struct drm_sched_backend_ops sched_ops = {
 	.free_job = free_job,
 };
 
+size_t onpu_job_ctx_bytes(void)
+{
+	return ONPU_MAX_QUEUED_JOBS * (struct_size_t(struct onpu_job, entries, 1) +
+				       sizeof(struct onpu_fence));
+}
+
 int onpu_job_init_ctx(struct onpu_ctx *ctx)
 {
 	struct drm_gpu_scheduler *sched = &ctx->sched;
@@ -525,7 +592,7 @@ void onpu_job_fini_ctx(struct onpu_ctx *ctx)
 
 /* ---- what SUBMIT makes */
 
-static void fill_entry(struct onpu_ring_job *entry, const struct drm_onpu_job *job)
+static void fill_entry(struct onpu_ring_job *entry, const struct drm_onpu_job *job, u64 max_cycles)
 {
 	*entry = (struct onpu_ring_job) {
 		.type = ONPU_ENTRY_JOB,
@@ -535,7 +602,7 @@ static void fill_entry(struct onpu_ring_job *entry, const struct drm_onpu_job *j
 		.slots_va = job->slots_va,
 		.profile_va = job->profile_va,
 		.profile_size = job->profile_size,
-		.cycle_limit = job->cycle_limit,
+		.cycle_limit = job->cycle_limit ? min(job->cycle_limit, max_cycles) : max_cycles,
 	};
 }
 
@@ -564,8 +631,9 @@ struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job
 	job->state = ONPU_JOB_QUEUED;
 	job->waits = false;
 	job->count = count;
+	job->taken = 0;
 	for (u32 i = 0; i < count; i++)
-		fill_entry(&job->entries[i], &jobs[i]);
+		fill_entry(&job->entries[i], &jobs[i], ctx->onpu->limits.run_cycles);
 	return job;
 }
 

@@ -17,6 +17,8 @@ struct work_struct;
 
 int onpu_job_init_ctx(struct onpu_ctx *ctx);
 void onpu_job_fini_ctx(struct onpu_ctx *ctx);
+/* Bytes that the jobs of a context take at most. */
+size_t onpu_job_ctx_bytes(void);
 
 /* The rest with &onpu_ctx.lock held. */
 
@@ -24,6 +26,14 @@ void onpu_job_fini_ctx(struct onpu_ctx *ctx);
 void onpu_job_feed(struct onpu_ctx *ctx);
 /* End the jobs that the completion page says have ended. */
 void onpu_job_reap(struct onpu_ctx *ctx);
+/**
+ * onpu_job_unfeed() - Take back what the hardware has not run to its end.
+ * @ctx: The context, whose queue was just taken away.
+ * @head: How many entries of the ring the hardware has taken.
+ *
+ * Return: Whether @head is possible.
+ */
+bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head);
 /* The queue has stopped with @code, which the completion page may not tell. */
 void onpu_job_faulted(struct onpu_ctx *ctx, u32 code);
 /* The device makes no access for the context: end its oldest job with @first, others with @rest. */

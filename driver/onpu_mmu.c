@@ -73,28 +73,54 @@ struct workqueue_struct *onpu_free_wq;
 
 /* ---- page tables */
 
-static void table_free(struct onpu_device *onpu, struct onpu_table *table, unsigned int level)
+static size_t table_bytes(unsigned int level)
+{
+	return struct_size_t(struct onpu_table, below, level ? ENTRIES : 0);
+}
+
+/* What is charged for a table. */
+static size_t table_charge(unsigned int level)
+{
+	return table_bytes(level) + ONPU_PAGE_SIZE;
+}
+
+static void table_free(struct onpu_vm *vm, struct onpu_table *table, unsigned int level)
 {
 	if (!table)
 		return;
 	for (unsigned int i = 0; level && i < ENTRIES; i++)
-		table_free(onpu, table->below[i], level - 1);
-	dma_free_coherent(onpu->drm.dev, ONPU_PAGE_SIZE, table->entries, table->dma);
+		table_free(vm, table->below[i], level - 1);
+	dma_free_coherent(vm->onpu->drm.dev, ONPU_PAGE_SIZE, table->entries, table->dma);
 	kfree(table);
+	onpu_user_uncharge(vm->user, table_charge(level));
 }
 
-static struct onpu_table *table_create(struct onpu_device *onpu, unsigned int level)
+static struct onpu_table *table_alloc(struct onpu_vm *vm, unsigned int level)
 {
-	struct onpu_table *table = kzalloc(struct_size(table, below, level ? ENTRIES : 0),
-					   GFP_KERNEL_ACCOUNT);
+	struct onpu_table *table = kzalloc(table_bytes(level), GFP_KERNEL_ACCOUNT);
 
 	if (!table)
 		return NULL;
-	table->entries = dma_alloc_coherent(onpu->drm.dev, ONPU_PAGE_SIZE, &table->dma, GFP_KERNEL);
+	table->entries = dma_alloc_coherent(vm->onpu->drm.dev, ONPU_PAGE_SIZE, &table->dma,
+					    GFP_KERNEL);
 	if (table->entries)
 		return table;
 	kfree(table);
 	return NULL;
+}
+
+static struct onpu_table *table_create(struct onpu_vm *vm, unsigned int level)
+{
+	int ret = onpu_user_charge(vm->user, table_charge(level));
+	struct onpu_table *table;
+
+	if (ret)
+		return ERR_PTR(ret);
+	table = table_alloc(vm, level);
+	if (table)
+		return table;
+	onpu_user_uncharge(vm->user, table_charge(level));
+	return ERR_PTR(-ENOMEM);
 }
 
 static unsigned int entry_index(u64 va, unsigned int level)
@@ -110,16 +136,16 @@ static void entry_write(struct onpu_table *table, unsigned int index, dma_addr_t
 }
 
 /* The table below that is responsible for @va, made if need be. */
-static struct onpu_table *table_below(struct onpu_device *onpu, struct onpu_table *table, u64 va,
+static struct onpu_table *table_below(struct onpu_vm *vm, struct onpu_table *table, u64 va,
 				      unsigned int level)
 {
 	unsigned int index = entry_index(va, level);
 
 	if (!table->below[index]) {
-		struct onpu_table *below = table_create(onpu, level - 1);
+		struct onpu_table *below = table_create(vm, level - 1);
 
-		if (!below)
-			return NULL;
+		if (IS_ERR(below))
+			return below;
 		/* The device must see an empty table before it sees the entry. */
 		dma_wmb();
 		table->below[index] = below;
@@ -163,16 +189,16 @@ static bool can_be_large(const struct onpu_table *table, u64 va, const struct cu
 /* Make the tables for a mapping (@flags 0), or write its entries, which cannot fail. */
 static int map_walk(struct onpu_map *map, struct sg_table *sgt, u64 flags)
 {
-	struct onpu_device *onpu = map->vm->onpu;
+	struct onpu_vm *vm = map->vm;
 	struct cursor c = { .sg = sgt->sgl };
 	u64 va = onpu_map_va(map), end = va + map->size, step;
 
-	lockdep_assert_held(&map->vm->lock);
+	lockdep_assert_held(&vm->lock);
 	for (; va < end; va += step, cursor_advance(&c, step)) {
-		struct onpu_table *table = table_below(onpu, map->vm->root, va, 2);
+		struct onpu_table *table = table_below(vm, vm->root, va, 2);
 
-		if (!table)
-			return -ENOMEM;
+		if (IS_ERR(table))
+			return PTR_ERR(table);
 		/* A large buffer of small pages takes its time. */
 		if (IS_ALIGNED(va, ONPU_LARGE_PAGE_SIZE))
 			cond_resched();
@@ -183,9 +209,9 @@ static int map_walk(struct onpu_map *map, struct sg_table *sgt, u64 flags)
 			continue;
 		}
 		step = ONPU_PAGE_SIZE;
-		table = table_below(onpu, table, va, 1);
-		if (!table)
-			return -ENOMEM;
+		table = table_below(vm, table, va, 1);
+		if (IS_ERR(table))
+			return PTR_ERR(table);
 		if (flags)
 			entry_write(table, entry_index(va, 0), cursor_addr(&c), flags);
 	}
@@ -310,6 +336,7 @@ static void map_free_work(struct work_struct *work)
 	mutex_unlock(&vm->lock);
 	drm_gem_object_put(map->obj);
 	kfree(map);
+	onpu_user_free_end(vm->user);
 	onpu_vm_put(vm);
 }
 
@@ -413,6 +440,7 @@ void onpu_map_remove(struct onpu_map *map)
 {
 	struct onpu_mmu_device *mmu = map->vm->onpu->mmu;
 
+	onpu_user_free_begin(map->vm->user);
 	mutex_lock(&map->vm->lock);
 	map_clear(map);
 	mutex_unlock(&map->vm->lock);
@@ -431,7 +459,8 @@ void onpu_map_remove(struct onpu_map *map)
 
 /* ---- address spaces */
 
-static int vm_create(struct onpu_device *onpu, struct onpu_vm **out)
+/* The root table is paid for. */
+static int vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **out)
 {
 	struct onpu_vm *vm = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
 	int asid;
@@ -443,7 +472,9 @@ static int vm_create(struct onpu_device *onpu, struct onpu_vm **out)
 		kfree(vm);
 		return asid;
 	}
-	vm->root = table_create(onpu, 2);
+	vm->onpu = onpu;
+	vm->user = user;
+	vm->root = table_alloc(vm, 2);
 	if (!vm->root) {
 		ida_free(&onpu->mmu->asids, asid);
 		kfree(vm);
@@ -451,12 +482,10 @@ static int vm_create(struct onpu_device *onpu, struct onpu_vm **out)
 	}
 	kref_init(&vm->ref);
 	drm_dev_get(&onpu->drm);
-	vm->onpu = onpu;
 	vm->asid = asid;
 	vm->slot = -1;
 	mutex_init(&vm->lock);
 	drm_mm_init(&vm->mm, ONPU_VA_START, 2 * onpu_va_end(onpu) - ONPU_VA_START);
-	init_waitqueue_head(&vm->ctx_gone);
 	mutex_lock(&onpu->dma_lock);
 	list_add(&vm->link, &onpu->mmu->vms);
 	mutex_unlock(&onpu->dma_lock);
@@ -464,14 +493,19 @@ static int vm_create(struct onpu_device *onpu, struct onpu_vm **out)
 	return 0;
 }
 
-int onpu_vm_create(struct onpu_device *onpu, struct onpu_vm **out)
+int onpu_vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **out)
 {
-	int idx, ret;
+	int ret = onpu_user_charge_wait(user, table_charge(2)), idx;
 
-	if (!drm_dev_enter(&onpu->drm, &idx))
-		return -ENODEV;
-	ret = vm_create(onpu, out);
-	drm_dev_exit(idx);
+	if (ret)
+		return ret;
+	ret = -ENODEV;
+	if (drm_dev_enter(&onpu->drm, &idx)) {
+		ret = vm_create(onpu, user, out);
+		drm_dev_exit(idx);
+	}
+	if (ret)
+		onpu_user_uncharge(user, table_charge(2));
 	return ret;
 }
 
@@ -486,6 +520,30 @@ dma_addr_t onpu_vm_root(const struct onpu_vm *vm)
 	return vm->root->dma;
 }
 
+static int take_place(void *data)
+{
+	struct onpu_vm *vm = data;
+	const struct onpu_limits *limits = &vm->onpu->limits;
+
+	if (!atomic_add_unless(&vm->num_ctxs, 1, limits->contexts))
+		return -ENOSPC;
+	if (atomic_add_unless(&vm->user->contexts, 1, limits->user_contexts))
+		return 0;
+	atomic_dec(&vm->num_ctxs);
+	return -ENOSPC;
+}
+
+int onpu_vm_add_ctx(struct onpu_vm *vm)
+{
+	return onpu_user_wait(vm->user, take_place, vm);
+}
+
+void onpu_vm_drop_ctx(struct onpu_vm *vm)
+{
+	atomic_dec(&vm->num_ctxs);
+	atomic_dec(&vm->user->contexts);
+}
+
 /* No mapping is left and no context: the device has forgotten every leaf. */
 static void vm_release(struct kref *ref)
 {
@@ -495,10 +553,12 @@ static void vm_release(struct kref *ref)
 	drm_mm_takedown(&vm->mm);
 	mutex_lock(&onpu->dma_lock);
 	list_del(&vm->link);
-	table_free(onpu, vm->root, 2);
+	table_free(vm, vm->root, 2);
 	mutex_unlock(&onpu->dma_lock);
 	ida_free(&onpu->mmu->asids, vm->asid);
 	mutex_destroy(&vm->lock);
+	onpu_user_free_end(vm->user);
+	onpu_user_put(vm->user);
 	kfree(vm);
 	drm_dev_put(&onpu->drm);
 }
@@ -515,7 +575,7 @@ void onpu_mmu_unplug(struct onpu_device *onpu)
 	mutex_lock(&onpu->dma_lock);
 	list_for_each_entry(vm, &onpu->mmu->vms, link) {
 		mutex_lock(&vm->lock);
-		table_free(onpu, vm->root, 2);
+		table_free(vm, vm->root, 2);
 		vm->root = NULL;
 		mutex_unlock(&vm->lock);
 	}
@@ -552,7 +612,7 @@ int onpu_mmu_init(struct onpu_device *onpu)
 
 int onpu_mmu_module_init(void)
 {
-	onpu_free_wq = alloc_workqueue("onpu-free", WQ_UNBOUND, 0);
+	onpu_free_wq = alloc_workqueue("onpu-free", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return onpu_free_wq ? 0 : -ENOMEM;
 }
 

@@ -12,6 +12,7 @@
 #include <drm/drm_mm.h>
 
 #include "onpu_device.h"
+#include "onpu_user.h"
 
 /**
  * enum onpu_map_prot - Who may use a mapping, and how.
@@ -37,6 +38,8 @@ struct onpu_vm {
 	struct kref ref;
 	/** @onpu: The device, with a reference to it. */
 	struct onpu_device *onpu;
+	/** @user: Who opened the file, with a reference. */
+	struct onpu_user *user;
 	/** @link: In the device's list; protected by &onpu_device.dma_lock. */
 	struct list_head link;
 	/** @asid: Number by which the device tells address spaces apart. */
@@ -52,10 +55,8 @@ struct onpu_vm {
 	int slot;
 	/** @bound: Contexts with a hardware queue. */
 	unsigned int bound;
-	/** @num_ctxs: Contexts whose memory is not yet freed. */
+	/** @num_ctxs: Contexts whose memory is not yet freed; see &onpu_user.freed. */
 	atomic_t num_ctxs;
-	/** @ctx_gone: Woken when @num_ctxs falls. */
-	wait_queue_head_t ctx_gone;
 	/** @busy_ns: Host time of all jobs. */
 	atomic64_t busy_ns;
 	/** @cycles: Device cycles of all jobs. */
@@ -95,6 +96,13 @@ extern struct workqueue_struct *onpu_free_wq;
 struct onpu_vm *onpu_vm_get(struct onpu_vm *vm);
 dma_addr_t onpu_vm_root(const struct onpu_vm *vm);
 
+/*
+ * A place among the contexts of the client and of the user, until its memory is freed. Waits for
+ * the places of contexts that were destroyed. Returns 0, -ENOSPC, or -ERESTARTSYS.
+ */
+int onpu_vm_add_ctx(struct onpu_vm *vm);
+void onpu_vm_drop_ctx(struct onpu_vm *vm);
+
 /**
  * onpu_map_insert() - Give a buffer object an address.
  * @map: The mapping, zeroed.
@@ -103,7 +111,8 @@ dma_addr_t onpu_vm_root(const struct onpu_vm *vm);
  * @sgt: Its memory, mapped for the device.
  * @prot: Who may access it.
  *
- * Return: 0, -ENOSPC without addresses, -EINVAL for memory that is not in pages, -ENOMEM.
+ * Return: 0, -ENOSPC without addresses or beyond the user's limit, -EINVAL for memory that is not
+ * in pages, -ENOMEM.
  */
 int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_object *obj,
 		    struct sg_table *sgt, enum onpu_map_prot prot);

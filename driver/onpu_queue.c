@@ -4,14 +4,25 @@
  *
  * The firmware knows a context, and its address space, only while it has a hardware queue. A
  * context gets one when its first job is ready to run, and keeps it until others wait. Then idle
- * contexts lose theirs; busy ones get no more jobs into their rings, lose their queues when they
- * are idle, and wait behind the others. After a reset no context has a queue.
+ * contexts lose theirs; busy ones get no more jobs into their rings, and lose their queues when
+ * they are idle, or else after a while: then the device interrupts the job, which goes on when
+ * the context has a queue again. After a reset no context has a queue.
+ *
+ * Who waits is served by priority, which rises by one when the wait was long; then it is the turn
+ * of users and clients who have the fewest queues, and last of who came first. So no number of
+ * contexts, files or jobs keeps others from the device.
  */
 #include <linux/dma-fence.h>
 
 #include "onpu_ctx.h"
 #include "onpu_job.h"
 #include "onpu_queue.h"
+
+/* How long the jobs of a context may go on when others wait for its queue. */
+#define YIELD_TIME	(HZ / 10)
+
+/* After this time a context that waits counts as one of the next higher priority. */
+#define WAIT_RAISED	(2 * HZ)
 
 /* ---- requests to the firmware, under bind_lock */
 
@@ -27,15 +38,20 @@ int onpu_queue_kill(struct onpu_ctx *ctx)
 	return request_ctx(ctx, ONPU_MSG_CTX_KILL);
 }
 
-static int request_queue(struct onpu_ctx *ctx, u32 type, unsigned int queue)
+/* @head: entries of the ring that were taken, told after QUEUE_UNBIND. */
+static int request_queue(struct onpu_ctx *ctx, u32 type, unsigned int queue, u32 mode, u32 *head)
 {
-	struct onpu_msg_queue msg = { .type = type, .context = queue, .queue = queue };
+	union onpu_msg msg = {
+		.queue = { .type = type, .context = queue, .queue = queue, .mode = mode },
+	};
+	int ret = onpu_mbox_call(ctx->onpu, &msg);
 
-	return onpu_mbox_call(ctx->onpu, &msg);
+	*head = ret ? 0 : msg.queue.head;
+	return ret;
 }
 
 /* A context's number at the firmware is that of its queue. */
-static int request_create(struct onpu_ctx *ctx, unsigned int queue)
+static int request_create(struct onpu_ctx *ctx, unsigned int queue, u32 priority)
 {
 	struct onpu_msg_ctx_create msg = {
 		.type = ONPU_MSG_CTX_CREATE,
@@ -46,7 +62,7 @@ static int request_create(struct onpu_ctx *ctx, unsigned int queue)
 		.completion = onpu_map_va(ctx->page.map),
 		.ring_size = ONPU_RING_SIZE,
 		.vector = onpu_queue_vector(ctx->onpu, queue),
-		.priority = ctx->priority,
+		.priority = priority,
 	};
 
 	return onpu_mbox_call(ctx->onpu, &msg);
@@ -125,22 +141,14 @@ bool onpu_queue_may_feed(const struct onpu_ctx *ctx)
 void onpu_queue_want(struct onpu_ctx *ctx)
 {
 	struct onpu_ctx_device *cd = ctx->onpu->ctx;
-	struct onpu_ctx *other;
 
 	lockdep_assert_held(&ctx->lock);
 	if (ctx->queue >= 0)
 		return;
 	spin_lock(&cd->lock);
 	if (list_empty(&ctx->wait_link)) {
-		struct list_head *before = &cd->waiters;
-
-		list_for_each_entry(other, &cd->waiters, wait_link) {
-			if (other->priority < ctx->priority) {
-				before = &other->wait_link;
-				break;
-			}
-		}
-		list_add_tail(&onpu_ctx_get(ctx)->wait_link, before);
+		ctx->waits_since = jiffies;
+		list_add_tail(&onpu_ctx_get(ctx)->wait_link, &cd->waiters);
 	}
 	spin_unlock(&cd->lock);
 	queue_work(cd->wq, &cd->bind);
@@ -159,16 +167,42 @@ void onpu_queue_stop_waiting(struct onpu_ctx *ctx)
 		onpu_ctx_put(ctx);
 }
 
+/* Of a context that waits. */
+static u32 raised_priority(const struct onpu_ctx *ctx)
+{
+	bool raised = time_after(jiffies, ctx->waits_since + WAIT_RAISED);
+
+	return min(ctx->priority + raised, (u32)DRM_ONPU_PRIORITY_HIGH);
+}
+
+/* Above 0: the first has more queues, as a user or else as a client; below 0: the second has. */
+static int compare_shares(const struct onpu_ctx *a, const struct onpu_ctx *b)
+{
+	if (a->vm->user->bound != b->vm->user->bound)
+		return a->vm->user->bound > b->vm->user->bound ? 1 : -1;
+	return (int)a->vm->bound - (int)b->vm->bound;
+}
+
+static bool comes_before(const struct onpu_ctx *a, const struct onpu_ctx *b)
+{
+	u32 first = raised_priority(a), second = raised_priority(b);
+
+	return first != second ? first > second : compare_shares(a, b) < 0;
+}
+
 static struct onpu_ctx *first_waiter(struct onpu_ctx_device *cd)
 {
-	struct onpu_ctx *ctx;
+	struct onpu_ctx *ctx, *first = NULL;
 
+	lockdep_assert_held(&cd->bind_lock);
 	spin_lock(&cd->lock);
-	ctx = list_first_entry_or_null(&cd->waiters, struct onpu_ctx, wait_link);
-	if (ctx)
-		onpu_ctx_get(ctx);
+	list_for_each_entry(ctx, &cd->waiters, wait_link)
+		if (!first || comes_before(ctx, first))
+			first = ctx;
+	if (first)
+		onpu_ctx_get(first);
 	spin_unlock(&cd->lock);
-	return ctx;
+	return first;
 }
 
 struct onpu_ctx *onpu_queue_owner(struct onpu_ctx_device *cd, unsigned int queue)
@@ -199,11 +233,12 @@ static void set_queue(struct onpu_ctx_device *cd, unsigned int queue, struct onp
 
 static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned int queue)
 {
+	u32 mode = ctx->resume ? ONPU_QUEUE_RESUME : ONPU_QUEUE_PLAIN, head;
 	int ret;
 
 	lockdep_assert_held(&cd->bind_lock);
-	ret = get_vm_slot(cd, ctx->vm) ?: request_create(ctx, queue) ?:
-	      request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue);
+	ret = get_vm_slot(cd, ctx->vm) ?: request_create(ctx, queue, raised_priority(ctx)) ?:
+	      request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue, mode, &head);
 	if (ret) {
 		/* As in put_vm_slot(). */
 		if (!ctx->vm->bound)
@@ -211,34 +246,33 @@ static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned
 		return ret;
 	}
 	ctx->vm->bound++;
+	ctx->vm->user->bound++;
 	set_queue(cd, queue, ctx);
 	spin_lock(&ctx->lock);
 	ctx->queue = queue;
 	ctx->yield = false;
 	ctx->tail = 0;
+	ctx->before = ctx->completed + ctx->resume;
+	ctx->resume = false;
 	ctx->page_cycles = 0;
 	ctx->bound_at = jiffies;
 	onpu_job_feed(ctx);
+	/* A job that goes on may have ended before there was anybody to hear of it. */
+	onpu_job_reap(ctx);
 	spin_unlock(&ctx->lock);
 	return 0;
 }
 
-/* Take the queue from an idle context. */
-int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
+/* After QUEUE_UNBIND. */
+static int release_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	unsigned int queue = ctx->queue;
-	int ret;
+	int ret = request_ctx(ctx, ONPU_MSG_CTX_DESTROY);
 
-	lockdep_assert_held(&cd->bind_lock);
-	ret = request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue);
-	/* The firmware may not have noticed yet that the context is idle. */
-	if (ret == -EBUSY)
-		ret = onpu_queue_kill(ctx) ?:
-		      request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue);
-	ret = ret ?: request_ctx(ctx, ONPU_MSG_CTX_DESTROY);
 	if (ret)
 		return ret;
 	ctx->vm->bound--;
+	ctx->vm->user->bound--;
 	ret = put_vm_slot(cd, ctx->vm);
 	spin_lock(&ctx->lock);
 	ctx->queue = -1;
@@ -250,18 +284,61 @@ int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	return ret;
 }
 
+/* Take the queue from an idle context. */
+int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
+{
+	unsigned int queue = ctx->queue;
+	u32 head;
+	int ret;
+
+	lockdep_assert_held(&cd->bind_lock);
+	ret = request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue, ONPU_QUEUE_PLAIN, &head);
+	/* The firmware may not have noticed yet that the context is idle. */
+	if (ret == -EBUSY)
+		ret = onpu_queue_kill(ctx) ?:
+		      request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue, ONPU_QUEUE_PLAIN, &head);
+	return ret ?: release_queue(cd, ctx);
+}
+
+/* Take the queue from a busy context that yields; its jobs wait for another one. */
+static int preempt_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
+{
+	unsigned int queue = ctx->queue;
+	bool ran, good;
+	u32 head;
+	int ret;
+
+	lockdep_assert_held(&cd->bind_lock);
+	ran = onpu_read(cd->onpu, ONPU_REG_QUEUE_RUN_CYCLES_LO(queue)) ||
+	      onpu_read(cd->onpu, ONPU_REG_QUEUE_RUN_CYCLES_HI(queue));
+	ret = request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue, ONPU_QUEUE_PREEMPT, &head);
+	if (ret)
+		return ret;
+	spin_lock(&ctx->lock);
+	if (ran)
+		ctx->progress.moved = jiffies;
+	good = onpu_job_unfeed(ctx, head);
+	spin_unlock(&ctx->lock);
+	if (good)
+		return release_queue(cd, ctx);
+	onpu_fw_reset_async(cd->onpu, ONPU_RESET_FW_PROTOCOL);
+	return -EPROTO;
+}
+
 bool onpu_queue_yield(struct onpu_ctx *ctx)
 {
 	bool idle;
 
 	spin_lock(&ctx->lock);
+	if (!ctx->yield)
+		ctx->yields_since = jiffies;
 	ctx->yield = true;
 	idle = !onpu_ctx_busy(ctx);
 	spin_unlock(&ctx->lock);
 	return idle;
 }
 
-static bool is_idle(struct onpu_ctx *ctx)
+static bool is_idle(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 {
 	bool idle;
 
@@ -271,8 +348,18 @@ static bool is_idle(struct onpu_ctx *ctx)
 	return idle;
 }
 
-/* The idle context with the oldest queue, or (@busy) the one to ask to yield. */
-static struct onpu_ctx *find_victim(struct onpu_ctx_device *cd, bool busy, u32 priority)
+/* Whether one context is to lose its queue rather than another one. */
+static bool is_better_victim(const struct onpu_ctx *a, const struct onpu_ctx *b)
+{
+	int shares = compare_shares(a, b);
+
+	return shares ? shares > 0 : time_before(a->bound_at, b->bound_at);
+}
+
+/* The context for which the predicate holds that is to lose its queue first. */
+static struct onpu_ctx *find_victim(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter,
+				    bool (*suits)(struct onpu_ctx *ctx,
+						  const struct onpu_ctx *waiter))
 {
 	struct onpu_ctx *victim = NULL;
 
@@ -280,12 +367,24 @@ static struct onpu_ctx *find_victim(struct onpu_ctx_device *cd, bool busy, u32 p
 	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++) {
 		struct onpu_ctx *ctx = cd->queues[i];
 
-		if (!ctx || (victim && time_after(ctx->bound_at, victim->bound_at)))
-			continue;
-		if (busy ? !ctx->yield && ctx->priority <= priority : is_idle(ctx))
+		if (ctx && suits(ctx, waiter) && (!victim || is_better_victim(ctx, victim)))
 			victim = ctx;
 	}
 	return victim;
+}
+
+static bool can_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
+{
+	return !ctx->yield && ctx->priority <= raised_priority(waiter);
+}
+
+/* One that has failed is taken off its queue by its own work. */
+static bool must_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
+{
+	if (ctx->dead || ctx->priority > raised_priority(waiter))
+		return false;
+	return ctx->priority < waiter->priority ||
+	       (ctx->yield && time_after_eq(jiffies, ctx->yields_since + YIELD_TIME));
 }
 
 /* A free queue, if the VM table has room for the address space; else -1. */
@@ -303,7 +402,7 @@ static int find_queue(struct onpu_ctx_device *cd, const struct onpu_vm *vm)
 }
 
 /* Make as many contexts yield as there are waiting. */
-static void ask_to_yield(struct onpu_ctx_device *cd, u32 priority)
+static void ask_to_yield(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter)
 {
 	unsigned int missing;
 	struct onpu_ctx *ctx;
@@ -314,12 +413,21 @@ static void ask_to_yield(struct onpu_ctx_device *cd, u32 priority)
 	for (unsigned int i = 0; i < ONPU_MAX_QUEUES && missing; i++)
 		if (cd->queues[i] && cd->queues[i]->yield)
 			missing--;
-	while (missing && (ctx = find_victim(cd, true, priority))) {
+	while (missing && (ctx = find_victim(cd, waiter, can_yield))) {
 		/* If it has just become idle, no completion will queue this work again. */
 		if (onpu_queue_yield(ctx))
 			queue_work(cd->wq, &cd->bind);
 		missing--;
 	}
+	queue_delayed_work(cd->wq, &cd->tick, YIELD_TIME);
+}
+
+void onpu_queue_tick_work(struct work_struct *work)
+{
+	struct onpu_ctx_device *cd = container_of(to_delayed_work(work), struct onpu_ctx_device,
+						  tick);
+
+	queue_work(cd->wq, &cd->bind);
 }
 
 /* With nobody waiting, nobody has to yield. */
@@ -339,6 +447,23 @@ static void stop_yielding(struct onpu_ctx_device *cd)
 	}
 }
 
+/* Make a queue free, or an entry of the VM table. Returns false if there is none now. */
+static bool take_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter)
+{
+	struct onpu_ctx *victim = find_victim(cd, waiter, is_idle) ?:
+				  find_victim(cd, waiter, must_yield);
+	int ret;
+
+	if (!victim) {
+		ask_to_yield(cd, waiter);
+		return false;
+	}
+	/* From here on it gets no job into its ring. */
+	ret = onpu_queue_yield(victim) ? onpu_queue_unbind(cd, victim) : preempt_ctx(cd, victim);
+	onpu_queue_reset_on_error(cd->onpu, ret);
+	return !ret;
+}
+
 /* Find a queue for the first waiting context. Returns false if there is none now. */
 static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
@@ -349,21 +474,9 @@ static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 		onpu_queue_stop_waiting(ctx);
 		return true;
 	}
-	while ((queue = find_queue(cd, ctx->vm)) < 0) {
-		struct onpu_ctx *victim = find_victim(cd, false, 0);
-
-		if (!victim) {
-			ask_to_yield(cd, ctx->priority);
+	while ((queue = find_queue(cd, ctx->vm)) < 0)
+		if (!take_queue(cd, ctx))
 			return false;
-		}
-		if (!onpu_queue_yield(victim))
-			continue;
-		ret = onpu_queue_unbind(cd, victim);
-		if (ret) {
-			onpu_queue_reset_on_error(cd->onpu, ret);
-			return false;
-		}
-	}
 	onpu_queue_stop_waiting(ctx);
 	/* What it waited for may have been cancelled. */
 	if (list_empty(&ctx->runnable))
@@ -404,6 +517,7 @@ void onpu_queue_forget_all(struct onpu_ctx_device *cd)
 	list_for_each_entry(ctx, &cd->all, all_link) {
 		ctx->vm->slot = -1;
 		ctx->vm->bound = 0;
+		ctx->vm->user->bound = 0;
 		spin_lock(&ctx->lock);
 		ctx->queue = -1;
 		ctx->yield = false;

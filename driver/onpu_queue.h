@@ -26,6 +26,8 @@ struct onpu_ctx *onpu_queue_owner(struct onpu_ctx_device *cd, unsigned int queue
 
 /* Stop what the context has on its queue; no access of it is under way afterwards. */
 int onpu_queue_kill(struct onpu_ctx *ctx);
+/* Queues the work below when a context has yielded long enough. */
+void onpu_queue_tick_work(struct work_struct *work);
 /* Take the queue from an idle context. */
 int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx);
 /* After an error of these: a firmware in an unknown state is reset. */

@@ -18,6 +18,13 @@
 #define FEW_JOBS	2
 #define FEW_SYNCS	4
 
+/* Sizes of the elements in version 1.0; programs that were built for it go on to work. */
+#define JOB_FIRST_SIZE	64
+#define SYNC_FIRST_SIZE	16
+
+static_assert(sizeof(struct drm_onpu_job) >= JOB_FIRST_SIZE);
+static_assert(sizeof(struct drm_onpu_sync) >= SYNC_FIRST_SIZE);
+
 /* Programs built for a later version of the interface may have longer elements, up to this. */
 #define MAX_STRIDE	4096
 
@@ -69,12 +76,14 @@ struct onpu_submit {
 	struct onpu_signal few_signals[FEW_SYNCS];
 };
 
-static int copy_array(void *dst, size_t size, const struct drm_onpu_obj_array *array)
+/* @first_size: of an element in version 1.0. What came later is zero in elements without it. */
+static int copy_array(void *dst, size_t size, size_t first_size,
+		      const struct drm_onpu_obj_array *array)
 {
 	const void __user *src = u64_to_user_ptr(array->array);
 	int ret;
 
-	if (array->stride < size)
+	if (array->stride < first_size)
 		return -EINVAL;
 	if (array->stride == size)
 		return copy_from_user(dst, src, size * array->count) ? -EFAULT : 0;
@@ -132,7 +141,7 @@ static int read_jobs(struct onpu_submit *submit, const struct drm_onpu_obj_array
 		if (!submit->jobs || !submit->made)
 			return -ENOMEM;
 	}
-	ret = copy_array(submit->jobs, sizeof(*submit->jobs), array);
+	ret = copy_array(submit->jobs, sizeof(*submit->jobs), JOB_FIRST_SIZE, array);
 	if (ret)
 		return ret;
 	for (u32 i = 0; i < array->count; i++) {
@@ -163,7 +172,7 @@ static int read_syncs(struct onpu_submit *submit)
 	for (u32 i = 0; i < submit->num_jobs; i++) {
 		const struct drm_onpu_obj_array *array = &submit->jobs[i].syncs;
 
-		ret = array->count ? copy_array(at, sizeof(*at), array) : 0;
+		ret = array->count ? copy_array(at, sizeof(*at), SYNC_FIRST_SIZE, array) : 0;
 		if (ret)
 			return ret;
 		at += array->count;

@@ -105,7 +105,7 @@ uint32_t context_bind(struct firmware *fw, const struct onpu_msg_queue *m)
 	struct fw_context *c = find(fw, m->context);
 	uint32_t q = m->queue;
 
-	if (q >= fw->num_queues)
+	if (q >= fw->num_queues || (m->mode != ONPU_QUEUE_PLAIN && m->mode != ONPU_QUEUE_RESUME))
 		return ONPU_MSG_INVALID;
 	if (!c)
 		return ONPU_MSG_NOT_FOUND;
@@ -119,27 +119,30 @@ uint32_t context_bind(struct firmware *fw, const struct onpu_msg_queue *m)
 	hw_write(ONPU_REG_CORE_CONTEXT_CONTROL(q),
 		 c->vm << ONPU_CORE_CONTEXT_CONTROL_VM__SHIFT |
 			 c->vector << ONPU_CORE_CONTEXT_CONTROL_VECTOR__SHIFT |
+			 (m->mode == ONPU_QUEUE_RESUME ? ONPU_CORE_CONTEXT_CONTROL_RESUME__MASK :
+							 0) |
 			 ONPU_CORE_CONTEXT_CONTROL_VALID__MASK);
 	if (!(hw_read(ONPU_REG_CORE_CONTEXT_CONTROL(q)) & ONPU_CORE_CONTEXT_CONTROL_VALID__MASK))
 		return ONPU_MSG_INTERNAL;
-	sched_add(fw, q, c->priority);
+	sched_add(fw, q, c->priority, m->mode == ONPU_QUEUE_RESUME);
 	c->queue = (uint8_t)q;
 	fw->bound[q] = (uint16_t)(c - fw->contexts + 1);
 	fw->counts.queues++;
 	return ONPU_MSG_OK;
 }
 
-uint32_t context_unbind(struct firmware *fw, const struct onpu_msg_queue *m)
+uint32_t context_unbind(struct firmware *fw, const struct onpu_msg_queue *m, uint32_t *head)
 {
 	struct fw_context *c = find(fw, m->context);
 	uint32_t q = m->queue;
 
-	if (q >= fw->num_queues)
+	if (q >= fw->num_queues || (m->mode != ONPU_QUEUE_PLAIN && m->mode != ONPU_QUEUE_PREEMPT))
 		return ONPU_MSG_INVALID;
 	if (!c || c->queue != q)
 		return ONPU_MSG_NOT_FOUND;
-	if (!sched_evict(fw, q))
+	if (m->mode == ONPU_QUEUE_PREEMPT ? !sched_preempt(fw, q) : !sched_evict(fw, q))
 		return ONPU_MSG_BUSY;
+	*head = hw_read(ONPU_REG_CORE_CONTEXT_HEAD(q));
 	hw_write(ONPU_REG_CORE_CONTEXT_CONTROL(q), 0);
 	if (hw_read(ONPU_REG_CORE_CONTEXT_CONTROL(q)) & ONPU_CORE_CONTEXT_CONTROL_VALID__MASK)
 		return ONPU_MSG_BUSY;

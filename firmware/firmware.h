@@ -120,17 +120,19 @@ uint32_t context_create(struct firmware *fw, const struct onpu_msg_ctx_create *m
 uint32_t context_destroy(struct firmware *fw, const struct onpu_msg_ctx *m);
 uint32_t context_kill(struct firmware *fw, const struct onpu_msg_ctx *m);
 uint32_t context_bind(struct firmware *fw, const struct onpu_msg_queue *m);
-uint32_t context_unbind(struct firmware *fw, const struct onpu_msg_queue *m);
+uint32_t context_unbind(struct firmware *fw, const struct onpu_msg_queue *m, uint32_t *head);
 
 /* sched.c */
 void sched_start(struct firmware *fw);
 void sched_set_slice(struct firmware *fw, uint32_t cycles);
 void sched_poll(struct firmware *fw);
 /* Add a bound queue to the scheduler, or remove it. */
-void sched_add(struct firmware *fw, uint32_t queue, uint32_t priority);
+void sched_add(struct firmware *fw, uint32_t queue, uint32_t priority, bool ready);
 void sched_remove(struct firmware *fw, uint32_t queue);
 /* Make a queue that has no work leave the CP; false: work has come for it, and it stays ready. */
 bool sched_evict(struct firmware *fw, uint32_t queue);
+/* The same for one that has work, which stays in the save area and the ring. */
+bool sched_preempt(struct firmware *fw, uint32_t queue);
 /* Abort the job of a queue and stop it; false: the CP has not done it in time. */
 bool sched_kill(struct firmware *fw, uint32_t queue);
 

@@ -18,7 +18,7 @@ static uint32_t request_words(uint32_t type)
 		return ONPU_REG_MSG_CTX_CONTEXT / 4 + 1;
 	case ONPU_MSG_QUEUE_BIND:
 	case ONPU_MSG_QUEUE_UNBIND:
-		return ONPU_REG_MSG_QUEUE_QUEUE / 4 + 1;
+		return ONPU_REG_MSG_QUEUE_MODE / 4 + 1;
 	case ONPU_MSG_LOG_CONFIG:
 		return ONPU_REG_MSG_LOG_CONFIG_INTERRUPT / 4 + 1;
 	case ONPU_MSG_SCHED_CONFIG:
@@ -56,7 +56,7 @@ static uint32_t sched_config(struct firmware *fw, const struct onpu_msg_sched_co
 	return ONPU_MSG_OK;
 }
 
-static uint32_t handle(struct firmware *fw)
+static uint32_t handle(struct firmware *fw, uint32_t *head)
 {
 	const union onpu_msg *m = &fw->message;
 
@@ -82,7 +82,7 @@ static uint32_t handle(struct firmware *fw)
 	case ONPU_MSG_QUEUE_BIND:
 		return context_bind(fw, &m->queue);
 	case ONPU_MSG_QUEUE_UNBIND:
-		return context_unbind(fw, &m->queue);
+		return context_unbind(fw, &m->queue, head);
 	case ONPU_MSG_LOG_CONFIG:
 		return log_config(fw, &m->log_config);
 	case ONPU_MSG_SCHED_CONFIG:
@@ -108,10 +108,10 @@ void request_handle(struct firmware *fw)
 {
 	union onpu_msg *m = &fw->message;
 	uint32_t type = m->header.type, id = m->header.id;
-	uint32_t status;
+	uint32_t status, head = 0;
 
 	log_value(fw, ONPU_LOG_DEBUG, "request of type", type);
-	status = handle(fw);
+	status = handle(fw, &head);
 	if (status) {
 		fw->counts.errors++;
 		log_value(fw, ONPU_LOG_ERROR, "request refused, type", type);
@@ -124,6 +124,8 @@ void request_handle(struct firmware *fw)
 	if (type == ONPU_MSG_HEARTBEAT && !status) {
 		m->heartbeat.cycle = hw_cycle();
 		m->heartbeat.beats = fw->counts.beats;
+	} else if (type == ONPU_MSG_QUEUE_UNBIND && !status) {
+		m->queue.head = head;
 	} else if (type == ONPU_MSG_TELEMETRY && !status) {
 		fill_telemetry(fw, &m->telemetry);
 	}

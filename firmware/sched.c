@@ -114,9 +114,12 @@ static void stop(struct firmware *fw, uint32_t queue)
 		set_running(fw, ONPU_NO_QUEUE);
 }
 
-void sched_add(struct firmware *fw, uint32_t queue, uint32_t priority)
+/* A queue that has a job to go on with needs no doorbell. */
+void sched_add(struct firmware *fw, uint32_t queue, uint32_t priority, bool ready)
 {
 	fw->sched.bound[priority][word_of(queue)] |= bit_of(queue);
+	if (ready)
+		fw->sched.ready[word_of(queue)] |= bit_of(queue);
 }
 
 void sched_remove(struct firmware *fw, uint32_t queue)
@@ -221,12 +224,12 @@ static bool is_killed(uint32_t queue)
 	return hw_read(ONPU_REG_CORE_IRQ_STATUS) & ONPU_CORE_IRQ_STATUS_KILLED__MASK;
 }
 
-static bool wait_until(bool (*done)(uint32_t queue), uint32_t queue)
+static bool wait_until(bool (*done)(uint32_t queue), uint32_t queue, uint32_t patience)
 {
 	uint64_t start = hw_cycle();
 
 	while (!done(queue))
-		if (hw_cycle() - start > FW_CP_PATIENCE)
+		if (hw_cycle() - start > patience)
 			return false;
 	return true;
 }
@@ -240,7 +243,20 @@ bool sched_evict(struct firmware *fw, uint32_t queue)
 	if (has_work(queue))
 		return false;
 	stop(fw, queue);
-	if (wait_until(has_left, queue) && !has_work(queue))
+	if (wait_until(has_left, queue, FW_CP_PATIENCE) && !has_work(queue))
+		return true;
+	fw->sched.ready[word_of(queue)] |= bit_of(queue);
+	return false;
+}
+
+/*
+ * The CP leaves a running job at its next preemption point, or ends it when SWITCH_LIMIT is over. As
+ * the queue is no longer the one to run, nothing makes it resident again.
+ */
+bool sched_preempt(struct firmware *fw, uint32_t queue)
+{
+	stop(fw, queue);
+	if (wait_until(has_left, queue, ONPU_CORE_SWITCH_LIMIT__RESET + FW_CP_PATIENCE))
 		return true;
 	fw->sched.ready[word_of(queue)] |= bit_of(queue);
 	return false;
@@ -255,5 +271,5 @@ bool sched_kill(struct firmware *fw, uint32_t queue)
 	stop(fw, queue);
 	hw_write(ONPU_REG_CORE_IRQ_STATUS, ONPU_CORE_IRQ_STATUS_KILLED__MASK);
 	hw_write(ONPU_REG_CORE_KILL, queue);
-	return wait_until(is_killed, queue);
+	return wait_until(is_killed, queue, FW_CP_PATIENCE);
 }

@@ -8,7 +8,10 @@
 
 #define VM_FIELDS      (ONPU_CORE_VM_CONTROL_ASID__MASK | ONPU_CORE_VM_CONTROL_VALID__MASK)
 #define CONTEXT_VALID  ONPU_CORE_CONTEXT_CONTROL_VALID__MASK
-#define CONTEXT_FIELDS (ONPU_CORE_CONTEXT_CONTROL_VM__MASK | ONPU_CORE_CONTEXT_CONTROL_VECTOR__MASK)
+#define CONTEXT_RESUME ONPU_CORE_CONTEXT_CONTROL_RESUME__MASK
+#define CONTEXT_FIELDS                                                                 \
+	(ONPU_CORE_CONTEXT_CONTROL_VM__MASK | ONPU_CORE_CONTEXT_CONTROL_VECTOR__MASK | \
+	 CONTEXT_RESUME)
 
 static unsigned int vm_of(const struct queue *q)
 {
@@ -132,7 +135,7 @@ static void write_context_control(struct onpu_device *d, unsigned int i, uint32_
 		q->control = value & CONTEXT_FIELDS;
 		if (value & CONTEXT_VALID && can_bind(d, q, value)) {
 			q->control |= CONTEXT_VALID;
-			queue_bind(d, i);
+			queue_bind(d, i, value & CONTEXT_RESUME);
 		}
 	}
 }

@@ -8,6 +8,7 @@
 #include "device/device.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "math/divide.h"
 
@@ -203,13 +204,29 @@ static void suspend(struct onpu_device *d)
 	cp_set_current(d, ONPU_NO_QUEUE);
 }
 
+/* What only the save area tells of a job that was interrupted before its queue was bound. */
+static int adopt(struct onpu_device *d, struct queue *q)
+{
+	const struct onpu_mem *mem = &d->cp.ring_memory;
+
+	q->resumed = false;
+	memset(&q->job, 0, sizeof(q->job));
+	q->suspended_time = onpu_machine_time(d->machine);
+	q->suspended_pc = onpu_machine_pc(d->machine);
+	return mem->read(mem->ctx, q->save + offsetof(struct onpu_save_header, seqno),
+			 &q->job.seqno, sizeof(q->job.seqno));
+}
+
 static void resume(struct onpu_device *d)
 {
 	struct cp *cp = &d->cp;
 	struct queue *q = &d->queues[cp->current];
 	int fault = onpu_machine_restore(d->machine, &cp->engine_memory, &cp->ring_memory, q->save);
-	uint64_t address = cp->ring_port.fault_va;
+	uint64_t address;
 
+	if (!fault && q->resumed)
+		fault = adopt(d, q);
+	address = cp->ring_port.fault_va;
 	q->suspended = false;
 	if (!fault && (onpu_machine_time(d->machine) != q->suspended_time ||
 		       onpu_machine_pc(d->machine) != q->suspended_pc)) {

@@ -107,6 +107,7 @@ struct queue {
 	uint64_t suspended_time; /* job cycles of a job that is in the save area */
 	uint64_t suspended_pc;
 	bool suspended;
+	bool resumed; /* suspended before it was bound: the save area alone knows the job */
 	struct onpu_ring_job job; /* the running or suspended one */
 };
 
@@ -238,7 +239,7 @@ void context_port(struct onpu_device *d, unsigned int queue);
 enum onpu_queue_state queue_state(const struct onpu_device *d, unsigned int queue);
 uint64_t queue_retired(const struct onpu_device *d, unsigned int queue);
 uint64_t queue_run_cycles(const struct onpu_device *d, unsigned int queue);
-void queue_bind(struct onpu_device *d, unsigned int queue);
+void queue_bind(struct onpu_device *d, unsigned int queue, bool resume);
 void queue_unbind(struct onpu_device *d, unsigned int queue);
 void queue_start_job(struct onpu_device *d);
 void queue_end_job(struct onpu_device *d, const struct onpu_fault_record *fault);

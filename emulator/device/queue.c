@@ -49,12 +49,15 @@ uint64_t queue_run_cycles(const struct onpu_device *d, unsigned int queue)
 	return q->run_cycles + (q->suspended ? q->suspended_time : 0);
 }
 
-void queue_bind(struct onpu_device *d, unsigned int queue)
+void queue_bind(struct onpu_device *d, unsigned int queue, bool resume)
 {
 	struct queue *q = &d->queues[queue];
 
 	q->faulted = false;
-	q->suspended = false;
+	q->suspended = resume;
+	q->resumed = resume;
+	q->suspended_time = 0;
+	q->suspended_pc = 0;
 	q->head = 0;
 	q->tail = 0;
 	q->last_seqno = 0;

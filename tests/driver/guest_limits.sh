@@ -8,9 +8,9 @@ set -uo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 
-limits=(memory_limit_mb=12 max_contexts=5 timeout_ms=7000 max_timeout_ms=9000)
+limits=(memory_limit_mb=48 max_contexts=5 max_user_contexts=7 timeout_ms=7000 max_timeout_ms=9000)
 if ! /usr/sbin/rmmod onpu || ! /usr/sbin/insmod "$ONPU_GUEST_DRIVER" "${limits[@]}"; then
 	echo "Bail out! the module is not loaded again"
 	exit 1
 fi
-exec "$here/guest_kselftest.sh" query,-t,info bo,-t,memory_limit ctx,-f,ctx
+exec "$here/guest_kselftest.sh" query,-t,info bo,-f,limit ctx,-f,ctx

@@ -80,8 +80,10 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		rounds++;
-		if (!strncmp(how, "once", 4))
+		if (!strncmp(how, "once", 4)) {
+			printf("# %s\n", cancelled ? "cancelled" : "done");
 			return 0;
+		}
 	}
 	printf("# %llu rounds, %llu cancelled, ended by errno %d\n", (unsigned long long)rounds,
 	       (unsigned long long)cancelled, error);

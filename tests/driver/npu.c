@@ -64,6 +64,13 @@ int npu_ioctl(int fd, unsigned long request, void *args)
 	return ioctl(fd, request, args) ? errno : 0;
 }
 
+double npu_patience(void)
+{
+	const char *factor = getenv("ONPU_PATIENCE");
+
+	return factor ? atof(factor) : 1;
+}
+
 static void query(int fd, uint32_t type, void *answer, uint32_t size)
 {
 	struct drm_onpu_dev_query args = {
@@ -81,6 +88,19 @@ struct drm_onpu_dev_info npu_info(int fd)
 
 	query(fd, DRM_ONPU_DEV_QUERY_INFO, &info, sizeof(info));
 	return info;
+}
+
+uint32_t npu_num_queues(int fd)
+{
+	static uint32_t caps[128];
+	struct drm_onpu_dev_query args = {
+		.type = DRM_ONPU_DEV_QUERY_CAPS,
+		.size = sizeof(caps),
+		.pointer = (uintptr_t)caps,
+	};
+
+	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_DEV_QUERY, &args));
+	return caps[(ONPU_REG_CAP_NUM_QUEUES - ONPU_REG_CAP_MACHINE) / 4];
 }
 
 struct drm_onpu_counters npu_counters(int fd)
@@ -114,7 +134,7 @@ uint64_t npu_fdinfo(int fd, const char *name)
 
 uint64_t npu_settled_memory(int fd, uint64_t bytes)
 {
-	double end = npu_now() + NPU_PATIENCE_S;
+	double end = npu_now() + NPU_PATIENCE_S * npu_patience();
 
 	while (npu_counters(fd).memory > bytes && npu_now() < end)
 		usleep(10000);
@@ -170,7 +190,7 @@ bool npu_all(const uint8_t *at, uint64_t size, uint8_t value)
 
 int npu_ctx_create(int fd, struct drm_onpu_ctx_create *args)
 {
-	double end = npu_now() + NPU_PATIENCE_S, begin;
+	double end = npu_now() + NPU_PATIENCE_S * npu_patience(), begin;
 	int ret;
 
 	/* The driver waits for the room itself: at once, there is none. */
@@ -222,6 +242,19 @@ struct onpu_fault_record npu_fault(const struct drm_onpu_ctx_get_state *state)
 
 /* ---- programs */
 
+static struct {
+	void *map;
+	uint64_t size;
+} mapped[4096];
+static unsigned int num_mapped;
+
+void npu_unmap_programs(void)
+{
+	while (num_mapped--)
+		must(!munmap(mapped[num_mapped].map, mapped[num_mapped].size));
+	num_mapped = 0;
+}
+
 struct npu_program npu_program(int fd, uint32_t max_insns)
 {
 	const struct onpu_slot_program head = {
@@ -232,6 +265,10 @@ struct npu_program npu_program(int fd, uint32_t max_insns)
 	struct npu_program program = { .max_insns = max_insns };
 
 	program.bo = npu_bo(fd, CODE_OFFSET + (max_insns + 1ull) * ONPU_INSN_BYTES, 0);
+	if (num_mapped < sizeof(mapped) / sizeof(mapped[0])) {
+		mapped[num_mapped].map = program.bo.map;
+		mapped[num_mapped++].size = program.bo.size;
+	}
 	npu_slot(&program, &head);
 	return program;
 }
@@ -400,7 +437,8 @@ int npu_wait(int fd, uint32_t syncobj)
 {
 	struct sync_fence_info fence = { .status = 0 };
 	struct sync_file_info info = { .num_fences = 1, .sync_fence_info = (uintptr_t)&fence };
-	int file, ret = drmSyncobjWait(fd, &syncobj, 1, npu_deadline(NPU_PATIENCE_S), 0, NULL);
+	int file, ret = drmSyncobjWait(fd, &syncobj, 1,
+				       npu_deadline(NPU_PATIENCE_S * npu_patience()), 0, NULL);
 
 	if (!ret)
 		ret = drmSyncobjExportSyncFile(fd, syncobj, &file) ? -errno : 0;

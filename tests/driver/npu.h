@@ -19,6 +19,9 @@
 /* How long something may take that has to end; the machine may be slow and busy. */
 #define NPU_PATIENCE_S 60
 
+/* A machine that does more than its work, with a kernel that looks for errors: ONPU_PATIENCE times. */
+double npu_patience(void);
+
 /* A job of this many of these instructions, in turn with points of preemption, ends one day. */
 #define NPU_LONG_BYTES (4u << 20)
 #define NPU_LONG_INSNS 16384u
@@ -51,6 +54,7 @@ int npu_open_vgem(void);
 /* 0 or the errno; an interrupted call is not repeated. */
 int npu_ioctl(int fd, unsigned long request, void *args);
 struct drm_onpu_dev_info npu_info(int fd);
+uint32_t npu_num_queues(int fd);
 struct drm_onpu_counters npu_counters(int fd);
 /* The number of a line "@name: NUMBER [UNIT]" of the file's fdinfo, in bytes if it is of those. */
 uint64_t npu_fdinfo(int fd, const char *name);
@@ -81,6 +85,8 @@ void npu_insn(struct npu_program *program, struct onpu_insn insn);
 void npu_words(struct npu_program *program, const uint32_t *words);
 /* Ends the program. */
 struct drm_onpu_job npu_job(struct npu_program *program);
+/* A mapping keeps its file open: give up those of all programs, whose jobs do without. */
+void npu_unmap_programs(void);
 
 /* Instructions that write a byte to a range. */
 void npu_add_fill(struct npu_program *program, uint64_t va, uint32_t bytes, uint8_t value);

@@ -4,6 +4,10 @@
 #include "npu.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <xf86drm.h>
 #include <sys/mman.h>
 
 #define ALL_FLAGS \
@@ -286,17 +290,41 @@ TEST_F(bo, no_more_than_it_is_can_be_mapped)
 	EXPECT_EQ(MAP_FAILED, mremap(bo.map, 8192, 16384, MREMAP_MAYMOVE));
 }
 
+/* Also as a dma-buf, which does not keep the file open. Others do not get the pages. */
 TEST_F(bo, a_mapping_outlives_handle_and_file)
 {
-	int fd = npu_open();
-	struct npu_bo bo = npu_bo(fd, 8192, 0);
+	struct npu_ctx ctx = npu_ctx(self->fd, 0);
 
-	memset(bo.map, 0x42, bo.size);
-	EXPECT_EQ(0, npu_gem_close(fd, bo.handle));
-	close(fd);
-	EXPECT_TRUE(npu_all(bo.map, bo.size, 0x42));
-	memset(bo.map, 0x43, bo.size);
-	EXPECT_TRUE(npu_all(bo.map, bo.size, 0x43));
+	for (int shared = 0; shared < 2; shared++) {
+		int fd = npu_open(), file;
+		struct npu_bo bo = npu_bo(fd, 1 << 20, 0), more[8];
+
+		memset(bo.map, 0x42, bo.size);
+		if (shared) {
+			must(!drmPrimeHandleToFD(fd, bo.handle, DRM_RDWR, &file));
+			munmap(bo.map, bo.size);
+			bo.map = mmap(NULL, bo.size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+			ASSERT_NE(MAP_FAILED, (void *)bo.map);
+			close(file);
+		}
+		EXPECT_EQ(0, npu_gem_close(fd, bo.handle));
+		close(fd);
+		for (int i = 0; i < 8; i++) {
+			struct drm_onpu_job job;
+
+			more[i] = npu_bo(self->fd, 1 << 20, 0);
+			job = npu_fill(self->fd, more[i].va, 1 << 20, 0x99);
+			EXPECT_EQ(0, npu_run(self->fd, ctx.id, &job));
+		}
+		EXPECT_TRUE(npu_all(bo.map, bo.size, 0x42));
+		memset(bo.map, 0x43, bo.size);
+		for (int i = 0; i < 8; i++) {
+			EXPECT_TRUE(npu_all(more[i].map, 1 << 20, 0x99));
+			npu_bo_close(self->fd, &more[i]);
+		}
+		EXPECT_TRUE(npu_all(bo.map, bo.size, 0x43));
+		munmap(bo.map, bo.size);
+	}
 }
 
 TEST_F(bo, a_handle_is_closed_once)
@@ -353,23 +381,142 @@ TEST_F(bo, the_device_sees_what_was_written_write_combining)
 	}
 }
 
-/* Only where the limit is one that a test can reach: see guest_limits.sh. */
-TEST_F(bo, memory_limit)
-{
-	uint64_t left = self->info.memory_limit;
-	struct drm_onpu_bo_create more = { .size = 1 };
-	struct npu_bo last = { 0 };
+/* ---- the limit of a user; only where a test can reach it: see guest_limits.sh */
 
-	if (left > 64 << 20)
-		SKIP(return, "the limit is %llu MiB", (unsigned long long)left >> 20);
-	for (; left; left -= last.size)
-		last = npu_bo(self->fd, left > 1 << 20 ? 1 << 20 : left, DRM_ONPU_BO_NO_MMAP);
-	EXPECT_EQ(ENOSPC, npu_ioctl(self->fd, DRM_IOCTL_ONPU_BO_CREATE, &more));
-	EXPECT_EQ(self->info.memory_limit, npu_counters(self->fd).client_memory);
-	EXPECT_EQ(0, npu_ioctl(self->other, DRM_IOCTL_ONPU_BO_CREATE, &more));
-	npu_bo_close(self->fd, &last);
-	more = (struct drm_onpu_bo_create){ .size = 1 };
-	EXPECT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_ONPU_BO_CREATE, &more));
+#define MIB 1048576u
+
+/* 0 or the errno; the handle of what was made. */
+static int try_bo(int fd, uint64_t size, uint32_t *handle)
+{
+	struct drm_onpu_bo_create args = { .size = size, .flags = DRM_ONPU_BO_NO_MMAP };
+	int ret = npu_ioctl(fd, DRM_IOCTL_ONPU_BO_CREATE, &args);
+
+	*handle = args.handle;
+	return ret;
+}
+
+/* Fill up what is left with buffers of this size. The last error, which is to be ENOSPC. */
+static int fill_up(int fd, uint64_t size, uint32_t *last)
+{
+	uint32_t handle;
+	int ret;
+
+	while (!(ret = try_bo(fd, size, &handle)))
+		*last = handle;
+	return ret;
+}
+
+FIXTURE(limit)
+{
+	int fd, other;
+	struct drm_onpu_dev_info info;
+};
+
+FIXTURE_SETUP(limit)
+{
+	self->fd = npu_open();
+	self->other = npu_open();
+	self->info = npu_info(self->fd);
+	if (self->info.memory_limit > 64 * MIB)
+		SKIP(return, "the limit is %llu MiB",
+			   (unsigned long long)self->info.memory_limit >> 20);
+}
+
+FIXTURE_TEARDOWN(limit)
+{
+	close(self->fd);
+	close(self->other);
+}
+
+TEST_F(limit, all_files_of_a_user)
+{
+	uint32_t last = 0, handle;
+	uint64_t used;
+
+	EXPECT_EQ(ENOSPC, fill_up(self->fd, MIB, &last));
+	EXPECT_EQ(ENOSPC, fill_up(self->fd, 4096, &handle));
+	EXPECT_EQ(ENOSPC, try_bo(self->other, 4096, &handle));
+	used = npu_counters(self->other).user_memory;
+	EXPECT_EQ(used, npu_counters(self->fd).user_memory);
+	EXPECT_GE(self->info.memory_limit, used);
+	EXPECT_LT(self->info.memory_limit, used + 8 * 4096);
+	/* What was given up is there at once. */
+	for (int round = 0; round < 20; round++) {
+		ASSERT_EQ(0, npu_gem_close(self->fd, last));
+		ASSERT_EQ(0, try_bo(self->fd, MIB, &last));
+	}
+	close(self->fd);
+	self->fd = npu_open();
+	EXPECT_EQ(0, try_bo(self->other, self->info.memory_limit / 2, &handle));
+}
+
+TEST_F(limit, not_those_of_another_user)
+{
+	uint32_t handle = 0;
+	pid_t child;
+	int status;
+
+	if (geteuid())
+		SKIP(return, "only root can be somebody else");
+	EXPECT_EQ(ENOSPC, fill_up(self->fd, MIB, &handle));
+	child = fork();
+	if (!child) {
+		struct stat node;
+		int fd;
+
+		must(!stat(NPU_NODE, &node) && !setgid(node.st_gid) && !setuid(4242));
+		fd = npu_open();
+		must(!try_bo(fd, self->info.memory_limit / 2, &handle));
+		must(try_bo(fd, self->info.memory_limit / 2 + 1, &handle) == ENOSPC);
+		_exit(0);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
+/* Pages count for as long as they are there: a handle that was closed does not say so. */
+TEST_F(limit, buffers_that_are_exported_or_mapped_and_closed)
+{
+	for (int mapped = 0; mapped < 2; mapped++) {
+		int file[64], made = 0, fds[] = { self->fd, self->other }, ret = 0;
+		void *map[64];
+
+		for (; made < 64 && !ret; made++) {
+			struct drm_onpu_bo_create args = { .size = MIB };
+			int fd = fds[made % 2];
+
+			ret = npu_ioctl(fd, DRM_IOCTL_ONPU_BO_CREATE, &args);
+			if (ret)
+				break;
+			if (mapped)
+				map[made] = mmap(NULL, MIB, PROT_READ, MAP_SHARED, fd,
+						 (off_t)npu_bo_info(fd, args.handle).mmap_offset);
+			else
+				must(!drmPrimeHandleToFD(fd, args.handle, DRM_RDWR, &file[made]));
+			ASSERT_EQ(0, npu_gem_close(fd, args.handle));
+		}
+		EXPECT_EQ(ENOSPC, ret);
+		EXPECT_LE(made, (int)(self->info.memory_limit / MIB));
+		EXPECT_LT((int)(self->info.memory_limit / MIB) - 3, made);
+		EXPECT_EQ(0, npu_counters(self->fd).client_memory);
+		while (made--)
+			mapped ? munmap(map[made], MIB) : close(file[made]);
+		/* The last reference may be dropped by work of the kernel. */
+		EXPECT_GT(2 * MIB, npu_settled_memory(self->fd, 0));
+	}
+}
+
+TEST_F(limit, contexts_count)
+{
+	struct drm_onpu_ctx_create args = { .flags = 0 };
+	uint32_t handle = 0;
+
+	EXPECT_EQ(ENOSPC, fill_up(self->other, MIB, &handle));
+	EXPECT_EQ(ENOSPC, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
+	for (uint32_t i = 0; i < 8; i++)
+		ASSERT_EQ(0, npu_gem_close(self->other, handle - i));
+	args = (struct drm_onpu_ctx_create){ .flags = 0 };
+	EXPECT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
 }
 
 TEST_HARNESS_MAIN

@@ -270,8 +270,20 @@ TEST_F(ctx, the_mapped_page_outlives_context_and_file)
 	EXPECT_EQ(0, npu_ctx_destroy(fd, ctx.id));
 	EXPECT_EQ(1, ctx.page->seqno);
 	close(fd);
-	EXPECT_EQ(1, ctx.page->seqno);
-	EXPECT_EQ(0, ctx.page->error);
+	/* Those who come later do not get the page. */
+	data = npu_bo(self->fd, 4096, 0);
+	job = npu_fill(self->fd, data.va, 64, 1);
+	for (int i = 0; i < 4; i++) {
+		struct npu_ctx later = npu_ctx(self->fd, 0);
+
+		for (int j = 0; j < 3; j++)
+			ASSERT_EQ(0, npu_run(self->fd, later.id, &job));
+		EXPECT_EQ(3, later.page->seqno);
+		EXPECT_EQ(1, ctx.page->seqno);
+		EXPECT_EQ(0, ctx.page->error);
+		EXPECT_EQ(0, npu_ctx_destroy(self->fd, later.id));
+		munmap((void *)later.page, 4096);
+	}
 }
 
 TEST_F(ctx, limit)
@@ -301,6 +313,24 @@ TEST_F(ctx, limit)
 	args = (struct drm_onpu_ctx_create){ .priority = DRM_ONPU_PRIORITY_LOW };
 	EXPECT_EQ(ENOSPC, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
 	free(ids);
+}
+
+/* Only where there may be fewer than in two files: see guest_limits.sh. */
+TEST_F(ctx, limit_of_a_user)
+{
+	int fds[] = { self->fd, self->other };
+	struct drm_onpu_ctx_create args;
+	uint32_t made = 0;
+	int ret = 0;
+
+	if (self->info.max_user_contexts >= 2 * self->info.max_contexts)
+		SKIP(return, "a user may have %u", self->info.max_user_contexts);
+	for (; !ret; made += !ret) {
+		args = (struct drm_onpu_ctx_create){ .priority = DRM_ONPU_PRIORITY_LOW };
+		ret = npu_ctx_create(fds[made % 2], &args);
+	}
+	EXPECT_EQ(ENOSPC, ret);
+	EXPECT_EQ(self->info.max_user_contexts, made);
 }
 
 /* More of them than there may be at a time, each of which has worked and goes. */

@@ -155,7 +155,7 @@ static bool anything_maps(int fd)
 {
 	const uint64_t first = 1ull << 32;
 
-	for (uint64_t at = first; at < first + (1 << 28); at += 4096)
+	for (uint64_t at = first; at < first + (1 << 25); at += 4096)
 		if (mmap(NULL, BYTES, PROT_READ, MAP_SHARED, fd, (off_t)at) != MAP_FAILED)
 			return true;
 	return false;

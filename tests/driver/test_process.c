@@ -265,9 +265,11 @@ TEST_F(process, jobs_are_cancelled_with_context_and_file)
 			continue;
 		}
 		/* A mapping would keep the file open. */
+		npu_unmap_programs();
 		munmap(data.map, data.size);
 		munmap((void *)ctx.page, 4096);
 		close(fd);
+		EXPECT_EQ(ECANCELED, npu_wait(self->other, imported));
 		close(shared);
 	}
 }
@@ -390,6 +392,7 @@ TEST_F(process, close_races_with_submit)
 		void *end;
 
 		ASSERT_EQ(0, pthread_create(&thread, NULL, keep_submitting, &racer));
+		npu_unmap_programs();
 		munmap(data.map, data.size);
 		munmap((void *)ctx.page, 4096);
 		close(fd);
@@ -492,7 +495,9 @@ static void on_alarm(int number)
 TEST_F(process, ioctls_that_signals_interrupt)
 {
 	const struct sigaction action = { .sa_handler = on_alarm };
-	const struct itimerval often = { { 0, 700 }, { 0, 700 } }, never = { { 0, 0 }, { 0, 0 } };
+	/* Longer than a signal takes, or nothing else ever happens. */
+	const struct timeval pause = { 0, (suseconds_t)(700 * npu_patience()) };
+	const struct itimerval often = { pause, pause }, never = { { 0, 0 }, { 0, 0 } };
 	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, BYTES, 1);
 	uint64_t taken = 0, made = 0;
 

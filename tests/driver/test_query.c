@@ -177,7 +177,7 @@ TEST_F(device, info)
 	EXPECT_LE(info.max_jobs, info.max_queued_jobs);
 	EXPECT_LE(1, info.timeout_ms);
 	EXPECT_LE(info.timeout_ms, info.max_timeout_ms);
-	EXPECT_EQ(0, info.pad);
+	EXPECT_LE(info.max_contexts, info.max_user_contexts);
 }
 
 TEST_F(device, caps)
@@ -332,13 +332,16 @@ TEST_F(device, memory_of_contexts)
 	struct npu_bo data = npu_bo(self->fd, 1 << 20, 0);
 	uint64_t total = npu_settled_memory(self->fd, data.size);
 	uint64_t client = npu_counters(self->fd).client_memory;
+	uint64_t user = npu_counters(self->fd).user_memory;
 	double end = npu_now() + NPU_PATIENCE_S;
 	struct npu_ctx ctx;
 
 	EXPECT_EQ(data.size, client);
+	EXPECT_LT(data.size, user);
 	EXPECT_EQ(client, npu_fdinfo(self->fd, "drm-total-memory"));
 	ctx = npu_ctx(self->fd, 0);
 	EXPECT_EQ(client, npu_counters(self->fd).client_memory);
+	EXPECT_LT(user + save_bytes(self->fd), npu_counters(self->fd).user_memory);
 	EXPECT_LT(client + save_bytes(self->fd), npu_fdinfo(self->fd, "drm-total-memory"));
 	EXPECT_EQ(npu_fdinfo(self->fd, "drm-total-memory"),
 		  npu_fdinfo(self->fd, "drm-resident-memory"));

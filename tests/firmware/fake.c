@@ -196,6 +196,8 @@ static uint32_t read_context(const struct fake *f, uint32_t reg)
 	switch (reg - queue * ONPU_REG_CORE_CONTEXT__STRIDE) {
 	case ONPU_REG_CORE_CONTEXT_CONTROL(0):
 		return f->queues[queue].control;
+	case ONPU_REG_CORE_CONTEXT_HEAD(0):
+		return f->queues[queue].head;
 	case ONPU_REG_CORE_CONTEXT_STATE(0):
 		return fake_cp_state(f, queue);
 	case ONPU_REG_CORE_CONTEXT_SLICE_USED(0):
@@ -236,7 +238,7 @@ static void write_control(struct fake *f, uint32_t queue, uint32_t value)
 	q->tail = 0;
 	q->completed = 0;
 	q->faulted = false;
-	q->suspended = false;
+	q->suspended = q->control & ONPU_CORE_CONTEXT_CONTROL_RESUME__MASK;
 	f->doorbell[queue / 32] &= ~(UINT32_C(1) << queue % 32);
 }
 

@@ -78,6 +78,7 @@ static unsigned int member_words(uint32_t type)
 		return 11;
 	case ONPU_MSG_QUEUE_BIND:
 	case ONPU_MSG_QUEUE_UNBIND:
+		return 3;
 	case ONPU_MSG_LOG_CONFIG:
 		return 2;
 	case ONPU_MSG_CTX_DESTROY:
@@ -302,6 +303,17 @@ static void test_binding(void **state)
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_BIND, 100, 1), ONPU_MSG_BUSY);
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_UNBIND, 100, FAKE_QUEUES),
 			 ONPU_MSG_INVALID);
+	for (uint32_t mode = ONPU_QUEUE_PREEMPT; mode < 5; mode++) {
+		const union onpu_msg m = { .words = { 0, 0, 0, 0, 100, 0, mode } };
+		union onpu_msg bind = m, unbind = m;
+
+		bind.header.type = ONPU_MSG_QUEUE_BIND;
+		unbind.header.type = ONPU_MSG_QUEUE_UNBIND;
+		if (mode != ONPU_QUEUE_RESUME)
+			assert_int_equal(driver_request(f, &bind), ONPU_MSG_INVALID);
+		if (mode != ONPU_QUEUE_PREEMPT)
+			assert_int_equal(driver_request(f, &unbind), ONPU_MSG_INVALID);
+	}
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_UNBIND, 100, 1), ONPU_MSG_NOT_FOUND);
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_UNBIND, 99, 0), ONPU_MSG_NOT_FOUND);
 	assert_int_equal(driver_simple(f, ONPU_MSG_CTX_DESTROY, 100, 0), ONPU_MSG_BUSY);

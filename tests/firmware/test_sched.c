@@ -362,6 +362,67 @@ static void test_unbind(void **state)
 	assert_int_equal(driver_simple(f, ONPU_MSG_CTX_DESTROY, 100, 0), ONPU_MSG_OK);
 }
 
+static uint32_t with_mode(uint32_t type, uint32_t id, uint32_t queue, uint32_t mode, uint32_t *head)
+{
+	union onpu_msg m = { .queue = {
+				     .type = type, .context = id, .queue = queue, .mode = mode } };
+	uint32_t status = driver_request(f, &m);
+
+	if (head)
+		*head = m.queue.head;
+	return status;
+}
+
+/* A queue that has work is taken away, and given back: no cycle of it is lost or made twice. */
+static void test_preempt_and_resume(void **state)
+{
+	uint32_t head = 77;
+
+	(void)state;
+	for (uint32_t wait = 0; wait < 400; wait += 7) {
+		setup(NULL);
+		driver_queue(f, 0, NORMAL, jobs(3000, 100));
+		driver_queue(f, 1, NORMAL, jobs(3000, 100));
+		driver_submit(f, 0, 2);
+		driver_submit(f, 1, 1);
+		fake_run(f, 500 + wait);
+		assert_int_equal(with_mode(ONPU_MSG_QUEUE_UNBIND, 100, 0, ONPU_QUEUE_PREEMPT,
+					   &head),
+				 ONPU_MSG_OK);
+		assert_int_equal(head, 1);
+		assert_int_equal(f->queues[0].control, 0);
+		assert_true(f->queues[0].run_cycles < 3000);
+		/* The other one goes on without anybody's help. */
+		fake_settle(f);
+		assert_int_equal(f->queues[1].completed, 1);
+		assert_int_equal(with_mode(ONPU_MSG_QUEUE_BIND, 100, 0, ONPU_QUEUE_RESUME, NULL),
+				 ONPU_MSG_OK);
+		fake_settle(f);
+		assert_int_equal(f->queues[0].completed, 1);
+		assert_int_equal(f->queues[0].run_cycles, 3000);
+		driver_submit(f, 0, 1);
+		fake_settle(f);
+		assert_int_equal(f->queues[0].completed, 2);
+		assert_int_equal(with_mode(ONPU_MSG_QUEUE_UNBIND, 100, 0, ONPU_QUEUE_PLAIN, &head),
+				 ONPU_MSG_OK);
+		assert_int_equal(head, 1);
+	}
+}
+
+/* One that comes to no preemption point stays, and is BUSY. */
+static void test_preempt_in_vain(void **state)
+{
+	(void)state;
+	driver_queue(f, 0, NORMAL, jobs(UINT32_MAX, 0));
+	driver_submit(f, 0, 1);
+	fake_run(f, 500);
+	assert_int_equal(with_mode(ONPU_MSG_QUEUE_UNBIND, 100, 0, ONPU_QUEUE_PREEMPT, NULL),
+			 ONPU_MSG_BUSY);
+	assert_int_equal(driver_simple(f, ONPU_MSG_CTX_KILL, 100, 0), ONPU_MSG_OK);
+	assert_int_equal(with_mode(ONPU_MSG_QUEUE_UNBIND, 100, 0, ONPU_QUEUE_PREEMPT, NULL),
+			 ONPU_MSG_OK);
+}
+
 /* ---- Everything at random ---- */
 
 #define PATIENCE 1500u
@@ -459,6 +520,8 @@ int main(void)
 		cmocka_unit_test_setup(test_kill_while_switching, setup),
 		cmocka_unit_test_setup(test_kill_unanswered, setup),
 		cmocka_unit_test_setup(test_unbind, setup),
+		cmocka_unit_test_setup(test_preempt_and_resume, setup),
+		cmocka_unit_test_setup(test_preempt_in_vain, setup),
 		cmocka_unit_test_setup(test_random, setup),
 	};
 

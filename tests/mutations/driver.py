@@ -52,6 +52,9 @@ _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
                 "--allow-log='onpu .*(firmware still fails after|device is wedged: )' "
                 "--allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'", 'guest_rogue.sh')
 
+_QUEUES = _guest('--root --emu-arg=--queues=4', 'guest_queues.sh')
+_LIMITS = _guest('--root', 'guest_limits.sh')
+
 SETUP = [f'test -x {_BUILD}/emulator/onpu-emu && test -x {_BUILD}/tests/driver/driver-test-sync']
 BUILD = (f'make -s -C /lib/modules/{_KERNEL}/build M=$PWD ONPU_TESTS=m modules && '
          'cp tests/driver/widen/onpu_widen.ko driver/')
@@ -88,7 +91,7 @@ MUTATIONS = [
     _mutation('a point without timeline', 'onpu_submit.c', _SUBMIT,
               ' &&\n\t       !timeline == !sync->point;', ' && (timeline || !timeline);'),
     _mutation('a stride that is too short', 'onpu_submit.c', _SUBMIT,
-              'if (array->stride < size)', 'if (!array->stride)'),
+              'if (array->stride < first_size)', 'if (!array->stride)'),
     _mutation('a stride of any length', 'onpu_submit.c', _SUBMIT,
               'if (array->stride > MAX_STRIDE)', 'if (array->stride > MAX_STRIDE && !array->array)'),
     _mutation('high priority for everybody', 'onpu_ctx.c', _STATIC,
@@ -133,19 +136,44 @@ MUTATIONS = [
               '\tctx->dead = true;\n\tif (ctx->state == DRM_ONPU_CTX_ACTIVE ||',
               '\tif (ctx->state == DRM_ONPU_CTX_ACTIVE ||'),
     _mutation('waiting for others is a hang', 'onpu_job.c', _HANG,
-              ' && !waits_for_others(ctx->onpu, ctx->queue))', ' && (waits_for_others(ctx->onpu, '
-              'ctx->queue) || true))'),
+              '\tif (waits_for_others(ctx->onpu, ctx->queue)) {\n',
+              '\tif (waits_for_others(ctx->onpu, ctx->queue) && false) {\n'),
     _mutation('a hang is none', 'onpu_job.c', _HANG,
-              'return ++last->checks < HANG_CHECKS ||\n\t\t       '
+              'return ++last->checks < HANG_CHECKS || '
               'time_before(now.when, last->when + ctx->timeout);',
               'return true;'),
     _mutation('jobs that follow put off the next look', 'onpu_job.c', _HANG,
-              '\t\tctx->progress.checks = 0;\n\t\twatch_ctx(ctx);\n\t}\n',
-              '\t\tctx->progress.checks = 0;\n\t\twatch_ctx(ctx);\n\t}\n'
+              '\t\tctx->progress.checks = 0;\n\t}\n',
+              '\t\tctx->progress.checks = 0;\n\t}\n'
               '\tmod_delayed_work(ctx->onpu->reset_wq, &ctx->watch, '
               'DIV_ROUND_UP(ctx->timeout, HANG_CHECKS));\n'),
     _mutation('only the first job is watched', 'onpu_job.c', _HANG,
-              '\tif (onpu_ctx_busy(ctx))\n\t\twatch_ctx(ctx);\n', ''),
+              '\tif (onpu_ctx_busy(ctx) || !list_empty(&ctx->runnable))\n\t\twatch_ctx(ctx);\n', ''),
+    _mutation('a file that closes leaves its jobs running', 'onpu_drv.c',
+              _tests('process,-t,jobs_are_cancelled_with_context_and_file'),
+              '\tonpu_ctx_file_close(to_onpu_file(drm_file));\n\treturn drm_release',
+              '\treturn drm_release'),
+    # Turns on few queues, limits
+    _mutation('an interrupted job begins anew', 'onpu_job.c', _QUEUES,
+              'job->taken = clamp_t(s64, taken + 1 - first, 0, job->count);', 'job->taken = 0;'),
+    _mutation('an interrupted job is left out', 'onpu_queue.c', _QUEUES,
+              'ctx->resume ? ONPU_QUEUE_RESUME : ONPU_QUEUE_PLAIN', 'ONPU_QUEUE_PLAIN'),
+    _mutation('a busy queue is not taken away', 'onpu_queue.c', _QUEUES,
+              '\tif (ctx->dead || ctx->priority > raised_priority(waiter))\n\t\treturn false;\n',
+              '\tif (ctx || waiter)\n\t\treturn false;\n'),
+    _mutation('a job may run for ever', 'onpu_job.c', _QUEUES,
+              'job->cycle_limit ? min(job->cycle_limit, max_cycles) : max_cycles', 'job->cycle_limit'),
+    _mutation('a job may wait for ever', 'onpu_job.c', _QUEUES,
+              'return time_after(jiffies, ctx->progress.moved + ctx->onpu->limits.wait);',
+              'return false;'),
+    _mutation('a closed handle gives the memory back', 'onpu_gem.c', _LIMITS,
+              '\tatomic64_sub(obj->size, &file->memory);\n\tkfree(use);\n',
+              '\tatomic64_sub(obj->size, &file->memory);\n\tkfree(use);\n'
+              '\tonpu_user_uncharge(file->vm->user, obj->size);\n'),
+    _mutation('each file has a limit of its own', 'onpu_user.c', _LIMITS,
+              '\t\tif (uid_eq(user->uid, uid))\n', '\t\tif (uid_eq(user->uid, uid) && !user)\n'),
+    _mutation('all users have one limit', 'onpu_user.c', _LIMITS,
+              '\t\tif (uid_eq(user->uid, uid))\n', '\t\tif (user)\n'),
     # Other devices, resets, ends
     _mutation('an import is not marked', 'onpu_gem.c', _PRIME,
               'to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;', 'to_onpu_bo(obj)->flags = 0;'),

@@ -38,10 +38,15 @@ MUTATIONS = [
               '\tif (!fw->failed)\n\t\tsched_poll(fw);\n'
               '\thw_write(ONPU_REG_CORE_IRQ_STATUS, hw_read(ONPU_REG_CORE_IRQ_STATUS));\n'),
     _mutation('a queue is taken away without a second look', 'sched.c', 'races',
-              'if (wait_until(has_left, queue) && !has_work(queue))\n',
-              'if (wait_until(has_left, queue))\n'),
+              'if (wait_until(has_left, queue, FW_CP_PATIENCE) && !has_work(queue))\n',
+              'if (wait_until(has_left, queue, FW_CP_PATIENCE))\n'),
+    _mutation('a preempted job is not waited for', 'sched.c', 'sched',
+              '\tif (wait_until(has_left, queue, ONPU_CORE_SWITCH_LIMIT__RESET + FW_CP_PATIENCE))\n'
+              '\t\treturn true;\n', '\treturn true;\n'),
+    _mutation('a queue with an interrupted job gets no turn', 'sched.c', 'sched',
+              '\tif (ready)\n\t\tfw->sched.ready', '\tif (!ready)\n\t\tfw->sched.ready'),
     _mutation('the answer to a kill does not wait', 'sched.c', 'sched',
-              'return wait_until(is_killed, queue);\n', 'return true;\n'),
+              'return wait_until(is_killed, queue, FW_CP_PATIENCE);\n', 'return true;\n'),
     _mutation('a fault without room for its event is lost', 'fault.c', 'rings',
               'hw_read(ONPU_REG_CORE_FAULT_COUNT) && mailbox_room(fw)) {\n\t\t'
               'struct onpu_fault_record record;\n\n\t\tread_record(&record);\n\t\t'
@@ -68,8 +73,8 @@ MUTATIONS = [
               '!range_valid(m->save, hw_read(ONPU_REG_CORE_SAVE_BYTES), ONPU_PAGE_SIZE) ||',
               '!range_valid(m->save, ONPU_PAGE_SIZE, ONPU_PAGE_SIZE) ||'),
     _mutation('a queue that is not there', 'context.c', 'requests',
-              'if (q >= fw->num_queues)\n\t\treturn ONPU_MSG_INVALID;\n\tif (!c)\n',
-              'if (q > fw->num_queues)\n\t\treturn ONPU_MSG_INVALID;\n\tif (!c)\n'),
+              'if (q >= fw->num_queues || (m->mode != ONPU_QUEUE_PLAIN && m->mode != ONPU_QUEUE_RESUME))\n',
+              'if (q > fw->num_queues || (m->mode != ONPU_QUEUE_PLAIN && m->mode != ONPU_QUEUE_RESUME))\n'),
     _mutation('two address spaces share an ASID', 'vm.c', 'requests',
               'if (vm->used || asid_taken(fw, m->asid))\n', 'if (vm->used)\n'),
     _mutation('an address space is destroyed in use', 'vm.c', 'requests',

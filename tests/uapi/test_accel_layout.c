@@ -44,7 +44,7 @@ MEMBER(drm_onpu_dev_info, max_syncs, 52, 4);
 MEMBER(drm_onpu_dev_info, timeout_ms, 56, 4);
 MEMBER(drm_onpu_dev_info, max_timeout_ms, 60, 4);
 MEMBER(drm_onpu_dev_info, max_queued_jobs, 64, 4);
-MEMBER(drm_onpu_dev_info, pad, 68, 4);
+MEMBER(drm_onpu_dev_info, max_user_contexts, 68, 4);
 
 SIZE(drm_onpu_firmware_info, 24);
 MEMBER(drm_onpu_firmware_info, abi_major, 0, 4);
@@ -60,13 +60,14 @@ MEMBER(drm_onpu_time_info, cycles_per_second, 8, 8);
 MEMBER(drm_onpu_time_info, monotonic_ns, 16, 8);
 MEMBER(drm_onpu_time_info, error_ns, 24, 8);
 
-SIZE(drm_onpu_counters, 48);
+SIZE(drm_onpu_counters, 56);
 MEMBER(drm_onpu_counters, busy_ns, 0, 8);
 MEMBER(drm_onpu_counters, jobs, 8, 8);
 MEMBER(drm_onpu_counters, failed_jobs, 16, 8);
 MEMBER(drm_onpu_counters, resets, 24, 8);
 MEMBER(drm_onpu_counters, memory, 32, 8);
 MEMBER(drm_onpu_counters, client_memory, 40, 8);
+MEMBER(drm_onpu_counters, user_memory, 48, 8);
 
 SIZE(drm_onpu_bo_create, 24);
 MEMBER(drm_onpu_bo_create, size, 0, 8);

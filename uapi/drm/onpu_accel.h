@@ -98,17 +98,19 @@ extern "C" {
  * - ENOENT: no such handle, context or syncobj.
  * - ENOMEM: the host has no memory left.
  * - ENOSPC: a limit is reached that DRM_IOCTL_ONPU_DEV_QUERY tells: memory, addresses, contexts,
- *   jobs in a context.
+ *   jobs in a context. What was given up counts until it is freed: the call waits for that for some
+ *   seconds, and fails with EINTR when a signal comes meanwhile (drmIoctl() calls again).
  *
  * An ioctl that fails has had no effect. What else can happen is said at each ioctl. Opening the
- * device fails with ENOSPC when it has no address space left.
+ * device fails with ENOSPC when it has no address space left, or the user has no memory left.
  *
  * A job that fails signals its fence all the same, with one of these errors, which
  * SYNC_IOC_FILE_INFO tells once the fence is exported as sync file:
  *
  * - EFAULT: page fault, access out of the bounds of a slot, or an index out of range.
  * - EINVAL: undefined instruction, bad slot, or shapes that do not fit.
- * - ETIME: no progress for the context's timeout, cycle limit exceeded, or deadlock.
+ * - ETIME: no progress for the context's timeout, cycle limit or the administrator's limit
+ *   exceeded, no turn for too long while others ran, or deadlock.
  * - EREMOTEIO: a trap instruction, or a parity error in the device.
  * - ECANCELED: the job did not run to its end for no fault of its own: an earlier job of the same
  *   context failed, the context was destroyed, the device was reset for another reason than this
@@ -131,9 +133,11 @@ extern "C" {
  * Versions:
  *
  * - 1.0: the first.
+ * - 1.1: the limit of memory is one for all open files of a user;
+ *   &drm_onpu_counters.user_memory and &drm_onpu_dev_info.max_user_contexts.
  */
 #define DRM_ONPU_DRIVER_MAJOR	1
-#define DRM_ONPU_DRIVER_MINOR	0
+#define DRM_ONPU_DRIVER_MINOR	1
 
 /**
  * enum drm_onpu_ioctl_id - Numbers of the ioctls.
@@ -266,7 +270,11 @@ struct drm_onpu_dev_info {
 	/** @va_end: First device address behind those that a BO can get. At most 2^37. */
 	__u64 va_end;
 
-	/** @memory_limit: Bytes that all BOs of a client may have, imported ones included. */
+	/**
+	 * @memory_limit: Bytes that a user may have in all open files: BOs from their creation
+	 * until nobody has them any more, imported ones included, contexts, and what the kernel
+	 * needs for them. &drm_onpu_counters.user_memory tells how much it is now.
+	 */
 	__u64 memory_limit;
 
 	/** @page_size: Bytes that sizes of BOs are rounded up to and addresses are aligned to. */
@@ -290,8 +298,11 @@ struct drm_onpu_dev_info {
 	/** @max_queued_jobs: Number of jobs that a context may have accepted and not ended. */
 	__u32 max_queued_jobs;
 
-	/** @pad: Zero. */
-	__u32 pad;
+	/**
+	 * @max_user_contexts: Number of contexts that a user may have in all open files. Since
+	 * version 1.1; zero before, when there was no such limit.
+	 */
+	__u32 max_user_contexts;
 };
 
 /**
@@ -359,11 +370,14 @@ struct drm_onpu_counters {
 	/** @memory: Bytes in BOs and contexts now. */
 	__u64 memory;
 
-	/**
-	 * @client_memory: Bytes in BOs of the calling client now, without its contexts, which
-	 * &drm_onpu_dev_info.memory_limit does not count either.
-	 */
+	/** @client_memory: Bytes in BOs that the calling client has handles of. */
 	__u64 client_memory;
+
+	/**
+	 * @user_memory: Bytes of the user who has opened the file, as
+	 * &drm_onpu_dev_info.memory_limit counts them. Since version 1.1.
+	 */
+	__u64 user_memory;
 };
 
 /**
@@ -499,9 +513,10 @@ enum drm_onpu_power {
 /**
  * struct drm_onpu_ctx_create - Arguments of DRM_IOCTL_ONPU_CTX_CREATE.
  *
- * Fails with ENOSPC when the client has &drm_onpu_dev_info.max_contexts already. Contexts that
- * were destroyed count until their jobs have gone; the call waits for that for some seconds, and
- * fails with EINTR when a signal comes meanwhile (drmIoctl() calls again).
+ * Fails with ENOSPC when the client has &drm_onpu_dev_info.max_contexts already, or its user
+ * &drm_onpu_dev_info.max_user_contexts. Contexts that were destroyed count until their jobs have
+ * gone; the call waits for that for some seconds, and fails with EINTR when a signal comes
+ * meanwhile (drmIoctl() calls again).
  */
 struct drm_onpu_ctx_create {
 	/** @flags: in: Must be zero. */
@@ -729,7 +744,10 @@ struct drm_onpu_job {
 	/** @flags: Must be zero. */
 	__u32 flags;
 
-	/** @cycle_limit: Device cycles after which the job fails with ETIME. Zero for no limit. */
+	/**
+	 * @cycle_limit: Device cycles after which the job fails with ETIME. Zero, or more than the
+	 * administrator allows, means as many as he allows.
+	 */
 	__u64 cycle_limit;
 
 	/** @syncs: Array of &struct drm_onpu_sync, waits and signals in any order. */

@@ -393,6 +393,77 @@ static void test_kill(void **state)
 	program_destroy(p);
 }
 
+static void request_queue(uint32_t type, const struct rig_context *c, uint32_t mode, uint32_t *head)
+{
+	union onpu_msg m = {
+		.queue = { .type = type, .context = c->id, .queue = c->queue, .mode = mode },
+	};
+
+	assert_int_equal(rig_request(&rig, &m), ONPU_MSG_OK);
+	*head = m.queue.head;
+}
+
+/*
+ * Between two turns another context has the queue, and the one that was taken off goes on in a
+ * third: its result and its cycles are those of a job that nobody has disturbed. The save area must
+ * hold what it holds.
+ */
+static void resume_elsewhere(bool damaged)
+{
+	struct program *p = job_stages(200, 1.0f);
+	struct rig_context *c = &contexts[0];
+	struct onpu_completion done;
+	uint32_t head;
+
+	start(2);
+	request_queue(ONPU_MSG_QUEUE_UNBIND, &contexts[1], ONPU_QUEUE_PLAIN, &head);
+	assert_int_equal(head, 0);
+	rig_load(&rig, c, p);
+	submit(c, p);
+	for (unsigned int turn = 0; turn < 3; turn++) {
+		run_until(c->queue, ONPU_QUEUE_RUNNING);
+		onpu_device_run(rig.device, 500);
+		request_queue(ONPU_MSG_QUEUE_UNBIND, c, ONPU_QUEUE_PREEMPT, &head);
+		assert_int_equal(head, !turn);
+		assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_STATE(c->queue)),
+				 ONPU_QUEUE_UNBOUND);
+		assert_int_equal(rig_completion(&rig, c).seqno, 0);
+		contexts[1].queue = c->queue;
+		request_queue(ONPU_MSG_QUEUE_BIND, &contexts[1], ONPU_QUEUE_PLAIN, &head);
+		contexts[1].tail = 0;
+		contexts[1].seqno = 0;
+		rig_load(&rig, &contexts[1], p);
+		submit(&contexts[1], p);
+		rig_settle(&rig);
+		expect_like_alone(p, &contexts[1]);
+		c->queue++;
+		if (damaged)
+			((struct onpu_save_header *)rig_at(&rig, c->save))->magic ^= 1;
+		request_queue(ONPU_MSG_QUEUE_BIND, c, ONPU_QUEUE_RESUME, &head);
+		if (damaged)
+			break;
+		request_queue(ONPU_MSG_QUEUE_UNBIND, &contexts[1], ONPU_QUEUE_PLAIN, &head);
+	}
+	rig_settle(&rig);
+	done = rig_completion(&rig, c);
+	assert_int_equal(done.error, damaged ? ONPU_FAULT_PARITY : ONPU_FAULT_NONE);
+	if (!damaged)
+		expect_like_alone(p, c);
+	program_destroy(p);
+}
+
+static void test_resume_elsewhere(void **state)
+{
+	(void)state;
+	resume_elsewhere(false);
+}
+
+static void test_resume_nothing(void **state)
+{
+	(void)state;
+	resume_elsewhere(true);
+}
+
 /* A suspended job can be killed, too, and is not resumed. */
 static void test_kill_suspended(void **state)
 {
@@ -510,6 +581,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_switch_timeout, teardown),
 		cmocka_unit_test_teardown(test_progress, teardown),
 		cmocka_unit_test_teardown(test_kill, teardown),
+		cmocka_unit_test_teardown(test_resume_elsewhere, teardown),
+		cmocka_unit_test_teardown(test_resume_nothing, teardown),
 		cmocka_unit_test_teardown(test_kill_suspended, teardown),
 		cmocka_unit_test_teardown(test_reset, teardown),
 		cmocka_unit_test_teardown(test_flr, teardown),

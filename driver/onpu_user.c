@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Users: the limit of memory is theirs, whatever number of files they open.
+ *
+ * Memory counts from before it is allocated until it is freed. To close the handle of a buffer that
+ * was exported frees nothing, and so gains nothing. Who makes a buffer pays for it, as long as
+ * anybody has it.
+ */
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "onpu_device.h"
+#include "onpu_user.h"
+
+/* How long a program waits at most for what it has given up. */
+#define FREED_TIMEOUT	(2 * HZ)
+
+static struct onpu_user *lookup(struct onpu_device *onpu, kuid_t uid)
+{
+	struct onpu_user *user;
+
+	lockdep_assert_held(&onpu->users_lock);
+	list_for_each_entry(user, &onpu->users, link)
+		if (uid_eq(user->uid, uid))
+			return onpu_user_get(user);
+	return NULL;
+}
+
+struct onpu_user *onpu_user_find(struct onpu_device *onpu, kuid_t uid)
+{
+	struct onpu_user *new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT), *user;
+
+	if (!new)
+		return NULL;
+	kref_init(&new->ref);
+	new->onpu = onpu;
+	new->uid = uid;
+	init_waitqueue_head(&new->freed);
+	mutex_lock(&onpu->users_lock);
+	user = lookup(onpu, uid);
+	if (!user)
+		list_add(&new->link, &onpu->users);
+	mutex_unlock(&onpu->users_lock);
+	if (user)
+		kfree(new);
+	return user ?: new;
+}
+
+struct onpu_user *onpu_user_get(struct onpu_user *user)
+{
+	kref_get(&user->ref);
+	return user;
+}
+
+/* Called with the lock, which it releases, so that nobody finds a user who is about to go. */
+static void user_release(struct kref *ref)
+{
+	struct onpu_user *user = container_of(ref, struct onpu_user, ref);
+
+	list_del(&user->link);
+	mutex_unlock(&user->onpu->users_lock);
+	WARN_ON(atomic64_read(&user->memory) || atomic_read(&user->contexts));
+	kfree(user);
+}
+
+void onpu_user_put(struct onpu_user *user)
+{
+	kref_put_mutex(&user->ref, user_release, &user->onpu->users_lock);
+}
+
+int onpu_user_charge(struct onpu_user *user, u64 bytes)
+{
+	u64 limit = user->onpu->limits.memory;
+	s64 now = atomic64_read(&user->memory);
+
+	do {
+		if (bytes > limit || now > limit - bytes)
+			return -ENOSPC;
+	} while (!atomic64_try_cmpxchg(&user->memory, &now, now + bytes));
+	return 0;
+}
+
+/* Whether there is nothing to wait for; @ret: whether it was taken. */
+static bool take_or_give_up(struct onpu_user *user, int (*take)(void *data), void *data, int *ret)
+{
+	/* Looked at before, so that what is freed in between is not missed. */
+	bool freeing = atomic_read_acquire(&user->freeing);
+
+	*ret = take(data);
+	return !*ret || !freeing;
+}
+
+int onpu_user_wait(struct onpu_user *user, int (*take)(void *data), void *data)
+{
+	int ret;
+	long left = wait_event_interruptible_timeout(user->freed,
+						     take_or_give_up(user, take, data, &ret),
+						     FREED_TIMEOUT);
+
+	return left < 0 ? left : ret;
+}
+
+struct charge {
+	struct onpu_user *user;
+	u64 bytes;
+};
+
+static int take_memory(void *data)
+{
+	struct charge *charge = data;
+
+	return onpu_user_charge(charge->user, charge->bytes);
+}
+
+int onpu_user_charge_wait(struct onpu_user *user, u64 bytes)
+{
+	struct charge charge = { .user = user, .bytes = bytes };
+
+	return onpu_user_wait(user, take_memory, &charge);
+}
+
+void onpu_user_uncharge(struct onpu_user *user, u64 bytes)
+{
+	atomic64_sub(bytes, &user->memory);
+}
+
+void onpu_user_free_begin(struct onpu_user *user)
+{
+	atomic_inc(&user->freeing);
+}
+
+void onpu_user_free_end(struct onpu_user *user)
+{
+	atomic_dec_return_release(&user->freeing);
+	wake_up_all(&user->freed);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What a user takes of a device, over all open files.
+ */
+#ifndef ONPU_USER_H
+#define ONPU_USER_H
+
+#include <linux/atomic.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/uidgid.h>
+#include <linux/wait.h>
+
+struct onpu_device;
+
+/**
+ * struct onpu_user - A user of a device; outlives the user's files while anything is charged.
+ */
+struct onpu_user {
+	/** @ref: Of each address space and of each buffer that is charged. */
+	struct kref ref;
+	/** @onpu: The device; whoever has a reference to the user has one to it. */
+	struct onpu_device *onpu;
+	/** @link: In &onpu_device.users; protected by &onpu_device.users_lock. */
+	struct list_head link;
+	/** @uid: Who it is. */
+	kuid_t uid;
+	/** @memory: Bytes charged. */
+	atomic64_t memory;
+	/** @contexts: Contexts whose memory is not yet freed. */
+	atomic_t contexts;
+	/** @bound: Contexts with a hardware queue; of onpu_queue.c. */
+	unsigned int bound;
+	/** @freeing: What is being freed at this time, by work: mappings and contexts. */
+	atomic_t freeing;
+	/** @freed: Woken when anything of these falls. */
+	wait_queue_head_t freed;
+};
+
+/* The user with this number, with a reference. NULL: no memory. */
+struct onpu_user *onpu_user_find(struct onpu_device *onpu, kuid_t uid);
+struct onpu_user *onpu_user_get(struct onpu_user *user);
+void onpu_user_put(struct onpu_user *user);
+
+/**
+ * onpu_user_charge() - Charge memory to a user before it is allocated.
+ * @user: The user.
+ * @bytes: How much.
+ *
+ * Return: 0, or -ENOSPC beyond the limit.
+ */
+int onpu_user_charge(struct onpu_user *user, u64 bytes);
+
+/* The same as onpu_user_wait() does. */
+int onpu_user_charge_wait(struct onpu_user *user, u64 bytes);
+void onpu_user_uncharge(struct onpu_user *user, u64 bytes);
+
+/**
+ * onpu_user_wait() - Take something that the user may have too much of.
+ * @user: The user.
+ * @take: Takes it, or returns -ENOSPC; must not sleep.
+ * @data: For @take.
+ *
+ * What the user has given up counts as free: waits until all of that is really freed. So the caller
+ * holds no lock that this takes.
+ *
+ * Return: 0, -ENOSPC, or -ERESTARTSYS when a signal comes.
+ */
+int onpu_user_wait(struct onpu_user *user, int (*take)(void *data), void *data);
+
+/* Around the work that frees something which a program has given up. */
+void onpu_user_free_begin(struct onpu_user *user);
+void onpu_user_free_end(struct onpu_user *user);
+
+#endif

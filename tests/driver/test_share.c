@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+/*
+ * More contexts than hardware queues: nobody keeps others from the device, jobs that are interrupted
+ * go on where they were, and every fence signals. guest_queues.sh runs this with few queues.
+ */
+#include "harness.h"
+#include "npu.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <xf86drm.h>
+
+/* More queues than this are more than a test can fill. */
+#define FEW_QUEUES 8u
+
+/* How soon somebody gets a turn whatever others do. */
+#define SOON_S 10
+
+/* Contexts of one client whose jobs do not end. */
+struct crowd {
+	int fd;
+	uint32_t count, ctx[64], syncobj[64];
+};
+
+static struct crowd crowd(uint32_t count, uint32_t priority)
+{
+	struct crowd c = { .fd = npu_open(), .count = count };
+	struct npu_bo data = npu_bo(c.fd, NPU_LONG_BYTES, DRM_ONPU_BO_NO_MMAP);
+	struct drm_onpu_job jobs[NPU_ENDLESS], job = npu_long(c.fd, data.va);
+
+	for (unsigned int i = 0; i < NPU_ENDLESS; i++)
+		jobs[i] = job;
+	for (uint32_t i = 0; i < count; i++) {
+		struct drm_onpu_ctx_create create = { .priority = priority };
+		struct drm_onpu_sync sync = { .flags = DRM_ONPU_SYNC_SIGNAL };
+
+		must(!npu_ctx_create(c.fd, &create));
+		c.ctx[i] = create.ctx_id;
+		c.syncobj[i] = sync.handle = npu_syncobj(c.fd);
+		jobs[NPU_ENDLESS - 1].syncs =
+			(struct drm_onpu_obj_array)DRM_ONPU_OBJ_ARRAY(1, &sync);
+		must(!npu_submit(c.fd, c.ctx[i], jobs, NPU_ENDLESS, NULL));
+	}
+	return c;
+}
+
+FIXTURE(share)
+{
+	int fd;
+	uint32_t queues;
+	struct drm_onpu_dev_info info;
+	struct npu_bo data;
+};
+
+FIXTURE_SETUP(share)
+{
+	self->fd = npu_open();
+	self->queues = npu_num_queues(self->fd);
+	self->info = npu_info(self->fd);
+	self->data = npu_bo(self->fd, NPU_LONG_BYTES, 0);
+	if (self->queues > FEW_QUEUES)
+		SKIP(return, "there are %u queues: see guest_queues.sh", self->queues);
+}
+
+FIXTURE_TEARDOWN(share)
+{
+	close(self->fd);
+}
+
+/* One client has all the contexts that it may have, and all of them work all the time. */
+TEST_F(share, one_client_cannot_keep_the_device)
+{
+	uint32_t count = self->info.max_contexts < 64 ? self->info.max_contexts : 64;
+	struct crowd c = crowd(count, DRM_ONPU_PRIORITY_NORMAL);
+	struct npu_ctx ctx = npu_ctx(self->fd, 0);
+	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, 4096, 7);
+	double end;
+
+	ASSERT_LT(self->queues, count);
+	for (int round = 0; round < 4; round++) {
+		double begin = npu_now();
+
+		ASSERT_EQ(0, npu_run(self->fd, ctx.id, &job));
+		EXPECT_GT(SOON_S * npu_patience(), npu_now() - begin);
+	}
+	/* Each of them gets its turns as well. */
+	end = npu_now() + npu_patience() * NPU_PATIENCE_S;
+	for (uint32_t i = 0; i < count; i++) {
+		while (!npu_state(c.fd, c.ctx[i]).busy_ns && npu_now() < end)
+			usleep(10000);
+		EXPECT_NE(0, npu_state(c.fd, c.ctx[i]).busy_ns);
+		EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(c.fd, c.ctx[i]).state);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		EXPECT_EQ(0, npu_ctx_destroy(c.fd, c.ctx[i]));
+	for (uint32_t i = 0; i < count; i++)
+		EXPECT_EQ(ECANCELED, npu_wait(c.fd, c.syncobj[i]));
+	close(c.fd);
+}
+
+#define CELLS 24
+#define CELL  4096u
+
+/*
+ * Moves what is in the first cell from each cell to the next one, and clears the one that it was in,
+ * with much else to do in between. Whoever does a part of that twice, or not at all, does not find
+ * it in the last cell.
+ */
+static struct drm_onpu_job relay(int fd, uint64_t cells, uint64_t load, unsigned int fills)
+{
+	struct npu_program program = npu_program(fd, CELLS * (2 + 2 * fills));
+	const struct onpu_slot_param_fill fill = {
+		.kind = ONPU_SLOT_PARAM,
+		.schema = ONPU_SCHEMA_FILL,
+	};
+	uint16_t zero = npu_slot(&program, &fill), slot[CELLS + 1];
+	uint16_t rest = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, load, 1 << 20);
+
+	for (uint32_t i = 0; i <= CELLS; i++)
+		slot[i] = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, cells + i * CELL, CELL);
+	for (uint32_t i = 0; i < CELLS; i++) {
+		npu_insn(&program, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
+						       .ch = 1,
+						       .s0 = slot[i],
+						       .dst = slot[i + 1] });
+		npu_insn(&program,
+			 (struct onpu_insn){
+				 .op = ONPU_OP_DMA_FILL, .ch = 1, .dst = slot[i], .param = zero });
+		for (unsigned int j = 0; j < fills; j++) {
+			npu_insn(&program, (struct onpu_insn){ .op = ONPU_OP_DMA_FILL,
+							       .ch = 1,
+							       .dst = rest,
+							       .param = zero });
+			npu_insn(&program, (struct onpu_insn){ .op = ONPU_OP_PREEMPT });
+		}
+	}
+	return npu_job(&program);
+}
+
+/* Jobs that take longer than a turn lasts, two in one submission and one behind them. */
+TEST_F(share, interrupted_jobs_go_on)
+{
+	enum { CONTEXTS = 12, JOBS = 3 };
+	struct npu_ctx ctx[CONTEXTS];
+	struct npu_bo cells[CONTEXTS];
+	uint32_t syncobj[CONTEXTS];
+	uint64_t cycles;
+
+	ASSERT_GT(CONTEXTS, self->queues);
+	for (int i = 0; i < CONTEXTS; i++) {
+		ctx[i] = npu_ctx(self->fd, 0);
+		cells[i] = npu_bo(self->fd, JOBS * (CELLS + 1) * CELL, 0);
+		syncobj[i] = npu_syncobj(self->fd);
+	}
+	for (int i = 0; i < CONTEXTS; i++) {
+		struct drm_onpu_job job[JOBS];
+
+		for (uint32_t j = 0; j < JOBS; j++) {
+			uint32_t at = j * (CELLS + 1) * CELL;
+
+			memset(cells[i].map + at, i + 1, CELL);
+			job[j] = relay(self->fd, cells[i].va + at, self->data.va, 200);
+		}
+		ASSERT_EQ(0, npu_submit(self->fd, ctx[i].id, job, 2, NULL));
+		ASSERT_EQ(0, npu_submit_signal(self->fd, ctx[i].id, job[2], syncobj[i]));
+	}
+	for (int i = 0; i < CONTEXTS; i++) {
+		ASSERT_EQ(0, npu_wait(self->fd, syncobj[i]));
+		EXPECT_EQ(JOBS, npu_state(self->fd, ctx[i].id).completed);
+		for (uint32_t j = 0; j < JOBS; j++) {
+			uint8_t *at = cells[i].map + j * (CELLS + 1) * CELL;
+
+			EXPECT_TRUE(npu_all(at, CELLS * CELL, 0));
+			EXPECT_TRUE(npu_all(at + CELLS * CELL, CELL, (uint8_t)(i + 1)));
+		}
+	}
+	/* What each of them took is what it takes undisturbed. */
+	cycles = npu_state(self->fd, ctx[0].id).cycles;
+	for (int i = 1; i < CONTEXTS; i++)
+		EXPECT_EQ(cycles, npu_state(self->fd, ctx[i].id).cycles);
+}
+
+/* A context, a client and the device go while jobs are interrupted or wait for their turns. */
+TEST_F(share, ends_of_interrupted_jobs)
+{
+	for (unsigned int round = 0; round < 6; round++) {
+		struct crowd c = crowd(self->queues + 3, DRM_ONPU_PRIORITY_NORMAL);
+		uint32_t theirs;
+		int file;
+
+		ASSERT_EQ(0, drmSyncobjHandleToFD(c.fd, c.syncobj[0], &file));
+		ASSERT_EQ(0, drmSyncobjFDToHandle(self->fd, file, &theirs));
+		close(file);
+		usleep(150000 * round);
+		for (uint32_t i = 0; i < c.count && round % 2; i++) {
+			ASSERT_EQ(0, npu_ctx_destroy(c.fd, c.ctx[i]));
+			ASSERT_EQ(ECANCELED, npu_wait(c.fd, c.syncobj[i]));
+		}
+		/* A mapping would keep the file open. */
+		npu_unmap_programs();
+		close(c.fd);
+		EXPECT_EQ(ECANCELED, npu_wait(self->fd, theirs));
+	}
+	for (int i = 0; i < 3; i++) {
+		struct npu_ctx ctx = npu_ctx(self->fd, 0);
+		struct drm_onpu_job job = npu_fill(self->fd, self->data.va, 4096, 1);
+
+		ASSERT_EQ(0, npu_run(self->fd, ctx.id, &job));
+	}
+}
+
+TEST_F(share, priorities)
+{
+	struct crowd c = crowd(self->queues + 4, DRM_ONPU_PRIORITY_NORMAL);
+	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, 4096, 7);
+	struct npu_ctx high;
+	double begin;
+
+	if (geteuid()) {
+		close(c.fd);
+		SKIP(return, "only root may ask for the highest");
+	}
+	high = npu_ctx_of(self->fd, DRM_ONPU_PRIORITY_HIGH, 0);
+	for (int round = 0; round < 4; round++) {
+		begin = npu_now();
+		ASSERT_EQ(0, npu_run(self->fd, high.id, &job));
+		EXPECT_GT(2 * npu_patience(), npu_now() - begin);
+		usleep(50000);
+	}
+	for (uint32_t i = 0; i < c.count; i++)
+		EXPECT_EQ(0, npu_ctx_destroy(c.fd, c.ctx[i]));
+	close(c.fd);
+}
+
+/* Among those who wait, one of low priority has its turn as well. */
+TEST_F(share, low_priority_does_not_starve)
+{
+	struct crowd c = crowd(self->queues + 4, DRM_ONPU_PRIORITY_NORMAL);
+	struct npu_ctx low = npu_ctx_of(self->fd, DRM_ONPU_PRIORITY_LOW, 0);
+	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, 4096, 7);
+
+	EXPECT_EQ(0, npu_run(self->fd, low.id, &job));
+	for (uint32_t i = 0; i < c.count; i++)
+		EXPECT_EQ(0, npu_ctx_destroy(c.fd, c.ctx[i]));
+	close(c.fd);
+}
+
+/* ---- what a job may take; only where a test can wait for it */
+
+static unsigned int parameter(const char *name)
+{
+	unsigned int value = 0;
+	char path[80];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/module/onpu/parameters/%s", name);
+	file = fopen(path, "re");
+	must(file && fscanf(file, "%u", &value) == 1);
+	fclose(file);
+	return value;
+}
+
+TEST_F(share, a_job_that_runs_too_long)
+{
+	struct npu_ctx ctx = npu_ctx(self->fd, 0);
+	uint32_t syncobj = npu_syncobj(self->fd);
+	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, 4096, 1);
+
+	if (parameter("max_run_ms") > 1000)
+		SKIP(return, "it may take %u ms", parameter("max_run_ms"));
+	ASSERT_EQ(0,
+		  npu_submit_signal(self->fd, ctx.id, npu_long(self->fd, self->data.va), syncobj));
+	EXPECT_EQ(ETIME, npu_wait(self->fd, syncobj));
+	EXPECT_EQ(DRM_ONPU_CTX_FAULT, npu_state(self->fd, ctx.id).state);
+	/* A lower limit of its own is kept, a higher one is not. */
+	for (int higher = 0; higher < 2; higher++) {
+		struct drm_onpu_job own = higher ? npu_long(self->fd, self->data.va) : job;
+
+		own.cycle_limit = higher ? UINT64_MAX : 1;
+		ctx = npu_ctx(self->fd, 0);
+		EXPECT_EQ(ETIME, npu_run(self->fd, ctx.id, &own));
+	}
+	ctx = npu_ctx(self->fd, 0);
+	EXPECT_EQ(0, npu_run(self->fd, ctx.id, &job));
+}
+
+/* The hardware lets no other queue run while one of higher priority has work. */
+TEST_F(share, a_job_that_waits_too_long)
+{
+	struct npu_ctx low = npu_ctx_of(self->fd, DRM_ONPU_PRIORITY_LOW, 0);
+	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, 4096, 7);
+	uint32_t syncobj = npu_syncobj(self->fd);
+	struct crowd c;
+
+	if (parameter("max_wait_ms") > 10000)
+		SKIP(return, "it may wait for %u ms", parameter("max_wait_ms"));
+	c = crowd(1, DRM_ONPU_PRIORITY_NORMAL);
+	ASSERT_EQ(0, npu_submit_signal(self->fd, low.id, job, syncobj));
+	EXPECT_EQ(ETIME, npu_wait(self->fd, syncobj));
+	EXPECT_EQ(DRM_ONPU_CTX_TIMEDOUT, npu_state(self->fd, low.id).state);
+	EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(c.fd, c.ctx[0]).state);
+	EXPECT_EQ(0, npu_ctx_destroy(c.fd, c.ctx[0]));
+	close(c.fd);
+}
+
+TEST_HARNESS_MAIN
