@@ -3,7 +3,7 @@
 #
 # ./npu check: the stages, and the sum of what they found. A stage that fails does not end the run.
 # Sourced by npu, which sets $top, after lib.sh, root.sh, build.sh,
-# driver.sh, guest.sh, doc.sh and check-packages.sh.
+# debug.sh, driver.sh, guest.sh, doc.sh and check-packages.sh.
 
 : "${top:?}"
 
@@ -251,6 +251,46 @@ stage_guest()
 	return "$status"
 }
 
+# Tests of the driver alone: what computes on the device is the same on any kernel, and slow there.
+debug_tests=(device dma gone kselftest lifecycle limits moments queues race rogue sleep)
+# How much slower everything is on such a kernel.
+debug_patience=8
+
+# debug_test NAME KERNEL: a test on one of those kernels.
+debug_test()
+{
+	local file=$top/tests/driver/guest_$1.sh name=debug-$1-$2 options=()
+
+	[ -e "$file" ] || file=${file%.sh}.py
+	mapfile -t options < <(sed -n 's/^# guest: //p' "$file" | xargs -r -n 1 printf '%s\n')
+	(
+		export ONPU_PATIENCE=$debug_patience
+		guest_prepare --no-build "--kernel=$2" "--log=${log_dir:?}/$name.kernel.log" "${options[@]}" \
+			--root --memory=3072 --timeout=7200 -- "$top/tests/driver/debug.sh" "${file##*/}"
+		inside "${guest_line[@]}" | tee "$top/build/check/guest/$name.tap"
+	)
+}
+
+# All kernels that look for errors, or that of $debug_kernel.
+stage_debug()
+{
+	local kernel name status=0
+
+	needs_build debug || return
+	fetch_linux || true
+	build_tools || return
+	for kernel in ${debug_kernel:-$(debug_names)}; do
+		if ! build_debug_kernel "$kernel" || ! build_driver "$(debug_release "$kernel")" gcc; then
+			status=1
+			continue
+		fi
+		for name in "${debug_tests[@]}"; do
+			step "debug-$name-$kernel" "$kernel: guest_$name" debug_test "$name" "$kernel" || status=1
+		done
+	done
+	return "$status"
+}
+
 stage_documentation()
 {
 	local status=0
@@ -269,9 +309,12 @@ stage_documentation()
 	return "$status"
 }
 
+# The stages of check.
+stages=(lint frontdoor gcc clang driver mesa test guest packages sanitizers fuzz demo documentation)
+
 cmd_check()
 {
-	local name stages=(lint frontdoor gcc clang driver mesa test guest packages sanitizers fuzz demo documentation)
+	local name
 
 	progress_to_stdout
 	ensure_environment
@@ -310,5 +353,16 @@ cmd_check-full()
 	fuzz_seconds=1800
 	guest_kernels=9
 	left_out=()
+	[ $# -gt 0 ] || set -- "${stages[@]}" debug
 	cmd_check "$@"
+}
+
+# A kernel takes a quarter of an hour to build, once, and its tests an hour: check has no time for it.
+cmd_check-debug()
+{
+	debug_kernel=${1:-}
+	[ $# -le 1 ] || wrong "check-debug takes the name of one kernel, or none"
+	[ -z "$debug_kernel" ] || debug_names | grep -Fqx -- "$debug_kernel" ||
+		die "no debug kernel '$debug_kernel'; there are: $(debug_names | paste -sd ' ')"
+	cmd_check debug
 }

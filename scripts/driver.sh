@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # The kernel module: build/driver/RELEASE/COMPILER/onpu.ko for each kernel of the environment, and its
-# checks. Sourced by npu, which sets $top. Needs lib.sh and root.sh.
+# checks. Sourced by npu, which sets $top. Needs lib.sh, root.sh and debug.sh.
 
 : "${top:?}"
 
@@ -26,11 +26,16 @@ kernels()
 	done | sort -rV | awk -F . '!seen[$1 "." $2]++' | sort -V
 }
 
-# kernel_of WANTED: the release that WANTED begins, or the first without one.
+# kernel_of WANTED: the release that WANTED begins, or the first without one; of a kernel of debug.sh
+# that was built, by its name.
 kernel_of()
 {
 	local all release
 
+	if [ -n "$1" ] && [ -e "$(debug_folder "${1##*-onpu-}")/release" ]; then
+		debug_release "${1##*-onpu-}"
+		return
+	fi
 	all=$(kernels)
 	while read -r release; do
 		case $release in "$1"|"$1"[.+-]*) ;; *) [ -z "$1" ] || continue ;; esac
@@ -38,6 +43,28 @@ kernel_of()
 		return
 	done <<<"$all"
 	die "no kernel '$1'; there are: $(paste -sd ' ' <<<"$all")"
+}
+
+# 6.12.117 of 6.12.117+deb13-amd64; 6.12.117-onpu-races as it is.
+short_release()
+{
+	case $1 in
+	*-onpu-*) printf '%s\n' "$1" ;;
+	*) printf '%s\n' "${1%%[+-]*}" ;;
+	esac
+}
+
+# kernel_build RELEASE: where modules for it are built, as seen inside.
+kernel_build()
+{
+	local name
+
+	name=$(debug_name_of "$1")
+	if [ -n "$name" ]; then
+		debug_folder "$name"
+	else
+		printf '/lib/modules/%s/build\n' "$1"
+	fi
 }
 
 driver_exists()
@@ -80,12 +107,13 @@ copy_driver()
 # What a build depends on, in one line. The kernel's own is there by its version.
 driver_stamp()
 {
-	local release=$1 compiler=$2
+	local release=$1 compiler=$2 build
 
+	build=$(kernel_build "$release")
+	[ -n "$(debug_name_of "$release")" ] || build=$(environment_root)$build
 	{
 		printf '%s %s\n' "$release" "$compiler"
-		cat -- "$(environment_root)/lib/modules/$release/build/include/generated/compile.h" \
-			"$top/scripts/driver.sh"
+		cat -- "$build/include/generated/compile.h" "$top/scripts/driver.sh"
 		driver_sources | (cd -- "$top" && xargs -0 sha256sum --)
 	} | sha256sum
 }
@@ -101,7 +129,7 @@ kbuild()
 	# A file that is not compiled again does not warn again.
 	[ ! -s "$folder/.warnings" ] || find "$folder" -name "*.o" -delete
 	echo "not finished" >"$folder/.warnings"
-	out=$(inside make -C "/lib/modules/$release/build" "M=$folder" ONPU_TESTS=m -j "$(nproc)" "$@" modules 2>&1) ||
+	out=$(inside make -C "$(kernel_build "$release")" "M=$folder" ONPU_TESTS=m -j "$(nproc)" "$@" modules 2>&1) ||
 		status=$?
 	out=${out//"$folder/"/}
 	printf '%s\n' "$out"
@@ -141,7 +169,8 @@ build_driver()
 	stamp=$(driver_stamp "$release" "$compiler")
 	if [ "$(cat "$folder/.stamp" 2>/dev/null)" != "$stamp" ] || [ ! -e "$folder/onpu.ko" ]; then
 		rm -f "$folder/.stamp"
-		step "driver-${release%%[+-]*}-$compiler" "driver for ${release%%[+-]*} with $compiler" \
+		step "driver-$(short_release "$release")-$compiler" \
+			"driver for $(short_release "$release") with $compiler" \
 			make_driver "$release" "$compiler" && printf '%s\n' "$stamp" >"$folder/.stamp" || status=$?
 	fi
 	drop_lock

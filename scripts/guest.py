@@ -57,7 +57,8 @@ EXPECTED = (r"loading out-of-tree module taints kernel",
 SPLAT = re.compile(r"\b(BUG|WARNING|Oops|KASAN|KCSAN|UBSAN|Kernel panic)\b.*(:|at )|cut here"
                    r"|general protection fault|possible recursive locking|possible circular locking"
                    r"|inconsistent lock state|suspicious RCU usage|blocked for more than|refcount_t: "
-                   r"|soft lockup|rcu_preempt self-detected stall|sleeping function called from")
+                   r"|soft lockup|rcu_preempt self-detected stall|sleeping function called from"
+                   r"|possible .* lock inversion|Possible unsafe locking|DMA-API: |ODEBUG: |kmemleak: \d+ new")
 # Bits of /proc/sys/kernel/tainted: died, bad page, warned, locked up.
 TAINT_BAD = 1 << 7 | 1 << 5 | 1 << 9 | 1 << 14
 
@@ -246,7 +247,7 @@ class Guest:
         """What to load before the driver: lines for insmod."""
         try:
             return unpacked.modules(self.args.kernel, [*self.driver_depends(), *self.args.modprobe],
-                                    os.path.join(BUILD, "guest"))
+                                    os.path.join(BUILD, "guest"), self.args.kernel_root or "/")
         except subprocess.CalledProcessError as error:
             raise GuestError(f"cannot load a module: {error.stderr.strip()}") from error
         except (OSError, lzma.LZMAError) as error:
@@ -374,6 +375,9 @@ class Guest:
         return theirs
 
     def kernel(self):
+        # KASAN's code cannot run where QEMU enters an unpacked kernel.
+        if self.args.kernel_root:
+            return os.path.join(self.args.kernel_root, f"boot/vmlinuz-{self.args.kernel}")
         try:
             return unpacked.kernel(self.args.kernel, os.path.join(BUILD, "guest"), self.args.system)
         except (OSError, subprocess.CalledProcessError) as error:
@@ -628,6 +632,7 @@ class Guest:
 def arguments():
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--kernel", required=True)
+    parser.add_argument("--kernel-root")
     parser.add_argument("--root", action="store_true")
     parser.add_argument("--driver")
     parser.add_argument("--firmware")

@@ -16,7 +16,8 @@ guest_usage()
 	status is COMMAND's; 124: it did not finish in time; 125: the guest failed, or its kernel warned.
 
 	  --root              as root, not as a user of the group render
-	  --kernel RELEASE    6.12 (the default) or another series or release of the environment
+	  --kernel RELEASE    6.12 (the default) or another series or release of the environment, or a kernel
+	                      of scripts/debug-kernel that ./npu check-debug has built, by its name
 	  --emu-arg=ARG       an option of onpu-emu, such as --emu-arg=--sync
 	  --no-driver         with the NPU, without the driver
 	  --no-device         without an NPU
@@ -139,6 +140,9 @@ guest_prepare()
 	guest_kernel=$(kernel_of "$guest_kernel") || exit
 	[ "$guest_build" = 0 ] || guest_quietly guest_builds || exit
 	guest_line=(python3 "$top/scripts/guest.py" "--kernel=$guest_kernel" "${guest_args[@]}")
+	if [ -n "$(debug_name_of "$guest_kernel")" ]; then
+		guest_line+=("--kernel-root=$(debug_folder "$(debug_name_of "$guest_kernel")")/system")
+	fi
 	if [ "$guest_device" = 1 ]; then
 		guest_line+=("--emulator=${ONPU_EMU:-$top/build/bin/onpu-emu}")
 	fi

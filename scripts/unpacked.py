@@ -70,11 +70,12 @@ def module(path, folder):
     return once(path, os.path.join(folder, name), lzma.decompress)
 
 
-def modules(release, names, folder):
-    """For these modules and all that they need, in the order to load them in: file and options."""
+def modules(release, names, folder, root):
+    """For these modules of the kernel in a root, and all that they need, in the order to load them
+    in: file and options."""
     if not names:
         return []
-    answer = subprocess.run(["modprobe", "-S", release, "-a", "-D", *names], text=True, check=True,
+    answer = subprocess.run(["modprobe", "-d", root, "-S", release, "-a", "-D", *names], text=True, check=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE).stdout
     lines = [line.split() for line in dict.fromkeys(answer.splitlines())]
     return [[module(words[1], os.path.join(folder, release)), *words[2:]]

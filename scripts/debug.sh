@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# Kernels with the checks that Debian's does without, made from Debian's source: build/debug/NAME for
+# each scripts/debug-kernel/NAME.config. Sourced by npu, which sets $top. Needs lib.sh and root.sh.
+
+: "${top:?}"
+
+debug_source=linux-source-6.12
+
+debug_folder()
+{
+	printf '%s\n' "$top/build/debug/$1"
+}
+
+debug_names()
+{
+	local file
+
+	for file in "$top"/scripts/debug-kernel/*.config; do
+		file=${file##*/}
+		[ "$file" = common.config ] || printf '%s\n' "${file%.config}"
+	done
+}
+
+# The name in the release of one of these kernels; nothing for another release.
+debug_name_of()
+{
+	case $1 in
+	*-onpu-*) printf '%s\n' "${1##*-onpu-}" ;;
+	esac
+}
+
+debug_release()
+{
+	cat -- "$(debug_folder "$1")/release"
+}
+
+# What a kernel depends on, in one line; the driver is built beside it, not with it.
+debug_stamp()
+{
+	{
+		inside dpkg-query -W "$debug_source" gcc
+		cat -- "$top/scripts/debug-kernel/common.config" "$top/scripts/debug-kernel/$1.config" \
+			"$top/driver/Kconfig" "$top/scripts/debug.sh"
+	} | sha256sum
+}
+
+# The source, of which most is not needed: other processors, and the largest drivers.
+unpack_debug_source()
+{
+	local folder=$1 wanted=$2 arch
+
+	[ "$(cat "$folder/.complete" 2>/dev/null)" != "$wanted" ] || return 0
+	rm -rf -- "$folder"
+	mkdir -p -- "$folder"
+	arch=$(inside tar -xJf "/usr/src/$debug_source.tar.xz" -C "$folder" --strip-components=1 \
+		--exclude="*/Documentation/*/*" --exclude="*/drivers/gpu/drm/amd/include/*" \
+		--exclude="*/tools/testing/selftests/*/*" 2>&1) || { printf '%s\n' "$arch"; return 1; }
+	# As a copy in the kernel's own tree has it: this selects what the module needs.
+	mkdir -p -- "$folder/drivers/accel/onpu"
+	sed -i 's|^source "drivers/accel/qaic/Kconfig"|&\nsource "drivers/accel/onpu/Kconfig"|' \
+		"$folder/drivers/accel/Kconfig"
+	printf '%s\n' "$wanted" >"$folder/.complete"
+}
+
+# Options that a fragment asks for and the kernel does not have: a rename, or a dependency.
+missing_options()
+{
+	local line
+
+	cat -- "$@" | while read -r line; do
+		case $line in
+		CONFIG_*=[ym]) grep -qx -- "$line" .config || printf '%s\n' "$line" ;;
+		esac
+	done
+}
+
+make_debug_kernel()
+{
+	local name=$1 folder source fragments missing
+	local build=()
+
+	folder=$(debug_folder "$name")
+	source=$(debug_folder source)
+	fragments=("$top/scripts/debug-kernel/common.config" "$top/scripts/debug-kernel/$name.config")
+	unpack_debug_source "$source" "$(inside dpkg-query -W "$debug_source")" || return
+	cp -- "$top/driver/Kconfig" "$source/drivers/accel/onpu/Kconfig" || return
+	mkdir -p -- "$folder"
+	build=(make -C "$source" "O=$folder" -j "$(nproc)")
+	printf 'CONFIG_LOCALVERSION="-onpu-%s"\n' "$name" | cat -- "${fragments[@]}" - >"$folder/wanted.config"
+	inside "${build[@]}" "KCONFIG_ALLCONFIG=$folder/wanted.config" allnoconfig || return
+	missing=$(cd -- "$folder" && missing_options "${fragments[@]}")
+	if [ -n "$missing" ]; then
+		printf 'The kernel has no such options:\n%s\n' "$missing"
+		return 1
+	fi
+	inside nice "${build[@]}" bzImage modules || return
+	rm -rf -- "$folder/system"
+	inside "${build[@]}" "INSTALL_MOD_PATH=$folder/system" modules_install || return
+	inside make -s -C "$source" "O=$folder" kernelrelease >"$folder/release.new" || return
+	mkdir -p -- "$folder/system/boot"
+	cp -- "$folder/arch/x86/boot/bzImage" "$folder/system/boot/vmlinuz-$(cat "$folder/release.new")" || return
+	mv -- "$folder/release.new" "$folder/release"
+}
+
+# Nothing to do when version and configuration are those of the last build.
+build_debug_kernel()
+{
+	local name=$1 folder stamp status=0
+
+	folder=$(debug_folder "$name")
+	# Both kernels have their source in one place.
+	take_lock "$top/build/debug/.lock" "it builds a kernel"
+	stamp=$(debug_stamp "$name")
+	if [ "$(cat "$folder/.stamp" 2>/dev/null)" != "$stamp" ] || [ ! -e "$folder/release" ]; then
+		rm -f -- "$folder/.stamp" "$folder/release"
+		step "debug-$name" "kernel with $name" make_debug_kernel "$name" &&
+			printf '%s\n' "$stamp" >"$folder/.stamp" || status=$?
+	fi
+	drop_lock
+	return "$status"
+}

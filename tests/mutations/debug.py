@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Errors planted in the driver that only a kernel which looks for them notices, for run.py.
+
+  ./npu build && ./npu check-debug sanitizers && ./npu exec tests/mutations/run.py \\
+    --tree build/debug/tree --timeout 900 tests/mutations/debug.py
+
+The programs pass with each of them: what fails is what the kernel has to say.
+"""
+
+import os
+
+_TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..'))
+_BUILD = os.environ.get('ONPU_BUILD', f'{_TOP}/build/gcc')
+_KERNEL = f'{_TOP}/build/debug/sanitizers'
+
+
+def _guest(options, command):
+    return (f'ONPU_PATIENCE=8 ONPU_DRIVER_TESTS={_BUILD}/tests/driver '
+            f'python3 {_TOP}/scripts/guest.py --kernel=$(cat {_KERNEL}/release) --kernel-root={_KERNEL}/system '
+            f'--driver=$PWD/driver/onpu.ko --firmware={_BUILD}/firmware/onpu_v1.bin '
+            f'--emulator={_BUILD}/emulator/onpu-emu --log={_TOP}/build/log/mutation.log --memory=3072 '
+            f'--timeout=800 --root {options} -- {_TOP}/tests/driver/debug.sh {command}')
+
+
+_CTX = _guest('', 'guest_kselftest.sh ctx,-t,what_a_good_job_leaves submit,-f,submit')
+_DEVICE = _guest("--allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed)' "
+                 "--allow-log='Direct firmware load for onpu/'", 'guest_device.sh')
+
+SETUP = [f'test -e {_KERNEL}/release && test -x {_BUILD}/tests/driver/driver-test-sync']
+BUILD = f'make -s -C {_KERNEL} M=$PWD modules'
+EVIDENCE = (r'KASAN: |sleeping function called|DMA-API: |lock inversion|circular locking|'
+            r'unreferenced object|ODEBUG: ')
+
+
+def _mutation(name, file, command, old, new):
+    return {'name': name, 'file': 'driver/' + file, 'old': old, 'new': new, 'command': command}
+
+
+MUTATIONS = [
+    _mutation('use after free', 'onpu_ctx.c', _CTX,
+              '\tif (ctx->destroyed)\n\t\tonpu_user_free_end(vm->user);\n\tkfree(ctx);\n',
+              '\tkfree(ctx);\n\tif (ctx->destroyed)\n\t\tonpu_user_free_end(vm->user);\n'),
+    _mutation('sleep in atomic context', 'onpu_queue.c', _CTX,
+              '\tctx->yield = true;\n', '\tctx->yield = true;\n\tmight_alloc(GFP_KERNEL);\n'),
+    _mutation('locks in the wrong order', 'onpu_queue.c', _CTX,
+              '\t\tif (!first || comes_before(ctx, first))\n',
+              '\t\tif (({ spin_lock(&ctx->lock); spin_unlock(&ctx->lock); !first; }) || '
+              'comes_before(ctx, first))\n'),
+    _mutation('a leak on an error path', 'onpu_job.c', _CTX,
+              '\tdrm_sched_job_cleanup(&job->base);\n\tkfree(job->fence);\n',
+              '\tdrm_sched_job_cleanup(&job->base);\n'),
+    _mutation('memory stays mapped for the device', 'onpu_gem.c', _DEVICE,
+              '\tdma_unmap_sgtable(obj->dev->dev, sgt, DMA_BIDIRECTIONAL, 0);\n', ''),
+]
