@@ -158,8 +158,8 @@ const struct onpu_sim_config *onpu_machine_config(const struct onpu_machine *mac
  * @mem: memory of the job's context; the structure must stay valid until the job ends
  * @job: the job, copied
  *
- * The first step reads the PROGRAM slot and zeroes the SRAM. Faults of the job, also in that slot, are
- * reported by steps.
+ * The first step reads the PROGRAM slot and zeroes the SRAM, unless it holds what the job asks for. Faults
+ * of the job, also in that slot, are reported by steps.
  */
 void onpu_machine_begin(struct onpu_machine *machine, const struct onpu_mem *mem,
 			const struct onpu_job *job);
@@ -174,6 +174,13 @@ enum onpu_step onpu_machine_step(struct onpu_machine *machine);
  * instruction under way, whose destination is then undefined. That step is ONPU_STEP_IDLE.
  */
 void onpu_machine_abort(struct onpu_machine *machine);
+
+/**
+ * onpu_machine_forget - let no job find in SRAM what the one before has left
+ *
+ * For use before a job of another context.
+ */
+void onpu_machine_forget(struct onpu_machine *machine);
 
 /**
  * onpu_machine_watch - look at something else inside long instructions

@@ -68,6 +68,7 @@ void cp_set_current(struct onpu_device *d, unsigned int queue)
 	if (cp->current == queue)
 		return;
 	cp->current = queue;
+	onpu_machine_forget(d->machine);
 	cp->slice_used = 0;
 	cp->slice_from = 0;
 	cp->slice_raised = false;

@@ -135,6 +135,8 @@ void machine_reset(struct onpu_machine *m)
 	m->cp_time = 0;
 	m->cp_end = 0;
 	m->pc = 0;
+	m->start = 0;
+	m->keep = 0;
 	m->live = 0;
 	m->now = 0;
 	m->active = false;
@@ -157,6 +159,11 @@ void onpu_machine_abort(struct onpu_machine *m)
 		atomic_store(&m->watch.stop, true);
 	else
 		machine_reset(m);
+}
+
+void onpu_machine_forget(struct onpu_machine *m)
+{
+	m->held = 0;
 }
 
 void onpu_machine_watch(struct onpu_machine *m, bool (*look)(void *ctx), void *ctx)
@@ -423,6 +430,7 @@ static enum onpu_step start_control(struct onpu_machine *m, uint64_t start)
 		return ONPU_STEP_FAULT;
 	m->result.code = w->insn.code;
 	m->result.cycles = m->cp_time;
+	m->held = m->keep;
 	m->cp = CP_STOPPED;
 	m->active = false;
 	return ONPU_STEP_DONE;
@@ -592,7 +600,7 @@ uint64_t onpu_machine_time(const struct onpu_machine *m)
 
 uint64_t onpu_machine_pc(const struct onpu_machine *m)
 {
-	return m->pc;
+	return m->pc - m->start;
 }
 
 uint8_t *onpu_machine_sram(struct onpu_machine *m)

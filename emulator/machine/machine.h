@@ -52,8 +52,11 @@ struct onpu_machine {
 	uint64_t cp_time;      /* when the CP goes on */
 	uint64_t cp_end;       /* of the last instruction that the CP executed */
 	uint32_t pc;	       /* next instruction */
+	uint32_t start;	       /* the first one */
 	uint32_t live;	       /* of the last preempt */
 	uint64_t sram_dirty;   /* bytes of SRAM from here on are zero */
+	uint64_t keep;	       /* name of what the job will leave in SRAM; 0: nothing */
+	uint64_t held;	       /* name of what the last job left there */
 	struct sim_work *work; /* the instruction that the CP holds */
 	uint64_t cp_tokens;    /* when the CP's tokens were there; NO_TIME: not known yet */
 	struct engine engine[ONPU_ENG_COUNT]; /* the CP's own entry has no queue */

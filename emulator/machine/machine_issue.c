@@ -22,10 +22,25 @@ static bool program_ok(const struct onpu_slot_program *p)
 {
 	struct onpu_slot_program clean = { .kind = ONPU_SLOT_PROGRAM,
 					   .isa_major = ONPU_ISA_MAJOR,
-					   .sram_bytes = p->sram_bytes };
+					   .sram_bytes = p->sram_bytes,
+					   .keep = p->keep,
+					   .keep_start = p->keep_start };
 
+	if (!p->keep && p->keep_start)
+		return false;
 	memcpy(clean.sem_init, p->sem_init, sizeof(clean.sem_init));
 	return !memcmp(&clean, p, sizeof(clean));
+}
+
+/* Begins behind the instructions that bring to SRAM what it holds already, or with none of it. */
+static void begin_sram(struct onpu_machine *m, const struct onpu_slot_program *p)
+{
+	m->keep = p->keep;
+	if (m->keep && m->keep == m->held)
+		m->pc = m->start = p->keep_start;
+	else
+		machine_clear_sram(m);
+	m->held = 0;
 }
 
 bool machine_begin_program(struct onpu_machine *m)
@@ -46,7 +61,7 @@ bool machine_begin_program(struct onpu_machine *m)
 		code = ONPU_FAULT_BOUNDS;
 	if (code)
 		return machine_fault(m, code, ONPU_ENG_CP, 0, NULL, ONPU_OPERAND_NONE, 0, 0);
-	machine_clear_sram(m);
+	begin_sram(m, &program);
 	m->context.sram_bytes = program.sram_bytes;
 	for (unsigned int i = 0; i < ONPU_NUM_SEMAPHORES; i++)
 		m->semaphore[i].count = program.sem_init[i];
@@ -143,7 +158,7 @@ bool machine_take(struct onpu_machine *m)
 	struct sim_work *w = m->work;
 	unsigned int cycles;
 
-	if (m->pc == m->job.num_insns)
+	if (m->pc >= m->job.num_insns)
 		return machine_fault(m, ONPU_FAULT_ILLEGAL_OPCODE, ONPU_ENG_CP, m->pc, NULL,
 				     ONPU_OPERAND_NONE, 0, m->cp_time);
 	memset(w, 0, sizeof(*w));

@@ -11,7 +11,7 @@
 
 #include "machine/machine.h"
 
-#define STATE_VERSION 2
+#define STATE_VERSION 3
 
 struct saved_semaphore {
 	uint32_t count, pending;
@@ -35,6 +35,7 @@ struct saved_state {
 	uint64_t now, cp_time, cp_end;
 	uint64_t program_va, slots_va, profile_va, profile_size, cycle_limit;
 	uint32_t num_insns, num_slots;
+	uint32_t start, zero;
 	uint64_t profile_records;
 	struct onpu_counters counters;
 	struct saved_engine engine[ONPU_ENG_COUNT];
@@ -78,6 +79,7 @@ static void save_machine(const struct onpu_machine *m, struct saved_state *s)
 	s->profile_va = m->job.profile_va;
 	s->profile_size = m->job.profile_size;
 	s->cycle_limit = m->job.cycle_limit;
+	s->start = m->start;
 	s->num_insns = m->job.num_insns;
 	s->num_slots = m->job.num_slots;
 	s->profile_records = m->result.profile_records;
@@ -157,7 +159,8 @@ static bool state_ok(const struct onpu_machine *m, const struct saved_state *s)
 	    s->dma_bytes_per_cycle != c->dma_bytes_per_cycle)
 		return false;
 	if (s->program_sram > c->sram_bytes || s->head.live > s->program_sram ||
-	    s->head.pc > s->num_insns || s->slots_cached > ONPU_CACHED_SLOTS || !times_ok(s))
+	    s->head.pc > s->num_insns || s->start > s->head.pc ||
+	    s->slots_cached > ONPU_CACHED_SLOTS || !times_ok(s))
 		return false;
 	for (unsigned int i = 0; i < ONPU_NUM_SEMAPHORES; i++) {
 		const struct saved_semaphore *q = &s->semaphore[i];
@@ -176,6 +179,7 @@ static void restore_machine(struct onpu_machine *m, const struct saved_state *s)
 	m->context.sram_bytes = s->program_sram;
 	m->live = s->head.live;
 	m->pc = (uint32_t)s->head.pc;
+	m->start = s->start;
 	m->slots_cached = s->slots_cached;
 	m->now = s->now;
 	m->cp_time = s->cp_time;
@@ -221,6 +225,7 @@ int onpu_machine_restore(struct onpu_machine *m, const struct onpu_mem *job_mem,
 	if (!state_ok(m, &area.state))
 		return ONPU_FAULT_PARITY;
 	machine_clear_sram(m);
+	m->held = 0;
 	m->sram_dirty = area.state.head.live;
 	if (area.state.head.live)
 		code = mem->read(mem->ctx, addr + sizeof(area), m->context.sram,

@@ -274,6 +274,103 @@ static void test_preempt(void **state)
 			 ONPU_FAULT_MMU_NOT_PRESENT);
 }
 
+/* ---- What a job leaves in SRAM for the next one ---- */
+
+/* Loads the first 64 numbers of the data to SRAM, and behind KEEP_START stores them from there. */
+static struct onpu_slot_program *keeping(struct program *p)
+{
+	uint16_t in = data_f32(p, 0, 64), kept = sram_f32(p, 0, 64), out = data_f32(p, 4096, 64);
+	struct onpu_slot_program *slot = (struct onpu_slot_program *)p->slots[0];
+
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = kept, .s0 = in });
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_PREEMPT, .live = 256 });
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = out, .s0 = kept });
+	program_end(p);
+	slot->keep = 7;
+	slot->keep_start = 2;
+	return slot;
+}
+
+/* Runs the program after its input became `input`, and gives the first number of its output. */
+static float keep_run(struct fixture *f, float input)
+{
+	*(float *)f->p->data = input;
+	assert_true(program_run(f->p, f->m));
+	return *(float *)(f->p->data + 4096);
+}
+
+static void test_keep(void **state)
+{
+	struct fixture *f = *state;
+	struct onpu_slot_program *slot = keeping(f->p);
+	uint64_t cold;
+
+	assert_true(keep_run(f, 1) == 1);
+	assert_int_equal(onpu_machine_pc(f->m), 4);
+	cold = f->p->result.cycles;
+	/* The second one finds the 1 of the first, and takes less time. */
+	assert_true(keep_run(f, 2) == 1);
+	assert_int_equal(onpu_machine_pc(f->m), 2);
+	assert_true(f->p->result.cycles < cold);
+	assert_int_equal(f->p->result.counters.bytes_ld, 0);
+	/* Another name, and none, find nothing, also when they begin behind the load. */
+	slot->keep = 7ull << 32;
+	assert_true(keep_run(f, 3) == 3);
+	slot->keep = 0;
+	slot->keep_start = 0;
+	assert_true(keep_run(f, 4) == 4);
+	slot->keep = 7ull << 32;
+	slot->keep_start = 2;
+	assert_true(keep_run(f, 5) == 5);
+	onpu_machine_forget(f->m);
+	assert_true(keep_run(f, 6) == 6);
+	assert_true(keep_run(f, 7) == 6);
+}
+
+static void test_keep_nothing_of_a_job_that_did_not_end(void **state)
+{
+	struct fixture *f = *state;
+	struct onpu_slot_program *slot = keeping(f->p);
+	const uint64_t area = DATA_VA + 65536;
+	uint32_t end[4];
+
+	/* It faults behind what it would keep. */
+	memcpy(end, f->p->insns[3], sizeof(end));
+	memset(f->p->insns[3], 0xff, sizeof(end));
+	assert_false(program_run(f->p, f->m));
+	memcpy(f->p->insns[3], end, sizeof(end));
+	assert_true(keep_run(f, 1) == 1);
+	/* It is dropped. */
+	onpu_machine_begin(f->m, &f->p->mem, &f->p->job);
+	while (onpu_machine_step(f->m) != ONPU_STEP_RUNNING)
+		;
+	onpu_machine_abort(f->m);
+	assert_true(keep_run(f, 2) == 2);
+	/* Another one ran while it was interrupted: only what was live is there. */
+	onpu_machine_forget(f->m);
+	*(float *)f->p->data = 3;
+	onpu_machine_begin(f->m, &f->p->mem, &f->p->job);
+	while (onpu_machine_step(f->m) != ONPU_STEP_PREEMPT_POINT)
+		;
+	assert_int_equal(onpu_machine_save(f->m, &f->p->mem, area), 0);
+	onpu_machine_abort(f->m);
+	assert_int_equal(onpu_machine_restore(f->m, &f->p->mem, &f->p->mem, area), 0);
+	while (onpu_machine_step(f->m) != ONPU_STEP_DONE)
+		;
+	assert_int_equal(onpu_machine_pc(f->m), 4);
+	assert_true(keep_run(f, 4) == 4);
+	/* Numbers of instructions are counted from KEEP_START on. */
+	assert_true(keep_run(f, 5) == 4);
+	slot->keep_start = 5;
+	assert_false(program_run(f->p, f->m));
+	assert_int_equal(f->p->result.fault.code, ONPU_FAULT_ILLEGAL_OPCODE);
+	assert_int_equal(f->p->result.fault.pc, 5);
+	slot->keep = 0;
+	slot->keep_start = 1;
+	assert_false(program_run(f->p, f->m));
+	assert_int_equal(f->p->result.fault.code, ONPU_FAULT_SLOT_FORMAT);
+}
+
 /* ---- Programs that do not ---- */
 
 static void test_fall_off(void **state)
@@ -633,6 +730,8 @@ int main(void)
 		TEST(test_timestamp),
 		TEST(test_barrier),
 		TEST(test_preempt),
+		TEST(test_keep),
+		TEST(test_keep_nothing_of_a_job_that_did_not_end),
 		TEST(test_fall_off),
 		TEST(test_encoding),
 		TEST(test_program_slot),

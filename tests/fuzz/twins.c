@@ -202,6 +202,8 @@ static void run(struct twin *t, const struct twins_program *p)
 	enum onpu_step step;
 
 	twins_fill_memory(p, t->memory);
+	/* An input's result must not depend on what the input before it left in SRAM. */
+	onpu_machine_forget(t->machine);
 	onpu_machine_begin(t->machine, &t->mem, &job);
 	/* The first step zeroes SRAM, unless it faults. */
 	step = onpu_machine_step(t->machine);

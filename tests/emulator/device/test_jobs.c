@@ -156,6 +156,52 @@ static void test_time_slices(void **state)
 		program_destroy(p[i]);
 }
 
+static void set_input(const struct rig_context *c, float value)
+{
+	*(float *)rig_at(&rig, c->data) = value;
+}
+
+static float output(const struct rig_context *c)
+{
+	return *(float *)rig_at(&rig, c->data + JOB_OUT);
+}
+
+/* A job finds what the one before has left in SRAM, if no other context came between, not even one that uses the name. */
+static void test_kept_sram(void **state)
+{
+	struct program *p = program_create(JOB_SRAM, JOB_DATA);
+	struct onpu_slot_program *slot = (struct onpu_slot_program *)p->slots[0];
+	uint16_t in = job_data(p, 0, 64), out = job_data(p, JOB_OUT, 64), x = job_sram(p, 0, 64);
+
+	(void)state;
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = x, .s0 = in });
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_PREEMPT, .live = 256 });
+	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY, .dst = out, .s0 = x });
+	program_end(p);
+	program_job(p);
+	slot->keep = 1;
+	slot->keep_start = 2;
+	start(2);
+	for (unsigned int i = 0; i < 2; i++)
+		rig_load(&rig, &contexts[i], p);
+	/* Context, its input, and the output that it must have. */
+	static const struct {
+		unsigned int context;
+		float input, output;
+	} jobs[] = { { 0, 1, 1 }, { 0, 2, 1 }, { 1, 3, 3 }, { 1, 4, 3 }, { 0, 5, 5 } };
+
+	for (unsigned int i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+		struct rig_context *c = &contexts[jobs[i].context];
+
+		set_input(c, jobs[i].input);
+		submit(c, p);
+		rig_settle(&rig);
+		assert_int_equal(rig_completion(&rig, c).error, 0);
+		assert_true(output(c) == jobs[i].output);
+	}
+	program_destroy(p);
+}
+
 /* Without slices the first one runs to its end before the second begins. */
 static void test_no_slices(void **state)
 {
@@ -578,6 +624,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_damaged_pc, teardown),
 		cmocka_unit_test_teardown(test_damaged_state, teardown),
 		cmocka_unit_test_teardown(test_save_area_not_mapped, teardown),
+		cmocka_unit_test_teardown(test_kept_sram, teardown),
 		cmocka_unit_test_teardown(test_switch_timeout, teardown),
 		cmocka_unit_test_teardown(test_progress, teardown),
 		cmocka_unit_test_teardown(test_kill, teardown),

@@ -91,8 +91,10 @@ static bool begin(struct run *run)
 		fault = plain(ONPU_FAULT_SLOT_INDEX, 0);
 	else if (read_memory(run, p->slots_va, &slot, sizeof(slot), &fault)) {
 		reserved = slot.program.mbz_02[0] || slot.program.mbz_02[1];
-		for (unsigned int i = 0x48; i < sizeof(slot); i++)
+		for (unsigned int i = 0x54; i < sizeof(slot); i++)
 			reserved |= slot.bytes[i] != 0;
+		/* No job has run before this one. */
+		reserved |= slot.program.keep_start && !slot.program.keep;
 		if (slot.program.kind != ONPU_SLOT_PROGRAM ||
 		    slot.program.isa_major != ONPU_ISA_MAJOR || reserved)
 			fault = plain(ONPU_FAULT_SLOT_FORMAT, 0);

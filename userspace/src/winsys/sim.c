@@ -40,6 +40,7 @@ struct sim {
 	bool started, stop;
 	struct sim_queue queue;
 	struct sim_ctx *running;
+	struct sim_ctx *last; /* whose job ran last */
 };
 
 struct winsys_ctx {
@@ -288,6 +289,9 @@ static void work(struct sim *sim)
 
 	sim->running = ctx;
 	if (!ctx->log.dead && !ctx->closing) {
+		if (sim->last != ctx)
+			onpu_machine_forget(sim->machine);
+		sim->last = ctx;
 		pthread_mutex_unlock(&sim->sync.lock);
 		ran = run_job(sim, job, &result);
 		pthread_mutex_lock(&sim->sync.lock);
