@@ -130,6 +130,21 @@ uint64_t onpu_device_cycle(struct onpu_device *device);
  */
 void onpu_device_inject_parity(struct onpu_device *device);
 
+/**
+ * onpu_device_inject_stuck - let an engine hang
+ *
+ * The running job, or else the next one, comes no further, and neither do its cycles, until it is killed,
+ * does not make room in time for another one, or the device is reset.
+ */
+void onpu_device_inject_stuck(struct onpu_device *device);
+
+/**
+ * onpu_device_inject_dead_core - let the management core stand still, without a word in STATUS
+ *
+ * Until the device is reset. Jobs that are in the ring of the resident queue run all the same.
+ */
+void onpu_device_inject_dead_core(struct onpu_device *device);
+
 #ifdef __cplusplus
 }
 #endif

@@ -25,7 +25,10 @@ enum {
 	KEY_QUEUES,
 	KEY_THREADS,
 	KEY_ONCE,
+	KEY_INJECT,
 };
+
+#define MAX_FAULTS 32
 
 static const struct argp_option options[] = {
 	{ "socket", KEY_SOCKET, "PATH", 0, "listen on this unix socket (needed)", 0 },
@@ -46,6 +49,11 @@ static const struct argp_option options[] = {
 	  "'sticky': translations stay until they are invalidated, so that a forgotten "
 	  "invalidation is seen; 'evict': the least recent makes room (default)",
 	  2 },
+	{ NULL, 0, NULL, 0, "Faults of the hardware:", 3 },
+	{ "inject", KEY_INJECT, "FAULT[,...]", 0,
+	  "such as late-interrupt,after=10,ms=300, see onpu-emu(1); with -: lines on standard input ask "
+	  "for them later. Not with --sync",
+	  3 },
 	{ 0 }
 };
 
@@ -64,6 +72,9 @@ static const char documentation[] =
 struct arguments {
 	const char *socket;
 	struct vfu_server_config config;
+	struct vfu_arm faults[MAX_FAULTS];
+	unsigned int num_faults;
+	bool asks; /* standard input has more of them */
 };
 
 static uint32_t number(struct argp_state *state, const char *name, const char *text, uint32_t max)
@@ -85,6 +96,24 @@ static bool sticky(struct argp_state *state, const char *mode)
 	return !strcmp(mode, "sticky");
 }
 
+static void add_fault(struct argp_state *state, struct arguments *arguments, const char *text)
+{
+	const char *wrong;
+
+	if (!strcmp(text, "-")) {
+		arguments->asks = true;
+		return;
+	}
+	if (arguments->num_faults == MAX_FAULTS)
+		argp_error(state, "--inject %s: %u faults are the most", text, MAX_FAULTS);
+	wrong = vfu_inject_parse(text, &arguments->faults[arguments->num_faults]);
+	if (!wrong && arguments->faults[arguments->num_faults].fault == VFU_FAULTS)
+		return;
+	if (wrong)
+		argp_error(state, "--inject %s: %s", text, wrong);
+	arguments->num_faults++;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;
@@ -100,6 +129,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_QUIET:
 		config->quiet = true;
+		break;
+	case KEY_INJECT:
+		add_fault(state, arguments, arg);
 		break;
 	case KEY_NO_MSIX:
 		config->function.msix = false;
@@ -125,6 +157,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!arguments->socket)
 			argp_error(state, "--socket PATH is needed");
+		if (config->function.sync && (arguments->num_faults || arguments->asks))
+			argp_error(state, "--inject has times of its own, which --sync excludes");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -161,6 +195,12 @@ static int serve(const struct arguments *arguments, int stop_fd)
 		close(listening);
 		unlink(arguments->socket);
 		return EXIT_FAILURE;
+	}
+	for (unsigned int i = 0; i < arguments->num_faults; i++)
+		vfu_inject_arm(&server.function.injector, &arguments->faults[i]);
+	if (arguments->asks) {
+		server.control.in = STDIN_FILENO;
+		server.control.out = STDOUT_FILENO;
 	}
 	printf("listening on %s\n", arguments->socket);
 	fflush(stdout);

@@ -208,6 +208,7 @@ class Guest:
         self.requests = b""
         self.words = b""
         self.emulator_killed = False
+        self.answers = None
         # Inside the environment /run is a file system of this run only.
         self.folder = tempfile.mkdtemp(prefix="onpu-guest-",
                                        dir="/run" if os.access("/run", os.W_OK) else None)
@@ -300,12 +301,12 @@ class Guest:
 
     # Processes
 
-    def spawn(self, name, command, fds=(), stdout=None):
+    def spawn(self, name, command, fds=(), stdout=None, stdin=subprocess.DEVNULL):
         """Its messages are kept: the last of them are shown when it fails."""
         reader, writer = os.pipe()
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=stdout or writer, stderr=writer,
+                command, stdin=stdin, stdout=stdout or writer, stderr=writer,
                 pass_fds=fds, start_new_session=True, preexec_fn=die_with_parent)
         except OSError as error:
             raise GuestError(f"cannot start {name}: {error}") from error
@@ -346,11 +347,13 @@ class Guest:
         args = self.args
         address = os.path.join(self.folder, "npu")
         reader, writer = os.pipe()
+        asks = "--inject=-" in args.emu_arg
         process = self.spawn("onpu-emu", [args.emulator, "--socket", address, "--once",
-                                          *args.emu_arg], stdout=writer)
+                                          *args.emu_arg], stdout=writer,
+                             stdin=subprocess.PIPE if asks else subprocess.DEVNULL)
         os.close(writer)
-        with open(reader, encoding="utf-8", errors="replace") as lines:
-            line = lines.readline()
+        self.answers = open(reader, encoding="utf-8", errors="replace")
+        line = self.answers.readline()
         if not line.startswith("listening on "):
             process.wait()
             self.rest()
@@ -486,6 +489,15 @@ class Guest:
                     pass
         self.monitor.execute("cont")
 
+    def inject(self, fault):
+        """A fault of the device, which was started with --inject=- ; its answer."""
+        process = self.processes.get("onpu-emu")
+        if not process or not process.stdin or self.emulator_killed:
+            return "error: faults need an NPU, and the option --emu-arg=--inject=-"
+        process.stdin.write(fault.encode() + b"\n")
+        process.stdin.flush()
+        return self.answers.readline().strip()
+
     def hear_request(self, data):
         """Lines that the command writes to $ONPU_GUEST_CONTROL; each is answered by one."""
         *lines, self.requests = (self.requests + data).split(b"\n")
@@ -498,6 +510,8 @@ class Guest:
                 answer = "ok"
             elif request == "kill-emulator":
                 answer = "error: the guest has no NPU"
+            elif request.startswith("inject "):
+                answer = self.inject(request[7:])
             else:
                 answer = f"error: no request '{request}'"
             self.ports["request"].sendall(answer.encode() + b"\n")

@@ -133,11 +133,12 @@ uint64_t cp_next(const struct onpu_device *d)
 
 	if (device_now(d) < cp->busy_until)
 		return cp->busy_until;
-	if (cp->running)
+	if (cp->running && (!cp->stuck || cp->parity))
 		next = event_time(d);
 	if (cp->running && cp->switch_wanted)
 		next = device_earlier(next, cp->switch_deadline);
-	return device_earlier(next, slice_end(d));
+	/* A slice is of the job's cycles, and a stuck job has no more of them. */
+	return cp->running && cp->stuck ? next : device_earlier(next, slice_end(d));
 }
 
 /* The running job ends for a reason that is not one of its instructions. */
@@ -152,6 +153,7 @@ static void abort_job(struct onpu_device *d, enum onpu_fault code)
 	};
 
 	d->cp.outcome = ONPU_STEP_RUNNING;
+	d->cp.stuck = false;
 	queue_end_job(d, &fault);
 	onpu_machine_abort(d->machine);
 }
@@ -283,7 +285,8 @@ static bool poll_job(struct onpu_device *d)
 	struct cp *cp = &d->cp;
 	uint64_t at = event_time(d);
 
-	if (cp->switch_wanted && cp->switch_deadline <= device_now(d) && cp->switch_deadline < at) {
+	if (cp->switch_wanted && cp->switch_deadline <= device_now(d) &&
+	    (cp->switch_deadline < at || cp->stuck)) {
 		abort_job(d, ONPU_FAULT_TIMEOUT);
 		return true;
 	}
@@ -294,6 +297,8 @@ static bool poll_job(struct onpu_device *d)
 		abort_job(d, ONPU_FAULT_PARITY);
 		return true;
 	}
+	if (cp->stuck)
+		return false;
 	end_step(d);
 	return true;
 }
@@ -350,6 +355,7 @@ void cp_kill(struct onpu_device *d, uint32_t queue)
 	if (bound && queue == cp->current) {
 		onpu_machine_abort(d->machine);
 		cp->running = false;
+		cp->stuck = false;
 		cp_set_current(d, ONPU_NO_QUEUE);
 	}
 	cp_target_changed(d);

@@ -277,6 +277,21 @@ void onpu_device_inject_parity(struct onpu_device *d)
 	unlock_step(d);
 }
 
+void onpu_device_inject_stuck(struct onpu_device *d)
+{
+	lock_step(d);
+	d->cp.stuck = true;
+	unlock_step(d);
+}
+
+/* As before the boot: neither instructions nor the timer have an effect. */
+void onpu_device_inject_dead_core(struct onpu_device *d)
+{
+	lock_step(d);
+	d->core_started = false;
+	unlock_step(d);
+}
+
 /*
  * When the timer line rises. DEVICE_NEVER when it is high already, or when a parked core has not
  * enabled it.

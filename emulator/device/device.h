@@ -134,6 +134,7 @@ struct cp {
 	bool slice_raised;
 	bool idle_raised;
 	bool parity; /* a memory error was injected; it ends the next job that runs */
+	bool stuck;  /* injected: the running job, or the next one, comes no further */
 	struct port engine_port, ring_port;
 	struct onpu_mem engine_memory, ring_memory;
 	struct onpu_fault_record faults[ONPU_MAX_QUEUES];

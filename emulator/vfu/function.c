@@ -17,7 +17,14 @@ static int host_read(void *ctx, uint64_t addr, void *dst, size_t len)
 static int host_write(void *ctx, uint64_t addr, const void *src, size_t len)
 {
 	struct vfu_function *f = ctx;
+	uint8_t copy[ONPU_CORE_DMA_MAX];
 
+	/* Messages are short. */
+	if (len <= sizeof(copy) && vfu_inject_spoils(&f->injector)) {
+		memcpy(copy, src, len);
+		vfu_inject_memory(&f->injector, addr, copy, len);
+		src = copy;
+	}
 	return vfu_dma_write(&f->dma, addr, src, len);
 }
 
@@ -25,7 +32,7 @@ static void host_interrupt(void *ctx, unsigned int vector)
 {
 	struct vfu_function *f = ctx;
 
-	vfu_irqs_raise(&f->irqs, vector);
+	vfu_inject_interrupt(&f->injector, vector);
 }
 
 static void host_wake(void *ctx)
@@ -35,15 +42,67 @@ static void host_wake(void *ctx)
 	vfu_worker_wake(&f->worker);
 }
 
+/* ---- what the injector calls */
+
+static void raise_interrupt(void *ctx, unsigned int vector)
+{
+	struct vfu_function *f = ctx;
+
+	vfu_irqs_raise(&f->irqs, vector);
+}
+
+static void write_register(void *ctx, uint32_t offset, uint32_t value)
+{
+	struct vfu_function *f = ctx;
+
+	onpu_device_mmio_write(f->device, offset, sizeof(value), value);
+}
+
+static void make_fault(void *ctx, enum vfu_fault fault)
+{
+	struct vfu_function *f = ctx;
+
+	switch (fault) {
+	case VFU_FAULT_STUCK_ENGINE:
+		onpu_device_inject_stuck(f->device);
+		break;
+	case VFU_FAULT_DEAD_FIRMWARE:
+		onpu_device_inject_dead_core(f->device);
+		break;
+	default:
+		onpu_device_inject_parity(f->device);
+	}
+}
+
+/*
+ * Without bus mastering, and without a link, the function may neither access memory nor send
+ * interrupts.
+ */
+static void follow_master(struct vfu_function *f)
+{
+	bool may = f->master && !vfu_inject_link_down(&f->injector);
+
+	vfu_dma_enable(&f->dma, may);
+	vfu_irqs_enable(&f->irqs, may);
+}
+
+static void change_link(void *ctx)
+{
+	struct vfu_function *f = ctx;
+
+	pthread_mutex_lock(&f->link);
+	follow_master(f);
+	pthread_mutex_unlock(&f->link);
+}
+
 /* ---- resets */
 
-/* Without bus mastering the function may neither access memory nor send interrupts. */
 static void follow_config(struct vfu_function *f)
 {
-	bool master = pci_config_master_enabled(&f->pci);
-
-	vfu_dma_enable(&f->dma, master);
-	vfu_irqs_enable(&f->irqs, master);
+	pthread_mutex_lock(&f->link);
+	f->master = pci_config_master_enabled(&f->pci);
+	follow_master(f);
+	pthread_mutex_unlock(&f->link);
 }
 
 static void reset_msix_table(struct vfu_function *f)
@@ -62,6 +121,7 @@ static void reset_device(struct vfu_function *f)
 {
 	vfu_dma_enable(&f->dma, false);
 	onpu_device_reset(f->device);
+	vfu_inject_reset(&f->injector);
 	vfu_irqs_forget_pending(&f->irqs);
 	reset_msix_table(f);
 	follow_config(f);
@@ -75,6 +135,7 @@ void vfu_function_reset(struct vfu_function *f)
 
 void vfu_function_release(struct vfu_function *f)
 {
+	vfu_inject_clear(&f->injector);
 	vfu_irqs_clear(&f->irqs);
 	vfu_dma_clear(&f->dma);
 	pci_config_init(&f->pci, f->pci.vectors);
@@ -108,7 +169,7 @@ static void bar0_read(struct vfu_function *f, uint64_t offset, uint8_t *data, ui
 	uint64_t value = UINT64_MAX;
 
 	memset(data, 0xff, count);
-	if (count > sizeof(value))
+	if (count > sizeof(value) || vfu_inject_ones(&f->injector))
 		return;
 	value = onpu_device_mmio_read(f->device, offset, count);
 	memcpy(data, &value, count);
@@ -121,7 +182,10 @@ static void bar0_write(struct vfu_function *f, uint64_t offset, const uint8_t *d
 	if (count > sizeof(value))
 		return;
 	memcpy(&value, data, count);
-	onpu_device_mmio_write(f->device, offset, count, value);
+	if (count == sizeof(uint32_t))
+		vfu_inject_write(&f->injector, (uint32_t)offset, (uint32_t)value);
+	else
+		onpu_device_mmio_write(f->device, offset, count, value);
 }
 
 static uint8_t msix_byte(struct vfu_function *f, uint64_t offset)
@@ -155,7 +219,9 @@ void vfu_function_read(struct vfu_function *f, uint32_t region, uint64_t offset,
 {
 	uint8_t *to = data;
 
-	if (region == VFIO_PCI_CONFIG_REGION_INDEX) {
+	if (vfu_inject_link_down(&f->injector)) {
+		memset(data, 0xff, count);
+	} else if (region == VFIO_PCI_CONFIG_REGION_INDEX) {
 		pci_config_read(&f->pci, (uint32_t)offset, data, count);
 	} else if (!pci_config_memory_enabled(&f->pci)) {
 		memset(data, 0xff, count);
@@ -170,6 +236,8 @@ void vfu_function_read(struct vfu_function *f, uint32_t region, uint64_t offset,
 void vfu_function_write(struct vfu_function *f, uint32_t region, uint64_t offset, const void *data,
 			uint32_t count)
 {
+	if (vfu_inject_link_down(&f->injector))
+		return;
 	if (region == VFIO_PCI_CONFIG_REGION_INDEX) {
 		bool reset = pci_config_write(&f->pci, (uint32_t)offset, data, count);
 
@@ -199,10 +267,19 @@ bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config 
 		.interrupt = host_interrupt,
 		.wake = host_wake,
 	};
+	const struct vfu_inject_ops inject = {
+		.ctx = f,
+		.interrupt = raise_interrupt,
+		.write = write_register,
+		.fault = make_fault,
+		.link = change_link,
+	};
 	unsigned int vectors = 0;
-	bool irqs;
+	bool irqs, injector;
 
 	memset(f, 0, sizeof(*f));
+	pthread_mutex_init(&f->link, NULL);
+	injector = vfu_inject_init(&f->injector, &inject);
 	vfu_dma_init(&f->dma);
 	vfu_worker_init(&f->worker, config->sync);
 	f->device = onpu_device_create(&config->device, &host, error);
@@ -212,7 +289,7 @@ bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config 
 	pci_config_init(&f->pci, vectors);
 	reset_msix_table(f);
 	f->worker.device = f->device;
-	if (f->device && irqs && vfu_worker_start(&f->worker))
+	if (f->device && irqs && injector && vfu_worker_start(&f->worker))
 		return true;
 	if (f->device)
 		*error = irqs ? "the device's thread does not start" :
@@ -224,7 +301,9 @@ bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config 
 void vfu_function_destroy(struct vfu_function *f)
 {
 	vfu_worker_destroy(&f->worker);
+	vfu_inject_destroy(&f->injector);
 	onpu_device_destroy(f->device);
 	vfu_irqs_destroy(&f->irqs);
 	vfu_dma_destroy(&f->dma);
+	pthread_mutex_destroy(&f->link);
 }

@@ -9,6 +9,7 @@
 #include "onpu_device.h"
 #include "vfu/pci_config.h"
 #include "vfu/dma.h"
+#include "vfu/inject.h"
 #include "vfu/irq.h"
 #include "vfu/worker.h"
 
@@ -25,14 +26,17 @@ struct vfu_function_config {
 };
 
 /*
- * Only the protocol's thread uses configuration and registers; irq, dma and the device have locks
- * of their own.
+ * Only the protocol's thread uses configuration and registers; irq, dma, injector and the device have
+ * locks of their own.
  */
 struct vfu_function {
 	struct onpu_device *device;
 	struct pci_config pci;
 	struct vfu_dma dma;
 	struct vfu_irqs irqs;
+	struct vfu_injector injector;
+	pthread_mutex_t link; /* makes @master and what follows from it one */
+	bool master;
 	struct vfu_worker worker;
 	uint8_t msix_table[VFU_MAX_VECTORS * PCI_MSIX_ENTRY_SIZE];
 };

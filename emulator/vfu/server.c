@@ -39,6 +39,7 @@ bool vfu_server_init(struct vfu_server *server, const struct vfu_server_config *
 	server->listening = listening;
 	server->stop_fd = stop_fd;
 	server->spare = vfu_spare();
+	vfu_control_init(&server->control);
 	server->command = malloc(VFU_MAX_PAYLOAD);
 	server->reply = malloc(VFU_MAX_PAYLOAD);
 	*error = "no memory, or no descriptor, for the server";
@@ -140,6 +141,7 @@ bool vfu_server_poll(struct vfu_server *server, int timeout)
 		{ .fd = server->stop_fd, .events = POLLIN },
 		{ .fd = paused ? -1 : server->listening, .events = POLLIN },
 		{ .fd = server->connected ? server->conn.fd : -1, .events = POLLIN },
+		{ .fd = server->control.in, .events = POLLIN },
 	};
 
 	server->paused = false;
@@ -147,10 +149,13 @@ bool vfu_server_poll(struct vfu_server *server, int timeout)
 		timeout = RETRY_MS;
 	if (vfu_worker_continue(&server->function.worker))
 		timeout = 0;
-	if (poll(fds, 3, timeout) <= 0)
+	/* More entries than a process may have descriptors are an error, whatever is in them. */
+	if (poll(fds, server->control.in >= 0 ? 4 : 3, timeout) <= 0)
 		return !server->ended;
 	if (fds[0].revents)
 		server->ended = true;
+	if (fds[3].revents)
+		vfu_control_read(&server->control, &server->function.injector);
 	if (fds[2].revents)
 		serve(server);
 	/*

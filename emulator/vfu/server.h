@@ -3,6 +3,7 @@
 #ifndef ONPU_VFU_SERVER_H
 #define ONPU_VFU_SERVER_H
 
+#include "vfu/control.h"
 #include "vfu/function.h"
 #include "vfu/transport.h"
 
@@ -28,6 +29,7 @@ struct vfu_server_config {
  * @refused: why nobody could be accepted the last time, 0: somebody was
  * @paused: a client waits that could be neither accepted nor turned away: the next
  *	vfu_server_poll() leaves out @listening
+ * @control: asks for faults; nobody does at first
  * @command: what follows the header of the current message
  * @reply: the same of its answer
  */
@@ -37,6 +39,7 @@ struct vfu_server {
 	struct vfu_conn conn;
 	bool connected, ended, paused;
 	int listening, stop_fd, spare, refused;
+	struct vfu_control control;
 	uint8_t *command, *reply;
 };
 

@@ -358,6 +358,90 @@ static void test_completion_not_mapped(void **state)
 	check_others();
 }
 
+/* ---- What is injected ---- */
+
+/* The job comes no further and others wait, until it is killed. */
+static void test_stuck(void **state)
+{
+	struct onpu_ring_job job = good_job();
+	uint64_t cycles;
+
+	(void)state;
+	onpu_device_inject_stuck(rig.device);
+	rig_submit(&rig, &context, &job, true);
+	rig_settle(&rig);
+	cycles = rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(2));
+	assert_int_equal(rig_completion(&rig, &context).seqno, 0);
+	assert_int_equal(rig_simple(&rig, ONPU_MSG_HEARTBEAT, 0, 0), ONPU_MSG_OK);
+	rig_settle(&rig);
+	assert_int_equal(rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(2)), cycles);
+	assert_int_equal(rig_completion(&rig, &context).seqno, 0);
+	assert_int_equal(rig_simple(&rig, ONPU_MSG_CTX_KILL, 77, 0), ONPU_MSG_OK);
+	assert_int_equal(rig_completion(&rig, &context).seqno, 0);
+	check_others();
+}
+
+/* It does not come to a preemption point in time for another job, and faults. */
+static void test_stuck_makes_room(void **state)
+{
+	struct onpu_ring_job job = good_job();
+	struct program *good = job_stages(2, 1.0f);
+	struct onpu_ring_job other_job = rig_job(good);
+	union onpu_msg preempt = {
+		.queue = { .type = ONPU_MSG_QUEUE_UNBIND,
+			   .context = 77,
+			   .queue = 2,
+			   .mode = ONPU_QUEUE_PREEMPT },
+	};
+
+	(void)state;
+	onpu_device_inject_stuck(rig.device);
+	rig_submit(&rig, &context, &job, true);
+	rig_settle(&rig);
+	rig_load(&rig, &other, good);
+	rig_submit(&rig, &other, &other_job, true);
+	rig_settle(&rig);
+	/* Its slice does not end, as its cycles stand still. */
+	assert_int_equal(rig_completion(&rig, &other).seqno, 0);
+	rig_request(&rig, &preempt);
+	rig_settle(&rig);
+	assert_int_equal(rig_completion(&rig, &context).error, ONPU_FAULT_TIMEOUT);
+	assert_int_equal(rig_completion(&rig, &other).seqno, 1);
+	assert_int_equal(rig_completion(&rig, &other).error, 0);
+	program_destroy(good);
+}
+
+static void test_stuck_is_reset(void **state)
+{
+	struct onpu_ring_job job = good_job();
+
+	(void)state;
+	onpu_device_inject_stuck(rig.device);
+	rig_submit(&rig, &context, &job, true);
+	rig_settle(&rig);
+	onpu_device_reset(rig.device);
+	rig_destroy(&rig);
+	setup(NULL);
+	check_others();
+}
+
+/* The firmware answers nobody, and STATUS does not tell; a reset and a boot help. */
+static void test_dead_core(void **state)
+{
+	uint32_t head = rig_read(&rig, ONPU_REG_REQUEST_HEAD);
+
+	(void)state;
+	onpu_device_inject_dead_core(rig.device);
+	rig_write(&rig, ONPU_REG_REQUEST_TAIL, head + 1);
+	rig_settle(&rig);
+	assert_int_equal(rig_read(&rig, ONPU_REG_REQUEST_HEAD), head);
+	assert_int_equal(rig_read(&rig, ONPU_REG_STATUS) & ONPU_STATUS_STATE__MASK,
+			 ONPU_STATE_READY << ONPU_STATUS_STATE__SHIFT);
+	onpu_device_reset(rig.device);
+	rig_boot(&rig);
+	assert_int_equal(rig_simple(&rig, ONPU_MSG_HEARTBEAT, 0, 0), ONPU_MSG_OK);
+}
+
 /* ---- The U bit ---- */
 
 /* A client cannot reach what is the kernel's: neither code, slots, profile nor operands. */
@@ -442,6 +526,10 @@ int main(void)
 		cmocka_unit_test(test_bad_entry),
 		cmocka_unit_test_setup_teardown(test_ring_not_mapped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_doorbell_too_far, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stuck, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stuck_makes_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stuck_is_reset, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_dead_core, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_completion_not_mapped, setup, teardown),
 		cmocka_unit_test(test_kernel_pages),
 		cmocka_unit_test(test_forgery),

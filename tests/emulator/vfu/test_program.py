@@ -69,6 +69,24 @@ class Program(unittest.TestCase):
         return subprocess.run([EMU, *options], text=True, capture_output=True, timeout=PATIENCE,
                               check=False)
 
+    def test_faults(self):
+        """Asked for by options and by lines; what is wrong is named."""
+        for words, message in ((['--inject=parity,ms=3'], 'this fault has no time'),
+                               (['--inject=nothing'], 'there is no such fault'),
+                               (['--inject=-', '--sync'], '--sync excludes')):
+            done = self.run_emu('--socket', self.path, *words)
+            self.assertEqual(done.returncode, 64)
+            self.assertIn(message, done.stderr)
+        self.process = subprocess.Popen([EMU, '--socket', self.path, '--inject=all-ones', '--inject=-'], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.end)
+        self.process.stdout.readline()
+        for line, answer in (('hits all-ones', 'ok 0'), ('late-message,ms=20', 'ok'), ('nothing', 'error: there is no'),
+                             ('none', 'ok')):
+            self.process.stdin.write(line + '\n')
+            self.process.stdin.flush()
+            self.assertTrue(self.process.stdout.readline().startswith(answer), line)
+
     def test_help(self):
         result = self.run_emu('--help')
         self.assertEqual(result.returncode, 0)

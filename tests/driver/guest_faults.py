@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# guest: --root --emu-arg=--inject=- --allow-log='onpu .*(request [0-9]+ timed out|the firmware broke the protocol: )'
+"""Faults of the hardware, one after the other, as TAP: guest_faults.py [FAULT]...
+
+Each line of Documentation/faults.csv, which is a table of emulator.rst, is made by the emulator
+while a program works: how its jobs end, how often the device is reset, what the kernel's log says, and
+what has to be done before the next program works.
+"""
+import csv
+import errno
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAMS = pathlib.Path(os.environ.get("ONPU_DRIVER_TESTS") or HERE.parents[1] / "build/gcc/tests/driver")
+DRIVER = pathlib.Path("/sys/bus/pci/drivers/onpu")
+NODE = "/dev/accel/accel0"
+# Without progress a job ends earlier than it does by default, so that nobody has to wait.
+TIMEOUT_MS = 4000
+
+
+class Emulator:
+    """It is asked by way of the runner of the guest."""
+
+    def __init__(self):
+        self.control = open(os.environ["ONPU_GUEST_CONTROL"], "r+b", buffering=0)
+
+    def ask(self, line):
+        self.control.write(f"inject {line}\n".encode())
+        answer = b""
+        while not answer.endswith(b"\n"):
+            answer += self.control.read(1)
+        if not answer.startswith(b"ok"):
+            raise RuntimeError(f"{line}: {answer.decode()}")
+        return answer.decode()[2:].strip()
+
+    def inject(self, fault):
+        self.ask("none")
+        self.ask(fault)
+
+    def hits(self, fault):
+        return int(self.ask("hits " + fault.split(",")[0]))
+
+
+def run(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+
+
+def device():
+    return next(DRIVER.glob("0000:*"))
+
+
+def resets():
+    return int((device() / "reset_count").read_text())
+
+
+def work():
+    """How the jobs of a program end, and what it says."""
+    done = run(PROGRAMS / "driver-load", NODE, "once")
+    ended = re.search(r"ended by errno (\d+)", done.stdout)
+    if ended:
+        return errno.errorcode[int(ended[1])], done.stdout
+    if done.returncode:
+        return f"status {done.returncode}", done.stdout
+    return "are cancelled" if "# cancelled" in done.stdout else "end well", done.stdout
+
+
+def check(emulator, row):
+    """What is not as the row says."""
+    fault, log = row["Fault"], row["The kernel's log says"]
+    before = resets()
+    run("dmesg", "-C")
+    emulator.inject(fault)
+    ended, said = work()
+    if ended != row["Jobs"]:
+        yield f"jobs: {ended}, not {row['Jobs']}: {said}"
+    if not emulator.hits(fault):
+        yield "the fault has hit nothing"
+    emulator.ask("none")
+    told = run("dmesg").stdout
+    if log and log not in told:
+        yield f"the log does not say '{log}': {told}"
+    if not log and re.search(r"onpu .*(reset|ERROR)", told):
+        yield f"the log says {told}"
+    if resets() - before != int(row["Resets"]):
+        yield f"{resets() - before} resets, not {row['Resets']}"
+    if row["Afterwards"]:
+        if work()[0] == "end well":
+            yield f"the device works without '{row['Afterwards']}'"
+        done = run(*row["Afterwards"].split())
+        if done.returncode:
+            yield f"{row['Afterwards']}: {done.stdout}"
+    ended, said = work()
+    if ended != "end well":
+        yield f"the next program: {ended}: {said}"
+
+
+def main():
+    rows = list(csv.DictReader((HERE.parents[1] / "Documentation/faults.csv").open(encoding="utf-8")))
+    wanted = sys.argv[1:]
+    run("/usr/sbin/rmmod", "onpu")
+    run("/usr/sbin/insmod", os.environ["ONPU_GUEST_DRIVER"], f"timeout_ms={TIMEOUT_MS}")
+    emulator = Emulator()
+    failed = number = 0
+    for row in rows:
+        if wanted and row["Fault"] not in wanted:
+            continue
+        number += 1
+        wrong = list(check(emulator, row))
+        for line in wrong:
+            print(f"{row['Fault']}: {line}", file=sys.stderr)
+        failed += bool(wrong)
+        print(f"{'not ' if wrong else ''}ok {number} - {row['Fault']}: jobs {row['Jobs']}", flush=True)
+    print(f"1..{number}")
+    return 1 if failed or not number else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
