@@ -1,0 +1,152 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# guest: --root --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)' --allow-log='Direct firmware load for onpu/'
+#
+# onpu-smi on the driver, as TAP: what it tells of the device and of a program that works on it, that it
+# finds what is wrong when something is, and that what it advises helps.
+
+# The status of a condition is what ok() is given.
+# shellcheck disable=SC2319
+set -uo pipefail
+
+top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
+tests=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}
+firmware=/run/onpu/firmware/onpu/onpu_v1.bin
+driver=/sys/bus/pci/drivers/onpu
+link=$(printf '%s\n' "$driver"/0000:*)
+device=${link##*/}
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+
+# value COMMAND… FILTER: what Python's FILTER makes of the JSON that onpu-smi COMMAND gives
+value()
+{
+	onpu-smi "${@:1:$#-1}" --json | python3 -c \
+		"import json, sys; r = json.load(sys.stdin); print(${*: -1})"
+}
+
+# finds NAME VERDICT: the verdict of check about NAME
+finds()
+{
+	out=$(value check "next(f['verdict'] for f in r['findings'] if f['check'] == '$1')")
+	[ "$out" = "$2" ]
+}
+
+works()
+{
+	out=$(onpu-smi check)
+}
+
+test_info()
+{
+	out=$(value info "[[d[k] for k in ('address', 'state', 'node', 'queues', 'sram_bytes')] for d in r['devices']]")
+	equal "info has the device, which answers" "[['$device', 'ready', 'accel0', 64, 4194304]]"
+	out=$(value info "r['devices'][0]['firmware']")
+	equal "info has the firmware" "$(cat "$driver/$device/fw_version")"
+	out=$(onpu-smi info)
+	contains "info has the engines" 'matrix unit of 64 x 64'
+	works
+	ok $? "check finds that all is well"
+}
+
+# Its load is measured by the driver's clock and by ours: no more is said than that there is some.
+test_top()
+{
+	local program
+
+	"$tests/driver-load" /dev/accel/accel0 endless &
+	program=$!
+	wait_for has_computed "$program"
+	ok $? "a program works"
+	out=$(value top --once "[(p['pid'], p['command'], p['load'] > 0.1, p['resident'] > 1 << 20) for p in r['processes']], r['devices'][0]['load'] > 0.1")
+	equal "top tells its load and memory" "[($program, 'driver-load', True, True)] True"
+	out=$("${nobody[@]}" onpu-smi top --once)
+	contains "top tells others what they cannot see" 'processes of other users are not looked at'
+	out=$(value reset "r['files'], r['state'], r['resets']")
+	equal "reset resets it, with the program's file open" '1 ready 1'
+	kill "$program"
+	wait "$program" 2>/dev/null
+	finds resets hint
+	ok $? "check tells of the reset"
+	onpu-smi reset --rebind >/dev/null && [ "$(cat "$driver/$device/reset_count")" -eq 0 ]
+	ok $? "reset binds the driver anew"
+	out=$("${nobody[@]}" onpu-smi reset 2>&1)
+	[ $? -eq 2 ] && [[ $out == *'only root may'* ]]
+	ok $? "reset is for root"
+}
+
+test_fwlog()
+{
+	out=$(onpu-smi fwlog)
+	contains "fwlog tells that it is off" 'fwlog --on'
+	onpu-smi fwlog --on --level 3 && onpu-smi reset >/dev/null
+	out=$(onpu-smi fwlog)
+	contains "fwlog has what the firmware says" 'firmware started'
+	onpu-smi fwlog --off
+}
+
+test_permission()
+{
+	out=$("${nobody[@]}" onpu-smi check)
+	[ $? -eq 1 ] && [[ $out == *'wrong  permission'*'group render'*'> As root: adduser USER render'* ]]
+	ok $? "check finds that a user may not open it"
+	[ "$("${nobody[@]}" onpu-smi info --json | grep -c '"state": "no-permission"')" -eq 1 ]
+	ok $? "info tells so, too"
+	out=$(setpriv --reuid=65534 --regid=65534 --groups="$(stat -c %g /dev/accel/accel0)" onpu-smi check)
+	ok $? "in the group, all is well"
+}
+
+# Each is found, and what check says then helps.
+test_reasons()
+{
+	echo "$device" >"$driver/unbind"
+	finds binding wrong
+	ok $? "check finds a device without driver"
+	mv "$firmware" /tmp/whole
+	onpu-smi reset --rebind 2>/dev/null
+	ok $((! $?)) "the driver cannot be bound without firmware"
+	out=$(onpu-smi check)
+	[[ $out == *'refused it: firmware onpu/onpu_v1.bin cannot be loaded'* ]] && finds firmware wrong
+	ok $? "check finds that the firmware is missing, and what the driver said"
+	head -c 3000 /tmp/whole >"$firmware"
+	finds firmware wrong
+	ok $? "check finds half a firmware"
+	cp /tmp/whole "$firmware"
+	onpu-smi reset --rebind >/dev/null && works
+	ok $? "with the firmware, a new binding helps"
+	/usr/sbin/rmmod onpu
+	finds driver wrong && finds binding wrong
+	ok $? "check finds that the module is not loaded"
+	out=$(value info "r['devices'][0]['state']")
+	equal "info tells that there is no driver" no-driver
+	/usr/sbin/insmod "$ONPU_GUEST_DRIVER" && wait_for works
+	ok $? "with the module, all is well"
+	echo 1 >"/sys/bus/pci/devices/$device/remove"
+	finds device wrong
+	ok $? "check finds that there is no device"
+	echo 1 >/sys/bus/pci/rescan
+	wait_for works
+	ok $? "a rescan helps"
+}
+
+# The device does not come back after that.
+test_gone()
+{
+	kill_emulator
+	finds link wrong
+	ok $? "check finds a device that does not answer"
+	out=$(value info "r['devices'][0]['state']")
+	equal "info tells so, too: gone" gone
+	out=$(onpu-smi reset 2>&1)
+	[ $? -eq 2 ] && [[ $out == *'does not answer on the bus'* ]]
+	ok $? "reset does not wait for it"
+}
+
+test_info
+test_top
+test_fwlog
+test_permission
+test_reasons
+test_gone
+tap_end

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+/* onpu-smi info: the devices, what they have, and how they are. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <onpu/registers.h>
+
+#include "device.h"
+#include "size.h"
+#include "smi.h"
+#include "tree.h"
+
+static void row(const char *name, char *text)
+{
+	printf("  %-10s %s\n", name, text);
+	free(text);
+}
+
+static const char *machine_name(const struct device *device)
+{
+	switch (device_cap(device, ONPU_REG_CAP_MACHINE)) {
+	case ONPU_MACHINE_REF1:
+		return "onpu-ref1";
+	default:
+		return "custom";
+	}
+}
+
+static void print_machine(const struct device *device)
+{
+	char size[SIZE_TEXT], dma[SIZE_TEXT];
+
+	row("engines", text_of("matrix unit of %u x %u, vector unit of %u lanes, DMA of %s a cycle",
+			       device_cap(device, ONPU_REG_CAP_MXU_ROWS),
+			       device_cap(device, ONPU_REG_CAP_MXU_COLS),
+			       device_cap(device, ONPU_REG_CAP_LANES),
+			       size_text(dma, device_cap(device, ONPU_REG_CAP_DMA_BYTES))));
+	row("SRAM", text_of("%s", size_text(size, device_cap(device, ONPU_REG_CAP_SRAM_BYTES))));
+	row("queues",
+	    text_of("%u, and %u address spaces", device_cap(device, ONPU_REG_CAP_NUM_QUEUES),
+		    device_cap(device, ONPU_REG_CAP_NUM_VMS)));
+	row("contexts", text_of("%u for an open file, %u for a user, %s each",
+				device->info.max_contexts, device->info.max_user_contexts,
+				size_text(size, device_cap(device, ONPU_REG_CAP_SAVE_BYTES))));
+	row("timeout", text_of("%g s without progress, if a program asks for no other",
+			       device->info.timeout_ms / 1000.0));
+}
+
+static void print_memory(const struct device *device)
+{
+	char used[SIZE_TEXT], limit[SIZE_TEXT];
+
+	size_text(used, device->memory);
+	if (device->state == STATE_READY)
+		row("memory", text_of("%s in use, a user may have %s", used,
+				      size_text(limit, device->info.memory_limit)));
+	else
+		row("memory", text_of("%s in use", used));
+}
+
+static void print_driver(const struct device *device)
+{
+	char release[128];
+
+	if (!*device->driver)
+		return;
+	tree_line(release, sizeof(release), "/proc/sys/kernel/osrelease");
+	if (device->state == STATE_READY)
+		row("driver",
+		    text_of("%s, interface %u.%u, kernel %s", device->driver,
+			    device->info.interface_major, device->info.interface_minor, release));
+	else
+		row("driver", text_of("%s, kernel %s", device->driver, release));
+	if (*device->firmware)
+		row("firmware", text_of("%s", device->firmware));
+}
+
+static void print_pci(const struct device *device)
+{
+	char *text = text_of("revision %u, %u interrupts", device->revision, device->vectors),
+	     *next;
+
+	if (device->link_width && *device->link_speed) {
+		next = text_of("%s, %s x%u", text, device->link_speed, device->link_width);
+		free(text);
+		text = next;
+	}
+	if (*device->power) {
+		next = text_of("%s, power %s", text, device->power);
+		free(text);
+		text = next;
+	}
+	row("PCI", text);
+}
+
+static void print_device(const struct device *device)
+{
+	const bool ours = !strcmp(device->driver, "onpu");
+
+	printf("%s  Open NPU%s%s\n", device->address, device->state == STATE_READY ? ", " : "",
+	       device->state == STATE_READY ? machine_name(device) : "");
+	row("state",
+	    text_of("%s: %s", device_state_name(device->state), device_state_text(device->state)));
+	if (*device->node)
+		row("node", text_of("/dev/accel/%s", device->node));
+	print_driver(device);
+	if (device->state == STATE_READY)
+		print_machine(device);
+	if (ours) {
+		row("clock", text_of("%" PRIu64 " MHz at most, %" PRIu64 " MHz now",
+				     device->max_clock_mhz, device->clock_mhz));
+		print_memory(device);
+		row("busy",
+		    text_of("%.3f s since the driver was bound", (double)device->busy_us / 1e6));
+	}
+	if (device->state == STATE_READY)
+		row("jobs", text_of("%" PRIu64 " have ended, %" PRIu64 " of them with an error",
+				    (uint64_t)device->counters.jobs,
+				    (uint64_t)device->counters.failed_jobs));
+	if (ours)
+		row("resets", text_of("%" PRIu64, device->resets));
+	print_pci(device);
+}
+
+/* ---- for programs */
+
+static int set(json_t *object, const char *name, uint64_t value)
+{
+	return json_object_set_new(object, name, json_integer((json_int_t)value));
+}
+
+static int set_text(json_t *object, const char *name, const char *text)
+{
+	return json_object_set_new(object, name, *text ? json_string(text) : json_null());
+}
+
+static int set_caps(json_t *object, const struct device *device)
+{
+	static const struct {
+		const char *name;
+		uint32_t reg;
+	} caps[] = {
+		{ "sram_bytes", ONPU_REG_CAP_SRAM_BYTES },
+		{ "vector_lanes", ONPU_REG_CAP_LANES },
+		{ "matrix_rows", ONPU_REG_CAP_MXU_ROWS },
+		{ "matrix_columns", ONPU_REG_CAP_MXU_COLS },
+		{ "dma_bytes_per_cycle", ONPU_REG_CAP_DMA_BYTES },
+		{ "queues", ONPU_REG_CAP_NUM_QUEUES },
+		{ "address_spaces", ONPU_REG_CAP_NUM_VMS },
+		{ "context_bytes", ONPU_REG_CAP_SAVE_BYTES },
+		{ "clock_khz", ONPU_REG_CAP_CLOCK_KHZ },
+	};
+	int ret = set_text(object, "machine", machine_name(device));
+
+	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++)
+		ret |= set(object, caps[i].name, device_cap(device, caps[i].reg));
+	return ret;
+}
+
+/* What only an answer of the device tells. */
+static int set_answers(json_t *object, const struct device *device)
+{
+	const struct drm_onpu_dev_info *info = &device->info;
+	const struct drm_onpu_counters *counters = &device->counters;
+	char version[48];
+	int ret;
+
+	snprintf(version, sizeof(version), "%u.%u", info->interface_major, info->interface_minor);
+	ret = set_text(object, "interface", version) | set_caps(object, device);
+	ret |= set(object, "memory_limit", info->memory_limit);
+	ret |= set(object, "max_contexts", info->max_contexts);
+	ret |= set(object, "max_user_contexts", info->max_user_contexts);
+	ret |= set(object, "timeout_ms", info->timeout_ms);
+	ret |= set(object, "jobs", counters->jobs);
+	ret |= set(object, "failed_jobs", counters->failed_jobs);
+	return ret;
+}
+
+static json_t *device_json(const struct device *device)
+{
+	json_t *object = json_object();
+	int ret = set_text(object, "address", device->address);
+
+	ret |= set_text(object, "state", device_state_name(device->state));
+	ret |= set_text(object, "driver", device->driver);
+	ret |= set_text(object, "node", device->node);
+	ret |= set_text(object, "firmware", device->firmware);
+	ret |= set_text(object, "power", device->power);
+	ret |= set_text(object, "link_speed", device->link_speed);
+	ret |= set(object, "link_width", device->link_width);
+	ret |= set(object, "revision", device->revision);
+	ret |= set(object, "interrupts", device->vectors);
+	ret |= json_object_set_new(object, "numa_node", json_integer(device->numa_node));
+	if (!strcmp(device->driver, "onpu")) {
+		ret |= set(object, "busy_us", device->busy_us);
+		ret |= set(object, "memory", device->memory);
+		ret |= set(object, "clock_mhz", device->clock_mhz);
+		ret |= set(object, "max_clock_mhz", device->max_clock_mhz);
+		ret |= set(object, "resets", device->resets);
+	}
+	if (device->state == STATE_READY)
+		ret |= set_answers(object, device);
+	if (ret) {
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
+static int print_json(const struct devices *devices)
+{
+	json_t *list = json_array();
+	char release[128];
+	int wrong = 0;
+
+	tree_line(release, sizeof(release), "/proc/sys/kernel/osrelease");
+	for (size_t i = 0; i < devices->count; i++)
+		wrong |= json_array_append_new(list, device_json(&devices->list[i]));
+	if (wrong) {
+		json_decref(list);
+		list = NULL;
+	}
+	return write_json(json_pack("{s:s, s:o}", "kernel", release, "devices", list),
+			  JSON_INDENT(2));
+}
+
+int command_info(int argc, char **argv)
+{
+	struct options options = { .device = NULL };
+	struct devices devices;
+	int ret;
+
+	parse_common(argc, argv,
+		     "What the Open NPUs of this machine are, what they have, and how they are.",
+		     &options);
+	devices = devices_find(true);
+	ret = devices_choose(&devices, options.device);
+	if (ret == DONE && options.json)
+		ret = print_json(&devices);
+	for (size_t i = 0; ret == DONE && !options.json && i < devices.count; i++) {
+		if (i)
+			putchar('\n');
+		print_device(&devices.list[i]);
+	}
+	devices_free(&devices);
+	return ret;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* onpu-smi: core dumps of the device, in the format of Documentation/coredump.rst. */
+#ifndef ONPU_TOOLS_SMI_DUMP_H
+#define ONPU_TOOLS_SMI_DUMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DUMP_FORMAT 1u
+
+struct dump_section {
+	const char *name; /* without brackets */
+	char **lines;
+	size_t count;
+};
+
+struct dump {
+	struct dump_section *sections;
+	size_t count;
+	char **lines;
+	bool whole; /* it has its end */
+};
+
+/*
+ * Takes a text apart, which is changed and has to stay; what cannot be printed becomes '?'. NULL, or what
+ * is wrong with it.
+ */
+const char *dump_parse(char *text, struct dump *dump);
+void dump_free(struct dump *dump);
+
+/* NULL when there is no such section, or no such key in it. */
+const struct dump_section *dump_find(const struct dump *dump, const char *name);
+const char *dump_value(const struct dump *dump, const char *section, const char *key);
+/* False when it is not there, or no number. */
+bool dump_number(const struct dump *dump, const char *section, const char *key, uint64_t *value);
+
+/* The number behind "name=" in a line of fields, signed ones as two's complement. */
+bool dump_field(const char *line, const char *name, uint64_t *value);
+/* The text behind "name=" up to the end of the line; NULL: there is none. */
+const char *dump_rest(const char *line, const char *name);
+
+/* Up to @count numbers with blanks between; returns how many there are. */
+size_t dump_numbers(const char *text, uint64_t *values, size_t count);
+/* "12: 0x0 0x0 0x0 0x0", a line of [program]. */
+bool dump_instruction(const char *line, uint64_t *index, uint32_t words[4]);
+
+/* Names of numbers; "unknown" for others. */
+const char *dump_fault_name(uint64_t code);
+const char *dump_fault_text(uint64_t code);
+const char *dump_engine_name(uint64_t engine);
+const char *dump_operand_name(uint64_t operand);
+const char *dump_ctx_state_name(uint64_t state);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* onpu-smi: the kernel's log. */
+#ifndef ONPU_TOOLS_SMI_KERNEL_LOG_H
+#define ONPU_TOOLS_SMI_KERNEL_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct log_line {
+	uint64_t us;	  /* since the machine was started */
+	int level;	  /* 3: error */
+	const char *text; /* without its end */
+};
+
+/* Called for each line; false ends it. */
+typedef bool (*log_line_fn)(void *ctx, const struct log_line *line);
+
+/*
+ * Reads what is in the log; with @follow, waits for more, until @line returns false. 0, or a negative
+ * errno: -EPERM where the administrator keeps it from others (kernel.dmesg_restrict).
+ */
+int kernel_log_read(bool follow, log_line_fn line, void *ctx);
+
+/*
+ * What the driver says of the device at @address ("onpu 0000:01:00.0: …"): the part behind it, without
+ * "[drm] ". NULL when the line is about something else.
+ */
+const char *kernel_log_about(const struct log_line *line, const char *address);
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+/* onpu-smi: the options of all commands, messages, and results as JSON. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "smi.h"
+#include "tree.h"
+
+enum { KEY_JSON = 0x300, KEY_ROOT };
+
+static const struct argp_option common_options[] = {
+	{ "device", 'd', "DEVICE", 0,
+	  "This device only: its PCI address, such as 0000:01:00.0, or its node, such as accel0",
+	  10 },
+	{ "json", KEY_JSON, NULL, 0, "Write the result as JSON", 10 },
+	{ "root", KEY_ROOT, "FOLDER", 0,
+	  "Look at the copy of a system that is in FOLDER; its devices are not asked themselves",
+	  10 },
+	{ 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case 'd':
+		options->device = arg;
+		break;
+	case KEY_JSON:
+		options->json = true;
+		break;
+	case KEY_ROOT:
+		tree_set_root(arg);
+		break;
+	case ARGP_KEY_ARG:
+		argp_error(state, "'%s' is no option", arg);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+const struct argp common_argp = { .options = common_options, .parser = parse };
+
+static error_t parse_nothing(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	if (key == ARGP_KEY_INIT) {
+		state->child_inputs[0] = state->input;
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+void parse_common(int argc, char **argv, const char *doc, struct options *options)
+{
+	static const struct argp_child children[] = { { &common_argp, 0, NULL, 0 }, { 0 } };
+	const struct argp argp = { .parser = parse_nothing, .doc = doc, .children = children };
+
+	argp_parse(&argp, argc, argv, 0, NULL, options);
+}
+
+double parse_seconds(const char *text, const char *option, struct argp_state *state)
+{
+	double value;
+	char *end;
+
+	value = strtod(text, &end);
+	if (!*text || *end || !(value >= 0.01 && value <= 86400))
+		argp_error(state, "%s %s: seconds from 0.01 to 86400 are needed", option, text);
+	return value;
+}
+
+unsigned int parse_count(const char *text, const char *option, struct argp_state *state)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || !*text || *end || *text == '-' || !value || value > 1000000000)
+		argp_error(state, "%s %s: a number from 1 to 1000000000 is needed", option, text);
+	return (unsigned int)value;
+}
+
+int complain(enum exit_code code, const char *format, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fprintf(stderr, "onpu-smi: ");
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return (int)code;
+}
+
+int write_json(json_t *root, size_t flags)
+{
+	int wrong;
+
+	if (!root)
+		return complain(FAILED, "memory is exhausted");
+	wrong = json_dumpf(root, stdout, flags | JSON_REAL_PRECISION(9)) || putchar('\n') == EOF ||
+		fflush(stdout);
+	json_decref(root);
+	if (wrong)
+		return complain(FAILED, "the result cannot be written: %s", strerror(errno));
+	return DONE;
+}
+
+char *text_of(const char *format, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, format);
+	if (vasprintf(&text, format, ap) < 0)
+		exit(complain(FAILED, "memory is exhausted"));
+	va_end(ap);
+	return text;
+}

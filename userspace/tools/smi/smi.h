@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* onpu-smi: what its commands share: exit codes, options, messages, results. */
+#ifndef ONPU_TOOLS_SMI_SMI_H
+#define ONPU_TOOLS_SMI_SMI_H
+
+#include <argp.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What the program ends with; wrong usage is EX_USAGE, 64. */
+enum exit_code {
+	DONE = 0,
+	WRONG = 1,  /* there is no device, or check has found what is wrong */
+	FAILED = 2, /* what was asked for could not be done */
+};
+
+/* What all commands take. */
+struct options {
+	/* As it was given: a PCI address, or the name of a node; NULL: all, or the only one. */
+	const char *device;
+	bool json;
+};
+
+/* For the children of a command's own parser; its input is struct options. */
+extern const struct argp common_argp;
+
+/* Parses a command line that has the options of all commands only. */
+void parse_common(int argc, char **argv, const char *doc, struct options *options);
+
+/* A number of the command line; ends the program with a message when it is none. */
+double parse_seconds(const char *text, const char *option, struct argp_state *state);
+unsigned int parse_count(const char *text, const char *option, struct argp_state *state);
+
+/* Prints "onpu-smi: …" and returns @code. */
+int complain(enum exit_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints @root, which is taken over, and returns DONE; NULL means that memory is exhausted. */
+int write_json(json_t *root, size_t flags);
+
+/* A printf() into memory; ends the program when there is none. The caller frees it. */
+char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The commands. They return an exit code. */
+int command_info(int argc, char **argv);
+int command_top(int argc, char **argv);
+int command_check(int argc, char **argv);
+int command_reset(int argc, char **argv);
+int command_fwlog(int argc, char **argv);
+int command_dump(int argc, char **argv);
+
+#endif
