@@ -20,18 +20,25 @@ static int charge(struct run_heap *heap, size_t size, const char *what, struct w
 	return 0;
 }
 
-void *run_host_alloc(struct run_heap *heap, size_t size, const char *what, struct wnn_error *err)
+static void *host_alloc(struct run_heap *heap, size_t size, bool cleared, const char *what,
+			struct wnn_error *err)
 {
 	void *memory;
 
 	if (charge(heap, size, what, err))
 		return NULL;
-	memory = wnn_allocate(&heap->allocator, size);
+	memory = cleared ? wnn_allocate_cleared(&heap->allocator, size) :
+			   wnn_allocate(&heap->allocator, size);
 	if (memory)
 		return memory;
 	atomic_fetch_sub(&heap->used, size);
 	wnn_error_set(err, WNN_UNKNOWN_ERROR, "out of memory: %s needs %zu bytes", what, size);
 	return NULL;
+}
+
+void *run_host_alloc(struct run_heap *heap, size_t size, const char *what, struct wnn_error *err)
+{
+	return host_alloc(heap, size, false, what, err);
 }
 
 void run_host_free(struct run_heap *heap, void *memory, size_t size)
@@ -47,7 +54,7 @@ int run_buffer_create(struct run_heap *heap, struct run_buffer *buffer, size_t s
 {
 	memset(buffer, 0, sizeof(*buffer));
 	if (!heap->ws) {
-		buffer->map = run_host_alloc(heap, size, what, err);
+		buffer->map = host_alloc(heap, size, true, what, err);
 		if (!buffer->map)
 			return -1;
 		buffer->size = size;

@@ -7,10 +7,7 @@
 int run_tensor_create(struct run_device *device, struct run_tensor *tensor, size_t size,
 		      struct wnn_error *err)
 {
-	if (run_buffer_create(&device->heap, &tensor->buffer, size, "a tensor", err))
-		return -1;
-	memset(tensor->buffer.map, 0, size);
-	return 0;
+	return run_buffer_create(&device->heap, &tensor->buffer, size, "a tensor", err);
 }
 
 void run_tensor_write(struct run_device *device, struct run_tensor *tensor, const void *data)

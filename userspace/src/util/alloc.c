@@ -2,11 +2,13 @@
 /* Allocation through the application's hook. */
 #include "util/alloc.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "util/malloc.h"
 
-void *wnn_allocate(const struct wnn_allocator *allocator, size_t size)
+static void *allocate(const struct wnn_allocator *allocator, size_t size, bool cleared)
 {
 	void *memory;
 
@@ -14,15 +16,26 @@ void *wnn_allocate(const struct wnn_allocator *allocator, size_t size)
 		return NULL;
 	size = size ? (size + WNN_ALIGNMENT - 1) & ~(WNN_ALIGNMENT - 1) : WNN_ALIGNMENT;
 	if (!allocator->allocate)
-		return wnn_aligned_alloc(WNN_ALIGNMENT, size);
+		return cleared ? wnn_aligned_calloc(WNN_ALIGNMENT, size) :
+				 wnn_aligned_alloc(WNN_ALIGNMENT, size);
 	memory = allocator->allocate(size, WNN_ALIGNMENT, allocator->userdata1,
 				     allocator->userdata2);
 	if (memory && (uintptr_t)memory % WNN_ALIGNMENT) {
-		/* Kernels rely on it; a hook that ignores the alignment has no memory for us. */
+		/* Kernels rely on the alignment: memory without it is as good as none. */
 		wnn_deallocate(allocator, memory);
 		return NULL;
 	}
-	return memory;
+	return memory && cleared ? memset(memory, 0, size) : memory;
+}
+
+void *wnn_allocate(const struct wnn_allocator *allocator, size_t size)
+{
+	return allocate(allocator, size, false);
+}
+
+void *wnn_allocate_cleared(const struct wnn_allocator *allocator, size_t size)
+{
+	return allocate(allocator, size, true);
 }
 
 void wnn_deallocate(const struct wnn_allocator *allocator, void *memory)

@@ -24,6 +24,8 @@ struct wnn_allocator wnn_allocator_current(void);
 
 /* Aligned to WNN_ALIGNMENT, not cleared; NULL when out of memory. @size may be 0. */
 void *wnn_allocate(const struct wnn_allocator *allocator, size_t size);
+/* The same, cleared. */
+void *wnn_allocate_cleared(const struct wnn_allocator *allocator, size_t size);
 void wnn_deallocate(const struct wnn_allocator *allocator, void *memory); /* NULL is fine */
 
 #endif

@@ -25,8 +25,8 @@ static int by_size(const void *a, const void *b)
 }
 
 /*
- * `placed` is sorted by offset, and those of one offset by time, as no two of them live at once:
- * from one offset to the next in leaps, and to the one alive at a time.
+ * `placed` is sorted by offset. Intervals of one offset are sorted by time, as no two of them live at once. So
+ * the next offset is found in leaps, and among those of one offset the one that is alive at a time.
  */
 static uint32_t next_offset(struct memory_interval *const *placed, uint32_t count, uint32_t at)
 {
@@ -121,7 +121,7 @@ static void pack(struct memory_interval *intervals, uint32_t count, struct memor
 
 int memory_pack(struct memory_interval *intervals, uint32_t count, uint64_t *total)
 {
-	/* The few of a tile never run out of memory, as whoever tries tiles cannot tell. */
+	/* Few intervals need no memory: those who try tiles have no way to report that there is none. */
 	struct memory_interval *few[2][MEMORY_FEW], **many;
 
 	*total = 0;

@@ -26,4 +26,11 @@ struct wnn_log {
 void wnn_log_write(const struct wnn_log *log, enum wnn_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The same for what is told often: without a call when nobody listens. */
+#define wnn_log_debug(log, ...)                                           \
+	do {                                                              \
+		if ((log)->level >= WNN_LOG_DEBUG)                        \
+			wnn_log_write((log), WNN_LOG_DEBUG, __VA_ARGS__); \
+	} while (0)
+
 #endif

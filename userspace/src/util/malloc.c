@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory of the application's allocator beside that of the C library. A block of the former has a
- * head in front of it, and is found by its address; as long as there is none, nothing is looked up.
+ * Memory of the application's allocator beside that of the C library. A block of the former, and of the latter one that
+ * is large, cleared and aligned, has a head in front of it, and is found by its address; as long as there is none,
+ * nothing is looked up.
  */
 #include "util/malloc.h"
 
@@ -16,6 +17,7 @@
 
 #include "util/alloc.h"
 
+#define LARGE	  ((size_t)1 << 20) /* bytes that are worth fresh pages */
 #define BUCKETS	  4096
 #define LOCKS	  64
 #define HEAD_SIZE ((size_t)64)
@@ -56,10 +58,24 @@ static size_t bucket_of(const void *block)
 	return (size_t)(((uintptr_t)block >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 40) % BUCKETS;
 }
 
+/* Puts a head in front of its block and into the table; returns the block. */
+static void *remember(const struct head *block)
+{
+	struct head *head = (struct head *)(void *)(block->block - HEAD_SIZE);
+	size_t bucket = bucket_of(block->block);
+
+	*head = *block;
+	pthread_mutex_lock(&locks[bucket % LOCKS]);
+	head->next = buckets[bucket];
+	buckets[bucket] = head;
+	pthread_mutex_unlock(&locks[bucket % LOCKS]);
+	atomic_fetch_add(&blocks, 1);
+	return head->block;
+}
+
 static void *hook_allocate(size_t alignment, size_t size)
 {
-	size_t before = alignment > HEAD_SIZE ? alignment : HEAD_SIZE, bucket;
-	struct head *head;
+	size_t before = alignment > HEAD_SIZE ? alignment : HEAD_SIZE;
 	char *base;
 
 	if (alignment < _Alignof(max_align_t))
@@ -70,19 +86,11 @@ static void *hook_allocate(size_t alignment, size_t size)
 	if (!base)
 		return NULL;
 	if ((uintptr_t)base % alignment) {
-		/* A hook that ignores the alignment has no memory for us. */
+		/* Memory without the alignment that was asked for is as good as none. */
 		current.deallocate(base, current.userdata1, current.userdata2);
 		return NULL;
 	}
-	head = (struct head *)(void *)(base + before - HEAD_SIZE);
-	*head = (struct head){ NULL, base + before, base, size, current };
-	bucket = bucket_of(head->block);
-	pthread_mutex_lock(&locks[bucket % LOCKS]);
-	head->next = buckets[bucket];
-	buckets[bucket] = head;
-	pthread_mutex_unlock(&locks[bucket % LOCKS]);
-	atomic_fetch_add(&blocks, 1);
-	return head->block;
+	return remember(&(struct head){ NULL, base + before, base, size, current });
 }
 
 /* Its head; NULL when the block is not of a hook. Taken out of the table when @take. */
@@ -165,6 +173,37 @@ void *wnn_reallocarray(void *memory, size_t count, size_t size)
 void *wnn_aligned_alloc(size_t alignment, size_t size)
 {
 	return current.allocate ? hook_allocate(alignment, size) : aligned_alloc(alignment, size);
+}
+
+static void free_base(void *base, void *userdata1, void *userdata2)
+{
+	(void)userdata1;
+	(void)userdata2;
+	free(base);
+}
+
+/* calloc() has fresh pages for large memory, but does not align it: it gets a head like the blocks of a hook. */
+static void *large_calloc(size_t alignment, size_t size)
+{
+	size_t before = alignment + HEAD_SIZE;
+	char *base = size < SIZE_MAX - before ? calloc(1, before + size) : NULL, *block;
+
+	if (!base)
+		return NULL;
+	block = base + HEAD_SIZE;
+	block += (alignment - (uintptr_t)block % alignment) % alignment;
+	return remember(&(struct head){
+		.block = block, .base = base, .size = size, .allocator.deallocate = free_base });
+}
+
+void *wnn_aligned_calloc(size_t alignment, size_t size)
+{
+	void *memory;
+
+	if (!current.allocate && size >= LARGE)
+		return large_calloc(alignment, size);
+	memory = wnn_aligned_alloc(alignment, size);
+	return memory ? memset(memory, 0, size) : NULL;
 }
 
 int wnn_posix_memalign(void **memory, size_t alignment, size_t size)

@@ -14,6 +14,8 @@ void *wnn_calloc(size_t count, size_t size);
 void *wnn_realloc(void *memory, size_t size);
 void *wnn_reallocarray(void *memory, size_t count, size_t size);
 void *wnn_aligned_alloc(size_t alignment, size_t size);
+/* Cleared; large memory of the C library takes no pages until it is written. */
+void *wnn_aligned_calloc(size_t alignment, size_t size);
 int wnn_posix_memalign(void **memory, size_t alignment, size_t size);
 char *wnn_strdup(const char *text);
 char *wnn_strndup(const char *text, size_t size);

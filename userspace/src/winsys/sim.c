@@ -158,11 +158,10 @@ static struct winsys_bo *sim_bo_create(struct winsys *ws, size_t size, struct wn
 	int ret = -1;
 
 	if (bo && size && size < WINSYS_VA_END)
-		bo->base.map = wnn_aligned_alloc(ONPU_PAGE_SIZE, whole_pages(size));
+		bo->base.map = wnn_aligned_calloc(ONPU_PAGE_SIZE, whole_pages(size));
 	if (bo && bo->base.map) {
 		bo->base.ws = ws;
 		bo->base.size = size;
-		memset(bo->base.map, 0, whole_pages(size));
 		pthread_rwlock_wrlock(&sim->memory_lock);
 		ret = insert_bo(sim, bo);
 		pthread_rwlock_unlock(&sim->memory_lock);

@@ -68,6 +68,7 @@ struct winsys_result {
 
 struct winsys_ops {
 	void (*destroy)(struct winsys *ws);
+	/* A buffer whose bytes are all 0. */
 	struct winsys_bo *(*bo_create)(struct winsys *ws, size_t size, struct wnn_error *err);
 	/*
 	 * A buffer of memory that there is already, page aligned, in whole pages, which outlives it. NULL:
