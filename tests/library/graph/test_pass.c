@@ -616,6 +616,60 @@ static void passes_change_no_value(void **state)
 	wnn_recording_destroy(recording);
 }
 
+/* Everything that is turned to channels-last order, in one graph. */
+static WNNOperand make_pictures(struct fixture *f)
+{
+	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
+	WNNPool2dOptions pool = WNN_POOL2D_OPTIONS_INIT;
+	WNNReduceOptions mean = WNN_REDUCE_OPTIONS_INIT;
+	WNNSliceOptions slice = WNN_SLICE_OPTIONS_INIT;
+	WNNOperand x, y, parts[2];
+
+	conv.padding = WNN_UINT32_LIST(1, 1, 1, 1);
+	x = wnnGraphBuilderConv2d(f->b, IN(f, 2, 3, 5, 7), CONST(f, 4, 3, 3, 3), &conv);
+	y = wnnGraphBuilderBatchNormalization(f->b, x, CONST(f, 4),
+					      wnnGraphBuilderAbs(f->b, CONST(f, 4), NULL), NULL);
+	y = wnnGraphBuilderMul(f->b, y, CONST(f, 1, 4, 1, 1), NULL);
+	parts[0] = x;
+	parts[1] = y;
+	x = wnnGraphBuilderAbs(f->b, wnnGraphBuilderConcat(f->b, 2, parts, 1, NULL), NULL);
+	slice.strides = WNN_UINT32_LIST(1, 2, 1, 3);
+	x = wnnGraphBuilderSlice(f->b, x, WNN_UINT32_LIST(0, 1, 2, 0), WNN_UINT32_LIST(2, 7, 3, 7),
+				 &slice);
+	pool.windowDimensions = WNN_UINT32_LIST(2, 1);
+	pool.padding = WNN_UINT32_LIST(1, 0, 0, 0);
+	x = wnnGraphBuilderMaxPool2d(f->b, x, &pool);
+	mean.axes = WNN_UINT32_LIST(2, 3);
+	mean.keepDimensions = WNN_TRUE;
+	y = wnnGraphBuilderReduceMean(f->b, x, &mean);
+	return wnnGraphBuilderSub(f->b, x, y, NULL);
+}
+
+static void turning_changes_no_value(void **state)
+{
+	struct fixture *f = *state;
+	struct wnn_recording *recording = fixture_build(f, "y", make_pictures(f));
+	struct wnn_pass_options options = all_passes();
+	struct wnn_pass_report report;
+	size_t count, after;
+	float *before = run(recording->graph, &count), *then;
+
+	options.channels_last_work = 1;
+	assert_int_equal(wnn_run_passes(recording, &options, &report, &test_error), 0);
+	/* Nine, with one transposition before and one behind. */
+	assert_int_equal(recording->graph->num_nodes, 11);
+	assert_int_equal(recording->graph->nodes[0]->op, IR_OP_TRANSPOSE);
+	assert_int_equal(recording->graph->nodes[10]->op, IR_OP_TRANSPOSE);
+	then = run(recording->graph, &after);
+	assert_int_equal(after, count);
+	for (size_t i = 0; i < count; i++)
+		assert_true(fabsf(then[i] - before[i]) <= 1e-5f * fmaxf(1e-3f, fabsf(before[i])));
+	free(before);
+	free(then);
+	wnn_pass_report_destroy(&report);
+	wnn_recording_destroy(recording);
+}
+
 static int open_cpu(void **state)
 {
 	(void)state;
@@ -648,6 +702,7 @@ int main(void)
 		GRAPH_TEST(unused_and_split_operators_are_reported),
 		GRAPH_TEST(passes_can_be_off),
 		GRAPH_TEST(passes_change_no_value),
+		GRAPH_TEST(turning_changes_no_value),
 	};
 
 	return cmocka_run_group_tests(tests, open_cpu, close_cpu);

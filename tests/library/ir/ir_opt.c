@@ -55,9 +55,11 @@ static int run_named(struct ir_graph **graph, const char *name, const struct pas
 		{ "merge", pass_merge },
 		{ "fuse_bias", pass_fuse_bias },
 		{ "fuse_activation", pass_fuse_activation },
+		{ "recognise", pass_recognise },
 		{ "sink_dequantize", pass_sink_dequantize },
 		{ "fuse_integers", pass_fuse_integers },
 		{ "fuse_weights", pass_fuse_weights },
+		{ "channels_last", pass_channels_last },
 		{ "drop_dead", pass_drop_dead },
 	};
 
@@ -104,7 +106,8 @@ int main(int argc, char **argv)
 	char *text = read_all(stdin), *printed;
 	struct wnn_error error = { 0 };
 	struct wnn_pass_options options = { .evaluator = { can_evaluate, evaluate,
-							   cpu_context_create(1) } };
+							   cpu_context_create(1) },
+					    .channels_last_work = 4 };
 	const struct pass_context context = { .options = &options, .err = &error };
 	struct ir_graph *graph = text ? ir_parse(text, &error) : NULL;
 	int ret = graph ? 0 : -1;

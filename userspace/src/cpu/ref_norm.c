@@ -56,7 +56,7 @@ static void normalize(const struct ir_node *node, const void *const *in, void *c
 			param = cpu_offset(&rest, r, param_stride);
 		double mean = 0, variance = 0;
 
-		for (int64_t i = 0; i < group.count; i++)
+		for (int64_t i = 0; i < group.count && !node->attrs.norm.rms; i++)
 			mean += cpu_load(dtype, in[0], base + cpu_offset(&group, i, walk));
 		mean /= (double)group.count;
 		for (int64_t i = 0; i < group.count; i++) {

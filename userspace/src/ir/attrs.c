@@ -131,6 +131,7 @@ static const struct ir_field instnorm[] = {
 static const struct ir_field layernorm[] = {
 	FIELD(norm.num_axes, "axes", LIST, NEEDED),
 	FIELD(norm.epsilon, "epsilon", FLOAT),
+	FIELD(norm.rms, "rms", BOOL),
 };
 static const struct ir_field resample[] = {
 	FIELD(resample.linear, NULL, BOOL, WORDS(modes), NEEDED),

@@ -265,6 +265,7 @@ struct ir_norm_attrs {
 	uint32_t axes[IR_MAX_RANK]; /* layerNormalization, in the order of scale's dims */
 	enum ir_layout layout;	    /* instanceNormalization */
 	float epsilon;
+	bool rms; /* of layerNormalization: no mean is taken away first */
 };
 
 /* Dimension i of the result is dimension perm[i] of the operand. */

@@ -19,7 +19,7 @@
 
 #define DEFAULT_MAX_BYTES (UINT64_C(64) << 20)
 #define DEFAULT_MAX_WORK  (UINT64_C(1) << 24)
-/* A result may always be that much larger than the operands. */
+/* A result that is larger than the operands by no more than this is always computed. */
 #define FREE_GROWTH (UINT64_C(64) << 10)
 
 /* How many elements the node looks at, at most, for one element of its result. */

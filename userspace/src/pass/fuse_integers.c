@@ -20,7 +20,7 @@
 
 #include "util/malloc.h"
 
-/* A float bias becomes the nearest integer in the scale of the sum: so many quanta may that cost. */
+/* A bias of float32 is rounded to an integer in the scale of the sums; the result may change by so many quanta. */
 #define MOST_BIAS_ERROR (1.0 / 16)
 #define MOST_BIAS	((double)(1 << 30))
 #define MOST_SUM	((double)INT32_MAX)
@@ -192,7 +192,7 @@ static bool scale_channel(const struct product *p, int64_t channel, float *scale
 			     ->data)[ir_type_elements(&value->type) > 1 ? channel : 0] /
 	    of_sum;
 	whole = nearbyint(b);
-	/* The nearest to a number of 24 bits is the integer that it was made of. */
+	/* A bias that was dequantised from a large integer has lost its last bits: the nearest integer is that one. */
 	if (!(fabs(whole) < MOST_BIAS) ||
 	    fabs(b - whole) * factor > MOST_BIAS_ERROR + fabs(b) * 0x1p-22 * factor)
 		return false;
@@ -427,7 +427,7 @@ static void find_match(struct fusion *f, const struct ir_node *quantize)
 			f->uses[producer->operands[i]->id]++;
 }
 
-/* What was dequantised for nobody else is part of the new node. */
+/* A dequantisation whose result nothing else uses any more is reported as part of the new node. */
 static void adopt_operands(struct fusion *f, const struct ir_node *from, uint32_t node)
 {
 	for (uint32_t i = 0; i < from->num_operands; i++) {
@@ -454,7 +454,7 @@ static int emit_match(struct fusion *f, const struct ir_node *quantize)
 	}
 	quantized_value(quantize->operands[0], &from);
 	quantized_result(quantize, &to);
-	/* An output needs a node. */
+	/* An output of the graph has to be made by a node. */
 	if (quantized_alike(&from, &to) && rw->is_output[to.integers->id] &&
 	    from.integers->kind != IR_VALUE_RESULT)
 		return rewrite_copy(rw, quantize);

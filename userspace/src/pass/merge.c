@@ -24,7 +24,7 @@ static uint32_t hash(const struct rewrite *rw, const struct ir_node *node)
 
 		h = (h ^ id) * 16777619u;
 	}
-	/* Many nodes may differ in nothing else. */
+	/* Attributes belong to the hash: many nodes differ in nothing else. */
 	_Static_assert(sizeof(node->attrs) % sizeof(word) == 0, "attributes are whole words");
 	for (size_t at = 0; at < sizeof(node->attrs); at += sizeof(word)) {
 		memcpy(&word, (const char *)&node->attrs + at, sizeof(word));

@@ -81,6 +81,7 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 		{ !options->no_simplify, pass_simplify, false },
 		{ fold, pass_fold, integers },
 		{ !options->no_merge, pass_merge, false },
+		{ fuse, pass_recognise, false },
 		{ fuse, pass_fuse_bias, false },
 		{ fuse, pass_fuse_activation, false },
 		{ integers, pass_sink_dequantize, false },
@@ -89,6 +90,7 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 		{ integers, pass_drop_dead, false },
 		{ integers && fold, pass_fold, false },
 		{ fuse, pass_fuse_weights, false },
+		{ options->channels_last_work, pass_channels_last, false },
 		{ true, pass_drop_dead, false },
 	};
 
@@ -103,8 +105,8 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 }
 
 /*
- * An operator of several nodes has the fate of the one that is most there: kept, fused, folded,
- * ...
+ * An operator that became several nodes has that one of their fates which comes first in enum wnn_fate:
+ * kept, then fused, folded, and so on.
  */
 static void note_node(struct wnn_pass_entry *entry, const struct rewrite_fate *fate)
 {

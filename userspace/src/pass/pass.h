@@ -24,6 +24,11 @@ struct wnn_pass_options {
 	bool no_fold;	  /* compute nothing at build */
 	bool no_merge;	  /* keep equal nodes apart */
 	bool no_fuse;	  /* keep bias and activations as nodes */
+	/*
+	 * Convolutions are faster on channels-last data: they are turned to it where this many
+	 * multiplications stand against each element that is moved for that. 0: none is.
+	 */
+	uint32_t channels_last_work;
 	/* NULL members: nothing is folded. */
 	struct wnn_pass_evaluator evaluator;
 	uint64_t fold_max_bytes; /* largest result of a folded node; 0: 64 MiB */

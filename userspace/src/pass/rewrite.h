@@ -68,11 +68,13 @@ const struct ir_node *rewrite_sole_producer(const struct rewrite *rw, const stru
 int pass_simplify(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fold(struct rewrite *rw, const struct pass_context *ctx);
 int pass_merge(struct rewrite *rw, const struct pass_context *ctx);
+int pass_recognise(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_bias(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_activation(struct rewrite *rw, const struct pass_context *ctx);
 int pass_sink_dequantize(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_integers(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_weights(struct rewrite *rw, const struct pass_context *ctx);
+int pass_channels_last(struct rewrite *rw, const struct pass_context *ctx);
 int pass_drop_dead(struct rewrite *rw, const struct pass_context *ctx);
 
 #endif

@@ -18,8 +18,9 @@
 #include "util/malloc.h"
 
 /*
- * No window may lie outside of the input altogether: of nothing, the greatest integer is no -infinity.
- * Taps with gaps between them may step over a small input.
+ * Whether each window has an element of the input. The greatest of no elements is -infinity in float32, which
+ * no integer stands for. Windows beside the input are without one, and so are those whose taps lie so far apart
+ * that they step over a small input.
  */
 static bool windows_meet_input(const struct ir_node *node)
 {

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Makes one operator of several that compute it, as exporters of models write them: gelu from the error
+ * function, layer normalisation from means, squares and a root, and the same without the mean, which is called
+ * RMS normalisation.
+ *
+ * Precondition: a verified graph without equal nodes. Postcondition: no such operators are left whose values in
+ * between nothing else uses. The result has fewer roundings.
+ *
+ *	%1 = unary(%0) linear(0.70710678,0)
+ *	%2 = unary(%1) erf
+ *	%3 = binary(%2, 1) add
+ *	%4 = binary(%0, %3) mul
+ *	%5 = binary(%4, 0.5) mul		->	%5 = unary(%0) gelu ; erf+mul
+ */
+#include <math.h>
+#include <string.h>
+
+#include "pass/rewrite.h"
+#include "util/float16.h"
+#include "util/malloc.h"
+
+#define MAX_INNER   12
+#define MAX_FACTORS 3
+
+/* Operators that are found to be one: the last of them, and those whose results are used by others of them only. */
+struct pattern {
+	enum ir_op op;
+	union ir_attrs attrs;
+	const struct ir_value *operands[3]; /* of the one operator; absent ones are NULL, and last */
+	const struct ir_node *main;	    /* gives the first part of the name */
+	const struct ir_node *inner[MAX_INNER];
+	uint32_t num_inner;
+};
+
+struct search {
+	const struct rewrite *rw;
+	struct pattern *found;
+};
+
+/* ---- what operands are */
+
+/* A constant of one element. */
+static bool is_number(const struct ir_value *value, double *number)
+{
+	const void *data;
+
+	if (value->kind != IR_VALUE_CONSTANT || ir_type_elements(&value->type) != 1)
+		return false;
+	data = value->constant->data;
+	if (value->type.dtype == IR_F32)
+		*number = (double)*(const float *)data;
+	else if (value->type.dtype == IR_F16)
+		*number = (double)wnn_half_to_float(*(const uint16_t *)data);
+	else
+		return false;
+	return true;
+}
+
+/* float16 holds some three digits of the numbers that are looked for. */
+static bool is_about(const struct ir_value *value, double wanted)
+{
+	double number, error = value->type.dtype == IR_F16 ? 1e-3 : 1e-6;
+
+	return is_number(value, &number) && fabs(number - wanted) <= error * wanted;
+}
+
+static bool is_binary(const struct ir_node *node, enum ir_binary kind)
+{
+	return node && node->op == IR_OP_BINARY && node->attrs.binary.kind == kind &&
+	       node->attrs.binary.act.kind == IR_UNARY_NONE;
+}
+
+static bool is_unary(const struct ir_node *node, enum ir_unary kind)
+{
+	return node && node->op == IR_OP_UNARY && node->attrs.unary.kind == (int)kind;
+}
+
+/* The node that makes a value which nothing else uses; it becomes part of the pattern. */
+static const struct ir_node *take(struct search *s, const struct ir_value *value)
+{
+	const struct ir_node *node = rewrite_sole_producer(s->rw, value);
+
+	if (!node || s->found->num_inner == MAX_INNER)
+		return NULL;
+	s->found->inner[s->found->num_inner++] = node;
+	return node;
+}
+
+/* The operand of `node` beside one that is about a number; NULL when none is. */
+static const struct ir_value *beside(const struct ir_node *node, double number)
+{
+	for (uint32_t i = 0; i < 2; i++)
+		if (is_about(node->operands[i], number))
+			return node->operands[!i];
+	return NULL;
+}
+
+/* ---- gelu: x * 0.5 * (1 + erf(x / sqrt(2))) */
+
+/* The x of 1 + erf(x / sqrt(2)), when `value` is that. */
+static const struct ir_value *erf_operand(struct search *s, const struct ir_value *value)
+{
+	const struct ir_node *sum = take(s, value), *erf, *inner;
+	const struct ir_value *of_erf = is_binary(sum, IR_ADD) ? beside(sum, 1) : NULL;
+
+	erf = of_erf ? take(s, of_erf) : NULL;
+	if (!is_unary(erf, IR_ERF))
+		return NULL;
+	s->found->main = erf;
+	inner = take(s, erf->operands[0]);
+	if (is_binary(inner, IR_MUL))
+		return beside(inner, M_SQRT1_2);
+	if (is_binary(inner, IR_DIV))
+		return is_about(inner->operands[1], M_SQRT2) ? inner->operands[0] : NULL;
+	if (is_unary(inner, IR_LINEAR) && inner->attrs.unary.beta == 0 &&
+	    fabs((double)inner->attrs.unary.alpha - M_SQRT1_2) < 1e-6)
+		return inner->operands[0];
+	return NULL;
+}
+
+/* The factors of a product of up to three; their number, or 0. */
+static uint32_t find_factors(struct search *s, const struct ir_node *root,
+			     const struct ir_value **factors)
+{
+	uint32_t count = 2;
+
+	if (!is_binary(root, IR_MUL))
+		return 0;
+	factors[0] = root->operands[0];
+	factors[1] = root->operands[1];
+	for (uint32_t i = 0; i < 2 && count == 2; i++) {
+		const struct ir_node *product = rewrite_sole_producer(s->rw, factors[i]);
+
+		if (!is_binary(product, IR_MUL))
+			continue;
+		take(s, factors[i]);
+		factors[i] = product->operands[0];
+		factors[count++] = product->operands[1];
+	}
+	return count;
+}
+
+static bool find_gelu(struct search *s, const struct ir_node *root)
+{
+	const struct ir_value *factors[MAX_FACTORS], *x = NULL;
+	uint32_t count = find_factors(s, root, factors), products = s->found->num_inner;
+	uint32_t half = MAX_FACTORS, sum;
+
+	if (count != MAX_FACTORS)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		if (is_about(factors[i], 0.5))
+			half = i;
+	for (sum = 0; sum < count && half < count && !x; sum++) {
+		s->found->num_inner = products;
+		if (sum != half)
+			x = erf_operand(s, factors[sum]);
+	}
+	/* The factors are numbered 0, 1, 2; `sum` is one behind that which was found. */
+	if (!x || factors[3 - half - (sum - 1)] != x ||
+	    !ir_type_same_shape(&x->type, &root->results[0]->type))
+		return false;
+	s->found->op = IR_OP_UNARY;
+	s->found->attrs.unary = (struct ir_unary_attrs){ .kind = IR_GELU };
+	s->found->operands[0] = x;
+	return true;
+}
+
+/* ---- (x - mean) / sqrt(mean of squares + epsilon) * scale + bias */
+
+/* The operand of a mean over axes that stay as dimensions of size 1. */
+static const struct ir_value *averaged(struct search *s, const struct ir_value *value,
+				       uint32_t *axes)
+{
+	const struct ir_node *mean = take(s, value);
+
+	if (!mean || mean->op != IR_OP_REDUCE || mean->attrs.reduce.kind != IR_REDUCE_MEAN ||
+	    !mean->attrs.reduce.keep_dims || !mean->attrs.reduce.axes)
+		return NULL;
+	if (!s->found->main)
+		s->found->main = mean;
+	*axes = mean->attrs.reduce.axes;
+	return mean->operands[0];
+}
+
+/* The value whose square `value` is. */
+static const struct ir_value *squared(struct search *s, const struct ir_value *value)
+{
+	const struct ir_node *node = take(s, value);
+
+	if (is_binary(node, IR_MUL) && node->operands[0] == node->operands[1])
+		return node->operands[0];
+	return is_binary(node, IR_POW) && is_about(node->operands[1], 2) ? node->operands[0] : NULL;
+}
+
+/* Of the root of a sum, or its reciprocal: the sum. */
+static const struct ir_value *under_root(struct search *s, const struct ir_value *value,
+					 bool reciprocal)
+{
+	const struct ir_node *node = take(s, value);
+	double power;
+
+	if (is_binary(node, IR_POW) && is_number(node->operands[1], &power))
+		return power == (reciprocal ? -0.5 : 0.5) ? node->operands[0] : NULL;
+	if (reciprocal && is_unary(node, IR_RECIPROCAL))
+		return under_root(s, node->operands[0], false);
+	if (reciprocal && is_binary(node, IR_DIV) && is_about(node->operands[0], 1))
+		return under_root(s, node->operands[1], false);
+	return !reciprocal && is_unary(node, IR_SQRT) ? node->operands[0] : NULL;
+}
+
+/* The value that is divided by the root of the mean of its own squares, plus epsilon. */
+static const struct ir_value *find_quotient(struct search *s, const struct ir_value *numerator,
+					    const struct ir_value *divisor, bool reciprocal,
+					    uint32_t *axes)
+{
+	const struct ir_value *under = under_root(s, divisor, reciprocal), *value = NULL;
+	const struct ir_node *sum = under ? take(s, under) : NULL;
+	double epsilon;
+
+	for (uint32_t i = 0; i < 2 && is_binary(sum, IR_ADD) && !value; i++)
+		if (is_number(sum->operands[i], &epsilon))
+			value = averaged(s, sum->operands[!i], axes);
+	if (!value || !(epsilon >= 0))
+		return NULL;
+	s->found->attrs.norm.epsilon = (float)epsilon;
+	return squared(s, value) == numerator ? numerator : NULL;
+}
+
+/* Uses of a value by the pattern, as which the quotient `root` and the square count. */
+static uint32_t uses_inside(const struct search *s, const struct ir_node *root,
+			    const struct ir_value *value)
+{
+	uint32_t uses = 0;
+
+	for (uint32_t n = 0; n <= s->found->num_inner; n++) {
+		const struct ir_node *node = n ? s->found->inner[n - 1] : root;
+
+		for (uint32_t i = 0; i < node->num_operands; i++)
+			uses += node->operands[i] == value;
+	}
+	return uses;
+}
+
+/* When a value is what is left of another without its mean, and nothing else uses it: that other one. */
+static const struct ir_value *without_mean(struct search *s, const struct ir_node *root,
+					   const struct ir_value *value, uint32_t axes)
+{
+	const struct ir_node *difference = value->kind == IR_VALUE_RESULT ? value->def : NULL;
+	uint32_t kept = s->found->num_inner, of_mean;
+	const struct ir_value *x;
+
+	if (!is_binary(difference, IR_SUB) || s->rw->is_output[value->id] ||
+	    s->rw->uses[value->id] != uses_inside(s, root, value) || kept == MAX_INNER)
+		return NULL;
+	x = averaged(s, difference->operands[1], &of_mean);
+	if (!x || x != difference->operands[0] || of_mean != axes ||
+	    s->found->num_inner == MAX_INNER) {
+		s->found->num_inner = kept;
+		return NULL;
+	}
+	s->found->inner[s->found->num_inner++] = difference;
+	return x;
+}
+
+static void set_axes(struct ir_norm_attrs *attrs, uint32_t axes)
+{
+	for (uint32_t i = 0; i < IR_MAX_RANK; i++)
+		if (axes >> i & 1)
+			attrs->axes[attrs->num_axes++] = i;
+}
+
+static bool find_normalisation(struct search *s, const struct ir_node *root)
+{
+	struct ir_norm_attrs *attrs = &s->found->attrs.norm;
+	const struct ir_value *value = NULL, *x;
+	uint32_t axes = 0;
+
+	if (is_binary(root, IR_DIV))
+		value = find_quotient(s, root->operands[0], root->operands[1], false, &axes);
+	for (uint32_t i = 0; i < 2 && is_binary(root, IR_MUL) && !value; i++) {
+		s->found->num_inner = 0;
+		value = find_quotient(s, root->operands[i], root->operands[!i], true, &axes);
+	}
+	if (!value || !ir_type_same_shape(&value->type, &root->results[0]->type))
+		return false;
+	s->found->op = IR_OP_LAYERNORM;
+	set_axes(attrs, axes);
+	x = without_mean(s, root, value, axes);
+	attrs->rms = !x;
+	s->found->operands[0] = x ? x : value;
+	return true;
+}
+
+/* Whether a factor or summand has one element for each place along the last axes, which are those of the pattern. */
+static bool fits_axes(const struct pattern *found, const struct ir_value *value)
+{
+	const struct ir_norm_attrs *attrs = &found->attrs.norm;
+	const struct ir_type *type = &found->operands[0]->type;
+
+	if (value->type.rank != attrs->num_axes || value->type.dtype != type->dtype)
+		return false;
+	for (uint32_t i = 0; i < attrs->num_axes; i++)
+		if (attrs->axes[i] != type->rank - attrs->num_axes + i ||
+		    ir_type_dim(&value->type, i) != ir_type_dim(type, attrs->axes[i]))
+			return false;
+	return true;
+}
+
+/* The only node that uses what the pattern gives: a product or sum with the next operand. */
+static const struct ir_node *extend(struct pattern *found, const struct ir_node *root,
+				    const struct ir_node *next, enum ir_binary kind)
+{
+	const struct ir_value *other;
+
+	if (!is_binary(next, kind) || found->num_inner == MAX_INNER)
+		return NULL;
+	other = next->operands[next->operands[0] == root->results[0]];
+	if (!fits_axes(found, other))
+		return NULL;
+	found->operands[kind == IR_MUL ? 1 : 2] = other;
+	found->inner[found->num_inner++] = root;
+	return next;
+}
+
+/* ---- all of them */
+
+/* By value id of the graph: the node that uses it last, which is the only one if it has one use. */
+static const struct ir_node **find_users(const struct rewrite *rw)
+{
+	const struct ir_node **user = wnn_calloc(rw->from->num_values + 1, sizeof(*user));
+
+	for (uint32_t n = 0; user && n < rw->from->num_nodes; n++) {
+		const struct ir_node *node = rw->from->nodes[n];
+
+		for (uint32_t i = 0; i < node->num_operands; i++)
+			if (node->operands[i])
+				user[node->operands[i]->id] = node;
+	}
+	return user;
+}
+
+/* The last node of the operators that compute what `root` is the result of, or NULL; fills *found. */
+static const struct ir_node *find(const struct rewrite *rw, const struct ir_node **user,
+				  const struct ir_node *root, struct pattern *found)
+{
+	struct search s = { rw, found };
+	const enum ir_binary kinds[] = { IR_MUL, IR_ADD };
+
+	memset(found, 0, sizeof(*found));
+	if (!ir_dtype_is_float(root->results[0]->type.dtype))
+		return NULL;
+	if (find_gelu(&s, root))
+		return root;
+	memset(found, 0, sizeof(*found));
+	if (!find_normalisation(&s, root))
+		return NULL;
+	for (int i = 0; i < 2 && rewrite_sole_producer(rw, root->results[0]); i++) {
+		const struct ir_node *next = user[root->results[0]->id];
+
+		/* There is no bias without a scale. */
+		next = next ? extend(found, root, next, kinds[i]) : NULL;
+		if (!next)
+			break;
+		root = next;
+	}
+	return root;
+}
+
+static int emit(struct rewrite *rw, const struct ir_node *root, const struct pattern *found)
+{
+	struct ir_value *operands[3];
+	struct ir_node *node;
+	uint32_t count = 0;
+
+	for (; count < 3 && found->operands[count]; count++)
+		operands[count] = rw->value[found->operands[count]->id];
+	node = rewrite_emit(rw, found->op, operands, count, &found->attrs, found->main, root);
+	if (!node)
+		return -1;
+	for (uint32_t i = 0; i < found->num_inner; i++)
+		if (found->inner[i] != found->main)
+			rw->fate[found->inner[i]->id] =
+				(struct rewrite_fate){ WNN_FATE_FUSED, node->id };
+	return 0;
+}
+
+int pass_recognise(struct rewrite *rw, const struct pass_context *ctx)
+{
+	uint32_t count = rw->from->num_nodes;
+	const struct ir_node **user = find_users(rw);
+	struct pattern **pattern = wnn_calloc(count + 1, sizeof(struct pattern *)), found;
+	bool *gone = wnn_calloc(count + 1, sizeof(*gone));
+	int ret = user && pattern && gone ? 0 : rewrite_nomem(rw);
+
+	(void)ctx;
+	for (uint32_t n = 0; n < count && !ret; n++) {
+		const struct ir_node *root = find(rw, user, rw->from->nodes[n], &found);
+
+		if (!root)
+			continue;
+		pattern[root->id] = wnn_malloc(sizeof(found));
+		if (!pattern[root->id]) {
+			ret = rewrite_nomem(rw);
+			break;
+		}
+		*pattern[root->id] = found;
+		for (uint32_t i = 0; i < found.num_inner; i++)
+			gone[found.inner[i]->id] = true;
+	}
+	for (uint32_t n = 0; n < count && !ret; n++) {
+		const struct ir_node *node = rw->from->nodes[n];
+
+		if (gone[n])
+			continue;
+		ret = pattern[n] ? emit(rw, node, pattern[n]) : rewrite_copy(rw, node);
+	}
+	for (uint32_t n = 0; pattern && n < count; n++)
+		wnn_free(pattern[n]);
+	wnn_free(pattern);
+	wnn_free(user);
+	wnn_free(gone);
+	return ret;
+}
