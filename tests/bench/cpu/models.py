@@ -112,4 +112,12 @@ def vgg19():
     return net
 
 
+def quantized(net):
+    """The table with a mark at each value that a quantised model has as integers: an activation and its layer have one."""
+    followed = {layer["inputs"][0] for layer in net.layers if layer["op"] in ("relu", "relu6")}
+    for i, layer in enumerate(net.layers):
+        layer["quantize"] = layer["op"] not in ("softmax", "input") and i + 1 not in followed
+    return net
+
+
 MODELS = {"resnet50": resnet50, "mobilenetv2": mobilenetv2, "squeezenet": squeezenet, "vgg19": vgg19}

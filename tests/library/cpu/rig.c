@@ -174,6 +174,27 @@ static int run_packed(struct cpu_context *cpu, const struct ir_node *node, const
 	return ret;
 }
 
+static unsigned int num_prepared; /* nodes that ran on the layer onednn */
+
+/* On the layer above, which takes operand 1 packed. */
+static int run_prepared(struct cpu_context *cpu, struct cpu_prepared *prepared, const void **in,
+			void **out, struct wnn_error *err)
+{
+	size_t bytes = cpu_prepared_pack_bytes(prepared);
+	void *packed = aligned_alloc(64, cpu_round_up(bytes));
+	int ret;
+
+	num_prepared++;
+	assert_non_null(packed);
+	ret = cpu_prepared_pack(prepared, in[1], packed, err);
+	in[1] = NULL;
+	if (!ret)
+		ret = cpu_prepared_run(prepared, cpu, packed, in, out, err);
+	cpu_prepared_destroy(prepared);
+	free(packed);
+	return ret;
+}
+
 static bool is_constant(const struct ir_node *node, uint32_t operand)
 {
 	return node->num_operands > operand && node->operands[operand] &&
@@ -183,6 +204,7 @@ static bool is_constant(const struct ir_node *node, uint32_t operand)
 static void run(struct rig *rig, const struct setup *setup, const struct ir_node *node, void **out)
 {
 	struct cpu_context *cpu = cpu_context_create(setup->threads);
+	struct cpu_prepared *prepared = NULL;
 	const void *in[RIG_MAX] = { NULL };
 	struct wnn_error err = { 0 };
 	int ret;
@@ -190,10 +212,14 @@ static void run(struct rig *rig, const struct setup *setup, const struct ir_node
 	assert_non_null(cpu);
 	cpu->simd = setup->simd;
 	if (setup->small_cache)
-		cpu->cache = 4096;
+		cpu->cache = cpu->part_work = 4096;
 	memcpy(in, rig->data, sizeof(in));
 	make_results(node, out);
-	if (setup->layer == CPU_FAST && is_constant(node, 1))
+	if (setup->layer == CPU_ONEDNN)
+		prepared = cpu_prepare(cpu, node);
+	if (prepared)
+		ret = run_prepared(cpu, prepared, in, out, &err);
+	else if (setup->layer != CPU_REFERENCE && is_constant(node, 1))
 		ret = run_packed(cpu, node, in, out, &err);
 	else
 		ret = cpu_run_node(cpu, setup->layer, node, in, out, &err);
@@ -294,29 +320,36 @@ void rig_expect_all_seen(uint64_t ops)
 			}
 	}
 	assert_int_equal(missing, 0);
+	if (ops >> IR_OP_CONV & 1 && cpu_onednn_form())
+		assert_true(num_prepared > 0);
 }
 
 /* --- */
+
+void rig_make_constant(struct rig *rig, uint32_t operand)
+{
+	const struct ir_type *type = &rig->operand[operand]->type;
+
+	rig->operand[operand] = ir_add_constant(
+		rig->graph, type,
+		ir_constant_borrow(rig->data[operand], (size_t)ir_type_bytes(type), NULL, NULL));
+	assert_non_null(rig->operand[operand]);
+}
 
 /* Operand 1 becomes a constant every other time, where a kernel may want to pack it. */
 static void maybe_constant(struct rig *rig, enum ir_op op)
 {
 	const struct cpu_fast_family *family = cpu_fast_family(op);
-	const struct ir_type *type;
 
-	if (!family || !family->kernels[0].pack || random_below(2))
-		return;
-	type = &rig->operand[1]->type;
-	rig->operand[1] = ir_add_constant(
-		rig->graph, type,
-		ir_constant_borrow(rig->data[1], (size_t)ir_type_bytes(type), NULL, NULL));
-	assert_non_null(rig->operand[1]);
+	if (family && family->kernels[0].pack && !random_below(2))
+		rig_make_constant(rig, 1);
 }
 
 /* One level: the values within the tolerance, and the same bits with any number of threads. */
 static void compare_level(struct rig *rig, const struct ir_node *node, struct setup setup,
 			  void *const *expected, double tolerance)
 {
+	const char *level = setup.layer == CPU_ONEDNN ? "onednn" : setup.simd->name;
 	void *actual[3], *again[3];
 
 	setup.threads = 1;
@@ -326,7 +359,7 @@ static void compare_level(struct rig *rig, const struct ir_node *node, struct se
 	for (uint32_t r = 0; r < node->num_results; r++) {
 		const struct ir_type *type = &node->results[r]->type;
 
-		compare_result(rig, node, r, setup.simd->name, expected[r], actual[r], tolerance);
+		compare_result(rig, node, r, level, expected[r], actual[r], tolerance);
 		assert_memory_equal(again[r], actual[r], (size_t)ir_type_bytes(type));
 		free(actual[r]);
 		free(again[r]);
@@ -353,6 +386,9 @@ bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, ui
 		if (setup.simd)
 			compare_level(rig, node, setup, expected, tolerance);
 	}
+	setup.layer = CPU_ONEDNN;
+	setup.simd = cpu_simd_best();
+	compare_level(rig, node, setup, expected, tolerance);
 	for (uint32_t r = 0; r < num_results; r++)
 		free(expected[r]);
 	rig_exit(rig);

@@ -44,6 +44,7 @@ void *rig_add_between(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const
 /* The same of given elements. */
 void rig_add_data(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
 		  const void *data);
+void rig_make_constant(struct rig *rig, uint32_t operand);
 void rig_skip(struct rig *rig); /* an optional operand is left out */
 
 double rig_get(enum ir_dtype dtype, const void *data, int64_t i);
@@ -66,6 +67,11 @@ void rig_expect_all_seen(uint64_t ops);
 #define RIG_OPS_INTEGER                                                                            \
 	(UINT64_C(1) << IR_OP_QCONV | UINT64_C(1) << IR_OP_QMATMUL | UINT64_C(1) << IR_OP_QUNARY | \
 	 UINT64_C(1) << IR_OP_QBINARY | UINT64_C(1) << IR_OP_WMATMUL)
+
+/* The operators of test_cpu_select.c. */
+#define RIG_OPS_SELECT                                                                           \
+	(UINT64_C(1) << IR_OP_COMPARE | UINT64_C(1) << IR_OP_WHERE | UINT64_C(1) << IR_OP_CAST | \
+	 UINT64_C(1) << IR_OP_ARG)
 
 /* The operators of test_cpu_fast.c; the others are those of test_cpu_indexed.c. */
 #define RIG_OPS_FAST                                                                               \

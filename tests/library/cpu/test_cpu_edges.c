@@ -169,6 +169,10 @@ static void test_unary_of_no_number(void **state)
 	check_unary(IR_SOFTPLUS, 0, 0, -INFINITY, 0);
 	check_unary(IR_HARD_SIGMOID, 0.2f, 0.5f, NAN, NAN);
 	check_unary(IR_ELU, 1, 0, -INFINITY, -1);
+	check_unary(IR_ELU, INFINITY, 0, 0, 0);
+	check_unary(IR_ELU, INFINITY, 0, -1, -INFINITY);
+	check_unary(IR_RELU, 0, 0, -0.0, 0);
+	check_unary(IR_CLAMP, 0, 1, -0.0, 0);
 	check_unary(IR_ABS, 0, 0, -0.0, 0);
 }
 
@@ -510,6 +514,98 @@ static void test_huge_dilations(void **state)
 	}
 }
 
+#define MAX_LINE 9
+
+/*
+ * A convolution of one line: to one channel (depthwise) or to two equal ones (dense), in both layouts,
+ * the filter constant or not.
+ */
+static void check_conv(union ir_attrs *attrs, int64_t size, const double *x, int64_t window,
+		       const double *filter, const double *expected)
+{
+	for (int round = 0; round < 8; round++) {
+		bool nhwc = round & 1, constant = round & 2;
+		int64_t channels = round & 4 ? 2 : 1, w[4] = { channels, 1, 1, window };
+		int64_t in[4] = { 1, 1, nhwc ? size : 1, nhwc ? 1 : size };
+		int64_t out[4] = { 1, nhwc ? 1 : channels, nhwc ? size : 1,
+				   nhwc ? channels : size };
+		struct ir_type type = ir_type_make(IR_F32, 4, out);
+		double filters[2 * MAX_LINE], results[2 * MAX_LINE];
+		struct rig rig;
+
+		for (int64_t i = 0; i < channels * window; i++)
+			filters[i] = filter[i % window];
+		for (int64_t i = 0; i < channels * size; i++)
+			results[i] = expected[nhwc ? i / channels : i % size];
+		attrs->conv.layout = nhwc ? IR_NHWC : IR_NCHW;
+		rig_init(&rig);
+		add_shape(&rig, IR_F32, 4, in, NULL, x);
+		add_shape(&rig, IR_F32, 4, w, NULL, filters);
+		if (constant)
+			rig_make_constant(&rig, 1);
+		expect(&rig, IR_OP_CONV, attrs, &type, NULL, results);
+	}
+}
+
+/* Padding is left out of sums: it is not 0 times an infinite weight. */
+static void test_infinite_weights(void **state)
+{
+	union ir_attrs attrs = { .conv = { .strides = { 1, 1 },
+					   .dilations = { 1, 1 },
+					   .padding = { 0, 0, 1, 1 },
+					   .groups = 1,
+					   .act.kind = IR_UNARY_NONE } };
+
+	(void)state;
+	check_conv(&attrs, 3, REALS(1, 2, -3), 3, REALS(INFINITY, 1, 2),
+		   REALS(5, INFINITY, INFINITY));
+	check_conv(&attrs, 3, REALS(1, 2, -3), 3, REALS(1, 1, NAN), REALS(NAN, NAN, -1));
+}
+
+/* relu and clamp give the zero of their limit, fused into a convolution as alone. */
+static void test_fused_negative_zero(void **state)
+{
+	union ir_attrs attrs = { .conv = { .strides = { 1, 1 },
+					   .dilations = { 1, 1 },
+					   .groups = 1,
+					   .act.kind = IR_RELU } };
+	const double x[] = { -0x1p-100, 1, -0x1p-100, 2, -3, -0x1p-120, 3, -0x1p-100, -0x1p-110 };
+	double expected[9];
+
+	(void)state;
+	for (int i = 0; i < 9; i++)
+		expected[i] = x[i] >= 1 ? x[i] * 0x1p-100 : 0;
+	check_conv(&attrs, 9, x, 1, REALS(0x1p-100), expected);
+	attrs.conv.act = (struct ir_unary_attrs){ .kind = IR_CLAMP, .alpha = 0, .beta = 6 };
+	check_conv(&attrs, 9, x, 1, REALS(0x1p-100), expected);
+}
+
+/* The sum of a window may be beyond float32 where its average is not. */
+static void test_average_of_large(void **state)
+{
+	const double large = 0x1.8p127;
+	int64_t x[4] = { 1, 1, 1, 6 };
+	struct ir_type type = ir_type_make(IR_F32, 4, (int64_t[]){ 1, 1, 1, 5 });
+
+	(void)state;
+	for (int nhwc = 0; nhwc < 2; nhwc++) {
+		union ir_attrs attrs = { .pool = { .kind = IR_POOL_AVERAGE,
+						   .window = { 1, 2 },
+						   .strides = { 1, 1 },
+						   .dilations = { 1, 1 } } };
+		struct rig rig;
+
+		attrs.pool.layout = nhwc ? IR_NHWC : IR_NCHW;
+		rig_init(&rig);
+		add_shape(&rig, IR_F32, 4, x, NULL, REALS(large, large, -large, -large, large, 0));
+		expect(&rig, IR_OP_POOL, &attrs, &type, NULL,
+		       REALS(large, 0, -large, 0, large / 2));
+		x[2] = 6;
+		x[3] = 1;
+		type = ir_type_make(IR_F32, 4, (int64_t[]){ 1, 1, 5, 1 });
+	}
+}
+
 /* A neighbour of weight 0 does not turn an infinity into NaN; halves between neighbours go down. */
 static void test_resample(void **state)
 {
@@ -672,6 +768,9 @@ int main(void)
 		cmocka_unit_test(test_pool_of_padding),
 		cmocka_unit_test(test_huge_windows),
 		cmocka_unit_test(test_huge_dilations),
+		cmocka_unit_test(test_infinite_weights),
+		cmocka_unit_test(test_fused_negative_zero),
+		cmocka_unit_test(test_average_of_large),
 		cmocka_unit_test(test_resample),
 		cmocka_unit_test(test_lstm_gates),
 		cmocka_unit_test(test_gru_gates),

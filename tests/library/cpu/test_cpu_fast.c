@@ -72,6 +72,11 @@ static bool conv_round(void)
 	a->groups = between(1, 3);
 	c_in = a->groups * between(1, random_below(4) ? 5 : 40);
 	c_out = a->groups * between(1, random_below(4) ? 6 : 80);
+	/* What oneDNN takes in groups. */
+	if (random_below(8) == 0) {
+		c_in = a->groups * 16;
+		c_out = a->groups * 16 * between(1, 2);
+	}
 	if (depthwise) {
 		a->groups = between(2, 20);
 		c_in = c_out = a->groups;
@@ -81,6 +86,11 @@ static bool conv_round(void)
 	a->act = random_act();
 	h = between(1, random_below(4) ? 12 : 24);
 	w = between(1, random_below(4) ? 12 : 60);
+	/* Several parts of rows also with strides. */
+	if (a->layout == IR_NHWC && random_below(4) == 0) {
+		h = between(20, 50);
+		w = between(10, 30);
+	}
 	oh = out_size(h, k[0], a->dilations[0], a->strides[0], a->padding[0], a->padding[1]);
 	ow = out_size(w, k[1], a->dilations[1], a->strides[1], a->padding[2], a->padding[3]);
 	if (!oh || !ow)
@@ -101,12 +111,62 @@ static bool conv_round(void)
 	return compare(&rig, IR_OP_CONV, &attrs, 4, y, 1e-5);
 }
 
+/* The same turned round: the "output channels" of the filter are those of a group. */
+static bool transposed_round(void)
+{
+	static const uint8_t axes[][4] = {
+		{ 0, 1, 2, 3 }, { 3, 2, 0, 1 }, { 0, 3, 1, 2 }, { 3, 0, 1, 2 }
+	};
+	union ir_attrs attrs = { 0 };
+	struct ir_conv_attrs *a = &attrs.conv;
+	int64_t x[4], f[4], y[4], parts[4], in[2], out[2];
+	int64_t c_in = between(1, random_below(8) ? 5 : 150), c_out = between(1, 20);
+	struct rig rig;
+
+	a->transposed = true;
+	a->groups = between(1, 3);
+	a->layout = random_below(2) ? IR_NCHW : IR_NHWC;
+	a->filter_layout = (enum ir_filter_layout)random_below(4);
+	a->act = random_act();
+	for (int i = 0; i < 2; i++) {
+		uint32_t k = between(1, random_below(4) ? 4 : 9);
+		int64_t span;
+
+		a->strides[i] = between(1, 4);
+		a->dilations[i] = between(1, 3);
+		a->padding[2 * i] = random_below(6);
+		a->padding[2 * i + 1] = random_below(6);
+		in[i] = between(1, c_in > 5 || random_below(4) ? 9 : 40);
+		span = (in[i] - 1) * a->strides[i] + (int64_t)(k - 1) * a->dilations[i] + 1;
+		out[i] = span - a->padding[2 * i] - a->padding[2 * i + 1] +
+			 (int64_t)random_below(a->strides[i]);
+		parts[2 + i] = k;
+		if (out[i] <= 0)
+			return true;
+	}
+	parts[0] = c_out;
+	parts[1] = c_in * a->groups;
+	for (int i = 0; i < 4; i++)
+		f[axes[a->filter_layout][i]] = parts[i];
+	c_out *= a->groups;
+	place4(a->layout, x, between(1, 2), parts[1], in[0], in[1]);
+	place4(a->layout, y, x[0], c_out, out[0], out[1]);
+	rig_init(&rig);
+	add(&rig, 4, x);
+	add(&rig, 4, f);
+	if (random_below(2))
+		add(&rig, 1, &c_out);
+	return compare(&rig, IR_OP_CONV, &attrs, 4, y, 1e-5);
+}
+
 static bool pool_round(void)
 {
 	union ir_attrs attrs = { 0 };
 	struct ir_pool_attrs *a = &attrs.pool;
 	int64_t x[4], y[4], oh, ow, c = between(1, 20), h = between(1, 12), w = between(1, 70);
 	struct rig rig;
+	bool integers = random_below(3) == 0;
+	struct ir_type type;
 
 	a->kind = (enum ir_pool)random_below(3);
 	a->layout = random_below(2) ? IR_NCHW : IR_NHWC;
@@ -116,6 +176,10 @@ static bool pool_round(void)
 		a->dilations[i] = between(1, 2);
 		a->padding[2 * i] = random_below(a->window[i]);
 		a->padding[2 * i + 1] = random_below(a->window[i]);
+	}
+	if (integers) {
+		a->kind = IR_POOL_MAX;
+		a->dilations[0] = a->dilations[1] = 1;
 	}
 	if (random_below(8) == 0) { /* all of the image */
 		memset(a->padding, 0, sizeof(a->padding));
@@ -129,9 +193,18 @@ static bool pool_round(void)
 	/* Windows that see little but padding are the reference's. */
 	if (!oh || !ow || a->window[0] > 2 * h || a->window[1] > 2 * w)
 		return true;
+	/* Nor is there a greatest integer of none. */
+	if (integers && ((oh - 1) * a->strides[0] >= h + a->padding[0] ||
+			 (ow - 1) * a->strides[1] >= w + a->padding[2]))
+		return true;
 	rig_init(&rig);
 	place4(a->layout, x, 2, c, h, w);
 	place4(a->layout, y, 2, c, oh, ow);
+	if (integers) {
+		type = ir_type_make(random_below(2) ? IR_U8 : IR_I8, 4, y);
+		rig_add(&rig, type.dtype, 4, x);
+		return rig_compare(&rig, IR_OP_POOL, &attrs, 1, &type, 0);
+	}
 	add(&rig, 4, x);
 	return compare(&rig, IR_OP_POOL, &attrs, 4, y, 1e-6);
 }
@@ -197,7 +270,7 @@ static bool binary_round(void)
 		if (i < lead)
 			a[i] = y[i];
 	}
-	attrs.binary.kind = (enum ir_binary)random_below(6);
+	attrs.binary.kind = random_below(7) ? (enum ir_binary)random_below(6) : IR_PRELU;
 	attrs.binary.act = random_act();
 	rig_init(&rig);
 	add(&rig, rank, a);
@@ -383,6 +456,7 @@ static bool layernorm_round(void)
 	dims[rank - 1] = between(4, 100);
 	for (uint32_t i = first; i < rank; i++)
 		attrs.norm.axes[attrs.norm.num_axes++] = i;
+	attrs.norm.rms = random_below(2);
 	rig_init(&rig);
 	add(&rig, rank, dims);
 	maybe_add(&rig, rank - first, dims + first);
@@ -423,6 +497,7 @@ static bool batchnorm_round(void)
 }
 
 FAMILY(conv)
+FAMILY(transposed)
 FAMILY(pool)
 FAMILY(matmul)
 FAMILY(binary)
@@ -495,23 +570,15 @@ static void test_all_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_conv),
-		cmocka_unit_test(test_pool),
-		cmocka_unit_test(test_matmul),
-		cmocka_unit_test(test_binary),
-		cmocka_unit_test(test_unary),
-		cmocka_unit_test(test_concat),
-		cmocka_unit_test(test_transpose),
-		cmocka_unit_test(test_slice),
-		cmocka_unit_test(test_softmax),
-		cmocka_unit_test(test_blas_threads),
-		cmocka_unit_test(test_shared_products),
-		cmocka_unit_test(test_reduce),
-		cmocka_unit_test(test_layernorm),
-		cmocka_unit_test(test_instnorm),
-		cmocka_unit_test(test_batchnorm),
-		cmocka_unit_test(test_expand),
-		cmocka_unit_test(test_reverse),
+		cmocka_unit_test(test_conv),	     cmocka_unit_test(test_transposed),
+		cmocka_unit_test(test_pool),	     cmocka_unit_test(test_matmul),
+		cmocka_unit_test(test_binary),	     cmocka_unit_test(test_unary),
+		cmocka_unit_test(test_concat),	     cmocka_unit_test(test_transpose),
+		cmocka_unit_test(test_slice),	     cmocka_unit_test(test_softmax),
+		cmocka_unit_test(test_blas_threads), cmocka_unit_test(test_shared_products),
+		cmocka_unit_test(test_reduce),	     cmocka_unit_test(test_layernorm),
+		cmocka_unit_test(test_instnorm),     cmocka_unit_test(test_batchnorm),
+		cmocka_unit_test(test_expand),	     cmocka_unit_test(test_reverse),
 		cmocka_unit_test(test_all_seen),
 	};
 

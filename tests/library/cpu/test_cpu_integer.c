@@ -20,7 +20,8 @@ static struct ir_integer_attrs random_integer(enum ir_dtype a, enum ir_dtype b, 
 	int64_t least = y == IR_I8 ? -128 : 0;
 	struct ir_integer_attrs attrs = {
 		.a_zero = random_below(4) ? random_zero(a) : 0,
-		.b_zero = random_below(2) ? random_zero(b) : 0,
+		/* Of filters, mostly in the middle. */
+		.b_zero = random_below(3) ? (b == IR_U8 ? 128 : 0) : random_zero(b),
 		.zero = random_below(4) ? random_zero(y) : 0,
 		.lo = least,
 		.hi = least + 255,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cpu/reference.h"
+#include "cpu/requantize.h"
 #include "cpu/simd.h"
 #include "guard.h"
 
@@ -60,23 +61,21 @@ static double limited(double v, bool limit)
 
 /* --- Matrix products -------------------------------------------------------------------------- */
 
-enum { MAX_DEPTH = 24 };
+enum { MAX_DEPTH = 200 };
 
 static double tile_start(const struct cpu_tile *t, double before, int64_t row, int64_t column)
 {
-	if (t->add)
-		return before;
-	return (double)(t->row_start	? t->row_start[row] :
-			t->column_start ? t->column_start[column] :
-					  0);
+	return (t->add ? before : 0) + (double)(t->row_bias    ? t->row_bias[row] :
+						t->column_bias ? t->column_bias[column] :
+								 0);
 }
 
 static void check_one_tile(int64_t rows, int64_t vecs)
 {
-	int64_t columns = vecs * simd->lanes, depth = between(1, MAX_DEPTH), at[MAX_DEPTH],
-		b_size = 0;
+	int64_t columns = vecs * simd->lanes, at[MAX_DEPTH], b_size = 0;
+	int64_t depth = between(1, random_below(3) ? 24 : MAX_DEPTH);
 	int64_t ldc = columns + random_below(9), c_size = (rows - 1) * ldc + columns;
-	uint32_t start = random_below(4);
+	uint32_t bias = random_below(3);
 	bool limit = random_below(2);
 	struct guard a = floats(depth * rows), c = floats(c_size), first = floats(rows + columns),
 		     b;
@@ -85,9 +84,9 @@ static void check_one_tile(int64_t rows, int64_t vecs)
 			      .at = at,
 			      .c = c.data,
 			      .ldc = ldc,
-			      .add = start == 1,
-			      .row_start = start == 2 ? first.data : NULL,
-			      .column_start = start == 3 ? first.data + rows : NULL,
+			      .add = random_below(2),
+			      .row_bias = bias == 1 ? first.data : NULL,
+			      .column_bias = bias == 2 ? first.data + rows : NULL,
 			      .lo = limit ? -0.5f : -INFINITY,
 			      .hi = limit ? 0.75f : INFINITY };
 	float before[CPU_MAX_ROWS * (2 * CPU_MAX_LANES + 8)];
@@ -127,6 +126,88 @@ static void check_tile(void)
 	for (int64_t rows = 1; rows <= simd->rows; rows++)
 		for (int64_t vecs = 1; vecs <= 2; vecs++)
 			check_one_tile(rows, vecs);
+}
+
+/* Long sums lose hardly more than short ones, and a large bias does not cost the sum its last bits. */
+static void check_long_sums(void)
+{
+	enum { DEPTH = 4096 };
+	int64_t rows = between(1, simd->rows), columns = 2 * simd->lanes, at[DEPTH];
+	struct guard a = floats(DEPTH * rows), b = floats(DEPTH + columns),
+		     c = floats(rows * columns);
+	struct guard bias = floats(rows);
+	struct cpu_tile t = { .depth = DEPTH,
+			      .a = a.data,
+			      .b = b.data,
+			      .at = at,
+			      .c = c.data,
+			      .ldc = columns,
+			      .row_bias = bias.data,
+			      .lo = -INFINITY,
+			      .hi = INFINITY };
+
+	for (int64_t k = 0; k < DEPTH; k++)
+		at[k] = k;
+	for (int64_t i = 0; i < DEPTH * rows; i++)
+		a.data[i] = fabsf(a.data[i]);
+	for (int64_t i = 0; i < DEPTH + columns; i++)
+		b.data[i] = fabsf(b.data[i]);
+	for (int64_t r = 0; r < rows; r++)
+		bias.data[r] *= 0x1p16f;
+	simd->tile[rows][2](&t);
+	for (int64_t i = 0; i < rows * columns; i++) {
+		double sum = 0, most;
+
+		for (int64_t k = 0; k < DEPTH; k++)
+			sum += (double)a.data[k * rows + i / columns] *
+			       (double)b.data[k + i % columns];
+		most = 12 * 0x1p-24 * sum;
+		sum += (double)bias.data[i / columns];
+		expect("a long sum", i, (double)c.data[i], sum, most + 0x1p-24 * fabs(sum));
+	}
+	guard_free(&a);
+	guard_free(&b);
+	guard_free(&c);
+	guard_free(&bias);
+}
+
+/* How a block is cut into tiles changes no bit. */
+static void check_same_bits(void)
+{
+	enum { DEPTH = 150 };
+	int64_t rows = between(1, simd->rows), columns = 2 * simd->lanes, at[DEPTH];
+	struct guard a = floats(DEPTH * rows), b = floats(DEPTH + columns),
+		     c = floats(rows * columns);
+	struct guard one = floats(DEPTH), part = floats(simd->lanes);
+	struct cpu_tile t = { .depth = DEPTH,
+			      .a = a.data,
+			      .b = b.data,
+			      .at = at,
+			      .c = c.data,
+			      .ldc = columns,
+			      .lo = -INFINITY,
+			      .hi = INFINITY };
+
+	for (int64_t k = 0; k < DEPTH; k++)
+		at[k] = k;
+	simd->tile[rows][2](&t);
+	t.c = part.data;
+	t.a = one.data;
+	for (int64_t r = 0; r < rows; r++) {
+		for (int64_t k = 0; k < DEPTH; k++)
+			one.data[k] = a.data[k * rows + r];
+		for (int64_t half = 0; half < 2; half++) {
+			t.b = b.data + half * simd->lanes;
+			simd->tile[1][1](&t);
+			assert_memory_equal(c.data + r * columns + half * simd->lanes, part.data,
+					    (size_t)simd->lanes * sizeof(float));
+		}
+	}
+	guard_free(&a);
+	guard_free(&b);
+	guard_free(&c);
+	guard_free(&one);
+	guard_free(&part);
 }
 
 static void check_dot(void)
@@ -261,8 +342,8 @@ static void check_lines(void)
 {
 	enum cpu_window kind = (enum cpu_window)random_below(4);
 	int64_t n = between(1, 70), taps = between(1, MAX_TAPS);
-	bool has_start = random_below(2);
-	struct guard y = floats(n), w = floats(taps * n), start = floats(n), x[MAX_TAPS];
+	bool has_bias = kind == CPU_WINDOW_DOT && random_below(2);
+	struct guard y = floats(n), w = floats(taps * n), bias = floats(n), x[MAX_TAPS];
 	const float *from[MAX_TAPS];
 
 	for (int64_t t = 0; t < taps; t++) {
@@ -272,11 +353,9 @@ static void check_lines(void)
 		from[t] = x[t].data;
 	}
 	simd->lines(kind, y.data, n, from, kind == CPU_WINDOW_DOT ? w.data : NULL, taps,
-		    has_start ? start.data : NULL);
+		    has_bias ? bias.data : NULL);
 	for (int64_t i = 0; i < n; i++) {
-		double v = has_start		  ? (double)start.data[i] :
-			   kind == CPU_WINDOW_MAX ? -INFINITY :
-						    0;
+		double v = has_bias ? (double)bias.data[i] : kind == CPU_WINDOW_MAX ? -INFINITY : 0;
 
 		for (int64_t t = 0; t < taps; t++)
 			v = combined(kind, v, (double)from[t][i], (double)w.data[t * n + i]);
@@ -286,7 +365,7 @@ static void check_lines(void)
 		guard_free(&x[t]);
 	guard_free(&y);
 	guard_free(&w);
-	guard_free(&start);
+	guard_free(&bias);
 }
 
 static void check_copy_lines(void)
@@ -373,6 +452,8 @@ static double binary_of(int kind, double a, double b)
 		return a * b;
 	case IR_DIV:
 		return a / b;
+	case IR_PRELU:
+		return a < 0 ? a * b : a;
 	default:
 		if (isnan(a) || isnan(b))
 			return NAN;
@@ -384,10 +465,15 @@ static double binary_of(int kind, double a, double b)
 
 static void check_binary(void)
 {
-	for (int kind = IR_ADD; kind <= IR_MIN; kind++) {
+	for (int kind = IR_ADD; kind <= IR_PRELU; kind++) {
 		int64_t n = between(1, 100), sa = random_below(2), sb = random_below(2);
-		struct guard y = floats(n), a = floats(sa ? n : 1), b = floats(sb ? n : 1);
+		struct guard y, a, b;
 
+		if (kind == IR_POW)
+			continue;
+		y = floats(n);
+		a = floats(sa ? n : 1);
+		b = floats(sb ? n : 1);
 		put_odd_values(&a, sa ? n : 1);
 		put_odd_values(&b, sb ? n : 1);
 		simd->binary(kind, y.data, a.data, sa, b.data, sb, n);
@@ -509,6 +595,98 @@ static void check_normalize(void)
 	guard_free(&bias);
 }
 
+/* n random bytes that end, or begin, where the guarded memory does. */
+static uint8_t *bytes(struct guard *memory, int64_t n)
+{
+	int64_t words = (n + 3) / 4;
+	uint8_t *b;
+
+	*memory = floats(words);
+	b = (uint8_t *)memory->data + (low ? 0 : 4 * words - n);
+	for (int64_t i = 0; i < n; i++)
+		b[i] = (uint8_t)random_below(256);
+	return b;
+}
+
+static void check_finish(void)
+{
+	enum ir_dtype dtype = random_below(2) ? IR_I8 : IR_U8;
+	int64_t n = between(1, 70), pixels = between(1, 5);
+	int64_t lo = cpu_int_min(dtype), hi = cpu_int_max(dtype);
+	struct ir_integer_attrs attrs = { .zero = between(lo, hi),
+					  .lo = between(lo, -1 + lo + 20),
+					  .hi = between(hi - 20, hi) };
+	struct guard scale = floats(n), bias = floats(n), sums = floats(pixels * n), memory;
+	uint8_t *y = bytes(&memory, pixels * n);
+	int32_t *whole = (int32_t *)sums.data, *added = (int32_t *)bias.data;
+	struct cpu_finish f = { .scale = scale.data,
+				.bias = added,
+				.zero = (float)attrs.zero,
+				.lo = (float)attrs.lo,
+				.hi = (float)attrs.hi };
+
+	for (int64_t i = 0; i < n; i++) {
+		/* Powers of two make results that lie between two integers. */
+		scale.data[i] = random_below(3) ? 0.5f / (float)(1 << random_below(12)) :
+						  1e-3f * (float)between(1, 3000);
+		added[i] = (int32_t)between(-100000, 100000);
+	}
+	for (int64_t i = 0; i < pixels * n; i++)
+		whole[i] = random_below(4) ? (int32_t)between(-5000, 5000) :
+					     (int32_t)between(-2000000000, 2000000000);
+	simd->finish(&f, y, whole, pixels, n);
+	for (int64_t i = 0; i < pixels * n; i++)
+		expect("finish", i, y[i],
+		       (uint8_t)cpu_requantize(&attrs, dtype, (int64_t)whole[i] + added[i % n],
+					       scale.data[i % n]),
+		       0.5);
+	guard_free(&scale);
+	guard_free(&bias);
+	guard_free(&sums);
+	guard_free(&memory);
+}
+
+static int32_t integer(uint8_t byte, bool is_signed)
+{
+	return is_signed ? (int8_t)byte : byte;
+}
+
+static void check_integers(void)
+{
+	static const int kinds[] = { IR_ADD, IR_SUB, IR_MUL };
+	bool y_signed = random_below(2);
+	float least = y_signed ? INT8_MIN : 0, most = least + UINT8_MAX;
+	int64_t n = between(1, 150);
+	struct cpu_integers o = { .kind = kinds[random_below(3)],
+				  .a_signed = random_below(2),
+				  .b_signed = random_below(2),
+				  .a_zero = (int32_t)between(-100, 100),
+				  .b_zero = (int32_t)between(-100, 100),
+				  .a_scale = 1.0f / (float)between(1, 64),
+				  .b_scale = 1.0f / (float)between(1, 64),
+				  .scale = 1.0f / (float)between(1, 64),
+				  .zero = (float)between(-20, 100),
+				  .lo = random_below(2) ? 0 : -INFINITY,
+				  .hi = random_below(2) ? 6 : INFINITY,
+				  .least = least,
+				  .most = most };
+	struct guard memory[3];
+	uint8_t *y = bytes(&memory[0], n), *a = bytes(&memory[1], n), *b = bytes(&memory[2], n);
+
+	simd->integers(&o, y, a, b, n);
+	for (int64_t i = 0; i < n; i++) {
+		float p = (float)(integer(a[i], o.a_signed) - o.a_zero) * o.a_scale;
+		float q = (float)(integer(b[i], o.b_signed) - o.b_zero) * o.b_scale;
+		float v = o.kind == IR_ADD ? p + q : o.kind == IR_SUB ? p - q : p * q;
+
+		v = fminf(fmaxf(v, o.lo), o.hi) / o.scale;
+		v = fminf(fmaxf(nearbyintf(v) + o.zero, least), most);
+		expect("integers", i, y[i], (uint8_t)(int32_t)v, 0.5);
+	}
+	for (int i = 0; i < 3; i++)
+		guard_free(&memory[i]);
+}
+
 /* --- The table -------------------------------------------------------------------------------- */
 
 #define ENTRY(name) { offsetof(struct cpu_simd, name), sizeof(simd->name), check_##name }
@@ -517,9 +695,10 @@ static const struct {
 	size_t at, size;
 	void (*check)(void);
 } entries[] = {
-	ENTRY(tile),	ENTRY(window), ENTRY(window_3x3), ENTRY(lines),	    ENTRY(copy_lines),
-	ENTRY(sum),	ENTRY(dot),    ENTRY(combine),	  ENTRY(unary),	    ENTRY(binary),
-	ENTRY(softmax), ENTRY(fold),   ENTRY(fold_line),  ENTRY(normalize),
+	ENTRY(tile),	   ENTRY(window),    ENTRY(window_3x3), ENTRY(lines),
+	ENTRY(copy_lines), ENTRY(sum),	     ENTRY(dot),	ENTRY(combine),
+	ENTRY(unary),	   ENTRY(binary),    ENTRY(softmax),	ENTRY(fold),
+	ENTRY(fold_line),  ENTRY(normalize), ENTRY(finish),	ENTRY(integers),
 };
 
 /* There is nothing between the entries that are tested, or behind them. */
@@ -549,6 +728,8 @@ static void test_levels(void **state)
 			for (size_t e = 0; e < sizeof(entries) / sizeof(entries[0]); e++)
 				entries[e].check();
 		}
+		check_long_sums();
+		check_same_bits();
 	}
 }
 

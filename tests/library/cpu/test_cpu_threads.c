@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -172,6 +173,69 @@ static void test_number_of_threads(void **state)
 	}
 }
 
+/* A convolution that is cut into parts. */
+static struct ir_node *make_conv(struct rig *rig)
+{
+	union ir_attrs attrs = { .conv = { .padding = { 1, 1, 1, 1 },
+					   .strides = { 1, 1 },
+					   .dilations = { 1, 1 },
+					   .groups = 1,
+					   .layout = IR_NHWC,
+					   .act = { .kind = IR_UNARY_NONE } } };
+	struct ir_type x = ir_type_make(IR_F32, 4, (const int64_t[]){ 1, 32, 32, 32 });
+	struct ir_type f = ir_type_make(IR_F32, 4, (const int64_t[]){ 32, 32, 3, 3 });
+	struct ir_node *node;
+
+	rig_init(rig);
+	rig_add(rig, IR_F32, 4, (const int64_t[]){ 1, 32, 32, 32 });
+	rig_add(rig, IR_F32, 4, (const int64_t[]){ 32, 32, 3, 3 });
+	rig->operand[1] = ir_add_constant(
+		rig->graph, &f,
+		ir_constant_borrow(rig->data[1], (size_t)ir_type_bytes(&f), NULL, NULL));
+	node = ir_add_node(rig->graph, IR_OP_CONV, rig->operand, 2, &x, 1, &attrs, "", NULL);
+	assert_non_null(node);
+	return node;
+}
+
+/* oneDNN would start threads of its own: there are those of the pool alone. */
+static void test_onednn_starts_none(void **state)
+{
+	struct rig rig;
+	struct ir_node *node = make_conv(&rig);
+	float *y = malloc((size_t)ir_type_bytes(&node->results[0]->type));
+
+	(void)state;
+	assert_non_null(y);
+	for (unsigned int threads = 1; threads < 4; threads++) {
+		int before = count_threads();
+		struct cpu_context *cpu = cpu_context_create(threads);
+		struct cpu_prepared *prepared;
+		struct wnn_error err = { 0 };
+		void *packed;
+
+		assert_non_null(cpu);
+		prepared = cpu_prepare(cpu, node);
+		assert_true(!prepared == !cpu_onednn_form());
+		if (!prepared)
+			skip();
+		packed = aligned_alloc(64, cpu_round_up(cpu_prepared_pack_bytes(prepared)));
+		assert_non_null(packed);
+		assert_int_equal(cpu_prepared_pack(prepared, rig.data[1], packed, &err), 0);
+		for (int i = 0; i < 20; i++)
+			assert_int_equal(cpu_prepared_run(prepared, cpu, packed,
+							  (const void *[]){ rig.data[0], NULL },
+							  (void *[]){ y }, &err),
+					 0);
+		assert_true(count_threads() <= before + (int)threads - 1);
+		cpu_prepared_destroy(prepared);
+		cpu_context_destroy(cpu);
+		free(packed);
+		expect_threads_end(before);
+	}
+	free(y);
+	rig_exit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +243,7 @@ int main(void)
 		cmocka_unit_test(test_threads_that_do_not_start),
 		cmocka_unit_test(test_short_lives),
 		cmocka_unit_test(test_number_of_threads),
+		cmocka_unit_test(test_onednn_starts_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,18 @@ struct cpu_conv cpu_conv_of(const struct ir_node *node);
 /* Strides of the filter in elements, for o, i, h, w. */
 void cpu_conv_filter_strides(const struct cpu_conv *conv, int64_t stride[4]);
 
+/*
+ * A matrix product as a convolution of 1x1: lines of a are the pixels of an nhwc image. False where b is
+ * not one matrix for all lines, or the bias not one for each column. Points into itself.
+ */
+struct cpu_as_conv {
+	struct ir_conv_attrs attrs;
+	struct ir_type filter;
+	struct cpu_conv conv;
+};
+
+bool cpu_matmul_as_conv(const struct ir_node *node, struct cpu_as_conv *as);
+
 /* An activation as a pair of limits; false when it is none. */
 bool cpu_act_limits(const struct ir_unary_attrs *act, float *lo, float *hi);
 
@@ -40,6 +52,11 @@ static inline bool cpu_window_is_small(int64_t in, int64_t taps, int64_t dilatio
 {
 	return (taps - 1) * dilation < 16 * in + 4096;
 }
+
+/* Maxima of 8-bit integers, a kernel of the pools. */
+bool cpu_pool_integer_takes(const struct ir_node *node);
+int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		     void *const *out, struct wnn_error *err);
 
 /* A block of output lines of one channel: [row phase][column phase][lines + reach][width]. */
 struct cpu_planes {

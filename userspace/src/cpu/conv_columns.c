@@ -32,7 +32,10 @@ static bool is_direct(const struct cpu_conv *g)
 	       !a->padding[0] && !a->padding[1] && !a->padding[2] && !a->padding[3];
 }
 
-/* Vectors take whole columns, padding between lines included; rows waste output channels at most. */
+/*
+ * Which form wastes less of its vectors: along columns they also take the padding between lines, along rows
+ * only the last vector of output channels is not full.
+ */
 bool cpu_conv_by_columns(const struct cpu_simd *simd, const struct cpu_conv *g)
 {
 	int64_t lanes = simd->lanes, plane = g->out_h * g->out_w, used, rows;
@@ -43,7 +46,7 @@ bool cpu_conv_by_columns(const struct cpu_simd *simd, const struct cpu_conv *g)
 	used = is_direct(g) ? plane : (g->out_h - 1) * (g->out_w + reach) + g->out_w;
 	used = (used + lanes - 1) / lanes * lanes;
 	rows = (g->out_per_group + lanes - 1) / lanes * lanes;
-	/* Rows cost a transposed store besides. */
+	/* Results of rows have to be transposed as well. */
 	return (double)plane / (double)used > 0.9 * (double)g->out_per_group / (double)rows;
 }
 
@@ -169,7 +172,7 @@ static void run_panel(const struct columns *c, const struct item *item, int64_t 
 		.depth = run->depth,
 		.a = run->filter + channel * run->depth,
 		.at = c->at,
-		.row_start = run->bias ? run->bias + channel : NULL,
+		.row_bias = run->bias ? run->bias + channel : NULL,
 		.lo = run->lo,
 		.hi = run->hi,
 	};

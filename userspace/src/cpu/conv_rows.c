@@ -119,7 +119,8 @@ static void multiply(const struct rows *r, const struct block *b, int64_t group,
 		.at = width == simd->lanes ? r->narrow : r->wide,
 		.ldc = b->ldc,
 		.add = k0 > 0,
-		.column_start = r->bias ? r->bias + group * run->conv.out_per_group + column : NULL,
+		.column_bias =
+			r->bias && last ? r->bias + group * run->conv.out_per_group + column : NULL,
 		.lo = last ? run->lo : -__builtin_inff(),
 		.hi = last ? run->hi : __builtin_inff(),
 	};

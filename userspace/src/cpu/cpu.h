@@ -11,17 +11,31 @@
 enum cpu_layer {
 	CPU_REFERENCE, /* slow, obvious; the oracle */
 	CPU_FAST,      /* falls back to the reference for what it has no kernel for */
+	CPU_ONEDNN,    /* prepared nodes; falls back to the fast layer */
 };
 
 struct cpu_context; /* thread pool and scratch memory; used by one caller at a time */
+struct cpu_prepared;
 
 struct cpu_context *cpu_context_create(unsigned int threads); /* 0: one per online CPU */
 void cpu_context_destroy(struct cpu_context *cpu);
 
 bool cpu_supports(const struct ir_node *node);
 
-/* Which form packed operands have here: another name, another form. Static. */
-const char *cpu_pack_form(const struct cpu_context *cpu);
+/*
+ * The highest layer that graphs run on: CPU_FAST, or CPU_ONEDNN, which is what a new context has where
+ * it was built with it. Fails when oneDNN cannot be loaded.
+ */
+int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_error *err);
+
+/*
+ * From how many multiplications for each element on convolutions gain by moving their data to channels-last
+ * order; 0: never. Loads oneDNN.
+ */
+uint32_t cpu_channels_last_work(const struct cpu_context *cpu);
+
+/* Which form packed operands have here: another name, another form. Valid as long as the context. */
+const char *cpu_pack_form(struct cpu_context *cpu);
 
 /*
  * A constant operand 1 in the form that the fast kernel of a node reads it in: cpu_pack_bytes() bytes,
@@ -32,9 +46,29 @@ size_t cpu_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
 void cpu_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
 	      void *to);
 
+/*
+ * Loads what the kernel of a node needs when operand 1 is not packed, so that it is missed before the
+ * node runs. 0 or -1.
+ */
+int cpu_require(const struct cpu_context *cpu, const struct ir_node *node, struct wnn_error *err);
+
 /* cpu_run_node() on the fast layer with operand 1 packed before; @packed may be NULL. */
 int cpu_run_packed(struct cpu_context *cpu, const struct ir_node *node, const void *packed,
 		   const void *const *in, void *const *out, struct wnn_error *err);
+
+/*
+ * A node of the layer on oneDNN with what it keeps from run to run, such as machine code for its shapes.
+ * It belongs to the context and to the node, which must not change. NULL: the node is one of the fast
+ * layer. The other functions are those above for such a node, which runs only with what was packed.
+ */
+struct cpu_prepared *cpu_prepare(struct cpu_context *cpu, const struct ir_node *node);
+void cpu_prepared_destroy(struct cpu_prepared *prepared); /* NULL is fine */
+const char *cpu_prepared_name(const struct cpu_prepared *prepared);
+size_t cpu_prepared_pack_bytes(const struct cpu_prepared *prepared);
+int cpu_prepared_pack(const struct cpu_prepared *prepared, const void *from, void *to,
+		      struct wnn_error *err);
+int cpu_prepared_run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
+		     const void *const *in, void *const *out, struct wnn_error *err);
 
 /**
  * cpu_run_node - compute one node

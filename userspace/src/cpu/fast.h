@@ -12,10 +12,13 @@
 
 /* Scratch memory that grows and stays; one caller at a time. */
 struct cpu_context {
+	enum cpu_layer layer; /* the highest */
+	char form[80];	      /* of packed operands */
 	unsigned int threads;
 	struct cpu_threads *workers;
 	const struct cpu_simd *simd;
 	int64_t cache;	    /* bytes of a block that is to stay in the second-level cache */
+	int64_t part_work;  /* products that a part of a prepared node is worth taking for */
 	const void *packed; /* of the node that runs; NULL: nothing was packed */
 	void *scratch;
 	size_t scratch_size;
@@ -62,7 +65,28 @@ struct cpu_fast_family {
 
 extern const struct cpu_fast_family cpu_fast_conv, cpu_fast_matmul, cpu_fast_pool,
 	cpu_fast_elementwise, cpu_fast_move, cpu_fast_softmax, cpu_fast_index, cpu_fast_quantize,
-	cpu_fast_resample, cpu_fast_recurrent, cpu_fast_reduce, cpu_fast_integer, cpu_fast_weights;
+	cpu_fast_resample, cpu_fast_recurrent, cpu_fast_reduce, cpu_fast_integer, cpu_fast_weights,
+	cpu_fast_select, cpu_fast_cast, cpu_fast_arg;
+
+/* A node that keeps something from run to run: the first member of its kind's own structure. */
+struct cpu_prepared {
+	const char *name;
+	size_t packed_bytes; /* of operand 1; 0: as it is */
+	int (*pack)(const struct cpu_prepared *prepared, const void *from, void *to,
+		    struct wnn_error *err);
+	int (*run)(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
+		   const void *const *in, void *const *out, struct wnn_error *err);
+	void (*destroy)(struct cpu_prepared *prepared);
+};
+
+/*
+ * The layer on oneDNN: onednn.c, or onednn_absent.c where it is left out. The form of its packed
+ * operands, NULL when it cannot be loaded; cpu_onednn_absent says what is missing then.
+ */
+const char *cpu_onednn_form(void);
+extern const char cpu_onednn_absent[];
+/* NULL when it is not the best for a node, or does not take it. */
+struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const struct ir_node *node);
 
 /* NULL when there are no fast kernels for an operator, or none that takes this node. */
 const struct cpu_fast_family *cpu_fast_family(enum ir_op op);
@@ -79,6 +103,12 @@ struct cpu_product {
 	const float *a, *b;
 	float *c;
 };
+
+/*
+ * Comes before what follows, in every kernel that calls it: loads OpenBLAS when that was not done.
+ * -1 with a sentence when it cannot be loaded.
+ */
+int cpu_blas_load(const struct cpu_context *cpu, struct wnn_error *err);
 
 /* sgemm on OpenBLAS (sgemv where the result is one line), shared among the threads. */
 void cpu_sgemm(struct cpu_context *cpu, struct cpu_product *product);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Fast convolution for float32: depthwise filters directly, the others as matrix products. */
+/* Fast convolution for float32: depthwise filters directly, the others as matrix products. Which kernel takes which. */
 #include "cpu/conv_dense.h"
 
 #include <string.h>
 
-/* Of a depthwise convolution: as many as are worth a thread's asking for them. */
+#include "cpu/reference.h"
+
+/* Pixels of a depthwise convolution that a thread takes at a time: with fewer, taking them would cost too much. */
 #define ITEM_PIXELS 4096
 
 static bool is_depthwise(const struct cpu_conv *g)
@@ -17,10 +19,55 @@ static const float *bias_of(const struct ir_node *node, const void *const *in)
 	return node->num_operands > 2 ? in[2] : NULL;
 }
 
+/* --- Padding --- */
+
+/*
+ * The kernels multiply padding, which is 0, by the filter. A factor that is no number would make NaN of
+ * it, where the reference leaves padding out: such a filter is the reference's, and never packed.
+ */
+static bool has_padding(const struct cpu_conv *g)
+{
+	const uint32_t *pad = g->attrs->padding;
+
+	return pad[0] || pad[1] || pad[2] || pad[3];
+}
+
+static bool all_finite(const float *x, int64_t n)
+{
+	const uint32_t exponent = 0x7f800000;
+	uint32_t bad = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		uint32_t bits;
+
+		memcpy(&bits, x + i, sizeof(bits));
+		bad |= (bits & exponent) == exponent;
+	}
+	return !bad;
+}
+
+static bool needs_reference(const struct ir_node *node, const float *filter)
+{
+	struct cpu_conv g = cpu_conv_of(node);
+
+	return has_padding(&g) && !all_finite(filter, ir_type_elements(&node->operands[1]->type));
+}
+
+static bool can_pack(const struct ir_node *node)
+{
+	const struct ir_value *filter = node->operands[1];
+
+	return !filter->constant || !needs_reference(node, filter->constant->data);
+}
+
+/* --- Dense --- */
+
 static size_t dense_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
 {
 	struct cpu_conv g = cpu_conv_of(node);
 
+	if (!can_pack(node))
+		return 0;
 	return cpu_conv_by_columns(cpu->simd, &g) ? cpu_conv_columns_pack_bytes(cpu->simd, &g) :
 						    cpu_conv_rows_pack_bytes(cpu->simd, &g);
 }
@@ -48,6 +95,10 @@ static int dense(struct cpu_context *cpu, const struct ir_node *node, const void
 		.y = out[0],
 	};
 
+	if (!cpu->packed && needs_reference(node, in[1])) {
+		cpu_ref_conv(node, in, out);
+		return 0;
+	}
 	run.depth = run.conv.in_per_group * run.conv.kh * run.conv.kw;
 	run.limited = cpu_act_limits(&node->attrs.conv.act, &run.lo, &run.hi);
 	return cpu_conv_by_columns(cpu->simd, &run.conv) ? cpu_conv_columns(&run, in[1], err) :
@@ -70,10 +121,15 @@ struct depthwise {
 	size_t worker_bytes;
 };
 
+static size_t depthwise_bytes(const struct ir_node *node)
+{
+	return (size_t)ir_type_bytes(&node->operands[1]->type);
+}
+
 static size_t depthwise_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
 {
 	(void)cpu;
-	return (size_t)ir_type_bytes(&node->operands[1]->type);
+	return can_pack(node) ? depthwise_bytes(node) : 0;
 }
 
 static void depthwise_pack(const struct cpu_context *cpu, const struct ir_node *node,
@@ -212,7 +268,7 @@ static int run_depthwise(struct depthwise *d, const struct ir_node *node, const 
 {
 	const struct cpu_conv *g = &d->conv;
 	size_t tables = cpu_round_up(cpu_planes_tables(g->kh, g->kw)), zeros = 0;
-	size_t packed = d->filter ? 0 : cpu_round_up(depthwise_pack_bytes(d->cpu, node));
+	size_t packed = d->filter ? 0 : cpu_round_up(depthwise_bytes(node));
 	char *scratch = cpu_scratch(d->cpu, tables);
 
 	if (!scratch)
@@ -263,6 +319,10 @@ static int depthwise(struct cpu_context *cpu, const struct ir_node *node, const 
 		.y = out[0],
 	};
 
+	if (!cpu->packed && needs_reference(node, in[1])) {
+		cpu_ref_conv(node, in, out);
+		return 0;
+	}
 	d.limited = cpu_act_limits(&node->attrs.conv.act, &d.lo, &d.hi);
 	return run_depthwise(&d, node, in[1], err);
 }
@@ -276,19 +336,23 @@ static bool padding_is_small(const struct cpu_conv *g)
 	       cpu_window_is_small(g->in_w, (int64_t)pad[2] + pad[3], 1);
 }
 
-enum { DENSE, DEPTHWISE };
+enum { DENSE, DEPTHWISE, TRANSPOSED };
 
 static const struct cpu_fast_kernel kernels[] = {
 	[DENSE] = { "cpu/conv-packed", dense, dense_pack_bytes, dense_pack },
 	[DEPTHWISE] = { "cpu/conv-depthwise", depthwise, depthwise_pack_bytes, depthwise_pack },
+	[TRANSPOSED] = { "cpu/conv-transposed", cpu_conv_transposed, cpu_conv_transposed_pack_bytes,
+			 cpu_conv_transposed_pack },
 };
 
 static const struct cpu_fast_kernel *find(const struct ir_node *node)
 {
 	struct cpu_conv g;
 
-	if (node->results[0]->type.dtype != IR_F32 || node->attrs.conv.transposed)
+	if (node->results[0]->type.dtype != IR_F32)
 		return NULL;
+	if (node->attrs.conv.transposed)
+		return &kernels[TRANSPOSED];
 	g = cpu_conv_of(node);
 	if (!cpu_window_is_small(g.in_h, g.kh, g.attrs->dilations[0]) ||
 	    !cpu_window_is_small(g.in_w, g.kw, g.attrs->dilations[1]) || !padding_is_small(&g))

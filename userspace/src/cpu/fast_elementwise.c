@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Fast element-wise functions for float32, on all threads. */
-#include "cpu/element.h"
 #include "cpu/fast.h"
+#include "cpu/lines.h"
 #include "cpu/reference.h"
 
 /* Elements that are worth a thread of their own. */
@@ -23,8 +23,7 @@ struct map {
 	const struct ir_node *node;
 	const float *a, *b;
 	float *y;
-	struct cpu_shape shape;
-	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK];
+	struct cpu_walk walk;
 };
 
 static void unary_range(void *argument, int64_t begin, int64_t end)
@@ -49,45 +48,18 @@ static int unary(struct cpu_context *cpu, const struct ir_node *node, const void
 	return 0;
 }
 
-/* Merges dims that both operands walk like one, so that lines are long; those of size 1 are none. */
-static void collapse(struct cpu_shape *s, int64_t *sa, int64_t *sb)
-{
-	uint32_t r = 0;
-
-	for (uint32_t i = 0; i < s->rank; i++) {
-		if (s->dim[i] == 1)
-			continue;
-		if (r && sa[r - 1] == sa[i] * s->dim[i] && sb[r - 1] == sb[i] * s->dim[i]) {
-			s->dim[r - 1] *= s->dim[i];
-		} else {
-			r++;
-			s->dim[r - 1] = s->dim[i];
-		}
-		sa[r - 1] = sa[i];
-		sb[r - 1] = sb[i];
-	}
-	if (!r) {
-		s->dim[r] = 1;
-		sa[r] = sb[r] = 0;
-		r++;
-	}
-	s->rank = r;
-}
-
 static void binary_range(void *argument, int64_t begin, int64_t end)
 {
 	const struct map *m = argument;
 	const struct ir_binary_attrs *attrs = &m->node->attrs.binary;
-	uint32_t last = m->shape.rank - 1;
-	int64_t n = m->shape.dim[last];
+	const struct cpu_walk *w = &m->walk;
 
 	for (int64_t i = begin; i < end;) {
-		int64_t rest = n - i % n, size = rest < end - i ? rest : end - i;
+		int64_t size = cpu_walk_line(w, i, end < i + CHUNK ? end : i + CHUNK);
 
-		size = size < CHUNK ? size : CHUNK;
-		m->simd->binary((int)attrs->kind, m->y + i, m->a + cpu_offset(&m->shape, i, m->sa),
-				m->sa[last], m->b + cpu_offset(&m->shape, i, m->sb), m->sb[last],
-				size);
+		m->simd->binary((int)attrs->kind, m->y + i, m->a + cpu_walk_at(w, 0, i),
+				cpu_walk_step(w, 0), m->b + cpu_walk_at(w, 1, i),
+				cpu_walk_step(w, 1), size);
 		cpu_activate(m->simd, &attrs->act, m->y + i, size);
 		i += size;
 	}
@@ -101,15 +73,10 @@ static int binary(struct cpu_context *cpu, const struct ir_node *node, const voi
 			 .a = in[0],
 			 .b = in[1],
 			 .y = out[0],
-			 .shape = cpu_shape_of(&node->results[0]->type) };
-	struct cpu_shape a = cpu_shape_of(&node->operands[0]->type);
-	struct cpu_shape b = cpu_shape_of(&node->operands[1]->type);
+			 .walk = cpu_walk_of(node, 2) };
 
 	(void)err;
-	cpu_broadcast_strides(&a, &m.shape, m.sa);
-	cpu_broadcast_strides(&b, &m.shape, m.sb);
-	collapse(&m.shape, m.sa, m.sb);
-	cpu_parallel_ranges(cpu, m.shape.count, GRAIN, binary_range, &m);
+	cpu_parallel_ranges(cpu, m.walk.shape.count, GRAIN, binary_range, &m);
 	return 0;
 }
 
@@ -126,7 +93,9 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 		return NULL;
 	if (node->op == IR_OP_UNARY)
 		return &kernels[UNARY];
-	return node->attrs.binary.kind <= IR_MIN ? &kernels[BINARY] : NULL;
+	return node->attrs.binary.kind <= IR_MIN || node->attrs.binary.kind == IR_PRELU ?
+		       &kernels[BINARY] :
+		       NULL;
 }
 
 const struct cpu_fast_family cpu_fast_elementwise = CPU_FAST_FAMILY(kernels, find);

@@ -96,6 +96,8 @@ static void part_init(struct part *part, const struct product *p, int64_t number
 	for (int i = 0; i < 2; i++) {
 		part->values[i] = *node->operands[i];
 		part->values[i].type.dtype = IR_F32;
+		/* The integers are not what the part works on. */
+		part->values[i].constant = NULL;
 		if (p->parts > 1)
 			part->values[i].type.dim[p->axis[i]].value = part->depth;
 		part->operands[i] = &part->values[i];
@@ -426,86 +428,50 @@ static int unary(struct cpu_context *cpu, const struct ir_node *node, const void
 }
 
 struct binary {
-	const struct ir_binary_attrs *attrs;
+	const struct cpu_simd *simd;
+	struct cpu_integers op;
 	const uint8_t *a, *b;
 	uint8_t *out;
-	float real_a[NUM_VALUES], real_b[NUM_VALUES]; /* by the byte of the integer */
-	float scale, zero, lo, hi, least, most;
 };
-
-static float apply(enum ir_binary kind, float a, float b)
-{
-	return kind == IR_ADD ? a + b : kind == IR_SUB ? a - b : a * b;
-}
-
-static void combine(const struct binary *b, enum ir_binary kind, int64_t begin, int64_t end)
-{
-	const float whole = 0x1.8p23f;
-
-	for (int64_t i = begin; i < end; i++) {
-		float v = apply(kind, b->real_a[b->a[i]], b->real_b[b->b[i]]);
-
-		v = v < b->lo ? b->lo : v;
-		v = v > b->hi ? b->hi : v;
-		v /= b->scale;
-		v = v != v ? 0 : v;
-		v = v < -1000 ? -1000 : v;
-		v = v > 1000 ? 1000 : v;
-		v = (v + whole) - whole + b->zero;
-		v = v < b->least ? b->least : v;
-		v = v > b->most ? b->most : v;
-		b->out[i] = (uint8_t)(int32_t)v;
-	}
-}
 
 static void combine_range(void *argument, int64_t begin, int64_t end)
 {
 	const struct binary *b = argument;
 
-	/* The kind is a constant in each loop. */
-	if (b->attrs->kind == IR_ADD)
-		combine(b, IR_ADD, begin, end);
-	else if (b->attrs->kind == IR_SUB)
-		combine(b, IR_SUB, begin, end);
-	else
-		combine(b, IR_MUL, begin, end);
-}
-
-static void real_values(enum ir_dtype dtype, const void *scale, const void *zero, float *table)
-{
-	int64_t z = cpu_load_int(dtype, zero, 0);
-	uint8_t values[NUM_VALUES];
-
-	all_values(values);
-	for (int i = 0; i < NUM_VALUES; i++)
-		table[i] = (float)(cpu_load_int(dtype, values, i) - z) * *(const float *)scale;
+	b->simd->integers(&b->op, b->out + begin, b->a + begin, b->b + begin, end - begin);
 }
 
 static int binary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		  void *const *out, struct wnn_error *err)
 {
-	enum ir_dtype dtype = node->results[0]->type.dtype;
+	enum ir_dtype a = node->operands[0]->type.dtype, b = node->operands[3]->type.dtype;
+	enum ir_dtype y = node->results[0]->type.dtype;
 	const struct ir_unary_attrs *act = &node->attrs.binary.act;
-	struct binary b = {
-		.attrs = &node->attrs.binary,
+	struct binary work = {
+		.simd = cpu->simd,
+		.op = { .kind = node->attrs.binary.kind,
+			.a_signed = a == IR_I8,
+			.b_signed = b == IR_I8,
+			.a_zero = (int32_t)cpu_load_int(a, in[2], 0),
+			.b_zero = (int32_t)cpu_load_int(b, in[5], 0),
+			.a_scale = *(const float *)in[1],
+			.b_scale = *(const float *)in[4],
+			.scale = *(const float *)in[6],
+			.zero = (float)cpu_load_int(y, in[7], 0),
+			.lo = act->kind == IR_RELU  ? 0 :
+			      act->kind == IR_CLAMP ? act->alpha :
+						      -INFINITY,
+			.hi = act->kind == IR_CLAMP ? act->beta : INFINITY,
+			.least = (float)cpu_int_min(y),
+			.most = (float)cpu_int_max(y) },
 		.a = in[0],
 		.b = in[3],
 		.out = out[0],
-		.scale = *(const float *)in[6],
-		.zero = (float)cpu_load_int(dtype, in[7], 0),
-		.lo = act->kind == IR_RELU  ? 0 :
-		      act->kind == IR_CLAMP ? act->alpha :
-					      -INFINITY,
-		.hi = act->kind == IR_CLAMP ? act->beta : INFINITY,
-		.least = (float)cpu_int_min(dtype),
-		.most = (float)cpu_int_max(dtype),
 	};
 
 	(void)err;
-	real_values(node->operands[0]->type.dtype, in[1], in[2], b.real_a);
-	real_values(node->operands[3]->type.dtype, in[4], in[5], b.real_b);
 	cpu_parallel_ranges(cpu, ir_type_elements(&node->results[0]->type), CHUNK, combine_range,
-			    &b);
+			    &work);
 	return 0;
 }
 

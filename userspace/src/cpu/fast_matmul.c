@@ -58,14 +58,7 @@ static void multiply_line(struct cpu_context *cpu, const struct ir_matmul_attrs 
 
 /* --- With a packed matrix --- */
 
-/* The product as a convolution: lines of a are pixels of an nhwc image. */
-struct as_conv {
-	struct ir_conv_attrs attrs;
-	struct ir_type filter;
-	struct cpu_conv conv;
-};
-
-static void init_conv(struct as_conv *c, const struct ir_node *node)
+static void init_conv(struct cpu_as_conv *c, const struct ir_node *node)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
 	const struct ir_type *y = &node->results[0]->type, *a = &node->operands[0]->type;
@@ -105,8 +98,11 @@ static bool packable(const struct ir_node *node)
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
 	const struct ir_type *y = &node->results[0]->type, *a = &node->operands[0]->type;
 	const struct ir_type *b = &node->operands[1]->type;
-	const struct ir_type *bias =
-		node->num_operands > 2 && node->operands[2] ? &node->operands[2]->type : NULL;
+	/* Operand 2 of integers is a scale, which is one a column in any case. */
+	const struct ir_type *bias = node->op == IR_OP_MATMUL && node->num_operands > 2 &&
+						     node->operands[2] ?
+					     &node->operands[2]->type :
+					     NULL;
 	int64_t n = ir_type_dim(y, y->rank - 1), k;
 
 	if (attrs->a_transpose || attrs->alpha != 1 || (bias && attrs->beta != 1))
@@ -118,9 +114,17 @@ static bool packable(const struct ir_node *node)
 			  ir_type_dim(bias, bias->rank - 1) == n));
 }
 
+bool cpu_matmul_as_conv(const struct ir_node *node, struct cpu_as_conv *as)
+{
+	if (!packable(node))
+		return false;
+	init_conv(as, node);
+	return true;
+}
+
 static size_t pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
 {
-	struct as_conv c;
+	struct cpu_as_conv c;
 
 	if (!packable(node))
 		return 0;
@@ -131,7 +135,7 @@ static size_t pack_bytes(const struct cpu_context *cpu, const struct ir_node *no
 static void pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
 		 void *to)
 {
-	struct as_conv c;
+	struct cpu_as_conv c;
 
 	init_conv(&c, node);
 	cpu_conv_rows_pack(cpu->simd, &c.conv, from, to);
@@ -140,7 +144,7 @@ static void pack(const struct cpu_context *cpu, const struct ir_node *node, cons
 static int matmul_packed(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 			 void *const *out, struct wnn_error *err)
 {
-	struct as_conv c;
+	struct cpu_as_conv c;
 	struct cpu_conv_run run = {
 		.cpu = cpu,
 		.x = in[0],
@@ -212,6 +216,8 @@ static int matmul(struct cpu_context *cpu, const struct ir_node *node, const voi
 
 	if (cpu->packed)
 		return matmul_packed(cpu, node, in, out, err);
+	if (cpu_blas_load(cpu, err))
+		return -1;
 	cpu_broadcast_strides(&a, &mm.y, mm.sa);
 	cpu_broadcast_strides(&b, &mm.y, mm.sb);
 	mm.product = (struct cpu_product){

@@ -101,13 +101,98 @@ static void move_strided(struct cpu_context *cpu, struct strided *s, const struc
 			    copy_lines, s);
 }
 
+/* Matrices of 32-bit elements turned about: channels-first to channels-last and back, for example. */
+struct matrices {
+	int64_t rows, columns; /* of the source */
+	const uint32_t *from;
+	uint32_t *to;
+};
+
+/* A square that both caches and the processor's pages take well. */
+#define SQUARE 16
+
+/* So few rows are streams that are read side by side. */
+#define TURN_STREAMS(count)                         \
+	for (int64_t c = begin; c < end; c++)       \
+		for (int64_t r = 0; r < count; r++) \
+			to[c * (count) + r] = from[r * columns + c];
+
+static void turn_columns(const struct matrices *m, const uint32_t *restrict from,
+			 uint32_t *restrict to, int64_t begin, int64_t end)
+{
+	int64_t rows = m->rows, columns = m->columns;
+
+	switch (rows) {
+	case 2:
+		TURN_STREAMS(2)
+		return;
+	case 3:
+		TURN_STREAMS(3)
+		return;
+	case 4:
+		TURN_STREAMS(4)
+		return;
+	default:
+		for (int64_t row = 0; row < rows; row += SQUARE)
+			for (int64_t c = begin; c < end; c++)
+				for (int64_t r = row; r < row + SQUARE && r < rows; r++)
+					to[c * rows + r] = from[r * columns + c];
+	}
+}
+
+/* Columns of all matrices, SQUARE of them an item. */
+static void turn_items(void *argument, int64_t begin, int64_t end)
+{
+	const struct matrices *m = argument;
+	int64_t items = (m->columns + SQUARE - 1) / SQUARE;
+
+	for (int64_t i = begin; i < end; i++) {
+		int64_t at = i / items * m->rows * m->columns, first = i % items * SQUARE;
+		int64_t last = first + SQUARE;
+
+		turn_columns(m, m->from + at, m->to + at, first,
+			     last < m->columns ? last : m->columns);
+	}
+}
+
+/*
+ * Whether two runs of axes change places behind axes that stay. *rows and *columns are their elements.
+ */
+static bool turns_matrices(const struct ir_node *node, const struct cpu_shape *x, int64_t *rows,
+			   int64_t *columns)
+{
+	const uint32_t *perm = node->attrs.transpose.perm;
+	uint32_t same = 0, split;
+
+	while (same < x->rank && perm[same] == same)
+		same++;
+	if (same == x->rank || ir_dtype_bits(node->results[0]->type.dtype) != 32)
+		return false;
+	split = perm[same];
+	for (uint32_t i = same; i < x->rank; i++)
+		if (perm[i] != same + (i - same + split - same) % (x->rank - same))
+			return false;
+	*rows = *columns = 1;
+	for (uint32_t i = same; i < x->rank; i++)
+		*(i < split ? rows : columns) *= x->dim[i];
+	return true;
+}
+
 static int transpose(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		     void *const *out, struct wnn_error *err)
 {
 	struct cpu_shape x = cpu_shape_of(&node->operands[0]->type);
+	struct matrices m = { .from = in[0], .to = out[0] };
 	struct strided s = { .run = 1 };
 
 	(void)err;
+	if (turns_matrices(node, &x, &m.rows, &m.columns)) {
+		int64_t items = (m.columns + SQUARE - 1) / SQUARE;
+
+		cpu_parallel_ranges(cpu, x.count / (m.rows * m.columns) * items,
+				    GRAIN / (SQUARE * m.rows) + 1, turn_items, &m);
+		return 0;
+	}
 	for (uint32_t i = 0; i < x.rank; i++)
 		s.stride[i] = x.stride[node->attrs.transpose.perm[i]];
 	move_strided(cpu, &s, node, in, out, 0);

@@ -197,10 +197,10 @@ static int run_channels(struct pool *p, struct wnn_error *err)
 	return 0;
 }
 
-/* Squares beyond float32: the root may not be. */
+/* Squares or sums beyond float32: the root or the average may not be. */
 static bool overflown(const struct pool *p, int64_t results)
 {
-	for (int64_t i = 0; p->kind == CPU_WINDOW_SQUARES && i < results; i++)
+	for (int64_t i = 0; p->kind != CPU_WINDOW_MAX && i < results; i++)
 		if (isinf(p->y[i]))
 			return true;
 	return false;
@@ -251,8 +251,11 @@ static int pool(struct cpu_context *cpu, const struct ir_node *node, const void 
 	return ret;
 }
 
+enum { FLOATS, INTEGERS };
+
 static const struct cpu_fast_kernel kernels[] = {
-	{ .name = "cpu/pool", .run = pool },
+	[FLOATS] = { .name = "cpu/pool", .run = pool },
+	[INTEGERS] = { .name = "cpu/pool-integer", .run = cpu_pool_integer },
 };
 
 static const struct cpu_fast_kernel *find(const struct ir_node *node)
@@ -260,6 +263,8 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 	const struct ir_pool_attrs *a = &node->attrs.pool;
 	uint32_t h = a->layout == IR_NHWC ? 1 : 2;
 
+	if (cpu_pool_integer_takes(node))
+		return &kernels[INTEGERS];
 	if (node->results[0]->type.dtype != IR_F32)
 		return NULL;
 	for (uint32_t i = 0; i < 2; i++) {
@@ -270,7 +275,7 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 		    !cpu_window_is_small(in, a->window[i], a->dilations[i]))
 			return NULL;
 	}
-	return kernels;
+	return &kernels[FLOATS];
 }
 
 const struct cpu_fast_family cpu_fast_pool = CPU_FAST_FAMILY(kernels, find);

@@ -303,6 +303,8 @@ static int recurrent(struct cpu_context *cpu, const struct ir_node *node, const 
 	struct network n = { .r = cpu_recurrent_of(node, in, out), .cpu = cpu };
 	struct pieces pieces = { NULL, 0 };
 
+	if (cpu_blas_load(cpu, err))
+		return -1;
 	n.width = n.r.gates * n.r.hidden;
 	n.at_once = GATES_AT_ONCE / (n.r.batch * n.width);
 	n.at_once = n.at_once < 1 ? 1 : n.at_once < n.r.steps ? n.at_once : n.r.steps;

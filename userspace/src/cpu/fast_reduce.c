@@ -143,6 +143,7 @@ struct normalization {
 	const float *x, *mean, *variance, *scale, *bias;
 	float *y;
 	double epsilon;
+	bool rms;
 	int64_t channels; /* that lines belong to in turn; 0: parameters are lines, too */
 };
 
@@ -155,7 +156,7 @@ static void set_statistics(const struct normalization *z, int64_t channel, const
 		m->mean = (double)z->mean[channel];
 		variance = (double)z->variance[channel];
 	} else {
-		m->mean = z->simd->fold(CPU_FOLD_SUM, x, z->a.n, 0) / n;
+		m->mean = z->rms ? 0 : z->simd->fold(CPU_FOLD_SUM, x, z->a.n, 0) / n;
 		variance = z->simd->fold(CPU_FOLD_SQUARES, x, z->a.n, m->mean) / n;
 	}
 	m->factor = 1 / sqrt(variance + z->epsilon);
@@ -211,6 +212,7 @@ static int normalize(struct cpu_context *cpu, const struct ir_node *node, const 
 		.bias = optional(node, in, given ? 4 : 2),
 		.y = out[0],
 		.epsilon = (double)node->attrs.norm.epsilon,
+		.rms = node->attrs.norm.rms,
 	};
 
 	(void)err;

@@ -68,7 +68,8 @@ double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x)
 	case IR_SOFTSIGN:
 		return x / (1 + fabs(x));
 	case IR_ELU:
-		return x > 0 || isnan(x) ? x : alpha * expm1(x);
+		/* Also of 0, where an infinite alpha would make NaN. */
+		return x < 0 ? alpha * expm1(x) : x;
 	case IR_LEAKY_RELU:
 		return x < 0 ? alpha * x : x;
 	case IR_HARD_SIGMOID:

@@ -5,10 +5,10 @@
  * openblas_set_num_threads_local() of 0.3.29 sets it for everybody): it is saved by the first that
  * comes in and put back by the last that goes out.
  */
-#include <cblas.h>
 #include <pthread.h>
 
 #include "cpu/fast.h"
+#include "cpu/openblas.h"
 
 /*
  * A product is cut by its shape alone: which of its kernels OpenBLAS takes depends on the sizes of a
@@ -26,9 +26,9 @@ void cpu_blas_enter(void)
 {
 	pthread_mutex_lock(&lock);
 	if (!inside++) {
-		saved = openblas_get_num_threads();
+		saved = openblas.get_num_threads();
 		if (saved != 1)
-			openblas_set_num_threads(1);
+			openblas.set_num_threads(1);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -37,7 +37,7 @@ void cpu_blas_leave(void)
 {
 	pthread_mutex_lock(&lock);
 	if (!--inside && saved != 1)
-		openblas_set_num_threads(saved);
+		openblas.set_num_threads(saved);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -45,15 +45,15 @@ void cpu_blas_multiply(const struct cpu_product *p)
 {
 	/* A product with one line needs no packing of the matrix. */
 	if (p->m == 1)
-		cblas_sgemv(CblasRowMajor, p->tb ? CblasNoTrans : CblasTrans,
-			    (blasint)(p->tb ? p->n : p->k), (blasint)(p->tb ? p->k : p->n),
-			    p->alpha, p->b, (blasint)p->ldb, p->a, (blasint)(p->ta ? p->lda : 1),
-			    p->beta, p->c, 1);
+		openblas.sgemv(CblasRowMajor, p->tb ? CblasNoTrans : CblasTrans,
+			       (blasint)(p->tb ? p->n : p->k), (blasint)(p->tb ? p->k : p->n),
+			       p->alpha, p->b, (blasint)p->ldb, p->a, (blasint)(p->ta ? p->lda : 1),
+			       p->beta, p->c, 1);
 	else
-		cblas_sgemm(CblasRowMajor, p->ta ? CblasTrans : CblasNoTrans,
-			    p->tb ? CblasTrans : CblasNoTrans, (blasint)p->m, (blasint)p->n,
-			    (blasint)p->k, p->alpha, p->a, (blasint)p->lda, p->b, (blasint)p->ldb,
-			    p->beta, p->c, (blasint)p->ldc);
+		openblas.sgemm(CblasRowMajor, p->ta ? CblasTrans : CblasNoTrans,
+			       p->tb ? CblasTrans : CblasNoTrans, (blasint)p->m, (blasint)p->n,
+			       (blasint)p->k, p->alpha, p->a, (blasint)p->lda, p->b,
+			       (blasint)p->ldb, p->beta, p->c, (blasint)p->ldc);
 }
 
 static int64_t length_of(const struct cpu_product *p)

@@ -17,7 +17,7 @@
 #define CPU_MAX_LANES 16
 
 /*
- * One tile of a matrix product, C[rows][columns] = start + A * B, then kept between lo and hi.
+ * One tile of a matrix product, C[rows][columns] = A * B + what is added, then kept between lo and hi.
  * Columns are one or two vectors. Rows of B need not be evenly spaced: B[k][n] is b[at[k] + n].
  */
 struct cpu_tile {
@@ -27,9 +27,9 @@ struct cpu_tile {
 	const int64_t *at; /* [depth] */
 	float *c;
 	int64_t ldc;
-	/* What the sums start from, the first that is not NULL: C itself, one a row, one a column; or 0. */
+	/* Added last, where a large one is rounded once: C itself, and one a row or one a column, or NULL. */
 	bool add;
-	const float *row_start, *column_start;
+	const float *row_bias, *column_bias;
 	float lo, hi; /* -INFINITY and INFINITY: all values stay, NaN too */
 };
 
@@ -55,6 +55,23 @@ struct cpu_normal {
 	bool each; /* one for each element of a line; else one for all */
 };
 
+/* From sums of integer products to results of 8 bits: the formula of QCONV in ir/ops.def. */
+struct cpu_finish {
+	const float *scale; /* one a channel, like the bias */
+	const int32_t *bias;
+	float zero, lo, hi; /* the limits are within the type, too */
+};
+
+/* a op b between integers of 8 bits, as QBINARY in ir/ops.def. */
+struct cpu_integers {
+	int kind; /* IR_ADD, IR_SUB or IR_MUL */
+	bool a_signed, b_signed;
+	int32_t a_zero, b_zero;
+	float a_scale, b_scale, scale, zero;
+	float lo, hi;	   /* of the real result */
+	float least, most; /* of the integer */
+};
+
 enum cpu_window { CPU_WINDOW_DOT, CPU_WINDOW_MAX, CPU_WINDOW_SUM, CPU_WINDOW_SQUARES };
 
 struct cpu_simd {
@@ -64,8 +81,8 @@ struct cpu_simd {
 	/* By rows and vectors of columns; not below one. */
 	void (*tile[CPU_MAX_ROWS + 1][3])(const struct cpu_tile *tile);
 	/*
-	 * y[i] = the combination over t of x[at[t] + i], with CPU_WINDOW_DOT times w[t] and on top of
-	 * start. Reads and writes up to CPU_SLACK floats more than n.
+	 * y[i] = the combination over t of x[at[t] + i] and start, with CPU_WINDOW_DOT times w[t] and start
+	 * last. Reads and writes up to CPU_SLACK floats more than n.
 	 */
 	void (*window)(enum cpu_window kind, float *y, int64_t n, const float *x, const int64_t *at,
 		       const float *w, int64_t taps, float start);
@@ -73,10 +90,10 @@ struct cpu_simd {
 	 * Depthwise 3x3 with stride 1: lines of n results, at least a vector, kept between lo and hi;
 	 * x has two floats more in a line and two lines more.
 	 */
-	void (*window_3x3)(const struct cpu_lines *lines, const float *w, float start);
-	/* window() with a line x[t] and, for CPU_WINDOW_DOT, w[t][n]; start NULL: 0. n floats exactly. */
+	void (*window_3x3)(const struct cpu_lines *lines, const float *w, float bias);
+	/* window() with a line x[t] and, for CPU_WINDOW_DOT, w[t][n] and a bias or NULL. n floats exactly. */
 	void (*lines)(enum cpu_window kind, float *y, int64_t n, const float *const *x,
-		      const float *w, int64_t taps, const float *start);
+		      const float *w, int64_t taps, const float *bias);
 	void (*copy_lines)(const struct cpu_lines *lines);
 	float (*sum)(const float *x, int64_t n);
 	/* y[r] = x . a[r * lda], rows of a. */
@@ -86,7 +103,7 @@ struct cpu_simd {
 			int64_t n);
 	/* enum ir_unary; true when there is a loop for it. x may be y. */
 	bool (*unary)(int kind, float alpha, float beta, float *y, const float *x, int64_t n);
-	/* enum ir_binary up to IR_MIN, nothing else; a step of 0 broadcasts, 1 walks. */
+	/* enum ir_binary up to IR_MIN and IR_PRELU, nothing else; a step of 0 broadcasts, 1 walks. */
 	void (*binary)(int kind, float *y, const float *a, int64_t sa, const float *b, int64_t sb,
 		       int64_t n);
 	/* softmax of a contiguous line */
@@ -96,6 +113,11 @@ struct cpu_simd {
 	/* Folds x[i] into y[i]. */
 	void (*fold_line)(enum cpu_fold kind, double *y, const float *x, int64_t n);
 	void (*normalize)(const struct cpu_normal *normal, float *y, const float *x, int64_t n);
+	/* Pixels of n channels. */
+	void (*finish)(const struct cpu_finish *finish, uint8_t *y, const int32_t *sums,
+		       int64_t pixels, int64_t n);
+	void (*integers)(const struct cpu_integers *op, uint8_t *y, const uint8_t *a,
+			 const uint8_t *b, int64_t n);
 };
 
 enum cpu_level { CPU_LEVEL_BASE, CPU_LEVEL_AVX2, CPU_LEVEL_AVX512, CPU_LEVEL_COUNT };

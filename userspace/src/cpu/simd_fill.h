@@ -10,7 +10,8 @@
 	void cpu_fill_gemm_##level(struct cpu_simd *simd);   \
 	void cpu_fill_window_##level(struct cpu_simd *simd); \
 	void cpu_fill_map_##level(struct cpu_simd *simd);    \
-	void cpu_fill_fold_##level(struct cpu_simd *simd)
+	void cpu_fill_fold_##level(struct cpu_simd *simd);   \
+	void cpu_fill_integer_##level(struct cpu_simd *simd)
 
 CPU_FILLS(base);
 CPU_FILLS(avx2);

@@ -1,33 +1,59 @@
 // SPDX-License-Identifier: MIT
 /* The tiles of a matrix product, one function for each number of rows and of vectors of columns. */
+#include <string.h>
+
 #include "cpu/simd_fill.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
 #define EACH_ROW(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
+/*
+ * Steps that are summed up by themselves before they are added to the others: what is rounded grows with
+ * the number of terms that a sum has seen.
+ */
+#define RUN 128
+
 /* Rows that are too many are dead code; names instead of arrays, so that all are registers. */
-#define DECLARE(i) vec p##i, q##i;
-#define START(i)                                                         \
-	if (rows > i) {                                                  \
-		p##i = q##i = splat(t->row_start ? t->row_start[i] : 0); \
-		if (t->add) {                                            \
-			p##i = load(t->c + i * t->ldc);                  \
-			if (vecs > 1)                                    \
-				q##i = load(t->c + i * t->ldc + LANES);  \
-		} else if (t->column_start) {                            \
-			p##i = load(t->column_start);                    \
-			if (vecs > 1)                                    \
-				q##i = load(t->column_start + LANES);    \
-		}                                                        \
-	} else {                                                         \
-		p##i = q##i = (vec){ 0 };                                \
+#define DECLARE(i) vec p##i = { 0 }, q##i = { 0 };
+#define STEP(i)                                                     \
+	if (rows > i) {                                             \
+		p##i = multiply_add(b0, splat(a[i]), p##i);         \
+		if (vecs > 1)                                       \
+			q##i = multiply_add(b1, splat(a[i]), q##i); \
 	}
-#define STEP(i)                            \
-	if (rows > i) {                    \
-		p##i += b0 * a[i];         \
-		if (vecs > 1)              \
-			q##i += b1 * a[i]; \
+/* Puts a run aside. */
+#define KEEP(i)                                  \
+	if (rows > i) {                          \
+		kept[2 * i] += p##i;             \
+		p##i = (vec){ 0 };               \
+		if (vecs > 1) {                  \
+			kept[2 * i + 1] += q##i; \
+			q##i = (vec){ 0 };       \
+		}                                \
+	}
+#define TOGETHER(i)                              \
+	if (rows > i) {                          \
+		p##i += kept[2 * i];             \
+		if (vecs > 1)                    \
+			q##i += kept[2 * i + 1]; \
+	}
+#define ADD(i)                                                   \
+	if (rows > i) {                                          \
+		p##i += load(t->c + i * t->ldc);                 \
+		if (vecs > 1)                                    \
+			q##i += load(t->c + i * t->ldc + LANES); \
+	}
+#define ADD_ROW(i)                      \
+	if (rows > i) {                 \
+		p##i += t->row_bias[i]; \
+		q##i += t->row_bias[i]; \
+	}
+#define ADD_COLUMN(i)                                         \
+	if (rows > i) {                                       \
+		p##i += load(t->column_bias);                 \
+		if (vecs > 1)                                 \
+			q##i += load(t->column_bias + LANES); \
 	}
 #define FINISH(i)                                                                \
 	if (rows > i) {                                                          \
@@ -41,14 +67,34 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 	const float *a = t->a, *b = t->b;
 	const int64_t *at = t->at;
 	vec lo = splat(t->lo), hi = splat(t->hi), b0, b1 = { 0 };
+	vec kept[2 * CPU_MAX_ROWS];
+	int64_t k = 0;
 
 	EACH_ROW(DECLARE)
-	EACH_ROW(START)
-	for (int64_t k = 0; k < t->depth; k++, a += rows) {
-		b0 = load(b + at[k]);
-		if (vecs > 1)
-			b1 = load(b + at[k] + LANES);
-		EACH_ROW(STEP)
+	if (t->depth > RUN)
+		memset(kept, 0, sizeof(kept));
+	for (int64_t end = RUN; k < t->depth; end += RUN) {
+		end = end < t->depth ? end : t->depth;
+		for (; k < end; k++, a += rows) {
+			b0 = load(b + at[k]);
+			if (vecs > 1)
+				b1 = load(b + at[k] + LANES);
+			EACH_ROW(STEP)
+		}
+		if (k < t->depth) {
+			EACH_ROW(KEEP)
+		}
+	}
+	if (t->depth > RUN) {
+		EACH_ROW(TOGETHER)
+	}
+	if (t->add) {
+		EACH_ROW(ADD)
+	}
+	if (t->row_bias) {
+		EACH_ROW(ADD_ROW)
+	} else if (t->column_bias) {
+		EACH_ROW(ADD_COLUMN)
 	}
 	EACH_ROW(FINISH)
 }

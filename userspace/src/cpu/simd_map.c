@@ -19,9 +19,9 @@
 static void clamp(float *y, const float *x, int64_t n, float lo, float hi)
 {
 	for (int64_t i = 0; i < n; i++) {
-		float v = x[i] < lo ? lo : x[i];
+		float v = x[i] <= lo ? lo : x[i];
 
-		y[i] = v > hi ? hi : v;
+		y[i] = v >= hi ? hi : v;
 	}
 }
 
@@ -140,6 +140,9 @@ static inline __attribute__((always_inline)) void pairs(int kind, float *y, cons
 		break;
 	case IR_DIV:
 		PAIRS(u / v);
+		break;
+	case IR_PRELU:
+		PAIRS(u < 0 ? u * v : u);
 		break;
 	case IR_MAX:
 		PAIRS(u == v ? equals(u, v, true) : u != u || u > v ? u : v);

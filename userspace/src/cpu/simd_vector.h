@@ -5,6 +5,12 @@
 
 #include <stdint.h>
 
+#if defined(__FMA__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 #if defined(__AVX512F__)
 #define LANES	       16
 #define TILE_ROWS      14 /* 28 accumulators, 2 columns, 1 row of 32 registers */
@@ -46,6 +52,23 @@ static inline vec splat(float x)
 	return x - (vec){ 0 };
 }
 
+/*
+ * x * y + sum, rounded once where the level can. Said, and not left to the compiler, which fuses some loops and
+ * not others: an element has the same bits in whichever loop its place in a block puts it.
+ */
+static inline vec multiply_add(vec x, vec y, vec sum)
+{
+#if defined(__AVX512F__)
+	return (vec)_mm512_fmadd_ps((__m512)x, (__m512)y, (__m512)sum);
+#elif defined(__FMA__)
+	return (vec)_mm256_fmadd_ps((__m256)x, (__m256)y, (__m256)sum);
+#elif defined(__aarch64__)
+	return (vec)vfmaq_f32((float32x4_t)sum, (float32x4_t)x, (float32x4_t)y);
+#else
+	return x * y + sum;
+#endif
+}
+
 static inline vec choose(ivec mask, vec yes, vec no)
 {
 	return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
@@ -67,8 +90,8 @@ static inline vec even(vec a, vec b)
 /* NaN stays. */
 static inline vec between(vec v, vec lo, vec hi)
 {
-	v = choose((ivec)(v < lo), lo, v);
-	return choose((ivec)(v > hi), hi, v);
+	v = choose((ivec)(v <= lo), lo, v);
+	return choose((ivec)(v >= hi), hi, v);
 }
 
 /* NaN stays, in y as well. */

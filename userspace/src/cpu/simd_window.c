@@ -8,26 +8,40 @@ INLINE vec combine_one(enum cpu_window kind, vec y, vec x, vec w)
 {
 	switch (kind) {
 	case CPU_WINDOW_DOT:
-		return y + x * w;
+		return multiply_add(x, w, y);
 	case CPU_WINDOW_MAX:
 		return larger(y, x);
 	case CPU_WINDOW_SUM:
 		return y + x;
 	default:
-		return y + x * x;
+		return multiply_add(x, x, y);
 	}
 }
 
 /* --- Taps at fixed distances: lines of pixels --- */
 
+/* What a sum, or the largest so far, starts from. A bias comes last: a large one is rounded once. */
+INLINE float first_of(enum cpu_window kind, float start)
+{
+	return kind == CPU_WINDOW_DOT ? 0 : start;
+}
+
+INLINE vec finished(enum cpu_window kind, vec y, vec bias)
+{
+	if (kind == CPU_WINDOW_DOT)
+		y += bias;
+	return y;
+}
+
 /* Four vectors at a time hide the latency of their sums. */
 INLINE void window_taps(const enum cpu_window kind, float *y, int64_t n, const float *x,
-			const int64_t *at, const float *w, const int64_t taps, vec start)
+			const int64_t *at, const float *w, const int64_t taps, float start)
 {
+	vec first = splat(first_of(kind, start)), bias = splat(start);
 	int64_t i = 0;
 
 	for (; i + 3 * LANES < n; i += 4 * LANES) {
-		vec y0 = start, y1 = start, y2 = start, y3 = start;
+		vec y0 = first, y1 = first, y2 = first, y3 = first;
 
 		for (int64_t t = 0; t < taps; t++) {
 			const float *p = x + at[t] + i;
@@ -38,47 +52,45 @@ INLINE void window_taps(const enum cpu_window kind, float *y, int64_t n, const f
 			y2 = combine_one(kind, y2, load(p + 2 * LANES), f);
 			y3 = combine_one(kind, y3, load(p + 3 * LANES), f);
 		}
-		store(y + i, y0);
-		store(y + i + LANES, y1);
-		store(y + i + 2 * LANES, y2);
-		store(y + i + 3 * LANES, y3);
+		store(y + i, finished(kind, y0, bias));
+		store(y + i + LANES, finished(kind, y1, bias));
+		store(y + i + 2 * LANES, finished(kind, y2, bias));
+		store(y + i + 3 * LANES, finished(kind, y3, bias));
 	}
 	for (; i < n; i += LANES) {
-		vec y0 = start;
+		vec y0 = first;
 
 		for (int64_t t = 0; t < taps; t++)
 			y0 = combine_one(kind, y0, load(x + at[t] + i),
 					 splat(kind == CPU_WINDOW_DOT ? w[t] : 0));
-		store(y + i, y0);
+		store(y + i, finished(kind, y0, bias));
 	}
 }
 
 static void window(enum cpu_window kind, float *y, int64_t n, const float *x, const int64_t *at,
 		   const float *w, int64_t taps, float start)
 {
-	vec s = splat(start);
-
 	switch (kind) {
 	case CPU_WINDOW_DOT:
 		if (taps == 9) /* 3x3: unrolled, the weights stay in registers */
-			window_taps(CPU_WINDOW_DOT, y, n, x, at, w, 9, s);
+			window_taps(CPU_WINDOW_DOT, y, n, x, at, w, 9, start);
 		else
-			window_taps(CPU_WINDOW_DOT, y, n, x, at, w, taps, s);
+			window_taps(CPU_WINDOW_DOT, y, n, x, at, w, taps, start);
 		break;
 	case CPU_WINDOW_MAX:
-		window_taps(CPU_WINDOW_MAX, y, n, x, at, w, taps, s);
+		window_taps(CPU_WINDOW_MAX, y, n, x, at, w, taps, start);
 		break;
 	case CPU_WINDOW_SUM:
-		window_taps(CPU_WINDOW_SUM, y, n, x, at, w, taps, s);
+		window_taps(CPU_WINDOW_SUM, y, n, x, at, w, taps, start);
 		break;
 	case CPU_WINDOW_SQUARES:
-		window_taps(CPU_WINDOW_SQUARES, y, n, x, at, w, taps, s);
+		window_taps(CPU_WINDOW_SQUARES, y, n, x, at, w, taps, start);
 		break;
 	}
 }
 
 /* Lines share what they read: `rows` of them at a time. */
-INLINE void window_3x3_rows(const struct cpu_lines *l, int64_t line, const float *w, vec start,
+INLINE void window_3x3_rows(const struct cpu_lines *l, int64_t line, const float *w, vec bias,
 			    const int rows)
 {
 	const float *from = l->from + line * l->from_step;
@@ -88,39 +100,39 @@ INLINE void window_3x3_rows(const struct cpu_lines *l, int64_t line, const float
 	for (int64_t at = 0; at < l->n; at += LANES) {
 		/* The last vector goes back to the end of the line. */
 		int64_t i = at + LANES > l->n ? l->n - LANES : at;
-		vec y0 = start, y1 = start, y2 = start, y3 = start;
+		vec y0 = { 0 }, y1 = y0, y2 = y0, y3 = y0;
 
 		for (int r = 0; r < rows + 2; r++)
 			for (int k = 0; k < 3; k++) {
 				vec x = load(from + r * l->from_step + i + k);
 
 				if (r < 3)
-					y0 += x * w[r * 3 + k];
+					y0 = multiply_add(x, splat(w[r * 3 + k]), y0);
 				if (rows > 1 && r >= 1 && r < 4)
-					y1 += x * w[(r - 1) * 3 + k];
+					y1 = multiply_add(x, splat(w[(r - 1) * 3 + k]), y1);
 				if (rows > 2 && r >= 2 && r < 5)
-					y2 += x * w[(r - 2) * 3 + k];
+					y2 = multiply_add(x, splat(w[(r - 2) * 3 + k]), y2);
 				if (rows > 3 && r >= 3)
-					y3 += x * w[(r - 3) * 3 + k];
+					y3 = multiply_add(x, splat(w[(r - 3) * 3 + k]), y3);
 			}
-		store(to + i, between(y0, lo, hi));
+		store(to + i, between(y0 + bias, lo, hi));
 		if (rows > 1)
-			store(to + l->to_step + i, between(y1, lo, hi));
+			store(to + l->to_step + i, between(y1 + bias, lo, hi));
 		if (rows > 2)
-			store(to + 2 * l->to_step + i, between(y2, lo, hi));
+			store(to + 2 * l->to_step + i, between(y2 + bias, lo, hi));
 		if (rows > 3)
-			store(to + 3 * l->to_step + i, between(y3, lo, hi));
+			store(to + 3 * l->to_step + i, between(y3 + bias, lo, hi));
 	}
 }
 
-static void window_3x3(const struct cpu_lines *l, const float *w, float start)
+static void window_3x3(const struct cpu_lines *l, const float *w, float bias)
 {
 	int64_t line = 0;
 
 	for (; line + 4 <= l->lines; line += 4)
-		window_3x3_rows(l, line, w, splat(start), 4);
+		window_3x3_rows(l, line, w, splat(bias), 4);
 	for (; line < l->lines; line++)
-		window_3x3_rows(l, line, w, splat(start), 1);
+		window_3x3_rows(l, line, w, splat(bias), 1);
 }
 
 /* --- A line for each tap: channels --- */
@@ -140,44 +152,46 @@ static float combine_scalar(enum cpu_window kind, float y, float x, float w)
 }
 
 INLINE void lines_of(const enum cpu_window kind, float *y, int64_t n, const float *const *x,
-		     const float *w, int64_t taps, const float *start)
+		     const float *w, int64_t taps, const float *bias)
 {
 	const float first = kind == CPU_WINDOW_MAX ? -__builtin_inff() : 0;
 	int64_t i = 0;
 
 	for (; i + LANES <= n; i += LANES) {
-		vec v = start ? load(start + i) : splat(first);
+		vec v = splat(first);
 
 		for (int64_t t = 0; t < taps; t++)
 			v = combine_one(kind, v, load(x[t] + i),
 					kind == CPU_WINDOW_DOT ? load(w + t * n + i) : splat(0));
+		if (bias)
+			v += load(bias + i);
 		store(y + i, v);
 	}
 	for (; i < n; i++) {
-		float v = start ? start[i] : first;
+		float v = first;
 
 		for (int64_t t = 0; t < taps; t++)
 			v = combine_scalar(kind, v, x[t][i],
 					   kind == CPU_WINDOW_DOT ? w[t * n + i] : 0);
-		y[i] = v;
+		y[i] = bias ? v + bias[i] : v;
 	}
 }
 
 static void lines(enum cpu_window kind, float *y, int64_t n, const float *const *x, const float *w,
-		  int64_t taps, const float *start)
+		  int64_t taps, const float *bias)
 {
 	switch (kind) {
 	case CPU_WINDOW_DOT:
-		lines_of(CPU_WINDOW_DOT, y, n, x, w, taps, start);
+		lines_of(CPU_WINDOW_DOT, y, n, x, w, taps, bias);
 		break;
 	case CPU_WINDOW_MAX:
-		lines_of(CPU_WINDOW_MAX, y, n, x, w, taps, start);
+		lines_of(CPU_WINDOW_MAX, y, n, x, w, taps, bias);
 		break;
 	case CPU_WINDOW_SUM:
-		lines_of(CPU_WINDOW_SUM, y, n, x, w, taps, start);
+		lines_of(CPU_WINDOW_SUM, y, n, x, w, taps, bias);
 		break;
 	case CPU_WINDOW_SQUARES:
-		lines_of(CPU_WINDOW_SQUARES, y, n, x, w, taps, start);
+		lines_of(CPU_WINDOW_SQUARES, y, n, x, w, taps, bias);
 		break;
 	}
 }
@@ -200,8 +214,8 @@ static void copy_line_exactly(const struct cpu_lines *l, int64_t line, int64_t f
 	for (int64_t i = first; i < l->n; i++) {
 		float v = from[i * l->every];
 
-		v = l->limited && v < l->lo ? l->lo : v;
-		to[i] = l->limited && v > l->hi ? l->hi : v;
+		v = l->limited && v <= l->lo ? l->lo : v;
+		to[i] = l->limited && v >= l->hi ? l->hi : v;
 	}
 }
 

@@ -119,7 +119,7 @@ void cpu_threads_destroy(struct cpu_threads *pool)
 	put(pool);
 }
 
-/* With fewer threads than wanted there is as much work for those that are there. */
+/* A thread that cannot be started is no error: those that are there share the work. */
 static void start_threads(struct cpu_threads *pool)
 {
 	while (pool->started < pool->threads) {
@@ -152,7 +152,7 @@ void cpu_threads_run(struct cpu_threads *pool, int64_t count, cpu_work_fn work, 
 	pthread_mutex_unlock(&pool->lock);
 
 	take_items(pool, work, argument, count, 0);
-	/* Who is at work is so for the length of one item. */
+	/* The other threads are in the middle of one item each at the most, so that this wait is short. */
 	for (int i = 0; i < SPINS && atomic_load(&pool->inside); i++)
 		relax();
 	pthread_mutex_lock(&pool->lock);

@@ -274,29 +274,60 @@ static void drop_constant(struct ir_value *value)
 	value->constant = NULL;
 }
 
+/* Operand 1 of a step's node in the form that its kernel reads. */
+static int pack_operand(struct run_compiled *c, struct run_step *step, const struct ir_value *from,
+			struct wnn_error *err)
+{
+	const struct ir_node *node = c->graph->nodes[step->first];
+	struct cpu_context *cpu = c->device->cpu;
+
+	step->packed_bytes = step->prepared ? cpu_prepared_pack_bytes(step->prepared) :
+					      cpu_pack_bytes(cpu, node);
+	if (!step->packed_bytes)
+		return 0;
+	step->packed = run_host_alloc(&c->device->heap, step->packed_bytes,
+				      "the packed constants of a graph", err);
+	if (!step->packed)
+		return -1;
+	if (step->prepared)
+		return cpu_prepared_pack(step->prepared, from->constant->data, step->packed, err);
+	cpu_pack(cpu, node, from->constant->data, step->packed);
+	return 0;
+}
+
 /*
- * Converts constants to the form that the kernels of CPU nodes read, and drops each one after its last
- * reader, so that the originals and the copies are never all in memory at once.
+ * Prepares CPU nodes, converts constants to the form that their kernels read, and drops each one after
+ * its last reader, so that the originals and the copies are never all in memory at once.
  */
-static int pack_constants(struct run_compiled *c, uint32_t *readers, struct wnn_error *err)
+static int prepare_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_error *err)
 {
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		struct run_step *step = &c->steps[s];
 		const struct ir_node *node = c->graph->nodes[step->first];
 		struct ir_value *from = node->num_operands > 1 ? node->operands[1] : NULL;
 
-		if (step->program || !from || from->kind != IR_VALUE_CONSTANT)
+		if (step->program)
 			continue;
-		step->packed_bytes = cpu_pack_bytes(c->device->cpu, node);
-		if (!step->packed_bytes)
+		step->prepared = cpu_prepare(c->device->cpu, node);
+		if (!from || from->kind != IR_VALUE_CONSTANT)
 			continue;
-		step->packed = run_host_alloc(&c->device->heap, step->packed_bytes,
-					      "the packed constants of a graph", err);
-		if (!step->packed)
+		if (pack_operand(c, step, from, err))
 			return -1;
-		cpu_pack(c->device->cpu, node, from->constant->data, step->packed);
-		if (!--readers[from->id])
+		if (step->packed && !--readers[from->id])
 			drop_constant(from);
+	}
+	return 0;
+}
+
+/* What is missing is missed now, not in a dispatch. */
+static int require_libraries(const struct run_compiled *c, struct wnn_error *err)
+{
+	for (uint32_t s = 0; s < c->num_steps; s++) {
+		const struct run_step *step = &c->steps[s];
+
+		if (!step->program && !step->packed && !step->prepared &&
+		    cpu_require(c->device->cpu, c->graph->nodes[step->first], err))
+			return -1;
 	}
 	return 0;
 }
@@ -317,9 +348,11 @@ static int place_constants(struct run_compiled *c, struct wnn_error *err)
 
 	if (!readers)
 		return wnn_error_nomem(err, "a graph");
-	ret = load_code(c, err) || pack_constants(c, readers, err) ? -1 : 0;
-	if (!ret)
-		drop_constants(c, readers);
+	/* Programs have their own copies by now: what nobody else reads need not wait for another. */
+	drop_constants(c, readers);
+	ret = load_code(c, err) || prepare_nodes(c, readers, err) || require_libraries(c, err) ?
+		      -1 :
+		      0;
 	wnn_free(readers);
 	return ret;
 }
@@ -364,6 +397,7 @@ void run_compiled_unref(struct run_compiled *c)
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		if (c->steps[s].program)
 			npu_program_destroy(c->steps[s].program);
+		cpu_prepared_destroy(c->steps[s].prepared);
 		if (!c->owner)
 			run_host_free(&c->device->heap, c->steps[s].packed,
 				      c->steps[s].packed_bytes);

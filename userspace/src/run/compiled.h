@@ -45,6 +45,10 @@ uint32_t run_compiled_spilled(const struct run_compiled *compiled);
 const struct npu_node_info *run_compiled_npu_info(const struct run_compiled *compiled,
 						  const struct ir_node *node);
 
+/* The kernel of a node that runs on the CPU. Static. */
+const char *run_compiled_cpu_kernel(const struct run_compiled *compiled,
+				    const struct ir_node *node);
+
 enum run_text { RUN_TEXT_NODES, RUN_TEXT_PLAN, RUN_TEXT_PROGRAM };
 
 /* malloc'ed; NULL with WNN_NOT_SUPPORTED when there is no such text. */

@@ -30,13 +30,14 @@ struct run_location {
 
 /* One NPU program, or one node on the CPU. */
 struct run_step {
-	struct npu_program *program; /* NULL: CPU */
-	uint32_t first, count;	     /* of graph->nodes */
-	uint64_t insns, constants;   /* offsets in code */
-	uint64_t slots;		     /* offset in the slots of an instance */
-	uint64_t scratch;	     /* offset in its arena */
-	uint64_t records;	     /* offset in its time stamps */
-	void *packed;		     /* CPU: operand 1 in the form of its kernel, or NULL */
+	struct npu_program *program;   /* NULL: CPU */
+	uint32_t first, count;	       /* of graph->nodes */
+	uint64_t insns, constants;     /* offsets in code */
+	uint64_t slots;		       /* offset in the slots of an instance */
+	uint64_t scratch;	       /* offset in its arena */
+	uint64_t records;	       /* offset in its time stamps */
+	struct cpu_prepared *prepared; /* CPU: what its kernel keeps, or NULL */
+	void *packed;		       /* CPU: operand 1 in the form of its kernel, or NULL */
 	size_t packed_bytes;
 };
 

@@ -184,7 +184,9 @@ static int run_cpu(struct run_dispatch *d, const struct run_step *step)
 			in[i] = node->operands[i] ? value_map(d, node->operands[i]) : NULL;
 		for (uint32_t i = 0; i < m; i++)
 			out[i] = value_map(d, node->results[i]);
-		ret = cpu_run_packed(cpu, node, step->packed, in, out, &d->error);
+		ret = step->prepared ? cpu_prepared_run(step->prepared, cpu, step->packed, in, out,
+							&d->error) :
+				       cpu_run_packed(cpu, node, step->packed, in, out, &d->error);
 	}
 	if (in != few_in)
 		wnn_free(in);

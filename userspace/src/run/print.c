@@ -111,8 +111,8 @@ const struct ir_graph *run_compiled_graph(const struct run_compiled *c)
 	return c->graph;
 }
 
-const struct npu_node_info *run_compiled_npu_info(const struct run_compiled *c,
-						  const struct ir_node *node)
+/* The step of a node; NULL when it has none. */
+static const struct run_step *step_of(const struct run_compiled *c, const struct ir_node *node)
 {
 	uint32_t lo = 0, hi = c->num_steps;
 
@@ -125,8 +125,24 @@ const struct npu_node_info *run_compiled_npu_info(const struct run_compiled *c,
 		else
 			hi = middle;
 	}
-	if (lo == hi || !c->steps[lo].program || node->id < c->steps[lo].first ||
+	if (lo == hi || node->id < c->steps[lo].first ||
 	    node->id - c->steps[lo].first >= c->steps[lo].count)
 		return NULL;
-	return &c->steps[lo].program->nodes[node->id - c->steps[lo].first];
+	return &c->steps[lo];
+}
+
+const struct npu_node_info *run_compiled_npu_info(const struct run_compiled *c,
+						  const struct ir_node *node)
+{
+	const struct run_step *step = step_of(c, node);
+
+	return step && step->program ? &step->program->nodes[node->id - step->first] : NULL;
+}
+
+const char *run_compiled_cpu_kernel(const struct run_compiled *c, const struct ir_node *node)
+{
+	const struct run_step *step = step_of(c, node);
+
+	return step && step->prepared ? cpu_prepared_name(step->prepared) :
+					cpu_kernel_name(CPU_FAST, node);
 }

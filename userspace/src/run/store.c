@@ -18,6 +18,7 @@
 
 static void put_packed(struct run_image *image, const struct run_step *step)
 {
+	wnn_put_u32(&image->graph, step->prepared != NULL);
 	wnn_put_u64(&image->graph, step->packed ? step->packed_bytes : 0);
 	if (!step->packed)
 		return;
@@ -130,10 +131,28 @@ static int read_program(struct run_compiled *c, struct run_step *step, struct ru
 	return npu_program_verify(program, caps, &insn, err);
 }
 
+/* Whether a node was prepared decides about the form of what was packed for it. */
+static int read_prepared(struct run_compiled *c, struct run_step *step, struct run_stored *stored,
+			 struct wnn_error *err)
+{
+	const struct ir_node *node = c->graph->nodes[step->first];
+	uint32_t prepared = wnn_get_u32(&stored->graph);
+
+	if (stored->graph.failed || prepared > 1)
+		return unsound(err, "its CPU nodes cannot be read");
+	if (!prepared)
+		return 0;
+	if (cpu_supports(node))
+		step->prepared = cpu_prepare(c->device->cpu, node);
+	return step->prepared ? 0 : unsound(err, "one of its CPU nodes cannot be prepared here");
+}
+
 static int read_packed(struct run_step *step, struct run_stored *stored, struct wnn_error *err)
 {
 	uint64_t bytes = wnn_get_u64(&stored->graph), offset;
 
+	if (step->prepared && bytes != cpu_prepared_pack_bytes(step->prepared))
+		return unsound(err, "a packed operand has another size than its kernel reads");
 	if (!bytes)
 		return stored->graph.failed ? unsound(err, "its CPU nodes cannot be read") : 0;
 	offset = wnn_get_u64(&stored->graph);
@@ -170,7 +189,8 @@ static int read_steps(struct run_compiled *c, const bool *on_npu, struct run_sto
 		struct run_step *step = &c->steps[s];
 
 		if (!on_npu[step->first]) {
-			if (read_packed(step, stored, err) || check_cpu_node(c, step, err))
+			if (read_prepared(c, step, stored, err) || read_packed(step, stored, err) ||
+			    check_cpu_node(c, step, err))
 				return -1;
 			continue;
 		}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Errors planted in the layer of the CPU on oneDNN and in the order of data that it prefers, for run.py."""
+
+_DIR = 'build/mutations'
+_COMMANDS = {
+    'cpu': f'{_DIR}/tests/library/cpu/test_cpu_fast',
+    'integer': f'{_DIR}/tests/library/cpu/test_cpu_integer',
+    'pass': f'{_DIR}/tests/library/graph/test_graph_pass',
+    'text': f'python3 -B tests/library/ir/test_passes.py {_DIR}/tests/library/ir/ir-opt',
+}
+
+SETUP = [f'meson setup {_DIR}']
+EVIDENCE = r'FAILED.*'
+BUILD = (f'ninja -C {_DIR} tests/library/cpu/test_cpu_fast tests/library/cpu/test_cpu_integer '
+         'tests/library/graph/test_graph_pass tests/library/ir/ir-opt')
+
+
+def _conv(name, old, new):
+    return {'name': name, 'file': 'userspace/src/cpu/onednn_conv.c', 'old': old, 'new': new,
+            'command': _COMMANDS['cpu']}
+
+
+def _integer(name, file, old, new):
+    return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['integer']}
+
+
+def _pass(name, old, new, command='pass'):
+    return {'name': name, 'file': 'userspace/src/pass/channels_last.c', 'old': old, 'new': new,
+            'command': _COMMANDS[command]}
+
+
+MUTATIONS = [
+    # Convolutions in parts.
+    _conv('the first part begins above the image', '- g->attrs->padding[0] + form->above;', '- g->attrs->padding[0];'),
+    _conv('parts have the padding of the first one', 'form.above = begin < 0 ? -begin : 0;',
+          'form.above = pad;\n\tform.in_rows = 0;'),
+    _conv('a part begins at the row of its result', 'int64_t row = first * g->attrs->strides[0] -', 'int64_t row = first -'),
+    _conv('all images are the first one', '(image * g->in_h + row) *', '(0 * image * g->in_h + row) *'),
+    _conv('groups of a filter lie too far apart', 'strides[0] = s[0] * g->out_per_group;', 'strides[0] = s[0] * g->out_c;'),
+    _conv('dilations are one too large', '{ a->dilations[0] - 1, a->dilations[1] - 1 }',
+          '{ a->dilations[0] - 1, a->dilations[1] }'),
+    _conv('the bias is left out', 'c->bias ? c->bias_desc : NULL', 'NULL'),
+    _conv('relu is none', 'if (ret || c->integer || !c->limited || act->kind == IR_UNARY_NONE)',
+          'if (ret || c->integer || !c->limited || act->kind == IR_UNARY_NONE || act->kind == IR_RELU)'),
+    _conv('limits are the wrong way round', 'dnnl_eltwise_clip, c->lo, c->hi', 'dnnl_eltwise_clip, -c->hi, c->hi'),
+    _conv('other activations are left out', 'else if (!c->limited)\n\t\tcpu_activate', 'else if (c->limited)\n\t\tcpu_activate'),
+    # Integers.
+    _integer('the zero point of the input is 0', 'onednn_conv.c', 'if (!ret && c->zero_point)', 'if (false)'),
+    _integer('unsigned filters are read as signed ones', 'onednn_conv.c', '[i] ^ 0x80', '[i]'),
+    _integer('all channels have the scale of the first', 'onednn_conv.c', 'c->each_scale ? i : 0', '0'),
+    _integer('biases are left out', 'onednn_conv.c', 'bias ? bias[c->each_bias ? i : 0] : 0', '0'),
+    _integer('halves are rounded up', 'simd_integer.c', '(v + WHOLE) - WHOLE', '(float)(int32_t)(v + 1000.5f) - 1000'),
+    _integer('signed bytes are unsigned', 'simd_integer.c', '(int32_t)(int8_t)byte', '(int32_t)byte'),
+    _conv('only the pixels of the first image are computed', 'g->batch * g->out_h * g->out_w;\n\tg->in_w',
+          'g->out_h * g->out_w;\n\tg->in_w'),
+    # Turning pictures.
+    _pass('an axis of concat goes the other way', 'attrs->axis = to_first[attrs->axis];', 'attrs->axis = to_last[attrs->axis];',
+          'text'),
+    _pass('slices begin where they did', 'slice->starts[i] = from.starts[to_last[i]];', 'slice->starts[i] = from.starts[i];'),
+    _pass('slices have the strides of the other order', 'slice->strides[i] = from.strides[to_last[i]];',
+          'slice->strides[i] = from.strides[to_first[i]];'),
+    _pass('means are over the axes of nchw', 'attrs->reduce.axes = turned_axes(attrs->reduce.axes);', ';'),
+    _pass('pools keep their layout', 'attrs->pool.layout = IR_NHWC;', ';'),
+    _pass('normalisation is along the width', 'attrs->norm.axis = to_first[attrs->norm.axis];', 'attrs->norm.axis = 2;'),
+    _pass('small regions are turned, too', 'if (t->work[region] / work_per_element < t->border[region])', 'if (false)', 'text'),
+    _pass('outputs cost nothing', 'if (value->def && t->last[value->def->id])\n\t\t\tt->border',
+          'if (false)\n\t\t\tt->border', 'text'),
+]

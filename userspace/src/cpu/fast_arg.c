@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fast argMin and argMax for types of 32 bits and more, and of 8: lines of neighbours, or as many lines
+ * as there are elements along the axis, one upon the other. The first NaN beats everything.
+ */
+#include "cpu/element.h"
+#include "cpu/fast.h"
+
+/* Elements that are worth a thread of their own. */
+#define GRAIN 16384
+/* Results that are found at a time. */
+#define COLUMNS 1024
+/* Elements that are looked at before it is asked whether the one is among them. */
+#define BLOCK 64
+
+struct search {
+	const struct cpu_simd *simd;
+	const struct ir_arg_attrs *attrs;
+	enum ir_dtype dtype, result;
+	int64_t n, inner, blocks; /* blocks of columns in inner */
+	const void *x;
+	void *y;
+};
+
+/* --- Lines of float32: the extreme, then where it is --- */
+
+static bool is_among(const float *x, int64_t n, float value)
+{
+	int found = 0;
+
+	if (value == value)
+		for (int64_t i = 0; i < n; i++)
+			found |= x[i] == value;
+	else
+		for (int64_t i = 0; i < n; i++)
+			found |= x[i] != x[i];
+	return found;
+}
+
+static int64_t place_of(const float *x, int64_t n, float value, bool last)
+{
+	int64_t blocks = (n + BLOCK - 1) / BLOCK;
+
+	for (int64_t b = 0; b < blocks; b++) {
+		int64_t first = (last ? blocks - 1 - b : b) * BLOCK;
+		int64_t size = n - first < BLOCK ? n - first : BLOCK;
+
+		if (!is_among(x + first, size, value))
+			continue;
+		for (int64_t i = 0; i < size; i++) {
+			int64_t at = first + (last ? size - 1 - i : i);
+
+			if (is_among(x + at, 1, value))
+				return at;
+		}
+	}
+	return 0;
+}
+
+static void float_lines(void *argument, int64_t begin, int64_t end)
+{
+	const struct search *s = argument;
+	enum cpu_fold fold = s->attrs->max ? CPU_FOLD_MAX : CPU_FOLD_MIN;
+
+	for (int64_t r = begin; r < end; r++) {
+		const float *x = (const float *)s->x + r * s->n;
+
+		cpu_store_int(s->result, s->y, r,
+			      place_of(x, s->n, (float)s->simd->fold(fold, x, s->n, 0),
+				       s->attrs->last));
+	}
+}
+
+/* --- Columns --- */
+
+/* Whether x is to be preferred to the best so far, y: the first of equals, or the last. No branches. */
+#define FIRST(order) ((x order y) | ((x != x) & (y == y)))
+#define LAST(order)  ((x order y) | (x != x))
+
+#define SEARCH_WITH(beats)                                 \
+	for (int64_t i = 0; i < n; i++) {                  \
+		type_of_elements x = from[i], y = best[i]; \
+		int32_t before = at[i];                    \
+                                                           \
+		best[i] = beats ? x : y;                   \
+		at[i] = beats ? (int32_t)k : before;       \
+	}
+
+#define SEARCH(type)                                                                             \
+	static void search_##type(const struct search *s, const void *x, int64_t n, int32_t *at) \
+	{                                                                                        \
+		typedef type type_of_elements;                                                   \
+		const type *from = x;                                                            \
+		type best[COLUMNS];                                                              \
+                                                                                                 \
+		for (int64_t i = 0; i < n; i++) {                                                \
+			best[i] = from[i];                                                       \
+			at[i] = 0;                                                               \
+		}                                                                                \
+		for (int64_t k = 1; k < s->n; k++) {                                             \
+			from += s->inner;                                                        \
+			if (s->attrs->max && s->attrs->last)                                     \
+				SEARCH_WITH(LAST(>=))                                            \
+			else if (s->attrs->max)                                                  \
+				SEARCH_WITH(FIRST(>))                                            \
+			else if (s->attrs->last)                                                 \
+				SEARCH_WITH(LAST(<=))                                            \
+			else                                                                     \
+				SEARCH_WITH(FIRST(<))                                            \
+		}                                                                                \
+	}
+
+SEARCH(float)
+SEARCH(int8_t)
+SEARCH(uint8_t)
+SEARCH(int32_t)
+SEARCH(uint32_t)
+SEARCH(int64_t)
+SEARCH(uint64_t)
+
+static void (*const searches[])(const struct search *s, const void *x, int64_t n, int32_t *at) = {
+	[IR_F32] = search_float,    [IR_I8] = search_int8_t,	[IR_U8] = search_uint8_t,
+	[IR_I32] = search_int32_t,  [IR_U32] = search_uint32_t, [IR_I64] = search_int64_t,
+	[IR_U64] = search_uint64_t,
+};
+
+static void columns(void *argument, int64_t begin, int64_t end)
+{
+	const struct search *s = argument;
+	size_t size = ir_dtype_bits(s->dtype) / 8;
+	int32_t at[COLUMNS];
+
+	for (int64_t item = begin; item < end; item++) {
+		int64_t outer = item / s->blocks, first = item % s->blocks * COLUMNS;
+		int64_t n = s->inner - first < COLUMNS ? s->inner - first : COLUMNS;
+		int64_t from = outer * s->n * s->inner + first;
+
+		searches[s->dtype](s, (const char *)s->x + (size_t)from * size, n, at);
+		for (int64_t i = 0; i < n; i++)
+			cpu_store_int(s->result, s->y, outer * s->inner + first + i, at[i]);
+	}
+}
+
+/* --- */
+
+static int arg(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	       void *const *out, struct wnn_error *err)
+{
+	struct cpu_shape x = cpu_shape_of(&node->operands[0]->type);
+	uint32_t axis = node->attrs.arg.axis;
+	struct search s = { .simd = cpu->simd,
+			    .attrs = &node->attrs.arg,
+			    .dtype = node->operands[0]->type.dtype,
+			    .result = node->results[0]->type.dtype,
+			    .n = x.dim[axis],
+			    .inner = x.stride[axis],
+			    .x = in[0],
+			    .y = out[0] };
+	int64_t outer = x.count / (s.n * s.inner);
+
+	(void)err;
+	s.blocks = (s.inner + COLUMNS - 1) / COLUMNS;
+	if (s.inner == 1 && s.dtype == IR_F32)
+		cpu_parallel_ranges(cpu, outer, GRAIN / s.n + 1, float_lines, &s);
+	else
+		cpu_parallel_ranges(cpu, outer * s.blocks, GRAIN / (s.n * COLUMNS) + 1, columns,
+				    &s);
+	return 0;
+}
+
+static const struct cpu_fast_kernel kernels[] = {
+	{ .name = "cpu/arg", .run = arg },
+};
+
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
+{
+	const struct ir_type *type = &node->operands[0]->type;
+
+	if (ir_dtype_bits(type->dtype) < 8 || type->dtype == IR_F16 || type->dtype == IR_F64)
+		return NULL;
+	return ir_type_dim(type, node->attrs.arg.axis) <= INT32_MAX ? &kernels[0] : NULL;
+}
+
+const struct cpu_fast_family cpu_fast_arg = CPU_FAST_FAMILY(kernels, find);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Operands that are broadcast to the result of their node, walked in lines: along one each of them stays
+ * where it is or goes on by one element.
+ */
+#ifndef WNN_CPU_LINES_H
+#define WNN_CPU_LINES_H
+
+#include "cpu/element.h"
+
+#define CPU_MAX_OPERANDS 3
+
+struct cpu_walk {
+	struct cpu_shape shape; /* of the result, dims merged; not rank 0 */
+	int operands;
+	int64_t stride[CPU_MAX_OPERANDS][IR_MAX_RANK];
+};
+
+/* Whether all operands walk dim d and the one before it like one dim. */
+static inline bool cpu_walk_merges(const struct cpu_walk *w, uint32_t before, uint32_t d)
+{
+	for (int k = 0; k < w->operands; k++)
+		if (w->stride[k][before] != w->stride[k][d] * w->shape.dim[d])
+			return false;
+	return true;
+}
+
+/* Merges dims, so that lines are long; those of size 1 are none. */
+static inline void cpu_walk_merge(struct cpu_walk *w)
+{
+	struct cpu_shape *s = &w->shape;
+	uint32_t r = 0;
+
+	for (uint32_t d = 0; d < s->rank; d++) {
+		if (s->dim[d] == 1)
+			continue;
+		if (r && cpu_walk_merges(w, r - 1, d))
+			s->dim[r - 1] *= s->dim[d];
+		else
+			s->dim[r++] = s->dim[d];
+		for (int k = 0; k < w->operands; k++)
+			w->stride[k][r - 1] = w->stride[k][d];
+	}
+	if (!r) {
+		s->dim[r] = 1;
+		for (int k = 0; k < w->operands; k++)
+			w->stride[k][r] = 0;
+		r++;
+	}
+	s->rank = r;
+}
+
+/* Over the first operands of a node. */
+static inline struct cpu_walk cpu_walk_of(const struct ir_node *node, int operands)
+{
+	struct cpu_walk w = { .shape = cpu_shape_of(&node->results[0]->type),
+			      .operands = operands };
+
+	for (int k = 0; k < operands; k++) {
+		struct cpu_shape s = cpu_shape_of(&node->operands[k]->type);
+
+		cpu_broadcast_strides(&s, &w.shape, w.stride[k]);
+	}
+	cpu_walk_merge(&w);
+	return w;
+}
+
+/* How far the line of element i goes, at most to `end`. */
+static inline int64_t cpu_walk_line(const struct cpu_walk *w, int64_t i, int64_t end)
+{
+	int64_t n = w->shape.dim[w->shape.rank - 1], rest = n - i % n;
+
+	return rest < end - i ? rest : end - i;
+}
+
+/* Where operand k is for element i, and its step along the line: 0 or 1. */
+static inline int64_t cpu_walk_at(const struct cpu_walk *w, int k, int64_t i)
+{
+	return cpu_offset(&w->shape, i, w->stride[k]);
+}
+
+static inline int64_t cpu_walk_step(const struct cpu_walk *w, int k)
+{
+	return w->stride[k][w->shape.rank - 1];
+}
+
+#endif

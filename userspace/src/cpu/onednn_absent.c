@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+/* In place of onednn.c where the library is built without that layer. */
+#include "cpu/fast.h"
+
+const char cpu_onednn_absent[] =
+	"this library was built without the layer onednn: use the layer openblas";
+
+const char *cpu_onednn_form(void)
+{
+	return NULL;
+}
+
+struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const struct ir_node *node)
+{
+	(void)cpu;
+	(void)node;
+	return NULL;
+}

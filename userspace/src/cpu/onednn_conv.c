@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Convolutions in channels-last order, and products with a constant matrix, on oneDNN: of float32, and of
+ * 8-bit integers, whose exact sums become results here. A part is some rows of the result of one
+ * image, with the rows of the input that it reads: both are contiguous.
+ */
+#include "cpu/onednn.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "cpu/conv.h"
+#include "util/malloc.h"
+
+/* Parts at most, and the products that moving an element takes as long as. */
+#define MAX_PARTS    8
+#define MIN_PIXELS   24 /* of a part: fewer would read the filter again for too little */
+#define ELEMENT_WORK 8
+/* Products of fewer lines take the time that reading the matrix takes. */
+#define MIN_LINES 8
+
+/* Parts with the same rows of padding and of results are one primitive: first, last and the others. */
+#define MAX_FORMS 8
+
+struct form {
+	int64_t rows, in_rows, above, below; /* of results, of the input, of padding */
+	dnnl_primitive_t primitive;
+	dnnl_memory_desc_t src, dst;	  /* until the memories are made */
+	const_dnnl_memory_desc_t scratch; /* of the description below */
+	dnnl_primitive_desc_t desc;
+	size_t scratch_bytes;
+};
+
+/* The memories of a form for one thread. */
+struct memories {
+	dnnl_memory_t src, dst, scratch;
+};
+
+struct conv {
+	struct cpu_prepared base;
+	const struct onednn *dnn;
+	struct cpu_conv shape;
+	struct cpu_as_conv as; /* of a product */
+	bool flat;	       /* 1x1 without strides: no rows, only pixels */
+	bool has_bias;
+	const struct ir_integer_attrs *integer; /* NULL: float32 */
+	bool filter_unsigned;			/* its zero point is 128 */
+	dnnl_data_type_t in_type, filter_type, out_type;
+	int64_t in_bytes, out_bytes; /* of an element; of results, not of sums */
+	bool limited;
+	float lo, hi;
+	int64_t parts, rows; /* of an image, of results in a part */
+	unsigned int num_forms, threads;
+	struct form forms[MAX_FORMS];
+	dnnl_memory_desc_t packed, plain, bias_desc;
+	dnnl_memory_t weights, bias, zero;
+	int32_t zero_point;	  /* of the input */
+	struct cpu_finish finish; /* of integers: with the scales of the run */
+	float *scales;
+	int32_t *biases;
+	bool each_scale, each_bias; /* or one for all */
+	struct memories *memories;  /* [thread][form] */
+	dnnl_stream_t *streams;	    /* [thread] */
+	size_t scratch_bytes;	    /* of a thread, without the sums of integers */
+	size_t sums_bytes;
+};
+
+/* One run. */
+struct run {
+	struct conv *conv;
+	struct cpu_context *cpu;
+	const char *x;
+	char *y;
+	char *scratch;
+	atomic_bool failed;
+};
+
+static bool is_flat(const struct cpu_conv *g)
+{
+	const struct ir_conv_attrs *a = g->attrs;
+
+	return g->kh == 1 && g->kw == 1 && a->strides[0] == 1 && a->strides[1] == 1 &&
+	       !a->padding[0] && !a->padding[1] && !a->padding[2] && !a->padding[3];
+}
+
+/* All pixels of all images in one line. */
+static void flatten(struct cpu_conv *g)
+{
+	g->in_h = g->out_h = g->batch * g->out_h * g->out_w;
+	g->in_w = g->out_w = g->batch = 1;
+}
+
+/* The rows of a part that begins at row `first`. */
+static struct form form_of(const struct conv *c, int64_t first)
+{
+	const struct cpu_conv *g = &c->shape;
+	const struct ir_conv_attrs *a = g->attrs;
+	int64_t stride = a->strides[0], pad = a->padding[0], rest = g->out_h - first;
+	struct form form = { .rows = c->rows < rest ? c->rows : rest };
+	int64_t begin = first * stride - pad;
+	int64_t end = begin + (form.rows - 1) * stride + (g->kh - 1) * a->dilations[0] + 1;
+
+	form.above = begin < 0 ? -begin : 0;
+	form.below = end > g->in_h ? end - g->in_h : 0;
+	form.in_rows = end - begin - form.above - form.below;
+	return form;
+}
+
+static bool same_form(const struct form *a, const struct form *b)
+{
+	return a->rows == b->rows && a->in_rows == b->in_rows && a->above == b->above &&
+	       a->below == b->below;
+}
+
+static const struct form *find_form(const struct conv *c, int64_t first)
+{
+	struct form form = form_of(c, first);
+	unsigned int i = 0;
+
+	while (!same_form(&c->forms[i], &form))
+		i++;
+	return &c->forms[i];
+}
+
+/* False when a part is all padding, or there are too many kinds of parts. */
+static bool list_forms(struct conv *c)
+{
+	for (int64_t first = 0; first < c->shape.out_h; first += c->rows) {
+		struct form form = form_of(c, first);
+		unsigned int i = 0;
+
+		while (i < c->num_forms && !same_form(&c->forms[i], &form))
+			i++;
+		if (form.in_rows <= 0 || i == MAX_FORMS)
+			return false;
+		if (i == c->num_forms)
+			c->forms[c->num_forms++] = form;
+	}
+	return true;
+}
+
+static int describe_filter(struct conv *c)
+{
+	const struct onednn *dnn = c->dnn;
+	const struct cpu_conv *g = &c->shape;
+	dnnl_dim_t groups = g->attrs->groups;
+	const dnnl_dims_t dims = { groups, g->out_per_group, g->in_per_group, g->kh, g->kw };
+	const dnnl_dims_t bias = { g->out_c };
+	bool grouped = groups > 1;
+	dnnl_dims_t strides;
+	int64_t s[4];
+
+	cpu_conv_filter_strides(g, s);
+	memcpy(strides + 1, s, sizeof(s));
+	strides[0] = s[0] * g->out_per_group;
+	return dnn->memory_desc_create_with_strides(&c->plain, grouped ? 5 : 4, dims + !grouped,
+						    c->filter_type, strides + !grouped) ||
+	       dnn->memory_desc_create_with_tag(&c->packed, grouped ? 5 : 4, dims + !grouped,
+						c->filter_type, dnnl_format_tag_any) ||
+	       dnn->memory_desc_create_with_tag(&c->bias_desc, 1, bias, dnnl_f32, dnnl_a);
+}
+
+/* A picture of so many rows. */
+static int describe_picture(const struct conv *c, dnnl_memory_desc_t *desc, dnnl_data_type_t type,
+			    int64_t channels, int64_t rows, int64_t columns)
+{
+	const dnnl_dims_t dims = { 1, channels, c->flat ? 1 : rows, c->flat ? rows : columns };
+
+	return c->dnn->memory_desc_create_with_tag(desc, 4, dims, type, dnnl_nhwc);
+}
+
+/* Activations that are limits are part of the primitive. */
+static int make_attributes(const struct conv *c, dnnl_primitive_attr_t *attr)
+{
+	const struct onednn *dnn = c->dnn;
+	const struct ir_unary_attrs *act = &c->shape.attrs->act;
+	dnnl_post_ops_t ops = NULL;
+	int ret = dnn->primitive_attr_create(attr) ||
+		  dnn->primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
+
+	if (!ret && c->zero_point)
+		ret = dnn->primitive_attr_set_zero_points_mask(*attr, DNNL_ARG_SRC, 0);
+	if (ret || c->integer || !c->limited || act->kind == IR_UNARY_NONE)
+		return ret;
+	ret = dnn->post_ops_create(&ops);
+	if (!ret && act->kind == IR_RELU)
+		ret = dnn->post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
+	else if (!ret)
+		ret = dnn->post_ops_append_eltwise(ops, dnnl_eltwise_clip, c->lo, c->hi);
+	if (!ret)
+		ret = dnn->primitive_attr_set_post_ops(*attr, ops);
+	dnn->post_ops_destroy(ops);
+	return ret;
+}
+
+/* Plain loops are there for every shape, but slower than the kernels of this library. */
+static bool is_fast(const struct onednn *dnn, const_dnnl_primitive_desc_t desc)
+{
+	const char *name = NULL;
+
+	if (dnn->primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) || !name)
+		return false;
+	return !strstr(name, "ref") && !strstr(name, "gemm");
+}
+
+/* The form of the filter is the choice of the first primitive. */
+static int keep_filter_form(struct conv *c, const struct form *form)
+{
+	const struct onednn *dnn = c->dnn;
+	const_dnnl_memory_desc_t chosen =
+		dnn->primitive_desc_query_md(form->desc, dnnl_query_weights_md, 0);
+	dnnl_memory_desc_t copy = NULL;
+
+	if (!chosen || dnn->memory_desc_clone(&copy, chosen))
+		return -1;
+	dnn->memory_desc_destroy(c->packed);
+	c->packed = copy;
+	c->base.packed_bytes = dnn->memory_desc_get_size(copy);
+	return 0;
+}
+
+static int make_form(struct conv *c, struct form *form, dnnl_primitive_attr_t attr)
+{
+	const struct onednn *dnn = c->dnn;
+	const struct cpu_conv *g = &c->shape;
+	const struct ir_conv_attrs *a = g->attrs;
+	const dnnl_dims_t strides = { a->strides[0], a->strides[1] };
+	const dnnl_dims_t dilations = { a->dilations[0] - 1, a->dilations[1] - 1 };
+	const dnnl_dims_t begin = { form->above, a->padding[2] };
+	const dnnl_dims_t end = { form->below, a->padding[3] };
+
+	if (describe_picture(c, &form->src, c->in_type, g->in_c, form->in_rows, g->in_w) ||
+	    describe_picture(c, &form->dst, c->out_type, g->out_c, form->rows, g->out_w) ||
+	    dnn->convolution_forward_primitive_desc_create(
+		    &form->desc, dnn->engine, dnnl_forward_inference, dnnl_convolution_direct,
+		    form->src, c->packed, c->bias ? c->bias_desc : NULL, form->dst, strides,
+		    dilations, begin, end, attr) ||
+	    !is_fast(dnn, form->desc) || (form == c->forms && keep_filter_form(c, form)) ||
+	    dnn->primitive_create(&form->primitive, form->desc))
+		return -1;
+	form->scratch = dnn->primitive_desc_query_md(form->desc, dnnl_query_scratchpad_md, 0);
+	form->scratch_bytes = dnn->memory_desc_get_size(form->scratch);
+	if (form->scratch_bytes > c->scratch_bytes)
+		c->scratch_bytes = form->scratch_bytes;
+	return 0;
+}
+
+static int make_memory(const struct onednn *dnn, dnnl_memory_t *memory,
+		       const_dnnl_memory_desc_t desc)
+{
+	return dnn->memory_create(memory, desc, dnn->engine, DNNL_MEMORY_NONE);
+}
+
+static int make_memories(struct conv *c)
+{
+	const struct onednn *dnn = c->dnn;
+
+	for (unsigned int t = 0; t < c->threads; t++) {
+		if (dnn->stream_create(&c->streams[t], dnn->engine, dnnl_stream_default_flags))
+			return -1;
+		for (unsigned int f = 0; f < c->num_forms; f++) {
+			struct memories *m = &c->memories[t * MAX_FORMS + f];
+
+			if (make_memory(dnn, &m->src, c->forms[f].src) ||
+			    make_memory(dnn, &m->dst, c->forms[f].dst) ||
+			    make_memory(dnn, &m->scratch, c->forms[f].scratch))
+				return -1;
+		}
+	}
+	return make_memory(dnn, &c->weights, c->packed);
+}
+
+static void destroy(struct cpu_prepared *prepared)
+{
+	struct conv *c = (struct conv *)prepared;
+	const struct onednn *dnn = c->dnn;
+
+	for (unsigned int t = 0; c->streams && c->memories && t < c->threads; t++) {
+		for (unsigned int f = 0; f < c->num_forms; f++) {
+			struct memories *m = &c->memories[t * MAX_FORMS + f];
+
+			dnn->memory_destroy(m->src);
+			dnn->memory_destroy(m->dst);
+			dnn->memory_destroy(m->scratch);
+		}
+		dnn->stream_destroy(c->streams[t]);
+	}
+	for (unsigned int f = 0; f < c->num_forms; f++) {
+		dnn->primitive_destroy(c->forms[f].primitive);
+		dnn->primitive_desc_destroy(c->forms[f].desc);
+		dnn->memory_desc_destroy(c->forms[f].src);
+		dnn->memory_desc_destroy(c->forms[f].dst);
+	}
+	dnn->memory_destroy(c->weights);
+	dnn->memory_destroy(c->bias);
+	dnn->memory_destroy(c->zero);
+	dnn->memory_desc_destroy(c->packed);
+	dnn->memory_desc_destroy(c->plain);
+	dnn->memory_desc_destroy(c->bias_desc);
+	wnn_free(c->scales);
+	wnn_free(c->biases);
+	wnn_free(c->streams);
+	wnn_free(c->memories);
+	wnn_free(c);
+}
+
+static int reorder(const struct conv *c, const void *from, void *to, struct wnn_error *err)
+{
+	const struct onednn *dnn = c->dnn;
+	dnnl_memory_t src = NULL, dst = NULL;
+	dnnl_primitive_desc_t desc = NULL;
+	dnnl_primitive_t primitive = NULL;
+	int threads = onednn_enter(dnn), ret;
+
+	ret = dnn->memory_create(&src, c->plain, dnn->engine, (void *)from) ||
+	      dnn->memory_create(&dst, c->packed, dnn->engine, to) ||
+	      dnn->reorder_primitive_desc_create(&desc, c->plain, dnn->engine, c->packed,
+						 dnn->engine, NULL) ||
+	      dnn->primitive_create(&primitive, desc);
+	if (!ret) {
+		const dnnl_exec_arg_t args[] = { { DNNL_ARG_FROM, src }, { DNNL_ARG_TO, dst } };
+
+		ret = dnn->primitive_execute(primitive, c->streams[0], 2, args) != 0;
+	}
+	dnn->primitive_destroy(primitive);
+	dnn->primitive_desc_destroy(desc);
+	dnn->memory_destroy(src);
+	dnn->memory_destroy(dst);
+	onednn_leave(dnn, threads);
+	if (ret)
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "oneDNN cannot read a filter");
+	return 0;
+}
+
+static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
+		struct wnn_error *err)
+{
+	const struct conv *c = (const struct conv *)prepared;
+	const struct cpu_conv *g = &c->shape;
+	size_t bytes = (size_t)(g->out_c * g->in_per_group * g->kh * g->kw);
+	uint8_t *moved;
+	int ret;
+
+	if (!c->filter_unsigned)
+		return reorder(c, from, to, err);
+	/* As integers with the zero point 0. */
+	moved = wnn_malloc(bytes);
+	if (!moved)
+		return wnn_error_nomem(err, "a filter");
+	for (size_t i = 0; i < bytes; i++)
+		moved[i] = ((const uint8_t *)from)[i] ^ 0x80;
+	ret = reorder(c, moved, to, err);
+	wnn_free(moved);
+	return ret;
+}
+
+/* Calls oneDNN for one part, whose results, or sums of integers, go to `y`. */
+static int execute(const struct run *run, const struct form *form, unsigned int worker,
+		   const char *x, void *y)
+{
+	struct conv *c = run->conv;
+	const struct onednn *dnn = c->dnn;
+	struct memories *m = &c->memories[worker * MAX_FORMS + (size_t)(form - c->forms)];
+	char *scratch = run->scratch + worker * (c->scratch_bytes + c->sums_bytes);
+	dnnl_exec_arg_t args[6] = { { DNNL_ARG_SRC, m->src },
+				    { DNNL_ARG_WEIGHTS, c->weights },
+				    { DNNL_ARG_DST, m->dst },
+				    { DNNL_ARG_SCRATCHPAD, m->scratch } };
+	int count = 4;
+
+	if (c->bias)
+		args[count++] = (dnnl_exec_arg_t){ DNNL_ARG_BIAS, c->bias };
+	if (c->zero)
+		args[count++] =
+			(dnnl_exec_arg_t){ DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, c->zero };
+	return dnn->memory_set_data_handle(m->src, (void *)x) ||
+	       dnn->memory_set_data_handle(m->dst, y) ||
+	       dnn->memory_set_data_handle(m->scratch, scratch) ||
+	       dnn->primitive_execute(form->primitive, c->streams[worker], count, args);
+}
+
+static void run_part(void *argument, int64_t item, unsigned int worker)
+{
+	struct run *run = argument;
+	struct conv *c = run->conv;
+	const struct cpu_conv *g = &c->shape;
+	int64_t image = item / c->parts, first = item % c->parts * c->rows;
+	const struct form *form = find_form(c, first);
+	int64_t row = first * g->attrs->strides[0] - g->attrs->padding[0] + form->above;
+	const char *x = run->x + (image * g->in_h + row) * g->in_w * g->in_c * c->in_bytes;
+	char *y = run->y + (image * g->out_h + first) * g->out_w * g->out_c * c->out_bytes;
+	void *sums = run->scratch + worker * (c->scratch_bytes + c->sums_bytes) + c->scratch_bytes;
+	int64_t pixels = form->rows * g->out_w;
+	int threads = onednn_enter(c->dnn);
+
+	if (execute(run, form, worker, x, c->integer ? sums : y))
+		atomic_store(&run->failed, true);
+	onednn_leave(c->dnn, threads);
+	if (c->integer)
+		run->cpu->simd->finish(&c->finish, (uint8_t *)y, sums, pixels, g->out_c);
+	else if (!c->limited)
+		cpu_activate(run->cpu->simd, &g->attrs->act, (float *)y, pixels * g->out_c);
+}
+
+/* Scales and biases of a run, one a channel. */
+static void spread(struct conv *c, const void *const *in)
+{
+	const float *scale = in[2];
+	const int32_t *bias = c->has_bias ? in[3] : NULL;
+
+	for (int64_t i = 0; i < c->shape.out_c; i++) {
+		c->scales[i] = scale[c->each_scale ? i : 0];
+		c->biases[i] = bias ? bias[c->each_bias ? i : 0] : 0;
+	}
+}
+
+static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
+	       const void *const *in, void *const *out, struct wnn_error *err)
+{
+	struct conv *c = (struct conv *)prepared;
+	const struct onednn *dnn = c->dnn;
+	struct run r = { .conv = c, .cpu = cpu, .x = in[0], .y = out[0] };
+
+	if (c->integer)
+		spread(c, in);
+	if (c->scratch_bytes + c->sums_bytes) {
+		r.scratch = cpu_scratch(cpu, c->threads * (c->scratch_bytes + c->sums_bytes));
+		if (!r.scratch)
+			return wnn_error_nomem(err, "a convolution");
+	}
+	if (dnn->memory_set_data_handle(c->weights, (void *)packed) ||
+	    (c->bias && dnn->memory_set_data_handle(c->bias, (void *)in[2])))
+		atomic_store(&r.failed, true);
+	else
+		cpu_threads_run(cpu->workers, c->shape.batch * c->parts, run_part, &r);
+	if (atomic_load(&r.failed))
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
+				     "oneDNN cannot run a convolution or product");
+	return 0;
+}
+
+/* Into parts by the shape alone. */
+static void divide(struct conv *c, int64_t part_work, int64_t most)
+{
+	const struct cpu_conv *g = &c->shape;
+	int64_t pixels = g->out_h * g->out_w, in_pixels = g->in_h * g->in_w;
+	int64_t work = pixels * g->out_c * g->in_per_group * g->kh * g->kw +
+		       ELEMENT_WORK * (pixels * g->out_c + in_pixels * g->in_c);
+	int64_t parts = work / part_work;
+
+	parts = parts > pixels / MIN_PIXELS ? pixels / MIN_PIXELS : parts;
+	parts = parts > most / g->batch ? most / g->batch : parts;
+	parts = parts > g->out_h ? g->out_h : parts;
+	parts = parts > 1 ? parts : 1;
+	c->rows = (g->out_h + parts - 1) / parts;
+	c->parts = (g->out_h + c->rows - 1) / c->rows;
+}
+
+static int make_integer(struct conv *c)
+{
+	const struct onednn *dnn = c->dnn;
+	size_t channels = (size_t)c->shape.out_c;
+	dnnl_memory_desc_t desc = NULL;
+	const dnnl_dims_t one = { 1 };
+	int ret = 0;
+
+	c->scales = wnn_calloc(channels, sizeof(*c->scales));
+	c->biases = wnn_calloc(channels, sizeof(*c->biases));
+	c->finish = (struct cpu_finish){ c->scales, c->biases, (float)c->integer->zero,
+					 (float)c->integer->lo, (float)c->integer->hi };
+	c->sums_bytes =
+		cpu_round_up((size_t)(c->rows * c->shape.out_w) * channels * sizeof(int32_t));
+	if (c->zero_point)
+		ret = dnn->memory_desc_create_with_tag(&desc, 1, one, dnnl_s32, dnnl_a) ||
+		      dnn->memory_create(&c->zero, desc, dnn->engine, &c->zero_point);
+	dnn->memory_desc_destroy(desc);
+	return ret || !c->scales || !c->biases ? -1 : 0;
+}
+
+static int make(struct conv *c)
+{
+	const struct onednn *dnn = c->dnn;
+	dnnl_primitive_attr_t attr = NULL;
+	int ret;
+
+	if (!list_forms(c) || describe_filter(c) ||
+	    (c->has_bias && !c->integer && make_memory(dnn, &c->bias, c->bias_desc)) ||
+	    (c->integer && make_integer(c)))
+		return -1;
+	ret = make_attributes(c, &attr);
+	for (unsigned int f = 0; f < c->num_forms && !ret; f++)
+		ret = make_form(c, &c->forms[f], attr);
+	dnn->primitive_attr_destroy(attr);
+	return ret ? -1 : make_memories(c);
+}
+
+/* Whether a node is one of these; sets its shape. */
+static bool set_shape(struct conv *c, const struct ir_node *node)
+{
+	const struct ir_conv_attrs *attrs = &node->attrs.conv;
+
+	if (node->op == IR_OP_CONV || node->op == IR_OP_QCONV) {
+		c->base.name = "cpu/conv-onednn";
+		c->shape = cpu_conv_of(node);
+		return !attrs->transposed && attrs->layout == IR_NHWC;
+	}
+	c->base.name = "cpu/matmul-onednn";
+	if (!cpu_matmul_as_conv(node, &c->as))
+		return false;
+	c->shape = c->as.conv;
+	return c->shape.out_w >= MIN_LINES;
+}
+
+static void set_float(struct conv *c, const struct ir_node *node)
+{
+	c->in_type = c->filter_type = c->out_type = dnnl_f32;
+	c->in_bytes = c->out_bytes = sizeof(float);
+	c->has_bias = node->num_operands > 2 && node->operands[2];
+	c->limited = cpu_act_limits(&c->shape.attrs->act, &c->lo, &c->hi);
+}
+
+/* False for filters that are no signed integers around 0. */
+static bool set_integer(struct conv *c, const struct ir_node *node)
+{
+	c->integer = node->op == IR_OP_QCONV ? &node->attrs.qconv.integer :
+					       &node->attrs.qmatmul.integer;
+	c->filter_unsigned = node->operands[1]->type.dtype == IR_U8;
+	c->in_type = node->operands[0]->type.dtype == IR_U8 ? dnnl_u8 : dnnl_s8;
+	c->filter_type = dnnl_s8;
+	c->out_type = dnnl_s32;
+	c->in_bytes = c->out_bytes = 1;
+	c->zero_point = (int32_t)c->integer->a_zero;
+	c->has_bias = node->num_operands > 3 && node->operands[3];
+	c->each_scale = ir_type_elements(&node->operands[2]->type) > 1;
+	c->each_bias = c->has_bias && ir_type_elements(&node->operands[3]->type) > 1;
+	return c->dnn->exact_integers && c->integer->b_zero == (c->filter_unsigned ? 128 : 0);
+}
+
+static bool set_types(struct conv *c, const struct ir_node *node)
+{
+	if (node->op == IR_OP_QCONV || node->op == IR_OP_QMATMUL)
+		return set_integer(c, node);
+	set_float(c, node);
+	return true;
+}
+
+static struct cpu_prepared *prepare(const struct onednn *dnn, const struct cpu_context *cpu,
+				    const struct ir_node *node, int64_t most_parts)
+{
+	struct conv *c = wnn_calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->base = (struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy };
+	c->dnn = dnn;
+	if (!set_shape(c, node) || !set_types(c, node)) {
+		wnn_free(c);
+		return NULL;
+	}
+	c->flat = is_flat(&c->shape);
+	if (c->flat)
+		flatten(&c->shape);
+	divide(c, cpu->part_work, most_parts);
+	c->threads = cpu->threads;
+	c->memories = wnn_calloc((size_t)c->threads * MAX_FORMS, sizeof(*c->memories));
+	c->streams = wnn_calloc(c->threads, sizeof(dnnl_stream_t));
+	if (c->memories && c->streams && !make(c))
+		return &c->base;
+	destroy(&c->base);
+	return NULL;
+}
+
+struct cpu_prepared *onednn_conv_prepare(const struct onednn *dnn, const struct cpu_context *cpu,
+					 const struct ir_node *node)
+{
+	enum ir_dtype dtype = node->operands[0]->type.dtype;
+	struct cpu_prepared *prepared;
+	int threads;
+
+	if ((dtype != IR_F32 && dtype != IR_I8 && dtype != IR_U8) ||
+	    node->operands[1]->kind != IR_VALUE_CONSTANT)
+		return NULL;
+	threads = onednn_enter(dnn);
+	prepared = prepare(dnn, cpu, node, MAX_PARTS);
+	if (!prepared)
+		prepared = prepare(dnn, cpu, node, 1);
+	onednn_leave(dnn, threads);
+	return prepared;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+/* Loads OpenBLAS. */
+#include "cpu/openblas.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "cpu/fast.h"
+
+#define MIB ((uint64_t)1 << 20)
+/* What it maps: itself, and for each thread of its own and each that calls it a buffer, and a stack. */
+#define IMAGE_BYTES  (64 * MIB)
+#define BUFFER_BYTES (136 * MIB)
+
+struct openblas openblas;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool loaded;
+
+/* The threads that OpenBLAS will have. */
+static uint64_t own_threads(void)
+{
+	const char *wanted = getenv("OPENBLAS_NUM_THREADS");
+	int n = wanted ? atoi(wanted) : 0;
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return n > 0 ? (uint64_t)n : 1;
+	return n > 0 && n < CPU_COUNT(&set) ? (uint64_t)n : (uint64_t)CPU_COUNT(&set);
+}
+
+/* Where it cannot map memory, OpenBLAS tries again for ever: so this is tried before. */
+static int check_room(const struct cpu_context *cpu, struct wnn_error *err)
+{
+	uint64_t bytes = IMAGE_BYTES + (own_threads() - 1 + cpu->threads) * BUFFER_BYTES;
+	struct rlimit limit;
+	void *room;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return 0;
+	room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (room != MAP_FAILED) {
+		munmap(room, bytes);
+		return 0;
+	}
+	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
+			     "address space is limited to %llu MiB (ulimit -v), and OpenBLAS needs "
+			     "%llu MiB more: raise the limit, or set OPENBLAS_NUM_THREADS=1 and "
+			     "fewer threads",
+			     (unsigned long long)(limit.rlim_cur / MIB),
+			     (unsigned long long)(bytes / MIB));
+}
+
+static int find_functions(void *handle, struct wnn_error *err)
+{
+	const struct {
+		const char *name;
+		void *to;
+	} functions[] = {
+		{ "cblas_sgemm", &openblas.sgemm },
+		{ "cblas_sgemv", &openblas.sgemv },
+		{ "openblas_get_num_threads", &openblas.get_num_threads },
+		{ "openblas_set_num_threads", &openblas.set_num_threads },
+	};
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		void *function = dlsym(handle, functions[i].name);
+
+		if (!function)
+			return wnn_error_set(err, WNN_UNKNOWN_ERROR, "%s has no function %s",
+					     OPENBLAS_SONAME, functions[i].name);
+		*(void **)functions[i].to = function;
+	}
+	return 0;
+}
+
+static int load(const struct cpu_context *cpu, struct wnn_error *err)
+{
+	void *handle;
+
+	if (check_room(cpu, err))
+		return -1;
+	/* It is never unloaded: its threads must not be. */
+	handle = dlopen(OPENBLAS_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!handle)
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "OpenBLAS cannot be loaded: %s",
+				     dlerror());
+	return find_functions(handle, err);
+}
+
+int cpu_blas_load(const struct cpu_context *cpu, struct wnn_error *err)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&lock);
+	if (!loaded)
+		ret = load(cpu, err);
+	loaded = !ret;
+	pthread_mutex_unlock(&lock);
+	return ret;
+}

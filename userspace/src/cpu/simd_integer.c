@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loops over integers of 8 bits whose results are defined to the bit: this file is compiled without fusing
+ * products and sums.
+ */
+#include "cpu/simd.h"
+#include "cpu/simd_fill.h"
+#include "ir/ir.h"
+
+/* Adding and taking away this number rounds to the nearest even integer what is well below it. */
+#define WHOLE 0x1.8p23f
+/* What is beyond this is beyond both types, whatever the zero point. */
+#define BEYOND 1000.0f
+
+static inline float rounded(float v)
+{
+	v = v < -BEYOND ? -BEYOND : v;
+	v = v > BEYOND ? BEYOND : v;
+	return (v + WHOLE) - WHOLE;
+}
+
+static inline uint8_t limited(float v, float lo, float hi)
+{
+	v = v < lo ? lo : v;
+	v = v > hi ? hi : v;
+	return (uint8_t)(int32_t)v;
+}
+
+static void finish(const struct cpu_finish *f, uint8_t *restrict y, const int32_t *restrict sums,
+		   int64_t pixels, int64_t n)
+{
+	const float *restrict scale = f->scale;
+	const int32_t *restrict bias = f->bias;
+	float zero = f->zero, lo = f->lo, hi = f->hi;
+
+	for (int64_t p = 0; p < pixels; p++, y += n, sums += n)
+		for (int64_t i = 0; i < n; i++)
+			y[i] = limited(rounded((float)(sums[i] + bias[i]) * scale[i]) + zero, lo,
+				       hi);
+}
+
+static inline float apply(int kind, float a, float b)
+{
+	return kind == IR_ADD ? a + b : kind == IR_SUB ? a - b : a * b;
+}
+
+static inline float real(uint8_t byte, bool is_signed, int32_t zero, float scale)
+{
+	return (float)((is_signed ? (int32_t)(int8_t)byte : (int32_t)byte) - zero) * scale;
+}
+
+/* The kind and the types are constants in each loop. */
+static inline __attribute__((always_inline)) void
+combine(const struct cpu_integers *op, int kind, bool a_signed, bool b_signed, uint8_t *restrict y,
+	const uint8_t *restrict a, const uint8_t *restrict b, int64_t n)
+{
+	const struct cpu_integers o = *op;
+
+	for (int64_t i = 0; i < n; i++) {
+		float v = apply(kind, real(a[i], a_signed, o.a_zero, o.a_scale),
+				real(b[i], b_signed, o.b_zero, o.b_scale));
+
+		v = v < o.lo ? o.lo : v;
+		v = v > o.hi ? o.hi : v;
+		v /= o.scale;
+		v = v != v ? 0 : v;
+		y[i] = limited(rounded(v) + o.zero, o.least, o.most);
+	}
+}
+
+static inline __attribute__((always_inline)) void combine_kind(const struct cpu_integers *o,
+							       int kind, uint8_t *y,
+							       const uint8_t *a, const uint8_t *b,
+							       int64_t n)
+{
+	if (o->a_signed && o->b_signed)
+		combine(o, kind, true, true, y, a, b, n);
+	else if (o->a_signed)
+		combine(o, kind, true, false, y, a, b, n);
+	else if (o->b_signed)
+		combine(o, kind, false, true, y, a, b, n);
+	else
+		combine(o, kind, false, false, y, a, b, n);
+}
+
+static void integers(const struct cpu_integers *op, uint8_t *y, const uint8_t *a, const uint8_t *b,
+		     int64_t n)
+{
+	if (op->kind == IR_ADD)
+		combine_kind(op, IR_ADD, y, a, b, n);
+	else if (op->kind == IR_SUB)
+		combine_kind(op, IR_SUB, y, a, b, n);
+	else
+		combine_kind(op, IR_MUL, y, a, b, n);
+}
+
+void LEVEL_TABLE(fill_integer)(struct cpu_simd *simd)
+{
+	simd->finish = finish;
+	simd->integers = integers;
+}
