@@ -37,6 +37,7 @@ def outputs(api):
         "src/graph/webnn_ops.inc": tables.render_ops(api),
         "src/api/webnn_async.h": asynchronous.render_header(api),
         "src/api/webnn_async.inc": asynchronous.render_functions(api),
+        "src/api/webnn_aliases.inc": tables.render_aliases(api),
         "src/api/webnn_builder.inc": tables.render_builder(api),
         "src/api/webnn_procs.inc": tables.render_procs(api),
         "tools/webnn_calls.h": calls.render_header(api),

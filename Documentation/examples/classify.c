@@ -314,8 +314,8 @@ static float *network_run(const struct network *n, const float *input, size_t *c
 		errx(1, "memory is exhausted");
 	check(wnnContextWriteTensor(n->context, in.tensor, input, bytes));
 	check(wnnContextDispatch(n->context, n->graph, 1, &in, 1, &out));
-	check(wnnContextReadTensorSync(n->context, out.tensor, scores, *classes * sizeof(*scores),
-				       WNN_WAIT_FOREVER));
+	check(wnnContextReadTensorIntoSync(n->context, out.tensor, scores,
+					   *classes * sizeof(*scores), WNN_WAIT_FOREVER));
 	wnnTensorRelease(in.tensor);
 	wnnTensorRelease(out.tensor);
 	return scores;

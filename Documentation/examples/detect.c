@@ -335,10 +335,10 @@ static struct face *find_faces(struct network *n, float threshold, size_t *count
 	if (!faces || !boxes || !scores)
 		errx(1, "memory is exhausted");
 	check(wnnContextDispatch(n->context, n->graph, 1, &n->in, 2, n->out));
-	check(wnnContextReadTensorSync(n->context, n->out[0].tensor, boxes, 4 * size,
-				       WNN_WAIT_FOREVER));
-	check(wnnContextReadTensorSync(n->context, n->out[1].tensor, scores, 2 * size,
-				       WNN_WAIT_FOREVER));
+	check(wnnContextReadTensorIntoSync(n->context, n->out[0].tensor, boxes, 4 * size,
+					   WNN_WAIT_FOREVER));
+	check(wnnContextReadTensorIntoSync(n->context, n->out[1].tensor, scores, 2 * size,
+					   WNN_WAIT_FOREVER));
 	*count = 0;
 	for (size_t i = 0; i < n->places; i++) {
 		const float *box = boxes + 4 * i;

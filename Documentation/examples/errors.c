@@ -8,8 +8,11 @@
 /* Every error of the context arrives here as well, whoever asks for it or not. */
 static void on_error(WNNStatus status, WNNStringView message, void *userdata1, void *userdata2)
 {
+	WNNStringView name = wnnStatusGetName(status);
+
 	(void)userdata2;
-	fprintf(stderr, "%s: %.*s\n", wnnStatusGetName(status).data, (int)message.length,
+	/* Strings of the library have a length; they need not end with a NUL. */
+	fprintf(stderr, "%.*s: %.*s\n", (int)name.length, name.data, (int)message.length,
 		message.data);
 	++*(int *)userdata1;
 }
@@ -20,7 +23,8 @@ static int message_begins(const char *text)
 
 	/* Of this thread's last failed call; the message is valid until the next one. */
 	wnnGetLastError(&error);
-	return !strncmp(error.message.data, text, strlen(text));
+	return error.message.length >= strlen(text) &&
+	       !memcmp(error.message.data, text, strlen(text));
 }
 
 /* The first call of a chain fails; the last one tells why. */

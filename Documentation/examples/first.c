@@ -72,8 +72,8 @@ int main(void)
 	/* These three are queued and run in this order; the last one waits. */
 	check(wnnContextWriteTensor(context, in.tensor, data, sizeof(data)));
 	check(wnnContextDispatch(context, graph, 1, &in, 1, &out));
-	check(wnnContextReadTensorSync(context, out.tensor, result, sizeof(result),
-				       WNN_WAIT_FOREVER));
+	check(wnnContextReadTensorIntoSync(context, out.tensor, result, sizeof(result),
+					   WNN_WAIT_FOREVER));
 	printf("%g %g\n", result[0], result[1]);
 	wnnTensorRelease(in.tensor);
 	wnnTensorRelease(out.tensor);

@@ -6,12 +6,12 @@
 
 int main()
 {
-	const float weights[] = { 1, -1, 2, -2, 3, -3 };
+	const std::vector<float> weights = { 1, -1, 2, -2, 3, -3 };
 	wnn::Instance instance;
 	wnn::Context context = instance.createContext();
 	wnn::GraphBuilder b(context);
 	auto x = b.input("x", { WNNOperandDataType_Float32, { 1, 3 } });
-	auto w = b.constant({ WNNOperandDataType_Float32, { 3, 2 } }, weights, sizeof(weights));
+	auto w = b.constant({ WNNOperandDataType_Float32, { 3, 2 } }, weights);
 	auto one = b.constant(WNNOperandDataType_Float32, 1.0);
 	wnn::Graph graph = b.build({ { "y", b.relu(b.add(b.matmul(x, w), one)) } });
 	wnn::Tensor in = context.createTensor({ WNNOperandDataType_Float32, { 1, 3 } });

@@ -114,7 +114,7 @@ int main(void)
 	WNNGraph graph;
 
 	check(wnnInstanceCreateContextSync(instance, NULL, WNN_WAIT_FOREVER, &context));
-	check(wnnContextOpSupportLimits(context, &limits));
+	check(wnnContextGetOpSupportLimits(context, &limits));
 	if (!(limits.conv2d.input.dataTypes & WNN_DATA_TYPE_BIT(WNNOperandDataType_Float32)))
 		return 1;
 	graph = build(context);
@@ -124,8 +124,8 @@ int main(void)
 		picture[i] = (float)(i % 32) / 32;
 	check(wnnContextWriteTensor(context, in[0].tensor, picture, sizeof(picture)));
 	check(wnnContextDispatch(context, graph, 1, in, 2, out));
-	check(wnnContextReadTensorSync(context, out[0].tensor, classes, sizeof(classes),
-				       WNN_WAIT_FOREVER));
+	check(wnnContextReadTensorIntoSync(context, out[0].tensor, classes, sizeof(classes),
+					   WNN_WAIT_FOREVER));
 	for (int i = 0; i < CLASSES; i++) {
 		printf("%d: %.3f\n", i, (double)classes[i]);
 		sum += classes[i];

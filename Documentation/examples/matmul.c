@@ -168,8 +168,8 @@ static void multiply(WNNContext context, const struct matrix *a, const struct ma
 	check(wnnContextWriteTensor(context, in[0].tensor, a->data, bytes(a)));
 	check(wnnContextWriteTensor(context, in[1].tensor, b->data, bytes(b)));
 	check(wnnContextDispatch(context, graph, 2, in, 1, &out));
-	check(wnnContextReadTensorSync(context, out.tensor, product->data, bytes(product),
-				       WNN_WAIT_FOREVER));
+	check(wnnContextReadTensorIntoSync(context, out.tensor, product->data, bytes(product),
+					   WNN_WAIT_FOREVER));
 	wnnTensorRelease(in[0].tensor);
 	wnnTensorRelease(in[1].tensor);
 	wnnTensorRelease(out.tensor);

@@ -358,7 +358,7 @@ static void layer_run(const struct layer *l, struct model *m, const float *in, u
 	check(wnnContextWriteTensor(m->context, l->position, position,
 				    l->words * sizeof(*position)));
 	check(wnnContextDispatch(m->context, l->graph, 4, inputs, 3, outputs));
-	check(wnnContextReadTensorSync(m->context, l->out, out, bytes, WNN_WAIT_FOREVER));
+	check(wnnContextReadTensorIntoSync(m->context, l->out, out, bytes, WNN_WAIT_FOREVER));
 	m->turn = to;
 }
 

@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 	draw(pictures);
 	check(wnnContextWriteTensor(context, x, pictures, sizeof(pictures)), wnnGetLastError);
 	check(wnnContextDispatch(context, graph, 1, &input, 1, &output), wnnGetLastError);
-	check(wnnContextReadTensorSync(context, y, answers, sizeof(answers), WNN_WAIT_FOREVER),
+	check(wnnContextReadTensorIntoSync(context, y, answers, sizeof(answers), WNN_WAIT_FOREVER),
 	      wnnGetLastError);
 
 	printf("on %.*s\n", (int)device.device.length, device.device.data);

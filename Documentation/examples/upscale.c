@@ -299,8 +299,8 @@ static void take_tile(const struct network *n, const struct picture *large, stru
 	const uint32_t left = t.x ? MARGIN * n->factor : 0, top = t.y ? MARGIN * n->factor : 0;
 	float *tile = allocate(1, bytes);
 
-	check(wnnContextReadTensorSync(n->context, n->out[slot].tensor, tile, bytes,
-				       WNN_WAIT_FOREVER));
+	check(wnnContextReadTensorIntoSync(n->context, n->out[slot].tensor, tile, bytes,
+					   WNN_WAIT_FOREVER));
 	for (uint32_t y = top; y < height && t.y * n->factor + y < large->height; y++)
 		for (uint32_t x = left; x < width && t.x * n->factor + x < large->width; x++)
 			large->plane[0][(size_t)(t.y * n->factor + y) * large->width +

@@ -235,8 +235,8 @@ static float detector_hear(struct detector *d, const float *samples)
 	check(wnnContextWriteTensor(d->context, d->input, samples,
 				    (CONTEXT + CHUNK) * sizeof(*samples)));
 	check(wnnContextDispatch(d->context, d->graph, 2, in, 2, out));
-	check(wnnContextReadTensorSync(d->context, d->probability, &probability,
-				       sizeof(probability), WNN_WAIT_FOREVER));
+	check(wnnContextReadTensorIntoSync(d->context, d->probability, &probability,
+					   sizeof(probability), WNN_WAIT_FOREVER));
 	d->turn = !d->turn;
 	return probability;
 }

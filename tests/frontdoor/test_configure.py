@@ -43,6 +43,15 @@ class Configure(unittest.TestCase):
         for _, part, _ in PARTS:
             self.assertRegex(out, rf"\n +{re.escape(part)} *: {expected}\n")
 
+    def test_big_endian(self):
+        cross = os.path.join(self.folder, "cross.ini")
+        with open(cross, "w", encoding="utf-8") as file:
+            file.write("[binaries]\nc = 'cc'\n[host_machine]\nsystem = 'linux'\ncpu_family = 's390x'\n"
+                       "cpu = 's390x'\nendian = 'big'\n")
+        status, out = self.configure(os.environ["PATH"], "--cross-file", cross)
+        self.assertNotEqual(status, 0)
+        self.assertIn("Open NPU needs a little-endian machine: s390x is big-endian", out)
+
     def test_nothing_missing(self):
         status, out = self.configure(os.environ["PATH"])
         self.assertEqual(status, 0, out)

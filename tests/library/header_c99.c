@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* The public headers as an application in C99 uses them. Compiled with -pedantic, never run. */
+#include <stdio.h>
 #include <webnn/webnn.h>
 #include <webnn/webnn_npu.h>
 
-/* Initialisers are constants: they can stand in static objects. */
-static const WNNConv2dOptions default_conv = WNN_CONV2D_OPTIONS_INIT;
-static const WNNPadOptions default_pad = WNN_PAD_OPTIONS_INIT;
+/* Static initialisers are constants even in strict C. */
+static const WNNConv2dOptions default_conv = WNN_CONV2D_OPTIONS_STATIC_INIT;
+static const WNNPadOptions default_pad = WNN_PAD_OPTIONS_STATIC_INIT;
+
+#if !WNN_VERSION_AT_LEAST(1, 0, 0) || WNN_VERSION_AT_LEAST(WNN_VERSION_MAJOR, WNN_VERSION_MINOR, 99)
+#error the version of the header is not what it says
+#endif
 
 WNNOperand build(WNNGraphBuilder builder, WNNOperand x, WNNOperand w);
 WNNStatus run(WNNInstance instance);
+void complain(WNNError error);
 
 WNNOperand build(WNNGraphBuilder builder, WNNOperand x, WNNOperand w)
 {
@@ -18,6 +24,8 @@ WNNOperand build(WNNGraphBuilder builder, WNNOperand x, WNNOperand w)
 	WNNReduceOptions reduce = WNN_REDUCE_OPTIONS_INIT;
 	WNNPadOptions pad = default_pad;
 
+	/* An initialiser is a value as well: all is as it was at first. */
+	clamp = WNN_CLAMP_OPTIONS_INIT;
 	conv.label = WNN_STR("stem");
 	conv.strides = WNN_UINT32_ARRAY(strides);
 	clamp.minValue = WNN_NUMBER_DOUBLE(0);
@@ -43,9 +51,15 @@ WNNStatus run(WNNInstance instance)
 	status = wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context);
 	if (status != WNNStatus_Success)
 		return status;
-	status = wnnContextOpSupportLimits(context, &limits);
+	status = wnnContextGetOpSupportLimits(context, &limits);
 	if (!(limits.conv2d.input.dataTypes & WNN_DATA_TYPE_BIT(WNNOperandDataType_Float32)))
 		status = WNNStatus_NotSupportedError;
 	wnnContextRelease(context);
 	return status;
+}
+
+/* The compiler looks at the format and its arguments. */
+void complain(WNNError error)
+{
+	printf("%s: " WNN_SV_FMT "\n", "failed", WNN_SV_ARG(error.message));
 }

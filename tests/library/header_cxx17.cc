@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* The public headers as an application in C++17 uses them. Compiled with -pedantic, never run. */
-#include <webnn/webnn.h>
-#include <webnn/webnn_npu.h>
+#include <webnn/webnn.hpp>
 
 static const WNNConv2dOptions default_conv = WNN_CONV2D_OPTIONS_INIT;
 
 WNNOperand build(WNNGraphBuilder builder, WNNOperand x, WNNOperand w);
+wnn::Operand build(wnn::GraphBuilder &b, wnn::Operand x, wnn::Operand w);
 WNNFuture start(WNNInstance instance, int &errors);
 
 WNNOperand build(WNNGraphBuilder builder, WNNOperand x, WNNOperand w)
@@ -19,6 +19,19 @@ WNNOperand build(WNNGraphBuilder builder, WNNOperand x, WNNOperand w)
 	conv.padding = WNN_UINT32_EMPTY;
 	clamp.minValue = WNN_NUMBER_DOUBLE(0);
 	return wnnGraphBuilderClamp(builder, wnnGraphBuilderConv2d(builder, x, w, &conv), &clamp);
+}
+
+wnn::Operand build(wnn::GraphBuilder &b, wnn::Operand x, wnn::Operand w)
+{
+#if __cplusplus >= 202002L
+	return b.conv2d(x, w, { .label = "stem", .strides = { 2, 2 } });
+#else
+	wnn::Conv2dOptions conv;
+
+	conv.label = "stem";
+	conv.strides = { 2, 2 };
+	return b.conv2d(x, w, conv);
+#endif
 }
 
 WNNFuture start(WNNInstance instance, int &errors)

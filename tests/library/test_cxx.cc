@@ -30,17 +30,15 @@ static void check_throws(WNNStatus status, const char *text, F call)
 static wnn::Graph build(const wnn::Context &context)
 {
 	const WNNOperandDataType f32 = WNNOperandDataType_Float32;
-	const wnn::Uint32List strides = { 2, 2 };
-	const float filter[] = { 1, 1, 1, 1 };
 	wnn::GraphBuilder b(context);
 	wnn::Conv2dOptions conv;
 	wnn::ClampOptions clamp;
 
-	conv.strides = strides;
-	conv.label = wnn::view("stem");
-	clamp.maxValue = wnn::Number(30);
+	conv.strides = { 2, 2 };
+	conv.label = "stem";
+	clamp.maxValue = 30;
 	auto x = b.input("x", { f32, { 1, 1, 4, 4 } });
-	auto w = b.constant({ f32, { 1, 1, 2, 2 } }, filter, sizeof(filter));
+	auto w = b.constant({ f32, { 1, 1, 2, 2 } }, std::vector<float>(4, 1));
 	auto y = b.clamp(b.conv2d(x, w, conv), clamp);
 	const wnn::Uint32List shape = y.shape();
 	CHECK(WNNUint32Array(shape).count == 4);
@@ -95,7 +93,42 @@ static void numbers()
 	CHECK(wnn::Number(-2LL).int64Value == -2);
 	CHECK(wnn::Number(~0ULL).uint64Value == UINT64_MAX);
 	CHECK(wnn::Number(1.5f).kind == WNNNumberKind_Double && wnn::Number(1.5f).doubleValue == 1.5);
-	CHECK(wnn::Number(WNNNumber WNN_NUMBER_INIT).kind == WNNNumberKind_None);
+	CHECK(wnn::Number(WNN_NUMBER_INIT).kind == WNNNumberKind_None);
+}
+
+/* What options hand to the C API: absent, empty and given lists, and texts of all kinds. */
+static void options()
+{
+	const wnn::Uint32List list = { 3, 4 };
+	const std::string text = "from a string";
+	wnn::ReduceOptions reduce;
+	wnn::GemmOptions gemm;
+
+	CHECK(!reduce.get().axes.data && !reduce.get().label.length);
+	reduce.axes = {};
+	CHECK(reduce.get().axes.data && !reduce.get().axes.count);
+	reduce.axes = { 1, 2 };
+	CHECK(reduce.get().axes.count == 2 && reduce.get().axes.data[1] == 2);
+	reduce.axes = list;
+	CHECK(reduce.get().axes.data[0] == 3);
+	reduce.axes = std::vector<uint32_t>{ 7 };
+	CHECK(reduce.get().axes.count == 1 && reduce.get().axes.data[0] == 7);
+	reduce.axes = WNNUint32Array{ 0, nullptr };
+	CHECK(!reduce.get().axes.data);
+	reduce.label = text;
+	CHECK(wnn::string(reduce.get().label) == text);
+	reduce.label = std::string_view(text).substr(5, 1);
+	CHECK(wnn::string(reduce.get().label) == "a");
+	reduce.label = WNN_STR("c");
+	CHECK(wnn::string(reduce.get().label) == "c");
+	/* A copy keeps its own. */
+	wnn::ReduceOptions copy = reduce;
+	reduce = {};
+	CHECK(wnn::string(copy.get().label) == "c" && !reduce.get().label.length);
+	CHECK(gemm.get().alpha == 1 && !gemm.get().c && !gemm.get().bTranspose);
+	gemm.bTranspose = true;
+	CHECK(gemm.get().bTranspose);
+	CHECK(wnn::PadOptions().get().value.kind == WNNNumberKind_Double);
 }
 
 static void errors(wnn::Context &context)
@@ -105,6 +138,10 @@ static void errors(wnn::Context &context)
 	auto x = b.input("x", { f32, { 2, 3 } });
 
 	check_throws(WNNStatus_TypeError, "matmul", [&] { b.matmul(x, x); });
+	check_throws(WNNStatus_TypeError, "constant: the descriptor says float32",
+		     [&] { b.constant({ f32, { 2 } }, std::vector<int32_t>(2)); });
+	check_throws(WNNStatus_TypeError, "constant",
+		     [&] { b.constant({ f32, { 3 } }, std::vector<float>(2)); });
 	check_throws(WNNStatus_TypeError, "exists already", [&] { b.input("x", { f32, {} }); });
 	check_throws(WNNStatus_TypeError, "at least one output", [&] { b.build({}); });
 	check_throws(WNNStatus_TypeError, "split", [&] { b.split(x, wnn::Uint32List{ 1, 2 }); });
@@ -213,8 +250,10 @@ static void profiles(wnn::Instance &instance)
 
 	check_throws(WNNStatus_InvalidStateError, "no dispatch", [&] { graph.profile(); });
 	context.dispatch(graph, { { "x", x } }, { { "sum", sum }, { "y", y } });
-	context.onWorkDone();
-	CHECK(graph.profile()->nodeCount > 0);
+	context.waitIdle();
+	auto profile = graph.profile();
+	CHECK(profile->nodeCount > 0 && profile->memory.eventCount == profile->eventCount);
+	CHECK(profile->memory.events[0].bytesRead + profile->memory.events[1].bytesRead > 0);
 }
 
 int main()
@@ -230,6 +269,7 @@ int main()
 		errors(context);
 	}
 	numbers();
+	options();
 	callbacks(instance);
 	tensors_with_callbacks(instance);
 	profiles(instance);

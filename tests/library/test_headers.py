@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The public headers compile alone: test_headers.py CC [CXX], each a command line.
 
-As C99 and C++17, pedantic and without a warning; every initialiser fits its struct in both.
+As C99, C++17 and C++20, pedantic and without a warning; every initialiser fits its struct in both.
 """
 import pathlib
 import re
@@ -15,17 +15,21 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 INCLUDE = HERE.parents[1] / "userspace" / "include"
 HEADERS = ("webnn/webnn.h", "webnn/webnn_npu.h", "webnn/webnn_compat.h", "webnn/onnx.h")
-WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Werror"]
+WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wcast-align", "-Wcast-qual", "-Werror"]
+CXX_WARNINGS = ["-Wold-style-cast", "-Wnon-virtual-dtor", "-Woverloaded-virtual"]
 LANGUAGES = []  # (name, command, suffix), filled from the command line
 
 
 def initialisers():
-    """One object with static storage for every *_INIT, and the line that uses them all."""
+    """One object with static storage and one assignment for every *_INIT."""
     text = "".join((INCLUDE / h).read_text(encoding="utf-8") for h in HEADERS)
-    names = re.findall(r"/\*\* Initialiser of (WNN\w+) with.*?\n#define (WNN_\w+_INIT) ", text)
+    names = re.findall(r"/\*\* Initialiser of (WNN\w+) with.*?\n#define (WNN_\w+)_STATIC_INIT ", text)
     out = "".join(f"#include <{h}>\n" for h in HEADERS)
     for index, (kind, macro) in enumerate(names):
-        out += f"extern const {kind} object{index};\nconst {kind} object{index} = {macro};\n"
+        out += (f"extern const {kind} object{index};\n"
+                f"const {kind} object{index} = {macro}_STATIC_INIT;\n"
+                f"void assign{index}({kind} *to);\n"
+                f"void assign{index}({kind} *to)\n{{\n\t*to = {macro}_INIT;\n}}\n")
     return len(names), out
 
 
@@ -39,10 +43,13 @@ CXX_HEADER = "webnn/webnn.hpp"
 
 
 class Headers(unittest.TestCase):
-    def compile(self, command, path):
+    def compile(self, command, path, *options):
         warnings = WARNINGS + documentation_warnings(command)
-        done = subprocess.run([*command, *warnings, f"-I{INCLUDE}", "-fsyntax-only", path],
-                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if command[-1].startswith("-std=c++"):
+            warnings += CXX_WARNINGS
+        done = subprocess.run([*command, *warnings, *options, f"-I{INCLUDE}", "-fsyntax-only",
+                               path], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
 
     def compile_text(self, command, suffix, text):
@@ -63,6 +70,16 @@ class Headers(unittest.TestCase):
                 with self.subTest(language):
                     self.compile_text(command, suffix, f"#include <{CXX_HEADER}>\n")
 
+    def test_nullable(self):
+        """What is marked is a pointer, which clang checks."""
+        for language, command, _ in LANGUAGES:
+            if not documentation_warnings(command):
+                continue
+            with self.subTest(language):
+                name = "header_c99.c" if language == "C99" else "header_cxx17.cc"
+                self.compile(command, HERE / name, "-DWNN_NULLABLE=_Nullable",
+                             "-Wno-nullability-extension", "-Wno-nullability-completeness")
+
     def test_initialisers(self):
         count, text = initialisers()
         self.assertGreater(count, 60)
@@ -80,7 +97,9 @@ class Headers(unittest.TestCase):
 if __name__ == "__main__":
     LANGUAGES.append(("C99", shlex.split(sys.argv[1]) + ["-std=c99"], ".c"))
     if len(sys.argv) > 2 and sys.argv[2]:
-        LANGUAGES.append(("C++17", shlex.split(sys.argv[2]) + ["-std=c++17"], ".cc"))
+        for standard in ("17", "20"):
+            LANGUAGES.append(("C++" + standard,
+                              shlex.split(sys.argv[2]) + ["-std=c++" + standard], ".cc"))
     else:
         print("no C++ compiler: the headers are tested as C only")
     unittest.main(argv=sys.argv[:1], verbosity=2)

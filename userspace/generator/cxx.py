@@ -2,20 +2,26 @@
 """The C++ header: a template, the structures with their defaults, and the operators."""
 import textwrap
 
-from generator.headers import TEMPLATES, has_init, operand_text
+from generator.headers import TEMPLATES, default_value, has_init, operand_text
 from generator.model import (c_type, count_argument, init_name, is_list, operator_functions,
                              pascal, positional)
 
-# What applications make and fill in.
+# What applications make and fill in, with the members of C.
 MADE = ("OperandDescriptor", "TensorDescriptor", "ContextOptions", "ContextDeviceOptions",
         "BorrowedConstant")
+
+# Members of options whose type is another one than in C.
+MEMBERS = {"string": "Text", "StringView": "Text", "u32[]": "OptionalList<uint32_t>",
+           "f32[]": "OptionalList<float>", "number": "Number", "bool": "bool",
+           "RecurrentNetworkActivation[]": "OptionalList<WNNRecurrentNetworkActivation>",
+           "Operand": "Operand"}
 
 
 def render_struct(struct):
     name = struct["name"]
-    head = f"\t{name}() : WNN{name} {init_name(struct)} {{}}\n"
+    head = f"\t{name}() : WNN{name}({init_name(struct)}) {{}}\n"
     if len(head) > 92:
-        head = f"\t{name}()\n\t\t: WNN{name} {init_name(struct)} {{}}\n"
+        head = f"\t{name}()\n\t\t: WNN{name}({init_name(struct)}) {{}}\n"
     return f"struct {name} : WNN{name} {{\n{head}}};\n"
 
 
@@ -23,17 +29,45 @@ def render_descriptor(struct):
     """With its type and shape at once; keeps the shape."""
     name = struct["name"]
     flags = name == "TensorDescriptor"
-    more = ",\n\t\tbool readable = true, bool writable = true" if flags else ""
+    more = ",\n\t\tbool canRead = true, bool canWrite = true" if flags else ""
     body = "\t\tdataType = type;\n\t\tshape = shape_;\n"
     if flags:
-        body += "\t\tthis->readable = readable;\n\t\tthis->writable = writable;\n"
+        body += "\t\treadable = canRead;\n\t\twritable = canWrite;\n"
     return (f"struct {name} : WNN{name} {{\n"
             f"\t{name}(WNNOperandDataType type, Uint32List dimensions{more})\n"
-            f"\t\t: WNN{name} {init_name(struct)}, shape_(std::move(dimensions))\n"
+            f"\t\t: WNN{name}({init_name(struct)}), shape_(std::move(dimensions))\n"
             f"\t{{\n{body}\t}}\n"
             f"\t{name}(const {name} &) = delete;\n"
             f"\t{name} &operator=(const {name} &) = delete;\n\n"
             "private:\n\tUint32List shape_;\n};\n")
+
+
+def member_default(api, member):
+    """How a member of options begins, or nothing where its type knows."""
+    kind = member["type"]
+    if kind == "number":
+        return "{}" if member.get("default") is None else f"{{ {float(member['default'])!r} }}"
+    if kind in MEMBERS and kind != "bool":
+        return "{}"
+    if kind == "bool":
+        return " = true" if member.get("default") else " = false"
+    return " = " + default_value(api, member).replace("NULL", "nullptr")
+
+
+def render_options(api, struct):
+    """An aggregate that keeps its texts and lists, and makes the struct of C for a call."""
+    name = struct["name"]
+    out = f"struct {name} {{\n"
+    copies = ""
+    for member in api.members(struct):
+        kind = MEMBERS.get(member["type"], c_type(member["type"]))
+        blank = "" if kind.endswith("*") else " "
+        out += f"\t{kind}{blank}{member['name']}{member_default(api, member)};\n"
+        copies += f"\t\toptions.{member['name']} = {member['name']};\n"
+    return (out + "\t/** For the C API; points to what this object holds. */\n"
+            f"\tWNN{name} get() const &\n\t{{\n"
+            f"\t\tWNN{name} options = {init_name(struct)};\n\n{copies}"
+            "\t\treturn options;\n\t}\n};\n")
 
 
 def structs(api):
@@ -43,7 +77,9 @@ def structs(api):
         for struct in api.ordered_structs(header):
             if struct["name"] in ("OperandDescriptor", "TensorDescriptor"):
                 out.append(render_descriptor(struct))
-            elif has_init(struct) and (struct["name"] in used or struct["name"] in MADE):
+            elif struct["name"] in used:
+                out.append(render_options(api, struct))
+            elif struct["name"] in MADE:
                 out.append(render_struct(struct))
     return "\n".join(out)
 
@@ -65,9 +101,8 @@ def arguments_of(operator, arguments):
     for argument in arguments:
         declared.append(argument_type(argument["type"]) + argument["name"])
         values.append(argument["name"])
-    options = operator["options"]
-    declared.append(f"const WNN{options} &options = {options}()")
-    return declared, values + ["&options"]
+    declared.append(f"const {operator['options']} &options = {{}}")
+    return declared, values + ["&own"]
 
 
 def count_of(operator, arguments):
@@ -103,14 +138,15 @@ def render_operator(operator, c_name, method, arguments, doc):
     for operand in positional(operator):
         if operand.get("variadic"):
             name = operand["name"]
-            out += (f"\t\tstd::vector<WNNOperand> {name}_({name}.begin(), {name}.end());\n\n")
+            out += f"\t\tstd::vector<WNNOperand> {name}_({name}.begin(), {name}.end());\n"
+    out += f"\t\tconst WNN{operator['options']} own = options.get();\n"
     function = "wnnGraphBuilder" + pascal(c_name)
     if is_list(operator):
         out += f"\t\tstd::vector<WNNOperand> outputs({count_of(operator, arguments)});\n"
         values += ["outputs.size()", "outputs.data()"]
         out += wrap(f"WNNStatus status = {function}(", values, ");", "\t\t") + "\n\n"
         return out + "\t\treturn made(status, outputs);\n\t}\n"
-    return out + wrap(f"return made({function}(", values, "));", "\t\t") + "\n\t}\n"
+    return out + "\n" + wrap(f"return made({function}(", values, "));", "\t\t") + "\n\t}\n"
 
 
 def render(api):

@@ -3,8 +3,9 @@
 import pathlib
 import textwrap
 
-from generator.model import (c_type, declare, function_name, init_name, is_list,
-                             operator_functions, pascal, positional, undefined_name, value_name)
+from generator.model import (c_type, declare, declare_for_user, function_name, init_name, is_list,
+                             operator_functions, pascal, positional, static_init_name,
+                             undefined_name, value_name)
 
 TEMPLATES = pathlib.Path(__file__).resolve().parent.parent / "templates"
 WIDTH = 100
@@ -114,13 +115,13 @@ def default_value(api, member):
     if name == "f64":
         return repr(float(default or 0))
     if name == "number":
-        return "WNN_NUMBER_INIT" if default is None else \
+        return "WNN_NUMBER_STATIC_INIT" if default is None else \
             f"{{ WNNNumberKind_Double, {float(default)!r}, 0, 0 }}"
     if name in ("string", "StringView"):
-        return "WNN_STRING_VIEW_INIT"
+        return "WNN_STRING_VIEW_STATIC_INIT"
     struct = api.structs.get(c_type(name)[3:])
     if struct:
-        return init_name(struct)
+        return static_init_name(struct)
     return str(default if default is not None else 0)
 
 
@@ -130,15 +131,20 @@ def has_init(struct):
 
 
 def render_init(api, struct):
-    out = (f"/** Initialiser of WNN{struct['name']} with the defaults. */\n"
-           f"#define {init_name(struct)} {{")
+    name = f"WNN{struct['name']}"
+    out = (f"/** Initialiser of {name} with the defaults, for static objects in strict C. */\n"
+           f"#define {static_init_name(struct)} {{")
     rows = []
     for member in api.members(struct):
         value = default_value(api, member)
         if member["name"] == "chain":
             value = f"{{ NULL, WNNSType_{struct['chain']} }}"
         rows.append((f"/* .{member['name']} = */ {value}"))
-    return out + " \\\n\t" + ", \\\n\t".join(rows) + " \\\n}\n"
+    out += " \\\n\t" + ", \\\n\t".join(rows) + " \\\n}\n"
+    value = f"#define {init_name(struct)} WNN_VALUE({name}, {static_init_name(struct)})\n"
+    if len(value) > WIDTH:
+        value = value.replace(" WNN_VALUE", " \\\n\tWNN_VALUE")
+    return out + f"/** A {name} with the defaults. */\n" + value
 
 
 def render_struct(api, struct):
@@ -146,7 +152,7 @@ def render_struct(api, struct):
     out += f"typedef struct WNN{struct['name']} {{\n"
     for member in api.members(struct):
         out += member_comment(member_doc(member))
-        declared = declare(member["type"], member["name"])
+        declared = declare_for_user(member)
         if struct["name"] == "ChainedStruct" and member["name"] == "next":
             declared = "struct " + declared
         out += f"\t{declared};\n"
@@ -174,7 +180,7 @@ def render_handle(api, handle):
 
 def fill_arguments(head, args, tail=")"):
     """head(arg, arg) broken after commas below the opening bracket, tabs first."""
-    column = len(head.expandtabs(8))
+    column = len(head.rpartition("\n")[2].expandtabs(8))
     pad = "\t" * (column // 8) + " " * (column % 8)
     if column > 60 or column + max(map(len, args or [""])) + 3 > WIDTH:
         column, pad = 8, "\t"
@@ -190,8 +196,12 @@ def fill_arguments(head, args, tail=")"):
     return head + ("\n" + pad).join(lines)
 
 
-def prototype(returned, name, args):
-    return fill_arguments(f"WNN_EXPORT {declare(returned, name)}(", args) + ";\n"
+def prototype(returned, name, args, nullable=False, instead=None):
+    name = f"WNN_NULLABLE {name}" if nullable else name
+    head = "WNN_EXPORT "
+    if instead:
+        head = f"WNN_DEPRECATED(\"{instead} is its name\")\n" + head
+    return fill_arguments(f"{head}{declare(returned, name)}(", args) + ";\n"
 
 
 def self_param(handle):
@@ -200,6 +210,7 @@ def self_param(handle):
 
 def render_function(api, function):
     rows, args = [], []
+    documented = "alias" not in function
     if function["object"]:
         name = self_param(function["object"])
         noun = {"GraphBuilder": "builder"}.get(function["object"], name)
@@ -207,15 +218,17 @@ def render_function(api, function):
         args.append(declare(function["object"], noun))
     for arg in function["args"]:
         rows.append((arg["name"], arg["doc"]))
-        args.append(declare(arg["type"], arg["name"]))
+        args.append(declare_for_user(arg))
     result = function.get("returns", {"type": "void"})
-    text = [function["doc"], params(rows) if rows else ""]
+    text = [function["doc"], params(rows) if rows and documented else ""]
     if "doc" in result:
         text.append(returns(result["doc"]))
     if "errors" in function:
         text.append(error_lines(function["errors"]))
     text.append(reference(api, function))
-    return comment(text) + prototype(result["type"], function_name(function), args)
+    return comment(text) + prototype(result["type"], function_name(function), args,
+                                     "NULL on error" in result.get("doc", ""),
+                                     function.get("alias"))
 
 
 def render_references(handle):
@@ -251,7 +264,8 @@ def operand_text(operand):
     return text + (f"; {operand['doc']}" if "doc" in operand else "")
 
 
-def operator_args(operator, arguments):
+def operator_args(operator, arguments, for_user=False):
+    nullable = "WNN_NULLABLE " if for_user else ""
     args = ["WNNGraphBuilder builder"]
     for operand in positional(operator):
         if operand.get("variadic"):
@@ -260,7 +274,7 @@ def operator_args(operator, arguments):
         else:
             args.append(f"WNNOperand {operand['name']}")
     args += [declare(a["type"], a["name"]) for a in arguments]
-    args.append(f"WNN{operator['options']} const *options")
+    args.append(f"WNN{operator['options']} const *{nullable}options")
     if is_list(operator):
         args += ["size_t outputCount", "WNNOperand *outputs"]
     return args
@@ -314,7 +328,8 @@ def render_operator(api, operator, c_name, doc, arguments, errors):
     text.append(reference(api, operator))
     returned = "Status" if is_list(operator) else "Operand"
     return comment(text) + prototype(returned, "wnnGraphBuilder" + pascal(c_name),
-                                     operator_args(operator, arguments))
+                                     operator_args(operator, arguments, for_user=True),
+                                     nullable=returned == "Operand")
 
 
 # --- headers -----------------------------------------------------------------------------------
@@ -344,6 +359,7 @@ def declarations(api, header):
         out += section("Objects") + "\n".join(render_handle(api, h) for h in data["handles"])
         out += section("Strings, arrays and chains")
         out += "\n".join(render_struct(api, s) for s in structs if s["name"] in early)
+        out += (TEMPLATES / "views.txt").read_text(encoding="utf-8")
     out += section("Callbacks")
     out += "\n".join(render_callback(api, c) for c in of_header(data["callbacks"], header))
     out += section("Structures")
@@ -368,7 +384,22 @@ def functions(api, header):
     return out
 
 
+def render_version(api):
+    """The version as macros, for programs that are compiled with several."""
+    rows = list(zip(("MAJOR", "MINOR", "PATCH"), api.data["version"]))
+    text = ".".join(str(number) for _, number in rows)
+    out = "/* The version of this header; wnnGetVersion tells that of the library that runs. */\n"
+    out += "".join(f"#define WNN_VERSION_{name} {number}\n" for name, number in rows)
+    out += f"#define WNN_VERSION_TEXT \"{text}\"\n\n"
+    return out + ("/** Whether this header is of that version or a later one, also for #if. */\n"
+                  "#define WNN_VERSION_AT_LEAST(major, minor, patch) \\\n"
+                  "\t(WNN_VERSION_MAJOR > (major) || (WNN_VERSION_MAJOR == (major) && \\\n"
+                  "\t (WNN_VERSION_MINOR > (minor) || (WNN_VERSION_MINOR == (minor) && \\\n"
+                  "\t  WNN_VERSION_PATCH >= (patch)))))")
+
+
 def render_header(api, header):
     text = (TEMPLATES / f"{header}.h.in").read_text(encoding="utf-8")
-    return SPDX + text.replace("@DECLARATIONS@\n", declarations(api, header)) \
+    return SPDX + text.replace("@VERSION@", render_version(api)) \
+        .replace("@DECLARATIONS@\n", declarations(api, header)) \
         .replace("@FUNCTIONS@\n", functions(api, header))

@@ -48,6 +48,17 @@ def declare(type_name, name):
     return text + name if text.endswith("*") else f"{text} {name}"
 
 
+def declare_for_user(entry):
+    """The declaration of an argument or member in a public header: says whether it may be NULL."""
+    return declare(entry["type"], ("WNN_NULLABLE " if may_be_null(entry) else "") + entry["name"])
+
+
+def may_be_null(entry):
+    """Chains, data of applications and what webnn.json says so."""
+    return entry.get("nullable") or "; NULL:" in entry["doc"] or \
+        entry["name"] in ("nextInChain", "userdata1", "userdata2")
+
+
 def value_name(enum, value):
     return f"WNN{enum['name']}_{value.get('c') or pascal(value['name'])}"
 
@@ -60,6 +71,10 @@ def init_name(struct):
     return f"WNN_{upper(struct['name'])}_INIT"
 
 
+def static_init_name(struct):
+    return f"WNN_{upper(struct['name'])}_STATIC_INIT"
+
+
 # --- the model ---------------------------------------------------------------------------------
 
 class Api:
@@ -68,6 +83,7 @@ class Api:
     def __init__(self, path):
         self.data = json.loads(path.read_text(encoding="utf-8"))
         self.data["functions"] = list(with_sync(self.data["functions"]))
+        self.data["functions"] += with_aliases(self.data["functions"], self.data["aliases"])
         self.enums = {e["name"]: e for e in self.data["enums"]}
         self.structs = {s["name"]: s for s in self.data["structs"]}
         self.handles = {h["name"]: h for h in self.data["handles"]}
@@ -152,6 +168,19 @@ def with_sync(functions):
         yield function
         if "sync" in function:
             yield sync_function(function)
+
+
+def with_aliases(functions, aliases):
+    """Older names of functions, for programs that use them."""
+    known = {function_name(f): f for f in functions}
+    for alias in aliases:
+        function = known[alias["of"]]
+        made = {"doc": f"Older name of {alias['of']}.", "object": alias["object"],
+                "method": alias["method"], "alias": alias["of"], "args": function["args"],
+                "returns": {"type": function["returns"]["type"]}}
+        if "header" in function:
+            made["header"] = function["header"]
+        yield made
 
 
 def callback_info(callback):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The reference of the API for the documentation, from what the headers are made of."""
+import re
+
 from generator.headers import (member_doc, operand_text, operator_params, reference,
                                render_function, render_operator)
 from generator.model import declare, is_list, operator_functions, value_name
@@ -33,7 +35,9 @@ def declared(kind, declarations, body):
 
 def prototype(rendered):
     """What follows the comment of a rendered declaration."""
-    return rendered[rendered.index("*/\n") + 3:].replace("WNN_EXPORT ", "")
+    code = rendered[rendered.index("*/\n") + 3:]
+    code = re.sub(r"WNN_DEPRECATED\(.*\)\n|WNN_EXPORT |WNN_NULLABLE ", "", code)
+    return code
 
 
 def items(kind, pairs):
@@ -102,7 +106,7 @@ def render_functions(api):
     out += title("Operators", "-")
     out += ("Errors of every operator: InvalidStateError when the builder has built or its "
             "context is lost; TypeError when an operand is NULL or another builder's, when its "
-            "type or rank is not listed by ``wnnContextOpSupportLimits()``, when an enum or list "
+            "type or rank is not listed by ``wnnContextGetOpSupportLimits()``, when an enum or list "
             "of the options is malformed, and when the result is too large; UnknownError when "
             "memory is exhausted. The operands belong to the builder.\n\n")
     return out + "".join(render_operation(api, e) for e in operator_functions(api))
@@ -169,7 +173,7 @@ def render_table(api):
     types = [v["name"] for v in api.enums["OperandDataType"]["values"]]
     out = SPDX + title("Operators, data types, ranks", "=")
     out += ("● required of every implementation by the specification, ○ allowed by it, (+) beyond "
-            "it, where ``wnnContextOpSupportLimits()`` lists it. The CPU and the NPU offer all of "
+            "it, where ``wnnContextGetOpSupportLimits()`` lists it. The CPU and the NPU offer all of "
             "this, and all ranks: a test compiles each operator with each combination of types and "
             "with each rank for an NPU with 16 KiB of SRAM. Outputs stand below the operands.\n\n")
     out += ".. csv-table::\n   :header-rows: 1\n\n"

@@ -202,7 +202,7 @@ napi_value native_context_limits(napi_env env, napi_callback_info info)
 	context = object_get(env, value, OBJECT_CONTEXT);
 	if (!context)
 		return NULL;
-	if (wnnContextOpSupportLimits(context->context, &limits) != WNNStatus_Success) {
+	if (wnnContextGetOpSupportLimits(context->context, &limits) != WNNStatus_Success) {
 		throw_last_error(context->addon);
 		return NULL;
 	}

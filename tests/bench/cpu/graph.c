@@ -27,6 +27,7 @@ struct options {
 	const char *files[4]; /* table, weights, input, output */
 	unsigned int count;
 	uint32_t threads;
+	enum bench_type type;
 };
 
 static void *map_file(const char *path)
@@ -94,8 +95,9 @@ static void infer(const struct run *run)
 	bench_check(wnnContextDispatch(run->context, run->graph, 1, &run->input, 1, &run->output) ==
 			    WNNStatus_Success,
 		    "dispatch");
-	bench_check(wnnContextReadTensorSync(run->context, run->output.tensor, run->y, run->y_bytes,
-					     WNN_WAIT_FOREVER) == WNNStatus_Success,
+	bench_check(wnnContextReadTensorIntoSync(run->context, run->output.tensor, run->y,
+						 run->y_bytes,
+						 WNN_WAIT_FOREVER) == WNNStatus_Success,
 		    "read");
 }
 
@@ -139,6 +141,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 't':
 		options->threads = (uint32_t)strtoul(arg, NULL, 0);
 		return 0;
+	case 'T':
+		if (bench_type_find(arg) < 0)
+			argp_error(state, "there is no type '%s'", arg);
+		options->type = (enum bench_type)bench_type_find(arg);
+		return 0;
 	case ARGP_KEY_ARG:
 		if (options->count == 4)
 			argp_usage(state);
@@ -156,7 +163,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int main(int argc, char **argv)
 {
 	static const struct argp_option known[] = {
-		{ "threads", 't', "N", 0, "Threads (default 1)", 0 }, { 0 }
+		{ "threads", 't', "N", 0, "Threads (default 1)", 0 },
+		{ "type", 'T', "TYPE", 0, "f32 or int8 (default f32)", 0 },
+		{ 0 }
 	};
 	static const struct argp argp = {
 		known, parse, "TABLE WEIGHTS INPUT OUTPUT", "Runs a network of bench_cpu.py.", NULL,
@@ -172,7 +181,7 @@ int main(int argc, char **argv)
 	bench_check(instance, "instance");
 	run.context = open_context(instance, options.threads);
 	run.graph = bench_table_build(run.context, options.files[0], map_file(options.files[1]),
-				      BENCH_F32, 4, (const uint32_t[]){ 1, 3, 224, 224 });
+				      options.type, 4, (const uint32_t[]){ 1, 3, 224, 224 });
 	outputs = wnnGraphGetOutputs(run.graph);
 	run.input = (WNNNamedTensor){
 		WNN_STR("x"),

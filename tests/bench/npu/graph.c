@@ -110,7 +110,7 @@ static void run(WNNContext context, WNNGraph graph, uint32_t dispatches)
 	for (uint32_t i = 0; i < dispatches; i++)
 		bench_check(wnnContextDispatch(context, graph, inputs.count, in, outputs.count,
 					       out) == WNNStatus_Success &&
-				    wnnContextOnWorkDoneSync(context, WNN_WAIT_FOREVER) ==
+				    wnnContextWaitIdle(context, WNN_WAIT_FOREVER) ==
 					    WNNStatus_Success,
 			    "dispatch");
 	for (size_t i = 0; i < inputs.count; i++)

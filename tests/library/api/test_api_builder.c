@@ -174,11 +174,11 @@ static void constants_are_copied(void **state)
 		       "dataType");
 	assert_refused(f->builder,
 		       wnnGraphBuilderConstantFromNumber(f->builder, WNNOperandDataType_Float32,
-							 (WNNNumber)WNN_NUMBER_INIT),
+							 WNN_NUMBER_INIT),
 		       "number");
 	graph = build_one(f->builder, "y", wnnGraphBuilderAdd(f->builder, x, c, NULL));
 	assert_ok(dispatch_xy(f->context, graph, in, out));
-	assert_ok(wnnContextReadTensorSync(f->context, out, got, sizeof(got), GENEROUS));
+	assert_ok(wnnContextReadTensorIntoSync(f->context, out, got, sizeof(got), GENEROUS));
 	assert_true(got[0] == 1 && got[3] == 4);
 	wnnGraphRelease(graph);
 	wnnTensorRelease(in);
@@ -245,7 +245,7 @@ static void borrowed_constants_come_back_once(void **state)
 	c = borrow(f->builder, f->notes, 4, data, sizeof(data));
 	graph = build_one(f->builder, "y", wnnGraphBuilderMul(f->builder, x, c, NULL));
 	assert_ok(dispatch_xy(f->context, graph, in, out));
-	assert_ok(wnnContextReadTensorSync(f->context, out, got, sizeof(got), GENEROUS));
+	assert_ok(wnnContextReadTensorIntoSync(f->context, out, got, sizeof(got), GENEROUS));
 	assert_true(got[0] == 1 && got[1] == 4 && got[3] == 16);
 	wnnGraphDestroy(graph);
 	assert_true(notes_wait(f->notes, 4));
@@ -253,7 +253,7 @@ static void borrowed_constants_come_back_once(void **state)
 	wnnGraphRelease(graph);
 	wnnTensorRelease(in);
 	wnnTensorRelease(out);
-	assert_ok(wnnContextOnWorkDoneSync(f->context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(f->context, GENEROUS));
 	assert_int_equal(notes_count(f->notes), 4);
 }
 
@@ -324,7 +324,7 @@ static void constants_of_tensors(void **state)
 	wnnTensorDestroy(constant);
 	wnnTensorRelease(constant);
 	assert_ok(dispatch_xy(f->context, graph, plain, out));
-	assert_ok(wnnContextReadTensorSync(f->context, out, got, sizeof(got), GENEROUS));
+	assert_ok(wnnContextReadTensorIntoSync(f->context, out, got, sizeof(got), GENEROUS));
 	assert_true(got[0] == 1 && got[3] == 4);
 	wnnGraphRelease(graph);
 	/* Before the build it may not. */
@@ -378,10 +378,8 @@ static void bad_outputs(void **state)
 		      WNNStatus_TypeError, "another builder");
 	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, NULL),
 		      WNNStatus_TypeError, "graph is NULL");
-	assert_int_equal(wnnGraphBuilderBuild(f->builder, 1, &output,
-					      (WNNBuildCallbackInfo)WNN_BUILD_CALLBACK_INFO_INIT)
-				 .id,
-			 0);
+	assert_int_equal(
+		wnnGraphBuilderBuild(f->builder, 1, &output, WNN_BUILD_CALLBACK_INFO_INIT).id, 0);
 	assert_ok(wait_future(f->instance, wnnGraphBuilderBuild(f->builder, 1, &output,
 								note_build(f->notes, 0, 1))));
 	assert_int_equal(notes_get(f->notes, 0).status, WNNStatus_TypeError);
@@ -451,7 +449,7 @@ static void a_build_that_takes_too_long(void **state)
 	assert_int_equal(wnnGraphBuilderGetLastError(builder, NULL), WNNStatus_TimedOut);
 	gate_open(gate);
 	/* What it makes is given back: the leak checker watches. */
-	assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	wnnGraphBuilderRelease(builder);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
@@ -499,7 +497,7 @@ static void operators_that_cannot_be_executed(void **state)
 	weight = wnnGraphBuilderInput(f->builder, WNN_STR("w"), &wanted);
 	wanted.shape = WNN_UINT32_ARRAY(r_shape);
 	recurrent = wnnGraphBuilderInput(f->builder, WNN_STR("r"), &wanted);
-	assert_ok(wnnContextOpSupportLimits(f->context, &limits));
+	assert_ok(wnnContextGetOpSupportLimits(f->context, &limits));
 	status = wnnGraphBuilderGru(f->builder, input, weight, recurrent, 2, 4, NULL, 1, outputs);
 	/* What is listed works; what is not listed does not. */
 	if (limits.gru.input.dataTypes) {

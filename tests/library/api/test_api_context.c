@@ -23,8 +23,8 @@ static WNNStatus try_node(WNNInstance instance, const char *device, const char *
 	WNNContextDeviceOptions device_options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
 
-	device_options.device = device ? WNN_STR(device) : (WNNStringView)WNN_STRING_VIEW_INIT;
-	device_options.nodePath = node ? WNN_STR(node) : (WNNStringView)WNN_STRING_VIEW_INIT;
+	device_options.device = device ? WNN_STR(device) : WNN_STRING_VIEW_INIT;
+	device_options.nodePath = node ? WNN_STR(node) : WNN_STRING_VIEW_INIT;
 	device_options.placementPolicy = policy;
 	options.nextInChain = &device_options.chain;
 	return wnnInstanceCreateContextSync(instance, &options, GENEROUS, context);
@@ -146,6 +146,7 @@ static void bad_context_options(void **state)
 	WNNInstance instance = wnnCreateInstance(NULL);
 	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContextDeviceOptions second = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextDeviceOptions zero = { { NULL, WNNSType_ContextDeviceOptions }, .threads = 1 };
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
 	struct notes *notes = notes_create();
 	WNNContext context = NULL;
@@ -154,7 +155,15 @@ static void bad_context_options(void **state)
 	options.powerPreference = (WNNPowerPreference)8;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_TypeError, "powerPreference is 8");
+	options = (WNNContextOptions){ 0 };
+	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
+		      WNNStatus_TypeError,
+		      "the WNNContextOptions were not made with WNN_CONTEXT_OPTIONS_INIT: "
+		      "powerPreference and accelerated are 0");
 	options.powerPreference = WNNPowerPreference_Default;
+	options.nextInChain = &zero.chain;
+	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
+		      WNNStatus_TypeError, "made with WNN_CONTEXT_DEVICE_OPTIONS_INIT");
 	options.nextInChain = &device.chain;
 	device.chain.next = &second.chain;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
@@ -209,7 +218,7 @@ static void a_context_asynchronously(void **state)
 	assert_ok(wait_future(instance,
 			      wnnInstanceCreateContext(instance, NULL, note_context(notes, 0, 1))));
 	assert_int_equal(notes_get(notes, 0).status, WNNStatus_Success);
-	assert_ok(wnnContextOnWorkDoneSync(notes_get(notes, 0).object, GENEROUS));
+	assert_ok(wnnContextWaitIdle(notes_get(notes, 0).object, GENEROUS));
 	wnnContextRelease(notes_get(notes, 0).object);
 	wnnInstanceRelease(instance);
 }
@@ -384,6 +393,7 @@ static void memory_limit(void **state)
 	WNNContextDeviceOptions options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNTensorDescriptor wanted = WNN_TENSOR_DESCRIPTOR_INIT;
 	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
+	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
 	uint32_t shape[] = { 100, 100 };
 	const char *devices[] = { "cpu", "sim" };
 
@@ -401,6 +411,12 @@ static void memory_limit(void **state)
 		assert_ok(wnnContextGetDeviceInfo(context, &info));
 		assert_int_equal(info.memoryLimit, 60000);
 		assert_int_equal(info.memoryUsed, 40000);
+		assert_ok(wnnContextGetOpSupportLimits(context, &limits));
+		assert_int_equal(limits.maxTensorByteLength, 60000);
+		shape[1] = 151;
+		assert_failed(wnnContextCreateTensorSync(context, &wanted, GENEROUS, &second),
+			      WNNStatus_TypeError, "maxTensorByteLength is 60000");
+		shape[1] = 100;
 		assert_failed(wnnContextCreateTensorSync(context, &wanted, GENEROUS, &second),
 			      WNNStatus_UnknownError, "memoryLimit");
 		assert_null(second);
@@ -447,12 +463,11 @@ static void a_lost_context(void **state)
 		      WNNStatus_InvalidStateError, "lost");
 	assert_failed(wnnContextWriteTensor(context, tensor, data, sizeof(data)),
 		      WNNStatus_InvalidStateError, "lost");
-	assert_failed(wnnContextReadTensorSync(context, tensor, data, sizeof(data), GENEROUS),
+	assert_failed(wnnContextReadTensorIntoSync(context, tensor, data, sizeof(data), GENEROUS),
 		      WNNStatus_InvalidStateError, "lost");
 	assert_failed(dispatch_xy(context, graph, tensor, tensor), WNNStatus_InvalidStateError,
 		      "lost");
-	assert_failed(wnnContextOnWorkDoneSync(context, GENEROUS), WNNStatus_InvalidStateError,
-		      "lost");
+	assert_failed(wnnContextWaitIdle(context, GENEROUS), WNNStatus_InvalidStateError, "lost");
 	assert_null(wnnContextCreateGraphBuilder(context));
 	assert_last_error(WNNStatus_InvalidStateError, "lost");
 	assert_null(make_input(builder, "x", 1, 1));
@@ -621,6 +636,65 @@ static void error_callback(void **state)
 	wnnInstanceRelease(instance);
 }
 
+/* A program that only calls Sync functions hears of its errors: here, before they return. */
+static void error_callback_in_sync_calls(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	struct notes *notes = notes_create();
+	WNNNamedOperand output = { WNN_STR("y"), NULL };
+	WNNGraphBuilder builder;
+	WNNContext context = NULL;
+	WNNGraph graph;
+
+	(void)state;
+	options.errorCallbackInfo = note_error(notes, WNNCallbackMode_AllowProcessEvents, 9);
+	assert_ok(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context));
+	builder = wnnContextCreateGraphBuilder(context);
+	assert_null(wnnGraphBuilderRelu(builder, NULL, NULL));
+	/* What others wait for stays where it is. */
+	wnnContextOnWorkDone(context, note_done(notes, WNNCallbackMode_AllowProcessEvents, 1));
+	assert_failed(wnnGraphBuilderBuildSync(builder, 1, &output, GENEROUS, &graph),
+		      WNNStatus_TypeError, "the operand of output");
+	assert_int_equal(notes_count(notes), 2);
+	assert_int_equal(notes_get(notes, 0).tag, 9);
+	assert_true(notes_get(notes, 0).thread == this_thread());
+	assert_non_null(strstr(notes_get(notes, 0).message, "relu"));
+	assert_non_null(strstr(notes_get(notes, 1).message, "the operand of output"));
+	assert_ok(wnnContextWaitIdle(context, GENEROUS));
+	assert_int_equal(notes_count(notes), 2);
+	wnnGraphBuilderRelease(builder);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
+/* Of errors that nobody asks for, the first ones are kept, and a count of the others. */
+static void errors_do_not_pile_up(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	struct notes *notes = notes_create();
+	WNNContext context = NULL;
+
+	(void)state;
+	options.errorCallbackInfo = note_error(notes, WNNCallbackMode_AllowProcessEvents, 9);
+	assert_ok(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context));
+	for (int round = 0; round < 1000; round++)
+		wnnContextDispatch(context, NULL, 0, NULL, 0, NULL);
+	assert_ok(wnnContextWaitIdle(context, GENEROUS));
+	assert_int_equal(notes_count(notes), 257);
+	assert_non_null(strstr(notes_get(notes, 256).message,
+			       "744 errors were not kept, because nobody took the 256 before; the "
+			       "last one: dispatch: the graph is NULL"));
+	/* From then on they are kept again. */
+	wnnContextDispatch(context, NULL, 0, NULL, 0, NULL);
+	assert_ok(wnnInstanceProcessEvents(instance));
+	assert_int_equal(notes_count(notes), 258);
+	assert_null(strstr(notes_get(notes, 257).message, "not kept"));
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
 static void support_limits(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -628,12 +702,12 @@ static void support_limits(void **state)
 	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT, again = WNN_OP_SUPPORT_LIMITS_INIT;
 
 	(void)state;
-	assert_ok(wnnContextOpSupportLimits(context, &limits));
+	assert_ok(wnnContextGetOpSupportLimits(context, &limits));
 	assert_true(limits.input.dataTypes & WNN_DATA_TYPE_BIT(WNNOperandDataType_Float32));
 	assert_true(limits.conv2d.input.dataTypes & WNN_DATA_TYPE_BIT(WNNOperandDataType_Float32));
 	assert_int_equal(limits.conv2d.input.rankRange.min, 4);
 	assert_true(limits.maxTensorByteLength > 1 << 20);
-	assert_ok(wnnContextOpSupportLimits(context, &again));
+	assert_ok(wnnContextGetOpSupportLimits(context, &again));
 	assert_memory_equal(&limits, &again, sizeof(limits));
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
@@ -656,6 +730,8 @@ int main(void)
 		cmocka_unit_test(release_does_not_cancel),
 		cmocka_unit_test(all_orders_of_release),
 		cmocka_unit_test(error_callback),
+		cmocka_unit_test(error_callback_in_sync_calls),
+		cmocka_unit_test(errors_do_not_pile_up),
 		cmocka_unit_test(support_limits),
 	};
 

@@ -71,14 +71,14 @@ static void null_is_a_type_error(void **state)
 	assert_int_equal(wnnInstanceGetEventFd(NULL), -1);
 	assert_failed(wnnInstanceGetDevices(instance, NULL), WNNStatus_TypeError,
 		      "devices is NULL");
-	assert_failed(wnnContextOpSupportLimits(NULL, &limits), WNNStatus_TypeError,
+	assert_failed(wnnContextGetOpSupportLimits(NULL, &limits), WNNStatus_TypeError,
 		      "context is NULL");
 	assert_failed(wnnContextGetDeviceInfo(NULL, &info), WNNStatus_TypeError, "context is NULL");
 	assert_failed(wnnContextWriteTensor(NULL, NULL, NULL, 0), WNNStatus_TypeError,
 		      "context is NULL");
 	assert_failed(wnnContextDispatch(NULL, NULL, 0, NULL, 0, NULL), WNNStatus_TypeError,
 		      "context is NULL");
-	assert_failed(wnnContextOnWorkDoneSync(NULL, 0), WNNStatus_TypeError, "context is NULL");
+	assert_failed(wnnContextWaitIdle(NULL, 0), WNNStatus_TypeError, "context is NULL");
 	assert_failed(wnnGraphGetPlacement(NULL, &placement), WNNStatus_TypeError, "graph is NULL");
 	assert_failed(wnnGraphGetText(NULL, WNNGraphText_Nodes, &text), WNNStatus_TypeError,
 		      "graph is NULL");
@@ -110,7 +110,7 @@ static void null_is_a_type_error(void **state)
 	wnnGraphRelease(NULL);
 	wnnGraphDestroy(NULL);
 	wnnStringFreeMembers(text);
-	wnnDeviceInfoArrayFreeMembers((WNNDeviceInfoArray)WNN_DEVICE_INFO_ARRAY_INIT);
+	wnnDeviceInfoArrayFreeMembers(WNN_DEVICE_INFO_ARRAY_INIT);
 	wnnInstanceRelease(instance);
 }
 
@@ -172,7 +172,7 @@ static int use_in_child(WNNInstance instance, WNNContext context, WNNTensor tens
 	wrong |= wnnInstanceCreateContextSync(instance, NULL, 0, &made) !=
 		 WNNStatus_InvalidStateError;
 	wrong |= wnnInstanceProcessEvents(instance) != WNNStatus_InvalidStateError;
-	wrong |= wnnContextOnWorkDoneSync(context, WNN_WAIT_FOREVER) != WNNStatus_InvalidStateError;
+	wrong |= wnnContextWaitIdle(context, WNN_WAIT_FOREVER) != WNNStatus_InvalidStateError;
 	wrong |= wnnContextCreateGraphBuilder(context) != NULL;
 	wrong |= wnnTensorGetByteLength(tensor) != 0;
 	wnnTensorRelease(tensor);
@@ -198,7 +198,7 @@ static void a_forked_child_is_refused(void **state)
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 	/* The parent goes on. */
-	assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	wnnTensorRelease(tensor);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);

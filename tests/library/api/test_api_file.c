@@ -154,10 +154,11 @@ static void run_all(WNNContext context, WNNGraph graph, struct results *results)
 		data[i] = (float)(i % 11) - 5;
 	assert_ok(wnnContextWriteTensor(context, x, data, sizeof(data)));
 	assert_ok(wnnContextDispatch(context, graph, 1, inputs, 3, outputs));
-	assert_ok(wnnContextReadTensorSync(context, y, &results->y, sizeof(float), GENEROUS));
+	assert_ok(wnnContextReadTensorIntoSync(context, y, &results->y, sizeof(float), GENEROUS));
+	assert_ok(wnnContextReadTensorIntoSync(context, twice, &results->twice, sizeof(float),
+					       GENEROUS));
 	assert_ok(
-		wnnContextReadTensorSync(context, twice, &results->twice, sizeof(float), GENEROUS));
-	assert_ok(wnnContextReadTensorSync(context, relu, results->relu, sizeof(data), GENEROUS));
+		wnnContextReadTensorIntoSync(context, relu, results->relu, sizeof(data), GENEROUS));
 	wnnTensorRelease(x);
 	wnnTensorRelease(y);
 	wnnTensorRelease(twice);
@@ -377,6 +378,7 @@ static void files_of_others(void **state)
 	refused(other, f->file, WNNStatus_NotSupportedError,
 		"was saved without profile, this context was made with it");
 	wnnContextRelease(other);
+	memset(h->packing, 0, sizeof(h->packing));
 	memcpy(h->packing, "abacus", 7);
 	sign(&b);
 	write_file(f->file, b.data, b.size);
@@ -387,7 +389,7 @@ static void files_of_others(void **state)
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_NotSupportedError,
 		"was saved by version 0.9.7 of the library, this is 1.");
-	memcpy(h->version, "1.0.0", 6);
+	memcpy(h->version, WNN_VERSION_TEXT, sizeof(WNN_VERSION_TEXT));
 	h->form_hash++;
 	sign(&b);
 	write_file(f->file, b.data, b.size);
@@ -396,7 +398,7 @@ static void files_of_others(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_NotSupportedError,
-		"has format 2, this library reads format 1");
+		"has format 3, this library reads format 2");
 	free(b.data);
 	wnnContextRelease(context);
 }

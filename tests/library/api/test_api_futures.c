@@ -47,7 +47,7 @@ static void wait_any_runs_the_callback_here(void **state)
 
 	assert_true(future.id);
 	/* Neither of these may run it. */
-	assert_ok(wnnContextOnWorkDoneSync(f->context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(f->context, GENEROUS));
 	assert_ok(wnnInstanceProcessEvents(f->instance));
 	assert_int_equal(notes_count(f->notes), 0);
 	assert_ok(wait_future(f->instance, future));
@@ -70,7 +70,7 @@ static void process_events_runs_in_order(void **state)
 		assert_true(wnnContextOnWorkDone(f->context,
 						 note_done(f->notes, WNNCallbackMode_Undefined, i))
 				    .id);
-	assert_ok(wnnContextOnWorkDoneSync(f->context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(f->context, GENEROUS));
 	assert_int_equal(notes_count(f->notes), 0);
 	assert_true(readable(fd, 0));
 	assert_ok(wnnInstanceProcessEvents(f->instance));
@@ -207,7 +207,7 @@ static void bad_callback_infos(void **state)
 	info.nextInChain = &chain;
 	assert_int_equal(wnnContextOnWorkDone(f->context, info).id, 0);
 	assert_last_error(WNNStatus_TypeError, "chain");
-	assert_ok(wnnContextOnWorkDoneSync(f->context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(f->context, GENEROUS));
 	assert_ok(wnnInstanceProcessEvents(f->instance));
 	assert_int_equal(notes_count(f->notes), 0);
 }
@@ -268,7 +268,7 @@ static void release_cancels_what_is_pending(void **state)
 	/* Complete, not delivered; then pending for ever. */
 	wnnContextOnWorkDone(context, note_done(notes, WNNCallbackMode_WaitAnyOnly, 1));
 	wnnContextOnWorkDone(context, note_done(notes, WNNCallbackMode_AllowProcessEvents, 2));
-	assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	wnnContextGetLost(context, note_lost(notes, WNNCallbackMode_AllowProcessEvents, 3));
 	wnnInstanceRelease(instance);
 	assert_true(notes_wait(notes, 3));
@@ -285,7 +285,7 @@ static void release_cancels_what_is_pending(void **state)
 	tensor = make_tensor(context, 2, 2);
 	assert_ok(wnnContextWriteTensor(context, tensor, value, sizeof(value)));
 	memset(value, 0, sizeof(value));
-	assert_ok(wnnContextReadTensorSync(context, tensor, value, sizeof(value), GENEROUS));
+	assert_ok(wnnContextReadTensorIntoSync(context, tensor, value, sizeof(value), GENEROUS));
 	assert_true(value[3] == 4);
 	wnnTensorRelease(tensor);
 	wnnContextRelease(context);
@@ -305,7 +305,7 @@ static void cancelled_objects_are_given_back(void **state)
 			       note_tensor(notes, WNNCallbackMode_WaitAnyOnly, 1));
 	wnnInstanceCreateContext(instance, NULL,
 				 note_context(notes, WNNCallbackMode_WaitAnyOnly, 2));
-	assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	wnnInstanceRelease(instance);
 	assert_true(notes_wait(notes, 2));
 	/* That they are freed, the leak checker tells. */

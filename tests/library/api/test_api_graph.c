@@ -171,12 +171,13 @@ static void a_network(void **state)
 				in[i] = wave(i * (run + 1));
 			assert_ok(wnnContextWriteTensor(context, x, in, sizeof(in)));
 			assert_ok(dispatch_xy(context, graph, x, y));
-			assert_ok(wnnContextReadTensorSync(context, y, out, sizeof(out), GENEROUS));
+			assert_ok(wnnContextReadTensorIntoSync(context, y, out, sizeof(out),
+							       GENEROUS));
 			net_expected(in, expected);
 			for (int i = 0; i < NET_OUT; i++)
 				assert_true(fabs(out[i] - expected[i]) < 1e-5);
 		}
-		assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
+		assert_ok(wnnContextWaitIdle(context, GENEROUS));
 		wnnTensorRelease(x);
 		wnnTensorRelease(y);
 		wnnGraphRelease(graph);
@@ -207,8 +208,8 @@ static void many_in_flight(void **state)
 		for (int r = 0; r < RUNS; r++)
 			assert_ok(dispatch_xy(context, graph, x[r], y[r]));
 		for (int r = RUNS - 1; r >= 0; r--) {
-			assert_ok(wnnContextReadTensorSync(context, y[r], out, sizeof(out),
-							   GENEROUS));
+			assert_ok(wnnContextReadTensorIntoSync(context, y[r], out, sizeof(out),
+							       GENEROUS));
 			net_expected(in[r], expected);
 			for (int i = 0; i < NET_OUT; i++)
 				assert_true(fabs(out[i] - expected[i]) < 1e-5);
@@ -256,13 +257,14 @@ static void placement_and_statistics(void **state)
 			      WNNStatus_InvalidStateError, "no dispatch");
 		for (int i = 0; i < 3; i++)
 			assert_ok(dispatch_xy(context, graph, x, y));
-		assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
+		assert_ok(wnnContextWaitIdle(context, GENEROUS));
 		assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
 		assert_int_equal(statistics.dispatchCount, 3);
 		assert_true(statistics.hostNanoseconds > 0);
 		if (d) {
 			assert_true(statistics.npuCycles > 0);
-			assert_true(statistics.macs >= 8 * 64 * 27 + 128 * NET_OUT);
+			/* The product of one row is the vector unit's. */
+			assert_true(statistics.macs >= 8 * 64 * 27);
 			/* Of float32: a quarter of the array's cells. */
 			assert_int_equal(statistics.peakMacs, statistics.npuCycles * 1024);
 			assert_true(statistics.bytesRead >= sizeof(float) * NET_IN);
@@ -352,8 +354,8 @@ static void names(void **state)
 		assert_ok(wnnContextWriteTensor(context, tq, qd, sizeof(qd)));
 		assert_ok(wnnContextDispatch(context, graph, 2, in, 3, out));
 		for (int i = 0; i < 3; i++)
-			assert_ok(wnnContextReadTensorSync(context, to[i], got[i], sizeof(got[i]),
-							   GENEROUS));
+			assert_ok(wnnContextReadTensorIntoSync(context, to[i], got[i],
+							       sizeof(got[i]), GENEROUS));
 		for (int i = 0; i < 4; i++) {
 			assert_true(got[0][i] == pd[i] - qd[i]);
 			assert_true(got[1][i] == pd[i]);
@@ -384,7 +386,7 @@ static void names_of_another_encoding(void **state)
 	assert_true(view_is(wnnGraphGetOutputs(graph).data[0].name, "\xef\xbf\xbdrger"));
 	assert_ok(wnnContextWriteTensor(context, x, &one, sizeof(one)));
 	assert_ok(wnnContextDispatch(context, graph, 1, &in, 1, &out));
-	assert_ok(wnnContextReadTensorSync(context, y, &got, sizeof(got), GENEROUS));
+	assert_ok(wnnContextReadTensorIntoSync(context, y, &got, sizeof(got), GENEROUS));
 	assert_true(got == -1);
 	in.name = WNN_STR("l");
 	assert_failed(wnnContextDispatch(context, graph, 1, &in, 1, &out), WNNStatus_TypeError,
@@ -418,7 +420,7 @@ static void a_constant_graph(void **state)
 		assert_int_equal(placement.nodes[0].device, WNNNodeDevice_Folded);
 		assert_int_equal(placement.nodes[0].reason, WNNPlacementReason_ConstantFolded);
 		assert_ok(wnnContextDispatch(context, graph, 0, NULL, 1, &out));
-		assert_ok(wnnContextReadTensorSync(context, y, got, sizeof(got), GENEROUS));
+		assert_ok(wnnContextReadTensorIntoSync(context, y, got, sizeof(got), GENEROUS));
 		for (int i = 0; i < 4; i++)
 			assert_true(got[i] == -fabsf(data[i]));
 		wnnTensorRelease(y);
@@ -512,9 +514,9 @@ static void destroying_with_work_queued(void **state)
 		wnnGraphRelease(graph);
 		wnnTensorDestroy(x);
 		wnnTensorDestroy(y);
-		assert_ok(wnnContextReadTensorSync(context, z, got, sizeof(got), GENEROUS));
+		assert_ok(wnnContextReadTensorIntoSync(context, z, got, sizeof(got), GENEROUS));
 		assert_true(got[0] == 2 && got[32 * 32 - 1] == 2);
-		assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
+		assert_ok(wnnContextWaitIdle(context, GENEROUS));
 		wnnTensorRelease(x);
 		wnnTensorRelease(y);
 		wnnTensorRelease(z);
@@ -576,7 +578,7 @@ static void wide_strides(void **state)
 			assert_int_equal(placement.nodes[i].reason, WNNPlacementReason_Size);
 	assert_ok(wnnContextWriteTensor(context, x, data, sizeof(data)));
 	assert_ok(dispatch_xy(context, graph, x, y));
-	assert_ok(wnnContextReadTensorSync(context, y, got, sizeof(got), GENEROUS));
+	assert_ok(wnnContextReadTensorIntoSync(context, y, got, sizeof(got), GENEROUS));
 	assert_true(got[0] == 15 && got[1] == 0 && got[1024] == 0 && got[1025] == 21);
 	wnnTensorRelease(x);
 	wnnTensorRelease(y);
@@ -601,7 +603,7 @@ static bool work_once(struct worker *w, WNNTensor x, WNNTensor y, float value)
 		in[i] = value + (float)i;
 	if (wnnContextWriteTensor(w->context, x, in, sizeof(in)) ||
 	    dispatch_xy(w->context, w->graph, x, y) ||
-	    wnnContextReadTensorSync(w->context, y, out, sizeof(out), GENEROUS))
+	    wnnContextReadTensorIntoSync(w->context, y, out, sizeof(out), GENEROUS))
 		return false;
 	for (int i = 0; i < 16; i++)
 		if (out[i] != (in[i] + 1 > 0 ? in[i] + 1 : 0))
@@ -672,7 +674,7 @@ static void releases_from_several_threads(void **state)
 			tensors[t][i] = make_tensor(f->context[0], 1, 1);
 	for (int t = 0; t < 4; t++)
 		assert_int_equal(pthread_create(&threads[t], NULL, release_many, tensors[t]), 0);
-	assert_ok(wnnContextOnWorkDoneSync(f->context[0], GENEROUS));
+	assert_ok(wnnContextWaitIdle(f->context[0], GENEROUS));
 	wnnContextDestroy(f->context[0]);
 	for (int t = 0; t < 4; t++)
 		pthread_join(threads[t], NULL);

@@ -93,7 +93,7 @@ static void a_mapped_tensor_is_in_use(void **state)
 	assert_failed(dispatch_xy(s.context, graph, y, x), WNNStatus_InvalidStateError, "mapped");
 	assert_failed(wnnContextWriteTensor(s.context, x, buffer, sizeof(buffer)),
 		      WNNStatus_InvalidStateError, "mapped");
-	assert_failed(wnnContextReadTensorSync(s.context, x, buffer, sizeof(buffer), GENEROUS),
+	assert_failed(wnnContextReadTensorIntoSync(s.context, x, buffer, sizeof(buffer), GENEROUS),
 		      WNNStatus_InvalidStateError, "mapped");
 	assert_ok(wnnTensorUnmap(x));
 	assert_failed(wnnTensorUnmap(x), WNNStatus_InvalidStateError, "not mapped");
@@ -183,7 +183,7 @@ static void mapped_memory_outlives_destruction(void **state)
 		else if (how == 1)
 			wnnContextDestroy(s.context);
 		if (!how)
-			assert_ok(wnnContextOnWorkDoneSync(s.context, GENEROUS));
+			assert_ok(wnnContextWaitIdle(s.context, GENEROUS));
 		memset(data, 1, sizeof(*data) * N * N);
 		assert_ok(wnnTensorUnmap(x));
 		wnnTensorRelease(x);
@@ -210,7 +210,7 @@ static void a_callback_gets_the_memory(void **state)
 	assert_ok(wnnTensorUnmap(x));
 	/* Unmapped before the callback could run: it must not get the memory. */
 	future = wnnContextMapTensor(s.context, x, WNNMapMode_Read, map_info(&mapped));
-	assert_ok(wnnContextOnWorkDoneSync(s.context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(s.context, GENEROUS));
 	assert_ok(wnnTensorUnmap(x));
 	assert_ok(wait_future(s.instance, future));
 	assert_int_equal(mapped.calls, 2);
@@ -218,7 +218,7 @@ static void a_callback_gets_the_memory(void **state)
 	assert_null(mapped.data);
 	/* Given up by the instance: the tensor is not mapped either. */
 	wnnContextMapTensor(s.context, x, WNNMapMode_Read, map_info(&mapped));
-	assert_ok(wnnContextOnWorkDoneSync(s.context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(s.context, GENEROUS));
 	wnnTensorRelease(x);
 	close_state(&s);
 }
@@ -314,7 +314,7 @@ static void operations_are_cancelled(void **state)
 	for (int i = 0; i < 5; i++)
 		assert_ok(wnnInstanceCancel(s.instance, futures[i]));
 	gate_open(gate);
-	assert_ok(wnnContextOnWorkDoneSync(s.context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(s.context, GENEROUS));
 	assert_ok(wnnInstanceProcessEvents(s.instance));
 	assert_int_equal(notes_count(notes), 5);
 	for (int i = 0; i < 5; i++) {
@@ -411,7 +411,7 @@ static void npu_only_lists_what_it_builds(void **state)
 	uint32_t shape[] = { N, N };
 
 	(void)state;
-	assert_ok(wnnContextOpSupportLimits(context, &limits));
+	assert_ok(wnnContextGetOpSupportLimits(context, &limits));
 	assert_true(limits.matmul.a.dataTypes & WNN_DATA_TYPE_BIT(WNNOperandDataType_Float32));
 	for (WNNOperandDataType t = WNNOperandDataType_Float32; t <= WNNOperandDataType_Uint8;
 	     t++) {

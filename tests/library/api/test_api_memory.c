@@ -414,7 +414,7 @@ static bool compute(struct run *run)
 		if (is_failure(wnnContextWriteTensor(run->context, run->x, image, sizeof(image))) ||
 		    is_failure(wnnContextDispatch(run->context, run->graph, 1, &in, 2, out)))
 			return false;
-	return !is_failure(wnnContextOnWorkDoneSync(run->context, GENEROUS)) && look(run) &&
+	return !is_failure(wnnContextWaitIdle(run->context, GENEROUS)) && look(run) &&
 	       read_result(run);
 }
 

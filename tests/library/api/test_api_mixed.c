@@ -108,8 +108,8 @@ static void values_cross_between_devices(void **state)
 	}
 	for (int r = 0; r < 5; r++) {
 		for (int i = 0; i < 4; i++) {
-			assert_ok(wnnContextReadTensorSync(context, out[r][i], got[r][i],
-							   sizeof(got[r][i]), GENEROUS));
+			assert_ok(wnnContextReadTensorIntoSync(context, out[r][i], got[r][i],
+							       sizeof(got[r][i]), GENEROUS));
 			wnnTensorRelease(out[r][i]);
 		}
 		check(x[r], got[r]);
@@ -144,7 +144,7 @@ static void nothing_is_copied(void **state)
 	for (int i = 0; i < 4; i++)
 		outputs[i] = (WNNNamedTensor){ WNN_STR(names[i]), make_tensor(context, N, N) };
 	assert_ok(wnnContextDispatch(context, graph, 1, &input, 4, outputs));
-	assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
 	assert_ok(wnnGraphGetPlacement(graph, &placement));
 	for (size_t i = 0; i < placement.nodeCount; i++)
@@ -285,7 +285,7 @@ static void check_spread(WNNContext context, WNNGraph graph)
 
 	assert_ok(wnnContextWriteTensor(context, x, data, sizeof(data)));
 	assert_ok(dispatch_xy(context, graph, x, y));
-	assert_ok(wnnContextReadTensorSync(context, y, &got, sizeof(got), GENEROUS));
+	assert_ok(wnnContextReadTensorIntoSync(context, y, &got, sizeof(got), GENEROUS));
 	assert_true(got == 2 * (-3 + 5) + 2 * (3 + 5));
 	wnnTensorRelease(x);
 	wnnTensorRelease(y);

@@ -74,7 +74,7 @@ static void close_all(struct fixture *f)
 static void run(const struct fixture *f)
 {
 	assert_ok(dispatch_xy(f->context, f->graph, f->x, f->y));
-	assert_ok(wnnContextOnWorkDoneSync(f->context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(f->context, GENEROUS));
 }
 
 static bool view_is(WNNStringView view, const char *text)
@@ -128,6 +128,7 @@ static void check_sums(const WNNGraphProfile *profile, const WNNGraphStatistics 
 /* Engines take one instruction after the other, each of which has a node. */
 static void check_events(const WNNGraphProfile *profile)
 {
+	const WNNGraphProfileMemory *memory = (const void *)profile->nextInChain;
 	uint64_t end[WNNProfileEngine_Vector + 1] = { 0 },
 					       busy[WNNProfileEngine_Vector + 1] = { 0 };
 	uint64_t read = 0, written = 0, most = 0;
@@ -142,10 +143,10 @@ static void check_events(const WNNGraphProfile *profile)
 		assert_true(event->endCycle <= profile->cycles);
 		end[event->engine] = event->endCycle;
 		busy[event->engine] += event->endCycle - event->startCycle;
-		read += event->bytesRead;
-		written += event->bytesWritten;
-		most = event->sramBytes > most ? event->sramBytes : most;
-		assert_true(event->sramBytes <= SRAM);
+		read += memory->events[i].bytesRead;
+		written += memory->events[i].bytesWritten;
+		most = memory->events[i].sramBytes > most ? memory->events[i].sramBytes : most;
+		assert_true(memory->events[i].sramBytes <= SRAM);
 		if (view_is(event->instruction, "end")) {
 			assert_int_equal(event->node, WNN_NODE_NONE);
 			ends++;
@@ -191,11 +192,15 @@ static void test_npu(void **state)
 	(void)state;
 	open_all(&f, "sim", true);
 	for (int i = 0; i < 3; i++) {
+		WNNGraphProfileMemory memory = WNN_GRAPH_PROFILE_MEMORY_INIT;
 		WNNGraphProfile profile = WNN_GRAPH_PROFILE_INIT;
 
 		run(&f);
+		profile.nextInChain = &memory.chain;
 		assert_ok(wnnGraphGetProfile(f.graph, &profile));
 		assert_ok(wnnGraphGetLastStatistics(f.graph, &statistics));
+		assert_ptr_equal(profile.nextInChain, &memory.chain);
+		assert_int_equal(memory.eventCount, profile.eventCount);
 		assert_int_equal(profile.spanCount, 1);
 		assert_int_equal(profile.spans[0].device, WNNNodeDevice_NPU);
 		assert_int_equal(profile.spans[0].node, WNN_NODE_NONE);
@@ -219,7 +224,7 @@ static void test_same_cycles(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct fixture f;
 
-		statistics[i] = (WNNGraphStatistics)WNN_GRAPH_STATISTICS_INIT;
+		statistics[i] = WNN_GRAPH_STATISTICS_INIT;
 		open_all(&f, "sim", i);
 		run(&f);
 		assert_ok(wnnGraphGetLastStatistics(f.graph, &statistics[i]));
@@ -258,6 +263,36 @@ static void test_cpu(void **state)
 	close_all(&f);
 }
 
+/* Who does not know the extension gets the same events. */
+static void test_without_memory(void **state)
+{
+	WNNGraphProfileMemory memory = WNN_GRAPH_PROFILE_MEMORY_INIT, again = memory;
+	WNNGraphProfile with = WNN_GRAPH_PROFILE_INIT, without = WNN_GRAPH_PROFILE_INIT;
+	struct fixture f;
+
+	(void)state;
+	open_all(&f, "sim", true);
+	run(&f);
+	with.nextInChain = &memory.chain;
+	assert_ok(wnnGraphGetProfile(f.graph, &with));
+	assert_ok(wnnGraphGetProfile(f.graph, &without));
+	assert_int_equal(with.eventCount, without.eventCount);
+	for (size_t i = 0; i < with.eventCount; i++) {
+		assert_int_equal(with.events[i].startCycle, without.events[i].startCycle);
+		assert_true(
+			view_is(with.events[i].instruction, without.events[i].instruction.data));
+	}
+	wnnGraphProfileFreeMembers(with);
+	wnnGraphProfileFreeMembers(without);
+	memory.chain.next = &again.chain;
+	assert_failed(wnnGraphGetProfile(f.graph, &with), WNNStatus_TypeError, "a second struct");
+	memory.chain.next = NULL;
+	memory.chain.sType = WNNSType_BorrowedConstant;
+	assert_failed(wnnGraphGetProfile(f.graph, &with), WNNStatus_TypeError,
+		      "wnnGraphGetProfile: the chain of WNNGraphProfile holds an unknown struct");
+	close_all(&f);
+}
+
 static void test_refused(void **state)
 {
 	WNNGraphProfile profile = WNN_GRAPH_PROFILE_INIT;
@@ -285,9 +320,8 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_npu),
-		cmocka_unit_test(test_same_cycles),
-		cmocka_unit_test(test_cpu),
+		cmocka_unit_test(test_npu),	cmocka_unit_test(test_same_cycles),
+		cmocka_unit_test(test_cpu),	cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_refused),
 	};
 

@@ -95,8 +95,8 @@ static void read_one(struct round *round, WNNTensor tensor, uint32_t random)
 	if (random & 2)
 		ask(round, wnnContextReadTensor(round->context, tensor, info), random >> 4);
 	else
-		check_status(wnnContextReadTensorSync(round->context, tensor, data, sizeof(data),
-						      GENEROUS));
+		check_status(wnnContextReadTensorIntoSync(round->context, tensor, data,
+							  sizeof(data), GENEROUS));
 }
 
 static void map_one(struct round *round, WNNTensor tensor)

@@ -51,7 +51,7 @@ static void what_a_tensor_is(void **state)
 	assert_false(wnnTensorGetConstant(tensor));
 	assert_int_equal(wnnTensorGetByteLength(tensor), 48);
 	memset(data, 0xff, sizeof(data));
-	assert_ok(wnnContextReadTensorSync(f->context, tensor, data, sizeof(data), GENEROUS));
+	assert_ok(wnnContextReadTensorIntoSync(f->context, tensor, data, sizeof(data), GENEROUS));
 	for (int i = 0; i < 24; i++)
 		assert_int_equal(data[i], 0);
 	wnnTensorRelease(tensor);
@@ -148,13 +148,13 @@ static void misuse(void **state)
 		      "size is 15");
 	assert_failed(wnnContextWriteTensor(f->context, tensor, NULL, 16), WNNStatus_TypeError,
 		      "data is NULL");
-	assert_failed(wnnContextReadTensorSync(f->context, foreign, data, 16, GENEROUS),
+	assert_failed(wnnContextReadTensorIntoSync(f->context, foreign, data, 16, GENEROUS),
 		      WNNStatus_TypeError, "another context");
-	assert_failed(wnnContextReadTensorSync(f->context, silent, data, 16, GENEROUS),
+	assert_failed(wnnContextReadTensorIntoSync(f->context, silent, data, 16, GENEROUS),
 		      WNNStatus_TypeError, "readable");
-	assert_failed(wnnContextReadTensorSync(f->context, tensor, data, 17, GENEROUS),
+	assert_failed(wnnContextReadTensorIntoSync(f->context, tensor, data, 17, GENEROUS),
 		      WNNStatus_TypeError, "size is 17");
-	assert_failed(wnnContextReadTensorSync(f->context, tensor, NULL, 16, GENEROUS),
+	assert_failed(wnnContextReadTensorIntoSync(f->context, tensor, NULL, 16, GENEROUS),
 		      WNNStatus_TypeError, "data is NULL");
 	/* Asynchronously the callback says so. */
 	assert_ok(wait_future(f->instance,
@@ -176,10 +176,10 @@ static void a_destroyed_tensor(void **state)
 	wnnTensorDestroy(tensor);
 	assert_failed(wnnContextWriteTensor(f->context, tensor, data, 16), WNNStatus_TypeError,
 		      "destroyed");
-	assert_failed(wnnContextReadTensorSync(f->context, tensor, data, 16, GENEROUS),
+	assert_failed(wnnContextReadTensorIntoSync(f->context, tensor, data, 16, GENEROUS),
 		      WNNStatus_TypeError, "destroyed");
 	assert_int_equal(wnnTensorGetByteLength(tensor), 16);
-	assert_ok(wnnContextOnWorkDoneSync(f->context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(f->context, GENEROUS));
 	wnnTensorRelease(tensor);
 }
 
@@ -232,16 +232,16 @@ static void a_read_that_takes_too_long(void **state)
 
 	(void)state;
 	gate_close(gate, context);
-	assert_int_equal(wnnContextReadTensorSync(context, tensor, data, sizeof(data), 1000),
+	assert_int_equal(wnnContextReadTensorIntoSync(context, tensor, data, sizeof(data), 1000),
 			 WNNStatus_TimedOut);
 	/* It is the caller's again: nothing writes to it, which thread sanitizers watch. */
 	memset(data, 7, sizeof(data));
 	wanted.dataType = WNNOperandDataType_Float32;
 	assert_failed(wnnContextCreateTensorSync(context, &wanted, 0, &late), WNNStatus_TimedOut,
 		      "cancelled");
-	assert_failed(wnnContextOnWorkDoneSync(context, 0), WNNStatus_TimedOut, "cancelled");
+	assert_failed(wnnContextWaitIdle(context, 0), WNNStatus_TimedOut, "cancelled");
 	gate_open(gate);
-	assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	for (size_t i = 0; i < sizeof(data); i++)
 		assert_int_equal(data[i], 7);
 	wnnTensorRelease(tensor);
@@ -263,7 +263,7 @@ static void writes_keep_their_data(void **state)
 	assert_ok(wnnContextWriteTensor(context, tensor, &value, sizeof(value)));
 	value = 4;
 	gate_open(gate);
-	assert_ok(wnnContextReadTensorSync(context, tensor, &got, sizeof(got), GENEROUS));
+	assert_ok(wnnContextReadTensorIntoSync(context, tensor, &got, sizeof(got), GENEROUS));
 	assert_true(got == 3);
 	/* Destroying does not undo what was queued before, and releasing does not either. */
 	gate_close(gate, context);
@@ -271,7 +271,7 @@ static void writes_keep_their_data(void **state)
 	wnnTensorDestroy(tensor);
 	wnnTensorRelease(tensor);
 	gate_open(gate);
-	assert_ok(wnnContextOnWorkDoneSync(context, GENEROUS));
+	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
 }
@@ -291,7 +291,8 @@ static void constant_tensors(void **state)
 	assert_true(wnnTensorGetConstant(tensor));
 	assert_false(wnnTensorGetReadable(tensor));
 	assert_false(wnnTensorGetWritable(tensor));
-	assert_failed(wnnContextReadTensorSync(f->context, tensor, data, sizeof(data), GENEROUS),
+	assert_failed(wnnContextReadTensorIntoSync(f->context, tensor, data, sizeof(data),
+						   GENEROUS),
 		      WNNStatus_TypeError, "readable");
 	assert_failed(wnnContextCreateConstantTensorSync(f->context, &wanted, data, 12, GENEROUS,
 							 &bad),
@@ -311,6 +312,33 @@ static void constant_tensors(void **state)
 	wnnTensorRelease(tensor);
 }
 
+/* Programs that use older names get the same. */
+static void older_names(void **state)
+{
+	WNNStatus (*read)(WNNContext, WNNTensor, void *, size_t, uint64_t);
+	WNNStatus (*limits)(WNNContext, WNNOpSupportLimits *);
+	WNNStatus (*idle)(WNNContext, uint64_t);
+	WNNOpSupportLimits got = WNN_OP_SUPPORT_LIMITS_INIT;
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_context(instance, "cpu");
+	float data[2] = { 3, 5 }, back[2] = { 0 };
+	WNNTensor tensor = make_tensor(context, 1, 2);
+
+	(void)state;
+	read = (void *)wnnGetProcAddress(WNN_STR("wnnContextReadTensorSync"));
+	limits = (void *)wnnGetProcAddress(WNN_STR("wnnContextOpSupportLimits"));
+	idle = (void *)wnnGetProcAddress(WNN_STR("wnnContextOnWorkDoneSync"));
+	assert_ok(wnnContextWriteTensor(context, tensor, data, sizeof(data)));
+	assert_ok(idle(context, GENEROUS));
+	assert_ok(read(context, tensor, back, sizeof(back), GENEROUS));
+	assert_memory_equal(back, data, sizeof(data));
+	assert_ok(limits(context, &got));
+	assert_true(got.maxTensorByteLength > 0);
+	wnnTensorRelease(tensor);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -324,6 +352,7 @@ int main(void)
 		cmocka_unit_test(a_read_that_takes_too_long),
 		cmocka_unit_test(writes_keep_their_data),
 		TEST(constant_tensors),
+		cmocka_unit_test(older_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static void inputs_have_names_of_their_own(void **state)
 	assert_type_error(input(f, WNN_STR("x"), &vector3), "\"x\" exists already");
 	assert_type_error(input(f, WNN_STR("xy"), &vector3), "\"xy\" exists already");
 	assert_type_error(input(f, WNN_STR(""), &vector3), "is empty");
-	assert_type_error(input(f, (WNNStringView)WNN_STRING_VIEW_INIT, &vector3), "is empty");
+	assert_type_error(input(f, WNN_STRING_VIEW_INIT, &vector3), "is empty");
 	assert_type_error(input(f, (WNNStringView){ "a\0b", 3 }, &vector3), "contains a NUL");
 	assert_type_error(input(f, WNN_STR("z"), NULL), "input \"z\" has no descriptor");
 }
@@ -179,7 +179,7 @@ static void numbers_become_scalars(void **state)
 	assert_operand(x, WNNOperandDataType_Int8, 0, NULL);
 	assert_int_equal(x->value->constant->bytes, 1);
 	assert_int_equal(*(const int8_t *)x->value->constant->data, -128);
-	assert_type_error(number(f, WNNOperandDataType_Int8, (WNNNumber)WNN_NUMBER_INIT),
+	assert_type_error(number(f, WNNOperandDataType_Int8, WNN_NUMBER_INIT),
 			  "no number: its kind is 0");
 	assert_type_error(number(f, WNNOperandDataType_Int8, (WNNNumber){ 77, 0, 0, 0 }),
 			  "no number: its kind is 77");
@@ -256,8 +256,8 @@ static void a_lost_context_stops_everything(void **state)
 	f->lost = true;
 	assert_refused(input(f, WNN_STR(""), NULL), WNN_INVALID_STATE, "is lost");
 	assert_refused(constant(f, NULL, data, 1, false), WNN_INVALID_STATE, "is lost");
-	assert_refused(number(f, WNNOperandDataType_Undefined, (WNNNumber)WNN_NUMBER_INIT),
-		       WNN_INVALID_STATE, "is lost");
+	assert_refused(number(f, WNNOperandDataType_Undefined, WNN_NUMBER_INIT), WNN_INVALID_STATE,
+		       "is lost");
 	/* Before the operands are looked at. */
 	assert_refused(wnnGraphBuilderRelu(f->b, NULL, NULL), WNN_INVALID_STATE, "is lost");
 	assert_int_equal(build(f, x, &recording), -1);

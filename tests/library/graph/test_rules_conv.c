@@ -30,6 +30,31 @@ static void conv2d_sizes(void **state)
 	assert_ptr_equal(y->value->def->operands[2], o.bias->value);
 }
 
+/* Without braces, each list stands in a block of its own that ends before the call. */
+static void conv2d_lists_outlive_their_block(void **state)
+{
+	struct fixture *f = *state;
+	WNNConv2dOptions o = WNN_CONV2D_OPTIONS_INIT;
+	WNNOperand x = INPUT(f, Float32, 1, 1, 9, 9), w = INPUT(f, Float32, 1, 1, 3, 3), y;
+	const struct ir_conv_attrs *attrs;
+
+	if (!f->lost)
+		o.padding = WNN_UINT32_LIST(1, 2, 3, 4);
+	if (!f->lost)
+		o.strides = WNN_UINT32_LIST(2, 3);
+	if (!f->lost)
+		o.dilations = WNN_UINT32_LIST(4, 5);
+	y = wnnGraphBuilderConv2d(f->b, x, w, &o);
+	assert_non_null(y);
+	attrs = &y->value->def->attrs.conv;
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(attrs->padding[i], i + 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(attrs->strides[i], i + 2);
+		assert_int_equal(attrs->dilations[i], i + 4);
+	}
+}
+
 static void conv2d_layouts(void **state)
 {
 	struct fixture *f = *state;
@@ -334,6 +359,36 @@ static void pool_refusals(void **state)
 			  "options.outputSizes is [3,4]; possible are [3,3] and [4,4]");
 }
 
+/* A zeroed struct would give a product of zeros. */
+static void options_not_made_by_the_macro(void **state)
+{
+	struct fixture *f = *state;
+	WNNOperand a = INPUT(f, Float32, 2, 3), b = INPUT(f, Float32, 3, 4), x;
+	WNNGemmOptions zero = { 0 }, one = { .alpha = 1 }, made = WNN_GEMM_OPTIONS_INIT;
+	WNNConv2dOptions conv = { .groups = 1 };
+	WNNEluOptions elu = { 0 };
+	WNNGruCellOptions gru = { 0 };
+	WNNReduceOptions reduce = { 0 };
+
+	assert_type_error(wnnGraphBuilderGemm(f->b, a, b, &zero),
+			  "gemm: the options were not made with WNN_GEMM_OPTIONS_INIT: label is "
+			  "{ NULL, 0 } and alpha is 0, which is not its default");
+	assert_type_error(wnnGraphBuilderGemm(f->b, a, b, &one), "and beta is 0");
+	assert_type_error(wnnGraphBuilderElu(f->b, a, &elu), "WNN_ELU_OPTIONS_INIT");
+	assert_type_error(wnnGraphBuilderGruCell(f->b, a, a, a, a, 1, &gru), "resetAfter is 0");
+	/* Meant: it began with the macro, or the label says that nothing was forgotten. */
+	made.alpha = made.beta = 0;
+	assert_shape(wnnGraphBuilderGemm(f->b, a, b, &made), Float32, 2, 4);
+	zero.label = WNN_STR("");
+	assert_shape(wnnGraphBuilderGemm(f->b, a, b, &zero), Float32, 2, 4);
+	/* What is 0 here is 0 by default, too. */
+	x = INPUT(f, Float32, 1, 2, 5, 5);
+	assert_shape(wnnGraphBuilderConv2d(f->b, x, INPUT(f, Float32, 3, 2, 1, 1), &conv), Float32,
+		     1, 3, 5, 5);
+	assert_operand(wnnGraphBuilderReduceSum(f->b, a, &reduce), WNNOperandDataType_Float32, 0,
+		       NULL);
+}
+
 static void gemm(void **state)
 {
 	struct fixture *f = *state;
@@ -402,6 +457,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		GRAPH_TEST(conv2d_sizes),
+		GRAPH_TEST(conv2d_lists_outlive_their_block),
 		GRAPH_TEST(conv2d_layouts),
 		GRAPH_TEST(conv2d_refusals),
 		GRAPH_TEST(conv_transpose2d_sizes),
@@ -409,6 +465,7 @@ int main(void)
 		GRAPH_TEST(pool_sizes),
 		GRAPH_TEST(pool_windows_are_trimmed),
 		GRAPH_TEST(pool_refusals),
+		GRAPH_TEST(options_not_made_by_the_macro),
 		GRAPH_TEST(gemm),
 		GRAPH_TEST(matmul),
 	};

@@ -352,7 +352,8 @@ static void test_bad_firmware(void **state)
 	assert_int_equal(write(fd, path, sizeof(path)), sizeof(path));
 	close(fd);
 	expect_no_start("/nonexistent/onpu.bin", "/nonexistent/onpu.bin");
-	expect_no_start(path, "does not start");
+	expect_no_start("/nonexistent/onpu.bin", "simFirmwarePath or ONPU_FIRMWARE");
+	expect_no_start(path, "does not start: the file is cut off");
 	unlink(path);
 }
 

@@ -22,11 +22,18 @@
  *	conv.strides = WNN_UINT32_ARRAY(strides);
  *	conv.label = WNN_STR("stem");
  *
+ * INIT is an expression, so that it can be assigned again. gcc and clang take it for static
+ * objects too; WNN_*_STATIC_INIT is for those in strict ISO C.
+ *
+ * A struct that begins as { 0 } instead is refused where a number or truth value of it would then
+ * silently be 0 in place of its default: the library knows it by its label, which is {NULL, 0}.
+ *
  * Absent members: an operand is absent when NULL, a list when its data is NULL, a number when
  * its kind is WNNNumberKind_None, an enum when 0 (Undefined); the default then counts. A
- * pointer to options may be NULL: all defaults. Whatever is given to a function is copied
- * before it returns, unless said otherwise. Structs that a function fills are to be made with
- * INIT as well.
+ * pointer to options may be NULL: all defaults. What may be NULL is marked WNN_NULLABLE, which
+ * means nothing to the compiler unless it is defined before. Whatever is given to a function is
+ * copied before it returns, unless said otherwise. Structs that a function fills are to be made
+ * with INIT as well.
  *
  * Errors. Functions return a WNNStatus, or an object or operand that is NULL on error; getters
  * then give 0. wnnGetLastError gives status and message of the calling thread's last failed
@@ -39,15 +46,18 @@
  * return a future. Unless that is {0}, the callback runs exactly once, never from within the
  * function that was given it nor under a lock of the library, and in the order of the timeline;
  * it may call any function but those that wait or process events, which fail with
- * InvalidStateError there. Sync variants wait; they run no callbacks of others.
+ * InvalidStateError there. Sync variants wait; the only callback that they run is
+ * that of errorCallbackInfo.
  *
  * Threads. Builders and their operands are externally synchronised: one thread at a time. All
  * else may be called from any thread. In a child process of fork() every function fails with
- * InvalidStateError. The library never prints, exits or installs signal handlers.
+ * InvalidStateError. The library never exits or installs signal handlers, and prints
+ * only where the environment variables WEBNN_LOG or WEBNN_DEBUG ask for it.
  */
 #ifndef WEBNN_WEBNN_H
 #define WEBNN_WEBNN_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -57,11 +67,39 @@
 #define WNN_EXPORT
 #endif
 
+/* Older names of functions; without warnings when it is defined before. */
+#if !defined(WNN_DEPRECATED)
+#if defined(__GNUC__)
+#define WNN_DEPRECATED(instead) __attribute__((deprecated(instead)))
+#else
+#define WNN_DEPRECATED(instead)
+#endif
+#endif
+
+/* Marks what may be NULL; -DWNN_NULLABLE=_Nullable has clang look at it. */
+#if !defined(WNN_NULLABLE)
+#define WNN_NULLABLE
+#endif
+
+/* The version of this header; wnnGetVersion tells that of the library that runs. */
+#define WNN_VERSION_MAJOR 1
+#define WNN_VERSION_MINOR 1
+#define WNN_VERSION_PATCH 0
+#define WNN_VERSION_TEXT "1.1.0"
+
+/** Whether this header is of that version or a later one, also for #if. */
+#define WNN_VERSION_AT_LEAST(major, minor, patch) \
+	(WNN_VERSION_MAJOR > (major) || (WNN_VERSION_MAJOR == (major) && \
+	 (WNN_VERSION_MINOR > (minor) || (WNN_VERSION_MINOR == (minor) && \
+	  WNN_VERSION_PATCH >= (patch)))))
+
 /* A struct value as an expression: a compound literal in C, an initialised temporary in C++. */
 #if defined(__cplusplus)
 #define WNN_VALUE(type, ...) (type __VA_ARGS__)
+#define WNN_CAST(type, value) (static_cast<type>(value))
 #else
 #define WNN_VALUE(type, ...) ((type)__VA_ARGS__)
+#define WNN_CAST(type, value) ((type)(value))
 #endif
 
 /** A WNNStringView of a string that ends with a NUL. */
@@ -72,9 +110,25 @@
 	WNN_VALUE(WNNUint32Array, { sizeof(array) / sizeof((array)[0]), (array) })
 
 /** A WNNUint32Array that is present and empty. */
-#define WNN_UINT32_EMPTY WNN_VALUE(WNNUint32Array, { 0, (uint32_t const *)(void const *)"" })
+#define WNN_UINT32_EMPTY \
+	WNN_VALUE(WNNUint32Array, { 0, WNN_CAST(uint32_t const *, WNN_CAST(void const *, "")) })
 
-#if !defined(__cplusplus)
+#if !defined(__cplusplus) && defined(__GNUC__)
+/**
+ * A WNNUint32Array of the numbers given, which live until the function returns: also those of a
+ * list that stands in an inner block or after an if. In functions only, and C only; each
+ * evaluation takes some bytes of the stack. Elsewhere, and in long loops, give a variable to
+ * WNN_UINT32_ARRAY.
+ */
+#define WNN_UINT32_LIST(...) \
+	__extension__({ \
+		uint32_t const wnnListItems_[] = { __VA_ARGS__ }; \
+		(WNNUint32Array){ sizeof(wnnListItems_) / sizeof(uint32_t), \
+				  (uint32_t const *)__builtin_memcpy( \
+					  __builtin_alloca(sizeof(wnnListItems_)), wnnListItems_, \
+					  sizeof(wnnListItems_)) }; \
+	})
+#elif !defined(__cplusplus)
 /** A WNNUint32Array of the numbers given, which live as long as the block around it. C only. */
 #define WNN_UINT32_LIST(...) \
 	((WNNUint32Array){ sizeof((uint32_t const[]){ __VA_ARGS__ }) / sizeof(uint32_t), \
@@ -92,13 +146,21 @@
 
 /** A WNNNumber of a double. */
 #define WNN_NUMBER_DOUBLE(number) \
-	WNN_VALUE(WNNNumber, { WNNNumberKind_Double, (double)(number), 0, 0 })
+	WNN_VALUE(WNNNumber, { WNNNumberKind_Double, WNN_CAST(double, number), 0, 0 })
 /** A WNNNumber of an int64_t. */
 #define WNN_NUMBER_INT64(number) \
-	WNN_VALUE(WNNNumber, { WNNNumberKind_Int64, 0.0, (int64_t)(number), 0 })
+	WNN_VALUE(WNNNumber, { WNNNumberKind_Int64, 0.0, WNN_CAST(int64_t, number), 0 })
 /** A WNNNumber of a uint64_t. */
 #define WNN_NUMBER_UINT64(number) \
-	WNN_VALUE(WNNNumber, { WNNNumberKind_Uint64, 0.0, 0, (uint64_t)(number) })
+	WNN_VALUE(WNNNumber, { WNNNumberKind_Uint64, 0.0, 0, WNN_CAST(uint64_t, number) })
+
+/**
+ * A WNNStringView in printf: printf("failed: " WNN_SV_FMT "\n", WNN_SV_ARG(error.message)). Views
+ * need not end with a NUL, so that %s may read too far.
+ */
+#define WNN_SV_FMT "%.*s"
+/** The argument for WNN_SV_FMT; it is evaluated twice. */
+#define WNN_SV_ARG(view) wnnStringViewPrecision(view), wnnStringViewText(view)
 
 /** The bit of a WNNOperandDataType in a WNNOperandDataTypeSet. */
 #define WNN_DATA_TYPE_BIT(type) (UINT32_C(1) << (type))
@@ -187,6 +249,8 @@ typedef enum WNNSType {
 	 * constant.
 	 */
 	WNNSType_BorrowedConstant = 0x10002,
+	/** WNNGraphProfileMemory of webnn_npu.h, in the chain of WNNGraphProfile. */
+	WNNSType_GraphProfileMemory = 0x10003,
 	/** Makes the type 32 bits wide; no value. */
 	WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;
@@ -545,16 +609,18 @@ typedef struct WNNGraphImpl *WNNGraph;
  */
 typedef struct WNNStringView {
 	/** The bytes. */
-	char const *data;
+	char const *WNN_NULLABLE data;
 	/** Number of bytes, or WNN_STRLEN. Default: WNN_STRLEN. */
 	size_t length;
 } WNNStringView;
 
-/** Initialiser of WNNStringView with the defaults. */
-#define WNN_STRING_VIEW_INIT { \
+/** Initialiser of WNNStringView with the defaults, for static objects in strict C. */
+#define WNN_STRING_VIEW_STATIC_INIT { \
 	/* .data = */ NULL, \
 	/* .length = */ WNN_STRLEN \
 }
+/** A WNNStringView with the defaults. */
+#define WNN_STRING_VIEW_INIT WNN_VALUE(WNNStringView, WNN_STRING_VIEW_STATIC_INIT)
 
 /**
  * Head of every struct that may stand in a nextInChain. Given to the library: a struct of unknown
@@ -563,16 +629,18 @@ typedef struct WNNStringView {
  */
 typedef struct WNNChainedStruct {
 	/** The next struct of the chain, or NULL. */
-	struct WNNChainedStruct *next;
+	struct WNNChainedStruct *WNN_NULLABLE next;
 	/** The type of the struct that this is the head of. */
 	WNNSType sType;
 } WNNChainedStruct;
 
-/** Initialiser of WNNChainedStruct with the defaults. */
-#define WNN_CHAINED_STRUCT_INIT { \
+/** Initialiser of WNNChainedStruct with the defaults, for static objects in strict C. */
+#define WNN_CHAINED_STRUCT_STATIC_INIT { \
 	/* .next = */ NULL, \
 	/* .sType = */ WNNSType_Undefined \
 }
+/** A WNNChainedStruct with the defaults. */
+#define WNN_CHAINED_STRUCT_INIT WNN_VALUE(WNNChainedStruct, WNN_CHAINED_STRUCT_STATIC_INIT)
 
 /**
  * Numbers, not owned. As an option: data NULL means absent, data not NULL with count 0 means empty
@@ -583,14 +651,16 @@ typedef struct WNNUint32Array {
 	/** Number of items. */
 	size_t count;
 	/** The items, or NULL. */
-	uint32_t const *data;
+	uint32_t const *WNN_NULLABLE data;
 } WNNUint32Array;
 
-/** Initialiser of WNNUint32Array with the defaults. */
-#define WNN_UINT32_ARRAY_INIT { \
+/** Initialiser of WNNUint32Array with the defaults, for static objects in strict C. */
+#define WNN_UINT32_ARRAY_STATIC_INIT { \
 	/* .count = */ 0, \
 	/* .data = */ NULL \
 }
+/** A WNNUint32Array with the defaults. */
+#define WNN_UINT32_ARRAY_INIT WNN_VALUE(WNNUint32Array, WNN_UINT32_ARRAY_STATIC_INIT)
 
 /**
  * Numbers, not owned. As an option: data NULL means absent.
@@ -599,13 +669,36 @@ typedef struct WNNFloatArray {
 	/** Number of items. */
 	size_t count;
 	/** The items, or NULL. */
-	float const *data;
+	float const *WNN_NULLABLE data;
 } WNNFloatArray;
 
-/** Initialiser of WNNFloatArray with the defaults. */
-#define WNN_FLOAT_ARRAY_INIT { \
+/** Initialiser of WNNFloatArray with the defaults, for static objects in strict C. */
+#define WNN_FLOAT_ARRAY_STATIC_INIT { \
 	/* .count = */ 0, \
 	/* .data = */ NULL \
+}
+/** A WNNFloatArray with the defaults. */
+#define WNN_FLOAT_ARRAY_INIT WNN_VALUE(WNNFloatArray, WNN_FLOAT_ARRAY_STATIC_INIT)
+
+/** For WNN_SV_ARG: the number of bytes of a view, as printf takes it. */
+static inline int wnnStringViewPrecision(WNNStringView view)
+{
+	size_t length = 0;
+
+	if (!view.data)
+		return 0;
+	if (view.length != WNN_STRLEN)
+		length = view.length;
+	else
+		while (view.data[length])
+			length++;
+	return length > INT_MAX ? INT_MAX : WNN_CAST(int, length);
+}
+
+/** For WNN_SV_ARG: the text of a view, never NULL. */
+static inline char const *wnnStringViewText(WNNStringView view)
+{
+	return view.data ? view.data : "";
 }
 
 /* --- Callbacks ------------------------------------------------------------------------------- */
@@ -753,14 +846,17 @@ typedef struct WNNRecurrentNetworkActivationArray {
 	/** Number of items. */
 	size_t count;
 	/** The items, or NULL. */
-	WNNRecurrentNetworkActivation const *data;
+	WNNRecurrentNetworkActivation const *WNN_NULLABLE data;
 } WNNRecurrentNetworkActivationArray;
 
-/** Initialiser of WNNRecurrentNetworkActivationArray with the defaults. */
-#define WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY_INIT { \
+/** Initialiser of WNNRecurrentNetworkActivationArray with the defaults, for static objects in strict C. */
+#define WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY_STATIC_INIT { \
 	/* .count = */ 0, \
 	/* .data = */ NULL \
 }
+/** A WNNRecurrentNetworkActivationArray with the defaults. */
+#define WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY_INIT \
+	WNN_VALUE(WNNRecurrentNetworkActivationArray, WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY_STATIC_INIT)
 
 /**
  * A number of any kind; it is cast to the type of the operand concerned: saturated and rounded,
@@ -779,13 +875,15 @@ typedef struct WNNNumber {
 	uint64_t uint64Value;
 } WNNNumber;
 
-/** Initialiser of WNNNumber with the defaults. */
-#define WNN_NUMBER_INIT { \
+/** Initialiser of WNNNumber with the defaults, for static objects in strict C. */
+#define WNN_NUMBER_STATIC_INIT { \
 	/* .kind = */ WNNNumberKind_None, \
 	/* .doubleValue = */ 0.0, \
 	/* .int64Value = */ 0, \
 	/* .uint64Value = */ 0 \
 }
+/** A WNNNumber with the defaults. */
+#define WNN_NUMBER_INIT WNN_VALUE(WNNNumber, WNN_NUMBER_STATIC_INIT)
 
 /**
  * An asynchronous operation of an instance. An id of 0 is no operation: the call could not even be
@@ -797,10 +895,12 @@ typedef struct WNNFuture {
 	uint64_t id;
 } WNNFuture;
 
-/** Initialiser of WNNFuture with the defaults. */
-#define WNN_FUTURE_INIT { \
+/** Initialiser of WNNFuture with the defaults, for static objects in strict C. */
+#define WNN_FUTURE_STATIC_INIT { \
 	/* .id = */ 0 \
 }
+/** A WNNFuture with the defaults. */
+#define WNN_FUTURE_INIT WNN_VALUE(WNNFuture, WNN_FUTURE_STATIC_INIT)
 
 /**
  * A future to wait for.
@@ -812,18 +912,20 @@ typedef struct WNNFutureWaitInfo {
 	WNNBool completed;
 } WNNFutureWaitInfo;
 
-/** Initialiser of WNNFutureWaitInfo with the defaults. */
-#define WNN_FUTURE_WAIT_INFO_INIT { \
-	/* .future = */ WNN_FUTURE_INIT, \
+/** Initialiser of WNNFutureWaitInfo with the defaults, for static objects in strict C. */
+#define WNN_FUTURE_WAIT_INFO_STATIC_INIT { \
+	/* .future = */ WNN_FUTURE_STATIC_INIT, \
 	/* .completed = */ WNN_FALSE \
 }
+/** A WNNFutureWaitInfo with the defaults. */
+#define WNN_FUTURE_WAIT_INFO_INIT WNN_VALUE(WNNFutureWaitInfo, WNN_FUTURE_WAIT_INFO_STATIC_INIT)
 
 /**
  * What went wrong.
  */
 typedef struct WNNError {
 	/** Set it to NULL or to extensions to be filled as well. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Success when nothing went wrong. Default: Success. */
 	WNNStatus status;
 	/**
@@ -833,12 +935,14 @@ typedef struct WNNError {
 	WNNStringView message;
 } WNNError;
 
-/** Initialiser of WNNError with the defaults. */
-#define WNN_ERROR_INIT { \
+/** Initialiser of WNNError with the defaults, for static objects in strict C. */
+#define WNN_ERROR_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .status = */ WNNStatus_Success, \
-	/* .message = */ WNN_STRING_VIEW_INIT \
+	/* .message = */ WNN_STRING_VIEW_STATIC_INIT \
 }
+/** A WNNError with the defaults. */
+#define WNN_ERROR_INIT WNN_VALUE(WNNError, WNN_ERROR_STATIC_INIT)
 
 /**
  * Describes an instance. Chain: WNNInstanceLog, WNNInstanceAllocator, WNNInstancePermission. Log
@@ -847,16 +951,20 @@ typedef struct WNNError {
  */
 typedef struct WNNInstanceDescriptor {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 } WNNInstanceDescriptor;
 
-/** Initialiser of WNNInstanceDescriptor with the defaults. */
-#define WNN_INSTANCE_DESCRIPTOR_INIT { \
+/** Initialiser of WNNInstanceDescriptor with the defaults, for static objects in strict C. */
+#define WNN_INSTANCE_DESCRIPTOR_STATIC_INIT { \
 	/* .nextInChain = */ NULL \
 }
+/** A WNNInstanceDescriptor with the defaults. */
+#define WNN_INSTANCE_DESCRIPTOR_INIT \
+	WNN_VALUE(WNNInstanceDescriptor, WNN_INSTANCE_DESCRIPTOR_STATIC_INIT)
 
 /**
- * Where log messages go; without it nowhere, as the library never prints.
+ * Where log messages go; without it only to stderr, if the environment variable WEBNN_LOG asks for
+ * that.
  */
 typedef struct WNNInstanceLog {
 	/** sType is WNNSType_InstanceLog. */
@@ -866,19 +974,21 @@ typedef struct WNNInstanceLog {
 	/** Takes the messages. */
 	WNNLogCallback callback;
 	/** Given to callback. */
-	void *userdata1;
+	void *WNN_NULLABLE userdata1;
 	/** Given to callback. */
-	void *userdata2;
+	void *WNN_NULLABLE userdata2;
 } WNNInstanceLog;
 
-/** Initialiser of WNNInstanceLog with the defaults. */
-#define WNN_INSTANCE_LOG_INIT { \
+/** Initialiser of WNNInstanceLog with the defaults, for static objects in strict C. */
+#define WNN_INSTANCE_LOG_STATIC_INIT { \
 	/* .chain = */ { NULL, WNNSType_InstanceLog }, \
 	/* .level = */ WNNLogLevel_Warning, \
 	/* .callback = */ NULL, \
 	/* .userdata1 = */ NULL, \
 	/* .userdata2 = */ NULL \
 }
+/** A WNNInstanceLog with the defaults. */
+#define WNN_INSTANCE_LOG_INIT WNN_VALUE(WNNInstanceLog, WNN_INSTANCE_LOG_STATIC_INIT)
 
 /**
  * Where all host memory of the library comes from, small objects included; without it from the C
@@ -893,19 +1003,22 @@ typedef struct WNNInstanceAllocator {
 	/** Frees. */
 	WNNDeallocateCallback deallocate;
 	/** Given to both. */
-	void *userdata1;
+	void *WNN_NULLABLE userdata1;
 	/** Given to both. */
-	void *userdata2;
+	void *WNN_NULLABLE userdata2;
 } WNNInstanceAllocator;
 
-/** Initialiser of WNNInstanceAllocator with the defaults. */
-#define WNN_INSTANCE_ALLOCATOR_INIT { \
+/** Initialiser of WNNInstanceAllocator with the defaults, for static objects in strict C. */
+#define WNN_INSTANCE_ALLOCATOR_STATIC_INIT { \
 	/* .chain = */ { NULL, WNNSType_InstanceAllocator }, \
 	/* .allocate = */ NULL, \
 	/* .deallocate = */ NULL, \
 	/* .userdata1 = */ NULL, \
 	/* .userdata2 = */ NULL \
 }
+/** A WNNInstanceAllocator with the defaults. */
+#define WNN_INSTANCE_ALLOCATOR_INIT \
+	WNN_VALUE(WNNInstanceAllocator, WNN_INSTANCE_ALLOCATOR_STATIC_INIT)
 
 /**
  * Who says whether contexts and builders may be made; without it everybody may.
@@ -916,43 +1029,49 @@ typedef struct WNNInstancePermission {
 	/** False from it gives SecurityError. */
 	WNNPermissionCallback callback;
 	/** Given to callback. */
-	void *userdata1;
+	void *WNN_NULLABLE userdata1;
 	/** Given to callback. */
-	void *userdata2;
+	void *WNN_NULLABLE userdata2;
 } WNNInstancePermission;
 
-/** Initialiser of WNNInstancePermission with the defaults. */
-#define WNN_INSTANCE_PERMISSION_INIT { \
+/** Initialiser of WNNInstancePermission with the defaults, for static objects in strict C. */
+#define WNN_INSTANCE_PERMISSION_STATIC_INIT { \
 	/* .chain = */ { NULL, WNNSType_InstancePermission }, \
 	/* .callback = */ NULL, \
 	/* .userdata1 = */ NULL, \
 	/* .userdata2 = */ NULL \
 }
+/** A WNNInstancePermission with the defaults. */
+#define WNN_INSTANCE_PERMISSION_INIT \
+	WNN_VALUE(WNNInstancePermission, WNN_INSTANCE_PERMISSION_STATIC_INIT)
 
 /**
  * Who takes the result of an asynchronous operation: WNNErrorCallback.
  */
 typedef struct WNNErrorCallbackInfo {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
 	/** Takes the result. */
 	WNNErrorCallback callback;
 	/** Given to callback. */
-	void *userdata1;
+	void *WNN_NULLABLE userdata1;
 	/** Given to callback. */
-	void *userdata2;
+	void *WNN_NULLABLE userdata2;
 } WNNErrorCallbackInfo;
 
-/** Initialiser of WNNErrorCallbackInfo with the defaults. */
-#define WNN_ERROR_CALLBACK_INFO_INIT { \
+/** Initialiser of WNNErrorCallbackInfo with the defaults, for static objects in strict C. */
+#define WNN_ERROR_CALLBACK_INFO_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .mode = */ WNNCallbackMode_AllowProcessEvents, \
 	/* .callback = */ NULL, \
 	/* .userdata1 = */ NULL, \
 	/* .userdata2 = */ NULL \
 }
+/** A WNNErrorCallbackInfo with the defaults. */
+#define WNN_ERROR_CALLBACK_INFO_INIT \
+	WNN_VALUE(WNNErrorCallbackInfo, WNN_ERROR_CALLBACK_INFO_STATIC_INIT)
 
 /**
  * What context is wanted. Both IDL members are hints; powerPreference counts for more. Chain:
@@ -962,25 +1081,29 @@ typedef struct WNNErrorCallbackInfo {
  */
 typedef struct WNNContextOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** What to prefer when devices differ in power. Default: default. */
 	WNNPowerPreference powerPreference;
 	/** Whether a device other than the CPU is wanted. Default: true. */
 	WNNBool accelerated;
 	/**
 	 * Takes the errors of the context's synchronous calls and of the work on its timeline;
-	 * callback NULL: nobody.
+	 * callback NULL: nobody. In mode AllowProcessEvents, Sync functions run it before they
+	 * return, too. Then at most 256 errors wait; one more tells how many were left out after
+	 * them, and the last of those.
 	 */
 	WNNErrorCallbackInfo errorCallbackInfo;
 } WNNContextOptions;
 
-/** Initialiser of WNNContextOptions with the defaults. */
-#define WNN_CONTEXT_OPTIONS_INIT { \
+/** Initialiser of WNNContextOptions with the defaults, for static objects in strict C. */
+#define WNN_CONTEXT_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .powerPreference = */ WNNPowerPreference_Default, \
 	/* .accelerated = */ WNN_TRUE, \
-	/* .errorCallbackInfo = */ WNN_ERROR_CALLBACK_INFO_INIT \
+	/* .errorCallbackInfo = */ WNN_ERROR_CALLBACK_INFO_STATIC_INIT \
 }
+/** A WNNContextOptions with the defaults. */
+#define WNN_CONTEXT_OPTIONS_INIT WNN_VALUE(WNNContextOptions, WNN_CONTEXT_OPTIONS_STATIC_INIT)
 
 /**
  * Type and shape of an operand. Chain, for constants: WNNBorrowedConstant.
@@ -989,7 +1112,7 @@ typedef struct WNNContextOptions {
  */
 typedef struct WNNOperandDescriptor {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Type of the elements. Required. */
 	WNNOperandDataType dataType;
 	/**
@@ -999,12 +1122,15 @@ typedef struct WNNOperandDescriptor {
 	WNNUint32Array shape;
 } WNNOperandDescriptor;
 
-/** Initialiser of WNNOperandDescriptor with the defaults. */
-#define WNN_OPERAND_DESCRIPTOR_INIT { \
+/** Initialiser of WNNOperandDescriptor with the defaults, for static objects in strict C. */
+#define WNN_OPERAND_DESCRIPTOR_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .dataType = */ WNNOperandDataType_Undefined, \
-	/* .shape = */ WNN_UINT32_ARRAY_INIT \
+	/* .shape = */ WNN_UINT32_ARRAY_STATIC_INIT \
 }
+/** A WNNOperandDescriptor with the defaults. */
+#define WNN_OPERAND_DESCRIPTOR_INIT \
+	WNN_VALUE(WNNOperandDescriptor, WNN_OPERAND_DESCRIPTOR_STATIC_INIT)
 
 /**
  * Type, shape and uses of a tensor.
@@ -1013,7 +1139,7 @@ typedef struct WNNOperandDescriptor {
  */
 typedef struct WNNTensorDescriptor {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Type of the elements. Required. */
 	WNNOperandDataType dataType;
 	/**
@@ -1027,14 +1153,17 @@ typedef struct WNNTensorDescriptor {
 	WNNBool writable;
 } WNNTensorDescriptor;
 
-/** Initialiser of WNNTensorDescriptor with the defaults. */
-#define WNN_TENSOR_DESCRIPTOR_INIT { \
+/** Initialiser of WNNTensorDescriptor with the defaults, for static objects in strict C. */
+#define WNN_TENSOR_DESCRIPTOR_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .dataType = */ WNNOperandDataType_Undefined, \
-	/* .shape = */ WNN_UINT32_ARRAY_INIT, \
+	/* .shape = */ WNN_UINT32_ARRAY_STATIC_INIT, \
 	/* .readable = */ WNN_FALSE, \
 	/* .writable = */ WNN_FALSE \
 }
+/** A WNNTensorDescriptor with the defaults. */
+#define WNN_TENSOR_DESCRIPTOR_INIT \
+	WNN_VALUE(WNNTensorDescriptor, WNN_TENSOR_DESCRIPTOR_STATIC_INIT)
 
 /**
  * An entry of MLNamedTensors.
@@ -1046,11 +1175,13 @@ typedef struct WNNNamedTensor {
 	WNNTensor tensor;
 } WNNNamedTensor;
 
-/** Initialiser of WNNNamedTensor with the defaults. */
-#define WNN_NAMED_TENSOR_INIT { \
-	/* .name = */ WNN_STRING_VIEW_INIT, \
+/** Initialiser of WNNNamedTensor with the defaults, for static objects in strict C. */
+#define WNN_NAMED_TENSOR_STATIC_INIT { \
+	/* .name = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .tensor = */ NULL \
 }
+/** A WNNNamedTensor with the defaults. */
+#define WNN_NAMED_TENSOR_INIT WNN_VALUE(WNNNamedTensor, WNN_NAMED_TENSOR_STATIC_INIT)
 
 /**
  * An entry of MLNamedOperands.
@@ -1062,11 +1193,13 @@ typedef struct WNNNamedOperand {
 	WNNOperand operand;
 } WNNNamedOperand;
 
-/** Initialiser of WNNNamedOperand with the defaults. */
-#define WNN_NAMED_OPERAND_INIT { \
-	/* .name = */ WNN_STRING_VIEW_INIT, \
+/** Initialiser of WNNNamedOperand with the defaults, for static objects in strict C. */
+#define WNN_NAMED_OPERAND_STATIC_INIT { \
+	/* .name = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .operand = */ NULL \
 }
+/** A WNNNamedOperand with the defaults. */
+#define WNN_NAMED_OPERAND_INIT WNN_VALUE(WNNNamedOperand, WNN_NAMED_OPERAND_STATIC_INIT)
 
 /**
  * Name, type and shape of an input or output of a graph.
@@ -1103,11 +1236,13 @@ typedef struct WNNRankRange {
 	uint32_t max;
 } WNNRankRange;
 
-/** Initialiser of WNNRankRange with the defaults. */
-#define WNN_RANK_RANGE_INIT { \
+/** Initialiser of WNNRankRange with the defaults, for static objects in strict C. */
+#define WNN_RANK_RANGE_STATIC_INIT { \
 	/* .min = */ 0, \
 	/* .max = */ 0 \
 }
+/** A WNNRankRange with the defaults. */
+#define WNN_RANK_RANGE_INIT WNN_VALUE(WNNRankRange, WNN_RANK_RANGE_STATIC_INIT)
 
 /**
  * What an operand may be.
@@ -1121,11 +1256,13 @@ typedef struct WNNTensorLimits {
 	WNNRankRange rankRange;
 } WNNTensorLimits;
 
-/** Initialiser of WNNTensorLimits with the defaults. */
-#define WNN_TENSOR_LIMITS_INIT { \
+/** Initialiser of WNNTensorLimits with the defaults, for static objects in strict C. */
+#define WNN_TENSOR_LIMITS_STATIC_INIT { \
 	/* .dataTypes = */ 0, \
-	/* .rankRange = */ WNN_RANK_RANGE_INIT \
+	/* .rankRange = */ WNN_RANK_RANGE_STATIC_INIT \
 }
+/** A WNNTensorLimits with the defaults. */
+#define WNN_TENSOR_LIMITS_INIT WNN_VALUE(WNNTensorLimits, WNN_TENSOR_LIMITS_STATIC_INIT)
 
 /**
  * Options of every operator.
@@ -1134,16 +1271,18 @@ typedef struct WNNTensorLimits {
  */
 typedef struct WNNOperatorOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 } WNNOperatorOptions;
 
-/** Initialiser of WNNOperatorOptions with the defaults. */
-#define WNN_OPERATOR_OPTIONS_INIT { \
+/** Initialiser of WNNOperatorOptions with the defaults, for static objects in strict C. */
+#define WNN_OPERATOR_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT \
 }
+/** A WNNOperatorOptions with the defaults. */
+#define WNN_OPERATOR_OPTIONS_INIT WNN_VALUE(WNNOperatorOptions, WNN_OPERATOR_OPTIONS_STATIC_INIT)
 
 /**
  * Options of argMin and argMax.
@@ -1152,7 +1291,7 @@ typedef struct WNNOperatorOptions {
  */
 typedef struct WNNArgMinMaxOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Whether the reduced dimension stays, with size 1. Default: false. */
@@ -1161,13 +1300,16 @@ typedef struct WNNArgMinMaxOptions {
 	WNNOperandDataType outputDataType;
 } WNNArgMinMaxOptions;
 
-/** Initialiser of WNNArgMinMaxOptions with the defaults. */
-#define WNN_ARG_MIN_MAX_OPTIONS_INIT { \
+/** Initialiser of WNNArgMinMaxOptions with the defaults, for static objects in strict C. */
+#define WNN_ARG_MIN_MAX_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .keepDimensions = */ WNN_FALSE, \
 	/* .outputDataType = */ WNNOperandDataType_Int32 \
 }
+/** A WNNArgMinMaxOptions with the defaults. */
+#define WNN_ARG_MIN_MAX_OPTIONS_INIT \
+	WNN_VALUE(WNNArgMinMaxOptions, WNN_ARG_MIN_MAX_OPTIONS_STATIC_INIT)
 
 /**
  * Options of batchNormalization.
@@ -1176,28 +1318,31 @@ typedef struct WNNArgMinMaxOptions {
  */
 typedef struct WNNBatchNormalizationOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Factor per channel; NULL: 1. */
-	WNNOperand scale;
+	WNNOperand WNN_NULLABLE scale;
 	/** Summand per channel; NULL: 0. */
-	WNNOperand bias;
+	WNNOperand WNN_NULLABLE bias;
 	/** The dimension of the channels, below the rank of input. Default: 1. */
 	uint32_t axis;
 	/** Added to the variance. Default: 1e-05. */
 	double epsilon;
 } WNNBatchNormalizationOptions;
 
-/** Initialiser of WNNBatchNormalizationOptions with the defaults. */
-#define WNN_BATCH_NORMALIZATION_OPTIONS_INIT { \
+/** Initialiser of WNNBatchNormalizationOptions with the defaults, for static objects in strict C. */
+#define WNN_BATCH_NORMALIZATION_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .scale = */ NULL, \
 	/* .bias = */ NULL, \
 	/* .axis = */ 1, \
 	/* .epsilon = */ 1e-05 \
 }
+/** A WNNBatchNormalizationOptions with the defaults. */
+#define WNN_BATCH_NORMALIZATION_OPTIONS_INIT \
+	WNN_VALUE(WNNBatchNormalizationOptions, WNN_BATCH_NORMALIZATION_OPTIONS_STATIC_INIT)
 
 /**
  * Options of clamp.
@@ -1206,7 +1351,7 @@ typedef struct WNNBatchNormalizationOptions {
  */
 typedef struct WNNClampOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** The lowest value. Absent: no bound. */
@@ -1215,13 +1360,15 @@ typedef struct WNNClampOptions {
 	WNNNumber maxValue;
 } WNNClampOptions;
 
-/** Initialiser of WNNClampOptions with the defaults. */
-#define WNN_CLAMP_OPTIONS_INIT { \
+/** Initialiser of WNNClampOptions with the defaults, for static objects in strict C. */
+#define WNN_CLAMP_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
-	/* .minValue = */ WNN_NUMBER_INIT, \
-	/* .maxValue = */ WNN_NUMBER_INIT \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .minValue = */ WNN_NUMBER_STATIC_INIT, \
+	/* .maxValue = */ WNN_NUMBER_STATIC_INIT \
 }
+/** A WNNClampOptions with the defaults. */
+#define WNN_CLAMP_OPTIONS_INIT WNN_VALUE(WNNClampOptions, WNN_CLAMP_OPTIONS_STATIC_INIT)
 
 /**
  * Options of conv2d.
@@ -1230,7 +1377,7 @@ typedef struct WNNClampOptions {
  */
 typedef struct WNNConv2dOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/**
@@ -1249,21 +1396,23 @@ typedef struct WNNConv2dOptions {
 	/** Order of the dimensions of filter. Default: oihw. */
 	WNNConv2dFilterOperandLayout filterLayout;
 	/** Summand per output channel; NULL: 0. */
-	WNNOperand bias;
+	WNNOperand WNN_NULLABLE bias;
 } WNNConv2dOptions;
 
-/** Initialiser of WNNConv2dOptions with the defaults. */
-#define WNN_CONV2D_OPTIONS_INIT { \
+/** Initialiser of WNNConv2dOptions with the defaults, for static objects in strict C. */
+#define WNN_CONV2D_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
-	/* .padding = */ WNN_UINT32_ARRAY_INIT, \
-	/* .strides = */ WNN_UINT32_ARRAY_INIT, \
-	/* .dilations = */ WNN_UINT32_ARRAY_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .padding = */ WNN_UINT32_ARRAY_STATIC_INIT, \
+	/* .strides = */ WNN_UINT32_ARRAY_STATIC_INIT, \
+	/* .dilations = */ WNN_UINT32_ARRAY_STATIC_INIT, \
 	/* .groups = */ 1, \
 	/* .inputLayout = */ WNNInputOperandLayout_Nchw, \
 	/* .filterLayout = */ WNNConv2dFilterOperandLayout_Oihw, \
 	/* .bias = */ NULL \
 }
+/** A WNNConv2dOptions with the defaults. */
+#define WNN_CONV2D_OPTIONS_INIT WNN_VALUE(WNNConv2dOptions, WNN_CONV2D_OPTIONS_STATIC_INIT)
 
 /**
  * Options of convTranspose2d.
@@ -1272,7 +1421,7 @@ typedef struct WNNConv2dOptions {
  */
 typedef struct WNNConvTranspose2dOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/**
@@ -1298,23 +1447,26 @@ typedef struct WNNConvTranspose2dOptions {
 	/** Order of the dimensions of filter. Default: iohw. */
 	WNNConvTranspose2dFilterOperandLayout filterLayout;
 	/** Summand per output channel; NULL: 0. */
-	WNNOperand bias;
+	WNNOperand WNN_NULLABLE bias;
 } WNNConvTranspose2dOptions;
 
-/** Initialiser of WNNConvTranspose2dOptions with the defaults. */
-#define WNN_CONV_TRANSPOSE2D_OPTIONS_INIT { \
+/** Initialiser of WNNConvTranspose2dOptions with the defaults, for static objects in strict C. */
+#define WNN_CONV_TRANSPOSE2D_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
-	/* .padding = */ WNN_UINT32_ARRAY_INIT, \
-	/* .strides = */ WNN_UINT32_ARRAY_INIT, \
-	/* .dilations = */ WNN_UINT32_ARRAY_INIT, \
-	/* .outputPadding = */ WNN_UINT32_ARRAY_INIT, \
-	/* .outputSizes = */ WNN_UINT32_ARRAY_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .padding = */ WNN_UINT32_ARRAY_STATIC_INIT, \
+	/* .strides = */ WNN_UINT32_ARRAY_STATIC_INIT, \
+	/* .dilations = */ WNN_UINT32_ARRAY_STATIC_INIT, \
+	/* .outputPadding = */ WNN_UINT32_ARRAY_STATIC_INIT, \
+	/* .outputSizes = */ WNN_UINT32_ARRAY_STATIC_INIT, \
 	/* .groups = */ 1, \
 	/* .inputLayout = */ WNNInputOperandLayout_Nchw, \
 	/* .filterLayout = */ WNNConvTranspose2dFilterOperandLayout_Iohw, \
 	/* .bias = */ NULL \
 }
+/** A WNNConvTranspose2dOptions with the defaults. */
+#define WNN_CONV_TRANSPOSE2D_OPTIONS_INIT \
+	WNN_VALUE(WNNConvTranspose2dOptions, WNN_CONV_TRANSPOSE2D_OPTIONS_STATIC_INIT)
 
 /**
  * Options of cumulativeSum.
@@ -1323,7 +1475,7 @@ typedef struct WNNConvTranspose2dOptions {
  */
 typedef struct WNNCumulativeSumOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Whether each sum leaves out its own element. Default: false. */
@@ -1332,13 +1484,16 @@ typedef struct WNNCumulativeSumOptions {
 	WNNBool reversed;
 } WNNCumulativeSumOptions;
 
-/** Initialiser of WNNCumulativeSumOptions with the defaults. */
-#define WNN_CUMULATIVE_SUM_OPTIONS_INIT { \
+/** Initialiser of WNNCumulativeSumOptions with the defaults, for static objects in strict C. */
+#define WNN_CUMULATIVE_SUM_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .exclusive = */ WNN_FALSE, \
 	/* .reversed = */ WNN_FALSE \
 }
+/** A WNNCumulativeSumOptions with the defaults. */
+#define WNN_CUMULATIVE_SUM_OPTIONS_INIT \
+	WNN_VALUE(WNNCumulativeSumOptions, WNN_CUMULATIVE_SUM_OPTIONS_STATIC_INIT)
 
 /**
  * Options of elu.
@@ -1347,19 +1502,21 @@ typedef struct WNNCumulativeSumOptions {
  */
 typedef struct WNNEluOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Factor of the exponential. Default: 1. */
 	double alpha;
 } WNNEluOptions;
 
-/** Initialiser of WNNEluOptions with the defaults. */
-#define WNN_ELU_OPTIONS_INIT { \
+/** Initialiser of WNNEluOptions with the defaults, for static objects in strict C. */
+#define WNN_ELU_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .alpha = */ 1.0 \
 }
+/** A WNNEluOptions with the defaults. */
+#define WNN_ELU_OPTIONS_INIT WNN_VALUE(WNNEluOptions, WNN_ELU_OPTIONS_STATIC_INIT)
 
 /**
  * Options of gather and gatherElements.
@@ -1368,19 +1525,21 @@ typedef struct WNNEluOptions {
  */
 typedef struct WNNGatherOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** The dimension that the indices count, below the rank of input. Default: 0. */
 	uint32_t axis;
 } WNNGatherOptions;
 
-/** Initialiser of WNNGatherOptions with the defaults. */
-#define WNN_GATHER_OPTIONS_INIT { \
+/** Initialiser of WNNGatherOptions with the defaults, for static objects in strict C. */
+#define WNN_GATHER_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .axis = */ 0 \
 }
+/** A WNNGatherOptions with the defaults. */
+#define WNN_GATHER_OPTIONS_INIT WNN_VALUE(WNNGatherOptions, WNN_GATHER_OPTIONS_STATIC_INIT)
 
 /**
  * Options of gemm.
@@ -1389,11 +1548,11 @@ typedef struct WNNGatherOptions {
  */
 typedef struct WNNGemmOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Summand; NULL: 0. */
-	WNNOperand c;
+	WNNOperand WNN_NULLABLE c;
 	/** Factor of the product. Default: 1.0. */
 	double alpha;
 	/** Factor of c. Default: 1.0. */
@@ -1404,16 +1563,18 @@ typedef struct WNNGemmOptions {
 	WNNBool bTranspose;
 } WNNGemmOptions;
 
-/** Initialiser of WNNGemmOptions with the defaults. */
-#define WNN_GEMM_OPTIONS_INIT { \
+/** Initialiser of WNNGemmOptions with the defaults, for static objects in strict C. */
+#define WNN_GEMM_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .c = */ NULL, \
 	/* .alpha = */ 1.0, \
 	/* .beta = */ 1.0, \
 	/* .aTranspose = */ WNN_FALSE, \
 	/* .bTranspose = */ WNN_FALSE \
 }
+/** A WNNGemmOptions with the defaults. */
+#define WNN_GEMM_OPTIONS_INIT WNN_VALUE(WNNGemmOptions, WNN_GEMM_OPTIONS_STATIC_INIT)
 
 /**
  * Options of gru.
@@ -1422,15 +1583,15 @@ typedef struct WNNGemmOptions {
  */
 typedef struct WNNGruOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Summand of the input product; NULL: 0. */
-	WNNOperand bias;
+	WNNOperand WNN_NULLABLE bias;
 	/** Summand of the recurrent product; NULL: 0. */
-	WNNOperand recurrentBias;
+	WNNOperand WNN_NULLABLE recurrentBias;
 	/** Hidden state before the first step; NULL: 0. */
-	WNNOperand initialHiddenState;
+	WNNOperand WNN_NULLABLE initialHiddenState;
 	/** Whether the reset gate is applied after the matrix product. Default: true. */
 	WNNBool resetAfter;
 	/** Whether all hidden states are returned as well. Default: false. */
@@ -1446,10 +1607,10 @@ typedef struct WNNGruOptions {
 	WNNRecurrentNetworkActivationArray activations;
 } WNNGruOptions;
 
-/** Initialiser of WNNGruOptions with the defaults. */
-#define WNN_GRU_OPTIONS_INIT { \
+/** Initialiser of WNNGruOptions with the defaults, for static objects in strict C. */
+#define WNN_GRU_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .bias = */ NULL, \
 	/* .recurrentBias = */ NULL, \
 	/* .initialHiddenState = */ NULL, \
@@ -1457,8 +1618,10 @@ typedef struct WNNGruOptions {
 	/* .returnSequence = */ WNN_FALSE, \
 	/* .direction = */ WNNRecurrentNetworkDirection_Forward, \
 	/* .layout = */ WNNGruWeightLayout_Zrn, \
-	/* .activations = */ WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY_INIT \
+	/* .activations = */ WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY_STATIC_INIT \
 }
+/** A WNNGruOptions with the defaults. */
+#define WNN_GRU_OPTIONS_INIT WNN_VALUE(WNNGruOptions, WNN_GRU_OPTIONS_STATIC_INIT)
 
 /**
  * Options of gruCell.
@@ -1467,13 +1630,13 @@ typedef struct WNNGruOptions {
  */
 typedef struct WNNGruCellOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Summand of the input product; NULL: 0. */
-	WNNOperand bias;
+	WNNOperand WNN_NULLABLE bias;
 	/** Summand of the recurrent product; NULL: 0. */
-	WNNOperand recurrentBias;
+	WNNOperand WNN_NULLABLE recurrentBias;
 	/** Whether the reset gate is applied after the matrix product. Default: true. */
 	WNNBool resetAfter;
 	/** Order of the gates in the weights. Default: zrn. */
@@ -1485,16 +1648,18 @@ typedef struct WNNGruCellOptions {
 	WNNRecurrentNetworkActivationArray activations;
 } WNNGruCellOptions;
 
-/** Initialiser of WNNGruCellOptions with the defaults. */
-#define WNN_GRU_CELL_OPTIONS_INIT { \
+/** Initialiser of WNNGruCellOptions with the defaults, for static objects in strict C. */
+#define WNN_GRU_CELL_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .bias = */ NULL, \
 	/* .recurrentBias = */ NULL, \
 	/* .resetAfter = */ WNN_TRUE, \
 	/* .layout = */ WNNGruWeightLayout_Zrn, \
-	/* .activations = */ WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY_INIT \
+	/* .activations = */ WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY_STATIC_INIT \
 }
+/** A WNNGruCellOptions with the defaults. */
+#define WNN_GRU_CELL_OPTIONS_INIT WNN_VALUE(WNNGruCellOptions, WNN_GRU_CELL_OPTIONS_STATIC_INIT)
 
 /**
  * Options of hardSigmoid.
@@ -1503,7 +1668,7 @@ typedef struct WNNGruCellOptions {
  */
 typedef struct WNNHardSigmoidOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Slope. Default: 0.2. */
@@ -1512,13 +1677,16 @@ typedef struct WNNHardSigmoidOptions {
 	double beta;
 } WNNHardSigmoidOptions;
 
-/** Initialiser of WNNHardSigmoidOptions with the defaults. */
-#define WNN_HARD_SIGMOID_OPTIONS_INIT { \
+/** Initialiser of WNNHardSigmoidOptions with the defaults, for static objects in strict C. */
+#define WNN_HARD_SIGMOID_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .alpha = */ 0.2, \
 	/* .beta = */ 0.5 \
 }
+/** A WNNHardSigmoidOptions with the defaults. */
+#define WNN_HARD_SIGMOID_OPTIONS_INIT \
+	WNN_VALUE(WNNHardSigmoidOptions, WNN_HARD_SIGMOID_OPTIONS_STATIC_INIT)
 
 /**
  * Options of instanceNormalization.
@@ -1527,28 +1695,31 @@ typedef struct WNNHardSigmoidOptions {
  */
 typedef struct WNNInstanceNormalizationOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Factor per channel; NULL: 1. */
-	WNNOperand scale;
+	WNNOperand WNN_NULLABLE scale;
 	/** Summand per channel; NULL: 0. */
-	WNNOperand bias;
+	WNNOperand WNN_NULLABLE bias;
 	/** Added to the variance. Default: 1e-05. */
 	double epsilon;
 	/** Order of the dimensions of input. Default: nchw. */
 	WNNInputOperandLayout layout;
 } WNNInstanceNormalizationOptions;
 
-/** Initialiser of WNNInstanceNormalizationOptions with the defaults. */
-#define WNN_INSTANCE_NORMALIZATION_OPTIONS_INIT { \
+/** Initialiser of WNNInstanceNormalizationOptions with the defaults, for static objects in strict C. */
+#define WNN_INSTANCE_NORMALIZATION_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .scale = */ NULL, \
 	/* .bias = */ NULL, \
 	/* .epsilon = */ 1e-05, \
 	/* .layout = */ WNNInputOperandLayout_Nchw \
 }
+/** A WNNInstanceNormalizationOptions with the defaults. */
+#define WNN_INSTANCE_NORMALIZATION_OPTIONS_INIT \
+	WNN_VALUE(WNNInstanceNormalizationOptions, WNN_INSTANCE_NORMALIZATION_OPTIONS_STATIC_INIT)
 
 /**
  * Options of layerNormalization.
@@ -1557,13 +1728,13 @@ typedef struct WNNInstanceNormalizationOptions {
  */
 typedef struct WNNLayerNormalizationOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Factor; NULL: 1. */
-	WNNOperand scale;
+	WNNOperand WNN_NULLABLE scale;
 	/** Summand; NULL: 0. */
-	WNNOperand bias;
+	WNNOperand WNN_NULLABLE bias;
 	/**
 	 * The dimensions to normalise over, each below the rank of input; empty: none. Absent: all
 	 * but the first.
@@ -1573,15 +1744,18 @@ typedef struct WNNLayerNormalizationOptions {
 	double epsilon;
 } WNNLayerNormalizationOptions;
 
-/** Initialiser of WNNLayerNormalizationOptions with the defaults. */
-#define WNN_LAYER_NORMALIZATION_OPTIONS_INIT { \
+/** Initialiser of WNNLayerNormalizationOptions with the defaults, for static objects in strict C. */
+#define WNN_LAYER_NORMALIZATION_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .scale = */ NULL, \
 	/* .bias = */ NULL, \
-	/* .axes = */ WNN_UINT32_ARRAY_INIT, \
+	/* .axes = */ WNN_UINT32_ARRAY_STATIC_INIT, \
 	/* .epsilon = */ 1e-05 \
 }
+/** A WNNLayerNormalizationOptions with the defaults. */
+#define WNN_LAYER_NORMALIZATION_OPTIONS_INIT \
+	WNN_VALUE(WNNLayerNormalizationOptions, WNN_LAYER_NORMALIZATION_OPTIONS_STATIC_INIT)
 
 /**
  * Options of leakyRelu.
@@ -1590,19 +1764,22 @@ typedef struct WNNLayerNormalizationOptions {
  */
 typedef struct WNNLeakyReluOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Slope of the negative side. Default: 0.01. */
 	double alpha;
 } WNNLeakyReluOptions;
 
-/** Initialiser of WNNLeakyReluOptions with the defaults. */
-#define WNN_LEAKY_RELU_OPTIONS_INIT { \
+/** Initialiser of WNNLeakyReluOptions with the defaults, for static objects in strict C. */
+#define WNN_LEAKY_RELU_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .alpha = */ 0.01 \
 }
+/** A WNNLeakyReluOptions with the defaults. */
+#define WNN_LEAKY_RELU_OPTIONS_INIT \
+	WNN_VALUE(WNNLeakyReluOptions, WNN_LEAKY_RELU_OPTIONS_STATIC_INIT)
 
 /**
  * Options of linear.
@@ -1611,7 +1788,7 @@ typedef struct WNNLeakyReluOptions {
  */
 typedef struct WNNLinearOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Factor. Default: 1. */
@@ -1620,13 +1797,15 @@ typedef struct WNNLinearOptions {
 	double beta;
 } WNNLinearOptions;
 
-/** Initialiser of WNNLinearOptions with the defaults. */
-#define WNN_LINEAR_OPTIONS_INIT { \
+/** Initialiser of WNNLinearOptions with the defaults, for static objects in strict C. */
+#define WNN_LINEAR_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .alpha = */ 1.0, \
 	/* .beta = */ 0.0 \
 }
+/** A WNNLinearOptions with the defaults. */
+#define WNN_LINEAR_OPTIONS_INIT WNN_VALUE(WNNLinearOptions, WNN_LINEAR_OPTIONS_STATIC_INIT)
 
 /**
  * Options of lstm.
@@ -1635,19 +1814,19 @@ typedef struct WNNLinearOptions {
  */
 typedef struct WNNLstmOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Summand of the input product; NULL: 0. */
-	WNNOperand bias;
+	WNNOperand WNN_NULLABLE bias;
 	/** Summand of the recurrent product; NULL: 0. */
-	WNNOperand recurrentBias;
+	WNNOperand WNN_NULLABLE recurrentBias;
 	/** Weights from the cell state to the gates; NULL: 0. */
-	WNNOperand peepholeWeight;
+	WNNOperand WNN_NULLABLE peepholeWeight;
 	/** Hidden state before the first step; NULL: 0. */
-	WNNOperand initialHiddenState;
+	WNNOperand WNN_NULLABLE initialHiddenState;
 	/** Cell state before the first step; NULL: 0. */
-	WNNOperand initialCellState;
+	WNNOperand WNN_NULLABLE initialCellState;
 	/** Whether all hidden states are returned as well. Default: false. */
 	WNNBool returnSequence;
 	/** The way through time. Default: forward. */
@@ -1661,10 +1840,10 @@ typedef struct WNNLstmOptions {
 	WNNRecurrentNetworkActivationArray activations;
 } WNNLstmOptions;
 
-/** Initialiser of WNNLstmOptions with the defaults. */
-#define WNN_LSTM_OPTIONS_INIT { \
+/** Initialiser of WNNLstmOptions with the defaults, for static objects in strict C. */
+#define WNN_LSTM_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .bias = */ NULL, \
 	/* .recurrentBias = */ NULL, \
 	/* .peepholeWeight = */ NULL, \
@@ -1673,8 +1852,10 @@ typedef struct WNNLstmOptions {
 	/* .returnSequence = */ WNN_FALSE, \
 	/* .direction = */ WNNRecurrentNetworkDirection_Forward, \
 	/* .layout = */ WNNLstmWeightLayout_Iofg, \
-	/* .activations = */ WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY_INIT \
+	/* .activations = */ WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY_STATIC_INIT \
 }
+/** A WNNLstmOptions with the defaults. */
+#define WNN_LSTM_OPTIONS_INIT WNN_VALUE(WNNLstmOptions, WNN_LSTM_OPTIONS_STATIC_INIT)
 
 /**
  * Options of lstmCell.
@@ -1683,15 +1864,15 @@ typedef struct WNNLstmOptions {
  */
 typedef struct WNNLstmCellOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Summand of the input product; NULL: 0. */
-	WNNOperand bias;
+	WNNOperand WNN_NULLABLE bias;
 	/** Summand of the recurrent product; NULL: 0. */
-	WNNOperand recurrentBias;
+	WNNOperand WNN_NULLABLE recurrentBias;
 	/** Weights from the cell state to the gates; NULL: 0. */
-	WNNOperand peepholeWeight;
+	WNNOperand WNN_NULLABLE peepholeWeight;
 	/** Order of the gates in the weights. Default: iofg. */
 	WNNLstmWeightLayout layout;
 	/**
@@ -1701,16 +1882,18 @@ typedef struct WNNLstmCellOptions {
 	WNNRecurrentNetworkActivationArray activations;
 } WNNLstmCellOptions;
 
-/** Initialiser of WNNLstmCellOptions with the defaults. */
-#define WNN_LSTM_CELL_OPTIONS_INIT { \
+/** Initialiser of WNNLstmCellOptions with the defaults, for static objects in strict C. */
+#define WNN_LSTM_CELL_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .bias = */ NULL, \
 	/* .recurrentBias = */ NULL, \
 	/* .peepholeWeight = */ NULL, \
 	/* .layout = */ WNNLstmWeightLayout_Iofg, \
-	/* .activations = */ WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY_INIT \
+	/* .activations = */ WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY_STATIC_INIT \
 }
+/** A WNNLstmCellOptions with the defaults. */
+#define WNN_LSTM_CELL_OPTIONS_INIT WNN_VALUE(WNNLstmCellOptions, WNN_LSTM_CELL_OPTIONS_STATIC_INIT)
 
 /**
  * Options of pad.
@@ -1719,7 +1902,7 @@ typedef struct WNNLstmCellOptions {
  */
 typedef struct WNNPadOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** What to fill in. Default: constant. */
@@ -1728,13 +1911,15 @@ typedef struct WNNPadOptions {
 	WNNNumber value;
 } WNNPadOptions;
 
-/** Initialiser of WNNPadOptions with the defaults. */
-#define WNN_PAD_OPTIONS_INIT { \
+/** Initialiser of WNNPadOptions with the defaults, for static objects in strict C. */
+#define WNN_PAD_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .mode = */ WNNPaddingMode_Constant, \
 	/* .value = */ { WNNNumberKind_Double, 0.0, 0, 0 } \
 }
+/** A WNNPadOptions with the defaults. */
+#define WNN_PAD_OPTIONS_INIT WNN_VALUE(WNNPadOptions, WNN_PAD_OPTIONS_STATIC_INIT)
 
 /**
  * Options of averagePool2d, l2Pool2d and maxPool2d.
@@ -1743,7 +1928,7 @@ typedef struct WNNPadOptions {
  */
 typedef struct WNNPool2dOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Size of the window: height, width. Absent: the whole image. */
@@ -1765,18 +1950,20 @@ typedef struct WNNPool2dOptions {
 	WNNUint32Array outputSizes;
 } WNNPool2dOptions;
 
-/** Initialiser of WNNPool2dOptions with the defaults. */
-#define WNN_POOL2D_OPTIONS_INIT { \
+/** Initialiser of WNNPool2dOptions with the defaults, for static objects in strict C. */
+#define WNN_POOL2D_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
-	/* .windowDimensions = */ WNN_UINT32_ARRAY_INIT, \
-	/* .padding = */ WNN_UINT32_ARRAY_INIT, \
-	/* .strides = */ WNN_UINT32_ARRAY_INIT, \
-	/* .dilations = */ WNN_UINT32_ARRAY_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .windowDimensions = */ WNN_UINT32_ARRAY_STATIC_INIT, \
+	/* .padding = */ WNN_UINT32_ARRAY_STATIC_INIT, \
+	/* .strides = */ WNN_UINT32_ARRAY_STATIC_INIT, \
+	/* .dilations = */ WNN_UINT32_ARRAY_STATIC_INIT, \
 	/* .layout = */ WNNInputOperandLayout_Nchw, \
 	/* .outputShapeRounding = */ WNNRoundingType_Floor, \
-	/* .outputSizes = */ WNN_UINT32_ARRAY_INIT \
+	/* .outputSizes = */ WNN_UINT32_ARRAY_STATIC_INIT \
 }
+/** A WNNPool2dOptions with the defaults. */
+#define WNN_POOL2D_OPTIONS_INIT WNN_VALUE(WNNPool2dOptions, WNN_POOL2D_OPTIONS_STATIC_INIT)
 
 /**
  * Options of the reductions.
@@ -1785,7 +1972,7 @@ typedef struct WNNPool2dOptions {
  */
 typedef struct WNNReduceOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** The dimensions to reduce, each below the rank of input; empty: none. Absent: all. */
@@ -1794,13 +1981,15 @@ typedef struct WNNReduceOptions {
 	WNNBool keepDimensions;
 } WNNReduceOptions;
 
-/** Initialiser of WNNReduceOptions with the defaults. */
-#define WNN_REDUCE_OPTIONS_INIT { \
+/** Initialiser of WNNReduceOptions with the defaults, for static objects in strict C. */
+#define WNN_REDUCE_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
-	/* .axes = */ WNN_UINT32_ARRAY_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .axes = */ WNN_UINT32_ARRAY_STATIC_INIT, \
 	/* .keepDimensions = */ WNN_FALSE \
 }
+/** A WNNReduceOptions with the defaults. */
+#define WNN_REDUCE_OPTIONS_INIT WNN_VALUE(WNNReduceOptions, WNN_REDUCE_OPTIONS_STATIC_INIT)
 
 /**
  * Options of resample2d.
@@ -1809,7 +1998,7 @@ typedef struct WNNReduceOptions {
  */
 typedef struct WNNResample2dOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** How values between elements are found. Default: nearest-neighbor. */
@@ -1825,15 +2014,18 @@ typedef struct WNNResample2dOptions {
 	WNNUint32Array axes;
 } WNNResample2dOptions;
 
-/** Initialiser of WNNResample2dOptions with the defaults. */
-#define WNN_RESAMPLE2D_OPTIONS_INIT { \
+/** Initialiser of WNNResample2dOptions with the defaults, for static objects in strict C. */
+#define WNN_RESAMPLE2D_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .mode = */ WNNInterpolationMode_NearestNeighbor, \
-	/* .scales = */ WNN_FLOAT_ARRAY_INIT, \
-	/* .sizes = */ WNN_UINT32_ARRAY_INIT, \
-	/* .axes = */ WNN_UINT32_ARRAY_INIT \
+	/* .scales = */ WNN_FLOAT_ARRAY_STATIC_INIT, \
+	/* .sizes = */ WNN_UINT32_ARRAY_STATIC_INIT, \
+	/* .axes = */ WNN_UINT32_ARRAY_STATIC_INIT \
 }
+/** A WNNResample2dOptions with the defaults. */
+#define WNN_RESAMPLE2D_OPTIONS_INIT \
+	WNN_VALUE(WNNResample2dOptions, WNN_RESAMPLE2D_OPTIONS_STATIC_INIT)
 
 /**
  * Options of reverse.
@@ -1842,19 +2034,21 @@ typedef struct WNNResample2dOptions {
  */
 typedef struct WNNReverseOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** The dimensions to reverse, each below the rank of input; empty: none. Absent: all. */
 	WNNUint32Array axes;
 } WNNReverseOptions;
 
-/** Initialiser of WNNReverseOptions with the defaults. */
-#define WNN_REVERSE_OPTIONS_INIT { \
+/** Initialiser of WNNReverseOptions with the defaults, for static objects in strict C. */
+#define WNN_REVERSE_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
-	/* .axes = */ WNN_UINT32_ARRAY_INIT \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .axes = */ WNN_UINT32_ARRAY_STATIC_INIT \
 }
+/** A WNNReverseOptions with the defaults. */
+#define WNN_REVERSE_OPTIONS_INIT WNN_VALUE(WNNReverseOptions, WNN_REVERSE_OPTIONS_STATIC_INIT)
 
 /**
  * Options of scatterElements.
@@ -1863,19 +2057,21 @@ typedef struct WNNReverseOptions {
  */
 typedef struct WNNScatterOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** The dimension that the indices count, below the rank of input. Default: 0. */
 	uint32_t axis;
 } WNNScatterOptions;
 
-/** Initialiser of WNNScatterOptions with the defaults. */
-#define WNN_SCATTER_OPTIONS_INIT { \
+/** Initialiser of WNNScatterOptions with the defaults, for static objects in strict C. */
+#define WNN_SCATTER_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .axis = */ 0 \
 }
+/** A WNNScatterOptions with the defaults. */
+#define WNN_SCATTER_OPTIONS_INIT WNN_VALUE(WNNScatterOptions, WNN_SCATTER_OPTIONS_STATIC_INIT)
 
 /**
  * Options of slice.
@@ -1884,19 +2080,21 @@ typedef struct WNNScatterOptions {
  */
 typedef struct WNNSliceOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Step of each dimension, one item per dimension, not 0. Absent: all 1. */
 	WNNUint32Array strides;
 } WNNSliceOptions;
 
-/** Initialiser of WNNSliceOptions with the defaults. */
-#define WNN_SLICE_OPTIONS_INIT { \
+/** Initialiser of WNNSliceOptions with the defaults, for static objects in strict C. */
+#define WNN_SLICE_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
-	/* .strides = */ WNN_UINT32_ARRAY_INIT \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .strides = */ WNN_UINT32_ARRAY_STATIC_INIT \
 }
+/** A WNNSliceOptions with the defaults. */
+#define WNN_SLICE_OPTIONS_INIT WNN_VALUE(WNNSliceOptions, WNN_SLICE_OPTIONS_STATIC_INIT)
 
 /**
  * Options of split.
@@ -1905,19 +2103,21 @@ typedef struct WNNSliceOptions {
  */
 typedef struct WNNSplitOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** The dimension to cut, below the rank of input. Default: 0. */
 	uint32_t axis;
 } WNNSplitOptions;
 
-/** Initialiser of WNNSplitOptions with the defaults. */
-#define WNN_SPLIT_OPTIONS_INIT { \
+/** Initialiser of WNNSplitOptions with the defaults, for static objects in strict C. */
+#define WNN_SPLIT_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .axis = */ 0 \
 }
+/** A WNNSplitOptions with the defaults. */
+#define WNN_SPLIT_OPTIONS_INIT WNN_VALUE(WNNSplitOptions, WNN_SPLIT_OPTIONS_STATIC_INIT)
 
 /**
  * Options of transpose.
@@ -1926,7 +2126,7 @@ typedef struct WNNSplitOptions {
  */
 typedef struct WNNTransposeOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/**
@@ -1936,12 +2136,15 @@ typedef struct WNNTransposeOptions {
 	WNNUint32Array permutation;
 } WNNTransposeOptions;
 
-/** Initialiser of WNNTransposeOptions with the defaults. */
-#define WNN_TRANSPOSE_OPTIONS_INIT { \
+/** Initialiser of WNNTransposeOptions with the defaults, for static objects in strict C. */
+#define WNN_TRANSPOSE_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
-	/* .permutation = */ WNN_UINT32_ARRAY_INIT \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .permutation = */ WNN_UINT32_ARRAY_STATIC_INIT \
 }
+/** A WNNTransposeOptions with the defaults. */
+#define WNN_TRANSPOSE_OPTIONS_INIT \
+	WNN_VALUE(WNNTransposeOptions, WNN_TRANSPOSE_OPTIONS_STATIC_INIT)
 
 /**
  * Options of triangular.
@@ -1950,7 +2153,7 @@ typedef struct WNNTransposeOptions {
  */
 typedef struct WNNTriangularOptions {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names the operator in messages and reports. Copied. */
 	WNNStringView label;
 	/** Whether the upper triangle is kept. Default: true. */
@@ -1959,163 +2162,184 @@ typedef struct WNNTriangularOptions {
 	int32_t diagonal;
 } WNNTriangularOptions;
 
-/** Initialiser of WNNTriangularOptions with the defaults. */
-#define WNN_TRIANGULAR_OPTIONS_INIT { \
+/** Initialiser of WNNTriangularOptions with the defaults, for static objects in strict C. */
+#define WNN_TRIANGULAR_OPTIONS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .upper = */ WNN_TRUE, \
 	/* .diagonal = */ 0 \
 }
+/** A WNNTriangularOptions with the defaults. */
+#define WNN_TRIANGULAR_OPTIONS_INIT \
+	WNN_VALUE(WNNTriangularOptions, WNN_TRIANGULAR_OPTIONS_STATIC_INIT)
 
 /**
  * Who takes the result of an asynchronous operation: WNNCreateContextCallback.
  */
 typedef struct WNNCreateContextCallbackInfo {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
 	/** Takes the result. */
 	WNNCreateContextCallback callback;
 	/** Given to callback. */
-	void *userdata1;
+	void *WNN_NULLABLE userdata1;
 	/** Given to callback. */
-	void *userdata2;
+	void *WNN_NULLABLE userdata2;
 } WNNCreateContextCallbackInfo;
 
-/** Initialiser of WNNCreateContextCallbackInfo with the defaults. */
-#define WNN_CREATE_CONTEXT_CALLBACK_INFO_INIT { \
+/** Initialiser of WNNCreateContextCallbackInfo with the defaults, for static objects in strict C. */
+#define WNN_CREATE_CONTEXT_CALLBACK_INFO_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .mode = */ WNNCallbackMode_AllowProcessEvents, \
 	/* .callback = */ NULL, \
 	/* .userdata1 = */ NULL, \
 	/* .userdata2 = */ NULL \
 }
+/** A WNNCreateContextCallbackInfo with the defaults. */
+#define WNN_CREATE_CONTEXT_CALLBACK_INFO_INIT \
+	WNN_VALUE(WNNCreateContextCallbackInfo, WNN_CREATE_CONTEXT_CALLBACK_INFO_STATIC_INIT)
 
 /**
  * Who takes the result of an asynchronous operation: WNNCreateTensorCallback.
  */
 typedef struct WNNCreateTensorCallbackInfo {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
 	/** Takes the result. */
 	WNNCreateTensorCallback callback;
 	/** Given to callback. */
-	void *userdata1;
+	void *WNN_NULLABLE userdata1;
 	/** Given to callback. */
-	void *userdata2;
+	void *WNN_NULLABLE userdata2;
 } WNNCreateTensorCallbackInfo;
 
-/** Initialiser of WNNCreateTensorCallbackInfo with the defaults. */
-#define WNN_CREATE_TENSOR_CALLBACK_INFO_INIT { \
+/** Initialiser of WNNCreateTensorCallbackInfo with the defaults, for static objects in strict C. */
+#define WNN_CREATE_TENSOR_CALLBACK_INFO_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .mode = */ WNNCallbackMode_AllowProcessEvents, \
 	/* .callback = */ NULL, \
 	/* .userdata1 = */ NULL, \
 	/* .userdata2 = */ NULL \
 }
+/** A WNNCreateTensorCallbackInfo with the defaults. */
+#define WNN_CREATE_TENSOR_CALLBACK_INFO_INIT \
+	WNN_VALUE(WNNCreateTensorCallbackInfo, WNN_CREATE_TENSOR_CALLBACK_INFO_STATIC_INIT)
 
 /**
  * Who takes the result of an asynchronous operation: WNNReadTensorCallback.
  */
 typedef struct WNNReadTensorCallbackInfo {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
 	/** Takes the result. */
 	WNNReadTensorCallback callback;
 	/** Given to callback. */
-	void *userdata1;
+	void *WNN_NULLABLE userdata1;
 	/** Given to callback. */
-	void *userdata2;
+	void *WNN_NULLABLE userdata2;
 } WNNReadTensorCallbackInfo;
 
-/** Initialiser of WNNReadTensorCallbackInfo with the defaults. */
-#define WNN_READ_TENSOR_CALLBACK_INFO_INIT { \
+/** Initialiser of WNNReadTensorCallbackInfo with the defaults, for static objects in strict C. */
+#define WNN_READ_TENSOR_CALLBACK_INFO_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .mode = */ WNNCallbackMode_AllowProcessEvents, \
 	/* .callback = */ NULL, \
 	/* .userdata1 = */ NULL, \
 	/* .userdata2 = */ NULL \
 }
+/** A WNNReadTensorCallbackInfo with the defaults. */
+#define WNN_READ_TENSOR_CALLBACK_INFO_INIT \
+	WNN_VALUE(WNNReadTensorCallbackInfo, WNN_READ_TENSOR_CALLBACK_INFO_STATIC_INIT)
 
 /**
  * Who takes the result of an asynchronous operation: WNNReadTensorIntoCallback.
  */
 typedef struct WNNReadTensorIntoCallbackInfo {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
 	/** Takes the result. */
 	WNNReadTensorIntoCallback callback;
 	/** Given to callback. */
-	void *userdata1;
+	void *WNN_NULLABLE userdata1;
 	/** Given to callback. */
-	void *userdata2;
+	void *WNN_NULLABLE userdata2;
 } WNNReadTensorIntoCallbackInfo;
 
-/** Initialiser of WNNReadTensorIntoCallbackInfo with the defaults. */
-#define WNN_READ_TENSOR_INTO_CALLBACK_INFO_INIT { \
+/** Initialiser of WNNReadTensorIntoCallbackInfo with the defaults, for static objects in strict C. */
+#define WNN_READ_TENSOR_INTO_CALLBACK_INFO_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .mode = */ WNNCallbackMode_AllowProcessEvents, \
 	/* .callback = */ NULL, \
 	/* .userdata1 = */ NULL, \
 	/* .userdata2 = */ NULL \
 }
+/** A WNNReadTensorIntoCallbackInfo with the defaults. */
+#define WNN_READ_TENSOR_INTO_CALLBACK_INFO_INIT \
+	WNN_VALUE(WNNReadTensorIntoCallbackInfo, WNN_READ_TENSOR_INTO_CALLBACK_INFO_STATIC_INIT)
 
 /**
  * Who takes the result of an asynchronous operation: WNNBuildCallback.
  */
 typedef struct WNNBuildCallbackInfo {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
 	/** Takes the result. */
 	WNNBuildCallback callback;
 	/** Given to callback. */
-	void *userdata1;
+	void *WNN_NULLABLE userdata1;
 	/** Given to callback. */
-	void *userdata2;
+	void *WNN_NULLABLE userdata2;
 } WNNBuildCallbackInfo;
 
-/** Initialiser of WNNBuildCallbackInfo with the defaults. */
-#define WNN_BUILD_CALLBACK_INFO_INIT { \
+/** Initialiser of WNNBuildCallbackInfo with the defaults, for static objects in strict C. */
+#define WNN_BUILD_CALLBACK_INFO_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .mode = */ WNNCallbackMode_AllowProcessEvents, \
 	/* .callback = */ NULL, \
 	/* .userdata1 = */ NULL, \
 	/* .userdata2 = */ NULL \
 }
+/** A WNNBuildCallbackInfo with the defaults. */
+#define WNN_BUILD_CALLBACK_INFO_INIT \
+	WNN_VALUE(WNNBuildCallbackInfo, WNN_BUILD_CALLBACK_INFO_STATIC_INIT)
 
 /**
  * Who takes the result of an asynchronous operation: WNNContextLostCallback.
  */
 typedef struct WNNContextLostCallbackInfo {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
 	/** Takes the result. */
 	WNNContextLostCallback callback;
 	/** Given to callback. */
-	void *userdata1;
+	void *WNN_NULLABLE userdata1;
 	/** Given to callback. */
-	void *userdata2;
+	void *WNN_NULLABLE userdata2;
 } WNNContextLostCallbackInfo;
 
-/** Initialiser of WNNContextLostCallbackInfo with the defaults. */
-#define WNN_CONTEXT_LOST_CALLBACK_INFO_INIT { \
+/** Initialiser of WNNContextLostCallbackInfo with the defaults, for static objects in strict C. */
+#define WNN_CONTEXT_LOST_CALLBACK_INFO_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .mode = */ WNNCallbackMode_AllowProcessEvents, \
 	/* .callback = */ NULL, \
 	/* .userdata1 = */ NULL, \
 	/* .userdata2 = */ NULL \
 }
+/** A WNNContextLostCallbackInfo with the defaults. */
+#define WNN_CONTEXT_LOST_CALLBACK_INFO_INIT \
+	WNN_VALUE(WNNContextLostCallbackInfo, WNN_CONTEXT_LOST_CALLBACK_INFO_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2131,12 +2355,15 @@ typedef struct WNNBinarySupportLimits {
 	WNNTensorLimits output;
 } WNNBinarySupportLimits;
 
-/** Initialiser of WNNBinarySupportLimits with the defaults. */
-#define WNN_BINARY_SUPPORT_LIMITS_INIT { \
-	/* .a = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .b = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNBinarySupportLimits with the defaults, for static objects in strict C. */
+#define WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .a = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .b = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNBinarySupportLimits with the defaults. */
+#define WNN_BINARY_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNBinarySupportLimits, WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2150,11 +2377,14 @@ typedef struct WNNSingleInputSupportLimits {
 	WNNTensorLimits output;
 } WNNSingleInputSupportLimits;
 
-/** Initialiser of WNNSingleInputSupportLimits with the defaults. */
-#define WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT { \
-	/* .input = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNSingleInputSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .input = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNSingleInputSupportLimits with the defaults. */
+#define WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNSingleInputSupportLimits, WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2176,15 +2406,18 @@ typedef struct WNNBatchNormalizationSupportLimits {
 	WNNTensorLimits output;
 } WNNBatchNormalizationSupportLimits;
 
-/** Initialiser of WNNBatchNormalizationSupportLimits with the defaults. */
-#define WNN_BATCH_NORMALIZATION_SUPPORT_LIMITS_INIT { \
-	/* .input = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .mean = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .variance = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .scale = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .bias = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNBatchNormalizationSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_BATCH_NORMALIZATION_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .input = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .mean = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .variance = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .scale = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .bias = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNBatchNormalizationSupportLimits with the defaults. */
+#define WNN_BATCH_NORMALIZATION_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNBatchNormalizationSupportLimits, WNN_BATCH_NORMALIZATION_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2198,11 +2431,14 @@ typedef struct WNNConcatSupportLimits {
 	WNNTensorLimits output;
 } WNNConcatSupportLimits;
 
-/** Initialiser of WNNConcatSupportLimits with the defaults. */
-#define WNN_CONCAT_SUPPORT_LIMITS_INIT { \
-	/* .inputs = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNConcatSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_CONCAT_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .inputs = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNConcatSupportLimits with the defaults. */
+#define WNN_CONCAT_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNConcatSupportLimits, WNN_CONCAT_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2220,13 +2456,16 @@ typedef struct WNNConv2dSupportLimits {
 	WNNTensorLimits output;
 } WNNConv2dSupportLimits;
 
-/** Initialiser of WNNConv2dSupportLimits with the defaults. */
-#define WNN_CONV2D_SUPPORT_LIMITS_INIT { \
-	/* .input = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .filter = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .bias = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNConv2dSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_CONV2D_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .input = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .filter = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .bias = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNConv2dSupportLimits with the defaults. */
+#define WNN_CONV2D_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNConv2dSupportLimits, WNN_CONV2D_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2240,11 +2479,14 @@ typedef struct WNNLogicalNotSupportLimits {
 	WNNTensorLimits output;
 } WNNLogicalNotSupportLimits;
 
-/** Initialiser of WNNLogicalNotSupportLimits with the defaults. */
-#define WNN_LOGICAL_NOT_SUPPORT_LIMITS_INIT { \
-	/* .a = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNLogicalNotSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_LOGICAL_NOT_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .a = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNLogicalNotSupportLimits with the defaults. */
+#define WNN_LOGICAL_NOT_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNLogicalNotSupportLimits, WNN_LOGICAL_NOT_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2262,13 +2504,16 @@ typedef struct WNNQuantizeDequantizeLinearSupportLimits {
 	WNNTensorLimits output;
 } WNNQuantizeDequantizeLinearSupportLimits;
 
-/** Initialiser of WNNQuantizeDequantizeLinearSupportLimits with the defaults. */
-#define WNN_QUANTIZE_DEQUANTIZE_LINEAR_SUPPORT_LIMITS_INIT { \
-	/* .input = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .scale = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .zeroPoint = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNQuantizeDequantizeLinearSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_QUANTIZE_DEQUANTIZE_LINEAR_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .input = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .scale = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .zeroPoint = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNQuantizeDequantizeLinearSupportLimits with the defaults. */
+#define WNN_QUANTIZE_DEQUANTIZE_LINEAR_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNQuantizeDequantizeLinearSupportLimits, WNN_QUANTIZE_DEQUANTIZE_LINEAR_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2284,12 +2529,15 @@ typedef struct WNNGatherSupportLimits {
 	WNNTensorLimits output;
 } WNNGatherSupportLimits;
 
-/** Initialiser of WNNGatherSupportLimits with the defaults. */
-#define WNN_GATHER_SUPPORT_LIMITS_INIT { \
-	/* .input = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .indices = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNGatherSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_GATHER_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .input = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .indices = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNGatherSupportLimits with the defaults. */
+#define WNN_GATHER_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNGatherSupportLimits, WNN_GATHER_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2307,13 +2555,16 @@ typedef struct WNNGemmSupportLimits {
 	WNNTensorLimits output;
 } WNNGemmSupportLimits;
 
-/** Initialiser of WNNGemmSupportLimits with the defaults. */
-#define WNN_GEMM_SUPPORT_LIMITS_INIT { \
-	/* .a = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .b = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .c = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNGemmSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_GEMM_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .a = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .b = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .c = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNGemmSupportLimits with the defaults. */
+#define WNN_GEMM_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNGemmSupportLimits, WNN_GEMM_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2339,17 +2590,20 @@ typedef struct WNNGruSupportLimits {
 	WNNTensorLimits output1;
 } WNNGruSupportLimits;
 
-/** Initialiser of WNNGruSupportLimits with the defaults. */
-#define WNN_GRU_SUPPORT_LIMITS_INIT { \
-	/* .input = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .weight = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .recurrentWeight = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .bias = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .recurrentBias = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .initialHiddenState = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output0 = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output1 = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNGruSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_GRU_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .input = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .weight = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .recurrentWeight = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .bias = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .recurrentBias = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .initialHiddenState = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output0 = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output1 = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNGruSupportLimits with the defaults. */
+#define WNN_GRU_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNGruSupportLimits, WNN_GRU_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2373,16 +2627,19 @@ typedef struct WNNGruCellSupportLimits {
 	WNNTensorLimits output;
 } WNNGruCellSupportLimits;
 
-/** Initialiser of WNNGruCellSupportLimits with the defaults. */
-#define WNN_GRU_CELL_SUPPORT_LIMITS_INIT { \
-	/* .input = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .weight = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .recurrentWeight = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .hiddenState = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .bias = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .recurrentBias = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNGruCellSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_GRU_CELL_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .input = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .weight = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .recurrentWeight = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .hiddenState = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .bias = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .recurrentBias = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNGruCellSupportLimits with the defaults. */
+#define WNN_GRU_CELL_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNGruCellSupportLimits, WNN_GRU_CELL_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2400,13 +2657,16 @@ typedef struct WNNNormalizationSupportLimits {
 	WNNTensorLimits output;
 } WNNNormalizationSupportLimits;
 
-/** Initialiser of WNNNormalizationSupportLimits with the defaults. */
-#define WNN_NORMALIZATION_SUPPORT_LIMITS_INIT { \
-	/* .input = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .scale = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .bias = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNNormalizationSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_NORMALIZATION_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .input = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .scale = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .bias = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNNormalizationSupportLimits with the defaults. */
+#define WNN_NORMALIZATION_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNNormalizationSupportLimits, WNN_NORMALIZATION_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2438,20 +2698,23 @@ typedef struct WNNLstmSupportLimits {
 	WNNTensorLimits output2;
 } WNNLstmSupportLimits;
 
-/** Initialiser of WNNLstmSupportLimits with the defaults. */
-#define WNN_LSTM_SUPPORT_LIMITS_INIT { \
-	/* .input = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .weight = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .recurrentWeight = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .bias = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .recurrentBias = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .peepholeWeight = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .initialHiddenState = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .initialCellState = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output0 = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output1 = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output2 = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNLstmSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_LSTM_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .input = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .weight = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .recurrentWeight = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .bias = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .recurrentBias = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .peepholeWeight = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .initialHiddenState = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .initialCellState = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output0 = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output1 = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output2 = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNLstmSupportLimits with the defaults. */
+#define WNN_LSTM_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNLstmSupportLimits, WNN_LSTM_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2481,19 +2744,22 @@ typedef struct WNNLstmCellSupportLimits {
 	WNNTensorLimits output1;
 } WNNLstmCellSupportLimits;
 
-/** Initialiser of WNNLstmCellSupportLimits with the defaults. */
-#define WNN_LSTM_CELL_SUPPORT_LIMITS_INIT { \
-	/* .input = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .weight = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .recurrentWeight = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .hiddenState = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .cellState = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .bias = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .recurrentBias = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .peepholeWeight = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output0 = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output1 = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNLstmCellSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_LSTM_CELL_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .input = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .weight = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .recurrentWeight = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .hiddenState = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .cellState = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .bias = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .recurrentBias = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .peepholeWeight = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output0 = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output1 = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNLstmCellSupportLimits with the defaults. */
+#define WNN_LSTM_CELL_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNLstmCellSupportLimits, WNN_LSTM_CELL_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2509,12 +2775,15 @@ typedef struct WNNPreluSupportLimits {
 	WNNTensorLimits output;
 } WNNPreluSupportLimits;
 
-/** Initialiser of WNNPreluSupportLimits with the defaults. */
-#define WNN_PRELU_SUPPORT_LIMITS_INIT { \
-	/* .input = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .slope = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNPreluSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_PRELU_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .input = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .slope = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNPreluSupportLimits with the defaults. */
+#define WNN_PRELU_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNPreluSupportLimits, WNN_PRELU_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2532,13 +2801,16 @@ typedef struct WNNScatterSupportLimits {
 	WNNTensorLimits output;
 } WNNScatterSupportLimits;
 
-/** Initialiser of WNNScatterSupportLimits with the defaults. */
-#define WNN_SCATTER_SUPPORT_LIMITS_INIT { \
-	/* .input = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .indices = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .updates = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNScatterSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_SCATTER_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .input = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .indices = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .updates = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNScatterSupportLimits with the defaults. */
+#define WNN_SCATTER_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNScatterSupportLimits, WNN_SCATTER_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2552,11 +2824,14 @@ typedef struct WNNSplitSupportLimits {
 	WNNTensorLimits outputs;
 } WNNSplitSupportLimits;
 
-/** Initialiser of WNNSplitSupportLimits with the defaults. */
-#define WNN_SPLIT_SUPPORT_LIMITS_INIT { \
-	/* .input = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .outputs = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNSplitSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_SPLIT_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .input = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .outputs = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNSplitSupportLimits with the defaults. */
+#define WNN_SPLIT_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNSplitSupportLimits, WNN_SPLIT_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What the operands of an operator may be.
@@ -2574,13 +2849,16 @@ typedef struct WNNWhereSupportLimits {
 	WNNTensorLimits output;
 } WNNWhereSupportLimits;
 
-/** Initialiser of WNNWhereSupportLimits with the defaults. */
-#define WNN_WHERE_SUPPORT_LIMITS_INIT { \
-	/* .condition = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .trueValue = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .falseValue = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT \
+/** Initialiser of WNNWhereSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_WHERE_SUPPORT_LIMITS_STATIC_INIT { \
+	/* .condition = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .trueValue = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .falseValue = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT \
 }
+/** A WNNWhereSupportLimits with the defaults. */
+#define WNN_WHERE_SUPPORT_LIMITS_INIT \
+	WNN_VALUE(WNNWhereSupportLimits, WNN_WHERE_SUPPORT_LIMITS_STATIC_INIT)
 
 /**
  * What a context can do.
@@ -2589,7 +2867,7 @@ typedef struct WNNWhereSupportLimits {
  */
 typedef struct WNNOpSupportLimits {
 	/** Set it to NULL or to extensions to be filled as well. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** The layout of images that is fastest. Default: nchw. */
 	WNNInputOperandLayout preferredInputLayout;
 	/** The greatest size of a tensor in bytes. */
@@ -2792,110 +3070,112 @@ typedef struct WNNOpSupportLimits {
 	WNNWhereSupportLimits where;
 } WNNOpSupportLimits;
 
-/** Initialiser of WNNOpSupportLimits with the defaults. */
-#define WNN_OP_SUPPORT_LIMITS_INIT { \
+/** Initialiser of WNNOpSupportLimits with the defaults, for static objects in strict C. */
+#define WNN_OP_SUPPORT_LIMITS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .preferredInputLayout = */ WNNInputOperandLayout_Nchw, \
 	/* .maxTensorByteLength = */ 0, \
-	/* .input = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .constant = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .output = */ WNN_TENSOR_LIMITS_INIT, \
-	/* .argMin = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .argMax = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .batchNormalization = */ WNN_BATCH_NORMALIZATION_SUPPORT_LIMITS_INIT, \
-	/* .cast = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .clamp = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .concat = */ WNN_CONCAT_SUPPORT_LIMITS_INIT, \
-	/* .conv2d = */ WNN_CONV2D_SUPPORT_LIMITS_INIT, \
-	/* .convTranspose2d = */ WNN_CONV2D_SUPPORT_LIMITS_INIT, \
-	/* .cumulativeSum = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .add = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .sub = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .mul = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .div = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .max = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .min = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .pow = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .equal = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .notEqual = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .greater = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .greaterOrEqual = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .lesser = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .lesserOrEqual = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .logicalNot = */ WNN_LOGICAL_NOT_SUPPORT_LIMITS_INIT, \
-	/* .logicalAnd = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .logicalOr = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .logicalXor = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .isNaN = */ WNN_LOGICAL_NOT_SUPPORT_LIMITS_INIT, \
-	/* .isInfinite = */ WNN_LOGICAL_NOT_SUPPORT_LIMITS_INIT, \
-	/* .abs = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .ceil = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .cos = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .erf = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .exp = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .floor = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .identity = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .log = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .neg = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .reciprocal = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .roundEven = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .sin = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .sign = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .sqrt = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .tan = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .dequantizeLinear = */ WNN_QUANTIZE_DEQUANTIZE_LINEAR_SUPPORT_LIMITS_INIT, \
-	/* .quantizeLinear = */ WNN_QUANTIZE_DEQUANTIZE_LINEAR_SUPPORT_LIMITS_INIT, \
-	/* .elu = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .expand = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .gather = */ WNN_GATHER_SUPPORT_LIMITS_INIT, \
-	/* .gatherElements = */ WNN_GATHER_SUPPORT_LIMITS_INIT, \
-	/* .gatherND = */ WNN_GATHER_SUPPORT_LIMITS_INIT, \
-	/* .gelu = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .gemm = */ WNN_GEMM_SUPPORT_LIMITS_INIT, \
-	/* .gru = */ WNN_GRU_SUPPORT_LIMITS_INIT, \
-	/* .gruCell = */ WNN_GRU_CELL_SUPPORT_LIMITS_INIT, \
-	/* .hardSigmoid = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .hardSwish = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .instanceNormalization = */ WNN_NORMALIZATION_SUPPORT_LIMITS_INIT, \
-	/* .layerNormalization = */ WNN_NORMALIZATION_SUPPORT_LIMITS_INIT, \
-	/* .leakyRelu = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .linear = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .lstm = */ WNN_LSTM_SUPPORT_LIMITS_INIT, \
-	/* .lstmCell = */ WNN_LSTM_CELL_SUPPORT_LIMITS_INIT, \
-	/* .matmul = */ WNN_BINARY_SUPPORT_LIMITS_INIT, \
-	/* .pad = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .averagePool2d = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .l2Pool2d = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .maxPool2d = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .prelu = */ WNN_PRELU_SUPPORT_LIMITS_INIT, \
-	/* .reduceL1 = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .reduceL2 = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .reduceLogSum = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .reduceLogSumExp = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .reduceMax = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .reduceMean = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .reduceMin = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .reduceProduct = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .reduceSum = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .reduceSumSquare = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .relu = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .resample2d = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .reshape = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .reverse = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .scatterElements = */ WNN_SCATTER_SUPPORT_LIMITS_INIT, \
-	/* .scatterND = */ WNN_SCATTER_SUPPORT_LIMITS_INIT, \
-	/* .sigmoid = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .slice = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .softmax = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .softplus = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .softsign = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .split = */ WNN_SPLIT_SUPPORT_LIMITS_INIT, \
-	/* .tanh = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .tile = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .transpose = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .triangular = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_INIT, \
-	/* .where = */ WNN_WHERE_SUPPORT_LIMITS_INIT \
+	/* .input = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .constant = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .output = */ WNN_TENSOR_LIMITS_STATIC_INIT, \
+	/* .argMin = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .argMax = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .batchNormalization = */ WNN_BATCH_NORMALIZATION_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .cast = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .clamp = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .concat = */ WNN_CONCAT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .conv2d = */ WNN_CONV2D_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .convTranspose2d = */ WNN_CONV2D_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .cumulativeSum = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .add = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .sub = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .mul = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .div = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .max = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .min = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .pow = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .equal = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .notEqual = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .greater = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .greaterOrEqual = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .lesser = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .lesserOrEqual = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .logicalNot = */ WNN_LOGICAL_NOT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .logicalAnd = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .logicalOr = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .logicalXor = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .isNaN = */ WNN_LOGICAL_NOT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .isInfinite = */ WNN_LOGICAL_NOT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .abs = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .ceil = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .cos = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .erf = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .exp = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .floor = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .identity = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .log = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .neg = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .reciprocal = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .roundEven = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .sin = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .sign = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .sqrt = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .tan = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .dequantizeLinear = */ WNN_QUANTIZE_DEQUANTIZE_LINEAR_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .quantizeLinear = */ WNN_QUANTIZE_DEQUANTIZE_LINEAR_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .elu = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .expand = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .gather = */ WNN_GATHER_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .gatherElements = */ WNN_GATHER_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .gatherND = */ WNN_GATHER_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .gelu = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .gemm = */ WNN_GEMM_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .gru = */ WNN_GRU_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .gruCell = */ WNN_GRU_CELL_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .hardSigmoid = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .hardSwish = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .instanceNormalization = */ WNN_NORMALIZATION_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .layerNormalization = */ WNN_NORMALIZATION_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .leakyRelu = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .linear = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .lstm = */ WNN_LSTM_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .lstmCell = */ WNN_LSTM_CELL_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .matmul = */ WNN_BINARY_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .pad = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .averagePool2d = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .l2Pool2d = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .maxPool2d = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .prelu = */ WNN_PRELU_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .reduceL1 = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .reduceL2 = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .reduceLogSum = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .reduceLogSumExp = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .reduceMax = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .reduceMean = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .reduceMin = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .reduceProduct = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .reduceSum = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .reduceSumSquare = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .relu = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .resample2d = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .reshape = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .reverse = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .scatterElements = */ WNN_SCATTER_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .scatterND = */ WNN_SCATTER_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .sigmoid = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .slice = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .softmax = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .softplus = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .softsign = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .split = */ WNN_SPLIT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .tanh = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .tile = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .transpose = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .triangular = */ WNN_SINGLE_INPUT_SUPPORT_LIMITS_STATIC_INIT, \
+	/* .where = */ WNN_WHERE_SUPPORT_LIMITS_STATIC_INIT \
 }
+/** A WNNOpSupportLimits with the defaults. */
+#define WNN_OP_SUPPORT_LIMITS_INIT WNN_VALUE(WNNOpSupportLimits, WNN_OP_SUPPORT_LIMITS_STATIC_INIT)
 
 /* --- Functions without an object ------------------------------------------------------------- */
 
@@ -2910,7 +3190,8 @@ typedef struct WNNOpSupportLimits {
  * - TypeError: a struct of unknown type in the chain, or a callback in it is NULL
  * - UnknownError: memory is exhausted
  */
-WNN_EXPORT WNNInstance wnnCreateInstance(WNNInstanceDescriptor const *descriptor);
+WNN_EXPORT WNNInstance WNN_NULLABLE wnnCreateInstance(
+	WNNInstanceDescriptor const *WNN_NULLABLE descriptor);
 
 /**
  * Gives the error of the calling thread's last failed call. Calls that succeed leave it as it is.
@@ -2920,7 +3201,7 @@ WNN_EXPORT WNNInstance wnnCreateInstance(WNNInstanceDescriptor const *descriptor
  *
  * @return The status of that error; Success when there was none.
  */
-WNN_EXPORT WNNStatus wnnGetLastError(WNNError *error);
+WNN_EXPORT WNNStatus wnnGetLastError(WNNError *WNN_NULLABLE error);
 
 /**
  * Finds a function of the library by its name.
@@ -2993,7 +3274,7 @@ WNN_EXPORT void wnnInstanceRelease(WNNInstance instance);
  * WebNN: ML.createContext, section 8.2.2, https://www.w3.org/TR/webnn/#api-ml-createcontext
  */
 WNN_EXPORT WNNFuture wnnInstanceCreateContext(WNNInstance instance,
-					      WNNContextOptions const *options,
+					      WNNContextOptions const *WNN_NULLABLE options,
 					      WNNCreateContextCallbackInfo callbackInfo);
 
 /**
@@ -3012,7 +3293,7 @@ WNN_EXPORT WNNFuture wnnInstanceCreateContext(WNNInstance instance,
  * - those of wnnInstanceCreateContext
  */
 WNN_EXPORT WNNStatus wnnInstanceCreateContextSync(WNNInstance instance,
-						  WNNContextOptions const *options,
+						  WNNContextOptions const *WNN_NULLABLE options,
 						  uint64_t timeoutNS, WNNContext *context);
 
 /**
@@ -3150,7 +3431,7 @@ WNN_EXPORT WNNFuture wnnContextGetLost(WNNContext context, WNNContextLostCallbac
  * WebNN: MLContext.opSupportLimits, section 8.3.7,
  * https://www.w3.org/TR/webnn/#api-mlcontext-opsupportlimits
  */
-WNN_EXPORT WNNStatus wnnContextOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits);
+WNN_EXPORT WNNStatus wnnContextGetOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits);
 
 /**
  * Makes a tensor filled with zeros.
@@ -3307,8 +3588,8 @@ WNN_EXPORT WNNFuture wnnContextReadTensorInto(WNNContext context, WNNTensor tens
  * - InvalidStateError: called from inside a callback of the library
  * - those of wnnContextReadTensorInto
  */
-WNN_EXPORT WNNStatus wnnContextReadTensorSync(WNNContext context, WNNTensor tensor, void *data,
-					      size_t size, uint64_t timeoutNS);
+WNN_EXPORT WNNStatus wnnContextReadTensorIntoSync(WNNContext context, WNNTensor tensor, void *data,
+						  size_t size, uint64_t timeoutNS);
 
 /**
  * Enqueues the writing of a tensor.
@@ -3383,7 +3664,21 @@ WNN_EXPORT void wnnContextDestroy(WNNContext context);
  * WebNN: MLGraphBuilder.constructor, section 8.9.1,
  * https://www.w3.org/TR/webnn/#api-mlgraphbuilder-constructor
  */
-WNN_EXPORT WNNGraphBuilder wnnContextCreateGraphBuilder(WNNContext context);
+WNN_EXPORT WNNGraphBuilder WNN_NULLABLE wnnContextCreateGraphBuilder(
+	WNNContext context);
+
+/**
+ * Older name of wnnContextGetOpSupportLimits.
+ */
+WNN_DEPRECATED("wnnContextGetOpSupportLimits is its name")
+WNN_EXPORT WNNStatus wnnContextOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits);
+
+/**
+ * Older name of wnnContextReadTensorIntoSync.
+ */
+WNN_DEPRECATED("wnnContextReadTensorIntoSync is its name")
+WNN_EXPORT WNNStatus wnnContextReadTensorSync(WNNContext context, WNNTensor tensor, void *data,
+					      size_t size, uint64_t timeoutNS);
 
 /* --- Functions of WNNTensor ------------------------------------------------------------------ */
 
@@ -3508,8 +3803,9 @@ WNN_EXPORT void wnnGraphBuilderRelease(WNNGraphBuilder builder);
  *
  * WebNN: MLGraphBuilder.input, section 8.9.2, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-input
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
-					   WNNOperandDescriptor const *descriptor);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderInput(WNNGraphBuilder builder,
+							WNNStringView name,
+							WNNOperandDescriptor const *descriptor);
 
 /**
  * Makes a constant.
@@ -3530,9 +3826,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringVie
  * WebNN: MLGraphBuilder.constant, section 8.9.3.1,
  * https://www.w3.org/TR/webnn/#api-mlgraphbuilder-constant-buffer
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder,
-					      WNNOperandDescriptor const *descriptor,
-					      void const *data, size_t size);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderConstant(WNNGraphBuilder builder,
+							   WNNOperandDescriptor const *descriptor,
+							   void const *data, size_t size);
 
 /**
  * Makes a constant of a tensor, without a copy.
@@ -3550,7 +3846,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder,
  * WebNN: MLGraphBuilder.constant, section 8.9.3.2,
  * https://www.w3.org/TR/webnn/#api-mlgraphbuilder-constant-tensor
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderConstantFromTensor(WNNGraphBuilder builder, WNNTensor tensor);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderConstantFromTensor(
+	WNNGraphBuilder builder, WNNTensor tensor);
 
 /**
  * Makes a scalar constant.
@@ -3568,9 +3865,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderConstantFromTensor(WNNGraphBuilder builder,
  * WebNN: MLGraphBuilder.constant, section 8.9.3.3,
  * https://www.w3.org/TR/webnn/#api-mlgraphbuilder-constant-datatype-value
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderConstantFromNumber(WNNGraphBuilder builder,
-							WNNOperandDataType dataType,
-							WNNNumber value);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderConstantFromNumber(
+	WNNGraphBuilder builder, WNNOperandDataType dataType, WNNNumber value);
 
 /**
  * Compiles the graph of all that the outputs depend on. A builder builds once: a call that passed
@@ -3628,7 +3924,8 @@ WNN_EXPORT WNNStatus wnnGraphBuilderBuildSync(WNNGraphBuilder builder, size_t ou
  *
  * @return The status of that error; Success when there was none.
  */
-WNN_EXPORT WNNStatus wnnGraphBuilderGetLastError(WNNGraphBuilder builder, WNNError *error);
+WNN_EXPORT WNNStatus wnnGraphBuilderGetLastError(WNNGraphBuilder builder,
+						 WNNError *WNN_NULLABLE error);
 
 /* --- Operators ------------------------------------------------------------------------------- */
 
@@ -3639,7 +3936,7 @@ WNN_EXPORT WNNStatus wnnGraphBuilderGetLastError(WNNGraphBuilder builder, WNNErr
  * - InvalidStateError: the builder has built, or its context is lost.
  * - TypeError: an operand that is not optional is NULL (the message says which, and repeats the
  *   earlier error that may have caused it), or an operand belongs to another builder.
- * - TypeError: the type or rank of an operand is not among wnnContextOpSupportLimits.
+ * - TypeError: the type or rank of an operand is not among wnnContextGetOpSupportLimits.
  * - TypeError: an enum has no such value, a list has a count but no data, a struct of unknown type
  *   is in the chain of options.
  * - TypeError: a dimension of the result, or its number of elements, exceeds 2^31 - 1, or its bytes
@@ -3672,8 +3969,9 @@ WNN_EXPORT WNNStatus wnnGraphBuilderGetLastError(WNNGraphBuilder builder, WNNErr
  *
  * WebNN: section 8.9.5, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-argminmax
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderArgMin(WNNGraphBuilder builder, WNNOperand input,
-					    uint32_t axis, WNNArgMinMaxOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderArgMin(
+	WNNGraphBuilder builder, WNNOperand input, uint32_t axis,
+	WNNArgMinMaxOptions const *WNN_NULLABLE options);
 
 /**
  * Index of the largest value along one dimension.
@@ -3696,8 +3994,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderArgMin(WNNGraphBuilder builder, WNNOperand 
  *
  * WebNN: section 8.9.5, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-argminmax
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderArgMax(WNNGraphBuilder builder, WNNOperand input,
-					    uint32_t axis, WNNArgMinMaxOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderArgMax(
+	WNNGraphBuilder builder, WNNOperand input, uint32_t axis,
+	WNNArgMinMaxOptions const *WNN_NULLABLE options);
 
 /**
  * Normalises with the given mean and variance along one dimension: y = scale * (x - mean) /
@@ -3719,9 +4018,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderArgMax(WNNGraphBuilder builder, WNNOperand 
  *
  * WebNN: section 8.9.6, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-batchnorm
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderBatchNormalization(
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderBatchNormalization(
 	WNNGraphBuilder builder, WNNOperand input, WNNOperand mean, WNNOperand variance,
-	WNNBatchNormalizationOptions const *options);
+	WNNBatchNormalizationOptions const *WNN_NULLABLE options);
 
 /**
  * Converts every element to another data type.
@@ -3742,9 +4041,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderBatchNormalization(
  *
  * WebNN: section 8.9.7, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-cast
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderCast(WNNGraphBuilder builder, WNNOperand input,
-					  WNNOperandDataType dataType,
-					  WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderCast(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperandDataType dataType,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Limits every element to the interval from minValue to maxValue.
@@ -3763,8 +4062,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderCast(WNNGraphBuilder builder, WNNOperand in
  *
  * WebNN: section 8.9.8, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-clamp
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderClamp(WNNGraphBuilder builder, WNNOperand input,
-					   WNNClampOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderClamp(
+	WNNGraphBuilder builder, WNNOperand input, WNNClampOptions const *WNN_NULLABLE options);
 
 /**
  * Joins operands along one dimension, in the order given.
@@ -3787,9 +4086,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderClamp(WNNGraphBuilder builder, WNNOperand i
  *
  * WebNN: section 8.9.9, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-concat
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderConcat(WNNGraphBuilder builder, size_t inputCount,
-					    WNNOperand const *inputs, uint32_t axis,
-					    WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderConcat(
+	WNNGraphBuilder builder, size_t inputCount, WNNOperand const *inputs, uint32_t axis,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Two-dimensional convolution (cross-correlation) with zero padding.
@@ -3815,8 +4114,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderConcat(WNNGraphBuilder builder, size_t inpu
  *
  * WebNN: section 8.9.10, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-conv2d
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderConv2d(WNNGraphBuilder builder, WNNOperand input,
-					    WNNOperand filter, WNNConv2dOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderConv2d(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperand filter,
+	WNNConv2dOptions const *WNN_NULLABLE options);
 
 /**
  * Transposed two-dimensional convolution.
@@ -3845,9 +4145,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderConv2d(WNNGraphBuilder builder, WNNOperand 
  *
  * WebNN: section 8.9.11, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-convtranspose2d
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderConvTranspose2d(WNNGraphBuilder builder, WNNOperand input,
-						     WNNOperand filter,
-						     WNNConvTranspose2dOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderConvTranspose2d(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperand filter,
+	WNNConvTranspose2dOptions const *WNN_NULLABLE options);
 
 /**
  * Running sum along one dimension.
@@ -3867,9 +4167,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderConvTranspose2d(WNNGraphBuilder builder, WN
  *
  * WebNN: section 8.9.12, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-cumulativesum
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderCumulativeSum(WNNGraphBuilder builder, WNNOperand input,
-						   uint32_t axis,
-						   WNNCumulativeSumOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderCumulativeSum(
+	WNNGraphBuilder builder, WNNOperand input, uint32_t axis,
+	WNNCumulativeSumOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise sum a + b.
@@ -3891,8 +4191,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderCumulativeSum(WNNGraphBuilder builder, WNNO
  *
  * WebNN: section 8.9.13, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-binary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderAdd(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderAdd(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise difference a - b.
@@ -3914,8 +4215,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderAdd(WNNGraphBuilder builder, WNNOperand a, 
  *
  * WebNN: section 8.9.13, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-binary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderSub(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderSub(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise product a * b.
@@ -3937,8 +4239,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderSub(WNNGraphBuilder builder, WNNOperand a, 
  *
  * WebNN: section 8.9.13, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-binary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderMul(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderMul(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise quotient a / b; of integers truncated toward zero.
@@ -3960,8 +4263,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderMul(WNNGraphBuilder builder, WNNOperand a, 
  *
  * WebNN: section 8.9.13, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-binary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderDiv(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderDiv(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise maximum of a and b; NaN when either is NaN.
@@ -3983,8 +4287,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderDiv(WNNGraphBuilder builder, WNNOperand a, 
  *
  * WebNN: section 8.9.13, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-binary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderMax(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderMax(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise minimum of a and b; NaN when either is NaN.
@@ -4006,8 +4311,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderMax(WNNGraphBuilder builder, WNNOperand a, 
  *
  * WebNN: section 8.9.13, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-binary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderMin(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderMin(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise power a to the b.
@@ -4029,8 +4335,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderMin(WNNGraphBuilder builder, WNNOperand a, 
  *
  * WebNN: section 8.9.13, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-binary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderPow(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderPow(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise a == b: 1 or 0.
@@ -4049,8 +4356,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderPow(WNNGraphBuilder builder, WNNOperand a, 
  *
  * WebNN: section 8.9.14, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-logical
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderEqual(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
-					   WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderEqual(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise a != b: 1 or 0; 1 when either is NaN.
@@ -4069,8 +4377,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderEqual(WNNGraphBuilder builder, WNNOperand a
  *
  * WebNN: section 8.9.14, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-logical
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderNotEqual(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
-					      WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderNotEqual(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise a > b: 1 or 0.
@@ -4089,8 +4398,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderNotEqual(WNNGraphBuilder builder, WNNOperan
  *
  * WebNN: section 8.9.14, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-logical
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderGreater(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
-					     WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderGreater(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise a >= b: 1 or 0; 0 when either is NaN.
@@ -4109,9 +4419,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderGreater(WNNGraphBuilder builder, WNNOperand
  *
  * WebNN: section 8.9.14, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-logical
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderGreaterOrEqual(WNNGraphBuilder builder, WNNOperand a,
-						    WNNOperand b,
-						    WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderGreaterOrEqual(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise a < b: 1 or 0.
@@ -4130,8 +4440,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderGreaterOrEqual(WNNGraphBuilder builder, WNN
  *
  * WebNN: section 8.9.14, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-logical
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderLesser(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
-					    WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderLesser(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise a <= b: 1 or 0; 0 when either is NaN.
@@ -4150,8 +4461,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderLesser(WNNGraphBuilder builder, WNNOperand 
  *
  * WebNN: section 8.9.14, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-logical
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderLesserOrEqual(WNNGraphBuilder builder, WNNOperand a,
-						   WNNOperand b, WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderLesserOrEqual(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise logical negation: 1 for 0, else 0.
@@ -4167,8 +4479,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderLesserOrEqual(WNNGraphBuilder builder, WNNO
  *
  * WebNN: section 8.9.14, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-logical
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderLogicalNot(WNNGraphBuilder builder, WNNOperand a,
-						WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderLogicalNot(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise logical and; every value but 0 is true.
@@ -4186,8 +4498,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderLogicalNot(WNNGraphBuilder builder, WNNOper
  *
  * WebNN: section 8.9.14, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-logical
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderLogicalAnd(WNNGraphBuilder builder, WNNOperand a,
-						WNNOperand b, WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderLogicalAnd(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise logical or; every value but 0 is true.
@@ -4205,8 +4518,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderLogicalAnd(WNNGraphBuilder builder, WNNOper
  *
  * WebNN: section 8.9.14, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-logical
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderLogicalOr(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
-					       WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderLogicalOr(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise logical exclusive or; every value but 0 is true.
@@ -4224,8 +4538,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderLogicalOr(WNNGraphBuilder builder, WNNOpera
  *
  * WebNN: section 8.9.14, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-logical
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderLogicalXor(WNNGraphBuilder builder, WNNOperand a,
-						WNNOperand b, WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderLogicalXor(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise: 1 for NaN, else 0.
@@ -4241,8 +4556,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderLogicalXor(WNNGraphBuilder builder, WNNOper
  *
  * WebNN: section 8.9.14, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-logical
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderIsNaN(WNNGraphBuilder builder, WNNOperand a,
-					   WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderIsNaN(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise: 1 for positive and negative infinity, else 0.
@@ -4258,8 +4573,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderIsNaN(WNNGraphBuilder builder, WNNOperand a
  *
  * WebNN: section 8.9.14, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-logical
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderIsInfinite(WNNGraphBuilder builder, WNNOperand a,
-						WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderIsInfinite(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise absolute value.
@@ -4277,8 +4592,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderIsInfinite(WNNGraphBuilder builder, WNNOper
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderAbs(WNNGraphBuilder builder, WNNOperand input,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderAbs(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise: the least integer not below the value.
@@ -4294,8 +4609,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderAbs(WNNGraphBuilder builder, WNNOperand inp
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderCeil(WNNGraphBuilder builder, WNNOperand input,
-					  WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderCeil(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise cosine of radians.
@@ -4311,8 +4626,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderCeil(WNNGraphBuilder builder, WNNOperand in
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderCos(WNNGraphBuilder builder, WNNOperand input,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderCos(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise error function.
@@ -4328,8 +4643,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderCos(WNNGraphBuilder builder, WNNOperand inp
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderErf(WNNGraphBuilder builder, WNNOperand input,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderErf(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise e to the value.
@@ -4345,8 +4660,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderErf(WNNGraphBuilder builder, WNNOperand inp
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderExp(WNNGraphBuilder builder, WNNOperand input,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderExp(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise: the greatest integer not above the value.
@@ -4362,8 +4677,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderExp(WNNGraphBuilder builder, WNNOperand inp
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderFloor(WNNGraphBuilder builder, WNNOperand input,
-					   WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderFloor(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Copies input; makes an output of an input or a constant.
@@ -4379,8 +4694,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderFloor(WNNGraphBuilder builder, WNNOperand i
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderIdentity(WNNGraphBuilder builder, WNNOperand input,
-					      WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderIdentity(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise natural logarithm.
@@ -4396,8 +4711,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderIdentity(WNNGraphBuilder builder, WNNOperan
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderLog(WNNGraphBuilder builder, WNNOperand input,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderLog(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise negation.
@@ -4415,8 +4730,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderLog(WNNGraphBuilder builder, WNNOperand inp
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderNeg(WNNGraphBuilder builder, WNNOperand input,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderNeg(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise 1 / value.
@@ -4432,8 +4747,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderNeg(WNNGraphBuilder builder, WNNOperand inp
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderReciprocal(WNNGraphBuilder builder, WNNOperand input,
-						WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReciprocal(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise rounding to the nearest integer, halves to even.
@@ -4449,8 +4764,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderReciprocal(WNNGraphBuilder builder, WNNOper
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderRoundEven(WNNGraphBuilder builder, WNNOperand input,
-					       WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderRoundEven(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise sine of radians.
@@ -4466,8 +4781,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderRoundEven(WNNGraphBuilder builder, WNNOpera
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderSin(WNNGraphBuilder builder, WNNOperand input,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderSin(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise sign: -1, 0 or 1; 0 for NaN.
@@ -4483,8 +4798,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderSin(WNNGraphBuilder builder, WNNOperand inp
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderSign(WNNGraphBuilder builder, WNNOperand input,
-					  WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderSign(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise square root.
@@ -4500,8 +4815,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderSign(WNNGraphBuilder builder, WNNOperand in
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderSqrt(WNNGraphBuilder builder, WNNOperand input,
-					  WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderSqrt(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise tangent of radians.
@@ -4517,8 +4832,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderSqrt(WNNGraphBuilder builder, WNNOperand in
  *
  * WebNN: section 8.9.15, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderTan(WNNGraphBuilder builder, WNNOperand input,
-					 WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderTan(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Turns quantised integers into floats: (input - zeroPoint) * scale, per block.
@@ -4540,9 +4855,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderTan(WNNGraphBuilder builder, WNNOperand inp
  *
  * WebNN: section 8.9.16, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-dequantizelinear
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderDequantizeLinear(WNNGraphBuilder builder, WNNOperand input,
-						      WNNOperand scale, WNNOperand zeroPoint,
-						      WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderDequantizeLinear(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperand scale, WNNOperand zeroPoint,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Turns floats into quantised integers: clamp(roundEven(input / scale) + zeroPoint), per block.
@@ -4564,9 +4879,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderDequantizeLinear(WNNGraphBuilder builder, W
  *
  * WebNN: section 8.9.17, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-quantizelinear
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderQuantizeLinear(WNNGraphBuilder builder, WNNOperand input,
-						    WNNOperand scale, WNNOperand zeroPoint,
-						    WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderQuantizeLinear(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperand scale, WNNOperand zeroPoint,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Exponential linear unit: max(0, x) + alpha * (exp(min(0, x)) - 1).
@@ -4582,8 +4897,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderQuantizeLinear(WNNGraphBuilder builder, WNN
  *
  * WebNN: section 8.9.18, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-elu
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderElu(WNNGraphBuilder builder, WNNOperand input,
-					 WNNEluOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderElu(WNNGraphBuilder builder, WNNOperand input,
+						      WNNEluOptions const *WNN_NULLABLE options);
 
 /**
  * Repeats dimensions of size 1 so that input gets a new shape.
@@ -4602,9 +4917,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderElu(WNNGraphBuilder builder, WNNOperand inp
  *
  * WebNN: section 8.9.19, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-expand
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderExpand(WNNGraphBuilder builder, WNNOperand input,
-					    WNNUint32Array newShape,
-					    WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderExpand(
+	WNNGraphBuilder builder, WNNOperand input, WNNUint32Array newShape,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Picks slices of input along one dimension by index.
@@ -4625,8 +4940,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderExpand(WNNGraphBuilder builder, WNNOperand 
  *
  * WebNN: section 8.9.20, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gather
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderGather(WNNGraphBuilder builder, WNNOperand input,
-					    WNNOperand indices, WNNGatherOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderGather(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperand indices,
+	WNNGatherOptions const *WNN_NULLABLE options);
 
 /**
  * Picks single elements of input along one dimension by index.
@@ -4649,9 +4965,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderGather(WNNGraphBuilder builder, WNNOperand 
  *
  * WebNN: section 8.9.21, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gatherelements
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderGatherElements(WNNGraphBuilder builder, WNNOperand input,
-						    WNNOperand indices,
-						    WNNGatherOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderGatherElements(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperand indices,
+	WNNGatherOptions const *WNN_NULLABLE options);
 
 /**
  * Picks slices of input by index tuples.
@@ -4673,9 +4989,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderGatherElements(WNNGraphBuilder builder, WNN
  *
  * WebNN: section 8.9.22, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gathernd
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderGatherND(WNNGraphBuilder builder, WNNOperand input,
-					      WNNOperand indices,
-					      WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderGatherND(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperand indices,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Gaussian error linear unit: 0.5 * x * (1 + erf(x / sqrt(2))).
@@ -4691,8 +5007,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderGatherND(WNNGraphBuilder builder, WNNOperan
  *
  * WebNN: section 8.9.23, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gelu-method
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderGelu(WNNGraphBuilder builder, WNNOperand input,
-					  WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderGelu(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * General matrix product: alpha * A * B + beta * C, A and B transposed when asked.
@@ -4712,8 +5028,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderGelu(WNNGraphBuilder builder, WNNOperand in
  *
  * WebNN: section 8.9.24, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gemm
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderGemm(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
-					  WNNGemmOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderGemm(WNNGraphBuilder builder, WNNOperand a,
+						       WNNOperand b,
+						       WNNGemmOptions const *WNN_NULLABLE options);
 
 /**
  * Gated recurrent unit over a sequence.
@@ -4749,8 +5066,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderGemm(WNNGraphBuilder builder, WNNOperand a,
 WNN_EXPORT WNNStatus wnnGraphBuilderGru(WNNGraphBuilder builder, WNNOperand input,
 					WNNOperand weight, WNNOperand recurrentWeight,
 					uint32_t steps, uint32_t hiddenSize,
-					WNNGruOptions const *options, size_t outputCount,
-					WNNOperand *outputs);
+					WNNGruOptions const *WNN_NULLABLE options,
+					size_t outputCount, WNNOperand *outputs);
 
 /**
  * One time step of a gated recurrent unit.
@@ -4775,10 +5092,9 @@ WNN_EXPORT WNNStatus wnnGraphBuilderGru(WNNGraphBuilder builder, WNNOperand inpu
  *
  * WebNN: section 8.9.26, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-grucell
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderGruCell(WNNGraphBuilder builder, WNNOperand input,
-					     WNNOperand weight, WNNOperand recurrentWeight,
-					     WNNOperand hiddenState, uint32_t hiddenSize,
-					     WNNGruCellOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderGruCell(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperand weight, WNNOperand recurrentWeight,
+	WNNOperand hiddenState, uint32_t hiddenSize, WNNGruCellOptions const *WNN_NULLABLE options);
 
 /**
  * Piecewise linear sigmoid: max(0, min(1, alpha * x + beta)).
@@ -4794,8 +5110,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderGruCell(WNNGraphBuilder builder, WNNOperand
  *
  * WebNN: section 8.9.27, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-hard-sigmoid
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderHardSigmoid(WNNGraphBuilder builder, WNNOperand input,
-						 WNNHardSigmoidOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderHardSigmoid(
+	WNNGraphBuilder builder, WNNOperand input,
+	WNNHardSigmoidOptions const *WNN_NULLABLE options);
 
 /**
  * x * max(0, min(6, x + 3)) / 6.
@@ -4811,8 +5128,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderHardSigmoid(WNNGraphBuilder builder, WNNOpe
  *
  * WebNN: section 8.9.28, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-hard-swish
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderHardSwish(WNNGraphBuilder builder, WNNOperand input,
-					       WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderHardSwish(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Normalises every channel of every image over its spatial dimensions.
@@ -4830,8 +5147,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderHardSwish(WNNGraphBuilder builder, WNNOpera
  *
  * WebNN: section 8.9.29, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-instancenorm
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderInstanceNormalization(
-	WNNGraphBuilder builder, WNNOperand input, WNNInstanceNormalizationOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderInstanceNormalization(
+	WNNGraphBuilder builder, WNNOperand input,
+	WNNInstanceNormalizationOptions const *WNN_NULLABLE options);
 
 /**
  * Normalises over the dimensions of options.axes.
@@ -4851,8 +5169,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderInstanceNormalization(
  *
  * WebNN: section 8.9.30, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-layernorm
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderLayerNormalization(
-	WNNGraphBuilder builder, WNNOperand input, WNNLayerNormalizationOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderLayerNormalization(
+	WNNGraphBuilder builder, WNNOperand input,
+	WNNLayerNormalizationOptions const *WNN_NULLABLE options);
 
 /**
  * max(0, x) + alpha * min(0, x).
@@ -4868,8 +5187,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderLayerNormalization(
  *
  * WebNN: section 8.9.31, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-leakyrelu
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderLeakyRelu(WNNGraphBuilder builder, WNNOperand input,
-					       WNNLeakyReluOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderLeakyRelu(
+	WNNGraphBuilder builder, WNNOperand input, WNNLeakyReluOptions const *WNN_NULLABLE options);
 
 /**
  * alpha * x + beta.
@@ -4885,8 +5204,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderLeakyRelu(WNNGraphBuilder builder, WNNOpera
  *
  * WebNN: section 8.9.32, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-linear
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderLinear(WNNGraphBuilder builder, WNNOperand input,
-					    WNNLinearOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderLinear(
+	WNNGraphBuilder builder, WNNOperand input, WNNLinearOptions const *WNN_NULLABLE options);
 
 /**
  * Long short-term memory over a sequence.
@@ -4925,8 +5244,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderLinear(WNNGraphBuilder builder, WNNOperand 
 WNN_EXPORT WNNStatus wnnGraphBuilderLstm(WNNGraphBuilder builder, WNNOperand input,
 					 WNNOperand weight, WNNOperand recurrentWeight,
 					 uint32_t steps, uint32_t hiddenSize,
-					 WNNLstmOptions const *options, size_t outputCount,
-					 WNNOperand *outputs);
+					 WNNLstmOptions const *WNN_NULLABLE options,
+					 size_t outputCount, WNNOperand *outputs);
 
 /**
  * One time step of a long short-term memory.
@@ -4963,8 +5282,8 @@ WNN_EXPORT WNNStatus wnnGraphBuilderLstmCell(WNNGraphBuilder builder, WNNOperand
 					     WNNOperand weight, WNNOperand recurrentWeight,
 					     WNNOperand hiddenState, WNNOperand cellState,
 					     uint32_t hiddenSize,
-					     WNNLstmCellOptions const *options, size_t outputCount,
-					     WNNOperand *outputs);
+					     WNNLstmCellOptions const *WNN_NULLABLE options,
+					     size_t outputCount, WNNOperand *outputs);
 
 /**
  * Matrix product of the last two dimensions; the leading ones are broadcast.
@@ -4984,8 +5303,9 @@ WNN_EXPORT WNNStatus wnnGraphBuilderLstmCell(WNNGraphBuilder builder, WNNOperand
  *
  * WebNN: section 8.9.35, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-matmul
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderMatmul(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
-					    WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderMatmul(
+	WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Adds elements before and after every dimension.
@@ -5006,10 +5326,10 @@ WNN_EXPORT WNNOperand wnnGraphBuilderMatmul(WNNGraphBuilder builder, WNNOperand 
  *
  * WebNN: section 8.9.36, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pad
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderPad(WNNGraphBuilder builder, WNNOperand input,
-					 WNNUint32Array beginningPadding,
-					 WNNUint32Array endingPadding,
-					 WNNPadOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderPad(WNNGraphBuilder builder, WNNOperand input,
+						      WNNUint32Array beginningPadding,
+						      WNNUint32Array endingPadding,
+						      WNNPadOptions const *WNN_NULLABLE options);
 
 /**
  * Mean over a sliding window; padding is not counted.
@@ -5032,8 +5352,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderPad(WNNGraphBuilder builder, WNNOperand inp
  *
  * WebNN: section 8.9.37, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pool2d
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderAveragePool2d(WNNGraphBuilder builder, WNNOperand input,
-						   WNNPool2dOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderAveragePool2d(
+	WNNGraphBuilder builder, WNNOperand input, WNNPool2dOptions const *WNN_NULLABLE options);
 
 /**
  * Square root of the sum of squares over a sliding window.
@@ -5056,8 +5376,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderAveragePool2d(WNNGraphBuilder builder, WNNO
  *
  * WebNN: section 8.9.37, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pool2d
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderL2Pool2d(WNNGraphBuilder builder, WNNOperand input,
-					      WNNPool2dOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderL2Pool2d(
+	WNNGraphBuilder builder, WNNOperand input, WNNPool2dOptions const *WNN_NULLABLE options);
 
 /**
  * Maximum over a sliding window.
@@ -5080,8 +5400,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderL2Pool2d(WNNGraphBuilder builder, WNNOperan
  *
  * WebNN: section 8.9.37, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pool2d
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderMaxPool2d(WNNGraphBuilder builder, WNNOperand input,
-					       WNNPool2dOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderMaxPool2d(
+	WNNGraphBuilder builder, WNNOperand input, WNNPool2dOptions const *WNN_NULLABLE options);
 
 /**
  * max(0, input) + slope * min(0, input).
@@ -5100,8 +5420,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderMaxPool2d(WNNGraphBuilder builder, WNNOpera
  *
  * WebNN: section 8.9.38, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-prelu
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderPrelu(WNNGraphBuilder builder, WNNOperand input,
-					   WNNOperand slope, WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderPrelu(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperand slope,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Sum of the absolute values over the dimensions of axes.
@@ -5121,8 +5442,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderPrelu(WNNGraphBuilder builder, WNNOperand i
  *
  * WebNN: section 8.9.39, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderReduceL1(WNNGraphBuilder builder, WNNOperand input,
-					      WNNReduceOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceL1(
+	WNNGraphBuilder builder, WNNOperand input, WNNReduceOptions const *WNN_NULLABLE options);
 
 /**
  * Square root of the sum of squares over the dimensions of axes.
@@ -5142,8 +5463,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderReduceL1(WNNGraphBuilder builder, WNNOperan
  *
  * WebNN: section 8.9.39, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderReduceL2(WNNGraphBuilder builder, WNNOperand input,
-					      WNNReduceOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceL2(
+	WNNGraphBuilder builder, WNNOperand input, WNNReduceOptions const *WNN_NULLABLE options);
 
 /**
  * Logarithm of the sum over the dimensions of axes.
@@ -5163,8 +5484,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderReduceL2(WNNGraphBuilder builder, WNNOperan
  *
  * WebNN: section 8.9.39, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderReduceLogSum(WNNGraphBuilder builder, WNNOperand input,
-						  WNNReduceOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceLogSum(
+	WNNGraphBuilder builder, WNNOperand input, WNNReduceOptions const *WNN_NULLABLE options);
 
 /**
  * Logarithm of the sum of e to the value over the dimensions of axes.
@@ -5184,8 +5505,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderReduceLogSum(WNNGraphBuilder builder, WNNOp
  *
  * WebNN: section 8.9.39, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderReduceLogSumExp(WNNGraphBuilder builder, WNNOperand input,
-						     WNNReduceOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceLogSumExp(
+	WNNGraphBuilder builder, WNNOperand input, WNNReduceOptions const *WNN_NULLABLE options);
 
 /**
  * Maximum over the dimensions of axes.
@@ -5205,8 +5526,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderReduceLogSumExp(WNNGraphBuilder builder, WN
  *
  * WebNN: section 8.9.39, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderReduceMax(WNNGraphBuilder builder, WNNOperand input,
-					       WNNReduceOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceMax(
+	WNNGraphBuilder builder, WNNOperand input, WNNReduceOptions const *WNN_NULLABLE options);
 
 /**
  * Mean over the dimensions of axes.
@@ -5226,8 +5547,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderReduceMax(WNNGraphBuilder builder, WNNOpera
  *
  * WebNN: section 8.9.39, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderReduceMean(WNNGraphBuilder builder, WNNOperand input,
-						WNNReduceOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceMean(
+	WNNGraphBuilder builder, WNNOperand input, WNNReduceOptions const *WNN_NULLABLE options);
 
 /**
  * Minimum over the dimensions of axes.
@@ -5247,8 +5568,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderReduceMean(WNNGraphBuilder builder, WNNOper
  *
  * WebNN: section 8.9.39, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderReduceMin(WNNGraphBuilder builder, WNNOperand input,
-					       WNNReduceOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceMin(
+	WNNGraphBuilder builder, WNNOperand input, WNNReduceOptions const *WNN_NULLABLE options);
 
 /**
  * Product over the dimensions of axes.
@@ -5268,8 +5589,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderReduceMin(WNNGraphBuilder builder, WNNOpera
  *
  * WebNN: section 8.9.39, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderReduceProduct(WNNGraphBuilder builder, WNNOperand input,
-						   WNNReduceOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceProduct(
+	WNNGraphBuilder builder, WNNOperand input, WNNReduceOptions const *WNN_NULLABLE options);
 
 /**
  * Sum over the dimensions of axes.
@@ -5289,8 +5610,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderReduceProduct(WNNGraphBuilder builder, WNNO
  *
  * WebNN: section 8.9.39, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderReduceSum(WNNGraphBuilder builder, WNNOperand input,
-					       WNNReduceOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceSum(
+	WNNGraphBuilder builder, WNNOperand input, WNNReduceOptions const *WNN_NULLABLE options);
 
 /**
  * Sum of squares over the dimensions of axes.
@@ -5310,8 +5631,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderReduceSum(WNNGraphBuilder builder, WNNOpera
  *
  * WebNN: section 8.9.39, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderReduceSumSquare(WNNGraphBuilder builder, WNNOperand input,
-						     WNNReduceOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceSumSquare(
+	WNNGraphBuilder builder, WNNOperand input, WNNReduceOptions const *WNN_NULLABLE options);
 
 /**
  * max(0, x).
@@ -5327,8 +5648,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderReduceSumSquare(WNNGraphBuilder builder, WN
  *
  * WebNN: section 8.9.40, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-relu-method
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderRelu(WNNGraphBuilder builder, WNNOperand input,
-					  WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderRelu(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Resizes two dimensions of an image.
@@ -5349,8 +5670,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderRelu(WNNGraphBuilder builder, WNNOperand in
  *
  * WebNN: section 8.9.41, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-resample2d-method
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderResample2d(WNNGraphBuilder builder, WNNOperand input,
-						WNNResample2dOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderResample2d(
+	WNNGraphBuilder builder, WNNOperand input,
+	WNNResample2dOptions const *WNN_NULLABLE options);
 
 /**
  * Gives the elements of input, in their order, a new shape.
@@ -5368,9 +5690,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderResample2d(WNNGraphBuilder builder, WNNOper
  *
  * WebNN: section 8.9.42, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reshape-method
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderReshape(WNNGraphBuilder builder, WNNOperand input,
-					     WNNUint32Array newShape,
-					     WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReshape(
+	WNNGraphBuilder builder, WNNOperand input, WNNUint32Array newShape,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Reverses the order of the elements along dimensions.
@@ -5387,8 +5709,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderReshape(WNNGraphBuilder builder, WNNOperand
  *
  * WebNN: section 8.9.43, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reverse-method
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderReverse(WNNGraphBuilder builder, WNNOperand input,
-					     WNNReverseOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReverse(
+	WNNGraphBuilder builder, WNNOperand input, WNNReverseOptions const *WNN_NULLABLE options);
 
 /**
  * Copies input and overwrites single elements along one dimension.
@@ -5414,9 +5736,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderReverse(WNNGraphBuilder builder, WNNOperand
  *
  * WebNN: section 8.9.44, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-scatterelements
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderScatterElements(WNNGraphBuilder builder, WNNOperand input,
-						     WNNOperand indices, WNNOperand updates,
-						     WNNScatterOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderScatterElements(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperand indices, WNNOperand updates,
+	WNNScatterOptions const *WNN_NULLABLE options);
 
 /**
  * Copies input and overwrites slices by index tuples.
@@ -5442,9 +5764,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderScatterElements(WNNGraphBuilder builder, WN
  *
  * WebNN: section 8.9.45, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-scatternd
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderScatterND(WNNGraphBuilder builder, WNNOperand input,
-					       WNNOperand indices, WNNOperand updates,
-					       WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderScatterND(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperand indices, WNNOperand updates,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * 1 / (1 + exp(-x)).
@@ -5460,8 +5782,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderScatterND(WNNGraphBuilder builder, WNNOpera
  *
  * WebNN: section 8.9.46, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-sigmoid-method
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderSigmoid(WNNGraphBuilder builder, WNNOperand input,
-					     WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderSigmoid(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Takes a block out of input, every n-th element of it with strides.
@@ -5483,9 +5805,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderSigmoid(WNNGraphBuilder builder, WNNOperand
  *
  * WebNN: section 8.9.47, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-slice
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderSlice(WNNGraphBuilder builder, WNNOperand input,
-					   WNNUint32Array starts, WNNUint32Array sizes,
-					   WNNSliceOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderSlice(
+	WNNGraphBuilder builder, WNNOperand input, WNNUint32Array starts, WNNUint32Array sizes,
+	WNNSliceOptions const *WNN_NULLABLE options);
 
 /**
  * Exponentials along one dimension, divided by their sum.
@@ -5503,8 +5825,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderSlice(WNNGraphBuilder builder, WNNOperand i
  *
  * WebNN: section 8.9.48, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-softmax-method
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderSoftmax(WNNGraphBuilder builder, WNNOperand input,
-					     uint32_t axis, WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderSoftmax(
+	WNNGraphBuilder builder, WNNOperand input, uint32_t axis,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * ln(1 + exp(x)).
@@ -5520,8 +5843,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderSoftmax(WNNGraphBuilder builder, WNNOperand
  *
  * WebNN: section 8.9.49, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-softplus-method
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderSoftplus(WNNGraphBuilder builder, WNNOperand input,
-					      WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderSoftplus(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * x / (1 + |x|).
@@ -5537,8 +5860,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderSoftplus(WNNGraphBuilder builder, WNNOperan
  *
  * WebNN: section 8.9.50, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-softsign-method
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderSoftsign(WNNGraphBuilder builder, WNNOperand input,
-					      WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderSoftsign(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Cuts input into parts along one dimension.
@@ -5565,7 +5888,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderSoftsign(WNNGraphBuilder builder, WNNOperan
  * WebNN: section 8.9.51, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-split
  */
 WNN_EXPORT WNNStatus wnnGraphBuilderSplit(WNNGraphBuilder builder, WNNOperand input,
-					  WNNUint32Array splits, WNNSplitOptions const *options,
+					  WNNUint32Array splits,
+					  WNNSplitOptions const *WNN_NULLABLE options,
 					  size_t outputCount, WNNOperand *outputs);
 
 /**
@@ -5591,7 +5915,8 @@ WNN_EXPORT WNNStatus wnnGraphBuilderSplit(WNNGraphBuilder builder, WNNOperand in
  * WebNN: section 8.9.51, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-split
  */
 WNN_EXPORT WNNStatus wnnGraphBuilderSplitEqual(WNNGraphBuilder builder, WNNOperand input,
-					       uint32_t splitCount, WNNSplitOptions const *options,
+					       uint32_t splitCount,
+					       WNNSplitOptions const *WNN_NULLABLE options,
 					       size_t outputCount, WNNOperand *outputs);
 
 /**
@@ -5608,8 +5933,8 @@ WNN_EXPORT WNNStatus wnnGraphBuilderSplitEqual(WNNGraphBuilder builder, WNNOpera
  *
  * WebNN: section 8.9.52, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-tanh-method
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderTanh(WNNGraphBuilder builder, WNNOperand input,
-					  WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderTanh(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Repeats input along every dimension.
@@ -5628,9 +5953,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderTanh(WNNGraphBuilder builder, WNNOperand in
  *
  * WebNN: section 8.9.53, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-tile
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderTile(WNNGraphBuilder builder, WNNOperand input,
-					  WNNUint32Array repetitions,
-					  WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderTile(
+	WNNGraphBuilder builder, WNNOperand input, WNNUint32Array repetitions,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Permutes the dimensions.
@@ -5648,8 +5973,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderTile(WNNGraphBuilder builder, WNNOperand in
  *
  * WebNN: section 8.9.54, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-transpose
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderTranspose(WNNGraphBuilder builder, WNNOperand input,
-					       WNNTransposeOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderTranspose(
+	WNNGraphBuilder builder, WNNOperand input, WNNTransposeOptions const *WNN_NULLABLE options);
 
 /**
  * Keeps the upper or lower triangle of every matrix, 0 elsewhere.
@@ -5665,8 +5990,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderTranspose(WNNGraphBuilder builder, WNNOpera
  *
  * WebNN: section 8.9.55, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-triangular
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderTriangular(WNNGraphBuilder builder, WNNOperand input,
-						WNNTriangularOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderTriangular(
+	WNNGraphBuilder builder, WNNOperand input,
+	WNNTriangularOptions const *WNN_NULLABLE options);
 
 /**
  * Element-wise choice: trueValue where condition is not 0, else falseValue.
@@ -5687,9 +6013,9 @@ WNN_EXPORT WNNOperand wnnGraphBuilderTriangular(WNNGraphBuilder builder, WNNOper
  *
  * WebNN: section 8.9.56, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-where
  */
-WNN_EXPORT WNNOperand wnnGraphBuilderWhere(WNNGraphBuilder builder, WNNOperand condition,
-					   WNNOperand trueValue, WNNOperand falseValue,
-					   WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderWhere(
+	WNNGraphBuilder builder, WNNOperand condition, WNNOperand trueValue, WNNOperand falseValue,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /* --- Functions of WNNOperand ----------------------------------------------------------------- */
 

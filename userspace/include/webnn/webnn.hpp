@@ -11,9 +11,9 @@
  * return at once; it runs as its mode says, once, and must not throw.
  *
  *	wnn::GraphBuilder b(context);
- *	const wnn::Uint32List strides = { 2, 2 };
  *	wnn::Conv2dOptions conv;
- *	conv.strides = strides;
+ *	conv.strides = { 2, 2 };
+ *	conv.label = "stem";
  *	auto y = b.relu(b.conv2d(x, w, conv));
  *	wnn::Graph graph = b.build({ { "y", y } });
  */
@@ -104,6 +104,7 @@ private:
 
 /** A number of any kind, for constant(), clamp and pad. */
 struct Number : WNNNumber {
+	Number() : WNNNumber(WNN_NUMBER_INIT) {}
 	Number(double value) : WNNNumber{ WNNNumberKind_Double, value, 0, 0 } {}
 	Number(const WNNNumber &value) : WNNNumber(value) {}
 	template <typename T, typename = std::enable_if_t<std::is_integral<T>::value>>
@@ -112,15 +113,77 @@ struct Number : WNNNumber {
 			     0.0, static_cast<int64_t>(value), static_cast<uint64_t>(value) } {}
 };
 
+/** A list of options: absent until it is assigned, then present even when empty. Keeps a copy. */
+template <typename T>
+class OptionalList {
+public:
+	OptionalList() = default;
+	OptionalList(std::initializer_list<T> items) : present_(true), items_(items) {}
+	OptionalList(std::vector<T> items) : present_(true), items_(std::move(items)) {}
+	OptionalList(const Uint32List &items) : OptionalList(static_cast<WNNUint32Array>(items)) {}
+	/** Of a list of C, in which data is NULL when it is absent. */
+	template <typename List, typename = decltype(std::declval<const List &>().count)>
+	OptionalList(const List &list) : present_(list.data != nullptr)
+	{
+		if (list.data)
+			items_.assign(list.data, list.data + list.count);
+	}
+	OptionalList &operator=(std::initializer_list<T> items)
+	{
+		return *this = OptionalList(items);
+	}
+	/** To a list of C. */
+	template <typename List, typename = decltype(std::declval<List &>().count)>
+	operator List() const &
+	{
+		static const T none = T();
+
+		if (!present_)
+			return List{ 0, nullptr };
+		return List{ items_.size(), items_.empty() ? &none : items_.data() };
+	}
+
+private:
+	bool present_ = false;
+	std::vector<T> items_;
+};
+
+/** A text of options, of which it keeps a copy. */
+class Text {
+public:
+	Text() = default;
+	Text(const char *text) : text_(text) {}
+	Text(std::string text) : text_(std::move(text)) {}
+	Text(std::string_view text) : text_(text) {}
+	Text(WNNStringView text) : text_(string(text)) {}
+	operator WNNStringView() const & noexcept { return view(text_); }
+
+private:
+	std::string text_;
+};
+
+/** A value in a graph being built; belongs to its GraphBuilder. */
+class Operand {
+public:
+	Operand() = default;
+	Operand(WNNOperand operand) noexcept : operand_(operand) {}
+	operator WNNOperand() const noexcept { return operand_; }
+	WNNOperandDataType dataType() const { return wnnOperandGetDataType(operand_); }
+	Uint32List shape() const { return wnnOperandGetShape(operand_); }
+
+private:
+	WNNOperand operand_ = nullptr;
+};
+
 /* --- Structures with the defaults of their INIT macros --- */
 
 struct ContextOptions : WNNContextOptions {
-	ContextOptions() : WNNContextOptions WNN_CONTEXT_OPTIONS_INIT {}
+	ContextOptions() : WNNContextOptions(WNN_CONTEXT_OPTIONS_INIT) {}
 };
 
 struct OperandDescriptor : WNNOperandDescriptor {
 	OperandDescriptor(WNNOperandDataType type, Uint32List dimensions)
-		: WNNOperandDescriptor WNN_OPERAND_DESCRIPTOR_INIT, shape_(std::move(dimensions))
+		: WNNOperandDescriptor(WNN_OPERAND_DESCRIPTOR_INIT), shape_(std::move(dimensions))
 	{
 		dataType = type;
 		shape = shape_;
@@ -134,13 +197,13 @@ private:
 
 struct TensorDescriptor : WNNTensorDescriptor {
 	TensorDescriptor(WNNOperandDataType type, Uint32List dimensions,
-		bool readable = true, bool writable = true)
-		: WNNTensorDescriptor WNN_TENSOR_DESCRIPTOR_INIT, shape_(std::move(dimensions))
+		bool canRead = true, bool canWrite = true)
+		: WNNTensorDescriptor(WNN_TENSOR_DESCRIPTOR_INIT), shape_(std::move(dimensions))
 	{
 		dataType = type;
 		shape = shape_;
-		this->readable = readable;
-		this->writable = writable;
+		readable = canRead;
+		writable = canWrite;
 	}
 	TensorDescriptor(const TensorDescriptor &) = delete;
 	TensorDescriptor &operator=(const TensorDescriptor &) = delete;
@@ -149,131 +212,608 @@ private:
 	Uint32List shape_;
 };
 
-struct OperatorOptions : WNNOperatorOptions {
-	OperatorOptions() : WNNOperatorOptions WNN_OPERATOR_OPTIONS_INIT {}
+struct OperatorOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	/** For the C API; points to what this object holds. */
+	WNNOperatorOptions get() const &
+	{
+		WNNOperatorOptions options = WNN_OPERATOR_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		return options;
+	}
 };
 
-struct ArgMinMaxOptions : WNNArgMinMaxOptions {
-	ArgMinMaxOptions() : WNNArgMinMaxOptions WNN_ARG_MIN_MAX_OPTIONS_INIT {}
+struct ArgMinMaxOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	bool keepDimensions = false;
+	WNNOperandDataType outputDataType = WNNOperandDataType_Int32;
+	/** For the C API; points to what this object holds. */
+	WNNArgMinMaxOptions get() const &
+	{
+		WNNArgMinMaxOptions options = WNN_ARG_MIN_MAX_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.keepDimensions = keepDimensions;
+		options.outputDataType = outputDataType;
+		return options;
+	}
 };
 
-struct BatchNormalizationOptions : WNNBatchNormalizationOptions {
-	BatchNormalizationOptions()
-		: WNNBatchNormalizationOptions WNN_BATCH_NORMALIZATION_OPTIONS_INIT {}
+struct BatchNormalizationOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	Operand scale{};
+	Operand bias{};
+	uint32_t axis = 1;
+	double epsilon = 1e-05;
+	/** For the C API; points to what this object holds. */
+	WNNBatchNormalizationOptions get() const &
+	{
+		WNNBatchNormalizationOptions options = WNN_BATCH_NORMALIZATION_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.scale = scale;
+		options.bias = bias;
+		options.axis = axis;
+		options.epsilon = epsilon;
+		return options;
+	}
 };
 
-struct ClampOptions : WNNClampOptions {
-	ClampOptions() : WNNClampOptions WNN_CLAMP_OPTIONS_INIT {}
+struct ClampOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	Number minValue{};
+	Number maxValue{};
+	/** For the C API; points to what this object holds. */
+	WNNClampOptions get() const &
+	{
+		WNNClampOptions options = WNN_CLAMP_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.minValue = minValue;
+		options.maxValue = maxValue;
+		return options;
+	}
 };
 
-struct Conv2dOptions : WNNConv2dOptions {
-	Conv2dOptions() : WNNConv2dOptions WNN_CONV2D_OPTIONS_INIT {}
+struct Conv2dOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	OptionalList<uint32_t> padding{};
+	OptionalList<uint32_t> strides{};
+	OptionalList<uint32_t> dilations{};
+	uint32_t groups = 1;
+	WNNInputOperandLayout inputLayout = WNNInputOperandLayout_Nchw;
+	WNNConv2dFilterOperandLayout filterLayout = WNNConv2dFilterOperandLayout_Oihw;
+	Operand bias{};
+	/** For the C API; points to what this object holds. */
+	WNNConv2dOptions get() const &
+	{
+		WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.padding = padding;
+		options.strides = strides;
+		options.dilations = dilations;
+		options.groups = groups;
+		options.inputLayout = inputLayout;
+		options.filterLayout = filterLayout;
+		options.bias = bias;
+		return options;
+	}
 };
 
-struct ConvTranspose2dOptions : WNNConvTranspose2dOptions {
-	ConvTranspose2dOptions() : WNNConvTranspose2dOptions WNN_CONV_TRANSPOSE2D_OPTIONS_INIT {}
+struct ConvTranspose2dOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	OptionalList<uint32_t> padding{};
+	OptionalList<uint32_t> strides{};
+	OptionalList<uint32_t> dilations{};
+	OptionalList<uint32_t> outputPadding{};
+	OptionalList<uint32_t> outputSizes{};
+	uint32_t groups = 1;
+	WNNInputOperandLayout inputLayout = WNNInputOperandLayout_Nchw;
+	WNNConvTranspose2dFilterOperandLayout filterLayout = WNNConvTranspose2dFilterOperandLayout_Iohw;
+	Operand bias{};
+	/** For the C API; points to what this object holds. */
+	WNNConvTranspose2dOptions get() const &
+	{
+		WNNConvTranspose2dOptions options = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.padding = padding;
+		options.strides = strides;
+		options.dilations = dilations;
+		options.outputPadding = outputPadding;
+		options.outputSizes = outputSizes;
+		options.groups = groups;
+		options.inputLayout = inputLayout;
+		options.filterLayout = filterLayout;
+		options.bias = bias;
+		return options;
+	}
 };
 
-struct CumulativeSumOptions : WNNCumulativeSumOptions {
-	CumulativeSumOptions() : WNNCumulativeSumOptions WNN_CUMULATIVE_SUM_OPTIONS_INIT {}
+struct CumulativeSumOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	bool exclusive = false;
+	bool reversed = false;
+	/** For the C API; points to what this object holds. */
+	WNNCumulativeSumOptions get() const &
+	{
+		WNNCumulativeSumOptions options = WNN_CUMULATIVE_SUM_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.exclusive = exclusive;
+		options.reversed = reversed;
+		return options;
+	}
 };
 
-struct EluOptions : WNNEluOptions {
-	EluOptions() : WNNEluOptions WNN_ELU_OPTIONS_INIT {}
+struct EluOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	double alpha = 1.0;
+	/** For the C API; points to what this object holds. */
+	WNNEluOptions get() const &
+	{
+		WNNEluOptions options = WNN_ELU_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.alpha = alpha;
+		return options;
+	}
 };
 
-struct GatherOptions : WNNGatherOptions {
-	GatherOptions() : WNNGatherOptions WNN_GATHER_OPTIONS_INIT {}
+struct GatherOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	uint32_t axis = 0;
+	/** For the C API; points to what this object holds. */
+	WNNGatherOptions get() const &
+	{
+		WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.axis = axis;
+		return options;
+	}
 };
 
-struct GemmOptions : WNNGemmOptions {
-	GemmOptions() : WNNGemmOptions WNN_GEMM_OPTIONS_INIT {}
+struct GemmOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	Operand c{};
+	double alpha = 1.0;
+	double beta = 1.0;
+	bool aTranspose = false;
+	bool bTranspose = false;
+	/** For the C API; points to what this object holds. */
+	WNNGemmOptions get() const &
+	{
+		WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.c = c;
+		options.alpha = alpha;
+		options.beta = beta;
+		options.aTranspose = aTranspose;
+		options.bTranspose = bTranspose;
+		return options;
+	}
 };
 
-struct GruOptions : WNNGruOptions {
-	GruOptions() : WNNGruOptions WNN_GRU_OPTIONS_INIT {}
+struct GruOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	Operand bias{};
+	Operand recurrentBias{};
+	Operand initialHiddenState{};
+	bool resetAfter = true;
+	bool returnSequence = false;
+	WNNRecurrentNetworkDirection direction = WNNRecurrentNetworkDirection_Forward;
+	WNNGruWeightLayout layout = WNNGruWeightLayout_Zrn;
+	OptionalList<WNNRecurrentNetworkActivation> activations{};
+	/** For the C API; points to what this object holds. */
+	WNNGruOptions get() const &
+	{
+		WNNGruOptions options = WNN_GRU_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.bias = bias;
+		options.recurrentBias = recurrentBias;
+		options.initialHiddenState = initialHiddenState;
+		options.resetAfter = resetAfter;
+		options.returnSequence = returnSequence;
+		options.direction = direction;
+		options.layout = layout;
+		options.activations = activations;
+		return options;
+	}
 };
 
-struct GruCellOptions : WNNGruCellOptions {
-	GruCellOptions() : WNNGruCellOptions WNN_GRU_CELL_OPTIONS_INIT {}
+struct GruCellOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	Operand bias{};
+	Operand recurrentBias{};
+	bool resetAfter = true;
+	WNNGruWeightLayout layout = WNNGruWeightLayout_Zrn;
+	OptionalList<WNNRecurrentNetworkActivation> activations{};
+	/** For the C API; points to what this object holds. */
+	WNNGruCellOptions get() const &
+	{
+		WNNGruCellOptions options = WNN_GRU_CELL_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.bias = bias;
+		options.recurrentBias = recurrentBias;
+		options.resetAfter = resetAfter;
+		options.layout = layout;
+		options.activations = activations;
+		return options;
+	}
 };
 
-struct HardSigmoidOptions : WNNHardSigmoidOptions {
-	HardSigmoidOptions() : WNNHardSigmoidOptions WNN_HARD_SIGMOID_OPTIONS_INIT {}
+struct HardSigmoidOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	double alpha = 0.2;
+	double beta = 0.5;
+	/** For the C API; points to what this object holds. */
+	WNNHardSigmoidOptions get() const &
+	{
+		WNNHardSigmoidOptions options = WNN_HARD_SIGMOID_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.alpha = alpha;
+		options.beta = beta;
+		return options;
+	}
 };
 
-struct InstanceNormalizationOptions : WNNInstanceNormalizationOptions {
-	InstanceNormalizationOptions()
-		: WNNInstanceNormalizationOptions WNN_INSTANCE_NORMALIZATION_OPTIONS_INIT {}
+struct InstanceNormalizationOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	Operand scale{};
+	Operand bias{};
+	double epsilon = 1e-05;
+	WNNInputOperandLayout layout = WNNInputOperandLayout_Nchw;
+	/** For the C API; points to what this object holds. */
+	WNNInstanceNormalizationOptions get() const &
+	{
+		WNNInstanceNormalizationOptions options = WNN_INSTANCE_NORMALIZATION_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.scale = scale;
+		options.bias = bias;
+		options.epsilon = epsilon;
+		options.layout = layout;
+		return options;
+	}
 };
 
-struct LayerNormalizationOptions : WNNLayerNormalizationOptions {
-	LayerNormalizationOptions()
-		: WNNLayerNormalizationOptions WNN_LAYER_NORMALIZATION_OPTIONS_INIT {}
+struct LayerNormalizationOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	Operand scale{};
+	Operand bias{};
+	OptionalList<uint32_t> axes{};
+	double epsilon = 1e-05;
+	/** For the C API; points to what this object holds. */
+	WNNLayerNormalizationOptions get() const &
+	{
+		WNNLayerNormalizationOptions options = WNN_LAYER_NORMALIZATION_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.scale = scale;
+		options.bias = bias;
+		options.axes = axes;
+		options.epsilon = epsilon;
+		return options;
+	}
 };
 
-struct LeakyReluOptions : WNNLeakyReluOptions {
-	LeakyReluOptions() : WNNLeakyReluOptions WNN_LEAKY_RELU_OPTIONS_INIT {}
+struct LeakyReluOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	double alpha = 0.01;
+	/** For the C API; points to what this object holds. */
+	WNNLeakyReluOptions get() const &
+	{
+		WNNLeakyReluOptions options = WNN_LEAKY_RELU_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.alpha = alpha;
+		return options;
+	}
 };
 
-struct LinearOptions : WNNLinearOptions {
-	LinearOptions() : WNNLinearOptions WNN_LINEAR_OPTIONS_INIT {}
+struct LinearOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	double alpha = 1.0;
+	double beta = 0.0;
+	/** For the C API; points to what this object holds. */
+	WNNLinearOptions get() const &
+	{
+		WNNLinearOptions options = WNN_LINEAR_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.alpha = alpha;
+		options.beta = beta;
+		return options;
+	}
 };
 
-struct LstmOptions : WNNLstmOptions {
-	LstmOptions() : WNNLstmOptions WNN_LSTM_OPTIONS_INIT {}
+struct LstmOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	Operand bias{};
+	Operand recurrentBias{};
+	Operand peepholeWeight{};
+	Operand initialHiddenState{};
+	Operand initialCellState{};
+	bool returnSequence = false;
+	WNNRecurrentNetworkDirection direction = WNNRecurrentNetworkDirection_Forward;
+	WNNLstmWeightLayout layout = WNNLstmWeightLayout_Iofg;
+	OptionalList<WNNRecurrentNetworkActivation> activations{};
+	/** For the C API; points to what this object holds. */
+	WNNLstmOptions get() const &
+	{
+		WNNLstmOptions options = WNN_LSTM_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.bias = bias;
+		options.recurrentBias = recurrentBias;
+		options.peepholeWeight = peepholeWeight;
+		options.initialHiddenState = initialHiddenState;
+		options.initialCellState = initialCellState;
+		options.returnSequence = returnSequence;
+		options.direction = direction;
+		options.layout = layout;
+		options.activations = activations;
+		return options;
+	}
 };
 
-struct LstmCellOptions : WNNLstmCellOptions {
-	LstmCellOptions() : WNNLstmCellOptions WNN_LSTM_CELL_OPTIONS_INIT {}
+struct LstmCellOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	Operand bias{};
+	Operand recurrentBias{};
+	Operand peepholeWeight{};
+	WNNLstmWeightLayout layout = WNNLstmWeightLayout_Iofg;
+	OptionalList<WNNRecurrentNetworkActivation> activations{};
+	/** For the C API; points to what this object holds. */
+	WNNLstmCellOptions get() const &
+	{
+		WNNLstmCellOptions options = WNN_LSTM_CELL_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.bias = bias;
+		options.recurrentBias = recurrentBias;
+		options.peepholeWeight = peepholeWeight;
+		options.layout = layout;
+		options.activations = activations;
+		return options;
+	}
 };
 
-struct PadOptions : WNNPadOptions {
-	PadOptions() : WNNPadOptions WNN_PAD_OPTIONS_INIT {}
+struct PadOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	WNNPaddingMode mode = WNNPaddingMode_Constant;
+	Number value{ 0.0 };
+	/** For the C API; points to what this object holds. */
+	WNNPadOptions get() const &
+	{
+		WNNPadOptions options = WNN_PAD_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.mode = mode;
+		options.value = value;
+		return options;
+	}
 };
 
-struct Pool2dOptions : WNNPool2dOptions {
-	Pool2dOptions() : WNNPool2dOptions WNN_POOL2D_OPTIONS_INIT {}
+struct Pool2dOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	OptionalList<uint32_t> windowDimensions{};
+	OptionalList<uint32_t> padding{};
+	OptionalList<uint32_t> strides{};
+	OptionalList<uint32_t> dilations{};
+	WNNInputOperandLayout layout = WNNInputOperandLayout_Nchw;
+	WNNRoundingType outputShapeRounding = WNNRoundingType_Floor;
+	OptionalList<uint32_t> outputSizes{};
+	/** For the C API; points to what this object holds. */
+	WNNPool2dOptions get() const &
+	{
+		WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.windowDimensions = windowDimensions;
+		options.padding = padding;
+		options.strides = strides;
+		options.dilations = dilations;
+		options.layout = layout;
+		options.outputShapeRounding = outputShapeRounding;
+		options.outputSizes = outputSizes;
+		return options;
+	}
 };
 
-struct ReduceOptions : WNNReduceOptions {
-	ReduceOptions() : WNNReduceOptions WNN_REDUCE_OPTIONS_INIT {}
+struct ReduceOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	OptionalList<uint32_t> axes{};
+	bool keepDimensions = false;
+	/** For the C API; points to what this object holds. */
+	WNNReduceOptions get() const &
+	{
+		WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.axes = axes;
+		options.keepDimensions = keepDimensions;
+		return options;
+	}
 };
 
-struct Resample2dOptions : WNNResample2dOptions {
-	Resample2dOptions() : WNNResample2dOptions WNN_RESAMPLE2D_OPTIONS_INIT {}
+struct Resample2dOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	WNNInterpolationMode mode = WNNInterpolationMode_NearestNeighbor;
+	OptionalList<float> scales{};
+	OptionalList<uint32_t> sizes{};
+	OptionalList<uint32_t> axes{};
+	/** For the C API; points to what this object holds. */
+	WNNResample2dOptions get() const &
+	{
+		WNNResample2dOptions options = WNN_RESAMPLE2D_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.mode = mode;
+		options.scales = scales;
+		options.sizes = sizes;
+		options.axes = axes;
+		return options;
+	}
 };
 
-struct ReverseOptions : WNNReverseOptions {
-	ReverseOptions() : WNNReverseOptions WNN_REVERSE_OPTIONS_INIT {}
+struct ReverseOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	OptionalList<uint32_t> axes{};
+	/** For the C API; points to what this object holds. */
+	WNNReverseOptions get() const &
+	{
+		WNNReverseOptions options = WNN_REVERSE_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.axes = axes;
+		return options;
+	}
 };
 
-struct ScatterOptions : WNNScatterOptions {
-	ScatterOptions() : WNNScatterOptions WNN_SCATTER_OPTIONS_INIT {}
+struct ScatterOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	uint32_t axis = 0;
+	/** For the C API; points to what this object holds. */
+	WNNScatterOptions get() const &
+	{
+		WNNScatterOptions options = WNN_SCATTER_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.axis = axis;
+		return options;
+	}
 };
 
-struct SliceOptions : WNNSliceOptions {
-	SliceOptions() : WNNSliceOptions WNN_SLICE_OPTIONS_INIT {}
+struct SliceOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	OptionalList<uint32_t> strides{};
+	/** For the C API; points to what this object holds. */
+	WNNSliceOptions get() const &
+	{
+		WNNSliceOptions options = WNN_SLICE_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.strides = strides;
+		return options;
+	}
 };
 
-struct SplitOptions : WNNSplitOptions {
-	SplitOptions() : WNNSplitOptions WNN_SPLIT_OPTIONS_INIT {}
+struct SplitOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	uint32_t axis = 0;
+	/** For the C API; points to what this object holds. */
+	WNNSplitOptions get() const &
+	{
+		WNNSplitOptions options = WNN_SPLIT_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.axis = axis;
+		return options;
+	}
 };
 
-struct TransposeOptions : WNNTransposeOptions {
-	TransposeOptions() : WNNTransposeOptions WNN_TRANSPOSE_OPTIONS_INIT {}
+struct TransposeOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	OptionalList<uint32_t> permutation{};
+	/** For the C API; points to what this object holds. */
+	WNNTransposeOptions get() const &
+	{
+		WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.permutation = permutation;
+		return options;
+	}
 };
 
-struct TriangularOptions : WNNTriangularOptions {
-	TriangularOptions() : WNNTriangularOptions WNN_TRIANGULAR_OPTIONS_INIT {}
+struct TriangularOptions {
+	WNNChainedStruct *nextInChain = nullptr;
+	Text label{};
+	bool upper = true;
+	int32_t diagonal = 0;
+	/** For the C API; points to what this object holds. */
+	WNNTriangularOptions get() const &
+	{
+		WNNTriangularOptions options = WNN_TRIANGULAR_OPTIONS_INIT;
+
+		options.nextInChain = nextInChain;
+		options.label = label;
+		options.upper = upper;
+		options.diagonal = diagonal;
+		return options;
+	}
 };
 
 struct ContextDeviceOptions : WNNContextDeviceOptions {
-	ContextDeviceOptions() : WNNContextDeviceOptions WNN_CONTEXT_DEVICE_OPTIONS_INIT {}
+	ContextDeviceOptions() : WNNContextDeviceOptions(WNN_CONTEXT_DEVICE_OPTIONS_INIT) {}
 };
 
 struct BorrowedConstant : WNNBorrowedConstant {
-	BorrowedConstant() : WNNBorrowedConstant WNN_BORROWED_CONSTANT_INIT {}
+	BorrowedConstant() : WNNBorrowedConstant(WNN_BORROWED_CONSTANT_INIT) {}
 };
 
 /* --- Handles --- */
@@ -351,12 +891,11 @@ bool holds(WNNOperandDataType type) noexcept
 }
 
 template <typename T>
-void checkElements(const char *call, WNNOperandDataType type)
+void checkElements(const char *beginning, WNNOperandDataType type)
 {
 	if (!holds<T>(type))
 		throw Error(WNNStatus_TypeError,
-			    std::string(call) + ": the tensor holds " +
-				    wnnOperandDataTypeGetName(type).data +
+			    beginning + string(wnnOperandDataTypeGetName(type)) +
 				    ", which is not what the vector's elements of " +
 				    std::to_string(sizeof(T)) + " bytes are");
 }
@@ -408,7 +947,20 @@ public:
 	bool constant() const { return wnnTensorGetConstant(get()); }
 	size_t byteLength() const { return wnnTensorGetByteLength(get()); }
 	void destroy() { wnnTensorDestroy(get()); }
+	void setLabel(std::string_view label) { check(wnnTensorSetLabel(get(), view(label))); }
 	void unmap() { check(wnnTensorUnmap(get())); }
+};
+
+/** A profile with what the instructions did with memory. */
+struct GraphProfile : WNNGraphProfile {
+	WNNGraphProfileMemory memory;
+	GraphProfile()
+		: WNNGraphProfile(WNN_GRAPH_PROFILE_INIT), memory(WNN_GRAPH_PROFILE_MEMORY_INIT)
+	{
+		nextInChain = &memory.chain;
+	}
+	GraphProfile(const GraphProfile &) = delete;
+	GraphProfile &operator=(const GraphProfile &) = delete;
 };
 
 class Graph : public Handle<WNNGraph, wnnGraphAddRef, wnnGraphRelease> {
@@ -420,6 +972,7 @@ public:
 	WNNNamedOperandDescriptorArray outputs() const { return wnnGraphGetOutputs(get()); }
 	size_t nodeCount() const { return wnnGraphGetNodeCount(get()); }
 	void destroy() { wnnGraphDestroy(get()); }
+	void setLabel(std::string_view label) { check(wnnGraphSetLabel(get(), view(label))); }
 	WNNGraphPlacement placement() const
 	{
 		WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
@@ -435,12 +988,12 @@ public:
 		return statistics;
 	}
 	/** Of a context with profile in its ContextDeviceOptions. */
-	std::shared_ptr<const WNNGraphProfile> profile() const
+	std::shared_ptr<const GraphProfile> profile() const
 	{
-		std::unique_ptr<WNNGraphProfile> own(new WNNGraphProfile WNN_GRAPH_PROFILE_INIT);
+		std::unique_ptr<GraphProfile> own(new GraphProfile);
 
 		check(wnnGraphGetProfile(get(), own.get()));
-		return { own.release(), [](WNNGraphProfile *p) {
+		return { own.release(), [](GraphProfile *p) {
 			wnnGraphProfileFreeMembers(*p);
 			delete p;
 		} };
@@ -454,19 +1007,6 @@ public:
 			&text, [](WNNString *s) { wnnStringFreeMembers(*s); });
 		return std::string(text.data, text.length);
 	}
-};
-
-/** A value in a graph being built; belongs to its GraphBuilder. */
-class Operand {
-public:
-	Operand() = default;
-	Operand(WNNOperand operand) noexcept : operand_(operand) {}
-	operator WNNOperand() const noexcept { return operand_; }
-	WNNOperandDataType dataType() const { return wnnOperandGetDataType(operand_); }
-	Uint32List shape() const { return wnnOperandGetShape(operand_); }
-
-private:
-	WNNOperand operand_ = nullptr;
 };
 
 /** A tensor for an input or output of a graph. */
@@ -486,7 +1026,7 @@ public:
 	{
 		WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
 
-		check(wnnContextOpSupportLimits(get(), &limits));
+		check(wnnContextGetOpSupportLimits(get(), &limits));
 		return limits;
 	}
 	WNNDeviceInfo deviceInfo() const
@@ -533,7 +1073,7 @@ public:
 	void readTensor(const Tensor &tensor, void *data, size_t size,
 			uint64_t timeout = WNN_WAIT_FOREVER)
 	{
-		check(wnnContextReadTensorSync(get(), tensor.get(), data, size, timeout));
+		check(wnnContextReadTensorIntoSync(get(), tensor.get(), data, size, timeout));
 	}
 	/**
 	 * All elements, as a vector of their C++ type; uint16_t for float16, std::byte for the bytes of
@@ -543,7 +1083,7 @@ public:
 	std::vector<T> readTensor(const Tensor &tensor, uint64_t timeout = WNN_WAIT_FOREVER)
 	{
 		static_assert(std::is_trivially_copyable<T>::value, "elements are plain data");
-		detail::checkElements<T>("readTensor", tensor.dataType());
+		detail::checkElements<T>("readTensor: the tensor holds ", tensor.dataType());
 		std::vector<T> data(tensor.byteLength() / sizeof(T));
 
 		readTensor(tensor, data.data(), data.size() * sizeof(T), timeout);
@@ -589,8 +1129,12 @@ public:
 	void writeTensor(const Tensor &tensor, const std::vector<T> &data)
 	{
 		static_assert(std::is_trivially_copyable<T>::value, "elements are plain data");
-		detail::checkElements<T>("writeTensor", tensor.dataType());
+		detail::checkElements<T>("writeTensor: the tensor holds ", tensor.dataType());
 		writeTensor(tensor, data.data(), data.size() * sizeof(T));
+	}
+	void setLabel(std::string_view label)
+	{
+		check(wnnContextSetLabel(get(), view(label)));
 	}
 	void *mapTensor(const Tensor &tensor, WNNMapMode mode, uint64_t timeout = WNN_WAIT_FOREVER)
 	{
@@ -622,9 +1166,10 @@ public:
 		check(wnnContextDispatch(get(), graph.get(), in.size(), in.data(), out.size(),
 					 out.data()));
 	}
-	void onWorkDone(uint64_t timeout = WNN_WAIT_FOREVER)
+	void onWorkDone(uint64_t timeout = WNN_WAIT_FOREVER) { waitIdle(timeout); }
+	void waitIdle(uint64_t timeout = WNN_WAIT_FOREVER)
 	{
-		check(wnnContextOnWorkDoneSync(get(), timeout));
+		check(wnnContextWaitIdle(get(), timeout));
 	}
 	WNNFuture onWorkDone(WNNCallbackMode mode, std::function<void(Result)> function)
 	{
@@ -721,7 +1266,7 @@ public:
 	std::shared_ptr<const WNNDeviceInfoArray> devices()
 	{
 		std::unique_ptr<WNNDeviceInfoArray> own(
-			new WNNDeviceInfoArray WNN_DEVICE_INFO_ARRAY_INIT);
+			new WNNDeviceInfoArray(WNN_DEVICE_INFO_ARRAY_INIT));
 
 		check(wnnInstanceGetDevices(get(), own.get()));
 		return { own.release(), [](WNNDeviceInfoArray *d) {
@@ -766,6 +1311,11 @@ public:
 		if (!get())
 			fail();
 	}
+	/** Of the builder and of its graph. */
+	void setLabel(std::string_view label)
+	{
+		check(wnnGraphBuilderSetLabel(get(), view(label)));
+	}
 	Operand input(std::string_view name, const OperandDescriptor &descriptor)
 	{
 		return made(wnnGraphBuilderInput(get(), view(name), &descriptor));
@@ -773,6 +1323,13 @@ public:
 	Operand constant(const OperandDescriptor &descriptor, const void *data, size_t size)
 	{
 		return made(wnnGraphBuilderConstant(get(), &descriptor, data, size));
+	}
+	template <typename T>
+	Operand constant(const OperandDescriptor &descriptor, const std::vector<T> &data)
+	{
+		static_assert(std::is_trivially_copyable<T>::value, "elements are plain data");
+		detail::checkElements<T>("constant: the descriptor says ", descriptor.dataType);
+		return constant(descriptor, data.data(), data.size() * sizeof(T));
 	}
 	Operand constant(const Tensor &tensor)
 	{
@@ -813,426 +1370,514 @@ public:
 	/** Index of the smallest value along one dimension. Gives int32|int64, any rank; the
 	 *  shape of input with dimension axis removed, or 1 with keepDimensions; its type is
 	 *  options.outputDataType. */
-	Operand argMin(Operand input, uint32_t axis,
-		const WNNArgMinMaxOptions &options = ArgMinMaxOptions())
+	Operand argMin(Operand input, uint32_t axis, const ArgMinMaxOptions &options = {})
 	{
-		return made(wnnGraphBuilderArgMin(get(), input, axis, &options));
+		const WNNArgMinMaxOptions own = options.get();
+
+		return made(wnnGraphBuilderArgMin(get(), input, axis, &own));
 	}
 	/** Index of the largest value along one dimension. Gives int32|int64, any rank; the
 	 *  shape of input with dimension axis removed, or 1 with keepDimensions; its type is
 	 *  options.outputDataType. */
-	Operand argMax(Operand input, uint32_t axis,
-		const WNNArgMinMaxOptions &options = ArgMinMaxOptions())
+	Operand argMax(Operand input, uint32_t axis, const ArgMinMaxOptions &options = {})
 	{
-		return made(wnnGraphBuilderArgMax(get(), input, axis, &options));
+		const WNNArgMinMaxOptions own = options.get();
+
+		return made(wnnGraphBuilderArgMax(get(), input, axis, &own));
 	}
 	/** Normalises with the given mean and variance along one dimension: y = scale * (x -
 	 *  mean) / sqrt(variance + epsilon) + bias. Gives type of input, rank of input; the
 	 *  shape of input. */
 	Operand batchNormalization(Operand input, Operand mean, Operand variance,
-		const WNNBatchNormalizationOptions &options = BatchNormalizationOptions())
+		const BatchNormalizationOptions &options = {})
 	{
+		const WNNBatchNormalizationOptions own = options.get();
+
 		return made(wnnGraphBuilderBatchNormalization(get(), input, mean, variance,
-			&options));
+			&own));
 	}
 	/** Converts every element to another data type. Gives any type, rank of input; the shape
 	 *  of input; its type is dataType. */
 	Operand cast(Operand input, WNNOperandDataType dataType,
-		const WNNOperatorOptions &options = OperatorOptions())
+		const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderCast(get(), input, dataType, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderCast(get(), input, dataType, &own));
 	}
 	/** Limits every element to the interval from minValue to maxValue. Gives type of input,
 	 *  rank of input; the shape of input. */
-	Operand clamp(Operand input, const WNNClampOptions &options = ClampOptions())
+	Operand clamp(Operand input, const ClampOptions &options = {})
 	{
-		return made(wnnGraphBuilderClamp(get(), input, &options));
+		const WNNClampOptions own = options.get();
+
+		return made(wnnGraphBuilderClamp(get(), input, &own));
 	}
 	/** Joins operands along one dimension, in the order given. Gives type of inputs, rank of
 	 *  inputs; the shape of the first operand, with the sizes of dimension axis added up. */
 	Operand concat(const std::vector<Operand> &inputs, uint32_t axis,
-		const WNNOperatorOptions &options = OperatorOptions())
+		const OperatorOptions &options = {})
 	{
 		std::vector<WNNOperand> inputs_(inputs.begin(), inputs.end());
+		const WNNOperatorOptions own = options.get();
 
 		return made(wnnGraphBuilderConcat(get(), inputs_.size(), inputs_.data(), axis,
-			&options));
+			&own));
 	}
 	/** Two-dimensional convolution (cross-correlation) with zero padding. Gives type of
 	 *  input, rank 4; laid out as input; each spatial size is floor((in - ((filter - 1) *
 	 *  dilation + 1) + padding) / stride) + 1. */
-	Operand conv2d(Operand input, Operand filter,
-		const WNNConv2dOptions &options = Conv2dOptions())
+	Operand conv2d(Operand input, Operand filter, const Conv2dOptions &options = {})
 	{
-		return made(wnnGraphBuilderConv2d(get(), input, filter, &options));
+		const WNNConv2dOptions own = options.get();
+
+		return made(wnnGraphBuilderConv2d(get(), input, filter, &own));
 	}
 	/** Transposed two-dimensional convolution. Gives type of input, rank 4; laid out as
 	 *  input; each spatial size is (in - 1) * stride + (filter - 1) * dilation + 1 - padding
 	 *  + outputPadding, or that of outputSizes. */
 	Operand convTranspose2d(Operand input, Operand filter,
-		const WNNConvTranspose2dOptions &options = ConvTranspose2dOptions())
+		const ConvTranspose2dOptions &options = {})
 	{
-		return made(wnnGraphBuilderConvTranspose2d(get(), input, filter, &options));
+		const WNNConvTranspose2dOptions own = options.get();
+
+		return made(wnnGraphBuilderConvTranspose2d(get(), input, filter, &own));
 	}
 	/** Running sum along one dimension. Gives type of input, rank of input; the shape of
 	 *  input. */
 	Operand cumulativeSum(Operand input, uint32_t axis,
-		const WNNCumulativeSumOptions &options = CumulativeSumOptions())
+		const CumulativeSumOptions &options = {})
 	{
-		return made(wnnGraphBuilderCumulativeSum(get(), input, axis, &options));
+		const WNNCumulativeSumOptions own = options.get();
+
+		return made(wnnGraphBuilderCumulativeSum(get(), input, axis, &own));
 	}
 	/** Element-wise sum a + b. Gives type of a, any rank; the broadcast shape of a and b. */
-	Operand add(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand add(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderAdd(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderAdd(get(), a, b, &own));
 	}
 	/** Element-wise difference a - b. Gives type of a, any rank; the broadcast shape of a
 	 *  and b. */
-	Operand sub(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand sub(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderSub(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderSub(get(), a, b, &own));
 	}
 	/** Element-wise product a * b. Gives type of a, any rank; the broadcast shape of a and
 	 *  b. */
-	Operand mul(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand mul(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderMul(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderMul(get(), a, b, &own));
 	}
 	/** Element-wise quotient a / b; of integers truncated toward zero. Gives type of a, any
 	 *  rank; the broadcast shape of a and b. */
-	Operand div(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand div(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderDiv(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderDiv(get(), a, b, &own));
 	}
 	/** Element-wise maximum of a and b; NaN when either is NaN. Gives type of a, any rank;
 	 *  the broadcast shape of a and b. */
-	Operand max(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand max(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderMax(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderMax(get(), a, b, &own));
 	}
 	/** Element-wise minimum of a and b; NaN when either is NaN. Gives type of a, any rank;
 	 *  the broadcast shape of a and b. */
-	Operand min(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand min(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderMin(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderMin(get(), a, b, &own));
 	}
 	/** Element-wise power a to the b. Gives type of a, any rank; the broadcast shape of a
 	 *  and b. */
-	Operand pow(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand pow(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderPow(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderPow(get(), a, b, &own));
 	}
 	/** Element-wise a == b: 1 or 0. Gives uint8, any rank; the broadcast shape of a and b.
 	 *  */
-	Operand equal(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand equal(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderEqual(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderEqual(get(), a, b, &own));
 	}
 	/** Element-wise a != b: 1 or 0; 1 when either is NaN. Gives uint8, any rank; the
 	 *  broadcast shape of a and b. */
-	Operand notEqual(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand notEqual(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderNotEqual(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderNotEqual(get(), a, b, &own));
 	}
 	/** Element-wise a > b: 1 or 0. Gives uint8, any rank; the broadcast shape of a and b. */
-	Operand greater(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand greater(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderGreater(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderGreater(get(), a, b, &own));
 	}
 	/** Element-wise a >= b: 1 or 0; 0 when either is NaN. Gives uint8, any rank; the
 	 *  broadcast shape of a and b. */
-	Operand greaterOrEqual(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand greaterOrEqual(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderGreaterOrEqual(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderGreaterOrEqual(get(), a, b, &own));
 	}
 	/** Element-wise a < b: 1 or 0. Gives uint8, any rank; the broadcast shape of a and b. */
-	Operand lesser(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand lesser(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderLesser(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderLesser(get(), a, b, &own));
 	}
 	/** Element-wise a <= b: 1 or 0; 0 when either is NaN. Gives uint8, any rank; the
 	 *  broadcast shape of a and b. */
-	Operand lesserOrEqual(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand lesserOrEqual(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderLesserOrEqual(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderLesserOrEqual(get(), a, b, &own));
 	}
 	/** Element-wise logical negation: 1 for 0, else 0. Gives uint8, any rank; the shape of
 	 *  a. */
-	Operand logicalNot(Operand a,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand logicalNot(Operand a, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderLogicalNot(get(), a, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderLogicalNot(get(), a, &own));
 	}
 	/** Element-wise logical and; every value but 0 is true. Gives uint8, any rank; the
 	 *  broadcast shape of a and b. */
-	Operand logicalAnd(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand logicalAnd(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderLogicalAnd(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderLogicalAnd(get(), a, b, &own));
 	}
 	/** Element-wise logical or; every value but 0 is true. Gives uint8, any rank; the
 	 *  broadcast shape of a and b. */
-	Operand logicalOr(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand logicalOr(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderLogicalOr(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderLogicalOr(get(), a, b, &own));
 	}
 	/** Element-wise logical exclusive or; every value but 0 is true. Gives uint8, any rank;
 	 *  the broadcast shape of a and b. */
-	Operand logicalXor(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand logicalXor(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderLogicalXor(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderLogicalXor(get(), a, b, &own));
 	}
 	/** Element-wise: 1 for NaN, else 0. Gives uint8, any rank; the shape of a. */
-	Operand isNaN(Operand a, const WNNOperatorOptions &options = OperatorOptions())
+	Operand isNaN(Operand a, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderIsNaN(get(), a, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderIsNaN(get(), a, &own));
 	}
 	/** Element-wise: 1 for positive and negative infinity, else 0. Gives uint8, any rank;
 	 *  the shape of a. */
-	Operand isInfinite(Operand a,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand isInfinite(Operand a, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderIsInfinite(get(), a, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderIsInfinite(get(), a, &own));
 	}
 	/** Element-wise absolute value. Gives type of input, rank of input; the shape of input.
 	 *  */
-	Operand abs(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand abs(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderAbs(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderAbs(get(), input, &own));
 	}
 	/** Element-wise: the least integer not below the value. Gives type of input, rank of
 	 *  input; the shape of input. */
-	Operand ceil(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand ceil(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderCeil(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderCeil(get(), input, &own));
 	}
 	/** Element-wise cosine of radians. Gives type of input, rank of input; the shape of
 	 *  input. */
-	Operand cos(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand cos(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderCos(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderCos(get(), input, &own));
 	}
 	/** Element-wise error function. Gives type of input, rank of input; the shape of input.
 	 *  */
-	Operand erf(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand erf(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderErf(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderErf(get(), input, &own));
 	}
 	/** Element-wise e to the value. Gives type of input, rank of input; the shape of input.
 	 *  */
-	Operand exp(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand exp(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderExp(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderExp(get(), input, &own));
 	}
 	/** Element-wise: the greatest integer not above the value. Gives type of input, rank of
 	 *  input; the shape of input. */
-	Operand floor(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand floor(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderFloor(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderFloor(get(), input, &own));
 	}
 	/** Copies input; makes an output of an input or a constant. Gives type of input, rank of
 	 *  input; the shape of input. */
-	Operand identity(Operand input,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand identity(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderIdentity(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderIdentity(get(), input, &own));
 	}
 	/** Element-wise natural logarithm. Gives type of input, rank of input; the shape of
 	 *  input. */
-	Operand log(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand log(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderLog(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderLog(get(), input, &own));
 	}
 	/** Element-wise negation. Gives type of input, rank of input; the shape of input. */
-	Operand neg(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand neg(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderNeg(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderNeg(get(), input, &own));
 	}
 	/** Element-wise 1 / value. Gives type of input, rank of input; the shape of input. */
-	Operand reciprocal(Operand input,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand reciprocal(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderReciprocal(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderReciprocal(get(), input, &own));
 	}
 	/** Element-wise rounding to the nearest integer, halves to even. Gives type of input,
 	 *  rank of input; the shape of input. */
-	Operand roundEven(Operand input,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand roundEven(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderRoundEven(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderRoundEven(get(), input, &own));
 	}
 	/** Element-wise sine of radians. Gives type of input, rank of input; the shape of input.
 	 *  */
-	Operand sin(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand sin(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderSin(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderSin(get(), input, &own));
 	}
 	/** Element-wise sign: -1, 0 or 1; 0 for NaN. Gives type of input, rank of input; the
 	 *  shape of input. */
-	Operand sign(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand sign(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderSign(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderSign(get(), input, &own));
 	}
 	/** Element-wise square root. Gives type of input, rank of input; the shape of input. */
-	Operand sqrt(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand sqrt(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderSqrt(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderSqrt(get(), input, &own));
 	}
 	/** Element-wise tangent of radians. Gives type of input, rank of input; the shape of
 	 *  input. */
-	Operand tan(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand tan(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderTan(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderTan(get(), input, &own));
 	}
 	/** Turns quantised integers into floats: (input - zeroPoint) * scale, per block. Gives
 	 *  type of scale, rank of input; the shape of input. */
 	Operand dequantizeLinear(Operand input, Operand scale, Operand zeroPoint,
-		const WNNOperatorOptions &options = OperatorOptions())
+		const OperatorOptions &options = {})
 	{
+		const WNNOperatorOptions own = options.get();
+
 		return made(wnnGraphBuilderDequantizeLinear(get(), input, scale, zeroPoint,
-			&options));
+			&own));
 	}
 	/** Turns floats into quantised integers: clamp(roundEven(input / scale) + zeroPoint),
 	 *  per block. Gives type of zeroPoint, rank of input; the shape of input. */
 	Operand quantizeLinear(Operand input, Operand scale, Operand zeroPoint,
-		const WNNOperatorOptions &options = OperatorOptions())
+		const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderQuantizeLinear(get(), input, scale, zeroPoint,
-			&options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderQuantizeLinear(get(), input, scale, zeroPoint, &own));
 	}
 	/** Exponential linear unit: max(0, x) + alpha * (exp(min(0, x)) - 1). Gives type of
 	 *  input, rank of input; the shape of input. */
-	Operand elu(Operand input, const WNNEluOptions &options = EluOptions())
+	Operand elu(Operand input, const EluOptions &options = {})
 	{
-		return made(wnnGraphBuilderElu(get(), input, &options));
+		const WNNEluOptions own = options.get();
+
+		return made(wnnGraphBuilderElu(get(), input, &own));
 	}
 	/** Repeats dimensions of size 1 so that input gets a new shape. Gives type of input, any
 	 *  rank; newShape. */
 	Operand expand(Operand input, const Uint32List &newShape,
-		const WNNOperatorOptions &options = OperatorOptions())
+		const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderExpand(get(), input, newShape, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderExpand(get(), input, newShape, &own));
 	}
 	/** Picks slices of input along one dimension by index. Gives type of input, any rank;
 	 *  input.shape[0..axis) + indices.shape + input.shape(axis..]. */
-	Operand gather(Operand input, Operand indices,
-		const WNNGatherOptions &options = GatherOptions())
+	Operand gather(Operand input, Operand indices, const GatherOptions &options = {})
 	{
-		return made(wnnGraphBuilderGather(get(), input, indices, &options));
+		const WNNGatherOptions own = options.get();
+
+		return made(wnnGraphBuilderGather(get(), input, indices, &own));
 	}
 	/** Picks single elements of input along one dimension by index. Gives type of input,
 	 *  rank of input; the shape of indices. */
 	Operand gatherElements(Operand input, Operand indices,
-		const WNNGatherOptions &options = GatherOptions())
+		const GatherOptions &options = {})
 	{
-		return made(wnnGraphBuilderGatherElements(get(), input, indices, &options));
+		const WNNGatherOptions own = options.get();
+
+		return made(wnnGraphBuilderGatherElements(get(), input, indices, &own));
 	}
 	/** Picks slices of input by index tuples. Gives type of input, any rank; indices.shape
 	 *  without its last item k, + input.shape[k..]. */
 	Operand gatherND(Operand input, Operand indices,
-		const WNNOperatorOptions &options = OperatorOptions())
+		const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderGatherND(get(), input, indices, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderGatherND(get(), input, indices, &own));
 	}
 	/** Gaussian error linear unit: 0.5 * x * (1 + erf(x / sqrt(2))). Gives type of input,
 	 *  rank of input; the shape of input. */
-	Operand gelu(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand gelu(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderGelu(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderGelu(get(), input, &own));
 	}
 	/** General matrix product: alpha * A * B + beta * C, A and B transposed when asked.
 	 *  Gives type of a, rank 2; [M, N]. */
-	Operand gemm(Operand a, Operand b, const WNNGemmOptions &options = GemmOptions())
+	Operand gemm(Operand a, Operand b, const GemmOptions &options = {})
 	{
-		return made(wnnGraphBuilderGemm(get(), a, b, &options));
+		const WNNGemmOptions own = options.get();
+
+		return made(wnnGraphBuilderGemm(get(), a, b, &own));
 	}
 	/** Gated recurrent unit over a sequence. Gives type of input, rank 3; the last hidden
 	 *  state, [D, batch, hiddenSize]; type of input, rank 4; all hidden states in the order
 	 *  of time, [steps, D, batch, hiddenSize]. */
 	std::vector<Operand> gru(Operand input, Operand weight, Operand recurrentWeight,
-		uint32_t steps, uint32_t hiddenSize, const WNNGruOptions &options = GruOptions())
+		uint32_t steps, uint32_t hiddenSize, const GruOptions &options = {})
 	{
+		const WNNGruOptions own = options.get();
 		std::vector<WNNOperand> outputs(options.returnSequence ? 2 : 1);
 		WNNStatus status = wnnGraphBuilderGru(get(), input, weight, recurrentWeight,
-			steps, hiddenSize, &options, outputs.size(), outputs.data());
+			steps, hiddenSize, &own, outputs.size(), outputs.data());
 
 		return made(status, outputs);
 	}
 	/** One time step of a gated recurrent unit. Gives type of input, rank 2; the new hidden
 	 *  state, [batch, hiddenSize]. */
 	Operand gruCell(Operand input, Operand weight, Operand recurrentWeight,
-		Operand hiddenState, uint32_t hiddenSize,
-		const WNNGruCellOptions &options = GruCellOptions())
+		Operand hiddenState, uint32_t hiddenSize, const GruCellOptions &options = {})
 	{
+		const WNNGruCellOptions own = options.get();
+
 		return made(wnnGraphBuilderGruCell(get(), input, weight, recurrentWeight,
-			hiddenState, hiddenSize, &options));
+			hiddenState, hiddenSize, &own));
 	}
 	/** Piecewise linear sigmoid: max(0, min(1, alpha * x + beta)). Gives type of input, rank
 	 *  of input; the shape of input. */
-	Operand hardSigmoid(Operand input,
-		const WNNHardSigmoidOptions &options = HardSigmoidOptions())
+	Operand hardSigmoid(Operand input, const HardSigmoidOptions &options = {})
 	{
-		return made(wnnGraphBuilderHardSigmoid(get(), input, &options));
+		const WNNHardSigmoidOptions own = options.get();
+
+		return made(wnnGraphBuilderHardSigmoid(get(), input, &own));
 	}
 	/** x * max(0, min(6, x + 3)) / 6. Gives type of input, rank of input; the shape of
 	 *  input. */
-	Operand hardSwish(Operand input,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand hardSwish(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderHardSwish(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderHardSwish(get(), input, &own));
 	}
 	/** Normalises every channel of every image over its spatial dimensions. Gives type of
 	 *  input, rank 4; the shape of input. */
 	Operand instanceNormalization(Operand input,
-		const WNNInstanceNormalizationOptions &options = InstanceNormalizationOptions())
+		const InstanceNormalizationOptions &options = {})
 	{
-		return made(wnnGraphBuilderInstanceNormalization(get(), input, &options));
+		const WNNInstanceNormalizationOptions own = options.get();
+
+		return made(wnnGraphBuilderInstanceNormalization(get(), input, &own));
 	}
 	/** Normalises over the dimensions of options.axes. Gives type of input, rank of input;
 	 *  the shape of input. */
 	Operand layerNormalization(Operand input,
-		const WNNLayerNormalizationOptions &options = LayerNormalizationOptions())
+		const LayerNormalizationOptions &options = {})
 	{
-		return made(wnnGraphBuilderLayerNormalization(get(), input, &options));
+		const WNNLayerNormalizationOptions own = options.get();
+
+		return made(wnnGraphBuilderLayerNormalization(get(), input, &own));
 	}
 	/** max(0, x) + alpha * min(0, x). Gives type of input, rank of input; the shape of
 	 *  input. */
-	Operand leakyRelu(Operand input,
-		const WNNLeakyReluOptions &options = LeakyReluOptions())
+	Operand leakyRelu(Operand input, const LeakyReluOptions &options = {})
 	{
-		return made(wnnGraphBuilderLeakyRelu(get(), input, &options));
+		const WNNLeakyReluOptions own = options.get();
+
+		return made(wnnGraphBuilderLeakyRelu(get(), input, &own));
 	}
 	/** alpha * x + beta. Gives type of input, rank of input; the shape of input. */
-	Operand linear(Operand input, const WNNLinearOptions &options = LinearOptions())
+	Operand linear(Operand input, const LinearOptions &options = {})
 	{
-		return made(wnnGraphBuilderLinear(get(), input, &options));
+		const WNNLinearOptions own = options.get();
+
+		return made(wnnGraphBuilderLinear(get(), input, &own));
 	}
 	/** Long short-term memory over a sequence. Gives type of input, rank 3; the last hidden
 	 *  state, [D, batch, hiddenSize]; type of input, rank 3; the last cell state, [D, batch,
 	 *  hiddenSize]; type of input, rank 4; all hidden states in the order of time, [steps,
 	 *  D, batch, hiddenSize]. */
 	std::vector<Operand> lstm(Operand input, Operand weight, Operand recurrentWeight,
-		uint32_t steps, uint32_t hiddenSize,
-		const WNNLstmOptions &options = LstmOptions())
+		uint32_t steps, uint32_t hiddenSize, const LstmOptions &options = {})
 	{
+		const WNNLstmOptions own = options.get();
 		std::vector<WNNOperand> outputs(options.returnSequence ? 3 : 2);
 		WNNStatus status = wnnGraphBuilderLstm(get(), input, weight, recurrentWeight,
-			steps, hiddenSize, &options, outputs.size(), outputs.data());
+			steps, hiddenSize, &own, outputs.size(), outputs.data());
 
 		return made(status, outputs);
 	}
@@ -1241,205 +1886,247 @@ public:
 	 *  hiddenSize]. */
 	std::vector<Operand> lstmCell(Operand input, Operand weight,
 		Operand recurrentWeight, Operand hiddenState, Operand cellState,
-		uint32_t hiddenSize, const WNNLstmCellOptions &options = LstmCellOptions())
+		uint32_t hiddenSize, const LstmCellOptions &options = {})
 	{
+		const WNNLstmCellOptions own = options.get();
 		std::vector<WNNOperand> outputs(2);
 		WNNStatus status = wnnGraphBuilderLstmCell(get(), input, weight, recurrentWeight,
-			hiddenState, cellState, hiddenSize, &options, outputs.size(), outputs.data());
+			hiddenState, cellState, hiddenSize, &own, outputs.size(), outputs.data());
 
 		return made(status, outputs);
 	}
 	/** Matrix product of the last two dimensions; the leading ones are broadcast. Gives type
 	 *  of a, rank 2 or more; the broadcast leading dimensions + [M, N]. */
-	Operand matmul(Operand a, Operand b,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand matmul(Operand a, Operand b, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderMatmul(get(), a, b, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderMatmul(get(), a, b, &own));
 	}
 	/** Adds elements before and after every dimension. Gives type of input, rank of input;
 	 *  beginningPadding + input.shape + endingPadding, item by item. */
 	Operand pad(Operand input, const Uint32List &beginningPadding,
-		const Uint32List &endingPadding, const WNNPadOptions &options = PadOptions())
+		const Uint32List &endingPadding, const PadOptions &options = {})
 	{
+		const WNNPadOptions own = options.get();
+
 		return made(wnnGraphBuilderPad(get(), input, beginningPadding, endingPadding,
-			&options));
+			&own));
 	}
 	/** Mean over a sliding window; padding is not counted. Gives type of input, rank 4; laid
 	 *  out as input; each spatial size is (in - ((window - 1) * dilation + 1) + padding) /
 	 *  stride + 1, rounded as outputShapeRounding says. */
-	Operand averagePool2d(Operand input,
-		const WNNPool2dOptions &options = Pool2dOptions())
+	Operand averagePool2d(Operand input, const Pool2dOptions &options = {})
 	{
-		return made(wnnGraphBuilderAveragePool2d(get(), input, &options));
+		const WNNPool2dOptions own = options.get();
+
+		return made(wnnGraphBuilderAveragePool2d(get(), input, &own));
 	}
 	/** Square root of the sum of squares over a sliding window. Gives type of input, rank 4;
 	 *  laid out as input; each spatial size is (in - ((window - 1) * dilation + 1) +
 	 *  padding) / stride + 1, rounded as outputShapeRounding says. */
-	Operand l2Pool2d(Operand input, const WNNPool2dOptions &options = Pool2dOptions())
+	Operand l2Pool2d(Operand input, const Pool2dOptions &options = {})
 	{
-		return made(wnnGraphBuilderL2Pool2d(get(), input, &options));
+		const WNNPool2dOptions own = options.get();
+
+		return made(wnnGraphBuilderL2Pool2d(get(), input, &own));
 	}
 	/** Maximum over a sliding window. Gives type of input, rank 4; laid out as input; each
 	 *  spatial size is (in - ((window - 1) * dilation + 1) + padding) / stride + 1, rounded
 	 *  as outputShapeRounding says. */
-	Operand maxPool2d(Operand input, const WNNPool2dOptions &options = Pool2dOptions())
+	Operand maxPool2d(Operand input, const Pool2dOptions &options = {})
 	{
-		return made(wnnGraphBuilderMaxPool2d(get(), input, &options));
+		const WNNPool2dOptions own = options.get();
+
+		return made(wnnGraphBuilderMaxPool2d(get(), input, &own));
 	}
 	/** max(0, input) + slope * min(0, input). Gives type of input, any rank; the broadcast
 	 *  shape of input and slope. */
-	Operand prelu(Operand input, Operand slope,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand prelu(Operand input, Operand slope, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderPrelu(get(), input, slope, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderPrelu(get(), input, slope, &own));
 	}
 	/** Sum of the absolute values over the dimensions of axes. Gives type of input, any
 	 *  rank; input.shape without the dimensions of axes, or with 1 there with
 	 *  keepDimensions. */
-	Operand reduceL1(Operand input, const WNNReduceOptions &options = ReduceOptions())
+	Operand reduceL1(Operand input, const ReduceOptions &options = {})
 	{
-		return made(wnnGraphBuilderReduceL1(get(), input, &options));
+		const WNNReduceOptions own = options.get();
+
+		return made(wnnGraphBuilderReduceL1(get(), input, &own));
 	}
 	/** Square root of the sum of squares over the dimensions of axes. Gives type of input,
 	 *  any rank; input.shape without the dimensions of axes, or with 1 there with
 	 *  keepDimensions. */
-	Operand reduceL2(Operand input, const WNNReduceOptions &options = ReduceOptions())
+	Operand reduceL2(Operand input, const ReduceOptions &options = {})
 	{
-		return made(wnnGraphBuilderReduceL2(get(), input, &options));
+		const WNNReduceOptions own = options.get();
+
+		return made(wnnGraphBuilderReduceL2(get(), input, &own));
 	}
 	/** Logarithm of the sum over the dimensions of axes. Gives type of input, any rank;
 	 *  input.shape without the dimensions of axes, or with 1 there with keepDimensions. */
-	Operand reduceLogSum(Operand input,
-		const WNNReduceOptions &options = ReduceOptions())
+	Operand reduceLogSum(Operand input, const ReduceOptions &options = {})
 	{
-		return made(wnnGraphBuilderReduceLogSum(get(), input, &options));
+		const WNNReduceOptions own = options.get();
+
+		return made(wnnGraphBuilderReduceLogSum(get(), input, &own));
 	}
 	/** Logarithm of the sum of e to the value over the dimensions of axes. Gives type of
 	 *  input, any rank; input.shape without the dimensions of axes, or with 1 there with
 	 *  keepDimensions. */
-	Operand reduceLogSumExp(Operand input,
-		const WNNReduceOptions &options = ReduceOptions())
+	Operand reduceLogSumExp(Operand input, const ReduceOptions &options = {})
 	{
-		return made(wnnGraphBuilderReduceLogSumExp(get(), input, &options));
+		const WNNReduceOptions own = options.get();
+
+		return made(wnnGraphBuilderReduceLogSumExp(get(), input, &own));
 	}
 	/** Maximum over the dimensions of axes. Gives type of input, any rank; input.shape
 	 *  without the dimensions of axes, or with 1 there with keepDimensions. */
-	Operand reduceMax(Operand input, const WNNReduceOptions &options = ReduceOptions())
+	Operand reduceMax(Operand input, const ReduceOptions &options = {})
 	{
-		return made(wnnGraphBuilderReduceMax(get(), input, &options));
+		const WNNReduceOptions own = options.get();
+
+		return made(wnnGraphBuilderReduceMax(get(), input, &own));
 	}
 	/** Mean over the dimensions of axes. Gives type of input, any rank; input.shape without
 	 *  the dimensions of axes, or with 1 there with keepDimensions. */
-	Operand reduceMean(Operand input,
-		const WNNReduceOptions &options = ReduceOptions())
+	Operand reduceMean(Operand input, const ReduceOptions &options = {})
 	{
-		return made(wnnGraphBuilderReduceMean(get(), input, &options));
+		const WNNReduceOptions own = options.get();
+
+		return made(wnnGraphBuilderReduceMean(get(), input, &own));
 	}
 	/** Minimum over the dimensions of axes. Gives type of input, any rank; input.shape
 	 *  without the dimensions of axes, or with 1 there with keepDimensions. */
-	Operand reduceMin(Operand input, const WNNReduceOptions &options = ReduceOptions())
+	Operand reduceMin(Operand input, const ReduceOptions &options = {})
 	{
-		return made(wnnGraphBuilderReduceMin(get(), input, &options));
+		const WNNReduceOptions own = options.get();
+
+		return made(wnnGraphBuilderReduceMin(get(), input, &own));
 	}
 	/** Product over the dimensions of axes. Gives type of input, any rank; input.shape
 	 *  without the dimensions of axes, or with 1 there with keepDimensions. */
-	Operand reduceProduct(Operand input,
-		const WNNReduceOptions &options = ReduceOptions())
+	Operand reduceProduct(Operand input, const ReduceOptions &options = {})
 	{
-		return made(wnnGraphBuilderReduceProduct(get(), input, &options));
+		const WNNReduceOptions own = options.get();
+
+		return made(wnnGraphBuilderReduceProduct(get(), input, &own));
 	}
 	/** Sum over the dimensions of axes. Gives type of input, any rank; input.shape without
 	 *  the dimensions of axes, or with 1 there with keepDimensions. */
-	Operand reduceSum(Operand input, const WNNReduceOptions &options = ReduceOptions())
+	Operand reduceSum(Operand input, const ReduceOptions &options = {})
 	{
-		return made(wnnGraphBuilderReduceSum(get(), input, &options));
+		const WNNReduceOptions own = options.get();
+
+		return made(wnnGraphBuilderReduceSum(get(), input, &own));
 	}
 	/** Sum of squares over the dimensions of axes. Gives type of input, any rank;
 	 *  input.shape without the dimensions of axes, or with 1 there with keepDimensions. */
-	Operand reduceSumSquare(Operand input,
-		const WNNReduceOptions &options = ReduceOptions())
+	Operand reduceSumSquare(Operand input, const ReduceOptions &options = {})
 	{
-		return made(wnnGraphBuilderReduceSumSquare(get(), input, &options));
+		const WNNReduceOptions own = options.get();
+
+		return made(wnnGraphBuilderReduceSumSquare(get(), input, &own));
 	}
 	/** max(0, x). Gives type of input, rank of input; the shape of input. */
-	Operand relu(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand relu(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderRelu(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderRelu(get(), input, &own));
 	}
 	/** Resizes two dimensions of an image. Gives type of input, rank 4; the shape of input
 	 *  with the dimensions of axes set to sizes, or to floor(size * scale). */
-	Operand resample2d(Operand input,
-		const WNNResample2dOptions &options = Resample2dOptions())
+	Operand resample2d(Operand input, const Resample2dOptions &options = {})
 	{
-		return made(wnnGraphBuilderResample2d(get(), input, &options));
+		const WNNResample2dOptions own = options.get();
+
+		return made(wnnGraphBuilderResample2d(get(), input, &own));
 	}
 	/** Gives the elements of input, in their order, a new shape. Gives type of input, any
 	 *  rank; newShape. */
 	Operand reshape(Operand input, const Uint32List &newShape,
-		const WNNOperatorOptions &options = OperatorOptions())
+		const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderReshape(get(), input, newShape, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderReshape(get(), input, newShape, &own));
 	}
 	/** Reverses the order of the elements along dimensions. Gives type of input, rank of
 	 *  input; the shape of input. */
-	Operand reverse(Operand input, const WNNReverseOptions &options = ReverseOptions())
+	Operand reverse(Operand input, const ReverseOptions &options = {})
 	{
-		return made(wnnGraphBuilderReverse(get(), input, &options));
+		const WNNReverseOptions own = options.get();
+
+		return made(wnnGraphBuilderReverse(get(), input, &own));
 	}
 	/** Copies input and overwrites single elements along one dimension. Gives type of input,
 	 *  rank of input; the shape of input. */
 	Operand scatterElements(Operand input, Operand indices, Operand updates,
-		const WNNScatterOptions &options = ScatterOptions())
+		const ScatterOptions &options = {})
 	{
-		return made(wnnGraphBuilderScatterElements(get(), input, indices, updates,
-			&options));
+		const WNNScatterOptions own = options.get();
+
+		return made(wnnGraphBuilderScatterElements(get(), input, indices, updates, &own));
 	}
 	/** Copies input and overwrites slices by index tuples. Gives type of input, rank 1 or
 	 *  more; the shape of input. */
 	Operand scatterND(Operand input, Operand indices, Operand updates,
-		const WNNOperatorOptions &options = OperatorOptions())
+		const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderScatterND(get(), input, indices, updates, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderScatterND(get(), input, indices, updates, &own));
 	}
 	/** 1 / (1 + exp(-x)). Gives type of input, rank of input; the shape of input. */
-	Operand sigmoid(Operand input,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand sigmoid(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderSigmoid(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderSigmoid(get(), input, &own));
 	}
 	/** Takes a block out of input, every n-th element of it with strides. Gives type of
 	 *  input, rank of input; ceil(sizes / strides), item by item. */
 	Operand slice(Operand input, const Uint32List &starts, const Uint32List &sizes,
-		const WNNSliceOptions &options = SliceOptions())
+		const SliceOptions &options = {})
 	{
-		return made(wnnGraphBuilderSlice(get(), input, starts, sizes, &options));
+		const WNNSliceOptions own = options.get();
+
+		return made(wnnGraphBuilderSlice(get(), input, starts, sizes, &own));
 	}
 	/** Exponentials along one dimension, divided by their sum. Gives type of input, rank of
 	 *  input; the shape of input. */
-	Operand softmax(Operand input, uint32_t axis,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand softmax(Operand input, uint32_t axis, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderSoftmax(get(), input, axis, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderSoftmax(get(), input, axis, &own));
 	}
 	/** ln(1 + exp(x)). Gives type of input, rank of input; the shape of input. */
-	Operand softplus(Operand input,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand softplus(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderSoftplus(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderSoftplus(get(), input, &own));
 	}
 	/** x / (1 + |x|). Gives type of input, rank of input; the shape of input. */
-	Operand softsign(Operand input,
-		const WNNOperatorOptions &options = OperatorOptions())
+	Operand softsign(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderSoftsign(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderSoftsign(get(), input, &own));
 	}
 	/** Cuts input into parts along one dimension. Gives type of input, rank of input; the
 	 *  shape of input with the size of its part in dimension axis. */
 	std::vector<Operand> split(Operand input, const Uint32List &splits,
-		const WNNSplitOptions &options = SplitOptions())
+		const SplitOptions &options = {})
 	{
+		const WNNSplitOptions own = options.get();
 		std::vector<WNNOperand> outputs(WNNUint32Array(splits).count);
-		WNNStatus status = wnnGraphBuilderSplit(get(), input, splits, &options,
+		WNNStatus status = wnnGraphBuilderSplit(get(), input, splits, &own,
 			outputs.size(), outputs.data());
 
 		return made(status, outputs);
@@ -1447,47 +2134,55 @@ public:
 	/** Cuts input into equal parts along one dimension. Gives type of input, rank of input;
 	 *  the shape of input with the size of its part in dimension axis. */
 	std::vector<Operand> split(Operand input, uint32_t splitCount,
-		const WNNSplitOptions &options = SplitOptions())
+		const SplitOptions &options = {})
 	{
+		const WNNSplitOptions own = options.get();
 		std::vector<WNNOperand> outputs(splitCount <= 8192 ? splitCount : 8193);
-		WNNStatus status = wnnGraphBuilderSplitEqual(get(), input, splitCount, &options,
+		WNNStatus status = wnnGraphBuilderSplitEqual(get(), input, splitCount, &own,
 			outputs.size(), outputs.data());
 
 		return made(status, outputs);
 	}
 	/** Hyperbolic tangent. Gives type of input, rank of input; the shape of input. */
-	Operand tanh(Operand input, const WNNOperatorOptions &options = OperatorOptions())
+	Operand tanh(Operand input, const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderTanh(get(), input, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderTanh(get(), input, &own));
 	}
 	/** Repeats input along every dimension. Gives type of input, rank of input; input.shape
 	 *  * repetitions, item by item. */
 	Operand tile(Operand input, const Uint32List &repetitions,
-		const WNNOperatorOptions &options = OperatorOptions())
+		const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderTile(get(), input, repetitions, &options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderTile(get(), input, repetitions, &own));
 	}
 	/** Permutes the dimensions. Gives type of input, rank of input; dimension i is dimension
 	 *  permutation[i] of input. */
-	Operand transpose(Operand input,
-		const WNNTransposeOptions &options = TransposeOptions())
+	Operand transpose(Operand input, const TransposeOptions &options = {})
 	{
-		return made(wnnGraphBuilderTranspose(get(), input, &options));
+		const WNNTransposeOptions own = options.get();
+
+		return made(wnnGraphBuilderTranspose(get(), input, &own));
 	}
 	/** Keeps the upper or lower triangle of every matrix, 0 elsewhere. Gives type of input,
 	 *  rank of input; the shape of input. */
-	Operand triangular(Operand input,
-		const WNNTriangularOptions &options = TriangularOptions())
+	Operand triangular(Operand input, const TriangularOptions &options = {})
 	{
-		return made(wnnGraphBuilderTriangular(get(), input, &options));
+		const WNNTriangularOptions own = options.get();
+
+		return made(wnnGraphBuilderTriangular(get(), input, &own));
 	}
 	/** Element-wise choice: trueValue where condition is not 0, else falseValue. Gives type
 	 *  of trueValue, any rank; the broadcast shape of the three. */
 	Operand where(Operand condition, Operand trueValue, Operand falseValue,
-		const WNNOperatorOptions &options = OperatorOptions())
+		const OperatorOptions &options = {})
 	{
-		return made(wnnGraphBuilderWhere(get(), condition, trueValue, falseValue,
-			&options));
+		const WNNOperatorOptions own = options.get();
+
+		return made(wnnGraphBuilderWhere(get(), condition, trueValue, falseValue, &own));
 	}
 private:
 	static Operand made(WNNOperand operand)

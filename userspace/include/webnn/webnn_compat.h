@@ -56,12 +56,14 @@ typedef struct WNNCompatInput {
 	size_t size;
 } WNNCompatInput;
 
-/** Initialiser of WNNCompatInput with the defaults. */
-#define WNN_COMPAT_INPUT_INIT { \
-	/* .name = */ WNN_STRING_VIEW_INIT, \
+/** Initialiser of WNNCompatInput with the defaults, for static objects in strict C. */
+#define WNN_COMPAT_INPUT_STATIC_INIT { \
+	/* .name = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .data = */ NULL, \
 	/* .size = */ 0 \
 }
+/** A WNNCompatInput with the defaults. */
+#define WNN_COMPAT_INPUT_INIT WNN_VALUE(WNNCompatInput, WNN_COMPAT_INPUT_STATIC_INIT)
 
 /**
  * An output of wnnCompatCompute.
@@ -75,12 +77,14 @@ typedef struct WNNCompatOutput {
 	size_t size;
 } WNNCompatOutput;
 
-/** Initialiser of WNNCompatOutput with the defaults. */
-#define WNN_COMPAT_OUTPUT_INIT { \
-	/* .name = */ WNN_STRING_VIEW_INIT, \
+/** Initialiser of WNNCompatOutput with the defaults, for static objects in strict C. */
+#define WNN_COMPAT_OUTPUT_STATIC_INIT { \
+	/* .name = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .data = */ NULL, \
 	/* .size = */ 0 \
 }
+/** A WNNCompatOutput with the defaults. */
+#define WNN_COMPAT_OUTPUT_INIT WNN_VALUE(WNNCompatOutput, WNN_COMPAT_OUTPUT_STATIC_INIT)
 
 /* --- Functions without an object ------------------------------------------------------------- */
 
@@ -98,8 +102,9 @@ typedef struct WNNCompatOutput {
  * - TypeError: an axis is no dimension of input, is given twice, or its size is not 1
  * - those of wnnGraphBuilderReshape
  */
-WNN_EXPORT WNNOperand wnnCompatSqueeze(WNNGraphBuilder builder, WNNOperand input,
-				       WNNUint32Array axes, WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnCompatSqueeze(
+	WNNGraphBuilder builder, WNNOperand input, WNNUint32Array axes,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * unsqueeze() of older drafts: inserts dimensions of size 1. A reshape.
@@ -115,8 +120,9 @@ WNN_EXPORT WNNOperand wnnCompatSqueeze(WNNGraphBuilder builder, WNNOperand input
  * - TypeError: an axis is no dimension of the result, or is given twice
  * - those of wnnGraphBuilderReshape
  */
-WNN_EXPORT WNNOperand wnnCompatUnsqueeze(WNNGraphBuilder builder, WNNOperand input,
-					 WNNUint32Array axes, WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnCompatUnsqueeze(
+	WNNGraphBuilder builder, WNNOperand input, WNNUint32Array axes,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * flattenTo2d of older drafts: makes two dimensions of all. A reshape.
@@ -132,8 +138,9 @@ WNN_EXPORT WNNOperand wnnCompatUnsqueeze(WNNGraphBuilder builder, WNNOperand inp
  * - TypeError: axis is greater than the rank of input
  * - those of wnnGraphBuilderReshape
  */
-WNN_EXPORT WNNOperand wnnCompatFlatten(WNNGraphBuilder builder, WNNOperand input, uint32_t axis,
-				       WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnCompatFlatten(
+	WNNGraphBuilder builder, WNNOperand input, uint32_t axis,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * reshape() of the drafts up to 2022: one dimension may be -1 and is computed from the others.
@@ -150,9 +157,9 @@ WNN_EXPORT WNNOperand wnnCompatFlatten(WNNGraphBuilder builder, WNNOperand input
  * - TypeError: an item is 0 or below -1, more than one is -1, or no number fits for it
  * - those of wnnGraphBuilderReshape
  */
-WNN_EXPORT WNNOperand wnnCompatReshape(WNNGraphBuilder builder, WNNOperand input,
-				       size_t newShapeCount, int32_t const *newShape,
-				       WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnCompatReshape(
+	WNNGraphBuilder builder, WNNOperand input, size_t newShapeCount, int32_t const *newShape,
+	WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * softmax() of the drafts up to 2024: of rank 2, along dimension 1.
@@ -167,8 +174,8 @@ WNN_EXPORT WNNOperand wnnCompatReshape(WNNGraphBuilder builder, WNNOperand input
  * - TypeError: the rank of input is not 2
  * - those of wnnGraphBuilderSoftmax
  */
-WNN_EXPORT WNNOperand wnnCompatSoftmax(WNNGraphBuilder builder, WNNOperand input,
-				       WNNOperatorOptions const *options);
+WNN_EXPORT WNNOperand WNN_NULLABLE wnnCompatSoftmax(
+	WNNGraphBuilder builder, WNNOperand input, WNNOperatorOptions const *WNN_NULLABLE options);
 
 /**
  * Computes what autoPad stood for, for one dimension of conv2d or a pool: padding of their options

@@ -231,7 +231,7 @@ typedef struct WNNContextDeviceOptions {
 	uint32_t threads;
 	/**
 	 * Bytes that tensors and graphs of the context may take; what exceeds it is an
-	 * UnknownError; 0: no limit. Default: 0.
+	 * UnknownError; also the most that maxTensorByteLength is; 0: no limit. Default: 0.
 	 */
 	uint64_t memoryLimit;
 	/**
@@ -261,11 +261,11 @@ typedef struct WNNContextDeviceOptions {
 	WNNStringView simFirmwarePath;
 } WNNContextDeviceOptions;
 
-/** Initialiser of WNNContextDeviceOptions with the defaults. */
-#define WNN_CONTEXT_DEVICE_OPTIONS_INIT { \
+/** Initialiser of WNNContextDeviceOptions with the defaults, for static objects in strict C. */
+#define WNN_CONTEXT_DEVICE_OPTIONS_STATIC_INIT { \
 	/* .chain = */ { NULL, WNNSType_ContextDeviceOptions }, \
-	/* .device = */ WNN_STRING_VIEW_INIT, \
-	/* .nodePath = */ WNN_STRING_VIEW_INIT, \
+	/* .device = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .nodePath = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .placementPolicy = */ WNNPlacementPolicy_PreferNPU, \
 	/* .threads = */ 0, \
 	/* .memoryLimit = */ 0, \
@@ -274,8 +274,11 @@ typedef struct WNNContextDeviceOptions {
 	/* .simMode = */ WNNSimMode_Flat, \
 	/* .simSramBytes = */ 0, \
 	/* .simThreads = */ 0, \
-	/* .simFirmwarePath = */ WNN_STRING_VIEW_INIT \
+	/* .simFirmwarePath = */ WNN_STRING_VIEW_STATIC_INIT \
 }
+/** A WNNContextDeviceOptions with the defaults. */
+#define WNN_CONTEXT_DEVICE_OPTIONS_INIT \
+	WNN_VALUE(WNNContextDeviceOptions, WNN_CONTEXT_DEVICE_OPTIONS_STATIC_INIT)
 
 /**
  * Lends the data of wnnGraphBuilderConstant to the library instead of having it copied. The data
@@ -287,43 +290,48 @@ typedef struct WNNBorrowedConstant {
 	/** sType is WNNSType_BorrowedConstant. */
 	WNNChainedStruct chain;
 	/** Runs when the library no longer reads the data. */
-	WNNReleaseConstantCallback releaseCallback;
+	WNNReleaseConstantCallback WNN_NULLABLE releaseCallback;
 	/** Given to releaseCallback. */
-	void *userdata1;
+	void *WNN_NULLABLE userdata1;
 	/** Given to releaseCallback. */
-	void *userdata2;
+	void *WNN_NULLABLE userdata2;
 } WNNBorrowedConstant;
 
-/** Initialiser of WNNBorrowedConstant with the defaults. */
-#define WNN_BORROWED_CONSTANT_INIT { \
+/** Initialiser of WNNBorrowedConstant with the defaults, for static objects in strict C. */
+#define WNN_BORROWED_CONSTANT_STATIC_INIT { \
 	/* .chain = */ { NULL, WNNSType_BorrowedConstant }, \
 	/* .releaseCallback = */ NULL, \
 	/* .userdata1 = */ NULL, \
 	/* .userdata2 = */ NULL \
 }
+/** A WNNBorrowedConstant with the defaults. */
+#define WNN_BORROWED_CONSTANT_INIT \
+	WNN_VALUE(WNNBorrowedConstant, WNN_BORROWED_CONSTANT_STATIC_INIT)
 
 /**
  * A text that belongs to the caller; wnnStringFreeMembers frees it.
  */
 typedef struct WNNString {
 	/** The bytes, with a NUL behind them; or NULL. */
-	char *data;
+	char *WNN_NULLABLE data;
 	/** Number of bytes without the NUL. */
 	size_t length;
 } WNNString;
 
-/** Initialiser of WNNString with the defaults. */
-#define WNN_STRING_INIT { \
+/** Initialiser of WNNString with the defaults, for static objects in strict C. */
+#define WNN_STRING_STATIC_INIT { \
 	/* .data = */ NULL, \
 	/* .length = */ 0 \
 }
+/** A WNNString with the defaults. */
+#define WNN_STRING_INIT WNN_VALUE(WNNString, WNN_STRING_STATIC_INIT)
 
 /**
  * What a device is. All strings belong to the context or to the list it came from.
  */
 typedef struct WNNDeviceInfo {
 	/** Set it to NULL or to extensions to be filled as well. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** "npu", "sim" or "cpu". */
 	WNNStringView device;
 	/** Device node of the NPU; else empty. */
@@ -351,13 +359,13 @@ typedef struct WNNDeviceInfo {
 	uint64_t memoryUsed;
 } WNNDeviceInfo;
 
-/** Initialiser of WNNDeviceInfo with the defaults. */
-#define WNN_DEVICE_INFO_INIT { \
+/** Initialiser of WNNDeviceInfo with the defaults, for static objects in strict C. */
+#define WNN_DEVICE_INFO_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .device = */ WNN_STRING_VIEW_INIT, \
-	/* .nodePath = */ WNN_STRING_VIEW_INIT, \
-	/* .machine = */ WNN_STRING_VIEW_INIT, \
-	/* .reason = */ WNN_STRING_VIEW_INIT, \
+	/* .device = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .nodePath = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .machine = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .reason = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .usable = */ WNN_FALSE, \
 	/* .accelerated = */ WNN_FALSE, \
 	/* .sramBytes = */ 0, \
@@ -366,6 +374,8 @@ typedef struct WNNDeviceInfo {
 	/* .memoryLimit = */ 0, \
 	/* .memoryUsed = */ 0 \
 }
+/** A WNNDeviceInfo with the defaults. */
+#define WNN_DEVICE_INFO_INIT WNN_VALUE(WNNDeviceInfo, WNN_DEVICE_INFO_STATIC_INIT)
 
 /**
  * Devices; belongs to the caller, wnnDeviceInfoArrayFreeMembers frees it.
@@ -377,18 +387,20 @@ typedef struct WNNDeviceInfoArray {
 	WNNDeviceInfo const *data;
 } WNNDeviceInfoArray;
 
-/** Initialiser of WNNDeviceInfoArray with the defaults. */
-#define WNN_DEVICE_INFO_ARRAY_INIT { \
+/** Initialiser of WNNDeviceInfoArray with the defaults, for static objects in strict C. */
+#define WNN_DEVICE_INFO_ARRAY_STATIC_INIT { \
 	/* .count = */ 0, \
 	/* .data = */ NULL \
 }
+/** A WNNDeviceInfoArray with the defaults. */
+#define WNN_DEVICE_INFO_ARRAY_INIT WNN_VALUE(WNNDeviceInfoArray, WNN_DEVICE_INFO_ARRAY_STATIC_INIT)
 
 /**
  * Where a node of a graph runs, and why.
  */
 typedef struct WNNNodePlacement {
 	/** Set it to NULL or to extensions to be filled as well. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Name of the operator as in the specification, such as conv2d. */
 	WNNStringView operatorName;
 	/** Its label; may be empty. */
@@ -416,7 +428,7 @@ typedef struct WNNNodePlacement {
  */
 typedef struct WNNGraphPlacement {
 	/** Set it to NULL or to extensions to be filled as well. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/**
 	 * Number of items of nodes: one per operator that the outputs depend on, in the order of
 	 * the builder calls. Default: 0.
@@ -434,8 +446,8 @@ typedef struct WNNGraphPlacement {
 	size_t compilerLimitCount;
 } WNNGraphPlacement;
 
-/** Initialiser of WNNGraphPlacement with the defaults. */
-#define WNN_GRAPH_PLACEMENT_INIT { \
+/** Initialiser of WNNGraphPlacement with the defaults, for static objects in strict C. */
+#define WNN_GRAPH_PLACEMENT_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .nodeCount = */ 0, \
 	/* .nodes = */ NULL, \
@@ -444,13 +456,15 @@ typedef struct WNNGraphPlacement {
 	/* .foldedCount = */ 0, \
 	/* .compilerLimitCount = */ 0 \
 }
+/** A WNNGraphPlacement with the defaults. */
+#define WNN_GRAPH_PLACEMENT_INIT WNN_VALUE(WNNGraphPlacement, WNN_GRAPH_PLACEMENT_STATIC_INIT)
 
 /**
  * What the last completed dispatch of a graph cost.
  */
 typedef struct WNNGraphStatistics {
 	/** Set it to NULL or to extensions to be filled as well. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Number of dispatches completed so far. Default: 0. */
 	uint64_t dispatchCount;
 	/** Cycles of the NPU from the first instruction to the last. Default: 0. */
@@ -489,8 +503,8 @@ typedef struct WNNGraphStatistics {
 	uint64_t hostNanoseconds;
 } WNNGraphStatistics;
 
-/** Initialiser of WNNGraphStatistics with the defaults. */
-#define WNN_GRAPH_STATISTICS_INIT { \
+/** Initialiser of WNNGraphStatistics with the defaults, for static objects in strict C. */
+#define WNN_GRAPH_STATISTICS_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .dispatchCount = */ 0, \
 	/* .npuCycles = */ 0, \
@@ -505,6 +519,8 @@ typedef struct WNNGraphStatistics {
 	/* .cpuNanoseconds = */ 0, \
 	/* .hostNanoseconds = */ 0 \
 }
+/** A WNNGraphStatistics with the defaults. */
+#define WNN_GRAPH_STATISTICS_INIT WNN_VALUE(WNNGraphStatistics, WNN_GRAPH_STATISTICS_STATIC_INIT)
 
 /**
  * What a node of the compiled graph cost in a dispatch. Engines work at the same time, so that
@@ -513,7 +529,7 @@ typedef struct WNNGraphStatistics {
  */
 typedef struct WNNProfileNode {
 	/** Set it to NULL or to extensions to be filled as well. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Names of the operators that the node stands for, such as conv2d+relu. */
 	WNNStringView operatorName;
 	/** Its label; may be empty. */
@@ -554,12 +570,12 @@ typedef struct WNNProfileNode {
 	uint64_t cpuNanoseconds;
 } WNNProfileNode;
 
-/** Initialiser of WNNProfileNode with the defaults. */
-#define WNN_PROFILE_NODE_INIT { \
+/** Initialiser of WNNProfileNode with the defaults, for static objects in strict C. */
+#define WNN_PROFILE_NODE_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
-	/* .operatorName = */ WNN_STRING_VIEW_INIT, \
-	/* .label = */ WNN_STRING_VIEW_INIT, \
-	/* .kernel = */ WNN_STRING_VIEW_INIT, \
+	/* .operatorName = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .label = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .kernel = */ WNN_STRING_VIEW_STATIC_INIT, \
 	/* .device = */ WNNNodeDevice_Force32, \
 	/* .instructionCount = */ 0, \
 	/* .cycles = */ 0, \
@@ -574,6 +590,8 @@ typedef struct WNNProfileNode {
 	/* .bytesWritten = */ 0, \
 	/* .cpuNanoseconds = */ 0 \
 }
+/** A WNNProfileNode with the defaults. */
+#define WNN_PROFILE_NODE_INIT WNN_VALUE(WNNProfileNode, WNN_PROFILE_NODE_STATIC_INIT)
 
 /**
  * One instruction of the NPU. Cycles count from the first job of the dispatch.
@@ -591,6 +609,24 @@ typedef struct WNNProfileEvent {
 	uint64_t endCycle;
 	/** How long its engine, which was free, waited for another one before. Default: 0. */
 	uint64_t stallCycles;
+} WNNProfileEvent;
+
+/** Initialiser of WNNProfileEvent with the defaults, for static objects in strict C. */
+#define WNN_PROFILE_EVENT_STATIC_INIT { \
+	/* .engine = */ WNNProfileEngine_Force32, \
+	/* .node = */ 0, \
+	/* .instruction = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .startCycle = */ 0, \
+	/* .endCycle = */ 0, \
+	/* .stallCycles = */ 0 \
+}
+/** A WNNProfileEvent with the defaults. */
+#define WNN_PROFILE_EVENT_INIT WNN_VALUE(WNNProfileEvent, WNN_PROFILE_EVENT_STATIC_INIT)
+
+/**
+ * What an instruction of the NPU did with memory.
+ */
+typedef struct WNNProfileEventMemory {
 	/** Bytes that it read from memory. Default: 0. */
 	uint64_t bytesRead;
 	/** Bytes that it wrote to memory. Default: 0. */
@@ -600,20 +636,17 @@ typedef struct WNNProfileEvent {
 	 * another instruction reads later. Default: 0.
 	 */
 	uint64_t sramBytes;
-} WNNProfileEvent;
+} WNNProfileEventMemory;
 
-/** Initialiser of WNNProfileEvent with the defaults. */
-#define WNN_PROFILE_EVENT_INIT { \
-	/* .engine = */ WNNProfileEngine_Force32, \
-	/* .node = */ 0, \
-	/* .instruction = */ WNN_STRING_VIEW_INIT, \
-	/* .startCycle = */ 0, \
-	/* .endCycle = */ 0, \
-	/* .stallCycles = */ 0, \
+/** Initialiser of WNNProfileEventMemory with the defaults, for static objects in strict C. */
+#define WNN_PROFILE_EVENT_MEMORY_STATIC_INIT { \
 	/* .bytesRead = */ 0, \
 	/* .bytesWritten = */ 0, \
 	/* .sramBytes = */ 0 \
 }
+/** A WNNProfileEventMemory with the defaults. */
+#define WNN_PROFILE_EVENT_MEMORY_INIT \
+	WNN_VALUE(WNNProfileEventMemory, WNN_PROFILE_EVENT_MEMORY_STATIC_INIT)
 
 /**
  * A job of the NPU or a node on the CPU, in host time from the start of the dispatch.
@@ -633,8 +666,8 @@ typedef struct WNNProfileSpan {
 	uint64_t cycles;
 } WNNProfileSpan;
 
-/** Initialiser of WNNProfileSpan with the defaults. */
-#define WNN_PROFILE_SPAN_INIT { \
+/** Initialiser of WNNProfileSpan with the defaults, for static objects in strict C. */
+#define WNN_PROFILE_SPAN_STATIC_INIT { \
 	/* .device = */ WNNNodeDevice_Force32, \
 	/* .node = */ 0, \
 	/* .startNanoseconds = */ 0, \
@@ -642,6 +675,8 @@ typedef struct WNNProfileSpan {
 	/* .startCycle = */ 0, \
 	/* .cycles = */ 0 \
 }
+/** A WNNProfileSpan with the defaults. */
+#define WNN_PROFILE_SPAN_INIT WNN_VALUE(WNNProfileSpan, WNN_PROFILE_SPAN_STATIC_INIT)
 
 /**
  * Where the time of a dispatch went. What it points to belongs to the caller;
@@ -649,7 +684,7 @@ typedef struct WNNProfileSpan {
  */
 typedef struct WNNGraphProfile {
 	/** Set it to NULL or to extensions to be filled as well. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Cycles of the NPU: the sum of those of the nodes and endCycles. Default: 0. */
 	uint64_t cycles;
 	/** Cycles between the last instruction of a job and its end. Default: 0. */
@@ -680,8 +715,8 @@ typedef struct WNNGraphProfile {
 	WNNProfileSpan const *spans;
 } WNNGraphProfile;
 
-/** Initialiser of WNNGraphProfile with the defaults. */
-#define WNN_GRAPH_PROFILE_INIT { \
+/** Initialiser of WNNGraphProfile with the defaults, for static objects in strict C. */
+#define WNN_GRAPH_PROFILE_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .cycles = */ 0, \
 	/* .endCycles = */ 0, \
@@ -698,13 +733,39 @@ typedef struct WNNGraphProfile {
 	/* .spanCount = */ 0, \
 	/* .spans = */ NULL \
 }
+/** A WNNGraphProfile with the defaults. */
+#define WNN_GRAPH_PROFILE_INIT WNN_VALUE(WNNGraphProfile, WNN_GRAPH_PROFILE_STATIC_INIT)
+
+/**
+ * What the instructions of a profile did with memory. It belongs to the WNNGraphProfile in whose
+ * chain it was:
+ * wnnGraphProfileFreeMembers frees what it points to.
+ */
+typedef struct WNNGraphProfileMemory {
+	/** sType is WNNSType_GraphProfileMemory. */
+	WNNChainedStruct chain;
+	/** Number of items of events: that of the profile. Default: 0. */
+	size_t eventCount;
+	/** One for each event of the profile, in its order. */
+	WNNProfileEventMemory const *events;
+} WNNGraphProfileMemory;
+
+/** Initialiser of WNNGraphProfileMemory with the defaults, for static objects in strict C. */
+#define WNN_GRAPH_PROFILE_MEMORY_STATIC_INIT { \
+	/* .chain = */ { NULL, WNNSType_GraphProfileMemory }, \
+	/* .eventCount = */ 0, \
+	/* .events = */ NULL \
+}
+/** A WNNGraphProfileMemory with the defaults. */
+#define WNN_GRAPH_PROFILE_MEMORY_INIT \
+	WNN_VALUE(WNNGraphProfileMemory, WNN_GRAPH_PROFILE_MEMORY_STATIC_INIT)
 
 /**
  * Versions of the library and of what it implements. Strings are static.
  */
 typedef struct WNNVersion {
 	/** Set it to NULL or to extensions to be filled as well. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Major version of the library. Default: 0. */
 	uint32_t major;
 	/** Minor version of the library. Default: 0. */
@@ -717,65 +778,73 @@ typedef struct WNNVersion {
 	WNNStringView specification;
 } WNNVersion;
 
-/** Initialiser of WNNVersion with the defaults. */
-#define WNN_VERSION_INIT { \
+/** Initialiser of WNNVersion with the defaults, for static objects in strict C. */
+#define WNN_VERSION_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .major = */ 0, \
 	/* .minor = */ 0, \
 	/* .patch = */ 0, \
-	/* .text = */ WNN_STRING_VIEW_INIT, \
-	/* .specification = */ WNN_STRING_VIEW_INIT \
+	/* .text = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .specification = */ WNN_STRING_VIEW_STATIC_INIT \
 }
+/** A WNNVersion with the defaults. */
+#define WNN_VERSION_INIT WNN_VALUE(WNNVersion, WNN_VERSION_STATIC_INIT)
 
 /**
  * Who takes the result of an asynchronous operation: WNNWorkDoneCallback.
  */
 typedef struct WNNWorkDoneCallbackInfo {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
 	/** Takes the result. */
 	WNNWorkDoneCallback callback;
 	/** Given to callback. */
-	void *userdata1;
+	void *WNN_NULLABLE userdata1;
 	/** Given to callback. */
-	void *userdata2;
+	void *WNN_NULLABLE userdata2;
 } WNNWorkDoneCallbackInfo;
 
-/** Initialiser of WNNWorkDoneCallbackInfo with the defaults. */
-#define WNN_WORK_DONE_CALLBACK_INFO_INIT { \
+/** Initialiser of WNNWorkDoneCallbackInfo with the defaults, for static objects in strict C. */
+#define WNN_WORK_DONE_CALLBACK_INFO_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .mode = */ WNNCallbackMode_AllowProcessEvents, \
 	/* .callback = */ NULL, \
 	/* .userdata1 = */ NULL, \
 	/* .userdata2 = */ NULL \
 }
+/** A WNNWorkDoneCallbackInfo with the defaults. */
+#define WNN_WORK_DONE_CALLBACK_INFO_INIT \
+	WNN_VALUE(WNNWorkDoneCallbackInfo, WNN_WORK_DONE_CALLBACK_INFO_STATIC_INIT)
 
 /**
  * Who takes the result of an asynchronous operation: WNNMapTensorCallback.
  */
 typedef struct WNNMapTensorCallbackInfo {
 	/** Extensions, or NULL. */
-	WNNChainedStruct *nextInChain;
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
 	/** Takes the result. */
 	WNNMapTensorCallback callback;
 	/** Given to callback. */
-	void *userdata1;
+	void *WNN_NULLABLE userdata1;
 	/** Given to callback. */
-	void *userdata2;
+	void *WNN_NULLABLE userdata2;
 } WNNMapTensorCallbackInfo;
 
-/** Initialiser of WNNMapTensorCallbackInfo with the defaults. */
-#define WNN_MAP_TENSOR_CALLBACK_INFO_INIT { \
+/** Initialiser of WNNMapTensorCallbackInfo with the defaults, for static objects in strict C. */
+#define WNN_MAP_TENSOR_CALLBACK_INFO_STATIC_INIT { \
 	/* .nextInChain = */ NULL, \
 	/* .mode = */ WNNCallbackMode_AllowProcessEvents, \
 	/* .callback = */ NULL, \
 	/* .userdata1 = */ NULL, \
 	/* .userdata2 = */ NULL \
 }
+/** A WNNMapTensorCallbackInfo with the defaults. */
+#define WNN_MAP_TENSOR_CALLBACK_INFO_INIT \
+	WNN_VALUE(WNNMapTensorCallbackInfo, WNN_MAP_TENSOR_CALLBACK_INFO_STATIC_INIT)
 
 /* --- Functions without an object ------------------------------------------------------------- */
 
@@ -878,6 +947,19 @@ WNN_EXPORT WNNStatus wnnContextMapTensorSync(WNNContext context, WNNTensor tenso
 					     uint64_t timeoutNS, void **data);
 
 /**
+ * Names the context in messages.
+ *
+ * @param context The context.
+ * @param label The name; empty: none. Copied; messages show up to 63 bytes of it.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnContextSetLabel(WNNContext context, WNNStringView label);
+
+/**
  * Makes a graph of a file that wnnGraphSave wrote, without compiling it. The file is refused unless
  * it is undamaged, of this version of the library, and made for a device with the same
  * capabilities, with the same profile in WNNContextDeviceOptions; and where operators run must suit
@@ -951,6 +1033,12 @@ WNN_EXPORT WNNFuture wnnContextOnWorkDone(WNNContext context, WNNWorkDoneCallbac
  * - InvalidStateError: called from inside a callback of the library
  * - those of wnnContextOnWorkDone
  */
+WNN_EXPORT WNNStatus wnnContextWaitIdle(WNNContext context, uint64_t timeoutNS);
+
+/**
+ * Older name of wnnContextWaitIdle.
+ */
+WNN_DEPRECATED("wnnContextWaitIdle is its name")
 WNN_EXPORT WNNStatus wnnContextOnWorkDoneSync(WNNContext context, uint64_t timeoutNS);
 
 /* --- Functions of WNNTensor ------------------------------------------------------------------ */
@@ -969,7 +1057,48 @@ WNN_EXPORT WNNStatus wnnContextOnWorkDoneSync(WNNContext context, uint64_t timeo
  */
 WNN_EXPORT WNNStatus wnnTensorUnmap(WNNTensor tensor);
 
+/**
+ * Names the tensor in messages.
+ *
+ * @param tensor The tensor.
+ * @param label The name; empty: none. Copied; messages show up to 63 bytes of it.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnTensorSetLabel(WNNTensor tensor, WNNStringView label);
+
+/* --- Functions of WNNGraphBuilder ------------------------------------------------------------ */
+
+/**
+ * Names the builder in messages. Its graph has that label as well.
+ *
+ * @param builder The builder.
+ * @param label The name; empty: none. Copied; messages show up to 63 bytes of it.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnGraphBuilderSetLabel(WNNGraphBuilder builder, WNNStringView label);
+
 /* --- Functions of WNNGraph ------------------------------------------------------------------- */
+
+/**
+ * Names the graph in messages.
+ *
+ * @param graph The graph.
+ * @param label The name; empty: none. Copied; messages show up to 63 bytes of it.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnGraphSetLabel(WNNGraph graph, WNNStringView label);
 
 /**
  * Tells where every operator of the graph runs, and why.

@@ -9,9 +9,18 @@
 struct build_task {
 	struct timeline_task task;
 	WNNContext context; /* a reference */
+	struct object_label label;
 	struct wnn_recording *recording;
 	struct request *request;
 };
+
+/* The graph is called as its builder was; a lack of memory for that is none of its own. */
+static void hand_over(struct build_task *build, union request_result *result)
+{
+	object_label_copy(&result->graph->label, &build->label, NULL);
+	if (!request_complete(build->request, NULL, result))
+		graph_put(result->graph);
+}
 
 static void build_graph(struct timeline_task *task, bool cancelled)
 {
@@ -22,21 +31,33 @@ static void build_graph(struct timeline_task *task, bool cancelled)
 
 	if (cancelled) {
 		wnn_recording_destroy(build->recording);
-		context_check_lost(context, &err);
+		context_check_lost(context, "build", &err);
 		request_complete(build->request, &err, NULL);
 	} else if (!request_wanted(build->request)) {
 		wnn_recording_destroy(build->recording);
 	} else {
+		wnn_log_debug(&context->instance->log, "build of graph%s begins",
+			      object_label_text(&build->label));
 		result.graph = graph_make(context, build->recording, &err);
 		if (!result.graph)
 			context_fail_request(context, build->request, &err);
-		else if (!request_complete(build->request, NULL, &result))
-			wnnGraphRelease(result.graph);
+		else
+			hand_over(build, &result);
 	}
 	context_remove_pending(context, build->request);
 	request_put(build->request);
+	object_label_exit(&build->label);
 	wnn_free(build);
-	wnnContextRelease(context);
+	context_put(context);
+}
+
+static int verify_outputs(size_t count, const WNNNamedOperand *outputs, struct wnn_error *err)
+{
+	for (size_t i = 0; outputs && i < count; i++)
+		if (outputs[i].operand &&
+		    debug_verify(DEBUG_OPERAND, outputs[i].operand, "build", err))
+			return -1;
+	return 0;
 }
 
 void start_build(WNNGraphBuilder builder, size_t count, const WNNNamedOperand *outputs,
@@ -46,7 +67,7 @@ void start_build(WNNGraphBuilder builder, size_t count, const WNNNamedOperand *o
 	struct build_task *build = wnn_calloc(1, sizeof(*build));
 	struct wnn_error err = { 0 };
 
-	if (!build ||
+	if (!build || (debug_on && verify_outputs(count, outputs, &err)) ||
 	    wnn_builder_build(builder->builder, count, outputs, &build->recording, &err)) {
 		if (!build)
 			wnn_error_nomem(&err, "build");
@@ -59,7 +80,8 @@ void start_build(WNNGraphBuilder builder, size_t count, const WNNNamedOperand *o
 	build->task.run = build_graph;
 	build->context = context;
 	build->request = request;
-	wnnContextAddRef(context);
+	object_label_copy(&build->label, &builder->label, NULL);
+	context_get(context);
 	context_add_pending(context, request, NULL);
 	timeline_push(context->timeline, &build->task);
 }

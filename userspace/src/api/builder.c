@@ -41,7 +41,7 @@ static WNNGraphBuilder make_builder(WNNContext context, struct wnn_error *err)
 	WNNGraphBuilder builder;
 
 	if (instance_permits(context->instance, WNNPermissionAction_CreateGraphBuilder, err) ||
-	    context_check_lost(context, err))
+	    context_check_lost(context, "wnnContextCreateGraphBuilder", err))
 		return NULL;
 	builder = wnn_calloc(1, sizeof(*builder));
 	if (!builder) {
@@ -56,13 +56,14 @@ static WNNGraphBuilder make_builder(WNNContext context, struct wnn_error *err)
 	}
 	atomic_init(&builder->refs, 1);
 	builder->context = context;
-	wnnContextAddRef(context);
+	context_get(context);
 	return builder;
 }
 
 WNNGraphBuilder wnnContextCreateGraphBuilder(WNNContext context)
 {
 	struct wnn_error err = { 0 };
+	struct debug_place place;
 	WNNGraphBuilder builder;
 
 	if (!api_check(context, "wnnContextCreateGraphBuilder", "context"))
@@ -70,37 +71,44 @@ WNNGraphBuilder wnnContextCreateGraphBuilder(WNNContext context)
 	builder = make_builder(context, &err);
 	if (!builder)
 		context_error(context, &err);
+	if (builder && debug_on) {
+		debug_here(&place, "wnnContextCreateGraphBuilder");
+		debug_made(DEBUG_GRAPH_BUILDER, builder, NULL, &place);
+	}
 	return builder;
 }
 
-void wnnGraphBuilderAddRef(WNNGraphBuilder builder)
+void builder_get(WNNGraphBuilder builder)
 {
 	if (builder && !api_forked())
 		atomic_fetch_add(&builder->refs, 1);
 }
 
-void wnnGraphBuilderRelease(WNNGraphBuilder builder)
+void builder_put(WNNGraphBuilder builder)
 {
 	WNNContext context;
 
 	if (!builder || api_forked() || atomic_fetch_sub(&builder->refs, 1) != 1)
 		return;
 	context = builder->context;
+	if (debug_on)
+		debug_owner_gone(builder);
 	wnn_builder_destroy(builder->builder);
-	wnn_free(builder);
-	wnnContextRelease(context);
+	object_label_exit(&builder->label);
+	api_free_object(builder);
+	context_put(context);
 }
 
-void wnnOperandAddRef(WNNOperand operand)
+void operand_get(WNNOperand operand)
 {
 	if (operand)
-		wnnGraphBuilderAddRef(wnn_builder_owner(operand->builder));
+		builder_get(wnn_builder_owner(operand->builder));
 }
 
-void wnnOperandRelease(WNNOperand operand)
+void operand_put(WNNOperand operand)
 {
 	if (operand)
-		wnnGraphBuilderRelease(wnn_builder_owner(operand->builder));
+		builder_put(wnn_builder_owner(operand->builder));
 }
 
 WNNOperandDataType wnnOperandGetDataType(WNNOperand operand)
@@ -130,6 +138,18 @@ WNNStatus wnnGraphBuilderGetLastError(WNNGraphBuilder builder, WNNError *error)
 	return (WNNStatus)builder->last_error.status;
 }
 
+/* The debug layer knows operands, too. Returns the operand. */
+static WNNOperand hand_out(WNNGraphBuilder builder, WNNOperand operand, const char *function)
+{
+	struct debug_place place;
+
+	if (debug_on && operand) {
+		debug_here(&place, function);
+		debug_made(DEBUG_OPERAND, operand, builder, &place);
+	}
+	return operand;
+}
+
 WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
 				WNNOperandDescriptor const *descriptor)
 {
@@ -142,7 +162,7 @@ WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
 		wnn_error_set(&err, WNN_TYPE_ERROR, "input: descriptor is NULL");
 	else if (!api_check_no_chain(descriptor->nextInChain, "the descriptor of an input", &err) &&
 		 !wnn_builder_input(builder->builder, name, descriptor, &operand, &err))
-		return operand;
+		return hand_out(builder, operand, "wnnGraphBuilderInput");
 	builder_error(builder, &err);
 	return NULL;
 }
@@ -166,7 +186,7 @@ static void end_loan(void *userdata, const void *data)
 		loan->request->result.bytes.size = loan->size;
 		request_post(loan->request, WNNStatus_Success, "");
 	}
-	wnnContextRelease(loan->context);
+	context_put(loan->context);
 	wnn_free(loan);
 }
 
@@ -200,7 +220,7 @@ static struct loan *make_loan(WNNContext context, const WNNBorrowedConstant *bor
 	}
 	loan->context = context;
 	loan->size = size;
-	wnnContextAddRef(context);
+	context_get(context);
 	return loan;
 }
 
@@ -294,7 +314,7 @@ WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder, WNNOperandDescriptor
 	}
 	if ((!borrowed || loan) &&
 	    !make_constant(builder, descriptor, data, size, loan, &operand, &err))
-		return operand;
+		return hand_out(builder, operand, "wnnGraphBuilderConstant");
 	builder_error(builder, &err);
 	return NULL;
 }
@@ -307,7 +327,7 @@ static bool tensor_is_destroyed(void *tensor)
 
 static void release_tensor(void *tensor)
 {
-	wnnTensorRelease(tensor);
+	tensor_put(tensor);
 }
 
 /* The constant of a tensor, with a reference of its own; NULL with TypeError. */
@@ -339,10 +359,10 @@ WNNOperand wnnGraphBuilderConstantFromTensor(WNNGraphBuilder builder, WNNTensor 
 		return NULL;
 	constant = tensor_constant(builder->context, tensor, &err);
 	if (constant) {
-		wnnTensorAddRef(tensor);
+		tensor_get(tensor);
 		if (!wnn_builder_constant_tensor(builder->builder, &tensor->type, constant, &use,
 						 &operand, &err))
-			return operand;
+			return hand_out(builder, operand, "wnnGraphBuilderConstantFromTensor");
 	}
 	builder_error(builder, &err);
 	return NULL;
@@ -357,9 +377,21 @@ WNNOperand wnnGraphBuilderConstantFromNumber(WNNGraphBuilder builder, WNNOperand
 	if (!api_check(builder, "wnnGraphBuilderConstantFromNumber", "builder"))
 		return NULL;
 	if (!wnn_builder_constant_number(builder->builder, dataType, &value, &operand, &err))
-		return operand;
+		return hand_out(builder, operand, "wnnGraphBuilderConstantFromNumber");
 	builder_error(builder, &err);
 	return NULL;
+}
+
+static int verify_operands(const struct wnn_op_call *call, struct wnn_error *err)
+{
+	char what[128];
+
+	wnn_op_call_name(call, what, sizeof(what));
+	for (size_t i = 0; i < call->operand_count; i++)
+		if (call->operands && call->operands[i] &&
+		    debug_verify(DEBUG_OPERAND, call->operands[i], what, err))
+			return -1;
+	return 0;
 }
 
 WNNStatus wnn_builder_record(WNNGraphBuilder builder, struct wnn_op_call *call, size_t output_count,
@@ -371,7 +403,10 @@ WNNStatus wnn_builder_record(WNNGraphBuilder builder, struct wnn_op_call *call, 
 		outputs[i] = NULL;
 	if (!api_check(builder, wnn_op_info[call->op].name, "builder"))
 		return wnnGetLastError(NULL);
-	if (!wnn_builder_record_op(builder->builder, call, output_count, outputs, &err))
-		return WNNStatus_Success;
-	return builder_error(builder, &err);
+	if ((debug_on && verify_operands(call, &err)) ||
+	    wnn_builder_record_op(builder->builder, call, output_count, outputs, &err))
+		return builder_error(builder, &err);
+	for (size_t i = 0; debug_on && i < output_count; i++)
+		hand_out(builder, outputs[i], wnn_op_info[call->op].name);
+	return WNNStatus_Success;
 }

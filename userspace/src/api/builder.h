@@ -9,10 +9,17 @@
 struct WNNGraphBuilderImpl {
 	atomic_uint refs;
 	WNNContext context; /* a reference */
+	struct object_label label;
 	struct wnn_builder *builder;
 	struct wnn_error last_error;
 	struct wnn_error cause; /* the last error that did not come from an operand that is NULL */
 };
+
+/* Take NULL. A reference to an operand is one to its builder. */
+void builder_get(WNNGraphBuilder builder);
+void builder_put(WNNGraphBuilder builder);
+void operand_get(WNNOperand operand);
+void operand_put(WNNOperand operand);
 
 /*
  * Remembers the error for the builder. When an operand is missing, the message is completed with

@@ -118,8 +118,8 @@ static WNNStatus read_outputs(struct compute *c, WNNNamedOperandDescriptorArray 
 	for (size_t i = 0; i < count && !status; i++) {
 		WNNTensor tensor = c->tensors[c->num_inputs + find(list, outputs[i].name)].tensor;
 
-		status = wnnContextReadTensorSync(c->context, tensor, outputs[i].data,
-						  wnnTensorGetByteLength(tensor), c->timeout);
+		status = wnnContextReadTensorIntoSync(c->context, tensor, outputs[i].data,
+						      wnnTensorGetByteLength(tensor), c->timeout);
 	}
 	return status;
 }
@@ -138,7 +138,7 @@ static WNNStatus run(struct compute *c, WNNGraph graph, size_t input_count,
 		status = wnnContextDispatch(c->context, graph, in.count, c->tensors, out.count,
 					    c->tensors + c->num_inputs);
 	if (!status)
-		status = wnnContextOnWorkDoneSync(c->context, c->timeout);
+		status = wnnContextWaitIdle(c->context, c->timeout);
 	if (!status)
 		status = read_outputs(c, out, output_count, outputs);
 	return status;

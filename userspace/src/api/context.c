@@ -37,12 +37,12 @@ void context_fail_request(WNNContext context, struct request *request, const str
 	request_complete(request, err, NULL);
 }
 
-int context_check_lost(WNNContext context, struct wnn_error *err)
+int context_check_lost(WNNContext context, const char *what, struct wnn_error *err)
 {
 	if (!atomic_load(&context->lost))
 		return 0;
-	return wnn_error_set(err, WNN_INVALID_STATE, "the context is lost: %s",
-			     context->lost_message);
+	return wnn_error_set(err, WNN_INVALID_STATE, "%s: the context%s is lost: %s", what,
+			     object_label_text(&context->label), context->lost_message);
 }
 
 /* --- What is pending --- */
@@ -126,7 +126,8 @@ void context_lose(WNNContext context, const char *message)
 		request_put(request);
 	}
 	pthread_mutex_unlock(&context->lock);
-	wnn_log_write(&context->instance->log, WNN_LOG_WARNING, "the context is lost: %s", message);
+	wnn_log_write(&context->instance->log, WNN_LOG_WARNING, "the context%s is lost: %s",
+		      object_label_text(&context->label), message);
 }
 
 void wnnContextDestroy(WNNContext context)
@@ -163,7 +164,8 @@ static void free_context(WNNContext context)
 
 	pthread_mutex_destroy(&context->lock);
 	context_config_free(&context->config);
-	wnn_free(context);
+	object_label_exit(&context->label);
+	api_free_object(context);
 	events_drop_user(&instance->events);
 	instance_drop(instance);
 }
@@ -176,13 +178,13 @@ static void timeline_end(void *userdata)
 	free_context(context);
 }
 
-void wnnContextAddRef(WNNContext context)
+void context_get(WNNContext context)
 {
 	if (context && !api_forked())
 		atomic_fetch_add(&context->refs, 1);
 }
 
-void wnnContextRelease(WNNContext context)
+void context_put(WNNContext context)
 {
 	struct request *request;
 
@@ -256,16 +258,16 @@ static void open_context(struct timeline_task *task, bool cancelled)
 
 	(void)cancelled;
 	if (!request_wanted(open->request)) {
-		wnnContextRelease(context);
+		context_put(context);
 	} else if (context_open_device(context, &err) || find_limits(context, &err)) {
 		wnn_log_write(&context->instance->log, WNN_LOG_ERROR, "%s", err.message);
 		request_complete(open->request, &err, NULL);
-		wnnContextRelease(context);
+		context_put(context);
 	} else {
 		wnn_log_write(&context->instance->log, WNN_LOG_INFO, "device %s: %s",
 			      context->device_name, context->reason);
 		if (!request_complete(open->request, NULL, &result))
-			wnnContextRelease(context);
+			context_put(context);
 	}
 	request_put(open->request);
 	wnn_free(open);
@@ -273,6 +275,10 @@ static void open_context(struct timeline_task *task, bool cancelled)
 
 static void set_limits(WNNContext context)
 {
+	uint64_t memory = context->config.memory_limit;
+
+	if (memory && memory < WNN_DEFAULT_MAX_TENSOR_BYTES)
+		context->limits.max_tensor_bytes = memory;
 	for (int op = 0; op < IR_OP_COUNT; op++) {
 		const struct ir_node node = { .op = (enum ir_op)op };
 
@@ -384,12 +390,12 @@ WNNBool wnnContextGetAccelerated(WNNContext context)
 	return api_check(context, "wnnContextGetAccelerated", "context") && context->accelerated;
 }
 
-WNNStatus wnnContextOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits)
+WNNStatus wnnContextGetOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits)
 {
 	WNNChainedStruct *chain;
 
-	if (!api_check(context, "wnnContextOpSupportLimits", "context") ||
-	    !api_check(limits, "wnnContextOpSupportLimits", "limits"))
+	if (!api_check(context, "wnnContextGetOpSupportLimits", "context") ||
+	    !api_check(limits, "wnnContextGetOpSupportLimits", "limits"))
 		return wnnGetLastError(NULL);
 	chain = limits->nextInChain;
 	*limits = context->op_limits;

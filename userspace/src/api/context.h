@@ -17,6 +17,7 @@ struct context_config {
 	bool want_accelerated;
 	WNNPlacementPolicy policy;
 	uint32_t threads, sim_threads;
+	enum cpu_layer cpu_layer; /* CPU_REFERENCE: none was named, so that the best is taken */
 	uint64_t memory_limit;
 	bool sim_full;
 	uint32_t sim_sram_bytes;
@@ -41,6 +42,7 @@ struct WNNContextImpl {
 	char reason[256];
 	char machine[32];
 	struct npu_caps caps; /* all zero without an NPU */
+	struct object_label label;
 
 	pthread_mutex_t lock;
 	atomic_bool lost;
@@ -57,14 +59,18 @@ struct WNNContextImpl {
 	bool has_work_error;
 };
 
+/* Take NULL. */
+void context_get(WNNContext context);
+void context_put(WNNContext context);
+
 /* Reports an error to the errorCallbackInfo; of synchronous calls also to the thread. */
 void context_report(WNNContext context, const struct wnn_error *err);
 WNNStatus context_error(WNNContext context, const struct wnn_error *err);
 /* The end of an asynchronous operation that failed: reported, and delivered. */
 void context_fail_request(WNNContext context, struct request *request, const struct wnn_error *err);
 
-/* 0 or -1 with InvalidStateError. */
-int context_check_lost(WNNContext context, struct wnn_error *err);
+/* 0 or -1 with InvalidStateError; @what begins the message. */
+int context_check_lost(WNNContext context, const char *what, struct wnn_error *err);
 
 /* Makes a request fail when the context is lost or @subject destroyed; takes no reference. */
 void context_add_pending(WNNContext context, struct request *request, const void *subject);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/error.h"
+#include "api/graph.h"
 #include "api/tensor.h"
 #include "util/malloc.h"
 
@@ -19,13 +20,13 @@ void deliver_discard(struct request *request)
 {
 	switch (request->kind) {
 	case REQUEST_CREATE_CONTEXT:
-		wnnContextRelease(request->result.context);
+		context_put(request->result.context);
 		break;
 	case REQUEST_CREATE_TENSOR:
-		wnnTensorRelease(request->result.tensor);
+		tensor_put(request->result.tensor);
 		break;
 	case REQUEST_BUILD:
-		wnnGraphRelease(request->result.graph);
+		graph_put(request->result.graph);
 		break;
 	case REQUEST_READ_TENSOR:
 		wnn_free(request->result.bytes.data);
@@ -90,6 +91,27 @@ void deliver_failed(struct request *request)
 		tensor_end_map(request->tensor, request);
 }
 
+void deliver_note(const struct request *request, const union request_result *result)
+{
+	if (!request->place)
+		return;
+	switch (request->kind) {
+	case REQUEST_CREATE_CONTEXT:
+		debug_made(DEBUG_CONTEXT, result->context, NULL, request->place);
+		break;
+	case REQUEST_CREATE_TENSOR:
+		debug_made(DEBUG_TENSOR, result->tensor, NULL, request->place);
+		break;
+	case REQUEST_BUILD:
+		debug_made(DEBUG_GRAPH, result->graph, NULL, request->place);
+		/* It has that of its builder. */
+		debug_labelled(result->graph, object_label_text(&result->graph->label));
+		break;
+	default:
+		break;
+	}
+}
+
 void deliver_run(struct request *request)
 {
 	bool object = request->kind == REQUEST_CREATE_CONTEXT ||
@@ -97,6 +119,8 @@ void deliver_run(struct request *request)
 
 	if (request->status != WNNStatus_Success)
 		deliver_failed(request);
+	else if (debug_on)
+		deliver_note(request, &request->result);
 	depth++;
 	call(request);
 	depth--;

@@ -10,6 +10,8 @@ void deliver_run(struct request *request);
 
 /* Undoes what an operation did that failed or was given up. */
 void deliver_failed(struct request *request);
+/* Tells the debug layer of the object that the application gets. */
+void deliver_note(const struct request *request, const union request_result *result);
 
 /* Frees the result of a request that nobody took. */
 void deliver_discard(struct request *request);

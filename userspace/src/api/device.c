@@ -41,6 +41,27 @@ static int parse_device(const char *name, size_t length, const char *named_by,
 			     named_by);
 }
 
+/* The layer of the CPU is a matter of speed only, for tests and for those who measure. */
+static int parse_layer(struct context_config *config, struct wnn_error *err)
+{
+	const char *name = secure_getenv("WEBNN_CPU_LAYER");
+	char text[64];
+
+	if (!name || !*name)
+		return 0;
+	if (!strcmp(name, "onednn"))
+		config->cpu_layer = CPU_ONEDNN;
+	else if (!strcmp(name, "openblas"))
+		config->cpu_layer = CPU_FAST;
+	if (config->cpu_layer)
+		return 0;
+	wnn_text_printable(text, sizeof(text), name, strlen(name));
+	return wnn_error_set(err, WNN_NOT_SUPPORTED,
+			     "there is no layer \"%s\" (from the environment variable "
+			     "WEBNN_CPU_LAYER); onednn and openblas exist",
+			     text);
+}
+
 static int check_device_enums(const WNNContextDeviceOptions *options, struct wnn_error *err)
 {
 	if (options->placementPolicy &&
@@ -54,6 +75,21 @@ static int check_device_enums(const WNNContextDeviceOptions *options, struct wnn
 				     "simMode is %u, which is no value of WNNSimMode",
 				     (unsigned int)options->simMode);
 	return 0;
+}
+
+/*
+ * Structs that begin as { 0 } switch off what is on by default. They are known by values that the
+ * INIT macros never leave 0.
+ */
+static int check_made(bool zero, const char *type, const char *macro, const char *members,
+		      struct wnn_error *err)
+{
+	if (!zero)
+		return 0;
+	return wnn_error_set(err, WNN_TYPE_ERROR,
+			     "the %s were not made with %s: %s are 0; begin with the macro, which "
+			     "holds the defaults",
+			     type, macro, members);
 }
 
 static int check_device_numbers(const WNNContextDeviceOptions *options, struct wnn_error *err)
@@ -91,7 +127,10 @@ static int parse_device_options(const WNNContextDeviceOptions *options,
 {
 	size_t length = wnn_view_length(&options->device);
 
-	if (check_device_enums(options, err) || check_device_numbers(options, err))
+	if (check_made(!options->placementPolicy && !options->simMode && !options->constantFolding,
+		       "WNNContextDeviceOptions", "WNN_CONTEXT_DEVICE_OPTIONS_INIT",
+		       "placementPolicy, simMode and constantFolding", err) ||
+	    check_device_enums(options, err) || check_device_numbers(options, err))
 		return -1;
 	if (options->placementPolicy)
 		config->policy = options->placementPolicy;
@@ -146,6 +185,9 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 	config->policy = WNNPlacementPolicy_PreferNPU;
 	if (!options)
 		options = &defaults;
+	if (check_made(!options->powerPreference && !options->accelerated, "WNNContextOptions",
+		       "WNN_CONTEXT_OPTIONS_INIT", "powerPreference and accelerated", err))
+		return -1;
 	if (options->powerPreference &&
 	    !wnn_enum_name(&wnn_enum_power_preference, options->powerPreference))
 		return wnn_error_set(
@@ -155,7 +197,7 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 	/* Either of these hints asks for an NPU. */
 	config->want_accelerated = options->accelerated ||
 				   options->powerPreference == WNNPowerPreference_HighPerformance;
-	if (parse_chain(options, config, err))
+	if (parse_chain(options, config, err) || parse_layer(config, err))
 		return -1;
 	if (config->device != CONTEXT_AUTO)
 		return 0;
@@ -173,6 +215,15 @@ void context_config_free(struct context_config *config)
 	config->firmware = config->node = NULL;
 }
 
+static int init_device(WNNContext context, struct winsys *ws, struct wnn_error *err)
+{
+	const struct context_config *config = &context->config;
+
+	if (run_device_init(&context->device, ws, config->threads, err))
+		return -1;
+	return config->cpu_layer ? cpu_set_layer(context->device.cpu, config->cpu_layer, err) : 0;
+}
+
 static int use_winsys(WNNContext context, struct winsys *ws, const char *name,
 		      struct wnn_error *err)
 {
@@ -181,7 +232,7 @@ static int use_winsys(WNNContext context, struct winsys *ws, const char *name,
 	context->machine[sizeof(context->machine) - 1] = '\0';
 	context->device_name = name;
 	context->accelerated = true;
-	return run_device_init(&context->device, ws, context->config.threads, err);
+	return init_device(context, ws, err);
 }
 
 static int open_sim(WNNContext context, struct wnn_error *err)
@@ -250,7 +301,7 @@ static int open_cpu(WNNContext context, const struct wnn_error *no_npu, struct w
 			err, WNN_NOT_SUPPORTED,
 			"the placement policy is NPUOnly, but the device is the CPU (%s)",
 			context->reason);
-	return run_device_init(&context->device, NULL, config->threads, err);
+	return init_device(context, NULL, err);
 }
 
 int context_open_device(WNNContext context, struct wnn_error *err)

@@ -24,14 +24,14 @@ static void free_task(struct dispatch_task *d)
 	WNNContext context = d->graph->context;
 
 	for (uint32_t i = 0; i < d->num_tensors; i++)
-		wnnTensorRelease(d->tensors[i]);
+		tensor_put(d->tensors[i]);
 	run_profile_destroy(d->run.profile);
 	run_compiled_unref(d->run.compiled);
-	wnnGraphRelease(d->graph);
+	graph_put(d->graph);
 	wnn_free(d->tensors);
 	wnn_free(d->buffers);
 	wnn_free(d);
-	wnnContextRelease(context);
+	context_put(context);
 }
 
 static void note_statistics(WNNGraph graph, const struct run_statistics *statistics,
@@ -56,6 +56,9 @@ static void run_done(struct run_dispatch *run, const struct wnn_error *err,
 	WNNContext context = d->graph->context;
 
 	if (!err) {
+		wnn_log_debug(&context->instance->log,
+			      "dispatch of graph%s is through after %" PRIu64 " ns",
+			      object_label_text(&d->graph->label), statistics->host_ns);
 		note_statistics(d->graph, statistics, &d->run.profile);
 	} else if (!timeline_cancelled(context->timeline)) {
 		context_report(context, err);
@@ -87,16 +90,16 @@ static void run_task(struct timeline_task *task, bool cancelled)
 
 /* --- Checks --- */
 
-static int check_type(const struct graph_port *port, const struct WNNTensorImpl *tensor,
-		      const char *what, struct wnn_error *err)
+static int check_type(const struct graph_port *port, WNNTensor tensor, const char *what,
+		      struct wnn_error *err)
 {
 	char want[WNN_SHAPE_TEXT_SIZE], have[WNN_SHAPE_TEXT_SIZE];
 
 	if (port->type.dtype == tensor->type.dtype &&
 	    ir_type_same_shape(&port->type, &tensor->type))
 		return 0;
-	return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is %s%s; the graph has %s%s",
-			     what, ir_dtype_name(tensor->type.dtype),
+	return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor%s is %s%s; the graph has %s%s",
+			     what, tensor_label(tensor), ir_dtype_name(tensor->type.dtype),
 			     wnn_shape_text(&tensor->type, have, sizeof(have)),
 			     ir_dtype_name(port->type.dtype),
 			     wnn_shape_text(&port->type, want, sizeof(want)));
@@ -111,19 +114,23 @@ static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool outpu
 		output ? graph_find_port(graph->num_outputs, graph->output_list, named->name) :
 			 graph_find_port(graph->num_inputs, graph->input_list, named->name);
 	const char *kind = output ? "output" : "input";
-	char name[96], what[128];
+	const char *label = object_label_text(&graph->label);
+	char name[96], what[256];
 	WNNTensor *slot;
 
 	wnn_text_printable(name, sizeof(name), named->name.data, wnn_view_length(&named->name));
-	snprintf(what, sizeof(what), "dispatch: %s \"%s\"", kind, name);
+	snprintf(what, sizeof(what), "dispatch%s%s: %s \"%s\"", *label ? " of graph" : "", label,
+		 kind, name);
 	if (tensor_check(graph->context, named->tensor, what, err))
 		return -1;
 	if (!port)
-		return wnn_error_set(
-			err, WNN_TYPE_ERROR, "dispatch: the graph has no %s \"%s\"%s", kind, name,
-			output ? "" : "; it leaves out inputs that no output depends on");
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "dispatch: the graph%s has no %s \"%s\"%s", label, kind, name,
+				     output ? "" :
+					      "; it leaves out inputs that no output depends on");
 	if (named->tensor->is_constant)
-		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is a constant", what);
+		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor%s is a constant", what,
+				     tensor_label(named->tensor));
 	slot = output ? &d->tensors[graph->num_inputs + (port - graph->outputs)] :
 			&d->tensors[port - graph->inputs];
 	if (*slot)
@@ -158,8 +165,9 @@ static int check_twice(const struct dispatch_task *d, struct wnn_error *err)
 		for (uint32_t k = 0; k < i; k++)
 			if (d->tensors[i] == d->tensors[k])
 				return wnn_error_set(err, WNN_TYPE_ERROR,
-						     "dispatch: one tensor is given twice, as %s "
+						     "dispatch: one tensor%s is given twice, as %s "
 						     "and as %s",
+						     tensor_label(d->tensors[i]),
 						     port_text(d->graph, k, one, sizeof(one)),
 						     port_text(d->graph, i, other, sizeof(other)));
 	return 0;
@@ -173,20 +181,25 @@ static int check_all(const struct dispatch_task *d, struct wnn_error *err)
 	for (uint32_t i = 0; i < d->num_tensors; i++)
 		if (!d->tensors[i])
 			return wnn_error_set(err, WNN_TYPE_ERROR,
-					     "dispatch: no tensor is given for %s of the graph",
-					     port_text(d->graph, i, text, sizeof(text)));
+					     "dispatch: no tensor is given for %s of the graph%s",
+					     port_text(d->graph, i, text, sizeof(text)),
+					     object_label_text(&d->graph->label));
 	return 0;
 }
 
 static int check_graph(WNNContext context, WNNGraph graph, struct wnn_error *err)
 {
-	if (context_check_lost(context, err))
+	if (context_check_lost(context, "dispatch", err))
 		return -1;
 	if (!graph)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "dispatch: the graph is NULL");
+	if (debug_on && debug_verify(DEBUG_GRAPH, graph, "dispatch: graph", err))
+		return -1;
 	if (graph->context != context)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "dispatch: the graph belongs to another context");
+				     "dispatch: the graph%s belongs to another context%s",
+				     object_label_text(&graph->label),
+				     object_label_text(&graph->context->label));
 	return 0;
 }
 
@@ -236,10 +249,10 @@ static void take_references(struct dispatch_task *d, struct run_compiled *compil
 	d->run.outputs = d->buffers + d->graph->num_inputs;
 	d->run.done = run_done;
 	d->run.aborted = aborted;
-	wnnGraphAddRef(d->graph);
-	wnnContextAddRef(d->graph->context);
+	graph_get(d->graph);
+	context_get(d->graph->context);
 	for (uint32_t i = 0; i < d->num_tensors; i++) {
-		wnnTensorAddRef(d->tensors[i]);
+		tensor_get(d->tensors[i]);
 		d->buffers[i] = &d->tensors[i]->data.buffer;
 	}
 }
@@ -257,7 +270,7 @@ static int push(struct dispatch_task *d, struct wnn_error *err)
 			      -1 :
 			      0;
 	if (!ret && atomic_load(&d->graph->destroyed))
-		ret = wnn_error_set(err, WNN_INVALID_STATE, "dispatch: the graph is destroyed");
+		ret = graph_is_destroyed(d->graph, "dispatch", err);
 	if (!ret)
 		timeline_push(context->timeline, &d->task);
 	pthread_mutex_unlock(&context->lock);
@@ -273,7 +286,7 @@ static int dispatch(WNNContext context, WNNGraph graph, size_t input_count,
 
 	if (check_graph(context, graph, err))
 		return -1;
-	compiled = graph_compiled(graph, err);
+	compiled = graph_compiled(graph, "dispatch", err);
 	if (!compiled)
 		return -1;
 	d = make_task(graph, err);
@@ -301,7 +314,11 @@ WNNStatus wnnContextDispatch(WNNContext context, WNNGraph graph, size_t inputCou
 
 	if (!api_check(context, "wnnContextDispatch", "context"))
 		return wnnGetLastError(NULL);
-	if (!dispatch(context, graph, inputCount, inputs, outputCount, outputs, &err))
+	if (!dispatch(context, graph, inputCount, inputs, outputCount, outputs, &err)) {
+		wnn_log_debug(&context->instance->log,
+			      "dispatch of graph%s: %zu inputs, %zu outputs",
+			      object_label_text(&graph->label), inputCount, outputCount);
 		return WNNStatus_Success;
+	}
 	return context_error(context, &err);
 }

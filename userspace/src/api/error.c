@@ -40,11 +40,18 @@ bool api_forked(void)
 	return atomic_load(&forked);
 }
 
-WNNStatus api_error(const struct wnn_error *err)
+WNNStatus api_error_reported(const struct wnn_error *err)
 {
 	last.status = (WNNStatus)err->status;
 	memcpy(last.message, err->message, sizeof(last.message));
 	return last.status;
+}
+
+WNNStatus api_error(const struct wnn_error *err)
+{
+	if (debug_on)
+		debug_failed(err->message, NULL);
+	return api_error_reported(err);
 }
 
 WNNStatus api_error_status(WNNStatus status, const char *fmt, ...)
@@ -55,7 +62,23 @@ WNNStatus api_error_status(WNNStatus status, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(last.message, sizeof(last.message), fmt, ap);
 	va_end(ap);
+	if (debug_on)
+		debug_failed(last.message, NULL);
 	return status;
+}
+
+bool api_check_known(int kind, const void *object, const char *function, const char *argument)
+{
+	struct wnn_error err = { 0 };
+	char what[128];
+
+	if (kind < 0)
+		return true;
+	snprintf(what, sizeof(what), "%s: %s", function, argument);
+	if (!debug_verify((enum debug_kind)kind, object, what, &err))
+		return true;
+	api_error_reported(&err);
+	return false;
 }
 
 bool api_check_pointer(const void *object, const char *function, const char *argument)

@@ -6,7 +6,9 @@
 #include <stdbool.h>
 #include <webnn/webnn.h>
 
+#include "api/debug.h"
 #include "util/error.h"
+#include "util/malloc.h"
 
 /* The statuses of the layers below are those of the API. */
 _Static_assert((int)WNN_OK == (int)WNNStatus_Success &&
@@ -20,6 +22,8 @@ _Static_assert((int)WNN_OK == (int)WNNStatus_Success &&
 
 /* Remembers an error for wnnGetLastError; gives its status. */
 WNNStatus api_error(const struct wnn_error *err);
+/* The same for one that the debug layer has reported. */
+WNNStatus api_error_reported(const struct wnn_error *err);
 WNNStatus api_error_status(WNNStatus status, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -31,16 +35,39 @@ WNNStatus api_error_status(WNNStatus status, const char *fmt, ...)
  * False after an error, which is remembered. Also false in a child process of fork(). An object of
  * the API makes the thread work with the allocator of its instance.
  */
-#define api_check(object, function, argument)                                      \
-	(api_check_pointer((object), (function), (argument)) && _Generic((object), \
-		 WNNInstance: api_use_instance,                                    \
-		 WNNContext: api_use_context,                                      \
-		 WNNTensor: api_use_tensor,                                        \
-		 WNNGraphBuilder: api_use_builder,                                 \
-		 WNNOperand: api_use_operand,                                      \
-		 WNNGraph: api_use_graph,                                          \
+#define api_check(object, function, argument)                                                  \
+	(api_check_pointer((object), (function), (argument)) &&                                \
+	 (!debug_on || api_check_known(api_kind(object), (object), (function), (argument))) && \
+	 _Generic((object),                                                                    \
+		 WNNInstance: api_use_instance,                                                \
+		 WNNContext: api_use_context,                                                  \
+		 WNNTensor: api_use_tensor,                                                    \
+		 WNNGraphBuilder: api_use_builder,                                             \
+		 WNNOperand: api_use_operand,                                                  \
+		 WNNGraph: api_use_graph,                                                      \
 		 default: api_use_any)(object))
 bool api_check_pointer(const void *object, const char *function, const char *argument);
+
+/* The kind that an argument has by its type; -1: it is no object. */
+#define api_kind(object)                              \
+	_Generic((object),                            \
+		WNNInstance: DEBUG_INSTANCE,          \
+		WNNContext: DEBUG_CONTEXT,            \
+		WNNTensor: DEBUG_TENSOR,              \
+		WNNGraphBuilder: DEBUG_GRAPH_BUILDER, \
+		WNNOperand: DEBUG_OPERAND,            \
+		WNNGraph: DEBUG_GRAPH,                \
+		default: -1)
+bool api_check_known(int kind, const void *object, const char *function, const char *argument);
+
+/* Gives the memory of an object up. */
+static inline void api_free_object(void *object)
+{
+	if (debug_on)
+		debug_free(object);
+	else
+		wnn_free(object);
+}
 
 /* Make the thread use the allocator of the object's instance. All return true. */
 bool api_use_instance(WNNInstance instance);

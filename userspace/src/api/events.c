@@ -96,10 +96,23 @@ static void signal_fd(struct events *events, bool before)
 	(void)ret;
 }
 
+/* Errors that wait until the application asks for them are counted: see request_post(). */
+static void count_error(struct events *events, const struct request *request, int by)
+{
+	if (request->kind != REQUEST_ERROR || request->mode != WNNCallbackMode_AllowProcessEvents)
+		return;
+	events->errors += (uint32_t)by;
+	if (by < 0 && request == events->summary) {
+		events->summary = NULL;
+		events->errors_lost = 0;
+	}
+}
+
 void events_ready(struct events *events, struct request *request)
 {
 	bool before = events->process.first;
 
+	count_error(events, request, 1);
 	request->state = REQUEST_READY;
 	request->order = events->next_order++;
 	if (request->mode == WNNCallbackMode_AllowSpontaneous) {
@@ -116,6 +129,7 @@ static void unready(struct events *events, struct request *request)
 {
 	bool before = events->process.first;
 
+	count_error(events, request, -1);
 	list_remove(&events->process, request);
 	list_remove(&events->spontaneous, request);
 	signal_fd(events, before);
@@ -135,6 +149,30 @@ void events_run(struct events *events, struct request *request)
 	/* The caller holds the instance, so dropping it here does not free it. */
 	request_put(request);
 	pthread_mutex_lock(&events->lock);
+}
+
+/* An error that waits for wnnInstanceProcessEvents and came before @end; NULL when there is none. */
+static struct request *next_error(struct events *events, uint64_t end)
+{
+	struct request *request = events->errors ? events->process.first : NULL;
+
+	while (request && request->kind != REQUEST_ERROR)
+		request = request->next_ready;
+	return request && request->order < end ? request : NULL;
+}
+
+void events_run_errors(struct events *events)
+{
+	uint64_t end = events->next_order;
+	struct request *request;
+
+	/* Another thread runs callbacks, and these too: in order. */
+	if (events->processing)
+		return;
+	events->processing = true;
+	while ((request = next_error(events, end)))
+		events_run(events, request);
+	events->processing = false;
 }
 
 /* --- The callback thread --- */

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <webnn/webnn_npu.h>
 
+#include "api/debug.h"
 #include "util/error.h"
 
 /* Named after the callback that takes the result. */
@@ -73,7 +74,8 @@ struct request {
 	struct request *next_ready, *next_in_table;
 	struct request *next_live, **link_live;
 
-	WNNTensor tensor; /* REQUEST_MAP_TENSOR: a reference */
+	WNNTensor tensor;	   /* REQUEST_MAP_TENSOR: a reference */
+	struct debug_place *place; /* where it was begun, for the debug layer; or NULL */
 
 	/* Under the lock of the context that it is pending in. */
 	struct request *next_pending, **link_pending;
@@ -81,6 +83,8 @@ struct request {
 };
 
 #define EVENTS_BUCKETS 64
+/* Errors that wait at most, so that a program that never asks for them does not fill the memory. */
+#define EVENTS_MAX_ERRORS 256
 
 struct event_list {
 	struct request *first, *last;
@@ -95,6 +99,9 @@ struct events {
 	struct request *live, **live_end;      /* all but Sync ones, in the order of the calls */
 	struct event_list process;	       /* ready, for wnnInstanceProcessEvents */
 	struct event_list spontaneous;	       /* ready, for the callback thread */
+	uint32_t errors;		       /* in process */
+	uint64_t errors_lost;		       /* since then, and told of by summary */
+	struct request *summary;	       /* the last of errors, or NULL */
 	bool processing;		       /* a thread is in wnnInstanceProcessEvents */
 	bool closing;			       /* the application's last reference is gone */
 	uint32_t users;			       /* contexts, which may still complete something */
@@ -118,6 +125,11 @@ void events_ready(struct events *events, struct request *request);
 struct request *events_find(struct events *events, uint64_t id);
 /* Runs the callback of a ready request; unlocks meanwhile. */
 void events_run(struct events *events, struct request *request);
+/*
+ * Runs the error callbacks that wait for wnnInstanceProcessEvents; unlocks meanwhile. At the end of
+ * Sync functions, so that a program that calls nothing else hears of its errors.
+ */
+void events_run_errors(struct events *events);
 
 /*
  * request_begin_async - an operation with a future, known to WaitAny from now on

@@ -35,8 +35,9 @@ static void free_graph(struct timeline_task *task, bool cancelled)
 	pthread_mutex_destroy(&graph->lock);
 	run_profile_destroy(graph->profile);
 	wnn_arena_destroy(graph->arena);
-	wnn_free(graph);
-	wnnContextRelease(context);
+	object_label_exit(&graph->label);
+	api_free_object(graph);
+	context_put(context);
 }
 
 static void give_up(struct timeline_task *task, bool cancelled)
@@ -45,7 +46,7 @@ static void give_up(struct timeline_task *task, bool cancelled)
 
 	(void)cancelled;
 	drop_compiled(graph);
-	wnnGraphRelease(graph);
+	graph_put(graph);
 }
 
 static bool try_get(WNNGraph graph)
@@ -74,13 +75,13 @@ void wnnGraphDestroy(WNNGraph graph)
 	pthread_mutex_unlock(&graph->context->lock);
 }
 
-void wnnGraphAddRef(WNNGraph graph)
+void graph_get(WNNGraph graph)
 {
 	if (graph && !api_forked())
 		atomic_fetch_add(&graph->refs, 1);
 }
 
-void wnnGraphRelease(WNNGraph graph)
+void graph_put(WNNGraph graph)
 {
 	WNNContext context;
 
@@ -302,11 +303,21 @@ static int place_and_compile(WNNGraph graph, struct wnn_recording *recording,
 	return ret;
 }
 
+/* As in the options of the passes: what the CPU's convolutions gain by the order that they prefer. */
+static uint32_t channels_last_work(WNNContext context, const struct ir_graph *graph)
+{
+	for (uint32_t n = 0; !context->accelerated && n < graph->num_nodes; n++)
+		if (graph->nodes[n]->op == IR_OP_CONV)
+			return cpu_channels_last_work(context->device.cpu);
+	return 0;
+}
+
 static int build(WNNGraph graph, struct wnn_recording *recording, struct wnn_error *err)
 {
 	WNNContext context = graph->context;
 	const struct wnn_pass_options passes = {
 		.no_fold = context->config.no_folding,
+		.channels_last_work = channels_last_work(context, recording->graph),
 		.evaluator = { evaluator_can, evaluator_run, context },
 	};
 	struct wnn_pass_report report = { 0 };
@@ -342,7 +353,7 @@ WNNGraph graph_create(WNNContext context, struct wnn_error *err)
 	pthread_mutex_init(&graph->lock, NULL);
 	graph->arena = arena;
 	graph->context = context;
-	wnnContextAddRef(context);
+	context_get(context);
 	return graph;
 }
 
@@ -402,7 +413,13 @@ WNNNamedOperandDescriptorArray wnnGraphGetOutputs(WNNGraph graph)
 	return list;
 }
 
-struct run_compiled *graph_compiled(WNNGraph graph, struct wnn_error *err)
+int graph_is_destroyed(WNNGraph graph, const char *what, struct wnn_error *err)
+{
+	return wnn_error_set(err, WNN_INVALID_STATE, "%s: the graph%s is destroyed", what,
+			     object_label_text(&graph->label));
+}
+
+struct run_compiled *graph_compiled(WNNGraph graph, const char *what, struct wnn_error *err)
 {
 	struct run_compiled *compiled = NULL;
 
@@ -411,7 +428,7 @@ struct run_compiled *graph_compiled(WNNGraph graph, struct wnn_error *err)
 		compiled = run_compiled_ref(graph->compiled);
 	pthread_mutex_unlock(&graph->lock);
 	if (!compiled)
-		wnn_error_set(err, WNN_INVALID_STATE, "the graph is destroyed");
+		graph_is_destroyed(graph, what, err);
 	return compiled;
 }
 
@@ -424,13 +441,16 @@ size_t wnnGraphGetNodeCount(WNNGraph graph)
 
 WNNStatus wnnGraphGetPlacement(WNNGraph graph, WNNGraphPlacement *placement)
 {
+	struct wnn_error err = { 0 };
 	WNNChainedStruct *chain;
 
 	if (!api_check(graph, "wnnGraphGetPlacement", "graph") ||
 	    !api_check(placement, "wnnGraphGetPlacement", "placement"))
 		return wnnGetLastError(NULL);
-	if (atomic_load(&graph->destroyed))
-		return api_error_status(WNNStatus_InvalidStateError, "the graph is destroyed");
+	if (atomic_load(&graph->destroyed)) {
+		graph_is_destroyed(graph, "wnnGraphGetPlacement", &err);
+		return api_error(&err);
+	}
 	chain = placement->nextInChain;
 	*placement = graph->placement;
 	placement->nextInChain = chain;
@@ -444,7 +464,8 @@ static WNNStatus check_text(WNNGraph graph, WNNGraphText kind, const WNNString *
 		return wnnGetLastError(NULL);
 	if (!wnn_enum_name(&wnn_enum_graph_text, kind))
 		return api_error_status(WNNStatus_TypeError,
-					"kind is %u, which is no value of WNNGraphText",
+					"wnnGraphGetText: kind is %u, which is no value of "
+					"WNNGraphText",
 					(unsigned int)kind);
 	return WNNStatus_Success;
 }
@@ -463,7 +484,7 @@ WNNStatus wnnGraphGetText(WNNGraph graph, WNNGraphText kind, WNNString *text)
 
 	if (status)
 		return status;
-	compiled = graph_compiled(graph, &err);
+	compiled = graph_compiled(graph, "wnnGraphGetText", &err);
 	if (!compiled)
 		return api_error(&err);
 	data = run_compiled_text(compiled, kinds[kind], &err);
@@ -536,6 +557,7 @@ static void fill_statistics(const WNNGraph graph, WNNGraphStatistics *to)
 
 WNNStatus wnnGraphGetLastStatistics(WNNGraph graph, WNNGraphStatistics *statistics)
 {
+	struct wnn_error err = { 0 };
 	bool valid;
 
 	if (!api_check(graph, "wnnGraphGetLastStatistics", "graph") ||
@@ -548,8 +570,12 @@ WNNStatus wnnGraphGetLastStatistics(WNNGraph graph, WNNGraphStatistics *statisti
 	pthread_mutex_unlock(&graph->lock);
 	if (valid)
 		return WNNStatus_Success;
-	return api_error_status(WNNStatus_InvalidStateError, "%s",
-				atomic_load(&graph->destroyed) ?
-					"the graph is destroyed" :
-					"no dispatch of the graph is complete yet");
+	if (atomic_load(&graph->destroyed))
+		graph_is_destroyed(graph, "wnnGraphGetLastStatistics", &err);
+	else
+		wnn_error_set(
+			&err, WNN_INVALID_STATE,
+			"wnnGraphGetLastStatistics: no dispatch of the graph%s is complete yet",
+			object_label_text(&graph->label));
+	return api_error(&err);
 }

@@ -33,9 +33,14 @@ struct WNNGraphImpl {
 	struct graph_port *inputs, *outputs;
 	WNNNamedOperandDescriptor *input_list, *output_list; /* sorted by name */
 	size_t node_count;
+	struct object_label label;
 	WNNGraphPlacement placement;
 	struct wnn_arena *arena; /* of all that the application may look at */
 };
+
+/* Take NULL. */
+void graph_get(WNNGraph graph);
+void graph_put(WNNGraph graph);
 
 /*
  * graph_make - compile a recording; on the timeline's thread
@@ -69,8 +74,13 @@ void graph_write_placement(WNNGraph graph, struct wnn_writer *w);
 /* Fills placement from them, whatever they are. 0 or -1. */
 int graph_read_placement(WNNGraph graph, struct wnn_reader *r, struct wnn_error *err);
 
-/* The compiled graph with a reference; NULL with InvalidStateError when it is destroyed. */
-struct run_compiled *graph_compiled(WNNGraph graph, struct wnn_error *err);
+/*
+ * The compiled graph with a reference; NULL with InvalidStateError when it is destroyed. @what begins
+ * the message.
+ */
+struct run_compiled *graph_compiled(WNNGraph graph, const char *what, struct wnn_error *err);
+/* The error that a graph is destroyed; always -1. */
+int graph_is_destroyed(WNNGraph graph, const char *what, struct wnn_error *err);
 
 /* The port of that name, in either of the graph's arrays; NULL when there is none. */
 const struct graph_port *graph_find_port(uint32_t count, const WNNNamedOperandDescriptor *list,

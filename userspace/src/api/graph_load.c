@@ -256,27 +256,29 @@ static void run_task(struct timeline_task *task, bool cancelled)
 	struct wnn_error err = { 0 };
 
 	if (cancelled) {
-		context_check_lost(context, &err);
+		context_check_lost(context, "loadGraph", &err);
 		request_complete(load->request, &err, NULL);
 	} else if (request_wanted(load->request)) {
 		result.graph = load_graph(context, load->path, &err);
 		if (!result.graph)
 			context_fail_request(context, load->request, &err);
 		else if (!request_complete(load->request, NULL, &result))
-			wnnGraphRelease(result.graph);
+			graph_put(result.graph);
 	}
 	context_remove_pending(context, load->request);
 	request_put(load->request);
 	wnn_free(load->path);
 	wnn_free(load);
-	wnnContextRelease(context);
+	context_put(context);
 }
 
 void start_load_graph(WNNContext context, WNNStringView path, struct request *request)
 {
 	struct load_task *load = NULL;
 	struct wnn_error err = { 0 };
-	char *copy = context_check_lost(context, &err) ? NULL : graph_file_path(path, "load", &err);
+	char *copy = context_check_lost(context, "loadGraph", &err) ?
+			     NULL :
+			     graph_file_path(path, "load", &err);
 
 	if (copy && !(load = wnn_calloc(1, sizeof(*load))))
 		wnn_error_nomem(&err, "load");
@@ -289,7 +291,7 @@ void start_load_graph(WNNContext context, WNNStringView path, struct request *re
 	*load = (struct load_task){
 		.task = { .run = run_task }, .context = context, .path = copy, .request = request
 	};
-	wnnContextAddRef(context);
+	context_get(context);
 	context_add_pending(context, request, NULL);
 	timeline_push(context->timeline, &load->task);
 }

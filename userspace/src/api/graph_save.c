@@ -216,7 +216,7 @@ static void lay_out(struct graph_file_header *header, const struct run_image *im
 
 static int save(WNNGraph graph, const char *path, struct wnn_error *err)
 {
-	struct run_compiled *compiled = graph_compiled(graph, err);
+	struct run_compiled *compiled = graph_compiled(graph, "wnnGraphSave", err);
 	struct target target = { .path = path, .fd = -1 };
 	struct graph_file_header header = { 0 };
 	struct run_image image = { 0 };

@@ -2,9 +2,12 @@
 /* Instances and their hooks. */
 #include "api/instance.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/malloc.h"
+#include "util/printable.h"
 
 void instance_hold(WNNInstance instance)
 {
@@ -16,14 +19,55 @@ void instance_drop(WNNInstance instance)
 	if (atomic_fetch_sub(&instance->holds, 1) != 1)
 		return;
 	events_exit(&instance->events);
-	wnn_free(instance);
+	api_free_object(instance);
 }
 
+#define LOG_VARIABLE "WEBNN_LOG"
+
+/* There are three hooks: a longer chain is refused later. */
+#define MAX_CHAIN 3
+
+static const char *const level_names[] = {
+	[WNN_LOG_NONE] = "none", [WNN_LOG_ERROR] = "error", [WNN_LOG_WARNING] = "warning",
+	[WNN_LOG_INFO] = "info", [WNN_LOG_DEBUG] = "debug",
+};
+
+/* To the hook, and to stderr where the environment asks for it. */
 static void write_log(void *userdata, enum wnn_log_level level, const char *message)
 {
-	const WNNInstanceLog *hook = &((WNNInstance)userdata)->log_hook;
+	WNNInstance instance = userdata;
+	const WNNInstanceLog *hook = &instance->log_hook;
 
-	hook->callback((WNNLogLevel)level, api_view(message), hook->userdata1, hook->userdata2);
+	/* One call, so that lines of several threads stay whole. */
+	if (level <= instance->to_stderr)
+		fprintf(stderr, "webnn: %s: %s\n", level_names[level], message);
+	if (hook->callback && (enum wnn_log_level)hook->level >= level)
+		hook->callback((WNNLogLevel)level, api_view(message), hook->userdata1,
+			       hook->userdata2);
+}
+
+static enum wnn_log_level level_of_environment(void)
+{
+	const char *wanted = secure_getenv(LOG_VARIABLE);
+	char text[64];
+
+	if (!wanted || !*wanted)
+		return WNN_LOG_NONE;
+	for (int level = WNN_LOG_NONE; level <= WNN_LOG_DEBUG; level++)
+		if (!strcmp(wanted, level_names[level]))
+			return (enum wnn_log_level)level;
+	wnn_text_printable(text, sizeof(text), wanted, strlen(wanted));
+	fprintf(stderr,
+		"webnn: " LOG_VARIABLE
+		" is \"%s\"; none, error, warning, info and debug are levels\n",
+		text);
+	return WNN_LOG_NONE;
+}
+
+static void open_log(WNNInstance instance)
+{
+	instance->to_stderr = level_of_environment();
+	instance->log = (struct wnn_log){ instance->to_stderr, write_log, instance };
 }
 
 static int set_log(WNNInstance instance, const WNNInstanceLog *hook, struct wnn_error *err)
@@ -36,7 +80,8 @@ static int set_log(WNNInstance instance, const WNNInstanceLog *hook, struct wnn_
 				     "WNNLogLevel",
 				     (unsigned int)hook->level);
 	instance->log_hook = *hook;
-	instance->log = (struct wnn_log){ (enum wnn_log_level)hook->level, write_log, instance };
+	if ((enum wnn_log_level)hook->level > instance->log.level)
+		instance->log.level = (enum wnn_log_level)hook->level;
 	return 0;
 }
 
@@ -77,10 +122,19 @@ static int set_hooks(WNNInstance instance, const WNNInstanceDescriptor *descript
 		     struct wnn_error *err)
 {
 	const WNNChainedStruct *hook = descriptor ? descriptor->nextInChain : NULL;
+	uint32_t seen = 0;
 
-	for (; hook; hook = hook->next)
+	for (; hook; hook = hook->next) {
 		if (set_hook(instance, hook, err))
 			return -1;
+		/* Also what ends a chain that is a ring. */
+		if (seen & 1u << hook->sType)
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "the chain of WNNInstanceDescriptor holds a second "
+					     "struct of sType %u",
+					     (unsigned int)hook->sType);
+		seen |= 1u << hook->sType;
+	}
 	return 0;
 }
 
@@ -89,25 +143,28 @@ static void use_allocator(const WNNInstanceDescriptor *descriptor)
 {
 	const WNNChainedStruct *hook = descriptor ? descriptor->nextInChain : NULL;
 	const WNNInstanceAllocator *own;
+	int more = MAX_CHAIN;
 
 	wnn_allocator_use(NULL);
-	for (; hook; hook = hook->next) {
-		own = (const void *)hook;
-		if (hook->sType == WNNSType_InstanceAllocator && own->allocate && own->deallocate)
-			wnn_allocator_use(&(struct wnn_allocator){
-				own->allocate, own->deallocate, own->userdata1, own->userdata2 });
-	}
+	while (hook && hook->sType != WNNSType_InstanceAllocator && more--)
+		hook = hook->next;
+	own = (const void *)hook;
+	if (hook && hook->sType == WNNSType_InstanceAllocator && own->allocate && own->deallocate)
+		wnn_allocator_use(&(struct wnn_allocator){ own->allocate, own->deallocate,
+							   own->userdata1, own->userdata2 });
 }
 
 WNNInstance wnnCreateInstance(WNNInstanceDescriptor const *descriptor)
 {
 	struct wnn_error err = { 0 };
+	struct debug_place place;
 	WNNInstance instance;
 
 	/* Any object but NULL: there is none to check yet. */
 	if (!api_check(&err, "wnnCreateInstance", ""))
 		return NULL;
 	api_watch_fork();
+	debug_init();
 	use_allocator(descriptor);
 	instance = wnn_calloc(1, sizeof(*instance));
 	if (!instance) {
@@ -116,21 +173,25 @@ WNNInstance wnnCreateInstance(WNNInstanceDescriptor const *descriptor)
 	}
 	atomic_init(&instance->refs, 1);
 	atomic_init(&instance->holds, 1);
+	open_log(instance);
 	if (set_hooks(instance, descriptor, &err) || events_init(instance, &err)) {
 		wnn_free(instance);
 		api_error(&err);
 		return NULL;
 	}
+	if (debug_on) {
+		debug_here(&place, "wnnCreateInstance");
+		debug_made(DEBUG_INSTANCE, instance, NULL, &place);
+	}
 	return instance;
 }
 
-void wnnInstanceAddRef(WNNInstance instance)
+void instance_get(WNNInstance instance)
 {
-	if (instance && !api_forked())
-		atomic_fetch_add(&instance->refs, 1);
+	atomic_fetch_add(&instance->refs, 1);
 }
 
-void wnnInstanceRelease(WNNInstance instance)
+void instance_put(WNNInstance instance)
 {
 	if (!instance || api_forked() || atomic_fetch_sub(&instance->refs, 1) != 1)
 		return;

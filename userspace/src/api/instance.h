@@ -5,6 +5,7 @@
 
 #include "api/error.h"
 #include "api/events.h"
+#include "api/label.h"
 #include "util/alloc.h"
 #include "util/log.h"
 
@@ -15,9 +16,13 @@ struct WNNInstanceImpl {
 	WNNInstancePermission permission;
 	struct wnn_allocator allocator;
 	struct wnn_log log;
+	enum wnn_log_level to_stderr; /* what the environment wants to see */
 	struct events events;
 };
 
+/* The application's references. Take NULL. */
+void instance_get(WNNInstance instance);
+void instance_put(WNNInstance instance);
 void instance_hold(WNNInstance instance);
 void instance_drop(WNNInstance instance);
 

@@ -25,7 +25,7 @@ static void map_tensor(struct timeline_task *task, bool cancelled)
 	bool mapped = false;
 
 	if (cancelled) {
-		context_check_lost(context, &err);
+		context_check_lost(context, "mapTensor", &err);
 		request_complete(map->request, &err, NULL);
 	} else if (request_wanted(map->request)) {
 		/* From here on host and device do not touch it at the same time. */
@@ -49,9 +49,10 @@ static int check_mode(WNNTensor tensor, WNNMapMode mode, struct wnn_error *err)
 				     "mapTensor: mode is %u, which is no value of WNNMapMode",
 				     (unsigned int)mode);
 	if ((read && !tensor->readable) || (write && !tensor->writable))
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "mapTensor: the tensor was not made with %s, as mode needs it",
-				     read && !tensor->readable ? "readable" : "writable");
+		return wnn_error_set(
+			err, WNN_TYPE_ERROR,
+			"mapTensor: the tensor%s was not made with %s, as mode needs it",
+			tensor_label(tensor), read && !tensor->readable ? "readable" : "writable");
 	return 0;
 }
 
@@ -78,7 +79,7 @@ void start_map_tensor(WNNContext context, WNNTensor tensor, WNNMapMode mode,
 	struct wnn_error err = { 0 };
 	struct map_task *map = NULL;
 
-	if (!context_check_lost(context, &err) &&
+	if (!context_check_lost(context, "mapTensor", &err) &&
 	    !tensor_check(context, tensor, "mapTensor", &err) && !check_mode(tensor, mode, &err)) {
 		map = wnn_calloc(1, sizeof(*map));
 		if (!map)
@@ -87,7 +88,7 @@ void start_map_tensor(WNNContext context, WNNTensor tensor, WNNMapMode mode,
 	if (map) {
 		map->task.run = map_tensor;
 		map->request = request;
-		wnnTensorAddRef(tensor);
+		tensor_get(tensor);
 		request->tensor = tensor;
 		context_add_pending(context, request, tensor);
 		if (!push(context, tensor, map, &err))
@@ -114,7 +115,8 @@ WNNStatus wnnTensorUnmap(WNNTensor tensor)
 	pthread_mutex_unlock(&context->lock);
 	if (!map)
 		return api_error_status(WNNStatus_InvalidStateError,
-					"wnnTensorUnmap: the tensor is not mapped");
+					"wnnTensorUnmap: the tensor%s is not mapped",
+					tensor_label(tensor));
 	/* Who has not been told yet must not be given the memory any more. */
 	request_revoke(map, WNNStatus_InvalidStateError, "the tensor was unmapped");
 	tensor_end_map(tensor, map);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Functions without an object: names, sizes, versions, addresses. */
+/* Functions without an object: names, sizes, versions, addresses; functions under older names. */
+#define WNN_DEPRECATED(instead)
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,21 +9,17 @@
 #include "graph/label.h"
 #include "graph/op_table.h"
 
-/* Of the shared library: userspace/meson.build. The commit: webnn.json. */
-#define VERSION_MAJOR 1
-#define VERSION_MINOR 0
-#define VERSION_PATCH 0
-#define VERSION_TEXT  "1.0.0"
+/* The commit: webnn.json. */
 #define SPECIFICATION "07d09bb"
 
 void wnnGetVersion(WNNVersion *version)
 {
 	if (!api_check(version, "wnnGetVersion", "version"))
 		return;
-	version->major = VERSION_MAJOR;
-	version->minor = VERSION_MINOR;
-	version->patch = VERSION_PATCH;
-	version->text = api_view(VERSION_TEXT);
+	version->major = WNN_VERSION_MAJOR;
+	version->minor = WNN_VERSION_MINOR;
+	version->patch = WNN_VERSION_PATCH;
+	version->text = api_view(WNN_VERSION_TEXT);
 	version->specification = api_view(SPECIFICATION);
 }
 
@@ -46,6 +44,8 @@ size_t wnnOperandDataTypeGetSize(WNNOperandDataType dataType)
 {
 	return wnn_data_type_size(dataType);
 }
+
+#include "api/webnn_aliases.inc"
 
 static const struct proc {
 	const char *name;

@@ -81,7 +81,8 @@ static void describe_node(WNNGraph graph, WNNNodePlacement *node,
 	if (info)
 		describe_npu(node, info, kept);
 	else if (ir && place->device == WNNNodeDevice_CPU)
-		node->kernel = view(graph->arena, cpu_kernel_name(CPU_FAST, ir), failed);
+		node->kernel =
+			view(graph->arena, run_compiled_cpu_kernel(graph->compiled, ir), failed);
 }
 
 static void count_node(WNNGraphPlacement *placement, const WNNNodePlacement *node)

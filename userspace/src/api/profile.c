@@ -12,6 +12,7 @@ struct block {
 	WNNProfileNode *nodes;
 	WNNProfileEvent *events;
 	WNNProfileSpan *spans;
+	WNNProfileEventMemory *memory; /* NULL: nobody asks for it */
 	char *text;
 };
 
@@ -21,7 +22,8 @@ static size_t text_bytes(const struct ir_graph *ir, const struct run_compiled *c
 
 	for (uint32_t i = 0; i < ir->num_nodes; i++) {
 		const struct npu_node_info *info = run_compiled_npu_info(compiled, ir->nodes[i]);
-		const char *kernel = info ? info->kernel : cpu_kernel_name(CPU_FAST, ir->nodes[i]);
+		const char *kernel = info ? info->kernel :
+					    run_compiled_cpu_kernel(compiled, ir->nodes[i]);
 
 		bytes += strlen(ir->nodes[i]->source) + strlen(ir->nodes[i]->label) +
 			 (kernel ? strlen(kernel) : 0) + 3;
@@ -30,19 +32,22 @@ static size_t text_bytes(const struct ir_graph *ir, const struct run_compiled *c
 }
 
 static int allocate(struct block *block, const struct ir_graph *ir,
-		    const struct run_compiled *compiled, const struct run_profile *profile)
+		    const struct run_compiled *compiled, const struct run_profile *profile,
+		    bool with_memory)
 {
 	size_t nodes = (ir->num_nodes + (size_t)1) * sizeof(*block->nodes);
 	size_t events = profile->num_events * sizeof(*block->events);
 	size_t spans = profile->num_spans * sizeof(*block->spans);
-	char *memory = wnn_calloc(1, nodes + events + spans + text_bytes(ir, compiled));
+	size_t moved = with_memory ? profile->num_events * sizeof(*block->memory) : 0;
+	char *memory = wnn_calloc(1, nodes + events + spans + moved + text_bytes(ir, compiled));
 
 	if (!memory)
 		return -1;
 	block->nodes = (void *)memory;
 	block->events = (void *)(memory + nodes);
 	block->spans = (void *)(memory + nodes + events);
-	block->text = memory + nodes + events + spans;
+	block->memory = with_memory ? (void *)(memory + nodes + events + spans) : NULL;
+	block->text = memory + nodes + events + spans + moved;
 	return 0;
 }
 
@@ -66,8 +71,9 @@ static void describe_nodes(struct block *block, const struct ir_graph *ir,
 
 		node->operatorName = put_text(block, ir->nodes[i]->source);
 		node->label = put_text(block, ir->nodes[i]->label);
-		node->kernel = put_text(block, info ? info->kernel :
-						      cpu_kernel_name(CPU_FAST, ir->nodes[i]));
+		node->kernel =
+			put_text(block, info ? info->kernel :
+					       run_compiled_cpu_kernel(compiled, ir->nodes[i]));
 		node->device = info ? WNNNodeDevice_NPU : WNNNodeDevice_CPU;
 		if (!info)
 			continue;
@@ -113,10 +119,13 @@ static void put_events(struct block *block, const struct run_profile *profile, W
 			.startCycle = event->start,
 			.endCycle = event->end,
 			.stallCycles = event->stall,
-			.bytesRead = event->bytes_read,
-			.bytesWritten = event->bytes_written,
-			.sramBytes = event->sram_bytes,
 		};
+		if (block->memory)
+			block->memory[i] = (WNNProfileEventMemory){
+				.bytesRead = event->bytes_read,
+				.bytesWritten = event->bytes_written,
+				.sramBytes = event->sram_bytes,
+			};
 		count_busy(&sum, event->engine, cycles);
 		if (event->node == RUN_NO_NODE)
 			continue;
@@ -185,16 +194,16 @@ static void put_spans(struct block *block, const struct run_profile *profile)
 	}
 }
 
-/* Under the lock of the graph. */
+/* Under the lock of the graph. @memory: NULL: nobody asks for it. */
 static int fill_profile(const struct WNNGraphImpl *graph, const struct run_compiled *compiled,
-			WNNGraphProfile *out)
+			WNNGraphProfile *out, WNNGraphProfileMemory *memory)
 {
 	const struct ir_graph *ir = run_compiled_graph(compiled);
 	const struct run_profile *profile = graph->profile;
 	WNNGraphProfile filled = { .nextInChain = out->nextInChain };
 	struct block block;
 
-	if (allocate(&block, ir, compiled, profile))
+	if (allocate(&block, ir, compiled, profile, memory))
 		return -1;
 	describe_nodes(&block, ir, compiled);
 	put_events(&block, profile, &filled);
@@ -212,12 +221,34 @@ static int fill_profile(const struct WNNGraphImpl *graph, const struct run_compi
 	filled.spanCount = profile->num_spans;
 	filled.spans = block.spans;
 	*out = filled;
+	if (memory) {
+		memory->eventCount = profile->num_events;
+		memory->events = block.memory;
+	}
+	return 0;
+}
+
+/* The one extension that there is, NULL without it. */
+static int find_memory(const WNNGraphProfile *profile, WNNGraphProfileMemory **memory,
+		       struct wnn_error *err)
+{
+	*memory = NULL;
+	for (WNNChainedStruct *s = profile->nextInChain; s; s = s->next) {
+		if (s->sType != WNNSType_GraphProfileMemory || *memory)
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "wnnGraphGetProfile: the chain of WNNGraphProfile "
+					     "holds %s struct of sType %#x",
+					     *memory ? "a second" : "an unknown",
+					     (unsigned int)s->sType);
+		*memory = (void *)s;
+	}
 	return 0;
 }
 
 WNNStatus wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile)
 {
 	struct run_compiled *compiled;
+	WNNGraphProfileMemory *memory;
 	struct wnn_error err = { 0 };
 	bool complete;
 	int ret = 0;
@@ -227,20 +258,25 @@ WNNStatus wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile)
 		return wnnGetLastError(NULL);
 	if (!graph->context->config.profile)
 		return api_error_status(WNNStatus_NotSupportedError,
-					"the context keeps no profile; profile in "
-					"WNNContextDeviceOptions asks for it");
-	compiled = graph_compiled(graph, &err);
+					"wnnGraphGetProfile: the context%s keeps no profile; "
+					"profile in WNNContextDeviceOptions asks for it",
+					object_label_text(&graph->context->label));
+	if (find_memory(profile, &memory, &err))
+		return api_error(&err);
+	compiled = graph_compiled(graph, "wnnGraphGetProfile", &err);
 	if (!compiled)
 		return api_error(&err);
 	pthread_mutex_lock(&graph->lock);
 	complete = graph->profile;
-	if (complete && fill_profile(graph, compiled, profile))
+	if (complete && fill_profile(graph, compiled, profile, memory))
 		ret = wnn_error_nomem(&err, "the profile of a graph");
 	pthread_mutex_unlock(&graph->lock);
 	run_compiled_unref(compiled);
 	if (!complete)
 		return api_error_status(WNNStatus_InvalidStateError,
-					"no dispatch of the graph is complete yet");
+					"wnnGraphGetProfile: no dispatch of the graph%s is "
+					"complete yet",
+					object_label_text(&graph->label));
 	return ret ? api_error(&err) : WNNStatus_Success;
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/deliver.h"
 #include "api/instance.h"
+#include "api/tensor.h"
 #include "util/clock.h"
 #include "util/malloc.h"
 
@@ -37,9 +38,20 @@ void request_put(struct request *request)
 		return;
 	instance = request->instance;
 	deliver_discard(request);
-	wnnTensorRelease(request->tensor);
+	tensor_put(request->tensor);
+	wnn_free(request->place);
 	wnn_free(request);
 	instance_drop(instance);
+}
+
+/* Without memory for the place the debug layer does not know it. */
+static void note_place(struct request *request, const char *function)
+{
+	if (!debug_on)
+		return;
+	request->place = wnn_malloc(sizeof(*request->place));
+	if (request->place)
+		debug_here(request->place, function);
 }
 
 static int check_callback(const struct request_callback *callback, const char *function,
@@ -74,6 +86,7 @@ struct request *request_begin_async(WNNInstance instance, enum request_kind kind
 		api_error_status(WNNStatus_UnknownError, "%s: out of memory", function);
 		return NULL;
 	}
+	note_place(request, function);
 	pthread_mutex_lock(&events->lock);
 	closing = events->closing;
 	if (!closing) {
@@ -106,6 +119,7 @@ struct request *request_begin_sync(WNNInstance instance, enum request_kind kind,
 		return NULL;
 	}
 	request->sync = true;
+	note_place(request, function);
 	request_get(request);
 	return request;
 }
@@ -133,6 +147,9 @@ bool request_complete(struct request *request, const struct wnn_error *err,
 	struct events *events = &request->instance->events;
 	bool taken = false;
 
+	/* The call that waits tells it itself. */
+	if (debug_on && err && !request->sync)
+		debug_failed(err->message, request->place);
 	pthread_mutex_lock(&events->lock);
 	if (request->state == REQUEST_PENDING) {
 		request->busy = false;
@@ -188,6 +205,28 @@ bool request_wanted(struct request *request)
 	return wanted;
 }
 
+/*
+ * Too many errors wait already: the last one tells how many came after, and what the latest was. False
+ * when there is room. Under the lock.
+ */
+static bool summarize(struct events *events, struct request *request, WNNStatus status,
+		      const char *message)
+{
+	struct request *summary = events->summary;
+
+	if (request->kind != REQUEST_ERROR || request->mode != WNNCallbackMode_AllowProcessEvents ||
+	    events->errors < EVENTS_MAX_ERRORS)
+		return false;
+	if (!summary)
+		summary = events->summary = request;
+	events->errors_lost++;
+	summary->status = status;
+	snprintf(summary->message, sizeof(summary->message),
+		 "%llu errors were not kept, because nobody took the %u before; the last one: %s",
+		 (unsigned long long)events->errors_lost, EVENTS_MAX_ERRORS, message);
+	return true;
+}
+
 void request_post(struct request *request, WNNStatus status, const char *message)
 {
 	struct events *events = &request->instance->events;
@@ -199,8 +238,11 @@ void request_post(struct request *request, WNNStatus status, const char *message
 	 * any.
 	 */
 	drop = events->closing && request->kind == REQUEST_ERROR;
-	if (!drop) {
+	if (!drop && summarize(events, request, status, message))
+		drop = request != events->summary;
+	else
 		set_status(request, status, message);
+	if (!drop) {
 		events_add(events, request, false);
 		events_ready(events, request);
 	}
@@ -245,7 +287,10 @@ WNNStatus request_wait(struct request *request, uint64_t timeout_ns, union reque
 		*result = request->result;
 		memset(&request->result, 0, sizeof(request->result));
 	}
+	events_run_errors(events);
 	pthread_mutex_unlock(&events->lock);
+	if (debug_on && !status && result)
+		deliver_note(request, result);
 	if (status) {
 		/* The task may still be queued; a tensor that was to be mapped is free at once. */
 		deliver_failed(request);

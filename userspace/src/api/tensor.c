@@ -25,8 +25,9 @@ static void free_tensor(struct timeline_task *task, bool cancelled)
 
 	(void)cancelled;
 	free_data(tensor);
-	wnn_free(tensor);
-	wnnContextRelease(context);
+	object_label_exit(&tensor->label);
+	api_free_object(tensor);
+	context_put(context);
 }
 
 static void release_data(struct timeline_task *task, bool cancelled)
@@ -35,7 +36,7 @@ static void release_data(struct timeline_task *task, bool cancelled)
 
 	(void)cancelled;
 	free_data(tensor);
-	wnnTensorRelease(tensor);
+	tensor_put(tensor);
 }
 
 bool tensor_try_get(struct WNNTensorImpl *tensor)
@@ -100,13 +101,13 @@ void wnnTensorDestroy(WNNTensor tensor)
 	pthread_mutex_unlock(&context->lock);
 }
 
-void wnnTensorAddRef(WNNTensor tensor)
+void tensor_get(WNNTensor tensor)
 {
 	if (tensor && !api_forked())
 		atomic_fetch_add(&tensor->refs, 1);
 }
 
-void wnnTensorRelease(WNNTensor tensor)
+void tensor_put(WNNTensor tensor)
 {
 	WNNContext context;
 
@@ -141,24 +142,24 @@ static void create_tensor(struct timeline_task *task, bool cancelled)
 	struct wnn_error err = { 0 };
 
 	/* For what follows the tensor may be gone. */
-	wnnContextAddRef(context);
+	context_get(context);
 	if (cancelled) {
-		context_check_lost(context, &err);
+		context_check_lost(context, "createTensor", &err);
 		request_complete(create->request, &err, NULL);
-		wnnTensorRelease(tensor);
+		tensor_put(tensor);
 	} else if (!request_wanted(create->request)) {
-		wnnTensorRelease(tensor);
+		tensor_put(tensor);
 	} else if (!tensor->constant &&
 		   run_tensor_create(&context->device, &tensor->data, tensor->bytes, &err)) {
 		context_fail_request(context, create->request, &err);
-		wnnTensorRelease(tensor);
+		tensor_put(tensor);
 	} else if (!request_complete(create->request, NULL, &result)) {
-		wnnTensorRelease(tensor);
+		tensor_put(tensor);
 	}
 	context_remove_pending(context, create->request);
 	request_put(create->request);
 	wnn_free(create);
-	wnnContextRelease(context);
+	context_put(context);
 }
 
 static WNNTensor make_tensor(WNNContext context, WNNOperandDataType data_type, WNNUint32Array shape,
@@ -167,7 +168,7 @@ static WNNTensor make_tensor(WNNContext context, WNNOperandDataType data_type, W
 	struct ir_type type;
 	WNNTensor tensor;
 
-	if (context_check_lost(context, err) ||
+	if (context_check_lost(context, "createTensor", err) ||
 	    wnn_limits_type_of(&context->limits, data_type, shape, "the tensor", &type, err))
 		return NULL;
 	tensor = wnn_calloc(1, sizeof(*tensor));
@@ -181,6 +182,7 @@ static WNNTensor make_tensor(WNNContext context, WNNOperandDataType data_type, W
 	for (uint32_t i = 0; i < type.rank; i++)
 		tensor->shape[i] = (uint32_t)ir_type_dim(&type, i);
 	tensor->bytes = (size_t)ir_type_bytes(&type);
+	wnn_log_debug(&context->instance->log, "createTensor: %zu bytes", tensor->bytes);
 	return tensor;
 }
 
@@ -200,7 +202,7 @@ static void start_tensor(WNNContext context, WNNTensor tensor, struct request *r
 		request_put(request);
 		return;
 	}
-	wnnContextAddRef(context);
+	context_get(context);
 	create->task.run = create_tensor;
 	create->tensor = tensor;
 	create->request = request;
@@ -253,7 +255,7 @@ struct context_copy *context_copy(WNNContext context, const void *data, size_t s
 	memcpy(copy->data, data, size);
 	copy->size = size;
 	copy->context = context;
-	wnnContextAddRef(context);
+	context_get(context);
 	return copy;
 }
 
@@ -262,7 +264,7 @@ void context_copy_free(struct context_copy *copy)
 	if (!copy)
 		return;
 	run_host_free(&copy->context->device.heap, copy->data, copy->size);
-	wnnContextRelease(copy->context);
+	context_put(copy->context);
 	wnn_free(copy);
 }
 
@@ -317,15 +319,25 @@ void start_create_constant_tensor(WNNContext context, const WNNOperandDescriptor
 
 /* --- Questions --- */
 
+const char *tensor_label(WNNTensor tensor)
+{
+	return object_label_text(&tensor->label);
+}
+
 int tensor_check(WNNContext context, WNNTensor tensor, const char *what, struct wnn_error *err)
 {
 	if (!tensor)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is NULL", what);
+	if (debug_on && debug_verify(DEBUG_TENSOR, tensor, what, err))
+		return -1;
 	if (tensor->context != context)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "%s: the tensor belongs to another context", what);
+				     "%s: the tensor%s belongs to another context%s", what,
+				     tensor_label(tensor),
+				     object_label_text(&tensor->context->label));
 	if (atomic_load(&tensor->destroyed))
-		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor is destroyed", what);
+		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor%s is destroyed", what,
+				     tensor_label(tensor));
 	return 0;
 }
 
@@ -334,7 +346,8 @@ int tensor_check_unmapped(WNNTensor tensor, const char *what, struct wnn_error *
 	if (!atomic_load(&tensor->map))
 		return 0;
 	return wnn_error_set(err, WNN_INVALID_STATE,
-			     "%s: the tensor is mapped; wnnTensorUnmap ends that", what);
+			     "%s: the tensor%s is mapped; wnnTensorUnmap ends that", what,
+			     tensor_label(tensor));
 }
 
 WNNOperandDataType wnnTensorGetDataType(WNNTensor tensor)

@@ -18,17 +18,25 @@ struct WNNTensorImpl {
 	_Atomic(struct request *) map;
 	struct WNNTensorImpl *next, **link; /* in the context; link is NULL when not */
 	struct timeline_task task;	    /* gives the memory back */
+	struct object_label label;
 
 	/* One of them; touched on the timeline only. */
 	struct run_tensor data;
 	struct ir_constant *constant; /* constant once made: its bytes never change */
 };
 
+/* Take NULL. */
+void tensor_get(WNNTensor tensor);
+void tensor_put(WNNTensor tensor);
+
 /* Another reference, unless the last one is gone; under the lock of the context. */
 bool tensor_try_get(struct WNNTensorImpl *tensor);
 
 /* The tensor is no longer mapped, if it was by @map. */
 void tensor_end_map(struct WNNTensorImpl *tensor, struct request *map);
+
+/* What messages call it: the tensor, and its label. */
+const char *tensor_label(WNNTensor tensor);
 
 /* InvalidStateError when the tensor is mapped. */
 int tensor_check_unmapped(WNNTensor tensor, const char *what, struct wnn_error *err);

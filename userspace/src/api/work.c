@@ -22,27 +22,29 @@ static void write_tensor(struct timeline_task *task, bool cancelled)
 		run_tensor_write(&write->tensor->context->device, &write->tensor->data,
 				 write->copy->data);
 	context_copy_free(write->copy);
-	wnnTensorRelease(write->tensor);
+	tensor_put(write->tensor);
 	wnn_free(write);
 }
 
-static int check_size(const struct WNNTensorImpl *tensor, size_t size, const char *what,
+static int check_size(struct WNNTensorImpl *tensor, size_t size, const char *what,
 		      struct wnn_error *err)
 {
 	if (size == tensor->bytes)
 		return 0;
-	return wnn_error_set(err, WNN_TYPE_ERROR, "%s: size is %zu; the tensor has %zu bytes", what,
-			     size, tensor->bytes);
+	return wnn_error_set(err, WNN_TYPE_ERROR, "%s: size is %zu; the tensor%s has %zu bytes",
+			     what, size, tensor_label(tensor), tensor->bytes);
 }
 
 static int check_write(WNNContext context, WNNTensor tensor, const void *data, size_t size,
 		       struct wnn_error *err)
 {
-	if (context_check_lost(context, err) || tensor_check(context, tensor, "writeTensor", err))
+	if (context_check_lost(context, "writeTensor", err) ||
+	    tensor_check(context, tensor, "writeTensor", err))
 		return -1;
 	if (!tensor->writable)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "writeTensor: the tensor was not made with writable");
+				     "writeTensor: the tensor%s was not made with writable",
+				     tensor_label(tensor));
 	if (!data)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "writeTensor: data is NULL");
 	return check_size(tensor, size, "writeTensor", err);
@@ -87,7 +89,9 @@ WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, void const
 	write->task.run = write_tensor;
 	write->tensor = tensor;
 	write->copy = copy;
-	wnnTensorAddRef(tensor);
+	tensor_get(tensor);
+	wnn_log_debug(&context->instance->log, "writeTensor: %zu bytes to the tensor%s", size,
+		      tensor_label(tensor));
 	if (!push_for_tensor(tensor, &write->task, "writeTensor", &err))
 		return WNNStatus_Success;
 	write_tensor(&write->task, true);
@@ -117,7 +121,7 @@ static void read_tensor(struct timeline_task *task, bool cancelled)
 		failed = !result.bytes.data;
 	}
 	if (cancelled) {
-		context_check_lost(context, &err);
+		context_check_lost(context, "readTensor", &err);
 		request_complete(read->request, &err, NULL);
 	} else if (failed) {
 		wnn_error_nomem(&err, "the data of readTensor");
@@ -132,17 +136,19 @@ static void read_tensor(struct timeline_task *task, bool cancelled)
 	}
 	context_remove_pending(context, read->request);
 	request_put(read->request);
-	wnnTensorRelease(tensor);
+	tensor_put(tensor);
 	wnn_free(read);
 }
 
 static int check_read(WNNContext context, WNNTensor tensor, struct wnn_error *err)
 {
-	if (context_check_lost(context, err) || tensor_check(context, tensor, "readTensor", err))
+	if (context_check_lost(context, "readTensor", err) ||
+	    tensor_check(context, tensor, "readTensor", err))
 		return -1;
 	if (!tensor->readable)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "readTensor: the tensor was not made with readable");
+				     "readTensor: the tensor%s was not made with readable",
+				     tensor_label(tensor));
 	return 0;
 }
 
@@ -162,12 +168,14 @@ static void start_read(WNNContext context, WNNTensor tensor, void *data, struct 
 		read->tensor = tensor;
 		read->request = request;
 		read->data = data;
-		wnnTensorAddRef(tensor);
+		tensor_get(tensor);
 		context_add_pending(context, request, tensor);
+		wnn_log_debug(&context->instance->log, "readTensor: %zu bytes of the tensor%s",
+			      tensor->bytes, tensor_label(tensor));
 		if (!push_for_tensor(tensor, &read->task, "readTensor", err))
 			return;
 		context_remove_pending(context, request);
-		wnnTensorRelease(tensor);
+		tensor_put(tensor);
 		wnn_free(read);
 	}
 	context_fail_request(context, request, err);
@@ -212,7 +220,7 @@ static void work_done(struct timeline_task *task, bool cancelled)
 
 	run_device_drain(&context->device);
 	if (cancelled || timeline_cancelled(context->timeline)) {
-		context_check_lost(context, &err);
+		context_check_lost(context, "onWorkDone", &err);
 		request_complete(done->request, &err, NULL);
 	} else if (request_complete(done->request,
 				    context->has_work_error ? &context->work_error : NULL, NULL)) {
@@ -222,7 +230,7 @@ static void work_done(struct timeline_task *task, bool cancelled)
 	context_remove_pending(context, done->request);
 	request_put(done->request);
 	wnn_free(done);
-	wnnContextRelease(context);
+	context_put(context);
 }
 
 void start_on_work_done(WNNContext context, struct request *request)
@@ -230,7 +238,7 @@ void start_on_work_done(WNNContext context, struct request *request)
 	struct done_task *done = NULL;
 	struct wnn_error err = { 0 };
 
-	if (!context_check_lost(context, &err)) {
+	if (!context_check_lost(context, "onWorkDone", &err)) {
 		done = wnn_calloc(1, sizeof(*done));
 		if (!done)
 			wnn_error_nomem(&err, "onWorkDone");
@@ -243,7 +251,7 @@ void start_on_work_done(WNNContext context, struct request *request)
 	done->task.run = work_done;
 	done->context = context;
 	done->request = request;
-	wnnContextAddRef(context);
+	context_get(context);
 	context_add_pending(context, request, NULL);
 	timeline_push(context->timeline, &done->task);
 }

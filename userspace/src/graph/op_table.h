@@ -73,6 +73,7 @@ struct wnn_options_info {
 	const struct wnn_attribute *members; /* all but nextInChain */
 	uint32_t member_count;
 	const void *defaults; /* the struct as its INIT macro makes it */
+	const char *init;     /* the name of that macro */
 };
 
 struct wnn_op_info {

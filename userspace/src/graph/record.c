@@ -108,6 +108,44 @@ static int check_operand_types(struct wnn_rule *rule)
 	return 0;
 }
 
+/* Whether a number or truth value of the options is 0, and the default is not. */
+static bool lost_default(const struct wnn_rule *rule, const struct wnn_attribute *member)
+{
+	const char *field = (const char *)rule->call->options + member->offset;
+	const char *usual =
+		(const char *)wnn_op_info[rule->call->op].options->defaults + member->offset;
+	static const char zeros[sizeof(double)];
+	size_t size = sizeof(uint32_t);
+
+	if (member->kind == WNN_ATTRIBUTE_F64)
+		size = sizeof(double);
+	else if (member->kind != WNN_ATTRIBUTE_U32 && member->kind != WNN_ATTRIBUTE_I32 &&
+		 member->kind != WNN_ATTRIBUTE_BOOL)
+		return false;
+	return !memcmp(field, zeros, size) && memcmp(usual, zeros, size);
+}
+
+/*
+ * Options that begin as { 0 } have factors of 0 where 1 is meant. They are known by their label: that
+ * of the INIT macro has the length WNN_STRLEN, and one that was given has data.
+ */
+static int check_made(struct wnn_rule *rule)
+{
+	const struct wnn_options_info *options = wnn_op_info[rule->call->op].options;
+	const WNNStringView *label = rule->call->label;
+
+	if (label->data || label->length)
+		return 0;
+	for (uint32_t i = 0; i < options->member_count; i++)
+		if (lost_default(rule, &options->members[i]))
+			return rule_error(rule,
+					  "the options were not made with %s: label is { NULL, 0 } "
+					  "and %s is 0, which is not its default; begin with the "
+					  "macro, or give \"\" as the label",
+					  options->init, options->members[i].name);
+	return 0;
+}
+
 /* Members of type double and float are restricted: neither NaN nor infinite. */
 static int check_finite(struct wnn_rule *rule)
 {
@@ -201,21 +239,21 @@ int wnn_builder_record_op(struct wnn_builder *builder, struct wnn_op_call *call,
 		.err = err,
 	};
 
-	for (size_t i = 0; outputs && i < output_count; i++)
+	for (size_t i = 0; outputs && i < output_count && i < WNN_MAX_TENSOR_COUNT; i++)
 		outputs[i] = NULL;
 	if (wnn_builder_can_build(builder, err))
 		return -1;
 	wnn_op_call_name(call, name, sizeof(name));
 	if (wnn_op_call_check(call, err) || check_owner(&rule) || check_operand_types(&rule) ||
-	    check_finite(&rule))
+	    check_made(&rule) || check_finite(&rule))
 		return -1;
+	if (output_count > WNN_MAX_TENSOR_COUNT)
+		return rule_error(&rule, "outputCount is %zu; at most %d are allowed", output_count,
+				  WNN_MAX_TENSOR_COUNT);
 	if (output_count && !outputs)
 		return rule_error(&rule, "outputCount is %zu, but outputs is NULL", output_count);
 	if (!info->returns_list && output_count != 1)
 		return rule_error(&rule, "outputCount is %zu, but the operator makes 1 operand",
 				  output_count);
-	if (output_count > WNN_MAX_TENSOR_COUNT)
-		return rule_error(&rule, "outputCount is %zu; at most %d are allowed", output_count,
-				  WNN_MAX_TENSOR_COUNT);
 	return run_rule(&rule, outputs);
 }

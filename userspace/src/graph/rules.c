@@ -32,7 +32,7 @@ static int check_executable(struct wnn_rule *rule, enum ir_op op)
 		return 0;
 	return wnn_error_set(rule->err, WNN_NOT_SUPPORTED,
 			     "%s: this version of the library cannot execute %s; "
-			     "wnnContextOpSupportLimits lists no data types for it",
+			     "wnnContextGetOpSupportLimits lists no data types for it",
 			     rule->name, wnn_op_info[rule->call->op].name);
 }
 

@@ -163,10 +163,40 @@ static void *device_main(void *arg)
 
 /* ---- requests and invalidations */
 
+/* What the register STATUS says, for people. */
+static const char *state_text(uint32_t status)
+{
+	static const char *const errors[] = {
+		[ONPU_BOOT_ERROR_NONE] = "it does not say why",
+		[ONPU_BOOT_ERROR_FETCH] = "the image could not be read",
+		[ONPU_BOOT_ERROR_HEADER] = "the file is no firmware image",
+		[ONPU_BOOT_ERROR_SIZE] = "the file is cut off, or larger than the device's memory",
+		[ONPU_BOOT_ERROR_CRC] = "the file is damaged: its checksum is wrong",
+		[ONPU_BOOT_ERROR_ABI] = "the image is for another version of the device",
+		[ONPU_BOOT_ERROR_FIRMWARE] = "it stopped with an error of its own",
+	};
+	uint32_t error = (status & ONPU_STATUS_ERROR__MASK) >> ONPU_STATUS_ERROR__SHIFT;
+
+	switch ((status & ONPU_STATUS_STATE__MASK) >> ONPU_STATUS_STATE__SHIFT) {
+	case ONPU_STATE_RESET:
+		return "it was reset";
+	case ONPU_STATE_BOOTING:
+		return "it is still starting";
+	case ONPU_STATE_READY:
+		return "the device stopped without a word of the firmware";
+	case ONPU_STATE_FAILED:
+		return error < ARRAY_SIZE(errors) ? errors[error] : "for a reason unknown here";
+	case ONPU_STATE_HALTED:
+		return "its management core has locked up";
+	default:
+		return "its state is unknown here";
+	}
+}
+
 static int lost_error(struct full *full, struct wnn_error *err)
 {
-	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-			     "the device is lost: its status register reads %#x", full->status);
+	return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device is lost: %s (status %#x)",
+			     state_text(full->status), full->status);
 }
 
 static const char *status_name(uint32_t status)
@@ -246,8 +276,10 @@ static int load_image(struct full *full, const char *path, uint64_t *bus, uint32
 
 	if (!file)
 		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "full mode needs the firmware's image %s: %s", path,
-				     strerror(errno));
+				     "full mode needs the firmware's image %s: %s; name one with "
+				     "simFirmwarePath or ONPU_FIRMWARE, or install the package "
+				     "onpu-firmware",
+				     path, strerror(errno));
 	*bus = full_memory_alloc(&full->memory, MAX_IMAGE);
 	if (*bus)
 		length = fread(full_memory_at(&full->memory, *bus), 1, MAX_IMAGE, file);
@@ -289,11 +321,16 @@ static int boot(struct full *full, const char *path, struct wnn_error *err)
 	state = (status & ONPU_STATUS_STATE__MASK) >> ONPU_STATUS_STATE__SHIFT;
 	if (state != ONPU_STATE_READY)
 		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "the firmware %s does not start: status %#x", path, status);
+				     "the firmware %s does not start: %s (status %#x); "
+				     "simFirmwarePath or ONPU_FIRMWARE name another one",
+				     path, state_text(status), status);
 	if (full_read(full, ONPU_REG_FW_ABI) >> ONPU_FW_ABI_MAJOR__SHIFT != ONPU_ABI_MAJOR)
-		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "the firmware %s speaks another version of the messages",
-				     path);
+		return wnn_error_set(
+			err, WNN_NOT_SUPPORTED,
+			"the firmware %s speaks version %u of the messages, the "
+			"library %u; simFirmwarePath or ONPU_FIRMWARE name another one",
+			path, full_read(full, ONPU_REG_FW_ABI) >> ONPU_FW_ABI_MAJOR__SHIFT,
+			ONPU_ABI_MAJOR);
 	return 0;
 }
 

@@ -96,7 +96,8 @@ static uint64_t moved_until(const WNNProfileEvent *event, uint64_t bytes, double
 	return at <= from ? 0 : (uint64_t)((double)bytes * (at - from) / (to - from));
 }
 
-static void add_to_parts(struct report *report, const WNNProfileEvent *event)
+static void add_to_parts(struct report *report, const WNNProfileEvent *event,
+			 const WNNProfileEventMemory *memory)
 {
 	double length = (double)report->profile.cycles / REPORT_PARTS;
 	size_t first = (size_t)((double)event->startCycle / length);
@@ -109,17 +110,17 @@ static void add_to_parts(struct report *report, const WNNProfileEvent *event)
 			end = (double)event->endCycle;
 		if (i == first)
 			begin = (double)event->startCycle;
-		part->bytes_read += moved_until(event, event->bytesRead, end) -
-				    moved_until(event, event->bytesRead, begin);
-		part->bytes_written += moved_until(event, event->bytesWritten, end) -
-				       moved_until(event, event->bytesWritten, begin);
+		part->bytes_read += moved_until(event, memory->bytesRead, end) -
+				    moved_until(event, memory->bytesRead, begin);
+		part->bytes_written += moved_until(event, memory->bytesWritten, end) -
+				       moved_until(event, memory->bytesWritten, begin);
 		if (end >= (double)event->endCycle)
 			break;
 	}
 }
 
 /* Memory and SRAM over time. What is in use does not change until the next instruction starts. */
-static void fill_parts(struct report *report)
+static void fill_parts(struct report *report, const WNNProfileEventMemory *memory)
 {
 	const WNNGraphProfile *profile = &report->profile;
 	double length = (double)profile->cycles / REPORT_PARTS;
@@ -129,9 +130,9 @@ static void fill_parts(struct report *report)
 	if (!profile->cycles)
 		return;
 	for (size_t i = 0; i < profile->eventCount; i++) {
-		add_to_parts(report, &profile->events[i]);
-		if (profile->events[i].sramBytes > report->sram_most)
-			report->sram_most = profile->events[i].sramBytes;
+		add_to_parts(report, &profile->events[i], &memory[i]);
+		if (memory[i].sramBytes > report->sram_most)
+			report->sram_most = memory[i].sramBytes;
 	}
 	for (size_t i = 0; i < REPORT_PARTS; i++) {
 		report->parts[i].sram_bytes = used;
@@ -139,7 +140,7 @@ static void fill_parts(struct report *report)
 		       ((double)profile->events[at].startCycle < (double)(i + 1) * length ||
 			i == REPORT_PARTS - 1);
 		     at++) {
-			used = profile->events[at].sramBytes;
+			used = memory[at].sramBytes;
 			if (used > report->parts[i].sram_bytes)
 				report->parts[i].sram_bytes = used;
 		}
@@ -148,16 +149,20 @@ static void fill_parts(struct report *report)
 
 int report_init(struct report *report, const struct options *options, const struct target *target)
 {
+	WNNGraphProfileMemory memory = WNN_GRAPH_PROFILE_MEMORY_INIT;
+
 	*report = (struct report){ .model = options->model,
 				   .device = target->device.device,
 				   .graph = target->graph,
 				   .profile = WNN_GRAPH_PROFILE_INIT,
 				   .placement = WNN_GRAPH_PLACEMENT_INIT,
 				   .statistics = WNN_GRAPH_STATISTICS_INIT };
+	report->profile.nextInChain = &memory.chain;
 	if (wnnGraphGetProfile(target->graph, &report->profile) != WNNStatus_Success ||
 	    wnnGraphGetPlacement(target->graph, &report->placement) != WNNStatus_Success ||
 	    wnnGraphGetLastStatistics(target->graph, &report->statistics) != WNNStatus_Success)
 		return complain_wnn(BAD_DEVICE, false, "profile");
+	report->profile.nextInChain = NULL;
 	report->peak_macs_per_cycle =
 		part((double)report->statistics.peakMacs, (double)report->statistics.npuCycles);
 	report->share_of_peak =
@@ -166,7 +171,7 @@ int report_init(struct report *report, const struct options *options, const stru
 	report->bytes_per_cycle = 2.0 * ONPU_CAP_DMA_BYTES__RESET;
 	report->sram_bytes = target->device.sramBytes;
 	fill_engines(report);
-	fill_parts(report);
+	fill_parts(report, memory.events);
 	for (size_t i = 0; i < report->profile.nodeCount; i++)
 		report->cpu_nanoseconds += report->profile.nodes[i].cpuNanoseconds;
 	report->nodes = calloc(report->profile.nodeCount + 1, sizeof(*report->nodes));

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# ./npu abidiff REV: whether programs that were linked with the libraries of an older commit run with these.
+# Sourced by npu, which sets $top. Needs lib.sh, root.sh and build.sh.
+
+: "${top:?}"
+
+# Each library by meson's name for it, its file below the build, and its public headers: types of others
+# are its own business.
+abi_libraries="
+webnn-npu userspace/libwebnn-npu.so userspace/include/webnn/*.h
+webnn-onnx userspace/import/onnx/libwebnn-onnx.so userspace/include/webnn/*.h
+onpu-sim emulator/libonpu-sim.so emulator/onpu_*.h"
+
+# abi_old REV FOLDER: the libraries of that commit, in FOLDER/build. What it was made of is kept there.
+abi_old()
+{
+	local commit=$1 work=$2 targets
+
+	[ "$(cat "$work/commit" 2>/dev/null)" != "$commit" ] || return 0
+	rm -rf -- "$work"
+	mkdir -p "$work/source"
+	inside git -C "$top" archive "$commit" | tar -C "$work/source" -xf - || return
+	read -ra targets < <(awk 'NF { printf "%s:shared_library ", $1 }' <<<"$abi_libraries")
+	inside meson setup --auto-features=enabled -Dtests=false -Dfirmware=disabled -Dnode=disabled \
+		"$work/build" "$work/source" &&
+		inside meson compile -C "$work/build" "${targets[@]}" || return
+	printf '%s\n' "$commit" >"$work/commit"
+}
+
+# The name that programs which are linked with a library look for.
+abi_soname()
+{
+	inside readelf -d "$1" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p'
+}
+
+# abi_compare OLD: 1 when one of the libraries has the name of before and is another one.
+abi_compare()
+{
+	local old=$1 name file headers status=0 before now
+
+	while read -r name file headers; do
+		[ -n "$name" ] || continue
+		before=$(abi_soname "$old/build/$file") && now=$(abi_soname "$top/build/gcc/$file") || return
+		if [ "$before" != "$now" ]; then
+			printf '%s is %s now: programs have to be compiled anew\n' "$before" "$now"
+			continue
+		fi
+		rm -rf -- "$old/headers"
+		mkdir -p "$old/headers/before" "$old/headers/now"
+		# A pattern.
+		# shellcheck disable=SC2086
+		cp -- "$old/source"/$headers "$old/headers/before/" && cp -- "$top"/$headers "$old/headers/now/"
+		printf '%s:\n' "$now"
+		# By the types that changed: by functions, some are left out as if they were told before.
+		inside abidiff --no-added-syms --leaf-changes-only --headers-dir1 "$old/headers/before" \
+			--headers-dir2 "$old/headers/now" "$old/build/$file" "$top/build/gcc/$file" || status=1
+	done <<<"$abi_libraries"
+	return "$status"
+}
+
+cmd_abidiff()
+{
+	local commit old=$top/build/abi status=0
+
+	[ $# -eq 1 ] || wrong "abidiff needs a commit to compare with, such as: ./npu abidiff HEAD~10"
+	progress_to_stdout
+	ensure_environment
+	commit=$(inside git -C "$top" rev-parse --verify --quiet --end-of-options "$1^{commit}") ||
+		die "git knows no commit '$1'"
+	build_tools || exit
+	take_lock "$top/build/.abi-lock" "it compares libraries"
+	step abi-old "libraries of $1" abi_old "$commit" "$old" || exit
+	abi_compare "$old" || status=$?
+	drop_lock
+	[ "$status" -ne 0 ] || say "programs linked with the libraries of $1 run with these"
+	exit "$status"
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+/* The layers of the CPU: which one is taken, that both compute the same, and that files remember which. */
+#include "fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define VARIABLE "WEBNN_CPU_LAYER"
+
+enum {
+	CHANNELS = 64,
+	SIDE = 8,
+	ELEMENTS = CHANNELS * SIDE * SIDE,
+	WEIGHTS = CHANNELS * CHANNELS * 9
+};
+
+static WNNStatus try_layer(WNNInstance instance, const char *layer, WNNContext *context)
+{
+	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	WNNStatus status;
+
+	device.device = WNN_STR("cpu");
+	options.nextInChain = &device.chain;
+	setenv(VARIABLE, layer, 1);
+	status = wnnInstanceCreateContextSync(instance, &options, GENEROUS, context);
+	unsetenv(VARIABLE);
+	return status;
+}
+
+static WNNContext open_layer(WNNInstance instance, const char *layer)
+{
+	WNNContext context;
+
+	assert_ok(try_layer(instance, layer, &context));
+	return context;
+}
+
+/* Skips the test where oneDNN cannot be loaded; then the error says so. */
+static WNNContext open_onednn(WNNInstance instance)
+{
+	WNNContext context;
+
+	if (try_layer(instance, "onednn", &context) != WNNStatus_Success) {
+		assert_last_error(WNNStatus_NotSupportedError, "the layer onednn");
+		wnnInstanceRelease(instance);
+		skip();
+	}
+	return context;
+}
+
+/* Two convolutions with enough work that their data is turned. */
+static WNNGraph build_pictures(WNNContext context)
+{
+	static float weights[WEIGHTS];
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	const uint32_t shape[] = { 1, CHANNELS, SIDE, SIDE };
+	const uint32_t filter[] = { CHANNELS, CHANNELS, 3, 3 };
+	WNNOperandDescriptor desc = { NULL, WNNOperandDataType_Float32, { 4, shape } };
+	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
+	WNNOperand x, f;
+	WNNGraph graph;
+
+	for (int i = 0; i < WEIGHTS; i++)
+		weights[i] = sinf((float)i) * .05f;
+	x = wnnGraphBuilderInput(builder, WNN_STR("x"), &desc);
+	desc.shape.data = filter;
+	f = wnnGraphBuilderConstant(builder, &desc, weights, sizeof(weights));
+	conv.padding = WNN_UINT32_LIST(1, 1, 1, 1);
+	x = wnnGraphBuilderRelu(builder, wnnGraphBuilderConv2d(builder, x, f, &conv), NULL);
+	graph = build_one(builder, "y", wnnGraphBuilderConv2d(builder, x, f, &conv));
+	wnnGraphBuilderRelease(builder);
+	return graph;
+}
+
+static WNNTensor picture(WNNContext context)
+{
+	const uint32_t shape[] = { 1, CHANNELS, SIDE, SIDE };
+	WNNTensorDescriptor desc = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNTensor tensor;
+
+	desc.dataType = WNNOperandDataType_Float32;
+	desc.shape = (WNNUint32Array){ 4, shape };
+	desc.readable = desc.writable = WNN_TRUE;
+	assert_ok(wnnContextCreateTensorSync(context, &desc, GENEROUS, &tensor));
+	return tensor;
+}
+
+static float *run(WNNContext context, WNNGraph graph)
+{
+	float *data = malloc(ELEMENTS * sizeof(*data));
+	WNNTensor x = picture(context), y = picture(context);
+
+	assert_non_null(data);
+	for (int i = 0; i < ELEMENTS; i++)
+		data[i] = cosf((float)i);
+	assert_ok(wnnContextWriteTensor(context, x, data, ELEMENTS * sizeof(*data)));
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_ok(
+		wnnContextReadTensorIntoSync(context, y, data, ELEMENTS * sizeof(*data), GENEROUS));
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+	return data;
+}
+
+static void expect_kernel(WNNGraph graph, const char *kernel)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+
+	assert_ok(wnnGraphGetPlacement(graph, &placement));
+	assert_int_equal(placement.nodeCount, 3);
+	for (size_t i = 0; i < placement.nodeCount; i++) {
+		assert_int_equal(placement.nodes[i].kernel.length, strlen(kernel));
+		assert_memory_equal(placement.nodes[i].kernel.data, kernel, strlen(kernel));
+	}
+}
+
+static void both_layers_compute_the_same(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext onednn = open_onednn(instance), openblas = open_layer(instance, "openblas");
+	WNNGraph one = build_pictures(onednn), other = build_pictures(openblas);
+	float *a = run(onednn, one), *b = run(openblas, other), most = 0;
+
+	(void)state;
+	expect_kernel(one, "cpu/conv-onednn");
+	expect_kernel(other, "cpu/conv-packed");
+	for (int i = 0; i < ELEMENTS; i++)
+		most = fmaxf(most, fabsf(b[i]));
+	assert_true(most > 0.01f);
+	for (int i = 0; i < ELEMENTS; i++)
+		assert_true(fabsf(a[i] - b[i]) <= 1e-5f * most);
+	free(a);
+	free(b);
+	wnnGraphRelease(one);
+	wnnGraphRelease(other);
+	wnnContextRelease(onednn);
+	wnnContextRelease(openblas);
+	wnnInstanceRelease(instance);
+}
+
+static void files_remember_the_layer(void **state)
+{
+	char path[] = "/tmp/test_api_layers-XXXXXX";
+	int fd = mkstemp(path);
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext onednn = open_onednn(instance), openblas = open_layer(instance, "openblas");
+	WNNGraph graph = build_pictures(onednn), loaded;
+	float *a = run(onednn, graph), *b;
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	assert_ok(wnnGraphSave(graph, WNN_STR(path)));
+	assert_ok(wnnContextLoadGraphSync(onednn, WNN_STR(path), GENEROUS, &loaded));
+	b = run(onednn, loaded);
+	assert_memory_equal(a, b, ELEMENTS * sizeof(*a));
+	expect_kernel(loaded, "cpu/conv-onednn");
+	wnnGraphRelease(loaded);
+	assert_failed(wnnContextLoadGraphSync(openblas, WNN_STR(path), GENEROUS, &loaded),
+		      WNNStatus_NotSupportedError, "onednn");
+	unlink(path);
+	free(a);
+	free(b);
+	wnnGraphRelease(graph);
+	wnnContextRelease(onednn);
+	wnnContextRelease(openblas);
+	wnnInstanceRelease(instance);
+}
+
+static void names_of_layers(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context;
+
+	(void)state;
+	assert_failed(try_layer(instance, "mkl", &context), WNNStatus_NotSupportedError,
+		      "there is no layer \"mkl\"");
+	assert_ok(try_layer(instance, "", &context));
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_layers_compute_the_same),
+		cmocka_unit_test(files_remember_the_layer),
+		cmocka_unit_test(names_of_layers),
+	};
+
+	unsetenv("WEBNN_DEVICE");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
