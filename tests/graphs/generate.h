@@ -12,6 +12,7 @@ struct generator {
 	WNNOperand values[GRAPH_MAX_VALUES];
 	bool compose;		/* operands may be values that are there already */
 	bool blocks;		/* dimensions will be cut into blocks */
+	bool depthwise;		/* convolutions have a group for each channel */
 	uint64_t least, budget; /* elements that the main operand and any value should have */
 	uint64_t work;		/* multiplications that a node may need */
 	graph_limits limits;
@@ -43,6 +44,14 @@ int generator_operand(struct generator *g, WNNOperandDataType type, uint32_t ran
 		      const uint32_t *dims, struct fill fill);
 /* Appends a call with that main operand; false, and the graph as before, when nothing fits. */
 bool generator_call(struct generator *g, enum wnn_op op, int main);
+/*
+ * A node for the next call, with one or two operands and one result; generator_append() puts it into the graph when
+ * its options are set, and gives the result, or GRAPH_ABSENT when an operand is that or the call is refused.
+ */
+struct graph_node *generator_node(struct generator *g, enum wnn_op op, int a, int b);
+int generator_append(struct generator *g, struct graph_node *node);
+/* Appends the parts of gelu or of a normalisation of a float value; GRAPH_ABSENT when there is no room for them. */
+int generator_parts(struct generator *g, int x);
 /* Begins an empty graph of several calls, and ends it. */
 void generator_begin(struct generator *g, struct graph *graph, uint64_t seed, bool compose);
 void generator_finish(struct generator *g);

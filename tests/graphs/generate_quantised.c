@@ -9,8 +9,9 @@
 
 #define MAX_LAYERS     5
 #define NODES_OF_LAYER 14 /* at most */
-#define RESIDUAL \
-	1000000 /* of the seed that says whether a graph has additions behind convolutions */
+/* Of the seeds that say whether a graph has additions behind convolutions, and depthwise convolutions. */
+#define RESIDUAL  1000000
+#define DEPTHWISE 2000000
 
 static enum wnn_op choose_layer(struct generator *g)
 {
@@ -23,6 +24,8 @@ static enum wnn_op choose_layer(struct generator *g)
 		WNN_OP_RESAMPLE2D,
 	};
 
+	if (g->depthwise && rng_chance(&g->rng, 60))
+		return WNN_OP_CONV2D;
 	return layers[rng_below(&g->rng, ARRAY_SIZE(layers))];
 }
 
@@ -37,28 +40,14 @@ static int add_constant(struct generator *g, WNNOperandDataType type, uint32_t r
 	return id;
 }
 
-/* Appends a node whose operands are set, with one result; its id, or GRAPH_ABSENT. */
+/* Appends a node whose operands are set; the id of its result, or GRAPH_ABSENT. */
 static int add_result(struct generator *g, enum wnn_op op, int data, int scale, int zero)
 {
-	struct graph *graph = g->graph;
-	struct graph_node *node = &graph->nodes[graph->num_nodes];
-	struct wnn_error err;
+	struct graph_node *node = generator_node(g, op, data, scale);
 
-	memset(node, 0, sizeof(*node));
-	node->op = op;
-	node->num_operands = wnn_op_info[op].operand_count;
-	node->num_results = 1;
-	for (uint32_t i = 0; i < GRAPH_MAX_OPERANDS; i++)
-		node->operands[i] = GRAPH_ABSENT;
-	node->operands[0] = data;
-	node->operands[1] = scale;
-	node->operands[2] = node->num_operands > 2 ? zero : GRAPH_ABSENT;
-	node->results[0] = generator_value(g);
-	if (data < 0 || scale < 0 || zero < 0 || node->results[0] < 0 ||
-	    graph_scratch_node(g->scratch, graph, node, g->values, &err))
-		return GRAPH_ABSENT;
-	graph->num_nodes++;
-	return node->results[0];
+	if (node->num_operands > 2)
+		node->operands[2] = zero;
+	return zero < 0 ? GRAPH_ABSENT : generator_append(g, node);
 }
 
 static WNNOperandDataType random_bytes(struct generator *g)
@@ -205,6 +194,7 @@ void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits)
 	for (uint32_t attempt = 0;; attempt++) {
 		uint32_t dims[IR_MAX_RANK], rank, wanted;
 		struct quantum q = { .scale = GRAPH_ABSENT };
+		uint64_t depthwise = rng_mix(seed, attempt + DEPTHWISE);
 		bool residual = rng_mix(seed, attempt + RESIDUAL) % 3 == 0;
 		struct generator g;
 		int value;
@@ -214,6 +204,13 @@ void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits)
 		rank = rng_chance(&g.rng, 75) ? 4 : rng_between(&g.rng, 1, 4);
 		wanted = rng_between(&g.rng, 2, MAX_LAYERS) * 5;
 		generator_dims(&g, rank, 8, g.budget, dims);
+		if (depthwise % 3 == 0) {
+			g.depthwise = true;
+			rank = 4;
+			generator_dims(&g, rank, 6, g.budget, dims);
+			dims[1] = 12 + (uint32_t)(depthwise / 3 % 40);
+			dims[3] = 12 + (uint32_t)(depthwise / 120 % 12);
+		}
 		value = generator_leaf(&g, WNNOperandDataType_Float32, rank, dims,
 				       (struct fill){ GRAPH_UNIFORM, -4, 4 });
 		if (value >= 0) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define MAX_LAYERS 8
+#define PARTS	   3000000 /* of the seed that says whether operators come in parts */
 
 static enum wnn_op choose_layer(struct generator *g, uint32_t rank)
 {
@@ -59,33 +60,24 @@ static int earlier_like(const struct generator *g, int value)
 /* The sum with an earlier value, in either order. */
 static int add_branch(struct generator *g, int value, int branch)
 {
-	struct graph *graph = g->graph;
-	struct graph_node *node = &graph->nodes[graph->num_nodes];
 	bool swap = rng_chance(&g->rng, 50);
-	struct wnn_error err;
 
-	memset(node, 0, sizeof(*node));
-	node->op = WNN_OP_ADD;
-	node->num_operands = 2;
-	node->num_results = 1;
-	for (uint32_t i = 0; i < GRAPH_MAX_OPERANDS; i++)
-		node->operands[i] = GRAPH_ABSENT;
-	node->operands[swap] = value;
-	node->operands[!swap] = branch;
-	node->results[0] = generator_value(g);
-	if (node->results[0] < 0 || graph_scratch_node(g->scratch, graph, node, g->values, &err))
-		return GRAPH_ABSENT;
-	graph->num_nodes++;
-	return node->results[0];
+	return generator_append(g, generator_node(g, WNN_OP_ADD, swap ? branch : value,
+						  swap ? value : branch));
 }
 
 /* The value that the next layer takes. */
-static int draw_layer(struct generator *g, int value)
+static int draw_layer(struct generator *g, int value, bool parts)
 {
 	struct graph *graph = g->graph;
 	const struct graph_value *x = &graph->values[value];
-	enum wnn_op op = choose_layer(g, x->rank);
-	int branch = op == WNN_OP_ADD ? earlier_like(g, value) : GRAPH_ABSENT;
+	enum wnn_op op;
+	int branch;
+
+	if (parts && rng_chance(&g->rng, 40))
+		return generator_parts(g, value);
+	op = choose_layer(g, x->rank);
+	branch = op == WNN_OP_ADD ? earlier_like(g, value) : GRAPH_ABSENT;
 
 	if (branch >= 0 && rng_chance(&g->rng, 80))
 		return add_branch(g, value, branch);
@@ -113,6 +105,7 @@ void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits)
 {
 	for (uint32_t attempt = 0;; attempt++) {
 		uint32_t dims[IR_MAX_RANK], rank, wanted;
+		bool parts = rng_mix(seed, attempt + PARTS) % 2;
 		WNNOperandDataType type;
 		struct generator g;
 		int value;
@@ -127,7 +120,7 @@ void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits)
 		first_dims(&g, rank, dims);
 		value = generator_leaf(&g, type, rank, dims, (struct fill){ GRAPH_UNIFORM, -1, 1 });
 		for (uint32_t i = 0; value >= 0 && i < 60 && graph->num_nodes < wanted; i++)
-			value = draw_layer(&g, value);
+			value = draw_layer(&g, value, parts);
 		if (value >= 0 && graph->num_nodes > 1) {
 			generator_finish(&g);
 			return;

@@ -46,6 +46,9 @@ static void draw_window(struct draw *d, const char *layout, struct window *win, 
 		uint32_t most = (i ? win->w : win->h) < 5 ? (i ? win->w : win->h) : 5;
 
 		win->size[i] = rng_chance(RNG, 30) ? 1 : rng_between(RNG, 1, most);
+		/* As in networks, where a window without neighbours is rare. */
+		if (d->g->depthwise)
+			win->size[i] = most < 3 ? most : 3;
 		win->stride[i] = rng_chance(RNG, 50) ? 1 : rng_between(RNG, 1, wide ? 12 : 3);
 		win->dilation[i] = rng_chance(RNG, 70) ? 1 : rng_between(RNG, 1, 3);
 		for (uint32_t k = 0; k < 2; k++)
@@ -71,7 +74,7 @@ static uint32_t draw_groups(struct draw *d, uint32_t channels)
 {
 	uint32_t groups = 1;
 
-	if (rng_chance(RNG, 25))
+	if (d->g->depthwise || rng_chance(RNG, 25))
 		groups = channels;
 	else if (rng_chance(RNG, 35))
 		groups = rng_between(RNG, 1, channels);
@@ -121,7 +124,8 @@ int draw_conv(struct draw *d)
 	draw_window(d, "inputLayout", &win, false);
 	window_options(d, &win);
 	groups = draw_groups(d, win.c);
-	width = draw_width(d, graph_elements(d->x) * win.size[0] * win.size[1]);
+	width = d->g->depthwise ? 1 :
+				  draw_width(d, graph_elements(d->x) * win.size[0] * win.size[1]);
 	if (!width)
 		return -1;
 	return filter_of(d, order, 4,

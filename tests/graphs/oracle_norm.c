@@ -144,7 +144,8 @@ double *bound_batchnorm(const struct work *work, uint32_t r)
 
 /*
  * A product of dequantised values may be one of integers: its bias is then rounded to a multiple of
- * the scale of the sum, which may cost a sixteenth of a quantum.
+ * the scale of the sum, which may cost a sixteenth of a quantum. What lies between the values and the product, such
+ * as a transpose, does not keep it from that, so no product is taken out.
  */
 static double integer_bias_error(const struct ir_value *value)
 {
@@ -152,10 +153,9 @@ static double integer_bias_error(const struct ir_value *value)
 		value = value->def->operands[0]->def ? value->def->operands[0] :
 			value->def->num_operands > 1 ? value->def->operands[1] :
 						       value->def->operands[0];
-	if (!value->def || (value->def->op != IR_OP_CONV && value->def->op != IR_OP_MATMUL) ||
-	    !value->def->operands[0]->def || value->def->operands[0]->def->op != IR_OP_DEQUANTIZE)
-		return 0;
-	return 1.0 / 16;
+	return value->def && (value->def->op == IR_OP_CONV || value->def->op == IR_OP_MATMUL) ?
+		       1.0 / 16 :
+		       0;
 }
 
 double *bound_quantize(const struct work *work, uint32_t r)

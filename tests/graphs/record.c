@@ -75,7 +75,7 @@ void graph_call_make(struct graph_call *out, const struct graph_node *node,
 
 	memset(out, 0, sizeof(*out));
 	memcpy(out->options, info->options->defaults, info->options->size);
-	out->label = (WNNStringView)WNN_STRING_VIEW_INIT;
+	out->label = WNN_STRING_VIEW_INIT;
 	out->call = (struct wnn_op_call){
 		.op = node->op,
 		.overload = node->equal_split,

@@ -241,9 +241,9 @@ NETWORKS = {
 
 
 def machine():
-    """Of onpu-ref1: (rows and columns of the matrix array, lanes, bytes of one DMA engine in a cycle)."""
+    """Of onpu-ref1: (rows and columns of the matrix array, lanes, bytes of one DMA engine in a cycle, bytes of SRAM)."""
     reset = {reg.get("name"): reg.get("reset") for reg in xml.etree.ElementTree.parse(UAPI / "registers.xml").iter()}
-    return (*(int(reset[f"CAP_{name}"], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES")),)
+    return (*(int(reset[f"CAP_{name}"], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES", "SRAM_BYTES")),)
 
 
 def step_cycles(instruction):
@@ -254,7 +254,7 @@ def step_cycles(instruction):
     raise KeyError(instruction)
 
 
-ROWS, COLS, LANES, DMA_BYTES = machine()
+ROWS, COLS, LANES, DMA_BYTES, SRAM_BYTES = machine()
 # Both DMA engines load and store.
 BYTES = 2 * DMA_BYTES
 # By type: the instruction of products, bytes of a value at the border, bytes of a weight, whether values in between are integers.
@@ -268,14 +268,6 @@ TYPES = {
 # Passes of the vector unit over the elements of a result that no other engine can take over.
 PASSES = {"relu": 1, "relu6": 1, "gelu": 4, "sigmoid": 1, "mul": 1, "softmax": 1 + 1 + 4 + 1 + 2, "layernorm": 6, "rmsnorm": 4,
           "rotary": 3}
-
-
-def quantized(net):
-    """The table with a mark at each value that a quantised model has as integers: an activation and its layer have one."""
-    followed = {layer["inputs"][0] for layer in net.layers if layer["op"] in ("relu", "relu6")}
-    for i, layer in enumerate(net.layers):
-        layer["quantize"] = layer["op"] not in ("softmax", "input") and i + 1 not in followed
-    return net
 
 
 class Costs:
@@ -292,6 +284,14 @@ class Costs:
 
     def product(self, batch, rows, columns, depth):
         return self.mxu_cycles(batch, rows, columns, depth), batch * rows * columns * depth
+
+    def either(self, layer, shape):
+        """Cycles of the vector unit, with columns in its lanes, for the product of one row, which the matrix unit need not do; 0:
+        the layer is no such product."""
+        x = self.net.shapes[layer["inputs"][0]]
+        if self.integers or layer["op"] not in ("linear", "matmul") or math.prod(shape) != shape[-1]:
+            return 0
+        return lane_cycles(shape[-1]) * (layer["matrix"][1] if layer["op"] == "linear" else x[-1])
 
     def weights(self, matrix, bias):
         """Cycles of the vector unit to widen packed weights, and bytes."""
@@ -332,6 +332,12 @@ class Costs:
     def layers(self):
         return [[layer, *self.of(layer, self.net.shapes[i + 1])] for i, layer in enumerate(self.net.layers)]
 
+    def rows(self):
+        """[cycles of the matrix unit, of the vector unit instead, MACs] of each product of one row."""
+        made = ((layer, self.net.shapes[i + 1]) for i, (layer, *_) in enumerate(self.layers()))
+        return [[cost[0], self.either(layer, shape), cost[3]] for layer, shape in made
+                if self.either(layer, shape) for cost in [self.of(layer, shape)]]
+
     def border_bytes(self):
         """Of the inputs and the outputs."""
         used = {x for layer in self.net.layers if layer["op"] != "input" for x in layer["inputs"]}
@@ -343,13 +349,34 @@ def lane_cycles(elements):
     return -(-elements // LANES)
 
 
-def bound(net, type="f32", batch=1):
-    """(cycles, MACs of the matrix unit) of a batch: the busiest of the engines, each of which does only what must be done."""
+def share_out(mxu, vpu, rows):
+    """Moves products of one row from the matrix unit to the vector unit, first those that it is quickest at, until both have as much
+    to do; the cycles of the one that has most."""
+    for on_mxu, on_vpu, _ in sorted(rows, key=lambda row: row[1] / row[0]):
+        part = min(1, max(0, (mxu - vpu) / (on_mxu + on_vpu)))
+        mxu, vpu = mxu - part * on_mxu, vpu + part * on_vpu
+    return math.floor(max(mxu, vpu))
+
+
+def bound(net, type="f32", batch=1, warm=False):
+    """(cycles, MACs) of a batch: the busiest of the engines, each of which does only what must be done. In a warm dispatch as many
+    weights as there is SRAM need not be moved."""
     costs = Costs(net, type)
     layers = costs.layers()
     mxu, vpu, weights, macs = (sum(layer[i] for layer in layers) for i in range(1, 5))
+    if warm:
+        weights = max(0, weights - SRAM_BYTES)
     moved = math.ceil((weights + batch * costs.border_bytes()) / BYTES)
-    return max(batch * mxu, batch * vpu, moved), batch * macs
+    # In a batch they are products of as many rows, which the matrix unit does at once.
+    rows = [[on_mxu * -(-batch // ROWS), batch * on_vpu, _] for on_mxu, on_vpu, _ in costs.rows()]
+    mxu = batch * (mxu - sum(row[0] for row in costs.rows())) + sum(row[0] for row in rows)
+    return max(share_out(mxu, batch * vpu, rows), moved), batch * macs
+
+
+def least_macs(net):
+    """MACs that only the matrix unit can do."""
+    costs = Costs(net)
+    return sum(layer[4] for layer in costs.layers()) - sum(row[2] for row in costs.rows())
 
 
 def share_of_peak(macs, cycles, type):

@@ -451,6 +451,7 @@ static void test_norm(void **state)
 				attrs.norm.axes[attrs.norm.num_axes] = d;
 				own[attrs.norm.num_axes++] = dims[d];
 			}
+			attrs.norm.rms = i / 3 % 2;
 			run_norm(state, IR_OP_LAYERNORM, &attrs, dims, rank, 1, attrs.norm.num_axes,
 				 own, dtype);
 		}
@@ -466,6 +467,10 @@ static void test_norm_long(void **state)
 		 (int64_t[]){ 9000 }, IR_F32);
 	run_norm(state, IR_OP_LAYERNORM, &attrs, (int64_t[]){ 3, 9000 }, 2, 1, 1,
 		 (int64_t[]){ 9000 }, IR_F16);
+	attrs.norm.rms = true;
+	run_norm(state, IR_OP_LAYERNORM, &attrs, (int64_t[]){ 3, 9000 }, 2, 1, 1,
+		 (int64_t[]){ 9000 }, IR_F32);
+	attrs.norm.rms = false;
 	attrs.norm.layout = IR_NCHW;
 	run_norm(state, IR_OP_INSTNORM, &attrs, image, 4, 1, 1, (int64_t[]){ 3 }, IR_F32);
 	attrs.norm.layout = IR_NHWC;

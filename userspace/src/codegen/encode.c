@@ -111,14 +111,10 @@ static uint16_t intern(struct encoder *enc, const union onpu_slot *slot, enum np
 	return (uint16_t)(n - first);
 }
 
-static uint16_t tensor_slot(struct encoder *enc, int32_t view)
+static uint16_t view_slot(struct encoder *enc, const struct npu_view *v)
 {
-	const struct npu_view *v;
 	union onpu_slot slot;
 
-	if (view < 0)
-		return 0;
-	v = plan_view(enc->plan, view);
 	memset(&slot, 0, sizeof(slot));
 	slot.tensor.kind = ONPU_SLOT_TENSOR;
 	slot.tensor.dtype = v->dtype;
@@ -132,6 +128,11 @@ static uint16_t tensor_slot(struct encoder *enc, int32_t view)
 		slot.tensor.stride[i] = v->stride[i];
 	}
 	return intern(enc, &slot, v->base, v->base == NPU_BASE_VALUE ? v->binding : 0);
+}
+
+static uint16_t tensor_slot(struct encoder *enc, int32_t view)
+{
+	return view < 0 ? 0 : view_slot(enc, plan_view(enc->plan, view));
 }
 
 static void put_taps(struct onpu_slot_param_taps *slot, const struct plan_param *param)
@@ -312,12 +313,53 @@ static void end_job(struct encoder *enc)
 	job->num_slots = (uint32_t)enc->num_slots - job->first_slot;
 }
 
+static struct npu_view bytes_view(enum npu_base base, uint64_t window, uint64_t bytes)
+{
+	return (struct npu_view){ .base = base,
+				  .dtype = ONPU_DT_U8,
+				  .rank = 1,
+				  .window = window,
+				  .window_bytes = bytes,
+				  .dim = { (int64_t)bytes },
+				  .stride = { 1 } };
+}
+
+/* Brings constants to the SRAM where they stay; a job that finds them there begins behind that. */
+static void put_pinned(struct encoder *enc)
+{
+	const struct plan_pinned *pinned = enc->plan->sram.pinned;
+	struct plan *plan = enc->plan;
+	uint64_t engine[2] = { 0, 0 };
+
+	if (!pinned || !pinned->count)
+		return;
+	for (uint32_t i = 0; i < pinned->count; i++) {
+		const struct plan_pin *pin = &pinned->item[i];
+		uint64_t at = plan_constant(plan, pin->value->constant->data, pin->bytes);
+		struct npu_view src = bytes_view(NPU_BASE_CONST, at, pin->bytes);
+		struct npu_view dst = bytes_view(NPU_BASE_NONE, pin->address, pin->bytes);
+		bool on_st = engine[1] < engine[0];
+
+		enc->node = plan->report.node = pin->node;
+		plan->report.nodes[pin->node].bytes_ld += pin->bytes;
+		engine[on_st] += pin->bytes;
+		put(enc, &(struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
+					      .dst = view_slot(enc, &dst),
+					      .s0 = view_slot(enc, &src),
+					      .ch = on_st,
+					      .ts = enc->profile });
+	}
+	put(enc, &(struct onpu_insn){ .op = ONPU_OP_PREEMPT, .live = (uint32_t)pinned->bytes });
+	enc->slots[0].program.keep_start = (uint32_t)enc->num_insns;
+}
+
 static void put_ops(struct encoder *enc)
 {
 	struct plan *plan = enc->plan;
 
 	if (begin_job(enc))
 		return;
+	put_pinned(enc);
 	for (size_t i = 0; i < plan->list.num_ops && !plan->report.failed && !enc->overflow; i++) {
 		const struct plan_op *op = &plan->list.ops[i];
 
@@ -338,6 +380,10 @@ static void put_jobs(struct encoder *enc)
 	put_ops(enc);
 	if (!enc->overflow || enc->plan->report.failed)
 		return;
+	if (enc->plan->sram.pinned) {
+		plan_fail(enc->plan, "a program that keeps weights in SRAM is one job");
+		return;
+	}
 	enc->overflow = false;
 	enc->num_slots = enc->num_insns = enc->num_jobs = 0;
 	for (uint32_t i = 0; i < enc->plan->count; i++)

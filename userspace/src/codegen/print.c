@@ -2,6 +2,8 @@
 /* The plan of a program as text: one line per node. Stable, so that tests can compare it. */
 #include "codegen/program.h"
 
+#include <onpu/slots.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -18,6 +20,13 @@ static const char *exactness_name(enum npu_exactness exactness)
 	return names[exactness];
 }
 
+static uint32_t keep_start(const struct npu_program *program)
+{
+	const union onpu_slot *slots = program->slots;
+
+	return slots[program->jobs[0].first_slot].program.keep_start;
+}
+
 static void print_head(FILE *file, const struct npu_program *program)
 {
 	fprintf(file,
@@ -25,6 +34,11 @@ static void print_head(FILE *file, const struct npu_program *program)
 		" constant bytes, %" PRIu64 " arena bytes, about %" PRIu64 " cycles\n",
 		program->num_insns, program->num_slots, program->constant_bytes,
 		program->arena_bytes, program->est_cycles);
+	if (keep_start(program))
+		fprintf(file,
+			"weights stay in SRAM: a dispatch that finds them begins at instruction %" PRIu32
+			"\n",
+			keep_start(program));
 	if (program->residency_error[0])
 		fprintf(file, "nothing stays in SRAM between nodes: %s\n",
 			program->residency_error);

@@ -420,6 +420,42 @@ static int check_insns(const struct verifier *v, struct step *steps, struct queu
 	return 0;
 }
 
+/*
+ * Weights that stay in SRAM: a job that finds them begins at KEEP_START, where the engines have ended and no
+ * semaphore was used, and nothing writes to them from there on.
+ */
+static int check_keep(struct verifier *v)
+{
+	uint32_t start = v->slots[0].program.keep_start;
+	uint64_t end = 0;
+
+	if (v->slots[0].program.keep)
+		return wnn_error_set(v->err, WNN_OPERATION_ERROR,
+				     "internal: the program names what it keeps in SRAM");
+	if (start >= v->program->num_insns)
+		return wnn_error_set(v->err, WNN_OPERATION_ERROR,
+				     "internal: the program starts behind its end");
+	for (uint32_t pc = 0; start && pc < v->program->num_insns; pc++) {
+		const struct npu_view *dst;
+		struct decoded d;
+
+		if (decode(v, pc, &d))
+			return -1;
+		dst = &d.view[0];
+		if (pc < start &&
+		    (d.insn.wv || d.insn.sv ||
+		     d.insn.op != (pc + 1 < start ? ONPU_OP_DMA_COPY : ONPU_OP_PREEMPT)))
+			return bad(v, pc, "it is among those that bring weights to SRAM");
+		if (!d.present[0] || dst->base != NPU_BASE_NONE)
+			continue;
+		if (pc < start && dst->window + dst->window_bytes > end)
+			end = dst->window + dst->window_bytes;
+		if (pc >= start && dst->window < end)
+			return bad(v, pc, "it writes to what stays in SRAM");
+	}
+	return 0;
+}
+
 static int run_checks(struct verifier *v, struct step *steps, struct queues *q)
 {
 	for (int s = 0; s < ONPU_NUM_SEMAPHORES; s++) {
@@ -430,7 +466,7 @@ static int run_checks(struct verifier *v, struct step *steps, struct queues *q)
 	    v->slots[0].program.sram_bytes > v->caps->sram_bytes)
 		return wnn_error_set(v->err, WNN_OPERATION_ERROR,
 				     "internal: slot 0 does not describe the program");
-	if (check_patches(v) || check_insns(v, steps, q))
+	if (check_patches(v) || check_insns(v, steps, q) || check_keep(v))
 		return -1;
 	return run_program(v, steps, q);
 }

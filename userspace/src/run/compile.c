@@ -17,8 +17,10 @@ static uint64_t run_align(uint64_t bytes)
 
 int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
 {
+	static atomic_uint_fast64_t next_keep = 1;
 	const struct ir_graph *graph = c->graph;
 
+	c->first_keep = atomic_fetch_add(&next_keep, graph->num_nodes);
 	c->steps = wnn_calloc((size_t)graph->num_nodes + 1, sizeof(*c->steps));
 	if (!c->steps)
 		return wnn_error_nomem(err, "the steps of a graph");

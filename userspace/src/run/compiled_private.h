@@ -61,6 +61,7 @@ struct run_compiled {
 	struct run_location *locations; /* by value id */
 	uint32_t num_steps;
 	struct run_step *steps;
+	uint64_t first_keep; /* names of what steps keep in SRAM, no other graph's; that of step 0 */
 	uint32_t num_copies;
 	struct run_copy *copies;
 	uint64_t code_bytes, slots_bytes, arena_bytes, record_bytes;

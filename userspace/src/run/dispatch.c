@@ -75,6 +75,21 @@ static void patch_step(const struct run_dispatch *d, const struct run_step *step
 	}
 }
 
+/* The slots of a step, in which what it keeps in SRAM has a name of its own. */
+static void copy_slots(const struct run_compiled *c, uint32_t s, char *table)
+{
+	const struct npu_program *program = c->steps[s].program;
+	uint64_t keep = c->first_keep + s;
+
+	memcpy(table, program->slots, (size_t)program->num_slots * sizeof(union onpu_slot));
+	for (uint32_t i = 0; i < program->num_jobs; i++) {
+		union onpu_slot *slot = (union onpu_slot *)table + program->jobs[i].first_slot;
+
+		if (slot->program.keep_start)
+			slot->program.keep = keep;
+	}
+}
+
 static int make_instance(struct run_compiled *c, struct run_instance *instance,
 			 struct wnn_error *err)
 {
@@ -95,10 +110,7 @@ static int make_instance(struct run_compiled *c, struct run_instance *instance,
 	}
 	for (uint32_t s = 0; s < c->num_steps; s++)
 		if (c->steps[s].program)
-			memcpy((char *)instance->slots.map + c->steps[s].slots,
-			       c->steps[s].program->slots,
-			       (size_t)c->steps[s].program->num_slots *
-				       sizeof(struct onpu_slot_tensor));
+			copy_slots(c, s, (char *)instance->slots.map + c->steps[s].slots);
 	return 0;
 }
 
@@ -305,6 +317,10 @@ static int submit_job(struct run_dispatch *d, const struct run_step *step,
 			(uint64_t)job->first_insn * sizeof(struct onpu_profile_record);
 		d->job.desc.profile_size =
 			(uint64_t)job->num_insns * sizeof(struct onpu_profile_record);
+		/* A job that begins behind its first instructions writes fewer records than the one before. */
+		memset((char *)d->instance->records.map + step->records +
+			       (size_t)job->first_insn * sizeof(struct onpu_profile_record),
+		       0xff, d->job.desc.profile_size);
 	}
 	d->job.done = job_done;
 	d->submit_ns = wnn_clock_ns();

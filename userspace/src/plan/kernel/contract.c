@@ -167,7 +167,7 @@ static void measure(const struct contract *c, struct contract_tile *t)
 /* ---- cycles */
 
 struct contract_cost {
-	uint64_t a, b, extra, compute, post, out;
+	uint64_t a, b, extra, begin, compute, post, out;
 };
 
 static uint64_t a_cost(const struct plan *plan, const struct contract *c,
@@ -204,6 +204,15 @@ static uint64_t b_cost(const struct plan *plan, const struct contract *c,
 	dst = view_sram(0, c->b.dtype, 5, dim, c->b.stride);
 	memcpy(src.dim, dim, sizeof(dim));
 	return plan_cost_copy(plan->caps, dst, src);
+}
+
+static uint64_t begin_cost(const struct plan *plan, const struct contract *c,
+			   const struct contract_tile *t)
+{
+	if (!c->begin)
+		return 0;
+	return plan_cost_mma(plan->caps, 1, t->tile[CD_B] * t->tile[CD_H] * t->tile[CD_W],
+			     t->tile[CD_G], 1, ONPU_DT_F32);
 }
 
 static uint64_t compute_cost(const struct plan *plan, const struct contract *c,
@@ -297,18 +306,18 @@ static void estimate(const struct plan *plan, const struct contract *c, struct c
 	uint64_t a_loads, b_loads, dma, mxu, vpu, once, moved = cost->a + cost->b + cost->out;
 
 	count_loads(t, &a_loads, &b_loads);
-	once = cost->a + cost->b + cost->compute + cost->post + cost->out;
+	once = cost->a + cost->b + cost->begin + cost->compute + cost->post + cost->out;
 	/*
 	 * Both DMA engines share the transfers, whichever way they go; with two tiles of an operand,
 	 * of which one is in use, they hardly work at the same time.
 	 */
 	dma = a_loads * cost->a + b_loads * cost->b + t->tiles * (cost->extra + cost->out);
-	mxu = mma ? t->tiles * t->steps * cost->compute : 0;
+	mxu = t->tiles * (cost->begin + (mma ? t->steps * cost->compute : 0));
 	vpu = t->tiles * (cost->post + (mma ? 0 : t->steps * cost->compute));
 	if ((a_loads > 2 && t->a_slots < 3) || (b_loads > 2 && t->b_slots < 3))
 		dma += dma / 2;
 	dma = dma / 2 + once - moved / 2;
-	mxu += once - cost->compute;
+	mxu += once - cost->begin - (mma ? cost->compute : 0);
 	vpu += once - cost->post - (mma ? 0 : cost->compute);
 	if (c->weights)
 		vpu += b_loads * (ONPU_CYCLES_VECTOR +
@@ -385,13 +394,15 @@ static bool price(const struct plan *plan, const struct contract *c, const struc
 
 	cost->a = c->a_here ? 0 : a_cost(plan, c, t, &s);
 	cost->b = c->b_here ? 0 : b_cost(plan, c, t, &s);
+	cost->begin = begin_cost(plan, c, t);
 	cost->compute = compute_cost(plan, c, t, &s);
 	cost->post = post_cost(plan, c, t);
 	cost->out = c->out_here ? 0 : out_cost(plan, c, t);
 	cost->extra = extra_cost(plan, t, c->num_extras);
 	/* Padding may cut runs: stay clear of the limit of one instruction. */
 	return max_of(max_of(cost->a, cost->b),
-		      max_of(max_of(cost->compute, cost->post), cost->out)) <= ONPU_MAX_COST / 2;
+		      max_of(max_of(cost->begin + cost->compute, cost->post), cost->out)) <=
+	       ONPU_MAX_COST / 2;
 }
 
 /* Half as many taps, or channels of a tap, in a step; false when it was one. */

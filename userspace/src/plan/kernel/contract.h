@@ -69,6 +69,12 @@ struct contract {
 	 * and zero point (1 + their index; 0: no conversion).
 	 */
 	int real_scale, real_zero;
+	/*
+	 * Windows whose sums begin with a bias: the matrix unit, which has nothing else to do, writes it to the
+	 * accumulators, and the vector unit need not add it. It is the product of two further operands: a single 1
+	 * and the bias (1 + their index; 0: sums begin with 0).
+	 */
+	int begin_one, begin;
 	/* The type that results are rounded to before they are dequantised again, when they are. */
 	bool again;
 	uint8_t rounded_dtype;

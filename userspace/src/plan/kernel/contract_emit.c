@@ -176,7 +176,10 @@ static void b_tile_dims(const struct contract_event *e, int64_t *dim)
 	dim[CB_N] = e->dim[CD_N];
 }
 
-/* Window instructions run over channels: those innermost. Matrix instructions: groups outermost. */
+/*
+ * In the order in which the instruction walks: channels are innermost for window instructions, and groups
+ * outermost for matrix instructions.
+ */
 struct npu_view contract_filter_view(const struct contract *c, uint64_t address, const int64_t *dim)
 {
 	static const int64_t mma[5] = { 5, 4, 3, 2, 1 }, window[5] = { 2, 5, 4, 3, 1 };
@@ -202,7 +205,7 @@ static uint64_t b_tile_index(const struct contract_tile *t, const struct contrac
 	return (e->index[CD_G] * t->grid[CD_N] + e->index[CD_N]) * t->steps + e->step;
 }
 
-/* Where each tile lies: behind each other, in the order in which a loop over n reads them. */
+/* Notes where each tile lies. They lie behind each other in the order in which a loop over n reads them. */
 static int place_filter(const struct contract *c, const struct contract_tile *order, uint64_t count,
 			struct contract_prepared *p)
 {
@@ -304,7 +307,7 @@ static void load_event(struct contract_state *st, struct contract_event *e)
 			 e->index[CD_W];
 	bool hit;
 
-	/* What no earlier node makes comes first: it need not wait for one. */
+	/* The filter comes first: most are constants, whose transfer need not wait for an earlier node. */
 	if (st->c->b.rank) {
 		e->b = pool_get(&st->b, b_tile_index(t, e), &hit);
 		load_filter(st, e, hit);
@@ -321,7 +324,7 @@ static void load_event(struct contract_state *st, struct contract_event *e)
 
 /* ---- computing */
 
-/* Data as the instruction walks it: by places of the result. */
+/* The data as the instruction walks over it: one position for each place of the result. */
 static struct npu_view walk_data(const struct contract *c, const struct contract_event *e)
 {
 	struct npu_view view = e->a_view;
@@ -361,12 +364,6 @@ static struct plan_param tap_loops(const struct contract *c, const struct contra
 	return param;
 }
 
-static void append_dim(struct npu_view *view, int64_t dim, int64_t stride)
-{
-	view->dim[view->rank] = dim;
-	view->stride[view->rank++] = stride;
-}
-
 static void emit_mma(struct contract_state *st, const struct contract_event *e,
 		     const struct npu_view *dst)
 {
@@ -383,10 +380,10 @@ static void emit_mma(struct contract_state *st, const struct contract_event *e,
 	}
 	d.rank = a.rank = b.rank = 4;
 	views_simplify(all, 3);
-	append_dim(&d, e->dim[CD_N], n_stride);
-	append_dim(&a, e->s.ks, k_stride);
-	append_dim(&b, e->s.ks, e->b_view.stride[CB_K]);
-	append_dim(&b, e->dim[CD_N], e->b_view.stride[CB_N]);
+	view_append(&d, e->dim[CD_N], n_stride);
+	view_append(&a, e->s.ks, k_stride);
+	view_append(&b, e->s.ks, e->b_view.stride[CB_K]);
+	view_append(&b, e->dim[CD_N], e->b_view.stride[CB_N]);
 	plan_emit(st->plan, &(struct plan_insn){
 				    .op = st->c->op,
 				    .dst = &d,
@@ -411,7 +408,7 @@ static struct npu_view repeat_extra(const struct contract_state *st, const struc
 	return one;
 }
 
-/* Integers that a window is laid over, as float32. */
+/* Converts the integers under a window to float32, the only type that window instructions add up. */
 static void convert_data(struct contract_state *st, struct contract_event *e)
 {
 	struct npu_view real = view_sram(st->real, ONPU_DT_F32, 5, e->a_view.dim, st->c->a.stride);
@@ -459,11 +456,14 @@ static void emit_window(struct contract_state *st, const struct contract_event *
 				    .s0 = &a,
 				    .s1 = filter ? &b : NULL,
 				    .param = &param,
-				    .acc = e->step > 0,
+				    .acc = e->step > 0 || st->c->begin,
 			    });
 }
 
-/* A sum in steps has the bits of one in a single instruction when it is in the same order, or exact. */
+/*
+ * A sum that takes several instructions has the bits of a single one when its terms come in the same order, or when
+ * it is exact. Otherwise this is reported.
+ */
 static void note_order(struct contract_state *st, const struct contract_event *e)
 {
 	const struct contract *c = st->c;
@@ -496,6 +496,8 @@ static void run_event(struct contract_state *st, const struct contract_event *e)
 			  view_sram(st->acc + slot * t->acc_bytes, c->acc_dtype, CD_RANK, e->dim,
 				    c->out.stride);
 	note_order(st, e);
+	if (c->begin && !e->step)
+		contract_begin(st, e, &acc);
 	if (contract_is_mma(c))
 		emit_mma(st, e, &acc);
 	else
@@ -528,7 +530,7 @@ static int place(struct contract_state *st)
 	return ret;
 }
 
-/* At a pause nothing may count on what is in SRAM. */
+/* The program may be cut at a pause: behind it, nothing that was loaded before is in SRAM. */
 static void forget_operands(struct contract_state *st)
 {
 	pool_forget(&st->a);
@@ -577,7 +579,10 @@ static bool reaches_data(const struct contract *c)
 	return true;
 }
 
-/* An instruction's operands may not lie between each other, as parts of one value do. */
+/*
+ * Operands that are in SRAM are used where they lie. A result is not written there when its bytes lie between those of
+ * an operand, as those of parts of one value do: the device refuses that.
+ */
 static void find_resident(struct contract *c)
 {
 	c->a_here = c->a.base == NPU_BASE_NONE && reaches_data(c);
@@ -638,7 +643,7 @@ void contract_emit_again(struct plan *plan, const struct contract *c, struct con
 	struct contract known = *c;
 
 	find_resident(&known);
-	/* Data that has to be loaded takes tiles of its own. */
+	/* The tiles chosen before fit only if the data is in SRAM now as it was then, or is loaded as it was then. */
 	if (!p->t.tiles || !p->t.a_bytes != known.a_here) {
 		if (!contract_prepare(plan, &known, p))
 			return;

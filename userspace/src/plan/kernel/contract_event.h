@@ -28,6 +28,9 @@ struct contract_event {
 
 /* Brings a further operand's part for the tile to SRAM, when it is not there. */
 void contract_load_extra(struct contract_state *st, struct contract_event *e, uint32_t i);
+/* Brings the bias to the accumulators of a tile. */
+void contract_begin(struct contract_state *st, const struct contract_event *e,
+		    const struct npu_view *acc);
 /* The instructions behind the contraction, for a tile whose sum is complete. */
 void contract_posts(struct contract_state *st, const struct contract_event *e, struct npu_view acc,
 		    struct npu_view out);

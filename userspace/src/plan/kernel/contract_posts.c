@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What follows the sums of a contraction: bias, scales, activation, addition of another operand, rounding. */
+/*
+ * What the sums of a contraction begin with, and what follows them: bias, scales, activation, addition of another
+ * operand, rounding.
+ */
 #include "plan/kernel/contract_event.h"
 
 #include <string.h>
@@ -111,6 +114,31 @@ static struct npu_view extra_operand(struct contract_state *st, const struct con
 		  &(struct plan_insn){
 			  .op = ONPU_OP_VLINEAR, .dst = &scaled, .s0 = &view, .param = &param });
 	return spread(&scaled, e->dim);
+}
+
+/* The bias of each channel times 1, which is a product of matrices: positions x 1 and 1 x channels. */
+void contract_begin(struct contract_state *st, const struct contract_event *e,
+		    const struct npu_view *acc)
+{
+	struct npu_view d = *acc, one, bias, *all[1] = { &d };
+	int64_t channels = e->dim[CD_G], stride = d.stride[CD_G], between, dim[CD_RANK];
+
+	bias = plain_operand(st, e, st->c->begin - 1, dim);
+	one = plain_operand(st, e, st->c->begin_one - 1, dim);
+	d.dim[CD_G] = 1;
+	views_simplify(all, 1);
+	one.rank = bias.rank = d.rank;
+	memcpy(one.dim, d.dim, sizeof(one.dim));
+	memcpy(bias.dim, d.dim, sizeof(bias.dim));
+	memset(one.stride, 0, sizeof(one.stride));
+	between = bias.stride[CD_G];
+	memset(bias.stride, 0, sizeof(bias.stride));
+	view_append(&d, channels, stride);
+	view_append(&one, 1, 0);
+	view_append(&bias, 1, 0);
+	view_append(&bias, channels, between);
+	plan_emit(st->plan,
+		  &(struct plan_insn){ .op = ONPU_OP_MMA_F32, .dst = &d, .s0 = &one, .s1 = &bias });
 }
 
 /* Bias, activation and the rounding to the result's type, in place until the last. */

@@ -9,8 +9,9 @@ uint64_t nibbles_unpacked_bytes(int64_t elements)
 
 /* A part of the value in both forms, in memory and in SRAM; whole bytes. */
 struct chunk {
-	struct npu_view packed, bytes;	      /* memory */
-	struct npu_view packed_tile, nibbles; /* one place in SRAM as bytes and as elements */
+	struct npu_view packed, bytes; /* memory */
+	struct npu_view packed_tile,
+		nibbles; /* the same bytes of SRAM, as bytes and as 4-bit elements */
 	struct npu_view bytes_tile;
 };
 

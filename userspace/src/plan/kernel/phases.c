@@ -18,7 +18,10 @@ bool phases_apply(const struct contract *c)
 {
 	uint64_t phases = (uint64_t)c->up[0] * c->up[1];
 
-	/* The SRAM has no say: bits depend on it where a zero would meet an infinite filter. */
+	/*
+	 * This must not depend on the size of the SRAM: a zero between the data gives NaN with an infinite filter,
+	 * and phases have no such zeros, so that results would be different ones.
+	 */
 	return phases > 1 && phases <= CONTRACT_MAX_PHASES;
 }
 

@@ -138,7 +138,7 @@ struct npu_view rowspace_view(const struct rowspace *rs, const struct vp_reg *re
 		like[rank++] = reg->mem.stride[rs->kept_dim[i]];
 	}
 	dim[rank] = rowspace_in_chunks(rs, reg) ? t->dim[rs->kept] : 1;
-	/* The flattened dim always runs forwards. */
+	/* Also of an operand that runs backwards, the tile in SRAM runs forwards. */
 	like[rank] = llabs(reg->mem.stride[rs->reduced_dim[rs->reduced - 1]]);
 	return view_sram(address, reg->dtype, rank + 1, dim, like);
 }

@@ -21,7 +21,10 @@ struct vtile {
 
 /* ---- where registers lie */
 
-/* Inputs and outputs in SRAM; an output between the parts of an input gets a tile nevertheless. */
+/*
+ * Which inputs and outputs are in SRAM and need no tile. An output whose bytes lie between those of an input
+ * gets one nevertheless: writing it where it lies could overwrite what is still to be read.
+ */
 static void find_resident(const struct vprog *prog, struct vtile *vt)
 {
 	for (uint32_t r = 0; r < prog->num_regs; r++)

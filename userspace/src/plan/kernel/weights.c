@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Where the parts of a tile lie. */
+/* Offsets of the parts of a tile from its beginning. */
 struct layout {
 	int64_t rows, granule; /* rows of scales, and for how many elements along k each is */
 	uint64_t scale, zero, bytes;

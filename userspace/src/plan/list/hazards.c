@@ -28,7 +28,7 @@ struct clock {
 };
 
 struct plan_hazards {
-	struct interval *list; /* sorted, disjoint, without gaps of meaning */
+	struct interval *list; /* sorted, disjoint; bytes that are in none were not touched */
 	size_t count, cap;
 	struct clock *clocks; /* of every instruction, at its end */
 	size_t cap_clocks;
@@ -188,7 +188,10 @@ static void learn(struct clock *clock, const struct clock *from)
 			clock->seen[e] = from->seen[e];
 }
 
-/* Latest instructions first: what they knew often covers the others. */
+/*
+ * Waits for the latest instructions first: their engines had waited themselves for much of what is left, which need
+ * not be waited for again.
+ */
 static void wait_for(struct plan_hazards *hazards, uint8_t engine, uint32_t need[ONPU_ENG_COUNT],
 		     uint8_t *waits, size_t after[ONPU_ENG_COUNT])
 {

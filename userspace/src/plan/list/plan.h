@@ -150,9 +150,24 @@ struct plan_constants {
 	bool dry; /* only their size is wanted: the plan is tried */
 };
 
+/* A constant that stays in SRAM from one job to the next. */
+struct plan_pin {
+	const struct ir_value *value;
+	uint32_t node; /* that uses it first */
+	uint64_t address, bytes;
+};
+
+/* All of them; they lie from address 0 on. */
+struct plan_pinned {
+	struct plan_pin *item;
+	uint32_t count;
+	uint64_t bytes;
+};
+
 /* How the SRAM is shared between kernels and values. */
 struct plan_sram {
-	bool keep;     /* values may stay in SRAM from one node to another */
+	const struct plan_pinned *pinned; /* NULL: none */
+	bool keep;			  /* values may stay in SRAM from one node to another */
 	uint64_t base; /* kernels have what follows; before it, values that stay */
 	uint64_t next; /* end of what the last kernel took */
 };

@@ -45,7 +45,7 @@ static int find_cuts(struct plan *plan)
 
 		for (uint32_t k = 0; k < count; k++)
 			mark(&live, touch[k].lo, touch[k].hi, touch[k].read);
-		/* What begins with an instruction is not there before it. */
+		/* A value that begins at an instruction keeps no bytes of SRAM alive before it. */
 		for (; birth && plan->list.births[birth - 1].op >= i; birth--)
 			mark(&live, plan->list.births[birth - 1].lo,
 			     plan->list.births[birth - 1].hi, 0);

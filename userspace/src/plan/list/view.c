@@ -47,7 +47,7 @@ bool plan_dtype_is_float(uint8_t dtype)
 	return dtype == ONPU_DT_F32 || dtype == ONPU_DT_F16 || dtype == ONPU_DT_BF16;
 }
 
-/* Repeated dims go outside: they must not tear runs apart. */
+/* Dims with a stride of 0 go outside: between others, they would cut runs short. */
 static int64_t distance(int64_t stride)
 {
 	return stride ? llabs(stride) : INT64_MAX;
@@ -87,6 +87,12 @@ struct npu_view view_sram(uint32_t address, uint8_t dtype, uint32_t rank, const 
 	view.window = address;
 	view.window_bytes = stride;
 	return view;
+}
+
+void view_append(struct npu_view *view, int64_t dim, int64_t stride)
+{
+	view->dim[view->rank] = dim;
+	view->stride[view->rank++] = stride;
 }
 
 struct npu_view view_part(const struct npu_view *view, const int64_t *begin, const int64_t *dim)

@@ -28,6 +28,8 @@ bool plan_dtype_is_float(uint8_t dtype);
 /* Dense tile in SRAM at `address`: dims in the order and direction of the strides `like`. */
 struct npu_view view_sram(uint32_t address, uint8_t dtype, uint32_t rank, const int64_t *dim,
 			  const int64_t *like);
+/* One more dim behind the others. */
+void view_append(struct npu_view *view, int64_t dim, int64_t stride);
 /* Part of a view: elements begin[i] .. begin[i]+dim[i]. */
 struct npu_view view_part(const struct npu_view *view, const int64_t *begin, const int64_t *dim);
 int64_t view_elements(const struct npu_view *view);

@@ -81,7 +81,7 @@ static struct npu_view image_view(struct plan *plan, const struct ir_value *valu
 			     v.stride[axis[3]], v.stride[axis[1]] });
 }
 
-/* A filter as [g, kh, kw, k, n]; constants are not placed, the kernel packs them. */
+/* A filter as [g, kh, kw, k, n]; constants that are not in SRAM are not placed, the kernel packs them. */
 static void set_filter(struct plan *plan, struct contract *c, const struct ir_value *value,
 		       const struct ir_conv_attrs *attrs)
 {
@@ -89,8 +89,9 @@ static void set_filter(struct plan *plan, struct contract *c, const struct ir_va
 	bool flip = attrs->transposed;
 	int64_t stride[5], dim[5], bytes = plan_dtype_bytes(v.dtype), offset = 0;
 	const uint8_t *axis = ir_filter_axes(attrs->filter_layout);
+	bool packed = value->kind == IR_VALUE_CONSTANT && !values_pinned(plan, value);
 
-	if (value->kind == IR_VALUE_CONSTANT) {
+	if (packed) {
 		for (uint32_t i = 4; i-- > 0;) {
 			v.dim[i] = ir_type_dim(&value->type, i);
 			v.stride[i] = bytes;
@@ -116,7 +117,7 @@ static void set_filter(struct plan *plan, struct contract *c, const struct ir_va
 	}
 	c->b = five_dims(&v, dim, stride);
 	c->b.offset += offset;
-	if (value->kind == IR_VALUE_CONSTANT)
+	if (packed)
 		c->b_data = (const uint8_t *)value->constant->data + offset;
 }
 
@@ -430,7 +431,7 @@ static void add_divisors(struct plan *plan, struct contract *c)
 	add_extra(c, ONPU_OP_VDIV, &v, 1);
 }
 
-/* What loses against every element. */
+/* The element that is less than all others, or equal. */
 static uint64_t lowest_bits(uint8_t dtype)
 {
 	switch (dtype) {

@@ -90,6 +90,16 @@ static void add_bias(struct contract *c, const struct npu_view *bias)
 	};
 }
 
+/* Whether the matrix unit brings the bias in less time than windows take: few channels leave most of it idle. */
+static bool begins_with_bias(const struct plan *plan, const struct contract *c)
+{
+	uint64_t channels = (uint64_t)c->dim[CD_G];
+
+	return c->dim[CD_N] == 1 &&
+	       wnn_div_up(channels, plan->caps->mxu_cols) * plan->caps->lanes <=
+		       channels * c->taps[0] * c->taps[1];
+}
+
 void integer_windows(struct plan *plan, struct contract *c, const struct ir_integer_attrs *attrs,
 		     const struct npu_view *scale, const struct npu_view *bias)
 {
@@ -102,8 +112,12 @@ void integer_windows(struct plan *plan, struct contract *c, const struct ir_inte
 	c->exact = true;
 	c->real_scale = 1 + add_extra(c, &one);
 	c->real_zero = 1 + add_extra(c, &zero);
-	if (bias)
+	if (bias && begins_with_bias(plan, c)) {
+		c->begin_one = c->real_scale;
+		c->begin = 1 + add_extra(c, bias);
+	} else if (bias) {
 		add_bias(c, bias);
+	}
 	c->post[c->num_posts++] = (struct contract_post){ .op = ONPU_OP_CVT, .extra = -1 };
 	add_scaling(plan, c, attrs, scale);
 }

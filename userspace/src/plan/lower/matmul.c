@@ -14,7 +14,7 @@ bool supports_matmul(const struct ir_node *node, struct npu_reason *reason)
 	return supports_contraction(node, &node->attrs.matmul.act, reason);
 }
 
-/* Only what the pass makes, whose weights are constants. */
+/* The pass makes this operator for weights that are constants, and nothing else does. */
 bool supports_weights(const struct ir_node *node, struct npu_reason *reason)
 {
 	for (uint32_t i = 1; i < 4; i++)
@@ -43,7 +43,7 @@ static struct npu_view operand_view(struct plan *plan, const struct ir_value *va
 	struct npu_view v = { .dtype = dtype, .rank = value->type.rank };
 	int64_t bytes = plan_dtype_bytes(v.dtype);
 
-	if (!data || value->kind != IR_VALUE_CONSTANT)
+	if (!data || value->kind != IR_VALUE_CONSTANT || values_pinned(plan, value))
 		return values_view(plan, value);
 	for (uint32_t i = v.rank; i-- > 0;) {
 		v.dim[i] = ir_type_dim(&value->type, i);
@@ -214,6 +214,43 @@ static void set_weights(struct contract_weights *w, const struct ir_node *node,
 	w->n_scale_stride = last[1];
 }
 
+static void exchange(struct npu_view *view, int i, int j)
+{
+	int64_t dim = view->dim[i], stride = view->stride[i];
+
+	view->dim[i] = view->dim[j];
+	view->stride[i] = view->stride[j];
+	view->dim[j] = dim;
+	view->stride[j] = stride;
+}
+
+/*
+ * A row by a matrix that both lie in SRAM: the matrix unit would compute one row of the 64 that it has. The
+ * vector unit has the columns in its lanes, as channels of a depthwise convolution: the matrix is the image,
+ * with depth as its rows, and the row is the filter, the same one for all channels. The sums are taken in the same
+ * order.
+ */
+static void make_window(struct contract *c)
+{
+	struct npu_view row = c->a, matrix = c->b;
+	int64_t n = c->dim[CD_N], k = c->k;
+
+	c->op = ONPU_OP_WIN_MAC;
+	c->kernel = "win.mac";
+	c->dim[CD_G] = n;
+	c->dim[CD_N] = 1;
+	c->k = 1;
+	c->taps[0] = c->in[0] = k;
+	c->in[1] = 1;
+	c->a = with_dims(&matrix, 0, (int64_t[]){ n, 1, k, 1, 1 },
+			 (int64_t[]){ matrix.stride[CB_N], 0, matrix.stride[CB_K], 0, 0 });
+	c->b = with_dims(&row, 0, (int64_t[]){ n, k, 1, 1, 1 },
+			 (int64_t[]){ 0, row.stride[CA_K], 0, 0, 0 });
+	exchange(&c->out, CD_G, CD_N);
+	for (uint32_t i = 0; i < c->num_extras; i++)
+		exchange(&c->extra[i].mem, CD_G, CD_N);
+}
+
 /* One product whose batch is a single dim: groups when the second operand varies, else more rows.
  */
 static void emit_one(struct plan *plan, const struct ir_node *node, const struct matmul *mm,
@@ -262,6 +299,9 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 	} else {
 		add_posts(&c, &node->attrs.matmul, &mm->bias);
 	}
+	if (node->op == IR_OP_MATMUL && g * b * mm->m == 1 && !c.b_data &&
+	    c.a.base == NPU_BASE_NONE && c.b.base == NPU_BASE_NONE)
+		make_window(&c);
 	contract_emit(plan, &c);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Batch, instance and layer normalisation as vector programs; mean first, then the squares around
- * it. */
+/*
+ * Batch, instance and layer normalisation as vector programs. The mean comes first, which RMS normalisation does
+ * without, then the mean square of what is left.
+ */
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
 #include "plan/place/place.h"
@@ -102,17 +104,24 @@ static void normalise(struct plan *plan, const struct ir_node *node, const char 
 	int out = vp_result(&prog, plan, node->results[0]),
 	    count = count_operand(plan, &prog, axes);
 	uint8_t all = (1u << prog.rank) - 1, rows = all & ~axes;
-	int sum = vp_temp(&prog, ONPU_DT_F32, rows), mean = vp_temp(&prog, ONPU_DT_F32, rows);
-	int diff = vp_temp(&prog, ONPU_DT_F32, all), squares = vp_temp(&prog, ONPU_DT_F32, rows);
-	int variance = vp_temp(&prog, ONPU_DT_F32, rows), root, quotient;
+	int squares = vp_temp(&prog, ONPU_DT_F32, rows);
+	int variance = vp_temp(&prog, ONPU_DT_F32, rows), diff, root, quotient;
 
 	for (uint32_t i = 0; i < 2; i++)
 		if (optional(node, 1 + i))
 			operand[i] =
 				operand_along(plan, &prog, node->operands[1 + i], along, num_along);
-	vp_reduce(&prog, ONPU_OP_RSUM, sum, in, axes);
-	vp_add(&prog, ONPU_OP_VDIV, mean, sum, count, -1);
-	vp_add(&prog, ONPU_OP_VSUB, diff, in, mean, -1);
+	if (node->attrs.norm.rms) {
+		diff = in;
+	} else {
+		int sum = vp_temp(&prog, ONPU_DT_F32, rows),
+		    mean = vp_temp(&prog, ONPU_DT_F32, rows);
+
+		diff = vp_temp(&prog, ONPU_DT_F32, all);
+		vp_reduce(&prog, ONPU_OP_RSUM, sum, in, axes);
+		vp_add(&prog, ONPU_OP_VDIV, mean, sum, count, -1);
+		vp_add(&prog, ONPU_OP_VSUB, diff, in, mean, -1);
+	}
 	vp_reduce(&prog, ONPU_OP_RSUMSQ, squares, diff, axes);
 	vp_add(&prog, ONPU_OP_VDIV, variance, squares, count, -1);
 	root = deviation(&prog, variance, node->attrs.norm.epsilon);

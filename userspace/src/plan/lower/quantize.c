@@ -87,7 +87,7 @@ static void shortest_first(struct space *space, uint32_t loops)
 		for (uint32_t d = i + 1; d < space->rank; d++)
 			if (space->dim[d] < space->dim[least])
 				least = d;
-		/* The others keep their order. */
+		/* The other dims keep their order. */
 		for (uint32_t d = i; d <= least; d++) {
 			uint32_t other = d == i ? least : d - 1;
 

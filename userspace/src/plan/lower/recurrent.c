@@ -31,7 +31,7 @@ bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
 /* What a node needs in the arena while it runs. */
 enum region {
 	REGION_INPUT,  /* [dirs, steps, batch, gates]: input times weight, and biases */
-	REGION_GATES,  /* [dirs, batch, gates]: of the step at hand, before the activations */
+	REGION_GATES,  /* [dirs, batch, gates]: sums of the step at hand, before the activations */
 	REGION_HIDDEN, /* [dirs, batch, hidden]: hidden state, in the type of the operands */
 	REGION_STATE,  /* the same in float32: cell state of lstm, hidden state of gru */
 	REGION_RESET,  /* hidden state times reset gate */

@@ -9,6 +9,13 @@
 /* A node begins: SRAM that is left to it, and zeros around the values that it is the first to write. */
 void residents_begin(struct plan *plan);
 
+/* ---- pinned.c: constants that stay in SRAM from one job to the next */
+/* Those of a range, when it is worth it; -1: there is no memory. Released in either case. */
+int pinned_find(const struct plan *plan, struct plan_pinned *pinned);
+void pinned_release(struct plan_pinned *pinned);
+/* Whether kernels find a constant in SRAM. */
+bool values_pinned(const struct plan *plan, const struct ir_value *value);
+
 /* ---- values.c: where every value of the range lies */
 int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
 void values_destroy(struct plan_values *values);

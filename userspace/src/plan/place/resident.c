@@ -61,7 +61,10 @@ static bool has_halo(const struct wish *wish)
 	return wish->halo[0][0] || wish->halo[0][1] || wish->halo[1][0] || wish->halo[1][1];
 }
 
-/* Who pads with something else than another node finds no halo for itself, and loads its rows. */
+/*
+ * A node reads an image, and may pad it. There is one halo around the image: a node that pads with another
+ * element than the first one cannot use it, and loads its rows.
+ */
 static void want_image(struct chooser *ch, const struct ir_value *value, enum ir_layout layout,
 		       const uint32_t *padding, uint64_t padded_with)
 {
@@ -232,7 +235,7 @@ static int by_life(const void *a, const void *b, void *data)
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* Those in SRAM during the life of `place`, sorted by address, into `list`; their number. */
+/* Lists the values that are in SRAM during the life of `place`, by address; returns their number. */
 static uint32_t neighbours(const struct chooser *ch, const struct place *place,
 			   const struct place **list, uint32_t room)
 {
@@ -257,6 +260,11 @@ static uint32_t neighbours(const struct chooser *ch, const struct place *place,
 	return count;
 }
 
+static uint64_t pinned_bytes(const struct plan *plan)
+{
+	return plan->sram.pinned ? plan->sram.pinned->bytes : 0;
+}
+
 static bool find_address(const struct chooser *ch, const struct place *place, uint64_t *address)
 {
 	const struct place *list[4 * MAX_ALIVE];
@@ -264,7 +272,7 @@ static bool find_address(const struct chooser *ch, const struct place *place, ui
 
 	if (count == UINT32_MAX)
 		return false;
-	*address = 0;
+	*address = pinned_bytes(ch->plan);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t from = (uint64_t)list[i]->offset;
 
@@ -352,6 +360,8 @@ int residents_choose(struct plan *plan)
 
 	if (!ok)
 		plan_nomem(plan);
+	for (uint32_t n = 0; ok && n < plan->count; n++)
+		plan->values->node_base[n] = pinned_bytes(plan);
 	for (uint32_t n = 0; ok && n < plan->count; n++) {
 		const struct ir_node *node = plan->graph->nodes[plan->first + n];
 
@@ -397,7 +407,7 @@ static void fill(struct plan *plan, const struct npu_view *image, uint64_t value
 	view.dim[2] = bytes / size;
 	view.stride[2] = size;
 	views_simplify(list, 1);
-	/* The engine that has less to do when values stay. */
+	/* ST has less to do when values stay in SRAM. */
 	plan_emit(plan,
 		  &(struct plan_insn){
 			  .op = ONPU_OP_DMA_FILL, .on_st = true, .dst = &view, .param = &param });

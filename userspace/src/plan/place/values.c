@@ -210,7 +210,7 @@ static void attach_transpose(struct plan *plan, const struct ir_node *node)
 	set_strides(back ? f : t, to->type.rank, stride);
 }
 
-/* An expand is its operand, read again and again. */
+/* An expand is a view of its operand: the stride is 0 along the dims that repeat. */
 static void attach_expand(struct plan *plan, const struct ir_node *node)
 {
 	const struct ir_value *from = node->operands[0], *to = node->results[0];
@@ -397,7 +397,7 @@ static void extend_roots(struct plan *plan)
 	}
 }
 
-/* Back to every value for itself, those in SRAM where they are. */
+/* Undoes attach_all() in the arena: each value has memory of its own again. Those in SRAM stay there. */
 static void detach_all(struct plan *plan)
 {
 	for (uint32_t id = 0; id < plan->graph->num_values; id++) {
@@ -477,6 +477,7 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 		for (uint32_t r = 0; r < node->num_results; r++)
 			introduce(plan, node->results[r], i, true);
 	}
+	pinned_place(plan);
 	find_joined(plan);
 	attach_all(plan);
 	extend_roots(plan);

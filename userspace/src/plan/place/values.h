@@ -39,6 +39,8 @@ struct plan_values {
 
 /* The value in whose memory this one lies. */
 uint32_t values_root(const struct plan *plan, uint32_t id);
+/* Gives the constants of plan->sram.pinned their places. */
+void pinned_place(struct plan *plan);
 /* Picks them among the roots in the arena; their place->base becomes NPU_BASE_NONE. */
 int residents_choose(struct plan *plan);
 

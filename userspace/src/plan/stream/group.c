@@ -29,7 +29,13 @@ struct finder {
 	uint32_t *group; /* by node of the range: union-find */
 	uint32_t *last;	 /* by value id: 1 + last node of the range that uses it */
 	uint32_t *uses;	 /* by value id: in the range */
+	/* Those uses, by value: the nodes in order, from users[user_at[id]] on. */
+	uint32_t *user_at, *users;
+	/* The nodes of a group in order: first by the group's name, next by node, up to NO_NODE. */
+	uint32_t *first, *next;
 };
+
+#define NO_NODE UINT32_MAX
 
 static const struct ir_node *node_at(const struct finder *f, uint32_t n)
 {
@@ -373,10 +379,11 @@ static uint32_t find_group(struct finder *f, uint32_t n)
 }
 
 /* Nodes of the group, in order; false when there are too many. */
-static bool collect(struct finder *f, uint32_t group, struct set *set, uint32_t from, uint32_t to)
+static bool collect(const struct finder *f, uint32_t group, struct set *set, uint32_t from,
+		    uint32_t to)
 {
-	for (uint32_t n = from; n <= to; n++) {
-		if (find_group(f, n) != group)
+	for (uint32_t n = f->first[group]; n != NO_NODE && n <= to; n = f->next[n]) {
+		if (n < from)
 			continue;
 		if (set->num == STREAM_MAX_NODES)
 			return false;
@@ -436,26 +443,65 @@ static uint64_t set_cycles(const struct finder *f, const struct set *set)
 	return unstreamed(f, set);
 }
 
+/* Lists the groups to which the nodes belong that make and use a value. */
+static uint32_t groups_at(struct finder *f, const struct ir_value *value,
+			  uint32_t groups[STREAM_MAX_NODES])
+{
+	const uint32_t *users = f->users + f->user_at[value->id];
+	uint32_t num = 1;
+
+	groups[0] = find_group(f, value->def->id - f->plan->first);
+	for (uint32_t u = 0; u < f->uses[value->id] && num < STREAM_MAX_NODES; u++) {
+		uint32_t group = find_group(f, users[u]), i = 0;
+
+		while (i < num && groups[i] != group)
+			i++;
+		if (i == num)
+			groups[num++] = group;
+	}
+	return num;
+}
+
+/* Puts a node where it belongs; false when there are too many. */
+static bool insert(struct set *set, uint32_t n)
+{
+	uint32_t at = set->num;
+
+	if (set->num == STREAM_MAX_NODES)
+		return false;
+	for (; at && set->node[at - 1] > n; at--)
+		set->node[at] = set->node[at - 1];
+	set->node[at] = n;
+	set->num++;
+	return true;
+}
+
+static void join(struct finder *f, uint32_t group, uint32_t other)
+{
+	uint32_t *end = &f->first[group], more = f->first[other];
+
+	while (more != NO_NODE) {
+		uint32_t n = more;
+
+		while (*end < n)
+			end = &f->next[*end];
+		more = f->next[n];
+		f->next[n] = *end;
+		*end = n;
+	}
+	f->group[other] = group;
+}
+
 /* Takes the nodes that make and use a value into one group, if that should be faster. */
 static void try_merge(struct finder *f, const struct ir_value *value)
 {
 	uint32_t def = value->def->id - f->plan->first, last = f->last[value->id];
-	uint32_t groups[STREAM_MAX_NODES], num = 0, from = 0, to = f->plan->count - 1;
+	uint32_t groups[STREAM_MAX_NODES], from = 0, to = f->plan->count - 1;
+	uint32_t num = groups_at(f, value, groups);
 	struct set all = { .num = 0 };
 	struct blocks blocks;
 	uint64_t apart = 0;
 
-	for (uint32_t n = def; n < last; n++) {
-		const struct ir_node *node = node_at(f, n);
-		bool touches = n == def;
-
-		for (uint32_t k = 0; k < node->num_operands; k++)
-			touches |= node->operands[k] == value;
-		for (uint32_t i = 0; touches && i < num; i++)
-			touches = groups[i] != find_group(f, n);
-		if (touches && num < STREAM_MAX_NODES)
-			groups[num++] = find_group(f, n);
-	}
 	if (num < 2)
 		return;
 	from = def > STREAM_MAX_NODES * 2 ? def - STREAM_MAX_NODES * 2 : 0;
@@ -467,18 +513,14 @@ static void try_merge(struct finder *f, const struct ir_value *value)
 		if (!collect(f, groups[i], &one, from, to))
 			return;
 		apart += set_cycles(f, &one);
+		for (uint32_t k = 0; k < one.num; k++)
+			if (!insert(&all, one.node[k]))
+				return;
 	}
-	for (uint32_t n = from; n <= to; n++)
-		for (uint32_t i = 0; i < num; i++)
-			if (find_group(f, n) == groups[i]) {
-				if (all.num == STREAM_MAX_NODES)
-					return;
-				all.node[all.num++] = n;
-			}
 	if (!is_closed(f, &all) || !choose_blocks(f, &all, &blocks) || blocks.cycles >= apart)
 		return;
 	for (uint32_t i = 1; i < num; i++)
-		f->group[groups[i]] = groups[0];
+		join(f, groups[0], groups[i]);
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -555,7 +597,7 @@ static bool settle_group(const struct plan *plan, struct stream_group *group)
 
 	memcpy(set.node, group->nodes, set.num * sizeof(*set.node));
 	find_ends(&f, &set, end);
-	/* Not all of them are like that in the middle, which was looked at. */
+	/* The estimate was made for a block in the middle; those at the borders may be different. */
 	for (uint64_t b = 0; b < group->num_blocks; b++)
 		if (!stream_parts(plan, group, b, parts.box))
 			return false;
@@ -595,17 +637,13 @@ bool stream_resize(const struct plan *plan, struct stream_group *group, bool fin
 	return false;
 }
 
-static int take_group(struct finder *f, uint32_t root, struct stream_groups *out)
+static int take_group(const struct finder *f, uint32_t root, struct stream_groups *out)
 {
 	struct set set = { .num = 0 };
 	struct stream_group *group = &out->groups[out->num];
 	struct blocks blocks;
-	uint32_t to = root;
 
-	for (uint32_t n = 0; n < f->plan->count; n++)
-		if (find_group(f, n) == root)
-			to = n;
-	if (!collect(f, root, &set, 0, to) || !is_closed(f, &set) ||
+	if (!collect(f, root, &set, 0, f->plan->count - 1) || !is_closed(f, &set) ||
 	    !choose_blocks(f, &set, &blocks))
 		return 0;
 	group->nodes = wnn_malloc(set.num * sizeof(*group->nodes));
@@ -625,30 +663,93 @@ static int take_group(struct finder *f, uint32_t root, struct stream_groups *out
 	return 0;
 }
 
+/* Each node is a group, and what is one kernel stays together. */
+static void begin_groups(struct finder *f)
+{
+	for (uint32_t n = 0; n < f->plan->count; n++) {
+		uint32_t joined = values_joined(f->plan, n), group = joined < n ? joined : n;
+
+		f->group[n] = f->first[n] = n;
+		f->next[n] = NO_NODE;
+		if (group != n)
+			join(f, find_group(f, group), n);
+	}
+}
+
+static void find_users(struct finder *f)
+{
+	const struct plan *plan = f->plan;
+	uint32_t at = 0;
+
+	for (uint32_t n = 0; n < plan->count; n++) {
+		const struct ir_node *node = node_at(f, n);
+
+		for (uint32_t k = 0; k < node->num_operands; k++)
+			if (node->operands[k])
+				f->uses[node->operands[k]->id]++;
+	}
+	for (uint32_t v = 0; v < plan->graph->num_values; v++) {
+		f->user_at[v] = at;
+		at += f->uses[v];
+		f->uses[v] = 0;
+	}
+	for (uint32_t n = 0; n < plan->count; n++) {
+		const struct ir_node *node = node_at(f, n);
+
+		for (uint32_t k = 0; k < node->num_operands; k++) {
+			const struct ir_value *value = node->operands[k];
+
+			if (!value)
+				continue;
+			f->users[f->user_at[value->id] + f->uses[value->id]++] = n;
+			f->last[value->id] = n + 1;
+		}
+	}
+}
+
+static int finder_init(struct finder *f)
+{
+	const struct plan *plan = f->plan;
+	size_t nodes = plan->count + 1, values = plan->graph->num_values + 1, operands = 1;
+
+	for (uint32_t n = 0; n < plan->count; n++)
+		operands += node_at(f, n)->num_operands;
+	f->group = wnn_calloc(nodes, sizeof(*f->group));
+	f->first = wnn_calloc(nodes, sizeof(*f->first));
+	f->next = wnn_calloc(nodes, sizeof(*f->next));
+	f->last = wnn_calloc(values, sizeof(*f->last));
+	f->uses = wnn_calloc(values, sizeof(*f->uses));
+	f->user_at = wnn_calloc(values, sizeof(*f->user_at));
+	f->users = wnn_calloc(operands, sizeof(*f->users));
+	if (!f->group || !f->first || !f->next || !f->last || !f->uses || !f->user_at || !f->users)
+		return -1;
+	begin_groups(f);
+	find_users(f);
+	return 0;
+}
+
+static void finder_exit(struct finder *f)
+{
+	wnn_free(f->group);
+	wnn_free(f->first);
+	wnn_free(f->next);
+	wnn_free(f->last);
+	wnn_free(f->uses);
+	wnn_free(f->user_at);
+	wnn_free(f->users);
+}
+
 int stream_find(const struct plan *plan, struct stream_groups *out)
 {
 	struct finder f = { .plan = plan };
 	uint32_t *grouped = wnn_calloc(plan->count + 1, sizeof(*grouped));
 	int ret = -1;
 
-	f.group = wnn_calloc(plan->count + 1, sizeof(*f.group));
-	f.last = wnn_calloc(plan->graph->num_values + 1, sizeof(*f.last));
-	f.uses = wnn_calloc(plan->graph->num_values + 1, sizeof(*f.uses));
 	out->groups = wnn_calloc(plan->count + 1, sizeof(*out->groups));
 	out->of_node = wnn_malloc((plan->count + 1) * sizeof(*out->of_node));
-	if (f.group && f.last && f.uses && out->groups && out->of_node && grouped) {
-		for (uint32_t n = 0; n < plan->count; n++) {
-			const struct ir_node *node = node_at(&f, n);
-
-			/* What is one kernel stays together. */
-			f.group[n] = values_joined(plan, n) < n ? values_joined(plan, n) : n;
+	if (out->groups && out->of_node && grouped && !finder_init(&f)) {
+		for (uint32_t n = 0; n < plan->count; n++)
 			out->of_node[n] = STREAM_NO_GROUP;
-			for (uint32_t k = 0; k < node->num_operands; k++)
-				if (node->operands[k]) {
-					f.uses[node->operands[k]->id]++;
-					f.last[node->operands[k]->id] = n + 1;
-				}
-		}
 		ret = merge_all(&f);
 		for (uint32_t n = 0; !ret && n < plan->count; n++)
 			grouped[find_group(&f, n)]++;
@@ -656,9 +757,7 @@ int stream_find(const struct plan *plan, struct stream_groups *out)
 			if (grouped[n] > (values_joined(plan, n) != NOT_JOINED ? 2u : 1u))
 				ret = take_group(&f, n, out);
 	}
-	wnn_free(f.group);
-	wnn_free(f.last);
-	wnn_free(f.uses);
+	finder_exit(&f);
 	wnn_free(grouped);
 	return ret;
 }

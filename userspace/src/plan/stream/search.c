@@ -281,7 +281,7 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	struct plan plan;
 	bool planned;
 
-	/* Why a candidate fails is nobody's concern. */
+	/* The reasons why a candidate fails are not reported: the range is planned without it then. */
 	s.all.fresh.report.refusals = NULL;
 	s.all.fresh.choices = contract_choices_create();
 	plan = s.all.fresh;

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+/* Operators in parts, as exporters of models write them: gelu around erf, and normalisations around a mean of squares. */
+#include "generate.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NODES_OF_PARTS 13 /* at most */
+
+struct graph_node *generator_node(struct generator *g, enum wnn_op op, int a, int b)
+{
+	struct graph_node *node = &g->graph->nodes[g->graph->num_nodes];
+
+	memset(node, 0, sizeof(*node));
+	node->op = op;
+	node->num_operands = wnn_op_info[op].operand_count;
+	node->num_results = 1;
+	for (uint32_t i = 0; i < GRAPH_MAX_OPERANDS; i++)
+		node->operands[i] = GRAPH_ABSENT;
+	node->operands[0] = a;
+	if (node->num_operands > 1)
+		node->operands[1] = b;
+	return node;
+}
+
+int generator_append(struct generator *g, struct graph_node *node)
+{
+	struct wnn_error err;
+
+	if (node->operands[0] < 0 || (node->num_operands > 1 && node->operands[1] < 0))
+		return GRAPH_ABSENT;
+	node->results[0] = generator_value(g);
+	if (node->results[0] < 0 || graph_scratch_node(g->scratch, g->graph, node, g->values, &err))
+		return GRAPH_ABSENT;
+	g->graph->num_nodes++;
+	return node->results[0];
+}
+
+static int unary(struct generator *g, enum wnn_op op, int x)
+{
+	return generator_append(g, generator_node(g, op, x, GRAPH_ABSENT));
+}
+
+static int binary(struct generator *g, enum wnn_op op, int a, int b)
+{
+	return generator_append(g, generator_node(g, op, a, b));
+}
+
+/* A sum or product with its operands in either order. */
+static int either(struct generator *g, enum wnn_op op, int a, int b)
+{
+	return rng_chance(&g->rng, 50) ? binary(g, op, a, b) : binary(g, op, b, a);
+}
+
+static int constant(struct generator *g, int like, uint32_t rank, const uint32_t *dims, double lo,
+		    double hi)
+{
+	int id = generator_leaf(g, g->graph->values[like].type, rank, dims,
+				(struct fill){ GRAPH_UNIFORM, lo, hi });
+
+	if (id >= 0)
+		g->graph->values[id].kind = GRAPH_CONSTANT;
+	return id;
+}
+
+static int number(struct generator *g, int like, double value)
+{
+	return constant(g, like, 0, NULL, value, value);
+}
+
+static int gelu_parts(struct generator *g, int x)
+{
+	bool divide = rng_chance(&g->rng, 50), half_first = rng_chance(&g->rng, 50);
+	int half = number(g, x, 0.5), one = number(g, x, 1), y;
+	/* Now and then what looks like gelu is none. */
+	int factor = rng_chance(&g->rng, 20) ? unary(g, WNN_OP_NEG, x) : x;
+
+	y = divide ? binary(g, WNN_OP_DIV, x, number(g, x, sqrt(2))) :
+		     either(g, WNN_OP_MUL, x, number(g, x, sqrt(0.5)));
+	y = either(g, WNN_OP_ADD, unary(g, WNN_OP_ERF, y), one);
+	if (half_first)
+		return either(g, WNN_OP_MUL, either(g, WNN_OP_MUL, factor, half), y);
+	return either(g, WNN_OP_MUL, either(g, WNN_OP_MUL, factor, y), half);
+}
+
+static int mean_of(struct generator *g, int x, uint32_t count, const uint32_t *axes)
+{
+	struct graph_node *node = generator_node(g, WNN_OP_REDUCE_MEAN, x, GRAPH_ABSENT);
+
+	set_list(graph_option(node, "axes"), count, axes);
+	set_word(graph_option(node, "keepDimensions"), 1);
+	return generator_append(g, node);
+}
+
+static int norm_parts(struct generator *g, int x)
+{
+	const struct graph_value like = g->graph->values[x];
+	uint32_t count = rng_chance(&g->rng, 70) ? 1 : rng_between(&g->rng, 1, like.rank), axes[8];
+	int y = x, centred, root;
+
+	for (uint32_t i = 0; i < count; i++)
+		axes[i] = like.rank - count + i;
+	if (rng_chance(&g->rng, 50))
+		y = binary(g, WNN_OP_SUB, x, mean_of(g, x, count, axes));
+	centred = y;
+	root = rng_chance(&g->rng, 50) ? binary(g, WNN_OP_MUL, y, y) :
+					 binary(g, WNN_OP_POW, y, number(g, x, 2));
+	root = either(g, WNN_OP_ADD, mean_of(g, root, count, axes),
+		      constant(g, x, 0, NULL, 0.01, 0.1));
+	root = unary(g, WNN_OP_SQRT, root);
+	if (rng_chance(&g->rng, 50))
+		y = binary(g, WNN_OP_DIV, y, root);
+	else
+		y = either(g, WNN_OP_MUL, y, unary(g, WNN_OP_RECIPROCAL, root));
+	if (rng_chance(&g->rng, 60))
+		y = either(g, WNN_OP_MUL, y,
+			   constant(g, x, count, like.dims + like.rank - count, -2, 2));
+	if (rng_chance(&g->rng, 60))
+		y = either(g, WNN_OP_ADD, y,
+			   constant(g, x, count, like.dims + like.rank - count, -1, 1));
+	/* Values that others use, too, cannot go. */
+	return rng_chance(&g->rng, 20) ? binary(g, WNN_OP_ADD, y, centred) : y;
+}
+
+int generator_parts(struct generator *g, int x)
+{
+	if (g->graph->num_nodes + NODES_OF_PARTS > GRAPH_MAX_NODES)
+		return GRAPH_ABSENT;
+	return rng_chance(&g->rng, 40) ? gelu_parts(g, x) : norm_parts(g, x);
+}
