@@ -236,8 +236,9 @@ static float *network_run(struct network *n, int width, int height, const float 
 		     s->columns, columns);
 	check(wnnContextWriteTensor(n->context, s->in.tensor, input, bytes));
 	check(wnnContextDispatch(n->context, s->graph, 1, &s->in, 1, &s->out));
-	check(wnnContextReadTensorSync(n->context, s->out.tensor, output,
-				       s->rows * s->columns * sizeof(*output), WNN_WAIT_FOREVER));
+	check(wnnContextReadTensorIntoSync(n->context, s->out.tensor, output,
+					   s->rows * s->columns * sizeof(*output),
+					   WNN_WAIT_FOREVER));
 	*rows = s->rows;
 	return output;
 }

@@ -182,7 +182,7 @@ static enum outcome check_output(struct run *run, const char *folder,
 	const struct pb_tensor *one;
 	char why[300];
 
-	if (wnnContextReadTensorSync(run->context, tensor, data, size, WNN_WAIT_FOREVER)) {
+	if (wnnContextReadTensorIntoSync(run->context, tensor, data, size, WNN_WAIT_FOREVER)) {
 		snprintf(run->why, sizeof(run->why), "the output cannot be read");
 	} else if (!expected(run, folder, named->name, &want, &item)) {
 		snprintf(run->why, sizeof(run->why), "output \"%.*s\" was not recorded",

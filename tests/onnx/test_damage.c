@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <webnn/onnx.h>
 #include <webnn/webnn_npu.h>
 
@@ -116,6 +117,29 @@ static int test_output_without_name(void)
 	return 0;
 }
 
+/* What is wrong with a file is said with its name. */
+static int test_name_of_file(void)
+{
+	char name[] = "/tmp/onnx-damage-XXXXXX";
+	WNNError error = WNN_ERROR_INIT;
+	WNNOnnxModel model = NULL;
+	int fd = mkstemp(name);
+
+	if (fd < 0 || write(fd, "no model", 8) != 8)
+		return 1;
+	close(fd);
+	if (wnnOnnxLoadFile(WNN_STR(name), NULL, &model) != WNNStatus_OperationError)
+		return 1;
+	unlink(name);
+	wnnOnnxGetLastError(&error);
+	if (error.message.length > strlen(name) &&
+	    !memcmp(error.message.data, name, strlen(name)) &&
+	    !memcmp(error.message.data + strlen(name), ": the model is damaged", 22))
+		return 0;
+	printf("a damaged file: %.*s\n", (int)error.message.length, error.message.data);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
@@ -128,7 +152,7 @@ int main(int argc, char **argv)
 	options.nextInChain = &device.chain;
 	if (!folder || wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context))
 		return 1;
-	failed = test_output_without_name();
+	failed = test_output_without_name() | test_name_of_file();
 	for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
 		if (entry->d_name[0] == '.')
 			continue;

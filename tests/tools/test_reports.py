@@ -35,7 +35,8 @@ class Info(Reports):
         self.assertEqual({o["operator"]: o["nodes"] for o in info["operators"]},
                          {"MatMul": 2, "Relu": 1, "Add": 1})
         self.assertFalse(info["runs"])
-        self.assertIn('"x" is not known', info["problem"])
+        self.assertIn("set it with --dim NAME=N or --shape x=N,N,...", info["problem"])
+        self.assertIn('the shape of input "x" is open, [N, 6]', info["problem"])
         self.assertIn("float [N, 6]", text)
 
     @on_devices
@@ -130,6 +131,9 @@ class Usage(ToolTest):
             self.assertRegex(out, rf"\n  {name} +\w")
             self.assertIn("--device=NAME", self.tool(name, "--help")[0])
         self.refuses(USAGE, "there is no command 'walk'", "walk")
+        model, _ = perceptron(self.folder)
+        self.refuses(USAGE, f"to run a model of that name: webnn-run run {model}", model, "--input", "x")
+        self.refuses(USAGE, "the command comes first, before --input", "--input", "x", model)
         self.refuses(USAGE, "Usage: webnn-run COMMAND")
         self.assertRegex(self.tool("--version")[0], r"^webnn-run \d+\.\d+")
 
@@ -156,7 +160,8 @@ class Usage(ToolTest):
         self.refuses(4, "none.bin", "run", model, "--random", 1, "-d", "sim", "--full", "--firmware",
                      self.folder / "none.bin")
         if not os.path.exists("/dev/accel"):
-            self.refuses(4, "device npu: ", "run", model, "--random", 1, "-d", "npu")
+            self.refuses(4, "device npu: no node of the driver", "run", model, "--random", 1, "-d", "npu")
+            self.refuses(4, "without an NPU: --device sim", "run", model, "--random", 1, "-d", "npu")
         _, err = self.tool("bench", model, "--repeats", 1, "--json", self.folder / "no" / "x",
                            status=3)
         self.assertIn("the result cannot be written", err)

@@ -17,9 +17,9 @@ static WNNStatus fail(struct onnx_import *import)
 static WNNStatus damaged(struct onnx_import *import, const struct onnx_node *node, const char *what,
 			 const char *name)
 {
-	import->status = onnx_error(WNNStatus_OperationError,
-				    "the model is damaged: node \"%s\" (%s) %s \"%s\"", node->name,
-				    node->proto->op_type ? node->proto->op_type : "", what, name);
+	onnx_error(WNNStatus_OperationError, "the model is damaged: node \"%s\" (%s) %s \"%s\"",
+		   node->name, node->proto->op_type ? node->proto->op_type : "", what, name);
+	import->status = onnx_error_in(import->model->file->name);
 	return import->status;
 }
 
@@ -202,7 +202,7 @@ static int run_node(struct onnx_import *import, struct onnx_scope *scope, Onnx__
 	node.name = proto->name && *proto->name ? proto->name :
 		    proto->n_output		? proto->output[0] :
 						  "";
-	node.options = (WNNOperatorOptions)WNN_OPERATOR_OPTIONS_INIT;
+	node.options = WNN_OPERATOR_OPTIONS_INIT;
 	node.options.label = (WNNStringView){ node.name, strlen(node.name) };
 	node.inputs = onnx_arena_alloc(import->arena, (proto->n_input + 1) * sizeof(*node.inputs));
 	node.outputs =
@@ -407,10 +407,11 @@ static WNNStatus collect(struct onnx_import *import, const struct onnx_scope *sc
 		const char *name = graph->output[i]->name;
 		struct onnx_value *value = onnx_scope_get(scope, name);
 
-		if (!value)
-			return onnx_error(WNNStatus_OperationError,
-					  "the model is damaged: no node makes its output \"%s\"",
-					  name);
+		if (!value) {
+			onnx_error(WNNStatus_OperationError,
+				   "the model is damaged: no node makes its output \"%s\"", name);
+			return onnx_error_in(import->model->file->name);
+		}
 		total += value->sequence ? value->count : 1;
 	}
 	*outputs = onnx_arena_alloc(import->arena, (total + 1) * sizeof(**outputs));

@@ -114,6 +114,16 @@ WNNStatus onnx_nomem(void)
 	return onnx_error(WNNStatus_UnknownError, "memory is exhausted");
 }
 
+WNNStatus onnx_error_in(const char *file)
+{
+	char message[sizeof(last_message)];
+
+	if (!file)
+		return last_status;
+	memcpy(message, last_message, sizeof(message));
+	return onnx_error(last_status, "%s: %s", file, message);
+}
+
 WNNStatus wnnOnnxGetLastError(WNNError *error)
 {
 	if (error) {

@@ -132,10 +132,12 @@ static WNNStatus load(struct onnx_file *file, char *folder, WNNOnnxModel *out)
 	model->file = file;
 	model->folder = folder;
 	status = unpack(model);
-	if (status != WNNStatus_Success)
+	if (status != WNNStatus_Success) {
+		onnx_error_in(file->name);
 		wnnOnnxModelRelease((WNNOnnxModel)model);
-	else
+	} else {
 		*out = (WNNOnnxModel)model;
+	}
 	return status;
 }
 

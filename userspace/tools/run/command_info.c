@@ -185,8 +185,9 @@ static void try_build(struct info *info, struct subject *subject, struct target 
 		return;
 	}
 	wnnOnnxGetLastError(&error);
-	snprintf(info->problem, sizeof(info->problem), "%.*s", (int)error.message.length,
-		 error.message.data);
+	if (!subject_is_open(subject, info->problem, sizeof(info->problem)))
+		snprintf(info->problem, sizeof(info->problem), "%.*s", (int)error.message.length,
+			 error.message.data);
 	refusals = wnnOnnxModelGetRefusals(subject->model);
 	for (size_t i = 0; i < refusals.count; i++) {
 		struct kind *kind = kind_of_label(info, refusals.data[i].node);

@@ -2,6 +2,7 @@
 /* webnn-run: ONNX models on a device: what they are, what they give, where and how fast they run. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <webnn/webnn_npu.h>
 
@@ -55,7 +56,14 @@ int main(int argc, char **argv)
 		argv[1] = name;
 		return commands[i].run(argc - 1, argv + 1);
 	}
-	if (argc >= 2)
+	if (argc >= 2 && argv[1][0] == '-')
+		fprintf(stderr, "webnn-run: the command comes first, before %s\n\n", argv[1]);
+	else if (argc >= 2 && !access(argv[1], F_OK))
+		fprintf(stderr,
+			"webnn-run: there is no command '%s'; to run a model of that name: "
+			"webnn-run run %s\n\n",
+			argv[1], argv[1]);
+	else if (argc >= 2)
 		fprintf(stderr, "webnn-run: there is no command '%s'\n\n", argv[1]);
 	usage(stderr);
 	return argp_err_exit_status;

@@ -180,32 +180,61 @@ static int load_files(struct subject *subject)
 	return DONE;
 }
 
-static int shape_is_open(const struct subject *subject, const WNNOnnxValueInfo *info)
+/* An open shape, with the names of its dimensions. */
+static void describe_shape(const WNNOnnxValueInfo *info, char *text, size_t room)
 {
-	char text[400] = "of any rank";
 	size_t used = 0;
 
+	snprintf(text, room, "of any rank");
 	if (info->rank != WNN_ONNX_RANK_UNKNOWN)
-		used = (size_t)snprintf(text, sizeof(text), "[");
-	for (size_t i = 0; used && i < info->rank && used < sizeof(text); i++) {
+		used = (size_t)snprintf(text, room, "[");
+	for (size_t i = 0; used && i < info->rank && used < room; i++) {
 		const WNNOnnxDimension *dim = &info->dimensions[i];
 		const char *comma = i ? ", " : "";
 
 		if (dim->size != WNN_ONNX_DIMENSION_UNKNOWN)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%lld", comma,
+			used += (size_t)snprintf(text + used, room - used, "%s%lld", comma,
 						 (long long)dim->size);
 		else
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s", comma,
+			used += (size_t)snprintf(text + used, room - used, "%s%.*s", comma,
 						 dim->name.length ? view_length(dim->name) : 1,
 						 dim->name.length ? dim->name.data : "?");
 	}
-	if (used && used < sizeof(text))
-		snprintf(text + used, sizeof(text) - used, "]");
+	if (used && used < room)
+		snprintf(text + used, room - used, "]");
+}
+
+static int shape_is_open(const struct subject *subject, const WNNOnnxValueInfo *info)
+{
+	char shape[400];
+
+	describe_shape(info, shape, sizeof(shape));
 	return complain(BAD_MODEL,
 			"%s: the shape of input \"%.*s\" is open, %s: set it with --dim NAME=N or "
 			"--shape %.*s=N,N,...",
-			subject->options->model, view_length(info->name), info->name.data, text,
+			subject->options->model, view_length(info->name), info->name.data, shape,
 			view_length(info->name), info->name.data);
+}
+
+bool subject_is_open(const struct subject *subject, char *text, size_t room)
+{
+	WNNOnnxValueInfoArray inputs = wnnOnnxModelGetInputs(subject->model);
+
+	for (size_t i = 0; i < inputs.count; i++) {
+		const WNNOnnxValueInfo *info = &inputs.data[i];
+		char shape[400];
+
+		if (info->kind != WNNOnnxKind_Tensor || shape_is_known(info))
+			continue;
+		describe_shape(info, shape, sizeof(shape));
+		snprintf(text, room,
+			 "the shape of input \"%.*s\" is open, %s: set it with --dim NAME=N or "
+			 "--shape %.*s=N,N,...",
+			 view_length(info->name), info->name.data, shape, view_length(info->name),
+			 info->name.data);
+		return true;
+	}
+	return false;
 }
 
 /* Equal but for dimensions of 1. */

@@ -20,6 +20,8 @@ struct subject {
 };
 
 int subject_open(struct subject *subject, const struct options *options);
+/* Whether the shape of an input is open; then what there is to do about it, as text. */
+bool subject_is_open(const struct subject *subject, char *text, size_t room);
 void subject_close(struct subject *subject);
 
 /*

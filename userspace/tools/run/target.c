@@ -6,6 +6,25 @@
 
 #include "subject.h"
 
+/* The library says who asked for the device; who uses this tool knows, and wants to know what else there is. */
+static int no_device(const char *device)
+{
+	static const char asked[] = "asks for the device npu, but ";
+	WNNError error = WNN_ERROR_INIT;
+	char text[1000];
+	const char *why;
+
+	wnnGetLastError(&error);
+	snprintf(text, sizeof(text), "%.*s", (int)error.message.length, error.message.data);
+	why = strstr(text, asked);
+	if (!why)
+		return complain_wnn(BAD_DEVICE, false, "device %s", device ? device : "(default)");
+	return complain(
+		BAD_DEVICE,
+		"device npu: %s (without an NPU: --device sim, a model of it, or --device cpu)",
+		why + sizeof(asked) - 1);
+}
+
 int target_open(struct target *target, const struct options *options, const char *device)
 {
 	WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
@@ -29,7 +48,7 @@ int target_open(struct target *target, const struct options *options, const char
 	wanted.nextInChain = &chained.chain;
 	if (wnnInstanceCreateContextSync(target->instance, &wanted, WNN_WAIT_FOREVER,
 					 &target->context) != WNNStatus_Success)
-		return complain_wnn(BAD_DEVICE, false, "device %s", device ? device : "(default)");
+		return no_device(device);
 	wnnContextGetDeviceInfo(target->context, &target->device);
 	return DONE;
 }
@@ -179,7 +198,7 @@ int target_dispatch(struct target *target)
 {
 	if (wnnContextDispatch(target->context, target->graph, target->input_count, target->inputs,
 			       target->output_count, target->outputs) == WNNStatus_Success &&
-	    wnnContextOnWorkDoneSync(target->context, WNN_WAIT_FOREVER) == WNNStatus_Success)
+	    wnnContextWaitIdle(target->context, WNN_WAIT_FOREVER) == WNNStatus_Success)
 		return DONE;
 	return complain_wnn(BAD_DEVICE, false, "dispatch");
 }
@@ -187,9 +206,9 @@ int target_dispatch(struct target *target)
 int target_read(struct target *target)
 {
 	for (size_t i = 0; i < target->output_count; i++)
-		if (wnnContextReadTensorSync(target->context, target->outputs[i].tensor,
-					     target->results[i].data, target->results[i].size,
-					     WNN_WAIT_FOREVER) != WNNStatus_Success)
+		if (wnnContextReadTensorIntoSync(target->context, target->outputs[i].tensor,
+						 target->results[i].data, target->results[i].size,
+						 WNN_WAIT_FOREVER) != WNNStatus_Success)
 			return complain_wnn(BAD_DEVICE, false, "output \"%s\"",
 					    target->results[i].name);
 	return DONE;
