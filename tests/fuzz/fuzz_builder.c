@@ -177,7 +177,7 @@ static void check_error(struct fuzz_state *s, WNNStatus status)
 
 static void set_shape(struct fuzz_state *s, WNNOperandDescriptor *descriptor)
 {
-	*descriptor = (WNNOperandDescriptor)WNN_OPERAND_DESCRIPTOR_INIT;
+	*descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
 	descriptor->dataType = (WNNOperandDataType)(fuzz_u8(&s->in) % 12);
 	descriptor->shape = list(s);
 }
@@ -372,12 +372,12 @@ static void run(WNNGraph graph)
 	bind(out, false, outputs);
 	FUZZ_CHECK(!wnnContextDispatch(context, graph, in.count, inputs, out.count, outputs),
 		   "no dispatch");
-	FUZZ_CHECK(!wnnContextOnWorkDoneSync(context, WNN_WAIT_FOREVER), "the dispatch failed");
+	FUZZ_CHECK(!wnnContextWaitIdle(context, WNN_WAIT_FOREVER), "the dispatch failed");
 	for (size_t i = 0; i < out.count; i++) {
 		size_t size = wnnTensorGetByteLength(outputs[i].tensor);
 
-		FUZZ_CHECK(!wnnContextReadTensorSync(context, outputs[i].tensor, bytes, size,
-						     WNN_WAIT_FOREVER),
+		FUZZ_CHECK(!wnnContextReadTensorIntoSync(context, outputs[i].tensor, bytes, size,
+							 WNN_WAIT_FOREVER),
 			   "no read");
 		wnnTensorRelease(outputs[i].tensor);
 	}

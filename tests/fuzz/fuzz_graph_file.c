@@ -248,7 +248,7 @@ static void run(WNNContext context, WNNGraph graph)
 	size_t outputs = make_tensors(context, wnnGraphGetOutputs(graph), out, 4);
 
 	if (!wnnContextDispatch(context, graph, inputs, in, outputs, out))
-		wnnContextOnWorkDoneSync(context, WNN_WAIT_FOREVER);
+		wnnContextWaitIdle(context, WNN_WAIT_FOREVER);
 	for (size_t i = 0; i < 4; i++) {
 		wnnTensorRelease(in[i].tensor);
 		wnnTensorRelease(out[i].tensor);
@@ -311,7 +311,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		look(context, graph);
 	wnnGraphRelease(graph);
 	/* A fault may have cost the context. */
-	if (graph && number == 0 && wnnContextOnWorkDoneSync(context, WNN_WAIT_FOREVER)) {
+	if (graph && number == 0 && wnnContextWaitIdle(context, WNN_WAIT_FOREVER)) {
 		wnnContextRelease(context);
 		contexts[0] = open_context("sim");
 	}

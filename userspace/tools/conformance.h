@@ -30,6 +30,10 @@ struct values {
 /* A JSON number, or a string that holds one: "NaN", "-Infinity", "9007199254740993". */
 int value_to_double(const json_t *json, double *value);
 int value_to_number(const json_t *json, WNNNumber *number);
+/* Whether it is an integer of more than 64 bits, which value_load() has made a string. */
+bool value_is_large(const json_t *json);
+/* A file of JSON; NULL with *error. Integers of more than 64 bits, which jansson refuses, become strings. */
+json_t *value_load(const char *path, json_error_t *error);
 
 WNNOperandDataType value_type(const char *name); /* Undefined: there is no such type */
 
@@ -76,7 +80,11 @@ struct named {
 struct names {
 	size_t count, room;
 	struct named *items;
+	size_t slot_count; /* a power of two; slots hold the index of an item, plus one */
+	size_t *slots;
 };
+
+void names_free(struct names *names);
 
 int names_add(struct names *names, const char *name, WNNOperand operand);
 WNNOperand names_find(const struct names *names, const char *name);

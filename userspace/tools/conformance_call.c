@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* wnn-conformance: an operator of a case as a call of the builder. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "conformance_table.h"
 
-/* The most that splits can ask for in a case that is meant to be refused. */
+/* With more than these the call is refused without a look at the memory for them. */
 #define MAX_OUTPUTS 65536
 
 /* Memory that lives as long as one call. */
@@ -40,8 +41,50 @@ static void scratch_free(struct scratch *scratch)
 
 /* --- Names ----------------------------------------------------------------------------------- */
 
+/* The place of a name among the slots: where it is, or the free one where it belongs. */
+static size_t find_slot(const struct names *names, const char *name)
+{
+	size_t slot = 5381;
+
+	for (const char *c = name; *c; c++)
+		slot = slot * 33 + (unsigned char)*c;
+	for (slot &= names->slot_count - 1; names->slots[slot];
+	     slot = (slot + 1) & (names->slot_count - 1))
+		if (!strcmp(names->items[names->slots[slot] - 1].name, name))
+			break;
+	return slot;
+}
+
+/* At most half of the slots are taken. */
+static int grow_slots(struct names *names)
+{
+	size_t count = names->slot_count ? 2 * names->slot_count : 32;
+	size_t *slots = calloc(count, sizeof(*slots));
+
+	if (!slots)
+		return -1;
+	free(names->slots);
+	names->slots = slots;
+	names->slot_count = count;
+	for (size_t i = 0; i < names->count; i++) {
+		size_t slot = find_slot(names, names->items[i].name);
+
+		if (!slots[slot])
+			slots[slot] = i + 1;
+	}
+	return 0;
+}
+
+void names_free(struct names *names)
+{
+	free(names->items);
+	free(names->slots);
+}
+
 int names_add(struct names *names, const char *name, WNNOperand operand)
 {
+	size_t slot;
+
 	if (names->count == names->room) {
 		size_t room = names->room ? 2 * names->room : 16;
 		struct named *items = realloc(names->items, room * sizeof(*items));
@@ -51,16 +94,24 @@ int names_add(struct names *names, const char *name, WNNOperand operand)
 		names->items = items;
 		names->room = room;
 	}
+	if (2 * names->count >= names->slot_count && grow_slots(names))
+		return -1;
+	slot = find_slot(names, name);
 	names->items[names->count++] = (struct named){ name, operand };
+	/* Of equal names the first one counts. */
+	if (!names->slots[slot])
+		names->slots[slot] = names->count;
 	return 0;
 }
 
 WNNOperand names_find(const struct names *names, const char *name)
 {
-	for (size_t i = 0; i < names->count; i++)
-		if (!strcmp(names->items[i].name, name))
-			return names->items[i].operand;
-	return NULL;
+	size_t slot;
+
+	if (!names->slot_count)
+		return NULL;
+	slot = find_slot(names, name);
+	return names->slots[slot] ? names->items[names->slots[slot] - 1].operand : NULL;
 }
 
 /* --- Values of arguments --------------------------------------------------------------------- */
@@ -80,22 +131,35 @@ static int malformed(struct reader *reader, const struct member *member, const c
 }
 
 /*
- * Integers beyond the type of the IDL never reach an operator: [EnforceRange] has the binding of a
- * language throw a TypeError. The binding is this program, as the parameters in C cannot hold them.
+ * What the types of the IDL cannot hold never reaches an operator: the binding of a language throws a
+ * TypeError. The binding is this program, as the parameters in C cannot hold it either.
  */
+static int refuse(struct reader *reader, const char *fmt, ...)
+{
+	va_list ap;
+
+	reader->call->kind = CALL_REFUSED;
+	reader->call->status = WNNStatus_TypeError;
+	va_start(ap, fmt);
+	vsnprintf(reader->call->reason, REASON_SIZE, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
 static int read_integer(struct reader *reader, const struct member *member, const json_t *json,
 			int64_t min, int64_t max, int64_t *value)
 {
+	/* One of more than 64 bits is a string. */
+	if (value_is_large(json))
+		return refuse(reader, "%s is %s, expected %lld to %lld", member->name,
+			      json_string_value(json), (long long)min, (long long)max);
 	if (!json_is_integer(json))
 		return malformed(reader, member, "an integer");
 	*value = json_integer_value(json);
 	if (*value >= min && *value <= max)
 		return 0;
-	reader->call->kind = CALL_REFUSED;
-	reader->call->status = WNNStatus_TypeError;
-	snprintf(reader->call->reason, REASON_SIZE, "%s is %lld, expected %lld to %lld",
-		 member->name, (long long)*value, (long long)min, (long long)max);
-	return -1;
+	return refuse(reader, "%s is %lld, expected %lld to %lld", member->name, (long long)*value,
+		      (long long)min, (long long)max);
 }
 
 static int read_operand(struct reader *reader, const struct member *member, const json_t *json,
@@ -166,7 +230,10 @@ static int read_enum(struct reader *reader, const struct member *member, const j
 			*value = choice->value;
 			return 0;
 		}
-	return malformed(reader, member, "a value of its enumeration");
+	text = json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT);
+	refuse(reader, "%s: %s is no value of its enumeration", member->name, text ? text : "");
+	free((void *)text);
+	return -1;
 }
 
 static int read_enums(struct reader *reader, const struct member *member, const json_t *json,
@@ -351,18 +418,19 @@ static void call_known(WNNGraphBuilder builder, const struct operator_kind *kind
 	    read_options(reader, kind->options, json_object_get(json, "options"), &arguments))
 		return;
 	arguments.output_count = kind->outputs ? kind->outputs(&arguments) : 1;
-	if (arguments.output_count <= MAX_OUTPUTS)
+	if (arguments.output_count <= MAX_OUTPUTS) {
 		arguments.outputs = scratch_get(&reader->scratch, arguments.output_count + 1,
 						sizeof(WNNOperand));
-	if (!arguments.outputs) {
-		out->kind = CALL_MALFORMED;
-		snprintf(out->reason, REASON_SIZE, "it would have %zu outputs",
-			 arguments.output_count);
-		return;
+		if (!arguments.outputs) {
+			out->kind = CALL_MALFORMED;
+			snprintf(out->reason, REASON_SIZE, "no memory for %zu outputs",
+				 arguments.output_count);
+			return;
+		}
 	}
 	kind->call(builder, &arguments);
 	/* With no output at all (splits of 0) there is nothing that could succeed. */
-	if (!arguments.outputs[0])
+	if (!arguments.outputs || !arguments.outputs[0])
 		call_refused(builder, out);
 	else
 		keep_outputs(item, &arguments, names, out);

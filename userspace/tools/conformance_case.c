@@ -239,7 +239,7 @@ static void trial_end(struct trial *trial)
 	free_tensors(trial->output_tensors, trial->output_count);
 	free_values(trial->inputs, trial->input_count);
 	free_values(trial->outputs, trial->output_count);
-	free(trial->names.items);
+	names_free(&trial->names);
 	if (trial->graph)
 		wnnGraphRelease(trial->graph);
 	if (trial->builder)
@@ -484,7 +484,7 @@ static int dispatch(WNNContext context, struct trial *trial, struct result *resu
 	}
 	if (wnnContextDispatch(context, trial->graph, in_count, in, trial->output_count, out) !=
 		    WNNStatus_Success ||
-	    wnnContextOnWorkDoneSync(context, WNN_WAIT_FOREVER) != WNNStatus_Success)
+	    wnnContextWaitIdle(context, WNN_WAIT_FOREVER) != WNNStatus_Success)
 		end_with_error(result, "dispatch");
 	else
 		ret = 0;
@@ -505,8 +505,8 @@ static int compare_output(WNNContext context, const struct trial *trial, size_t 
 
 	if (!actual)
 		return end(result, OUTCOME_FAILED, "memory is exhausted");
-	if (wnnContextReadTensorSync(context, trial->output_tensors[i], actual, expected->bytes,
-				     WNN_WAIT_FOREVER) != WNNStatus_Success) {
+	if (wnnContextReadTensorIntoSync(context, trial->output_tensors[i], actual, expected->bytes,
+					 WNN_WAIT_FOREVER) != WNNStatus_Success) {
 		free(actual);
 		return end_with_error(result, "readTensor");
 	}
@@ -595,7 +595,7 @@ static WNNOperandDataTypeSet listed_types(WNNContext context, const char *operat
 {
 	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
 
-	if (!operator|| wnnContextOpSupportLimits(context, &limits) != WNNStatus_Success)
+	if (!operator|| wnnContextGetOpSupportLimits(context, &limits) != WNNStatus_Success)
 		return 0;
 	if (!strcmp(operator, "dequantizeLinear"))
 		return limits.dequantizeLinear.input.dataTypes;

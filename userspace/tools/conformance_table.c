@@ -13,7 +13,7 @@ static bool takes(const struct operator_kind *kind, const json_t *arguments)
 	for (const struct member *member = kind->parameters; member->name; member++) {
 		const json_t *value = json_object_get(arguments, member->name);
 
-		if (member->kind == KIND_U32 && !json_is_integer(value))
+		if (member->kind == KIND_U32 && !json_is_integer(value) && !value_is_large(value))
 			return false;
 		if (member->kind == KIND_U32_ARRAY && !json_is_array(value))
 			return false;

@@ -41,6 +41,114 @@ int value_to_double(const json_t *json, double *value)
 	return *text && !*end ? 0 : -1;
 }
 
+/* --- Integers of more than 64 bits --- */
+
+#define DIGITS "0123456789"
+
+/* Whether an integer of JSON, of so many characters, is beyond int64. */
+static bool is_large(const char *text, size_t length)
+{
+	size_t sign = *text == '-', digits = length - sign;
+	const char *most = sign ? "9223372036854775808" : "9223372036854775807";
+
+	return digits > 19 || (digits == 19 && memcmp(text + sign, most, 19) > 0);
+}
+
+bool value_is_large(const json_t *json)
+{
+	const char *text = json_string_value(json);
+	size_t length = json_string_length(json), sign = text && *text == '-';
+
+	return text && length > sign && strspn(text + sign, DIGITS) == length - sign &&
+	       is_large(text, length);
+}
+
+/* The end of a string of JSON that begins at the quotation mark. */
+static const char *string_end(const char *text, const char *end)
+{
+	for (text++; text < end && *text != '"'; text++)
+		if (*text == '\\' && text + 1 < end)
+			text++;
+	return text < end ? text + 1 : end;
+}
+
+/* Copies JSON with its large integers as strings; @to has room for 3 times the text. */
+static size_t quote_large(const char *from, const char *end, char *to)
+{
+	char *begin = to;
+
+	while (from < end) {
+		size_t n = 1, sign = *from == '-';
+		bool large = false;
+
+		if (*from == '"') {
+			n = (size_t)(string_end(from, end) - from);
+		} else if (sign || (*from >= '0' && *from <= '9')) {
+			n = sign + strspn(from + sign, DIGITS);
+			/* Followed by a fraction or an exponent it is no integer. */
+			large = !strchr(".eE", from[n]) && is_large(from, n);
+			n += large ? 0 : strspn(from + n, DIGITS ".eE+-");
+		}
+		if (large)
+			*to++ = '"';
+		memcpy(to, from, n);
+		to += n;
+		from += n;
+		if (large)
+			*to++ = '"';
+	}
+	return (size_t)(to - begin);
+}
+
+/* The whole of a file, with a 0 behind it; NULL with errno. */
+static char *read_text(FILE *file, size_t *size)
+{
+	size_t room = 1 << 16, n;
+	char *text = malloc(room), *more;
+
+	*size = 0;
+	while (text && (n = fread(text + *size, 1, room - *size - 1, file))) {
+		*size += n;
+		if (room - *size > 1)
+			continue;
+		more = realloc(text, room *= 2);
+		if (!more)
+			free(text);
+		text = more;
+	}
+	if (text)
+		text[*size] = '\0';
+	return text;
+}
+
+json_t *value_load(const char *path, json_error_t *error)
+{
+	FILE *file = fopen(path, "r");
+	char *text = NULL, *quoted = NULL;
+	json_t *root = NULL;
+	size_t size = 0;
+
+	memset(error, 0, sizeof(*error));
+	error->line = -1;
+	if (file)
+		text = read_text(file, &size);
+	if (text && !ferror(file))
+		quoted = malloc(3 * size + 1);
+	if (quoted)
+		root = json_loadb(quoted, quote_large(text, text + size, quoted),
+				  JSON_REJECT_DUPLICATES, error);
+	else
+		snprintf(error->text, sizeof(error->text), "unable to read %.60s: %s", path,
+			 strerror(errno));
+	free(quoted);
+	free(text);
+	if (file)
+		fclose(file);
+	return root;
+}
+
+/* --- Elements --- */
+
 /* An integer, in JSON or as a string: the 64 bits and the sign. */
 static int to_integer(const json_t *json, bool *negative, uint64_t *bits)
 {

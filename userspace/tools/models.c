@@ -277,12 +277,12 @@ int model_infer(const struct model *model, WNNContext context, const struct mode
 	if (model_run(model, context, tensors->input, tensors->outputs))
 		return -1;
 	for (size_t i = 0; i < model->num_outputs; i++)
-		if (wnnContextReadTensorSync(context, tensors->outputs[i], outputs[i],
-					     model->outputs[i].count * sizeof(float),
-					     WNN_WAIT_FOREVER) != WNNStatus_Success)
+		if (wnnContextReadTensorIntoSync(context, tensors->outputs[i], outputs[i],
+						 model->outputs[i].count * sizeof(float),
+						 WNN_WAIT_FOREVER) != WNNStatus_Success)
 			return failed("readTensor");
 	/* A fault of the device reaches the queue's end, not the read (the bytes would be stale). */
-	if (wnnContextOnWorkDoneSync(context, WNN_WAIT_FOREVER) != WNNStatus_Success)
+	if (wnnContextWaitIdle(context, WNN_WAIT_FOREVER) != WNNStatus_Success)
 		return failed("dispatch");
 	return 0;
 }

@@ -164,7 +164,7 @@ static int run_picture(struct run *run, const float *input, float *const *out, s
 
 static int side_describe(struct side *side)
 {
-	side->statistics = (WNNGraphStatistics)WNN_GRAPH_STATISTICS_INIT;
+	side->statistics = WNN_GRAPH_STATISTICS_INIT;
 	if (side->known)
 		return demo_record_summary(side->known, &side->seconds, &side->statistics);
 	wnnGraphGetLastStatistics(side->model.graph, &side->statistics);

@@ -61,7 +61,7 @@ static void run_file(struct options *options, struct report *report, const char 
 	const char *format;
 	char reason[REASON_SIZE];
 	json_error_t error;
-	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	json_t *root = value_load(path, &error);
 	bool values, validation;
 
 	if (!root) {

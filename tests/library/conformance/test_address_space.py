@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Programs with the library end where address space is limited (ulimit -v): test_address_space.py PROGRAM
+
+OpenBLAS waits for ever for memory that it does not get. A program that needs no products does not load it;
+one that does says what is missing.
+"""
+import json
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = sys.argv[1]
+MIB = 1 << 20
+SIZE = 64
+
+
+def tensor(name, value):
+    return {"name": name, "dataType": "float32", "shape": [SIZE, SIZE], "fill": value}
+
+
+def product():
+    """A case that is a product of two inputs, which OpenBLAS computes."""
+    call = {"name": "matmul", "outputs": ["y"],
+            "arguments": {"a": {"operand": "a"}, "b": {"operand": "b"}}}
+    return {"format": "webnn-conformance/1", "operator": "matmul", "cases": [{
+        "name": "product", "inputs": [tensor("a", 1), tensor("b", 2)], "operators": [call],
+        "expectedOutputs": [tensor("y", 2 * SIZE)], "tolerance": {"metric": "ULP", "value": 0}}]}
+
+
+def run(mib, path):
+    limit = mib * MIB if mib else resource.RLIM_INFINITY
+    return subprocess.run([PROGRAM, "--device=cpu", "--threads=2", path], text=True, timeout=60,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+
+
+class AddressSpace(unittest.TestCase):
+    def test_no_file(self):
+        for mib in (20, 60, 100, 150, 200, 300, 500):
+            done = run(mib, "/nonexistent")
+            self.assertNotIn(done.returncode, (0, None), done.stdout)
+            self.assertRegex(done.stdout, "No such file|memory|no thread|cannot", f"{mib} MiB")
+
+    def test_product(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "product.json"
+            path.write_text(json.dumps(product()))
+            done = run(None, path)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            for mib in (150, 200, 250, 300):
+                done = run(mib, path)
+                self.assertEqual(done.returncode, 1, f"{mib} MiB: {done.stdout}")
+                self.assertRegex(done.stdout, f"address space is limited to {mib} MiB .ulimit -v., and "
+                                              "OpenBLAS needs [0-9]+ MiB more")
+
+
+if __name__ == "__main__":
+    # Sanitizers take address space without end.
+    if "Sanitizer" in run(1 << 20, "/nonexistent").stdout:
+        print("not with a sanitizer")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1])
