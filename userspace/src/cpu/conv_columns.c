@@ -232,7 +232,7 @@ static void plan_lines(struct columns *c)
 	int64_t part = (g->out_h + parts - 1) / parts;
 
 	most = most < MAX_COLUMNS / width ? most : MAX_COLUMNS / width;
-	/* Lines that two blocks both copy: not for less than some vectors of columns. */
+	/* Two blocks both copy the lines between them, which a block of less than some vectors is not worth. */
 	if (part * width >= 8 * cpu->simd->lanes && part < most)
 		most = part;
 	most = most > 1 ? most : 1;

@@ -272,7 +272,7 @@ static void plan_blocks(struct transposed *t)
 	int64_t line = (g->in_per_group + t->cpu->simd->rows) * g->in_w * (int64_t)sizeof(float);
 	int64_t lines = t->cpu->cache / line, most, unit = 2 * t->cpu->simd->lanes;
 
-	/* What blocks have in common is computed by each: they are not smaller than that. */
+	/* Neighbouring blocks both compute the lines that they share, so that a block is larger than those. */
 	most = lines * stride - reach;
 	t->lines = most > reach + stride ? most : reach + stride;
 	most = (g->out_h * items + 4 * threads - 1) / (4 * threads);

@@ -10,7 +10,7 @@
 #define GRAIN 16384
 /* Results that are found at a time. */
 #define COLUMNS 1024
-/* Elements that are looked at before it is asked whether the one is among them. */
+/* Elements that are compared together, without a branch; then one test tells whether what is looked for is among them. */
 #define BLOCK 64
 
 struct search {

@@ -9,7 +9,7 @@
 #include "cpu/conv.h"
 #include "cpu/reference.h"
 
-/* As many as are worth a thread's asking for them. */
+/* Pixels of an item: for fewer, a thread spends too much of its time on getting the next item. */
 #define ITEM_PIXELS 4096
 
 struct pool {
@@ -197,7 +197,7 @@ static int run_channels(struct pool *p, struct wnn_error *err)
 	return 0;
 }
 
-/* Squares or sums beyond float32: the root or the average may not be. */
+/* Whether a sum was too large for float32: the root or the average that is made of it may not be. */
 static bool overflown(const struct pool *p, int64_t results)
 {
 	for (int64_t i = 0; p->kind != CPU_WINDOW_MAX && i < results; i++)

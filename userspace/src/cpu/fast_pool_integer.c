@@ -119,7 +119,7 @@ int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const 
 	return 0;
 }
 
-/* Each window has an element of the image: what the greatest of none is does not matter then. */
+/* Nodes of which each window has an element of the image, so that there is always a greatest one. */
 bool cpu_pool_integer_takes(const struct ir_node *node)
 {
 	const struct ir_pool_attrs *a = &node->attrs.pool;

@@ -94,7 +94,7 @@ static const float *block(struct plan *p, const char *x, int64_t index, int64_t 
 	if (p->dtype == IR_F32)
 		return (const float *)x + index * n;
 	if (held[slot] != index) {
-		/* Blocks are asked for in ascending order: the lower one has done its service. */
+		/* Blocks are asked for in ascending order: the lower one is not needed again. */
 		slot = held[0] < held[1] ? 0 : 1;
 		load_block(x + (size_t)(index * n) * p->element, n, p->row[slot]);
 		held[slot] = index;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The layer on oneDNN: convolutions in channels-last order, and products with constant matrices; of float32
- * and 8-bit integers. The
- * library is loaded when the first node asks for it, never by linking, since loading it takes
- * milliseconds. It would share work among OpenMP's threads; here every call has one thread, and a node is
- * cut into parts that the pool's threads take. How depends on shapes only, so that results do not depend
- * on the number of threads.
+ * and 8-bit integers. The library is loaded when the first node asks for it, never by linking, since loading
+ * it takes milliseconds. It would share work among OpenMP's threads; here every call has one thread, and a
+ * node is cut into parts that the pool's threads take. The parts depend on shapes only, so that results do
+ * not depend on the number of threads.
  */
 #ifndef WNN_CPU_ONEDNN_H
 #define WNN_CPU_ONEDNN_H

@@ -12,7 +12,7 @@
 #include "cpu/conv.h"
 #include "util/malloc.h"
 
-/* Parts at most, and the products that moving an element takes as long as. */
+/* The most parts of an image. Moving an element takes as long as ELEMENT_WORK products. */
 #define MAX_PARTS    8
 #define MIN_PIXELS   24 /* of a part: fewer would read the filter again for too little */
 #define ELEMENT_WORK 8

@@ -14,7 +14,7 @@
  */
 #define RUN 128
 
-/* Rows that are too many are dead code; names instead of arrays, so that all are registers. */
+/* A variable for each row, as compilers keep these in registers, and arrays not always. Rows from `rows` on are dead code. */
 #define DECLARE(i) vec p##i = { 0 }, q##i = { 0 };
 #define STEP(i)                                                     \
 	if (rows > i) {                                             \

@@ -219,7 +219,7 @@ static void copy_line_exactly(const struct cpu_lines *l, int64_t line, int64_t f
 	}
 }
 
-/* Lines that whole vectors may go beyond. */
+/* How many lines, from the first on, may be read or written in whole vectors of `width` within `size`. */
 static int64_t free_lines(int64_t size, int64_t step, int64_t width, int64_t lines)
 {
 	int64_t last = size < width ? -1 : (size - width) / step;

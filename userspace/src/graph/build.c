@@ -210,7 +210,7 @@ fail:
 	return NULL;
 }
 
-/* The graph under construction goes, so that its constants do not outlive what uses them. */
+/* Destroys the graph under construction, so that its constants do not outlive what uses them. */
 static void spend(struct wnn_builder *builder)
 {
 	builder->has_built = true;

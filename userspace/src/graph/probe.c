@@ -77,7 +77,7 @@ static uint32_t clamp_rank(uint32_t rank, const struct wnn_op_operand *operand)
 	return rank < operand->rank_min ? operand->rank_min : rank > most ? most : rank;
 }
 
-/* The rank of an operand whose shape is nothing but sizes of 2. */
+/* The rank of an operand all of whose dimensions are 2. */
 static uint32_t plain_rank(const struct probe *probe, const struct wnn_op_operand *operand)
 {
 	uint32_t rank = probe->rank == RANK_DEFAULT ? 2 : probe->rank;
@@ -175,7 +175,7 @@ static bool can_all(const struct probe *probe, uint32_t first)
 	return true;
 }
 
-/* One call. Not a call at all with that rank: nothing speaks against it. -1: out of memory. */
+/* Whether the back end can run one call; 1 also when the rules refuse the call, as they may for a rank. -1: out of memory. */
 static int try_call(struct probe *probe, const type_list types)
 {
 	const struct wnn_op_info *info = &wnn_op_info[probe->op];

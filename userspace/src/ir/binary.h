@@ -12,8 +12,8 @@
  * ir_write - append a graph
  * @data: gets the bytes of the constants that the graph still has
  *
- * Out of memory is told by the writers. -1 with *err: the graph is none that the functions of ir.h
- * have made.
+ * The writers remember when they ran out of memory. Returns -1 with *err when the graph was not made
+ * with the functions of ir.h.
  */
 int ir_write(const struct ir_graph *graph, struct wnn_writer *w, struct wnn_writer *data,
 	     struct wnn_error *err);

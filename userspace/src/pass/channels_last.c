@@ -228,7 +228,7 @@ static struct ir_value *turn_constant(struct turning *t, struct ir_value *value,
 static struct ir_value *turn(struct turning *t, struct ir_value *value, const uint32_t *perm)
 {
 	struct ir_type type = turned_type(&value->type, perm);
-	/* As channels-first, one of the two is. */
+	/* One of the two types is in channels-first order. */
 	const struct ir_type *first = perm == to_last ? &value->type : &type;
 	union ir_attrs attrs = { 0 };
 	struct ir_node *node;
