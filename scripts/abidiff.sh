@@ -6,8 +6,8 @@
 
 : "${top:?}"
 
-# Each library by meson's name for it, its file below the build, and its public headers: types of others
-# are its own business.
+# Each library: meson's name for it, its file below the build, and its public headers. Types of other headers
+# are not part of its ABI.
 abi_libraries="
 webnn-npu userspace/libwebnn-npu.so userspace/include/webnn/*.h
 webnn-onnx userspace/import/onnx/libwebnn-onnx.so userspace/include/webnn/*.h

@@ -58,7 +58,7 @@ uint32_t npu_num_queues(int fd);
 struct drm_onpu_counters npu_counters(int fd);
 /* The number of a line "@name: NUMBER [UNIT]" of the file's fdinfo, in bytes if it is of those. */
 uint64_t npu_fdinfo(int fd, const char *name);
-/* The memory of all clients when, as those who have closed their files lose theirs, it is @bytes. */
+/* The memory of all clients; waits for it to be @bytes, as files that were closed give theirs back a little later. */
 uint64_t npu_settled_memory(int fd, uint64_t bytes);
 
 struct npu_bo npu_bo(int fd, uint64_t size, uint32_t flags);
@@ -68,7 +68,7 @@ int npu_gem_close(int fd, uint32_t handle);
 struct drm_onpu_bo_info npu_bo_info(int fd, uint32_t handle);
 bool npu_all(const uint8_t *at, uint64_t size, uint8_t value);
 
-/* 0 or the errno. One that others, which were destroyed, leave no room for in time is tried again. */
+/* 0 or the errno. Tries again for a while as long as contexts that were destroyed have not made room yet. */
 int npu_ctx_create(int fd, struct drm_onpu_ctx_create *args);
 struct npu_ctx npu_ctx(int fd, uint32_t timeout_ms);
 struct npu_ctx npu_ctx_of(int fd, uint32_t priority, uint32_t timeout_ms);

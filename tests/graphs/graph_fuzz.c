@@ -70,7 +70,7 @@ static bool check_bits(struct fuzzer *fuzzer, const struct graph *graph, const s
 		       const struct run *b, uint32_t number)
 {
 	for (uint32_t v = 0; v < graph->num_values; v++) {
-		/* The compiler has no other way to split a node yet. */
+		/* All kernels of today keep their bits for every size of SRAM: a result that is not exact is a defect. */
 		if (!a->exact[v] || !b->exact[v]) {
 			snprintf(fuzzer->problem, sizeof(fuzzer->problem),
 				 "marks on %s: v%u is not exact", fuzzer->targets[0].device,

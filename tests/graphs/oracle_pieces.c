@@ -94,7 +94,7 @@ double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
 	return out;
 }
 
-/* Whether the type has it, and a double tells it from its neighbours. */
+/* Whether the number is one of the type, and exact as a double. */
 bool fits_integer(enum ir_dtype dtype, double x)
 {
 	double most = ldexp(1, ir_dtype_bits(dtype) - (cpu_int_min(dtype) < 0 ? 1 : 0));

@@ -38,7 +38,7 @@ static bool holds_axis(const uint32_t *axes, uint32_t count, uint32_t axis)
 	return false;
 }
 
-/* What is left of no elements: what does not change a reduction. */
+/* A reduction of no elements gives its neutral element. */
 static int reduce_nothing(struct onnx_node *node)
 {
 	static const double neutral[] = {

@@ -31,7 +31,7 @@ static WNNOperand combine(struct onnx_node *node, enum reduction how, WNNOperand
 			    x_min(node, a, b);
 }
 
-/* What does not change anything. */
+/* The neutral element of a reduction, which changes nothing that it is combined with. */
 static WNNOperand neutral(struct onnx_node *node, enum reduction how, WNNOperandDataType type)
 {
 	return how == ADD || how == MUL ? x_number(node, type, how == MUL) :

@@ -71,7 +71,7 @@ static void take(struct client *client, const char *key, const char *value)
 	} else if (behind(key, "drm-resident-")) {
 		client->resident += bytes_of(value);
 	} else if (behind(key, "drm-engine-capacity-")) {
-		/* Our engines are one each. */
+		/* The devices of this driver have one engine of each kind. */
 	} else if ((name = behind(key, "drm-engine-"))) {
 		engine = engine_of(client, name);
 		if (engine)

@@ -136,7 +136,7 @@ static int reset_one(const struct reset *reset, const struct device *device)
 				"%s: it does not answer on the bus, so it cannot be reset; "
 				"onpu-smi check tells what helps",
 				device->address);
-	/* What is not bound has nobody to be reset for. */
+	/* A device without a driver has no users whom a reset would help. */
 	if (!reset->rebind && device->state == STATE_NO_DRIVER)
 		return complain(FAILED,
 				"%s: it has no driver; onpu-smi reset --rebind tries to bind "
