@@ -61,6 +61,7 @@ static void forget_messages(struct vfu_injector *in)
 	unsigned int kept = 0;
 
 	in->deaf = false;
+	in->tail = 0;
 	for (unsigned int i = 0; i < in->num_delayed; i++)
 		if (in->delayed[i].fault != VFU_FAULT_LATE_MESSAGE)
 			in->delayed[kept++] = in->delayed[i];
@@ -110,6 +111,12 @@ static void wait_until(struct vfu_injector *in, uint64_t due)
 
 /* ---- the thread */
 
+/* The firmware has learned of a late request by the index of one behind it; the index does not go back. */
+static bool comes_too_late(const struct vfu_injector *in, const struct vfu_delayed *due)
+{
+	return due->fault == VFU_FAULT_LATE_MESSAGE && (int32_t)(due->value - in->tail) <= 0;
+}
+
 static void *injector_main(void *arg)
 {
 	struct vfu_injector *in = arg;
@@ -125,6 +132,10 @@ static void *injector_main(void *arg)
 			wait_until(in, next_due(in));
 			continue;
 		}
+		if (some && comes_too_late(in, &due))
+			continue;
+		if (some && due.fault == VFU_FAULT_LATE_MESSAGE)
+			in->tail = due.value;
 		if (up)
 			in->down = false;
 		pthread_mutex_unlock(&in->lock);
@@ -193,10 +204,13 @@ void vfu_inject_clear(struct vfu_injector *in)
 	pthread_mutex_lock(&in->lock);
 	down = in->down;
 	memset(in->faults, 0, sizeof(in->faults));
-	in->num_delayed = 0;
+	/* What is late comes now: dropped, it would be a fault of another kind. */
+	for (unsigned int i = 0; i < in->num_delayed; i++)
+		in->delayed[i].due = 0;
 	in->deaf = false;
 	in->ones = false;
 	in->down = false;
+	pthread_cond_signal(&in->changed);
 	pthread_mutex_unlock(&in->lock);
 	if (down)
 		in->ops.link(in->ops.ctx);
@@ -282,9 +296,11 @@ static bool request_passes(struct vfu_injector *in, uint32_t tail)
 {
 	if (hits(in, VFU_FAULT_MISSING_MESSAGE))
 		in->deaf = true;
-	if (in->deaf)
+	if (in->deaf ||
+	    (hits(in, VFU_FAULT_LATE_MESSAGE) && keep(in, VFU_FAULT_LATE_MESSAGE, tail)))
 		return false;
-	return !hits(in, VFU_FAULT_LATE_MESSAGE) || !keep(in, VFU_FAULT_LATE_MESSAGE, tail);
+	in->tail = tail;
+	return true;
 }
 
 /* Where messages of the firmware go. */

@@ -83,6 +83,7 @@ struct vfu_injector {
 	struct vfu_delayed delayed[VFU_INJECT_DELAYED];
 	unsigned int num_delayed;
 	bool deaf, ones, down;
+	uint32_t tail;		     /* the last request that the firmware has learned of */
 	uint64_t ones_end, down_end; /* 0: none */
 	uint64_t responses, response_bytes;
 };

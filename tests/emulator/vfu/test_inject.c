@@ -106,6 +106,16 @@ static void expect(const unsigned int *value, unsigned int wanted)
 	assert_int_equal(read_seen(value), wanted);
 }
 
+static unsigned int read_delayed(void)
+{
+	unsigned int now;
+
+	pthread_mutex_lock(&in.lock);
+	now = in.num_delayed;
+	pthread_mutex_unlock(&in.lock);
+	return now;
+}
+
 static void raise_interrupts(unsigned int vector, unsigned int count)
 {
 	while (count--)
@@ -183,6 +193,10 @@ static void test_doubled_and_late(void **state)
 	arm("late-interrupt,ms=1000000,times=0,vector=3");
 	raise_interrupts(3, VFU_INJECT_DELAYED + 5);
 	assert_int_equal(seen.interrupts[3], 6);
+	/* The end of all faults loses none of them. */
+	vfu_inject_clear(&in);
+	expect(&seen.interrupts[2], 3);
+	expect(&seen.interrupts[3], VFU_INJECT_DELAYED + 5);
 }
 
 static void test_requests(void **state)
@@ -193,23 +207,33 @@ static void test_requests(void **state)
 		vfu_inject_write(&in, ONPU_REG_REQUEST_TAIL, tail);
 	expect(&seen.writes, 2);
 	assert_int_equal(seen.last, 2);
-	/* A reset forgets what is kept. */
+	/* Behind a later request it is not told of once more. */
 	arm("late-message,ms=1000000");
 	vfu_inject_write(&in, ONPU_REG_REQUEST_TAIL, 3);
+	vfu_inject_write(&in, ONPU_REG_REQUEST_TAIL, 4);
+	assert_int_equal(seen.writes, 3);
+	vfu_inject_clear(&in);
+	for (unsigned int i = 0; i < 60000 && read_delayed(); i++)
+		usleep(1000);
+	assert_int_equal(read_delayed(), 0);
+	assert_int_equal(read_seen(&seen.writes), 3);
+	/* A reset forgets what is kept. */
+	arm("late-message,ms=1000000");
+	vfu_inject_write(&in, ONPU_REG_REQUEST_TAIL, 5);
 	assert_int_equal(in.num_delayed, 1);
 	vfu_inject_write(&in, ONPU_REG_RESET, ONPU_RESET_START__MASK);
 	assert_int_equal(in.num_delayed, 0);
-	assert_int_equal(seen.writes, 3);
+	assert_int_equal(seen.writes, 4);
 	arm("missing-message");
 	for (uint32_t tail = 1; tail <= 5; tail++)
 		vfu_inject_write(&in, ONPU_REG_REQUEST_TAIL, tail);
-	assert_int_equal(seen.writes, 3);
+	assert_int_equal(seen.writes, 4);
 	/* Other registers are not concerned. */
 	vfu_inject_write(&in, ONPU_REG_RESPONSE_HEAD, 1);
-	assert_int_equal(seen.writes, 4);
+	assert_int_equal(seen.writes, 5);
 	vfu_inject_reset(&in);
 	vfu_inject_write(&in, ONPU_REG_REQUEST_TAIL, 1);
-	assert_int_equal(seen.writes, 5);
+	assert_int_equal(seen.writes, 6);
 }
 
 static void test_corrupt(void **state)
