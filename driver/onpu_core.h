@@ -20,6 +20,9 @@ void onpu_irq_enable(struct onpu_device *onpu);
 
 /* ---- onpu_fw.c */
 
+/* Size of the ring that it writes its log to. */
+#define ONPU_FW_LOG_BYTES	SZ_16K
+
 /* How often the firmware is asked whether it lives, while jobs are running. */
 #define ONPU_HEARTBEAT_INTERVAL	HZ
 
@@ -29,6 +32,8 @@ int onpu_fw_boot(struct onpu_device *onpu);
 /* Asks the firmware to write its log, so it has to take requests already. */
 void onpu_fw_log_start(struct onpu_device *onpu);
 void onpu_fw_log_drain(struct onpu_device *onpu);
+/* Copies the end of the log, at most ONPU_FW_LOG_BYTES; returns how many bytes. */
+size_t onpu_fw_log_copy(struct onpu_device *onpu, char *to);
 /* Reads the register STATUS and asks for a reset if the firmware is not running. */
 void onpu_fw_status_irq(struct onpu_device *onpu);
 

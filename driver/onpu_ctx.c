@@ -11,6 +11,7 @@
 
 #include "onpu_compat.h"
 #include "onpu_ctx.h"
+#include "onpu_dump.h"
 #include "onpu_job.h"
 #include "onpu_queue.h"
 
@@ -85,6 +86,8 @@ void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 	if (ctx->state == DRM_ONPU_CTX_ACTIVE || ctx->state == DRM_ONPU_CTX_INNOCENT) {
 		ctx->state = state;
 		ctx->error = -first;
+		if (!ctx->destroyed && state != DRM_ONPU_CTX_LOST)
+			onpu_dump_ctx(ctx, state, -first);
 	}
 	if (ctx->destroyed)
 		first = rest;
@@ -344,6 +347,9 @@ static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file, u32 priority,
 	kref_init(&ctx->ref);
 	ctx->onpu = file->onpu;
 	ctx->vm = onpu_vm_get(file->vm);
+	ctx->client = file->drm->client_id;
+	ctx->pid = task_tgid_nr(current);
+	get_task_comm(ctx->comm, current->group_leader);
 	ctx->priority = priority;
 	ctx->timeout = msecs_to_jiffies(timeout_ms);
 	ctx->queue = -1;
@@ -414,6 +420,8 @@ static int create_ctx(struct onpu_file *file, u32 priority, u32 timeout_ms, u32 
 		ret = xa_alloc(&file->ctxs, id, ctx, XA_LIMIT(1, U32_MAX), GFP_KERNEL);
 		if (ret)
 			onpu_kernel_bo_revoke(&ctx->page, file->drm);
+		else
+			WRITE_ONCE(ctx->id, *id);
 	}
 	if (ret)
 		onpu_ctx_put(ctx);

@@ -17,6 +17,8 @@
 #ifndef ONPU_CTX_H
 #define ONPU_CTX_H
 
+#include <linux/sched.h>
+
 #include <drm/gpu_scheduler.h>
 
 #include "onpu_gem.h"
@@ -90,6 +92,14 @@ struct onpu_ctx {
 	struct onpu_device *onpu;
 	/** @vm: The client's address space, with a reference; it has one to the device. */
 	struct onpu_vm *vm;
+	/** @id: Its number among the client's; 0 while it has none. */
+	u32 id;
+	/** @client: Number of the client, @pid and @comm the process that created it; for dumps. */
+	u64 client;
+	/** @pid: See @client. */
+	pid_t pid;
+	/** @comm: See @client. */
+	char comm[TASK_COMM_LEN];
 	/** @priority: One of &enum drm_onpu_priority. */
 	u32 priority;
 	/** @timeout: Time without progress, in jiffies. */

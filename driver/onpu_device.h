@@ -38,7 +38,8 @@
  *   &onpu_vm.lock			addresses and page tables
  *   &onpu_device.users_lock		users
  *   &onpu_mbox.lock			putting one request into its ring
- *   &onpu_mbox.pending_lock, &onpu_usage.lock		no lock is taken under these
+ *   &onpu_mbox.pending_lock, &onpu_usage.lock, &onpu_dump.lock
+ *					no lock is taken under these
  *
  * Completion, hang detection and reset must never wait for memory: they run so that fences signal.
  * So none of the locks that they take may be held around an allocation that can reclaim: that is
@@ -53,6 +54,7 @@
  */
 
 struct onpu_ctx;
+struct onpu_dump;
 struct onpu_user;
 struct onpu_vm;
 
@@ -282,6 +284,8 @@ struct onpu_device {
 	struct onpu_fw fw;
 	/** @usage: Counters over all clients. */
 	struct onpu_usage usage;
+	/** @dump: Of onpu_dump.c: core dumps. */
+	struct onpu_dump *dump;
 
 	/**
 	 * @dma_lock: Protects @bos and &onpu_mmu_device.vms, which are mapped for the device.

@@ -21,6 +21,7 @@
 
 #include "onpu_compat.h"
 #include "onpu_core.h"
+#include "onpu_dump.h"
 #include "onpu_mmu.h"
 
 static unsigned int memory_limit_mb;
@@ -348,6 +349,7 @@ static void report_device(struct onpu_device *onpu)
 static int onpu_bring_up(struct onpu_device *onpu)
 {
 	int ret = onpu_device_init(onpu) ?: onpu_mbox_init(onpu) ?: onpu_fw_init(onpu) ?:
+		  onpu_dump_init(onpu) ?:
 		  onpu_mmu_init(onpu) ?: onpu_ctx_init(onpu) ?: onpu_irq_init(onpu);
 
 	if (ret)

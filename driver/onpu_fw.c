@@ -17,7 +17,6 @@
 /* The name has the major version of the messages. */
 #define IMAGE_NAME	"onpu/onpu_v1.bin"
 
-#define LOG_BYTES	SZ_16K
 #define BOOT_TIMEOUT_US	(10 * USEC_PER_SEC)
 
 static_assert(ONPU_ABI_MAJOR == 1, "the image's name bears the version");
@@ -123,7 +122,7 @@ int onpu_fw_init(struct onpu_device *onpu)
 	if (!ret) {
 		fw->size = file->size;
 		fw->image = dmam_alloc_coherent(dev, fw->size, &fw->image_dma, GFP_KERNEL);
-		fw->log = dmam_alloc_coherent(dev, LOG_BYTES, &fw->log_dma, GFP_KERNEL);
+		fw->log = dmam_alloc_coherent(dev, ONPU_FW_LOG_BYTES, &fw->log_dma, GFP_KERNEL);
 		fw->file = devm_kmemdup(dev, file->data, file->size, GFP_KERNEL);
 		ret = fw->image && fw->log && fw->file ? 0 : -ENOMEM;
 	}
@@ -219,7 +218,7 @@ static void write_boot_regs(struct onpu_device *onpu)
 	onpu_mbox_setup(onpu);
 	onpu->fw.log_head = 0;
 	onpu_write64(onpu, ONPU_REG_LOG_BASE_LO, onpu->fw.log_dma);
-	onpu_write(onpu, ONPU_REG_LOG_SIZE, LOG_BYTES);
+	onpu_write(onpu, ONPU_REG_LOG_SIZE, ONPU_FW_LOG_BYTES);
 	onpu_write64(onpu, ONPU_REG_FW_ADDRESS_LO, onpu->fw.image_dma);
 	onpu_write(onpu, ONPU_REG_FW_SIZE, onpu->fw.size);
 	onpu_write(onpu, ONPU_REG_INT_ENABLE, wanted);
@@ -285,14 +284,27 @@ void onpu_fw_log_drain(struct onpu_device *onpu)
 	/* What was overwritten is lost; going backwards means that the device was reset. */
 	if ((s32)(tail - fw->log_head) < 0)
 		fw->log_head = tail;
-	else if (tail - fw->log_head > LOG_BYTES)
-		fw->log_head = tail - LOG_BYTES;
+	else if (tail - fw->log_head > ONPU_FW_LOG_BYTES)
+		fw->log_head = tail - ONPU_FW_LOG_BYTES;
 	dma_rmb();
 	while (fw->log_head != tail)
-		put_log_byte(onpu, &length, READ_ONCE(fw->log[fw->log_head++ % LOG_BYTES]));
+		put_log_byte(onpu, &length, READ_ONCE(fw->log[fw->log_head++ % ONPU_FW_LOG_BYTES]));
 	if (length)
 		put_log_byte(onpu, &length, '\n');
 	mutex_unlock(&fw->log_lock);
+}
+
+size_t onpu_fw_log_copy(struct onpu_device *onpu, char *to)
+{
+	u32 tail = onpu_read(onpu, ONPU_REG_LOG_TAIL), bytes;
+
+	if (tail == U32_MAX)
+		return 0;
+	bytes = min_t(u32, tail, ONPU_FW_LOG_BYTES);
+	dma_rmb();
+	for (u32 i = 0; i < bytes; i++)
+		to[i] = READ_ONCE(onpu->fw.log[(tail - bytes + i) % ONPU_FW_LOG_BYTES]);
+	return bytes;
 }
 
 void onpu_fw_log_start(struct onpu_device *onpu)

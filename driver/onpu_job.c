@@ -208,6 +208,19 @@ void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest)
 	}
 }
 
+void onpu_job_oldest(struct onpu_ctx *ctx, struct onpu_ring_job *entry)
+{
+	const struct onpu_job *job = list_first_entry_or_null(&ctx->jobs, struct onpu_job, link);
+	u64 first;
+
+	lockdep_assert_held(&ctx->lock);
+	*entry = (struct onpu_ring_job) {};
+	if (!job)
+		return;
+	first = job->seqno - job->count + 1;
+	*entry = job->entries[clamp_t(s64, ctx->completed + 1 - first, 0, job->count - 1)];
+}
+
 static int fault_to_errno(u32 code)
 {
 	switch (code) {

@@ -59,6 +59,8 @@ bool onpu_job_hangs(struct onpu_ctx *ctx);
  */
 struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job *jobs, u32 count,
 				 u64 client_id);
+/* The oldest entry that has not ended, with the context's lock held; zero if there is none. */
+void onpu_job_oldest(struct onpu_ctx *ctx, struct onpu_ring_job *entry);
 /* Free a job that was not submitted. */
 void onpu_job_drop(struct onpu_job *job);
 

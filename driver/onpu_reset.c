@@ -16,6 +16,7 @@
 #include <drm/drm_print.h>
 
 #include "onpu_core.h"
+#include "onpu_dump.h"
 
 #define ATTEMPTS		3
 #define RESET_TIMEOUT_US	(2 * USEC_PER_SEC)
@@ -225,6 +226,7 @@ void onpu_device_reset_work(struct work_struct *work)
 	} else if (onpu->state == ONPU_DEV_UP) {
 		reason = onpu_reset_begin(onpu);
 		drm_notice(&onpu->drm, "reset: %s\n", reason_text(reason));
+		onpu_dump_device(onpu, reason, reason_text(reason), true);
 		onpu_reset_end(onpu, fw_resets_exhausted(onpu, reason) ? -EIO :
 								       restart_device(onpu));
 	} else {
@@ -281,6 +283,7 @@ static pci_ers_result_t onpu_error_detected(struct pci_dev *pdev, pci_channel_st
 	onpu_mbox_fail(onpu, -EAGAIN);
 	down_write(&onpu->reset_lock);
 	onpu_reset_begin(onpu);
+	onpu_dump_device(onpu, ONPU_RESET_BUS, reason_text(ONPU_RESET_BUS), false);
 	onpu_reset_end(onpu, -EIO);
 	return channel == pci_channel_io_frozen ? PCI_ERS_RESULT_NEED_RESET :
 						  PCI_ERS_RESULT_DISCONNECT;
@@ -359,6 +362,7 @@ DEFINE_SIMPLE_DEV_PM_OPS(onpu_pm_ops, onpu_suspend, onpu_resume);
 
 void onpu_device_unplug(struct onpu_device *onpu)
 {
+	onpu_dump_unplug(onpu);
 	/* The work that is cancelled below may be waiting for the firmware. */
 	onpu_mbox_fail(onpu, -ENODEV);
 	disable_work_sync(&onpu->reset_work);

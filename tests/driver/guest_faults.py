@@ -4,11 +4,12 @@
 """Faults of the hardware, one after the other, as TAP: guest_faults.py [FAULT]...
 
 Each line of Documentation/faults.csv, which is a table of emulator.rst, is made by the emulator
-while a program works: how its jobs end, how often the device is reset, what the kernel's log says, and
-what has to be done before the next program works.
+while a program works: how its jobs end, how often the device is reset, what the kernel's log says, what
+the driver keeps as a core dump, and what has to be done before the next program works.
 """
 import csv
 import errno
+import json
 import os
 import pathlib
 import re
@@ -69,7 +70,27 @@ def work():
     return "are cancelled" if "# cancelled" in done.stdout else "end well", done.stdout
 
 
-def check(emulator, row):
+def dumped(row, told):
+    """Kind and reason of the failure as a core dump has it; None when there is no failure."""
+    if int(row["Resets"]):
+        return "reset", re.search(r"reset: (.*)", told)[1]
+    return {"ETIME": ("timeout", "a job has made no progress"),
+            "EREMOTEIO": ("fault", "a job has faulted")}.get(row["Jobs"])
+
+
+def check_dump(failure, known):
+    """The driver keeps the first failure of each kind."""
+    done = run("onpu-smi", "dump", "--json", "--drop")
+    if failure and failure not in known:
+        known.add(failure)
+        dump = json.loads(done.stdout) if not done.returncode else {}
+        if (dump.get("kind"), dump.get("reason"), dump.get("whole")) != (*failure, True):
+            yield f"no whole dump of {failure}: {done.stdout}"
+    elif done.returncode != 1:
+        yield f"a dump of {failure}: {done.stdout}"
+
+
+def check(emulator, row, known):
     """What is not as the row says."""
     fault, log = row["Fault"], row["The kernel's log says"]
     before = resets()
@@ -88,6 +109,7 @@ def check(emulator, row):
         yield f"the log says {told}"
     if resets() - before != int(row["Resets"]):
         yield f"{resets() - before} resets, not {row['Resets']}"
+    yield from check_dump(dumped(row, told), known)
     if row["Afterwards"]:
         if work()[0] == "end well":
             yield f"the device works without '{row['Afterwards']}'"
@@ -105,12 +127,13 @@ def main():
     run("/usr/sbin/rmmod", "onpu")
     run("/usr/sbin/insmod", os.environ["ONPU_GUEST_DRIVER"], f"timeout_ms={TIMEOUT_MS}")
     emulator = Emulator()
+    known = set()
     failed = number = 0
     for row in rows:
         if wanted and row["Fault"] not in wanted:
             continue
         number += 1
-        wrong = list(check(emulator, row))
+        wrong = list(check(emulator, row, known))
         for line in wrong:
             print(f"{row['Fault']}: {line}", file=sys.stderr)
         failed += bool(wrong)

@@ -38,6 +38,11 @@ works()
 	out=$(onpu-smi check)
 }
 
+has_dump()
+{
+	onpu-smi dump >/dev/null 2>&1
+}
+
 test_info()
 {
 	out=$(value info "[[d[k] for k in ('address', 'state', 'node', 'queues', 'sram_bytes')] for d in r['devices']]")
@@ -84,6 +89,35 @@ test_fwlog()
 	out=$(onpu-smi fwlog)
 	contains "fwlog has what the firmware says" 'firmware started'
 	onpu-smi fwlog --off
+}
+
+# A job that faults is kept once; its program is in the dump, with the instruction at fault.
+test_dump()
+{
+	out=$(onpu-smi dump 2>&1)
+	[ $? -eq 1 ] && [[ $out == *'the kernel has no core dump'* ]]
+	ok $? "there is no dump before a failure"
+	if [ ! -x "$tests/driver-test-fault" ]; then
+		ok 0 "a job that faults is dumped # SKIP the kernel's test harness was not fetched"
+		return
+	fi
+	"$tests/driver-test-fault" -v trap >/dev/null
+	wait_for has_dump
+	out=$("${nobody[@]}" onpu-smi dump 2>&1)
+	[ $? -eq 2 ] && [[ $out == *'only root may read a core dump'* ]]
+	ok $? "a dump is for root"
+	out=$(value dump "r['kind'], r['whole'], r['fault']['name']")
+	equal "a job that faults is dumped" "fault True TRAP"
+	out=$(onpu-smi dump --drop)
+	contains "the dump has the program" '>        0  trap'
+	contains "the dump has who it was" "driver-test-fau, process "
+	contains "the dump has the registers" "0x0000: 0x55504e4f"
+	"$tests/driver-test-fault" -v trap >/dev/null
+	sleep 1
+	onpu-smi dump >/dev/null 2>&1
+	out=$?
+	equal "a second one of the kind is not kept" 1
+	onpu-smi reset --rebind >/dev/null
 }
 
 test_permission()
@@ -146,6 +180,7 @@ test_gone()
 test_info
 test_top
 test_fwlog
+test_dump
 test_permission
 test_reasons
 test_gone

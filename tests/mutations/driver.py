@@ -54,6 +54,8 @@ _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
 
 _QUEUES = _guest('--root --emu-arg=--queues=4', 'guest_queues.sh')
 _LIMITS = _guest('--root', 'guest_limits.sh')
+_SMI = _guest("--root --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)' "
+              "--allow-log='Direct firmware load for onpu/'", 'guest_smi.sh')
 
 SETUP = [f'test -x {_BUILD}/emulator/onpu-emu && test -x {_BUILD}/tests/driver/driver-test-sync']
 BUILD = (f'make -s -C /lib/modules/{_KERNEL}/build M=$PWD ONPU_TESTS=m modules && '
@@ -174,6 +176,11 @@ MUTATIONS = [
               '\t\tif (uid_eq(user->uid, uid))\n', '\t\tif (uid_eq(user->uid, uid) && !user)\n'),
     _mutation('all users have one limit', 'onpu_user.c', _LIMITS,
               '\t\tif (uid_eq(user->uid, uid))\n', '\t\tif (user)\n'),
+    # Core dumps
+    _mutation('each failure is dumped', 'onpu_dump.c', _SMI,
+              '\t\tdump->seen |= BIT(kind);\n', ''),
+    _mutation('a dump has slots in place of the program', 'onpu_dump.c', _SMI,
+              'failure->job.program_va + first * sizeof(words[0])', 'failure->job.slots_va'),
     # Other devices, resets, ends
     _mutation('an import is not marked', 'onpu_gem.c', _PRIME,
               'to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;', 'to_onpu_bo(obj)->flags = 0;'),

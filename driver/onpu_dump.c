@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Core dumps of the device, in the format of Documentation/coredump.rst.
+ *
+ * Who finds a failure may neither wait nor allocate memory, since fences depend on him. He copies
+ * what will not be there later, and work does the rest. There is room for one failure at a time,
+ * and each kind is kept once until the driver is bound anew: what fails again and again fills no
+ * memory. Of the contents of clients' buffers, a dump has instructions around the fault alone.
+ */
+#include <linux/bitfield.h>
+#include <linux/devcoredump.h>
+#include <linux/iosys-map.h>
+#include <linux/sched.h>
+#include <linux/seq_buf.h>
+#include <linux/utsname.h>
+#include <linux/vmalloc.h>
+
+#include <drm/drm_managed.h>
+
+#include "onpu_compat.h"
+#include "onpu_core.h"
+#include "onpu_dump.h"
+#include "onpu_job.h"
+
+#define DUMP_FORMAT	1
+#define DUMP_BYTES	SZ_128K
+
+/* Of each message ring, up to the newest one. */
+#define MESSAGES	8u
+
+/* Instructions before the one that failed, and behind it. */
+#define AROUND		8u
+
+/* Kinds of failures that are kept: two of contexts, then resets by their reason. */
+#define KIND_FAULT	0
+#define KIND_TIMEOUT	1
+#define KIND_RESET(r)	(1 + (r))
+
+/* Registers that can be read without effect; those of the queues follow. */
+static const u32 dumped_registers[] = {
+	ONPU_REG_ID, ONPU_REG_VERSION, ONPU_REG_CAP_MACHINE, ONPU_REG_CAP_ISA,
+	ONPU_REG_CAP_SRAM_BYTES, ONPU_REG_CAP_NUM_QUEUES, ONPU_REG_CAP_CLOCK_KHZ,
+	ONPU_REG_RESET, ONPU_REG_STATUS, ONPU_REG_BOOT, ONPU_REG_FW_ABI, ONPU_REG_FW_VERSION,
+	ONPU_REG_INT_STATUS, ONPU_REG_INT_ENABLE, ONPU_REG_INT_QUEUE_PENDING(0),
+	ONPU_REG_INT_QUEUE_PENDING(1), ONPU_REG_INV_ASID, ONPU_REG_INV_PAGES,
+	ONPU_REG_INV_VA_LO, ONPU_REG_INV_VA_HI, ONPU_REG_INV_REQ, ONPU_REG_INV_DONE,
+	ONPU_REG_REQUEST_TAIL, ONPU_REG_REQUEST_HEAD, ONPU_REG_RESPONSE_TAIL,
+	ONPU_REG_RESPONSE_HEAD, ONPU_REG_LOG_TAIL,
+};
+
+/* What is copied of a failure when it is found. */
+struct onpu_failure {
+	const char *kind, *reason;
+	struct timespec64 when;
+	/* Of a context: @vm with a reference, else NULL; the process that made it; the job. */
+	struct onpu_vm *vm;
+	u64 client;
+	pid_t pid;
+	char comm[TASK_COMM_LEN];
+	u32 ctx, tail, in_ring;
+	int queue, error;
+	struct onpu_fault_record fault;
+	struct onpu_ring_job job;
+	/* Of the device, in the order of dumped_registers[]; not there if they may not be read. */
+	bool has_registers;
+	u32 registers[ARRAY_SIZE(dumped_registers)];
+	u32 states[ONPU_MAX_QUEUES];
+	union onpu_msg requests[ONPU_MBOX_SLOTS], responses[ONPU_MBOX_SLOTS];
+	u32 request_tail, response_head;
+	size_t log_bytes;
+	char log[ONPU_FW_LOG_BYTES];
+};
+
+struct onpu_dump {
+	struct onpu_device *onpu;
+	struct work_struct work;
+	/* Protects what follows but for @failure, which is that of whoever has set @busy. */
+	spinlock_t lock;
+	u32 seen; /* kinds that were kept */
+	bool busy, stopped;
+	struct onpu_failure failure;
+};
+
+/* ---- when the failure is found */
+
+static struct onpu_failure *begin_failure(struct onpu_device *onpu, unsigned int kind,
+					  const char *name, const char *reason)
+{
+	struct onpu_dump *dump = onpu->dump;
+	struct onpu_failure *failure = NULL;
+
+	spin_lock(&dump->lock);
+	if (!dump->busy && !dump->stopped && !(dump->seen & BIT(kind))) {
+		dump->seen |= BIT(kind);
+		dump->busy = true;
+		failure = &dump->failure;
+	}
+	spin_unlock(&dump->lock);
+	if (!failure)
+		return NULL;
+	memset(failure, 0, sizeof(*failure));
+	failure->kind = name;
+	failure->reason = reason;
+	ktime_get_real_ts64(&failure->when);
+	return failure;
+}
+
+static void copy_device(struct onpu_device *onpu, struct onpu_failure *failure)
+{
+	memcpy(failure->requests, onpu->mbox.requests, sizeof(failure->requests));
+	memcpy(failure->responses, onpu->mbox.responses, sizeof(failure->responses));
+	failure->request_tail = READ_ONCE(onpu->mbox.tail);
+	failure->response_head = READ_ONCE(onpu->mbox.head);
+	if (!failure->has_registers)
+		return;
+	for (unsigned int i = 0; i < ARRAY_SIZE(dumped_registers); i++)
+		failure->registers[i] = onpu_read(onpu, dumped_registers[i]);
+	for (unsigned int i = 0; i < onpu->caps.num_queues; i++)
+		failure->states[i] = onpu_read(onpu, ONPU_REG_QUEUE_STATE(i));
+	failure->log_bytes = onpu_fw_log_copy(onpu, failure->log);
+}
+
+void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error)
+{
+	const bool fault = state == DRM_ONPU_CTX_FAULT;
+	struct onpu_failure *failure;
+
+	lockdep_assert_held(&ctx->lock);
+	failure = begin_failure(ctx->onpu, fault ? KIND_FAULT : KIND_TIMEOUT,
+				fault ? "fault" : "timeout",
+				fault ? "a job has faulted" : "a job has made no progress");
+	if (!failure)
+		return;
+	failure->vm = onpu_vm_get(ctx->vm);
+	failure->client = ctx->client;
+	failure->pid = ctx->pid;
+	memcpy(failure->comm, ctx->comm, sizeof(failure->comm));
+	failure->ctx = READ_ONCE(ctx->id);
+	failure->queue = ctx->queue;
+	failure->error = error;
+	if (fault)
+		failure->fault = ctx->fault;
+	onpu_job_oldest(ctx, &failure->job);
+	failure->tail = ctx->tail;
+	failure->in_ring = ctx->in_ring;
+	queue_work(system_unbound_wq, &ctx->onpu->dump->work);
+}
+
+void onpu_dump_device(struct onpu_device *onpu, enum onpu_reset_reason reason, const char *text,
+		      bool readable)
+{
+	struct onpu_failure *failure = begin_failure(onpu, KIND_RESET(reason), "reset", text);
+
+	if (!failure)
+		return;
+	failure->has_registers = readable;
+	copy_device(onpu, failure);
+	queue_work(system_unbound_wq, &onpu->dump->work);
+}
+
+/* ---- the text */
+
+static void show_failure(struct seq_buf *s, struct onpu_device *onpu,
+			 const struct onpu_failure *failure)
+{
+	u32 version = READ_ONCE(onpu->fw.version), abi = READ_ONCE(onpu->fw.abi);
+
+	seq_buf_printf(s, "onpu core dump, format %u\n[failure]\n", DUMP_FORMAT);
+	seq_buf_printf(s, "kind: %s\nreason: %s\n", failure->kind, failure->reason);
+	seq_buf_printf(s, "time: %lld.%09ld\n", (long long)failure->when.tv_sec,
+		       failure->when.tv_nsec);
+	seq_buf_printf(s, "kernel: %s\ndevice: %s\n", init_utsname()->release,
+		       pci_name(onpu->pdev));
+	seq_buf_printf(s, "firmware: %u.%u.%u abi %u.%u crc %08x\n",
+		       FIELD_GET(ONPU_FW_VERSION_MAJOR__MASK, version),
+		       FIELD_GET(ONPU_FW_VERSION_MINOR__MASK, version),
+		       FIELD_GET(ONPU_FW_VERSION_PATCH__MASK, version),
+		       FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi),
+		       FIELD_GET(ONPU_FW_ABI_MINOR__MASK, abi), onpu->fw.crc);
+	seq_buf_printf(s, "resets: %d\n", atomic_read(&onpu->resets));
+	if (failure->vm)
+		seq_buf_printf(s, "client: %llu\ncontext: %u\nerror: %d\n", failure->client,
+			       failure->ctx, failure->error);
+}
+
+static void show_fault(struct seq_buf *s, const struct onpu_fault_record *fault)
+{
+	if (!fault->code)
+		return;
+	seq_buf_printf(s, "[fault]\ncode: %u\nqueue: %u\nseqno: %llu\npc: %llu\n", fault->code,
+		       fault->queue, fault->seqno, fault->pc);
+	seq_buf_printf(s, "insn: %#x %#x %#x %#x\nengine: %u\noperand: %u\n", fault->insn[0],
+		       fault->insn[1], fault->insn[2], fault->insn[3], fault->engine,
+		       fault->operand);
+	seq_buf_printf(s, "address: %#llx\ncycle: %llu\n", fault->address, fault->cycle);
+}
+
+static void show_job(struct seq_buf *s, const struct onpu_failure *failure)
+{
+	const struct onpu_ring_job *job = &failure->job;
+
+	if (!failure->vm)
+		return;
+	seq_buf_printf(s, "[job]\nseqno: %llu\nprogram_va: %#llx\nnum_insns: %u\n", job->seqno,
+		       job->program_va, job->num_insns);
+	seq_buf_printf(s, "slots_va: %#llx\nnum_slots: %u\nprofile_va: %#llx\n", job->slots_va,
+		       job->num_slots, job->profile_va);
+	seq_buf_printf(s, "profile_size: %u\ncycle_limit: %llu\n", job->profile_size,
+		       job->cycle_limit);
+	seq_buf_printf(s, "[ring]\nqueue: %d\ntail: %u\nunfinished: %u\n", failure->queue,
+		       failure->tail, failure->in_ring);
+}
+
+/* The memory at an address of a client, up to the end of the buffer; returns how much that is. */
+static size_t read_memory(struct onpu_vm *vm, u64 va, void *to, size_t size)
+{
+	struct drm_gem_object *obj = NULL;
+	struct drm_mm_node *node;
+	struct iosys_map memory;
+	u64 offset = 0;
+
+	mutex_lock(&vm->lock);
+	drm_mm_for_each_node_in_range(node, &vm->mm, va, va + 1) {
+		const struct onpu_map *map = container_of(node, struct onpu_map, node);
+
+		offset = va - node->start;
+		if (va < node->start || offset >= map->size)
+			break;
+		size = min_t(u64, size, map->size - offset);
+		obj = map->obj;
+		drm_gem_object_get(obj);
+		break;
+	}
+	mutex_unlock(&vm->lock);
+	if (!obj)
+		return 0;
+	if (onpu_gem_vmap(obj, &memory)) {
+		size = 0;
+	} else {
+		iosys_map_memcpy_from(to, &memory, offset, size);
+		onpu_gem_vunmap(obj, &memory);
+	}
+	drm_gem_object_put(obj);
+	return size;
+}
+
+static void show_program(struct seq_buf *s, const struct onpu_failure *failure)
+{
+	u32 words[2 * AROUND + 1][4];
+	u64 pc = failure->fault.code ? failure->fault.pc : 0;
+	u64 first = pc > AROUND ? pc - AROUND : 0, count;
+	size_t bytes;
+
+	/* The record may say anything. */
+	if (!failure->vm || pc >= failure->job.num_insns)
+		return;
+	count = min_t(u64, ARRAY_SIZE(words), failure->job.num_insns - first);
+	bytes = read_memory(failure->vm, failure->job.program_va + first * sizeof(words[0]), words,
+			    count * sizeof(words[0]));
+	seq_buf_puts(s, "[program]\n");
+	for (u64 i = 0; i < bytes / sizeof(words[0]); i++)
+		seq_buf_printf(s, "%llu: %#010x %#010x %#010x %#010x\n", first + i, words[i][0],
+			       words[i][1], words[i][2], words[i][3]);
+}
+
+static void show_registers(struct seq_buf *s, const struct onpu_device *onpu,
+			   const struct onpu_failure *failure)
+{
+	seq_buf_puts(s, "[registers]\n");
+	if (!failure->has_registers)
+		return;
+	for (unsigned int i = 0; i < ARRAY_SIZE(dumped_registers); i++)
+		seq_buf_printf(s, "0x%04x: %#010x\n", dumped_registers[i], failure->registers[i]);
+	for (unsigned int i = 0; i < onpu->caps.num_queues; i++)
+		seq_buf_printf(s, "0x%04x: %#010x\n", ONPU_REG_QUEUE_STATE(i), failure->states[i]);
+}
+
+static void show_messages(struct seq_buf *s, const char *name, const union onpu_msg *ring, u32 end)
+{
+	for (u32 i = min(end, MESSAGES); i; i--) {
+		const struct onpu_msg_header *msg = &ring[(end - i) % ONPU_MBOX_SLOTS].header;
+
+		seq_buf_printf(s, "%s=%u type=%#x id=%#x status=%u\n", name, end - i, msg->type,
+			       msg->id, msg->status);
+	}
+}
+
+/* Each line begins with a bar, so that it is no heading. The firmware's bytes are not trusted. */
+static void show_log(struct seq_buf *s, const struct onpu_failure *failure)
+{
+	bool begins = true;
+
+	seq_buf_puts(s, "[log]\n");
+	for (size_t i = 0; i < failure->log_bytes; i++) {
+		char c = failure->log[i];
+
+		if (begins)
+			seq_buf_puts(s, "| ");
+		begins = c == '\n';
+		seq_buf_putc(s, begins || (c >= ' ' && c <= '~') ? c : '?');
+	}
+	if (!begins)
+		seq_buf_putc(s, '\n');
+}
+
+static void show_ctx(struct seq_buf *s, u64 client, unsigned long id, struct onpu_ctx *ctx)
+{
+	const struct onpu_completion *page = ctx->page.vaddr;
+
+	spin_lock(&ctx->lock);
+	seq_buf_printf(s, "client=%llu context=%lu queue=%d state=%u priority=%u submitted=%llu ",
+		       client, id, ctx->queue, ctx->state, ctx->priority, ctx->submitted);
+	seq_buf_printf(s, "fed=%llu completed=%llu tail=%u page_seqno=%llu page_error=%u dead=%d\n",
+		       ctx->fed, ctx->completed, ctx->tail, READ_ONCE(page->seqno),
+		       READ_ONCE(page->error), ctx->dead);
+	spin_unlock(&ctx->lock);
+}
+
+static void show_contexts(struct seq_buf *s, struct onpu_device *onpu)
+{
+	struct drm_file *drm_file;
+
+	seq_buf_puts(s, "[contexts]\n");
+	mutex_lock(&onpu->drm.filelist_mutex);
+	list_for_each_entry(drm_file, &onpu->drm.filelist, lhead) {
+		struct onpu_file *file = to_onpu_file(drm_file);
+		struct onpu_ctx *ctx;
+		unsigned long id;
+
+		xa_lock(&file->ctxs);
+		xa_for_each(&file->ctxs, id, ctx)
+			show_ctx(s, drm_file->client_id, id, ctx);
+		xa_unlock(&file->ctxs);
+	}
+	mutex_unlock(&onpu->drm.filelist_mutex);
+}
+
+static void show_client(struct seq_buf *s, u64 client, int pid, const struct onpu_vm *vm,
+			const char *name)
+{
+	seq_buf_printf(s, "client=%llu pid=%d uid=%u asid=%u slot=%d contexts=%lld name=%s\n",
+		       client, pid, from_kuid_munged(&init_user_ns, vm->user->uid), vm->asid,
+		       READ_ONCE(vm->slot), atomic64_read(&vm->ctx_memory), name);
+}
+
+/* The one at fault may have closed its file by now. */
+static void show_clients(struct seq_buf *s, struct onpu_device *onpu,
+			 const struct onpu_failure *failure)
+{
+	struct drm_file *file;
+	struct task_struct *task;
+
+	seq_buf_puts(s, "[clients]\n");
+	if (failure->vm)
+		show_client(s, failure->client, failure->pid, failure->vm, failure->comm);
+	mutex_lock(&onpu->drm.filelist_mutex);
+	rcu_read_lock();
+	list_for_each_entry(file, &onpu->drm.filelist, lhead) {
+		if (failure->vm && file->client_id == failure->client)
+			continue;
+		task = pid_task(rcu_dereference(file->pid), PIDTYPE_TGID);
+		show_client(s, file->client_id, pid_nr(rcu_dereference(file->pid)),
+			    to_onpu_file(file)->vm, task ? task->comm : "");
+	}
+	rcu_read_unlock();
+	mutex_unlock(&onpu->drm.filelist_mutex);
+}
+
+static void show(struct seq_buf *s, struct onpu_device *onpu, const struct onpu_failure *failure)
+{
+	show_failure(s, onpu, failure);
+	show_fault(s, &failure->fault);
+	show_job(s, failure);
+	show_program(s, failure);
+	show_contexts(s, onpu);
+	show_clients(s, onpu, failure);
+	seq_buf_puts(s, "[mailbox]\n");
+	show_messages(s, "request", failure->requests, failure->request_tail);
+	show_messages(s, "response", failure->responses, failure->response_head);
+	show_log(s, failure);
+	show_registers(s, onpu, failure);
+	seq_buf_puts(s, "[end]\n");
+}
+
+static void dump_work(struct work_struct *work)
+{
+	struct onpu_dump *dump = container_of(work, struct onpu_dump, work);
+	struct onpu_failure *failure = &dump->failure;
+	struct onpu_device *onpu = dump->onpu;
+	char *text = vmalloc(DUMP_BYTES);
+	struct seq_buf s;
+
+	/* After a failure of one context, the device goes on: it is read as it is now. */
+	if (failure->vm && down_read_trylock(&onpu->reset_lock)) {
+		failure->has_registers = onpu_device_present(onpu);
+		copy_device(onpu, failure);
+		up_read(&onpu->reset_lock);
+	}
+	if (text) {
+		seq_buf_init(&s, text, DUMP_BYTES);
+		show(&s, onpu, failure);
+		/* Frees the text, at once if there is a dump of this device already. */
+		dev_coredumpv(onpu->drm.dev, text, seq_buf_used(&s), GFP_KERNEL);
+	}
+	if (failure->vm)
+		onpu_vm_put(failure->vm);
+	spin_lock(&dump->lock);
+	dump->busy = false;
+	spin_unlock(&dump->lock);
+}
+
+/* ---- start and end */
+
+static void free_dump(struct drm_device *drm, void *dump)
+{
+	kvfree(dump);
+}
+
+int onpu_dump_init(struct onpu_device *onpu)
+{
+	struct onpu_dump *dump = kvzalloc(sizeof(*dump), GFP_KERNEL);
+
+	if (!dump)
+		return -ENOMEM;
+	dump->onpu = onpu;
+	spin_lock_init(&dump->lock);
+	INIT_WORK(&dump->work, dump_work);
+	onpu->dump = dump;
+	return drmm_add_action_or_reset(&onpu->drm, free_dump, dump);
+}
+
+void onpu_dump_unplug(struct onpu_device *onpu)
+{
+	spin_lock(&onpu->dump->lock);
+	onpu->dump->stopped = true;
+	spin_unlock(&onpu->dump->lock);
+	flush_work(&onpu->dump->work);
+}
