@@ -3,8 +3,10 @@
 #include "fixture.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "run/heap.h"
 #include "run/timeline.h"
@@ -127,6 +129,98 @@ static void a_timeline_runs_all_of_it_in_order(void **state)
 	assert_true(trace.cancelled >= 50);
 }
 
+/* Tasks of several threads, of which some run them themselves: never two at a time, each thread's in order. */
+#define CALLERS 4
+#define TASKS	2000
+
+struct shared {
+	struct trace trace;
+	struct timeline *timeline;
+	atomic_int running, done, entered;
+	int last[CALLERS];
+};
+
+struct shared_task {
+	struct timeline_task task;
+	struct shared *shared;
+	int caller, number;
+};
+
+static void run_shared(struct timeline_task *task, bool cancelled)
+{
+	struct shared_task *t = (void *)task;
+	struct shared *s = t->shared;
+
+	assert_false(cancelled);
+	assert_int_equal(atomic_fetch_add(&s->running, 1), 0);
+	assert_int_equal(t->number, s->last[t->caller] + 1);
+	s->last[t->caller] = t->number;
+	atomic_fetch_sub(&s->running, 1);
+	atomic_fetch_add(&s->done, 1);
+	free(t);
+}
+
+struct caller {
+	pthread_t thread;
+	struct shared *shared;
+	int index;
+};
+
+static void give(struct shared *s, int caller, int number, bool enter)
+{
+	struct shared_task *t = calloc(1, sizeof(*t));
+
+	*t = (struct shared_task){ { NULL, run_shared }, s, caller, number };
+	if (!enter) {
+		timeline_push(s->timeline, &t->task);
+	} else if (timeline_enter(s->timeline, &t->task)) {
+		atomic_fetch_add(&s->entered, 1);
+		timeline_run(s->timeline, &t->task);
+	}
+}
+
+static void *call(void *argument)
+{
+	struct caller *caller = argument;
+
+	for (int i = 1; i <= TASKS; i++)
+		give(caller->shared, caller->index, i, i % 3);
+	return NULL;
+}
+
+static void callers_may_run_tasks(void **state)
+{
+	static const struct timeline_ops ops = { idle, end };
+	struct shared s = {
+		.trace = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, { 0 }, 0, 0, false },
+	};
+	struct caller callers[CALLERS];
+
+	(void)state;
+	s.timeline = timeline_create(&ops, &s.trace);
+	assert_non_null(s.timeline);
+	/* Alone, a caller gets to it when the thread has begun to wait. */
+	for (int i = 1; !atomic_load(&s.entered); i++) {
+		give(&s, 0, i, true);
+		while (atomic_load(&s.done) < i)
+			usleep(1000);
+	}
+	memset(s.last, 0, sizeof(s.last));
+	atomic_store(&s.done, 0);
+	for (int i = 0; i < CALLERS; i++) {
+		callers[i] = (struct caller){ .shared = &s, .index = i };
+		assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
+	}
+	for (int i = 0; i < CALLERS; i++)
+		pthread_join(callers[i].thread, NULL);
+	timeline_stop(s.timeline);
+	pthread_mutex_lock(&s.trace.lock);
+	while (!s.trace.end)
+		pthread_cond_wait(&s.trace.ended, &s.trace.lock);
+	pthread_mutex_unlock(&s.trace.lock);
+	assert_int_equal(atomic_load(&s.done), CALLERS * TASKS);
+}
+
 static void deadlines(void **state)
 {
 	(void)state;
@@ -161,6 +255,7 @@ int main(void)
 		cmocka_unit_test(memory_is_accounted_for),
 		cmocka_unit_test(an_allocator_that_ignores_the_alignment),
 		cmocka_unit_test(a_timeline_runs_all_of_it_in_order),
+		cmocka_unit_test(callers_may_run_tasks),
 		cmocka_unit_test(deadlines),
 		cmocka_unit_test(log_lines),
 	};

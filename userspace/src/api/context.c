@@ -148,6 +148,15 @@ void start_get_lost(WNNContext context, struct request *request)
 	pthread_mutex_unlock(&context->lock);
 }
 
+bool context_push(WNNContext context, struct timeline_task *task, bool quick)
+{
+	/* What was left to an NPU is waited for by the timeline's own thread. */
+	if (quick && !context->device.ws)
+		return timeline_enter(context->timeline, task);
+	timeline_push(context->timeline, task);
+	return false;
+}
+
 /* --- The end --- */
 
 static void timeline_idle(void *userdata)

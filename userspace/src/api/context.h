@@ -35,7 +35,7 @@ struct WNNContextImpl {
 	WNNOpSupportLimits op_limits; /* constant once the context is handed out */
 	struct request_callback error_callback;
 	struct timeline *timeline;
-	struct run_device device; /* used on the timeline's thread only, except its heap */
+	struct run_device device; /* used by tasks of the timeline only, except its heap */
 	/* Set when the device is opened, constant from then on. */
 	bool accelerated;
 	const char *device_name;
@@ -52,8 +52,8 @@ struct WNNContextImpl {
 	struct WNNTensorImpl *tensors;
 	struct WNNGraphImpl *graphs;
 	/*
-	 * The first failure that wnnContextOnWorkDone has not reported; used on the timeline's
-	 * thread only.
+	 * The first failure that wnnContextOnWorkDone has not reported; used by tasks of the
+	 * timeline only.
 	 */
 	struct wnn_error work_error;
 	bool has_work_error;
@@ -77,6 +77,15 @@ void context_add_pending(WNNContext context, struct request *request, const void
 void context_remove_pending(WNNContext context, struct request *request);
 /* Under the lock of the context. */
 void context_fail_pending(WNNContext context, const void *subject, const char *message);
+
+/*
+ * context_push - queue a task
+ * @quick: it takes so little time that the caller may run it
+ *
+ * True when the caller has to: with timeline_run(), without locks, and then not touch the context
+ * unless it has a reference.
+ */
+bool context_push(WNNContext context, struct timeline_task *task, bool quick);
 
 void context_lose(WNNContext context, const char *message);
 

@@ -257,10 +257,25 @@ static void take_references(struct dispatch_task *d, struct run_compiled *compil
 	}
 }
 
-/* Queues the task, unless something it needs was destroyed meanwhile. */
+/* Dispatches that took no longer are computed at once: another thread would begin about as late. */
+#define QUICK_NS 20000
+
+static bool is_quick(WNNGraph graph)
+{
+	bool quick;
+
+	pthread_mutex_lock(&graph->lock);
+	quick = graph->dispatch_count && graph->statistics.host_ns <= QUICK_NS;
+	pthread_mutex_unlock(&graph->lock);
+	return quick;
+}
+
+/* Queues or runs the task, unless something it needs was destroyed meanwhile. */
 static int push(struct dispatch_task *d, struct wnn_error *err)
 {
 	WNNContext context = d->graph->context;
+	struct timeline *timeline = context->timeline;
+	bool quick = is_quick(d->graph), runs = false;
 	int ret = 0;
 
 	pthread_mutex_lock(&context->lock);
@@ -272,8 +287,10 @@ static int push(struct dispatch_task *d, struct wnn_error *err)
 	if (!ret && atomic_load(&d->graph->destroyed))
 		ret = graph_is_destroyed(d->graph, "dispatch", err);
 	if (!ret)
-		timeline_push(context->timeline, &d->task);
+		runs = context_push(context, &d->task, quick);
 	pthread_mutex_unlock(&context->lock);
+	if (runs)
+		timeline_run(timeline, &d->task);
 	return ret;
 }
 

@@ -50,11 +50,16 @@ static int check_write(WNNContext context, WNNTensor tensor, const void *data, s
 	return check_size(tensor, size, "writeTensor", err);
 }
 
+/* Copies of this size take less time than to have another thread do them. */
+#define FEW_BYTES 65536
+
 /* Queues work that uses a tensor, unless it was destroyed meanwhile; consumes nothing then. */
 static int push_for_tensor(WNNTensor tensor, struct timeline_task *task, const char *what,
 			   struct wnn_error *err)
 {
 	WNNContext context = tensor->context;
+	struct timeline *timeline = context->timeline;
+	bool runs = false;
 	int ret;
 
 	pthread_mutex_lock(&context->lock);
@@ -62,8 +67,10 @@ static int push_for_tensor(WNNTensor tensor, struct timeline_task *task, const c
 	if (!ret)
 		ret = tensor_check_unmapped(tensor, what, err);
 	if (!ret)
-		timeline_push(context->timeline, task);
+		runs = context_push(context, task, tensor->bytes <= FEW_BYTES);
 	pthread_mutex_unlock(&context->lock);
+	if (runs)
+		timeline_run(timeline, task);
 	return ret;
 }
 
@@ -235,6 +242,7 @@ static void work_done(struct timeline_task *task, bool cancelled)
 
 void start_on_work_done(WNNContext context, struct request *request)
 {
+	struct timeline *timeline = context->timeline;
 	struct done_task *done = NULL;
 	struct wnn_error err = { 0 };
 
@@ -253,5 +261,6 @@ void start_on_work_done(WNNContext context, struct request *request)
 	done->request = request;
 	context_get(context);
 	context_add_pending(context, request, NULL);
-	timeline_push(context->timeline, &done->task);
+	if (context_push(context, &done->task, true))
+		timeline_run(timeline, &done->task);
 }

@@ -14,11 +14,12 @@ struct timeline {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct timeline_task *first, **last;
+	bool busy; /* somebody runs a task, or what follows the last one */
 	bool stop;
 	atomic_bool cancelled;
 };
 
-/* The next task; NULL when the queue is empty and nothing will follow. */
+/* The next task, when nobody runs one; NULL when the queue is empty and nothing will follow. */
 static struct timeline_task *next_task(struct timeline *timeline)
 {
 	struct timeline_task *task;
@@ -29,10 +30,12 @@ static struct timeline_task *next_task(struct timeline *timeline)
 		timeline->ops->idle(timeline->userdata);
 		pthread_mutex_lock(&timeline->lock);
 	}
-	while (!timeline->first && !timeline->stop)
+	timeline->busy = false;
+	while (timeline->busy || (!timeline->first && !timeline->stop))
 		pthread_cond_wait(&timeline->wake, &timeline->lock);
 	task = timeline->first;
 	if (task) {
+		timeline->busy = true;
 		timeline->first = task->next;
 		if (!timeline->first)
 			timeline->last = &timeline->first;
@@ -72,6 +75,8 @@ struct timeline *timeline_create(const struct timeline_ops *ops, void *userdata)
 	timeline->ops = ops;
 	timeline->userdata = userdata;
 	timeline->last = &timeline->first;
+	/* Until the thread is there. */
+	timeline->busy = true;
 	pthread_mutex_init(&timeline->lock, NULL);
 	pthread_cond_init(&timeline->wake, NULL);
 	if (wnn_thread_start(work, timeline)) {
@@ -81,13 +86,44 @@ struct timeline *timeline_create(const struct timeline_ops *ops, void *userdata)
 	return timeline;
 }
 
-void timeline_push(struct timeline *timeline, struct timeline_task *task)
+static void append(struct timeline *timeline, struct timeline_task *task)
 {
 	task->next = NULL;
-	pthread_mutex_lock(&timeline->lock);
 	*timeline->last = task;
 	timeline->last = &task->next;
-	pthread_cond_signal(&timeline->wake);
+	/* Otherwise whoever is at work looks for the next task, or wakes the thread. */
+	if (!timeline->busy)
+		pthread_cond_signal(&timeline->wake);
+}
+
+void timeline_push(struct timeline *timeline, struct timeline_task *task)
+{
+	pthread_mutex_lock(&timeline->lock);
+	append(timeline, task);
+	pthread_mutex_unlock(&timeline->lock);
+}
+
+bool timeline_enter(struct timeline *timeline, struct timeline_task *task)
+{
+	bool enters;
+
+	pthread_mutex_lock(&timeline->lock);
+	enters = !timeline->busy && !timeline->first;
+	if (enters)
+		timeline->busy = true;
+	else
+		append(timeline, task);
+	pthread_mutex_unlock(&timeline->lock);
+	return enters;
+}
+
+void timeline_run(struct timeline *timeline, struct timeline_task *task)
+{
+	task->run(task, timeline_cancelled(timeline));
+	pthread_mutex_lock(&timeline->lock);
+	timeline->busy = false;
+	if (timeline->first || timeline->stop)
+		pthread_cond_signal(&timeline->wake);
 	pthread_mutex_unlock(&timeline->lock);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timeline of a context: one thread that runs tasks in the order in which they were queued. It
- * knows nothing of what they do.
+ * The timeline of a context: tasks run one after the other in the order in which they were queued, on
+ * a thread of its own, or on that of a caller who need not wait for it. It knows nothing of what they
+ * do.
  */
 #ifndef WNN_RUN_TIMELINE_H
 #define WNN_RUN_TIMELINE_H
@@ -28,6 +29,16 @@ struct timeline *timeline_create(const struct timeline_ops *ops, void *userdata)
 
 /* From any thread. Never fails, never waits. */
 void timeline_push(struct timeline *timeline, struct timeline_task *task);
+
+/*
+ * timeline_enter - run a task on the calling thread if it would be the next one at once, else queue it
+ *
+ * Saves two changes of threads. True when nothing is queued or running: then the caller has the
+ * timeline for itself and calls timeline_run(), soon and with no lock held. Only for tasks that
+ * take little time, on devices whose idle() has nothing to do.
+ */
+bool timeline_enter(struct timeline *timeline, struct timeline_task *task);
+void timeline_run(struct timeline *timeline, struct timeline_task *task);
 
 /* From now on tasks run cancelled, also those that are queued already. */
 void timeline_cancel(struct timeline *timeline);
