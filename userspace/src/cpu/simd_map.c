@@ -7,6 +7,8 @@
 #include "cpu/simd_fill.h"
 #include "ir/ir.h"
 
+#define PARTS 16
+
 #define EACH(expression)                            \
 	do {                                        \
 		for (int64_t i = 0; i < n; i++) {   \
@@ -166,30 +168,95 @@ static void binary(int kind, float *y, const float *a, int64_t sa, const float *
 
 static float largest(const float *x, int64_t n)
 {
-	vec most = splat(-INFINITY);
+	vec most[4], all;
 	float max = -INFINITY;
 	int64_t i = 0;
 
+	for (int k = 0; k < 4; k++)
+		most[k] = splat(-INFINITY);
+	/* Several at a time hide the latency of the choice. */
+	for (; i + 4 * LANES <= n; i += 4 * LANES)
+		for (int k = 0; k < 4; k++)
+			most[k] = larger(most[k], load(x + i + k * LANES));
 	for (; i + LANES <= n; i += LANES)
-		most = larger(most, load(x + i));
+		most[0] = larger(most[0], load(x + i));
+	all = larger(larger(most[0], most[1]), larger(most[2], most[3]));
 	for (int k = 0; k < LANES; k++)
-		max = max != max || max > most[k] ? max : most[k];
+		max = max != max || max > all[k] ? max : all[k];
 	for (; i < n; i++)
 		max = max != max || max > x[i] ? max : x[i];
 	return max;
 }
 
+/* In as many parts as additions are under way at a time: one alone would wait for each of them. */
+static double sum_of(const float *x, int64_t n)
+{
+	double part[PARTS] = { 0 }, sum = 0;
+	int64_t i;
+
+	for (i = 0; i + PARTS <= n; i += PARTS)
+		for (int k = 0; k < PARTS; k++)
+			part[k] += (double)x[i + k];
+	for (; i < n; i++)
+		sum += (double)x[i];
+	for (int k = 0; k < PARTS; k++)
+		sum += part[k];
+	return sum;
+}
+
+/* Results below are 0 in float32, after the smallest of its numbers. */
+#define LEAST_EXPONENT (-104.0f)
+
+/*
+ * e^(x - max) for x up to max, in float32 to about one unit in the last place. What the difference loses by
+ * rounding is added again: it would be several units where the difference is large. With n * ln(2) taken away
+ * from it, e^r is its series to the 7th power; the factor 2^n is two, as n may lie below all exponents.
+ */
+static vec exp_below(vec x, vec max)
+{
+	const vec whole = splat(0x1.8p23f);
+	vec d = x - max, taken = x - d, lost = (x - (d + taken)) + (taken - max);
+	ivec zero = (ivec)(d < splat(LEAST_EXPONENT)), bits, half;
+	vec n, r, p;
+
+	d = choose(zero, splat(0), d);
+	lost = choose(zero, splat(0), lost);
+	n = multiply_add(d, splat(0x1.715476p+0f), whole);
+	bits = (ivec)n - (ivec)whole;
+	n = n - whole;
+	/* Its first part has so few digits that the product is exact. */
+	r = multiply_add(n, splat(-0x1.62e4p-1f), d);
+	r = multiply_add(n, splat(-0x1.7f7d1cp-20f), r) + lost;
+	p = splat(1.0f / 5040);
+	p = multiply_add(p, r, splat(1.0f / 720));
+	p = multiply_add(p, r, splat(1.0f / 120));
+	p = multiply_add(p, r, splat(1.0f / 24));
+	p = multiply_add(p, r, splat(1.0f / 6));
+	p = multiply_add(p, r, splat(0.5f));
+	p = multiply_add(p, r, splat(1));
+	p = multiply_add(p, r, splat(1));
+	half = bits >> 1;
+	p = p * (vec)((half + 127) << 23) * (vec)((bits - half + 127) << 23);
+	return choose(zero, splat(0), p);
+}
+
 static void softmax(float *y, const float *x, int64_t n)
 {
-	double max = (double)largest(x, n), sum = 0;
-	float scale;
+	const float most = largest(x, n);
+	float rest[LANES], scale;
+	double sum;
+	int64_t i;
 
-	for (int64_t i = 0; i < n; i++)
-		y[i] = (float)cpu_exp((double)x[i] - max);
-	for (int64_t i = 0; i < n; i++)
-		sum += (double)y[i];
+	for (i = 0; i + LANES <= n; i += LANES)
+		store(y + i, exp_below(load(x + i), splat(most)));
+	for (int64_t k = i; k < i + LANES; k++)
+		rest[k - i] = k < n ? x[k] : -INFINITY;
+	store(rest, exp_below(load(rest), splat(most)));
+	if (i < n)
+		memcpy(y + i, rest, (size_t)(n - i) * sizeof(*y));
+	sum = sum_of(y, n);
 	scale = (float)(1 / sum);
-	for (int64_t i = 0; i < n; i++)
+	for (i = 0; i < n; i++)
 		y[i] *= scale;
 }
 
