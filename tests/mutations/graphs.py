@@ -258,6 +258,9 @@ MUTATIONS = [
           'write && r != NONE; r = g->readers[r].next)', 'write && r != NONE && false; r = g->readers[r].next)'),
     _plan('a sum that is used twice is only added to', 'place/values.c',
           'if (place->uses != 1 || place->live_out ||', 'if (!place->uses || place->live_out ||'),
+    # Weights that stay in SRAM; each graph is dispatched twice.
+    _plan('weights that stay in SRAM lie on each other', 'place/pinned.c',
+          'pin->address = pinned->bytes;', 'pin->address = pinned->bytes / 128 * 64;'),
     _pass('a normalisation takes the mean away though nothing did', 'recognise.c', 'attrs->rms = !x;', 'attrs->rms = false;'),
     _pass('gelu is found whatever is multiplied', 'recognise.c', 'factors[3 - half - (sum - 1)] != x ||', ''),
     _pass('epsilon is lost', 'recognise.c', 'norm.epsilon = (float)epsilon;', 'norm.epsilon = 0;'),
