@@ -159,7 +159,10 @@ def main():
     chosen = [m for m in definition['MUTATIONS'] if m['name'] in wanted]
     if options.stale:
         sys.exit(1 if stale(chosen) else 0)
-    with tempfile.TemporaryDirectory(prefix='onpu-mutations-') as scratch:
+    # Below the sources and not in /tmp, because guests see nothing else of this machine.
+    build = os.path.join(TOP, 'build')
+    os.makedirs(build, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix='mutations-', dir=build) as scratch:
         tree = options.tree or scratch
         copy_tree(tree)
         try:
