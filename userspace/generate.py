@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Generates the C API of libwebnn-npu and the library's tables from webnn.json.
 
-    generate.py               writes every generated file below this directory
+    generate.py               writes every generated file
     generate.py --check       fails when a generated file is not what would be written
     generate.py --rst DIR     writes the reference for the documentation instead
     generate.py --list        prints the names of the generated files
@@ -25,14 +25,23 @@ def render_map(api):
             f"WEBNN_1 {{\nglobal:\n{names}local:\n\t*;\n}};\n")
 
 
+def render_symbols(api):
+    """Since which version of the package each function is there: its member "since", or the first one."""
+    since = model.since(api)
+    names = "".join(f" {name}@WEBNN_1 {since.get(name, '0.1.0')}\n" for name in ["WEBNN_1"] + model.exports(api))
+    return ("# SPDX-License-Identifier: MIT\nlibwebnn-npu.so.1 libwebnn-npu1 #MINVER#\n"
+            f"* Build-Depends-Package: libwebnn-npu-dev\n{names}")
+
+
 def outputs(api):
-    """Path below this directory -> contents of every generated file."""
+    """Path from this directory -> contents of every generated file."""
     return {
         "include/webnn/webnn.h": headers.render_header(api, "webnn"),
         "include/webnn/webnn_npu.h": headers.render_header(api, "webnn_npu"),
         "include/webnn/webnn_compat.h": headers.render_header(api, "webnn_compat"),
         "include/webnn/webnn.hpp": cxx.render(api),
         "webnn.map": render_map(api),
+        "../debian/libwebnn-npu1.symbols": render_symbols(api),
         "src/graph/webnn_ops.h": tables.render_ops_header(api),
         "src/graph/webnn_ops.inc": tables.render_ops(api),
         "src/api/webnn_async.h": asynchronous.render_header(api),

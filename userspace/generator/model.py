@@ -156,8 +156,7 @@ def sync_function(function):
                        sync.get("timedOut", "the operation is cancelled"),
                        "InvalidStateError: called from inside a callback of the library",
                        f"those of {base}"]}
-    if "header" in function:
-        made["header"] = function["header"]
+    made.update({key: function[key] for key in ("header", "since") if key in function})
     sync["function"] = function_name(made)
     return made
 
@@ -257,3 +256,12 @@ def exports(api):
         names |= {f"wnn{handle['name']}AddRef", f"wnn{handle['name']}Release"}
     names |= {"wnnGraphBuilder" + pascal(row[0]) for row in operator_functions(api)}
     return sorted(names)
+
+
+def since(api):
+    """Name of a function -> the version of the library that had it first, where that is not the first version."""
+    versions = {function_name(f): f["since"] for f in api.data["functions"] if "since" in f}
+    for name, operator, *_ in operator_functions(api):
+        if "since" in operator:
+            versions["wnnGraphBuilder" + pascal(name)] = operator["since"]
+    return versions
