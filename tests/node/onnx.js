@@ -1,128 +1,139 @@
 // SPDX-License-Identifier: MIT
 //
-// onnxruntime-web, unmodified, on navigator.ml: onnx.js PACKAGE MODULES DEVICE MODEL….
+// onnxruntime-web, unmodified, on navigator.ml beside the CPU of onnxruntime-node: onnx.js PACKAGE MODULES.
 //
-// MODULES is a folder where 'npm install onnxruntime-web onnxruntime-node' was done. Each model runs on
-// numbers made here, through the WebNN execution provider and on the CPU provider of onnxruntime-node;
-// the outputs must agree within 1e-4 of their range. Prints how many nodes the provider took over; what
-// it left runs in WebAssembly. Inputs and outputs of the second run are MLTensor where that is possible.
+// MODULES is a folder where 'npm install onnxruntime-web onnxruntime-node' was done. Each line of standard
+// input is the file of a case that test_onnx.py has made; its answer is a line of JSON. What the runtime
+// logs comes on standard error by itself, with a line SESSION in front of each session.
+//
+// Node is to be started with --liftoff-only: its optimising compiler works for minutes on the WebAssembly
+// of onnxruntime-web, and a process does not end before that does.
 'use strict';
 
 const fs = require('node:fs');
 const path = require('node:path');
+const readline = require('node:readline');
 const { createRequire } = require('node:module');
 const { pathToFileURL } = require('node:url');
 
-const [folder, modules, device, ...models] = process.argv.slice(2);
-// Dimensions that a model leaves open.
-const OPEN = 1;
+const [folder, modules] = process.argv.slice(2);
+const ARRAYS = { float32: Float32Array, int64: BigInt64Array };
 
-function values(type, count) {
-	if (type === 'int64')
-		return new BigInt64Array(count).fill(16000n);
-	return Float32Array.from({ length: count }, (_, i) => ((i * 7919) % 1009) / 1009 - 0.5);
+function readInput({ type, file }) {
+	const bytes = fs.readFileSync(file);
+
+	return new ARRAYS[type](bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
 }
 
-function feedsOf(ort, session) {
+function feedsOf(ort, inputs) {
+	return Object.fromEntries(inputs.map((input) =>
+		[input.name, new ort.Tensor(input.type, readInput(input), input.dims)]));
+}
+
+async function tensorFeeds(ort, inputs, context) {
 	const feeds = {};
 
-	for (const { name, type, shape } of session.inputMetadata) {
-		const dims = shape.map((size) => (typeof size === 'number' && size > 0 ? size : OPEN));
+	for (const input of inputs) {
+		const tensor = await context.createTensor({ dataType: input.type, shape: input.dims, writable: true, readable: true });
 
-		feeds[name] = new ort.Tensor(type, values(type, dims.reduce((a, b) => a * b, 1)), dims);
+		context.writeTensor(tensor, readInput(input));
+		feeds[input.name] = ort.Tensor.fromMLTensor(tensor, { dataType: input.type, dims: input.dims });
 	}
 	return feeds;
 }
 
-// The largest difference as a share of the range of what is expected.
+// The largest difference as a share of the range of what is expected, or of its size when all is equal.
 function distance(actual, expected) {
 	let [low, high, most] = [Infinity, -Infinity, 0];
 
 	if (actual.length !== expected.length)
 		return Infinity;
 	for (let i = 0; i < expected.length; i++) {
-		low = Math.min(low, expected[i]);
-		high = Math.max(high, expected[i]);
-		most = Math.max(most, Math.abs(actual[i] - expected[i]));
+		const difference = Math.abs(Number(actual[i]) - Number(expected[i]));
+
+		low = Math.min(low, Number(expected[i]));
+		high = Math.max(high, Number(expected[i]));
+		most = difference <= most ? most : difference;
 	}
-	return most === 0 ? 0 : most / Math.max(high - low, Number.MIN_VALUE);
+	return most === 0 ? 0 : most / (high > low ? high - low : Math.abs(high));
 }
 
-// Notes what the provider says about its share; its lines come through console.
-function listen(lines) {
-	for (const name of ['log', 'warn', 'error', 'info', 'debug'])
-		console[name] = (...given) => lines.push(given.join(' '));
-}
-
-async function runModel(web, node, file, print, lines) {
-	const model = fs.readFileSync(file);
-	const reference = await node.InferenceSession.create(model);
-	const expected = await reference.run(feedsOf(node, reference));
-	const options = { executionProviders: [{ name: 'webnn', deviceType: device === 'cpu' ? 'cpu' : 'npu' }],
-		logSeverityLevel: 0 };
+async function compare(outputs, expected, location) {
 	let worst = 0;
 
-	lines.length = 0;
-	for (const location of ['cpu', 'ml-tensor']) {
-		let session;
+	for (const [name, { data, dims }] of Object.entries(expected)) {
+		const tensor = outputs[name];
 
-		try {
-			session = await web.InferenceSession.create(model, { ...options, preferredOutputLocation: location });
-		} catch (error) {
-			if (location === 'cpu')
-				throw error;
-			print(`${path.basename(file)}: no output in an MLTensor: ${error.message}`);
-			continue;
-		}
-		const outputs = await session.run(feedsOf(web, session));
+		if (tensor.location !== location)
+			throw new Error(`output ${name} is in ${tensor.location}, and not in ${location}`);
+		const far = tensor.dims.join() === dims.join() ? distance(await tensor.getData(), data) : Infinity;
 
-		for (const [name, tensor] of Object.entries(outputs)) {
-			const data = tensor.location === 'ml-tensor' ? await tensor.getData() : tensor.data;
-
-			if (expected[name].type === 'float32')
-				worst = Math.max(worst, distance(data, expected[name].data));
-		}
-		await session.release();
+		worst = far <= worst ? worst : far;
+		tensor.dispose();
 	}
-	const share = lines.map((line) => /nodes in the graph: (\d+) number of nodes supported by WebNN: (\d+)/.exec(line))
-		.find(Boolean);
+	// JSON has no infinity.
+	return Number.isFinite(worst) ? worst : 1e300;
+}
 
-	print(`${path.basename(file)}: ${share ? `${share[2]} of ${share[1]} nodes on WebNN` : 'share unknown'}, ` +
-		`worst difference ${worst.toExponential(1)} of the range`);
-	return worst <= 1e-4;
+// One session of onnxruntime-web; location is that of its inputs and outputs.
+async function runSession(web, model, { inputs, freeDimensions }, location, expected) {
+	const context = await navigator.ml.createContext();
+	const options = {
+		executionProviders: [{ name: 'webnn', context }], freeDimensionOverrides: freeDimensions,
+		preferredOutputLocation: location, logSeverityLevel: 0,
+	};
+
+	fs.writeSync(2, 'SESSION\n');
+	const session = await web.InferenceSession.create(model, options);
+	const feeds = location === 'cpu' ? feedsOf(web, inputs) : await tensorFeeds(web, inputs, context);
+	const worst = await compare(await session.run(feeds), expected, location);
+
+	await session.release();
+	context.destroy();
+	return worst;
+}
+
+async function runCase(web, node, file) {
+	const description = JSON.parse(fs.readFileSync(file));
+	const model = fs.readFileSync(description.model);
+	const reference = await node.InferenceSession.create(model);
+	const expected = await reference.run(feedsOf(node, description.inputs));
+	const result = { worst: await runSession(web, model, description, 'cpu', expected) };
+
+	// Possible only where the provider computes all inputs and outputs.
+	try {
+		result.tensors = await runSession(web, model, description, 'ml-tensor', expected);
+	} catch (error) {
+		result.tensorError = error.message;
+	}
+	return result;
 }
 
 async function main() {
-	const print = console.log.bind(console);
-	const lines = [];
-	let failed = 0;
+	// While WebAssembly is compiled nothing else keeps the event loop alive, and when that runs dry, Node
+	// waits for all threads that compile before it looks at it again.
+	const alive = setInterval(() => {}, 1000);
 
-	if (!fs.existsSync(path.join(modules, 'node_modules/onnxruntime-web'))) {
-		print(`onnx: nothing was tested: onnxruntime-web is not in ${modules}`);
-		return 0;
-	}
-	process.env.WEBNN_DEVICE = device;
 	require(path.resolve(folder, 'register.js'));
 	const load = createRequire(path.resolve(modules, 'package.json'));
 	const node = load('onnxruntime-node');
 	const bundle = path.join(path.resolve(modules), 'node_modules/onnxruntime-web/dist/ort.all.bundle.min.mjs');
-	// The bundle takes the functions of console when it is loaded.
-	listen(lines);
 	const web = await import(pathToFileURL(bundle));
 
+	// It would fetch() the scripts of its threads, and fetch() of Node reads no files.
 	web.env.wasm.numThreads = 1;
 	web.env.logLevel = 'verbose';
-	for (const file of models) {
+	for await (const file of readline.createInterface({ input: process.stdin })) {
+		let result;
+
 		try {
-			if (!await runModel(web, node, file, print, lines))
-				failed++;
+			result = await runCase(web, node, file);
 		} catch (error) {
-			print(`${path.basename(file)}: ${error.stack || error}`);
-			failed++;
+			result = { error: String(error.stack || error) };
 		}
+		fs.writeSync(1, `${JSON.stringify(result)}\n`);
 	}
-	print(`onnx: ${models.length} models on ${device}, ${failed} failed`);
-	return failed ? 1 : 0;
+	clearInterval(alive);
 }
 
-main().then((status) => process.exit(status));
+main();

@@ -49,6 +49,15 @@ def drawn_text(shape):
     return (pixels / [0.229, 0.224, 0.225]).transpose(2, 0, 1)[None].astype(numpy.float32)
 
 
+def make_input(name, shape, integers, network):
+    """The same for the same input, whatever else was made."""
+    if integers:
+        return numpy.full(shape, FIXED[name], numpy.int64)
+    if network.startswith("ch_PP"):
+        return drawn_text(shape)
+    return numpy.random.default_rng([*name.encode()]).uniform(-1, 1, shape).astype(numpy.float32)
+
+
 def make_case(model, case, shapes):
     """The folder that onnx-cases reads: the model, a path or bytes; random inputs; ONNX Runtime's outputs."""
     data = case / "test_data_set_0"
@@ -59,16 +68,10 @@ def make_case(model, case, shapes):
         (case / "model.onnx").symlink_to(model)
     with quiet():
         session = onnxruntime.InferenceSession(str(case / "model.onnx"))
-    random = numpy.random.default_rng(1)
     feed = {}
     for index, info in enumerate(session.get_inputs()):
         shape = shapes.get(info.name) or [d if isinstance(d, int) and d > 0 else 1 for d in info.shape]
-        if info.type == "tensor(int64)":
-            feed[info.name] = numpy.full(shape, FIXED[info.name], numpy.int64)
-        elif case.name.startswith("ch_PP"):
-            feed[info.name] = drawn_text(shape)
-        else:
-            feed[info.name] = random.uniform(-1, 1, shape).astype(numpy.float32)
+        feed[info.name] = make_input(info.name, shape, info.type == "tensor(int64)", case.name)
         write_value(data / f"input_{index}.pb", feed[info.name])
     results = session.run(None, feed)
     for index, value in enumerate(results):
