@@ -12,7 +12,6 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
-#include <drm/gpu_scheduler.h>
 
 /* Old kernels warn about a driver without a date. */
 #ifdef ONPU_HAVE_DRIVER_DATE
@@ -56,41 +55,5 @@ static inline bool drm_gem_is_imported(const struct drm_gem_object *obj)
 #define onpu_gem_vmap	drm_gem_vmap
 #define onpu_gem_vunmap	drm_gem_vunmap
 #endif
-
-/* A scheduler with one run queue and without a timeout. */
-static inline int onpu_sched_init(struct drm_gpu_scheduler *sched,
-				  const struct drm_sched_backend_ops *ops,
-				  struct workqueue_struct *submit_wq, u32 credits,
-				  const char *name, struct device *dev)
-{
-#ifdef ONPU_HAVE_SCHED_INIT_ARGS
-	const struct drm_sched_init_args args = {
-		.ops = ops,
-		.submit_wq = submit_wq,
-#ifdef ONPU_HAVE_SCHED_NUM_RQS
-		.num_rqs = 1,
-#endif
-		.credit_limit = credits,
-		.timeout = MAX_SCHEDULE_TIMEOUT,
-		.name = name,
-		.dev = dev,
-	};
-
-	return drm_sched_init(sched, &args);
-#else
-	return drm_sched_init(sched, ops, submit_wq, 1, credits, 0, MAX_SCHEDULE_TIMEOUT, NULL,
-			      NULL, name, dev);
-#endif
-}
-
-static inline int onpu_sched_job_init(struct drm_sched_job *job, struct drm_sched_entity *entity,
-				      u32 credits, void *owner, u64 client_id)
-{
-#ifdef ONPU_HAVE_SCHED_CLIENT_ID
-	return drm_sched_job_init(job, entity, credits, owner, client_id);
-#else
-	return drm_sched_job_init(job, entity, credits, owner);
-#endif
-}
 
 #endif

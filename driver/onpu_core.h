@@ -14,9 +14,8 @@ int onpu_device_init(struct onpu_device *onpu);
 int onpu_irq_init(struct onpu_device *onpu);
 /* Frees the interrupts; afterwards no handler is running. */
 void onpu_irq_fini(void *onpu);
-/* Waits for handlers that are running; no other runs until onpu_irq_enable(). */
-void onpu_irq_disable(struct onpu_device *onpu);
-void onpu_irq_enable(struct onpu_device *onpu);
+/* Without @allow: waits for handlers that are running; no other runs until they are allowed. */
+void onpu_irq_allow(struct onpu_device *onpu, bool allow);
 
 /* ---- onpu_fw.c */
 
@@ -29,6 +28,11 @@ void onpu_irq_enable(struct onpu_device *onpu);
 int onpu_fw_init(struct onpu_device *onpu);
 /* With the device in the state RESET: start the firmware and wait until it takes requests. */
 int onpu_fw_boot(struct onpu_device *onpu);
+/* Room for the versions and the checksum of the firmware in words; returns the text. */
+#define ONPU_FW_TEXT	64
+const char *onpu_fw_describe(const struct onpu_device *onpu, char text[ONPU_FW_TEXT]);
+/* The same in numbers. */
+struct drm_onpu_firmware_info onpu_fw_info(const struct onpu_device *onpu);
 /* Asks the firmware to write its log, so it has to take requests already. */
 void onpu_fw_log_start(struct onpu_device *onpu);
 void onpu_fw_log_drain(struct onpu_device *onpu);

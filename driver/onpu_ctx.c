@@ -3,7 +3,6 @@
  * Contexts: creation and destruction, completion, faults and resets.
  */
 #include <linux/capability.h>
-#include <linux/dma-fence.h>
 #include <linux/slab.h>
 
 #include <drm/drm_managed.h>
@@ -17,21 +16,19 @@
 
 /* ---- references */
 
-/* The scheduler's own work may drop the last reference, but cannot free the scheduler. */
+/* The last reference may be dropped under locks that this takes. */
 static void ctx_release_work(struct work_struct *work)
 {
 	struct onpu_ctx *ctx = container_of(work, struct onpu_ctx, release);
 	struct onpu_ctx_device *cd = ctx->onpu->ctx;
 	struct onpu_vm *vm = ctx->vm;
 
-	onpu_job_fini_ctx(ctx);
-	mutex_lock(&cd->bind_lock);
-	list_del(&ctx->all_link);
-	mutex_unlock(&cd->bind_lock);
+	cancel_work_sync(&ctx->resolve);
+	scoped_guard(mutex, &cd->bind_lock)
+		list_del(&ctx->all_link);
 	onpu_kernel_bo_destroy(&ctx->ring);
 	onpu_kernel_bo_destroy(&ctx->page);
 	onpu_kernel_bo_destroy(&ctx->save);
-	mutex_destroy(&ctx->submit_lock);
 	onpu_user_uncharge(vm->user, ctx->charged);
 	onpu_vm_drop_ctx(vm);
 	if (ctx->destroyed)
@@ -55,7 +52,8 @@ struct onpu_ctx *onpu_ctx_get(struct onpu_ctx *ctx)
 
 void onpu_ctx_put(struct onpu_ctx *ctx)
 {
-	kref_put(&ctx->ref, ctx_release);
+	if (ctx)
+		kref_put(&ctx->ref, ctx_release);
 }
 
 struct onpu_ctx *onpu_ctx_lookup(struct onpu_file *file, u32 id)
@@ -95,48 +93,50 @@ void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 	queue_end_work(ctx);
 }
 
-void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
+/* Of a context that has a queue, with bind_lock held. */
+static void kill_hung_jobs(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
-	struct onpu_ctx_device *cd = ctx->onpu->ctx;
 	bool done = false;
 	int ret;
 
-	mutex_lock(&cd->bind_lock);
-	/* While others held the lock, the job may have ended and the next one begun. */
-	if (!onpu_job_hangs(ctx)) {
-		mutex_unlock(&cd->bind_lock);
-		return;
-	}
-	if (ctx->queue < 0) {
-		spin_lock(&ctx->lock);
-		onpu_ctx_fail(ctx, DRM_ONPU_CTX_TIMEDOUT, -ETIME, -ECANCELED);
-		spin_unlock(&ctx->lock);
-		mutex_unlock(&cd->bind_lock);
-		return;
-	}
 	/* No job may be added to what is about to be killed. */
 	onpu_queue_yield(ctx);
 	ret = onpu_queue_kill(ctx);
-	spin_lock(&ctx->lock);
-	if (ret) {
-		/* -EIO: the context withstood. Other errors are not the context's fault. */
-		ctx->guilty |= ret == -EIO;
-	} else {
-		/* Its jobs may have completed just before they were killed. */
-		onpu_job_reap(ctx);
-		done = !onpu_ctx_busy(ctx);
-		if (!done)
-			onpu_ctx_fail(ctx, DRM_ONPU_CTX_TIMEDOUT, -ETIME, -ECANCELED);
+	scoped_guard(spinlock, &ctx->lock) {
+		if (ret) {
+			/* -EIO: the context withstood. Other errors are not the context's fault. */
+			ctx->guilty |= ret == -EIO;
+		} else {
+			/* Its jobs may have completed just before they were killed. */
+			onpu_job_reap(ctx);
+			done = !onpu_ctx_busy(ctx);
+			if (!done)
+				onpu_ctx_fail(ctx, DRM_ONPU_CTX_TIMEDOUT, -ETIME, -ECANCELED);
+		}
 	}
-	spin_unlock(&ctx->lock);
 	if (ctx->guilty)
 		onpu_device_reset_async(ctx->onpu, ONPU_RESET_KILL);
 	else if (done)
 		ret = onpu_queue_unbind(cd, ctx);
 	onpu_queue_reset_on_error(cd->onpu, ret);
-	mutex_unlock(&cd->bind_lock);
+}
+
+void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
+{
+	struct onpu_ctx_device *cd = ctx->onpu->ctx;
+
+	guard(mutex)(&cd->bind_lock);
+	/* While others held the lock, the job may have ended and the next one begun. */
+	if (!onpu_job_hangs(ctx))
+		return;
+	if (ctx->queue < 0) {
+		guard(spinlock)(&ctx->lock);
+		onpu_ctx_fail(ctx, DRM_ONPU_CTX_TIMEDOUT, -ETIME, -ECANCELED);
+		return;
+	}
+	kill_hung_jobs(cd, ctx);
 	/* Other contexts may be waiting for the queue. */
-	queue_work(cd->wq, &cd->bind);
+	onpu_queue_serve(cd);
 }
 
 /* Take the context off the hardware. */
@@ -156,10 +156,9 @@ static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	if (busy)
 		ret = onpu_queue_kill(ctx);
 	if (!ret && ctx->destroyed) {
-		spin_lock(&ctx->lock);
+		guard(spinlock)(&ctx->lock);
 		onpu_job_reap(ctx);
 		onpu_job_end_all(ctx, -ECANCELED, -ECANCELED);
-		spin_unlock(&ctx->lock);
 	}
 	ret = ret ?: onpu_queue_unbind(cd, ctx);
 	onpu_queue_reset_on_error(cd->onpu, ret);
@@ -172,23 +171,18 @@ static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
  */
 static void ctx_end_work(struct work_struct *work)
 {
-	struct onpu_ctx *ctx = container_of(work, struct onpu_ctx, end);
+	struct onpu_ctx *ctx __free(onpu_ctx) = container_of(work, struct onpu_ctx, end);
 	struct onpu_ctx_device *cd = ctx->onpu->ctx;
-	bool cookie = dma_fence_begin_signalling();
-	int ret;
 
-	mutex_lock(&cd->bind_lock);
-	ret = detach_ctx(cd, ctx);
-	spin_lock(&ctx->lock);
-	if (ctx->destroyed && !ret)
+	guard(onpu_signalling)();
+	guard(mutex)(&cd->bind_lock);
+	if (!detach_ctx(cd, ctx) && ctx->destroyed) {
+		guard(spinlock)(&ctx->lock);
 		onpu_job_end_all(ctx, -ECANCELED, -ECANCELED);
-	spin_unlock(&ctx->lock);
-	mutex_unlock(&cd->bind_lock);
-	dma_fence_end_signalling(cookie);
-	queue_work(cd->wq, &cd->bind);
+	}
+	onpu_queue_serve(cd);
 	if (cancel_delayed_work(&ctx->watch))
 		onpu_ctx_put(ctx);
-	onpu_ctx_put(ctx);
 }
 
 /* The file's reference passes to the work that ends the context. */
@@ -196,10 +190,10 @@ static void destroy_ctx(struct onpu_file *file, struct onpu_ctx *ctx)
 {
 	onpu_kernel_bo_revoke(&ctx->page, file->drm);
 	onpu_user_free_begin(ctx->vm->user);
-	spin_lock(&ctx->lock);
-	ctx->dead = true;
-	ctx->destroyed = true;
-	spin_unlock(&ctx->lock);
+	scoped_guard(spinlock, &ctx->lock) {
+		ctx->dead = true;
+		ctx->destroyed = true;
+	}
 	if (!queue_work(ctx->onpu->ctx->wq, &ctx->end))
 		onpu_ctx_put(ctx);
 }
@@ -209,46 +203,36 @@ static void destroy_ctx(struct onpu_file *file, struct onpu_ctx *ctx)
 void onpu_ctx_reap(struct onpu_ctx *ctx)
 {
 	struct onpu_ctx_device *cd = ctx->onpu->ctx;
-	bool cookie = dma_fence_begin_signalling(), busy, yield;
 
-	spin_lock(&ctx->lock);
+	guard(onpu_signalling)();
+	guard(spinlock)(&ctx->lock);
 	onpu_job_reap(ctx);
-	busy = onpu_ctx_busy(ctx);
-	yield = ctx->yield;
-	spin_unlock(&ctx->lock);
-	dma_fence_end_signalling(cookie);
 	/* Another context may take its queue. */
-	if (!busy && (yield || !list_empty(&cd->waiters)))
-		queue_work(cd->wq, &cd->bind);
+	if (!onpu_ctx_busy(ctx) && (ctx->yield || !list_empty(&cd->waiters)))
+		onpu_queue_serve(cd);
 }
 
 void onpu_ctx_irq(struct onpu_device *onpu, unsigned int queue)
 {
-	struct onpu_ctx *ctx = onpu_queue_owner(onpu->ctx, queue);
+	struct onpu_ctx *ctx __free(onpu_ctx) = onpu_queue_owner(onpu->ctx, queue);
 
-	if (!ctx)
-		return;
-	onpu_ctx_reap(ctx);
-	onpu_ctx_put(ctx);
+	if (ctx)
+		onpu_ctx_reap(ctx);
 }
 
 void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_fault *event)
 {
-	struct onpu_ctx *ctx = onpu_queue_owner(onpu->ctx, event->queue);
-	bool cookie;
+	struct onpu_ctx *ctx __free(onpu_ctx) = onpu_queue_owner(onpu->ctx, event->queue);
 
 	if (!ctx)
 		return;
-	cookie = dma_fence_begin_signalling();
-	spin_lock(&ctx->lock);
+	guard(onpu_signalling)();
+	guard(spinlock)(&ctx->lock);
 	onpu_job_reap(ctx);
 	/* By the time of the event the queue may belong to another context. */
 	if (!ctx->dead && ctx->queue == event->queue &&
 	    onpu_read(onpu, ONPU_REG_QUEUE_STATE(event->queue)) == ONPU_QUEUE_FAULTED)
 		onpu_job_faulted(ctx, event->code);
-	spin_unlock(&ctx->lock);
-	dma_fence_end_signalling(cookie);
-	onpu_ctx_put(ctx);
 }
 
 /* ---- resets */
@@ -256,20 +240,17 @@ void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_
 void onpu_ctx_pre_reset(struct onpu_device *onpu)
 {
 	struct onpu_ctx_device *cd = onpu->ctx;
-	bool cookie = dma_fence_begin_signalling();
 	struct onpu_ctx *ctx;
 
+	guard(onpu_signalling)();
 	onpu_mmu_pre_reset(onpu);
-	mutex_lock(&cd->bind_lock);
+	guard(mutex)(&cd->bind_lock);
 	WRITE_ONCE(cd->stopped, true);
 	list_for_each_entry(ctx, &cd->all, all_link) {
 		/* Jobs that have completed before the reset are not lost. */
-		spin_lock(&ctx->lock);
+		guard(spinlock)(&ctx->lock);
 		onpu_job_reap(ctx);
-		spin_unlock(&ctx->lock);
 	}
-	mutex_unlock(&cd->bind_lock);
-	dma_fence_end_signalling(cookie);
 }
 
 /* Called with the context's lock held, after a reset (@alive) or the loss of the device. */
@@ -295,37 +276,25 @@ static void settle_ctx(struct onpu_ctx *ctx, bool alive)
 }
 
 /* At this time the device makes no access to memory, and knows none of the contexts. */
-static void post_reset_ctxs(struct onpu_ctx_device *cd, bool alive)
+void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive)
 {
-	bool cookie = dma_fence_begin_signalling();
+	struct onpu_ctx_device *cd = onpu->ctx;
 	struct onpu_ctx *ctx;
 
-	mutex_lock(&cd->bind_lock);
+	guard(onpu_signalling)();
+	guard(mutex)(&cd->bind_lock);
 	onpu_queue_forget_all(cd);
 	WRITE_ONCE(cd->lost, !alive);
 	list_for_each_entry(ctx, &cd->all, all_link) {
 		/* One that is about to be freed has no jobs. */
 		if (!kref_get_unless_zero(&ctx->ref))
 			continue;
-		spin_lock(&ctx->lock);
-		settle_ctx(ctx, alive);
-		spin_unlock(&ctx->lock);
+		scoped_guard(spinlock, &ctx->lock)
+			settle_ctx(ctx, alive);
 		onpu_ctx_put(ctx);
 	}
 	WRITE_ONCE(cd->stopped, false);
-	mutex_unlock(&cd->bind_lock);
-	dma_fence_end_signalling(cookie);
-	queue_work(cd->wq, &cd->bind);
-}
-
-void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive)
-{
-	post_reset_ctxs(onpu->ctx, alive);
-}
-
-void onpu_ctx_unplug(struct onpu_device *onpu)
-{
-	post_reset_ctxs(onpu->ctx, false);
+	onpu_queue_serve(cd);
 }
 
 /* ---- ioctls */
@@ -353,9 +322,10 @@ static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file, u32 priority,
 	ctx->priority = priority;
 	ctx->timeout = msecs_to_jiffies(timeout_ms);
 	ctx->queue = -1;
-	mutex_init(&ctx->submit_lock);
+	ctx->fence_context = dma_fence_context_alloc(1);
 	spin_lock_init(&ctx->lock);
 	INIT_DELAYED_WORK(&ctx->watch, onpu_job_watch_work);
+	INIT_WORK(&ctx->resolve, onpu_job_resolve_work);
 	INIT_WORK(&ctx->end, ctx_end_work);
 	INIT_WORK(&ctx->release, ctx_release_work);
 	INIT_LIST_HEAD(&ctx->all_link);
@@ -413,7 +383,7 @@ static int create_ctx(struct onpu_file *file, u32 priority, u32 timeout_ms, u32 
 		return -ENOMEM;
 	}
 	init_ctx(ctx, file, priority, timeout_ms);
-	ret = alloc_ctx_memory(ctx) ?: onpu_job_init_ctx(ctx) ?: register_ctx(ctx);
+	ret = alloc_ctx_memory(ctx) ?: register_ctx(ctx);
 	if (!ret)
 		ret = onpu_kernel_bo_allow(&ctx->page, file->drm, offset);
 	if (!ret) {
@@ -469,7 +439,7 @@ int onpu_ctx_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *
 int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
 {
 	struct drm_onpu_ctx_get_state *args = data;
-	struct onpu_ctx *ctx;
+	struct onpu_ctx *ctx __free(onpu_ctx) = NULL;
 
 	if (args->state || args->error || args->pad || args->submitted || args->completed ||
 	    args->cancelled || args->busy_ns || args->cycles ||
@@ -478,7 +448,7 @@ int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file
 	ctx = onpu_ctx_lookup(to_onpu_file(drm_file), args->ctx_id);
 	if (!ctx)
 		return -ENOENT;
-	spin_lock(&ctx->lock);
+	guard(spinlock)(&ctx->lock);
 	args->state = ctx->state;
 	args->error = ctx->error;
 	args->submitted = ctx->submitted;
@@ -487,8 +457,6 @@ int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file
 	args->busy_ns = onpu_job_busy_ns(ctx);
 	args->cycles = ctx->cycles;
 	memcpy(args->fault, &ctx->fault, sizeof(args->fault));
-	spin_unlock(&ctx->lock);
-	onpu_ctx_put(ctx);
 	return 0;
 }
 
@@ -519,9 +487,8 @@ void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles)
 	*cycles = atomic64_read(&file->vm->cycles);
 	xa_lock(&file->ctxs);
 	xa_for_each(&file->ctxs, id, ctx) {
-		spin_lock(&ctx->lock);
+		guard(spinlock)(&ctx->lock);
 		*busy_ns += onpu_job_busy_ns(ctx) - ctx->busy_ns;
-		spin_unlock(&ctx->lock);
 	}
 	xa_unlock(&file->ctxs);
 }
@@ -535,7 +502,7 @@ static void ctx_fini(struct drm_device *drm, void *data)
 {
 	struct onpu_ctx_device *cd = data;
 
-	cancel_delayed_work_sync(&cd->tick);
+	cancel_delayed_work_sync(&cd->bind);
 	destroy_workqueue(cd->wq);
 	mutex_destroy(&cd->bind_lock);
 }
@@ -552,8 +519,7 @@ int onpu_ctx_init(struct onpu_device *onpu)
 		return -ENOMEM;
 	mutex_init(&cd->bind_lock);
 	INIT_LIST_HEAD(&cd->all);
-	INIT_WORK(&cd->bind, onpu_queue_bind_work);
-	INIT_DELAYED_WORK(&cd->tick, onpu_queue_tick_work);
+	INIT_DELAYED_WORK(&cd->bind, onpu_queue_bind_work);
 	spin_lock_init(&cd->lock);
 	INIT_LIST_HEAD(&cd->waiters);
 	onpu->ctx = cd;

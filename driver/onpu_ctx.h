@@ -4,22 +4,22 @@
  *
  * Locks, outermost first, below those of onpu_device.h:
  *
- *   &onpu_ctx.submit_lock	order of submission; no allocation under it
  *   &onpu_ctx_device.bind_lock	who has which hardware queue; held around requests to the firmware,
  *				never around an allocation
  *   xa_lock of &onpu_file.ctxs	the contexts' numbers
- *   &onpu_ctx.lock		jobs and state of a context
+ *   &onpu_ctx.lock		jobs and state of a context; locks of fences are taken under it
  *   &onpu_ctx_device.lock	contexts that wait for a queue, contexts that have one
  *
- * References to a context are held by the file that created it, by each job that the scheduler
- * has, by its hardware queue and by its work that is queued.
+ * References to a context are held by the file that created it, by each job that has not ended, by
+ * its hardware queue and by its work that is queued, except for @resolve: there is nothing to do
+ * for that without a job.
  */
 #ifndef ONPU_CTX_H
 #define ONPU_CTX_H
 
+#include <linux/cleanup.h>
+#include <linux/dma-fence.h>
 #include <linux/sched.h>
-
-#include <drm/gpu_scheduler.h>
 
 #include "onpu_gem.h"
 
@@ -45,16 +45,14 @@ struct onpu_ctx_device {
 	struct list_head all;
 	/** @vm_slots: Entries of the VM table in use. */
 	DECLARE_BITMAP(vm_slots, ONPU_VM_SLOTS);
-	/** @bind: Gives queues to @waiters. */
-	struct work_struct bind;
+	/** @bind: Gives queues to @waiters; with a delay, takes those that must be given up. */
+	struct delayed_work bind;
 	/** @lock: Protects everything below. */
 	spinlock_t lock;
 	/** @queues: Context on each hardware queue, with a reference. */
 	struct onpu_ctx *queues[ONPU_MAX_QUEUES];
 	/** @waiters: Contexts that need a queue, with a reference, in the order of their coming. */
 	struct list_head waiters;
-	/** @tick: Queues @bind when a context that was asked to yield must have done so. */
-	struct delayed_work tick;
 	/** @stopped: A reset is under way, the hardware gets no jobs. */
 	bool stopped;
 	/** @lost: The device is wedged or unplugged. */
@@ -110,14 +108,10 @@ struct onpu_ctx {
 	struct onpu_kernel_bo page;
 	/** @save: Save area. */
 	struct onpu_kernel_bo save;
-	/** @sched: Resolves dependencies. */
-	struct drm_gpu_scheduler sched;
-	/** @entity: The scheduler's only source. */
-	struct drm_sched_entity entity;
 	/** @fence_context: Timeline of the jobs' fences. */
 	u64 fence_context;
-	/** @submit_lock: Makes jobs reach the scheduler in the order of their numbers. */
-	struct mutex submit_lock;
+	/** @resolve: Feeds jobs when a fence has signalled that they wait for. */
+	struct work_struct resolve;
 	/** @watch: Looks for hangs as long as there are jobs that are ready or running. */
 	struct delayed_work watch;
 	/** @end: Takes the queue back from a context that failed or was destroyed. */
@@ -128,8 +122,6 @@ struct onpu_ctx {
 	struct list_head all_link;
 	/** @wait_link: In &onpu_ctx_device.waiters; protected by its lock. */
 	struct list_head wait_link;
-	/** @scheduled: @sched and @entity are initialized. */
-	bool scheduled;
 	/** @charged: Bytes charged to the user beside those of the buffers. */
 	size_t charged;
 
@@ -191,6 +183,10 @@ struct onpu_ctx {
 	bool guilty;
 };
 
+/* Around what fences depend on: it must not wait for memory. */
+DEFINE_LOCK_GUARD_0(onpu_signalling, _T->cookie = dma_fence_begin_signalling(),
+		    dma_fence_end_signalling(_T->cookie), bool cookie)
+
 /* Whether the hardware has jobs of the context. */
 static inline bool onpu_ctx_busy(const struct onpu_ctx *ctx)
 {
@@ -201,7 +197,9 @@ static inline bool onpu_ctx_busy(const struct onpu_ctx *ctx)
 
 struct onpu_ctx *onpu_ctx_lookup(struct onpu_file *file, u32 id);
 struct onpu_ctx *onpu_ctx_get(struct onpu_ctx *ctx);
+/* Of none, NULL, nothing. */
 void onpu_ctx_put(struct onpu_ctx *ctx);
+DEFINE_FREE(onpu_ctx, struct onpu_ctx *, onpu_ctx_put(_T))
 
 /* Signal jobs that have completed; if the context is idle then, others may get its queue. */
 void onpu_ctx_reap(struct onpu_ctx *ctx);

@@ -233,16 +233,10 @@ static irqreturn_t completion_thread(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-void onpu_irq_disable(struct onpu_device *onpu)
+void onpu_irq_allow(struct onpu_device *onpu, bool allow)
 {
 	for (unsigned int i = 0; i < onpu->num_vectors; i++)
-		disable_irq(pci_irq_vector(onpu->pdev, i));
-}
-
-void onpu_irq_enable(struct onpu_device *onpu)
-{
-	for (unsigned int i = 0; i < onpu->num_vectors; i++)
-		enable_irq(pci_irq_vector(onpu->pdev, i));
+		(allow ? enable_irq : disable_irq)(pci_irq_vector(onpu->pdev, i));
 }
 
 static void free_irqs(struct onpu_device *onpu, unsigned int count)
@@ -303,41 +297,31 @@ int onpu_irq_init(struct onpu_device *onpu)
 void onpu_usage_begin(struct onpu_device *onpu, unsigned int jobs)
 {
 	struct onpu_usage *usage = &onpu->usage;
-	unsigned long flags;
-	bool first;
 
-	spin_lock_irqsave(&usage->lock, flags);
-	first = !usage->running;
-	if (first)
+	guard(spinlock)(&usage->lock);
+	if (!usage->running) {
 		usage->since = ktime_get();
-	usage->running += jobs;
-	spin_unlock_irqrestore(&usage->lock, flags);
-	if (first)
 		queue_delayed_work(onpu_ctx_wq(onpu), &onpu->fw.heartbeat, ONPU_HEARTBEAT_INTERVAL);
+	}
+	usage->running += jobs;
 }
 
 void onpu_usage_end(struct onpu_device *onpu, unsigned int jobs)
 {
 	struct onpu_usage *usage = &onpu->usage;
-	unsigned long flags;
 
-	spin_lock_irqsave(&usage->lock, flags);
+	guard(spinlock)(&usage->lock);
 	usage->running -= jobs;
 	if (!usage->running)
 		usage->busy_ns += ktime_to_ns(ktime_sub(ktime_get(), usage->since));
-	spin_unlock_irqrestore(&usage->lock, flags);
 }
 
 u64 onpu_usage_busy_ns(struct onpu_device *onpu)
 {
 	struct onpu_usage *usage = &onpu->usage;
-	unsigned long flags;
-	u64 busy;
 
-	spin_lock_irqsave(&usage->lock, flags);
-	busy = usage->busy_ns;
-	if (usage->running)
-		busy += ktime_to_ns(ktime_sub(ktime_get(), usage->since));
-	spin_unlock_irqrestore(&usage->lock, flags);
-	return busy;
+	guard(spinlock)(&usage->lock);
+	if (!usage->running)
+		return usage->busy_ns;
+	return usage->busy_ns + ktime_to_ns(ktime_sub(ktime_get(), usage->since));
 }

@@ -470,12 +470,11 @@ void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_
  * Around a device reset, with &onpu_device.reset_lock held for writing. Before: no job is given to
  * the hardware any more, and jobs that the completion pages say have ended count as done. After:
  * the firmware knows no context (@alive), or the device is wedged: all contexts become LOST, all
- * fences signal -ENODEV. Another reset can revive a wedged device, for new contexts.
+ * fences signal -ENODEV. Another reset can revive a wedged device, for new contexts. Also at the
+ * unplug, with @alive false.
  */
 void onpu_ctx_pre_reset(struct onpu_device *onpu);
 void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive);
-/* After drm_dev_unplug(): every fence signals -ENODEV, the hardware gets no more jobs. */
-void onpu_ctx_unplug(struct onpu_device *onpu);
 /* Host time and device cycles of all jobs of a client, destroyed contexts included. */
 void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles);
 

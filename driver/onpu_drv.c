@@ -2,7 +2,6 @@
 /*
  * The module: PCI function, DRM device, open files, queries.
  */
-#include <linux/bitfield.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -102,15 +101,7 @@ static int query_info(struct onpu_device *onpu, struct drm_onpu_dev_query *query
 
 static int query_firmware(struct onpu_device *onpu, struct drm_onpu_dev_query *query)
 {
-	u32 abi = READ_ONCE(onpu->fw.abi), version = READ_ONCE(onpu->fw.version);
-	const struct drm_onpu_firmware_info info = {
-		.abi_major = FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi),
-		.abi_minor = FIELD_GET(ONPU_FW_ABI_MINOR__MASK, abi),
-		.version_major = FIELD_GET(ONPU_FW_VERSION_MAJOR__MASK, version),
-		.version_minor = FIELD_GET(ONPU_FW_VERSION_MINOR__MASK, version),
-		.version_patch = FIELD_GET(ONPU_FW_VERSION_PATCH__MASK, version),
-		.crc = onpu->fw.crc,
-	};
+	const struct drm_onpu_firmware_info info = onpu_fw_info(onpu);
 
 	return query_answer(query, &info, sizeof(info));
 }
@@ -123,12 +114,12 @@ static int read_time(struct onpu_device *onpu, struct drm_onpu_time_info *info)
 
 	if (down_read_killable(&onpu->reset_lock))
 		return -EINTR;
-	mutex_lock(&onpu->time_lock);
-	before = ktime_get_ns();
-	low = onpu_read(onpu, ONPU_REG_CYCLE_LO);
-	after = ktime_get_ns();
-	high = onpu_read(onpu, ONPU_REG_CYCLE_HI);
-	mutex_unlock(&onpu->time_lock);
+	scoped_guard(mutex, &onpu->time_lock) {
+		before = ktime_get_ns();
+		low = onpu_read(onpu, ONPU_REG_CYCLE_LO);
+		after = ktime_get_ns();
+		high = onpu_read(onpu, ONPU_REG_CYCLE_HI);
+	}
 	present = high != U32_MAX || onpu_device_present(onpu);
 	up_read(&onpu->reset_lock);
 	info->cycles = high << 32 | low;
@@ -187,28 +178,27 @@ static int onpu_dev_query_ioctl(struct drm_device *drm, void *data, struct drm_f
 
 static int onpu_open(struct drm_device *drm, struct drm_file *drm_file)
 {
+	struct onpu_file *file __free(kfree) = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
 	struct onpu_device *onpu = to_onpu(drm);
-	struct onpu_file *file;
 	struct onpu_user *user;
 	int ret;
 
-	if (onpu_device_lost(onpu))
-		return -ENODEV;
-	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
 	if (!file)
 		return -ENOMEM;
+	if (onpu_device_lost(onpu))
+		return -ENODEV;
 	file->onpu = onpu;
 	file->drm = drm_file;
 	user = onpu_user_find(onpu, current_uid());
-	ret = user ? onpu_vm_create(onpu, user, &file->vm) : -ENOMEM;
+	if (!user)
+		return -ENOMEM;
+	ret = onpu_vm_create(onpu, user, &file->vm);
 	if (ret) {
-		if (user)
-			onpu_user_put(user);
-		kfree(file);
+		onpu_user_put(user);
 		return ret;
 	}
 	onpu_ctx_file_init(file);
-	drm_file->driver_priv = file;
+	drm_file->driver_priv = no_free_ptr(file);
 	return 0;
 }
 
@@ -316,15 +306,10 @@ static const struct drm_driver onpu_drm_driver = {
 
 /* ---- the PCI function */
 
-/* As soon as the rate of the clock is known. */
-static void set_run_limit(struct onpu_device *onpu)
+static void set_limits(struct onpu_device *onpu)
 {
-	onpu->limits.run_cycles = (u64)clamp(max_run_ms, 1u, LONGEST_TIMEOUT_MS) *
-				  onpu->caps.clock_khz;
-}
+	struct onpu_limits *limits = &onpu->limits;
 
-static void set_limits(struct onpu_limits *limits)
-{
 	limits->memory = memory_limit_mb ? (u64)memory_limit_mb * SZ_1M :
 					   (u64)totalram_pages() * PAGE_SIZE / 2;
 	limits->contexts = clamp(max_contexts, 1u, 65535u);
@@ -332,38 +317,31 @@ static void set_limits(struct onpu_limits *limits)
 	limits->max_timeout_ms = clamp(max_timeout_ms, 1u, LONGEST_TIMEOUT_MS);
 	limits->timeout_ms = clamp(timeout_ms, 1u, limits->max_timeout_ms);
 	limits->wait = msecs_to_jiffies(clamp(max_wait_ms, 1u, LONGEST_TIMEOUT_MS));
-}
-
-static void report_device(struct onpu_device *onpu)
-{
-	u32 version = onpu->fw.version;
-
-	drm_info(&onpu->drm, "firmware %u.%u.%u, %u queues, %u interrupt vectors\n",
-		 FIELD_GET(ONPU_FW_VERSION_MAJOR__MASK, version),
-		 FIELD_GET(ONPU_FW_VERSION_MINOR__MASK, version),
-		 FIELD_GET(ONPU_FW_VERSION_PATCH__MASK, version),
-		 onpu->caps.num_queues, onpu->num_vectors);
+	limits->run_cycles = (u64)clamp(max_run_ms, 1u, LONGEST_TIMEOUT_MS) *
+			     onpu->caps.clock_khz;
 }
 
 /* Everything before the device is registered with DRM. */
 static int onpu_bring_up(struct onpu_device *onpu)
 {
 	int ret = onpu_device_init(onpu) ?: onpu_mbox_init(onpu) ?: onpu_fw_init(onpu) ?:
-		  onpu_dump_init(onpu) ?:
-		  onpu_mmu_init(onpu) ?: onpu_ctx_init(onpu) ?: onpu_irq_init(onpu);
+		  onpu_dump_init(onpu) ?: onpu_mmu_init(onpu) ?: onpu_ctx_init(onpu) ?:
+		  onpu_irq_init(onpu);
+	char text[ONPU_FW_TEXT];
 
 	if (ret)
 		return ret;
-	set_run_limit(onpu);
-	onpu_irq_disable(onpu);
+	set_limits(onpu);
+	onpu_irq_allow(onpu, false);
 	ret = onpu_device_start(onpu);
-	onpu_irq_enable(onpu);
+	onpu_irq_allow(onpu, true);
 	if (ret) {
 		onpu_device_unplug(onpu);
 		return ret;
 	}
 	onpu_fw_log_start(onpu);
-	report_device(onpu);
+	drm_info(&onpu->drm, "firmware %s, %u queues, %u interrupt vectors\n",
+		 onpu_fw_describe(onpu, text), onpu->caps.num_queues, onpu->num_vectors);
 	return 0;
 }
 
@@ -385,7 +363,6 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	onpu->regs = pcim_iomap_region(pdev, 0, "onpu");
 	if (IS_ERR(onpu->regs))
 		return PTR_ERR(onpu->regs);
-	set_limits(&onpu->limits);
 	ret = onpu_bring_up(onpu);
 	if (ret)
 		return dev_err_probe(&pdev->dev, ret, "the device could not be started\n");

@@ -7,7 +7,6 @@
  * and each kind is kept once until the driver is bound anew: what fails again and again fills no
  * memory. Of the contents of clients' buffers, a dump has instructions around the fault alone.
  */
-#include <linux/bitfield.h>
 #include <linux/devcoredump.h>
 #include <linux/iosys-map.h>
 #include <linux/sched.h>
@@ -52,12 +51,9 @@ static const u32 dumped_registers[] = {
 struct onpu_failure {
 	const char *kind, *reason;
 	struct timespec64 when;
-	/* Of a context: @vm with a reference, else NULL; the process that made it; the job. */
-	struct onpu_vm *vm;
-	u64 client;
-	pid_t pid;
-	char comm[TASK_COMM_LEN];
-	u32 ctx, tail, in_ring;
+	/* Of a context, with a reference, or NULL; its job. */
+	struct onpu_ctx *ctx;
+	u32 tail, in_ring;
 	int queue, error;
 	struct onpu_fault_record fault;
 	struct onpu_ring_job job;
@@ -87,17 +83,14 @@ static struct onpu_failure *begin_failure(struct onpu_device *onpu, unsigned int
 					  const char *name, const char *reason)
 {
 	struct onpu_dump *dump = onpu->dump;
-	struct onpu_failure *failure = NULL;
+	struct onpu_failure *failure = &dump->failure;
 
-	spin_lock(&dump->lock);
-	if (!dump->busy && !dump->stopped && !(dump->seen & BIT(kind))) {
+	scoped_guard(spinlock, &dump->lock) {
+		if (dump->busy || dump->stopped || dump->seen & BIT(kind))
+			return NULL;
 		dump->seen |= BIT(kind);
 		dump->busy = true;
-		failure = &dump->failure;
 	}
-	spin_unlock(&dump->lock);
-	if (!failure)
-		return NULL;
 	memset(failure, 0, sizeof(*failure));
 	failure->kind = name;
 	failure->reason = reason;
@@ -131,11 +124,7 @@ void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error)
 				fault ? "a job has faulted" : "a job has made no progress");
 	if (!failure)
 		return;
-	failure->vm = onpu_vm_get(ctx->vm);
-	failure->client = ctx->client;
-	failure->pid = ctx->pid;
-	memcpy(failure->comm, ctx->comm, sizeof(failure->comm));
-	failure->ctx = READ_ONCE(ctx->id);
+	failure->ctx = onpu_ctx_get(ctx);
 	failure->queue = ctx->queue;
 	failure->error = error;
 	if (fault)
@@ -163,7 +152,7 @@ void onpu_dump_device(struct onpu_device *onpu, enum onpu_reset_reason reason, c
 static void show_failure(struct seq_buf *s, struct onpu_device *onpu,
 			 const struct onpu_failure *failure)
 {
-	u32 version = READ_ONCE(onpu->fw.version), abi = READ_ONCE(onpu->fw.abi);
+	char firmware[ONPU_FW_TEXT];
 
 	seq_buf_printf(s, "onpu core dump, format %u\n[failure]\n", DUMP_FORMAT);
 	seq_buf_printf(s, "kind: %s\nreason: %s\n", failure->kind, failure->reason);
@@ -171,16 +160,11 @@ static void show_failure(struct seq_buf *s, struct onpu_device *onpu,
 		       failure->when.tv_nsec);
 	seq_buf_printf(s, "kernel: %s\ndevice: %s\n", init_utsname()->release,
 		       pci_name(onpu->pdev));
-	seq_buf_printf(s, "firmware: %u.%u.%u abi %u.%u crc %08x\n",
-		       FIELD_GET(ONPU_FW_VERSION_MAJOR__MASK, version),
-		       FIELD_GET(ONPU_FW_VERSION_MINOR__MASK, version),
-		       FIELD_GET(ONPU_FW_VERSION_PATCH__MASK, version),
-		       FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi),
-		       FIELD_GET(ONPU_FW_ABI_MINOR__MASK, abi), onpu->fw.crc);
-	seq_buf_printf(s, "resets: %d\n", atomic_read(&onpu->resets));
-	if (failure->vm)
-		seq_buf_printf(s, "client: %llu\ncontext: %u\nerror: %d\n", failure->client,
-			       failure->ctx, failure->error);
+	seq_buf_printf(s, "firmware: %s\nresets: %d\n", onpu_fw_describe(onpu, firmware),
+		       atomic_read(&onpu->resets));
+	if (failure->ctx)
+		seq_buf_printf(s, "client: %llu\ncontext: %u\nerror: %d\n", failure->ctx->client,
+			       READ_ONCE(failure->ctx->id), failure->error);
 }
 
 static void show_fault(struct seq_buf *s, const struct onpu_fault_record *fault)
@@ -199,7 +183,7 @@ static void show_job(struct seq_buf *s, const struct onpu_failure *failure)
 {
 	const struct onpu_ring_job *job = &failure->job;
 
-	if (!failure->vm)
+	if (!failure->ctx)
 		return;
 	seq_buf_printf(s, "[job]\nseqno: %llu\nprogram_va: %#llx\nnum_insns: %u\n", job->seqno,
 		       job->program_va, job->num_insns);
@@ -219,19 +203,19 @@ static size_t read_memory(struct onpu_vm *vm, u64 va, void *to, size_t size)
 	struct iosys_map memory;
 	u64 offset = 0;
 
-	mutex_lock(&vm->lock);
-	drm_mm_for_each_node_in_range(node, &vm->mm, va, va + 1) {
-		const struct onpu_map *map = container_of(node, struct onpu_map, node);
+	scoped_guard(mutex, &vm->lock) {
+		drm_mm_for_each_node_in_range(node, &vm->mm, va, va + 1) {
+			const struct onpu_map *map = container_of(node, struct onpu_map, node);
 
-		offset = va - node->start;
-		if (va < node->start || offset >= map->size)
+			offset = va - node->start;
+			if (va < node->start || offset >= map->size)
+				break;
+			size = min_t(u64, size, map->size - offset);
+			obj = map->obj;
+			drm_gem_object_get(obj);
 			break;
-		size = min_t(u64, size, map->size - offset);
-		obj = map->obj;
-		drm_gem_object_get(obj);
-		break;
+		}
 	}
-	mutex_unlock(&vm->lock);
 	if (!obj)
 		return 0;
 	if (onpu_gem_vmap(obj, &memory)) {
@@ -252,10 +236,11 @@ static void show_program(struct seq_buf *s, const struct onpu_failure *failure)
 	size_t bytes;
 
 	/* The record may say anything. */
-	if (!failure->vm || pc >= failure->job.num_insns)
+	if (!failure->ctx || pc >= failure->job.num_insns)
 		return;
 	count = min_t(u64, ARRAY_SIZE(words), failure->job.num_insns - first);
-	bytes = read_memory(failure->vm, failure->job.program_va + first * sizeof(words[0]), words,
+	bytes = read_memory(failure->ctx->vm,
+			    failure->job.program_va + first * sizeof(words[0]), words,
 			    count * sizeof(words[0]));
 	seq_buf_puts(s, "[program]\n");
 	for (u64 i = 0; i < bytes / sizeof(words[0]); i++)
@@ -307,13 +292,12 @@ static void show_ctx(struct seq_buf *s, u64 client, unsigned long id, struct onp
 {
 	const struct onpu_completion *page = ctx->page.vaddr;
 
-	spin_lock(&ctx->lock);
+	guard(spinlock)(&ctx->lock);
 	seq_buf_printf(s, "client=%llu context=%lu queue=%d state=%u priority=%u submitted=%llu ",
 		       client, id, ctx->queue, ctx->state, ctx->priority, ctx->submitted);
 	seq_buf_printf(s, "fed=%llu completed=%llu tail=%u page_seqno=%llu page_error=%u dead=%d\n",
 		       ctx->fed, ctx->completed, ctx->tail, READ_ONCE(page->seqno),
 		       READ_ONCE(page->error), ctx->dead);
-	spin_unlock(&ctx->lock);
 }
 
 static void show_contexts(struct seq_buf *s, struct onpu_device *onpu)
@@ -321,7 +305,7 @@ static void show_contexts(struct seq_buf *s, struct onpu_device *onpu)
 	struct drm_file *drm_file;
 
 	seq_buf_puts(s, "[contexts]\n");
-	mutex_lock(&onpu->drm.filelist_mutex);
+	guard(mutex)(&onpu->drm.filelist_mutex);
 	list_for_each_entry(drm_file, &onpu->drm.filelist, lhead) {
 		struct onpu_file *file = to_onpu_file(drm_file);
 		struct onpu_ctx *ctx;
@@ -332,7 +316,6 @@ static void show_contexts(struct seq_buf *s, struct onpu_device *onpu)
 			show_ctx(s, drm_file->client_id, id, ctx);
 		xa_unlock(&file->ctxs);
 	}
-	mutex_unlock(&onpu->drm.filelist_mutex);
 }
 
 static void show_client(struct seq_buf *s, u64 client, int pid, const struct onpu_vm *vm,
@@ -347,23 +330,22 @@ static void show_client(struct seq_buf *s, u64 client, int pid, const struct onp
 static void show_clients(struct seq_buf *s, struct onpu_device *onpu,
 			 const struct onpu_failure *failure)
 {
-	struct drm_file *file;
+	const struct onpu_ctx *ctx = failure->ctx;
 	struct task_struct *task;
+	struct drm_file *file;
 
 	seq_buf_puts(s, "[clients]\n");
-	if (failure->vm)
-		show_client(s, failure->client, failure->pid, failure->vm, failure->comm);
-	mutex_lock(&onpu->drm.filelist_mutex);
-	rcu_read_lock();
+	if (ctx)
+		show_client(s, ctx->client, ctx->pid, ctx->vm, ctx->comm);
+	guard(mutex)(&onpu->drm.filelist_mutex);
+	guard(rcu)();
 	list_for_each_entry(file, &onpu->drm.filelist, lhead) {
-		if (failure->vm && file->client_id == failure->client)
+		if (ctx && file->client_id == ctx->client)
 			continue;
 		task = pid_task(rcu_dereference(file->pid), PIDTYPE_TGID);
 		show_client(s, file->client_id, pid_nr(rcu_dereference(file->pid)),
 			    to_onpu_file(file)->vm, task ? task->comm : "");
 	}
-	rcu_read_unlock();
-	mutex_unlock(&onpu->drm.filelist_mutex);
 }
 
 static void show(struct seq_buf *s, struct onpu_device *onpu, const struct onpu_failure *failure)
@@ -382,31 +364,47 @@ static void show(struct seq_buf *s, struct onpu_device *onpu, const struct onpu_
 	seq_buf_puts(s, "[end]\n");
 }
 
+/* Of a device that works. */
+static void copy_live_device(struct onpu_device *onpu, struct onpu_failure *failure)
+{
+	if (!down_read_trylock(&onpu->reset_lock))
+		return;
+	failure->has_registers = onpu_device_present(onpu);
+	copy_device(onpu, failure);
+	up_read(&onpu->reset_lock);
+}
+
+static char *make_text(struct onpu_device *onpu, const struct onpu_failure *failure, size_t *bytes)
+{
+	char *text = vmalloc(DUMP_BYTES);
+	struct seq_buf s;
+
+	if (!text)
+		return NULL;
+	seq_buf_init(&s, text, DUMP_BYTES);
+	show(&s, onpu, failure);
+	*bytes = seq_buf_used(&s);
+	return text;
+}
+
 static void dump_work(struct work_struct *work)
 {
 	struct onpu_dump *dump = container_of(work, struct onpu_dump, work);
 	struct onpu_failure *failure = &dump->failure;
 	struct onpu_device *onpu = dump->onpu;
-	char *text = vmalloc(DUMP_BYTES);
-	struct seq_buf s;
+	size_t bytes;
+	char *text;
 
 	/* After a failure of one context, the device goes on: it is read as it is now. */
-	if (failure->vm && down_read_trylock(&onpu->reset_lock)) {
-		failure->has_registers = onpu_device_present(onpu);
-		copy_device(onpu, failure);
-		up_read(&onpu->reset_lock);
-	}
-	if (text) {
-		seq_buf_init(&s, text, DUMP_BYTES);
-		show(&s, onpu, failure);
-		/* Frees the text, at once if there is a dump of this device already. */
-		dev_coredumpv(onpu->drm.dev, text, seq_buf_used(&s), GFP_KERNEL);
-	}
-	if (failure->vm)
-		onpu_vm_put(failure->vm);
-	spin_lock(&dump->lock);
+	if (failure->ctx)
+		copy_live_device(onpu, failure);
+	text = make_text(onpu, failure, &bytes);
+	/* Frees the text, at once if there is a dump of this device already. */
+	if (text)
+		dev_coredumpv(onpu->drm.dev, text, bytes, GFP_KERNEL);
+	onpu_ctx_put(failure->ctx);
+	guard(spinlock)(&dump->lock);
 	dump->busy = false;
-	spin_unlock(&dump->lock);
 }
 
 /* ---- start and end */
@@ -431,8 +429,7 @@ int onpu_dump_init(struct onpu_device *onpu)
 
 void onpu_dump_unplug(struct onpu_device *onpu)
 {
-	spin_lock(&onpu->dump->lock);
-	onpu->dump->stopped = true;
-	spin_unlock(&onpu->dump->lock);
+	scoped_guard(spinlock, &onpu->dump->lock)
+		onpu->dump->stopped = true;
 	flush_work(&onpu->dump->work);
 }

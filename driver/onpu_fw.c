@@ -130,6 +130,29 @@ int onpu_fw_init(struct onpu_device *onpu)
 	return ret;
 }
 
+struct drm_onpu_firmware_info onpu_fw_info(const struct onpu_device *onpu)
+{
+	u32 abi = READ_ONCE(onpu->fw.abi), version = READ_ONCE(onpu->fw.version);
+
+	return (struct drm_onpu_firmware_info) {
+		.abi_major = FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi),
+		.abi_minor = FIELD_GET(ONPU_FW_ABI_MINOR__MASK, abi),
+		.version_major = FIELD_GET(ONPU_FW_VERSION_MAJOR__MASK, version),
+		.version_minor = FIELD_GET(ONPU_FW_VERSION_MINOR__MASK, version),
+		.version_patch = FIELD_GET(ONPU_FW_VERSION_PATCH__MASK, version),
+		.crc = onpu->fw.crc,
+	};
+}
+
+const char *onpu_fw_describe(const struct onpu_device *onpu, char text[ONPU_FW_TEXT])
+{
+	const struct drm_onpu_firmware_info info = onpu_fw_info(onpu);
+
+	snprintf(text, ONPU_FW_TEXT, "%u.%u.%u abi %u.%u crc %08x", info.version_major,
+		 info.version_minor, info.version_patch, info.abi_major, info.abi_minor, info.crc);
+	return text;
+}
+
 /* ---- boot */
 
 static u32 status_state(u32 status)
@@ -279,7 +302,7 @@ void onpu_fw_log_drain(struct onpu_device *onpu)
 	unsigned int length = 0;
 	u32 tail;
 
-	mutex_lock(&fw->log_lock);
+	guard(mutex)(&fw->log_lock);
 	tail = onpu_read(onpu, ONPU_REG_LOG_TAIL);
 	/* What was overwritten is lost; going backwards means that the device was reset. */
 	if ((s32)(tail - fw->log_head) < 0)
@@ -291,7 +314,6 @@ void onpu_fw_log_drain(struct onpu_device *onpu)
 		put_log_byte(onpu, &length, READ_ONCE(fw->log[fw->log_head++ % ONPU_FW_LOG_BYTES]));
 	if (length)
 		put_log_byte(onpu, &length, '\n');
-	mutex_unlock(&fw->log_lock);
 }
 
 size_t onpu_fw_log_copy(struct onpu_device *onpu, char *to)

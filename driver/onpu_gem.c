@@ -41,10 +41,9 @@ static void bo_mapped(struct onpu_bo *bo)
 {
 	struct onpu_device *onpu = to_onpu(bo->base.base.dev);
 
-	mutex_lock(&onpu->dma_lock);
+	guard(mutex)(&onpu->dma_lock);
 	if (list_empty(&bo->link))
 		list_add(&bo->link, &onpu->bos);
-	mutex_unlock(&onpu->dma_lock);
 }
 
 /* Called within drm_dev_enter(). */
@@ -96,12 +95,10 @@ void onpu_gem_unplug(struct onpu_device *onpu)
 	struct onpu_bo *bo, *next;
 
 	/* A client may be exporting an imported object, for which this lock is held. */
-	mutex_lock(&onpu->drm.object_name_lock);
-	mutex_lock(&onpu->dma_lock);
+	guard(mutex)(&onpu->drm.object_name_lock);
+	guard(mutex)(&onpu->dma_lock);
 	list_for_each_entry_safe(bo, next, &onpu->bos, link)
 		bo_unmap(bo);
-	mutex_unlock(&onpu->dma_lock);
-	mutex_unlock(&onpu->drm.object_name_lock);
 }
 
 /* ---- who pays */
@@ -152,16 +149,14 @@ static int bo_open(struct drm_gem_object *obj, struct drm_file *drm_file)
 	struct onpu_bo_use *use;
 	int ret = 0;
 
-	mutex_lock(&bo->lock);
+	guard(mutex)(&bo->lock);
 	/* Only who imports is not known before. */
 	if (!bo->user)
 		ret = bo_charge(bo, file->vm->user);
 	use = find_use(bo, file);
-	if (use)
-		use->handles++;
-	else
-		ret = ret ?: add_use(bo, file);
-	mutex_unlock(&bo->lock);
+	if (!use)
+		return ret ?: add_use(bo, file);
+	use->handles++;
 	return ret;
 }
 
@@ -171,14 +166,12 @@ static void bo_close(struct drm_gem_object *obj, struct drm_file *drm_file)
 	struct onpu_bo *bo = to_onpu_bo(obj);
 	struct onpu_bo_use *use;
 
-	mutex_lock(&bo->lock);
-	use = find_use(bo, file);
-	if (WARN_ON(!use) || --use->handles) {
-		mutex_unlock(&bo->lock);
-		return;
+	scoped_guard(mutex, &bo->lock) {
+		use = find_use(bo, file);
+		if (WARN_ON(!use) || --use->handles)
+			return;
+		list_del(&use->link);
 	}
-	list_del(&use->link);
-	mutex_unlock(&bo->lock);
 	if (use->map)
 		onpu_map_remove(use->map);
 	atomic64_sub(obj->size, &file->memory);
@@ -193,10 +186,9 @@ static void bo_free(struct drm_gem_object *obj)
 	u64 size = obj->size;
 
 	WARN_ON(!list_empty(&bo->uses));
-	mutex_lock(&onpu->dma_lock);
-	if (!list_empty(&bo->link))
-		bo_unmap(bo);
-	mutex_unlock(&onpu->dma_lock);
+	scoped_guard(mutex, &onpu->dma_lock)
+		if (!list_empty(&bo->link))
+			bo_unmap(bo);
 	mutex_destroy(&bo->lock);
 	drm_gem_shmem_free(&bo->base);
 	if (!user)
@@ -290,20 +282,17 @@ void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file)
 static int map_memory(struct onpu_map **out, struct onpu_vm *vm, struct onpu_bo *bo,
 		      enum onpu_map_prot prot)
 {
+	struct onpu_map *map __free(kfree) = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	struct sg_table *sgt = bo_memory(bo);
-	struct onpu_map *map;
 	int ret;
 
 	if (IS_ERR(sgt))
 		return PTR_ERR(sgt);
-	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	if (!map)
 		return -ENOMEM;
 	ret = onpu_map_insert(map, vm, &bo->base.base, sgt, prot);
-	if (ret)
-		kfree(map);
-	else
-		*out = map;
+	if (!ret)
+		*out = no_free_ptr(map);
 	return ret;
 }
 
@@ -325,16 +314,15 @@ static int bo_address(struct onpu_bo *bo, struct onpu_file *file, u64 *va)
 	struct onpu_bo_use *use;
 	int ret = 0;
 
-	mutex_lock(&bo->lock);
+	guard(mutex)(&bo->lock);
 	use = find_use(bo, file);
 	if (!use)
-		ret = -ENOENT;	/* another thread was quick to close the handle */
-	else if (!use->map)
+		return -ENOENT;	/* another thread was quick to close the handle */
+	if (!use->map)
 		ret = map_new(&use->map, file->vm, bo, bo->flags & DRM_ONPU_BO_DEVICE_RO ?
 			      ONPU_MAP_USER_RO : ONPU_MAP_USER);
 	if (!ret)
 		*va = onpu_map_va(use->map);
-	mutex_unlock(&bo->lock);
 	return ret;
 }
 
@@ -357,17 +345,6 @@ static struct onpu_bo *bo_alloc(struct onpu_vm *vm, u64 size)
 	return ERR_PTR(ret);
 }
 
-static struct onpu_bo *bo_create(struct onpu_file *file, u64 size, u32 flags)
-{
-	struct onpu_bo *bo = bo_alloc(file->vm, size);
-
-	if (IS_ERR(bo))
-		return bo;
-	bo->flags = flags;
-	bo->base.map_wc = flags & DRM_ONPU_BO_WC;
-	return bo;
-}
-
 int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
 {
 	struct onpu_file *file = to_onpu_file(drm_file);
@@ -383,9 +360,11 @@ int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *dr
 		return -EINVAL;
 	if (args->size > onpu_va_end(to_onpu(drm)))
 		return -ENOSPC;
-	bo = bo_create(file, PAGE_ALIGN(args->size), args->flags);
+	bo = bo_alloc(file->vm, PAGE_ALIGN(args->size));
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
+	bo->flags = args->flags;
+	bo->base.map_wc = args->flags & DRM_ONPU_BO_WC;
 	ret = drm_gem_handle_create(drm_file, &bo->base.base, &handle);
 	if (!ret) {
 		ret = bo_address(bo, file, &va);

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Jobs: the back end of drm_sched, fences, completion, detection of hangs.
+ * Jobs: what they wait for, fences, completion, detection of hangs.
  *
- * Jobs of one SUBMIT without a wait or a signal between them are one job of the scheduler: a struct
- * onpu_job, with an entry of the ring for each of them and one fence. User space gets this fence
- * and not the scheduler's own, so that it signals at the time and with the error that the driver
- * chooses, even if the job never reaches the hardware.
+ * Jobs of one SUBMIT without a wait or a signal between them are one struct onpu_job, with an entry
+ * of the ring for each of them and one fence. Jobs of a context run in order, so only the oldest
+ * one that is not ready has to wait for a fence, and for one at a time.
+ *
+ * There is no drm_sched here: the firmware schedules, and what is left is to wait for fences.
  *
  * Nothing here may fail, or wait for memory, once a fence exists.
  */
-#include <linux/dma-fence.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "onpu_compat.h"
 #include "onpu_ctx.h"
 #include "onpu_job.h"
 #include "onpu_queue.h"
@@ -22,51 +21,34 @@
 #define HANG_CHECKS	4
 
 /**
- * enum onpu_job_state - Where a job is.
- */
-enum onpu_job_state {
-	/** @ONPU_JOB_QUEUED: Waits for fences. */
-	ONPU_JOB_QUEUED,
-	/** @ONPU_JOB_RUNNABLE: Waits for a hardware queue. */
-	ONPU_JOB_RUNNABLE,
-	/** @ONPU_JOB_FED: The hardware has it. */
-	ONPU_JOB_FED,
-	/** @ONPU_JOB_ENDED: Its fence has signalled. */
-	ONPU_JOB_ENDED,
-};
-
-/**
  * struct onpu_job - Consecutive jobs without a wait or a signal between them.
  */
 struct onpu_job {
-	/** @base: The scheduler's part. */
-	struct drm_sched_job base;
 	/** @ctx: Its context, with a reference. */
 	struct onpu_ctx *ctx;
 	/** @fence: Signals when all of it has ended; initialized when it has a number. */
 	struct dma_fence *fence;
 	/** @link: In &onpu_ctx.jobs. */
 	struct list_head link;
-	/** @next: In &onpu_ctx.queued or &onpu_ctx.runnable, as @state says. */
+	/** @next: In &onpu_ctx.queued or &onpu_ctx.runnable while the hardware does not have it. */
 	struct list_head next;
-	/** @state: Protected by &onpu_ctx.lock. */
-	enum onpu_job_state state;
-	/** @waits: The scheduler has a fence that it waits for. */
-	bool waits;
+	/** @waits: Fences that it waits for, with references, from the last one on. */
+	struct dma_fence **waits;
+	/** @num_waits: How many of them may not have signalled yet. */
+	u32 num_waits;
+	/** @added: @callback was added to the last of them. */
+	bool added;
+	/** @callback: Queues &onpu_ctx.resolve. */
+	struct dma_fence_cb callback;
 	/** @count: Number of entries. */
 	u32 count;
 	/** @taken: Those of them that the hardware has taken from an earlier queue. */
 	u32 taken;
-	/** @seqno: Number of the last one. */
+	/** @seqno: Number of the last one; the hardware has it if it is up to &onpu_ctx.fed. */
 	u64 seqno;
 	/** @entries: What goes into the ring. */
 	struct onpu_ring_job entries[] __counted_by(count);
 };
-
-static struct onpu_job *to_onpu_job(struct drm_sched_job *base)
-{
-	return container_of(base, struct onpu_job, base);
-}
 
 /* ---- fences */
 
@@ -118,7 +100,52 @@ static void fence_init(struct dma_fence *base, u64 context, u64 seqno)
 	dma_fence_init(base, &fence_ops, &fence->lock, context, seqno);
 }
 
+/* ---- what jobs wait for */
+
+/* Called with the lock of the fence that has signalled. */
+static void onpu_job_signalled(struct dma_fence *fence, struct dma_fence_cb *callback)
+{
+	struct onpu_ctx *ctx = container_of(callback, struct onpu_job, callback)->ctx;
+
+	queue_work(ctx->onpu->ctx->wq, &ctx->resolve);
+}
+
+/* Wait no more for the last fence. Its callback is not running afterwards. */
+static void drop_wait(struct onpu_job *job)
+{
+	struct dma_fence *fence = job->waits[--job->num_waits];
+
+	if (job->added)
+		dma_fence_remove_callback(fence, &job->callback);
+	job->added = false;
+	dma_fence_put(fence);
+}
+
+static bool job_waits(struct onpu_job *job)
+{
+	for (; job->num_waits; drop_wait(job)) {
+		struct dma_fence *fence = job->waits[job->num_waits - 1];
+
+		/* This fails for one that has signalled. */
+		if (!job->added)
+			job->added = !dma_fence_add_callback(fence, &job->callback,
+							     onpu_job_signalled);
+		if (job->added && !dma_fence_is_signaled(fence))
+			return true;
+	}
+	return false;
+}
+
 /* ---- the end of jobs */
+
+/* The caller has a reference to the context beside the job's, or holds what its end waits for. */
+static void job_free(struct onpu_job *job)
+{
+	while (job->num_waits)
+		drop_wait(job);
+	onpu_ctx_put(job->ctx);
+	kfree(job);
+}
 
 u64 onpu_job_busy_ns(const struct onpu_ctx *ctx)
 {
@@ -150,7 +177,6 @@ static void account_cycles(struct onpu_ctx *ctx, u64 total)
 	ctx->page_cycles = total;
 }
 
-/* The job can be freed as soon as the context's lock is released. */
 static void end_job(struct onpu_job *job, int error)
 {
 	struct onpu_ctx *ctx = job->ctx;
@@ -158,13 +184,12 @@ static void end_job(struct onpu_job *job, int error)
 
 	lockdep_assert_held(&ctx->lock);
 	list_del(&job->link);
-	if (job->state == ONPU_JOB_QUEUED || job->state == ONPU_JOB_RUNNABLE)
+	if (job->seqno > ctx->fed) {
 		list_del(&job->next);
-	if (job->state == ONPU_JOB_FED) {
+	} else {
 		ctx->in_ring -= job->count;
 		onpu_usage_end(ctx->onpu, job->count);
 	}
-	job->state = ONPU_JOB_ENDED;
 	ctx->completed = max(ctx->completed, job->seqno);
 	atomic64_add(job->count, &usage->jobs);
 	if (error) {
@@ -174,6 +199,8 @@ static void end_job(struct onpu_job *job, int error)
 	if (error == -ECANCELED)
 		ctx->cancelled += job->count;
 	dma_fence_signal(job->fence);
+	dma_fence_put(job->fence);
+	job_free(job);
 }
 
 /* Write to the completion page that the driver has ended jobs. */
@@ -223,28 +250,25 @@ void onpu_job_oldest(struct onpu_ctx *ctx, struct onpu_ring_job *entry)
 
 static int fault_to_errno(u32 code)
 {
-	switch (code) {
-	case ONPU_FAULT_BOUNDS:
-	case ONPU_FAULT_INDEX_RANGE:
-	case ONPU_FAULT_MMU_NOT_PRESENT:
-	case ONPU_FAULT_MMU_PERM:
-		return -EFAULT;
-	case ONPU_FAULT_ILLEGAL_OPCODE:
-	case ONPU_FAULT_RESERVED_BITS:
-	case ONPU_FAULT_SLOT_INDEX:
-	case ONPU_FAULT_SLOT_FORMAT:
-	case ONPU_FAULT_SPACE:
-	case ONPU_FAULT_DTYPE:
-	case ONPU_FAULT_SHAPE:
-	case ONPU_FAULT_SEM_OVERFLOW:
-	case ONPU_FAULT_SEM_OWNER:
-		return -EINVAL;
-	case ONPU_FAULT_DEADLOCK:
-	case ONPU_FAULT_TIMEOUT:
-		return -ETIME;
-	default:
-		return -EREMOTEIO;
-	}
+	static const u8 errors[] = {
+		[ONPU_FAULT_BOUNDS] = EFAULT,
+		[ONPU_FAULT_INDEX_RANGE] = EFAULT,
+		[ONPU_FAULT_MMU_NOT_PRESENT] = EFAULT,
+		[ONPU_FAULT_MMU_PERM] = EFAULT,
+		[ONPU_FAULT_ILLEGAL_OPCODE] = EINVAL,
+		[ONPU_FAULT_RESERVED_BITS] = EINVAL,
+		[ONPU_FAULT_SLOT_INDEX] = EINVAL,
+		[ONPU_FAULT_SLOT_FORMAT] = EINVAL,
+		[ONPU_FAULT_SPACE] = EINVAL,
+		[ONPU_FAULT_DTYPE] = EINVAL,
+		[ONPU_FAULT_SHAPE] = EINVAL,
+		[ONPU_FAULT_SEM_OVERFLOW] = EINVAL,
+		[ONPU_FAULT_SEM_OWNER] = EINVAL,
+		[ONPU_FAULT_DEADLOCK] = ETIME,
+		[ONPU_FAULT_TIMEOUT] = ETIME,
+	};
+
+	return code < ARRAY_SIZE(errors) && errors[code] ? -errors[code] : -EREMOTEIO;
 }
 
 static struct onpu_fault_record read_fault_record(const struct onpu_ctx *ctx)
@@ -305,7 +329,7 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 	if (!record.code || record.seqno != seqno)
 		record.seqno = U64_MAX;
 	list_for_each_entry_safe(job, next, &ctx->jobs, link) {
-		if (job->state != ONPU_JOB_FED || job->seqno > seqno || job->seqno >= record.seqno)
+		if (job->seqno > seqno || job->seqno >= record.seqno)
 			break;
 		end_job(job, 0);
 	}
@@ -323,7 +347,6 @@ static void unfeed_job(struct onpu_job *job, struct list_head *after, u64 taken)
 	u64 first = job->seqno - job->count + 1;
 
 	job->taken = clamp_t(s64, taken + 1 - first, 0, job->count);
-	job->state = ONPU_JOB_RUNNABLE;
 	list_add(&job->next, after);
 	ctx->in_ring -= job->count;
 	onpu_usage_end(ctx->onpu, job->count);
@@ -345,7 +368,7 @@ bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head)
 	account_time(ctx);
 	ctx->resume = taken > ctx->completed;
 	list_for_each_entry(job, &ctx->jobs, link) {
-		if (job->state != ONPU_JOB_FED)
+		if (job->seqno > ctx->fed)
 			break;
 		unfeed_job(job, after, taken);
 		after = &job->next;
@@ -407,23 +430,15 @@ static bool makes_progress(struct onpu_ctx *ctx)
 
 bool onpu_job_hangs(struct onpu_ctx *ctx)
 {
-	bool ret = false;
-
-	spin_lock(&ctx->lock);
+	guard(spinlock)(&ctx->lock);
 	if (ctx->dead || READ_ONCE(ctx->onpu->ctx->stopped))
-		ret = false;
-	else if (ctx->queue < 0)
-		ret = !list_empty(&ctx->runnable) && waits_too_long(ctx);
-	else
-		ret = onpu_ctx_busy(ctx) && !makes_progress(ctx);
-	spin_unlock(&ctx->lock);
-	return ret;
+		return false;
+	if (ctx->queue < 0)
+		return !list_empty(&ctx->runnable) && waits_too_long(ctx);
+	return onpu_ctx_busy(ctx) && !makes_progress(ctx);
 }
 
-/*
- * The scheduler's own timer starts anew with each job that follows, and knows nothing of jobs that
- * SUBMIT feeds itself; so it is not used. The work has a reference to its context.
- */
+/* The work has a reference to its context. */
 static void watch_ctx(struct onpu_ctx *ctx)
 {
 	unsigned long time = min(ctx->timeout, ctx->onpu->limits.wait);
@@ -435,10 +450,11 @@ static void watch_ctx(struct onpu_ctx *ctx)
 
 void onpu_job_watch_work(struct work_struct *work)
 {
-	struct onpu_ctx *ctx = container_of(to_delayed_work(work), struct onpu_ctx, watch);
+	struct onpu_ctx *ctx __free(onpu_ctx) = container_of(to_delayed_work(work),
+							     struct onpu_ctx, watch);
 	struct onpu_device *onpu = ctx->onpu;
-	bool cookie = dma_fence_begin_signalling();
 
+	guard(onpu_signalling)();
 	/* A reset ends all jobs; those after it must not be taken for those that hung. */
 	if (down_read_trylock(&onpu->reset_lock)) {
 		/* A device that is gone reads all ones, which looks like no progress. */
@@ -450,12 +466,9 @@ void onpu_job_watch_work(struct work_struct *work)
 		}
 		up_read(&onpu->reset_lock);
 	}
-	spin_lock(&ctx->lock);
+	guard(spinlock)(&ctx->lock);
 	if (onpu_ctx_busy(ctx) || !list_empty(&ctx->runnable))
 		watch_ctx(ctx);
-	spin_unlock(&ctx->lock);
-	dma_fence_end_signalling(cookie);
-	onpu_ctx_put(ctx);
 }
 
 /* ---- the hardware */
@@ -487,7 +500,6 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 			break;
 		write_entries(ctx, job);
 		list_del(&job->next);
-		job->state = ONPU_JOB_FED;
 		ctx->fed = job->seqno;
 		ctx->in_ring += job->count;
 		count += job->count;
@@ -505,7 +517,7 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 	onpu_usage_begin(ctx->onpu, count);
 }
 
-/* ---- the scheduler */
+/* ---- jobs that are ready */
 
 /* All earlier jobs of the context must be runnable already. */
 static void make_runnable(struct onpu_job *job)
@@ -517,90 +529,29 @@ static void make_runnable(struct onpu_job *job)
 		ctx->progress.moved = jiffies;
 		watch_ctx(ctx);
 	}
-	job->state = ONPU_JOB_RUNNABLE;
 	list_move_tail(&job->next, &ctx->runnable);
 }
 
-static struct dma_fence *run_job(struct drm_sched_job *base)
+static void feed_what_is_ready(struct onpu_ctx *ctx)
 {
-	struct onpu_job *job = to_onpu_job(base);
-	struct onpu_ctx *ctx = job->ctx;
-	bool cookie = dma_fence_begin_signalling();
-	struct dma_fence *fence = dma_fence_get(job->fence);
+	struct onpu_job *job, *next;
 
-	spin_lock(&ctx->lock);
-	if (job->state == ONPU_JOB_QUEUED) {
+	lockdep_assert_held(&ctx->lock);
+	list_for_each_entry_safe(job, next, &ctx->queued, next) {
+		if (job_waits(job))
+			break;
 		make_runnable(job);
-		onpu_job_feed(ctx);
 	}
-	spin_unlock(&ctx->lock);
-	dma_fence_end_signalling(cookie);
-	return fence;
+	onpu_job_feed(ctx);
 }
 
-static void free_job(struct drm_sched_job *base)
+void onpu_job_resolve_work(struct work_struct *work)
 {
-	struct onpu_job *job = to_onpu_job(base);
-	struct dma_fence *fence = job->fence, *other;
-	struct onpu_ctx *ctx = job->ctx;
-	unsigned long i;
+	struct onpu_ctx *ctx = container_of(work, struct onpu_ctx, resolve);
 
-	spin_lock(&ctx->lock);
-	WARN_ON(job->state != ONPU_JOB_ENDED);
-	spin_unlock(&ctx->lock);
-	/* A dependency's callback, under its lock, may still wake the scheduler: wait for it. */
-	xa_for_each(&base->dependencies, i, other)
-		dma_fence_get_status(other);
-	drm_sched_job_cleanup(base);
-	kvfree(job);
-	onpu_ctx_put(ctx);
-	/* Last, since it holds the module. */
-	dma_fence_put(fence);
-}
-
-static const struct drm_sched_backend_ops sched_ops = {
-	.run_job = run_job,
-	.free_job = free_job,
-};
-
-size_t onpu_job_ctx_bytes(void)
-{
-	return ONPU_MAX_QUEUED_JOBS * (struct_size_t(struct onpu_job, entries, 1) +
-				       sizeof(struct onpu_fence));
-}
-
-int onpu_job_init_ctx(struct onpu_ctx *ctx)
-{
-	struct drm_gpu_scheduler *sched = &ctx->sched;
-	struct onpu_device *onpu = ctx->onpu;
-	int ret;
-
-	ctx->fence_context = dma_fence_context_alloc(1);
-	ret = onpu_sched_init(sched, &sched_ops, onpu->ctx->wq, ONPU_RING_SIZE, "onpu",
-			      onpu->drm.dev);
-	if (ret)
-		return ret;
-	ret = drm_sched_entity_init(&ctx->entity, DRM_SCHED_PRIORITY_KERNEL, &sched, 1, NULL);
-	if (ret)
-		drm_sched_fini(sched);
-	else
-		ctx->scheduled = true;
-	return ret;
-}
-
-/*
- * No job is left, since each has a reference to its context. An entity with jobs must not be taken
- * down: a scheduler that is just taking a job puts the entity on its list again, and both it and
- * drm_sched_entity_fini() free the jobs behind it.
- */
-void onpu_job_fini_ctx(struct onpu_ctx *ctx)
-{
-	if (!ctx->scheduled)
-		return;
-	drm_sched_entity_fini(&ctx->entity);
-	/* drm_sched_fini() does so too, but once is not enough: its works queue each other. */
-	drm_sched_wqueue_stop(&ctx->sched);
-	drm_sched_fini(&ctx->sched);
+	guard(onpu_signalling)();
+	guard(spinlock)(&ctx->lock);
+	feed_what_is_ready(ctx);
 }
 
 /* ---- what SUBMIT makes */
@@ -619,68 +570,59 @@ static void fill_entry(struct onpu_ring_job *entry, const struct drm_onpu_job *j
 	};
 }
 
-struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job *jobs, u32 count,
-				 u64 client_id)
+size_t onpu_job_ctx_bytes(void)
 {
-	struct onpu_job *job = kvmalloc(struct_size(job, entries, count), GFP_KERNEL);
-	int ret;
+	return ONPU_MAX_QUEUED_JOBS * (struct_size_t(struct onpu_job, entries, 1) +
+				       sizeof(struct onpu_fence));
+}
+
+struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job *jobs, u32 count,
+				 u32 max_waits)
+{
+	size_t size = struct_size_t(struct onpu_job, entries, count);
+	struct onpu_job *job __free(kfree) = kmalloc(size + max_waits * sizeof(*job->waits),
+						     max_waits ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
 
 	if (!job)
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 	job->fence = fence_alloc();
-	if (!job->fence) {
-		kvfree(job);
-		return ERR_PTR(-ENOMEM);
-	}
-	/* The scheduler's part has to be zero. */
-	memset(&job->base, 0, sizeof(job->base));
-	ret = onpu_sched_job_init(&job->base, &ctx->entity, count, NULL, client_id);
-	if (ret) {
-		kfree(job->fence);
-		kvfree(job);
-		return ERR_PTR(ret);
-	}
+	if (!job->fence)
+		return NULL;
 	job->ctx = onpu_ctx_get(ctx);
-	job->state = ONPU_JOB_QUEUED;
-	job->waits = false;
+	job->waits = (void *)job + size;
+	job->num_waits = 0;
+	job->added = false;
 	job->count = count;
 	job->taken = 0;
 	for (u32 i = 0; i < count; i++)
 		fill_entry(&job->entries[i], &jobs[i], ctx->onpu->limits.run_cycles);
-	return job;
+	return_ptr(job);
 }
 
 void onpu_job_drop(struct onpu_job *job)
 {
-	drm_sched_job_cleanup(&job->base);
 	kfree(job->fence);
-	onpu_ctx_put(job->ctx);
-	kvfree(job);
+	job_free(job);
 }
 
-int onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence)
+void onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence)
 {
 	/* Jobs of a context run in order anyway. */
-	if (fence->context == job->ctx->fence_context || dma_fence_is_signaled(fence)) {
+	if (fence->context == job->ctx->fence_context || dma_fence_is_signaled(fence))
 		dma_fence_put(fence);
-		return 0;
-	}
-	job->waits = true;
-	return drm_sched_job_add_dependency(&job->base, fence);
+	else
+		job->waits[job->num_waits++] = fence;
 }
 
 /* Give all jobs their numbers and fences, or refuse them all. */
 static int accept_jobs(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, u32 num_entries)
 {
-	int ret = 0;
-
-	lockdep_assert_held(&ctx->submit_lock);
-	spin_lock(&ctx->lock);
+	lockdep_assert_held(&ctx->lock);
 	if (ctx->dead)
-		ret = ctx->destroyed ? -ENOENT : onpu_device_lost(ctx->onpu) ? -ENODEV : -EIO;
-	else if (ctx->submitted - ctx->completed + num_entries > ONPU_MAX_QUEUED_JOBS)
-		ret = -ENOSPC;
-	for (u32 i = 0; i < num_made && !ret; i++) {
+		return ctx->destroyed ? -ENOENT : onpu_device_lost(ctx->onpu) ? -ENODEV : -EIO;
+	if (ctx->submitted - ctx->completed + num_entries > ONPU_MAX_QUEUED_JOBS)
+		return -ENOSPC;
+	for (u32 i = 0; i < num_made; i++) {
 		struct onpu_job *job = made[i].job;
 
 		for (u32 j = 0; j < job->count; j++)
@@ -691,49 +633,20 @@ static int accept_jobs(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_mad
 		list_add_tail(&job->link, &ctx->jobs);
 		list_add_tail(&job->next, &ctx->queued);
 	}
-	spin_unlock(&ctx->lock);
-	return ret;
-}
-
-/*
- * Jobs that wait for no fence are fed right away: to wake the scheduler's thread takes as long as
- * the rest of SUBMIT. The scheduler owns them already and may free them, but only once they have
- * ended, and then they are not on this list any more.
- */
-static void feed_at_once(struct onpu_ctx *ctx)
-{
-	struct onpu_job *job, *next;
-
-	lockdep_assert_held(&ctx->submit_lock);
-	spin_lock(&ctx->lock);
-	list_for_each_entry_safe(job, next, &ctx->queued, next) {
-		if (job->waits)
-			break;
-		make_runnable(job);
-	}
-	onpu_job_feed(ctx);
-	spin_unlock(&ctx->lock);
+	return 0;
 }
 
 int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, u32 num_entries,
 		    u64 *seqno)
 {
-	bool cookie;
 	int ret;
 
-	mutex_lock(&ctx->submit_lock);
-	cookie = dma_fence_begin_signalling();
+	guard(onpu_signalling)();
+	guard(spinlock)(&ctx->lock);
 	ret = accept_jobs(ctx, made, num_made, num_entries);
-	if (!ret) {
-		*seqno = made[num_made - 1].job->seqno;
-		for (u32 i = 0; i < num_made; i++)
-			drm_sched_job_arm(&made[i].job->base);
-		/* A job may be freed as soon as it was pushed. */
-		for (u32 i = 0; i < num_made; i++)
-			drm_sched_entity_push_job(&made[i].job->base);
-		feed_at_once(ctx);
-	}
-	dma_fence_end_signalling(cookie);
-	mutex_unlock(&ctx->submit_lock);
-	return ret;
+	if (ret)
+		return ret;
+	*seqno = ctx->submitted;
+	feed_what_is_ready(ctx);
+	return 0;
 }

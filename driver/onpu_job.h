@@ -15,10 +15,10 @@ struct work_struct;
 
 /* ---- contexts */
 
-int onpu_job_init_ctx(struct onpu_ctx *ctx);
-void onpu_job_fini_ctx(struct onpu_ctx *ctx);
 /* Bytes that the jobs of a context take at most. */
 size_t onpu_job_ctx_bytes(void);
+/* Work of &onpu_ctx.resolve: feed jobs that have got what they waited for. */
+void onpu_job_resolve_work(struct work_struct *work);
 
 /* The rest with &onpu_ctx.lock held. */
 
@@ -49,36 +49,36 @@ bool onpu_job_hangs(struct onpu_ctx *ctx);
 /* ---- SUBMIT */
 
 /**
- * onpu_job_create() - Make a job of the scheduler.
+ * onpu_job_create() - Make a job.
  * @ctx: The context.
  * @jobs: What it consists of.
  * @count: Number of @jobs, at most ONPU_RING_SIZE.
- * @client_id: The client, for traces.
+ * @max_waits: How many fences it waits for at most.
  *
- * Return: The job, or -ENOMEM.
+ * Return: The job, or NULL without memory.
  */
 struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job *jobs, u32 count,
-				 u64 client_id);
+				 u32 max_waits);
 /* The oldest entry that has not ended, with the context's lock held; zero if there is none. */
 void onpu_job_oldest(struct onpu_ctx *ctx, struct onpu_ring_job *entry);
 /* Free a job that was not submitted. */
 void onpu_job_drop(struct onpu_job *job);
 
-/* The job runs after the fence, whose reference is taken over in any case. */
-int onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence);
+/* The job runs after the fence, whose reference is taken over. */
+void onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence);
 
 /**
  * struct onpu_made - A job that SUBMIT has made.
  */
 struct onpu_made {
-	/** @job: The job; not to be touched once it was submitted. */
+	/** @job: The job; may end, and be freed, as soon as it was submitted. */
 	struct onpu_job *job;
 	/** @fence: Its fence, with a reference, once it was submitted. */
 	struct dma_fence *fence;
 };
 
 /**
- * onpu_job_submit() - Give jobs to the scheduler, all or none.
+ * onpu_job_submit() - Number jobs and feed those that are ready, all or none.
  * @ctx: The context.
  * @made: The jobs; gets their fences unless there is an error.
  * @num_made: Number of @made.

@@ -48,7 +48,7 @@ void onpu_mbox_setup(struct onpu_device *onpu)
 {
 	struct onpu_mbox *mbox = &onpu->mbox;
 
-	mutex_lock(&mbox->lock);
+	guard(mutex)(&mbox->lock);
 	mbox->tail = 0;
 	mbox->head = 0;
 	memset(mbox->requests, 0, RING_BYTES);
@@ -59,14 +59,12 @@ void onpu_mbox_setup(struct onpu_device *onpu)
 	onpu_write64(onpu, ONPU_REG_RESPONSE_BASE_LO, mbox->responses_dma);
 	onpu_write(onpu, ONPU_REG_RESPONSE_SIZE, ONPU_MBOX_SLOTS);
 	onpu_write(onpu, ONPU_REG_RESPONSE_HEAD, 0);
-	mutex_unlock(&mbox->lock);
 }
 
 void onpu_mbox_start(struct onpu_device *onpu)
 {
-	spin_lock(&onpu->mbox.pending_lock);
+	guard(spinlock)(&onpu->mbox.pending_lock);
 	onpu->mbox.error = 0;
-	spin_unlock(&onpu->mbox.pending_lock);
 }
 
 static void fail_all_requests(struct onpu_mbox *mbox, int error)
@@ -86,22 +84,18 @@ static void fail_all_requests(struct onpu_mbox *mbox, int error)
 
 void onpu_mbox_fail(struct onpu_device *onpu, int error)
 {
-	spin_lock(&onpu->mbox.pending_lock);
+	guard(spinlock)(&onpu->mbox.pending_lock);
 	fail_all_requests(&onpu->mbox, error);
-	spin_unlock(&onpu->mbox.pending_lock);
 }
 
 bool onpu_mbox_fail_for_reset(struct onpu_device *onpu)
 {
-	bool wanted;
-
 	/* A reset that clears the reason after this will call onpu_mbox_start() after this, too. */
-	spin_lock(&onpu->mbox.pending_lock);
-	wanted = READ_ONCE(onpu->reset_reason) != ONPU_RESET_NONE;
-	if (wanted)
-		fail_all_requests(&onpu->mbox, -EAGAIN);
-	spin_unlock(&onpu->mbox.pending_lock);
-	return wanted;
+	guard(spinlock)(&onpu->mbox.pending_lock);
+	if (READ_ONCE(onpu->reset_reason) == ONPU_RESET_NONE)
+		return false;
+	fail_all_requests(&onpu->mbox, -EAGAIN);
+	return true;
 }
 
 /* ---- responses */
@@ -118,7 +112,7 @@ static bool complete_request(struct onpu_mbox *mbox, const union onpu_msg *msg)
 	struct onpu_mbox_wait *wait;
 	bool good;
 
-	spin_lock(&mbox->pending_lock);
+	guard(spinlock)(&mbox->pending_lock);
 	wait = mbox->pending[msg->header.id % ONPU_MBOX_SLOTS];
 	good = wait && wait->id == msg->header.id &&
 	       (wait->type | ONPU_MSG_RESPONSE) == msg->header.type;
@@ -128,9 +122,7 @@ static bool complete_request(struct onpu_mbox *mbox, const union onpu_msg *msg)
 		complete(&wait->done);
 	}
 	/* The request may have been failed because of a reset that is to come. */
-	good = good || mbox->error;
-	spin_unlock(&mbox->pending_lock);
-	return good;
+	return good || mbox->error;
 }
 
 static bool handle_message(struct onpu_device *onpu, const union onpu_msg *msg)
@@ -198,24 +190,21 @@ static int status_to_errno(struct onpu_device *onpu, u32 type, u32 status)
 /* Take a place in the table; the caller has taken a slot, so there is one. */
 static int add_pending(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
 {
-	unsigned int i;
-	int ret;
+	unsigned int i = 0;
 
-	spin_lock(&mbox->pending_lock);
-	ret = mbox->error;
-	if (!ret) {
-		for (i = 0; mbox->pending[i]; i++)
-			;
-		mbox->pending[i] = wait;
-		/* The id of events is 0. */
+	guard(spinlock)(&mbox->pending_lock);
+	if (mbox->error)
+		return mbox->error;
+	while (mbox->pending[i])
+		i++;
+	mbox->pending[i] = wait;
+	/* The id of events is 0. */
+	mbox->generation += ONPU_MBOX_SLOTS;
+	if (!mbox->generation)
 		mbox->generation += ONPU_MBOX_SLOTS;
-		if (!mbox->generation)
-			mbox->generation += ONPU_MBOX_SLOTS;
-		wait->id = mbox->generation + i;
-		wait->msg->header.id = wait->id;
-	}
-	spin_unlock(&mbox->pending_lock);
-	return ret;
+	wait->id = mbox->generation + i;
+	wait->msg->header.id = wait->id;
+	return 0;
 }
 
 /* The ring has room, since it holds as many requests as the table. */
@@ -224,34 +213,30 @@ static int send_request(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 	struct onpu_mbox *mbox = &onpu->mbox;
 	int ret;
 
-	mutex_lock(&mbox->lock);
+	guard(mutex)(&mbox->lock);
 	ret = add_pending(mbox, wait);
-	if (!ret) {
-		mbox->requests[mbox->tail % ONPU_MBOX_SLOTS] = *wait->msg;
-		/* The device must see the message before the index. */
-		dma_wmb();
-		onpu_write(onpu, ONPU_REG_REQUEST_TAIL, ++mbox->tail);
-	}
-	mutex_unlock(&mbox->lock);
-	return ret;
+	if (ret)
+		return ret;
+	mbox->requests[mbox->tail % ONPU_MBOX_SLOTS] = *wait->msg;
+	/* The device must see the message before the index. */
+	dma_wmb();
+	onpu_write(onpu, ONPU_REG_REQUEST_TAIL, ++mbox->tail);
+	return 0;
 }
 
 /* After a timeout: whether the response has not come even now. */
 static bool request_timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 {
 	struct onpu_mbox *mbox = &onpu->mbox;
-	bool found;
 
 	/* A reset waits for this lock, so none can happen before this one is asked for. */
-	spin_lock(&mbox->pending_lock);
-	found = mbox->pending[wait->id % ONPU_MBOX_SLOTS] == wait;
-	if (found) {
-		fail_all_requests(mbox, -EAGAIN);
-		if (onpu_device_present(onpu) && onpu_fw_reset_async(onpu, ONPU_RESET_TIMEOUT))
-			drm_err_ratelimited(&onpu->drm, "request %u timed out\n", wait->type);
-	}
-	spin_unlock(&mbox->pending_lock);
-	return found;
+	guard(spinlock)(&mbox->pending_lock);
+	if (mbox->pending[wait->id % ONPU_MBOX_SLOTS] != wait)
+		return false;
+	fail_all_requests(mbox, -EAGAIN);
+	if (onpu_device_present(onpu) && onpu_fw_reset_async(onpu, ONPU_RESET_TIMEOUT))
+		drm_err_ratelimited(&onpu->drm, "request %u timed out\n", wait->type);
+	return true;
 }
 
 int onpu_mbox_call(struct onpu_device *onpu, void *msg)

@@ -304,9 +304,8 @@ static void complete_invalidations(struct onpu_mmu_device *mmu)
 
 void onpu_mmu_irq(struct onpu_device *onpu)
 {
-	spin_lock(&onpu->mmu->lock);
+	guard(spinlock)(&onpu->mmu->lock);
 	complete_invalidations(onpu->mmu);
-	spin_unlock(&onpu->mmu->lock);
 }
 
 static void inv_timeout_work(struct work_struct *work)
@@ -314,15 +313,14 @@ static void inv_timeout_work(struct work_struct *work)
 	struct onpu_mmu_device *mmu = container_of(to_delayed_work(work), struct onpu_mmu_device,
 						   timeout);
 
-	spin_lock(&mmu->lock);
+	guard(spinlock)(&mmu->lock);
 	/* In case an interrupt was lost. */
 	complete_invalidations(mmu);
-	if (!mmu->stopped && mmu->last != mmu->seen) {
-		if (++mmu->checks >= INV_CHECKS && onpu_device_present(mmu->onpu))
-			onpu_device_reset_async(mmu->onpu, ONPU_RESET_INVALIDATION);
-		queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_CHECK_INTERVAL);
-	}
-	spin_unlock(&mmu->lock);
+	if (mmu->stopped || mmu->last == mmu->seen)
+		return;
+	if (++mmu->checks >= INV_CHECKS && onpu_device_present(mmu->onpu))
+		onpu_device_reset_async(mmu->onpu, ONPU_RESET_INVALIDATION);
+	queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_CHECK_INTERVAL);
 }
 
 /* Runs when the device has forgotten the mapping. */
@@ -331,9 +329,8 @@ static void map_free_work(struct work_struct *work)
 	struct onpu_map *map = container_of(work, struct onpu_map, free);
 	struct onpu_vm *vm = map->vm;
 
-	mutex_lock(&vm->lock);
-	drm_mm_remove_node(&map->node);
-	mutex_unlock(&vm->lock);
+	scoped_guard(mutex, &vm->lock)
+		drm_mm_remove_node(&map->node);
 	drm_gem_object_put(map->obj);
 	kfree(map);
 	onpu_user_free_end(vm->user);
@@ -342,9 +339,8 @@ static void map_free_work(struct work_struct *work)
 
 void onpu_mmu_pre_reset(struct onpu_device *onpu)
 {
-	spin_lock(&onpu->mmu->lock);
+	guard(spinlock)(&onpu->mmu->lock);
 	onpu->mmu->stopped = true;
-	spin_unlock(&onpu->mmu->lock);
 }
 
 void onpu_mmu_post_reset(struct onpu_device *onpu)
@@ -352,7 +348,7 @@ void onpu_mmu_post_reset(struct onpu_device *onpu)
 	struct onpu_mmu_device *mmu = onpu->mmu;
 	struct onpu_map *map, *next;
 
-	spin_lock(&mmu->lock);
+	guard(spinlock)(&mmu->lock);
 	list_splice_tail_init(&mmu->backlog, &mmu->requested);
 	list_for_each_entry_safe(map, next, &mmu->requested, link) {
 		list_del(&map->link);
@@ -362,7 +358,6 @@ void onpu_mmu_post_reset(struct onpu_device *onpu)
 	mmu->stopped = onpu_device_lost(onpu);
 	mmu->last = onpu_read(onpu, ONPU_REG_INV_DONE);
 	mmu->seen = mmu->last;
-	spin_unlock(&mmu->lock);
 }
 
 /* ---- mappings */
@@ -417,23 +412,20 @@ int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_obj
 		return -EINVAL;
 	map->vm = vm;
 	map->size = obj->size;
-	mutex_lock(&vm->lock);
+	guard(mutex)(&vm->lock);
 	ret = insert_node(map, prot);
-	if (!ret) {
-		ret = map_walk(map, sgt, 0);
-		if (ret)
-			drm_mm_remove_node(&map->node);
-	}
-	if (!ret) {
-		map_walk(map, sgt, prot_flags(prot));
-		drm_gem_object_get(obj);
-		map->obj = obj;
-		onpu_vm_get(vm);
-	}
-	mutex_unlock(&vm->lock);
 	if (ret)
-		map->vm = NULL;
-	return ret;
+		return ret;
+	ret = map_walk(map, sgt, 0);
+	if (ret) {
+		drm_mm_remove_node(&map->node);
+		return ret;
+	}
+	map_walk(map, sgt, prot_flags(prot));
+	drm_gem_object_get(obj);
+	map->obj = obj;
+	onpu_vm_get(vm);
+	return 0;
 }
 
 void onpu_map_remove(struct onpu_map *map)
@@ -441,20 +433,18 @@ void onpu_map_remove(struct onpu_map *map)
 	struct onpu_mmu_device *mmu = map->vm->onpu->mmu;
 
 	onpu_user_free_begin(map->vm->user);
-	mutex_lock(&map->vm->lock);
-	map_clear(map);
-	mutex_unlock(&map->vm->lock);
+	scoped_guard(mutex, &map->vm->lock)
+		map_clear(map);
 	/* The device must see the cleared entries before the request. */
 	wmb();
 	INIT_WORK(&map->free, map_free_work);
-	spin_lock(&mmu->lock);
+	guard(spinlock)(&mmu->lock);
 	if (onpu_device_lost(mmu->onpu)) {
 		queue_work(onpu_free_wq, &map->free);
 	} else {
 		list_add_tail(&map->link, &mmu->backlog);
 		send_backlog(mmu);
 	}
-	spin_unlock(&mmu->lock);
 }
 
 /* ---- address spaces */
@@ -462,22 +452,19 @@ void onpu_map_remove(struct onpu_map *map)
 /* The root table is paid for. */
 static int vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **out)
 {
-	struct onpu_vm *vm = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
+	struct onpu_vm *vm __free(kfree) = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
 	int asid;
 
 	if (!vm)
 		return -ENOMEM;
 	asid = ida_alloc_max(&onpu->mmu->asids, onpu->caps.num_asids - 1, GFP_KERNEL);
-	if (asid < 0) {
-		kfree(vm);
+	if (asid < 0)
 		return asid;
-	}
 	vm->onpu = onpu;
 	vm->user = user;
 	vm->root = table_alloc(vm, 2);
 	if (!vm->root) {
 		ida_free(&onpu->mmu->asids, asid);
-		kfree(vm);
 		return -ENOMEM;
 	}
 	kref_init(&vm->ref);
@@ -486,10 +473,9 @@ static int vm_create(struct onpu_device *onpu, struct onpu_user *user, struct on
 	vm->slot = -1;
 	mutex_init(&vm->lock);
 	drm_mm_init(&vm->mm, ONPU_VA_START, 2 * onpu_va_end(onpu) - ONPU_VA_START);
-	mutex_lock(&onpu->dma_lock);
-	list_add(&vm->link, &onpu->mmu->vms);
-	mutex_unlock(&onpu->dma_lock);
-	*out = vm;
+	scoped_guard(mutex, &onpu->dma_lock)
+		list_add(&vm->link, &onpu->mmu->vms);
+	*out = no_free_ptr(vm);
 	return 0;
 }
 
@@ -520,14 +506,14 @@ dma_addr_t onpu_vm_root(const struct onpu_vm *vm)
 	return vm->root->dma;
 }
 
-static int take_place(void *data)
+static int take_place(struct onpu_user *user, void *data)
 {
+	const struct onpu_limits *limits = &user->onpu->limits;
 	struct onpu_vm *vm = data;
-	const struct onpu_limits *limits = &vm->onpu->limits;
 
 	if (!atomic_add_unless(&vm->num_ctxs, 1, limits->contexts))
 		return -ENOSPC;
-	if (atomic_add_unless(&vm->user->contexts, 1, limits->user_contexts))
+	if (atomic_add_unless(&user->contexts, 1, limits->user_contexts))
 		return 0;
 	atomic_dec(&vm->num_ctxs);
 	return -ENOSPC;
@@ -551,10 +537,10 @@ static void vm_release(struct kref *ref)
 	struct onpu_device *onpu = vm->onpu;
 
 	drm_mm_takedown(&vm->mm);
-	mutex_lock(&onpu->dma_lock);
-	list_del(&vm->link);
-	table_free(vm, vm->root, 2);
-	mutex_unlock(&onpu->dma_lock);
+	scoped_guard(mutex, &onpu->dma_lock) {
+		list_del(&vm->link);
+		table_free(vm, vm->root, 2);
+	}
 	ida_free(&onpu->mmu->asids, vm->asid);
 	mutex_destroy(&vm->lock);
 	onpu_user_free_end(vm->user);
@@ -572,14 +558,12 @@ void onpu_mmu_unplug(struct onpu_device *onpu)
 {
 	struct onpu_vm *vm;
 
-	mutex_lock(&onpu->dma_lock);
+	guard(mutex)(&onpu->dma_lock);
 	list_for_each_entry(vm, &onpu->mmu->vms, link) {
-		mutex_lock(&vm->lock);
+		guard(mutex)(&vm->lock);
 		table_free(vm, vm->root, 2);
 		vm->root = NULL;
-		mutex_unlock(&vm->lock);
 	}
-	mutex_unlock(&onpu->dma_lock);
 }
 
 /* ---- the device */

@@ -69,7 +69,7 @@ struct onpu_vm {
  * struct onpu_map - A buffer object's place in an address space.
  */
 struct onpu_map {
-	/** @vm: The address space, with a reference; NULL before onpu_map_insert(). */
+	/** @vm: The address space, with a reference. */
 	struct onpu_vm *vm;
 	/** @obj: The object, with a reference from onpu_map_insert() on. */
 	struct drm_gem_object *obj;

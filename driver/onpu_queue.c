@@ -12,8 +12,6 @@
  * of users and clients who have the fewest queues, and last of who came first. So no number of
  * contexts, files or jobs keeps others from the device.
  */
-#include <linux/dma-fence.h>
-
 #include "onpu_ctx.h"
 #include "onpu_job.h"
 #include "onpu_queue.h"
@@ -138,6 +136,11 @@ bool onpu_queue_may_feed(const struct onpu_ctx *ctx)
 	return ctx->queue >= 0 && !ctx->yield && !READ_ONCE(ctx->onpu->ctx->stopped);
 }
 
+void onpu_queue_serve(struct onpu_ctx_device *cd)
+{
+	mod_delayed_work(cd->wq, &cd->bind, 0);
+}
+
 void onpu_queue_want(struct onpu_ctx *ctx)
 {
 	struct onpu_ctx_device *cd = ctx->onpu->ctx;
@@ -145,26 +148,21 @@ void onpu_queue_want(struct onpu_ctx *ctx)
 	lockdep_assert_held(&ctx->lock);
 	if (ctx->queue >= 0)
 		return;
-	spin_lock(&cd->lock);
+	guard(spinlock)(&cd->lock);
 	if (list_empty(&ctx->wait_link)) {
 		ctx->waits_since = jiffies;
 		list_add_tail(&onpu_ctx_get(ctx)->wait_link, &cd->waiters);
 	}
-	spin_unlock(&cd->lock);
-	queue_work(cd->wq, &cd->bind);
+	onpu_queue_serve(cd);
 }
 
 void onpu_queue_stop_waiting(struct onpu_ctx *ctx)
 {
-	struct onpu_ctx_device *cd = ctx->onpu->ctx;
-	bool waited;
-
-	spin_lock(&cd->lock);
-	waited = !list_empty(&ctx->wait_link);
+	guard(spinlock)(&ctx->onpu->ctx->lock);
+	if (list_empty(&ctx->wait_link))
+		return;
 	list_del_init(&ctx->wait_link);
-	spin_unlock(&cd->lock);
-	if (waited)
-		onpu_ctx_put(ctx);
+	onpu_ctx_put(ctx);
 }
 
 /* Of a context that waits. */
@@ -195,38 +193,27 @@ static struct onpu_ctx *first_waiter(struct onpu_ctx_device *cd)
 	struct onpu_ctx *ctx, *first = NULL;
 
 	lockdep_assert_held(&cd->bind_lock);
-	spin_lock(&cd->lock);
+	guard(spinlock)(&cd->lock);
 	list_for_each_entry(ctx, &cd->waiters, wait_link)
 		if (!first || comes_before(ctx, first))
 			first = ctx;
-	if (first)
-		onpu_ctx_get(first);
-	spin_unlock(&cd->lock);
-	return first;
+	return first ? onpu_ctx_get(first) : NULL;
 }
 
 struct onpu_ctx *onpu_queue_owner(struct onpu_ctx_device *cd, unsigned int queue)
 {
-	struct onpu_ctx *ctx = NULL;
-
-	spin_lock(&cd->lock);
+	guard(spinlock)(&cd->lock);
 	if (queue < ONPU_MAX_QUEUES && cd->queues[queue])
-		ctx = onpu_ctx_get(cd->queues[queue]);
-	spin_unlock(&cd->lock);
-	return ctx;
+		return onpu_ctx_get(cd->queues[queue]);
+	return NULL;
 }
 
 static void set_queue(struct onpu_ctx_device *cd, unsigned int queue, struct onpu_ctx *ctx)
 {
-	struct onpu_ctx *old;
-
 	lockdep_assert_held(&cd->bind_lock);
-	spin_lock(&cd->lock);
-	old = cd->queues[queue];
+	guard(spinlock)(&cd->lock);
+	onpu_ctx_put(cd->queues[queue]);
 	cd->queues[queue] = ctx ? onpu_ctx_get(ctx) : NULL;
-	spin_unlock(&cd->lock);
-	if (old)
-		onpu_ctx_put(old);
 }
 
 /* ---- take and give back */
@@ -248,7 +235,7 @@ static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned
 	ctx->vm->bound++;
 	ctx->vm->user->bound++;
 	set_queue(cd, queue, ctx);
-	spin_lock(&ctx->lock);
+	guard(spinlock)(&ctx->lock);
 	ctx->queue = queue;
 	ctx->yield = false;
 	ctx->tail = 0;
@@ -259,7 +246,6 @@ static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned
 	onpu_job_feed(ctx);
 	/* A job that goes on may have ended before there was anybody to hear of it. */
 	onpu_job_reap(ctx);
-	spin_unlock(&ctx->lock);
 	return 0;
 }
 
@@ -274,12 +260,12 @@ static int release_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	ctx->vm->bound--;
 	ctx->vm->user->bound--;
 	ret = put_vm_slot(cd, ctx->vm);
-	spin_lock(&ctx->lock);
-	ctx->queue = -1;
-	ctx->yield = false;
-	if (!list_empty(&ctx->runnable))
-		onpu_queue_want(ctx);
-	spin_unlock(&ctx->lock);
+	scoped_guard(spinlock, &ctx->lock) {
+		ctx->queue = -1;
+		ctx->yield = false;
+		if (!list_empty(&ctx->runnable))
+			onpu_queue_want(ctx);
+	}
 	set_queue(cd, queue, NULL);
 	return ret;
 }
@@ -314,11 +300,11 @@ static int preempt_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	ret = request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue, ONPU_QUEUE_PREEMPT, &head);
 	if (ret)
 		return ret;
-	spin_lock(&ctx->lock);
-	if (ran)
-		ctx->progress.moved = jiffies;
-	good = onpu_job_unfeed(ctx, head);
-	spin_unlock(&ctx->lock);
+	scoped_guard(spinlock, &ctx->lock) {
+		if (ran)
+			ctx->progress.moved = jiffies;
+		good = onpu_job_unfeed(ctx, head);
+	}
 	if (good)
 		return release_queue(cd, ctx);
 	onpu_fw_reset_async(cd->onpu, ONPU_RESET_FW_PROTOCOL);
@@ -327,25 +313,17 @@ static int preempt_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 
 bool onpu_queue_yield(struct onpu_ctx *ctx)
 {
-	bool idle;
-
-	spin_lock(&ctx->lock);
+	guard(spinlock)(&ctx->lock);
 	if (!ctx->yield)
 		ctx->yields_since = jiffies;
 	ctx->yield = true;
-	idle = !onpu_ctx_busy(ctx);
-	spin_unlock(&ctx->lock);
-	return idle;
+	return !onpu_ctx_busy(ctx);
 }
 
 static bool is_idle(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 {
-	bool idle;
-
-	spin_lock(&ctx->lock);
-	idle = !onpu_ctx_busy(ctx) && (ctx->yield || list_empty(&ctx->runnable));
-	spin_unlock(&ctx->lock);
-	return idle;
+	guard(spinlock)(&ctx->lock);
+	return !onpu_ctx_busy(ctx) && (ctx->yield || list_empty(&ctx->runnable));
 }
 
 /* Whether one context is to lose its queue rather than another one. */
@@ -407,27 +385,19 @@ static void ask_to_yield(struct onpu_ctx_device *cd, const struct onpu_ctx *wait
 	unsigned int missing;
 	struct onpu_ctx *ctx;
 
-	spin_lock(&cd->lock);
-	missing = list_count_nodes(&cd->waiters);
-	spin_unlock(&cd->lock);
+	scoped_guard(spinlock, &cd->lock)
+		missing = list_count_nodes(&cd->waiters);
 	for (unsigned int i = 0; i < ONPU_MAX_QUEUES && missing; i++)
 		if (cd->queues[i] && cd->queues[i]->yield)
 			missing--;
 	while (missing && (ctx = find_victim(cd, waiter, can_yield))) {
 		/* If it has just become idle, no completion will queue this work again. */
 		if (onpu_queue_yield(ctx))
-			queue_work(cd->wq, &cd->bind);
+			onpu_queue_serve(cd);
 		missing--;
 	}
-	queue_delayed_work(cd->wq, &cd->tick, YIELD_TIME);
-}
-
-void onpu_queue_tick_work(struct work_struct *work)
-{
-	struct onpu_ctx_device *cd = container_of(to_delayed_work(work), struct onpu_ctx_device,
-						  tick);
-
-	queue_work(cd->wq, &cd->bind);
+	/* Those who have yielded long enough lose their queues then. */
+	queue_delayed_work(cd->wq, &cd->bind, YIELD_TIME);
 }
 
 /* With nobody waiting, nobody has to yield. */
@@ -438,12 +408,11 @@ static void stop_yielding(struct onpu_ctx_device *cd)
 
 		if (!ctx)
 			continue;
-		spin_lock(&ctx->lock);
+		guard(spinlock)(&ctx->lock);
 		if (ctx->yield && !ctx->dead) {
 			ctx->yield = false;
 			onpu_job_feed(ctx);
 		}
-		spin_unlock(&ctx->lock);
 	}
 }
 
@@ -488,22 +457,21 @@ static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 
 void onpu_queue_bind_work(struct work_struct *work)
 {
-	struct onpu_ctx_device *cd = container_of(work, struct onpu_ctx_device, bind);
-	bool cookie = dma_fence_begin_signalling(), more = true;
+	struct onpu_ctx_device *cd = container_of(to_delayed_work(work), struct onpu_ctx_device,
+						  bind);
 
-	mutex_lock(&cd->bind_lock);
-	while (more && !cd->stopped && !cd->lost) {
-		struct onpu_ctx *ctx = first_waiter(cd);
+	guard(onpu_signalling)();
+	guard(mutex)(&cd->bind_lock);
+	while (!cd->stopped && !cd->lost) {
+		struct onpu_ctx *ctx __free(onpu_ctx) = first_waiter(cd);
 
 		if (!ctx) {
 			stop_yielding(cd);
-			break;
+			return;
 		}
-		more = serve_waiter(cd, ctx);
-		onpu_ctx_put(ctx);
+		if (!serve_waiter(cd, ctx))
+			return;
 	}
-	mutex_unlock(&cd->bind_lock);
-	dma_fence_end_signalling(cookie);
 }
 
 /* ---- resets */
@@ -518,10 +486,9 @@ void onpu_queue_forget_all(struct onpu_ctx_device *cd)
 		ctx->vm->slot = -1;
 		ctx->vm->bound = 0;
 		ctx->vm->user->bound = 0;
-		spin_lock(&ctx->lock);
+		guard(spinlock)(&ctx->lock);
 		ctx->queue = -1;
 		ctx->yield = false;
-		spin_unlock(&ctx->lock);
 	}
 	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++)
 		set_queue(cd, i, NULL);

@@ -60,7 +60,7 @@ static enum onpu_reset_reason onpu_reset_begin(struct onpu_device *onpu)
 	lockdep_assert_held_write(&onpu->reset_lock);
 	WRITE_ONCE(onpu->in_reset, true);
 	onpu_mbox_fail(onpu, -EAGAIN);
-	onpu_irq_disable(onpu);
+	onpu_irq_allow(onpu, false);
 	onpu_ctx_pre_reset(onpu);
 	/* All errors of the old firmware have been reported by now: this reset is for them. */
 	return xchg(&onpu->reset_reason, ONPU_RESET_NONE);
@@ -111,7 +111,7 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 		WRITE_ONCE(onpu->state, ONPU_DEV_UP);
 	/* Pairs with the acquire in onpu_device_present(): the device answers by now. */
 	smp_store_release(&onpu->in_reset, false);
-	onpu_irq_enable(onpu);
+	onpu_irq_allow(onpu, true);
 	onpu_mmu_post_reset(onpu);
 	onpu_ctx_post_reset(onpu, !error);
 	if (!error)
@@ -376,7 +376,7 @@ void onpu_device_unplug(struct onpu_device *onpu)
 	WRITE_ONCE(onpu->state, ONPU_DEV_GONE);
 	onpu_mmu_post_reset(onpu);
 	up_write(&onpu->reset_lock);
-	onpu_ctx_unplug(onpu);
+	onpu_ctx_post_reset(onpu, false);
 	/* Contexts that are ending and checks for hangs must not outlast the module. */
 	flush_workqueue(onpu_ctx_wq(onpu));
 	flush_workqueue(onpu->reset_wq);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * SUBMIT: the arguments are copied once, checked, and made into jobs of the scheduler.
+ * SUBMIT: the arguments are copied once, checked, and made into jobs.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
@@ -183,12 +183,13 @@ static int read_syncs(struct onpu_submit *submit)
 	return 0;
 }
 
-static bool any_sync(const struct drm_onpu_sync *syncs, u32 count, u32 flag)
+static u32 count_syncs(const struct drm_onpu_sync *syncs, u32 count, u32 flag)
 {
+	u32 found = 0;
+
 	for (u32 i = 0; i < count; i++)
-		if (syncs[i].flags & flag)
-			return true;
-	return false;
+		found += !!(syncs[i].flags & flag);
+	return found;
 }
 
 /* How many jobs, from @first on, have no wait or signal between them; @syncs are theirs. */
@@ -200,11 +201,11 @@ static u32 group_size(const struct onpu_submit *submit, u32 first,
 	do {
 		u32 count = submit->jobs[i].syncs.count;
 
-		if (any_sync(syncs, count, DRM_ONPU_SYNC_SIGNAL))
+		if (count_syncs(syncs, count, DRM_ONPU_SYNC_SIGNAL))
 			return i + 1 - first;
 		syncs += count;
 	} while (++i < submit->num_jobs &&
-		 !any_sync(syncs, submit->jobs[i].syncs.count, DRM_ONPU_SYNC_WAIT));
+		 !count_syncs(syncs, submit->jobs[i].syncs.count, DRM_ONPU_SYNC_WAIT));
 	return i - first;
 }
 
@@ -214,7 +215,9 @@ static int add_wait(struct onpu_submit *submit, struct onpu_job *job,
 	struct dma_fence *fence;
 	int ret = drm_syncobj_find_fence(submit->file, sync->handle, sync->point, 0, &fence);
 
-	return ret ?: onpu_job_wait_for(job, fence);
+	if (!ret)
+		onpu_job_wait_for(job, fence);
+	return ret;
 }
 
 static int add_signal(struct onpu_submit *submit, const struct drm_onpu_sync *sync)
@@ -247,10 +250,12 @@ static int prepare_submit(struct onpu_submit *submit)
 		struct onpu_job *job;
 
 		count = group_size(submit, first, sync);
+		/* Only the first of a group waits. */
 		job = onpu_job_create(submit->ctx, &submit->jobs[first], count,
-				      submit->file->client_id);
-		if (IS_ERR(job))
-			return PTR_ERR(job);
+				      count_syncs(sync, submit->jobs[first].syncs.count,
+						  DRM_ONPU_SYNC_WAIT));
+		if (!job)
+			return -ENOMEM;
 		submit->made[submit->num_made++].job = job;
 		for (u32 i = first; i < first + count; i++) {
 			const struct drm_onpu_sync *end = sync + submit->jobs[i].syncs.count;
@@ -289,7 +294,7 @@ static int commit_submit(struct onpu_submit *submit, u64 *seqno)
 	if (ret)
 		return ret;
 	publish_fences(submit);
-	/* The scheduler owns the jobs now. */
+	/* The context owns the jobs now. */
 	while (submit->num_made)
 		dma_fence_put(submit->made[--submit->num_made].fence);
 	return 0;

@@ -2,75 +2,34 @@
 /*
  * Files in the PCI device's folder of sysfs. Monitoring programs know those named npu_*.
  */
-#include <linux/bitfield.h>
 #include <linux/device.h>
 #include <linux/math64.h>
 #include <linux/sysfs.h>
 
 #include "onpu_core.h"
 
+/* A file that shows one value. */
+#define ONPU_ATTR(name, format, value)								\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
+{												\
+	struct onpu_device *onpu = dev_get_drvdata(dev);					\
+												\
+	return sysfs_emit(buf, format "\n", value);						\
+}												\
+static DEVICE_ATTR_RO(name)
+
 /* Time during which the device had a job to work on, in microseconds. */
-static ssize_t npu_busy_time_us_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	struct onpu_device *onpu = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%llu\n", div_u64(onpu_usage_busy_ns(onpu), NSEC_PER_USEC));
-}
-static DEVICE_ATTR_RO(npu_busy_time_us);
-
+ONPU_ATTR(npu_busy_time_us, "%llu", div_u64(onpu_usage_busy_ns(onpu), NSEC_PER_USEC));
 /* Bytes in buffer objects and contexts. */
-static ssize_t npu_memory_utilization_show(struct device *dev, struct device_attribute *attr,
-					   char *buf)
-{
-	struct onpu_device *onpu = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%lld\n", atomic64_read(&onpu->usage.memory));
-}
-static DEVICE_ATTR_RO(npu_memory_utilization);
-
+ONPU_ATTR(npu_memory_utilization, "%lld", atomic64_read(&onpu->usage.memory));
 /* 0 while there is no job, as if the clock stood still. */
-static ssize_t npu_current_frequency_mhz_show(struct device *dev, struct device_attribute *attr,
-					      char *buf)
-{
-	struct onpu_device *onpu = dev_get_drvdata(dev);
-	bool running = READ_ONCE(onpu->usage.running);
-
-	return sysfs_emit(buf, "%u\n", running ? onpu->caps.clock_khz / 1000 : 0);
-}
-static DEVICE_ATTR_RO(npu_current_frequency_mhz);
-
-static ssize_t npu_max_frequency_mhz_show(struct device *dev, struct device_attribute *attr,
-					  char *buf)
-{
-	struct onpu_device *onpu = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%u\n", onpu->caps.clock_khz / 1000);
-}
-static DEVICE_ATTR_RO(npu_max_frequency_mhz);
-
+ONPU_ATTR(npu_current_frequency_mhz, "%u",
+	  READ_ONCE(onpu->usage.running) ? onpu->caps.clock_khz / 1000 : 0);
+ONPU_ATTR(npu_max_frequency_mhz, "%u", onpu->caps.clock_khz / 1000);
 /* Version of the image and of the messages it speaks. */
-static ssize_t fw_version_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	struct onpu_device *onpu = dev_get_drvdata(dev);
-	u32 version = READ_ONCE(onpu->fw.version), abi = READ_ONCE(onpu->fw.abi);
-
-	return sysfs_emit(buf, "%u.%u.%u abi %u.%u crc %08x\n",
-			  FIELD_GET(ONPU_FW_VERSION_MAJOR__MASK, version),
-			  FIELD_GET(ONPU_FW_VERSION_MINOR__MASK, version),
-			  FIELD_GET(ONPU_FW_VERSION_PATCH__MASK, version),
-			  FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi),
-			  FIELD_GET(ONPU_FW_ABI_MINOR__MASK, abi), onpu->fw.crc);
-}
-static DEVICE_ATTR_RO(fw_version);
-
+ONPU_ATTR(fw_version, "%s", onpu_fw_describe(onpu, (char [ONPU_FW_TEXT]) {}));
 /* Resets of the whole device. */
-static ssize_t reset_count_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	struct onpu_device *onpu = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%u\n", atomic_read(&onpu->resets));
-}
-static DEVICE_ATTR_RO(reset_count);
+ONPU_ATTR(reset_count, "%u", atomic_read(&onpu->resets));
 
 static struct attribute *onpu_sysfs_attrs[] = {
 	&dev_attr_npu_busy_time_us.attr,

@@ -36,14 +36,14 @@ struct onpu_user *onpu_user_find(struct onpu_device *onpu, kuid_t uid)
 	new->onpu = onpu;
 	new->uid = uid;
 	init_waitqueue_head(&new->freed);
-	mutex_lock(&onpu->users_lock);
+	guard(mutex)(&onpu->users_lock);
 	user = lookup(onpu, uid);
-	if (!user)
-		list_add(&new->link, &onpu->users);
-	mutex_unlock(&onpu->users_lock);
-	if (user)
+	if (user) {
 		kfree(new);
-	return user ?: new;
+		return user;
+	}
+	list_add(&new->link, &onpu->users);
+	return new;
 }
 
 struct onpu_user *onpu_user_get(struct onpu_user *user)
@@ -81,16 +81,16 @@ int onpu_user_charge(struct onpu_user *user, u64 bytes)
 }
 
 /* Whether there is nothing to wait for; @ret: whether it was taken. */
-static bool take_or_give_up(struct onpu_user *user, int (*take)(void *data), void *data, int *ret)
+static bool take_or_give_up(struct onpu_user *user, onpu_user_take take, void *data, int *ret)
 {
 	/* Looked at before, so that what is freed in between is not missed. */
 	bool freeing = atomic_read_acquire(&user->freeing);
 
-	*ret = take(data);
+	*ret = take(user, data);
 	return !*ret || !freeing;
 }
 
-int onpu_user_wait(struct onpu_user *user, int (*take)(void *data), void *data)
+int onpu_user_wait(struct onpu_user *user, onpu_user_take take, void *data)
 {
 	int ret;
 	long left = wait_event_interruptible_timeout(user->freed,
@@ -100,23 +100,14 @@ int onpu_user_wait(struct onpu_user *user, int (*take)(void *data), void *data)
 	return left < 0 ? left : ret;
 }
 
-struct charge {
-	struct onpu_user *user;
-	u64 bytes;
-};
-
-static int take_memory(void *data)
+static int take_memory(struct onpu_user *user, void *bytes)
 {
-	struct charge *charge = data;
-
-	return onpu_user_charge(charge->user, charge->bytes);
+	return onpu_user_charge(user, *(u64 *)bytes);
 }
 
 int onpu_user_charge_wait(struct onpu_user *user, u64 bytes)
 {
-	struct charge charge = { .user = user, .bytes = bytes };
-
-	return onpu_user_wait(user, take_memory, &charge);
+	return onpu_user_wait(user, take_memory, &bytes);
 }
 
 void onpu_user_uncharge(struct onpu_user *user, u64 bytes)

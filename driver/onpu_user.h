@@ -66,7 +66,8 @@ void onpu_user_uncharge(struct onpu_user *user, u64 bytes);
  *
  * Return: 0, -ENOSPC, or -ERESTARTSYS when a signal comes.
  */
-int onpu_user_wait(struct onpu_user *user, int (*take)(void *data), void *data);
+typedef int (*onpu_user_take)(struct onpu_user *user, void *data);
+int onpu_user_wait(struct onpu_user *user, onpu_user_take take, void *data);
 
 /* Around the work that frees something which a program has given up. */
 void onpu_user_free_begin(struct onpu_user *user);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts end with jobs in their schedulers, for guest_moments.sh, which makes the moments long in
- * which that can go wrong: driver-ends taken|woken. The kernel's log tells whether it did.
+ * Contexts end while another driver signals what their jobs wait for; for guest_moments.sh, which makes
+ * the moments long in which that can go wrong. The kernel's log tells whether it did.
  */
 #include "npu.h"
 
@@ -10,7 +10,6 @@
 #include <linux/dma-buf.h>
 #include <pthread.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <xf86drm.h>
@@ -37,20 +36,6 @@ static void submit(const struct client *client, const struct npu_ctx *ctx, unsig
 {
 	for (unsigned int i = 0; i < count; i++)
 		must(!npu_submit(client->fd, ctx->id, &client->job, 1, NULL));
-}
-
-/* While the scheduler takes one job after the other. */
-static void end_as_jobs_are_taken(const struct client *client, unsigned int round)
-{
-	struct npu_ctx ctx = npu_ctx(client->fd, 0);
-
-	run_on(0);
-	submit(client, &ctx, 1);
-	run_on(1);
-	submit(client, &ctx, 40);
-	usleep(1000 * round);
-	must(!npu_ctx_destroy(client->fd, ctx.id));
-	munmap((void *)ctx.page, BYTES);
 }
 
 /* A fence of another driver, and a syncobj that has it. */
@@ -90,8 +75,8 @@ static void *signal_foreign(void *data)
 	return NULL;
 }
 
-/* While another driver signals what its jobs wait for; one is running, and ends with the context. */
-static void end_as_it_is_woken(const struct client *client, unsigned int round)
+/* One job is running, and ends with the context. */
+static void end_as_its_jobs_are_woken(const struct client *client, unsigned int round)
 {
 	struct foreign foreign = make_foreign(client->fd);
 	struct drm_onpu_sync wait = { foreign.syncobj, DRM_ONPU_SYNC_WAIT, 0 };
@@ -116,19 +101,14 @@ static void end_as_it_is_woken(const struct client *client, unsigned int round)
 	close(foreign.vgem);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	struct client client = { .fd = npu_open() };
 	struct npu_bo data = npu_bo(client.fd, NPU_LONG_BYTES, 0);
 
-	must(argc == 2);
 	client.job = npu_fill(client.fd, data.va, BYTES, 1);
 	client.endless = npu_long(client.fd, data.va);
-	for (unsigned int round = 0; round < ROUNDS; round++) {
-		if (!strcmp(argv[1], "taken"))
-			end_as_jobs_are_taken(&client, round);
-		else
-			end_as_it_is_woken(&client, round);
-	}
+	for (unsigned int round = 0; round < ROUNDS; round++)
+		end_as_its_jobs_are_woken(&client, round);
 	return 0;
 }

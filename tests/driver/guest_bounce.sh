@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# guest: --root --no-driver --modprobe=gpu-sched --modprobe=drm_shmem_helper --append=swiotlb=force --allow-log='onpu '
+# guest: --root --no-driver --modprobe=drm_shmem_helper --append=swiotlb=force --allow-log='onpu '
 #
 # A kernel that keeps devices from memory by bounce buffers, as TAP: the driver says so and does not bind.
 

@@ -363,7 +363,7 @@ TEST_F(sync, more_contexts_than_queues)
 	}
 }
 
-/* What a fence wakes in the scheduler of a context that comes to an end at the same time. */
+/* What a fence wakes in a context that comes to an end at the same time. */
 TEST_F(sync, contexts_end_while_others_wait_for_them)
 {
 	struct drm_onpu_job endless = npu_long(self->fd, self->data.va);

@@ -47,8 +47,7 @@ MUTATIONS = [
               '\t\tif (({ spin_lock(&ctx->lock); spin_unlock(&ctx->lock); !first; }) || '
               'comes_before(ctx, first))\n'),
     _mutation('a leak on an error path', 'onpu_job.c', _CTX,
-              '\tdrm_sched_job_cleanup(&job->base);\n\tkfree(job->fence);\n',
-              '\tdrm_sched_job_cleanup(&job->base);\n'),
+              '\tkfree(job->fence);\n\tjob_free(job);\n', '\tjob_free(job);\n'),
     _mutation('memory stays mapped for the device', 'onpu_gem.c', _DEVICE,
               '\tdma_unmap_sgtable(obj->dev->dev, sgt, DMA_BIDIRECTIONAL, 0);\n', ''),
 ]

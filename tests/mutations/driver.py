@@ -44,7 +44,7 @@ _HANG = _tests('hang')
 _PRIME = _tests('prime', '--modprobe=vgem')
 _RACE = _guest('--root', 'guest_race.sh')
 _DMA = _guest('--root', 'guest_dma.py 2')
-_MOMENTS = _guest("--root --modprobe=vgem --append=iomem=relaxed "
+_MOMENTS = _guest("--root --modprobe=vgem --append=oops=panic --append='slab_debug=P,kmalloc-*' --append=iomem=relaxed "
                   "--allow-log='onpu .*firmware failed: '", 'guest_moments.sh')
 _SLEEP = _guest("--root --allow-log='virtio-fs: suspend/resume not yet supported' --allow-log='PM: '",
                 'guest_sleep.sh 1')
@@ -130,10 +130,20 @@ MUTATIONS = [
               '\tdma_fence_signal(job->fence);\n',
               '\tif (error != -ECANCELED)\n\t\tdma_fence_signal(job->fence);\n'),
     _mutation('a fence that is waited for is forgotten', 'onpu_job.c', _FENCE,
-              'dma_fence_is_signaled(fence)) {', 'fence) {'),
+              'dma_fence_is_signaled(fence))\n\t\tdma_fence_put(fence);', 'fence)\n\t\tdma_fence_put(fence);'),
+    _mutation('a fence that has signalled wakes nobody', 'onpu_job.c', _FENCE,
+              '\tqueue_work(ctx->onpu->ctx->wq, &ctx->resolve);\n', ''),
+    _mutation('only the last of the fences is waited for', 'onpu_job.c', _SYNC,
+              '\tfor (; job->num_waits; drop_wait(job)) {\n',
+              '\tfor (; job->num_waits; ({ while (job->num_waits) drop_wait(job); })) {\n'),
+    _mutation('jobs overtake one that waits', 'onpu_job.c', _FENCE,
+              '\t\tif (job_waits(job))\n\t\t\tbreak;\n', '\t\tif (job_waits(job))\n\t\t\tcontinue;\n'),
+    _mutation('the callback of a job that has ended stays', 'onpu_job.c', _MOMENTS,
+              '\tif (job->added)\n\t\tdma_fence_remove_callback(fence, &job->callback);\n', ''),
+    _mutation('a context goes while its work runs', 'onpu_ctx.c', _MOMENTS,
+              '\tcancel_work_sync(&ctx->resolve);\n', ''),
     _mutation('a deadlock has another errno', 'onpu_job.c', _FAULT,
-              '\tcase ONPU_FAULT_DEADLOCK:\n\tcase ONPU_FAULT_TIMEOUT:\n\t\treturn -ETIME;\n',
-              '\tcase ONPU_FAULT_TIMEOUT:\n\t\treturn -ETIME;\n'),
+              '\t\t[ONPU_FAULT_DEADLOCK] = ETIME,\n', ''),
     _mutation('a context goes on after a fault', 'onpu_ctx.c', _FAULT,
               '\tctx->dead = true;\n\tif (ctx->state == DRM_ONPU_CTX_ACTIVE ||',
               '\tif (ctx->state == DRM_ONPU_CTX_ACTIVE ||'),
@@ -228,5 +238,5 @@ MUTATIONS = [
               '\tif (ctx->state == DRM_ONPU_CTX_ACTIVE && !ctx->dead) {',
               '\tif (ctx->state == DRM_ONPU_CTX_ACTIVE && !ctx->dead) {'),
     _mutation('jobs that unbinding took do not end', 'onpu_reset.c', _lifecycle('cut'),
-              '\tonpu_ctx_unplug(onpu);\n', ''),
+              '\tonpu_ctx_post_reset(onpu, false);\n', ''),
 ]
