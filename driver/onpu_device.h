@@ -286,6 +286,10 @@ struct onpu_device {
 	struct onpu_usage usage;
 	/** @dump: Of onpu_dump.c: core dumps. */
 	struct onpu_dump *dump;
+	/** @fail_request: For tests: the type of the request that fails next, with EIO. */
+	u32 fail_request;
+	/** @lose_invalidations: For tests: so many invalidations are not requested. */
+	u32 lose_invalidations;
 
 	/**
 	 * @dma_lock: Protects @bos and &onpu_mmu_device.vms, which are mapped for the device.

@@ -23,6 +23,9 @@
 #include "onpu_dump.h"
 #include "onpu_mmu.h"
 
+#define CREATE_TRACE_POINTS
+#include "onpu_trace.h"
+
 static unsigned int memory_limit_mb;
 module_param(memory_limit_mb, uint, 0444);
 MODULE_PARM_DESC(memory_limit_mb,
@@ -368,6 +371,7 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return dev_err_probe(&pdev->dev, ret, "the device could not be started\n");
 	/* onpu_slot_reset() restores this. */
 	pci_save_state(pdev);
+	onpu_debugfs_init(onpu);
 	ret = drm_dev_register(&onpu->drm, 0);
 	if (ret)
 		onpu_device_unplug(onpu);

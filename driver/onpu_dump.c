@@ -7,13 +7,16 @@
  * and each kind is kept once until the driver is bound anew: what fails again and again fills no
  * memory. Of the contents of clients' buffers, a dump has instructions around the fault alone.
  */
+#include <linux/debugfs.h>
 #include <linux/devcoredump.h>
 #include <linux/iosys-map.h>
 #include <linux/sched.h>
 #include <linux/seq_buf.h>
+#include <linux/seq_file.h>
 #include <linux/utsname.h>
 #include <linux/vmalloc.h>
 
+#include <drm/drm_debugfs.h>
 #include <drm/drm_managed.h>
 
 #include "onpu_compat.h"
@@ -405,6 +408,73 @@ static void dump_work(struct work_struct *work)
 	onpu_ctx_put(failure->ctx);
 	guard(spinlock)(&dump->lock);
 	dump->busy = false;
+}
+
+/* ---- debugfs */
+
+static struct onpu_device *shown_device(struct seq_file *m)
+{
+	const struct drm_debugfs_entry *entry = m->private;
+
+	return to_onpu(entry->dev);
+}
+
+/* A core dump of a device that has not failed. */
+static int state_show(struct seq_file *m, void *unused)
+{
+	char *text __free(kvfree) = NULL;
+	struct onpu_failure *failure __free(kvfree) = kvzalloc(sizeof(*failure), GFP_KERNEL);
+	struct onpu_device *onpu = shown_device(m);
+	size_t bytes;
+	int idx;
+
+	if (!failure)
+		return -ENOMEM;
+	failure->kind = "none";
+	failure->reason = "the state was asked for";
+	ktime_get_real_ts64(&failure->when);
+	if (!drm_dev_enter(&onpu->drm, &idx))
+		return -ENODEV;
+	copy_live_device(onpu, failure);
+	text = make_text(onpu, failure, &bytes);
+	drm_dev_exit(idx);
+	if (!text)
+		return -ENOMEM;
+	seq_write(m, text, bytes);
+	return 0;
+}
+
+/* What each client has in its address space; the driver's own memory is in the upper half. */
+static int buffers_show(struct seq_file *m, void *unused)
+{
+	struct onpu_device *onpu = shown_device(m);
+	struct drm_file *file;
+
+	guard(mutex)(&onpu->drm.filelist_mutex);
+	list_for_each_entry(file, &onpu->drm.filelist, lhead) {
+		struct onpu_vm *vm = to_onpu_file(file)->vm;
+		const struct drm_mm_node *node;
+
+		guard(mutex)(&vm->lock);
+		drm_mm_for_each_node(node, &vm->mm) {
+			const struct onpu_map *map = container_of(node, struct onpu_map, node);
+
+			seq_printf(m, "client=%llu va=%#llx size=%llu flags=%#x\n",
+				   file->client_id, node->start, map->size,
+				   to_onpu_bo(map->obj)->flags);
+		}
+	}
+	return 0;
+}
+
+void onpu_debugfs_init(struct onpu_device *onpu)
+{
+	struct dentry *folder = onpu->drm.debugfs_root;
+
+	drm_debugfs_add_file(&onpu->drm, "state", state_show, NULL);
+	drm_debugfs_add_file(&onpu->drm, "buffers", buffers_show, NULL);
+	debugfs_create_u32("fail_request", 0600, folder, &onpu->fail_request);
+	debugfs_create_u32("lose_invalidations", 0600, folder, &onpu->lose_invalidations);
 }
 
 /* ---- start and end */

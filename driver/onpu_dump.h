@@ -8,6 +8,8 @@
 #include "onpu_ctx.h"
 
 int onpu_dump_init(struct onpu_device *onpu);
+/* The files in debugfs that Documentation/driver.rst describes. */
+void onpu_debugfs_init(struct onpu_device *onpu);
 /* No dump is made any more, and none is under way. */
 void onpu_dump_unplug(struct onpu_device *onpu);
 

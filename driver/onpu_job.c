@@ -16,6 +16,7 @@
 #include "onpu_ctx.h"
 #include "onpu_job.h"
 #include "onpu_queue.h"
+#include "onpu_trace.h"
 
 /* Checks for hangs during the time that a job may go without progress. */
 #define HANG_CHECKS	4
@@ -191,6 +192,7 @@ static void end_job(struct onpu_job *job, int error)
 		onpu_usage_end(ctx->onpu, job->count);
 	}
 	ctx->completed = max(ctx->completed, job->seqno);
+	trace_onpu_complete(ctx, job->seqno, job->count, error);
 	atomic64_add(job->count, &usage->jobs);
 	if (error) {
 		atomic64_add(job->count, &usage->failed_jobs);
@@ -285,6 +287,7 @@ static struct onpu_fault_record read_fault_record(const struct onpu_ctx *ctx)
 /* The hardware's current job has failed, and no other one of the context is running. */
 static void fail_faulted_ctx(struct onpu_ctx *ctx, const struct onpu_fault_record *record)
 {
+	trace_onpu_fault(ctx, record);
 	ctx->fault = *record;
 	onpu_ctx_fail(ctx, DRM_ONPU_CTX_FAULT, fault_to_errno(record->code), -ECANCELED);
 }
@@ -515,6 +518,7 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 		ctx->progress.checks = 0;
 	}
 	onpu_usage_begin(ctx->onpu, count);
+	trace_onpu_feed(ctx, ctx->fed, count, 0);
 }
 
 /* ---- jobs that are ready */
@@ -647,6 +651,7 @@ int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, 
 	if (ret)
 		return ret;
 	*seqno = ctx->submitted;
+	trace_onpu_submit(ctx, *seqno, num_entries, 0);
 	feed_what_is_ready(ctx);
 	return 0;
 }

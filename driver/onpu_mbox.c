@@ -246,6 +246,8 @@ int onpu_mbox_call(struct onpu_device *onpu, void *msg)
 	int ret;
 
 	wait.type = wait.msg->header.type;
+	if (cmpxchg(&onpu->fail_request, wait.type, 0) == wait.type)
+		return -EIO;
 	init_completion(&wait.done);
 	/* Those who have the slots have waited as long, and have asked for a reset. */
 	if (down_timeout(&mbox->slots, TIMEOUT))

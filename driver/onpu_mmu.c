@@ -260,7 +260,11 @@ static void write_request(struct onpu_mmu_device *mmu, const struct onpu_map *ma
 	} else {
 		onpu_write(onpu, ONPU_REG_INV_ASID, ONPU_INV_ASID_ALL__MASK);
 	}
-	onpu_write(onpu, ONPU_REG_INV_REQ, ++mmu->last);
+	mmu->last++;
+	if (READ_ONCE(onpu->lose_invalidations))
+		onpu->lose_invalidations--;
+	else
+		onpu_write(onpu, ONPU_REG_INV_REQ, mmu->last);
 	queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_CHECK_INTERVAL);
 }
 

@@ -17,6 +17,7 @@
 
 #include "onpu_core.h"
 #include "onpu_dump.h"
+#include "onpu_trace.h"
 
 #define ATTEMPTS		3
 #define RESET_TIMEOUT_US	(2 * USEC_PER_SEC)
@@ -111,6 +112,7 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 		WRITE_ONCE(onpu->state, ONPU_DEV_UP);
 	/* Pairs with the acquire in onpu_device_present(): the device answers by now. */
 	smp_store_release(&onpu->in_reset, false);
+	trace_onpu_reset(onpu, "end", error);
 	onpu_irq_allow(onpu, true);
 	onpu_mmu_post_reset(onpu);
 	onpu_ctx_post_reset(onpu, !error);
@@ -226,6 +228,7 @@ void onpu_device_reset_work(struct work_struct *work)
 	} else if (onpu->state == ONPU_DEV_UP) {
 		reason = onpu_reset_begin(onpu);
 		drm_notice(&onpu->drm, "reset: %s\n", reason_text(reason));
+		trace_onpu_reset(onpu, reason_text(reason), 0);
 		onpu_dump_device(onpu, reason, reason_text(reason), true);
 		onpu_reset_end(onpu, fw_resets_exhausted(onpu, reason) ? -EIO :
 								       restart_device(onpu));
@@ -254,6 +257,7 @@ static void onpu_reset_prepare(struct pci_dev *pdev)
 {
 	struct onpu_device *onpu = pci_get_drvdata(pdev);
 
+	trace_onpu_reset(onpu, "of the PCI function", 0);
 	onpu_mbox_fail(onpu, -EAGAIN);
 	down_write(&onpu->reset_lock);
 	onpu_reset_begin(onpu);
@@ -280,6 +284,7 @@ static pci_ers_result_t onpu_error_detected(struct pci_dev *pdev, pci_channel_st
 		onpu_device_reset_async(onpu, ONPU_RESET_BUS);
 		return PCI_ERS_RESULT_CAN_RECOVER;
 	}
+	trace_onpu_reset(onpu, reason_text(ONPU_RESET_BUS), 0);
 	onpu_mbox_fail(onpu, -EAGAIN);
 	down_write(&onpu->reset_lock);
 	onpu_reset_begin(onpu);
@@ -336,6 +341,7 @@ static int onpu_suspend(struct device *dev)
 	halt_device(onpu);
 	/* The PCI core does not put a device to sleep while there is a saved state of it. */
 	pci_load_saved_state(onpu->pdev, NULL);
+	trace_onpu_power(onpu, "suspend", 0);
 	up_write(&onpu->reset_lock);
 	return 0;
 }
@@ -352,6 +358,7 @@ static int onpu_resume(struct device *dev)
 	pci_save_state(onpu->pdev);
 	/* From here on somebody may ask for a reset, which waits for the lock. */
 	enable_work(&onpu->reset_work);
+	trace_onpu_power(onpu, "resume", ret);
 	onpu_reset_end(onpu, ret);
 	return ret;
 }

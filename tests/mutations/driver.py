@@ -54,6 +54,7 @@ _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
 
 _QUEUES = _guest('--root --emu-arg=--queues=4', 'guest_queues.sh')
 _LIMITS = _guest('--root', 'guest_limits.sh')
+_TRACE = _guest('--root', 'guest_trace.sh')
 _SMI = _guest("--root --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)' "
               "--allow-log='Direct firmware load for onpu/'", 'guest_smi.sh')
 
@@ -191,6 +192,16 @@ MUTATIONS = [
               '\t\tdump->seen |= BIT(kind);\n', ''),
     _mutation('a dump has slots in place of the program', 'onpu_dump.c', _SMI,
               'failure->job.program_va + first * sizeof(words[0])', 'failure->job.slots_va'),
+    # Trace events, debugfs
+    _mutation('the error of a job is not traced', 'onpu_job.c', _TRACE,
+              'trace_onpu_complete(ctx, job->seqno, job->count, error);',
+              'trace_onpu_complete(ctx, job->seqno, job->count, 0);'),
+    _mutation('one of the jobs that are fed is traced', 'onpu_job.c', _TRACE,
+              'trace_onpu_feed(ctx, ctx->fed, count, 0);', 'trace_onpu_feed(ctx, ctx->fed, 1, 0);'),
+    _mutation('an invalidation that is lost is no reason', 'onpu_mmu.c', _TRACE,
+              '\t\tonpu_device_reset_async(mmu->onpu, ONPU_RESET_INVALIDATION);\n', '\t\t;\n'),
+    _mutation('a context that cannot be killed is left alone', 'onpu_queue.c', _TRACE,
+              '\t\tonpu_device_reset_async(onpu, ONPU_RESET_KILL);\n\t\tbreak;\n', '\t\tbreak;\n'),
     # Other devices, resets, ends
     _mutation('an import is not marked', 'onpu_gem.c', _PRIME,
               'to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;', 'to_onpu_bo(obj)->flags = 0;'),

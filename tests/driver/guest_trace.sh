@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# guest: --root
+#
+# What the driver shows to those who look for an error, as TAP: trace events and the files in debugfs. Those
+# files also make requests fail and invalidations get lost: a reset follows, and programs work after it.
+
+# The status of a condition is what ok() is given.
+# shellcheck disable=SC2319
+set -uo pipefail
+
+top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
+tests=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}
+link=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
+address=${link##*/}
+device=/sys/bus/pci/devices/$address
+debug=/sys/kernel/debug/accel/$address
+trace=/sys/kernel/tracing
+
+# traced EVENT PATTERN: there is such a line
+traced()
+{
+	grep -q " onpu_$1: .*$2" "$trace/trace"
+}
+
+# jobs_of EVENT: how many jobs these events were about
+jobs_of()
+{
+	awk -v event=" onpu_$1: " '
+		index($0, event) && match($0, / count=[0-9]+/) { n += substr($0, RSTART + 7, RLENGTH - 7) }
+		END { print n + 0 }' "$trace/trace"
+}
+
+# value FILE: of a file in debugfs
+value()
+{
+	cat "$debug/$1"
+}
+
+is_reset()
+{
+	[ "$(cat "$device/reset_count")" -gt "$before" ]
+}
+
+program_works()
+{
+	"$tests/driver-load" /dev/accel/accel0 once
+}
+
+echo 1 >"$trace/events/onpu/enable"
+program_works
+ok $? "a program works while events are traced"
+jobs=$(jobs_of submit)
+out="$(jobs_of feed) $(jobs_of complete)"
+[ "$jobs" -gt 0 ] && [ "$out" = "$jobs $jobs" ]
+ok $? "each of its jobs was submitted, fed and complete"
+out=$(grep -o ' onpu_\(submit\|feed\|complete\): ' "$trace/trace" | uniq | head -n 3 | tr -d ' \n')
+equal "in this order" "onpu_submit:onpu_feed:onpu_complete:"
+"$top/tests/driver/guest_kselftest.sh" fault,-v,read_of_kernel >/dev/null
+ok $? "a job faults"
+traced fault 'code=[1-9].* pc=[0-9]* address=0x' && traced complete 'error=-14'
+ok $? "its fault and its error are traced"
+echo 1 >"$device/reset"
+traced reset 'what="of the PCI function" error=0' && traced reset 'what="end" error=0'
+ok $? "begin and end of a reset are traced"
+echo 0 >"$trace/events/onpu/enable"
+
+"$tests/driver-load" /dev/accel/accel0 endless &
+program=$!
+wait_for has_computed "$program"
+ok $? "another program works"
+out=$(onpu-smi dump "$debug/state") && [[ $out == *"$program"* ]]
+ok $? "onpu-smi shows the state with this program"
+grep -q '^client=[0-9]* context=1 queue=[0-9]' "$debug/state"
+ok $? "its context has a queue"
+out=$(grep -c '^client=[0-9]* va=0x[0-9a-f]* size=[1-9][0-9]* flags=0x' "$debug/buffers")
+[ "$out" -ge 5 ]
+ok $? "its buffers, and the driver's for it, have addresses"
+
+# A context cannot be ended.
+before=$(cat "$device/reset_count")
+echo 5 >"$debug/fail_request"
+kill "$program"
+wait_for is_reset
+ok $? "a CTX_KILL that fails causes a reset"
+[ "$(value fail_request)" -eq 0 ] && program_works
+ok $? "programs work after it"
+# VM_CREATE, CTX_CREATE and QUEUE_BIND, then what takes a queue away: VM_DESTROY, CTX_DESTROY, QUEUE_UNBIND.
+for request in 1 3 6 2 4 7; do
+	before=$(cat "$device/reset_count")
+	echo "$request" >"$debug/fail_request"
+	program_works && wait_for is_reset && [ "$(value fail_request)" -eq 0 ] && program_works
+	ok $? "request $request fails, a reset follows, and programs work after it"
+done
+before=$(cat "$device/reset_count")
+echo 1000000 >"$debug/lose_invalidations"
+program_works && wait_for is_reset
+ok $? "an invalidation without answer causes a reset"
+dmesg | grep -q 'onpu .*reset: no answer to an invalidation$'
+ok $? "the log tells why"
+echo 0 >"$debug/lose_invalidations"
+program_works
+ok $? "programs work after it"
+tap_end
