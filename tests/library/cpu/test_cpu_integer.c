@@ -14,6 +14,23 @@ static int64_t random_zero(enum ir_dtype dtype)
 	return (int64_t)random_below(256) - (dtype == IR_I8 ? 128 : 0);
 }
 
+/* Of a product: 8 bits, or a float without rounding to integers. */
+static enum ir_dtype random_result(void)
+{
+	return random_below(3) ? random_bytes() : random_below(3) ? IR_F32 : IR_F16;
+}
+
+/* Of a float result, limits only: other functions are not the same bits. */
+static struct ir_unary_attrs random_limits(enum ir_dtype y)
+{
+	return (struct ir_unary_attrs){ .kind = !ir_dtype_is_float(y) || random_below(2) ?
+							IR_UNARY_NONE :
+						random_below(2) ? IR_RELU :
+								  IR_CLAMP,
+					.alpha = -40,
+					.beta = 60 };
+}
+
 /* The result's zero point and limits, so that some results are outside. */
 static struct ir_integer_attrs random_integer(enum ir_dtype a, enum ir_dtype b, enum ir_dtype y)
 {
@@ -27,22 +44,29 @@ static struct ir_integer_attrs random_integer(enum ir_dtype a, enum ir_dtype b, 
 		.hi = least + 255,
 	};
 
-	if (random_below(2)) {
+	if (ir_dtype_is_float(y)) {
+		attrs.zero = attrs.lo = attrs.hi = 0;
+	} else if (random_below(2)) {
 		attrs.lo += random_below(100);
 		attrs.hi -= random_below(100);
 	}
 	return attrs;
 }
 
-/* Scale and, perhaps, bias: one for each of `channels`, or one for all. */
-static void add_scaling(struct rig *rig, int64_t channels, int64_t depth)
+/* Scale and, perhaps, bias and addend of a result of type y: one for each of `channels`, or one for all. */
+static void add_scaling(struct rig *rig, int64_t channels, int64_t depth, enum ir_dtype y)
 {
 	int64_t one = 1, *count = random_below(4) ? &channels : &one;
+	bool addend = ir_dtype_is_float(y) && random_below(3);
 	double most = 1.0 / (100.0 * (double)depth);
 
 	rig_add_between(rig, IR_F32, 1, count, most / 8, most * 2);
 	if (random_below(3))
 		rig_add_between(rig, IR_I32, 1, random_below(4) ? &channels : &one, -1e5, 1e5);
+	else if (addend)
+		rig_skip(rig);
+	if (addend)
+		rig_add_between(rig, y, 1, random_below(4) ? &channels : &one, -30, 30);
 }
 
 static void fill_image(enum ir_layout layout, int64_t *dim, int64_t n, int64_t c, int64_t h,
@@ -55,7 +79,7 @@ static void fill_image(enum ir_layout layout, int64_t *dim, int64_t n, int64_t c
 
 static bool qconv_round(void)
 {
-	enum ir_dtype a = random_bytes(), b = random_bytes(), y = random_bytes();
+	enum ir_dtype a = random_bytes(), b = random_bytes(), y = random_result();
 	int64_t groups = random_below(3) ? 1 : between(2, 9), h = between(3, 12),
 		w = between(3, 20);
 	int64_t in = random_below(4) ? between(1, 20) : between(100, 700), out = between(1, 12);
@@ -67,7 +91,7 @@ static bool qconv_round(void)
 			.groups = (uint32_t)groups,
 			.layout = random_below(2) ? IR_NHWC : IR_NCHW,
 			.filter_layout = (enum ir_filter_layout)random_below(4),
-			.act = { .kind = IR_UNARY_NONE },
+			.act = random_limits(y),
 		},
 		.integer = random_integer(a, b, y),
 	} };
@@ -91,13 +115,13 @@ static bool qconv_round(void)
 	rig_init(&rig);
 	rig_add(&rig, a, 4, x_dims);
 	rig_add(&rig, b, 4, f_dims);
-	add_scaling(&rig, out * groups, in * k * k);
+	add_scaling(&rig, out * groups, in * k * k, y);
 	return rig_compare(&rig, IR_OP_QCONV, &attrs, 1, &type, 0);
 }
 
 static bool qmatmul_round(void)
 {
-	enum ir_dtype a = random_bytes(), b = random_bytes(), y = random_bytes();
+	enum ir_dtype a = random_bytes(), b = random_bytes(), y = random_result();
 	int64_t m = between(1, 20), n = between(1, 40), batch = between(1, 3);
 	int64_t k = random_below(3) ? between(1, 90) : between(500, 2000);
 	union ir_attrs attrs = { .qmatmul = {
@@ -106,7 +130,7 @@ static bool qmatmul_round(void)
 			.b_transpose = random_below(2),
 			.alpha = 1,
 			.beta = 1,
-			.act = { .kind = IR_UNARY_NONE },
+			.act = random_limits(y),
 		},
 		.integer = random_integer(a, b, y),
 	} };
@@ -120,7 +144,7 @@ static bool qmatmul_round(void)
 	rig_init(&rig);
 	rig_add(&rig, a, 3, a_dims);
 	rig_add(&rig, b, 3 - lead, b_dims + lead);
-	add_scaling(&rig, n, k);
+	add_scaling(&rig, n, k, y);
 	return rig_compare(&rig, IR_OP_QMATMUL, &attrs, 1, &type, 0);
 }
 

@@ -11,6 +11,23 @@ static enum ir_dtype random_bytes(void)
 	return random_below(2) ? IR_I8 : IR_U8;
 }
 
+/* Of a product: 8 bits, or a float without rounding to integers. */
+static enum ir_dtype random_result(void)
+{
+	return random_below(3) ? random_bytes() : random_below(3) ? IR_F32 : IR_F16;
+}
+
+/* Of a float result, limits only: other functions are not the same bits. */
+static struct ir_unary_attrs random_limits(enum ir_dtype y)
+{
+	return (struct ir_unary_attrs){ .kind = !ir_dtype_is_float(y) || random_below(2) ?
+							IR_UNARY_NONE :
+						random_below(2) ? IR_RELU :
+								  IR_CLAMP,
+					.alpha = -40,
+					.beta = 60 };
+}
+
 static int64_t random_zero(enum ir_dtype dtype)
 {
 	return (int64_t)random_below(256) - (dtype == IR_I8 ? 128 : 0);
@@ -59,11 +76,25 @@ static struct ir_integer_attrs random_integer(enum ir_dtype a, enum ir_dtype b, 
 		.hi = least + 255,
 	};
 
-	if (random_below(2)) {
+	if (ir_dtype_is_float(y)) {
+		attrs.zero = attrs.lo = attrs.hi = 0;
+	} else if (random_below(2)) {
 		attrs.lo += random_below(100);
 		attrs.hi -= random_below(100);
 	}
 	return attrs;
+}
+
+/* Perhaps a bias, and perhaps an addend of a float result; how many operands a product then has. */
+static uint32_t add_bias(struct test_graph *t, struct ir_value **operand, enum ir_dtype y,
+			 int64_t channels, bool bias)
+{
+	if (bias)
+		operand[3] = add_operand(t, IR_I32, 1, &channels, random_below(4));
+	if (!ir_dtype_is_float(y) || !random_below(3))
+		return bias ? 4 : 3;
+	operand[4] = add_operand(t, y, 1, &channels, random_below(2));
+	return 5;
 }
 
 struct conv_case {
@@ -86,18 +117,20 @@ static int64_t extent(const struct conv_case *s, int64_t in, int64_t stride, int
 }
 
 static struct ir_value *add_qconv(struct test_graph *t, const struct conv_case *s,
-				  struct ir_value *x, enum ir_layout layout, int64_t x_zero)
+				  struct ir_value *x, enum ir_layout layout, int64_t x_zero,
+				  bool real)
 {
-	enum ir_dtype b = random_bytes(), y = random_bytes();
+	enum ir_dtype b = random_bytes(), y = real ? random_result() : random_bytes();
 	union ir_attrs attrs = { .qconv = { .conv = { .strides = { 1, 1 },
 						      .dilations = { 1, 1 },
 						      .groups = (uint32_t)s->groups,
 						      .layout = layout,
-						      .transposed = s->up > 0 },
+						      .transposed = s->up > 0,
+						      .act = random_limits(y) },
 					    .integer = random_integer(x->type.dtype, b, y) } };
 	struct ir_conv_attrs *c = &attrs.qconv.conv;
-	uint32_t pad = s->k > 1 ? random_below(2) : 0, operands = random_below(3) ? 4 : 3;
-	struct ir_value *operand[4] = { x };
+	uint32_t pad = s->k > 1 ? random_below(2) : 0, operands, bias = random_below(3);
+	struct ir_value *operand[5] = { x };
 	int64_t f[4], out[4], channels = s->out * s->groups;
 	const uint8_t *axes;
 
@@ -115,8 +148,7 @@ static struct ir_value *add_qconv(struct test_graph *t, const struct conv_case *
 		   extent(s, s->w, c->strides[1], pad));
 	operand[1] = add_operand(t, b, 4, f, random_below(4));
 	operand[2] = add_scale(t, channels, 0.03);
-	if (operands > 3)
-		operand[3] = add_operand(t, IR_I32, 1, &channels, random_below(4));
+	operands = add_bias(t, operand, y, channels, bias);
 	return add_node(t, IR_OP_QCONV, operand, operands, y, 4, out, &attrs)->results[0];
 }
 
@@ -130,7 +162,7 @@ static void run_conv(void **state, const struct conv_case *s)
 	graph_init(&t);
 	fill_image(layout, x, s->n, s->in * s->groups, s->h, s->w);
 	add_output(&t, add_qconv(&t, s, add_operand(&t, dtype, 4, x, false), layout,
-				 random_zero(dtype)));
+				 random_zero(dtype), true));
 	check_graph(&t, *state);
 	graph_free(&t);
 }
@@ -200,7 +232,8 @@ static void test_chain(void **state)
 			uint32_t row = layout == IR_NHWC ? 1 : 2;
 
 			s.out = between(3, 40);
-			value = add_qconv(&t, &s, value, layout, random_zero(value->type.dtype));
+			value = add_qconv(&t, &s, value, layout, random_zero(value->type.dtype),
+					  depth > 0);
 			s.in = s.out;
 			s.h = ir_type_dim(&value->type, row);
 			s.w = ir_type_dim(&value->type, row + 1);
@@ -217,25 +250,28 @@ static void test_matmul(void **state)
 	for (int i = 0; i < 32; i++) {
 		enum ir_dtype a, b, y;
 		union ir_attrs attrs = { .axis = 0 };
-		struct ir_value *operand[4] = { NULL };
+		struct ir_value *operand[5] = { NULL };
 		uint32_t operands;
 		struct test_graph t;
 		int64_t batch, m, n, k;
-		bool ta, tb;
+		bool ta, tb, bias;
 
 		random_seed(4400 + i);
 		a = random_bytes();
 		b = random_bytes();
-		y = random_bytes();
+		y = random_result();
 		batch = between(1, 3);
 		m = random_below(3) ? between(1, 90) : 1;
 		n = between(1, 200);
 		k = between(1, 300);
 		ta = random_below(2);
 		tb = random_below(2);
-		operands = random_below(3) ? 4 : 3;
-		attrs.qmatmul.matmul.a_transpose = ta;
-		attrs.qmatmul.matmul.b_transpose = tb;
+		bias = random_below(3);
+		attrs.qmatmul.matmul = (struct ir_matmul_attrs){ .a_transpose = ta,
+								 .b_transpose = tb,
+								 .alpha = 1,
+								 .beta = 1,
+								 .act = random_limits(y) };
 		attrs.qmatmul.integer = random_integer(a, b, y);
 		graph_init(&t);
 		operand[0] =
@@ -245,8 +281,7 @@ static void test_matmul(void **state)
 						      tb ? k : n },
 					 random_below(2));
 		operand[2] = add_scale(&t, n, 0.03);
-		if (operands > 3)
-			operand[3] = add_operand(&t, IR_I32, 1, &n, random_below(2));
+		operands = add_bias(&t, operand, y, n, bias);
 		add_result(&t, add_node(&t, IR_OP_QMATMUL, operand, operands, y, 3,
 					(int64_t[]){ batch, m, n }, &attrs));
 		check_graph(&t, *state);
@@ -377,8 +412,8 @@ static void test_residual(void **state)
 		}
 		graph_init(&t);
 		fill_image(layout, dims, s.n, s.in * s.groups, s.h, s.w);
-		operand[at] =
-			add_qconv(&t, &s, add_operand(&t, IR_U8, 4, dims, false), layout, 100);
+		operand[at] = add_qconv(&t, &s, add_operand(&t, IR_U8, 4, dims, false), layout, 100,
+					false);
 		for (uint32_t d = 0; d < 4; d++)
 			dims[d] = ir_type_dim(&operand[at]->type, d);
 		add_quantized(&t, operand + at + 1, operand[at]->type.dtype, 1, NULL);
@@ -407,7 +442,7 @@ static void test_jobs(void **state)
 	random_seed(4600);
 	graph_init(&t);
 	fill_image(IR_NHWC, x, 1, 40, 40, 40);
-	add_output(&t, add_qconv(&t, &s, add_operand(&t, IR_U8, 4, x, false), IR_NHWC, 128));
+	add_output(&t, add_qconv(&t, &s, add_operand(&t, IR_U8, 4, x, false), IR_NHWC, 128, false));
 	assert_in_range(check_preempted(&t, *state, 0), 0, 1000);
 	check_split(&t, *state, 0, 48);
 	graph_free(&t);

@@ -14,6 +14,7 @@
 
 #define EXACT	   ((int64_t)1 << 24) /* integers up to here are float32 numbers */
 #define CHUNK	   4096
+#define PIECE	   256 /* floats that are finished at a time */
 #define NUM_VALUES 256
 
 /* --- The product as products of float32 --- */
@@ -227,6 +228,7 @@ static void pack(const struct cpu_context *cpu, const struct ir_node *node, cons
 /* --- From sums to results --- */
 
 struct finish {
+	const struct cpu_simd *simd;
 	const struct product *p;
 	const float *sums;     /* of the last part */
 	const int32_t *before; /* of the others; NULL: there are none */
@@ -236,6 +238,12 @@ struct finish {
 	int64_t inner, channels;
 	void *out;
 	float zero, lo, hi;
+	/* Of a float result: its type and function, an addend or NULL. */
+	enum ir_dtype dtype;
+	const struct ir_unary_attrs *act;
+	const void *addend;
+	enum ir_dtype addend_dtype;
+	uint32_t addend_step;
 };
 
 /* Results of one channel, or one of each channel in turn: the steps say which. */
@@ -264,6 +272,34 @@ static void finish_run(const struct finish *f, int64_t at, int64_t n, int64_t ch
 	}
 }
 
+/* The same of floats: a piece at a time, so that those of float16 have room as float32. */
+static void finish_real(const struct finish *f, int64_t at, int64_t n, int64_t channel, bool each)
+{
+	float piece[PIECE];
+
+	for (int64_t begin = 0; begin < n; begin += PIECE) {
+		int64_t count = n - begin < PIECE ? n - begin : PIECE;
+
+		for (int64_t i = 0; i < count; i++) {
+			int64_t place = at + begin + i, c = channel + (each ? begin + i : 0);
+			int32_t sum = (int32_t)f->sums[place];
+
+			sum += f->before ? f->before[place] : 0;
+			sum += f->bias ? f->bias[c * f->bias_step] : 0;
+			piece[i] = (float)sum * f->scale[c * f->scale_step];
+			if (f->addend)
+				piece[i] += (float)cpu_load(f->addend_dtype, f->addend,
+							    c * f->addend_step);
+		}
+		cpu_activate(f->simd, f->act, piece, count);
+		if (f->dtype == IR_F32)
+			memcpy((float *)f->out + at + begin, piece, count * sizeof(*piece));
+		else
+			for (int64_t i = 0; i < count; i++)
+				cpu_store(f->dtype, f->out, at + begin + i, piece[i]);
+	}
+}
+
 /* Runs of f->inner results of one channel, or of all channels when they are innermost. */
 static void finish_runs(void *argument, int64_t begin, int64_t end)
 {
@@ -271,8 +307,8 @@ static void finish_runs(void *argument, int64_t begin, int64_t end)
 	int64_t length = f->inner > 1 ? f->inner : f->channels;
 
 	for (int64_t i = begin; i < end; i++)
-		finish_run(f, i * length, length, f->inner > 1 ? i % f->channels : 0,
-			   f->inner == 1);
+		(ir_dtype_is_float(f->dtype) ? finish_real : finish_run)(
+			f, i * length, length, f->inner > 1 ? i % f->channels : 0, f->inner == 1);
 }
 
 static void finish(struct cpu_context *cpu, const struct product *p, const void *const *in,
@@ -281,6 +317,7 @@ static void finish(struct cpu_context *cpu, const struct product *p, const void 
 	const struct ir_node *node = p->node;
 	const struct ir_type *y = &node->results[0]->type;
 	struct finish f = {
+		.simd = cpu->simd,
 		.p = p,
 		.sums = sums,
 		.before = before,
@@ -292,12 +329,19 @@ static void finish(struct cpu_context *cpu, const struct product *p, const void 
 		.zero = (float)p->attrs->zero,
 		.lo = (float)p->attrs->lo,
 		.hi = (float)p->attrs->hi,
+		.dtype = y->dtype,
+		.act = node->op == IR_OP_QCONV ? &node->attrs.conv.act : &node->attrs.matmul.act,
 	};
 	int64_t length;
 
 	if (node->num_operands > 3 && node->operands[3]) {
 		f.bias = in[3];
 		f.bias_step = ir_type_elements(&node->operands[3]->type) > 1;
+	}
+	if (node->num_operands > 4 && node->operands[4]) {
+		f.addend = in[4];
+		f.addend_dtype = node->operands[4]->type.dtype;
+		f.addend_step = ir_type_elements(&node->operands[4]->type) > 1;
 	}
 	for (uint32_t i = p->channel + 1; i < y->rank; i++)
 		f.inner *= ir_type_dim(y, i);

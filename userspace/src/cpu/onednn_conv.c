@@ -519,9 +519,11 @@ static void set_float(struct conv *c, const struct ir_node *node)
 	c->limited = cpu_act_limits(&c->shape.attrs->act, &c->lo, &c->hi);
 }
 
-/* False for filters that are no signed integers around 0. */
+/* False for filters that are no signed integers around 0, and for float results. */
 static bool set_integer(struct conv *c, const struct ir_node *node)
 {
+	if (ir_dtype_is_float(node->results[0]->type.dtype))
+		return false;
 	c->integer = node->op == IR_OP_QCONV ? &node->attrs.qconv.integer :
 					       &node->attrs.qmatmul.integer;
 	c->filter_unsigned = node->operands[1]->type.dtype == IR_U8;

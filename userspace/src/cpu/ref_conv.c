@@ -147,21 +147,39 @@ void cpu_ref_conv(const struct ir_node *node, const void *const *in, void *const
 	}
 }
 
+/* What a float result is made of: the sum, a scale, an addend or NULL; each step is rounded to float32. */
+static double real_of_sum(const struct ir_node *node, const void *addend, int64_t sum, float scale,
+			  int64_t o)
+{
+	const struct ir_unary_attrs *act = node->op == IR_OP_QCONV ? &node->attrs.conv.act :
+								     &node->attrs.matmul.act;
+	float v = (float)sum * scale;
+
+	if (addend)
+		v += (float)cpu_load(node->operands[4]->type.dtype, addend,
+				     ir_type_elements(&node->operands[4]->type) > 1 ? o : 0);
+	return cpu_apply_unary(act, v);
+}
+
 /* The result for a sum without bias of channel `o`. */
 static void store_integer(const struct ir_node *node, const void *const *in, void *const *out,
 			  int64_t i, double sum, int64_t o)
 {
 	const struct ir_integer_attrs *attrs =
 		node->op == IR_OP_QCONV ? &node->attrs.qconv.integer : &node->attrs.qmatmul.integer;
-	int64_t scale = ir_type_elements(&node->operands[2]->type) > 1 ? o : 0;
-	int32_t bias = 0;
+	float scale =
+		((const float *)in[2])[ir_type_elements(&node->operands[2]->type) > 1 ? o : 0];
+	enum ir_dtype dtype = node->results[0]->type.dtype;
+	int64_t s = (int64_t)sum;
 
 	if (node->num_operands > 3 && node->operands[3])
-		bias = ((const int32_t *)
-				in[3])[ir_type_elements(&node->operands[3]->type) > 1 ? o : 0];
-	cpu_store_int(node->results[0]->type.dtype, out[0], i,
-		      cpu_requantize(attrs, node->results[0]->type.dtype, (int64_t)sum + bias,
-				     ((const float *)in[2])[scale]));
+		s += ((const int32_t *)
+			      in[3])[ir_type_elements(&node->operands[3]->type) > 1 ? o : 0];
+	if (ir_dtype_is_float(dtype))
+		cpu_store(dtype, out[0], i,
+			  real_of_sum(node, node->num_operands > 4 ? in[4] : NULL, s, scale, o));
+	else
+		cpu_store_int(dtype, out[0], i, cpu_requantize(attrs, dtype, s, scale));
 }
 
 void cpu_ref_qconv(const struct ir_node *node, const void *const *in, void *const *out)

@@ -65,11 +65,13 @@ static const struct ir_field qconv[] = {
 	FIELD(conv.filter_layout, NULL, ENUM, WORDS(filter_layouts)),
 	FIELD(conv.transposed, "transposed", BOOL),
 	INTEGER_FIELDS(qconv),
+	FIELD(conv.act, "act", FUSED),
 };
 static const struct ir_field qmatmul[] = {
 	FIELD(matmul.a_transpose, "ta", BOOL),
 	FIELD(matmul.b_transpose, "tb", BOOL),
 	INTEGER_FIELDS(qmatmul),
+	FIELD(matmul.act, "act", FUSED),
 };
 static const struct ir_field qunary[] = { FIELD(unary, "act", FUSED) };
 static const struct ir_field pool[] = {

@@ -52,13 +52,9 @@ static void get_attrs(struct wnn_reader *r, enum ir_op op, union ir_attrs *attrs
 	const struct ir_field *fields = ir_attr_fields(op, &count);
 
 	memset(attrs, 0, sizeof(*attrs));
-	/* What the operators on integers have no field for. */
-	if (op == IR_OP_QCONV)
-		attrs->conv.act.kind = IR_UNARY_NONE;
-	if (op == IR_OP_QMATMUL) {
+	/* What the operator on integers has no field for. */
+	if (op == IR_OP_QMATMUL)
 		attrs->matmul.alpha = attrs->matmul.beta = 1;
-		attrs->matmul.act.kind = IR_UNARY_NONE;
-	}
 	for (uint32_t i = 0; i < count; i++) {
 		uint8_t *to = (uint8_t *)attrs + fields[i].offset;
 

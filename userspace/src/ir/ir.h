@@ -216,10 +216,13 @@ struct ir_matmul_attrs {
 /* What IR_OP_QCONV and IR_OP_QMATMUL do before and after the sum: ops.def has the formula. */
 struct ir_integer_attrs {
 	int64_t a_zero, b_zero, zero;
-	int64_t lo, hi; /* of the result */
+	int64_t lo, hi; /* of a result of 8 bits; all three 0 for a float */
 };
 
-/* The geometry of a convolution, which carries no activation, comes first: attrs.conv is valid too. */
+/*
+ * The geometry of a convolution comes first: attrs.conv is valid too. Its activation is the function of a float
+ * result; one of 8 bits has none.
+ */
 struct ir_qconv_attrs {
 	struct ir_conv_attrs conv;
 	struct ir_integer_attrs integer;

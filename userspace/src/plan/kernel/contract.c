@@ -127,6 +127,12 @@ static uint64_t data_elements(const struct contract *c, const struct contract_ti
 			  tile_rows(c, 1, t->tile[CD_W], s->kws) * s->ks);
 }
 
+bool contract_in_place(const struct contract *c)
+{
+	return c->acc_dtype == c->out.dtype ||
+	       (c->num_posts && plan_dtype_bytes(c->acc_dtype) == plan_dtype_bytes(c->out.dtype));
+}
+
 static void measure(const struct contract *c, struct contract_tile *t)
 {
 	struct contract_step s = contract_step_at(c, t, 0);
@@ -151,11 +157,11 @@ static void measure(const struct contract *c, struct contract_tile *t)
 		t->wide_bytes = t->b_bytes;
 		t->b_bytes = weights_bytes(c, t, s.ks, t->tile[CD_N]);
 	}
-	t->direct = c->acc_dtype == c->out.dtype || (t->steps == 1 && !c->num_posts);
-	t->acc_bytes = t->direct && (c->out_here || c->acc_dtype != c->out.dtype) ?
+	t->direct = contract_in_place(c) || (t->steps == 1 && !c->num_posts);
+	t->acc_bytes = t->direct && (c->out_here || !contract_in_place(c)) ?
 			       0 :
 			       plan_align(results * plan_dtype_bytes(c->acc_dtype));
-	t->out_bytes = c->out_here || c->acc_dtype == c->out.dtype ?
+	t->out_bytes = c->out_here || contract_in_place(c) ?
 			       0 :
 			       plan_align(results * plan_dtype_bytes(c->out.dtype));
 	t->acc_slots = t->tiles > 1 ? 2 : 1;

@@ -129,6 +129,8 @@ int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t t
  * (#destination). */
 int64_t contract_pitch(const struct contract *c, int axis, int64_t rows);
 bool contract_is_mma(const struct contract *c);
+/* Whether results take the place of their sums: elements of one size, and in the end of the result's type. */
+bool contract_in_place(const struct contract *c);
 /* Chooses tiles; false when none can be used: best->bytes says what the smallest takes then. */
 bool contract_choose(const struct plan *plan, const struct contract *c, struct contract_tile *best);
 /* The same, also when the choice was made before. */

@@ -485,7 +485,7 @@ static void run_event(struct contract_state *st, const struct contract_event *e)
 	const struct contract *c = st->c;
 	const struct contract_tile *t = st->t;
 	uint32_t slot = e->tile % t->acc_slots;
-	bool same = c->acc_dtype == c->out.dtype;
+	bool same = contract_in_place(c);
 	struct npu_view acc, out, mem = view_part(&c->out, e->begin, e->dim);
 
 	out = view_sram((same ? st->acc + slot * t->acc_bytes : st->out + slot * t->out_bytes),
@@ -495,6 +495,8 @@ static void run_event(struct contract_state *st, const struct contract_event *e)
 	acc = t->direct ? out :
 			  view_sram(st->acc + slot * t->acc_bytes, c->acc_dtype, CD_RANK, e->dim,
 				    c->out.stride);
+	if (same)
+		acc.dtype = c->acc_dtype;
 	note_order(st, e);
 	if (c->begin && !e->step)
 		contract_begin(st, e, &acc);

@@ -259,7 +259,7 @@ static void set_float(struct plan *plan, struct contract *c, const struct ir_nod
 
 static int32_t bias_at(const struct ir_node *node, int64_t channel)
 {
-	const struct ir_value *bias = node->num_operands > 3 ? node->operands[3] : NULL;
+	const struct ir_value *bias = integer_bias(node);
 
 	if (!bias)
 		return 0;
@@ -270,7 +270,7 @@ static int32_t bias_at(const struct ir_node *node, int64_t channel)
 /* Whether the vector unit takes an integer convolution: its sums have to be whole numbers of float32. */
 static bool takes_windows(const struct contract *c, const struct ir_node *node)
 {
-	const struct ir_value *bias = node->num_operands > 3 ? node->operands[3] : NULL;
+	const struct ir_value *bias = integer_bias(node);
 	int64_t most = c->taps[0] * c->taps[1] * UINT8_MAX * UINT8_MAX;
 
 	if (!is_depthwise(c) || !c->b_data || (bias && bias->kind != IR_VALUE_CONSTANT))
@@ -326,24 +326,32 @@ static struct npu_view real_bias(struct plan *plan, const struct contract *c,
 /* Memory that has to last until the contraction is emitted, or NULL. */
 static float *set_integer(struct plan *plan, struct contract *c, const struct ir_node *node)
 {
-	const struct ir_integer_attrs *attrs = &node->attrs.qconv.integer;
-	bool has_bias = node->num_operands > 3 && node->operands[3];
-	struct npu_view scale = channel_view(plan, c, node->operands[2]), bias;
+	const struct ir_value *has_bias = integer_bias(node), *has_addend = integer_addend(node);
+	struct npu_view scale = channel_view(plan, c, node->operands[2]), bias, addend;
+	const struct integer_finish finish = {
+		.attrs = &node->attrs.qconv.integer,
+		.act = &node->attrs.conv.act,
+		.scale = &scale,
+		.bias = has_bias ? &bias : NULL,
+		.addend = has_addend ? &addend : NULL,
+	};
 	float *filter = NULL;
 
-	c->pad_value = (uint8_t)attrs->a_zero;
+	c->pad_value = (uint8_t)finish.attrs->a_zero;
+	if (has_addend)
+		addend = channel_view(plan, c, has_addend);
 	if (takes_windows(c, node)) {
 		if (has_bias)
 			bias = real_bias(plan, c, node);
 		filter = real_filter(c, node);
 		if (!filter)
 			plan_nomem(plan);
-		integer_windows(plan, c, attrs, &scale, has_bias ? &bias : NULL);
+		integer_windows(plan, c, &finish);
 	} else {
 		if (has_bias)
-			bias = channel_view(plan, c, node->operands[3]);
+			bias = channel_view(plan, c, has_bias);
 		c->kernel = "int8 mma.i8 taps";
-		integer_contract(plan, c, attrs, &scale, has_bias ? &bias : NULL);
+		integer_contract(plan, c, &finish);
 	}
 	return filter;
 }

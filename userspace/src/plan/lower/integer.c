@@ -13,8 +13,12 @@
 bool supports_integer_product(const struct ir_node *node, struct npu_reason *reason)
 {
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;
+	bool conv = node->op == IR_OP_QCONV;
 
-	if (node->op == IR_OP_QCONV && attrs->transposed &&
+	if (ir_dtype_is_float(node->results[0]->type.dtype) &&
+	    !supports_fused(conv ? &attrs->act : &node->attrs.matmul.act, IR_F32, reason))
+		return false;
+	if (conv && attrs->transposed &&
 	    (uint64_t)attrs->strides[0] * attrs->strides[1] > CONTRACT_MAX_PHASES)
 		return supports_not(
 			reason, NPU_REASON_SIZE,
@@ -67,27 +71,40 @@ static void add_limits(struct contract *c, const struct ir_integer_attrs *attrs)
 	c->num_posts++;
 }
 
-/* The zero point and the scaling of a sum, which is int32 here. */
-static void add_scaling(struct plan *plan, struct contract *c, const struct ir_integer_attrs *attrs,
-			const struct npu_view *scale)
-{
-	struct contract_post *post = &c->post[c->num_posts++];
-	struct npu_view zero;
-
-	*post = (struct contract_post){ .op = ONPU_OP_REQUANT, .extra = add_extra(c, scale) };
-	if (attrs->zero) {
-		zero = scalar_view(plan, c->out.dtype, (uint8_t)attrs->zero);
-		post->third = 1 + add_extra(c, &zero);
-	}
-	add_limits(c, attrs);
-}
-
-static void add_bias(struct contract *c, const struct npu_view *bias)
+static void add_post(struct contract *c, enum onpu_op op, const struct npu_view *operand)
 {
 	c->post[c->num_posts++] = (struct contract_post){
-		.op = ONPU_OP_VADD,
-		.extra = add_extra(c, bias),
+		.op = op,
+		.extra = operand ? add_extra(c, operand) : -1,
 	};
+}
+
+/* The zero point and the scaling of a sum, which is int32 here. */
+static void add_scaling(struct plan *plan, struct contract *c, const struct integer_finish *f)
+{
+	struct contract_post *post = &c->post[c->num_posts];
+	struct npu_view zero;
+
+	add_post(c, ONPU_OP_REQUANT, f->scale);
+	if (f->attrs->zero) {
+		zero = scalar_view(plan, c->out.dtype, (uint8_t)f->attrs->zero);
+		post->third = 1 + add_extra(c, &zero);
+	}
+	add_limits(c, f->attrs);
+}
+
+/* A sum becomes a float: `scale` is the instruction that multiplies it. */
+static void add_real(struct contract *c, enum onpu_op scale, const struct integer_finish *f)
+{
+	add_post(c, scale, f->scale);
+	if (f->addend)
+		add_post(c, ONPU_OP_VADD, f->addend);
+	if (f->act->kind != IR_UNARY_NONE) {
+		struct contract_post *post = &c->post[c->num_posts];
+
+		add_post(c, ONPU_OP_VMOV, NULL);
+		post->op = unary_insn(f->act, ONPU_DT_F32, &post->param, &post->has_param);
+	}
 }
 
 /* Whether the matrix unit brings the bias in less time than windows take: few channels leave most of it idle. */
@@ -100,11 +117,10 @@ static bool begins_with_bias(const struct plan *plan, const struct contract *c)
 		       channels * c->taps[0] * c->taps[1];
 }
 
-void integer_windows(struct plan *plan, struct contract *c, const struct ir_integer_attrs *attrs,
-		     const struct npu_view *scale, const struct npu_view *bias)
+void integer_windows(struct plan *plan, struct contract *c, const struct integer_finish *finish)
 {
 	struct npu_view one = scalar_view(plan, ONPU_DT_F32, vp_f32(1));
-	struct npu_view zero = scalar_view(plan, c->a.dtype, (uint8_t)attrs->a_zero);
+	struct npu_view zero = scalar_view(plan, c->a.dtype, (uint8_t)finish->attrs->a_zero);
 
 	c->kernel = "int8 win.mac";
 	c->op = ONPU_OP_WIN_MAC;
@@ -112,27 +128,43 @@ void integer_windows(struct plan *plan, struct contract *c, const struct ir_inte
 	c->exact = true;
 	c->real_scale = 1 + add_extra(c, &one);
 	c->real_zero = 1 + add_extra(c, &zero);
-	if (bias && begins_with_bias(plan, c)) {
+	if (finish->bias && begins_with_bias(plan, c)) {
 		c->begin_one = c->real_scale;
-		c->begin = 1 + add_extra(c, bias);
-	} else if (bias) {
-		add_bias(c, bias);
+		c->begin = 1 + add_extra(c, finish->bias);
+	} else if (finish->bias) {
+		add_post(c, ONPU_OP_VADD, finish->bias);
 	}
-	c->post[c->num_posts++] = (struct contract_post){ .op = ONPU_OP_CVT, .extra = -1 };
-	add_scaling(plan, c, attrs, scale);
+	if (plan_dtype_is_float(c->out.dtype)) {
+		add_real(c, ONPU_OP_VMUL, finish);
+	} else {
+		add_post(c, ONPU_OP_CVT, NULL);
+		add_scaling(plan, c, finish);
+	}
 }
 
-void integer_contract(struct plan *plan, struct contract *c, const struct ir_integer_attrs *attrs,
-		      const struct npu_view *scale, const struct npu_view *bias)
+void integer_contract(struct plan *plan, struct contract *c, const struct integer_finish *finish)
 {
 	c->op = ONPU_OP_MMA_I8;
 	c->acc_dtype = ONPU_DT_I32;
 	c->exact = true;
-	c->zero_a = (int32_t)attrs->a_zero;
-	c->zero_b = (int32_t)attrs->b_zero;
-	if (bias)
-		add_bias(c, bias);
-	add_scaling(plan, c, attrs, scale);
+	c->zero_a = (int32_t)finish->attrs->a_zero;
+	c->zero_b = (int32_t)finish->attrs->b_zero;
+	if (finish->bias)
+		add_post(c, ONPU_OP_VADD, finish->bias);
+	if (plan_dtype_is_float(c->out.dtype))
+		add_real(c, ONPU_OP_DEQUANT, finish);
+	else
+		add_scaling(plan, c, finish);
+}
+
+const struct ir_value *integer_bias(const struct ir_node *node)
+{
+	return node->num_operands > 3 ? node->operands[3] : NULL;
+}
+
+const struct ir_value *integer_addend(const struct ir_node *node)
+{
+	return node->num_operands > 4 ? node->operands[4] : NULL;
 }
 
 /* ---- functions of one or two operands, each with its scale and zero point behind it */

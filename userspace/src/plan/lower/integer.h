@@ -5,17 +5,25 @@
 
 #include "plan/kernel/contract.h"
 
-/*
- * Makes a contraction whose operands and geometry are set one of 8-bit integers. Scale (float32) and
- * bias (int32, or NULL) are over the dims of the result, extent 1 where they repeat.
- */
-void integer_contract(struct plan *plan, struct contract *c, const struct ir_integer_attrs *attrs,
-		      const struct npu_view *scale, const struct npu_view *bias);
+/* The further operands of a product, over the dims of the result, extent 1 where they repeat; NULL: none. */
+struct integer_finish {
+	const struct ir_integer_attrs *attrs;
+	const struct ir_unary_attrs *act; /* of a float result */
+	const struct npu_view *scale;	  /* float32 */
+	const struct npu_view *bias;	  /* int32, or float32 for windows */
+	const struct npu_view *addend;	  /* of the type of a float result */
+};
+
+/* Operand 3, and operand 4, of a node, or NULL. */
+const struct ir_value *integer_bias(const struct ir_node *node);
+const struct ir_value *integer_addend(const struct ir_node *node);
+
+/* Makes a contraction whose operands and geometry are set one of 8-bit integers. */
+void integer_contract(struct plan *plan, struct contract *c, const struct integer_finish *finish);
 /*
  * The same on the vector unit, in float32, for windows whose sums are below 2^24, and so exact there.
  * Filter and bias are float32 already, the zero point taken away.
  */
-void integer_windows(struct plan *plan, struct contract *c, const struct ir_integer_attrs *attrs,
-		     const struct npu_view *scale, const struct npu_view *bias);
+void integer_windows(struct plan *plan, struct contract *c, const struct integer_finish *finish);
 
 #endif

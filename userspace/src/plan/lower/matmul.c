@@ -31,7 +31,7 @@ bool supports_weights(const struct ir_node *node, struct npu_reason *reason)
 struct matmul {
 	struct npu_view a, b, out;
 	int64_t a_last[2], b_last[2], out_last[2]; /* strides of the last two */
-	struct npu_view bias, scale;		   /* of every product of the batch; rank 0: none */
+	struct npu_view bias, scale, addend;	   /* of every product of the batch; rank 0: none */
 	int64_t m, n, k;
 	const uint8_t *b_data;
 };
@@ -115,8 +115,11 @@ static void analyse(struct plan *plan, const struct ir_node *node, struct matmul
 			     node->op == IR_OP_WMATMUL ? mm->a.dtype :
 							 plan_dtype(node->operands[1]->type.dtype),
 			     &mm->b_data);
-	if (node->op == IR_OP_QMATMUL)
+	if (node->op == IR_OP_QMATMUL) {
 		mm->scale = bias_view(plan, node->operands[2]);
+		if (integer_addend(node))
+			mm->addend = bias_view(plan, integer_addend(node));
+	}
 	if (node->num_operands > bias && node->operands[bias])
 		mm->bias = bias_view(plan, node->operands[bias]);
 	split_batch(&mm->a, &whole, mm->a_last, a_dim);
@@ -294,8 +297,14 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 				       mm->out_last[1] });
 	if (node->op == IR_OP_QMATMUL) {
 		c.kernel = "int8 mma.i8";
-		integer_contract(plan, &c, &node->attrs.qmatmul.integer, &mm->scale,
-				 mm->bias.rank ? &mm->bias : NULL);
+		integer_contract(plan, &c,
+				 &(struct integer_finish){
+					 .attrs = &node->attrs.qmatmul.integer,
+					 .act = &node->attrs.matmul.act,
+					 .scale = &mm->scale,
+					 .bias = mm->bias.rank ? &mm->bias : NULL,
+					 .addend = mm->addend.rank ? &mm->addend : NULL,
+				 });
 	} else {
 		add_posts(&c, &node->attrs.matmul, &mm->bias);
 	}
