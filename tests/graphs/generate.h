@@ -13,6 +13,7 @@ struct generator {
 	bool compose;		/* operands may be values that are there already */
 	bool blocks;		/* dimensions will be cut into blocks */
 	bool depthwise;		/* convolutions have a group for each channel */
+	bool dynamic;		/* scales and zero points may be inputs */
 	uint64_t least, budget; /* elements that the main operand and any value should have */
 	uint64_t work;		/* multiplications that a node may need */
 	graph_limits limits;

@@ -8,10 +8,14 @@
 #include <string.h>
 
 #define MAX_LAYERS     5
-#define NODES_OF_LAYER 14 /* at most */
-/* Of the seeds that say whether a graph has additions behind convolutions, and depthwise convolutions. */
+#define NODES_OF_LAYER 15 /* at most */
+/*
+ * Of the seeds that say whether a graph has additions behind convolutions, depthwise convolutions, and scales and
+ * zero points that are no constants.
+ */
 #define RESIDUAL  1000000
 #define DEPTHWISE 2000000
+#define DYNAMIC	  3000000
 
 static enum wnn_op choose_layer(struct generator *g)
 {
@@ -62,6 +66,13 @@ struct quantum {
 	uint32_t rank;
 };
 
+/* In a dynamic graph a constant may become an input. */
+static void free_constant(struct generator *g, int id, uint32_t percent)
+{
+	if (id >= 0 && g->dynamic && rng_chance(&g->rng, percent))
+		g->graph->values[id].kind = GRAPH_INPUT;
+}
+
 static struct quantum draw_quantum(struct generator *g, uint32_t rank, double lo, double hi)
 {
 	static const uint32_t ones[IR_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -73,6 +84,8 @@ static struct quantum draw_quantum(struct generator *g, uint32_t rank, double lo
 	q.zero = add_constant(g, q.type, rank, ones,
 			      (struct fill){ GRAPH_UNIFORM, is_signed ? -8 : 0,
 					     is_signed ? 8 : 200 });
+	free_constant(g, q.scale, 60);
+	free_constant(g, q.zero, 60);
 	return q;
 }
 
@@ -138,6 +151,23 @@ static bool quantise_operand(struct generator *g)
 	return true;
 }
 
+/* What a dynamic graph multiplies a product by: a number, or one for each column of a matrix. */
+static int scale_product(struct generator *g, enum wnn_op op, int value)
+{
+	uint32_t rank = g->graph->values[value].rank, dims[IR_MAX_RANK];
+	bool matrix = op == WNN_OP_GEMM || op == WNN_OP_MATMUL;
+	int factor;
+
+	for (uint32_t i = 0; i < rank; i++)
+		dims[i] = 1;
+	if (matrix && rank && rng_chance(&g->rng, 50))
+		dims[rank - 1] = g->graph->values[value].dims[rank - 1];
+	factor = add_constant(g, WNNOperandDataType_Float32, rank, dims,
+			      (struct fill){ GRAPH_UNIFORM, -2, 2 });
+	free_constant(g, factor, 60);
+	return factor < 0 ? factor : add_result(g, WNN_OP_MUL, value, factor, 0);
+}
+
 /* Other integers of the same shape are added, as in residual networks, and the sum is turned now and then. */
 static int add_residual(struct generator *g, int value)
 {
@@ -177,9 +207,13 @@ static int draw_layer(struct generator *g, int value, struct quantum *q, bool re
 	    (is_product(op) || rng_chance(&g->rng, 80)) && !quantise_operand(g))
 		return GRAPH_ABSENT;
 	value = graph->nodes[graph->num_nodes - 1].results[0];
-	if (is_product(op) && rng_chance(&g->rng, 50) &&
+	if (is_product(op) && g->dynamic && rng_chance(&g->rng, 60))
+		value = scale_product(g, op, value);
+	if (value >= 0 && is_product(op) && rng_chance(&g->rng, 50) &&
 	    generator_call(g, functions[rng_below(&g->rng, ARRAY_SIZE(functions))], value))
 		value = graph->nodes[graph->num_nodes - 1].results[0];
+	if (value < 0)
+		return value;
 	rank = graph->values[value].rank;
 	if (!q->type || q->rank != rank || is_product(op) || rng_chance(&g->rng, 50))
 		*q = draw_quantum(g, rank, 0.01, is_product(op) ? 1 : 0.2);
@@ -201,6 +235,7 @@ void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits)
 
 		generator_begin(&g, graph, rng_mix(seed, attempt), true);
 		g.limits = limits;
+		g.dynamic = rng_mix(seed, attempt + DYNAMIC) % 3 == 0;
 		rank = rng_chance(&g.rng, 75) ? 4 : rng_between(&g.rng, 1, 4);
 		wanted = rng_between(&g.rng, 2, MAX_LAYERS) * 5;
 		generator_dims(&g, rank, 8, g.budget, dims);

@@ -58,6 +58,7 @@ static int run_named(struct ir_graph **graph, const char *name, const struct pas
 		{ "recognise", pass_recognise },
 		{ "sink_dequantize", pass_sink_dequantize },
 		{ "fuse_integers", pass_fuse_integers },
+		{ "fuse_sums", pass_fuse_sums },
 		{ "fuse_weights", pass_fuse_weights },
 		{ "channels_last", pass_channels_last },
 		{ "drop_dead", pass_drop_dead },

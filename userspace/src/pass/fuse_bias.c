@@ -11,7 +11,7 @@
  *	%4 = binary(%3, %2) add			->	%4 = conv(%0, %1, %2) ; conv2d+add
  */
 
-#include "pass/rewrite.h"
+#include "pass/channels.h"
 
 #include "util/malloc.h"
 
@@ -24,27 +24,6 @@ static bool takes_bias(const struct ir_node *node)
 	return node->op == IR_OP_MATMUL && node->attrs.matmul.act.kind == IR_UNARY_NONE;
 }
 
-static uint32_t channel_axis(const struct ir_node *node)
-{
-	uint32_t rank = node->results[0]->type.rank;
-
-	return node->op == IR_OP_CONV && node->attrs.conv.layout == IR_NCHW ? 1 : rank - 1;
-}
-
-/* Whether `bias` broadcast to the result has one value for each channel. */
-static bool is_per_channel(const struct ir_node *node, const struct ir_type *bias)
-{
-	const struct ir_type *result = &node->results[0]->type;
-	uint32_t axis = channel_axis(node), missing;
-
-	if (bias->rank > result->rank || ir_type_elements(bias) != ir_type_dim(result, axis))
-		return false;
-	missing = result->rank - bias->rank;
-	/* All of its elements must lie along the axis of the channels. */
-	return ir_type_elements(bias) == 1 ||
-	       (axis >= missing && ir_type_dim(bias, axis - missing) == ir_type_elements(bias));
-}
-
 /* The operand of an addition that can take the other one as its bias, or NULL. */
 static const struct ir_node *find_producer(const struct rewrite *rw, const struct ir_node *add,
 					   uint32_t side)
@@ -53,31 +32,9 @@ static const struct ir_node *find_producer(const struct rewrite *rw, const struc
 
 	if (!producer || !takes_bias(producer) ||
 	    !ir_type_same_shape(&producer->results[0]->type, &add->results[0]->type) ||
-	    !is_per_channel(producer, &add->operands[!side]->type))
+	    !channels_each(producer, &add->operands[!side]->type))
 		return NULL;
 	return producer;
-}
-
-/* The bias as a vector: a constant is only named anew, other values are reshaped. */
-static struct ir_value *as_vector(struct rewrite *rw, const struct ir_node *add,
-				  struct ir_value *bias)
-{
-	int64_t count = ir_type_elements(&bias->type);
-	struct ir_type type = ir_type_make(bias->type.dtype, 1, &count);
-	struct ir_value *value = NULL;
-	struct ir_node *node;
-
-	if (bias->type.rank == 1)
-		return bias;
-	if (bias->kind == IR_VALUE_CONSTANT) {
-		value = ir_add_constant(rw->to, &type, ir_constant_ref(bias->constant));
-		if (!value)
-			ir_constant_unref(bias->constant);
-		return value;
-	}
-	node = ir_add_node(rw->to, IR_OP_RESHAPE, &bias, 1, &type, 1, NULL, add->label,
-			   add->source);
-	return node ? node->results[0] : NULL;
 }
 
 static int fuse(struct rewrite *rw, const struct ir_node *producer, const struct ir_node *add,
@@ -87,7 +44,7 @@ static int fuse(struct rewrite *rw, const struct ir_node *producer, const struct
 	struct ir_value *operands[3] = {
 		rw->value[producer->operands[0]->id],
 		rw->value[producer->operands[1]->id],
-		as_vector(rw, add, rw->value[bias->id]),
+		channels_vector(rw, add, rw->value[bias->id]),
 	};
 
 	if (!operands[2])

@@ -15,8 +15,7 @@
  */
 #include <math.h>
 
-#include "pass/quantized.h"
-#include "pass/rewrite.h"
+#include "pass/channels.h"
 
 #include "util/malloc.h"
 
@@ -55,54 +54,6 @@ struct product {
 static const struct ir_value *bias_of(const struct ir_node *node)
 {
 	return node->num_operands > 2 ? node->operands[2] : NULL;
-}
-
-/* Axis of the second operand along which scales may differ, and of the result that it becomes. */
-static void channel_axes(const struct ir_node *node, uint32_t *of_filter, uint32_t *of_result)
-{
-	if (node->op == IR_OP_CONV) {
-		*of_filter = ir_filter_axes(node->attrs.conv.filter_layout)[0];
-		*of_result = node->attrs.conv.layout == IR_NHWC ? 3 : 1;
-	} else {
-		*of_filter =
-			node->operands[1]->type.rank - (node->attrs.matmul.b_transpose ? 2 : 1);
-		*of_result = node->results[0]->type.rank - 1;
-	}
-}
-
-/* One scale for each output channel, or one for all, and the same zero point for all. */
-static bool scales_fit(const struct quantized *q, uint32_t axis)
-{
-	const struct ir_type *scale = &q->scale->type, *type = &q->integers->type;
-	int64_t zeros = ir_type_elements(&q->zero->type);
-
-	for (int64_t i = 1; i < zeros; i++)
-		if (quantized_zero(q, i) != quantized_zero(q, 0))
-			return false;
-	if (ir_type_elements(scale) == 1)
-		return true;
-	return scale->rank == type->rank && ir_type_dim(scale, axis) == ir_type_elements(scale) &&
-	       ir_type_dim(scale, axis) == ir_type_dim(type, axis);
-}
-
-/* How many products a sum has. */
-static double depth_of(const struct ir_node *node)
-{
-	const struct ir_type *a = &node->operands[0]->type, *b = &node->operands[1]->type;
-	const uint8_t *axes;
-
-	if (node->op == IR_OP_MATMUL)
-		return (double)ir_type_dim(a, a->rank - (node->attrs.matmul.a_transpose ? 2 : 1));
-	axes = ir_filter_axes(node->attrs.conv.filter_layout);
-	return (double)ir_type_elements(b) / (double)ir_type_dim(b, axes[0]);
-}
-
-static double largest(const struct quantized *q)
-{
-	double zero = (double)quantized_zero(q, 0);
-	double lo = q->integers->type.dtype == IR_I8 ? INT8_MIN : 0;
-
-	return fmax(zero - lo, lo + UINT8_MAX - zero);
 }
 
 static int64_t to_quantum(const struct quantized *y, float value)
@@ -146,16 +97,14 @@ static bool product_fits(struct product *p, const struct ir_node *node,
 {
 	const struct ir_value *bias = bias_of(node);
 	const struct ir_unary_attrs *act;
-	uint32_t of_filter, of_result;
 
 	*p = (struct product){ .node = node, .alpha = 1, .beta = 1 };
 	if (!quantized_result(quantize, &p->y) || !quantized_value(node->operands[0], &p->a) ||
 	    !quantized_value(node->operands[1], &p->b) || !quantized_whole(&p->a))
 		return false;
-	channel_axes(node, &of_filter, &of_result);
-	p->channels = ir_type_dim(&node->results[0]->type, of_result);
+	p->channels = ir_type_dim(&node->results[0]->type, channels_axis(node));
 	p->filters = ir_type_elements(&p->b.scale->type);
-	if (!scales_fit(&p->b, of_filter) ||
+	if (!channels_scales_fit(&p->b, channels_filter_axis(node)) ||
 	    (bias && (bias->kind != IR_VALUE_CONSTANT || bias->type.dtype != IR_F32 ||
 		      (ir_type_elements(&bias->type) != 1 &&
 		       (ir_type_elements(&bias->type) != p->channels ||
@@ -170,7 +119,10 @@ static bool product_fits(struct product *p, const struct ir_node *node,
 	p->attrs.b_zero = quantized_zero(&p->b, 0);
 	p->attrs.zero = quantized_zero(&p->y, 0);
 	return p->alpha > 0 && find_limits(&p->y, act, &p->attrs.lo, &p->attrs.hi) &&
-	       depth_of(node) * largest(&p->a) * largest(&p->b) + MOST_BIAS < MOST_SUM;
+	       channels_depth(node) * quantized_largest(&p->a, quantized_zero(&p->a, 0)) *
+				       quantized_largest(&p->b, quantized_zero(&p->b, 0)) +
+			       MOST_BIAS <
+		       MOST_SUM;
 }
 
 /* Of one channel: the factor of its sums, and its bias among them. */
@@ -222,18 +174,6 @@ static bool is_product(const struct rewrite *rw, const struct ir_node *node,
 	return product_fits(&p, node, quantize) && scale_channels(&p);
 }
 
-static struct ir_value *add_vector(struct rewrite *rw, enum ir_dtype dtype, const void *data,
-				   int64_t count)
-{
-	struct ir_type type = ir_type_make(dtype, 1, &count);
-	struct ir_constant *constant = ir_constant_copy(data, (size_t)ir_type_bytes(&type));
-	struct ir_value *value = constant ? ir_add_constant(rw->to, &type, constant) : NULL;
-
-	if (constant && !value)
-		ir_constant_unref(constant);
-	return value;
-}
-
 static struct ir_node *emit_product(struct rewrite *rw, const struct ir_node *node,
 				    const struct ir_node *quantize)
 {
@@ -250,9 +190,9 @@ static struct ir_node *emit_product(struct rewrite *rw, const struct ir_node *no
 		scale_channels(&p);
 		operands[0] = rw->value[p.a.integers->id];
 		operands[1] = rw->value[p.b.integers->id];
-		operands[2] = add_vector(rw, IR_F32, p.scale, p.channels);
+		operands[2] = channels_constant(rw, IR_F32, p.scale, p.channels);
 		if (bias_of(node))
-			operands[3] = add_vector(rw, IR_I32, p.bias, p.channels);
+			operands[3] = channels_constant(rw, IR_I32, p.bias, p.channels);
 	}
 	wnn_free(p.scale);
 	wnn_free(p.bias);

@@ -53,14 +53,17 @@ static int run_pass(struct ir_graph **graph, pass_fn pass, const struct pass_con
 	return ret;
 }
 
-/* Whether something is quantised to 8 bits, so that operators on integers may be found. */
+/* Whether data of 8 bits are dequantised, so that operators on integers may be found. */
 static bool has_integers(const struct ir_graph *graph)
 {
-	for (uint32_t n = 0; n < graph->num_nodes; n++)
-		if (graph->nodes[n]->op == IR_OP_QUANTIZE &&
-		    (graph->nodes[n]->results[0]->type.dtype == IR_I8 ||
-		     graph->nodes[n]->results[0]->type.dtype == IR_U8))
+	for (uint32_t n = 0; n < graph->num_nodes; n++) {
+		const struct ir_node *node = graph->nodes[n];
+
+		if (node->op == IR_OP_DEQUANTIZE && node->operands[0]->kind != IR_VALUE_CONSTANT &&
+		    (node->operands[0]->type.dtype == IR_I8 ||
+		     node->operands[0]->type.dtype == IR_U8))
 			return true;
+	}
 	return false;
 }
 
@@ -87,6 +90,8 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 		{ integers, pass_sink_dequantize, false },
 		{ integers, pass_drop_dead, false },
 		{ integers, pass_fuse_integers, false },
+		{ integers, pass_drop_dead, false },
+		{ integers, pass_fuse_sums, false },
 		{ integers, pass_drop_dead, false },
 		{ integers && fold, pass_fold, false },
 		{ fuse, pass_fuse_weights, false },

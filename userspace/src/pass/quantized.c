@@ -19,6 +19,14 @@ int64_t quantized_zero(const struct quantized *q, int64_t i)
 					      ((const uint8_t *)data)[i];
 }
 
+double quantized_largest(const struct quantized *q, int64_t zero)
+{
+	int64_t lo = q->integers->type.dtype == IR_I8 ? INT8_MIN : 0;
+	int64_t below = zero - lo, above = lo + UINT8_MAX - zero;
+
+	return (double)(below > above ? below : above);
+}
+
 bool quantized_whole(const struct quantized *q)
 {
 	return ir_type_elements(&q->scale->type) == 1 && ir_type_elements(&q->zero->type) == 1;
@@ -38,14 +46,19 @@ static bool is_usable(const struct quantized *q)
 	return true;
 }
 
-bool quantized_value(const struct ir_value *value, struct quantized *q)
+bool quantized_any(const struct ir_value *value, struct quantized *q)
 {
 	const struct ir_node *def = value->kind == IR_VALUE_RESULT ? value->def : NULL;
 
-	if (!def || def->op != IR_OP_DEQUANTIZE || value->type.dtype != IR_F32)
+	if (!def || def->op != IR_OP_DEQUANTIZE)
 		return false;
 	*q = (struct quantized){ def->operands[0], def->operands[1], def->operands[2] };
-	return is_usable(q);
+	return q->integers->type.dtype == IR_I8 || q->integers->type.dtype == IR_U8;
+}
+
+bool quantized_value(const struct ir_value *value, struct quantized *q)
+{
+	return value->type.dtype == IR_F32 && quantized_any(value, q) && is_usable(q);
 }
 
 bool quantized_result(const struct ir_node *quantize, struct quantized *q)

@@ -5,17 +5,24 @@
 
 #include "ir/ir.h"
 
-/* What a float32 value was dequantised from. */
+/* What a float value was dequantised from. */
 struct quantized {
-	struct ir_value *integers, *scale, *zero; /* scale and zero point are constants */
+	struct ir_value *integers, *scale, *zero;
 };
 
-/* Fills in what a value was dequantised from; false for others. Scales are positive and not extreme. */
+/* Fills in which 8-bit integers a value was dequantised from; false for others. */
+bool quantized_any(const struct ir_value *value, struct quantized *q);
+/*
+ * The same of float32, where scale and zero point are constants, as for all that follows. Scales are positive and
+ * not extreme.
+ */
 bool quantized_value(const struct ir_value *value, struct quantized *q);
 /* The same of the result of a quantisation. */
 bool quantized_result(const struct ir_node *quantize, struct quantized *q);
 /* Whether one scale and zero point stand for all elements. */
 bool quantized_whole(const struct quantized *q);
+/* The largest distance that an integer of the type may have from a zero point. */
+double quantized_largest(const struct quantized *q, int64_t zero);
 float quantized_scale(const struct quantized *q, int64_t i);
 int64_t quantized_zero(const struct quantized *q, int64_t i);
 /* Whether both are of one type and have the same scale and zero point, one for all elements. */
