@@ -237,7 +237,7 @@ def quantised_cases():
                                         bz=bytes_of(128, dtype=numpy.int8)), 1,
            ["b", "bs", "as", "az", "bz"], {})
     inputs = {"a": floats(3, 256), "b": bytes_of(256, 128, dtype=numpy.int8), "bs": scales(128),
-              "bz": bytes_of(128, dtype=numpy.int8), "bias": floats(128)}
+              "bz": numpy.full(128, 3, numpy.int8), "bias": floats(128)}
     yield "DynamicQuantizeMatMul", inputs, 1, ["b", "bs", "bz", "bias"], {}
     inputs = {"a": bytes_of(3, 8), "as": a["s"], "az": a["z"], "bs": scales(4),
               "b": bytes_of(8, 4, dtype=numpy.int8), "bz": numpy.zeros(4, numpy.int8),
@@ -358,7 +358,7 @@ BY_HAND = {"QLinearReduceMean": reduce_mean, "eight bits": eight_bits, "GroupNor
 # Nodes on integers, and the operators that become them.
 INTEGERS = {"MatMulNBits-bits_cases-5": "wmatmul", "QLinearAdd-quantised_cases-0": "qbinary",
             "QLinearSigmoid-quantised_cases-2": "qunary", "QGemm-quantised_cases-17": "qmatmul",
-            "DynamicQuantizeMatMul-quantised_cases-16": "wmatmul",
+            "DynamicQuantizeMatMul-quantised_cases-16": "qmatmul",
             "MatMulIntegerToFloat-quantised_cases-15": "wmatmul"}
 STEPS = ("QLinear", "QGemm", "DynamicQuantize")
 

@@ -5,7 +5,7 @@
 ONNX Runtime's own tool quantises a network that is made here, and those of ../shared/models, of signed and unsigned
 integers, with one scale for a tensor or for each channel. Of each output at least 99.9 % of the elements are within
 one quantum of what ONNX Runtime computes from the same file, node by node: what it fuses itself, such as a softmax of
-integers, rounds differently. The largest element is the same.
+integers, rounds differently. The largest element is the same. With dynamic quantisation results are floats, and close.
 """
 import contextlib
 import os
@@ -36,7 +36,8 @@ def quiet():
 
 with quiet():
     import onnxruntime
-    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization import (CalibrationDataReader, QuantFormat, QuantType,
+                                          quantize_dynamic, quantize_static)
 
 MODELS = pathlib.Path(__file__).resolve().parents[3] / "shared/models/onnx"
 SHARED = ("mnist.onnx", "super_resolution_core_op18.onnx", "ultraface_version-RFB-320.onnx")
@@ -119,6 +120,39 @@ class Quantised(ToolTest):
             self.assertGreaterEqual((apart <= 1).mean(), 0.999, f"{name}: {apart.max()} quanta")
             if got.size <= 1000:
                 self.assertEqual(got.argmax(), expected[name].argmax())
+
+    def test_dynamic(self):
+        """The products of integers are nodes on integers, and their scales and additions part of these."""
+        random = np.random.default_rng(5)
+        source, quantised = self.folder / "source.onnx", self.folder / "quantised.onnx"
+        weights = {"w": (300, 200), "b": (200,), "v": (200, 50)}
+        onnx.save(onnx.helper.make_model(onnx.helper.make_graph(
+            [onnx.helper.make_node("MatMul", ["x", "w"], ["p"], "first"),
+             onnx.helper.make_node("Add", ["p", "b"], ["q"], "bias"),
+             onnx.helper.make_node("Relu", ["q"], ["r"], "relu"),
+             onnx.helper.make_node("MatMul", ["r", "v"], ["y"], "second")], "dynamic",
+            [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (7, 300))],
+            [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, (7, 50))],
+            [numpy_helper.from_array(random.normal(size=shape).astype(np.float32), name)
+             for name, shape in weights.items()]),
+            opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), source)
+        for channels in (False, True):
+            with quiet():
+                quantize_dynamic(source, quantised, per_channel=channels, weight_type=QuantType.QInt8)
+                right = session(quantised)
+            x = random.normal(size=(7, 300)).astype(np.float32)
+            np.save(self.folder / "input.npy", x)
+            expected = right.run(None, {"x": x})[0]
+            for device in ("cpu", "sim"):
+                with self.subTest(channels=channels, device=device):
+                    self.tool("run", "--device", device, "--input", self.folder / "input.npy",
+                              "--output-dir", self.folder, quantised)
+                    got = np.load(self.folder / "y.npy")
+                    self.assertLess(np.abs(got - expected).max(), 1e-5 * np.abs(expected).max())
+            lines = self.tool("explain", "--device", "sim", quantised)[0].splitlines()
+            kernels = [line for line in lines if "mma.i8: the NPU runs it" in line]
+            self.assertEqual(len(kernels), 2, lines)
+            self.assertFalse([line for line in lines if "mma.f32" in line], lines)
 
     def test_made(self):
         self.check(convolution(self.folder))

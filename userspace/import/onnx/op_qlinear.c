@@ -174,17 +174,19 @@ int onnx_op_matmul_integer_to_float(struct onnx_node *node)
 	return onnx_out(node, 0, a);
 }
 
-/* The input is rounded as DynamicQuantizeLinear does, and multiplied by what the integers stand for. */
+/* The input becomes integers as by DynamicQuantizeLinear, and what these stand for is multiplied. */
 int onnx_op_dynamic_quantize_matmul(struct onnx_node *node)
 {
-	WNNOperand a = onnx_in(node, 0), b, scale, zero, integers;
+	WNNOperand a = onnx_in(node, 0), b;
+	struct onnx_dynamic d;
 
-	if (!a || onnx_range(node, a, &scale, &zero, &integers))
+	if (!a || onnx_range(node, a, &d))
 		return onnx_out(node, 0, NULL);
 	b = onnx_dequantise(node, 1, -1);
 	if (!b)
 		return onnx_out(node, 0, NULL);
-	a = x_mul(node, x_sub(node, integers, zero), scale);
+	a = wnnGraphBuilderDequantizeLinear(node->b, d.integers, d.full_scale, d.full_zero,
+					    &node->options);
 	a = onnx_matmul(node, a, b);
 	if (onnx_has(node, 4))
 		a = x_add(node, a, onnx_in(node, 4));

@@ -182,9 +182,17 @@ int onnx_op_integer_product(struct onnx_node *node)
 	return onnx_out(node, 0, a ? x_cast(node, a, WNNOperandDataType_Int32) : NULL);
 }
 
-/* Scale, zero point and integers of DynamicQuantizeLinear, all as floats. */
-int onnx_range(struct onnx_node *node, WNNOperand x, WNNOperand *scale, WNNOperand *zero,
-	       WNNOperand *integers)
+/* With one dimension of 1 for each of x, as quantizeLinear takes it. */
+static WNNOperand with_rank(struct onnx_node *node, WNNOperand x, WNNOperand number)
+{
+	struct onnx_shape ones = { x_shape(x).rank, { 0 } };
+
+	for (uint32_t i = 0; i < ones.rank; i++)
+		ones.dim[i] = 1;
+	return x_reshape(node, number, &ones);
+}
+
+int onnx_range(struct onnx_node *node, WNNOperand x, struct onnx_dynamic *d)
 {
 	uint32_t axes[ONNX_MAX_RANK], rank = x_shape(x).rank;
 	WNNOperand low, high;
@@ -193,20 +201,25 @@ int onnx_range(struct onnx_node *node, WNNOperand x, WNNOperand *scale, WNNOpera
 		axes[i] = i;
 	low = x_min(node, x_reduce(node, X_MIN, x, rank, axes, false), x_like(node, x, 0));
 	high = x_max(node, x_reduce(node, X_MAX, x, rank, axes, false), x_like(node, x, 0));
-	*scale = x_div(node, x_sub(node, high, low), x_like(node, x, 255));
-	*zero = x_round(node, x_clamp(node, x_div(node, x_neg(node, low), *scale), 0, 255));
-	*integers = x_add(node, x_round(node, x_div(node, x, *scale)), *zero);
-	*integers = x_clamp(node, *integers, 0, 255);
-	return *integers ? 0 : -1;
+	d->scale = x_div(node, x_sub(node, high, low), x_like(node, x, 255));
+	d->zero = x_round(node, x_clamp(node, x_div(node, x_neg(node, low), d->scale), 0, 255));
+	d->zero = x_cast(node, d->zero, WNNOperandDataType_Uint8);
+	d->full_scale = with_rank(node, x, d->scale);
+	d->full_zero = with_rank(node, x, d->zero);
+	if (!d->full_scale || !d->full_zero)
+		return -1;
+	d->integers = wnnGraphBuilderQuantizeLinear(node->b, x, d->full_scale, d->full_zero,
+						    &node->options);
+	return d->integers ? 0 : -1;
 }
 
 int onnx_op_dynamic_quantize(struct onnx_node *node)
 {
-	WNNOperand x = onnx_in(node, 0), scale, zero;
+	WNNOperand x = onnx_in(node, 0);
+	struct onnx_dynamic d;
 
-	if (!x || onnx_range(node, x, &scale, &zero, &x) ||
-	    onnx_out(node, 0, x_cast(node, x, WNNOperandDataType_Uint8)) ||
-	    onnx_out(node, 1, scale))
+	if (!x || onnx_range(node, x, &d) || onnx_out(node, 0, d.integers) ||
+	    onnx_out(node, 1, d.scale))
 		return -1;
-	return onnx_out(node, 2, x_cast(node, zero, WNNOperandDataType_Uint8));
+	return onnx_out(node, 2, d.zero);
 }

@@ -235,8 +235,11 @@ WNNOperand onnx_dequantise_at(struct onnx_node *node, size_t input, size_t scale
 WNNOperand onnx_dequantise(struct onnx_node *node, size_t first, int64_t axis);
 WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, int64_t axis,
 			 int type);
-int onnx_range(struct onnx_node *node, WNNOperand x, WNNOperand *scale, WNNOperand *zero,
-	       WNNOperand *integers);
+/* What DynamicQuantizeLinear makes of a tensor; scale and zero point also with a dimension for each of the tensor. */
+struct onnx_dynamic {
+	WNNOperand integers, scale, zero, full_scale, full_zero;
+};
+int onnx_range(struct onnx_node *node, WNNOperand x, struct onnx_dynamic *dynamic);
 int onnx_op_dequantize(struct onnx_node *node);
 int onnx_op_quantize(struct onnx_node *node);
 int onnx_op_qlinear_matmul(struct onnx_node *node);
