@@ -21,12 +21,12 @@ static bool fault_here(struct onpu_machine *m, const uint32_t *words)
 static bool program_ok(const struct onpu_slot_program *p)
 {
 	struct onpu_slot_program clean = { .kind = ONPU_SLOT_PROGRAM,
-					   .isa_major = ONPU_ISA_MAJOR,
+					   .isa_major = p->isa_major,
 					   .sram_bytes = p->sram_bytes,
 					   .keep = p->keep,
 					   .keep_start = p->keep_start };
 
-	if (!p->keep && p->keep_start)
+	if ((!p->keep && p->keep_start) || !p->isa_major || p->isa_major > ONPU_ISA_MAJOR)
 		return false;
 	memcpy(clean.sem_init, p->sem_init, sizeof(clean.sem_init));
 	return !memcmp(&clean, p, sizeof(clean));

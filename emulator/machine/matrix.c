@@ -24,7 +24,7 @@
  * SIMD level.
  */
 #define ROW_BLOCK 240
-/* Values of k that are packed at a time. */
+/* Values of k that are packed at a time: a multiple of all pieces of a sum. */
 #define DEPTH_BLOCK 1024
 /* With fewer rows than this packing does not pay. */
 #define PACK_MIN_ROWS 16
@@ -53,6 +53,7 @@ struct matrix {
 	bool floats, acc;
 	struct side rows, columns;
 	uint32_t depth, taps;
+	uint32_t piece; /* products of a tap whose sum is taken apart, 0: there are no pieces */
 	/* Contraction in blocks: taps at a time, or parts of one tap. */
 	uint32_t block_taps, block_depth, blocks;
 	unsigned int batch_rank;
@@ -389,9 +390,14 @@ static void task_block(struct task *t, uint32_t index, bool packed)
 	const struct block b = block_at(m, index);
 	int64_t dense_rows[DEPTH_BLOCK], dense_columns[DEPTH_BLOCK];
 	const char *row[MMA_MAX_ROWS];
+	const kernel_mma(*kernels)[4] = m->piece  ? k->mma_pieces :
+					m->floats ? k->mma_f32 :
+						    k->mma_i32;
 	struct mma_tile tile = {
 		.taps = b.taps,
 		.depth = b.depth,
+		.piece = m->piece,
+		.pieces = m->piece ? (uint32_t)onpu_div_up(b.depth, m->piece) : 0,
 		.k_stride = m->rows.k_stride,
 		.row_tap = m->rows.tap + b.tap,
 		.col = sim_at(m->c, t->column_base + t->segment[0].src) + b.k * m->columns.k_stride,
@@ -422,7 +428,7 @@ static void task_block(struct task *t, uint32_t index, bool packed)
 		tile.acc = t->acc + (size_t)r * t->padded * sizeof(float);
 		if (!index)
 			load_acc(t, r, rows, tile.acc);
-		(m->floats ? k->mma_f32 : k->mma_i32)[rows][t->vectors](&tile);
+		kernels[rows][t->vectors](&tile);
 		if (index + 1 == m->blocks)
 			store_acc(t, r, rows, tile.acc);
 	}
@@ -631,6 +637,7 @@ bool sim_matrix(struct sim_context *c, const struct sim_work *w)
 		.acc = w->insn.acc,
 		.depth = w->t[S0].dim[d->rank - 1],
 		.taps = taps,
+		.piece = w->insn.piece ? (uint32_t)ONPU_PIECE_UNIT << w->insn.piece : 0,
 		.scratch_each = each,
 	};
 	int64_t dst;

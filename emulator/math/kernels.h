@@ -72,8 +72,9 @@ struct mma_tile {
 	const char *col;	/* vectors of columns: address at k = 0 without tap */
 	int64_t col_k_stride;	/* bytes from k to k + 1 */
 	const int64_t *col_tap;
-	uint32_t taps, depth; /* contraction: taps, then k below depth */
-	void *acc;	      /* [rows][MMA columns of the level] accumulators */
+	uint32_t taps, depth;	/* contraction: taps, then k below depth */
+	uint32_t piece, pieces; /* mma_pieces: values of k in a piece, and pieces of a tap */
+	void *acc;		/* [rows][MMA columns of the level] accumulators */
 };
 
 typedef void (*kernel_load_f32)(float *dst, const char *src, int64_t stride, size_t n);
@@ -144,6 +145,7 @@ struct onpu_kernels {
 	unsigned int mma_vectors; /* vectors in a full tile, at most 3 */
 	kernel_mma mma_f32[MMA_MAX_ROWS + 1][4];
 	kernel_mma mma_i32[MMA_MAX_ROWS + 1][4];
+	kernel_mma mma_pieces[MMA_MAX_ROWS + 1][4];
 };
 
 /* @level must be supported by the host. */

@@ -2,8 +2,8 @@
 /*
  * Register-blocked inner loops of the matrix unit; see kernels.h. Built once per SIMD level.
  *
- * A tile keeps its accumulators in registers over the whole contraction: taps, then k
- * ascending, one fused multiply-add each, so that the order per element is the
+ * A tile keeps its accumulators in registers over the whole contraction, or over each piece of it: taps,
+ * then k ascending, one fused multiply-add each, so that the order per element is the
  * architecture's whatever the tile's shape.
  */
 #include <string.h>
@@ -21,6 +21,7 @@ typedef __m512i vec_i32;
 #define f32_store(p, x)	 _mm512_storeu_ps(p, x)
 #define f32_splat(x)	 _mm512_set1_ps(x)
 #define f32_mac(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define f32_add(a, b)	 _mm512_add_ps(a, b)
 #define i32_load(p)	 _mm512_loadu_si512(p)
 #define i32_store(p, x)	 _mm512_storeu_si512(p, x)
 #define i32_splat(x)	 _mm512_set1_epi32(x)
@@ -36,6 +37,7 @@ typedef __m256i vec_i32;
 #define f32_store(p, x)	 _mm256_storeu_ps(p, x)
 #define f32_splat(x)	 _mm256_set1_ps(x)
 #define f32_mac(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define f32_add(a, b)	 _mm256_add_ps(a, b)
 #define i32_load(p)	 _mm256_loadu_si256((const __m256i *)(p))
 #define i32_store(p, x)	 _mm256_storeu_si256((__m256i *)(p), x)
 #define i32_splat(x)	 _mm256_set1_epi32(x)
@@ -51,53 +53,85 @@ typedef uint32_t vec_i32;
 #define f32_store(p, x)	 (*(p) = (x))
 #define f32_splat(x)	 (x)
 #define f32_mac(a, b, c) __builtin_fmaf(a, b, c)
+#define f32_add(a, b)	 ((a) + (b))
 #define i32_load(p)	 ((uint32_t)*(p))
 #define i32_store(p, x)	 (*(p) = (int32_t)(x))
 #define i32_splat(x)	 ((uint32_t)(x))
 #define i32_mac(a, b, c) ((a) * (b) + (c))
 #endif
 
-#define DEFINE_TILE(type, element)                                                             \
-	static inline __attribute__((always_inline)) void tile_##type(                         \
-		const struct mma_tile *t, const int rows, const int vectors)                   \
-	{                                                                                      \
-		vec_##type acc[TILE_ROWS][VECTORS];                                            \
-		const int64_t row_step = t->k_stride, col_step = t->col_k_stride;              \
-		const char *row[TILE_ROWS];                                                    \
-		element *out = t->acc;                                                         \
-                                                                                               \
-		for (int r = 0; r < rows; r++) {                                               \
-			row[r] = t->row[r];                                                    \
-			for (int v = 0; v < vectors; v++)                                      \
-				acc[r][v] = type##_load(out + (r * vectors + v) * VECTOR);     \
-		}                                                                              \
-		for (uint32_t tap = 0; tap < t->taps; tap++) {                                 \
-			const char *col = t->col + t->col_tap[tap];                            \
-			int64_t at = t->row_tap[tap];                                          \
-                                                                                               \
-			for (uint32_t k = 0; k < t->depth; k++) {                              \
-				vec_##type b[VECTORS];                                         \
-                                                                                               \
-				for (int v = 0; v < vectors; v++)                              \
-					b[v] = type##_load((const element *)col + v * VECTOR); \
-				for (int r = 0; r < rows; r++) {                               \
-					vec_##type a =                                         \
-						type##_splat(*(const element *)(row[r] + at)); \
-                                                                                               \
-					for (int v = 0; v < vectors; v++)                      \
-						acc[r][v] = type##_mac(a, b[v], acc[r][v]);    \
-				}                                                              \
-				col += col_step;                                               \
-				at += row_step;                                                \
-			}                                                                      \
-		}                                                                              \
-		for (int r = 0; r < rows; r++)                                                 \
-			for (int v = 0; v < vectors; v++)                                      \
-				type##_store(out + (r * vectors + v) * VECTOR, acc[r][v]);     \
+/* acc[][] += the products of one tap from `first` on, `count` of them. */
+#define DEFINE_CHAIN(type, element)                                                           \
+	static inline __attribute__((always_inline)) void chain_##type(                       \
+		const struct mma_tile *t, uint32_t tap, uint32_t first, uint32_t count,       \
+		vec_##type acc[TILE_ROWS][VECTORS], const int rows, const int vectors)        \
+	{                                                                                     \
+		const int64_t row_step = t->k_stride, col_step = t->col_k_stride;             \
+		const char *col = t->col + t->col_tap[tap] + first * col_step;                \
+		int64_t at = t->row_tap[tap] + first * row_step;                              \
+		const char *row[TILE_ROWS];                                                   \
+                                                                                              \
+		for (int r = 0; r < rows; r++)                                                \
+			row[r] = t->row[r];                                                   \
+		for (uint32_t k = 0; k < count; k++) {                                        \
+			vec_##type b[VECTORS];                                                \
+                                                                                              \
+			for (int v = 0; v < vectors; v++)                                     \
+				b[v] = type##_load((const element *)col + v * VECTOR);        \
+			for (int r = 0; r < rows; r++) {                                      \
+				vec_##type a = type##_splat(*(const element *)(row[r] + at)); \
+                                                                                              \
+				for (int v = 0; v < vectors; v++)                             \
+					acc[r][v] = type##_mac(a, b[v], acc[r][v]);           \
+			}                                                                     \
+			col += col_step;                                                      \
+			at += row_step;                                                       \
+		}                                                                             \
+	}
+
+DEFINE_CHAIN(f32, float)
+DEFINE_CHAIN(i32, int32_t)
+
+#define DEFINE_TILE(type, element)                                                         \
+	static inline __attribute__((always_inline)) void tile_##type(                     \
+		const struct mma_tile *t, const int rows, const int vectors)               \
+	{                                                                                  \
+		vec_##type acc[TILE_ROWS][VECTORS];                                        \
+		element *out = t->acc;                                                     \
+                                                                                           \
+		for (int r = 0; r < rows; r++)                                             \
+			for (int v = 0; v < vectors; v++)                                  \
+				acc[r][v] = type##_load(out + (r * vectors + v) * VECTOR); \
+		for (uint32_t tap = 0; tap < t->taps; tap++)                               \
+			chain_##type(t, tap, 0, t->depth, acc, rows, vectors);             \
+		for (int r = 0; r < rows; r++)                                             \
+			for (int v = 0; v < vectors; v++)                                  \
+				type##_store(out + (r * vectors + v) * VECTOR, acc[r][v]); \
 	}
 
 DEFINE_TILE(f32, float)
 DEFINE_TILE(i32, int32_t)
+
+/* The same in pieces, whose sums begin with 0. */
+static inline __attribute__((always_inline)) void tile_pieces(const struct mma_tile *t,
+							      const int rows, const int vectors)
+{
+	vec_f32 acc[TILE_ROWS][VECTORS];
+
+	for (uint32_t i = 0; i < t->taps * t->pieces; i++) {
+		uint32_t first = i % t->pieces * t->piece, left = t->depth - first;
+		float *out = t->acc;
+
+		for (int r = 0; r < rows; r++)
+			for (int v = 0; v < vectors; v++)
+				acc[r][v] = f32_splat(0);
+		chain_f32(t, i / t->pieces, first, left < t->piece ? left : t->piece, acc, rows,
+			  vectors);
+		for (int r = 0; r < rows; r++)
+			for (int v = 0; v < vectors; v++, out += VECTOR)
+				f32_store(out, f32_add(f32_load(out), acc[r][v]));
+	}
+}
 
 #define DEFINE_SIZE(type, rows, vectors)                                \
 	static void type##_##rows##x##vectors(const struct mma_tile *t) \
@@ -107,7 +141,8 @@ DEFINE_TILE(i32, int32_t)
 
 #define DEFINE_ROWS(rows, vectors)      \
 	DEFINE_SIZE(f32, rows, vectors) \
-	DEFINE_SIZE(i32, rows, vectors)
+	DEFINE_SIZE(i32, rows, vectors) \
+	DEFINE_SIZE(pieces, rows, vectors)
 
 /* For each number of rows the smallest kernel that has as many. */
 #if TILE_ROWS == 8
@@ -154,12 +189,15 @@ void KERNEL_NAME(fill_matrix)(struct onpu_kernels *k)
 	k->mma_vectors = VECTORS;
 	USE(f32, k, 1);
 	USE(i32, k, 1);
+	USE(pieces, k, 1);
 #if VECTORS >= 2
 	USE(f32, k, 2);
 	USE(i32, k, 2);
+	USE(pieces, k, 2);
 #endif
 #if VECTORS >= 3
 	USE(f32, k, 3);
 	USE(i32, k, 3);
+	USE(pieces, k, 3);
 #endif
 }

@@ -216,6 +216,8 @@ static void make_mma(struct generator *g)
 	if (one_in(g, 3))
 		d->dim[d->rank - 1] = 1 + below(g, 120);
 	g->insn.acc = moving || one_in(g, 2);
+	if (g->op == ONPU_OP_MMA_F32)
+		g->insn.piece = (uint8_t)below(g, 4);
 	if (moving && g->op != ONPU_OP_MMA_I8)
 		d->dtype = ONPU_DT_F32;
 	copy_dims(a, d);

@@ -400,9 +400,12 @@ static void test_program_slot(void **state)
 	struct onpu_slot_program *slot = (struct onpu_slot_program *)f->p->slots[0];
 
 	program_end(f->p);
-	slot->isa_major = 2;
+	slot->isa_major = ONPU_ISA_MAJOR + 1;
 	expect_fault(f, ONPU_FAULT_SLOT_FORMAT, ONPU_ENG_CP, ONPU_OPERAND_NONE, 0);
-	slot->isa_major = ONPU_ISA_MAJOR;
+	slot->isa_major = 0;
+	expect_fault(f, ONPU_FAULT_SLOT_FORMAT, ONPU_ENG_CP, ONPU_OPERAND_NONE, 0);
+	/* Programs of older instruction sets run. */
+	slot->isa_major = 1;
 	slot->sram_bytes = SRAM + 1;
 	expect_fault(f, ONPU_FAULT_BOUNDS, ONPU_ENG_CP, ONPU_OPERAND_NONE, 0);
 	slot->sram_bytes = SRAM;

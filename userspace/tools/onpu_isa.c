@@ -11,7 +11,13 @@
 
 #include "isa/assembler.h"
 
-const char *argp_program_version = "onpu-isa, instruction set 1";
+static void print_version(FILE *out, struct argp_state *state)
+{
+	(void)state;
+	fprintf(out, "onpu-isa, instruction set %u\n", ONPU_ISA_MAJOR);
+}
+
+void (*argp_program_version_hook)(FILE *out, struct argp_state *state) = print_version;
 
 static const char doc[] =
 	"Assemble, disassemble and check programs of the Open NPU.\v"

@@ -74,6 +74,8 @@ void generate_mma(struct gen *g)
 		k = (uint32_t)rng_between(&g->random, 17, 110);
 	}
 	g->insn.acc = moving || rng_chance(&g->random, 40);
+	if (g->insn.op == ONPU_OP_MMA_F32)
+		g->insn.piece = (uint8_t)rng_between(&g->random, 0, 3);
 	if (moving && g->insn.op != ONPU_OP_MMA_I8)
 		g->dtype[0] = ONPU_DT_F32;
 	if (g->has[ONPU_OPERAND_PARAM])

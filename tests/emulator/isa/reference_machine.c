@@ -95,8 +95,8 @@ static bool begin(struct run *run)
 			reserved |= slot.bytes[i] != 0;
 		/* No job has run before this one. */
 		reserved |= slot.program.keep_start && !slot.program.keep;
-		if (slot.program.kind != ONPU_SLOT_PROGRAM ||
-		    slot.program.isa_major != ONPU_ISA_MAJOR || reserved)
+		if (slot.program.kind != ONPU_SLOT_PROGRAM || slot.program.isa_major < 1 ||
+		    slot.program.isa_major > ONPU_ISA_MAJOR || reserved)
 			fault = plain(ONPU_FAULT_SLOT_FORMAT, 0);
 		else if (slot.program.sram_bytes > run->m->sram_bytes)
 			fault = plain(ONPU_FAULT_BOUNDS, 0);

@@ -76,7 +76,10 @@ static union acc mma_tap(struct ref_machine *m, const struct ref_op *op, const s
 	unsigned int r = op->x[0].rank;
 	uint32_t j = l[r - 1];
 	ref_index a = { 0 }, b = { 0 };
-	uint32_t zero_a = 0, zero_b = 0;
+	uint32_t zero_a = 0, zero_b = 0, k = s0.dim[r - 1];
+	/* Without pieces the sum goes on from what is there. */
+	uint32_t size = op->insn.piece ? (uint32_t)ONPU_PIECE_UNIT << op->insn.piece : k;
+	float part = op->insn.piece || op->insn.op == ONPU_OP_MMA_I8 ? 0 : acc.f;
 
 	memcpy(a, l, (r - 1) * sizeof(*a));
 	memcpy(b, l, (r - 1) * sizeof(*b));
@@ -87,13 +90,17 @@ static union acc mma_tap(struct ref_machine *m, const struct ref_op *op, const s
 		if (op->has[ONPU_OPERAND_S2])
 			zero_b += (uint32_t)ref_load_bits(m, &op->x[ONPU_OPERAND_S2], &j);
 	}
-	for (uint32_t p = 0; p < s0.dim[r - 1]; p++) {
+	for (uint32_t p = 0; p < k; p++) {
 		a[r - 1] = b[r - 1] = p;
 		if (op->insn.op == ONPU_OP_MMA_I8)
 			acc.i += ((uint32_t)ref_load_int(m, &s0, a) - zero_a) *
 				 ((uint32_t)ref_load_int(m, &s1, b) - zero_b);
 		else
-			acc.f = fmaf(ref_load_float(m, &s0, a), ref_load_float(m, &s1, b), acc.f);
+			part = fmaf(ref_load_float(m, &s0, a), ref_load_float(m, &s1, b), part);
+		if (op->insn.op != ONPU_OP_MMA_I8 && ((p + 1) % size == 0 || p + 1 == k)) {
+			acc.f = op->insn.piece ? acc.f + part : part;
+			part = 0;
+		}
 	}
 	return acc;
 }

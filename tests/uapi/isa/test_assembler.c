@@ -93,6 +93,8 @@ static void test_known_text(void **state)
 		"dma.copy.st.ts d1, d2",
 		"dma.gather.axis.st.neg.clamp d1, d2, d3, p4",
 		"?s1 mma.i8.acc d1, d2, d3, zp=d4, p5 !s2",
+		"mma.f32.by32.acc.ts d1, d2, d3, p4",
+		"mma.f32.by8 d1, d2, d3, p0",
 		"vadd d1, d2, d3",
 		"velu d1, d2, p3",
 		"rsumsq.part.acc.ts d1, d2, axes=0xff",
@@ -296,8 +298,10 @@ static void test_check_slots(void **state)
 	slots[2].tensor.space = ONPU_SPACE_SRAM;
 	slots[1].tensor.dtype = ONPU_DT_I4;
 	expect_error("velu d2, d1, p3\nend 0", slots, 4, "S0 does not take element type 11");
-	slots[0].program.isa_major = 2;
-	expect_error("end 0", slots, 4, "for instruction set 2, not 1");
+	slots[0].program.isa_major = 1;
+	assert_int_equal(check("end 0", slots, 4, &f), 0);
+	slots[0].program.isa_major = 3;
+	expect_error("end 0", slots, 4, "for instruction set 3, not 1 to 2");
 	slots[0].program.kind = ONPU_SLOT_PARAM;
 	expect_error("end 0", slots, 4, "slot 0 must be the PROGRAM slot");
 }

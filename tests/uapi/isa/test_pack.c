@@ -69,6 +69,8 @@ static void test_known_words(void **state)
 		    .wsem = 62 },
 		  { 1 << 16 | 1, 3 << 16 | 2, 5 << 16 | 4,
 		    0x20000000 | 1 << 15 | 62 << 9 | 1 << 8 | 63 << 2 | 1 << 1 } },
+		{ { .op = ONPU_OP_MMA_F32, .dst = 1, .s0 = 2, .s1 = 3, .piece = 2, .acc = 1 },
+		  { 1 << 16 | 2 << 1 | 1, 3 << 16 | 2, 0, 0x20030000 } },
 		{ { .op = ONPU_OP_RSUM, .dst = 1, .s0 = 2, .axes = 0xff, .acc = 1, .part = 1 },
 		  { 1 << 16 | 0x3ff, 2, 0, 0x38000000 } },
 		{ { .op = ONPU_OP_SCAN_SUM,
@@ -166,6 +168,8 @@ static void test_pack_refuses(void **state)
 	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_NOP, .ts = 2 });
 	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_MMA_F32, .acc = 2 });
 	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_MMA_F32, .part = 1 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_MMA_F32, .piece = 4 });
+	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_MMA_F16, .piece = 1 });
 	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_SEM_WAIT, .eng = 5 });
 	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_RARGMAX, .axis = 8 });
 	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_RSUM, .acc = 1 });

@@ -34,6 +34,7 @@ MEMBERS = (
     ('clamp', 'uint8_t', ''),
     ('excl', 'uint8_t', ''),
     ('rev', 'uint8_t', ''),
+    ('piece', 'uint8_t', 'mma.f32: how its sum is cut'),
 )
 
 HEADER = '''

@@ -156,9 +156,9 @@ static void check_program_slot(struct check *c)
 		return;
 	if (!c->num_slots || c->slots[0].program.kind != ONPU_SLOT_PROGRAM)
 		find(c, ONPU_CHECK_PROGRAM, true, "slot 0 must be the PROGRAM slot");
-	else if (c->slots[0].program.isa_major != ONPU_ISA_MAJOR)
+	else if (!c->slots[0].program.isa_major || c->slots[0].program.isa_major > ONPU_ISA_MAJOR)
 		find(c, ONPU_CHECK_PROGRAM, true,
-		     "the PROGRAM slot is for instruction set %u, not %u",
+		     "the PROGRAM slot is for instruction set %u, not 1 to %u",
 		     c->slots[0].program.isa_major, ONPU_ISA_MAJOR);
 }
 
