@@ -53,6 +53,9 @@ struct conv {
 	const float *in, *filter, *bias; /* nchw, oihw */
 };
 
+/* The sum of a tap is cut into pieces of that many products, and their sums are added. */
+#define PIECE 32
+
 /* One result summed over channels first..last-1, with taps outside; behind `sum`. */
 static float sum_taps(const struct conv *c, int64_t n, int64_t h, int64_t w, int64_t first,
 		      int64_t last, float sum)
@@ -61,10 +64,16 @@ static float sum_taps(const struct conv *c, int64_t n, int64_t h, int64_t w, int
 		for (int64_t kw = 0; kw < 3; kw++) {
 			int64_t y = h + kh - 1, x = w + kw - 1;
 			bool inside = y >= 0 && y < SIDE && x >= 0 && x < SIDE;
+			float piece = 0;
 
-			for (int64_t k = first; k < last; k++)
-				sum = fmaf(inside ? c->in[(k * SIDE + y) * SIDE + x] : 0,
-					   c->filter[((n * K + k) * 3 + kh) * 3 + kw], sum);
+			for (int64_t k = first; k < last; k++) {
+				piece = fmaf(inside ? c->in[(k * SIDE + y) * SIDE + x] : 0,
+					     c->filter[((n * K + k) * 3 + kh) * 3 + kw], piece);
+				if ((k + 1 - first) % PIECE && k + 1 < last)
+					continue;
+				sum += piece;
+				piece = 0;
+			}
 		}
 	}
 	return sum;
@@ -120,13 +129,16 @@ static void test_matmul(void **state)
 	for (int i = 0; i < 9; i++) {
 		const float *x = (const float *)t.data[0] + (size_t)(i / 3) * DEPTH;
 		const float *y = (const float *)t.data[1] + i % 3;
-		float half[2] = { 0 };
+		float piece = 0;
 
 		for (size_t k = 0; k < DEPTH; k++) {
-			want[i] = fmaf(x[k], y[3 * k], want[i]);
-			half[k >= DEPTH / 2] = fmaf(x[k], y[3 * k], half[k >= DEPTH / 2]);
+			piece = fmaf(x[k], y[3 * k], piece);
+			other[i] = fmaf(x[k], y[3 * k], other[i]);
+			if ((k + 1) % PIECE)
+				continue;
+			want[i] += piece;
+			piece = 0;
 		}
-		other[i] = half[0] + half[1];
 	}
 	assert_true(count_continued(&t, *state, 0, ONPU_OP_MMA_F32) > 1);
 	check_bits(&t, *state, want, other);

@@ -257,6 +257,7 @@ static void put_op(struct encoder *enc, const struct plan_op *op)
 	insn.param = param_slot(enc, plan_param_of(enc->plan, op));
 	insn.axes = op->axes;
 	insn.axis = op->axis;
+	insn.piece = op->piece;
 	insn.acc = op->acc;
 	insn.part = op->part;
 	insn.lanes = op->lanes;

@@ -21,6 +21,17 @@ bool contract_is_mma(const struct contract *c)
 	return onpu_op_info[c->op].cost == ONPU_COST_MMA;
 }
 
+/*
+ * The square root of the number of products is best for rounding. Short pieces cost the device model time, and
+ * with few channels all pieces would be short: then the sum stays in one.
+ */
+uint8_t contract_piece(enum onpu_op op, int64_t k, int64_t taps)
+{
+	if (op != ONPU_OP_MMA_F32 || k <= (ONPU_PIECE_UNIT << ONPU_PIECE_BY8))
+		return 0;
+	return k * taps <= 64 ? ONPU_PIECE_BY8 : ONPU_PIECE_BY32;
+}
+
 struct contract_step contract_step_at(const struct contract *c, const struct contract_tile *t,
 				      uint64_t step)
 {
@@ -411,16 +422,25 @@ static bool price(const struct plan *plan, const struct contract *c, const struc
 	       ONPU_MAX_COST / 2;
 }
 
-/* Half as many taps, or channels of a tap, in a step; false when it was one. */
-static bool cut_finer(struct contract_tile *t)
+/*
+ * Half as many taps, or channels of a tap, in a step; false when there was one, or one piece of the sum: a piece
+ * is not cut, which would change its bits.
+ */
+static bool cut_finer(const struct contract *c, struct contract_tile *t)
 {
-	int64_t *part = t->cut == CUT_TAPS ? &t->kw : &t->k;
+	int64_t *part = t->cut == CUT_TAPS ? &t->kw : &t->k, least = 1, unit = 16;
 
-	if (*part == 1)
+	if (t->cut == CUT_K && c->piece)
+		least = ONPU_PIECE_UNIT << c->piece;
+	if (unit < least)
+		unit = least;
+	if (*part <= least)
 		return false;
 	*part /= 2;
-	if (t->cut == CUT_K && *part > 16)
-		*part = *part / 16 * 16;
+	if (t->cut == CUT_K && *part > unit)
+		*part = *part / unit * unit;
+	else
+		*part = *part > least ? *part / least * least : least;
 	return true;
 }
 
@@ -439,7 +459,7 @@ static void try_tile(const struct plan *plan, const struct contract *c, struct c
 		t->cut = cut;
 		t->k = c->k;
 		t->kw = cut == CUT_K ? 1 : c->taps[1];
-		while (cut < CUT_TAPS || cut_finer(t)) {
+		while (cut < CUT_TAPS || cut_finer(c, t)) {
 			uint64_t least;
 
 			measure(c, t);

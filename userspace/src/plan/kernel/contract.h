@@ -64,6 +64,7 @@ struct contract {
 	uint64_t pad_value;	/* bits of an element */
 	int32_t zero_a, zero_b; /* zero points of integer operands of mma */
 	bool exact;		/* sums of integers: the same bits in every order */
+	uint8_t piece;		/* of the sum in mma.f32, as contract_piece() says */
 	/*
 	 * Windows over integers: the data become float32 first, with these further operands as scale
 	 * and zero point (1 + their index; 0: no conversion).
@@ -131,6 +132,8 @@ int64_t contract_pitch(const struct contract *c, int axis, int64_t rows);
 bool contract_is_mma(const struct contract *c);
 /* Whether results take the place of their sums: elements of one size, and in the end of the result's type. */
 bool contract_in_place(const struct contract *c);
+/* The pieces in which mma.f32 takes a sum over `k` channels and some taps: long chains of additions round badly. */
+uint8_t contract_piece(enum onpu_op op, int64_t k, int64_t taps);
 /* Chooses tiles; false when none can be used: best->bytes says what the smallest takes then. */
 bool contract_choose(const struct plan *plan, const struct contract *c, struct contract_tile *best);
 /* The same, also when the choice was made before. */

@@ -389,6 +389,7 @@ static void emit_mma(struct contract_state *st, const struct contract_event *e,
 				    .dst = &d,
 				    .s0 = &a,
 				    .s1 = &b,
+				    .piece = st->c->piece,
 				    .acc = e->step > 0,
 				    .param = has_param ? &param : NULL,
 			    });
@@ -461,8 +462,8 @@ static void emit_window(struct contract_state *st, const struct contract_event *
 }
 
 /*
- * A sum that takes several instructions has the bits of a single one when its terms come in the same order, or when
- * it is exact. Otherwise this is reported.
+ * A sum that takes several instructions has the bits of a single one when its terms come in the same order and none of
+ * its pieces is cut, or when it is exact. Otherwise this is reported.
  */
 static void note_order(struct contract_state *st, const struct contract_event *e)
 {
@@ -475,7 +476,8 @@ static void note_order(struct contract_state *st, const struct contract_event *e
 		return;
 	if (!e->step)
 		st->summed = 0;
-	if (!together || st->summed != (s->kh * c->taps[1] + s->kw) * c->k + s->k)
+	if (!together || (c->piece && s->k % (ONPU_PIECE_UNIT << c->piece)) ||
+	    st->summed != (s->kh * c->taps[1] + s->kw) * c->k + s->k)
 		plan_inexact(st->plan, NPU_SPLIT_K);
 	st->summed += s->khs * s->kws * s->ks;
 }

@@ -83,6 +83,8 @@ static void emit_all(struct plan *plan, const struct contract *c,
 
 			take_phase(&phase, 0, h);
 			take_phase(&phase, 1, w);
+			phase.piece =
+				contract_piece(phase.op, phase.k, phase.taps[0] * phase.taps[1]);
 			plan_macs(plan, view_elements(&phase.out) * phase.k * phase.taps[0] *
 						phase.taps[1]);
 			contract_emit_again(plan, &phase, prepared++);

@@ -86,14 +86,14 @@ struct plan_insn {
 	bool on_st; /* DMA: the ST engine rather than LD when both are as good */
 	const struct npu_view *dst, *s0, *s1, *s2;
 	const struct plan_param *param;
-	uint8_t axes, axis;
+	uint8_t axes, axis, piece;
 	bool acc, part, lanes, last, excl, rev, neg, clamp;
 };
 
 struct plan_op {
 	uint16_t op;
 	uint8_t engine;
-	uint8_t axes, axis;
+	uint8_t axes, axis, piece;
 	bool on_st, acc, part, lanes, last, excl, rev, neg, clamp;
 	uint8_t waits, signals; /* masks of engines that this one waits for, that wait for it */
 	int32_t view[4];	/* DST, S0, S1, S2: index into plan.list.views or -1 */

@@ -249,6 +249,7 @@ static void set_float(struct plan *plan, struct contract *c, const struct ir_nod
 	} else {
 		c->op = half ? ONPU_OP_MMA_F16 : ONPU_OP_MMA_F32;
 		c->kernel = half ? "mma.f16 taps" : "mma.f32 taps";
+		c->piece = contract_piece(c->op, c->k, c->taps[0] * c->taps[1]);
 	}
 	if (node->num_operands > 2 && node->operands[2]) {
 		bias = channel_view(plan, c, node->operands[2]);

@@ -261,6 +261,7 @@ static void begin_product(const struct rnn *r, struct contract *c, int64_t image
 		.dilation = { 1, 1 },
 		.up = { 1, 1 },
 	};
+	c->piece = contract_piece(c->op, k, 1);
 }
 
 static void add_sum(struct contract *c, const struct npu_view *mem)
