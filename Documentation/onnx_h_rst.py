@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes a page of the documentation in <webnn/onnx.h>: onnx_h_rst.py HEADER PAGE
+"""Makes a page of the documentation in <webnn/onnx.h> or <webnn/stablehlo.h>: onnx_h_rst.py HEADER PAGE
 
 Functions, structures and values go into the index, by Sphinx's domain c.
 """
@@ -14,12 +14,13 @@ ITEM = re.compile(r'^' + COMMENT + r'(?P<code>WNN_EXPORT [^;]*;|typedef struct \
 MEMBER = re.compile(r'^\t' + COMMENT + r'\t(?P<code>[^\n]*)[;,]?$', re.M | re.S)
 TITLE = '''.. SPDX-License-Identifier: MIT
 
-Reference of the import of ONNX
-===============================
+{title}
+{line}
 
-What ``<webnn/onnx.h>`` says. :doc:`/onnx` tells how the functions go together.
+What ``<webnn/{name}.h>`` says. :doc:`/{name}` tells how the functions go together.
 
 '''
+TITLES = {'onnx': 'Reference of the import of ONNX', 'stablehlo': 'Reference of StableHLO programs'}
 
 
 def plain(text):
@@ -79,7 +80,10 @@ def item_text(doc, code):
 def main():
     source, target = sys.argv[1:]
     header = pathlib.Path(source).read_text(encoding='utf-8')
-    text = TITLE + ''.join(item_text(plain(i['doc']), i['code']) for i in ITEM.finditer(header))
+    name = pathlib.Path(source).stem
+    title = TITLES[name]
+    text = TITLE.format(title=title, line='=' * len(title), name=name)
+    text += ''.join(item_text(plain(i['doc']), i['code']) for i in ITEM.finditer(header))
     missing = [name for name in re.findall(r'^WNN_EXPORT [^(]*?\*?(wnn\w+)\(', header, re.M)
                if f' {name}(' not in text]
     if missing:

@@ -11,6 +11,7 @@
 abi_libraries="
 webnn-npu userspace/libwebnn-npu.so userspace/include/webnn/*.h
 webnn-onnx userspace/import/onnx/libwebnn-onnx.so userspace/include/webnn/*.h
+webnn-stablehlo userspace/import/stablehlo/libwebnn-stablehlo.so userspace/include/webnn/*.h
 onpu-sim emulator/libonpu-sim.so emulator/onpu_*.h"
 
 # abi_old REV FOLDER: the libraries of that commit, in FOLDER/build. What it was made of is kept there.

@@ -23,7 +23,7 @@ ONE_HEADER = re.compile(r"^(uapi/drm|userspace/include)/")
 
 SPDX = re.compile(r"SPDX-License-Identifier: (MIT|GPL-2\.0-only OR MIT)\b")
 # What stands around the licence in each language, as in the kernel: "//" in sources, "/* */" in headers.
-COMMENTS = [(re.compile(r"\.(c|cc|js|mjs|idl|ts|ts\.in|proto)$"), ("// ", "")),
+COMMENTS = [(re.compile(r"\.(c|cc|js|mjs|idl|ts|ts\.in|proto|mlir)$"), ("// ", "")),
             (re.compile(r"\.(h|hpp|inc|def|S|ld)(\.in)?$"), ("/* ", " */")),
             (re.compile(r"\.ir$"), ("; ", "")),
             (re.compile(r"\.rst$|^Documentation/ABI/"), (".. ", "")),

@@ -200,6 +200,15 @@ def firmware_seeds(_, rng):
             [0, 3 + i, 0, 3, 0, 12 + i]) + rng.randbytes(40)
 
 
+def stablehlo_text_seeds(*_):
+    """The programs of the tests, module by module."""
+    folder = os.path.join(HERE, '..', 'stablehlo', 'programs')
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), encoding='utf-8') as file:
+            for number, module in enumerate(file.read().split('// -----\n')):
+                yield f'{name}-{number}', module.encode()
+
+
 def onnx_seeds(*arguments):
     """Needs the packages of ONNX, which the other targets do without."""
     from make_onnx_corpus import onnx_seeds as seeds
@@ -248,7 +257,8 @@ def graph_file_seeds(_, rng):
 
 
 TARGETS = {'asm': asm_seeds, 'builder': builder_seeds, 'firmware': firmware_seeds, 'graph-file': graph_file_seeds,
-           'ir-text': ir_text_seeds, 'onnx': onnx_seeds, 'registers': registers_seeds, 'slots': slots_seeds, 'stream': stream_seeds,
+           'ir-text': ir_text_seeds, 'onnx': onnx_seeds, 'registers': registers_seeds, 'slots': slots_seeds,
+           'stablehlo-text': stablehlo_text_seeds, 'stream': stream_seeds,
            'values': values_seeds, 'vfio-user': vfio_user_seeds}
 
 

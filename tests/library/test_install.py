@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs find the installed libraries: test_install.py BUILD_FOLDER CC [onnx] [static].
+"""Programs find the installed libraries: test_install.py BUILD_FOLDER CC [onnx] [stablehlo] [static].
 
 What meson installs is looked at in a folder that is not its place: the files, and that programs are
 compiled, linked and run against it by pkg-config and by CMake. Once also that of the build folder, as
@@ -117,13 +117,14 @@ class Installed(unittest.TestCase):
         return run([program], LD_LIBRARY_PATH=str(self.libdir), WEBNN_DEVICE="cpu")
 
     def test_files(self):
-        onnx = ["onnx.h"] if "onnx" in WITH else []
+        parts = [f"{name}.h" for name in ("onnx", "stablehlo") if name in WITH]
         self.assertEqual(self.installed("include/webnn/*"),
-                         [*onnx, "webnn.h", "webnn.hpp", "webnn_compat.h", "webnn_npu.h"])
+                         [*parts, "webnn.h", "webnn.hpp", "webnn_compat.h", "webnn_npu.h"])
         self.assertEqual(self.installed("include/onpu/*"), ["onpu_device.h", "onpu_sim.h", "registers.h"])
         self.assertEqual(self.installed("include/drm/*"), ["onpu_accel.h"])
         self.assertEqual(self.installed("share/licenses/onpu/*"), ["GPL-2.0-only.txt", "MIT.txt"])
-        archives = [f"libwebnn-{name}.a" for name in ("npu", *WITH[:1]) if "static" in WITH]
+        names = ["npu", *(["onnx"] if "onnx" in WITH else [])]
+        archives = [f"libwebnn-{name}.a" for name in names if "static" in WITH]
         self.assertEqual(sorted(path.name for path in self.libdir.glob("*.a")), archives)
 
     def test_programs(self):

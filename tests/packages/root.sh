@@ -16,7 +16,7 @@ top=${here%/tests/*}
 # shellcheck source=tests/tap.sh
 . "$here/../tap.sh"
 
-libraries=(libwebnn-npu1 libwebnn-onnx1 libwebnn-npu-dev libonpu-sim1 libonpu-sim-dev webnn-npu-tools)
+libraries=(libwebnn-npu1 libwebnn-onnx1 libwebnn-stablehlo1 libwebnn-npu-dev libonpu-sim1 libonpu-sim-dev webnn-npu-tools)
 others=(onpu-emu onpu-firmware onpu-dkms)
 models=(python3-onnx)
 

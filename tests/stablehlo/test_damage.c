@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Damaged programs, and memory that ends at any place: test_stablehlo_damage FOLDER. Nothing crashes or
+ * leaks, which the sanitizers of the build look for; errors have a message.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <webnn/stablehlo.h>
+
+#include "../random.h"
+#include "memory.h"
+
+static char *read_file(const char *path, size_t *size)
+{
+	FILE *file = fopen(path, "rb");
+	char *data;
+
+	if (!file)
+		return NULL;
+	data = malloc(1 << 20);
+	*size = data ? fread(data, 1, 1 << 20, file) : 0;
+	fclose(file);
+	return data;
+}
+
+static int has_message(void)
+{
+	WNNError error = WNN_ERROR_INIT;
+
+	return wnnStablehloGetLastError(&error) != WNNStatus_Success && error.message.length > 5;
+}
+
+/* 0, or 1 after an error that says nothing. */
+static int load_and_run(const char *data, size_t size)
+{
+	WNNStablehloProgram program;
+	int ret = 0;
+
+	if (wnnStablehloLoadMemory(data, size, NULL, &program) != WNNStatus_Success)
+		return !has_message();
+	for (size_t i = 0; i < wnnStablehloProgramGetModuleCount(program); i++)
+		if (!wnnStablehloProgramGetInputs(program, i).count &&
+		    wnnStablehloProgramRunSync(program, i, NULL, 0, NULL) != WNNStatus_Success)
+			ret |= !has_message();
+	wnnStablehloProgramRelease(program);
+	return ret;
+}
+
+/* Loading only: a loop whose condition was changed may have no end. */
+static int load(const char *data, size_t size)
+{
+	WNNStablehloProgram program;
+
+	if (wnnStablehloLoadMemory(data, size, NULL, &program) != WNNStatus_Success)
+		return !has_message();
+	wnnStablehloProgramRelease(program);
+	return 0;
+}
+
+static int damage(const char *data, size_t size)
+{
+	struct rng rng = { 1 };
+	char *copy = malloc(size);
+	int ret = 0;
+
+	if (!copy)
+		return 1;
+	for (size_t at = 0; at < size; at += 1 + size / 400)
+		ret |= load(data, at);
+	for (int i = 0; i < 2000; i++) {
+		size_t at = rng_below(&rng, size);
+
+		memcpy(copy, data, size);
+		copy[at] = (char)rng_u32(&rng);
+		copy[(at + rng_below(&rng, 20)) % size] =
+			"%<>{}()[]:,0x-\"#@!"[rng_below(&rng, 18)];
+		ret |= load(copy, size);
+	}
+	free(copy);
+	return ret;
+}
+
+/* With one allocation more each time, in small steps first. */
+static int starve(const char *data, size_t size)
+{
+	int ret = 0;
+
+	for (int64_t left = 0; left < 20000; left += 1 + left / 50) {
+		shlo_memory_left = left;
+		ret |= load_and_run(data, size);
+	}
+	shlo_memory_left = -1;
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct dirent **entries;
+	int count = argc > 1 ? scandir(argv[1], &entries, NULL, alphasort) : -1, ret = 0, seen = 0;
+
+	for (int i = 0; i < count; i++) {
+		char path[4096];
+		size_t size;
+		char *data = NULL;
+
+		snprintf(path, sizeof(path), "%s/%s", argv[1], entries[i]->d_name);
+		if (strstr(path, ".mlir"))
+			data = read_file(path, &size);
+		if (data) {
+			int bad = load_and_run(data, size) | damage(data, size) |
+				  starve(data, size);
+
+			printf("%s: %s\n", entries[i]->d_name,
+			       bad ? "an error says nothing" : "ok");
+			ret |= bad;
+			seen++;
+		}
+		free(data);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	return ret || seen < 4;
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What programs are refused for, and what is wrong in them, with line and column: test_refusals.py STABLEHLO_TEST."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = sys.argv[1]
+
+
+def says(text):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "program.mlir"
+        path.write_text(text, encoding="utf-8")
+        return subprocess.run([PROGRAM, str(path)], check=False, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE).stderr
+
+
+def body(*lines):
+    return "func.func @main() {\n" + "".join(f"  {line}\n" for line in lines) + "  return\n}\n"
+
+
+X = "%x = stablehlo.constant dense<[1, 2]> : tensor<2xi32>"
+Y = "%y = stablehlo.constant dense<[1, 2, 3]> : tensor<3xi32>"
+F = "%f = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>"
+DEEP = 70
+# A program, what is said of it.
+CASES = [
+    ("func.func @main( {", "line 1, column 18: here should be '%'"),
+    ("nonsense", "line 1, column 1: here should be a module or a function"),
+    (body("%x = stablehlo.constant dense<[1, 2, 3]> : tensor<2xi32>"), "there are more elements than the type has"),
+    (body("%x = stablehlo.constant dense<[1]> : tensor<2xi32>"), "there are 1 elements where the type has 2"),
+    (body('%x = stablehlo.constant dense<"0x01"> : tensor<2xi32>'), "there are 1 bytes where the type has 8"),
+    (body("%x = stablehlo.constant dense<1> : tensor<2xi33>"), "there is no element type 'i33'"),
+    (body("%x = stablehlo.constant dense<1> : tensor<99999x99999xi32>"), "this tensor has more than 2^31 elements"),
+    (body("%y = stablehlo.abs %x : tensor<2xi32>"), "line 2, column 24: there is no value %x before this"),
+    (body(X, X), "%x is there already"),
+    (body(X, "%z = stablehlo.add %x, %x : (tensor<3xi32>, tensor<2xi32>) -> tensor<2xi32>"),
+     "operand 0 of stablehlo.add is tensor<2xi32>, not tensor<3xi32>"),
+    (body("%x = stablehlo.constant dense<[1, 2> : tensor<2xi32>"), "line 5, column 1: here should be ':'"),
+    (body(X, Y, "%z = stablehlo.add %x, %y : (tensor<2xi32>, tensor<3xi32>) -> tensor<2xi32>"),
+     "line 4, column 3: stablehlo.add: tensor<2xi32> and tensor<3xi32> have not the same dimensions"),
+    (body(F, "%z = stablehlo.and %f, %f : tensor<2xf32>"), "it takes no elements of f32"),
+    (body(X, "%z = stablehlo.reshape %x : (tensor<2xi32>) -> tensor<3xi32>"), "the operand has 2 elements, the result 3"),
+    (body(X, "%z = stablehlo.slice %x [0:3] : (tensor<2xi32>) -> tensor<3xi32>"), "0:3:1 is no slice of dimension 0"),
+    (body(X, "%z = stablehlo.transpose %x, dims = [1] : (tensor<2xi32>) -> tensor<2xi32>"),
+     "permutation has 1, which is no dimension of a tensor of rank 1"),
+    (body(X, "%z = stablehlo.frobnicate %x : tensor<2xi32>", "%w = stablehlo.gadget %x : tensor<2xi32>"),
+     "line 3, column 3: stablehlo.frobnicate: this operation is not known (2 in all)"),
+    (body(X, "%z = stablehlo.custom_call @mine(%x) : (tensor<2xi32>) -> tensor<2xi32>"),
+     "there is no function 'mine' for a custom call"),
+    (body(X, "%z = stablehlo.abs %x : (tensor<2xi32>) -> tensor<2xi16>"),
+     "result 0 is tensor<2xi16>, it should be tensor<2xi32>"),
+    (body(X, "%z = func.call @none(%x) : (tensor<2xi32>) -> tensor<2xi32>"), "there is no function @none"),
+    ("func.func @f() {\n  func.call @f() : () -> ()\n  return\n}\n", "@f calls itself"),
+    ("func.func private @f()\n", "@f has no body"),
+    (body(f"%x = stablehlo.constant {{a = {'[' * DEEP}{']' * DEEP}}} dense<1> : tensor<i32>"),
+     "this is nested more than 64 deep"),
+    ("func.func @a() { return }\nfunc.func @b() { return }\n", "the module has no function @main"),
+    # When it runs.
+    (body(X, "%s = stablehlo.constant dense<3> : tensor<1xi64>",
+          "%z = stablehlo.dynamic_reshape %x, %s : (tensor<2xi32>, tensor<1xi64>) -> tensor<?xi32>"),
+     "line 4, column 3: stablehlo.dynamic_reshape: 2 elements do not become 3"),
+    (body(X, "%n = stablehlo.constant dense<3> : tensor<i32>",
+          "%s = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<2xi32>, tensor<i32>) -> "
+          "tensor<?xi32, #stablehlo.bounds<2>>"), "dimension 0 is 3, its bound is 2"),
+    ("""module {
+  func.func private @alone(%x: tensor<i32>) -> tensor<i32> {
+    %t = stablehlo.create_token : !stablehlo.token
+    %r:2 = "stablehlo.recv"(%t) {channel_handle = #stablehlo.channel_handle<handle = 5, type = 1>} :
+      (!stablehlo.token) -> (tensor<i32>, !stablehlo.token)
+    return %r#0 : tensor<i32>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<1> : tensor<i32>
+    %r:2 = "interpreter.run_parallel"(%a, %a) {programs = [[@alone, @alone]]} :
+      (tensor<i32>, tensor<i32>) -> (tensor<i32>, tensor<i32>)
+    return
+  }
+}
+""", "stablehlo.recv: all processes wait for each other"),
+]
+
+
+class Refusals(unittest.TestCase):
+    def test_cases(self):
+        for text, expected in CASES:
+            with self.subTest(expected):
+                self.assertIn(expected, says(text))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

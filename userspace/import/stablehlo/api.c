@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+/* The public functions: loading a file, what it takes and gives, and running it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <webnn/stablehlo.h>
+
+#include "device.h"
+#include "run.h"
+
+struct WNNStablehloProgramImpl {
+	unsigned int refs;
+	struct shlo_file file;
+	WNNStablehloRefusal *refusals;
+	/* For each module two lists. */
+	WNNStablehloValueInfoArray (*values)[2];
+	/* Of the last run, which holds the results. */
+	struct shlo_run run;
+	WNNStablehloTensor *results;
+	size_t result_count;
+	WNNStablehloRunInfo info;
+};
+
+static WNNStringView view(const char *text)
+{
+	return (WNNStringView){ text, strlen(text) };
+}
+
+/* ---- loading */
+
+static WNNStablehloValueInfo value_info(struct shlo_arena *arena, const char *name,
+					const struct shlo_type *type)
+{
+	WNNStablehloValueInfo info = { .name = view(name),
+				       .type = view(shlo_type_text(arena, type)) };
+	int64_t *dims;
+
+	if (type->kind != SHLO_TENSOR)
+		return info;
+	info.elementType = view(shlo_elements[type->element].text);
+	info.elementSize = shlo_elements[type->element].bytes;
+	info.rank = type->rank > 0 ? (size_t)type->rank : 0;
+	dims = shlo_arena_alloc(arena, info.rank, sizeof(*dims));
+	for (size_t i = 0; i < info.rank; i++)
+		dims[i] = type->dims[i] == SHLO_DYNAMIC ? WNN_STABLEHLO_DIMENSION_UNKNOWN :
+							  type->dims[i];
+	info.dimensions = dims;
+	return info;
+}
+
+static void describe_module(struct WNNStablehloProgramImpl *program, size_t m)
+{
+	struct shlo_arena *arena = &program->file.arena;
+	const struct shlo_function *entry = shlo_module_entry(program->file.modules[m]);
+	WNNStablehloValueInfo *infos;
+
+	if (!entry)
+		return;
+	infos = shlo_arena_alloc(arena, entry->type->item_count, sizeof(*infos));
+	for (size_t i = 0; i < entry->type->item_count; i++)
+		infos[i] = value_info(arena,
+				      entry->region ? entry->region->block.arguments[i]->name : "",
+				      entry->type->items[i]);
+	program->values[m][0] = (WNNStablehloValueInfoArray){ entry->type->item_count, infos };
+	infos = shlo_arena_alloc(arena, entry->type->result_count, sizeof(*infos));
+	for (size_t i = 0; i < entry->type->result_count; i++)
+		infos[i] = value_info(arena, "", entry->type->results[i]);
+	program->values[m][1] = (WNNStablehloValueInfoArray){ entry->type->result_count, infos };
+}
+
+static void describe(struct WNNStablehloProgramImpl *program)
+{
+	struct shlo_file *file = &program->file;
+
+	program->refusals =
+		shlo_arena_alloc(&file->arena, file->refusal_count, sizeof(*program->refusals));
+	for (size_t i = 0; i < file->refusal_count; i++)
+		program->refusals[i] = (WNNStablehloRefusal){
+			.line = file->refusals[i].place.line,
+			.column = file->refusals[i].place.column,
+			.operatorName = view(file->refusals[i].op),
+			.reason = view(file->refusals[i].reason),
+		};
+	program->values =
+		shlo_arena_alloc(&file->arena, file->module_count, sizeof(*program->values));
+	for (size_t m = 0; m < file->module_count; m++)
+		describe_module(program, m);
+}
+
+WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
+				 WNNStablehloLoadOptions const *options,
+				 WNNStablehloProgram *program)
+{
+	struct WNNStablehloProgramImpl *self;
+	struct shlo_file *file;
+
+	(void)options;
+	if (!program || (!data && size))
+		return shlo_set_error(WNNStatus_TypeError, "data or program is missing");
+	*program = NULL;
+	if (size > SHLO_MAX_BYTES)
+		return shlo_set_error(WNNStatus_OperationError,
+				      "the file has more than 2^32 bytes");
+	self = shlo_alloc(sizeof(*self));
+	if (!self)
+		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
+	self->refs = 1;
+	file = &self->file;
+	file->arena.guard = &file->guard;
+	if (setjmp(file->guard.jump)) {
+		WNNStatus status = shlo_set_error(file->guard.status, "%s", file->guard.message);
+
+		wnnStablehloProgramRelease(self);
+		return status;
+	}
+	/* Numbers are read by functions of the C library, which want an end. */
+	shlo_read_text(file, shlo_arena_text(&file->arena, size ? data : "", size), size);
+	shlo_verify(file);
+	if (!file->refusal_count)
+		shlo_compile_regions(file);
+	describe(self);
+	*program = self;
+	return WNNStatus_Success;
+}
+
+WNNStatus wnnStablehloLoadFile(WNNStringView path, WNNStablehloLoadOptions const *options,
+			       WNNStablehloProgram *program)
+{
+	char *name, *data = NULL;
+	size_t length, size = 0, room = 1 << 16, got;
+	WNNStatus status = WNNStatus_Success;
+	FILE *file;
+
+	if (!program || !path.data)
+		return shlo_set_error(WNNStatus_TypeError, "path or program is missing");
+	*program = NULL;
+	length = path.length == WNN_STRLEN ? strlen(path.data) : path.length;
+	name = shlo_alloc(length + 1);
+	if (!name)
+		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
+	memcpy(name, path.data, length);
+	file = fopen(name, "rb");
+	shlo_free(name);
+	if (!file)
+		return shlo_set_error(WNNStatus_OperationError, "the file cannot be read");
+	do {
+		char *more;
+
+		room *= 2;
+		more = room > SHLO_MAX_BYTES ? NULL : shlo_realloc(data, room);
+		if (!more) {
+			status = shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
+			break;
+		}
+		data = more;
+		got = fread(data + size, 1, room - size, file);
+		size += got;
+	} while (size == room);
+	if (status == WNNStatus_Success && ferror(file))
+		status = shlo_set_error(WNNStatus_OperationError, "the file cannot be read");
+	fclose(file);
+	if (status == WNNStatus_Success)
+		status = wnnStablehloLoadMemory(data, size, options, program);
+	shlo_free(data);
+	return status;
+}
+
+void wnnStablehloProgramAddRef(WNNStablehloProgram program)
+{
+	if (program)
+		program->refs++;
+}
+
+static void forget_run(struct WNNStablehloProgramImpl *program)
+{
+	shlo_run_exit(&program->run);
+	memset(&program->run, 0, sizeof(program->run));
+	shlo_free(program->results);
+	program->results = NULL;
+	program->result_count = 0;
+	program->info = (WNNStablehloRunInfo){ 0 };
+}
+
+void wnnStablehloProgramRelease(WNNStablehloProgram program)
+{
+	if (!program || --program->refs)
+		return;
+	forget_run(program);
+	shlo_arena_exit(&program->file.arena);
+	shlo_free(program);
+}
+
+WNNStablehloRefusalArray wnnStablehloProgramGetRefusals(WNNStablehloProgram program)
+{
+	return (WNNStablehloRefusalArray){ program->file.refusal_count, program->refusals };
+}
+
+size_t wnnStablehloProgramGetModuleCount(WNNStablehloProgram program)
+{
+	return program->file.module_count;
+}
+
+WNNStablehloValueInfoArray wnnStablehloProgramGetInputs(WNNStablehloProgram program, size_t module)
+{
+	return module < program->file.module_count ? program->values[module][0] :
+						     (WNNStablehloValueInfoArray){ 0, NULL };
+}
+
+WNNStablehloValueInfoArray wnnStablehloProgramGetOutputs(WNNStablehloProgram program, size_t module)
+{
+	return module < program->file.module_count ? program->values[module][1] :
+						     (WNNStablehloValueInfoArray){ 0, NULL };
+}
+
+/* ---- running */
+
+static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_type *type,
+				      const WNNStablehloTensor *input, size_t index)
+{
+	struct shlo_tensor *value;
+
+	if (type->kind == SHLO_TOKEN)
+		return shlo_tensor_new(run, type);
+	if (type->kind != SHLO_TENSOR || type->rank < 0)
+		shlo_throw(&run->guard, WNNStatus_NotSupportedError,
+			   "input %zu is no tensor of a known rank", index);
+	if (input->dimensions && input->rank != (size_t)type->rank)
+		shlo_throw(&run->guard, WNNStatus_TypeError, "input %zu has rank %zu, not %d",
+			   index, input->rank, type->rank);
+	if (!input->dimensions && !shlo_type_is_static(type))
+		shlo_throw(&run->guard, WNNStatus_TypeError,
+			   "input %zu has dimensions that its type does not say", index);
+	value = shlo_tensor_like(run, type, type->rank,
+				 input->dimensions ? input->dimensions : type->dims);
+	if (!shlo_dims_fit(&value->type, type))
+		shlo_throw(&run->guard, WNNStatus_TypeError,
+			   "input %zu has other dimensions than its type", index);
+	if (input->size != (size_t)value->count * shlo_elements[type->element].bytes)
+		shlo_throw(&run->guard, WNNStatus_TypeError, "input %zu has %zu bytes, not %zu",
+			   index, input->size,
+			   (size_t)value->count * shlo_elements[type->element].bytes);
+	if (input->size)
+		memcpy(value->data, input->data, input->size);
+	/* A byte may be anything; a boolean is 0 or 1, few bits have their sign. */
+	for (int64_t i = 0; shlo_elements[type->element].bits < 8 && i < value->count; i++)
+		shlo_set(value, i, shlo_get(value, i));
+	return value;
+}
+
+static void run_entry(struct WNNStablehloProgramImpl *program, const struct shlo_function *entry,
+		      const WNNStablehloTensor *inputs)
+{
+	struct shlo_run *run = &program->run;
+	struct shlo_type arguments = { .kind = SHLO_TUPLE, .item_count = entry->type->item_count };
+	struct shlo_type results = { .kind = SHLO_TUPLE, .item_count = entry->type->result_count };
+	struct shlo_tensor *in = shlo_tensor_new(run, &arguments);
+	struct shlo_tensor *out = shlo_tensor_new(run, &results);
+
+	for (size_t i = 0; i < entry->type->item_count; i++)
+		in->items[i] = take_input(run, entry->type->items[i], &inputs[i], i);
+	shlo_call_function(run, entry, in->items, out->items);
+	shlo_tensor_put(in);
+	program->results = shlo_alloc(entry->type->result_count * sizeof(*program->results));
+	if (!program->results)
+		shlo_throw(&run->guard, WNNStatus_UnknownError, "memory is exhausted");
+	program->result_count = entry->type->result_count;
+	for (size_t i = 0; i < program->result_count; i++) {
+		const struct shlo_tensor *value = out->items[i];
+
+		program->results[i] = (WNNStablehloTensor){
+			.data = value->data,
+			.size = value->data ? (size_t)value->count *
+						      shlo_elements[value->type.element].bytes :
+					      0,
+			.rank = value->data ? (size_t)value->type.rank : 0,
+			.dimensions = value->dims,
+		};
+	}
+}
+
+static WNNStatus guarded_run(struct WNNStablehloProgramImpl *program,
+			     const struct shlo_function *entry, const WNNStablehloTensor *inputs)
+{
+	if (setjmp(program->run.guard.jump))
+		return shlo_set_error(program->run.guard.status, "%s", program->run.guard.message);
+	run_entry(program, entry, inputs);
+	return WNNStatus_Success;
+}
+
+WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module, WNNContext context,
+				     size_t count, WNNStablehloTensor const *inputs)
+{
+	const struct shlo_function *entry;
+	WNNStatus status;
+
+	if (!program || module >= program->file.module_count)
+		return shlo_set_error(WNNStatus_TypeError, "there is no such module");
+	if (program->file.refusal_count)
+		return shlo_set_error(WNNStatus_NotSupportedError, "line %u, column %u: %s: %s%s",
+				      program->file.refusals[0].place.line,
+				      program->file.refusals[0].place.column,
+				      program->file.refusals[0].op,
+				      program->file.refusals[0].reason,
+				      program->file.refusal_count > 1 ? ", and more" : "");
+	entry = shlo_module_entry(program->file.modules[module]);
+	if (!entry || !entry->region)
+		return shlo_set_error(WNNStatus_OperationError, "the module has no function @main");
+	if (count != entry->type->item_count || (count && !inputs))
+		return shlo_set_error(WNNStatus_TypeError, "the module takes %zu inputs",
+				      entry->type->item_count);
+	forget_run(program);
+	program->run.module = program->file.modules[module];
+	program->run.device = shlo_device_create(context);
+	if (context && !program->run.device)
+		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
+	status = guarded_run(program, entry, inputs);
+	program->info.referenceOperations = program->run.reference_ops;
+	program->info.graphOperations = program->run.device_ops;
+	program->info.cpuOperators = shlo_device_cpu_operators(program->run.device);
+	shlo_device_destroy(program->run.device);
+	program->run.device = NULL;
+	return status;
+}
+
+WNNStablehloTensorArray wnnStablehloProgramGetResults(WNNStablehloProgram program)
+{
+	return (WNNStablehloTensorArray){ program->result_count, program->results };
+}
+
+WNNStablehloRunInfo wnnStablehloProgramGetRunInfo(WNNStablehloProgram program)
+{
+	return program->info;
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+/* Checks: the walk over a file, and what the checks of operations share. */
+#include "kinds.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void shlo_wrong(struct shlo_check *check, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	shlo_vthrow(check->guard, WNNStatus_OperationError, format, args);
+}
+
+int64_t shlo_dim_meet(int64_t a, int64_t b)
+{
+	if (a == SHLO_DYNAMIC)
+		return b;
+	return b == SHLO_DYNAMIC || a == b ? a : -1;
+}
+
+int shlo_need_ints(struct shlo_check *check, const char *name, int64_t *numbers)
+{
+	int64_t count =
+		shlo_ints_of(shlo_attr_find(&check->op->attrs, name), numbers, SHLO_MAX_RANK);
+
+	if (count < 0 || count > SHLO_MAX_RANK)
+		shlo_wrong(check, "attribute %s, a list of integers, is missing", name);
+	return (int)count;
+}
+
+void shlo_ints_or(struct shlo_check *check, const char *name, int64_t *numbers, int count,
+		  int64_t otherwise)
+{
+	int64_t has = shlo_ints_of(shlo_attr_find(&check->op->attrs, name), numbers, SHLO_MAX_RANK);
+
+	if (has >= 0 && has != count)
+		shlo_wrong(check, "attribute %s has %lld numbers, it takes %d", name,
+			   (long long)has, count);
+	for (int i = 0; has < 0 && i < count; i++)
+		numbers[i] = otherwise;
+}
+
+int64_t shlo_need_int(struct shlo_check *check, const char *name)
+{
+	const struct shlo_attr *attr = shlo_attr_find(&check->op->attrs, name);
+
+	if (!attr || attr->kind != SHLO_ATTR_INT)
+		shlo_wrong(check, "attribute %s, an integer, is missing", name);
+	return attr->number;
+}
+
+const struct shlo_type *shlo_need_tensor(struct shlo_check *check, size_t operand)
+{
+	if (operand >= check->in_count || check->in[operand]->kind != SHLO_TENSOR)
+		shlo_wrong(check, "operand %zu is no tensor", operand);
+	if (check->in[operand]->rank < 0)
+		shlo_wrong(check, "operand %zu is a tensor of no known rank", operand);
+	return check->in[operand];
+}
+
+void shlo_need_dims(struct shlo_check *check, const char *name, const int64_t *dims, int count,
+		    int rank)
+{
+	for (int i = 0; i < count; i++) {
+		if (dims[i] < 0 || dims[i] >= rank)
+			shlo_wrong(check,
+				   "%s has %lld, which is no dimension of a tensor of rank %d",
+				   name, (long long)dims[i], rank);
+		for (int k = 0; k < i; k++)
+			if (dims[k] == dims[i])
+				shlo_wrong(check, "%s has %lld twice", name, (long long)dims[i]);
+	}
+}
+
+void shlo_out_like(struct shlo_check *check, size_t result, const struct shlo_type *like, int rank,
+		   const int64_t *dims)
+{
+	struct shlo_type *type =
+		(struct shlo_type *)shlo_tensor_type(check->arena, like->element, rank, dims);
+
+	type->quant = like->quant;
+	check->out[result] = type;
+}
+
+const struct shlo_type *shlo_declared(struct shlo_check *check, size_t result)
+{
+	if (result >= check->op->result_count)
+		shlo_wrong(check, "result %zu is missing", result);
+	return check->op->results[result]->type;
+}
+
+void shlo_need_region(struct shlo_check *check, size_t region, size_t arguments, size_t results)
+{
+	const struct shlo_block *block = &check->op->regions[region]->block;
+	const struct shlo_op *last;
+
+	if (block->argument_count != arguments)
+		shlo_wrong(check, "region %zu takes %zu arguments, it should take %zu", region,
+			   block->argument_count, arguments);
+	last = block->op_count ? block->ops[block->op_count - 1] : NULL;
+	if (!last || !last->kind || last->kind->family != SHLO_RETURN)
+		shlo_wrong(check, "region %zu does not end with a return", region);
+	if (last->operand_count != results)
+		shlo_wrong(check, "region %zu returns %zu values, it should return %zu", region,
+			   last->operand_count, results);
+}
+
+int64_t shlo_window_count(int64_t dim, int64_t size, int64_t stride, int64_t low, int64_t high,
+			  int64_t base_dilation, int64_t window_dilation)
+{
+	int64_t padded, window;
+
+	if (dim == SHLO_DYNAMIC || size == SHLO_DYNAMIC || low == SHLO_DYNAMIC)
+		return SHLO_DYNAMIC;
+	padded = low + (dim ? (dim - 1) * base_dilation + 1 : 0) + high;
+	window = size ? (size - 1) * window_dilation + 1 : 0;
+	return padded <= 0 || window > padded ? 0 : (padded - window) / stride + 1;
+}
+
+/* ---- the walk */
+
+static void check_block(struct shlo_file *file, const struct shlo_module *module,
+			const struct shlo_block *block);
+
+static void check_counts(struct shlo_check *check)
+{
+	const struct shlo_op *op = check->op;
+	const struct shlo_kind *kind = op->kind;
+
+	if (kind->operands >= 0 && op->operand_count != (size_t)kind->operands)
+		shlo_wrong(check, "it has %zu operands, it takes %d", op->operand_count,
+			   kind->operands);
+	if (kind->results >= 0 && op->result_count != (size_t)kind->results)
+		shlo_wrong(check, "it has %zu results, it gives %d", op->result_count,
+			   kind->results);
+	if (kind->regions >= 0 && op->region_count != (size_t)kind->regions)
+		shlo_wrong(check, "it has %zu regions, it takes %d", op->region_count,
+			   kind->regions);
+}
+
+static void check_op(struct shlo_file *file, const struct shlo_module *module,
+		     const struct shlo_op *op)
+{
+	struct shlo_guard guard;
+	struct shlo_check check = {
+		.arena = &file->arena,
+		.guard = &guard,
+		.op = op,
+		.module = module,
+		.in_count = op->operand_count,
+	};
+	const struct shlo_type **in;
+
+	if (!op->kind) {
+		shlo_refuse(file, op->place, op->name, "this operation is not known");
+		return;
+	}
+	in = shlo_arena_alloc(&file->arena, op->operand_count, sizeof(*in));
+	check.out = shlo_arena_alloc(&file->arena, op->result_count, sizeof(*check.out));
+	for (size_t i = 0; i < op->operand_count; i++)
+		in[i] = op->operands[i]->type;
+	check.in = in;
+	if (setjmp(guard.jump)) {
+		shlo_refuse(file, op->place, op->name, "%s", guard.message);
+		return;
+	}
+	check_counts(&check);
+	op->kind->check(&check);
+	for (size_t i = 0; i < op->result_count; i++)
+		if (check.out[i] && !shlo_type_fits(check.out[i], op->results[i]->type))
+			shlo_wrong(&check, "result %zu is %s, it should be %s", i,
+				   shlo_type_text(&file->arena, op->results[i]->type),
+				   shlo_type_text(&file->arena, check.out[i]));
+}
+
+static void check_block(struct shlo_file *file, const struct shlo_module *module,
+			const struct shlo_block *block)
+{
+	for (size_t i = 0; i < block->op_count; i++) {
+		const struct shlo_op *op = block->ops[i];
+
+		check_op(file, module, op);
+		if (op->kind && op->kind->family == SHLO_RETURN && i + 1 < block->op_count)
+			shlo_refuse(file, op->place, op->name,
+				    "it is not the last operation of its region");
+		for (size_t k = 0; k < op->region_count; k++)
+			check_block(file, module, &op->regions[k]->block);
+	}
+}
+
+static void check_function(struct shlo_file *file, const struct shlo_module *module,
+			   const struct shlo_function *function)
+{
+	const struct shlo_block *block = &function->region->block;
+	const struct shlo_op *last = block->op_count ? block->ops[block->op_count - 1] : NULL;
+	const struct shlo_type *type = function->type;
+
+	check_block(file, module, block);
+	if (!last || !last->kind || last->kind->family != SHLO_RETURN) {
+		shlo_refuse(file, function->place, "func.func", "@%s does not end with a return",
+			    function->name);
+		return;
+	}
+	if (last->operand_count != type->result_count) {
+		shlo_refuse(file, last->place, last->name,
+			    "@%s returns %zu values, its type has %zu", function->name,
+			    last->operand_count, type->result_count);
+		return;
+	}
+	for (size_t i = 0; i < type->result_count; i++)
+		if (!shlo_type_fits(last->operands[i]->type, type->results[i]))
+			shlo_refuse(file, last->place, last->name,
+				    "value %zu is %s, the function gives %s", i,
+				    shlo_type_text(&file->arena, last->operands[i]->type),
+				    shlo_type_text(&file->arena, type->results[i]));
+}
+
+/* Whether a function calls itself, by others too: that would have no end. */
+static bool recurs(const struct shlo_module *module, const struct shlo_block *block,
+		   const struct shlo_function *from, int depth)
+{
+	if (depth > SHLO_MAX_DEPTH)
+		return true;
+	for (size_t i = 0; i < block->op_count; i++) {
+		const struct shlo_op *op = block->ops[i];
+		const char *names[2] = { shlo_attr_text(op, "callee", NULL),
+					 shlo_attr_text(op, "decomposition", NULL) };
+
+		for (size_t k = 0; k < op->region_count; k++)
+			if (recurs(module, &op->regions[k]->block, from, depth))
+				return true;
+		for (int k = 0; k < 2; k++) {
+			const struct shlo_function *callee =
+				names[k] ? shlo_function_find(module, names[k]) : NULL;
+
+			if (callee == from)
+				return true;
+			if (callee && callee->region &&
+			    recurs(module, &callee->region->block, from, depth + 1))
+				return true;
+		}
+	}
+	return false;
+}
+
+void shlo_verify(struct shlo_file *file)
+{
+	for (size_t m = 0; m < file->module_count; m++) {
+		const struct shlo_module *module = file->modules[m];
+
+		for (size_t i = 0; i < module->function_count; i++) {
+			const struct shlo_function *function = module->functions[i];
+
+			if (!function->region)
+				shlo_refuse(file, function->place, "func.func", "@%s has no body",
+					    function->name);
+			else if (recurs(module, &function->region->block, function, 0))
+				shlo_refuse(file, function->place, "func.func",
+					    "@%s calls itself, or calls are more than %d deep",
+					    function->name, SHLO_MAX_DEPTH);
+			else
+				check_function(file, module, function);
+		}
+	}
+}

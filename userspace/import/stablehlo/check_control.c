@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+/* Checks of operations with regions and calls, of tuples and tokens, and of several devices. */
+#include "numbers.h"
+
+#include <string.h>
+
+static const struct shlo_type *token(struct shlo_check *check)
+{
+	struct shlo_type *type = shlo_arena_alloc(check->arena, 1, sizeof(*type));
+
+	type->kind = SHLO_TOKEN;
+	return type;
+}
+
+void shlo_check_token(struct shlo_check *check)
+{
+	check->out[0] = token(check);
+}
+
+void shlo_check_id(struct shlo_check *check)
+{
+	check->out[0] = shlo_tensor_type(check->arena, SHLO_UI32, 0, NULL);
+}
+
+void shlo_check_reduce(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	size_t count = check->in_count / 2;
+	struct shlo_list over, left = { 0 };
+
+	if (check->in_count % 2 || !count || check->op->result_count != count)
+		shlo_wrong(check, "it takes inputs and as many initial values");
+	over.count = shlo_need_ints(check, "dimensions", over.at);
+	shlo_need_dims(check, "dimensions", over.at, over.count, x->rank);
+	for (int i = 0; i < x->rank; i++)
+		if (!shlo_list_has(&over, i))
+			left.at[left.count++] = x->dims[i];
+	shlo_need_region(check, 0, 2 * count, count);
+	for (size_t i = 0; i < count; i++) {
+		if (!shlo_dims_fit(shlo_need_tensor(check, i), x))
+			shlo_wrong(check, "the inputs have not the same dimensions");
+		if (shlo_need_tensor(check, count + i)->rank)
+			shlo_wrong(check, "initial value %zu is no scalar", i);
+		shlo_out_like(check, i, check->op->regions[0]->block.arguments[i]->type, left.count,
+			      left.at);
+	}
+}
+
+void shlo_check_sort(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int64_t dim = shlo_attr_int(check->op, "dimension", -1);
+
+	if (dim < -x->rank || dim >= x->rank)
+		shlo_wrong(check, "dimension is %lld for a rank of %d", (long long)dim, x->rank);
+	if (check->op->result_count != check->in_count)
+		shlo_wrong(check, "it has not as many results as operands");
+	shlo_need_region(check, 0, 2 * check->in_count, 1);
+	for (size_t i = 0; i < check->in_count; i++) {
+		if (!shlo_dims_fit(shlo_need_tensor(check, i), x))
+			shlo_wrong(check, "the operands have not the same dimensions");
+		check->out[i] = check->in[i];
+	}
+}
+
+void shlo_check_map(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+
+	shlo_need_region(check, 0, check->in_count, 1);
+	for (size_t i = 0; i < check->in_count; i++)
+		if (!shlo_dims_fit(shlo_need_tensor(check, i), x))
+			shlo_wrong(check, "the operands have not the same dimensions");
+	shlo_out_like(check, 0, shlo_declared(check, 0), x->rank, x->dims);
+}
+
+static const struct shlo_op *return_of(const struct shlo_op *op, size_t region)
+{
+	const struct shlo_block *block = &op->regions[region]->block;
+
+	return block->ops[block->op_count - 1];
+}
+
+static void need_returns(struct shlo_check *check, size_t region, size_t count)
+{
+	const struct shlo_op *op = check->op;
+
+	for (size_t i = 0; i < count; i++)
+		if (!shlo_type_fits(return_of(op, region)->operands[i]->type, op->results[i]->type))
+			shlo_wrong(check, "region %zu returns %s as value %zu, the result is %s",
+				   region,
+				   shlo_type_text(check->arena,
+						  return_of(op, region)->operands[i]->type),
+				   i, shlo_type_text(check->arena, op->results[i]->type));
+}
+
+void shlo_check_while(struct shlo_check *check)
+{
+	const struct shlo_op *op = check->op;
+	const struct shlo_type *cond;
+
+	if (op->result_count != check->in_count)
+		shlo_wrong(check, "it has not as many results as operands");
+	shlo_need_region(check, 0, check->in_count, 1);
+	shlo_need_region(check, 1, check->in_count, check->in_count);
+	cond = return_of(op, 0)->operands[0]->type;
+	if (cond->kind != SHLO_TENSOR || cond->element != SHLO_I1 || cond->rank > 0)
+		shlo_wrong(check, "the condition is %s, it should be tensor<i1>",
+			   shlo_type_text(check->arena, cond));
+	for (size_t i = 0; i < check->in_count; i++)
+		if (!shlo_type_fits(check->in[i], op->results[i]->type))
+			shlo_wrong(check, "operand %zu and its result have not the same type", i);
+	need_returns(check, 1, check->in_count);
+}
+
+static void need_branches(struct shlo_check *check)
+{
+	const struct shlo_op *op = check->op;
+
+	for (size_t i = 0; i < op->region_count; i++) {
+		shlo_need_region(check, i, 0, op->result_count);
+		need_returns(check, i, op->result_count);
+	}
+}
+
+void shlo_check_if(struct shlo_check *check)
+{
+	if (shlo_need_tensor(check, 0)->element != SHLO_I1 || check->in[0]->rank > 0)
+		shlo_wrong(check, "the predicate is %s, it should be tensor<i1>",
+			   shlo_type_text(check->arena, check->in[0]));
+	need_branches(check);
+}
+
+void shlo_check_case(struct shlo_check *check)
+{
+	if (shlo_need_tensor(check, 0)->element != SHLO_I32 || check->in[0]->rank > 0)
+		shlo_wrong(check, "the index is %s, it should be tensor<i32>",
+			   shlo_type_text(check->arena, check->in[0]));
+	if (!check->op->region_count)
+		shlo_wrong(check, "it has no branch");
+	need_branches(check);
+}
+
+static void need_callee(struct shlo_check *check, const char *attr)
+{
+	const char *name = shlo_attr_text(check->op, attr, "");
+	const struct shlo_function *callee = shlo_function_find(check->module, name);
+	const struct shlo_type *type;
+
+	if (!callee)
+		shlo_wrong(check, "there is no function @%s", name);
+	type = callee->type;
+	if (type->item_count != check->in_count || type->result_count != check->op->result_count)
+		shlo_wrong(check, "@%s takes %zu values and gives %zu", name, type->item_count,
+			   type->result_count);
+	for (size_t i = 0; i < check->in_count; i++)
+		if (!shlo_type_fits(check->in[i], type->items[i]))
+			shlo_wrong(check, "operand %zu is %s, @%s takes %s", i,
+				   shlo_type_text(check->arena, check->in[i]), name,
+				   shlo_type_text(check->arena, type->items[i]));
+	for (size_t i = 0; i < check->op->result_count; i++)
+		if (!shlo_type_fits(type->results[i], check->op->results[i]->type))
+			shlo_wrong(check, "result %zu is not what @%s gives", i, name);
+}
+
+void shlo_check_call(struct shlo_check *check)
+{
+	need_callee(check, "callee");
+}
+
+void shlo_check_composite(struct shlo_check *check)
+{
+	need_callee(check, "decomposition");
+}
+
+void shlo_check_custom_call(struct shlo_check *check)
+{
+	static const char *const known[] = {
+		"check.expect_eq", "check.expect_close",   "check.expect_almost_eq", "check.eq",
+		"Sharding",	   "SPMDFullToShardShape", "SPMDShardToFullShape",
+	};
+	const char *name = shlo_attr_text(check->op, "call_target_name", "");
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(known[i], name))
+			continue;
+		if (check->in_count != (i < 4 ? 2 : 1))
+			shlo_wrong(check, "%s takes %d operands", name, i < 4 ? 2 : 1);
+		return;
+	}
+	shlo_wrong(check, "there is no function '%s' for a custom call", name);
+}
+
+void shlo_check_optimization_barrier(struct shlo_check *check)
+{
+	if (check->op->result_count != check->in_count)
+		shlo_wrong(check, "it has not as many results as operands");
+	for (size_t i = 0; i < check->in_count; i++)
+		check->out[i] = check->in[i];
+}
+
+void shlo_check_tuple(struct shlo_check *check)
+{
+	struct shlo_type *type = shlo_arena_alloc(check->arena, 1, sizeof(*type));
+	const struct shlo_type **items =
+		shlo_arena_alloc(check->arena, check->in_count, sizeof(*items));
+
+	for (size_t i = 0; i < check->in_count; i++)
+		items[i] = check->in[i];
+	type->kind = SHLO_TUPLE;
+	type->item_count = check->in_count;
+	type->items = items;
+	check->out[0] = type;
+}
+
+void shlo_check_get_tuple_element(struct shlo_check *check)
+{
+	int64_t index = shlo_need_int(check, "index");
+
+	if (check->in[0]->kind != SHLO_TUPLE)
+		shlo_wrong(check, "the operand is no tuple");
+	if (index < 0 || (size_t)index >= check->in[0]->item_count)
+		shlo_wrong(check, "the tuple has %zu elements", check->in[0]->item_count);
+	check->out[0] = check->in[0]->items[index];
+}
+
+void shlo_check_async_start(struct shlo_check *check)
+{
+	if (check->op->region_count != 1)
+		shlo_wrong(check, "it has no region");
+}
+
+void shlo_check_async_done(struct shlo_check *check)
+{
+	if (check->in[0]->kind != SHLO_FUTURE)
+		shlo_wrong(check, "the operand is no future");
+}
+
+void shlo_check_top_k(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int64_t k = shlo_need_int(check, "k"), dims[SHLO_MAX_RANK];
+
+	if (x->rank < 1 || shlo_is_complex(x->element))
+		shlo_wrong(check, "the operand is %s", shlo_type_text(check->arena, x));
+	memcpy(dims, x->dims, (size_t)x->rank * sizeof(*dims));
+	if (k < 0 || (dims[x->rank - 1] != SHLO_DYNAMIC && k > dims[x->rank - 1]))
+		shlo_wrong(check, "k is %lld, the last dimension %lld", (long long)k,
+			   (long long)dims[x->rank - 1]);
+	dims[x->rank - 1] = k;
+	shlo_out_like(check, 0, x, x->rank, dims);
+	check->out[1] = shlo_tensor_type(check->arena, SHLO_I32, x->rank, dims);
+}
+
+void shlo_check_scan(struct shlo_check *check)
+{
+	int64_t segments[2], inputs = shlo_attr_int(check->op, "input_count", -1), dim;
+
+	if (inputs < 0 && shlo_ints_of(shlo_attr_find(&check->op->attrs, "operandSegmentSizes"),
+				       segments, 2) == 2)
+		inputs = segments[0];
+	if (inputs < 1 || (size_t)inputs > check->in_count)
+		shlo_wrong(check, "it has no inputs");
+	dim = shlo_need_int(check, "dimension");
+	for (int64_t i = 0; i < inputs; i++)
+		shlo_need_dims(check, "dimension", &dim, 1,
+			       shlo_need_tensor(check, (size_t)i)->rank);
+	shlo_need_region(check, 0, check->in_count, check->op->result_count);
+	if (check->op->result_count < check->in_count - (size_t)inputs)
+		shlo_wrong(check, "it gives fewer carries than it takes");
+}
+
+/* ---- several devices */
+
+static void scaled(struct shlo_check *check, size_t i, int64_t dim)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, i), *out = shlo_declared(check, i);
+
+	shlo_need_dims(check, "the dimension", &dim, 1, x->rank);
+	if (out->kind != SHLO_TENSOR || out->rank != x->rank)
+		shlo_wrong(check, "result %zu has another rank", i);
+	for (int k = 0; k < x->rank; k++)
+		if (k != dim && shlo_dim_meet(x->dims[k], out->dims[k]) == -1)
+			shlo_wrong(check, "result %zu has another size in dimension %d", i, k);
+}
+
+static void need_as_many(struct shlo_check *check)
+{
+	if (check->op->result_count != check->in_count)
+		shlo_wrong(check, "it has not as many results as operands");
+}
+
+void shlo_check_all_gather(struct shlo_check *check)
+{
+	need_as_many(check);
+	for (size_t i = 0; i < check->in_count; i++)
+		scaled(check, i, shlo_need_int(check, "all_gather_dim"));
+}
+
+void shlo_check_all_reduce(struct shlo_check *check)
+{
+	need_as_many(check);
+	shlo_need_region(check, 0, 2, 1);
+	for (size_t i = 0; i < check->in_count; i++)
+		shlo_out_like(check, i, check->op->regions[0]->block.arguments[0]->type,
+			      shlo_need_tensor(check, i)->rank, check->in[i]->dims);
+}
+
+void shlo_check_reduce_scatter(struct shlo_check *check)
+{
+	shlo_need_region(check, 0, 2, 1);
+	scaled(check, 0, shlo_need_int(check, "scatter_dimension"));
+}
+
+void shlo_check_all_to_all(struct shlo_check *check)
+{
+	int64_t split = shlo_need_int(check, "split_dimension"), dims[SHLO_MAX_RANK];
+	int64_t concat = shlo_need_int(check, "concat_dimension");
+	int64_t count = shlo_need_int(check, "split_count");
+
+	need_as_many(check);
+	if (count < 1)
+		shlo_wrong(check, "split_count is less than 1");
+	for (size_t i = 0; i < check->in_count; i++) {
+		const struct shlo_type *x = shlo_need_tensor(check, i);
+
+		shlo_need_dims(check, "split_dimension", &split, 1, x->rank);
+		shlo_need_dims(check, "concat_dimension", &concat, 1, x->rank);
+		memcpy(dims, x->dims, (size_t)x->rank * sizeof(*dims));
+		if (dims[split] != SHLO_DYNAMIC) {
+			if (dims[split] % count)
+				shlo_wrong(check, "dimension %lld does not part into %lld",
+					   (long long)split, (long long)count);
+			dims[split] /= count;
+		}
+		if (dims[concat] != SHLO_DYNAMIC)
+			dims[concat] *= count;
+		shlo_out_like(check, i, x, x->rank, dims);
+	}
+}

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT
+/* Checks of element-wise operations. */
+#include "kinds.h"
+
+#include <string.h>
+
+void shlo_check_any(struct shlo_check *check)
+{
+	(void)check;
+}
+
+/* The result has the type of the only operand. */
+void shlo_check_like(struct shlo_check *check)
+{
+	check->out[0] = check->in[0];
+}
+
+static void same_dims(struct shlo_check *check, const struct shlo_type *a,
+		      const struct shlo_type *b)
+{
+	if (!shlo_dims_fit(a, b))
+		shlo_wrong(check, "%s and %s have not the same dimensions",
+			   shlo_type_text(check->arena, a), shlo_type_text(check->arena, b));
+}
+
+/* Dimensions that are known of any operand are known of the result. */
+static void merged_dims(struct shlo_check *check, size_t first, int64_t *dims)
+{
+	const struct shlo_type *a = shlo_need_tensor(check, first);
+
+	memcpy(dims, a->dims, (size_t)a->rank * sizeof(*dims));
+	for (size_t i = first + 1; i < check->in_count; i++) {
+		const struct shlo_type *b = shlo_need_tensor(check, i);
+
+		same_dims(check, a, b);
+		for (int k = 0; k < a->rank; k++)
+			dims[k] = dims[k] == SHLO_DYNAMIC ? b->dims[k] : dims[k];
+	}
+}
+
+static void out_element(struct shlo_check *check, enum shlo_element element, int rank,
+			const int64_t *dims)
+{
+	check->out[0] = shlo_tensor_type(check->arena, element, rank, dims);
+}
+
+/* Of quantised numbers the result has the scale that the file says. */
+static void out_quantised(struct shlo_check *check, int rank, const int64_t *dims)
+{
+	const struct shlo_type *declared = shlo_declared(check, 0);
+
+	shlo_out_like(check, 0, declared, rank, dims);
+}
+
+static void refuse_type(struct shlo_check *check, const struct shlo_type *type)
+{
+	shlo_wrong(check, "it takes no elements of %s", shlo_elements[type->element].text);
+}
+
+static bool gives_bool(int op)
+{
+	return op == SHLO_U_IS_FINITE || op == SHLO_U_IS_INF || op == SHLO_U_IS_NEG_INF ||
+	       op == SHLO_U_IS_POS_INF;
+}
+
+void shlo_check_unary(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int op = check->op->kind->code;
+	bool done;
+
+	if (x->quant) {
+		out_quantised(check, x->rank, x->dims);
+		return;
+	}
+	shlo_unary((enum shlo_unary)op, x->element, shlo_one(x->element), &done);
+	if (!done)
+		refuse_type(check, x);
+	if (gives_bool(op))
+		out_element(check, SHLO_I1, x->rank, x->dims);
+	else if (op == SHLO_U_ABS || op == SHLO_U_REAL || op == SHLO_U_IMAG)
+		out_element(check, shlo_element_part(x->element), x->rank, x->dims);
+	else
+		out_element(check, x->element, x->rank, x->dims);
+}
+
+static void need_same_element(struct shlo_check *check, size_t a, size_t b)
+{
+	if (check->in[a]->element != check->in[b]->element)
+		shlo_wrong(check, "operands %zu and %zu are of %s and %s", a, b,
+			   shlo_elements[check->in[a]->element].text,
+			   shlo_elements[check->in[b]->element].text);
+}
+
+void shlo_check_binary(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *y = shlo_need_tensor(check, 1);
+	int64_t dims[SHLO_MAX_RANK];
+	bool done;
+
+	merged_dims(check, 0, dims);
+	if (x->quant || y->quant) {
+		out_quantised(check, x->rank, dims);
+		return;
+	}
+	need_same_element(check, 0, 1);
+	shlo_binary((enum shlo_binary)check->op->kind->code, x->element, shlo_one(x->element),
+		    shlo_one(x->element), &done);
+	if (!done)
+		refuse_type(check, x);
+	out_element(check, x->element, x->rank, dims);
+}
+
+static void need_direction(struct shlo_check *check)
+{
+	static const char *const directions[] = { "EQ", "NE", "GE", "GT", "LE", "LT" };
+	const char *text = shlo_attr_text(check->op, "comparison_direction", "");
+
+	for (size_t i = 0; i < sizeof(directions) / sizeof(directions[0]); i++)
+		if (!strcmp(directions[i], text))
+			return;
+	shlo_wrong(check, "comparison_direction is '%s', it should be EQ, NE, GE, GT, LE or LT",
+		   text);
+}
+
+void shlo_check_compare(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int64_t dims[SHLO_MAX_RANK];
+
+	need_direction(check);
+	merged_dims(check, 0, dims);
+	need_same_element(check, 0, 1);
+	out_element(check, SHLO_I1, x->rank, dims);
+}
+
+void shlo_check_select(struct shlo_check *check)
+{
+	const struct shlo_type *pred = shlo_need_tensor(check, 0);
+	const struct shlo_type *a = shlo_need_tensor(check, 1);
+	int64_t dims[SHLO_MAX_RANK];
+
+	if (pred->element != SHLO_I1)
+		shlo_wrong(check, "the predicate is of %s, it should be of i1",
+			   shlo_elements[pred->element].text);
+	merged_dims(check, 1, dims);
+	need_same_element(check, 1, 2);
+	if (pred->rank)
+		same_dims(check, pred, a);
+	for (int i = 0; pred->rank && i < a->rank; i++)
+		dims[i] = dims[i] == SHLO_DYNAMIC ? pred->dims[i] : dims[i];
+	shlo_out_like(check, 0, a, a->rank, dims);
+}
+
+void shlo_check_clamp(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 1);
+
+	for (size_t i = 0; i < 3; i += 2) {
+		if (shlo_need_tensor(check, i)->rank)
+			same_dims(check, check->in[i], x);
+		need_same_element(check, i, 1);
+	}
+	if (shlo_is_complex(x->element))
+		refuse_type(check, x);
+	check->out[0] = x;
+}
+
+void shlo_check_convert(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+
+	shlo_out_like(check, 0, shlo_declared(check, 0), x->rank, x->dims);
+}
+
+void shlo_check_complex(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int64_t dims[SHLO_MAX_RANK];
+
+	merged_dims(check, 0, dims);
+	need_same_element(check, 0, 1);
+	if (x->element != SHLO_F32 && x->element != SHLO_F64)
+		refuse_type(check, x);
+	out_element(check, x->element == SHLO_F32 ? SHLO_C64 : SHLO_C128, x->rank, dims);
+}
+
+void shlo_check_constant(struct shlo_check *check)
+{
+	const struct shlo_attr *value = shlo_attr_find(&check->op->attrs, "value");
+
+	if (!value || value->kind != SHLO_ATTR_DENSE)
+		shlo_wrong(check, "attribute value, the elements, is missing");
+	check->out[0] = value->type;
+	/* Elements of a quantised constant are written as what is stored. */
+	if (shlo_declared(check, 0)->quant)
+		check->out[0] = NULL;
+}
+
+void shlo_check_constant_like(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+
+	if (!shlo_attr_find(&check->op->attrs, "value"))
+		shlo_wrong(check, "attribute value is missing");
+	out_element(check, x->element, x->rank, x->dims);
+}
+
+void shlo_check_reduce_precision(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+
+	if (!shlo_is_float(x->element))
+		refuse_type(check, x);
+	if (shlo_need_int(check, "exponent_bits") < 1)
+		shlo_wrong(check, "exponent_bits is less than 1");
+	if (shlo_need_int(check, "mantissa_bits") < 0)
+		shlo_wrong(check, "mantissa_bits is less than 0");
+	check->out[0] = x;
+}
+
+void shlo_check_uniform_quantize(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *to = shlo_declared(check, 0);
+
+	if (!to->quant)
+		shlo_wrong(check, "the result is not quantised");
+	if (!x->quant && !shlo_is_float(x->element))
+		refuse_type(check, x);
+	shlo_out_like(check, 0, to, x->rank, x->dims);
+}
+
+void shlo_check_uniform_dequantize(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+
+	if (!x->quant)
+		shlo_wrong(check, "the operand is not quantised");
+	out_element(check, x->quant->expressed, x->rank, x->dims);
+}
+
+void shlo_check_rng(struct shlo_check *check)
+{
+	const char *kind = shlo_attr_text(check->op, "rng_distribution", "");
+
+	if (strcmp(kind, "UNIFORM") && strcmp(kind, "NORMAL"))
+		shlo_wrong(check, "rng_distribution is '%s', it should be UNIFORM or NORMAL", kind);
+	need_same_element(check, 0, 1);
+	if (!strcmp(kind, "NORMAL") && !shlo_is_float(shlo_need_tensor(check, 0)->element))
+		refuse_type(check, check->in[0]);
+	if (shlo_is_complex(check->in[0]->element))
+		refuse_type(check, check->in[0]);
+}
+
+void shlo_check_rng_bit_generator(struct shlo_check *check)
+{
+	const char *kind = shlo_attr_text(check->op, "rng_algorithm", "");
+	const struct shlo_type *state = shlo_need_tensor(check, 0), *out = shlo_declared(check, 1);
+	bool philox = !strcmp(kind, "PHILOX");
+
+	if (strcmp(kind, "DEFAULT") && strcmp(kind, "THREE_FRY") && !philox)
+		shlo_wrong(check,
+			   "rng_algorithm is '%s', it should be DEFAULT, THREE_FRY or PHILOX",
+			   kind);
+	if (state->element != SHLO_UI64 || state->rank != 1 ||
+	    (state->dims[0] != 2 && !(philox && state->dims[0] == 3)))
+		shlo_wrong(check, "the state is %s, it should be tensor<2xui64>%s",
+			   shlo_type_text(check->arena, state), philox ? " or tensor<3xui64>" : "");
+	if (out->kind != SHLO_TENSOR || shlo_class(out->element) == SHLO_BOOL ||
+	    shlo_is_complex(out->element) || shlo_elements[out->element].bits < 8)
+		refuse_type(check, out);
+	check->out[0] = state;
+}
+
+/* ---- with implicit broadcast, as chlo has it */
+
+/* Dimensions of both, aligned at the end or by broadcast_dimensions; sizes of 1 are stretched. */
+static int broadcast(struct shlo_check *check, size_t first, int64_t *dims)
+{
+	int rank = 0;
+
+	for (size_t i = first; i < check->in_count; i++)
+		rank = shlo_need_tensor(check, i)->rank > rank ? check->in[i]->rank : rank;
+	for (int k = 0; k < rank; k++)
+		dims[k] = 1;
+	for (size_t i = first; i < check->in_count; i++) {
+		const struct shlo_type *x = check->in[i];
+		int64_t map[SHLO_MAX_RANK];
+
+		for (int k = 0; k < x->rank; k++)
+			map[k] = rank - x->rank + k;
+		if (x->rank < rank)
+			shlo_ints_of(shlo_attr_find(&check->op->attrs, "broadcast_dimensions"), map,
+				     (size_t)x->rank);
+		shlo_need_dims(check, "broadcast_dimensions", map, x->rank, rank);
+		for (int k = 0; k < x->rank; k++) {
+			int64_t *dim = &dims[map[k]], size = x->dims[k];
+
+			if (*dim != 1 && size != 1 && shlo_dim_meet(*dim, size) < 0 &&
+			    shlo_dim_meet(*dim, size) != SHLO_DYNAMIC)
+				shlo_wrong(check, "%s does not broadcast with the other operand",
+					   shlo_type_text(check->arena, x));
+			if (*dim == 1 || (*dim == SHLO_DYNAMIC && size != 1))
+				*dim = size;
+		}
+	}
+	return rank;
+}
+
+void shlo_check_broadcast_binary(struct shlo_check *check)
+{
+	int64_t dims[SHLO_MAX_RANK];
+	int rank = broadcast(check, 0, dims);
+	enum shlo_element element = check->in[0]->element;
+	bool done;
+
+	need_same_element(check, 0, 1);
+	shlo_binary((enum shlo_binary)check->op->kind->code, element, shlo_one(element),
+		    shlo_one(element), &done);
+	if (!done)
+		refuse_type(check, check->in[0]);
+	out_element(check, element, rank, dims);
+}
+
+void shlo_check_broadcast_compare(struct shlo_check *check)
+{
+	int64_t dims[SHLO_MAX_RANK];
+	int rank = broadcast(check, 0, dims);
+
+	need_direction(check);
+	need_same_element(check, 0, 1);
+	out_element(check, SHLO_I1, rank, dims);
+}
+
+void shlo_check_broadcast_complex(struct shlo_check *check)
+{
+	int64_t dims[SHLO_MAX_RANK];
+	int rank = broadcast(check, 0, dims);
+
+	need_same_element(check, 0, 1);
+	if (check->in[0]->element != SHLO_F32 && check->in[0]->element != SHLO_F64)
+		refuse_type(check, check->in[0]);
+	out_element(check, check->in[0]->element == SHLO_F32 ? SHLO_C64 : SHLO_C128, rank, dims);
+}
+
+void shlo_check_broadcast_select(struct shlo_check *check)
+{
+	int64_t dims[SHLO_MAX_RANK];
+	int rank = broadcast(check, 0, dims);
+
+	if (check->in[0]->element != SHLO_I1)
+		refuse_type(check, check->in[0]);
+	need_same_element(check, 1, 2);
+	out_element(check, check->in[1]->element, rank, dims);
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+/* Checks of gather and scatter, products and windows. */
+#include "numbers.h"
+
+#include <string.h>
+
+static void need_sorted(struct shlo_check *check, const char *name, const struct shlo_list *list,
+			int rank)
+{
+	shlo_need_dims(check, name, list->at, list->count, rank);
+	for (int i = 1; i < list->count; i++)
+		if (list->at[i] < list->at[i - 1])
+			shlo_wrong(check, "%s is not sorted", name);
+}
+
+/* What both have in common; @rank: of the operand. */
+static void check_numbers(struct shlo_check *check, const struct shlo_gather_numbers *n, int rank,
+			  const struct shlo_type *indices)
+{
+	struct shlo_list all = n->collapsed;
+
+	if (!shlo_is_integer(indices->element))
+		shlo_wrong(check, "the indices are of %s, they should be integers",
+			   shlo_elements[indices->element].text);
+	if (n->offset.count + n->collapsed.count + n->operand_batching.count != rank)
+		shlo_wrong(check,
+			   "%d window, %d left out and %d batching dimensions are not the %d "
+			   "of the operand",
+			   n->offset.count, n->collapsed.count, n->operand_batching.count, rank);
+	if (n->index_vector < 0 || n->index_vector > indices->rank)
+		shlo_wrong(check, "index_vector_dim is not within the rank of the indices");
+	for (int i = 0; i < n->operand_batching.count; i++)
+		all.at[all.count++] = n->operand_batching.at[i];
+	shlo_need_dims(check, "the list of dimensions left out", all.at, all.count, rank);
+	need_sorted(check, "the list of collapsed or inserted dimensions", &n->collapsed, rank);
+	need_sorted(check, "the list of batching dimensions", &n->operand_batching, rank);
+	shlo_need_dims(check, "the list of indexed dimensions", n->start_map.at, n->start_map.count,
+		       rank);
+	shlo_need_dims(check, "the list of batching dimensions of the indices",
+		       n->indices_batching.at, n->indices_batching.count, indices->rank);
+	if (n->indices_batching.count != n->operand_batching.count)
+		shlo_wrong(check, "operand and indices have not as many batching dimensions");
+	if (shlo_list_has(&n->indices_batching, n->index_vector))
+		shlo_wrong(check, "index_vector_dim is a batching dimension");
+	if (n->index_vector < indices->rank ?
+		    indices->dims[n->index_vector] != SHLO_DYNAMIC &&
+			    indices->dims[n->index_vector] != n->start_map.count :
+		    n->start_map.count != 1)
+		shlo_wrong(check,
+			   "there are %d indexed dimensions, which is not the size of "
+			   "dimension index_vector_dim of the indices",
+			   n->start_map.count);
+}
+
+/* Batch dimensions of the indices and window dimensions become those of the result or updates. */
+static int combined(struct shlo_check *check, const struct shlo_gather_numbers *n,
+		    const struct shlo_type *indices, const int64_t *window, int64_t *dims)
+{
+	int batch = indices->rank - (n->index_vector < indices->rank);
+	int rank = batch + n->offset.count, from = 0, offset = 0;
+
+	if (rank > SHLO_MAX_RANK)
+		shlo_wrong(check, "the result has more than %d dimensions", SHLO_MAX_RANK);
+	need_sorted(check, "the list of window dimensions", &n->offset, rank);
+	for (int i = 0; i < rank; i++) {
+		if (shlo_list_has(&n->offset, i)) {
+			dims[i] = window[offset++];
+			continue;
+		}
+		from += from == n->index_vector;
+		dims[i] = indices->dims[from++];
+	}
+	return rank;
+}
+
+static void gather(struct shlo_check *check, const int64_t *sizes)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	const struct shlo_type *indices = shlo_need_tensor(check, 1);
+	int64_t window[SHLO_MAX_RANK], dims[SHLO_MAX_RANK];
+	struct shlo_gather_numbers n;
+	int count = 0, rank;
+
+	shlo_gather_numbers(check->op, false, &n);
+	check_numbers(check, &n, x->rank, indices);
+	for (int i = 0; i < x->rank; i++) {
+		bool collapsed = shlo_list_has(&n.collapsed, i) ||
+				 shlo_list_has(&n.operand_batching, i);
+
+		if (sizes && (sizes[i] < 0 || (collapsed && sizes[i] > 1) ||
+			      (x->dims[i] != SHLO_DYNAMIC && sizes[i] > x->dims[i])))
+			shlo_wrong(check, "slice size %lld of dimension %d is too large",
+				   (long long)sizes[i], i);
+		if (!collapsed)
+			window[count++] = sizes ? sizes[i] : SHLO_DYNAMIC;
+	}
+	rank = combined(check, &n, indices, window, dims);
+	shlo_out_like(check, 0, x, rank, dims);
+}
+
+void shlo_check_gather(struct shlo_check *check)
+{
+	int64_t sizes[SHLO_MAX_RANK];
+
+	if (shlo_need_ints(check, "slice_sizes", sizes) != shlo_need_tensor(check, 0)->rank)
+		shlo_wrong(check, "slice_sizes has not a number for each dimension");
+	gather(check, sizes);
+}
+
+void shlo_check_dynamic_gather(struct shlo_check *check)
+{
+	gather(check, NULL);
+}
+
+void shlo_check_scatter(struct shlo_check *check)
+{
+	size_t n_inputs = check->in_count / 2;
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *indices, *updates;
+	int64_t window[SHLO_MAX_RANK], dims[SHLO_MAX_RANK];
+	struct shlo_gather_numbers n;
+	int count = 0, rank;
+
+	if (check->in_count % 2 == 0 || check->in_count < 3 || check->op->result_count != n_inputs)
+		shlo_wrong(check, "it takes inputs, indices and as many updates as inputs");
+	indices = shlo_need_tensor(check, n_inputs);
+	updates = shlo_need_tensor(check, n_inputs + 1);
+	shlo_gather_numbers(check->op, true, &n);
+	check_numbers(check, &n, x->rank, indices);
+	for (int i = 0; i < x->rank; i++)
+		if (!shlo_list_has(&n.collapsed, i) && !shlo_list_has(&n.operand_batching, i))
+			window[count++] = x->dims[i];
+	rank = combined(check, &n, indices, window, dims);
+	if (updates->rank != rank)
+		shlo_wrong(check, "the updates have rank %d, they should have %d", updates->rank,
+			   rank);
+	for (int i = 0; i < rank; i++) {
+		int64_t size = updates->dims[i];
+		bool is_window = shlo_list_has(&n.offset, i);
+
+		if (size != SHLO_DYNAMIC && dims[i] != SHLO_DYNAMIC &&
+		    (is_window ? size > dims[i] : size != dims[i]))
+			shlo_wrong(check, "dimension %d of the updates is %lld for %lld", i,
+				   (long long)size, (long long)dims[i]);
+	}
+	shlo_need_region(check, 0, 2 * n_inputs, n_inputs);
+	for (size_t i = 0; i < n_inputs; i++) {
+		const struct shlo_type *in = shlo_need_tensor(check, i);
+		const struct shlo_type *like = check->op->regions[0]->block.arguments[i]->type;
+
+		if (!shlo_dims_fit(in, x) ||
+		    !shlo_dims_fit(shlo_need_tensor(check, n_inputs + 1 + i), updates))
+			shlo_wrong(check, "inputs or updates have not the same dimensions");
+		shlo_out_like(check, i, like, in->rank, in->dims);
+	}
+}
+
+/* ---- products */
+
+static void check_contraction(struct shlo_check *check, const struct shlo_dot_numbers *n)
+{
+	const struct shlo_type *x[2] = { shlo_need_tensor(check, 0), shlo_need_tensor(check, 1) };
+
+	if (n->batch[0].count != n->batch[1].count || n->contract[0].count != n->contract[1].count)
+		shlo_wrong(check,
+			   "the operands have not as many batching or contracting dimensions");
+	for (int k = 0; k < 2; k++) {
+		struct shlo_list all = n->batch[k];
+
+		for (int i = 0; i < n->contract[k].count && all.count < SHLO_MAX_RANK; i++)
+			all.at[all.count++] = n->contract[k].at[i];
+		shlo_need_dims(check,
+			       k ? "dimensions of the right side" : "dimensions of the left side",
+			       all.at, all.count, x[k]->rank);
+	}
+	for (int i = 0; i < n->batch[0].count; i++)
+		if (shlo_dim_meet(x[0]->dims[n->batch[0].at[i]], x[1]->dims[n->batch[1].at[i]]) ==
+		    -1)
+			shlo_wrong(check, "batching dimensions have not the same size");
+	for (int i = 0; i < n->contract[0].count; i++)
+		if (shlo_dim_meet(x[0]->dims[n->contract[0].at[i]],
+				  x[1]->dims[n->contract[1].at[i]]) == -1)
+			shlo_wrong(check, "contracting dimensions have not the same size");
+}
+
+static void out_product(struct shlo_check *check, const struct shlo_dot_numbers *n)
+{
+	int64_t dims[2 * SHLO_MAX_RANK];
+	int rank = 0;
+
+	check_contraction(check, n);
+	for (int i = 0; i < n->batch[0].count; i++)
+		dims[rank++] = shlo_dim_meet(check->in[0]->dims[n->batch[0].at[i]],
+					     check->in[1]->dims[n->batch[1].at[i]]);
+	for (int k = 0; k < 2; k++)
+		for (int i = 0; i < check->in[k]->rank; i++)
+			if (!shlo_list_has(&n->batch[k], i) && !shlo_list_has(&n->contract[k], i))
+				dims[rank++] = check->in[k]->dims[i];
+	if (rank > SHLO_MAX_RANK)
+		shlo_wrong(check, "the result has more than %d dimensions", SHLO_MAX_RANK);
+	/* The file chooses the elements of the result. */
+	shlo_out_like(check, 0, shlo_declared(check, 0), rank, dims);
+}
+
+void shlo_check_dot_general(struct shlo_check *check)
+{
+	struct shlo_dot_numbers n;
+
+	shlo_dot_numbers(check->op, &n);
+	out_product(check, &n);
+}
+
+void shlo_check_dot(struct shlo_check *check)
+{
+	struct shlo_dot_numbers n = { 0 };
+
+	if (shlo_need_tensor(check, 0)->rank < 1 || check->in[0]->rank > 2 ||
+	    shlo_need_tensor(check, 1)->rank < 1 || check->in[1]->rank > 2)
+		shlo_wrong(check, "the operands are no vectors or matrices");
+	n.contract[0].count = n.contract[1].count = 1;
+	n.contract[0].at[0] = check->in[0]->rank - 1;
+	out_product(check, &n);
+}
+
+static void convolution(struct shlo_check *check, const int64_t *padding, bool known)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *k = shlo_need_tensor(check, 1);
+	int64_t dims[SHLO_MAX_RANK], input, output;
+	struct shlo_conv_numbers n;
+
+	shlo_conv_numbers(check, padding, &n);
+	if (n.feature_groups < 1 || n.batch_groups < 1 ||
+	    (n.feature_groups > 1 && n.batch_groups > 1))
+		shlo_wrong(check, "feature_group_count %lld and batch_group_count %lld do not go",
+			   (long long)n.feature_groups, (long long)n.batch_groups);
+	input = x->dims[n.input_feature];
+	output = k->dims[n.kernel_output];
+	if (input != SHLO_DYNAMIC && k->dims[n.kernel_input] != SHLO_DYNAMIC &&
+	    (input % n.feature_groups || input / n.feature_groups != k->dims[n.kernel_input]))
+		shlo_wrong(check, "%lld input features in %lld groups do not fit a kernel of %lld",
+			   (long long)input, (long long)n.feature_groups,
+			   (long long)k->dims[n.kernel_input]);
+	if (output != SHLO_DYNAMIC && (output % n.feature_groups || output % n.batch_groups))
+		shlo_wrong(check, "%lld output features do not part into groups",
+			   (long long)output);
+	dims[n.output_feature] = output;
+	dims[n.output_batch] = x->dims[n.input_batch];
+	if (dims[n.output_batch] != SHLO_DYNAMIC) {
+		if (dims[n.output_batch] % n.batch_groups)
+			shlo_wrong(check, "a batch of %lld does not part into groups",
+				   (long long)dims[n.output_batch]);
+		dims[n.output_batch] /= n.batch_groups;
+	}
+	for (int i = 0; i < n.spatial; i++)
+		dims[n.output_spatial.at[i]] =
+			known ? shlo_window_count(x->dims[n.input_spatial.at[i]], n.window.size[i],
+						  n.window.stride[i], n.window.low[i],
+						  n.window.high[i], n.window.base_dilation[i],
+						  n.window.window_dilation[i]) :
+				SHLO_DYNAMIC;
+	shlo_out_like(check, 0, shlo_declared(check, 0), x->rank, dims);
+}
+
+void shlo_check_convolution(struct shlo_check *check)
+{
+	convolution(check, NULL, true);
+}
+
+void shlo_check_dynamic_conv(struct shlo_check *check)
+{
+	static const int64_t none[2 * SHLO_MAX_RANK];
+
+	shlo_need_tensor(check, 2);
+	convolution(check, none, false);
+}
+
+/* ---- windows */
+
+static void window_dims(const struct shlo_window *w, const int64_t *from, int64_t *dims)
+{
+	for (int i = 0; i < w->rank; i++)
+		dims[i] = shlo_window_count(from[i], w->size[i], w->stride[i], w->low[i],
+					    w->high[i], w->base_dilation[i], w->window_dilation[i]);
+}
+
+void shlo_check_reduce_window(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	size_t count = check->in_count / 2;
+	int64_t dims[SHLO_MAX_RANK];
+	struct shlo_window window;
+
+	if (check->in_count % 2 || !count || check->op->result_count != count)
+		shlo_wrong(check, "it takes inputs and as many initial values");
+	shlo_window_numbers(check, x->rank, &window);
+	window_dims(&window, x->dims, dims);
+	shlo_need_region(check, 0, 2 * count, count);
+	for (size_t i = 0; i < count; i++) {
+		if (!shlo_dims_fit(shlo_need_tensor(check, i), x))
+			shlo_wrong(check, "the inputs have not the same dimensions");
+		shlo_out_like(check, i, check->op->regions[0]->block.arguments[i]->type, x->rank,
+			      dims);
+	}
+}
+
+void shlo_check_select_and_scatter(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0),
+			       *source = shlo_need_tensor(check, 1);
+	int64_t dims[SHLO_MAX_RANK];
+	struct shlo_window window;
+
+	shlo_window_numbers(check, x->rank, &window);
+	window_dims(&window, x->dims, dims);
+	shlo_need_region(check, 0, 2, 1);
+	shlo_need_region(check, 1, 2, 1);
+	if (!shlo_dims_fit(source, shlo_tensor_type(check->arena, x->element, x->rank, dims)))
+		shlo_wrong(check, "the source is %s, which is not what windows of the operand give",
+			   shlo_type_text(check->arena, source));
+	shlo_out_like(check, 0, check->op->regions[1]->block.arguments[0]->type, x->rank, x->dims);
+}

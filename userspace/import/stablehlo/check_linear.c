@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+/* Checks of linear algebra, Fourier transforms, batch normalisation and what is composed of others. */
+#include "numbers.h"
+
+#include <string.h>
+
+static void need_real_or_complex(struct shlo_check *check, const struct shlo_type *x)
+{
+	if (!shlo_is_float(x->element) && !shlo_is_complex(x->element))
+		shlo_wrong(check, "it takes no elements of %s", shlo_elements[x->element].text);
+}
+
+void shlo_check_fft(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	const char *kind = shlo_attr_text(check->op, "fft_type", "");
+	int64_t lengths[SHLO_MAX_RANK], dims[SHLO_MAX_RANK];
+	int count = shlo_need_ints(check, "fft_length", lengths), first = x->rank - count;
+	bool real = !strcmp(kind, "RFFT"), to_real = !strcmp(kind, "IRFFT");
+	enum shlo_element element = x->element;
+
+	if (strcmp(kind, "FFT") && strcmp(kind, "IFFT") && !real && !to_real)
+		shlo_wrong(check, "fft_type is '%s', it should be FFT, IFFT, RFFT or IRFFT", kind);
+	if (count < 1 || count > 3 || first < 0)
+		shlo_wrong(check, "fft_length has %d numbers for a rank of %d", count, x->rank);
+	if (real ? element != SHLO_F32 && element != SHLO_F64 : !shlo_is_complex(element))
+		shlo_wrong(check, "%s takes no elements of %s", kind, shlo_elements[element].text);
+	memcpy(dims, x->dims, (size_t)x->rank * sizeof(*dims));
+	for (int i = 0; i < count; i++) {
+		int64_t *dim = &dims[first + i], length = lengths[i];
+		bool last = i == count - 1;
+
+		if (length < 0)
+			shlo_wrong(check, "fft_length is less than 0");
+		if (*dim != SHLO_DYNAMIC &&
+		    *dim != (last && to_real ? (length ? length / 2 + 1 : 0) : length))
+			shlo_wrong(check, "dimension %d is %lld for a length of %lld", first + i,
+				   (long long)*dim, (long long)length);
+		*dim = last && real ? (length ? length / 2 + 1 : 0) : length;
+	}
+	if (real)
+		element = element == SHLO_F32 ? SHLO_C64 : SHLO_C128;
+	else if (to_real)
+		element = shlo_element_part(element);
+	check->out[0] = shlo_tensor_type(check->arena, element, x->rank, dims);
+}
+
+static void need_square(struct shlo_check *check, const struct shlo_type *x)
+{
+	if (x->rank < 2 || shlo_dim_meet(x->dims[x->rank - 1], x->dims[x->rank - 2]) == -1)
+		shlo_wrong(check, "%s has no square matrices", shlo_type_text(check->arena, x));
+}
+
+void shlo_check_cholesky(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+
+	need_real_or_complex(check, x);
+	need_square(check, x);
+	check->out[0] = x;
+}
+
+void shlo_check_triangular_solve(struct shlo_check *check)
+{
+	const struct shlo_type *a = shlo_need_tensor(check, 0), *b = shlo_need_tensor(check, 1);
+	const char *transpose = shlo_attr_text(check->op, "transpose_a", "NO_TRANSPOSE");
+	int at;
+
+	need_real_or_complex(check, a);
+	need_square(check, a);
+	if (a->rank != b->rank || a->element != b->element)
+		shlo_wrong(check, "the operands have not the same rank and elements");
+	for (int i = 0; i < a->rank - 2; i++)
+		if (shlo_dim_meet(a->dims[i], b->dims[i]) == -1)
+			shlo_wrong(check, "the operands have not the same batch dimensions");
+	at = shlo_attr_int(check->op, "left_side", 1) ? b->rank - 2 : b->rank - 1;
+	if (shlo_dim_meet(a->dims[a->rank - 1], b->dims[at]) == -1)
+		shlo_wrong(check, "the matrices do not fit");
+	if (strcmp(transpose, "NO_TRANSPOSE") && strcmp(transpose, "TRANSPOSE") &&
+	    strcmp(transpose, "ADJOINT"))
+		shlo_wrong(check, "transpose_a is '%s'", transpose);
+	check->out[0] = b;
+}
+
+/* The feature dimension, and that the operands from 1 to @vectors have its size. */
+static int64_t need_features(struct shlo_check *check, size_t vectors)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int64_t feature = shlo_need_int(check, "feature_index");
+
+	if (!shlo_is_float(x->element))
+		shlo_wrong(check, "it takes no elements of %s", shlo_elements[x->element].text);
+	shlo_need_dims(check, "feature_index", &feature, 1, x->rank);
+	for (size_t i = 1; i <= vectors; i++)
+		if (shlo_need_tensor(check, i)->rank != 1 ||
+		    shlo_dim_meet(check->in[i]->dims[0], x->dims[feature]) == -1)
+			shlo_wrong(check, "operand %zu has not one number for each feature", i);
+	return feature;
+}
+
+void shlo_check_batch_norm_inference(struct shlo_check *check)
+{
+	need_features(check, 4);
+	check->out[0] = check->in[0];
+}
+
+void shlo_check_batch_norm_training(struct shlo_check *check)
+{
+	int64_t feature = need_features(check, 2);
+
+	check->out[0] = check->in[0];
+	shlo_out_like(check, 1, check->in[0], 1, &check->in[0]->dims[feature]);
+	shlo_out_like(check, 2, check->in[0], 1, &check->in[0]->dims[feature]);
+}
+
+void shlo_check_batch_norm_grad(struct shlo_check *check)
+{
+	int64_t feature = need_features(check, 3);
+
+	if (!shlo_dims_fit(shlo_need_tensor(check, 4), check->in[0]))
+		shlo_wrong(check, "grad_output has not the dimensions of the operand");
+	check->out[0] = check->in[0];
+	shlo_out_like(check, 1, check->in[0], 1, &check->in[0]->dims[feature]);
+	shlo_out_like(check, 2, check->in[0], 1, &check->in[0]->dims[feature]);
+}
+
+void shlo_check_ragged_dot(struct shlo_check *check)
+{
+	for (size_t i = 0; i < 3; i++)
+		shlo_need_tensor(check, i);
+	if (!shlo_attr_find(&check->op->attrs, "ragged_dot_dimension_numbers"))
+		shlo_wrong(check, "attribute ragged_dot_dimension_numbers is missing");
+	if (!shlo_type_is_static(shlo_declared(check, 0)))
+		shlo_wrong(check, "the result has dimensions that are not known");
+}
+
+/* The letters of an einsum are dimensions: "ab,bc->ac". */
+static void check_einsum(struct shlo_check *check, size_t operands)
+{
+	const char *at = shlo_attr_text(check->op, "einsum_config", "");
+
+	for (size_t i = 0; i <= operands; i++) {
+		int letters = 0, rank;
+
+		for (; (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z'); at++)
+			letters++;
+		rank = i < operands ? shlo_need_tensor(check, i)->rank :
+				      shlo_declared(check, 0)->rank;
+		if (letters != rank)
+			shlo_wrong(check, "einsum_config does not fit the ranks");
+		if (i + 1 < operands ? *at != ',' :
+		    i < operands     ? at[0] != '-' || at[1] != '>' :
+				       *at)
+			shlo_wrong(check, "einsum_config is not as it should be");
+		at += i + 1 < operands ? 1 : i < operands ? 2 : 0;
+	}
+}
+
+void shlo_check_einsum(struct shlo_check *check)
+{
+	check_einsum(check, 2);
+}
+
+void shlo_check_unary_einsum(struct shlo_check *check)
+{
+	check_einsum(check, 1);
+}

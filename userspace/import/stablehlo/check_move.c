@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+/* Checks of operations that move elements: shapes, slices, padding. */
+#include "kinds.h"
+
+#include <string.h>
+
+/* The operand's element type, with the quantisation that the result is declared with. */
+static void out_moved(struct shlo_check *check, const struct shlo_type *x, int rank,
+		      const int64_t *dims)
+{
+	const struct shlo_type *declared = shlo_declared(check, 0);
+
+	/* The axis of the scales moves with the dimensions: the file says where to. */
+	shlo_out_like(check, 0,
+		      x->quant && declared->quant && x->element == declared->element ? declared : x,
+		      rank, dims);
+}
+
+void shlo_check_iota(struct shlo_check *check)
+{
+	const struct shlo_type *out = shlo_declared(check, 0);
+	int64_t dim = shlo_need_int(check, "iota_dimension");
+
+	if (out->kind != SHLO_TENSOR || out->element == SHLO_I1)
+		shlo_wrong(check, "the result is no tensor of numbers");
+	shlo_need_dims(check, "iota_dimension", &dim, 1, out->rank);
+	if (!shlo_type_is_static(out))
+		shlo_wrong(check, "the result has dimensions that are not known");
+}
+
+void shlo_check_dynamic_iota(struct shlo_check *check)
+{
+	int64_t dim = shlo_need_int(check, "iota_dimension");
+
+	shlo_need_tensor(check, 0);
+	shlo_need_dims(check, "iota_dimension", &dim, 1, shlo_declared(check, 0)->rank);
+}
+
+static void check_broadcast_dims(struct shlo_check *check, int rank)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int64_t dims[SHLO_MAX_RANK];
+	int count = shlo_need_ints(check, "broadcast_dimensions", dims);
+
+	if (count != x->rank)
+		shlo_wrong(check, "broadcast_dimensions has %d numbers for an operand of rank %d",
+			   count, x->rank);
+	shlo_need_dims(check, "broadcast_dimensions", dims, count, rank);
+}
+
+void shlo_check_broadcast_in_dim(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *out = shlo_declared(check, 0);
+	int64_t map[SHLO_MAX_RANK], dims[SHLO_MAX_RANK];
+
+	if (out->kind != SHLO_TENSOR || !shlo_type_is_static(out))
+		shlo_wrong(check, "the result has dimensions that are not known");
+	check_broadcast_dims(check, out->rank);
+	shlo_need_ints(check, "broadcast_dimensions", map);
+	for (int i = 0; i < x->rank; i++)
+		if (x->dims[i] != 1 && x->dims[i] != SHLO_DYNAMIC &&
+		    x->dims[i] != out->dims[map[i]])
+			shlo_wrong(check,
+				   "dimension %d of the operand is %lld, that of the result %lld",
+				   i, (long long)x->dims[i], (long long)out->dims[map[i]]);
+	memcpy(dims, out->dims, (size_t)out->rank * sizeof(*dims));
+	out_moved(check, x, out->rank, dims);
+}
+
+void shlo_check_dynamic_broadcast_in_dim(struct shlo_check *check)
+{
+	check_broadcast_dims(check, shlo_declared(check, 0)->rank);
+	if (shlo_need_tensor(check, 1)->rank != 1)
+		shlo_wrong(check, "the dimensions are no tensor of rank 1");
+}
+
+void shlo_check_broadcast(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int64_t dims[2 * SHLO_MAX_RANK];
+	int count = shlo_need_ints(check, "broadcast_sizes", dims);
+
+	if (count + x->rank > SHLO_MAX_RANK)
+		shlo_wrong(check, "the result has more than %d dimensions", SHLO_MAX_RANK);
+	memcpy(dims + count, x->dims, (size_t)x->rank * sizeof(*dims));
+	out_moved(check, x, count + x->rank, dims);
+}
+
+void shlo_check_reshape(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *out = shlo_declared(check, 0);
+	int64_t from = shlo_type_count(x), to = shlo_type_count(out);
+
+	if (out->kind != SHLO_TENSOR || out->element != x->element)
+		shlo_wrong(check, "operand and result have not the same elements");
+	if (from >= 0 && to >= 0 && from != to)
+		shlo_wrong(check, "the operand has %lld elements, the result %lld", (long long)from,
+			   (long long)to);
+	if (to >= 0)
+		out_moved(check, x, out->rank, out->dims);
+}
+
+void shlo_check_dynamic_reshape(struct shlo_check *check)
+{
+	shlo_need_tensor(check, 0);
+	if (shlo_need_tensor(check, 1)->rank != 1)
+		shlo_wrong(check, "the shape is no tensor of rank 1");
+}
+
+void shlo_check_transpose(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int64_t order[SHLO_MAX_RANK], dims[SHLO_MAX_RANK];
+
+	if (shlo_need_ints(check, "permutation", order) != x->rank)
+		shlo_wrong(check, "permutation has not %d numbers", x->rank);
+	shlo_need_dims(check, "permutation", order, x->rank, x->rank);
+	for (int i = 0; i < x->rank; i++)
+		dims[i] = x->dims[order[i]];
+	out_moved(check, x, x->rank, dims);
+}
+
+void shlo_check_reverse(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int64_t dims[SHLO_MAX_RANK];
+	int count = shlo_need_ints(check, "dimensions", dims);
+
+	shlo_need_dims(check, "dimensions", dims, count, x->rank);
+	check->out[0] = x;
+}
+
+void shlo_check_concatenate(struct shlo_check *check)
+{
+	const struct shlo_type *first = shlo_need_tensor(check, 0);
+	int64_t at = shlo_need_int(check, "dimension"), dims[SHLO_MAX_RANK];
+
+	shlo_need_dims(check, "dimension", &at, 1, first->rank);
+	memcpy(dims, first->dims, (size_t)first->rank * sizeof(*dims));
+	for (size_t i = 1; i < check->in_count; i++) {
+		const struct shlo_type *x = shlo_need_tensor(check, i);
+
+		if (x->rank != first->rank || x->element != first->element)
+			shlo_wrong(check, "operand %zu has another rank or type than the first", i);
+		for (int k = 0; k < x->rank; k++) {
+			int64_t meet = shlo_dim_meet(dims[k], x->dims[k]);
+
+			if (k == at)
+				dims[k] = dims[k] == SHLO_DYNAMIC || x->dims[k] == SHLO_DYNAMIC ?
+						  SHLO_DYNAMIC :
+						  dims[k] + x->dims[k];
+			else if (meet == -1)
+				shlo_wrong(check, "operand %zu has another size in dimension %d", i,
+					   k);
+			else
+				dims[k] = meet;
+		}
+	}
+	out_moved(check, first, first->rank, dims);
+}
+
+void shlo_check_slice(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int64_t start[SHLO_MAX_RANK], limit[SHLO_MAX_RANK], stride[SHLO_MAX_RANK];
+	int64_t dims[SHLO_MAX_RANK];
+
+	if (shlo_need_ints(check, "start_indices", start) != x->rank ||
+	    shlo_need_ints(check, "limit_indices", limit) != x->rank ||
+	    shlo_need_ints(check, "strides", stride) != x->rank)
+		shlo_wrong(check, "it has not a start, limit and stride for each of %d dimensions",
+			   x->rank);
+	for (int i = 0; i < x->rank; i++) {
+		if (start[i] < 0 || limit[i] < start[i] || stride[i] < 1 ||
+		    (x->dims[i] != SHLO_DYNAMIC && limit[i] > x->dims[i]))
+			shlo_wrong(check, "%lld:%lld:%lld is no slice of dimension %d",
+				   (long long)start[i], (long long)limit[i], (long long)stride[i],
+				   i);
+		dims[i] = (limit[i] - start[i] + stride[i] - 1) / stride[i];
+	}
+	out_moved(check, x, x->rank, dims);
+}
+
+void shlo_check_real_dynamic_slice(struct shlo_check *check)
+{
+	shlo_need_tensor(check, 0);
+	for (size_t i = 1; i < 4; i++)
+		if (shlo_need_tensor(check, i)->rank != 1)
+			shlo_wrong(check, "operand %zu is no tensor of rank 1", i);
+}
+
+static void need_index_scalars(struct shlo_check *check, size_t first, int count)
+{
+	if (check->in_count != first + (size_t)count)
+		shlo_wrong(check, "it has %zu indices, it takes %d", check->in_count - first,
+			   count);
+	for (size_t i = first; i < check->in_count; i++)
+		if (shlo_need_tensor(check, i)->rank || !shlo_is_integer(check->in[i]->element))
+			shlo_wrong(check, "operand %zu is no scalar of integers", i);
+}
+
+void shlo_check_dynamic_slice(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int64_t sizes[SHLO_MAX_RANK];
+
+	need_index_scalars(check, 1, x->rank);
+	if (shlo_need_ints(check, "slice_sizes", sizes) != x->rank)
+		shlo_wrong(check, "slice_sizes has not %d numbers", x->rank);
+	for (int i = 0; i < x->rank; i++)
+		if (sizes[i] < 0 || (x->dims[i] != SHLO_DYNAMIC && sizes[i] > x->dims[i]))
+			shlo_wrong(check, "slice size %lld is more than dimension %d has",
+				   (long long)sizes[i], i);
+	out_moved(check, x, x->rank, sizes);
+}
+
+void shlo_check_dynamic_update_slice(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	const struct shlo_type *update = shlo_need_tensor(check, 1);
+
+	need_index_scalars(check, 2, x->rank);
+	if (update->rank != x->rank || update->element != x->element)
+		shlo_wrong(check, "operand and update have not the same rank and elements");
+	for (int i = 0; i < x->rank; i++)
+		if (x->dims[i] != SHLO_DYNAMIC && update->dims[i] > x->dims[i])
+			shlo_wrong(check, "the update is larger in dimension %d", i);
+	check->out[0] = x;
+}
+
+void shlo_check_pad(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int64_t low[SHLO_MAX_RANK], high[SHLO_MAX_RANK], interior[SHLO_MAX_RANK];
+	int64_t dims[SHLO_MAX_RANK];
+
+	if (shlo_need_tensor(check, 1)->rank || check->in[1]->element != x->element)
+		shlo_wrong(check, "the padding value is no scalar of the operand's elements");
+	if (shlo_need_ints(check, "edge_padding_low", low) != x->rank ||
+	    shlo_need_ints(check, "edge_padding_high", high) != x->rank ||
+	    shlo_need_ints(check, "interior_padding", interior) != x->rank)
+		shlo_wrong(check, "it has not a padding for each of %d dimensions", x->rank);
+	for (int i = 0; i < x->rank; i++) {
+		if (interior[i] < 0)
+			shlo_wrong(check, "interior_padding is less than 0");
+		if (x->dims[i] == SHLO_DYNAMIC) {
+			dims[i] = SHLO_DYNAMIC;
+			continue;
+		}
+		dims[i] = low[i] + x->dims[i] + high[i] +
+			  (x->dims[i] > 1 ? (x->dims[i] - 1) * interior[i] : 0);
+		if (dims[i] < 0)
+			shlo_wrong(check, "the paddings take more than dimension %d has", i);
+	}
+	out_moved(check, x, x->rank, dims);
+}
+
+void shlo_check_dynamic_pad(struct shlo_check *check)
+{
+	shlo_need_tensor(check, 0);
+	if (shlo_need_tensor(check, 1)->rank)
+		shlo_wrong(check, "the padding value is no scalar");
+	for (size_t i = 2; i < 5; i++)
+		if (shlo_need_tensor(check, i)->rank != 1)
+			shlo_wrong(check, "operand %zu is no tensor of rank 1", i);
+}
+
+void shlo_check_bitcast_convert(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *out = shlo_declared(check, 0);
+	unsigned int from = shlo_elements[x->element].bits, to;
+	int64_t dims[SHLO_MAX_RANK + 1];
+	int rank = x->rank;
+
+	if (out->kind != SHLO_TENSOR)
+		shlo_wrong(check, "the result is no tensor");
+	to = shlo_elements[out->element].bits;
+	memcpy(dims, x->dims, (size_t)rank * sizeof(*dims));
+	if (from > to) {
+		if (rank == SHLO_MAX_RANK)
+			shlo_wrong(check, "the result has more than %d dimensions", SHLO_MAX_RANK);
+		dims[rank++] = from / to;
+	} else if (to > from) {
+		if (!rank || (dims[rank - 1] != to / from && dims[rank - 1] != SHLO_DYNAMIC))
+			shlo_wrong(check, "the last dimension is not %u", to / from);
+		rank--;
+	}
+	if (from % to && to % from)
+		shlo_wrong(check, "%u bits do not become elements of %u bits", from, to);
+	shlo_out_like(check, 0, out, rank, dims);
+}
+
+void shlo_check_get_dimension_size(struct shlo_check *check)
+{
+	int64_t dim = shlo_need_int(check, "dimension");
+
+	shlo_need_dims(check, "dimension", &dim, 1, shlo_need_tensor(check, 0)->rank);
+	check->out[0] = shlo_tensor_type(check->arena, SHLO_I32, 0, NULL);
+}
+
+void shlo_check_set_dimension_size(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int64_t dim = shlo_need_int(check, "dimension"), dims[SHLO_MAX_RANK];
+
+	shlo_need_dims(check, "dimension", &dim, 1, x->rank);
+	if (shlo_need_tensor(check, 1)->rank)
+		shlo_wrong(check, "the size is no scalar");
+	memcpy(dims, x->dims, (size_t)x->rank * sizeof(*dims));
+	dims[dim] = SHLO_DYNAMIC;
+	shlo_out_like(check, 0, x, x->rank, dims);
+}
+
+void shlo_check_torch_index_select(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	const struct shlo_type *index = shlo_need_tensor(check, 1);
+	int64_t dim = shlo_need_int(check, "dim"), batch = shlo_need_int(check, "batch_dims");
+	int64_t dims[2 * SHLO_MAX_RANK];
+	int rank = 0;
+
+	shlo_need_dims(check, "dim", &dim, 1, x->rank);
+	if (batch < 0 || batch > index->rank || batch > dim)
+		shlo_wrong(check, "batch_dims is not within the rank of the index");
+	for (int i = 0; i < dim; i++)
+		dims[rank++] = x->dims[i];
+	for (int i = (int)batch; i < index->rank; i++)
+		dims[rank++] = index->dims[i];
+	for (int i = (int)dim + 1; i < x->rank; i++)
+		dims[rank++] = x->dims[i];
+	if (rank > SHLO_MAX_RANK)
+		shlo_wrong(check, "the result has more than %d dimensions", SHLO_MAX_RANK);
+	out_moved(check, x, rank, dims);
+}

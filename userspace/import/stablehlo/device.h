@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The context that graphs of a program run on. */
+#ifndef SHLO_DEVICE_H
+#define SHLO_DEVICE_H
+
+#include <stdint.h>
+
+#include <webnn/webnn.h>
+
+struct shlo_device;
+
+/* NULL without a context, and when memory is exhausted. */
+struct shlo_device *shlo_device_create(WNNContext context);
+void shlo_device_destroy(struct shlo_device *device);
+/* Operators of its graphs that do not run on the NPU. */
+uint64_t shlo_device_cpu_operators(const struct shlo_device *device);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Element types of StableHLO, and single elements on their way through the reference kernels. */
+#ifndef SHLO_ELEMENT_H
+#define SHLO_ELEMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum shlo_element {
+#define ELEMENT(name, ...) SHLO_##name,
+#include "elements.def"
+#undef ELEMENT
+	SHLO_ELEMENT_COUNT
+};
+
+enum shlo_class { SHLO_BOOL, SHLO_SIGNED, SHLO_UNSIGNED, SHLO_FLOAT, SHLO_COMPLEX };
+
+/* What the largest exponent means: see the names of LLVM's APFloat. */
+enum shlo_special {
+	SHLO_NONE,
+	SHLO_IEEE,   /* infinities and NaN */
+	SHLO_FN,     /* no infinity, NaN is all ones */
+	SHLO_FNUZ,   /* no infinity, no negative zero: its pattern is NaN */
+	SHLO_FINITE, /* neither */
+	SHLO_E8M0,   /* powers of two without sign and zero */
+};
+
+struct shlo_element_info {
+	const char *text;
+	enum shlo_class class;
+	unsigned int bits, bytes;
+	int exponent, mantissa, bias;
+	enum shlo_special special;
+};
+
+extern const struct shlo_element_info shlo_elements[SHLO_ELEMENT_COUNT];
+
+/* An element of any type: integers and booleans as 64 bits, floats in double, where all fit. */
+struct shlo_num {
+	union {
+		int64_t i;
+		uint64_t u;
+		double re;
+	};
+	double im;
+};
+
+static inline enum shlo_class shlo_class(enum shlo_element element)
+{
+	return shlo_elements[element].class;
+}
+
+static inline bool shlo_is_integer(enum shlo_element element)
+{
+	return shlo_class(element) == SHLO_SIGNED || shlo_class(element) == SHLO_UNSIGNED;
+}
+
+static inline bool shlo_is_float(enum shlo_element element)
+{
+	return shlo_class(element) == SHLO_FLOAT;
+}
+
+static inline bool shlo_is_complex(enum shlo_element element)
+{
+	return shlo_class(element) == SHLO_COMPLEX;
+}
+
+/* The type with this text, such as bf16; -1 if there is none. */
+int shlo_element_find(const char *text, size_t length);
+/* Of a complex type that of its parts; any other type is its own. */
+enum shlo_element shlo_element_part(enum shlo_element element);
+
+struct shlo_num shlo_load(enum shlo_element element, const void *data, size_t index);
+/* Integers wrap, floats are rounded to the nearest, ties to even. */
+void shlo_store(enum shlo_element element, void *data, size_t index, struct shlo_num number);
+/* The number as an element of this type would hold it. */
+struct shlo_num shlo_round(enum shlo_element element, struct shlo_num number);
+
+/* The bits of a float element, at most 64, and the other way. */
+uint64_t shlo_float_bits(enum shlo_element element, double value);
+double shlo_float_value(enum shlo_element element, uint64_t bits);
+
+/* Conversion from type to type as stablehlo.convert does it. */
+struct shlo_num shlo_convert(enum shlo_element to, enum shlo_element from, struct shlo_num number);
+
+static inline struct shlo_num shlo_int(int64_t value)
+{
+	return (struct shlo_num){ .i = value };
+}
+
+static inline struct shlo_num shlo_real(double value)
+{
+	return (struct shlo_num){ .re = value };
+}
+
+/* Zero and one of a type. */
+struct shlo_num shlo_zero(enum shlo_element element);
+struct shlo_num shlo_one(enum shlo_element element);
+
+#endif

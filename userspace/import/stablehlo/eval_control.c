@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+/* Reference kernels of control flow, calls, tuples, sorting and scans. */
+#include "numbers.h"
+
+#include <string.h>
+
+#include "run.h"
+
+/* Room for references that is freed with the values of the run. */
+static struct shlo_tensor *bundle(struct shlo_run *run, size_t count)
+{
+	struct shlo_type type = { .kind = SHLO_TUPLE, .item_count = count };
+
+	return shlo_tensor_new(run, &type);
+}
+
+void shlo_eval_while(struct shlo_call *call)
+{
+	const struct shlo_op *op = call->op;
+	size_t count = op->operand_count;
+	struct shlo_tensor *values = bundle(call->run, count);
+
+	for (size_t i = 0; i < count; i++)
+		values->items[i] = shlo_tensor_get(call->in[i]);
+	for (;;) {
+		struct shlo_tensor *cond, *next;
+		bool go;
+
+		shlo_call_region(call->run, call->frame, op->regions[0], values->items, &cond);
+		go = shlo_get(cond, 0).i != 0;
+		shlo_tensor_put(cond);
+		if (!go)
+			break;
+		next = bundle(call->run, count);
+		shlo_call_region(call->run, call->frame, op->regions[1], values->items,
+				 next->items);
+		shlo_tensor_put(values);
+		values = next;
+	}
+	for (size_t i = 0; i < count; i++)
+		call->out[i] = shlo_tensor_get(values->items[i]);
+	shlo_tensor_put(values);
+}
+
+void shlo_eval_if(struct shlo_call *call)
+{
+	size_t branch = shlo_get(call->in[0], 0).i ? 0 : 1;
+
+	shlo_call_region(call->run, call->frame, call->op->regions[branch], NULL, call->out);
+}
+
+void shlo_eval_case(struct shlo_call *call)
+{
+	int64_t index = shlo_get(call->in[0], 0).i, count = (int64_t)call->op->region_count;
+
+	/* What is no branch is the last one. */
+	if (index < 0 || index >= count)
+		index = count - 1;
+	shlo_call_region(call->run, call->frame, call->op->regions[index], NULL, call->out);
+}
+
+static void call_named(struct shlo_call *call, const char *attr)
+{
+	const char *name = shlo_attr_text(call->op, attr, "");
+	const struct shlo_function *callee = shlo_function_find(call->run->module, name);
+
+	if (!callee || !callee->region)
+		shlo_run_error(call->run, "there is no function @%s", name);
+	call->run->reference_ops--;
+	shlo_call_function(call->run, callee, call->in, call->out);
+}
+
+void shlo_eval_call(struct shlo_call *call)
+{
+	call_named(call, "callee");
+}
+
+void shlo_eval_composite(struct shlo_call *call)
+{
+	call_named(call, "decomposition");
+}
+
+void shlo_eval_optimization_barrier(struct shlo_call *call)
+{
+	for (size_t i = 0; i < call->op->operand_count; i++)
+		call->out[i] = shlo_tensor_get(call->in[i]);
+}
+
+void shlo_eval_tuple(struct shlo_call *call)
+{
+	size_t count = call->op->operand_count;
+
+	call->out[0] = bundle(call->run, count);
+	for (size_t i = 0; i < count; i++)
+		call->out[0]->items[i] = shlo_tensor_get(call->in[i]);
+}
+
+void shlo_eval_get_tuple_element(struct shlo_call *call)
+{
+	call->out[0] = shlo_tensor_get(call->in[0]->items[shlo_attr_int(call->op, "index", 0)]);
+}
+
+void shlo_eval_token(struct shlo_call *call)
+{
+	static const struct shlo_type type = { .kind = SHLO_TOKEN };
+
+	call->out[0] = shlo_tensor_new(call->run, &type);
+}
+
+/* What starts is done before anything else goes on: that is one of the orders that may be. */
+void shlo_eval_async_start(struct shlo_call *call)
+{
+	const struct shlo_region *region = call->op->regions[0];
+	const struct shlo_op *last = region->block.ops[region->block.op_count - 1];
+	struct shlo_type type = { .kind = SHLO_FUTURE, .item_count = last->operand_count };
+
+	if (region->block.argument_count != call->op->operand_count)
+		shlo_run_error(call->run, "its region takes another number of arguments");
+	call->out[0] = shlo_tensor_new(call->run, &type);
+	shlo_call_region(call->run, call->frame, region, call->in, call->out[0]->items);
+}
+
+void shlo_eval_async_done(struct shlo_call *call)
+{
+	if (call->in[0]->type.item_count != call->op->result_count)
+		shlo_run_error(call->run, "the future has another number of values");
+	for (size_t i = 0; i < call->op->result_count; i++)
+		call->out[i] = shlo_tensor_get(call->in[0]->items[i]);
+}
+
+void shlo_eval_map(struct shlo_call *call)
+{
+	struct shlo_tensor *out = shlo_result(call, 0);
+	struct shlo_num arguments[64], result;
+	struct shlo_applier applier;
+
+	if (call->op->operand_count > 64)
+		shlo_run_error(call->run, "it has more than 64 inputs");
+	shlo_applier_init(&applier, call->run, call->frame, call->op->regions[0]);
+	for (int64_t i = 0; i < out->count; i++) {
+		for (size_t k = 0; k < call->op->operand_count; k++)
+			arguments[k] = shlo_get(call->in[k], i);
+		shlo_apply(&applier, arguments, &result);
+		shlo_set(out, i, result);
+	}
+	shlo_applier_exit(&applier);
+}
+
+/* ---- sort */
+
+struct line {
+	struct shlo_call *call;
+	struct shlo_applier *applier;
+	int64_t first, step; /* of its elements */
+	int64_t *order, *room;
+};
+
+static bool comes_before(const struct line *line, int64_t a, int64_t b)
+{
+	struct shlo_num arguments[128], result;
+
+	for (size_t k = 0; k < line->call->op->operand_count; k++) {
+		arguments[2 * k] = shlo_get(line->call->in[k], line->first + a * line->step);
+		arguments[2 * k + 1] = shlo_get(line->call->in[k], line->first + b * line->step);
+	}
+	shlo_apply(line->applier, arguments, &result);
+	return result.i;
+}
+
+/* By merging, so that equal elements keep their order and a wrong comparator does no harm. */
+static void merge_sort(const struct line *line, int64_t from, int64_t to)
+{
+	int64_t middle = (from + to) / 2, a = from, b = middle;
+
+	if (to - from < 2)
+		return;
+	merge_sort(line, from, middle);
+	merge_sort(line, middle, to);
+	for (int64_t i = from; i < to; i++) {
+		bool right = a == middle ||
+			     (b < to && comes_before(line, line->order[b], line->order[a]));
+
+		line->room[i] = line->order[right ? b++ : a++];
+	}
+	memcpy(line->order + from, line->room + from, (size_t)(to - from) * sizeof(*line->room));
+}
+
+static void sort_line(const struct line *line, int64_t length)
+{
+	for (int64_t i = 0; i < length; i++)
+		line->order[i] = i;
+	merge_sort(line, 0, length);
+	for (size_t k = 0; k < line->call->op->operand_count; k++)
+		for (int64_t i = 0; i < length; i++)
+			shlo_move(line->call->out[k], line->first + i * line->step,
+				  line->call->in[k], line->first + line->order[i] * line->step);
+}
+
+void shlo_eval_sort(struct shlo_call *call)
+{
+	const struct shlo_tensor *x = call->in[0];
+	int64_t dim = shlo_attr_int(call->op, "dimension", -1), inner = 1, length, room;
+	struct line line = { .call = call };
+	struct shlo_applier applier;
+	struct shlo_tensor *orders;
+	struct shlo_type type = { .element = SHLO_I64, .rank = 1, .dims = &room };
+
+	if (call->op->operand_count > 64)
+		shlo_run_error(call->run, "it has more than 64 operands");
+	for (size_t k = 0; k < call->op->operand_count; k++)
+		shlo_result(call, k);
+	dim += dim < 0 ? x->type.rank : 0;
+	for (int i = (int)dim + 1; i < x->type.rank; i++)
+		inner *= x->dims[i];
+	length = x->dims[dim];
+	room = 2 * length;
+	orders = shlo_tensor_new(call->run, &type);
+	line.order = orders->data;
+	line.room = line.order + length;
+	line.step = inner;
+	shlo_applier_init(&applier, call->run, call->frame, call->op->regions[0]);
+	line.applier = &applier;
+	for (int64_t i = 0; length && i < x->count / length; i++) {
+		line.first = i / inner * inner * length + i % inner;
+		sort_line(&line, length);
+	}
+	shlo_applier_exit(&applier);
+	shlo_tensor_put(orders);
+}
+
+void shlo_eval_top_k(struct shlo_call *call)
+{
+	const struct shlo_tensor *x = call->in[0];
+	struct shlo_tensor *values = shlo_result(call, 0), *indices = shlo_result(call, 1);
+	int64_t length = x->dims[x->type.rank - 1], k = values->dims[x->type.rank - 1];
+	struct shlo_type type = { .element = SHLO_I1, .rank = 1, .dims = &length };
+	struct shlo_tensor *taken = shlo_tensor_new(call->run, &type);
+
+	/* The largest in total order, the first of equal ones. */
+	for (int64_t line = 0; length && line < x->count / length; line++) {
+		memset(taken->data, 0, (size_t)length);
+		for (int64_t i = 0; i < k; i++) {
+			int64_t best = -1;
+
+			for (int64_t at = 0; at < length; at++)
+				if (!shlo_get(taken, at).i &&
+				    (best < 0 || shlo_compare(SHLO_GT, x->type.element, true,
+							      shlo_get(x, line * length + at),
+							      shlo_get(x, line * length + best))))
+					best = at;
+			shlo_set(taken, best, shlo_int(1));
+			shlo_move(values, line * k + i, x, line * length + best);
+			shlo_set(indices, line * k + i, shlo_int(best));
+		}
+	}
+	shlo_tensor_put(taken);
+}
+
+/* ---- scan */
+
+/* The part of an input at a position of the dimension, which goes; the other way for outputs. */
+static struct shlo_tensor *part_at(struct shlo_run *run, const struct shlo_tensor *x, int64_t dim,
+				   int64_t at, const struct shlo_type *like)
+{
+	int64_t dims[SHLO_MAX_RANK], index[SHLO_MAX_RANK] = { 0 }, from[SHLO_MAX_RANK], to = 0;
+	struct shlo_tensor *out;
+	int rank = 0;
+
+	for (int i = 0; i < x->type.rank; i++)
+		if (i != dim)
+			dims[rank++] = x->dims[i];
+	out = shlo_tensor_like(run, like, rank, dims);
+	if (!out->count)
+		return out;
+	do {
+		for (int i = 0; i < x->type.rank; i++)
+			from[i] = i == dim ? at : index[i - (i > dim)];
+		shlo_move(out, to++, x, shlo_offset(x, from));
+	} while (shlo_next(rank, dims, index));
+	return out;
+}
+
+static void put_at(struct shlo_tensor *out, int64_t dim, int64_t at, const struct shlo_tensor *x)
+{
+	int64_t index[SHLO_MAX_RANK] = { 0 }, to[SHLO_MAX_RANK], from = 0;
+
+	if (!x->count)
+		return;
+	do {
+		for (int i = 0; i < out->type.rank; i++)
+			to[i] = i == dim ? at : index[i - (i > dim)];
+		shlo_move(out, shlo_offset(out, to), x, from++);
+	} while (shlo_next(x->type.rank, x->dims, index));
+}
+
+void shlo_eval_scan(struct shlo_call *call)
+{
+	const struct shlo_op *op = call->op;
+	int64_t segments[2], dim = shlo_attr_int(op, "dimension", 0);
+	int64_t reverse = shlo_attr_int(op, "is_reverse", 0), length;
+	size_t inputs = (size_t)shlo_attr_int(op, "input_count", 0), carries, outputs;
+	struct shlo_tensor *values = bundle(call->run, op->operand_count);
+	struct shlo_tensor *results = bundle(call->run, op->result_count);
+
+	if (!inputs &&
+	    shlo_ints_of(shlo_attr_find(&op->attrs, "operandSegmentSizes"), segments, 2) == 2)
+		inputs = (size_t)segments[0];
+	carries = op->operand_count - inputs;
+	outputs = op->result_count - carries;
+	length = call->in[0]->dims[dim];
+	for (size_t i = 0; i < outputs; i++)
+		shlo_result(call, i);
+	for (size_t i = 0; i < carries; i++)
+		values->items[inputs + i] = shlo_tensor_get(call->in[inputs + i]);
+	for (int64_t step = 0; step < length; step++) {
+		int64_t at = reverse ? length - 1 - step : step;
+
+		for (size_t i = 0; i < inputs; i++) {
+			shlo_tensor_put(values->items[i]);
+			values->items[i] = NULL;
+			values->items[i] =
+				part_at(call->run, call->in[i], dim, at, &call->in[i]->type);
+		}
+		shlo_call_region(call->run, call->frame, op->regions[0], values->items,
+				 results->items);
+		for (size_t i = 0; i < op->result_count; i++) {
+			if (i < outputs) {
+				put_at(call->out[i], dim, at, results->items[i]);
+				shlo_tensor_put(results->items[i]);
+			} else {
+				shlo_tensor_put(values->items[inputs + i - outputs]);
+				values->items[inputs + i - outputs] = results->items[i];
+			}
+			results->items[i] = NULL;
+		}
+	}
+	for (size_t i = 0; i < carries; i++)
+		call->out[outputs + i] = shlo_tensor_get(values->items[inputs + i]);
+	shlo_tensor_put(values);
+	shlo_tensor_put(results);
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+/* Linear algebra by LAPACK and BLAS, and batch normalisation. */
+#include <complex.h>
+#include <math.h>
+#include <string.h>
+
+#include "lapack.h"
+#include "run.h"
+
+/* Matrices are computed as complex<f64>; column-major order makes the other triangle of them. */
+static struct shlo_tensor *matrices(struct shlo_run *run, const struct shlo_tensor *x)
+{
+	struct shlo_type type = { .element = SHLO_C128, .rank = x->type.rank, .dims = x->dims };
+	struct shlo_tensor *copy = shlo_tensor_new(run, &type);
+
+	for (int64_t i = 0; i < x->count; i++) {
+		struct shlo_num number = shlo_get(x, i);
+
+		if (!shlo_is_complex(x->type.element))
+			number.im = 0;
+		shlo_set(copy, i, number);
+	}
+	return copy;
+}
+
+void shlo_eval_cholesky(struct shlo_call *call)
+{
+	const struct shlo_tensor *x = call->in[0];
+	struct shlo_tensor *out = shlo_result(call, 0), *work = matrices(call->run, x);
+	int64_t n = x->dims[x->type.rank - 1], size = n * n;
+	bool lower = shlo_attr_int(call->op, "lower", 0);
+
+	for (int64_t m = 0; size && m < x->count / size; m++) {
+		double complex *a = (double complex *)work->data + m * size;
+		bool definite;
+
+		/* What is lower in rows is upper in columns; the factor is conjugated thereby. */
+		for (int64_t i = 0; i < size; i++)
+			a[i] = conj(a[i]);
+		definite = shlo_cholesky(!lower, (int)n, a);
+		for (int64_t i = 0; i < size; i++) {
+			bool keep = lower ? i % n <= i / n : i % n >= i / n;
+			double complex value = definite ? conj(a[i]) : CMPLX(NAN, NAN);
+			struct shlo_num number = { .re = creal(value), .im = cimag(value) };
+
+			shlo_set(out, m * size + i, keep ? number : (struct shlo_num){ 0 });
+		}
+	}
+	shlo_tensor_put(work);
+}
+
+void shlo_eval_triangular_solve(struct shlo_call *call)
+{
+	const struct shlo_tensor *x = call->in[0], *y = call->in[1];
+	const char *transpose = shlo_attr_text(call->op, "transpose_a", "NO_TRANSPOSE");
+	struct shlo_tensor *out = shlo_result(call, 0);
+	struct shlo_tensor *a = matrices(call->run, x), *b = matrices(call->run, y);
+	int64_t n = x->dims[x->type.rank - 1], rows = y->dims[y->type.rank - 2];
+	int64_t columns = y->dims[y->type.rank - 1], size = rows * columns;
+	struct shlo_solve solve = {
+		/* Row-major matrices are the transposed ones: x op(a) = b in place of op(a) x = b. */
+		.left = !shlo_attr_int(call->op, "left_side", 0),
+		.lower = !shlo_attr_int(call->op, "lower", 0),
+		.unit = shlo_attr_int(call->op, "unit_diagonal", 0) != 0,
+		.transpose = !strcmp(transpose, "NO_TRANSPOSE") ? 'N' :
+			     !strcmp(transpose, "TRANSPOSE")	? 'T' :
+								  'C',
+	};
+
+	for (int64_t m = 0; size && m < y->count / size; m++)
+		shlo_triangular_solve(&solve, (int)columns, (int)rows,
+				      (double complex *)a->data + m * n * n, (int)n,
+				      (double complex *)b->data + m * size);
+	for (int64_t i = 0; i < out->count; i++)
+		shlo_set(out, i, shlo_get(b, i));
+	shlo_tensor_put(a);
+	shlo_tensor_put(b);
+}
+
+/* ---- batch normalisation */
+
+/* The feature that an element belongs to. */
+struct features {
+	int64_t count, inner, each;
+};
+
+static struct features features_of(struct shlo_call *call)
+{
+	const struct shlo_tensor *x = call->in[0];
+	int feature = (int)shlo_attr_int(call->op, "feature_index", 0);
+	struct features f = { .count = x->dims[feature], .inner = 1 };
+
+	for (int i = feature + 1; i < x->type.rank; i++)
+		f.inner *= x->dims[i];
+	f.each = f.count ? x->count / f.count : 0;
+	return f;
+}
+
+static int64_t feature_at(const struct features *f, int64_t index)
+{
+	return index / f->inner % f->count;
+}
+
+void shlo_eval_batch_norm_inference(struct shlo_call *call)
+{
+	const struct shlo_tensor *x = call->in[0];
+	struct shlo_tensor *out = shlo_result(call, 0);
+	double epsilon = shlo_attr_real(call->op, "epsilon", 0);
+	struct features f = features_of(call);
+
+	for (int64_t i = 0; i < x->count; i++) {
+		int64_t at = feature_at(&f, i);
+		double deviation = sqrt(shlo_get(call->in[4], at).re + epsilon);
+
+		shlo_set(out, i,
+			 shlo_real((shlo_get(x, i).re - shlo_get(call->in[3], at).re) / deviation *
+					   shlo_get(call->in[1], at).re +
+				   shlo_get(call->in[2], at).re));
+	}
+}
+
+/* Sums of @value over each feature, in a value of the run. */
+static struct shlo_tensor *sums(struct shlo_call *call, const struct features *f,
+				double (*value)(struct shlo_call *call, int64_t i, double mean),
+				const struct shlo_tensor *means)
+{
+	struct shlo_type type = { .element = SHLO_F64, .rank = 1, .dims = &f->count };
+	struct shlo_tensor *out = shlo_tensor_new(call->run, &type);
+	double *data = out->data;
+
+	for (int64_t i = 0; i < call->in[0]->count; i++) {
+		int64_t at = feature_at(f, i);
+
+		data[at] += value(call, i, means ? shlo_get(means, at).re : 0);
+	}
+	return out;
+}
+
+static double plain(struct shlo_call *call, int64_t i, double mean)
+{
+	return shlo_get(call->in[0], i).re - mean;
+}
+
+static double square(struct shlo_call *call, int64_t i, double mean)
+{
+	double x = plain(call, i, mean);
+
+	return x * x;
+}
+
+static double gradient(struct shlo_call *call, int64_t i, double mean)
+{
+	(void)mean;
+	return shlo_get(call->in[4], i).re;
+}
+
+static double gradient_times(struct shlo_call *call, int64_t i, double mean)
+{
+	return shlo_get(call->in[4], i).re * plain(call, i, mean);
+}
+
+void shlo_eval_batch_norm_training(struct shlo_call *call)
+{
+	const struct shlo_tensor *x = call->in[0];
+	struct shlo_tensor *out = shlo_result(call, 0), *mean = shlo_result(call, 1);
+	struct shlo_tensor *variance = shlo_result(call, 2), *first, *second;
+	double epsilon = shlo_attr_real(call->op, "epsilon", 0);
+	struct features f = features_of(call);
+	double *means, *variances;
+
+	first = sums(call, &f, plain, NULL);
+	means = first->data;
+	for (int64_t i = 0; i < f.count; i++)
+		means[i] /= (double)f.each;
+	second = sums(call, &f, square, first);
+	variances = second->data;
+	for (int64_t i = 0; i < f.count; i++) {
+		variances[i] /= (double)f.each;
+		shlo_set(mean, i, shlo_real(means[i]));
+		shlo_set(variance, i, shlo_real(variances[i]));
+	}
+	for (int64_t i = 0; i < x->count; i++) {
+		int64_t at = feature_at(&f, i);
+
+		shlo_set(out, i,
+			 shlo_real((shlo_get(x, i).re - means[at]) / sqrt(variances[at] + epsilon) *
+					   shlo_get(call->in[1], at).re +
+				   shlo_get(call->in[2], at).re));
+	}
+	shlo_tensor_put(first);
+	shlo_tensor_put(second);
+}
+
+void shlo_eval_batch_norm_grad(struct shlo_call *call)
+{
+	const struct shlo_tensor *x = call->in[0], *mean = call->in[2];
+	struct shlo_tensor *out = shlo_result(call, 0), *scale = shlo_result(call, 1);
+	struct shlo_tensor *offset = shlo_result(call, 2), *first, *second;
+	double epsilon = shlo_attr_real(call->op, "epsilon", 0);
+	struct features f = features_of(call);
+
+	first = sums(call, &f, gradient, NULL);
+	second = sums(call, &f, gradient_times, mean);
+	for (int64_t i = 0; i < x->count; i++) {
+		int64_t at = feature_at(&f, i);
+		double variance = shlo_get(call->in[3], at).re + epsilon;
+		double each = (double)f.each * shlo_get(call->in[4], i).re;
+		double centred = plain(call, i, shlo_get(mean, at).re);
+
+		each -= shlo_get(first, at).re;
+		each -= centred * shlo_get(second, at).re / variance;
+		shlo_set(out, i,
+			 shlo_real(shlo_get(call->in[1], at).re / sqrt(variance) / (double)f.each *
+				   each));
+	}
+	for (int64_t i = 0; i < f.count; i++) {
+		shlo_set(scale, i,
+			 shlo_real(shlo_get(second, i).re /
+				   sqrt(shlo_get(call->in[3], i).re + epsilon)));
+		shlo_set(offset, i, shlo_get(first, i));
+	}
+	shlo_tensor_put(first);
+	shlo_tensor_put(second);
+}

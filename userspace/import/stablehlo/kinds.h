@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* The operations that are known: a row each, with how it is checked and computed. */
+#ifndef SHLO_KINDS_H
+#define SHLO_KINDS_H
+
+#include "module.h"
+#include "scalar.h"
+
+struct shlo_run;
+struct shlo_frame;
+struct shlo_tensor;
+
+/* An operation on its way through the checks: at load with the types of the file, and when it runs
+ * with those of the values, where the file leaves dimensions open. */
+struct shlo_check {
+	struct shlo_arena *arena;
+	struct shlo_guard *guard; /* where what is wrong goes */
+	const struct shlo_op *op;
+	const struct shlo_module *module;
+	const struct shlo_type *const *in;
+	size_t in_count;
+	/* Filled with the types of the results; NULL where the one in the file stands. */
+	const struct shlo_type **out;
+};
+
+/* What is needed to compute an operation. */
+struct shlo_call {
+	struct shlo_run *run;
+	struct shlo_frame *frame;
+	const struct shlo_op *op;
+	struct shlo_tensor *const *in; /* borrowed */
+	/* Of the results, all dimensions known; NULL where only the values say them. */
+	const struct shlo_type *const *types;
+	struct shlo_tensor **out; /* to be filled */
+};
+
+/* Which operations the same work is done for. */
+enum shlo_family {
+	SHLO_OTHER,
+	SHLO_UNARY,  /* code: enum shlo_unary */
+	SHLO_BINARY, /* code: enum shlo_binary */
+	SHLO_COMPARE,
+	SHLO_SELECT,
+	SHLO_CLAMP,
+	SHLO_CONVERT,
+	SHLO_CONSTANT,
+	SHLO_CHECK,  /* compares, and has no results */
+	SHLO_RETURN, /* ends a region */
+};
+
+struct shlo_kind {
+	const char *name;
+	int operands, results, regions; /* -1: any number */
+	void (*check)(struct shlo_check *check);
+	void (*eval)(struct shlo_call *call);
+	enum shlo_family family;
+	int code;
+};
+
+/* NULL if there is none. */
+const struct shlo_kind *shlo_kind_find(const char *name);
+const struct shlo_kind *shlo_kind_table(size_t *count);
+
+#define KIND(name, operands, results, regions, checker, kernel, family, code) \
+	void shlo_check_##checker(struct shlo_check *check);                  \
+	void shlo_eval_##kernel(struct shlo_call *call);
+#include "kinds.def"
+#undef KIND
+
+/* For checks. */
+_Noreturn void shlo_wrong(struct shlo_check *check, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The numbers of an attribute that must be there; their count. */
+int shlo_need_ints(struct shlo_check *check, const char *name, int64_t *numbers);
+/* The same, or @otherwise for each of @count when it is not there. */
+void shlo_ints_or(struct shlo_check *check, const char *name, int64_t *numbers, int count,
+		  int64_t otherwise);
+int64_t shlo_need_int(struct shlo_check *check, const char *name);
+/* Dimensions of an operand that must be a tensor of known rank. */
+const struct shlo_type *shlo_need_tensor(struct shlo_check *check, size_t operand);
+/* That all numbers are dimensions of @rank, and each at most once. */
+void shlo_need_dims(struct shlo_check *check, const char *name, const int64_t *dims, int count,
+		    int rank);
+/* A result with the element type of @like. */
+void shlo_out_like(struct shlo_check *check, size_t result, const struct shlo_type *like, int rank,
+		   const int64_t *dims);
+/* The declared type of a result. */
+const struct shlo_type *shlo_declared(struct shlo_check *check, size_t result);
+/* That the region takes and returns scalars: @arguments of them and @results. */
+void shlo_need_region(struct shlo_check *check, size_t region, size_t arguments, size_t results);
+/* What stays of a window of @size over @dim with padding and dilation; SHLO_DYNAMIC if not known. */
+int64_t shlo_window_count(int64_t dim, int64_t size, int64_t stride, int64_t low, int64_t high,
+			  int64_t base_dilation, int64_t window_dilation);
+
+/* Of two sizes that are to be the same the known one; -1 when they are not. */
+int64_t shlo_dim_meet(int64_t a, int64_t b);
+
+#endif

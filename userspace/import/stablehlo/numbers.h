@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* The dimension numbers of gather, scatter, dot_general, convolution and windows. */
+#ifndef SHLO_NUMBERS_H
+#define SHLO_NUMBERS_H
+
+#include "kinds.h"
+
+struct shlo_list {
+	int count;
+	int64_t at[SHLO_MAX_RANK];
+};
+
+bool shlo_list_has(const struct shlo_list *list, int64_t number);
+
+/* Of gather; of scatter with the names of both: operand is input, offset is update window. */
+struct shlo_gather_numbers {
+	struct shlo_list offset, collapsed, operand_batching, indices_batching, start_map;
+	int64_t index_vector;
+};
+
+void shlo_gather_numbers(const struct shlo_op *op, bool scatter, struct shlo_gather_numbers *n);
+
+struct shlo_dot_numbers {
+	struct shlo_list batch[2], contract[2];
+};
+
+void shlo_dot_numbers(const struct shlo_op *op, struct shlo_dot_numbers *n);
+
+struct shlo_window {
+	int rank;
+	int64_t size[SHLO_MAX_RANK], stride[SHLO_MAX_RANK], low[SHLO_MAX_RANK], high[SHLO_MAX_RANK],
+		base_dilation[SHLO_MAX_RANK], window_dilation[SHLO_MAX_RANK],
+		reversed[SHLO_MAX_RANK];
+};
+
+/* Of reduce_window and select_and_scatter. */
+void shlo_window_numbers(struct shlo_check *check, int rank, struct shlo_window *window);
+
+struct shlo_conv_numbers {
+	int64_t input_batch, input_feature, kernel_input, kernel_output, output_batch,
+		output_feature, feature_groups, batch_groups;
+	int spatial;
+	struct shlo_list input_spatial, kernel_spatial, output_spatial;
+	struct shlo_window window; /* over the spatial dimensions */
+};
+
+/* @padding: two numbers for each spatial dimension, NULL: from the attribute. */
+void shlo_conv_numbers(struct shlo_check *check, const int64_t *padding,
+		       struct shlo_conv_numbers *n);
+
+#endif

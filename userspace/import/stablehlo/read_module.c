@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+/* The reader's modules and functions. */
+#include "reader.h"
+
+#include <string.h>
+
+static void read_function(struct shlo_reader *r)
+{
+	struct shlo_module *module = r->module;
+	struct shlo_function *function = shlo_arena_alloc(r->arena, 1, sizeof(*function));
+	struct shlo_type *type = shlo_arena_alloc(r->arena, 1, sizeof(*type));
+	struct shlo_block block = { 0 };
+	const struct shlo_type **items;
+
+	function->place = shlo_read_place(r);
+	if (!shlo_take_word(r, "public") && !shlo_take_word(r, "private"))
+		shlo_take_word(r, "nested");
+	function->name = shlo_read_symbol(r);
+	if (shlo_function_find(module, function->name))
+		shlo_read_error(r, "there is a function @%s already", function->name);
+	memset(r->names, 0, sizeof(r->names));
+	r->newest = NULL;
+	r->slot_count = 0;
+	shlo_read_arguments(r, &block);
+	items = shlo_arena_alloc(r->arena, block.argument_count, sizeof(*items));
+	for (size_t i = 0; i < block.argument_count; i++)
+		items[i] = block.arguments[i]->type;
+	type->kind = SHLO_FUNCTION;
+	type->item_count = block.argument_count;
+	type->items = items;
+	if (shlo_take(r, "->"))
+		type->results = shlo_read_types(r, &type->result_count);
+	function->type = type;
+	if (shlo_take_word(r, "attributes")) {
+		struct shlo_attr attrs = { 0 };
+
+		shlo_expect(r, "{");
+		shlo_read_dict(r, &attrs, '}');
+	}
+	if (shlo_peek(r) == '{')
+		function->region = shlo_read_region(r, block.argument_count, block.arguments, NULL);
+	shlo_skip_location(r);
+	function->slot_count = r->slot_count;
+	module->functions = shlo_arena_grow(r->arena, module->functions, module->function_count,
+					    sizeof(struct shlo_function *));
+	module->functions[module->function_count++] = function;
+}
+
+static void read_alias(struct shlo_reader *r)
+{
+	struct shlo_alias *alias = shlo_arena_alloc(r->arena, 1, sizeof(*alias));
+	bool of_type = shlo_peek(r) == '!';
+
+	r->at++;
+	alias->text = shlo_read_word(r);
+	if (!alias->text)
+		shlo_read_error(r, "here should be the name of an alias");
+	shlo_expect(r, "=");
+	if (of_type)
+		alias->type = shlo_read_type(r);
+	else
+		alias->attr = shlo_read_attr(r);
+	alias->next = r->aliases;
+	r->aliases = alias;
+}
+
+static struct shlo_module *module_new(struct shlo_reader *r)
+{
+	struct shlo_module *module = shlo_arena_alloc(r->arena, 1, sizeof(*module));
+	struct shlo_file *file = r->file;
+
+	module->name = "";
+	module->place = shlo_read_place(r);
+	module->attrs.kind = SHLO_ATTR_DICT;
+	file->modules = shlo_arena_grow(r->arena, file->modules, file->module_count,
+					sizeof(struct shlo_module *));
+	file->modules[file->module_count++] = module;
+	return module;
+}
+
+static void read_body(struct shlo_reader *r, bool inner);
+
+static void read_module(struct shlo_reader *r)
+{
+	struct shlo_module *outer = r->module;
+
+	if (outer)
+		shlo_read_error(r, "a module within a module is not read");
+	r->module = module_new(r);
+	if (shlo_peek(r) == '@')
+		r->module->name = shlo_read_symbol(r);
+	if (shlo_take_word(r, "attributes")) {
+		shlo_expect(r, "{");
+		shlo_read_dict(r, &r->module->attrs, '}');
+	}
+	shlo_expect(r, "{");
+	read_body(r, true);
+	shlo_skip_location(r);
+	r->module = outer;
+}
+
+static void read_body(struct shlo_reader *r, bool inner)
+{
+	for (;;) {
+		char c = shlo_peek(r);
+
+		if (inner && shlo_take(r, "}"))
+			return;
+		if (!c && !inner)
+			return;
+		if (shlo_take_word(r, "module") || shlo_take_word(r, "builtin.module")) {
+			read_module(r);
+		} else if (shlo_take_word(r, "func.func")) {
+			if (!r->module)
+				r->module = module_new(r);
+			read_function(r);
+		} else if (c == '#' || c == '!') {
+			read_alias(r);
+		} else if (c == '{' && shlo_take(r, "{-#")) {
+			shlo_read_error(r, "resources outside of the text are not read");
+		} else {
+			shlo_read_error(r, "here should be a module or a function");
+		}
+	}
+}
+
+/* Where "// -----" parts the file next, or the end. */
+static const char *chunk_end(const char *at, const char *end)
+{
+	const char *mark = memmem(at, (size_t)(end - at), "// -----", 8);
+
+	return mark ? mark : end;
+}
+
+void shlo_read_text(struct shlo_file *file, const char *text, size_t size)
+{
+	const char *end = text + size, *at = text, *line_start = text;
+	unsigned int line = 1;
+
+	while (at < end) {
+		const char *stop = chunk_end(at, end);
+		struct shlo_reader r = {
+			.file = file,
+			.arena = &file->arena,
+			.text = text,
+			.at = at,
+			.end = stop,
+			.line = line,
+			.line_start = line_start,
+		};
+
+		read_body(&r, false);
+		for (; at < stop; at++)
+			if (*at == '\n') {
+				line++;
+				line_start = at + 1;
+			}
+		/* Dashes are no operation. */
+		if (at < end)
+			at += 3;
+		while (at < end && *at == '-')
+			at++;
+	}
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+/* The walk over operations that runs them, and calls of functions and regions. */
+#include "run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "segment.h"
+
+void shlo_run_error(struct shlo_run *run, const char *format, ...)
+{
+	char text[400];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (run->at)
+		shlo_throw(&run->guard, WNNStatus_OperationError, "line %u, column %u: %s: %s",
+			   run->at->place.line, run->at->place.column, run->at->name, text);
+	shlo_throw(&run->guard, WNNStatus_OperationError, "%s", text);
+}
+
+static struct shlo_scratch *scratch_push(struct shlo_run *run)
+{
+	struct shlo_scratch *scratch = shlo_alloc(sizeof(*scratch));
+
+	if (!scratch)
+		shlo_run_error(run, "memory is exhausted");
+	scratch->arena.guard = &run->guard;
+	scratch->before = run->scratches;
+	run->scratches = scratch;
+	return scratch;
+}
+
+static void scratch_pop(struct shlo_run *run)
+{
+	struct shlo_scratch *scratch = run->scratches;
+
+	run->scratches = scratch->before;
+	shlo_arena_exit(&scratch->arena);
+	shlo_free(scratch);
+}
+
+static struct shlo_frame *frame_push(struct shlo_run *run, size_t slots)
+{
+	struct shlo_frame *frame = shlo_alloc(sizeof(*frame));
+
+	if (!frame)
+		shlo_run_error(run, "memory is exhausted");
+	frame->before = run->frames;
+	run->frames = frame;
+	frame->slots = shlo_alloc(slots * sizeof(struct shlo_tensor *));
+	if (!frame->slots)
+		shlo_run_error(run, "memory is exhausted");
+	frame->count = slots;
+	return frame;
+}
+
+static void frame_pop(struct shlo_run *run)
+{
+	struct shlo_frame *frame = run->frames;
+
+	run->frames = frame->before;
+	for (size_t i = 0; i < frame->count; i++)
+		shlo_tensor_put(frame->slots[i]);
+	shlo_free(frame->slots);
+	shlo_free(frame);
+}
+
+static void set_slot(struct shlo_frame *frame, const struct shlo_value *value,
+		     struct shlo_tensor *tensor)
+{
+	struct shlo_tensor **slot = &frame->slots[value->slot];
+
+	shlo_tensor_put(*slot);
+	*slot = tensor;
+}
+
+void shlo_check_init(struct shlo_check *check, struct shlo_call *call, struct shlo_arena *arena,
+		     const struct shlo_type **types)
+{
+	*check = (struct shlo_check){
+		.arena = arena,
+		.guard = &call->run->guard,
+		.op = call->op,
+		.module = call->run->module,
+		.in_count = call->op->operand_count,
+		.in = types,
+	};
+	for (size_t i = 0; i < check->in_count; i++)
+		types[i] = &call->in[i]->type;
+}
+
+/* Types of the results where the file leaves dimensions open: from those of the operands. */
+static void infer(struct shlo_call *call, struct shlo_arena *arena)
+{
+	const struct shlo_op *op = call->op;
+	const struct shlo_type **types = shlo_arena_alloc(arena, op->operand_count, sizeof(*types));
+	struct shlo_check check;
+
+	shlo_check_init(&check, call, arena, types);
+	check.out = shlo_arena_alloc(arena, op->result_count, sizeof(*check.out));
+	op->kind->check(&check);
+	for (size_t i = 0; i < op->result_count; i++) {
+		if (shlo_type_is_static(op->results[i]->type))
+			check.out[i] = op->results[i]->type;
+		else if (check.out[i] && !shlo_type_is_static(check.out[i]))
+			check.out[i] = NULL;
+	}
+	call->types = check.out;
+}
+
+static bool all_static(const struct shlo_op *op)
+{
+	for (size_t i = 0; i < op->operand_count; i++)
+		if (!shlo_type_is_static(op->operands[i]->type))
+			return false;
+	for (size_t i = 0; i < op->result_count; i++)
+		if (!shlo_type_is_static(op->results[i]->type))
+			return false;
+	return true;
+}
+
+struct shlo_tensor *shlo_result(struct shlo_call *call, size_t result)
+{
+	if (!call->types[result])
+		shlo_run_error(call->run, "the dimensions of result %zu are not known", result);
+	call->out[result] = shlo_tensor_new(call->run, call->types[result]);
+	return call->out[result];
+}
+
+/* That a value is what the file says of it, bounds included. */
+static void need_declared(struct shlo_call *call)
+{
+	for (size_t i = 0; i < call->op->result_count; i++) {
+		const struct shlo_type *type = call->op->results[i]->type;
+		const struct shlo_tensor *value = call->out[i];
+
+		if (type->kind != SHLO_TENSOR || !value)
+			continue;
+		if (!shlo_dims_fit(&value->type, type))
+			shlo_run_error(call->run, "result %zu has not the dimensions of its type",
+				       i);
+		for (int k = 0; type->bounds && k < type->rank; k++)
+			if (type->bounds[k] != SHLO_DYNAMIC && value->dims[k] > type->bounds[k])
+				shlo_run_error(call->run, "dimension %d is %lld, its bound is %lld",
+					       k, (long long)value->dims[k],
+					       (long long)type->bounds[k]);
+	}
+}
+
+void shlo_eval_op(struct shlo_run *run, struct shlo_frame *frame, const struct shlo_op *op)
+{
+	struct shlo_call call = { .run = run, .frame = frame, .op = op };
+	struct shlo_scratch *scratch = scratch_push(run);
+	struct shlo_tensor **in;
+
+	run->at = op;
+	in = shlo_arena_alloc(&scratch->arena, op->operand_count, sizeof(struct shlo_tensor *));
+	for (size_t i = 0; i < op->operand_count; i++) {
+		in[i] = frame->slots[op->operands[i]->slot];
+		if (!in[i])
+			shlo_run_error(run, "operand %zu has no value yet", i);
+	}
+	call.in = in;
+	call.out =
+		shlo_arena_alloc(&scratch->arena, op->result_count, sizeof(struct shlo_tensor *));
+	if (all_static(op)) {
+		const struct shlo_type **types =
+			shlo_arena_alloc(&scratch->arena, op->result_count, sizeof(*types));
+
+		for (size_t i = 0; i < op->result_count; i++)
+			types[i] = op->results[i]->type;
+		call.types = types;
+	} else {
+		infer(&call, &scratch->arena);
+	}
+	if (op->kind->family != SHLO_CONSTANT && op->kind->family != SHLO_CHECK)
+		run->reference_ops++;
+	if (shlo_any_quantised(&call))
+		shlo_eval_dequantised(&call);
+	else
+		op->kind->eval(&call);
+	run->at = op;
+	need_declared(&call);
+	for (size_t i = 0; i < op->result_count; i++)
+		set_slot(frame, op->results[i], call.out[i]);
+	scratch_pop(run);
+}
+
+static void run_block(struct shlo_run *run, struct shlo_frame *frame,
+		      const struct shlo_region *region, struct shlo_tensor **results)
+{
+	const struct shlo_block *block = &region->block;
+	const struct shlo_op *last;
+
+	for (size_t i = 0; i + 1 < block->op_count;) {
+		size_t done = shlo_run_segment(run, frame, region, i);
+
+		if (!done) {
+			shlo_eval_op(run, frame, block->ops[i]);
+			done = 1;
+		}
+		i += done;
+	}
+	last = block->ops[block->op_count - 1];
+	run->at = last;
+	for (size_t i = 0; i < last->operand_count; i++) {
+		struct shlo_tensor *value = frame->slots[last->operands[i]->slot];
+
+		if (!value)
+			shlo_run_error(run, "operand %zu has no value yet", i);
+		results[i] = shlo_tensor_get(value);
+	}
+}
+
+void shlo_call_region(struct shlo_run *run, struct shlo_frame *frame,
+		      const struct shlo_region *region, struct shlo_tensor *const *arguments,
+		      struct shlo_tensor **results)
+{
+	for (size_t i = 0; i < region->block.argument_count; i++)
+		set_slot(frame, region->block.arguments[i], shlo_tensor_get(arguments[i]));
+	run_block(run, frame, region, results);
+}
+
+void shlo_call_function(struct shlo_run *run, const struct shlo_function *function,
+			struct shlo_tensor *const *arguments, struct shlo_tensor **results)
+{
+	struct shlo_frame *frame;
+
+	if (++run->depth > SHLO_MAX_DEPTH)
+		shlo_run_error(run, "calls are more than %d deep", SHLO_MAX_DEPTH);
+	frame = frame_push(run, function->slot_count);
+	shlo_call_region(run, frame, function->region, arguments, results);
+	frame_pop(run);
+	run->depth--;
+}

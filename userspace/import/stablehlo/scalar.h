@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations on single elements: what element-wise operations and regions of scalars are made of. */
+#ifndef SHLO_SCALAR_H
+#define SHLO_SCALAR_H
+
+#include "element.h"
+
+enum shlo_unary {
+#define UNARY(name) SHLO_U_##name,
+#define BINARY(name)
+#include "scalars.def"
+#undef UNARY
+#undef BINARY
+	SHLO_UNARY_COUNT
+};
+
+enum shlo_binary {
+#define UNARY(name)
+#define BINARY(name) SHLO_B_##name,
+#include "scalars.def"
+#undef UNARY
+#undef BINARY
+	SHLO_BINARY_COUNT
+};
+
+enum shlo_direction { SHLO_EQ, SHLO_NE, SHLO_GE, SHLO_GT, SHLO_LE, SHLO_LT };
+
+/*
+ * The result is one of @element's type, rounded to it; of its part for real, imag and abs of complex
+ * numbers, and a boolean for is_finite and the like. Both leave *done false for a type that the
+ * operation does not take.
+ */
+struct shlo_num shlo_unary(enum shlo_unary op, enum shlo_element element, struct shlo_num x,
+			   bool *done);
+struct shlo_num shlo_binary(enum shlo_binary op, enum shlo_element element, struct shlo_num x,
+			    struct shlo_num y, bool *done);
+bool shlo_compare(enum shlo_direction direction, enum shlo_element element, bool total,
+		  struct shlo_num x, struct shlo_num y);
+/* Rounds to fewer bits as stablehlo.reduce_precision does. */
+double shlo_reduce_precision(enum shlo_element element, double value, int exponent_bits,
+			     int mantissa_bits);
+
+/* For scalar.c: functions of one number of floats and complex numbers. */
+bool shlo_unary_float(enum shlo_unary op, enum shlo_element element, double x, double *result);
+bool shlo_unary_complex(enum shlo_unary op, struct shlo_num x, struct shlo_num *result);
+
+/* Special functions. */
+long double shlo_digamma(long double x);
+long double shlo_zeta(long double x, long double q);
+long double shlo_polygamma(long double n, long double x);
+long double shlo_erf_inv(long double x);
+long double shlo_bessel_i1e(long double x);
+
+#endif

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+/* Values of a run. */
+#include "run.h"
+
+#include <string.h>
+
+static struct shlo_tensor *tensor_alloc(struct shlo_run *run)
+{
+	struct shlo_tensor *tensor = shlo_alloc(sizeof(*tensor));
+
+	if (!tensor)
+		shlo_run_error(run, "memory is exhausted");
+	tensor->refs = 1;
+	tensor->next = run->live;
+	tensor->link = &run->live;
+	if (run->live)
+		run->live->link = &tensor->next;
+	run->live = tensor;
+	return tensor;
+}
+
+struct shlo_tensor *shlo_tensor_new(struct shlo_run *run, const struct shlo_type *type)
+{
+	struct shlo_tensor *tensor = tensor_alloc(run);
+	size_t size;
+
+	tensor->type = *type;
+	tensor->type.bounds = NULL;
+	if (type->kind == SHLO_TUPLE || type->kind == SHLO_FUTURE) {
+		tensor->items = shlo_alloc(type->item_count * sizeof(struct shlo_tensor *));
+		if (!tensor->items)
+			shlo_run_error(run, "memory is exhausted");
+		return tensor;
+	}
+	if (type->kind != SHLO_TENSOR)
+		return tensor;
+	tensor->type.dims = tensor->dims;
+	memcpy(tensor->dims, type->dims, (size_t)type->rank * sizeof(*tensor->dims));
+	tensor->count = shlo_type_count(&tensor->type);
+	if (tensor->count < 0)
+		shlo_run_error(run, "a value has more than 2^31 elements");
+	size = (size_t)tensor->count * shlo_elements[type->element].bytes;
+	tensor->data = shlo_alloc(size);
+	if (!tensor->data)
+		shlo_run_error(run, "memory is exhausted");
+	return tensor;
+}
+
+struct shlo_tensor *shlo_tensor_like(struct shlo_run *run, const struct shlo_type *element_of,
+				     int rank, const int64_t *dims)
+{
+	struct shlo_type type = {
+		.kind = SHLO_TENSOR,
+		.element = element_of->element,
+		.quant = element_of->quant,
+		.rank = rank,
+		.dims = dims,
+	};
+
+	for (int i = 0; i < rank; i++)
+		if (dims[i] < 0)
+			shlo_run_error(run, "a dimension would be less than 0");
+	return shlo_tensor_new(run, &type);
+}
+
+struct shlo_tensor *shlo_tensor_get(struct shlo_tensor *tensor)
+{
+	tensor->refs++;
+	return tensor;
+}
+
+void shlo_tensor_put(struct shlo_tensor *tensor)
+{
+	if (!tensor || --tensor->refs)
+		return;
+	for (size_t i = 0; tensor->items && i < tensor->type.item_count; i++)
+		shlo_tensor_put(tensor->items[i]);
+	*tensor->link = tensor->next;
+	if (tensor->next)
+		tensor->next->link = tensor->link;
+	shlo_free(tensor->items);
+	shlo_free(tensor->data);
+	shlo_free(tensor);
+}
+
+void shlo_run_exit(struct shlo_run *run)
+{
+	/* Counts do not matter any more: nothing outside of the lists holds a value. */
+	while (run->live) {
+		struct shlo_tensor *next = run->live->next;
+
+		shlo_free(run->live->items);
+		shlo_free(run->live->data);
+		shlo_free(run->live);
+		run->live = next;
+	}
+	while (run->frames) {
+		struct shlo_frame *before = run->frames->before;
+
+		shlo_free(run->frames->slots);
+		shlo_free(run->frames);
+		run->frames = before;
+	}
+	while (run->scratches) {
+		struct shlo_scratch *before = run->scratches->before;
+
+		shlo_arena_exit(&run->scratches->arena);
+		shlo_free(run->scratches);
+		run->scratches = before;
+	}
+	while (run->probes) {
+		struct shlo_probe *next = run->probes->next;
+
+		shlo_free(run->probes);
+		run->probes = next;
+	}
+}
+
+struct shlo_tensor *shlo_tensor_reshaped(struct shlo_run *run, const struct shlo_tensor *tensor,
+					 const struct shlo_type *like, int rank,
+					 const int64_t *dims)
+{
+	struct shlo_tensor *result = shlo_tensor_like(run, like, rank, dims);
+
+	if (result->count != tensor->count)
+		shlo_run_error(run, "%lld elements do not become %lld", (long long)tensor->count,
+			       (long long)result->count);
+	memcpy(result->data, tensor->data,
+	       (size_t)tensor->count * shlo_elements[tensor->type.element].bytes);
+	return result;
+}
+
+struct shlo_tensor *shlo_tensor_copy(struct shlo_run *run, const struct shlo_tensor *tensor)
+{
+	struct shlo_tensor *copy = shlo_tensor_new(run, &tensor->type);
+
+	for (size_t i = 0; tensor->items && i < tensor->type.item_count; i++)
+		copy->items[i] = shlo_tensor_copy(run, tensor->items[i]);
+	if (tensor->data)
+		memcpy(copy->data, tensor->data,
+		       (size_t)tensor->count * shlo_elements[tensor->type.element].bytes);
+	return copy;
+}
+
+void shlo_move(struct shlo_tensor *to, int64_t to_index, const struct shlo_tensor *from,
+	       int64_t from_index)
+{
+	size_t bytes = shlo_elements[to->type.element].bytes;
+
+	memcpy((char *)to->data + (size_t)to_index * bytes,
+	       (const char *)from->data + (size_t)from_index * bytes, bytes);
+}
+
+bool shlo_next(int rank, const int64_t *dims, int64_t *index)
+{
+	for (int i = rank - 1; i >= 0; i--) {
+		if (++index[i] < dims[i])
+			return true;
+		index[i] = 0;
+	}
+	return false;
+}
+
+int64_t shlo_offset(const struct shlo_tensor *tensor, const int64_t *index)
+{
+	int64_t offset = 0;
+
+	for (int i = 0; i < tensor->type.rank; i++)
+		offset = offset * tensor->dims[i] + index[i];
+	return offset;
+}
+
+int shlo_ints(struct shlo_run *run, const struct shlo_tensor *tensor, int64_t *numbers)
+{
+	if (tensor->count > SHLO_MAX_RANK)
+		shlo_run_error(run, "there are more than %d numbers", SHLO_MAX_RANK);
+	for (int64_t i = 0; i < tensor->count; i++)
+		numbers[i] = shlo_get(tensor, i).i;
+	return (int)tensor->count;
+}

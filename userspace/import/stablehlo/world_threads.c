@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: MIT
+/* Processes as threads of one program, as interpreter.run_parallel runs them. */
+#include <pthread.h>
+#include <string.h>
+
+#include "world.h"
+
+#define MAX_PROCESSES 1024
+
+/* Where the members of a group meet once. */
+struct meeting {
+	struct meeting *next;
+	int64_t channel;
+	size_t count, value_count, posted, left;
+	const size_t *members; /* of the one who came first */
+	struct shlo_tensor *const **values;
+	bool *here;
+};
+
+/* A message that nobody has received yet; its values belong to the sender, who waits. */
+struct letter {
+	struct letter *next;
+	int64_t channel;
+	size_t count;
+	struct shlo_tensor *const *values;
+	bool claimed, taken; /* copying has begun, is done */
+};
+
+struct process {
+	pthread_t thread;
+	struct shlo_run run;
+	const struct shlo_function *function;
+	struct shlo_tensor **arguments, **results; /* results are of its own run */
+	bool started, failed;
+	/* What it waits for. */
+	const struct meeting *meeting;
+	const struct letter *letter;
+	bool receives;
+	int64_t channel;
+};
+
+struct threads {
+	struct shlo_world world;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct process *processes;
+	size_t count, running;
+	bool failed, stuck;
+	struct meeting *meetings;
+	struct letter *letters;
+	const struct shlo_attr *infeed;
+	size_t infeed_at;
+	struct shlo_arena arena;
+};
+
+static struct threads *threads_of(const struct shlo_run *run)
+{
+	return (struct threads *)run->world;
+}
+
+static const struct letter *letter_for(const struct threads *t, int64_t channel)
+{
+	for (const struct letter *letter = t->letters; letter; letter = letter->next)
+		if (letter->channel == channel && !letter->claimed)
+			return letter;
+	return NULL;
+}
+
+/* Whether what a process waits for is there. */
+static bool may_go_on(const struct threads *t, const struct process *process)
+{
+	if (process->meeting)
+		return process->meeting->posted == process->meeting->count;
+	if (process->letter)
+		return process->letter->taken;
+	return !process->receives || letter_for(t, process->channel);
+}
+
+/* Nobody will come any more when all that still run wait for others. */
+static bool is_stuck(const struct threads *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (t->processes[i].started && may_go_on(t, &t->processes[i]))
+			return false;
+	return true;
+}
+
+/* Under the lock; which is given up when it fails. */
+static void wait_for(struct shlo_run *run)
+{
+	struct threads *t = threads_of(run);
+	struct process *self = &t->processes[run->process];
+
+	while (!t->failed && !may_go_on(t, self)) {
+		if (t->running == t->count && is_stuck(t)) {
+			t->failed = t->stuck = true;
+			pthread_cond_broadcast(&t->changed);
+			break;
+		}
+		pthread_cond_wait(&t->changed, &t->lock);
+	}
+	self->meeting = NULL;
+	self->letter = NULL;
+	self->receives = false;
+	if (t->failed) {
+		bool stuck = t->stuck;
+
+		pthread_mutex_unlock(&t->lock);
+		shlo_run_error(run, stuck ? "all processes wait for each other" :
+					    "another process has failed");
+	}
+}
+
+static struct meeting *find_meeting(struct threads *t, const struct shlo_group *group,
+				    int64_t channel, size_t value_count)
+{
+	for (struct meeting *m = t->meetings; m; m = m->next)
+		if (m->channel == channel && m->count == group->count &&
+		    m->value_count == value_count && !m->here[group->own] &&
+		    !memcmp(m->members, group->members, group->count * sizeof(size_t)))
+			return m;
+	return NULL;
+}
+
+static struct meeting *new_meeting(struct shlo_run *run, const struct shlo_group *group,
+				   int64_t channel, size_t value_count)
+{
+	size_t list = group->count * sizeof(size_t);
+	struct meeting *m = shlo_alloc(sizeof(*m) + list + group->count * (sizeof(*m->values) + 1));
+	struct threads *t = threads_of(run);
+	size_t *members;
+
+	if (!m) {
+		pthread_mutex_unlock(&t->lock);
+		shlo_run_error(run, "memory is exhausted");
+	}
+	m->channel = channel;
+	m->count = group->count;
+	m->value_count = value_count;
+	members = (size_t *)(m + 1);
+	memcpy(members, group->members, list);
+	m->members = members;
+	m->values = (struct shlo_tensor *const **)(members + group->count);
+	m->here = (bool *)(m->values + group->count);
+	m->next = t->meetings;
+	t->meetings = m;
+	return m;
+}
+
+static void exchange(struct shlo_run *run, const struct shlo_group *group, int64_t channel,
+		     size_t count, struct shlo_tensor *const *own, struct shlo_tensor **all)
+{
+	struct threads *t = threads_of(run);
+	struct meeting *m;
+	bool failed;
+
+	pthread_mutex_lock(&t->lock);
+	m = find_meeting(t, group, channel, count);
+	if (!m)
+		m = new_meeting(run, group, channel, count);
+	m->here[group->own] = true;
+	m->values[group->own] = own;
+	m->posted++;
+	pthread_cond_broadcast(&t->changed);
+	t->processes[run->process].meeting = m;
+	wait_for(run);
+	pthread_mutex_unlock(&t->lock);
+	/* Values stay until all have copied: everybody waits for that as well. */
+	for (size_t i = 0; i < group->count; i++)
+		for (size_t k = 0; k < count; k++)
+			all[i * count + k] = shlo_tensor_copy(run, m->values[i][k]);
+	pthread_mutex_lock(&t->lock);
+	m->left++;
+	pthread_cond_broadcast(&t->changed);
+	while (m->left < m->count && !t->failed)
+		pthread_cond_wait(&t->changed, &t->lock);
+	failed = m->left < m->count;
+	pthread_mutex_unlock(&t->lock);
+	if (failed)
+		shlo_run_error(run, "another process has failed");
+}
+
+static void send_values(struct shlo_run *run, int64_t channel, size_t count,
+			struct shlo_tensor *const *values)
+{
+	struct threads *t = threads_of(run);
+	struct letter *letter = shlo_alloc(sizeof(*letter)), **end;
+
+	if (!letter)
+		shlo_run_error(run, "memory is exhausted");
+	letter->channel = channel;
+	letter->count = count;
+	letter->values = values;
+	pthread_mutex_lock(&t->lock);
+	for (end = &t->letters; *end; end = &(*end)->next)
+		;
+	*end = letter;
+	pthread_cond_broadcast(&t->changed);
+	t->processes[run->process].letter = letter;
+	wait_for(run);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void receive_values(struct shlo_run *run, int64_t channel, size_t count,
+			   struct shlo_tensor **values)
+{
+	struct threads *t = threads_of(run);
+	struct letter *letter;
+
+	pthread_mutex_lock(&t->lock);
+	t->processes[run->process].receives = true;
+	t->processes[run->process].channel = channel;
+	wait_for(run);
+	letter = (struct letter *)letter_for(t, channel);
+	if (letter->count != count) {
+		t->failed = true;
+		pthread_cond_broadcast(&t->changed);
+		pthread_mutex_unlock(&t->lock);
+		shlo_run_error(run, "%zu values were sent, %zu are to be received", letter->count,
+			       count);
+	}
+	letter->claimed = true;
+	pthread_mutex_unlock(&t->lock);
+	for (size_t i = 0; i < count; i++)
+		values[i] = shlo_tensor_copy(run, letter->values[i]);
+	pthread_mutex_lock(&t->lock);
+	letter->taken = true;
+	pthread_cond_broadcast(&t->changed);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static const char *next_infeed(struct shlo_run *run)
+{
+	struct threads *t = threads_of(run);
+	const char *name = NULL;
+
+	pthread_mutex_lock(&t->lock);
+	if (t->infeed && t->infeed_at < t->infeed->count)
+		name = t->infeed->items[t->infeed_at++]->text;
+	pthread_mutex_unlock(&t->lock);
+	return name;
+}
+
+static void *run_process(void *argument)
+{
+	struct process *self = argument;
+	struct threads *t = threads_of(&self->run);
+
+	if (!setjmp(self->run.guard.jump))
+		shlo_call_function(&self->run, self->function, self->arguments, self->results);
+	else
+		self->failed = true;
+	pthread_mutex_lock(&t->lock);
+	self->started = false;
+	t->failed = t->failed || self->failed;
+	if (!t->failed && t->running == t->count && is_stuck(t)) {
+		/* The others wait for this one, which is done. */
+		for (size_t i = 0; i < t->count; i++)
+			if (t->processes[i].started)
+				t->failed = t->stuck = true;
+	}
+	pthread_cond_broadcast(&t->changed);
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+static void threads_exit(struct threads *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		shlo_run_exit(&t->processes[i].run);
+	while (t->meetings) {
+		struct meeting *next = t->meetings->next;
+
+		shlo_free(t->meetings);
+		t->meetings = next;
+	}
+	while (t->letters) {
+		struct letter *next = t->letters->next;
+
+		shlo_free(t->letters);
+		t->letters = next;
+	}
+	pthread_cond_destroy(&t->changed);
+	pthread_mutex_destroy(&t->lock);
+	shlo_arena_exit(&t->arena);
+	shlo_free(t->processes);
+	shlo_free(t);
+}
+
+/* Starts all, waits for all; the first error of one that did not fail because of another. */
+static const char *run_all(struct threads *t)
+{
+	const char *error = NULL;
+	size_t started = 0;
+
+	pthread_mutex_lock(&t->lock);
+	for (; started < t->count; started++) {
+		struct process *process = &t->processes[started];
+
+		process->started = true;
+		t->running++;
+		if (pthread_create(&process->thread, NULL, run_process, process)) {
+			process->started = false;
+			t->failed = true;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&t->lock);
+	for (size_t i = 0; i < started; i++)
+		pthread_join(t->processes[i].thread, NULL);
+	if (started < t->count)
+		return "there are not enough threads";
+	for (size_t i = 0; i < t->count; i++)
+		if (t->processes[i].failed &&
+		    (!error || !strstr(t->processes[i].run.guard.message, "another process")))
+			error = t->processes[i].run.guard.message;
+	return error;
+}
+
+static void setup(struct shlo_call *call, struct threads *t, const struct shlo_attr *programs)
+{
+	size_t argument = 0, result = 0;
+
+	for (size_t i = 0; i < t->count; i++) {
+		struct process *process = &t->processes[i];
+		const struct shlo_attr *row = programs->items[i / t->world.partitions];
+		const char *name = row->items[i % t->world.partitions]->text;
+
+		process->function = name ? shlo_function_find(call->run->module, name) : NULL;
+		if (!process->function || !process->function->region)
+			shlo_run_error(call->run, "there is no function @%s", name ? name : "");
+		if (argument + process->function->type->item_count > call->op->operand_count ||
+		    result + process->function->type->result_count > call->op->result_count)
+			shlo_run_error(call->run, "its programs take or give more values");
+		process->arguments = (struct shlo_tensor **)call->in + argument;
+		argument += process->function->type->item_count;
+		result += process->function->type->result_count;
+		process->results = shlo_arena_alloc(&t->arena,
+						    process->function->type->result_count,
+						    sizeof(struct shlo_tensor *));
+		process->run.module = call->run->module;
+		process->run.world = &t->world;
+		process->run.process = i;
+		process->run.device = call->run->device;
+	}
+	if (argument != call->op->operand_count || result != call->op->result_count)
+		shlo_run_error(call->run, "its programs take or give fewer values");
+}
+
+/* Arguments are copied first: references of a run are counted by one thread. */
+static void take_of(struct process *process, struct shlo_arena *arena)
+{
+	size_t count = process->function->type->item_count;
+	struct shlo_tensor **copies = shlo_arena_alloc(arena, count, sizeof(struct shlo_tensor *));
+
+	if (setjmp(process->run.guard.jump))
+		shlo_throw(arena->guard, process->run.guard.status, "%s",
+			   process->run.guard.message);
+	for (size_t k = 0; k < count; k++)
+		copies[k] = shlo_tensor_copy(&process->run, process->arguments[k]);
+	process->arguments = copies;
+}
+
+static void give_results(struct shlo_call *call, struct threads *t)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < t->count; i++) {
+		call->run->reference_ops += t->processes[i].run.reference_ops;
+		call->run->device_ops += t->processes[i].run.device_ops;
+		for (size_t k = 0; k < t->processes[i].function->type->result_count; k++)
+			call->out[at++] = shlo_tensor_copy(call->run, t->processes[i].results[k]);
+	}
+}
+
+static void check_programs(struct shlo_call *call, const struct shlo_attr *programs)
+{
+	if (!programs || programs->kind != SHLO_ATTR_ARRAY || !programs->count)
+		shlo_run_error(call->run, "attribute programs is missing");
+	for (size_t i = 0; i < programs->count; i++)
+		if (programs->items[i]->kind != SHLO_ATTR_ARRAY || !programs->items[i]->count ||
+		    programs->items[i]->count != programs->items[0]->count)
+			shlo_run_error(call->run, "its programs are no table");
+	if (programs->count * programs->items[0]->count > MAX_PROCESSES)
+		shlo_run_error(call->run, "it has more than %d processes", MAX_PROCESSES);
+}
+
+static struct threads *threads_new(struct shlo_call *call, const struct shlo_attr *programs)
+{
+	struct threads *t = shlo_alloc(sizeof(*t));
+
+	if (!t)
+		shlo_run_error(call->run, "memory is exhausted");
+	t->world = (struct shlo_world){
+		.replicas = programs->count,
+		.partitions = programs->items[0]->count,
+		.exchange = exchange,
+		.send = send_values,
+		.receive = receive_values,
+		.infeed = next_infeed,
+	};
+	t->infeed = shlo_attr_find(&call->op->attrs, "infeed");
+	t->arena.guard = &call->run->guard;
+	t->count = t->world.replicas * t->world.partitions;
+	t->processes = shlo_alloc(t->count * sizeof(*t->processes));
+	if (!t->processes) {
+		shlo_free(t);
+		shlo_run_error(call->run, "memory is exhausted");
+	}
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->changed, NULL);
+	return t;
+}
+
+void shlo_eval_run_parallel(struct shlo_call *call)
+{
+	const struct shlo_attr *programs = shlo_attr_find(&call->op->attrs, "programs");
+	struct threads *t;
+	jmp_buf outer;
+	volatile bool done = false;
+
+	check_programs(call, programs);
+	t = threads_new(call, programs);
+	/* An error must not leave the threads behind: it comes here first. */
+	memcpy(outer, call->run->guard.jump, sizeof(outer));
+	if (!setjmp(call->run->guard.jump)) {
+		const char *error;
+
+		setup(call, t, programs);
+		for (size_t i = 0; i < t->count; i++)
+			take_of(&t->processes[i], &t->arena);
+		error = run_all(t);
+		if (error)
+			shlo_throw(&call->run->guard, WNNStatus_OperationError, "%s", error);
+		give_results(call, t);
+		done = true;
+	}
+	memcpy(call->run->guard.jump, outer, sizeof(outer));
+	threads_exit(t);
+	if (!done)
+		longjmp(call->run->guard.jump, 1);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libwebnn-stablehlo: runs StableHLO programs, as JAX, PyTorch and TensorFlow export them. The
+ * conventions are those of webnn.h: objects are counted by reference, structs that say what is wanted
+ * are made with their INIT macro, and functions return a WNNStatus, with a message in
+ * wnnStablehloGetLastError().
+ *
+ *	WNNStablehloProgram program;
+ *	WNNStablehloTensor x = { data, sizeof(data), 0, NULL };
+ *
+ *	if (wnnStablehloLoadFile(WNN_STR("program.mlir"), NULL, &program) != WNNStatus_Success ||
+ *	    wnnStablehloProgramRunSync(program, 0, context, 1, &x) != WNNStatus_Success)
+ *		complain();
+ *	use(wnnStablehloProgramGetResults(program));
+ *
+ * Threads. A program is used by one thread at a time; different programs by different threads. The
+ * library never prints, exits or installs signal handlers.
+ */
+#ifndef WEBNN_STABLEHLO_H
+#define WEBNN_STABLEHLO_H
+
+#include "webnn.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/** A loaded file, which holds one or more modules. */
+typedef struct WNNStablehloProgramImpl *WNNStablehloProgram;
+
+/** As the size of a dimension: it is only known when the program runs. */
+#define WNN_STABLEHLO_DIMENSION_UNKNOWN (INT64_C(-1))
+
+/** An input or output of a module. Belongs to the program. */
+typedef struct WNNStablehloValueInfo {
+	/** Name of the argument; empty for an output. */
+	WNNStringView name;
+	/** The type as it is written, such as tensor<2x3xf32>. */
+	WNNStringView type;
+	/** Type of the elements, such as f32, bf16 or complex<f64>; empty if it is no tensor. */
+	WNNStringView elementType;
+	/** Bytes of an element in memory; those of fewer than 8 bits have one each. */
+	size_t elementSize;
+	/** Number of items of dimensions. */
+	size_t rank;
+	/** Sizes, or WNN_STABLEHLO_DIMENSION_UNKNOWN. */
+	int64_t const *dimensions;
+} WNNStablehloValueInfo;
+
+/** Inputs or outputs of a module. Belongs to the program. */
+typedef struct WNNStablehloValueInfoArray {
+	/** Number of items. */
+	size_t count;
+	/** The items. */
+	WNNStablehloValueInfo const *data;
+} WNNStablehloValueInfoArray;
+
+/** Why a part of the file cannot run. Belongs to the program. */
+typedef struct WNNStablehloRefusal {
+	/** Line and column in the file, from 1. */
+	uint32_t line;
+	/** Column. */
+	uint32_t column;
+	/** The operation, such as stablehlo.add; empty for the file. */
+	WNNStringView operatorName;
+	/** One sentence. */
+	WNNStringView reason;
+} WNNStablehloRefusal;
+
+/** All refusals of a file. Belongs to the program. */
+typedef struct WNNStablehloRefusalArray {
+	/** Number of items. */
+	size_t count;
+	/** The items, in the order of the file. */
+	WNNStablehloRefusal const *data;
+} WNNStablehloRefusalArray;
+
+/** A value that goes into a program, or comes out of it. */
+typedef struct WNNStablehloTensor {
+	/** The elements in row-major order; booleans are bytes, complex numbers pairs. */
+	void const *data;
+	/** Number of bytes. */
+	size_t size;
+	/** Number of items of dimensions. */
+	size_t rank;
+	/** Sizes. For an input NULL where its type says all of them. */
+	int64_t const *dimensions;
+} WNNStablehloTensor;
+
+/** Results of a run. Belongs to the program. */
+typedef struct WNNStablehloTensorArray {
+	/** Number of items. */
+	size_t count;
+	/** The items; one that is no tensor has no data. */
+	WNNStablehloTensor const *data;
+} WNNStablehloTensorArray;
+
+/** What the last run did where. Constants, checks and calls are not counted. */
+typedef struct WNNStablehloRunInfo {
+	/** Operations that reference kernels of this library computed. */
+	uint64_t referenceOperations;
+	/** Operations that were part of graphs on the context. */
+	uint64_t graphOperations;
+	/** Operators of those graphs that the context computed on the CPU. */
+	uint64_t cpuOperators;
+} WNNStablehloRunInfo;
+
+/** How a file is loaded. */
+typedef struct WNNStablehloLoadOptions {
+	/** NULL. */
+	WNNChainedStruct *nextInChain;
+} WNNStablehloLoadOptions;
+
+/** Initialiser of WNNStablehloLoadOptions with the defaults. */
+#define WNN_STABLEHLO_LOAD_OPTIONS_INIT { \
+	/* .nextInChain = */ NULL \
+}
+
+/**
+ * Gives status and message of the calling thread's last failed call of this library.
+ *
+ * @param error Made with WNN_ERROR_INIT; its message lives until the thread's next failed call.
+ *
+ * @return The same status; Success if nothing has failed yet.
+ */
+WNN_EXPORT WNNStatus wnnStablehloGetLastError(WNNError *error);
+
+/**
+ * Loads a file of MLIR text.
+ *
+ * @param path The file.
+ * @param options NULL: the defaults.
+ * @param program Filled with the program, which the caller releases; NULL on error.
+ *
+ * @return Success, or what went wrong.
+ *
+ * Errors:
+ * - TypeError: path or program is missing
+ * - OperationError: the file cannot be read, or is no MLIR: the message has line and column
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnStablehloLoadFile(WNNStringView path,
+					  WNNStablehloLoadOptions const *options,
+					  WNNStablehloProgram *program);
+
+/**
+ * Loads MLIR text from memory, which is copied.
+ *
+ * @param data The text.
+ * @param size Number of bytes.
+ * @param options NULL: the defaults.
+ * @param program Filled with the program, which the caller releases; NULL on error.
+ *
+ * @return Success, or what went wrong; the errors of wnnStablehloLoadFile().
+ */
+WNN_EXPORT WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
+					    WNNStablehloLoadOptions const *options,
+					    WNNStablehloProgram *program);
+
+/**
+ * Takes another reference. NULL: does nothing.
+ *
+ * @param program The program.
+ */
+WNN_EXPORT void wnnStablehloProgramAddRef(WNNStablehloProgram program);
+
+/**
+ * Gives a reference back; the last one frees the program. NULL: does nothing.
+ *
+ * @param program The program.
+ */
+WNN_EXPORT void wnnStablehloProgramRelease(WNNStablehloProgram program);
+
+/**
+ * Gives what of the file cannot run, all at once. A program with refusals does not run.
+ *
+ * @param program The program.
+ *
+ * @return Belongs to the program.
+ */
+WNN_EXPORT WNNStablehloRefusalArray wnnStablehloProgramGetRefusals(WNNStablehloProgram program);
+
+/**
+ * Gives the number of modules in the file; lines of "// -----" part them.
+ *
+ * @param program The program.
+ *
+ * @return Their number.
+ */
+WNN_EXPORT size_t wnnStablehloProgramGetModuleCount(WNNStablehloProgram program);
+
+/**
+ * Gives the inputs of a module: the arguments of its function main, or of its only function.
+ *
+ * @param program The program.
+ * @param module Which of its modules, from 0.
+ *
+ * @return Belongs to the program.
+ */
+WNN_EXPORT WNNStablehloValueInfoArray wnnStablehloProgramGetInputs(WNNStablehloProgram program,
+								   size_t module);
+
+/**
+ * Gives the outputs of a module.
+ *
+ * @param program The program.
+ * @param module Which of its modules, from 0.
+ *
+ * @return Belongs to the program.
+ */
+WNN_EXPORT WNNStablehloValueInfoArray wnnStablehloProgramGetOutputs(WNNStablehloProgram program,
+								    size_t module);
+
+/**
+ * Runs a module, and waits for its end.
+ *
+ * @param program The program.
+ * @param module Which of its modules, from 0.
+ * @param context Where operations that WebNN has as well are to run, as graphs; NULL: all of them
+ *     are computed by the reference kernels of this library.
+ * @param count Number of inputs.
+ * @param inputs One for each input of the module.
+ *
+ * @return Success, or what went wrong.
+ *
+ * Errors:
+ * - TypeError: there is no such module, or the inputs are not those that it takes
+ * - NotSupportedError: the program has refusals
+ * - OperationError: an operation failed, a comparison of the program among them; the message has its
+ *   line and column
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
+						WNNContext context, size_t count,
+						WNNStablehloTensor const *inputs);
+
+/**
+ * Gives the results of the last run.
+ *
+ * @param program The program.
+ *
+ * @return Belongs to the program, until it is released or runs again.
+ */
+WNN_EXPORT WNNStablehloTensorArray wnnStablehloProgramGetResults(WNNStablehloProgram program);
+
+/**
+ * Tells what the last run did where.
+ *
+ * @param program The program.
+ *
+ * @return The counts; zero before the first run.
+ */
+WNN_EXPORT WNNStablehloRunInfo wnnStablehloProgramGetRunInfo(WNNStablehloProgram program);
+
+#if defined(__cplusplus)
+} /* extern "C" */
+#endif
+
+#endif /* WEBNN_STABLEHLO_H */

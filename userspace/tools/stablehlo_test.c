@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+/*
+ * stablehlo-test: runs StableHLO's own test programs on a device. They compare their results with what
+ * they expect, so a module has passed when it runs to its end.
+ */
+#include <argp.h>
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <webnn/stablehlo.h>
+#include <webnn/webnn_npu.h>
+
+struct options {
+	const char *device, *json;
+	char **paths;
+	size_t path_count;
+	bool list;
+};
+
+struct count {
+	size_t total, passed, refused, failed, no_cpu_operator;
+};
+
+struct tester {
+	const struct options *options;
+	WNNContext context;
+	struct count count;
+	json_t *cases;
+	bool disabled; /* the file at hand says so */
+};
+
+enum outcome { PASSED, REFUSED, FAILED };
+
+static const char *const outcome_names[] = { "passed", "refused", "failed" };
+
+static void say(struct tester *tester, const char *path, enum outcome outcome, bool no_cpu,
+		const char *message)
+{
+	json_t *entry = json_object();
+	struct count *count = &tester->count;
+
+	count->total++;
+	count->passed += outcome == PASSED;
+	count->refused += outcome == REFUSED;
+	count->failed += outcome == FAILED;
+	count->no_cpu_operator += outcome == PASSED && no_cpu;
+	json_object_set_new(entry, "name", json_string(path));
+	json_object_set_new(entry, "outcome", json_string(outcome_names[outcome]));
+	if (outcome == PASSED)
+		json_object_set_new(entry, "noCpuOperator", json_boolean(no_cpu));
+	else
+		json_object_set_new(entry, "message", json_string_nocheck(message));
+	json_array_append_new(tester->cases, entry);
+	if (outcome != PASSED || tester->options->list)
+		fprintf(stderr, "%s: %s%s%s\n", path, outcome_names[outcome],
+			outcome == PASSED ? (no_cpu ? ", no operator on the CPU" : "") : ": ",
+			outcome == PASSED ? "" : message);
+}
+
+static const char *last_message(void)
+{
+	static char text[1200];
+	WNNError error = WNN_ERROR_INIT;
+
+	wnnStablehloGetLastError(&error);
+	snprintf(text, sizeof(text), "%.*s", (int)error.message.length, error.message.data);
+	return text;
+}
+
+/*
+ * What sizes that a program leaves open get. The arguments that say them are of tensor<i64>, so these
+ * have the same value; all other elements are zero.
+ */
+#define OPEN_SIZE 4
+
+static bool make_input(const WNNStablehloValueInfo *info, WNNStablehloTensor *value)
+{
+	int64_t *sizes = calloc(info->rank + 1, sizeof(*sizes));
+	char *data;
+
+	value->size = info->elementSize;
+	value->rank = info->rank;
+	value->dimensions = sizes;
+	for (size_t k = 0; sizes && k < info->rank; k++) {
+		sizes[k] = info->dimensions[k] < 0 ? OPEN_SIZE : info->dimensions[k];
+		value->size *= (size_t)sizes[k];
+	}
+	data = calloc(1, value->size + 1);
+	value->data = data;
+	if (data && !info->rank && info->elementType.length == 3 &&
+	    !memcmp(info->elementType.data, "i64", 3))
+		*data = OPEN_SIZE;
+	return sizes && data;
+}
+
+static void free_input(WNNStablehloTensor *value)
+{
+	free((void *)value->data);
+	free((void *)value->dimensions);
+}
+
+static WNNStatus run_module(struct tester *tester, WNNStablehloProgram program, size_t module)
+{
+	WNNStablehloValueInfoArray inputs = wnnStablehloProgramGetInputs(program, module);
+	WNNStablehloTensor *values = calloc(inputs.count + 1, sizeof(*values));
+	WNNStatus status = WNNStatus_UnknownError;
+	bool complete = values;
+
+	for (size_t i = 0; complete && i < inputs.count; i++)
+		complete = make_input(&inputs.data[i], &values[i]);
+	if (complete)
+		status = wnnStablehloProgramRunSync(program, module, tester->context, inputs.count,
+						    values);
+	for (size_t i = 0; values && i < inputs.count; i++)
+		free_input(&values[i]);
+	free(values);
+	return status;
+}
+
+static void test_module(struct tester *tester, const char *path, WNNStablehloProgram program,
+			size_t module)
+{
+	WNNStatus status = run_module(tester, program, module);
+	WNNStablehloRunInfo info = wnnStablehloProgramGetRunInfo(program);
+	bool no_cpu = !info.referenceOperations && !info.cpuOperators && info.graphOperations;
+
+	if (status == WNNStatus_NotSupportedError)
+		say(tester, path, REFUSED, false, last_message());
+	else if (status != WNNStatus_Success && tester->disabled)
+		say(tester, path, REFUSED, false, "the file says that it is not to be run");
+	else if (status != WNNStatus_Success)
+		say(tester, path, FAILED, false, last_message());
+	else
+		say(tester, path, PASSED, no_cpu, NULL);
+}
+
+/* Whether a line says RUN-DISABLED: what StableHLO's own interpreter does not get right either. */
+static bool is_disabled(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char line[400];
+	bool disabled = false;
+
+	while (file && !disabled && fgets(line, sizeof(line), file))
+		disabled = !strncmp(line, "// RUN-DISABLED", 15);
+	if (file)
+		fclose(file);
+	return disabled;
+}
+
+static void test_file(struct tester *tester, const char *path)
+{
+	WNNStablehloProgram program;
+	WNNStablehloRefusalArray refusals;
+	size_t modules;
+	char name[4200], text[700];
+
+	if (wnnStablehloLoadFile(WNN_STR(path), NULL, &program) != WNNStatus_Success) {
+		say(tester, path, FAILED, false, last_message());
+		return;
+	}
+	tester->disabled = is_disabled(path);
+	modules = wnnStablehloProgramGetModuleCount(program);
+	refusals = wnnStablehloProgramGetRefusals(program);
+	if (refusals.count) {
+		const WNNStablehloRefusal *first = refusals.data;
+
+		snprintf(text, sizeof(text), "line %u, column %u: %.*s: %.*s (%zu in all)",
+			 first->line, first->column, (int)first->operatorName.length,
+			 first->operatorName.data, (int)first->reason.length, first->reason.data,
+			 refusals.count);
+		for (size_t i = 0; i < (modules ? modules : 1); i++)
+			say(tester, path, REFUSED, false, text);
+	}
+	for (size_t i = 0; !refusals.count && i < modules; i++) {
+		snprintf(name, sizeof(name), modules > 1 ? "%s:%zu" : "%s", path, i);
+		test_module(tester, name, program, i);
+	}
+	wnnStablehloProgramRelease(program);
+}
+
+static int is_program(const struct dirent *entry)
+{
+	const char *end = strrchr(entry->d_name, '.');
+
+	return *entry->d_name != '.' && (!end || !strcmp(end, ".mlir") || entry->d_type == DT_DIR);
+}
+
+/* A file, or a folder with all below it. */
+static int test_path(struct tester *tester, const char *path)
+{
+	struct dirent **entries;
+	struct stat status;
+	char name[4096];
+	int count, ret = 0;
+
+	if (stat(path, &status)) {
+		fprintf(stderr, "stablehlo-test: %s: %s\n", path, strerror(errno));
+		return -1;
+	}
+	if (!S_ISDIR(status.st_mode)) {
+		test_file(tester, path);
+		return 0;
+	}
+	count = scandir(path, &entries, is_program, alphasort);
+	for (int i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "%s/%s", path, entries[i]->d_name);
+		if (test_path(tester, name))
+			ret = -1;
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	return ret;
+}
+
+static json_t *result_of(const struct tester *tester)
+{
+	const struct count *count = &tester->count;
+
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:O}", "device",
+			 tester->options->device ? tester->options->device : "cpu", "total",
+			 (json_int_t)count->total, "passed", (json_int_t)count->passed, "refused",
+			 (json_int_t)count->refused, "failed", (json_int_t)count->failed,
+			 "no_cpu_operator", (json_int_t)count->no_cpu_operator, "cases",
+			 tester->cases);
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case 'd':
+		options->device = argument;
+		return 0;
+	case 'j':
+		options->json = argument;
+		return 0;
+	case 'l':
+		options->list = true;
+		return 0;
+	case ARGP_KEY_ARGS:
+		options->paths = state->argv + state->next;
+		options->path_count = (size_t)(state->argc - state->next);
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "it takes files or folders of programs");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option option_list[] = {
+	{ "device", 'd', "DEVICE", 0,
+	  "Where operations that WebNN has run: npu, sim, or cpu (the default), which is the "
+	  "reference kernels",
+	  0 },
+	{ "json", 'j', "FILE", 0, "Write the counts and all cases as JSON", 0 },
+	{ "list", 'l', NULL, 0, "Name what has passed as well", 0 },
+	{ 0 },
+};
+
+static const struct argp parser = {
+	option_list, parse_option,
+	"PATH...",   "Runs test programs of StableHLO, which compare their results themselves.",
+	NULL,	     NULL,
+	NULL,
+};
+
+static WNNContext open_context(WNNInstance instance, const char *device)
+{
+	WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextOptions wanted = WNN_CONTEXT_OPTIONS_INIT;
+	WNNError error = WNN_ERROR_INIT;
+	WNNContext context;
+
+	chained.device = WNN_STR(device);
+	wanted.nextInChain = &chained.chain;
+	if (instance && wnnInstanceCreateContextSync(instance, &wanted, WNN_WAIT_FOREVER,
+						     &context) == WNNStatus_Success)
+		return context;
+	wnnGetLastError(&error);
+	fprintf(stderr, "stablehlo-test: device %s: %.*s\n", device, (int)error.message.length,
+		error.message.data);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { 0 };
+	struct tester tester = { .options = &options };
+	WNNInstance instance = NULL;
+	json_t *result;
+	int ret = 0;
+
+	argp_parse(&parser, argc, argv, 0, NULL, &options);
+	tester.cases = json_array();
+	if (options.device && strcmp(options.device, "cpu")) {
+		instance = wnnCreateInstance(NULL);
+		tester.context = open_context(instance, options.device);
+		if (!tester.context)
+			return 2;
+	}
+	for (size_t i = 0; i < options.path_count; i++)
+		if (test_path(&tester, options.paths[i]))
+			ret = 2;
+	printf("%zu programs: %zu passed, %zu refused, %zu failed; %zu without an operator on the "
+	       "CPU\n",
+	       tester.count.total, tester.count.passed, tester.count.refused, tester.count.failed,
+	       tester.count.no_cpu_operator);
+	result = result_of(&tester);
+	if (options.json && (!result || json_dump_file(result, options.json, JSON_INDENT(1)))) {
+		fprintf(stderr, "stablehlo-test: %s: it cannot be written\n", options.json);
+		ret = 2;
+	}
+	json_decref(result);
+	json_decref(tester.cases);
+	wnnContextRelease(tester.context);
+	wnnInstanceRelease(instance);
+	return ret ? ret : tester.count.failed ? 1 : 0;
+}
