@@ -95,6 +95,13 @@ def default_cases():
     yield ("Resize", {"x": floats(1, 2, 3, 4), "r": None, "s": None, "z": ints(1, 2, 3, 1)}, 1,
            ["z"], {"domain": "", "mode": "cubic",
                    "coordinate_transformation_mode": "pytorch_half_pixel"})
+    for kind, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+        inputs = {"x": 3 * floats(3, 2, 4), "w": 2 * floats(2, gates * 5, 4), "r": 2 * floats(2, gates * 5, 5),
+                  "b": floats(2, 2 * gates * 5), "l": None, "h": floats(2, 2, 5)}
+        if kind == "LSTM":
+            inputs |= {"c": 3 * floats(2, 2, 5), "p": floats(2, 3 * 5)}
+        yield (kind, inputs, 3 if kind == "LSTM" else 2, ["w", "r", "b"],
+               {"domain": "", "hidden_size": 5, "direction": "bidirectional", "clip": 0.3})
     for size in (1, 3, 4):
         yield "Det", {"x": floats(2, size, size)}, 1, [], {"domain": ""}
     yield ("Col2Im", {"x": floats(2, 12, 6), "i": ints(6, 7), "b": ints(2, 3)}, 1, ["i", "b"],

@@ -5,15 +5,12 @@
  */
 #include "recurrent.h"
 
-static WNNOperand activate(struct onnx_node *node, const struct recurrent *n,
-			   const struct activation *a, WNNOperand x)
+static WNNOperand activate(struct onnx_node *node, const struct activation *a, WNNOperand x)
 {
 	WNNLeakyReluOptions leaky = WNN_LEAKY_RELU_OPTIONS_INIT;
 	WNNHardSigmoidOptions hard = WNN_HARD_SIGMOID_OPTIONS_INIT;
 	WNNEluOptions elu = WNN_ELU_OPTIONS_INIT;
 
-	if (n->clip > 0)
-		x = x_clamp(node, x, -n->clip, n->clip);
 	leaky.label = hard.label = elu.label = node->options.label;
 	leaky.alpha = hard.alpha = elu.alpha = a->alpha;
 	hard.beta = a->beta;
@@ -44,6 +41,15 @@ static WNNOperand activate(struct onnx_node *node, const struct recurrent *n,
 	}
 }
 
+/* The activation of a gate, whose input is limited. */
+static WNNOperand activate_gate(struct onnx_node *node, const struct recurrent *n,
+				const struct activation *a, WNNOperand x)
+{
+	if (n->clip > 0)
+		x = x_clamp(node, x, -n->clip, n->clip);
+	return activate(node, a, x);
+}
+
 /* What one direction of the network consists of. */
 struct steps {
 	const struct recurrent *n;
@@ -71,7 +77,7 @@ static WNNOperand peep(struct onnx_node *node, const struct steps *s, uint32_t i
 static WNNOperand rnn_step(struct onnx_node *node, struct steps *s, WNNOperand x)
 {
 	x = x_add(node, x, x_matmul(node, s->h, s->r));
-	return activate(node, s->n, &s->f[0], x);
+	return activate_gate(node, s->n, &s->f[0], x);
 }
 
 /* Gates: input, output, forget, cell. */
@@ -79,15 +85,17 @@ static WNNOperand lstm_step(struct onnx_node *node, struct steps *s, WNNOperand 
 {
 	WNNOperand all = x_add(node, x, x_matmul(node, s->h, s->r)), i, o, f, c;
 
-	i = activate(node, s->n, &s->f[0], peep(node, s, 0, gate(node, s, all, 0), s->c));
+	i = activate_gate(node, s->n, &s->f[0], peep(node, s, 0, gate(node, s, all, 0), s->c));
 	if (s->n->coupled)
 		f = x_linear(node, i, -1, 1);
 	else
-		f = activate(node, s->n, &s->f[0], peep(node, s, 2, gate(node, s, all, 2), s->c));
-	c = activate(node, s->n, &s->f[1], gate(node, s, all, 3));
+		f = activate_gate(node, s->n, &s->f[0],
+				  peep(node, s, 2, gate(node, s, all, 2), s->c));
+	c = activate_gate(node, s->n, &s->f[1], gate(node, s, all, 3));
 	*cell = x_add(node, x_mul(node, f, s->c), x_mul(node, i, c));
-	o = activate(node, s->n, &s->f[0], peep(node, s, 1, gate(node, s, all, 1), *cell));
-	return x_mul(node, o, activate(node, s->n, &s->f[2], *cell));
+	o = activate_gate(node, s->n, &s->f[0], peep(node, s, 1, gate(node, s, all, 1), *cell));
+	/* The cell's is not limited, as in ONNX Runtime: the specification speaks of activations alone. */
+	return x_mul(node, o, activate(node, &s->f[2], *cell));
 }
 
 /* Gates: update, reset, hidden. */
@@ -98,7 +106,7 @@ static WNNOperand gru_step(struct onnx_node *node, struct steps *s, WNNOperand x
 
 	both = x_matmul(node, s->h, x_part(node, s->r, 1, 0, 2 * hidden, 1));
 	both = x_add(node, x_part(node, x, 1, 0, 2 * hidden, 1), both);
-	both = activate(node, s->n, &s->f[0], both);
+	both = activate_gate(node, s->n, &s->f[0], both);
 	z = gate(node, s, both, 0);
 	r = gate(node, s, both, 1);
 	product = s->n->reset_after ? s->h : x_mul(node, r, s->h);
@@ -107,7 +115,7 @@ static WNNOperand gru_step(struct onnx_node *node, struct steps *s, WNNOperand x
 		product = x_add(node, product, s->bias);
 	if (s->n->reset_after)
 		product = x_mul(node, r, product);
-	h = activate(node, s->n, &s->f[1], x_add(node, gate(node, s, x, 2), product));
+	h = activate_gate(node, s->n, &s->f[1], x_add(node, gate(node, s, x, 2), product));
 	return x_add(node, h, x_mul(node, z, x_sub(node, s->h, h)));
 }
 

@@ -274,7 +274,8 @@ static const struct onnx_op table[] = {
 	/* Recurrent networks */
 	{ ONNX "RNN", 7, 0, onnx_op_rnn, NULL, 0, "unrolled" },
 	{ ONNX "LSTM", 7, 0, onnx_op_lstm, NULL, 0,
-	  "unrolled where clip, input_forget, peepholes, lengths or activations ask for it" },
+	  "unrolled where clip, which limits the gates and not the cell, input_forget, "
+	  "peepholes, lengths or activations ask for it" },
 	{ ONNX "GRU", 7, 0, onnx_op_gru, NULL, 0,
 	  "unrolled where clip, lengths or activations ask for it" },
 
