@@ -13,6 +13,9 @@ struct cpu_conv {
 	bool nhwc;
 };
 
+/* Whether its constant filter may be packed, for kernels that multiply padding by it. */
+bool cpu_conv_can_pack(const struct ir_node *node);
+
 struct cpu_conv cpu_conv_of(const struct ir_node *node);
 
 /* Strides of the filter in elements, for o, i, h, w. */

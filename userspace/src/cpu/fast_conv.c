@@ -53,11 +53,12 @@ static bool needs_reference(const struct ir_node *node, const float *filter)
 	return has_padding(&g) && !all_finite(filter, ir_type_elements(&node->operands[1]->type));
 }
 
-static bool can_pack(const struct ir_node *node)
+bool cpu_conv_can_pack(const struct ir_node *node)
 {
 	const struct ir_value *filter = node->operands[1];
 
-	return !filter->constant || !needs_reference(node, filter->constant->data);
+	return !filter->constant || filter->type.dtype != IR_F32 ||
+	       !needs_reference(node, filter->constant->data);
 }
 
 /* --- Dense --- */
@@ -66,7 +67,7 @@ static size_t dense_pack_bytes(const struct cpu_context *cpu, const struct ir_no
 {
 	struct cpu_conv g = cpu_conv_of(node);
 
-	if (!can_pack(node))
+	if (!cpu_conv_can_pack(node))
 		return 0;
 	return cpu_conv_by_columns(cpu->simd, &g) ? cpu_conv_columns_pack_bytes(cpu->simd, &g) :
 						    cpu_conv_rows_pack_bytes(cpu->simd, &g);
@@ -129,7 +130,7 @@ static size_t depthwise_bytes(const struct ir_node *node)
 static size_t depthwise_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
 {
 	(void)cpu;
-	return can_pack(node) ? depthwise_bytes(node) : 0;
+	return cpu_conv_can_pack(node) ? depthwise_bytes(node) : 0;
 }
 
 static void depthwise_pack(const struct cpu_context *cpu, const struct ir_node *node,

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "cpu/conv.h"
+
 /* Processors with VNNI, in the bits of dnnl_cpu_isa_t: others add pairs of products in 16 bits, which saturate. */
 #define VNNI                                             \
 	((dnnl_cpu_isa_avx2_vnni & ~dnnl_cpu_isa_avx2) | \
@@ -79,6 +81,9 @@ struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const str
 {
 	switch (node->op) {
 	case IR_OP_CONV:
+		if (!cpu_conv_can_pack(node))
+			return NULL;
+		__attribute__((fallthrough));
 	case IR_OP_MATMUL:
 	case IR_OP_QCONV:
 	case IR_OP_QMATMUL:
