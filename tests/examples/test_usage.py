@@ -9,7 +9,7 @@ from common import PROGRAMS, USAGE, ExampleTest, main
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "Documentation/examples"
 # Words that a program takes, with a file that is not there.
-WORDS = {"classify": ["MODEL", "PICTURE"], "detect": ["MODEL", "PICTURE"],
+WORDS = {"camera": [], "classify": ["MODEL", "PICTURE"], "detect": ["MODEL", "PICTURE"],
          "inflight": [], "kmeans": ["POINTS", "2"], "matmul": ["A", "B"],
          "ocr": ["DETECTION", "RECOGNITION", "DICTIONARY", "PAGE"], "transformer": [],
          "upscale": ["MODEL", "SMALL", "LARGE"], "voice": ["MODEL", "RECORDING"]}
@@ -46,7 +46,7 @@ class Usage(ExampleTest):
                 self.assertRegex(done.stderr, f"{self.folder}.*(No such file|cannot be read)")
 
     def test_no_device(self):
-        for name in "inflight", "transformer":
+        for name in "camera", "inflight", "transformer":
             self.refuses('there is no device "tpu"', name, "--device", "tpu")
 
     def test_libraries(self):

@@ -95,7 +95,9 @@ class Includes(ScriptTest):
 
     def test_kernel_only_in_drm(self):
         self.assert_passes("userspace/src/winsys/drm.c", "<xf86drm.h>")
-        self.assert_fails("userspace/src/winsys/null.c", "<drm/onpu_accel.h>", "only winsys/drm.c")
+        self.assert_fails("userspace/src/winsys/null.c", "<drm/onpu_accel.h>", "only winsys/drm")
+        self.assert_passes("userspace/src/util/dmabuf.c", "<sys/ioctl.h>")
+        self.assert_fails("userspace/src/util/dmabuf.c", "<xf86drm.h>", "only winsys/drm")
 
     def test_model_knows_no_library(self):
         self.assert_fails("emulator/device/cp.c", '"../../userspace/src/ir/ir.h"', "device model")

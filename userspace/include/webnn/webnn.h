@@ -251,6 +251,8 @@ typedef enum WNNSType {
 	WNNSType_BorrowedConstant = 0x10002,
 	/** WNNGraphProfileMemory of webnn_npu.h, in the chain of WNNGraphProfile. */
 	WNNSType_GraphProfileMemory = 0x10003,
+	/** WNNTensorDmaBuf of webnn_npu.h, in the chain of WNNTensorDescriptor. */
+	WNNSType_TensorDmaBuf = 0x10004,
 	/** Makes the type 32 bits wide; no value. */
 	WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;
@@ -1133,7 +1135,7 @@ typedef struct WNNOperandDescriptor {
 	WNN_VALUE(WNNOperandDescriptor, WNN_OPERAND_DESCRIPTOR_STATIC_INIT)
 
 /**
- * Type, shape and uses of a tensor.
+ * Type, shape and uses of a tensor. Chain: WNNTensorDmaBuf.
  *
  * WebNN: MLTensorDescriptor, section 8.7
  */

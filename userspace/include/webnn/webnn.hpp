@@ -816,6 +816,10 @@ struct BorrowedConstant : WNNBorrowedConstant {
 	BorrowedConstant() : WNNBorrowedConstant(WNN_BORROWED_CONSTANT_INIT) {}
 };
 
+struct TensorDmaBuf : WNNTensorDmaBuf {
+	TensorDmaBuf() : WNNTensorDmaBuf(WNN_TENSOR_DMA_BUF_INIT) {}
+};
+
 /* --- Handles --- */
 
 /** A counted reference to an object of the library. */

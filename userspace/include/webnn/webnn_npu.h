@@ -309,6 +309,38 @@ typedef struct WNNBorrowedConstant {
 	WNN_VALUE(WNNBorrowedConstant, WNN_BORROWED_CONSTANT_STATIC_INIT)
 
 /**
+ * Has a tensor share its memory with other devices and processes: that of a camera or GPU becomes
+ * the tensor's without
+ * a copy, or the tensor's can be given to them by wnnTensorExportDmaBuf. Who uses the memory when
+ * is up to the application: it orders
+ * the work by wnnContextWaitSyncFile and wnnContextExportSyncFile, or waits itself.
+ */
+typedef struct WNNTensorDmaBuf {
+	/** sType is WNNSType_TensorDmaBuf. */
+	WNNChainedStruct chain;
+	/**
+	 * File descriptor of a dma-buf that the processor can map, which the library copies; -1:
+	 * the library makes the memory, of zeros. One for reading only serves for tensors that are
+	 * not writable and no outputs. Default: -1. Default: -1.
+	 */
+	int32_t fd;
+	/**
+	 * Where in the dma-buf the elements begin, in bytes: a multiple of 64. They lie in
+	 * row-major order without gaps. Default: 0. Default: 0.
+	 */
+	uint64_t offset;
+} WNNTensorDmaBuf;
+
+/** Initialiser of WNNTensorDmaBuf with the defaults, for static objects in strict C. */
+#define WNN_TENSOR_DMA_BUF_STATIC_INIT { \
+	/* .chain = */ { NULL, WNNSType_TensorDmaBuf }, \
+	/* .fd = */ -1, \
+	/* .offset = */ 0 \
+}
+/** A WNNTensorDmaBuf with the defaults. */
+#define WNN_TENSOR_DMA_BUF_INIT WNN_VALUE(WNNTensorDmaBuf, WNN_TENSOR_DMA_BUF_STATIC_INIT)
+
+/**
  * A text that belongs to the caller; wnnStringFreeMembers frees it.
  */
 typedef struct WNNString {
@@ -947,6 +979,44 @@ WNN_EXPORT WNNStatus wnnContextMapTensorSync(WNNContext context, WNNTensor tenso
 					     uint64_t timeoutNS, void **data);
 
 /**
+ * Has all work that is enqueued from now on wait until a fence of another device has signalled:
+ * reads, writes and dispatches. The NPU waits itself; on other devices a thread of the library
+ * does. A fence that signals an error has signalled.
+ *
+ * @param context The context.
+ * @param fd File descriptor of a sync file, which the library copies.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - TypeError: fd is no file descriptor of a sync file
+ * - InvalidStateError: the context is lost
+ * - UnknownError: memory or file descriptors are exhausted
+ */
+WNN_EXPORT WNNStatus wnnContextWaitSyncFile(WNNContext context, int32_t fd);
+
+/**
+ * Gives a fence for other devices that signals when the work enqueued so far is through. With an
+ * NPU the call returns as soon as that work is on it, and a fault of the last dispatch becomes the
+ * error of the fence; on other devices the call waits for the work, and the fence has signalled.
+ * Errors of the work are learnt of by wnnContextOnWorkDone.
+ *
+ * @param context The context.
+ * @param timeoutNS How long to wait at most, in nanoseconds, or WNN_WAIT_FOREVER.
+ * @param fd Out: a file descriptor of a sync file, which the caller closes. -1 on error.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - TimedOut: timeoutNS were over
+ * - NotSupportedError: the device is no NPU, and the kernel has no udmabuf, of which a fence could
+ *   be made
+ * - InvalidStateError: the context is or gets lost; called from inside a callback of the library
+ * - UnknownError: memory or file descriptors are exhausted
+ */
+WNN_EXPORT WNNStatus wnnContextExportSyncFile(WNNContext context, uint64_t timeoutNS, int32_t *fd);
+
+/**
  * Names the context in messages.
  *
  * @param context The context.
@@ -1056,6 +1126,24 @@ WNN_EXPORT WNNStatus wnnContextOnWorkDoneSync(WNNContext context, uint64_t timeo
  * - InvalidStateError: the tensor is not mapped
  */
 WNN_EXPORT WNNStatus wnnTensorUnmap(WNNTensor tensor);
+
+/**
+ * Gives a dma-buf of the memory of a tensor that was made with WNNTensorDmaBuf, for other devices
+ * and processes. With a dma-buf of the application it is that one, and the elements begin at the
+ * offset that was given; else they begin at 0.
+ *
+ * @param tensor The tensor.
+ * @param fd Out: a file descriptor, which the caller closes. It keeps the memory when the tensor is
+ *     gone. -1 on error.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - TypeError: the tensor was not made with WNNTensorDmaBuf
+ * - InvalidStateError: the tensor is destroyed
+ * - UnknownError: the process has no file descriptor left
+ */
+WNN_EXPORT WNNStatus wnnTensorExportDmaBuf(WNNTensor tensor, int32_t *fd);
 
 /**
  * Names the tensor in messages.

@@ -31,6 +31,14 @@ WNNStatus context_error(WNNContext context, const struct wnn_error *err)
 	return api_error(err);
 }
 
+void context_fail_work(WNNContext context, const struct wnn_error *err)
+{
+	context_report(context, err);
+	if (!context->has_work_error)
+		context->work_error = *err;
+	context->has_work_error = true;
+}
+
 void context_fail_request(WNNContext context, struct request *request, const struct wnn_error *err)
 {
 	context_report(context, err);
@@ -296,6 +304,13 @@ static void set_limits(WNNContext context)
 	}
 }
 
+static bool nobody_waits(void *userdata)
+{
+	WNNContext context = userdata;
+
+	return timeline_cancelled(context->timeline);
+}
+
 static WNNContext make_context(WNNInstance instance, const WNNContextOptions *options,
 			       struct wnn_error *err)
 {
@@ -325,6 +340,8 @@ static WNNContext make_context(WNNInstance instance, const WNNContextOptions *op
 	context->device.profile = context->config.profile;
 	context->device.last = &context->device.first;
 	set_limits(context);
+	context->device.cancelled = nobody_waits;
+	context->device.userdata = context;
 	context->timeline = timeline_create(&ops, context);
 	if (!context->timeline) {
 		wnn_error_set(err, WNN_UNKNOWN_ERROR, "no thread can be started for a context");

@@ -66,6 +66,8 @@ void context_put(WNNContext context);
 /* Reports an error to the errorCallbackInfo; of synchronous calls also to the thread. */
 void context_report(WNNContext context, const struct wnn_error *err);
 WNNStatus context_error(WNNContext context, const struct wnn_error *err);
+/* Work of the timeline failed: reported, and kept for wnnContextOnWorkDone. */
+void context_fail_work(WNNContext context, const struct wnn_error *err);
 /* The end of an asynchronous operation that failed: reported, and delivered. */
 void context_fail_request(WNNContext context, struct request *request, const struct wnn_error *err);
 

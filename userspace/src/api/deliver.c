@@ -3,6 +3,7 @@
 #include "api/deliver.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "api/error.h"
 #include "api/graph.h"
@@ -30,6 +31,10 @@ void deliver_discard(struct request *request)
 		break;
 	case REQUEST_READ_TENSOR:
 		wnn_free(request->result.bytes.data);
+		break;
+	case REQUEST_SYNC_FILE:
+		if (request->result.file)
+			close(request->result.file - 1);
 		break;
 	default:
 		break;
@@ -76,6 +81,8 @@ static void call(const struct request *request)
 		break;
 	case REQUEST_ERROR:
 		CALL(WNNErrorCallback, status, message);
+		break;
+	case REQUEST_SYNC_FILE: /* has no callback */
 		break;
 	case REQUEST_RELEASE_CONSTANT:
 		CALL(WNNReleaseConstantCallback, result->bytes.data, result->bytes.size);

@@ -61,10 +61,7 @@ static void run_done(struct run_dispatch *run, const struct wnn_error *err,
 			      object_label_text(&d->graph->label), statistics->host_ns);
 		note_statistics(d->graph, statistics, &d->run.profile);
 	} else if (!timeline_cancelled(context->timeline)) {
-		context_report(context, err);
-		if (!context->has_work_error)
-			context->work_error = *err;
-		context->has_work_error = true;
+		context_fail_work(context, err);
 		if (context->device.lost)
 			context_lose(context, context->device.lost_error.message);
 	}
@@ -131,6 +128,11 @@ static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool outpu
 	if (named->tensor->is_constant)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor%s is a constant", what,
 				     tensor_label(named->tensor));
+	if (output && named->tensor->read_only)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "%s: the tensor%s lies in a dma-buf whose file descriptor is "
+				     "for reading only",
+				     what, tensor_label(named->tensor));
 	slot = output ? &d->tensors[graph->num_inputs + (port - graph->outputs)] :
 			&d->tensors[port - graph->inputs];
 	if (*slot)

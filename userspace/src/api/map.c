@@ -29,8 +29,15 @@ static void map_tensor(struct timeline_task *task, bool cancelled)
 		request_complete(map->request, &err, NULL);
 	} else if (request_wanted(map->request)) {
 		/* From here on host and device do not touch it at the same time. */
-		run_device_drain(&context->device);
-		mapped = request_complete(map->request, NULL, &result);
+		run_device_settle(&context->device);
+		if (run_buffer_begin(&tensor->data.buffer, tensor->writable, &err)) {
+			context_fail_request(context, map->request, &err);
+		} else {
+			atomic_store(&tensor->accessed, true);
+			mapped = request_complete(map->request, NULL, &result);
+			if (!mapped)
+				tensor_end_access(tensor);
+		}
 	}
 	context_remove_pending(context, map->request);
 	if (!mapped)

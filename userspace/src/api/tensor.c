@@ -2,7 +2,9 @@
 /* Tensors: made, asked, destroyed. */
 #include "api/tensor.h"
 
+#include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/webnn_async.h"
 #include "graph/operand.h"
@@ -25,6 +27,8 @@ static void free_tensor(struct timeline_task *task, bool cancelled)
 
 	(void)cancelled;
 	free_data(tensor);
+	if (tensor->file >= 0)
+		close(tensor->file);
 	object_label_exit(&tensor->label);
 	api_free_object(tensor);
 	context_put(context);
@@ -64,6 +68,12 @@ static void destroy(WNNTensor tensor)
 		queue_release(tensor);
 }
 
+void tensor_end_access(struct WNNTensorImpl *tensor)
+{
+	if (atomic_exchange(&tensor->accessed, false))
+		run_buffer_end(&tensor->data.buffer, tensor->writable);
+}
+
 void tensor_end_map(struct WNNTensorImpl *tensor, struct request *map)
 {
 	WNNContext context = tensor->context;
@@ -72,6 +82,7 @@ void tensor_end_map(struct WNNTensorImpl *tensor, struct request *map)
 	pthread_mutex_lock(&context->lock);
 	mine = atomic_load(&tensor->map) == map;
 	if (mine) {
+		tensor_end_access(tensor);
 		atomic_store(&tensor->map, NULL);
 		if (atomic_load(&tensor->destroyed))
 			queue_release(tensor);
@@ -131,7 +142,24 @@ struct create_task {
 	struct timeline_task task;
 	WNNTensor tensor;
 	struct request *request;
+	struct wnn_dmabuf dmabuf; /* whose memory it becomes; all 0: none */
+	size_t offset;
 };
+
+/* The memory of a tensor that is no constant. */
+static int create_data(struct create_task *create, struct wnn_error *err)
+{
+	WNNTensor tensor = create->tensor;
+	struct run_device *device = &tensor->context->device;
+
+	if (create->dmabuf.map)
+		return run_tensor_import(device, &tensor->data, &create->dmabuf, create->offset,
+					 tensor->bytes, err);
+	if (tensor->shared)
+		return run_tensor_create_shared(device, &tensor->data, tensor->bytes, &tensor->file,
+						err);
+	return run_tensor_create(device, &tensor->data, tensor->bytes, err);
+}
 
 static void create_tensor(struct timeline_task *task, bool cancelled)
 {
@@ -149,8 +177,7 @@ static void create_tensor(struct timeline_task *task, bool cancelled)
 		tensor_put(tensor);
 	} else if (!request_wanted(create->request)) {
 		tensor_put(tensor);
-	} else if (!tensor->constant &&
-		   run_tensor_create(&context->device, &tensor->data, tensor->bytes, &err)) {
+	} else if (!tensor->constant && create_data(create, &err)) {
 		context_fail_request(context, create->request, &err);
 		tensor_put(tensor);
 	} else if (!request_complete(create->request, NULL, &result)) {
@@ -158,6 +185,7 @@ static void create_tensor(struct timeline_task *task, bool cancelled)
 	}
 	context_remove_pending(context, create->request);
 	request_put(create->request);
+	wnn_dmabuf_close(&create->dmabuf);
 	wnn_free(create);
 	context_put(context);
 }
@@ -182,20 +210,27 @@ static WNNTensor make_tensor(WNNContext context, WNNOperandDataType data_type, W
 	for (uint32_t i = 0; i < type.rank; i++)
 		tensor->shape[i] = (uint32_t)ir_type_dim(&type, i);
 	tensor->bytes = (size_t)ir_type_bytes(&type);
+	tensor->file = -1;
 	wnn_log_debug(&context->instance->log, "createTensor: %zu bytes", tensor->bytes);
 	return tensor;
 }
 
-/* Consumes tensor, which may be NULL after an error, and request. */
-static void start_tensor(WNNContext context, WNNTensor tensor, struct request *request,
-			 struct wnn_error *err)
+/* Of a tensor whose making was not begun. */
+static void drop_tensor(WNNTensor tensor)
 {
-	struct create_task *create = tensor ? wnn_calloc(1, sizeof(*create)) : NULL;
+	ir_constant_unref(tensor->constant);
+	if (tensor->file >= 0)
+		close(tensor->file);
+	wnn_free(tensor);
+}
 
+/* Consumes tensor, which may be NULL after an error, and request. */
+static void start_tensor(WNNContext context, WNNTensor tensor, struct create_task *create,
+			 struct request *request, struct wnn_error *err)
+{
 	if (!create) {
 		if (tensor) {
-			ir_constant_unref(tensor->constant);
-			wnn_free(tensor);
+			drop_tensor(tensor);
 			wnn_error_nomem(err, "a tensor");
 		}
 		context_fail_request(context, request, err);
@@ -219,21 +254,91 @@ static void start_tensor(WNNContext context, WNNTensor tensor, struct request *r
 	timeline_push(context->timeline, &create->task);
 }
 
+/* The WNNTensorDmaBuf in the chain of a descriptor, or NULL; -1 for another chain. */
+static int find_dmabuf(const WNNTensorDescriptor *descriptor, const WNNTensorDmaBuf **found,
+		       struct wnn_error *err)
+{
+	*found = NULL;
+	for (const WNNChainedStruct *s = descriptor->nextInChain; s; s = s->next) {
+		if (s->sType != WNNSType_TensorDmaBuf || *found)
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "the chain of WNNTensorDescriptor holds %s struct of "
+					     "sType %#x",
+					     *found ? "a second" : "an unknown",
+					     (unsigned int)s->sType);
+		*found = (const void *)s;
+	}
+	return 0;
+}
+
+static int check_range(WNNTensor tensor, const struct wnn_dmabuf *dmabuf, uint64_t offset,
+		       struct wnn_error *err)
+{
+	if (offset % WNN_ALIGNMENT)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "createTensor: the offset %" PRIu64
+				     " in the dma-buf is no multiple of %zu",
+				     offset, WNN_ALIGNMENT);
+	if (offset > dmabuf->size || tensor->bytes > dmabuf->size - offset)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "createTensor: the tensor needs %zu bytes from offset %" PRIu64
+				     "; the dma-buf has %zu bytes",
+				     tensor->bytes, offset, dmabuf->size);
+	return 0;
+}
+
+/* Takes the dma-buf that the application gives. */
+static int take_dmabuf(struct create_task *create, WNNTensor tensor, const WNNTensorDmaBuf *from,
+		       struct wnn_error *err)
+{
+	tensor->shared = true;
+	if (from->fd == -1 && from->offset)
+		return wnn_error_set(
+			err, WNN_TYPE_ERROR,
+			"createTensor: offset is %" PRIu64
+			", but fd is -1: the library makes the dma-buf, and its offset is "
+			"0",
+			from->offset);
+	if (from->fd == -1)
+		return 0;
+	if (wnn_dmabuf_open(&create->dmabuf, from->fd, err) ||
+	    check_range(tensor, &create->dmabuf, from->offset, err))
+		return -1;
+	create->offset = (size_t)from->offset;
+	tensor->read_only = create->dmabuf.read_only;
+	if (tensor->read_only && tensor->writable)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "createTensor: the tensor is to be writable, but the file "
+				     "descriptor of the dma-buf is for reading only");
+	tensor->file = wnn_file_copy(from->fd, err);
+	return tensor->file < 0 ? -1 : 0;
+}
+
 void start_create_tensor(WNNContext context, const WNNTensorDescriptor *descriptor,
 			 struct request *request)
 {
+	const WNNTensorDmaBuf *dmabuf = NULL;
+	struct create_task *create = NULL;
 	struct wnn_error err = { 0 };
 	WNNTensor tensor = NULL;
 
 	if (!descriptor)
 		wnn_error_set(&err, WNN_TYPE_ERROR, "wnnContextCreateTensor: descriptor is NULL");
-	else if (!api_check_no_chain(descriptor->nextInChain, "WNNTensorDescriptor", &err))
+	else if (!find_dmabuf(descriptor, &dmabuf, &err))
 		tensor = make_tensor(context, descriptor->dataType, descriptor->shape, &err);
 	if (tensor) {
 		tensor->readable = descriptor->readable;
 		tensor->writable = descriptor->writable;
+		create = wnn_calloc(1, sizeof(*create));
 	}
-	start_tensor(context, tensor, request, &err);
+	if (create && dmabuf && take_dmabuf(create, tensor, dmabuf, &err)) {
+		wnn_dmabuf_close(&create->dmabuf);
+		wnn_free(create);
+		drop_tensor(tensor);
+		create = NULL;
+		tensor = NULL;
+	}
+	start_tensor(context, tensor, create, request, &err);
 }
 
 /* --- Constants --- */
@@ -294,6 +399,7 @@ void start_create_constant_tensor(WNNContext context, const WNNOperandDescriptor
 				  const void *data, size_t size, struct request *request)
 {
 	struct wnn_error err = { 0 };
+	struct create_task *create = NULL;
 	WNNTensor tensor = NULL;
 
 	if (!descriptor || !data)
@@ -313,8 +419,9 @@ void start_create_constant_tensor(WNNContext context, const WNNOperandDescriptor
 		tensor = NULL;
 	} else if (tensor) {
 		tensor->is_constant = true;
+		create = wnn_calloc(1, sizeof(*create));
 	}
-	start_tensor(context, tensor, request, &err);
+	start_tensor(context, tensor, create, request, &err);
 }
 
 /* --- Questions --- */
@@ -348,6 +455,29 @@ int tensor_check_unmapped(WNNTensor tensor, const char *what, struct wnn_error *
 	return wnn_error_set(err, WNN_INVALID_STATE,
 			     "%s: the tensor%s is mapped; wnnTensorUnmap ends that", what,
 			     tensor_label(tensor));
+}
+
+WNNStatus wnnTensorExportDmaBuf(WNNTensor tensor, int32_t *fd)
+{
+	struct wnn_error err = { 0 };
+
+	if (!api_check(fd, "wnnTensorExportDmaBuf", "fd"))
+		return wnnGetLastError(NULL);
+	*fd = -1;
+	if (!api_check(tensor, "wnnTensorExportDmaBuf", "tensor"))
+		return wnnGetLastError(NULL);
+	if (atomic_load(&tensor->destroyed))
+		wnn_error_set(&err, WNN_INVALID_STATE,
+			      "wnnTensorExportDmaBuf: the tensor%s is destroyed",
+			      tensor_label(tensor));
+	else if (tensor->file < 0)
+		wnn_error_set(&err, WNN_TYPE_ERROR,
+			      "wnnTensorExportDmaBuf: the tensor%s was not made with "
+			      "WNNTensorDmaBuf",
+			      tensor_label(tensor));
+	else
+		*fd = wnn_file_copy(tensor->file, &err);
+	return *fd < 0 ? context_error(tensor->context, &err) : WNNStatus_Success;
 }
 
 WNNOperandDataType wnnTensorGetDataType(WNNTensor tensor)

@@ -16,6 +16,10 @@ struct WNNTensorImpl {
 	atomic_bool destroyed; /* set under the lock of the context */
 	/* The mapping, from wnnContextMapTensor on: a reference; changed under that lock. */
 	_Atomic(struct request *) map;
+	atomic_bool accessed; /* it is mapped, and the processor has the dma-buf */
+	/* Of a tensor that was made with WNNTensorDmaBuf; constant once made. */
+	bool shared, read_only;
+	int file;			    /* a descriptor of its memory; -1: there is none yet */
 	struct WNNTensorImpl *next, **link; /* in the context; link is NULL when not */
 	struct timeline_task task;	    /* gives the memory back */
 	struct object_label label;
@@ -31,6 +35,9 @@ void tensor_put(WNNTensor tensor);
 
 /* Another reference, unless the last one is gone; under the lock of the context. */
 bool tensor_try_get(struct WNNTensorImpl *tensor);
+
+/* A mapped dma-buf is no longer the processor's. */
+void tensor_end_access(struct WNNTensorImpl *tensor);
 
 /* The tensor is no longer mapped, if it was by @map. */
 void tensor_end_map(struct WNNTensorImpl *tensor, struct request *map);

@@ -17,10 +17,12 @@ struct write_task {
 static void write_tensor(struct timeline_task *task, bool cancelled)
 {
 	struct write_task *write = (void *)task;
+	WNNContext context = write->tensor->context;
+	struct wnn_error err = { 0 };
 
-	if (!cancelled)
-		run_tensor_write(&write->tensor->context->device, &write->tensor->data,
-				 write->copy->data);
+	if (!cancelled &&
+	    run_tensor_write(&context->device, &write->tensor->data, write->copy->data, &err))
+		context_fail_work(context, &err);
 	context_copy_free(write->copy);
 	tensor_put(write->tensor);
 	wnn_free(write);
@@ -135,10 +137,14 @@ static void read_tensor(struct timeline_task *task, bool cancelled)
 		context_fail_request(context, read->request, &err);
 	} else if (wanted) {
 		/* Jobs of the device may still write the tensor. */
-		run_device_drain(&context->device);
+		run_device_settle(&context->device);
 		if (!read->data || request_set_busy(read->request))
-			run_tensor_read(&context->device, &tensor->data, result.bytes.data);
-		if (!request_complete(read->request, NULL, &result) && !read->data)
+			failed = run_tensor_read(&context->device, &tensor->data, result.bytes.data,
+						 &err);
+		if (failed)
+			context_report(context, &err);
+		if ((!request_complete(read->request, failed ? &err : NULL, &result) || failed) &&
+		    !read->data)
 			wnn_free(result.bytes.data);
 	}
 	context_remove_pending(context, read->request);
@@ -225,7 +231,7 @@ static void work_done(struct timeline_task *task, bool cancelled)
 	WNNContext context = done->context;
 	struct wnn_error err = { 0 };
 
-	run_device_drain(&context->device);
+	run_device_settle(&context->device);
 	if (cancelled || timeline_cancelled(context->timeline)) {
 		context_check_lost(context, "onWorkDone", &err);
 		request_complete(done->request, &err, NULL);

@@ -76,6 +76,7 @@ struct run_dispatch {
 	struct run_profile *profile;
 	struct wnn_error error;
 	bool failed;
+	bool accessed; /* the processor has the dma-bufs until the end */
 };
 
 /*

@@ -3,6 +3,7 @@
 #include "run/device.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_TRIES 4u /* how often a job is run that the faults of others cancel */
 
@@ -21,9 +22,22 @@ int run_device_init(struct run_device *device, struct winsys *ws, unsigned int t
 	return device->ctx ? 0 : -1;
 }
 
+static bool has_fences(const struct run_device *device)
+{
+	return device->ws && device->ws->ops->fence;
+}
+
+static void close_file(int *file)
+{
+	if (*file)
+		close(*file);
+	*file = 0;
+}
+
 void run_device_exit(struct run_device *device)
 {
 	run_device_drain(device);
+	close_file(&device->wait_file);
 	if (device->ctx)
 		device->ws->ops->ctx_destroy(device->ctx);
 	if (device->ws)
@@ -68,6 +82,7 @@ int run_device_submit(struct run_device *device, struct run_job *job, struct wnn
 {
 	const struct winsys_ops *ops = device->lost ? NULL : device->ws->ops;
 
+	job->desc.wait_file = device->wait_file;
 	if (ops && ops->submit(device->ctx, &job->desc, 1, &job->seqno, err)) {
 		/* A job that nobody has waited for yet may have ended the context. */
 		run_device_drain(device);
@@ -78,6 +93,7 @@ int run_device_submit(struct run_device *device, struct run_job *job, struct wnn
 		*err = device->lost_error;
 		return -1;
 	}
+	device->wait_file = 0;
 	job->next = NULL;
 	*device->last = job;
 	device->last = &job->next;
@@ -116,6 +132,7 @@ bool run_device_wait_one(struct run_device *device)
 		return false;
 	wait_for(device, job, &result);
 	device->first = job->next;
+	close_file(&job->desc.wait_file);
 	if (!device->first)
 		device->last = &device->first;
 	if (!device->lost && result.fault_code)
@@ -131,4 +148,61 @@ void run_device_drain(struct run_device *device)
 {
 	while (run_device_wait_one(device))
 		;
+}
+
+static void wait_file(struct run_device *device)
+{
+	if (!device->wait_file)
+		return;
+	wnn_sync_file_wait(device->wait_file, device->cancelled, device->userdata);
+	close_file(&device->wait_file);
+}
+
+void run_device_settle(struct run_device *device)
+{
+	run_device_drain(device);
+	wait_file(device);
+}
+
+int run_device_wait_file(struct run_device *device, int file, struct wnn_error *err)
+{
+	int both = file;
+
+	if (device->wait_file) {
+		both = wnn_sync_file_merge(device->wait_file, file, err);
+		close(file);
+		if (both < 0)
+			return -1;
+		close_file(&device->wait_file);
+	}
+	device->wait_file = both;
+	if (!has_fences(device))
+		wait_file(device);
+	return 0;
+}
+
+/* What is waited for and no job has taken over is part of it. */
+static int add_wait(struct run_device *device, int fence, struct wnn_error *err)
+{
+	int both;
+
+	if (fence < 0 || !device->wait_file)
+		return fence;
+	both = wnn_sync_file_merge(fence, device->wait_file, err);
+	close(fence);
+	return both;
+}
+
+int run_device_fence(struct run_device *device, struct wnn_error *err)
+{
+	const struct run_job *last = device->first;
+
+	if (!has_fences(device) || device->lost) {
+		run_device_settle(device);
+		return wnn_sync_file_signalled(err);
+	}
+	while (last && last->next)
+		last = last->next;
+	return add_wait(device, device->ws->ops->fence(device->ctx, last ? last->seqno : 0, err),
+			err);
 }

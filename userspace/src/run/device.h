@@ -21,6 +21,9 @@ struct run_device {
 	const struct wnn_log *log;
 	bool profile;		       /* programs note when their instructions run */
 	struct run_job *first, **last; /* submitted, not waited for; oldest first */
+	int wait_file;		       /* sync file that the next job waits for; 0: none */
+	bool (*cancelled)(void *);     /* nobody needs what is waited for; NULL: never */
+	void *userdata;		       /* of cancelled */
 	bool lost;		       /* the device no longer answers */
 	struct wnn_error lost_error;
 };
@@ -37,7 +40,7 @@ struct run_job {
 
 /**
  * run_device_init - make a device usable
- * @device: zeroed, but for heap.allocator, heap.limit, log and profile
+ * @device: zeroed, but for heap.allocator, heap.limit, log, profile and cancelled
  * @ws: the winsys, taken over in any case; NULL: CPU only
  * @threads: of the CPU back end; 0: as many as processors
  *
@@ -53,7 +56,22 @@ int run_device_submit(struct run_device *device, struct run_job *job, struct wnn
 /* Waits for the oldest job and runs its done(); false when there is none. */
 bool run_device_wait_one(struct run_device *device);
 
-/* Waits for all jobs: afterwards the CPU may touch every buffer. */
+/* Waits for all jobs. */
 void run_device_drain(struct run_device *device);
+
+/* The same, and for the sync files that they would have waited for: the CPU may touch every buffer. */
+void run_device_settle(struct run_device *device);
+
+/*
+ * Work from here on waits for the sync file, which is taken over in any case: the jobs of a device that
+ * knows fences do, for others the call does.
+ */
+int run_device_wait_file(struct run_device *device, int file, struct wnn_error *err);
+
+/*
+ * A sync file that signals when all work until here is through; -1 with *err. Without a device that
+ * knows fences it is through at the return.
+ */
+int run_device_fence(struct run_device *device, struct wnn_error *err);
 
 #endif

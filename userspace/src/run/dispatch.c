@@ -144,8 +144,48 @@ static int take_instance(struct run_dispatch *d)
 	return 0;
 }
 
+/* The inputs and outputs that are dma-bufs; outputs may be read as well. */
+static void end_access(const struct run_dispatch *d)
+{
+	const struct ir_graph *graph = d->compiled->graph;
+
+	for (uint32_t i = 0; i < graph->num_inputs; i++)
+		run_buffer_end(d->inputs[i], false);
+	for (uint32_t i = 0; i < graph->num_outputs; i++)
+		run_buffer_end(d->outputs[i], true);
+}
+
+static int begin_access(struct run_dispatch *d)
+{
+	const struct ir_graph *graph = d->compiled->graph;
+	uint32_t in = 0, out = 0;
+
+	while (in < graph->num_inputs && !run_buffer_begin(d->inputs[in], false, &d->error))
+		in++;
+	while (in == graph->num_inputs && out < graph->num_outputs &&
+	       !run_buffer_begin(d->outputs[out], true, &d->error))
+		out++;
+	if (in == graph->num_inputs && out == graph->num_outputs)
+		return 0;
+	while (in--)
+		run_buffer_end(d->inputs[in], false);
+	while (out--)
+		run_buffer_end(d->outputs[out], true);
+	return -1;
+}
+
+/* Without fences of its own a device is the processor's work, too. */
+static bool by_processor(const struct run_dispatch *d)
+{
+	const struct winsys *ws = d->compiled->device->ws;
+
+	return !ws || !ws->ops->fence;
+}
+
 static void finish(struct run_dispatch *d)
 {
+	if (d->accessed)
+		end_access(d);
 	if (d->instance)
 		d->instance->busy = false;
 	d->statistics.host_ns = wnn_clock_ns() - d->start_ns;
@@ -166,12 +206,18 @@ static int copy_outputs(struct run_dispatch *d)
 {
 	const struct run_compiled *c = d->compiled;
 
+	if (!c->num_copies)
+		return 0;
+	if (!d->accessed && begin_access(d))
+		return -1;
 	for (uint32_t i = 0; i < c->num_copies; i++) {
 		const struct run_copy *copy = &c->copies[i];
 
 		memcpy(d->outputs[copy->output]->map, value_map(d, copy->value),
 		       (size_t)ir_type_bytes(&copy->value->type));
 	}
+	if (!d->accessed)
+		end_access(d);
 	return 0;
 }
 
@@ -350,8 +396,15 @@ static int run_step(struct run_dispatch *d)
 	const struct run_step *step = &c->steps[d->step];
 
 	if (!step->program) {
-		run_device_drain(c->device);
-		if (run_cpu(d, step))
+		int ret;
+
+		run_device_settle(c->device);
+		if (!d->accessed && begin_access(d))
+			return -1;
+		ret = run_cpu(d, step);
+		if (!d->accessed)
+			end_access(d);
+		if (ret)
 			return -1;
 		d->step++;
 		return 0;
@@ -374,9 +427,15 @@ void run_dispatch_start(struct run_dispatch *d)
 	d->job_of_step = 0;
 	d->instance = NULL;
 	d->failed = false;
+	d->accessed = false;
 	d->profile = c->device->profile ? run_profile_create(&d->error) : NULL;
 	if ((c->device->profile && !d->profile) || take_instance(d))
 		goto fail;
+	if (by_processor(d)) {
+		if (begin_access(d))
+			goto fail;
+		d->accessed = true;
+	}
 	while (d->step < c->num_steps) {
 		int ret;
 
@@ -390,8 +449,9 @@ void run_dispatch_start(struct run_dispatch *d)
 		if (ret)
 			goto fail;
 	}
-	run_device_drain(c->device);
-	copy_outputs(d);
+	run_device_settle(c->device);
+	if (copy_outputs(d))
+		goto fail;
 	finish(d);
 	return;
 fail:

@@ -96,10 +96,56 @@ int run_buffer_wrap(struct run_heap *heap, struct run_buffer *buffer, void *map,
 	return 0;
 }
 
+/* Charged for already. */
+static int import(struct run_heap *heap, struct run_buffer *buffer, size_t offset,
+		  struct wnn_error *err)
+{
+	const struct winsys_ops *ops = heap->ws ? heap->ws->ops : NULL;
+
+	buffer->map = (char *)buffer->dmabuf.map + offset;
+	if (!ops)
+		return 0;
+	if (!ops->bo_import)
+		return wnn_error_set(err, WNN_NOT_SUPPORTED, "the device takes no dma-buf");
+	buffer->bo = ops->bo_import(heap->ws, &buffer->dmabuf, err);
+	if (!buffer->bo)
+		return -1;
+	buffer->va = buffer->bo->va + offset;
+	return 0;
+}
+
+int run_buffer_import(struct run_heap *heap, struct run_buffer *buffer, struct wnn_dmabuf *dmabuf,
+		      size_t offset, size_t size, const char *what, struct wnn_error *err)
+{
+	*buffer = (struct run_buffer){ .size = size, .dmabuf = *dmabuf };
+	memset(dmabuf, 0, sizeof(*dmabuf));
+	if (!charge(heap, size, what, err)) {
+		if (!import(heap, buffer, offset, err))
+			return 0;
+		atomic_fetch_sub(&heap->used, size);
+	}
+	wnn_dmabuf_close(&buffer->dmabuf);
+	memset(buffer, 0, sizeof(*buffer));
+	return -1;
+}
+
+int run_buffer_begin(const struct run_buffer *buffer, bool writes, struct wnn_error *err)
+{
+	return buffer->dmabuf.map ? wnn_dmabuf_begin(&buffer->dmabuf, writes, err) : 0;
+}
+
+void run_buffer_end(const struct run_buffer *buffer, bool writes)
+{
+	if (buffer->dmabuf.map)
+		wnn_dmabuf_end(&buffer->dmabuf, writes);
+}
+
 void run_buffer_destroy(struct run_heap *heap, struct run_buffer *buffer)
 {
-	if (buffer->bo) {
+	if (buffer->bo)
 		heap->ws->ops->bo_destroy(buffer->bo);
+	if (buffer->bo || buffer->dmabuf.map) {
+		wnn_dmabuf_close(&buffer->dmabuf);
 		atomic_fetch_sub(&heap->used, buffer->size);
 	} else {
 		run_host_free(heap, buffer->map, buffer->size);

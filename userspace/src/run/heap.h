@@ -25,6 +25,7 @@ struct run_buffer {
 	void *map;
 	uint64_t va;
 	size_t size;
+	struct wnn_dmabuf dmabuf; /* whose memory it is; all 0: its own */
 };
 
 /* @what names the buffer in messages: "the intermediate results of a graph". */
@@ -36,6 +37,15 @@ int run_buffer_create(struct run_heap *heap, struct run_buffer *buffer, size_t s
  */
 int run_buffer_wrap(struct run_heap *heap, struct run_buffer *buffer, void *map, size_t size,
 		    const char *what, struct wnn_error *err);
+/*
+ * The same on a dma-buf, from @offset; it counts as @size bytes. The dma-buf is taken over in any case,
+ * and gone after a failure.
+ */
+int run_buffer_import(struct run_heap *heap, struct run_buffer *buffer, struct wnn_dmabuf *dmabuf,
+		      size_t offset, size_t size, const char *what, struct wnn_error *err);
+/* The processor may read the buffer, and write it if @writes, until the end. */
+int run_buffer_begin(const struct run_buffer *buffer, bool writes, struct wnn_error *err);
+void run_buffer_end(const struct run_buffer *buffer, bool writes);
 void run_buffer_destroy(struct run_heap *heap, struct run_buffer *buffer); /* zeroes it */
 
 /* Host memory, aligned to WNN_ALIGNMENT, not cleared. */

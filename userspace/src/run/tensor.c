@@ -10,16 +10,55 @@ int run_tensor_create(struct run_device *device, struct run_tensor *tensor, size
 	return run_buffer_create(&device->heap, &tensor->buffer, size, "a tensor", err);
 }
 
-void run_tensor_write(struct run_device *device, struct run_tensor *tensor, const void *data)
+int run_tensor_import(struct run_device *device, struct run_tensor *tensor,
+		      struct wnn_dmabuf *dmabuf, size_t offset, size_t size, struct wnn_error *err)
 {
-	run_device_drain(device);
-	memcpy(tensor->buffer.map, data, tensor->buffer.size);
+	return run_buffer_import(&device->heap, &tensor->buffer, dmabuf, offset, size, "a tensor",
+				 err);
 }
 
-void run_tensor_read(struct run_device *device, const struct run_tensor *tensor, void *data)
+int run_tensor_create_shared(struct run_device *device, struct run_tensor *tensor, size_t size,
+			     int *file, struct wnn_error *err)
 {
-	run_device_drain(device);
+	struct winsys *ws = device->ws;
+	struct wnn_dmabuf dmabuf;
+
+	if (!ws || !ws->ops->bo_export) {
+		if (wnn_dmabuf_create(&dmabuf, size, err) ||
+		    run_tensor_import(device, tensor, &dmabuf, 0, size, err))
+			return -1;
+		*file = wnn_file_copy(tensor->buffer.dmabuf.fd, err);
+	} else {
+		if (run_tensor_create(device, tensor, size, err))
+			return -1;
+		*file = ws->ops->bo_export(tensor->buffer.bo, err);
+	}
+	if (*file >= 0)
+		return 0;
+	run_tensor_destroy(device, tensor);
+	return -1;
+}
+
+int run_tensor_write(struct run_device *device, struct run_tensor *tensor, const void *data,
+		     struct wnn_error *err)
+{
+	run_device_settle(device);
+	if (run_buffer_begin(&tensor->buffer, true, err))
+		return -1;
+	memcpy(tensor->buffer.map, data, tensor->buffer.size);
+	run_buffer_end(&tensor->buffer, true);
+	return 0;
+}
+
+int run_tensor_read(struct run_device *device, const struct run_tensor *tensor, void *data,
+		    struct wnn_error *err)
+{
+	run_device_settle(device);
+	if (run_buffer_begin(&tensor->buffer, false, err))
+		return -1;
 	memcpy(data, tensor->buffer.map, tensor->buffer.size);
+	run_buffer_end(&tensor->buffer, false);
+	return 0;
 }
 
 void run_tensor_destroy(struct run_device *device, struct run_tensor *tensor)

@@ -12,9 +12,17 @@ struct run_tensor {
 /* Filled with zeros. */
 int run_tensor_create(struct run_device *device, struct run_tensor *tensor, size_t size,
 		      struct wnn_error *err);
-/* Both wait for the device first, which may be using the tensor. */
-void run_tensor_write(struct run_device *device, struct run_tensor *tensor, const void *data);
-void run_tensor_read(struct run_device *device, const struct run_tensor *tensor, void *data);
+/* On a dma-buf, as run_buffer_import(). */
+int run_tensor_import(struct run_device *device, struct run_tensor *tensor,
+		      struct wnn_dmabuf *dmabuf, size_t offset, size_t size, struct wnn_error *err);
+/* Filled with zeros; *file becomes a descriptor of its memory as dma-buf. */
+int run_tensor_create_shared(struct run_device *device, struct run_tensor *tensor, size_t size,
+			     int *file, struct wnn_error *err);
+/* All wait for the device first, which may be using the tensor. 0 or -1. */
+int run_tensor_write(struct run_device *device, struct run_tensor *tensor, const void *data,
+		     struct wnn_error *err);
+int run_tensor_read(struct run_device *device, const struct run_tensor *tensor, void *data,
+		    struct wnn_error *err);
 void run_tensor_destroy(struct run_device *device, struct run_tensor *tensor);
 
 #endif

@@ -24,6 +24,7 @@
 
 #include "util/malloc.h"
 #include "util/number.h"
+#include "winsys/drm_shares.h"
 
 #define MAX_NODES 64u
 #define KEPT_JOBS 64u /* per context; older ones are known only to have ended */
@@ -32,11 +33,14 @@ struct drm_winsys {
 	struct winsys base;
 	int fd;
 	struct drm_onpu_dev_info info;
+	struct drm_shares shares;
 };
 
 struct drm_bo {
 	struct winsys_bo base;
 	uint32_t handle;
+	bool shared;   /* the handle may be that of other buffers, too */
+	bool imported; /* somebody else maps it */
 };
 
 struct winsys_ctx {
@@ -75,6 +79,11 @@ static int map_bo(struct drm_winsys *drm, struct drm_bo *bo)
 	return 0;
 }
 
+static const char *bo_error(int ret)
+{
+	return ret == -ENOSPC ? "the limit of this process on the NPU is reached" : strerror(-ret);
+}
+
 static size_t mapped_bytes(const struct drm_winsys *drm, size_t size)
 {
 	return wnn_align_up(size, drm->info.page_size);
@@ -102,9 +111,7 @@ static struct winsys_bo *drm_bo_create(struct winsys *ws, size_t size, struct wn
 	}
 	wnn_free(bo);
 	wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes: %s",
-		      size,
-		      ret == -ENOSPC ? "the limit of this process on the NPU is reached" :
-				       strerror(-ret));
+		      size, bo_error(ret));
 	return NULL;
 }
 
@@ -116,9 +123,62 @@ static void drm_bo_destroy(struct winsys_bo *base)
 	if (!bo)
 		return;
 	drm = drm_of(base->ws);
-	munmap(base->map, mapped_bytes(drm, base->size));
-	close_handle(drm, bo->handle);
+	if (!bo->imported)
+		munmap(base->map, mapped_bytes(drm, base->size));
+	if (bo->shared)
+		drm_shares_put(&drm->shares, drm->fd, bo->handle);
+	else
+		close_handle(drm, bo->handle);
 	wnn_free(bo);
+}
+
+static struct winsys_bo *drm_bo_import(struct winsys *ws, const struct wnn_dmabuf *buffer,
+				       struct wnn_error *err)
+{
+	struct drm_winsys *drm = drm_of(ws);
+	struct drm_onpu_bo_info info = { 0 };
+	struct drm_bo *bo = wnn_calloc(1, sizeof(*bo));
+	int ret;
+
+	if (!bo) {
+		wnn_error_nomem(err, "a device buffer");
+		return NULL;
+	}
+	ret = drm_shares_import(&drm->shares, drm->fd, buffer->fd, &info.handle);
+	if (!ret) {
+		/* Gives it its address. */
+		ret = drmIoctl(drm->fd, DRM_IOCTL_ONPU_BO_INFO, &info) ? -errno : 0;
+		if (!ret) {
+			bo->base = (struct winsys_bo){
+				.ws = ws, .va = info.va, .size = buffer->size, .map = buffer->map
+			};
+			bo->handle = info.handle;
+			bo->shared = bo->imported = true;
+			return &bo->base;
+		}
+		drm_shares_put(&drm->shares, drm->fd, info.handle);
+	}
+	wnn_free(bo);
+	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU does not take the dma-buf of %zu bytes: %s",
+		      buffer->size, bo_error(ret));
+	return NULL;
+}
+
+static int drm_bo_export(struct winsys_bo *base, struct wnn_error *err)
+{
+	struct drm_bo *bo = (struct drm_bo *)base;
+	struct drm_winsys *drm = drm_of(base->ws);
+	int fd = -1, ret = bo->shared ? 0 : drm_shares_add(&drm->shares, bo->handle);
+
+	if (!ret) {
+		bo->shared = true;
+		if (!drmPrimeHandleToFD(drm->fd, bo->handle, DRM_CLOEXEC | DRM_RDWR, &fd))
+			return fd;
+		ret = -errno;
+	}
+	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU makes no dma-buf of a buffer: %s",
+		      strerror(-ret));
+	return -1;
 }
 
 /* ---- contexts */
@@ -192,7 +252,8 @@ static int take_syncobj(struct winsys_ctx *ctx, uint64_t seqno, uint32_t *handle
 	return drmSyncobjWait(fd, slot, 1, INT64_MAX, 0, NULL) ? -errno : 0;
 }
 
-static struct drm_onpu_job job_of(const struct winsys_job *job, const struct drm_onpu_sync *sync)
+static struct drm_onpu_job job_of(const struct winsys_job *job, const struct drm_onpu_sync *syncs,
+				  uint32_t count)
 {
 	return (struct drm_onpu_job){
 		.program_va = job->program_va,
@@ -202,7 +263,7 @@ static struct drm_onpu_job job_of(const struct winsys_job *job, const struct drm
 		.profile_va = job->profile_va,
 		.profile_size = (uint32_t)job->profile_size,
 		.cycle_limit = job->cycle_limit,
-		.syncs = DRM_ONPU_OBJ_ARRAY(1, sync),
+		.syncs = DRM_ONPU_OBJ_ARRAY(count, syncs),
 	};
 }
 
@@ -224,29 +285,68 @@ static int submit_error(const struct winsys_ctx *ctx, int why, struct wnn_error 
 	}
 }
 
+/* A syncobj with the fence of a sync file. */
+static int import_fence(int fd, int sync_file, uint32_t *handle)
+{
+	int ret;
+
+	if (drmSyncobjCreate(fd, 0, handle))
+		return -errno;
+	if (!drmSyncobjImportSyncFile(fd, *handle, sync_file))
+		return 0;
+	ret = -errno;
+	drmSyncobjDestroy(fd, *handle);
+	*handle = 0;
+	return ret;
+}
+
+/* Of each job: the syncobj that it signals, and behind it the one that it waits for. */
+struct job_syncs {
+	struct drm_onpu_sync list[2];
+	uint32_t count;
+};
+
+static int make_syncs(struct winsys_ctx *ctx, const struct winsys_job *job, uint64_t seqno,
+		      struct job_syncs *syncs)
+{
+	int ret;
+
+	syncs->count = 1;
+	syncs->list[0] = (struct drm_onpu_sync){ .flags = DRM_ONPU_SYNC_SIGNAL };
+	ret = take_syncobj(ctx, seqno, &syncs->list[0].handle);
+	if (ret || !job->wait_file)
+		return ret;
+	syncs->list[1] = (struct drm_onpu_sync){ .flags = DRM_ONPU_SYNC_WAIT };
+	ret = import_fence(ctx->drm->fd, job->wait_file, &syncs->list[1].handle);
+	syncs->count = ret ? 1 : 2;
+	return ret;
+}
+
 /* Submits jobs; the lock is held. */
 static int submit_part(struct winsys_ctx *ctx, const struct winsys_job *jobs, uint32_t count)
 {
-	struct drm_onpu_sync syncs[KEPT_JOBS];
+	struct job_syncs syncs[KEPT_JOBS];
 	struct drm_onpu_job list[KEPT_JOBS];
 	struct drm_onpu_submit submit = {
 		.ctx_id = ctx->id,
 		.jobs = DRM_ONPU_OBJ_ARRAY(count, list),
 	};
+	uint32_t made = 0;
+	int ret = 0;
 
-	for (uint32_t i = 0; i < count; i++) {
-		int ret;
-
-		syncs[i] = (struct drm_onpu_sync){ .flags = DRM_ONPU_SYNC_SIGNAL };
-		ret = take_syncobj(ctx, ctx->submitted + 1 + i, &syncs[i].handle);
-		if (ret)
-			return ret;
-		list[i] = job_of(&jobs[i], &syncs[i]);
+	for (; made < count && !ret; made++) {
+		ret = make_syncs(ctx, &jobs[made], ctx->submitted + 1 + made, &syncs[made]);
+		list[made] = job_of(&jobs[made], syncs[made].list, syncs[made].count);
 	}
-	if (drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_SUBMIT, &submit))
-		return -errno;
-	ctx->submitted = submit.seqno;
-	return 0;
+	if (!ret && drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_SUBMIT, &submit))
+		ret = -errno;
+	/* The kernel has the fences now. */
+	while (made--)
+		if (syncs[made].count > 1)
+			drmSyncobjDestroy(ctx->drm->fd, syncs[made].list[1].handle);
+	if (!ret)
+		ctx->submitted = submit.seqno;
+	return ret;
 }
 
 static int drm_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, uint32_t count,
@@ -257,7 +357,7 @@ static int drm_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, uin
 	int ret;
 
 	most = info->max_jobs < most ? info->max_jobs : most;
-	most = info->max_syncs < most ? info->max_syncs : most;
+	most = info->max_syncs / 2 < most ? info->max_syncs / 2 : most;
 	if (!count || count > most)
 		return wnn_error_set(err, WNN_OPERATION_ERROR,
 				     "%u jobs at once, the NPU takes 1 to %u", count, most);
@@ -376,10 +476,45 @@ static int drm_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
 	return 0;
 }
 
+/* ---- fences */
+
+/* A sync file of a fence that has signalled. */
+static int signalled_file(int fd, int *file)
+{
+	uint32_t handle = 0;
+	int ret;
+
+	if (drmSyncobjCreate(fd, DRM_SYNCOBJ_CREATE_SIGNALED, &handle))
+		return -errno;
+	ret = drmSyncobjExportSyncFile(fd, handle, file) ? -errno : 0;
+	drmSyncobjDestroy(fd, handle);
+	return ret;
+}
+
+static int drm_fence(struct winsys_ctx *ctx, uint64_t seqno, struct wnn_error *err)
+{
+	int fd = ctx->drm->fd, file = -1, ret;
+
+	pthread_mutex_lock(&ctx->lock);
+	/* What is older has ended. */
+	if (seqno && ctx->submitted - seqno < KEPT_JOBS)
+		ret = drmSyncobjExportSyncFile(fd, ctx->syncobj[seqno % KEPT_JOBS], &file) ?
+			      -errno :
+			      0;
+	else
+		ret = signalled_file(fd, &file);
+	pthread_mutex_unlock(&ctx->lock);
+	if (!ret)
+		return file;
+	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU makes no sync file: %s", strerror(-ret));
+	return -1;
+}
+
 /* ---- the whole */
 
 static void drm_destroy(struct winsys *ws)
 {
+	drm_shares_exit(&drm_of(ws)->shares);
 	close(drm_of(ws)->fd);
 	wnn_free(ws);
 }
@@ -387,11 +522,14 @@ static void drm_destroy(struct winsys *ws)
 static const struct winsys_ops drm_ops = {
 	.destroy = drm_destroy,
 	.bo_create = drm_bo_create,
+	.bo_import = drm_bo_import,
+	.bo_export = drm_bo_export,
 	.bo_destroy = drm_bo_destroy,
 	.ctx_create = drm_ctx_create,
 	.ctx_destroy = drm_ctx_destroy,
 	.submit = drm_submit,
 	.wait = drm_wait,
+	.fence = drm_fence,
 };
 
 static int query(int fd, uint32_t type, void *answer, uint32_t size)
@@ -519,10 +657,12 @@ struct winsys *winsys_drm_create(const char *node, struct wnn_error *err)
 		wnn_error_nomem(err, "the NPU");
 		return NULL;
 	}
+	drm_shares_init(&drm->shares);
 	drm->base.ops = &drm_ops;
 	drm->base.name = "drm";
 	drm->fd = find_node(node, drm->base.node, err);
 	if (drm->fd < 0) {
+		drm_shares_exit(&drm->shares);
 		wnn_free(drm);
 		return NULL;
 	}

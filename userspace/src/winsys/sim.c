@@ -196,6 +196,12 @@ static struct winsys_bo *sim_bo_wrap(struct winsys *ws, void *map, size_t size,
 	return NULL;
 }
 
+static struct winsys_bo *sim_bo_import(struct winsys *ws, const struct wnn_dmabuf *buffer,
+				       struct wnn_error *err)
+{
+	return sim_bo_wrap(ws, buffer->map, buffer->size, err);
+}
+
 static void sim_bo_destroy(struct winsys_bo *bo)
 {
 	struct sim *sim;
@@ -398,6 +404,7 @@ static const struct winsys_ops sim_ops = {
 	.destroy = sim_destroy,
 	.bo_create = sim_bo_create,
 	.bo_wrap = sim_bo_wrap,
+	.bo_import = sim_bo_import,
 	.bo_destroy = sim_bo_destroy,
 	.ctx_create = sim_ctx_create,
 	.ctx_destroy = sim_ctx_destroy,

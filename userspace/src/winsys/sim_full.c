@@ -5,6 +5,7 @@
  */
 #include "winsys/sim_full.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 struct full_bo {
 	struct winsys_bo base;
 	struct full_map map;
+	bool imported;
 };
 
 struct winsys_ctx {
@@ -78,8 +80,28 @@ static void full_bo_destroy(struct winsys_bo *base)
 
 	if (!bo)
 		return;
-	release(full_of(base->ws), &bo->map, true);
+	/* Where that fails the addresses are not used again. */
+	if (!bo->imported || !full_map_own(&bo->map))
+		release(full_of(base->ws), &bo->map, true);
 	wnn_free(bo);
+}
+
+/* The memory of a dma-buf takes the place of what the machine has there. */
+static struct winsys_bo *full_bo_import(struct winsys *ws, const struct wnn_dmabuf *buffer,
+					struct wnn_error *err)
+{
+	struct winsys_bo *base = full_bo_create(ws, buffer->size, err);
+	struct full_bo *bo = (struct full_bo *)base;
+
+	if (!bo)
+		return NULL;
+	bo->imported = true;
+	if (!full_map_file(&bo->map, buffer->fd, buffer->read_only))
+		return base;
+	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device model cannot map the dma-buf: %s",
+		      strerror(errno));
+	full_bo_destroy(base);
+	return NULL;
 }
 
 /* ---- jobs */
@@ -330,6 +352,7 @@ static void full_destroy(struct winsys *ws)
 static const struct winsys_ops full_ops = {
 	.destroy = full_destroy,
 	.bo_create = full_bo_create,
+	.bo_import = full_bo_import,
 	.bo_destroy = full_bo_destroy,
 	.ctx_create = full_ctx_create,
 	.ctx_destroy = full_ctx_destroy,

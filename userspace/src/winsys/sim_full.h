@@ -58,6 +58,9 @@ int full_map_create(struct full_memory *memory, struct full_map *map, size_t siz
 /* To unmap: clear, then full_invalidate(), then free. */
 void full_map_clear(struct full_memory *memory, const struct full_map *map);
 void full_map_free(struct full_memory *memory, const struct full_map *map, bool user);
+/* Makes it the memory of a file, and its own again, with zeros; 0 or -1 with errno. */
+int full_map_file(const struct full_map *map, int fd, bool read_only);
+int full_map_own(const struct full_map *map);
 
 /* ---- sim_full.c */
 

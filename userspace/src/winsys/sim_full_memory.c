@@ -286,3 +286,20 @@ void full_map_free(struct full_memory *m, const struct full_map *map, bool user)
 	ranges_free(user ? &m->user : &m->kernel, map->va);
 	pthread_mutex_unlock(&m->lock);
 }
+
+int full_map_file(const struct full_map *map, int fd, bool read_only)
+{
+	int protection = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
+
+	return mmap(map->map, map->size, protection, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ?
+		       -1 :
+		       0;
+}
+
+int full_map_own(const struct full_map *map)
+{
+	return mmap(map->map, map->size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED ?
+		       -1 :
+		       0;
+}

@@ -12,6 +12,7 @@
 
 #include <onpu/registers.h>
 
+#include "util/dmabuf.h"
 #include "util/error.h"
 
 /*
@@ -50,6 +51,7 @@ struct winsys_job {
 	uint32_t num_insns, num_slots;
 	uint64_t profile_va, profile_size; /* 0: none */
 	uint64_t cycle_limit;		   /* 0: none */
+	int wait_file;			   /* sync file that it waits for; 0: none */
 };
 
 /* What became of a job. fault_code is enum onpu_fault (0: it completed). */
@@ -76,6 +78,11 @@ struct winsys_ops {
 	 */
 	struct winsys_bo *(*bo_wrap)(struct winsys *ws, void *map, size_t size,
 				     struct wnn_error *err);
+	/* A buffer whose memory is a dma-buf, which outlives it. NULL: the device takes none. */
+	struct winsys_bo *(*bo_import)(struct winsys *ws, const struct wnn_dmabuf *buffer,
+				       struct wnn_error *err);
+	/* A new file descriptor of its memory as dma-buf; -1 with *err. NULL: the device makes none. */
+	int (*bo_export)(struct winsys_bo *bo, struct wnn_error *err);
 	void (*bo_destroy)(struct winsys_bo *bo);
 	struct winsys_ctx *(*ctx_create)(struct winsys *ws, struct wnn_error *err);
 	void (*ctx_destroy)(struct winsys_ctx *ctx);
@@ -85,6 +92,11 @@ struct winsys_ops {
 	/* 0: the job `seqno` ended, *result says how. -1 with *err: timeout or device lost. UINT64_MAX ns = for ever. */
 	int (*wait)(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
 		    struct winsys_result *result, struct wnn_error *err);
+	/*
+	 * A sync file that signals when the job `seqno` has ended, with the error of its fault; 0: one
+	 * that has signalled. -1 with *err. NULL: there are no fences, and jobs wait for none.
+	 */
+	int (*fence)(struct winsys_ctx *ctx, uint64_t seqno, struct wnn_error *err);
 };
 
 struct winsys {

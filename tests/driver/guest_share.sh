@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# guest: --root --modprobe=vgem --timeout=1200
+#
+# Tensors on dma-bufs of udmabuf and vgem, fences of vgem as sync files, and the example of a camera: on
+# the NPU, the device model in both modes and the CPU, as TAP.
+
+# The status of a condition is what ok() is given.
+# shellcheck disable=SC2319
+set -uo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+build=${here%/tests/*}/build/gcc
+program=$build/tests/library/api/test_api_share
+# shellcheck source=tests/tap.sh
+. "$here/../tap.sh"
+
+# whole: none of its tests was skipped, for want of what this guest has
+whole()
+{
+	out=$("$program" 2>&1) && ! grep -q SKIP <<<"$out"
+}
+
+export LD_LIBRARY_PATH=$build/userspace
+whole
+ok $? "tensors and fences are shared"
+grep -q "npu: shares" <<<"$out"
+ok $? "the NPU took part"
+for device in npu sim cpu; do
+	out=$("$build/tests/examples/example-camera" --device $device 2>&1)
+	equal "the example measures the light on $device" 'picture 0: 31.5
+picture 1: 32.5
+picture 2: 33.5
+picture 3: 34.5
+picture 4: 35.5
+picture 5: 36.5'
+done
+export ONPU_FIRMWARE=$build/firmware/onpu_v1.bin
+whole
+ok $? "the same in full mode"
+tap_end
