@@ -96,6 +96,7 @@ class Includes(ScriptTest):
     def test_kernel_only_in_drm(self):
         self.assert_passes("userspace/src/winsys/drm.c", "<xf86drm.h>")
         self.assert_fails("userspace/src/winsys/null.c", "<drm/onpu_accel.h>", "only winsys/drm")
+        self.setUp()
         self.assert_passes("userspace/src/util/dmabuf.c", "<sys/ioctl.h>")
         self.assert_fails("userspace/src/util/dmabuf.c", "<xf86drm.h>", "only winsys/drm")
 

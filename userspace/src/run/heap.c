@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "util/memory.h"
+
 static int charge(struct run_heap *heap, size_t size, const char *what, struct wnn_error *err)
 {
 	uint64_t used = atomic_load(&heap->used);
@@ -20,17 +22,38 @@ static int charge(struct run_heap *heap, size_t size, const char *what, struct w
 	return 0;
 }
 
+/*
+ * Charges for memory that is to be made, unless the machine has not so much. The application's
+ * allocator knows better what there is.
+ */
+static int reserve(struct run_heap *heap, size_t size, const char *what, struct wnn_error *err)
+{
+	uint64_t left;
+
+	if (charge(heap, size, what, err))
+		return -1;
+	if (heap->allocator.allocate || wnn_memory_fits(size, &left))
+		return 0;
+	atomic_fetch_sub(&heap->used, size);
+	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
+			     "out of memory: %s needs %zu bytes, and the machine has %" PRIu64
+			     " left for this process",
+			     what, size, left);
+}
+
 static void *host_alloc(struct run_heap *heap, size_t size, bool cleared, const char *what,
 			struct wnn_error *err)
 {
 	void *memory;
 
-	if (charge(heap, size, what, err))
+	if (reserve(heap, size, what, err))
 		return NULL;
 	memory = cleared ? wnn_allocate_cleared(&heap->allocator, size) :
 			   wnn_allocate(&heap->allocator, size);
-	if (memory)
+	if (memory) {
+		wnn_memory_hold(size);
 		return memory;
+	}
 	atomic_fetch_sub(&heap->used, size);
 	wnn_error_set(err, WNN_UNKNOWN_ERROR, "out of memory: %s needs %zu bytes", what, size);
 	return NULL;
@@ -46,6 +69,7 @@ void run_host_free(struct run_heap *heap, void *memory, size_t size)
 	if (!memory)
 		return;
 	wnn_deallocate(&heap->allocator, memory);
+	wnn_memory_unhold(size);
 	atomic_fetch_sub(&heap->used, size);
 }
 
@@ -60,13 +84,15 @@ int run_buffer_create(struct run_heap *heap, struct run_buffer *buffer, size_t s
 		buffer->size = size;
 		return 0;
 	}
-	if (charge(heap, size, what, err))
+	if (reserve(heap, size, what, err))
 		return -1;
 	buffer->bo = heap->ws->ops->bo_create(heap->ws, size ? size : 1, err);
 	if (!buffer->bo) {
 		atomic_fetch_sub(&heap->used, size);
 		return -1;
 	}
+	wnn_memory_hold(size);
+	buffer->held = true;
 	buffer->map = buffer->bo->map;
 	buffer->va = buffer->bo->va;
 	buffer->size = size;
@@ -144,6 +170,8 @@ void run_buffer_destroy(struct run_heap *heap, struct run_buffer *buffer)
 {
 	if (buffer->bo)
 		heap->ws->ops->bo_destroy(buffer->bo);
+	if (buffer->held)
+		wnn_memory_unhold(buffer->size);
 	if (buffer->bo || buffer->dmabuf.map) {
 		wnn_dmabuf_close(&buffer->dmabuf);
 		atomic_fetch_sub(&heap->used, buffer->size);

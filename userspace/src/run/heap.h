@@ -4,6 +4,7 @@
 #define WNN_RUN_HEAP_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@ struct run_buffer {
 	void *map;
 	uint64_t va;
 	size_t size;
+	bool held;		  /* memory that the device has made for it */
 	struct wnn_dmabuf dmabuf; /* whose memory it is; all 0: its own */
 };
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/memory.h"
 
 #define LARGE	  ((size_t)1 << 20) /* bytes that are worth fresh pages */
 #define BUCKETS	  4096
@@ -121,19 +122,27 @@ static void hook_free(struct head *head)
 
 /* --- What the library calls --- */
 
+/* Large blocks of the C library are not asked for where the machine has no memory for them. */
+static bool fits(size_t size)
+{
+	return size < WNN_MEMORY_LARGE || wnn_memory_fits(size, NULL);
+}
+
 void *wnn_malloc(size_t size)
 {
-	return current.allocate ? hook_allocate(1, size) : malloc(size);
+	if (current.allocate)
+		return hook_allocate(1, size);
+	return fits(size) ? malloc(size) : NULL;
 }
 
 void *wnn_calloc(size_t count, size_t size)
 {
 	void *memory;
 
-	if (!current.allocate)
-		return calloc(count, size);
 	if (size && count > SIZE_MAX / size)
 		return NULL;
+	if (!current.allocate)
+		return fits(count * size) ? calloc(count, size) : NULL;
 	memory = hook_allocate(1, count * size);
 	return memory ? memset(memory, 0, count * size) : NULL;
 }
@@ -154,7 +163,7 @@ void *wnn_realloc(void *memory, size_t size)
 	void *other;
 
 	if (!head && (memory || !current.allocate))
-		return realloc(memory, size);
+		return fits(size) ? realloc(memory, size) : NULL;
 	other = wnn_malloc(size);
 	if (!other || !head)
 		return other;
@@ -172,7 +181,9 @@ void *wnn_reallocarray(void *memory, size_t count, size_t size)
 
 void *wnn_aligned_alloc(size_t alignment, size_t size)
 {
-	return current.allocate ? hook_allocate(alignment, size) : aligned_alloc(alignment, size);
+	if (current.allocate)
+		return hook_allocate(alignment, size);
+	return fits(size) ? aligned_alloc(alignment, size) : NULL;
 }
 
 static void free_base(void *base, void *userdata1, void *userdata2)
@@ -186,7 +197,8 @@ static void free_base(void *base, void *userdata1, void *userdata2)
 static void *large_calloc(size_t alignment, size_t size)
 {
 	size_t before = alignment + HEAD_SIZE;
-	char *base = size < SIZE_MAX - before ? calloc(1, before + size) : NULL, *block;
+	char *base = size < SIZE_MAX - before && fits(size) ? calloc(1, before + size) : NULL;
+	char *block;
 
 	if (!base)
 		return NULL;
@@ -209,7 +221,7 @@ void *wnn_aligned_calloc(size_t alignment, size_t size)
 int wnn_posix_memalign(void **memory, size_t alignment, size_t size)
 {
 	if (!current.allocate)
-		return posix_memalign(memory, alignment, size);
+		return fits(size) ? posix_memalign(memory, alignment, size) : ENOMEM;
 	*memory = hook_allocate(alignment, size);
 	return *memory ? 0 : ENOMEM;
 }

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Requests beyond the memory that there is: refused with an error, where the kernel would promise it and
+ * end a process later. And how that memory is found out, from made up files of the kernel.
+ */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/memory.h"
+
+#define GIB (UINT64_C(1) << 30)
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#endif
+
+static char folder[64];
+
+static void write_file(const char *path, const char *text)
+{
+	char whole[256];
+	FILE *f;
+
+	snprintf(whole, sizeof(whole), "%s/%s", folder, path);
+	for (char *slash = strchr(whole + strlen(folder) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(whole, 0700);
+		*slash = '/';
+	}
+	f = fopen(whole, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static uint64_t available(void)
+{
+	char proc[128], cgroup[128];
+
+	snprintf(proc, sizeof(proc), "%s/proc", folder);
+	snprintf(cgroup, sizeof(cgroup), "%s/cgroup", folder);
+	return wnn_memory_available(proc, cgroup);
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	snprintf(folder, sizeof(folder), "/tmp/webnn-memory-XXXXXX");
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf -- %s", folder);
+	return system(command);
+}
+
+static void the_kernel_may_tell_nothing(void **state)
+{
+	(void)state;
+	assert_true(available() == UINT64_MAX);
+}
+
+static void the_machine_has_memory_and_swap(void **state)
+{
+	(void)state;
+	write_file("proc/meminfo", "MemTotal: 32000 kB\nMemFree: 100 kB\nMemAvailable:   3000 kB\n"
+				   "SwapCached: 7 kB\nSwapTotal: 600 kB\nSwapFree: 500 kB\n");
+	assert_int_equal(available(), 2500 << 10);
+}
+
+static void groups_have_limits(void **state)
+{
+	(void)state;
+	write_file("proc/self/cgroup", "0::/box/inner\n");
+	assert_int_equal(available(), 2500 << 10);
+	write_file("cgroup/box/inner/memory.max", "max\n");
+	write_file("cgroup/box/inner/memory.current", "1000\n");
+	assert_int_equal(available(), 2500 << 10);
+	/* That of the group around it, whose files in memory make room. */
+	write_file("cgroup/box/memory.max", "3200000\n");
+	write_file("cgroup/box/memory.current", "2600000\n");
+	write_file("cgroup/box/memory.stat", "anon 5\ninactive_file 300000\nactive_file 7\n");
+	assert_int_equal(available(), 800000);
+	write_file("cgroup/box/inner/memory.max", "3200\n");
+	assert_int_equal(available(), 2100);
+	write_file("cgroup/box/inner/memory.current", "3150\n");
+	assert_int_equal(available(), 0);
+}
+
+static void older_groups_have_limits(void **state)
+{
+	(void)state;
+	write_file("proc/self/cgroup", "4:memory:/job/7\n1:cpu:/\n0::/\n");
+	assert_int_equal(available(), 2500 << 10);
+	write_file("cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+	write_file("cgroup/memory/memory.usage_in_bytes", "5\n");
+	assert_int_equal(available(), 2500 << 10);
+	write_file("cgroup/memory/job/memory.limit_in_bytes", "3200000\n");
+	write_file("cgroup/memory/job/memory.usage_in_bytes", "2500000\n");
+	write_file("cgroup/memory/job/memory.stat",
+		   "inactive_file 1\ntotal_inactive_file 100000\n");
+	assert_int_equal(available(), 700000);
+}
+
+/* Tensors that nobody writes take no memory, but they are promises: they are not more than there is. */
+static void promises_are_kept(void **state)
+{
+#ifdef SANITIZED
+	/* A sanitizer notes down every byte that is promised. */
+	(void)state;
+	skip();
+}
+#else
+	static const char *const devices[] = { "cpu", "sim" };
+	const uint64_t bytes = GIB;
+	uint64_t there = wnn_memory_available("/proc", "/sys/fs/cgroup");
+	size_t most = (size_t)(there / bytes);
+
+	(void)state;
+	if (there == UINT64_MAX) {
+		print_message("the kernel does not tell how much memory there is\n");
+		skip();
+	}
+	for (int d = 0; d < 2; d++) {
+		WNNInstance instance = wnnCreateInstance(NULL);
+		WNNContext context = open_context(instance, devices[d]);
+		WNNTensor *made = calloc(most + 64, sizeof(*made));
+		size_t count = 0;
+		WNNStatus status;
+
+		do {
+			WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+			uint32_t shape[] = { 1024, GIB / 1024 };
+
+			descriptor.dataType = WNNOperandDataType_Uint8;
+			descriptor.shape = WNN_UINT32_ARRAY(shape);
+			status = wnnContextCreateTensorSync(context, &descriptor, GENEROUS,
+							    &made[count]);
+			count += !status;
+		} while (!status && count < most + 64);
+		/* Other processes take and give memory meanwhile. */
+		if (!status)
+			fail_msg("%s: %zu GiB were promised, about %zu are there", devices[d],
+				 count, most);
+		assert_last_error(WNNStatus_UnknownError,
+				  "out of memory: a tensor needs 1073741824 bytes, and the "
+				  "machine has ");
+		while (count)
+			wnnTensorRelease(made[--count]);
+		/* All of it can be had again. */
+		assert_ok(wnnContextWaitIdle(context, GENEROUS));
+		wnnTensorRelease(make_tensor(context, 4096, 4096));
+		free(made);
+		wnnContextRelease(context);
+		wnnInstanceRelease(instance);
+	}
+}
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_kernel_may_tell_nothing),
+		cmocka_unit_test(the_machine_has_memory_and_swap),
+		cmocka_unit_test(groups_have_limits),
+		cmocka_unit_test(older_groups_have_limits),
+		cmocka_unit_test(promises_are_kept),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
