@@ -164,11 +164,16 @@ def render_callback(api, callback):
     rows = [(a["name"], a["doc"]) for a in callback["args"]]
     rows += [(name, "What was given with the callback.") for name in ("userdata1", "userdata2")]
     text = [callback["doc"], params(rows), reference(api, callback)]
-    args = [declare(a["type"], a["name"]) for a in callback["args"]]
+    # Structures come behind the callbacks, which are members of some: they have their tags only.
+    tags = {s["name"] for s in api.data["structs"]}
+    used = [a["type"].split()[0].rstrip("*") for a in callback["args"]]
+    args = [("struct " if name in tags else "") + declare(a["type"], a["name"])
+            for name, a in zip(used, callback["args"])]
+    before = "".join(f"struct WNN{name};\n\n" for name in used if name in tags)
     args += ["void *userdata1", "void *userdata2"]
     returned = declare(callback.get("returns", "void"), "")
     head = f"typedef {returned}(*WNN{callback['name']}Callback)("
-    return comment(text) + fill_arguments(head, args) + ";\n"
+    return before + comment(text) + fill_arguments(head, args) + ";\n"
 
 
 def render_handle(api, handle):

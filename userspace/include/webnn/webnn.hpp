@@ -953,6 +953,14 @@ public:
 	void destroy() { wnnTensorDestroy(get()); }
 	void setLabel(std::string_view label) { check(wnnTensorSetLabel(get(), view(label))); }
 	void unmap() { check(wnnTensorUnmap(get())); }
+	/** A descriptor of its memory, which the caller closes; the tensor was made with TensorDmaBuf. */
+	int32_t exportDmaBuf()
+	{
+		int32_t fd = -1;
+
+		check(wnnTensorExportDmaBuf(get(), &fd));
+		return fd;
+	}
 };
 
 /** A profile with what the instructions did with memory. */
@@ -1169,6 +1177,29 @@ public:
 
 		check(wnnContextDispatch(get(), graph.get(), in.size(), in.data(), out.size(),
 					 out.data()));
+	}
+	/** Waits for the end of that dispatch, and tells what it cost and where it ran. */
+	WNNDispatchStatistics dispatchMeasured(const Graph &graph,
+					       const std::vector<NamedTensor> &inputs,
+					       const std::vector<NamedTensor> &outputs,
+					       uint64_t timeout = WNN_WAIT_FOREVER)
+	{
+		std::vector<WNNNamedTensor> in = named(inputs), out = named(outputs);
+		WNNDispatchStatistics statistics = WNN_DISPATCH_STATISTICS_INIT;
+
+		check(wnnContextDispatchMeasuredSync(get(), graph.get(), in.size(), in.data(),
+						     out.size(), out.data(), timeout, &statistics));
+		return statistics;
+	}
+	/** Work from now on waits for a fence of another device. */
+	void waitSyncFile(int32_t fd) { check(wnnContextWaitSyncFile(get(), fd)); }
+	/** The fence of the work so far; the caller closes it. */
+	int32_t exportSyncFile(uint64_t timeout = WNN_WAIT_FOREVER)
+	{
+		int32_t fd = -1;
+
+		check(wnnContextExportSyncFile(get(), timeout, &fd));
+		return fd;
 	}
 	void onWorkDone(uint64_t timeout = WNN_WAIT_FOREVER) { waitIdle(timeout); }
 	void waitIdle(uint64_t timeout = WNN_WAIT_FOREVER)

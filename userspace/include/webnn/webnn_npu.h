@@ -182,6 +182,23 @@ typedef enum WNNGraphText {
 typedef void (*WNNWorkDoneCallback)(WNNStatus status, WNNStringView message, void *userdata1,
 				    void *userdata2);
 
+struct WNNDispatchStatistics;
+
+/**
+ * Tells that a dispatch of wnnContextDispatchMeasured is through.
+ *
+ * @param status Success, or what went wrong; that is no longer told by wnnContextOnWorkDone.
+ * @param statistics What it cost, NULL unless status is Success. Valid during the callback.
+ * @param message Empty on success; else the operator, its label and the fault. Valid during the
+ *     callback.
+ * @param userdata1 What was given with the callback.
+ * @param userdata2 What was given with the callback.
+ */
+typedef void (*WNNDispatchMeasuredCallback)(WNNStatus status,
+					    struct WNNDispatchStatistics const *statistics,
+					    WNNStringView message, void *userdata1,
+					    void *userdata2);
+
 /**
  * Takes the memory of the tensor that wnnContextMapTensor mapped.
  *
@@ -555,6 +572,77 @@ typedef struct WNNGraphStatistics {
 #define WNN_GRAPH_STATISTICS_INIT WNN_VALUE(WNNGraphStatistics, WNN_GRAPH_STATISTICS_STATIC_INIT)
 
 /**
+ * What one dispatch cost, and where it ran.
+ */
+typedef struct WNNDispatchStatistics {
+	/** Set it to NULL or to extensions to be filled as well. */
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
+	/** Which dispatch of the graph it is, counted as they end, from 1. Default: 0. */
+	uint64_t number;
+	/** Operators that ran on the NPU. Default: 0. */
+	size_t npuNodes;
+	/** Operators that ran on the CPU; the rest needed no work. Default: 0. */
+	size_t cpuNodes;
+	/** Cycles of the NPU from the first instruction to the last. Default: 0. */
+	uint64_t npuCycles;
+	/**
+	 * Cycles that its command processor was busy. As those below 0 where the device has
+	 * overwritten its counters with those of a later job. Default: 0.
+	 */
+	uint64_t controlCycles;
+	/** Cycles that the DMA engine which loads was busy. Default: 0. */
+	uint64_t loadCycles;
+	/** Cycles that the DMA engine which stores was busy. Default: 0. */
+	uint64_t storeCycles;
+	/** Cycles that the matrix unit was busy. Default: 0. */
+	uint64_t matrixCycles;
+	/** Cycles that the vector unit was busy. Default: 0. */
+	uint64_t vectorCycles;
+	/** Multiply-accumulates of the matrix unit. Default: 0. */
+	uint64_t macs;
+	/** Bytes that the NPU read from memory. Default: 0. */
+	uint64_t bytesRead;
+	/** Bytes that the NPU wrote to memory. Default: 0. */
+	uint64_t bytesWritten;
+	/**
+	 * Host time from the call to the start of the dispatch on the timeline, in ns. Default: 0.
+	 */
+	uint64_t queuedNanoseconds;
+	/** Host time spent waiting for the NPU or simulating it, in ns. Default: 0. */
+	uint64_t npuNanoseconds;
+	/** Host time spent computing nodes on the CPU, in ns. Default: 0. */
+	uint64_t cpuNanoseconds;
+	/**
+	 * Host time from the start of the dispatch on the timeline to its end, in ns. Default: 0.
+	 */
+	uint64_t hostNanoseconds;
+} WNNDispatchStatistics;
+
+/** Initialiser of WNNDispatchStatistics with the defaults, for static objects in strict C. */
+#define WNN_DISPATCH_STATISTICS_STATIC_INIT { \
+	/* .nextInChain = */ NULL, \
+	/* .number = */ 0, \
+	/* .npuNodes = */ 0, \
+	/* .cpuNodes = */ 0, \
+	/* .npuCycles = */ 0, \
+	/* .controlCycles = */ 0, \
+	/* .loadCycles = */ 0, \
+	/* .storeCycles = */ 0, \
+	/* .matrixCycles = */ 0, \
+	/* .vectorCycles = */ 0, \
+	/* .macs = */ 0, \
+	/* .bytesRead = */ 0, \
+	/* .bytesWritten = */ 0, \
+	/* .queuedNanoseconds = */ 0, \
+	/* .npuNanoseconds = */ 0, \
+	/* .cpuNanoseconds = */ 0, \
+	/* .hostNanoseconds = */ 0 \
+}
+/** A WNNDispatchStatistics with the defaults. */
+#define WNN_DISPATCH_STATISTICS_INIT \
+	WNN_VALUE(WNNDispatchStatistics, WNN_DISPATCH_STATISTICS_STATIC_INIT)
+
+/**
  * What a node of the compiled graph cost in a dispatch. Engines work at the same time, so that
  * their cycles may be more
  * than the node's.
@@ -851,6 +939,34 @@ typedef struct WNNWorkDoneCallbackInfo {
 	WNN_VALUE(WNNWorkDoneCallbackInfo, WNN_WORK_DONE_CALLBACK_INFO_STATIC_INIT)
 
 /**
+ * Who takes the result of an asynchronous operation: WNNDispatchMeasuredCallback.
+ */
+typedef struct WNNDispatchMeasuredCallbackInfo {
+	/** Extensions, or NULL. */
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
+	/** When and where callback may run. Default: AllowProcessEvents. */
+	WNNCallbackMode mode;
+	/** Takes the result. */
+	WNNDispatchMeasuredCallback callback;
+	/** Given to callback. */
+	void *WNN_NULLABLE userdata1;
+	/** Given to callback. */
+	void *WNN_NULLABLE userdata2;
+} WNNDispatchMeasuredCallbackInfo;
+
+/** Initialiser of WNNDispatchMeasuredCallbackInfo with the defaults, for static objects in strict C. */
+#define WNN_DISPATCH_MEASURED_CALLBACK_INFO_STATIC_INIT { \
+	/* .nextInChain = */ NULL, \
+	/* .mode = */ WNNCallbackMode_AllowProcessEvents, \
+	/* .callback = */ NULL, \
+	/* .userdata1 = */ NULL, \
+	/* .userdata2 = */ NULL \
+}
+/** A WNNDispatchMeasuredCallbackInfo with the defaults. */
+#define WNN_DISPATCH_MEASURED_CALLBACK_INFO_INIT \
+	WNN_VALUE(WNNDispatchMeasuredCallbackInfo, WNN_DISPATCH_MEASURED_CALLBACK_INFO_STATIC_INIT)
+
+/**
  * Who takes the result of an asynchronous operation: WNNMapTensorCallback.
  */
 typedef struct WNNMapTensorCallbackInfo {
@@ -934,6 +1050,55 @@ WNN_EXPORT WNNStatus wnnInstanceGetDevices(WNNInstance instance, WNNDeviceInfoAr
  * @return Success, or what went wrong; wnnGetLastError has the message.
  */
 WNN_EXPORT WNNStatus wnnContextGetDeviceInfo(WNNContext context, WNNDeviceInfo *info);
+
+/**
+ * As wnnContextDispatch, and tells the end of that one dispatch, what it cost and where it ran.
+ *
+ * @param context The context.
+ * @param graph The graph.
+ * @param inputCount Number of items of inputs.
+ * @param inputs A tensor for every input of the graph, as for wnnContextDispatch.
+ * @param outputCount Number of items of outputs.
+ * @param outputs A tensor for every output of the graph, as for wnnContextDispatch.
+ * @param callbackInfo Who takes the result, and when. A callback of NULL is a TypeError: the future
+ *     is {0}.
+ *
+ * @return Completes when the callback has run.
+ *
+ * Errors:
+ * - OperationError: the run failed
+ * - InvalidStateError: the context is or gets lost
+ * - those of wnnContextDispatch
+ */
+WNN_EXPORT WNNFuture wnnContextDispatchMeasured(WNNContext context, WNNGraph graph,
+						size_t inputCount, WNNNamedTensor const *inputs,
+						size_t outputCount, WNNNamedTensor const *outputs,
+						WNNDispatchMeasuredCallbackInfo callbackInfo);
+
+/**
+ * As wnnContextDispatchMeasured, but waits for the end. Runs no callbacks of other operations.
+ *
+ * @param context The context.
+ * @param graph The graph.
+ * @param inputCount Number of items of inputs.
+ * @param inputs A tensor for every input of the graph, as for wnnContextDispatch.
+ * @param outputCount Number of items of outputs.
+ * @param outputs A tensor for every output of the graph, as for wnnContextDispatch.
+ * @param timeoutNS How long to wait at most, in nanoseconds, or WNN_WAIT_FOREVER.
+ * @param statistics Filled on success; may be NULL.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - TimedOut: timeoutNS were over; the dispatch goes on, and wnnContextOnWorkDone tells whether it
+ *   fails
+ * - InvalidStateError: called from inside a callback of the library
+ * - those of wnnContextDispatchMeasured
+ */
+WNN_EXPORT WNNStatus wnnContextDispatchMeasuredSync(
+	WNNContext context, WNNGraph graph, size_t inputCount, WNNNamedTensor const *inputs,
+	size_t outputCount, WNNNamedTensor const *outputs, uint64_t timeoutNS,
+	WNNDispatchStatistics *WNN_NULLABLE statistics);
 
 /**
  * Gives the memory of a tensor to the application, without a copy, when the work enqueued before is

@@ -82,6 +82,10 @@ static void call(const struct request *request)
 	case REQUEST_ERROR:
 		CALL(WNNErrorCallback, status, message);
 		break;
+	case REQUEST_DISPATCH_MEASURED:
+		CALL(WNNDispatchMeasuredCallback, status, status ? NULL : &result->statistics,
+		     message);
+		break;
 	case REQUEST_SYNC_FILE: /* has no callback */
 		break;
 	case REQUEST_RELEASE_CONSTANT:

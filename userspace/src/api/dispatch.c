@@ -7,6 +7,8 @@
 #include "api/graph.h"
 #include "api/tensor.h"
 #include "graph/label.h"
+#include "api/webnn_async.h"
+#include "util/clock.h"
 #include "util/malloc.h"
 #include "util/printable.h"
 
@@ -15,7 +17,9 @@ struct dispatch_task {
 	struct run_dispatch run;
 	WNNGraph graph; /* references */
 	uint32_t num_tensors;
-	WNNTensor *tensors; /* inputs, then outputs, in the order of the compiled graph */
+	struct request *request; /* who is told of its end; or NULL */
+	uint64_t queued_ns;	 /* when it was called for */
+	WNNTensor *tensors;	 /* inputs, then outputs, in the order of the compiled graph */
 	struct run_buffer **buffers;
 };
 
@@ -25,6 +29,10 @@ static void free_task(struct dispatch_task *d)
 
 	for (uint32_t i = 0; i < d->num_tensors; i++)
 		tensor_put(d->tensors[i]);
+	if (d->request) {
+		context_remove_pending(context, d->request);
+		request_put(d->request);
+	}
 	run_profile_destroy(d->run.profile);
 	run_compiled_unref(d->run.compiled);
 	graph_put(d->graph);
@@ -34,19 +42,59 @@ static void free_task(struct dispatch_task *d)
 	context_put(context);
 }
 
-static void note_statistics(WNNGraph graph, const struct run_statistics *statistics,
-			    struct run_profile **profile)
+/* Which dispatch of the graph it was. */
+static uint64_t note_statistics(WNNGraph graph, const struct run_statistics *statistics,
+				struct run_profile **profile)
 {
 	struct run_profile *before;
+	uint64_t number;
 
 	pthread_mutex_lock(&graph->lock);
-	graph->dispatch_count++;
+	number = ++graph->dispatch_count;
 	graph->statistics = *statistics;
 	before = graph->profile;
 	graph->profile = *profile;
 	*profile = NULL;
 	pthread_mutex_unlock(&graph->lock);
 	run_profile_destroy(before);
+	return number;
+}
+
+static void tell_success(struct dispatch_task *d, uint64_t number,
+			 const struct run_statistics *statistics)
+{
+	const WNNDispatchStatistics none = WNN_DISPATCH_STATISTICS_INIT;
+	union request_result result = { .statistics = none };
+	WNNDispatchStatistics *to = &result.statistics;
+
+	if (!d->request)
+		return;
+	to->number = number;
+	to->npuNodes = d->graph->placement.npuCount;
+	to->cpuNodes = d->graph->placement.cpuCount;
+	to->npuCycles = statistics->npu_cycles;
+	to->controlCycles = statistics->busy[ONPU_ENG_CP];
+	to->loadCycles = statistics->busy[ONPU_ENG_LD];
+	to->storeCycles = statistics->busy[ONPU_ENG_ST];
+	to->matrixCycles = statistics->busy[ONPU_ENG_MXU];
+	to->vectorCycles = statistics->busy[ONPU_ENG_VPU];
+	to->macs = statistics->macs;
+	to->bytesRead = statistics->bytes_read;
+	to->bytesWritten = statistics->bytes_written;
+	to->queuedNanoseconds = d->run.start_ns - d->queued_ns;
+	to->npuNanoseconds = statistics->npu_ns;
+	to->cpuNanoseconds = statistics->cpu_ns;
+	to->hostNanoseconds = statistics->host_ns;
+	request_complete(d->request, NULL, &result);
+}
+
+/* Who waits for this dispatch is told of its error; else it is kept for wnnContextOnWorkDone. */
+static void tell_failure(struct dispatch_task *d, const struct wnn_error *err)
+{
+	if (d->request && request_complete(d->request, err, NULL))
+		context_report(d->graph->context, err);
+	else
+		context_fail_work(d->graph->context, err);
 }
 
 static void run_done(struct run_dispatch *run, const struct wnn_error *err,
@@ -59,11 +107,13 @@ static void run_done(struct run_dispatch *run, const struct wnn_error *err,
 		wnn_log_debug(&context->instance->log,
 			      "dispatch of graph%s is through after %" PRIu64 " ns",
 			      object_label_text(&d->graph->label), statistics->host_ns);
-		note_statistics(d->graph, statistics, &d->run.profile);
+		tell_success(d, note_statistics(d->graph, statistics, &d->run.profile), statistics);
 	} else if (!timeline_cancelled(context->timeline)) {
-		context_fail_work(context, err);
+		tell_failure(d, err);
 		if (context->device.lost)
 			context_lose(context, context->device.lost_error.message);
+	} else if (d->request) {
+		request_complete(d->request, err, NULL);
 	}
 	free_task(d);
 }
@@ -78,11 +128,17 @@ static bool aborted(struct run_dispatch *run)
 static void run_task(struct timeline_task *task, bool cancelled)
 {
 	struct dispatch_task *d = (void *)task;
+	struct wnn_error err = { 0 };
 
-	if (cancelled)
-		free_task(d);
-	else
+	if (!cancelled) {
 		run_dispatch_start(&d->run);
+		return;
+	}
+	if (d->request) {
+		context_check_lost(d->graph->context, "dispatch", &err);
+		request_complete(d->request, &err, NULL);
+	}
+	free_task(d);
 }
 
 /* --- Checks --- */
@@ -298,7 +354,7 @@ static int push(struct dispatch_task *d, struct wnn_error *err)
 
 static int dispatch(WNNContext context, WNNGraph graph, size_t input_count,
 		    const WNNNamedTensor *inputs, size_t output_count,
-		    const WNNNamedTensor *outputs, struct wnn_error *err)
+		    const WNNNamedTensor *outputs, struct request *request, struct wnn_error *err)
 {
 	struct run_compiled *compiled;
 	struct dispatch_task *d;
@@ -319,8 +375,18 @@ static int dispatch(WNNContext context, WNNGraph graph, size_t input_count,
 		return -1;
 	}
 	take_references(d, compiled);
-	if (!push(d, err))
+	d->queued_ns = wnn_clock_ns();
+	if (request) {
+		request_get(request);
+		d->request = request;
+		context_add_pending(context, request, NULL);
+	}
+	if (!push(d, err)) {
+		wnn_log_debug(&context->instance->log,
+			      "dispatch of graph%s: %zu inputs, %zu outputs",
+			      object_label_text(&graph->label), input_count, output_count);
 		return 0;
+	}
 	free_task(d);
 	return -1;
 }
@@ -333,11 +399,42 @@ WNNStatus wnnContextDispatch(WNNContext context, WNNGraph graph, size_t inputCou
 
 	if (!api_check(context, "wnnContextDispatch", "context"))
 		return wnnGetLastError(NULL);
-	if (!dispatch(context, graph, inputCount, inputs, outputCount, outputs, &err)) {
-		wnn_log_debug(&context->instance->log,
-			      "dispatch of graph%s: %zu inputs, %zu outputs",
-			      object_label_text(&graph->label), inputCount, outputCount);
+	if (!dispatch(context, graph, inputCount, inputs, outputCount, outputs, NULL, &err))
 		return WNNStatus_Success;
-	}
 	return context_error(context, &err);
+}
+
+void start_dispatch_measured(WNNContext context, WNNGraph graph, size_t inputCount,
+			     WNNNamedTensor const *inputs, size_t outputCount,
+			     WNNNamedTensor const *outputs, struct request *request)
+{
+	struct wnn_error err = { 0 };
+
+	if (dispatch(context, graph, inputCount, inputs, outputCount, outputs, request, &err))
+		context_fail_request(context, request, &err);
+	request_put(request);
+}
+
+WNNStatus wnnContextDispatchMeasuredSync(WNNContext context, WNNGraph graph, size_t inputCount,
+					 WNNNamedTensor const *inputs, size_t outputCount,
+					 WNNNamedTensor const *outputs, uint64_t timeoutNS,
+					 WNNDispatchStatistics *statistics)
+{
+	union request_result result = { .file = 0 };
+	struct request *request;
+	WNNStatus status;
+
+	if (!api_check(context, "wnnContextDispatchMeasuredSync", "context"))
+		return wnnGetLastError(NULL);
+	request = request_begin_sync(context->instance, REQUEST_DISPATCH_MEASURED,
+				     "wnnContextDispatchMeasuredSync");
+	if (!request)
+		return wnnGetLastError(NULL);
+	start_dispatch_measured(context, graph, inputCount, inputs, outputCount, outputs, request);
+	status = request_wait(request, timeoutNS, &result);
+	if (!status && statistics) {
+		result.statistics.nextInChain = statistics->nextInChain;
+		*statistics = result.statistics;
+	}
+	return status;
 }

@@ -25,6 +25,7 @@ enum request_kind {
 	REQUEST_BUILD,
 	REQUEST_CONTEXT_LOST,
 	REQUEST_WORK_DONE,
+	REQUEST_DISPATCH_MEASURED,
 	REQUEST_SYNC_FILE,	  /* wnnContextExportSyncFile; no future */
 	REQUEST_ERROR,		  /* errorCallbackInfo; no future */
 	REQUEST_RELEASE_CONSTANT, /* WNNBorrowedConstant; no future */
@@ -36,6 +37,7 @@ union request_result {
 	WNNContext context; /* objects: one reference */
 	WNNTensor tensor;
 	WNNGraph graph;
+	WNNDispatchStatistics statistics;
 	int32_t file; /* REQUEST_SYNC_FILE: one more than the descriptor; 0: none */
 	struct {
 		void *data; /* malloc'ed for REQUEST_READ_TENSOR */

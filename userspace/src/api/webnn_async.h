@@ -23,6 +23,9 @@ void start_read_tensor_into(WNNContext context, WNNTensor tensor, void *data, si
 			    struct request *request);
 void start_build(WNNGraphBuilder builder, size_t outputCount, WNNNamedOperand const *outputs,
 		 struct request *request);
+void start_dispatch_measured(WNNContext context, WNNGraph graph, size_t inputCount,
+			     WNNNamedTensor const *inputs, size_t outputCount,
+			     WNNNamedTensor const *outputs, struct request *request);
 void start_map_tensor(WNNContext context, WNNTensor tensor, WNNMapMode mode,
 		      struct request *request);
 void start_load_graph(WNNContext context, WNNStringView path, struct request *request);
