@@ -5,6 +5,7 @@ _DIR = 'build/mutations'
 _COMMANDS = {
     'cpu': f'{_DIR}/tests/library/cpu/test_cpu_fast',
     'integer': f'{_DIR}/tests/library/cpu/test_cpu_integer',
+    'winograd': f'{_DIR}/tests/library/cpu/test_cpu_winograd',
     'pass': f'{_DIR}/tests/library/graph/test_graph_pass',
     'text': f'python3 -B tests/library/ir/test_passes.py {_DIR}/tests/library/ir/ir-opt',
 }
@@ -12,6 +13,7 @@ _COMMANDS = {
 SETUP = [f'meson setup {_DIR}']
 EVIDENCE = r'FAILED.*'
 BUILD = (f'ninja -C {_DIR} tests/library/cpu/test_cpu_fast tests/library/cpu/test_cpu_integer '
+         'tests/library/cpu/test_cpu_winograd '
          'tests/library/graph/test_graph_pass tests/library/ir/ir-opt')
 
 
@@ -22,6 +24,11 @@ def _conv(name, old, new):
 
 def _integer(name, file, old, new):
     return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['integer']}
+
+
+def _winograd(name, old, new):
+    return {'name': name, 'file': 'userspace/src/cpu/onednn_winograd.c', 'old': old, 'new': new,
+            'command': _COMMANDS['winograd']}
 
 
 def _pass(name, old, new, command='pass'):
@@ -53,6 +60,19 @@ MUTATIONS = [
     _integer('signed bytes are unsigned', 'simd_integer.c', '(int32_t)(int8_t)byte', '(int32_t)byte'),
     _conv('only the pixels of the first image are computed', 'g->batch * g->out_h * g->out_w;\n\tg->in_w',
           'g->out_h * g->out_w;\n\tg->in_w'),
+    # Convolutions in Winograd's way.
+    _winograd('the last chunk is as long as the others', 'int64_t count = rest < w->chunk ? rest : w->chunk;',
+              'int64_t count = w->chunk;'),
+    _winograd('images are one below the other', '(at.image * g->in_h + row)', '(at.image * g->out_h + row)'),
+    _winograd('padding has no rows', 'bool inside = row >= 0 && row < g->in_h && ', 'bool inside = '),
+    _winograd('results beyond the border are written', 'row < g->out_h && column < g->out_w ?', 'true ?'),
+    _winograd('parts have the filter of the first one', '(size_t)part * w->part_bytes', '(size_t)part * 0'),
+    _winograd('what is not finite stays', 'return atomic_load(&r.strange) ?', 'return false ?'),
+    _winograd('filters may have any numbers', 'header->plain = !spread_filter(g, from, (float *)points);',
+              'header->plain = !spread_filter(g, from, (float *)points) && false;'),
+    _winograd('the middle taps come back without their second half', 'g[to_step] = u[step] - u[2 * step];',
+              'g[to_step] = u[step];'),
+    _winograd('activations that are no limits are left out', 'i < 4 && !w->limited', 'i < 4 && w->limited'),
     # Turning pictures.
     _pass('an axis of concat goes the other way', 'attrs->axis = to_first[attrs->axis];', 'attrs->axis = to_last[attrs->axis];',
           'text'),

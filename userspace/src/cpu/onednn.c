@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cpu/conv.h"
 
@@ -52,7 +53,7 @@ static void load(void)
 	version = library.version();
 	if (version->major != DNNL_VERSION_MAJOR)
 		return;
-	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x", version->major,
+	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x-winograd", version->major,
 		 version->minor, version->patch, (unsigned int)library.get_effective_cpu_isa());
 	library.exact_integers = library.get_effective_cpu_isa() & VNNI;
 	threads = onednn_enter(&library);
@@ -67,6 +68,44 @@ const struct onednn *onednn_get(void)
 	return loaded;
 }
 
+bool onednn_is_fast(const struct onednn *dnn, const_dnnl_primitive_desc_t desc)
+{
+	const char *name = NULL;
+
+	if (dnn->primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) || !name)
+		return false;
+	return !strstr(name, "ref") && !strstr(name, "gemm");
+}
+
+int onednn_reorder(const struct onednn *dnn, const_dnnl_memory_desc_t from_form, const void *from,
+		   const_dnnl_memory_desc_t to_form, void *to)
+{
+	dnnl_memory_t src = NULL, dst = NULL;
+	dnnl_primitive_desc_t desc = NULL;
+	dnnl_primitive_t primitive = NULL;
+	dnnl_stream_t stream = NULL;
+	int threads = onednn_enter(dnn), ret;
+
+	ret = dnn->memory_create(&src, from_form, dnn->engine, (void *)from) ||
+	      dnn->memory_create(&dst, to_form, dnn->engine, to) ||
+	      dnn->reorder_primitive_desc_create(&desc, from_form, dnn->engine, to_form,
+						 dnn->engine, NULL) ||
+	      dnn->primitive_create(&primitive, desc) ||
+	      dnn->stream_create(&stream, dnn->engine, dnnl_stream_default_flags);
+	if (!ret) {
+		const dnnl_exec_arg_t args[] = { { DNNL_ARG_FROM, src }, { DNNL_ARG_TO, dst } };
+
+		ret = dnn->primitive_execute(primitive, stream, 2, args) != 0;
+	}
+	dnn->stream_destroy(stream);
+	dnn->primitive_destroy(primitive);
+	dnn->primitive_desc_destroy(desc);
+	dnn->memory_destroy(src);
+	dnn->memory_destroy(dst);
+	onednn_leave(dnn, threads);
+	return ret ? -1 : 0;
+}
+
 const char cpu_onednn_absent[] = "the layer onednn needs " ONEDNN_SONAME
 				 ", which cannot be loaded: install it, or use the layer openblas";
 
@@ -79,6 +118,8 @@ const char *cpu_onednn_form(void)
 
 struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const struct ir_node *node)
 {
+	struct cpu_prepared *prepared;
+
 	switch (node->op) {
 	case IR_OP_CONV:
 		if (!cpu_conv_can_pack(node))
@@ -87,7 +128,10 @@ struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const str
 	case IR_OP_MATMUL:
 	case IR_OP_QCONV:
 	case IR_OP_QMATMUL:
-		return onednn_get() ? onednn_conv_prepare(onednn_get(), cpu, node) : NULL;
+		if (!onednn_get())
+			return NULL;
+		prepared = onednn_winograd_prepare(onednn_get(), cpu, node);
+		return prepared ? prepared : onednn_conv_prepare(onednn_get(), cpu, node);
 	default:
 		return NULL;
 	}

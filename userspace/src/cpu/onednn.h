@@ -18,6 +18,7 @@
 	F(convolution_forward_primitive_desc_create) \
 	F(engine_create)                             \
 	F(get_effective_cpu_isa)                     \
+	F(matmul_primitive_desc_create)              \
 	F(memory_create)                             \
 	F(memory_desc_clone)                         \
 	F(memory_desc_create_with_strides)           \
@@ -76,7 +77,23 @@ static inline void onednn_leave(const struct onednn *dnn, int threads)
 		dnn->set_threads(threads);
 }
 
-/* NULL when oneDNN is not the best for a node, or does not take it. */
+static inline int onednn_make_memory(const struct onednn *dnn, dnnl_memory_t *memory,
+				     const_dnnl_memory_desc_t desc)
+{
+	return dnn->memory_create(memory, desc, dnn->engine, DNNL_MEMORY_NONE);
+}
+
+/* Whether oneDNN has more for it than plain loops: these are there for every shape, but slow. */
+bool onednn_is_fast(const struct onednn *dnn, const_dnnl_primitive_desc_t desc);
+
+/* Copies a tensor from one form to another one. 0 or -1. */
+int onednn_reorder(const struct onednn *dnn, const_dnnl_memory_desc_t from_form, const void *from,
+		   const_dnnl_memory_desc_t to_form, void *to);
+
+/* NULL when it is not the best for a node, or does not take it. */
+struct cpu_prepared *onednn_winograd_prepare(const struct onednn *dnn,
+					     const struct cpu_context *cpu,
+					     const struct ir_node *node);
 struct cpu_prepared *onednn_conv_prepare(const struct onednn *dnn, const struct cpu_context *cpu,
 					 const struct ir_node *node);
 

@@ -193,16 +193,6 @@ static int make_attributes(const struct conv *c, dnnl_primitive_attr_t *attr)
 	return ret;
 }
 
-/* Plain loops are there for every shape, but slower than the kernels of this library. */
-static bool is_fast(const struct onednn *dnn, const_dnnl_primitive_desc_t desc)
-{
-	const char *name = NULL;
-
-	if (dnn->primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) || !name)
-		return false;
-	return !strstr(name, "ref") && !strstr(name, "gemm");
-}
-
 /* The form of the filter is the choice of the first primitive. */
 static int keep_filter_form(struct conv *c, const struct form *form)
 {
@@ -235,7 +225,7 @@ static int make_form(struct conv *c, struct form *form, dnnl_primitive_attr_t at
 		    &form->desc, dnn->engine, dnnl_forward_inference, dnnl_convolution_direct,
 		    form->src, c->packed, c->bias ? c->bias_desc : NULL, form->dst, strides,
 		    dilations, begin, end, attr) ||
-	    !is_fast(dnn, form->desc) || (form == c->forms && keep_filter_form(c, form)) ||
+	    !onednn_is_fast(dnn, form->desc) || (form == c->forms && keep_filter_form(c, form)) ||
 	    dnn->primitive_create(&form->primitive, form->desc))
 		return -1;
 	form->scratch = dnn->primitive_desc_query_md(form->desc, dnnl_query_scratchpad_md, 0);
@@ -243,12 +233,6 @@ static int make_form(struct conv *c, struct form *form, dnnl_primitive_attr_t at
 	if (form->scratch_bytes > c->scratch_bytes)
 		c->scratch_bytes = form->scratch_bytes;
 	return 0;
-}
-
-static int make_memory(const struct onednn *dnn, dnnl_memory_t *memory,
-		       const_dnnl_memory_desc_t desc)
-{
-	return dnn->memory_create(memory, desc, dnn->engine, DNNL_MEMORY_NONE);
 }
 
 static int make_memories(struct conv *c)
@@ -261,13 +245,13 @@ static int make_memories(struct conv *c)
 		for (unsigned int f = 0; f < c->num_forms; f++) {
 			struct memories *m = &c->memories[t * MAX_FORMS + f];
 
-			if (make_memory(dnn, &m->src, c->forms[f].src) ||
-			    make_memory(dnn, &m->dst, c->forms[f].dst) ||
-			    make_memory(dnn, &m->scratch, c->forms[f].scratch))
+			if (onednn_make_memory(dnn, &m->src, c->forms[f].src) ||
+			    onednn_make_memory(dnn, &m->dst, c->forms[f].dst) ||
+			    onednn_make_memory(dnn, &m->scratch, c->forms[f].scratch))
 				return -1;
 		}
 	}
-	return make_memory(dnn, &c->weights, c->packed);
+	return onednn_make_memory(dnn, &c->weights, c->packed);
 }
 
 static void destroy(struct cpu_prepared *prepared)
@@ -306,28 +290,7 @@ static void destroy(struct cpu_prepared *prepared)
 
 static int reorder(const struct conv *c, const void *from, void *to, struct wnn_error *err)
 {
-	const struct onednn *dnn = c->dnn;
-	dnnl_memory_t src = NULL, dst = NULL;
-	dnnl_primitive_desc_t desc = NULL;
-	dnnl_primitive_t primitive = NULL;
-	int threads = onednn_enter(dnn), ret;
-
-	ret = dnn->memory_create(&src, c->plain, dnn->engine, (void *)from) ||
-	      dnn->memory_create(&dst, c->packed, dnn->engine, to) ||
-	      dnn->reorder_primitive_desc_create(&desc, c->plain, dnn->engine, c->packed,
-						 dnn->engine, NULL) ||
-	      dnn->primitive_create(&primitive, desc);
-	if (!ret) {
-		const dnnl_exec_arg_t args[] = { { DNNL_ARG_FROM, src }, { DNNL_ARG_TO, dst } };
-
-		ret = dnn->primitive_execute(primitive, c->streams[0], 2, args) != 0;
-	}
-	dnn->primitive_destroy(primitive);
-	dnn->primitive_desc_destroy(desc);
-	dnn->memory_destroy(src);
-	dnn->memory_destroy(dst);
-	onednn_leave(dnn, threads);
-	if (ret)
+	if (onednn_reorder(c->dnn, c->plain, from, c->packed, to))
 		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "oneDNN cannot read a filter");
 	return 0;
 }
@@ -484,7 +447,7 @@ static int make(struct conv *c)
 	int ret;
 
 	if (!list_forms(c) || describe_filter(c) ||
-	    (c->has_bias && !c->integer && make_memory(dnn, &c->bias, c->bias_desc)) ||
+	    (c->has_bias && !c->integer && onednn_make_memory(dnn, &c->bias, c->bias_desc)) ||
 	    (c->integer && make_integer(c)))
 		return -1;
 	ret = make_attributes(c, &attr);

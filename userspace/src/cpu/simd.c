@@ -10,13 +10,14 @@
 static struct cpu_simd levels[CPU_LEVEL_COUNT];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-#define FILL(table, level)                       \
-	do {                                     \
-		cpu_fill_gemm_##level(table);    \
-		cpu_fill_window_##level(table);  \
-		cpu_fill_map_##level(table);     \
-		cpu_fill_fold_##level(table);    \
-		cpu_fill_integer_##level(table); \
+#define FILL(table, level)                        \
+	do {                                      \
+		cpu_fill_gemm_##level(table);     \
+		cpu_fill_window_##level(table);   \
+		cpu_fill_map_##level(table);      \
+		cpu_fill_fold_##level(table);     \
+		cpu_fill_winograd_##level(table); \
+		cpu_fill_integer_##level(table);  \
 	} while (0)
 
 static void fill_levels(void)

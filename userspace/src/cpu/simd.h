@@ -113,6 +113,13 @@ struct cpu_simd {
 	/* Folds x[i] into y[i]. */
 	void (*fold_line)(enum cpu_fold kind, double *y, const float *x, int64_t n);
 	void (*normalize)(const struct cpu_normal *normal, float *y, const float *x, int64_t n);
+	/*
+	 * n channels, at least CPU_MAX_LANES, of 4x4 pixels x; the 16 results are `step` floats apart. And
+	 * back to 2x2 pixels y, with the bias and kept between lo and hi; false when some are not finite.
+	 */
+	void (*winograd_in)(float *v, int64_t step, const float *const *x, int64_t n);
+	bool (*winograd_out)(float *const *y, const float *m, int64_t step, const float *bias,
+			     float lo, float hi, int64_t n);
 	/* Pixels of n channels. */
 	void (*finish)(const struct cpu_finish *finish, uint8_t *y, const int32_t *sums,
 		       int64_t pixels, int64_t n);

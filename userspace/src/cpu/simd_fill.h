@@ -6,11 +6,12 @@
 #include "cpu/simd.h"
 #include "cpu/simd_vector.h"
 
-#define CPU_FILLS(level)                                     \
-	void cpu_fill_gemm_##level(struct cpu_simd *simd);   \
-	void cpu_fill_window_##level(struct cpu_simd *simd); \
-	void cpu_fill_map_##level(struct cpu_simd *simd);    \
-	void cpu_fill_fold_##level(struct cpu_simd *simd);   \
+#define CPU_FILLS(level)                                       \
+	void cpu_fill_gemm_##level(struct cpu_simd *simd);     \
+	void cpu_fill_window_##level(struct cpu_simd *simd);   \
+	void cpu_fill_map_##level(struct cpu_simd *simd);      \
+	void cpu_fill_fold_##level(struct cpu_simd *simd);     \
+	void cpu_fill_winograd_##level(struct cpu_simd *simd); \
 	void cpu_fill_integer_##level(struct cpu_simd *simd)
 
 CPU_FILLS(base);

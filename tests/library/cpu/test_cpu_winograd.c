@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Convolutions of 3x3 on the layer onednn, against the reference: shapes of few and of many chunks, and numbers
+ * that the sums before and after the products do not bear.
+ */
+#include "rig.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cpu/fast.h"
+
+struct shape {
+	int64_t batch, in, out, h, w;
+	uint32_t padding[4];
+};
+
+static const uint8_t axes[][4] = { { 0, 1, 2, 3 }, { 3, 2, 0, 1 }, { 0, 3, 1, 2 }, { 3, 0, 1, 2 } };
+
+/* The convolution of a shape in the rig; the filter is a constant. */
+static void make(struct rig *rig, const struct shape *s, union ir_attrs *attrs, double lo,
+		 double hi)
+{
+	const int64_t x[4] = { s->batch, s->h, s->w, s->in };
+	const int64_t parts[4] = { s->out, s->in, 3, 3 };
+	int64_t f[4];
+
+	attrs->conv = (struct ir_conv_attrs){
+		.strides = { 1, 1 },
+		.dilations = { 1, 1 },
+		.groups = 1,
+		.layout = IR_NHWC,
+		.filter_layout = (enum ir_filter_layout)random_below(4),
+		.act.kind = IR_UNARY_NONE,
+	};
+	memcpy(attrs->conv.padding, s->padding, sizeof(s->padding));
+	for (int i = 0; i < 4; i++)
+		f[axes[attrs->conv.filter_layout][i]] = parts[i];
+	rig_init(rig);
+	rig_add_between(rig, IR_F32, 4, x, lo, hi);
+	rig_add(rig, IR_F32, 4, f);
+	rig_make_constant(rig, 1);
+}
+
+static void compare(struct rig *rig, const struct shape *s, const union ir_attrs *attrs)
+{
+	const int64_t y[4] = { s->batch, s->h + s->padding[0] + s->padding[1] - 2,
+			       s->w + s->padding[2] + s->padding[3] - 2, s->out };
+	struct ir_type type = ir_type_make(IR_F32, 4, y);
+
+	assert_true(rig_compare(rig, IR_OP_CONV, attrs, 1, &type, 1e-5));
+	if (cpu_onednn_form())
+		assert_string_equal(rig_prepared_name(), "cpu/winograd-onednn");
+}
+
+static bool conv_round(void)
+{
+	static const int acts[] = { IR_UNARY_NONE, IR_RELU, IR_CLAMP, IR_TANH };
+	struct shape s = { between(1, 2),
+			   between(16, 40),
+			   between(16, 50),
+			   between(12, 36),
+			   between(12, 36),
+			   { random_below(3), random_below(3), random_below(3), random_below(3) } };
+	union ir_attrs attrs;
+	struct rig rig;
+
+	make(&rig, &s, &attrs, -1, 1);
+	attrs.conv.act = (struct ir_unary_attrs){ .kind = acts[random_below(4)],
+						  .alpha = -.5f,
+						  .beta = .75f };
+	if (random_below(2))
+		rig_add(&rig, IR_F32, 1, &s.out);
+	compare(&rig, &s, &attrs);
+	return true;
+}
+
+static void test_shapes(void **state)
+{
+	(void)state;
+	for (int i = 0; i < rounds() / 10; i++)
+		assert_true(conv_round());
+}
+
+/* One and several chunks, the last one whole or not, with one call for their products and with several. */
+static void test_chunks(void **state)
+{
+	static const struct shape shapes[] = {
+		{ 1, 16, 16, 16, 16, { 0 } }, { 3, 16, 17, 16, 16, { 1, 1, 1, 1 } },
+		{ 1, 16, 16, 34, 34, { 0 } }, { 1, 17, 16, 66, 34, { 0 } },
+		{ 1, 18, 16, 67, 63, { 0 } },
+	};
+	union ir_attrs attrs;
+	struct rig rig;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		make(&rig, &shapes[i], &attrs, -1, 1);
+		compare(&rig, &shapes[i], &attrs);
+	}
+}
+
+static const struct shape small = { 1, 16, 16, 16, 16, { 1, 1, 1, 1 } };
+
+static void put(struct rig *rig, uint32_t operand, int64_t element, double value)
+{
+	rig_put(IR_F32, rig->data[operand], element, value);
+}
+
+/* Results that do not see an infinite pixel are what they are without it, whatever the limits. */
+static void test_no_numbers(void **state)
+{
+	static const double values[] = { INFINITY, -INFINITY, NAN };
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		for (int limited = 0; limited < 2; limited++) {
+			union ir_attrs attrs;
+			struct rig rig;
+
+			make(&rig, &small, &attrs, -1, 1);
+			if (limited)
+				attrs.conv.act = (struct ir_unary_attrs){ .kind = IR_CLAMP,
+									  .alpha = -1,
+									  .beta = 1 };
+			put(&rig, 0, (5 * 16 + 6) * 16 + 7, values[i]);
+			compare(&rig, &small, &attrs);
+		}
+}
+
+/* Sums of pixels would be too large, and no result is. */
+static void test_large_pixels(void **state)
+{
+	union ir_attrs attrs;
+	struct rig rig;
+
+	(void)state;
+	make(&rig, &small, &attrs, -1, 1);
+	memset(rig.data[1], 0, (size_t)ir_type_bytes(&rig.operand[1]->type));
+	for (int64_t i = 0; i < 16 * 16 * 16; i++)
+		put(&rig, 0, i, i % 3 == 1 ? -3e38 : 3e38);
+	put(&rig, 1, 0, .25);
+	compare(&rig, &small, &attrs);
+}
+
+/* So would those of the filter; and an infinite one meets the zeros of the border. */
+static void test_large_filter(void **state)
+{
+	static const double values[] = { 3e38, INFINITY };
+	union ir_attrs attrs;
+	struct rig rig;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		make(&rig, &small, &attrs, 0, 1e-3);
+		for (int64_t f = 0; f < 16 * 16 * 9; f++)
+			put(&rig, 1, f, f % 5 ? 0 : values[i]);
+		compare(&rig, &small, &attrs);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shapes),	     cmocka_unit_test(test_chunks),
+		cmocka_unit_test(test_no_numbers),   cmocka_unit_test(test_large_pixels),
+		cmocka_unit_test(test_large_filter),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
