@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ResNet-50, MobileNetV2, SqueezeNet 1.0 and VGG-19 on the CPU path beside ONNX Runtime, and the first two in 8-bit integers.
+"""ResNet-50, MobileNetV2, SqueezeNet 1.0, VGG-19 and encoders of BERT on the CPU path beside ONNX Runtime, and the first two
+in 8-bit integers and in float16. What float16 takes is compared with float32 on this path: ONNX Runtime has no kernels for it.
 
 Each network is one table of layers with seeded weights (cpu/models.py), from which the WebNN graph and the ONNX file are made.
 Outputs are compared before anything is timed, in a run of either that warms it up. Runs alternate; the figure is the ratio of
 the minima of --rounds runs, with one and with two threads. The processor's time is told besides: with one thread it is what
 remains of the figure on a machine that others use, too. OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are taken out of the environment, since they may pin OpenBLAS
 to older kernels than the processor has. Each layer of the CPU (WEBNN_CPU_LAYER) is measured by itself; in the JSON the first one has the keys t1 and t2,
-others t1_LAYER and t2_LAYER; in 8-bit integers, t1_int8 and so on.
+others t1_LAYER and t2_LAYER; in 8-bit integers, t1_int8 and so on; in float16, t1_float16, with float32_ms for ort_ms.
 
 Usage: bench_cpu.py [--json FILE] [--rounds N] [--build DIR] [--threads N,…] [--layers NAME,…] [--types NAME,…] [MODEL…]
 """
@@ -28,9 +29,11 @@ sys.path.insert(0, str(ROOT / "tests" / "bench" / "cpu"))
 from models import MODELS, quantized  # noqa: E402
 
 # Of the largest probability: sums of float32 in another order; integers that round the other way, in all layers.
-TOLERANCE = {"float32": 1e-4, "int8": .05}
-# Who is measured in 8-bit integers: as Debian's ONNX Runtime has them, and as table.c makes them of a table.
-INT8 = ("resnet50", "mobilenetv2")
+TOLERANCE = {"float32": 1e-4, "int8": .05, "float16": .05}
+# Who is measured in other types; in 8-bit integers as Debian's ONNX Runtime has them, and as table.c makes them of a table.
+OTHER_TYPES = ("resnet50", "mobilenetv2")
+# What bench-cpu-graph calls them.
+TYPES = {"float32": "f32", "int8": "int8", "float16": "f16"}
 WEIGHT_SCALE, VALUE_SCALE, VALUE_ZERO = np.float32(.0005), np.float32(1 / 32), 128
 
 
@@ -67,6 +70,25 @@ class Integers:
                 helper.make_node("DequantizeLinear", [name + "_u", *scales], [name + "_r"])]
 
 
+def from_and_to_heads(layer, x, y, constants):
+    """[rows, heads * n] as [heads, rows, n] or, transposed, [heads, n, rows]; and back."""
+    shape = helper.make_tensor(y[0] + "_shape", TensorProto.INT64, [len(layer["split"])], layer["split"])
+    constants.append(shape)
+    if len(layer["split"]) == 2:
+        return [helper.make_node("Transpose", x, [y[0] + "_t"], perm=[1, 0, 2]),
+                helper.make_node("Reshape", [y[0] + "_t", shape.name], y)]
+    return [helper.make_node("Reshape", [x[0], shape.name], [y[0] + "_t"]),
+            helper.make_node("Transpose", [y[0] + "_t"], y, perm=[1, 2, 0] if layer["transposed"] else [1, 0, 2])]
+
+
+def gelu(x, y):
+    """As exporters write it."""
+    part = [f"{y[0]}_{i}" for i in range(4)]
+    return [helper.make_node("Div", [x[0], "root_of_two"], part[:1]), helper.make_node("Erf", part[:1], part[1:2]),
+            helper.make_node("Add", [part[1], "one"], part[2:3]), helper.make_node("Mul", [x[0], part[2]], part[3:]),
+            helper.make_node("Mul", [part[3], "half"], y)]
+
+
 def onnx_model(net, kind="float32"):
     nodes, constants = [], []
     integers = Integers(constants, net.numbers) if kind == "int8" else None
@@ -77,7 +99,7 @@ def onnx_model(net, kind="float32"):
     for number, layer in enumerate(net.layers, 1):
         x, y = [f"v{i}_r" if i in rounded else f"v{i}" for i in layer["inputs"]], [f"v{number}"]
         if "weight" in layer:
-            shape = layer.get("filter") or layer["matrix"]
+            shape = layer.get("filter") or layer.get("matrix") or layer["vectors"]
             x += [f"w{number}", f"b{number}"]
             if integers:
                 integers.dequantized(x[1], shape, layer["weight"], "weight", WEIGHT_SCALE)
@@ -100,7 +122,18 @@ def onnx_model(net, kind="float32"):
         elif op == "flatten":
             nodes.append(helper.make_node("Flatten", x, y))
         elif op == "softmax":
-            nodes.append(helper.make_node("Softmax", x, y, axis=1))
+            nodes.append(helper.make_node("Softmax", x, y, axis=-1))
+        elif op == "matmul":
+            nodes.append(helper.make_node("MatMul", x, y))
+        elif op == "layernorm":
+            nodes.append(helper.make_node("LayerNormalization", x, y, axis=-1, epsilon=1e-5))
+        elif op == "heads":
+            nodes += from_and_to_heads(layer, x, y, constants)
+        elif op == "gelu":
+            nodes += gelu(x, y)
+        elif op == "scale":
+            constants.append(helper.make_tensor(y[0] + "_factor", TensorProto.FLOAT, [], [layer["factor"]]))
+            nodes.append(helper.make_node("Mul", [x[0], y[0] + "_factor"], y))
         else:
             nodes.append(helper.make_node(plain[op], x, y))
         if integers and layer["quantize"]:
@@ -108,23 +141,29 @@ def onnx_model(net, kind="float32"):
             rounded.add(number)
     nodes = (integers.nodes if integers else []) + nodes
     constants += [helper.make_tensor(name, TensorProto.FLOAT, [], [value])
-                  for name, value in (("zero", 0), ("six", 6))]
+                  for name, value in (("zero", 0), ("six", 6), ("one", 1), ("half", .5), ("root_of_two", 2 ** .5))]
     graph = helper.make_graph(
-        nodes, net.name, [helper.make_tensor_value_info("v0", TensorProto.FLOAT, [1, 3, 224, 224])],
-        [helper.make_tensor_value_info(f"v{len(net.layers)}", TensorProto.FLOAT, [1, 1000])], constants)
-    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 13)])
+        nodes, net.name, [helper.make_tensor_value_info("v0", TensorProto.FLOAT, shape_of(net, 0))],
+        [helper.make_tensor_value_info(f"v{len(net.layers)}", TensorProto.FLOAT, shape_of(net, -1))], constants)
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def shape_of(net, value):
+    """Pictures and what is made of them have a batch dimension, which the table leaves out."""
+    shape = net.shapes[value]
+    return [*shape] if len(net.shapes[0]) == 2 else [1, *shape]
 
 
 class Ours:
     """bench-cpu-graph in a process of its own, one run for each line."""
 
-    def __init__(self, build, folder, threads, layer, kind):
+    def __init__(self, build, folder, threads, layer, kind, shape):
         environment = {k: v for k, v in os.environ.items()
                        if k not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")} | {"WEBNN_CPU_LAYER": layer}
         output = folder / "output"
         self.process = subprocess.Popen(
-            [build / "tests" / "bench" / "cpu" / "bench-cpu-graph", "--threads", str(threads), "--type", "f32" if kind == "float32" else kind,
-             folder / "table", folder / "weights", folder / "input", output],
+            [build / "tests" / "bench" / "cpu" / "bench-cpu-graph", "--threads", str(threads), "--type", TYPES[kind],
+             "--input", ",".join(map(str, shape)), folder / "table", folder / "weights", folder / "input", output],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
         answer = self.process.stdout.readline().split()
         if not answer:
@@ -162,6 +201,9 @@ class Ort:
         self.session.run(None, self.feed)
         return [(time.perf_counter() - begin) * 1e3, (time.process_time() - cpu) * 1e3]
 
+    def close(self):
+        self.session = None
+
 
 def write_files(net, folder, kind):
     with open(folder / "weights", "wb") as f:
@@ -171,26 +213,33 @@ def write_files(net, folder, kind):
         quantized(net)
         net.numbers = np.concatenate([data.reshape(-1) for data in net.weights])
     net.weights.clear()
+    for number, layer in enumerate(net.layers, 1):
+        if layer["op"] == "heads":
+            old, new = net.shapes[layer["inputs"][0]], net.shapes[number]
+            layer["split"] = list(new) if len(new) == 2 else [old[0], layer["heads"], old[1] // layer["heads"]]
     (folder / "table").write_text(json.dumps(net.layers))
     (folder / "model.onnx").write_bytes(onnx_model(net, kind).SerializeToString())
-    x = np.random.default_rng(1).standard_normal((1, 3, 224, 224), np.float32)
+    x = np.random.default_rng(1).standard_normal(shape_of(net, 0), np.float32)
     x.tofile(folder / "input")
     return x
 
 
 def compare(args, name, threads, layer, kind, folder, x):
-    ours, ort = Ours(args.build, folder, threads, layer, kind), Ort(folder, threads, x)
-    error = float(np.abs(ours.output - ort.output).max() / np.abs(ort.output).max())
+    ours = Ours(args.build, folder, threads, layer, kind, x.shape)
+    other = Ours(args.build, folder, threads, layer, "float32", x.shape) if kind == "float16" else Ort(folder, threads, x)
+    error = float(np.abs(ours.output - other.output).max() / np.abs(other.output).max())
     if not error <= TOLERANCE[kind]:
         sys.exit(f"bench cpu: {name}: the outputs differ by {error:.3g} of the largest")
-    times = np.array([(ours.run(), ort.run()) for _ in range(args.rounds)])
+    times = np.array([(ours.run(), other.run()) for _ in range(args.rounds)])
     ours.close()
+    other.close()
     best, cpu = times.min(0).T
-    print(f"{name:12} {kind:7} {layer:8} {threads} thread{'s' if threads > 1 else ' '}  ours {best[0]:8.2f} ms  ONNX Runtime "
+    print(f"{name:12} {kind:7} {layer:8} {threads} thread{'s' if threads > 1 else ' '}  ours {best[0]:8.2f} ms  {'our float32' if kind == 'float16' else 'ONNX Runtime'} "
           f"{best[1]:8.2f} ms  ratio {best[0] / best[1]:.2f}  (processor {cpu[0]:8.2f} {cpu[1]:8.2f}  {cpu[0] / cpu[1]:.2f})  "
           f"error {error:.1e}  OpenBLAS {ours.core}", flush=True)
-    return ours.core, {"ours_ms": best[0], "ort_ms": best[1], "ratio": best[0] / best[1], "ours_cpu_ms": cpu[0],
-                       "ort_cpu_ms": cpu[1], "cpu_ratio": cpu[0] / cpu[1], "error": error,
+    name = "float32" if kind == "float16" else "ort"
+    return ours.core, {"ours_ms": best[0], f"{name}_ms": best[1], "ratio": best[0] / best[1], "ours_cpu_ms": cpu[0],
+                       f"{name}_cpu_ms": cpu[1], "cpu_ratio": cpu[0] / cpu[1], "error": error,
                        "layer": layer, "threads": threads, "type": kind}
 
 
@@ -201,7 +250,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "gcc")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--layers", default="onednn,openblas")
-    parser.add_argument("--types", default="float32,int8")
+    parser.add_argument("--types", default="float32,int8,float16")
     parser.add_argument("models", nargs="*", metavar="MODEL")
     args = parser.parse_args()
     unknown = set(args.models) - set(MODELS)
@@ -212,7 +261,7 @@ def main():
     for name in args.models or MODELS:
         entry = result["models"][name] = {}
         for kind in args.types.split(","):
-            if kind == "int8" and name not in INT8:
+            if kind != "float32" and name not in OTHER_TYPES:
                 continue
             with tempfile.TemporaryDirectory(dir=ROOT / "build", prefix="bench-cpu-") as path:
                 folder = pathlib.Path(path)

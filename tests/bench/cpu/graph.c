@@ -22,12 +22,14 @@
 #include <webnn/webnn_npu.h>
 
 #include "../table.h"
+#include "util/float16.h"
 
 struct options {
 	const char *files[4]; /* table, weights, input, output */
 	unsigned int count;
 	uint32_t threads;
 	enum bench_type type;
+	uint32_t rank, input[4];
 };
 
 static void *map_file(const char *path)
@@ -63,12 +65,13 @@ static WNNContext open_context(WNNInstance instance, uint32_t threads)
 	return context;
 }
 
-static WNNTensor make_tensor(WNNContext context, WNNUint32Array shape, bool input)
+static WNNTensor make_tensor(WNNContext context, WNNOperandDataType type, WNNUint32Array shape,
+			     bool input)
 {
 	WNNTensorDescriptor desc = WNN_TENSOR_DESCRIPTOR_INIT;
 	WNNTensor tensor;
 
-	desc.dataType = WNNOperandDataType_Float32;
+	desc.dataType = type;
 	desc.shape = shape;
 	desc.writable = input;
 	desc.readable = !input;
@@ -82,9 +85,10 @@ struct run {
 	WNNContext context;
 	WNNGraph graph;
 	WNNNamedTensor input, output;
-	const float *x;
+	bool halves; /* x and y are float16 */
+	const void *x;
 	size_t x_bytes, y_bytes;
-	float *y;
+	void *y;
 };
 
 static void infer(const struct run *run)
@@ -109,17 +113,31 @@ static uint64_t nanoseconds(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* As float32. */
+static void write_output(const struct run *run, const char *path)
+{
+	size_t bytes = run->halves ? 2 : sizeof(float), count = run->y_bytes / bytes;
+	FILE *f = fopen(path, "wb");
+	bool written = f != NULL;
+
+	for (size_t i = 0; i < count && written; i++) {
+		float value = run->halves ? wnn_half_to_float(((const uint16_t *)run->y)[i]) :
+					    ((const float *)run->y)[i];
+
+		written = fwrite(&value, sizeof(value), 1, f) == 1;
+	}
+	if (!written || fclose(f)) {
+		perror(path);
+		exit(1);
+	}
+}
+
 static void run_lines(const struct run *run, const char *output)
 {
 	char line[64];
-	FILE *f;
 
 	infer(run);
-	f = fopen(output, "wb");
-	if (!f || fwrite(run->y, 1, run->y_bytes, f) != run->y_bytes || fclose(f)) {
-		perror(output);
-		exit(1);
-	}
+	write_output(run, output);
 	printf("ready %s\n", openblas_get_corename());
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
@@ -131,6 +149,23 @@ static void run_lines(const struct run *run, const char *output)
 		printf("%" PRIu64 " %" PRIu64 "\n", nanoseconds(CLOCK_MONOTONIC) - begin, cpu);
 		fflush(stdout);
 	}
+}
+
+/* Numbers with commas between them; false when these are no shape. */
+static bool read_shape(struct options *options, const char *text)
+{
+	char *end = (char *)text;
+
+	for (options->rank = 0; options->rank < 4; text = end + 1) {
+		unsigned long size = strtoul(text, &end, 10);
+
+		if (end == text || !size)
+			return false;
+		options->input[options->rank++] = (uint32_t)size;
+		if (*end != ',')
+			return !*end;
+	}
+	return false;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -146,6 +181,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "there is no type '%s'", arg);
 		options->type = (enum bench_type)bench_type_find(arg);
 		return 0;
+	case 'i':
+		if (!read_shape(options, arg))
+			argp_error(state, "'%s' is no shape of up to four dimensions", arg);
+		return 0;
 	case ARGP_KEY_ARG:
 		if (options->count == 4)
 			argp_usage(state);
@@ -160,43 +199,76 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static size_t count_of(WNNUint32Array shape)
+{
+	size_t count = 1;
+
+	for (size_t i = 0; i < shape.count; i++)
+		count *= shape.data[i];
+	return count;
+}
+
+static uint16_t *narrowed(const float *x, size_t count)
+{
+	uint16_t *halves = malloc(count * sizeof(*halves));
+
+	bench_check(halves, "memory");
+	for (size_t i = 0; i < count; i++)
+		halves[i] = wnn_float_to_half(x[i]);
+	return halves;
+}
+
+/* The graph, and the tensors and memory of its input and output. */
+static void prepare(struct run *run, const struct options *options)
+{
+	WNNUint32Array shape = { options->rank, options->input };
+	WNNNamedOperandDescriptorArray outputs;
+	WNNOperandDataType type;
+	size_t bytes;
+
+	run->halves = options->type == BENCH_F16;
+	type = run->halves ? WNNOperandDataType_Float16 : WNNOperandDataType_Float32;
+	bytes = run->halves ? 2 : sizeof(float);
+	run->graph = bench_table_build(run->context, options->files[0], map_file(options->files[1]),
+				       options->type, options->rank, options->input);
+	outputs = wnnGraphGetOutputs(run->graph);
+	run->input = (WNNNamedTensor){ WNN_STR("x"), make_tensor(run->context, type, shape, true) };
+	run->output = (WNNNamedTensor){ WNN_STR("y"), make_tensor(run->context, type,
+								  outputs.data[0].shape, false) };
+	run->x = map_file(options->files[2]);
+	if (run->halves)
+		run->x = narrowed(run->x, count_of(shape));
+	run->x_bytes = count_of(shape) * bytes;
+	run->y_bytes = count_of(outputs.data[0].shape) * bytes;
+	run->y = malloc(run->y_bytes);
+	bench_check(run->y, "memory");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp_option known[] = {
 		{ "threads", 't', "N", 0, "Threads (default 1)", 0 },
-		{ "type", 'T', "TYPE", 0, "f32 or int8 (default f32)", 0 },
+		{ "type", 'T', "TYPE", 0, "f32, f16 or int8 (default f32)", 0 },
+		{ "input", 'i', "N,...", 0, "The shape of the input (default 1,3,224,224)", 0 },
 		{ 0 }
 	};
 	static const struct argp argp = {
 		known, parse, "TABLE WEIGHTS INPUT OUTPUT", "Runs a network of bench_cpu.py.", NULL,
 		NULL,  NULL
 	};
-	struct options options = { .threads = 1 };
+	struct options options = { .threads = 1, .rank = 4, .input = { 1, 3, 224, 224 } };
 	WNNInstance instance;
 	struct run run = { 0 };
-	WNNNamedOperandDescriptorArray outputs;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	instance = wnnCreateInstance(NULL);
 	bench_check(instance, "instance");
 	run.context = open_context(instance, options.threads);
-	run.graph = bench_table_build(run.context, options.files[0], map_file(options.files[1]),
-				      options.type, 4, (const uint32_t[]){ 1, 3, 224, 224 });
-	outputs = wnnGraphGetOutputs(run.graph);
-	run.input = (WNNNamedTensor){
-		WNN_STR("x"),
-		make_tensor(run.context,
-			    (WNNUint32Array){ 4, (const uint32_t[]){ 1, 3, 224, 224 } }, true)
-	};
-	run.output = (WNNNamedTensor){ WNN_STR("y"),
-				       make_tensor(run.context, outputs.data[0].shape, false) };
-	run.x = map_file(options.files[2]);
-	run.x_bytes = 3 * 224 * 224 * sizeof(float);
-	run.y_bytes = 1000 * sizeof(float);
-	run.y = malloc(run.y_bytes);
-	bench_check(run.y, "memory");
+	prepare(&run, &options);
 	run_lines(&run, options.files[3]);
 	free(run.y);
+	if (run.halves)
+		free((void *)run.x);
 	wnnTensorRelease(run.input.tensor);
 	wnnTensorRelease(run.output.tensor);
 	wnnGraphRelease(run.graph);

@@ -10,8 +10,8 @@ import numpy as np
 class Net:
     """A table under construction; methods return the number of the value they make."""
 
-    def __init__(self, name, seed):
-        self.name, self.layers, self.shapes = name, [], [(3, 224, 224)]
+    def __init__(self, name, seed=0, input=(3, 224, 224)):
+        self.name, self.layers, self.shapes = name, [], [tuple(input)]
         self.random, self.weights, self.offset = np.random.default_rng(seed), [], 0
 
     def add(self, op, inputs, shape, **options):
@@ -19,9 +19,9 @@ class Net:
         self.shapes.append(shape)
         return len(self.layers)
 
-    def weight(self, shape, scale):
+    def weight(self, shape, scale, mean=0):
         """Offset, in floats, of seeded numbers in the file of weights."""
-        data = self.random.standard_normal(shape, np.float32) * np.float32(scale)
+        data = self.random.standard_normal(shape, np.float32) * np.float32(scale) + np.float32(mean)
         self.weights.append(data)
         self.offset += data.size
         return self.offset - data.size
@@ -51,6 +51,32 @@ class Net:
 
     def softmax(self, x):
         return self.add("softmax", [x], self.shapes[x])
+
+    # --- layers over rows: [rows, columns]
+
+    def gemm(self, x, out, act=None, bias=True):
+        rows, depth = self.shapes[x]
+        options = {"weight": self.weight([out, depth], (1 / depth) ** .5)}
+        if bias:
+            options["bias"] = self.weight([out], .1)
+        y = self.add("linear", [x], (rows, out), matrix=[out, depth], **options)
+        return self.add(act, [y], self.shapes[y]) if act else y
+
+    def heads(self, x, count, transposed=False):
+        rows, n = self.shapes[x]
+        shape = (count, n // count, rows) if transposed else (count, rows, n // count)
+        return self.add("heads", [x], shape, heads=count, transposed=int(transposed))
+
+    def join(self, x):
+        heads, rows, n = self.shapes[x]
+        return self.add("heads", [x], (rows, heads * n), heads=heads, transposed=0)
+
+    def matmul(self, a, b):
+        return self.add("matmul", [a, b], (*self.shapes[a][:-1], self.shapes[b][-1]))
+
+    def layernorm(self, x):
+        n = self.shapes[x][-1]
+        return self.add("layernorm", [x], self.shapes[x], vectors=[n], weight=self.weight([n], .1, 1), bias=self.weight([n], .1))
 
 
 def resnet50():
@@ -112,6 +138,25 @@ def vgg19():
     return net
 
 
+def encoder(net, x):
+    """One encoder of BERT-base."""
+    q, k, v = (net.heads(net.gemm(x, 768), 12, transposed) for transposed in (False, True, False))
+    scores = net.matmul(q, k)
+    scores = net.softmax(net.add("scale", [scores], net.shapes[scores], factor=64 ** -.5))
+    y = net.gemm(net.join(net.matmul(scores, v)), 768)
+    x = net.layernorm(net.add("add", [x, y], net.shapes[x]))
+    y = net.gemm(net.gemm(x, 3072, "gelu"), 768)
+    return net.layernorm(net.add("add", [x, y], net.shapes[x]))
+
+
+def bert():
+    """Four of the twelve encoders of BERT-base, for 128 words."""
+    net, x = Net("bert", 4, (128, 768)), 0
+    for _ in range(4):
+        x = encoder(net, x)
+    return net
+
+
 def quantized(net):
     """The table with a mark at each value that a quantised model has as integers: an activation and its layer have one."""
     followed = {layer["inputs"][0] for layer in net.layers if layer["op"] in ("relu", "relu6")}
@@ -120,4 +165,4 @@ def quantized(net):
     return net
 
 
-MODELS = {"resnet50": resnet50, "mobilenetv2": mobilenetv2, "squeezenet": squeezenet, "vgg19": vgg19}
+MODELS = {"resnet50": resnet50, "mobilenetv2": mobilenetv2, "squeezenet": squeezenet, "vgg19": vgg19, "bert": bert}

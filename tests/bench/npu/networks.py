@@ -16,10 +16,6 @@ UAPI = pathlib.Path(__file__).resolve().parents[3] / "uapi" / "onpu"
 
 
 class Table(models.Net):
-    def __init__(self, name, seed=0, input=(3, 224, 224)):
-        super().__init__(name, seed)
-        self.shapes = [tuple(input)]
-
     def input(self, *shape):
         """One more input, beside value 0."""
         return self.add("input", [0], shape, dims=list(shape))
@@ -27,35 +23,9 @@ class Table(models.Net):
     def reshape(self, x, *shape):
         return self.add("reshape", [x], shape, dims=list(shape))
 
-    def weight(self, shape, scale):
+    def weight(self, shape, scale, mean=0):
         self.offset += math.prod(shape)
         return self.offset - math.prod(shape)
-
-    # --- layers over rows: [rows, columns]
-
-    def gemm(self, x, out, act=None, bias=True):
-        rows, depth = self.shapes[x]
-        options = {"weight": self.weight([out, depth], 1)}
-        if bias:
-            options["bias"] = self.weight([out], 1)
-        y = self.add("linear", [x], (rows, out), matrix=[out, depth], **options)
-        return self.add(act, [y], self.shapes[y]) if act else y
-
-    def heads(self, x, count, transposed=False):
-        rows, n = self.shapes[x]
-        shape = (count, n // count, rows) if transposed else (count, rows, n // count)
-        return self.add("heads", [x], shape, heads=count, transposed=int(transposed))
-
-    def join(self, x):
-        heads, rows, n = self.shapes[x]
-        return self.add("heads", [x], (rows, heads * n), heads=heads, transposed=0)
-
-    def matmul(self, a, b):
-        return self.add("matmul", [a, b], (*self.shapes[a][:-1], self.shapes[b][-1]))
-
-    def layernorm(self, x):
-        n = self.shapes[x][-1]
-        return self.add("layernorm", [x], self.shapes[x], weight=self.weight([n], 1), bias=self.weight([n], 1))
 
 
 def squeezenet_shared():
