@@ -73,6 +73,12 @@ static bool unary(int kind, float alpha, float beta, float *y, const float *x, i
 	case IR_TANH:
 		EACH(cpu_tanh((double)v));
 		return true;
+	case IR_ERF:
+		EACH(cpu_erf((double)v));
+		return true;
+	case IR_GELU:
+		EACH(cpu_gelu((double)v));
+		return true;
 	case IR_HARD_SIGMOID:
 		EACH(unit(alpha * v + beta));
 		return true;
