@@ -169,7 +169,7 @@ static void callbacks(wnn::Instance &instance)
 	CHECK(instance.wait(future));
 	CHECK(made == 1 && context && !context.accelerated());
 	wnn::GraphBuilder b(context);
-	auto y = b.relu(b.input("x", { WNNOperandDataType_Float16, { 3 } }));
+	auto y = b.relu(b.input("x", { WNNOperandDataType_Float32, { 3 } }));
 	future = b.build({ { "y", y } }, WNNCallbackMode_WaitAnyOnly,
 			 [&](wnn::Result result, wnn::Graph graph) {
 				 built += result && graph.nodeCount() == 1;

@@ -28,7 +28,8 @@ static struct ir_unary_attrs random_act(void)
 
 	return (struct ir_unary_attrs){ .kind = kinds[random_below(5)],
 					.alpha = -0.5f,
-					.beta = 0.75f };
+					.beta = 0.75f,
+					.half = random_below(4) == 0 };
 }
 
 /* Out size of one axis, 0 if the window does not fit. */
@@ -280,9 +281,10 @@ static bool binary_round(void)
 
 static bool unary_round(void)
 {
-	union ir_attrs attrs = {
-		.unary = { .kind = (int)random_below(IR_LINEAR + 1), .alpha = -0.25f, .beta = 0.5f }
-	};
+	union ir_attrs attrs = { .unary = { .kind = (int)random_below(IR_LINEAR + 1),
+					    .alpha = -0.25f,
+					    .beta = 0.5f,
+					    .half = random_below(4) == 0 } };
 	int64_t dims[2] = { between(1, 9), between(1, random_below(8) ? 70 : 20000) };
 	int kind = attrs.unary.kind;
 	struct rig rig;

@@ -68,7 +68,8 @@ static bool conv_round(void)
 	make(&rig, &s, &attrs, -1, 1);
 	attrs.conv.act = (struct ir_unary_attrs){ .kind = acts[random_below(4)],
 						  .alpha = -.5f,
-						  .beta = .75f };
+						  .beta = .75f,
+						  .half = random_below(4) == 0 };
 	if (random_below(2))
 		rig_add(&rig, IR_F32, 1, &s.out);
 	compare(&rig, &s, &attrs);

@@ -60,6 +60,7 @@ static int run_named(struct ir_graph **graph, const char *name, const struct pas
 		{ "fuse_integers", pass_fuse_integers },
 		{ "fuse_sums", pass_fuse_sums },
 		{ "fuse_weights", pass_fuse_weights },
+		{ "widen", pass_widen },
 		{ "channels_last", pass_channels_last },
 		{ "drop_dead", pass_drop_dead },
 	};

@@ -317,6 +317,7 @@ static int build(WNNGraph graph, struct wnn_recording *recording, struct wnn_err
 	WNNContext context = graph->context;
 	const struct wnn_pass_options passes = {
 		.no_fold = context->config.no_folding,
+		.widen = !context->accelerated,
 		.channels_last_work = channels_last_work(context, recording->graph),
 		.evaluator = { evaluator_can, evaluator_run, context },
 	};

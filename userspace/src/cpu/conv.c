@@ -48,7 +48,8 @@ bool cpu_act_limits(const struct ir_unary_attrs *act, float *lo, float *hi)
 {
 	*lo = act->kind == IR_CLAMP ? act->alpha : act->kind == IR_RELU ? 0 : -INFINITY;
 	*hi = act->kind == IR_CLAMP ? act->beta : INFINITY;
-	return act->kind == IR_UNARY_NONE || act->kind == IR_RELU || act->kind == IR_CLAMP;
+	return !act->half &&
+	       (act->kind == IR_UNARY_NONE || act->kind == IR_RELU || act->kind == IR_CLAMP);
 }
 
 size_t cpu_planes_tables(int64_t kh, int64_t kw)

@@ -27,16 +27,10 @@ TO_FLOAT(uint32_t)
 TO_FLOAT(int64_t)
 TO_FLOAT(uint64_t)
 
-static void float_of_half(float *y, const void *from, int64_t n)
-{
-	for (int64_t i = 0; i < n; i++)
-		y[i] = wnn_half_to_float(((const uint16_t *)from)[i]);
-}
-
 static void (*const to_float[])(float *y, const void *x, int64_t n) = {
-	[IR_F32] = float_of_float,   [IR_F16] = float_of_half,	   [IR_I8] = float_of_int8_t,
-	[IR_U8] = float_of_uint8_t,  [IR_I32] = float_of_int32_t,  [IR_U32] = float_of_uint32_t,
-	[IR_I64] = float_of_int64_t, [IR_U64] = float_of_uint64_t,
+	[IR_F32] = float_of_float,    [IR_I8] = float_of_int8_t,    [IR_U8] = float_of_uint8_t,
+	[IR_I32] = float_of_int32_t,  [IR_U32] = float_of_uint32_t, [IR_I64] = float_of_int64_t,
+	[IR_U64] = float_of_uint64_t,
 };
 
 /* --- From float32: what is out of range saturates, NaN becomes 0 --- */
@@ -65,16 +59,10 @@ static void float_of_itself(void *to, const float *x, int64_t n)
 	memcpy(to, x, (size_t)n * sizeof(*x));
 }
 
-static void half_of_float(void *to, const float *x, int64_t n)
-{
-	for (int64_t i = 0; i < n; i++)
-		((uint16_t *)to)[i] = wnn_float_to_half(x[i]);
-}
-
 static void (*const from_float[])(void *to, const float *x, int64_t n) = {
-	[IR_F32] = float_of_itself,  [IR_F16] = half_of_float,	   [IR_I8] = int8_t_of_float,
-	[IR_U8] = uint8_t_of_float,  [IR_I32] = int32_t_of_float,  [IR_U32] = uint32_t_of_float,
-	[IR_I64] = int64_t_of_float, [IR_U64] = uint64_t_of_float,
+	[IR_F32] = float_of_itself,   [IR_I8] = int8_t_of_float,    [IR_U8] = uint8_t_of_float,
+	[IR_I32] = int32_t_of_float,  [IR_U32] = uint32_t_of_float, [IR_I64] = int64_t_of_float,
+	[IR_U64] = uint64_t_of_float,
 };
 
 /* --- Between integers: the low bits stay --- */
@@ -104,10 +92,28 @@ static const integer_fn integers[][3] = {
 /* --- */
 
 struct cast {
+	const struct cpu_simd *simd;
 	enum ir_dtype from, to;
 	const char *x;
 	char *y;
 };
+
+/* Elements that are float32 already are read, and such that become it are written, where they are. */
+static void cast_floats(const struct cast *c, char *y, const char *x, int64_t n)
+{
+	float own[CHUNK], *chunk = c->to == IR_F32 ? (float *)y : own;
+
+	if (c->from == IR_F32)
+		chunk = (float *)x;
+	else if (c->from == IR_F16)
+		c->simd->from_halves(chunk, (const uint16_t *)x, n);
+	else
+		to_float[c->from](chunk, x, n);
+	if (c->to == IR_F16)
+		c->simd->to_halves((uint16_t *)y, chunk, n);
+	else if (chunk != (float *)y)
+		from_float[c->to](y, chunk, n);
+}
 
 static void cast_range(void *argument, int64_t begin, int64_t end)
 {
@@ -115,7 +121,6 @@ static void cast_range(void *argument, int64_t begin, int64_t end)
 	size_t in = ir_dtype_bits(c->from) / 8, out = ir_dtype_bits(c->to) / 8;
 	const char *x = c->x + (size_t)begin * in;
 	char *y = c->y + (size_t)begin * out;
-	float chunk[CHUNK];
 
 	if (!ir_dtype_is_float(c->from) && !ir_dtype_is_float(c->to)) {
 		integers[c->from][out == 1 ? 0 : out == 4 ? 1 : 2](y, x, end - begin);
@@ -124,8 +129,7 @@ static void cast_range(void *argument, int64_t begin, int64_t end)
 	for (int64_t i = begin; i < end; i += CHUNK) {
 		int64_t n = end - i < CHUNK ? end - i : CHUNK;
 
-		to_float[c->from](chunk, x, n);
-		from_float[c->to](y, chunk, n);
+		cast_floats(c, y, x, n);
 		x += (size_t)n * in;
 		y += (size_t)n * out;
 	}
@@ -134,7 +138,8 @@ static void cast_range(void *argument, int64_t begin, int64_t end)
 static int cast(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		void *const *out, struct wnn_error *err)
 {
-	struct cast c = { .from = node->operands[0]->type.dtype,
+	struct cast c = { .simd = cpu->simd,
+			  .from = node->operands[0]->type.dtype,
 			  .to = node->results[0]->type.dtype,
 			  .x = in[0],
 			  .y = out[0] };

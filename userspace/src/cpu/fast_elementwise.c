@@ -9,13 +9,26 @@
 /* An activation follows while the elements are in the first-level cache. */
 #define CHUNK 2048
 
+/* x may be y. */
+static void apply(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *y,
+		  const float *x, int64_t n)
+{
+	if (!simd->unary(act->kind, act->alpha, act->beta, y, x, n))
+		for (int64_t i = 0; i < n; i++)
+			y[i] = (float)cpu_apply_unary(act, (double)x[i]);
+	if (act->half)
+		simd->round_halves(y, n);
+}
+
 void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *x,
 		  int64_t n)
 {
-	if (act->kind == IR_UNARY_NONE || simd->unary(act->kind, act->alpha, act->beta, x, x, n))
+	int64_t chunk = act->half ? CHUNK : n;
+
+	if (act->kind == IR_UNARY_NONE && !act->half)
 		return;
-	for (int64_t i = 0; i < n; i++)
-		x[i] = (float)cpu_apply_unary(act, (double)x[i]);
+	for (int64_t i = 0; i < n; i += chunk)
+		apply(simd, act, x + i, x + i, chunk < n - i ? chunk : n - i);
 }
 
 struct map {
@@ -29,13 +42,10 @@ struct map {
 static void unary_range(void *argument, int64_t begin, int64_t end)
 {
 	const struct map *m = argument;
-	const struct ir_unary_attrs *attrs = &m->node->attrs.unary;
 
-	if (m->simd->unary(attrs->kind, attrs->alpha, attrs->beta, m->y + begin, m->a + begin,
-			   end - begin))
-		return;
-	for (int64_t i = begin; i < end; i++)
-		m->y[i] = (float)cpu_apply_unary(attrs, (double)m->a[i]);
+	for (int64_t i = begin; i < end; i += CHUNK)
+		apply(m->simd, &m->node->attrs.unary, m->y + i, m->a + i,
+		      CHUNK < end - i ? CHUNK : end - i);
 }
 
 static int unary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,

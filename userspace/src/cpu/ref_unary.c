@@ -24,7 +24,7 @@ static double softplus(double x)
 	return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
 }
 
-double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x)
+static double apply(const struct ir_unary_attrs *attrs, double x)
 {
 	double alpha = attrs->alpha, beta = attrs->beta;
 
@@ -85,6 +85,13 @@ double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x)
 	default:
 		return x;
 	}
+}
+
+double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x)
+{
+	double y = apply(attrs, x);
+
+	return attrs->half ? (double)wnn_half_to_float(wnn_double_to_half(y)) : y;
 }
 
 /* Integer functions wrap; the smallest value has no positive counterpart and stays. */

@@ -17,6 +17,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 		cpu_fill_map_##level(table);      \
 		cpu_fill_fold_##level(table);     \
 		cpu_fill_winograd_##level(table); \
+		cpu_fill_half_##level(table);     \
 		cpu_fill_integer_##level(table);  \
 	} while (0)
 
@@ -25,7 +26,8 @@ static void fill_levels(void)
 	FILL(&levels[CPU_LEVEL_BASE], base);
 #ifdef CPU_SIMD_X86
 	__builtin_cpu_init();
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	    __builtin_cpu_supports("f16c"))
 		FILL(&levels[CPU_LEVEL_AVX2], avx2);
 	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&

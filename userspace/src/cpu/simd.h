@@ -106,6 +106,10 @@ struct cpu_simd {
 	/* enum ir_binary up to IR_MIN and IR_PRELU, nothing else; a step of 0 broadcasts, 1 walks. */
 	void (*binary)(int kind, float *y, const float *a, int64_t sa, const float *b, int64_t sb,
 		       int64_t n);
+	/* float16 and float32; the last one makes each number the nearest that float16 has. */
+	void (*to_halves)(uint16_t *y, const float *x, int64_t n);
+	void (*from_halves)(float *y, const uint16_t *x, int64_t n);
+	void (*round_halves)(float *y, int64_t n);
 	/* softmax of a contiguous line */
 	void (*softmax)(float *y, const float *x, int64_t n);
 	/* Of a line; CPU_FOLD_SQUARES: of the distances from the centre. NaN is the largest and the smallest. */

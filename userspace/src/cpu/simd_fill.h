@@ -12,6 +12,7 @@
 	void cpu_fill_map_##level(struct cpu_simd *simd);      \
 	void cpu_fill_fold_##level(struct cpu_simd *simd);     \
 	void cpu_fill_winograd_##level(struct cpu_simd *simd); \
+	void cpu_fill_half_##level(struct cpu_simd *simd);     \
 	void cpu_fill_integer_##level(struct cpu_simd *simd)
 
 CPU_FILLS(base);

@@ -213,10 +213,10 @@ void ir_print_float(FILE *f, float value)
 	fputs(text, f);
 }
 
-/* The limits of a clamp of integers follow in brackets, where there are any. */
+/* The limits of a clamp of integers follow in brackets, where there are any; rounding to float16 comes last. */
 static void print_function(FILE *f, const struct ir_unary_attrs *a)
 {
-	fprintf(f, "%s(", ir_unary_name(a->kind));
+	fprintf(f, "%s(", a->kind == IR_UNARY_NONE ? "none" : ir_unary_name(a->kind));
 	ir_print_float(f, a->alpha);
 	fputc(',', f);
 	ir_print_float(f, a->beta);
@@ -224,6 +224,13 @@ static void print_function(FILE *f, const struct ir_unary_attrs *a)
 	if (a->ilo || a->ihi || a->ulo || a->uhi)
 		fprintf(f, "[%" PRId64 ",%" PRId64 ",%" PRIu64 ",%" PRIu64 "]", a->ilo, a->ihi,
 			a->ulo, a->uhi);
+	if (a->half)
+		fputs("half", f);
+}
+
+static bool is_nothing(const struct ir_unary_attrs *a)
+{
+	return a->kind == IR_UNARY_NONE && !a->half;
 }
 
 static void print_element(FILE *f, const struct ir_field *field, const void *data, uint32_t i)
@@ -272,8 +279,7 @@ void ir_attrs_print(FILE *f, const struct ir_node *node)
 
 		if (field->kind == IR_FIELD_BOOL && !field->words && !*(const bool *)data)
 			continue;
-		if (field->kind == IR_FIELD_FUSED &&
-		    ((const struct ir_unary_attrs *)data)->kind == IR_UNARY_NONE)
+		if (field->kind == IR_FIELD_FUSED && is_nothing(data))
 			continue;
 		fputc(' ', f);
 		if (field->name && field->kind != IR_FIELD_BOOL)

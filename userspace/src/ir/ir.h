@@ -153,6 +153,7 @@ enum ir_reduce { IR_REDUCE_KINDS(IR_ENUMERATOR) IR_REDUCE_COUNT };
 struct ir_unary_attrs {
 	int kind;	   /* enum ir_unary, or IR_UNARY_NONE */
 	float alpha, beta; /* already cast to the operand's type, kept as float */
+	uint32_t half; /* the result is rounded to what float16 has; IR_UNARY_NONE: no more than that */
 	int64_t ilo, ihi;  /* IR_CLAMP of signed integer types */
 	uint64_t ulo, uhi; /* IR_CLAMP of unsigned integer types */
 };

@@ -274,26 +274,32 @@ static int read_word(struct reader *r, const struct ir_field *field, uint32_t *v
 	return wrong(r, what);
 }
 
-static int read_function(struct reader *r, struct ir_unary_attrs *f)
+static int read_function_name(struct reader *r, struct ir_unary_attrs *f)
 {
 	size_t length = word(r);
 
-	for (f->kind = 0; f->kind < IR_UNARY_COUNT; f->kind++)
-		if (is(r->at, length, ir_unary_name(f->kind)))
-			break;
+	f->kind = is(r->at, length, "none") ? IR_UNARY_NONE : 0;
+	while (f->kind >= 0 && f->kind < IR_UNARY_COUNT &&
+	       !is(r->at, length, ir_unary_name(f->kind)))
+		f->kind++;
 	if (f->kind == IR_UNARY_COUNT)
 		return wrong(r, "there is no such function");
 	r->at += length;
-	if (expect(r, "(") || read_float32(r, &f->alpha) || expect(r, ",") ||
-	    read_float32(r, &f->beta) || expect(r, ")"))
+	return 0;
+}
+
+static int read_function(struct reader *r, struct ir_unary_attrs *f)
+{
+	if (read_function_name(r, f) || expect(r, "(") || read_float32(r, &f->alpha) ||
+	    expect(r, ",") || read_float32(r, &f->beta) || expect(r, ")"))
 		return -1;
-	if (!accept(r, "["))
-		return 0;
-	return read_i64(r, &f->ilo) || expect(r, ",") || read_i64(r, &f->ihi) || expect(r, ",") ||
-			       read_u64(r, UINT64_MAX, &f->ulo) || expect(r, ",") ||
-			       read_u64(r, UINT64_MAX, &f->uhi) || expect(r, "]") ?
-		       -1 :
-		       0;
+	if (accept(r, "[") &&
+	    (read_i64(r, &f->ilo) || expect(r, ",") || read_i64(r, &f->ihi) || expect(r, ",") ||
+	     read_u64(r, UINT64_MAX, &f->ulo) || expect(r, ",") ||
+	     read_u64(r, UINT64_MAX, &f->uhi) || expect(r, "]")))
+		return -1;
+	f->half = accept(r, "half");
+	return 0;
 }
 
 static int read_element(struct reader *r, const struct ir_field *field, void *data, uint32_t i)

@@ -67,6 +67,14 @@ static bool has_integers(const struct ir_graph *graph)
 	return false;
 }
 
+static bool has_halves(const struct ir_graph *graph)
+{
+	for (uint32_t i = 0; i < graph->num_values; i++)
+		if (graph->values[i]->type.dtype == IR_F16)
+			return true;
+	return false;
+}
+
 /*
  * Order matters only for how much is found: what folds needs no fusing, what is fused is not
  * merged. What is left of the constants of a quantised graph is dequantised last.
@@ -95,6 +103,7 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 		{ integers, pass_drop_dead, false },
 		{ integers && fold, pass_fold, false },
 		{ fuse, pass_fuse_weights, false },
+		{ options->widen && has_halves(*graph), pass_widen, false },
 		{ options->channels_last_work, pass_channels_last, false },
 		{ true, pass_drop_dead, false },
 	};

@@ -75,6 +75,7 @@ int pass_sink_dequantize(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_integers(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_sums(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_weights(struct rewrite *rw, const struct pass_context *ctx);
+int pass_widen(struct rewrite *rw, const struct pass_context *ctx);
 int pass_channels_last(struct rewrite *rw, const struct pass_context *ctx);
 int pass_drop_dead(struct rewrite *rw, const struct pass_context *ctx);
 

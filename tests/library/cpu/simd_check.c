@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+/* Checks of the functions for convolutions of 3x3 and for float16. */
+#include "simd_check.h"
+
+#include <math.h>
+
+#include "util/float16.h"
+
+/* --- Convolutions of 3x3 --- */
+
+/* The sums of row or column i of four numbers. */
+static double spread(const double *d, int step, int i)
+{
+	const double v[4] = { d[0], d[step], d[2 * step], d[3 * step] };
+
+	return i == 0 ? v[0] - v[2] : i == 1 ? v[1] + v[2] : i == 2 ? v[2] - v[1] : v[1] - v[3];
+}
+
+void check_winograd_in(void)
+{
+	int64_t n = between(CPU_MAX_LANES, 70), step = n + between(0, 20);
+	struct guard x[16], v = floats(15 * step + n);
+	const float *pixels[16];
+
+	for (int t = 0; t < 16; t++) {
+		x[t] = floats(n);
+		pixels[t] = x[t].data;
+	}
+	simd->winograd_in(v.data, step, pixels, n);
+	for (int64_t c = 0; c < n; c++) {
+		double d[16], rows[16];
+
+		for (int t = 0; t < 16; t++)
+			d[t] = (double)pixels[t][c];
+		for (int t = 0; t < 16; t++)
+			rows[t] = spread(d + t / 4 * 4, 1, t % 4);
+		for (int t = 0; t < 16; t++)
+			expect("winograd_in", t * n + c, (double)v.data[t * step + c],
+			       spread(rows + t % 4, 4, t / 4), 1e-6);
+	}
+	for (int t = 0; t < 16; t++)
+		guard_free(&x[t]);
+	guard_free(&v);
+}
+
+static double gather(const double *m, int step, int i)
+{
+	return i == 0 ? m[0] + m[step] + m[2 * step] : m[step] - m[2 * step] - m[3 * step];
+}
+
+/* Everything finite, or nothing is said of the results. */
+void check_winograd_out(void)
+{
+	int64_t n = between(CPU_MAX_LANES, 70), step = n + between(0, 20), odd = between(0, n - 1);
+	struct guard y[4], m = floats(15 * step + n), bias = floats(n);
+	bool finite = random_below(4);
+	float *results[4];
+
+	for (int t = 0; t < 4; t++) {
+		y[t] = floats(n);
+		results[t] = y[t].data;
+	}
+	if (!finite)
+		m.data[between(0, 15) * step + odd] = random_below(2) ? NAN : INFINITY;
+	assert_true(simd->winograd_out(results, m.data, step, bias.data, -0.5f, 0.75f, n) ==
+		    finite);
+	for (int64_t c = 0; c < n && finite; c++) {
+		double d[16], rows[8];
+
+		for (int t = 0; t < 16; t++)
+			d[t] = (double)m.data[t * step + c];
+		for (int t = 0; t < 8; t++)
+			rows[t] = gather(d + t / 2 * 4, 1, t % 2);
+		for (int t = 0; t < 4; t++) {
+			double v = gather(rows + t % 2, 2, t / 2) + (double)bias.data[c];
+
+			expect("winograd_out", t * n + c, (double)results[t][c],
+			       v < -0.5 ? -0.5 :
+			       v > 0.75 ? 0.75 :
+					  v,
+			       2e-6);
+		}
+	}
+	for (int t = 0; t < 4; t++)
+		guard_free(&y[t]);
+	guard_free(&m);
+	guard_free(&bias);
+}
+
+/* --- float16 --- */
+
+/* Also numbers that are no normal ones of float16, and such that lie between two. */
+static struct guard numbers(int64_t n)
+{
+	struct guard g = floats(n);
+
+	for (int64_t i = 0; i < n; i++)
+		switch (random_below(4)) {
+		case 0:
+			g.data[i] *= 1e-6f;
+			break;
+		case 1:
+			g.data[i] *= 1e5f;
+			break;
+		case 2:
+			g.data[i] = (float)between(0, 1 << 13) / 8192;
+			break;
+		default:
+			break;
+		}
+	put_odd_values(&g, n);
+	return g;
+}
+
+static double nearest(float x)
+{
+	return (double)wnn_half_to_float(wnn_float_to_half(x));
+}
+
+void check_to_halves(void)
+{
+	int64_t n = between(1, 100);
+	struct guard x = numbers(n), memory;
+	uint16_t *y = (uint16_t *)bytes(&memory, 2 * n);
+
+	simd->to_halves(y, x.data, n);
+	for (int64_t i = 0; i < n; i++)
+		expect("to_halves", i, (double)wnn_half_to_float(y[i]), nearest(x.data[i]), 0);
+	guard_free(&x);
+	guard_free(&memory);
+}
+
+void check_from_halves(void)
+{
+	int64_t n = between(1, 100);
+	struct guard y = floats(n), memory;
+	uint16_t *x = (uint16_t *)bytes(&memory, 2 * n);
+
+	simd->from_halves(y.data, x, n);
+	for (int64_t i = 0; i < n; i++)
+		expect("from_halves", i, (double)y.data[i], (double)wnn_half_to_float(x[i]), 0);
+	guard_free(&y);
+	guard_free(&memory);
+}
+
+void check_round_halves(void)
+{
+	int64_t n = between(1, 100);
+	struct guard x = numbers(n), y = floats(n);
+
+	for (int64_t i = 0; i < n; i++)
+		y.data[i] = x.data[i];
+	simd->round_halves(y.data, n);
+	for (int64_t i = 0; i < n; i++)
+		expect("round_halves", i, (double)y.data[i], nearest(x.data[i]), 0);
+	guard_free(&x);
+	guard_free(&y);
+}

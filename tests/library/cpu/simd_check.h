@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* What the checks of the tables of vector instructions share. */
+#ifndef TESTS_CPU_SIMD_CHECK_H
+#define TESTS_CPU_SIMD_CHECK_H
+
+#include "cpu/simd.h"
+#include "guard.h"
+#include "rig.h"
+
+extern const struct cpu_simd *simd; /* the level under test */
+extern bool low;		    /* the memory's beginning is guarded, not its end */
+
+struct guard floats(int64_t n);
+/* n random bytes that end, or begin, where the guarded memory does. */
+uint8_t *bytes(struct guard *memory, int64_t n);
+void put_odd_values(struct guard *g, int64_t n);
+/* Within the bound; infinities and the signs of zeros exactly. */
+void expect(const char *what, int64_t i, double actual, double expected, double bound);
+
+void check_winograd_in(void);
+void check_winograd_out(void);
+void check_to_halves(void);
+void check_from_halves(void);
+void check_round_halves(void);
+
+#endif

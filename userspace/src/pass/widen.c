@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Computes float16 on the CPU in float32, for which there are fast kernels: values are float32 that only
+ * have the values of float16, since whatever computes one rounds it (ir_unary_attrs.half). Weights are
+ * converted once, data where it comes in and goes out.
+ *
+ * Precondition: a verified graph, fused, all of which runs on the CPU. Postcondition: the operators
+ * listed here have no float16 operand or result; what only moves elements follows them. Results are
+ * those of float16, but for one that float32 rounds to the middle between two of its numbers.
+ *
+ *	%3 = conv(%0, %1) act=relu ; f16	%4 = cast(%0) ; f32
+ *	%5 = gather(%3, %2)		->	%3 = conv(%4, %1) act=relu(0,0)half ; f32
+ *						%6 = cast(%3) ; f16
+ *						%5 = gather(%6, %2)
+ */
+
+#include "pass/rewrite.h"
+
+#include <math.h>
+
+#include "util/float16.h"
+#include "util/malloc.h"
+
+enum way {
+	NARROW, /* stays on float16 */
+	FOLLOW, /* only moves elements: as its operands are */
+	FINISH, /* has a place for an activation, which rounds */
+	CHOOSE, /* gives one of its operands' elements */
+	ROUND,	/* another node rounds its result */
+};
+
+struct widening {
+	struct rewrite *rw;
+	struct ir_value **wide; /* by old value id: the new value of float32, or NULL */
+};
+
+static enum way way_of(const struct ir_node *node)
+{
+	switch (node->op) {
+	case IR_OP_CONV:
+	case IR_OP_MATMUL:
+	case IR_OP_WMATMUL:
+	case IR_OP_BINARY:
+	case IR_OP_UNARY:
+		return FINISH;
+	case IR_OP_POOL:
+		return node->attrs.pool.kind == IR_POOL_MAX ? CHOOSE : ROUND;
+	case IR_OP_REDUCE:
+	case IR_OP_SOFTMAX:
+	case IR_OP_BATCHNORM:
+	case IR_OP_INSTNORM:
+	case IR_OP_LAYERNORM:
+	case IR_OP_RESAMPLE:
+		return ROUND;
+	case IR_OP_RESHAPE:
+	case IR_OP_TRANSPOSE:
+	case IR_OP_CONCAT:
+	case IR_OP_SLICE:
+	case IR_OP_EXPAND:
+		return FOLLOW;
+	default:
+		return NARROW;
+	}
+}
+
+static bool is_half(const struct ir_value *value)
+{
+	return value->type.dtype == IR_F16;
+}
+
+/* Weights of 4 or 8 bits stay what they are, and so do their zero points. */
+static bool stays_integer(const struct ir_node *node, uint32_t operand)
+{
+	return node->op == IR_OP_WMATMUL && (operand == 1 || operand == 3);
+}
+
+static bool is_all_halves(const struct ir_node *node)
+{
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (node->operands[i] && !stays_integer(node, i) && !is_half(node->operands[i]))
+			return false;
+	return node->num_results == 1 && is_half(node->results[0]);
+}
+
+static bool has_wide_operand(const struct widening *t, const struct ir_node *node)
+{
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (node->operands[i] && node->operands[i]->kind != IR_VALUE_CONSTANT &&
+		    t->wide[node->operands[i]->id])
+			return true;
+	return false;
+}
+
+static bool becomes_wide(const struct widening *t, const struct ir_node *node)
+{
+	enum way way = way_of(node);
+
+	return is_all_halves(node) && way != NARROW && (way != FOLLOW || has_wide_operand(t, node));
+}
+
+static struct ir_type with_dtype(const struct ir_type *type, enum ir_dtype dtype)
+{
+	struct ir_type changed = *type;
+
+	changed.dtype = dtype;
+	return changed;
+}
+
+static struct ir_value *cast(struct widening *t, struct ir_value *value, enum ir_dtype dtype)
+{
+	struct ir_type type = with_dtype(&value->type, dtype);
+	struct ir_node *node =
+		ir_add_node(t->rw->to, IR_OP_CAST, &value, 1, &type, 1, NULL, "", "cast");
+
+	return node ? node->results[0] : NULL;
+}
+
+static void free_floats(void *userdata, const void *data)
+{
+	(void)data;
+	wnn_free(userdata);
+}
+
+static struct ir_value *widen_constant(struct widening *t, const struct ir_value *old)
+{
+	struct ir_type type = with_dtype(&old->type, IR_F32);
+	int64_t count = ir_type_elements(&type);
+	const uint16_t *from = old->constant->data;
+	size_t bytes = (size_t)count * sizeof(float);
+	float *data = wnn_malloc(bytes);
+	struct ir_constant *constant;
+	struct ir_value *value = NULL;
+
+	if (!data)
+		return NULL;
+	for (int64_t i = 0; i < count; i++)
+		data[i] = wnn_half_to_float(from[i]);
+	constant = ir_constant_borrow(data, bytes, free_floats, data);
+	if (constant)
+		value = ir_add_constant(t->rw->to, &type, constant);
+	else
+		wnn_free(data);
+	if (constant && !value)
+		ir_constant_unref(constant);
+	return value;
+}
+
+/* The new value of an old one as float32, or as it was; NULL when out of memory. */
+static struct ir_value *wide_value(struct widening *t, const struct ir_value *old)
+{
+	struct ir_value **wide = &t->wide[old->id];
+
+	if (!*wide)
+		*wide = old->kind == IR_VALUE_CONSTANT ? widen_constant(t, old) :
+							 cast(t, t->rw->value[old->id], IR_F32);
+	return *wide;
+}
+
+static struct ir_value *own_value(struct widening *t, const struct ir_value *old)
+{
+	struct ir_value **value = &t->rw->value[old->id];
+
+	if (!*value)
+		*value = cast(t, t->wide[old->id], IR_F16);
+	return *value;
+}
+
+/* Of operators that FINISH. */
+static void round_result(enum ir_op op, union ir_attrs *attrs)
+{
+	switch (op) {
+	case IR_OP_CONV:
+		attrs->conv.act.half = true;
+		break;
+	case IR_OP_MATMUL:
+	case IR_OP_WMATMUL:
+		attrs->matmul.act.half = true;
+		break;
+	case IR_OP_BINARY:
+		attrs->binary.act.half = true;
+		break;
+	default:
+		attrs->unary.half = true;
+		break;
+	}
+}
+
+static struct ir_node *add_rounding(struct widening *t, const struct ir_node *node,
+				    struct ir_value *value)
+{
+	const union ir_attrs attrs = {
+		.unary = { .kind = IR_CLAMP, .alpha = -INFINITY, .beta = INFINITY, .half = true }
+	};
+
+	return ir_add_node(t->rw->to, IR_OP_UNARY, &value, 1, &value->type, 1, &attrs, node->label,
+			   node->source);
+}
+
+static int emit_wide(struct widening *t, const struct ir_node *node)
+{
+	struct rewrite *rw = t->rw;
+	struct ir_value **operands = wnn_calloc(node->num_operands + 1, sizeof(*operands));
+	struct ir_type type = with_dtype(&node->results[0]->type, IR_F32);
+	union ir_attrs attrs = node->attrs;
+	struct ir_node *emitted = NULL, *rounded;
+	bool complete = operands != NULL;
+
+	for (uint32_t i = 0; i < node->num_operands && complete; i++) {
+		if (!node->operands[i])
+			continue;
+		operands[i] = stays_integer(node, i) ? own_value(t, node->operands[i]) :
+						       wide_value(t, node->operands[i]);
+		complete = operands[i] != NULL;
+	}
+	if (way_of(node) == FINISH)
+		round_result(node->op, &attrs);
+	if (complete)
+		emitted = ir_add_node(rw->to, node->op, operands, node->num_operands, &type, 1,
+				      &attrs, node->label, node->source);
+	wnn_free(operands);
+	rounded = emitted && way_of(node) == ROUND ? add_rounding(t, node, emitted->results[0]) :
+						     emitted;
+	if (!rounded)
+		return rewrite_nomem(rw);
+	t->wide[node->results[0]->id] = rounded->results[0];
+	rw->fate[node->id] = (struct rewrite_fate){ WNN_FATE_KEPT, emitted->id };
+	return 0;
+}
+
+static int emit(struct widening *t, const struct ir_node *node)
+{
+	if (becomes_wide(t, node))
+		return emit_wide(t, node);
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (node->operands[i] && !own_value(t, node->operands[i]))
+			return rewrite_nomem(t->rw);
+	return rewrite_copy(t->rw, node);
+}
+
+int pass_widen(struct rewrite *rw, const struct pass_context *ctx)
+{
+	struct widening t = {
+		.rw = rw,
+		.wide = wnn_calloc(rw->from->num_values + 1, sizeof(*t.wide)),
+	};
+	int ret = t.wide ? 0 : rewrite_nomem(rw);
+
+	(void)ctx;
+	for (uint32_t n = 0; n < rw->from->num_nodes && !ret; n++)
+		ret = emit(&t, rw->from->nodes[n]);
+	for (uint32_t i = 0; i < rw->from->num_outputs && !ret; i++)
+		if (!own_value(&t, rw->from->outputs[i].value))
+			ret = rewrite_nomem(rw);
+	wnn_free(t.wide);
+	return ret;
+}
