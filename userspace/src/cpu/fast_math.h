@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exp, sigmoid, tanh, erf and gelu without branches, for loops that the compiler vectorises. Computed in
- * double to some 1e-12 (erf and gelu: 1e-9), so that the float they are stored in is rounded right but in rare
+ * exp, sigmoid, tanh and erf without branches, for loops that the compiler vectorises. Computed in
+ * double to some 1e-12 (erf: 1e-9), so that the float they are stored in is rounded right but in rare
  * cases.
  */
 #ifndef WNN_CPU_FAST_MATH_H
@@ -97,11 +97,6 @@ static inline double cpu_erf(double x)
 	p = p * q - 1.0 / 3;
 	p = (p * q + 1) * x * 0x1.20dd750429b6dp+0;
 	return x < 0.5 && x > -0.5 ? p : far;
-}
-
-static inline double cpu_gelu(double x)
-{
-	return 0.5 * x * cpu_erfc(-x * 0x1.6a09e667f3bcdp-1);
 }
 
 #endif

@@ -39,6 +39,96 @@ static float six(float v)
 	return v > 6 ? 6 : v;
 }
 
+/* Results below are 0 in float32, after the smallest of its numbers. */
+#define LEAST_EXPONENT (-104.0f)
+
+/*
+ * e^(d + lost) for d up to 0, in float32 to about one unit in the last place; `lost` is what d is too small by,
+ * for want of digits. With n * ln(2) taken away from it, e^r is its series to the 7th power; the factor 2^n is
+ * two, as n may lie below all exponents.
+ */
+static vec exponential(vec d, vec lost)
+{
+	const vec whole = splat(0x1.8p23f);
+	ivec zero = (ivec)(d < splat(LEAST_EXPONENT)), bits, half;
+	vec n, r, p;
+
+	d = choose(zero, splat(0), d);
+	lost = choose(zero, splat(0), lost);
+	n = multiply_add(d, splat(0x1.715476p+0f), whole);
+	bits = (ivec)n - (ivec)whole;
+	n = n - whole;
+	/* Its first part has so few digits that the product is exact. */
+	r = multiply_add(n, splat(-0x1.62e4p-1f), d);
+	r = multiply_add(n, splat(-0x1.7f7d1cp-20f), r) + lost;
+	p = splat(1.0f / 5040);
+	p = multiply_add(p, r, splat(1.0f / 720));
+	p = multiply_add(p, r, splat(1.0f / 120));
+	p = multiply_add(p, r, splat(1.0f / 24));
+	p = multiply_add(p, r, splat(1.0f / 6));
+	p = multiply_add(p, r, splat(0.5f));
+	p = multiply_add(p, r, splat(1));
+	p = multiply_add(p, r, splat(1));
+	half = bits >> 1;
+	p = p * (vec)((half + 127) << 23) * (vec)((bits - half + 127) << 23);
+	return choose(zero, splat(0), p);
+}
+
+/*
+ * e^(z^2) * erfc(z) for z >= 0: a polynomial of s = (z - 3) / (z + 3), divided by 1 + 2 * z. Beyond MOST_Z,
+ * e^(-z^2) is 0.
+ */
+#define MOST_Z 10.3f
+
+static vec scaled_erfc(vec z)
+{
+	vec line, part, s, p;
+
+	z = choose((ivec)(z > splat(MOST_Z)), splat(MOST_Z), z);
+	line = multiply_add(z, splat(2), splat(1));
+	part = splat(1) / ((z + 3) * line);
+	s = (z - 3) * line * part;
+	p = splat(-0.000275456022f);
+	p = multiply_add(p, s, splat(-0.000793182585f));
+	p = multiply_add(p, s, splat(0.0019982251f));
+	p = multiply_add(p, s, splat(0.00257821808f));
+	p = multiply_add(p, s, splat(-0.0237924583f));
+	p = multiply_add(p, s, splat(0.06829324f));
+	p = multiply_add(p, s, splat(-0.119272292f));
+	p = multiply_add(p, s, splat(0.129646648f));
+	p = multiply_add(p, s, splat(-0.0475622986f));
+	p = multiply_add(p, s, splat(-0.135621146f));
+	p = multiply_add(p, s, splat(1.25300806f));
+	return p * (z + 3) * part;
+}
+
+/* x / 2 * erfc(-x / sqrt(2)): what this is less than x, or 0, is x / 2 * erfc(|x| / sqrt(2)). */
+static vec gelu_of(vec x)
+{
+	const ivec high_bits = (ivec)splat(0) - 4096, sign = (ivec)splat(-0.0f);
+	/* The square of the first half of the digits is exact. */
+	vec high = (vec)((ivec)x & high_bits), rest = (x + high) * (x - high);
+	vec z = (vec)((ivec)x & ~sign) * 0x1.6a09e6p-1f;
+	vec part = x * 0.5f * (scaled_erfc(z) * exponential(high * high * -0.5f, rest * -0.5f));
+
+	return choose((ivec)(x > splat(0)), x - choose((ivec)(z > splat(MOST_Z)), splat(0), part),
+		      part);
+}
+
+static void gelu(float *y, const float *x, int64_t n)
+{
+	float rest[LANES] = { 0 };
+	int64_t i;
+
+	for (i = 0; i + LANES <= n; i += LANES)
+		store(y + i, gelu_of(load(x + i)));
+	if (i == n)
+		return;
+	memcpy(rest, x + i, (size_t)(n - i) * sizeof(*x));
+	store(rest, gelu_of(load(rest)));
+	memcpy(y + i, rest, (size_t)(n - i) * sizeof(*y));
+}
+
 static bool unary(int kind, float alpha, float beta, float *y, const float *x, int64_t n)
 {
 	switch (kind) {
@@ -77,7 +167,7 @@ static bool unary(int kind, float alpha, float beta, float *y, const float *x, i
 		EACH(cpu_erf((double)v));
 		return true;
 	case IR_GELU:
-		EACH(cpu_gelu((double)v));
+		gelu(y, x, n);
 		return true;
 	case IR_HARD_SIGMOID:
 		EACH(unit(alpha * v + beta));
@@ -210,40 +300,12 @@ static double sum_of(const float *x, int64_t n)
 	return sum;
 }
 
-/* Results below are 0 in float32, after the smallest of its numbers. */
-#define LEAST_EXPONENT (-104.0f)
-
-/*
- * e^(x - max) for x up to max, in float32 to about one unit in the last place. What the difference loses by
- * rounding is added again: it would be several units where the difference is large. With n * ln(2) taken away
- * from it, e^r is its series to the 7th power; the factor 2^n is two, as n may lie below all exponents.
- */
+/* e^(x - max) for x up to max. What the difference loses by rounding may be several units where it is large. */
 static vec exp_below(vec x, vec max)
 {
-	const vec whole = splat(0x1.8p23f);
-	vec d = x - max, taken = x - d, lost = (x - (d + taken)) + (taken - max);
-	ivec zero = (ivec)(d < splat(LEAST_EXPONENT)), bits, half;
-	vec n, r, p;
+	vec d = x - max, taken = x - d;
 
-	d = choose(zero, splat(0), d);
-	lost = choose(zero, splat(0), lost);
-	n = multiply_add(d, splat(0x1.715476p+0f), whole);
-	bits = (ivec)n - (ivec)whole;
-	n = n - whole;
-	/* Its first part has so few digits that the product is exact. */
-	r = multiply_add(n, splat(-0x1.62e4p-1f), d);
-	r = multiply_add(n, splat(-0x1.7f7d1cp-20f), r) + lost;
-	p = splat(1.0f / 5040);
-	p = multiply_add(p, r, splat(1.0f / 720));
-	p = multiply_add(p, r, splat(1.0f / 120));
-	p = multiply_add(p, r, splat(1.0f / 24));
-	p = multiply_add(p, r, splat(1.0f / 6));
-	p = multiply_add(p, r, splat(0.5f));
-	p = multiply_add(p, r, splat(1));
-	p = multiply_add(p, r, splat(1));
-	half = bits >> 1;
-	p = p * (vec)((half + 127) << 23) * (vec)((bits - half + 127) << 23);
-	return choose(zero, splat(0), p);
+	return exponential(d, (x - (d + taken)) + (taken - max));
 }
 
 static void softmax(float *y, const float *x, int64_t n)
