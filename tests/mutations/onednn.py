@@ -22,6 +22,15 @@ def _conv(name, old, new):
             'command': _COMMANDS['cpu']}
 
 
+def _shared(name, old, new):
+    return {'name': name, 'file': 'userspace/src/cpu/onednn.c', 'old': old, 'new': new, 'command': _COMMANDS['cpu']}
+
+
+def _matmul(name, old, new):
+    return {'name': name, 'file': 'userspace/src/cpu/onednn_matmul.c', 'old': old, 'new': new,
+            'command': _COMMANDS['cpu']}
+
+
 def _integer(name, file, old, new):
     return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['integer']}
 
@@ -47,9 +56,9 @@ MUTATIONS = [
     _conv('dilations are one too large', '{ a->dilations[0] - 1, a->dilations[1] - 1 }',
           '{ a->dilations[0] - 1, a->dilations[1] }'),
     _conv('the bias is left out', 'c->bias ? c->bias_desc : NULL', 'NULL'),
-    _conv('relu is none', 'if (ret || c->integer || !c->limited || act->kind == IR_UNARY_NONE)',
-          'if (ret || c->integer || !c->limited || act->kind == IR_UNARY_NONE || act->kind == IR_RELU)'),
-    _conv('limits are the wrong way round', 'dnnl_eltwise_clip, c->lo, c->hi', 'dnnl_eltwise_clip, -c->hi, c->hi'),
+    _shared('relu is none', 'if (ret || !limits || limits->kind == IR_UNARY_NONE)',
+            'if (ret || !limits || limits->kind == IR_UNARY_NONE || limits->kind == IR_RELU)'),
+    _shared('limits are the wrong way round', 'dnnl_eltwise_clip, lo, hi', 'dnnl_eltwise_clip, -hi, hi'),
     _conv('other activations are left out', 'else if (!c->limited)\n\t\tcpu_activate', 'else if (c->limited)\n\t\tcpu_activate'),
     # Integers.
     _integer('the zero point of the input is 0', 'onednn_conv.c', 'if (!ret && c->zero_point)', 'if (false)'),
@@ -60,6 +69,13 @@ MUTATIONS = [
     _integer('signed bytes are unsigned', 'simd_integer.c', '(int32_t)(int8_t)byte', '(int32_t)byte'),
     _conv('only the pixels of the first image are computed', 'g->batch * g->out_h * g->out_w;\n\tg->in_w',
           'g->out_h * g->out_w;\n\tg->in_w'),
+    # Products of computed matrices.
+    _matmul('matrices that are broadcast are taken for dense ones', 'cpu_offset(&mm->y, at, mm->sb) != i * mm->k * mm->n)',
+            'false)'),
+    _matmul('rows of a transposed matrix lie one behind the other', 'first * (mm->attrs->a_transpose ? 1 : mm->k)',
+            'first * mm->k'),
+    _matmul('a bias of one line is one for each row as well', 'ir_type_dim(bias, bias->rank - 1) == mm->n', 'true'),
+    _matmul('a factor is left out', 'mm->m >= MIN_LINES && attrs->alpha == 1 &&', 'mm->m >= MIN_LINES &&'),
     # Convolutions in Winograd's way.
     _winograd('the last chunk is as long as the others', 'int64_t count = rest < w->chunk ? rest : w->chunk;',
               'int64_t count = w->chunk;'),

@@ -186,13 +186,15 @@ static int run_prepared(struct cpu_context *cpu, struct cpu_prepared *prepared, 
 			void **out, struct wnn_error *err)
 {
 	size_t bytes = cpu_prepared_pack_bytes(prepared);
-	void *packed = aligned_alloc(64, cpu_round_up(bytes));
-	int ret;
+	void *packed = bytes ? aligned_alloc(64, cpu_round_up(bytes)) : NULL;
+	int ret = 0;
 
 	prepared_name = cpu_prepared_name(prepared);
-	assert_non_null(packed);
-	ret = cpu_prepared_pack(prepared, in[1], packed, err);
-	in[1] = NULL;
+	if (bytes) {
+		assert_non_null(packed);
+		ret = cpu_prepared_pack(prepared, in[1], packed, err);
+		in[1] = NULL;
+	}
 	if (!ret)
 		ret = cpu_prepared_run(prepared, cpu, packed, in, out, err);
 	cpu_prepared_destroy(prepared);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layer on oneDNN: convolutions in channels-last order, and products with constant matrices; of float32
- * and 8-bit integers. The library is loaded when the first node asks for it, never by linking, since loading
+ * The layer on oneDNN: convolutions in channels-last order, and products; of float32, with constant
+ * operands of 8-bit integers, too. The library is loaded when the first node asks for it, never by linking, since loading
  * it takes milliseconds. It would share work among OpenMP's threads; here every call has one thread, and a
  * node is cut into parts that the pool's threads take. The parts depend on shapes only, so that results do
  * not depend on the number of threads.
@@ -90,7 +90,16 @@ bool onednn_is_fast(const struct onednn *dnn, const_dnnl_primitive_desc_t desc);
 int onednn_reorder(const struct onednn *dnn, const_dnnl_memory_desc_t from_form, const void *from,
 		   const_dnnl_memory_desc_t to_form, void *to);
 
+/*
+ * Attributes of a primitive whose scratch memory its caller has, with an activation that is a pair of
+ * limits; NULL: none. To be destroyed in any case.
+ */
+int onednn_make_attributes(const struct onednn *dnn, const struct ir_unary_attrs *limits,
+			   dnnl_primitive_attr_t *attr);
+
 /* NULL when it is not the best for a node, or does not take it. */
+struct cpu_prepared *onednn_matmul_prepare(const struct onednn *dnn, const struct cpu_context *cpu,
+					   const struct ir_node *node);
 struct cpu_prepared *onednn_winograd_prepare(const struct onednn *dnn,
 					     const struct cpu_context *cpu,
 					     const struct ir_node *node);

@@ -47,9 +47,8 @@ struct conv {
 	bool filter_unsigned;			/* its zero point is 128 */
 	dnnl_data_type_t in_type, filter_type, out_type;
 	int64_t in_bytes, out_bytes; /* of an element; of results, not of sums */
-	bool limited;
-	float lo, hi;
-	int64_t parts, rows; /* of an image, of results in a part */
+	bool limited;		     /* the activation is a pair of limits */
+	int64_t parts, rows;	     /* of an image, of results in a part */
 	unsigned int num_forms, threads;
 	struct form forms[MAX_FORMS];
 	dnnl_memory_desc_t packed, plain, bias_desc;
@@ -173,23 +172,11 @@ static int describe_picture(const struct conv *c, dnnl_memory_desc_t *desc, dnnl
 static int make_attributes(const struct conv *c, dnnl_primitive_attr_t *attr)
 {
 	const struct onednn *dnn = c->dnn;
-	const struct ir_unary_attrs *act = &c->shape.attrs->act;
-	dnnl_post_ops_t ops = NULL;
-	int ret = dnn->primitive_attr_create(attr) ||
-		  dnn->primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
+	bool limits = c->limited && !c->integer;
+	int ret = onednn_make_attributes(dnn, limits ? &c->shape.attrs->act : NULL, attr);
 
 	if (!ret && c->zero_point)
 		ret = dnn->primitive_attr_set_zero_points_mask(*attr, DNNL_ARG_SRC, 0);
-	if (ret || c->integer || !c->limited || act->kind == IR_UNARY_NONE)
-		return ret;
-	ret = dnn->post_ops_create(&ops);
-	if (!ret && act->kind == IR_RELU)
-		ret = dnn->post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
-	else if (!ret)
-		ret = dnn->post_ops_append_eltwise(ops, dnnl_eltwise_clip, c->lo, c->hi);
-	if (!ret)
-		ret = dnn->primitive_attr_set_post_ops(*attr, ops);
-	dnn->post_ops_destroy(ops);
 	return ret;
 }
 
@@ -476,10 +463,12 @@ static bool set_shape(struct conv *c, const struct ir_node *node)
 
 static void set_float(struct conv *c, const struct ir_node *node)
 {
+	float lo, hi;
+
 	c->in_type = c->filter_type = c->out_type = dnnl_f32;
 	c->in_bytes = c->out_bytes = sizeof(float);
 	c->has_bias = node->num_operands > 2 && node->operands[2];
-	c->limited = cpu_act_limits(&c->shape.attrs->act, &c->lo, &c->hi);
+	c->limited = cpu_act_limits(&c->shape.attrs->act, &lo, &hi);
 }
 
 /* False for filters that are no signed integers around 0, and for float results. */

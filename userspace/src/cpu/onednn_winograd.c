@@ -460,10 +460,9 @@ static int make_products(struct winograd *w, struct products *p)
 	int ret;
 
 	if (dnn->memory_desc_create_with_tag(&p->src, 3, src, dnnl_f32, dnnl_abc) ||
-	    dnn->memory_desc_create_with_tag(&p->dst, 3, dst, dnnl_f32, dnnl_abc) ||
-	    dnn->primitive_attr_create(&attr))
+	    dnn->memory_desc_create_with_tag(&p->dst, 3, dst, dnnl_f32, dnnl_abc))
 		return -1;
-	ret = dnn->primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user) ||
+	ret = onednn_make_attributes(dnn, NULL, &attr) ||
 	      dnn->matmul_primitive_desc_create(&p->desc, dnn->engine, p->src, w->packed, NULL,
 						p->dst, attr);
 	dnn->primitive_attr_destroy(attr);

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Products of computed matrices of float32 on oneDNN. A call multiplies some rows of one matrix, or several
+ * whole matrices where these lie one behind the other. What a call has depends on the shape alone.
+ */
+#include "cpu/onednn.h"
+
+#include <stdatomic.h>
+
+#include "cpu/conv.h"
+#include "cpu/element.h"
+#include "util/malloc.h"
+
+/* As many calls share the work of a node, where there is enough for them; and the rows of one at least. */
+#define CALLS	 4
+#define MIN_ROWS 64
+/* A product with fewer lines takes the time that reading the matrix takes. */
+#define MIN_LINES 8
+
+/* Calls with the same number of rows; the last ones of a matrix may have fewer. */
+struct form {
+	int64_t rows;
+	dnnl_memory_desc_t src, weights, dst;
+	dnnl_primitive_desc_t desc;
+	dnnl_primitive_t primitive;
+	const_dnnl_memory_desc_t scratch; /* of the description */
+};
+
+struct memories {
+	dnnl_memory_t src, weights, dst, scratch;
+};
+
+struct matmul {
+	struct cpu_prepared base;
+	const struct onednn *dnn;
+	const struct ir_matmul_attrs *attrs;
+	struct cpu_shape y;
+	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK];
+	int64_t m, n, k, batches;
+	int64_t together, rows,
+		parts; /* matrices and rows of a call, calls for the rows of a matrix */
+	bool has_bias, limited;
+	struct form forms[2];
+	dnnl_memory_desc_t bias_form;
+	dnnl_memory_t bias;
+	size_t scratch_bytes; /* of a thread */
+	unsigned int threads;
+	struct memories *memories; /* [thread][2] */
+	dnnl_stream_t *streams;	   /* [thread] */
+};
+
+struct run {
+	struct matmul *mm;
+	struct cpu_context *cpu;
+	const float *a, *b;
+	float *c;
+	char *scratch;
+	atomic_bool failed;
+};
+
+static void run_call(void *argument, int64_t item, unsigned int worker)
+{
+	struct run *run = argument;
+	struct matmul *mm = run->mm;
+	const struct onednn *dnn = mm->dnn;
+	int64_t first = item % mm->parts * mm->rows;
+	int64_t at = item / mm->parts * mm->together * mm->m * mm->n;
+	int which = mm->m - first < mm->rows;
+	const struct form *form = &mm->forms[which];
+	struct memories *m = &mm->memories[2 * worker + (unsigned int)which];
+	const float *a = run->a + cpu_offset(&mm->y, at, mm->sa) +
+			 first * (mm->attrs->a_transpose ? 1 : mm->k);
+	const float *b = run->b + cpu_offset(&mm->y, at, mm->sb);
+	float *c = run->c + at + first * mm->n;
+	const dnnl_exec_arg_t args[] = { { DNNL_ARG_SRC, m->src },
+					 { DNNL_ARG_WEIGHTS, m->weights },
+					 { DNNL_ARG_DST, m->dst },
+					 { DNNL_ARG_SCRATCHPAD, m->scratch },
+					 { DNNL_ARG_BIAS, mm->bias } };
+	int threads = onednn_enter(dnn);
+
+	if (dnn->memory_set_data_handle(m->src, (void *)a) ||
+	    dnn->memory_set_data_handle(m->weights, (void *)b) ||
+	    dnn->memory_set_data_handle(m->dst, c) ||
+	    dnn->memory_set_data_handle(m->scratch, run->scratch + worker * mm->scratch_bytes) ||
+	    dnn->primitive_execute(form->primitive, mm->streams[worker], mm->has_bias ? 5 : 4,
+				   args))
+		atomic_store(&run->failed, true);
+	onednn_leave(dnn, threads);
+	if (!mm->limited)
+		cpu_activate(run->cpu->simd, &mm->attrs->act, c, mm->together * form->rows * mm->n);
+}
+
+static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
+	       const void *const *in, void *const *out, struct wnn_error *err)
+{
+	struct matmul *mm = (struct matmul *)prepared;
+	struct run r = { .mm = mm, .cpu = cpu, .a = in[0], .b = in[1], .c = out[0] };
+
+	(void)packed;
+	if (mm->scratch_bytes) {
+		r.scratch = cpu_scratch(cpu, mm->threads * mm->scratch_bytes);
+		if (!r.scratch)
+			return wnn_error_nomem(err, "a product");
+	}
+	if (mm->has_bias && mm->dnn->memory_set_data_handle(mm->bias, (void *)in[2]))
+		atomic_store(&r.failed, true);
+	else
+		cpu_threads_run(cpu->workers, mm->batches / mm->together * mm->parts, run_call, &r);
+	if (atomic_load(&r.failed))
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
+				     "oneDNN cannot run a convolution or product");
+	return 0;
+}
+
+static void destroy(struct cpu_prepared *prepared)
+{
+	struct matmul *mm = (struct matmul *)prepared;
+	const struct onednn *dnn = mm->dnn;
+
+	for (unsigned int i = 0; mm->memories && i < 2 * mm->threads; i++) {
+		dnn->memory_destroy(mm->memories[i].src);
+		dnn->memory_destroy(mm->memories[i].weights);
+		dnn->memory_destroy(mm->memories[i].dst);
+		dnn->memory_destroy(mm->memories[i].scratch);
+	}
+	for (unsigned int t = 0; mm->streams && t < mm->threads; t++)
+		dnn->stream_destroy(mm->streams[t]);
+	for (int i = 0; i < 2; i++) {
+		dnn->primitive_destroy(mm->forms[i].primitive);
+		dnn->primitive_desc_destroy(mm->forms[i].desc);
+		dnn->memory_desc_destroy(mm->forms[i].src);
+		dnn->memory_desc_destroy(mm->forms[i].weights);
+		dnn->memory_desc_destroy(mm->forms[i].dst);
+	}
+	dnn->memory_destroy(mm->bias);
+	dnn->memory_desc_destroy(mm->bias_form);
+	wnn_free(mm->memories);
+	wnn_free(mm->streams);
+	wnn_free(mm);
+}
+
+static int describe(const struct matmul *mm, struct form *form)
+{
+	const struct onednn *dnn = mm->dnn;
+	const struct ir_matmul_attrs *a = mm->attrs;
+	const dnnl_dims_t src = { mm->together, form->rows, mm->k };
+	const dnnl_dims_t weights = { mm->together, mm->k, mm->n };
+	const dnnl_dims_t dst = { mm->together, form->rows, mm->n };
+	const dnnl_dims_t src_steps = { mm->m * mm->k, a->a_transpose ? 1 : mm->k,
+					a->a_transpose ? mm->m : 1 };
+	const dnnl_dims_t weight_steps = { mm->k * mm->n, a->b_transpose ? 1 : mm->n,
+					   a->b_transpose ? mm->k : 1 };
+	const dnnl_dims_t dst_steps = { mm->m * mm->n, mm->n, 1 };
+
+	return dnn->memory_desc_create_with_strides(&form->src, 3, src, dnnl_f32, src_steps) ||
+	       dnn->memory_desc_create_with_strides(&form->weights, 3, weights, dnnl_f32,
+						    weight_steps) ||
+	       dnn->memory_desc_create_with_strides(&form->dst, 3, dst, dnnl_f32, dst_steps);
+}
+
+static int make_form(struct matmul *mm, struct form *form, const_dnnl_primitive_attr_t attr)
+{
+	const struct onednn *dnn = mm->dnn;
+	size_t bytes;
+
+	if (describe(mm, form) ||
+	    dnn->matmul_primitive_desc_create(&form->desc, dnn->engine, form->src, form->weights,
+					      mm->has_bias ? mm->bias_form : NULL, form->dst,
+					      attr) ||
+	    !onednn_is_fast(dnn, form->desc) || dnn->primitive_create(&form->primitive, form->desc))
+		return -1;
+	form->scratch = dnn->primitive_desc_query_md(form->desc, dnnl_query_scratchpad_md, 0);
+	bytes = cpu_round_up(dnn->memory_desc_get_size(form->scratch));
+	if (bytes > mm->scratch_bytes)
+		mm->scratch_bytes = bytes;
+	return 0;
+}
+
+static int make_memories(struct matmul *mm)
+{
+	const struct onednn *dnn = mm->dnn;
+
+	for (unsigned int t = 0; t < mm->threads; t++) {
+		if (dnn->stream_create(&mm->streams[t], dnn->engine, dnnl_stream_default_flags))
+			return -1;
+		for (unsigned int i = 0; i < 2 && mm->forms[i].rows; i++) {
+			struct memories *m = &mm->memories[2 * t + i];
+
+			if (onednn_make_memory(dnn, &m->src, mm->forms[i].src) ||
+			    onednn_make_memory(dnn, &m->weights, mm->forms[i].weights) ||
+			    onednn_make_memory(dnn, &m->dst, mm->forms[i].dst) ||
+			    onednn_make_memory(dnn, &m->scratch, mm->forms[i].scratch))
+				return -1;
+		}
+	}
+	return mm->has_bias ? onednn_make_memory(dnn, &mm->bias, mm->bias_form) : 0;
+}
+
+static int make(struct matmul *mm)
+{
+	const struct onednn *dnn = mm->dnn;
+	const dnnl_dims_t bias = { 1, 1, mm->n };
+	dnnl_primitive_attr_t attr = NULL;
+	int ret;
+
+	mm->memories = wnn_calloc(2 * (size_t)mm->threads, sizeof(*mm->memories));
+	mm->streams = wnn_calloc(mm->threads, sizeof(dnnl_stream_t));
+	if (!mm->memories || !mm->streams ||
+	    dnn->memory_desc_create_with_tag(&mm->bias_form, 3, bias, dnnl_f32, dnnl_abc))
+		return -1;
+	mm->forms[0].rows = mm->rows;
+	mm->forms[1].rows = mm->m % mm->rows;
+	ret = onednn_make_attributes(dnn, mm->limited ? &mm->attrs->act : NULL, &attr);
+	for (int i = 0; i < 2 && mm->forms[i].rows && !ret; i++)
+		ret = make_form(mm, &mm->forms[i], attr);
+	dnn->primitive_attr_destroy(attr);
+	return ret ? -1 : make_memories(mm);
+}
+
+/* Whether the matrices lie one behind the other, in both operands. */
+static bool is_dense(const struct matmul *mm)
+{
+	for (int64_t i = 0; i < mm->batches; i++) {
+		int64_t at = i * mm->m * mm->n;
+
+		if (cpu_offset(&mm->y, at, mm->sa) != i * mm->m * mm->k ||
+		    cpu_offset(&mm->y, at, mm->sb) != i * mm->k * mm->n)
+			return false;
+	}
+	return true;
+}
+
+static void divide(struct matmul *mm, int64_t part_work)
+{
+	int64_t calls = CALLS, most;
+
+	mm->together = 1;
+	mm->rows = mm->m;
+	if (mm->batches >= CALLS && is_dense(mm)) {
+		while (mm->batches % calls)
+			calls++;
+		mm->together = mm->batches / calls;
+	} else if (mm->batches < CALLS) {
+		most = mm->m * mm->n * mm->k / part_work;
+		calls = calls > most ? most : calls;
+		calls = calls > mm->m / MIN_ROWS ? mm->m / MIN_ROWS : calls;
+		calls = calls > 1 ? calls : 1;
+		mm->rows = (mm->m + calls - 1) / calls;
+	}
+	mm->parts = (mm->m + mm->rows - 1) / mm->rows;
+}
+
+/* Sizes and steps; false for what only the fast layer computes. */
+static bool set_shape(struct matmul *mm, const struct ir_node *node)
+{
+	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
+	struct cpu_shape a = cpu_shape_of(&node->operands[0]->type);
+	struct cpu_shape b = cpu_shape_of(&node->operands[1]->type);
+	const struct ir_type *bias =
+		node->num_operands > 2 && node->operands[2] ? &node->operands[2]->type : NULL;
+	float lo, hi;
+
+	mm->attrs = attrs;
+	mm->y = cpu_shape_of(&node->results[0]->type);
+	mm->m = mm->y.dim[mm->y.rank - 2];
+	mm->n = mm->y.dim[mm->y.rank - 1];
+	mm->k = a.dim[a.rank - (attrs->a_transpose ? 2 : 1)];
+	mm->batches = mm->y.count / (mm->m * mm->n);
+	cpu_broadcast_strides(&a, &mm->y, mm->sa);
+	cpu_broadcast_strides(&b, &mm->y, mm->sb);
+	mm->has_bias = bias != NULL;
+	mm->limited = cpu_act_limits(&attrs->act, &lo, &hi);
+	return mm->m >= MIN_LINES && attrs->alpha == 1 &&
+	       (!bias || (attrs->beta == 1 && bias->rank && ir_type_elements(bias) == mm->n &&
+			  ir_type_dim(bias, bias->rank - 1) == mm->n));
+}
+
+struct cpu_prepared *onednn_matmul_prepare(const struct onednn *dnn, const struct cpu_context *cpu,
+					   const struct ir_node *node)
+{
+	struct matmul *mm;
+	int threads, ret;
+
+	if (node->op != IR_OP_MATMUL || node->operands[0]->type.dtype != IR_F32 ||
+	    node->operands[1]->kind == IR_VALUE_CONSTANT)
+		return NULL;
+	mm = wnn_calloc(1, sizeof(*mm));
+	if (!mm)
+		return NULL;
+	mm->base = (struct cpu_prepared){ .name = "cpu/matmul-onednn",
+					  .run = run,
+					  .destroy = destroy };
+	mm->dnn = dnn;
+	mm->threads = cpu->threads;
+	if (!set_shape(mm, node)) {
+		wnn_free(mm);
+		return NULL;
+	}
+	divide(mm, cpu->part_work);
+	threads = onednn_enter(dnn);
+	ret = make(mm);
+	onednn_leave(dnn, threads);
+	if (!ret)
+		return &mm->base;
+	destroy(&mm->base);
+	return NULL;
+}
