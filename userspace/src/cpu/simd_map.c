@@ -7,8 +7,6 @@
 #include "cpu/simd_fill.h"
 #include "ir/ir.h"
 
-#define PARTS 16
-
 #define EACH(expression)                            \
 	do {                                        \
 		for (int64_t i = 0; i < n; i++) {   \
@@ -39,21 +37,34 @@ static float six(float v)
 	return v > 6 ? 6 : v;
 }
 
-/* Results below are 0 in float32, after the smallest of its numbers. */
+/* e to this power, and all below, is 0 in float32: less than half of its smallest number. */
 #define LEAST_EXPONENT (-104.0f)
+
+/* 2^n * x, whether or not float32 has 2^n; n is whole, and `bits` is n as an integer. */
+static inline vec scaled(vec x, vec n, ivec bits)
+{
+#if defined(__AVX512F__)
+	(void)bits;
+	return (vec)_mm512_scalef_ps((__m512)x, (__m512)n);
+#else
+	ivec half = bits >> 1;
+
+	(void)n;
+	return x * (vec)((half + 127) << 23) * (vec)((bits - half + 127) << 23);
+#endif
+}
 
 /*
  * e^(d + lost) for d up to 0, in float32 to about one unit in the last place; `lost` is what d is too small by,
- * for want of digits. With n * ln(2) taken away from it, e^r is its series to the 7th power; the factor 2^n is
- * two, as n may lie below all exponents.
+ * for want of digits. With n * ln(2) taken away from it, e^r is its series to the 7th power.
  */
-static vec exponential(vec d, vec lost)
+static inline vec exponential(vec d, vec lost)
 {
 	const vec whole = splat(0x1.8p23f);
-	ivec zero = (ivec)(d < splat(LEAST_EXPONENT)), bits, half;
+	ivec zero = (ivec)(d < splat(LEAST_EXPONENT)), bits;
 	vec n, r, p;
 
-	d = choose(zero, splat(0), d);
+	d = choose(zero, splat(LEAST_EXPONENT), d);
 	lost = choose(zero, splat(0), lost);
 	n = multiply_add(d, splat(0x1.715476p+0f), whole);
 	bits = (ivec)n - (ivec)whole;
@@ -69,9 +80,7 @@ static vec exponential(vec d, vec lost)
 	p = multiply_add(p, r, splat(0.5f));
 	p = multiply_add(p, r, splat(1));
 	p = multiply_add(p, r, splat(1));
-	half = bits >> 1;
-	p = p * (vec)((half + 127) << 23) * (vec)((bits - half + 127) << 23);
-	return choose(zero, splat(0), p);
+	return scaled(p, n, bits);
 }
 
 /*
@@ -284,22 +293,6 @@ static float largest(const float *x, int64_t n)
 	return max;
 }
 
-/* In as many parts as additions are under way at a time: one alone would wait for each of them. */
-static double sum_of(const float *x, int64_t n)
-{
-	double part[PARTS] = { 0 }, sum = 0;
-	int64_t i;
-
-	for (i = 0; i + PARTS <= n; i += PARTS)
-		for (int k = 0; k < PARTS; k++)
-			part[k] += (double)x[i + k];
-	for (; i < n; i++)
-		sum += (double)x[i];
-	for (int k = 0; k < PARTS; k++)
-		sum += part[k];
-	return sum;
-}
-
 /* e^(x - max) for x up to max. What the difference loses by rounding may be several units where it is large. */
 static vec exp_below(vec x, vec max)
 {
@@ -308,22 +301,55 @@ static vec exp_below(vec x, vec max)
 	return exponential(d, (x - (d + taken)) + (taken - max));
 }
 
+#define HALF (LANES / 2)
+
+typedef double dvec __attribute__((vector_size(4 * LANES), may_alias));
+typedef float half_vec __attribute__((vector_size(4 * HALF), may_alias, aligned(4)));
+
+/* Adds the elements of v: few numbers are added in float32, sums of many in double. */
+static inline void add_to(dvec sum[2], vec v)
+{
+	float parts[LANES];
+
+	store(parts, v);
+	for (int k = 0; k < 2; k++)
+		sum[k] += __builtin_convertvector(*(const half_vec *)(parts + k * HALF), dvec);
+}
+
+static inline vec exp_to(float *y, const float *x, vec max)
+{
+	vec e = exp_below(load(x), max);
+
+	store(y, e);
+	return e;
+}
+
 static void softmax(float *y, const float *x, int64_t n)
 {
-	const float most = largest(x, n);
+	const vec most = splat(largest(x, n));
 	float rest[LANES], scale;
-	double sum;
+	dvec sum[2] = { { 0 } };
+	double total = 0;
 	int64_t i;
 
-	for (i = 0; i + LANES <= n; i += LANES)
-		store(y + i, exp_below(load(x + i), splat(most)));
+	for (i = 0; i + 4 * LANES <= n; i += 4 * LANES) {
+		vec v = exp_to(y + i, x + i, most) + exp_to(y + i + LANES, x + i + LANES, most);
+
+		v += exp_to(y + i + 2 * LANES, x + i + 2 * LANES, most) +
+		     exp_to(y + i + 3 * LANES, x + i + 3 * LANES, most);
+		add_to(sum, v);
+	}
+	for (; i + LANES <= n; i += LANES)
+		add_to(sum, exp_to(y + i, x + i, most));
 	for (int64_t k = i; k < i + LANES; k++)
 		rest[k - i] = k < n ? x[k] : -INFINITY;
-	store(rest, exp_below(load(rest), splat(most)));
-	if (i < n)
+	if (i < n) {
+		add_to(sum, exp_to(rest, rest, most));
 		memcpy(y + i, rest, (size_t)(n - i) * sizeof(*y));
-	sum = sum_of(y, n);
-	scale = (float)(1 / sum);
+	}
+	for (int k = 0; k < HALF; k++)
+		total += sum[0][k] + sum[1][k];
+	scale = (float)(1 / total);
 	for (i = 0; i < n; i++)
 		y[i] *= scale;
 }
