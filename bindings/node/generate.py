@@ -5,6 +5,7 @@
 operators.inc   one C function for each operator, which reads its arguments and calls the library
 idl.js          enumerations, dictionaries, operators and limits for the WebIDL conversions
 index.d.ts      the TypeScript declarations, after index.d.ts.in
+register.d.ts   the same names as globals, and navigator.ml
 
 Names, members, defaults and types come from webnn.json. What only the IDL of the specification
 knows, and C cannot express, stands in the tables below.
@@ -284,11 +285,24 @@ def ts_text(model):
     return template.replace("@GENERATED_TYPES@\n", out).replace("@GENERATED_METHODS@\n", methods)
 
 
+def ts_globals(declarations):
+    """For import 'webnn-npu/register': all names of index.d.ts, as a page has them."""
+    out = ("// SPDX-License-Identifier: MIT\n// Made by generate.py: what import 'webnn-npu/register' adds to the global object.\n"
+           "import type * as webnn from './index.js';\n\ndeclare global {\n"
+           "\tinterface Navigator {\n\t\treadonly ml: webnn.ML;\n\t}\n\tvar navigator: Navigator;\n")
+    for kind, name in re.findall(r"^export (class|interface|type) (ML\w+|ML)\b", declarations, re.M):
+        out += f"\ttype {name} = webnn.{name};\n"
+        if kind == "class":
+            out += f"\tvar {name}: typeof webnn.{name};\n"
+    return out + "}\n\nexport {};\n"
+
+
 def main():
     model = Model(sys.argv[1])
     folder = pathlib.Path(sys.argv[2])
-    for name, text in (("operators.inc", c_text(model)), ("idl.js", js_text(model)),
-                       ("index.d.ts", ts_text(model))):
+    declarations = ts_text(model)
+    for name, text in (("operators.inc", c_text(model)), ("idl.js", js_text(model)), ("index.d.ts", declarations),
+                       ("register.d.ts", ts_globals(declarations))):
         (folder / name).write_text(text, encoding="utf-8")
 
 

@@ -153,6 +153,42 @@ test('a buffer that is detached during a read rejects it', async () => {
 	await assert.rejects(read, TypeError);
 });
 
+test('what the library tells beyond WebNN', async () => {
+	const { createProfilingContext, deviceInfo, placement, profile } = require(path.join(folder, 'npu.js'));
+	const context = await createProfilingContext({ deviceType: 'sim' });
+	const { graph, x, y } = await makeGraph(context, 'mine');
+
+	assert.strictEqual(deviceInfo(context).device, 'sim');
+	assert.ok(deviceInfo(context).memoryUsed >= 3 * 4096);
+	assert.deepStrictEqual(placement(graph).map(({ operator, label, device }) => [operator, label, device]),
+		[['mul', 'mine', 'npu']]);
+	assert.throws(() => profile(graph), { name: 'InvalidStateError' });
+	context.dispatch(graph, { x }, { y });
+	await context.readTensor(y);
+	const { cycles, nodes, events, spans } = profile(graph);
+
+	assert.ok(cycles > 0 && nodes.length === 1 && spans.length > 0);
+	for (const { engine, instruction, start, end } of events) {
+		assert.ok(['control', 'load', 'store', 'matrix', 'vector'].includes(engine), engine);
+		assert.ok(instruction && start <= end && end <= cycles);
+	}
+	assert.ok(events.some(({ engine, node }) => engine === 'vector' && node === 0));
+	const plain = await ml.createContext({ deviceType: 'sim' });
+	const other = await makeGraph(plain);
+
+	plain.dispatch(other.graph, { x: other.x }, { y: other.y });
+	await plain.readTensor(other.y);
+	assert.throws(() => profile(other.graph), { name: 'NotSupportedError' });
+	for (const wrong of [undefined, {}, graph])
+		assert.throws(() => deviceInfo(wrong), TypeError);
+	for (const wrong of [null, context, new Proxy(graph, {})]) {
+		assert.throws(() => placement(wrong), TypeError);
+		assert.throws(() => profile(wrong), TypeError);
+	}
+	await assert.rejects(createProfilingContext({ deviceType: 'tpu' }), /MLDeviceType/);
+	await assert.rejects(Object.getPrototypeOf(ml).createContext.call(1), TypeError);
+});
+
 async function memoryAfter(action) {
 	await action();
 	for (let i = 0; i < 5; i++) {

@@ -251,20 +251,24 @@ class ML {
 		const where = "Failed to execute 'createContext' on 'ML'";
 		const argument = arguments[0];
 
-		return promise((done) => {
-			if (!(#brand in this))
-				illegalInvocation();
-			if (isGpuDevice(argument)) {
-				done(new DOMException('No WebGPU device can share memory with this library.', 'NotSupportedError'));
-				return;
-			}
-			const { accelerated, deviceType, powerPreference } = contextOptions(argument, where);
-
-			native.createContext(powerPreference, accelerated, deviceOf(deviceType), (error, handle) => {
-				done(error, error === undefined ? access.createContext(handle) : undefined);
-			});
-		});
+		// What throws in openContext() rejects here as well.
+		return isObject(this) && #brand in this ? openContext(argument, where, false) : promise(illegalInvocation);
 	}
+}
+
+// profile is an extension: graphs of the context keep profiles of their dispatches.
+function openContext(argument, where, profile) {
+	return promise((done) => {
+		if (isGpuDevice(argument)) {
+			done(new DOMException('No WebGPU device can share memory with this library.', 'NotSupportedError'));
+			return;
+		}
+		const { accelerated, deviceType, powerPreference } = contextOptions(argument, where);
+
+		native.createContext(powerPreference, accelerated, deviceOf(deviceType), profile, (error, handle) => {
+			done(error, error === undefined ? access.createContext(handle) : undefined);
+		});
+	});
 }
 
 function isGpuDevice(value) {
@@ -276,4 +280,4 @@ function isGpuDevice(value) {
 finish(MLContext, 'MLContext');
 finish(ML, 'ML');
 
-module.exports = { ...access, ML, MLContext, ml: new ML(key), wrongView };
+module.exports = { ...access, ML, MLContext, ml: new ML(key), openContext, wrongView };

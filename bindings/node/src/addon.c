@@ -248,6 +248,7 @@ static bool export_functions(napi_env env, napi_value exports)
 		{ "tensorDestroy", native_tensor_destroy },
 		{ "graphDestroy", native_graph_destroy },
 		{ "graphPlacement", native_graph_placement },
+		{ "graphProfile", native_graph_profile },
 		{ "createBuilder", native_create_builder },
 		{ "input", native_input },
 		{ "constant", native_constant },

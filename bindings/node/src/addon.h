@@ -125,6 +125,7 @@ napi_value native_write_tensor(napi_env env, napi_callback_info info);
 napi_value native_tensor_destroy(napi_env env, napi_callback_info info);
 napi_value native_graph_destroy(napi_env env, napi_callback_info info);
 napi_value native_graph_placement(napi_env env, napi_callback_info info);
+napi_value native_graph_profile(napi_env env, napi_callback_info info);
 napi_value native_create_builder(napi_env env, napi_callback_info info);
 napi_value native_input(napi_env env, napi_callback_info info);
 napi_value native_constant(napi_env env, napi_callback_info info);

@@ -23,7 +23,7 @@ static void on_context(WNNStatus status, WNNContext context, WNNStringView messa
 	request_end(request, scope, status, message, value);
 }
 
-/* createContext(powerPreference, accelerated, device, done): device is "" for any. */
+/* createContext(powerPreference, accelerated, device, profile, done): device is "" for any. */
 napi_value native_create_context(napi_env env, napi_callback_info info)
 {
 	WNNCreateContextCallbackInfo callback = WNN_CREATE_CONTEXT_CALLBACK_INFO_INIT;
@@ -32,17 +32,19 @@ napi_value native_create_context(napi_env env, napi_callback_info info)
 	struct addon *addon = addon_of(env);
 	struct request *request;
 	uint32_t power = 0;
-	bool accelerated = true;
-	napi_value values[4];
+	bool accelerated = true, profile = false;
+	napi_value values[5];
 
-	if (!arguments(env, info, 4, values) || !get_text(env, values[2], &device.device))
+	if (!arguments(env, info, 5, values) || !get_text(env, values[2], &device.device))
 		return NULL;
 	napi_get_value_uint32(env, values[0], &power);
 	napi_get_value_bool(env, values[1], &accelerated);
 	options.powerPreference = (WNNPowerPreference)power;
+	napi_get_value_bool(env, values[3], &profile);
 	options.accelerated = accelerated;
+	device.profile = profile;
 	options.nextInChain = &device.chain;
-	request = request_create(addon, values[3]);
+	request = request_create(addon, values[4]);
 	if (request) {
 		callback.callback = on_context;
 		callback.userdata1 = request;
@@ -118,50 +120,6 @@ napi_value native_context_accelerated(napi_env env, napi_callback_info info)
 	context = object_get(env, value, OBJECT_CONTEXT);
 	if (context)
 		napi_get_boolean(env, wnnContextGetAccelerated(context->context) != 0, &result);
-	return result;
-}
-
-static bool set_text(napi_env env, napi_value object, char const *name, WNNStringView text)
-{
-	napi_value value;
-
-	return napi_create_string_utf8(env, text.data ? text.data : "", text.length, &value) ==
-		       napi_ok &&
-	       napi_set_named_property(env, object, name, value) == napi_ok;
-}
-
-static bool set_number(napi_env env, napi_value object, char const *name, double number)
-{
-	napi_value value;
-
-	return napi_create_double(env, number, &value) == napi_ok &&
-	       napi_set_named_property(env, object, name, value) == napi_ok;
-}
-
-/* contextDevice(context): { device, machine, reason, memoryUsed }. */
-napi_value native_context_device(napi_env env, napi_callback_info info)
-{
-	WNNDeviceInfo device = WNN_DEVICE_INFO_INIT;
-	struct object *context;
-	napi_value value, result;
-
-	if (!arguments(env, info, 1, &value))
-		return NULL;
-	context = object_get(env, value, OBJECT_CONTEXT);
-	if (!context)
-		return NULL;
-	if (wnnContextGetDeviceInfo(context->context, &device) != WNNStatus_Success) {
-		throw_last_error(context->addon);
-		return NULL;
-	}
-	if (napi_create_object(env, &result) != napi_ok ||
-	    !set_text(env, result, "device", device.device) ||
-	    !set_text(env, result, "machine", device.machine) ||
-	    !set_text(env, result, "reason", device.reason) ||
-	    !set_number(env, result, "memoryUsed", (double)device.memoryUsed)) {
-		throw_internal(env, "no object could be made");
-		return NULL;
-	}
 	return result;
 }
 
@@ -303,46 +261,4 @@ napi_value native_graph_destroy(napi_env env, napi_callback_info info)
 		object_forget_bytes(graph);
 	}
 	return NULL;
-}
-
-static bool set_node(napi_env env, napi_value list, uint32_t index, WNNNodePlacement const *node)
-{
-	static char const *const devices[] = { "", "npu", "cpu", "folded" };
-	napi_value object;
-
-	return napi_create_object(env, &object) == napi_ok &&
-	       set_text(env, object, "operator", node->operatorName) &&
-	       set_text(env, object, "label", node->label) &&
-	       set_text(env, object, "device", WNN_STR(devices[node->device & 3])) &&
-	       set_text(env, object, "kernel", node->kernel) &&
-	       set_text(env, object, "reason", node->reasonText) &&
-	       set_number(env, object, "cycles", (double)node->estimatedCycles) &&
-	       napi_set_element(env, list, index, object) == napi_ok;
-}
-
-/* graphPlacement(graph): where each operator runs, and why. */
-napi_value native_graph_placement(napi_env env, napi_callback_info info)
-{
-	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
-	struct object *graph;
-	napi_value value, result;
-
-	if (!arguments(env, info, 1, &value))
-		return NULL;
-	graph = object_get(env, value, OBJECT_GRAPH);
-	if (!graph)
-		return NULL;
-	if (wnnGraphGetPlacement(graph->graph, &placement) != WNNStatus_Success) {
-		throw_last_error(graph->addon);
-		return NULL;
-	}
-	if (napi_create_array_with_length(env, placement.nodeCount, &result) != napi_ok)
-		return NULL;
-	for (size_t i = 0; i < placement.nodeCount; i++) {
-		if (!set_node(env, result, (uint32_t)i, &placement.nodes[i])) {
-			throw_internal(env, "no object could be made");
-			return NULL;
-		}
-	}
-	return result;
 }

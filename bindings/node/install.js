@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// npm runs this after it has unpacked the package. Where the addon that comes with it does not load, which is so on
+// other processors and C libraries, one is compiled with the machine's compiler and the libwebnn-npu that is
+// installed there.
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { execFileSync, spawnSync } = require('node:child_process');
+
+const ADDON = path.join(__dirname, 'webnn_npu.node');
+
+function loads() {
+	// Another process: what is loaded once in this one is not read again.
+	return spawnSync(process.execPath, ['-e', `require(${JSON.stringify(ADDON)})`], { stdio: 'ignore' }).status === 0;
+}
+
+// Node-API's headers come with Node, or with Debian's libnode-dev.
+function headers() {
+	const folders = [path.join(path.dirname(process.execPath), '../include'), '/usr/include', '/usr/local/include'];
+	const found = folders.find((folder) => fs.existsSync(path.join(folder, 'node/node_api.h')));
+
+	if (!found)
+		throw new Error('node/node_api.h is not there: install the headers of Node (Debian: libnode-dev)');
+	return found;
+}
+
+function pkgConfig() {
+	try {
+		return execFileSync('pkg-config', ['--cflags', '--libs', 'webnn-npu'], { encoding: 'utf8' }).trim().split(/\s+/);
+	} catch {
+		throw new Error('pkg-config does not find webnn-npu: install libwebnn-npu with its headers (libwebnn-npu-dev)');
+	}
+}
+
+function build() {
+	const sources = fs.readdirSync(path.join(__dirname, 'src')).filter((name) => name.endsWith('.c'));
+	const include = headers();
+	const result = spawnSync(process.env.CC || 'cc', ['-shared', '-fPIC', '-O2', '-D_GNU_SOURCE', '-fvisibility=hidden',
+		'-I', __dirname, '-I', include, '-I', path.join(include, 'node'), ...sources.map((name) => path.join(__dirname, 'src', name)),
+		...pkgConfig(), '-Wl,-z,nodelete', '-o', ADDON], { stdio: 'inherit' });
+
+	if (result.status !== 0)
+		throw new Error('the compiler failed');
+}
+
+try {
+	if (!loads()) {
+		build();
+		if (!loads())
+			throw new Error('the addon that was compiled cannot be loaded');
+	}
+} catch (error) {
+	console.error(`webnn-npu: no addon for this machine: ${error.message}`);
+	process.exit(1);
+}

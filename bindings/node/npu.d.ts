@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+//
+// What this library tells beyond WebNN.
+import type { MLContext, MLContextOptions, MLGraph } from './index.js';
+
+export type NodeDevice = "npu" | "cpu" | "folded";
+
+export interface DeviceInfo {
+	/** npu, sim or cpu. */
+	device: string;
+	machine: string;
+	/** Why it was chosen. */
+	reason: string;
+	/** Bytes that tensors and graphs of the context take. */
+	memoryUsed: number;
+}
+
+export interface NodePlacement {
+	operator: string;
+	label: string;
+	device: NodeDevice;
+	kernel: string;
+	/** Why it is not on the NPU. */
+	reason: string;
+	/** Estimated cycles. */
+	cycles: number;
+}
+
+export interface ProfileNode {
+	operator: string;
+	label: string;
+	device: NodeDevice;
+	cycles: number;
+	cpuNanoseconds: number;
+}
+
+/** An instruction of the NPU, in cycles of the dispatch. */
+export interface ProfileEvent {
+	engine: "control" | "load" | "store" | "matrix" | "vector";
+	instruction: string;
+	/** Index in nodes, or -1. */
+	node: number;
+	start: number;
+	end: number;
+}
+
+/** A job of the NPU or a node on the CPU, in nanoseconds from the start of the dispatch. */
+export interface ProfileSpan {
+	device: NodeDevice;
+	/** Index in nodes, or -1: a job of the NPU. */
+	node: number;
+	start: number;
+	end: number;
+	startCycle: number;
+	cycles: number;
+}
+
+export interface Profile {
+	cycles: number;
+	nanoseconds: number;
+	nodes: ProfileNode[];
+	events: ProfileEvent[];
+	spans: ProfileSpan[];
+}
+
+/** As ml.createContext(), and graphs of the context keep profiles of their dispatches. */
+export function createProfilingContext(options?: MLContextOptions): Promise<MLContext>;
+export function deviceInfo(context: MLContext): DeviceInfo;
+/** Where each operator of a graph runs, and why. */
+export function placement(graph: MLGraph): NodePlacement[];
+/** Where the time of the last dispatch that is complete went. */
+export function profile(graph: MLGraph): Profile;

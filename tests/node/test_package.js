@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+//
+// The file that npm installs: test_package.js TARBALL BUILD. It works where it was unpacked, without the build; it
+// compiles an addon where the one inside does not load, and says what is missing; its declarations are those that
+// TypeScript takes. BUILD is meson's, whose library stands for an installed one.
+'use strict';
+
+const assert = require('node:assert');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const test = require('node:test');
+const { spawnSync } = require('node:child_process');
+
+const [tarball, build] = process.argv.slice(2).map((name) => path.resolve(name));
+const PROGRAM = `import 'webnn-npu/register';
+	import { deviceInfo } from 'webnn-npu/npu';
+	const context = await navigator.ml.createContext();
+	const builder = new MLGraphBuilder(context);
+	const one = { dataType: 'float32', shape: [1] };
+	const graph = await builder.build({ y: builder.relu(builder.input('x', one)) });
+	const x = await context.createTensor({ ...one, writable: true });
+	const y = await context.createTensor({ ...one, readable: true });
+	context.writeTensor(x, new Float32Array([3]));
+	context.dispatch(graph, { x }, { y });
+	console.log(deviceInfo(context).device, ...new Float32Array(await context.readTensor(y)));`;
+
+// A folder of a program that has the package, as npm makes it.
+function unpack(context) {
+	const top = fs.mkdtempSync(path.join(os.tmpdir(), 'webnn-npu-'));
+	const folder = path.join(top, 'node_modules/webnn-npu');
+
+	context.after(() => fs.rmSync(top, { recursive: true }));
+	fs.mkdirSync(folder, { recursive: true });
+	const { status, stderr } = spawnSync('tar', ['-xzf', tarball, '-C', folder, '--strip-components=1'], { encoding: 'utf8' });
+
+	assert.strictEqual(status, 0, stderr);
+	fs.writeFileSync(path.join(top, 'program.mjs'), PROGRAM);
+	return { top, folder };
+}
+
+function run(command, args, options) {
+	const { LD_PRELOAD, ...env } = process.env;
+
+	return spawnSync(command, args, { encoding: 'utf8', ...options, env: { ...env, ...options.env } });
+}
+
+function runProgram(top, env = {}) {
+	const { LD_PRELOAD } = process.env;
+	const { status, stdout, stderr } = run(process.execPath, ['program.mjs'],
+		{ cwd: top, env: { WEBNN_DEVICE: 'sim', ...(LD_PRELOAD ? { LD_PRELOAD } : {}), ...env } });
+
+	assert.strictEqual(status, 0, stderr);
+	assert.strictEqual(stdout, 'sim 3\n');
+}
+
+test('the package works where it was unpacked', (context) => {
+	const { top, folder } = unpack(context);
+
+	runProgram(top);
+	if (!process.env.LD_PRELOAD)
+		assert.strictEqual(run(process.execPath, ['install.js'], { cwd: folder }).status, 0);
+	for (const name of JSON.parse(fs.readFileSync(path.join(folder, 'package.json'))).files)
+		assert.ok(name.includes('*') || fs.existsSync(path.join(folder, name)), name);
+});
+
+// The compiler of the sanitizers would have to be told of them.
+test('an addon is compiled where the one inside does not load', { skip: Boolean(process.env.LD_PRELOAD) }, (context) => {
+	const { top, folder } = unpack(context);
+	const env = { PKG_CONFIG_PATH: path.join(build, 'meson-uninstalled'), LD_LIBRARY_PATH: path.join(build, 'userspace') };
+
+	fs.writeFileSync(path.join(folder, 'webnn_npu.node'), 'for another machine');
+	const missing = run(process.execPath, ['install.js'], { cwd: folder, env: { PKG_CONFIG_LIBDIR: '/nowhere' } });
+
+	assert.strictEqual(missing.status, 1);
+	assert.match(missing.stderr, /no addon for this machine: pkg-config does not find webnn-npu/);
+	const compiled = run(process.execPath, ['install.js'], { cwd: folder, env });
+
+	assert.strictEqual(compiled.status, 0, compiled.stderr);
+	runProgram(top, env);
+});
+
+test('TypeScript takes the declarations, and finds mistakes', (context) => {
+	const { top } = unpack(context);
+	const compile = (text) => {
+		fs.writeFileSync(path.join(top, 'types.ts'), text);
+		return run('tsc', ['--noEmit', '--strict', '--target', 'es2022', '--module', 'node16', '--moduleResolution', 'node16',
+			'--lib', 'es2022,dom', 'types.ts'], { cwd: top });
+	};
+	const text = fs.readFileSync(path.join(__dirname, 'types.ts'), 'utf8');
+	const right = compile(text);
+
+	if (right.error?.code === 'ENOENT') {
+		context.skip('there is no tsc');
+		return;
+	}
+	assert.strictEqual(right.status, 0, right.stdout);
+	assert.notStrictEqual(compile(text.replace("'float32', shape", "'float31', shape")).status, 0);
+});
