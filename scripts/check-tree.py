@@ -28,7 +28,7 @@ COMMENTS = [(re.compile(r"\.(c|cc|js|mjs|idl|ts|ts\.in|proto|mlir)$"), ("// ", "
             (re.compile(r"\.ir$"), ("; ", "")),
             (re.compile(r"\.rst$|^Documentation/ABI/"), (".. ", "")),
             (re.compile(r"\.1$"), ('.\\" ', "")),
-            (re.compile(r"\.(xml|md)$"), ("<!-- ", " -->")),
+            (re.compile(r"\.(xml|md|html)$"), ("<!-- ", " -->")),
             (re.compile(r""), ("# ", ""))]
 REGISTRY = re.compile(r"\b(\w+\.)*(debian\.org/debian|pypi\.org|pythonhosted\.org|npmjs\.(org|com)"
                       r"|crates\.io|proxy\.golang\.org|(deb|ftp|security|snapshot)\.debian\.org)\b")

@@ -6,8 +6,14 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "addon.h"
+
+/* From this size on memory that is freed goes back to the system: glibc's own value to begin with. */
+#define MMAP_THRESHOLD (128 * 1024)
 
 void throw_internal(napi_env env, char const *what)
 {
@@ -282,6 +288,14 @@ NAPI_MODULE_INIT()
 		throw_internal(env, "memory is exhausted");
 		return NULL;
 	}
+#ifdef __GLIBC__
+	/*
+	 * Left alone, glibc raises the value with each tensor that is freed, and keeps what comes after
+	 * in an arena for each thread: a process that has made many contexts would stay as large as it
+	 * ever was.
+	 */
+	mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD);
+#endif
 	addon->env = env;
 	atomic_init(&addon->references, 1);
 	addon->instance = wnnCreateInstance(NULL);

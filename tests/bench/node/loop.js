@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+//
+// What bench_node.py measures: loop.js PACKAGE. It answers lines as bench-latency-loop does, on the same network,
+// relu of [1, 16]. "flight N" dispatches N times and waits for the last; "timers N" dispatches N times, ten at a time
+// with a read and a timer between, and answers with the longest time in ns that calls held the event loop, the same
+// without what the thread waited for a processor that others had, and how late the loop was.
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+const readline = require('node:readline');
+const { createHistogram, monitorEventLoopDelay } = require('node:perf_hooks');
+
+const { ml, MLGraphBuilder } = require(path.resolve(process.argv[2], 'index.js'));
+const ROW = { dataType: 'float32', shape: [1, 16] };
+
+async function flight(run, count) {
+	const begin = process.hrtime.bigint();
+
+	for (let i = 0; i < count; i++)
+		run.dispatch();
+	await run.read();
+	return Number(process.hrtime.bigint() - begin);
+}
+
+// How long this thread was ready to run and did not, in ns.
+function waited() {
+	return BigInt(fs.readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[1]);
+}
+
+async function timers(run, count) {
+	const held = createHistogram();
+	const own = createHistogram();
+	const late = monitorEventLoopDelay({ resolution: 1 });
+
+	late.enable();
+	for (let i = 0; i < count; i += 10) {
+		const before = waited();
+		const begin = process.hrtime.bigint();
+
+		for (let k = 0; k < 10; k++)
+			run.dispatch();
+		const read = run.read();
+		const time = process.hrtime.bigint() - begin;
+		const without = time - (waited() - before);
+
+		held.record(time);
+		own.record(without > 0n ? without : 1n);
+		await new Promise((resolve) => setTimeout(resolve, 0));
+		await read;
+	}
+	late.disable();
+	return `${held.max} ${own.max} ${late.max}`;
+}
+
+async function main() {
+	const context = await ml.createContext();
+	const builder = new MLGraphBuilder(context);
+	const graph = await builder.build({ y: builder.relu(builder.input('a', ROW)) });
+	const a = await context.createTensor({ ...ROW, writable: true });
+	const y = await context.createTensor({ ...ROW, readable: true });
+	const run = { dispatch: () => context.dispatch(graph, { a }, { y }), read: () => context.readTensor(y) };
+
+	// What V8 compiles and what is allocated once is not the cost of a dispatch.
+	await flight(run, 2000);
+	console.log('ready');
+	for await (const line of readline.createInterface({ input: process.stdin })) {
+		const [mode, count] = line.split(' ');
+
+		console.log(mode === 'flight' ? await flight(run, Number(count)) : await timers(run, Number(count)));
+	}
+}
+
+main();
