@@ -5,8 +5,8 @@
  * Precondition: a verified graph in which biases and activations are part of their products.
  * Postcondition: a quantisation of what nothing else uses, which is a convolution or matrix product,
  * a function of one or two values, or a concatenation, of dequantised values, is one node on the
- * integers. Products are exact sums there: the result differs from that of the single operators by
- * at most one quantum. The others have the same bits.
+ * integers. Products and averages are exact sums there: the result differs from that of the single operators by
+ * at most one quantum. The others have the same bits, but for float16: what lies between the integers is float32 then.
  *
  *	%2 = dequantize(%0, s, z)
  *	%3 = conv(%2, dequantize(%1, ...))
@@ -105,7 +105,7 @@ static bool product_fits(struct product *p, const struct ir_node *node,
 	p->channels = ir_type_dim(&node->results[0]->type, channels_axis(node));
 	p->filters = ir_type_elements(&p->b.scale->type);
 	if (!channels_scales_fit(&p->b, channels_filter_axis(node)) ||
-	    (bias && (bias->kind != IR_VALUE_CONSTANT || bias->type.dtype != IR_F32 ||
+	    (bias && (bias->kind != IR_VALUE_CONSTANT || !ir_dtype_is_float(bias->type.dtype) ||
 		      (ir_type_elements(&bias->type) != 1 &&
 		       (ir_type_elements(&bias->type) != p->channels ||
 			ir_type_dim(&bias->type, bias->type.rank - 1) != p->channels)))))
@@ -140,8 +140,7 @@ static bool scale_channel(const struct product *p, int64_t channel, float *scale
 	if (!value)
 		return true;
 	b = p->beta *
-	    (double)((const float *)value->constant
-			     ->data)[ir_type_elements(&value->type) > 1 ? channel : 0] /
+	    (double)quantized_float(value, ir_type_elements(&value->type) > 1 ? channel : 0) /
 	    of_sum;
 	whole = nearbyint(b);
 	/* A bias that was dequantised from a large integer has lost its last bits: the nearest integer is that one. */
@@ -230,12 +229,32 @@ static bool is_function(const struct rewrite *rw, const struct ir_node *node,
 	return true;
 }
 
-static void append_quantized(struct rewrite *rw, const struct quantized *q,
+/* A scale as float32; NULL when out of memory. */
+static struct ir_value *real_scale(struct rewrite *rw, const struct quantized *q)
+{
+	struct ir_type type = q->scale->type;
+	float scale = quantized_scale(q, 0);
+	struct ir_constant *constant;
+	struct ir_value *value;
+
+	if (type.dtype == IR_F32)
+		return rw->value[q->scale->id];
+	type.dtype = IR_F32;
+	constant = ir_constant_copy(&scale, sizeof(scale));
+	value = constant ? ir_add_constant(rw->to, &type, constant) : NULL;
+	if (constant && !value)
+		ir_constant_unref(constant);
+	return value;
+}
+
+/* False when out of memory. */
+static bool append_quantized(struct rewrite *rw, const struct quantized *q,
 			     struct ir_value **operands, uint32_t *count)
 {
 	operands[(*count)++] = rw->value[q->integers->id];
-	operands[(*count)++] = rw->value[q->scale->id];
+	operands[(*count)++] = real_scale(rw, q);
 	operands[(*count)++] = rw->value[q->zero->id];
+	return operands[*count - 2] != NULL;
 }
 
 static struct ir_node *emit_function(struct rewrite *rw, const struct ir_node *node,
@@ -245,18 +264,23 @@ static struct ir_node *emit_function(struct rewrite *rw, const struct ir_node *n
 	union ir_attrs attrs = node->attrs;
 	struct ir_unary_attrs *act = unary ? &attrs.unary : &attrs.binary.act;
 	struct ir_value *operands[8];
-	struct quantized q;
+	struct quantized q, to;
 	uint32_t count = 0;
+	bool ok = true;
 
-	quantized_result(quantize, &q);
-	if (is_implied(&q, act))
+	quantized_result(quantize, &to);
+	if (is_implied(&to, act))
 		*act = (struct ir_unary_attrs){ .kind = IR_UNARY_NONE };
 	for (uint32_t i = 0; i < node->num_operands; i++) {
 		quantized_value(node->operands[i], &q);
-		append_quantized(rw, &q, operands, &count);
+		ok &= append_quantized(rw, &q, operands, &count);
 	}
-	operands[count++] = rw->value[quantize->operands[1]->id];
-	operands[count++] = rw->value[quantize->operands[2]->id];
+	operands[count++] = real_scale(rw, &to);
+	operands[count++] = rw->value[to.zero->id];
+	if (!ok || !operands[count - 2]) {
+		rewrite_nomem(rw);
+		return NULL;
+	}
 	return rewrite_emit(rw, unary ? IR_OP_QUNARY : IR_OP_QBINARY, operands, count, &attrs, node,
 			    quantize);
 }
@@ -275,9 +299,12 @@ static struct ir_value *requantize(struct rewrite *rw, const struct quantized *f
 
 	if (quantized_alike(from, to))
 		return rw->value[from->integers->id];
-	append_quantized(rw, from, operands, &count);
-	operands[count++] = rw->value[to->scale->id];
+	if (!append_quantized(rw, from, operands, &count))
+		return NULL;
+	operands[count++] = real_scale(rw, to);
 	operands[count++] = rw->value[to->zero->id];
+	if (!operands[count - 2])
+		return NULL;
 	attrs.unary.kind = IR_UNARY_NONE;
 	type.dtype = to->integers->type.dtype;
 	node = ir_add_node(rw->to, IR_OP_QUNARY, operands, count, &type, 1, &attrs, like->label,

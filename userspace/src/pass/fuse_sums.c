@@ -59,19 +59,10 @@ static bool is_constant(const struct ir_value *value)
 	return value->kind == IR_VALUE_CONSTANT;
 }
 
-static double float_at(const struct ir_value *constant, int64_t i)
-{
-	const void *data = constant->constant->data;
-
-	if (constant->type.dtype == IR_F16)
-		return (double)wnn_half_to_float(((const uint16_t *)data)[i]);
-	return (double)((const float *)data)[i];
-}
-
 static bool is_one(const struct ir_value *value)
 {
 	for (int64_t i = 0; is_constant(value) && i < ir_type_elements(&value->type); i++)
-		if (float_at(value, i) != 1)
+		if (quantized_float(value, i) != 1)
 			return false;
 	return is_constant(value);
 }
@@ -241,9 +232,9 @@ static double constant_factor(const struct sum *s, int64_t channel)
 
 	for (uint32_t i = 0; i < s->num_factors; i++)
 		if (is_constant(s->factors[i]))
-			factor *=
-				float_at(s->factors[i],
-					 ir_type_elements(&s->factors[i]->type) > 1 ? channel : 0);
+			factor *= quantized_float(
+				s->factors[i],
+				ir_type_elements(&s->factors[i]->type) > 1 ? channel : 0);
 	return factor;
 }
 
@@ -388,7 +379,7 @@ static struct ir_value *scaled_addend(struct rewrite *rw, const struct sum *s)
 	struct ir_value *value = NULL;
 
 	for (int64_t i = 0; half && i < count; i++) {
-		float product = s->beta * (float)float_at(s->addend, i);
+		float product = s->beta * quantized_float(s->addend, i);
 
 		if (dtype == IR_F16)
 			half[i] = wnn_float_to_half(product);

@@ -2,13 +2,25 @@
 /* Values that are 8-bit integers with a scale and a zero point. */
 #include "pass/quantized.h"
 
+#include "util/float16.h"
+
 /* Within these, dequantising and quantising again gives the integer back. */
 #define LEAST_SCALE 1e-30f
 #define MOST_SCALE  1e30f
+/* All that float16 dequantises is a number. */
+#define MOST_HALF_SCALE 256.0f
+
+float quantized_float(const struct ir_value *constant, int64_t i)
+{
+	const void *data = constant->constant->data;
+
+	return constant->type.dtype == IR_F16 ? wnn_half_to_float(((const uint16_t *)data)[i]) :
+						((const float *)data)[i];
+}
 
 float quantized_scale(const struct quantized *q, int64_t i)
 {
-	return ((const float *)q->scale->constant->data)[i];
+	return quantized_float(q->scale, i);
 }
 
 int64_t quantized_zero(const struct quantized *q, int64_t i)
@@ -35,13 +47,14 @@ bool quantized_whole(const struct quantized *q)
 static bool is_usable(const struct quantized *q)
 {
 	enum ir_dtype dtype = q->integers->type.dtype;
+	float most = q->scale->type.dtype == IR_F16 ? MOST_HALF_SCALE : MOST_SCALE;
 	int64_t count = ir_type_elements(&q->scale->type);
 
-	if ((dtype != IR_I8 && dtype != IR_U8) || q->scale->type.dtype != IR_F32 ||
-	    q->scale->kind != IR_VALUE_CONSTANT || q->zero->kind != IR_VALUE_CONSTANT)
+	if ((dtype != IR_I8 && dtype != IR_U8) || q->scale->kind != IR_VALUE_CONSTANT ||
+	    q->zero->kind != IR_VALUE_CONSTANT)
 		return false;
 	for (int64_t i = 0; i < count; i++)
-		if (!(quantized_scale(q, i) >= LEAST_SCALE && quantized_scale(q, i) <= MOST_SCALE))
+		if (!(quantized_scale(q, i) >= LEAST_SCALE && quantized_scale(q, i) <= most))
 			return false;
 	return true;
 }
@@ -58,12 +71,12 @@ bool quantized_any(const struct ir_value *value, struct quantized *q)
 
 bool quantized_value(const struct ir_value *value, struct quantized *q)
 {
-	return value->type.dtype == IR_F32 && quantized_any(value, q) && is_usable(q);
+	return quantized_any(value, q) && is_usable(q);
 }
 
 bool quantized_result(const struct ir_node *quantize, struct quantized *q)
 {
-	if (quantize->op != IR_OP_QUANTIZE || quantize->operands[0]->type.dtype != IR_F32)
+	if (quantize->op != IR_OP_QUANTIZE)
 		return false;
 	*q = (struct quantized){ quantize->results[0], quantize->operands[1],
 				 quantize->operands[2] };

@@ -12,10 +12,7 @@ struct quantized {
 
 /* Fills in which 8-bit integers a value was dequantised from; false for others. */
 bool quantized_any(const struct ir_value *value, struct quantized *q);
-/*
- * The same of float32, where scale and zero point are constants, as for all that follows. Scales are positive and
- * not extreme.
- */
+/* The same where scale and zero point are constants, as for all that follows. Scales are positive and not extreme. */
 bool quantized_value(const struct ir_value *value, struct quantized *q);
 /* The same of the result of a quantisation. */
 bool quantized_result(const struct ir_node *quantize, struct quantized *q);
@@ -23,6 +20,8 @@ bool quantized_result(const struct ir_node *quantize, struct quantized *q);
 bool quantized_whole(const struct quantized *q);
 /* The largest distance that an integer of the type may have from a zero point. */
 double quantized_largest(const struct quantized *q, int64_t zero);
+/* An element of a constant of float32 or float16. */
+float quantized_float(const struct ir_value *constant, int64_t i);
 float quantized_scale(const struct quantized *q, int64_t i);
 int64_t quantized_zero(const struct quantized *q, int64_t i);
 /* Whether both are of one type and have the same scale and zero point, one for all elements. */

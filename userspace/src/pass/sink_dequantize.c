@@ -15,6 +15,7 @@
 #include "pass/quantized.h"
 #include "pass/rewrite.h"
 
+#include "util/float16.h"
 #include "util/malloc.h"
 
 /*
@@ -44,11 +45,15 @@ static bool quantize_padding(const struct ir_pad_attrs *attrs, const struct quan
 			     uint64_t *value)
 {
 	bool is_signed = q->integers->type.dtype == IR_I8;
-	float scale = quantized_scale(q, 0), zero = (float)quantized_zero(q, 0), real, n;
+	bool half = q->scale->type.dtype == IR_F16;
+	float scale = quantized_scale(q, 0), zero = (float)quantized_zero(q, 0), real, n, back;
 
 	memcpy(&real, &attrs->value, sizeof(real));
+	if (half)
+		real = wnn_half_to_float((uint16_t)attrs->value);
 	n = nearbyintf(real / scale);
-	if (!(n * scale == real) || n + zero < (is_signed ? INT8_MIN : 0) ||
+	back = half ? wnn_half_to_float(wnn_float_to_half(n * scale)) : n * scale;
+	if (!(back == real) || n + zero < (is_signed ? INT8_MIN : 0) ||
 	    n + zero > (is_signed ? INT8_MAX : UINT8_MAX))
 		return false;
 	*value = (uint8_t)(int)(n + zero);
