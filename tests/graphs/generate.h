@@ -10,12 +10,14 @@ struct generator {
 	struct rng rng;
 	struct wnn_builder *scratch;
 	WNNOperand values[GRAPH_MAX_VALUES];
-	bool compose;		/* operands may be values that are there already */
-	bool blocks;		/* dimensions will be cut into blocks */
-	bool depthwise;		/* convolutions have a group for each channel */
-	bool dynamic;		/* scales and zero points may be inputs */
-	uint64_t least, budget; /* elements that the main operand and any value should have */
-	uint64_t work;		/* multiplications that a node may need */
+	bool compose;		 /* operands may be values that are there already */
+	bool blocks;		 /* dimensions will be cut into blocks */
+	bool averages;		 /* of windows */
+	WNNOperandDataType real; /* of what lies between integers */
+	bool depthwise;		 /* convolutions have a group for each channel */
+	bool dynamic;		 /* scales and zero points may be inputs */
+	uint64_t least, budget;	 /* elements that the main operand and any value should have */
+	uint64_t work;		 /* multiplications that a node may need */
 	graph_limits limits;
 };
 

@@ -10,12 +10,14 @@
 #define MAX_LAYERS     5
 #define NODES_OF_LAYER 15 /* at most */
 /*
- * Of the seeds that say whether a graph has additions behind convolutions, depthwise convolutions, and scales and
- * zero points that are no constants.
+ * Of the seeds that say whether a graph has additions behind convolutions, depthwise convolutions, scales and zero
+ * points that are no constants, float16 between the integers, and averages.
  */
 #define RESIDUAL  1000000
 #define DEPTHWISE 2000000
 #define DYNAMIC	  3000000
+#define HALF	  4000000
+#define AVERAGES  5000000
 
 static enum wnn_op choose_layer(struct generator *g)
 {
@@ -30,6 +32,8 @@ static enum wnn_op choose_layer(struct generator *g)
 
 	if (g->depthwise && rng_chance(&g->rng, 60))
 		return WNN_OP_CONV2D;
+	if (g->averages && rng_chance(&g->rng, 30))
+		return WNN_OP_AVERAGE_POOL2D;
 	return layers[rng_below(&g->rng, ARRAY_SIZE(layers))];
 }
 
@@ -79,8 +83,7 @@ static struct quantum draw_quantum(struct generator *g, uint32_t rank, double lo
 	struct quantum q = { .type = random_bytes(g), .rank = rank };
 	bool is_signed = q.type == WNNOperandDataType_Int8;
 
-	q.scale = add_constant(g, WNNOperandDataType_Float32, rank, ones,
-			       (struct fill){ GRAPH_UNIFORM, lo, hi });
+	q.scale = add_constant(g, g->real, rank, ones, (struct fill){ GRAPH_UNIFORM, lo, hi });
 	q.zero = add_constant(g, q.type, rank, ones,
 			      (struct fill){ GRAPH_UNIFORM, is_signed ? -8 : 0,
 					     is_signed ? 8 : 200 });
@@ -118,7 +121,7 @@ static int draw_weights(struct generator *g, const struct graph_value *like)
 		dims[i] = i == axis && rng_chance(&g->rng, 60)		  ? like->dims[i] :
 			  !(like->dims[i] % 2) && rng_chance(&g->rng, 15) ? like->dims[i] / 2 :
 									    1;
-	scale = add_constant(g, WNNOperandDataType_Float32, like->rank, dims,
+	scale = add_constant(g, g->real, like->rank, dims,
 			     (struct fill){ GRAPH_UNIFORM, 0.002, 0.05 });
 	zero = add_constant(g, type, like->rank, dims,
 			    (struct fill){ GRAPH_UNIFORM, 0,
@@ -140,7 +143,7 @@ static bool quantise_operand(struct generator *g)
 	struct graph_value like = graph->values[call.operands[1]];
 	int weights;
 
-	if (like.kind == GRAPH_RESULT || like.type != WNNOperandDataType_Float32)
+	if (like.kind == GRAPH_RESULT || like.type != g->real)
 		return true;
 	graph->num_nodes--;
 	weights = draw_weights(g, &like);
@@ -162,8 +165,7 @@ static int scale_product(struct generator *g, enum wnn_op op, int value)
 		dims[i] = 1;
 	if (matrix && rank && rng_chance(&g->rng, 50))
 		dims[rank - 1] = g->graph->values[value].dims[rank - 1];
-	factor = add_constant(g, WNNOperandDataType_Float32, rank, dims,
-			      (struct fill){ GRAPH_UNIFORM, -2, 2 });
+	factor = add_constant(g, g->real, rank, dims, (struct fill){ GRAPH_UNIFORM, -2, 2 });
 	free_constant(g, factor, 60);
 	return factor < 0 ? factor : add_result(g, WNN_OP_MUL, value, factor, 0);
 }
@@ -200,8 +202,7 @@ static int draw_layer(struct generator *g, int value, struct quantum *q, bool re
 
 	if (!generator_fits(g, op, &graph->values[value]) || !generator_call(g, op, value))
 		return value;
-	if (graph->values[graph->nodes[graph->num_nodes - 1].results[0]].type !=
-	    WNNOperandDataType_Float32)
+	if (graph->values[graph->nodes[graph->num_nodes - 1].results[0]].type != g->real)
 		return GRAPH_ABSENT;
 	if (graph->nodes[graph->num_nodes - 1].num_operands > 1 &&
 	    (is_product(op) || rng_chance(&g->rng, 80)) && !quantise_operand(g))
@@ -235,6 +236,9 @@ void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits)
 
 		generator_begin(&g, graph, rng_mix(seed, attempt), true);
 		g.limits = limits;
+		g.real = rng_mix(seed, attempt + HALF) % 5 ? WNNOperandDataType_Float32 :
+							     WNNOperandDataType_Float16;
+		g.averages = rng_mix(seed, attempt + AVERAGES) % 4 == 0;
 		g.dynamic = rng_mix(seed, attempt + DYNAMIC) % 3 == 0;
 		rank = rng_chance(&g.rng, 75) ? 4 : rng_between(&g.rng, 1, 4);
 		wanted = rng_between(&g.rng, 2, MAX_LAYERS) * 5;
@@ -246,7 +250,7 @@ void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits)
 			dims[1] = 12 + (uint32_t)(depthwise / 3 % 40);
 			dims[3] = 12 + (uint32_t)(depthwise / 120 % 12);
 		}
-		value = generator_leaf(&g, WNNOperandDataType_Float32, rank, dims,
+		value = generator_leaf(&g, g.real, rank, dims,
 				       (struct fill){ GRAPH_UNIFORM, -4, 4 });
 		if (value >= 0) {
 			q = draw_quantum(&g, rank, 0.01, 0.1);

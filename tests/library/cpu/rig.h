@@ -69,7 +69,7 @@ void rig_expect_all_seen(uint64_t ops);
 /* The operators of test_cpu_integer.c. */
 #define RIG_OPS_INTEGER                                                                            \
 	(UINT64_C(1) << IR_OP_QCONV | UINT64_C(1) << IR_OP_QMATMUL | UINT64_C(1) << IR_OP_QUNARY | \
-	 UINT64_C(1) << IR_OP_QBINARY | UINT64_C(1) << IR_OP_WMATMUL)
+	 UINT64_C(1) << IR_OP_QBINARY | UINT64_C(1) << IR_OP_WMATMUL | UINT64_C(1) << IR_OP_QPOOL)
 
 /* The operators of test_cpu_select.c. */
 #define RIG_OPS_SELECT                                                                           \

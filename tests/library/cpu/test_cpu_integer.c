@@ -228,7 +228,42 @@ static bool qbinary_round(void)
 	return rig_compare(&rig, IR_OP_QBINARY, &attrs, 1, &to, 0);
 }
 
+/* Windows over averages, at times over the whole image. */
+static bool qpool_round(void)
+{
+	enum ir_dtype from = random_bytes(), to = random_bytes();
+	int64_t n = between(1, 3), c = between(1, 40), in[2], out[2], x_dims[4], y_dims[4];
+	union ir_attrs attrs = { .qpool = { .pool = { .kind = IR_POOL_AVERAGE,
+						      .dilations = { 1, 1 },
+						      .layout = random_below(2) },
+					    .a_zero = random_zero(from),
+					    .zero = random_zero(to) } };
+	struct ir_pool_attrs *pool = &attrs.pool;
+	bool whole = random_below(4) == 0;
+	struct ir_type type;
+	struct rig rig;
+
+	for (int i = 0; i < 2; i++) {
+		uint32_t pad;
+
+		in[i] = between(3, 20);
+		pool->window[i] = whole ? (uint32_t)in[i] : between(1, 3);
+		pool->strides[i] = between(1, 3);
+		pad = !whole && pool->window[i] > 1 ? random_below(2) : 0;
+		pool->padding[2 * i] = pool->padding[2 * i + 1] = pad;
+		out[i] = (in[i] + 2 * pad - pool->window[i]) / pool->strides[i] + 1;
+	}
+	fill_image(pool->layout, x_dims, n, c, in[0], in[1]);
+	fill_image(pool->layout, y_dims, n, c, out[0], out[1]);
+	type = ir_type_make(to, 4, y_dims);
+	rig_init(&rig);
+	rig_add(&rig, from, 4, x_dims);
+	rig_add_between(&rig, IR_F32, 1, (int64_t[]){ 1 }, 0.3, 3);
+	return rig_compare(&rig, IR_OP_QPOOL, &attrs, 1, &type, 0);
+}
+
 FAMILY(qconv)
+FAMILY(qpool)
 FAMILY(qmatmul)
 FAMILY(wmatmul)
 FAMILY(qunary)
@@ -243,9 +278,10 @@ static void test_all_kernels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_qconv),	cmocka_unit_test(test_qmatmul),
-		cmocka_unit_test(test_qunary),	cmocka_unit_test(test_qbinary),
-		cmocka_unit_test(test_wmatmul), cmocka_unit_test(test_all_kernels),
+		cmocka_unit_test(test_qconv),	    cmocka_unit_test(test_qmatmul),
+		cmocka_unit_test(test_qunary),	    cmocka_unit_test(test_qbinary),
+		cmocka_unit_test(test_wmatmul),	    cmocka_unit_test(test_qpool),
+		cmocka_unit_test(test_all_kernels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

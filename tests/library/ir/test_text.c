@@ -70,6 +70,9 @@ static const char *const lines[] = {
 	"int8[4,4] = qmatmul(%9, %9, %1) ta azero=0 bzero=0 zero=0 lo=-128 hi=127 ; "
 	"matmul+quantizeLinear",
 	"uint8[3] = qunary(%9, %1, %9, %1, %9) act=tanh(0,0) ; tanh+quantizeLinear",
+	"int8[1,4,2,2] = qpool(%9, %1) window=3,3 pad=1,0,0,1 stride=2,2 dilation=1,1 nhwc azero=7 zero=-3 ; "
+	"averagePool2d+quantizeLinear",
+	"float16[2,3] = qmatmul(%9, %9, %1, -, %1) ta azero=1 bzero=0 zero=0 lo=0 hi=0 act=relu(0,0) ; matmul",
 	"int8[3] = qbinary(%9, %1, %9, %9, %1, %9, %1, %9) add ; add+quantizeLinear",
 	"float32[3,4] = gather(%4, %3) axis axis=0 ; gather",
 	"float32[2,4] = scatter(%4, %3, %1) elements axis=1 ; scatterElements",

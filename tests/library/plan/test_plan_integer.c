@@ -433,6 +433,49 @@ static void test_residual(void **state)
 	}
 }
 
+/* Averages of windows, of which some reach beyond the image, and of whole images. */
+static void test_average(void **state)
+{
+	for (int i = 0; i < 24; i++) {
+		enum ir_dtype from, to;
+		union ir_attrs attrs = { .qpool = { .pool.kind = IR_POOL_AVERAGE } };
+		int64_t in[2], out[2], x[4], y[4], n, c;
+		struct ir_value *operand[2];
+		struct test_graph t;
+		float scale;
+
+		random_seed(4800 + i);
+		from = random_bytes();
+		to = random_bytes();
+		n = between(1, 2);
+		c = between(1, 150);
+		scale = (float)between(1, 30) / 10;
+		attrs.qpool.a_zero = random_zero(from);
+		attrs.qpool.zero = random_zero(to);
+		attrs.pool.layout = random_below(2);
+		for (int a = 0; a < 2; a++) {
+			uint32_t pad;
+
+			in[a] = between(4, 30);
+			attrs.pool.window[a] = i % 4 ? between(2, 4) : (uint32_t)in[a];
+			attrs.pool.strides[a] = between(1, 3);
+			attrs.pool.dilations[a] = 1;
+			pad = i % 4 ? random_below(2) : 0;
+			attrs.pool.padding[2 * a] = attrs.pool.padding[2 * a + 1] = pad;
+			out[a] = (in[a] + 2 * pad - attrs.pool.window[a]) / attrs.pool.strides[a] +
+				 1;
+		}
+		fill_image(attrs.pool.layout, x, n, c, in[0], in[1]);
+		fill_image(attrs.pool.layout, y, n, c, out[0], out[1]);
+		graph_init(&t);
+		operand[0] = add_operand(&t, from, 4, x, false);
+		operand[1] = add_constant(&t, IR_F32, 1, &scale);
+		add_result(&t, add_node(&t, IR_OP_QPOOL, operand, 2, to, 4, y, &attrs));
+		check_graph(&t, *state);
+		graph_free(&t);
+	}
+}
+
 static void test_jobs(void **state)
 {
 	struct conv_case s = { 1, 40, 1, 1, 40, 40, 3, 0 };
@@ -454,8 +497,8 @@ int main(void)
 		cmocka_unit_test(test_conv),	   cmocka_unit_test(test_depthwise),
 		cmocka_unit_test(test_transposed), cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_matmul),	   cmocka_unit_test(test_elementwise),
-		cmocka_unit_test(test_weights),	   cmocka_unit_test(test_jobs),
-		cmocka_unit_test(test_residual),
+		cmocka_unit_test(test_weights),	   cmocka_unit_test(test_average),
+		cmocka_unit_test(test_jobs),	   cmocka_unit_test(test_residual),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

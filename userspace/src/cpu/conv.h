@@ -56,7 +56,7 @@ static inline bool cpu_window_is_small(int64_t in, int64_t taps, int64_t dilatio
 	return (taps - 1) * dilation < 16 * in + 4096;
 }
 
-/* Maxima of 8-bit integers, a kernel of the pools. */
+/* Maxima of 8-bit integers, a kernel of the pools, and averages, one of the operators on integers. */
 bool cpu_pool_integer_takes(const struct ir_node *node);
 int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		     void *const *out, struct wnn_error *err);

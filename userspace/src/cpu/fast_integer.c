@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cpu/conv.h"
 #include "cpu/element.h"
 #include "cpu/fast.h"
 #include "cpu/reference.h"
@@ -531,12 +532,13 @@ static bool takes_binary(const struct ir_node *node)
 	       ir_type_same_shape(&node->operands[3]->type, &node->results[0]->type);
 }
 
-enum { PRODUCT, UNARY, BINARY };
+enum { PRODUCT, UNARY, BINARY, AVERAGE };
 
 static const struct cpu_fast_kernel kernels[] = {
 	[PRODUCT] = { "cpu/integer-product", product, pack_bytes, pack },
 	[UNARY] = { .name = "cpu/integer-table", .run = unary },
 	[BINARY] = { .name = "cpu/integer-binary", .run = binary },
+	[AVERAGE] = { .name = "cpu/integer-average", .run = cpu_pool_integer },
 };
 
 static const struct cpu_fast_kernel *find(const struct ir_node *node)
@@ -547,6 +549,8 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 		return &kernels[UNARY];
 	if (node->op == IR_OP_QBINARY)
 		return takes_binary(node) ? &kernels[BINARY] : NULL;
+	if (node->op == IR_OP_QPOOL)
+		return cpu_pool_integer_takes(node) ? &kernels[AVERAGE] : NULL;
 	return product_of(node, &p) ? &kernels[PRODUCT] : NULL;
 }
 

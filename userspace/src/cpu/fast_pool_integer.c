@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Maxima of windows of 8-bit integers. */
+/* Maxima and averages of windows of 8-bit integers. */
 #include <string.h>
 
 #include "cpu/conv.h"
+#include "cpu/requantize.h"
+#include "util/malloc.h"
 
 struct pool {
 	const struct ir_pool_attrs *attrs;
@@ -10,6 +12,11 @@ struct pool {
 	int64_t c, h, w, out_h, out_w;
 	const uint8_t *x;
 	uint8_t *y;
+	/* Of averages: the type of results, and sums of a line of channels for each thread. */
+	const struct ir_qpool_attrs *average;
+	enum ir_dtype to;
+	float scale;
+	int32_t *sums;
 };
 
 /* What of a window lies in the image. */
@@ -92,6 +99,84 @@ static void pool_channel(void *argument, int64_t item, unsigned int worker)
 	}
 }
 
+static void add_to(const struct pool *p, int32_t *restrict sums, const uint8_t *restrict x)
+{
+	if (p->is_signed)
+		for (int64_t i = 0; i < p->c; i++)
+			sums[i] += (int8_t)x[i];
+	else
+		for (int64_t i = 0; i < p->c; i++)
+			sums[i] += x[i];
+}
+
+static uint8_t average_of(const struct pool *p, int64_t sum, int64_t count)
+{
+	return (uint8_t)cpu_average(p->to, sum - count * p->average->a_zero, count, p->scale,
+				    p->average->zero);
+}
+
+/* One line of averages in nhwc. */
+static void average_line(void *argument, int64_t item, unsigned int worker)
+{
+	const struct pool *p = argument;
+	const uint8_t *x = p->x + item / p->out_h * p->h * p->w * p->c;
+	uint8_t *y = p->y + item * p->out_w * p->c;
+	struct range rows = inside(p, 0, item % p->out_h);
+	int32_t *sums = p->sums + worker * p->c;
+
+	for (int64_t ow = 0; ow < p->out_w; ow++, y += p->c) {
+		struct range columns = inside(p, 1, ow);
+		int64_t count = 0;
+
+		memset(sums, 0, (size_t)p->c * sizeof(*sums));
+		for (int64_t h = rows.begin; h < rows.end; h++)
+			for (int64_t w = columns.begin; w < columns.end; w++, count++)
+				add_to(p, sums, x + (h * p->w + w) * p->c);
+		for (int64_t i = 0; i < p->c; i++)
+			y[i] = average_of(p, sums[i], count);
+	}
+}
+
+/* One channel of averages in nchw. */
+static void average_channel(void *argument, int64_t item, unsigned int worker)
+{
+	const struct pool *p = argument;
+	const uint8_t *x = p->x + item * p->h * p->w;
+	uint8_t *y = p->y + item * p->out_h * p->out_w;
+
+	(void)worker;
+	for (int64_t oh = 0; oh < p->out_h; oh++) {
+		struct range rows = inside(p, 0, oh);
+
+		for (int64_t ow = 0; ow < p->out_w; ow++) {
+			struct range columns = inside(p, 1, ow);
+			int64_t count = 0;
+			int32_t sum = 0;
+
+			for (int64_t h = rows.begin; h < rows.end; h++)
+				for (int64_t w = columns.begin; w < columns.end; w++, count++)
+					sum += p->is_signed ? (int8_t)x[h * p->w + w] :
+							      x[h * p->w + w];
+			*y++ = average_of(p, sum, count);
+		}
+	}
+}
+
+static int run_averages(struct cpu_context *cpu, struct pool *p, int64_t batch,
+			struct wnn_error *err)
+{
+	if (p->attrs->layout != IR_NHWC) {
+		cpu_threads_run(cpu->workers, batch * p->c, average_channel, p);
+		return 0;
+	}
+	p->sums = wnn_calloc((size_t)p->c * (size_t)cpu->threads, sizeof(*p->sums));
+	if (!p->sums)
+		return wnn_error_nomem(err, "the sums of a pool");
+	cpu_threads_run(cpu->workers, batch * p->out_h, average_line, p);
+	wnn_free(p->sums);
+	return 0;
+}
+
 int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		     void *const *out, struct wnn_error *err)
 {
@@ -111,7 +196,12 @@ int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const 
 	};
 	int64_t batch = ir_type_dim(x, 0);
 
-	(void)err;
+	if (node->op == IR_OP_QPOOL) {
+		p.average = &node->attrs.qpool;
+		p.to = y->dtype;
+		p.scale = ((const float *)in[1])[0];
+		return run_averages(cpu, &p, batch, err);
+	}
 	if (nhwc)
 		cpu_threads_run(cpu->workers, batch * p.out_h, pool_line, &p);
 	else
@@ -119,14 +209,15 @@ int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const 
 	return 0;
 }
 
-/* Nodes of which each window has an element of the image, so that there is always a greatest one. */
+/* Nodes of which each window has an element of the image, so that there is always a greatest one, and taps without gaps. */
 bool cpu_pool_integer_takes(const struct ir_node *node)
 {
 	const struct ir_pool_attrs *a = &node->attrs.pool;
 	const struct ir_type *x = &node->operands[0]->type, *y = &node->results[0]->type;
 	uint32_t h = a->layout == IR_NHWC ? 1 : 2;
 
-	if ((x->dtype != IR_I8 && x->dtype != IR_U8) || a->kind != IR_POOL_MAX)
+	if ((x->dtype != IR_I8 && x->dtype != IR_U8) ||
+	    (a->kind != IR_POOL_MAX && node->op != IR_OP_QPOOL))
 		return false;
 	for (uint32_t i = 0; i < 2; i++) {
 		int64_t last = (ir_type_dim(y, h + i) - 1) * a->strides[i] - a->padding[2 * i];

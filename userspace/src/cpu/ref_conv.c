@@ -438,3 +438,36 @@ void cpu_ref_pool(const struct ir_node *node, const void *const *in, void *const
 							      pool_int_max(&p, win));
 				}
 }
+
+/* The sum of the integers in a window, without their zero points; *count becomes their number. */
+static int64_t pool_int_sum(const struct pool *p, struct window win, int64_t zero, int64_t *count)
+{
+	int64_t sum = 0, at;
+
+	for (*count = 0; (at = window_next(p, &win)) >= 0; ++*count)
+		sum += cpu_load_int(p->dtype, p->in, at) - zero;
+	return sum;
+}
+
+void cpu_ref_qpool(const struct ir_node *node, const void *const *in, void *const *out)
+{
+	const struct ir_qpool_attrs *attrs = &node->attrs.qpool;
+	enum ir_dtype dtype = node->results[0]->type.dtype;
+	struct pool p = {
+		.attrs = &attrs->pool,
+		.dtype = node->operands[0]->type.dtype,
+		.x = picture_of(&node->operands[0]->type, attrs->pool.layout),
+		.in = in[0],
+	};
+	struct picture y = picture_of(&node->results[0]->type, attrs->pool.layout);
+
+	for (int64_t i = 0; i < ir_type_elements(&node->results[0]->type); i++) {
+		int64_t n = i / y.sn, c = i / y.sc % y.c, h = i / y.sh % y.h, w = i / y.sw % y.w;
+		struct window win = window_of(&p, n * p.x.sn + c * p.x.sc, h, w);
+		int64_t count, sum = pool_int_sum(&p, win, attrs->a_zero, &count);
+
+		cpu_store_int(dtype, out[0], i,
+			      cpu_average(dtype, sum, count, ((const float *)in[1])[0],
+					  attrs->zero));
+	}
+}

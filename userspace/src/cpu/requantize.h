@@ -18,4 +18,14 @@ static inline int64_t cpu_requantize(const struct ir_integer_attrs *attrs, enum 
 	return v > attrs->hi ? attrs->hi : v;
 }
 
+/* The same of the sum of a window: the formula of QPOOL. */
+static inline int64_t cpu_average(enum ir_dtype dtype, int64_t sum, int64_t count, float scale,
+				  int64_t zero)
+{
+	double lo = (double)cpu_int_min(dtype), hi = (double)cpu_int_max(dtype);
+	float mean = (float)sum / (float)(count ? count : 1);
+
+	return (int64_t)fmin(fmax((double)nearbyintf(mean / scale) + (double)zero, lo), hi);
+}
+
 #endif

@@ -82,6 +82,15 @@ static const struct ir_field pool[] = {
 	ARRAY(pool.dilations, "dilation", U32, 2, 1),
 	FIELD(pool.layout, NULL, ENUM, WORDS(layouts)),
 };
+static const struct ir_field qpool[] = {
+	ROW(pool.window, "window", U32, 2, NEEDED),
+	ARRAY(pool.padding, "pad", U32, 4, 0),
+	ARRAY(pool.strides, "stride", U32, 2, 1),
+	ARRAY(pool.dilations, "dilation", U32, 2, 1),
+	FIELD(pool.layout, NULL, ENUM, WORDS(layouts)),
+	FIELD(qpool.a_zero, "azero", I64),
+	FIELD(qpool.zero, "zero", I64),
+};
 static const struct ir_field unary[] = { FIELD(unary, NULL, FUNCTION, NEEDED) };
 static const struct ir_field binary[] = {
 	FIELD(binary.kind, NULL, ENUM, WORDS(binaries), NEEDED),

@@ -52,7 +52,9 @@ static void get_attrs(struct wnn_reader *r, enum ir_op op, union ir_attrs *attrs
 	const struct ir_field *fields = ir_attr_fields(op, &count);
 
 	memset(attrs, 0, sizeof(*attrs));
-	/* What the operator on integers has no field for. */
+	/* What the operators on integers have no field for. */
+	if (op == IR_OP_QPOOL)
+		attrs->pool.kind = IR_POOL_AVERAGE;
 	if (op == IR_OP_QMATMUL)
 		attrs->matmul.alpha = attrs->matmul.beta = 1;
 	for (uint32_t i = 0; i < count; i++) {

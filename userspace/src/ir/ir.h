@@ -241,6 +241,12 @@ struct ir_pool_attrs {
 	enum ir_layout layout;
 };
 
+/* The geometry is valid as attrs.pool too; the kind is IR_POOL_AVERAGE. */
+struct ir_qpool_attrs {
+	struct ir_pool_attrs pool;
+	int64_t a_zero, zero;
+};
+
 struct ir_binary_attrs {
 	enum ir_binary kind;
 	struct ir_unary_attrs act;
@@ -316,6 +322,7 @@ union ir_attrs {
 	struct ir_qconv_attrs qconv;
 	struct ir_qmatmul_attrs qmatmul;
 	struct ir_pool_attrs pool;
+	struct ir_qpool_attrs qpool;
 	struct ir_unary_attrs unary;
 	struct ir_binary_attrs binary;
 	struct ir_reduce_attrs reduce;

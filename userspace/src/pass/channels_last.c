@@ -97,6 +97,7 @@ static bool can_turn(const struct ir_node *node)
 	case IR_OP_QCONV:
 		return is_start(node);
 	case IR_OP_POOL:
+	case IR_OP_QPOOL:
 		return node->attrs.pool.layout == IR_NCHW;
 	case IR_OP_UNARY:
 	case IR_OP_BINARY:
@@ -285,6 +286,7 @@ static void turn_attributes(enum ir_op op, union ir_attrs *attrs)
 		attrs->conv.layout = IR_NHWC;
 		break;
 	case IR_OP_POOL:
+	case IR_OP_QPOOL:
 		attrs->pool.layout = IR_NHWC;
 		break;
 	case IR_OP_CONCAT:

@@ -4,7 +4,7 @@
  *
  * Precondition: a verified graph in which biases and activations are part of their products.
  * Postcondition: a quantisation of what nothing else uses, which is a convolution or matrix product,
- * a function of one or two values, or a concatenation, of dequantised values, is one node on the
+ * a function of one or two values, an average of windows, or a concatenation, of dequantised values, is one node on the
  * integers. Products and averages are exact sums there: the result differs from that of the single operators by
  * at most one quantum. The others have the same bits, but for float16: what lies between the integers is float32 then.
  *
@@ -285,6 +285,63 @@ static struct ir_node *emit_function(struct rewrite *rw, const struct ir_node *n
 			    quantize);
 }
 
+/* ---- averages */
+
+/* The most elements of a window whose sum is exact in float32. */
+#define MOST_TAPS ((1 << 24) / UINT8_MAX)
+
+/*
+ * The average of a whole picture stays a float: its data are dequantised while their producer works, but one window
+ * waits for all of them.
+ */
+static bool is_whole_picture(const struct ir_node *pool)
+{
+	uint32_t row = pool->attrs.pool.layout == IR_NHWC ? 1 : 2;
+
+	return ir_type_dim(&pool->results[0]->type, row) == 1 &&
+	       ir_type_dim(&pool->results[0]->type, row + 1) == 1;
+}
+
+static float average_scale(const struct quantized *x, const struct quantized *y)
+{
+	return (float)((double)quantized_scale(y, 0) / (double)quantized_scale(x, 0));
+}
+
+static bool is_average(const struct rewrite *rw, const struct ir_node *node,
+		       const struct ir_node *quantize)
+{
+	const struct ir_pool_attrs *pool = &node->attrs.pool;
+	struct quantized x, y;
+
+	(void)rw;
+	return pool->kind == IR_POOL_AVERAGE && !is_whole_picture(node) &&
+	       (uint64_t)pool->window[0] * pool->window[1] <= MOST_TAPS &&
+	       quantized_value(node->operands[0], &x) && quantized_whole(&x) &&
+	       quantized_result(quantize, &y) && isnormal(average_scale(&x, &y));
+}
+
+static struct ir_node *emit_average(struct rewrite *rw, const struct ir_node *node,
+				    const struct ir_node *quantize)
+{
+	union ir_attrs attrs = { .qpool.pool = node->attrs.pool };
+	struct ir_value *operands[2];
+	struct quantized x, y;
+	float scale;
+
+	quantized_value(node->operands[0], &x);
+	quantized_result(quantize, &y);
+	attrs.qpool.a_zero = quantized_zero(&x, 0);
+	attrs.qpool.zero = quantized_zero(&y, 0);
+	scale = average_scale(&x, &y);
+	operands[0] = rw->value[x.integers->id];
+	operands[1] = channels_constant(rw, IR_F32, &scale, 1);
+	if (!operands[1]) {
+		rewrite_nomem(rw);
+		return NULL;
+	}
+	return rewrite_emit(rw, IR_OP_QPOOL, operands, 2, &attrs, node, quantize);
+}
+
 /* ---- other scales */
 
 /* The integers of `from` in scale and zero point of `to`; they themselves where those are alike. */
@@ -361,6 +418,7 @@ static const struct form {
 	[IR_OP_UNARY] = { is_function, emit_function },
 	[IR_OP_BINARY] = { is_function, emit_function },
 	[IR_OP_CONCAT] = { is_concat, emit_concat },
+	[IR_OP_POOL] = { is_average, emit_average },
 };
 
 static bool is_dequantized(const struct ir_value *value)

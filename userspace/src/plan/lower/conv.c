@@ -39,6 +39,8 @@ bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 	     attrs->window[1] > ir_type_dim(input, h + 1)))
 		return supports_not(reason, NPU_REASON_SIZE,
 				    "the window is large and reaches beyond the input");
+	if (node->op == IR_OP_QPOOL)
+		return true;
 	if (attrs->kind != IR_POOL_MAX && !supports_is_float(node->operands[0]))
 		return supports_not(reason, NPU_REASON_DATA_TYPE,
 				    "the vector unit averages float32 and float16 only");
@@ -487,6 +489,7 @@ void lower_pool(struct plan *plan, const struct ir_node *node)
 	const struct ir_pool_attrs *attrs = &node->attrs.pool;
 	struct contract c = { .acc_dtype = ONPU_DT_F32, .k = 1, .up = { 1, 1 } };
 	int64_t channels = node->results[0]->type.dim[attrs->layout == IR_NHWC ? 3 : 1].value;
+	struct npu_view scale;
 
 	c.a = image_view(plan, node->operands[0], attrs->layout, channels);
 	c.out = image_view(plan, node->results[0], attrs->layout, channels);
@@ -498,6 +501,14 @@ void lower_pool(struct plan *plan, const struct ir_node *node)
 		c.dilation[i] = attrs->dilations[i];
 		c.pad[i] = attrs->padding[2 * i];
 	}
-	set_pool_kind(plan, &c, attrs->kind);
+	if (node->op == IR_OP_QPOOL) {
+		scale = values_view(plan, node->operands[1]);
+		scale = five_dims(&scale, (int64_t[]){ 1, 1, 1, 1, 1 }, (int64_t[5]){ 0 });
+		integer_average_begin(plan, &c, &node->attrs.qpool);
+		add_divisors(plan, &c);
+		integer_average_end(plan, &c, &node->attrs.qpool, &scale);
+	} else {
+		set_pool_kind(plan, &c, attrs->kind);
+	}
 	contract_emit(plan, &c);
 }

@@ -117,17 +117,42 @@ static bool begins_with_bias(const struct plan *plan, const struct contract *c)
 		       channels * c->taps[0] * c->taps[1];
 }
 
-void integer_windows(struct plan *plan, struct contract *c, const struct integer_finish *finish)
+/* The data of windows become float32, the zero point taken away. */
+static void make_real(struct plan *plan, struct contract *c, int64_t zero_point)
 {
 	struct npu_view one = scalar_view(plan, ONPU_DT_F32, vp_f32(1));
-	struct npu_view zero = scalar_view(plan, c->a.dtype, (uint8_t)finish->attrs->a_zero);
+	struct npu_view zero = scalar_view(plan, c->a.dtype, (uint8_t)zero_point);
 
-	c->kernel = "int8 win.mac";
-	c->op = ONPU_OP_WIN_MAC;
 	c->acc_dtype = ONPU_DT_F32;
 	c->exact = true;
+	c->pad_value = (uint8_t)zero_point;
 	c->real_scale = 1 + add_extra(c, &one);
 	c->real_zero = 1 + add_extra(c, &zero);
+}
+
+void integer_average_begin(struct plan *plan, struct contract *c,
+			   const struct ir_qpool_attrs *attrs)
+{
+	c->kernel = "int8 win.sum";
+	c->op = ONPU_OP_WIN_SUM;
+	make_real(plan, c, attrs->a_zero);
+}
+
+void integer_average_end(struct plan *plan, struct contract *c, const struct ir_qpool_attrs *attrs,
+			 const struct npu_view *scale)
+{
+	struct contract_post *post = &c->post[c->num_posts];
+	struct npu_view zero = scalar_view(plan, c->out.dtype, (uint8_t)attrs->zero);
+
+	add_post(c, ONPU_OP_QUANT, scale);
+	post->third = 1 + add_extra(c, &zero);
+}
+
+void integer_windows(struct plan *plan, struct contract *c, const struct integer_finish *finish)
+{
+	c->kernel = "int8 win.mac";
+	c->op = ONPU_OP_WIN_MAC;
+	make_real(plan, c, finish->attrs->a_zero);
 	if (finish->bias && begins_with_bias(plan, c)) {
 		c->begin_one = c->real_scale;
 		c->begin = 1 + add_extra(c, finish->bias);

@@ -26,4 +26,10 @@ void integer_contract(struct plan *plan, struct contract *c, const struct intege
  */
 void integer_windows(struct plan *plan, struct contract *c, const struct integer_finish *finish);
 
+/* An average of integers: what comes before the sum is divided by the taps, and what comes after. */
+void integer_average_begin(struct plan *plan, struct contract *c,
+			   const struct ir_qpool_attrs *attrs);
+void integer_average_end(struct plan *plan, struct contract *c, const struct ir_qpool_attrs *attrs,
+			 const struct npu_view *scale);
+
 #endif

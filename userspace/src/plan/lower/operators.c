@@ -52,6 +52,7 @@ const struct plan_operator plan_operators[] = {
 	[IR_OP_QMATMUL] = { .supports = supports_integer_product,
 			    .lower = lower_matmul,
 			    .tiles = true },
+	[IR_OP_QPOOL] = { .supports = supports_pool, .lower = lower_pool, .tiles = true },
 	[IR_OP_QUNARY] = { .supports = supports_qunary,
 			   .lower = lower_integer_elementwise,
 			   .tiles = true,

@@ -99,6 +99,11 @@ static bool is_conv(const struct ir_node *node)
 	return node->op == IR_OP_CONV || node->op == IR_OP_QCONV;
 }
 
+static bool is_pool(const struct ir_node *node)
+{
+	return node->op == IR_OP_POOL || node->op == IR_OP_QPOOL;
+}
+
 /* Whether a node takes or makes a value that is laid out by rows. */
 static bool takes_rows(const struct ir_node *node, const struct ir_value *value)
 {
@@ -124,10 +129,12 @@ static void ask_node(struct chooser *ch, const struct ir_node *node)
 			if (node->op == IR_OP_QCONV)
 				zero = (uint8_t)node->attrs.qconv.integer.a_zero;
 			want_image(ch, value, node->attrs.conv.layout, padding, zero);
-		} else if (node->op == IR_OP_POOL) {
+		} else if (is_pool(node) && !i) {
 			if (node->attrs.pool.kind != IR_POOL_MAX)
 				padding = node->attrs.pool.padding;
-			want_image(ch, value, node->attrs.pool.layout, padding, 0);
+			if (node->op == IR_OP_QPOOL)
+				zero = (uint8_t)node->attrs.qpool.a_zero;
+			want_image(ch, value, node->attrs.pool.layout, padding, zero);
 		} else if (!takes_rows(node, value)) {
 			want_plain(ch, value);
 		}
@@ -135,7 +142,7 @@ static void ask_node(struct chooser *ch, const struct ir_node *node)
 	for (uint32_t i = 0; i < node->num_results; i++) {
 		if (is_conv(node))
 			want_image(ch, node->results[i], node->attrs.conv.layout, NULL, 0);
-		else if (node->op == IR_OP_POOL)
+		else if (is_pool(node))
 			want_image(ch, node->results[i], node->attrs.pool.layout, NULL, 0);
 		else if (!plan_operators[node->op].any_layout)
 			want_plain(ch, node->results[i]);

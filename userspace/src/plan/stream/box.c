@@ -162,6 +162,15 @@ static bool conv_part(const struct ir_node *node, uint32_t i, const struct box *
 	return true;
 }
 
+static bool pool_part(const struct ir_node *node, uint32_t i, const struct box *result,
+		      struct box *part)
+{
+	if (!i)
+		return window_part(node, result, part);
+	*part = box_whole(&node->operands[i]->type);
+	return true;
+}
+
 /* ---- matrix products */
 
 /* Batch dims are aligned on the right and repeated; `row` is the operand's axis of rows, or none. */
@@ -251,7 +260,8 @@ bool box_operand(const struct ir_node *node, uint32_t i, const struct box *resul
 	case IR_OP_QCONV:
 		return conv_part(node, i, result, part);
 	case IR_OP_POOL:
-		return window_part(node, result, part);
+	case IR_OP_QPOOL:
+		return pool_part(node, i, result, part);
 	case IR_OP_MATMUL:
 	case IR_OP_QMATMUL:
 	case IR_OP_WMATMUL:
@@ -281,7 +291,9 @@ bool box_operand(const struct ir_node *node, uint32_t i, const struct box *resul
 
 uint32_t box_row_axis(const struct ir_node *node)
 {
-	return is_conv(node) || node->op == IR_OP_POOL ? window_of(node).rows : UINT32_MAX;
+	return is_conv(node) || node->op == IR_OP_POOL || node->op == IR_OP_QPOOL ?
+		       window_of(node).rows :
+		       UINT32_MAX;
 }
 
 union ir_attrs box_attrs(const struct ir_node *node, const struct box *result)

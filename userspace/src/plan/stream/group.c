@@ -118,6 +118,7 @@ static void node_load(const struct finder *f, const struct ir_node *node, const 
 		product_load(f, node, box, load);
 		break;
 	case IR_OP_POOL:
+	case IR_OP_QPOOL:
 		load->vpu += lanes_of(f, elements * node->attrs.pool.window[0] *
 						 node->attrs.pool.window[1]);
 		break;
