@@ -3,7 +3,7 @@
 #
 # ./npu check: the stages, and the sum of what they found. A stage that fails does not end the run.
 # Sourced by npu, which sets $top, after lib.sh, root.sh, build.sh,
-# debug.sh, driver.sh, guest.sh, doc.sh and check-packages.sh.
+# cross.sh, debug.sh, driver.sh, guest.sh, doc.sh and check-packages.sh.
 
 : "${top:?}"
 
@@ -291,6 +291,12 @@ stage_debug()
 	return "$status"
 }
 
+# The library on other processors; each instruction is translated, so that it takes an hour.
+stage_cross()
+{
+	cross_all
+}
+
 stage_documentation()
 {
 	local status=0
@@ -353,7 +359,7 @@ cmd_check-full()
 	fuzz_seconds=1800
 	guest_kernels=9
 	left_out=()
-	[ $# -gt 0 ] || set -- "${stages[@]}" debug
+	[ $# -gt 0 ] || set -- "${stages[@]}" debug cross
 	cmd_check "$@"
 }
 

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# ./npu cross: the library for other processors. Debian's cross compiler builds it with Debian's libraries for that
+# processor, and qemu-user runs its tests, in build/cross. Sourced by npu, which sets $top. Needs lib.sh and root.sh.
+
+: "${top:?}"
+
+cross_architectures=(arm64 riscv64)
+
+# What a build is linked with, in the folder of libraries: compiler's and C library's parts, and the product's.
+cross_libraries=libc6-dev,libgcc-14-dev,linux-libc-dev,libopenblas-pthread-dev,libdrm-dev,libcmocka-dev,libjansson-dev
+
+# cross_names ARCHITECTURE: Debian's name of compiler and libraries, and the processor's for Meson and QEMU.
+cross_names()
+{
+	case $1 in
+	arm64) echo aarch64-linux-gnu aarch64 ;;
+	riscv64) echo riscv64-linux-gnu riscv64 ;;
+	*) die "cross: '$1' is none of: ${cross_architectures[*]}" ;;
+	esac
+}
+
+# The compilers are no part of the environment before somebody asks for them.
+cross_tools()
+{
+	local missing=() architecture tuple
+
+	for architecture in "${cross_architectures[@]}"; do
+		read -r tuple _ < <(cross_names "$architecture")
+		inside test -e "/usr/bin/$tuple-gcc" || missing+=("gcc-$tuple")
+	done
+	inside test -e /usr/bin/qemu-aarch64 || missing+=(qemu-user)
+	[ ${#missing[@]} -gt 0 ] || return 0
+	step cross-tools "installing ${missing[*]}" install_packages "${missing[@]}"
+}
+
+# What the packages of $1 would set up by their scripts, which are for that processor: links.
+cross_links()
+{
+	local libraries=$1/usr/lib/$2 name
+
+	[ -e "$1/lib" ] || ln -s usr/lib "$1/lib" || return
+	for name in libopenblas.so libopenblas.so.0; do
+		ln -sf "openblas-pthread/$name" "$libraries/$name" || return
+	done
+	ln -sf ../openblas-pthread/pkgconfig/openblas.pc "$libraries/pkgconfig/openblas.pc"
+}
+
+# cross_root ARCHITECTURE FOLDER TUPLE: packages of that processor, unpacked and not set up.
+cross_root()
+{
+	local line options=()
+
+	while read -r line; do
+		options+=("--aptopt=$line")
+	done < <(host_apt_options)
+	rm -rf -- "$2" "$2.new"
+	root_sources | grep -v '^deb-src' | mmdebstrap --mode=root --variant=extract "--architectures=$1" \
+		--aptopt='APT::Install-Recommends "false"' "${options[@]}" \
+		"--include=$cross_libraries" "${suite:?}" "$2.new" - || return
+	cross_links "$2.new" "$3" && mv -T -- "$2.new" "$2"
+}
+
+# cross_file FOLDER TUPLE PROCESSOR: Meson's description of the machine.
+cross_file()
+{
+	cat <<-END
+	[binaries]
+	c = ['$2-gcc', '--sysroot=$1']
+	ar = '$2-ar'
+	strip = '$2-strip'
+	objcopy = '$2-objcopy'
+	pkg-config = 'pkg-config'
+	exe_wrapper = ['qemu-$3', '-L', '$1']
+	[properties]
+	sys_root = '$1'
+	pkg_config_libdir = ['$1/usr/lib/$2/pkgconfig', '$1/usr/share/pkgconfig']
+	[host_machine]
+	system = 'linux'
+	cpu_family = '$3'
+	cpu = '$3'
+	endian = 'little'
+	END
+}
+
+# cross_tests BUILD: of the library, name and program of each test that is a program of its own, which QEMU runs. What
+# a script starts would be of another processor.
+cross_tests()
+{
+	inside meson introspect --tests "$1" | inside python3 -c '
+import json, os, sys
+for test in json.load(sys.stdin):
+    program = os.path.relpath(test["cmd"][0], sys.argv[1])
+    if any(s.endswith(":library") for s in test["suite"]) and not program.startswith(".."):
+        print(test["name"], program)' "$1"
+}
+
+# cross_run ARCHITECTURE: build the library and its tests, and run them.
+cross_run()
+{
+	local work=$top/build/cross/$1 tuple processor tests programs
+
+	read -r tuple processor < <(cross_names "$1")
+	mkdir -p "$work"
+	[ -e "$work/root" ] || step "cross-$1-root" "libraries of $1" cross_root "$1" "$work/root" "$tuple" || return
+	cross_file "$work/root" "$tuple" "$processor" >"$work/machine.ini"
+	[ -e "$work/build/build.ninja" ] ||
+		step "cross-$1-setup" "configuring for $1" inside meson setup --werror --cross-file "$work/machine.ini" \
+			--auto-features=disabled "$work/build" "$top" || return
+	# What Meson tells is of its last run.
+	step "cross-$1-list" "listing tests for $1" inside ninja -C "$work/build" build.ninja || return
+	mapfile -t tests < <(cross_tests "$work/build")
+	[ ${#tests[@]} -gt 0 ] || { say "  cross: no test of the library for $1"; return 1; }
+	mapfile -t programs < <(printf '%s\n' "${tests[@]}" | cut -d ' ' -f 2 | sort -u)
+	mapfile -t tests < <(printf '%s\n' "${tests[@]}" | cut -d ' ' -f 1)
+	step "cross-$1-build" "building for $1" inside ninja -C "$work/build" "${programs[@]}" || return
+	# Each instruction is translated: everything takes longer.
+	step "cross-$1-test" "tests of the library on $1, ${#tests[@]} programs" \
+		inside meson test -C "$work/build" --no-rebuild --print-errorlogs --timeout-multiplier 20 "${tests[@]}"
+}
+
+# cross_all [ARCHITECTURE…]
+cross_all()
+{
+	local architecture status=0
+
+	[ $# -gt 0 ] || set -- "${cross_architectures[@]}"
+	for architecture in "$@"; do
+		cross_names "$architecture" >/dev/null || return
+	done
+	install_host_tools
+	cross_tools || return
+	mkdir -p "$top/build"
+	take_lock "$top/build/.cross-lock" "it uses build/cross"
+	for architecture in "$@"; do
+		cross_run "$architecture" || status=1
+	done
+	drop_lock
+	return "$status"
+}
+
+cmd_cross()
+{
+	progress_to_stdout
+	ensure_environment
+	cross_all "$@"
+}
