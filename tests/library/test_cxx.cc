@@ -75,6 +75,11 @@ static void run(wnn::Context &context)
 	CHECK(mapped[0] == 18);
 	y.unmap();
 	CHECK(graph.lastStatistics().dispatchCount == 1);
+	WNNDispatchStatistics cost =
+		context.dispatchMeasured(graph, { { "x", x } }, { { "sum", sum }, { "y", y } });
+	CHECK(cost.number == 2 && cost.npuNodes + cost.cpuNodes > 0);
+	check_throws(WNNStatus_TypeError, "the file descriptor 0", [&] { context.waitSyncFile(0); });
+	check_throws(WNNStatus_TypeError, "WNNTensorDmaBuf", [&] { y.exportDmaBuf(); });
 	CHECK(!graph.text(WNNGraphText_Nodes).empty());
 	wnn::Graph again = graph;
 	graph = wnn::Graph();
