@@ -159,22 +159,36 @@ static void unmap(const struct vfu_map *map)
 		munmap(map->base, map->size);
 }
 
+/* How many ranges from @at on are within the addresses up to @end; none if one is so in part. */
+static unsigned int count_within(const struct vfu_dma *dma, unsigned int at, uint64_t address,
+				 uint64_t end)
+{
+	unsigned int count = 0;
+
+	for (; at + count < dma->count && dma->maps[at + count].address <= end; count++) {
+		const struct vfu_map *map = &dma->maps[at + count];
+
+		if (map->address < address || map->address + (map->size - 1) > end)
+			return 0;
+	}
+	return count;
+}
+
 int vfu_dma_remove(struct vfu_dma *dma, uint64_t address, uint64_t size)
 {
-	unsigned int at;
-	int error = ENOENT;
+	unsigned int at, count;
 
+	if (!size || address + (size - 1) < address)
+		return ENOENT;
 	pthread_mutex_lock(&dma->lock);
 	at = find(dma, address);
-	if (at < dma->count && dma->maps[at].address == address && dma->maps[at].size == size) {
-		unmap(&dma->maps[at]);
-		dma->count--;
-		memmove(dma->maps + at, dma->maps + at + 1,
-			(dma->count - at) * sizeof(dma->maps[0]));
-		error = 0;
-	}
+	count = count_within(dma, at, address, address + (size - 1));
+	for (unsigned int i = at; i < at + count; i++)
+		unmap(&dma->maps[i]);
+	dma->count -= count;
+	memmove(dma->maps + at, dma->maps + at + count, (dma->count - at) * sizeof(dma->maps[0]));
 	pthread_mutex_unlock(&dma->lock);
-	return error;
+	return count ? 0 : ENOENT;
 }
 
 void vfu_dma_clear(struct vfu_dma *dma)

@@ -39,7 +39,10 @@ void vfu_dma_destroy(struct vfu_dma *dma);
  */
 int vfu_dma_add(struct vfu_dma *dma, const struct vfu_map *range, int fd, uint64_t offset,
 		bool *backed);
-/* Takes back exactly one range; when it returns, no access of it is under way. */
+/*
+ * Takes back all ranges within these addresses, or none if there is none or one is so in part. When it
+ * returns, no access of them is under way.
+ */
 int vfu_dma_remove(struct vfu_dma *dma, uint64_t address, uint64_t size);
 void vfu_dma_clear(struct vfu_dma *dma);
 void vfu_dma_enable(struct vfu_dma *dma, bool enabled);

@@ -101,6 +101,24 @@ static void test_overlap(void **state)
 	assert_true(reachable(3 * PAGE) && reachable(8 * PAGE));
 }
 
+static void test_several_at_once(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 6; i++)
+		assert_int_equal(add(2 * i * PAGE, PAGE * (1 + (i == 3)), memory, 0), 0);
+	/* Pages 6 and 7 are one range: neither of them goes alone. */
+	assert_int_equal(vfu_dma_remove(&dma, 2 * PAGE, 5 * PAGE), ENOENT);
+	assert_int_equal(vfu_dma_remove(&dma, 7 * PAGE, 3 * PAGE), ENOENT);
+	assert_int_equal(vfu_dma_remove(&dma, UINT64_MAX, 2), ENOENT);
+	assert_int_equal(vfu_dma_remove(&dma, 0, 0), ENOENT);
+	assert_true(reachable(2 * PAGE) && reachable(8 * PAGE - 1));
+	assert_int_equal(vfu_dma_remove(&dma, PAGE, 7 * PAGE), 0);
+	assert_false(reachable(2 * PAGE) || reachable(4 * PAGE) || reachable(6 * PAGE));
+	assert_true(reachable(0) && reachable(8 * PAGE) && reachable(10 * PAGE));
+	assert_int_equal(vfu_dma_remove(&dma, 0, UINT64_MAX), 0);
+	assert_false(reachable(0) || reachable(10 * PAGE));
+}
+
 static void test_limit(void **state)
 {
 	(void)state;
@@ -254,6 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_what_may_be_lent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_overlap, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_several_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unreachable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_huge_pages, setup, teardown),
