@@ -398,6 +398,8 @@ class Guest:
                   "watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=120"]
         if args.gdb:
             append.append("nokaslr")
+        if args.iommu:
+            append += ["intel_iommu=on", "iommu.passthrough=0"]
         command = [
             args.qemu, "-M", "q35,memory-backend=mem", "-cpu", "max",
             "-accel", "tcg,thread=multi", "-smp", str(args.cpus), "-m", size,
@@ -405,8 +407,12 @@ class Guest:
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-chardev", f"file,id=console,path={escape(console)}", "-serial", "chardev:console",
             "-kernel", self.kernel(), "-append", " ".join(append + args.append),
-            "-mon", "chardev=monitor,mode=control", "-device", "virtio-serial-pci",
+            "-mon", "chardev=monitor,mode=control",
         ]
+        # It has to be there before the devices whose accesses it translates.
+        if args.iommu:
+            command += ["-device", "intel-iommu,caching-mode=on"]
+        command += ["-device", "virtio-serial-pci"]
         for name, end in theirs.items():
             command += ["-chardev", f"socket,id={name},fd={end.fileno()}"]
         for name in self.ports:
@@ -659,6 +665,7 @@ def arguments():
     parser.add_argument("--memory", type=int, default=1024)
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--allow-warnings", action="store_true")
+    parser.add_argument("--iommu", action="store_true")
     parser.add_argument("--allow-log", action="append", default=[])
     parser.add_argument("--share", action="append", default=[])
     parser.add_argument("--system", default="/")

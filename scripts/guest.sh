@@ -24,6 +24,7 @@ guest_usage()
 	  --system=FOLDER     the system that is in FOLDER, in place of the root of ./npu exec, read-only as
 	                      that; without driver and udev's work
 	  --no-build          with what is built already
+	  --iommu             with an IOMMU between the NPU and memory
 	  --modprobe=MODULE   load a module of the kernel before
 	  --append=TEXT       an option on the kernel's command line
 	  --timeout SECONDS   600 unless given
@@ -60,7 +61,7 @@ guest_options()
 		option=$1
 		case $option in
 		--) shift; break ;;
-		--root|--allow-warnings) guest_args+=("$option") ;;
+		--root|--allow-warnings|--iommu) guest_args+=("$option") ;;
 		--gdb) guest_args+=("--gdb=$top/build/gdb.sock") ;;
 		--no-driver) guest_driver=0 ;;
 		--no-device) guest_device=0 guest_driver=0 ;;
