@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The driver as patches for a kernel's tree: make-series.py KERNEL FOLDER
+
+Writes what `git am` takes into FOLDER, which is made: the uapi header, the driver, the entry of MAINTAINERS.
+KERNEL is only read. What driver/Kbuild looks for in a kernel's headers is looked for here, once, so the
+copy does not know that kernels differ. Registers and messages are the generated files.
+"""
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TOP = pathlib.Path(__file__).resolve().parents[1]
+HERE = pathlib.Path("drivers/accel/onpu")
+ABI = pathlib.Path("Documentation/ABI/testing/sysfs-driver-onpu")
+LICENCE = "# SPDX-License-Identifier: GPL-2.0-only OR MIT\n"
+COVER = """\
+The Open NPU is a PCI Express device that runs neural networks. Its firmware schedules, so there is no
+drm_sched in this driver: contexts take turns on hardware queues, jobs wait for syncobjs. Device model,
+firmware, library and tests are in the project's repository; the tests run with unpatched QEMU.
+"""
+
+
+def probes(kernel):
+    """The macros that driver/Kbuild would define for this kernel."""
+    text = (TOP / "driver/Kbuild").read_text(encoding="utf-8")
+    found = set()
+    for header, pattern, macro in re.findall(r"\$\(call onpu-has,([^,]+),([^,]+),(\w+)\)", text):
+        path = kernel / "include" / header
+        if path.exists() and subprocess.run(["grep", "-qs", pattern, path], check=False).returncode == 0:
+            found.add(macro)
+    return found
+
+
+def settle(text, have):
+    """The text without the conditions about ONPU_HAVE_*."""
+    lines, stack = [], []
+    for line in text.splitlines(keepends=True):
+        begin = re.match(r"#if(n?)def (\w+)", line)
+        ours = bool(begin) and begin[2].startswith("ONPU_HAVE_")
+        if re.match(r"#if", line):
+            stack.append(((begin[2] in have) != bool(begin[1])) if ours else None)
+        elif line.startswith("#else") and stack[-1] is not None:
+            stack[-1] = not stack[-1]
+            ours = True
+        elif line.startswith("#endif"):
+            ours = stack.pop() is not None
+        if not ours and False not in stack:
+            lines.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "".join(lines))
+
+
+def insert_sorted(path, line, pattern):
+    """Among the lines that the pattern matches, which are in alphabetical order."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    places = [number for number, old in enumerate(lines) if re.match(pattern, old)]
+    if not places:
+        sys.exit(f"make-series: {path} has no line like '{line.strip()}'")
+    at = next((number for number in places if lines[number] > line), places[-1] + 1)
+    lines.insert(at, line)
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def insert_maintainer(path, entry):
+    blocks = path.read_text(encoding="utf-8").split("\n\n")
+    titles = [number for number, block in enumerate(blocks) if re.match(r"[^\n]+\n[A-Z]:\t", block)]
+    at = next((number for number in titles if blocks[number].upper() > entry.upper()), titles[-1] + 1)
+    blocks.insert(at, entry.rstrip("\n"))
+    path.write_text("\n\n".join(blocks), encoding="utf-8")
+
+
+class Series:
+    """A repository with what the patches touch."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.git("init", "-q")
+        self.name, self.address = self.identity()
+        self.git("config", "user.name", self.name)
+        self.git("config", "user.email", self.address)
+
+    @staticmethod
+    def identity():
+        """Who sends the patches: name and address, as git knows them in this checkout."""
+        done = subprocess.run(["git", "var", "GIT_COMMITTER_IDENT"], cwd=TOP, check=False, text=True,
+                              stdout=subprocess.PIPE)
+        match = re.match(r"(.+) <(.+)>", done.stdout)
+        if not match:
+            sys.exit("make-series: git does not know who sends the patches: set user.name and user.email")
+        return match.groups()
+
+    def git(self, *arguments):
+        subprocess.run(["git", "-C", self.folder, *arguments], check=True, stdout=subprocess.DEVNULL)
+
+    def commit(self, text, sign=True):
+        self.git("add", "-A")
+        self.git("commit", "-q", *(["-s"] if sign else []), "-m", text)
+
+    def copy(self, source, target):
+        path = self.folder / target
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, path)
+        return path
+
+
+def makefile():
+    """That of driver/Kbuild without what is looked for."""
+    objects = re.search(r"onpu-y := \\\n(?:\t.*\n)+", (TOP / "driver/Kbuild").read_text(encoding="utf-8"))
+    return f"{LICENCE}\nccflags-y += -I$(src)\n\nobj-$(CONFIG_DRM_ACCEL_ONPU) += onpu.o\n\n{objects[0]}"
+
+
+def add_driver(series, kernel):
+    have = probes(kernel)
+    for path in sorted((TOP / "driver").glob("onpu_*.[ch]")):
+        copy = series.copy(path, HERE / path.name)
+        copy.write_text(settle(copy.read_text(encoding="utf-8"), have), encoding="utf-8")
+    series.copy(TOP / "driver/Kconfig", HERE / "Kconfig")
+    series.copy(TOP / ABI, ABI)
+    (series.folder / HERE / "Makefile").write_text(makefile(), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as out:
+        subprocess.run([sys.executable, TOP / "uapi/onpu/generate.py", "--out", out], check=True)
+        for name in ("registers.h", "slots.h"):
+            series.copy(pathlib.Path(out) / "onpu" / name, HERE / "onpu" / name)
+    insert_sorted(series.folder / "drivers/accel/Kconfig", f'source "{HERE}/Kconfig"\n', 'source "drivers/accel/')
+    insert_sorted(series.folder / "drivers/accel/Makefile", "obj-$(CONFIG_DRM_ACCEL_ONPU)\t\t+= onpu/\n", "obj-")
+
+
+def make(kernel, out):
+    with tempfile.TemporaryDirectory() as folder:
+        series = Series(pathlib.Path(folder))
+        for name in ("MAINTAINERS", "drivers/accel/Kconfig", "drivers/accel/Makefile"):
+            series.copy(kernel / name, name)
+        series.commit("base", sign=False)
+        series.copy(TOP / "uapi/drm/onpu_accel.h", "include/uapi/drm/onpu_accel.h")
+        series.commit("accel/onpu: Add the uapi header\n\nWhat programs and the driver of the Open NPU agree on.")
+        add_driver(series, kernel)
+        series.commit("accel/onpu: Add a driver for the Open NPU\n\n" + COVER)
+        _, title, rest = (TOP / "driver/MAINTAINERS").read_text(encoding="utf-8").split("\n", 2)
+        person = f"M:\t{series.name} <{series.address}>"
+        insert_maintainer(series.folder / "MAINTAINERS", f"{title}\n{person}\n{rest}")
+        series.commit("MAINTAINERS: Add the Open NPU driver")
+        out.mkdir(parents=True)
+        series.git("format-patch", "-q", "--subject-prefix=PATCH drm-misc-next", "-o", out.resolve(), "HEAD~3")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kernel", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path)
+    args = parser.parse_args()
+    for name in ("MAINTAINERS", "drivers/accel/Kconfig", "include/drm/drm_drv.h"):
+        if not (args.kernel / name).exists():
+            parser.error(f"{args.kernel} is no tree of a kernel: there is no {name}")
+    if args.folder.exists():
+        parser.error(f"{args.folder} exists")
+    make(args.kernel.resolve(), args.folder)
+
+
+if __name__ == "__main__":
+    main()
