@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Attributes, inputs and outputs of a node, and refusals. */
 #include "node.h"
+#include "scope.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -101,13 +102,44 @@ int onnx_refuse_variable(struct onnx_node *node, size_t input, const char *what)
 					     value && value->origin ? "\"" : ""));
 }
 
+static const Onnx__AttributeProto *find_attr(Onnx__AttributeProto *const *list, size_t count,
+					     const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (list[i]->name && !strcmp(list[i]->name, name))
+			return list[i];
+	return NULL;
+}
+
+static bool refers(const Onnx__AttributeProto *attr)
+{
+	return attr && attr->ref_attr_name && *attr->ref_attr_name;
+}
+
+/* In the body of a function an attribute may stand for one of the call, or the function's default of that. */
 const Onnx__AttributeProto *onnx_attr(struct onnx_node *node, const char *name)
 {
-	for (size_t i = 0; i < node->proto->n_attribute; i++)
-		if (node->proto->attribute[i]->name &&
-		    !strcmp(node->proto->attribute[i]->name, name))
-			return node->proto->attribute[i];
-	return NULL;
+	const struct onnx_scope *scope = node->scope;
+	const Onnx__NodeProto *proto = node->proto;
+	const Onnx__AttributeProto *attr = find_attr(proto->attribute, proto->n_attribute, name);
+
+	while (refers(attr)) {
+		const char *of_call = attr->ref_attr_name;
+		const Onnx__FunctionProto *function;
+
+		while (scope && !scope->function)
+			scope = scope->outer;
+		if (!scope)
+			return NULL;
+		function = scope->function;
+		proto = scope->caller->proto;
+		scope = scope->caller->scope;
+		attr = find_attr(proto->attribute, proto->n_attribute, of_call);
+		if (!attr)
+			attr = find_attr(function->attribute_proto, function->n_attribute_proto,
+					 of_call);
+	}
+	return attr;
 }
 
 int64_t onnx_attr_int(struct onnx_node *node, const char *name, int64_t fallback)

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Graphs of several operators, as exporters write them, against ONNX Runtime: test_graphs.py PROGRAM DEVICE….
+
+Shapes that are computed, branches and loops whose course is known, functions of the model, integers and
+booleans as outputs. Outputs agree within 2e-5 of their range.
+"""
+import pathlib
+import sys
+import tempfile
+
+import numpy
+from onnx_cases import onnx, run_cases, run_reference, write_case
+
+RANDOM = numpy.random.default_rng(1)
+GRAPHS = {
+    # A list that is empty, and one behind it.
+    "empty": """<ir_version: 8, opset_import: ["": 17]> empty (float[2,3,4] x) => (float[] y) {
+        shape = Shape(x) zero = Constant<value = int64[1] {0}>() none = Slice(shape, zero, zero)
+        rest = Constant<value = int64[1] {-1}>() all = Concat<axis = 0>(none, rest) y = Reshape(x, all) }""",
+    # PyTorch's pads are those of the last dimension first.
+    "pad": """<ir_version: 8, opset_import: ["": 13]> pad (float[1,2,4,5] x) => (float[] y) {
+        given = Constant<value = int64[4] {1, 2, 0, 1}>() more = Constant<value = int64[1] {4}>()
+        zeros = ConstantOfShape<value = int64[1] {0}>(more) all = Concat<axis = 0>(given, zeros)
+        pairs = Constant<value = int64[2] {-1, 2}>() a = Reshape(all, pairs)
+        last = Constant<value = int64[1] {-1}>() first = Constant<value = int64[1] {-9223372036854775807}>()
+        zero = Constant<value = int64[1] {0}>() b = Slice(a, last, first, zero, last)
+        c = Transpose<perm = [1, 0]>(b) d = Reshape(c, last) pads = Cast<to = 7>(d)
+        y = Pad<mode = "constant">(x, pads) }""",
+    "sizes": """<ir_version: 8, opset_import: ["": 13]> sizes (float[1,2,4,5] x) => (float[] y) {
+        shape = Shape(x) a = Constant<value = int64[1] {0}>() b = Constant<value = int64[1] {2}>()
+        c = Constant<value = int64[1] {4}>() n = Slice(shape, a, b, a) h = Slice(shape, b, c, a)
+        real = Cast<to = 1>(h) by = Constant<value = float {2.5}>() more = Mul(real, by) whole = Floor(more)
+        size = Cast<to = 7>(whole) all = Concat<axis = 0>(n, size)
+        y = Resize<mode = "nearest", coordinate_transformation_mode = "asymmetric",
+                   nearest_mode = "floor">(x,,,all) }""",
+    "expand": """<ir_version: 8, opset_import: ["": 17]> expand (float[3,1] x) => (float[] y) {
+        s = Constant<value = int64[2] {3, -1}>() any = Constant<value = int64 {-1}>() open = Equal(s, any)
+        rank = Shape(s) ones = ConstantOfShape<value = int64[1] {1}>(rank) to = Where(open, ones, s)
+        y = Expand(x, to) }""",
+    "mask": """<ir_version: 8, opset_import: ["": 17]> mask (float[4,4] x) => (float[] y) {
+        shape = Shape(x) zero = Constant<value = int64 {0}>() one = Constant<value = int64 {1}>()
+        n = Gather(shape, zero) range = Range(zero, n, one) a = Constant<value = int64[1] {0}>()
+        b = Constant<value = int64[1] {1}>() i = Unsqueeze(range, a) j = Unsqueeze(range, b) l = Less(j, i)
+        low = Constant<value = float {-1e9}>() y = Where(l, low, x) }""",
+    "branch": """<ir_version: 8, opset_import: ["": 17]> branch (float[1,4] x) => (float[] y) {
+        shape = Shape(x) zero = Constant<value = int64 {0}>() n = Gather(shape, zero)
+        one = Constant<value = int64 {1}>() c = Equal(n, one)
+        y = If(c)<then_branch = t () => (float[] p) { p = Squeeze(x) },
+                  else_branch = e () => (float[] q) { q = Identity(x) }> }""",
+    "loop": """<ir_version: 8, opset_import: ["": 17]> loop (float[3] x) => (float[] y, float[] o) {
+        times = Constant<value = int64 {3}>() on = Constant<value = bool {1}>()
+        y, o = Loop(times, on, x)<body = b (int64 i, bool c, float[3] v) => (bool d, float[3] w, float[3] u) {
+            d = Identity(c) f = Cast<to = 1>(i) w = Add(v, f) u = Mul(w, w) }> }""",
+    "integers": """<ir_version: 8, opset_import: ["": 17]> integers (int64[3] x, int64[3] w)
+        => (int64[] y, int64[] z, bool[] q) { m = Mul(x, w) y = Sub(m, x) d = Div(m, w) z = Max(d, w)
+        q = GreaterOrEqual(m, x) }""",
+    "booleans": """<ir_version: 8, opset_import: ["": 17]> booleans (bool[3] x, bool[3] w)
+        => (bool[] y, float[] f, bool[] e) { a = And(x, w) n = Not(a) y = Xor(n, x) f = Cast<to = 1>(y)
+        e = Equal(x, w) }""",
+    "constant_output": """<ir_version: 8, opset_import: ["": 13]> constant (float[2,3] x)
+        => (float[2,3] y, int64[] z) { y = Relu(x) z = Shape(x) }""",
+    "output_twice": """<ir_version: 8, opset_import: ["": 13]> twice (float[2,3] x)
+        => (float[2,3] y, float[2,3] z) { y = Relu(x) z = Identity(y) }""",
+    "variadic": """<ir_version: 8, opset_import: ["": 13]> variadic (float[2,3] x, float[3] w, float[1] v)
+        => (float[] a, float[] b, float[] c, float[] d) { a = Sum(x, w, v) b = Mean(x, w, v) c = Max(x, w, v)
+        d = Min(x) }""",
+    # Attributes of the call, one that has a default, and one that a second function is called with.
+    "function": """<ir_version: 8, opset_import: ["": 17, "own": 1]> function (float[2,3] x)
+        => (float[] y, float[] z) { y = own.scaled<by = 2.5>(x) z = own.outer<times = 3.0, alpha = 0.1>(x) }
+        <domain: "own", opset_import: ["": 17]> scaled <by>(p) => (q) {
+            c = Constant<value_float: float = @by>() q = Mul(p, c) }
+        <domain: "own", opset_import: ["": 17, "own": 1]> outer <times, alpha: float = 0.5>(p) => (q) {
+            r = own.scaled<by: float = @times>(p) q = LeakyRelu<alpha: float = @alpha>(r) }""",
+    "default": """<ir_version: 8, opset_import: ["": 17, "own": 1]> default (float[2,3] x) => (float[] y) {
+        y = own.leaky(x) }
+        <domain: "own", opset_import: ["": 17]> leaky <alpha: float = 0.5>(p) => (q) {
+            yes = Constant<value = bool {1}>()
+            q = If(yes)<then_branch = t () => (float[] a) { a = LeakyRelu<alpha: float = @alpha>(p) },
+                        else_branch = e () => (float[] b) { b = Relu(p) }> }""",
+}
+
+
+def value_of(info):
+    shape = [d.dim_value for d in info.type.tensor_type.shape.dim]
+    kind = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
+    values = RANDOM.uniform(-9, 9, shape)
+    return values > 0 if kind == bool else values.astype(kind)
+
+
+def main():
+    paths = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in GRAPHS.items():
+            model = onnx.parser.parse_model(text)
+            feed = {info.name: value_of(info) for info in model.graph.input}
+            paths.append(pathlib.Path(folder) / name)
+            write_case(paths[-1], model, feed.values(), run_reference(model, feed))
+        good = [run_cases(sys.argv[1], device, paths, ["--range", "2e-5"]) for device in sys.argv[2:]]
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
