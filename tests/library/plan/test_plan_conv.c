@@ -280,6 +280,7 @@ static void test_conv_extreme(void **state)
 		{ 3, 40, 40, 5, 352, 352, 1, 1, 9, 1, 1, true },
 		{ 2, 30, 30, 3, 121, 121, 5, 5, 4, 1, 1, true },
 		{ 3, 2, 3, 5, 34, 66, 2, 2, 32, 1, 1, true },
+		{ 2, 2, 3, 3, 62, 122, 2, 2, 60, 1, 1, true },
 	};
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {

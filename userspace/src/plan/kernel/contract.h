@@ -18,7 +18,7 @@ enum { CD_G, CD_B, CD_H, CD_W, CD_N, CD_RANK };
 enum { CA_G, CA_B, CA_H, CA_W, CA_K };
 enum { CB_G, CB_KH, CB_KW, CB_K, CB_N };
 
-#define CONTRACT_MAX_PHASES 1024 /* of a transposed convolution */
+#define CONTRACT_MAX_PHASES 4096 /* of a transposed convolution */
 #define CONTRACT_SHORT_RUN  32 /* bytes: a DMA engine takes a cycle for each run of them, or less */
 #define CONTRACT_MAX_EXTRAS 12
 #define CONTRACT_MAX_POSTS  8

@@ -19,7 +19,7 @@ bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 	    (uint64_t)attrs->strides[0] * attrs->strides[1] > CONTRACT_MAX_PHASES)
 		return supports_not(
 			reason, NPU_REASON_SIZE,
-			"the strides of the transposed convolution multiply to more than 1024");
+			"the strides of the transposed convolution multiply to more than 4096");
 	return supports_contraction(node, &attrs->act, reason);
 }
 
