@@ -80,10 +80,11 @@ static void fill_image(enum ir_layout layout, int64_t *dim, int64_t n, int64_t c
 static bool qconv_round(void)
 {
 	enum ir_dtype a = random_bytes(), b = random_bytes(), y = random_result();
-	int64_t groups = random_below(3) ? 1 : between(2, 9), h = between(3, 12),
-		w = between(3, 20);
+	int64_t groups = random_below(3) ? 1 : between(2, 9), k = between(1, 3);
+	/* Small enough at times that some windows, or all of them, see only padding. */
+	int64_t h = between(random_below(3) ? 3 : 1, 12), w = between(random_below(3) ? 3 : 1, 20);
 	int64_t in = random_below(4) ? between(1, 20) : between(100, 700), out = between(1, 12);
-	int64_t k = between(1, 3), x_dims[4], f_dims[4], y_dims[4];
+	int64_t x_dims[4], f_dims[4], y_dims[4];
 	union ir_attrs attrs = { .qconv = {
 		.conv = {
 			.strides = { between(1, 2), between(1, 2) },
@@ -97,17 +98,26 @@ static bool qconv_round(void)
 	} };
 	const struct ir_conv_attrs *c = &attrs.conv;
 	const uint8_t *axes = ir_filter_axes(c->filter_layout);
-	uint32_t pad = random_below(2);
+	uint32_t pad[4];
 	struct ir_type type;
 	struct rig rig;
 
+	for (int i = 0; i < 4; i++)
+		pad[i] = random_below(3);
+	for (int i = 0; i < 2; i++) {
+		int64_t size = i ? w : h;
+
+		if (size + pad[2 * i] + pad[2 * i + 1] < k)
+			pad[2 * i] = (uint32_t)k;
+	}
 	if (groups > 1)
 		in = random_below(2) ? 1 : between(2, 5);
 	for (int i = 0; i < 4; i++)
-		attrs.conv.padding[i] = pad;
+		attrs.conv.padding[i] = pad[i];
 	fill_image(c->layout, x_dims, between(1, 2), in * groups, h, w);
 	fill_image(c->layout, y_dims, x_dims[0], out * groups,
-		   (h + 2 * pad - k) / c->strides[0] + 1, (w + 2 * pad - k) / c->strides[1] + 1);
+		   (h + pad[0] + pad[1] - k) / c->strides[0] + 1,
+		   (w + pad[2] + pad[3] - k) / c->strides[1] + 1);
 	f_dims[axes[0]] = out * groups;
 	f_dims[axes[1]] = in;
 	f_dims[axes[2]] = f_dims[axes[3]] = k;
