@@ -422,6 +422,25 @@ static void a_row_that_no_job_holds(void **state)
 	wnnGraphRelease(graph);
 }
 
+/* Where the tiles are so small that compiling would take minutes, the node goes to the CPU at once. */
+static void a_product_of_too_many_instructions(void **state)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	struct fixture *f = *state;
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(f->context);
+	WNNOperand x = make_input(builder, "x", 1 << 14, 1 << 14);
+	WNNGraph graph = build_one(builder, "y", wnnGraphBuilderMatmul(builder, x, x, NULL));
+
+	wnnGraphBuilderRelease(builder);
+	assert_ok(wnnGraphGetPlacement(graph, &placement));
+	assert_int_equal(placement.compilerLimitCount, 1);
+	assert_int_equal(placement.nodes[0].device, WNNNodeDevice_CPU);
+	assert_int_equal(placement.nodes[0].reason, WNNPlacementReason_CompilerLimit);
+	assert_non_null(strstr(placement.nodes[0].reasonText.data,
+			       "it takes more than 524288 instructions"));
+	wnnGraphRelease(graph);
+}
+
 /* x -> four softmaxes, each behind another function; those of `rows` are over a whole row. */
 static WNNStatus build_rows(WNNContext context, unsigned int rows, WNNGraph *graph)
 {
@@ -713,12 +732,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_fault_names_the_operator),	   TEST(victims_of_a_fault_run_again),
-		TEST(values_in_memory_are_reported),	   TEST(a_row_that_no_job_holds),
-		TEST(any_rows_that_no_job_holds),	   TEST(a_fault_in_one_of_several_jobs),
-		TEST(the_error_callback_gets_every_fault), TEST(a_device_that_is_gone),
-		TEST(a_fault_and_no_context_after_it),	   TEST(a_job_that_is_refused),
-		TEST(memory_of_the_device_runs_out),	   TEST(a_device_without_contexts),
+		TEST(a_fault_names_the_operator),
+		TEST(victims_of_a_fault_run_again),
+		TEST(values_in_memory_are_reported),
+		TEST(a_row_that_no_job_holds),
+		TEST(a_product_of_too_many_instructions),
+		TEST(any_rows_that_no_job_holds),
+		TEST(a_fault_in_one_of_several_jobs),
+		TEST(the_error_callback_gets_every_fault),
+		TEST(a_device_that_is_gone),
+		TEST(a_fault_and_no_context_after_it),
+		TEST(a_job_that_is_refused),
+		TEST(memory_of_the_device_runs_out),
+		TEST(a_device_without_contexts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,7 +206,7 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 					    .graph = graph,
 					    .first = first,
 					    .count = count,
-					    .sram = { .keep = true },
+					    .sram = { .keep = count > 1 },
 					    .report = { .refusals = refusals } },
 				 .live_out = live_out,
 				 .num_live_out = num_live_out };
@@ -227,7 +227,7 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 		*out = compile_range(&plan, &source, profile);
 	}
 	/* Values that stay in SRAM take room from tiles and places to cut a program into jobs. */
-	if (!*out && !plan.report.nomem) {
+	if (!*out && !plan.report.nomem && count > 1) {
 		struct wnn_error kept = *err;
 
 		source.fresh.sram.keep = false;

@@ -605,6 +605,8 @@ bool contract_prepare(struct plan *plan, const struct contract *c, struct contra
 	plan_kernel(plan, c->kernel);
 	if (!contract_choose(plan, c, &p->t))
 		plan_no_tile(plan, c->kernel, p->t.bytes);
+	else if (p->t.tiles * p->t.steps > plan_node_insns(plan))
+		plan_too_long(plan);
 	else if (c->b_data || c->weights)
 		pack_filter(plan, c, p);
 	return !plan->report.failed;

@@ -63,6 +63,12 @@ void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least)
 			  kernel, plan_sram(plan));
 }
 
+void plan_too_long(struct plan *plan)
+{
+	plan_fail(plan, "it takes more than %u instructions with %u bytes of SRAM",
+		  plan_node_insns(plan), plan_sram(plan));
+}
+
 int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size)
 {
 	if (!wnn_array_reserve(array, cap, need, size))
@@ -216,13 +222,22 @@ static void count_bytes(struct plan *plan, const struct plan_insn *insn)
 		info->bytes_st += moved;
 }
 
-static uint32_t list_accesses(const struct npu_view *const views[4], const struct plan_param *param,
-			      uint16_t op, bool acc, struct hazard_access *access)
+/* Memory that no instruction of the program writes: nothing has to wait for those that read it. */
+static bool never_written(const struct plan *plan, const struct npu_view *view)
+{
+	return view->base == NPU_BASE_CONST ||
+	       (view->base == NPU_BASE_VALUE && plan->list.bindings &&
+		!plan->list.bindings[view->binding].written);
+}
+
+static uint32_t list_accesses(const struct plan *plan, const struct npu_view *const views[4],
+			      const struct plan_param *param, uint16_t op, bool acc,
+			      struct hazard_access *access)
 {
 	uint32_t count = 0;
 
 	for (int i = 0; i < 4; i++) {
-		if (!views[i])
+		if (!views[i] || (i && never_written(plan, views[i])))
 			continue;
 		access[count++] = access_of(views[i], param, i, i == 0);
 		/* The carry of a scan is read and written; so is an accumulator. */
@@ -248,7 +263,7 @@ static uint32_t collect_accesses(struct plan *plan, const struct plan_insn *insn
 		if (!check_access(plan, views[i], &access[0]))
 			return 0;
 	}
-	return list_accesses(views, insn->param, insn->op, insn->acc, access);
+	return list_accesses(plan, views, insn->param, insn->op, insn->acc, access);
 }
 
 uint32_t plan_accesses(const struct plan *plan, const struct plan_op *op,
@@ -258,7 +273,7 @@ uint32_t plan_accesses(const struct plan *plan, const struct plan_op *op,
 
 	for (int i = 0; i < 4; i++)
 		views[i] = op->view[i] < 0 ? NULL : plan_view(plan, op->view[i]);
-	return list_accesses(views, plan_param_of(plan, op), op->op, op->acc, access);
+	return list_accesses(plan, views, plan_param_of(plan, op), op->op, op->acc, access);
 }
 
 static struct plan_op *add_insn(struct plan *plan, const struct plan_insn *insn, uint64_t cost,
@@ -312,6 +327,10 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 	if (cost > ONPU_MAX_COST) {
 		plan_fail(plan, "internal: %s takes %llu cycles", onpu_op_info[insn->op].name,
 			  (unsigned long long)cost);
+		return;
+	}
+	if (plan->list.num_ops - plan->list.node_begin >= plan_node_insns(plan)) {
+		plan_too_long(plan);
 		return;
 	}
 	if (plan->list.since_preempt + cost + PLAN_SEMAPHORES_OF_PAUSE > ONPU_PREEMPT_CYCLES ||

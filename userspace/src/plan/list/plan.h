@@ -133,10 +133,12 @@ struct plan_list {
 	size_t num_ops, cap_ops;
 	struct plan_op *emitted; /* as they were before plan_schedule() */
 	size_t num_emitted;
-	struct plan_set views, params; /* of npu_view and plan_param */
+	struct plan_set views, params;	    /* of npu_view and plan_param */
+	const struct npu_binding *bindings; /* what the program writes of; NULL: perhaps all */
 	struct plan_hazards *hazards;
 	struct plan_timeline timeline;
 	bool at_boundary;	/* the node at hand has no instruction yet */
+	size_t node_begin;	/* its first instruction */
 	uint64_t since_preempt; /* cycles of all engines */
 	struct plan_birth *births;
 	size_t num_births, cap_births;
@@ -225,6 +227,18 @@ static inline const struct plan_param *plan_param_of(const struct plan *plan,
 int32_t plan_set_add(struct plan *plan, struct plan_set *set, const void *item, size_t size);
 void plan_set_release(struct plan_set *set);
 
+/*
+ * Instructions of one node: compiling these takes less than a second. Where a node takes more, tiles are too
+ * small for the NPU to be worth it. A plan of fewer is long enough not to try others.
+ */
+#define PLAN_NODE_INSNS (1u << 19)
+#define PLAN_DRY_INSNS	(1u << 16)
+
+static inline uint32_t plan_node_insns(const struct plan *plan)
+{
+	return plan->constants.dry ? PLAN_DRY_INSNS : PLAN_NODE_INSNS;
+}
+
 /* ---- plan.c: the instruction list */
 void plan_emit(struct plan *plan, const struct plan_insn *insn);
 /*
@@ -257,6 +271,8 @@ uint32_t plan_touches(const struct plan *plan, const struct plan_op *op,
 void plan_fail(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Fails since no tile of a kernel can be used, of which the smallest takes `least` bytes. */
 void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least);
+/* Fails since the node at hand takes too many instructions. */
+void plan_too_long(struct plan *plan);
 void plan_nomem(struct plan *plan);
 /* Bytes appended to the constant blob, aligned; returns their offset. */
 uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes);

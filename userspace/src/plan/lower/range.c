@@ -33,6 +33,7 @@ static void lower_range(struct plan *plan)
 		plan->report.nodes[i].node_id = node->id;
 		plan->report.nodes[i].exactness = NPU_EXACT;
 		plan->list.at_boundary = true;
+		plan->list.node_begin = plan->list.num_ops;
 		residents_begin(plan);
 		if (npu_supports(node, plan->caps, &reason))
 			lower_node(plan, i);
@@ -45,11 +46,16 @@ static void lower_range(struct plan *plan)
 
 int plan_places(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out)
 {
+	uint32_t num_bindings;
+
 	plan->list.hazards = hazards_create();
 	plan->report.nodes = wnn_calloc(plan->count + 1, sizeof(*plan->report.nodes));
 	if (!plan->list.hazards || !plan->report.nodes)
 		plan_nomem(plan);
-	return plan->report.failed || values_place(plan, live_out, num_live_out) ? -1 : 0;
+	if (plan->report.failed || values_place(plan, live_out, num_live_out))
+		return -1;
+	plan->list.bindings = values_bindings(plan, &num_bindings);
+	return 0;
 }
 
 int plan_nodes(struct plan *plan, uint64_t *cycles)
