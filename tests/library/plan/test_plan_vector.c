@@ -477,6 +477,31 @@ static void test_norm_long(void **state)
 	run_norm(state, IR_OP_INSTNORM, &attrs, image, 4, 1, 1, (int64_t[]){ 70 }, IR_F32);
 }
 
+/* Long rows of values around 1,000: errors of their sums are not what is left of them. */
+static void test_norm_far(void **state)
+{
+	static const int64_t dims[4] = { 1, 2, 1, 100003 };
+	union ir_attrs attrs = { .norm = { .epsilon = 1e-5f, .num_axes = 1, .axes = { 3 } } };
+	static const enum ir_op ops[] = { IR_OP_LAYERNORM, IR_OP_INSTNORM };
+
+	for (int i = 0; i < 2; i++) {
+		struct ir_value *operands[3] = { NULL };
+		struct test_graph t;
+		float *data;
+
+		random_seed((uint64_t)i);
+		graph_init(&t);
+		t.tolerance = 4e-6;
+		operands[0] = add_operand(&t, IR_F32, 4, dims, false);
+		data = t.data[0];
+		for (int64_t e = 0; e < 2 * dims[3]; e++)
+			data[e] += 1000;
+		add_result(&t, add_node(&t, ops[i], operands, 3, IR_F32, 4, dims, &attrs));
+		check_graph(&t, *state);
+		graph_free(&t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -486,7 +511,7 @@ int main(void)
 		cmocka_unit_test(test_reduce_long), cmocka_unit_test(test_reduce_rank8),
 		cmocka_unit_test(test_softmax),	    cmocka_unit_test(test_cumsum),
 		cmocka_unit_test(test_arg),	    cmocka_unit_test(test_norm),
-		cmocka_unit_test(test_norm_long),
+		cmocka_unit_test(test_norm_long),   cmocka_unit_test(test_norm_far),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Batch, instance and layer normalisation as vector programs. The mean comes first, which RMS normalisation does
- * without, then the mean square of what is left.
+ * without, then the mean square of what is left. The mean of values that lie around 1,000 is off by what rounding takes
+ * of their sum, which is much beside what is left: the mean of that is therefore subtracted as well.
  */
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
@@ -95,6 +96,19 @@ static int count_operand(struct plan *plan, struct vprog *prog, uint8_t axes)
 	return vp_input(prog, &view);
 }
 
+/* in - mean of in over `axes` */
+static int centre(struct vprog *prog, int in, int count, uint8_t axes)
+{
+	uint8_t all = (1u << prog->rank) - 1, rows = all & ~axes;
+	int sum = vp_temp(prog, ONPU_DT_F32, rows), mean = vp_temp(prog, ONPU_DT_F32, rows);
+	int diff = vp_temp(prog, ONPU_DT_F32, all);
+
+	vp_reduce(prog, ONPU_OP_RSUM, sum, in, axes);
+	vp_add(prog, ONPU_OP_VDIV, mean, sum, count, -1);
+	vp_add(prog, ONPU_OP_VSUB, diff, in, mean, -1);
+	return diff;
+}
+
 /* Mean and variance over `axes`, scale and bias over the dims that `along` lists. */
 static void normalise(struct plan *plan, const struct ir_node *node, const char *kernel,
 		      uint8_t axes, const uint32_t *along, uint32_t num_along)
@@ -111,17 +125,9 @@ static void normalise(struct plan *plan, const struct ir_node *node, const char 
 		if (optional(node, 1 + i))
 			operand[i] =
 				operand_along(plan, &prog, node->operands[1 + i], along, num_along);
-	if (node->attrs.norm.rms) {
-		diff = in;
-	} else {
-		int sum = vp_temp(&prog, ONPU_DT_F32, rows),
-		    mean = vp_temp(&prog, ONPU_DT_F32, rows);
-
-		diff = vp_temp(&prog, ONPU_DT_F32, all);
-		vp_reduce(&prog, ONPU_OP_RSUM, sum, in, axes);
-		vp_add(&prog, ONPU_OP_VDIV, mean, sum, count, -1);
-		vp_add(&prog, ONPU_OP_VSUB, diff, in, mean, -1);
-	}
+	diff = in;
+	for (int pass = 0; pass < 2 && !node->attrs.norm.rms; pass++)
+		diff = centre(&prog, diff, count, axes);
 	vp_reduce(&prog, ONPU_OP_RSUMSQ, squares, diff, axes);
 	vp_add(&prog, ONPU_OP_VDIV, variance, squares, count, -1);
 	root = deviation(&prog, variance, node->attrs.norm.epsilon);
