@@ -29,6 +29,12 @@ class Programs(unittest.TestCase):
         self.assertEqual((done.returncode, result["failed"], result["refused"]), (0, 0, 0), done.stderr)
         self.assertGreater(result["passed"], 20)
 
+    def test_graphs(self):
+        """On a device all of these are graphs, and nothing of them runs on the CPU."""
+        done, result = run(HERE / "programs/graphs.mlir")
+        self.assertEqual(result["passed"], result["total"], done.stderr)
+        self.assertEqual(result["no_cpu_operator"], 0 if DEVICE == "cpu" else result["total"])
+
     def test_wrong(self):
         """A comparison that does not hold is a failure, with its place."""
         done, result = run(HERE / "wrong.mlir")
@@ -46,6 +52,7 @@ class Programs(unittest.TestCase):
         done, result = run(SHARED / "testdata")
         self.assertEqual(result["failed"], 0, done.stderr)
         self.assertGreaterEqual(result["passed"], 0.99 * result["total"])
+        self.assertGreaterEqual(result["no_cpu_operator"], 0 if DEVICE == "cpu" else 450)
 
 
 if __name__ == "__main__":

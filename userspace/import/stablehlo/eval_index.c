@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Reference kernels of gather and scatter. */
-#include "numbers.h"
+#include "places.h"
 
 #include <string.h>
 
 #include "run.h"
 
-/* The starting point in the operand that a position within the batch dimensions says. */
-static void start_of(const struct shlo_gather_numbers *n, const struct shlo_tensor *indices,
-		     const int64_t *batch, int rank, int64_t *start)
+void shlo_start_of(const struct shlo_gather_numbers *n, const struct shlo_tensor *indices,
+		   const int64_t *batch, int rank, int64_t *start)
 {
 	int64_t at[SHLO_MAX_RANK];
 	int from = 0;
@@ -23,8 +22,7 @@ static void start_of(const struct shlo_gather_numbers *n, const struct shlo_tens
 	}
 }
 
-/* Adds the place that batching dimensions say. */
-static void add_batching(const struct shlo_gather_numbers *n, const int64_t *batch, int64_t *place)
+void shlo_add_batching(const struct shlo_gather_numbers *n, const int64_t *batch, int64_t *place)
 {
 	for (int i = 0; i < n->operand_batching.count; i++) {
 		int64_t d = n->indices_batching.at[i];
@@ -33,9 +31,8 @@ static void add_batching(const struct shlo_gather_numbers *n, const int64_t *bat
 	}
 }
 
-/* Parts an index of the result, or of the updates, into that of the batch and of the window. */
-static void part(const struct shlo_gather_numbers *n, int rank, const int64_t *index,
-		 int operand_rank, int64_t *batch, int64_t *window)
+void shlo_part(const struct shlo_gather_numbers *n, int rank, const int64_t *index,
+	       int operand_rank, int64_t *batch, int64_t *window)
 {
 	int b = 0, w = 0;
 
@@ -49,7 +46,7 @@ static void part(const struct shlo_gather_numbers *n, int rank, const int64_t *i
 				    index[n->offset.at[w++]];
 }
 
-static int64_t clamped(int64_t value, int64_t most, bool is_unsigned)
+int64_t shlo_clamped(int64_t value, int64_t most, bool is_unsigned)
 {
 	if (is_unsigned && value < 0)
 		return most;
@@ -68,12 +65,12 @@ static void gather(struct shlo_call *call, struct shlo_tensor *out, const int64_
 	if (!out->count)
 		return;
 	do {
-		part(&n, out->type.rank, index, x->type.rank, batch, window);
-		start_of(&n, indices, batch, x->type.rank, start);
+		shlo_part(&n, out->type.rank, index, x->type.rank, batch, window);
+		shlo_start_of(&n, indices, batch, x->type.rank, start);
 		for (int i = 0; i < x->type.rank; i++)
-			start[i] =
-				clamped(start[i], x->dims[i] - sizes[i], is_unsigned) + window[i];
-		add_batching(&n, batch, start);
+			start[i] = shlo_clamped(start[i], x->dims[i] - sizes[i], is_unsigned) +
+				   window[i];
+		shlo_add_batching(&n, batch, start);
 		for (int i = 0; i < x->type.rank; i++)
 			if (start[i] < 0 || start[i] >= x->dims[i])
 				shlo_run_error(call->run, "a slice is larger than the operand");
@@ -165,9 +162,9 @@ void shlo_eval_scatter(struct shlo_call *call)
 		bool within = true;
 
 		at++;
-		part(&n, updates->type.rank, index, x->type.rank, batch, window);
-		start_of(&n, indices, batch, x->type.rank, place);
-		add_batching(&n, batch, place);
+		shlo_part(&n, updates->type.rank, index, x->type.rank, batch, window);
+		shlo_start_of(&n, indices, batch, x->type.rank, place);
+		shlo_add_batching(&n, batch, place);
 		for (int i = 0; i < x->type.rank; i++) {
 			/* What is beyond the ends of 64 bits is out of bounds, too. */
 			if (__builtin_add_overflow(place[i], window[i], &place[i]))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Reference kernels of reductions and windows. */
-#include "numbers.h"
+#include "places.h"
 
 #include <string.h>
 
@@ -78,9 +78,8 @@ void shlo_eval_reduce(struct shlo_call *call)
 	shlo_applier_exit(&r.applier);
 }
 
-/* The element of the operand under a cell of a window, or -1 for padding. */
-static int64_t under(const struct shlo_window *w, const struct shlo_tensor *x,
-		     const int64_t *position, const int64_t *cell)
+int64_t shlo_under(const struct shlo_window *w, const int64_t *dims, const int64_t *position,
+		   const int64_t *cell)
 {
 	int64_t offset = 0;
 
@@ -88,9 +87,9 @@ static int64_t under(const struct shlo_window *w, const struct shlo_tensor *x,
 		int64_t at =
 			position[i] * w->stride[i] + cell[i] * w->window_dilation[i] - w->low[i];
 
-		if (at < 0 || at % w->base_dilation[i] || at / w->base_dilation[i] >= x->dims[i])
+		if (at < 0 || at % w->base_dilation[i] || at / w->base_dilation[i] >= dims[i])
 			return -1;
-		offset = offset * x->dims[i] + at / w->base_dilation[i];
+		offset = offset * dims[i] + at / w->base_dilation[i];
 	}
 	return offset;
 }
@@ -116,7 +115,7 @@ void shlo_eval_reduce_window(struct shlo_call *call)
 			int64_t cell[SHLO_MAX_RANK] = { 0 };
 
 			do
-				combine(&r, at, under(&w, x, position, cell));
+				combine(&r, at, shlo_under(&w, x->dims, position, cell));
 			while (shlo_next(w.rank, w.size, cell));
 			at++;
 		} while (shlo_next(w.rank, call->out[0]->dims, position));
@@ -130,7 +129,7 @@ static int64_t selected(struct shlo_applier *select, const struct shlo_window *w
 	int64_t cell[SHLO_MAX_RANK] = { 0 }, best = -1;
 
 	do {
-		int64_t at = under(w, x, position, cell);
+		int64_t at = shlo_under(w, x->dims, position, cell);
 		struct shlo_num arguments[2], keep;
 
 		if (at < 0)

@@ -1,26 +1,465 @@
 // SPDX-License-Identifier: MIT
+/* Runs of operations as graphs on a context: which they are, building them, and running them. */
 #include "segment.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <webnn/webnn_npu.h>
+
 #include "device.h"
+#include "lower.h"
+
+/* In loops and branches a graph is only worth it for values of so many elements. */
+#define LEAST_INNER_ELEMENTS 1024
+
+struct port {
+	const struct shlo_value *value;
+	char name[16];
+	WNNTensor tensor;
+};
+
+struct segment {
+	size_t first, end; /* operations of the block */
+	bool built;
+	WNNGraph graph; /* NULL after built: it could not be */
+	struct port *inputs, *outputs;
+	size_t input_count, output_count, operations;
+};
+
+struct shlo_plan {
+	struct shlo_plan *next;
+	const struct shlo_region *region;
+	size_t count;
+	struct segment *segments;
+};
+
+struct shlo_device {
+	WNNContext context;
+	pthread_mutex_t lock; /* processes take turns */
+	struct shlo_plan *plans;
+	uint64_t cpu_operators;
+};
+
+struct shlo_device *shlo_device_create(WNNContext context)
+{
+	struct shlo_device *device = context ? shlo_alloc(sizeof(*device)) : NULL;
+
+	if (!device)
+		return NULL;
+	device->context = context;
+	pthread_mutex_init(&device->lock, NULL);
+	return device;
+}
+
+static void ports_free(struct port *ports, size_t count)
+{
+	for (size_t i = 0; ports && i < count; i++)
+		wnnTensorRelease(ports[i].tensor);
+	shlo_free(ports);
+}
+
+static void segment_clear(struct segment *segment)
+{
+	ports_free(segment->inputs, segment->input_count);
+	ports_free(segment->outputs, segment->output_count);
+	segment->inputs = segment->outputs = NULL;
+	segment->input_count = segment->output_count = 0;
+	wnnGraphRelease(segment->graph);
+	segment->graph = NULL;
+}
+
+void shlo_device_destroy(struct shlo_device *device)
+{
+	while (device && device->plans) {
+		struct shlo_plan *next = device->plans->next;
+
+		for (size_t i = 0; i < device->plans->count; i++)
+			segment_clear(&device->plans->segments[i]);
+		shlo_free(device->plans->segments);
+		shlo_free(device->plans);
+		device->plans = next;
+	}
+	if (device)
+		pthread_mutex_destroy(&device->lock);
+	shlo_free(device);
+}
+
+uint64_t shlo_device_cpu_operators(const struct shlo_device *device)
+{
+	return device ? device->cpu_operators : 0;
+}
+
+/* ---- which */
+
+static bool is_constant(const struct shlo_op *op)
+{
+	return op && op->kind && op->kind->family == SHLO_CONSTANT;
+}
+
+static bool is_large(const struct shlo_op *op)
+{
+	for (size_t i = 0; i < op->operand_count; i++)
+		if (shlo_type_count(op->operands[i]->type) >= LEAST_INNER_ELEMENTS)
+			return true;
+	return false;
+}
+
+/* The end of the run of operations from @first on, constants among them; @first: there is none. */
+static size_t run_end(const struct shlo_block *block, size_t first, bool outer)
+{
+	size_t end = first;
+
+	for (size_t i = first; i + 1 < block->op_count; i++) {
+		const struct shlo_op *op = block->ops[i];
+
+		if (is_constant(op))
+			continue;
+		if (!shlo_can_lower(op) || (!outer && !is_large(op)))
+			break;
+		end = i + 1;
+	}
+	return end;
+}
+
+static struct shlo_plan *plan_new(const struct shlo_region *region, bool outer)
+{
+	struct shlo_plan *plan = shlo_alloc(sizeof(*plan));
+	const struct shlo_block *block = &region->block;
+
+	if (!plan)
+		return NULL;
+	plan->region = region;
+	plan->segments = shlo_alloc(block->op_count * sizeof(*plan->segments));
+	if (!plan->segments) {
+		shlo_free(plan);
+		return NULL;
+	}
+	for (size_t i = 0; i < block->op_count;) {
+		size_t end = is_constant(block->ops[i]) ? i : run_end(block, i, outer);
+
+		if (end > i) {
+			plan->segments[plan->count].first = i;
+			plan->segments[plan->count++].end = end;
+		}
+		i = end > i ? end : i + 1;
+	}
+	return plan;
+}
+
+/* ---- building */
+
+static bool has_port(const struct port *ports, size_t count, const struct shlo_value *value)
+{
+	for (size_t i = 0; i < count; i++)
+		if (ports[i].value == value)
+			return true;
+	return false;
+}
+
+static bool uses(const struct shlo_op *op, const struct shlo_value *value)
+{
+	for (size_t i = 0; i < op->operand_count; i++)
+		if (op->operands[i] == value)
+			return true;
+	for (size_t k = 0; k < op->region_count; k++)
+		for (size_t i = 0; i < op->regions[k]->block.op_count; i++)
+			if (uses(op->regions[k]->block.ops[i], value))
+				return true;
+	return false;
+}
+
+static bool used_behind(const struct shlo_block *block, size_t end, const struct shlo_value *value)
+{
+	for (size_t i = end; i < block->op_count; i++)
+		if (uses(block->ops[i], value))
+			return true;
+	return false;
+}
+
+static WNNOperandDescriptor descriptor_of(const struct shlo_type *type, struct shlo_sizes *sizes)
+{
+	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+
+	shlo_sizes_init(sizes, type->dims, type->rank);
+	descriptor.dataType = shlo_held_type(type->element);
+	descriptor.shape = sizes->array;
+	return descriptor;
+}
+
+static struct port *port_add(struct port **ports, size_t *count, char letter,
+			     const struct shlo_value *value)
+{
+	struct port *more = shlo_realloc(*ports, (*count + 1) * sizeof(*more));
+
+	if (!more)
+		return NULL;
+	*ports = more;
+	more += (*count)++;
+	*more = (struct port){ .value = value };
+	snprintf(more->name, sizeof(more->name), "%c%zu", letter, *count);
+	return more;
+}
+
+/* An operand that comes from outside: constants as such, the others as inputs. */
+static WNNOperand outside(struct segment *segment, struct shlo_lower *l, struct shlo_frame *frame,
+			  const struct shlo_value *value)
+{
+	const struct shlo_tensor *tensor = frame->slots[value->slot];
+	struct shlo_sizes sizes;
+	WNNOperandDescriptor descriptor = descriptor_of(value->type, &sizes);
+	struct port *port;
+
+	if (is_constant(value->op))
+		return tensor ? wnnGraphBuilderConstant(
+					l->b, &descriptor, tensor->data,
+					(size_t)tensor->count *
+						shlo_elements[tensor->type.element].bytes) :
+				NULL;
+	port = port_add(&segment->inputs, &segment->input_count, 'i', value);
+	return port ? wnnGraphBuilderInput(l->b, WNN_STR(port->name), &descriptor) : NULL;
+}
+
+/* Adds all operations to a builder; false: one of them was refused. */
+static bool add_operations(struct segment *segment, struct shlo_frame *frame,
+			   const struct shlo_region *region, struct shlo_lower *l)
+{
+	for (size_t i = segment->first; i < segment->end; i++) {
+		const struct shlo_op *op = region->block.ops[i];
+		char label[80];
+
+		if (is_constant(op))
+			continue;
+		for (size_t k = 0; k < op->operand_count; k++) {
+			const struct shlo_value *value = op->operands[k];
+
+			if (l->operands[value->slot])
+				continue;
+			l->operands[value->slot] = outside(segment, l, frame, value);
+			if (!l->operands[value->slot])
+				return false;
+		}
+		snprintf(label, sizeof(label), "%s at %u:%u", op->name, op->place.line,
+			 op->place.column);
+		l->op = op;
+		l->options.label = WNN_STR(label);
+		l->operands[op->results[0]->slot] = shlo_lower(l);
+		if (!l->operands[op->results[0]->slot])
+			return false;
+		segment->operations++;
+		if (used_behind(&region->block, segment->end, op->results[0]) &&
+		    !has_port(segment->outputs, segment->output_count, op->results[0]) &&
+		    !port_add(&segment->outputs, &segment->output_count, 'o', op->results[0]))
+			return false;
+	}
+	return true;
+}
+
+static bool make_tensors(WNNContext context, struct port *ports, size_t count, bool input)
+{
+	for (size_t i = 0; i < count; i++) {
+		WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+		struct shlo_sizes sizes;
+		WNNOperandDescriptor of = descriptor_of(ports[i].value->type, &sizes);
+
+		descriptor.dataType = of.dataType;
+		descriptor.shape = of.shape;
+		descriptor.writable = input;
+		descriptor.readable = !input;
+		if (wnnContextCreateTensorSync(context, &descriptor, WNN_WAIT_FOREVER,
+					       &ports[i].tensor) != WNNStatus_Success)
+			return false;
+	}
+	return true;
+}
+
+/* A graph leaves out inputs that no output depends on. */
+static void drop_unused(struct segment *segment)
+{
+	WNNNamedOperandDescriptorArray used = wnnGraphGetInputs(segment->graph);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < segment->input_count; i++) {
+		const struct port *port = &segment->inputs[i];
+
+		for (size_t k = 0; k < used.count; k++)
+			if (used.data[k].name.length == strlen(port->name) &&
+			    !memcmp(used.data[k].name.data, port->name, used.data[k].name.length)) {
+				segment->inputs[kept++] = *port;
+				break;
+			}
+	}
+	segment->input_count = kept;
+}
+
+static bool finish(struct shlo_device *device, struct segment *segment, struct shlo_lower *l)
+{
+	WNNNamedOperand *outputs = shlo_alloc(segment->output_count * sizeof(*outputs));
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	WNNStatus status = WNNStatus_UnknownError;
+
+	for (size_t i = 0; outputs && i < segment->output_count; i++)
+		outputs[i] = (WNNNamedOperand){ WNN_STR(segment->outputs[i].name),
+						l->operands[segment->outputs[i].value->slot] };
+	if (outputs)
+		status = wnnGraphBuilderBuildSync(l->b, segment->output_count, outputs,
+						  WNN_WAIT_FOREVER, &segment->graph);
+	shlo_free(outputs);
+	if (status != WNNStatus_Success)
+		return false;
+	drop_unused(segment);
+	if (!segment->input_count)
+		return false;
+	if (wnnGraphGetPlacement(segment->graph, &placement) == WNNStatus_Success)
+		device->cpu_operators += placement.cpuCount;
+	return make_tensors(device->context, segment->inputs, segment->input_count, true) &&
+	       make_tensors(device->context, segment->outputs, segment->output_count, false);
+}
+
+static void build(struct shlo_device *device, struct segment *segment, struct shlo_frame *frame,
+		  const struct shlo_region *region)
+{
+	struct shlo_lower l = { .options = WNN_OPERATOR_OPTIONS_INIT };
+	bool done = false;
+
+	segment->built = true;
+	l.frame = frame;
+	l.operands = shlo_alloc(frame->count * sizeof(*l.operands));
+	l.b = l.operands ? wnnContextCreateGraphBuilder(device->context) : NULL;
+	if (l.b)
+		done = add_operations(segment, frame, region, &l) && segment->input_count &&
+		       segment->output_count && finish(device, segment, &l);
+	wnnGraphBuilderRelease(l.b);
+	shlo_free(l.operands);
+	if (!done)
+		segment_clear(segment);
+}
+
+/* ---- running */
+
+static WNNStatus dispatch(struct shlo_device *device, struct segment *segment,
+			  struct shlo_frame *frame, WNNNamedTensor *named)
+{
+	WNNStatus status = WNNStatus_Success;
+
+	for (size_t i = 0; !status && i < segment->input_count; i++) {
+		const struct port *port = &segment->inputs[i];
+		const struct shlo_tensor *value = frame->slots[port->value->slot];
+
+		named[i] = (WNNNamedTensor){ WNN_STR(port->name), port->tensor };
+		status = wnnContextWriteTensor(device->context, port->tensor, value->data,
+					       (size_t)value->count *
+						       shlo_elements[value->type.element].bytes);
+	}
+	for (size_t i = 0; i < segment->output_count; i++)
+		named[segment->input_count + i] =
+			(WNNNamedTensor){ WNN_STR(segment->outputs[i].name),
+					  segment->outputs[i].tensor };
+	if (status == WNNStatus_Success)
+		status = wnnContextDispatch(device->context, segment->graph, segment->input_count,
+					    named, segment->output_count,
+					    named + segment->input_count);
+	return status;
+}
+
+static WNNStatus run_graph(struct shlo_device *device, struct segment *segment,
+			   struct shlo_frame *frame, struct shlo_tensor *results)
+{
+	size_t ports = segment->input_count + segment->output_count;
+	WNNNamedTensor *named = shlo_alloc(ports * sizeof(*named));
+	WNNStatus status = WNNStatus_UnknownError;
+
+	if (named)
+		status = dispatch(device, segment, frame, named);
+	for (size_t i = 0; !status && i < segment->output_count; i++) {
+		const struct shlo_tensor *value = results->items[i];
+
+		status = wnnContextReadTensorIntoSync(
+			device->context, segment->outputs[i].tensor, value->data,
+			(size_t)value->count * shlo_elements[value->type.element].bytes,
+			WNN_WAIT_FOREVER);
+	}
+	shlo_free(named);
+	return status;
+}
+
+static struct segment *segment_at(struct shlo_run *run, const struct shlo_region *region, size_t at)
+{
+	struct shlo_device *device = run->device;
+	struct shlo_plan *plan = device->plans;
+	/* Regions of functions are not those of operations: nothing is in front of their arguments. */
+	bool outer = false;
+
+	for (size_t i = 0; !outer && i < run->module->function_count; i++)
+		outer = run->module->functions[i]->region == region;
+	while (plan && plan->region != region)
+		plan = plan->next;
+	if (!plan) {
+		plan = plan_new(region, outer);
+		if (!plan)
+			return NULL;
+		plan->next = device->plans;
+		device->plans = plan;
+	}
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->segments[i].first == at)
+			return &plan->segments[i];
+	return NULL;
+}
+
+static void set_results(struct shlo_frame *frame, const struct segment *segment,
+			struct shlo_tensor *results)
+{
+	for (size_t i = 0; i < segment->output_count; i++) {
+		struct shlo_tensor **slot = &frame->slots[segment->outputs[i].value->slot];
+
+		shlo_tensor_put(*slot);
+		*slot = shlo_tensor_get(results->items[i]);
+	}
+}
+
 size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 			const struct shlo_region *region, size_t at)
 {
-	(void)run;
-	(void)frame;
-	(void)region;
-	(void)at;
-	return 0;
-}
-struct shlo_device *shlo_device_create(WNNContext context)
-{
-	(void)context;
-	return NULL;
-}
-void shlo_device_destroy(struct shlo_device *device)
-{
-	(void)device;
-}
-uint64_t shlo_device_cpu_operators(const struct shlo_device *device)
-{
-	(void)device;
-	return 0;
+	struct shlo_device *device = run->device;
+	struct shlo_type type = { .kind = SHLO_TUPLE };
+	WNNError error = WNN_ERROR_INIT;
+	struct segment *segment;
+	struct shlo_tensor *results;
+	WNNStatus status;
+
+	if (!device)
+		return 0;
+	pthread_mutex_lock(&device->lock);
+	segment = segment_at(run, region, at);
+	pthread_mutex_unlock(&device->lock);
+	if (!segment)
+		return 0;
+	for (size_t i = segment->first; i < segment->end; i++)
+		if (is_constant(region->block.ops[i]))
+			shlo_eval_op(run, frame, region->block.ops[i]);
+	pthread_mutex_lock(&device->lock);
+	if (!segment->built)
+		build(device, segment, frame, region);
+	pthread_mutex_unlock(&device->lock);
+	if (!segment->graph)
+		return 0;
+	type.item_count = segment->output_count;
+	results = shlo_tensor_new(run, &type);
+	for (size_t i = 0; i < segment->output_count; i++)
+		results->items[i] = shlo_tensor_new(run, segment->outputs[i].value->type);
+	run->at = region->block.ops[segment->first];
+	pthread_mutex_lock(&device->lock);
+	status = run_graph(device, segment, frame, results);
+	pthread_mutex_unlock(&device->lock);
+	if (status != WNNStatus_Success) {
+		wnnGetLastError(&error);
+		shlo_run_error(run, "the device failed: %.*s", (int)error.message.length,
+			       error.message.data);
+	}
+	set_results(frame, segment, results);
+	shlo_tensor_put(results);
+	run->device_ops += segment->operations;
+	return segment->end - segment->first;
 }

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+// Operations that become graphs: the arguments of a function are no constants of it.
+
+// elementwise, three in a graph
+module {
+  func.func private @compute(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) -> tensor<2x3xf32> {
+    %c = stablehlo.multiply %a, %b : tensor<2x3xf32>
+    %d = stablehlo.subtract %c, %b : tensor<2x3xf32>
+    %e = stablehlo.maximum %d, %a : tensor<2x3xf32>
+    return %e : tensor<2x3xf32>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>
+    %b = stablehlo.constant dense<[[2.0, 2.0, 2.0], [1.0, 0.0, -1.0]]> : tensor<2x3xf32>
+    %result = call @compute(%a, %b) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    check.expect_eq_const %result, dense<[[1.0, 2.0, 4.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>
+    return
+  }
+}
+
+// -----
+
+// comparison, selection, conversion
+module {
+  func.func private @compute(%a: tensor<4xi32>, %b: tensor<4xi32>) -> tensor<4xi32> {
+    %p = stablehlo.compare GT, %a, %b : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
+    %s = stablehlo.add %a, %b : tensor<4xi32>
+    %r = stablehlo.select %p, %s, %b : tensor<4xi1>, tensor<4xi32>
+    %k = stablehlo.not %p : tensor<4xi1>
+    %n = stablehlo.convert %k : (tensor<4xi1>) -> tensor<4xi32>
+    %o = stablehlo.add %r, %n : tensor<4xi32>
+    return %o : tensor<4xi32>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<[1, -2, 3, 2147483647]> : tensor<4xi32>
+    %b = stablehlo.constant dense<[1, 2, -3, 1]> : tensor<4xi32>
+    %result = call @compute(%a, %b) : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+    check.expect_eq_const %result, dense<[2, 3, 0, -2147483648]> : tensor<4xi32>
+    return
+  }
+}
+
+// -----
+
+// moves of elements that the device cannot compute with
+module {
+  func.func private @compute(%a: tensor<2x3xbf16>) -> tensor<2x4xbf16> {
+    %t = stablehlo.transpose %a, dims = [1, 0] : (tensor<2x3xbf16>) -> tensor<3x2xbf16>
+    %s = stablehlo.slice %t [0:2, 0:2] : (tensor<3x2xbf16>) -> tensor<2x2xbf16>
+    %r = stablehlo.reverse %s, dims = [0] : tensor<2x2xbf16>
+    %c = stablehlo.concatenate %r, %s, dim = 1 : (tensor<2x2xbf16>, tensor<2x2xbf16>) -> tensor<2x4xbf16>
+    return %c : tensor<2x4xbf16>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<[[1.0, 2.0, 0x7FA1], [4.0, 5.0, 6.0]]> : tensor<2x3xbf16>
+    %result = call @compute(%a) : (tensor<2x3xbf16>) -> tensor<2x4xbf16>
+    check.expect_eq_const %result, dense<[[2.0, 5.0, 1.0, 4.0], [1.0, 4.0, 2.0, 5.0]]> : tensor<2x4xbf16>
+    return
+  }
+}
+
+// -----
+
+// complex numbers, stretched along new dimensions in another order
+module {
+  func.func private @compute(%a: tensor<2x3xcomplex<f32>>) -> tensor<3x1x2xcomplex<f32>> {
+    %b = stablehlo.broadcast_in_dim %a, dims = [2, 0] : (tensor<2x3xcomplex<f32>>) -> tensor<3x1x2xcomplex<f32>>
+    return %b : tensor<3x1x2xcomplex<f32>>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<[[(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)], [(7.0, 8.0), (9.0, 1.0), (2.0, 3.0)]]> : tensor<2x3xcomplex<f32>>
+    %result = call @compute(%a) : (tensor<2x3xcomplex<f32>>) -> tensor<3x1x2xcomplex<f32>>
+    check.expect_eq_const %result, dense<[[[(1.0, 2.0), (7.0, 8.0)]], [[(3.0, 4.0), (9.0, 1.0)]], [[(5.0, 6.0), (2.0, 3.0)]]]> : tensor<3x1x2xcomplex<f32>>
+    return
+  }
+}
+
+// -----
+
+// a sum and a maximum with initial values that count
+module {
+  func.func private @compute(%a: tensor<2x3xi32>) -> tensor<i32> {
+    %ten = stablehlo.constant dense<10> : tensor<i32>
+    %s = stablehlo.reduce(%a init: %ten) applies stablehlo.add across dimensions = [1] : (tensor<2x3xi32>, tensor<i32>) -> tensor<2xi32>
+    %m = stablehlo.reduce(%s init: %ten) applies stablehlo.maximum across dimensions = [0] : (tensor<2xi32>, tensor<i32>) -> tensor<i32>
+    return %m : tensor<i32>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<[[1, 2, 3], [4, 5, 6]]> : tensor<2x3xi32>
+    %result = call @compute(%a) : (tensor<2x3xi32>) -> tensor<i32>
+    check.expect_eq_const %result, dense<25> : tensor<i32>
+    return
+  }
+}
+
+// -----
+
+// a scatter that collides and goes beyond the end, in its order
+module {
+  func.func private @compute(%a: tensor<4xi32>, %u: tensor<4xi32>) -> tensor<4xi32> {
+    %i = stablehlo.constant dense<[[1], [3], [1], [9]]> : tensor<4x1xi32>
+    %r = "stablehlo.scatter"(%a, %i, %u) ({
+    ^bb0(%x: tensor<i32>, %y: tensor<i32>):
+      %z = stablehlo.subtract %x, %y : tensor<i32>
+      stablehlo.return %z : tensor<i32>
+    }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<4xi32>, tensor<4x1xi32>, tensor<4xi32>) -> tensor<4xi32>
+    return %r : tensor<4xi32>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<[10, 20, 30, 40]> : tensor<4xi32>
+    %u = stablehlo.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
+    %result = call @compute(%a, %u) : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+    check.expect_eq_const %result, dense<[10, 16, 30, 38]> : tensor<4xi32>
+    return
+  }
+}
+
+// -----
+
+// a scatter that replaces: the last one stays
+module {
+  func.func private @compute(%a: tensor<4xf64>, %u: tensor<4xf64>) -> tensor<4xf64> {
+    %i = stablehlo.constant dense<[[1], [3], [1], [9]]> : tensor<4x1xi32>
+    %r = "stablehlo.scatter"(%a, %i, %u) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      stablehlo.return %y : tensor<f64>
+    }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<4xf64>, tensor<4x1xi32>, tensor<4xf64>) -> tensor<4xf64>
+    return %r : tensor<4xf64>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf64>
+    %u = stablehlo.constant dense<[5.0, 6.0, 7.0, 8.0]> : tensor<4xf64>
+    %result = call @compute(%a, %u) : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
+    check.expect_eq_const %result, dense<[1.0, 7.0, 3.0, 6.0]> : tensor<4xf64>
+    return
+  }
+}
+
+// -----
+
+// a scatter of which nothing hits
+module {
+  func.func private @compute(%a: tensor<4xi8>, %u: tensor<4xi8>) -> tensor<4xi8> {
+    %i = stablehlo.constant dense<[[-1], [4], [5], [-9]]> : tensor<4x1xi32>
+    %r = "stablehlo.scatter"(%a, %i, %u) ({
+    ^bb0(%x: tensor<i8>, %y: tensor<i8>):
+      stablehlo.return %y : tensor<i8>
+    }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<4xi8>, tensor<4x1xi32>, tensor<4xi8>) -> tensor<4xi8>
+    return %r : tensor<4xi8>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<[1, 2, 3, 4]> : tensor<4xi8>
+    %u = stablehlo.constant dense<[5, 6, 7, 8]> : tensor<4xi8>
+    %result = call @compute(%a, %u) : (tensor<4xi8>, tensor<4xi8>) -> tensor<4xi8>
+    check.expect_eq_const %result, dense<[1, 2, 3, 4]> : tensor<4xi8>
+    return
+  }
+}
+
+// -----
+
+// a gather whose slices are pushed back to the ends
+module {
+  func.func private @compute(%a: tensor<3x4xi16>) -> tensor<2x2xi16> {
+    %i = stablehlo.constant dense<[[0, 3], [9, -5]]> : tensor<2x2xi64>
+    %r = "stablehlo.gather"(%a, %i) {dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 2>} : (tensor<3x4xi16>, tensor<2x2xi64>) -> tensor<2x2xi16>
+    return %r : tensor<2x2xi16>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<[[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]> : tensor<3x4xi16>
+    %result = call @compute(%a) : (tensor<3x4xi16>) -> tensor<2x2xi16>
+    check.expect_eq_const %result, dense<[[3, 4], [9, 10]]> : tensor<2x2xi16>
+    return
+  }
+}
+
+// -----
+
+// windows with padding and dilation, in the order of the specification
+module {
+  func.func private @compute(%a: tensor<5xf32>) -> tensor<2xf32> {
+    %z = stablehlo.constant dense<0.5> : tensor<f32>
+    %r = "stablehlo.reduce_window"(%a, %z) ({
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %s = stablehlo.add %x, %y : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+    }) {window_dimensions = array<i64: 3>, window_strides = array<i64: 2>, window_dilations = array<i64: 2>, padding = dense<[[2, 1]]> : tensor<1x2xi64>} : (tensor<5xf32>, tensor<f32>) -> tensor<2xf32>
+    return %r : tensor<2xf32>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0]> : tensor<5xf32>
+    %result = call @compute(%a) : (tensor<5xf32>) -> tensor<2xf32>
+    check.expect_eq_const %result, dense<[5.0, 9.5]> : tensor<2xf32>
+    return
+  }
+}
+
+// -----
+
+// a product of batches whose dimensions stand in another order
+module {
+  func.func private @compute(%a: tensor<16x2xf32>, %b: tensor<3x16xf32>) -> tensor<2x3xf32> {
+    %r = stablehlo.dot_general %a, %b, contracting_dims = [0] x [1] : (tensor<16x2xf32>, tensor<3x16xf32>) -> tensor<2x3xf32>
+    return %r : tensor<2x3xf32>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<1.0> : tensor<16x2xf32>
+    %b = stablehlo.constant dense<2.0> : tensor<3x16xf32>
+    %result = call @compute(%a, %b) : (tensor<16x2xf32>, tensor<3x16xf32>) -> tensor<2x3xf32>
+    check.expect_eq_const %result, dense<32.0> : tensor<2x3xf32>
+    return
+  }
+}
+
+// -----
+
+// padding with an infinity
+module {
+  func.func private @compute(%a: tensor<2xf32>) -> tensor<3xf32> {
+    %v = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %r = stablehlo.pad %a, %v, low = [1], high = [0], interior = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<3xf32>
+    return %r : tensor<3xf32>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
+    %result = call @compute(%a) : (tensor<2xf32>) -> tensor<3xf32>
+    check.expect_eq_const %result, dense<[0xFF800000, 1.0, 2.0]> : tensor<3xf32>
+    return
+  }
+}

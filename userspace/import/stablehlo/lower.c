@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+/* Which operations become operators of a graph, and in which types. */
+#include "lower.h"
+
+#include <string.h>
+
+static const struct {
+	const char *name;
+	shlo_lower_fn lower;
+} rows[] = {
+	{ "stablehlo.bitcast_convert", shlo_lower_reshaped },
+	{ "stablehlo.broadcast_in_dim", shlo_lower_broadcast_in_dim },
+	{ "stablehlo.clamp", shlo_lower_clamp },
+	{ "stablehlo.compare", shlo_lower_compare },
+	{ "stablehlo.concatenate", shlo_lower_concatenate },
+	{ "stablehlo.convert", shlo_lower_convert },
+	{ "stablehlo.dot_general", shlo_lower_dot },
+	{ "stablehlo.gather", shlo_lower_gather },
+	{ "stablehlo.optimization_barrier", shlo_lower_barrier },
+	{ "stablehlo.pad", shlo_lower_pad },
+	{ "stablehlo.reduce", shlo_lower_reduce },
+	{ "stablehlo.reduce_window", shlo_lower_reduce_window },
+	{ "stablehlo.reshape", shlo_lower_reshaped },
+	{ "stablehlo.reverse", shlo_lower_reverse },
+	{ "stablehlo.scatter", shlo_lower_scatter },
+	{ "stablehlo.select", shlo_lower_select },
+	{ "stablehlo.slice", shlo_lower_slice },
+	{ "stablehlo.transpose", shlo_lower_transposed },
+};
+
+WNNOperandDataType shlo_held_type(enum shlo_element element)
+{
+	switch (element) {
+	case SHLO_F32:
+		return WNNOperandDataType_Float32;
+	case SHLO_I32:
+		return WNNOperandDataType_Int32;
+	case SHLO_UI32:
+		return WNNOperandDataType_Uint32;
+	case SHLO_I64:
+		return WNNOperandDataType_Int64;
+	case SHLO_UI64:
+	case SHLO_F64:
+	case SHLO_C64:
+		return WNNOperandDataType_Uint64;
+	case SHLO_I8:
+	case SHLO_I4:
+	case SHLO_I2:
+		return WNNOperandDataType_Int8;
+	case SHLO_F16:
+	case SHLO_BF16:
+	case SHLO_I16:
+	case SHLO_UI16:
+		return WNNOperandDataType_Float16;
+	default:
+		return WNNOperandDataType_Uint8;
+	}
+}
+
+bool shlo_is_computed(enum shlo_element element)
+{
+	switch (element) {
+	case SHLO_F32:
+	case SHLO_F16:
+	case SHLO_I32:
+	case SHLO_UI32:
+	case SHLO_I64:
+	case SHLO_UI64:
+	case SHLO_I8:
+	case SHLO_UI8:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool shlo_is_held(const struct shlo_type *type)
+{
+	if (type->kind != SHLO_TENSOR || type->quant || type->element == SHLO_C128 ||
+	    type->rank < 0 || type->rank > 8 || !shlo_type_is_static(type))
+		return false;
+	return shlo_type_count(type) > 0;
+}
+
+static shlo_lower_fn row_of(const struct shlo_op *op)
+{
+	if (op->kind->family == SHLO_UNARY)
+		return shlo_lower_unary;
+	if (op->kind->family == SHLO_BINARY)
+		return shlo_lower_binary;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!strcmp(rows[i].name, op->name))
+			return rows[i].lower;
+	return NULL;
+}
+
+bool shlo_can_lower(const struct shlo_op *op)
+{
+	struct shlo_lower l = { .op = op };
+	shlo_lower_fn lower = row_of(op);
+
+	if (!lower || op->result_count != 1 || !op->operand_count)
+		return false;
+	for (size_t i = 0; i < op->operand_count; i++)
+		if (!shlo_is_held(op->operands[i]->type))
+			return false;
+	return shlo_is_held(op->results[0]->type) && lower(&l, NULL);
+}
+
+WNNOperand shlo_lower(struct shlo_lower *l)
+{
+	WNNOperand out = NULL;
+
+	row_of(l->op)(l, &out);
+	return out;
+}
+
+void shlo_sizes_init(struct shlo_sizes *sizes, const int64_t *numbers, int count)
+{
+	for (int i = 0; i < count && i < 8; i++)
+		sizes->data[i] = (uint32_t)numbers[i];
+	sizes->array = (WNNUint32Array){ (size_t)count, sizes->data };
+}
+
+WNNOperand shlo_lowered(const struct shlo_lower *l, size_t operand)
+{
+	return l->operands[l->op->operands[operand]->slot];
+}
+
+WNNOperand shlo_lower_reshape(const struct shlo_lower *l, WNNOperand x, const int64_t *dims,
+			      int rank)
+{
+	struct shlo_sizes sizes;
+
+	shlo_sizes_init(&sizes, dims, rank);
+	return x ? wnnGraphBuilderReshape(l->b, x, sizes.array, &l->options) : NULL;
+}
+
+WNNOperand shlo_lower_transpose(const struct shlo_lower *l, WNNOperand x, const int64_t *order,
+				int rank)
+{
+	WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
+	struct shlo_sizes sizes;
+
+	shlo_sizes_init(&sizes, order, rank);
+	options.label = l->options.label;
+	options.permutation = sizes.array;
+	return x ? wnnGraphBuilderTranspose(l->b, x, &options) : NULL;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations that WebNN has as well, as operators of a graph. */
+#ifndef SHLO_LOWER_H
+#define SHLO_LOWER_H
+
+#include <webnn/webnn.h>
+
+#include "kinds.h"
+
+struct shlo_frame;
+
+struct shlo_lower {
+	WNNGraphBuilder b;	    /* NULL: it is only asked whether this can be done */
+	WNNOperatorOptions options; /* the label: operation and place in the file */
+	const struct shlo_op *op;
+	WNNOperand *operands;	  /* of values, by their slots */
+	struct shlo_frame *frame; /* for the values of constants */
+};
+
+/* Whether the operation with these types and attributes becomes operators. */
+bool shlo_can_lower(const struct shlo_op *op);
+/* Adds it: the operand of the result, NULL when the builder has refused. */
+WNNOperand shlo_lower(struct shlo_lower *l);
+
+/* The type that a graph holds elements in: as they are, or one of the same size that is only moved. */
+WNNOperandDataType shlo_held_type(enum shlo_element element);
+/* Whether a graph can compute with these elements. */
+bool shlo_is_computed(enum shlo_element element);
+/* Whether values of this type can be in a graph at all. */
+bool shlo_is_held(const struct shlo_type *type);
+
+struct shlo_sizes {
+	WNNUint32Array array;
+	uint32_t data[8];
+};
+
+void shlo_sizes_init(struct shlo_sizes *sizes, const int64_t *numbers, int count);
+WNNOperand shlo_lowered(const struct shlo_lower *l, size_t operand);
+WNNOperand shlo_lower_reshape(const struct shlo_lower *l, WNNOperand x, const int64_t *dims,
+			      int rank);
+WNNOperand shlo_lower_transpose(const struct shlo_lower *l, WNNOperand x, const int64_t *order,
+				int rank);
+
+typedef WNNOperand (*shlo_combine_fn)(WNNGraphBuilder, WNNOperand, WNNOperand,
+				      WNNOperatorOptions const *);
+
+/* The operator for an operation on two values of this type; NULL if there is none. */
+shlo_combine_fn shlo_binary_of(int op, enum shlo_element element);
+/* Of a region that is one operation on its two arguments: which; -1: it is more. */
+int shlo_only_binary(const struct shlo_region *region);
+
+/* A row for each operation; conditions first, then, with a builder, the operators. */
+typedef bool (*shlo_lower_fn)(struct shlo_lower *l, WNNOperand *out);
+
+bool shlo_lower_unary(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_binary(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_compare(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_select(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_clamp(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_convert(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_reshaped(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_transposed(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_reverse(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_concatenate(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_slice(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_pad(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_broadcast_in_dim(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_barrier(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out);
+
+#endif

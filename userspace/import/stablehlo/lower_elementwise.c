@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/* Element-wise operations as operators of WebNN, where these compute the same. */
+#include "lower.h"
+
+#include <string.h>
+
+#include "program.h"
+
+typedef WNNOperand (*unary_fn)(WNNGraphBuilder, WNNOperand, WNNOperatorOptions const *);
+
+static enum shlo_element element_of(const struct shlo_lower *l, size_t operand)
+{
+	return l->op->operands[operand]->type->element;
+}
+
+/*
+ * What is exact on all devices, and functions of f32 and f16 that NPU and CPU give within three units
+ * of the last place. The sign of NaN and of -0 is not WebNN's; integers have no operator for theirs.
+ */
+static unary_fn unary_of(int op, enum shlo_element element)
+{
+	bool real = shlo_is_float(element);
+
+	switch (op) {
+	case SHLO_U_ABS:
+		return real ? wnnGraphBuilderAbs : NULL;
+	case SHLO_U_NEGATE:
+		return real || shlo_class(element) == SHLO_SIGNED ? wnnGraphBuilderNeg : NULL;
+	case SHLO_U_CEIL:
+		return real ? wnnGraphBuilderCeil : NULL;
+	case SHLO_U_FLOOR:
+		return real ? wnnGraphBuilderFloor : NULL;
+	case SHLO_U_ROUND_EVEN:
+		return real ? wnnGraphBuilderRoundEven : NULL;
+	case SHLO_U_SQRT:
+		return real ? wnnGraphBuilderSqrt : NULL;
+	case SHLO_U_EXP:
+		return real ? wnnGraphBuilderExp : NULL;
+	case SHLO_U_LOG:
+		return real ? wnnGraphBuilderLog : NULL;
+	case SHLO_U_SINE:
+		return real ? wnnGraphBuilderSin : NULL;
+	case SHLO_U_COSINE:
+		return real ? wnnGraphBuilderCos : NULL;
+	case SHLO_U_TANH:
+		return real ? wnnGraphBuilderTanh : NULL;
+	case SHLO_U_LOGISTIC:
+		return real ? wnnGraphBuilderSigmoid : NULL;
+	default:
+		return NULL;
+	}
+}
+
+bool shlo_lower_unary(struct shlo_lower *l, WNNOperand *out)
+{
+	enum shlo_element element = element_of(l, 0);
+	unary_fn make;
+
+	if (element == SHLO_I1 && l->op->kind->code == SHLO_U_NOT)
+		make = wnnGraphBuilderLogicalNot;
+	else
+		make = shlo_is_computed(element) ? unary_of(l->op->kind->code, element) : NULL;
+	if (!make || !l->b)
+		return make != NULL;
+	*out = make(l->b, shlo_lowered(l, 0), &l->options);
+	return true;
+}
+
+shlo_combine_fn shlo_binary_of(int op, enum shlo_element element)
+{
+	if (element == SHLO_I1)
+		return op == SHLO_B_AND || op == SHLO_B_MULTIPLY || op == SHLO_B_MINIMUM ?
+			       wnnGraphBuilderLogicalAnd :
+		       op == SHLO_B_OR || op == SHLO_B_ADD || op == SHLO_B_MAXIMUM ?
+			       wnnGraphBuilderLogicalOr :
+		       op == SHLO_B_XOR ? wnnGraphBuilderLogicalXor :
+					  NULL;
+	if (!shlo_is_computed(element))
+		return NULL;
+	switch (op) {
+	case SHLO_B_ADD:
+		return wnnGraphBuilderAdd;
+	case SHLO_B_SUBTRACT:
+		return wnnGraphBuilderSub;
+	case SHLO_B_MULTIPLY:
+		return wnnGraphBuilderMul;
+	case SHLO_B_DIVIDE:
+		/* By zero integers give what is StableHLO's own. */
+		return shlo_is_float(element) ? wnnGraphBuilderDiv : NULL;
+	case SHLO_B_MAXIMUM:
+		return wnnGraphBuilderMax;
+	case SHLO_B_MINIMUM:
+		return wnnGraphBuilderMin;
+	default:
+		return NULL;
+	}
+}
+
+bool shlo_lower_binary(struct shlo_lower *l, WNNOperand *out)
+{
+	shlo_combine_fn make = shlo_binary_of(l->op->kind->code, element_of(l, 0));
+
+	if (!make || !l->b)
+		return make != NULL;
+	*out = make(l->b, shlo_lowered(l, 0), shlo_lowered(l, 1), &l->options);
+	return true;
+}
+
+bool shlo_lower_compare(struct shlo_lower *l, WNNOperand *out)
+{
+	static const shlo_combine_fn makers[] = {
+		[SHLO_EQ] = wnnGraphBuilderEqual,	   [SHLO_NE] = wnnGraphBuilderNotEqual,
+		[SHLO_GE] = wnnGraphBuilderGreaterOrEqual, [SHLO_GT] = wnnGraphBuilderGreater,
+		[SHLO_LE] = wnnGraphBuilderLesserOrEqual,  [SHLO_LT] = wnnGraphBuilderLesser,
+	};
+	enum shlo_element element = element_of(l, 0);
+	bool total = !strcmp(shlo_attr_text(l->op, "compare_type", ""), "TOTALORDER");
+
+	if ((!shlo_is_computed(element) && element != SHLO_I1) || (total && shlo_is_float(element)))
+		return false;
+	if (l->b)
+		*out = makers[shlo_direction_of(l->op)](l->b, shlo_lowered(l, 0),
+							shlo_lowered(l, 1), &l->options);
+	return true;
+}
+
+bool shlo_lower_select(struct shlo_lower *l, WNNOperand *out)
+{
+	enum shlo_element element = element_of(l, 1);
+
+	/* Patterns of 16 bits that are no float16 would not stay what they are. */
+	if (shlo_held_type(element) == WNNOperandDataType_Float16 && element != SHLO_F16)
+		return false;
+	if (l->b)
+		*out = wnnGraphBuilderWhere(l->b, shlo_lowered(l, 0), shlo_lowered(l, 1),
+					    shlo_lowered(l, 2), &l->options);
+	return true;
+}
+
+bool shlo_lower_clamp(struct shlo_lower *l, WNNOperand *out)
+{
+	WNNOperand x;
+
+	if (!shlo_is_computed(element_of(l, 1)))
+		return false;
+	if (!l->b)
+		return true;
+	x = wnnGraphBuilderMax(l->b, shlo_lowered(l, 1), shlo_lowered(l, 0), &l->options);
+	*out = x ? wnnGraphBuilderMin(l->b, x, shlo_lowered(l, 2), &l->options) : NULL;
+	return true;
+}
+
+bool shlo_lower_convert(struct shlo_lower *l, WNNOperand *out)
+{
+	enum shlo_element from = element_of(l, 0), to = l->op->results[0]->type->element;
+	WNNOperand zero;
+
+	if ((!shlo_is_computed(from) && from != SHLO_I1) ||
+	    (!shlo_is_computed(to) && to != SHLO_I1))
+		return false;
+	if (!l->b)
+		return true;
+	if (to == SHLO_I1 && from != SHLO_I1) {
+		WNNNumber number = WNN_NUMBER_INIT;
+
+		zero = wnnGraphBuilderConstantFromNumber(l->b, shlo_held_type(from), number);
+		*out = zero ? wnnGraphBuilderNotEqual(l->b, shlo_lowered(l, 0), zero, &l->options) :
+			      NULL;
+		return true;
+	}
+	*out = wnnGraphBuilderCast(l->b, shlo_lowered(l, 0), shlo_held_type(to), &l->options);
+	return true;
+}

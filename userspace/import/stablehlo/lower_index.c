@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Gather and scatter whose indices are constants, and reductions over windows, in a graph: every
+ * element of the result is one of a flat operand, by a list of places that is known when the graph is
+ * built. What collides is combined in the order of the specification, step by step.
+ */
+#include "lower.h"
+
+#include <string.h>
+
+#include "places.h"
+#include "run.h"
+
+#define MOST_ELEMENTS 65536 /* of a list of places */
+#define MOST_STEPS    64    /* that are combined one after the other */
+
+static const struct shlo_type *type_of(const struct shlo_lower *l, size_t operand)
+{
+	return l->op->operands[operand]->type;
+}
+
+static const struct shlo_type *result_of(const struct shlo_lower *l)
+{
+	return l->op->results[0]->type;
+}
+
+static bool is_constant(const struct shlo_lower *l, size_t operand)
+{
+	const struct shlo_op *op = l->op->operands[operand]->op;
+
+	return op && op->kind && op->kind->family == SHLO_CONSTANT;
+}
+
+static const struct shlo_tensor *constant_of(const struct shlo_lower *l, size_t operand)
+{
+	return l->frame->slots[l->op->operands[operand]->slot];
+}
+
+static bool is_small(const struct shlo_type *type)
+{
+	return shlo_type_count(type) <= MOST_ELEMENTS;
+}
+
+static WNNOperand flat(const struct shlo_lower *l, WNNOperand x, int64_t count)
+{
+	return shlo_lower_reshape(l, x, &count, 1);
+}
+
+static WNNOperand list(const struct shlo_lower *l, WNNOperandDataType type, const void *data,
+		       int64_t count, size_t size)
+{
+	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+	struct shlo_sizes sizes;
+
+	shlo_sizes_init(&sizes, &count, 1);
+	descriptor.dataType = type;
+	descriptor.shape = sizes.array;
+	return wnnGraphBuilderConstant(l->b, &descriptor, data, (size_t)count * size);
+}
+
+/* The elements of a flat operand at these places. */
+static WNNOperand taken(const struct shlo_lower *l, WNNOperand x, const int32_t *places,
+			int64_t count)
+{
+	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
+	WNNOperand indices = list(l, WNNOperandDataType_Int32, places, count, sizeof(*places));
+
+	options.label = l->options.label;
+	return x && indices ? wnnGraphBuilderGather(l->b, x, indices, &options) : NULL;
+}
+
+/* ---- gather */
+
+static void gather_places(const struct shlo_lower *l, int32_t *places)
+{
+	const struct shlo_type *x = type_of(l, 0), *out = result_of(l);
+	const struct shlo_tensor *indices = constant_of(l, 1);
+	int64_t index[SHLO_MAX_RANK] = { 0 }, batch[SHLO_MAX_RANK], window[SHLO_MAX_RANK];
+	int64_t start[SHLO_MAX_RANK], sizes[SHLO_MAX_RANK], at = 0;
+	bool is_unsigned = shlo_class(indices->type.element) == SHLO_UNSIGNED;
+	struct shlo_gather_numbers n;
+
+	shlo_gather_numbers(l->op, false, &n);
+	shlo_ints_of(shlo_attr_find(&l->op->attrs, "slice_sizes"), sizes, SHLO_MAX_RANK);
+	do {
+		int64_t place = 0;
+
+		shlo_part(&n, out->rank, index, x->rank, batch, window);
+		shlo_start_of(&n, indices, batch, x->rank, start);
+		for (int i = 0; i < x->rank; i++)
+			start[i] = shlo_clamped(start[i], x->dims[i] - sizes[i], is_unsigned) +
+				   window[i];
+		shlo_add_batching(&n, batch, start);
+		for (int i = 0; i < x->rank; i++)
+			place = place * x->dims[i] + start[i];
+		places[at++] = (int32_t)place;
+	} while (shlo_next(out->rank, out->dims, index));
+}
+
+bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out)
+{
+	const struct shlo_type *to = result_of(l);
+	int64_t count = shlo_type_count(to);
+	int32_t *places;
+	WNNOperand x;
+
+	if (!is_constant(l, 1) || !is_small(to))
+		return false;
+	if (!l->b)
+		return true;
+	places = shlo_alloc((size_t)count * sizeof(*places));
+	if (!places)
+		return true;
+	gather_places(l, places);
+	x = taken(l, flat(l, shlo_lowered(l, 0), shlo_type_count(type_of(l, 0))), places, count);
+	*out = shlo_lower_reshape(l, x, to->dims, to->rank);
+	shlo_free(places);
+	return true;
+}
+
+/* ---- scatter */
+
+/* Where each element of the updates goes: -1 beyond the operand. */
+static void scatter_places(const struct shlo_lower *l, int32_t *places)
+{
+	const struct shlo_type *x = type_of(l, 0), *updates = type_of(l, 2);
+	const struct shlo_tensor *indices = constant_of(l, 1);
+	int64_t index[SHLO_MAX_RANK] = { 0 }, batch[SHLO_MAX_RANK], window[SHLO_MAX_RANK];
+	int64_t place[SHLO_MAX_RANK], at = 0;
+	struct shlo_gather_numbers n;
+
+	shlo_gather_numbers(l->op, true, &n);
+	do {
+		int64_t to = 0;
+
+		shlo_part(&n, updates->rank, index, x->rank, batch, window);
+		shlo_start_of(&n, indices, batch, x->rank, place);
+		shlo_add_batching(&n, batch, place);
+		for (int i = 0; i < x->rank; i++) {
+			if (__builtin_add_overflow(place[i], window[i], &place[i]) ||
+			    place[i] < 0 || place[i] >= x->dims[i])
+				to = -1;
+			to = to < 0 ? -1 : to * x->dims[i] + place[i];
+		}
+		places[at++] = (int32_t)to;
+	} while (shlo_next(updates->rank, updates->dims, index));
+}
+
+/* The second argument comes through: an update takes the place of what was there. */
+static bool replaces(const struct shlo_region *region)
+{
+	const struct shlo_block *block = &region->block;
+
+	return block->op_count == 1 && block->argument_count == 2 &&
+	       block->ops[0]->operands[0] == block->arguments[1];
+}
+
+struct scatter {
+	struct shlo_lower *l;
+	shlo_combine_fn combine; /* NULL: updates replace */
+	int64_t count;		 /* of the operand */
+	int64_t update_count;
+	int32_t *places, *sources; /* of updates in the operand, and the other way for a step */
+	uint8_t *mask;
+};
+
+/* One step: the first update that is left for each place. Whether there was one. */
+static bool scatter_step(struct scatter *s, WNNOperand updates, WNNOperand *x)
+{
+	struct shlo_lower *l = s->l;
+	bool any = false, all = true;
+	WNNOperand value, mask;
+
+	memset(s->mask, 0, (size_t)s->count);
+	memset(s->sources, 0, (size_t)s->count * sizeof(*s->sources));
+	for (int64_t i = 0; i < s->update_count; i++) {
+		int32_t to = s->places[i];
+
+		if (to < 0 || s->mask[to])
+			continue;
+		s->mask[to] = 1;
+		s->sources[to] = (int32_t)i;
+		s->places[i] = -1;
+		any = true;
+	}
+	if (!any || !*x)
+		return false;
+	for (int64_t i = 0; i < s->count; i++)
+		all = all && s->mask[i];
+	value = taken(l, updates, s->sources, s->count);
+	if (value && s->combine)
+		value = s->combine(l->b, *x, value, &l->options);
+	mask = all ? NULL : list(l, WNNOperandDataType_Uint8, s->mask, s->count, 1);
+	if (value && !all)
+		value = mask ? wnnGraphBuilderWhere(l->b, mask, value, *x, &l->options) : NULL;
+	*x = value;
+	return true;
+}
+
+static WNNOperand scatter(struct scatter *s)
+{
+	struct shlo_lower *l = s->l;
+	WNNOperand x = flat(l, shlo_lowered(l, 0), s->count);
+	WNNOperand updates = flat(l, shlo_lowered(l, 2), s->update_count);
+	enum shlo_element element = type_of(l, 0)->element;
+	int steps = 0;
+
+	scatter_places(l, s->places);
+	while (scatter_step(s, updates, &x))
+		/* A graph need not round float16 between two steps. */
+		if (++steps > MOST_STEPS || (element == SHLO_F16 && s->combine && steps > 1))
+			return NULL;
+	if (!steps && x)
+		x = wnnGraphBuilderIdentity(l->b, x, &l->options);
+	return shlo_lower_reshape(l, x, result_of(l)->dims, result_of(l)->rank);
+}
+
+bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out)
+{
+	enum shlo_element element = type_of(l, 0)->element;
+	const struct shlo_region *region = l->op->regions[0];
+	struct scatter s = { .l = l };
+	bool replace = replaces(region);
+
+	if (l->op->operand_count != 3 || !is_constant(l, 1) || result_of(l)->element != element ||
+	    type_of(l, 2)->element != element || !is_small(type_of(l, 0)) ||
+	    !is_small(type_of(l, 2)) ||
+	    (shlo_held_type(element) == WNNOperandDataType_Float16 && element != SHLO_F16))
+		return false;
+	if (!replace)
+		s.combine = shlo_binary_of(shlo_only_binary(region), element);
+	if (!replace && !s.combine)
+		return false;
+	if (!l->b)
+		return true;
+	s.count = shlo_type_count(type_of(l, 0));
+	s.update_count = shlo_type_count(type_of(l, 2));
+	s.places = shlo_alloc((size_t)s.update_count * sizeof(*s.places));
+	s.sources = shlo_alloc((size_t)s.count * sizeof(*s.sources));
+	s.mask = shlo_alloc((size_t)s.count);
+	if (s.places && s.sources && s.mask)
+		*out = scatter(&s);
+	shlo_free(s.places);
+	shlo_free(s.sources);
+	shlo_free(s.mask);
+	return true;
+}
+
+/* ---- windows */
+
+static int64_t cells_of(const struct shlo_window *w)
+{
+	int64_t cells = 1;
+
+	for (int i = 0; i < w->rank && cells <= MOST_STEPS; i++)
+		cells *= w->size[i] > MOST_STEPS ? MOST_STEPS + 1 : w->size[i];
+	return cells;
+}
+
+/* Cell by cell: what lies under it for every window, the initial value where that is padding. */
+static WNNOperand windows(struct shlo_lower *l, const struct shlo_window *w,
+			  shlo_combine_fn combine, int32_t *places)
+{
+	const struct shlo_type *x = type_of(l, 0), *to = result_of(l);
+	int64_t count = shlo_type_count(x), cell[SHLO_MAX_RANK] = { 0 };
+	int64_t out_count = shlo_type_count(to);
+	WNNOperand parts[2] = { flat(l, shlo_lowered(l, 0), count),
+				flat(l, shlo_lowered(l, 1), 1) };
+	WNNOperand both =
+		parts[0] && parts[1] ? wnnGraphBuilderConcat(l->b, 2, parts, 0, &l->options) : NULL;
+	WNNOperand sum = parts[1];
+
+	do {
+		int64_t position[SHLO_MAX_RANK] = { 0 }, at = 0;
+		WNNOperand value;
+
+		do {
+			int64_t from = shlo_under(w, x->dims, position, cell);
+
+			places[at++] = (int32_t)(from < 0 ? count : from);
+		} while (shlo_next(w->rank, to->dims, position));
+		value = taken(l, both, places, out_count);
+		sum = value && sum ? combine(l->b, sum, value, &l->options) : NULL;
+	} while (sum && shlo_next(w->rank, w->size, cell));
+	return shlo_lower_reshape(l, sum, to->dims, to->rank);
+}
+
+bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out)
+{
+	enum shlo_element element = type_of(l, 0)->element;
+	struct shlo_guard guard;
+	struct shlo_check check = { .guard = &guard, .op = l->op };
+	shlo_combine_fn combine = shlo_binary_of(shlo_only_binary(l->op->regions[0]), element);
+	struct shlo_window w;
+	int32_t *places;
+	int code = shlo_only_binary(l->op->regions[0]);
+
+	if (l->op->operand_count != 2 || !combine || result_of(l)->element != element ||
+	    !is_small(result_of(l)) || !is_small(type_of(l, 0)))
+		return false;
+	/* Float16 is not rounded between two steps, which only its order does without. */
+	if (element == SHLO_F16 && code != SHLO_B_MAXIMUM && code != SHLO_B_MINIMUM)
+		return false;
+	/* The verifier has been here before, so this does not fail. */
+	shlo_window_numbers(&check, type_of(l, 0)->rank, &w);
+	if (cells_of(&w) > MOST_STEPS)
+		return false;
+	if (!l->b)
+		return true;
+	places = shlo_alloc((size_t)shlo_type_count(result_of(l)) * sizeof(*places));
+	if (places)
+		*out = windows(l, &w, combine, places);
+	shlo_free(places);
+	return true;
+}
