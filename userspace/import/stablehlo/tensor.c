@@ -35,7 +35,8 @@ struct shlo_tensor *shlo_tensor_new(struct shlo_run *run, const struct shlo_type
 	if (type->kind != SHLO_TENSOR)
 		return tensor;
 	tensor->type.dims = tensor->dims;
-	memcpy(tensor->dims, type->dims, (size_t)type->rank * sizeof(*tensor->dims));
+	if (type->rank > 0)
+		memcpy(tensor->dims, type->dims, (size_t)type->rank * sizeof(*tensor->dims));
 	tensor->count = shlo_type_count(&tensor->type);
 	if (tensor->count < 0)
 		shlo_run_error(run, "a value has more than 2^31 elements");
