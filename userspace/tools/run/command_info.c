@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model_file.h"
+#include "program.h"
 #include "subject.h"
 
 /* An operator of ONNX, and all nodes of it. */
@@ -430,7 +431,8 @@ int command_info(int argc, char **argv)
 	int ret;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &info.options);
-	ret = inform(&info, &subject, &target);
+	ret = program_is(info.options.model) ? program_info(&info.options) :
+					       inform(&info, &subject, &target);
 	for (size_t i = 0; i < info.kind_count; i++)
 		free(info.kinds[i].reason);
 	free(info.kinds);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "program.h"
 #include "subject.h"
 
 enum { KEY_PRINT = 0x100, KEY_TOP, KEY_LABELS, KEY_FOLDER };
@@ -207,6 +208,23 @@ static int print(const struct run *run, const struct target *target)
 	return ret;
 }
 
+/* Of a program of StableHLO, and of a model. */
+static int compute(const struct run *run, struct subject *subject, struct target *target)
+{
+	bool program = program_is(run->options.model);
+	int ret = DONE;
+
+	if (!program)
+		ret = subject_open(subject, &run->options);
+	if (!ret && !program)
+		ret = values_read(subject, NULL);
+	if (!ret)
+		ret = target_open(target, &run->options, run->options.device);
+	if (!ret)
+		ret = program ? program_run(&run->options, target) : target_run(target, subject);
+	return ret;
+}
+
 int command_run(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &model_argp, 0, NULL, 0 },
@@ -220,13 +238,7 @@ int command_run(int argc, char **argv)
 	int ret;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &run);
-	ret = subject_open(&subject, &run.options);
-	if (!ret)
-		ret = values_read(&subject, NULL);
-	if (!ret)
-		ret = target_open(&target, &run.options, run.options.device);
-	if (!ret)
-		ret = target_run(&target, &subject);
+	ret = compute(&run, &subject, &target);
 	if (!ret)
 		ret = save_named(&run, &target);
 	if (!ret)

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""webnn-run takes programs: test_run.py WEBNN_RUN."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+WEBNN_RUN = sys.argv[1]
+PROGRAM = """func.func @main(%x: tensor<2x32xf32>, %w: tensor<32x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi1>) {
+  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x32xf32>, tensor<32x3xf32>) -> tensor<2x3xf32>
+  %p = stablehlo.compare GT, %y, %y : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+  return %y, %p : tensor<2x3xf32>, tensor<2x3xi1>
+}
+"""
+OTHER = """func.func @main(%x: tensor<2xbf16>) -> tensor<2xbf16> {
+  %y = stablehlo.frobnicate %x : tensor<2xbf16>
+  return %y : tensor<2xbf16>
+}
+"""
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "program.mlir"
+        self.path.write_text(PROGRAM, encoding="utf-8")
+
+    def says(self, status, command, *options):
+        done = subprocess.run([WEBNN_RUN, command, str(self.path), *options], check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, status, done.stdout)
+        return done.stdout
+
+    def test_run(self):
+        for device in ("cpu", "sim"):
+            said = self.says(0, "run", "-d", device, "--fill", "x=0.5", "--fill", "w=2", "--print",
+                             "--output-dir", str(self.path.parent / device))
+            self.assertIn("result0: float32 [2, 3], from 32 to 32, mean 32\n32 32 32\n32 32 32\n", said)
+            self.assertIn("result1: uint8 [2, 3], from 0 to 0", said)
+        # What was saved is read, and has another shape.
+        wrong = str(self.path.parent / "sim/result0.npy")
+        self.assertIn("it is not what input \"x\" takes",
+                      self.says(3, "run", "-d", "cpu", "--input", f"x={wrong}", "--fill", "w=1"))
+
+    def test_no_value(self):
+        self.assertIn('input "w" has no value', self.says(3, "run", "-d", "cpu", "--fill", "x=1"))
+
+    def test_info(self):
+        self.assertEqual(self.says(0, "info"), "module 0\n  input x: tensor<2x32xf32>\n  input w: tensor<32x3xf32>\n"
+                         "  output : tensor<2x3xf32>\n  output : tensor<2x3xi1>\n")
+        self.path.write_text(OTHER, encoding="utf-8")
+        self.assertIn("refused: line 2, column 3: stablehlo.frobnicate: this operation is not known",
+                      self.says(0, "info"))
+        self.assertIn('"x" is tensor<2xbf16>, for which there are no files',
+                      self.says(2, "run", "-d", "cpu", "--fill", "x=1"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

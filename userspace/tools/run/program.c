@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+/* webnn-run: programs of StableHLO. Their outputs are called result0, result1 … */
+#include "program.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <webnn/stablehlo.h>
+
+bool program_is(const char *path)
+{
+	const char *end = strrchr(path, '.');
+
+	return end && !strcmp(end, ".mlir");
+}
+
+static int complain_program(const char *path)
+{
+	WNNError error = WNN_ERROR_INIT;
+
+	wnnStablehloGetLastError(&error);
+	return complain(BAD_MODEL, "%s: %.*s", path, (int)error.message.length, error.message.data);
+}
+
+static int load(const struct options *options, WNNStablehloProgram *program)
+{
+	if (wnnStablehloLoadFile(WNN_STR(options->model), NULL, program) != WNNStatus_Success)
+		return complain_program(options->model);
+	return DONE;
+}
+
+/* The type of WebNN for files of elements; Undefined for those that it has not. */
+static WNNOperandDataType type_of(const WNNStablehloValueInfo *info)
+{
+	static const struct {
+		const char *name;
+		WNNOperandDataType type;
+	} types[] = {
+		{ "f32", WNNOperandDataType_Float32 }, { "f16", WNNOperandDataType_Float16 },
+		{ "i32", WNNOperandDataType_Int32 },   { "ui32", WNNOperandDataType_Uint32 },
+		{ "i64", WNNOperandDataType_Int64 },   { "ui64", WNNOperandDataType_Uint64 },
+		{ "i8", WNNOperandDataType_Int8 },     { "ui8", WNNOperandDataType_Uint8 },
+		{ "i1", WNNOperandDataType_Uint8 },
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (same_text(info->elementType, types[i].name))
+			return types[i].type;
+	return WNNOperandDataType_Undefined;
+}
+
+static int make_value(struct value *value, const char *path, const char *name,
+		      const WNNStablehloValueInfo *info, const int64_t *dimensions)
+{
+	uint32_t shape[VALUE_MAX_RANK];
+	WNNOperandDataType type = type_of(info);
+
+	if (type == WNNOperandDataType_Undefined || info->rank > VALUE_MAX_RANK)
+		return complain(BAD_MODEL, "%s: \"%s\" is %.*s, for which there are no files", path,
+				name, (int)info->type.length, info->type.data);
+	for (size_t i = 0; i < info->rank; i++) {
+		if (dimensions[i] < 0)
+			return complain(BAD_MODEL, "%s: \"%s\" is %.*s: its size is open", path,
+					name, (int)info->type.length, info->type.data);
+		shape[i] = (uint32_t)dimensions[i];
+	}
+	if (value_init(value, (WNNStringView){ name, strlen(name) }, type, (uint32_t)info->rank,
+		       shape))
+		return complain(BAD_DEVICE, "%s: \"%s\" is too big", path, name);
+	return DONE;
+}
+
+/* From a .npy file of the same type and shape. */
+static int load_value(struct value *value, const char *path)
+{
+	struct value loaded = { 0 };
+	int ret;
+
+	if (!value_file_has_shape(path))
+		return complain(BAD_FILE, "%s: a program takes .npy files", path);
+	ret = value_load(path, &loaded);
+	if (!ret && (loaded.type != value->type || loaded.size != value->size))
+		ret = complain(BAD_FILE, "%s: it is not what input \"%s\" takes", path,
+			       value->name);
+	if (!ret)
+		memcpy(value->data, loaded.data, value->size);
+	value_exit(&loaded);
+	return ret;
+}
+
+static int fill_value(const struct options *options, struct value *value, size_t index,
+		      size_t count)
+{
+	const WNNStringView name = { value->name, strlen(value->name) };
+	const struct pair *file = pairs_find(&options->inputs, name);
+	const struct pair *number = pairs_find(&options->fills, name);
+
+	if (!file && count == 1)
+		file = pairs_find(&options->inputs, (WNNStringView){ "", 0 });
+	if (file)
+		return load_value(value, file->text);
+	if (!number && !options->random)
+		return complain(BAD_FILE, "%s: input \"%s\" has no value", options->model,
+				value->name);
+	if (!number)
+		value_randomise(value, options->seed + index * 1000003);
+	for (size_t i = 0; number && i < value->count; i++)
+		value_set(value, i, strtod(number->text, NULL));
+	return DONE;
+}
+
+static int take_results(const struct options *options, WNNStablehloProgram program,
+			struct target *target)
+{
+	WNNStablehloTensorArray results = wnnStablehloProgramGetResults(program);
+	WNNStablehloValueInfoArray infos = wnnStablehloProgramGetOutputs(program, 0);
+	int ret = DONE;
+
+	/* Outputs without tensors, as a target has as many of both. */
+	target->outputs = calloc(results.count + 1, sizeof(*target->outputs));
+	target->results = calloc(results.count + 1, sizeof(*target->results));
+	if (!target->outputs || !target->results)
+		return complain(BAD_DEVICE, "tensors: memory is exhausted");
+	for (size_t i = 0; !ret && i < results.count; i++) {
+		char name[30];
+
+		snprintf(name, sizeof(name), "result%zu", i);
+		ret = make_value(&target->results[i], options->model, name, &infos.data[i],
+				 results.data[i].dimensions);
+		if (!ret) {
+			target->output_count = i + 1;
+			memcpy(target->results[i].data, results.data[i].data, results.data[i].size);
+		}
+	}
+	return ret;
+}
+
+static int run_with(const struct options *options, WNNStablehloProgram program,
+		    struct target *target, struct value *values, WNNStablehloTensor *inputs)
+{
+	WNNStablehloValueInfoArray infos = wnnStablehloProgramGetInputs(program, 0);
+	int ret = DONE;
+
+	for (size_t i = 0; !ret && i < infos.count; i++) {
+		char name[300];
+
+		snprintf(name, sizeof(name), "%.*s", (int)infos.data[i].name.length,
+			 infos.data[i].name.data);
+		ret = make_value(&values[i], options->model, name, &infos.data[i],
+				 infos.data[i].dimensions);
+		if (!ret)
+			ret = fill_value(options, &values[i], i, infos.count);
+		if (!ret)
+			inputs[i] = (WNNStablehloTensor){ values[i].data, values[i].size,
+							  infos.data[i].rank,
+							  infos.data[i].dimensions };
+	}
+	if (ret)
+		return ret;
+	if (wnnStablehloProgramRunSync(program, 0, target->context, infos.count, inputs) !=
+	    WNNStatus_Success)
+		return complain_program(options->model);
+	return take_results(options, program, target);
+}
+
+int program_run(const struct options *options, struct target *target)
+{
+	WNNStablehloProgram program = NULL;
+	struct value *values = NULL;
+	WNNStablehloTensor *inputs = NULL;
+	size_t count = 0;
+	int ret = load(options, &program);
+
+	if (ret)
+		return ret;
+	count = wnnStablehloProgramGetInputs(program, 0).count;
+	values = calloc(count + 1, sizeof(*values));
+	inputs = calloc(count + 1, sizeof(*inputs));
+	ret = values && inputs ? run_with(options, program, target, values, inputs) :
+				 complain(BAD_DEVICE, "inputs: memory is exhausted");
+	for (size_t i = 0; values && i < count; i++)
+		value_exit(&values[i]);
+	free(values);
+	free(inputs);
+	wnnStablehloProgramRelease(program);
+	return ret;
+}
+
+static void print_infos(const char *what, WNNStablehloValueInfoArray infos)
+{
+	for (size_t i = 0; i < infos.count; i++)
+		printf("  %s %.*s: %.*s\n", what, (int)infos.data[i].name.length,
+		       infos.data[i].name.data, (int)infos.data[i].type.length,
+		       infos.data[i].type.data);
+}
+
+int program_info(const struct options *options)
+{
+	WNNStablehloProgram program = NULL;
+	WNNStablehloRefusalArray refusals;
+	int ret = load(options, &program);
+
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < wnnStablehloProgramGetModuleCount(program); i++) {
+		printf("module %zu\n", i);
+		print_infos("input", wnnStablehloProgramGetInputs(program, i));
+		print_infos("output", wnnStablehloProgramGetOutputs(program, i));
+	}
+	refusals = wnnStablehloProgramGetRefusals(program);
+	for (size_t i = 0; i < refusals.count; i++)
+		printf("refused: line %" PRIu32 ", column %" PRIu32 ": %.*s: %.*s\n",
+		       refusals.data[i].line, refusals.data[i].column,
+		       (int)refusals.data[i].operatorName.length,
+		       refusals.data[i].operatorName.data, (int)refusals.data[i].reason.length,
+		       refusals.data[i].reason.data);
+	wnnStablehloProgramRelease(program);
+	return DONE;
+}

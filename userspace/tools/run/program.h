@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* webnn-run: programs of StableHLO, which are files whose names end with .mlir. */
+#ifndef ONPU_TOOLS_RUN_PROGRAM_H
+#define ONPU_TOOLS_RUN_PROGRAM_H
+
+#include "subject.h"
+
+bool program_is(const char *path);
+/* Runs it on the context of @target, whose results are filled; an exit code. */
+int program_run(const struct options *options, struct target *target);
+/* Prints what it takes and gives, or why it does not run. */
+int program_info(const struct options *options);
+
+#endif
