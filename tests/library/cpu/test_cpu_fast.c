@@ -563,6 +563,28 @@ static void test_shared_products(void **state)
 		}
 }
 
+/* A constant matrix larger than the lines, whose columns are shared out with a bias for each. */
+static void test_shared_columns(void **state)
+{
+	const int64_t x[2] = { 9, 80 }, y[2] = { 9, 300 };
+
+	(void)state;
+	for (int i = 0; i < 16; i++) {
+		union ir_attrs attrs = { .matmul = { .b_transpose = i & 1,
+						     .alpha = 1,
+						     .beta = 1,
+						     .act = random_act() } };
+		struct rig rig;
+
+		rig_init(&rig);
+		add(&rig, 2, x);
+		add(&rig, 2, i & 1 ? (int64_t[]){ 300, 80 } : (int64_t[]){ 80, 300 });
+		add(&rig, 1, &y[1]);
+		rig_make_constant(&rig, 1);
+		assert_true(compare(&rig, IR_OP_MATMUL, &attrs, 2, y, 1e-5));
+	}
+}
+
 static void test_all_seen(void **state)
 {
 	(void)state;
@@ -572,16 +594,16 @@ static void test_all_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_conv),	     cmocka_unit_test(test_transposed),
-		cmocka_unit_test(test_pool),	     cmocka_unit_test(test_matmul),
-		cmocka_unit_test(test_binary),	     cmocka_unit_test(test_unary),
-		cmocka_unit_test(test_concat),	     cmocka_unit_test(test_transpose),
-		cmocka_unit_test(test_slice),	     cmocka_unit_test(test_softmax),
-		cmocka_unit_test(test_blas_threads), cmocka_unit_test(test_shared_products),
-		cmocka_unit_test(test_reduce),	     cmocka_unit_test(test_layernorm),
-		cmocka_unit_test(test_instnorm),     cmocka_unit_test(test_batchnorm),
-		cmocka_unit_test(test_expand),	     cmocka_unit_test(test_reverse),
-		cmocka_unit_test(test_all_seen),
+		cmocka_unit_test(test_conv),	       cmocka_unit_test(test_transposed),
+		cmocka_unit_test(test_pool),	       cmocka_unit_test(test_matmul),
+		cmocka_unit_test(test_binary),	       cmocka_unit_test(test_unary),
+		cmocka_unit_test(test_concat),	       cmocka_unit_test(test_transpose),
+		cmocka_unit_test(test_slice),	       cmocka_unit_test(test_softmax),
+		cmocka_unit_test(test_blas_threads),   cmocka_unit_test(test_shared_products),
+		cmocka_unit_test(test_shared_columns), cmocka_unit_test(test_reduce),
+		cmocka_unit_test(test_layernorm),      cmocka_unit_test(test_instnorm),
+		cmocka_unit_test(test_batchnorm),      cmocka_unit_test(test_expand),
+		cmocka_unit_test(test_reverse),	       cmocka_unit_test(test_all_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Products of computed matrices of float32 on oneDNN. A call multiplies some rows of one matrix, or several
- * whole matrices where these lie one behind the other. What a call has depends on the shape alone.
+ * Products of float32 on oneDNN. Of computed matrices, a call multiplies some rows of one, or several whole
+ * matrices where these lie one behind the other. Of a constant matrix that is larger than the lines it is
+ * multiplied with, a call has some columns, so that all calls together read it once. (Other constant matrices
+ * are filters of convolutions, onednn_conv.c.) What a call has depends on the shape alone.
  */
 #include "cpu/onednn.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include "cpu/conv.h"
 #include "cpu/element.h"
@@ -14,20 +17,23 @@
 /* As many calls share the work of a node, where there is enough for them; and the rows of one at least. */
 #define CALLS	 4
 #define MIN_ROWS 64
+/* Columns of a call: a multiple of COLUMNS; and as many calls at the most. */
+#define COLUMNS	  64
+#define MAX_PARTS 8
 /* A product with fewer lines takes the time that reading the matrix takes. */
 #define MIN_LINES 8
 
-/* Calls with the same number of rows; the last ones of a matrix may have fewer. */
+/* Calls with the same number of rows and columns; the last ones of a matrix may have fewer. */
 struct form {
-	int64_t rows;
-	dnnl_memory_desc_t src, weights, dst;
+	int64_t rows, columns;
+	dnnl_memory_desc_t src, weights, dst, bias;
 	dnnl_primitive_desc_t desc;
 	dnnl_primitive_t primitive;
-	const_dnnl_memory_desc_t scratch; /* of the description */
+	const_dnnl_memory_desc_t packed, scratch; /* of the description */
 };
 
 struct memories {
-	dnnl_memory_t src, weights, dst, scratch;
+	dnnl_memory_t src, weights, dst, scratch, bias;
 };
 
 struct matmul {
@@ -37,12 +43,12 @@ struct matmul {
 	struct cpu_shape y;
 	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK];
 	int64_t m, n, k, batches;
-	int64_t together, rows,
-		parts; /* matrices and rows of a call, calls for the rows of a matrix */
+	/* Matrices and rows of a call, calls for the rows of a matrix; columns of a call, calls for these. */
+	int64_t together, rows, parts, columns, across;
+	bool constant; /* the second matrix, which is packed, the columns of each call by themselves */
+	size_t part_bytes;
 	bool has_bias, limited;
 	struct form forms[2];
-	dnnl_memory_desc_t bias_form;
-	dnnl_memory_t bias;
 	size_t scratch_bytes; /* of a thread */
 	unsigned int threads;
 	struct memories *memories; /* [thread][2] */
@@ -52,64 +58,119 @@ struct matmul {
 struct run {
 	struct matmul *mm;
 	struct cpu_context *cpu;
-	const float *a, *b;
+	const float *a, *b, *bias;
+	const char *packed;
 	float *c;
 	char *scratch;
 	atomic_bool failed;
 };
+
+/* Other activations than limits, over lines that may not be whole ones. */
+static void activate(const struct run *run, const struct form *form, float *c)
+{
+	const struct matmul *mm = run->mm;
+	int64_t lines = mm->together * form->rows;
+
+	for (int64_t i = 0; i < lines && form->columns < mm->n; i++)
+		cpu_activate(run->cpu->simd, &mm->attrs->act, c + i * mm->n, form->columns);
+	if (form->columns == mm->n)
+		cpu_activate(run->cpu->simd, &mm->attrs->act, c, lines * mm->n);
+}
+
+/* Where a call begins. */
+struct place {
+	int64_t column, row, at; /* at: the first result of its first matrix */
+	const void *b;
+};
+
+static struct place place_of(const struct run *run, int64_t item)
+{
+	const struct matmul *mm = run->mm;
+	int64_t part = item % mm->across, rows = item / mm->across;
+	struct place p = { .column = part * mm->columns,
+			   .row = rows % mm->parts * mm->rows,
+			   .at = rows / mm->parts * mm->together * mm->m * mm->n };
+
+	if (mm->constant)
+		p.b = run->packed + (size_t)part * mm->part_bytes;
+	else
+		p.b = run->b + cpu_offset(&mm->y, p.at, mm->sb);
+	return p;
+}
 
 static void run_call(void *argument, int64_t item, unsigned int worker)
 {
 	struct run *run = argument;
 	struct matmul *mm = run->mm;
 	const struct onednn *dnn = mm->dnn;
-	int64_t first = item % mm->parts * mm->rows;
-	int64_t at = item / mm->parts * mm->together * mm->m * mm->n;
-	int which = mm->m - first < mm->rows;
+	struct place p = place_of(run, item);
+	int which = mm->m - p.row < mm->rows || mm->n - p.column < mm->columns;
 	const struct form *form = &mm->forms[which];
 	struct memories *m = &mm->memories[2 * worker + (unsigned int)which];
-	const float *a = run->a + cpu_offset(&mm->y, at, mm->sa) +
-			 first * (mm->attrs->a_transpose ? 1 : mm->k);
-	const float *b = run->b + cpu_offset(&mm->y, at, mm->sb);
-	float *c = run->c + at + first * mm->n;
+	const float *a = run->a + (mm->constant ? 0 : cpu_offset(&mm->y, p.at, mm->sa)) +
+			 p.row * (mm->attrs->a_transpose ? 1 : mm->k);
+	float *c = run->c + p.at + p.row * mm->n + p.column;
 	const dnnl_exec_arg_t args[] = { { DNNL_ARG_SRC, m->src },
 					 { DNNL_ARG_WEIGHTS, m->weights },
 					 { DNNL_ARG_DST, m->dst },
 					 { DNNL_ARG_SCRATCHPAD, m->scratch },
-					 { DNNL_ARG_BIAS, mm->bias } };
+					 { DNNL_ARG_BIAS, m->bias } };
 	int threads = onednn_enter(dnn);
 
 	if (dnn->memory_set_data_handle(m->src, (void *)a) ||
-	    dnn->memory_set_data_handle(m->weights, (void *)b) ||
+	    dnn->memory_set_data_handle(m->weights, (void *)p.b) ||
 	    dnn->memory_set_data_handle(m->dst, c) ||
 	    dnn->memory_set_data_handle(m->scratch, run->scratch + worker * mm->scratch_bytes) ||
+	    (mm->has_bias &&
+	     dnn->memory_set_data_handle(m->bias, (void *)(run->bias + p.column))) ||
 	    dnn->primitive_execute(form->primitive, mm->streams[worker], mm->has_bias ? 5 : 4,
 				   args))
 		atomic_store(&run->failed, true);
 	onednn_leave(dnn, threads);
 	if (!mm->limited)
-		cpu_activate(run->cpu->simd, &mm->attrs->act, c, mm->together * form->rows * mm->n);
+		activate(run, form, c);
 }
 
 static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
 	       const void *const *in, void *const *out, struct wnn_error *err)
 {
 	struct matmul *mm = (struct matmul *)prepared;
-	struct run r = { .mm = mm, .cpu = cpu, .a = in[0], .b = in[1], .c = out[0] };
-
-	(void)packed;
+	struct run r = { .mm = mm,
+			 .cpu = cpu,
+			 .a = in[0],
+			 .b = in[1],
+			 .bias = mm->has_bias ? in[2] : NULL,
+			 .packed = packed,
+			 .c = out[0] };
 	if (mm->scratch_bytes) {
 		r.scratch = cpu_scratch(cpu, mm->threads * mm->scratch_bytes);
 		if (!r.scratch)
 			return wnn_error_nomem(err, "a product");
 	}
-	if (mm->has_bias && mm->dnn->memory_set_data_handle(mm->bias, (void *)in[2]))
-		atomic_store(&r.failed, true);
-	else
-		cpu_threads_run(cpu->workers, mm->batches / mm->together * mm->parts, run_call, &r);
+	cpu_threads_run(cpu->workers, mm->batches / mm->together * mm->parts * mm->across, run_call,
+			&r);
 	if (atomic_load(&r.failed))
 		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
 				     "oneDNN cannot run a convolution or product");
+	return 0;
+}
+
+static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
+		struct wnn_error *err)
+{
+	const struct matmul *mm = (const struct matmul *)prepared;
+
+	memset(to, 0, mm->base.packed_bytes);
+	for (int64_t i = 0; i < mm->across; i++) {
+		int64_t column = i * mm->columns;
+		const struct form *form = &mm->forms[mm->n - column < mm->columns];
+		const float *first =
+			(const float *)from + column * (mm->attrs->b_transpose ? mm->k : 1);
+
+		if (onednn_reorder(mm->dnn, form->weights, first, form->packed,
+				   (char *)to + (size_t)i * mm->part_bytes))
+			return wnn_error_set(err, WNN_UNKNOWN_ERROR, "oneDNN cannot read a filter");
+	}
 	return 0;
 }
 
@@ -123,6 +184,7 @@ static void destroy(struct cpu_prepared *prepared)
 		dnn->memory_destroy(mm->memories[i].weights);
 		dnn->memory_destroy(mm->memories[i].dst);
 		dnn->memory_destroy(mm->memories[i].scratch);
+		dnn->memory_destroy(mm->memories[i].bias);
 	}
 	for (unsigned int t = 0; mm->streams && t < mm->threads; t++)
 		dnn->stream_destroy(mm->streams[t]);
@@ -132,9 +194,8 @@ static void destroy(struct cpu_prepared *prepared)
 		dnn->memory_desc_destroy(mm->forms[i].src);
 		dnn->memory_desc_destroy(mm->forms[i].weights);
 		dnn->memory_desc_destroy(mm->forms[i].dst);
+		dnn->memory_desc_destroy(mm->forms[i].bias);
 	}
-	dnn->memory_destroy(mm->bias);
-	dnn->memory_desc_destroy(mm->bias_form);
 	wnn_free(mm->memories);
 	wnn_free(mm->streams);
 	wnn_free(mm);
@@ -145,8 +206,9 @@ static int describe(const struct matmul *mm, struct form *form)
 	const struct onednn *dnn = mm->dnn;
 	const struct ir_matmul_attrs *a = mm->attrs;
 	const dnnl_dims_t src = { mm->together, form->rows, mm->k };
-	const dnnl_dims_t weights = { mm->together, mm->k, mm->n };
-	const dnnl_dims_t dst = { mm->together, form->rows, mm->n };
+	const dnnl_dims_t weights = { mm->together, mm->k, form->columns };
+	const dnnl_dims_t dst = { mm->together, form->rows, form->columns };
+	const dnnl_dims_t bias = { 1, 1, form->columns };
 	const dnnl_dims_t src_steps = { mm->m * mm->k, a->a_transpose ? 1 : mm->k,
 					a->a_transpose ? mm->m : 1 };
 	const dnnl_dims_t weight_steps = { mm->k * mm->n, a->b_transpose ? 1 : mm->n,
@@ -156,24 +218,37 @@ static int describe(const struct matmul *mm, struct form *form)
 	return dnn->memory_desc_create_with_strides(&form->src, 3, src, dnnl_f32, src_steps) ||
 	       dnn->memory_desc_create_with_strides(&form->weights, 3, weights, dnnl_f32,
 						    weight_steps) ||
-	       dnn->memory_desc_create_with_strides(&form->dst, 3, dst, dnnl_f32, dst_steps);
+	       dnn->memory_desc_create_with_strides(&form->dst, 3, dst, dnnl_f32, dst_steps) ||
+	       dnn->memory_desc_create_with_tag(&form->bias, 3, bias, dnnl_f32, dnnl_abc);
 }
 
 static int make_form(struct matmul *mm, struct form *form, const_dnnl_primitive_attr_t attr)
 {
 	const struct onednn *dnn = mm->dnn;
+	const dnnl_dims_t weights = { 1, mm->k, form->columns };
+	dnnl_memory_desc_t any = NULL;
 	size_t bytes;
+	int ret;
 
 	if (describe(mm, form) ||
-	    dnn->matmul_primitive_desc_create(&form->desc, dnn->engine, form->src, form->weights,
-					      mm->has_bias ? mm->bias_form : NULL, form->dst,
-					      attr) ||
-	    !onednn_is_fast(dnn, form->desc) || dnn->primitive_create(&form->primitive, form->desc))
+	    (mm->constant &&
+	     dnn->memory_desc_create_with_tag(&any, 3, weights, dnnl_f32, dnnl_format_tag_any)))
 		return -1;
+	ret = dnn->matmul_primitive_desc_create(&form->desc, dnn->engine, form->src,
+						mm->constant ? any : form->weights,
+						mm->has_bias ? form->bias : NULL, form->dst, attr);
+	dnn->memory_desc_destroy(any);
+	if (ret || !onednn_is_fast(dnn, form->desc) ||
+	    dnn->primitive_create(&form->primitive, form->desc))
+		return -1;
+	form->packed = dnn->primitive_desc_query_md(form->desc, dnnl_query_weights_md, 0);
 	form->scratch = dnn->primitive_desc_query_md(form->desc, dnnl_query_scratchpad_md, 0);
 	bytes = cpu_round_up(dnn->memory_desc_get_size(form->scratch));
 	if (bytes > mm->scratch_bytes)
 		mm->scratch_bytes = bytes;
+	bytes = cpu_round_up(dnn->memory_desc_get_size(form->packed));
+	if (bytes > mm->part_bytes)
+		mm->part_bytes = bytes;
 	return 0;
 }
 
@@ -188,29 +263,33 @@ static int make_memories(struct matmul *mm)
 			struct memories *m = &mm->memories[2 * t + i];
 
 			if (onednn_make_memory(dnn, &m->src, mm->forms[i].src) ||
-			    onednn_make_memory(dnn, &m->weights, mm->forms[i].weights) ||
+			    onednn_make_memory(dnn, &m->weights, mm->forms[i].packed) ||
 			    onednn_make_memory(dnn, &m->dst, mm->forms[i].dst) ||
-			    onednn_make_memory(dnn, &m->scratch, mm->forms[i].scratch))
+			    onednn_make_memory(dnn, &m->scratch, mm->forms[i].scratch) ||
+			    onednn_make_memory(dnn, &m->bias, mm->forms[i].bias))
 				return -1;
 		}
 	}
-	return mm->has_bias ? onednn_make_memory(dnn, &mm->bias, mm->bias_form) : 0;
+	return 0;
 }
 
 static int make(struct matmul *mm)
 {
 	const struct onednn *dnn = mm->dnn;
-	const dnnl_dims_t bias = { 1, 1, mm->n };
 	dnnl_primitive_attr_t attr = NULL;
 	int ret;
 
 	mm->memories = wnn_calloc(2 * (size_t)mm->threads, sizeof(*mm->memories));
 	mm->streams = wnn_calloc(mm->threads, sizeof(dnnl_stream_t));
-	if (!mm->memories || !mm->streams ||
-	    dnn->memory_desc_create_with_tag(&mm->bias_form, 3, bias, dnnl_f32, dnnl_abc))
+	if (!mm->memories || !mm->streams)
 		return -1;
 	mm->forms[0].rows = mm->rows;
-	mm->forms[1].rows = mm->m % mm->rows;
+	mm->forms[0].columns = mm->columns;
+	/* Only one of the two is divided. */
+	mm->forms[1].rows = mm->across > 1 ? mm->rows : mm->m % mm->rows;
+	mm->forms[1].columns = mm->across > 1 ? mm->n % mm->columns : mm->columns;
+	if (!mm->forms[1].columns)
+		mm->forms[1].rows = 0;
 	ret = onednn_make_attributes(dnn, mm->limited ? &mm->attrs->act : NULL, &attr);
 	for (int i = 0; i < 2 && mm->forms[i].rows && !ret; i++)
 		ret = make_form(mm, &mm->forms[i], attr);
@@ -235,9 +314,16 @@ static void divide(struct matmul *mm, int64_t part_work)
 {
 	int64_t calls = CALLS, most;
 
-	mm->together = 1;
+	mm->together = mm->across = 1;
 	mm->rows = mm->m;
-	if (mm->batches >= CALLS && is_dense(mm)) {
+	mm->columns = mm->n;
+	if (mm->constant) {
+		calls = mm->m * mm->n * mm->k / part_work;
+		calls = calls > MAX_PARTS ? MAX_PARTS : calls > 1 ? calls : 1;
+		mm->columns = (mm->n + calls * COLUMNS - 1) / (calls * COLUMNS) * COLUMNS;
+		mm->columns = mm->columns < mm->n ? mm->columns : mm->n;
+		mm->across = (mm->n + mm->columns - 1) / mm->columns;
+	} else if (mm->batches >= CALLS && is_dense(mm)) {
 		while (mm->batches % calls)
 			calls++;
 		mm->together = mm->batches / calls;
@@ -249,6 +335,19 @@ static void divide(struct matmul *mm, int64_t part_work)
 		mm->rows = (mm->m + calls - 1) / calls;
 	}
 	mm->parts = (mm->m + mm->rows - 1) / mm->rows;
+}
+
+/* All lines are multiplied with one matrix; false where that is not the larger one. */
+static bool set_constant(struct matmul *mm, const struct ir_node *node)
+{
+	struct cpu_as_conv as;
+
+	if (!cpu_matmul_as_conv(node, &as))
+		return false;
+	mm->constant = true;
+	mm->batches = 1;
+	mm->m = as.conv.out_w;
+	return mm->m >= MIN_LINES && mm->k * mm->n > mm->m * (mm->k + mm->n);
 }
 
 /* Sizes and steps; false for what only the fast layer computes. */
@@ -271,6 +370,8 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 	cpu_broadcast_strides(&b, &mm->y, mm->sb);
 	mm->has_bias = bias != NULL;
 	mm->limited = cpu_act_limits(&attrs->act, &lo, &hi);
+	if (node->operands[1]->kind == IR_VALUE_CONSTANT)
+		return set_constant(mm, node);
 	return mm->m >= MIN_LINES && attrs->alpha == 1 &&
 	       (!bias || (attrs->beta == 1 && bias->rank && ir_type_elements(bias) == mm->n &&
 			  ir_type_dim(bias, bias->rank - 1) == mm->n));
@@ -282,8 +383,7 @@ struct cpu_prepared *onednn_matmul_prepare(const struct onednn *dnn, const struc
 	struct matmul *mm;
 	int threads, ret;
 
-	if (node->op != IR_OP_MATMUL || node->operands[0]->type.dtype != IR_F32 ||
-	    node->operands[1]->kind == IR_VALUE_CONSTANT)
+	if (node->op != IR_OP_MATMUL || node->operands[0]->type.dtype != IR_F32)
 		return NULL;
 	mm = wnn_calloc(1, sizeof(*mm));
 	if (!mm)
@@ -301,8 +401,13 @@ struct cpu_prepared *onednn_matmul_prepare(const struct onednn *dnn, const struc
 	threads = onednn_enter(dnn);
 	ret = make(mm);
 	onednn_leave(dnn, threads);
-	if (!ret)
-		return &mm->base;
-	destroy(&mm->base);
-	return NULL;
+	if (ret) {
+		destroy(&mm->base);
+		return NULL;
+	}
+	if (mm->constant) {
+		mm->base.pack = pack;
+		mm->base.packed_bytes = (size_t)mm->across * mm->part_bytes;
+	}
+	return &mm->base;
 }
