@@ -14,6 +14,17 @@ webnn-onnx userspace/import/onnx/libwebnn-onnx.so userspace/include/webnn/*.h
 webnn-stablehlo userspace/import/stablehlo/libwebnn-stablehlo.so userspace/include/webnn/*.h
 onpu-sim emulator/libonpu-sim.so emulator/onpu_*.h"
 
+# abi_targets BUILD: those of the libraries that the commit had already.
+abi_targets()
+{
+	inside meson introspect --targets "$1" | inside python3 -c '
+import json, sys
+wanted = [line.split()[0] for line in sys.argv[1].splitlines() if line]
+for target in json.load(sys.stdin):
+    if target["type"] == "shared library" and target["name"] in wanted:
+        print(target["name"] + ":shared_library")' "$abi_libraries"
+}
+
 # abi_old REV FOLDER: the libraries of that commit, in FOLDER/build. What it was made of is kept there.
 abi_old()
 {
@@ -23,10 +34,10 @@ abi_old()
 	rm -rf -- "$work"
 	mkdir -p "$work/source"
 	inside git -C "$top" archive "$commit" | tar -C "$work/source" -xf - || return
-	read -ra targets < <(awk 'NF { printf "%s:shared_library ", $1 }' <<<"$abi_libraries")
 	inside meson setup --auto-features=enabled -Dtests=false -Dfirmware=disabled -Dnode=disabled \
-		"$work/build" "$work/source" &&
-		inside meson compile -C "$work/build" "${targets[@]}" || return
+		"$work/build" "$work/source" || return
+	mapfile -t targets < <(abi_targets "$work/build")
+	inside meson compile -C "$work/build" "${targets[@]}" || return
 	printf '%s\n' "$commit" >"$work/commit"
 }
 
@@ -43,6 +54,8 @@ abi_compare()
 
 	while read -r name file headers; do
 		[ -n "$name" ] || continue
+		# A library that came later.
+		[ -e "$old/build/$file" ] || continue
 		before=$(abi_soname "$old/build/$file") && now=$(abi_soname "$top/build/gcc/$file") || return
 		if [ "$before" != "$now" ]; then
 			printf '%s is %s now: programs have to be compiled anew\n' "$before" "$now"
