@@ -68,7 +68,7 @@ abi_compare()
 		cp -- "$old/source"/$headers "$old/headers/before/" && cp -- "$top"/$headers "$old/headers/now/"
 		printf '%s:\n' "$now"
 		# By the types that changed: by functions, some are left out as if they were told before.
-		inside abidiff --no-added-syms --leaf-changes-only --headers-dir1 "$old/headers/before" \
+		inside abidiff --drop-private-types --no-added-syms --leaf-changes-only --headers-dir1 "$old/headers/before" \
 			--headers-dir2 "$old/headers/now" "$old/build/$file" "$top/build/gcc/$file" || status=1
 	done <<<"$abi_libraries"
 	return "$status"
