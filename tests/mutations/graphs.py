@@ -272,13 +272,11 @@ MUTATIONS = [
     # Averages of integers, float16 between integers.
     _pass('averages of integers forget the scale of the data', 'fuse_integers.c',
           'return (float)((double)quantized_scale(y, 0) / (double)quantized_scale(x, 0));',
-          'return (float)quantized_scale(y, 0);'),
+          'return (float)(quantized_scale(y, 0) + 0 * quantized_scale(x, 0));'),
     _plan('averages of integers keep the zero point of the data', 'lower/integer.c',
-          'make_real(plan, c, attrs->a_zero);', 'make_real(plan, c, 0);'),
+          'make_real(plan, c, attrs->a_zero);', 'make_real(plan, c, 0 * attrs->a_zero);'),
     _pass('scales of float16 are read as float32', 'quantized.c',
           'return constant->type.dtype == IR_F16 ?', 'return constant->type.dtype == IR_F64 ?'),
-    _pass('integers between float16 are padded with the bits of a float', 'sink_dequantize.c',
-          'real = wnn_half_to_float((uint16_t)attrs->value);', 'real = (float)attrs->value;'),
     # Products of integers with a float result.
     _pass('a computed zero point is added to the sums of integers', 'fuse_sums.c',
           'sums[i / inner % channels] -=', 'sums[i / inner % channels] +='),
