@@ -282,6 +282,30 @@ static double integer_spread(enum ir_binary kind, enum ir_dtype dtype, const dou
 	return fits_integer(dtype, v - most) && fits_integer(dtype, v + most) ? most : INFINITY;
 }
 
+/* Whether erf is among the few operators that made a value. */
+static bool from_erf(const struct ir_value *value, int depth)
+{
+	const struct ir_node *node = value->def;
+
+	if (!node || !depth)
+		return false;
+	if (node->op == IR_OP_UNARY && node->attrs.unary.kind == IR_ERF)
+		return true;
+	for (uint32_t i = 0; node->op == IR_OP_BINARY && i < 2; i++)
+		if (from_erf(node->operands[i], depth - 1))
+			return true;
+	return false;
+}
+
+/* What a product may lose as the end of a gelu in parts, which devices compute as one function. */
+static double gelu_loss(const struct ir_node *node, double x)
+{
+	if (node->attrs.binary.kind != IR_MUL ||
+	    (!from_erf(node->operands[0], 4) && !from_erf(node->operands[1], 4)))
+		return 0;
+	return 4 * unit_in_last_place(IR_F32, x);
+}
+
 double *bound_binary(const struct work *work, uint32_t r)
 {
 	enum ir_binary kind = work->node->attrs.binary.kind;
@@ -311,7 +335,8 @@ double *bound_binary(const struct work *work, uint32_t r)
 		if (kind == IR_POW)
 			bound[i] += 4 * unit_in_last_place(IR_F32, out->exact[i]);
 		if (slack[0] > 0 || slack[1] > 0)
-			bound[i] += binary_spread(kind, value, slack, out->exact[i]);
+			bound[i] += binary_spread(kind, value, slack, out->exact[i]) +
+				    gelu_loss(work->node, out->exact[i]);
 		if (kind == IR_ADD)
 			bound[i] += fused[0] * fabs(value[1]) + fused[1] * fabs(value[0]);
 	}
