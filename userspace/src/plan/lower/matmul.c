@@ -308,10 +308,10 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 	} else {
 		add_posts(&c, &node->attrs.matmul, &mm->bias);
 	}
-	/* A row by a matrix has the same bits whichever unit computes it. */
-	if (node->op != IR_OP_MATMUL || g * b * mm->m > 1 || c.b_data)
+	/* A row by a matrix has the same bits whichever unit computes it, and wherever a constant matrix lies. */
+	if (node->op != IR_OP_MATMUL || g * b * mm->m > 1)
 		c.piece = contract_piece(c.op, c.k, 1);
-	else if (c.a.base == NPU_BASE_NONE && c.b.base == NPU_BASE_NONE)
+	else if (!c.b_data && c.a.base == NPU_BASE_NONE && c.b.base == NPU_BASE_NONE)
 		make_window(&c);
 	contract_emit(plan, &c);
 }
