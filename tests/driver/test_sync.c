@@ -210,6 +210,26 @@ TEST_F(sync, in_a_batch_only_what_comes_behind_waits)
 	EXPECT_EQ(0, npu_run(self->fd, self->ctx.id, &jobs[1]));
 }
 
+/* Jobs of a context run in order, also when only an earlier one has something to wait for. */
+TEST_F(sync, a_later_job_waits_for_the_earlier_one)
+{
+	uint32_t endless = start_endless(self), last = npu_syncobj(self->fd);
+	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, BYTES, 1);
+	struct drm_onpu_sync wait = { endless, DRM_ONPU_SYNC_WAIT, 0 };
+
+	give_syncs(&job, &wait, 1);
+	ASSERT_EQ(0, npu_submit(self->fd, self->ctx.id, &job, 1, NULL));
+	job = npu_fill(self->fd, self->data.va, BYTES, 2);
+	ASSERT_EQ(0, npu_submit_signal(self->fd, self->ctx.id, job, last));
+	usleep(200000);
+	EXPECT_FALSE(npu_signalled(self->fd, last));
+	EXPECT_EQ(0, npu_state(self->fd, self->ctx.id).completed);
+	EXPECT_EQ(0, npu_ctx_destroy(self->fd, self->other.id));
+	EXPECT_EQ(0, npu_wait(self->fd, last));
+	EXPECT_EQ(2, npu_state(self->fd, self->ctx.id).completed);
+	EXPECT_TRUE(npu_all(self->data.map, BYTES, 2));
+}
+
 TEST_F(sync, arrays_that_are_not_looked_at)
 {
 	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, BYTES, 1);

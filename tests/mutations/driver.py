@@ -38,7 +38,7 @@ _SUBMIT = _tests('submit')
 _STATIC = _tests('query bo ctx')
 _FAULT = _tests('fault,-v,read_of_kernel,-v,write_to_kernel,-v,read_only,-v,deadlock')
 _SYNC = _tests('sync')
-_FENCE = _tests('sync,-t,in_a_batch_only_what_comes_behind_waits,'
+_FENCE = _tests('sync,-t,in_a_batch_only_what_comes_behind_waits,-t,a_later_job_waits_for_the_earlier_one,'
                 '-t,a_fence_is_not_signalled_before_its_job_has_ended')
 _HANG = _tests('hang')
 _PRIME = _tests('prime', '--modprobe=vgem')
