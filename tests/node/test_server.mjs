@@ -19,17 +19,18 @@ import { fileURLToPath } from 'node:url';
 const { WebSocket } = createRequire(import.meta.url)('ws');
 const [folder, digits, squeezenet, keep] = process.argv.slice(2);
 const examples = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../Documentation/examples/node');
-const BROWSER = ['chromium-headless-shell', 'chromium'].find((name) => spawnSync(name, ['--version']).status === 0);
+// The browser gets no sanitizer preloaded: it would not even start with it.
+const { LD_PRELOAD: _, ...plain } = process.env;
+const BROWSER = ['chromium-headless-shell', 'chromium']
+	.find((name) => spawnSync(name, ['--version'], { env: plain }).status === 0);
 const hasPictures = fs.existsSync(squeezenet);
 const top = fs.mkdtempSync(path.join(os.tmpdir(), 'webnn-server-'));
 let server;
 let address;
 
 function startServer(args, device = 'sim') {
-	const { LD_PRELOAD: _, ...env } = process.env;
-
 	return spawn(process.execPath, [path.join(top, 'server.mjs'), ...args],
-		{ env: { ...(process.env.LD_PRELOAD ? process.env : env), WEBNN_DEVICE: device } });
+		{ env: { ...process.env, WEBNN_DEVICE: device } });
 }
 
 test.before(async () => {
@@ -201,11 +202,9 @@ class Page {
 		const page = new Page();
 
 		page.profile = fs.mkdtempSync(path.join(os.tmpdir(), 'webnn-browser-'));
-		const { LD_PRELOAD: _, ...env } = process.env;
-
 		page.browser = spawn(BROWSER, ['--headless', '--no-sandbox', '--disable-gpu', '--hide-scrollbars',
 			'--window-size=1100,760', `--user-data-dir=${page.profile}`, '--remote-debugging-port=0', 'about:blank'],
-		{ env: { ...env, HOME: page.profile }, stdio: ['ignore', 'ignore', 'pipe'] });
+		{ env: { ...plain, HOME: page.profile }, stdio: ['ignore', 'ignore', 'pipe'] });
 		await page.attach(await new Promise((resolve, reject) => {
 			let said = '';
 
