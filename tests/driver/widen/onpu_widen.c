@@ -32,19 +32,31 @@ static int hesitate(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
-#define MOMENT(name, function, text)							\
-static struct moment name = {								\
-	.probe = { .symbol_name = #function, .pre_handler = hesitate },			\
-};											\
-module_param_named(name##_ms, name.ms, uint, 0644);					\
-MODULE_PARM_DESC(name##_ms, "How long " text " hesitates (0)");				\
-module_param_named(name##s, name.count.counter, int, 0444);				\
-MODULE_PARM_DESC(name##s, "How often it did")
+#define PROBE(function) { .symbol_name = (function), .pre_handler = hesitate }
 
-MOMENT(wake, onpu_job_signalled, "whoever signals a fence");
-MOMENT(resolve, onpu_job_resolve_work, "the driver after that");
-MOMENT(report, onpu_device_reset_async, "whoever asks for a reset");
-MOMENT(submit, onpu_job_submit, "whoever submits jobs");
+static struct moment wake = { .probe = PROBE("onpu_job_signalled") };
+module_param_named(wake_ms, wake.ms, uint, 0644);
+MODULE_PARM_DESC(wake_ms, "How long whoever signals a fence hesitates (0)");
+module_param_named(wakes, wake.count.counter, int, 0444);
+MODULE_PARM_DESC(wakes, "How often it did");
+
+static struct moment resolve = { .probe = PROBE("onpu_job_resolve_work") };
+module_param_named(resolve_ms, resolve.ms, uint, 0644);
+MODULE_PARM_DESC(resolve_ms, "How long the driver after that hesitates (0)");
+module_param_named(resolves, resolve.count.counter, int, 0444);
+MODULE_PARM_DESC(resolves, "How often it did");
+
+static struct moment report = { .probe = PROBE("onpu_device_reset_async") };
+module_param_named(report_ms, report.ms, uint, 0644);
+MODULE_PARM_DESC(report_ms, "How long whoever asks for a reset hesitates (0)");
+module_param_named(reports, report.count.counter, int, 0444);
+MODULE_PARM_DESC(reports, "How often it did");
+
+static struct moment submit = { .probe = PROBE("onpu_job_submit") };
+module_param_named(submit_ms, submit.ms, uint, 0644);
+MODULE_PARM_DESC(submit_ms, "How long whoever submits jobs hesitates (0)");
+module_param_named(submits, submit.count.counter, int, 0444);
+MODULE_PARM_DESC(submits, "How often it did");
 
 static int on_reset(struct kprobe *probe, struct pt_regs *regs)
 {
