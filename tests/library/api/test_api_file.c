@@ -122,7 +122,7 @@ static WNNGraph build_all(WNNContext context)
 	label.label = WNN_STR("the \"relu\"");
 	relu = v = wnnGraphBuilderRelu(b, v, &label);
 	v = wnnGraphBuilderReshape(b, v, WNN_UINT32_LIST(1, 1, N, N), NULL);
-	spread.strides = WNN_UINT32_LIST(1, 1025);
+	spread.strides = WNN_UINT32_LIST(1, 4097);
 	spread.label = WNN_STR("wide");
 	v = wnnGraphBuilderConvTranspose2d(
 		b, v, wnnGraphBuilderConstant(b, &one, &filter, sizeof(filter)), &spread);

@@ -557,19 +557,19 @@ static void wide_strides(void **state)
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
 	WNNConvTranspose2dOptions options = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
-	WNNTensor x = make_tensor(context, 1, 2), y = make_tensor(context, 1, 1026);
+	WNNTensor x = make_tensor(context, 1, 2), y = make_tensor(context, 1, 4098);
 	const float filter[] = { 3 }, data[] = { 5, 7 };
 	WNNOperand in = make_input(b, "x", 1, 2), out;
-	static float got[1026];
+	static float got[4098];
 	WNNGraph graph;
 
-	options.strides = WNN_UINT32_LIST(1, 1025);
+	options.strides = WNN_UINT32_LIST(1, 4097);
 	out = wnnGraphBuilderConvTranspose2d(
 		b, wnnGraphBuilderReshape(b, in, WNN_UINT32_LIST(1, 1, 1, 2), NULL),
 		wnnGraphBuilderReshape(b, make_constant(b, filter, 1, 1),
 				       WNN_UINT32_LIST(1, 1, 1, 1), NULL),
 		&options);
-	graph = build_one(b, "y", wnnGraphBuilderReshape(b, out, WNN_UINT32_LIST(1, 1026), NULL));
+	graph = build_one(b, "y", wnnGraphBuilderReshape(b, out, WNN_UINT32_LIST(1, 4098), NULL));
 	wnnGraphBuilderRelease(b);
 	assert_ok(wnnGraphGetPlacement(graph, &placement));
 	assert_int_equal(placement.cpuCount, 1);
@@ -579,7 +579,7 @@ static void wide_strides(void **state)
 	assert_ok(wnnContextWriteTensor(context, x, data, sizeof(data)));
 	assert_ok(dispatch_xy(context, graph, x, y));
 	assert_ok(wnnContextReadTensorIntoSync(context, y, got, sizeof(got), GENEROUS));
-	assert_true(got[0] == 15 && got[1] == 0 && got[1024] == 0 && got[1025] == 21);
+	assert_true(got[0] == 15 && got[1] == 0 && got[4096] == 0 && got[4097] == 21);
 	wnnTensorRelease(x);
 	wnnTensorRelease(y);
 	wnnGraphRelease(graph);
