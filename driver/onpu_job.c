@@ -619,35 +619,36 @@ void onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence)
 }
 
 /* Give all jobs their numbers and fences, or refuse them all. */
-static int accept_jobs(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, u32 num_entries)
+static int accept_jobs(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num_jobs,
+		       u32 num_entries)
 {
 	lockdep_assert_held(&ctx->lock);
 	if (ctx->dead)
 		return ctx->destroyed ? -ENOENT : onpu_device_lost(ctx->onpu) ? -ENODEV : -EIO;
 	if (ctx->submitted - ctx->completed + num_entries > ONPU_MAX_QUEUED_JOBS)
 		return -ENOSPC;
-	for (u32 i = 0; i < num_made; i++) {
-		struct onpu_job *job = made[i].job;
+	for (u32 i = 0; i < num_jobs; i++) {
+		struct onpu_job *job = jobs[i].job;
 
 		for (u32 j = 0; j < job->count; j++)
 			job->entries[j].seqno = ++ctx->submitted;
 		job->seqno = ctx->submitted;
 		fence_init(job->fence, ctx->fence_context, job->seqno);
-		made[i].fence = dma_fence_get(job->fence);
+		jobs[i].fence = dma_fence_get(job->fence);
 		list_add_tail(&job->link, &ctx->jobs);
 		list_add_tail(&job->next, &ctx->queued);
 	}
 	return 0;
 }
 
-int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, u32 num_entries,
+int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num_jobs, u32 num_entries,
 		    u64 *seqno)
 {
 	int ret;
 
 	guard(onpu_signalling)();
 	guard(spinlock)(&ctx->lock);
-	ret = accept_jobs(ctx, made, num_made, num_entries);
+	ret = accept_jobs(ctx, jobs, num_jobs, num_entries);
 	if (ret)
 		return ret;
 	*seqno = ctx->submitted;

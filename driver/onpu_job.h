@@ -68,9 +68,9 @@ void onpu_job_drop(struct onpu_job *job);
 void onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence);
 
 /**
- * struct onpu_made - A job that SUBMIT has made.
+ * struct onpu_prepared - A job that SUBMIT has prepared.
  */
-struct onpu_made {
+struct onpu_prepared {
 	/** @job: The job; may end, and be freed, as soon as it was submitted. */
 	struct onpu_job *job;
 	/** @fence: Its fence, with a reference, once it was submitted. */
@@ -80,14 +80,14 @@ struct onpu_made {
 /**
  * onpu_job_submit() - Number jobs and feed those that are ready, all or none.
  * @ctx: The context.
- * @made: The jobs; gets their fences unless there is an error.
- * @num_made: Number of @made.
+ * @jobs: The jobs; gets their fences unless there is an error.
+ * @num_jobs: Number of @jobs.
  * @num_entries: Number of entries of the ring that they need.
  * @seqno: The last job's number.
  *
  * Return: 0; -EIO, or -ENOENT for a context that was destroyed; -ENOSPC.
  */
-int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_made *made, u32 num_made, u32 num_entries,
+int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num_jobs, u32 num_entries,
 		    u64 *seqno);
 
 #endif

@@ -38,7 +38,7 @@ struct onpu_signal {
 	struct dma_fence_chain *chain;
 	/** @point: The point. */
 	u64 point;
-	/** @job: Index in &onpu_submit.made. */
+	/** @job: Index in &onpu_submit.prepared. */
 	u32 job;
 };
 
@@ -58,10 +58,10 @@ struct onpu_submit {
 	struct drm_onpu_sync *syncs;
 	/** @num_syncs: Number of @syncs. */
 	u32 num_syncs;
-	/** @made: What has been made of @jobs. */
-	struct onpu_made *made;
-	/** @num_made: Number of @made. */
-	u32 num_made;
+	/** @prepared: A job of the driver for each of @jobs. */
+	struct onpu_prepared *prepared;
+	/** @num_prepared: Number of @prepared. */
+	u32 num_prepared;
 	/** @signals: What to signal. */
 	struct onpu_signal *signals;
 	/** @num_signals: Number of @signals. */
@@ -70,8 +70,8 @@ struct onpu_submit {
 	struct drm_onpu_job few_jobs[FEW_JOBS];
 	/** @few_syncs: Memory of @syncs when there are few. */
 	struct drm_onpu_sync few_syncs[FEW_SYNCS];
-	/** @few_made: Memory of @made when there are few. */
-	struct onpu_made few_made[FEW_JOBS];
+	/** @few_prepared: Memory of @prepared when there are few. */
+	struct onpu_prepared few_prepared[FEW_JOBS];
 	/** @few_signals: Memory of @signals when there are few. */
 	struct onpu_signal few_signals[FEW_SYNCS];
 };
@@ -137,8 +137,9 @@ static int read_jobs(struct onpu_submit *submit, const struct drm_onpu_obj_array
 	submit->num_jobs = array->count;
 	if (array->count > FEW_JOBS) {
 		submit->jobs = kvmalloc_array(array->count, sizeof(*submit->jobs), GFP_KERNEL);
-		submit->made = kvmalloc_array(array->count, sizeof(*submit->made), GFP_KERNEL);
-		if (!submit->jobs || !submit->made)
+		submit->prepared = kvmalloc_array(array->count, sizeof(*submit->prepared),
+						  GFP_KERNEL);
+		if (!submit->jobs || !submit->prepared)
 			return -ENOMEM;
 	}
 	ret = copy_array(submit->jobs, sizeof(*submit->jobs), JOB_FIRST_SIZE, array);
@@ -227,7 +228,7 @@ static int add_signal(struct onpu_submit *submit, const struct drm_onpu_sync *sy
 	*signal = (struct onpu_signal) {
 		.syncobj = drm_syncobj_find(submit->file, sync->handle),
 		.point = sync->point,
-		.job = submit->num_made - 1,
+		.job = submit->num_prepared - 1,
 	};
 	if (!signal->syncobj)
 		return -ENOENT;
@@ -256,7 +257,7 @@ static int prepare_submit(struct onpu_submit *submit)
 						  DRM_ONPU_SYNC_WAIT));
 		if (!job)
 			return -ENOMEM;
-		submit->made[submit->num_made++].job = job;
+		submit->prepared[submit->num_prepared++].job = job;
 		for (u32 i = first; i < first + count; i++) {
 			const struct drm_onpu_sync *end = sync + submit->jobs[i].syncs.count;
 
@@ -275,7 +276,7 @@ static void publish_fences(struct onpu_submit *submit)
 {
 	for (u32 i = 0; i < submit->num_signals; i++) {
 		struct onpu_signal *signal = &submit->signals[i];
-		struct dma_fence *fence = submit->made[signal->job].fence;
+		struct dma_fence *fence = submit->prepared[signal->job].fence;
 
 		if (signal->chain)
 			drm_syncobj_add_point(signal->syncobj, signal->chain, fence,
@@ -288,30 +289,30 @@ static void publish_fences(struct onpu_submit *submit)
 
 static int commit_submit(struct onpu_submit *submit, u64 *seqno)
 {
-	int ret = onpu_job_submit(submit->ctx, submit->made, submit->num_made, submit->num_jobs,
-				  seqno);
+	int ret = onpu_job_submit(submit->ctx, submit->prepared, submit->num_prepared,
+				  submit->num_jobs, seqno);
 
 	if (ret)
 		return ret;
 	publish_fences(submit);
 	/* The context owns the jobs now. */
-	while (submit->num_made)
-		dma_fence_put(submit->made[--submit->num_made].fence);
+	while (submit->num_prepared)
+		dma_fence_put(submit->prepared[--submit->num_prepared].fence);
 	return 0;
 }
 
 static void cleanup_submit(struct onpu_submit *submit)
 {
-	for (u32 i = 0; i < submit->num_made; i++)
-		onpu_job_drop(submit->made[i].job);
+	for (u32 i = 0; i < submit->num_prepared; i++)
+		onpu_job_drop(submit->prepared[i].job);
 	for (u32 i = 0; i < submit->num_signals; i++) {
 		dma_fence_chain_free(submit->signals[i].chain);
 		drm_syncobj_put(submit->signals[i].syncobj);
 	}
 	if (submit->jobs != submit->few_jobs)
 		kvfree(submit->jobs);
-	if (submit->made != submit->few_made)
-		kvfree(submit->made);
+	if (submit->prepared != submit->few_prepared)
+		kvfree(submit->prepared);
 	if (submit->syncs != submit->few_syncs)
 		kvfree(submit->syncs);
 	if (submit->signals != submit->few_signals)
@@ -331,11 +332,11 @@ int onpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 		return -ENOENT;
 	submit.file = file;
 	submit.jobs = submit.few_jobs;
-	submit.made = submit.few_made;
+	submit.prepared = submit.few_prepared;
 	submit.syncs = submit.few_syncs;
 	submit.signals = submit.few_signals;
 	submit.num_syncs = 0;
-	submit.num_made = 0;
+	submit.num_prepared = 0;
 	submit.num_signals = 0;
 	ret = read_jobs(&submit, &args->jobs) ?: read_syncs(&submit) ?: prepare_submit(&submit) ?:
 	      commit_submit(&submit, &args->seqno);
