@@ -7,6 +7,7 @@
 #include "npu.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <sys/mman.h>
 
 #define BYTES 4096
@@ -98,7 +99,15 @@ BAD(too_many_jobs, EINVAL, {
 	a->args.jobs = (struct drm_onpu_obj_array)DRM_ONPU_OBJ_ARRAY(257, a->many_jobs);
 });
 BAD(as_many_jobs_as_can_be_counted, EINVAL, a->args.jobs.count = UINT32_MAX);
-BAD(short_stride_of_jobs, EINVAL, a->args.jobs.stride -= 8);
+BAD(short_stride_of_jobs, EINVAL, {
+	/* All else is right: a job without its last member is one that has no syncs. */
+	const size_t stride = offsetof(struct drm_onpu_job, syncs);
+
+	for (int i = 0; i < 2; i++)
+		memcpy((char *)a->many_jobs + (size_t)i * stride, &a->jobs[i], stride);
+	a->args.jobs.stride = stride;
+	a->args.jobs.array = (uintptr_t)a->many_jobs;
+});
 BAD(no_stride_of_jobs, EINVAL, a->args.jobs.stride = 0);
 BAD(long_stride_of_jobs, E2BIG, {
 	a->many_jobs[0] = a->jobs[0];
@@ -148,7 +157,15 @@ BAD(profile_at_the_end, EINVAL, JOB.profile_va = a->info.va_end);
 BAD(profile_across_the_end, EINVAL, JOB.profile_va = a->info.va_end - 32);
 BAD(profile_that_wraps, EINVAL, JOB.profile_va = UINT64_MAX - 31);
 
-BAD(short_stride_of_syncs, EINVAL, JOB.syncs.stride -= 8);
+BAD(short_stride_of_syncs, EINVAL, {
+	/* All else is right: without its last member, a sync is one of a binary syncobj. */
+	const size_t stride = offsetof(struct drm_onpu_sync, point);
+
+	for (int i = 0; i < 2; i++)
+		memcpy((char *)a->many_syncs + (size_t)i * stride, &a->syncs[1][i], stride);
+	JOB.syncs.stride = stride;
+	JOB.syncs.array = (uintptr_t)a->many_syncs;
+});
 BAD(long_stride_of_syncs, E2BIG, {
 	a->many_syncs[0] = WAITS;
 	memcpy((char *)a->many_syncs + LONG_STRIDE, &SYNC, sizeof(SYNC));
