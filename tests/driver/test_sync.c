@@ -230,6 +230,34 @@ TEST_F(sync, a_later_job_waits_for_the_earlier_one)
 	EXPECT_TRUE(npu_all(self->data.map, BYTES, 2));
 }
 
+/* Of several fences each counts, whichever of them stays. */
+TEST_F(sync, a_job_waits_for_all_its_fences)
+{
+	const struct npu_ctx third = npu_ctx(self->fd, 0);
+	const struct npu_ctx waiting[2] = { self->ctx, npu_ctx(self->fd, 0) };
+	uint32_t stays = start_endless(self), ends = npu_syncobj(self->fd);
+	struct drm_onpu_sync syncs[2][2] = {
+		{ { stays, DRM_ONPU_SYNC_WAIT, 0 }, { ends, DRM_ONPU_SYNC_WAIT, 0 } },
+		{ { ends, DRM_ONPU_SYNC_WAIT, 0 }, { stays, DRM_ONPU_SYNC_WAIT, 0 } },
+	};
+	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, BYTES, 5);
+
+	npu_submit_endless(self->fd, third.id, self->data.va, ends);
+	for (int i = 0; i < 2; i++) {
+		give_syncs(&job, syncs[i], 2);
+		ASSERT_EQ(0, npu_submit(self->fd, waiting[i].id, &job, 1, NULL));
+	}
+	EXPECT_EQ(0, npu_ctx_destroy(self->fd, third.id));
+	EXPECT_EQ(ECANCELED, npu_wait(self->fd, ends));
+	usleep(100000);
+	for (int i = 0; i < 2; i++)
+		EXPECT_EQ(0, npu_state(self->fd, waiting[i].id).completed);
+	EXPECT_EQ(0, npu_ctx_destroy(self->fd, self->other.id));
+	job.syncs.count = 0;
+	for (int i = 0; i < 2; i++)
+		EXPECT_EQ(0, npu_run(self->fd, waiting[i].id, &job));
+}
+
 TEST_F(sync, arrays_that_are_not_looked_at)
 {
 	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, BYTES, 1);
