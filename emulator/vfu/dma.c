@@ -185,8 +185,11 @@ int vfu_dma_remove(struct vfu_dma *dma, uint64_t address, uint64_t size)
 	count = count_within(dma, at, address, address + (size - 1));
 	for (unsigned int i = at; i < at + count; i++)
 		unmap(&dma->maps[i]);
-	dma->count -= count;
-	memmove(dma->maps + at, dma->maps + at + count, (dma->count - at) * sizeof(dma->maps[0]));
+	if (count) {
+		dma->count -= count;
+		memmove(dma->maps + at, dma->maps + at + count,
+			(dma->count - at) * sizeof(dma->maps[0]));
+	}
 	pthread_mutex_unlock(&dma->lock);
 	return count ? 0 : ENOENT;
 }
