@@ -26,7 +26,7 @@ build_options()
 # the second stamp.
 configure()
 {
-	local name=$1 dir=$top/build/$1 options stamp harness again=()
+	local name=$1 dir=$top/build/$1 options stamp harness cxx again=()
 
 	read -ra options < <(build_options "$name")
 	stamp="$(tools) ${options[*]}"
@@ -38,7 +38,10 @@ configure()
 	else
 		return 0
 	fi
-	step "$name-setup" "configuring build/$name" inside env CC="${options[0]}" \
+	# The same for C++: only its own driver knows a compiler's sanitizers and the fuzzer.
+	cxx=${options[0]/#gcc/g++}
+	cxx=${cxx/#clang/clang++}
+	step "$name-setup" "configuring build/$name" inside env CC="${options[0]}" CXX="$cxx" \
 		meson setup --werror "${again[@]}" "${options[@]:1}" "$dir" "$top" || return
 	printf '%s\n' "$harness" >"$dir/.onpu-harness"
 	printf '%s\n' "$stamp" >"$dir/.onpu-options"
