@@ -24,14 +24,31 @@ static double *bound_of(const struct work *work, uint32_t r)
 	return (functions[work->node->op] ? functions[work->node->op] : bound_moved)(work, r);
 }
 
+/*
+ * A result that the errors of operands have moved is rounded where it is then, and the numbers of its type may lie
+ * farther apart there than at the exact value.
+ */
+static double rounding_of_moved(const struct truth *out, int64_t i, double bound)
+{
+	double exact = fabs(out->exact[i]);
+
+	if (!isfinite(exact) || !isfinite(bound))
+		return 0;
+	return rounding(out->type.dtype, exact + bound) - rounding(out->type.dtype, exact);
+}
+
 double *oracle_bound(const struct work *work, uint32_t r)
 {
+	const struct truth *out = work->out[r];
+	bool may_move = work->slack && out->exact && ir_dtype_is_float(out->type.dtype);
 	double *bound = bound_of(work, r);
 	bool any = false;
 
-	for (int64_t i = 0; bound && i < work->out[r]->count; i++) {
+	for (int64_t i = 0; bound && i < out->count; i++) {
+		if (may_move && bound[i] > 0)
+			bound[i] += rounding_of_moved(out, i, bound[i]);
 		/* What is not a number in double precision is none in any other. */
-		if (!work->slack && work->out[r]->exact && isnan(work->out[r]->exact[i]))
+		if (!work->slack && out->exact && isnan(out->exact[i]))
 			bound[i] = 0;
 		if (isnan(bound[i]) || bound[i] > MAY_OVERFLOW)
 			bound[i] = INFINITY;
