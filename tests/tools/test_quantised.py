@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Quantised models against ONNX Runtime: test_quantised.py WEBNN_RUN.
+"""Quantised models against ONNX Runtime: test_quantised.py WEBNN_RUN [--whole].
 
-ONNX Runtime's own tool quantises a network that is made here, and those of ../shared/models, of signed and unsigned
-integers, with one scale for a tensor or for each channel. Of each output at least 99.9 % of the elements are within
-one quantum of what ONNX Runtime computes from the same file, node by node: what it fuses itself, such as a softmax of
-integers, rounds differently. The largest element is the same. With dynamic quantisation results are floats, and close.
+ONNX Runtime's own tool quantises networks that are made here, and those of ../shared/models, of signed and unsigned
+integers, with one scale for a tensor or for each channel. ResNet-50, MobileNetV2 and SqueezeNet have seeded weights; they
+are small, with a quarter of the channels, but for --whole, which takes some minutes. Of each output at least 99.9 % of the elements are within
+one quantum of what ONNX Runtime computes from the same file, and the largest element is the same. It computes node by node, or
+fuses what it can, and a softmax of integers, for one, is rounded otherwise then. In deep networks one value that is halfway
+between two integers decides about many others: of a whole MobileNetV2 the two results are within one quantum for 99.8 % of
+the elements. The result has to be as near as that to either. With dynamic quantisation results are floats, and close.
 """
 import contextlib
 import os
 import pathlib
+import sys
 import unittest
 
 import numpy as np
@@ -39,14 +43,22 @@ with quiet():
     from onnxruntime.quantization import (CalibrationDataReader, QuantFormat, QuantType,
                                           quantize_dynamic, quantize_static)
 
-MODELS = pathlib.Path(__file__).resolve().parents[3] / "shared/models/onnx"
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(TOP / "tests/bench"))
+import bench_cpu  # noqa: E402
+
+MODELS = TOP.parent / "shared/models/onnx"
+NETWORKS = ("resnet50", "mobilenetv2", "squeezenet")
+SIZE = {} if "--whole" in sys.argv else {"size": 64, "part": 4}
 SHARED = ("mnist.onnx", "super_resolution_core_op18.onnx", "ultraface_version-RFB-320.onnx")
 KINDS = (("signed", False, QuantType.QInt8), ("unsigned by channel", True, QuantType.QUInt8))
 
 
-def session(path):
+def session(path, fused=False):
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if not fused:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
@@ -91,7 +103,7 @@ def quanta(model):
 
 
 class Quantised(ToolTest):
-    def check(self, source):
+    def check(self, source, seed=99):
         path = prepared(source, self.folder)
         pictures = Pictures(path)
         for name, channels, activations in KINDS:
@@ -100,13 +112,14 @@ class Quantised(ToolTest):
                 quantize_static(path, quantised, Pictures(path), quant_format=QuantFormat.QDQ,
                                 per_channel=channels, activation_type=activations,
                                 weight_type=QuantType.QInt8)
-                right = session(quantised)
-            picture = pictures.make(99)
+                right = [session(quantised, fused) for fused in (False, True)]
+            picture = pictures.make(seed)
             arguments = []
             for key, value in picture.items():
                 np.save(self.folder / "input.npy", value)
                 arguments += ["--input", f"{key}={self.folder / 'input.npy'}"]
-            expected = dict(zip((o.name for o in right.get_outputs()), right.run(None, picture)))
+            names = [output.name for output in right[0].get_outputs()]
+            expected = [dict(zip(names, r.run(None, picture))) for r in right]
             for device in ("cpu", "sim"):
                 with self.subTest(model=source.stem, integers=name, device=device):
                     self.tool("run", "--device", device, *arguments, "--output-dir", self.folder,
@@ -116,10 +129,13 @@ class Quantised(ToolTest):
     def compare(self, model, expected):
         for name, quantum in quanta(model).items():
             got = np.load(self.folder / f"{name}.npy")
-            apart = np.round(np.abs(got - expected[name]) / quantum)
-            self.assertGreaterEqual((apart <= 1).mean(), 0.999, f"{name}: {apart.max()} quanta")
+            apart = [np.round(np.abs(got - one[name]) / quantum) for one in expected]
+            share, nearest = max(((quanta <= 1).mean(), index) for index, quanta in enumerate(apart))
+            self.assertGreaterEqual(share, 0.999, f"{name}: {apart[nearest].max()} quanta")
             if got.size <= 1000:
-                self.assertEqual(got.argmax(), expected[name].argmax())
+                # Several elements may be the largest integer.
+                right = expected[nearest][name]
+                self.assertEqual(right.flat[got.argmax()], right.max())
 
     def test_dynamic(self):
         """The products of integers are nodes on integers, and their scales and additions part of these."""
@@ -156,6 +172,17 @@ class Quantised(ToolTest):
 
     def test_made(self):
         self.check(convolution(self.folder))
+
+    def test_networks(self):
+        for name in NETWORKS:
+            net = bench_cpu.MODELS[name](**SIZE)
+            # Nearly all probabilities of a thousand are the integer 0.
+            net.layers.pop()
+            net.shapes.pop()
+            bench_cpu.write_files(net, self.folder, "float32")
+            (self.folder / "model.onnx").rename(self.folder / f"{name}.onnx")
+            # Of this picture the largest element is some quanta ahead of the next.
+            self.check(self.folder / f"{name}.onnx", 103)
 
     def test_shared(self):
         if not MODELS.is_dir():

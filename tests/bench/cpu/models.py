@@ -79,10 +79,13 @@ class Net:
         return self.add("layernorm", [x], self.shapes[x], vectors=[n], weight=self.weight([n], .1, 1), bias=self.weight([n], .1))
 
 
-def resnet50():
-    net = Net("resnet50", 50)
-    x = net.pool(net.conv(0, 64, 7, 2, 3), "maxpool", 3, 2, 1)
+# Of the networks of pictures, `size` is that of the picture, and there is one channel for `part` of the original.
+
+def resnet50(size=224, part=1):
+    net = Net("resnet50", 50, (3, size, size))
+    x = net.pool(net.conv(0, 64 // part, 7, 2, 3), "maxpool", 3, 2, 1)
     for stage, (blocks, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512))):
+        width //= part
         for block in range(blocks):
             stride = 2 if stage and not block else 1
             y = net.conv(net.conv(x, width, 1), width, 3, stride, 1)
@@ -90,32 +93,33 @@ def resnet50():
             if not block:
                 x = net.conv(x, 4 * width, 1, stride, act=None)
             x = net.add("relu", [net.add("add", [x, y], net.shapes[y])], net.shapes[y])
-    net.softmax(net.linear(net.pool(x, "averagepool", 7), 1000))
+    net.softmax(net.linear(net.pool(x, "averagepool", net.shapes[x][1]), 1000))
     return net
 
 
-def mobilenetv2():
-    net = Net("mobilenetv2", 2)
-    x = net.conv(0, 32, 3, 2, 1, act="relu6")
+def mobilenetv2(size=224, part=1):
+    net = Net("mobilenetv2", 2, (3, size, size))
+    x = net.conv(0, 32 // part, 3, 2, 1, act="relu6")
     for expand, out, blocks, first in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2),
                                        (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
+        out //= part
         for block in range(blocks):
             stride, c = (first if not block else 1), net.shapes[x][0]
             y = net.conv(x, c * expand, 1, act="relu6") if expand > 1 else x
             y = net.conv(y, c * expand, 3, stride, 1, c * expand, act="relu6")
             y = net.conv(y, out, 1, act=None)
             x = net.add("add", [x, y], net.shapes[y]) if stride == 1 and c == out else y
-    x = net.pool(net.conv(x, 1280, 1, act="relu6"), "averagepool", 7)
-    net.softmax(net.linear(x, 1000))
+    x = net.conv(x, 1280 // part, 1, act="relu6")
+    net.softmax(net.linear(net.pool(x, "averagepool", net.shapes[x][1]), 1000))
     return net
 
 
-def squeezenet():
-    net = Net("squeezenet", 10)
-    x = net.pool(net.conv(0, 96, 7, 2), "maxpool", 3, 2)
+def squeezenet(size=224, part=1):
+    net = Net("squeezenet", 10, (3, size, size))
+    x = net.pool(net.conv(0, 96 // part, 7, 2), "maxpool", 3, 2)
     for n, (squeeze, expand) in enumerate(((16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192),
                                            (64, 256), (64, 256))):
-        x = net.conv(x, squeeze, 1)
+        x, expand = net.conv(x, squeeze // part, 1), expand // part
         parts = [net.conv(x, expand, 1), net.conv(x, expand, 3, 1, 1)]
         x = net.add("concat", parts, (2 * expand, *net.shapes[x][1:]))
         if n in (2, 6):
