@@ -389,6 +389,16 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 	return 0;
 }
 
+/* The largest power of two that is no larger: so many parts are an even share for 2, 4 or 8 threads. */
+static int64_t power_of_two(int64_t n)
+{
+	int64_t power = 1;
+
+	while (power <= n / 2)
+		power *= 2;
+	return power;
+}
+
 /* Into parts by the shape alone. */
 static void divide(struct conv *c, int64_t part_work, int64_t most)
 {
@@ -396,12 +406,13 @@ static void divide(struct conv *c, int64_t part_work, int64_t most)
 	int64_t pixels = g->out_h * g->out_w, in_pixels = g->in_h * g->in_w;
 	int64_t work = pixels * g->out_c * g->in_per_group * g->kh * g->kw +
 		       ELEMENT_WORK * (pixels * g->out_c + in_pixels * g->in_c);
-	int64_t parts = work / part_work;
+	int64_t parts = power_of_two(work / part_work / 2);
 
-	parts = parts > pixels / MIN_PIXELS ? pixels / MIN_PIXELS : parts;
+	parts = parts < 2 && work >= part_work ? 2 : parts;
 	parts = parts > most / g->batch ? most / g->batch : parts;
+	parts = parts > pixels / MIN_PIXELS ? pixels / MIN_PIXELS : parts;
 	parts = parts > g->out_h ? g->out_h : parts;
-	parts = parts > 1 ? parts : 1;
+	parts = power_of_two(parts);
 	c->rows = (g->out_h + parts - 1) / parts;
 	c->parts = (g->out_h + c->rows - 1) / c->rows;
 }
