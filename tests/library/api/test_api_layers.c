@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define VARIABLE "WEBNN_CPU_LAYER"
+#define VARIABLE      "WEBNN_CPU_LAYER"
+#define SPIN_VARIABLE "WEBNN_CPU_SPIN"
 
 enum {
 	CHANNELS = 64,
@@ -184,12 +185,51 @@ static void names_of_layers(void **state)
 	wnnInstanceRelease(instance);
 }
 
+static WNNStatus try_spin(WNNInstance instance, const char *spin, WNNContext *context)
+{
+	WNNStatus status;
+
+	setenv(SPIN_VARIABLE, spin, 1);
+	status = try_layer(instance, "openblas", context);
+	unsetenv(SPIN_VARIABLE);
+	return status;
+}
+
+static void how_long_threads_wait_awake(void **state)
+{
+	const char *const wrong[] = { "-1", "10us", "1000001", "99999999999999999999", " 1" };
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext asleep, awake;
+	WNNGraph one, other;
+	float *a, *b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_failed(try_spin(instance, wrong[i], &asleep), WNNStatus_NotSupportedError,
+			      "WEBNN_CPU_SPIN");
+	assert_ok(try_spin(instance, "0", &asleep));
+	assert_ok(try_spin(instance, "1000000", &awake));
+	one = build_pictures(asleep);
+	other = build_pictures(awake);
+	a = run(asleep, one);
+	b = run(awake, other);
+	assert_memory_equal(a, b, ELEMENTS * sizeof(*a));
+	free(a);
+	free(b);
+	wnnGraphRelease(one);
+	wnnGraphRelease(other);
+	wnnContextRelease(asleep);
+	wnnContextRelease(awake);
+	wnnInstanceRelease(instance);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_layers_compute_the_same),
 		cmocka_unit_test(files_remember_the_layer),
 		cmocka_unit_test(names_of_layers),
+		cmocka_unit_test(how_long_threads_wait_awake),
 	};
 
 	unsetenv("WEBNN_DEVICE");

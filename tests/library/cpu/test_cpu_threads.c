@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -59,6 +60,36 @@ static int count_threads(void)
 		count += e->d_name[0] != '.';
 	closedir(dir);
 	return count;
+}
+
+/* Threads of the process that run or could, besides the caller. */
+static int count_awake(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	int count = -1;
+
+	assert_non_null(dir);
+	for (struct dirent *e = readdir(dir); e; e = readdir(dir)) {
+		char path[64], line[512], *state;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%.20s/stat", e->d_name);
+		f = e->d_name[0] == '.' ? NULL : fopen(path, "r");
+		if (!f)
+			continue;
+		state = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+		count += state && state[1] && state[2] == 'R';
+		fclose(f);
+	}
+	closedir(dir);
+	return count;
+}
+
+static void expect_all_sleep(void)
+{
+	for (int i = 0; i < MAX_WAIT && count_awake(); i++)
+		sleep_a_moment();
+	assert_int_equal(count_awake(), 0);
 }
 
 static void expect_threads_end(int before)
@@ -158,6 +189,36 @@ static void test_short_lives(void **state)
 	expect_threads_end(before);
 }
 
+/* While more work is expected threads look for it; else, or without patience, they sleep. */
+static void test_patience(void **state)
+{
+	const uint64_t ever = UINT64_MAX / 2;
+	int before = count_threads();
+
+	(void)state;
+	for (int patient = 0; patient < 2; patient++) {
+		struct cpu_threads *pool = cpu_threads_create(2);
+
+		assert_non_null(pool);
+		cpu_threads_set_patience(pool, patient ? ever : 0);
+		run_items(pool, 2, MAX_ITEMS, true);
+		expect_all_sleep();
+		cpu_threads_expect(pool, true);
+		run_items(pool, 2, MAX_ITEMS, true);
+		for (int i = 0; i < 20; i++)
+			sleep_a_moment();
+		if (patient)
+			assert_int_equal(count_awake(), 1);
+		else
+			expect_all_sleep();
+		run_items(pool, 2, MAX_ITEMS, true);
+		cpu_threads_expect(pool, false);
+		expect_all_sleep();
+		cpu_threads_destroy(pool);
+	}
+	expect_threads_end(before);
+}
+
 /* 0 asks for one thread for each processor. */
 static void test_number_of_threads(void **state)
 {
@@ -242,6 +303,7 @@ int main(void)
 		cmocka_unit_test(test_every_item_once),
 		cmocka_unit_test(test_threads_that_do_not_start),
 		cmocka_unit_test(test_short_lives),
+		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_number_of_threads),
 		cmocka_unit_test(test_onednn_starts_none),
 	};

@@ -18,6 +18,8 @@ struct context_config {
 	WNNPlacementPolicy policy;
 	uint32_t threads, sim_threads;
 	enum cpu_layer cpu_layer; /* CPU_REFERENCE: none was named, so that the best is taken */
+	bool has_cpu_spin;
+	uint32_t cpu_spin; /* microseconds */
 	uint64_t memory_limit;
 	bool sim_full;
 	uint32_t sim_sram_bytes;
@@ -88,6 +90,8 @@ void context_fail_pending(WNNContext context, const void *subject, const char *m
  * unless it has a reference.
  */
 bool context_push(WNNContext context, struct timeline_task *task, bool quick);
+/* True when the caller may do work without a task: it calls timeline_leave() after it. Under the context's lock as well. */
+bool context_try_enter(WNNContext context);
 
 void context_lose(WNNContext context, const char *message);
 

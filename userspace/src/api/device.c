@@ -18,6 +18,7 @@
 #define MAX_THREADS 1024
 /* The limits of the device model, see struct onpu_sim_config. */
 #define MAX_SIM_THREADS 64
+#define MAX_CPU_SPIN	1000000
 #define MAX_SIM_SRAM	(UINT64_C(1) << 30)
 #define SIM_SRAM_ALIGN	64
 
@@ -60,6 +61,28 @@ static int parse_layer(struct context_config *config, struct wnn_error *err)
 			     "there is no layer \"%s\" (from the environment variable "
 			     "WEBNN_CPU_LAYER); onednn and openblas exist",
 			     text);
+}
+
+/* So is whether its threads wait awake. */
+static int parse_spin(struct context_config *config, struct wnn_error *err)
+{
+	const char *text = secure_getenv("WEBNN_CPU_SPIN");
+	unsigned long long microseconds;
+	char shown[64], *end;
+
+	if (!text || !*text)
+		return 0;
+	microseconds = strtoull(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && microseconds <= MAX_CPU_SPIN) {
+		config->has_cpu_spin = true;
+		config->cpu_spin = (uint32_t)microseconds;
+		return 0;
+	}
+	wnn_text_printable(shown, sizeof(shown), text, strlen(text));
+	return wnn_error_set(err, WNN_NOT_SUPPORTED,
+			     "the environment variable WEBNN_CPU_SPIN is \"%s\"; it is a number "
+			     "of microseconds, at most %d",
+			     shown, MAX_CPU_SPIN);
 }
 
 static int check_device_enums(const WNNContextDeviceOptions *options, struct wnn_error *err)
@@ -197,7 +220,8 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 	/* Either of these hints asks for an NPU. */
 	config->want_accelerated = options->accelerated ||
 				   options->powerPreference == WNNPowerPreference_HighPerformance;
-	if (parse_chain(options, config, err) || parse_layer(config, err))
+	if (parse_chain(options, config, err) || parse_layer(config, err) ||
+	    parse_spin(config, err))
 		return -1;
 	if (config->device != CONTEXT_AUTO)
 		return 0;
@@ -221,6 +245,8 @@ static int init_device(WNNContext context, struct winsys *ws, struct wnn_error *
 
 	if (run_device_init(&context->device, ws, config->threads, err))
 		return -1;
+	if (config->has_cpu_spin)
+		cpu_set_spin(context->device.cpu, config->cpu_spin);
 	return config->cpu_layer ? cpu_set_layer(context->device.cpu, config->cpu_layer, err) : 0;
 }
 

@@ -75,6 +75,21 @@ void cpu_context_destroy(struct cpu_context *cpu)
 	wnn_free(cpu);
 }
 
+void cpu_set_spin(struct cpu_context *cpu, uint32_t microseconds)
+{
+	cpu_threads_set_patience(cpu->workers, microseconds * (uint64_t)1000);
+}
+
+void cpu_begin(struct cpu_context *cpu)
+{
+	cpu_threads_expect(cpu->workers, true);
+}
+
+void cpu_end(struct cpu_context *cpu)
+{
+	cpu_threads_expect(cpu->workers, false);
+}
+
 void *cpu_scratch(struct cpu_context *cpu, size_t size)
 {
 	if (size <= cpu->scratch_size)

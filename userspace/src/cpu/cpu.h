@@ -20,6 +20,14 @@ struct cpu_prepared;
 struct cpu_context *cpu_context_create(unsigned int threads); /* 0: one per online CPU */
 void cpu_context_destroy(struct cpu_context *cpu);
 
+/*
+ * How many microseconds threads look for work before they sleep, while the nodes of a graph run: between
+ * cpu_begin() and cpu_end(). 0: they sleep at once.
+ */
+void cpu_set_spin(struct cpu_context *cpu, uint32_t microseconds);
+void cpu_begin(struct cpu_context *cpu);
+void cpu_end(struct cpu_context *cpu);
+
 bool cpu_supports(const struct ir_node *node);
 
 /*

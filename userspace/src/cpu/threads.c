@@ -6,11 +6,16 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "util/clock.h"
 #include "util/malloc.h"
 #include "util/thread.h"
 
 /* How often an idle thread looks for work before it sleeps: some ten microseconds. */
 #define SPINS 2000
+/* And how long while more work is expected: to wake a thread takes half as long as a small operator. */
+#define PATIENCE_NS 100000
+/* How often it looks before it looks at the clock. */
+#define CLOCK_SPINS 64
 
 struct cpu_threads {
 	atomic_uint refs; /* the owner and every thread */
@@ -20,6 +25,8 @@ struct cpu_threads {
 	/* Under the lock; generation and inside are also looked at without. */
 	atomic_uint generation; /* of work */
 	atomic_uint inside;	/* threads at work */
+	atomic_bool expects;	/* more work */
+	uint64_t patience_ns;	/* 0: nobody looks, all sleep at once */
 	bool open, quit;
 	unsigned int next_worker;
 	cpu_work_fn run;
@@ -33,6 +40,32 @@ static inline void relax(void)
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
 #endif
+}
+
+/* One that waits without sleeping; all zeros when it begins. */
+struct wait {
+	unsigned int turns;
+	uint64_t end_ns;
+};
+
+/* After a moment; false when it is time to sleep. */
+static bool look_again(const struct cpu_threads *pool, struct wait *wait)
+{
+	uint64_t now;
+
+	if (!pool->patience_ns)
+		return false;
+	relax();
+	if (++wait->turns < SPINS)
+		return true;
+	if (!atomic_load(&pool->expects))
+		return false;
+	if (wait->turns % CLOCK_SPINS)
+		return true;
+	now = wnn_clock_ns();
+	if (!wait->end_ns)
+		wait->end_ns = now + pool->patience_ns;
+	return now < wait->end_ns;
 }
 
 static void put(struct cpu_threads *pool)
@@ -57,8 +90,10 @@ static void take_items(struct cpu_threads *pool, cpu_work_fn run, void *argument
 /* Waits for work newer than *seen; false at the end. Returns with the lock held. */
 static bool wait_for_work(struct cpu_threads *pool, unsigned int *seen)
 {
-	for (int i = 0; i < SPINS && atomic_load(&pool->generation) == *seen; i++)
-		relax();
+	struct wait wait = { 0 };
+
+	while (atomic_load(&pool->generation) == *seen && look_again(pool, &wait))
+		;
 	pthread_mutex_lock(&pool->lock);
 	while (!pool->quit && atomic_load(&pool->generation) == *seen)
 		pthread_cond_wait(&pool->work, &pool->lock);
@@ -102,10 +137,21 @@ struct cpu_threads *cpu_threads_create(unsigned int threads)
 	atomic_init(&pool->refs, 1);
 	pool->threads = threads;
 	pool->started = 1;
+	pool->patience_ns = PATIENCE_NS;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->work, NULL);
 	pthread_cond_init(&pool->left, NULL);
 	return pool;
+}
+
+void cpu_threads_set_patience(struct cpu_threads *pool, uint64_t ns)
+{
+	pool->patience_ns = ns;
+}
+
+void cpu_threads_expect(struct cpu_threads *pool, bool more)
+{
+	atomic_store(&pool->expects, more);
 }
 
 void cpu_threads_destroy(struct cpu_threads *pool)
@@ -134,6 +180,8 @@ static void start_threads(struct cpu_threads *pool)
 
 void cpu_threads_run(struct cpu_threads *pool, int64_t count, cpu_work_fn work, void *argument)
 {
+	struct wait wait = { 0 };
+
 	if (pool->threads == 1 || count == 1) {
 		for (int64_t i = 0; i < count; i++)
 			work(argument, i, 0);
@@ -153,8 +201,8 @@ void cpu_threads_run(struct cpu_threads *pool, int64_t count, cpu_work_fn work, 
 
 	take_items(pool, work, argument, count, 0);
 	/* The other threads are in the middle of one item each at the most, so that this wait is short. */
-	for (int i = 0; i < SPINS && atomic_load(&pool->inside); i++)
-		relax();
+	while (atomic_load(&pool->inside) && look_again(pool, &wait))
+		;
 	pthread_mutex_lock(&pool->lock);
 	pool->open = false;
 	while (atomic_load(&pool->inside))

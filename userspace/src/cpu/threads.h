@@ -6,6 +6,7 @@
 #ifndef WNN_CPU_THREADS_H
 #define WNN_CPU_THREADS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct cpu_threads;
@@ -16,6 +17,13 @@ typedef void (*cpu_work_fn)(void *argument, int64_t item, unsigned int worker);
 /* Threads start with the first work for them. NULL when out of memory. */
 struct cpu_threads *cpu_threads_create(unsigned int threads);
 void cpu_threads_destroy(struct cpu_threads *pool); /* NULL is fine; waits for nobody */
+
+/*
+ * Threads without work look for it for so long before they sleep, but only while more is expected; 0: they sleep at
+ * once. Before the first work.
+ */
+void cpu_threads_set_patience(struct cpu_threads *pool, uint64_t ns);
+void cpu_threads_expect(struct cpu_threads *pool, bool more);
 
 /* Runs work for the items 0 to count - 1, in any order; one caller at a time. */
 void cpu_threads_run(struct cpu_threads *pool, int64_t count, cpu_work_fn work, void *argument);

@@ -184,6 +184,7 @@ static bool by_processor(const struct run_dispatch *d)
 
 static void finish(struct run_dispatch *d)
 {
+	cpu_end(d->compiled->device->cpu);
 	if (d->accessed)
 		end_access(d);
 	if (d->instance)
@@ -398,6 +399,7 @@ static int run_step(struct run_dispatch *d)
 	if (!step->program) {
 		int ret;
 
+		cpu_begin(c->device->cpu);
 		run_device_settle(c->device);
 		if (!d->accessed && begin_access(d))
 			return -1;
@@ -409,6 +411,7 @@ static int run_step(struct run_dispatch *d)
 		d->step++;
 		return 0;
 	}
+	cpu_end(c->device->cpu);
 	if (submit_step(d, step))
 		return -1;
 	if (d->step + 1 == c->num_steps && !c->num_copies)
