@@ -528,6 +528,42 @@ static void c_library_on_sim(void **state)
 	fail_each_of_the_c_library("sim");
 }
 
+/* The data go right to the tensor, once the timeline has nothing left to do; not by way of a copy. */
+static void writes_to_idle_contexts(void **state)
+{
+	enum { COUNT = 1 << 18 };
+	const uint32_t shape[] = { COUNT };
+	static float data[COUNT], back[COUNT];
+	struct run run = { .device = "cpu", .with_hook = true };
+	WNNTensorDescriptor desc = WNN_TENSOR_DESCRIPTOR_INIT;
+	uint32_t before = 0, after = 1;
+
+	(void)state;
+	hook.failing = NEVER;
+	assert_true(open_instance(&run) && open_device(&run));
+	desc.dataType = WNNOperandDataType_Float32;
+	desc.shape = WNN_UINT32_ARRAY(shape);
+	desc.readable = desc.writable = WNN_TRUE;
+	assert_false(is_failure(wnnContextCreateTensorSync(run.context, &desc, GENEROUS, &run.x)));
+	for (int i = 0; i < 10000 && before != after; i++) {
+		data[i] = data[COUNT - 1 - i] = 1 + (float)i;
+		before = hook.calls;
+		assert_false(
+			is_failure(wnnContextWriteTensor(run.context, run.x, data, sizeof(data))));
+		after = hook.calls;
+		usleep(1000);
+	}
+	assert_int_equal(before, after);
+	assert_false(is_failure(
+		wnnContextReadTensorIntoSync(run.context, run.x, back, sizeof(back), GENEROUS)));
+	assert_memory_equal(data, back, sizeof(data));
+	wnnTensorRelease(run.x);
+	wnnGraphBuilderRelease(run.builder);
+	wnnContextRelease(run.context);
+	wnnInstanceRelease(run.instance);
+	wait_until_empty();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -535,6 +571,7 @@ int main(void)
 		cmocka_unit_test(hook_on_sim),
 		cmocka_unit_test(c_library_on_cpu),
 		cmocka_unit_test(c_library_on_sim),
+		cmocka_unit_test(writes_to_idle_contexts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,7 +136,7 @@ static void a_timeline_runs_all_of_it_in_order(void **state)
 struct shared {
 	struct trace trace;
 	struct timeline *timeline;
-	atomic_int running, done, entered;
+	atomic_int running, done, entered, tried;
 	int last[CALLERS];
 };
 
@@ -166,12 +166,18 @@ struct caller {
 	int index;
 };
 
-static void give(struct shared *s, int caller, int number, bool enter)
+enum how { PUSH, ENTER, TRY, HOWS };
+
+static void give(struct shared *s, int caller, int number, enum how how)
 {
 	struct shared_task *t = calloc(1, sizeof(*t));
 
 	*t = (struct shared_task){ { NULL, run_shared }, s, caller, number };
-	if (!enter) {
+	if (how == TRY && timeline_try_enter(s->timeline)) {
+		atomic_fetch_add(&s->tried, 1);
+		run_shared(&t->task, false);
+		timeline_leave(s->timeline);
+	} else if (how != ENTER) {
 		timeline_push(s->timeline, &t->task);
 	} else if (timeline_enter(s->timeline, &t->task)) {
 		atomic_fetch_add(&s->entered, 1);
@@ -184,7 +190,7 @@ static void *call(void *argument)
 	struct caller *caller = argument;
 
 	for (int i = 1; i <= TASKS; i++)
-		give(caller->shared, caller->index, i, i % 3);
+		give(caller->shared, caller->index, i, i % HOWS);
 	return NULL;
 }
 
@@ -200,8 +206,8 @@ static void callers_may_run_tasks(void **state)
 	s.timeline = timeline_create(&ops, &s.trace);
 	assert_non_null(s.timeline);
 	/* Alone, a caller gets to it when the thread has begun to wait. */
-	for (int i = 1; !atomic_load(&s.entered); i++) {
-		give(&s, 0, i, true);
+	for (int i = 1; !atomic_load(&s.entered) || !atomic_load(&s.tried); i++) {
+		give(&s, 0, i, i % 2 ? ENTER : TRY);
 		while (atomic_load(&s.done) < i)
 			usleep(1000);
 	}

@@ -165,6 +165,11 @@ bool context_push(WNNContext context, struct timeline_task *task, bool quick)
 	return false;
 }
 
+bool context_try_enter(WNNContext context)
+{
+	return !context->device.ws && timeline_try_enter(context->timeline);
+}
+
 /* --- The end --- */
 
 static void timeline_idle(void *userdata)

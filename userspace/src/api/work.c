@@ -76,6 +76,34 @@ static int push_for_tensor(WNNTensor tensor, struct timeline_task *task, const c
 	return ret;
 }
 
+/*
+ * Where nothing is queued or running the data go right to the tensor: the caller would have to copy them for the
+ * timeline, too. False when something is, and then nothing was done.
+ */
+static bool write_at_once(WNNTensor tensor, const void *data, struct wnn_error *err)
+{
+	WNNContext context = tensor->context;
+	struct timeline *timeline = context->timeline;
+	struct wnn_error failure = { 0 };
+	bool entered = false, failed;
+
+	pthread_mutex_lock(&context->lock);
+	failed = tensor_check(context, tensor, "writeTensor", err) ||
+		 tensor_check_unmapped(tensor, "writeTensor", err);
+	if (!failed)
+		entered = context_try_enter(context);
+	pthread_mutex_unlock(&context->lock);
+	if (entered) {
+		tensor_get(tensor);
+		if (!timeline_cancelled(timeline) &&
+		    run_tensor_write(&context->device, &tensor->data, data, &failure))
+			context_fail_work(context, &failure);
+		tensor_put(tensor);
+		timeline_leave(timeline);
+	}
+	return entered || failed;
+}
+
 WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, void const *data, size_t size)
 {
 	struct wnn_error err = { 0 };
@@ -86,6 +114,10 @@ WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, void const
 		return wnnGetLastError(NULL);
 	if (check_write(context, tensor, data, size, &err))
 		return context_error(context, &err);
+	wnn_log_debug(&context->instance->log, "writeTensor: %zu bytes to the tensor%s", size,
+		      tensor_label(tensor));
+	if (write_at_once(tensor, data, &err))
+		return err.status ? context_error(context, &err) : WNNStatus_Success;
 	copy = context_copy(context, data, size, "the data of writeTensor", &err);
 	if (!copy)
 		return context_error(context, &err);
@@ -99,8 +131,6 @@ WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, void const
 	write->tensor = tensor;
 	write->copy = copy;
 	tensor_get(tensor);
-	wnn_log_debug(&context->instance->log, "writeTensor: %zu bytes to the tensor%s", size,
-		      tensor_label(tensor));
 	if (!push_for_tensor(tensor, &write->task, "writeTensor", &err))
 		return WNNStatus_Success;
 	write_tensor(&write->task, true);

@@ -103,28 +103,50 @@ void timeline_push(struct timeline *timeline, struct timeline_task *task)
 	pthread_mutex_unlock(&timeline->lock);
 }
 
+/* With the lock held. */
+static bool take_idle(struct timeline *timeline)
+{
+	if (timeline->busy || timeline->first)
+		return false;
+	timeline->busy = true;
+	return true;
+}
+
+bool timeline_try_enter(struct timeline *timeline)
+{
+	bool enters;
+
+	pthread_mutex_lock(&timeline->lock);
+	enters = take_idle(timeline);
+	pthread_mutex_unlock(&timeline->lock);
+	return enters;
+}
+
 bool timeline_enter(struct timeline *timeline, struct timeline_task *task)
 {
 	bool enters;
 
 	pthread_mutex_lock(&timeline->lock);
-	enters = !timeline->busy && !timeline->first;
-	if (enters)
-		timeline->busy = true;
-	else
+	enters = take_idle(timeline);
+	if (!enters)
 		append(timeline, task);
 	pthread_mutex_unlock(&timeline->lock);
 	return enters;
 }
 
-void timeline_run(struct timeline *timeline, struct timeline_task *task)
+void timeline_leave(struct timeline *timeline)
 {
-	task->run(task, timeline_cancelled(timeline));
 	pthread_mutex_lock(&timeline->lock);
 	timeline->busy = false;
 	if (timeline->first || timeline->stop)
 		pthread_cond_signal(&timeline->wake);
 	pthread_mutex_unlock(&timeline->lock);
+}
+
+void timeline_run(struct timeline *timeline, struct timeline_task *task)
+{
+	task->run(task, timeline_cancelled(timeline));
+	timeline_leave(timeline);
 }
 
 void timeline_cancel(struct timeline *timeline)

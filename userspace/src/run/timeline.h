@@ -40,6 +40,10 @@ void timeline_push(struct timeline *timeline, struct timeline_task *task);
 bool timeline_enter(struct timeline *timeline, struct timeline_task *task);
 void timeline_run(struct timeline *timeline, struct timeline_task *task);
 
+/* The same for work that has no task: true when the caller has the timeline until timeline_leave(). Nothing is queued else. */
+bool timeline_try_enter(struct timeline *timeline);
+void timeline_leave(struct timeline *timeline);
+
 /* From now on tasks run cancelled, also those that are queued already. */
 void timeline_cancel(struct timeline *timeline);
 bool timeline_cancelled(struct timeline *timeline);
