@@ -3,12 +3,13 @@
 # guest: --modprobe=vgem --timeout=1800
 #
 # All driver-test-* as one TAP stream, or some: guest_kselftest.sh [NAME[,ARGUMENT]…]…, such as
-# query sync,-t,an_event_loop. The ARGUMENTS are those of the harness (-h lists them).
+# query sync,-t,an_event_loop. The ARGUMENTS are those of the harness (-h lists them). With
+# ONPU_TEST_KIND=i386 they are the programs of 32 bits, i386-test-*.
 
 set -uo pipefail
 
 top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
-folder=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}
+programs=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/${ONPU_TEST_KIND:-driver}-test-
 number=0 failures=0
 
 # run_one NAME [ARGUMENTS]: its cases get the numbers that follow, and its name before theirs.
@@ -27,15 +28,15 @@ run_one()
 			printf '%s %d - %s: %s\n' "${BASH_REMATCH[1]}" "$number" "$name" "${BASH_REMATCH[3]}" ;;
 		*) printf '%s\n' "$line" ;;
 		esac
-	done < <("$folder/driver-test-$name" "$@" 2>&1; echo "status $?" >"$work")
+	done < <("$programs$name" "$@" 2>&1; echo "status $?" >"$work")
 	read -r _ status <"$work"
 	[ "$status" -eq 0 ] || failures=$((failures + 1))
 }
 
 work=$(mktemp)
 if [ $# -eq 0 ]; then
-	for program in "$folder"/driver-test-*; do
-		[ ! -f "$program" ] || set -- "$@" "${program##*/driver-test-}"
+	for program in "$programs"*; do
+		[ ! -f "$program" ] || set -- "$@" "${program#"$programs"}"
 	done
 fi
 for selection; do
@@ -45,6 +46,6 @@ done
 rm -f -- "$work"
 printf '1..%d\n' "$number"
 if [ "$number" -eq 0 ]; then
-	echo "Bail out! no test in $folder: they need scripts/fetch-linux.sh"
+	echo "Bail out! no $programs*: they need scripts/fetch-linux.sh"
 fi
 [ "$failures" -eq 0 ] && [ "$number" -gt 0 ]
