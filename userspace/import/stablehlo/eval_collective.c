@@ -2,6 +2,8 @@
 /* Operations on several devices: replica groups, channels, and what is made of exchanged values. */
 #include <string.h>
 
+#include "combine.h"
+#include "lower.h"
 #include "numbers.h"
 #include "world.h"
 
@@ -119,22 +121,99 @@ static struct shlo_tensor *group_of(struct shlo_call *call, enum grouping groupi
 	return room;
 }
 
-/* Values of all members, as a tuple of them. */
-static struct shlo_tensor *exchange(struct shlo_call *call, const struct shlo_group *group,
-				    size_t count)
+static void need_group(struct shlo_call *call, const struct shlo_group *group)
 {
-	struct shlo_type type = { .kind = SHLO_TUPLE, .item_count = group->count * count };
-	struct shlo_tensor *all = shlo_tensor_new(call->run, &type);
-
 	if (group->own == group->count)
 		shlo_run_error(call->run, "process %zu belongs to none of its groups",
 			       call->run->process);
+}
+
+/* A part for each member of a group; all are empty. */
+struct parts {
+	struct shlo_tensor *room;
+	struct shlo_part *out, *in;
+};
+
+static struct parts parts_new(struct shlo_run *run, size_t count)
+{
+	struct shlo_tensor *room = numbers(run, (int64_t)(4 * count));
+
+	return (struct parts){
+		.room = room,
+		.out = room->data,
+		.in = (struct shlo_part *)room->data + count,
+	};
+}
+
+static void swap(struct shlo_call *call, const struct shlo_group *group, struct parts *parts)
+{
 	if (group->count > 1)
-		call->run->world->exchange(call->run, group, channel_of(call->op), count, call->in,
-					   all->items);
-	else
-		for (size_t i = 0; i < count; i++)
-			all->items[i] = shlo_tensor_get(call->in[i]);
+		call->run->world->swap(call->run, group, channel_of(call->op), parts->out,
+				       parts->in);
+	shlo_tensor_put(parts->room);
+}
+
+static size_t bytes_of(const struct shlo_tensor *x)
+{
+	return (size_t)x->count * shlo_elements[x->type.element].bytes;
+}
+
+static struct shlo_part whole(const struct shlo_tensor *x)
+{
+	return (struct shlo_part){ x->data, bytes_of(x) };
+}
+
+static struct shlo_tensor *tuple_of(struct shlo_run *run, size_t count)
+{
+	struct shlo_type type = { .kind = SHLO_TUPLE, .item_count = count };
+
+	return shlo_tensor_new(run, &type);
+}
+
+/* Room for a value of each member; where the file leaves dimensions open, these are swapped first. */
+static struct shlo_tensor *rooms(struct shlo_call *call, const struct shlo_group *group,
+				 const struct shlo_tensor *x, const struct shlo_value *operand)
+{
+	struct shlo_tensor *all = tuple_of(call->run, group->count), *dims;
+	size_t bytes = (size_t)x->type.rank * sizeof(*x->dims);
+	struct parts parts;
+
+	if (shlo_type_is_static(operand->type)) {
+		for (size_t i = 0; i < group->count; i++)
+			if (i != group->own)
+				all->items[i] = shlo_tensor_new(call->run, &x->type);
+		return all;
+	}
+	dims = numbers(call->run, (int64_t)group->count * x->type.rank);
+	parts = parts_new(call->run, group->count);
+	for (size_t i = 0; i < group->count; i++) {
+		parts.out[i] = (struct shlo_part){ (void *)x->dims, bytes };
+		parts.in[i] = (struct shlo_part){ (char *)dims->data + i * bytes, bytes };
+	}
+	swap(call, group, &parts);
+	for (size_t i = 0; i < group->count; i++)
+		if (i != group->own)
+			all->items[i] = shlo_tensor_like(call->run, &x->type, x->type.rank,
+							 (const int64_t *)dims->data +
+								 i * (size_t)x->type.rank);
+	shlo_tensor_put(dims);
+	return all;
+}
+
+/* The values of all members, as a tuple of them. */
+static struct shlo_tensor *gathered(struct shlo_call *call, const struct shlo_group *group,
+				    size_t operand)
+{
+	struct shlo_tensor *x = call->in[operand];
+	struct shlo_tensor *all = rooms(call, group, x, call->op->operands[operand]);
+	struct parts parts = parts_new(call->run, group->count);
+
+	all->items[group->own] = shlo_tensor_get(x);
+	for (size_t i = 0; i < group->count; i++) {
+		parts.out[i] = whole(x);
+		parts.in[i] = whole(all->items[i]);
+	}
+	swap(call, group, &parts);
 	return all;
 }
 
@@ -154,125 +233,282 @@ static enum grouping by_channel(const struct shlo_op *op)
 	return channel_of(op) > 0 ? CROSS_PARTITION : CROSS_REPLICA;
 }
 
+/* Elements of one index of the dimensions in front of @dim, which lie together. */
+static size_t row_bytes(const struct shlo_tensor *x, int dim)
+{
+	size_t bytes = shlo_elements[x->type.element].bytes;
+
+	for (int i = dim; i < x->type.rank; i++)
+		bytes *= (size_t)x->dims[i];
+	return bytes;
+}
+
+static size_t row_count(const struct shlo_tensor *x, int dim)
+{
+	size_t count = 1;
+
+	for (int i = 0; i < dim; i++)
+		count *= (size_t)x->dims[i];
+	return count;
+}
+
 /* Values of the same type, joined along a dimension; the result belongs to the caller. */
 static struct shlo_tensor *joined(struct shlo_run *run, struct shlo_tensor *const *values,
-				  size_t count, size_t step, int dim)
+				  size_t count, int dim)
 {
 	const struct shlo_tensor *first = values[0];
-	int64_t dims[SHLO_MAX_RANK], base = 0;
+	size_t rows = row_count(first, dim), stride, at = 0;
+	int64_t dims[SHLO_MAX_RANK];
 	struct shlo_tensor *out;
 
 	memcpy(dims, first->dims, sizeof(dims));
-	for (size_t i = 1; i < count; i++)
-		dims[dim] += values[i * step]->dims[dim];
+	for (size_t i = 1; i < count; i++) {
+		dims[dim] += values[i]->dims[dim];
+		for (int k = 0; k < first->type.rank; k++)
+			if (k != dim && values[i]->dims[k] != first->dims[k])
+				shlo_run_error(run, "the processes have values of different types");
+	}
 	out = shlo_tensor_like(run, &first->type, first->type.rank, dims);
+	stride = row_bytes(out, dim);
 	for (size_t i = 0; i < count; i++) {
-		const struct shlo_tensor *x = values[i * step];
-		int64_t index[SHLO_MAX_RANK] = { 0 }, to[SHLO_MAX_RANK], from = 0;
+		size_t bytes = row_bytes(values[i], dim);
 
-		if (x->type.rank != first->type.rank || x->type.element != first->type.element)
-			shlo_run_error(run, "the processes have values of different types");
-		if (x->count)
-			do {
-				memcpy(to, index, sizeof(to));
-				to[dim] += base;
-				shlo_move(out, shlo_offset(out, to), x, from++);
-			} while (shlo_next(x->type.rank, x->dims, index));
-		base += x->dims[dim];
+		for (size_t row = 0; bytes && row < rows; row++)
+			memcpy((char *)out->data + row * stride + at,
+			       (const char *)values[i]->data + row * bytes, bytes);
+		at += bytes;
 	}
 	return out;
 }
 
 /* Part @at of @count parts along a dimension. */
 static struct shlo_tensor *part_of(struct shlo_run *run, const struct shlo_tensor *x, int dim,
-				   int64_t count, int64_t at)
+				   size_t count, size_t at)
 {
-	int64_t dims[SHLO_MAX_RANK], index[SHLO_MAX_RANK] = { 0 }, from[SHLO_MAX_RANK], to = 0;
+	int64_t dims[SHLO_MAX_RANK];
+	size_t rows = row_count(x, dim), stride = row_bytes(x, dim), bytes;
 	struct shlo_tensor *out;
 
-	if (x->dims[dim] % count)
-		shlo_run_error(run, "dimension %d does not part into %lld", dim, (long long)count);
+	if (x->dims[dim] % (int64_t)count)
+		shlo_run_error(run, "dimension %d does not part into %zu", dim, count);
 	memcpy(dims, x->dims, sizeof(dims));
-	dims[dim] /= count;
+	dims[dim] /= (int64_t)count;
 	out = shlo_tensor_like(run, &x->type, x->type.rank, dims);
-	if (!out->count)
-		return out;
-	do {
-		memcpy(from, index, sizeof(from));
-		from[dim] += at * dims[dim];
-		shlo_move(out, to++, x, shlo_offset(x, from));
-	} while (shlo_next(x->type.rank, dims, index));
+	bytes = row_bytes(out, dim);
+	for (size_t row = 0; bytes && row < rows; row++)
+		memcpy((char *)out->data + row * bytes,
+		       (const char *)x->data + row * stride + at * bytes, bytes);
 	return out;
+}
+
+/*
+ * Every member gets a part from each: item i of the result is what member i had for this one. Where
+ * dimensions are open, values of other sizes are noticed as parts of other sizes.
+ */
+static struct shlo_tensor *dealt(struct shlo_call *call, const struct shlo_group *group,
+				 const struct shlo_tensor *x, int dim)
+{
+	struct shlo_tensor *mine = tuple_of(call->run, group->count);
+	struct shlo_tensor *theirs = tuple_of(call->run, group->count);
+	struct parts parts = parts_new(call->run, group->count);
+
+	for (size_t i = 0; i < group->count; i++) {
+		mine->items[i] = part_of(call->run, x, dim, group->count, i);
+		theirs->items[i] = i == group->own ?
+					   shlo_tensor_get(mine->items[i]) :
+					   shlo_tensor_new(call->run, &mine->items[i]->type);
+		parts.out[i] = whole(mine->items[i]);
+		parts.in[i] = whole(theirs->items[i]);
+	}
+	swap(call, group, &parts);
+	shlo_tensor_put(mine);
+	return theirs;
 }
 
 void shlo_eval_all_gather(struct shlo_call *call)
 {
-	size_t count = call->op->operand_count;
 	struct shlo_group group;
 	struct shlo_tensor *room = group_of(call, by_flag(call->op), &group);
-	struct shlo_tensor *all = exchange(call, &group, count);
 	int dim = (int)shlo_attr_int(call->op, "all_gather_dim", 0);
 
-	for (size_t i = 0; i < count; i++)
-		call->out[i] = joined(call->run, all->items + i, group.count, count, dim);
-	shlo_tensor_put(all);
+	need_group(call, &group);
+	for (size_t i = 0; i < call->op->operand_count; i++) {
+		struct shlo_tensor *all = gathered(call, &group, i);
+
+		call->out[i] = joined(call->run, all->items, group.count, dim);
+		shlo_tensor_put(all);
+	}
 	shlo_tensor_put(room);
 }
 
-/* In the order of the group, so that every member has the same bits. */
-static struct shlo_tensor *reduced(struct shlo_call *call, struct shlo_tensor *const *values,
-				   size_t count, size_t step)
-{
-	const struct shlo_region *region = call->op->regions[0];
-	struct shlo_type type = values[0]->type;
+/* ---- reductions, in the order of the group, so that every member has the same bits */
+
+struct reducer {
+	struct shlo_run *run;
 	struct shlo_applier applier;
-	struct shlo_tensor *out;
+	int only; /* the region is this operation of enum shlo_binary; -1: it is more */
+	enum shlo_element element, other; /* of the sum, and of what is added */
+};
 
-	type.element = shlo_argument_element(region, 0);
-	out = shlo_tensor_new(call->run, &type);
-	for (int64_t i = 0; i < out->count; i++)
-		shlo_set(out, i,
-			 shlo_convert(type.element, values[0]->type.element,
-				      shlo_get(values[0], i)));
-	shlo_applier_init(&applier, call->run, call->frame, region);
-	for (size_t k = 1; k < count; k++) {
-		const struct shlo_tensor *x = values[k * step];
+static void reducer_init(struct reducer *r, struct shlo_call *call, enum shlo_element from)
+{
+	const struct shlo_region *region = call->op->region_count ? call->op->regions[0] : NULL;
 
-		if (x->count != out->count)
-			shlo_run_error(call->run, "the processes have values of different types");
-		for (int64_t i = 0; i < out->count; i++) {
-			struct shlo_num arguments[2] = {
-				shlo_get(out, i),
-				shlo_convert(shlo_argument_element(region, 1), x->type.element,
-					     shlo_get(x, i)),
-			};
-			struct shlo_num result;
+	*r = (struct reducer){
+		.run = call->run, .only = SHLO_B_ADD, .element = from, .other = from
+	};
+	if (!region)
+		return;
+	r->only = shlo_only_binary(region);
+	r->element = shlo_argument_element(region, 0);
+	r->other = shlo_argument_element(region, 1);
+	shlo_applier_init(&r->applier, call->run, call->frame, region);
+}
 
-			shlo_apply(&applier, arguments, &result);
-			shlo_set(out, i, result);
-		}
+static void reducer_exit(struct reducer *r)
+{
+	shlo_tensor_put(r->applier.room);
+}
+
+/* Elements of another type become those of the sum. */
+static void reducer_first(const struct reducer *r, void *sum, const void *x, size_t count,
+			  enum shlo_element from)
+{
+	if (from == r->element)
+		memcpy(sum, x, count * shlo_elements[from].bytes);
+	for (size_t i = 0; from != r->element && i < count; i++)
+		shlo_store(r->element, sum, i,
+			   shlo_convert(r->element, from, shlo_load(from, x, i)));
+}
+
+static void reducer_add(struct reducer *r, void *sum, const void *x, size_t count,
+			enum shlo_element from)
+{
+	bool same = r->only >= 0 && from == r->element && r->other == r->element, done = false;
+
+	if (same && shlo_combine((enum shlo_binary)r->only, r->element, sum, x, count))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		struct shlo_num arguments[2] = {
+			shlo_load(r->element, sum, i),
+			shlo_convert(r->other, from, shlo_load(from, x, i)),
+		};
+		struct shlo_num result;
+
+		if (same)
+			result = shlo_binary((enum shlo_binary)r->only, r->element, arguments[0],
+					     arguments[1], &done);
+		else
+			shlo_apply(&r->applier, arguments, &result);
+		shlo_store(r->element, sum, i, result);
 	}
-	shlo_applier_exit(&applier);
+}
+
+/* Up to here every member gets all values and reduces them itself, which is one swap and not two. */
+#define SMALL_BYTES 2048
+
+static struct shlo_tensor *reduced_small(struct shlo_call *call, const struct shlo_group *group,
+					 size_t operand, struct reducer *r)
+{
+	struct shlo_tensor *all = gathered(call, group, operand), *out;
+	enum shlo_element from = call->in[operand]->type.element;
+	struct shlo_type type = call->in[operand]->type;
+
+	type.element = r->element;
+	out = shlo_tensor_new(call->run, &type);
+	reducer_first(r, out->data, all->items[0]->data, (size_t)out->count, from);
+	for (size_t i = 1; i < group->count; i++) {
+		if (all->items[i]->count != out->count)
+			shlo_run_error(call->run, "the processes have values of different types");
+		reducer_add(r, out->data, all->items[i]->data, (size_t)out->count, from);
+	}
+	shlo_tensor_put(all);
+	return out;
+}
+
+static void *at_bytes(const struct shlo_tensor *x, size_t element)
+{
+	return (char *)x->data + element * shlo_elements[x->type.element].bytes;
+}
+
+/*
+ * Every member reduces a part of the elements and gives it to the others: each sends and receives
+ * 2 (n - 1) / n of the bytes, which is the least that there is.
+ */
+static struct shlo_tensor *reduced_large(struct shlo_call *call, const struct shlo_group *group,
+					 const struct shlo_tensor *x, struct reducer *r)
+{
+	size_t n = group->count, count = (size_t)x->count, first = count * group->own / n;
+	size_t own = count * (group->own + 1) / n - first, i;
+	size_t bytes = shlo_elements[x->type.element].bytes;
+	struct parts parts = parts_new(call->run, n);
+	int64_t room_size = (int64_t)(own * n * bytes);
+	struct shlo_type type = { .element = SHLO_UI8, .rank = 1, .dims = &room_size };
+	struct shlo_tensor *room = shlo_tensor_unset(call->run, &type), *out;
+
+	for (i = 0; i < n; i++) {
+		size_t from = count * i / n, to = count * (i + 1) / n;
+
+		parts.out[i] = (struct shlo_part){ at_bytes(x, from), (to - from) * bytes };
+		parts.in[i] =
+			(struct shlo_part){ (char *)room->data + i * own * bytes, own * bytes };
+	}
+	swap(call, group, &parts);
+	type = x->type;
+	type.element = r->element;
+	out = shlo_tensor_unset(call->run, &type);
+	for (i = 0; i < n; i++) {
+		const void *values = i == group->own ? at_bytes(x, first) :
+						       (char *)room->data + i * own * bytes;
+
+		if (i)
+			reducer_add(r, at_bytes(out, first), values, own, x->type.element);
+		else
+			reducer_first(r, at_bytes(out, first), values, own, x->type.element);
+	}
+	shlo_tensor_put(room);
+	parts = parts_new(call->run, n);
+	bytes = shlo_elements[r->element].bytes;
+	for (i = 0; i < n; i++) {
+		size_t from = count * i / n, to = count * (i + 1) / n;
+
+		parts.out[i] = (struct shlo_part){ at_bytes(out, first), own * bytes };
+		parts.in[i] = (struct shlo_part){ at_bytes(out, from), (to - from) * bytes };
+	}
+	swap(call, group, &parts);
+	return out;
+}
+
+static struct shlo_tensor *all_reduced(struct shlo_call *call, const struct shlo_group *group,
+				       size_t operand)
+{
+	const struct shlo_tensor *x = call->in[operand];
+	struct shlo_tensor *out;
+	struct reducer r;
+
+	reducer_init(&r, call, x->type.element);
+	/* Dimensions that are open are compared by the first way only. */
+	if (bytes_of(x) <= SMALL_BYTES || !shlo_type_is_static(call->op->operands[operand]->type))
+		out = reduced_small(call, group, operand, &r);
+	else
+		out = reduced_large(call, group, x, &r);
+	reducer_exit(&r);
 	return out;
 }
 
 void shlo_eval_all_reduce(struct shlo_call *call)
 {
-	size_t count = call->op->operand_count;
 	struct shlo_group group;
 	struct shlo_tensor *room = group_of(call, by_flag(call->op), &group);
-	struct shlo_tensor *all = exchange(call, &group, count);
 	/* collective_reduce gives the result to the first of the group, zeros to the others. */
 	bool to_first = !strcmp(call->op->name, "stablehlo.collective_reduce");
 
-	for (size_t i = 0; i < count; i++) {
-		call->out[i] = reduced(call, all->items + i, group.count, count);
+	need_group(call, &group);
+	for (size_t i = 0; i < call->op->operand_count; i++) {
+		call->out[i] = all_reduced(call, &group, i);
 		if (to_first && group.own)
-			memset(call->out[i]->data, 0,
-			       (size_t)call->out[i]->count *
-				       shlo_elements[call->out[i]->type.element].bytes);
+			memset(call->out[i]->data, 0, bytes_of(call->out[i]));
 	}
-	shlo_tensor_put(all);
 	shlo_tensor_put(room);
 }
 
@@ -280,56 +516,57 @@ void shlo_eval_cross_replica_sum(struct shlo_call *call)
 {
 	struct shlo_group group;
 	struct shlo_tensor *room = group_of(call, CROSS_REPLICA, &group);
-	struct shlo_tensor *all = exchange(call, &group, 1);
-	struct shlo_tensor *out = shlo_tensor_copy(call->run, all->items[0]);
-	bool done;
 
-	for (size_t k = 1; k < group.count; k++)
-		for (int64_t i = 0; i < out->count && i < all->items[k]->count; i++)
-			shlo_set(out, i,
-				 shlo_binary(SHLO_B_ADD, out->type.element, shlo_get(out, i),
-					     shlo_get(all->items[k], i), &done));
-	call->out[0] = out;
-	shlo_tensor_put(all);
+	need_group(call, &group);
+	call->out[0] = all_reduced(call, &group, 0);
 	shlo_tensor_put(room);
 }
 
 void shlo_eval_reduce_scatter(struct shlo_call *call)
 {
 	struct shlo_group group;
-	struct shlo_tensor *room = group_of(call, by_flag(call->op), &group);
-	struct shlo_tensor *all = exchange(call, &group, 1);
-	struct shlo_tensor *whole = reduced(call, all->items, group.count, 1);
+	struct shlo_tensor *room = group_of(call, by_flag(call->op), &group), *parts;
 	int dim = (int)shlo_attr_int(call->op, "scatter_dimension", 0);
+	enum shlo_element from = call->in[0]->type.element;
+	struct shlo_type type;
+	struct reducer r;
 
-	call->out[0] = part_of(call->run, whole, dim, (int64_t)group.count, (int64_t)group.own);
-	shlo_tensor_put(whole);
-	shlo_tensor_put(all);
+	need_group(call, &group);
+	reducer_init(&r, call, from);
+	parts = dealt(call, &group, call->in[0], dim);
+	type = parts->items[0]->type;
+	type.element = r.element;
+	call->out[0] = shlo_tensor_new(call->run, &type);
+	reducer_first(&r, call->out[0]->data, parts->items[0]->data, (size_t)call->out[0]->count,
+		      from);
+	for (size_t i = 1; i < group.count; i++)
+		reducer_add(&r, call->out[0]->data, parts->items[i]->data,
+			    (size_t)call->out[0]->count, from);
+	reducer_exit(&r);
+	shlo_tensor_put(parts);
 	shlo_tensor_put(room);
 }
 
+/* ---- the others */
+
 void shlo_eval_all_to_all(struct shlo_call *call)
 {
-	size_t count = call->op->operand_count;
 	struct shlo_group group;
 	struct shlo_tensor *room = group_of(call, by_channel(call->op), &group);
-	struct shlo_tensor *all = exchange(call, &group, count);
 	int split = (int)shlo_attr_int(call->op, "split_dimension", 0);
 	int concat = (int)shlo_attr_int(call->op, "concat_dimension", 0);
 	int64_t parts = shlo_attr_int(call->op, "split_count", 1);
 
+	need_group(call, &group);
 	if ((size_t)parts != group.count)
 		shlo_run_error(call->run, "split_count is %lld for a group of %zu",
 			       (long long)parts, group.count);
-	for (size_t i = 0; i < group.count * count; i++) {
-		struct shlo_tensor *x = all->items[i];
+	for (size_t i = 0; i < call->op->operand_count; i++) {
+		struct shlo_tensor *mine = dealt(call, &group, call->in[i], split);
 
-		all->items[i] = part_of(call->run, x, split, parts, (int64_t)group.own);
-		shlo_tensor_put(x);
+		call->out[i] = joined(call->run, mine->items, group.count, concat);
+		shlo_tensor_put(mine);
 	}
-	for (size_t i = 0; i < count; i++)
-		call->out[i] = joined(call->run, all->items + i, group.count, count, concat);
-	shlo_tensor_put(all);
 	shlo_tensor_put(room);
 }
 
@@ -341,49 +578,75 @@ static struct shlo_tensor *zeros(struct shlo_call *call)
 void shlo_eval_collective_broadcast(struct shlo_call *call)
 {
 	struct shlo_group group;
-	struct shlo_tensor *room = group_of(call, by_channel(call->op), &group), *all;
+	struct shlo_tensor *room = group_of(call, by_channel(call->op), &group);
+	struct parts parts;
 
 	/* Who is in no group gets zeros. */
-	if (group.own == group.count) {
-		call->out[0] = zeros(call);
-	} else {
-		all = exchange(call, &group, 1);
-		call->out[0] = shlo_tensor_get(all->items[0]);
-		shlo_tensor_put(all);
+	if (group.own == group.count || !group.own)
+		call->out[0] = group.own ? zeros(call) : shlo_tensor_get(call->in[0]);
+	else
+		call->out[0] = shlo_tensor_new(call->run, &call->in[0]->type);
+	if (group.own < group.count) {
+		parts = parts_new(call->run, group.count);
+		for (size_t i = 0; !group.own && i < group.count; i++)
+			parts.out[i] = whole(call->in[0]);
+		parts.in[0] = group.own ? whole(call->out[0]) : (struct shlo_part){ 0 };
+		swap(call, &group, &parts);
 	}
 	shlo_tensor_put(room);
 }
 
-void shlo_eval_collective_permute(struct shlo_call *call)
+/* All processes that differ in what the pairs name; the others are other groups. */
+static struct shlo_tensor *line_of(struct shlo_call *call, bool by_partition,
+				   struct shlo_group *group)
 {
-	struct table pairs = table_of(call, "source_target_pairs");
-	size_t replicas, partitions, self = call->run->process, own;
-	bool by_partition = by_channel(call->op) == CROSS_PARTITION;
-	int64_t source = -1;
-	struct shlo_tensor *room, *all;
-	struct shlo_group group = { 0 };
+	size_t replicas, partitions, self = call->run->process;
+	struct shlo_tensor *room;
+	size_t *members;
 
 	sizes(call->run, &replicas, &partitions);
-	own = by_partition ? self % partitions : self / partitions;
 	room = numbers(call->run, (int64_t)(replicas * partitions));
-	group.members = room->data;
-	/* All that differ in the dimension that counts meet; each takes what is for it. */
+	members = room->data;
+	*group = (struct shlo_group){ .members = members };
 	for (size_t i = 0; i < replicas * partitions; i++) {
 		if (by_partition ? i / partitions != self / partitions :
 				   i % partitions != self % partitions)
 			continue;
 		if (i == self)
-			group.own = group.count;
-		((size_t *)room->data)[group.count++] = i;
+			group->own = group->count;
+		members[group->count++] = i;
 	}
-	for (int64_t row = 0; row < pairs.rows; row++)
-		if (id_at(&pairs, row, 1) == (int64_t)own)
-			source = id_at(&pairs, row, 0);
-	all = exchange(call, &group, 1);
-	if (source >= (int64_t)group.count)
-		shlo_run_error(call->run, "there is no process %lld", (long long)source);
-	call->out[0] = source < 0 ? zeros(call) : shlo_tensor_get(all->items[source]);
-	shlo_tensor_put(all);
+	return room;
+}
+
+void shlo_eval_collective_permute(struct shlo_call *call)
+{
+	struct table pairs = table_of(call, "source_target_pairs");
+	struct shlo_group group;
+	struct shlo_tensor *room = line_of(call, by_channel(call->op) == CROSS_PARTITION, &group);
+	struct parts parts = parts_new(call->run, group.count);
+
+	for (int64_t row = 0; row < pairs.rows; row++) {
+		int64_t source = id_at(&pairs, row, 0), target = id_at(&pairs, row, 1);
+
+		if (source < 0 || (uint64_t)source >= group.count || target < 0 ||
+		    (uint64_t)target >= group.count)
+			shlo_run_error(call->run, "there is no process %lld or %lld",
+				       (long long)source, (long long)target);
+		if ((size_t)source == group.own)
+			parts.out[target] = whole(call->in[0]);
+		if ((size_t)target != group.own)
+			continue;
+		if (source == target) {
+			call->out[0] = shlo_tensor_get(call->in[0]);
+			continue;
+		}
+		call->out[0] = zeros(call);
+		parts.in[source] = whole(call->out[0]);
+	}
+	swap(call, &group, &parts);
+	if (!call->out[0])
+		call->out[0] = zeros(call);
 	shlo_tensor_put(room);
 }
 
@@ -403,6 +666,32 @@ void shlo_eval_partition_id(struct shlo_call *call)
 
 /* ---- to and from others and the host */
 
+/*
+ * Whom source_target_pairs give this process as its other end: pairs of replicas where there is one
+ * partition, of partitions where there is one replica. -1: the channel alone says it.
+ */
+static int64_t partner_of(struct shlo_call *call, int own_column)
+{
+	struct table pairs = table_of(call, "source_target_pairs");
+	size_t replicas, partitions;
+
+	sizes(call->run, &replicas, &partitions);
+	if (!pairs.rows)
+		return -1;
+	if (replicas > 1 && partitions > 1)
+		shlo_run_error(call->run, "its pairs do not say whether they are of replicas");
+	for (int64_t row = 0; row < pairs.rows; row++) {
+		int64_t other = id_at(&pairs, row, !own_column);
+
+		if (id_at(&pairs, row, own_column) != (int64_t)call->run->process)
+			continue;
+		if (other < 0 || (uint64_t)other >= replicas * partitions)
+			shlo_run_error(call->run, "there is no process %lld", (long long)other);
+		return other;
+	}
+	return -1;
+}
+
 void shlo_eval_send(struct shlo_call *call)
 {
 	if (shlo_attr_int(call->op, "is_host_transfer", 0)) {
@@ -412,8 +701,8 @@ void shlo_eval_send(struct shlo_call *call)
 	}
 	if (!call->run->world)
 		shlo_run_error(call->run, "there is no other device");
-	call->run->world->send(call->run, channel_of(call->op), call->op->operand_count - 1,
-			       call->in);
+	call->run->world->send(call->run, channel_of(call->op), partner_of(call, 0),
+			       call->op->operand_count - 1, call->in);
 	shlo_eval_token(call);
 }
 
@@ -428,11 +717,17 @@ static void add_token(struct shlo_call *call)
 
 void shlo_eval_recv(struct shlo_call *call)
 {
+	struct shlo_tensor *types;
+
 	if (!call->run->world || shlo_attr_int(call->op, "is_host_transfer", 0))
 		shlo_run_error(call->run, "there is nobody who sends");
 	add_token(call);
-	call->run->world->receive(call->run, channel_of(call->op), call->op->result_count - 1,
-				  call->out);
+	types = numbers(call->run, (int64_t)call->op->result_count);
+	for (size_t i = 0; i < call->op->result_count; i++)
+		((const struct shlo_type **)types->data)[i] = call->op->results[i]->type;
+	call->run->world->receive(call->run, channel_of(call->op), partner_of(call, 1),
+				  call->op->result_count - 1, types->data, call->out);
+	shlo_tensor_put(types);
 }
 
 void shlo_eval_infeed(struct shlo_call *call)

@@ -64,6 +64,8 @@ void shlo_run_exit(struct shlo_run *run);
 
 /* A new value of this type, elements zero; its owner has the only reference. */
 struct shlo_tensor *shlo_tensor_new(struct shlo_run *run, const struct shlo_type *type);
+/* The same for who sets all elements: what they are before is not known. */
+struct shlo_tensor *shlo_tensor_unset(struct shlo_run *run, const struct shlo_type *type);
 struct shlo_tensor *shlo_tensor_like(struct shlo_run *run, const struct shlo_type *element_of,
 				     int rank, const int64_t *dims);
 struct shlo_tensor *shlo_tensor_get(struct shlo_tensor *tensor);

@@ -19,7 +19,8 @@ static struct shlo_tensor *tensor_alloc(struct shlo_run *run)
 	return tensor;
 }
 
-struct shlo_tensor *shlo_tensor_new(struct shlo_run *run, const struct shlo_type *type)
+static struct shlo_tensor *tensor_make(struct shlo_run *run, const struct shlo_type *type,
+				       bool zeroed)
 {
 	struct shlo_tensor *tensor = tensor_alloc(run);
 	size_t size;
@@ -41,10 +42,20 @@ struct shlo_tensor *shlo_tensor_new(struct shlo_run *run, const struct shlo_type
 	if (tensor->count < 0)
 		shlo_run_error(run, "a value has more than 2^31 elements");
 	size = (size_t)tensor->count * shlo_elements[type->element].bytes;
-	tensor->data = shlo_alloc(size);
+	tensor->data = zeroed ? shlo_alloc(size) : shlo_realloc(NULL, size);
 	if (!tensor->data)
 		shlo_run_error(run, "memory is exhausted");
 	return tensor;
+}
+
+struct shlo_tensor *shlo_tensor_new(struct shlo_run *run, const struct shlo_type *type)
+{
+	return tensor_make(run, type, true);
+}
+
+struct shlo_tensor *shlo_tensor_unset(struct shlo_run *run, const struct shlo_type *type)
+{
+	return tensor_make(run, type, false);
 }
 
 struct shlo_tensor *shlo_tensor_like(struct shlo_run *run, const struct shlo_type *element_of,

@@ -11,9 +11,9 @@
 struct meeting {
 	struct meeting *next;
 	int64_t channel;
-	size_t count, value_count, posted, left;
+	size_t count, posted, left, gone;
 	const size_t *members; /* of the one who came first */
-	struct shlo_tensor *const **values;
+	const struct shlo_part **parts;
 	bool *here;
 };
 
@@ -21,6 +21,8 @@ struct meeting {
 struct letter {
 	struct letter *next;
 	int64_t channel;
+	size_t from;
+	int64_t to; /* -1: anybody */
 	size_t count;
 	struct shlo_tensor *const *values;
 	bool claimed, taken; /* copying has begun, is done */
@@ -36,7 +38,7 @@ struct process {
 	const struct meeting *meeting;
 	const struct letter *letter;
 	bool receives;
-	int64_t channel;
+	int64_t channel, from;
 };
 
 struct threads {
@@ -58,10 +60,12 @@ static struct threads *threads_of(const struct shlo_run *run)
 	return (struct threads *)run->world;
 }
 
-static const struct letter *letter_for(const struct threads *t, int64_t channel)
+static const struct letter *letter_for(const struct threads *t, const struct process *process)
 {
 	for (const struct letter *letter = t->letters; letter; letter = letter->next)
-		if (letter->channel == channel && !letter->claimed)
+		if (letter->channel == process->channel && !letter->claimed &&
+		    (letter->to < 0 || letter->to == process - t->processes) &&
+		    (process->from < 0 || process->from == (int64_t)letter->from))
 			return letter;
 	return NULL;
 }
@@ -73,7 +77,7 @@ static bool may_go_on(const struct threads *t, const struct process *process)
 		return process->meeting->posted == process->meeting->count;
 	if (process->letter)
 		return process->letter->taken;
-	return !process->receives || letter_for(t, process->channel);
+	return !process->receives || letter_for(t, process);
 }
 
 /* Nobody will come any more when all that still run wait for others. */
@@ -112,21 +116,20 @@ static void wait_for(struct shlo_run *run)
 }
 
 static struct meeting *find_meeting(struct threads *t, const struct shlo_group *group,
-				    int64_t channel, size_t value_count)
+				    int64_t channel)
 {
 	for (struct meeting *m = t->meetings; m; m = m->next)
-		if (m->channel == channel && m->count == group->count &&
-		    m->value_count == value_count && !m->here[group->own] &&
+		if (m->channel == channel && m->count == group->count && !m->here[group->own] &&
 		    !memcmp(m->members, group->members, group->count * sizeof(size_t)))
 			return m;
 	return NULL;
 }
 
 static struct meeting *new_meeting(struct shlo_run *run, const struct shlo_group *group,
-				   int64_t channel, size_t value_count)
+				   int64_t channel)
 {
 	size_t list = group->count * sizeof(size_t);
-	struct meeting *m = shlo_alloc(sizeof(*m) + list + group->count * (sizeof(*m->values) + 1));
+	struct meeting *m = shlo_alloc(sizeof(*m) + list + group->count * (sizeof(*m->parts) + 1));
 	struct threads *t = threads_of(run);
 	size_t *members;
 
@@ -136,51 +139,80 @@ static struct meeting *new_meeting(struct shlo_run *run, const struct shlo_group
 	}
 	m->channel = channel;
 	m->count = group->count;
-	m->value_count = value_count;
 	members = (size_t *)(m + 1);
 	memcpy(members, group->members, list);
 	m->members = members;
-	m->values = (struct shlo_tensor *const **)(members + group->count);
-	m->here = (bool *)(m->values + group->count);
+	m->parts = (const struct shlo_part **)(members + group->count);
+	m->here = (bool *)(m->parts + group->count);
 	m->next = t->meetings;
 	t->meetings = m;
 	return m;
 }
 
-static void exchange(struct shlo_run *run, const struct shlo_group *group, int64_t channel,
-		     size_t count, struct shlo_tensor *const *own, struct shlo_tensor **all)
+static void drop_meeting(struct threads *t, struct meeting *meeting)
+{
+	struct meeting **link = &t->meetings;
+
+	while (*link != meeting)
+		link = &(*link)->next;
+	*link = meeting->next;
+	shlo_free(meeting);
+}
+
+/* Copies what the others have for this process; false: parts are not as large as they should be. */
+static bool take_parts(const struct meeting *m, size_t own, const struct shlo_part *in)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		const struct shlo_part *part = &m->parts[i][own];
+
+		if (i == own)
+			continue;
+		if (part->size != in[i].size)
+			return false;
+		if (part->size)
+			memcpy(in[i].data, part->data, part->size);
+	}
+	return true;
+}
+
+static void swap_parts(struct shlo_run *run, const struct shlo_group *group, int64_t channel,
+		       const struct shlo_part *out, const struct shlo_part *in)
 {
 	struct threads *t = threads_of(run);
 	struct meeting *m;
-	bool failed;
+	bool fits, failed;
 
 	pthread_mutex_lock(&t->lock);
-	m = find_meeting(t, group, channel, count);
+	m = find_meeting(t, group, channel);
 	if (!m)
-		m = new_meeting(run, group, channel, count);
+		m = new_meeting(run, group, channel);
 	m->here[group->own] = true;
-	m->values[group->own] = own;
+	m->parts[group->own] = out;
 	m->posted++;
 	pthread_cond_broadcast(&t->changed);
 	t->processes[run->process].meeting = m;
 	wait_for(run);
 	pthread_mutex_unlock(&t->lock);
-	/* Values stay until all have copied: everybody waits for that as well. */
-	for (size_t i = 0; i < group->count; i++)
-		for (size_t k = 0; k < count; k++)
-			all[i * count + k] = shlo_tensor_copy(run, m->values[i][k]);
+	fits = take_parts(m, group->own, in);
 	pthread_mutex_lock(&t->lock);
+	t->failed = t->failed || !fits;
 	m->left++;
 	pthread_cond_broadcast(&t->changed);
+	/* Parts stay until all have copied: everybody waits for that as well. */
 	while (m->left < m->count && !t->failed)
 		pthread_cond_wait(&t->changed, &t->lock);
-	failed = m->left < m->count;
+	failed = t->failed;
+	/* Nobody looks at it after the last has gone. */
+	if (!failed && ++m->gone == m->count)
+		drop_meeting(t, m);
 	pthread_mutex_unlock(&t->lock);
+	if (!fits)
+		shlo_run_error(run, "the processes have values of different types");
 	if (failed)
 		shlo_run_error(run, "another process has failed");
 }
 
-static void send_values(struct shlo_run *run, int64_t channel, size_t count,
+static void send_values(struct shlo_run *run, int64_t channel, int64_t process, size_t count,
 			struct shlo_tensor *const *values)
 {
 	struct threads *t = threads_of(run);
@@ -188,9 +220,11 @@ static void send_values(struct shlo_run *run, int64_t channel, size_t count,
 
 	if (!letter)
 		shlo_run_error(run, "memory is exhausted");
-	letter->channel = channel;
-	letter->count = count;
-	letter->values = values;
+	*letter = (struct letter){ .channel = channel,
+				   .from = run->process,
+				   .to = process,
+				   .count = count,
+				   .values = values };
 	pthread_mutex_lock(&t->lock);
 	for (end = &t->letters; *end; end = &(*end)->next)
 		;
@@ -201,17 +235,21 @@ static void send_values(struct shlo_run *run, int64_t channel, size_t count,
 	pthread_mutex_unlock(&t->lock);
 }
 
-static void receive_values(struct shlo_run *run, int64_t channel, size_t count,
-			   struct shlo_tensor **values)
+static void receive_values(struct shlo_run *run, int64_t channel, int64_t process, size_t count,
+			   const struct shlo_type *const *types, struct shlo_tensor **values)
 {
 	struct threads *t = threads_of(run);
+	struct process *self = &t->processes[run->process];
 	struct letter *letter;
 
+	/* The values bring their types. */
+	(void)types;
 	pthread_mutex_lock(&t->lock);
-	t->processes[run->process].receives = true;
-	t->processes[run->process].channel = channel;
+	self->receives = true;
+	self->channel = channel;
+	self->from = process;
 	wait_for(run);
-	letter = (struct letter *)letter_for(t, channel);
+	letter = (struct letter *)letter_for(t, self);
 	if (letter->count != count) {
 		t->failed = true;
 		pthread_cond_broadcast(&t->changed);
@@ -317,18 +355,26 @@ static const char *run_all(struct threads *t)
 	return error;
 }
 
+const struct shlo_function *shlo_parallel_function(struct shlo_call *call,
+						   const struct shlo_attr *programs, size_t process)
+{
+	size_t columns = programs->items[0]->count;
+	const char *name = programs->items[process / columns]->items[process % columns]->text;
+	const struct shlo_function *function = name ? shlo_function_find(call->run->module, name) :
+						      NULL;
+
+	if (!function || !function->region)
+		shlo_run_error(call->run, "there is no function @%s", name ? name : "");
+	return function;
+}
+
 static void setup(struct shlo_call *call, struct threads *t, const struct shlo_attr *programs)
 {
 	size_t argument = 0, result = 0;
 
 	for (size_t i = 0; i < t->count; i++) {
 		struct process *process = &t->processes[i];
-		const struct shlo_attr *row = programs->items[i / t->world.partitions];
-		const char *name = row->items[i % t->world.partitions]->text;
-
-		process->function = name ? shlo_function_find(call->run->module, name) : NULL;
-		if (!process->function || !process->function->region)
-			shlo_run_error(call->run, "there is no function @%s", name ? name : "");
+		process->function = shlo_parallel_function(call, programs, i);
 		if (argument + process->function->type->item_count > call->op->operand_count ||
 		    result + process->function->type->result_count > call->op->result_count)
 			shlo_run_error(call->run, "its programs take or give more values");
@@ -394,7 +440,7 @@ static struct threads *threads_new(struct shlo_call *call, const struct shlo_att
 	t->world = (struct shlo_world){
 		.replicas = programs->count,
 		.partitions = programs->items[0]->count,
-		.exchange = exchange,
+		.swap = swap_parts,
 		.send = send_values,
 		.receive = receive_values,
 		.infeed = next_infeed,
@@ -420,6 +466,10 @@ void shlo_eval_run_parallel(struct shlo_call *call)
 	volatile bool done = false;
 
 	check_programs(call, programs);
+	if (call->run->world && call->run->world->run_parallel) {
+		call->run->world->run_parallel(call, programs);
+		return;
+	}
 	t = threads_new(call, programs);
 	/* An error must not leave the threads behind: it comes here first. */
 	memcpy(outer, call->run->guard.jump, sizeof(outer));
