@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <webnn/stablehlo.h>
 #include <webnn/webnn_npu.h>
@@ -21,6 +22,7 @@ struct options {
 	char **paths;
 	size_t path_count;
 	bool list;
+	const char *ranks;
 };
 
 struct count {
@@ -30,6 +32,8 @@ struct count {
 struct tester {
 	const struct options *options;
 	WNNContext context;
+	WNNStablehloWorld world;    /* NULL: alone */
+	WNNStablehloWorldInfo info; /* all ranks run all programs, rank 0 tells of it */
 	struct count count;
 	json_t *cases;
 	bool disabled; /* the file at hand says so */
@@ -57,7 +61,7 @@ static void say(struct tester *tester, const char *path, enum outcome outcome, b
 	else
 		json_object_set_new(entry, "message", json_string_nocheck(message));
 	json_array_append_new(tester->cases, entry);
-	if (outcome != PASSED || tester->options->list)
+	if (!tester->info.rank && (outcome != PASSED || tester->options->list))
 		fprintf(stderr, "%s: %s%s%s\n", path, outcome_names[outcome],
 			outcome == PASSED ? (no_cpu ? ", no operator on the CPU" : "") : ": ",
 			outcome == PASSED ? "" : message);
@@ -165,6 +169,7 @@ static void test_file(struct tester *tester, const char *path)
 		say(tester, path, FAILED, false, last_message());
 		return;
 	}
+	wnnStablehloProgramSetWorld(program, tester->world, 0);
 	tester->disabled = is_disabled(path);
 	modules = wnnStablehloProgramGetModuleCount(program);
 	refusals = wnnStablehloProgramGetRefusals(program);
@@ -224,8 +229,9 @@ static json_t *result_of(const struct tester *tester)
 {
 	const struct count *count = &tester->count;
 
-	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:O}", "device",
-			 tester->options->device ? tester->options->device : "cpu", "total",
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "device",
+			 tester->options->device ? tester->options->device : "cpu", "ranks",
+			 (json_int_t)(tester->world ? tester->info.rankCount : 1), "total",
 			 (json_int_t)count->total, "passed", (json_int_t)count->passed, "refused",
 			 (json_int_t)count->refused, "failed", (json_int_t)count->failed,
 			 "no_cpu_operator", (json_int_t)count->no_cpu_operator, "cases",
@@ -246,6 +252,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case 'l':
 		options->list = true;
 		return 0;
+	case 'm':
+		options->ranks = argument;
+		return 0;
 	case ARGP_KEY_ARGS:
 		options->paths = state->argv + state->next;
 		options->path_count = (size_t)(state->argc - state->next);
@@ -264,6 +273,10 @@ static const struct argp_option option_list[] = {
 	  "reference kernels",
 	  0 },
 	{ "json", 'j', "FILE", 0, "Write the counts and all cases as JSON", 0 },
+	{ "mpi", 'm', "N", 0,
+	  "Start N ranks with mpirun, on which processes of interpreter.run_parallel run in place "
+	  "of threads; without it, what mpirun has started does so by itself",
+	  0 },
 	{ "list", 'l', NULL, 0, "Name what has passed as well", 0 },
 	{ 0 },
 };
@@ -293,15 +306,70 @@ static WNNContext open_context(WNNInstance instance, const char *device)
 	return NULL;
 }
 
+/* Becomes mpirun, with the same arguments for each rank. */
+static int start_ranks(const char *ranks, int argc, char **argv)
+{
+	char **line = calloc((size_t)argc + 6, sizeof(*line));
+	int at = 0;
+
+	if (!line)
+		return 2;
+	line[at++] = "mpirun";
+	/* Tests do not need a processor for each rank. */
+	line[at++] = "--oversubscribe";
+	line[at++] = "-n";
+	line[at++] = (char *)ranks;
+	for (int i = 0; i < argc; i++)
+		line[at++] = argv[i];
+	execvp(line[0], line);
+	fprintf(stderr, "stablehlo-test: mpirun: %s\n", strerror(errno));
+	free(line);
+	return 2;
+}
+
+static int join_ranks(struct tester *tester)
+{
+	if (!wnnStablehloWorldIsStarted())
+		return 0;
+	if (wnnStablehloWorldJoin(&tester->world) != WNNStatus_Success) {
+		fprintf(stderr, "stablehlo-test: %s\n", last_message());
+		return 2;
+	}
+	tester->info = wnnStablehloWorldGetInfo(tester->world);
+	return 0;
+}
+
+static int report(const struct tester *tester)
+{
+	json_t *result = result_of(tester);
+	int ret = 0;
+
+	printf("%zu programs: %zu passed, %zu refused, %zu failed; %zu without an operator on the "
+	       "CPU\n",
+	       tester->count.total, tester->count.passed, tester->count.refused,
+	       tester->count.failed, tester->count.no_cpu_operator);
+	if (tester->options->json &&
+	    (!result || json_dump_file(result, tester->options->json, JSON_INDENT(1)))) {
+		fprintf(stderr, "stablehlo-test: %s: it cannot be written\n",
+			tester->options->json);
+		ret = 2;
+	}
+	json_decref(result);
+	return ret;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = { 0 };
 	struct tester tester = { .options = &options };
 	WNNInstance instance = NULL;
-	json_t *result;
 	int ret = 0;
 
 	argp_parse(&parser, argc, argv, 0, NULL, &options);
+	if (options.ranks && !wnnStablehloWorldIsStarted())
+		return start_ranks(options.ranks, argc, argv);
+	if (join_ranks(&tester))
+		return 2;
 	tester.cases = json_array();
 	if (options.device && strcmp(options.device, "cpu")) {
 		instance = wnnCreateInstance(NULL);
@@ -312,16 +380,12 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < options.path_count; i++)
 		if (test_path(&tester, options.paths[i]))
 			ret = 2;
-	printf("%zu programs: %zu passed, %zu refused, %zu failed; %zu without an operator on the "
-	       "CPU\n",
-	       tester.count.total, tester.count.passed, tester.count.refused, tester.count.failed,
-	       tester.count.no_cpu_operator);
-	result = result_of(&tester);
-	if (options.json && (!result || json_dump_file(result, options.json, JSON_INDENT(1)))) {
-		fprintf(stderr, "stablehlo-test: %s: it cannot be written\n", options.json);
+	if (!tester.info.rank && report(&tester))
 		ret = 2;
-	}
-	json_decref(result);
+	/* So that a program that failed on all ranks does not end them. */
+	if (tester.world)
+		wnnStablehloWorldAgreeSync(tester.world);
+	wnnStablehloWorldRelease(tester.world);
 	json_decref(tester.cases);
 	wnnContextRelease(tester.context);
 	wnnInstanceRelease(instance);

@@ -7,7 +7,7 @@
 #include <webnn/stablehlo.h>
 
 #include "device.h"
-#include "run.h"
+#include "world_ranks.h"
 
 struct WNNStablehloProgramImpl {
 	unsigned int refs;
@@ -20,6 +20,10 @@ struct WNNStablehloProgramImpl {
 	WNNStablehloTensor *results;
 	size_t result_count;
 	WNNStablehloRunInfo info;
+	/* With whom it runs, and what tells that they run the same. */
+	WNNStablehloWorld world;
+	size_t partitions;
+	uint64_t hash;
 };
 
 static WNNStringView view(const char *text)
@@ -88,6 +92,21 @@ static void describe(struct WNNStablehloProgramImpl *program)
 		describe_module(program, m);
 }
 
+/* Of the bytes of the file. */
+static uint64_t hash_of(const void *data, size_t size)
+{
+	uint64_t hash = size, word;
+
+	for (size_t at = 0; at < size; at += sizeof(word)) {
+		word = 0;
+		memcpy(&word, (const char *)data + at,
+		       size - at < sizeof(word) ? size - at : sizeof(word));
+		hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 32;
+	}
+	return hash;
+}
+
 WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
 				 WNNStablehloLoadOptions const *options,
 				 WNNStablehloProgram *program)
@@ -120,6 +139,7 @@ WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
 	if (!file->refusal_count)
 		shlo_compile_regions(file);
 	describe(self);
+	self->hash = hash_of(data, size);
 	*program = self;
 	return WNNStatus_Success;
 }
@@ -187,6 +207,7 @@ void wnnStablehloProgramRelease(WNNStablehloProgram program)
 	if (!program || --program->refs)
 		return;
 	forget_run(program);
+	wnnStablehloWorldRelease(program->world);
 	shlo_arena_exit(&program->file.arena);
 	shlo_free(program);
 }
@@ -279,12 +300,84 @@ static void run_entry(struct WNNStablehloProgramImpl *program, const struct shlo
 	}
 }
 
-static WNNStatus guarded_run(struct WNNStablehloProgramImpl *program,
+/* What the module says of the number of its devices; 0: nothing. */
+static size_t said(const struct shlo_module *module, const char *name)
+{
+	const struct shlo_attr *attr = shlo_attr_find(&module->attrs, name);
+
+	return attr && attr->kind == SHLO_ATTR_INT && attr->number > 0 ? (size_t)attr->number : 0;
+}
+
+/* Ranks as replicas and partitions. */
+static void make_world(struct WNNStablehloProgramImpl *program, struct shlo_ranks_world *world)
+{
+	struct shlo_run *run = &program->run;
+	size_t replicas = said(run->module, "mhlo.num_replicas"), count = program->world->count;
+	size_t partitions = said(run->module, "mhlo.num_partitions");
+
+	if (program->partitions) {
+		partitions = program->partitions;
+		replicas = 0;
+	}
+	if ((replicas && replicas * (partitions ? partitions : 1) != count) ||
+	    (partitions && count % partitions))
+		shlo_throw(&run->guard, WNNStatus_OperationError,
+			   "the program has %zu replicas of %zu partitions, there are %zu ranks",
+			   replicas ? replicas : 1, partitions ? partitions : 1, count);
+	partitions = partitions ? partitions : 1;
+	shlo_ranks_world_init(world, program->world, count / partitions, partitions);
+	run->world = &world->world;
+	run->process = program->world->rank;
+}
+
+static void run_on_ranks(struct WNNStablehloProgramImpl *program, size_t module,
+			 const struct shlo_function *entry, const WNNStablehloTensor *inputs)
+{
+	struct shlo_ranks_world world;
+
+	shlo_ranks_arrive(program->world, SHLO_STAGE_PROGRAM,
+			  hash_of(&program->hash, sizeof(program->hash)) + module +
+				  (program->partitions << 32),
+			  &program->run.guard);
+	make_world(program, &world);
+	run_entry(program, entry, inputs);
+	shlo_ranks_arrive(program->world, SHLO_STAGE_END, 0, &program->run.guard);
+	program->run.world = NULL;
+}
+
+static WNNStatus guarded_run(struct WNNStablehloProgramImpl *program, size_t module,
 			     const struct shlo_function *entry, const WNNStablehloTensor *inputs)
 {
-	if (setjmp(program->run.guard.jump))
-		return shlo_set_error(program->run.guard.status, "%s", program->run.guard.message);
-	run_entry(program, entry, inputs);
+	struct shlo_guard *guard = &program->run.guard;
+
+	if (setjmp(guard->jump)) {
+		program->run.world = NULL;
+		program->result_count = 0;
+		if (program->world)
+			shlo_ranks_fail(program->world, guard->message);
+		return shlo_set_error(guard->status, "%s", guard->message);
+	}
+	if (program->world)
+		run_on_ranks(program, module, entry, inputs);
+	else
+		run_entry(program, entry, inputs);
+	return WNNStatus_Success;
+}
+
+WNNStatus wnnStablehloProgramSetWorld(WNNStablehloProgram program, WNNStablehloWorld world,
+				      size_t partitions)
+{
+	if (!program)
+		return shlo_set_error(WNNStatus_TypeError, "program is missing");
+	if (world && partitions && world->count % partitions)
+		return shlo_set_error(WNNStatus_TypeError,
+				      "%u ranks are no multiple of %zu partitions", world->count,
+				      partitions);
+	if (world)
+		world->refs++;
+	wnnStablehloWorldRelease(program->world);
+	program->world = world;
+	program->partitions = partitions;
 	return WNNStatus_Success;
 }
 
@@ -314,7 +407,7 @@ WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
 	program->run.device = shlo_device_create(context);
 	if (context && !program->run.device)
 		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
-	status = guarded_run(program, entry, inputs);
+	status = guarded_run(program, module, entry, inputs);
 	program->info.referenceOperations = program->run.reference_ops;
 	program->info.graphOperations = program->run.device_ops;
 	program->info.cpuOperators = shlo_device_cpu_operators(program->run.device);

@@ -28,6 +28,9 @@ extern "C" {
 /** A loaded file, which holds one or more modules. */
 typedef struct WNNStablehloProgramImpl *WNNStablehloProgram;
 
+/** The processes, one for each device, that run programs together; there is one such object in a process. */
+typedef struct WNNStablehloWorldImpl *WNNStablehloWorld;
+
 /** As the size of a dimension: it is only known when the program runs. */
 #define WNN_STABLEHLO_DIMENSION_UNKNOWN (INT64_C(-1))
 
@@ -104,6 +107,16 @@ typedef struct WNNStablehloRunInfo {
 	/** Operators of those graphs that the context computed on the CPU. */
 	uint64_t cpuOperators;
 } WNNStablehloRunInfo;
+
+/** Which of the ranks this process is. */
+typedef struct WNNStablehloWorldInfo {
+	/** Its number, from 0. */
+	uint32_t rank;
+	/** How many ranks there are. */
+	uint32_t rankCount;
+	/** Its number among the ranks of this machine, by which each can take a device of its own. */
+	uint32_t localRank;
+} WNNStablehloWorldInfo;
 
 /** How a file is loaded. */
 typedef struct WNNStablehloLoadOptions {
@@ -251,6 +264,90 @@ WNN_EXPORT WNNStablehloTensorArray wnnStablehloProgramGetResults(WNNStablehloPro
  * @return The counts; zero before the first run.
  */
 WNN_EXPORT WNNStablehloRunInfo wnnStablehloProgramGetRunInfo(WNNStablehloProgram program);
+
+/**
+ * Tells whether this process was started as one of several ranks, by Open MPI's mpirun or another
+ * starter that speaks PMIx.
+ *
+ * @return Whether it was.
+ */
+WNN_EXPORT WNNBool wnnStablehloWorldIsStarted(void);
+
+/**
+ * Joins the other ranks, and waits for them. A process joins once: later calls give the same object,
+ * until it is released. MPI is begun, if the application has not done so; the calls that have to do
+ * with ranks are then made by one thread, the one that began it.
+ *
+ * @param world Filled with the ranks, which the caller releases; NULL on error.
+ *
+ * @return Success, or what went wrong.
+ *
+ * Errors:
+ * - TypeError: world is missing
+ * - InvalidStateError: this process has left the others already
+ * - NotSupportedError: the module that has MPI is not installed, or does not load
+ * - OperationError: MPI does not begin
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world);
+
+/**
+ * Gives a reference back; the last one waits for all other ranks to do so, and ends MPI. After a
+ * failure, here or on another rank, it ends all ranks, this process among them, with an error: what is
+ * to be said of it is said before. NULL: does nothing.
+ *
+ * @param world The ranks.
+ */
+WNN_EXPORT void wnnStablehloWorldRelease(WNNStablehloWorld world);
+
+/**
+ * Tells which rank this is.
+ *
+ * @param world The ranks.
+ *
+ * @return Its numbers.
+ */
+WNN_EXPORT WNNStablehloWorldInfo wnnStablehloWorldGetInfo(WNNStablehloWorld world);
+
+/**
+ * Waits until all ranks have come here: none of them has failed until then. Programs call it before
+ * they do what must not be done when another rank has failed. After a run that has failed on all ranks it
+ * brings these together again, if none of them was in the middle of a transfer.
+ *
+ * @param world The ranks.
+ *
+ * @return Success, or what went wrong.
+ *
+ * Errors:
+ * - TypeError: world is missing
+ * - OperationError: a rank has failed, or is at something else
+ */
+WNN_EXPORT WNNStatus wnnStablehloWorldAgreeSync(WNNStablehloWorld world);
+
+/**
+ * Tells the other ranks that this one cannot go on, so that they do not wait for it.
+ *
+ * @param world The ranks. NULL: does nothing.
+ * @param reason Why; the others have it in their message.
+ */
+WNN_EXPORT void wnnStablehloWorldFail(WNNStablehloWorld world, WNNStringView reason);
+
+/**
+ * Says that runs of a program are runs on all ranks: process i of the program is rank i. All ranks run
+ * the same program at the same time, and a run succeeds when it does on all of them.
+ *
+ * @param program The program.
+ * @param world The ranks, of which the program keeps a reference; NULL: it runs alone.
+ * @param partitions How many partitions a replica has; the number of ranks is a multiple of it. 0: as
+ *     the attribute mhlo.num_partitions of a module says, else 1.
+ *
+ * @return Success, or what went wrong.
+ *
+ * Errors:
+ * - TypeError: the program is missing, or the number of ranks is no multiple of the partitions
+ */
+WNN_EXPORT WNNStatus wnnStablehloProgramSetWorld(WNNStablehloProgram program,
+						 WNNStablehloWorld world, size_t partitions);
 
 #if defined(__cplusplus)
 } /* extern "C" */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* The ranks that run a program together: their notes, where they meet, and what ends them. */
+#ifndef SHLO_RANKS_H
+#define SHLO_RANKS_H
+
+#include <stdbool.h>
+
+#include <webnn/stablehlo.h>
+
+#include "memory.h"
+#include "transport.h"
+
+enum shlo_note_kind {
+	SHLO_NOTE_FAIL,	  /* numbers: the step that had begun; text: why */
+	SHLO_NOTE_ARRIVE, /* to rank 0: serial, what for, of what, whether transfers are left over */
+	SHLO_NOTE_GO,	  /* all have arrived: serial, whether transfers are left over */
+	SHLO_NOTE_OFFER,  /* to rank 0: channel, for whom or -1, bytes */
+	SHLO_NOTE_WANT,	  /* to rank 0: channel, from whom or -1 */
+	SHLO_NOTE_MATCH,  /* the other end, bytes */
+	SHLO_NOTE_FEED,	  /* to rank 0: which infeed */
+	SHLO_NOTE_FED,	  /* its next index */
+};
+
+enum shlo_stage { SHLO_STAGE_PROGRAM, SHLO_STAGE_END, SHLO_STAGE_AGREE };
+
+/* One for the process. */
+struct WNNStablehloWorldImpl {
+	unsigned int refs;
+	const struct shlo_transport *transport;
+	uint32_t rank, count, local_rank;
+	/*
+	 * Steps that all ranks take together: the last that has begun, which is even, the one that
+	 * this rank has come to, and the last that all have come to.
+	 */
+	int64_t begun, serial, gone;
+	bool failed, left_over; /* left_over: on some rank a transfer was not done when it failed */
+	bool busy;		/* transfers are begun */
+	char reason[sizeof(((struct shlo_note *)0)->text)];
+	/* What rank 0 has answered. */
+	struct shlo_note match, fed;
+	bool matched, is_fed;
+	int64_t infeeds;
+	struct shlo_office *office; /* of rank 0 */
+	/* Heads of messages, which stay when a run ends in between. */
+	uint8_t *heads;
+	size_t heads_size;
+};
+
+/* Waits until all ranks have come here with the same; an error ends the run of the guard. */
+void shlo_ranks_arrive(struct WNNStablehloWorldImpl *ranks, enum shlo_stage stage, uint64_t of,
+		       struct shlo_guard *guard);
+/* Tells the others that this one has failed. */
+void shlo_ranks_fail(struct WNNStablehloWorldImpl *ranks, const char *reason);
+/* Sends a note to rank 0 and waits for the answer, which sets @answered. */
+void shlo_ranks_ask(struct WNNStablehloWorldImpl *ranks, struct shlo_note *note,
+		    const bool *answered, struct shlo_guard *guard);
+/* Waits until the first @count transfers that were begun are done. */
+void shlo_ranks_wait(struct WNNStablehloWorldImpl *ranks, size_t count, struct shlo_guard *guard);
+/* Ends the run of the guard because the transport has failed. */
+_Noreturn void shlo_ranks_lost(struct WNNStablehloWorldImpl *ranks, struct shlo_guard *guard);
+
+/* For rank 0: takes a note of the kinds that are for it. */
+struct shlo_office *shlo_office_new(void);
+void shlo_office_destroy(struct shlo_office *office);
+void shlo_office_take(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *note);
+
+#endif

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What rank 0 does for all: it counts who has come to a step, brings those together who send and
+ * receive on a channel, and deals out the values of an infeed. It does so whenever it waits itself.
+ */
+#include <stdio.h>
+
+#include "ranks.h"
+
+/* A side of a transfer on a channel that waits for the other. */
+struct side {
+	struct side *next;
+	struct shlo_note note;
+};
+
+struct shlo_office {
+	int64_t serial;
+	uint32_t arrived;
+	bool left_over;
+	struct shlo_note first; /* of those that have arrived */
+	struct side *sides;
+	int64_t infeed, infeed_at;
+};
+
+struct shlo_office *shlo_office_new(void)
+{
+	struct shlo_office *office = shlo_alloc(sizeof(*office));
+
+	if (office)
+		office->serial = -1;
+	return office;
+}
+
+static void forget_sides(struct shlo_office *office)
+{
+	while (office->sides) {
+		struct side *next = office->sides->next;
+
+		shlo_free(office->sides);
+		office->sides = next;
+	}
+}
+
+void shlo_office_destroy(struct shlo_office *office)
+{
+	if (office)
+		forget_sides(office);
+	shlo_free(office);
+}
+
+static const char *stage_text(int64_t stage)
+{
+	return stage == SHLO_STAGE_PROGRAM ? "the beginning of a program" :
+	       stage == SHLO_STAGE_END	   ? "the end of a program" :
+					     "an agreement";
+}
+
+/* Everybody is told in the name of rank 0, itself included. */
+static void fail_all(struct WNNStablehloWorldImpl *ranks, int64_t begun, const char *text)
+{
+	struct shlo_note note = { .kind = SHLO_NOTE_FAIL, .numbers = { begun } };
+
+	snprintf(note.text, sizeof(note.text), "%s", text);
+	for (uint32_t i = 0; i < ranks->count; i++)
+		ranks->transport->tell(i, &note);
+}
+
+static void arrive(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *note)
+{
+	struct shlo_office *office = ranks->office;
+	struct shlo_note go = { .kind = SHLO_NOTE_GO, .numbers = { note->numbers[0] } };
+	char text[300];
+
+	/* Who comes to a later step has failed in the one before, which the others will hear of. */
+	if (note->numbers[0] < office->serial)
+		return;
+	if (note->numbers[0] > office->serial) {
+		office->serial = note->numbers[0];
+		office->arrived = 0;
+		office->left_over = false;
+		office->first = *note;
+		forget_sides(office);
+	}
+	office->arrived++;
+	office->left_over = office->left_over || note->numbers[3];
+	if (note->numbers[1] != office->first.numbers[1]) {
+		snprintf(text, sizeof(text), "rank %u is at %s, rank %u at %s", note->from,
+			 stage_text(note->numbers[1]), office->first.from,
+			 stage_text(office->first.numbers[1]));
+		fail_all(ranks, note->numbers[0] & ~INT64_C(1), text);
+	} else if (note->numbers[2] != office->first.numbers[2]) {
+		snprintf(text, sizeof(text), "ranks %u and %u run different programs", note->from,
+			 office->first.from);
+		fail_all(ranks, note->numbers[0] & ~INT64_C(1), text);
+	} else if (office->arrived == ranks->count) {
+		go.numbers[1] = office->left_over;
+		for (uint32_t i = 0; i < ranks->count; i++)
+			ranks->transport->tell(i, &go);
+	}
+}
+
+static bool fit(const struct shlo_note *offer, const struct shlo_note *want)
+{
+	return offer->kind == SHLO_NOTE_OFFER && want->kind == SHLO_NOTE_WANT &&
+	       offer->numbers[0] == want->numbers[0] &&
+	       (offer->numbers[1] < 0 || offer->numbers[1] == (int64_t)want->from) &&
+	       (want->numbers[1] < 0 || want->numbers[1] == (int64_t)offer->from);
+}
+
+static void match(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *offer,
+		  const struct shlo_note *want)
+{
+	struct shlo_note note = { .kind = SHLO_NOTE_MATCH };
+
+	note.numbers[0] = want->from;
+	note.numbers[1] = offer->numbers[2];
+	ranks->transport->tell(offer->from, &note);
+	note.numbers[0] = offer->from;
+	ranks->transport->tell(want->from, &note);
+}
+
+static void add_side(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *note)
+{
+	struct side **link = &ranks->office->sides, *side;
+
+	/* First come, first served. */
+	for (; *link; link = &(*link)->next) {
+		side = *link;
+		if (fit(&side->note, note))
+			match(ranks, &side->note, note);
+		else if (fit(note, &side->note))
+			match(ranks, note, &side->note);
+		else
+			continue;
+		*link = side->next;
+		shlo_free(side);
+		return;
+	}
+	side = shlo_alloc(sizeof(*side));
+	if (!side) {
+		fail_all(ranks, ranks->begun, "memory is exhausted");
+		return;
+	}
+	side->note = *note;
+	*link = side;
+}
+
+void shlo_office_take(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *note)
+{
+	struct shlo_office *office = ranks->office;
+	struct shlo_note fed = { .kind = SHLO_NOTE_FED };
+
+	switch (note->kind) {
+	case SHLO_NOTE_ARRIVE:
+		arrive(ranks, note);
+		break;
+	case SHLO_NOTE_OFFER:
+	case SHLO_NOTE_WANT:
+		add_side(ranks, note);
+		break;
+	case SHLO_NOTE_FEED:
+		if (office->infeed != note->numbers[0])
+			office->infeed_at = 0;
+		office->infeed = note->numbers[0];
+		fed.numbers[0] = office->infeed_at++;
+		ranks->transport->tell(note->from, &fed);
+		break;
+	default:
+		break;
+	}
+}

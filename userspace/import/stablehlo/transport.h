@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What carries bytes between the ranks of a program: a module of its own (mpi/), which is loaded when
+ * ranks are wanted, so that the library needs no MPI. One thread uses it.
+ */
+#ifndef SHLO_TRANSPORT_H
+#define SHLO_TRANSPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Raised when the meaning of anything here changes: a module of another version is not used. */
+#define SHLO_TRANSPORT_VERSION 1
+#define SHLO_TRANSPORT_SYMBOL  "shlo_transport"
+
+/* A short message beside the values, which is there without being waited for. */
+struct shlo_note {
+	uint32_t kind, from;
+	int64_t numbers[4];
+	char text[448];
+};
+
+struct shlo_transport {
+	uint32_t version;
+	/* Fills in who this is; NULL or why it did not work. It is called once. */
+	const char *(*join)(uint32_t *rank, uint32_t *count, uint32_t *local_rank);
+	/*
+	 * Begins to send or to receive; memory is not touched before all is done. What two ranks
+	 * send to each other arrives in its order. All functions give 0, or -1: it failed.
+	 */
+	int (*send)(uint32_t to, const void *data, size_t size);
+	int (*receive)(uint32_t from, void *data, size_t size);
+	/* Whether the first @count of what was begun since the last is done: 1, or 0. */
+	int (*test)(size_t count);
+	/* Forgets what was begun, all of which is done. */
+	void (*clear)(void);
+	int (*tell)(uint32_t to, const struct shlo_note *note);
+	/* 1: there was a note, 0: there is none. */
+	int (*hear)(struct shlo_note *note);
+	/* Why the last call failed. */
+	const char *(*error)(void);
+	/* Waits for all ranks, and ends. */
+	void (*leave)(void);
+	/* Ends all ranks. */
+	void (*abort)(void);
+};
+
+#endif
