@@ -581,11 +581,8 @@ void shlo_eval_collective_broadcast(struct shlo_call *call)
 	struct shlo_tensor *room = group_of(call, by_channel(call->op), &group);
 	struct parts parts;
 
-	/* Who is in no group gets zeros. */
-	if (group.own == group.count || !group.own)
-		call->out[0] = group.own ? zeros(call) : shlo_tensor_get(call->in[0]);
-	else
-		call->out[0] = shlo_tensor_new(call->run, &call->in[0]->type);
+	/* Who is in no group gets zeros, as do all others before theirs comes. */
+	call->out[0] = group.own || !group.count ? zeros(call) : shlo_tensor_get(call->in[0]);
 	if (group.own < group.count) {
 		parts = parts_new(call->run, group.count);
 		for (size_t i = 0; !group.own && i < group.count; i++)

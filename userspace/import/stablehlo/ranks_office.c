@@ -56,11 +56,15 @@ static const char *stage_text(int64_t stage)
 }
 
 /* Everybody is told in the name of rank 0, itself included. */
-static void fail_all(struct WNNStablehloWorldImpl *ranks, int64_t begun, const char *text)
+__attribute__((format(printf, 3, 4))) static void fail_all(struct WNNStablehloWorldImpl *ranks,
+							   int64_t begun, const char *format, ...)
 {
 	struct shlo_note note = { .kind = SHLO_NOTE_FAIL, .numbers = { begun } };
+	va_list args;
 
-	snprintf(note.text, sizeof(note.text), "%s", text);
+	va_start(args, format);
+	vsnprintf(note.text, sizeof(note.text), format, args);
+	va_end(args);
 	for (uint32_t i = 0; i < ranks->count; i++)
 		ranks->transport->tell(i, &note);
 }
@@ -69,7 +73,6 @@ static void arrive(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *
 {
 	struct shlo_office *office = ranks->office;
 	struct shlo_note go = { .kind = SHLO_NOTE_GO, .numbers = { note->numbers[0] } };
-	char text[300];
 
 	/* Who comes to a later step has failed in the one before, which the others will hear of. */
 	if (note->numbers[0] < office->serial)
@@ -84,14 +87,12 @@ static void arrive(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *
 	office->arrived++;
 	office->left_over = office->left_over || note->numbers[3];
 	if (note->numbers[1] != office->first.numbers[1]) {
-		snprintf(text, sizeof(text), "rank %u is at %s, rank %u at %s", note->from,
-			 stage_text(note->numbers[1]), office->first.from,
+		fail_all(ranks, note->numbers[0] & ~INT64_C(1), "rank %u is at %s, rank %u at %s",
+			 note->from, stage_text(note->numbers[1]), office->first.from,
 			 stage_text(office->first.numbers[1]));
-		fail_all(ranks, note->numbers[0] & ~INT64_C(1), text);
 	} else if (note->numbers[2] != office->first.numbers[2]) {
-		snprintf(text, sizeof(text), "ranks %u and %u run different programs", note->from,
-			 office->first.from);
-		fail_all(ranks, note->numbers[0] & ~INT64_C(1), text);
+		fail_all(ranks, note->numbers[0] & ~INT64_C(1),
+			 "ranks %u and %u run different programs", note->from, office->first.from);
 	} else if (office->arrived == ranks->count) {
 		go.numbers[1] = office->left_over;
 		for (uint32_t i = 0; i < ranks->count; i++)

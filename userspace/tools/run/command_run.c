@@ -6,14 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "program.h"
 #include "subject.h"
 
-enum { KEY_PRINT = 0x100, KEY_TOP, KEY_LABELS, KEY_FOLDER };
+enum { KEY_PRINT = 0x100, KEY_TOP, KEY_LABELS, KEY_FOLDER, KEY_PARTITIONS };
+
+/* What is done with a file of an output. */
+enum step {
+	SAVE,	   /* alone */
+	SAVE_PART, /* beside its place, until all ranks have saved theirs */
+	PLACE_PART,
+	DROP_PART,
+};
 
 struct run {
 	struct options options;
+	struct ranks ranks;
+	char node[64];
 	struct pairs outputs;
 	const char *folder, *labels;
 	size_t top;
@@ -27,6 +38,9 @@ static const struct argp_option options[] = {
 	{ "print", KEY_PRINT, NULL, 0, "Print all elements", 4 },
 	{ "top", KEY_TOP, "K", 0, "List the K largest elements", 4 },
 	{ "labels", KEY_LABELS, "FILE", 0, "What the elements of --top stand for, a line each", 4 },
+	{ NULL, 0, NULL, 0, "Programs on several ranks:", 5 },
+	{ "partitions", KEY_PARTITIONS, "N", 0,
+	  "Ranks of a replica (default: as the program says, else 1)", 5 },
 	{ 0 }
 };
 
@@ -53,6 +67,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_LABELS:
 		run->labels = arg;
 		return 0;
+	case KEY_PARTITIONS:
+		run->options.partitions = parse_number(arg, 1, UINT16_MAX, "--partitions", state);
+		return 0;
 	case ARGP_KEY_END:
 		if (run->labels && !run->top)
 			argp_error(state, "--labels needs --top");
@@ -64,12 +81,35 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* ---- saving */
 
-static int save_named(const struct run *run, const struct target *target)
+static int step_file(const struct value *value, const char *path, enum step step)
 {
-	for (size_t i = 0; i < run->outputs.count; i++) {
+	char *part;
+	int ret = DONE;
+
+	if (step == SAVE)
+		return value_save(value, path);
+	part = calloc(1, strlen(path) + sizeof(".part"));
+	if (!part)
+		return complain(BAD_DEVICE, "output \"%s\": memory is exhausted", value->name);
+	sprintf(part, "%s.part", path);
+	if (step == SAVE_PART)
+		ret = value_save(value, part);
+	else if (step == DROP_PART)
+		unlink(part);
+	else if (rename(part, path))
+		ret = complain(BAD_FILE, "%s: %s", path, strerror(errno));
+	free(part);
+	return ret;
+}
+
+static int step_named(const struct run *run, const struct target *target, enum step step)
+{
+	int ret = DONE;
+
+	for (size_t i = 0; !ret && i < run->outputs.count; i++) {
 		const struct pair *pair = &run->outputs.items[i];
 		const struct value *found = NULL;
-		int ret;
+		char *path;
 
 		for (size_t k = 0; k < target->output_count && !found; k++)
 			if (!strcmp(pair->name, target->results[k].name) ||
@@ -83,24 +123,27 @@ static int save_named(const struct run *run, const struct target *target)
 		if (!found)
 			return complain(BAD_FILE, "--output %s=%s: there is no such output",
 					pair->name, pair->text);
-		ret = value_save(found, pair->text);
-		if (ret)
-			return ret;
+		/* A name that is not one for each rank is of rank 0. */
+		if (run->ranks.rank && !ranks_has_number(pair->text))
+			continue;
+		path = ranks_path(&run->ranks, pair->text);
+		ret = path ? step_file(found, path, step) :
+			     complain(BAD_DEVICE, "output \"%s\": memory is exhausted",
+				      found->name);
+		free(path);
 	}
-	return DONE;
+	return ret;
 }
 
-static int save_all(const struct run *run, const struct target *target)
+static int step_folder(const struct target *target, const char *folder, enum step step)
 {
 	char path[4096];
 	int ret = DONE;
 
-	if (!run->folder)
-		return DONE;
-	if (mkdir(run->folder, 0777) && errno != EEXIST)
-		return complain(BAD_FILE, "%s: %s", run->folder, strerror(errno));
+	if (mkdir(folder, 0777) && errno != EEXIST)
+		return complain(BAD_FILE, "%s: %s", folder, strerror(errno));
 	for (size_t i = 0; !ret && i < target->output_count; i++) {
-		int length = snprintf(path, sizeof(path), "%s/", run->folder);
+		int length = snprintf(path, sizeof(path), "%s/", folder);
 		size_t end = (size_t)length;
 
 		snprintf(path + end, sizeof(path) - end, "%s.npy", target->results[i].name);
@@ -108,19 +151,51 @@ static int save_all(const struct run *run, const struct target *target)
 		for (char *at = path + end; *at; at++)
 			if (*at == '/')
 				*at = '_';
-		ret = value_save(&target->results[i], path);
+		ret = step_file(&target->results[i], path, step);
 	}
+	return ret;
+}
+
+static int step_all(const struct run *run, const struct target *target, enum step step)
+{
+	char *folder;
+	int ret = step_named(run, target, step);
+
+	if (ret || !run->folder || (run->ranks.rank && !ranks_has_number(run->folder)))
+		return ret;
+	folder = ranks_path(&run->ranks, run->folder);
+	ret = folder ? step_folder(target, folder, step) :
+		       complain(BAD_DEVICE, "tensors: memory is exhausted");
+	free(folder);
+	return ret;
+}
+
+/* Files of several ranks come to their places when all are written. */
+static int save(const struct run *run, const struct target *target)
+{
+	int ret;
+
+	if (run->ranks.count == 1)
+		return step_all(run, target, SAVE);
+	ret = step_all(run, target, SAVE_PART);
+	if (!ret)
+		ret = ranks_agree(&run->ranks);
+	if (!ret)
+		return step_all(run, target, PLACE_PART);
+	step_all(run, target, DROP_PART);
 	return ret;
 }
 
 /* ---- printing */
 
-static void summarise(const struct value *value)
+static void summarise(const struct ranks *ranks, const struct value *value)
 {
 	double least = INFINITY, most = -INFINITY, sum = 0;
 	char text[300];
 
 	value_describe(value, text, sizeof(text));
+	if (ranks->count > 1)
+		printf("rank %u: ", ranks->rank);
 	for (size_t i = 0; i < value->count; i++) {
 		double number = value_get(value, i);
 
@@ -196,7 +271,7 @@ static int print(const struct run *run, const struct target *target)
 	int ret = read_labels(run->labels, &labels, &label_count);
 
 	for (size_t i = 0; !ret && i < target->output_count; i++) {
-		summarise(&target->results[i]);
+		summarise(&run->ranks, &target->results[i]);
 		if (run->print)
 			value_print(&target->results[i], stdout);
 		if (run->top)
@@ -208,20 +283,40 @@ static int print(const struct run *run, const struct target *target)
 	return ret;
 }
 
+/* One rank after the other. */
+static int print_in_turn(const struct run *run, const struct target *target)
+{
+	int ret = DONE;
+
+	for (uint32_t i = 0; !ret && i < run->ranks.count; i++) {
+		if (i == run->ranks.rank)
+			ret = print(run, target);
+		fflush(stdout);
+		if (!ret && run->ranks.count > 1)
+			ret = ranks_agree(&run->ranks);
+	}
+	return ret;
+}
+
 /* Of a program of StableHLO, and of a model. */
-static int compute(const struct run *run, struct subject *subject, struct target *target)
+static int compute(struct run *run, struct subject *subject, struct target *target)
 {
 	bool program = program_is(run->options.model);
 	int ret = DONE;
 
-	if (!program)
+	if (program)
+		ret = ranks_join(&run->ranks);
+	else
 		ret = subject_open(subject, &run->options);
 	if (!ret && !program)
 		ret = values_read(subject, NULL);
+	if (!ret && ranks_node(&run->ranks, run->options.device, run->node, sizeof(run->node)))
+		run->options.node = run->node;
 	if (!ret)
 		ret = target_open(target, &run->options, run->options.device);
 	if (!ret)
-		ret = program ? program_run(&run->options, target) : target_run(target, subject);
+		ret = program ? program_run(&run->options, &run->ranks, target) :
+				target_run(target, subject);
 	return ret;
 }
 
@@ -232,7 +327,7 @@ int command_run(int argc, char **argv)
 						      { 0 } };
 	static const struct argp argp = { options,  parse, "MODEL.onnx", "Runs a model once.",
 					  children, NULL,  NULL };
-	struct run run = { 0 };
+	struct run run = { .ranks = { .count = 1 } };
 	struct subject subject = { 0 };
 	struct target target = { 0 };
 	int ret;
@@ -240,11 +335,10 @@ int command_run(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &run);
 	ret = compute(&run, &subject, &target);
 	if (!ret)
-		ret = save_named(&run, &target);
+		ret = save(&run, &target);
 	if (!ret)
-		ret = save_all(&run, &target);
-	if (!ret)
-		ret = print(&run, &target);
+		ret = print_in_turn(&run, &target);
+	ranks_leave(&run.ranks, ret);
 	target_close(&target);
 	subject_close(&subject);
 	pairs_free(&run.outputs);

@@ -8,12 +8,21 @@
 
 #include "run.h"
 
+static int speaker = -1;
+
+void complain_as(int rank)
+{
+	speaker = rank;
+}
+
 int complain(enum exit_code code, const char *format, ...)
 {
 	va_list ap;
 
 	fflush(stdout);
 	fprintf(stderr, "webnn-run: ");
+	if (speaker >= 0)
+		fprintf(stderr, "rank %d: ", speaker);
 	va_start(ap, format);
 	vfprintf(stderr, format, ap);
 	va_end(ap);

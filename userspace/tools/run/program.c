@@ -89,8 +89,19 @@ static int load_value(struct value *value, const char *path)
 	return ret;
 }
 
-static int fill_value(const struct options *options, struct value *value, size_t index,
-		      size_t count)
+/* From a file of this rank where its name says so. */
+static int load_ranked(const struct ranks *ranks, struct value *value, const char *path)
+{
+	char *name = ranks_path(ranks, path);
+	int ret = name ? load_value(value, name) :
+			 complain(BAD_DEVICE, "inputs: memory is exhausted");
+
+	free(name);
+	return ret;
+}
+
+static int fill_value(const struct options *options, const struct ranks *ranks, struct value *value,
+		      size_t index, size_t count)
 {
 	const WNNStringView name = { value->name, strlen(value->name) };
 	const struct pair *file = pairs_find(&options->inputs, name);
@@ -99,7 +110,7 @@ static int fill_value(const struct options *options, struct value *value, size_t
 	if (!file && count == 1)
 		file = pairs_find(&options->inputs, (WNNStringView){ "", 0 });
 	if (file)
-		return load_value(value, file->text);
+		return load_ranked(ranks, value, file->text);
 	if (!number && !options->random)
 		return complain(BAD_FILE, "%s: input \"%s\" has no value", options->model,
 				value->name);
@@ -136,8 +147,9 @@ static int take_results(const struct options *options, WNNStablehloProgram progr
 	return ret;
 }
 
-static int run_with(const struct options *options, WNNStablehloProgram program,
-		    struct target *target, struct value *values, WNNStablehloTensor *inputs)
+static int run_with(const struct options *options, const struct ranks *ranks,
+		    WNNStablehloProgram program, struct target *target, struct value *values,
+		    WNNStablehloTensor *inputs)
 {
 	WNNStablehloValueInfoArray infos = wnnStablehloProgramGetInputs(program, 0);
 	int ret = DONE;
@@ -150,7 +162,7 @@ static int run_with(const struct options *options, WNNStablehloProgram program,
 		ret = make_value(&values[i], options->model, name, &infos.data[i],
 				 infos.data[i].dimensions);
 		if (!ret)
-			ret = fill_value(options, &values[i], i, infos.count);
+			ret = fill_value(options, ranks, &values[i], i, infos.count);
 		if (!ret)
 			inputs[i] = (WNNStablehloTensor){ values[i].data, values[i].size,
 							  infos.data[i].rank,
@@ -164,7 +176,7 @@ static int run_with(const struct options *options, WNNStablehloProgram program,
 	return take_results(options, program, target);
 }
 
-int program_run(const struct options *options, struct target *target)
+int program_run(const struct options *options, const struct ranks *ranks, struct target *target)
 {
 	WNNStablehloProgram program = NULL;
 	struct value *values = NULL;
@@ -174,10 +186,15 @@ int program_run(const struct options *options, struct target *target)
 
 	if (ret)
 		return ret;
+	if (wnnStablehloProgramSetWorld(program, ranks->world, options->partitions) !=
+	    WNNStatus_Success) {
+		wnnStablehloProgramRelease(program);
+		return complain_program(options->model);
+	}
 	count = wnnStablehloProgramGetInputs(program, 0).count;
 	values = calloc(count + 1, sizeof(*values));
 	inputs = calloc(count + 1, sizeof(*inputs));
-	ret = values && inputs ? run_with(options, program, target, values, inputs) :
+	ret = values && inputs ? run_with(options, ranks, program, target, values, inputs) :
 				 complain(BAD_DEVICE, "inputs: memory is exhausted");
 	for (size_t i = 0; values && i < count; i++)
 		value_exit(&values[i]);

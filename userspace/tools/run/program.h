@@ -3,11 +3,12 @@
 #ifndef ONPU_TOOLS_RUN_PROGRAM_H
 #define ONPU_TOOLS_RUN_PROGRAM_H
 
+#include "ranks.h"
 #include "subject.h"
 
 bool program_is(const char *path);
 /* Runs it on the context of @target, whose results are filled; an exit code. */
-int program_run(const struct options *options, struct target *target);
+int program_run(const struct options *options, const struct ranks *ranks, struct target *target);
 /* Prints what it takes and gives, or why it does not run. */
 int program_info(const struct options *options);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* webnn-run without libwebnn-stablehlo. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "program.h"
@@ -11,8 +12,9 @@ bool program_is(const char *path)
 	return end && !strcmp(end, ".mlir");
 }
 
-int program_run(const struct options *options, struct target *target)
+int program_run(const struct options *options, const struct ranks *ranks, struct target *target)
 {
+	(void)ranks;
 	(void)target;
 	return program_info(options);
 }
@@ -20,4 +22,43 @@ int program_run(const struct options *options, struct target *target)
 int program_info(const struct options *options)
 {
 	return complain(BAD_MODEL, "%s: webnn-run was built without StableHLO", options->model);
+}
+
+int ranks_join(struct ranks *ranks)
+{
+	*ranks = (struct ranks){ .count = 1 };
+	return DONE;
+}
+
+int ranks_agree(const struct ranks *ranks)
+{
+	(void)ranks;
+	return DONE;
+}
+
+void ranks_leave(struct ranks *ranks, int ret)
+{
+	(void)ranks;
+	(void)ret;
+}
+
+bool ranks_node(const struct ranks *ranks, const char *device, char *node, size_t room)
+{
+	(void)ranks;
+	(void)device;
+	(void)node;
+	(void)room;
+	return false;
+}
+
+bool ranks_has_number(const char *path)
+{
+	(void)path;
+	return false;
+}
+
+char *ranks_path(const struct ranks *ranks, const char *path)
+{
+	(void)ranks;
+	return strdup(path);
 }

@@ -42,6 +42,10 @@ struct options {
 	bool npu_only, full, profile;
 	const char *firmware;
 	uint64_t sram_bytes;
+	/* Of a program on several ranks: how many a replica has; 0: as the program says. */
+	size_t partitions;
+	/* The node of the NPU; NULL: the first that opens. */
+	const char *node;
 	struct pairs dims, shapes, inputs, fills;
 	bool random;
 	uint64_t seed;
@@ -75,6 +79,8 @@ double parse_real(const char *text, const char *option, struct argp_state *state
 
 /* Prints "webnn-run: …" and returns @code. */
 int complain(enum exit_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Messages name the rank from now on; -1: they do not. */
+void complain_as(int rank);
 /* The same, ending with the library's message; libwebnn-onnx's when @onnx. */
 int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -36,6 +36,8 @@ int target_open(struct target *target, const struct options *options, const char
 		return complain_wnn(BAD_DEVICE, false, "no instance of WebNN");
 	if (device)
 		chained.device = WNN_STR(device);
+	if (options->node)
+		chained.nodePath = WNN_STR(options->node);
 	if (options->npu_only)
 		chained.placementPolicy = WNNPlacementPolicy_NPUOnly;
 	chained.simMode = options->full ? WNNSimMode_Full : WNNSimMode_Flat;

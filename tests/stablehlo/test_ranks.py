@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Programs on several ranks of MPI: test_ranks.py WEBNN_RUN STABLEHLO_TEST.
+
+What they compute is that of threads, or of one rank; a rank that dies, fails or runs something else ends the others
+with an error, and nothing is saved.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy
+
+HERE = pathlib.Path(__file__).resolve().parent
+SHARED = HERE.parents[2] / "shared/stablehlo"
+EXAMPLES = HERE.parents[1] / "Documentation/examples"
+WEBNN_RUN, STABLEHLO_TEST = map(os.path.abspath, sys.argv[1:3])
+# Root, more ranks than processors, no network; what MPI itself does not free is not ours.
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "OMPI_MCA_btl": "self,sm", "ASAN_OPTIONS": "detect_leaks=0"}
+
+SUM = """    %{0} = "stablehlo.all_reduce"(%{1}) ({{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %c = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %c : tensor<f32>
+    }}) {{replica_groups = dense<> : tensor<0x0xi64>}} : (tensor<{2}xf32>) -> tensor<{2}xf32>
+"""
+IDS = """module attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions = 2 : i32} {
+  func.func @main(%x: tensor<3xf32>) -> (tensor<ui32>, tensor<ui32>, tensor<3xf32>) {
+    %r = stablehlo.replica_id : tensor<ui32>
+    %p = stablehlo.partition_id : tensor<ui32>
+""" + SUM.format("s", "x", 3) + """    return %r, %p, %s : tensor<ui32>, tensor<ui32>, tensor<3xf32>
+  }
+}
+"""
+# Sums without end.
+LOOP = """func.func @main(%x: tensor<4000xf32>) -> tensor<4000xf32> {
+  %true = stablehlo.constant dense<true> : tensor<i1>
+  %r = stablehlo.while(%y = %x) : tensor<4000xf32>
+    cond { stablehlo.return %true : tensor<i1> }
+    do {
+""" + SUM.format("s", "y", 4000) + """      stablehlo.return %s : tensor<4000xf32>
+    }
+  return %r : tensor<4000xf32>
+}
+"""
+# Rank 2 comes to a comparison that does not hold, while the others wait for it.
+WRONG = """func.func @main(%x: tensor<4000xf32>) -> tensor<4000xf32> {
+  %r = stablehlo.replica_id : tensor<ui32>
+  %two = stablehlo.constant dense<2> : tensor<ui32>
+  %is = stablehlo.compare EQ, %r, %two : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+  %n = "stablehlo.if"(%is) ({
+    check.expect_eq_const %r, dense<7> : tensor<ui32>
+    stablehlo.return %r : tensor<ui32>
+  }, {
+    stablehlo.return %r : tensor<ui32>
+  }) : (tensor<i1>) -> tensor<ui32>
+""" + SUM.format("s", "x", 4000) + """  return %s : tensor<4000xf32>
+}
+"""
+# Rank 0 does not come to the sum that the others wait for.
+ABSENT = WRONG.replace("check.expect_eq_const %r, dense<7> : tensor<ui32>", "").replace("dense<2>", "dense<0>").replace(
+    "    stablehlo.return %r : tensor<ui32>\n  }) :", SUM.format("q", "x", 4000) + "    stablehlo.return %r : tensor<ui32>\n  }) :")
+
+
+def children(pid):
+    return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+            for child in (task / "children").read_text("ascii").split()]
+
+
+def rank_of(pid):
+    for variable in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+        if variable.startswith(b"OMPI_COMM_WORLD_RANK="):
+            return int(variable.split(b"=")[1])
+    return -1
+
+
+def ticks(pid):
+    return sum(map(int, pathlib.Path(f"/proc/{pid}/stat").read_text("ascii").rsplit(")", 1)[1].split()[11:13]))
+
+
+def is_alive(pid):
+    """A process that has ended and that nobody has asked for yet is not."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text("ascii").rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class Ranks(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def program(self, text, name="program.mlir"):
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return name
+
+    def start(self, count, *command):
+        return subprocess.Popen(["mpirun", "--oversubscribe", "-n", str(count), *command], cwd=self.folder,
+                                env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def run_ranks(self, count, *command):
+        process = self.start(count, *command)
+        out, err = process.communicate(timeout=200)
+        return process.returncode, out, err
+
+    def load(self, name):
+        return numpy.load(self.folder / name)
+
+    def files(self):
+        return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*")
+                      if path.suffix != ".mlir" and path.is_file())
+
+    # ---- what they compute
+
+    def test_ids_and_files(self):
+        """Ranks are replicas of partitions; %r is a file for each rank, other names are of rank 0."""
+        for rank in range(4):
+            numpy.save(self.folder / f"x{rank}.npy", numpy.full(3, 10 ** rank, numpy.float32))
+        status, out, err = self.run_ranks(4, WEBNN_RUN, "run", self.program(IDS), "-d", "cpu", "--input", "x=x%r.npy",
+                                          "--output-dir", "out%r", "--output", "result2=of0.npy")
+        self.assertEqual(status, 0, err)
+        self.assertEqual([self.load(f"out{r}/result0.npy").item() for r in range(4)], [0, 0, 1, 1])
+        self.assertEqual([self.load(f"out{r}/result1.npy").item() for r in range(4)], [0, 1, 0, 1])
+        # Groups are of replicas: ranks 0 and 2, ranks 1 and 3.
+        self.assertEqual([self.load(f"out{r}/result2.npy")[0] for r in range(4)], [101, 1010, 101, 1010])
+        self.assertEqual(self.load("of0.npy")[2], 101)
+        self.assertFalse([name for name in self.files() if name.endswith(".part")])
+        self.assertIn("rank 3: result1: uint32 [], from 1 to 1", out)
+        self.assertLess(out.index("rank 0: result0"), out.index("rank 3: result0"))
+
+    def test_partitions(self):
+        program = self.program(IDS.replace("attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions = 2 : i32} ",
+                                           ""))
+        options = ("-d", "cpu", "--fill", "x=1", "--output-dir", "out%r")
+        status, _, err = self.run_ranks(4, WEBNN_RUN, "run", program, *options)
+        self.assertEqual((status, self.load("out3/result0.npy").item()), (0, 3), err)
+        status, _, err = self.run_ranks(4, WEBNN_RUN, "run", program, "--partitions", "4", *options)
+        self.assertEqual((status, self.load("out3/result1.npy").item()), (0, 3), err)
+        status, _, err = self.run_ranks(3, WEBNN_RUN, "run", program, "--partitions", "2", *options)
+        self.assertNotEqual(status, 0)
+        self.assertIn("3 ranks are no multiple of 2 partitions", err)
+        status, _, err = self.run_ranks(3, WEBNN_RUN, "run", self.program(IDS), *options)
+        self.assertNotEqual(status, 0)
+        self.assertIn("the program has 2 replicas of 2 partitions, there are 3 ranks", err)
+
+    def test_processes_are_ranks(self):
+        """stablehlo-test: interpreter.run_parallel on ranks, with all that is passed in threads."""
+        paths = [HERE / "programs/devices.mlir", HERE / "programs/collectives.mlir"]
+        if SHARED.is_dir():
+            paths += [path for path in sorted((SHARED / "interpret").glob("*.mlir"))
+                      if "run_parallel" in path.read_text("utf-8")]
+        for device in ("cpu", "sim"):
+            done = subprocess.run([STABLEHLO_TEST, "--device", device, "--mpi", "4", "--json", self.folder / "result",
+                                   *paths], env=ENVIRONMENT, check=False, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=200)
+            result = json.loads((self.folder / "result").read_text("utf-8"))
+            self.assertEqual((done.returncode, result["failed"], result["refused"], result["ranks"]), (0, 0, 0, 4),
+                             done.stderr)
+            self.assertGreaterEqual(result["passed"], 13)
+
+    def test_goes_on(self):
+        """A comparison that fails on all ranks is one failure, and the next program runs."""
+        done = subprocess.run([STABLEHLO_TEST, "--mpi", "2", "--json", self.folder / "result", HERE / "wrong.mlir",
+                               HERE / "programs/devices.mlir"], env=ENVIRONMENT, check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=200)
+        result = json.loads((self.folder / "result").read_text("utf-8"))
+        self.assertEqual((done.returncode, result["passed"], result["refused"]), (1, 2, 1), done.stderr)
+        self.assertIn("3 processes need as many ranks, there are 2", done.stderr)
+
+    # ---- what goes wrong
+
+    def ends(self, process, since):
+        """With an error, all ranks, and without a result."""
+        out, err = process.communicate(timeout=100)
+        print(f"the others ended {time.monotonic() - since:.1f} s later", file=sys.stderr)
+        self.assertNotEqual(process.returncode, 0, out)
+        self.assertEqual(self.files(), [])
+        return err
+
+    def test_killed(self):
+        process = self.start(4, WEBNN_RUN, "run", self.program(LOOP), "-d", "cpu", "--fill", "x=0", "--output-dir",
+                             "out%r")
+        ranks = {}
+        # In the middle: all have worked for a while.
+        while len(ranks) < 4 or min(map(ticks, ranks.values())) < 50:
+            self.assertIsNone(process.poll())
+            time.sleep(0.05)
+            ranks = {rank_of(pid): pid for pid in children(process.pid) if rank_of(pid) >= 0}
+        os.kill(ranks[2], signal.SIGKILL)
+        err = self.ends(process, time.monotonic())
+        self.assertIn("signal 9", err)
+        self.assertFalse([pid for pid in ranks.values() if is_alive(pid)])
+
+    def test_fails(self):
+        process = self.start(4, WEBNN_RUN, "run", self.program(WRONG), "-d", "cpu", "--fill", "x=0", "--output-dir",
+                             "out%r")
+        self.assertIn("line 6, column 5: check.expect_eq_const: element 0 is 2, expected is 7",
+                      self.ends(process, time.monotonic()))
+
+    def test_another_program(self):
+        self.program(IDS, "program0.mlir")
+        self.program(IDS + "// Another.\n", "program1.mlir")
+        process = self.start(4, "sh", "-c", f"exec {WEBNN_RUN} run program$((OMPI_COMM_WORLD_RANK == 3)).mlir -d cpu "
+                             "--fill x=1 --output-dir out%r")
+        err = self.ends(process, time.monotonic())
+        self.assertIn("run different programs", err)
+
+    def test_no_input(self):
+        """A rank ends before it begins to compute."""
+        for rank in range(3):
+            numpy.save(self.folder / f"x{rank}.npy", numpy.zeros(3, numpy.float32))
+        process = self.start(4, WEBNN_RUN, "run", self.program(IDS), "-d", "cpu", "--input", "x=x%r.npy", "--output-dir",
+                             "out%r")
+        out, err = process.communicate(timeout=100)
+        self.assertNotEqual(process.returncode, 0, out)
+        self.assertIn("x3.npy: No such file", err)
+        self.assertFalse([name for name in self.files() if name.startswith("out")])
+
+    def test_not_saved(self):
+        """A rank that cannot save its file: the others do not either."""
+        (self.folder / "out1").write_text("no folder", encoding="utf-8")
+        status, _, err = self.run_ranks(4, WEBNN_RUN, "run", self.program(IDS), "-d", "cpu", "--fill", "x=1",
+                                        "--output-dir", "out%r")
+        self.assertNotEqual(status, 0)
+        self.assertIn("out1/result0.npy.part: Not a directory", err)
+        self.assertFalse([name for name in self.files() if name.endswith(".npy")])
+
+    def test_no_module(self):
+        """Where the module with MPI is not installed, only what needs it does not run."""
+        library = next(pathlib.Path(WEBNN_RUN).parents[1].glob("import/stablehlo/libwebnn-stablehlo.so.1"))
+        shutil.copy(library, self.folder / library.name)
+        self.program(IDS.replace("num_replicas = 2", "num_replicas = 1").replace("num_partitions = 2",
+                                                                                 "num_partitions = 1"))
+        for variables, status, says in (({}, 0, "result2: float32 [3]"),
+                                        ({"OMPI_COMM_WORLD_SIZE": "2"}, 4, "in Debian the package webnn-stablehlo-mpi")):
+            done = subprocess.run([WEBNN_RUN, "run", "program.mlir", "-d", "cpu", "--fill", "x=1"], cwd=self.folder,
+                                  env={**ENVIRONMENT, "LD_LIBRARY_PATH": str(self.folder), **variables}, check=False,
+                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self.assertEqual((done.returncode, says in done.stdout), (status, True), done.stdout)
+
+
+if __name__ == "__main__":
+    if not shutil.which("mpirun"):
+        print("there is no mpirun")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1])
