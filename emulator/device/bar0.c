@@ -2,6 +2,11 @@
 /* BAR0: the registers that the driver sees (domain ONPU of registers.xml). */
 #include "device/device.h"
 
+#include "onpu/slots.h"
+
+_Static_assert(ONPU_CAP_ISA__RESET >> ONPU_CAP_ISA_MAJOR__SHIFT == ONPU_ISA_MAJOR,
+	       "CAP_ISA is the version that programs are checked with");
+
 /* Capabilities that no configuration changes read as registers.xml says. */
 static uint32_t read_capability(const struct onpu_device *d, uint32_t offset)
 {

@@ -40,6 +40,7 @@ static struct {
 	unsigned int made_bos, made_contexts;
 	bool hold;	    /* nothing ends */
 	uint32_t max_slots; /* of a job */
+	uint32_t isa_major; /* of its instruction set */
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER };
 
 static struct winsys_bo *fake_bo_create(struct winsys *ws, size_t size, struct wnn_error *err)
@@ -208,6 +209,7 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 		.dma_bytes_per_cycle = 32,
 		.num_queues = 4,
 		.max_slots = fake.max_slots,
+		.isa_major = fake.isa_major,
 		.machine = "onpu-fake",
 	};
 	fake.alive = true;
@@ -230,6 +232,7 @@ static int setup(void **state)
 	fake.made_bos = fake.made_contexts = 0;
 	fake.hold = false;
 	fake.max_slots = 0;
+	fake.isa_major = ONPU_ISA_MAJOR;
 	f.instance = wnnCreateInstance(NULL);
 	f.context = open_context(f.instance, "sim");
 	f.notes = notes_create();
@@ -295,6 +298,37 @@ static void a_fault_names_the_operator(void **state)
 	wnnGraphRelease(graph);
 	wnnTensorRelease(x);
 	wnnTensorRelease(y);
+}
+
+/* A device whose hardware is older than the library is not opened. */
+static void an_older_instruction_set_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNDeviceInfoArray devices = WNN_DEVICE_INFO_ARRAY_INIT;
+	WNNContext context;
+	char reason[100];
+
+	wnnContextRelease(f->context);
+	wait_for_the_end();
+	snprintf(reason, sizeof(reason),
+		 "the device onpu-fake has version %d of the instruction set, this library makes "
+		 "programs of version %d",
+		 ONPU_ISA_MAJOR - 1, ONPU_ISA_MAJOR);
+	fake.isa_major = ONPU_ISA_MAJOR - 1;
+	device.device = WNN_STR("sim");
+	options.nextInChain = &device.chain;
+	assert_failed(wnnInstanceCreateContextSync(f->instance, &options, GENEROUS, &context),
+		      WNNStatus_NotSupportedError, reason);
+	wait_for_the_end();
+	assert_ok(wnnInstanceGetDevices(f->instance, &devices));
+	assert_false(devices.data[1].usable);
+	assert_string_equal(devices.data[1].reason.data, reason);
+	wnnDeviceInfoArrayFreeMembers(devices);
+	/* Newer ones run older programs. */
+	fake.isa_major = ONPU_ISA_MAJOR + 1;
+	f->context = open_context(f->instance, "sim");
 }
 
 /* Several on the device when one fails: the others run on a new context, in order. */
@@ -733,6 +767,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_fault_names_the_operator),
+		TEST(an_older_instruction_set_is_refused),
 		TEST(victims_of_a_fault_run_again),
 		TEST(values_in_memory_are_reported),
 		TEST(a_row_that_no_job_holds),

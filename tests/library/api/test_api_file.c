@@ -378,6 +378,13 @@ static void files_of_others(void **state)
 	refused(other, f->file, WNNStatus_NotSupportedError,
 		"was saved without profile, this context was made with it");
 	wnnContextRelease(other);
+	h->isa_major++;
+	sign(&b);
+	write_file(f->file, b.data, b.size);
+	refused(context, f->file, WNNStatus_NotSupportedError,
+		"has programs of version 3 of the instruction set, this library makes those of "
+		"version 2");
+	h->isa_major--;
 	memset(h->packing, 0, sizeof(h->packing));
 	memcpy(h->packing, "abacus", 7);
 	sign(&b);
@@ -398,7 +405,7 @@ static void files_of_others(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_NotSupportedError,
-		"has format 3, this library reads format 2");
+		"has format 4, this library reads format 3");
 	free(b.data);
 	wnnContextRelease(context);
 }

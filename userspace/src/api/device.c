@@ -9,6 +9,7 @@
 #include "api/context.h"
 #include "graph/label.h"
 #include "graph/op_table.h"
+#include "onpu/slots.h"
 #include "util/malloc.h"
 #include "util/printable.h"
 
@@ -239,6 +240,19 @@ void context_config_free(struct context_config *config)
 	config->firmware = config->node = NULL;
 }
 
+/* The same, or NULL with *err when it does not run the programs that are made here. */
+static struct winsys *check_instructions(struct winsys *ws, struct wnn_error *err)
+{
+	if (!ws || ws->caps.isa_major >= ONPU_ISA_MAJOR)
+		return ws;
+	wnn_error_set(err, WNN_NOT_SUPPORTED,
+		      "the device %s has version %" PRIu32
+		      " of the instruction set, this library makes programs of version %d",
+		      ws->caps.machine, ws->caps.isa_major, ONPU_ISA_MAJOR);
+	ws->ops->destroy(ws);
+	return NULL;
+}
+
 static int init_device(WNNContext context, struct winsys *ws, struct wnn_error *err)
 {
 	const struct context_config *config = &context->config;
@@ -280,7 +294,7 @@ static int open_sim(WNNContext context, struct wnn_error *err)
 			      online > MAX_SIM_THREADS ? MAX_SIM_THREADS :
 							 (uint32_t)online;
 	}
-	ws = winsys_sim_create(&sim, err);
+	ws = check_instructions(winsys_sim_create(&sim, err), err);
 	if (!ws)
 		return -1;
 	snprintf(context->reason, sizeof(context->reason), "%s asks for the device model",
@@ -292,7 +306,7 @@ static int open_sim(WNNContext context, struct wnn_error *err)
 static int open_npu(WNNContext context, struct wnn_error *why, struct wnn_error *err)
 {
 	const struct context_config *config = &context->config;
-	struct winsys *ws = winsys_drm_create(config->node, why);
+	struct winsys *ws = check_instructions(winsys_drm_create(config->node, why), why);
 
 	if (!ws && config->device == CONTEXT_NPU)
 		return wnn_error_set(err, why->status, "%s asks for the device npu, but %s",
@@ -399,9 +413,11 @@ WNNStatus wnnInstanceGetDevices(WNNInstance instance, WNNDeviceInfoArray *device
 		list->infos[i].device = api_view(names[i]);
 		list->infos[i].nodePath = list->infos[i].machine = api_view("");
 	}
-	describe(&list->infos[0], &list->text[0], winsys_drm_create(NULL, &err), &err,
+	describe(&list->infos[0], &list->text[0],
+		 check_instructions(winsys_drm_create(NULL, &err), &err), &err,
 		 "an NPU behind the kernel's driver");
-	describe(&list->infos[1], &list->text[1], winsys_sim_create(&sim, &err), &err,
+	describe(&list->infos[1], &list->text[1],
+		 check_instructions(winsys_sim_create(&sim, &err), &err), &err,
 		 "the device model in this process, never chosen unless named");
 	list->infos[2].usable = WNN_TRUE;
 	list->infos[2].reason = api_view("every host has one");

@@ -10,7 +10,7 @@
 #include "api/graph.h"
 
 #define GRAPH_FILE_MAGIC  "WNNGRAPH"
-#define GRAPH_FILE_FORMAT 2
+#define GRAPH_FILE_FORMAT 3
 #define GRAPH_FILE_PAGE	  UINT64_C(4096)
 
 enum graph_file_part { GRAPH_FILE_GRAPH, GRAPH_FILE_DATA, GRAPH_FILE_CODE, GRAPH_FILE_PARTS };
@@ -23,7 +23,8 @@ struct graph_file_header {
 	char machine[32]; /* "cpu" without an NPU */
 	uint64_t sram_bytes;
 	char packing[48];     /* of operands of CPU nodes */
-	uint64_t profile;     /* whether the programs write time stamps */
+	uint32_t profile;     /* whether the programs write time stamps */
+	uint32_t isa_major;   /* of their instruction set; 0 without an NPU */
 	uint64_t form_hash;   /* of what the library's structures are */
 	uint64_t device_hash; /* of the capabilities */
 	uint64_t bytes;	      /* of the file */

@@ -111,6 +111,13 @@ static int check_device(const struct graph_file_header *h, const struct graph_fi
 			      " bytes of SRAM, this is %s with %" PRIu64
 			      ", or one that differs otherwise; build the graph and save it anew",
 			      h->machine, h->sram_bytes, here->machine, here->sram_bytes);
+	if (h->isa_major != here->isa_major)
+		return refuse(
+			err, WNN_NOT_SUPPORTED, path,
+			"has programs of version %" PRIu32
+			" of the instruction set, this library makes those of version %" PRIu32
+			"; build the graph and save it anew",
+			h->isa_major, here->isa_major);
 	if (strcmp(h->packing, here->packing) != 0)
 		return refuse(err, WNN_NOT_SUPPORTED, path,
 			      "was saved on a processor with %s, this is one with %s; build the "

@@ -29,7 +29,7 @@ static uint64_t hash_device(WNNContext context)
 	const uint32_t numbers[] = {
 		context->accelerated, caps->sram_bytes,		 caps->lanes,	  caps->mxu_rows,
 		caps->mxu_cols,	      caps->fifo_depth,		 caps->max_slots, 0,
-		ONPU_MAX_SLOTS,	      caps->dma_bytes_per_cycle, ONPU_ISA_MAJOR,
+		ONPU_MAX_SLOTS,	      caps->dma_bytes_per_cycle,
 	};
 	char machine[sizeof(caps->machine)] = "";
 
@@ -58,6 +58,7 @@ void graph_file_identify(WNNContext context, struct graph_file_header *header)
 	set_text(header->packing, sizeof(header->packing), packing, strlen(packing));
 	header->sram_bytes = context->caps.sram_bytes;
 	header->profile = context->config.profile;
+	header->isa_major = context->accelerated ? ONPU_ISA_MAJOR : 0;
 	header->form_hash = ir_binary_form();
 	header->device_hash = hash_device(context);
 }

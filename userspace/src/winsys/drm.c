@@ -565,6 +565,7 @@ static int read_caps(int fd, struct npu_caps *caps)
 		.dma_bytes_per_cycle = cap(block, ONPU_REG_CAP_DMA_BYTES),
 		.num_queues = cap(block, ONPU_REG_CAP_NUM_QUEUES),
 		.clock_khz = cap(block, ONPU_REG_CAP_CLOCK_KHZ),
+		.isa_major = cap(block, ONPU_REG_CAP_ISA) >> ONPU_CAP_ISA_MAJOR__SHIFT,
 	};
 	snprintf(caps->machine, sizeof(caps->machine), "%s",
 		 cap(block, ONPU_REG_CAP_MACHINE) == ONPU_MACHINE_REF1 ? "onpu-ref1" :

@@ -428,6 +428,7 @@ static void set_caps(struct npu_caps *caps, const struct onpu_sim_config *config
 		.fifo_depth = config->fifo_depth,
 		.dma_bytes_per_cycle = config->dma_bytes_per_cycle,
 		.num_queues = config->num_queues,
+		.isa_major = ONPU_CAP_ISA__RESET >> ONPU_CAP_ISA_MAJOR__SHIFT,
 	};
 	snprintf(caps->machine, sizeof(caps->machine), "%s", same ? "onpu-ref1" : "onpu-custom");
 }

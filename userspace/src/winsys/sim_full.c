@@ -373,6 +373,7 @@ static void read_caps(struct full *full)
 		.fifo_depth = full_read(full, ONPU_REG_CAP_FIFO_DEPTH),
 		.dma_bytes_per_cycle = full_read(full, ONPU_REG_CAP_DMA_BYTES),
 		.num_queues = full_read(full, ONPU_REG_CAP_NUM_QUEUES),
+		.isa_major = full_read(full, ONPU_REG_CAP_ISA) >> ONPU_CAP_ISA_MAJOR__SHIFT,
 	};
 	snprintf(caps->machine, sizeof(caps->machine), "%s", named ? "onpu-ref1" : "onpu-custom");
 }

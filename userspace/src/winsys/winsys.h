@@ -33,6 +33,7 @@ struct npu_caps {
 	uint32_t clock_khz; /* nominal; 0: it has none */
 	char machine[32];   /* "onpu-ref1" when capabilities and costs are the named machine's */
 	uint32_t max_slots; /* of a job; 0: as many as an operand can name */
+	uint32_t isa_major; /* of the instruction set */
 };
 
 struct winsys;
