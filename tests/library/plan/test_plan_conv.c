@@ -421,6 +421,69 @@ static void test_matmul(void **state)
 	run_matmul(state, 100000, 2, 1, 0, IR_F32);
 }
 
+/* A filter with one weight of these bits, and whether the NPU takes the convolution. */
+static bool takes_weight(enum ir_dtype dtype, uint32_t bits, int64_t side, uint32_t padding,
+			 bool transposed, bool constant)
+{
+	const struct npu_caps caps = { .sram_bytes = 1 << 20,
+				       .lanes = 128,
+				       .mxu_rows = 64,
+				       .mxu_cols = 64,
+				       .fifo_depth = 16,
+				       .dma_bytes_per_cycle = 32 };
+	union ir_attrs attrs = { .conv = { .padding = { 0, 0, 0, padding },
+					   .strides = { 1, 1 },
+					   .dilations = { 1, 1 },
+					   .groups = 1,
+					   .transposed = transposed,
+					   .act = no_act } };
+	const int64_t in = 8, out = transposed ? in + side - 1 - padding : in - side + 1 + padding;
+	const int64_t rows = transposed ? in + side - 1 : in - side + 1;
+	size_t bytes = dtype == IR_F16 ? 2 : 4;
+	struct ir_value *operands[2];
+	struct npu_reason reason = { 0 };
+	struct test_graph t;
+	char *weights;
+	bool takes;
+
+	graph_init(&t);
+	operands[0] = add_operand(&t, dtype, 4, (int64_t[]){ 1, 1, in, in }, false);
+	operands[1] = add_operand(&t, dtype, 4, (int64_t[]){ 1, 1, side, side }, constant);
+	if (constant) {
+		weights = (char *)operands[1]->constant->data;
+		memcpy(weights + (size_t)(side * side - 1) * bytes, &bits, bytes);
+	}
+	takes = npu_supports(add_node(&t, IR_OP_CONV, operands, 2, dtype, 4,
+				      (int64_t[]){ 1, 1, rows, out }, &attrs),
+			     &caps, &reason);
+	assert_true(takes || strstr(reason.text, "padding"));
+	graph_free(&t);
+	return takes;
+}
+
+/* Padding is a factor of 0, and 0 times infinity is NaN: where there is padding, the CPU computes. */
+static void test_weights_without_end(void **state)
+{
+	static const uint32_t large[] = { 0x7f7fffff, 0xff7fffff, 0x7bff, 0xfbff };
+	static const uint32_t endless[] = { 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001,
+					    0x7c00,	0xfc00,	    0x7e00,	0xfc01 };
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		assert_true(takes_weight(i < 2 ? IR_F32 : IR_F16, large[i], 3, 1, false, true));
+	for (size_t i = 0; i < 8; i++)
+		for (int64_t side = 1; side < 4; side++) {
+			enum ir_dtype dtype = i < 4 ? IR_F32 : IR_F16;
+
+			assert_false(takes_weight(dtype, endless[i], side, 1, false, true));
+			assert_true(takes_weight(dtype, endless[i], side, 0, false, true));
+			assert_true(takes_weight(dtype, endless[i], side, 1, false, false));
+			/* Windows of more than one reach beyond the input. */
+			assert_int_equal(takes_weight(dtype, endless[i], side, 0, true, true),
+					 side == 1);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,7 +491,7 @@ int main(void)
 		cmocka_unit_test(test_conv_depthwise), cmocka_unit_test(test_conv_transposed),
 		cmocka_unit_test(test_conv_wide),      cmocka_unit_test(test_conv_blocks),
 		cmocka_unit_test(test_conv_extreme),   cmocka_unit_test(test_pool),
-		cmocka_unit_test(test_matmul),
+		cmocka_unit_test(test_matmul),	       cmocka_unit_test(test_weights_without_end),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

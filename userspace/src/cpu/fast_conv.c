@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu/reference.h"
+#include "util/finite.h"
 
 /* Pixels of a depthwise convolution that a thread takes at a time: with fewer, taking them would cost too much. */
 #define ITEM_PIXELS 4096
@@ -32,25 +33,12 @@ static bool has_padding(const struct cpu_conv *g)
 	return pad[0] || pad[1] || pad[2] || pad[3];
 }
 
-static bool all_finite(const float *x, int64_t n)
-{
-	const uint32_t exponent = 0x7f800000;
-	uint32_t bad = 0;
-
-	for (int64_t i = 0; i < n; i++) {
-		uint32_t bits;
-
-		memcpy(&bits, x + i, sizeof(bits));
-		bad |= (bits & exponent) == exponent;
-	}
-	return !bad;
-}
-
 static bool needs_reference(const struct ir_node *node, const float *filter)
 {
 	struct cpu_conv g = cpu_conv_of(node);
 
-	return has_padding(&g) && !all_finite(filter, ir_type_elements(&node->operands[1]->type));
+	return has_padding(&g) &&
+	       !wnn_floats_finite(filter, (size_t)ir_type_elements(&node->operands[1]->type));
 }
 
 bool cpu_conv_can_pack(const struct ir_node *node)

@@ -6,10 +6,34 @@
 #include "plan/lower/lower.h"
 #include "plan/lower/supports.h"
 #include "plan/place/place.h"
+#include "util/finite.h"
 #include "util/malloc.h"
 
 #include <math.h>
 #include <string.h>
+
+/*
+ * Padding is multiplied as a 0, which makes NaN of a weight that is no number, where the CPU leaves padding out. That of
+ * filters which are computed is not known here.
+ */
+static bool pads_infinity(const struct ir_node *node)
+{
+	const struct ir_conv_attrs *attrs = &node->attrs.conv;
+	const struct ir_value *filter = node->operands[1];
+	const uint8_t *axes = ir_filter_axes(attrs->filter_layout);
+	size_t count;
+	bool pads = false;
+
+	/* A transposed window reaches beyond the input in any case. */
+	for (int i = 0; i < 4; i++)
+		pads |= attrs->padding[i] ||
+			(attrs->transposed && ir_type_dim(&filter->type, axes[2 + i / 2]) > 1);
+	if (!pads || !filter->constant || !filter->constant->data)
+		return false;
+	count = (size_t)ir_type_elements(&filter->type);
+	return filter->type.dtype == IR_F16 ? !wnn_halves_finite(filter->constant->data, count) :
+					      !wnn_floats_finite(filter->constant->data, count);
+}
 
 bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 {
@@ -20,7 +44,11 @@ bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 		return supports_not(
 			reason, NPU_REASON_SIZE,
 			"the strides of the transposed convolution multiply to more than 4096");
-	return supports_contraction(node, &attrs->act, reason);
+	if (!supports_contraction(node, &attrs->act, reason))
+		return false;
+	return !pads_infinity(node) ||
+	       supports_not(reason, NPU_REASON_OPERATOR,
+			    "a weight of infinity or NaN would be multiplied by padding");
 }
 
 #define MAX_PADDED_TAPS 65536

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether floating-point numbers are all finite, eight bytes at a time: constants may be large. */
+#ifndef WNN_UTIL_FINITE_H
+#define WNN_UTIL_FINITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/*
+ * @exponents: the bits of the exponents in a word. Those of infinities and NaN are all ones, and only there does adding
+ * a one to them, at @lowest, reach the bits of the signs.
+ */
+static inline bool wnn_words_finite(const void *data, size_t bytes, uint64_t exponents,
+				    uint64_t lowest)
+{
+	const char *from = data;
+	uint64_t word, carries = 0;
+	size_t at = 0;
+
+	for (; at + sizeof(word) <= bytes; at += sizeof(word)) {
+		memcpy(&word, from + at, sizeof(word));
+		carries |= (word & exponents) + lowest;
+	}
+	word = 0;
+	memcpy(&word, from + at, bytes - at);
+	carries |= (word & exponents) + lowest;
+	/* The signs: ones above the exponents. */
+	return !(carries & (exponents + lowest));
+}
+
+/* Of float32. */
+static inline bool wnn_floats_finite(const void *data, size_t count)
+{
+	return wnn_words_finite(data, count * 4, UINT64_C(0x7f8000007f800000),
+				UINT64_C(0x0080000000800000));
+}
+
+/* Of float16. */
+static inline bool wnn_halves_finite(const void *data, size_t count)
+{
+	return wnn_words_finite(data, count * 2, UINT64_C(0x7c007c007c007c00),
+				UINT64_C(0x0400040004000400));
+}
+
+#endif
