@@ -92,6 +92,10 @@ struct onpu_device_config onpu_device_config_default(void);
  */
 struct onpu_device *onpu_device_create(const struct onpu_device_config *config,
 				       const struct onpu_host_ops *host, const char **error);
+/** onpu_device_create_in - the same, with memory from elsewhere; @memory is copied, NULL: the C library */
+struct onpu_device *onpu_device_create_in(const struct onpu_sim_memory *memory,
+					  const struct onpu_device_config *config,
+					  const struct onpu_host_ops *host, const char **error);
 void onpu_device_destroy(struct onpu_device *device);
 
 /**

@@ -44,6 +44,20 @@ struct onpu_sim_config {
 	int simd;
 };
 
+/**
+ * struct onpu_sim_memory - where the memory of a machine comes from
+ * @ctx: passed back to the functions
+ * @allocate: @size bytes at a multiple of @alignment, contents undefined; NULL when there are none
+ * @release: takes back what @allocate gave
+ *
+ * They are called from the threads that create, step and destroy the machine. All zeros: the C library.
+ */
+struct onpu_sim_memory {
+	void *ctx;
+	void *(*allocate)(void *ctx, size_t alignment, size_t size);
+	void (*release)(void *ctx, void *memory);
+};
+
 /** onpu_sim_config_default - the named machine onpu-ref1, one thread, best SIMD level */
 struct onpu_sim_config onpu_sim_config_default(void);
 
@@ -147,6 +161,10 @@ struct onpu_machine;
  * multiply-add.
  */
 struct onpu_machine *onpu_machine_create(const struct onpu_sim_config *config, const char **error);
+/** onpu_machine_create_in - the same, with memory from elsewhere; @memory is copied, NULL: the C library */
+struct onpu_machine *onpu_machine_create_in(const struct onpu_sim_memory *memory,
+					    const struct onpu_sim_config *config,
+					    const char **error);
 void onpu_machine_destroy(struct onpu_machine *machine);
 
 /** onpu_machine_config - the configuration in use, with @simd resolved */

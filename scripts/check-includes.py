@@ -34,10 +34,11 @@ PLAN_FOR_CODEGEN = re.compile(r"plan/(list/|place/place\.h$|lower/range\.h$|stre
 # What a part of the device model, a folder or a file, may include of it.
 MODEL = {
     "math": {"math"},
-    "machine": {"math", "machine", "onpu_sim.h"},
-    "device": {"math", "device", "onpu_sim.h", "onpu_device.h"},
+    "machine": {"math", "machine", "onpu_memory.h", "onpu_sim.h"},
+    "device": {"math", "device", "onpu_memory.h", "onpu_sim.h", "onpu_device.h"},
     "vfu": {"math", "vfu", "onpu_sim.h", "onpu_device.h"},
     "onpu_sim.h": set(),
+    "onpu_memory.h": {"onpu_sim.h"},
     "onpu_device.h": {"onpu_sim.h"},
     "onpu_emu.c": {"vfu", "onpu_sim.h", "onpu_device.h"},
 }
@@ -82,7 +83,7 @@ def check_library(top, path, line, name, target):
     speaks = here.startswith("winsys/drm") or (here == "util/dmabuf.c" and name == "sys/ioctl.h")
     if re.match(r"(xf86drm|drm/|libdrm/|sys/ioctl)", name) and not speaks:
         return f"{name}: only winsys/drm*.c speaks to the kernel's driver"
-    if target and target.startswith("emulator/") and not re.match(r"winsys/sim(_full\w*)?\.[ch]$", here):
+    if target and target.startswith("emulator/") and not re.match(r"winsys/sim(_full\w*|_heap)?\.[ch]$", here):
         return f"{name}: only winsys/sim*.c knows the device model"
     if target and target.startswith("userspace/src/"):
         other = target.split(os.sep)[2]

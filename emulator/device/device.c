@@ -8,8 +8,9 @@
  */
 #include "device/device.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "onpu_memory.h"
 
 /* Cycles that the management core may run between two looks for accesses of the host. */
 #define CORE_STRETCH 16384
@@ -77,27 +78,36 @@ static bool init_parts(struct onpu_device *d, const char **error)
 		.tcm_size = ONPU_CAP_TCM_BYTES__RESET,
 	};
 
-	d->machine = onpu_machine_create(&d->config.sim, error);
+	d->machine = onpu_machine_create_in(&d->memory, &d->config.sim, error);
 	if (!d->machine)
 		return false;
 	onpu_machine_watch(d->machine, look, d);
 	d->config.sim = *onpu_machine_config(d->machine);
 	*error = "no memory for the device";
-	return mmu_init(&d->mmu, &bus, d->config.tlb_sticky) &&
+	return mmu_init(&d->mmu, &d->memory, &bus, d->config.tlb_sticky) &&
 	       onpu_rv32_init(&d->core, &core_bus, 0, ONPU_CORE_TCM_BASE);
 }
 
 struct onpu_device *onpu_device_create(const struct onpu_device_config *config,
 				       const struct onpu_host_ops *host, const char **error)
 {
+	return onpu_device_create_in(NULL, config, host, error);
+}
+
+struct onpu_device *onpu_device_create_in(const struct onpu_sim_memory *from,
+					  const struct onpu_device_config *config,
+					  const struct onpu_host_ops *host, const char **error)
+{
+	const struct onpu_sim_memory memory = from ? *from : (struct onpu_sim_memory){ 0 };
 	struct onpu_device *d;
 	const char *unused;
 
 	error = error ? error : &unused;
 	*error = "no memory for the device";
-	d = calloc(1, sizeof(*d));
+	d = sim_calloc(&memory, 1, sizeof(*d));
 	if (!d)
 		return NULL;
+	d->memory = memory;
 	d->config = config ? *config : onpu_device_config_default();
 	d->host = *host;
 	pthread_mutex_init(&d->gate, NULL);
@@ -113,6 +123,8 @@ struct onpu_device *onpu_device_create(const struct onpu_device_config *config,
 
 void onpu_device_destroy(struct onpu_device *d)
 {
+	struct onpu_sim_memory memory;
+
 	if (!d)
 		return;
 	if (d->machine)
@@ -121,7 +133,8 @@ void onpu_device_destroy(struct onpu_device *d)
 	pthread_mutex_destroy(&d->accesses.lock);
 	pthread_mutex_destroy(&d->step);
 	pthread_mutex_destroy(&d->gate);
-	free(d);
+	memory = d->memory;
+	sim_free(&memory, d);
 }
 
 void device_reset_state(struct onpu_device *d)

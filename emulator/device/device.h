@@ -142,6 +142,7 @@ struct cp {
 };
 
 struct onpu_device {
+	struct onpu_sim_memory memory;
 	struct onpu_device_config config;
 	struct onpu_host_ops host;
 	pthread_mutex_t gate; /* gives the threads that wait for step their turn */

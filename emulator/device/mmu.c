@@ -27,10 +27,11 @@ bool mmu_bus_write(const struct mmu_bus *bus, uint64_t addr, const void *src, si
 	return addr < limit && len <= limit - addr && !bus->write(bus->ctx, addr, src, len);
 }
 
-bool mmu_init(struct mmu *mmu, const struct mmu_bus *bus, bool sticky)
+bool mmu_init(struct mmu *mmu, const struct onpu_sim_memory *memory, const struct mmu_bus *bus,
+	      bool sticky)
 {
 	mmu->bus = *bus;
-	return tlb_init(&mmu->tlb, sticky);
+	return tlb_init(&mmu->tlb, memory, sticky);
 }
 
 void mmu_destroy(struct mmu *mmu)

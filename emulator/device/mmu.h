@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "onpu/registers.h"
+#include "onpu_sim.h"
 
 /* Host memory; functions as in struct onpu_host_ops. */
 struct mmu_bus {
@@ -25,6 +26,7 @@ struct tlb_entry {
 };
 
 struct tlb {
+	struct onpu_sim_memory memory;
 	struct tlb_entry *entries;
 	size_t size; /* a power of two */
 	size_t used;
@@ -48,7 +50,9 @@ enum mmu_access {
 	MMU_WRITE,
 };
 
-bool mmu_init(struct mmu *mmu, const struct mmu_bus *bus, bool sticky);
+/* @memory: NULL: the C library */
+bool mmu_init(struct mmu *mmu, const struct onpu_sim_memory *memory, const struct mmu_bus *bus,
+	      bool sticky);
 void mmu_destroy(struct mmu *mmu);
 
 /*
@@ -69,7 +73,7 @@ bool mmu_bus_read(const struct mmu_bus *bus, uint64_t addr, void *dst, size_t le
 bool mmu_bus_write(const struct mmu_bus *bus, uint64_t addr, const void *src, size_t len);
 
 /* tlb.c */
-bool tlb_init(struct tlb *tlb, bool sticky);
+bool tlb_init(struct tlb *tlb, const struct onpu_sim_memory *memory, bool sticky);
 void tlb_destroy(struct tlb *tlb);
 /* The leaf for @va and whether it is a 2 MiB one. */
 bool tlb_lookup(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t *pte, bool *large);

@@ -6,8 +6,9 @@
  */
 #include "device/mmu.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "onpu_memory.h"
 
 #define TLB_SIZE       1024
 #define TLB_STICKY_MAX (1u << 20)
@@ -28,18 +29,19 @@ static size_t place(const struct tlb *tlb, uint64_t key)
 	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (tlb->size - 1);
 }
 
-bool tlb_init(struct tlb *tlb, bool sticky)
+bool tlb_init(struct tlb *tlb, const struct onpu_sim_memory *memory, bool sticky)
 {
+	tlb->memory = memory ? *memory : (struct onpu_sim_memory){ 0 };
 	tlb->size = TLB_SIZE;
 	tlb->used = 0;
 	tlb->sticky = sticky;
-	tlb->entries = calloc(tlb->size, sizeof(*tlb->entries));
+	tlb->entries = sim_calloc(&tlb->memory, tlb->size, sizeof(*tlb->entries));
 	return tlb->entries;
 }
 
 void tlb_destroy(struct tlb *tlb)
 {
-	free(tlb->entries);
+	sim_free(&tlb->memory, tlb->entries);
 	tlb->entries = NULL;
 }
 
@@ -83,7 +85,7 @@ static bool resize(struct tlb *tlb, size_t size)
 {
 	struct tlb_entry *old = tlb->entries;
 	size_t old_size = tlb->size;
-	struct tlb_entry *entries = calloc(size, sizeof(*entries));
+	struct tlb_entry *entries = sim_calloc(&tlb->memory, size, sizeof(*entries));
 
 	if (!entries)
 		return false;
@@ -92,7 +94,7 @@ static bool resize(struct tlb *tlb, size_t size)
 	for (size_t i = 0; i < old_size; i++)
 		if (old[i].key)
 			*find(tlb, old[i].key) = old[i];
-	free(old);
+	sim_free(&tlb->memory, old);
 	return true;
 }
 

@@ -6,10 +6,10 @@
  * is the start of its next instruction, which then has its effects at once; the CP's events are
  * taking an instruction and starting one of its own.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "machine/machine.h"
+#include "onpu_memory.h"
 
 /* ---- Configuration ---- */
 
@@ -54,11 +54,14 @@ static const char *config_error(const struct onpu_sim_config *c)
 
 static bool machine_alloc(struct onpu_machine *m)
 {
-	m->context.sram = aligned_alloc(64, m->config.sram_bytes);
-	m->context.pool = onpu_pool_create(m->config.threads);
-	m->work = malloc(sizeof(*m->work));
+	const struct onpu_sim_memory *memory = &m->context.memory;
+
+	m->context.sram = sim_alloc(memory, m->config.sram_bytes);
+	m->context.pool = onpu_pool_create(memory, m->config.threads);
+	m->work = sim_alloc(memory, sizeof(*m->work));
 	for (unsigned int i = ONPU_ENG_LD; i < ONPU_ENG_COUNT; i++) {
-		m->engine[i].queue = calloc(m->config.fifo_depth, sizeof(*m->engine[i].queue));
+		m->engine[i].queue =
+			sim_calloc(memory, m->config.fifo_depth, sizeof(*m->engine[i].queue));
 		if (!m->engine[i].queue)
 			return false;
 	}
@@ -67,14 +70,23 @@ static bool machine_alloc(struct onpu_machine *m)
 
 struct onpu_machine *onpu_machine_create(const struct onpu_sim_config *config, const char **error)
 {
+	return onpu_machine_create_in(NULL, config, error);
+}
+
+struct onpu_machine *onpu_machine_create_in(const struct onpu_sim_memory *from,
+					    const struct onpu_sim_config *config,
+					    const char **error)
+{
+	const struct onpu_sim_memory memory = from ? *from : (struct onpu_sim_memory){ 0 };
 	struct onpu_sim_config c = config ? *config : onpu_sim_config_default();
 	const char *why = config_error(&c);
-	struct onpu_machine *m = why ? NULL : calloc(1, sizeof(*m));
+	struct onpu_machine *m = why ? NULL : sim_calloc(&memory, 1, sizeof(*m));
 
 	if (m) {
 		if (c.simd < 0)
 			c.simd = onpu_simd_best();
 		m->config = c;
+		m->context.memory = memory;
 		if (machine_alloc(m)) {
 			m->context.config = &m->config;
 			m->context.watch = &m->watch;
@@ -95,15 +107,18 @@ struct onpu_machine *onpu_machine_create(const struct onpu_sim_config *config, c
 
 void onpu_machine_destroy(struct onpu_machine *m)
 {
+	struct onpu_sim_memory memory;
+
 	if (!m)
 		return;
+	memory = m->context.memory;
 	onpu_pool_destroy(m->context.pool);
 	for (unsigned int i = 0; i < ONPU_ENG_COUNT; i++)
-		free(m->engine[i].queue);
-	free(m->work);
-	free(m->context.scratch);
-	free(m->context.sram);
-	free(m);
+		sim_free(&memory, m->engine[i].queue);
+	sim_free(&memory, m->work);
+	sim_free(&memory, m->context.scratch);
+	sim_free(&memory, m->context.sram);
+	sim_free(&memory, m);
 }
 
 const struct onpu_sim_config *onpu_machine_config(const struct onpu_machine *m)

@@ -75,6 +75,7 @@ struct sim_context {
 	struct sim_watch *watch;
 	struct sim_fault fault;
 	struct onpu_counters *counters;
+	struct onpu_sim_memory memory;
 	/* Scratch memory of instructions, grown on demand and bounded by the cost limit. */
 	void *scratch;
 	size_t scratch_size;

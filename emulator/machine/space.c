@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Bytes in memory, through the job's address space; scratch memory. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "onpu_memory.h"
 #include "machine/sim.h"
 
 static bool space_result(struct sim_context *c, unsigned int operand, int code, uint64_t address)
@@ -29,9 +29,9 @@ void *sim_scratch(struct sim_context *c, size_t size)
 {
 	if (c->scratch_size >= size)
 		return c->scratch;
-	free(c->scratch);
+	sim_free(&c->memory, c->scratch);
 	c->scratch_size = (size + 4095) & ~(size_t)4095;
-	c->scratch = aligned_alloc(64, c->scratch_size);
+	c->scratch = sim_alloc(&c->memory, c->scratch_size);
 	if (!c->scratch) {
 		/* The host is out of memory; of the architecture's faults, PARITY comes closest. */
 		c->scratch_size = 0;

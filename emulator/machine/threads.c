@@ -3,13 +3,13 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <time.h>
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
 
+#include "onpu_memory.h"
 #include "machine/threads.h"
 
 /* Nanoseconds between two calls of idle(). */
@@ -17,10 +17,18 @@
 
 static _Thread_local bool is_helper;
 
+/* What a thread of the pool has to know. */
+struct helper {
+	struct onpu_pool *pool;
+	unsigned int number;
+	pthread_t thread;
+};
+
 struct onpu_pool {
+	struct onpu_sim_memory memory;
 	unsigned int threads; /* including the caller of onpu_pool_run() */
 	unsigned int started;
-	pthread_t *thread;
+	struct helper *helpers;
 	pthread_mutex_t lock;
 	pthread_cond_t work, done;
 	/* Under the lock: */
@@ -73,18 +81,12 @@ static void pool_work(struct onpu_pool *pool, unsigned int thread)
 	}
 }
 
-struct pool_start {
-	struct onpu_pool *pool;
-	unsigned int thread;
-};
-
 static void *pool_thread(void *arg)
 {
-	struct pool_start start = *(struct pool_start *)arg;
-	struct onpu_pool *pool = start.pool;
+	const struct helper *helper = arg;
+	struct onpu_pool *pool = helper->pool;
 	uint64_t seen = 0;
 
-	free(arg);
 	is_helper = true;
 	onpu_fp_enter();
 	pthread_mutex_lock(&pool->lock);
@@ -95,7 +97,7 @@ static void *pool_thread(void *arg)
 			break;
 		seen = pool->generation;
 		pool->running++;
-		pool_work(pool, start.thread);
+		pool_work(pool, helper->number);
 		if (!--pool->running)
 			pthread_cond_signal(&pool->done);
 	}
@@ -105,32 +107,29 @@ static void *pool_thread(void *arg)
 
 static bool pool_start_thread(struct onpu_pool *pool)
 {
-	struct pool_start *start = malloc(sizeof(*start));
+	struct helper *helper = &pool->helpers[pool->started];
 
-	if (!start)
+	helper->pool = pool;
+	helper->number = pool->started + 1;
+	if (pthread_create(&helper->thread, NULL, pool_thread, helper))
 		return false;
-	start->pool = pool;
-	start->thread = pool->started + 1;
-	if (pthread_create(&pool->thread[pool->started], NULL, pool_thread, start)) {
-		free(start);
-		return false;
-	}
 	pool->started++;
 	return true;
 }
 
-struct onpu_pool *onpu_pool_create(unsigned int threads)
+struct onpu_pool *onpu_pool_create(const struct onpu_sim_memory *memory, unsigned int threads)
 {
-	struct onpu_pool *pool = calloc(1, sizeof(*pool));
+	struct onpu_pool *pool = sim_calloc(memory, 1, sizeof(*pool));
 
 	if (!pool)
 		return NULL;
+	pool->memory = *memory;
 	pool->threads = threads;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->work, NULL);
 	pthread_cond_init(&pool->done, NULL);
-	pool->thread = calloc(threads, sizeof(*pool->thread));
-	if (!pool->thread)
+	pool->helpers = sim_calloc(memory, threads, sizeof(*pool->helpers));
+	if (!pool->helpers)
 		goto fail;
 	while (pool->started + 1 < threads) {
 		if (!pool_start_thread(pool))
@@ -144,6 +143,8 @@ fail:
 
 void onpu_pool_destroy(struct onpu_pool *pool)
 {
+	struct onpu_sim_memory memory;
+
 	if (!pool)
 		return;
 	pthread_mutex_lock(&pool->lock);
@@ -151,12 +152,13 @@ void onpu_pool_destroy(struct onpu_pool *pool)
 	pthread_cond_broadcast(&pool->work);
 	pthread_mutex_unlock(&pool->lock);
 	for (unsigned int i = 0; i < pool->started; i++)
-		pthread_join(pool->thread[i], NULL);
+		pthread_join(pool->helpers[i].thread, NULL);
 	pthread_cond_destroy(&pool->done);
 	pthread_cond_destroy(&pool->work);
 	pthread_mutex_destroy(&pool->lock);
-	free(pool->thread);
-	free(pool);
+	memory = pool->memory;
+	sim_free(&memory, pool->helpers);
+	sim_free(&memory, pool);
 }
 
 unsigned int onpu_pool_threads(const struct onpu_pool *pool)

@@ -9,9 +9,10 @@
 #include <stdbool.h>
 
 struct onpu_pool;
+struct onpu_sim_memory;
 
 /* @threads includes the caller of onpu_pool_run(); NULL when a thread cannot be started. */
-struct onpu_pool *onpu_pool_create(unsigned int threads);
+struct onpu_pool *onpu_pool_create(const struct onpu_sim_memory *memory, unsigned int threads);
 void onpu_pool_destroy(struct onpu_pool *pool);
 unsigned int onpu_pool_threads(const struct onpu_pool *pool);
 

@@ -93,7 +93,7 @@ static void test_random_walks(void **state)
 	struct mmu mmu;
 
 	(void)state;
-	assert_true(mmu_init(&mmu, &bus, false));
+	assert_true(mmu_init(&mmu, NULL, &bus, false));
 	for (unsigned int round = 0; round < 30; round++) {
 		for (size_t i = 0; i < sizeof(pool) / 8; i++)
 			((uint64_t *)pool)[i] = random_pte();
@@ -127,7 +127,7 @@ static void test_limits(void **state)
 
 	(void)state;
 	memset(pool, 0, sizeof(pool));
-	assert_true(mmu_init(&mmu, &bus, false));
+	assert_true(mmu_init(&mmu, NULL, &bus, false));
 	assert_int_equal(mmu_translate(&mmu, &space, UINT64_C(1) << 38, MMU_READ, true, &addr),
 			 ONPU_FAULT_MMU_NOT_PRESENT);
 	assert_int_equal(mmu_translate(&mmu, &space, UINT64_MAX, MMU_READ, true, &addr),
@@ -168,7 +168,7 @@ static void test_copies(void **state)
 
 	(void)state;
 	memset(pool, 0, sizeof(pool));
-	assert_true(mmu_init(&mmu, &bus, false));
+	assert_true(mmu_init(&mmu, NULL, &bus, false));
 	for (unsigned int i = 0; i < 4; i++)
 		map_page((uint64_t)i * PAGE, 20 - 3 * i, RIG_USER);
 	for (size_t i = 0; i < sizeof(in); i++)
@@ -219,7 +219,7 @@ static void test_tlb_ranges(void **state)
 
 	(void)state;
 	for (unsigned int sticky = 0; sticky < 2; sticky++) {
-		assert_true(tlb_init(&tlb, sticky));
+		assert_true(tlb_init(&tlb, NULL, sticky));
 		for (uint64_t page = 0; page < 16; page++)
 			tlb_insert(&tlb, 1, page << 12, page << 10 | 1, false);
 		tlb_insert(&tlb, 1, 4 << 20, 0, true);
@@ -253,7 +253,7 @@ static void test_tlb_capacity(void **state)
 	for (unsigned int sticky = 0; sticky < 2; sticky++) {
 		unsigned int kept = 0;
 
-		assert_true(tlb_init(&tlb, sticky));
+		assert_true(tlb_init(&tlb, NULL, sticky));
 		for (uint64_t page = 0; page < count; page++)
 			tlb_insert(&tlb, (uint16_t)page, page << 12, page << 10, page % 3 == 0);
 		for (uint64_t page = 0; page < count; page++)

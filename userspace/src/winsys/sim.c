@@ -8,6 +8,7 @@
 #include "util/number.h"
 #include "winsys/winsys.h"
 #include "winsys/sim_full.h"
+#include "winsys/sim_heap.h"
 #include "winsys/sim_queue.h"
 
 #include <onpu_sim.h>
@@ -28,6 +29,7 @@ struct sim_ctx;
 struct sim {
 	struct winsys base;
 	struct onpu_machine *machine;
+	struct wnn_allocator allocator; /* of the machine */
 	/* Buffers by address; readers are the worker's memory accesses. */
 	pthread_rwlock_t memory_lock;
 	struct sim_bo **bos;
@@ -436,6 +438,7 @@ static void set_caps(struct npu_caps *caps, const struct onpu_sim_config *config
 struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct wnn_error *err)
 {
 	struct onpu_sim_config machine = onpu_sim_config_default();
+	struct onpu_sim_memory memory;
 	const char *why = "no memory";
 	struct sim *sim;
 
@@ -456,7 +459,8 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 	sim->next_va = WINSYS_VA_FIRST;
 	pthread_rwlock_init(&sim->memory_lock, NULL);
 	sim_sync_init(&sim->sync);
-	sim->machine = onpu_machine_create(&machine, &why);
+	memory = sim_heap_memory(&sim->allocator);
+	sim->machine = onpu_machine_create_in(&memory, &machine, &why);
 	if (sim->machine) {
 		onpu_machine_watch(sim->machine, abandoned, sim);
 		set_caps(&sim->base.caps, onpu_machine_config(sim->machine));

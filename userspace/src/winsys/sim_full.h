@@ -11,6 +11,7 @@
 
 #include <onpu_device.h>
 
+#include "util/alloc.h"
 #include "winsys/sim_queue.h"
 #include "winsys/winsys.h"
 
@@ -75,6 +76,7 @@ struct full {
 	struct winsys base;
 	struct full_memory memory;
 	struct onpu_device *device;
+	struct wnn_allocator allocator; /* of the device */
 	pthread_t thread;
 	bool started;
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "util/number.h"
+#include "winsys/sim_heap.h"
 
 #define BUDGET (UINT64_C(1) << 20)
 #define INT_WANTED                                                       \
@@ -338,6 +339,7 @@ static struct onpu_device *make_device(struct full *full, const struct winsys_si
 				       const char **why)
 {
 	struct onpu_device_config device = onpu_device_config_default();
+	struct onpu_sim_memory memory;
 	const struct onpu_host_ops host = {
 		.ctx = full,
 		.read = read_memory,
@@ -352,7 +354,8 @@ static struct onpu_device *make_device(struct full *full, const struct winsys_si
 	device.sim.simd = config->simd;
 	/* Keeps translations until they are invalidated, so that a forgotten invalidation shows. */
 	device.tlb_sticky = true;
-	return onpu_device_create(&device, &host, why);
+	memory = sim_heap_memory(&full->allocator);
+	return onpu_device_create_in(&memory, &device, &host, why);
 }
 
 int full_driver_start(struct full *full, const struct winsys_sim_config *config,
