@@ -306,7 +306,7 @@ clean_environment()
 	clean=(PATH="$top/build/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 		HOME="$home" USER=root LOGNAME=root LANG=C.UTF-8 TERM="${TERM:-dumb}"
 		PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 ONPU_INSIDE="$top"
-		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,sm
+		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "OMPI_MCA_btl=self,sm"
 		PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe)
 	for name in $(compgen -e); do
 		case $name in
