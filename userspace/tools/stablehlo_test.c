@@ -21,7 +21,7 @@ struct options {
 	const char *device, *json;
 	char **paths;
 	size_t path_count;
-	bool list;
+	bool list, print;
 	const char *ranks;
 };
 
@@ -158,28 +158,102 @@ static bool is_disabled(const char *path)
 	return disabled;
 }
 
+/* Where two texts part: the lines there. */
+static void say_difference(char *text, size_t room, WNNStringView a, WNNStringView b)
+{
+	size_t at = 0, start = 0, line = 1;
+
+	while (at < a.length && at < b.length && a.data[at] == b.data[at])
+		if (a.data[at++] == '\n') {
+			start = at;
+			line++;
+		}
+	snprintf(text, room,
+		 "line %zu of the program is '%.*s' in the text, '%.*s' in the bytecode", line,
+		 (int)strcspn(a.data + start, "\n"), a.data + start,
+		 (int)strcspn(b.data + start, "\n"), b.data + start);
+}
+
+/* Bytecode beside its text: both have to be the same program. */
+static void test_pair(struct tester *tester, const char *text_path, const char *path)
+{
+	WNNStablehloProgram text = NULL, code = NULL;
+	WNNStringView a, b;
+	char message[2000];
+
+	if (wnnStablehloLoadFile(WNN_STR(text_path), NULL, &text) != WNNStatus_Success ||
+	    wnnStablehloLoadFile(WNN_STR(path), NULL, &code) != WNNStatus_Success ||
+	    wnnStablehloProgramGetText(text, &a) != WNNStatus_Success ||
+	    wnnStablehloProgramGetText(code, &b) != WNNStatus_Success) {
+		say(tester, path, FAILED, false, last_message());
+	} else if (a.length != b.length || memcmp(a.data, b.data, a.length)) {
+		say_difference(message, sizeof(message), a, b);
+		say(tester, path, FAILED, false, message);
+	} else {
+		say(tester, path, PASSED, false, NULL);
+	}
+	wnnStablehloProgramRelease(text);
+	wnnStablehloProgramRelease(code);
+}
+
+static void print_program(struct tester *tester, const char *path, WNNStablehloProgram program)
+{
+	WNNStringView text;
+
+	if (wnnStablehloProgramGetText(program, &text) != WNNStatus_Success) {
+		say(tester, path, FAILED, false, last_message());
+		return;
+	}
+	fwrite(text.data, 1, text.length, stdout);
+	say(tester, path, PASSED, false, NULL);
+}
+
+/* Whether a program of this name is there as text and as bytecode; @other: the name of the other. */
+static bool has_pair(const char *path, bool bytecode, char *other, size_t room)
+{
+	size_t length = strlen(path);
+	bool is_bytecode = length > 3 && !strcmp(path + length - 3, ".bc");
+
+	snprintf(other, room, "%.*s%s", (int)(length - (is_bytecode ? 3 : 0)), path,
+		 is_bytecode ? "" : ".bc");
+	return is_bytecode == bytecode && !access(other, R_OK);
+}
+
 static void test_file(struct tester *tester, const char *path)
 {
 	WNNStablehloProgram program;
 	WNNStablehloRefusalArray refusals;
 	size_t modules;
-	char name[4200], text[700];
+	char name[4200], text[700], place[48];
 
+	if (!tester->options->print && has_pair(path, true, name, sizeof(name))) {
+		test_pair(tester, name, path);
+		return;
+	}
 	if (wnnStablehloLoadFile(WNN_STR(path), NULL, &program) != WNNStatus_Success) {
 		say(tester, path, FAILED, false, last_message());
 		return;
 	}
 	wnnStablehloProgramSetWorld(program, tester->world, 0);
+	if (tester->options->print) {
+		print_program(tester, path, program);
+		wnnStablehloProgramRelease(program);
+		return;
+	}
 	tester->disabled = is_disabled(path);
 	modules = wnnStablehloProgramGetModuleCount(program);
 	refusals = wnnStablehloProgramGetRefusals(program);
 	if (refusals.count) {
 		const WNNStablehloRefusal *first = refusals.data;
 
-		snprintf(text, sizeof(text), "line %u, column %u: %.*s: %.*s (%zu in all)",
-			 first->line, first->column, (int)first->operatorName.length,
-			 first->operatorName.data, (int)first->reason.length, first->reason.data,
-			 refusals.count);
+		if (first->line)
+			snprintf(place, sizeof(place), "line %u, column %u", first->line,
+				 first->column);
+		else
+			snprintf(place, sizeof(place), "byte %u", first->column);
+		snprintf(text, sizeof(text), "%s: %.*s: %.*s (%zu in all)", place,
+			 (int)first->operatorName.length, first->operatorName.data,
+			 (int)first->reason.length, first->reason.data, refusals.count);
 		for (size_t i = 0; i < (modules ? modules : 1); i++)
 			say(tester, path, REFUSED, false, text);
 	}
@@ -194,7 +268,8 @@ static int is_program(const struct dirent *entry)
 {
 	const char *end = strrchr(entry->d_name, '.');
 
-	return *entry->d_name != '.' && (!end || !strcmp(end, ".mlir") || entry->d_type == DT_DIR);
+	return *entry->d_name != '.' &&
+	       (!end || !strcmp(end, ".mlir") || !strcmp(end, ".bc") || entry->d_type == DT_DIR);
 }
 
 /* A file, or a folder with all below it. */
@@ -202,7 +277,7 @@ static int test_path(struct tester *tester, const char *path)
 {
 	struct dirent **entries;
 	struct stat status;
-	char name[4096];
+	char name[4096], other[4100];
 	int count, ret = 0;
 
 	if (stat(path, &status)) {
@@ -216,7 +291,8 @@ static int test_path(struct tester *tester, const char *path)
 	count = scandir(path, &entries, is_program, alphasort);
 	for (int i = 0; i < count; i++) {
 		snprintf(name, sizeof(name), "%s/%s", path, entries[i]->d_name);
-		if (test_path(tester, name))
+		/* What is there as bytecode too is one case with it. */
+		if (!has_pair(name, false, other, sizeof(other)) && test_path(tester, name))
 			ret = -1;
 		free(entries[i]);
 	}
@@ -255,6 +331,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case 'm':
 		options->ranks = argument;
 		return 0;
+	case 'p':
+		options->print = true;
+		return 0;
 	case ARGP_KEY_ARGS:
 		options->paths = state->argv + state->next;
 		options->path_count = (size_t)(state->argc - state->next);
@@ -278,13 +357,18 @@ static const struct argp_option option_list[] = {
 	  "of threads; without it, what mpirun has started does so by itself",
 	  0 },
 	{ "list", 'l', NULL, 0, "Name what has passed as well", 0 },
+	{ "print", 'p', NULL, 0, "Print the programs as they were read, and run nothing", 0 },
 	{ 0 },
 };
 
 static const struct argp parser = {
-	option_list, parse_option,
-	"PATH...",   "Runs test programs of StableHLO, which compare their results themselves.",
-	NULL,	     NULL,
+	option_list,
+	parse_option,
+	"PATH...",
+	"Runs test programs of StableHLO, which compare their results themselves. Bytecode beside its text "
+	"(x.mlir.bc, x.mlir) passes when both are the same program.",
+	NULL,
+	NULL,
 	NULL,
 };
 
@@ -344,10 +428,11 @@ static int report(const struct tester *tester)
 	json_t *result = result_of(tester);
 	int ret = 0;
 
-	printf("%zu programs: %zu passed, %zu refused, %zu failed; %zu without an operator on the "
-	       "CPU\n",
-	       tester->count.total, tester->count.passed, tester->count.refused,
-	       tester->count.failed, tester->count.no_cpu_operator);
+	fprintf(tester->options->print ? stderr : stdout,
+		"%zu programs: %zu passed, %zu refused, %zu failed; %zu without an operator on the "
+		"CPU\n",
+		tester->count.total, tester->count.passed, tester->count.refused,
+		tester->count.failed, tester->count.no_cpu_operator);
 	if (tester->options->json &&
 	    (!result || json_dump_file(result, tester->options->json, JSON_INDENT(1)))) {
 		fprintf(stderr, "stablehlo-test: %s: it cannot be written\n",

@@ -13,6 +13,7 @@ struct WNNStablehloProgramImpl {
 	unsigned int refs;
 	struct shlo_file file;
 	WNNStablehloRefusal *refusals;
+	const char *text; /* NULL: not printed yet */
 	/* For each module two lists. */
 	WNNStablehloValueInfoArray (*values)[2];
 	/* Of the last run, which holds the results. */
@@ -133,8 +134,12 @@ WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
 		wnnStablehloProgramRelease(self);
 		return status;
 	}
-	/* Numbers are read by functions of the C library, which want an end. */
-	shlo_read_text(file, shlo_arena_text(&file->arena, size ? data : "", size), size);
+	/* Numbers are read by functions of the C library, which want an end; and names stay. */
+	data = shlo_arena_text(&file->arena, size ? data : "", size);
+	if (shlo_is_bytecode(data, size))
+		shlo_read_bytecode(file, data, size);
+	else
+		shlo_read_text(file, data, size);
 	shlo_verify(file);
 	if (!file->refusal_count)
 		shlo_compile_regions(file);
@@ -232,6 +237,22 @@ WNNStablehloValueInfoArray wnnStablehloProgramGetOutputs(WNNStablehloProgram pro
 {
 	return module < program->file.module_count ? program->values[module][1] :
 						     (WNNStablehloValueInfoArray){ 0, NULL };
+}
+
+WNNStatus wnnStablehloProgramGetText(WNNStablehloProgram program, WNNStringView *text)
+{
+	struct shlo_file *file;
+
+	if (!program || !text)
+		return shlo_set_error(WNNStatus_TypeError, "program or text is missing");
+	*text = (WNNStringView){ NULL, 0 };
+	file = &program->file;
+	if (setjmp(file->guard.jump))
+		return shlo_set_error(file->guard.status, "%s", file->guard.message);
+	if (!program->text)
+		program->text = shlo_print(&file->arena, file);
+	*text = view(program->text);
+	return WNNStatus_Success;
 }
 
 /* ---- running */
@@ -390,9 +411,8 @@ WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
 	if (!program || module >= program->file.module_count)
 		return shlo_set_error(WNNStatus_TypeError, "there is no such module");
 	if (program->file.refusal_count)
-		return shlo_set_error(WNNStatus_NotSupportedError, "line %u, column %u: %s: %s%s",
-				      program->file.refusals[0].place.line,
-				      program->file.refusals[0].place.column,
+		return shlo_set_error(WNNStatus_NotSupportedError, "%s: %s: %s%s",
+				      shlo_place_text(program->file.refusals[0].place).text,
 				      program->file.refusals[0].op,
 				      program->file.refusals[0].reason,
 				      program->file.refusal_count > 1 ? ", and more" : "");

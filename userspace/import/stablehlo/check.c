@@ -157,6 +157,17 @@ static void check_op(struct shlo_file *file, const struct shlo_module *module,
 		shlo_refuse(file, op->place, op->name, "this operation is not known");
 		return;
 	}
+	for (size_t i = 0; i < op->operand_count + op->result_count; i++) {
+		const struct shlo_value *value = i < op->operand_count ?
+							 op->operands[i] :
+							 op->results[i - op->operand_count];
+
+		if (value->type->kind != SHLO_OPAQUE)
+			continue;
+		shlo_refuse(file, op->place, op->name, "there are no values of type %s",
+			    value->type->text);
+		return;
+	}
 	in = shlo_arena_alloc(&file->arena, op->operand_count, sizeof(*in));
 	check.out = shlo_arena_alloc(&file->arena, op->result_count, sizeof(*check.out));
 	for (size_t i = 0; i < op->operand_count; i++)

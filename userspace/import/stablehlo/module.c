@@ -5,6 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
+struct shlo_place_text shlo_place_text(struct shlo_place place)
+{
+	struct shlo_place_text text;
+
+	if (place.line)
+		snprintf(text.text, sizeof(text.text), "line %u, column %u", place.line,
+			 place.column);
+	else
+		snprintf(text.text, sizeof(text.text), "byte %u", place.column);
+	return text;
+}
+
 void shlo_refuse(struct shlo_file *file, struct shlo_place place, const char *op,
 		 const char *format, ...)
 {
@@ -193,49 +205,4 @@ bool shlo_type_same(const struct shlo_type *a, const struct shlo_type *b)
 		if (a->dims[i] != b->dims[i])
 			return false;
 	return true;
-}
-
-static const char *element_text(struct shlo_arena *arena, const struct shlo_type *type)
-{
-	const struct shlo_quant *quant = type->quant;
-	const char *text;
-
-	if (!quant)
-		return shlo_elements[type->element].text;
-	text = shlo_arena_printf(arena, "!quant.uniform<%s:%s", shlo_elements[quant->storage].text,
-				 shlo_elements[quant->expressed].text);
-	if (quant->axis >= 0)
-		return shlo_arena_printf(arena, "%s:%d, {…}>", text, quant->axis);
-	return shlo_arena_printf(arena, "%s, %g:%lld>", text, quant->scales[0],
-				 (long long)quant->zeros[0]);
-}
-
-const char *shlo_type_text(struct shlo_arena *arena, const struct shlo_type *type)
-{
-	const char *text;
-
-	switch (type->kind) {
-	case SHLO_TOKEN:
-		return "!stablehlo.token";
-	case SHLO_FUTURE:
-		return "!stablehlo.future";
-	case SHLO_FUNCTION:
-		return "a function";
-	case SHLO_TUPLE:
-		text = "tuple<";
-		for (size_t i = 0; i < type->item_count; i++)
-			text = shlo_arena_printf(arena, "%s%s%s", text, i ? ", " : "",
-						 shlo_type_text(arena, type->items[i]));
-		return shlo_arena_printf(arena, "%s>", text);
-	default:
-		break;
-	}
-	if (type->rank < 0)
-		return shlo_arena_printf(arena, "tensor<*x%s>", element_text(arena, type));
-	text = "tensor<";
-	for (int i = 0; i < type->rank; i++)
-		text = type->dims[i] == SHLO_DYNAMIC ?
-			       shlo_arena_printf(arena, "%s?x", text) :
-			       shlo_arena_printf(arena, "%s%lldx", text, (long long)type->dims[i]);
-	return shlo_arena_printf(arena, "%s%s>", text, element_text(arena, type));
 }

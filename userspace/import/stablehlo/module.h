@@ -17,7 +17,16 @@
 
 #define SHLO_DYNAMIC INT64_MIN /* a dimension that is written as ? */
 
-enum shlo_type_kind { SHLO_TENSOR, SHLO_TOKEN, SHLO_TUPLE, SHLO_FUNCTION, SHLO_FUTURE };
+#define SHLO_MAX_WEIGHT ((size_t)1 << 16) /* parts of a type or attribute, names followed */
+
+enum shlo_type_kind {
+	SHLO_TENSOR,
+	SHLO_TOKEN,
+	SHLO_TUPLE,
+	SHLO_FUNCTION,
+	SHLO_FUTURE,
+	SHLO_OPAQUE, /* known by its text only, such as none: no value has it */
+};
 
 /* Of a quantised element type: real = (stored - zero) * scale, for all or for each index of @axis. */
 struct shlo_quant {
@@ -41,6 +50,8 @@ struct shlo_type {
 	const struct shlo_type *const *items;
 	size_t result_count; /* of a function */
 	const struct shlo_type *const *results;
+	const char *text; /* of an opaque one */
+	size_t weight;	  /* of what holds others: how many there are in all */
 };
 
 enum shlo_attr_kind {
@@ -68,11 +79,20 @@ struct shlo_attr {
 	const struct shlo_type *type; /* DENSE, TYPE; of INT and FLOAT or NULL */
 	const void *data;	      /* DENSE: the elements */
 	bool splat;		      /* DENSE: one for all */
+	size_t weight;		      /* ARRAY, DICT: how many there are in all */
 };
 
+/* In bytecode that does not say it, line is 0 and column the byte of the file. */
 struct shlo_place {
 	unsigned int line, column;
 };
+
+/* "line 1, column 2", or "byte 2". */
+struct shlo_place_text {
+	char text[48];
+};
+
+struct shlo_place_text shlo_place_text(struct shlo_place place);
 
 struct shlo_op;
 
@@ -176,6 +196,11 @@ const char *shlo_type_text(struct shlo_arena *arena, const struct shlo_type *typ
 
 /* Reads text; leaves by the file's guard when it is no MLIR. */
 void shlo_read_text(struct shlo_file *file, const char *text, size_t size);
+/* Reads bytecode, which begins with four bytes of its own; leaves by the file's guard. */
+bool shlo_is_bytecode(const void *data, size_t size);
+void shlo_read_bytecode(struct shlo_file *file, const void *data, size_t size);
+/* All modules as MLIR's text in its generic form, without what is the default; NULL: too long. */
+const char *shlo_print(struct shlo_arena *arena, const struct shlo_file *file);
 /* Checks every operation, and adds what is wrong or not known to the refusals. */
 void shlo_verify(struct shlo_file *file);
 

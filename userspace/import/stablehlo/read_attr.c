@@ -33,6 +33,18 @@ const struct shlo_attr *shlo_attr_ints(struct shlo_reader *r, const int64_t *num
 	return attr;
 }
 
+void shlo_attr_weigh(struct shlo_reader *r, struct shlo_attr *attr)
+{
+	attr->weight = 1;
+	for (size_t i = 0; i < attr->count; i++) {
+		const struct shlo_attr *item = attr->items[i];
+
+		attr->weight += item->weight ? item->weight : 1;
+		if (attr->weight > SHLO_MAX_WEIGHT && item->weight > 1)
+			shlo_read_error(r, "an attribute has more than %zu parts", SHLO_MAX_WEIGHT);
+	}
+}
+
 void shlo_dict_add(struct shlo_reader *r, struct shlo_attr *dict, const char *name,
 		   const struct shlo_attr *attr)
 {
@@ -66,6 +78,7 @@ void shlo_read_dict(struct shlo_reader *r, struct shlo_attr *dict, char close)
 			      shlo_take(r, "=") ? shlo_read_attr(r) :
 						  shlo_attr_new(r, SHLO_ATTR_UNIT));
 	}
+	shlo_attr_weigh(r, dict);
 	shlo_leave(r);
 }
 
@@ -81,6 +94,7 @@ static const struct shlo_attr *read_array(struct shlo_reader *r)
 		items[attr->count++] = shlo_read_attr(r);
 	}
 	attr->items = items;
+	shlo_attr_weigh(r, attr);
 	return attr;
 }
 
@@ -226,9 +240,11 @@ static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 	for (struct shlo_alias *a = r->aliases; a; a = a->next)
 		if (a->attr && !strcmp(a->text, name))
 			return a->attr;
+	if (!strcmp(name, "vhlo") || !strncmp(name, "vhlo.", 5))
+		return shlo_read_vhlo_attr(r, name);
 	if (shlo_peek(r) != '<')
 		shlo_read_error(r, "there is no attribute '#%s'", name);
-	if (strncmp(name, "stablehlo", 9) && strncmp(name, "chlo", 4) && strncmp(name, "vhlo", 4)) {
+	if (strncmp(name, "stablehlo", 9) && strncmp(name, "chlo", 4)) {
 		/* Of other dialects: shardings, layouts, which say nothing about values. */
 		shlo_skip_balanced(r);
 		return shlo_attr_new(r, SHLO_ATTR_UNIT);
@@ -255,6 +271,18 @@ static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 	shlo_expect(r, ">");
 	attr->text = word;
 	return attr;
+}
+
+/* A part of an axis, "(2)4": what is in front of it, and how large it is. */
+static const struct shlo_attr *read_sub_axis(struct shlo_reader *r)
+{
+	struct shlo_attr *dict = shlo_attr_new(r, SHLO_ATTR_DICT);
+
+	shlo_expect(r, "(");
+	shlo_dict_add(r, dict, "pre_size", shlo_attr_number(r, shlo_read_integer(r)));
+	shlo_expect(r, ")");
+	shlo_dict_add(r, dict, "size", shlo_attr_number(r, shlo_read_integer(r)));
+	return dict;
 }
 
 static const struct shlo_attr *read_word_attr(struct shlo_reader *r)
@@ -329,6 +357,8 @@ const struct shlo_attr *shlo_read_attr(struct shlo_reader *r)
 		shlo_leave(r);
 		return array;
 	}
+	if (c == '(' && r->at + 1 < r->end && r->at[1] >= '0' && r->at[1] <= '9')
+		return read_sub_axis(r);
 	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '(' || c == '!')
 		return read_word_attr(r);
 	shlo_read_error(r, "here should be an attribute");

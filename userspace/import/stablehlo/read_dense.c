@@ -100,45 +100,60 @@ static int hex_digit(char c)
 				      -1;
 }
 
-/* Bits of booleans are packed where there are that few bytes. */
-static void unpack_bits(struct dense *d, const uint8_t *bytes)
+bool shlo_dense_fill(struct shlo_arena *arena, struct shlo_attr *attr, const uint8_t *bytes,
+		     size_t size)
 {
-	for (int64_t i = 0; i < d->count; i++)
-		((uint8_t *)d->data)[i] = bytes[i / 8] >> (i % 8) & 1;
+	enum shlo_element element = attr->type->element;
+	size_t count = (size_t)shlo_type_count(attr->type), one = shlo_elements[element].bytes;
+	/* Bits of booleans are packed where there are that few bytes. */
+	bool packed = element == SHLO_I1 && count && size != count && size == (count + 7) / 8;
+	uint8_t *data;
+
+	attr->splat = !packed && size == one && size != count * one && count;
+	if (!packed && !attr->splat && size != count * one)
+		return false;
+	data = shlo_arena_alloc(arena, attr->splat ? 1 : count, one);
+	attr->data = data;
+	if (packed) {
+		for (size_t i = 0; i < count; i++)
+			data[i] = bytes[i / 8] >> (i % 8) & 1;
+		return true;
+	}
+	if (size)
+		memcpy(data, bytes, size);
+	/* A byte may be anything; a boolean is 0 or 1, few bits have their sign. */
+	for (size_t i = 0; shlo_elements[element].bits % 8 && i < size; i++)
+		shlo_store(element, data, i, shlo_load(element, bytes, i));
+	return true;
 }
 
-static void read_bytes(struct dense *d, struct shlo_attr *attr)
+const uint8_t *shlo_hex_bytes(struct shlo_reader *r, const char *text, size_t length)
 {
-	size_t length, size, whole = (size_t)d->count * shlo_elements[d->element].bytes;
-	const char *text = shlo_read_string(d->r, &length);
+	size_t size = length / 2 - 1;
 	uint8_t *bytes;
 
 	if (length < 2 || text[0] != '0' || text[1] != 'x' || length % 2)
-		shlo_read_error(d->r, "bytes are written as \"0x…\" with two digits each");
-	size = length / 2 - 1;
-	bytes = shlo_arena_alloc(d->r->arena, size, 1);
+		shlo_read_error(r, "bytes are written as \"0x…\" with two digits each");
+	bytes = shlo_arena_alloc(r->arena, size, 1);
 	for (size_t i = 0; i < size; i++) {
 		int high = hex_digit(text[2 + 2 * i]), low = hex_digit(text[3 + 2 * i]);
 
 		if (high < 0 || low < 0)
-			shlo_read_error(d->r, "bytes are written in hexadecimal digits");
+			shlo_read_error(r, "bytes are written in hexadecimal digits");
 		bytes[i] = (uint8_t)(high * 16 + low);
 	}
-	if (size == whole) {
-		for (int64_t i = 0; i < d->count; i++)
-			shlo_store(d->element, d->data, (size_t)i,
-				   shlo_load(d->element, bytes, (size_t)i));
-		/* Not by way of numbers: NaN keep their bits. */
-		if (shlo_elements[d->element].bits % 8 == 0)
-			memcpy(d->data, bytes, size);
-	} else if (d->element == SHLO_I1 && d->count && size == (size_t)(d->count + 7) / 8) {
-		unpack_bits(d, bytes);
-	} else if (size == shlo_elements[d->element].bytes && d->count) {
-		memcpy(d->data, bytes, size);
-		attr->splat = true;
-	} else {
-		shlo_read_error(d->r, "there are %zu bytes where the type has %zu", size, whole);
-	}
+	return bytes;
+}
+
+static void read_bytes(struct shlo_reader *r, struct shlo_attr *attr)
+{
+	size_t length;
+	const char *text = shlo_read_string(r, &length);
+	const uint8_t *bytes = shlo_hex_bytes(r, text, length);
+
+	if (!shlo_dense_fill(r->arena, attr, bytes, length / 2 - 1))
+		shlo_read_error(r, "there are %zu bytes for the elements of %s", length / 2 - 1,
+				shlo_type_text(r->arena, attr->type));
 }
 
 const struct shlo_attr *shlo_read_dense(struct shlo_reader *r)
@@ -147,8 +162,10 @@ const struct shlo_attr *shlo_read_dense(struct shlo_reader *r)
 	struct shlo_reader body, after;
 	struct dense d = { .r = r };
 
+	if (shlo_take_word(r, "dense_resource"))
+		return shlo_read_dense_resource(r);
 	if (!shlo_take_word(r, "dense"))
-		shlo_read_error(r, "elements in a resource outside of the text are not read");
+		shlo_read_error(r, "here should be dense<...>");
 	/* The type comes last, but says how to read what comes first. */
 	body = *r;
 	shlo_skip_balanced(r);
@@ -164,14 +181,18 @@ const struct shlo_attr *shlo_read_dense(struct shlo_reader *r)
 	shlo_expect(r, "<");
 	/* One element for all takes the memory of one. */
 	attr->splat = shlo_peek(r) != '[' && shlo_peek(r) != '"' && shlo_peek(r) != '>';
-	if (shlo_peek(r) != '>' && !attr->splat && d.count > r->end - r->text)
+	if (shlo_peek(r) == '[' && d.count > r->end - r->text)
 		shlo_read_error(r, "there are fewer elements than the type has");
+	if (shlo_peek(r) == '"') {
+		read_bytes(r, attr);
+		shlo_expect(r, ">");
+		*r = after;
+		return attr;
+	}
 	d.data = shlo_arena_alloc(r->arena, attr->splat ? 1 : (size_t)d.count,
 				  shlo_elements[d.element].bytes);
 	attr->data = d.data;
-	if (shlo_peek(r) == '"') {
-		read_bytes(&d, attr);
-	} else if (attr->splat) {
+	if (attr->splat) {
 		shlo_store(d.element, d.data, 0, read_element(r, d.element));
 	} else if (shlo_peek(r) == '[') {
 		read_nested(&d, 0);

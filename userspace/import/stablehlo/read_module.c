@@ -4,6 +4,65 @@
 
 #include <string.h>
 
+static void add_function(struct shlo_reader *r, struct shlo_function *function)
+{
+	struct shlo_module *module = r->module;
+
+	function->slot_count = r->slot_count;
+	module->functions = shlo_arena_grow(r->arena, module->functions, module->function_count,
+					    sizeof(struct shlo_function *));
+	module->functions[module->function_count++] = function;
+}
+
+static void forget_values(struct shlo_reader *r)
+{
+	memset(r->names, 0, sizeof(r->names));
+	r->newest = NULL;
+	r->slot_count = 0;
+}
+
+/* Of functions the return is another operation than that of regions; VHLO has one for both. */
+static void name_return(struct shlo_reader *r, const struct shlo_block *block)
+{
+	struct shlo_op *last = block->op_count ? block->ops[block->op_count - 1] : NULL;
+
+	if (!last || strcmp(last->name, "stablehlo.return"))
+		return;
+	last->name = shlo_arena_text(r->arena, "func.return", strlen("func.return"));
+	last->kind = shlo_kind_find(last->name);
+}
+
+void shlo_take_function(struct shlo_reader *r, struct shlo_op *op)
+{
+	struct shlo_function *function = shlo_arena_alloc(r->arena, 1, sizeof(*function));
+	const struct shlo_attr *name = shlo_attr_find(&op->attrs, "sym_name");
+	const struct shlo_attr *type = shlo_attr_find(&op->attrs, "function_type");
+	const struct shlo_block *block;
+
+	if (!name || !name->text || !type || type->kind != SHLO_ATTR_TYPE ||
+	    type->type->kind != SHLO_FUNCTION || op->region_count != 1)
+		shlo_read_error(r, "a function has sym_name, function_type and one region");
+	function->name = name->text;
+	function->place = op->place;
+	function->type = type->type;
+	if (shlo_function_find(r->module, function->name))
+		shlo_read_error(r, "there is a function @%s already", function->name);
+	block = &op->regions[0]->block;
+	if (block->op_count || block->argument_count) {
+		function->region = op->regions[0];
+		name_return(r, block);
+		if (block->argument_count != function->type->item_count)
+			shlo_read_error(r, "@%s has %zu arguments, its type has %zu",
+					function->name, block->argument_count,
+					function->type->item_count);
+		for (size_t i = 0; i < block->argument_count; i++)
+			if (!shlo_type_same(block->arguments[i]->type, function->type->items[i]))
+				shlo_read_error(r, "argument %zu of @%s has another type than it",
+						i, function->name);
+	}
+	add_function(r, function);
+}
+
 static void read_function(struct shlo_reader *r)
 {
 	struct shlo_module *module = r->module;
@@ -18,9 +77,7 @@ static void read_function(struct shlo_reader *r)
 	function->name = shlo_read_symbol(r);
 	if (shlo_function_find(module, function->name))
 		shlo_read_error(r, "there is a function @%s already", function->name);
-	memset(r->names, 0, sizeof(r->names));
-	r->newest = NULL;
-	r->slot_count = 0;
+	forget_values(r);
 	shlo_read_arguments(r, &block);
 	items = shlo_arena_alloc(r->arena, block.argument_count, sizeof(*items));
 	for (size_t i = 0; i < block.argument_count; i++)
@@ -37,13 +94,19 @@ static void read_function(struct shlo_reader *r)
 		shlo_expect(r, "{");
 		shlo_read_dict(r, &attrs, '}');
 	}
-	if (shlo_peek(r) == '{')
+	if (shlo_peek(r) == '{') {
 		function->region = shlo_read_region(r, block.argument_count, block.arguments, NULL);
+		name_return(r, &function->region->block);
+	}
+	/* VHLO prints its attributes behind the body. */
+	if (shlo_peek(r) == '{' && r->at[1] != '-') {
+		struct shlo_attr attrs = { 0 };
+
+		shlo_expect(r, "{");
+		shlo_read_dict(r, &attrs, '}');
+	}
 	shlo_skip_location(r);
-	function->slot_count = r->slot_count;
-	module->functions = shlo_arena_grow(r->arena, module->functions, module->function_count,
-					    sizeof(struct shlo_function *));
-	module->functions[module->function_count++] = function;
+	add_function(r, function);
 }
 
 static void read_alias(struct shlo_reader *r)
@@ -64,7 +127,7 @@ static void read_alias(struct shlo_reader *r)
 	r->aliases = alias;
 }
 
-static struct shlo_module *module_new(struct shlo_reader *r)
+void shlo_module_new(struct shlo_reader *r)
 {
 	struct shlo_module *module = shlo_arena_alloc(r->arena, 1, sizeof(*module));
 	struct shlo_file *file = r->file;
@@ -75,7 +138,18 @@ static struct shlo_module *module_new(struct shlo_reader *r)
 	file->modules = shlo_arena_grow(r->arena, file->modules, file->module_count,
 					sizeof(struct shlo_module *));
 	file->modules[file->module_count++] = module;
-	return module;
+	r->module = module;
+}
+
+void shlo_take_module_attrs(struct shlo_reader *r, const struct shlo_attr *attrs)
+{
+	const struct shlo_attr *name = shlo_attr_find(attrs, "sym_name");
+
+	if (name && name->text)
+		r->module->name = name->text;
+	for (size_t i = 0; i < attrs->count; i++)
+		if (strncmp(attrs->names[i], "sym_", 4))
+			shlo_dict_add(r, &r->module->attrs, attrs->names[i], attrs->items[i]);
 }
 
 static void read_body(struct shlo_reader *r, bool inner);
@@ -86,7 +160,7 @@ static void read_module(struct shlo_reader *r)
 
 	if (outer)
 		shlo_read_error(r, "a module within a module is not read");
-	r->module = module_new(r);
+	shlo_module_new(r);
 	if (shlo_peek(r) == '@')
 		r->module->name = shlo_read_symbol(r);
 	if (shlo_take_word(r, "attributes")) {
@@ -97,6 +171,60 @@ static void read_module(struct shlo_reader *r)
 	read_body(r, true);
 	shlo_skip_location(r);
 	r->module = outer;
+}
+
+static void read_generic_module(struct shlo_reader *r)
+{
+	struct shlo_attr attrs = { .kind = SHLO_ATTR_DICT };
+
+	if (r->module)
+		shlo_read_error(r, "a module within a module is not read");
+	shlo_module_new(r);
+	shlo_expect(r, "(");
+	shlo_expect(r, ")");
+	if (shlo_take(r, "<{")) {
+		shlo_read_dict(r, &attrs, '}');
+		shlo_expect(r, ">");
+	}
+	shlo_expect(r, "(");
+	shlo_expect(r, "{");
+	if (shlo_take(r, "^")) {
+		shlo_read_word(r);
+		shlo_expect(r, ":");
+	}
+	read_body(r, true);
+	shlo_expect(r, ")");
+	if (shlo_take(r, "{"))
+		shlo_read_dict(r, &attrs, '}');
+	for (int i = 0; i < 2; i++) {
+		shlo_expect(r, i ? "->" : ":");
+		shlo_expect(r, "(");
+		shlo_expect(r, ")");
+	}
+	shlo_skip_location(r);
+	shlo_take_module_attrs(r, &attrs);
+	r->module = NULL;
+}
+
+/* "builtin.module", "func.func" or "vhlo.func_v1" in quotes: the generic form */
+static void read_generic_item(struct shlo_reader *r)
+{
+	struct shlo_reader before = *r;
+	struct shlo_op *op;
+	const char *name = shlo_read_string(r, NULL);
+
+	if (!strcmp(name, "builtin.module")) {
+		read_generic_module(r);
+		return;
+	}
+	if (strcmp(name, "func.func") && strcmp(name, "vhlo.func_v1"))
+		shlo_read_error(r, "here should be a module or a function");
+	if (!r->module)
+		shlo_module_new(r);
+	r->at = before.at;
+	forget_values(r);
+	op = shlo_read_op(r);
+	shlo_take_function(r, op);
 }
 
 static void read_body(struct shlo_reader *r, bool inner)
@@ -110,14 +238,16 @@ static void read_body(struct shlo_reader *r, bool inner)
 			return;
 		if (shlo_take_word(r, "module") || shlo_take_word(r, "builtin.module")) {
 			read_module(r);
-		} else if (shlo_take_word(r, "func.func")) {
+		} else if (shlo_take_word(r, "func.func") || shlo_take_word(r, "vhlo.func_v1")) {
 			if (!r->module)
-				r->module = module_new(r);
+				shlo_module_new(r);
 			read_function(r);
+		} else if (c == '"') {
+			read_generic_item(r);
 		} else if (c == '#' || c == '!') {
 			read_alias(r);
-		} else if (c == '{' && shlo_take(r, "{-#")) {
-			shlo_read_error(r, "resources outside of the text are not read");
+		} else if (c == '{') {
+			shlo_skip_resources(r);
 		} else {
 			shlo_read_error(r, "here should be a module or a function");
 		}
@@ -149,6 +279,7 @@ void shlo_read_text(struct shlo_file *file, const char *text, size_t size)
 			.line_start = line_start,
 		};
 
+		shlo_read_resources(&r);
 		read_body(&r, false);
 		for (; at < stop; at++)
 			if (*at == '\n') {

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "vhlo.h"
+
 static size_t bucket_of(const char *text)
 {
 	uint32_t hash = 2166136261u;
@@ -136,8 +138,6 @@ void shlo_read_arguments(struct shlo_reader *r, struct shlo_block *block)
 	}
 }
 
-static struct shlo_op *read_op(struct shlo_reader *r);
-
 struct shlo_region *shlo_read_region(struct shlo_reader *r, size_t count,
 				     struct shlo_value **arguments, struct shlo_name *mark)
 {
@@ -156,7 +156,7 @@ struct shlo_region *shlo_read_region(struct shlo_reader *r, size_t count,
 	while (!shlo_take(r, "}")) {
 		if (shlo_peek(r) == '^')
 			shlo_read_error(r, "a region of StableHLO has one block");
-		shlo_block_add(r, &region->block, read_op(r));
+		shlo_block_add(r, &region->block, shlo_read_op(r));
 	}
 	shlo_forget(r, mark);
 	shlo_leave(r);
@@ -243,7 +243,7 @@ static void bind(struct shlo_reader *r, struct shlo_op *op, const struct left *n
 		shlo_read_error(r, "%s has %zu results", op->name, op->result_count);
 }
 
-static struct shlo_op *read_op(struct shlo_reader *r)
+struct shlo_op *shlo_read_op(struct shlo_reader *r)
 {
 	struct shlo_place place = shlo_read_place(r);
 	struct left *names = NULL;
@@ -273,6 +273,7 @@ static struct shlo_op *read_op(struct shlo_reader *r)
 	if (shlo_peek(r) == '"') {
 		op = shlo_op_new(r, shlo_read_string(r, NULL), place);
 		read_generic(r, op);
+		shlo_vhlo_upgrade(r, op);
 	} else {
 		name = shlo_read_word(r);
 		if (!name)

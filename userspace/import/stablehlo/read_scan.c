@@ -20,6 +20,9 @@ void shlo_read_error(struct shlo_reader *r, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	/* What stands as text in bytecode has no lines. */
+	if (!r->line)
+		shlo_throw(r->arena->guard, WNNStatus_OperationError, "bytecode: %s", text);
 	shlo_throw(r->arena->guard, WNNStatus_OperationError, "line %u, column %u: %s", r->line,
 		   (unsigned int)(r->at - r->line_start) + 1, text);
 }

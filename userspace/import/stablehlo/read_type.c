@@ -128,7 +128,8 @@ static void read_encoding(struct shlo_reader *r, struct shlo_type *type)
 
 	shlo_skip(r);
 	if (!shlo_take(r, "#stablehlo.bounds<")) {
-		if (!shlo_take(r, "#stablehlo.type_extensions<")) {
+		if (!shlo_take(r, "#stablehlo.type_extensions<") &&
+		    !shlo_take(r, "#vhlo.type_extensions_v1<")) {
 			/* Layouts and shardings say nothing about values. */
 			shlo_read_attr(r);
 			return;
@@ -151,7 +152,22 @@ static void read_encoding(struct shlo_reader *r, struct shlo_type *type)
 	type->bounds = bounds;
 }
 
-static const struct shlo_type *read_tensor(struct shlo_reader *r)
+void shlo_type_weigh(struct shlo_reader *r, struct shlo_type *type)
+{
+	type->weight = 1;
+	for (size_t i = 0; i < type->item_count + type->result_count; i++) {
+		const struct shlo_type *item =
+			i < type->item_count ? type->items[i] : type->results[i - type->item_count];
+
+		type->weight += item->weight ? item->weight : 1;
+		if (type->weight > SHLO_MAX_WEIGHT)
+			shlo_read_error(r, "a type has more than %zu parts", SHLO_MAX_WEIGHT);
+	}
+}
+
+static const struct shlo_type *read_dialect_type(struct shlo_reader *r);
+
+const struct shlo_type *shlo_read_tensor(struct shlo_reader *r)
 {
 	struct shlo_type *type = shlo_arena_alloc(r->arena, 1, sizeof(*type));
 	int64_t dims[SHLO_MAX_RANK];
@@ -180,6 +196,13 @@ static const struct shlo_type *read_tensor(struct shlo_reader *r)
 	if (shlo_take(r, "!quant.uniform")) {
 		type->quant = read_quant(r);
 		type->element = type->quant->storage;
+	} else if (shlo_peek(r) == '!') {
+		const struct shlo_type *element = read_dialect_type(r);
+
+		if (element->kind != SHLO_TENSOR || element->rank)
+			shlo_read_error(r, "elements cannot have this type");
+		type->quant = element->quant;
+		type->element = element->element;
 	} else {
 		type->element = read_element(r);
 	}
@@ -191,7 +214,7 @@ static const struct shlo_type *read_tensor(struct shlo_reader *r)
 	return type;
 }
 
-static const struct shlo_type *read_list(struct shlo_reader *r, enum shlo_type_kind kind)
+const struct shlo_type *shlo_read_list(struct shlo_reader *r, enum shlo_type_kind kind)
 {
 	struct shlo_type *type = shlo_arena_alloc(r->arena, 1, sizeof(*type));
 	const struct shlo_type **items = NULL;
@@ -205,6 +228,7 @@ static const struct shlo_type *read_list(struct shlo_reader *r, enum shlo_type_k
 		items[type->item_count++] = shlo_read_type(r);
 	}
 	type->items = items;
+	shlo_type_weigh(r, type);
 	return type;
 }
 
@@ -216,6 +240,7 @@ static const struct shlo_type *read_function(struct shlo_reader *r)
 	type->items = shlo_read_types(r, &type->item_count);
 	shlo_expect(r, "->");
 	type->results = shlo_read_types(r, &type->result_count);
+	shlo_type_weigh(r, type);
 	return type;
 }
 
@@ -225,7 +250,22 @@ bool shlo_at_type(struct shlo_reader *r)
 
 	return c == '(' || c == '!' || shlo_peek_word(r, "tensor") || shlo_peek_word(r, "tuple") ||
 	       shlo_peek_word(r, "complex") || shlo_peek_word(r, "none") ||
-	       shlo_peek_word(r, "memref") || shlo_peek_word(r, "vector");
+	       shlo_peek_word(r, "tf32") || shlo_peek_word(r, "memref") ||
+	       shlo_peek_word(r, "vector");
+}
+
+/* What no value here has: none, tf32, memref<…> */
+static const struct shlo_type *read_opaque(struct shlo_reader *r)
+{
+	struct shlo_type *type = shlo_arena_alloc(r->arena, 1, sizeof(*type));
+
+	type->kind = SHLO_OPAQUE;
+	type->text = shlo_read_word(r);
+	if (!strcmp(type->text, "memref"))
+		type->text = shlo_arena_printf(r->arena, "memref%s",
+					       shlo_type_text(r->arena, shlo_read_tensor(r)) +
+						       strlen("tensor"));
+	return type;
 }
 
 static const struct shlo_type *read_dialect_type(struct shlo_reader *r)
@@ -238,8 +278,15 @@ static const struct shlo_type *read_dialect_type(struct shlo_reader *r)
 		type->kind = SHLO_TOKEN;
 		return type;
 	}
+	if (shlo_take(r, "!shape.witness")) {
+		type->kind = SHLO_OPAQUE;
+		type->text = "!shape.witness";
+		return type;
+	}
+	if (shlo_take(r, "!vhlo."))
+		return shlo_read_vhlo_type(r);
 	if (shlo_take(r, "!stablehlo.future"))
-		return read_list(r, SHLO_FUTURE);
+		return shlo_read_list(r, SHLO_FUTURE);
 	if (shlo_take(r, "!quant.uniform")) {
 		type->quant = read_quant(r);
 		type->element = type->quant->storage;
@@ -259,13 +306,16 @@ const struct shlo_type *shlo_read_type(struct shlo_reader *r)
 
 	shlo_enter(r);
 	if (shlo_take_word(r, "tensor"))
-		type = read_tensor(r);
+		type = shlo_read_tensor(r);
 	else if (shlo_take_word(r, "tuple"))
-		type = read_list(r, SHLO_TUPLE);
+		type = shlo_read_list(r, SHLO_TUPLE);
 	else if (shlo_peek(r) == '(')
 		type = read_function(r);
 	else if (shlo_peek(r) == '!')
 		type = read_dialect_type(r);
+	else if (shlo_peek_word(r, "none") || shlo_peek_word(r, "tf32") ||
+		 shlo_peek_word(r, "memref"))
+		type = read_opaque(r);
 	else
 		type = shlo_tensor_type(r->arena, read_element(r), 0, NULL);
 	shlo_leave(r);

@@ -22,6 +22,14 @@ struct shlo_alias {
 	const struct shlo_type *type;
 };
 
+/* Bytes that are named by dense_resource. */
+struct shlo_resource {
+	struct shlo_resource *next;
+	const char *name;
+	const uint8_t *bytes;
+	size_t size;
+};
+
 #define SHLO_BUCKETS 512
 
 struct shlo_reader {
@@ -33,6 +41,8 @@ struct shlo_reader {
 	int depth;
 	bool bare; /* numbers are without their types */
 	struct shlo_alias *aliases;
+	struct shlo_resource *resources;
+	const char *resources_start, *resources_end; /* NULL: there are none */
 	struct shlo_module *module;
 	/* Of the function that is read. */
 	struct shlo_name *names[SHLO_BUCKETS], *newest;
@@ -95,6 +105,7 @@ void shlo_forget(struct shlo_reader *r, struct shlo_name *mark);
 void shlo_block_add(struct shlo_reader *r, struct shlo_block *block, struct shlo_op *op);
 void shlo_op_results(struct shlo_reader *r, struct shlo_op *op, size_t count,
 		     const struct shlo_type *const *types);
+struct shlo_op *shlo_read_op(struct shlo_reader *r);
 /* What follows the name of an operation that is not in quotes. @named: results on the left. */
 void shlo_read_pretty(struct shlo_reader *r, struct shlo_op *op, size_t named);
 void shlo_read_reduce(struct shlo_reader *r, struct shlo_op *op);
@@ -103,6 +114,31 @@ void shlo_read_scan(struct shlo_reader *r, struct shlo_op *op);
 /* "(types) -> types" where the operands must be of these types. */
 void shlo_read_signature(struct shlo_reader *r, struct shlo_op *op);
 struct shlo_op *shlo_op_new(struct shlo_reader *r, const char *name, struct shlo_place place);
+/* A new module of the file, which is the one at hand from then on. */
+void shlo_module_new(struct shlo_reader *r);
+/* Makes a function of the module out of func.func in its generic form. */
+void shlo_take_function(struct shlo_reader *r, struct shlo_op *op);
+/* The attributes of a module in the generic form. */
+void shlo_take_module_attrs(struct shlo_reader *r, const struct shlo_attr *attrs);
+/* Finds the resources of the text at hand, which stand behind their use. */
+void shlo_read_resources(struct shlo_reader *r);
+void shlo_skip_resources(struct shlo_reader *r); /* at their start */
+/* Behind the word dense_resource. */
+const struct shlo_attr *shlo_read_dense_resource(struct shlo_reader *r);
+/* Two digits for each byte behind "0x"; ends the reading where there are others. */
+const uint8_t *shlo_hex_bytes(struct shlo_reader *r, const char *text, size_t length);
+/* "#vhlo…" and "!vhlo…" in text, behind these. */
+const struct shlo_attr *shlo_read_vhlo_attr(struct shlo_reader *r, const char *name);
+const struct shlo_type *shlo_read_vhlo_type(struct shlo_reader *r);
+/* What follows tensor, and the same for the type of quantised elements. */
+const struct shlo_type *shlo_read_tensor(struct shlo_reader *r);
+const struct shlo_type *shlo_read_list(struct shlo_reader *r, enum shlo_type_kind kind);
+/* Limits what holds others, as a small file may name the same part many times. */
+void shlo_type_weigh(struct shlo_reader *r, struct shlo_type *type);
+void shlo_attr_weigh(struct shlo_reader *r, struct shlo_attr *attr);
+/* Fills in elements from bytes: all of them, one for all, or booleans as bits; false: neither. */
+bool shlo_dense_fill(struct shlo_arena *arena, struct shlo_attr *attr, const uint8_t *bytes,
+		     size_t size);
 /* The block arguments "(%a: type, …)", which are named. */
 void shlo_read_arguments(struct shlo_reader *r, struct shlo_block *block);
 

@@ -16,8 +16,8 @@ void shlo_run_error(struct shlo_run *run, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	if (run->at)
-		shlo_throw(&run->guard, WNNStatus_OperationError, "line %u, column %u: %s: %s",
-			   run->at->place.line, run->at->place.column, run->at->name, text);
+		shlo_throw(&run->guard, WNNStatus_OperationError, "%s: %s: %s",
+			   shlo_place_text(run->at->place).text, run->at->name, text);
 	shlo_throw(&run->guard, WNNStatus_OperationError, "%s", text);
 }
 

@@ -240,8 +240,11 @@ static bool add_operations(struct segment *segment, struct shlo_frame *frame,
 			if (!l->operands[value->slot])
 				return false;
 		}
-		snprintf(label, sizeof(label), "%s at %u:%u", op->name, op->place.line,
-			 op->place.column);
+		if (op->place.line)
+			snprintf(label, sizeof(label), "%s at %u:%u", op->name, op->place.line,
+				 op->place.column);
+		else
+			snprintf(label, sizeof(label), "%s at byte %u", op->name, op->place.column);
 		l->op = op;
 		l->options.label = WNN_STR(label);
 		l->operands[op->results[0]->slot] = shlo_lower(l);

@@ -60,9 +60,9 @@ typedef struct WNNStablehloValueInfoArray {
 
 /** Why a part of the file cannot run. Belongs to the program. */
 typedef struct WNNStablehloRefusal {
-	/** Line and column in the file, from 1. */
+	/** Line in the file, from 1; of bytecode that of its source, or 0 when it does not say it. */
 	uint32_t line;
-	/** Column. */
+	/** Column, from 1; the byte of the file where line is 0. */
 	uint32_t column;
 	/** The operation, such as stablehlo.add; empty for the file. */
 	WNNStringView operatorName;
@@ -139,7 +139,7 @@ typedef struct WNNStablehloLoadOptions {
 WNN_EXPORT WNNStatus wnnStablehloGetLastError(WNNError *error);
 
 /**
- * Loads a file of MLIR text.
+ * Loads a file of MLIR: text, or portable bytecode (VHLO), which begins with the bytes 4D 4C EF 52.
  *
  * @param path The file.
  * @param options NULL: the defaults.
@@ -149,7 +149,8 @@ WNN_EXPORT WNNStatus wnnStablehloGetLastError(WNNError *error);
  *
  * Errors:
  * - TypeError: path or program is missing
- * - OperationError: the file cannot be read, or is no MLIR: the message has line and column
+ * - OperationError: the file cannot be read, or is no MLIR: the message has line and column, of
+ *   bytecode the byte
  * - UnknownError: memory is exhausted
  */
 WNN_EXPORT WNNStatus wnnStablehloLoadFile(WNNStringView path,
@@ -157,9 +158,9 @@ WNN_EXPORT WNNStatus wnnStablehloLoadFile(WNNStringView path,
 					  WNNStablehloProgram *program);
 
 /**
- * Loads MLIR text from memory, which is copied.
+ * Loads MLIR, text or portable bytecode, from memory, which is copied.
  *
- * @param data The text.
+ * @param data The text or bytecode.
  * @param size Number of bytes.
  * @param options NULL: the defaults.
  * @param program Filled with the program, which the caller releases; NULL on error.
@@ -223,6 +224,23 @@ WNN_EXPORT WNNStablehloValueInfoArray wnnStablehloProgramGetInputs(WNNStablehloP
  */
 WNN_EXPORT WNNStablehloValueInfoArray wnnStablehloProgramGetOutputs(WNNStablehloProgram program,
 								    size_t module);
+
+/**
+ * Gives all modules as MLIR's text in its generic form: what was read, by present names and without
+ * what is the default, so that the same program has the same text, from whatever it was read. Names of
+ * values, places and what says nothing about values, such as shardings of arguments, are not in it.
+ *
+ * @param program The program.
+ * @param text Filled with the text, which belongs to the program.
+ *
+ * @return Success, or what went wrong.
+ *
+ * Errors:
+ * - TypeError: program or text is missing
+ * - OperationError: the text would have more than 2^28 bytes
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnStablehloProgramGetText(WNNStablehloProgram program, WNNStringView *text);
 
 /**
  * Runs a module, and waits for its end.

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Portable bytecode: test_bytecode.py STABLEHLO_TEST.
+
+StableHLO's own files beside their text, where ../shared/stablehlo is; what they do not hold comes from bytecode_writer.py.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import bytecode_writer as writer
+
+HERE = pathlib.Path(__file__).resolve().parent
+SHARED = HERE.parents[2] / "shared/stablehlo/vhlo"
+PROGRAM = sys.argv[1]
+
+# Attributes of writer.attributes() as they are printed.
+AXES = 'axes = [#stablehlo.axis_ref<name = "x", sub_axis_info = (2)4>, #stablehlo.axis_ref<name = "y">]'
+ATTRIBUTES = (
+    f'replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @"mesh", {AXES}>, use_global_device_ids}}',
+    'replica_groups = #stablehlo.replica_group_mesh_axes<mesh = #stablehlo.mesh<axes = '
+    f'[#stablehlo.mesh_axis<name = "x", size = 8>, #stablehlo.mesh_axis<name = "y", size = 2>]>, {AXES}>',
+    'result_accuracy = #stablehlo.result_accuracy<atol = 0.0, rtol = 1.5, ulps = 2, mode = '
+    '#stablehlo<result_accuracy_mode TOLERANCE>>',
+    'value = dense<[1.0, 2.0]> : tensor<2xf32>',
+    'precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision DEFAULT>]',
+    'exponent_bits = 5 : i32, mantissa_bits = 10 : i32',
+)
+
+
+def run(data, *options):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "program.mlir.bc"
+        path.write_bytes(data)
+        return subprocess.run([PROGRAM, *options, str(path)], check=False, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+
+
+def printed(data):
+    return run(data, "--print").stdout
+
+
+def text_of(text):
+    """What a text is printed as."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "program.mlir"
+        path.write_text(text, encoding="utf-8")
+        done = subprocess.run([PROGRAM, "--print", str(path)], check=False, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+    return done.stdout or done.stderr
+
+
+class Bytecode(unittest.TestCase):
+    def test_runs(self):
+        """Programs of every version of the format compute what they should."""
+        for version in range(writer.NEWEST + 1):
+            for make in (writer.compute, writer.loop):
+                with self.subTest(version=version, program=make.__name__):
+                    done = run(make(version))
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_wrong(self):
+        """A comparison that does not hold says so, with the place in the source, or the byte where that is not known."""
+        done = run(writer.compute(expected=4.0, at=(12, 5)))
+        self.assertIn("line 12, column 5: stablehlo.custom_call: element 1 is 3, expected is 4", done.stderr)
+        done = run(writer.compute(expected=4.0))
+        self.assertRegex(done.stderr, r"byte \d+: stablehlo.custom_call: element 1 is 3, expected is 4")
+
+    def test_versions(self):
+        """All versions of the format are the same program."""
+        for make in (writer.compute, writer.loop):
+            self.assertEqual(len({printed(make(version)) for version in range(writer.NEWEST + 1)}), 1)
+
+    def test_types(self):
+        data, texts = writer.types()
+        arguments = ", ".join(f"%arg{i}: {text}" for i, text in enumerate(texts))
+        self.assertIn(f'"types"({arguments}) -> ()', printed(data))
+
+    def test_attributes(self):
+        text = printed(writer.attributes())
+        for attribute in ATTRIBUTES:
+            self.assertIn(attribute, text)
+
+    def test_printed_again(self):
+        """What is printed is read as the same program."""
+        for data in (writer.types()[0], writer.attributes(), writer.loop()):
+            text = printed(data)
+            self.assertEqual(text_of(text), text)
+
+    def test_damage(self):
+        """Files that were cut off, or changed in one byte, end with a message or are read."""
+        data = writer.compute()
+        for size in range(4, len(data), 7):
+            self.assertRegex(run(data[:size]).stderr, "byte|missing", size)
+        newer = data.replace(b"constant_v1\0", b"constant_v9\0")
+        self.assertIn("vhlo.constant_v9", run(newer).stderr)
+        self.assertIn("this is version 9 of bytecode, the newest that is read is 6", run(b"ML\xefR\x13").stderr)
+        self.assertRegex(run(data[:-9] + b"\xff" * 9).stderr, "byte")
+
+    @unittest.skipUnless(SHARED.is_dir(), f"there is no {SHARED.name} beside the checkout")
+    def test_stablehlo(self):
+        """Text and bytecode of every version are the same program, also when it is printed and read again."""
+        with tempfile.NamedTemporaryFile() as file:
+            done = subprocess.run([PROGRAM, "--json", file.name, str(SHARED)], check=False, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            result = json.load(file)
+        pairs = sorted(SHARED.glob("*.bc"))
+        self.assertEqual((result["failed"], result["passed"]), (0, len(pairs)), done.stderr)
+        for path in pairs:
+            text = printed(path.read_bytes())
+            self.assertEqual(text_of(text), text, path.name)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reader of MLIR's bytecode with operations of VHLO, the portable form of StableHLO. Tables of
+ * strings, dialects, attributes, types and operation names come first; the operations refer to them.
+ */
+#ifndef SHLO_BYTECODE_H
+#define SHLO_BYTECODE_H
+
+#include "reader.h"
+
+/* The format's versions, each of which adds what it is called after. */
+enum shlo_bytecode_version {
+	SHLO_BYTECODE_DIALECT_VERSIONS = 1,
+	SHLO_BYTECODE_LAZY_REGIONS = 2,
+	SHLO_BYTECODE_USE_ORDERS = 3,
+	SHLO_BYTECODE_NO_UNKNOWN_LOCATIONS = 4,
+	SHLO_BYTECODE_PROPERTIES = 5,
+	SHLO_BYTECODE_NEWEST = 6,
+};
+
+enum shlo_section {
+	SHLO_SECTION_STRINGS,
+	SHLO_SECTION_DIALECTS,
+	SHLO_SECTION_ATTRS,
+	SHLO_SECTION_ATTR_OFFSETS,
+	SHLO_SECTION_IR,
+	SHLO_SECTION_RESOURCES,
+	SHLO_SECTION_RESOURCE_OFFSETS,
+	SHLO_SECTION_DIALECT_VERSIONS,
+	SHLO_SECTION_PROPERTIES,
+	SHLO_SECTION_COUNT,
+};
+
+struct shlo_bytecode;
+
+/* A part of the file that is read from its start to its end. */
+struct shlo_bytes {
+	struct shlo_bytecode *code;
+	const uint8_t *at, *end;
+};
+
+/* An attribute or a type, which is read when it is first asked for. */
+struct shlo_entry {
+	const char *dialect;
+	struct shlo_bytes bytes;
+	bool custom; /* in the encoding of its dialect, not as text */
+	bool busy;   /* it is being read: what it holds cannot be itself */
+	const struct shlo_attr *attr;
+	const struct shlo_type *type;
+};
+
+struct shlo_blob {
+	const char *key;
+	const uint8_t *data;
+	size_t size;
+};
+
+struct shlo_bytecode {
+	struct shlo_reader reader; /* of names in attributes, depth, and for what makes operations */
+	const uint8_t *start, *end;
+	uint64_t version;
+	struct shlo_bytes sections[SHLO_SECTION_COUNT];
+	size_t string_count, dialect_count, attr_count, type_count, name_count, property_count,
+		blob_count;
+	const char **strings;
+	size_t *string_sizes;
+	const char **dialects;
+	struct shlo_entry *attrs, *types;
+	const char **names; /* of operations, with their dialect */
+	struct shlo_bytes *properties;
+	struct shlo_blob *blobs;
+};
+
+/* Ends the reading: says at which byte. */
+_Noreturn void shlo_bytes_error(struct shlo_bytes *b, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+uint8_t shlo_bytes_byte(struct shlo_bytes *b);
+uint64_t shlo_bytes_varint(struct shlo_bytes *b);
+uint64_t shlo_bytes_flagged(struct shlo_bytes *b, bool *flag); /* its lowest bit is the flag */
+int64_t shlo_bytes_signed(struct shlo_bytes *b);
+/* A count of things of at least one byte each. */
+size_t shlo_bytes_count(struct shlo_bytes *b);
+/* The next bytes as a part of its own. */
+struct shlo_bytes shlo_bytes_take(struct shlo_bytes *b, uint64_t size);
+/* An index into the strings, with the size where it is asked for. */
+const char *shlo_bytes_string(struct shlo_bytes *b, size_t *size);
+struct shlo_bytes shlo_bytes_section(struct shlo_bytes *b, unsigned int *id);
+
+/* Indices into attributes and types. */
+const struct shlo_attr *shlo_bytes_attr(struct shlo_bytes *b);
+const struct shlo_attr *shlo_bytes_optional_attr(struct shlo_bytes *b);
+const struct shlo_type *shlo_bytes_type(struct shlo_bytes *b);
+const struct shlo_type *shlo_bytes_flagged_type(struct shlo_bytes *b, bool *flag);
+const struct shlo_type **shlo_bytes_types(struct shlo_bytes *b, size_t *count);
+const int64_t *shlo_bytes_ints(struct shlo_bytes *b, size_t *count);
+/* A float with the bits of @element. */
+double shlo_bytes_real(struct shlo_bytes *b, enum shlo_element element);
+/* The place that a location says; where it says none, the byte of what it is asked for. */
+struct shlo_place shlo_bytes_place(struct shlo_bytes *b, struct shlo_place otherwise);
+
+/* What the encodings of the dialects hold, for bytecode_attr.c and bytecode_type.c. */
+const struct shlo_type *shlo_vhlo_read_type(struct shlo_bytes *b);
+const struct shlo_type *shlo_builtin_read_type(struct shlo_bytes *b);
+const struct shlo_attr *shlo_vhlo_read_attr(struct shlo_bytes *b);
+const struct shlo_attr *shlo_builtin_read_attr(struct shlo_bytes *b);
+
+/* The operations of the file, behind all tables. */
+void shlo_bytecode_read_ir(struct shlo_bytecode *code);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Text that grows, for printing. */
+#ifndef SHLO_TEXT_H
+#define SHLO_TEXT_H
+
+#include "module.h"
+
+#define SHLO_MAX_TEXT ((size_t)1 << 28)
+
+struct shlo_text {
+	struct shlo_arena *arena;
+	char *data; /* ends with a NUL */
+	size_t length, room;
+};
+
+void shlo_text_add(struct shlo_text *text, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The shortest decimal number that reads back as this one. */
+void shlo_text_add_real(struct shlo_text *text, double value);
+void shlo_text_add_type(struct shlo_text *text, const struct shlo_type *type);
+/* In quotes, with what cannot be printed in hexadecimal digits. */
+void shlo_text_add_string(struct shlo_text *text, const char *string, size_t length);
+/* An attribute of the operation @op with the name @name. */
+void shlo_text_add_attr(struct shlo_text *text, const char *op, const char *name,
+			const struct shlo_attr *attr);
+/* "{a = 1, b}" in the order of the names, without what is the default; nothing when none is left. */
+void shlo_text_add_attrs(struct shlo_text *text, const char *before, const char *op,
+			 const struct shlo_attr *attrs);
+
+#endif
