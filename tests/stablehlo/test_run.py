@@ -7,6 +7,8 @@ import sys
 import tempfile
 import unittest
 
+import bytecode_writer
+
 WEBNN_RUN = sys.argv[1]
 PROGRAM = """func.func @main(%x: tensor<2x32xf32>, %w: tensor<32x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi1>) {
   %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x32xf32>, tensor<32x3xf32>) -> tensor<2x3xf32>
@@ -56,6 +58,16 @@ class Run(unittest.TestCase):
                       self.says(0, "info"))
         self.assertIn('"x" is tensor<2xbf16>, for which there are no files',
                       self.says(2, "run", "-d", "cpu", "--fill", "x=1"))
+
+    def test_bytecode(self):
+        """Known by its first bytes, whatever its name; inputs are called arg0 and so on."""
+        writer = bytecode_writer.Writer()
+        kind = writer.tensor([2], bytecode_writer.F32)
+        self.path = self.path.with_suffix(".bin")
+        self.path.write_bytes(writer.file(writer.function("main", [kind], [kind], 2, [
+            writer.operation("vhlo.add_v1", [0, 0], [kind]), writer.operation("vhlo.return_v1", [1])])))
+        self.assertEqual(self.says(0, "info"), "module 0\n  input arg0: tensor<2xf32>\n  output : tensor<2xf32>\n")
+        self.assertIn("3 3\n", self.says(0, "run", "-d", "sim", "--fill", "arg0=1.5", "--print"))
 
 
 if __name__ == "__main__":

@@ -8,13 +8,6 @@
 
 #include <webnn/stablehlo.h>
 
-bool program_is(const char *path)
-{
-	const char *end = strrchr(path, '.');
-
-	return end && !strcmp(end, ".mlir");
-}
-
 static int complain_program(const char *path)
 {
 	WNNError error = WNN_ERROR_INIT;
@@ -212,6 +205,17 @@ static void print_infos(const char *what, WNNStablehloValueInfoArray infos)
 		       infos.data[i].type.data);
 }
 
+static void print_refusal(const WNNStablehloRefusal *refusal)
+{
+	if (refusal->line)
+		printf("refused: line %" PRIu32 ", column %" PRIu32, refusal->line,
+		       refusal->column);
+	else
+		printf("refused: byte %" PRIu32, refusal->column);
+	printf(": %.*s: %.*s\n", (int)refusal->operatorName.length, refusal->operatorName.data,
+	       (int)refusal->reason.length, refusal->reason.data);
+}
+
 int program_info(const struct options *options)
 {
 	WNNStablehloProgram program = NULL;
@@ -227,11 +231,7 @@ int program_info(const struct options *options)
 	}
 	refusals = wnnStablehloProgramGetRefusals(program);
 	for (size_t i = 0; i < refusals.count; i++)
-		printf("refused: line %" PRIu32 ", column %" PRIu32 ": %.*s: %.*s\n",
-		       refusals.data[i].line, refusals.data[i].column,
-		       (int)refusals.data[i].operatorName.length,
-		       refusals.data[i].operatorName.data, (int)refusals.data[i].reason.length,
-		       refusals.data[i].reason.data);
+		print_refusal(&refusals.data[i]);
 	wnnStablehloProgramRelease(program);
 	return DONE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run: programs of StableHLO, which are files whose names end with .mlir. */
+/* webnn-run: programs of StableHLO. */
 #ifndef ONPU_TOOLS_RUN_PROGRAM_H
 #define ONPU_TOOLS_RUN_PROGRAM_H
 

@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* webnn-run without libwebnn-stablehlo. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "program.h"
-
-bool program_is(const char *path)
-{
-	const char *end = strrchr(path, '.');
-
-	return end && !strcmp(end, ".mlir");
-}
 
 int program_run(const struct options *options, const struct ranks *ranks, struct target *target)
 {
