@@ -209,6 +209,15 @@ def stablehlo_text_seeds(*_):
                 yield f'{name}-{number}', module.encode()
 
 
+def stablehlo_bytecode_seeds(*_):
+    """Files in every version of the format, without their first four bytes."""
+    sys.path.insert(0, os.path.join(HERE, '..', 'stablehlo'))
+    import bytecode_writer
+
+    for name, data in bytecode_writer.samples().items():
+        yield name, data[4:]
+
+
 def onnx_seeds(*arguments):
     """Needs the packages of ONNX, which the other targets do without."""
     from make_onnx_corpus import onnx_seeds as seeds
@@ -258,7 +267,7 @@ def graph_file_seeds(_, rng):
 
 TARGETS = {'asm': asm_seeds, 'builder': builder_seeds, 'firmware': firmware_seeds, 'graph-file': graph_file_seeds,
            'ir-text': ir_text_seeds, 'onnx': onnx_seeds, 'registers': registers_seeds, 'slots': slots_seeds,
-           'stablehlo-text': stablehlo_text_seeds, 'stream': stream_seeds,
+           'stablehlo-bytecode': stablehlo_bytecode_seeds, 'stablehlo-text': stablehlo_text_seeds, 'stream': stream_seeds,
            'values': values_seeds, 'vfio-user': vfio_user_seeds}
 
 
