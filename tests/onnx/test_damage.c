@@ -70,13 +70,13 @@ static int test(const char *name, uint8_t *data, size_t size)
 	for (int64_t i = 0;; i++) {
 		WNNStatus status;
 
-		onnx_memory_left = i;
+		import_memory_left = i;
 		status = import(data, size);
-		if (onnx_memory_left != 0) {
-			onnx_memory_left = -1;
+		if (import_memory_left != 0) {
+			import_memory_left = -1;
 			break;
 		}
-		onnx_memory_left = -1;
+		import_memory_left = -1;
 		if (status != WNNStatus_UnknownError && status != WNNStatus_Success)
 			return fails(name, "allocation", (size_t)i);
 	}

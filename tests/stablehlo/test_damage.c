@@ -89,10 +89,10 @@ static int starve(const char *data, size_t size)
 	int ret = 0;
 
 	for (int64_t left = 0; left < 20000; left += 1 + left / 50) {
-		shlo_memory_left = left;
+		import_memory_left = left;
 		ret |= load_and_run(data, size);
 	}
-	shlo_memory_left = -1;
+	import_memory_left = -1;
 	return ret;
 }
 

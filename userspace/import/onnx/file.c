@@ -33,7 +33,7 @@ static WNNStatus map(const char *name, int fd, struct onnx_file *file)
 
 WNNStatus onnx_file_open(const char *name, struct onnx_file **out)
 {
-	struct onnx_file *file = onnx_alloc(sizeof(*file));
+	struct onnx_file *file = import_alloc(sizeof(*file));
 	WNNStatus status;
 	int fd;
 
@@ -49,7 +49,7 @@ WNNStatus onnx_file_open(const char *name, struct onnx_file **out)
 	if (fd >= 0)
 		close(fd);
 	if (status == WNNStatus_Success) {
-		file->name = onnx_alloc(strlen(name) + 1);
+		file->name = import_alloc(strlen(name) + 1);
 		if (file->name)
 			strcpy(file->name, name);
 		else
@@ -65,12 +65,12 @@ WNNStatus onnx_file_open(const char *name, struct onnx_file **out)
 
 WNNStatus onnx_file_copy(const void *data, size_t size, struct onnx_file **out)
 {
-	struct onnx_file *file = onnx_alloc(sizeof(*file));
-	uint8_t *bytes = onnx_alloc(size);
+	struct onnx_file *file = import_alloc(sizeof(*file));
+	uint8_t *bytes = import_alloc(size);
 
 	if (!file || !bytes) {
-		onnx_free(file);
-		onnx_free(bytes);
+		import_free(file);
+		import_free(bytes);
 		return onnx_nomem();
 	}
 	memcpy(bytes, data, size);
@@ -101,9 +101,9 @@ void onnx_file_put(struct onnx_file *file)
 	if (!file || atomic_fetch_sub_explicit(&file->references, 1, memory_order_acq_rel) != 1)
 		return;
 	if (file->copied)
-		onnx_free((void *)(uintptr_t)file->data);
+		import_free((void *)(uintptr_t)file->data);
 	else if (file->data)
 		munmap((void *)(uintptr_t)file->data, file->size);
-	onnx_free(file->name);
-	onnx_free(file);
+	import_free(file->name);
+	import_free(file);
 }

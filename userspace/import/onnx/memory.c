@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The only place of the importer that allocates, and the thread's last error. */
+/* Arenas of the importer, and the thread's last error. */
 #include "memory.h"
 
 #include <stdarg.h>
@@ -9,63 +9,12 @@
 
 #include <webnn/onnx.h>
 
-#define CHUNK_SIZE ((size_t)64 << 10)
-
-struct onnx_chunk {
-	struct onnx_chunk *next;
-	size_t used, size;
-	_Alignas(16) uint8_t bytes[];
-};
-
-_Thread_local int64_t onnx_memory_left = -1;
 static _Thread_local WNNStatus last_status;
 static _Thread_local char last_message[1024];
 
-static int may_allocate(void)
-{
-	if (!onnx_memory_left)
-		return 0;
-	if (onnx_memory_left > 0)
-		onnx_memory_left--;
-	return 1;
-}
-
-void *onnx_alloc(size_t size)
-{
-	return may_allocate() ? calloc(1, size ? size : 1) : NULL;
-}
-
-void *onnx_realloc(void *memory, size_t size)
-{
-	return may_allocate() ? realloc(memory, size ? size : 1) : NULL;
-}
-
-void onnx_free(void *memory)
-{
-	free(memory);
-}
-
 void *onnx_arena_alloc(struct onnx_arena *arena, size_t size)
 {
-	struct onnx_chunk *chunk = arena->chunks;
-	void *memory;
-
-	if (size > SIZE_MAX / 2)
-		return NULL;
-	size = (size + 15) & ~(size_t)15;
-	if (!chunk || chunk->size - chunk->used < size) {
-		size_t room = size > CHUNK_SIZE ? size : CHUNK_SIZE;
-
-		chunk = onnx_alloc(sizeof(*chunk) + room);
-		if (!chunk)
-			return NULL;
-		chunk->size = room;
-		chunk->next = arena->chunks;
-		arena->chunks = chunk;
-	}
-	memory = chunk->bytes + chunk->used;
-	chunk->used += size;
-	return memory;
+	return import_chunks_take(&arena->chunks, size);
 }
 
 char *onnx_arena_printf(struct onnx_arena *arena, const char *format, ...)
@@ -90,12 +39,7 @@ char *onnx_arena_printf(struct onnx_arena *arena, const char *format, ...)
 
 void onnx_arena_free(struct onnx_arena *arena)
 {
-	while (arena->chunks) {
-		struct onnx_chunk *next = arena->chunks->next;
-
-		onnx_free(arena->chunks);
-		arena->chunks = next;
-	}
+	import_chunks_free(&arena->chunks);
 }
 
 WNNStatus onnx_error(WNNStatus status, const char *format, ...)

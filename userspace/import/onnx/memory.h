@@ -7,19 +7,11 @@
 #include <stdint.h>
 #include <webnn/webnn.h>
 
-/* How many more allocations succeed, for tests; below 0: all. */
-extern _Thread_local int64_t onnx_memory_left;
-
-/* Zeroed; NULL when memory is exhausted. onnx_free() frees, also NULL. */
-void *onnx_alloc(size_t size);
-void *onnx_realloc(void *memory, size_t size);
-void onnx_free(void *memory);
-
-struct onnx_chunk;
+#include "../common/memory.h"
 
 /* Begins as {0}. */
 struct onnx_arena {
-	struct onnx_chunk *chunks;
+	struct import_chunk *chunks;
 };
 
 /* Zeroed, aligned for every type; NULL when memory is exhausted. */

@@ -10,7 +10,7 @@
 
 static void *proto_alloc(void *failed, size_t size)
 {
-	void *memory = onnx_alloc(size);
+	void *memory = import_alloc(size);
 
 	if (!memory)
 		*(bool *)failed = true;
@@ -20,7 +20,7 @@ static void *proto_alloc(void *failed, size_t size)
 static void proto_free(void *unused, void *memory)
 {
 	(void)unused;
-	onnx_free(memory);
+	import_free(memory);
 }
 
 static char *copy_text(WNNStringView text)
@@ -28,7 +28,7 @@ static char *copy_text(WNNStringView text)
 	size_t length = !text.data		  ? 0 :
 			text.length == WNN_STRLEN ? strlen(text.data) :
 						    text.length;
-	char *copy = onnx_alloc(length + 1);
+	char *copy = import_alloc(length + 1);
 
 	if (copy && length)
 		memcpy(copy, text.data, length);
@@ -106,7 +106,7 @@ static WNNStatus unpack(struct onnx_model *model)
 	model->allocator = (ProtobufCAllocator){ proto_alloc, proto_free, &failed };
 	model->proto = onnx__model_proto__unpack(&model->allocator, size, slim);
 	model->allocator.allocator_data = NULL;
-	onnx_free(slim);
+	import_free(slim);
 	if (!model->proto)
 		return failed ? onnx_nomem() :
 				onnx_error(
@@ -120,12 +120,12 @@ static WNNStatus unpack(struct onnx_model *model)
 /* Takes the file, also when it fails. */
 static WNNStatus load(struct onnx_file *file, char *folder, WNNOnnxModel *out)
 {
-	struct onnx_model *model = onnx_alloc(sizeof(*model));
+	struct onnx_model *model = import_alloc(sizeof(*model));
 	WNNStatus status;
 
 	if (!model) {
 		onnx_file_put(file);
-		onnx_free(folder);
+		import_free(folder);
 		return onnx_nomem();
 	}
 	model->references = 1;
@@ -156,12 +156,12 @@ WNNStatus wnnOnnxLoadFile(WNNStringView path, WNNOnnxLoadOptions const *options,
 		return onnx_nomem();
 	status = onnx_file_open(name, &file);
 	if (status != WNNStatus_Success) {
-		onnx_free(name);
+		import_free(name);
 		return status;
 	}
 	if (options && options->folder.data && options->folder.length) {
 		folder = copy_text(options->folder);
-		onnx_free(name);
+		import_free(name);
 	} else {
 		slash = strrchr(name, '/');
 		folder = name;
@@ -194,7 +194,7 @@ WNNStatus wnnOnnxLoadMemory(void const *data, size_t size, WNNOnnxLoadOptions co
 	}
 	status = onnx_file_copy(data, size, &file);
 	if (status != WNNStatus_Success) {
-		onnx_free(folder);
+		import_free(folder);
 		return status;
 	}
 	return load(file, folder, model);
@@ -223,11 +223,11 @@ void wnnOnnxModelRelease(WNNOnnxModel handle)
 		model->external = next;
 	}
 	onnx_file_put(model->file);
-	onnx_free(model->folder);
+	import_free(model->folder);
 	onnx_arena_free(&model->arena);
 	onnx_arena_free(&model->info_arena);
 	onnx_arena_free(&model->build_arena);
-	onnx_free(model);
+	import_free(model);
 }
 
 WNNStatus wnnOnnxModelAddToBuilder(WNNOnnxModel handle, WNNGraphBuilder builder, size_t *count,

@@ -116,7 +116,7 @@ static void release(const void *data, size_t size, void *memory, void *unused)
 	(void)data;
 	(void)size;
 	(void)unused;
-	onnx_free(memory);
+	import_free(memory);
 }
 
 /* A constant of integers of 4 or 8 bits, which takes the memory over. */
@@ -138,7 +138,7 @@ static WNNOperand packed(struct onnx_node *node, const struct weights *w, int64_
 
 static uint8_t *room(struct onnx_node *node, const struct weights *w, int64_t rows)
 {
-	uint8_t *data = onnx_alloc((size_t)((rows * w->columns * w->bits + 7) / 8));
+	uint8_t *data = import_alloc((size_t)((rows * w->columns * w->bits + 7) / 8));
 
 	if (!data)
 		onnx_fail(node);

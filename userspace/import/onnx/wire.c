@@ -49,7 +49,7 @@ static uint8_t *grow(struct slimmer *s, size_t more)
 {
 	if (s->room - s->used < more) {
 		size_t room = (s->used + more) * 2;
-		uint8_t *out = onnx_realloc(s->out, room);
+		uint8_t *out = import_realloc(s->out, room);
 
 		if (!out)
 			return NULL;
@@ -187,7 +187,7 @@ WNNStatus onnx_wire_slim(enum onnx_message kind, const uint8_t *data, size_t siz
 	s.used = 0;
 	status = slim(&s, kind, data, size, 0);
 	if (status != WNNStatus_Success) {
-		onnx_free(s.out);
+		import_free(s.out);
 		return status;
 	}
 	*out = s.out;

@@ -28,7 +28,7 @@ enum onnx_message {
 	ONNX_INNER_TYPE
 };
 
-/* out is freed with onnx_free(). */
+/* out is freed with import_free(). */
 WNNStatus onnx_wire_slim(enum onnx_message kind, const uint8_t *data, size_t size, uint8_t **out,
 			 size_t *out_size);
 

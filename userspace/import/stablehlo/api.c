@@ -122,7 +122,7 @@ WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
 	if (size > SHLO_MAX_BYTES)
 		return shlo_set_error(WNNStatus_OperationError,
 				      "the file has more than 2^32 bytes");
-	self = shlo_alloc(sizeof(*self));
+	self = import_alloc(sizeof(*self));
 	if (!self)
 		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
 	self->refs = 1;
@@ -161,19 +161,19 @@ WNNStatus wnnStablehloLoadFile(WNNStringView path, WNNStablehloLoadOptions const
 		return shlo_set_error(WNNStatus_TypeError, "path or program is missing");
 	*program = NULL;
 	length = path.length == WNN_STRLEN ? strlen(path.data) : path.length;
-	name = shlo_alloc(length + 1);
+	name = import_alloc(length + 1);
 	if (!name)
 		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
 	memcpy(name, path.data, length);
 	file = fopen(name, "rb");
-	shlo_free(name);
+	import_free(name);
 	if (!file)
 		return shlo_set_error(WNNStatus_OperationError, "the file cannot be read");
 	do {
 		char *more;
 
 		room *= 2;
-		more = room > SHLO_MAX_BYTES ? NULL : shlo_realloc(data, room);
+		more = room > SHLO_MAX_BYTES ? NULL : import_realloc(data, room);
 		if (!more) {
 			status = shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
 			break;
@@ -187,7 +187,7 @@ WNNStatus wnnStablehloLoadFile(WNNStringView path, WNNStablehloLoadOptions const
 	fclose(file);
 	if (status == WNNStatus_Success)
 		status = wnnStablehloLoadMemory(data, size, options, program);
-	shlo_free(data);
+	import_free(data);
 	return status;
 }
 
@@ -201,7 +201,7 @@ static void forget_run(struct WNNStablehloProgramImpl *program)
 {
 	shlo_run_exit(&program->run);
 	memset(&program->run, 0, sizeof(program->run));
-	shlo_free(program->results);
+	import_free(program->results);
 	program->results = NULL;
 	program->result_count = 0;
 	program->info = (WNNStablehloRunInfo){ 0 };
@@ -214,7 +214,7 @@ void wnnStablehloProgramRelease(WNNStablehloProgram program)
 	forget_run(program);
 	wnnStablehloWorldRelease(program->world);
 	shlo_arena_exit(&program->file.arena);
-	shlo_free(program);
+	import_free(program);
 }
 
 WNNStablehloRefusalArray wnnStablehloProgramGetRefusals(WNNStablehloProgram program)
@@ -303,7 +303,7 @@ static void run_entry(struct WNNStablehloProgramImpl *program, const struct shlo
 		in->items[i] = take_input(run, entry->type->items[i], &inputs[i], i);
 	shlo_call_function(run, entry, in->items, out->items);
 	shlo_tensor_put(in);
-	program->results = shlo_alloc(entry->type->result_count * sizeof(*program->results));
+	program->results = import_alloc(entry->type->result_count * sizeof(*program->results));
 	if (!program->results)
 		shlo_throw(&run->guard, WNNStatus_UnknownError, "memory is exhausted");
 	program->result_count = entry->type->result_count;

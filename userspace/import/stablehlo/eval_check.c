@@ -206,7 +206,7 @@ void shlo_eval_custom_call(struct shlo_call *call)
 
 void shlo_eval_probe(struct shlo_call *call)
 {
-	struct shlo_probe *probe = shlo_alloc(sizeof(*probe)), **end = &call->run->probes;
+	struct shlo_probe *probe = import_alloc(sizeof(*probe)), **end = &call->run->probes;
 
 	if (!probe)
 		shlo_run_error(call->run, "memory is exhausted");

@@ -108,13 +108,13 @@ bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out)
 		return false;
 	if (!l->b)
 		return true;
-	places = shlo_alloc((size_t)count * sizeof(*places));
+	places = import_alloc((size_t)count * sizeof(*places));
 	if (!places)
 		return true;
 	gather_places(l, places);
 	x = taken(l, flat(l, shlo_lowered(l, 0), shlo_type_count(type_of(l, 0))), places, count);
 	*out = shlo_lower_reshape(l, x, to->dims, to->rank);
-	shlo_free(places);
+	import_free(places);
 	return true;
 }
 
@@ -235,14 +235,14 @@ bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out)
 		return true;
 	s.count = shlo_type_count(type_of(l, 0));
 	s.update_count = shlo_type_count(type_of(l, 2));
-	s.places = shlo_alloc((size_t)s.update_count * sizeof(*s.places));
-	s.sources = shlo_alloc((size_t)s.count * sizeof(*s.sources));
-	s.mask = shlo_alloc((size_t)s.count);
+	s.places = import_alloc((size_t)s.update_count * sizeof(*s.places));
+	s.sources = import_alloc((size_t)s.count * sizeof(*s.sources));
+	s.mask = import_alloc((size_t)s.count);
 	if (s.places && s.sources && s.mask)
 		*out = scatter(&s);
-	shlo_free(s.places);
-	shlo_free(s.sources);
-	shlo_free(s.mask);
+	import_free(s.places);
+	import_free(s.sources);
+	import_free(s.mask);
 	return true;
 }
 
@@ -307,9 +307,9 @@ bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out)
 		return false;
 	if (!l->b)
 		return true;
-	places = shlo_alloc((size_t)shlo_type_count(result_of(l)) * sizeof(*places));
+	places = import_alloc((size_t)shlo_type_count(result_of(l)) * sizeof(*places));
 	if (places)
 		*out = windows(l, &w, combine, places);
-	shlo_free(places);
+	import_free(places);
 	return true;
 }

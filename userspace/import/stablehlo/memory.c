@@ -8,15 +8,6 @@
 
 #include <webnn/stablehlo.h>
 
-#define CHUNK_SIZE ((size_t)64 << 10)
-
-struct shlo_chunk {
-	struct shlo_chunk *next;
-	size_t used, size;
-	_Alignas(16) uint8_t bytes[];
-};
-
-_Thread_local int64_t shlo_memory_left = -1;
 static _Thread_local WNNStatus last_status;
 static _Thread_local char last_message[1024];
 
@@ -35,50 +26,14 @@ void shlo_throw(struct shlo_guard *guard, WNNStatus status, const char *format, 
 	shlo_vthrow(guard, status, format, args);
 }
 
-static int may_allocate(void)
-{
-	if (!shlo_memory_left)
-		return 0;
-	if (shlo_memory_left > 0)
-		shlo_memory_left--;
-	return 1;
-}
-
-void *shlo_alloc(size_t size)
-{
-	return may_allocate() ? calloc(1, size ? size : 1) : NULL;
-}
-
-void *shlo_realloc(void *memory, size_t size)
-{
-	return may_allocate() ? realloc(memory, size ? size : 1) : NULL;
-}
-
-void shlo_free(void *memory)
-{
-	free(memory);
-}
-
 void *shlo_arena_alloc(struct shlo_arena *arena, size_t count, size_t size)
 {
-	struct shlo_chunk *chunk = arena->chunks;
-	void *memory;
+	void *memory = NULL;
 
-	if (__builtin_mul_overflow(count, size, &size) || size > SIZE_MAX / 4)
+	if (!__builtin_mul_overflow(count, size, &size))
+		memory = import_chunks_take(&arena->chunks, size);
+	if (!memory)
 		shlo_throw(arena->guard, WNNStatus_UnknownError, "memory is exhausted");
-	size = (size + 15) & ~(size_t)15;
-	if (!chunk || chunk->size - chunk->used < size) {
-		size_t room = size > CHUNK_SIZE ? size : CHUNK_SIZE;
-
-		chunk = shlo_alloc(sizeof(*chunk) + room);
-		if (!chunk)
-			shlo_throw(arena->guard, WNNStatus_UnknownError, "memory is exhausted");
-		chunk->size = room;
-		chunk->next = arena->chunks;
-		arena->chunks = chunk;
-	}
-	memory = chunk->bytes + chunk->used;
-	chunk->used += size;
 	return memory;
 }
 
@@ -121,12 +76,7 @@ void *shlo_arena_grow(struct shlo_arena *arena, void *items, size_t count, size_
 
 void shlo_arena_exit(struct shlo_arena *arena)
 {
-	while (arena->chunks) {
-		struct shlo_chunk *next = arena->chunks->next;
-
-		shlo_free(arena->chunks);
-		arena->chunks = next;
-	}
+	import_chunks_free(&arena->chunks);
 }
 
 WNNStatus shlo_set_error(WNNStatus status, const char *format, ...)

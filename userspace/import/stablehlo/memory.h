@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory and errors: the only place of the library that allocates. */
+/* Arenas and errors. */
 #ifndef SHLO_MEMORY_H
 #define SHLO_MEMORY_H
 
@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #include <webnn/webnn.h>
+
+#include "../common/memory.h"
 
 /*
  * Where the work on a module goes when it cannot go on: reading and running are deep recursions over
@@ -26,16 +28,8 @@ _Noreturn void shlo_throw(struct shlo_guard *guard, WNNStatus status, const char
 _Noreturn void shlo_vthrow(struct shlo_guard *guard, WNNStatus status, const char *format,
 			   va_list args) __attribute__((format(printf, 3, 0)));
 
-void *shlo_alloc(size_t size); /* zeroed; NULL when exhausted */
-void *shlo_realloc(void *memory, size_t size);
-void shlo_free(void *memory);
-/* For tests: how many allocations succeed from now on in this thread; -1: all. */
-extern _Thread_local int64_t shlo_memory_left;
-
-struct shlo_chunk;
-
 struct shlo_arena {
-	struct shlo_chunk *chunks;
+	struct import_chunk *chunks;
 	struct shlo_guard *guard; /* where exhausted memory goes */
 };
 

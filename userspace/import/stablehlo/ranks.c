@@ -76,12 +76,12 @@ WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world)
 		return shlo_set_error(
 			WNNStatus_InvalidStateError,
 			"this process has left the other ranks, which is once and for all");
-	ranks = shlo_alloc(sizeof(*ranks));
+	ranks = import_alloc(sizeof(*ranks));
 	if (!ranks)
 		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
 	ranks->transport = load(why, sizeof(why));
 	if (!ranks->transport) {
-		shlo_free(ranks);
+		import_free(ranks);
 		return shlo_set_error(
 			WNNStatus_NotSupportedError,
 			"several ranks need the module stablehlo-mpi.so, in Debian the "
@@ -94,7 +94,7 @@ WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world)
 		error = ranks->office ? NULL : "memory is exhausted";
 	}
 	if (error) {
-		shlo_free(ranks);
+		import_free(ranks);
 		return shlo_set_error(WNNStatus_OperationError, "MPI does not begin: %s", error);
 	}
 	ranks->refs = 1;
@@ -315,6 +315,6 @@ void wnnStablehloWorldRelease(WNNStablehloWorld world)
 		world->transport->abort();
 	world->transport->leave();
 	shlo_office_destroy(world->office);
-	shlo_free(world->heads);
+	import_free(world->heads);
 	/* The struct stays: it says that there was one. */
 }

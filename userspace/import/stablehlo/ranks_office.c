@@ -24,7 +24,7 @@ struct shlo_office {
 
 struct shlo_office *shlo_office_new(void)
 {
-	struct shlo_office *office = shlo_alloc(sizeof(*office));
+	struct shlo_office *office = import_alloc(sizeof(*office));
 
 	if (office)
 		office->serial = -1;
@@ -36,7 +36,7 @@ static void forget_sides(struct shlo_office *office)
 	while (office->sides) {
 		struct side *next = office->sides->next;
 
-		shlo_free(office->sides);
+		import_free(office->sides);
 		office->sides = next;
 	}
 }
@@ -45,7 +45,7 @@ void shlo_office_destroy(struct shlo_office *office)
 {
 	if (office)
 		forget_sides(office);
-	shlo_free(office);
+	import_free(office);
 }
 
 static const char *stage_text(int64_t stage)
@@ -134,10 +134,10 @@ static void add_side(struct WNNStablehloWorldImpl *ranks, const struct shlo_note
 		else
 			continue;
 		*link = side->next;
-		shlo_free(side);
+		import_free(side);
 		return;
 	}
-	side = shlo_alloc(sizeof(*side));
+	side = import_alloc(sizeof(*side));
 	if (!side) {
 		fail_all(ranks, ranks->begun, "memory is exhausted");
 		return;

@@ -23,7 +23,7 @@ void shlo_run_error(struct shlo_run *run, const char *format, ...)
 
 static struct shlo_scratch *scratch_push(struct shlo_run *run)
 {
-	struct shlo_scratch *scratch = shlo_alloc(sizeof(*scratch));
+	struct shlo_scratch *scratch = import_alloc(sizeof(*scratch));
 
 	if (!scratch)
 		shlo_run_error(run, "memory is exhausted");
@@ -39,18 +39,18 @@ static void scratch_pop(struct shlo_run *run)
 
 	run->scratches = scratch->before;
 	shlo_arena_exit(&scratch->arena);
-	shlo_free(scratch);
+	import_free(scratch);
 }
 
 static struct shlo_frame *frame_push(struct shlo_run *run, size_t slots)
 {
-	struct shlo_frame *frame = shlo_alloc(sizeof(*frame));
+	struct shlo_frame *frame = import_alloc(sizeof(*frame));
 
 	if (!frame)
 		shlo_run_error(run, "memory is exhausted");
 	frame->before = run->frames;
 	run->frames = frame;
-	frame->slots = shlo_alloc(slots * sizeof(struct shlo_tensor *));
+	frame->slots = import_alloc(slots * sizeof(struct shlo_tensor *));
 	if (!frame->slots)
 		shlo_run_error(run, "memory is exhausted");
 	frame->count = slots;
@@ -64,8 +64,8 @@ static void frame_pop(struct shlo_run *run)
 	run->frames = frame->before;
 	for (size_t i = 0; i < frame->count; i++)
 		shlo_tensor_put(frame->slots[i]);
-	shlo_free(frame->slots);
-	shlo_free(frame);
+	import_free(frame->slots);
+	import_free(frame);
 }
 
 static void set_slot(struct shlo_frame *frame, const struct shlo_value *value,

@@ -44,7 +44,7 @@ struct shlo_device {
 
 struct shlo_device *shlo_device_create(WNNContext context)
 {
-	struct shlo_device *device = context ? shlo_alloc(sizeof(*device)) : NULL;
+	struct shlo_device *device = context ? import_alloc(sizeof(*device)) : NULL;
 
 	if (!device)
 		return NULL;
@@ -57,7 +57,7 @@ static void ports_free(struct port *ports, size_t count)
 {
 	for (size_t i = 0; ports && i < count; i++)
 		wnnTensorRelease(ports[i].tensor);
-	shlo_free(ports);
+	import_free(ports);
 }
 
 static void segment_clear(struct segment *segment)
@@ -77,13 +77,13 @@ void shlo_device_destroy(struct shlo_device *device)
 
 		for (size_t i = 0; i < device->plans->count; i++)
 			segment_clear(&device->plans->segments[i]);
-		shlo_free(device->plans->segments);
-		shlo_free(device->plans);
+		import_free(device->plans->segments);
+		import_free(device->plans);
 		device->plans = next;
 	}
 	if (device)
 		pthread_mutex_destroy(&device->lock);
-	shlo_free(device);
+	import_free(device);
 }
 
 uint64_t shlo_device_cpu_operators(const struct shlo_device *device)
@@ -125,15 +125,15 @@ static size_t run_end(const struct shlo_block *block, size_t first, bool outer)
 
 static struct shlo_plan *plan_new(const struct shlo_region *region, bool outer)
 {
-	struct shlo_plan *plan = shlo_alloc(sizeof(*plan));
+	struct shlo_plan *plan = import_alloc(sizeof(*plan));
 	const struct shlo_block *block = &region->block;
 
 	if (!plan)
 		return NULL;
 	plan->region = region;
-	plan->segments = shlo_alloc(block->op_count * sizeof(*plan->segments));
+	plan->segments = import_alloc(block->op_count * sizeof(*plan->segments));
 	if (!plan->segments) {
-		shlo_free(plan);
+		import_free(plan);
 		return NULL;
 	}
 	for (size_t i = 0; i < block->op_count;) {
@@ -191,7 +191,7 @@ static WNNOperandDescriptor descriptor_of(const struct shlo_type *type, struct s
 static struct port *port_add(struct port **ports, size_t *count, char letter,
 			     const struct shlo_value *value)
 {
-	struct port *more = shlo_realloc(*ports, (*count + 1) * sizeof(*more));
+	struct port *more = import_realloc(*ports, (*count + 1) * sizeof(*more));
 
 	if (!more)
 		return NULL;
@@ -298,7 +298,7 @@ static void drop_unused(struct segment *segment)
 
 static bool finish(struct shlo_device *device, struct segment *segment, struct shlo_lower *l)
 {
-	WNNNamedOperand *outputs = shlo_alloc(segment->output_count * sizeof(*outputs));
+	WNNNamedOperand *outputs = import_alloc(segment->output_count * sizeof(*outputs));
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
 	WNNStatus status = WNNStatus_UnknownError;
 
@@ -308,7 +308,7 @@ static bool finish(struct shlo_device *device, struct segment *segment, struct s
 	if (outputs)
 		status = wnnGraphBuilderBuildSync(l->b, segment->output_count, outputs,
 						  WNN_WAIT_FOREVER, &segment->graph);
-	shlo_free(outputs);
+	import_free(outputs);
 	if (status != WNNStatus_Success)
 		return false;
 	drop_unused(segment);
@@ -328,13 +328,13 @@ static void build(struct shlo_device *device, struct segment *segment, struct sh
 
 	segment->built = true;
 	l.frame = frame;
-	l.operands = shlo_alloc(frame->count * sizeof(*l.operands));
+	l.operands = import_alloc(frame->count * sizeof(*l.operands));
 	l.b = l.operands ? wnnContextCreateGraphBuilder(device->context) : NULL;
 	if (l.b)
 		done = add_operations(segment, frame, region, &l) && segment->input_count &&
 		       segment->output_count && finish(device, segment, &l);
 	wnnGraphBuilderRelease(l.b);
-	shlo_free(l.operands);
+	import_free(l.operands);
 	if (!done)
 		segment_clear(segment);
 }
@@ -370,7 +370,7 @@ static WNNStatus run_graph(struct shlo_device *device, struct segment *segment,
 			   struct shlo_frame *frame, struct shlo_tensor *results)
 {
 	size_t ports = segment->input_count + segment->output_count;
-	WNNNamedTensor *named = shlo_alloc(ports * sizeof(*named));
+	WNNNamedTensor *named = import_alloc(ports * sizeof(*named));
 	WNNStatus status = WNNStatus_UnknownError;
 
 	if (named)
@@ -383,7 +383,7 @@ static WNNStatus run_graph(struct shlo_device *device, struct segment *segment,
 			(size_t)value->count * shlo_elements[value->type.element].bytes,
 			WNN_WAIT_FOREVER);
 	}
-	shlo_free(named);
+	import_free(named);
 	return status;
 }
 

@@ -6,7 +6,7 @@
 
 static struct shlo_tensor *tensor_alloc(struct shlo_run *run)
 {
-	struct shlo_tensor *tensor = shlo_alloc(sizeof(*tensor));
+	struct shlo_tensor *tensor = import_alloc(sizeof(*tensor));
 
 	if (!tensor)
 		shlo_run_error(run, "memory is exhausted");
@@ -28,7 +28,7 @@ static struct shlo_tensor *tensor_make(struct shlo_run *run, const struct shlo_t
 	tensor->type = *type;
 	tensor->type.bounds = NULL;
 	if (type->kind == SHLO_TUPLE || type->kind == SHLO_FUTURE) {
-		tensor->items = shlo_alloc(type->item_count * sizeof(struct shlo_tensor *));
+		tensor->items = import_alloc(type->item_count * sizeof(struct shlo_tensor *));
 		if (!tensor->items)
 			shlo_run_error(run, "memory is exhausted");
 		return tensor;
@@ -42,7 +42,7 @@ static struct shlo_tensor *tensor_make(struct shlo_run *run, const struct shlo_t
 	if (tensor->count < 0)
 		shlo_run_error(run, "a value has more than 2^31 elements");
 	size = (size_t)tensor->count * shlo_elements[type->element].bytes;
-	tensor->data = zeroed ? shlo_alloc(size) : shlo_realloc(NULL, size);
+	tensor->data = zeroed ? import_alloc(size) : import_realloc(NULL, size);
 	if (!tensor->data)
 		shlo_run_error(run, "memory is exhausted");
 	return tensor;
@@ -90,9 +90,9 @@ void shlo_tensor_put(struct shlo_tensor *tensor)
 	*tensor->link = tensor->next;
 	if (tensor->next)
 		tensor->next->link = tensor->link;
-	shlo_free(tensor->items);
-	shlo_free(tensor->data);
-	shlo_free(tensor);
+	import_free(tensor->items);
+	import_free(tensor->data);
+	import_free(tensor);
 }
 
 void shlo_run_exit(struct shlo_run *run)
@@ -101,29 +101,29 @@ void shlo_run_exit(struct shlo_run *run)
 	while (run->live) {
 		struct shlo_tensor *next = run->live->next;
 
-		shlo_free(run->live->items);
-		shlo_free(run->live->data);
-		shlo_free(run->live);
+		import_free(run->live->items);
+		import_free(run->live->data);
+		import_free(run->live);
 		run->live = next;
 	}
 	while (run->frames) {
 		struct shlo_frame *before = run->frames->before;
 
-		shlo_free(run->frames->slots);
-		shlo_free(run->frames);
+		import_free(run->frames->slots);
+		import_free(run->frames);
 		run->frames = before;
 	}
 	while (run->scratches) {
 		struct shlo_scratch *before = run->scratches->before;
 
 		shlo_arena_exit(&run->scratches->arena);
-		shlo_free(run->scratches);
+		import_free(run->scratches);
 		run->scratches = before;
 	}
 	while (run->probes) {
 		struct shlo_probe *next = run->probes->next;
 
-		shlo_free(run->probes);
+		import_free(run->probes);
 		run->probes = next;
 	}
 }

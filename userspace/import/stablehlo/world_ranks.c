@@ -58,7 +58,7 @@ static void make_slots(struct swap *s)
 
 	if (size <= s->ranks->heads_size)
 		return;
-	more = shlo_realloc(s->ranks->heads, size);
+	more = import_realloc(s->ranks->heads, size);
 	if (!more)
 		shlo_run_error(s->run, "memory is exhausted");
 	s->ranks->heads = more;

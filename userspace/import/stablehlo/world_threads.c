@@ -129,7 +129,8 @@ static struct meeting *new_meeting(struct shlo_run *run, const struct shlo_group
 				   int64_t channel)
 {
 	size_t list = group->count * sizeof(size_t);
-	struct meeting *m = shlo_alloc(sizeof(*m) + list + group->count * (sizeof(*m->parts) + 1));
+	struct meeting *m =
+		import_alloc(sizeof(*m) + list + group->count * (sizeof(*m->parts) + 1));
 	struct threads *t = threads_of(run);
 	size_t *members;
 
@@ -156,7 +157,7 @@ static void drop_meeting(struct threads *t, struct meeting *meeting)
 	while (*link != meeting)
 		link = &(*link)->next;
 	*link = meeting->next;
-	shlo_free(meeting);
+	import_free(meeting);
 }
 
 /* Copies what the others have for this process; false: parts are not as large as they should be. */
@@ -216,7 +217,7 @@ static void send_values(struct shlo_run *run, int64_t channel, int64_t process, 
 			struct shlo_tensor *const *values)
 {
 	struct threads *t = threads_of(run);
-	struct letter *letter = shlo_alloc(sizeof(*letter)), **end;
+	struct letter *letter = import_alloc(sizeof(*letter)), **end;
 
 	if (!letter)
 		shlo_run_error(run, "memory is exhausted");
@@ -309,20 +310,20 @@ static void threads_exit(struct threads *t)
 	while (t->meetings) {
 		struct meeting *next = t->meetings->next;
 
-		shlo_free(t->meetings);
+		import_free(t->meetings);
 		t->meetings = next;
 	}
 	while (t->letters) {
 		struct letter *next = t->letters->next;
 
-		shlo_free(t->letters);
+		import_free(t->letters);
 		t->letters = next;
 	}
 	pthread_cond_destroy(&t->changed);
 	pthread_mutex_destroy(&t->lock);
 	shlo_arena_exit(&t->arena);
-	shlo_free(t->processes);
-	shlo_free(t);
+	import_free(t->processes);
+	import_free(t);
 }
 
 /* Starts all, waits for all; the first error of one that did not fail because of another. */
@@ -433,7 +434,7 @@ static void check_programs(struct shlo_call *call, const struct shlo_attr *progr
 
 static struct threads *threads_new(struct shlo_call *call, const struct shlo_attr *programs)
 {
-	struct threads *t = shlo_alloc(sizeof(*t));
+	struct threads *t = import_alloc(sizeof(*t));
 
 	if (!t)
 		shlo_run_error(call->run, "memory is exhausted");
@@ -448,9 +449,9 @@ static struct threads *threads_new(struct shlo_call *call, const struct shlo_att
 	t->infeed = shlo_attr_find(&call->op->attrs, "infeed");
 	t->arena.guard = &call->run->guard;
 	t->count = t->world.replicas * t->world.partitions;
-	t->processes = shlo_alloc(t->count * sizeof(*t->processes));
+	t->processes = import_alloc(t->count * sizeof(*t->processes));
 	if (!t->processes) {
-		shlo_free(t);
+		import_free(t);
 		shlo_run_error(call->run, "memory is exhausted");
 	}
 	pthread_mutex_init(&t->lock, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* webnn-run without libwebnn-stablehlo. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "program.h"
 
