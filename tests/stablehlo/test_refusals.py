@@ -10,11 +10,11 @@ import unittest
 PROGRAM = sys.argv[1]
 
 
-def says(text):
+def says(text, *options):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "program.mlir"
         path.write_text(text, encoding="utf-8")
-        return subprocess.run([PROGRAM, str(path)], check=False, text=True, stdout=subprocess.PIPE,
+        return subprocess.run([PROGRAM, *options, str(path)], check=False, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE).stderr
 
 
@@ -100,6 +100,20 @@ CASES = [
 
 
 class Refusals(unittest.TestCase):
+    def test_loop(self):
+        """A loop without an end is an error; the limit can be set."""
+        turns = 'func.func @main() {\n  %z = stablehlo.constant dense<0> : tensor<i32>\n' \
+            '  %n = stablehlo.constant dense<5> : tensor<i32>\n  %r = stablehlo.while(%i = %z) : tensor<i32>\n' \
+            '    cond {\n      %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n' \
+            '      stablehlo.return %c : tensor<i1>\n    } do {\n      %o = stablehlo.constant dense<1> : tensor<i32>\n' \
+            '      %s = stablehlo.add %i, %o : tensor<i32>\n      stablehlo.return %s : tensor<i32>\n    }\n  return\n}\n'
+        self.assertEqual(says(turns, "--loop-limit", "5"), "")
+        self.assertIn("line 4, column 3: stablehlo.while: it goes on after 4 turns, which is the limit",
+                      says(turns, "--loop-limit", "4"))
+        self.assertIn("which is the limit", says(turns.replace("LT", "NE").replace("dense<1>", "dense<2>"),
+                                                 "--loop-limit", "1000"))
+        self.assertIn("--loop-limit is a number from 1 on, not '0'", says(turns, "--loop-limit", "0"))
+
     def test_cases(self):
         for text, expected in CASES:
             with self.subTest(expected):

@@ -23,6 +23,7 @@ struct options {
 	size_t path_count;
 	bool list, print;
 	const char *ranks;
+	uint64_t loop_limit;
 };
 
 struct count {
@@ -118,6 +119,8 @@ static WNNStatus run_module(struct tester *tester, WNNStablehloProgram program, 
 
 	for (size_t i = 0; complete && i < inputs.count; i++)
 		complete = make_input(&inputs.data[i], &values[i]);
+	if (tester->options->loop_limit)
+		wnnStablehloProgramSetLoopLimit(program, tester->options->loop_limit);
 	if (complete)
 		status = wnnStablehloProgramRunSync(program, module, tester->context, inputs.count,
 						    values);
@@ -314,6 +317,15 @@ static json_t *result_of(const struct tester *tester)
 			 tester->cases);
 }
 
+static bool parse_count(const char *text, uint64_t *count)
+{
+	char *end;
+
+	errno = 0;
+	*count = strtoull(text, &end, 10);
+	return *text != '-' && end != text && !*end && !errno && *count;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct options *options = state->input;
@@ -330,6 +342,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case 'm':
 		options->ranks = argument;
+		return 0;
+	case 'l' << 8:
+		if (!parse_count(argument, &options->loop_limit))
+			argp_error(state, "--loop-limit is a number from 1 on, not '%s'", argument);
 		return 0;
 	case 'p':
 		options->print = true;
@@ -357,6 +373,8 @@ static const struct argp_option option_list[] = {
 	  "of threads; without it, what mpirun has started does so by itself",
 	  0 },
 	{ "list", 'l', NULL, 0, "Name what has passed as well", 0 },
+	{ "loop-limit", 'l' << 8, "TURNS", 0,
+	  "How often a loop may turn before that is an error (4194304)", 0 },
 	{ "print", 'p', NULL, 0, "Print the programs as they were read, and run nothing", 0 },
 	{ 0 },
 };

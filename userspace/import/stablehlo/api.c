@@ -14,6 +14,7 @@ struct WNNStablehloProgramImpl {
 	struct shlo_file file;
 	WNNStablehloRefusal *refusals;
 	const char *text; /* NULL: not printed yet */
+	uint64_t loop_limit;
 	/* For each module two lists. */
 	WNNStablehloValueInfoArray (*values)[2];
 	/* Of the last run, which holds the results. */
@@ -126,6 +127,7 @@ WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
 	if (!self)
 		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
 	self->refs = 1;
+	self->loop_limit = WNN_STABLEHLO_LOOP_LIMIT_DEFAULT;
 	file = &self->file;
 	file->arena.guard = &file->guard;
 	if (setjmp(file->guard.jump)) {
@@ -256,6 +258,14 @@ WNNStatus wnnStablehloProgramGetText(WNNStablehloProgram program, WNNStringView 
 }
 
 /* ---- running */
+
+WNNStatus wnnStablehloProgramSetLoopLimit(WNNStablehloProgram program, uint64_t turns)
+{
+	if (!program || !turns)
+		return shlo_set_error(WNNStatus_TypeError, "program is missing, or the limit is 0");
+	program->loop_limit = turns;
+	return WNNStatus_Success;
+}
 
 static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_type *type,
 				      const WNNStablehloTensor *input, size_t index)
@@ -425,6 +435,7 @@ WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
 	forget_run(program);
 	program->run.module = program->file.modules[module];
 	program->run.device = shlo_device_create(context);
+	program->run.loop_limit = program->loop_limit;
 	if (context && !program->run.device)
 		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
 	status = guarded_run(program, module, entry, inputs);

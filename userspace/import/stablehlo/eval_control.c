@@ -22,7 +22,7 @@ void shlo_eval_while(struct shlo_call *call)
 
 	for (size_t i = 0; i < count; i++)
 		values->items[i] = shlo_tensor_get(call->in[i]);
-	for (;;) {
+	for (uint64_t turn = 0;; turn++) {
 		struct shlo_tensor *cond, *next;
 		bool go;
 
@@ -31,6 +31,10 @@ void shlo_eval_while(struct shlo_call *call)
 		shlo_tensor_put(cond);
 		if (!go)
 			break;
+		call->run->at = op;
+		if (turn == call->run->loop_limit)
+			shlo_run_error(call->run, "it goes on after %llu turns, which is the limit",
+				       (unsigned long long)turn);
 		next = bundle(call->run, count);
 		shlo_call_region(call->run, call->frame, op->regions[1], values->items,
 				 next->items);

@@ -52,6 +52,7 @@ struct shlo_run {
 	size_t process;			    /* its number in the world */
 	struct shlo_device *device;	    /* NULL: reference kernels only */
 	uint64_t random;		    /* numbers drawn so far */
+	uint64_t loop_limit;		    /* how often a loop may turn */
 	uint64_t reference_ops, device_ops; /* run so far, but for constants and checks */
 };
 

@@ -389,6 +389,7 @@ static void setup(struct shlo_call *call, struct threads *t, const struct shlo_a
 		process->run.world = &t->world;
 		process->run.process = i;
 		process->run.device = call->run->device;
+		process->run.loop_limit = call->run->loop_limit;
 	}
 	if (argument != call->op->operand_count || result != call->op->result_count)
 		shlo_run_error(call->run, "its programs take or give fewer values");

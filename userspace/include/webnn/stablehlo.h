@@ -242,6 +242,23 @@ WNN_EXPORT WNNStablehloValueInfoArray wnnStablehloProgramGetOutputs(WNNStablehlo
  */
 WNN_EXPORT WNNStatus wnnStablehloProgramGetText(WNNStablehloProgram program, WNNStringView *text);
 
+/** How often a loop of a program may turn unless it is said otherwise: 2^22 times. */
+#define WNN_STABLEHLO_LOOP_LIMIT_DEFAULT (UINT64_C(4194304))
+
+/**
+ * Says how often a loop may turn each time it is come to, so that a loop without an end becomes an
+ * error; WNN_STABLEHLO_LOOP_LIMIT_DEFAULT at first.
+ *
+ * @param program The program, whose next runs it is for.
+ * @param turns The most turns; UINT64_MAX: no limit.
+ *
+ * @return Success, or what went wrong.
+ *
+ * Errors:
+ * - TypeError: program is missing, or turns is 0
+ */
+WNN_EXPORT WNNStatus wnnStablehloProgramSetLoopLimit(WNNStablehloProgram program, uint64_t turns);
+
 /**
  * Runs a module, and waits for its end.
  *
@@ -257,8 +274,8 @@ WNN_EXPORT WNNStatus wnnStablehloProgramGetText(WNNStablehloProgram program, WNN
  * Errors:
  * - TypeError: there is no such module, or the inputs are not those that it takes
  * - NotSupportedError: the program has refusals
- * - OperationError: an operation failed, a comparison of the program among them; the message has its
- *   line and column
+ * - OperationError: an operation failed, a comparison of the program among them, or a loop turned more
+ *   often than it may; the message has its line and column
  * - UnknownError: memory is exhausted
  */
 WNN_EXPORT WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
