@@ -39,6 +39,9 @@ int main(void)
 	return !error.message.length;
 }
 """
+STABLEHLO = ONNX.replace("onnx.h", "stablehlo.h").replace("WNNOnnxModel", "WNNStablehloProgram") \
+    .replace('wnnOnnxLoadMemory("", 0,', 'wnnStablehloLoadMemory("{", 1,').replace("wnnOnnx", "wnnStablehlo")
+LIBRARIES = {"onnx": ONNX, "stablehlo": STABLEHLO}
 # Without a job; its configuration is that of the reference machine.
 SIM = """\
 #include <drm/onpu_accel.h>
@@ -123,7 +126,7 @@ class Installed(unittest.TestCase):
         self.assertEqual(self.installed("include/onpu/*"), ["onpu_device.h", "onpu_sim.h", "registers.h"])
         self.assertEqual(self.installed("include/drm/*"), ["onpu_accel.h"])
         self.assertEqual(self.installed("share/licenses/onpu/*"), ["GPL-2.0-only.txt", "MIT.txt"])
-        names = ["npu", *(["onnx"] if "onnx" in WITH else [])]
+        names = ["npu", *(name for name in LIBRARIES if name in WITH)]
         archives = [f"libwebnn-{name}.a" for name in names if "static" in WITH]
         self.assertEqual(sorted(path.name for path in self.libdir.glob("*.a")), archives)
 
@@ -190,17 +193,19 @@ class Installed(unittest.TestCase):
         program = compiles(self.folder, "sim", SIM, [*self.flags("onpu-sim"), *drm])
         self.assertEqual(self.run_here(program), "4194304 1\n")
 
-    @unittest.skipUnless("onnx" in WITH, "libwebnn-onnx was not built")
-    def test_pkg_config_of_the_importer(self):
-        self.run_here(compiles(self.folder, "onnx", ONNX, self.flags("webnn-onnx")))
+    @unittest.skipUnless(set(LIBRARIES) & set(WITH), "neither libwebnn-onnx nor libwebnn-stablehlo was built")
+    def test_pkg_config_of_the_importers(self):
+        for name, text in LIBRARIES.items():
+            if name in WITH:
+                self.run_here(compiles(self.folder, name, text, self.flags(f"webnn-{name}")))
 
     @unittest.skipUnless("static" in WITH, "there are no archives")
     def test_static(self):
-        name = "webnn-onnx" if "onnx" in WITH else "webnn-npu"
-        # What Debian's OpenBLAS is made of when it is an archive, too; the shared one has it.
-        flags = [re.sub(r"^-l(webnn-.*)", r"-l:lib\1.a", word) for word in self.flags("--static", name)
-                 if word != "-lgfortran"]
-        for text in [PROGRAM.read_text("utf-8"), *([ONNX] if "onnx" in WITH else [])]:
+        texts = {"npu": PROGRAM.read_text("utf-8"), **{name: text for name, text in LIBRARIES.items() if name in WITH}}
+        for name, text in texts.items():
+            # What Debian's OpenBLAS is made of when it is an archive, too; the shared one has it.
+            flags = [re.sub(r"^-l(webnn-.*)", r"-l:lib\1.a", word)
+                     for word in self.flags("--static", f"webnn-{name}") if word != "-lgfortran"]
             program = compiles(self.folder, "static", text, flags)
             run([program], WEBNN_DEVICE="cpu")
             self.assertNotIn("webnn", " ".join(dynamic(program, "NEEDED")))
@@ -219,32 +224,33 @@ class Installed(unittest.TestCase):
     def cmake(self, version, words, text=""):
         (self.folder / "CMakeLists.txt").write_text(
             CMAKE.replace("@VERSION@", version).replace("@WORDS@", words) + text, encoding="utf-8")
-        (self.folder / "onnx.c").write_text(ONNX, encoding="utf-8")
+        for name, program in LIBRARIES.items():
+            (self.folder / f"{name}.c").write_text(program, encoding="utf-8")
         return subprocess.run(["cmake", "-S", self.folder, "-B", self.folder / "build", "-G", "Ninja",
                                f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_C_COMPILER={CC[-1]}"],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
 
     @unittest.skipUnless(shutil.which("cmake"), "there is no CMake")
     def test_cmake(self):
-        components = " ".join(word for word in WITH if word != "stablehlo")
+        components = " ".join(WITH)
         text = f'program(first "{PROGRAM}" webnn-npu::webnn-npu)\n'
         programs = {"first": "15 0\n"}
-        if "onnx" in WITH:
-            text += "program(onnx onnx.c webnn-npu::webnn-onnx)\n"
-            programs["onnx"] = ""
         if "static" in WITH:
             text += f'program(alone "{PROGRAM}" webnn-npu::webnn-npu-static)\n'
             programs["alone"] = "15 0\n"
-        if components == "onnx static":
-            text += "program(onnx_alone onnx.c webnn-npu::webnn-onnx-static)\n"
-            programs["onnx_alone"] = ""
+        for name in set(LIBRARIES) & set(WITH):
+            text += f"program({name} {name}.c webnn-npu::webnn-{name})\n"
+            programs[name] = ""
+            if "static" in WITH:
+                text += f"program({name}_alone {name}.c webnn-npu::webnn-{name}-static)\n"
+                programs[f"{name}_alone"] = ""
         done = self.cmake("1.0", f"REQUIRED COMPONENTS {components}" if components else "", text)
         self.assertEqual(done.returncode, 0, done.stdout)
         run(["cmake", "--build", self.folder / "build"])
         for name, output in programs.items():
             path = self.folder / "build" / name
             self.assertEqual(run([path], WEBNN_DEVICE="cpu"), output)
-            self.assertEqual("libwebnn-npu.so.1" in dynamic(path, "NEEDED"), name in ("first", "onnx"))
+            self.assertEqual("libwebnn-npu.so.1" in dynamic(path, "NEEDED"), "alone" not in name)
 
     @unittest.skipUnless(shutil.which("cmake"), "there is no CMake")
     def test_cmake_refuses(self):
