@@ -118,7 +118,8 @@ static struct shlo_region *read_region(struct shlo_bytes *b, struct scope *scope
 			scope->values = more;
 			scope->room = room;
 		}
-		memset(scope->values + first, 0, values * sizeof(*scope->values));
+		for (size_t i = first; i < span.end; i++)
+			scope->values[i] = NULL;
 		scope->count = span.end;
 		read_block(b, scope, &span, &region->block);
 		scope->count = first;
