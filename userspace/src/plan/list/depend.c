@@ -11,9 +11,7 @@
 #include "util/array.h"
 #include "util/malloc.h"
 
-#define NONE	    UINT32_MAX
-#define SPACE_SHIFT 44 /* keys of different bases never meet */
-
+#define NONE UINT32_MAX
 /* Who read some bytes since they were written; lists share their ends. */
 struct reader {
 	uint32_t op, next;
@@ -146,10 +144,8 @@ static int add_accesses(struct finder *g, const struct hazard_access *access, ui
 			uint32_t op)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		int64_t space = (int64_t)access[i].base +
-				(access[i].base == NPU_BASE_VALUE ? access[i].binding : 0);
-		int64_t lo = (space << SPACE_SHIFT) + access[i].lo;
-		int64_t hi = (space << SPACE_SHIFT) + access[i].hi;
+		int64_t key = hazard_key(&access[i]);
+		int64_t lo = key + access[i].lo, hi = key + access[i].hi;
 
 		if (split(g, lo) || split(g, hi) || follow(g, lo, hi, access[i].write, op))
 			return -1;
@@ -157,10 +153,8 @@ static int add_accesses(struct finder *g, const struct hazard_access *access, ui
 	/* Reads first: a write of the same bytes by the same instruction stands for both. */
 	for (int write = 0; write < 2; write++)
 		for (uint32_t i = 0; i < count; i++) {
-			int64_t space = (int64_t)access[i].base +
-					(access[i].base == NPU_BASE_VALUE ? access[i].binding : 0);
-			int64_t lo = (space << SPACE_SHIFT) + access[i].lo;
-			int64_t hi = (space << SPACE_SHIFT) + access[i].hi;
+			int64_t key = hazard_key(&access[i]);
+			int64_t lo = key + access[i].lo, hi = key + access[i].hi;
 
 			if (access[i].write == (bool)write &&
 			    (write ? note_write(g, lo, hi, op) : note_read(g, lo, hi, op)))

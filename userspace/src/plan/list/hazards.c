@@ -13,8 +13,6 @@
 #include "util/array.h"
 #include "util/malloc.h"
 
-#define SPACE_SHIFT 44 /* keys of different bases never meet */
-
 /* Instructions are numbered from 1 here; 0 is "none". */
 struct interval {
 	int64_t lo, hi;
@@ -52,15 +50,6 @@ void hazards_destroy(struct plan_hazards *hazards)
 void hazards_forget(struct plan_hazards *hazards)
 {
 	hazards->count = 0;
-}
-
-static int64_t key_of(const struct hazard_access *access)
-{
-	int64_t space = (int64_t)access->base;
-
-	if (access->base == NPU_BASE_VALUE)
-		space += access->binding;
-	return space << SPACE_SHIFT;
 }
 
 /* First interval that ends above `at`. */
@@ -172,7 +161,7 @@ static int record_read(struct plan_hazards *hazards, int64_t lo, int64_t hi, uin
 static int record(struct plan_hazards *hazards, const struct hazard_access *access, uint8_t engine,
 		  uint32_t op)
 {
-	int64_t lo = key_of(access) + access->lo, hi = key_of(access) + access->hi;
+	int64_t lo = hazard_key(access) + access->lo, hi = hazard_key(access) + access->hi;
 
 	if (split(hazards, lo) || split(hazards, hi))
 		return -1;
@@ -188,53 +177,49 @@ static void learn(struct clock *clock, const struct clock *from)
 			clock->seen[e] = from->seen[e];
 }
 
+void hazards_find(const struct plan_hazards *hazards, const struct hazard_access *access,
+		  uint32_t count, uint32_t need[ONPU_ENG_COUNT])
+{
+	memset(need, 0, ONPU_ENG_COUNT * sizeof(*need));
+	for (uint32_t i = 0; i < count; i++)
+		collect(hazards, hazard_key(&access[i]) + access[i].lo,
+			hazard_key(&access[i]) + access[i].hi, access[i].write, need);
+}
+
 /*
  * Waits for the latest instructions first: their engines had waited themselves for much of what is left, which need
  * not be waited for again.
  */
-static void wait_for(struct plan_hazards *hazards, uint8_t engine, uint32_t need[ONPU_ENG_COUNT],
-		     uint8_t *waits, size_t after[ONPU_ENG_COUNT])
+int hazards_wait(struct plan_hazards *hazards, uint8_t engine, size_t op,
+		 const uint32_t need[ONPU_ENG_COUNT], uint8_t *waits, size_t after[ONPU_ENG_COUNT])
 {
 	struct clock *known = &hazards->known[engine];
-
-	*waits = 0;
-	need[engine] = 0;
-	for (;;) {
-		int best = -1;
-
-		for (int e = 0; e < ONPU_ENG_COUNT; e++)
-			if (need[e] > known->seen[e] && (best < 0 || need[e] > need[best]))
-				best = e;
-		if (best < 0)
-			return;
-		*waits |= 1u << best;
-		after[best] = need[best] - 1;
-		learn(known, &hazards->clocks[need[best] - 1]);
-	}
-}
-
-void hazards_find(const struct plan_hazards *hazards, const struct hazard_access *access,
-		  uint32_t count, uint32_t after[ONPU_ENG_COUNT])
-{
-	memset(after, 0, ONPU_ENG_COUNT * sizeof(*after));
-	for (uint32_t i = 0; i < count; i++)
-		collect(hazards, key_of(&access[i]) + access[i].lo,
-			key_of(&access[i]) + access[i].hi, access[i].write, after);
-}
-
-int hazards_add(struct plan_hazards *hazards, uint8_t engine, size_t op,
-		const struct hazard_access *access, uint32_t count, uint8_t *waits,
-		size_t after[ONPU_ENG_COUNT])
-{
-	uint32_t need[ONPU_ENG_COUNT];
 
 	if (wnn_array_reserve(&hazards->clocks, &hazards->cap_clocks, op + 1,
 			      sizeof(*hazards->clocks)))
 		return -1;
-	hazards_find(hazards, access, count, need);
-	wait_for(hazards, engine, need, waits, after);
-	hazards->known[engine].seen[engine] = op + 1;
-	hazards->clocks[op] = hazards->known[engine];
+	*waits = 0;
+	for (;;) {
+		int best = -1;
+
+		for (int e = 0; e < ONPU_ENG_COUNT; e++)
+			if (e != engine && need[e] > known->seen[e] &&
+			    (best < 0 || need[e] > need[best]))
+				best = e;
+		if (best < 0)
+			break;
+		*waits |= 1u << best;
+		after[best] = need[best] - 1;
+		learn(known, &hazards->clocks[need[best] - 1]);
+	}
+	known->seen[engine] = op + 1;
+	hazards->clocks[op] = *known;
+	return 0;
+}
+
+int hazards_record(struct plan_hazards *hazards, uint8_t engine, size_t op,
+		   const struct hazard_access *access, uint32_t count)
+{
 	/* Reads first: a write of the same bytes by the same instruction then stands for both. */
 	for (int write = 0; write < 2; write++)
 		for (uint32_t i = 0; i < count; i++)

@@ -171,17 +171,14 @@ static struct hazard_access access_of(const struct npu_view *view, const struct 
 	return access;
 }
 
-/* When all has ended that the accesses must not precede. */
-static uint64_t ready_time(const struct plan *plan, const struct hazard_access *access,
-			   uint32_t count)
+/* When all has ended that is needed. */
+static uint64_t ready_time(const struct plan *plan, const uint32_t need[ONPU_ENG_COUNT])
 {
-	uint32_t after[ONPU_ENG_COUNT];
 	uint64_t ready = 0;
 
-	hazards_find(plan->list.hazards, access, count, after);
 	for (int e = 0; e < ONPU_ENG_COUNT; e++)
-		if (after[e]) {
-			const struct plan_op *op = &plan->list.ops[after[e] - 1];
+		if (need[e]) {
+			const struct plan_op *op = &plan->list.ops[need[e] - 1];
 
 			if (op->start + op->cost > ready)
 				ready = op->start + op->cost;
@@ -313,14 +310,29 @@ static struct plan_op *add_insn(struct plan *plan, const struct plan_insn *insn,
 	return plan->report.failed ? NULL : op;
 }
 
+/* Waits and signals; a plan that is only tried does without. */
+static int add_waits(struct plan *plan, struct plan_op *op, const uint32_t need[ONPU_ENG_COUNT])
+{
+	size_t after[ONPU_ENG_COUNT];
+
+	if (plan->constants.dry)
+		return 0;
+	if (hazards_wait(plan->list.hazards, op->engine, plan->list.num_ops - 1, need, &op->waits,
+			 after))
+		return -1;
+	for (int e = 0; e < ONPU_ENG_COUNT; e++)
+		if (op->waits & 1u << e)
+			plan->list.ops[after[e]].signals |= 1u << op->engine;
+	return 0;
+}
+
 void plan_emit(struct plan *plan, const struct plan_insn *insn)
 {
 	uint64_t cost = plan_cost_insn(plan->caps, insn);
 	struct hazard_access access[PLAN_MAX_ACCESSES];
-	size_t after[ONPU_ENG_COUNT];
+	uint32_t count, need[ONPU_ENG_COUNT];
 	struct plan_op *op;
 	uint64_t ready;
-	uint32_t count;
 
 	if (plan->report.failed)
 		return;
@@ -338,21 +350,17 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 		plan_preempt(plan);
 	plan->list.at_boundary = false;
 	count = collect_accesses(plan, insn, access);
-	ready = ready_time(plan, access, count);
+	hazards_find(plan->list.hazards, access, count, need);
+	ready = ready_time(plan, need);
 	op = count ? add_insn(plan, insn, cost, ready) : NULL;
 	if (!op)
 		return;
 	timeline_add(plan, op, ready);
 	plan->list.since_preempt += cost + PLAN_SEMAPHORES_OF_ONE;
 	count_bytes(plan, insn);
-	if (hazards_add(plan->list.hazards, op->engine, plan->list.num_ops - 1, access, count,
-			&op->waits, after)) {
+	if (add_waits(plan, op, need) ||
+	    hazards_record(plan->list.hazards, op->engine, plan->list.num_ops - 1, access, count))
 		plan_nomem(plan);
-		return;
-	}
-	for (int e = 0; e < ONPU_ENG_COUNT; e++)
-		if (op->waits & 1u << e)
-			plan->list.ops[after[e]].signals |= 1u << op->engine;
 }
 
 uint64_t plan_take_sram(struct plan *plan, uint64_t bytes)
@@ -436,14 +444,29 @@ void plan_preempt(struct plan *plan)
  * A high-water mark suffices; it can fall only where nothing below is alive, which is found with
  * one bit per 64 bytes.
  */
-static void mark_lines(uint8_t *lines, int64_t lo, int64_t hi, bool alive)
+static void mark_lines(uint64_t *lines, int64_t lo, int64_t hi, bool alive)
 {
 	/* A line comes alive with its first byte and dies only whole. */
 	uint64_t first = alive ? (uint64_t)lo / PLAN_ALIGN : wnn_div_up(lo, PLAN_ALIGN);
 	uint64_t last = alive ? wnn_div_up(hi, PLAN_ALIGN) : (uint64_t)hi / PLAN_ALIGN;
 
-	if (last > first)
-		memset(lines + first, alive, last - first);
+	for (uint64_t word = first / 64; first < last && word <= (last - 1) / 64; word++) {
+		uint64_t bits = UINT64_MAX;
+
+		if (word == first / 64)
+			bits <<= first % 64;
+		if (word == (last - 1) / 64)
+			bits &= UINT64_MAX >> (63 - (last - 1) % 64);
+		lines[word] = alive ? lines[word] | bits : lines[word] & ~bits;
+	}
+}
+
+/* Bytes up to the end of the last line that is alive. */
+static uint64_t bytes_alive(const uint64_t *lines, size_t words)
+{
+	while (words && !lines[words - 1])
+		words--;
+	return words ? (words * 64 - (uint64_t)__builtin_clzll(lines[words - 1])) * PLAN_ALIGN : 0;
 }
 
 static bool fills_range(const struct plan_op *op, const struct npu_view *view)
@@ -480,8 +503,8 @@ uint32_t plan_touches(const struct plan *plan, const struct plan_op *op, struct 
 
 void plan_finish(struct plan *plan)
 {
-	size_t count = plan->caps->sram_bytes / PLAN_ALIGN + 1;
-	uint8_t *lines = wnn_calloc(count, 1);
+	size_t words = plan->caps->sram_bytes / PLAN_ALIGN / 64 + 1;
+	uint64_t *lines = wnn_calloc(words, sizeof(*lines));
 
 	if (!lines) {
 		plan_nomem(plan);
@@ -501,9 +524,7 @@ void plan_finish(struct plan *plan)
 				mark_lines(lines, touch[k].lo, touch[k].hi, touch[k].read);
 			continue;
 		}
-		for (size_t line = count; line > 0 && !op->live; line--)
-			if (lines[line - 1])
-				op->live = line * PLAN_ALIGN;
+		op->live = bytes_alive(lines, words);
 	}
 	wnn_free(lines);
 }

@@ -427,7 +427,7 @@ static int simulate_window(struct plan *plan, struct simulation *sim)
 
 /*
  * Appends instructions [begin, end) in a new order unless that takes longer; adds how long they take.
- * `live`: bytes of SRAM that are in use before or behind them. -1: no memory.
+ * `live`: bytes of SRAM that are in use before or behind them; without a list only the time is wanted. -1: no memory.
  */
 static int order_window(struct plan *plan, size_t begin, size_t end, uint64_t live,
 			struct listing *list, uint64_t *cycles)
@@ -459,9 +459,9 @@ static int order_window(struct plan *plan, size_t begin, size_t end, uint64_t li
 		ret = place_points(&sim, &points);
 	if (!ret && sim.count > 2)
 		after = drain(&sim, &points);
-	if (!ret && after < before)
+	if (!ret && list && after < before)
 		ret = find_live(plan, &sim, &points, live);
-	if (!ret)
+	if (!ret && list)
 		ret = after < before ? append_ordered(list, &sim, &points) :
 				       append(list, ops, end - begin);
 	*cycles += after < before ? after : before;
@@ -488,6 +488,7 @@ static int wait_anew(struct plan *plan)
 	for (size_t i = 0; i < plan->list.num_ops && !ret; i++) {
 		struct hazard_access access[PLAN_MAX_ACCESSES];
 		struct plan_op *op = &plan->list.ops[i];
+		uint32_t count, need[ONPU_ENG_COUNT];
 		size_t after[ONPU_ENG_COUNT];
 
 		op->waits = op->signals = 0;
@@ -495,8 +496,12 @@ static int wait_anew(struct plan *plan)
 			hazards_forget(hazards);
 			continue;
 		}
-		ret = hazards_add(hazards, op->engine, i, access, plan_accesses(plan, op, access),
-				  &op->waits, after);
+		count = plan_accesses(plan, op, access);
+		hazards_find(hazards, access, count, need);
+		ret = hazards_wait(hazards, op->engine, i, need, &op->waits, after) ||
+				      hazards_record(hazards, op->engine, i, access, count) ?
+			      -1 :
+			      0;
 		for (int e = 0; !ret && e < ONPU_ENG_COUNT; e++)
 			if (op->waits & 1u << e)
 				plan->list.ops[after[e]].signals |= (uint8_t)(1u << op->engine);
@@ -509,6 +514,7 @@ uint64_t plan_schedule(struct plan *plan)
 {
 	size_t begin = 0, num = plan->list.num_ops;
 	struct listing list = { .ops = NULL };
+	bool dry = plan->constants.dry;
 	uint64_t cycles = 0, live = 0;
 	int ret = 0;
 
@@ -518,9 +524,9 @@ uint64_t plan_schedule(struct plan *plan)
 
 		if (i < num && (op->op != ONPU_OP_PREEMPT || i - begin < WINDOW_OPS))
 			continue;
-		ret = order_window(plan, begin, i, live > live_behind ? live : live_behind, &list,
-				   &cycles);
-		if (!ret && i < num)
+		ret = order_window(plan, begin, i, live > live_behind ? live : live_behind,
+				   dry ? NULL : &list, &cycles);
+		if (!ret && !dry && i < num)
 			ret = append(&list, op, 1);
 		live = live_behind;
 		begin = i + 1;
@@ -530,12 +536,14 @@ uint64_t plan_schedule(struct plan *plan)
 		plan_nomem(plan);
 		return 0;
 	}
+	if (dry)
+		return cycles;
 	plan->list.emitted = plan->list.ops;
 	plan->list.num_emitted = num;
 	plan->list.ops = list.ops;
 	plan->list.num_ops = list.num;
 	plan->list.cap_ops = list.cap;
-	if (!plan->constants.dry && wait_anew(plan))
+	if (wait_anew(plan))
 		plan_nomem(plan);
 	return cycles;
 }

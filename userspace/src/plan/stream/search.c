@@ -28,9 +28,10 @@ struct search {
 	uint64_t *apart;    /* cycles of each group's nodes by themselves; 0: it was looked at */
 	uint32_t *last_use; /* by value: the last node of the range that reads it, or all of them */
 	struct stream_graph best;
-	uint64_t cycles; /* of the best, or without any */
-	uint8_t eager;	 /* of the candidates */
-	uint64_t room;	 /* nodes that may still be planned */
+	uint64_t cycles;  /* of the best, or without any */
+	uint64_t settled; /* cycles of the best whose eagerness was searched */
+	uint8_t eager;	  /* of the candidates */
+	uint64_t room;	  /* nodes that may still be planned */
 };
 
 /*
@@ -181,6 +182,9 @@ static bool try_groups(struct search *s)
 /* Other eagerness for the best, which the next candidates have, too. */
 static void search_eagerness(struct search *s)
 {
+	/* Nothing is better since the last time. */
+	if (s->cycles == s->settled)
+		return;
 	for (uint8_t eager = 0; eager < PLAN_EAGERNESS; eager++) {
 		uint64_t cycles;
 
@@ -193,6 +197,7 @@ static void search_eagerness(struct search *s)
 		s->cycles = cycles;
 	}
 	s->eager = s->best.eager;
+	s->settled = s->cycles;
 }
 
 /* Looks at each group in turn, the one that takes longest first: time for this is limited. */
