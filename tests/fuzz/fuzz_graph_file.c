@@ -2,7 +2,7 @@
 /*
  * Files of compiled graphs: the input is a list of changes to a file that the library has saved, which
  * it then loads. Without the right checksums no changed file may be taken; with them, what is taken
- * is looked at, saved again, and run when all of it is on the device model.
+ * is looked at, saved again, and run.
  *
  * The first byte chooses the file (its upper half: whether the checksums are made right). A change is a
  * byte that says which, one that names a part, four of the place in it, four of the value.
@@ -19,6 +19,7 @@
 #define FILES	  3
 #define CHANGES	  24
 #define MAX_BYTES (1 << 20) /* of what a graph that runs has outside and inside */
+#define MAX_TAPS  1000	    /* of a window in it */
 
 enum change { FLIP, SET_BYTE, SET_WORD, ADD, COPY, SET_LONG, TRUNCATE, NUM_CHANGES };
 
@@ -228,14 +229,19 @@ static size_t make_tensors(WNNContext context, WNNNamedOperandDescriptorArray po
 	return count;
 }
 
-/* CPU nodes of a forged file may have shapes that do not fit: those are not run. */
+/* Nothing that takes long: windows may be larger than any memory. */
 static bool may_run(const struct run_compiled *c)
 {
 	uint64_t bytes = c->arena_bytes;
 
-	for (uint32_t s = 0; s < c->num_steps; s++)
-		if (!c->steps[s].program)
+	for (uint32_t n = 0; n < c->graph->num_nodes; n++) {
+		const struct ir_node *node = c->graph->nodes[n];
+		const uint32_t *window = node->attrs.pool.window;
+
+		if ((node->op == IR_OP_POOL || node->op == IR_OP_QPOOL) &&
+		    (uint64_t)window[0] * window[1] > MAX_TAPS)
 			return false;
+	}
 	for (uint32_t i = 0; i < c->graph->num_values; i++)
 		bytes += (uint64_t)ir_type_bytes(&c->graph->values[i]->type);
 	return bytes <= MAX_BYTES;

@@ -533,6 +533,41 @@ static void unsound_files(void **state)
 	wnnContextRelease(context);
 }
 
+/* Kernels of the CPU trust in shapes, so files whose shapes contradict each other are not taken. */
+static void shapes_that_do_not_fit(void **state)
+{
+	struct folder *f = *state;
+	WNNContext context = open_context(f->instance, "cpu");
+	WNNGraph graph = build_add_relu(context, 3, 5);
+	const uint64_t dims[2] = { 3, 5 };
+	struct graph_file_header *h;
+	uint8_t *part, *last = NULL;
+	struct bytes b;
+
+	assert_ok(wnnGraphSave(graph, WNN_STR(f->file)));
+	wnnGraphRelease(graph);
+	b = read_file(f->file);
+	h = header_of(&b);
+	part = b.data + h->part[GRAPH_FILE_GRAPH].offset;
+	for (uint64_t i = 0; i + sizeof(dims) <= h->part[GRAPH_FILE_GRAPH].bytes; i++)
+		if (!memcmp(part + i, dims, sizeof(dims)))
+			last = part + i;
+	/* The type of the result, which says how much memory it has. */
+	assert_non_null(last);
+	last[0] = 2;
+	sign(&b);
+	write_file(f->file, b.data, b.size);
+	refused(context, f->file, WNNStatus_OperationError,
+		"is not sound: shapes or types of its CPU node 0 (binary) do not fit each other");
+	last[0] = 3;
+	sign(&b);
+	write_file(f->file, b.data, b.size);
+	assert_ok(wnnContextLoadGraphSync(context, WNN_STR(f->file), GENEROUS, &graph));
+	wnnGraphRelease(graph);
+	free(b.data);
+	wnnContextRelease(context);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,6 +576,7 @@ int main(void)
 		cmocka_unit_test(paths_that_are_wrong),
 		cmocka_unit_test(files_that_cannot_be_written),
 		cmocka_unit_test(files_of_others),
+		cmocka_unit_test(shapes_that_do_not_fit),
 		cmocka_unit_test(policies_that_do_not_suit),
 		cmocka_unit_test(damaged_files),
 		cmocka_unit_test(unsound_files),

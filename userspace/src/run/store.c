@@ -5,9 +5,11 @@
  */
 #include "run/store.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "ir/binary.h"
+#include "ir/shapes.h"
 #include "run/compiled_private.h"
 #include "util/malloc.h"
 #include "util/number.h"
@@ -164,7 +166,7 @@ static int read_packed(struct run_step *step, struct run_stored *stored, struct 
 	return 0;
 }
 
-/* What a CPU node reads is there. */
+/* Kernels rely on shapes. */
 static int check_cpu_node(const struct run_compiled *c, const struct run_step *step,
 			  struct wnn_error *err)
 {
@@ -172,6 +174,20 @@ static int check_cpu_node(const struct run_compiled *c, const struct run_step *s
 
 	if (!cpu_supports(node))
 		return unsound(err, "the CPU cannot run one of its nodes");
+	if (!ir_shapes_fit(node))
+		return wnn_error_set(err, WNN_OPERATION_ERROR,
+				     "shapes or types of its CPU node %" PRIu32
+				     " (%s) do not fit each other",
+				     node->id, ir_op_name(node->op));
+	return 0;
+}
+
+/* What a CPU node reads is there. */
+static int check_constants(const struct run_compiled *c, const struct run_step *step,
+			   struct wnn_error *err)
+{
+	const struct ir_node *node = c->graph->nodes[step->first];
+
 	for (uint32_t i = 0; i < node->num_operands; i++) {
 		const struct ir_value *value = node->operands[i];
 
@@ -189,8 +205,8 @@ static int read_steps(struct run_compiled *c, const bool *on_npu, struct run_sto
 		struct run_step *step = &c->steps[s];
 
 		if (!on_npu[step->first]) {
-			if (read_prepared(c, step, stored, err) || read_packed(step, stored, err) ||
-			    check_cpu_node(c, step, err))
+			if (check_cpu_node(c, step, err) || read_prepared(c, step, stored, err) ||
+			    read_packed(step, stored, err) || check_constants(c, step, err))
 				return -1;
 			continue;
 		}
