@@ -53,7 +53,7 @@ class AddressSpace(unittest.TestCase):
             for layer in {}, {"WEBNN_CPU_LAYER": "openblas"}:
                 done = run(None, path, **layer)
                 self.assertEqual(done.returncode, 0, done.stdout)
-                for mib in (150, 200, 250, 300):
+                for mib in (60, 80, 100, 120, 140, 150, 200, 250, 300):
                     done = run(mib, path, **layer)
                     if done.returncode == 0 and not layer:
                         continue

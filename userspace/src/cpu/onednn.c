@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Loads oneDNN. */
 #include "cpu/onednn.h"
-#include "cpu/conv.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 
 #include "cpu/conv.h"
+#include "cpu/room.h"
 
 /* Processors with VNNI, in the bits of dnnl_cpu_isa_t: others add pairs of products in 16 bits, which saturate. */
 #define VNNI                                             \
@@ -42,13 +42,22 @@ static bool find_functions(void *handle)
 	return true;
 }
 
+/*
+ * What it maps, itself and what it takes for a start. Where only a part of that can be had, the C library ends the process
+ * over its thread-local data.
+ */
+#define ROOM_BYTES (128 * CPU_MIB)
+
 /* It is never unloaded: OpenMP's run time must not be. */
 static void load(void)
 {
-	void *handle = dlopen(ONEDNN_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	const dnnl_version_t *version;
+	void *handle = NULL;
+	uint64_t limit;
 	int threads;
 
+	if (cpu_has_room(ROOM_BYTES, &limit))
+		handle = dlopen(ONEDNN_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!handle || !find_functions(handle))
 		return;
 	version = library.version();

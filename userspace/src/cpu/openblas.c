@@ -6,15 +6,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 
 #include "cpu/fast.h"
+#include "cpu/room.h"
 
-#define MIB ((uint64_t)1 << 20)
 /* What it maps: itself, and for each thread of its own and each that calls it a buffer, and a stack. */
-#define IMAGE_BYTES  (64 * MIB)
-#define BUFFER_BYTES (136 * MIB)
+#define IMAGE_BYTES  (64 * CPU_MIB)
+#define BUFFER_BYTES (136 * CPU_MIB)
 
 struct openblas openblas;
 
@@ -37,22 +35,16 @@ static uint64_t own_threads(void)
 static int check_room(const struct cpu_context *cpu, struct wnn_error *err)
 {
 	uint64_t bytes = IMAGE_BYTES + (own_threads() - 1 + cpu->threads) * BUFFER_BYTES;
-	struct rlimit limit;
-	void *room;
+	uint64_t limit;
 
-	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+	if (cpu_has_room(bytes, &limit))
 		return 0;
-	room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (room != MAP_FAILED) {
-		munmap(room, bytes);
-		return 0;
-	}
 	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
 			     "address space is limited to %llu MiB (ulimit -v), and OpenBLAS needs "
 			     "%llu MiB more: raise the limit, or set OPENBLAS_NUM_THREADS=1 and "
 			     "fewer threads",
-			     (unsigned long long)(limit.rlim_cur / MIB),
-			     (unsigned long long)(bytes / MIB));
+			     (unsigned long long)(limit / CPU_MIB),
+			     (unsigned long long)(bytes / CPU_MIB));
 }
 
 static int find_functions(void *handle, struct wnn_error *err)

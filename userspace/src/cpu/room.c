@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+/* Looks for address space by mapping it for a moment. */
+#include "cpu/room.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+bool cpu_has_room(uint64_t bytes, uint64_t *limit)
+{
+	struct rlimit now;
+	void *room;
+
+	if (getrlimit(RLIMIT_AS, &now) || now.rlim_cur == RLIM_INFINITY)
+		return true;
+	*limit = now.rlim_cur;
+	room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (room == MAP_FAILED)
+		return false;
+	munmap(room, bytes);
+	return true;
+}
