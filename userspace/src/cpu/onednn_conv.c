@@ -406,9 +406,10 @@ static void divide(struct conv *c, int64_t part_work, int64_t most)
 	int64_t pixels = g->out_h * g->out_w, in_pixels = g->in_h * g->in_w;
 	int64_t work = pixels * g->out_c * g->in_per_group * g->kh * g->kw +
 		       ELEMENT_WORK * (pixels * g->out_c + in_pixels * g->in_c);
-	int64_t parts = power_of_two(work / part_work / 2);
+	int64_t share = work / part_work;
+	/* Few, as each of them is a call of oneDNN. */
+	int64_t parts = share < 1 ? 1 : share < 4 ? 2 : share < 16 ? 4 : MAX_PARTS;
 
-	parts = parts < 2 && work >= part_work ? 2 : parts;
 	parts = parts > most / g->batch ? most / g->batch : parts;
 	parts = parts > pixels / MIN_PIXELS ? pixels / MIN_PIXELS : parts;
 	parts = parts > g->out_h ? g->out_h : parts;
