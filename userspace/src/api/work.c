@@ -52,6 +52,12 @@ static int check_write(WNNContext context, WNNTensor tensor, const void *data, s
 	return check_size(tensor, size, "writeTensor", err);
 }
 
+/* Memory that others use, too, may have to be waited for: that is done on the timeline. */
+static bool may_wait(const struct WNNTensorImpl *tensor)
+{
+	return tensor->data.buffer.dmabuf.map;
+}
+
 /* Copies of this size take less time than to have another thread do them. */
 #define FEW_BYTES 65536
 
@@ -69,7 +75,7 @@ static int push_for_tensor(WNNTensor tensor, struct timeline_task *task, const c
 	if (!ret)
 		ret = tensor_check_unmapped(tensor, what, err);
 	if (!ret)
-		runs = context_push(context, task, tensor->bytes <= FEW_BYTES);
+		runs = context_push(context, task, tensor->bytes <= FEW_BYTES && !may_wait(tensor));
 	pthread_mutex_unlock(&context->lock);
 	if (runs)
 		timeline_run(timeline, task);
@@ -90,7 +96,7 @@ static bool write_at_once(WNNTensor tensor, const void *data, struct wnn_error *
 	pthread_mutex_lock(&context->lock);
 	failed = tensor_check(context, tensor, "writeTensor", err) ||
 		 tensor_check_unmapped(tensor, "writeTensor", err);
-	if (!failed)
+	if (!failed && !may_wait(tensor))
 		entered = context_try_enter(context);
 	pthread_mutex_unlock(&context->lock);
 	if (entered) {
