@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Contexts end while the device is reset, for guest_race.sh: driver-race DEVICE [ROUNDS] as root, with
- * the device's folder in sysfs. Afterwards each client works, and the driver needs no other reset: it
- * knows what the firmware has forgotten. The status is 0 if all was right.
+ * the device's folder in sysfs. Then each client ends its only context, and the firmware does not take
+ * the address space away. Afterwards each client works, and the driver needs no other reset: it knows
+ * what the firmware has forgotten. The status is 0 if all was right.
  */
 #include "npu.h"
 
@@ -10,6 +11,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define BYTES	4096u
@@ -82,6 +84,34 @@ static void run_round(struct client *clients, int round)
 	close(file);
 }
 
+/* The request fails that tells the firmware to forget an address space; a reset follows. */
+static void fail_vm_destroy(struct client *client)
+{
+	struct drm_onpu_time_info info;
+	struct drm_onpu_dev_query query = {
+		.type = DRM_ONPU_DEV_QUERY_TIME,
+		.size = sizeof(info),
+		.pointer = (uintptr_t)&info,
+	};
+	const char *address = strrchr(device, '/');
+	unsigned long before = resets();
+	double end = npu_now() + npu_patience() * NPU_PATIENCE_S;
+	char path[256];
+	FILE *file;
+
+	client->ctx = npu_ctx(client->fd, 0).id;
+	must(!npu_run(client->fd, client->ctx, &client->job));
+	snprintf(path, sizeof(path), "/sys/kernel/debug/accel%s/fail_request", address);
+	file = fopen(path, "we");
+	must(file && fprintf(file, "%d", ONPU_MSG_VM_DESTROY) > 0 && !fclose(file));
+	must(!npu_ctx_destroy(client->fd, client->ctx));
+	while (resets() == before && npu_now() < end)
+		usleep(1000);
+	must(resets() == before + 1);
+	/* The counter rises before the jobs of the time before have ended, the clock is read after that. */
+	must(!npu_ioctl(client->fd, DRM_IOCTL_ONPU_DEV_QUERY, &query));
+}
+
 static bool all_work(struct client *clients)
 {
 	bool good = true;
@@ -98,6 +128,16 @@ static bool all_work(struct client *clients)
 	return good;
 }
 
+/* All clients work, and there was one reset since @before. */
+static bool check_round(struct client *clients, const char *what, int round, unsigned long before)
+{
+	bool good = all_work(clients) && resets() == before + 1;
+
+	if (!good)
+		fprintf(stderr, "# %s %d: %lu resets\n", what, round, resets() - before);
+	return good;
+}
+
 int main(int argc, char **argv)
 {
 	struct client clients[CLIENTS];
@@ -111,10 +151,15 @@ int main(int argc, char **argv)
 		unsigned long before = resets();
 
 		run_round(clients, round);
-		if (!all_work(clients) || resets() != before + 1) {
-			fprintf(stderr, "# round %d: %lu resets\n", round, resets() - before);
+		if (!check_round(clients, "round", round, before))
 			return 1;
-		}
+	}
+	for (int i = 0; i < 4; i++) {
+		unsigned long before = resets();
+
+		fail_vm_destroy(&clients[i]);
+		if (!check_round(clients, "client", i, before))
+			return 1;
 	}
 	return 0;
 }
