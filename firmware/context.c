@@ -124,7 +124,7 @@ uint32_t context_bind(struct firmware *fw, const struct onpu_msg_queue *m)
 			 ONPU_CORE_CONTEXT_CONTROL_VALID__MASK);
 	if (!(hw_read(ONPU_REG_CORE_CONTEXT_CONTROL(q)) & ONPU_CORE_CONTEXT_CONTROL_VALID__MASK))
 		return ONPU_MSG_INTERNAL;
-	sched_add(fw, q, c->priority, m->mode == ONPU_QUEUE_RESUME);
+	sched_add(fw, q, c->vm, c->priority, m->mode == ONPU_QUEUE_RESUME);
 	c->queue = (uint8_t)q;
 	fw->bound[q] = (uint16_t)(c - fw->contexts + 1);
 	fw->counts.queues++;

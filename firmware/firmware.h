@@ -18,6 +18,7 @@
 
 #define FW_MAX_CONTEXTS 256
 #define FW_QUEUE_WORDS	(ONPU_MAX_QUEUES / 32)
+#define FW_VM_WORDS	(ONPU_REG_CORE_VM__LENGTH / 32)
 /* Job cycles: one millisecond of the nominal clock. */
 #define FW_DEFAULT_SLICE ONPU_CAP_CLOCK_KHZ__RESET
 /* Cycles that the CP may take to abort a job or to leave an idle queue. */
@@ -64,14 +65,33 @@ struct fw_counts {
 	uint32_t contexts, queues, vms, errors;
 };
 
+/* What one client has had at one priority. */
+struct fw_share {
+	uint64_t used;	    /* job cycles */
+	uint8_t last, next; /* of its queues, who had the last turn and who has the next one */
+};
+
+/* All clients at one priority, by their address spaces. */
+struct fw_shares {
+	uint64_t clock;		       /* what one who comes counts as having had */
+	uint32_t present[FW_VM_WORDS]; /* who was ready when a turn was last given */
+	struct fw_share vms[ONPU_REG_CORE_VM__LENGTH];
+};
+
 struct fw_sched {
-	/* By priority: the queues bound with it, and which of them had the last turn. */
+	/* By priority: the queues bound with it, and their clients. */
 	uint32_t bound[ONPU_PRIORITY_COUNT][FW_QUEUE_WORDS];
-	uint32_t last[ONPU_PRIORITY_COUNT];
-	uint32_t ready[FW_QUEUE_WORDS]; /* queues that may have work */
-	uint32_t running;		/* RUN_QUEUE as it was last written */
-	bool arrived;			/* it has been resident since RUN_QUEUE was written */
+	struct fw_shares shares[ONPU_PRIORITY_COUNT];
+	uint32_t ready[FW_QUEUE_WORDS];				/* queues that may have work */
+	uint8_t vm[ONPU_MAX_QUEUES], priority[ONPU_MAX_QUEUES]; /* of queues that are bound */
+	uint32_t running; /* RUN_QUEUE as it was last written */
+	bool arrived;	  /* it has been resident since RUN_QUEUE was written */
+	uint32_t charged; /* cycles of its turn that its client was charged for */
+	struct fw_share
+		*leaving; /* client of the queue that was running before, until the CP left it */
+	uint64_t left_at; /* when RUN_QUEUE was written then */
 	uint32_t slice;
+	uint32_t turn; /* SLICE as it was last written */
 };
 
 struct firmware {
@@ -125,9 +145,11 @@ uint32_t context_unbind(struct firmware *fw, const struct onpu_msg_queue *m, uin
 /* sched.c */
 void sched_start(struct firmware *fw);
 void sched_set_slice(struct firmware *fw, uint32_t cycles);
+/* The entry of the VM table gets another client, who has had nothing. */
+void sched_forget_vm(struct firmware *fw, uint32_t vm);
 void sched_poll(struct firmware *fw);
 /* Add a bound queue to the scheduler, or remove it. */
-void sched_add(struct firmware *fw, uint32_t queue, uint32_t priority, bool ready);
+void sched_add(struct firmware *fw, uint32_t queue, uint32_t vm, uint32_t priority, bool ready);
 void sched_remove(struct firmware *fw, uint32_t queue);
 /* Make a queue that has no work leave the CP; false: work has come for it, and it stays ready. */
 bool sched_evict(struct firmware *fw, uint32_t queue);

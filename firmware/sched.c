@@ -2,10 +2,15 @@
 /*
  * Scheduling. The queue that runs is one of the highest priority that has work. Those of equal
  * priority take turns: a turn ends when the queue has no more work, when it has used up the slice
- * and another one of its priority waits, or when a queue of higher priority wants to run. The next
- * turn then goes to the next queue, not to the one that was interrupted: otherwise a client of
- * high priority that comes back more often than a slice is long would let the same queue of a
- * lower one begin its slice again and again, and its neighbours would starve.
+ * and another one of its priority waits, or when a queue of higher priority wants to run.
+ *
+ * The next turn belongs to the address space that has had the least time, so that clients share
+ * the device whatever number of queues they have, and however far beyond the slice their
+ * instructions last. Time that nobody asks for is not owed: who comes back after a pause is ahead
+ * of the others by a slice at most. Among the queues of an address space turns go round, and the
+ * next one is not that which was interrupted: otherwise a client of high priority that comes back
+ * more often than a slice is long would let the same queue of a lower one begin its slice again
+ * and again, and its neighbours would starve.
  *
  * Why no wake-up is lost. What a queue is up to is always read from the CP; `ready` only says for
  * which queues it is worth looking, and errs on the side of looking:
@@ -31,18 +36,33 @@ static uint32_t bit_of(uint32_t queue)
 	return UINT32_C(1) << queue % 32;
 }
 
+/* The resident queue's turn ends at so many cycles of it. */
+static void set_turn(struct firmware *fw, uint32_t cycles)
+{
+	fw->sched.turn = cycles;
+	hw_write(ONPU_REG_CORE_SLICE, cycles);
+}
+
 void sched_set_slice(struct firmware *fw, uint32_t cycles)
 {
 	fw->sched.slice = cycles;
-	hw_write(ONPU_REG_CORE_SLICE, cycles);
+	set_turn(fw, cycles);
 }
 
 void sched_start(struct firmware *fw)
 {
 	fw->sched.running = ONPU_NO_QUEUE;
-	for (uint32_t priority = 0; priority < ONPU_PRIORITY_COUNT; priority++)
-		fw->sched.last[priority] = fw->num_queues - 1;
 	sched_set_slice(fw, FW_DEFAULT_SLICE);
+}
+
+void sched_forget_vm(struct firmware *fw, uint32_t vm)
+{
+	for (uint32_t priority = 0; priority < ONPU_PRIORITY_COUNT; priority++) {
+		struct fw_shares *shares = &fw->sched.shares[priority];
+
+		shares->vms[vm] = (struct fw_share){ .last = UINT8_MAX };
+		shares->present[word_of(vm)] &= ~bit_of(vm);
+	}
 }
 
 static uint32_t current_queue(void)
@@ -63,6 +83,38 @@ static bool has_work(uint32_t queue)
 	return state == ONPU_QUEUE_READY || state == ONPU_QUEUE_RUNNING;
 }
 
+/* What the client of a queue has had. */
+static struct fw_share *share_of(struct firmware *fw, uint32_t queue)
+{
+	const struct fw_sched *s = &fw->sched;
+
+	return &fw->sched.shares[s->priority[queue]].vms[s->vm[queue]];
+}
+
+/* Charge the resident queue for what it has taken since this was last called. */
+static void charge_running(struct firmware *fw)
+{
+	struct fw_sched *s = &fw->sched;
+	uint32_t used;
+
+	if (s->running == ONPU_NO_QUEUE || !s->arrived)
+		return;
+	/* It reads zero when the queue is not resident any more. */
+	used = hw_read(ONPU_REG_CORE_CONTEXT_SLICE_USED(s->running));
+	if (used > s->charged) {
+		share_of(fw, s->running)->used += used - s->charged;
+		s->charged = used;
+	}
+}
+
+/* Charge the queue that has left for the time that the CP took to do so. */
+static void charge_leaving(struct fw_sched *s)
+{
+	if (s->leaving)
+		s->leaving->used += hw_cycle() - s->left_at;
+	s->leaving = NULL;
+}
+
 /*
  * Count the change to the queue that RUN_QUEUE names, once. A queue can only fault while it is
  * resident, so one that has faulted has been resident, even if it no longer is.
@@ -76,6 +128,7 @@ static void note_arrival(struct firmware *fw)
 	if (current_queue() != s->running && state_of(s->running) != ONPU_QUEUE_FAULTED)
 		return;
 	s->arrived = true;
+	charge_leaving(s);
 	fw->counts.switches++;
 	log_value(fw, ONPU_LOG_DEBUG, "resident queue", s->running);
 }
@@ -98,7 +151,21 @@ static void set_running(struct firmware *fw, uint32_t queue)
 	 */
 	if (fw->failed)
 		return;
+	charge_running(fw);
+	/* One that has work goes on until the CP comes to a preemption point. */
+	if (s->running != ONPU_NO_QUEUE && s->arrived && has_work(s->running)) {
+		s->leaving = share_of(fw, s->running);
+		s->left_at = hw_cycle();
+	}
 	resident = current_queue() == queue;
+	s->charged = 0;
+	if (queue == ONPU_NO_QUEUE) {
+		s->leaving = NULL;
+	} else if (resident) {
+		/* It was about to leave, and stays. */
+		charge_leaving(s);
+		s->charged = hw_read(ONPU_REG_CORE_CONTEXT_SLICE_USED(queue));
+	}
 	hw_write(ONPU_REG_CORE_RUN_QUEUE, queue);
 	note_arrival(fw);
 	s->running = queue;
@@ -115,8 +182,10 @@ static void stop(struct firmware *fw, uint32_t queue)
 }
 
 /* A queue that has a job to go on with needs no doorbell. */
-void sched_add(struct firmware *fw, uint32_t queue, uint32_t priority, bool ready)
+void sched_add(struct firmware *fw, uint32_t queue, uint32_t vm, uint32_t priority, bool ready)
 {
+	fw->sched.vm[queue] = (uint8_t)vm;
+	fw->sched.priority[queue] = (uint8_t)priority;
 	fw->sched.bound[priority][word_of(queue)] |= bit_of(queue);
 	if (ready)
 		fw->sched.ready[word_of(queue)] |= bit_of(queue);
@@ -153,29 +222,103 @@ static bool is_ready(struct firmware *fw, uint32_t queue)
 	return false;
 }
 
-static bool anybody(const struct firmware *fw, uint32_t priority)
+/* Among the queues of one client turns go round: whether the first comes before the second. */
+static bool comes_before(const struct fw_share *share, uint32_t first, uint32_t second)
 {
-	uint32_t found = 0;
-
-	for (uint32_t i = 0; i < FW_QUEUE_WORDS; i++)
-		found |= fw->sched.bound[priority][i] & fw->sched.ready[i];
-	return found;
+	return (first > share->last) == (second > share->last) ? first < second :
+								 first > share->last;
 }
 
-/* The next ready queue of a priority, in turn: the queue that ran last is looked at last. */
-static uint32_t next_ready(struct firmware *fw, uint32_t priority)
+/* The first bit that is set from there on, at most 32 * FW_VM_WORDS. */
+static uint32_t next_bit(const uint32_t *words, uint32_t from)
 {
-	uint32_t queue = fw->sched.last[priority];
+	for (uint32_t i = word_of(from); i < FW_VM_WORDS; i++, from = 32 * i) {
+		uint32_t bits = words[i] >> from % 32;
 
-	if (!anybody(fw, priority))
-		return ONPU_NO_QUEUE;
-	for (uint32_t i = 0; i < fw->num_queues; i++) {
-		queue = queue + 1 < fw->num_queues ? queue + 1 : 0;
-		if (fw->sched.bound[priority][word_of(queue)] & bit_of(queue) &&
-		    is_ready(fw, queue))
-			return queue;
+		for (; bits; bits >>= 1, from++)
+			if (bits & 1)
+				return from;
 	}
-	return ONPU_NO_QUEUE;
+	return 32 * FW_VM_WORDS;
+}
+
+/* Find the clients with ready queues, and the next queue of each. Returns how many queues are ready. */
+static uint32_t find_ready(struct firmware *fw, uint32_t priority, uint32_t *vms)
+{
+	const struct fw_sched *s = &fw->sched;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < FW_QUEUE_WORDS; i++) {
+		uint32_t bits = s->bound[priority][i] & s->ready[i];
+
+		for (uint32_t queue = 32 * i; bits; queue++, bits >>= 1) {
+			uint32_t vm = s->vm[queue];
+			struct fw_share *share = share_of(fw, queue);
+
+			if (!(bits & 1) || !is_ready(fw, queue))
+				continue;
+			if (!(vms[word_of(vm)] & bit_of(vm)) ||
+			    comes_before(share, queue, share->next))
+				share->next = (uint8_t)queue;
+			vms[word_of(vm)] |= bit_of(vm);
+			count++;
+		}
+	}
+	return count;
+}
+
+/* The clock is the least of those who have been waiting since the last turn began, or running. */
+static void advance_clock(struct fw_shares *shares, const uint32_t *vms)
+{
+	uint64_t least = UINT64_MAX;
+	uint32_t stayed[FW_VM_WORDS];
+
+	for (uint32_t i = 0; i < FW_VM_WORDS; i++)
+		stayed[i] = vms[i] & shares->present[i];
+	for (uint32_t i = 0; (i = next_bit(stayed, i)) < ONPU_REG_CORE_VM__LENGTH; i++)
+		if (shares->vms[i].used < least)
+			least = shares->vms[i].used;
+	if (least != UINT64_MAX && least > shares->clock)
+		shares->clock = least;
+}
+
+/* Where a client who comes has its place among those who are there. */
+static uint64_t place(const struct firmware *fw, const struct fw_shares *shares, uint64_t used)
+{
+	uint64_t slice = fw->sched.slice;
+	uint64_t first = shares->clock > slice ? shares->clock - slice : 0;
+	uint64_t last = shares->clock + 2 * slice;
+
+	return used < first ? first : used > last ? last : used;
+}
+
+/* Where the next turn goes; @alone: there is no other queue that is ready. */
+static uint32_t next_ready(struct firmware *fw, uint32_t priority, bool *alone)
+{
+	struct fw_shares *shares = &fw->sched.shares[priority];
+	struct fw_share *best = NULL;
+	uint32_t vms[FW_VM_WORDS] = { 0 };
+	uint32_t count;
+
+	count = find_ready(fw, priority, vms);
+	if (count)
+		charge_running(fw);
+	advance_clock(shares, vms);
+	for (uint32_t i = 0; (i = next_bit(vms, i)) < ONPU_REG_CORE_VM__LENGTH; i++) {
+		struct fw_share *share = &shares->vms[i];
+
+		if (!(shares->present[word_of(i)] & bit_of(i)))
+			share->used = place(fw, shares, share->used);
+		if (!best || share->used < best->used)
+			best = share;
+	}
+	for (uint32_t i = 0; i < FW_VM_WORDS; i++)
+		shares->present[i] = vms[i];
+	*alone = count == 1;
+	if (!best)
+		return ONPU_NO_QUEUE;
+	best->last = best->next;
+	return best->next;
 }
 
 /* Whether the running queue is of this priority and its turn has not ended. */
@@ -189,24 +332,36 @@ static bool turn_lasts(struct firmware *fw, uint32_t priority)
 		return false;
 	if (!s->slice || !s->arrived)
 		return true;
-	return hw_read(ONPU_REG_CORE_CONTEXT_SLICE_USED(queue)) < s->slice;
+	return hw_read(ONPU_REG_CORE_CONTEXT_SLICE_USED(queue)) < s->turn;
+}
+
+/* Who goes on while others wait gets another slice; who is alone gives way as soon as one comes. */
+static void begin_turn(struct firmware *fw, uint32_t queue, bool alone)
+{
+	struct fw_sched *s = &fw->sched;
+
+	if (s->running != queue) {
+		if (s->turn != s->slice)
+			set_turn(fw, s->slice);
+		set_running(fw, queue);
+	} else if (!alone && s->slice) {
+		set_turn(fw, s->charged + s->slice);
+	}
 }
 
 void sched_poll(struct firmware *fw)
 {
-	struct fw_sched *s = &fw->sched;
-
 	take_doorbells(fw);
 	note_arrival(fw);
 	for (uint32_t priority = ONPU_PRIORITY_COUNT; priority-- > 0;) {
 		uint32_t next;
+		bool alone;
 
 		if (turn_lasts(fw, priority))
 			return;
-		next = next_ready(fw, priority);
+		next = next_ready(fw, priority, &alone);
 		if (next != ONPU_NO_QUEUE) {
-			s->last[priority] = next;
-			set_running(fw, next);
+			begin_turn(fw, next, alone);
 			return;
 		}
 	}

@@ -23,6 +23,7 @@ uint32_t vm_create(struct firmware *fw, const struct onpu_msg_vm *m)
 	vm->used = true;
 	vm->asid = m->asid;
 	vm->contexts = 0;
+	sched_forget_vm(fw, m->vm);
 	fw->counts.vms++;
 	hw_write64(ONPU_REG_CORE_VM_ROOT_LO(m->vm), m->root);
 	hw_write(ONPU_REG_CORE_VM_CONTROL(m->vm),

@@ -93,17 +93,24 @@ union onpu_msg driver_context_message(uint32_t id, enum onpu_priority priority)
 				 } };
 }
 
-void driver_queue(struct fake *f, uint32_t queue, enum onpu_priority priority,
-		  struct fake_jobs jobs)
+void driver_queue_of(struct fake *f, uint32_t vm, uint32_t queue, enum onpu_priority priority,
+		     struct fake_jobs jobs)
 {
-	union onpu_msg m = driver_vm_message(0);
+	union onpu_msg m = driver_vm_message(vm);
 
-	if (!f->fw.vms[0].used)
+	if (!f->fw.vms[vm].used)
 		assert_int_equal(driver_request(f, &m), ONPU_MSG_OK);
 	m = driver_context_message(100 + queue, priority);
+	m.ctx_create.vm = vm;
 	assert_int_equal(driver_request(f, &m), ONPU_MSG_OK);
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_BIND, 100 + queue, queue), ONPU_MSG_OK);
 	f->queues[queue].jobs = jobs;
+}
+
+void driver_queue(struct fake *f, uint32_t queue, enum onpu_priority priority,
+		  struct fake_jobs jobs)
+{
+	driver_queue_of(f, 0, queue, priority, jobs);
 }
 
 void driver_submit(struct fake *f, uint32_t queue, uint32_t count)

@@ -123,7 +123,7 @@ static void test_priorities(void **state)
 	}
 	assert_true(end[4] < end[2] && end[4] < end[3]);
 	assert_true(end[2] < end[0] && end[2] < end[1] && end[3] < end[0] && end[3] < end[1]);
-	assert_true(telemetry().switches > 20);
+	assert_true(telemetry().switches > 10);
 }
 
 /* How long a job of high priority takes when a lower one is in the middle of a long program. */
@@ -398,7 +398,7 @@ static void test_storm(void **state)
 		onpu_device_run(rig.device, 1000);
 		assert_true(sent < 10000);
 	}
-	assert_true(sent > 50);
+	assert_true(sent > 30);
 	expect_like_alone(p, &contexts[0]);
 	program_destroy(p);
 }

@@ -147,6 +147,88 @@ static void test_turns_under_interruption(void **state)
 	assert_true(f->queues[1].run_cycles * 2 > f->queues[0].run_cycles);
 }
 
+/* ---- Clients ---- */
+
+/* Job cycles of queues from @first to @last. */
+static uint64_t cycles_of(uint32_t first, uint32_t last)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t q = first; q <= last; q++)
+		sum += f->queues[q].run_cycles;
+	return sum;
+}
+
+/* The two differ by at most a tenth of the second. */
+static bool equal_shares(uint64_t a, uint64_t b)
+{
+	return 10 * a >= 9 * b && 10 * a <= 11 * b;
+}
+
+/* Three clients with one, two and five queues. */
+static void test_clients_share(void **state)
+{
+	(void)state;
+	set_slice(1000);
+	for (uint32_t q = 0; q < 8; q++) {
+		driver_queue_of(f, q < 1 ? 5 : q < 3 ? 0 : 2, q, NORMAL, jobs(UINT32_MAX, 10 + q));
+		driver_submit(f, q, 1);
+	}
+	fake_run(f, 600000);
+	assert_true(equal_shares(cycles_of(0, 0), cycles_of(1, 2)));
+	assert_true(equal_shares(cycles_of(0, 0), cycles_of(3, 7)));
+	for (uint32_t q = 4; q < 8; q++)
+		assert_true(equal_shares(cycles_of(q, q), cycles_of(3, 3)));
+	/* Turns are no shorter and, but for who has been behind, no longer than a slice. */
+	assert_true(f->num_runs > 300 && f->num_runs < 600);
+}
+
+/* One whose instructions last longer than slices does not get more than the other. */
+static void test_long_instructions(void **state)
+{
+	(void)state;
+	set_slice(1000);
+	driver_queue_of(f, 0, 0, NORMAL, jobs(UINT32_MAX, 5000));
+	driver_queue_of(f, 1, 1, NORMAL, jobs(UINT32_MAX, 10));
+	driver_submit(f, 0, 1);
+	driver_submit(f, 1, 1);
+	fake_run(f, 600000);
+	assert_true(equal_shares(cycles_of(0, 0), cycles_of(1, 1)));
+}
+
+/* Who has had the device alone owes nothing for that, and who has made a pause is owed nothing. */
+static void test_pauses(void **state)
+{
+	uint64_t before[2];
+
+	(void)state;
+	set_slice(1000);
+	driver_queue_of(f, 0, 0, NORMAL, jobs(UINT32_MAX, 10));
+	driver_queue_of(f, 1, 1, NORMAL, jobs(20000, 10));
+	driver_submit(f, 0, 1);
+	for (unsigned int i = 0; i < 4; i++) {
+		fake_run(f, 100000);
+		for (uint32_t q = 0; q < 2; q++)
+			before[q] = f->queues[q].run_cycles;
+		driver_submit(f, 1, 1);
+		fake_run(f, 20000);
+		assert_true(equal_shares(cycles_of(0, 0) - before[0], cycles_of(1, 1) - before[1]));
+	}
+	/* Another client takes the place of the one that had much. */
+	assert_int_equal(driver_simple(f, ONPU_MSG_CTX_KILL, 100, 0), ONPU_MSG_OK);
+	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_UNBIND, 100, 0), ONPU_MSG_OK);
+	assert_int_equal(driver_simple(f, ONPU_MSG_CTX_DESTROY, 100, 0), ONPU_MSG_OK);
+	assert_int_equal(driver_simple(f, ONPU_MSG_VM_DESTROY, 0, 0), ONPU_MSG_OK);
+	fake_settle(f);
+	driver_submit(f, 1, 5);
+	driver_queue_of(f, 0, 0, NORMAL, jobs(UINT32_MAX, 10));
+	driver_submit(f, 0, 1);
+	for (uint32_t q = 0; q < 2; q++)
+		before[q] = f->queues[q].run_cycles;
+	fake_run(f, 20000);
+	assert_true(equal_shares(cycles_of(0, 0) - before[0], cycles_of(1, 1) - before[1]));
+}
+
 /* Without slices a queue runs until it is idle; a higher priority interrupts all the same. */
 static void test_without_slices(void **state)
 {
@@ -510,6 +592,9 @@ int main(void)
 		cmocka_unit_test_setup(test_no_starvation, setup),
 		cmocka_unit_test_setup(test_slice_used_up_alone, setup),
 		cmocka_unit_test_setup(test_turns_under_interruption, setup),
+		cmocka_unit_test_setup(test_clients_share, setup),
+		cmocka_unit_test_setup(test_long_instructions, setup),
+		cmocka_unit_test_setup(test_pauses, setup),
 		cmocka_unit_test_setup(test_without_slices, setup),
 		cmocka_unit_test_setup(test_idle_queues_are_skipped, setup),
 		cmocka_unit_test_setup(test_redirection, setup),
