@@ -73,7 +73,7 @@ struct onpu_ctx *onpu_ctx_lookup(struct onpu_file *file, u32 id)
 static void queue_end_work(struct onpu_ctx *ctx)
 {
 	onpu_ctx_get(ctx);
-	if (!queue_work(ctx->onpu->ctx->wq, &ctx->end))
+	if (!queue_work(ctx->onpu->wq, &ctx->end))
 		onpu_ctx_put(ctx);
 }
 
@@ -194,7 +194,7 @@ static void destroy_ctx(struct onpu_file *file, struct onpu_ctx *ctx)
 		ctx->dead = true;
 		ctx->destroyed = true;
 	}
-	if (!queue_work(ctx->onpu->ctx->wq, &ctx->end))
+	if (!queue_work(ctx->onpu->wq, &ctx->end))
 		onpu_ctx_put(ctx);
 }
 
@@ -462,11 +462,6 @@ int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file
 
 /* ---- files and the device */
 
-void onpu_ctx_file_init(struct onpu_file *file)
-{
-	xa_init_flags(&file->ctxs, XA_FLAGS_ALLOC1);
-}
-
 void onpu_ctx_file_close(struct onpu_file *file)
 {
 	struct onpu_ctx *ctx;
@@ -493,17 +488,12 @@ void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles)
 	xa_unlock(&file->ctxs);
 }
 
-struct workqueue_struct *onpu_ctx_wq(struct onpu_device *onpu)
-{
-	return onpu->ctx->wq;
-}
-
 static void ctx_fini(struct drm_device *drm, void *data)
 {
 	struct onpu_ctx_device *cd = data;
 
 	cancel_delayed_work_sync(&cd->bind);
-	destroy_workqueue(cd->wq);
+	destroy_workqueue(cd->onpu->wq);
 	mutex_destroy(&cd->bind_lock);
 }
 
@@ -514,8 +504,8 @@ int onpu_ctx_init(struct onpu_device *onpu)
 	if (!cd)
 		return -ENOMEM;
 	cd->onpu = onpu;
-	cd->wq = alloc_workqueue("onpu", WQ_HIGHPRI | WQ_MEM_RECLAIM | ONPU_WQ_PERCPU, 0);
-	if (!cd->wq)
+	onpu->wq = alloc_workqueue("onpu", WQ_HIGHPRI | WQ_MEM_RECLAIM | ONPU_WQ_PERCPU, 0);
+	if (!onpu->wq)
 		return -ENOMEM;
 	mutex_init(&cd->bind_lock);
 	INIT_LIST_HEAD(&cd->all);

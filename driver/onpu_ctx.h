@@ -37,8 +37,6 @@ static_assert(ONPU_SUBMIT_MAX_JOBS <= ONPU_RING_SIZE);
 struct onpu_ctx_device {
 	/** @onpu: The device. */
 	struct onpu_device *onpu;
-	/** @wq: Runs everything that fences depend on: submission, @bind, the end of contexts. */
-	struct workqueue_struct *wq;
 	/** @bind_lock: Protects changes of @queues, &onpu_vm.slot, @vm_slots and @all. */
 	struct mutex bind_lock;
 	/** @all: All contexts. */

@@ -301,7 +301,7 @@ void onpu_usage_begin(struct onpu_device *onpu, unsigned int jobs)
 	guard(spinlock)(&usage->lock);
 	if (!usage->running) {
 		usage->since = ktime_get();
-		queue_delayed_work(onpu_ctx_wq(onpu), &onpu->fw.heartbeat, ONPU_HEARTBEAT_INTERVAL);
+		queue_delayed_work(onpu->wq, &onpu->fw.heartbeat, ONPU_HEARTBEAT_INTERVAL);
 	}
 	usage->running += jobs;
 }

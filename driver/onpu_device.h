@@ -313,6 +313,8 @@ struct onpu_device {
 	bool in_reset;
 	/** @reset_lock: Held for writing during a reset; see above. */
 	struct rw_semaphore reset_lock;
+	/** @wq: For what fences depend on, as it gets on when memory is short; of onpu_ctx.c. */
+	struct workqueue_struct *wq;
 	/** @reset_wq: Ordered: device resets, hang detection. */
 	struct workqueue_struct *reset_wq;
 	/** @reset_work: Resets the device. */
@@ -462,9 +464,6 @@ void onpu_mmu_unplug(struct onpu_device *onpu);
 void onpu_gem_unplug(struct onpu_device *onpu);
 
 int onpu_ctx_init(struct onpu_device *onpu);
-/* For work that fences depend on: it gets on when memory is short. */
-struct workqueue_struct *onpu_ctx_wq(struct onpu_device *onpu);
-void onpu_ctx_file_init(struct onpu_file *file);
 void onpu_ctx_file_close(struct onpu_file *file);
 /* A queue may have completed jobs; threaded interrupt. Cheap for a queue that has not. */
 void onpu_ctx_irq(struct onpu_device *onpu, unsigned int queue);

@@ -200,7 +200,7 @@ static int onpu_open(struct drm_device *drm, struct drm_file *drm_file)
 		onpu_user_put(user);
 		return ret;
 	}
-	onpu_ctx_file_init(file);
+	xa_init_flags(&file->ctxs, XA_FLAGS_ALLOC1);
 	drm_file->driver_priv = no_free_ptr(file);
 	return 0;
 }

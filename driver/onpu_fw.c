@@ -94,7 +94,7 @@ static void heartbeat_work(struct work_struct *work)
 	}
 	if (ret == -ENODEV)
 		return;
-	queue_delayed_work(onpu_ctx_wq(onpu), &fw->heartbeat, ONPU_HEARTBEAT_INTERVAL);
+	queue_delayed_work(onpu->wq, &fw->heartbeat, ONPU_HEARTBEAT_INTERVAL);
 }
 
 /*

@@ -108,7 +108,7 @@ static void onpu_job_signalled(struct dma_fence *fence, struct dma_fence_cb *cal
 {
 	struct onpu_ctx *ctx = container_of(callback, struct onpu_job, callback)->ctx;
 
-	queue_work(ctx->onpu->ctx->wq, &ctx->resolve);
+	queue_work(ctx->onpu->wq, &ctx->resolve);
 }
 
 /* Wait no more for the last fence. Its callback is not running afterwards. */

@@ -138,7 +138,7 @@ bool onpu_queue_may_feed(const struct onpu_ctx *ctx)
 
 void onpu_queue_serve(struct onpu_ctx_device *cd)
 {
-	mod_delayed_work(cd->wq, &cd->bind, 0);
+	mod_delayed_work(cd->onpu->wq, &cd->bind, 0);
 }
 
 void onpu_queue_want(struct onpu_ctx *ctx)
@@ -218,13 +218,25 @@ static void set_queue(struct onpu_ctx_device *cd, unsigned int queue, struct onp
 
 /* ---- take and give back */
 
+/*
+ * While one of higher priority has a queue, one that has waited for long must have the same to run at
+ * all. Otherwise nothing is raised, or its client would get more than its share.
+ */
+static u32 priority_on_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *ctx)
+{
+	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++)
+		if (cd->queues[i] && cd->queues[i]->priority > ctx->priority)
+			return raised_priority(ctx);
+	return ctx->priority;
+}
+
 static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned int queue)
 {
 	u32 mode = ctx->resume ? ONPU_QUEUE_RESUME : ONPU_QUEUE_PLAIN, head;
 	int ret;
 
 	lockdep_assert_held(&cd->bind_lock);
-	ret = get_vm_slot(cd, ctx->vm) ?: request_create(ctx, queue, raised_priority(ctx)) ?:
+	ret = get_vm_slot(cd, ctx->vm) ?: request_create(ctx, queue, priority_on_queue(cd, ctx)) ?:
 	      request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue, mode, &head);
 	if (ret) {
 		/* As in put_vm_slot(). */
@@ -351,15 +363,22 @@ static struct onpu_ctx *find_victim(struct onpu_ctx_device *cd, const struct onp
 	return victim;
 }
 
+/* A client without a queue gets one of others; one that has some takes none from who has no more. */
+static bool may_take(const struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
+{
+	return ctx->priority < waiter->priority || ctx->vm == waiter->vm ||
+	       compare_shares(ctx, waiter) > 0;
+}
+
 static bool can_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 {
-	return !ctx->yield && ctx->priority <= raised_priority(waiter);
+	return !ctx->yield && ctx->priority <= raised_priority(waiter) && may_take(ctx, waiter);
 }
 
 /* One that has failed is taken off its queue by its own work. */
 static bool must_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 {
-	if (ctx->dead || ctx->priority > raised_priority(waiter))
+	if (ctx->dead || ctx->priority > raised_priority(waiter) || !may_take(ctx, waiter))
 		return false;
 	return ctx->priority < waiter->priority ||
 	       (ctx->yield && time_after_eq(jiffies, ctx->yields_since + YIELD_TIME));
@@ -397,7 +416,7 @@ static void ask_to_yield(struct onpu_ctx_device *cd, const struct onpu_ctx *wait
 		missing--;
 	}
 	/* Those who have yielded long enough lose their queues then. */
-	queue_delayed_work(cd->wq, &cd->bind, YIELD_TIME);
+	queue_delayed_work(cd->onpu->wq, &cd->bind, YIELD_TIME);
 }
 
 /* With nobody waiting, nobody has to yield. */

@@ -385,7 +385,7 @@ void onpu_device_unplug(struct onpu_device *onpu)
 	up_write(&onpu->reset_lock);
 	onpu_ctx_post_reset(onpu, false);
 	/* Contexts that are ending and checks for hangs must not outlast the module. */
-	flush_workqueue(onpu_ctx_wq(onpu));
+	flush_workqueue(onpu->wq);
 	flush_workqueue(onpu->reset_wq);
 	onpu_gem_unplug(onpu);
 	onpu_mmu_unplug(onpu);

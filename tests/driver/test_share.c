@@ -246,6 +246,91 @@ TEST_F(share, low_priority_does_not_starve)
 	close(c.fd);
 }
 
+/* ---- device time, with any number of queues */
+
+/* Cycles that each client has to have had before shares are compared: some sixty turns. */
+#define SHARE_CYCLES 60000000u
+
+/* A client with contexts that all have work for longer than that. */
+static int busy_client(uint32_t contexts)
+{
+	int fd = npu_open();
+	struct npu_bo data = npu_bo(fd, 1 << 20, DRM_ONPU_BO_NO_MMAP);
+	struct npu_program program = npu_program(fd, 32);
+	const struct onpu_slot_param_fill fill = {
+		.kind = ONPU_SLOT_PARAM,
+		.schema = ONPU_SCHEMA_FILL,
+	};
+	uint16_t zero = npu_slot(&program, &fill);
+	uint16_t all = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, data.va, 1 << 20);
+	struct drm_onpu_job job[256];
+
+	/* A quarter of a turn, so that what is not counted as it has not ended is little. */
+	for (int i = 0; i < 16; i++) {
+		npu_insn(&program,
+			 (struct onpu_insn){
+				 .op = ONPU_OP_DMA_FILL, .ch = 1, .dst = all, .param = zero });
+		npu_insn(&program, (struct onpu_insn){ .op = ONPU_OP_PREEMPT });
+	}
+	job[0] = npu_job(&program);
+	for (unsigned int i = 1; i < 256; i++)
+		job[i] = job[0];
+	for (uint32_t i = 0; i < contexts; i++) {
+		struct npu_ctx ctx = npu_ctx(fd, 0);
+
+		for (int j = 0; j < 4; j++)
+			must(!npu_submit(fd, ctx.id, job, 256, NULL));
+	}
+	return fd;
+}
+
+static uint64_t device_cycles(int fd)
+{
+	return npu_fdinfo(fd, "drm-cycles-npu");
+}
+
+FIXTURE(clients){};
+
+FIXTURE_SETUP(clients)
+{
+}
+
+FIXTURE_TEARDOWN(clients)
+{
+}
+
+/* Clients that always have work get the same, whatever number of contexts they have. */
+TEST_F(clients, share_the_device)
+{
+	enum { CLIENTS = 3 };
+	const uint32_t contexts[CLIENTS] = { 1, 2, 4 };
+	uint64_t before[CLIENTS], cycles[CLIENTS], sum = 0;
+	double end = npu_now() + npu_patience() * NPU_PATIENCE_S;
+	int fd[CLIENTS];
+
+	for (int i = 0; i < CLIENTS; i++)
+		fd[i] = busy_client(contexts[i]);
+	for (int i = 0; i < CLIENTS; i++)
+		while (!(before[i] = device_cycles(fd[i])) && npu_now() < end)
+			usleep(1000);
+	for (int i = 0; i < CLIENTS; i++)
+		before[i] = device_cycles(fd[i]);
+	while (device_cycles(fd[0]) - before[0] < SHARE_CYCLES && npu_now() < end)
+		usleep(1000);
+	for (int i = 0; i < CLIENTS; i++) {
+		cycles[i] = device_cycles(fd[i]) - before[i];
+		sum += cycles[i];
+	}
+	for (int i = 0; i < CLIENTS; i++) {
+		printf("# %u contexts: %llu cycles, %llu in a thousand\n", contexts[i],
+		       (unsigned long long)cycles[i], (unsigned long long)(1000 * cycles[i] / sum));
+		EXPECT_LT(CLIENTS * 10 * cycles[i], 11 * sum);
+		EXPECT_GT(CLIENTS * 10 * cycles[i], 9 * sum);
+	}
+	EXPECT_LE(SHARE_CYCLES, cycles[0]);
+	/* The end of this process ends the jobs. */
+}
+
 /* ---- what a job may take; only where a test can wait for it */
 
 static unsigned int parameter(const char *name)
