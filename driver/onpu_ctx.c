@@ -185,10 +185,16 @@ static void ctx_end_work(struct work_struct *work)
 		onpu_ctx_put(ctx);
 }
 
+/* Where a client can map the completion page for reading, once it was allowed. */
+static struct drm_vma_offset_node *page_node(struct onpu_ctx *ctx)
+{
+	return &ctx->page.bo->base.base.vma_node;
+}
+
 /* The file's reference passes to the work that ends the context. */
 static void destroy_ctx(struct onpu_file *file, struct onpu_ctx *ctx)
 {
-	onpu_kernel_bo_revoke(&ctx->page, file->drm);
+	drm_vma_node_revoke(page_node(ctx), file->drm);
 	onpu_user_free_begin(ctx->vm->user);
 	scoped_guard(spinlock, &ctx->lock) {
 		ctx->dead = true;
@@ -384,12 +390,14 @@ static int create_ctx(struct onpu_file *file, u32 priority, u32 timeout_ms, u32 
 	}
 	init_ctx(ctx, file, priority, timeout_ms);
 	ret = alloc_ctx_memory(ctx) ?: register_ctx(ctx);
-	if (!ret)
-		ret = onpu_kernel_bo_allow(&ctx->page, file->drm, offset);
+	if (!ret) {
+		*offset = drm_vma_node_offset_addr(page_node(ctx));
+		ret = drm_vma_node_allow(page_node(ctx), file->drm);
+	}
 	if (!ret) {
 		ret = xa_alloc(&file->ctxs, id, ctx, XA_LIMIT(1, U32_MAX), GFP_KERNEL);
 		if (ret)
-			onpu_kernel_bo_revoke(&ctx->page, file->drm);
+			drm_vma_node_revoke(page_node(ctx), file->drm);
 		else
 			WRITE_ONCE(ctx->id, *id);
 	}

@@ -519,16 +519,3 @@ void onpu_kernel_bo_destroy(struct onpu_kernel_bo *kbo)
 	}
 	memset(kbo, 0, sizeof(*kbo));
 }
-
-int onpu_kernel_bo_allow(struct onpu_kernel_bo *kbo, struct drm_file *file, u64 *offset)
-{
-	struct drm_vma_offset_node *node = &kbo->bo->base.base.vma_node;
-
-	*offset = drm_vma_node_offset_addr(node);
-	return drm_vma_node_allow(node, file);
-}
-
-void onpu_kernel_bo_revoke(struct onpu_kernel_bo *kbo, struct drm_file *file)
-{
-	drm_vma_node_revoke(&kbo->bo->base.base.vma_node, file);
-}

@@ -61,8 +61,4 @@ int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t
 			  bool access);
 void onpu_kernel_bo_destroy(struct onpu_kernel_bo *kbo);
 
-/* The offset at which a client can map it for reading, until it is revoked. */
-int onpu_kernel_bo_allow(struct onpu_kernel_bo *kbo, struct drm_file *file, u64 *offset);
-void onpu_kernel_bo_revoke(struct onpu_kernel_bo *kbo, struct drm_file *file);
-
 #endif
