@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Errors planted in the driver, for run.py; the tests that catch them run in the guest.
 
-  ./npu build && ./npu exec tests/mutations/run.py --timeout 300 tests/mutations/driver.py
+  ./npu build && ./npu exec tests/mutations/run.py --timeout 600 tests/mutations/driver.py
 
 The device, the firmware and the tests are those of ./npu build; the driver is built from the copy.
 """
@@ -19,7 +19,7 @@ def _guest(options, command):
     return (f'ONPU_DRIVER_TESTS={_BUILD}/tests/driver '
             f'python3 {_TOP}/scripts/guest.py --kernel={_KERNEL} --driver=$PWD/driver/onpu.ko '
             f'--firmware={_BUILD}/firmware/onpu_v1.bin --emulator={_BUILD}/emulator/onpu-emu '
-            f'--log={_TOP}/build/log/mutation.log --timeout=280 {options} -- '
+            f'--log={_TOP}/build/log/mutation.log --timeout=580 {options} -- '
             f'{_TOP}/tests/driver/{command}')
 
 

@@ -5,8 +5,8 @@
  *
  *   - wake: who signals a fence that a job waits for, before the driver hears of it,
  *   - resolve: the driver, when it has heard of it, before it looks for jobs that are ready,
- *   - report: who has seen the device do wrong, before a reset is asked for, and half as long
- *     whoever is in the midst of one,
+ *   - report: who has seen the device do wrong, before a reset is asked for,
+ *   - reset: who is in the midst of one, which does not count,
  *   - submit: who submits jobs, before they are taken.
  */
 #include <linux/delay.h>
@@ -58,9 +58,13 @@ MODULE_PARM_DESC(submit_ms, "How long whoever submits jobs hesitates (0)");
 module_param_named(submits, submit.count.counter, int, 0444);
 MODULE_PARM_DESC(submits, "How often it did");
 
+static unsigned int reset_ms;
+module_param(reset_ms, uint, 0644);
+MODULE_PARM_DESC(reset_ms, "How long whoever is in the midst of a reset hesitates (0)");
+
 static int on_reset(struct kprobe *probe, struct pt_regs *regs)
 {
-	mdelay(READ_ONCE(report.ms) / 2);
+	mdelay(READ_ONCE(reset_ms));
 	return 0;
 }
 
