@@ -420,8 +420,11 @@ class Guest:
         for tag, address in roots.items():
             command += ["-chardev", f"socket,id={tag},path={escape(address)}",
                         "-device", f"vhost-user-fs-pci,chardev={tag},tag={tag}"]
+        if args.root_port:
+            command += ["-device", "pcie-root-port,id=port0,chassis=1,hotplug=off,x-speed=2_5,x-pcie-lnksta-dllla=off"]
         if npu:
-            command += ["-device", '{"driver":"vfio-user-pci","id":"npu","x-msg-timeout":60000,'
+            bus = '"bus":"port0",' if args.root_port else ""
+            command += ["-device", f'{{"driver":"vfio-user-pci","id":"npu",{bus}"x-msg-timeout":60000,'
                         f'"socket":{{"type":"unix","path":"{npu}"}}}}']
         for plugin in args.plugin:
             command += ["-plugin", plugin]
@@ -666,6 +669,7 @@ def arguments():
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--allow-warnings", action="store_true")
     parser.add_argument("--iommu", action="store_true")
+    parser.add_argument("--root-port", action="store_true")
     parser.add_argument("--allow-log", action="append", default=[])
     parser.add_argument("--share", action="append", default=[])
     parser.add_argument("--system", default="/")
