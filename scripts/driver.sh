@@ -81,7 +81,7 @@ driver_folder()
 # The names of what a build of the modules reads, each with a NUL.
 driver_sources()
 {
-	(cd -- "$top" && find Kbuild driver uapi tests/driver/widen -type f ! -name '*.pyc' -print0 | sort -z)
+	(cd -- "$top" && find Kbuild driver uapi tests/driver/widen tests/driver/kunit -type f ! -name '*.pyc' -print0 | sort -z)
 }
 
 # A kernel builds modules in their own folder: a copy of what a build of the driver reads. Copied is
@@ -153,7 +153,7 @@ make_driver()
 	esac
 	kbuild "$folder" "$release" "${arguments[@]}" || return
 	# At once: a guest may be about to load it.
-	for module in driver/onpu.ko tests/driver/widen/onpu_widen.ko; do
+	for module in driver/onpu.ko tests/driver/widen/onpu_widen.ko tests/driver/kunit/onpu_kunit.ko; do
 		cp -- "$folder/$module" "$folder/new.ko" && mv -- "$folder/new.ko" "$folder/${module##*/}" || return
 	done
 }
@@ -189,14 +189,14 @@ check_sparse()
 }
 
 # The kernel's style. LINUX_VERSION_CODE is how one source serves several kernels; a maintainer's file
-# and the device tree do not concern us.
+# and the device tree do not concern us; an assertion of the unit tests has to return.
 check_style()
 {
 	local files
 
-	mapfile -t files < <(find "$top/driver" "$top/tests/driver/widen" -name '*.[ch]' | sort)
+	mapfile -t files < <(find "$top/driver" "$top/tests/driver/widen" "$top/tests/driver/kunit" -name '*.[ch]' | sort)
 	# It leaves a file where it runs.
 	inside env -C "$top/build/linux" perl scripts/checkpatch.pl --no-tree --strict --terse --show-types \
-		--no-summary --max-line-length=100 --ignore=LINUX_VERSION_CODE,FILE_PATH_CHANGES \
+		--no-summary --max-line-length=100 --ignore=LINUX_VERSION_CODE,FILE_PATH_CHANGES,MACRO_WITH_FLOW_CONTROL \
 		--file "${files[@]}" "$top/uapi/drm/onpu_accel.h"
 }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* See fake.h. */
+#include <linux/bitfield.h>
+#include <linux/dma-mapping.h>
+#include <linux/platform_device.h>
+
+#include <drm/drm_managed.h>
+
+#include "fake.h"
+#include "onpu_core.h"
+#include "onpu_mmu.h"
+
+static const struct drm_driver fake_driver = {
+	.driver_features = DRIVER_GEM,
+	.name = "onpu-kunit",
+	.desc = "Open NPU without hardware",
+};
+
+static void do_nothing(struct work_struct *work)
+{
+}
+
+void fake_set(struct onpu_device *onpu, u32 reg, u32 value)
+{
+	writel(value, onpu->regs + reg);
+}
+
+u32 fake_get(struct onpu_device *onpu, u32 reg)
+{
+	return readl(onpu->regs + reg);
+}
+
+enum onpu_reset_reason fake_reset_reason(struct onpu_device *onpu)
+{
+	flush_workqueue(onpu->reset_wq);
+	return xchg(&onpu->reset_reason, ONPU_RESET_NONE);
+}
+
+/* What onpu_device_init() would do, and read from registers. */
+static int fill_in(struct onpu_device *onpu, struct device *dev)
+{
+	void *memory;
+	int ret;
+
+	memory = devm_kzalloc(dev, ONPU_BAR0_SIZE, GFP_KERNEL);
+	if (!memory)
+		return -ENOMEM;
+	onpu->regs = (void __iomem __force *)memory;
+	spin_lock_init(&onpu->usage.lock);
+	init_rwsem(&onpu->reset_lock);
+	INIT_WORK(&onpu->reset_work, do_nothing);
+	INIT_LIST_HEAD(&onpu->bos);
+	INIT_LIST_HEAD(&onpu->users);
+	ret = drmm_mutex_init(&onpu->drm, &onpu->dma_lock) ?:
+	      drmm_mutex_init(&onpu->drm, &onpu->users_lock) ?:
+	      drmm_mutex_init(&onpu->drm, &onpu->fw.log_lock);
+	if (ret)
+		return ret;
+	onpu->reset_wq = alloc_ordered_workqueue("onpu-kunit", 0);
+	if (!onpu->reset_wq)
+		return -ENOMEM;
+	onpu->caps.num_queues = 4;
+	onpu->caps.num_asids = 16;
+	onpu->caps.va_bits = 38;
+	onpu->limits.memory = SZ_1G;
+	onpu->limits.run_cycles = 1000000;
+	onpu->limits.wait = 100 * HZ;
+	onpu->num_vectors = 1;
+	fake_set(onpu, ONPU_REG_ID, ONPU_ID_MAGIC);
+	fake_set(onpu, ONPU_REG_STATUS, FIELD_PREP(ONPU_STATUS_STATE__MASK, ONPU_STATE_READY));
+	ret = onpu_mmu_init(onpu) ?: onpu_ctx_init(onpu) ?: onpu_mbox_init(onpu);
+	if (!ret)
+		onpu_mbox_start(onpu);
+	return ret;
+}
+
+int fake_init(struct kunit *test)
+{
+	struct platform_device *pdev = platform_device_register_simple("onpu-kunit", -1, NULL, 0);
+	struct onpu_device *onpu;
+	int ret;
+
+	if (IS_ERR(pdev))
+		return PTR_ERR(pdev);
+	ret = dma_coerce_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	onpu = devm_drm_dev_alloc(&pdev->dev, &fake_driver, struct onpu_device, drm);
+	if (IS_ERR(onpu))
+		ret = PTR_ERR(onpu);
+	if (!ret)
+		ret = fill_in(onpu, &pdev->dev);
+	if (ret) {
+		platform_device_unregister(pdev);
+		return ret;
+	}
+	test->priv = onpu;
+	return 0;
+}
+
+void fake_exit(struct kunit *test)
+{
+	struct onpu_device *onpu = test->priv;
+
+	flush_workqueue(onpu_free_wq);
+	destroy_workqueue(onpu->reset_wq);
+	platform_device_unregister(to_platform_device(onpu->drm.dev));
+}

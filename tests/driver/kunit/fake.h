@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A device without hardware: its registers are memory, and a test says what they hold.
+ */
+#ifndef ONPU_KUNIT_FAKE_H
+#define ONPU_KUNIT_FAKE_H
+
+#include <linux/prandom.h>
+
+#include "harness.h"
+#include "onpu_device.h"
+
+/* Numbers that are the same each time. */
+#define FAKE_SEED	20261125
+
+/* Of a suite whose tests need a device: &kunit.priv. */
+int fake_init(struct kunit *test);
+void fake_exit(struct kunit *test);
+
+/* What the device has in a register. */
+void fake_set(struct onpu_device *onpu, u32 reg, u32 value);
+u32 fake_get(struct onpu_device *onpu, u32 reg);
+
+/* Why a reset was asked for since the last time; none follows. */
+enum onpu_reset_reason fake_reset_reason(struct onpu_device *onpu);
+
+extern struct kunit_suite onpu_mmu_suite, onpu_mbox_suite, onpu_fw_suite, onpu_submit_suite,
+	onpu_job_suite;
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * KUnit; or, for Debian's kernels, which do without, what these tests use of it: a file
+ * /sys/kernel/debug/kunit/SUITE/results, which runs the suite when it is read.
+ */
+#ifndef ONPU_KUNIT_HARNESS_H
+#define ONPU_KUNIT_HARNESS_H
+
+#if IS_ENABLED(CONFIG_KUNIT)
+
+#include <kunit/test.h>
+
+/* KUnit has run the suites when the module is there. */
+static inline void onpu_kunit_show(struct kunit_suite *const *suites, unsigned int count) {}
+static inline void onpu_kunit_hide(void) {}
+
+#else
+
+#include <linux/seq_file.h>
+
+struct kunit {
+	/** @priv: Of the suite. */
+	void *priv;
+	/** @failures: What the test was not content with. */
+	unsigned int failures;
+	/** @log: Where this is said. */
+	struct seq_file *log;
+};
+
+struct kunit_case {
+	void (*run_case)(struct kunit *test);
+	const char *name;
+};
+
+struct kunit_suite {
+	const char name[32];
+	int (*init)(struct kunit *test);
+	void (*exit)(struct kunit *test);
+	struct kunit_case *test_cases;
+};
+
+#define KUNIT_CASE(function) { .run_case = (function), .name = #function }
+
+static inline bool onpu_kunit_failed(struct kunit *test, int line, const char *text)
+{
+	test->failures++;
+	seq_printf(test->log, "    # line %d: %s\n", line, text);
+	return true;
+}
+
+#define KUNIT_EXPECT_TRUE(test, condition) \
+	((void)((condition) || onpu_kunit_failed(test, __LINE__, #condition)))
+#define KUNIT_EXPECT_FALSE(test, condition)	KUNIT_EXPECT_TRUE(test, !(condition))
+#define KUNIT_EXPECT_EQ(test, left, right)	KUNIT_EXPECT_TRUE(test, (left) == (right))
+#define KUNIT_EXPECT_NE(test, left, right)	KUNIT_EXPECT_TRUE(test, (left) != (right))
+
+/* In the function of a test itself: the rest of it is left out. */
+#define KUNIT_ASSERT_TRUE(test, condition)			\
+	do {							\
+		if (!(condition) &&				\
+		    onpu_kunit_failed(test, __LINE__, #condition)) \
+			return;					\
+	} while (0)
+#define KUNIT_ASSERT_FALSE(test, condition)	KUNIT_ASSERT_TRUE(test, !(condition))
+#define KUNIT_ASSERT_EQ(test, left, right)	KUNIT_ASSERT_TRUE(test, (left) == (right))
+
+void onpu_kunit_show(struct kunit_suite *const *suites, unsigned int count);
+void onpu_kunit_hide(void);
+
+#endif
+
+#endif

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Jobs: where entries are in the ring, completion pages and indices that cannot be, and when a job
+ * has made no progress for too long.
+ */
+#include "fake.h"
+
+struct job_test {
+	struct onpu_device *onpu;
+	struct onpu_vm vm;
+	struct onpu_ctx ctx;
+	struct onpu_ring_job ring[ONPU_RING_SIZE];
+	struct onpu_completion page;
+};
+
+static int job_init(struct kunit *test)
+{
+	struct job_test *t;
+	int ret = fake_init(test);
+
+	if (ret)
+		return ret;
+	t = kzalloc(sizeof(*t), GFP_KERNEL);
+	if (!t) {
+		fake_exit(test);
+		return -ENOMEM;
+	}
+	t->onpu = test->priv;
+	t->ctx.onpu = t->onpu;
+	t->ctx.vm = &t->vm;
+	t->ctx.ring.vaddr = t->ring;
+	t->ctx.page.vaddr = &t->page;
+	t->ctx.timeout = HZ;
+	spin_lock_init(&t->ctx.lock);
+	INIT_LIST_HEAD(&t->ctx.jobs);
+	INIT_LIST_HEAD(&t->ctx.queued);
+	INIT_LIST_HEAD(&t->ctx.runnable);
+	test->priv = t;
+	return 0;
+}
+
+static void job_exit(struct kunit *test)
+{
+	struct job_test *t = test->priv;
+
+	test->priv = t->onpu;
+	fake_exit(test);
+	kfree(t);
+}
+
+/* Entries from @taken to @count of a job are in the places from @tail on, and nothing else is. */
+static bool entries_are_written(struct job_test *t, u32 tail, u32 count, u32 taken)
+{
+	struct onpu_job *job = kzalloc(struct_size(job, entries, count), GFP_KERNEL);
+	unsigned int in_place = 0, others = 0;
+
+	if (!job)
+		return false;
+	job->count = count;
+	job->taken = taken;
+	for (u32 i = 0; i < count; i++)
+		job->entries[i].seqno = 1000 + i;
+	memset(t->ring, 0, sizeof(t->ring));
+	t->ctx.tail = tail;
+	write_entries(&t->ctx, job);
+	kfree(job);
+	for (u32 i = taken; i < count; i++)
+		in_place += t->ring[((u64)tail + i - taken) % ONPU_RING_SIZE].seqno == 1000 + i;
+	for (u32 i = 0; i < ONPU_RING_SIZE; i++)
+		others += !!t->ring[i].seqno;
+	return in_place == count - taken && others == in_place &&
+	       t->ctx.tail == tail + count - taken;
+}
+
+static void ring(struct kunit *test)
+{
+	const u32 tails[] = { 0, 1, ONPU_RING_SIZE - 1, ONPU_RING_SIZE, 1000, U32_MAX - 5,
+			      U32_MAX };
+	const u32 counts[] = { 1, 2, 5, ONPU_RING_SIZE - 1, ONPU_RING_SIZE };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(tails) * ARRAY_SIZE(counts); i++) {
+		u32 tail = tails[i % ARRAY_SIZE(tails)], count = counts[i / ARRAY_SIZE(tails)];
+
+		for (u32 taken = 0; taken <= count; taken += 1 + count / 3)
+			KUNIT_EXPECT_TRUE(test,
+					  entries_are_written(test->priv, tail, count, taken));
+	}
+}
+
+/* Five jobs have ended of ten that the hardware has, the fourth of them the first in this ring. */
+static void begin(struct job_test *t)
+{
+	t->ctx.queue = 0;
+	t->ctx.before = 3;
+	t->ctx.fed = 10;
+	t->ctx.completed = 5;
+	t->page = (struct onpu_completion) { .seqno = 5 };
+}
+
+/* The hardware has taken what has ended, and at most one more. */
+static void what_the_hardware_says_to_have_taken(struct kunit *test)
+{
+	struct job_test *t = test->priv;
+
+	for (u32 head = 0; head < 20; head++) {
+		bool possible;
+
+		begin(t);
+		scoped_guard(spinlock, &t->ctx.lock)
+			possible = onpu_job_unfeed(&t->ctx, head);
+		KUNIT_EXPECT_EQ(test, possible, head == 2 || head == 3);
+		if (possible) {
+			KUNIT_EXPECT_EQ(test, t->ctx.resume, head == 3);
+			KUNIT_EXPECT_EQ(test, t->ctx.fed, 5);
+		} else {
+			KUNIT_EXPECT_EQ(test, t->ctx.fed, 10);
+		}
+	}
+	begin(t);
+	scoped_guard(spinlock, &t->ctx.lock)
+		KUNIT_EXPECT_FALSE(test, onpu_job_unfeed(&t->ctx, U32_MAX));
+}
+
+static void a_page_that_cannot_be(struct kunit *test)
+{
+	const u64 numbers[] = { 0, 4, 5, 6, 10, 11, BIT_ULL(32) + 6, BIT_ULL(63), U64_MAX };
+	struct job_test *t = test->priv;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(numbers); i++) {
+		bool possible = numbers[i] > 5 && numbers[i] <= 10;
+
+		begin(t);
+		t->page.seqno = numbers[i];
+		scoped_guard(spinlock, &t->ctx.lock)
+			onpu_job_reap(&t->ctx);
+		KUNIT_EXPECT_EQ(test, t->ctx.completed, possible ? numbers[i] : 5);
+		KUNIT_EXPECT_FALSE(test, t->ctx.dead);
+	}
+}
+
+/* ---- hangs */
+
+static void set_state(struct job_test *t, unsigned int queue, u32 state)
+{
+	fake_set(t->onpu, ONPU_REG_QUEUE_STATE(queue), state);
+}
+
+/* The time of the last progress was so long ago. */
+static void ago(struct job_test *t, unsigned long when, unsigned long moved)
+{
+	t->ctx.progress.when = jiffies - when;
+	t->ctx.progress.moved = jiffies - moved;
+}
+
+/* So many checks find nothing new, but the last one finds that it hangs. */
+static void check_until_it_hangs(struct kunit *test, unsigned int checks)
+{
+	struct job_test *t = test->priv;
+
+	for (unsigned int i = 1; i < checks; i++)
+		KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
+	KUNIT_EXPECT_TRUE(test, onpu_job_hangs(&t->ctx));
+}
+
+static void begin_running(struct job_test *t)
+{
+	begin(t);
+	t->ctx.progress = (struct onpu_progress) { .completed = 5 };
+	fake_set(t->onpu, ONPU_REG_QUEUE_RETIRED_LO(0), 0);
+	fake_set(t->onpu, ONPU_REG_QUEUE_RUN_CYCLES_LO(0), 0);
+	set_state(t, 0, ONPU_QUEUE_RUNNING);
+	ago(t, 2 * HZ, 2 * HZ);
+}
+
+/* It takes both: the time, and so many checks within it. */
+static void no_progress(struct kunit *test)
+{
+	struct job_test *t = test->priv;
+
+	begin_running(t);
+	check_until_it_hangs(test, HANG_CHECKS);
+	begin_running(t);
+	ago(t, 0, 0);
+	for (unsigned int i = 0; i < 3 * HANG_CHECKS; i++) {
+		/* However long the checks take. */
+		t->ctx.progress.when = jiffies;
+		KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
+	}
+	ago(t, HZ, HZ);
+	check_until_it_hangs(test, 1);
+}
+
+static void each_kind_of_progress(struct kunit *test)
+{
+	const u32 regs[] = { ONPU_REG_QUEUE_RETIRED_LO(0), ONPU_REG_QUEUE_RETIRED_LO(0) + 4,
+			     ONPU_REG_QUEUE_RUN_CYCLES_LO(0), ONPU_REG_QUEUE_RUN_CYCLES_LO(0) + 4 };
+	struct job_test *t = test->priv;
+
+	for (unsigned int i = 0; i <= ARRAY_SIZE(regs); i++) {
+		begin_running(t);
+		for (unsigned int k = 1; k < HANG_CHECKS; k++)
+			KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
+		if (i < ARRAY_SIZE(regs))
+			fake_set(t->onpu, regs[i], 7 + i);
+		else
+			t->ctx.completed++;
+		KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
+		/* All begins anew. */
+		ago(t, 2 * HZ, 2 * HZ);
+		check_until_it_hangs(test, HANG_CHECKS);
+		if (i < ARRAY_SIZE(regs))
+			fake_set(t->onpu, regs[i], 0);
+	}
+}
+
+/* Whose turn has not come does not hang, unless it waits for too long. */
+static void others_run(struct kunit *test)
+{
+	struct job_test *t = test->priv;
+
+	begin_running(t);
+	set_state(t, 0, ONPU_QUEUE_READY);
+	set_state(t, 3, ONPU_QUEUE_RUNNING);
+	for (unsigned int i = 0; i < 3 * HANG_CHECKS; i++)
+		KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
+	ago(t, 0, t->onpu->limits.wait + 1);
+	check_until_it_hangs(test, 1);
+	/* The same when it is ready and nobody runs. */
+	set_state(t, 3, ONPU_QUEUE_READY);
+	begin_running(t);
+	set_state(t, 0, ONPU_QUEUE_READY);
+	check_until_it_hangs(test, HANG_CHECKS);
+	/* Without a queue, only the wait counts. */
+	begin_running(t);
+	t->ctx.queue = -1;
+	ago(t, 0, t->onpu->limits.wait + 1);
+	KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
+	list_add(&t->vm.link, &t->ctx.runnable);
+	check_until_it_hangs(test, 1);
+	ago(t, 2 * HZ, t->onpu->limits.wait / 2);
+	KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
+	list_del_init(&t->vm.link);
+}
+
+static void what_never_hangs(struct kunit *test)
+{
+	struct job_test *t = test->priv;
+
+	begin_running(t);
+	t->ctx.progress.checks = HANG_CHECKS;
+	t->ctx.dead = true;
+	KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
+	t->ctx.dead = false;
+	t->onpu->ctx->stopped = true;
+	KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
+	t->onpu->ctx->stopped = false;
+	t->ctx.fed = t->ctx.completed;
+	KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
+	t->ctx.fed = 10;
+	check_until_it_hangs(test, 1);
+}
+
+static struct kunit_case job_cases[] = {
+	KUNIT_CASE(ring),
+	KUNIT_CASE(what_the_hardware_says_to_have_taken),
+	KUNIT_CASE(a_page_that_cannot_be),
+	KUNIT_CASE(no_progress),
+	KUNIT_CASE(each_kind_of_progress),
+	KUNIT_CASE(others_run),
+	KUNIT_CASE(what_never_hangs),
+	{}
+};
+
+struct kunit_suite onpu_job_suite = {
+	.name = "onpu_job",
+	.init = job_init,
+	.exit = job_exit,
+	.test_cases = job_cases,
+};

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Page tables against a walker that knows the format alone, and requests for invalidations. It
+ * stands behind onpu_mmu.c in the unit tests.
+ */
+#include "fake.h"
+
+#define NUM_MAPS	24
+#define MAX_RUNS	6
+
+/* A mapping as it should be. */
+struct wanted {
+	struct onpu_map *map;
+	struct drm_gem_object obj;
+	struct scatterlist runs[MAX_RUNS];
+	struct sg_table sgt;
+	enum onpu_map_prot prot;
+	bool freed;
+};
+
+struct mmu_test {
+	struct onpu_device *onpu;
+	struct onpu_vm *vm;
+	struct rnd_state random;
+	struct wanted wanted[NUM_MAPS];
+};
+
+static void obj_freed(struct drm_gem_object *obj)
+{
+	container_of(obj, struct wanted, obj)->freed = true;
+	drm_gem_object_release(obj);
+}
+
+static const struct drm_gem_object_funcs obj_funcs = { .free = obj_freed };
+
+static u32 below(struct mmu_test *t, u32 limit)
+{
+	return prandom_u32_state(&t->random) % limit;
+}
+
+/* ---- what the device does */
+
+/* Whether @va translates, and to what: as registers.xml says, from the address of the root on. */
+static bool walk(dma_addr_t root, u64 va, u64 *addr, u64 *flags)
+{
+	u64 table = root;
+
+	for (int level = ONPU_PTE_LEVELS - 1; level >= 0; level--) {
+		unsigned int shift = 12 + level * ONPU_PTE_INDEX_BITS;
+		u64 index = (va >> shift) % BIT_ULL(ONPU_PTE_INDEX_BITS);
+		u64 entry = le64_to_cpu(((__le64 *)phys_to_virt(table))[index]);
+		u64 page = (entry >> ONPU_PTE_PPN_SHIFT) % BIT_ULL(ONPU_PTE_PPN_BITS) << 12;
+
+		if (!(entry & ONPU_PTE_V))
+			return false;
+		if (entry & (ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_X)) {
+			*flags = entry % BIT_ULL(ONPU_PTE_PPN_SHIFT);
+			*addr = page | va % BIT_ULL(shift);
+			/* A large page is aligned. */
+			return !(page % BIT_ULL(shift));
+		}
+		table = page;
+	}
+	return false;
+}
+
+/* The device has done what it was asked for up to now. */
+static void answer(struct mmu_test *t)
+{
+	fake_set(t->onpu, ONPU_REG_INV_DONE, fake_get(t->onpu, ONPU_REG_INV_REQ));
+	onpu_mmu_irq(t->onpu);
+	flush_workqueue(onpu_free_wq);
+}
+
+/* ---- mappings */
+
+static u64 wanted_flags(enum onpu_map_prot prot)
+{
+	const u64 leaf = ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_A, write = ONPU_PTE_W | ONPU_PTE_D;
+
+	return prot == ONPU_MAP_KERNEL ? leaf | write :
+	       prot == ONPU_MAP_USER ? leaf | write | ONPU_PTE_U : leaf | ONPU_PTE_U;
+}
+
+/* Memory in a few runs, some of which large pages fit. */
+static u64 make_runs(struct mmu_test *t, struct wanted *w)
+{
+	unsigned int count = 1 + below(t, MAX_RUNS);
+	u64 size = 0;
+
+	sg_init_table(w->runs, count);
+	for (unsigned int i = 0; i < count; i++) {
+		u64 length = (1 + below(t, 20)) * SZ_4K;
+		u64 addr = ((u64)below(t, 1 << 20) << 24) + below(t, 512) * SZ_4K;
+
+		if (!below(t, 3)) {
+			length += (1 + below(t, 3)) * SZ_2M;
+			addr = round_up(addr, SZ_2M) - (below(t, 2) ? size % SZ_2M : 0);
+		}
+		sg_dma_address(&w->runs[i]) = addr;
+		sg_dma_len(&w->runs[i]) = length;
+		w->runs[i].length = length;
+		size += length;
+	}
+	w->sgt = (struct sg_table) { .sgl = w->runs, .nents = count, .orig_nents = count };
+	return size;
+}
+
+static int insert(struct mmu_test *t, struct wanted *w, u64 size)
+{
+	int ret;
+
+	w->map = kzalloc(sizeof(*w->map), GFP_KERNEL);
+	if (!w->map)
+		return -ENOMEM;
+	w->freed = false;
+	w->obj.funcs = &obj_funcs;
+	drm_gem_private_object_init(&t->onpu->drm, &w->obj, size);
+	w->prot = below(t, 3);
+	ret = onpu_map_insert(w->map, t->vm, &w->obj, &w->sgt, w->prot);
+	/* It has a reference of its own, if there is no error. */
+	drm_gem_object_put(&w->obj);
+	if (ret) {
+		kfree(w->map);
+		w->map = NULL;
+	}
+	return ret;
+}
+
+/* Called with addresses beyond the object's end too, which nothing has. */
+static u64 wanted_addr(const struct wanted *w, u64 offset)
+{
+	for (unsigned int i = 0; i < w->sgt.nents; i++) {
+		if (offset < sg_dma_len(&w->runs[i]))
+			return sg_dma_address(&w->runs[i]) + offset;
+		offset -= sg_dma_len(&w->runs[i]);
+	}
+	return U64_MAX;
+}
+
+/* Whether each page of the mapping is where it should be, and the one behind it nowhere. */
+static bool is_right(struct mmu_test *t, const struct wanted *w)
+{
+	u64 va = onpu_map_va(w->map), addr, flags, half = BIT_ULL(t->onpu->caps.va_bits - 1);
+
+	if (w->prot == ONPU_MAP_KERNEL ? va < half : va >= half)
+		return false;
+	for (u64 at = 0; at < w->map->size; at += SZ_4K)
+		if (!walk(onpu_vm_root(t->vm), va + at + 8, &addr, &flags) ||
+		    addr != wanted_addr(w, at) + 8 || flags != wanted_flags(w->prot))
+			return false;
+	return !walk(onpu_vm_root(t->vm), va + w->map->size, &addr, &flags);
+}
+
+static bool is_nowhere(struct mmu_test *t, u64 va, u64 size)
+{
+	u64 addr, flags;
+
+	for (u64 at = 0; at < size; at += SZ_4K)
+		if (walk(onpu_vm_root(t->vm), va + at, &addr, &flags))
+			return false;
+	return true;
+}
+
+/* ---- tests */
+
+static int mmu_init(struct kunit *test)
+{
+	struct mmu_test *t = kzalloc(sizeof(*t), GFP_KERNEL);
+	struct onpu_user *user;
+	int ret;
+
+	if (!t)
+		return -ENOMEM;
+	ret = fake_init(test);
+	if (ret) {
+		kfree(t);
+		return ret;
+	}
+	t->onpu = test->priv;
+	user = onpu_user_find(t->onpu, GLOBAL_ROOT_UID);
+	ret = user ? onpu_vm_create(t->onpu, user, &t->vm) : -ENOMEM;
+	if (ret) {
+		fake_exit(test);
+		kfree(t);
+		return ret;
+	}
+	prandom_seed_state(&t->random, FAKE_SEED);
+	test->priv = t;
+	return 0;
+}
+
+static void mmu_exit(struct kunit *test)
+{
+	struct mmu_test *t = test->priv;
+
+	for (unsigned int i = 0; i < NUM_MAPS; i++)
+		if (t->wanted[i].map)
+			onpu_map_remove(t->wanted[i].map);
+	/* What is left goes with the reset. */
+	onpu_mmu_post_reset(t->onpu);
+	flush_workqueue(onpu_free_wq);
+	/* The file's reference, as onpu_vm_put() is called when it is closed. */
+	onpu_user_free_begin(t->vm->user);
+	onpu_vm_put(t->vm);
+	test->priv = t->onpu;
+	fake_exit(test);
+	kfree(t);
+}
+
+/* After each of many insertions and removals all is as it should be. */
+static void tables_are_right(struct kunit *test)
+{
+	struct mmu_test *t = test->priv;
+
+	for (unsigned int round = 0; round < 150; round++) {
+		struct wanted *w = &t->wanted[below(t, NUM_MAPS)];
+
+		if (w->map) {
+			u64 va = onpu_map_va(w->map), size = w->map->size;
+
+			onpu_map_remove(w->map);
+			w->map = NULL;
+			KUNIT_ASSERT_TRUE(test, is_nowhere(t, va, size));
+			KUNIT_ASSERT_FALSE(test, w->freed);
+			answer(t);
+			KUNIT_ASSERT_TRUE(test, w->freed);
+		} else {
+			KUNIT_ASSERT_EQ(test, insert(t, w, make_runs(t, w)), 0);
+		}
+		/* All of them now and then, since the walker takes its time; else one. */
+		for (unsigned int i = below(t, NUM_MAPS); i < NUM_MAPS; i++) {
+			if (t->wanted[i].map)
+				KUNIT_ASSERT_TRUE(test, is_right(t, &t->wanted[i]));
+			if (round % 20)
+				break;
+		}
+		cond_resched();
+	}
+	for (unsigned int i = 0; i < NUM_MAPS; i++)
+		if (t->wanted[i].map)
+			KUNIT_EXPECT_TRUE(test, is_right(t, &t->wanted[i]));
+}
+
+static void memory_not_in_pages_is_refused(struct kunit *test)
+{
+	struct mmu_test *t = test->priv;
+	struct wanted *w = &t->wanted[0];
+	u64 size = make_runs(t, w);
+
+	KUNIT_EXPECT_EQ(test, insert(t, w, size + SZ_4K), -EINVAL);
+	sg_dma_address(&w->runs[0]) += 512;
+	KUNIT_EXPECT_EQ(test, insert(t, w, size), -EINVAL);
+	sg_dma_address(&w->runs[0]) -= 512;
+	sg_dma_len(&w->runs[0]) -= 4;
+	KUNIT_EXPECT_EQ(test, insert(t, w, size - SZ_4K), -EINVAL);
+	sg_dma_len(&w->runs[0]) += 4;
+	KUNIT_EXPECT_EQ(test, insert(t, w, size), 0);
+	KUNIT_EXPECT_TRUE(test, w->map && is_right(t, w));
+}
+
+/* Insert mappings and take them away again, without an answer of the device. */
+static int remove_some(struct mmu_test *t, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		int ret = insert(t, &t->wanted[i], make_runs(t, &t->wanted[i]));
+
+		if (ret)
+			return ret;
+	}
+	for (unsigned int i = 0; i < count; i++) {
+		onpu_map_remove(t->wanted[i].map);
+		t->wanted[i].map = NULL;
+	}
+	return 0;
+}
+
+static unsigned int count_freed(struct mmu_test *t, unsigned int count)
+{
+	unsigned int freed = 0;
+
+	flush_workqueue(onpu_free_wq);
+	for (unsigned int i = 0; i < count; i++)
+		freed += t->wanted[i].freed;
+	return freed;
+}
+
+/* The device's number of the last request done is @done. */
+static unsigned int freed_at(struct mmu_test *t, u32 done)
+{
+	fake_set(t->onpu, ONPU_REG_INV_DONE, done);
+	onpu_mmu_irq(t->onpu);
+	return count_freed(t, NUM_MAPS);
+}
+
+/* Numbers of requests count on from @before, in turn through all of 32 bits. */
+static void check_requests(struct kunit *test, u32 before)
+{
+	struct mmu_test *t = test->priv;
+	const unsigned int more = 5;
+
+	t->onpu->mmu->last = before;
+	t->onpu->mmu->seen = before;
+	KUNIT_ASSERT_EQ(test, remove_some(t, MAX_REQUESTS + more), 0);
+	/* No more than so many are under way; the rest waits for the first answer. */
+	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_REQ), before + MAX_REQUESTS);
+	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_ASID), t->vm->asid);
+	/* Answers to what was never asked, or was answered before. */
+	KUNIT_EXPECT_EQ(test, freed_at(t, before), 0);
+	KUNIT_EXPECT_EQ(test, freed_at(t, before - 1), 0);
+	KUNIT_EXPECT_EQ(test, freed_at(t, before + MAX_REQUESTS + 1), 0);
+	KUNIT_EXPECT_EQ(test, freed_at(t, before + 3), 3);
+	/* The next request is for all of the rest. */
+	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_REQ), before + MAX_REQUESTS + 1);
+	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_ASID), ONPU_INV_ASID_ALL__MASK);
+	KUNIT_EXPECT_EQ(test, freed_at(t, before + MAX_REQUESTS), MAX_REQUESTS);
+	KUNIT_EXPECT_EQ(test, freed_at(t, before + MAX_REQUESTS + 1), MAX_REQUESTS + more);
+	KUNIT_EXPECT_EQ(test, fake_reset_reason(t->onpu), ONPU_RESET_NONE);
+}
+
+static void requests_are_counted(struct kunit *test)
+{
+	check_requests(test, 100);
+}
+
+static void requests_are_counted_beyond_32_bits(struct kunit *test)
+{
+	check_requests(test, U32_MAX - 2);
+}
+
+static void a_request_names_the_pages(struct kunit *test)
+{
+	struct mmu_test *t = test->priv;
+	struct wanted *w = &t->wanted[0];
+	u64 va, size;
+
+	KUNIT_ASSERT_EQ(test, insert(t, w, make_runs(t, w)), 0);
+	va = onpu_map_va(w->map);
+	size = w->map->size;
+	onpu_map_remove(w->map);
+	w->map = NULL;
+	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_ASID), t->vm->asid);
+	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_VA_LO), lower_32_bits(va));
+	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_VA_HI), upper_32_bits(va));
+	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_PAGES), size / SZ_4K);
+}
+
+/* Only so many checks in a row without any answer end in a reset. */
+static void no_answer_ends_in_a_reset(struct kunit *test)
+{
+	struct mmu_test *t = test->priv;
+	struct delayed_work *timeout = &t->onpu->mmu->timeout;
+	u32 before = t->onpu->mmu->last;
+
+	KUNIT_ASSERT_EQ(test, remove_some(t, 3), 0);
+	cancel_delayed_work_sync(timeout);
+	for (unsigned int i = 1; i < INV_CHECKS; i++)
+		inv_timeout_work(&timeout->work);
+	KUNIT_EXPECT_EQ(test, fake_reset_reason(t->onpu), ONPU_RESET_NONE);
+	/* An answer whose interrupt was lost is found, and begins a new row. */
+	fake_set(t->onpu, ONPU_REG_INV_DONE, before + 1);
+	inv_timeout_work(&timeout->work);
+	KUNIT_EXPECT_EQ(test, count_freed(t, 3), 1);
+	for (unsigned int i = 2; i < INV_CHECKS; i++)
+		inv_timeout_work(&timeout->work);
+	KUNIT_EXPECT_EQ(test, fake_reset_reason(t->onpu), ONPU_RESET_NONE);
+	inv_timeout_work(&timeout->work);
+	KUNIT_EXPECT_EQ(test, fake_reset_reason(t->onpu), ONPU_RESET_INVALIDATION);
+	KUNIT_EXPECT_EQ(test, count_freed(t, 3), 1);
+	cancel_delayed_work_sync(timeout);
+}
+
+static struct kunit_case mmu_cases[] = {
+	KUNIT_CASE(tables_are_right),
+	KUNIT_CASE(memory_not_in_pages_is_refused),
+	KUNIT_CASE(requests_are_counted),
+	KUNIT_CASE(requests_are_counted_beyond_32_bits),
+	KUNIT_CASE(a_request_names_the_pages),
+	KUNIT_CASE(no_answer_ends_in_a_reset),
+	{}
+};
+
+struct kunit_suite onpu_mmu_suite = {
+	.name = "onpu_mmu",
+	.init = mmu_init,
+	.exit = mmu_exit,
+	.test_cases = mmu_cases,
+};
