@@ -54,13 +54,17 @@ _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
 
 _QUEUES = _guest('--root --emu-arg=--queues=4', 'guest_queues.sh')
 _LIMITS = _guest('--root', 'guest_limits.sh')
+_I386 = _guest('--modprobe=vgem', 'guest_i386.sh')
+_FUZZ = _guest('', 'guest_fuzz.sh 3000')
+_KUNIT = _guest("--root --allow-log='onpu-kunit: .*firmware ' "
+                "--allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'", 'guest_kunit.sh')
 _TRACE = _guest('--root', 'guest_trace.sh')
 _SMI = _guest("--root --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)' "
               "--allow-log='Direct firmware load for onpu/'", 'guest_smi.sh')
 
 SETUP = [f'test -x {_BUILD}/emulator/onpu-emu && test -x {_BUILD}/tests/driver/driver-test-sync']
 BUILD = (f'make -s -C /lib/modules/{_KERNEL}/build M=$PWD ONPU_TESTS=m modules && '
-         'cp tests/driver/widen/onpu_widen.ko driver/')
+         'cp tests/driver/widen/onpu_widen.ko tests/driver/kunit/onpu_kunit.ko driver/')
 
 
 def _mutation(name, file, command, old, new):
@@ -68,6 +72,36 @@ def _mutation(name, file, command, old, new):
 
 
 MUTATIONS = [
+    # Programs of 32 bits, random calls
+    _mutation('only programs of 64 bits are served', 'onpu_drv.c', _I386,
+              '\t.compat_ioctl = drm_compat_ioctl,\n', ''),
+    _mutation('large buffers are paid for when they are gone', 'onpu_gem.c', _FUZZ,
+              '\tonpu_user_uncharge(user, size);\n',
+              '\tif (size < SZ_2M)\n\t\tonpu_user_uncharge(user, size);\n'),
+    # What the unit tests are for
+    _mutation('a large page goes beyond a run of memory', 'onpu_mmu.c', _KUNIT,
+              'min(left, cursor_run(c)) >= ONPU_LARGE_PAGE_SIZE', 'left >= ONPU_LARGE_PAGE_SIZE'),
+    _mutation('numbers of invalidations end with 32 bits', 'onpu_mmu.c', _KUNIT,
+              'return (s32)(done - request) >= 0;', 'return done >= request;'),
+    _mutation('one invalidation too many is under way', 'onpu_mmu.c', _KUNIT,
+              'mmu->last - mmu->seen >= MAX_REQUESTS', 'mmu->last - mmu->seen > MAX_REQUESTS'),
+    _mutation('a response to an earlier request is taken', 'onpu_mbox.c', _KUNIT,
+              'good = wait && wait->id == msg->header.id &&', 'good = wait &&'),
+    _mutation('the index of the responses ends with 32 bits', 'onpu_mbox.c', _KUNIT,
+              'if (tail - mbox->head > ONPU_MBOX_SLOTS) {',
+              'if (tail < mbox->head || tail > mbox->head + ONPU_MBOX_SLOTS) {'),
+    _mutation('an image may need less memory than it has', 'onpu_fw.c', _KUNIT,
+              'if (h->memory_size < h->image_size)', 'if (!h->memory_size)'),
+    _mutation('a range may end beyond all numbers', 'onpu_submit.c', _KUNIT,
+              'va < limit && size <= limit - va', 'va + size <= limit'),
+    _mutation('jobs behind a wait are in the group before it', 'onpu_submit.c', _KUNIT,
+              '} while (++i < submit->num_jobs &&\n'
+              '\t\t !count_syncs(syncs, submit->jobs[i].syncs.count, DRM_ONPU_SYNC_WAIT));',
+              '} while (++i < submit->num_jobs);'),
+    _mutation('the hardware may have taken jobs at will', 'onpu_job.c', _KUNIT,
+              'taken > ctx->completed + 1 ||', ''),
+    _mutation('a stopped host makes a job hang', 'onpu_job.c', _KUNIT,
+              'return ++last->checks < HANG_CHECKS || time_before', 'return time_before'),
     # Memory of others
     _mutation('an invalidation is forgotten', 'onpu_mmu.c', _PROCESS,
               '\t\tlist_add_tail(&map->link, &mmu->backlog);\n\t\tsend_backlog(mmu);\n',
