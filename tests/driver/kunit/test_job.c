@@ -260,6 +260,44 @@ static void what_never_hangs(struct kunit *test)
 	check_until_it_hangs(test, 1);
 }
 
+/* What the hardware gets on top of what it has is no progress. */
+static void jobs_that_follow_hide_nothing(struct kunit *test)
+{
+	struct job_test *t = test->priv;
+	struct onpu_job *job = kzalloc(struct_size(job, entries, 1), GFP_KERNEL);
+	unsigned long when;
+
+	KUNIT_ASSERT_TRUE(test, job);
+	/* Some job has begun already, so nobody starts to watch the firmware. */
+	t->onpu->usage.running = 1;
+	begin_running(t);
+	for (unsigned int i = 1; i < HANG_CHECKS; i++) {
+		KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
+		job->count = 1;
+		job->seqno = 10 + i;
+		when = t->ctx.progress.when;
+		scoped_guard(spinlock, &t->ctx.lock) {
+			list_add(&job->next, &t->ctx.runnable);
+			onpu_job_feed(&t->ctx);
+		}
+		KUNIT_EXPECT_EQ(test, t->ctx.fed, job->seqno);
+		KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_DOORBELL_TAIL(0)), t->ctx.tail);
+		KUNIT_EXPECT_EQ(test, t->ctx.progress.when, when);
+	}
+	KUNIT_EXPECT_TRUE(test, onpu_job_hangs(&t->ctx));
+	/* The first after a pause has all of its time. */
+	t->ctx.completed = t->ctx.fed;
+	ago(t, 2 * HZ, 2 * HZ);
+	job->seqno++;
+	scoped_guard(spinlock, &t->ctx.lock) {
+		list_add(&job->next, &t->ctx.runnable);
+		onpu_job_feed(&t->ctx);
+	}
+	KUNIT_EXPECT_EQ(test, t->ctx.progress.checks, 0);
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, t->ctx.progress.when + HZ));
+	kfree(job);
+}
+
 static struct kunit_case job_cases[] = {
 	KUNIT_CASE(ring),
 	KUNIT_CASE(what_the_hardware_says_to_have_taken),
@@ -268,6 +306,7 @@ static struct kunit_case job_cases[] = {
 	KUNIT_CASE(each_kind_of_progress),
 	KUNIT_CASE(others_run),
 	KUNIT_CASE(what_never_hangs),
+	KUNIT_CASE(jobs_that_follow_hide_nothing),
 	{}
 };
 
