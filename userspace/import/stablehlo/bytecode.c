@@ -139,7 +139,7 @@ static void read_strings(struct shlo_bytecode *code, struct shlo_bytes b)
 	for (size_t i = count; i-- > 0;) {
 		uint64_t size = shlo_bytes_varint(&b);
 
-		if (!size || size > (uint64_t)(end - b.at) || end[-1])
+		if (b.at > end || !size || size > (uint64_t)(end - b.at) || end[-1])
 			shlo_bytes_error(&b, "string %zu is not where it should be", i);
 		end -= size;
 		code->strings[i] = (const char *)end;
