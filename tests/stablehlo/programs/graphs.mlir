@@ -228,3 +228,88 @@ module {
     return
   }
 }
+
+// -----
+
+// a convolution with strides, paddings that differ, and other orders of dimensions
+module {
+  func.func private @compute(%x: tensor<1x4x5x2xf32>, %k: tensor<2x3x2x3xf32>) -> tensor<1x2x5x3xf32> {
+    %y = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = [[1, 0], [0, 2]], lhs_dilate = [1, 1], rhs_dilate = [1, 1], reverse = [false, false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x5x2xf32>, tensor<2x3x2x3xf32>) -> tensor<1x2x5x3xf32>
+    return %y : tensor<1x2x5x3xf32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[[[1.0, 0.0], [-1.0, 3.0], [2.0, -2.0], [-1.0, 0.0], [3.0, 1.0]], [[2.0, -3.0], [3.0, 1.0], [2.0, -2.0], [2.0, -3.0], [1.0, 2.0]], [[-3.0, -2.0], [3.0, 0.0], [0.0, -1.0], [3.0, -2.0], [-2.0, 3.0]], [[2.0, 3.0], [-3.0, 0.0], [-2.0, -2.0], [-3.0, 3.0], [-1.0, 3.0]]]]> : tensor<1x4x5x2xf32>
+    %k = stablehlo.constant dense<[[[[-2.0, -1.0, 1.0], [-1.0, -1.0, 0.0]], [[-1.0, 0.0, -1.0], [-2.0, -1.0, 2.0]], [[2.0, 0.0, -1.0], [-2.0, 1.0, 2.0]]], [[[2.0, -1.0, 0.0], [-1.0, 0.0, -2.0]], [[1.0, 2.0, -2.0], [-1.0, -2.0, 2.0]], [[-1.0, -1.0, 0.0], [-1.0, 0.0, 0.0]]]]> : tensor<2x3x2x3xf32>
+    %result = call @compute(%x, %k) : (tensor<1x4x5x2xf32>, tensor<2x3x2x3xf32>) -> tensor<1x2x5x3xf32>
+    check.expect_eq_const %result, dense<[[[[-2.0, -11.0, 8.0], [0.0, 10.0, -14.0], [1.0, -7.0, 6.0], [0.0, 5.0, -4.0], [5.0, -3.0, -2.0]], [[2.0, 7.0, -7.0], [11.0, -9.0, -13.0], [5.0, 17.0, -11.0], [-3.0, -14.0, 19.0], [-11.0, -1.0, -5.0]]]]> : tensor<1x2x5x3xf32>
+    return
+  }
+}
+
+// -----
+
+// both dilations and a reversed window
+module {
+  func.func private @compute(%x: tensor<2x4x1x3xf32>, %k: tensor<2x2x2x2xf32>) -> tensor<2x1x5x8xf32> {
+    %y = stablehlo.convolution(%x, %k) dim_numbers = [f, 1, b, 0]x[1, o, 0, i]->[f, b, 1, 0], window = {stride = [1, 2], pad = [[1, 2], [2, 1]], lhs_dilate = [3, 2], rhs_dilate = [2, 1], reverse = [true, false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x4x1x3xf32>, tensor<2x2x2x2xf32>) -> tensor<2x1x5x8xf32>
+    return %y : tensor<2x1x5x8xf32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[[[-3.0, -1.0, -2.0]], [[-1.0, 0.0, 0.0]], [[-1.0, 2.0, 0.0]], [[3.0, -1.0, 2.0]]], [[[-2.0, 2.0, -3.0]], [[-3.0, -1.0, 1.0]], [[-1.0, 3.0, 3.0]], [[-3.0, 0.0, 0.0]]]]> : tensor<2x4x1x3xf32>
+    %k = stablehlo.constant dense<[[[[0.0, 1.0], [2.0, -1.0]], [[-1.0, 0.0], [-1.0, 0.0]]], [[[1.0, -2.0], [-2.0, 2.0]], [[-2.0, 2.0], [1.0, 2.0]]]]> : tensor<2x2x2x2xf32>
+    %result = call @compute(%x, %k) : (tensor<2x4x1x3xf32>, tensor<2x2x2x2xf32>) -> tensor<2x1x5x8xf32>
+    check.expect_eq_const %result, dense<[[[[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], [0.0, -4.0, 2.0, 0.0, -4.0, -3.0, 0.0, -1.0], [0.0, 1.0, -1.0, 0.0, 1.0, 1.0, 0.0, -1.0], [0.0, -1.0, 3.0, 0.0, 1.0, 3.0, 0.0, -3.0], [0.0, 9.0, 0.0, 0.0, -2.0, 0.0, 0.0, 4.0]]], [[[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 3.0, 1.0, 0.0, 1.0, 2.0, 0.0, 2.0], [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 1.0, -2.0, 0.0, -2.0, 0.0, 0.0, 0.0], [0.0, -3.0, 1.0, 0.0, 1.0, -2.0, 0.0, -2.0]]]]> : tensor<2x1x5x8xf32>
+    return
+  }
+}
+
+// -----
+
+// groups of features, with one spatial dimension
+module {
+  func.func private @compute(%x: tensor<2x4x6xf32>, %k: tensor<6x2x3xf32>) -> tensor<2x6x11xf32> {
+    %y = stablehlo.convolution(%x, %k) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [1], pad = [[1, 1]], lhs_dilate = [2], rhs_dilate = [1], reverse = [true]} {batch_group_count = 1 : i64, feature_group_count = 2 : i64} : (tensor<2x4x6xf32>, tensor<6x2x3xf32>) -> tensor<2x6x11xf32>
+    return %y : tensor<2x6x11xf32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[[-1.0, 3.0, 0.0, -3.0, 1.0, 2.0], [3.0, 3.0, -1.0, 3.0, -1.0, -3.0], [0.0, -3.0, -2.0, -1.0, 1.0, 1.0], [-1.0, -2.0, -1.0, -1.0, 2.0, 1.0]], [[-3.0, -1.0, 2.0, -1.0, -1.0, -2.0], [3.0, -3.0, 2.0, -2.0, 2.0, 2.0], [-1.0, 0.0, -2.0, 2.0, -3.0, -3.0], [1.0, 1.0, 0.0, -3.0, -2.0, 2.0]]]> : tensor<2x4x6xf32>
+    %k = stablehlo.constant dense<[[[2.0, 0.0, 0.0], [1.0, 1.0, -1.0]], [[-2.0, -2.0, 1.0], [0.0, -1.0, -1.0]], [[2.0, -1.0, 1.0], [-2.0, -1.0, 1.0]], [[0.0, -1.0, -2.0], [1.0, 0.0, -1.0]], [[1.0, 2.0, -1.0], [2.0, 1.0, 1.0]], [[0.0, 1.0, 0.0], [0.0, 1.0, 1.0]]]> : tensor<6x2x3xf32>
+    %result = call @compute(%x, %k) : (tensor<2x4x6xf32>, tensor<6x2x3xf32>) -> tensor<2x6x11xf32>
+    check.expect_eq_const %result, dense<[[[3.0, 6.0, 3.0, -4.0, -1.0, -2.0, 3.0, -2.0, -1.0, 2.0, -3.0], [-1.0, -10.0, -9.0, 0.0, 1.0, 7.0, 3.0, -8.0, -1.0, -2.0, -1.0], [-2.0, 2.0, -6.0, 8.0, 1.0, -13.0, 0.0, 4.0, 0.0, 10.0, 1.0], [0.0, -1.0, 3.0, 7.0, 2.0, 4.0, 1.0, 5.0, -1.0, -3.0, -1.0], [-1.0, -8.0, -8.0, -3.0, -5.0, -2.0, -3.0, 5.0, 4.0, 4.0, 3.0], [-1.0, -1.0, -5.0, -2.0, -3.0, -1.0, -2.0, -1.0, 3.0, 2.0, 2.0]], [[3.0, -8.0, -3.0, 9.0, 2.0, -6.0, -2.0, 2.0, 2.0, -4.0, 2.0], [3.0, -4.0, 5.0, -2.0, -6.0, 2.0, 4.0, 3.0, 0.0, 1.0, 2.0], [0.0, 4.0, 4.0, -4.0, -4.0, 6.0, 3.0, -9.0, -1.0, -7.0, 0.0], [1.0, 2.0, 0.0, -1.0, 2.0, 1.0, -2.0, -3.0, 3.0, 10.0, 3.0], [-1.0, 4.0, 1.0, -1.0, -4.0, -2.0, 1.0, -12.0, -8.0, 2.0, -4.0], [0.0, 1.0, 1.0, 1.0, -2.0, 0.0, -1.0, -3.0, -5.0, -2.0, -1.0]]]> : tensor<2x6x11xf32>
+    return
+  }
+}
+
+// -----
+
+// groups of the batch
+module {
+  func.func private @compute(%x: tensor<4x3x3x3xf32>, %k: tensor<4x3x2x2xf32>) -> tensor<2x4x2x2xf32> {
+    %y = stablehlo.convolution(%x, %k) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], pad = [[0, 0], [0, 0]], lhs_dilate = [1, 1], rhs_dilate = [1, 1], reverse = [false, false]} {batch_group_count = 2 : i64, feature_group_count = 1 : i64} : (tensor<4x3x3x3xf32>, tensor<4x3x2x2xf32>) -> tensor<2x4x2x2xf32>
+    return %y : tensor<2x4x2x2xf32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[[[-2.0, -3.0, 0.0], [3.0, 1.0, -2.0], [2.0, 0.0, 3.0]], [[-1.0, -2.0, -3.0], [0.0, -1.0, 1.0], [3.0, 1.0, 3.0]], [[1.0, -1.0, -3.0], [3.0, 3.0, 3.0], [-1.0, 2.0, 1.0]]], [[[2.0, -3.0, 3.0], [-1.0, -1.0, 1.0], [2.0, 2.0, -1.0]], [[3.0, 0.0, -1.0], [3.0, 2.0, 2.0], [-1.0, -1.0, 2.0]], [[-2.0, 1.0, 3.0], [-3.0, 0.0, 1.0], [3.0, -1.0, -1.0]]], [[[2.0, -1.0, 0.0], [-1.0, 3.0, 1.0], [2.0, 2.0, 3.0]], [[-1.0, -1.0, -1.0], [2.0, -1.0, 2.0], [3.0, 0.0, -1.0]], [[3.0, -2.0, 3.0], [3.0, 2.0, 0.0], [-1.0, -1.0, 1.0]]], [[[-2.0, 1.0, -2.0], [-2.0, 3.0, -1.0], [3.0, 0.0, -1.0]], [[2.0, -3.0, 2.0], [2.0, 2.0, 0.0], [-2.0, 1.0, 3.0]], [[1.0, 1.0, 2.0], [0.0, -1.0, 1.0], [1.0, 3.0, 3.0]]]]> : tensor<4x3x3x3xf32>
+    %k = stablehlo.constant dense<[[[[0.0, -2.0], [-1.0, -1.0]], [[2.0, 1.0], [2.0, -1.0]], [[-1.0, -1.0], [-2.0, 1.0]]], [[[-1.0, -1.0], [-2.0, -1.0]], [[-2.0, 0.0], [-1.0, 1.0]], [[-1.0, 2.0], [-2.0, 1.0]]], [[[1.0, 0.0], [1.0, 2.0]], [[-2.0, 2.0], [-1.0, -1.0]], [[0.0, -2.0], [0.0, 1.0]]], [[[0.0, 1.0], [-2.0, 2.0]], [[0.0, -2.0], [2.0, 2.0]], [[0.0, -2.0], [0.0, 2.0]]]]> : tensor<4x3x2x2xf32>
+    %result = call @compute(%x, %k) : (tensor<4x3x3x3xf32>, tensor<4x3x2x2xf32>) -> tensor<2x4x2x2xf32>
+    check.expect_eq_const %result, dense<[[[[-4.0, -8.0], [-2.0, -10.0]], [[-7.0, 1.0], [-3.0, 2.0]], [[12.0, -3.0], [-9.0, 19.0]], [[19.0, -6.0], [5.0, -1.0]]], [[[25.0, -8.0], [1.0, -1.0]], [[7.0, 7.0], [-14.0, -1.0]], [[-15.0, 7.0], [7.0, -6.0]], [[21.0, -12.0], [-1.0, 9.0]]]]> : tensor<2x4x2x2xf32>
+    return
+  }
+}
+
+// -----
+
+// no spatial dimension
+module {
+  func.func private @compute(%x: tensor<2x5xf32>, %k: tensor<3x5xf32>) -> tensor<3x2xf32> {
+    %y = stablehlo.convolution(%x, %k) dim_numbers = [b, f]x[o, i]->[f, b], window = {stride = [], pad = [], lhs_dilate = [], rhs_dilate = [], reverse = []} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x5xf32>, tensor<3x5xf32>) -> tensor<3x2xf32>
+    return %y : tensor<3x2xf32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[1.0, -1.0, 1.0, -1.0, -1.0], [3.0, -2.0, 0.0, 0.0, 3.0]]> : tensor<2x5xf32>
+    %k = stablehlo.constant dense<[[2.0, 2.0, 0.0, 1.0, -1.0], [-1.0, 2.0, 1.0, 2.0, 1.0], [-1.0, -1.0, 2.0, -2.0, 0.0]]> : tensor<3x5xf32>
+    %result = call @compute(%x, %k) : (tensor<2x5xf32>, tensor<3x5xf32>) -> tensor<3x2xf32>
+    check.expect_eq_const %result, dense<[[0.0, -1.0], [-5.0, -4.0], [4.0, -1.0]]> : tensor<3x2xf32>
+    return
+  }
+}

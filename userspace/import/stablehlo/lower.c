@@ -14,6 +14,7 @@ static const struct {
 	{ "stablehlo.compare", shlo_lower_compare },
 	{ "stablehlo.concatenate", shlo_lower_concatenate },
 	{ "stablehlo.convert", shlo_lower_convert },
+	{ "stablehlo.convolution", shlo_lower_convolution },
 	{ "stablehlo.dot_general", shlo_lower_dot },
 	{ "stablehlo.gather", shlo_lower_gather },
 	{ "stablehlo.optimization_barrier", shlo_lower_barrier },

@@ -71,5 +71,6 @@ bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_convolution(struct shlo_lower *l, WNNOperand *out);
 
 #endif

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/* Convolutions as operators of a graph, which has them with two spatial dimensions. */
+#include "lower.h"
+#include "numbers.h"
+
+#define SPATIAL 2
+#define RANK	(2 + SPATIAL)
+
+static const struct shlo_type *type_of(const struct shlo_lower *l, size_t operand)
+{
+	return l->op->operands[operand]->type;
+}
+
+/* An operand in the order of WebNN, with a spatial dimension of 1 in front of fewer than two. */
+static WNNOperand ordered(const struct shlo_lower *l, size_t operand, int64_t first, int64_t second,
+			  const struct shlo_list *spatial, int64_t *dims)
+{
+	const struct shlo_type *type = type_of(l, operand);
+	int64_t order[SHLO_MAX_RANK] = { first, second };
+	int missing = SPATIAL - spatial->count;
+
+	dims[0] = type->dims[first];
+	dims[1] = type->dims[second];
+	for (int i = 0; i < missing; i++)
+		dims[2 + i] = 1;
+	for (int i = 0; i < spatial->count; i++) {
+		order[2 + i] = spatial->at[i];
+		dims[2 + missing + i] = type->dims[spatial->at[i]];
+	}
+	return shlo_lower_reshape(
+		l, shlo_lower_transpose(l, shlo_lowered(l, operand), order, type->rank), dims,
+		RANK);
+}
+
+/* Groups of the batch side by side as features: each of them has its part of the kernel's outputs. */
+static WNNOperand batches_as_features(const struct shlo_lower *l, WNNOperand x, int64_t groups,
+				      int64_t *dims)
+{
+	static const int64_t order[] = { 1, 0, 2, 3, 4 };
+	int64_t split[] = { groups, dims[0] / groups, dims[1], dims[2], dims[3] };
+
+	dims[0] /= groups;
+	dims[1] *= groups;
+	x = shlo_lower_transpose(l, shlo_lower_reshape(l, x, split, RANK + 1), order, RANK + 1);
+	return shlo_lower_reshape(l, x, dims, RANK);
+}
+
+/* Zeros between the elements along @axis: behind each by a dimension of its own, but for the last. */
+static WNNOperand dilated(const struct shlo_lower *l, WNNOperand x, int axis, int64_t dilation,
+			  int64_t *dims)
+{
+	static const int64_t none[RANK + 1];
+	int64_t split[RANK + 1], behind[RANK + 1] = { 0 };
+	WNNPadOptions padding = WNN_PAD_OPTIONS_INIT;
+	WNNSliceOptions slicing = WNN_SLICE_OPTIONS_INIT;
+	struct shlo_sizes before, after, starts, sizes;
+
+	if (dilation == 1 || dims[axis] == 1)
+		return x;
+	for (int i = 0; i <= RANK; i++)
+		split[i] = i == axis + 1 ? 1 : dims[i - (i > axis)];
+	behind[axis + 1] = dilation - 1;
+	shlo_sizes_init(&before, none, RANK + 1);
+	shlo_sizes_init(&after, behind, RANK + 1);
+	padding.label = l->options.label;
+	x = shlo_lower_reshape(l, x, split, RANK + 1);
+	x = x ? wnnGraphBuilderPad(l->b, x, before.array, after.array, &padding) : NULL;
+	dims[axis] *= dilation;
+	x = shlo_lower_reshape(l, x, dims, RANK);
+	dims[axis] -= dilation - 1;
+	shlo_sizes_init(&starts, none, RANK);
+	shlo_sizes_init(&sizes, dims, RANK);
+	slicing.label = l->options.label;
+	return x ? wnnGraphBuilderSlice(l->b, x, starts.array, sizes.array, &slicing) : NULL;
+}
+
+static WNNOperand reversed(const struct shlo_lower *l, WNNOperand x, const struct shlo_window *w)
+{
+	WNNReverseOptions options = WNN_REVERSE_OPTIONS_INIT;
+	int64_t axes[SPATIAL];
+	struct shlo_sizes sizes;
+	int count = 0;
+
+	for (int i = 0; i < w->rank; i++)
+		if (w->reversed[i])
+			axes[count++] = RANK - w->rank + i;
+	if (!count)
+		return x;
+	shlo_sizes_init(&sizes, axes, count);
+	options.axes = sizes.array;
+	options.label = l->options.label;
+	return x ? wnnGraphBuilderReverse(l->b, x, &options) : NULL;
+}
+
+static WNNOperand convolve(const struct shlo_lower *l, WNNOperand x, WNNOperand kernel,
+			   const struct shlo_conv_numbers *n)
+{
+	WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
+	int64_t strides[] = { 1, 1 }, dilations[] = { 1, 1 }, padding[] = { 0, 0, 0, 0 };
+	struct shlo_sizes sizes[3];
+
+	for (int i = 0; i < n->spatial; i++) {
+		int at = SPATIAL - n->spatial + i;
+
+		strides[at] = n->window.stride[i];
+		dilations[at] = n->window.window_dilation[i];
+		padding[2 * at] = n->window.low[i];
+		padding[2 * at + 1] = n->window.high[i];
+	}
+	shlo_sizes_init(&sizes[0], strides, SPATIAL);
+	shlo_sizes_init(&sizes[1], dilations, SPATIAL);
+	shlo_sizes_init(&sizes[2], padding, 2 * SPATIAL);
+	options.strides = sizes[0].array;
+	options.dilations = sizes[1].array;
+	options.padding = sizes[2].array;
+	options.groups = (uint32_t)(n->feature_groups * n->batch_groups);
+	options.label = l->options.label;
+	return x && kernel ? wnnGraphBuilderConv2d(l->b, x, kernel, &options) : NULL;
+}
+
+/* From batch, features and two spatial dimensions to the order of the result. */
+static WNNOperand result(const struct shlo_lower *l, WNNOperand y,
+			 const struct shlo_conv_numbers *n)
+{
+	const struct shlo_type *to = l->op->results[0]->type;
+	int64_t order[SHLO_MAX_RANK], dims[SHLO_MAX_RANK];
+
+	order[n->output_batch] = 0;
+	order[n->output_feature] = 1;
+	for (int i = 0; i < n->spatial; i++)
+		order[n->output_spatial.at[i]] = 2 + i;
+	for (int i = 0; i < to->rank; i++)
+		dims[order[i]] = to->dims[i];
+	return shlo_lower_transpose(l, shlo_lower_reshape(l, y, dims, to->rank), order, to->rank);
+}
+
+static bool is_possible(const struct shlo_conv_numbers *n)
+{
+	if (n->spatial > SPATIAL)
+		return false;
+	for (int i = 0; i < n->spatial; i++)
+		if (n->window.low[i] < 0 || n->window.high[i] < 0)
+			return false;
+	return true;
+}
+
+bool shlo_lower_convolution(struct shlo_lower *l, WNNOperand *out)
+{
+	const struct shlo_type *types[] = { type_of(l, 0), type_of(l, 1) };
+	enum shlo_element element = types[0]->element;
+	struct shlo_guard guard;
+	struct shlo_check check = { .guard = &guard, .op = l->op, .in = types, .in_count = 2 };
+	struct shlo_conv_numbers n;
+	int64_t dims[RANK], kernel_dims[RANK];
+	WNNOperand x, kernel;
+
+	if ((element != SHLO_F32 && element != SHLO_F16) || types[1]->element != element ||
+	    l->op->results[0]->type->element != element)
+		return false;
+	/* The verifier has been here before, so this does not fail. */
+	shlo_conv_numbers(&check, NULL, &n);
+	if (!is_possible(&n))
+		return false;
+	if (!l->b)
+		return true;
+	x = ordered(l, 0, n.input_batch, n.input_feature, &n.input_spatial, dims);
+	if (n.batch_groups > 1)
+		x = batches_as_features(l, x, n.batch_groups, dims);
+	for (int i = 0; i < n.spatial; i++)
+		x = dilated(l, x, RANK - n.spatial + i, n.window.base_dilation[i], dims);
+	kernel = ordered(l, 1, n.kernel_output, n.kernel_input, &n.kernel_spatial, kernel_dims);
+	kernel = reversed(l, kernel, &n.window);
+	*out = result(l, convolve(l, x, kernel, &n), &n);
+	return true;
+}
