@@ -313,3 +313,74 @@ module {
     return
   }
 }
+
+// -----
+
+// a slice whose starts are computed, one beyond the end and one below 0
+module {
+  func.func private @compute(%x: tensor<3x4xf32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<2x2xf32> {
+    %y = stablehlo.dynamic_slice %x, %i, %j, sizes = [2, 2] : (tensor<3x4xf32>, tensor<i32>, tensor<i32>) -> tensor<2x2xf32>
+    return %y : tensor<2x2xf32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0], [8.0, 9.0, 10.0, 11.0]]> : tensor<3x4xf32>
+    %i = stablehlo.constant dense<5> : tensor<i32>
+    %j = stablehlo.constant dense<-1> : tensor<i32>
+    %result = call @compute(%x, %i, %j) : (tensor<3x4xf32>, tensor<i32>, tensor<i32>) -> tensor<2x2xf32>
+    check.expect_eq_const %result, dense<[[4.0, 5.0], [8.0, 9.0]]> : tensor<2x2xf32>
+    return
+  }
+}
+
+// -----
+
+// a slice that is put where computed numbers say, of which one is too large for 31 bits
+module {
+  func.func private @compute(%x: tensor<2x3xi16>, %u: tensor<1x2xi16>, %i: tensor<ui32>, %j: tensor<ui32>) -> tensor<2x3xi16> {
+    %y = stablehlo.dynamic_update_slice %x, %u, %i, %j : (tensor<2x3xi16>, tensor<1x2xi16>, tensor<ui32>, tensor<ui32>) -> tensor<2x3xi16>
+    return %y : tensor<2x3xi16>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[0, 1, 2], [3, 4, 5]]> : tensor<2x3xi16>
+    %u = stablehlo.constant dense<[[7, -8]]> : tensor<1x2xi16>
+    %i = stablehlo.constant dense<1> : tensor<ui32>
+    %j = stablehlo.constant dense<4000000000> : tensor<ui32>
+    %result = call @compute(%x, %u, %i, %j) : (tensor<2x3xi16>, tensor<1x2xi16>, tensor<ui32>, tensor<ui32>) -> tensor<2x3xi16>
+    check.expect_eq_const %result, dense<[[0, 1, 2], [3, 7, -8]]> : tensor<2x3xi16>
+    return
+  }
+}
+
+// -----
+
+// rows that computed indices of 64 bits choose, of which one is too large for 32
+module {
+  func.func private @compute(%x: tensor<3x4xf32>, %i: tensor<3x1xi64>) -> tensor<3x4xf32> {
+    %y = "stablehlo.gather"(%x, %i) {dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>} : (tensor<3x4xf32>, tensor<3x1xi64>) -> tensor<3x4xf32>
+    return %y : tensor<3x4xf32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0], [8.0, 9.0, 10.0, 11.0]]> : tensor<3x4xf32>
+    %i = stablehlo.constant dense<[[4294967296], [0], [1]]> : tensor<3x1xi64>
+    %result = call @compute(%x, %i) : (tensor<3x4xf32>, tensor<3x1xi64>) -> tensor<3x4xf32>
+    check.expect_eq_const %result, dense<[[8.0, 9.0, 10.0, 11.0], [0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]]> : tensor<3x4xf32>
+    return
+  }
+}
+
+// -----
+
+// computed indices with a dimension that both operands have
+module {
+  func.func private @compute(%x: tensor<2x3xf32>, %i: tensor<2x2xi32>) -> tensor<2x2xf32> {
+    %y = "stablehlo.gather"(%x, %i) {dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2>, slice_sizes = array<i64: 1, 1>} : (tensor<2x3xf32>, tensor<2x2xi32>) -> tensor<2x2xf32>
+    return %y : tensor<2x2xf32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]> : tensor<2x3xf32>
+    %i = stablehlo.constant dense<[[2, 0], [1, -7]]> : tensor<2x2xi32>
+    %result = call @compute(%x, %i) : (tensor<2x3xf32>, tensor<2x2xi32>) -> tensor<2x2xf32>
+    check.expect_eq_const %result, dense<[[2.0, 0.0], [4.0, 3.0]]> : tensor<2x2xf32>
+    return
+  }
+}

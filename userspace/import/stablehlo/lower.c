@@ -16,6 +16,8 @@ static const struct {
 	{ "stablehlo.convert", shlo_lower_convert },
 	{ "stablehlo.convolution", shlo_lower_convolution },
 	{ "stablehlo.dot_general", shlo_lower_dot },
+	{ "stablehlo.dynamic_slice", shlo_lower_dynamic_slice },
+	{ "stablehlo.dynamic_update_slice", shlo_lower_dynamic_update_slice },
 	{ "stablehlo.gather", shlo_lower_gather },
 	{ "stablehlo.optimization_barrier", shlo_lower_barrier },
 	{ "stablehlo.pad", shlo_lower_pad },
@@ -121,6 +123,18 @@ void shlo_sizes_init(struct shlo_sizes *sizes, const int64_t *numbers, int count
 	for (int i = 0; i < count && i < 8; i++)
 		sizes->data[i] = (uint32_t)numbers[i];
 	sizes->array = (WNNUint32Array){ (size_t)count, sizes->data };
+}
+
+WNNOperand shlo_lower_list(const struct shlo_lower *l, WNNOperandDataType type, const void *data,
+			   int64_t count, size_t size)
+{
+	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+	struct shlo_sizes sizes;
+
+	shlo_sizes_init(&sizes, &count, 1);
+	descriptor.dataType = type;
+	descriptor.shape = sizes.array;
+	return wnnGraphBuilderConstant(l->b, &descriptor, data, (size_t)count * size);
 }
 
 WNNOperand shlo_lowered(const struct shlo_lower *l, size_t operand)

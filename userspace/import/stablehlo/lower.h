@@ -35,6 +35,9 @@ struct shlo_sizes {
 };
 
 void shlo_sizes_init(struct shlo_sizes *sizes, const int64_t *numbers, int count);
+/* A constant of rank 1. */
+WNNOperand shlo_lower_list(const struct shlo_lower *l, WNNOperandDataType type, const void *data,
+			   int64_t count, size_t size);
 WNNOperand shlo_lowered(const struct shlo_lower *l, size_t operand);
 WNNOperand shlo_lower_reshape(const struct shlo_lower *l, WNNOperand x, const int64_t *dims,
 			      int rank);
@@ -71,6 +74,10 @@ bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_dynamic_slice(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_dynamic_update_slice(struct shlo_lower *l, WNNOperand *out);
+/* Of indices that are no constants. */
+bool shlo_lower_gather_computed(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_convolution(struct shlo_lower *l, WNNOperand *out);
 
 #endif

@@ -46,24 +46,13 @@ static WNNOperand flat(const struct shlo_lower *l, WNNOperand x, int64_t count)
 	return shlo_lower_reshape(l, x, &count, 1);
 }
 
-static WNNOperand list(const struct shlo_lower *l, WNNOperandDataType type, const void *data,
-		       int64_t count, size_t size)
-{
-	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
-	struct shlo_sizes sizes;
-
-	shlo_sizes_init(&sizes, &count, 1);
-	descriptor.dataType = type;
-	descriptor.shape = sizes.array;
-	return wnnGraphBuilderConstant(l->b, &descriptor, data, (size_t)count * size);
-}
-
 /* The elements of a flat operand at these places. */
 static WNNOperand taken(const struct shlo_lower *l, WNNOperand x, const int32_t *places,
 			int64_t count)
 {
 	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
-	WNNOperand indices = list(l, WNNOperandDataType_Int32, places, count, sizeof(*places));
+	WNNOperand indices =
+		shlo_lower_list(l, WNNOperandDataType_Int32, places, count, sizeof(*places));
 
 	options.label = l->options.label;
 	return x && indices ? wnnGraphBuilderGather(l->b, x, indices, &options) : NULL;
@@ -104,7 +93,9 @@ bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out)
 	int32_t *places;
 	WNNOperand x;
 
-	if (!is_constant(l, 1) || !is_small(to))
+	if (!is_constant(l, 1))
+		return shlo_lower_gather_computed(l, out);
+	if (!is_small(to))
 		return false;
 	if (!l->b)
 		return true;
@@ -190,7 +181,7 @@ static bool scatter_step(struct scatter *s, WNNOperand updates, WNNOperand *x)
 	value = taken(l, updates, s->sources, s->count);
 	if (value && s->combine)
 		value = s->combine(l->b, *x, value, &l->options);
-	mask = all ? NULL : list(l, WNNOperandDataType_Uint8, s->mask, s->count, 1);
+	mask = all ? NULL : shlo_lower_list(l, WNNOperandDataType_Uint8, s->mask, s->count, 1);
 	if (value && !all)
 		value = mask ? wnnGraphBuilderWhere(l->b, mask, value, *x, &l->options) : NULL;
 	*x = value;

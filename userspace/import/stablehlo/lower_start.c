@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Gather, and slices taken and put, whose starts are computed: the place of every element in the flat
+ * operand is a sum that the graph does, of the clamped starts times the steps of their dimensions and of
+ * what is known when the graph is built.
+ */
+#include <string.h>
+
+#include "lower.h"
+#include "places.h"
+#include "run.h"
+
+#define MOST_ELEMENTS 65536 /* of a list of places */
+
+static const struct shlo_type *type_of(const struct shlo_lower *l, size_t operand)
+{
+	return l->op->operands[operand]->type;
+}
+
+/* How far apart in memory the elements along @dim are. */
+static int64_t step_of(const struct shlo_type *type, int dim)
+{
+	int64_t step = 1;
+
+	for (int i = dim + 1; i < type->rank; i++)
+		step *= type->dims[i];
+	return step;
+}
+
+static WNNOperand scalar(const struct shlo_lower *l, enum shlo_element element, int64_t value)
+{
+	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+	uint64_t room = 0;
+
+	shlo_store(element, &room, 0, shlo_int(value));
+	descriptor.dataType = shlo_held_type(element);
+	return wnnGraphBuilderConstant(l->b, &descriptor, &room, shlo_elements[element].bytes);
+}
+
+/* Starts along a dimension, as the part of the place that they make: from 0 to @most, times @step. */
+static WNNOperand part_of_place(const struct shlo_lower *l, WNNOperand starts,
+				enum shlo_element element, int64_t most, int64_t step)
+{
+	WNNOperand limit = scalar(l, element, most), factor = scalar(l, SHLO_I32, step);
+	WNNOperand zero = scalar(l, element, 0);
+
+	if (!starts || !limit || !zero || !factor)
+		return NULL;
+	if (shlo_class(element) == SHLO_SIGNED)
+		starts = wnnGraphBuilderMax(l->b, starts, zero, &l->options);
+	starts = starts ? wnnGraphBuilderMin(l->b, starts, limit, &l->options) : NULL;
+	if (starts && element != SHLO_I32)
+		starts = wnnGraphBuilderCast(l->b, starts, WNNOperandDataType_Int32, &l->options);
+	return starts ? wnnGraphBuilderMul(l->b, starts, factor, &l->options) : NULL;
+}
+
+static WNNOperand sum(const struct shlo_lower *l, WNNOperand a, WNNOperand b)
+{
+	return a && b ? wnnGraphBuilderAdd(l->b, a, b, &l->options) : NULL;
+}
+
+/* Whether the starts are integers that a graph computes with, and places numbers of 32 bits. */
+static bool can_start(const struct shlo_lower *l, size_t first, const struct shlo_type *slice)
+{
+	int64_t count = shlo_type_count(type_of(l, 0));
+
+	for (size_t i = first; i < l->op->operand_count; i++) {
+		enum shlo_element element = type_of(l, i)->element;
+
+		/* What is small cannot hold every limit. */
+		if (element != SHLO_I32 && element != SHLO_UI32 && element != SHLO_I64 &&
+		    element != SHLO_UI64)
+			return false;
+	}
+	return count > 0 && count <= INT32_MAX && shlo_type_count(slice) <= MOST_ELEMENTS;
+}
+
+/* ---- slices */
+
+/* The places of a slice with these dimensions, whose starts are operands from @first on. */
+static WNNOperand slice_places(const struct shlo_lower *l, size_t first,
+			       const struct shlo_type *slice)
+{
+	const struct shlo_type *x = type_of(l, 0);
+	int64_t index[SHLO_MAX_RANK] = { 0 }, count = shlo_type_count(slice), at = 0;
+	int32_t *fixed = import_alloc((size_t)count * sizeof(*fixed));
+	static const int64_t one = 1;
+	WNNOperand places;
+
+	if (!fixed)
+		return NULL;
+	do {
+		int64_t place = 0;
+
+		for (int i = 0; i < x->rank; i++)
+			place += index[i] * step_of(x, i);
+		fixed[at++] = (int32_t)place;
+	} while (shlo_next(slice->rank, slice->dims, index));
+	places = shlo_lower_list(l, WNNOperandDataType_Int32, fixed, count, sizeof(*fixed));
+	import_free(fixed);
+	for (int i = 0; i < x->rank; i++) {
+		size_t operand = first + (size_t)i;
+		WNNOperand start = shlo_lower_reshape(l, shlo_lowered(l, operand), &one, 1);
+
+		places = sum(l, places,
+			     part_of_place(l, start, type_of(l, operand)->element,
+					   x->dims[i] - slice->dims[i], step_of(x, i)));
+	}
+	return places;
+}
+
+static bool fits(const struct shlo_type *slice, const struct shlo_type *x)
+{
+	for (int i = 0; i < x->rank; i++)
+		if (slice->dims[i] > x->dims[i])
+			return false;
+	return slice->rank == x->rank;
+}
+
+static WNNOperand flat(const struct shlo_lower *l, size_t operand)
+{
+	int64_t count = shlo_type_count(type_of(l, operand));
+
+	return shlo_lower_reshape(l, shlo_lowered(l, operand), &count, 1);
+}
+
+bool shlo_lower_dynamic_slice(struct shlo_lower *l, WNNOperand *out)
+{
+	const struct shlo_type *to = l->op->results[0]->type;
+	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
+	WNNOperand x, places;
+
+	if (!can_start(l, 1, to) || !fits(to, type_of(l, 0)))
+		return false;
+	if (!l->b)
+		return true;
+	options.label = l->options.label;
+	x = flat(l, 0);
+	places = slice_places(l, 1, to);
+	x = x && places ? wnnGraphBuilderGather(l->b, x, places, &options) : NULL;
+	*out = shlo_lower_reshape(l, x, to->dims, to->rank);
+	return true;
+}
+
+bool shlo_lower_dynamic_update_slice(struct shlo_lower *l, WNNOperand *out)
+{
+	const struct shlo_type *to = l->op->results[0]->type, *update = type_of(l, 1);
+	WNNScatterOptions options = WNN_SCATTER_OPTIONS_INIT;
+	WNNOperand x, places, values;
+
+	if (!can_start(l, 2, update) || !fits(update, type_of(l, 0)))
+		return false;
+	if (!l->b)
+		return true;
+	options.label = l->options.label;
+	x = flat(l, 0);
+	values = flat(l, 1);
+	places = slice_places(l, 2, update);
+	x = x && values && places ?
+		    wnnGraphBuilderScatterElements(l->b, x, places, values, &options) :
+		    NULL;
+	*out = shlo_lower_reshape(l, x, to->dims, to->rank);
+	return true;
+}
+
+/* ---- gather */
+
+/* For every element of the result: where each number of its start stands in the flat indices, one list
+ * after the other in @from, and what of its place is known. */
+static void gather_lists(const struct shlo_lower *l, const struct shlo_gather_numbers *n,
+			 int32_t *from, int32_t *fixed)
+{
+	const struct shlo_type *x = type_of(l, 0), *indices = type_of(l, 1);
+	const struct shlo_type *to = l->op->results[0]->type;
+	int64_t index[SHLO_MAX_RANK] = { 0 }, batch[SHLO_MAX_RANK], place[SHLO_MAX_RANK];
+	int64_t count = shlo_type_count(to), at = 0;
+
+	do {
+		int64_t known = 0, vector = 0;
+		int b = 0;
+
+		shlo_part(n, to->rank, index, x->rank, batch, place);
+		shlo_add_batching(n, batch, place);
+		for (int i = 0; i < x->rank; i++)
+			known += place[i] * step_of(x, i);
+		fixed[at] = (int32_t)known;
+		for (int i = 0; i < indices->rank; i++)
+			if (i != n->index_vector)
+				vector += batch[b++] * step_of(indices, i);
+		for (int i = 0; i < n->start_map.count; i++)
+			from[i * count + at] =
+				(int32_t)(vector +
+					  (n->index_vector < indices->rank ?
+						   i * step_of(indices, (int)n->index_vector) :
+						   0));
+		at++;
+	} while (shlo_next(to->rank, to->dims, index));
+}
+
+static WNNOperand gather_places(const struct shlo_lower *l, const struct shlo_gather_numbers *n,
+				const int64_t *sizes, int32_t *lists)
+{
+	const struct shlo_type *x = type_of(l, 0);
+	int64_t count = shlo_type_count(l->op->results[0]->type);
+	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
+	WNNOperand indices = flat(l, 1), places;
+
+	gather_lists(l, n, lists + count, lists);
+	options.label = l->options.label;
+	places = shlo_lower_list(l, WNNOperandDataType_Int32, lists, count, sizeof(*lists));
+	for (int i = 0; i < n->start_map.count; i++) {
+		int dim = (int)n->start_map.at[i];
+		WNNOperand from = shlo_lower_list(l, WNNOperandDataType_Int32,
+						  lists + (i + 1) * count, count, sizeof(*lists));
+		WNNOperand starts = indices && from ?
+					    wnnGraphBuilderGather(l->b, indices, from, &options) :
+					    NULL;
+
+		places = sum(l, places,
+			     part_of_place(l, starts, type_of(l, 1)->element,
+					   x->dims[dim] - sizes[dim], step_of(x, dim)));
+	}
+	return places;
+}
+
+bool shlo_lower_gather_computed(struct shlo_lower *l, WNNOperand *out)
+{
+	const struct shlo_type *x = type_of(l, 0), *to = l->op->results[0]->type;
+	int64_t sizes[SHLO_MAX_RANK], count = shlo_type_count(to);
+	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
+	struct shlo_gather_numbers n;
+	WNNOperand flat_x, places;
+	int32_t *lists;
+
+	if (!can_start(l, 1, to))
+		return false;
+	shlo_gather_numbers(l->op, false, &n);
+	shlo_ints_of(shlo_attr_find(&l->op->attrs, "slice_sizes"), sizes, SHLO_MAX_RANK);
+	for (int i = 0; i < x->rank; i++)
+		if (sizes[i] > x->dims[i])
+			return false;
+	if (!l->b)
+		return true;
+	lists = import_alloc((size_t)(count * (1 + n.start_map.count)) * sizeof(*lists));
+	if (!lists)
+		return true;
+	options.label = l->options.label;
+	flat_x = flat(l, 0);
+	places = gather_places(l, &n, sizes, lists);
+	import_free(lists);
+	flat_x = flat_x && places ? wnnGraphBuilderGather(l->b, flat_x, places, &options) : NULL;
+	*out = shlo_lower_reshape(l, flat_x, to->dims, to->rank);
+	return true;
+}
