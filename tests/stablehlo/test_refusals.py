@@ -56,6 +56,9 @@ CASES = [
     (body(X, "%z = func.call @none(%x) : (tensor<2xi32>) -> tensor<2xi32>"), "there is no function @none"),
     ("func.func @f() {\n  func.call @f() : () -> ()\n  return\n}\n", "@f calls itself"),
     ("func.func private @f()\n", "@f has no body"),
+    (body(F, '%y = "stablehlo.collective_broadcast"(%f) {replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @m, '
+          'axes = [#stablehlo.axis_ref<name = "x">]>} : (tensor<2xf32>) -> tensor<2xf32>'),
+     "replica_groups are no table of numbers; meshes are not computed"),
     (body("%x = stablehlo.constant dense_resource<w> : tensor<2xi32>"), "line 2, column 60: there is no resource 'w' in the file"),
     (body("%x = stablehlo.constant dense_resource<w> : tensor<2xi32>") + '{-# dialect_resources: {builtin: {w: "0x0400000001"}} #-}',
      "there are 1 bytes for the elements of tensor<2xi32>"),

@@ -152,6 +152,7 @@ static void check_op(struct shlo_file *file, const struct shlo_module *module,
 		.in_count = op->operand_count,
 	};
 	const struct shlo_type **in;
+	const struct shlo_attr *groups;
 
 	if (!op->kind) {
 		shlo_refuse(file, op->place, op->name, "this operation is not known");
@@ -178,6 +179,10 @@ static void check_op(struct shlo_file *file, const struct shlo_module *module,
 		return;
 	}
 	check_counts(&check);
+	groups = shlo_attr_find(&op->attrs, "replica_groups");
+	if (groups && groups->kind != SHLO_ATTR_DENSE)
+		shlo_wrong(&check,
+			   "replica_groups are no table of numbers; meshes are not computed");
 	op->kind->check(&check);
 	for (size_t i = 0; i < op->result_count; i++)
 		if (check.out[i] && !shlo_type_fits(check.out[i], op->results[i]->type))
