@@ -112,6 +112,19 @@ static bool operands_fit(struct sum *s)
 	return (is_constant(s->a.zero) || zero_may_leave(s)) && sums_fit(s);
 }
 
+/* Whether a constant times its factor is a number of the constant's type; all are nearly so in float32. */
+static bool product_is_exact(const struct ir_value *value, float factor)
+{
+	for (int64_t i = 0; value->type.dtype == IR_F16 && i < ir_type_elements(&value->type);
+	     i++) {
+		float product = factor * quantized_float(value, i);
+
+		if (wnn_half_to_float(wnn_float_to_half(product)) != product)
+			return false;
+	}
+	return true;
+}
+
 /* The bias of a convolution is a vector of its channels, wherever these lie. */
 static bool bias_fits(const struct sum *s)
 {
@@ -119,7 +132,8 @@ static bool bias_fits(const struct sum *s)
 
 	if (!bias || s->node->op == IR_OP_CONV)
 		return true;
-	return channels_each_or_one(s->node, &bias->type) && (s->beta == 1 || is_constant(bias));
+	return channels_each_or_one(s->node, &bias->type) &&
+	       (s->beta == 1 || (is_constant(bias) && product_is_exact(bias, s->beta)));
 }
 
 /* The product by itself. */
