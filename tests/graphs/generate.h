@@ -15,6 +15,7 @@ struct generator {
 	bool averages;		 /* of windows */
 	WNNOperandDataType real; /* of what lies between integers */
 	bool depthwise;		 /* convolutions have a group for each channel */
+	bool matrices;		 /* many products of matrices */
 	bool dynamic;		 /* scales and zero points may be inputs */
 	uint64_t least, budget;	 /* elements that the main operand and any value should have */
 	uint64_t work;		 /* multiplications that a node may need */

@@ -11,13 +11,14 @@
 #define NODES_OF_LAYER 15 /* at most */
 /*
  * Of the seeds that say whether a graph has additions behind convolutions, depthwise convolutions, scales and zero
- * points that are no constants, float16 between the integers, and averages.
+ * points that are no constants, float16 between the integers, averages, and matrices.
  */
 #define RESIDUAL  1000000
 #define DEPTHWISE 2000000
 #define DYNAMIC	  3000000
 #define HALF	  4000000
 #define AVERAGES  5000000
+#define MATRICES  6000000
 
 static enum wnn_op choose_layer(struct generator *g)
 {
@@ -32,6 +33,8 @@ static enum wnn_op choose_layer(struct generator *g)
 
 	if (g->depthwise && rng_chance(&g->rng, 60))
 		return WNN_OP_CONV2D;
+	if (g->matrices && rng_chance(&g->rng, 60))
+		return rng_chance(&g->rng, 60) ? WNN_OP_GEMM : WNN_OP_MATMUL;
 	if (g->averages && rng_chance(&g->rng, 30))
 		return WNN_OP_AVERAGE_POOL2D;
 	return layers[rng_below(&g->rng, ARRAY_SIZE(layers))];
@@ -249,6 +252,10 @@ void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits)
 			generator_dims(&g, rank, 6, g.budget, dims);
 			dims[1] = 12 + (uint32_t)(depthwise / 3 % 40);
 			dims[3] = 12 + (uint32_t)(depthwise / 120 % 12);
+		} else if (rng_mix(seed, attempt + MATRICES) % 4 == 0) {
+			g.matrices = true;
+			rank = 2;
+			generator_dims(&g, rank, 40, g.budget, dims);
 		}
 		value = generator_leaf(&g, g.real, rank, dims,
 				       (struct fill){ GRAPH_UNIFORM, -4, 4 });
