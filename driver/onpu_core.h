@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What the files of the driver's core share among themselves: device, interrupts, firmware,
- * messages, reset.
+ * messages, core dumps, reset.
  */
 #ifndef ONPU_CORE_H
 #define ONPU_CORE_H
@@ -31,8 +31,6 @@ int onpu_fw_boot(struct onpu_device *onpu);
 /* Room for the versions and the checksum of the firmware in words; returns the text. */
 #define ONPU_FW_TEXT	64
 const char *onpu_fw_describe(const struct onpu_device *onpu, char text[ONPU_FW_TEXT]);
-/* The same in numbers. */
-struct drm_onpu_firmware_info onpu_fw_info(const struct onpu_device *onpu);
 /* Asks the firmware to write its log, so it has to take requests already. */
 void onpu_fw_log_start(struct onpu_device *onpu);
 void onpu_fw_log_drain(struct onpu_device *onpu);
@@ -53,6 +51,16 @@ void onpu_mbox_fail(struct onpu_device *onpu, int error);
 /* The same with -EAGAIN if a reset is still asked for. Returns whether one is. */
 bool onpu_mbox_fail_for_reset(struct onpu_device *onpu);
 void onpu_mbox_irq(struct onpu_device *onpu);
+
+/* ---- onpu_dump.c: what is kept of the first failure of each kind */
+
+int onpu_dump_init(struct onpu_device *onpu);
+void onpu_debugfs_init(struct onpu_device *onpu);
+/* No dump is made any more, and none is under way. */
+void onpu_dump_unplug(struct onpu_device *onpu);
+/* As onpu_dump_ctx(), of a device that is about to be reset, with reset_lock held for writing. */
+void onpu_dump_device(struct onpu_device *onpu, enum onpu_reset_reason reason, const char *text,
+		      bool readable);
 
 /* ---- onpu_reset.c */
 

@@ -3,6 +3,7 @@
  * Contexts: creation and destruction, completion, faults and resets.
  */
 #include <linux/capability.h>
+#include <linux/pm_runtime.h>
 #include <linux/slab.h>
 
 #include <drm/drm_managed.h>
@@ -10,7 +11,6 @@
 
 #include "onpu_compat.h"
 #include "onpu_ctx.h"
-#include "onpu_dump.h"
 #include "onpu_job.h"
 #include "onpu_queue.h"
 
@@ -24,6 +24,8 @@ static void ctx_release_work(struct work_struct *work)
 	struct onpu_vm *vm = ctx->vm;
 
 	cancel_work_sync(&ctx->resolve);
+	if (ctx->power == DRM_ONPU_POWER_HIGH_PERFORMANCE)
+		pm_runtime_put_autosuspend(ctx->onpu->drm.dev);
 	scoped_guard(mutex, &cd->bind_lock)
 		list_del(&ctx->all_link);
 	onpu_kernel_bo_destroy(&ctx->ring);
@@ -299,7 +301,7 @@ void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive)
 			settle_ctx(ctx, alive);
 		onpu_ctx_put(ctx);
 	}
-	WRITE_ONCE(cd->stopped, false);
+	WRITE_ONCE(cd->stopped, onpu->asleep);
 	onpu_queue_serve(cd);
 }
 
@@ -317,7 +319,8 @@ static int check_create(const struct drm_onpu_ctx_create *args)
 	return 0;
 }
 
-static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file, u32 priority, u32 timeout_ms)
+static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file,
+		     const struct drm_onpu_ctx_create *args, u32 timeout_ms)
 {
 	kref_init(&ctx->ref);
 	ctx->onpu = file->onpu;
@@ -325,7 +328,10 @@ static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file, u32 priority,
 	ctx->client = file->drm->client_id;
 	ctx->pid = task_tgid_nr(current);
 	get_task_comm(ctx->comm, current->group_leader);
-	ctx->priority = priority;
+	ctx->priority = args->priority;
+	ctx->power = args->power;
+	if (ctx->power == DRM_ONPU_POWER_HIGH_PERFORMANCE)
+		pm_runtime_get_noresume(ctx->onpu->drm.dev);
 	ctx->timeout = msecs_to_jiffies(timeout_ms);
 	ctx->queue = -1;
 	ctx->fence_context = dma_fence_context_alloc(1);
@@ -372,14 +378,16 @@ static int alloc_ctx_memory(struct onpu_ctx *ctx)
 	       onpu_kernel_bo_create(&ctx->ring, ctx->vm,
 				     ONPU_RING_SIZE * sizeof(struct onpu_ring_job), true) ?:
 	       onpu_kernel_bo_create(&ctx->page, ctx->vm, PAGE_SIZE, true) ?:
-	       onpu_kernel_bo_create(&ctx->save, ctx->vm, ctx->onpu->caps.save_bytes, false);
+	       onpu_kernel_bo_create(&ctx->save, ctx->vm,
+				     onpu_cap(ctx->onpu, ONPU_REG_CAP_SAVE_BYTES), false);
 }
 
 /*
  * Takes over the place among the contexts. The number comes last: as soon as it exists, programs
  * can use and destroy the context.
  */
-static int create_ctx(struct onpu_file *file, u32 priority, u32 timeout_ms, u32 *id, u64 *offset)
+static int create_ctx(struct onpu_file *file, const struct drm_onpu_ctx_create *args,
+		      u32 timeout_ms, u32 *id, u64 *offset)
 {
 	struct onpu_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 	int ret;
@@ -388,7 +396,7 @@ static int create_ctx(struct onpu_file *file, u32 priority, u32 timeout_ms, u32 
 		onpu_vm_drop_ctx(file->vm);
 		return -ENOMEM;
 	}
-	init_ctx(ctx, file, priority, timeout_ms);
+	init_ctx(ctx, file, args, timeout_ms);
 	ret = alloc_ctx_memory(ctx) ?: register_ctx(ctx);
 	if (!ret) {
 		*offset = drm_vma_node_offset_addr(page_node(ctx));
@@ -420,7 +428,7 @@ int onpu_ctx_create_ioctl(struct drm_device *drm, void *data, struct drm_file *d
 		return ret;
 	timeout_ms = min(timeout_ms, limits->max_timeout_ms);
 	ret = onpu_vm_add_ctx(file->vm) ?:
-	      create_ctx(file, args->priority, timeout_ms, &id, &offset);
+	      create_ctx(file, args, timeout_ms, &id, &offset);
 	if (ret)
 		return ret;
 	args->timeout_ms = timeout_ms;

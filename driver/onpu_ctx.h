@@ -98,6 +98,8 @@ struct onpu_ctx {
 	char comm[TASK_COMM_LEN];
 	/** @priority: One of &enum drm_onpu_priority. */
 	u32 priority;
+	/** @power: One of &enum drm_onpu_power. */
+	u32 power;
 	/** @timeout: Time without progress, in jiffies. */
 	unsigned long timeout;
 	/** @ring: Ring of entries. */
@@ -190,6 +192,9 @@ static inline bool onpu_ctx_busy(const struct onpu_ctx *ctx)
 {
 	return ctx->fed > ctx->completed;
 }
+
+/* Of onpu_dump.c: keep a failure, with the lock held, before jobs end. Allocates nothing. */
+void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error);
 
 /* ---- onpu_ctx.c */
 

@@ -60,11 +60,6 @@ bool onpu_device_present(struct onpu_device *onpu)
 
 /* ---- capabilities */
 
-static u32 onpu_cap(const struct onpu_device *onpu, u32 reg)
-{
-	return onpu->caps.words[(reg - ONPU_REG_CAP_MACHINE) / 4];
-}
-
 static int check_cap(struct onpu_device *onpu, const char *name, u32 value, u32 min, u32 max)
 {
 	if (value >= min && value <= max)
@@ -73,35 +68,27 @@ static int check_cap(struct onpu_device *onpu, const char *name, u32 value, u32 
 	return -ENODEV;
 }
 
-static int check_caps(struct onpu_device *onpu)
+static u32 dma_bits(const struct onpu_device *onpu)
 {
-	const struct onpu_caps *caps = &onpu->caps;
-
-	return check_cap(onpu, "CAP_NUM_QUEUES", caps->num_queues, 1, ONPU_MAX_QUEUES) ?:
-	       check_cap(onpu, "CAP_NUM_VMS", caps->num_vms, 1, ONPU_MAX_QUEUES) ?:
-	       check_cap(onpu, "CAP_NUM_ASIDS", caps->num_asids, 2, U16_MAX + 1) ?:
-	       check_cap(onpu, "CAP_SAVE_BYTES", caps->save_bytes, 1, MAX_SAVE_BYTES) ?:
-	       check_cap(onpu, "CAP_CLOCK_KHZ", caps->clock_khz, 1, U32_MAX - 1) ?:
-	       check_cap(onpu, "CAP_ADDRESS.VA_BITS", caps->va_bits, 38, 38) ?:
-	       check_cap(onpu, "CAP_ADDRESS.DMA_BITS", caps->dma_bits, 32, 64);
+	return FIELD_GET(ONPU_CAP_ADDRESS_DMA_BITS__MASK, onpu_cap(onpu, ONPU_REG_CAP_ADDRESS));
 }
 
 static int read_caps(struct onpu_device *onpu)
 {
-	struct onpu_caps *caps = &onpu->caps;
-	u32 address;
-
 	for (unsigned int i = 0; i < ONPU_CAP_WORDS; i++)
-		caps->words[i] = onpu_read(onpu, ONPU_REG_CAP_MACHINE + 4 * i);
-	caps->num_queues = onpu_cap(onpu, ONPU_REG_CAP_NUM_QUEUES);
-	caps->num_vms = onpu_cap(onpu, ONPU_REG_CAP_NUM_VMS);
-	caps->num_asids = onpu_cap(onpu, ONPU_REG_CAP_NUM_ASIDS);
-	caps->save_bytes = onpu_cap(onpu, ONPU_REG_CAP_SAVE_BYTES);
-	caps->clock_khz = onpu_cap(onpu, ONPU_REG_CAP_CLOCK_KHZ);
-	address = onpu_cap(onpu, ONPU_REG_CAP_ADDRESS);
-	caps->va_bits = FIELD_GET(ONPU_CAP_ADDRESS_VA_BITS__MASK, address);
-	caps->dma_bits = FIELD_GET(ONPU_CAP_ADDRESS_DMA_BITS__MASK, address);
-	return check_caps(onpu);
+		onpu->caps[i] = onpu_read(onpu, ONPU_REG_CAP_MACHINE + 4 * i);
+	return check_cap(onpu, "CAP_NUM_QUEUES", onpu_cap(onpu, ONPU_REG_CAP_NUM_QUEUES), 1,
+			 ONPU_MAX_QUEUES) ?:
+	       check_cap(onpu, "CAP_NUM_VMS", onpu_cap(onpu, ONPU_REG_CAP_NUM_VMS), 1,
+			 ONPU_MAX_QUEUES) ?:
+	       check_cap(onpu, "CAP_NUM_ASIDS", onpu_cap(onpu, ONPU_REG_CAP_NUM_ASIDS), 2,
+			 U16_MAX + 1) ?:
+	       check_cap(onpu, "CAP_SAVE_BYTES", onpu_cap(onpu, ONPU_REG_CAP_SAVE_BYTES), 1,
+			 MAX_SAVE_BYTES) ?:
+	       check_cap(onpu, "CAP_CLOCK_KHZ", onpu_cap(onpu, ONPU_REG_CAP_CLOCK_KHZ), 1,
+			 U32_MAX - 1) ?:
+	       check_cap(onpu, "CAP_ADDRESS.VA_BITS", ilog2(onpu_va_end(onpu)) + 1, 38, 38) ?:
+	       check_cap(onpu, "CAP_ADDRESS.DMA_BITS", dma_bits(onpu), 32, 64);
 }
 
 static int check_version(struct onpu_device *onpu)
@@ -135,7 +122,7 @@ static int check_dma(struct onpu_device *onpu)
 
 	if (dma_addressing_limited(dev)) {
 		drm_err(&onpu->drm, "the device cannot reach all memory with %u address bits\n",
-			onpu->caps.dma_bits);
+			dma_bits(onpu));
 		return -EIO;
 	}
 	if (dma_max_mapping_size(dev) < SIZE_MAX) {
@@ -173,7 +160,7 @@ int onpu_device_init(struct onpu_device *onpu)
 		return ret;
 	onpu->coherent = dev_is_dma_coherent(dev);
 	dma_set_max_seg_size(dev, UINT_MAX);
-	ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(onpu->caps.dma_bits));
+	ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(dma_bits(onpu)));
 	if (ret)
 		return ret;
 	return check_dma(onpu);
@@ -192,15 +179,14 @@ static void completion_irq(struct onpu_device *onpu)
 		if (pending)
 			onpu_write(onpu, ONPU_REG_INT_QUEUE_PENDING(i), pending);
 		for_each_set_bit(bit, &pending, 32)
-			if (32 * i + bit < onpu->caps.num_queues)
+			if (32 * i + bit < onpu_cap(onpu, ONPU_REG_CAP_NUM_QUEUES))
 				onpu_ctx_irq(onpu, 32 * i + bit);
 	}
 }
 
 static irqreturn_t management_thread(int irq, void *data)
 {
-	struct onpu_vector *vector = data;
-	struct onpu_device *onpu = vector->onpu;
+	struct onpu_device *onpu = *(struct onpu_device **)data;
 	u32 causes = onpu_read(onpu, ONPU_REG_INT_STATUS);
 
 	if (causes == U32_MAX) {
@@ -225,10 +211,10 @@ static irqreturn_t management_thread(int irq, void *data)
 /* Completion pages tell what was completed, so this costs no access to the device. */
 static irqreturn_t completion_thread(int irq, void *data)
 {
-	struct onpu_vector *vector = data;
-	struct onpu_device *onpu = vector->onpu;
+	struct onpu_device **vector = data, *onpu = *vector;
 
-	for (u32 q = vector->index - 1; q < onpu->caps.num_queues; q += onpu->num_vectors - 1)
+	for (u32 q = vector - onpu->vectors - 1; q < onpu_cap(onpu, ONPU_REG_CAP_NUM_QUEUES);
+	     q += onpu->num_vectors - 1)
 		onpu_ctx_irq(onpu, q);
 	return IRQ_HANDLED;
 }
@@ -255,7 +241,8 @@ void onpu_irq_fini(void *data)
 
 static int alloc_vectors(struct onpu_device *onpu)
 {
-	u32 queues = min(onpu->caps.num_queues, max(num_online_cpus(), MIN_COMPLETION_VECTORS));
+	u32 queues = min(onpu_cap(onpu, ONPU_REG_CAP_NUM_QUEUES),
+			 max(num_online_cpus(), MIN_COMPLETION_VECTORS));
 	int count = pci_alloc_irq_vectors(onpu->pdev, 2, 1 + queues, PCI_IRQ_MSIX);
 
 	if (count < 0)
@@ -278,8 +265,7 @@ int onpu_irq_init(struct onpu_device *onpu)
 		return -ENOMEM;
 	}
 	for (unsigned int i = 0; i < onpu->num_vectors; i++) {
-		onpu->vectors[i].onpu = onpu;
-		onpu->vectors[i].index = i;
+		onpu->vectors[i] = onpu;
 		ret = pci_request_irq(onpu->pdev, i, NULL,
 				      i ? completion_thread : management_thread,
 				      &onpu->vectors[i], "onpu%u@pci:%s", i,

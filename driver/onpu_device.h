@@ -6,6 +6,7 @@
 #define ONPU_DEVICE_H
 
 #include <linux/atomic.h>
+#include <linux/bitfield.h>
 #include <linux/completion.h>
 #include <linux/io.h>
 #include <linux/mutex.h>
@@ -66,28 +67,6 @@ struct onpu_vm;
 
 /* Registers of the CAP block. */
 #define ONPU_CAP_WORDS	((ONPU_REG_CAP_SAVE_BYTES - ONPU_REG_CAP_MACHINE) / 4 + 1)
-
-/**
- * struct onpu_caps - The CAP block, read and checked at probe.
- */
-struct onpu_caps {
-	/** @words: All registers as they are. */
-	u32 words[ONPU_CAP_WORDS];
-	/** @num_queues: Hardware queues, 1 to ONPU_MAX_QUEUES. */
-	u32 num_queues;
-	/** @num_vms: Entries of the VM table, at least 1. */
-	u32 num_vms;
-	/** @num_asids: Address space identifiers, at least 2. */
-	u32 num_asids;
-	/** @save_bytes: Size of a context's save area. */
-	u32 save_bytes;
-	/** @clock_khz: Nominal rate of the device clock, not zero. */
-	u32 clock_khz;
-	/** @va_bits: Bits of a device address; the upper half is the kernel's. */
-	u32 va_bits;
-	/** @dma_bits: Bits of a bus address. */
-	u32 dma_bits;
-};
 
 /**
  * struct onpu_limits - Limits of a client; module parameters, clamped.
@@ -179,12 +158,8 @@ struct onpu_fw {
 	dma_addr_t image_dma;
 	/** @size: Bytes of @image, header included. */
 	size_t size;
-	/** @crc: Checksum in the header. */
-	u32 crc;
-	/** @abi: Register FW_ABI of the running firmware. */
-	u32 abi;
-	/** @version: Register FW_VERSION of the running firmware. */
-	u32 version;
+	/** @info: What it says about itself; the same at each boot. */
+	struct drm_onpu_firmware_info info;
 	/** @log: Log ring. */
 	char *log;
 	/** @log_dma: Bus address of @log. */
@@ -247,16 +222,6 @@ struct onpu_ctx_device;
 struct onpu_mmu_device;
 
 /**
- * struct onpu_vector - One interrupt vector.
- */
-struct onpu_vector {
-	/** @onpu: The device. */
-	struct onpu_device *onpu;
-	/** @index: Number of the vector. */
-	unsigned int index;
-};
-
-/**
  * struct onpu_device - One NPU.
  */
 struct onpu_device {
@@ -266,15 +231,15 @@ struct onpu_device {
 	struct pci_dev *pdev;
 	/** @regs: BAR0; use onpu_read() and onpu_write(). */
 	void __iomem *regs;
-	/** @caps: What the device can do. */
-	struct onpu_caps caps;
+	/** @caps: The CAP block, read and checked at probe; see onpu_cap(). */
+	u32 caps[ONPU_CAP_WORDS];
 	/** @limits: What a client can have. */
 	struct onpu_limits limits;
 	/** @coherent: The device sees the CPU's caches. */
 	bool coherent;
 
-	/** @vectors: One for each interrupt vector in use. */
-	struct onpu_vector *vectors;
+	/** @vectors: This device, for each interrupt vector: the place tells its number. */
+	struct onpu_device **vectors;
 	/** @num_vectors: Vectors in use; 1: vector 0 serves completions too. */
 	unsigned int num_vectors;
 
@@ -309,8 +274,10 @@ struct onpu_device {
 
 	/** @state: One of &enum onpu_dev_state; written with @reset_lock held for writing. */
 	enum onpu_dev_state state;
-	/** @in_reset: A reset is under way, during which the device need not answer. */
+	/** @in_reset: A reset is under way, or it sleeps: the device need not answer. */
 	bool in_reset;
+	/** @asleep: It is off; written with @reset_lock held for writing. */
+	bool asleep;
 	/** @reset_lock: Held for writing during a reset; see above. */
 	struct rw_semaphore reset_lock;
 	/** @wq: For what fences depend on, as it gets on when memory is short; of onpu_ctx.c. */
@@ -359,10 +326,17 @@ static inline struct onpu_file *to_onpu_file(struct drm_file *file)
 	return file->driver_priv;
 }
 
+/* A register of the CAP block. */
+static inline u32 onpu_cap(const struct onpu_device *onpu, u32 reg)
+{
+	return onpu->caps[(reg - ONPU_REG_CAP_MACHINE) / 4];
+}
+
 /* First user address that no BO can have; from here on to 2^va_bits it is the kernel's. */
 static inline u64 onpu_va_end(const struct onpu_device *onpu)
 {
-	return BIT_ULL(onpu->caps.va_bits - 1);
+	return BIT_ULL(FIELD_GET(ONPU_CAP_ADDRESS_VA_BITS__MASK,
+				 onpu_cap(onpu, ONPU_REG_CAP_ADDRESS)) - 1);
 }
 
 /* ---- onpu_device.c: registers, counters */
@@ -443,9 +417,6 @@ static inline bool onpu_device_lost(struct onpu_device *onpu)
  * which may be long after the device was unplugged.
  */
 int onpu_mmu_init(struct onpu_device *onpu);
-/* Around everything else of the module; exit waits for what is still being freed. */
-int onpu_mmu_module_init(void);
-void onpu_mmu_module_exit(void);
 /* Belongs to @user, whose reference is taken over on success. */
 int onpu_vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **vm);
 void onpu_vm_put(struct onpu_vm *vm);

@@ -7,6 +7,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pci.h>
+#include <linux/pm_runtime.h>
 #include <linux/user_namespace.h>
 
 #include <drm/drm_accel.h>
@@ -20,7 +21,6 @@
 
 #include "onpu_compat.h"
 #include "onpu_core.h"
-#include "onpu_dump.h"
 #include "onpu_mmu.h"
 
 #define CREATE_TRACE_POINTS
@@ -102,34 +102,32 @@ static int query_info(struct onpu_device *onpu, struct drm_onpu_dev_query *query
 	return query_answer(query, &info, sizeof(info));
 }
 
-static int query_firmware(struct onpu_device *onpu, struct drm_onpu_dev_query *query)
-{
-	const struct drm_onpu_firmware_info info = onpu_fw_info(onpu);
-
-	return query_answer(query, &info, sizeof(info));
-}
-
 /* The device must not be reset in between, and the halves of its clock must belong together. */
 static int read_time(struct onpu_device *onpu, struct drm_onpu_time_info *info)
 {
 	u64 before, after, low, high;
-	bool present;
+	int ret = pm_runtime_resume_and_get(onpu->drm.dev);
 
-	if (down_read_killable(&onpu->reset_lock))
-		return -EINTR;
+	if (ret)
+		return ret;
+	ret = down_read_killable(&onpu->reset_lock);
+	if (ret)
+		goto put;
 	scoped_guard(mutex, &onpu->time_lock) {
 		before = ktime_get_ns();
 		low = onpu_read(onpu, ONPU_REG_CYCLE_LO);
 		after = ktime_get_ns();
 		high = onpu_read(onpu, ONPU_REG_CYCLE_HI);
 	}
-	present = high != U32_MAX || onpu_device_present(onpu);
+	ret = high != U32_MAX || onpu_device_present(onpu) ? 0 : -ENODEV;
 	up_read(&onpu->reset_lock);
 	info->cycles = high << 32 | low;
-	info->cycles_per_second = onpu->caps.clock_khz * 1000ull;
+	info->cycles_per_second = onpu_cap(onpu, ONPU_REG_CAP_CLOCK_KHZ) * 1000ull;
 	info->monotonic_ns = before + (after - before) / 2;
 	info->error_ns = (after - before) / 2 + 1;
-	return present ? 0 : -ENODEV;
+put:
+	pm_runtime_put_autosuspend(onpu->drm.dev);
+	return ret;
 }
 
 static int query_time(struct onpu_device *onpu, struct drm_onpu_dev_query *query)
@@ -165,9 +163,9 @@ static int onpu_dev_query_ioctl(struct drm_device *drm, void *data, struct drm_f
 	case DRM_ONPU_DEV_QUERY_INFO:
 		return query_info(onpu, query);
 	case DRM_ONPU_DEV_QUERY_CAPS:
-		return query_answer(query, onpu->caps.words, sizeof(onpu->caps.words));
+		return query_answer(query, onpu->caps, sizeof(onpu->caps));
 	case DRM_ONPU_DEV_QUERY_FIRMWARE:
-		return query_firmware(onpu, query);
+		return query_answer(query, &onpu->fw.info, sizeof(onpu->fw.info));
 	case DRM_ONPU_DEV_QUERY_TIME:
 		return query_time(onpu, query);
 	case DRM_ONPU_DEV_QUERY_COUNTERS:
@@ -232,7 +230,7 @@ static void onpu_show_fdinfo(struct drm_printer *p, struct drm_file *drm_file)
 	drm_printf(p, "drm-engine-npu:\t%llu ns\n", busy_ns);
 	drm_printf(p, "drm-engine-capacity-npu:\t1\n");
 	drm_printf(p, "drm-cycles-npu:\t%llu\n", cycles);
-	drm_printf(p, "drm-maxfreq-npu:\t%u KHz\n", file->onpu->caps.clock_khz);
+	drm_printf(p, "drm-maxfreq-npu:\t%u KHz\n", onpu_cap(file->onpu, ONPU_REG_CAP_CLOCK_KHZ));
 	onpu_gem_show_memory(p, file);
 }
 
@@ -321,7 +319,7 @@ static void set_limits(struct onpu_device *onpu)
 	limits->timeout_ms = clamp(timeout_ms, 1u, limits->max_timeout_ms);
 	limits->wait = msecs_to_jiffies(clamp(max_wait_ms, 1u, LONGEST_TIMEOUT_MS));
 	limits->run_cycles = (u64)clamp(max_run_ms, 1u, LONGEST_TIMEOUT_MS) *
-			     onpu->caps.clock_khz;
+			     onpu_cap(onpu, ONPU_REG_CAP_CLOCK_KHZ);
 }
 
 /* Everything before the device is registered with DRM. */
@@ -344,7 +342,8 @@ static int onpu_bring_up(struct onpu_device *onpu)
 	}
 	onpu_fw_log_start(onpu);
 	drm_info(&onpu->drm, "firmware %s, %u queues, %u interrupt vectors\n",
-		 onpu_fw_describe(onpu, text), onpu->caps.num_queues, onpu->num_vectors);
+		 onpu_fw_describe(onpu, text), onpu_cap(onpu, ONPU_REG_CAP_NUM_QUEUES),
+		 onpu->num_vectors);
 	return 0;
 }
 
@@ -373,15 +372,23 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	pci_save_state(pdev);
 	onpu_debugfs_init(onpu);
 	ret = drm_dev_register(&onpu->drm, 0);
-	if (ret)
+	if (ret) {
 		onpu_device_unplug(onpu);
-	return ret;
+		return ret;
+	}
+	/* If the administrator allows it, it sleeps when it has had no job for a second. */
+	pm_runtime_set_autosuspend_delay(&pdev->dev, MSEC_PER_SEC);
+	pm_runtime_use_autosuspend(&pdev->dev);
+	pm_runtime_put_autosuspend(&pdev->dev);
+	return 0;
 }
 
 static void onpu_remove(struct pci_dev *pdev)
 {
 	struct onpu_device *onpu = pci_get_drvdata(pdev);
 
+	pm_runtime_get_sync(&pdev->dev);
+	pm_runtime_dont_use_autosuspend(&pdev->dev);
 	drm_dev_unplug(&onpu->drm);
 	onpu_device_unplug(onpu);
 }
@@ -399,19 +406,20 @@ static struct pci_driver onpu_pci_driver = {
 	.remove = onpu_remove,
 	.shutdown = onpu_remove,
 	.err_handler = &onpu_error_handlers,
-	.driver.pm = pm_sleep_ptr(&onpu_pm_ops),
+	.driver.pm = pm_ptr(&onpu_pm_ops),
 	.dev_groups = onpu_sysfs_groups,
 };
 
 static int __init onpu_init(void)
 {
-	int ret = onpu_mmu_module_init();
+	int ret;
 
-	if (ret)
-		return ret;
+	onpu_free_wq = alloc_workqueue("onpu-free", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!onpu_free_wq)
+		return -ENOMEM;
 	ret = pci_register_driver(&onpu_pci_driver);
 	if (ret)
-		onpu_mmu_module_exit();
+		destroy_workqueue(onpu_free_wq);
 	return ret;
 }
 module_init(onpu_init);
@@ -419,7 +427,9 @@ module_init(onpu_init);
 static void __exit onpu_exit(void)
 {
 	pci_unregister_driver(&onpu_pci_driver);
-	onpu_mmu_module_exit();
+	destroy_workqueue(onpu_free_wq);
+	/* Fences are freed after a grace period. */
+	rcu_barrier();
 }
 module_exit(onpu_exit);
 

@@ -21,7 +21,7 @@
 
 #include "onpu_compat.h"
 #include "onpu_core.h"
-#include "onpu_dump.h"
+#include "onpu_ctx.h"
 #include "onpu_job.h"
 
 #define DUMP_FORMAT	1
@@ -111,7 +111,7 @@ static void copy_device(struct onpu_device *onpu, struct onpu_failure *failure)
 		return;
 	for (unsigned int i = 0; i < ARRAY_SIZE(dumped_registers); i++)
 		failure->registers[i] = onpu_read(onpu, dumped_registers[i]);
-	for (unsigned int i = 0; i < onpu->caps.num_queues; i++)
+	for (unsigned int i = 0; i < onpu_cap(onpu, ONPU_REG_CAP_NUM_QUEUES); i++)
 		failure->states[i] = onpu_read(onpu, ONPU_REG_QUEUE_STATE(i));
 	failure->log_bytes = onpu_fw_log_copy(onpu, failure->log);
 }
@@ -259,7 +259,7 @@ static void show_registers(struct seq_buf *s, const struct onpu_device *onpu,
 		return;
 	for (unsigned int i = 0; i < ARRAY_SIZE(dumped_registers); i++)
 		seq_buf_printf(s, "0x%04x: %#010x\n", dumped_registers[i], failure->registers[i]);
-	for (unsigned int i = 0; i < onpu->caps.num_queues; i++)
+	for (unsigned int i = 0; i < onpu_cap(onpu, ONPU_REG_CAP_NUM_QUEUES); i++)
 		seq_buf_printf(s, "0x%04x: %#010x\n", ONPU_REG_QUEUE_STATE(i), failure->states[i]);
 }
 

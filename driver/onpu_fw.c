@@ -71,7 +71,7 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	if (FIELD_GET(ONPU_VERSION_MAJOR__MASK, h.hw_version) !=
 	    FIELD_GET(ONPU_VERSION_MAJOR__MASK, version))
 		return reject_image(onpu, "for another version of the device");
-	onpu->fw.crc = h.crc;
+	onpu->fw.info.crc = h.crc;
 	return 0;
 }
 
@@ -130,26 +130,13 @@ int onpu_fw_init(struct onpu_device *onpu)
 	return ret;
 }
 
-struct drm_onpu_firmware_info onpu_fw_info(const struct onpu_device *onpu)
-{
-	u32 abi = READ_ONCE(onpu->fw.abi), version = READ_ONCE(onpu->fw.version);
-
-	return (struct drm_onpu_firmware_info) {
-		.abi_major = FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi),
-		.abi_minor = FIELD_GET(ONPU_FW_ABI_MINOR__MASK, abi),
-		.version_major = FIELD_GET(ONPU_FW_VERSION_MAJOR__MASK, version),
-		.version_minor = FIELD_GET(ONPU_FW_VERSION_MINOR__MASK, version),
-		.version_patch = FIELD_GET(ONPU_FW_VERSION_PATCH__MASK, version),
-		.crc = onpu->fw.crc,
-	};
-}
-
 const char *onpu_fw_describe(const struct onpu_device *onpu, char text[ONPU_FW_TEXT])
 {
-	const struct drm_onpu_firmware_info info = onpu_fw_info(onpu);
+	const struct drm_onpu_firmware_info *info = &onpu->fw.info;
 
-	snprintf(text, ONPU_FW_TEXT, "%u.%u.%u abi %u.%u crc %08x", info.version_major,
-		 info.version_minor, info.version_patch, info.abi_major, info.abi_minor, info.crc);
+	snprintf(text, ONPU_FW_TEXT, "%u.%u.%u abi %u.%u crc %08x", info->version_major,
+		 info->version_minor, info->version_patch, info->abi_major, info->abi_minor,
+		 info->crc);
 	return text;
 }
 
@@ -250,14 +237,19 @@ static void write_boot_regs(struct onpu_device *onpu)
 static int check_fw_abi(struct onpu_device *onpu)
 {
 	u32 abi = onpu_read(onpu, ONPU_REG_FW_ABI);
+	u32 version = onpu_read(onpu, ONPU_REG_FW_VERSION);
+	struct drm_onpu_firmware_info *info = &onpu->fw.info;
 
 	if (FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi) != ONPU_ABI_MAJOR) {
 		drm_err(&onpu->drm, "the firmware speaks version %u, not %u as its header says\n",
 			FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi), ONPU_ABI_MAJOR);
 		return -EINVAL;
 	}
-	onpu->fw.abi = abi;
-	onpu->fw.version = onpu_read(onpu, ONPU_REG_FW_VERSION);
+	info->abi_major = FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi);
+	info->abi_minor = FIELD_GET(ONPU_FW_ABI_MINOR__MASK, abi);
+	info->version_major = FIELD_GET(ONPU_FW_VERSION_MAJOR__MASK, version);
+	info->version_minor = FIELD_GET(ONPU_FW_VERSION_MINOR__MASK, version);
+	info->version_patch = FIELD_GET(ONPU_FW_VERSION_PATCH__MASK, version);
 	return 0;
 }
 

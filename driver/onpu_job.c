@@ -11,6 +11,7 @@
  * Nothing here may fail, or wait for memory, once a fence exists.
  */
 #include <linux/module.h>
+#include <linux/pm_runtime.h>
 #include <linux/slab.h>
 
 #include "onpu_ctx.h"
@@ -73,10 +74,16 @@ static const char *fence_timeline_name(struct dma_fence *fence)
 	return "onpu-context";
 }
 
+/* Called by RCU, for which onpu_exit() waits: the module is not unloaded before this returns. */
+static void fence_free(struct rcu_head *rcu)
+{
+	kfree(container_of(rcu, struct onpu_fence, base.rcu));
+	module_put(THIS_MODULE);
+}
+
 static void fence_release(struct dma_fence *fence)
 {
-	dma_fence_free(fence);
-	module_put(THIS_MODULE);
+	call_rcu(&fence->rcu, fence_free);
 }
 
 static const struct dma_fence_ops fence_ops = {
@@ -178,6 +185,16 @@ static void account_cycles(struct onpu_ctx *ctx, u64 total)
 	ctx->page_cycles = total;
 }
 
+/* The context has no job any more: the device may sleep, soon or, to save energy, at once. */
+static void allow_sleep(const struct onpu_ctx *ctx)
+{
+	struct device *dev = ctx->onpu->drm.dev;
+
+	pm_runtime_mark_last_busy(dev);
+	__pm_runtime_suspend(dev, RPM_GET_PUT | RPM_ASYNC |
+			     (ctx->power == DRM_ONPU_POWER_LOW ? 0 : RPM_AUTO));
+}
+
 static void end_job(struct onpu_job *job, int error)
 {
 	struct onpu_ctx *ctx = job->ctx;
@@ -202,6 +219,8 @@ static void end_job(struct onpu_job *job, int error)
 		ctx->cancelled += job->count;
 	dma_fence_signal(job->fence);
 	dma_fence_put(job->fence);
+	if (list_empty(&ctx->jobs))
+		allow_sleep(ctx);
 	job_free(job);
 }
 
@@ -392,9 +411,9 @@ static u64 read_counter(struct onpu_device *onpu, u32 reg_lo)
 /* A queue that is ready, but waits for its turn as others run, need not make progress. */
 static bool waits_for_others(struct onpu_device *onpu, unsigned int queue)
 {
-	if (onpu_read(onpu, ONPU_REG_QUEUE_STATE(queue)) != ONPU_QUEUE_READY)
-		return false;
-	for (unsigned int i = 0; i < onpu->caps.num_queues; i++)
+	bool ready = onpu_read(onpu, ONPU_REG_QUEUE_STATE(queue)) == ONPU_QUEUE_READY;
+
+	for (u32 i = 0; ready && i < onpu_cap(onpu, ONPU_REG_CAP_NUM_QUEUES); i++)
 		if (onpu_read(onpu, ONPU_REG_QUEUE_STATE(i)) == ONPU_QUEUE_RUNNING)
 			return true;
 	return false;
@@ -627,6 +646,8 @@ static int accept_jobs(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num
 		return ctx->destroyed ? -ENOENT : onpu_device_lost(ctx->onpu) ? -ENODEV : -EIO;
 	if (ctx->submitted - ctx->completed + num_entries > ONPU_MAX_QUEUED_JOBS)
 		return -ENOSPC;
+	if (list_empty(&ctx->jobs))
+		pm_runtime_get_noresume(ctx->onpu->drm.dev);
 	for (u32 i = 0; i < num_jobs; i++) {
 		struct onpu_job *job = jobs[i].job;
 

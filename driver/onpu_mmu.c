@@ -358,8 +358,8 @@ void onpu_mmu_post_reset(struct onpu_device *onpu)
 		list_del(&map->link);
 		queue_work(onpu_free_wq, &map->free);
 	}
-	/* A wedged device does not answer, so it is not asked. */
-	mmu->stopped = onpu_device_lost(onpu);
+	/* A device that is wedged or asleep does not answer, so it is not asked. */
+	mmu->stopped = onpu_device_lost(onpu) || onpu->asleep;
 	mmu->last = onpu_read(onpu, ONPU_REG_INV_DONE);
 	mmu->seen = mmu->last;
 }
@@ -443,7 +443,7 @@ void onpu_map_remove(struct onpu_map *map)
 	wmb();
 	INIT_WORK(&map->free, map_free_work);
 	guard(spinlock)(&mmu->lock);
-	if (onpu_device_lost(mmu->onpu)) {
+	if (onpu_device_lost(mmu->onpu) || READ_ONCE(mmu->onpu->asleep)) {
 		queue_work(onpu_free_wq, &map->free);
 	} else {
 		list_add_tail(&map->link, &mmu->backlog);
@@ -461,7 +461,8 @@ static int vm_create(struct onpu_device *onpu, struct onpu_user *user, struct on
 
 	if (!vm)
 		return -ENOMEM;
-	asid = ida_alloc_max(&onpu->mmu->asids, onpu->caps.num_asids - 1, GFP_KERNEL);
+	asid = ida_alloc_max(&onpu->mmu->asids, onpu_cap(onpu, ONPU_REG_CAP_NUM_ASIDS) - 1,
+			     GFP_KERNEL);
 	if (asid < 0)
 		return asid;
 	vm->onpu = onpu;
@@ -596,15 +597,4 @@ int onpu_mmu_init(struct onpu_device *onpu)
 	INIT_DELAYED_WORK(&mmu->timeout, inv_timeout_work);
 	onpu->mmu = mmu;
 	return drmm_add_action_or_reset(&onpu->drm, mmu_fini, mmu);
-}
-
-int onpu_mmu_module_init(void)
-{
-	onpu_free_wq = alloc_workqueue("onpu-free", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	return onpu_free_wq ? 0 : -ENOMEM;
-}
-
-void onpu_mmu_module_exit(void)
-{
-	destroy_workqueue(onpu_free_wq);
 }

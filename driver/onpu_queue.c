@@ -218,10 +218,7 @@ static void set_queue(struct onpu_ctx_device *cd, unsigned int queue, struct onp
 
 /* ---- take and give back */
 
-/*
- * While one of higher priority has a queue, one that has waited for long must have the same to run at
- * all. Otherwise nothing is raised, or its client would get more than its share.
- */
+/* Raised only if one of higher priority has a queue, lest its client gets more than its share. */
 static u32 priority_on_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *ctx)
 {
 	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++)
@@ -363,7 +360,7 @@ static struct onpu_ctx *find_victim(struct onpu_ctx_device *cd, const struct onp
 	return victim;
 }
 
-/* A client without a queue gets one of others; one that has some takes none from who has no more. */
+/* A client without a queue gets one of others; one that has some takes none from its equals. */
 static bool may_take(const struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 {
 	return ctx->priority < waiter->priority || ctx->vm == waiter->vm ||
@@ -390,9 +387,9 @@ static int find_queue(struct onpu_ctx_device *cd, const struct onpu_vm *vm)
 	struct onpu_device *onpu = cd->onpu;
 
 	if (vm->slot < 0 && find_first_zero_bit(cd->vm_slots, ONPU_VM_SLOTS) >=
-			    min(onpu->caps.num_vms, ONPU_VM_SLOTS))
+			    min(onpu_cap(onpu, ONPU_REG_CAP_NUM_VMS), ONPU_VM_SLOTS))
 		return -1;
-	for (unsigned int i = 0; i < onpu->caps.num_queues; i++)
+	for (unsigned int i = 0; i < onpu_cap(onpu, ONPU_REG_CAP_NUM_QUEUES); i++)
 		if (!cd->queues[i])
 			return i;
 	return -1;

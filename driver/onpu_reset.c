@@ -6,17 +6,15 @@
  * knows nothing of before; onpu_reset_end() ends the jobs that were lost. A reset comes from the
  * driver itself (work on the ordered queue), or from the PCI core: a function reset that somebody
  * asked for through sysfs, or an error of the bus. A device that several resets do not bring back
- * is wedged; another function reset or a new binding can still revive it. System sleep is a reset
- * too, with the machine asleep between begin and start.
+ * is wedged; another function reset or a new binding can still revive it. Sleep is a reset too.
  */
 #include <linux/iopoll.h>
 #include <linux/kobject.h>
-#include <linux/pm.h>
+#include <linux/pm_runtime.h>
 
 #include <drm/drm_print.h>
 
 #include "onpu_core.h"
-#include "onpu_dump.h"
 #include "onpu_trace.h"
 
 #define ATTEMPTS		3
@@ -105,7 +103,9 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 	bool tell = error && onpu->state == ONPU_DEV_UP;
 
 	lockdep_assert_held_write(&onpu->reset_lock);
-	atomic_inc(&onpu->resets);
+	if (!onpu->asleep)
+		atomic_inc(&onpu->resets);
+	WRITE_ONCE(onpu->asleep, false);
 	if (error)
 		mark_wedged(onpu);
 	else
@@ -260,7 +260,9 @@ static void onpu_reset_prepare(struct pci_dev *pdev)
 	trace_onpu_reset(onpu, "of the PCI function", 0);
 	onpu_mbox_fail(onpu, -EAGAIN);
 	down_write(&onpu->reset_lock);
-	onpu_reset_begin(onpu);
+	/* One that sleeps is reset with others, and started when it wakes up. */
+	if (!onpu->asleep)
+		onpu_reset_begin(onpu);
 }
 
 static void onpu_reset_done(struct pci_dev *pdev)
@@ -269,7 +271,10 @@ static void onpu_reset_done(struct pci_dev *pdev)
 
 	pci_save_state(pdev);
 	drm_notice(&onpu->drm, "reset: of the PCI function\n");
-	onpu_reset_end(onpu, restart_from_outside(onpu));
+	if (onpu->asleep)
+		up_write(&onpu->reset_lock);
+	else
+		onpu_reset_end(onpu, restart_from_outside(onpu));
 }
 
 /*
@@ -287,9 +292,13 @@ static pci_ers_result_t onpu_error_detected(struct pci_dev *pdev, pci_channel_st
 	trace_onpu_reset(onpu, reason_text(ONPU_RESET_BUS), 0);
 	onpu_mbox_fail(onpu, -EAGAIN);
 	down_write(&onpu->reset_lock);
-	onpu_reset_begin(onpu);
-	onpu_dump_device(onpu, ONPU_RESET_BUS, reason_text(ONPU_RESET_BUS), false);
-	onpu_reset_end(onpu, -EIO);
+	if (onpu->asleep) {
+		up_write(&onpu->reset_lock);
+	} else {
+		onpu_reset_begin(onpu);
+		onpu_dump_device(onpu, ONPU_RESET_BUS, reason_text(ONPU_RESET_BUS), false);
+		onpu_reset_end(onpu, -EIO);
+	}
 	return channel == pci_channel_io_frozen ? PCI_ERS_RESULT_NEED_RESET :
 						  PCI_ERS_RESULT_DISCONNECT;
 }
@@ -322,17 +331,10 @@ const struct pci_error_handlers onpu_error_handlers = {
 	.reset_done = onpu_reset_done,
 };
 
-/* ---- system sleep; programs are frozen */
+/* ---- sleep of the device */
 
-static int onpu_suspend(struct device *dev)
+static void put_to_sleep(struct onpu_device *onpu)
 {
-	struct onpu_device *onpu = dev_get_drvdata(dev);
-	bool busy;
-
-	/* Jobs that take longer are cancelled, as by any reset. */
-	if (read_poll_timeout(READ_ONCE, busy, !busy, USEC_PER_MSEC, SUSPEND_WAIT_US, false,
-			      onpu->usage.running))
-		drm_dbg(&onpu->drm, "jobs are cancelled for system sleep\n");
 	/* A reset would wake the device. */
 	disable_work_sync(&onpu->reset_work);
 	onpu_mbox_fail(onpu, -EAGAIN);
@@ -341,9 +343,12 @@ static int onpu_suspend(struct device *dev)
 	halt_device(onpu);
 	/* The PCI core does not put a device to sleep while there is a saved state of it. */
 	pci_load_saved_state(onpu->pdev, NULL);
+	/* It has forgotten all: what programs give up while it sleeps need not wait for it. */
+	WRITE_ONCE(onpu->asleep, true);
+	onpu_mmu_post_reset(onpu);
+	onpu_ctx_post_reset(onpu, !onpu_device_lost(onpu));
 	trace_onpu_power(onpu, "suspend", 0);
 	up_write(&onpu->reset_lock);
-	return 0;
 }
 
 static int onpu_resume(struct device *dev)
@@ -363,7 +368,38 @@ static int onpu_resume(struct device *dev)
 	return ret;
 }
 
-DEFINE_SIMPLE_DEV_PM_OPS(onpu_pm_ops, onpu_suspend, onpu_resume);
+/* The machine sleeps; programs are frozen. Jobs that take long are cancelled, as by any reset. */
+static int onpu_suspend(struct device *dev)
+{
+	struct onpu_device *onpu = dev_get_drvdata(dev);
+	bool busy;
+
+	if (read_poll_timeout(READ_ONCE, busy, !busy, USEC_PER_MSEC, SUSPEND_WAIT_US, false,
+			      onpu->usage.running))
+		drm_dbg(&onpu->drm, "jobs are cancelled for system sleep\n");
+	put_to_sleep(onpu);
+	atomic_inc(&onpu->resets);
+	return 0;
+}
+
+/* There is no job: each context that has one keeps the device awake. */
+static int onpu_runtime_suspend(struct device *dev)
+{
+	put_to_sleep(dev_get_drvdata(dev));
+	return 0;
+}
+
+/* One that does not start is wedged, but awake: a function reset may revive it. */
+static int onpu_runtime_resume(struct device *dev)
+{
+	onpu_resume(dev);
+	return 0;
+}
+
+const struct dev_pm_ops onpu_pm_ops = {
+	SYSTEM_SLEEP_PM_OPS(onpu_suspend, onpu_resume)
+	RUNTIME_PM_OPS(onpu_runtime_suspend, onpu_runtime_resume, NULL)
+};
 
 /* ---- the end */
 

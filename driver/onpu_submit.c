@@ -3,6 +3,7 @@
  * SUBMIT: the arguments are copied once, checked, and made into jobs.
  */
 #include <linux/dma-fence-chain.h>
+#include <linux/pm_runtime.h>
 #include <linux/slab.h>
 
 #include <drm/drm_syncobj.h>
@@ -289,9 +290,14 @@ static void publish_fences(struct onpu_submit *submit)
 
 static int commit_submit(struct onpu_submit *submit, u64 *seqno)
 {
-	int ret = onpu_job_submit(submit->ctx, submit->prepared, submit->num_prepared,
-				  submit->num_jobs, seqno);
+	struct device *dev = submit->ctx->onpu->drm.dev;
+	int ret = pm_runtime_resume_and_get(dev);
 
+	if (ret)
+		return ret;
+	ret = onpu_job_submit(submit->ctx, submit->prepared, submit->num_prepared,
+			      submit->num_jobs, seqno);
+	pm_runtime_put_autosuspend(dev);
 	if (ret)
 		return ret;
 	publish_fences(submit);

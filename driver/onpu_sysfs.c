@@ -24,8 +24,8 @@ ONPU_ATTR(npu_busy_time_us, "%llu", div_u64(onpu_usage_busy_ns(onpu), NSEC_PER_U
 ONPU_ATTR(npu_memory_utilization, "%lld", atomic64_read(&onpu->usage.memory));
 /* 0 while there is no job, as if the clock stood still. */
 ONPU_ATTR(npu_current_frequency_mhz, "%u",
-	  READ_ONCE(onpu->usage.running) ? onpu->caps.clock_khz / 1000 : 0);
-ONPU_ATTR(npu_max_frequency_mhz, "%u", onpu->caps.clock_khz / 1000);
+	  READ_ONCE(onpu->usage.running) ? onpu_cap(onpu, ONPU_REG_CAP_CLOCK_KHZ) / 1000 : 0);
+ONPU_ATTR(npu_max_frequency_mhz, "%u", onpu_cap(onpu, ONPU_REG_CAP_CLOCK_KHZ) / 1000);
 /* Version of the image and of the messages it speaks. */
 ONPU_ATTR(fw_version, "%s", onpu_fw_describe(onpu, (char [ONPU_FW_TEXT]) {}));
 /* Resets of the whole device. */

@@ -48,6 +48,7 @@ _MOMENTS = _guest("--root --modprobe=vgem --append=oops=panic --append='slab_deb
                   "--allow-log='onpu .*firmware failed: '", 'guest_moments.sh')
 _SLEEP = _guest("--root --allow-log='virtio-fs: suspend/resume not yet supported' --allow-log='PM: '",
                 'guest_sleep.sh 1')
+_POWER = _guest('--root', 'guest_power.sh 5')
 _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
                 "--allow-log='onpu .*(firmware still fails after|device is wedged: )' "
                 "--allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'", 'guest_rogue.sh')
@@ -275,10 +276,21 @@ MUTATIONS = [
     _mutation('a submission to a device that is gone fails as the context', 'onpu_job.c', _MOMENTS,
               '-ENOENT : onpu_device_lost(ctx->onpu) ? -ENODEV : -EIO;', '-ENOENT : -EIO;'),
     _mutation('nobody is told of system sleep', 'onpu_drv.c', _SLEEP,
-              '\t.driver.pm = pm_sleep_ptr(&onpu_pm_ops),\n', ''),
+              '\t.driver.pm = pm_ptr(&onpu_pm_ops),\n', ''),
     _mutation('the device stays asleep', 'onpu_reset.c', _SLEEP,
               '\tret = restart_from_outside(onpu);\n\tpci_save_state(onpu->pdev);\n',
               '\tret = 0;\n\tpci_save_state(onpu->pdev);\n'),
+    _mutation('memory that is given up waits for the device to wake up', 'onpu_mmu.c', _POWER,
+              'if (onpu_device_lost(mmu->onpu) || READ_ONCE(mmu->onpu->asleep)) {',
+              'if (onpu_device_lost(mmu->onpu)) {'),
+    _mutation('to wake up is a reset', 'onpu_reset.c', _POWER, '\tif (!onpu->asleep)\n\t\tatomic_inc(', '\tatomic_inc('),
+    _mutation('a context that saves energy waits as others do', 'onpu_job.c', _POWER,
+              '(ctx->power == DRM_ONPU_POWER_LOW ? 0 : RPM_AUTO)', 'RPM_AUTO'),
+    _mutation('jobs do not keep the device awake', 'onpu_job.c', _POWER,
+              '\tif (list_empty(&ctx->jobs))\n\t\tpm_runtime_get_noresume(ctx->onpu->drm.dev);\n', ''),
+    _mutation('the clock is read from a device that sleeps', 'onpu_drv.c', _POWER,
+              'int ret = pm_runtime_resume_and_get(onpu->drm.dev);',
+              'int ret = 0;\n\n\tpm_runtime_get_noresume(onpu->drm.dev);'),
     _mutation('jobs that a reset took do not end', 'onpu_ctx.c', _lifecycle('reset'),
               '\tonpu_job_end_all(ctx, -ECANCELED, -ECANCELED);\n'
               '\tif (ctx->destroyed)\n\t\tqueue_end_work(ctx);\n'

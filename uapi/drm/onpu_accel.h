@@ -211,7 +211,10 @@ enum drm_onpu_dev_query_type {
 	DRM_ONPU_DEV_QUERY_CAPS = 1,
 	/** @DRM_ONPU_DEV_QUERY_FIRMWARE: The running firmware, &struct drm_onpu_firmware_info. */
 	DRM_ONPU_DEV_QUERY_FIRMWARE = 2,
-	/** @DRM_ONPU_DEV_QUERY_TIME: Device and host clock, &struct drm_onpu_time_info. */
+	/**
+	 * @DRM_ONPU_DEV_QUERY_TIME: Device and host clock, &struct drm_onpu_time_info. The only
+	 * query that wakes a device that sleeps.
+	 */
 	DRM_ONPU_DEV_QUERY_TIME = 3,
 	/** @DRM_ONPU_DEV_QUERY_COUNTERS: Counters, &struct drm_onpu_counters. */
 	DRM_ONPU_DEV_QUERY_COUNTERS = 4,
@@ -504,9 +507,15 @@ enum drm_onpu_priority {
 enum drm_onpu_power {
 	/** @DRM_ONPU_POWER_DEFAULT: The driver decides. */
 	DRM_ONPU_POWER_DEFAULT = 0,
-	/** @DRM_ONPU_POWER_LOW: Rather less energy than more speed. */
+	/**
+	 * @DRM_ONPU_POWER_LOW: Rather less energy than more speed: the device may sleep as soon as
+	 * the jobs have ended, if it may sleep at all.
+	 */
 	DRM_ONPU_POWER_LOW = 1,
-	/** @DRM_ONPU_POWER_HIGH_PERFORMANCE: Rather more speed than less energy. */
+	/**
+	 * @DRM_ONPU_POWER_HIGH_PERFORMANCE: Rather more speed than less energy: as long as the
+	 * context exists, the device does not fall asleep.
+	 */
 	DRM_ONPU_POWER_HIGH_PERFORMANCE = 2,
 };
 

@@ -36,6 +36,11 @@ enum onpu_reset_reason fake_reset_reason(struct onpu_device *onpu)
 	return xchg(&onpu->reset_reason, ONPU_RESET_NONE);
 }
 
+static void set_cap(struct onpu_device *onpu, u32 reg, u32 value)
+{
+	onpu->caps[(reg - ONPU_REG_CAP_MACHINE) / 4] = value;
+}
+
 /* What onpu_device_init() would do, and read from registers. */
 static int fill_in(struct onpu_device *onpu, struct device *dev)
 {
@@ -59,9 +64,9 @@ static int fill_in(struct onpu_device *onpu, struct device *dev)
 	onpu->reset_wq = alloc_ordered_workqueue("onpu-kunit", 0);
 	if (!onpu->reset_wq)
 		return -ENOMEM;
-	onpu->caps.num_queues = 4;
-	onpu->caps.num_asids = 16;
-	onpu->caps.va_bits = 38;
+	set_cap(onpu, ONPU_REG_CAP_NUM_QUEUES, 4);
+	set_cap(onpu, ONPU_REG_CAP_NUM_ASIDS, 16);
+	set_cap(onpu, ONPU_REG_CAP_ADDRESS, FIELD_PREP(ONPU_CAP_ADDRESS_VA_BITS__MASK, 38));
 	onpu->limits.memory = SZ_1G;
 	onpu->limits.run_cycles = 1000000;
 	onpu->limits.wait = 100 * HZ;

@@ -66,18 +66,19 @@ static struct kunit_suite *const all_suites[] = {
 
 static int __init onpu_kunit_init(void)
 {
-	int ret = onpu_mmu_module_init();
-
-	if (!ret)
-		onpu_kunit_show(all_suites, ARRAY_SIZE(all_suites));
-	return ret;
+	onpu_free_wq = alloc_workqueue("onpu-free", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!onpu_free_wq)
+		return -ENOMEM;
+	onpu_kunit_show(all_suites, ARRAY_SIZE(all_suites));
+	return 0;
 }
 module_init(onpu_kunit_init);
 
 static void __exit onpu_kunit_exit(void)
 {
 	onpu_kunit_hide();
-	onpu_mmu_module_exit();
+	destroy_workqueue(onpu_free_wq);
+	rcu_barrier();
 }
 module_exit(onpu_kunit_exit);
 

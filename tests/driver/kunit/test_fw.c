@@ -41,7 +41,7 @@ static void sizes(struct kunit *test)
 	make_image(&image);
 	for (size_t size = 0; size <= sizeof(image); size++)
 		KUNIT_EXPECT_EQ(test, takes(onpu, &image, size), size == right);
-	KUNIT_EXPECT_EQ(test, onpu->fw.crc, image.header.crc);
+	KUNIT_EXPECT_EQ(test, onpu->fw.info.crc, image.header.crc);
 }
 
 /* What the driver leaves to the device's boot ROM, or takes in any form. */

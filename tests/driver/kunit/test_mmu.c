@@ -141,7 +141,7 @@ static u64 wanted_addr(const struct wanted *w, u64 offset)
 /* Whether each page of the mapping is where it should be, and the one behind it nowhere. */
 static bool is_right(struct mmu_test *t, const struct wanted *w)
 {
-	u64 va = onpu_map_va(w->map), addr, flags, half = BIT_ULL(t->onpu->caps.va_bits - 1);
+	u64 va = onpu_map_va(w->map), addr, flags, half = onpu_va_end(t->onpu);
 
 	if (w->prot == ONPU_MAP_KERNEL ? va < half : va >= half)
 		return false;

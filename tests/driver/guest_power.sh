@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# guest: --root
+#
+# The device falls asleep when nobody uses it, as TAP: guest_power.sh [ROUNDS]. Programs wake it, those who
+# only look do not, and what a context prefers counts.
+
+# The status of a condition is what ok() is given.
+# shellcheck disable=SC2319
+set -uo pipefail
+
+top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
+nap=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-nap
+link=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
+address=${link##*/}
+device=/sys/bus/pci/devices/$address
+trace=/sys/kernel/tracing
+
+is()
+{
+	[ "$(cat "$device/power/runtime_status")" = "$1" ]
+}
+
+wakes()
+{
+	grep -c 'onpu_power: .*what="resume" error=0' "$trace/trace"
+}
+
+echo 1 >"$trace/events/onpu/onpu_power/enable"
+is active
+ok $? "without leave the device stays awake"
+echo 100 >"$device/power/autosuspend_delay_ms"
+echo auto >"$device/power/control"
+wait_for is suspended
+ok $? "with leave it falls asleep"
+[ "$(cat "$device/power_state")" = D3hot ]
+ok $? "it is in D3hot"
+
+before=$(wakes)
+cat "$device"/npu_* "$device/fw_version" "$device/reset_count" /sys/kernel/debug/accel/"$address"/{state,buffers} >/dev/null
+"$nap" "$device" look
+ok $? "all that needs no device can be asked for"
+[ "$(wakes)" -eq "$before" ] && is suspended
+ok $? "who only looks does not wake it"
+
+rounds=${1:-50}
+"$nap" "$device" "$rounds"
+ok $? "programs work $rounds times on a device that was asleep, and nothing was reset"
+[ "$(wakes)" -ge $((before + rounds)) ]
+ok $? "it woke up each time"
+
+# Longer than this test.
+echo 3600000 >"$device/power/autosuspend_delay_ms"
+"$nap" "$device" low </dev/null >/dev/null && wait_for is suspended
+ok $? "a context that saves energy does not keep it awake"
+echo 100 >"$device/power/autosuspend_delay_ms"
+coproc "$nap" "$device" high
+read -r line <&"${COPROC[0]}"
+[[ $line == "done" ]] && sleep 1 && is active
+ok $? "one that wants speed does"
+eval "exec ${COPROC[1]}>&-"
+wait_for is suspended
+ok $? "until it is gone"
+
+before=$(cat "$device/reset_count")
+echo 1 >"$device/reset" && [ "$(cat "$device/reset_count")" -eq $((before + 1)) ] && wait_for is suspended
+ok $? "a function reset wakes it, and it falls asleep again"
+"$nap" "$device" 1
+ok $? "a program works after it"
+for what in unbind bind; do
+	echo "$address" >"/sys/bus/pci/drivers/onpu/$what" || break
+done
+[ -e "$device/driver" ]
+ok $? "the driver lets it go while it is asleep, and takes it again"
+"$nap" "$device" 1
+ok $? "a program works on it"
+tap_end
