@@ -28,7 +28,7 @@ TOLERANCE = 1e-4
 # test_models.py has how far detection is from a computation in double: so far that two of them may be twice as far apart.
 FURTHER = {"ch_PP-OCRv4_det_infer_320x320": 2e-4}
 # What onnxruntime-web itself cannot do, with its message: its provider takes the branches of an If over, but loses the
-# initializers of the graph around them. Where the condition is known beforehand, there is no If.
+# initializers of the graph around them, on any navigator.ml. Where the condition is known beforehand, there is no If.
 IMPOSSIBLE = {"silero_vad_op18_ifless": "raw_hash_map<>::at"}
 SHARE = re.compile(r"nodes in the graph: (\d+) number of nodes supported by WebNN: (\d+)")
 REFUSED = re.compile(r"Operator type: \[(\w+)\].* supported: \[0\]")
