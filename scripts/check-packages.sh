@@ -16,6 +16,8 @@ packages_lines=(gcc libc6-dev pkgconf kmod udev busybox-static tzdata)
 # With which the tutorial makes its model. It has libraries that could take the place of the packages' own, so
 # that it is installed, and removed, together with these.
 packages_models=(python3-onnx)
+# With which npm's package compiles its addon.
+packages_headers=(libnode-dev libuv1-dev)
 
 # in_system FOLDER COMMAND…: in another root than that of ./npu exec, with nothing of the checkout on
 # the path.
@@ -36,7 +38,7 @@ packages_base_stamp()
 	local file
 
 	{
-		printf 'recipe 2 %s\n' "$suite" "${packages_lines[@]}" "${packages_models[@]}"
+		printf 'recipe 2 %s\n' "$suite" "${packages_lines[@]}" "${packages_models[@]}" "${packages_headers[@]}"
 		package_list | grep ^linux-
 		for file in "$top"/build/deb/*.deb; do
 			inside dpkg-deb -f "$file" Package Depends
@@ -54,7 +56,7 @@ make_packages_base()
 	bootstrap "$root" --include=ca-certificates || return
 	install_lines "${packages_lines[@]}" "${kernels[@]}" &&
 		in_system "$root" sh -c 'apt-get clean && apt-get -qy --no-install-recommends --download-only install "$@"' \
-			apt "$top"/build/deb/*.deb "${packages_models[@]}"
+			apt "$top"/build/deb/*.deb "${packages_models[@]}" "${packages_headers[@]}"
 }
 
 # packages_part NAME COMMAND…: its TAP is counted.

@@ -16,9 +16,11 @@ top=${here%/tests/*}
 # shellcheck source=tests/tap.sh
 . "$here/../tap.sh"
 
-libraries=(libwebnn-npu1 libwebnn-onnx1 libwebnn-stablehlo1 libwebnn-npu-dev libonpu-sim1 libonpu-sim-dev webnn-npu-tools)
+libraries=(libwebnn-npu1 libwebnn-onnx1 libwebnn-stablehlo1 libwebnn-npu-dev libonpu-sim1 libonpu-sim-dev webnn-npu-tools node-webnn-npu)
 others=(onpu-emu onpu-firmware onpu-dkms)
 models=(python3-onnx)
+# With which npm's package compiles its addon.
+headers=(libnode-dev libuv1-dev)
 
 # try NAME COMMAND…: the command succeeds; what it says goes to standard error.
 try()
@@ -101,6 +103,46 @@ test_libraries()
 	rm -f /tmp/onpu-packages*
 }
 
+# The first program of the pages, with the package that is in the folder node_modules here.
+node_program()
+{
+	WEBNN_DEVICE=$1 node "$2"
+}
+
+test_node()
+{
+	local device folder=/tmp/onpu-packages-node tarball=$top/build/gcc/bindings/node/webnn-npu.tgz
+	local example=/usr/share/doc/node-webnn-npu/examples/first.mjs
+
+	mkdir -p "$folder/node_modules"
+	cp -- "$example" "$folder"
+	sed '/^import /d' "$example" >"$folder/web.mjs"
+	cd -- "$folder" || return
+	for device in cpu sim; do
+		out=$(WEBNN_DEVICE=$device node -r webnn-npu/register web.mjs)
+		equal "a program for browsers computes in Node on $device" "15 0"
+	done
+	try "the package is linked" ln -s "$(dirname "$(node -p 'require.resolve("webnn-npu")')")" node_modules/webnn-npu
+	out=$(node_program sim first.mjs)
+	equal "a program imports it" "15 0"
+	ldd node_modules/webnn-npu/webnn_npu.node | grep -q 'libwebnn-npu.so.1 => /'
+	ok $? "its addon takes the library of libwebnn-npu1"
+	if [ -e "$tarball" ]; then
+		try "what compiles addons is installed" apt-get -qy --no-install-recommends install "${headers[@]}"
+		rm node_modules/webnn-npu
+		mkdir node_modules/webnn-npu
+		try "npm's package is unpacked" tar -xzf "$tarball" -C node_modules/webnn-npu --strip-components=1
+		out=$(node_program cpu first.mjs)
+		equal "it computes as it comes" "15 0"
+		echo 'for another machine' >node_modules/webnn-npu/webnn_npu.node
+		try "it compiles an addon with the installed library" env -C node_modules/webnn-npu node install.js
+		out=$(node_program sim first.mjs)
+		equal "and computes with that" "15 0"
+	fi
+	cd / || return
+	rm -r -- "$folder"
+}
+
 test_device()
 {
 	local kernel
@@ -124,6 +166,7 @@ test_install()
 {
 	all_files >"$work/before"
 	test_libraries
+	test_node
 	test_device
 }
 
@@ -131,7 +174,7 @@ test_purge()
 {
 	local name
 
-	try "all packages are purged" apt-get -qy purge "${libraries[@]}" "${others[@]}" "${models[@]}"
+	try "all packages are purged" apt-get -qy purge "${libraries[@]}" "${others[@]}" "${models[@]}" "${headers[@]}"
 	# Also what other packages recommend or suggest by chance.
 	try "and what they needed" apt-get -qy -o APT::AutoRemove::RecommendsImportant=false \
 		-o APT::AutoRemove::SuggestsImportant=false autoremove --purge
