@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Writes MLIR's bytecode with operations of VHLO, in all versions of the format: what tests and seeds of the fuzz target are
-made of. It knows nothing of the reader."""
+made of. It knows nothing of the reader. bytecode_writer.py NAME FILE writes one of the samples."""
 import struct
+import sys
 
 NEWEST = 6
 # Numbers of VHLO's types and attributes, and of MLIR's own.
@@ -271,3 +272,8 @@ def samples():
     result['types'] = types()[0]
     result['attributes'] = attributes()
     return result
+
+
+if __name__ == '__main__':
+    with open(sys.argv[2], 'wb') as output:
+        output.write(samples()[sys.argv[1]])

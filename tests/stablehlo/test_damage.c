@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Damaged programs, and memory that ends at any place: test_stablehlo_damage FOLDER. Nothing crashes or
- * leaks, which the sanitizers of the build look for; errors have a message.
+ * Damaged programs, and memory that ends at any place: test_stablehlo_damage FOLDER BYTECODE…
+ * Nothing crashes or leaks, which the sanitizers of the build look for; errors have a message.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -37,6 +37,7 @@ static int has_message(void)
 static int load_and_run(const char *data, size_t size)
 {
 	WNNStablehloProgram program;
+	WNNStringView text;
 	int ret = 0;
 
 	if (wnnStablehloLoadMemory(data, size, NULL, &program) != WNNStatus_Success)
@@ -45,6 +46,8 @@ static int load_and_run(const char *data, size_t size)
 		if (!wnnStablehloProgramGetInputs(program, i).count &&
 		    wnnStablehloProgramRunSync(program, i, NULL, 0, NULL) != WNNStatus_Success)
 			ret |= !has_message();
+	if (wnnStablehloProgramGetText(program, &text) != WNNStatus_Success)
+		ret |= !has_message();
 	wnnStablehloProgramRelease(program);
 	return ret;
 }
@@ -96,6 +99,21 @@ static int starve(const char *data, size_t size)
 	return ret;
 }
 
+/* 0, 1 after an error that says nothing; -1: it is not there. */
+static int test_file(const char *path)
+{
+	size_t size;
+	char *data = read_file(path, &size);
+	int bad;
+
+	if (!data)
+		return -1;
+	bad = load_and_run(data, size) | damage(data, size) | starve(data, size);
+	printf("%s: %s\n", path, bad ? "an error says nothing" : "ok");
+	free(data);
+	return bad;
+}
+
 int main(int argc, char **argv)
 {
 	struct dirent **entries;
@@ -103,25 +121,17 @@ int main(int argc, char **argv)
 
 	for (int i = 0; i < count; i++) {
 		char path[4096];
-		size_t size;
-		char *data = NULL;
 
 		snprintf(path, sizeof(path), "%s/%s", argv[1], entries[i]->d_name);
-		if (strstr(path, ".mlir"))
-			data = read_file(path, &size);
-		if (data) {
-			int bad = load_and_run(data, size) | damage(data, size) |
-				  starve(data, size);
-
-			printf("%s: %s\n", entries[i]->d_name,
-			       bad ? "an error says nothing" : "ok");
-			ret |= bad;
+		if (strstr(path, ".mlir")) {
+			ret |= test_file(path) != 0;
 			seen++;
 		}
-		free(data);
 		free(entries[i]);
 	}
 	if (count >= 0)
 		free(entries);
-	return ret || seen < 4;
+	for (int i = 2; i < argc; i++)
+		ret |= test_file(argv[i]) != 0;
+	return ret || seen < 4 || argc < 3;
 }
