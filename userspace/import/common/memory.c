@@ -38,7 +38,7 @@ void import_free(void *memory)
 	free(memory);
 }
 
-void *import_chunks_take(struct import_chunk **chunks, size_t size)
+void *import_chunks_take(struct import_chunk **chunks, size_t size, size_t chunk_size)
 {
 	struct import_chunk *chunk = *chunks;
 	void *memory;
@@ -47,8 +47,9 @@ void *import_chunks_take(struct import_chunk **chunks, size_t size)
 		return NULL;
 	size = (size + 15) & ~(size_t)15;
 	if (!chunk || chunk->size - chunk->used < size) {
-		size_t room = size > CHUNK_SIZE ? size : CHUNK_SIZE;
+		size_t room = chunk_size ? chunk_size : CHUNK_SIZE;
 
+		room = size > room ? size : room;
 		chunk = import_alloc(sizeof(*chunk) + room);
 		if (!chunk)
 			return NULL;

@@ -16,8 +16,11 @@ void import_free(void *memory);
 
 struct import_chunk;
 
-/* Zeroed, aligned for every type; NULL when memory is exhausted. It lives as long as the chunks. */
-void *import_chunks_take(struct import_chunk **chunks, size_t size);
+/*
+ * Zeroed, aligned for every type; NULL when memory is exhausted. It lives as long as the chunks, which
+ * have @chunk_size bytes at least; 0: many.
+ */
+void *import_chunks_take(struct import_chunk **chunks, size_t size, size_t chunk_size);
 void import_chunks_free(struct import_chunk **chunks);
 
 #endif

@@ -14,7 +14,7 @@ static _Thread_local char last_message[1024];
 
 void *onnx_arena_alloc(struct onnx_arena *arena, size_t size)
 {
-	return import_chunks_take(&arena->chunks, size);
+	return import_chunks_take(&arena->chunks, size, 0);
 }
 
 char *onnx_arena_printf(struct onnx_arena *arena, const char *format, ...)

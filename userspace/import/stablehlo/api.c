@@ -343,7 +343,8 @@ static size_t said(const struct shlo_module *module, const char *name)
 static void make_world(struct WNNStablehloProgramImpl *program, struct shlo_ranks_world *world)
 {
 	struct shlo_run *run = &program->run;
-	size_t replicas = said(run->module, "mhlo.num_replicas"), count = program->world->count;
+	size_t replicas = said(run->module, "mhlo.num_replicas"),
+	       count = program->world->seat.count;
 	size_t partitions = said(run->module, "mhlo.num_partitions");
 
 	if (program->partitions) {
@@ -358,7 +359,7 @@ static void make_world(struct WNNStablehloProgramImpl *program, struct shlo_rank
 	partitions = partitions ? partitions : 1;
 	shlo_ranks_world_init(world, program->world, count / partitions, partitions);
 	run->world = &world->world;
-	run->process = program->world->rank;
+	run->process = program->world->seat.rank;
 }
 
 static void run_on_ranks(struct WNNStablehloProgramImpl *program, size_t module,
@@ -400,10 +401,10 @@ WNNStatus wnnStablehloProgramSetWorld(WNNStablehloProgram program, WNNStablehloW
 {
 	if (!program)
 		return shlo_set_error(WNNStatus_TypeError, "program is missing");
-	if (world && partitions && world->count % partitions)
+	if (world && partitions && world->seat.count % partitions)
 		return shlo_set_error(WNNStatus_TypeError,
-				      "%u ranks are no multiple of %zu partitions", world->count,
-				      partitions);
+				      "%u ranks are no multiple of %zu partitions",
+				      world->seat.count, partitions);
 	if (world)
 		world->refs++;
 	wnnStablehloWorldRelease(program->world);

@@ -4,38 +4,49 @@
 
 #include <math.h>
 
-#define LOOP(type, expression)                     \
-	do {                                       \
-		type *restrict a = sum;            \
-		const type *restrict b = x;        \
-                                                   \
-		for (size_t i = 0; i < count; i++) \
-			a[i] = (type)(expression); \
-		return true;                       \
+/* Compilers are told that arrays do not overlap, but for those that are the same. */
+#define LOOP(type, expression)                              \
+	do {                                                \
+		const type *restrict b = y;                 \
+                                                            \
+		if (sum == x) {                             \
+			type *restrict a = sum;             \
+                                                            \
+			for (size_t i = 0; i < count; i++)  \
+				a[i] = (type)(expression);  \
+		} else {                                    \
+			const type *restrict a = x;         \
+			type *restrict to = sum;            \
+                                                            \
+			for (size_t i = 0; i < count; i++)  \
+				to[i] = (type)(expression); \
+		}                                           \
+		return true;                                \
 	} while (0)
 
 /* Integers wrap, which only those without a sign may do in C. */
-#define INTEGERS(name, type, wide)                                                    \
-	static bool name(enum shlo_binary op, void *sum, const void *x, size_t count) \
-	{                                                                             \
-		switch (op) {                                                         \
-		case SHLO_B_ADD:                                                      \
-			LOOP(type, (wide)a[i] + (wide)b[i]);                          \
-		case SHLO_B_MULTIPLY:                                                 \
-			LOOP(type, (wide)a[i] * (wide)b[i]);                          \
-		case SHLO_B_AND:                                                      \
-			LOOP(type, a[i] & b[i]);                                      \
-		case SHLO_B_OR:                                                       \
-			LOOP(type, a[i] | b[i]);                                      \
-		case SHLO_B_XOR:                                                      \
-			LOOP(type, a[i] ^ b[i]);                                      \
-		case SHLO_B_MAXIMUM:                                                  \
-			LOOP(type, a[i] > b[i] ? a[i] : b[i]);                        \
-		case SHLO_B_MINIMUM:                                                  \
-			LOOP(type, a[i] < b[i] ? a[i] : b[i]);                        \
-		default:                                                              \
-			return false;                                                 \
-		}                                                                     \
+#define INTEGERS(name, type, wide)                                                     \
+	static bool name(enum shlo_binary op, void *sum, const void *x, const void *y, \
+			 size_t count)                                                 \
+	{                                                                              \
+		switch (op) {                                                          \
+		case SHLO_B_ADD:                                                       \
+			LOOP(type, (wide)a[i] + (wide)b[i]);                           \
+		case SHLO_B_MULTIPLY:                                                  \
+			LOOP(type, (wide)a[i] * (wide)b[i]);                           \
+		case SHLO_B_AND:                                                       \
+			LOOP(type, a[i] & b[i]);                                       \
+		case SHLO_B_OR:                                                        \
+			LOOP(type, a[i] | b[i]);                                       \
+		case SHLO_B_XOR:                                                       \
+			LOOP(type, a[i] ^ b[i]);                                       \
+		case SHLO_B_MAXIMUM:                                                   \
+			LOOP(type, a[i] > b[i] ? a[i] : b[i]);                         \
+		case SHLO_B_MINIMUM:                                                   \
+			LOOP(type, a[i] < b[i] ? a[i] : b[i]);                         \
+		default:                                                               \
+			return false;                                                  \
+		}                                                                      \
 	}
 
 /* What is no number stays so, and -0 is less than 0. */
@@ -45,21 +56,22 @@
 	 ((x) < (y)) == least ? (x) :                                 \
 				(y))
 
-#define FLOATS(name, type)                                                            \
-	static bool name(enum shlo_binary op, void *sum, const void *x, size_t count) \
-	{                                                                             \
-		switch (op) {                                                         \
-		case SHLO_B_ADD:                                                      \
-			LOOP(type, a[i] + b[i]);                                      \
-		case SHLO_B_MULTIPLY:                                                 \
-			LOOP(type, a[i] * b[i]);                                      \
-		case SHLO_B_MAXIMUM:                                                  \
-			LOOP(type, EXTREME(0, a[i], b[i]));                           \
-		case SHLO_B_MINIMUM:                                                  \
-			LOOP(type, EXTREME(1, a[i], b[i]));                           \
-		default:                                                              \
-			return false;                                                 \
-		}                                                                     \
+#define FLOATS(name, type)                                                             \
+	static bool name(enum shlo_binary op, void *sum, const void *x, const void *y, \
+			 size_t count)                                                 \
+	{                                                                              \
+		switch (op) {                                                          \
+		case SHLO_B_ADD:                                                       \
+			LOOP(type, a[i] + b[i]);                                       \
+		case SHLO_B_MULTIPLY:                                                  \
+			LOOP(type, a[i] * b[i]);                                       \
+		case SHLO_B_MAXIMUM:                                                   \
+			LOOP(type, EXTREME(0, a[i], b[i]));                            \
+		case SHLO_B_MINIMUM:                                                   \
+			LOOP(type, EXTREME(1, a[i], b[i]));                            \
+		default:                                                               \
+			return false;                                                  \
+		}                                                                      \
 	}
 
 INTEGERS(combine_i8, int8_t, uint32_t)
@@ -74,29 +86,29 @@ FLOATS(combine_f32, float)
 FLOATS(combine_f64, double)
 
 bool shlo_combine(enum shlo_binary op, enum shlo_element element, void *sum, const void *x,
-		  size_t count)
+		  const void *y, size_t count)
 {
 	switch (element) {
 	case SHLO_I8:
-		return combine_i8(op, sum, x, count);
+		return combine_i8(op, sum, x, y, count);
 	case SHLO_UI8:
-		return combine_ui8(op, sum, x, count);
+		return combine_ui8(op, sum, x, y, count);
 	case SHLO_I16:
-		return combine_i16(op, sum, x, count);
+		return combine_i16(op, sum, x, y, count);
 	case SHLO_UI16:
-		return combine_ui16(op, sum, x, count);
+		return combine_ui16(op, sum, x, y, count);
 	case SHLO_I32:
-		return combine_i32(op, sum, x, count);
+		return combine_i32(op, sum, x, y, count);
 	case SHLO_UI32:
-		return combine_ui32(op, sum, x, count);
+		return combine_ui32(op, sum, x, y, count);
 	case SHLO_I64:
-		return combine_i64(op, sum, x, count);
+		return combine_i64(op, sum, x, y, count);
 	case SHLO_UI64:
-		return combine_ui64(op, sum, x, count);
+		return combine_ui64(op, sum, x, y, count);
 	case SHLO_F32:
-		return combine_f32(op, sum, x, count);
+		return combine_f32(op, sum, x, y, count);
 	case SHLO_F64:
-		return combine_f64(op, sum, x, count);
+		return combine_f64(op, sum, x, y, count);
 	default:
 		return false;
 	}

@@ -6,10 +6,10 @@
 #include "scalar.h"
 
 /*
- * sum[i] = op(sum[i], x[i]) with the bits of shlo_binary(), at the speed of the machine; false for
- * operations and types that only shlo_binary() has.
+ * sum[i] = op(x[i], y[i]) with the bits of shlo_binary(), at the speed of the machine; false for
+ * operations and types that only shlo_binary() has. @sum may be @x.
  */
 bool shlo_combine(enum shlo_binary op, enum shlo_element element, void *sum, const void *x,
-		  size_t count);
+		  const void *y, size_t count);
 
 #endif

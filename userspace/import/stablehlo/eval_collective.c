@@ -2,13 +2,8 @@
 /* Operations on several devices: replica groups, channels, and what is made of exchanged values. */
 #include <string.h>
 
-#include "combine.h"
-#include "lower.h"
+#include "collective.h"
 #include "numbers.h"
-#include "world.h"
-
-/* How the ids of replica_groups become processes. */
-enum grouping { CROSS_REPLICA, CROSS_PARTITION, CROSS_BOTH, FLATTENED };
 
 static int64_t channel_of(const struct shlo_op *op)
 {
@@ -52,7 +47,7 @@ static int64_t id_at(const struct table *table, int64_t row, int64_t column)
 
 /* The processes of one row, for each of which there may be several groups: @other picks one. */
 static size_t members_of(struct shlo_call *call, const struct table *table, int64_t row,
-			 enum grouping grouping, size_t other, size_t *members)
+			 enum shlo_grouping grouping, size_t other, size_t *members)
 {
 	size_t replicas, partitions, count = 0;
 
@@ -79,16 +74,17 @@ static size_t members_of(struct shlo_call *call, const struct table *table, int6
 	return count;
 }
 
-static struct shlo_tensor *numbers(struct shlo_run *run, int64_t count)
+struct shlo_tensor *shlo_room(struct shlo_run *run, size_t count)
 {
-	struct shlo_type type = { .element = SHLO_UI64, .rank = 1, .dims = &count };
+	int64_t numbers = (int64_t)count;
+	struct shlo_type type = { .element = SHLO_UI64, .rank = 1, .dims = &numbers };
 
 	return shlo_tensor_new(run, &type);
 }
 
 /* The group of this process; its members are in a value, which is returned. */
-static struct shlo_tensor *group_of(struct shlo_call *call, enum grouping grouping,
-				    struct shlo_group *group)
+struct shlo_tensor *shlo_group_of(struct shlo_call *call, enum shlo_grouping grouping,
+				  struct shlo_group *group)
 {
 	struct table table = table_of(call, "replica_groups");
 	size_t replicas, partitions, self = call->run->process, other;
@@ -97,9 +93,8 @@ static struct shlo_tensor *group_of(struct shlo_call *call, enum grouping groupi
 
 	sizes(call->run, &replicas, &partitions);
 	other = grouping == CROSS_REPLICA ? self % partitions : self / partitions;
-	room = numbers(call->run,
-		       (int64_t)(table.columns > 0 ? (size_t)table.columns * partitions : 0) +
-			       (int64_t)(replicas * partitions));
+	room = shlo_room(call->run, (table.columns > 0 ? (size_t)table.columns * partitions : 0) +
+					    replicas * partitions);
 	members = room->data;
 	for (int64_t row = 0; row < table.rows; row++) {
 		group->count = members_of(call, &table, row, grouping, other, members);
@@ -121,31 +116,26 @@ static struct shlo_tensor *group_of(struct shlo_call *call, enum grouping groupi
 	return room;
 }
 
-static void need_group(struct shlo_call *call, const struct shlo_group *group)
+void shlo_need_group(struct shlo_call *call, const struct shlo_group *group)
 {
 	if (group->own == group->count)
 		shlo_run_error(call->run, "process %zu belongs to none of its groups",
 			       call->run->process);
 }
 
-/* A part for each member of a group; all are empty. */
-struct parts {
-	struct shlo_tensor *room;
-	struct shlo_part *out, *in;
-};
-
-static struct parts parts_new(struct shlo_run *run, size_t count)
+struct shlo_parts shlo_parts_new(struct shlo_run *run, size_t count)
 {
-	struct shlo_tensor *room = numbers(run, (int64_t)(4 * count));
+	struct shlo_tensor *room = shlo_room(run, 4 * count);
 
-	return (struct parts){
+	return (struct shlo_parts){
 		.room = room,
 		.out = room->data,
 		.in = (struct shlo_part *)room->data + count,
 	};
 }
 
-static void swap(struct shlo_call *call, const struct shlo_group *group, struct parts *parts)
+void shlo_parts_swap(struct shlo_call *call, const struct shlo_group *group,
+		     struct shlo_parts *parts)
 {
 	if (group->count > 1)
 		call->run->world->swap(call->run, group, channel_of(call->op), parts->out,
@@ -153,14 +143,14 @@ static void swap(struct shlo_call *call, const struct shlo_group *group, struct 
 	shlo_tensor_put(parts->room);
 }
 
-static size_t bytes_of(const struct shlo_tensor *x)
+size_t shlo_bytes_of(const struct shlo_tensor *x)
 {
 	return (size_t)x->count * shlo_elements[x->type.element].bytes;
 }
 
 static struct shlo_part whole(const struct shlo_tensor *x)
 {
-	return (struct shlo_part){ x->data, bytes_of(x) };
+	return (struct shlo_part){ x->data, shlo_bytes_of(x) };
 }
 
 static struct shlo_tensor *tuple_of(struct shlo_run *run, size_t count)
@@ -176,7 +166,7 @@ static struct shlo_tensor *rooms(struct shlo_call *call, const struct shlo_group
 {
 	struct shlo_tensor *all = tuple_of(call->run, group->count), *dims;
 	size_t bytes = (size_t)x->type.rank * sizeof(*x->dims);
-	struct parts parts;
+	struct shlo_parts parts;
 
 	if (shlo_type_is_static(operand->type)) {
 		for (size_t i = 0; i < group->count; i++)
@@ -184,13 +174,13 @@ static struct shlo_tensor *rooms(struct shlo_call *call, const struct shlo_group
 				all->items[i] = shlo_tensor_new(call->run, &x->type);
 		return all;
 	}
-	dims = numbers(call->run, (int64_t)group->count * x->type.rank);
-	parts = parts_new(call->run, group->count);
+	dims = shlo_room(call->run, group->count * (size_t)x->type.rank);
+	parts = shlo_parts_new(call->run, group->count);
 	for (size_t i = 0; i < group->count; i++) {
 		parts.out[i] = (struct shlo_part){ (void *)x->dims, bytes };
 		parts.in[i] = (struct shlo_part){ (char *)dims->data + i * bytes, bytes };
 	}
-	swap(call, group, &parts);
+	shlo_parts_swap(call, group, &parts);
 	for (size_t i = 0; i < group->count; i++)
 		if (i != group->own)
 			all->items[i] = shlo_tensor_like(call->run, &x->type, x->type.rank,
@@ -201,24 +191,24 @@ static struct shlo_tensor *rooms(struct shlo_call *call, const struct shlo_group
 }
 
 /* The values of all members, as a tuple of them. */
-static struct shlo_tensor *gathered(struct shlo_call *call, const struct shlo_group *group,
-				    size_t operand)
+struct shlo_tensor *shlo_gathered(struct shlo_call *call, const struct shlo_group *group,
+				  size_t operand)
 {
 	struct shlo_tensor *x = call->in[operand];
 	struct shlo_tensor *all = rooms(call, group, x, call->op->operands[operand]);
-	struct parts parts = parts_new(call->run, group->count);
+	struct shlo_parts parts = shlo_parts_new(call->run, group->count);
 
 	all->items[group->own] = shlo_tensor_get(x);
 	for (size_t i = 0; i < group->count; i++) {
 		parts.out[i] = whole(x);
 		parts.in[i] = whole(all->items[i]);
 	}
-	swap(call, group, &parts);
+	shlo_parts_swap(call, group, &parts);
 	return all;
 }
 
 /* all_gather, all_reduce, reduce_scatter */
-static enum grouping by_flag(const struct shlo_op *op)
+enum shlo_grouping shlo_grouping_by_flag(const struct shlo_op *op)
 {
 	bool channel = channel_of(op) > 0;
 
@@ -228,7 +218,7 @@ static enum grouping by_flag(const struct shlo_op *op)
 }
 
 /* all_to_all, collective_broadcast, collective_permute */
-static enum grouping by_channel(const struct shlo_op *op)
+static enum shlo_grouping by_channel(const struct shlo_op *op)
 {
 	return channel_of(op) > 0 ? CROSS_PARTITION : CROSS_REPLICA;
 }
@@ -305,12 +295,12 @@ static struct shlo_tensor *part_of(struct shlo_run *run, const struct shlo_tenso
  * Every member gets a part from each: item i of the result is what member i had for this one. Where
  * dimensions are open, values of other sizes are noticed as parts of other sizes.
  */
-static struct shlo_tensor *dealt(struct shlo_call *call, const struct shlo_group *group,
-				 const struct shlo_tensor *x, int dim)
+struct shlo_tensor *shlo_dealt(struct shlo_call *call, const struct shlo_group *group,
+			       const struct shlo_tensor *x, int dim)
 {
 	struct shlo_tensor *mine = tuple_of(call->run, group->count);
 	struct shlo_tensor *theirs = tuple_of(call->run, group->count);
-	struct parts parts = parts_new(call->run, group->count);
+	struct shlo_parts parts = shlo_parts_new(call->run, group->count);
 
 	for (size_t i = 0; i < group->count; i++) {
 		mine->items[i] = part_of(call->run, x, dim, group->count, i);
@@ -320,7 +310,7 @@ static struct shlo_tensor *dealt(struct shlo_call *call, const struct shlo_group
 		parts.out[i] = whole(mine->items[i]);
 		parts.in[i] = whole(theirs->items[i]);
 	}
-	swap(call, group, &parts);
+	shlo_parts_swap(call, group, &parts);
 	shlo_tensor_put(mine);
 	return theirs;
 }
@@ -328,12 +318,12 @@ static struct shlo_tensor *dealt(struct shlo_call *call, const struct shlo_group
 void shlo_eval_all_gather(struct shlo_call *call)
 {
 	struct shlo_group group;
-	struct shlo_tensor *room = group_of(call, by_flag(call->op), &group);
+	struct shlo_tensor *room = shlo_group_of(call, shlo_grouping_by_flag(call->op), &group);
 	int dim = (int)shlo_attr_int(call->op, "all_gather_dim", 0);
 
-	need_group(call, &group);
+	shlo_need_group(call, &group);
 	for (size_t i = 0; i < call->op->operand_count; i++) {
-		struct shlo_tensor *all = gathered(call, &group, i);
+		struct shlo_tensor *all = shlo_gathered(call, &group, i);
 
 		call->out[i] = joined(call->run, all->items, group.count, dim);
 		shlo_tensor_put(all);
@@ -341,228 +331,20 @@ void shlo_eval_all_gather(struct shlo_call *call)
 	shlo_tensor_put(room);
 }
 
-/* ---- reductions, in the order of the group, so that every member has the same bits */
-
-struct reducer {
-	struct shlo_run *run;
-	struct shlo_applier applier;
-	int only; /* the region is this operation of enum shlo_binary; -1: it is more */
-	enum shlo_element element, other; /* of the sum, and of what is added */
-};
-
-static void reducer_init(struct reducer *r, struct shlo_call *call, enum shlo_element from)
-{
-	const struct shlo_region *region = call->op->region_count ? call->op->regions[0] : NULL;
-
-	*r = (struct reducer){
-		.run = call->run, .only = SHLO_B_ADD, .element = from, .other = from
-	};
-	if (!region)
-		return;
-	r->only = shlo_only_binary(region);
-	r->element = shlo_argument_element(region, 0);
-	r->other = shlo_argument_element(region, 1);
-	shlo_applier_init(&r->applier, call->run, call->frame, region);
-}
-
-static void reducer_exit(struct reducer *r)
-{
-	shlo_tensor_put(r->applier.room);
-}
-
-/* Elements of another type become those of the sum. */
-static void reducer_first(const struct reducer *r, void *sum, const void *x, size_t count,
-			  enum shlo_element from)
-{
-	if (from == r->element)
-		memcpy(sum, x, count * shlo_elements[from].bytes);
-	for (size_t i = 0; from != r->element && i < count; i++)
-		shlo_store(r->element, sum, i,
-			   shlo_convert(r->element, from, shlo_load(from, x, i)));
-}
-
-static void reducer_add(struct reducer *r, void *sum, const void *x, size_t count,
-			enum shlo_element from)
-{
-	bool same = r->only >= 0 && from == r->element && r->other == r->element, done = false;
-
-	if (same && shlo_combine((enum shlo_binary)r->only, r->element, sum, x, count))
-		return;
-	for (size_t i = 0; i < count; i++) {
-		struct shlo_num arguments[2] = {
-			shlo_load(r->element, sum, i),
-			shlo_convert(r->other, from, shlo_load(from, x, i)),
-		};
-		struct shlo_num result;
-
-		if (same)
-			result = shlo_binary((enum shlo_binary)r->only, r->element, arguments[0],
-					     arguments[1], &done);
-		else
-			shlo_apply(&r->applier, arguments, &result);
-		shlo_store(r->element, sum, i, result);
-	}
-}
-
-/* Up to here every member gets all values and reduces them itself, which is one swap and not two. */
-#define SMALL_BYTES 2048
-
-static struct shlo_tensor *reduced_small(struct shlo_call *call, const struct shlo_group *group,
-					 size_t operand, struct reducer *r)
-{
-	struct shlo_tensor *all = gathered(call, group, operand), *out;
-	enum shlo_element from = call->in[operand]->type.element;
-	struct shlo_type type = call->in[operand]->type;
-
-	type.element = r->element;
-	out = shlo_tensor_new(call->run, &type);
-	reducer_first(r, out->data, all->items[0]->data, (size_t)out->count, from);
-	for (size_t i = 1; i < group->count; i++) {
-		if (all->items[i]->count != out->count)
-			shlo_run_error(call->run, "the processes have values of different types");
-		reducer_add(r, out->data, all->items[i]->data, (size_t)out->count, from);
-	}
-	shlo_tensor_put(all);
-	return out;
-}
-
-static void *at_bytes(const struct shlo_tensor *x, size_t element)
-{
-	return (char *)x->data + element * shlo_elements[x->type.element].bytes;
-}
-
-/*
- * Every member reduces a part of the elements and gives it to the others: each sends and receives
- * 2 (n - 1) / n of the bytes, which is the least that there is.
- */
-static struct shlo_tensor *reduced_large(struct shlo_call *call, const struct shlo_group *group,
-					 const struct shlo_tensor *x, struct reducer *r)
-{
-	size_t n = group->count, count = (size_t)x->count, first = count * group->own / n;
-	size_t own = count * (group->own + 1) / n - first, i;
-	size_t bytes = shlo_elements[x->type.element].bytes;
-	struct parts parts = parts_new(call->run, n);
-	int64_t room_size = (int64_t)(own * n * bytes);
-	struct shlo_type type = { .element = SHLO_UI8, .rank = 1, .dims = &room_size };
-	struct shlo_tensor *room = shlo_tensor_unset(call->run, &type), *out;
-
-	for (i = 0; i < n; i++) {
-		size_t from = count * i / n, to = count * (i + 1) / n;
-
-		parts.out[i] = (struct shlo_part){ at_bytes(x, from), (to - from) * bytes };
-		parts.in[i] =
-			(struct shlo_part){ (char *)room->data + i * own * bytes, own * bytes };
-	}
-	swap(call, group, &parts);
-	type = x->type;
-	type.element = r->element;
-	out = shlo_tensor_unset(call->run, &type);
-	for (i = 0; i < n; i++) {
-		const void *values = i == group->own ? at_bytes(x, first) :
-						       (char *)room->data + i * own * bytes;
-
-		if (i)
-			reducer_add(r, at_bytes(out, first), values, own, x->type.element);
-		else
-			reducer_first(r, at_bytes(out, first), values, own, x->type.element);
-	}
-	shlo_tensor_put(room);
-	parts = parts_new(call->run, n);
-	bytes = shlo_elements[r->element].bytes;
-	for (i = 0; i < n; i++) {
-		size_t from = count * i / n, to = count * (i + 1) / n;
-
-		parts.out[i] = (struct shlo_part){ at_bytes(out, first), own * bytes };
-		parts.in[i] = (struct shlo_part){ at_bytes(out, from), (to - from) * bytes };
-	}
-	swap(call, group, &parts);
-	return out;
-}
-
-static struct shlo_tensor *all_reduced(struct shlo_call *call, const struct shlo_group *group,
-				       size_t operand)
-{
-	const struct shlo_tensor *x = call->in[operand];
-	struct shlo_tensor *out;
-	struct reducer r;
-
-	reducer_init(&r, call, x->type.element);
-	/* Dimensions that are open are compared by the first way only. */
-	if (bytes_of(x) <= SMALL_BYTES || !shlo_type_is_static(call->op->operands[operand]->type))
-		out = reduced_small(call, group, operand, &r);
-	else
-		out = reduced_large(call, group, x, &r);
-	reducer_exit(&r);
-	return out;
-}
-
-void shlo_eval_all_reduce(struct shlo_call *call)
-{
-	struct shlo_group group;
-	struct shlo_tensor *room = group_of(call, by_flag(call->op), &group);
-	/* collective_reduce gives the result to the first of the group, zeros to the others. */
-	bool to_first = !strcmp(call->op->name, "stablehlo.collective_reduce");
-
-	need_group(call, &group);
-	for (size_t i = 0; i < call->op->operand_count; i++) {
-		call->out[i] = all_reduced(call, &group, i);
-		if (to_first && group.own)
-			memset(call->out[i]->data, 0, bytes_of(call->out[i]));
-	}
-	shlo_tensor_put(room);
-}
-
-void shlo_eval_cross_replica_sum(struct shlo_call *call)
-{
-	struct shlo_group group;
-	struct shlo_tensor *room = group_of(call, CROSS_REPLICA, &group);
-
-	need_group(call, &group);
-	call->out[0] = all_reduced(call, &group, 0);
-	shlo_tensor_put(room);
-}
-
-void shlo_eval_reduce_scatter(struct shlo_call *call)
-{
-	struct shlo_group group;
-	struct shlo_tensor *room = group_of(call, by_flag(call->op), &group), *parts;
-	int dim = (int)shlo_attr_int(call->op, "scatter_dimension", 0);
-	enum shlo_element from = call->in[0]->type.element;
-	struct shlo_type type;
-	struct reducer r;
-
-	need_group(call, &group);
-	reducer_init(&r, call, from);
-	parts = dealt(call, &group, call->in[0], dim);
-	type = parts->items[0]->type;
-	type.element = r.element;
-	call->out[0] = shlo_tensor_new(call->run, &type);
-	reducer_first(&r, call->out[0]->data, parts->items[0]->data, (size_t)call->out[0]->count,
-		      from);
-	for (size_t i = 1; i < group.count; i++)
-		reducer_add(&r, call->out[0]->data, parts->items[i]->data,
-			    (size_t)call->out[0]->count, from);
-	reducer_exit(&r);
-	shlo_tensor_put(parts);
-	shlo_tensor_put(room);
-}
-
-/* ---- the others */
-
 void shlo_eval_all_to_all(struct shlo_call *call)
 {
 	struct shlo_group group;
-	struct shlo_tensor *room = group_of(call, by_channel(call->op), &group);
+	struct shlo_tensor *room = shlo_group_of(call, by_channel(call->op), &group);
 	int split = (int)shlo_attr_int(call->op, "split_dimension", 0);
 	int concat = (int)shlo_attr_int(call->op, "concat_dimension", 0);
 	int64_t parts = shlo_attr_int(call->op, "split_count", 1);
 
-	need_group(call, &group);
+	shlo_need_group(call, &group);
 	if ((size_t)parts != group.count)
 		shlo_run_error(call->run, "split_count is %lld for a group of %zu",
 			       (long long)parts, group.count);
 	for (size_t i = 0; i < call->op->operand_count; i++) {
-		struct shlo_tensor *mine = dealt(call, &group, call->in[i], split);
+		struct shlo_tensor *mine = shlo_dealt(call, &group, call->in[i], split);
 
 		call->out[i] = joined(call->run, mine->items, group.count, concat);
 		shlo_tensor_put(mine);
@@ -578,17 +360,17 @@ static struct shlo_tensor *zeros(struct shlo_call *call)
 void shlo_eval_collective_broadcast(struct shlo_call *call)
 {
 	struct shlo_group group;
-	struct shlo_tensor *room = group_of(call, by_channel(call->op), &group);
-	struct parts parts;
+	struct shlo_tensor *room = shlo_group_of(call, by_channel(call->op), &group);
+	struct shlo_parts parts;
 
 	/* Who is in no group gets zeros, as do all others before theirs comes. */
 	call->out[0] = group.own || !group.count ? zeros(call) : shlo_tensor_get(call->in[0]);
 	if (group.own < group.count) {
-		parts = parts_new(call->run, group.count);
+		parts = shlo_parts_new(call->run, group.count);
 		for (size_t i = 0; !group.own && i < group.count; i++)
 			parts.out[i] = whole(call->in[0]);
 		parts.in[0] = group.own ? whole(call->out[0]) : (struct shlo_part){ 0 };
-		swap(call, &group, &parts);
+		shlo_parts_swap(call, &group, &parts);
 	}
 	shlo_tensor_put(room);
 }
@@ -602,7 +384,7 @@ static struct shlo_tensor *line_of(struct shlo_call *call, bool by_partition,
 	size_t *members;
 
 	sizes(call->run, &replicas, &partitions);
-	room = numbers(call->run, (int64_t)(replicas * partitions));
+	room = shlo_room(call->run, replicas * partitions);
 	members = room->data;
 	*group = (struct shlo_group){ .members = members };
 	for (size_t i = 0; i < replicas * partitions; i++) {
@@ -621,7 +403,7 @@ void shlo_eval_collective_permute(struct shlo_call *call)
 	struct table pairs = table_of(call, "source_target_pairs");
 	struct shlo_group group;
 	struct shlo_tensor *room = line_of(call, by_channel(call->op) == CROSS_PARTITION, &group);
-	struct parts parts = parts_new(call->run, group.count);
+	struct shlo_parts parts = shlo_parts_new(call->run, group.count);
 
 	for (int64_t row = 0; row < pairs.rows; row++) {
 		int64_t source = id_at(&pairs, row, 0), target = id_at(&pairs, row, 1);
@@ -641,7 +423,7 @@ void shlo_eval_collective_permute(struct shlo_call *call)
 		call->out[0] = zeros(call);
 		parts.in[source] = whole(call->out[0]);
 	}
-	swap(call, &group, &parts);
+	shlo_parts_swap(call, &group, &parts);
 	if (!call->out[0])
 		call->out[0] = zeros(call);
 	shlo_tensor_put(room);
@@ -719,7 +501,7 @@ void shlo_eval_recv(struct shlo_call *call)
 	if (!call->run->world || shlo_attr_int(call->op, "is_host_transfer", 0))
 		shlo_run_error(call->run, "there is nobody who sends");
 	add_token(call);
-	types = numbers(call->run, (int64_t)call->op->result_count);
+	types = shlo_room(call->run, call->op->result_count);
 	for (size_t i = 0; i < call->op->result_count; i++)
 		((const struct shlo_type **)types->data)[i] = call->op->results[i]->type;
 	call->run->world->receive(call->run, channel_of(call->op), partner_of(call, 1),

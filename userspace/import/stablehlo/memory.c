@@ -31,7 +31,7 @@ void *shlo_arena_alloc(struct shlo_arena *arena, size_t count, size_t size)
 	void *memory = NULL;
 
 	if (!__builtin_mul_overflow(count, size, &size))
-		memory = import_chunks_take(&arena->chunks, size);
+		memory = import_chunks_take(&arena->chunks, size, arena->chunk_size);
 	if (!memory)
 		shlo_throw(arena->guard, WNNStatus_UnknownError, "memory is exhausted");
 	return memory;

@@ -31,6 +31,7 @@ _Noreturn void shlo_vthrow(struct shlo_guard *guard, WNNStatus status, const cha
 struct shlo_arena {
 	struct import_chunk *chunks;
 	struct shlo_guard *guard; /* where exhausted memory goes */
+	size_t chunk_size;	  /* of which memory is taken, at least; 0: much at a time */
 };
 
 /* Zeroed; never NULL. */

@@ -88,9 +88,9 @@ WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world)
 			"package webnn-stablehlo-mpi: %s",
 			why);
 	}
-	error = ranks->transport->join(&ranks->rank, &ranks->count, &ranks->local_rank);
-	if (!error && !ranks->rank) {
-		ranks->office = shlo_office_new();
+	error = ranks->transport->join(&ranks->seat);
+	if (!error && !ranks->seat.rank) {
+		ranks->office = shlo_office_new(ranks->seat.count);
 		error = ranks->office ? NULL : "memory is exhausted";
 	}
 	if (error) {
@@ -99,6 +99,7 @@ WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world)
 	}
 	ranks->refs = 1;
 	ranks->gone = -1;
+	ranks->crowded = ranks->seat.local_count > (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 	only = ranks;
 	*world = ranks;
 	return WNNStatus_Success;
@@ -151,10 +152,9 @@ _Noreturn static void throw_failure(struct WNNStablehloWorldImpl *ranks, struct 
 	shlo_throw(guard, WNNStatus_OperationError, "%s", ranks->reason);
 }
 
-void shlo_ranks_lost(struct WNNStablehloWorldImpl *ranks, struct shlo_guard *guard)
+_Noreturn static void lost(struct WNNStablehloWorldImpl *ranks, struct shlo_guard *guard)
 {
-	note_failure(ranks, "MPI has failed, or ranks have values of different sizes: %s",
-		     ranks->transport->error());
+	note_failure(ranks, "MPI has failed: %s", ranks->transport->error());
 	throw_failure(ranks, guard);
 }
 
@@ -166,75 +166,172 @@ static void hear_all(struct WNNStablehloWorldImpl *ranks, struct shlo_guard *gua
 	while ((ret = ranks->transport->hear(&note)) > 0)
 		take(ranks, &note);
 	if (ret < 0)
-		shlo_ranks_lost(ranks, guard);
+		lost(ranks, guard);
 	if (ranks->failed)
 		throw_failure(ranks, guard);
-}
-
-/*
- * Who waits asks at first again and again, then lets others have the processor, which may be fewer than
- * ranks, and after a while sleeps.
- */
-struct pause {
-	unsigned int rounds;
-};
-
-#define ROUNDS_OF_ASKING 100
-#define ROUNDS_OF_YIELD	 10000
-
-static void rest(struct pause *pause)
-{
-	static const struct timespec nap = { 0, 50000 };
-
-	if (++pause->rounds < ROUNDS_OF_ASKING)
-		return;
-	if (pause->rounds < ROUNDS_OF_YIELD)
-		sched_yield();
-	else
-		nanosleep(&nap, NULL);
-}
-
-void shlo_ranks_wait(struct WNNStablehloWorldImpl *ranks, size_t count, struct shlo_guard *guard)
-{
-	struct pause pause = { 0 };
-	int done;
-
-	while (!(done = ranks->transport->test(count))) {
-		/* Notes are rare, and asking for them costs as much as asking for values. */
-		if (pause.rounds % 8 == 7)
-			hear_all(ranks, guard);
-		rest(&pause);
-	}
-	if (done < 0)
-		shlo_ranks_lost(ranks, guard);
 }
 
 static void tell(struct WNNStablehloWorldImpl *ranks, uint32_t to, const struct shlo_note *note,
 		 struct shlo_guard *guard)
 {
 	if (ranks->transport->tell(to, note))
-		shlo_ranks_lost(ranks, guard);
+		lost(ranks, guard);
+}
+
+/*
+ * Who waits asks at first again and again, then lets others have the processor, which may be fewer than
+ * ranks, and after a while sleeps. When it takes long, rank 0 is told, which sees when all wait in vain.
+ */
+struct pause {
+	bool answer; /* of rank 0 */
+	unsigned int rounds, reports;
+	struct timespec next;
+};
+
+#define ROUNDS_OF_ASKING 200
+#define ROUNDS_OF_YIELD	 5000
+#define NS_OF_NAP	 50000
+
+/* The other end of a transfer that is not done. */
+static int64_t peer_of(const struct WNNStablehloWorldImpl *ranks)
+{
+	size_t transfer = ranks->transport->pending();
+
+	return transfer < ranks->transfers ? ranks->peers[transfer] : ranks->seat.rank;
+}
+
+static void report(struct WNNStablehloWorldImpl *ranks, struct pause *pause,
+		   struct shlo_guard *guard)
+{
+	struct shlo_note note = { .kind = SHLO_NOTE_STALLED };
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!pause->next.tv_sec)
+		pause->next.tv_sec = now.tv_sec + 2;
+	if (now.tv_sec < pause->next.tv_sec)
+		return;
+	pause->next.tv_sec = now.tv_sec + 1;
+	pause->reports++;
+	note.numbers[0] = ranks->waits;
+	note.numbers[1] = (int64_t)ranks->key;
+	note.numbers[2] = pause->answer ? -1 : peer_of(ranks);
+	tell(ranks, 0, &note, guard);
+}
+
+static void rest(struct WNNStablehloWorldImpl *ranks, struct pause *pause, struct shlo_guard *guard)
+{
+	static const struct timespec nap = { 0, NS_OF_NAP };
+
+	if (++pause->rounds < ROUNDS_OF_ASKING && !ranks->crowded)
+		return;
+	if (pause->rounds < ROUNDS_OF_YIELD) {
+		sched_yield();
+		return;
+	}
+	nanosleep(&nap, NULL);
+	if (pause->rounds % 1000 == 0)
+		report(ranks, pause, guard);
+}
+
+static void go_on(struct WNNStablehloWorldImpl *ranks, const struct pause *pause,
+		  struct shlo_guard *guard)
+{
+	struct shlo_note note = { .kind = SHLO_NOTE_MOVING };
+
+	ranks->waits++;
+	if (pause->reports)
+		tell(ranks, 0, &note, guard);
+}
+
+static void begin(struct WNNStablehloWorldImpl *ranks, size_t peer, struct shlo_guard *guard)
+{
+	size_t room = ranks->peer_room ? ranks->peer_room * 2 : 16;
+	uint32_t *more = ranks->peers;
+
+	if (ranks->transfers == ranks->peer_room) {
+		more = import_realloc(more, room * sizeof(*more));
+		if (!more)
+			shlo_throw(guard, WNNStatus_UnknownError, "memory is exhausted");
+		ranks->peers = more;
+		ranks->peer_room = room;
+	}
+	more[ranks->transfers++] = (uint32_t)peer;
+}
+
+void shlo_ranks_send(struct WNNStablehloWorldImpl *ranks, size_t to, uint64_t key, const void *data,
+		     size_t size, struct shlo_guard *guard)
+{
+	begin(ranks, to, guard);
+	if (ranks->transport->send((uint32_t)to, key, data, size))
+		lost(ranks, guard);
+}
+
+void shlo_ranks_receive(struct WNNStablehloWorldImpl *ranks, size_t from, uint64_t key, void *data,
+			size_t size, struct shlo_guard *guard)
+{
+	begin(ranks, from, guard);
+	if (ranks->transport->receive((uint32_t)from, key, data, size))
+		lost(ranks, guard);
+}
+
+void shlo_ranks_wait(struct WNNStablehloWorldImpl *ranks, struct shlo_guard *guard)
+{
+	struct pause pause = { 0 };
+	int done;
+
+	while (!(done = ranks->transport->test(ranks->transfers))) {
+		/* Notes are rare, and asking for them costs as much as asking for values. */
+		if (pause.rounds % 8 == 7)
+			hear_all(ranks, guard);
+		rest(ranks, &pause, guard);
+	}
+	if (done < 0)
+		lost(ranks, guard);
+	ranks->transport->clear();
+	ranks->transfers = 0;
+	go_on(ranks, &pause, guard);
+}
+
+uint64_t shlo_ranks_key(struct WNNStablehloWorldImpl *ranks, uint64_t key, struct shlo_guard *guard)
+{
+	struct shlo_occurrence *more = ranks->occurrences;
+	size_t i = 0;
+
+	while (i < ranks->occurrence_count && more[i].key != key)
+		i++;
+	if (i == ranks->occurrence_count) {
+		more = import_realloc(more, (i + 1) * sizeof(*more));
+		if (!more)
+			shlo_throw(guard, WNNStatus_UnknownError, "memory is exhausted");
+		ranks->occurrences = more;
+		more[i] = (struct shlo_occurrence){ key, 0 };
+		ranks->occurrence_count++;
+	}
+	key += ++more[i].count * UINT64_C(0xd6e8feb86659fd93);
+	return key ^ key >> 32;
 }
 
 void shlo_ranks_ask(struct WNNStablehloWorldImpl *ranks, struct shlo_note *note,
 		    const bool *answered, struct shlo_guard *guard)
 {
-	struct pause pause = { 0 };
+	struct pause pause = { .answer = true };
 
 	tell(ranks, 0, note, guard);
 	for (;;) {
 		hear_all(ranks, guard);
 		if (*answered)
-			return;
-		rest(&pause);
+			break;
+		rest(ranks, &pause, guard);
 	}
+	go_on(ranks, &pause, guard);
 }
 
 void shlo_ranks_arrive(struct WNNStablehloWorldImpl *ranks, enum shlo_stage stage, uint64_t of,
 		       struct shlo_guard *guard)
 {
 	struct shlo_note note = { .kind = SHLO_NOTE_ARRIVE };
-	struct pause pause = { 0 };
+	struct pause pause = { .answer = true };
 
 	if (stage != SHLO_STAGE_END)
 		ranks->begun += 2;
@@ -242,7 +339,7 @@ void shlo_ranks_arrive(struct WNNStablehloWorldImpl *ranks, enum shlo_stage stag
 	note.numbers[0] = ranks->serial;
 	note.numbers[1] = stage;
 	note.numbers[2] = (int64_t)of;
-	note.numbers[3] = ranks->busy;
+	note.numbers[3] = ranks->transfers > 0;
 	/* A failure of before is over when all begin something new. */
 	if (stage != SHLO_STAGE_END)
 		ranks->failed = false;
@@ -251,8 +348,9 @@ void shlo_ranks_arrive(struct WNNStablehloWorldImpl *ranks, enum shlo_stage stag
 		hear_all(ranks, guard);
 		if (ranks->gone >= ranks->serial)
 			break;
-		rest(&pause);
+		rest(ranks, &pause, guard);
 	}
+	go_on(ranks, &pause, guard);
 	if (!ranks->left_over)
 		return;
 	note_failure(
@@ -270,8 +368,8 @@ void shlo_ranks_fail(struct WNNStablehloWorldImpl *ranks, const char *reason)
 		return;
 	note_failure(ranks, "%s", reason);
 	snprintf(note.text, sizeof(note.text), "%s", reason);
-	for (uint32_t i = 0; i < ranks->count; i++)
-		if (i != ranks->rank)
+	for (uint32_t i = 0; i < ranks->seat.count; i++)
+		if (i != ranks->seat.rank)
 			ranks->transport->tell(i, &note);
 }
 
@@ -279,7 +377,8 @@ void shlo_ranks_fail(struct WNNStablehloWorldImpl *ranks, const char *reason)
 
 WNNStablehloWorldInfo wnnStablehloWorldGetInfo(WNNStablehloWorld world)
 {
-	return (WNNStablehloWorldInfo){ world->rank, world->count, world->local_rank };
+	return (WNNStablehloWorldInfo){ world->seat.rank, world->seat.count,
+					world->seat.local_rank };
 }
 
 WNNStatus wnnStablehloWorldAgreeSync(WNNStablehloWorld world)
@@ -315,6 +414,7 @@ void wnnStablehloWorldRelease(WNNStablehloWorld world)
 		world->transport->abort();
 	world->transport->leave();
 	shlo_office_destroy(world->office);
-	import_free(world->heads);
+	import_free(world->occurrences);
+	import_free(world->peers);
 	/* The struct stays: it says that there was one. */
 }

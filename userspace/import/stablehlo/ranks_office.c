@@ -13,6 +13,15 @@ struct side {
 	struct shlo_note note;
 };
 
+/* What a rank has said again and again that it waits for. */
+struct stall {
+	uint32_t times; /* 0: it does not wait, as far as is known */
+	int64_t wait, key, peer;
+};
+
+/* So often that what is on its way has arrived. */
+#define STALLS 3
+
 struct shlo_office {
 	int64_t serial;
 	uint32_t arrived;
@@ -20,11 +29,13 @@ struct shlo_office {
 	struct shlo_note first; /* of those that have arrived */
 	struct side *sides;
 	int64_t infeed, infeed_at;
+	struct stall stalls[]; /* of each rank */
 };
 
-struct shlo_office *shlo_office_new(void)
+struct shlo_office *shlo_office_new(uint32_t ranks)
 {
-	struct shlo_office *office = import_alloc(sizeof(*office));
+	struct shlo_office *office =
+		import_alloc(sizeof(*office) + ranks * sizeof(*office->stalls));
 
 	if (office)
 		office->serial = -1;
@@ -65,7 +76,7 @@ __attribute__((format(printf, 3, 4))) static void fail_all(struct WNNStablehloWo
 	va_start(args, format);
 	vsnprintf(note.text, sizeof(note.text), format, args);
 	va_end(args);
-	for (uint32_t i = 0; i < ranks->count; i++)
+	for (uint32_t i = 0; i < ranks->seat.count; i++)
 		ranks->transport->tell(i, &note);
 }
 
@@ -93,9 +104,9 @@ static void arrive(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *
 	} else if (note->numbers[2] != office->first.numbers[2]) {
 		fail_all(ranks, note->numbers[0] & ~INT64_C(1),
 			 "ranks %u and %u run different programs", note->from, office->first.from);
-	} else if (office->arrived == ranks->count) {
+	} else if (office->arrived == ranks->seat.count) {
 		go.numbers[1] = office->left_over;
-		for (uint32_t i = 0; i < ranks->count; i++)
+		for (uint32_t i = 0; i < ranks->seat.count; i++)
 			ranks->transport->tell(i, &go);
 	}
 }
@@ -146,6 +157,40 @@ static void add_side(struct WNNStablehloWorldImpl *ranks, const struct shlo_note
 	*link = side;
 }
 
+/*
+ * All ranks wait, each for rank 0, which has nothing for it, or for a rank that is not in the same swap: then
+ * nobody will ever go on.
+ */
+static bool is_stuck(const struct shlo_office *office, uint32_t ranks)
+{
+	for (uint32_t i = 0; i < ranks; i++) {
+		const struct stall *stall = &office->stalls[i];
+
+		if (stall->times < STALLS)
+			return false;
+		if (stall->peer >= 0 && office->stalls[stall->peer].peer >= 0 &&
+		    office->stalls[stall->peer].key == stall->key)
+			return false;
+	}
+	return true;
+}
+
+static void stalled(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *note)
+{
+	struct stall *stall = &ranks->office->stalls[note->from];
+
+	if (!stall->times || stall->wait != note->numbers[0])
+		*stall = (struct stall){ .wait = note->numbers[0] };
+	stall->times++;
+	stall->key = note->numbers[1];
+	stall->peer = note->numbers[2];
+	if (is_stuck(ranks->office, ranks->seat.count)) {
+		fail_all(ranks, ranks->begun, "all ranks wait for each other");
+		for (uint32_t i = 0; i < ranks->seat.count; i++)
+			ranks->office->stalls[i].times = 0;
+	}
+}
+
 void shlo_office_take(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *note)
 {
 	struct shlo_office *office = ranks->office;
@@ -165,6 +210,12 @@ void shlo_office_take(struct WNNStablehloWorldImpl *ranks, const struct shlo_not
 		office->infeed = note->numbers[0];
 		fed.numbers[0] = office->infeed_at++;
 		ranks->transport->tell(note->from, &fed);
+		break;
+	case SHLO_NOTE_STALLED:
+		stalled(ranks, note);
+		break;
+	case SHLO_NOTE_MOVING:
+		office->stalls[note->from].times = 0;
 		break;
 	default:
 		break;

@@ -28,6 +28,8 @@ static struct shlo_scratch *scratch_push(struct shlo_run *run)
 	if (!scratch)
 		shlo_run_error(run, "memory is exhausted");
 	scratch->arena.guard = &run->guard;
+	/* It lives for one operation, and all of it is zeroed. */
+	scratch->arena.chunk_size = 1024;
 	scratch->before = run->scratches;
 	run->scratches = scratch;
 	return scratch;

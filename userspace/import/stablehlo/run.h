@@ -12,6 +12,7 @@ struct shlo_device;
 /* A value: an array, a token without elements, or a tuple of others. Counted. */
 struct shlo_tensor {
 	unsigned int refs;
+	struct shlo_run *run;
 	struct shlo_tensor *next, **link; /* in the list of the run */
 	struct shlo_type type;		  /* all dimensions known */
 	int64_t dims[SHLO_MAX_RANK];
@@ -38,11 +39,21 @@ struct shlo_frame {
 	size_t count;
 };
 
+/* Memory of a large value that is gone, for the next: new pages cost more than all else done to them. */
+#define SHLO_SPARES	 4
+#define SHLO_SPARE_BYTES ((size_t)64 << 10)
+
+struct shlo_spare {
+	void *data;
+	size_t size;
+};
+
 /* One process: it runs in one thread, and all that it takes is in its lists. */
 struct shlo_run {
 	struct shlo_guard guard;
 	const struct shlo_module *module;
 	struct shlo_tensor *live;
+	struct shlo_spare spares[SHLO_SPARES]; /* the last are the oldest */
 	struct shlo_frame *frames;
 	struct shlo_scratch *scratches;
 	struct shlo_probe *probes;

@@ -11,12 +11,48 @@ static struct shlo_tensor *tensor_alloc(struct shlo_run *run)
 	if (!tensor)
 		shlo_run_error(run, "memory is exhausted");
 	tensor->refs = 1;
+	tensor->run = run;
 	tensor->next = run->live;
 	tensor->link = &run->live;
 	if (run->live)
 		run->live->link = &tensor->next;
 	run->live = tensor;
 	return tensor;
+}
+
+static size_t bytes_of(const struct shlo_tensor *tensor)
+{
+	return (size_t)tensor->count * shlo_elements[tensor->type.element].bytes;
+}
+
+/* Of the same size, as loops need it again and again. */
+static void *take_spare(struct shlo_run *run, size_t size)
+{
+	for (int i = 0; size >= SHLO_SPARE_BYTES && i < SHLO_SPARES; i++) {
+		void *data = run->spares[i].data;
+
+		if (!data || run->spares[i].size != size)
+			continue;
+		for (; i + 1 < SHLO_SPARES; i++)
+			run->spares[i] = run->spares[i + 1];
+		run->spares[SHLO_SPARES - 1] = (struct shlo_spare){ 0 };
+		return data;
+	}
+	return NULL;
+}
+
+static void leave_data(struct shlo_tensor *tensor)
+{
+	struct shlo_spare *spares = tensor->run->spares;
+	size_t size = tensor->data ? bytes_of(tensor) : 0;
+
+	if (size < SHLO_SPARE_BYTES) {
+		import_free(tensor->data);
+		return;
+	}
+	import_free(spares[SHLO_SPARES - 1].data);
+	memmove(spares + 1, spares, (SHLO_SPARES - 1) * sizeof(*spares));
+	spares[0] = (struct shlo_spare){ tensor->data, size };
 }
 
 static struct shlo_tensor *tensor_make(struct shlo_run *run, const struct shlo_type *type,
@@ -41,8 +77,12 @@ static struct shlo_tensor *tensor_make(struct shlo_run *run, const struct shlo_t
 	tensor->count = shlo_type_count(&tensor->type);
 	if (tensor->count < 0)
 		shlo_run_error(run, "a value has more than 2^31 elements");
-	size = (size_t)tensor->count * shlo_elements[type->element].bytes;
-	tensor->data = zeroed ? import_alloc(size) : import_realloc(NULL, size);
+	size = bytes_of(tensor);
+	tensor->data = take_spare(run, size);
+	if (tensor->data && zeroed)
+		memset(tensor->data, 0, size);
+	else if (!tensor->data)
+		tensor->data = zeroed ? import_alloc(size) : import_realloc(NULL, size);
 	if (!tensor->data)
 		shlo_run_error(run, "memory is exhausted");
 	return tensor;
@@ -91,12 +131,15 @@ void shlo_tensor_put(struct shlo_tensor *tensor)
 	if (tensor->next)
 		tensor->next->link = tensor->link;
 	import_free(tensor->items);
-	import_free(tensor->data);
+	leave_data(tensor);
 	import_free(tensor);
 }
 
 void shlo_run_exit(struct shlo_run *run)
 {
+	for (int i = 0; i < SHLO_SPARES; i++)
+		import_free(run->spares[i].data);
+	memset(run->spares, 0, sizeof(run->spares));
 	/* Counts do not matter any more: nothing outside of the lists holds a value. */
 	while (run->live) {
 		struct shlo_tensor *next = run->live->next;

@@ -20,18 +20,26 @@ struct shlo_note {
 	char text[448];
 };
 
+/* Who a process is; the local numbers are those of its machine. */
+struct shlo_seat {
+	uint32_t rank, count, local_rank, local_count;
+};
+
 struct shlo_transport {
 	uint32_t version;
 	/* Fills in who this is; NULL or why it did not work. It is called once. */
-	const char *(*join)(uint32_t *rank, uint32_t *count, uint32_t *local_rank);
+	const char *(*join)(struct shlo_seat *place);
 	/*
-	 * Begins to send or to receive; memory is not touched before all is done. What two ranks
-	 * send to each other arrives in its order. All functions give 0, or -1: it failed.
+	 * Begins to send or to receive; memory is not touched before all is done. Only what has the
+	 * same key comes together, in the order in which it was sent. All functions give 0, or -1: it
+	 * failed.
 	 */
-	int (*send)(uint32_t to, const void *data, size_t size);
-	int (*receive)(uint32_t from, void *data, size_t size);
+	int (*send)(uint32_t to, uint64_t key, const void *data, size_t size);
+	int (*receive)(uint32_t from, uint64_t key, void *data, size_t size);
 	/* Whether the first @count of what was begun since the last is done: 1, or 0. */
 	int (*test)(size_t count);
+	/* Which of them is the first that is not done; all have to be counted. */
+	size_t (*pending)(void);
 	/* Forgets what was begun, all of which is done. */
 	void (*clear)(void);
 	int (*tell)(uint32_t to, const struct shlo_note *note);

@@ -4,15 +4,6 @@
 
 #include <string.h>
 
-/* Comes before the bytes of a part, and tells whether both ranks are at the same operation. */
-struct head {
-	uint64_t key, size;
-};
-
-/* Parts up to this size travel with their heads. */
-#define MOST_INLINE 4096
-#define SLOT	    (sizeof(struct head) + MOST_INLINE)
-
 static struct shlo_ranks_world *world_of(const struct shlo_run *run)
 {
 	return (struct shlo_ranks_world *)run->world;
@@ -35,124 +26,37 @@ static uint64_t key_of(const struct shlo_group *group, int64_t channel)
 
 /* ---- swapping parts */
 
-/* One swap: its group, and how many transfers are begun. */
-struct swap {
-	struct shlo_run *run;
-	struct WNNStablehloWorldImpl *ranks;
-	const struct shlo_group *group;
-	const struct shlo_part *out, *in;
-	uint64_t key;
-	size_t begun;
-};
-
-/* Heads come into the first half, and go from the second. */
-static uint8_t *slot_of(const struct swap *s, bool out, size_t member)
-{
-	return s->ranks->heads + ((out ? s->group->count : 0) + member) * SLOT;
-}
-
-static void make_slots(struct swap *s)
-{
-	size_t size = 2 * s->group->count * SLOT;
-	uint8_t *more;
-
-	if (size <= s->ranks->heads_size)
-		return;
-	more = import_realloc(s->ranks->heads, size);
-	if (!more)
-		shlo_run_error(s->run, "memory is exhausted");
-	s->ranks->heads = more;
-	s->ranks->heads_size = size;
-}
-
-static void begin(struct swap *s, bool send, size_t member, void *data, size_t size)
-{
-	const struct shlo_transport *t = s->ranks->transport;
-	uint32_t rank = (uint32_t)s->group->members[member];
-
-	if (send ? t->send(rank, data, size) : t->receive(rank, data, size))
-		shlo_ranks_lost(s->ranks, &s->run->guard);
-	s->begun++;
-}
-
 /* Everybody begins with another neighbour, so that not all go to one at a time. */
 static size_t neighbour(const struct shlo_group *group, size_t away)
 {
 	return (group->own + away) % group->count;
 }
 
-static size_t begin_heads(struct swap *s)
-{
-	for (size_t k = 1; k < s->group->count; k++) {
-		size_t from = neighbour(s->group, s->group->count - k);
-
-		if (s->in[from].size)
-			begin(s, false, from, slot_of(s, false, from), SLOT);
-	}
-	return s->begun;
-}
-
-static void begin_parts(struct swap *s)
-{
-	for (size_t k = 1; k < s->group->count; k++) {
-		size_t from = neighbour(s->group, s->group->count - k);
-
-		if (s->in[from].size > MOST_INLINE)
-			begin(s, false, from, s->in[from].data, s->in[from].size);
-	}
-	for (size_t k = 1; k < s->group->count; k++) {
-		size_t to = neighbour(s->group, k), size = s->out[to].size;
-		struct head head = { s->key, size };
-		uint8_t *slot = slot_of(s, true, to);
-
-		if (!size)
-			continue;
-		memcpy(slot, &head, sizeof(head));
-		if (size <= MOST_INLINE)
-			memcpy(slot + sizeof(head), s->out[to].data, size);
-		begin(s, true, to, slot, sizeof(head) + (size <= MOST_INLINE ? size : 0));
-		if (size > MOST_INLINE)
-			begin(s, true, to, s->out[to].data, size);
-	}
-}
-
-static void check_heads(const struct swap *s)
-{
-	for (size_t i = 0; i < s->group->count; i++) {
-		size_t size = i == s->group->own ? 0 : s->in[i].size;
-		const uint8_t *slot = slot_of(s, false, i);
-		struct head head;
-
-		if (!size)
-			continue;
-		memcpy(&head, slot, sizeof(head));
-		if (head.key != s->key)
-			shlo_run_error(s->run,
-				       "rank %zu is at another operation on several devices",
-				       s->group->members[i]);
-		if (head.size != size)
-			shlo_run_error(s->run, "the processes have values of different types");
-		if (size <= MOST_INLINE)
-			memcpy(s->in[i].data, slot + sizeof(head), size);
-	}
-}
-
 static void swap_parts(struct shlo_run *run, const struct shlo_group *group, int64_t channel,
 		       const struct shlo_part *out, const struct shlo_part *in)
 {
 	struct WNNStablehloWorldImpl *ranks = world_of(run)->ranks;
-	struct swap s = { run, ranks, group, out, in, key_of(group, channel), 0 };
-	size_t heads;
+	uint64_t key = shlo_ranks_key(ranks, key_of(group, channel), &run->guard);
 
-	make_slots(&s);
-	ranks->busy = true;
-	heads = begin_heads(&s);
-	begin_parts(&s);
-	shlo_ranks_wait(ranks, heads, &run->guard);
-	check_heads(&s);
-	shlo_ranks_wait(ranks, s.begun, &run->guard);
-	ranks->transport->clear();
-	ranks->busy = false;
+	ranks->key = key;
+	/* Parts of another size than this rank wants are another message. */
+	for (size_t k = group->count - 1; k; k--) {
+		const struct shlo_part *part = &in[neighbour(group, k)];
+
+		if (part->size)
+			shlo_ranks_receive(ranks, group->members[neighbour(group, k)],
+					   mixed(key, part->size), part->data, part->size,
+					   &run->guard);
+	}
+	for (size_t k = 1; k < group->count; k++) {
+		const struct shlo_part *part = &out[neighbour(group, k)];
+
+		if (part->size)
+			shlo_ranks_send(ranks, group->members[neighbour(group, k)],
+					mixed(key, part->size), part->data, part->size,
+					&run->guard);
+	}
+	shlo_ranks_wait(ranks, &run->guard);
 }
 
 /* ---- values with their dimensions as bytes */
@@ -241,6 +145,9 @@ static void unpack(struct shlo_run *run, const uint8_t *from, size_t size, size_
 		shlo_run_error(run, "the processes have values of different types");
 }
 
+/* Of values on channels: rank 0 has brought both ends together, so that there is no other. */
+#define MAIL_KEY 0
+
 /* ---- channels: rank 0 says who the other end is */
 
 static void send_values(struct shlo_run *run, int64_t channel, int64_t process, size_t count,
@@ -255,12 +162,10 @@ static void send_values(struct shlo_run *run, int64_t channel, int64_t process, 
 	pack(room->data, values, count);
 	ranks->matched = false;
 	shlo_ranks_ask(ranks, &offer, &ranks->matched, &run->guard);
-	ranks->busy = true;
-	if (ranks->transport->send((uint32_t)ranks->match.numbers[0], room->data, size))
-		shlo_ranks_lost(ranks, &run->guard);
-	shlo_ranks_wait(ranks, 1, &run->guard);
-	ranks->transport->clear();
-	ranks->busy = false;
+	ranks->key = MAIL_KEY;
+	shlo_ranks_send(ranks, (size_t)ranks->match.numbers[0], MAIL_KEY, room->data, size,
+			&run->guard);
+	shlo_ranks_wait(ranks, &run->guard);
 	shlo_tensor_put(room);
 }
 
@@ -276,12 +181,10 @@ static void receive_values(struct shlo_run *run, int64_t channel, int64_t proces
 	shlo_ranks_ask(ranks, &want, &ranks->matched, &run->guard);
 	size = (size_t)ranks->match.numbers[1];
 	room = bytes_new(run, size);
-	ranks->busy = true;
-	if (ranks->transport->receive((uint32_t)ranks->match.numbers[0], room->data, size))
-		shlo_ranks_lost(ranks, &run->guard);
-	shlo_ranks_wait(ranks, 1, &run->guard);
-	ranks->transport->clear();
-	ranks->busy = false;
+	ranks->key = MAIL_KEY;
+	shlo_ranks_receive(ranks, (size_t)ranks->match.numbers[0], MAIL_KEY, room->data, size,
+			   &run->guard);
+	shlo_ranks_wait(ranks, &run->guard);
 	unpack(run, room->data, size, count, types, values);
 	shlo_tensor_put(room);
 }
@@ -333,30 +236,30 @@ static struct shlo_tensor *gathered(struct shlo_run *run, const struct shlo_tens
 				    uint64_t own_size, struct shlo_tensor *sizes)
 {
 	struct WNNStablehloWorldImpl *ranks = world_of(run)->ranks;
-	int64_t count = (int64_t)ranks->count, rooms = 5 * count;
+	int64_t count = (int64_t)ranks->seat.count, rooms = 5 * count;
 	struct shlo_type numbers = { .element = SHLO_UI64, .rank = 1, .dims = &rooms };
-	struct shlo_type tuple = { .kind = SHLO_TUPLE, .item_count = ranks->count };
+	struct shlo_type tuple = { .kind = SHLO_TUPLE, .item_count = ranks->seat.count };
 	struct shlo_tensor *room = shlo_tensor_new(run, &numbers);
 	struct shlo_tensor *all = shlo_tensor_new(run, &tuple);
 	size_t *members = room->data;
 	struct shlo_part *out = (struct shlo_part *)(members + count), *in = out + count;
-	struct shlo_group group = { ranks->count, members, ranks->rank };
+	struct shlo_group group = { ranks->seat.count, members, ranks->seat.rank };
 	uint64_t *size = sizes->data;
 
-	for (size_t i = 0; i < ranks->count; i++) {
+	for (size_t i = 0; i < ranks->seat.count; i++) {
 		members[i] = i;
 		out[i] = (struct shlo_part){ &own_size, sizeof(own_size) };
 		in[i] = (struct shlo_part){ &size[i], sizeof(*size) };
 	}
 	swap_parts(run, &group, 0, out, in);
-	size[ranks->rank] = own_size;
-	for (size_t i = 0; i < ranks->count; i++) {
+	size[ranks->seat.rank] = own_size;
+	for (size_t i = 0; i < ranks->seat.count; i++) {
 		all->items[i] = bytes_new(run, size[i]);
 		out[i] = (struct shlo_part){ own->data, own_size };
 		in[i] = (struct shlo_part){ all->items[i]->data, size[i] };
 	}
 	if (own_size)
-		memcpy(all->items[ranks->rank]->data, own->data, own_size);
+		memcpy(all->items[ranks->seat.rank]->data, own->data, own_size);
 	swap_parts(run, &group, 0, out, in);
 	shlo_tensor_put(room);
 	return all;
@@ -380,7 +283,7 @@ static struct shlo_tensor *run_own(struct shlo_call *call, const struct shlo_fun
 	if (!function)
 		return results;
 	call->run->world = &world.world;
-	call->run->process = world.ranks->rank;
+	call->run->process = world.ranks->seat.rank;
 	shlo_call_function(call->run, function, call->in + argument, results->items);
 	call->run->world = outer;
 	call->run->process = process;
@@ -391,15 +294,16 @@ static void run_parallel(struct shlo_call *call, const struct shlo_attr *program
 {
 	struct WNNStablehloWorldImpl *ranks = world_of(call->run)->ranks;
 	size_t count = programs->count * programs->items[0]->count, argument = 0, result = 0, size;
-	const struct shlo_function *own = place_of(call, programs, ranks->rank, &argument, &result);
-	int64_t all_count = (int64_t)ranks->count;
+	const struct shlo_function *own =
+		place_of(call, programs, ranks->seat.rank, &argument, &result);
+	int64_t all_count = (int64_t)ranks->seat.count;
 	struct shlo_type numbers = { .element = SHLO_UI64, .rank = 1, .dims = &all_count };
 	struct shlo_tensor *results, *packed, *sizes, *all;
 
-	if (count > ranks->count)
+	if (count > ranks->seat.count)
 		shlo_throw(&call->run->guard, WNNStatus_NotSupportedError,
 			   "line %u, column %u: %zu processes need as many ranks, there are %u",
-			   call->op->place.line, call->op->place.column, count, ranks->count);
+			   call->op->place.line, call->op->place.column, count, ranks->seat.count);
 	ranks->infeeds++;
 	results = run_own(call, own, argument, programs);
 	size = packed_size(call->run, results->items, results->type.item_count);

@@ -9,7 +9,7 @@
 
 /* Counts of MPI are int: what is longer goes in several messages. */
 #define MOST_BYTES ((size_t)1 << 30)
-#define TAG	   1
+#define NOTE	   1
 
 /* A note on its way; those that have arrived are taken for the next. */
 struct sent {
@@ -27,6 +27,7 @@ static struct {
 	size_t end_count, end_room;
 	struct sent *sent;
 	bool initialised;
+	uint64_t tags; /* how many there are */
 	char error[MPI_MAX_ERROR_STRING + 1];
 } ranks;
 
@@ -47,20 +48,20 @@ static int out_of_memory(void)
 	return -1;
 }
 
-static int local_rank_of(int *local)
+static int find_neighbours(int *local, int *local_count)
 {
 	MPI_Comm node;
 
 	if (check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
 				      &node)) ||
-	    check(MPI_Comm_rank(node, local)))
+	    check(MPI_Comm_rank(node, local)) || check(MPI_Comm_size(node, local_count)))
 		return -1;
 	return check(MPI_Comm_free(&node));
 }
 
-static const char *join(uint32_t *rank, uint32_t *count, uint32_t *local_rank)
+static const char *join(struct shlo_seat *seat)
 {
-	int there, own, all, local, got;
+	int there, own, all, local, local_count, got, *most;
 
 	if (check(MPI_Initialized(&there)))
 		return ranks.error;
@@ -75,11 +76,14 @@ static const char *join(uint32_t *rank, uint32_t *count, uint32_t *local_rank)
 	    check(MPI_Comm_set_errhandler(ranks.values, MPI_ERRORS_RETURN)) ||
 	    check(MPI_Comm_set_errhandler(ranks.notes, MPI_ERRORS_RETURN)) ||
 	    check(MPI_Comm_rank(ranks.values, &own)) || check(MPI_Comm_size(ranks.values, &all)) ||
-	    local_rank_of(&local))
+	    find_neighbours(&local, &local_count))
 		return ranks.error;
-	*rank = (uint32_t)own;
-	*count = (uint32_t)all;
-	*local_rank = (uint32_t)local;
+	if (check(MPI_Comm_get_attr(ranks.values, MPI_TAG_UB, &most, &there)))
+		return ranks.error;
+	/* What every MPI has at least. */
+	ranks.tags = there ? (uint64_t)*most + 1 : 32768;
+	*seat = (struct shlo_seat){ (uint32_t)own, (uint32_t)all, (uint32_t)local,
+				    (uint32_t)local_count };
 	return NULL;
 }
 
@@ -121,7 +125,12 @@ static int end_transfer(void)
 	return 0;
 }
 
-static int begin_send(uint32_t to, const void *data, size_t size)
+static int tag_of(uint64_t key)
+{
+	return (int)(key % ranks.tags);
+}
+
+static int begin_send(uint32_t to, uint64_t key, const void *data, size_t size)
 {
 	for (size_t at = 0; at < size; at += MOST_BYTES) {
 		size_t part = size - at < MOST_BYTES ? size - at : MOST_BYTES;
@@ -129,14 +138,14 @@ static int begin_send(uint32_t to, const void *data, size_t size)
 
 		if (!request)
 			return out_of_memory();
-		if (check(MPI_Isend((const char *)data + at, (int)part, MPI_BYTE, (int)to, TAG,
-				    ranks.values, request)))
+		if (check(MPI_Isend((const char *)data + at, (int)part, MPI_BYTE, (int)to,
+				    tag_of(key), ranks.values, request)))
 			return -1;
 	}
 	return end_transfer();
 }
 
-static int begin_receive(uint32_t from, void *data, size_t size)
+static int begin_receive(uint32_t from, uint64_t key, void *data, size_t size)
 {
 	for (size_t at = 0; at < size; at += MOST_BYTES) {
 		size_t part = size - at < MOST_BYTES ? size - at : MOST_BYTES;
@@ -144,7 +153,7 @@ static int begin_receive(uint32_t from, void *data, size_t size)
 
 		if (!request)
 			return out_of_memory();
-		if (check(MPI_Irecv((char *)data + at, (int)part, MPI_BYTE, (int)from, TAG,
+		if (check(MPI_Irecv((char *)data + at, (int)part, MPI_BYTE, (int)from, tag_of(key),
 				    ranks.values, request)))
 			return -1;
 	}
@@ -159,6 +168,19 @@ static int test(size_t count)
 	if (check(MPI_Testall((int)end, ranks.requests, &done, MPI_STATUSES_IGNORE)))
 		return -1;
 	return done;
+}
+
+static size_t pending(void)
+{
+	for (size_t i = 0, at = 0; i < ranks.end_count; i++)
+		for (; at < ranks.ends[i]; at++) {
+			int done = 0;
+
+			if (MPI_Request_get_status(ranks.requests[at], &done, MPI_STATUS_IGNORE) ||
+			    !done)
+				return i;
+		}
+	return ranks.end_count;
 }
 
 static void clear(void)
@@ -183,8 +205,8 @@ static int tell(uint32_t to, const struct shlo_note *note)
 		ranks.sent = sent;
 	}
 	sent->note = *note;
-	return check(MPI_Isend(&sent->note, sizeof(sent->note), MPI_BYTE, (int)to, TAG, ranks.notes,
-			       &sent->request));
+	return check(MPI_Isend(&sent->note, sizeof(sent->note), MPI_BYTE, (int)to, NOTE,
+			       ranks.notes, &sent->request));
 }
 
 static int hear(struct shlo_note *note)
@@ -192,11 +214,11 @@ static int hear(struct shlo_note *note)
 	MPI_Status status;
 	int there;
 
-	if (check(MPI_Iprobe(MPI_ANY_SOURCE, TAG, ranks.notes, &there, &status)))
+	if (check(MPI_Iprobe(MPI_ANY_SOURCE, NOTE, ranks.notes, &there, &status)))
 		return -1;
 	if (!there)
 		return 0;
-	if (check(MPI_Recv(note, sizeof(*note), MPI_BYTE, status.MPI_SOURCE, TAG, ranks.notes,
+	if (check(MPI_Recv(note, sizeof(*note), MPI_BYTE, status.MPI_SOURCE, NOTE, ranks.notes,
 			   MPI_STATUS_IGNORE)))
 		return -1;
 	note->from = (uint32_t)status.MPI_SOURCE;
@@ -237,6 +259,7 @@ __attribute__((visibility("default"))) const struct shlo_transport shlo_transpor
 	.send = begin_send,
 	.receive = begin_receive,
 	.test = test,
+	.pending = pending,
 	.clear = clear,
 	.tell = tell,
 	.hear = hear,

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What an all_reduce of a StableHLO program costs on ranks of MPI, beside MPI_Allreduce of the same floats.
+
+Both alternate within a run: a program whose loop has nothing but the all_reduce, and a loop in C. The time of an
+operation is that of its loop, divided; the median of the rounds counts, and of their ratios: by the clock, and by
+what all ranks took of the processors, which says more where these have other work as well. From the latter, for each
+rank, come the alpha and the beta of a message by least squares: an all_reduce of n bytes on p ranks that goes in parts
+takes 2 (p - 1) alpha + 2 (p - 1) / p n beta.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+SIZES = [4 << k for k in range(0, 24, 2)]
+COLUMNS = ("seconds", "mpi_seconds", "ratio", "processor_seconds", "mpi_processor_seconds", "processor_ratio")
+# As the ranks of ./npu exec, and who waits lets others have the processor, of which there may be fewer than ranks.
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "OMPI_MCA_mpi_yield_when_idle": "1"}
+
+
+def measure(ranks, sizes):
+    line = ["mpirun", "--oversubscribe", "-n", str(ranks),
+            str(TOP / "build/gcc/tests/bench/collectives/bench-collectives-loop"), *map(str, sizes)]
+    done = subprocess.run(line, env=ENVIRONMENT, check=True, text=True, stdout=subprocess.PIPE)
+    rows = []
+    for text in done.stdout.splitlines():
+        size, *numbers = map(float, text.split())
+        rows.append({"bytes": int(size), **dict(zip(COLUMNS, numbers))})
+    return rows
+
+
+def fit(rows, ranks):
+    """alpha and beta of what goes in parts; relative errors are made small, so that no size rules the others."""
+    sums = [0.0] * 5
+    for row in rows:
+        if row["bytes"] <= 2048:
+            continue
+        t, a, b = row["processor_seconds"] / ranks, 2 * (ranks - 1), 2 * (ranks - 1) / ranks * row["bytes"]
+        a, b = a / t, b / t
+        for i, x in enumerate((a * a, a * b, b * b, a, b)):
+            sums[i] += x
+    aa, ab, bb, a, b = sums
+    determinant = aa * bb - ab * ab
+    return max((a * bb - b * ab) / determinant, 0), (b * aa - a * ab) / determinant
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./npu bench collectives", description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--bytes", help="numbers of bytes, with commas", default=",".join(map(str, SIZES)))
+    parser.add_argument("--json", metavar="FILE")
+    args = parser.parse_args()
+    rows = measure(args.ranks, [int(size) for size in args.bytes.split(",")])
+    print("bytes      us: all_reduce  MPI_Allreduce  ratio   processors, us: all_reduce  MPI_Allreduce  ratio")
+    for row in rows:
+        print(f"{row['bytes']:<10} {row['seconds'] * 1e6:14.1f} {row['mpi_seconds'] * 1e6:14.1f} {row['ratio']:6.2f}"
+              f"{row['processor_seconds'] * 1e6:29.1f} {row['mpi_processor_seconds'] * 1e6:14.1f}"
+              f" {row['processor_ratio']:6.2f}")
+    result = {"ranks": args.ranks, "processors": os.cpu_count(), "rows": rows}
+    if args.ranks > 1 and len([row for row in rows if row["bytes"] > 2048]) > 1:
+        alpha, beta = fit(rows, args.ranks)
+        print(f"alpha {alpha * 1e6:.2f} us, beta {beta * 1e9:.3f} ns a byte")
+        result["alpha_seconds"], result["beta_seconds_per_byte"] = alpha, beta
+    if args.json:
+        pathlib.Path(args.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

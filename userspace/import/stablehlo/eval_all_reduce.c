@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+/* Reductions over several devices, in the order of the group, so that every member has the same bits. */
+#include <string.h>
+
+#include "collective.h"
+#include "combine.h"
+#include "lower.h"
+
+struct reducer {
+	struct shlo_run *run;
+	struct shlo_applier applier;
+	int only; /* the region is this operation of enum shlo_binary; -1: it is more */
+	enum shlo_element element, other; /* of the sum, and of what is added */
+};
+
+static void reducer_init(struct reducer *r, struct shlo_call *call, enum shlo_element from)
+{
+	const struct shlo_region *region = call->op->region_count ? call->op->regions[0] : NULL;
+
+	*r = (struct reducer){
+		.run = call->run, .only = SHLO_B_ADD, .element = from, .other = from
+	};
+	if (!region)
+		return;
+	r->only = shlo_only_binary(region);
+	r->element = shlo_argument_element(region, 0);
+	r->other = shlo_argument_element(region, 1);
+	shlo_applier_init(&r->applier, call->run, call->frame, region);
+}
+
+static void reducer_exit(struct reducer *r)
+{
+	shlo_tensor_put(r->applier.room);
+}
+
+/* Elements of another type become those of the sum. */
+static void reducer_first(const struct reducer *r, void *sum, const void *x, size_t count,
+			  enum shlo_element from)
+{
+	if (from == r->element)
+		memcpy(sum, x, count * shlo_elements[from].bytes);
+	for (size_t i = 0; from != r->element && i < count; i++)
+		shlo_store(r->element, sum, i,
+			   shlo_convert(r->element, from, shlo_load(from, x, i)));
+}
+
+static void reducer_add(struct reducer *r, void *sum, const void *x, size_t count,
+			enum shlo_element from)
+{
+	bool same = r->only >= 0 && from == r->element && r->other == r->element, done;
+
+	for (size_t i = 0; i < count; i++) {
+		struct shlo_num arguments[2] = {
+			shlo_load(r->element, sum, i),
+			shlo_convert(r->other, from, shlo_load(from, x, i)),
+		};
+		struct shlo_num result;
+
+		if (same)
+			result = shlo_binary((enum shlo_binary)r->only, r->element, arguments[0],
+					     arguments[1], &done);
+		else
+			shlo_apply(&r->applier, arguments, &result);
+		shlo_store(r->element, sum, i, result);
+	}
+}
+
+/* Values of @n members, which have the elements of the operand. */
+static void reducer_run(struct reducer *r, void *sum, const void *const *values, size_t n,
+			size_t count, enum shlo_element from)
+{
+	bool fast = r->only >= 0 && from == r->element && r->other == r->element && n > 1;
+
+	fast = fast &&
+	       shlo_combine((enum shlo_binary)r->only, from, sum, values[0], values[1], count);
+	if (!fast)
+		reducer_first(r, sum, values[0], count, from);
+	for (size_t i = fast ? 2 : 1; i < n; i++)
+		if (!fast ||
+		    !shlo_combine((enum shlo_binary)r->only, from, sum, sum, values[i], count))
+			reducer_add(r, sum, values[i], count, from);
+}
+
+/* Up to here every member gets all values and reduces them itself, which is one swap and not two. */
+#define SMALL_BYTES 2048
+
+static struct shlo_tensor *reduced_small(struct shlo_call *call, const struct shlo_group *group,
+					 size_t operand, struct reducer *r)
+{
+	struct shlo_tensor *all = shlo_gathered(call, group, operand), *values, *out;
+	enum shlo_element from = call->in[operand]->type.element;
+	struct shlo_type type = call->in[operand]->type;
+
+	type.element = r->element;
+	out = shlo_tensor_new(call->run, &type);
+	values = shlo_room(call->run, group->count);
+	for (size_t i = 0; i < group->count; i++) {
+		if (all->items[i]->count != out->count)
+			shlo_run_error(call->run, "the processes have values of different types");
+		((const void **)values->data)[i] = all->items[i]->data;
+	}
+	reducer_run(r, out->data, values->data, group->count, (size_t)out->count, from);
+	shlo_tensor_put(values);
+	shlo_tensor_put(all);
+	return out;
+}
+
+static void *at_bytes(const struct shlo_tensor *x, size_t element)
+{
+	return (char *)x->data + element * shlo_elements[x->type.element].bytes;
+}
+
+/* Which elements a member of a group reduces. */
+struct range {
+	size_t first, count;
+};
+
+static struct range range_of(size_t count, size_t n, size_t member)
+{
+	size_t first = count * member / n;
+
+	return (struct range){ first, count * (member + 1) / n - first };
+}
+
+/*
+ * What the others have for the range of this member comes to where in the result their own ranges are, whose
+ * values come later: pages that are in the caches are better than others. Where the range is larger than
+ * those it goes into room of its own, which is returned; NULL: there is none.
+ */
+static struct shlo_tensor *make_room(struct shlo_call *call, const struct shlo_group *group,
+				     const struct shlo_tensor *out, size_t bytes, void **to)
+{
+	size_t n = group->count, count = (size_t)out->count;
+	struct range own = range_of(count, n, group->own);
+	int64_t size = (int64_t)(own.count * n * bytes);
+	struct shlo_type type = { .element = SHLO_UI8, .rank = 1, .dims = &size };
+	struct shlo_tensor *room = NULL;
+
+	if (count % n || bytes != shlo_elements[out->type.element].bytes)
+		room = shlo_tensor_unset(call->run, &type);
+	for (size_t i = 0; i < n; i++)
+		to[i] = (char *)(room ? room->data : out->data) + i * own.count * bytes;
+	return room;
+}
+
+/*
+ * Every member reduces a range of the elements and gives it to the others: each sends and receives
+ * 2 (n - 1) / n of the bytes, which is the least that there is.
+ */
+static struct shlo_tensor *reduced_large(struct shlo_call *call, const struct shlo_group *group,
+					 const struct shlo_tensor *x, struct reducer *r)
+{
+	size_t n = group->count, bytes = shlo_elements[x->type.element].bytes;
+	struct range own = range_of((size_t)x->count, n, group->own);
+	struct shlo_parts parts = shlo_parts_new(call->run, n);
+	struct shlo_tensor *values = shlo_room(call->run, n), *room, *out;
+	struct shlo_type type = x->type;
+	void **from = values->data;
+
+	type.element = r->element;
+	out = shlo_tensor_unset(call->run, &type);
+	room = make_room(call, group, out, bytes, from);
+	for (size_t i = 0; i < n; i++) {
+		struct range range = range_of((size_t)x->count, n, i);
+
+		parts.out[i] = (struct shlo_part){ at_bytes(x, range.first), range.count * bytes };
+		parts.in[i] = (struct shlo_part){ from[i], own.count * bytes };
+	}
+	shlo_parts_swap(call, group, &parts);
+	from[group->own] = at_bytes(x, own.first);
+	reducer_run(r, at_bytes(out, own.first), (const void *const *)from, n, own.count,
+		    x->type.element);
+	shlo_tensor_put(values);
+	shlo_tensor_put(room);
+	parts = shlo_parts_new(call->run, n);
+	bytes = shlo_elements[r->element].bytes;
+	for (size_t i = 0; i < n; i++) {
+		struct range range = range_of((size_t)x->count, n, i);
+
+		parts.out[i] = (struct shlo_part){ at_bytes(out, own.first), own.count * bytes };
+		parts.in[i] = (struct shlo_part){ at_bytes(out, range.first), range.count * bytes };
+	}
+	shlo_parts_swap(call, group, &parts);
+	return out;
+}
+
+static struct shlo_tensor *all_reduced(struct shlo_call *call, const struct shlo_group *group,
+				       size_t operand)
+{
+	const struct shlo_tensor *x = call->in[operand];
+	struct shlo_tensor *out;
+	struct reducer r;
+
+	/* Alone there is nothing to add. */
+	reducer_init(&r, call, x->type.element);
+	if (group->count == 1 && r.element == x->type.element) {
+		reducer_exit(&r);
+		return shlo_tensor_get(call->in[operand]);
+	}
+	/* Dimensions that are open are compared by the first way only. */
+	if (shlo_bytes_of(x) <= SMALL_BYTES ||
+	    !shlo_type_is_static(call->op->operands[operand]->type))
+		out = reduced_small(call, group, operand, &r);
+	else
+		out = reduced_large(call, group, x, &r);
+	reducer_exit(&r);
+	return out;
+}
+
+void shlo_eval_all_reduce(struct shlo_call *call)
+{
+	struct shlo_group group;
+	struct shlo_tensor *room = shlo_group_of(call, shlo_grouping_by_flag(call->op), &group);
+	/* collective_reduce gives the result to the first of the group, zeros to the others. */
+	bool to_first = !strcmp(call->op->name, "stablehlo.collective_reduce");
+
+	shlo_need_group(call, &group);
+	for (size_t i = 0; i < call->op->operand_count; i++) {
+		call->out[i] = all_reduced(call, &group, i);
+		if (to_first && group.own)
+			memset(call->out[i]->data, 0, shlo_bytes_of(call->out[i]));
+	}
+	shlo_tensor_put(room);
+}
+
+void shlo_eval_cross_replica_sum(struct shlo_call *call)
+{
+	struct shlo_group group;
+	struct shlo_tensor *room = shlo_group_of(call, CROSS_REPLICA, &group);
+
+	shlo_need_group(call, &group);
+	call->out[0] = all_reduced(call, &group, 0);
+	shlo_tensor_put(room);
+}
+
+void shlo_eval_reduce_scatter(struct shlo_call *call)
+{
+	struct shlo_group group;
+	struct shlo_tensor *room = shlo_group_of(call, shlo_grouping_by_flag(call->op), &group),
+			   *parts, *values;
+	int dim = (int)shlo_attr_int(call->op, "scatter_dimension", 0);
+	enum shlo_element from = call->in[0]->type.element;
+	struct shlo_type type;
+	struct reducer r;
+
+	shlo_need_group(call, &group);
+	reducer_init(&r, call, from);
+	parts = shlo_dealt(call, &group, call->in[0], dim);
+	type = parts->items[0]->type;
+	type.element = r.element;
+	call->out[0] = shlo_tensor_new(call->run, &type);
+	values = shlo_room(call->run, group.count);
+	for (size_t i = 0; i < group.count; i++)
+		((const void **)values->data)[i] = parts->items[i]->data;
+	reducer_run(&r, call->out[0]->data, values->data, group.count, (size_t)call->out[0]->count,
+		    from);
+	shlo_tensor_put(values);
+	reducer_exit(&r);
+	shlo_tensor_put(parts);
+	shlo_tensor_put(room);
+}
