@@ -8,6 +8,7 @@ with an error, and nothing is saved.
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -67,6 +68,27 @@ WRONG = """func.func @main(%x: tensor<4000xf32>) -> tensor<4000xf32> {
 """
 # Rank 2 comes to one sum more than the others.
 ABSENT = WRONG.replace("    check.expect_eq_const %r, dense<7> : tensor<ui32>\n", SUM.format("q", "x", 4000))
+
+
+def mlp(x, w1, b1, w2, b2):
+    h = x @ w1 + b1
+    return h / 2 * (1 + numpy.tanh((2 / numpy.pi) ** 0.5 * (h + 0.044715 * h ** 3))) @ w2 + b2
+
+
+def normalised(x, scale, offset):
+    x = x - x.mean(1, keepdims=True)
+    return x / ((x ** 2).mean(1, keepdims=True) + 1e-5) ** 0.5 * scale + offset
+
+
+def transformer(x, s1, o1, wq, wk, wv, wo, s2, o2, **of_mlp):
+    n = normalised(x, s1, o1)
+    q, k, v = (numpy.split(n @ w, 4, 1) for w in (wq, wk, wv))
+    heads = []
+    for i in range(4):
+        e = numpy.exp(q[i] @ k[i].T / 4)
+        heads.append(e / e.sum(1, keepdims=True) @ v[i])
+    x = x + numpy.concatenate(heads, 1) @ wo
+    return x + mlp(normalised(x, s2, o2), **of_mlp)
 
 
 def children(pid):
@@ -176,6 +198,49 @@ class Ranks(unittest.TestCase):
         self.assertEqual((done.returncode, result["passed"], result["refused"]), (1, 2, 1), done.stderr)
         self.assertIn("3 processes need as many ranks, there are 2", done.stderr)
 
+    # ---- the sharded examples
+
+    def make_inputs(self, text):
+        """Files of all inputs of a program; those that are sharded also in four parts."""
+        draw = numpy.random.default_rng(7)
+        axes = {"w1": 1, "b1": 0, "w2": 0, "wq": 1, "wk": 1, "wv": 1, "wo": 0}
+        values, whole, parts = {}, [], []
+        for name, shape in re.findall(r"%(\w+): tensor<([\dx]+)xf32>[,)]", text.split("{\n", 2)[1]):
+            value = draw.normal(0, 0.3, tuple(map(int, shape.split("x")))).astype(numpy.float32)
+            values[name] = value.astype(numpy.float64)
+            numpy.save(self.folder / f"{name}.npy", value)
+            for rank in range(4):
+                part = numpy.split(value, 4, axes[name])[rank] if name in axes else value
+                numpy.save(self.folder / f"{name}.{rank}.npy", part)
+            whole += ["--input", f"{name}={name}.npy"]
+            parts += ["--input", f"{name}={name}.%r.npy"]
+        return values, whole, parts
+
+    def sharded(self, name, oracle):
+        """On four ranks what is computed on one, and what numpy computes, on the CPU and on sim."""
+        text = (EXAMPLES / f"sharded/{name}.mlir").read_text("utf-8")
+        values, whole, parts = self.make_inputs(text)
+        self.program(text, "one.mlir")
+        self.program((EXAMPLES / f"sharded/{name}_sharded.mlir").read_text("utf-8"), "four.mlir")
+        expected = oracle(**values)
+        for device in ("cpu", "sim"):
+            subprocess.run([WEBNN_RUN, "run", "one.mlir", "-d", device, *whole, "--output", "one.npy"], check=True,
+                           cwd=self.folder, stdout=subprocess.DEVNULL)
+            status, _, err = self.run_ranks(4, WEBNN_RUN, "run", "four.mlir", "-d", device, *parts, "--output",
+                                            "four.%r.npy")
+            self.assertEqual(status, 0, err)
+            one = self.load("one.npy")
+            numpy.testing.assert_allclose(one, expected, rtol=0, atol=2e-5 * abs(expected).max())
+            for rank in range(4):
+                numpy.testing.assert_allclose(self.load(f"four.{rank}.npy"), one, rtol=0, atol=1e-5 * abs(one).max())
+            numpy.testing.assert_array_equal(self.load("four.0.npy"), self.load("four.3.npy"))
+
+    def test_mlp(self):
+        self.sharded("mlp", mlp)
+
+    def test_transformer(self):
+        self.sharded("transformer", transformer)
+
     # ---- what goes wrong
 
     def ends(self, process, since):
@@ -258,4 +323,4 @@ if __name__ == "__main__":
     if not shutil.which("mpirun"):
         print("there is no mpirun")
         sys.exit(77)
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
