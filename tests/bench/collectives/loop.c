@@ -108,7 +108,7 @@ static double median(double *numbers)
 static void measure(WNNStablehloWorld world, size_t bytes)
 {
 	size_t count = bytes / sizeof(float);
-	int loops = bytes < 65536 ? 400 : bytes < 1 << 20 ? 100 : 30;
+	int loops = bytes < 65536 ? 400 : bytes < 1 << 20 ? 100 : bytes < 4 << 20 ? 30 : 10;
 	float *x = malloc(bytes), *y = malloc(bytes);
 	double costs[6][ROUNDS];
 	WNNStablehloProgram program = NULL;

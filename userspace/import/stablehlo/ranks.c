@@ -188,9 +188,10 @@ struct pause {
 	struct timespec next;
 };
 
-#define ROUNDS_OF_ASKING 200
-#define ROUNDS_OF_YIELD	 5000
-#define NS_OF_NAP	 50000
+#define ROUNDS_OF_ASKING  200
+#define ROUNDS_IN_A_CROWD 20 /* more ranks than processors */
+#define ROUNDS_OF_YIELD	  5000
+#define NS_OF_NAP	  50000
 
 /* The other end of a transfer that is not done. */
 static int64_t peer_of(const struct WNNStablehloWorldImpl *ranks)
@@ -223,7 +224,7 @@ static void rest(struct WNNStablehloWorldImpl *ranks, struct pause *pause, struc
 {
 	static const struct timespec nap = { 0, NS_OF_NAP };
 
-	if (++pause->rounds < ROUNDS_OF_ASKING && !ranks->crowded)
+	if (++pause->rounds < (ranks->crowded ? ROUNDS_IN_A_CROWD : ROUNDS_OF_ASKING))
 		return;
 	if (pause->rounds < ROUNDS_OF_YIELD) {
 		sched_yield();
