@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Errors planted in what makes graphs fast, for run.py: operators on integers, packed weights, streamed groups,
+attention, values and weights that stay in SRAM, files of graphs.
+
+Random graphs find each within 2,000, those in files when each graph is saved and loaded before it runs.
+graphs.py has more such errors, and those in all other parts of the compiler.
+"""
+
+_DIR = 'build/mutations'
+_PROGRAM = f'{_DIR}/tests/graphs/graph-fuzz'
+_SIM = f'{_PROGRAM} --device sim --count 2000 --seed 1 --as-is'
+_SAVED = {device: f'{_PROGRAM} --device {device} --saved --count 2000 --seed 1 --as-is'
+          for device in ('sim', 'cpu')}
+
+SETUP = [f'meson setup {_DIR}']
+EVIDENCE = r'FAILED graph \d+.*'
+BUILD = f'ninja -C {_DIR} tests/graphs/graph-fuzz'
+
+
+def _error(name, file, old, new, command=_SIM):
+    return {'name': name, 'file': 'userspace/src/' + file, 'old': old, 'new': new, 'command': command}
+
+
+def _file(name, file, old, new, device='sim'):
+    return _error(name, file, old, new, _SAVED[device])
+
+
+MUTATIONS = [
+    # Operators on integers.
+    _error('limits of integers lie on the other side of the zero point', 'pass/fuse_integers.c',
+           'nearbyint(value / quantized_scale(y, 0)) + (double)quantized_zero(y, 0);',
+           'nearbyint(value / quantized_scale(y, 0)) - (double)quantized_zero(y, 0);'),
+    _error('a function is left out when the type implies its lower limit', 'pass/fuse_integers.c',
+           'lo == least && hi == least + UINT8_MAX;', 'lo == least;'),
+    _error('averages of integers have the zero point of the data', 'pass/fuse_integers.c',
+           'attrs.qpool.zero = quantized_zero(&y, 0);', 'attrs.qpool.zero = quantized_zero(&x, 0);'),
+    _error('integers are moved together whatever their scales', 'pass/sink_dequantize.c',
+           '(i ? !quantized_alike(q, &other) : !quantized_whole(q))', '(i ? false : !quantized_whole(q))'),
+    _error('the function behind a sum of integers is lost', 'pass/fuse_sums.c',
+           'attrs.qmatmul.matmul.act = s->act;', 'attrs.qmatmul.matmul.act.kind = IR_UNARY_NONE;'),
+    _error('a computed factor takes the place of the constant ones', 'pass/fuse_sums.c',
+           'scale = first && ir_type_elements', 'scale = ir_type_elements'),
+    _error('sums of columns keep the zero point of the filter', 'pass/fuse_sums.c',
+           'inner = 1, zero = quantized_zero(&s->b, 0);', 'inner = 1, zero = 0;'),
+    _error('a sum is multiplied before its bias is added', 'pass/fuse_sums.c',
+           'node->attrs.binary.kind == IR_MUL && is_plain(s) &&', 'node->attrs.binary.kind == IR_MUL &&'),
+    _error('what is added to a sum of integers has no factor', 'pass/fuse_sums.c',
+           'float product = s->beta * quantized_float', 'float product = quantized_float'),
+    _error('integers have the upper limit of int8', 'plan/lower/integer.c',
+           'post->param.scalar.beta = (uint64_t)attrs->hi;', 'post->param.scalar.beta = INT8_MAX;'),
+    _error('windows over integers are padded with zeros', 'plan/lower/integer.c',
+           'c->pad_value = (uint8_t)zero_point;', 'c->pad_value = 0;'),
+    _error('the function between integers is lost', 'plan/lower/integer.c',
+           'vp_unary(&prog, act, done, real);', 'vp_add(&prog, ONPU_OP_VMOV, done, real, -1, -1);'),
+    # Packed weights.
+    _error('scales of packed columns begin anew in each tile', 'plan/kernel/weights.c',
+           '(n + j) / w->n_block * w->n_scale_stride;', 'j / w->n_block * w->n_scale_stride;'),
+    _error('a tile of packed weights has one row of scales', 'plan/kernel/weights.c',
+           'w->block ? gcd(w->block, t->k) : ks', 'w->block ? t->k : ks'),
+    _error('packed weights are read with their halves exchanged', 'plan/kernel/weights.c',
+           'data[i / 2] >> (i % 2 * 4) & 15', 'data[i / 2] >> (4 - i % 2 * 4) & 15'),
+    _error('transposed packed weights have the blocks of others', 'plan/lower/matmul.c',
+           'if (node->attrs.matmul.b_transpose) {\n\t\tswap(blocks);', 'if (false) {\n\t\tswap(blocks);'),
+    # Streamed groups and attention.
+    _error('blocks of rows are padded above as below', 'plan/stream/box.c',
+           'attrs.conv.padding[i] = (uint32_t)padding[i];', 'attrs.conv.padding[i] = (uint32_t)padding[1];'),
+    _error('pools of a block are padded as the whole', 'plan/stream/box.c',
+           'attrs.pool.padding[i] = (uint32_t)padding[i];', 'attrs.pool.padding[i] += 0 * (uint32_t)padding[i];'),
+    _error('blocks are counted along the outermost axis first', 'plan/stream/group.c',
+           'for (uint32_t i = type->rank; i-- > 0;) {\n\t\tint64_t whole = ir_type_dim(type, i), at;',
+           'for (uint32_t i = 0; i < type->rank; i++) {\n\t\tint64_t whole = ir_type_dim(type, i), at;'),
+    _error('all blocks of rows of a product multiply the first rows', 'plan/stream/box.c',
+           'part->begin[axis] = result->begin[to->rank - 2];', 'part->begin[axis] = 0 * result->begin[to->rank - 2];'),
+    _error('all blocks have the images of the first', 'plan/stream/box.c',
+           'part->begin[0] = result->begin[0];', 'part->begin[0] = 0 * result->begin[0];'),
+    # Values and weights that stay in SRAM.
+    _error('values in SRAM overlap by half', 'plan/place/resident.c',
+           'if (from + plan_align(list[i]->bytes) > *address)\n\t\t\t*address = from + plan_align(list[i]->bytes);',
+           'if (from + plan_align(list[i]->bytes / 2) > *address)\n'
+           '\t\t\t*address = from + plan_align(list[i]->bytes / 2);'),
+    _error('the zeros below an image in SRAM are not made', 'plan/place/resident.c',
+           'row * place->halo[0][1]);', '0 * row * place->halo[0][1]);'),
+    _error('what a convolution adds may be overwritten before', 'plan/place/values.c',
+           'if (place && place->end < when)\n\t\t\tplace->end = when;', '(void)place;\n\t\t(void)when;'),
+    _error('a convolution adds what has another shape', 'plan/place/values.c',
+           '!ir_type_same_shape(&other->type, &sum->type) ||', ''),
+    # Files of graphs.
+    _file('functions in files have no second number', 'ir/binary.c',
+          'return sizeof(struct ir_unary_attrs);', 'return offsetof(struct ir_unary_attrs, beta);', 'cpu'),
+    _file('all packed operands of a file lie where the first does', 'run/store.c',
+          '(void *)(stored->data + offset);', '(void *)(stored->data + 0 * offset);', 'cpu'),
+    _file('all values of a program in a file are the first', 'codegen/store.c',
+          'wnn_put_u32(w, program->patches[i].value);', 'wnn_put_u32(w, 0 * program->patches[i].value);'),
+    _file('programs in files write nothing', 'codegen/store.c',
+          'wnn_put_u32(w, program->bindings[i].written);', 'wnn_put_u32(w, 0 * program->bindings[i].written);'),
+    _file('constants of a file begin anywhere', 'ir/binary.c',
+          'wnn_put_zeros(data, IR_DATA_ALIGNMENT);', '', 'cpu'),
+]
