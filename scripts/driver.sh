@@ -126,6 +126,8 @@ kbuild()
 
 	shift 2
 	copy_driver "$folder" || return
+	# The kernel of ./npu check-debug tells which places of the driver were reached.
+	[ -z "$(debug_name_of "$release")" ] || set -- KCOV_INSTRUMENT=y "$@"
 	# A file that is not compiled again does not warn again.
 	[ ! -s "$folder/.warnings" ] || find "$folder" -name "*.o" -delete
 	echo "not finished" >"$folder/.warnings"
