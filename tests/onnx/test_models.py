@@ -25,13 +25,14 @@ EXTENSIONS = "super_resolution_with_pre_post_processing_op18.onnx"
 FIXED = {"sr": 16000}
 SHAPES = {"silero_vad_16k_op15": {"input": [1, 576]}, "silero_vad_op18_ifless": {"input": [1, 576]}}
 # Name in SAMPLES, and shapes. The first layers of detection amplify what is rounded behind them: with sharp
-# text, ONNX Runtime is up to 6e-5 from a computation in double, 1.2e-4 without its optimisations.
+# text, ONNX Runtime is up to 6e-5 from a computation in double, 1.2e-4 without its optimisations, and each
+# other order of operations draws another error.
 OCR = {"ch_PP-OCRv4_det_infer": [(1, 3, 192, 448), (1, 3, 320, 96), (1, 3, 160, 320), (1, 3, 320, 320)],
        "ch_PP-OCRv4_rec_infer": [(1, 3, 48, 160), (1, 3, 48, 320)],
        "ch_ppocr_mobile_v2.0_cls_infer": [(1, 3, 48, 192)]}
 BAR = "1e-4"
 # How far detection may be from the computation in double.
-OF_DOUBLE = "6e-5"
+OF_DOUBLE = "8e-5"
 
 
 def write_value(path, value):

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Makes one operator of several that compute it, as exporters of models write them: gelu from the error
- * function, layer normalisation from means, squares and a root, and the same without the mean, which is called
- * RMS normalisation.
+ * function, hardSwish from its clamp, linear from a product and a sum with numbers, layer normalisation from
+ * means, squares and a root, and the same without the mean, which is called RMS normalisation.
  *
  * Precondition: a verified graph without equal nodes. Postcondition: no such operators are left whose values in
  * between nothing else uses. The result has fewer roundings.
@@ -19,6 +19,7 @@
 #include "pass/rewrite.h"
 #include "util/float16.h"
 #include "util/malloc.h"
+#include "util/number.h"
 
 #define MAX_INNER   12
 #define MAX_FACTORS 3
@@ -58,11 +59,16 @@ static bool is_number(const struct ir_value *value, double *number)
 }
 
 /* float16 holds some three digits of the numbers that are looked for. */
+static bool is_near(double number, double wanted, enum ir_dtype dtype)
+{
+	return fabs(number - wanted) <= (dtype == IR_F16 ? 1e-3 : 1e-6) * wanted;
+}
+
 static bool is_about(const struct ir_value *value, double wanted)
 {
-	double number, error = value->type.dtype == IR_F16 ? 1e-3 : 1e-6;
+	double number;
 
-	return is_number(value, &number) && fabs(number - wanted) <= error * wanted;
+	return is_number(value, &number) && is_near(number, wanted, value->type.dtype);
 }
 
 static bool is_binary(const struct ir_node *node, enum ir_binary kind)
@@ -163,6 +169,94 @@ static bool find_gelu(struct search *s, const struct ir_node *root)
 		return false;
 	s->found->op = IR_OP_UNARY;
 	s->found->attrs.unary = (struct ir_unary_attrs){ .kind = IR_GELU };
+	s->found->operands[0] = x;
+	return true;
+}
+
+/* ---- hardSwish: x * min(max(x + 3, 0), 6) / 6 */
+
+/* The x of min(max(x + 3, 0), 6), when `value` is that. */
+static const struct ir_value *clamp_operand(struct search *s, const struct ir_value *value)
+{
+	const struct ir_node *clamp = take(s, value), *sum;
+
+	if (!is_unary(clamp, IR_CLAMP) || clamp->attrs.unary.alpha != 0 ||
+	    clamp->attrs.unary.beta != 6)
+		return NULL;
+	s->found->main = clamp;
+	sum = take(s, clamp->operands[0]);
+	return is_binary(sum, IR_ADD) ? beside(sum, 3) : NULL;
+}
+
+/* The x of a sixth of that, which is a hardSigmoid of x too. */
+static const struct ir_value *sixth_operand(struct search *s, const struct ir_value *value)
+{
+	const struct ir_node *node = take(s, value);
+
+	if (is_binary(node, IR_DIV))
+		return is_about(node->operands[1], 6) ? clamp_operand(s, node->operands[0]) : NULL;
+	if (!is_unary(node, IR_HARD_SIGMOID) ||
+	    !is_near((double)node->attrs.unary.alpha, 1.0 / 6, value->type.dtype) ||
+	    node->attrs.unary.beta != 0.5F)
+		return NULL;
+	s->found->main = node;
+	return node->operands[0];
+}
+
+static bool find_hard_swish(struct search *s, const struct ir_node *root)
+{
+	const struct ir_value *factors[MAX_FACTORS], *x = NULL, *other = NULL;
+	bool divided = is_binary(root, IR_DIV) && is_about(root->operands[1], 6);
+	uint32_t count = find_factors(s, divided ? take(s, root->operands[0]) : root, factors);
+	uint32_t sixth = MAX_FACTORS, products = s->found->num_inner;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (is_about(factors[i], 1.0 / 6))
+			sixth = i;
+	/* The sixth is a divisor, or the third factor, or one of the two has it. */
+	if (count != (sixth == MAX_FACTORS ? 2 : MAX_FACTORS) || (divided && count != 2))
+		return false;
+	for (uint32_t i = 0; i < count && !x; i++) {
+		if (i == sixth)
+			continue;
+		s->found->num_inner = products;
+		x = divided || count == MAX_FACTORS ? clamp_operand(s, factors[i]) :
+						      sixth_operand(s, factors[i]);
+		other = factors[count == MAX_FACTORS ? 3 - sixth - i : 1 - i];
+	}
+	if (!x || other != x || !ir_type_same_shape(&x->type, &root->results[0]->type))
+		return false;
+	s->found->op = IR_OP_UNARY;
+	s->found->attrs.unary = (struct ir_unary_attrs){ .kind = IR_HARD_SWISH };
+	s->found->operands[0] = x;
+	return true;
+}
+
+/* ---- linear: x * a + b, or x * a - b, with two numbers */
+
+static bool find_linear(struct search *s, const struct ir_node *root)
+{
+	bool less = is_binary(root, IR_SUB);
+	const struct ir_value *x = NULL;
+	double factor = 0, summand = 0;
+
+	if (!less && !is_binary(root, IR_ADD))
+		return false;
+	for (uint32_t i = 0; i < (less ? 1 : 2) && !x; i++) {
+		s->found->num_inner = 0;
+		s->found->main =
+			is_number(root->operands[!i], &summand) ? take(s, root->operands[i]) : NULL;
+		for (uint32_t j = 0; j < 2 && is_binary(s->found->main, IR_MUL) && !x; j++)
+			if (is_number(s->found->main->operands[!j], &factor))
+				x = s->found->main->operands[j];
+	}
+	if (!x || !ir_type_same_shape(&x->type, &root->results[0]->type))
+		return false;
+	s->found->op = IR_OP_UNARY;
+	s->found->attrs.unary =
+		(struct ir_unary_attrs){ .kind = IR_LINEAR,
+					 .alpha = (float)factor,
+					 .beta = (float)(less ? -summand : summand) };
 	s->found->operands[0] = x;
 	return true;
 }
@@ -345,15 +439,22 @@ static const struct ir_node **find_users(const struct rewrite *rw)
 static const struct ir_node *find(const struct rewrite *rw, const struct ir_node **user,
 				  const struct ir_node *root, struct pattern *found)
 {
-	struct search s = { rw, found };
+	bool (*const functions[])(struct search *, const struct ir_node *) = {
+		find_gelu,
+		find_hard_swish,
+		find_linear,
+	};
 	const enum ir_binary kinds[] = { IR_MUL, IR_ADD };
+	struct search s = { rw, found };
 
 	memset(found, 0, sizeof(*found));
 	if (!ir_dtype_is_float(root->results[0]->type.dtype))
 		return NULL;
-	if (find_gelu(&s, root))
-		return root;
-	memset(found, 0, sizeof(*found));
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
+		if (functions[i](&s, root))
+			return root;
+		memset(found, 0, sizeof(*found));
+	}
 	if (!find_normalisation(&s, root))
 		return NULL;
 	for (int i = 0; i < 2 && rewrite_sole_producer(rw, root->results[0]); i++) {
@@ -366,6 +467,17 @@ static const struct ir_node *find(const struct rewrite *rw, const struct ir_node
 		root = next;
 	}
 	return root;
+}
+
+/* What one pattern has, the first that was found, no other one takes. */
+static bool is_free(struct pattern *const *pattern, const bool *gone, const struct ir_node *root,
+		    const struct pattern *found)
+{
+	bool taken = pattern[root->id] || gone[root->id];
+
+	for (uint32_t i = 0; i < found->num_inner; i++)
+		taken |= pattern[found->inner[i]->id] || gone[found->inner[i]->id];
+	return !taken;
 }
 
 static int emit(struct rewrite *rw, const struct ir_node *root, const struct pattern *found)
@@ -398,7 +510,7 @@ int pass_recognise(struct rewrite *rw, const struct pass_context *ctx)
 	for (uint32_t n = 0; n < count && !ret; n++) {
 		const struct ir_node *root = find(rw, user, rw->from->nodes[n], &found);
 
-		if (!root)
+		if (!root || !is_free(pattern, gone, root, &found))
 			continue;
 		pattern[root->id] = wnn_malloc(sizeof(found));
 		if (!pattern[root->id]) {
