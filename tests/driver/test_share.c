@@ -248,15 +248,20 @@ TEST_F(share, low_priority_does_not_starve)
 
 /* ---- device time, with any number of queues */
 
-/* Cycles that each client has to have had before shares are compared: some sixty turns. */
-#define SHARE_CYCLES 60000000u
+/*
+ * How long shares are compared: for sixty slices of the firmware or, if the contexts have to take
+ * turns on the queues, for twenty-five times of a tenth of a second, after which a queue is taken.
+ */
+#define MANY_SLICES UINT64_C(60000000)
+#define MANY_TURNS  UINT64_C(2500000000)
 
-/* A client with contexts that all have work for longer than that. */
-static int busy_client(uint32_t contexts)
+/* A client with contexts that all have work for more cycles than this: 1024 jobs, 32,000 a fill. */
+static int busy_client(uint32_t contexts, uint64_t share)
 {
 	int fd = npu_open();
+	uint32_t fills = share == MANY_TURNS ? 128 : 16;
 	struct npu_bo data = npu_bo(fd, 1 << 20, DRM_ONPU_BO_NO_MMAP);
-	struct npu_program program = npu_program(fd, 32);
+	struct npu_program program = npu_program(fd, 2 * fills);
 	const struct onpu_slot_param_fill fill = {
 		.kind = ONPU_SLOT_PARAM,
 		.schema = ONPU_SCHEMA_FILL,
@@ -265,8 +270,8 @@ static int busy_client(uint32_t contexts)
 	uint16_t all = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, data.va, 1 << 20);
 	struct drm_onpu_job job[256];
 
-	/* A quarter of a turn, so that what is not counted as it has not ended is little. */
-	for (int i = 0; i < 16; i++) {
+	/* Short enough that what is not counted, as it has not ended, is little. */
+	for (uint32_t i = 0; i < fills; i++) {
 		npu_insn(&program,
 			 (struct onpu_insn){
 				 .op = ONPU_OP_DMA_FILL, .ch = 1, .dst = all, .param = zero });
@@ -304,18 +309,20 @@ TEST_F(clients, share_the_device)
 {
 	enum { CLIENTS = 3 };
 	const uint32_t contexts[CLIENTS] = { 1, 2, 4 };
-	uint64_t before[CLIENTS], cycles[CLIENTS], sum = 0;
+	uint64_t before[CLIENTS], cycles[CLIENTS], share, sum = 0;
 	double end = npu_now() + npu_patience() * NPU_PATIENCE_S;
-	int fd[CLIENTS];
+	int fd[CLIENTS] = { npu_open() };
 
+	share = npu_num_queues(fd[0]) < 1 + 2 + 4 ? MANY_TURNS : MANY_SLICES;
+	close(fd[0]);
 	for (int i = 0; i < CLIENTS; i++)
-		fd[i] = busy_client(contexts[i]);
+		fd[i] = busy_client(contexts[i], share);
 	for (int i = 0; i < CLIENTS; i++)
 		while (!(before[i] = device_cycles(fd[i])) && npu_now() < end)
 			usleep(1000);
 	for (int i = 0; i < CLIENTS; i++)
 		before[i] = device_cycles(fd[i]);
-	while (device_cycles(fd[0]) - before[0] < SHARE_CYCLES && npu_now() < end)
+	while (device_cycles(fd[0]) - before[0] < share && npu_now() < end)
 		usleep(1000);
 	for (int i = 0; i < CLIENTS; i++) {
 		cycles[i] = device_cycles(fd[i]) - before[i];
@@ -327,7 +334,7 @@ TEST_F(clients, share_the_device)
 		EXPECT_LT(CLIENTS * 10 * cycles[i], 11 * sum);
 		EXPECT_GT(CLIENTS * 10 * cycles[i], 9 * sum);
 	}
-	EXPECT_LE(SHARE_CYCLES, cycles[0]);
+	EXPECT_LE(share, cycles[0]);
 	/* The end of this process ends the jobs. */
 }
 
