@@ -395,7 +395,11 @@ static bool find_place(struct shlo_bytes *b, struct shlo_place *place, int depth
 			numbers = shlo_bytes_varint(&bytes);
 		if (numbers)
 			place->line = (unsigned int)shlo_bytes_varint(&bytes);
-		place->column = numbers > 1 ? (unsigned int)shlo_bytes_varint(&bytes) : 1;
+		if (numbers > 1)
+			place->column = (unsigned int)shlo_bytes_varint(&bytes);
+		/* MLIR writes 0 where the column is not known. */
+		if (!place->column)
+			place->column = 1;
 		return numbers > 0 && place->line;
 	case BUILTIN_NAME:
 		shlo_bytes_varint(&bytes);
