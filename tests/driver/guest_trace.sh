@@ -84,7 +84,10 @@ before=$(cat "$device/reset_count")
 echo 5 >"$debug/fail_request"
 kill "$program"
 wait_for is_reset
-ok $? "a CTX_KILL that fails causes a reset"
+status=$?
+# Who waits for what, if it did not come.
+out=$(cat "$debug/fail_request" "$device/reset_count" "/proc/$program/stack" "$debug/state" 2>&1)
+ok "$status" "a CTX_KILL that fails causes a reset"
 [ "$(value fail_request)" -eq 0 ] && program_works
 ok $? "programs work after it"
 # VM_CREATE, CTX_CREATE and QUEUE_BIND, then what takes a queue away: VM_DESTROY, CTX_DESTROY, QUEUE_UNBIND.

@@ -2,13 +2,14 @@
 /*
  * Work without end, for guest_lifecycle.py and others that take the device away: computes on the
  * node given and looks at the results until the device is gone. With "endless" behind the node, its
- * jobs do not end before that; with "once", one round is all, and with "once-low" its context is of low
+ * jobs do not end before that, or until SIGTERM destroys its context; with "once", one round is all, and with "once-low" its context is of low
  * priority. A job that was cancelled does not matter. The status is 0 if all was right: results,
  * errors, and no fence without signal.
  */
 #include "npu.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,17 @@
 #define JOBS  32
 
 static struct drm_onpu_job jobs[JOBS];
+static int node;
+static uint32_t context;
+static volatile sig_atomic_t destroyed;
+
+/* If the process just ended, its memory might go before its context, whose job would fault. */
+static void destroy_context(int signal)
+{
+	(void)signal;
+	destroyed = true;
+	npu_ctx_destroy(node, context);
+}
 
 /* Many fills of one buffer, the last of which is seen at the end. */
 static void make_jobs(int fd, const struct npu_bo *data, bool endless)
@@ -67,8 +79,14 @@ int main(int argc, char **argv)
 	uint64_t rounds = 0, cancelled = 0;
 
 	make_jobs(fd, &data, !strcmp(how, "endless"));
+	node = fd;
+	context = ctx.id;
+	if (!strcmp(how, "endless"))
+		signal(SIGTERM, destroy_context);
 	while (1) {
 		error = run_all(fd, ctx.id, syncobj);
+		if (destroyed)
+			return 0;
 		if (error && error != ECANCELED)
 			break;
 		cancelled += error == ECANCELED;
