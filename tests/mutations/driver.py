@@ -54,6 +54,8 @@ _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
                 "--allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'", 'guest_rogue.sh')
 
 _QUEUES = _guest('--root --emu-arg=--queues=4', 'guest_queues.sh')
+# As many queues as clients, so that whoever takes one of an equal leaves it without.
+_SHARES = _tests('share,-f,clients', '--emu-arg=--queues=3')
 _LIMITS = _guest('--root', 'guest_limits.sh')
 _I386 = _guest('--modprobe=vgem', 'guest_i386.sh')
 _FUZZ = _guest('', 'guest_fuzz.sh 3000')
@@ -209,7 +211,7 @@ MUTATIONS = [
     _mutation('a busy queue is not taken away', 'onpu_queue.c', _QUEUES,
               'ctx->priority > raised_priority(waiter) || !may_take(ctx, waiter))\n\t\treturn false;\n',
               'ctx->priority > raised_priority(waiter) || may_take(ctx, waiter))\n\t\treturn false;\n'),
-    _mutation('a client takes queues from who has as many', 'onpu_queue.c', _QUEUES,
+    _mutation('a client takes queues from who has as many', 'onpu_queue.c', _SHARES,
               'ctx->priority < waiter->priority || ctx->vm == waiter->vm ||\n', 'true ||\n'),
     _mutation('a job may run for ever', 'onpu_job.c', _QUEUES,
               'job->cycle_limit ? min(job->cycle_limit, max_cycles) : max_cycles', 'job->cycle_limit'),
