@@ -16,7 +16,8 @@ top=${here%/tests/*}
 # shellcheck source=tests/tap.sh
 . "$here/../tap.sh"
 
-libraries=(libwebnn-npu1 libwebnn-onnx1 libwebnn-stablehlo1 libwebnn-npu-dev libonpu-sim1 libonpu-sim-dev webnn-npu-tools node-webnn-npu)
+libraries=(libwebnn-npu1 libwebnn-onnx1 libwebnn-stablehlo1 libwebnn-npu-dev libonpu-sim1 libonpu-sim-dev webnn-npu-tools webnn-stablehlo-mpi
+	node-webnn-npu)
 others=(onpu-emu onpu-firmware onpu-dkms)
 models=(python3-onnx)
 # With which npm's package compiles its addon.
@@ -103,6 +104,13 @@ test_libraries()
 	rm -f /tmp/onpu-packages*
 }
 
+test_ranks()
+{
+	out=$(OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,sm \
+		mpirun --oversubscribe -n 3 webnn-run run "$here/ranks.mlir" -d cpu --print 2>&1)
+	contains "ranks of MPI compute together" "rank 2: result0: uint32 [], from 3 to 3"
+}
+
 # The first program of the pages, with the package that is in the folder node_modules here.
 node_program()
 {
@@ -166,6 +174,7 @@ test_install()
 {
 	all_files >"$work/before"
 	test_libraries
+	test_ranks
 	test_node
 	test_device
 }
