@@ -54,6 +54,19 @@ all_files()
 		-o ! -path /var/lib/dkms -printf '%y %m %u %g %p %l\n' | LC_ALL=C sort
 }
 
+# What the lines "apt install ./…" of pages install, one a line, also where a line goes on behind a backslash.
+documented_installs()
+{
+	sed -e ':more' -e '/\\$/{N;s/\\\n *>* *//;b more' -e '}' "$@" | grep -o 'apt install .*\./.*' |
+		sed -e 's/^apt install //' -e 's/  *#.*//' -e 's/\.\/build\/deb\//.\//g'
+}
+
+# can_install WORDS: as a shell reads them in the folder of the packages
+can_install()
+{
+	(cd -- "$debs" && eval "apt-get -sqy install $1" >&2)
+}
+
 # compile FILE PACKAGE…: into /tmp/program, with the flags of pkg-config
 compile()
 {
@@ -172,8 +185,13 @@ test_device()
 
 test_install()
 {
+	local line
+
 	# It stays, as packages that it needs leave folders when they are purged.
 	try "MPI is there" apt-get -qy install openmpi-bin
+	while IFS= read -r line; do
+		try "a page is right that this is complete: apt install $line" can_install "$line"
+	done < <(documented_installs "$top/README.md" "$top"/Documentation/*.rst)
 	all_files >"$work/before"
 	test_libraries
 	test_ranks
