@@ -197,12 +197,22 @@ static bool factor_part(const struct ir_type *from, const struct ir_type *to,
 	return true;
 }
 
+/* A row times a matrix is added up in another order than the rows of a larger product, when both are float32. */
+static bool is_other_order(const struct ir_node *node, const struct box *result)
+{
+	const struct ir_type *to = &node->results[0]->type;
+	int64_t columns = ir_type_dim(to, to->rank - 1);
+
+	return node->op == IR_OP_MATMUL && node->operands[0]->type.dtype == IR_F32 &&
+	       box_elements(result, to->rank) == columns && ir_type_elements(to) != columns;
+}
+
 static bool matmul_part(const struct ir_node *node, uint32_t i, const struct box *result,
 			struct box *part)
 {
 	const struct ir_type *from = &node->operands[i]->type, *to = &node->results[0]->type;
 
-	if (to->rank < 2)
+	if (to->rank < 2 || is_other_order(node, result))
 		return false;
 	if (!i)
 		return factor_part(from, to, result, true, node->attrs.matmul.a_transpose, part);
