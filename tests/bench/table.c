@@ -496,7 +496,7 @@ static void add_layers(struct net *net, const json_t *layers)
 	}
 }
 
-/* Values that are used by nothing are outputs, in their order. */
+/* Values that are used by nothing, or say so, are outputs, in their order. */
 static uint32_t find_outputs(const json_t *layers, WNNOperand *values, WNNNamedOperand *outputs)
 {
 	static char names[BENCH_MAX_OUTPUTS][8];
@@ -514,7 +514,8 @@ static uint32_t find_outputs(const json_t *layers, WNNOperand *values, WNNNamedO
 			used[from[k]] = true;
 	}
 	for (i = 1; i <= count && num < BENCH_MAX_OUTPUTS; i++) {
-		if (used[i])
+		if (used[i] &&
+		    !json_is_true(json_object_get(json_array_get(layers, i - 1), "output")))
 			continue;
 		snprintf(names[num], sizeof(names[num]), num ? "y%u" : "y", num);
 		outputs[num] = (WNNNamedOperand){ WNN_STR(names[num]), values[i] };

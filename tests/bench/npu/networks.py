@@ -102,27 +102,28 @@ def attention_1024(heads=12, rows=1024, n=64):
     return net
 
 
-def cached(net, new, past):
-    """What a cache of keys or values, [heads, rows, n], is with one row more."""
+def cached(net, new, past, kept):
+    """What a cache of keys or values, [heads, rows, n], is with one row more; an output as well, when it is kept."""
     heads, rows, n = net.shapes[past]
-    return net.add("concat", [past, new], (heads, rows + 1, n), axis=1)
+    return net.add("concat", [past, new], (heads, rows + 1, n), axis=1, output=kept)
 
 
-def decode_attention(net, q, k, v, context):
+def decode_attention(net, q, k, v, context, kept=False):
     """One token's [heads, 1, n] of keys and values joins the caches; several heads of q share each of them."""
     heads, _, n = net.shapes[k]
-    keys = cached(net, k, net.input(heads, context - 1, n))
-    values = cached(net, v, net.input(heads, context - 1, n))
+    keys = cached(net, k, net.input(heads, context - 1, n), kept)
+    values = cached(net, v, net.input(heads, context - 1, n), kept)
     y = attend(net, q, net.add("transpose", [keys], (heads, n, context)), values)
     return net.reshape(y, 1, math.prod(net.shapes[y]))
 
 
-def gpt2_decode(d=768, heads=12, context=1024):
-    """One layer of GPT-2 for one token, with the keys and values of the tokens before as inputs."""
+def gpt2_decode(d=768, heads=12, context=1024, kept=False):
+    """One layer of GPT-2 for one token, with the keys and values of the tokens before as inputs, and with the new ones among them as
+    outputs when they are kept."""
     net = Table("gpt2_decode", input=(1, d))
     x = net.layernorm(0)
     q, k, v = (net.reshape(net.gemm(x, d), heads, 1, d // heads) for _ in range(3))
-    y = net.gemm(decode_attention(net, q, k, v, context), d)
+    y = net.gemm(decode_attention(net, q, k, v, context, kept), d)
     x = net.add("add", [0, y], (1, d))
     net.add("add", [x, net.gemm(net.gemm(net.layernorm(x), 4 * d, "gelu"), d)], (1, d))
     return net
@@ -201,6 +202,7 @@ NETWORKS = {
     "bert_layer": (bert_layer, {"f32": "f32", "int8": "w8"}, 1, 1),
     "attention_1024": (attention_1024, {"f32": "f32", "f16": "f16"}, 1, 1),
     "gpt2_decode": (gpt2_decode, {"f16": "f16", "int4": "w4"}, 1, 1),
+    "gpt2_step": (lambda: gpt2_decode(kept=True), {"f16": "f16"}, 1, 1),
     "llama_decode": (llama_decode, {"f16": "f16", "int4": "w4"}, 1, 1),
     "mobilenetv2_batch8": (models.mobilenetv2, {"f32": "f32"}, 1, 8),
     "lenet_warm": (lenet_shared, {"f32": "f32"}, 2, 1),
@@ -311,7 +313,8 @@ class Costs:
     def border_bytes(self):
         """Of the inputs and the outputs."""
         used = {x for layer in self.net.layers if layer["op"] != "input" for x in layer["inputs"]}
-        values = [0] + [i + 1 for i, layer in enumerate(self.net.layers) if layer["op"] == "input" or i + 1 not in used]
+        values = [0] + [i + 1 for i, layer in enumerate(self.net.layers)
+                        if layer["op"] == "input" or layer.get("output") or i + 1 not in used]
         return sum(math.prod(self.net.shapes[i]) for i in values) * self.value_bytes
 
 

@@ -17,7 +17,7 @@
 /* All that the choice depends on. Operands are last: those that are not there are not compared. */
 struct key {
 	uint64_t sram;
-	uint8_t eager, a_here, b_here, out_here, b_data, weighted;
+	uint8_t eager, a_here, b_here, out_here, b_data, weighted, pieces;
 	uint16_t post[CONTRACT_MAX_POSTS];
 	struct contract_weights weights;
 	struct contract c;
@@ -68,6 +68,7 @@ static size_t make_key(const struct plan *plan, const struct contract *c, struct
 	key->out_here = c->out_here;
 	key->b_data = c->b_data != NULL;
 	key->weighted = c->weights != NULL;
+	key->pieces = c->pieces ? (uint8_t)c->pieces->count : 0;
 	for (uint32_t i = 0; i < c->num_posts; i++)
 		key->post[i] = (uint16_t)c->post[i].op;
 	if (c->weights) {
@@ -84,6 +85,7 @@ static size_t make_key(const struct plan *plan, const struct contract *c, struct
 	key->c.kernel = NULL;
 	key->c.b_data = NULL;
 	key->c.weights = NULL;
+	key->c.pieces = NULL;
 	return wnn_align_up(offsetof(struct key, c) + size, 8);
 }
 

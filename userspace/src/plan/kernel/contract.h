@@ -22,6 +22,7 @@ enum { CB_G, CB_KH, CB_KW, CB_K, CB_N };
 #define CONTRACT_SHORT_RUN  32 /* bytes: a DMA engine takes a cycle for each run of them, or less */
 #define CONTRACT_MAX_EXTRAS 12
 #define CONTRACT_MAX_POSTS  8
+#define CONTRACT_MAX_PIECES 4
 
 /* A further operand of the instructions after the contraction: bias, divisors of an average, scale. */
 struct contract_extra {
@@ -50,6 +51,13 @@ struct contract_weights {
 	int64_t k_stride, n_stride;
 	int64_t block, n_block; /* elements along k and n with one scale; block 0: all of them */
 	int64_t k_scale_stride, n_scale_stride; /* from block to block; of scales and zero points */
+};
+
+/* A filter of which parts along one dim lie apart; each is as b is, with the extent of the part. */
+struct contract_pieces {
+	uint32_t count;
+	int axis; /* CB_K or CB_N */
+	struct npu_view view[CONTRACT_MAX_PIECES];
 };
 
 struct contract {
@@ -85,7 +93,9 @@ struct contract {
 	uint64_t halo_value;   /* of which it consists, as bits of an element */
 	const uint8_t *b_data; /* constant filter: bytes of element 0, b has only strides */
 	const struct contract_weights *weights; /* in place of b_data, or NULL */
-	struct npu_view out;			/* [g,b,h,w,n] */
+	/* Where b lies, which is as the largest of them then; or NULL. */
+	const struct contract_pieces *pieces;
+	struct npu_view out; /* [g,b,h,w,n] */
 	uint32_t num_extras, num_posts;
 	struct contract_extra extra[CONTRACT_MAX_EXTRAS];
 	struct contract_post post[CONTRACT_MAX_POSTS];

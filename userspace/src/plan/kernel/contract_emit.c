@@ -268,6 +268,31 @@ static void load_weights(struct contract_state *st, struct contract_event *e, co
 		weights_unpack(st->plan, st->c, st->t, &e->b_view, e->b);
 }
 
+/* Loads the parts of a tile from the pieces of the filter that they lie in. */
+static void load_pieces(struct contract_state *st, const struct contract_event *e,
+			const int64_t *begin, const int64_t *dim)
+{
+	const struct contract_pieces *pieces = st->c->pieces;
+	int axis = pieces->axis;
+	int64_t at = 0, end = begin[axis] + dim[axis];
+
+	for (uint32_t i = 0; i < pieces->count; i++) {
+		const struct npu_view *piece = &pieces->view[i];
+		int64_t next = at + piece->dim[axis], to[5] = { 0 }, from[5], part[5];
+		int64_t lo = begin[axis] > at ? begin[axis] : at, hi = end < next ? end : next;
+
+		memcpy(from, begin, sizeof(from));
+		memcpy(part, dim, sizeof(part));
+		from[axis] = lo - at;
+		to[axis] = lo - begin[axis];
+		part[axis] = hi - lo;
+		at = next;
+		if (lo < hi)
+			plan_transfer(st->plan, view_part(&e->b_view, to, part),
+				      view_part(piece, from, part), false);
+	}
+}
+
 static void load_filter(struct contract_state *st, struct contract_event *e, bool hit)
 {
 	const struct contract *c = st->c;
@@ -286,6 +311,10 @@ static void load_filter(struct contract_state *st, struct contract_event *e, boo
 	e->b_view = contract_filter_view(c, e->b, dim);
 	if (hit)
 		return;
+	if (c->pieces) {
+		load_pieces(st, e, begin, dim);
+		return;
+	}
 	src = e->b_view;
 	if (c->b_data) {
 		src.base = NPU_BASE_CONST;
@@ -590,7 +619,8 @@ static bool reaches_data(const struct contract *c)
 static void find_resident(struct contract *c)
 {
 	c->a_here = c->a.base == NPU_BASE_NONE && reaches_data(c);
-	c->b_here = c->b.rank && !c->b_data && !c->weights && c->b.base == NPU_BASE_NONE;
+	c->b_here = c->b.rank && !c->b_data && !c->weights && !c->pieces &&
+		    c->b.base == NPU_BASE_NONE;
 	c->out_here = c->out.base == NPU_BASE_NONE &&
 		      !(c->a_here && views_share_window(&c->out, &c->a)) &&
 		      !(c->b_here && views_share_window(&c->out, &c->b));

@@ -34,7 +34,15 @@ struct matmul {
 	struct npu_view bias, scale, addend;	   /* of every product of the batch; rank 0: none */
 	int64_t m, n, k;
 	const uint8_t *b_data;
+	/* When b lies in pieces, of which b is the largest: each of them, along k or n. */
+	uint32_t num_pieces, piece_axis;
+	struct {
+		struct npu_view view;
+		int64_t last[2], extent;
+	} piece[PLACE_MAX_PIECES];
 };
+
+#define MAX_VIEWS (3 + PLACE_MAX_PIECES) /* result, a, b, and pieces of b */
 
 /* Dense view of a value that need not be placed, with elements of a type that may be another one. */
 static struct npu_view operand_view(struct plan *plan, const struct ir_value *value, uint8_t dtype,
@@ -101,20 +109,58 @@ static struct npu_view bias_view(struct plan *plan, const struct ir_value *value
 	return bias;
 }
 
+/* The second operand, when it lies in pieces. */
+static bool find_pieces(struct plan *plan, const struct ir_node *node, struct matmul *mm)
+{
+	struct value_pieces pieces;
+	uint32_t last = node->operands[1]->type.rank - 2;
+
+	values_pieces(plan, node->operands[1], &pieces);
+	mm->num_pieces = pieces.count;
+	mm->piece_axis = pieces.axis - last;
+	for (uint32_t i = 0; i < pieces.count; i++) {
+		const struct npu_view *view = &pieces.view[i];
+
+		mm->piece[i].view = *view;
+		mm->piece[i].extent = view->dim[pieces.axis];
+		if (!i || view->dim[pieces.axis] > mm->b.dim[pieces.axis])
+			mm->b = *view;
+	}
+	if (pieces.count)
+		mm->b.dim[pieces.axis] = ir_type_dim(&node->operands[1]->type, pieces.axis);
+	return pieces.count > 0;
+}
+
+/* The batch dims of the pieces, and the order of the last two dims, as those of b. */
+static void split_pieces(struct matmul *mm, const struct npu_view *out, bool transposed)
+{
+	int64_t dim[2];
+
+	for (uint32_t i = 0; i < mm->num_pieces; i++) {
+		split_batch(&mm->piece[i].view, out, mm->piece[i].last, dim);
+		if (transposed)
+			swap(mm->piece[i].last);
+	}
+	if (transposed)
+		mm->piece_axis = 1 - mm->piece_axis;
+}
+
 static void analyse(struct plan *plan, const struct ir_node *node, struct matmul *mm)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
-	struct npu_view *all[3] = { &mm->out, &mm->a, &mm->b }, whole;
+	struct npu_view *all[MAX_VIEWS] = { &mm->out, &mm->a, &mm->b }, whole;
 	int64_t a_dim[2], b_dim[2], out_dim[2];
 	uint32_t bias = node->op == IR_OP_QMATMUL ? 3 : node->op == IR_OP_WMATMUL ? 4 : 2;
 
 	memset(mm, 0, sizeof(*mm));
 	whole = mm->out = values_view(plan, node->results[0]);
 	mm->a = operand_view(plan, node->operands[0], 0, NULL);
-	mm->b = operand_view(plan, node->operands[1],
-			     node->op == IR_OP_WMATMUL ? mm->a.dtype :
-							 plan_dtype(node->operands[1]->type.dtype),
-			     &mm->b_data);
+	if (!find_pieces(plan, node, mm))
+		mm->b = operand_view(plan, node->operands[1],
+				     node->op == IR_OP_WMATMUL ?
+					     mm->a.dtype :
+					     plan_dtype(node->operands[1]->type.dtype),
+				     &mm->b_data);
 	if (node->op == IR_OP_QMATMUL) {
 		mm->scale = bias_view(plan, node->operands[2]);
 		if (integer_addend(node))
@@ -125,6 +171,7 @@ static void analyse(struct plan *plan, const struct ir_node *node, struct matmul
 	split_batch(&mm->a, &whole, mm->a_last, a_dim);
 	split_batch(&mm->b, &whole, mm->b_last, b_dim);
 	split_batch(&mm->out, &whole, mm->out_last, out_dim);
+	split_pieces(mm, &whole, attrs->b_transpose);
 	if (attrs->a_transpose) {
 		swap(mm->a_last);
 		swap(a_dim);
@@ -136,8 +183,10 @@ static void analyse(struct plan *plan, const struct ir_node *node, struct matmul
 	mm->m = out_dim[0];
 	mm->n = out_dim[1];
 	mm->k = a_dim[1];
+	for (uint32_t i = 0; i < mm->num_pieces; i++)
+		all[3 + i] = &mm->piece[i].view;
 	if (mm->out.rank)
-		views_simplify(all, 3);
+		views_simplify(all, 3 + mm->num_pieces);
 }
 
 static struct npu_view with_dims(const struct npu_view *base, int64_t offset, const int64_t *dim,
@@ -254,17 +303,50 @@ static void make_window(struct contract *c)
 		exchange(&c->extra[i].mem, CD_G, CD_N);
 }
 
+/* The pieces of the second operand; false when it is a whole. */
+static bool set_pieces(struct contract_pieces *pieces, const struct matmul *mm,
+		       const int64_t offset[MAX_VIEWS])
+{
+	uint32_t last = mm->out.rank ? mm->out.rank - 1 : 0;
+	int64_t dim[5];
+
+	pieces->count = mm->num_pieces;
+	pieces->axis = mm->piece_axis ? CB_N : CB_K;
+	memcpy(dim, (int64_t[]){ mm->out.rank ? mm->out.dim[last] : 1, 1, 1, mm->k, mm->n },
+	       sizeof(dim));
+	for (uint32_t i = 0; i < mm->num_pieces; i++) {
+		const struct npu_view *view = &mm->piece[i].view;
+
+		dim[pieces->axis] = mm->piece[i].extent;
+		pieces->view[i] =
+			with_dims(view, offset[3 + i], dim,
+				  (int64_t[]){ mm->out.rank ? view->stride[last] : 0, 0, 0,
+					       mm->piece[i].last[0], mm->piece[i].last[1] });
+	}
+	return pieces->count > 0;
+}
+
+/* Whether the second operand is another one along a dim of the batch. */
+static bool varies(const struct matmul *mm, uint32_t axis)
+{
+	bool varies = mm->b.stride[axis] != 0;
+
+	for (uint32_t i = 0; i < mm->num_pieces; i++)
+		varies |= mm->piece[i].view.stride[axis] != 0;
+	return varies;
+}
+
 /* One product whose batch is a single dim: groups when the second operand varies, else more rows.
  */
 static void emit_one(struct plan *plan, const struct ir_node *node, const struct matmul *mm,
-		     const int64_t offset[3])
+		     const int64_t offset[MAX_VIEWS])
 {
 	uint32_t last = mm->out.rank ? mm->out.rank - 1 : 0;
 	int64_t batch = mm->out.rank ? mm->out.dim[last] : 1;
 	int64_t sa = mm->out.rank ? mm->a.stride[last] : 0,
 		sb = mm->out.rank ? mm->b.stride[last] : 0;
 	int64_t so = mm->out.rank ? mm->out.stride[last] : 0;
-	bool groups = sb != 0, half = mm->a.dtype == ONPU_DT_F16;
+	bool groups = mm->out.rank && varies(mm, last), half = mm->a.dtype == ONPU_DT_F16;
 	int64_t g = groups ? batch : 1, b = groups ? 1 : batch;
 	struct contract c = {
 		.acc_dtype = ONPU_DT_F32,
@@ -279,6 +361,7 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 		.op = half ? ONPU_OP_MMA_F16 : ONPU_OP_MMA_F32,
 	};
 	struct contract_weights weights;
+	struct contract_pieces pieces;
 
 	c.a = with_dims(&mm->a, offset[1], (int64_t[]){ g, b, 1, mm->m, mm->k },
 			(int64_t[]){ groups ? sa : 0, groups ? 0 : sa, 0, mm->a_last[0],
@@ -289,6 +372,8 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 		set_weights(&weights, node, mm);
 		c.weights = &weights;
 		c.kernel = half ? "mma.f16 weights" : "mma.f32 weights";
+	} else if (set_pieces(&pieces, mm, offset)) {
+		c.pieces = &pieces;
 	} else if (mm->b_data) {
 		c.b_data = mm->b_data + offset[2];
 	}
@@ -311,7 +396,7 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 	/* A row by a matrix has the same bits whichever unit computes it, and wherever a constant matrix lies. */
 	if (node->op != IR_OP_MATMUL || g * b * mm->m > 1)
 		c.piece = contract_piece(c.op, c.k, 1);
-	else if (!c.b_data && c.a.base == NPU_BASE_NONE && c.b.base == NPU_BASE_NONE)
+	else if (!c.b_data && !c.pieces && c.a.base == NPU_BASE_NONE && c.b.base == NPU_BASE_NONE)
 		make_window(&c);
 	contract_emit(plan, &c);
 }
@@ -327,7 +412,7 @@ void lower_matmul(struct plan *plan, const struct ir_node *node)
 	for (uint32_t i = 0; i < outer; i++)
 		count *= mm.out.dim[i];
 	for (uint64_t n = 0; n < count && !plan->report.failed; n++) {
-		int64_t offset[3] = { 0 };
+		int64_t offset[MAX_VIEWS] = { 0 };
 		uint64_t rest = n;
 
 		for (uint32_t i = outer; i-- > 0;) {
@@ -337,6 +422,8 @@ void lower_matmul(struct plan *plan, const struct ir_node *node)
 			offset[0] += at * mm.out.stride[i];
 			offset[1] += at * mm.a.stride[i];
 			offset[2] += at * mm.b.stride[i];
+			for (uint32_t p = 0; p < mm.num_pieces; p++)
+				offset[3 + p] += at * mm.piece[p].view.stride[i];
 		}
 		emit_one(plan, node, &mm, offset);
 	}

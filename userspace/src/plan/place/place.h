@@ -16,6 +16,16 @@ void pinned_release(struct plan_pinned *pinned);
 /* Whether kernels find a constant in SRAM. */
 bool values_pinned(const struct plan *plan, const struct ir_value *value);
 
+/* ---- pieces.c: values that products read in pieces, where the operands of a concat lie */
+#define PLACE_MAX_PIECES 4
+
+struct value_pieces {
+	uint32_t count, axis; /* 0: the value lies somewhere as a whole */
+	struct npu_view view[PLACE_MAX_PIECES];
+};
+
+void values_pieces(struct plan *plan, const struct ir_value *value, struct value_pieces *pieces);
+
 /* ---- values.c: where every value of the range lies */
 int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
 void values_destroy(struct plan_values *values);
@@ -35,6 +45,8 @@ uint32_t values_joined(const struct plan *plan, uint32_t node);
 /* Whether a value is loaded and stored, rather than kept in SRAM; and whether it is read after the program. */
 bool values_in_memory(const struct plan *plan, const struct ir_value *value);
 bool values_live_out(const struct plan *plan, const struct ir_value *value);
+/* Whether a value has no memory, as all that use it read its pieces. */
+bool values_in_pieces(const struct plan *plan, const struct ir_value *value);
 /* True when one lies inside the other, so that moving data between them is no work. */
 bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b);
 const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *count);

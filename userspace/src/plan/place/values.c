@@ -118,9 +118,9 @@ static bool moves_only(enum ir_op op)
 
 /* Can the operator write its result between other data? Those that only move data copy between
  * dense buffers. */
-static bool writes_strided(enum ir_op op)
+bool values_writes_strided(const struct ir_node *node)
 {
-	return !moves_only(op) && op != IR_OP_SLICE && op != IR_OP_PAD;
+	return !moves_only(node->op) && node->op != IR_OP_SLICE && node->op != IR_OP_PAD;
 }
 
 static void set_strides(struct place *place, uint32_t rank, const int64_t *stride)
@@ -143,7 +143,7 @@ static void attach_concat(struct plan *plan, const struct ir_node *node)
 		for (uint32_t j = 0; j < node->num_operands; j++)
 			once &= j == i || node->operands[j] != value;
 		if (once && in_arena(plan, value) && !plan->values->place[value->id].strided &&
-		    value->def && writes_strided(value->def->op)) {
+		    value->def && values_writes_strided(value->def)) {
 			attach(plan, value, node->results[0], at);
 			set_strides(&plan->values->place[value->id], value->type.rank,
 				    result->stride);
@@ -330,7 +330,7 @@ static void attach_all(struct plan *plan)
 	for (uint32_t i = plan->count; i-- > 0;) {
 		const struct ir_node *node = plan->graph->nodes[plan->first + i];
 
-		if (node->op == IR_OP_CONCAT)
+		if (node->op == IR_OP_CONCAT && !values_in_pieces(plan, node->results[0]))
 			attach_concat(plan, node);
 	}
 	for (uint32_t i = 0; i < plan->count; i++) {
@@ -424,7 +424,8 @@ static int pack_arena(struct plan *plan)
 	for (uint32_t id = 0; !ret && id < num; id++) {
 		struct place *place = &values->place[id];
 
-		if (!place->used || place->parent != NO_PARENT || place->base != NPU_BASE_ARENA)
+		if (!place->used || place->in_pieces || place->parent != NO_PARENT ||
+		    place->base != NPU_BASE_ARENA)
 			continue;
 		index[id] = count;
 		intervals[count++] = (struct memory_interval){
@@ -443,7 +444,8 @@ static int pack_arena(struct plan *plan)
 	for (uint32_t id = 0; !ret && id < num; id++) {
 		struct place *place = &values->place[id];
 
-		if (place->used && place->parent == NO_PARENT && place->base == NPU_BASE_ARENA)
+		if (place->used && !place->in_pieces && place->parent == NO_PARENT &&
+		    place->base == NPU_BASE_ARENA)
 			place->offset = intervals[index[id]].offset;
 	}
 	wnn_free(intervals);
@@ -478,6 +480,7 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 			introduce(plan, node->results[r], i, true);
 	}
 	pinned_place(plan);
+	pieces_find(plan);
 	find_joined(plan);
 	attach_all(plan);
 	extend_roots(plan);
@@ -537,6 +540,11 @@ bool values_in_memory(const struct plan *plan, const struct ir_value *value)
 bool values_live_out(const struct plan *plan, const struct ir_value *value)
 {
 	return plan->values->place[value->id].live_out;
+}
+
+bool values_in_pieces(const struct plan *plan, const struct ir_value *value)
+{
+	return plan->values->place[value->id].in_pieces;
 }
 
 bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b)

@@ -17,6 +17,9 @@ struct place {
 	int64_t stride[IR_MAX_RANK];
 	uint32_t begin, end;   /* life time, in nodes of the range */
 	uint32_t uses;	       /* as an operand */
+	bool in_pieces;	       /* without memory: products read the operands of the concat */
+	uint32_t whole;	       /* whose result has this id, */
+	uint32_t piece_axis;   /* along this axis */
 	bool placed;	       /* constants: already in the blob */
 	uint64_t bytes;	       /* of a root, with what lies around it */
 	int64_t origin;	       /* of element 0 in them */
@@ -39,6 +42,10 @@ struct plan_values {
 
 /* The value in whose memory this one lies. */
 uint32_t values_root(const struct plan *plan, uint32_t id);
+/* Whether a node can write its result between other data. */
+bool values_writes_strided(const struct ir_node *node);
+/* Finds the values that are read in pieces, before places are shared. */
+void pieces_find(struct plan *plan);
 /* Gives the constants of plan->sram.pinned their places. */
 void pinned_place(struct plan *plan);
 /* Picks them among the roots in the arena; their place->base becomes NPU_BASE_NONE. */

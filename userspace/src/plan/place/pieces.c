@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Values that are read in pieces. A decoder's step puts the keys and values of a new word behind those of the
+ * words before, which come from outside: copying them to where the whole lies would take as long as the
+ * product that reads it. So products read the operands of such a concat where these lie, and the whole has no
+ * memory. Where it is an output, it must be in memory: then products read it there, which takes no longer, as a
+ * copy from memory to memory reads and writes at once.
+ */
+#include "plan/place/values.h"
+
+#include <string.h>
+
+#include "util/malloc.h"
+
+#define NO_CONCAT UINT32_MAX
+
+/* What is known of a value that is a concat's result, or a view of one. */
+struct note {
+	uint32_t concat;  /* value id of the concat's result */
+	uint32_t axis;	  /* of this value, along which the pieces lie */
+	int64_t elements; /* different ones */
+	bool strided;	  /* a view that is not dense */
+	/* Of the concat's result itself: */
+	bool refused;
+	uint32_t last; /* node of the range that reads it, */
+	int64_t read;  /* and elements that all of them do */
+};
+
+/* ---- views of a value in pieces */
+
+/* Where axis `from` of the operand of a reshape that adds or drops dims of 1 is in its result; UINT32_MAX: it is no such reshape. */
+static uint32_t axis_behind_reshape(const struct ir_type *x, const struct ir_type *y, uint32_t from)
+{
+	uint32_t at = UINT32_MAX, i = 0, j = 0;
+
+	while (i < x->rank || j < y->rank) {
+		if (i < x->rank && j < y->rank && ir_type_dim(x, i) == ir_type_dim(y, j)) {
+			if (i == from)
+				at = j;
+			i++;
+			j++;
+		} else if (j < y->rank && ir_type_dim(y, j) == 1) {
+			j++;
+		} else if (i < x->rank && ir_type_dim(x, i) == 1) {
+			i++;
+		} else {
+			return UINT32_MAX;
+		}
+	}
+	return at;
+}
+
+/* The axis of the pieces in a node's result, which is a view of its operand; UINT32_MAX: it is no such view. */
+static uint32_t axis_behind(const struct ir_node *node, uint32_t axis)
+{
+	const struct ir_type *x = &node->operands[0]->type, *y = &node->results[0]->type;
+
+	switch (node->op) {
+	case IR_OP_TRANSPOSE:
+		for (uint32_t i = 0; i < y->rank; i++)
+			if (node->attrs.transpose.perm[i] == axis)
+				return i;
+		return UINT32_MAX;
+	case IR_OP_SLICE:
+		return ir_type_dim(x, axis) == ir_type_dim(y, axis) ? axis : UINT32_MAX;
+	case IR_OP_EXPAND:
+		return y->rank - x->rank + axis;
+	case IR_OP_RESHAPE:
+	case IR_OP_COPY:
+		return axis_behind_reshape(x, y, axis);
+	default:
+		return UINT32_MAX;
+	}
+}
+
+/* The same of a piece as a node gives of the whole. */
+static void look_through(const struct ir_node *node, struct npu_view *view)
+{
+	const struct ir_type *x = &node->operands[0]->type, *y = &node->results[0]->type;
+	struct npu_view from = *view;
+
+	view->rank = y->rank;
+	for (uint32_t i = 0; i < y->rank; i++) {
+		uint32_t lead = y->rank > x->rank ? y->rank - x->rank : 0;
+
+		switch (node->op) {
+		case IR_OP_TRANSPOSE:
+			view->dim[i] = from.dim[node->attrs.transpose.perm[i]];
+			view->stride[i] = from.stride[node->attrs.transpose.perm[i]];
+			break;
+		case IR_OP_SLICE:
+			/* Along the axis of the pieces all of it is taken. */
+			view->offset += node->attrs.slice.starts[i] * from.stride[i];
+			view->stride[i] = from.stride[i] * node->attrs.slice.strides[i];
+			if (ir_type_dim(x, i) != ir_type_dim(y, i))
+				view->dim[i] = ir_type_dim(y, i);
+			break;
+		case IR_OP_EXPAND:
+			view->stride[i] = 0;
+			view->dim[i] = ir_type_dim(y, i);
+			if (i >= lead && ir_type_dim(x, i - lead) == ir_type_dim(y, i)) {
+				view->dim[i] = from.dim[i - lead];
+				view->stride[i] = from.stride[i - lead];
+			}
+			break;
+		default:
+			view->dim[i] = 1;
+			view->stride[i] = 0;
+		}
+	}
+	if (node->op != IR_OP_RESHAPE && node->op != IR_OP_COPY)
+		return;
+	for (uint32_t i = 0; i < x->rank; i++) {
+		uint32_t at = axis_behind_reshape(x, y, i);
+
+		if (at == UINT32_MAX)
+			continue;
+		view->dim[at] = from.dim[i];
+		view->stride[at] = from.stride[i];
+	}
+}
+
+/* The piece number `i` of a value, which is a view of a concat's result. */
+static struct npu_view piece_of(struct plan *plan, const struct ir_value *value, uint32_t i)
+{
+	struct npu_view view;
+
+	if (value->def->op == IR_OP_CONCAT)
+		return values_view(plan, value->def->operands[i]);
+	view = piece_of(plan, value->def->operands[0], i);
+	look_through(value->def, &view);
+	return view;
+}
+
+void values_pieces(struct plan *plan, const struct ir_value *value, struct value_pieces *pieces)
+{
+	const struct place *place = &plan->values->place[value->id];
+
+	*pieces = (struct value_pieces){ .axis = place->piece_axis };
+	if (!place->in_pieces)
+		return;
+	pieces->count = plan->graph->values[place->whole]->def->num_operands;
+	for (uint32_t i = 0; i < pieces->count; i++)
+		pieces->view[i] = piece_of(plan, value, i);
+}
+
+/* ---- which values are read so */
+
+/* Whether an operand of a concat would be copied, as it cannot be written where the result lies. */
+static bool is_copied(const struct plan *plan, const struct ir_value *value)
+{
+	const struct place *place = &plan->values->place[value->id];
+
+	if (place->base != NPU_BASE_ARENA || !value->def || !values_writes_strided(value->def))
+		return true;
+	/* A view of something else. */
+	return (value->def->op == IR_OP_TRANSPOSE || value->def->op == IR_OP_EXPAND) &&
+	       is_copied(plan, value->def->operands[0]);
+}
+
+/* A concat most of which is copied. */
+static bool is_candidate(const struct plan *plan, const struct ir_node *node)
+{
+	int64_t copied = 0, all = ir_type_elements(&node->results[0]->type);
+
+	if (node->op != IR_OP_CONCAT || node->num_operands > PLACE_MAX_PIECES ||
+	    node->num_operands < 2 || plan->values->place[node->results[0]->id].live_out)
+		return false;
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (is_copied(plan, node->operands[i]))
+			copied += ir_type_elements(&node->operands[i]->type);
+	return 2 * copied > all;
+}
+
+/* The second operand of a product, along the last two axes of which pieces may lie. */
+static bool reads_pieces(const struct ir_node *node, uint32_t operand, uint32_t axis)
+{
+	return (node->op == IR_OP_MATMUL || node->op == IR_OP_QMATMUL) && operand == 1 &&
+	       axis + 2 >= node->operands[1]->type.rank;
+}
+
+static void note_use(struct plan *plan, struct note *notes, uint32_t n, uint32_t operand)
+{
+	const struct ir_node *node = plan->graph->nodes[plan->first + n];
+	const struct ir_value *from = node->operands[operand], *to = node->results[0];
+	struct note *note = &notes[from->id], *whole;
+	uint32_t axis;
+
+	if (note->concat == NO_CONCAT)
+		return;
+	whole = &notes[note->concat];
+	if (reads_pieces(node, operand, note->axis)) {
+		whole->last = n;
+		whole->read += note->elements;
+		return;
+	}
+	axis = operand ? UINT32_MAX : axis_behind(node, note->axis);
+	/* A reshape of a view that is not dense would be a copy. */
+	if (axis == UINT32_MAX || plan->values->place[to->id].live_out ||
+	    (note->strided && (node->op == IR_OP_RESHAPE || node->op == IR_OP_COPY))) {
+		whole->refused = true;
+		return;
+	}
+	notes[to->id] = (struct note){
+		.concat = note->concat,
+		.axis = axis,
+		.elements = node->op == IR_OP_EXPAND ? note->elements : ir_type_elements(&to->type),
+		.strided = note->strided || (node->op != IR_OP_RESHAPE && node->op != IR_OP_COPY),
+	};
+}
+
+/* What is read several times is better copied once, to SRAM if it fits there. */
+static bool is_settled(const struct plan *plan, const struct note *notes, uint32_t id)
+{
+	const struct note *whole = &notes[id];
+
+	return !whole->refused && whole->read > 0 &&
+	       whole->read <= ir_type_elements(&plan->graph->values[id]->type);
+}
+
+/* The pieces must be there until the last product has read them. */
+static void keep_pieces(struct plan *plan, const struct ir_node *concat, uint32_t last)
+{
+	for (uint32_t i = 0; i < concat->num_operands; i++) {
+		struct place *place = &plan->values->place[concat->operands[i]->id];
+
+		if (place->end < last)
+			place->end = last;
+	}
+}
+
+static void settle(struct plan *plan, const struct note *notes, uint32_t id)
+{
+	struct place *place = &plan->values->place[id];
+	const struct note *note = &notes[id];
+
+	if (note->concat == NO_CONCAT || !is_settled(plan, notes, note->concat))
+		return;
+	place->in_pieces = true;
+	place->piece_axis = note->axis;
+	place->whole = note->concat;
+	if (note->concat == id)
+		keep_pieces(plan, plan->graph->values[id]->def, note->last);
+}
+
+void pieces_find(struct plan *plan)
+{
+	uint32_t num = plan->graph->num_values;
+	struct note *notes = wnn_calloc(num + 1, sizeof(*notes));
+
+	if (!notes) {
+		plan_nomem(plan);
+		return;
+	}
+	for (uint32_t id = 0; id < num; id++)
+		notes[id].concat = NO_CONCAT;
+	for (uint32_t n = 0; n < plan->count; n++) {
+		const struct ir_node *node = plan->graph->nodes[plan->first + n];
+		const struct ir_value *result = node->results[0];
+
+		for (uint32_t i = 0; i < node->num_operands; i++)
+			if (node->operands[i])
+				note_use(plan, notes, n, i);
+		if (is_candidate(plan, node))
+			notes[result->id] = (struct note){
+				.concat = result->id,
+				.axis = node->attrs.axis,
+				.elements = ir_type_elements(&result->type),
+			};
+	}
+	for (uint32_t id = 0; id < num; id++)
+		settle(plan, notes, id);
+	wnn_free(notes);
+}
