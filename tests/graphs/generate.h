@@ -56,6 +56,11 @@ struct graph_node *generator_node(struct generator *g, enum wnn_op op, int a, in
 int generator_append(struct generator *g, struct graph_node *node);
 /* Appends the parts of gelu or of a normalisation of a float value; GRAPH_ABSENT when there is no room for them. */
 int generator_parts(struct generator *g, int x);
+/*
+ * Appends a step of a decoder for a float value of rank 2 or more, whose rows are new words: they stand beside words
+ * from outside, and products read all of them. GRAPH_ABSENT when there is no room.
+ */
+int generator_step(struct generator *g, int x);
 /* Begins an empty graph of several calls, and ends it. */
 void generator_begin(struct generator *g, struct graph *graph, uint64_t seed, bool compose);
 void generator_finish(struct generator *g);

@@ -2,7 +2,7 @@
 /*
  * Graphs that the compiler may stream: chains over values that are large beside the SRAM, with branches that meet
  * again. Images go through convolutions and pools as in residual networks, rows through products, softmax and
- * normalisations as in attention.
+ * normalisations as in attention, or through a decoder's step with its caches.
  */
 #include "generate.h"
 
@@ -10,6 +10,7 @@
 
 #define MAX_LAYERS 8
 #define PARTS	   3000000 /* of the seed that says whether operators come in parts */
+#define STEP	   5000000 /* and whether rows are the new words of a decoder */
 
 static enum wnn_op choose_layer(struct generator *g, uint32_t rank)
 {
@@ -106,6 +107,7 @@ void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits)
 	for (uint32_t attempt = 0;; attempt++) {
 		uint32_t dims[IR_MAX_RANK], rank, wanted;
 		bool parts = rng_mix(seed, attempt + PARTS) % 2;
+		bool step = rng_mix(seed, attempt + STEP) % 2;
 		WNNOperandDataType type;
 		struct generator g;
 		int value;
@@ -121,6 +123,8 @@ void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits)
 		value = generator_leaf(&g, type, rank, dims, (struct fill){ GRAPH_UNIFORM, -1, 1 });
 		for (uint32_t i = 0; value >= 0 && i < 60 && graph->num_nodes < wanted; i++)
 			value = draw_layer(&g, value, parts);
+		if (value >= 0 && rank < 4 && step)
+			value = generator_step(&g, value);
 		if (value >= 0 && graph->num_nodes > 1) {
 			generator_finish(&g);
 			return;

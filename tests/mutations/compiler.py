@@ -74,6 +74,15 @@ MUTATIONS = [
            'part->begin[axis] = result->begin[to->rank - 2];', 'part->begin[axis] = 0 * result->begin[to->rank - 2];'),
     _error('all blocks have the images of the first', 'plan/stream/box.c',
            'part->begin[0] = result->begin[0];', 'part->begin[0] = 0 * result->begin[0];'),
+    _error('a row of a larger product is added up as a row by itself', 'plan/stream/box.c',
+           'if (to->rank < 2 || is_other_order(node, result))', 'if (to->rank < 2 || (is_other_order(node, result) && false))'),
+    # Values in pieces.
+    _error('all pieces lie at the begin of the tile', 'plan/kernel/contract_emit.c',
+           'to[axis] = lo - begin[axis];', 'to[axis] = 0 * begin[axis];'),
+    _error('pieces may be overwritten before they are read', 'plan/place/pieces.c',
+           'if (place->end < last)\n\t\t\tplace->end = last;', '(void)place;'),
+    _error('products of a batch all read the first pieces', 'plan/lower/matmul.c',
+           'offset[3 + p] += at * mm.piece[p].view.stride[i];', 'offset[3 + p] += 0 * mm.piece[p].view.stride[i];'),
     # Values and weights that stay in SRAM.
     _error('values in SRAM overlap by half', 'plan/place/resident.c',
            'if (from + plan_align(list[i]->bytes) > *address)\n\t\t\t*address = from + plan_align(list[i]->bytes);',
