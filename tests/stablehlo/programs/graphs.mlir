@@ -384,3 +384,15 @@ module {
     return
   }
 }
+
+// -----
+
+// constants alone, which the graph takes as inputs
+func.func @main() {
+  %a = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+  %b = stablehlo.constant dense<[4.0, 5.0, 6.0]> : tensor<3xf32>
+  %c = stablehlo.multiply %a, %b : tensor<3xf32>
+  %d = stablehlo.subtract %c, %a : tensor<3xf32>
+  check.expect_eq_const %d, dense<[3.0, 8.0, 15.0]> : tensor<3xf32>
+  return
+}

@@ -22,7 +22,7 @@ struct port {
 
 struct segment {
 	size_t first, end; /* operations of the block */
-	bool built;
+	bool built, only_constants;
 	WNNGraph graph; /* NULL after built: it could not be */
 	struct port *inputs, *outputs;
 	size_t input_count, output_count, operations;
@@ -202,7 +202,8 @@ static struct port *port_add(struct port **ports, size_t *count, char letter,
 	return more;
 }
 
-/* An operand that comes from outside: constants as such, the others as inputs. */
+/* An operand that comes from outside: constants as such, the others as inputs. A graph that would have
+ * constants alone takes them as inputs, as there is no graph without any. */
 static WNNOperand outside(struct segment *segment, struct shlo_lower *l, struct shlo_frame *frame,
 			  const struct shlo_value *value)
 {
@@ -211,7 +212,7 @@ static WNNOperand outside(struct segment *segment, struct shlo_lower *l, struct 
 	WNNOperandDescriptor descriptor = descriptor_of(value->type, &sizes);
 	struct port *port;
 
-	if (is_constant(value->op))
+	if (is_constant(value->op) && !segment->only_constants)
 		return tensor ? wnnGraphBuilderConstant(
 					l->b, &descriptor, tensor->data,
 					(size_t)tensor->count *
@@ -320,23 +321,32 @@ static bool finish(struct shlo_device *device, struct segment *segment, struct s
 	       make_tensors(device->context, segment->outputs, segment->output_count, false);
 }
 
-static void build(struct shlo_device *device, struct segment *segment, struct shlo_frame *frame,
-		  const struct shlo_region *region)
+static bool try_to_build(struct shlo_device *device, struct segment *segment,
+			 struct shlo_frame *frame, const struct shlo_region *region)
 {
 	struct shlo_lower l = { .options = WNN_OPERATOR_OPTIONS_INIT };
 	bool done = false;
 
-	segment->built = true;
 	l.frame = frame;
 	l.operands = import_alloc(frame->count * sizeof(*l.operands));
 	l.b = l.operands ? wnnContextCreateGraphBuilder(device->context) : NULL;
 	if (l.b)
-		done = add_operations(segment, frame, region, &l) && segment->input_count &&
-		       segment->output_count && finish(device, segment, &l);
+		done = add_operations(segment, frame, region, &l) && segment->output_count;
+	segment->only_constants = done && !segment->input_count;
+	done = done && segment->input_count && finish(device, segment, &l);
 	wnnGraphBuilderRelease(l.b);
 	import_free(l.operands);
 	if (!done)
 		segment_clear(segment);
+	return done;
+}
+
+static void build(struct shlo_device *device, struct segment *segment, struct shlo_frame *frame,
+		  const struct shlo_region *region)
+{
+	segment->built = true;
+	if (!try_to_build(device, segment, frame, region) && segment->only_constants)
+		try_to_build(device, segment, frame, region);
 }
 
 /* ---- running */
