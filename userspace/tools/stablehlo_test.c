@@ -23,7 +23,7 @@ struct options {
 	size_t path_count;
 	bool list, print;
 	const char *ranks;
-	uint64_t loop_limit;
+	uint64_t loop_limit, unroll_limit;
 };
 
 struct count {
@@ -121,6 +121,7 @@ static WNNStatus run_module(struct tester *tester, WNNStablehloProgram program, 
 		complete = make_input(&inputs.data[i], &values[i]);
 	if (tester->options->loop_limit)
 		wnnStablehloProgramSetLoopLimit(program, tester->options->loop_limit);
+	wnnStablehloProgramSetUnrollLimit(program, tester->options->unroll_limit);
 	if (complete)
 		status = wnnStablehloProgramRunSync(program, module, tester->context, inputs.count,
 						    values);
@@ -317,13 +318,17 @@ static json_t *result_of(const struct tester *tester)
 			 tester->cases);
 }
 
-static bool parse_count(const char *text, uint64_t *count)
+static uint64_t parse_count(const char *text, uint64_t least, const char *option,
+			    struct argp_state *state)
 {
+	uint64_t count;
 	char *end;
 
 	errno = 0;
-	*count = strtoull(text, &end, 10);
-	return *text != '-' && end != text && !*end && !errno && *count;
+	count = strtoull(text, &end, 10);
+	if (*text == '-' || end == text || *end || errno || count < least)
+		argp_error(state, "%s is a number from %d on, not '%s'", option, (int)least, text);
+	return count;
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -344,8 +349,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		options->ranks = argument;
 		return 0;
 	case 'l' << 8:
-		if (!parse_count(argument, &options->loop_limit))
-			argp_error(state, "--loop-limit is a number from 1 on, not '%s'", argument);
+		options->loop_limit = parse_count(argument, 1, "--loop-limit", state);
+		return 0;
+	case 'u' << 8:
+		options->unroll_limit = parse_count(argument, 0, "--unroll-limit", state);
 		return 0;
 	case 'p':
 		options->print = true;
@@ -375,6 +382,9 @@ static const struct argp_option option_list[] = {
 	{ "list", 'l', NULL, 0, "Name what has passed as well", 0 },
 	{ "loop-limit", 'l' << 8, "TURNS", 0,
 	  "How often a loop may turn before that is an error (4194304)", 0 },
+	{ "unroll-limit", 'u' << 8, "OPERATIONS", 0,
+	  "How many operations the turns of a loop may have to be done in a row (4096); 0: none is",
+	  0 },
 	{ "print", 'p', NULL, 0, "Print the programs as they were read, and run nothing", 0 },
 	{ 0 },
 };
@@ -463,7 +473,7 @@ static int report(const struct tester *tester)
 
 int main(int argc, char **argv)
 {
-	struct options options = { 0 };
+	struct options options = { .unroll_limit = WNN_STABLEHLO_UNROLL_LIMIT_DEFAULT };
 	struct tester tester = { .options = &options };
 	WNNInstance instance = NULL;
 	int ret = 0;

@@ -7,6 +7,7 @@
 #include <webnn/stablehlo.h>
 
 #include "device.h"
+#include "unroll.h"
 #include "world_ranks.h"
 
 struct WNNStablehloProgramImpl {
@@ -14,11 +15,12 @@ struct WNNStablehloProgramImpl {
 	struct shlo_file file;
 	WNNStablehloRefusal *refusals;
 	const char *text; /* NULL: not printed yet */
-	uint64_t loop_limit;
+	uint64_t loop_limit, unroll_limit;
 	/* For each module two lists. */
 	WNNStablehloValueInfoArray (*values)[2];
 	/* Of the last run, which holds the results. */
 	struct shlo_run run;
+	struct shlo_arena unrolled; /* what it was run as on a context */
 	WNNStablehloTensor *results;
 	size_t result_count;
 	WNNStablehloRunInfo info;
@@ -128,6 +130,7 @@ WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
 		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
 	self->refs = 1;
 	self->loop_limit = WNN_STABLEHLO_LOOP_LIMIT_DEFAULT;
+	self->unroll_limit = WNN_STABLEHLO_UNROLL_LIMIT_DEFAULT;
 	file = &self->file;
 	file->arena.guard = &file->guard;
 	if (setjmp(file->guard.jump)) {
@@ -143,8 +146,8 @@ WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
 	else
 		shlo_read_text(file, data, size);
 	shlo_verify(file);
-	if (!file->refusal_count)
-		shlo_compile_regions(file);
+	for (size_t i = 0; !file->refusal_count && i < file->module_count; i++)
+		shlo_compile_regions(&file->arena, file->modules[i]);
 	describe(self);
 	self->hash = hash_of(data, size);
 	*program = self;
@@ -203,6 +206,7 @@ static void forget_run(struct WNNStablehloProgramImpl *program)
 {
 	shlo_run_exit(&program->run);
 	memset(&program->run, 0, sizeof(program->run));
+	shlo_arena_exit(&program->unrolled);
 	import_free(program->results);
 	program->results = NULL;
 	program->result_count = 0;
@@ -267,6 +271,14 @@ WNNStatus wnnStablehloProgramSetLoopLimit(WNNStablehloProgram program, uint64_t 
 	return WNNStatus_Success;
 }
 
+WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram program, uint64_t operations)
+{
+	if (!program)
+		return shlo_set_error(WNNStatus_TypeError, "program is missing");
+	program->unroll_limit = operations;
+	return WNNStatus_Success;
+}
+
 static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_type *type,
 				      const WNNStablehloTensor *input, size_t index)
 {
@@ -300,10 +312,24 @@ static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_ty
 	return value;
 }
 
-static void run_entry(struct WNNStablehloProgramImpl *program, const struct shlo_function *entry,
-		      const WNNStablehloTensor *inputs)
+/* What is run: on a context loops as operations in a row, where that can be. */
+static void unroll(struct WNNStablehloProgramImpl *program)
+{
+	struct shlo_unroll with = {
+		.arena = &program->unrolled,
+		.loop_limit = program->loop_limit,
+		.limit = program->unroll_limit,
+	};
+
+	program->unrolled.guard = &program->run.guard;
+	if (program->run.device && program->unroll_limit)
+		program->run.module = shlo_unroll(&with, program->run.module);
+}
+
+static void run_entry(struct WNNStablehloProgramImpl *program, const WNNStablehloTensor *inputs)
 {
 	struct shlo_run *run = &program->run;
+	const struct shlo_function *entry = shlo_module_entry(run->module);
 	struct shlo_type arguments = { .kind = SHLO_TUPLE, .item_count = entry->type->item_count };
 	struct shlo_type results = { .kind = SHLO_TUPLE, .item_count = entry->type->result_count };
 	struct shlo_tensor *in = shlo_tensor_new(run, &arguments);
@@ -363,7 +389,7 @@ static void make_world(struct WNNStablehloProgramImpl *program, struct shlo_rank
 }
 
 static void run_on_ranks(struct WNNStablehloProgramImpl *program, size_t module,
-			 const struct shlo_function *entry, const WNNStablehloTensor *inputs)
+			 const WNNStablehloTensor *inputs)
 {
 	struct shlo_ranks_world world;
 
@@ -372,13 +398,13 @@ static void run_on_ranks(struct WNNStablehloProgramImpl *program, size_t module,
 				  (program->partitions << 32),
 			  &program->run.guard);
 	make_world(program, &world);
-	run_entry(program, entry, inputs);
+	run_entry(program, inputs);
 	shlo_ranks_arrive(program->world, SHLO_STAGE_END, 0, &program->run.guard);
 	program->run.world = NULL;
 }
 
 static WNNStatus guarded_run(struct WNNStablehloProgramImpl *program, size_t module,
-			     const struct shlo_function *entry, const WNNStablehloTensor *inputs)
+			     const WNNStablehloTensor *inputs)
 {
 	struct shlo_guard *guard = &program->run.guard;
 
@@ -389,10 +415,11 @@ static WNNStatus guarded_run(struct WNNStablehloProgramImpl *program, size_t mod
 			shlo_ranks_fail(program->world, guard->message);
 		return shlo_set_error(guard->status, "%s", guard->message);
 	}
+	unroll(program);
 	if (program->world)
-		run_on_ranks(program, module, entry, inputs);
+		run_on_ranks(program, module, inputs);
 	else
-		run_entry(program, entry, inputs);
+		run_entry(program, inputs);
 	return WNNStatus_Success;
 }
 
@@ -439,7 +466,7 @@ WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
 	program->run.loop_limit = program->loop_limit;
 	if (context && !program->run.device)
 		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
-	status = guarded_run(program, module, entry, inputs);
+	status = guarded_run(program, module, inputs);
 	program->info.referenceOperations = program->run.reference_ops;
 	program->info.graphOperations = program->run.device_ops;
 	program->info.cpuOperators = shlo_device_cpu_operators(program->run.device);

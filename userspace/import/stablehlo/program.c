@@ -66,13 +66,11 @@ static void add_constant(struct compiler *c, const struct shlo_op *op)
 	p->constants[p->constant_count++].out = define(c, op->results[0]);
 }
 
-static void add_step(struct compiler *c, const struct shlo_op *op)
+/* The operation on registers, which are the caller's to fill in. */
+static struct shlo_step step_of(const struct shlo_op *op)
 {
-	struct shlo_program *p = c->program;
 	struct shlo_step step = { .family = op->kind->family, .code = op->kind->code };
 
-	for (size_t i = 0; i < op->operand_count; i++)
-		step.in[i] = use(c, op->operands[i]);
 	step.element =
 		op->operands[op->kind->family == SHLO_SELECT || op->kind->family == SHLO_CLAMP]
 			->type->element;
@@ -81,6 +79,16 @@ static void add_step(struct compiler *c, const struct shlo_op *op)
 		step.code = (int)shlo_direction_of(op);
 		step.total = !strcmp(shlo_attr_text(op, "compare_type", ""), "TOTALORDER");
 	}
+	return step;
+}
+
+static void add_step(struct compiler *c, const struct shlo_op *op)
+{
+	struct shlo_program *p = c->program;
+	struct shlo_step step = step_of(op);
+
+	for (size_t i = 0; i < op->operand_count; i++)
+		step.in[i] = use(c, op->operands[i]);
 	step.out = define(c, op->results[0]);
 	p->steps = shlo_arena_grow(c->arena, p->steps, p->step_count, sizeof(*p->steps));
 	p->steps[p->step_count++] = step;
@@ -107,15 +115,15 @@ static bool can_compile(const struct shlo_block *block)
 	return block->op_count > 0;
 }
 
-static void compile(struct shlo_file *file, struct shlo_region *region)
+static void compile(struct shlo_arena *arena, struct shlo_region *region)
 {
 	const struct shlo_block *block = &region->block;
 	struct shlo_program *program;
-	struct compiler c = { .arena = &file->arena };
+	struct compiler c = { .arena = arena };
 
-	if (!can_compile(block))
+	if (region->program || !can_compile(block))
 		return;
-	program = shlo_arena_alloc(&file->arena, 1, sizeof(*program));
+	program = shlo_arena_alloc(arena, 1, sizeof(*program));
 	c.program = program;
 	for (size_t i = 0; i < block->argument_count; i++)
 		define(&c, block->arguments[i]);
@@ -125,7 +133,7 @@ static void compile(struct shlo_file *file, struct shlo_region *region)
 		if (op->kind->family == SHLO_CONSTANT) {
 			add_constant(&c, op);
 		} else if (op->kind->family == SHLO_RETURN) {
-			program->results = shlo_arena_alloc(&file->arena, op->operand_count,
+			program->results = shlo_arena_alloc(arena, op->operand_count,
 							    sizeof(*program->results));
 			program->result_count = op->operand_count;
 			for (size_t k = 0; k < op->operand_count; k++)
@@ -137,21 +145,20 @@ static void compile(struct shlo_file *file, struct shlo_region *region)
 	region->program = program;
 }
 
-static void compile_block(struct shlo_file *file, const struct shlo_block *block)
+static void compile_block(struct shlo_arena *arena, const struct shlo_block *block)
 {
 	for (size_t i = 0; i < block->op_count; i++)
 		for (size_t k = 0; k < block->ops[i]->region_count; k++) {
-			compile(file, block->ops[i]->regions[k]);
-			compile_block(file, &block->ops[i]->regions[k]->block);
+			compile(arena, block->ops[i]->regions[k]);
+			compile_block(arena, &block->ops[i]->regions[k]->block);
 		}
 }
 
-void shlo_compile_regions(struct shlo_file *file)
+void shlo_compile_regions(struct shlo_arena *arena, const struct shlo_module *module)
 {
-	for (size_t m = 0; m < file->module_count; m++)
-		for (size_t i = 0; i < file->modules[m]->function_count; i++)
-			if (file->modules[m]->functions[i]->region)
-				compile_block(file, &file->modules[m]->functions[i]->region->block);
+	for (size_t i = 0; i < module->function_count; i++)
+		if (module->functions[i]->region)
+			compile_block(arena, &module->functions[i]->region->block);
 }
 
 /* ---- applying */
@@ -228,6 +235,15 @@ static struct shlo_num run_step(const struct shlo_step *step, const struct shlo_
 	default:
 		return shlo_convert(step->to, step->element, x);
 	}
+}
+
+struct shlo_num shlo_run_op(const struct shlo_op *op, const struct shlo_num *operands)
+{
+	struct shlo_step step = step_of(op);
+
+	for (size_t i = 0; i < op->operand_count; i++)
+		step.in[i] = i;
+	return run_step(&step, operands);
 }
 
 /* As values, where the region is more than scalars. */

@@ -35,5 +35,7 @@ struct shlo_program {
 };
 
 enum shlo_direction shlo_direction_of(const struct shlo_op *op);
+/* An operation that could be a step, on elements; there is room for three operands. */
+struct shlo_num shlo_run_op(const struct shlo_op *op, const struct shlo_num *operands);
 
 #endif

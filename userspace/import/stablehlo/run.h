@@ -140,8 +140,8 @@ void shlo_applier_exit(struct shlo_applier *applier);
 enum shlo_element shlo_argument_element(const struct shlo_region *region, size_t argument);
 enum shlo_element shlo_returned_element(const struct shlo_region *region, size_t result);
 
-/* At load: makes programs of all regions of scalars. */
-void shlo_compile_regions(struct shlo_file *file);
+/* Makes programs of all regions of scalars that have none yet. */
+void shlo_compile_regions(struct shlo_arena *arena, const struct shlo_module *module);
 
 /* A result of the call with the type that is known for it. */
 struct shlo_tensor *shlo_result(struct shlo_call *call, size_t result);

@@ -259,6 +259,26 @@ WNN_EXPORT WNNStatus wnnStablehloProgramGetText(WNNStablehloProgram program, WNN
  */
 WNN_EXPORT WNNStatus wnnStablehloProgramSetLoopLimit(WNNStablehloProgram program, uint64_t turns);
 
+/** How many operations the turns of a loop may have in all to be done in a row, unless it is said otherwise. */
+#define WNN_STABLEHLO_UNROLL_LIMIT_DEFAULT (UINT64_C(4096))
+
+/**
+ * Says how large a loop may be to be done in a row. On a context, a loop whose turns are known before it
+ * runs, as it counts by constants, becomes the operations of all its turns, if WebNN has them all: they
+ * are part of graphs, and nothing is decided between them.
+ *
+ * @param program The program, whose next runs it is for.
+ * @param operations The most operations, turns times those of condition and body;
+ *     WNN_STABLEHLO_UNROLL_LIMIT_DEFAULT at first; 0: all loops stay.
+ *
+ * @return Success, or what went wrong.
+ *
+ * Errors:
+ * - TypeError: program is missing
+ */
+WNN_EXPORT WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram program,
+						       uint64_t operations);
+
 /**
  * Runs a module, and waits for its end.
  *

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loops whose course is known, as operations in a row, which a device does in one graph.
+ *
+ * A loop is walked as if it ran: its condition and body are copied with the values that the turn has,
+ * and where all operands of an operation on single integers are known, its result is a constant. If the
+ * condition is such a constant in each turn until it is false, the copies stand for the loop. Nothing
+ * has to be known of how it counts: by a constant, by a value that it carries along, up or down.
+ */
+#include "unroll.h"
+
+#include <string.h>
+
+#include "lower.h"
+#include "program.h"
+#include "run.h"
+
+/* Parts that are copied for a module in all, those of tries that came to nothing included. */
+#define MOST_PARTS ((size_t)1 << 20)
+
+struct list {
+	struct shlo_op **ops;
+	size_t count;
+};
+
+/* The values that stand for those of a function, by their slots. */
+struct scope {
+	struct shlo_value **values;
+	bool own;     /* of the function that is made: a value without another stands for itself */
+	bool missing; /* a value was not there */
+	uint64_t attempt; /* that the values are of */
+	size_t *set;	  /* slots that were set since it began */
+	size_t set_count;
+};
+
+struct unroller {
+	const struct shlo_unroll *with;
+	const struct shlo_module *module;
+	struct shlo_arena *arena;
+	const struct shlo_kind *constant;
+	struct scope *scopes;	/* of functions that are called, by their numbers */
+	size_t parts;		/* that may still be copied */
+	uint64_t attempt, made; /* the loop at hand, and the operations of its turns */
+	size_t first, slots;	/* of the function: where new values begin, and end so far */
+};
+
+static bool take_parts(struct unroller *u, size_t count)
+{
+	if (count > u->parts)
+		return false;
+	u->parts -= count;
+	return true;
+}
+
+static struct shlo_value *stands_for(struct scope *s, struct shlo_value *value)
+{
+	struct shlo_value *other = s->values[value->slot];
+
+	if (!other && !s->own)
+		s->missing = true;
+	return other ? other : value;
+}
+
+static void set_value(struct unroller *u, struct scope *s, const struct shlo_value *value,
+		      struct shlo_value *other)
+{
+	if (s->own && !s->values[value->slot]) {
+		s->set = shlo_arena_grow(u->arena, s->set, s->set_count, sizeof(*s->set));
+		s->set[s->set_count++] = value->slot;
+	}
+	s->values[value->slot] = other;
+}
+
+static struct shlo_value *new_value(struct unroller *u, const struct shlo_value *like,
+				    struct shlo_op *op)
+{
+	struct shlo_value *value = shlo_arena_alloc(u->arena, 1, sizeof(*value));
+
+	*value = *like;
+	value->op = op;
+	value->slot = u->slots++;
+	return value;
+}
+
+static void append(struct unroller *u, struct list *list, struct shlo_op *op)
+{
+	list->ops = shlo_arena_grow(u->arena, list->ops, list->count, sizeof(struct shlo_op *));
+	list->ops[list->count++] = op;
+}
+
+/* ---- copies */
+
+static struct shlo_value **copy_values(struct unroller *u, struct scope *s,
+				       struct shlo_value *const *values, size_t count,
+				       struct shlo_op *op)
+{
+	struct shlo_value **copies = shlo_arena_alloc(u->arena, count, sizeof(*copies));
+
+	for (size_t i = 0; i < count; i++) {
+		copies[i] = new_value(u, values[i], op);
+		set_value(u, s, values[i], copies[i]);
+	}
+	return copies;
+}
+
+static struct shlo_op *copy_op(struct unroller *u, struct scope *s, const struct shlo_op *op);
+
+/* With values of its own. */
+static struct shlo_region *copy_region(struct unroller *u, struct scope *s,
+				       const struct shlo_region *region)
+{
+	struct shlo_region *copy = shlo_arena_alloc(u->arena, 1, sizeof(*copy));
+	const struct shlo_block *block = &region->block;
+	struct list ops = { 0 };
+
+	if (!take_parts(u, block->argument_count))
+		return NULL;
+	copy->block.argument_count = block->argument_count;
+	copy->block.arguments = copy_values(u, s, block->arguments, block->argument_count, NULL);
+	for (size_t i = 0; i < block->op_count; i++) {
+		struct shlo_op *op = copy_op(u, s, block->ops[i]);
+
+		if (!op)
+			return NULL;
+		append(u, &ops, op);
+	}
+	copy->block.ops = ops.ops;
+	copy->block.op_count = ops.count;
+	return copy;
+}
+
+/* NULL: it would be too much. */
+static struct shlo_op *copy_op(struct unroller *u, struct scope *s, const struct shlo_op *op)
+{
+	struct shlo_op *copy;
+
+	if (!take_parts(u, 1 + op->operand_count + op->result_count))
+		return NULL;
+	copy = shlo_arena_alloc(u->arena, 1, sizeof(*copy));
+	*copy = *op;
+	copy->operands = shlo_arena_alloc(u->arena, op->operand_count, sizeof(*copy->operands));
+	for (size_t i = 0; i < op->operand_count; i++)
+		copy->operands[i] = stands_for(s, op->operands[i]);
+	copy->regions = shlo_arena_alloc(u->arena, op->region_count, sizeof(*copy->regions));
+	for (size_t i = 0; i < op->region_count; i++) {
+		copy->regions[i] = copy_region(u, s, op->regions[i]);
+		if (!copy->regions[i])
+			return NULL;
+	}
+	copy->results = copy_values(u, s, op->results, op->result_count, copy);
+	return copy;
+}
+
+/* Once: all turns, and all calls, have the same. */
+static bool copy_constant(struct unroller *u, struct scope *s, const struct shlo_op *op,
+			  struct list *out)
+{
+	struct shlo_op *copy;
+
+	if (s->values[op->results[0]->slot])
+		return take_parts(u, 1);
+	copy = copy_op(u, s, op);
+	if (copy)
+		append(u, out, copy);
+	return copy != NULL;
+}
+
+/* ---- what is known */
+
+static bool is_single_integer(const struct shlo_type *type)
+{
+	enum shlo_class class = shlo_class(type->element);
+
+	return type->kind == SHLO_TENSOR && !type->quant && shlo_type_count(type) == 1 &&
+	       (class == SHLO_SIGNED || class == SHLO_UNSIGNED || type->element == SHLO_I1);
+}
+
+static bool is_known(const struct shlo_value *value, struct shlo_num *number)
+{
+	const struct shlo_attr *attr = NULL;
+
+	if (value->op && value->op->kind->family == SHLO_CONSTANT)
+		attr = shlo_attr_find(&value->op->attrs, "value");
+	if (!attr || attr->kind != SHLO_ATTR_DENSE || !is_single_integer(value->type))
+		return false;
+	*number = shlo_load(value->type->element, attr->data, 0);
+	return true;
+}
+
+/* Whether it computes one integer from others: places of slices and how loops count are such. */
+static bool computes_integer(const struct shlo_op *op)
+{
+	if (op->result_count != 1 || !op->operand_count || op->operand_count > 3 ||
+	    !is_single_integer(op->results[0]->type))
+		return false;
+	switch (op->kind->family) {
+	case SHLO_UNARY:
+	case SHLO_BINARY:
+	case SHLO_COMPARE:
+	case SHLO_SELECT:
+	case SHLO_CLAMP:
+	case SHLO_CONVERT:
+		return true;
+	default:
+		return !strcmp(op->name, "stablehlo.reshape") ||
+		       !strcmp(op->name, "stablehlo.broadcast_in_dim");
+	}
+}
+
+static struct shlo_op *constant_of(struct unroller *u, const struct shlo_op *op,
+				   struct shlo_num number)
+{
+	const struct shlo_type *type = op->results[0]->type;
+	struct shlo_op *constant = shlo_arena_alloc(u->arena, 1, sizeof(*constant));
+	struct shlo_attr *value = shlo_arena_alloc(u->arena, 1, sizeof(*value));
+	const struct shlo_attr **items = shlo_arena_alloc(u->arena, 1, sizeof(*items));
+	static const char *const names[] = { "value" };
+	uint64_t *data = shlo_arena_alloc(u->arena, 1, sizeof(*data));
+
+	shlo_store(type->element, data, 0, number);
+	value->kind = SHLO_ATTR_DENSE;
+	value->type = type;
+	value->data = data;
+	items[0] = value;
+	constant->kind = u->constant;
+	constant->name = constant->kind->name;
+	constant->place = op->place;
+	constant->attrs = (struct shlo_attr){
+		.kind = SHLO_ATTR_DICT, .count = 1, .items = items, .names = names
+	};
+	return constant;
+}
+
+/* Puts a constant in place of the operation, if its operands are known. */
+static bool compute(struct unroller *u, struct scope *s, const struct shlo_op *op, struct list *out)
+{
+	struct shlo_num in[3] = { 0 }, number;
+	struct shlo_op *constant;
+
+	if (!computes_integer(op))
+		return false;
+	for (size_t i = 0; i < op->operand_count; i++)
+		if (!is_known(stands_for(s, op->operands[i]), &in[i]))
+			return false;
+	number = op->kind->family == SHLO_OTHER ? in[0] : shlo_run_op(op, in);
+	constant = constant_of(u, op, number);
+	constant->result_count = 1;
+	constant->results = copy_values(u, s, op->results, 1, constant);
+	append(u, out, constant);
+	return true;
+}
+
+/* ---- loops and calls */
+
+static bool flatten(struct unroller *u, struct scope *s, const struct shlo_block *block,
+		    struct list *out);
+
+static bool same_types(struct shlo_value *const *a, struct shlo_value *const *b, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!shlo_type_is_static(a[i]->type) || !shlo_type_same(a[i]->type, b[i]->type))
+			return false;
+	return true;
+}
+
+static const struct shlo_op *last_of(const struct shlo_block *block)
+{
+	return block->ops[block->op_count - 1];
+}
+
+/* The values that stand for those, as others may come in their place. */
+static struct shlo_value **values_now(struct unroller *u, struct scope *s,
+				      struct shlo_value *const *values, size_t count)
+{
+	struct shlo_value **now = shlo_arena_alloc(u->arena, count, sizeof(*now));
+
+	for (size_t i = 0; i < count; i++)
+		now[i] = stands_for(s, values[i]);
+	return now;
+}
+
+static void set_values(struct unroller *u, struct scope *s, struct shlo_value *const *values,
+		       struct shlo_value *const *others, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		set_value(u, s, values[i], others[i]);
+}
+
+static bool flatten_loop(struct unroller *u, struct scope *s, const struct shlo_op *op,
+			 struct list *out)
+{
+	const struct shlo_block *cond = &op->regions[0]->block, *body = &op->regions[1]->block;
+	size_t count = op->operand_count;
+	struct shlo_value **carried;
+
+	if (!same_types(op->operands, op->results, count) ||
+	    !same_types(op->operands, cond->arguments, count) ||
+	    !same_types(op->operands, body->arguments, count) ||
+	    !same_types(op->operands, last_of(body)->operands, count))
+		return false;
+	carried = values_now(u, s, op->operands, count);
+	for (uint64_t turn = 0;; turn++) {
+		struct shlo_num go;
+
+		if (!take_parts(u, 1 + count))
+			return false;
+		set_values(u, s, cond->arguments, carried, count);
+		if (!flatten(u, s, cond, out) ||
+		    !is_known(stands_for(s, last_of(cond)->operands[0]), &go))
+			return false;
+		if (!go.i)
+			break;
+		if (turn == u->with->loop_limit)
+			return false;
+		set_values(u, s, body->arguments, carried, count);
+		if (!flatten(u, s, body, out))
+			return false;
+		carried = values_now(u, s, last_of(body)->operands, count);
+	}
+	set_values(u, s, op->results, carried, count);
+	return true;
+}
+
+/* A function has one scope for all its calls in a row, which end before the next begins. */
+static struct scope *scope_of(struct unroller *u, size_t function)
+{
+	struct scope *scope = &u->scopes[function];
+	size_t count = u->module->functions[function]->slot_count;
+
+	if (scope->attempt == u->attempt)
+		return scope;
+	if (!take_parts(u, count))
+		return NULL;
+	if (!scope->values)
+		scope->values = shlo_arena_alloc(u->arena, count, sizeof(*scope->values));
+	else
+		memset(scope->values, 0, count * sizeof(*scope->values));
+	scope->attempt = u->attempt;
+	scope->missing = false;
+	return scope;
+}
+
+static bool flatten_call(struct unroller *u, struct scope *s, const struct shlo_op *op,
+			 struct list *out)
+{
+	const char *attr = !strcmp(op->name, "func.call") ? "callee" : "decomposition";
+	const char *name = shlo_attr_text(op, attr, "");
+	const struct shlo_block *block;
+	struct scope *inner;
+	size_t i = 0;
+
+	while (strcmp(u->module->functions[i]->name, name))
+		i++;
+	block = &u->module->functions[i]->region->block;
+	if (!same_types(op->operands, block->arguments, op->operand_count) ||
+	    !same_types(op->results, last_of(block)->operands, op->result_count) ||
+	    !take_parts(u, 1 + op->operand_count + op->result_count))
+		return false;
+	inner = scope_of(u, i);
+	if (!inner)
+		return false;
+	set_values(u, inner, block->arguments, values_now(u, s, op->operands, op->operand_count),
+		   op->operand_count);
+	if (!flatten(u, inner, block, out))
+		return false;
+	set_values(u, s, op->results,
+		   values_now(u, inner, last_of(block)->operands, op->result_count),
+		   op->result_count);
+	return !inner->missing;
+}
+
+static bool is_loop(const struct shlo_op *op)
+{
+	return !strcmp(op->name, "stablehlo.while");
+}
+
+static bool is_call(const struct shlo_op *op)
+{
+	return !strcmp(op->name, "func.call") || !strcmp(op->name, "stablehlo.composite");
+}
+
+/* Appends all of it to @out, as far as a device does all of it; the last operation is the caller's. */
+static bool flatten(struct unroller *u, struct scope *s, const struct shlo_block *block,
+		    struct list *out)
+{
+	for (size_t i = 0; i + 1 < block->op_count; i++) {
+		const struct shlo_op *op = block->ops[i];
+		struct shlo_op *copy;
+
+		if (op->kind->family == SHLO_CONSTANT) {
+			if (!copy_constant(u, s, op, out))
+				return false;
+			continue;
+		}
+		if (++u->made > u->with->limit || !take_parts(u, 1))
+			return false;
+		if (is_loop(op) || is_call(op)) {
+			if (!(is_loop(op) ? flatten_loop : flatten_call)(u, s, op, out))
+				return false;
+			continue;
+		}
+		if (compute(u, s, op, out))
+			continue;
+		copy = copy_op(u, s, op);
+		if (!copy || s->missing || !shlo_can_lower(copy))
+			return false;
+		append(u, out, copy);
+	}
+	return true;
+}
+
+/* Puts operations in place of a loop; if that cannot be, all is as before. */
+static bool replace(struct unroller *u, struct scope *s, const struct shlo_op *op, struct list *out)
+{
+	size_t before = out->count;
+
+	u->attempt++;
+	u->made = 0;
+	s->set_count = 0;
+	if (flatten_loop(u, s, op, out))
+		return true;
+	out->count = before;
+	for (size_t i = 0; i < s->set_count; i++)
+		s->values[s->set[i]] = NULL;
+	return false;
+}
+
+/* ---- functions */
+
+static bool has_loop(const struct shlo_block *block)
+{
+	for (size_t i = 0; i < block->op_count; i++) {
+		if (is_loop(block->ops[i]))
+			return true;
+		for (size_t k = 0; k < block->ops[i]->region_count; k++)
+			if (has_loop(&block->ops[i]->regions[k]->block))
+				return true;
+	}
+	return false;
+}
+
+/* A region with the same values, but for those of loops that are replaced. */
+static struct shlo_region *rebuild(struct unroller *u, struct scope *s,
+				   const struct shlo_region *region)
+{
+	struct shlo_region *copy = shlo_arena_alloc(u->arena, 1, sizeof(*copy));
+	const struct shlo_block *block = &region->block;
+	struct list ops = { 0 };
+
+	for (size_t i = 0; i < block->op_count; i++) {
+		const struct shlo_op *op = block->ops[i];
+		struct shlo_op *other;
+
+		if (is_loop(op) && replace(u, s, op, &ops))
+			continue;
+		other = shlo_arena_alloc(u->arena, 1, sizeof(*other));
+		*other = *op;
+		other->operands = values_now(u, s, op->operands, op->operand_count);
+		other->regions =
+			shlo_arena_alloc(u->arena, op->region_count, sizeof(*other->regions));
+		for (size_t k = 0; k < op->region_count; k++)
+			other->regions[k] = rebuild(u, s, op->regions[k]);
+		append(u, &ops, other);
+	}
+	copy->block = *block;
+	copy->block.ops = ops.ops;
+	copy->block.op_count = ops.count;
+	return copy;
+}
+
+/*
+ * Leaves out new operations that nothing uses, such as the numbers of turns, from the last to the first.
+ * All of them are such that only their results matter.
+ */
+static void sweep(const struct unroller *u, struct shlo_block *block, bool *used)
+{
+	size_t kept = block->op_count;
+
+	for (size_t i = block->op_count; i-- > 0;) {
+		struct shlo_op *op = block->ops[i];
+		bool is_new = op->result_count && op->results[0]->slot >= u->first;
+
+		for (size_t k = 0; is_new && k < op->result_count; k++)
+			is_new = !used[op->results[k]->slot];
+		if (is_new)
+			continue;
+		for (size_t k = 0; k < op->operand_count; k++)
+			used[op->operands[k]->slot] = true;
+		for (size_t k = 0; k < op->region_count; k++)
+			sweep(u, &op->regions[k]->block, used);
+		block->ops[--kept] = op;
+	}
+	block->op_count -= kept;
+	if (kept)
+		memmove(block->ops, block->ops + kept, block->op_count * sizeof(*block->ops));
+}
+
+static struct shlo_function *replaced_in(struct unroller *u, struct shlo_function *function)
+{
+	struct shlo_function *copy;
+	struct scope s = { .own = true };
+
+	if (!has_loop(&function->region->block))
+		return function;
+	u->first = u->slots = function->slot_count;
+	s.values = shlo_arena_alloc(u->arena, function->slot_count, sizeof(*s.values));
+	copy = shlo_arena_alloc(u->arena, 1, sizeof(*copy));
+	*copy = *function;
+	copy->region = rebuild(u, &s, function->region);
+	copy->slot_count = u->slots;
+	sweep(u, &copy->region->block, shlo_arena_alloc(u->arena, u->slots, sizeof(bool)));
+	return copy;
+}
+
+const struct shlo_module *shlo_unroll(const struct shlo_unroll *unroll,
+				      const struct shlo_module *module)
+{
+	struct unroller u = {
+		.with = unroll,
+		.module = module,
+		.arena = unroll->arena,
+		.constant = shlo_kind_find("stablehlo.constant"),
+		.parts = MOST_PARTS,
+	};
+	struct shlo_module *copy = shlo_arena_alloc(u.arena, 1, sizeof(*copy));
+
+	*copy = *module;
+	copy->functions =
+		shlo_arena_alloc(u.arena, module->function_count, sizeof(*copy->functions));
+	u.scopes = shlo_arena_alloc(u.arena, module->function_count, sizeof(*u.scopes));
+	for (size_t i = 0; i < module->function_count; i++)
+		copy->functions[i] = replaced_in(&u, module->functions[i]);
+	shlo_compile_regions(u.arena, copy);
+	return copy;
+}
