@@ -23,6 +23,22 @@ OTHER = """func.func @main(%x: tensor<2xbf16>) -> tensor<2xbf16> {
 """
 
 
+LOOP = """func.func @main(%n: tensor<i32>) -> tensor<i32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %r = stablehlo.while(%i = %zero) : tensor<i32>
+    cond {
+      %go = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %go : tensor<i1>
+    } do {
+      %next = stablehlo.add %i, %one : tensor<i32>
+      stablehlo.return %next : tensor<i32>
+    }
+  return %r : tensor<i32>
+}
+"""
+
+
 class Run(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -49,6 +65,23 @@ class Run(unittest.TestCase):
 
     def test_no_value(self):
         self.assertIn('input "w" has no value', self.says(3, "run", "-d", "cpu", "--fill", "x=1"))
+
+    def test_loop_limit(self):
+        self.path.write_text(LOOP, encoding="utf-8")
+        for device in ("cpu", "sim"):
+            options = ("-d", device, "--fill", "n=7", "--print", "--loop-limit")
+            self.assertIn("mean 7\n7\n", self.says(0, "run", *options, "7"))
+            self.assertIn("line 4, column 3: stablehlo.while: it goes on after 6 turns, which is the limit",
+                          self.says(2, "run", *options, "6"))
+            # One whose turns are known is no exception.
+            self.path.write_text(LOOP.replace("%i, %n", "%i, %c").replace(
+                "  %zero =", "  %c = stablehlo.constant dense<7> : tensor<i32>\n  %zero ="), encoding="utf-8")
+            self.assertIn("line 5, column 3: stablehlo.while: it goes on after 6 turns, which is the limit",
+                          self.says(2, "run", *options, "6"))
+            self.assertIn("mean 7\n7\n", self.says(0, "run", *options, "7"))
+            self.path.write_text(LOOP, encoding="utf-8")
+        self.assertIn("--loop-limit takes a number from 1 to 18446744073709551615, not '0'",
+                      self.says(64, "run", *options, "0"))
 
     def test_info(self):
         self.assertEqual(self.says(0, "info"), "module 0\n  input x: tensor<2x32xf32>\n  input w: tensor<32x3xf32>\n"

@@ -11,7 +11,7 @@
 #include "program.h"
 #include "subject.h"
 
-enum { KEY_PRINT = 0x100, KEY_TOP, KEY_LABELS, KEY_FOLDER, KEY_PARTITIONS };
+enum { KEY_PRINT = 0x100, KEY_TOP, KEY_LABELS, KEY_FOLDER, KEY_PARTITIONS, KEY_LOOPS };
 
 /* What is done with a file of an output. */
 enum step {
@@ -38,7 +38,9 @@ static const struct argp_option options[] = {
 	{ "print", KEY_PRINT, NULL, 0, "Print all elements", 4 },
 	{ "top", KEY_TOP, "K", 0, "List the K largest elements", 4 },
 	{ "labels", KEY_LABELS, "FILE", 0, "What the elements of --top stand for, a line each", 4 },
-	{ NULL, 0, NULL, 0, "Programs on several ranks:", 5 },
+	{ NULL, 0, NULL, 0, "Programs of StableHLO:", 5 },
+	{ "loop-limit", KEY_LOOPS, "N", 0,
+	  "How often a loop may turn before that is an error (default: 4194304)", 5 },
 	{ "partitions", KEY_PARTITIONS, "N", 0,
 	  "Ranks of a replica (default: as the program says, else 1)", 5 },
 	{ 0 }
@@ -69,6 +71,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_PARTITIONS:
 		run->options.partitions = parse_number(arg, 1, UINT16_MAX, "--partitions", state);
+		return 0;
+	case KEY_LOOPS:
+		run->options.loop_limit = parse_number(arg, 1, UINT64_MAX, "--loop-limit", state);
 		return 0;
 	case ARGP_KEY_END:
 		if (run->labels && !run->top)

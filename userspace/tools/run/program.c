@@ -184,6 +184,8 @@ int program_run(const struct options *options, const struct ranks *ranks, struct
 		wnnStablehloProgramRelease(program);
 		return complain_program(options->model);
 	}
+	if (options->loop_limit)
+		wnnStablehloProgramSetLoopLimit(program, options->loop_limit);
 	count = wnnStablehloProgramGetInputs(program, 0).count;
 	values = calloc(count + 1, sizeof(*values));
 	inputs = calloc(count + 1, sizeof(*inputs));

@@ -44,6 +44,8 @@ struct options {
 	uint64_t sram_bytes;
 	/* Of a program on several ranks: how many a replica has; 0: as the program says. */
 	size_t partitions;
+	/* How often a loop of a program may turn; 0: as libwebnn-stablehlo has it. */
+	uint64_t loop_limit;
 	/* The node of the NPU; NULL: the first that opens. */
 	const char *node;
 	struct pairs dims, shapes, inputs, fills;
