@@ -174,6 +174,35 @@ class Ranks(unittest.TestCase):
         self.assertNotEqual(status, 0)
         self.assertIn("the program has 2 replicas of 2 partitions, there are 3 ranks", err)
 
+    def test_shardings(self):
+        """Marks that part values over partitions are refused on several of these; replicas have whole values."""
+        text = """module {
+  func.func @main(%x: tensor<4xf32>ARGUMENT) -> tensor<4xf32> {
+    %y = stablehlo.custom_call @Sharding(%x) {mhlo.sharding = "MARK"} : (tensor<4xf32>) -> tensor<4xf32>
+    %z = stablehlo.add %y, %yMORE : tensor<4xf32>
+    return %z : tensor<4xf32>
+  }
+}
+"""
+        parted, parts = "{devices=[2]<=[2]}", "it says in which parts values are on several devices, which is not done"
+        cases = [("", parted, "", "line 3, column 5: stablehlo.custom_call: " + parts),
+                 (f' {{mhlo.sharding = "{parted}"}}', "{replicated}", "", "line 2, column 13: func.func: " + parts),
+                 (' {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}', "{manual}", "", "line 2, column 13: func.func: " + parts),
+                 ("", "{manual}", ' {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>}',
+                  "line 4, column 5: stablehlo.add: " + parts),
+                 (' {sdy.sharding = #sdy.sharding<@m, [{}]>}', "{devices=[1,2]<=[2] last_tile_dim_replicate}", "", None)]
+        for argument, mark, more, said in cases:
+            program = self.program(text.replace("ARGUMENT", argument).replace("MARK", mark).replace("MORE", more))
+            for partitions in ("1", "2"):
+                status, out, err = self.run_ranks(2, WEBNN_RUN, "run", program, "-d", "cpu", "--fill", "x=2",
+                                                  "--partitions", partitions)
+                if said and partitions == "2":
+                    self.assertNotEqual(status, 0, out)
+                    self.assertIn(said, err)
+                else:
+                    self.assertEqual(status, 0, err)
+                    self.assertIn("rank 1: result0: float32 [4], from 4 to 4", out)
+
     def test_processes_are_ranks(self):
         """stablehlo-test: interpreter.run_parallel on ranks, with all that is passed in threads."""
         paths = [HERE / "programs/devices.mlir", HERE / "programs/collectives.mlir"]

@@ -7,6 +7,7 @@
 #include <webnn/stablehlo.h>
 
 #include "device.h"
+#include "sharding.h"
 #include "unroll.h"
 #include "world_ranks.h"
 
@@ -365,6 +366,20 @@ static size_t said(const struct shlo_module *module, const char *name)
 	return attr && attr->kind == SHLO_ATTR_INT && attr->number > 0 ? (size_t)attr->number : 0;
 }
 
+/* That nothing is left to a partitioner, as each rank would compute all of it. */
+static void need_whole(struct shlo_run *run)
+{
+	const char *what;
+	const struct shlo_place *place = shlo_parting(run->module, &what);
+
+	if (place)
+		shlo_throw(
+			&run->guard, WNNStatus_NotSupportedError,
+			"%s: %s: it says in which parts values are on several devices, which is not "
+			"done here: run the program on one, or write for each device what it has",
+			shlo_place_text(*place).text, what);
+}
+
 /* Ranks as replicas and partitions. */
 static void make_world(struct WNNStablehloProgramImpl *program, struct shlo_ranks_world *world)
 {
@@ -383,6 +398,8 @@ static void make_world(struct WNNStablehloProgramImpl *program, struct shlo_rank
 			   "the program has %zu replicas of %zu partitions, there are %zu ranks",
 			   replicas ? replicas : 1, partitions ? partitions : 1, count);
 	partitions = partitions ? partitions : 1;
+	if (partitions > 1)
+		need_whole(run);
 	shlo_ranks_world_init(world, program->world, count / partitions, partitions);
 	run->world = &world->world;
 	run->process = program->world->seat.rank;

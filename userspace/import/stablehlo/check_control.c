@@ -173,24 +173,6 @@ void shlo_check_composite(struct shlo_check *check)
 	need_callee(check, "decomposition");
 }
 
-void shlo_check_custom_call(struct shlo_check *check)
-{
-	static const char *const known[] = {
-		"check.expect_eq", "check.expect_close",   "check.expect_almost_eq", "check.eq",
-		"Sharding",	   "SPMDFullToShardShape", "SPMDShardToFullShape",
-	};
-	const char *name = shlo_attr_text(check->op, "call_target_name", "");
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (strcmp(known[i], name))
-			continue;
-		if (check->in_count != (i < 4 ? 2 : 1))
-			shlo_wrong(check, "%s takes %d operands", name, i < 4 ? 2 : 1);
-		return;
-	}
-	shlo_wrong(check, "there is no function '%s' for a custom call", name);
-}
-
 void shlo_check_optimization_barrier(struct shlo_check *check)
 {
 	if (check->op->result_count != check->in_count)

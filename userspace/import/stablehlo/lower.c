@@ -8,11 +8,15 @@ static const struct {
 	const char *name;
 	shlo_lower_fn lower;
 } rows[] = {
+	{ "sdy.propagation_barrier", shlo_lower_barrier },
+	{ "sdy.reshard", shlo_lower_barrier },
+	{ "sdy.sharding_constraint", shlo_lower_barrier },
 	{ "stablehlo.bitcast_convert", shlo_lower_reshaped },
 	{ "stablehlo.broadcast_in_dim", shlo_lower_broadcast_in_dim },
 	{ "stablehlo.clamp", shlo_lower_clamp },
 	{ "stablehlo.compare", shlo_lower_compare },
 	{ "stablehlo.concatenate", shlo_lower_concatenate },
+	{ "stablehlo.custom_call", shlo_lower_mark },
 	{ "stablehlo.convert", shlo_lower_convert },
 	{ "stablehlo.convolution", shlo_lower_convolution },
 	{ "stablehlo.dot_general", shlo_lower_dot },

@@ -69,6 +69,8 @@ bool shlo_lower_slice(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_pad(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_broadcast_in_dim(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_barrier(struct shlo_lower *l, WNNOperand *out);
+/* Of custom calls those that mark a sharding. */
+bool shlo_lower_mark(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "numbers.h"
+#include "sharding.h"
 
 static const struct shlo_type *type_of(const struct shlo_lower *l, size_t operand)
 {
@@ -39,6 +40,14 @@ bool shlo_lower_barrier(struct shlo_lower *l, WNNOperand *out)
 	if (l->b)
 		*out = wnnGraphBuilderIdentity(l->b, shlo_lowered(l, 0), &l->options);
 	return true;
+}
+
+bool shlo_lower_mark(struct shlo_lower *l, WNNOperand *out)
+{
+	bool gives;
+
+	return shlo_is_mark(shlo_attr_text(l->op, "call_target_name", ""), &gives) &&
+	       l->op->operand_count == 1 && shlo_lower_barrier(l, out);
 }
 
 bool shlo_lower_transposed(struct shlo_lower *l, WNNOperand *out)

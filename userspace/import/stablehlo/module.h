@@ -138,6 +138,7 @@ struct shlo_function {
 	struct shlo_region *region; /* NULL: declared only */
 	const struct shlo_type *type;
 	size_t slot_count;
+	bool in_parts; /* arguments or results are marked as parts of values: see sharding.h */
 };
 
 struct shlo_refusal {

@@ -246,8 +246,13 @@ static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 		shlo_read_error(r, "there is no attribute '#%s'", name);
 	if (strncmp(name, "stablehlo", 9) && strncmp(name, "chlo", 4)) {
 		/* Of other dialects: shardings, layouts, which say nothing about values. */
+		const char *start = r->at;
+
 		shlo_skip_balanced(r);
-		return shlo_attr_new(r, SHLO_ATTR_UNIT);
+		attr = shlo_attr_new(r, SHLO_ATTR_UNIT);
+		attr->text =
+			shlo_arena_printf(r->arena, "#%s%.*s", name, (int)(r->at - start), start);
+		return attr;
 	}
 	shlo_expect(r, "<");
 	if (!strcmp(name, "stablehlo.conv") && shlo_peek(r) == '[') {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The reader's modules and functions. */
 #include "reader.h"
+#include "sharding.h"
 
 #include <string.h>
 
@@ -45,6 +46,7 @@ void shlo_take_function(struct shlo_reader *r, struct shlo_op *op)
 	function->name = name->text;
 	function->place = op->place;
 	function->type = type->type;
+	function->in_parts = shlo_attr_says_parts(&op->attrs);
 	if (shlo_function_find(r->module, function->name))
 		shlo_read_error(r, "there is a function @%s already", function->name);
 	block = &op->regions[0]->block;
@@ -78,6 +80,7 @@ static void read_function(struct shlo_reader *r)
 	if (shlo_function_find(module, function->name))
 		shlo_read_error(r, "there is a function @%s already", function->name);
 	forget_values(r);
+	r->in_parts = false;
 	shlo_read_arguments(r, &block);
 	items = shlo_arena_alloc(r->arena, block.argument_count, sizeof(*items));
 	for (size_t i = 0; i < block.argument_count; i++)
@@ -88,6 +91,7 @@ static void read_function(struct shlo_reader *r)
 	if (shlo_take(r, "->"))
 		type->results = shlo_read_types(r, &type->result_count);
 	function->type = type;
+	function->in_parts = r->in_parts;
 	if (shlo_take_word(r, "attributes")) {
 		struct shlo_attr attrs = { 0 };
 
@@ -217,14 +221,15 @@ static void read_generic_item(struct shlo_reader *r)
 		read_generic_module(r);
 		return;
 	}
-	if (strcmp(name, "func.func") && strcmp(name, "vhlo.func_v1"))
+	if (strcmp(name, "func.func") && strcmp(name, "vhlo.func_v1") && strcmp(name, "sdy.mesh"))
 		shlo_read_error(r, "here should be a module or a function");
 	if (!r->module)
 		shlo_module_new(r);
 	r->at = before.at;
 	forget_values(r);
 	op = shlo_read_op(r);
-	shlo_take_function(r, op);
+	if (strcmp(name, "sdy.mesh"))
+		shlo_take_function(r, op);
 }
 
 static void read_body(struct shlo_reader *r, bool inner)
@@ -242,6 +247,8 @@ static void read_body(struct shlo_reader *r, bool inner)
 			if (!r->module)
 				shlo_module_new(r);
 			read_function(r);
+		} else if (shlo_take_word(r, "sdy.mesh")) {
+			shlo_skip_mesh(r);
 		} else if (c == '"') {
 			read_generic_item(r);
 		} else if (c == '#' || c == '!') {

@@ -309,6 +309,8 @@ void shlo_read_pretty(struct shlo_reader *r, struct shlo_op *op, size_t named)
 		shlo_read_scan(r, op);
 		return;
 	}
+	if (shlo_read_sharding(r, op))
+		return;
 	if (!strchr(op->name, '.'))
 		shlo_read_error(r, "there is no operation '%s'", op->name);
 	read_items(r, op);

@@ -339,7 +339,7 @@ const struct shlo_type *const *shlo_read_types(struct shlo_reader *r, size_t *co
 		types[(*count)++] = shlo_read_type(r);
 		/* Results of functions have attributes. */
 		if (shlo_peek(r) == '{')
-			shlo_skip_balanced(r);
+			shlo_skip_marks(r);
 		shlo_skip_location(r);
 	}
 	return types;

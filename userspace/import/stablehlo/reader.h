@@ -47,6 +47,7 @@ struct shlo_reader {
 	/* Of the function that is read. */
 	struct shlo_name *names[SHLO_BUCKETS], *newest;
 	size_t slot_count;
+	bool in_parts; /* see struct shlo_function */
 };
 
 /* Ends the reading: says line and column. */
@@ -111,6 +112,11 @@ void shlo_read_pretty(struct shlo_reader *r, struct shlo_op *op, size_t named);
 void shlo_read_reduce(struct shlo_reader *r, struct shlo_op *op);
 void shlo_read_while(struct shlo_reader *r, struct shlo_op *op);
 void shlo_read_scan(struct shlo_reader *r, struct shlo_op *op);
+/* An operation of Shardy; false: it is none that is known. */
+bool shlo_read_sharding(struct shlo_reader *r, struct shlo_op *op);
+void shlo_skip_mesh(struct shlo_reader *r); /* behind sdy.mesh */
+/* Attributes of an argument or result, of which only marks of shardings matter. */
+void shlo_skip_marks(struct shlo_reader *r);
 /* "(types) -> types" where the operands must be of these types. */
 void shlo_read_signature(struct shlo_reader *r, struct shlo_op *op);
 struct shlo_op *shlo_op_new(struct shlo_reader *r, const char *name, struct shlo_place place);

@@ -379,6 +379,31 @@ static bool is_call(const struct shlo_op *op)
 	return !strcmp(op->name, "func.call") || !strcmp(op->name, "stablehlo.composite");
 }
 
+/* A region that is run once, with the operands as its arguments. */
+static bool is_part(const struct shlo_op *op)
+{
+	return !strcmp(op->name, "sdy.manual_computation") ||
+	       !strcmp(op->name, "sdy.named_computation");
+}
+
+static bool flatten_part(struct unroller *u, struct scope *s, const struct shlo_op *op,
+			 struct list *out)
+{
+	const struct shlo_block *block = &op->regions[0]->block;
+
+	if (!same_types(op->operands, block->arguments, op->operand_count) ||
+	    !same_types(op->results, last_of(block)->operands, op->result_count) ||
+	    !take_parts(u, 1 + op->operand_count + op->result_count))
+		return false;
+	set_values(u, s, block->arguments, values_now(u, s, op->operands, op->operand_count),
+		   op->operand_count);
+	if (!flatten(u, s, block, out))
+		return false;
+	set_values(u, s, op->results, values_now(u, s, last_of(block)->operands, op->result_count),
+		   op->result_count);
+	return true;
+}
+
 /* Appends all of it to @out, as far as a device does all of it; the last operation is the caller's. */
 static bool flatten(struct unroller *u, struct scope *s, const struct shlo_block *block,
 		    struct list *out)
@@ -394,8 +419,10 @@ static bool flatten(struct unroller *u, struct scope *s, const struct shlo_block
 		}
 		if (++u->made > u->with->limit || !take_parts(u, 1))
 			return false;
-		if (is_loop(op) || is_call(op)) {
-			if (!(is_loop(op) ? flatten_loop : flatten_call)(u, s, op, out))
+		if (is_loop(op) || is_call(op) || is_part(op)) {
+			if (!(is_loop(op) ? flatten_loop :
+			      is_call(op) ? flatten_call :
+					    flatten_part)(u, s, op, out))
 				return false;
 			continue;
 		}
@@ -430,7 +457,7 @@ static bool replace(struct unroller *u, struct scope *s, const struct shlo_op *o
 static bool has_loop(const struct shlo_block *block)
 {
 	for (size_t i = 0; i < block->op_count; i++) {
-		if (is_loop(block->ops[i]))
+		if (is_loop(block->ops[i]) || is_part(block->ops[i]))
 			return true;
 		for (size_t k = 0; k < block->ops[i]->region_count; k++)
 			if (has_loop(&block->ops[i]->regions[k]->block))
@@ -439,30 +466,47 @@ static bool has_loop(const struct shlo_block *block)
 	return false;
 }
 
-/* A region with the same values, but for those of loops that are replaced. */
+static struct shlo_region *rebuild(struct unroller *u, struct scope *s,
+				   const struct shlo_region *region);
+
+/* Appends operations with the same values, but for those of loops that are replaced. */
+static void rebuild_op(struct unroller *u, struct scope *s, const struct shlo_op *op,
+		       struct list *out)
+{
+	struct shlo_op *other;
+
+	if (is_loop(op) && replace(u, s, op, out))
+		return;
+	if (is_part(op)) {
+		const struct shlo_block *block = &op->regions[0]->block;
+
+		set_values(u, s, block->arguments,
+			   values_now(u, s, op->operands, op->operand_count), op->operand_count);
+		for (size_t i = 0; i + 1 < block->op_count; i++)
+			rebuild_op(u, s, block->ops[i], out);
+		set_values(u, s, op->results,
+			   values_now(u, s, last_of(block)->operands, op->result_count),
+			   op->result_count);
+		return;
+	}
+	other = shlo_arena_alloc(u->arena, 1, sizeof(*other));
+	*other = *op;
+	other->operands = values_now(u, s, op->operands, op->operand_count);
+	other->regions = shlo_arena_alloc(u->arena, op->region_count, sizeof(*other->regions));
+	for (size_t i = 0; i < op->region_count; i++)
+		other->regions[i] = rebuild(u, s, op->regions[i]);
+	append(u, out, other);
+}
+
 static struct shlo_region *rebuild(struct unroller *u, struct scope *s,
 				   const struct shlo_region *region)
 {
 	struct shlo_region *copy = shlo_arena_alloc(u->arena, 1, sizeof(*copy));
-	const struct shlo_block *block = &region->block;
 	struct list ops = { 0 };
 
-	for (size_t i = 0; i < block->op_count; i++) {
-		const struct shlo_op *op = block->ops[i];
-		struct shlo_op *other;
-
-		if (is_loop(op) && replace(u, s, op, &ops))
-			continue;
-		other = shlo_arena_alloc(u->arena, 1, sizeof(*other));
-		*other = *op;
-		other->operands = values_now(u, s, op->operands, op->operand_count);
-		other->regions =
-			shlo_arena_alloc(u->arena, op->region_count, sizeof(*other->regions));
-		for (size_t k = 0; k < op->region_count; k++)
-			other->regions[k] = rebuild(u, s, op->regions[k]);
-		append(u, &ops, other);
-	}
-	copy->block = *block;
+	for (size_t i = 0; i < region->block.op_count; i++)
+		rebuild_op(u, s, region->block.ops[i], &ops);
+	copy->block = region->block;
 	copy->block.ops = ops.ops;
 	copy->block.op_count = ops.count;
 	return copy;

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+/* The reader's operations of Shardy (sdy) as MLIR prints them, and its meshes. */
+#include <string.h>
+
+#include "reader.h"
+#include "sharding.h"
+
+void shlo_skip_mesh(struct shlo_reader *r)
+{
+	shlo_read_symbol(r);
+	shlo_expect(r, "=");
+	if (shlo_peek(r) != '<')
+		shlo_read_error(r, "here should be a mesh");
+	shlo_skip_balanced(r);
+	shlo_skip_location(r);
+}
+
+void shlo_skip_marks(struct shlo_reader *r)
+{
+	const char *start = r->at;
+
+	shlo_skip_balanced(r);
+	if (shlo_says_parts(shlo_arena_text(r->arena, start, (size_t)(r->at - start))))
+		r->in_parts = true;
+}
+
+/* A sharding in brackets, of which the text is kept. */
+static void read_sharding(struct shlo_reader *r, struct shlo_op *op, const char *name)
+{
+	struct shlo_attr *attr = shlo_attr_new(r, SHLO_ATTR_UNIT);
+	const char *start;
+
+	shlo_skip(r);
+	start = r->at;
+	if (!strchr("<[{", shlo_peek(r)))
+		shlo_read_error(r, "here should be a sharding");
+	shlo_skip_balanced(r);
+	attr->text = shlo_arena_printf(r->arena, "#sdy.sharding%.*s", (int)(r->at - start), start);
+	shlo_dict_add(r, &op->attrs, name, attr);
+}
+
+/* "(%a, %b)", or without brackets for @bare. */
+static void read_operands(struct shlo_reader *r, struct shlo_op *op, bool bare)
+{
+	if (!bare)
+		shlo_expect(r, "(");
+	while (bare ? shlo_peek(r) == '%' : !shlo_take(r, ")")) {
+		shlo_op_add_operand(r, op, shlo_read_operand(r));
+		if (!shlo_take(r, ",") && shlo_peek(r) != ')')
+			break;
+	}
+	if (!bare && op->operand_count && r->at[-1] != ')')
+		shlo_expect(r, ")");
+}
+
+/* NAME = VALUE, such as in_shardings=[…] and group_id=0. */
+static void read_words(struct shlo_reader *r, struct shlo_op *op)
+{
+	const char *word;
+
+	while ((word = shlo_read_word(r))) {
+		shlo_expect(r, "=");
+		if (shlo_peek(r) == '[' || shlo_peek(r) == '{') {
+			read_sharding(r, op, word);
+			continue;
+		}
+		/* The types behind it are those of the operation. */
+		r->bare = true;
+		shlo_dict_add(r, &op->attrs, word, shlo_read_attr(r));
+		r->bare = false;
+	}
+}
+
+/* Types of the operands, which the results have too. */
+static void read_types(struct shlo_reader *r, struct shlo_op *op, bool gives)
+{
+	const struct shlo_type **types =
+		shlo_arena_alloc(r->arena, op->operand_count, sizeof(*types));
+
+	if (shlo_take(r, "{"))
+		shlo_read_dict(r, &op->attrs, '}');
+	if (op->operand_count)
+		shlo_expect(r, ":");
+	for (size_t i = 0; i < op->operand_count; i++) {
+		if (i)
+			shlo_expect(r, ",");
+		types[i] = shlo_read_type(r);
+		if (!shlo_type_same(types[i], op->operands[i]->type))
+			shlo_read_error(r, "operand %zu of %s is %s, not %s", i, op->name,
+					shlo_type_text(r->arena, op->operands[i]->type),
+					shlo_type_text(r->arena, types[i]));
+	}
+	shlo_op_results(r, op, gives ? op->operand_count : 0, types);
+}
+
+/* (%operands) in_shardings=[…] … (%arguments: types) {…} : (types) -> types */
+static void read_computation(struct shlo_reader *r, struct shlo_op *op)
+{
+	struct shlo_name *mark;
+	struct shlo_block block = { 0 };
+
+	if (shlo_peek(r) == '<')
+		shlo_skip_balanced(r);
+	read_operands(r, op, false);
+	read_words(r, op);
+	mark = r->newest;
+	shlo_read_arguments(r, &block);
+	shlo_op_add_region(r, op, shlo_read_region(r, block.argument_count, block.arguments, mark));
+	if (shlo_take(r, "{"))
+		shlo_read_dict(r, &op->attrs, '}');
+	shlo_expect(r, ":");
+	shlo_read_signature(r, op);
+}
+
+bool shlo_read_sharding(struct shlo_reader *r, struct shlo_op *op)
+{
+	const char *name = op->name + strlen("sdy.");
+
+	if (strncmp(op->name, "sdy.", strlen("sdy.")) || !op->kind ||
+	    op->kind->family == SHLO_CONSTANT)
+		return false;
+	if (!strcmp(name, "manual_computation") || !strcmp(name, "named_computation")) {
+		read_computation(r, op);
+		return true;
+	}
+	read_operands(r, op, true);
+	if (shlo_peek(r) == '<')
+		read_sharding(r, op, "sharding");
+	read_words(r, op);
+	read_types(r, op, op->kind->results != 0);
+	return true;
+}

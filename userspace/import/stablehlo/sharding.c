@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Marks that say how values are to be parted over devices. JAX and others write them for a partitioner,
+ * which makes of one program for whole values one for the parts that each device has. There is none
+ * here: on one device a mark gives the value that it takes, as that device has all of it.
+ */
+#include "sharding.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "run.h"
+
+bool shlo_is_mark(const char *call, bool *gives)
+{
+	static const struct {
+		const char *name;
+		bool gives;
+	} marks[] = {
+		{ "Sharding", true },
+		{ "SPMDFullToShardShape", true },
+		{ "SPMDShardToFullShape", true },
+		{ "xla.sdy.FuncResultSharding", true },
+		{ "xla.sdy.GlobalToLocalShape", true },
+		{ "xla.sdy.LocalToGlobalShape", true },
+		{ "xla.sdy.PropagationBarrier", true },
+		{ "xla.sdy.ShardingGroup", false },
+	};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (!strcmp(marks[i].name, call)) {
+			*gives = marks[i].gives;
+			return true;
+		}
+	return false;
+}
+
+/* "{devices=[2,1,4]<=[8] last_tile_dim_replicate}": in how many parts each dimension is. */
+static bool has_tiles(const char *text)
+{
+	const char *at = strstr(text, "devices=["), *copies = strstr(text, "last_tile_dim");
+	long parts;
+	char *end;
+
+	if (!at)
+		return false;
+	for (at += strlen("devices=["); *at && *at != ']'; at = end + (*end == ',')) {
+		parts = strtol(at, &end, 10);
+		if (end == at)
+			return true;
+		/* The last is over how many devices each part is there. */
+		if (parts > 1 && !(copies && *end == ']'))
+			return true;
+	}
+	return false;
+}
+
+bool shlo_says_parts(const char *text)
+{
+	/* Shardy names axes in each dimension that is in parts: [{"x"}, {}], where quotes may be escaped. */
+	return has_tiles(text) ||
+	       (strstr(text, "sdy.sharding") && (strstr(text, "{\"") || strstr(text, "{\\")));
+}
+
+bool shlo_attr_says_parts(const struct shlo_attr *attr)
+{
+	if ((attr->kind == SHLO_ATTR_STRING || attr->kind == SHLO_ATTR_UNIT) && attr->text &&
+	    shlo_says_parts(attr->text))
+		return true;
+	if (attr->kind == SHLO_ATTR_DICT || attr->kind == SHLO_ATTR_ARRAY)
+		for (size_t i = 0; i < attr->count; i++)
+			if (shlo_attr_says_parts(attr->items[i]))
+				return true;
+	return false;
+}
+
+static const struct shlo_place *parting_of(const struct shlo_block *block, const char **what)
+{
+	for (size_t i = 0; i < block->op_count; i++) {
+		const struct shlo_op *op = block->ops[i];
+		const struct shlo_place *place = NULL;
+
+		if (shlo_attr_says_parts(&op->attrs)) {
+			*what = op->name;
+			return &op->place;
+		}
+		for (size_t k = 0; !place && k < op->region_count; k++)
+			place = parting_of(&op->regions[k]->block, what);
+		if (place)
+			return place;
+	}
+	return NULL;
+}
+
+const struct shlo_place *shlo_parting(const struct shlo_module *module, const char **what)
+{
+	for (size_t i = 0; i < module->function_count; i++) {
+		const struct shlo_function *function = module->functions[i];
+		const struct shlo_place *place;
+
+		if (function->in_parts) {
+			*what = "func.func";
+			return &function->place;
+		}
+		place = function->region ? parting_of(&function->region->block, what) : NULL;
+		if (place)
+			return place;
+	}
+	return NULL;
+}
+
+/* ---- operations of Shardy */
+
+/* A value and its part are not the same, unless there is one part. */
+static void need_whole(struct shlo_check *check, const struct shlo_type *whole,
+		       const struct shlo_type *part)
+{
+	if (!shlo_type_fits(whole, part))
+		shlo_wrong(check,
+			   "%s would be in parts of %s: values are not parted over devices here; a "
+			   "program for several devices says itself what each of them has",
+			   shlo_type_text(check->arena, whole), shlo_type_text(check->arena, part));
+}
+
+void shlo_check_custom_call(struct shlo_check *check)
+{
+	const char *name = shlo_attr_text(check->op, "call_target_name", "");
+	bool gives, is_full = strstr(name, "ToFull") || strstr(name, "ToGlobal");
+
+	if (!strcmp(name, "check.expect_eq") || !strcmp(name, "check.expect_close") ||
+	    !strcmp(name, "check.expect_almost_eq") || !strcmp(name, "check.eq")) {
+		if (check->in_count != 2)
+			shlo_wrong(check, "%s takes 2 operands", name);
+		return;
+	}
+	if (!shlo_is_mark(name, &gives))
+		shlo_wrong(check, "there is no function '%s' for a custom call", name);
+	if (!check->in_count || check->op->result_count != (gives ? check->in_count : 0))
+		shlo_wrong(check, "%s has %zu operands and %zu results", name, check->in_count,
+			   check->op->result_count);
+	for (size_t i = 0; i < check->op->result_count; i++) {
+		const struct shlo_type *out = check->op->results[i]->type;
+
+		need_whole(check, is_full ? out : check->in[i], is_full ? check->in[i] : out);
+	}
+}
+
+/* Its region computes with the parts that a device has. */
+void shlo_check_manual_computation(struct shlo_check *check)
+{
+	const struct shlo_block *block = &check->op->regions[0]->block;
+	const struct shlo_op *last;
+
+	shlo_need_region(check, 0, check->in_count, check->op->result_count);
+	last = block->ops[block->op_count - 1];
+	for (size_t i = 0; i < check->in_count; i++)
+		need_whole(check, check->in[i], block->arguments[i]->type);
+	for (size_t i = 0; i < check->op->result_count; i++)
+		need_whole(check, check->op->results[i]->type, last->operands[i]->type);
+}
+
+void shlo_eval_manual_computation(struct shlo_call *call)
+{
+	call->run->reference_ops--;
+	shlo_call_region(call->run, call->frame, call->op->regions[0], call->in, call->out);
+}
+
+/* It computes nothing. */
+void shlo_eval_mark(struct shlo_call *call)
+{
+	call->run->reference_ops--;
+	for (size_t i = 0; i < call->op->result_count; i++)
+		call->out[i] = shlo_tensor_get(call->in[i]);
+}
