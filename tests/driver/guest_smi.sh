@@ -120,6 +120,81 @@ test_dump()
 	onpu-smi reset --rebind >/dev/null
 }
 
+is_followed()
+{
+	grep -qsx 1 /sys/kernel/tracing/instances/onpu-smi-"$follower"/events/onpu/enable
+}
+
+is_told()
+{
+	grep -qE "$1" /tmp/events
+}
+
+falls_asleep()
+{
+	[ "$(cat "/sys/bus/pci/devices/$device/power/runtime_status")" = suspended ]
+}
+
+# What happens is told as it happens; a program that was there before is known, too.
+test_trace()
+{
+	local follower program power=/sys/bus/pci/devices/$device/power line
+
+	"$tests/driver-load" /dev/accel/accel0 endless &
+	program=$!
+	wait_for has_computed "$program"
+	onpu-smi trace >/tmp/events &
+	follower=$!
+	wait_for is_followed
+	ok $? "trace has a trace of its own"
+	out=$("${nobody[@]}" onpu-smi trace 2>&1)
+	[ $? -eq 2 ] && [[ $out == *'only root may follow the driver'* ]]
+	ok $? "trace is for root"
+	kill "$program"
+	wait "$program" 2>/dev/null
+	wait_for is_told "] driver-load $program, client [0-9]+: jobs? [0-9 to]* of context 1 ends? with an error: Operation canceled"
+	ok $? "trace tells of the end of jobs that were there before, and whose they were"
+	"$tests/driver-load" /dev/accel/accel0 once &
+	program=$!
+	wait "$program"
+	out=$(cat /tmp/events)
+	for line in 'jobs? [0-9 to]* submitted to context 1' 'jobs? [0-9 to]* of context 1 goe?s? to queue [0-9]+' \
+		'jobs? [0-9 to]* of context 1 ends? after [1-9][0-9]* us'; do
+		wait_for is_told "] driver-load $program, client [0-9]+: $line\$"
+		ok $? "trace tells: $line"
+	done
+	onpu-smi reset >/dev/null
+	wait_for is_told '] the device is reset: of the PCI function$' && wait_for is_told '] the device works$'
+	ok $? "trace tells of a reset"
+	echo 100 >"$power/autosuspend_delay_ms"
+	echo auto >"$power/control"
+	wait_for falls_asleep
+	echo on >"$power/control"
+	wait_for is_told '] the device goes to sleep$' && wait_for is_told '] the device wakes up$'
+	ok $? "trace tells of sleep"
+	if [ -x "$tests/driver-test-fault" ]; then
+		"$tests/driver-test-fault" -v trap >/dev/null
+		wait_for is_told 'driver-test-fau [0-9]+, client [0-9]+: job [0-9]+ of context 1 faults at instruction 0: TRAP,'
+		ok $? "trace tells of a fault"
+	fi
+	kill "$follower"
+	wait "$follower" && ! compgen -G '/sys/kernel/tracing/instances/onpu-smi-*'
+	ok $? "its trace is removed in the end"
+	onpu-smi trace >/dev/null &
+	follower=$!
+	wait_for is_followed
+	kill -KILL "$follower"
+	wait "$follower" 2>/dev/null
+	onpu-smi trace --count 1 --json >/tmp/events &
+	second=$!
+	follower=$second
+	wait_for is_followed
+	"$tests/driver-load" /dev/accel/accel0 once
+	wait "$second" && is_told '^{"event":"(submit|feed)",.*"command":"driver-load"' &&
+		! compgen -G '/sys/kernel/tracing/instances/onpu-smi-*'
+	ok $? "that of one that was killed is removed by the next"
+}
+
 test_permission()
 {
 	out=$("${nobody[@]}" onpu-smi check)
@@ -152,6 +227,9 @@ test_reasons()
 	/usr/sbin/rmmod onpu
 	finds driver wrong && finds binding wrong
 	ok $? "check finds that the module is not loaded"
+	out=$(onpu-smi trace 2>&1)
+	[ $? -eq 2 ] && [[ $out == *'the driver is not loaded, so it has no trace events'* ]]
+	ok $? "trace tells that there is nothing to follow"
 	out=$(value info "r['devices'][0]['state']")
 	equal "info tells that there is no driver" no-driver
 	/usr/sbin/insmod "$ONPU_GUEST_DRIVER" && wait_for works
@@ -181,6 +259,7 @@ test_info
 test_top
 test_fwlog
 test_dump
+test_trace
 test_permission
 test_reasons
 test_gone

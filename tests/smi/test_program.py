@@ -474,6 +474,102 @@ nonsense
         self.assertEqual(self.system.path("sys/class/devcoredump/devcd2/data").read_text("ascii"), "1")
 
 
+class Trace(Case):
+    DEVICE = f"dev={system.ADDRESS}"
+    HEAD = "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
+    LINES = [
+        f"       webnn-run-4713    ( 4711) [001] d..1.    10.000100: onpu_submit: {DEVICE} client=3 ctx=1 queue=-1 seqno=4 count=4 error=0",
+        f"     kworker/0:1-9       (-------) [000] ...2.    10.000200: onpu_feed: {DEVICE} client=3 ctx=1 queue=2 seqno=4 count=4 error=0",
+        f"  a [x] 1.5: on\a-77      [000] d.h1.    11.000000: onpu_submit: {DEVICE} client=5 ctx=2 queue=7 seqno=9 count=1 error=0",
+        f"          <idle>-0       (-------) [000] d.h2.    11.500100: onpu_complete: {DEVICE} client=3 ctx=1 queue=2 seqno=4 count=4 error=0",
+        "CPU:1 [LOST 12 EVENTS]",
+        f"          <idle>-0       [000]    11.600000: onpu_fault: {DEVICE} client=5 ctx=2 queue=7 seqno=9 code=11 pc=17 address=0x7000",
+        f"          <idle>-0       [000] d.h2.    11.600001: onpu_complete: {DEVICE} client=5 ctx=2 queue=7 seqno=9 count=1 error=-14",
+        f"          <idle>-0       [000] d.h2.    11.700000: onpu_complete: {DEVICE} client=8 ctx=1 queue=0 seqno=3 count=1 error=-125",
+        f'            bash-99      [000] .....    12.000000: onpu_reset: {DEVICE} what="the firmware does not answer" error=0',
+        f'            bash-99      [000] .....    12.100000: onpu_reset: {DEVICE} what="end" error=-5',
+        f'            bash-99      [000] .....    12.200000: onpu_reset: {DEVICE} what="end" error=0',
+        f'            bash-99      [000] .....    13.000000: onpu_power: {DEVICE} what="suspend" error=0',
+        f'            bash-99      [000] .....    13.100000: onpu_power: {DEVICE} what="resume" error=0',
+        f'            bash-99      [000] .....    13.200000: onpu_power: {DEVICE} what="resume" error=-5',
+    ]
+    WORDS = [
+        "[   10.000100] webnn-run 4711, client 3: jobs 1 to 4 submitted to context 1",
+        "[   10.000200] webnn-run 4711, client 3: jobs 1 to 4 of context 1 go to queue 2",
+        "[   11.000000] a [x] 1.5: on? 77, client 5: job 9 submitted to context 2",
+        "[   11.500100] webnn-run 4711, client 3: jobs 1 to 4 of context 1 end after 1500000 us",
+        "               12 events were lost: there were more than could be read",
+        "[   11.600000] a [x] 1.5: on? 77, client 5: job 9 of context 2 faults at instruction 17: "
+        "MMU_PERM, the access is not permitted: 0x7000",
+        "[   11.600001] a [x] 1.5: on? 77, client 5: job 9 of context 2 ends after 600001 us with an error: Bad address",
+        "[   11.700000] client 8: job 3 of context 1 ends with an error: Operation canceled",
+        "[   12.000000] the device is reset: the firmware does not answer",
+        "[   12.100000] the device does not start: Input/output error",
+        "[   12.200000] the device works",
+        "[   13.000000] the device goes to sleep",
+        "[   13.100000] the device wakes up",
+        "[   13.200000] the device does not wake up: Input/output error",
+    ]
+
+    def trace(self, lines, *words, status=DONE):
+        path = self.system.path("trace.txt")
+        path.write_text(self.HEAD + "\n".join(lines) + "\n", encoding="latin-1")
+        return self.run_it("trace", path, *words, status=status)
+
+    def test_text(self):
+        self.system.write("sys/kernel/tracing/trace", self.HEAD + "\n".join(self.LINES) + "\n")
+        self.assertEqual(self.run_it("trace").splitlines(), self.WORDS)
+        # In the trace of a file there may be any device.
+        words = [line[:15] + f"{system.ADDRESS}: " + line[15:] if line[0] == "[" else line for line in self.WORDS]
+        self.assertEqual(self.trace(self.LINES).splitlines(), words)
+        self.assertEqual(self.trace(self.LINES, "-n", "2").splitlines(), words[:2])
+
+    def test_json(self):
+        result = json.loads(self.trace(self.LINES, "--json"))
+        self.assertEqual(result["lost"], 12)
+        events = result["events"]
+        self.assertEqual(events[0], {"event": "submit", "us": 10000100, "address": system.ADDRESS, "error": 0, "client": 3,
+                                     "context": 1, "seqno": 4, "count": 4, "queue": -1, "pid": 4711, "command": "webnn-run"})
+        self.assertEqual((events[3]["after_us"], events[4]), (1500000, {"event": "lost", "count": 12}))
+        self.assertEqual([events[5][name] for name in ("fault", "pc", "fault_address")], ["MMU_PERM", 17, 0x7000])
+        self.assertEqual((events[6]["error"], "after_us" in events[7], "pid" in events[7]), (14, False, False))
+        self.assertEqual((events[9]["what"], events[9]["error"]), ("end", 5))
+
+    def test_device(self):
+        self.system.device("0000:02:00.0", "accel1")
+        lines = [self.LINES[0], self.LINES[0].replace(system.ADDRESS, "0000:02:00.0")]
+        self.assertEqual([e["address"] for e in json.loads(self.trace(lines, "--json", "-d", "02:00.0"))["events"]],
+                         ["0000:02:00.0"])
+        # Each has a client 3, and that of the other is not the one.
+        lines[1] = lines[1].replace("onpu_submit", "onpu_complete")
+        self.assertIn("0000:02:00.0: client 3: jobs 1 to 4 of context 1 end\n", self.trace(lines))
+
+    def test_other_lines(self):
+        """What is no event of the driver, or a damaged one, does no harm."""
+        line = self.LINES[5]
+        self.assertEqual(self.trace([line.replace("onpu_fault", "sched_switch"), line.replace("onpu_fault", "onpu_faults"),
+                                     line.replace("dev=", "device="), "", "CPU:0 buffer started"]), "")
+        for size in range(len(line)):
+            self.trace([line[:size]])
+        for old in ("seqno=9", "code=11", "pc=17", "ctx=2", "queue=7"):
+            for value in ("99999999999999999999999", "-1", "18446744073709551615", ""):
+                self.trace([line.replace(old, old.split("=")[0] + "=" + value)])
+        self.trace([self.LINES[0].replace("count=4", "count=0"), self.LINES[6].replace("-14", "-2147483648")])
+
+    def test_many(self):
+        """Jobs whose end was lost are forgotten in the end, those of today are not."""
+        lines = [self.LINES[0].replace("seqno=4", f"seqno={i}").replace("ctx=1", f"ctx={i}") for i in range(1, 6001)]
+        end = self.LINES[3].replace("seqno=4", "seqno=%d").replace("ctx=1", "ctx=%d")
+        events = json.loads(self.trace([*lines, end % (1, 1), end % (6000, 6000)], "--json"))["events"]
+        self.assertEqual(["after_us" in event for event in events[-2:]], [False, True])
+
+    def test_refused(self):
+        self.assertIn("sudo mount -t tracefs", self.run_it("trace", status=FAILED))
+        self.assertIn("No such file", self.run_it("trace", "nothing.txt", status=FAILED))
+        self.run_it("trace", "a", "b", status=USAGE)
+        self.run_it("trace", "-n", "0", status=USAGE)
+
+
 def help_of(*command):
     return subprocess.run([PROGRAM, *command, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
 
@@ -494,7 +590,7 @@ class Documents(unittest.TestCase):
         return set(done.stdout.split())
 
     def test_commands(self):
-        self.assertLessEqual({"info", "top", "check", "reset", "fwlog", "dump"}, set(self.commands))
+        self.assertLessEqual({"info", "top", "check", "reset", "fwlog", "dump", "trace"}, set(self.commands))
         for command in self.commands:
             self.assertLessEqual({"--device", "--json", "--root"}, options_of(command))
         wrong = subprocess.run([PROGRAM, "informations"], stderr=subprocess.PIPE, text=True, check=False)

@@ -101,27 +101,6 @@ static char *read_kernel(struct dump_command *command, const struct devices *dev
 	return text;
 }
 
-static char *read_file(const char *name, int *ret)
-{
-	FILE *file = strcmp(name, "-") ? fopen(name, "rbe") : stdin;
-	char *text = NULL;
-	size_t room = 0;
-
-	if (!file) {
-		*ret = complain(FAILED, "%s: %s", name, strerror(errno));
-		return NULL;
-	}
-	/* A dump has no NUL. */
-	if (getdelim(&text, &room, '\0', file) < 0) {
-		*ret = complain(FAILED, "%s: it is empty, or cannot be read", name);
-		free(text);
-		text = NULL;
-	}
-	if (file != stdin)
-		fclose(file);
-	return text;
-}
-
 /* ---- for people */
 
 static void print_value(const struct dump *dump, const char *name, const char *section,
@@ -398,7 +377,7 @@ int command_dump(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, &command);
 	if (command.file) {
-		text = read_file(command.file, &ret);
+		text = read_text(command.file, &ret);
 	} else {
 		devices = devices_find(false);
 		ret = devices_choose(&devices, command.common.device);

@@ -16,6 +16,7 @@ static const struct {
 	{ "reset", command_reset, "reset a device, as root" },
 	{ "fwlog", command_fwlog, "what the firmware says" },
 	{ "dump", command_dump, "what the driver kept of a failure" },
+	{ "trace", command_trace, "what the driver does, as it does it" },
 };
 
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -126,3 +126,24 @@ char *text_of(const char *format, ...)
 	va_end(ap);
 	return text;
 }
+
+char *read_text(const char *name, int *ret)
+{
+	FILE *file = strcmp(name, "-") ? fopen(name, "rbe") : stdin;
+	char *text = NULL;
+	size_t room = 0;
+
+	if (!file) {
+		*ret = complain(FAILED, "%s: %s", name, strerror(errno));
+		return NULL;
+	}
+	/* What the kernel writes has no NUL. */
+	if (getdelim(&text, &room, '\0', file) < 0) {
+		*ret = complain(FAILED, "%s: it is empty, or cannot be read", name);
+		free(text);
+		text = NULL;
+	}
+	if (file != stdin)
+		fclose(file);
+	return text;
+}

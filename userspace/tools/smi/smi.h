@@ -41,6 +41,12 @@ int write_json(json_t *root, size_t flags);
 /* A printf() into memory; ends the program when there is none. The caller frees it. */
 char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * The text of a file that was named, or of standard input for "-"; the caller frees it. NULL after a
+ * message, with an exit code in @ret.
+ */
+char *read_text(const char *name, int *ret);
+
 /* The commands. They return an exit code. */
 int command_info(int argc, char **argv);
 int command_top(int argc, char **argv);
@@ -48,5 +54,6 @@ int command_check(int argc, char **argv);
 int command_reset(int argc, char **argv);
 int command_fwlog(int argc, char **argv);
 int command_dump(int argc, char **argv);
+int command_trace(int argc, char **argv);
 
 #endif

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+/* onpu-smi: the lines of the kernel's trace that are about Open NPUs, and who had which jobs in them. */
+#include "trace.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump.h"
+#include "smi.h"
+
+/* So many jobs are remembered, which are all looked at when one ends: more than programs have under way. */
+#define JOBS_MAX 4096u
+
+static const char *const kind_names[TRACE_KINDS] = {
+	[TRACE_SUBMIT] = "submit", [TRACE_FEED] = "feed",   [TRACE_COMPLETE] = "complete",
+	[TRACE_FAULT] = "fault",   [TRACE_RESET] = "reset", [TRACE_POWER] = "power",
+	[TRACE_LOST] = "lost",
+};
+
+const char *trace_kind_name(enum trace_kind kind)
+{
+	return kind_names[kind];
+}
+
+bool trace_is_of_jobs(enum trace_kind kind)
+{
+	return kind <= TRACE_FAULT;
+}
+
+/* ---- lines */
+
+/* Copies up to @end, or what there is room for; what cannot be printed becomes '?'. */
+static void take_text(char *text, size_t size, const char *from, const char *end)
+{
+	size_t length = (size_t)(end - from);
+
+	if (length >= size)
+		length = size - 1;
+	for (size_t i = 0; i < length; i++)
+		text[i] = (char)(isprint((unsigned char)from[i]) ? from[i] : '?');
+	text[length] = '\0';
+}
+
+/*
+ * "            bash-123     (    123) [001] d..1.  1234.567890: onpu_submit: dev=…": the name of a task is
+ * 16 characters wide and may contain anything; the process in parentheses is there on demand. Returns
+ * what follows the time, or NULL.
+ */
+static const char *take_head(const char *line, struct trace_event *event)
+{
+	const char *name = line + strspn(line, " ");
+	const char *at, *point;
+	char *end;
+	long tgid;
+
+	if (strnlen(line, 17) < 17 || line[16] != '-')
+		return NULL;
+	if (name > line + 16)
+		name = line + 16;
+	take_text(event->command, sizeof(event->command), name, line + 16);
+	event->pid = (int)strtol(line + 17, &end, 10);
+	at = end + strspn(end, " ");
+	if (*at == '(') {
+		tgid = strtol(at + 1, &end, 10);
+		if (tgid > 0)
+			event->pid = (int)tgid;
+		at = strchr(at, ')');
+		at = at ? at + 1 + strspn(at + 1, " ") : "";
+	}
+	at = *at == '[' ? strchr(at, ']') : NULL;
+	/* A word with flags may stand before the time. */
+	point = at ? strchr(at, '.') : NULL;
+	while (point && !(isdigit((unsigned char)point[-1]) && isdigit((unsigned char)point[1])))
+		point = strchr(point + 1, '.');
+	if (!point || strspn(point + 1, "0123456789") != 6 || strncmp(point + 7, ": ", 2))
+		return NULL;
+	for (at = point; isdigit((unsigned char)at[-1]); at--)
+		;
+	event->us = strtoull(at, NULL, 10) * 1000000 + strtoull(point + 1, NULL, 10);
+	return point + 9;
+}
+
+/* "CPU:1 [LOST 123 EVENTS]" */
+static bool take_lost(const char *line, struct trace_event *event)
+{
+	const char *at = strstr(line, " [LOST ");
+
+	if (strncmp(line, "CPU:", 4) || !at)
+		return false;
+	event->kind = TRACE_LOST;
+	event->count = strtoull(at + 7, NULL, 10);
+	return true;
+}
+
+static bool take_kind(const char **text, struct trace_event *event)
+{
+	if (strncmp(*text, "onpu_", 5))
+		return false;
+	*text += 5;
+	for (size_t i = 0; i < TRACE_LOST; i++) {
+		size_t length = strlen(kind_names[i]);
+
+		if (!strncmp(*text, kind_names[i], length) && !strncmp(*text + length, ": ", 2)) {
+			event->kind = (enum trace_kind)i;
+			*text += length + 2;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A negative errno, as the kernel has them; 0 for what is none. */
+static int32_t error_of(const char *text)
+{
+	uint64_t value;
+
+	if (!dump_field(text, "error", &value) || -value > 4095)
+		return 0;
+	return -(int32_t)-value;
+}
+
+static uint64_t number_of(const char *text, const char *name)
+{
+	uint64_t value;
+
+	return dump_field(text, name, &value) ? value : 0;
+}
+
+bool trace_parse(const char *line, struct trace_event *event)
+{
+	const char *text, *part;
+
+	memset(event, 0, sizeof(*event));
+	if (take_lost(line, event))
+		return true;
+	text = take_head(line, event);
+	if (!text || !take_kind(&text, event))
+		return false;
+	part = dump_rest(text, "dev");
+	if (!part)
+		return false;
+	take_text(event->device, sizeof(event->device), part, part + strcspn(part, " "));
+	event->error = error_of(text);
+	if (!trace_is_of_jobs(event->kind)) {
+		part = dump_rest(text, "what");
+		if (part && *part == '"')
+			take_text(event->what, sizeof(event->what), part + 1,
+				  part + 1 + strcspn(part + 1, "\""));
+		return true;
+	}
+	event->client = number_of(text, "client");
+	event->ctx = (uint32_t)number_of(text, "ctx");
+	event->queue = (int32_t)number_of(text, "queue");
+	event->seqno = number_of(text, "seqno");
+	/* A fault is of one job. */
+	event->count = event->kind == TRACE_FAULT ? 1 : number_of(text, "count");
+	event->code = number_of(text, "code");
+	event->pc = number_of(text, "pc");
+	event->address = number_of(text, "address");
+	return true;
+}
+
+/* ---- what was seen */
+
+/* Makes room for one more. */
+static void *grow(void *list, size_t size, size_t count, size_t *room)
+{
+	if (count < *room)
+		return list;
+	*room = *room * 2 + 64;
+	list = realloc(list, *room * size);
+	if (!list)
+		exit(complain(FAILED, "memory is exhausted"));
+	return list;
+}
+
+void trace_history_free(struct trace_history *history)
+{
+	free(history->clients);
+	free(history->jobs);
+	memset(history, 0, sizeof(*history));
+}
+
+static struct trace_client *find_client(const struct trace_history *history, const char *device,
+					uint64_t id)
+{
+	for (size_t i = 0; i < history->client_count; i++)
+		if (history->clients[i].id == id && !strcmp(history->clients[i].device, device))
+			return &history->clients[i];
+	return NULL;
+}
+
+void trace_know(struct trace_history *history, const char *device, uint64_t id, int pid,
+		const char *command)
+{
+	struct trace_client *client;
+
+	if (find_client(history, device, id))
+		return;
+	history->clients = grow(history->clients, sizeof(*client), history->client_count,
+				&history->client_room);
+	client = &history->clients[history->client_count++];
+	client->id = id;
+	client->pid = pid;
+	snprintf(client->device, sizeof(client->device), "%s", device);
+	take_text(client->command, sizeof(client->command), command, command + strlen(command));
+}
+
+const struct trace_client *trace_client(const struct trace_history *history,
+					const struct trace_event *event)
+{
+	return find_client(history, event->device, event->client);
+}
+
+static bool is_of_context(const struct trace_job *job, const struct trace_event *event)
+{
+	return job->client == event->client && job->ctx == event->ctx &&
+	       !strcmp(job->device, event->device);
+}
+
+void trace_submitted(struct trace_history *history, const struct trace_event *event)
+{
+	struct trace_job *job;
+
+	/* These have ended among the events that were lost. */
+	if (history->job_count == JOBS_MAX) {
+		history->job_count /= 2;
+		memmove(history->jobs, history->jobs + history->job_count,
+			history->job_count * sizeof(*job));
+	}
+	history->jobs = grow(history->jobs, sizeof(*job), history->job_count, &history->job_room);
+	job = &history->jobs[history->job_count++];
+	memcpy(job->device, event->device, sizeof(job->device));
+	job->client = event->client;
+	job->ctx = event->ctx;
+	job->seqno = event->seqno;
+	job->us = event->us;
+}
+
+bool trace_completed(struct trace_history *history, const struct trace_event *event,
+		     uint64_t *submitted_us)
+{
+	size_t kept = 0;
+	bool found = false;
+
+	for (size_t i = 0; i < history->job_count; i++) {
+		const struct trace_job *job = &history->jobs[i];
+
+		if (!is_of_context(job, event) || job->seqno > event->seqno) {
+			history->jobs[kept++] = *job;
+		} else if (job->seqno == event->seqno) {
+			*submitted_us = job->us;
+			found = true;
+		}
+	}
+	history->job_count = kept;
+	return found;
+}
