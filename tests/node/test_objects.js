@@ -153,6 +153,40 @@ test('a buffer that is detached during a read rejects it', async () => {
 	await assert.rejects(read, TypeError);
 });
 
+// Each value is needed once more when all are there: terabytes of them, of 2 GiB each.
+async function makeGiant(context) {
+	const builder = new MLGraphBuilder(context);
+	const values = [builder.expand(builder.input('x', { dataType: 'float32', shape: [1, 1] }), [32767, 16384])];
+
+	for (let i = 1; i < 2048; i++)
+		values[i] = builder.cumulativeSum(values[i - 1], i % 2);
+	const sum = values.reduceRight((all, value) => builder.add(builder.cumulativeSum(all, 0), value));
+
+	return builder.build({ y: builder.reduceSum(sum) });
+}
+
+test('a dispatch that memory does not suffice for is heard by who reads', async () => {
+	const context = await ml.createContext({ deviceType: 'cpu' });
+	const giant = await makeGiant(context);
+	const one = { dataType: 'float32', shape: [1, 1] };
+	const x = await context.createTensor({ ...one, writable: true });
+	const y = await context.createTensor({ dataType: 'float32', shape: [], readable: true, writable: true });
+	const z = await context.createTensor({ dataType: 'float32', shape: [], readable: true });
+	const builder = new MLGraphBuilder(context);
+	const next = await builder.build({ z: builder.neg(builder.input('y', { dataType: 'float32', shape: [] })) });
+	const failure = { name: 'UnknownError', message: /has no data, because what was to write it failed: .*intermediate/ };
+
+	context.dispatch(giant, { x }, { y });
+	await assert.rejects(context.readTensor(y), failure);
+	await assert.rejects(context.readTensor(y, new Float32Array(1)), failure);
+	context.dispatch(next, { y }, { z });
+	await assert.rejects(context.readTensor(z), failure);
+	context.writeTensor(y, new Float32Array([2]));
+	assert.deepStrictEqual(new Float32Array(await context.readTensor(y)), new Float32Array([2]));
+	context.dispatch(next, { y }, { z });
+	assert.deepStrictEqual(new Float32Array(await context.readTensor(z)), new Float32Array([-2]));
+});
+
 test('what the library tells beyond WebNN', async () => {
 	const { createProfilingContext, deviceInfo, placement, profile } = require(path.join(folder, 'npu.js'));
 	const context = await createProfilingContext({ deviceType: 'sim' });

@@ -656,6 +656,52 @@ static void read_only_memory_is_for_inputs(void **state)
 	}
 }
 
+/* Nothing tells whether others have written since, so that reading gives what is there. */
+static void a_failed_dispatch_leaves_it_to_others(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContextDeviceOptions options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	float data[N * N], *memory;
+	WNNTensor from, to, own;
+	WNNGraphBuilder builder;
+	WNNContext context;
+	WNNOperand x;
+	WNNGraph graph;
+	char *map;
+	int fd;
+
+	(void)state;
+	fd = make_udmabuf(&map);
+	options.device = WNN_STR("cpu");
+	options.memoryLimit = 3 * BYTES; /* the tensors, and no intermediate results */
+	context = open_context_with(instance, &options);
+	builder = wnnContextCreateGraphBuilder(context);
+	x = make_input(builder, "x", N, N);
+	graph = build_one(builder, "y",
+			  wnnGraphBuilderMatmul(builder, wnnGraphBuilderMatmul(builder, x, x, NULL),
+						x, NULL));
+	from = make_tensor(context, N, N);
+	to = must_share(context, fd, Y);
+	own = make_tensor(context, N, N);
+	assert_ok(dispatch_xy(context, graph, from, own));
+	assert_ok(dispatch_xy(context, graph, from, to));
+	assert_failed(wnnContextReadTensorIntoSync(context, own, data, sizeof(data), GENEROUS),
+		      WNNStatus_UnknownError, "memoryLimit");
+	memory = (void *)(map + Y);
+	memory[3] = 7;
+	assert_ok(wnnContextReadTensorIntoSync(context, to, data, sizeof(data), GENEROUS));
+	assert_float_equal(data[3], 7, 0);
+	munmap(map, SIZE);
+	close(fd);
+	wnnGraphBuilderRelease(builder);
+	wnnGraphRelease(graph);
+	wnnTensorRelease(from);
+	wnnTensorRelease(to);
+	wnnTensorRelease(own);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -670,6 +716,7 @@ int main(void)
 		cmocka_unit_test(a_read_waits),
 		cmocka_unit_test(destroy_ends_the_waiting),
 		cmocka_unit_test(read_only_memory_is_for_inputs),
+		cmocka_unit_test(a_failed_dispatch_leaves_it_to_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

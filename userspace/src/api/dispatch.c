@@ -97,12 +97,32 @@ static void tell_failure(struct dispatch_task *d, const struct wnn_error *err)
 		context_fail_work(d->graph->context, err);
 }
 
+/* What was computed of an input that is not what it was to be is worth as little. */
+static int check_inputs(const struct dispatch_task *d, const struct wnn_error **cause,
+			struct wnn_error *err)
+{
+	for (uint32_t i = 0; i < d->graph->num_inputs; i++) {
+		*cause = &d->tensors[i]->fault;
+		if (tensor_check_written(d->tensors[i], "dispatch", err))
+			return -1;
+	}
+	*cause = NULL;
+	return 0;
+}
+
+/* Dispatches end in the order of the calls. */
 static void run_done(struct run_dispatch *run, const struct wnn_error *err,
 		     const struct run_statistics *statistics)
 {
 	struct dispatch_task *d = (void *)((char *)run - offsetof(struct dispatch_task, run));
+	const struct wnn_error *cause = err;
 	WNNContext context = d->graph->context;
+	struct wnn_error of_input = { 0 };
 
+	if (!err && check_inputs(d, &cause, &of_input))
+		err = &of_input;
+	for (uint32_t i = d->graph->num_inputs; i < d->num_tensors; i++)
+		tensor_note_written(d->tensors[i], cause);
 	if (!err) {
 		wnn_log_debug(&context->instance->log,
 			      "dispatch of graph%s is through after %" PRIu64 " ns",

@@ -12,6 +12,7 @@
 
 struct map_task {
 	struct timeline_task task;
+	bool reads;
 	struct request *request;
 };
 
@@ -30,12 +31,16 @@ static void map_tensor(struct timeline_task *task, bool cancelled)
 	} else if (request_wanted(map->request)) {
 		/* From here on host and device do not touch it at the same time. */
 		run_device_settle(&context->device);
-		if (run_buffer_begin(&tensor->data.buffer, tensor->writable, &err)) {
+		if ((map->reads && tensor_check_written(tensor, "mapTensor", &err)) ||
+		    run_buffer_begin(&tensor->data.buffer, tensor->writable, &err)) {
 			context_fail_request(context, map->request, &err);
 		} else {
 			atomic_store(&tensor->accessed, true);
 			mapped = request_complete(map->request, NULL, &result);
-			if (!mapped)
+			/* From here on the application answers for what is in it. */
+			if (mapped)
+				tensor_note_written(tensor, NULL);
+			else
 				tensor_end_access(tensor);
 		}
 	}
@@ -94,6 +99,7 @@ void start_map_tensor(WNNContext context, WNNTensor tensor, WNNMapMode mode,
 	}
 	if (map) {
 		map->task.run = map_tensor;
+		map->reads = mode != WNNMapMode_Write;
 		map->request = request;
 		tensor_get(tensor);
 		request->tensor = tensor;

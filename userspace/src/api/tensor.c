@@ -457,6 +457,24 @@ int tensor_check_unmapped(WNNTensor tensor, const char *what, struct wnn_error *
 			     tensor_label(tensor));
 }
 
+void tensor_note_written(WNNTensor tensor, const struct wnn_error *fault)
+{
+	if (!fault)
+		tensor->fault.status = WNN_OK;
+	else if (!tensor->shared)
+		tensor->fault = *fault;
+}
+
+int tensor_check_written(WNNTensor tensor, const char *what, struct wnn_error *err)
+{
+	if (!tensor->fault.status)
+		return 0;
+	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
+			     "%s: the tensor%s has no data, because what was to write it failed: "
+			     "%s",
+			     what, tensor_label(tensor), tensor->fault.message);
+}
+
 WNNStatus wnnTensorExportDmaBuf(WNNTensor tensor, int32_t *fd)
 {
 	struct wnn_error err = { 0 };

@@ -24,6 +24,8 @@ struct WNNTensorImpl {
 	struct timeline_task task;	    /* gives the memory back */
 	struct object_label label;
 
+	/* Touched on the timeline only, as the data: why these are not what was to be computed. */
+	struct wnn_error fault;
 	/* One of them; touched on the timeline only. */
 	struct run_tensor data;
 	struct ir_constant *constant; /* constant once made: its bytes never change */
@@ -47,6 +49,14 @@ const char *tensor_label(WNNTensor tensor);
 
 /* InvalidStateError when the tensor is mapped. */
 int tensor_check_unmapped(WNNTensor tensor, const char *what, struct wnn_error *err);
+
+/*
+ * What becomes of a tensor that was to be written, on the timeline: NULL when it was, else why it was
+ * not. Then it gives no data until something writes it. Of a dma-buf nothing is kept: others write it, too.
+ */
+void tensor_note_written(WNNTensor tensor, const struct wnn_error *fault);
+/* UnknownError when it was not, on the timeline; work that may write it has to be through. */
+int tensor_check_written(WNNTensor tensor, const char *what, struct wnn_error *err);
 
 /* The context is lost; under its lock. */
 void tensor_lose(struct WNNTensorImpl *tensor);

@@ -14,15 +14,23 @@ struct write_task {
 	struct context_copy *copy;
 };
 
+static void copy_to_tensor(WNNTensor tensor, const void *data)
+{
+	WNNContext context = tensor->context;
+	struct wnn_error err = { 0 };
+	bool failed = run_tensor_write(&context->device, &tensor->data, data, &err);
+
+	if (failed)
+		context_fail_work(context, &err);
+	tensor_note_written(tensor, failed ? &err : NULL);
+}
+
 static void write_tensor(struct timeline_task *task, bool cancelled)
 {
 	struct write_task *write = (void *)task;
-	WNNContext context = write->tensor->context;
-	struct wnn_error err = { 0 };
 
-	if (!cancelled &&
-	    run_tensor_write(&context->device, &write->tensor->data, write->copy->data, &err))
-		context_fail_work(context, &err);
+	if (!cancelled)
+		copy_to_tensor(write->tensor, write->copy->data);
 	context_copy_free(write->copy);
 	tensor_put(write->tensor);
 	wnn_free(write);
@@ -90,7 +98,6 @@ static bool write_at_once(WNNTensor tensor, const void *data, struct wnn_error *
 {
 	WNNContext context = tensor->context;
 	struct timeline *timeline = context->timeline;
-	struct wnn_error failure = { 0 };
 	bool entered = false, failed;
 
 	pthread_mutex_lock(&context->lock);
@@ -101,9 +108,8 @@ static bool write_at_once(WNNTensor tensor, const void *data, struct wnn_error *
 	pthread_mutex_unlock(&context->lock);
 	if (entered) {
 		tensor_get(tensor);
-		if (!timeline_cancelled(timeline) &&
-		    run_tensor_write(&context->device, &tensor->data, data, &failure))
-			context_fail_work(context, &failure);
+		if (!timeline_cancelled(timeline))
+			copy_to_tensor(tensor, data);
 		tensor_put(tensor);
 		timeline_leave(timeline);
 	}
@@ -174,7 +180,8 @@ static void read_tensor(struct timeline_task *task, bool cancelled)
 	} else if (wanted) {
 		/* Jobs of the device may still write the tensor. */
 		run_device_settle(&context->device);
-		if (!read->data || request_set_busy(read->request))
+		failed = tensor_check_written(tensor, "readTensor", &err);
+		if (!failed && (!read->data || request_set_busy(read->request)))
 			failed = run_tensor_read(&context->device, &tensor->data, result.bytes.data,
 						 &err);
 		if (failed)

@@ -458,6 +458,8 @@ void run_dispatch_start(struct run_dispatch *d)
 	finish(d);
 	return;
 fail:
+	/* Those before it end before it. */
+	run_device_drain(c->device);
 	d->failed = true;
 	finish(d);
 }
