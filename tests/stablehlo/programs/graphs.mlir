@@ -396,3 +396,96 @@ func.func @main() {
   check.expect_eq_const %d, dense<[3.0, 8.0, 15.0]> : tensor<3xf32>
   return
 }
+
+// -----
+
+// sums of floats: few elements one after the other, as 2^24 + 1 + 1 shows, many as the device does
+module {
+  func.func private @compute(%x: tensor<3x2xf32>, %y: tensor<2x32xf32>, %z: tensor<f32>) -> (tensor<2xf32>, tensor<3xf32>, tensor<2xf32>) {
+    %s = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [0] : (tensor<3x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %p = stablehlo.reduce(%x init: %z) applies stablehlo.multiply across dimensions = [1] : (tensor<3x2xf32>, tensor<f32>) -> tensor<3xf32>
+    %l = stablehlo.reduce(%y init: %z) applies stablehlo.add across dimensions = [1] : (tensor<2x32xf32>, tensor<f32>) -> tensor<2xf32>
+    return %s, %p, %l : tensor<2xf32>, tensor<3xf32>, tensor<2xf32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[16777216.0, 1.0], [1.0, 2.0], [1.0, 16777216.0]]> : tensor<3x2xf32>
+    %y = stablehlo.constant dense<0.5> : tensor<2x32xf32>
+    %z = stablehlo.constant dense<0.0> : tensor<f32>
+    %r:3 = call @compute(%x, %y, %z) : (tensor<3x2xf32>, tensor<2x32xf32>, tensor<f32>) -> (tensor<2xf32>, tensor<3xf32>, tensor<2xf32>)
+    check.expect_eq_const %r#0, dense<[16777216.0, 16777220.0]> : tensor<2xf32>
+    check.expect_eq_const %r#1, dense<0.0> : tensor<3xf32>
+    check.expect_eq_const %r#2, dense<16.0> : tensor<2xf32>
+    return
+  }
+}
+
+// -----
+
+// products of few terms, of floats and integers; float16 is added up in f32
+module {
+  func.func private @compute(%a: tensor<2x3xf32>, %b: tensor<3x2xf32>, %h: tensor<1x3xf16>, %i: tensor<2x2xi32>) -> (tensor<2x2xf32>, tensor<1x1xf16>, tensor<2x2xi32>) {
+    %c = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+    %d = stablehlo.dot_general %h, %h, contracting_dims = [1] x [1] : (tensor<1x3xf16>, tensor<1x3xf16>) -> tensor<1x1xf16>
+    %e = stablehlo.dot_general %i, %i, contracting_dims = [1] x [0] : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi32>
+    return %c, %d, %e : tensor<2x2xf32>, tensor<1x1xf16>, tensor<2x2xi32>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<[[16777216.0, 1.0, 1.0], [1.0, 2.0, 3.0]]> : tensor<2x3xf32>
+    %b = stablehlo.constant dense<[[1.0, 0.0], [1.0, 1.0], [1.0, -1.0]]> : tensor<3x2xf32>
+    %h = stablehlo.constant dense<[[32.0, 1.0, 1.0]]> : tensor<1x3xf16>
+    %i = stablehlo.constant dense<[[65536, 1], [2, -3]]> : tensor<2x2xi32>
+    %r:3 = call @compute(%a, %b, %h, %i) : (tensor<2x3xf32>, tensor<3x2xf32>, tensor<1x3xf16>, tensor<2x2xi32>) -> (tensor<2x2xf32>, tensor<1x1xf16>, tensor<2x2xi32>)
+    check.expect_eq_const %r#0, dense<[[16777216.0, 0.0], [6.0, -1.0]]> : tensor<2x2xf32>
+    check.expect_eq_const %r#1, dense<1026.0> : tensor<1x1xf16>
+    check.expect_eq_const %r#2, dense<[[2, 65533], [131066, 11]]> : tensor<2x2xi32>
+    return
+  }
+}
+
+// -----
+
+// functions that are several operators: signs, halves away from zero, whether it is finite
+module {
+  func.func private @compute(%x: tensor<8xf32>, %i: tensor<3xi32>, %q: tensor<2xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xi1>, tensor<3xi32>, tensor<3xi32>, tensor<2xf32>) {
+    %s = stablehlo.sign %x : tensor<8xf32>
+    %r = stablehlo.round_nearest_afz %x : tensor<8xf32>
+    %f = stablehlo.is_finite %x : (tensor<8xf32>) -> tensor<8xi1>
+    %t = stablehlo.sign %i : tensor<3xi32>
+    %a = stablehlo.abs %i : tensor<3xi32>
+    %v = stablehlo.rsqrt %q : tensor<2xf32>
+    return %s, %r, %f, %t, %a, %v : tensor<8xf32>, tensor<8xf32>, tensor<8xi1>, tensor<3xi32>, tensor<3xi32>, tensor<2xf32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[2.5, -2.5, 0.49999997, -0.5, 8388609.0, 0x7F800000, 0xFF800000, -0.0]> : tensor<8xf32>
+    %i = stablehlo.constant dense<[-7, 0, 9]> : tensor<3xi32>
+    %q = stablehlo.constant dense<[4.0, 0.25]> : tensor<2xf32>
+    %r:6 = call @compute(%x, %i, %q) : (tensor<8xf32>, tensor<3xi32>, tensor<2xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xi1>, tensor<3xi32>, tensor<3xi32>, tensor<2xf32>)
+    check.expect_eq_const %r#0, dense<[1.0, -1.0, 1.0, -1.0, 1.0, 1.0, -1.0, -0.0]> : tensor<8xf32>
+    check.expect_eq_const %r#1, dense<[3.0, -3.0, 0.0, -1.0, 8388609.0, 0x7F800000, 0xFF800000, -0.0]> : tensor<8xf32>
+    check.expect_eq_const %r#2, dense<[true, true, true, true, true, false, false, true]> : tensor<8xi1>
+    check.expect_eq_const %r#3, dense<[-1, 0, 1]> : tensor<3xi32>
+    check.expect_eq_const %r#4, dense<[7, 0, 9]> : tensor<3xi32>
+    check.expect_eq_const %r#5, dense<[0.5, 2.0]> : tensor<2xf32>
+    return
+  }
+}
+
+// -----
+
+// padding between elements, of less than none, by a value that is computed; new dimensions in front
+module {
+  func.func private @compute(%x: tensor<3xf32>, %v: tensor<f32>) -> (tensor<6xf32>, tensor<2x3xf32>) {
+    %w = stablehlo.add %v, %v : tensor<f32>
+    %p = stablehlo.pad %x, %w, low = [-1], high = [2], interior = [1] : (tensor<3xf32>, tensor<f32>) -> tensor<6xf32>
+    %b = stablehlo.broadcast %x, sizes = [2] : (tensor<3xf32>) -> tensor<2x3xf32>
+    return %p, %b : tensor<6xf32>, tensor<2x3xf32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+    %v = stablehlo.constant dense<4.5> : tensor<f32>
+    %r:2 = call @compute(%x, %v) : (tensor<3xf32>, tensor<f32>) -> (tensor<6xf32>, tensor<2x3xf32>)
+    check.expect_eq_const %r#0, dense<[9.0, 2.0, 9.0, 3.0, 9.0, 9.0]> : tensor<6xf32>
+    check.expect_eq_const %r#1, dense<[[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]> : tensor<2x3xf32>
+    return
+  }
+}

@@ -12,6 +12,7 @@ static const struct {
 	{ "sdy.reshard", shlo_lower_barrier },
 	{ "sdy.sharding_constraint", shlo_lower_barrier },
 	{ "stablehlo.bitcast_convert", shlo_lower_reshaped },
+	{ "stablehlo.broadcast", shlo_lower_broadcast_in_dim },
 	{ "stablehlo.broadcast_in_dim", shlo_lower_broadcast_in_dim },
 	{ "stablehlo.clamp", shlo_lower_clamp },
 	{ "stablehlo.compare", shlo_lower_compare },

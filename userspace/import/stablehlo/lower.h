@@ -67,6 +67,8 @@ bool shlo_lower_reverse(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_concatenate(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_slice(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_pad(struct shlo_lower *l, WNNOperand *out);
+/* With room between elements, or less than none, or by a value that is computed. */
+bool shlo_lower_pad_between(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_broadcast_in_dim(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_barrier(struct shlo_lower *l, WNNOperand *out);
 /* Of custom calls those that mark a sharding. */

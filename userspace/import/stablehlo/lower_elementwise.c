@@ -2,6 +2,7 @@
 /* Element-wise operations as operators of WebNN, where these compute the same. */
 #include "lower.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "program.h"
@@ -51,6 +52,116 @@ static unary_fn unary_of(int op, enum shlo_element element)
 	}
 }
 
+static WNNOperand number_of(const struct shlo_lower *l, double real)
+{
+	enum shlo_element element = element_of(l, 0);
+	WNNNumber number = WNN_NUMBER_INIT;
+
+	number.kind = shlo_is_float(element) ? WNNNumberKind_Double : WNNNumberKind_Int64;
+	number.doubleValue = real;
+	if (!shlo_is_float(element))
+		number.int64Value = (int64_t)real;
+	return wnnGraphBuilderConstantFromNumber(l->b, shlo_held_type(element), number);
+}
+
+static WNNOperand both(const struct shlo_lower *l, shlo_combine_fn make, WNNOperand a, WNNOperand b)
+{
+	return a && b ? make(l->b, a, b, &l->options) : NULL;
+}
+
+static WNNOperand one(const struct shlo_lower *l, unary_fn make, WNNOperand a)
+{
+	return a ? make(l->b, a, &l->options) : NULL;
+}
+
+static WNNOperand choose(const struct shlo_lower *l, WNNOperand which, WNNOperand a, WNNOperand b)
+{
+	return which && a && b ? wnnGraphBuilderWhere(l->b, which, a, b, &l->options) : NULL;
+}
+
+/* What is neither above nor below zero stays: zeros with their signs, NaN. */
+static WNNOperand sign(const struct shlo_lower *l, WNNOperand x)
+{
+	WNNOperand plus = number_of(l, 1), minus, zero;
+
+	if (shlo_class(element_of(l, 0)) == SHLO_UNSIGNED)
+		return both(l, wnnGraphBuilderMin, x, plus);
+	minus = number_of(l, -1);
+	if (!shlo_is_float(element_of(l, 0)))
+		return both(l, wnnGraphBuilderMax, both(l, wnnGraphBuilderMin, x, plus), minus);
+	zero = number_of(l, 0);
+	return choose(l, both(l, wnnGraphBuilderGreater, x, zero), plus,
+		      choose(l, both(l, wnnGraphBuilderLesser, x, zero), minus, x));
+}
+
+/* Halves away from zero. What is whole stays, infinities among it. */
+static WNNOperand round_away(const struct shlo_lower *l, WNNOperand x)
+{
+	WNNOperand size = one(l, wnnGraphBuilderAbs, x), whole = one(l, wnnGraphBuilderFloor, size);
+	WNNOperand rest = both(l, wnnGraphBuilderSub, size, whole);
+	WNNOperand up = both(l, wnnGraphBuilderGreaterOrEqual, rest, number_of(l, 0.5));
+	WNNOperand rounded =
+		choose(l, up, both(l, wnnGraphBuilderAdd, whole, number_of(l, 1)), whole);
+
+	rounded = choose(l, both(l, wnnGraphBuilderLesser, x, number_of(l, 0)),
+			 one(l, wnnGraphBuilderNeg, rounded), rounded);
+	return choose(l, both(l, wnnGraphBuilderEqual, whole, size), x, rounded);
+}
+
+/* Of float16 by way of float32, as there are two roundings. */
+static WNNOperand reciprocal_root(const struct shlo_lower *l, WNNOperand x)
+{
+	WNNNumber number = WNN_NUMBER_INIT;
+	WNNOperand unit;
+
+	number.kind = WNNNumberKind_Double;
+	number.doubleValue = 1;
+	unit = wnnGraphBuilderConstantFromNumber(l->b, WNNOperandDataType_Float32, number);
+	if (element_of(l, 0) == SHLO_F32)
+		return both(l, wnnGraphBuilderDiv, unit, one(l, wnnGraphBuilderSqrt, x));
+	x = wnnGraphBuilderCast(l->b, x, WNNOperandDataType_Float32, &l->options);
+	x = both(l, wnnGraphBuilderDiv, unit, one(l, wnnGraphBuilderSqrt, x));
+	return x ? wnnGraphBuilderCast(l->b, x, WNNOperandDataType_Float16, &l->options) : NULL;
+}
+
+/* Functions that are a few operators. */
+static bool lower_composed(const struct shlo_lower *l, WNNOperand *out)
+{
+	enum shlo_element element = element_of(l, 0);
+	bool real = shlo_is_float(element);
+	WNNOperand x = l->b ? shlo_lowered(l, 0) : NULL;
+
+	switch (l->op->kind->code) {
+	case SHLO_U_SIGN:
+		if (l->b)
+			*out = sign(l, x);
+		return true;
+	case SHLO_U_ABS: /* of integers */
+		if (l->b)
+			*out = both(l, wnnGraphBuilderMax, x, one(l, wnnGraphBuilderNeg, x));
+		return shlo_class(element) == SHLO_SIGNED;
+	case SHLO_U_ROUND_AFZ:
+		if (l->b)
+			*out = round_away(l, x);
+		return real;
+	case SHLO_U_RSQRT:
+		if (l->b)
+			*out = reciprocal_root(l, x);
+		return real;
+	case SHLO_U_IS_FINITE:
+		if (l->b)
+			*out = both(l, wnnGraphBuilderLesser, one(l, wnnGraphBuilderAbs, x),
+				    number_of(l, INFINITY));
+		return real;
+	case SHLO_U_SQUARE:
+		if (l->b)
+			*out = both(l, wnnGraphBuilderMul, x, x);
+		return true;
+	default:
+		return false;
+	}
+}
+
 bool shlo_lower_unary(struct shlo_lower *l, WNNOperand *out)
 {
 	enum shlo_element element = element_of(l, 0);
@@ -60,6 +171,8 @@ bool shlo_lower_unary(struct shlo_lower *l, WNNOperand *out)
 		make = wnnGraphBuilderLogicalNot;
 	else
 		make = shlo_is_computed(element) ? unary_of(l->op->kind->code, element) : NULL;
+	if (!make && shlo_is_computed(element))
+		return lower_composed(l, out);
 	if (!make || !l->b)
 		return make != NULL;
 	*out = make(l->b, shlo_lowered(l, 0), &l->options);

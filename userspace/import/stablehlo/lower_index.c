@@ -109,6 +109,56 @@ bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out)
 	return true;
 }
 
+/* ---- padding */
+
+/* Where each element of the result is in the operand; behind its last: it is padding. */
+static void pad_places(const struct shlo_lower *l, int32_t *places)
+{
+	const struct shlo_type *x = type_of(l, 0), *to = result_of(l);
+	int64_t index[SHLO_MAX_RANK] = { 0 }, low[SHLO_MAX_RANK], interior[SHLO_MAX_RANK], at = 0;
+	int64_t count = shlo_type_count(x);
+
+	shlo_ints_of(shlo_attr_find(&l->op->attrs, "edge_padding_low"), low, SHLO_MAX_RANK);
+	shlo_ints_of(shlo_attr_find(&l->op->attrs, "interior_padding"), interior, SHLO_MAX_RANK);
+	do {
+		int64_t place = 0;
+
+		for (int i = 0; i < x->rank && place < count; i++) {
+			int64_t from = index[i] - low[i], step = interior[i] + 1;
+
+			if (from < 0 || from % step || from / step >= x->dims[i])
+				place = count;
+			else
+				place = place * x->dims[i] + from / step;
+		}
+		places[at++] = (int32_t)place;
+	} while (shlo_next(to->rank, to->dims, index));
+}
+
+bool shlo_lower_pad_between(struct shlo_lower *l, WNNOperand *out)
+{
+	const struct shlo_type *to = result_of(l);
+	int64_t count = shlo_type_count(to);
+	WNNOperand parts[2], x;
+	int32_t *places;
+
+	if (!is_small(to) || !is_small(type_of(l, 0)))
+		return false;
+	if (!l->b)
+		return true;
+	places = import_alloc((size_t)count * sizeof(*places));
+	if (!places)
+		return true;
+	pad_places(l, places);
+	parts[0] = flat(l, shlo_lowered(l, 0), shlo_type_count(type_of(l, 0)));
+	parts[1] = flat(l, shlo_lowered(l, 1), 1);
+	x = parts[0] && parts[1] ? wnnGraphBuilderConcat(l->b, 2, parts, 0, &l->options) : NULL;
+	x = taken(l, x, places, count);
+	*out = shlo_lower_reshape(l, x, to->dims, to->rank);
+	import_free(places);
+	return true;
+}
+
 /* ---- scatter */
 
 /* Where each element of the updates goes: -1 beyond the operand. */

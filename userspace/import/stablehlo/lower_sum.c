@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+/* Reductions and products as operators of WebNN. */
+#include "lower.h"
+
+#include <string.h>
+
+#include "numbers.h"
+
+#define LEAST_INNER 16 /* of what is left to the order of the device */
+#define MOST_STEPS  64 /* that are done one after the other */
+
+static const struct shlo_type *type_of(const struct shlo_lower *l, size_t operand)
+{
+	return l->op->operands[operand]->type;
+}
+
+static const struct shlo_type *result_of(const struct shlo_lower *l)
+{
+	return l->op->results[0]->type;
+}
+
+static int ints(const struct shlo_lower *l, const char *name, int64_t *numbers)
+{
+	return (int)shlo_ints_of(shlo_attr_find(&l->op->attrs, name), numbers, SHLO_MAX_RANK);
+}
+
+static int64_t product(const struct shlo_type *x, const struct shlo_list *dims)
+{
+	int64_t size = 1;
+
+	for (int i = 0; i < dims->count; i++)
+		size *= x->dims[dims->at[i]];
+	return size;
+}
+
+/* ---- reductions */
+
+typedef WNNOperand (*reduce_fn)(WNNGraphBuilder, WNNOperand, WNNReduceOptions const *);
+
+/* Of a region that is one operation on its two arguments: which. */
+int shlo_only_binary(const struct shlo_region *region)
+{
+	const struct shlo_block *block = &region->block;
+	const struct shlo_op *op = block->op_count == 2 ? block->ops[0] : NULL;
+
+	if (!op || block->argument_count != 2 || op->kind->family != SHLO_BINARY ||
+	    block->ops[1]->operands[0] != op->results[0])
+		return -1;
+	if ((op->operands[0] != block->arguments[0] || op->operands[1] != block->arguments[1]) &&
+	    (op->operands[0] != block->arguments[1] || op->operands[1] != block->arguments[0]))
+		return -1;
+	return op->kind->code;
+}
+
+static bool reducer(int op, enum shlo_element element, reduce_fn *reduce, shlo_combine_fn *combine)
+{
+	bool wide = shlo_elements[element].bits >= 32;
+
+	if (element == SHLO_I1) {
+		bool any = op == SHLO_B_OR || op == SHLO_B_MAXIMUM || op == SHLO_B_ADD;
+
+		if (!any && op != SHLO_B_AND && op != SHLO_B_MINIMUM && op != SHLO_B_MULTIPLY)
+			return false;
+		*reduce = any ? wnnGraphBuilderReduceMax : wnnGraphBuilderReduceMin;
+		*combine = any ? wnnGraphBuilderLogicalOr : wnnGraphBuilderLogicalAnd;
+		return true;
+	}
+	if (!shlo_is_computed(element))
+		return false;
+	switch (op) {
+	case SHLO_B_MAXIMUM:
+		*reduce = wnnGraphBuilderReduceMax;
+		*combine = wnnGraphBuilderMax;
+		return true;
+	case SHLO_B_MINIMUM:
+		*reduce = wnnGraphBuilderReduceMin;
+		*combine = wnnGraphBuilderMin;
+		return true;
+	case SHLO_B_ADD:
+		*reduce = wnnGraphBuilderReduceSum;
+		*combine = wnnGraphBuilderAdd;
+		return wide;
+	case SHLO_B_MULTIPLY:
+		*reduce = wnnGraphBuilderReduceProduct;
+		*combine = wnnGraphBuilderMul;
+		return wide;
+	default:
+		return false;
+	}
+}
+
+/* A part of one element of the dimension @dim, which stays. */
+static WNNOperand part_at(const struct shlo_lower *l, WNNOperand x, const int64_t *dims, int rank,
+			  int dim, int64_t at)
+{
+	WNNSliceOptions options = WNN_SLICE_OPTIONS_INIT;
+	int64_t starts[SHLO_MAX_RANK] = { 0 }, counts[SHLO_MAX_RANK];
+	struct shlo_sizes start, count;
+
+	memcpy(counts, dims, (size_t)rank * sizeof(*dims));
+	starts[dim] = at;
+	counts[dim] = 1;
+	shlo_sizes_init(&start, starts, rank);
+	shlo_sizes_init(&count, counts, rank);
+	options.label = l->options.label;
+	return x ? wnnGraphBuilderSlice(l->b, x, start.array, count.array, &options) : NULL;
+}
+
+/* As [what stays, what is reduced], combined one after the other. */
+static WNNOperand reduce_in_order(const struct shlo_lower *l, const struct shlo_list *over,
+				  int64_t cells, shlo_combine_fn combine)
+{
+	const struct shlo_type *x = type_of(l, 0), *to = result_of(l);
+	int64_t order[SHLO_MAX_RANK], dims[2] = { shlo_type_count(to), cells };
+	WNNOperand all, sum = shlo_lowered(l, 1);
+	int count = 0;
+
+	for (int k = 0; k < 2; k++)
+		for (int i = 0; i < x->rank; i++)
+			if (shlo_list_has(over, i) == (k == 1))
+				order[count++] = i;
+	all = shlo_lower_reshape(l, shlo_lower_transpose(l, shlo_lowered(l, 0), order, x->rank),
+				 dims, 2);
+	for (int64_t i = 0; i < cells && sum; i++) {
+		WNNOperand part = part_at(l, all, dims, 2, 1, i);
+
+		sum = part ? combine(l->b, sum, part, &l->options) : NULL;
+	}
+	return shlo_lower_reshape(l, sum, to->dims, to->rank);
+}
+
+/*
+ * Sums and products of f32 depend on their order. That of few elements is the one of the reference
+ * kernel, of more it is the device's, as the specification leaves it open.
+ */
+bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out)
+{
+	WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+	enum shlo_element element = type_of(l, 0)->element;
+	int code = shlo_only_binary(l->op->regions[0]);
+	struct shlo_sizes axes;
+	struct shlo_list over;
+	reduce_fn reduce;
+	shlo_combine_fn combine;
+	int64_t cells;
+	WNNOperand x;
+
+	if (l->op->operand_count != 2 || result_of(l)->element != element ||
+	    !reducer(code, element, &reduce, &combine))
+		return false;
+	over.count = ints(l, "dimensions", over.at);
+	if (!l->b)
+		return true;
+	cells = product(type_of(l, 0), &over);
+	if (element == SHLO_F32 && (code == SHLO_B_ADD || code == SHLO_B_MULTIPLY) &&
+	    cells < LEAST_INNER) {
+		*out = reduce_in_order(l, &over, cells, combine);
+		return true;
+	}
+	shlo_sizes_init(&axes, over.at, over.count);
+	options.label = l->options.label;
+	options.axes = axes.array;
+	x = reduce(l->b, shlo_lowered(l, 0), &options);
+	*out = x ? combine(l->b, x, shlo_lowered(l, 1), &l->options) : NULL;
+	return true;
+}
+
+/* ---- products */
+
+/* One side as [batch, rows, columns]: what is contracted comes last on the left, first on the right. */
+static WNNOperand as_matrices(const struct shlo_lower *l, size_t side,
+			      const struct shlo_dot_numbers *n, int64_t *free_size)
+{
+	const struct shlo_type *x = type_of(l, side);
+	const struct shlo_list *batch = &n->batch[side], *contract = &n->contract[side];
+	struct shlo_list order = *batch, free = { 0 };
+	int64_t dims[3];
+
+	for (int i = 0; i < x->rank; i++)
+		if (!shlo_list_has(batch, i) && !shlo_list_has(contract, i))
+			free.at[free.count++] = i;
+	for (int k = 0; k < 2; k++) {
+		const struct shlo_list *part = (k == 0) == (side == 0) ? &free : contract;
+
+		for (int i = 0; i < part->count; i++)
+			order.at[order.count++] = part->at[i];
+	}
+	*free_size = product(x, &free);
+	dims[0] = product(x, batch);
+	dims[1] = side ? product(x, contract) : *free_size;
+	dims[2] = side ? *free_size : product(x, contract);
+	return shlo_lower_reshape(
+		l, shlo_lower_transpose(l, shlo_lowered(l, side), order.at, x->rank), dims, 3);
+}
+
+/* A product of few terms, added up one after the other as the reference kernel does: in f32 if of floats. */
+static WNNOperand dot_in_order(const struct shlo_lower *l, WNNOperand a, WNNOperand b,
+			       const int64_t *dims)
+{
+	WNNOperandDataType computed = shlo_held_type(result_of(l)->element), given = computed;
+	const int64_t a_dims[3] = { dims[0], dims[1], dims[3] };
+	const int64_t b_dims[3] = { dims[0], dims[3], dims[2] };
+	WNNOperand sum = NULL;
+
+	if (computed == WNNOperandDataType_Float16) {
+		computed = WNNOperandDataType_Float32;
+		a = a ? wnnGraphBuilderCast(l->b, a, computed, &l->options) : NULL;
+		b = b ? wnnGraphBuilderCast(l->b, b, computed, &l->options) : NULL;
+	}
+	for (int64_t i = 0; i < dims[3]; i++) {
+		WNNOperand x = part_at(l, a, a_dims, 3, 2, i), y = part_at(l, b, b_dims, 3, 1, i);
+		WNNOperand term = x && y ? wnnGraphBuilderMul(l->b, x, y, &l->options) : NULL;
+
+		if (!term)
+			return NULL;
+		sum = i ? wnnGraphBuilderAdd(l->b, sum, term, &l->options) : term;
+		if (!sum)
+			return NULL;
+	}
+	return computed == given ? sum : wnnGraphBuilderCast(l->b, sum, given, &l->options);
+}
+
+static bool is_summed(enum shlo_element element)
+{
+	return element == SHLO_F16 ||
+	       (shlo_is_computed(element) && shlo_elements[element].bits >= 32);
+}
+
+/* Long products of floats are the matrix unit's, whose order of sums is its own. */
+bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out)
+{
+	enum shlo_element element = type_of(l, 0)->element;
+	const struct shlo_type *to = result_of(l);
+	struct shlo_dot_numbers n;
+	WNNOperand a, b, c;
+	int64_t dims[4]; /* batch, rows, columns, terms */
+
+	shlo_dot_numbers(l->op, &n);
+	dims[3] = product(type_of(l, 0), &n.contract[0]);
+	if (!is_summed(element) || to->element != element || type_of(l, 1)->element != element ||
+	    (!shlo_is_float(element) && dims[3] > MOST_STEPS))
+		return false;
+	if (!l->b)
+		return true;
+	dims[0] = product(type_of(l, 0), &n.batch[0]);
+	a = as_matrices(l, 0, &n, &dims[1]);
+	b = as_matrices(l, 1, &n, &dims[2]);
+	if (!shlo_is_float(element) || dims[3] < LEAST_INNER)
+		c = dot_in_order(l, a, b, dims);
+	else
+		c = a && b ? wnnGraphBuilderMatmul(l->b, a, b, &l->options) : NULL;
+	*out = shlo_lower_reshape(l, c, to->dims, to->rank);
+	return true;
+}
