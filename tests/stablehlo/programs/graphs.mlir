@@ -489,3 +489,86 @@ module {
     return
   }
 }
+
+// -----
+
+// the largest element and the place of the first such, as JAX writes it; not a number is the largest
+module {
+  func.func private @compute(%x: tensor<2x40xf32>, %y: tensor<3x2xf32>) -> (tensor<2xf32>, tensor<2xi32>, tensor<2xf32>, tensor<2xi32>) {
+    %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %most = stablehlo.constant dense<0x7F800000> : tensor<f32>
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %k = stablehlo.iota dim = 1 : tensor<2x40xi32>
+    %r:2 = stablehlo.reduce(%x init: %least), (%k init: %zero) across dimensions = [1] : (tensor<2x40xf32>, tensor<2x40xi32>, tensor<f32>, tensor<i32>) -> (tensor<2xf32>, tensor<2xi32>)
+     reducer(%a: tensor<f32>, %b: tensor<f32>) (%i: tensor<i32>, %j: tensor<i32>) {
+      %0 = stablehlo.compare GT, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %1 = stablehlo.compare NE, %a, %a, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %2 = stablehlo.or %0, %1 : tensor<i1>
+      %3 = stablehlo.compare EQ, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %4 = stablehlo.compare LT, %i, %j, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %5 = stablehlo.and %3, %4 : tensor<i1>
+      %6 = stablehlo.or %2, %5 : tensor<i1>
+      %7 = stablehlo.select %2, %a, %b : tensor<i1>, tensor<f32>
+      %8 = stablehlo.select %6, %i, %j : tensor<i1>, tensor<i32>
+      stablehlo.return %7, %8 : tensor<f32>, tensor<i32>
+    }
+    %m = stablehlo.iota dim = 0 : tensor<3x2xi32>
+    %s:2 = stablehlo.reduce(%y init: %most), (%m init: %zero) across dimensions = [0] : (tensor<3x2xf32>, tensor<3x2xi32>, tensor<f32>, tensor<i32>) -> (tensor<2xf32>, tensor<2xi32>)
+     reducer(%a: tensor<f32>, %b: tensor<f32>) (%i: tensor<i32>, %j: tensor<i32>) {
+      %0 = stablehlo.compare LT, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %1 = stablehlo.compare NE, %a, %a, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %2 = stablehlo.or %0, %1 : tensor<i1>
+      %3 = stablehlo.compare EQ, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %4 = stablehlo.compare LT, %i, %j, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %5 = stablehlo.and %3, %4 : tensor<i1>
+      %6 = stablehlo.or %2, %5 : tensor<i1>
+      %7 = stablehlo.select %2, %a, %b : tensor<i1>, tensor<f32>
+      %8 = stablehlo.select %6, %i, %j : tensor<i1>, tensor<i32>
+      stablehlo.return %7, %8 : tensor<f32>, tensor<i32>
+    }
+    %o:2 = stablehlo.optimization_barrier %s#0, %s#1 : tensor<2xf32>, tensor<2xi32>
+    return %r#0, %r#1, %o#0, %o#1 : tensor<2xf32>, tensor<2xi32>, tensor<2xf32>, tensor<2xi32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[0.0, 7.0, 14.0, 21.0, 28.0, 35.0, 2.0, 9.0, 16.0, 23.0, 30.0, 37.0, 4.0, 11.0, 18.0, 25.0, 32.0, 39.0, 6.0, 13.0, 20.0, 27.0, 34.0, 1.0, 8.0, 15.0, 22.0, 29.0, 36.0, 3.0, 39.0, 17.0, 24.0, 31.0, 38.0, 5.0, 12.0, 19.0, 26.0, 33.0], [0.0, -7.0, -14.0, -21.0, -28.0, 0x7FC00000, -2.0, -9.0, -16.0, -23.0, -30.0, -37.0, -4.0, -11.0, -18.0, -25.0, -32.0, -39.0, -6.0, -13.0, -20.0, -27.0, -34.0, -1.0, -8.0, -15.0, -22.0, -29.0, -36.0, -3.0, -39.0, -17.0, -24.0, -31.0, -38.0, -5.0, -12.0, -19.0, -26.0, -33.0]]> : tensor<2x40xf32>
+    %y = stablehlo.constant dense<[[3.0, -1.0], [2.0, -1.0], [2.0, 5.0]]> : tensor<3x2xf32>
+    %r:4 = call @compute(%x, %y) : (tensor<2x40xf32>, tensor<3x2xf32>) -> (tensor<2xf32>, tensor<2xi32>, tensor<2xf32>, tensor<2xi32>)
+    check.expect_almost_eq_const %r#0, dense<[39.0, 0x7FC00000]> : tensor<2xf32>
+    check.expect_eq_const %r#1, dense<[17, 5]> : tensor<2xi32>
+    check.expect_eq_const %r#2, dense<[2.0, -1.0]> : tensor<2xf32>
+    check.expect_eq_const %r#3, dense<[1, 0]> : tensor<2xi32>
+    return
+  }
+}
+
+// -----
+
+// regions of several operations, with constants: of a map, and of a reduction in its order, ((1 - 5) * 2 - 6) * 2
+module {
+  func.func private @compute(%x: tensor<2x2xi32>, %y: tensor<2x2xi32>, %z: tensor<i32>) -> (tensor<2x2xi32>, tensor<2xi32>) {
+    %m = "stablehlo.map"(%x, %y) ({
+      ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+        %k = stablehlo.constant dense<3> : tensor<i32>
+        %c = stablehlo.multiply %a, %k : tensor<i32>
+        %d = stablehlo.maximum %c, %b : tensor<i32>
+        stablehlo.return %d : tensor<i32>
+    }) {dimensions = array<i64: 0, 1>} : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi32>
+    %r = "stablehlo.reduce"(%x, %z) ({
+      ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+        %k = stablehlo.constant dense<2> : tensor<i32>
+        %c = stablehlo.subtract %a, %b : tensor<i32>
+        %d = stablehlo.multiply %c, %k : tensor<i32>
+        stablehlo.return %d : tensor<i32>
+    }) {dimensions = array<i64: 1>} : (tensor<2x2xi32>, tensor<i32>) -> tensor<2xi32>
+    return %m, %r : tensor<2x2xi32>, tensor<2xi32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[5, 6], [-1, 0]]> : tensor<2x2xi32>
+    %y = stablehlo.constant dense<[[20, 1], [2, -2]]> : tensor<2x2xi32>
+    %z = stablehlo.constant dense<1> : tensor<i32>
+    %r:2 = call @compute(%x, %y, %z) : (tensor<2x2xi32>, tensor<2x2xi32>, tensor<i32>) -> (tensor<2x2xi32>, tensor<2xi32>)
+    check.expect_eq_const %r#0, dense<[[20, 18], [2, 0]]> : tensor<2x2xi32>
+    check.expect_eq_const %r#1, dense<[-28, 8]> : tensor<2xi32>
+    return
+  }
+}

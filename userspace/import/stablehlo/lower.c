@@ -24,6 +24,7 @@ static const struct {
 	{ "stablehlo.dynamic_slice", shlo_lower_dynamic_slice },
 	{ "stablehlo.dynamic_update_slice", shlo_lower_dynamic_update_slice },
 	{ "stablehlo.gather", shlo_lower_gather },
+	{ "stablehlo.map", shlo_lower_map },
 	{ "stablehlo.optimization_barrier", shlo_lower_barrier },
 	{ "stablehlo.pad", shlo_lower_pad },
 	{ "stablehlo.reduce", shlo_lower_reduce },
@@ -107,20 +108,29 @@ bool shlo_can_lower(const struct shlo_op *op)
 	struct shlo_lower l = { .op = op };
 	shlo_lower_fn lower = row_of(op);
 
-	if (!lower || op->result_count != 1 || !op->operand_count)
+	if (!lower || !op->result_count || op->result_count > SHLO_MOST_LOWERED ||
+	    !op->operand_count)
 		return false;
 	for (size_t i = 0; i < op->operand_count; i++)
 		if (!shlo_is_held(op->operands[i]->type))
 			return false;
-	return shlo_is_held(op->results[0]->type) && lower(&l, NULL);
+	for (size_t i = 0; i < op->result_count; i++)
+		if (!shlo_is_held(op->results[i]->type))
+			return false;
+	return lower(&l, NULL);
 }
 
-WNNOperand shlo_lower(struct shlo_lower *l)
+bool shlo_lower(struct shlo_lower *l)
 {
-	WNNOperand out = NULL;
+	WNNOperand out[SHLO_MOST_LOWERED] = { 0 };
+	bool all = true;
 
-	row_of(l->op)(l, &out);
-	return out;
+	row_of(l->op)(l, out);
+	for (size_t i = 0; i < l->op->result_count; i++) {
+		l->operands[l->op->results[i]->slot] = out[i];
+		all = all && out[i];
+	}
+	return all;
 }
 
 void shlo_sizes_init(struct shlo_sizes *sizes, const int64_t *numbers, int count)

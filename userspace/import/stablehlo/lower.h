@@ -7,7 +7,10 @@
 
 #include "kinds.h"
 
+#define SHLO_MOST_LOWERED 8 /* operands or results that are of any number */
+
 struct shlo_frame;
+struct shlo_list;
 
 struct shlo_lower {
 	WNNGraphBuilder b;	    /* NULL: it is only asked whether this can be done */
@@ -19,8 +22,8 @@ struct shlo_lower {
 
 /* Whether the operation with these types and attributes becomes operators. */
 bool shlo_can_lower(const struct shlo_op *op);
-/* Adds it: the operand of the result, NULL when the builder has refused. */
-WNNOperand shlo_lower(struct shlo_lower *l);
+/* Adds it, the operands of its results to those of values; false when the builder has refused. */
+bool shlo_lower(struct shlo_lower *l);
 
 /* The type that a graph holds elements in: as they are, or one of the same size that is only moved. */
 WNNOperandDataType shlo_held_type(enum shlo_element element);
@@ -52,7 +55,7 @@ shlo_combine_fn shlo_binary_of(int op, enum shlo_element element);
 /* Of a region that is one operation on its two arguments: which; -1: it is more. */
 int shlo_only_binary(const struct shlo_region *region);
 
-/* A row for each operation; conditions first, then, with a builder, the operators. */
+/* A row for each operation; conditions first, then, with a builder, the operators of all results. */
 typedef bool (*shlo_lower_fn)(struct shlo_lower *l, WNNOperand *out);
 
 bool shlo_lower_unary(struct shlo_lower *l, WNNOperand *out);
@@ -74,6 +77,9 @@ bool shlo_lower_barrier(struct shlo_lower *l, WNNOperand *out);
 /* Of custom calls those that mark a sharding. */
 bool shlo_lower_mark(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out);
+/* By a region that is more than one operation, over these dimensions. */
+bool shlo_lower_reduce_any(struct shlo_lower *l, const struct shlo_list *over, WNNOperand *out);
+bool shlo_lower_map(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out);

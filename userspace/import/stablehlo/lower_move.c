@@ -37,9 +37,9 @@ bool shlo_lower_reshaped(struct shlo_lower *l, WNNOperand *out)
 
 bool shlo_lower_barrier(struct shlo_lower *l, WNNOperand *out)
 {
-	if (l->b)
-		*out = wnnGraphBuilderIdentity(l->b, shlo_lowered(l, 0), &l->options);
-	return true;
+	for (size_t i = 0; l->b && i < l->op->operand_count; i++)
+		out[i] = wnnGraphBuilderIdentity(l->b, shlo_lowered(l, i), &l->options);
+	return l->op->operand_count <= SHLO_MOST_LOWERED;
 }
 
 bool shlo_lower_mark(struct shlo_lower *l, WNNOperand *out)
@@ -47,7 +47,7 @@ bool shlo_lower_mark(struct shlo_lower *l, WNNOperand *out)
 	bool gives;
 
 	return shlo_is_mark(shlo_attr_text(l->op, "call_target_name", ""), &gives) &&
-	       l->op->operand_count == 1 && shlo_lower_barrier(l, out);
+	       shlo_lower_barrier(l, out);
 }
 
 bool shlo_lower_transposed(struct shlo_lower *l, WNNOperand *out)

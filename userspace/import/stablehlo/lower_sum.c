@@ -145,10 +145,10 @@ bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out)
 	int64_t cells;
 	WNNOperand x;
 
+	over.count = ints(l, "dimensions", over.at);
 	if (l->op->operand_count != 2 || result_of(l)->element != element ||
 	    !reducer(code, element, &reduce, &combine))
-		return false;
-	over.count = ints(l, "dimensions", over.at);
+		return shlo_lower_reduce_any(l, &over, out);
 	if (!l->b)
 		return true;
 	cells = product(type_of(l, 0), &over);

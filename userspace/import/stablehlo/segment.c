@@ -248,14 +248,15 @@ static bool add_operations(struct segment *segment, struct shlo_frame *frame,
 			snprintf(label, sizeof(label), "%s at byte %u", op->name, op->place.column);
 		l->op = op;
 		l->options.label = WNN_STR(label);
-		l->operands[op->results[0]->slot] = shlo_lower(l);
-		if (!l->operands[op->results[0]->slot])
+		if (!shlo_lower(l))
 			return false;
 		segment->operations++;
-		if (used_behind(&region->block, segment->end, op->results[0]) &&
-		    !has_port(segment->outputs, segment->output_count, op->results[0]) &&
-		    !port_add(&segment->outputs, &segment->output_count, 'o', op->results[0]))
-			return false;
+		for (size_t k = 0; k < op->result_count; k++)
+			if (used_behind(&region->block, segment->end, op->results[k]) &&
+			    !has_port(segment->outputs, segment->output_count, op->results[k]) &&
+			    !port_add(&segment->outputs, &segment->output_count, 'o',
+				      op->results[k]))
+				return false;
 	}
 	return true;
 }
