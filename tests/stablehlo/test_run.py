@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """webnn-run takes programs: test_run.py WEBNN_RUN."""
+import json
 import pathlib
 import subprocess
 import sys
@@ -82,6 +83,20 @@ class Run(unittest.TestCase):
             self.path.write_text(LOOP, encoding="utf-8")
         self.assertIn("--loop-limit takes a number from 1 to 18446744073709551615, not '0'",
                       self.says(64, "run", *options, "0"))
+
+    def test_explain(self):
+        """Operation and place of what ran on the NPU, in a loop in a row as well, and of what did not."""
+        self.assertRegex(self.says(0, "explain", "-d", "sim"), r"(?m)^stablehlo.dot_general at 2:3 +npu +matmul ")
+        self.path.write_text(LOOP, encoding="utf-8")
+        self.assertRegex(self.says(0, "explain", "-d", "sim", "--fill", "n=3"), r"(?m)^stablehlo.while at 4:3 +reference .*regions$")
+        self.path.write_text(LOOP.replace("%i, %n", "%i, %c").replace("(%i = %zero) : tensor<i32>", "(%i = %zero, %a = %n) : tensor<i32>, tensor<i32>")
+                             .replace("%r = st", "%r:2 = st").replace("return %r", "return %r#1")
+                             .replace("stablehlo.return %next : tensor<i32>", "%b = stablehlo.add %a, %n : tensor<i32>\n      "
+                                      "stablehlo.return %next, %b : tensor<i32>, tensor<i32>")
+                             .replace("  %zero =", "  %c = stablehlo.constant dense<3> : tensor<i32>\n  %zero ="), encoding="utf-8")
+        nodes = json.loads(self.says(0, "explain", "-d", "sim", "--json", "-"))["nodes"]
+        self.assertEqual([(node["label"], node["device"], node["operator"]) for node in nodes],
+                         [("stablehlo.add at 11:7", "npu", "add")] * 3)
 
     def test_info(self):
         self.assertEqual(self.says(0, "info"), "module 0\n  input x: tensor<2x32xf32>\n  input w: tensor<32x3xf32>\n"

@@ -21,10 +21,11 @@ struct WNNStablehloProgramImpl {
 	WNNStablehloValueInfoArray (*values)[2];
 	/* Of the last run, which holds the results. */
 	struct shlo_run run;
-	struct shlo_arena unrolled; /* what it was run as on a context */
+	struct shlo_arena unrolled; /* what it was run as on a context, and what is told of that */
 	WNNStablehloTensor *results;
 	size_t result_count;
 	WNNStablehloRunInfo info;
+	WNNStablehloPlacementArray placement;
 	/* With whom it runs, and what tells that they run the same. */
 	WNNStablehloWorld world;
 	size_t partitions;
@@ -212,6 +213,7 @@ static void forget_run(struct WNNStablehloProgramImpl *program)
 	program->results = NULL;
 	program->result_count = 0;
 	program->info = (WNNStablehloRunInfo){ 0 };
+	program->placement = (WNNStablehloPlacementArray){ 0, NULL };
 }
 
 void wnnStablehloProgramRelease(WNNStablehloProgram program)
@@ -437,6 +439,8 @@ static WNNStatus guarded_run(struct WNNStablehloProgramImpl *program, size_t mod
 		run_on_ranks(program, module, inputs);
 	else
 		run_entry(program, inputs);
+	if (program->run.device)
+		program->placement = shlo_device_placement(program->run.device, &program->unrolled);
 	return WNNStatus_Success;
 }
 
@@ -500,4 +504,9 @@ WNNStablehloTensorArray wnnStablehloProgramGetResults(WNNStablehloProgram progra
 WNNStablehloRunInfo wnnStablehloProgramGetRunInfo(WNNStablehloProgram program)
 {
 	return program->info;
+}
+
+WNNStablehloPlacementArray wnnStablehloProgramGetPlacement(WNNStablehloProgram program)
+{
+	return program->placement;
 }

@@ -5,7 +5,9 @@
 
 #include <stdint.h>
 
-#include <webnn/webnn.h>
+#include <webnn/stablehlo.h>
+
+#include "memory.h"
 
 struct shlo_device;
 
@@ -14,5 +16,9 @@ struct shlo_device *shlo_device_create(WNNContext context);
 void shlo_device_destroy(struct shlo_device *device);
 /* Operators of its graphs that do not run on the NPU. */
 uint64_t shlo_device_cpu_operators(const struct shlo_device *device);
+
+/* Where what has been run is computed. */
+WNNStablehloPlacementArray shlo_device_placement(const struct shlo_device *device,
+						 struct shlo_arena *arena);
 
 #endif

@@ -222,6 +222,14 @@ static WNNOperand outside(struct segment *segment, struct shlo_lower *l, struct 
 	return port ? wnnGraphBuilderInput(l->b, WNN_STR(port->name), &descriptor) : NULL;
 }
 
+static void label_of(const struct shlo_op *op, char *label, size_t room)
+{
+	if (op->place.line)
+		snprintf(label, room, "%s at %u:%u", op->name, op->place.line, op->place.column);
+	else
+		snprintf(label, room, "%s at byte %u", op->name, op->place.column);
+}
+
 /* Adds all operations to a builder; false: one of them was refused. */
 static bool add_operations(struct segment *segment, struct shlo_frame *frame,
 			   const struct shlo_region *region, struct shlo_lower *l)
@@ -241,11 +249,7 @@ static bool add_operations(struct segment *segment, struct shlo_frame *frame,
 			if (!l->operands[value->slot])
 				return false;
 		}
-		if (op->place.line)
-			snprintf(label, sizeof(label), "%s at %u:%u", op->name, op->place.line,
-				 op->place.column);
-		else
-			snprintf(label, sizeof(label), "%s at byte %u", op->name, op->place.column);
+		label_of(op, label, sizeof(label));
 		l->op = op;
 		l->options.label = WNN_STR(label);
 		if (!shlo_lower(l))
@@ -476,4 +480,95 @@ size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 	shlo_tensor_put(results);
 	run->device_ops += segment->operations;
 	return segment->end - segment->first;
+}
+
+/* ---- telling */
+
+struct placements {
+	struct shlo_arena *arena;
+	WNNStablehloPlacement *items;
+	size_t count;
+};
+
+static WNNStringView copy_view(struct shlo_arena *arena, const char *text, size_t length)
+{
+	return (WNNStringView){ shlo_arena_text(arena, text, length), length };
+}
+
+static void add_placement(struct placements *p, WNNStringView label, WNNStringView name,
+			  const char *device, WNNStringView reason)
+{
+	p->items = shlo_arena_grow(p->arena, p->items, p->count, sizeof(*p->items));
+	p->items[p->count++] = (WNNStablehloPlacement){
+		copy_view(p->arena, label.data, label.length),
+		copy_view(p->arena, name.data, name.length),
+		{ device, strlen(device) },
+		copy_view(p->arena, reason.data, reason.length),
+	};
+}
+
+static void add_graph(struct placements *p, WNNGraph graph)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+
+	if (wnnGraphGetPlacement(graph, &placement) != WNNStatus_Success)
+		return;
+	for (size_t i = 0; i < placement.nodeCount; i++) {
+		const WNNNodePlacement *node = &placement.nodes[i];
+
+		add_placement(p, node->label, node->operatorName,
+			      node->device == WNNNodeDevice_NPU ? "npu" :
+			      node->device == WNNNodeDevice_CPU ? "cpu" :
+								  "folded",
+			      node->reasonText);
+	}
+}
+
+static void add_reference(struct placements *p, const struct shlo_op *op, bool can)
+{
+	static const char has_none[] = "WebNN has no operators that give the same result";
+	static const char small[] =
+		"in loops and branches values of fewer than 1024 elements are not worth a graph";
+	static const char control[] = "the library walks through its regions";
+	const char *reason = op->region_count && !can ? control : can ? small : has_none;
+	char label[120];
+
+	label_of(op, label, sizeof(label));
+	add_placement(p, (WNNStringView){ label, strlen(label) }, (WNNStringView){ "", 0 },
+		      "reference", (WNNStringView){ reason, strlen(reason) });
+}
+
+static bool is_told(const struct shlo_op *op)
+{
+	return op->kind->family != SHLO_CONSTANT && op->kind->family != SHLO_CHECK &&
+	       op->kind->family != SHLO_RETURN && strcmp(op->name, "func.call");
+}
+
+static void add_plan(struct placements *p, const struct shlo_plan *plan)
+{
+	const struct shlo_block *block = &plan->region->block;
+	size_t next = 0;
+
+	for (size_t i = 0; i < block->op_count; i++) {
+		while (next < plan->count && plan->segments[next].end <= i)
+			next++;
+		if (next < plan->count && plan->segments[next].first == i &&
+		    plan->segments[next].graph)
+			add_graph(p, plan->segments[next].graph);
+		if (next < plan->count && plan->segments[next].first <= i &&
+		    plan->segments[next].graph)
+			continue;
+		if (is_told(block->ops[i]))
+			add_reference(p, block->ops[i], shlo_can_lower(block->ops[i]));
+	}
+}
+
+WNNStablehloPlacementArray shlo_device_placement(const struct shlo_device *device,
+						 struct shlo_arena *arena)
+{
+	struct placements p = { .arena = arena };
+
+	for (const struct shlo_plan *plan = device->plans; plan; plan = plan->next)
+		add_plan(&p, plan);
+	return (WNNStablehloPlacementArray){ p.count, p.items };
 }

@@ -108,6 +108,26 @@ typedef struct WNNStablehloRunInfo {
 	uint64_t cpuOperators;
 } WNNStablehloRunInfo;
 
+/** Where a part of the last run was computed. Belongs to the program. */
+typedef struct WNNStablehloPlacement {
+	/** The operation and its place in the file, such as stablehlo.add at 12:5, or at byte 730. */
+	WNNStringView label;
+	/** The operator of WebNN that it became, one of perhaps several; empty for a reference kernel. */
+	WNNStringView operatorName;
+	/** npu, cpu, folded (computed when the graph was built), or reference: a kernel of this library. */
+	WNNStringView device;
+	/** Why, as one sentence. */
+	WNNStringView reason;
+} WNNStablehloPlacement;
+
+/** What the last run computed where. Belongs to the program. */
+typedef struct WNNStablehloPlacementArray {
+	/** Number of items. */
+	size_t count;
+	/** The items: those of functions and regions that the run came to. */
+	WNNStablehloPlacement const *data;
+} WNNStablehloPlacementArray;
+
 /** Which of the ranks this process is. */
 typedef struct WNNStablehloWorldInfo {
 	/** Its number, from 0. */
@@ -319,6 +339,17 @@ WNN_EXPORT WNNStablehloTensorArray wnnStablehloProgramGetResults(WNNStablehloPro
  * @return The counts; zero before the first run.
  */
 WNN_EXPORT WNNStablehloRunInfo wnnStablehloProgramGetRunInfo(WNNStablehloProgram program);
+
+/**
+ * Tells for every operator of the graphs of the last run, and every other operation that it came to, where
+ * it was computed and why. Constants, comparisons of a test and calls are not among them.
+ *
+ * @param program The program.
+ *
+ * @return Belongs to the program, until it is released or runs again; empty without a context, and after a
+ *     run that has failed.
+ */
+WNN_EXPORT WNNStablehloPlacementArray wnnStablehloProgramGetPlacement(WNNStablehloProgram program);
 
 /**
  * Tells whether this process was started as one of several ranks, by Open MPI's mpirun or another

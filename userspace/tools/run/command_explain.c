@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "../placement.h"
+#include "program.h"
 #include "subject.h"
 
 static const struct argp_option options[] = { JSON_OPTION, { 0 } };
@@ -61,6 +62,14 @@ int command_explain(int argc, char **argv)
 	int ret;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &common);
+	if (program_is(common.model)) {
+		ret = target_open(&target, &common, common.device);
+		if (!ret)
+			ret = program_explain(&common, &target);
+		target_close(&target);
+		options_free(&common);
+		return ret;
+	}
 	ret = subject_open(&subject, &common);
 	if (!ret)
 		ret = values_read(&subject, &seed);

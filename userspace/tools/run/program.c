@@ -169,7 +169,10 @@ static int run_with(const struct options *options, const struct ranks *ranks,
 	return take_results(options, program, target);
 }
 
-int program_run(const struct options *options, const struct ranks *ranks, struct target *target)
+typedef int (*after_fn)(const struct options *options, WNNStablehloProgram program);
+
+static int run_and(const struct options *options, const struct ranks *ranks, struct target *target,
+		   after_fn after)
 {
 	WNNStablehloProgram program = NULL;
 	struct value *values = NULL;
@@ -191,12 +194,55 @@ int program_run(const struct options *options, const struct ranks *ranks, struct
 	inputs = calloc(count + 1, sizeof(*inputs));
 	ret = values && inputs ? run_with(options, ranks, program, target, values, inputs) :
 				 complain(BAD_DEVICE, "inputs: memory is exhausted");
+	if (!ret && after)
+		ret = after(options, program);
 	for (size_t i = 0; values && i < count; i++)
 		value_exit(&values[i]);
 	free(values);
 	free(inputs);
 	wnnStablehloProgramRelease(program);
 	return ret;
+}
+
+int program_run(const struct options *options, const struct ranks *ranks, struct target *target)
+{
+	return run_and(options, ranks, target, NULL);
+}
+
+static json_t *placement_json_of(const WNNStablehloPlacement *item)
+{
+	return json_pack("{s:o, s:o, s:o, s:o}", "label", json_text(item->label), "operator",
+			 json_text(item->operatorName), "device", json_text(item->device),
+			 "reason_text", json_text(item->reason));
+}
+
+static int tell_placement(const struct options *options, WNNStablehloProgram program)
+{
+	WNNStablehloPlacementArray placement = wnnStablehloProgramGetPlacement(program);
+	json_t *nodes = json_array();
+
+	for (size_t i = 0; i < placement.count; i++) {
+		const WNNStablehloPlacement *item = &placement.data[i];
+
+		if (text_wanted(options))
+			printf("%-40.*s %-9.*s %-18.*s %.*s\n", (int)item->label.length,
+			       item->label.data, (int)item->device.length, item->device.data,
+			       (int)item->operatorName.length, item->operatorName.data,
+			       (int)item->reason.length, item->reason.data);
+		json_array_append_new(nodes, placement_json_of(item));
+	}
+	return write_json(options,
+			  json_pack("{s:s, s:o}", "model", options->model, "nodes", nodes));
+}
+
+int program_explain(const struct options *options, struct target *target)
+{
+	const struct ranks alone = { .count = 1 };
+	struct options common = *options;
+
+	/* Sizes of values do not depend on them, turns of loops may. */
+	common.random = true;
+	return run_and(&common, &alone, target, tell_placement);
 }
 
 static void print_infos(const char *what, WNNStablehloValueInfoArray infos)

@@ -9,6 +9,8 @@
 bool program_is(const char *path);
 /* Runs it on the context of @target, whose results are filled; an exit code. */
 int program_run(const struct options *options, const struct ranks *ranks, struct target *target);
+/* Runs it and prints, or writes as JSON, where its operations were computed. */
+int program_explain(const struct options *options, struct target *target);
 /* Prints what it takes and gives, or why it does not run. */
 int program_info(const struct options *options);
 

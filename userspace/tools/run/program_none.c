@@ -12,6 +12,12 @@ int program_run(const struct options *options, const struct ranks *ranks, struct
 	return program_info(options);
 }
 
+int program_explain(const struct options *options, struct target *target)
+{
+	(void)target;
+	return program_info(options);
+}
+
 int program_info(const struct options *options)
 {
 	return complain(BAD_MODEL, "%s: webnn-run was built without StableHLO", options->model);
