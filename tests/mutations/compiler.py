@@ -81,8 +81,8 @@ MUTATIONS = [
            'to[axis] = lo - begin[axis];', 'to[axis] = 0 * begin[axis];'),
     _error('pieces may be overwritten before they are read', 'plan/place/pieces.c',
            'if (place->end < last)\n\t\t\tplace->end = last;', '(void)place;'),
-    _error('products of a batch all read the first pieces', 'plan/lower/matmul.c',
-           'offset[3 + p] += at * mm.piece[p].view.stride[i];', 'offset[3 + p] += 0 * mm.piece[p].view.stride[i];'),
+    _error('pieces of a batch are as far apart as the largest of them', 'plan/lower/matmul.c',
+           'mm->out.rank ? view->stride[last] : 0, 0, 0,', 'mm->out.rank ? mm->b.stride[last] : 0, 0, 0,'),
     # Values and weights that stay in SRAM.
     _error('values in SRAM overlap by half', 'plan/place/resident.c',
            'if (from + plan_align(list[i]->bytes) > *address)\n\t\t\t*address = from + plan_align(list[i]->bytes);',
