@@ -387,6 +387,24 @@ static void test_reductions_keep_nan(void **state)
 		}
 }
 
+/* Half a row of cosines is for both halves; a number of sines for all. */
+static void test_rotary(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	add_reals(&rig, IR_F32, 4, REALS(1, 2, 3, 4));
+	add_reals(&rig, IR_F32, 4, REALS(10, 20, 30, 40));
+	add_reals(&rig, IR_F32, 4, REALS(1, 2, 3, 4));
+	expect_line(&rig, IR_OP_ROTARY, NULL, IR_F32, 4, NULL, REALS(7, 32, 93, 168));
+	rig_init(&rig);
+	add_reals(&rig, IR_F32, 4, REALS(1, 2, 3, 4));
+	add_reals(&rig, IR_F32, 2, REALS(10, 20));
+	add_shape(&rig, IR_F32, 0, NULL, NULL, REALS(2));
+	expect_line(&rig, IR_OP_ROTARY, NULL, IR_F32, 4, NULL, REALS(4, 32, 32, 84));
+}
+
 /* x - mean is 0, so what is left is the bias. */
 static void test_normalisation_over_no_axes(void **state)
 {
@@ -764,6 +782,7 @@ int main(void)
 		cmocka_unit_test(test_reductions_of_nothing),
 		cmocka_unit_test(test_reductions_keep_nan),
 		cmocka_unit_test(test_normalisation_over_no_axes),
+		cmocka_unit_test(test_rotary),
 		cmocka_unit_test(test_scalars),
 		cmocka_unit_test(test_pool_of_padding),
 		cmocka_unit_test(test_huge_windows),

@@ -53,6 +53,7 @@ static int run_named(struct ir_graph **graph, const char *name, const struct pas
 		{ "simplify", pass_simplify },
 		{ "fold", pass_fold },
 		{ "merge", pass_merge },
+		{ "rotary", pass_rotary },
 		{ "fuse_bias", pass_fuse_bias },
 		{ "fuse_activation", pass_fuse_activation },
 		{ "recognise", pass_recognise },

@@ -57,6 +57,7 @@ static const char *const lines[] = {
 	"float32[2,4] = softmax(%4) axis=1 ; softmax",
 	"int32[2] = arg(%4) max axis=1 last ; argMax",
 	"float32[2,4] = cumsum(%4) axis=1 exclusive reversed ; cumulativeSum",
+	"float32[2,4] = rotary(%4, %4, %4) ; add",
 	"float32[2,4] = triangular(%4) lower diagonal=-1 ; triangular",
 	"float32[2,3,4,4] = batchnorm(%0, %1, %1, -, %1) axis=1 epsilon=1e-05 ; batchNormalization",
 	"float32[2,3,4,4] = instnorm(%0, %1) nchw epsilon=0.001 ; instanceNormalization",

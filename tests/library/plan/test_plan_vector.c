@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Element-wise operators, reductions, softmax, normalisations and scans of random shapes. */
 #include "fixture.h"
+#include "nodes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_RANK 5
@@ -203,6 +205,85 @@ static void test_triangular(void **state)
 		add_result(&t, add_node(&t, IR_OP_TRIANGULAR, &input, 1, i % 3 ? IR_F32 : IR_I8,
 					rank, dims, &attrs));
 		check_graph(&t, *state);
+		graph_free(&t);
+	}
+}
+
+/* ---- rotary embedding */
+
+/* Cosines or sines of some of the rows: a number, a row or half a row, or those of all rows. */
+static struct ir_value *angles(struct test_graph *t, enum ir_dtype dtype, uint32_t rank,
+			       const int64_t *rows, bool halves)
+{
+	uint32_t own = random_below(rank + 1);
+	int64_t dims[MAX_RANK];
+
+	for (uint32_t i = 0; i < own; i++)
+		dims[i] = random_below(3) ? rows[rank - own + i] : 1;
+	if (own && dims[own - 1] > 1 && halves)
+		dims[own - 1] /= 2;
+	return add_operand(t, dtype, own, dims, random_below(2));
+}
+
+/* The same from its parts, for cosines and sines that are no halves. */
+static struct ir_value *from_parts(struct test_graph *t, struct ir_value *x,
+				   struct ir_value *cosine, struct ir_value *sine)
+{
+	uint32_t last = x->type.rank - 1;
+	int64_t half = ir_type_dim(&x->type, last) / 2;
+	struct ir_value *swapped =
+		node_concat(t, node_unary(t, IR_NEG, node_slice(t, x, last, half, half)),
+			    node_slice(t, x, last, 0, half), last);
+
+	return node_binary(t, IR_ADD, node_binary(t, IR_MUL, x, cosine),
+			   node_binary(t, IR_MUL, swapped, sine));
+}
+
+/* float32 has the bits of its parts. */
+static void check_parts(struct test_graph *t, void *state)
+{
+	for (int size = 0; size < NUM_SIZES; size++) {
+		size_t bytes = (size_t)ir_type_bytes(&t->output[0]->type);
+		void *out[MAX_DATA] = { malloc(bytes), malloc(bytes) };
+
+		assert_true(out[0] && out[1]);
+		run_graph(t, state, size, out);
+		assert_memory_equal(out[0], out[1], bytes);
+		free(out[0]);
+		free(out[1]);
+	}
+}
+
+static void test_rotary(void **state)
+{
+	for (int i = 0; i < 48; i++) {
+		enum ir_dtype dtype = i % 3 ? IR_F32 : IR_F16;
+		bool halves = i % 4 == 0;
+		struct ir_value *operands[3], *y;
+		int64_t dims[MAX_RANK];
+		struct test_graph t;
+		uint32_t rank;
+
+		random_seed(560 + i);
+		graph_init(&t);
+		t.tolerance = dtype == IR_F16 ? 2e-3 : 1e-6;
+		rank = random_shape(1, 10000, dims);
+		dims[rank - 1] *= 2;
+		operands[0] = add_operand(&t, dtype, rank, dims, false);
+		if (random_below(2))
+			operands[0] = node_unary(&t, IR_NEG, operands[0]);
+		operands[1] = angles(&t, dtype, rank, dims, halves);
+		operands[2] = angles(&t, dtype, rank, dims, halves);
+		y = add_node(&t, IR_OP_ROTARY, operands, 3, dtype, rank, dims, NULL)->results[0];
+		add_output(&t, y);
+		/* It may stay in SRAM, too. */
+		if (halves)
+			add_output(&t, node_unary(&t, IR_ABS, node_unary(&t, IR_NEG, y)));
+		if (!halves && dtype == IR_F32)
+			add_output(&t, from_parts(&t, operands[0], operands[1], operands[2]));
+		check_graph(&t, *state);
+		if (!halves && dtype == IR_F32)
+			check_parts(&t, *state);
 		graph_free(&t);
 	}
 }
@@ -505,13 +586,14 @@ static void test_norm_far(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_unary),	    cmocka_unit_test(test_binary),
-		cmocka_unit_test(test_where),	    cmocka_unit_test(test_cast),
-		cmocka_unit_test(test_triangular),  cmocka_unit_test(test_reduce),
-		cmocka_unit_test(test_reduce_long), cmocka_unit_test(test_reduce_rank8),
-		cmocka_unit_test(test_softmax),	    cmocka_unit_test(test_cumsum),
-		cmocka_unit_test(test_arg),	    cmocka_unit_test(test_norm),
-		cmocka_unit_test(test_norm_long),   cmocka_unit_test(test_norm_far),
+		cmocka_unit_test(test_unary),	     cmocka_unit_test(test_binary),
+		cmocka_unit_test(test_where),	     cmocka_unit_test(test_cast),
+		cmocka_unit_test(test_triangular),   cmocka_unit_test(test_rotary),
+		cmocka_unit_test(test_reduce),	     cmocka_unit_test(test_reduce_long),
+		cmocka_unit_test(test_reduce_rank8), cmocka_unit_test(test_softmax),
+		cmocka_unit_test(test_cumsum),	     cmocka_unit_test(test_arg),
+		cmocka_unit_test(test_norm),	     cmocka_unit_test(test_norm_long),
+		cmocka_unit_test(test_norm_far),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

@@ -142,6 +142,24 @@ static bool alike(const struct ir_node *node)
 	return same_shape(node) && same_types(node, 0);
 }
 
+/* Cosines or sines of all elements of rows, or of half of them. */
+static bool has_angles(const struct ir_type *type, const struct ir_type *rows)
+{
+	struct ir_type halves = *rows;
+
+	halves.dim[rows->rank - 1].value /= 2;
+	return ir_shape_broadcasts(type, rows) || ir_shape_broadcasts(type, &halves);
+}
+
+static bool rotary(const struct ir_node *node)
+{
+	const struct ir_type *rows = out(node);
+
+	return alike(node) && ir_dtype_is_float(rows->dtype) && rows->rank &&
+	       ir_type_dim(rows, rows->rank - 1) % 2 == 0 && has_angles(in(node, 1), rows) &&
+	       has_angles(in(node, 2), rows);
+}
+
 static bool triangular(const struct ir_node *node)
 {
 	return alike(node) && out(node)->rank >= 2;
@@ -378,6 +396,7 @@ bool ir_shapes_fit(const struct ir_node *node)
 		[IR_OP_ARG] = arg,
 		[IR_OP_CUMSUM] = alike,
 		[IR_OP_TRIANGULAR] = triangular,
+		[IR_OP_ROTARY] = rotary,
 		[IR_OP_BATCHNORM] = norm,
 		[IR_OP_INSTNORM] = norm,
 		[IR_OP_LAYERNORM] = norm,

@@ -93,6 +93,7 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 		{ fold, pass_fold, integers },
 		{ !options->no_merge, pass_merge, false },
 		{ fuse, pass_recognise, false },
+		{ fuse && !options->widen, pass_rotary, false },
 		{ fuse, pass_fuse_bias, false },
 		{ fuse, pass_fuse_activation, false },
 		{ integers, pass_sink_dequantize, false },

@@ -24,7 +24,8 @@ struct wnn_pass_options {
 	bool no_fold;	  /* compute nothing at build */
 	bool no_merge;	  /* keep equal nodes apart */
 	bool no_fuse;	  /* keep bias and activations as nodes */
-	bool widen;	  /* all runs on the CPU: float16 is computed in float32 */
+	/* All runs on the CPU: float16 is computed in float32, and rotary embeddings stay in parts. */
+	bool widen;
 	/*
 	 * Convolutions are faster on channels-last data: they are turned to it where this many
 	 * multiplications stand against each element that is moved for that. 0: none is.

@@ -69,6 +69,7 @@ int pass_simplify(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fold(struct rewrite *rw, const struct pass_context *ctx);
 int pass_merge(struct rewrite *rw, const struct pass_context *ctx);
 int pass_recognise(struct rewrite *rw, const struct pass_context *ctx);
+int pass_rotary(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_bias(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_activation(struct rewrite *rw, const struct pass_context *ctx);
 int pass_sink_dequantize(struct rewrite *rw, const struct pass_context *ctx);

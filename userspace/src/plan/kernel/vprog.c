@@ -81,8 +81,7 @@ int vp_temp(struct vprog *prog, uint8_t dtype, uint8_t mask)
 	return add_reg(prog, &reg);
 }
 
-/* Leading dims of 1 up to the rank of the space. */
-static struct npu_view widen(const struct vprog *prog, struct npu_view view)
+struct npu_view vp_widen(const struct vprog *prog, struct npu_view view)
 {
 	uint32_t lead = prog->rank - view.rank;
 
@@ -96,14 +95,14 @@ static struct npu_view widen(const struct vprog *prog, struct npu_view view)
 
 int vp_operand(struct vprog *prog, struct plan *plan, const struct ir_value *value)
 {
-	struct npu_view view = widen(prog, values_view(plan, value));
+	struct npu_view view = vp_widen(prog, values_view(plan, value));
 
 	return vp_input(prog, &view);
 }
 
 int vp_result(struct vprog *prog, struct plan *plan, const struct ir_value *value)
 {
-	struct npu_view view = widen(prog, values_view(plan, value));
+	struct npu_view view = vp_widen(prog, values_view(plan, value));
 
 	return vp_output(prog, &view);
 }

@@ -52,6 +52,8 @@ int vp_temp(struct vprog *prog, uint8_t dtype, uint8_t mask);
 /* Begins with the shape of an operand for the space, one dim of 1 for a scalar; its input. */
 int vp_begin_input(struct vprog *prog, struct plan *plan, const char *kernel,
 		   const struct ir_value *value);
+/* A view with leading dims of 1 up to the rank of the space. */
+struct npu_view vp_widen(const struct vprog *prog, struct npu_view view);
 /* Value of an operand, broadcast to the space from the right as numpy does. */
 int vp_operand(struct vprog *prog, struct plan *plan, const struct ir_value *value);
 int vp_result(struct vprog *prog, struct plan *plan, const struct ir_value *value);

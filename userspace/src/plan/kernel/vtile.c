@@ -21,6 +21,13 @@ struct vtile {
 
 /* ---- where registers lie */
 
+/* Whether instructions read one register while they write the other; outputs are seldom read. */
+static bool are_together(const struct vprog *prog, uint32_t input, uint32_t output)
+{
+	return prog->reg[input].kind == VP_INPUT || vp_last_use(prog, (int)input) >= 0 ||
+	       vp_last_use(prog, (int)output) >= 0;
+}
+
 /*
  * Which inputs and outputs are in SRAM and need no tile. An output whose bytes lie between those of an input
  * gets one nevertheless: writing it where it lies could overwrite what is still to be read.
@@ -37,7 +44,7 @@ static void find_resident(const struct vprog *prog, struct vtile *vt)
 			continue;
 		vt->here[r] = true;
 		for (uint32_t i = 0; i < prog->num_regs; i++)
-			if (i != r && vt->here[i] &&
+			if (i != r && vt->here[i] && are_together(prog, i, r) &&
 			    views_share_window(&reg->mem, &prog->reg[i].mem))
 				vt->here[r] = false;
 	}

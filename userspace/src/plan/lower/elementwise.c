@@ -4,6 +4,7 @@
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
 #include "plan/lower/supports.h"
+#include "plan/place/place.h"
 
 #include <string.h>
 
@@ -187,5 +188,50 @@ void lower_elementwise(struct plan *plan, const struct ir_node *node)
 	default:
 		build_unary(plan, &prog, node);
 	}
+	vp_emit(plan, &prog);
+}
+
+/* ---- rotary embedding: both halves of each row at once */
+
+/* A half of the rows of a value; what has no more than half a row is the same for both. */
+static struct npu_view half_view(const struct vprog *prog, struct plan *plan,
+				 const struct ir_value *value, bool second)
+{
+	struct npu_view view = vp_widen(prog, values_view(plan, value));
+	uint32_t last = prog->rank - 1;
+
+	if (view.dim[last] == 2 * prog->dim[last]) {
+		view.dim[last] = prog->dim[last];
+		if (second)
+			view.offset += prog->dim[last] * view.stride[last];
+	}
+	return view;
+}
+
+void lower_rotary(struct plan *plan, const struct ir_node *node)
+{
+	const struct ir_value *result = node->results[0];
+	int in[3][2], out[2], product[4];
+	struct npu_view view;
+	struct vprog prog;
+
+	vp_begin_like(&prog, "vector rotary", result);
+	prog.dim[prog.rank - 1] /= 2;
+	for (int half = 0; half < 2; half++) {
+		for (uint32_t i = 0; i < 3; i++) {
+			view = half_view(&prog, plan, node->operands[i], half);
+			in[i][half] = vp_input(&prog, &view);
+		}
+		view = half_view(&prog, plan, result, half);
+		out[half] = vp_output(&prog, &view);
+	}
+	for (int i = 0; i < 4; i++)
+		product[i] = vp_temp(&prog, ONPU_DT_F32, (uint8_t)((1u << prog.rank) - 1));
+	vp_add(&prog, ONPU_OP_VMUL, product[0], in[0][0], in[1][0], -1);
+	vp_add(&prog, ONPU_OP_VMUL, product[1], in[0][1], in[2][0], -1);
+	vp_add(&prog, ONPU_OP_VSUB, out[0], product[0], product[1], -1);
+	vp_add(&prog, ONPU_OP_VMUL, product[2], in[0][1], in[1][1], -1);
+	vp_add(&prog, ONPU_OP_VMUL, product[3], in[0][0], in[2][1], -1);
+	vp_add(&prog, ONPU_OP_VADD, out[1], product[2], product[3], -1);
 	vp_emit(plan, &prog);
 }

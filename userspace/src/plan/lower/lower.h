@@ -28,6 +28,7 @@ void lower_conv(struct plan *plan, const struct ir_node *node);
 void lower_matmul(struct plan *plan, const struct ir_node *node);
 void lower_pool(struct plan *plan, const struct ir_node *node);
 void lower_elementwise(struct plan *plan, const struct ir_node *node);
+void lower_rotary(struct plan *plan, const struct ir_node *node);
 void lower_norm(struct plan *plan, const struct ir_node *node);
 void lower_reduce(struct plan *plan, const struct ir_node *node);
 void lower_softmax(struct plan *plan, const struct ir_node *node);

@@ -239,6 +239,16 @@ static bool row_part(const struct ir_node *node, uint32_t i, const struct box *r
 	return true;
 }
 
+/* Rows with their cosines and sines, both halves of a row together. */
+static bool rotary_part(const struct ir_node *node, uint32_t i, const struct box *result,
+			struct box *part)
+{
+	const struct ir_type *to = &node->results[0]->type;
+
+	return axis_is_whole(result, to, to->rank - 1) &&
+	       broadcast_part(&node->operands[i]->type, to, result, part);
+}
+
 static uint32_t norm_axes(const struct ir_node *node)
 {
 	const struct ir_norm_attrs *norm = &node->attrs.norm;
@@ -292,6 +302,8 @@ bool box_operand(const struct ir_node *node, uint32_t i, const struct box *resul
 	case IR_OP_BATCHNORM:
 	case IR_OP_LAYERNORM:
 		return row_part(node, i, result, norm_axes(node), part);
+	case IR_OP_ROTARY:
+		return rotary_part(node, i, result, part);
 	case IR_OP_CONCAT:
 		return concat_part(node, i, result, part);
 	default:

@@ -134,6 +134,9 @@ static void node_load(const struct finder *f, const struct ir_node *node, const 
 	case IR_OP_LAYERNORM:
 		load->vpu += lanes_of(f, elements) * 8;
 		break;
+	case IR_OP_ROTARY:
+		load->vpu += lanes_of(f, elements) * 3;
+		break;
 	case IR_OP_CONCAT:
 		break;
 	default:

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Makes one operator of those that compute a rotary embedding, in the two forms that exporters write: over the
+ * whole row with its halves swapped, or half by half. The CPU keeps them apart, as it has fast kernels for each.
+ *
+ * Precondition: a verified graph without equal nodes. Postcondition: no such operators are left whose values in
+ * between nothing else uses; slices that others use stay. float32 has the same bits; float16 is rounded once.
+ *
+ *	%4 = slice(%0) second half		%4 = slice(%0) first half
+ *	%5 = unary(%4) neg			%5 = slice(%0) second half
+ *	%6 = slice(%0) first half		%6 = binary(%4, %1) mul
+ *	%7 = concat(%5, %6)			%7 = binary(%5, %2) mul
+ *	%8 = binary(%7, %2) mul			%8 = binary(%6, %7) sub
+ *	%9 = binary(%0, %1) mul			...
+ *	%10 = binary(%9, %8) add		%12 = concat(%8, %11)		->	rotary(%0, %1, %2)
+ */
+#include <string.h>
+
+#include "pass/rewrite.h"
+#include "util/malloc.h"
+
+#define MAX_INNER 10
+
+struct pattern {
+	const struct ir_value *x, *cosine, *sine;
+	const struct ir_node *main; /* gives the first part of the name */
+	const struct ir_node *inner[MAX_INNER];
+	uint32_t num_inner;
+};
+
+struct search {
+	const struct rewrite *rw;
+	struct pattern *found;
+};
+
+static void add_inner(struct search *s, const struct ir_node *node)
+{
+	for (uint32_t i = 0; i < s->found->num_inner; i++)
+		if (s->found->inner[i] == node)
+			return;
+	if (s->found->num_inner < MAX_INNER)
+		s->found->inner[s->found->num_inner++] = node;
+}
+
+/* The product, sum or difference that makes a value which nothing else uses; NULL when none does. */
+static const struct ir_node *take_binary(struct search *s, const struct ir_value *value,
+					 enum ir_binary kind)
+{
+	const struct ir_node *node = rewrite_sole_producer(s->rw, value);
+
+	if (!node || node->op != IR_OP_BINARY || node->attrs.binary.kind != kind ||
+	    node->attrs.binary.act.kind != IR_UNARY_NONE)
+		return NULL;
+	add_inner(s, node);
+	return node;
+}
+
+/* The value of whose rows `value` is the first or the second half; NULL when it is none. */
+static const struct ir_value *half_of(struct search *s, const struct ir_value *value, bool second)
+{
+	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
+	const struct ir_type *x;
+	uint32_t last;
+
+	if (!node || node->op != IR_OP_SLICE || !value->type.rank)
+		return NULL;
+	x = &node->operands[0]->type;
+	last = x->rank - 1;
+	for (uint32_t i = 0; i < x->rank; i++) {
+		int64_t dim = ir_type_dim(&value->type, i), begin = i == last && second ? dim : 0;
+
+		if (node->attrs.slice.strides[i] != 1 || node->attrs.slice.starts[i] != begin ||
+		    ir_type_dim(x, i) != (i == last ? 2 * dim : dim))
+			return NULL;
+	}
+	add_inner(s, node);
+	return node->operands[0];
+}
+
+static const struct ir_node *take_concat(const struct ir_node *node)
+{
+	return node && node->op == IR_OP_CONCAT && node->num_operands == 2 &&
+			       node->attrs.axis + 1 == node->results[0]->type.rank ?
+		       node :
+		       NULL;
+}
+
+/* ---- x * cosine + concat(-second half, first half) * sine */
+
+static bool is_negation(const struct ir_node *node)
+{
+	const struct ir_unary_attrs *unary = &node->attrs.unary;
+
+	return node->op == IR_OP_UNARY &&
+	       (unary->kind == IR_NEG ||
+		(unary->kind == IR_LINEAR && unary->alpha == -1 && unary->beta == 0));
+}
+
+/* The value whose halves `value` has swapped, the first of them negated. */
+static const struct ir_value *swapped(struct search *s, const struct ir_value *value)
+{
+	const struct ir_node *concat = take_concat(rewrite_sole_producer(s->rw, value)), *negation;
+	const struct ir_value *x;
+
+	negation = concat ? rewrite_sole_producer(s->rw, concat->operands[0]) : NULL;
+	if (!negation || !is_negation(negation))
+		return NULL;
+	x = half_of(s, negation->operands[0], true);
+	if (!x || half_of(s, concat->operands[1], false) != x)
+		return NULL;
+	add_inner(s, negation);
+	add_inner(s, concat);
+	return x;
+}
+
+/* The other factor of a product; NULL when `factor` is none. */
+static const struct ir_value *beside(const struct ir_node *product, const struct ir_value *factor)
+{
+	if (product->operands[0] == factor)
+		return product->operands[1];
+	return product->operands[1] == factor ? product->operands[0] : NULL;
+}
+
+static bool find_whole(struct search *s, const struct ir_node *sum)
+{
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct ir_node *turned, *straight;
+
+		s->found->num_inner = 0;
+		turned = take_binary(s, sum->operands[i / 2], IR_MUL);
+		straight = take_binary(s, sum->operands[!(i / 2)], IR_MUL);
+		if (!turned || !straight)
+			return false;
+		s->found->x = swapped(s, turned->operands[i % 2]);
+		s->found->sine = turned->operands[!(i % 2)];
+		s->found->cosine = s->found->x ? beside(straight, s->found->x) : NULL;
+		s->found->main = straight;
+		if (s->found->cosine)
+			return true;
+	}
+	return false;
+}
+
+/* ---- concat(first half * cosine - second half * sine, second half * cosine + first half * sine) */
+
+/* The factor of half a row; sets *x to that row. NULL: the product has no such half. */
+static const struct ir_value *half_factor(struct search *s, const struct ir_node *product,
+					  bool second, const struct ir_value **x)
+{
+	for (uint32_t i = 0; product && i < 2; i++) {
+		const struct ir_value *row = half_of(s, product->operands[i], second);
+
+		if (!row || (*x && row != *x))
+			continue;
+		*x = row;
+		return product->operands[!i];
+	}
+	return NULL;
+}
+
+static bool find_halves(struct search *s, const struct ir_node *root)
+{
+	const struct ir_node *difference = take_binary(s, root->operands[0], IR_SUB);
+	const struct ir_node *sum = take_binary(s, root->operands[1], IR_ADD);
+	const struct ir_value *x = NULL;
+
+	if (!difference || !sum)
+		return false;
+	s->found->main = take_binary(s, difference->operands[0], IR_MUL);
+	s->found->cosine = half_factor(s, s->found->main, false, &x);
+	s->found->sine = half_factor(s, take_binary(s, difference->operands[1], IR_MUL), true, &x);
+	s->found->x = x;
+	if (!s->found->cosine || !s->found->sine)
+		return false;
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct ir_node *straight = take_binary(s, sum->operands[i], IR_MUL);
+		const struct ir_node *turned = take_binary(s, sum->operands[!i], IR_MUL);
+
+		if (half_factor(s, straight, true, &x) == s->found->cosine &&
+		    half_factor(s, turned, false, &x) == s->found->sine)
+			return true;
+	}
+	return false;
+}
+
+/* ---- both */
+
+/* Cosine and sine have one number, or one row, for all rows, or more of them, and nothing makes the result larger. */
+static bool fits(const struct pattern *found, const struct ir_node *root)
+{
+	const struct ir_type *x = &found->x->type;
+
+	return ir_dtype_is_float(x->dtype) && ir_type_same_shape(x, &root->results[0]->type) &&
+	       found->cosine->type.dtype == x->dtype && found->sine->type.dtype == x->dtype;
+}
+
+static bool find(const struct rewrite *rw, const struct ir_node *root, struct pattern *found)
+{
+	struct search s = { rw, found };
+	bool is_sum = root->op == IR_OP_BINARY && root->attrs.binary.kind == IR_ADD &&
+		      root->attrs.binary.act.kind == IR_UNARY_NONE;
+
+	memset(found, 0, sizeof(*found));
+	if (is_sum)
+		return find_whole(&s, root) && fits(found, root);
+	return take_concat(root) && find_halves(&s, root) && fits(found, root);
+}
+
+/* Marks what is only used inside of the pattern; others may use the slices as well. */
+static void mark_gone(const struct rewrite *rw, const struct pattern *found, bool *gone)
+{
+	for (uint32_t i = 0; i < found->num_inner; i++) {
+		const struct ir_value *result = found->inner[i]->results[0];
+		uint32_t inside = 0;
+
+		for (uint32_t k = 0; k < found->num_inner; k++)
+			for (uint32_t o = 0; o < found->inner[k]->num_operands; o++)
+				inside += found->inner[k]->operands[o] == result;
+		gone[found->inner[i]->id] |=
+			found->inner[i]->op != IR_OP_SLICE ||
+			(inside == rw->uses[result->id] && !rw->is_output[result->id]);
+	}
+}
+
+static int emit(struct rewrite *rw, const struct ir_node *root, const struct pattern *found,
+		const bool *gone)
+{
+	static const union ir_attrs none;
+	struct ir_value *operands[3] = {
+		rw->value[found->x->id],
+		rw->value[found->cosine->id],
+		rw->value[found->sine->id],
+	};
+	struct ir_node *node =
+		rewrite_emit(rw, IR_OP_ROTARY, operands, 3, &none, found->main, root);
+
+	if (!node)
+		return -1;
+	for (uint32_t i = 0; i < found->num_inner; i++)
+		if (found->inner[i] != found->main && gone[found->inner[i]->id])
+			rw->fate[found->inner[i]->id] =
+				(struct rewrite_fate){ WNN_FATE_FUSED, node->id };
+	return 0;
+}
+
+int pass_rotary(struct rewrite *rw, const struct pass_context *ctx)
+{
+	uint32_t count = rw->from->num_nodes;
+	bool *gone = wnn_calloc(count + 1, sizeof(*gone)), *root = wnn_calloc(count + 1, 1);
+	int ret = gone && root ? 0 : rewrite_nomem(rw);
+	struct pattern found;
+
+	(void)ctx;
+	for (uint32_t n = 0; n < count && !ret; n++) {
+		root[n] = find(rw, rw->from->nodes[n], &found);
+		if (root[n])
+			mark_gone(rw, &found, gone);
+	}
+	for (uint32_t n = 0; n < count && !ret; n++) {
+		const struct ir_node *node = rw->from->nodes[n];
+
+		if (gone[n])
+			continue;
+		if (root[n] && find(rw, node, &found))
+			ret = emit(rw, node, &found, gone);
+		else
+			ret = rewrite_copy(rw, node);
+	}
+	wnn_free(gone);
+	wnn_free(root);
+	return ret;
+}
