@@ -1,10 +1,106 @@
 // SPDX-License-Identifier: MIT
-/* Steps of a decoder: new words behind those of a cache, all of which products read. */
+/* Steps of a decoder: new words, turned by their positions, behind those of a cache, all of which products read. */
 #include "generate.h"
 
 #include <string.h>
 
-#define NODES_OF_STEP 6 /* at most */
+#define NODES_OF_STEP 16 /* at most */
+
+static int unary(struct generator *g, enum wnn_op op, int x)
+{
+	return x < 0 ? GRAPH_ABSENT : generator_append(g, generator_node(g, op, x, GRAPH_ABSENT));
+}
+
+static int binary(struct generator *g, enum wnn_op op, int a, int b)
+{
+	return generator_append(g, generator_node(g, op, a, b));
+}
+
+/* A sum or product with its operands in either order. */
+static int either(struct generator *g, enum wnn_op op, int a, int b)
+{
+	return rng_chance(&g->rng, 50) ? binary(g, op, a, b) : binary(g, op, b, a);
+}
+
+/* ---- rotary embedding */
+
+static int half_of(struct generator *g, int x, bool second)
+{
+	const struct graph_value like = g->graph->values[x];
+	struct graph_node *node = generator_node(g, WNN_OP_SLICE, x, GRAPH_ABSENT);
+	uint32_t starts[IR_MAX_RANK] = { 0 }, sizes[IR_MAX_RANK], last = like.rank - 1;
+
+	memcpy(sizes, like.dims, sizeof(sizes));
+	sizes[last] /= 2;
+	starts[last] = second ? sizes[last] : 0;
+	/* Now and then what looks like the second half is none. */
+	if (second && rng_chance(&g->rng, 25))
+		starts[last] -= 1;
+	set_list(graph_argument(node, "starts"), like.rank, starts);
+	set_list(graph_argument(node, "sizes"), like.rank, sizes);
+	return generator_append(g, node);
+}
+
+static int join_halves(struct generator *g, int a, int b)
+{
+	struct graph_node *node;
+
+	if (a < 0 || b < 0)
+		return GRAPH_ABSENT;
+	node = generator_node(g, WNN_OP_CONCAT, a, GRAPH_ABSENT);
+	node->num_operands = 2;
+	node->operands[1] = b;
+	set_word(graph_argument(node, "axis"), g->graph->values[a].rank - 1);
+	return generator_append(g, node);
+}
+
+/* Cosines or sines of each row, of one for all, or one number. */
+static int angles(struct generator *g, int x, uint32_t columns)
+{
+	const struct graph_value *like = &g->graph->values[x];
+	uint32_t rank = rng_below(&g->rng, 3), dims[2] = { like->dims[like->rank - 2], columns };
+
+	return generator_leaf(g, like->type, rank, dims + 2 - rank,
+			      (struct fill){ GRAPH_UNIFORM, -1, 1 });
+}
+
+/* Over whole rows, with their halves swapped. */
+static int turn_rows(struct generator *g, int x)
+{
+	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1];
+	int cosine = angles(g, x, columns), sine = angles(g, x, columns);
+	int swapped = unary(g, WNN_OP_NEG, half_of(g, x, true));
+	int straight = either(g, WNN_OP_MUL, x, cosine);
+
+	swapped = join_halves(g, swapped, half_of(g, x, false));
+	swapped = either(g, WNN_OP_MUL, swapped, sine);
+	return either(g, WNN_OP_ADD, straight, swapped);
+}
+
+static int turn_halves(struct generator *g, int x)
+{
+	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1] / 2;
+	int cosine = angles(g, x, columns), sine = angles(g, x, columns);
+	int first = half_of(g, x, false), second = half_of(g, x, true), a, b, difference;
+
+	a = either(g, WNN_OP_MUL, first, cosine);
+	b = either(g, WNN_OP_MUL, second, sine);
+	difference = binary(g, WNN_OP_SUB, a, b);
+	a = either(g, WNN_OP_MUL, second, cosine);
+	b = either(g, WNN_OP_MUL, first, sine);
+	return join_halves(g, difference, either(g, WNN_OP_ADD, a, b));
+}
+
+static int turned(struct generator *g, int x)
+{
+	const struct graph_value *like = &g->graph->values[x];
+
+	if (like->dims[like->rank - 1] % 2)
+		return x;
+	return rng_chance(&g->rng, 50) ? turn_rows(g, x) : turn_halves(g, x);
+}
+
+/* ---- caches */
 
 /* How the caches of a step are joined: words from outside, new ones, and now and then more from outside. */
 struct layout {
@@ -75,6 +171,11 @@ int generator_step(struct generator *g, int x)
 
 	if (g->graph->num_nodes + NODES_OF_STEP > GRAPH_MAX_NODES)
 		return GRAPH_ABSENT;
+	if (rng_chance(&g->rng, 60)) {
+		x = turned(g, x);
+		if (x < 0)
+			return GRAPH_ABSENT;
+	}
 	query = words(g, x, queries);
 	scores = generator_append(g, generator_node(g, WNN_OP_MATMUL, query,
 						    swapped(g, cache(g, x, &layout))));

@@ -83,6 +83,14 @@ MUTATIONS = [
            'if (place->end < last)\n\t\t\tplace->end = last;', '(void)place;'),
     _error('pieces of a batch are as far apart as the largest of them', 'plan/lower/matmul.c',
            'mm->out.rank ? view->stride[last] : 0, 0, 0,', 'mm->out.rank ? mm->b.stride[last] : 0, 0, 0,'),
+    # Rotary embedding.
+    _error('any row with two swapped halves is turned', 'pass/rotary.c',
+           'begin = i == last && second ? dim : 0;', 'begin = i == last && second ? node->attrs.slice.starts[i] : 0;'),
+    _error('cosines of the first half are those of the second, too', 'plan/lower/elementwise.c',
+           'if (second)\n\t\t\tview.offset += prog->dim[last] * view.stride[last];',
+           '(void)second;'),
+    _error('second halves are turned the other way', 'plan/lower/elementwise.c',
+           'ONPU_OP_VADD, out[1], product[2], product[3], -1);', 'ONPU_OP_VSUB, out[1], product[2], product[3], -1);'),
     # Values and weights that stay in SRAM.
     _error('values in SRAM overlap by half', 'plan/place/resident.c',
            'if (from + plan_align(list[i]->bytes) > *address)\n\t\t\t*address = from + plan_align(list[i]->bytes);',
