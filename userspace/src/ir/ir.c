@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/arena.h"
+#include "util/finite.h"
 #include "util/malloc.h"
 
 static const struct {
@@ -123,6 +124,20 @@ void ir_constant_unref(struct ir_constant *constant)
 	if (constant->release)
 		constant->release(constant->userdata, constant->data);
 	wnn_free(constant);
+}
+
+bool ir_constant_finite(struct ir_constant *constant, enum ir_dtype dtype)
+{
+	uint8_t known = __atomic_load_n(&constant->finite, __ATOMIC_RELAXED),
+		half = dtype == IR_F16;
+	bool finite;
+
+	if (known && (known - 1) / 2 == half)
+		return (known - 1) % 2;
+	finite = half ? wnn_halves_finite(constant->data, constant->bytes / 2) :
+			wnn_floats_finite(constant->data, constant->bytes / 4);
+	__atomic_store_n(&constant->finite, 1 + 2 * half + finite, __ATOMIC_RELAXED);
+	return finite;
 }
 
 struct ir_graph *ir_graph_create(void)

@@ -347,6 +347,7 @@ struct ir_constant {
 	const void *data;
 	void (*release)(void *userdata, const void *data);
 	void *userdata;
+	uint8_t finite; /* what ir_constant_finite() has found; 0: nothing yet */
 };
 
 enum ir_value_kind { IR_VALUE_INPUT, IR_VALUE_CONSTANT, IR_VALUE_RESULT };
@@ -413,6 +414,8 @@ struct ir_constant *ir_constant_borrow(const void *data, size_t bytes,
 				       void (*release)(void *, const void *), void *userdata);
 struct ir_constant *ir_constant_ref(struct ir_constant *constant);
 void ir_constant_unref(struct ir_constant *constant);
+/* Whether all elements are finite, as float16 or float32; looks at them once. May be called by several threads. */
+bool ir_constant_finite(struct ir_constant *constant, enum ir_dtype dtype);
 
 const char *ir_op_name(enum ir_op op);
 const char *ir_unary_name(int kind);

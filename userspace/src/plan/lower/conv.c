@@ -6,7 +6,6 @@
 #include "plan/lower/lower.h"
 #include "plan/lower/supports.h"
 #include "plan/place/place.h"
-#include "util/finite.h"
 #include "util/malloc.h"
 
 #include <math.h>
@@ -21,18 +20,14 @@ static bool pads_infinity(const struct ir_node *node)
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;
 	const struct ir_value *filter = node->operands[1];
 	const uint8_t *axes = ir_filter_axes(attrs->filter_layout);
-	size_t count;
 	bool pads = false;
 
 	/* A transposed window reaches beyond the input in any case. */
 	for (int i = 0; i < 4; i++)
 		pads |= attrs->padding[i] ||
 			(attrs->transposed && ir_type_dim(&filter->type, axes[2 + i / 2]) > 1);
-	if (!pads || !filter->constant || !filter->constant->data)
-		return false;
-	count = (size_t)ir_type_elements(&filter->type);
-	return filter->type.dtype == IR_F16 ? !wnn_halves_finite(filter->constant->data, count) :
-					      !wnn_floats_finite(filter->constant->data, count);
+	return pads && filter->constant && filter->constant->data &&
+	       !ir_constant_finite(filter->constant, filter->type.dtype);
 }
 
 bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
