@@ -52,7 +52,8 @@ static void probe(bool (*can)(const struct ir_node *node, void *userdata), void 
 /* Operators that only passes make. */
 #define MADE_BY_PASSES                                                                             \
 	(UINT64_C(1) << IR_OP_QCONV | UINT64_C(1) << IR_OP_QMATMUL | UINT64_C(1) << IR_OP_QUNARY | \
-	 UINT64_C(1) << IR_OP_QBINARY | UINT64_C(1) << IR_OP_WMATMUL | UINT64_C(1) << IR_OP_QPOOL)
+	 UINT64_C(1) << IR_OP_QBINARY | UINT64_C(1) << IR_OP_WMATMUL |                             \
+	 UINT64_C(1) << IR_OP_QPOOL | UINT64_C(1) << IR_OP_ROTARY)
 
 /* Each operator of the IR that records are made of is asked about; nothing is lost when all can run. */
 static void everything_is_asked(void **state)
