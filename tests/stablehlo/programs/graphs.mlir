@@ -572,3 +572,23 @@ module {
     return
   }
 }
+
+// -----
+
+// features are dimension 2; (x - mean) / root(variance + 0) * scale + offset
+module {
+  func.func private @compute(%x: tensor<1x2x2xf32>, %s: tensor<2xf32>, %o: tensor<2xf32>, %m: tensor<2xf32>, %v: tensor<2xf32>) -> tensor<1x2x2xf32> {
+    %y = "stablehlo.batch_norm_inference"(%x, %s, %o, %m, %v) {epsilon = 0.0 : f32, feature_index = 2 : i64} : (tensor<1x2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x2xf32>
+    return %y : tensor<1x2x2xf32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[[1.0, 2.0], [3.0, -4.0]]]> : tensor<1x2x2xf32>
+    %s = stablehlo.constant dense<[2.0, 1.0]> : tensor<2xf32>
+    %o = stablehlo.constant dense<[0.5, -1.0]> : tensor<2xf32>
+    %m = stablehlo.constant dense<[1.0, 4.0]> : tensor<2xf32>
+    %v = stablehlo.constant dense<[4.0, 0.25]> : tensor<2xf32>
+    %r = call @compute(%x, %s, %o, %m, %v) : (tensor<1x2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x2xf32>
+    check.expect_almost_eq_const %r, dense<[[[0.5, -5.0], [2.5, -17.0]]]> : tensor<1x2x2xf32>
+    return
+  }
+}

@@ -11,6 +11,7 @@ static const struct {
 	{ "sdy.propagation_barrier", shlo_lower_barrier },
 	{ "sdy.reshard", shlo_lower_barrier },
 	{ "sdy.sharding_constraint", shlo_lower_barrier },
+	{ "stablehlo.batch_norm_inference", shlo_lower_batch_norm },
 	{ "stablehlo.bitcast_convert", shlo_lower_reshaped },
 	{ "stablehlo.broadcast", shlo_lower_broadcast_in_dim },
 	{ "stablehlo.broadcast_in_dim", shlo_lower_broadcast_in_dim },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reductions and products as operators of WebNN. */
+/* Reductions, products and a normalisation as operators of WebNN. */
 #include "lower.h"
 
 #include <string.h>
@@ -250,5 +250,26 @@ bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out)
 	else
 		c = a && b ? wnnGraphBuilderMatmul(l->b, a, b, &l->options) : NULL;
 	*out = shlo_lower_reshape(l, c, to->dims, to->rank);
+	return true;
+}
+
+/* ---- normalisation */
+
+bool shlo_lower_batch_norm(struct shlo_lower *l, WNNOperand *out)
+{
+	WNNBatchNormalizationOptions options = WNN_BATCH_NORMALIZATION_OPTIONS_INIT;
+
+	for (size_t i = 0; i < l->op->operand_count; i++)
+		if (type_of(l, i)->element != SHLO_F32 && type_of(l, i)->element != SHLO_F16)
+			return false;
+	if (!l->b)
+		return true;
+	options.label = l->options.label;
+	options.scale = shlo_lowered(l, 1);
+	options.bias = shlo_lowered(l, 2);
+	options.axis = (uint32_t)shlo_attr_int(l->op, "feature_index", 0);
+	options.epsilon = shlo_attr_real(l->op, "epsilon", 0);
+	*out = wnnGraphBuilderBatchNormalization(l->b, shlo_lowered(l, 0), shlo_lowered(l, 3),
+						 shlo_lowered(l, 4), &options);
 	return true;
 }
