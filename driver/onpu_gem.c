@@ -328,7 +328,7 @@ static int bo_address(struct onpu_bo *bo, struct onpu_file *file, u64 *va)
 
 /* ---- ioctls */
 
-/* An object that is paid for. It has no pages before it is mapped. */
+/* An object that is paid for, as yet without pages. shmem calls it ENOSPC when there is no memory. */
 static struct onpu_bo *bo_alloc(struct onpu_vm *vm, u64 size)
 {
 	struct drm_gem_shmem_object *shmem = drm_gem_shmem_create(&vm->onpu->drm, size);
@@ -336,7 +336,7 @@ static struct onpu_bo *bo_alloc(struct onpu_vm *vm, u64 size)
 	int ret;
 
 	if (IS_ERR(shmem))
-		return ERR_CAST(shmem);
+		return ERR_PTR(-ENOMEM);
 	bo = container_of(shmem, struct onpu_bo, base);
 	ret = bo_charge(bo, vm->user);
 	if (!ret)

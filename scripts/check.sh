@@ -252,7 +252,7 @@ stage_guest()
 }
 
 # Tests of the driver alone: what computes on the device is the same on any kernel, and slow there.
-debug_tests=(aer device dma fuzz gone kselftest kunit lifecycle limits moments queues race rogue sleep)
+debug_tests=(aer device dma fail fuzz gone kselftest kunit lifecycle limits moments power queues race rogue sleep)
 # How much slower everything is on such a kernel.
 debug_patience=8
 

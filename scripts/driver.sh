@@ -155,7 +155,7 @@ make_driver()
 	esac
 	kbuild "$folder" "$release" "${arguments[@]}" || return
 	# At once: a guest may be about to load it.
-	for module in driver/onpu.ko tests/driver/widen/onpu_widen.ko tests/driver/kunit/onpu_kunit.ko; do
+	for module in driver/onpu.ko tests/driver/widen/onpu_{fail,widen}.ko tests/driver/kunit/onpu_kunit.ko; do
 		cp -- "$folder/$module" "$folder/new.ko" && mv -- "$folder/new.ko" "$folder/${module##*/}" || return
 	done
 }

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Makes the kernel run out of memory for one program at one place, for guest_fail.sh: whoever writes N to
+ * the parameter nth gets nothing from the Nth allocation that it causes in a system call other than pread()
+ * and pwrite(), which serve the parameter. It is 0 when that has happened, and says what is missing else.
+ * /proc/self/fail-nth of a kernel with fault injection is much the same; Debian's has none.
+ */
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <asm/syscall.h>
+#include <asm/unistd.h>
+
+static struct task_struct *victim;
+static unsigned int nth;
+
+/* Run in place of a function, with its arguments, and return to its caller. */
+static noinline void *no_memory(void)
+{
+	return NULL;
+}
+
+static noinline void *no_memory_error(void)
+{
+	return ERR_PTR(-ENOMEM);
+}
+
+static noinline int no_memory_errno(void)
+{
+	return -ENOMEM;
+}
+
+struct place {
+	struct kprobe probe;
+	void *fails;
+};
+
+static bool is_counted(void)
+{
+	long call;
+
+	if (!in_task() || current != READ_ONCE(victim) || current->flags & (PF_KTHREAD | PF_EXITING))
+		return false;
+	call = syscall_get_nr(current, task_pt_regs(current));
+	return call != __NR_pread64 && call != __NR_pwrite64;
+}
+
+static int look(struct kprobe *probe, struct pt_regs *regs)
+{
+	struct place *place = container_of(probe, struct place, probe);
+
+	if (!is_counted() || !nth || --nth)
+		return 0;
+	instruction_pointer_set(regs, (unsigned long)place->fails);
+	return 1;
+}
+NOKPROBE_SYMBOL(look);
+
+/* With one, the kernel knows that look() may change where it goes on. */
+static void after(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
+{
+}
+
+#define PLACE(function, what) { \
+	.probe = { .symbol_name = (function), .pre_handler = look, .post_handler = after }, \
+	.fails = (what) \
+}
+
+/* Those that this kernel has; one that calls another counts for two. */
+static struct place places[] = {
+	PLACE("__kmalloc_noprof", no_memory),
+	PLACE("__kmalloc_cache_noprof", no_memory),
+	PLACE("__kvmalloc_node_noprof", no_memory),
+	PLACE("kmem_cache_alloc_noprof", no_memory),
+	PLACE("kmem_cache_alloc_lru_noprof", no_memory),
+	PLACE("dma_alloc_attrs", no_memory),
+	PLACE("dma_pool_alloc", no_memory),
+	PLACE("vmap", no_memory),
+	PLACE("drm_gem_get_pages", no_memory_error),
+	PLACE("dma_map_sgtable", no_memory_errno),
+};
+
+static int set_nth(const char *text, const struct kernel_param *param)
+{
+	unsigned int value;
+	int ret = kstrtouint(text, 0, &value);
+
+	if (ret)
+		return ret;
+	nth = value;
+	WRITE_ONCE(victim, value ? current : NULL);
+	return 0;
+}
+
+static int get_nth(char *text, const struct kernel_param *param)
+{
+	return sysfs_emit(text, "%u\n", nth);
+}
+
+static const struct kernel_param_ops nth_ops = { .set = set_nth, .get = get_nth };
+module_param_cb(nth, &nth_ops, NULL, 0600);
+MODULE_PARM_DESC(nth, "Which allocation of who writes it fails (0: none)");
+
+static unsigned int count;
+module_param(count, uint, 0444);
+MODULE_PARM_DESC(count, "How many of the places this kernel has");
+
+static void stop(void)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(places); i++)
+		if (places[i].probe.addr)
+			unregister_kprobe(&places[i].probe);
+}
+
+static int __init fail_init(void)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(places); i++) {
+		int ret = register_kprobe(&places[i].probe);
+
+		if (ret && ret != -ENOENT) {
+			pr_err("%s: %d\n", places[i].probe.symbol_name, ret);
+			places[i].probe.addr = NULL;
+			stop();
+			return ret;
+		}
+		if (ret)
+			places[i].probe.addr = NULL;
+		else
+			count++;
+	}
+	return 0;
+}
+module_init(fail_init);
+
+static void __exit fail_exit(void)
+{
+	stop();
+}
+module_exit(fail_exit);
+
+MODULE_DESCRIPTION("Lets allocations fail for the tests of the Open NPU's driver");
+MODULE_LICENSE("Dual MIT/GPL");
