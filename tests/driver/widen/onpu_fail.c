@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Makes the kernel run out of memory for one program at one place, for guest_fail.sh: whoever writes N to
- * the parameter nth gets nothing from the Nth allocation that it causes in a system call other than pread()
- * and pwrite(), which serve the parameter. It is 0 when that has happened, and says what is missing else.
- * /proc/self/fail-nth of a kernel with fault injection is much the same; Debian's has none.
+ * Makes the kernel run out of memory for one program at one place, for guest_fail.sh: whoever
+ * writes N to the parameter nth gets nothing from the Nth allocation that it causes in a system
+ * call other than pread() and pwrite(), which serve the parameter. It is 0 when that has happened,
+ * and says what is missing else. /proc/self/fail-nth of a kernel with fault injection is much the
+ * same; Debian's has none.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -40,7 +41,8 @@ static bool is_counted(void)
 {
 	long call;
 
-	if (!in_task() || current != READ_ONCE(victim) || current->flags & (PF_KTHREAD | PF_EXITING))
+	if (!in_task() || current != READ_ONCE(victim) ||
+	    current->flags & (PF_KTHREAD | PF_EXITING))
 		return false;
 	call = syscall_get_nr(current, task_pt_regs(current));
 	return call != __NR_pread64 && call != __NR_pwrite64;
@@ -55,6 +57,7 @@ static int look(struct kprobe *probe, struct pt_regs *regs)
 	instruction_pointer_set(regs, (unsigned long)place->fails);
 	return 1;
 }
+
 NOKPROBE_SYMBOL(look);
 
 /* With one, the kernel knows that look() may change where it goes on. */
