@@ -49,6 +49,7 @@ _MOMENTS = _guest("--root --modprobe=vgem --append=oops=panic --append='slab_deb
 _SLEEP = _guest("--root --allow-log='virtio-fs: suspend/resume not yet supported' --allow-log='PM: '",
                 'guest_sleep.sh 1')
 _POWER = _guest('--root', 'guest_power.sh 5')
+_FAIL = _guest('--root --modprobe=vgem', 'guest_fail.sh')
 _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
                 "--allow-log='onpu .*(firmware still fails after|device is wedged: )' "
                 "--allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'", 'guest_rogue.sh')
@@ -67,7 +68,7 @@ _SMI = _guest("--root --allow-log='onpu .*(firmware|could not be started|probe w
 
 SETUP = [f'test -x {_BUILD}/emulator/onpu-emu && test -x {_BUILD}/tests/driver/driver-test-sync']
 BUILD = (f'make -s -C /lib/modules/{_KERNEL}/build M=$PWD ONPU_TESTS=m modules && '
-         'cp tests/driver/widen/onpu_widen.ko tests/driver/kunit/onpu_kunit.ko driver/')
+         'cp tests/driver/widen/onpu_{fail,widen}.ko tests/driver/kunit/onpu_kunit.ko driver/')
 
 
 def _mutation(name, file, command, old, new):
@@ -95,6 +96,8 @@ MUTATIONS = [
               'if (tail < mbox->head || tail > mbox->head + ONPU_MBOX_SLOTS) {'),
     _mutation('an image may need less memory than it has', 'onpu_fw.c', _KUNIT,
               'if (h->memory_size < h->image_size)', 'if (!h->memory_size)'),
+    _mutation('an image need not be whole words', 'onpu_fw.c', _KUNIT,
+              '!h->image_size || h->image_size % 4)', '!h->image_size)'),
     _mutation('a range may end beyond all numbers', 'onpu_submit.c', _KUNIT,
               'va < limit && size <= limit - va', 'va + size <= limit'),
     _mutation('jobs behind a wait are in the group before it', 'onpu_submit.c', _KUNIT,
@@ -293,6 +296,11 @@ MUTATIONS = [
     _mutation('the clock is read from a device that sleeps', 'onpu_drv.c', _POWER,
               'int ret = pm_runtime_resume_and_get(onpu->drm.dev);',
               'int ret = 0;\n\n\tpm_runtime_get_noresume(onpu->drm.dev);'),
+    # No memory
+    _mutation('a fence that is freed keeps the module', 'onpu_job.c', _FAIL,
+              '\tmodule_put(THIS_MODULE);\n', ''),
+    _mutation('shmem without memory is a limit', 'onpu_gem.c', _FAIL,
+              'if (IS_ERR(shmem))\n\t\treturn ERR_PTR(-ENOMEM);', 'if (IS_ERR(shmem))\n\t\treturn ERR_CAST(shmem);'),
     _mutation('jobs that a reset took do not end', 'onpu_ctx.c', _lifecycle('reset'),
               '\tonpu_job_end_all(ctx, -ECANCELED, -ECANCELED);\n'
               '\tif (ctx->destroyed)\n\t\tqueue_end_work(ctx);\n'

@@ -42,6 +42,14 @@ static void sizes(struct kunit *test)
 	for (size_t size = 0; size <= sizeof(image); size++)
 		KUNIT_EXPECT_EQ(test, takes(onpu, &image, size), size == right);
 	KUNIT_EXPECT_EQ(test, onpu->fw.info.crc, image.header.crc);
+	/* Of those that are as long as their header says, the ones of whole words. */
+	for (u32 payload = 0; payload <= PAYLOAD; payload++) {
+		make_image(&image);
+		image.header.image_size = payload;
+		image.header.crc = ~crc32_le(~0, image.payload, payload);
+		KUNIT_EXPECT_EQ(test, takes(onpu, &image, sizeof(image.header) + payload),
+				payload && payload % 4 == 0);
+	}
 }
 
 /* What the driver leaves to the device's boot ROM, or takes in any form. */
