@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define NODES_OF_STEP 16 /* at most */
+#define NODES_OF_STEP 18 /* at most */
 
 static int unary(struct generator *g, enum wnn_op op, int x)
 {
@@ -77,10 +77,21 @@ static int turn_rows(struct generator *g, int x)
 	return either(g, WNN_OP_ADD, straight, swapped);
 }
 
+/* Angles of half a row, which may be half of a table of whole rows. */
+static int half_angles(struct generator *g, int x, bool second)
+{
+	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1];
+	int table;
+
+	if (rng_chance(&g->rng, 60))
+		return angles(g, x, columns / 2);
+	table = angles(g, x, columns);
+	return table >= 0 && g->graph->values[table].rank ? half_of(g, table, second) : table;
+}
+
 static int turn_halves(struct generator *g, int x)
 {
-	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1] / 2;
-	int cosine = angles(g, x, columns), sine = angles(g, x, columns);
+	int cosine = half_angles(g, x, false), sine = half_angles(g, x, true);
 	int first = half_of(g, x, false), second = half_of(g, x, true), a, b, difference;
 
 	a = either(g, WNN_OP_MUL, first, cosine);

@@ -56,7 +56,7 @@ static const struct ir_node *take_binary(struct search *s, const struct ir_value
 }
 
 /* The value of whose rows `value` is the first or the second half; NULL when it is none. */
-static const struct ir_value *half_of(struct search *s, const struct ir_value *value, bool second)
+static const struct ir_value *half_of(const struct ir_value *value, bool second)
 {
 	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
 	const struct ir_type *x;
@@ -73,8 +73,20 @@ static const struct ir_value *half_of(struct search *s, const struct ir_value *v
 		    ir_type_dim(x, i) != (i == last ? 2 * dim : dim))
 			return NULL;
 	}
-	add_inner(s, node);
 	return node->operands[0];
+}
+
+/* The halves of x, when all else of the pattern is known. */
+static void add_halves(struct search *s)
+{
+	for (uint32_t i = 0, count = s->found->num_inner; i < count; i++)
+		for (uint32_t o = 0; o < s->found->inner[i]->num_operands; o++) {
+			const struct ir_value *value = s->found->inner[i]->operands[o];
+
+			if (value && (half_of(value, false) == s->found->x ||
+				      half_of(value, true) == s->found->x))
+				add_inner(s, value->def);
+		}
 }
 
 static const struct ir_node *take_concat(const struct ir_node *node)
@@ -105,8 +117,8 @@ static const struct ir_value *swapped(struct search *s, const struct ir_value *v
 	negation = concat ? rewrite_sole_producer(s->rw, concat->operands[0]) : NULL;
 	if (!negation || !is_negation(negation))
 		return NULL;
-	x = half_of(s, negation->operands[0], true);
-	if (!x || half_of(s, concat->operands[1], false) != x)
+	x = half_of(negation->operands[0], true);
+	if (!x || half_of(concat->operands[1], false) != x)
 		return NULL;
 	add_inner(s, negation);
 	add_inner(s, concat);
@@ -143,49 +155,47 @@ static bool find_whole(struct search *s, const struct ir_node *sum)
 
 /* ---- concat(first half * cosine - second half * sine, second half * cosine + first half * sine) */
 
-/* The factor of half a row; sets *x to that row. NULL: the product has no such half. */
-static const struct ir_value *half_factor(struct search *s, const struct ir_node *product,
-					  bool second, const struct ir_value **x)
+/* Whether a node is the product of a half of x and another value. */
+static bool is_turned(const struct ir_node *product, const struct ir_value *x, bool second,
+		      const struct ir_value *factor)
 {
-	for (uint32_t i = 0; product && i < 2; i++) {
-		const struct ir_value *row = half_of(s, product->operands[i], second);
-
-		if (!row || (*x && row != *x))
-			continue;
-		*x = row;
-		return product->operands[!i];
-	}
-	return NULL;
+	return (product->operands[1] == factor && half_of(product->operands[0], second) == x) ||
+	       (product->operands[0] == factor && half_of(product->operands[1], second) == x);
 }
 
 static bool find_halves(struct search *s, const struct ir_node *root)
 {
 	const struct ir_node *difference = take_binary(s, root->operands[0], IR_SUB);
-	const struct ir_node *sum = take_binary(s, root->operands[1], IR_ADD);
-	const struct ir_value *x = NULL;
+	const struct ir_node *sum = take_binary(s, root->operands[1], IR_ADD), *product[4];
 
 	if (!difference || !sum)
 		return false;
-	s->found->main = take_binary(s, difference->operands[0], IR_MUL);
-	s->found->cosine = half_factor(s, s->found->main, false, &x);
-	s->found->sine = half_factor(s, take_binary(s, difference->operands[1], IR_MUL), true, &x);
-	s->found->x = x;
-	if (!s->found->cosine || !s->found->sine)
-		return false;
-	for (uint32_t i = 0; i < 2; i++) {
-		const struct ir_node *straight = take_binary(s, sum->operands[i], IR_MUL);
-		const struct ir_node *turned = take_binary(s, sum->operands[!i], IR_MUL);
+	for (uint32_t i = 0; i < 4; i++) {
+		product[i] = take_binary(s, (i < 2 ? difference : sum)->operands[i % 2], IR_MUL);
+		if (!product[i])
+			return false;
+	}
+	s->found->main = product[0];
+	/* Cosines and sines may be halves of rows as well, so each factor is tried as that of x. */
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct ir_value *x = half_of(product[0]->operands[i / 2], false);
 
-		if (half_factor(s, straight, true, &x) == s->found->cosine &&
-		    half_factor(s, turned, false, &x) == s->found->sine)
-			return true;
+		if (!x || half_of(product[1]->operands[i % 2], true) != x)
+			continue;
+		s->found->x = x;
+		s->found->cosine = product[0]->operands[!(i / 2)];
+		s->found->sine = product[1]->operands[!(i % 2)];
+		for (uint32_t k = 2; k < 4; k++)
+			if (is_turned(product[k], x, true, s->found->cosine) &&
+			    is_turned(product[5 - k], x, false, s->found->sine))
+				return true;
 	}
 	return false;
 }
 
 /* ---- both */
 
-/* Cosine and sine have one number, or one row, for all rows, or more of them, and nothing makes the result larger. */
+/* Cosines and sines may be broadcast to x, but x not to them. */
 static bool fits(const struct pattern *found, const struct ir_node *root)
 {
 	const struct ir_type *x = &found->x->type;
@@ -201,12 +211,13 @@ static bool find(const struct rewrite *rw, const struct ir_node *root, struct pa
 		      root->attrs.binary.act.kind == IR_UNARY_NONE;
 
 	memset(found, 0, sizeof(*found));
-	if (is_sum)
-		return find_whole(&s, root) && fits(found, root);
-	return take_concat(root) && find_halves(&s, root) && fits(found, root);
+	if (is_sum ? !find_whole(&s, root) : !take_concat(root) || !find_halves(&s, root))
+		return false;
+	add_halves(&s);
+	return fits(found, root);
 }
 
-/* Marks what is only used inside of the pattern; others may use the slices as well. */
+/* Marks what is only used inside of the pattern; the slices may be used by others, and be cosines or sines themselves. */
 static void mark_gone(const struct rewrite *rw, const struct pattern *found, bool *gone)
 {
 	for (uint32_t i = 0; i < found->num_inner; i++) {
@@ -218,7 +229,8 @@ static void mark_gone(const struct rewrite *rw, const struct pattern *found, boo
 				inside += found->inner[k]->operands[o] == result;
 		gone[found->inner[i]->id] |=
 			found->inner[i]->op != IR_OP_SLICE ||
-			(inside == rw->uses[result->id] && !rw->is_output[result->id]);
+			(inside == rw->uses[result->id] && !rw->is_output[result->id] &&
+			 result != found->cosine && result != found->sine);
 	}
 }
 
