@@ -134,6 +134,11 @@ bool shlo_lower(struct shlo_lower *l)
 	return all;
 }
 
+int shlo_lower_ints(const struct shlo_lower *l, const char *name, int64_t *numbers)
+{
+	return (int)shlo_ints_of(shlo_attr_find(&l->op->attrs, name), numbers, SHLO_MAX_RANK);
+}
+
 void shlo_sizes_init(struct shlo_sizes *sizes, const int64_t *numbers, int count)
 {
 	for (int i = 0; i < count && i < 8; i++)

@@ -20,6 +20,16 @@ struct shlo_lower {
 	struct shlo_frame *frame; /* for the values of constants */
 };
 
+static inline const struct shlo_type *shlo_operand_type(const struct shlo_lower *l, size_t operand)
+{
+	return l->op->operands[operand]->type;
+}
+
+static inline const struct shlo_type *shlo_result_type(const struct shlo_lower *l)
+{
+	return l->op->results[0]->type;
+}
+
 /* Whether the operation with these types and attributes becomes operators. */
 bool shlo_can_lower(const struct shlo_op *op);
 /* Adds it, the operands of its results to those of values; false when the builder has refused. */
@@ -31,6 +41,9 @@ WNNOperandDataType shlo_held_type(enum shlo_element element);
 bool shlo_is_computed(enum shlo_element element);
 /* Whether values of this type can be in a graph at all. */
 bool shlo_is_held(const struct shlo_type *type);
+
+/* The numbers of an attribute of the operation, into @numbers of SHLO_MAX_RANK; how many there are. */
+int shlo_lower_ints(const struct shlo_lower *l, const char *name, int64_t *numbers);
 
 struct shlo_sizes {
 	WNNUint32Array array;

@@ -6,16 +6,11 @@
 #define SPATIAL 2
 #define RANK	(2 + SPATIAL)
 
-static const struct shlo_type *type_of(const struct shlo_lower *l, size_t operand)
-{
-	return l->op->operands[operand]->type;
-}
-
 /* An operand in the order of WebNN, with a spatial dimension of 1 in front of fewer than two. */
 static WNNOperand ordered(const struct shlo_lower *l, size_t operand, int64_t first, int64_t second,
 			  const struct shlo_list *spatial, int64_t *dims)
 {
-	const struct shlo_type *type = type_of(l, operand);
+	const struct shlo_type *type = shlo_operand_type(l, operand);
 	int64_t order[SHLO_MAX_RANK] = { first, second };
 	int missing = SPATIAL - spatial->count;
 
@@ -122,7 +117,7 @@ static WNNOperand convolve(const struct shlo_lower *l, WNNOperand x, WNNOperand 
 static WNNOperand result(const struct shlo_lower *l, WNNOperand y,
 			 const struct shlo_conv_numbers *n)
 {
-	const struct shlo_type *to = l->op->results[0]->type;
+	const struct shlo_type *to = shlo_result_type(l);
 	int64_t order[SHLO_MAX_RANK], dims[SHLO_MAX_RANK];
 
 	order[n->output_batch] = 0;
@@ -146,7 +141,7 @@ static bool is_possible(const struct shlo_conv_numbers *n)
 
 bool shlo_lower_convolution(struct shlo_lower *l, WNNOperand *out)
 {
-	const struct shlo_type *types[] = { type_of(l, 0), type_of(l, 1) };
+	const struct shlo_type *types[] = { shlo_operand_type(l, 0), shlo_operand_type(l, 1) };
 	enum shlo_element element = types[0]->element;
 	struct shlo_guard guard;
 	struct shlo_check check = { .guard = &guard, .op = l->op, .in = types, .in_count = 2 };
@@ -155,7 +150,7 @@ bool shlo_lower_convolution(struct shlo_lower *l, WNNOperand *out)
 	WNNOperand x, kernel;
 
 	if ((element != SHLO_F32 && element != SHLO_F16) || types[1]->element != element ||
-	    l->op->results[0]->type->element != element)
+	    shlo_result_type(l)->element != element)
 		return false;
 	/* The verifier has been here before, so this does not fail. */
 	shlo_conv_numbers(&check, NULL, &n);

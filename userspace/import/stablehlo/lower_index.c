@@ -14,16 +14,6 @@
 #define MOST_ELEMENTS 65536 /* of a list of places */
 #define MOST_STEPS    64    /* that are combined one after the other */
 
-static const struct shlo_type *type_of(const struct shlo_lower *l, size_t operand)
-{
-	return l->op->operands[operand]->type;
-}
-
-static const struct shlo_type *result_of(const struct shlo_lower *l)
-{
-	return l->op->results[0]->type;
-}
-
 static bool is_constant(const struct shlo_lower *l, size_t operand)
 {
 	const struct shlo_op *op = l->op->operands[operand]->op;
@@ -58,11 +48,27 @@ static WNNOperand taken(const struct shlo_lower *l, WNNOperand x, const int32_t 
 	return x && indices ? wnnGraphBuilderGather(l->b, x, indices, &options) : NULL;
 }
 
+/* The result, each element of which is one of a flat operand, where @find says. */
+static WNNOperand take_result(const struct shlo_lower *l, WNNOperand x,
+			      void (*find)(const struct shlo_lower *l, int32_t *places))
+{
+	const struct shlo_type *to = shlo_result_type(l);
+	int64_t count = shlo_type_count(to);
+	int32_t *places = import_alloc((size_t)count * sizeof(*places));
+
+	if (!places)
+		return NULL;
+	find(l, places);
+	x = shlo_lower_reshape(l, taken(l, x, places, count), to->dims, to->rank);
+	import_free(places);
+	return x;
+}
+
 /* ---- gather */
 
 static void gather_places(const struct shlo_lower *l, int32_t *places)
 {
-	const struct shlo_type *x = type_of(l, 0), *out = result_of(l);
+	const struct shlo_type *x = shlo_operand_type(l, 0), *out = shlo_result_type(l);
 	const struct shlo_tensor *indices = constant_of(l, 1);
 	int64_t index[SHLO_MAX_RANK] = { 0 }, batch[SHLO_MAX_RANK], window[SHLO_MAX_RANK];
 	int64_t start[SHLO_MAX_RANK], sizes[SHLO_MAX_RANK], at = 0;
@@ -70,7 +76,7 @@ static void gather_places(const struct shlo_lower *l, int32_t *places)
 	struct shlo_gather_numbers n;
 
 	shlo_gather_numbers(l->op, false, &n);
-	shlo_ints_of(shlo_attr_find(&l->op->attrs, "slice_sizes"), sizes, SHLO_MAX_RANK);
+	shlo_lower_ints(l, "slice_sizes", sizes);
 	do {
 		int64_t place = 0;
 
@@ -88,24 +94,14 @@ static void gather_places(const struct shlo_lower *l, int32_t *places)
 
 bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out)
 {
-	const struct shlo_type *to = result_of(l);
-	int64_t count = shlo_type_count(to);
-	int32_t *places;
-	WNNOperand x;
-
 	if (!is_constant(l, 1))
 		return shlo_lower_gather_computed(l, out);
-	if (!is_small(to))
+	if (!is_small(shlo_result_type(l)))
 		return false;
-	if (!l->b)
-		return true;
-	places = import_alloc((size_t)count * sizeof(*places));
-	if (!places)
-		return true;
-	gather_places(l, places);
-	x = taken(l, flat(l, shlo_lowered(l, 0), shlo_type_count(type_of(l, 0))), places, count);
-	*out = shlo_lower_reshape(l, x, to->dims, to->rank);
-	import_free(places);
+	if (l->b)
+		*out = take_result(
+			l, flat(l, shlo_lowered(l, 0), shlo_type_count(shlo_operand_type(l, 0))),
+			gather_places);
 	return true;
 }
 
@@ -114,12 +110,12 @@ bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out)
 /* Where each element of the result is in the operand; behind its last: it is padding. */
 static void pad_places(const struct shlo_lower *l, int32_t *places)
 {
-	const struct shlo_type *x = type_of(l, 0), *to = result_of(l);
+	const struct shlo_type *x = shlo_operand_type(l, 0), *to = shlo_result_type(l);
 	int64_t index[SHLO_MAX_RANK] = { 0 }, low[SHLO_MAX_RANK], interior[SHLO_MAX_RANK], at = 0;
 	int64_t count = shlo_type_count(x);
 
-	shlo_ints_of(shlo_attr_find(&l->op->attrs, "edge_padding_low"), low, SHLO_MAX_RANK);
-	shlo_ints_of(shlo_attr_find(&l->op->attrs, "interior_padding"), interior, SHLO_MAX_RANK);
+	shlo_lower_ints(l, "edge_padding_low", low);
+	shlo_lower_ints(l, "interior_padding", interior);
 	do {
 		int64_t place = 0;
 
@@ -137,25 +133,16 @@ static void pad_places(const struct shlo_lower *l, int32_t *places)
 
 bool shlo_lower_pad_between(struct shlo_lower *l, WNNOperand *out)
 {
-	const struct shlo_type *to = result_of(l);
-	int64_t count = shlo_type_count(to);
 	WNNOperand parts[2], x;
-	int32_t *places;
 
-	if (!is_small(to) || !is_small(type_of(l, 0)))
+	if (!is_small(shlo_result_type(l)) || !is_small(shlo_operand_type(l, 0)))
 		return false;
 	if (!l->b)
 		return true;
-	places = import_alloc((size_t)count * sizeof(*places));
-	if (!places)
-		return true;
-	pad_places(l, places);
-	parts[0] = flat(l, shlo_lowered(l, 0), shlo_type_count(type_of(l, 0)));
+	parts[0] = flat(l, shlo_lowered(l, 0), shlo_type_count(shlo_operand_type(l, 0)));
 	parts[1] = flat(l, shlo_lowered(l, 1), 1);
 	x = parts[0] && parts[1] ? wnnGraphBuilderConcat(l->b, 2, parts, 0, &l->options) : NULL;
-	x = taken(l, x, places, count);
-	*out = shlo_lower_reshape(l, x, to->dims, to->rank);
-	import_free(places);
+	*out = take_result(l, x, pad_places);
 	return true;
 }
 
@@ -164,7 +151,7 @@ bool shlo_lower_pad_between(struct shlo_lower *l, WNNOperand *out)
 /* Where each element of the updates goes: -1 beyond the operand. */
 static void scatter_places(const struct shlo_lower *l, int32_t *places)
 {
-	const struct shlo_type *x = type_of(l, 0), *updates = type_of(l, 2);
+	const struct shlo_type *x = shlo_operand_type(l, 0), *updates = shlo_operand_type(l, 2);
 	const struct shlo_tensor *indices = constant_of(l, 1);
 	int64_t index[SHLO_MAX_RANK] = { 0 }, batch[SHLO_MAX_RANK], window[SHLO_MAX_RANK];
 	int64_t place[SHLO_MAX_RANK], at = 0;
@@ -243,7 +230,7 @@ static WNNOperand scatter(struct scatter *s)
 	struct shlo_lower *l = s->l;
 	WNNOperand x = flat(l, shlo_lowered(l, 0), s->count);
 	WNNOperand updates = flat(l, shlo_lowered(l, 2), s->update_count);
-	enum shlo_element element = type_of(l, 0)->element;
+	enum shlo_element element = shlo_operand_type(l, 0)->element;
 	int steps = 0;
 
 	scatter_places(l, s->places);
@@ -253,19 +240,20 @@ static WNNOperand scatter(struct scatter *s)
 			return NULL;
 	if (!steps && x)
 		x = wnnGraphBuilderIdentity(l->b, x, &l->options);
-	return shlo_lower_reshape(l, x, result_of(l)->dims, result_of(l)->rank);
+	return shlo_lower_reshape(l, x, shlo_result_type(l)->dims, shlo_result_type(l)->rank);
 }
 
 bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out)
 {
-	enum shlo_element element = type_of(l, 0)->element;
+	enum shlo_element element = shlo_operand_type(l, 0)->element;
 	const struct shlo_region *region = l->op->regions[0];
 	struct scatter s = { .l = l };
 	bool replace = replaces(region);
 
-	if (l->op->operand_count != 3 || !is_constant(l, 1) || result_of(l)->element != element ||
-	    type_of(l, 2)->element != element || !is_small(type_of(l, 0)) ||
-	    !is_small(type_of(l, 2)) ||
+	if (l->op->operand_count != 3 || !is_constant(l, 1) ||
+	    shlo_result_type(l)->element != element ||
+	    shlo_operand_type(l, 2)->element != element || !is_small(shlo_operand_type(l, 0)) ||
+	    !is_small(shlo_operand_type(l, 2)) ||
 	    (shlo_held_type(element) == WNNOperandDataType_Float16 && element != SHLO_F16))
 		return false;
 	if (!replace)
@@ -274,8 +262,8 @@ bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out)
 		return false;
 	if (!l->b)
 		return true;
-	s.count = shlo_type_count(type_of(l, 0));
-	s.update_count = shlo_type_count(type_of(l, 2));
+	s.count = shlo_type_count(shlo_operand_type(l, 0));
+	s.update_count = shlo_type_count(shlo_operand_type(l, 2));
 	s.places = import_alloc((size_t)s.update_count * sizeof(*s.places));
 	s.sources = import_alloc((size_t)s.count * sizeof(*s.sources));
 	s.mask = import_alloc((size_t)s.count);
@@ -302,7 +290,7 @@ static int64_t cells_of(const struct shlo_window *w)
 static WNNOperand windows(struct shlo_lower *l, const struct shlo_window *w,
 			  shlo_combine_fn combine, int32_t *places)
 {
-	const struct shlo_type *x = type_of(l, 0), *to = result_of(l);
+	const struct shlo_type *x = shlo_operand_type(l, 0), *to = shlo_result_type(l);
 	int64_t count = shlo_type_count(x), cell[SHLO_MAX_RANK] = { 0 };
 	int64_t out_count = shlo_type_count(to);
 	WNNOperand parts[2] = { flat(l, shlo_lowered(l, 0), count),
@@ -328,7 +316,7 @@ static WNNOperand windows(struct shlo_lower *l, const struct shlo_window *w,
 
 bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out)
 {
-	enum shlo_element element = type_of(l, 0)->element;
+	enum shlo_element element = shlo_operand_type(l, 0)->element;
 	struct shlo_guard guard;
 	struct shlo_check check = { .guard = &guard, .op = l->op };
 	shlo_combine_fn combine = shlo_binary_of(shlo_only_binary(l->op->regions[0]), element);
@@ -336,19 +324,19 @@ bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out)
 	int32_t *places;
 	int code = shlo_only_binary(l->op->regions[0]);
 
-	if (l->op->operand_count != 2 || !combine || result_of(l)->element != element ||
-	    !is_small(result_of(l)) || !is_small(type_of(l, 0)))
+	if (l->op->operand_count != 2 || !combine || shlo_result_type(l)->element != element ||
+	    !is_small(shlo_result_type(l)) || !is_small(shlo_operand_type(l, 0)))
 		return false;
 	/* Float16 is not rounded between two steps, which only its order does without. */
 	if (element == SHLO_F16 && code != SHLO_B_MAXIMUM && code != SHLO_B_MINIMUM)
 		return false;
 	/* The verifier has been here before, so this does not fail. */
-	shlo_window_numbers(&check, type_of(l, 0)->rank, &w);
+	shlo_window_numbers(&check, shlo_operand_type(l, 0)->rank, &w);
 	if (cells_of(&w) > MOST_STEPS)
 		return false;
 	if (!l->b)
 		return true;
-	places = import_alloc((size_t)shlo_type_count(result_of(l)) * sizeof(*places));
+	places = import_alloc((size_t)shlo_type_count(shlo_result_type(l)) * sizeof(*places));
 	if (places)
 		*out = windows(l, &w, combine, places);
 	import_free(places);

@@ -7,28 +7,13 @@
 #include "numbers.h"
 #include "sharding.h"
 
-static const struct shlo_type *type_of(const struct shlo_lower *l, size_t operand)
-{
-	return l->op->operands[operand]->type;
-}
-
-static const struct shlo_type *result_of(const struct shlo_lower *l)
-{
-	return l->op->results[0]->type;
-}
-
-static int ints(const struct shlo_lower *l, const char *name, int64_t *numbers)
-{
-	return (int)shlo_ints_of(shlo_attr_find(&l->op->attrs, name), numbers, SHLO_MAX_RANK);
-}
-
 /* reshape; bitcast_convert where a graph holds both types as the same. */
 bool shlo_lower_reshaped(struct shlo_lower *l, WNNOperand *out)
 {
-	const struct shlo_type *to = result_of(l);
+	const struct shlo_type *to = shlo_result_type(l);
 
-	if (shlo_held_type(type_of(l, 0)->element) != shlo_held_type(to->element) ||
-	    shlo_elements[to->element].bits != shlo_elements[type_of(l, 0)->element].bits)
+	if (shlo_held_type(shlo_operand_type(l, 0)->element) != shlo_held_type(to->element) ||
+	    shlo_elements[to->element].bits != shlo_elements[shlo_operand_type(l, 0)->element].bits)
 		return false;
 	if (l->b)
 		*out = shlo_lower_reshape(l, shlo_lowered(l, 0), to->dims, to->rank);
@@ -53,7 +38,7 @@ bool shlo_lower_mark(struct shlo_lower *l, WNNOperand *out)
 bool shlo_lower_transposed(struct shlo_lower *l, WNNOperand *out)
 {
 	int64_t order[SHLO_MAX_RANK];
-	int rank = ints(l, "permutation", order);
+	int rank = shlo_lower_ints(l, "permutation", order);
 
 	if (l->b)
 		*out = shlo_lower_transpose(l, shlo_lowered(l, 0), order, rank);
@@ -66,7 +51,7 @@ bool shlo_lower_reverse(struct shlo_lower *l, WNNOperand *out)
 	int64_t dims[SHLO_MAX_RANK];
 	struct shlo_sizes sizes;
 
-	shlo_sizes_init(&sizes, dims, ints(l, "dimensions", dims));
+	shlo_sizes_init(&sizes, dims, shlo_lower_ints(l, "dimensions", dims));
 	options.label = l->options.label;
 	options.axes = sizes.array;
 	if (l->b)
@@ -94,11 +79,11 @@ bool shlo_lower_slice(struct shlo_lower *l, WNNOperand *out)
 	WNNSliceOptions options = WNN_SLICE_OPTIONS_INIT;
 	int64_t start[SHLO_MAX_RANK], limit[SHLO_MAX_RANK], stride[SHLO_MAX_RANK];
 	struct shlo_sizes starts, sizes, strides;
-	int rank = type_of(l, 0)->rank;
+	int rank = shlo_operand_type(l, 0)->rank;
 
-	ints(l, "start_indices", start);
-	ints(l, "limit_indices", limit);
-	ints(l, "strides", stride);
+	shlo_lower_ints(l, "start_indices", start);
+	shlo_lower_ints(l, "limit_indices", limit);
+	shlo_lower_ints(l, "strides", stride);
 	/* WebNN says how far a slice reaches before strides. */
 	for (int i = 0; i < rank; i++)
 		limit[i] -= start[i];
@@ -120,14 +105,14 @@ bool shlo_lower_pad(struct shlo_lower *l, WNNOperand *out)
 	const struct shlo_op *from = l->op->operands[1]->op;
 	int64_t low[SHLO_MAX_RANK], high[SHLO_MAX_RANK], interior[SHLO_MAX_RANK];
 	WNNPadOptions options = WNN_PAD_OPTIONS_INIT;
-	enum shlo_element element = type_of(l, 0)->element;
+	enum shlo_element element = shlo_operand_type(l, 0)->element;
 	struct shlo_sizes begin, end;
 	struct shlo_num number;
-	int rank = type_of(l, 0)->rank;
+	int rank = shlo_operand_type(l, 0)->rank;
 
-	ints(l, "edge_padding_low", low);
-	ints(l, "edge_padding_high", high);
-	ints(l, "interior_padding", interior);
+	shlo_lower_ints(l, "edge_padding_low", low);
+	shlo_lower_ints(l, "edge_padding_high", high);
+	shlo_lower_ints(l, "interior_padding", interior);
 	for (int i = 0; i < rank; i++)
 		if (low[i] < 0 || high[i] < 0 || interior[i])
 			return shlo_lower_pad_between(l, out);
@@ -157,7 +142,7 @@ bool shlo_lower_pad(struct shlo_lower *l, WNNOperand *out)
 
 bool shlo_lower_broadcast_in_dim(struct shlo_lower *l, WNNOperand *out)
 {
-	const struct shlo_type *x = type_of(l, 0), *to = result_of(l);
+	const struct shlo_type *x = shlo_operand_type(l, 0), *to = shlo_result_type(l);
 	int64_t map[SHLO_MAX_RANK], order[SHLO_MAX_RANK], dims[SHLO_MAX_RANK];
 	WNNOperand value;
 	struct shlo_sizes sizes;
@@ -167,7 +152,7 @@ bool shlo_lower_broadcast_in_dim(struct shlo_lower *l, WNNOperand *out)
 	if (!l->b)
 		return true;
 	/* Without a list of dimensions the new ones are in front. */
-	if (ints(l, "broadcast_dimensions", map) < 0)
+	if (shlo_lower_ints(l, "broadcast_dimensions", map) < 0)
 		for (int i = 0; i < x->rank; i++)
 			map[i] = to->rank - x->rank + i;
 	value = shlo_lowered(l, 0);

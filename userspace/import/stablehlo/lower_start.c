@@ -12,11 +12,6 @@
 
 #define MOST_ELEMENTS 65536 /* of a list of places */
 
-static const struct shlo_type *type_of(const struct shlo_lower *l, size_t operand)
-{
-	return l->op->operands[operand]->type;
-}
-
 /* How far apart in memory the elements along @dim are. */
 static int64_t step_of(const struct shlo_type *type, int dim)
 {
@@ -62,10 +57,10 @@ static WNNOperand sum(const struct shlo_lower *l, WNNOperand a, WNNOperand b)
 /* Whether the starts are integers that a graph computes with, and places numbers of 32 bits. */
 static bool can_start(const struct shlo_lower *l, size_t first, const struct shlo_type *slice)
 {
-	int64_t count = shlo_type_count(type_of(l, 0));
+	int64_t count = shlo_type_count(shlo_operand_type(l, 0));
 
 	for (size_t i = first; i < l->op->operand_count; i++) {
-		enum shlo_element element = type_of(l, i)->element;
+		enum shlo_element element = shlo_operand_type(l, i)->element;
 
 		/* What is small cannot hold every limit. */
 		if (element != SHLO_I32 && element != SHLO_UI32 && element != SHLO_I64 &&
@@ -81,7 +76,7 @@ static bool can_start(const struct shlo_lower *l, size_t first, const struct shl
 static WNNOperand slice_places(const struct shlo_lower *l, size_t first,
 			       const struct shlo_type *slice)
 {
-	const struct shlo_type *x = type_of(l, 0);
+	const struct shlo_type *x = shlo_operand_type(l, 0);
 	int64_t index[SHLO_MAX_RANK] = { 0 }, count = shlo_type_count(slice), at = 0;
 	int32_t *fixed = import_alloc((size_t)count * sizeof(*fixed));
 	static const int64_t one = 1;
@@ -103,7 +98,7 @@ static WNNOperand slice_places(const struct shlo_lower *l, size_t first,
 		WNNOperand start = shlo_lower_reshape(l, shlo_lowered(l, operand), &one, 1);
 
 		places = sum(l, places,
-			     part_of_place(l, start, type_of(l, operand)->element,
+			     part_of_place(l, start, shlo_operand_type(l, operand)->element,
 					   x->dims[i] - slice->dims[i], step_of(x, i)));
 	}
 	return places;
@@ -119,18 +114,18 @@ static bool fits(const struct shlo_type *slice, const struct shlo_type *x)
 
 static WNNOperand flat(const struct shlo_lower *l, size_t operand)
 {
-	int64_t count = shlo_type_count(type_of(l, operand));
+	int64_t count = shlo_type_count(shlo_operand_type(l, operand));
 
 	return shlo_lower_reshape(l, shlo_lowered(l, operand), &count, 1);
 }
 
 bool shlo_lower_dynamic_slice(struct shlo_lower *l, WNNOperand *out)
 {
-	const struct shlo_type *to = l->op->results[0]->type;
+	const struct shlo_type *to = shlo_result_type(l);
 	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
 	WNNOperand x, places;
 
-	if (!can_start(l, 1, to) || !fits(to, type_of(l, 0)))
+	if (!can_start(l, 1, to) || !fits(to, shlo_operand_type(l, 0)))
 		return false;
 	if (!l->b)
 		return true;
@@ -144,11 +139,11 @@ bool shlo_lower_dynamic_slice(struct shlo_lower *l, WNNOperand *out)
 
 bool shlo_lower_dynamic_update_slice(struct shlo_lower *l, WNNOperand *out)
 {
-	const struct shlo_type *to = l->op->results[0]->type, *update = type_of(l, 1);
+	const struct shlo_type *to = shlo_result_type(l), *update = shlo_operand_type(l, 1);
 	WNNScatterOptions options = WNN_SCATTER_OPTIONS_INIT;
 	WNNOperand x, places, values;
 
-	if (!can_start(l, 2, update) || !fits(update, type_of(l, 0)))
+	if (!can_start(l, 2, update) || !fits(update, shlo_operand_type(l, 0)))
 		return false;
 	if (!l->b)
 		return true;
@@ -170,8 +165,8 @@ bool shlo_lower_dynamic_update_slice(struct shlo_lower *l, WNNOperand *out)
 static void gather_lists(const struct shlo_lower *l, const struct shlo_gather_numbers *n,
 			 int32_t *from, int32_t *fixed)
 {
-	const struct shlo_type *x = type_of(l, 0), *indices = type_of(l, 1);
-	const struct shlo_type *to = l->op->results[0]->type;
+	const struct shlo_type *x = shlo_operand_type(l, 0), *indices = shlo_operand_type(l, 1);
+	const struct shlo_type *to = shlo_result_type(l);
 	int64_t index[SHLO_MAX_RANK] = { 0 }, batch[SHLO_MAX_RANK], place[SHLO_MAX_RANK];
 	int64_t count = shlo_type_count(to), at = 0;
 
@@ -200,8 +195,8 @@ static void gather_lists(const struct shlo_lower *l, const struct shlo_gather_nu
 static WNNOperand gather_places(const struct shlo_lower *l, const struct shlo_gather_numbers *n,
 				const int64_t *sizes, int32_t *lists)
 {
-	const struct shlo_type *x = type_of(l, 0);
-	int64_t count = shlo_type_count(l->op->results[0]->type);
+	const struct shlo_type *x = shlo_operand_type(l, 0);
+	int64_t count = shlo_type_count(shlo_result_type(l));
 	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
 	WNNOperand indices = flat(l, 1), places;
 
@@ -217,7 +212,7 @@ static WNNOperand gather_places(const struct shlo_lower *l, const struct shlo_ga
 					    NULL;
 
 		places = sum(l, places,
-			     part_of_place(l, starts, type_of(l, 1)->element,
+			     part_of_place(l, starts, shlo_operand_type(l, 1)->element,
 					   x->dims[dim] - sizes[dim], step_of(x, dim)));
 	}
 	return places;
@@ -225,7 +220,7 @@ static WNNOperand gather_places(const struct shlo_lower *l, const struct shlo_ga
 
 bool shlo_lower_gather_computed(struct shlo_lower *l, WNNOperand *out)
 {
-	const struct shlo_type *x = type_of(l, 0), *to = l->op->results[0]->type;
+	const struct shlo_type *x = shlo_operand_type(l, 0), *to = shlo_result_type(l);
 	int64_t sizes[SHLO_MAX_RANK], count = shlo_type_count(to);
 	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
 	struct shlo_gather_numbers n;
@@ -235,7 +230,7 @@ bool shlo_lower_gather_computed(struct shlo_lower *l, WNNOperand *out)
 	if (!can_start(l, 1, to))
 		return false;
 	shlo_gather_numbers(l->op, false, &n);
-	shlo_ints_of(shlo_attr_find(&l->op->attrs, "slice_sizes"), sizes, SHLO_MAX_RANK);
+	shlo_lower_ints(l, "slice_sizes", sizes);
 	for (int i = 0; i < x->rank; i++)
 		if (sizes[i] > x->dims[i])
 			return false;

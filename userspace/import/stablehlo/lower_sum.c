@@ -9,21 +9,6 @@
 #define LEAST_INNER 16 /* of what is left to the order of the device */
 #define MOST_STEPS  64 /* that are done one after the other */
 
-static const struct shlo_type *type_of(const struct shlo_lower *l, size_t operand)
-{
-	return l->op->operands[operand]->type;
-}
-
-static const struct shlo_type *result_of(const struct shlo_lower *l)
-{
-	return l->op->results[0]->type;
-}
-
-static int ints(const struct shlo_lower *l, const char *name, int64_t *numbers)
-{
-	return (int)shlo_ints_of(shlo_attr_find(&l->op->attrs, name), numbers, SHLO_MAX_RANK);
-}
-
 static int64_t product(const struct shlo_type *x, const struct shlo_list *dims)
 {
 	int64_t size = 1;
@@ -110,7 +95,7 @@ static WNNOperand part_at(const struct shlo_lower *l, WNNOperand x, const int64_
 static WNNOperand reduce_in_order(const struct shlo_lower *l, const struct shlo_list *over,
 				  int64_t cells, shlo_combine_fn combine)
 {
-	const struct shlo_type *x = type_of(l, 0), *to = result_of(l);
+	const struct shlo_type *x = shlo_operand_type(l, 0), *to = shlo_result_type(l);
 	int64_t order[SHLO_MAX_RANK], dims[2] = { shlo_type_count(to), cells };
 	WNNOperand all, sum = shlo_lowered(l, 1);
 	int count = 0;
@@ -136,7 +121,7 @@ static WNNOperand reduce_in_order(const struct shlo_lower *l, const struct shlo_
 bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out)
 {
 	WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
-	enum shlo_element element = type_of(l, 0)->element;
+	enum shlo_element element = shlo_operand_type(l, 0)->element;
 	int code = shlo_only_binary(l->op->regions[0]);
 	struct shlo_sizes axes;
 	struct shlo_list over;
@@ -145,13 +130,13 @@ bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out)
 	int64_t cells;
 	WNNOperand x;
 
-	over.count = ints(l, "dimensions", over.at);
-	if (l->op->operand_count != 2 || result_of(l)->element != element ||
+	over.count = shlo_lower_ints(l, "dimensions", over.at);
+	if (l->op->operand_count != 2 || shlo_result_type(l)->element != element ||
 	    !reducer(code, element, &reduce, &combine))
 		return shlo_lower_reduce_any(l, &over, out);
 	if (!l->b)
 		return true;
-	cells = product(type_of(l, 0), &over);
+	cells = product(shlo_operand_type(l, 0), &over);
 	if (element == SHLO_F32 && (code == SHLO_B_ADD || code == SHLO_B_MULTIPLY) &&
 	    cells < LEAST_INNER) {
 		*out = reduce_in_order(l, &over, cells, combine);
@@ -171,7 +156,7 @@ bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out)
 static WNNOperand as_matrices(const struct shlo_lower *l, size_t side,
 			      const struct shlo_dot_numbers *n, int64_t *free_size)
 {
-	const struct shlo_type *x = type_of(l, side);
+	const struct shlo_type *x = shlo_operand_type(l, side);
 	const struct shlo_list *batch = &n->batch[side], *contract = &n->contract[side];
 	struct shlo_list order = *batch, free = { 0 };
 	int64_t dims[3];
@@ -197,7 +182,8 @@ static WNNOperand as_matrices(const struct shlo_lower *l, size_t side,
 static WNNOperand dot_in_order(const struct shlo_lower *l, WNNOperand a, WNNOperand b,
 			       const int64_t *dims)
 {
-	WNNOperandDataType computed = shlo_held_type(result_of(l)->element), given = computed;
+	WNNOperandDataType computed = shlo_held_type(shlo_result_type(l)->element),
+			   given = computed;
 	const int64_t a_dims[3] = { dims[0], dims[1], dims[3] };
 	const int64_t b_dims[3] = { dims[0], dims[3], dims[2] };
 	WNNOperand sum = NULL;
@@ -229,20 +215,21 @@ static bool is_summed(enum shlo_element element)
 /* Long products of floats are the matrix unit's, whose order of sums is its own. */
 bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out)
 {
-	enum shlo_element element = type_of(l, 0)->element;
-	const struct shlo_type *to = result_of(l);
+	enum shlo_element element = shlo_operand_type(l, 0)->element;
+	const struct shlo_type *to = shlo_result_type(l);
 	struct shlo_dot_numbers n;
 	WNNOperand a, b, c;
 	int64_t dims[4]; /* batch, rows, columns, terms */
 
 	shlo_dot_numbers(l->op, &n);
-	dims[3] = product(type_of(l, 0), &n.contract[0]);
-	if (!is_summed(element) || to->element != element || type_of(l, 1)->element != element ||
+	dims[3] = product(shlo_operand_type(l, 0), &n.contract[0]);
+	if (!is_summed(element) || to->element != element ||
+	    shlo_operand_type(l, 1)->element != element ||
 	    (!shlo_is_float(element) && dims[3] > MOST_STEPS))
 		return false;
 	if (!l->b)
 		return true;
-	dims[0] = product(type_of(l, 0), &n.batch[0]);
+	dims[0] = product(shlo_operand_type(l, 0), &n.batch[0]);
 	a = as_matrices(l, 0, &n, &dims[1]);
 	b = as_matrices(l, 1, &n, &dims[2]);
 	if (!shlo_is_float(element) || dims[3] < LEAST_INNER)
@@ -260,7 +247,8 @@ bool shlo_lower_batch_norm(struct shlo_lower *l, WNNOperand *out)
 	WNNBatchNormalizationOptions options = WNN_BATCH_NORMALIZATION_OPTIONS_INIT;
 
 	for (size_t i = 0; i < l->op->operand_count; i++)
-		if (type_of(l, i)->element != SHLO_F32 && type_of(l, i)->element != SHLO_F16)
+		if (shlo_operand_type(l, i)->element != SHLO_F32 &&
+		    shlo_operand_type(l, i)->element != SHLO_F16)
 			return false;
 	if (!l->b)
 		return true;
