@@ -136,8 +136,11 @@ void shlo_check_custom_call(struct shlo_check *check)
 	if (!shlo_is_mark(name, &gives))
 		shlo_wrong(check, "there is no function '%s' for a custom call", name);
 	if (!check->in_count || check->op->result_count != (gives ? check->in_count : 0))
-		shlo_wrong(check, "%s has %zu operands and %zu results", name, check->in_count,
-			   check->op->result_count);
+		shlo_wrong(
+			check,
+			"%s has %zu operands and %zu results, expected at least one operand and %s",
+			name, check->in_count, check->op->result_count,
+			gives ? "a result for each" : "no result");
 	for (size_t i = 0; i < check->op->result_count; i++) {
 		const struct shlo_type *out = check->op->results[i]->type;
 

@@ -5,7 +5,7 @@
 
 #include "module.h"
 
-/* The custom calls that are such marks; @mark has no results where it says false. */
+/* Whether a custom call is such a mark; *gives: it has results, the values that it takes. */
 bool shlo_is_mark(const char *call, bool *gives);
 /* Whether the text of an attribute says that a value is in parts. */
 bool shlo_says_parts(const char *text);
