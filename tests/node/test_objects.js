@@ -174,7 +174,7 @@ test('a dispatch that memory does not suffice for is heard by who reads', async 
 	const z = await context.createTensor({ dataType: 'float32', shape: [], readable: true });
 	const builder = new MLGraphBuilder(context);
 	const next = await builder.build({ z: builder.neg(builder.input('y', { dataType: 'float32', shape: [] })) });
-	const failure = { name: 'UnknownError', message: /has no data, because what was to write it failed: .*intermediate/ };
+	const failure = { name: 'UnknownError', message: /has no data, as the work that should write it failed: .*intermediate/ };
 
 	context.dispatch(giant, { x }, { y });
 	await assert.rejects(context.readTensor(y), failure);

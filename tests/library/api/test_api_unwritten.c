@@ -70,8 +70,8 @@ static void reading_fails_until_it_is_written(void **state)
 	assert_ok(dispatch_xy(c.context, c.graph, c.x, c.y));
 	for (int i = 0; i < 2; i++)
 		assert_failed(read(&c, c.y), WNNStatus_UnknownError,
-			      "readTensor: the tensor \"result\" has no data, because what was to "
-			      "write it failed: no memory on the fake device");
+			      "readTensor: the tensor \"result\" has no data, as the work that "
+			      "should write it failed: no memory on the fake device");
 	assert_failed(wnnContextMapTensorSync(c.context, c.y, WNNMapMode_Read, GENEROUS, &data),
 		      WNNStatus_UnknownError, "mapTensor: the tensor \"result\" has no data");
 	assert_failed(wnnContextMapTensorSync(c.context, c.y, WNNMapMode_ReadWrite, GENEROUS,
@@ -127,8 +127,8 @@ static void what_is_computed_of_it_has_no_data_either(void **state)
 	assert_ok(dispatch_xy(c.context, c.graph, c.middle, c.y));
 	/* The cause alone, however long the chain is. */
 	assert_failed(read(&c, c.y), WNNStatus_UnknownError,
-		      "readTensor: the tensor has no data, because what was to write it failed: no "
-		      "memory on the fake device");
+		      "readTensor: the tensor has no data, as the work that should write it "
+		      "failed: no memory on the fake device");
 	assert_failed(wnnContextWaitIdle(c.context, GENEROUS), WNNStatus_UnknownError,
 		      "no memory on the fake device");
 	assert_failed(wnnContextDispatchMeasuredSync(

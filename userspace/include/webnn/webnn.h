@@ -3539,7 +3539,7 @@ WNN_EXPORT WNNStatus wnnContextCreateConstantTensorSync(WNNContext context,
  * Errors:
  * - TypeError: the tensor belongs to another context, is destroyed or is not readable
  * - InvalidStateError: the context is or gets lost, or the tensor is destroyed meanwhile
- * - UnknownError: the copy failed, or what was to write the tensor had failed
+ * - UnknownError: the copy failed, or the work that should have written the tensor failed
  *
  * WebNN: MLContext.readTensor, section 8.3.4, https://www.w3.org/TR/webnn/#api-mlcontext-readtensor
  */
@@ -3562,7 +3562,7 @@ WNN_EXPORT WNNFuture wnnContextReadTensor(WNNContext context, WNNTensor tensor,
  * Errors:
  * - TypeError: the tensor belongs to another context, is destroyed or is not readable
  * - InvalidStateError: the context is or gets lost, or the tensor is destroyed meanwhile
- * - UnknownError: the copy failed, or what was to write the tensor had failed
+ * - UnknownError: the copy failed, or the work that should have written the tensor failed
  * - TypeError: size is not that of the tensor
  *
  * WebNN: MLContext.readTensor, section 8.3.5,
@@ -3627,8 +3627,8 @@ WNN_EXPORT WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor,
  * @param outputs A tensor for every output of the graph, none twice, none an input as well.
  *
  * @return Success, or what went wrong; wnnGetLastError has the message. That the run itself failed
- *     is reported by wnnContextOnWorkDone. The outputs then have no data, and no more what is
- *     computed of them: reading fails until something writes the tensor.
+ *     is reported by wnnContextOnWorkDone. The outputs then have no data, and neither have tensors
+ *     computed from them: reading them fails until something writes the tensor.
  *
  * Errors:
  * - TypeError: the graph or a tensor belongs to another context, a tensor is destroyed or given

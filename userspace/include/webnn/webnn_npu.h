@@ -1119,7 +1119,7 @@ WNN_EXPORT WNNStatus wnnContextDispatchMeasuredSync(
  *   as mode needs it; mode has no such value
  * - InvalidStateError: the tensor is mapped already; the context is or gets lost, or the tensor is
  *   destroyed or unmapped meanwhile
- * - UnknownError: mode reads, and what was to write the tensor had failed
+ * - UnknownError: mode reads, and the work that should have written the tensor failed
  */
 WNN_EXPORT WNNFuture wnnContextMapTensor(WNNContext context, WNNTensor tensor, WNNMapMode mode,
 					 WNNMapTensorCallbackInfo callbackInfo);

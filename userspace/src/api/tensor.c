@@ -470,8 +470,8 @@ int tensor_check_written(WNNTensor tensor, const char *what, struct wnn_error *e
 	if (!tensor->fault.status)
 		return 0;
 	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-			     "%s: the tensor%s has no data, because what was to write it failed: "
-			     "%s",
+			     "%s: the tensor%s has no data, as the work that should write it "
+			     "failed: %s",
 			     what, tensor_label(tensor), tensor->fault.message);
 }
 
