@@ -186,11 +186,10 @@ test_trace()
 	kill -KILL "$follower"
 	wait "$follower" 2>/dev/null
 	onpu-smi trace --count 1 --json >/tmp/events &
-	second=$!
-	follower=$second
+	follower=$!
 	wait_for is_followed
 	"$tests/driver-load" /dev/accel/accel0 once
-	wait "$second" && is_told '^{"event":"(submit|feed)",.*"command":"driver-load"' &&
+	wait "$follower" && is_told '^{"event":"(submit|feed)",.*"command":"driver-load"' &&
 		! compgen -G '/sys/kernel/tracing/instances/onpu-smi-*'
 	ok $? "that of one that was killed is removed by the next"
 }
