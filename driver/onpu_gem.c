@@ -328,7 +328,7 @@ static int bo_address(struct onpu_bo *bo, struct onpu_file *file, u64 *va)
 
 /* ---- ioctls */
 
-/* Paid for, as yet without pages. Lack of memory is ENOSPC to shmem. */
+/* Paid for, without pages yet. What shmem fails for is lack of memory, which it may call ENOSPC. */
 static struct onpu_bo *bo_alloc(struct onpu_vm *vm, u64 size)
 {
 	struct drm_gem_shmem_object *shmem = drm_gem_shmem_create(&vm->onpu->drm, size);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Makes the kernel run out of memory for one program at one place, for guest_fail.sh: whoever
- * writes N to the parameter nth gets nothing from the Nth allocation that it causes in a system
- * call other than pread() and pwrite(), which serve the parameter. It is 0 when that has happened,
- * and says what is missing else. /proc/self/fail-nth of a kernel with fault injection is much the
- * same; Debian's has none.
+ * Makes the kernel run out of memory for one program at one place, for guest_fail.sh. The process
+ * that writes N to the parameter nth has its Nth allocation from then on fail. Those of pread() and
+ * pwrite() do not count, as they read and write the parameter, which tells how many allocations are
+ * still to come: 0 when that one has failed. It is like /proc/self/fail-nth of a kernel with fault
+ * injection, which Debian's are not.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -103,7 +103,7 @@ static int get_nth(char *text, const struct kernel_param *param)
 
 static const struct kernel_param_ops nth_ops = { .set = set_nth, .get = get_nth };
 module_param_cb(nth, &nth_ops, NULL, 0600);
-MODULE_PARM_DESC(nth, "Which allocation of who writes it fails (0: none)");
+MODULE_PARM_DESC(nth, "Which allocation of the writing process fails (0: none)");
 
 static unsigned int count;
 module_param(count, uint, 0444);

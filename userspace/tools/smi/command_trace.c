@@ -23,7 +23,7 @@
 #define INSTANCES TRACING "/instances"
 #define OUR_NAME  "onpu-smi-"
 
-/* Time between two looks, which nobody waits for who looks at a screen. */
+/* Time between two looks at the trace: too short to be noticed on a screen. */
 #define PAUSE_NS 100000000L
 
 static const struct argp_option trace_options[] = {
