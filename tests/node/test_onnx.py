@@ -26,7 +26,8 @@ from onnx_cases import numpy, onnx  # pylint: disable=wrong-import-position
 PATIENCE = int(os.environ.get("ONPU_ONNX_SECONDS", "600"))
 TOLERANCE = 1e-4
 # test_models.py has how far detection is from a computation in double: so far that two of them may be twice as far apart.
-# Operators that are exact but for the rounding of their results to float32 are 1.19e-4 from onnxruntime-node there.
+# Operators that are exact but for the rounding of their results to float32 are 1.19e-4 from onnxruntime-node there, and
+# onnxruntime-node is 1.7e-4 from itself when graphOptimizationLevel is "extended" instead of "all".
 FURTHER = {"ch_PP-OCRv4_det_infer_320x320": 2e-4}
 # What onnxruntime-web itself cannot do, with its message: its provider takes the branches of an If over, but loses the
 # initializers of the graph around them, on any navigator.ml. Where the condition is known beforehand, there is no If.
