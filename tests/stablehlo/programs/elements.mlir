@@ -107,3 +107,27 @@ func.func @implicit_broadcast() {
   check.expect_eq_const %z, dense<[[11, 21, 31], [12, 22, 32]]> : tensor<2x3xi32>
   return
 }
+
+// -----
+
+// x + log(1/2) is rounded before the exponential is taken, as StableHLO lowers both.
+func.func @hyperbolic() {
+  %x = stablehlo.constant dense<[0.0, 0.5, 9.1647, -8.7437, 89.41, -89.5]> : tensor<6xf32>
+  %half = stablehlo.constant dense<0.5> : tensor<6xf32>
+  %log = stablehlo.log %half : tensor<6xf32>
+  %a = stablehlo.add %x, %log : tensor<6xf32>
+  %b = stablehlo.subtract %log, %x : tensor<6xf32>
+  %ea = stablehlo.exponential %a : tensor<6xf32>
+  %eb = stablehlo.exponential %b : tensor<6xf32>
+  %sum = stablehlo.add %ea, %eb : tensor<6xf32>
+  %difference = stablehlo.subtract %ea, %eb : tensor<6xf32>
+  %cosh = chlo.cosh %x : tensor<6xf32> -> tensor<6xf32>
+  %sinh = chlo.sinh %x : tensor<6xf32> -> tensor<6xf32>
+  check.expect_eq %cosh, %sum : tensor<6xf32>
+  %large = stablehlo.slice %difference [2:6] : (tensor<6xf32>) -> tensor<4xf32>
+  %last = stablehlo.slice %sinh [2:6] : (tensor<6xf32>) -> tensor<4xf32>
+  check.expect_eq %last, %large : tensor<4xf32>
+  %first = stablehlo.slice %sinh [0:2] : (tensor<6xf32>) -> tensor<2xf32>
+  check.expect_eq_const %first, dense<[0.0, 0.521095305]> : tensor<2xf32>
+  return
+}

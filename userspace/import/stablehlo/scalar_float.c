@@ -122,11 +122,33 @@ static bool inverse(enum shlo_unary op, long double x, double *result)
 	return true;
 }
 
+/* A step of what has at least the precision of float32. */
+static double step(enum shlo_element element, long double x)
+{
+	return element == SHLO_F64 ? (double)x : (double)(float)x;
+}
+
+/* Half of e^x. */
+static double half_exp(enum shlo_element element, double x)
+{
+	return step(element, expl(step(element, x + step(element, logl(0.5L)))));
+}
+
+/*
+ * CHLO's operations are what StableHLO lowers them to, with a rounding in each step. That of x + log(1/2) counts
+ * where x is large: coshl() is nearer to the function, and not to what such programs give elsewhere.
+ */
+static double hyperbolic(enum shlo_unary op, enum shlo_element element, double x)
+{
+	if (op == SHLO_U_COSH)
+		return half_exp(element, x) + half_exp(element, -x);
+	return fabs(x) < 1 ? (double)sinhl(x) : half_exp(element, x) - half_exp(element, -x);
+}
+
 bool shlo_unary_float(enum shlo_unary op, enum shlo_element element, double d, double *result)
 {
 	long double x = d;
 
-	(void)element;
 	if (rounding(op, d, result))
 		return true;
 	switch (op) {
@@ -164,10 +186,8 @@ bool shlo_unary_float(enum shlo_unary op, enum shlo_element element, double d, d
 		*result = (double)tanhl(x);
 		break;
 	case SHLO_U_COSH:
-		*result = (double)coshl(x);
-		break;
 	case SHLO_U_SINH:
-		*result = (double)sinhl(x);
+		*result = hyperbolic(op, element, d);
 		break;
 	default:
 		return inverse(op, x, result);
