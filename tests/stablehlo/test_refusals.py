@@ -70,6 +70,19 @@ CASES = [
     (body(F, '%y = "stablehlo.collective_broadcast"(%f) {replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @m, '
           'axes = [#stablehlo.axis_ref<name = "x">]>} : (tensor<2xf32>) -> tensor<2xf32>'),
      "replica_groups are no table of numbers; meshes are not computed"),
+    (body(X, Y, '%z = "stablehlo.collective_broadcast"(%x, %y) {has_dynamic_root, replica_groups = dense<[[0]]> : tensor<1x1xi64>} '
+                ': (tensor<2xi32>, tensor<3xi32>) -> tensor<2xi32>'),
+     "the roots, its last operand, are tensor<3xi32>, expected tensor<1xi32>"),
+    (body(X, '%z = "stablehlo.collective_broadcast"(%x) {has_dynamic_root, replica_groups = dense<[[0]]> : tensor<1x1xi64>} '
+             ': (tensor<2xi32>) -> tensor<2xi32>'),
+     "it has no operand but that of the roots"),
+    (body(X, '%z:2 = "stablehlo.collective_broadcast"(%x) {replica_groups = dense<[[0]]> : tensor<1x1xi64>} '
+             ': (tensor<2xi32>) -> (tensor<2xi32>, tensor<2xi32>)'),
+     "it has 2 results, expected 1"),
+    (body(X, "%r = stablehlo.constant dense<[1]> : tensor<1xi32>",
+          '%z = "stablehlo.collective_broadcast"(%x, %r) {has_dynamic_root, replica_groups = dense<[[0]]> : tensor<1x1xi64>} '
+          ': (tensor<2xi32>, tensor<1xi32>) -> tensor<2xi32>'),
+     "root 1 is no member of a group of 1"),
     (body("%x = stablehlo.constant dense_resource<w> : tensor<2xi32>"), "line 2, column 60: there is no resource 'w' in the file"),
     (body("%x = stablehlo.constant dense_resource<w> : tensor<2xi32>") + '{-# dialect_resources: {builtin: {w: "0x0400000001"}} #-}',
      "there are 1 bytes for the elements of tensor<2xi32>"),

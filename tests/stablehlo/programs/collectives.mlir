@@ -303,3 +303,64 @@ module @open {
     return
   }
 }
+
+// -----
+
+// Each result has a root of its own; the third process is in no group.
+module @roots {
+  func.func private @f() -> (tensor<1500xi32>, tensor<2xi32>, tensor<1500xi32>, tensor<2xi32>) {
+    %r = stablehlo.replica_id : tensor<ui32>
+    %w = stablehlo.convert %r : (tensor<ui32>) -> tensor<i32>
+    %x = stablehlo.broadcast_in_dim %w, dims = [] : (tensor<i32>) -> tensor<1500xi32>
+    %y = stablehlo.constant dense<[10, 20]> : tensor<2xi32>
+    %z = stablehlo.broadcast_in_dim %w, dims = [] : (tensor<i32>) -> tensor<2xi32>
+    %u = stablehlo.add %y, %z : tensor<2xi32>
+    %roots = stablehlo.constant dense<[2, 1]> : tensor<2xi32>
+    %b:2 = "stablehlo.collective_broadcast"(%x, %u, %roots) {has_dynamic_root, replica_groups = dense<[[0, 1, 3]]> : tensor<1x3xi64>} : (tensor<1500xi32>, tensor<2xi32>, tensor<2xi32>) -> (tensor<1500xi32>, tensor<2xi32>)
+    %s:2 = "stablehlo.collective_reduce"(%x, %u, %roots) ({
+      ^bb0(%p: tensor<i32>, %q: tensor<i32>):
+        %t = stablehlo.add %p, %q : tensor<i32>
+        stablehlo.return %t : tensor<i32>
+    }) {has_dynamic_root, replica_groups = dense<[[0, 1, 3]]> : tensor<1x3xi64>} : (tensor<1500xi32>, tensor<2xi32>, tensor<2xi32>) -> (tensor<1500xi32>, tensor<2xi32>)
+    return %b#0, %b#1, %s#0, %s#1 : tensor<1500xi32>, tensor<2xi32>, tensor<1500xi32>, tensor<2xi32>
+  }
+  func.func @main() {
+    %r:16 = "interpreter.run_parallel"() {programs = [[@f], [@f], [@f], [@f]]} : () -> (tensor<1500xi32>, tensor<2xi32>, tensor<1500xi32>, tensor<2xi32>, tensor<1500xi32>, tensor<2xi32>, tensor<1500xi32>, tensor<2xi32>, tensor<1500xi32>, tensor<2xi32>, tensor<1500xi32>, tensor<2xi32>, tensor<1500xi32>, tensor<2xi32>, tensor<1500xi32>, tensor<2xi32>)
+    check.expect_eq_const %r#0, dense<3> : tensor<1500xi32>
+    check.expect_eq_const %r#1, dense<[11, 21]> : tensor<2xi32>
+    check.expect_eq_const %r#2, dense<0> : tensor<1500xi32>
+    check.expect_eq_const %r#3, dense<0> : tensor<2xi32>
+    check.expect_eq_const %r#5, dense<[11, 21]> : tensor<2xi32>
+    check.expect_eq_const %r#6, dense<0> : tensor<1500xi32>
+    check.expect_eq_const %r#7, dense<[34, 64]> : tensor<2xi32>
+    check.expect_eq_const %r#8, dense<0> : tensor<1500xi32>
+    check.expect_eq_const %r#9, dense<0> : tensor<2xi32>
+    check.expect_eq_const %r#10, dense<0> : tensor<1500xi32>
+    check.expect_eq_const %r#12, dense<3> : tensor<1500xi32>
+    check.expect_eq_const %r#14, dense<4> : tensor<1500xi32>
+    check.expect_eq_const %r#15, dense<0> : tensor<2xi32>
+    return
+  }
+}
+
+// -----
+
+// Several values at once, from the first of the group.
+module @broadcast_two {
+  func.func private @f() -> (tensor<2xi32>, tensor<f32>) {
+    %r = stablehlo.replica_id : tensor<ui32>
+    %w = stablehlo.convert %r : (tensor<ui32>) -> tensor<i32>
+    %x = stablehlo.broadcast_in_dim %w, dims = [] : (tensor<i32>) -> tensor<2xi32>
+    %y = stablehlo.convert %r : (tensor<ui32>) -> tensor<f32>
+    %b:2 = "stablehlo.collective_broadcast"(%x, %y) {replica_groups = dense<[[2, 0], [3, 1]]> : tensor<2x2xi64>} : (tensor<2xi32>, tensor<f32>) -> (tensor<2xi32>, tensor<f32>)
+    return %b#0, %b#1 : tensor<2xi32>, tensor<f32>
+  }
+  func.func @main() {
+    %r:8 = "interpreter.run_parallel"() {programs = [[@f], [@f], [@f], [@f]]} : () -> (tensor<2xi32>, tensor<f32>, tensor<2xi32>, tensor<f32>, tensor<2xi32>, tensor<f32>, tensor<2xi32>, tensor<f32>)
+    check.expect_eq_const %r#0, dense<2> : tensor<2xi32>
+    check.expect_eq_const %r#1, dense<2.0> : tensor<f32>
+    check.expect_eq_const %r#2, dense<3> : tensor<2xi32>
+    check.expect_eq_const %r#7, dense<3.0> : tensor<f32>
+    return
+  }
+}

@@ -279,13 +279,53 @@ void shlo_check_all_gather(struct shlo_check *check)
 		scaled(check, i, shlo_need_int(check, "all_gather_dim"));
 }
 
+static void sums(struct shlo_check *check, size_t count)
+{
+	shlo_need_region(check, 0, 2, 1);
+	for (size_t i = 0; i < count; i++)
+		shlo_out_like(check, i, check->op->regions[0]->block.arguments[0]->type,
+			      shlo_need_tensor(check, i)->rank, check->in[i]->dims);
+}
+
 void shlo_check_all_reduce(struct shlo_check *check)
 {
 	need_as_many(check);
-	shlo_need_region(check, 0, 2, 1);
-	for (size_t i = 0; i < check->in_count; i++)
-		shlo_out_like(check, i, check->op->regions[0]->block.arguments[0]->type,
-			      shlo_need_tensor(check, i)->rank, check->in[i]->dims);
+	sums(check, check->in_count);
+}
+
+/* The operands without that of the roots, which has a number for each of them. */
+static size_t need_roots(struct shlo_check *check)
+{
+	bool dynamic = shlo_attr_int(check->op, "has_dynamic_root", 0);
+	size_t count = check->in_count - (dynamic && check->in_count);
+	const struct shlo_type *roots;
+
+	if (!count)
+		shlo_wrong(check, "it has no operand%s", dynamic ? " but that of the roots" : "");
+	if (check->op->result_count != count)
+		shlo_wrong(check, "it has %zu results, expected %zu", check->op->result_count,
+			   count);
+	if (!dynamic)
+		return count;
+	roots = shlo_need_tensor(check, count);
+	if (roots->element != SHLO_I32 || roots->rank != 1 ||
+	    shlo_dim_meet(roots->dims[0], (int64_t)count) == -1)
+		shlo_wrong(check, "the roots, its last operand, are %s, expected tensor<%zuxi32>",
+			   shlo_type_text(check->arena, roots), count);
+	return count;
+}
+
+void shlo_check_collective_broadcast(struct shlo_check *check)
+{
+	size_t count = need_roots(check);
+
+	for (size_t i = 0; i < count; i++)
+		check->out[i] = shlo_need_tensor(check, i);
+}
+
+void shlo_check_collective_reduce(struct shlo_check *check)
+{
+	sums(check, need_roots(check));
 }
 
 void shlo_check_reduce_scatter(struct shlo_check *check)

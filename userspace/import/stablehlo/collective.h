@@ -16,6 +16,12 @@ struct shlo_tensor *shlo_group_of(struct shlo_call *call, enum shlo_grouping gro
 /* Fails when the process belongs to none of the groups. */
 void shlo_need_group(struct shlo_call *call, const struct shlo_group *group);
 
+/*
+ * The member of a group whose value, or who, gives or gets result @i: the first, unless the last operand
+ * holds it.
+ */
+size_t shlo_root_of(struct shlo_call *call, const struct shlo_group *group, size_t i);
+
 /* Room for numbers of 64 bits, or pointers. */
 struct shlo_tensor *shlo_room(struct shlo_run *run, size_t count);
 

@@ -318,14 +318,30 @@ void shlo_eval_all_reduce(struct shlo_call *call)
 {
 	struct shlo_group group;
 	struct shlo_tensor *room = shlo_group_of(call, shlo_grouping_by_flag(call->op), &group);
-	/* collective_reduce gives the result to the first of the group, zeros to the others. */
-	bool to_first = !strcmp(call->op->name, "stablehlo.collective_reduce");
 
 	shlo_need_group(call, &group);
-	for (size_t i = 0; i < call->op->operand_count; i++) {
+	for (size_t i = 0; i < call->op->operand_count; i++)
 		call->out[i] = all_reduced(call, &group, i);
-		if (to_first && group.own)
-			memset(call->out[i]->data, 0, shlo_bytes_of(call->out[i]));
+	shlo_tensor_put(room);
+}
+
+/* Only the root of a group gets the result, and all others zeros. */
+void shlo_eval_collective_reduce(struct shlo_call *call)
+{
+	struct shlo_group group;
+	struct shlo_tensor *room = shlo_group_of(call, shlo_grouping_by_flag(call->op), &group);
+	struct shlo_type type;
+
+	for (size_t i = 0; i < call->op->result_count; i++) {
+		if (group.own < group.count) {
+			call->out[i] = all_reduced(call, &group, i);
+			if (group.own != shlo_root_of(call, &group, i))
+				memset(call->out[i]->data, 0, shlo_bytes_of(call->out[i]));
+			continue;
+		}
+		type = call->in[i]->type;
+		type.element = shlo_argument_element(call->op->regions[0], 0);
+		call->out[i] = shlo_tensor_new(call->run, &type);
 	}
 	shlo_tensor_put(room);
 }

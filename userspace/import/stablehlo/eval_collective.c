@@ -352,25 +352,72 @@ void shlo_eval_all_to_all(struct shlo_call *call)
 	shlo_tensor_put(room);
 }
 
-static struct shlo_tensor *zeros(struct shlo_call *call)
+static struct shlo_tensor *zeros(struct shlo_call *call, size_t operand)
 {
-	return shlo_tensor_new(call->run, &call->in[0]->type);
+	return shlo_tensor_new(call->run, &call->in[operand]->type);
+}
+
+static bool has_dynamic_root(const struct shlo_op *op)
+{
+	return shlo_attr_int(op, "has_dynamic_root", 0);
+}
+
+size_t shlo_root_of(struct shlo_call *call, const struct shlo_group *group, size_t i)
+{
+	const struct shlo_tensor *roots = call->in[call->op->operand_count - 1];
+	int64_t root;
+
+	if (!has_dynamic_root(call->op))
+		return 0;
+	if (i >= (size_t)roots->count)
+		shlo_run_error(call->run, "the roots, its last operand, have no number %zu", i);
+	root = shlo_load(roots->type.element, roots->data, i).i;
+	if (root < 0 || (uint64_t)root >= group->count)
+		shlo_run_error(call->run, "root %lld is no member of a group of %zu",
+			       (long long)root, group->count);
+	return (size_t)root;
+}
+
+/* The first of the group gives it to the others. */
+static struct shlo_tensor *broadcast(struct shlo_call *call, const struct shlo_group *group,
+				     size_t operand)
+{
+	struct shlo_tensor *x = call->in[operand];
+	struct shlo_tensor *out = group->own ? zeros(call, operand) : shlo_tensor_get(x);
+	struct shlo_parts parts = shlo_parts_new(call->run, group->count);
+
+	for (size_t i = 0; !group->own && i < group->count; i++)
+		parts.out[i] = whole(x);
+	if (group->own)
+		parts.in[0] = whole(out);
+	shlo_parts_swap(call, group, &parts);
+	return out;
+}
+
+/* Each member may have another root, and does not know that of the others: all get all values. */
+static struct shlo_tensor *broadcast_from(struct shlo_call *call, const struct shlo_group *group,
+					  size_t operand)
+{
+	size_t root = shlo_root_of(call, group, operand);
+	struct shlo_tensor *all = shlo_gathered(call, group, operand);
+	struct shlo_tensor *out = shlo_tensor_get(all->items[root]);
+
+	shlo_tensor_put(all);
+	return out;
 }
 
 void shlo_eval_collective_broadcast(struct shlo_call *call)
 {
 	struct shlo_group group;
 	struct shlo_tensor *room = shlo_group_of(call, by_channel(call->op), &group);
-	struct shlo_parts parts;
 
-	/* Who is in no group gets zeros, as do all others before theirs comes. */
-	call->out[0] = group.own || !group.count ? zeros(call) : shlo_tensor_get(call->in[0]);
-	if (group.own < group.count) {
-		parts = shlo_parts_new(call->run, group.count);
-		for (size_t i = 0; !group.own && i < group.count; i++)
-			parts.out[i] = whole(call->in[0]);
-		parts.in[0] = group.own ? whole(call->out[0]) : (struct shlo_part){ 0 };
-		shlo_parts_swap(call, &group, &parts);
+	for (size_t i = 0; i < call->op->result_count; i++) {
+		if (group.own >= group.count)
+			call->out[i] = zeros(call, i);
+		else if (has_dynamic_root(call->op))
+			call->out[i] = broadcast_from(call, &group, i);
+		else
+			call->out[i] = broadcast(call, &group, i);
 	}
 	shlo_tensor_put(room);
 }
@@ -420,12 +467,12 @@ void shlo_eval_collective_permute(struct shlo_call *call)
 			call->out[0] = shlo_tensor_get(call->in[0]);
 			continue;
 		}
-		call->out[0] = zeros(call);
+		call->out[0] = zeros(call, 0);
 		parts.in[source] = whole(call->out[0]);
 	}
 	shlo_parts_swap(call, &group, &parts);
 	if (!call->out[0])
-		call->out[0] = zeros(call);
+		call->out[0] = zeros(call, 0);
 	shlo_tensor_put(room);
 }
 
