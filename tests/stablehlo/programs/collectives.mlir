@@ -364,3 +364,34 @@ module @broadcast_two {
     return
   }
 }
+
+// -----
+
+// The host hands on what goes to it on a channel and comes from it on the same one; the rest it drops.
+module @host {
+  func.func private @send() -> tensor<1500xi32> {
+    %x = stablehlo.constant dense<7> : tensor<1500xi32>
+    %y = stablehlo.constant dense<8> : tensor<1500xi32>
+    %t = stablehlo.create_token : !stablehlo.token
+    %s = "stablehlo.send"(%x, %t) {channel_handle = #stablehlo.channel_handle<handle = 5, type = 2>, is_host_transfer = true} : (tensor<1500xi32>, !stablehlo.token) -> !stablehlo.token
+    %u = "stablehlo.send"(%x, %s) {channel_handle = #stablehlo.channel_handle<handle = 6, type = 2>, is_host_transfer = true} : (tensor<1500xi32>, !stablehlo.token) -> !stablehlo.token
+    %v = "stablehlo.send"(%y, %u) {channel_handle = #stablehlo.channel_handle<handle = 5, type = 2>, is_host_transfer = true} : (tensor<1500xi32>, !stablehlo.token) -> !stablehlo.token
+    return %x : tensor<1500xi32>
+  }
+  func.func private @receive() -> tensor<1500xi32> {
+    %t = stablehlo.create_token : !stablehlo.token
+    %a:2 = "stablehlo.recv"(%t) {channel_handle = #stablehlo.channel_handle<handle = 5, type = 3>, is_host_transfer = true} : (!stablehlo.token) -> (tensor<1500xi32>, !stablehlo.token)
+    %b:2 = "stablehlo.recv"(%a#1) {channel_handle = #stablehlo.channel_handle<handle = 5, type = 3>, is_host_transfer = true} : (!stablehlo.token) -> (tensor<1500xi32>, !stablehlo.token)
+    %d = stablehlo.subtract %b#0, %a#0 : tensor<1500xi32>
+    return %d : tensor<1500xi32>
+  }
+  func.func private @rest() -> tensor<1500xi32> {
+    %x = stablehlo.constant dense<0> : tensor<1500xi32>
+    return %x : tensor<1500xi32>
+  }
+  func.func @main() {
+    %r:4 = "interpreter.run_parallel"() {programs = [[@rest], [@receive], [@send], [@rest]]} : () -> (tensor<1500xi32>, tensor<1500xi32>, tensor<1500xi32>, tensor<1500xi32>)
+    check.expect_eq_const %r#1, dense<1> : tensor<1500xi32>
+    return
+  }
+}

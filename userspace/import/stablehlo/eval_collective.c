@@ -518,10 +518,39 @@ static int64_t partner_of(struct shlo_call *call, int own_column)
 	return -1;
 }
 
+/* Whether the program has a process receive from the host on a channel. */
+static bool is_received(const struct shlo_block *block, int64_t channel)
+{
+	for (size_t i = 0; i < block->op_count; i++) {
+		const struct shlo_op *op = block->ops[i];
+
+		if (op->kind->eval == shlo_eval_recv && channel_of(op) == channel &&
+		    shlo_attr_int(op, "is_host_transfer", 0))
+			return true;
+		for (size_t k = 0; k < op->region_count; k++)
+			if (is_received(&op->regions[k]->block, channel))
+				return true;
+	}
+	return false;
+}
+
+/* The host hands on what is received somewhere, and looks at nothing else that it gets. */
+static bool is_dropped(const struct shlo_call *call)
+{
+	const struct shlo_module *module = call->run->module;
+
+	if (!shlo_attr_int(call->op, "is_host_transfer", 0))
+		return false;
+	for (size_t i = 0; call->run->world && i < module->function_count; i++)
+		if (module->functions[i]->region &&
+		    is_received(&module->functions[i]->region->block, channel_of(call->op)))
+			return false;
+	return true;
+}
+
 void shlo_eval_send(struct shlo_call *call)
 {
-	if (shlo_attr_int(call->op, "is_host_transfer", 0)) {
-		/* The host takes it, and there is nobody there who would look at it. */
+	if (is_dropped(call)) {
 		shlo_eval_token(call);
 		return;
 	}
@@ -545,7 +574,7 @@ void shlo_eval_recv(struct shlo_call *call)
 {
 	struct shlo_tensor *types;
 
-	if (!call->run->world || shlo_attr_int(call->op, "is_host_transfer", 0))
+	if (!call->run->world)
 		shlo_run_error(call->run, "there is nobody who sends");
 	add_token(call);
 	types = shlo_room(call->run, call->op->result_count);
