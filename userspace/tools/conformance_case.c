@@ -350,6 +350,13 @@ static bool skip_for_placement(WNNGraph graph, struct result *result)
 	return false;
 }
 
+static int open_explainer(struct runner *runner)
+{
+	if (!runner->explainer)
+		runner->explainer = open_context(runner, WNNPlacementPolicy_PreferNPU);
+	return runner->explainer ? 0 : -1;
+}
+
 /*
  * A graph that policy NPUOnly refused: skipped if the placement of the same graph under PreferNPU
  * names a node for the CPU. Otherwise the build failed.
@@ -360,9 +367,7 @@ static bool explain(struct runner *runner, const struct trial *refused, struct r
 	struct call call;
 	bool at_operator, skip = false;
 
-	if (!runner->explainer)
-		runner->explainer = open_context(runner, WNNPlacementPolicy_PreferNPU);
-	if (!runner->explainer)
+	if (open_explainer(runner))
 		return false;
 	if (!trial_begin(&trial, runner->explainer, refused->item)) {
 		make_operands(&trial, &call, &at_operator);
@@ -645,6 +650,21 @@ static void judge_refusal(const struct call *call, struct result *result)
 		    (int)name.length, name.data, call->reason);
 }
 
+/* Whether a call that policy NPUOnly refused succeeds where the CPU runs what the NPU cannot. */
+static bool only_policy_refuses(struct runner *runner, const json_t *item)
+{
+	struct trial trial;
+	struct call call = { .kind = CALL_REFUSED };
+	bool at_operator;
+
+	if (!runner->npu || runner->mixed || open_explainer(runner))
+		return false;
+	if (!trial_begin(&trial, runner->explainer, item))
+		make_operands(&trial, &call, &at_operator);
+	trial_end(&trial);
+	return call.kind == CALL_DONE;
+}
+
 static void judge_call(struct runner *runner, struct trial *trial, const struct call *call,
 		       bool validation, bool outside, bool at_operator, struct result *result)
 {
@@ -658,6 +678,8 @@ static void judge_call(struct runner *runner, struct trial *trial, const struct 
 	} else if (call->kind == CALL_REFUSED) {
 		if (call->status == WNNStatus_NotSupportedError)
 			end(result, OUTCOME_SKIPPED, "not implemented: %.500s", call->reason);
+		else if (only_policy_refuses(runner, item))
+			end(result, OUTCOME_SKIPPED, "%.500s", call->reason);
 		else
 			end(result, OUTCOME_FAILED, "refused with %.*s: %.400s", (int)name.length,
 			    name.data, call->reason);

@@ -79,6 +79,18 @@ class Runner(unittest.TestCase):
         case, = [case for file in report["files"] for case in file["cases"]]
         self.assertIn("lists no int4", case["reason"])
 
+    @unittest.skipIf(DEVICE != "sim", "the CPU has all operators")
+    def test_what_the_npu_lacks_is_skipped(self):
+        done, report = run(DATA / "npu")
+        self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 1 failed, 2 skipped")
+        cases = {case["name"]: case for file in report["files"] for case in file["cases"]}
+        for name in ("strides", "strides of a validation"):
+            self.assertIn("1 operator cannot run on the NPU, as the policy NPUOnly wants: convTranspose2d: ",
+                          cases[name]["reason"])
+        self.assertIn("channels", cases["refused by every device"]["reason"])
+        done, _ = run("--mixed", DATA / "npu")
+        self.assertEqual(done.stdout.splitlines()[-1], "2 passed, 1 failed, 0 skipped")
+
     @unittest.skipIf(DEVICE != "cpu", "the CPU has all types of all operators")
     def test_edges_of_the_definitions(self):
         done, report = run(DATA / "passing/edges.json")

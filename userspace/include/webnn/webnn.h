@@ -3421,9 +3421,9 @@ WNN_EXPORT WNNFuture wnnContextGetLost(WNNContext context, WNNContextLostCallbac
 /**
  * Tells what operands may be. What is listed works in every builder call, and the graph can be
  * built; a type or rank beyond the specification that is not listed is a TypeError in the call.
- * Under the placement policy NPUOnly the lists hold what the NPU can run: an operator of the
- * specification that is not listed can be recorded, but wnnGraphBuilderBuild fails with
- * OperationError and names it.
+ * Under the placement policy NPUOnly the lists hold what the NPU can run, and a call of what it
+ * cannot run is a TypeError, unless all of its operands are constants or depend on constants alone:
+ * what is computed at build may have every type of the specification.
  *
  * @param context The context.
  * @param limits Filled. The same for the whole life of the context.

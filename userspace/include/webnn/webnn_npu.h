@@ -28,8 +28,10 @@ typedef enum WNNPlacementPolicy {
 	/** Stands for PreferNPU. */
 	WNNPlacementPolicy_Undefined = 0,
 	/**
-	 * Only on the NPU: wnnGraphBuilderBuild fails with OperationError when an operator cannot
-	 * run there; a CPU device is refused with NotSupportedError.
+	 * Only on the NPU: the call of an operator that cannot run there fails with TypeError,
+	 * unless it is of constants alone, which are computed at build; wnnGraphBuilderBuild fails
+	 * with OperationError when such an operator is not computed after all, and when one does
+	 * not compile for the NPU. A CPU device is refused with NotSupportedError.
 	 */
 	WNNPlacementPolicy_NPUOnly = 1,
 	/** On the NPU where possible, else on the CPU; wnnGraphGetPlacement says why. */

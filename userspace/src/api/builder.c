@@ -36,6 +36,7 @@ static WNNGraphBuilder make_builder(WNNContext context, struct wnn_error *err)
 	struct wnn_builder_config config = {
 		.limits = context->limits,
 		.lost = is_lost,
+		.folds = !context->config.no_folding,
 		.userdata = context,
 	};
 	WNNGraphBuilder builder;
@@ -48,6 +49,9 @@ static WNNGraphBuilder make_builder(WNNContext context, struct wnn_error *err)
 		wnn_error_nomem(err, "a graph builder");
 		return NULL;
 	}
+	/* Elsewhere the CPU is there for what the NPU cannot run. */
+	if (context->config.policy == WNNPlacementPolicy_NPUOnly)
+		config.place = context_place;
 	config.owner = builder;
 	builder->builder = wnn_builder_create(&config, err);
 	if (!builder->builder) {

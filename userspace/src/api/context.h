@@ -98,6 +98,9 @@ void context_lose(WNNContext context, const char *message);
 /* Whether the device can run a node under the placement policy. The device must be open. */
 bool context_can_run(const struct ir_node *node, void *context);
 
+/* The same of a node that is not computed at build; -1 with a TypeError that has the sentence of the build. */
+int context_place(const struct ir_node *node, void *context, struct wnn_error *err);
+
 /* Opens the device; on the timeline's thread. */
 int context_open_device(WNNContext context, struct wnn_error *err);
 

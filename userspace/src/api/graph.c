@@ -271,6 +271,25 @@ static void log_failures(WNNContext context, const struct ir_graph *ir,
 				      placement->nodes[i].text);
 }
 
+static struct wnn_place_options place_options(struct place_state *state)
+{
+	return (struct wnn_place_options){
+		.policy = state->context->config.policy,
+		.cpu_device = !state->context->accelerated,
+		.npu = place_npu,
+		.cpu = evaluator_can,
+		.userdata = state,
+	};
+}
+
+int context_place(const struct ir_node *node, void *userdata, struct wnn_error *err)
+{
+	struct place_state state = { .context = userdata };
+	const struct wnn_place_options places = place_options(&state);
+
+	return wnn_place_node(node, &places, err);
+}
+
 /*
  * Nodes that turn out not to compile are placed anew, after which the graph is compiled once more:
  * at most as often as it has nodes.
@@ -280,13 +299,7 @@ static int place_and_compile(WNNGraph graph, struct wnn_recording *recording,
 {
 	WNNContext context = graph->context;
 	struct place_state state = { .context = context };
-	const struct wnn_place_options places = {
-		.policy = context->config.policy,
-		.cpu_device = !context->accelerated,
-		.npu = place_npu,
-		.cpu = evaluator_can,
-		.userdata = &state,
-	};
+	const struct wnn_place_options places = place_options(&state);
 	uint32_t refused;
 	int ret;
 

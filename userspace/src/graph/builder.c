@@ -49,6 +49,7 @@ void wnn_builder_destroy(struct wnn_builder *builder)
 	ir_graph_destroy(builder->graph);
 	wnn_free(builder->operators);
 	wnn_free(builder->node_operator);
+	wnn_free(builder->computed);
 	wnn_arena_destroy(builder->arena);
 	wnn_free(builder);
 }

@@ -23,6 +23,12 @@ struct wnn_builder_config {
 	struct wnn_limits limits;
 	/* Whether the context is lost; NULL: never. */
 	bool (*lost)(void *userdata);
+	/*
+	 * Whether a device may run a node, or -1 with a TypeError; NULL: one always may. Nodes that are
+	 * computed when the graph is built need no device, and are not asked about.
+	 */
+	int (*place)(const struct ir_node *node, void *userdata, struct wnn_error *err);
+	bool folds; /* what depends on constants alone is computed when the graph is built */
 	void *userdata;
 	void *owner; /* wnn_builder_owner gives it back: the API's object */
 };

@@ -22,8 +22,9 @@ struct wnn_builder {
 	struct wnn_arena *arena; /* labels, tensor uses */
 	uint32_t num_operators, cap_operators;
 	struct wnn_operator *operators;
-	uint32_t cap_node_operator;
+	uint32_t cap_nodes;
 	uint32_t *node_operator; /* for each node of graph */
+	bool *computed; /* likewise: it depends on constants alone, and the builder folds */
 };
 
 /* An operand without a value yet, not in the builder's list; NULL when out of memory. */

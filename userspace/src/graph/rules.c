@@ -41,21 +41,52 @@ static const char *source_name(const struct wnn_rule *rule)
 	return wnn_op_info[rule->call->op].name;
 }
 
-/* Room in the side table for one more node. */
+/* Room in the side tables for one more node. */
 static int reserve_node(struct wnn_rule *rule)
 {
 	struct wnn_builder *builder = rule->builder;
-	uint32_t want = builder->cap_node_operator ? builder->cap_node_operator * 2 : 64;
-	uint32_t *table;
+	uint32_t want = builder->cap_nodes ? builder->cap_nodes * 2 : 64;
+	uint32_t *operators;
+	bool *computed;
 
-	if (builder->graph->num_nodes < builder->cap_node_operator)
+	if (builder->graph->num_nodes < builder->cap_nodes)
 		return 0;
-	table = wnn_reallocarray(builder->node_operator, want, sizeof(*table));
-	if (!table)
+	operators = wnn_reallocarray(builder->node_operator, want, sizeof(*operators));
+	if (operators)
+		builder->node_operator = operators;
+	computed = wnn_reallocarray(builder->computed, want, sizeof(*computed));
+	if (computed)
+		builder->computed = computed;
+	if (!operators || !computed)
 		return wnn_error_nomem(rule->err, rule->name);
-	builder->node_operator = table;
-	builder->cap_node_operator = want;
+	builder->cap_nodes = want;
 	return 0;
+}
+
+/* Whether the node is computed when the graph is built, as far as a call can know. */
+static bool is_computed(const struct wnn_builder *builder, const struct ir_node *node)
+{
+	if (!builder->config.folds)
+		return false;
+	for (uint32_t i = 0; i < node->num_operands; i++) {
+		const struct ir_value *value = node->operands[i];
+
+		if (value && value->kind != IR_VALUE_CONSTANT &&
+		    !(value->def && builder->computed[value->def->id]))
+			return false;
+	}
+	return true;
+}
+
+/* A node that is refused stays in the graph, where nothing can depend on it. */
+static int check_place(struct wnn_rule *rule, const struct ir_node *node)
+{
+	struct wnn_builder *builder = rule->builder;
+
+	builder->computed[node->id] = is_computed(builder, node);
+	if (builder->computed[node->id] || !builder->config.place)
+		return 0;
+	return builder->config.place(node, builder->config.userdata, rule->err);
 }
 
 int rule_emit_results(struct wnn_rule *rule, enum ir_op op, struct ir_value *const *operands,
@@ -77,6 +108,8 @@ int rule_emit_results(struct wnn_rule *rule, enum ir_op op, struct ir_value *con
 		       NULL;
 	if (!node)
 		return wnn_error_nomem(rule->err, rule->name);
+	if (check_place(rule, node))
+		return -1;
 	builder->node_operator[node->id] = builder->num_operators;
 	for (uint32_t i = 0; i < num_results; i++)
 		wnn_operand_publish(rule->outputs[rule->emitted++], node->results[i]);

@@ -55,8 +55,8 @@ const char *rule_operand_name(const struct wnn_rule *rule, size_t i);
  * @operands: of the node
  * @type: may have dimensions out of all bounds
  *
- * Fails with TypeError when the result is too large, with NotSupportedError when the back ends lack
- * the operator.
+ * Fails with TypeError when the result is too large or no device that may run the node can, with
+ * NotSupportedError when the back ends lack the operator.
  */
 int rule_emit(struct wnn_rule *rule, enum ir_op op, struct ir_value *const *operands,
 	      uint32_t num_operands, const struct ir_type *type, const union ir_attrs *attrs);

@@ -15,24 +15,27 @@
 #include "util/arena.h"
 #include "util/malloc.h"
 
+#define SENTENCE_SIZE 512
+
 /* A sentence with the operands' types behind it: "...; operands float32[1,3], float32[3]". */
-static const char *sentence(struct wnn_arena *arena, const struct ir_node *node, const char *text)
+static const char *sentence(const struct ir_node *node, const char *text,
+			    char buffer[SENTENCE_SIZE])
 {
-	char buffer[512], shape[WNN_SHAPE_TEXT_SIZE];
-	size_t used = (size_t)snprintf(buffer, sizeof(buffer), "%s; operands", text);
+	char shape[WNN_SHAPE_TEXT_SIZE];
+	size_t used = (size_t)snprintf(buffer, SENTENCE_SIZE, "%s; operands", text);
 	const char *between = " ";
 
-	for (uint32_t i = 0; i < node->num_operands && used < sizeof(buffer); i++) {
+	for (uint32_t i = 0; i < node->num_operands && used < SENTENCE_SIZE; i++) {
 		const struct ir_type *type = node->operands[i] ? &node->operands[i]->type : NULL;
 
 		if (!type)
 			continue;
-		used += (size_t)snprintf(buffer + used, sizeof(buffer) - used, "%s%s%s", between,
+		used += (size_t)snprintf(buffer + used, SENTENCE_SIZE - used, "%s%s%s", between,
 					 ir_dtype_name(type->dtype),
 					 wnn_shape_text(type, shape, sizeof(shape)));
 		between = ", ";
 	}
-	return wnn_arena_strdup(arena, buffer);
+	return buffer;
 }
 
 static void place_on_cpu(const struct ir_node *node, const struct wnn_place_options *options,
@@ -93,6 +96,18 @@ static bool list_node(char *message, size_t size, size_t *used, const struct ir_
 	return true;
 }
 
+static int refuse(struct wnn_error *err, enum wnn_status status,
+		  const struct wnn_place_options *options, uint32_t failures, const char *list,
+		  const char *rest)
+{
+	return wnn_error_set(err, status, "%" PRIu32 " operator%s cannot run %s: %s%s", failures,
+			     failures == 1 ? "" : "s",
+			     options->policy == WNNPlacementPolicy_NPUOnly ?
+				     "on the NPU, as the policy NPUOnly wants" :
+				     "on the device",
+			     list, rest);
+}
+
 static int report_failures(const struct ir_graph *graph, const struct wnn_placement *placement,
 			   const struct wnn_place_options *options, uint32_t failures,
 			   struct wnn_error *err)
@@ -112,24 +127,21 @@ static int report_failures(const struct ir_graph *graph, const struct wnn_placem
 	if (listed < failures)
 		snprintf(rest, sizeof(rest), "%sand %" PRIu32 " more", listed ? "; " : "",
 			 failures - listed);
-	return wnn_error_set(err, WNN_OPERATION_ERROR, "%" PRIu32 " operator%s cannot run %s: %s%s",
-			     failures, failures == 1 ? "" : "s",
-			     options->policy == WNNPlacementPolicy_NPUOnly ?
-				     "on the NPU, as the policy NPUOnly wants" :
-				     "on the device",
-			     list, rest);
+	return refuse(err, WNN_OPERATION_ERROR, options, failures, list, rest);
 }
 
 static int place_all(const struct ir_graph *graph, const struct wnn_place_options *options,
 		     struct wnn_placement *out, struct wnn_error *err)
 {
 	uint32_t failures = 0;
+	char text[SENTENCE_SIZE];
 
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {
 		struct wnn_node_place *place = &out->nodes[n];
 
 		place_node(graph->nodes[n], options, place);
-		place->text = sentence(out->arena, graph->nodes[n], place->text);
+		place->text =
+			wnn_arena_strdup(out->arena, sentence(graph->nodes[n], place->text, text));
 		if (!place->text)
 			return wnn_error_nomem(err, "the placement of a graph");
 		failures += place->failed;
@@ -152,6 +164,20 @@ int wnn_place(const struct ir_graph *graph, const struct wnn_place_options *opti
 	if (!out->nodes || !out->arena)
 		return wnn_error_nomem(err, "the placement of a graph");
 	return place_all(graph, options, out, err);
+}
+
+int wnn_place_node(const struct ir_node *node, const struct wnn_place_options *options,
+		   struct wnn_error *err)
+{
+	struct wnn_node_place place = { 0 };
+	char text[SENTENCE_SIZE], name[IR_NODE_NAME_SIZE], entry[SENTENCE_SIZE + IR_NODE_NAME_SIZE];
+
+	place_node(node, options, &place);
+	if (!place.failed)
+		return 0;
+	snprintf(entry, sizeof(entry), "%s: %s", ir_node_name(node, name, sizeof(name)),
+		 sentence(node, place.text, text));
+	return refuse(err, WNN_TYPE_ERROR, options, 1, entry, "");
 }
 
 void wnn_placement_destroy(struct wnn_placement *placement)

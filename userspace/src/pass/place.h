@@ -47,6 +47,13 @@ struct wnn_placement {
  */
 int wnn_place(const struct ir_graph *graph, const struct wnn_place_options *options,
 	      struct wnn_placement *out, struct wnn_error *err);
+/*
+ * wnn_place_node - whether a node by itself has a place, before its graph is known
+ *
+ * TypeError with the sentence that wnn_place has for a graph in which only this node has none.
+ */
+int wnn_place_node(const struct ir_node *node, const struct wnn_place_options *options,
+		   struct wnn_error *err);
 void wnn_placement_destroy(struct wnn_placement *placement);
 
 #endif
