@@ -8,13 +8,11 @@
 
 #define FIRST_ROOM 16
 
-int wnn_array_reserve(void *array, size_t *room, size_t need, size_t size)
+int wnn_array_grow(void *array, size_t *room, size_t need, size_t size)
 {
 	size_t bigger = *room ? *room : FIRST_ROOM;
 	void *elements, *grown;
 
-	if (need <= *room)
-		return 0;
 	while (bigger < need)
 		if (__builtin_mul_overflow(bigger, 2, &bigger))
 			return -1;

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+int wnn_array_grow(void *array, size_t *room, size_t need, size_t size);
+
 /*
  * wnn_array_reserve - make room for `need` elements in an array
  * @array: address of the pointer to its elements, which may be NULL at first
@@ -13,6 +15,9 @@
  *
  * Returns 0, or -1 when memory is exhausted; then array and room are as before.
  */
-int wnn_array_reserve(void *array, size_t *room, size_t need, size_t size);
+static inline int wnn_array_reserve(void *array, size_t *room, size_t need, size_t size)
+{
+	return need <= *room ? 0 : wnn_array_grow(array, room, need, size);
+}
 
 #endif

@@ -5,25 +5,50 @@
 
 #include "plan/list/plan.h"
 
+struct hazard_access {
+	enum npu_base base;
+	uint32_t binding;
+	int64_t lo, hi;
+	bool write;
+};
+
+/*
+ * Bytes of all bases in one order, where those of different ones never meet. SRAM is last: most changes of sorted lists
+ * are there, and what lies behind a change has to move.
+ */
+static inline int64_t hazard_key(const struct hazard_access *access)
+{
+	int64_t space = access->base == NPU_BASE_NONE ? (INT64_C(1) << 19) - 1 : access->base;
+
+	if (access->base == NPU_BASE_VALUE)
+		space += access->binding;
+	return space << 44;
+}
+
+#define PLAN_MAX_ACCESSES 6
+/* What an instruction touches; their number. */
+uint32_t plan_accesses(const struct plan *plan, const struct plan_op *op,
+		       struct hazard_access access[PLAN_MAX_ACCESSES]);
+
 struct depend_edge {
 	uint32_t from, to;
 	bool data; /* `to` reads what `from` writes, and does not only overwrite it */
 };
 
-struct depend_graph {
-	struct depend_edge *edges; /* sorted by `to` */
-	size_t num_edges;
-};
-
+struct plan_depend *depend_create(void);
+void depend_destroy(struct plan_depend *depend);
+/* What was touched before does not matter any more; the edges stay. */
+void depend_forget(struct plan_depend *depend);
 /*
- * depend_find - find what each instruction of a list must follow
- * @ops: the list, in an order that is right, without preemption points
- * @graph: takes the edges, between indexes in @ops; released with depend_release() in every case
+ * depend_add - the next instruction touches bytes
+ * @op: its number, higher than those of all before
  *
- * Edges that follow from others may be missing. Returns 0, or -1 when memory is exhausted.
+ * Finds what it must follow, as edges between such numbers behind those of the instructions before. Edges that follow
+ * from others may be missing. Returns 0, or -1 when memory is exhausted.
  */
-int depend_find(const struct plan *plan, const struct plan_op *ops, uint32_t count,
-		struct depend_graph *graph);
-void depend_release(struct depend_graph *graph);
+int depend_add(struct plan_depend *depend, const struct hazard_access *access, uint32_t count,
+	       uint32_t op);
+/* All edges, sorted by `to`, until the next call. */
+const struct depend_edge *depend_edges(const struct plan_depend *depend, size_t *count);
 
 #endif

@@ -7,6 +7,7 @@
 #include "plan/list/cost.h"
 #include "plan/list/hazards.h"
 #include "plan/list/plan.h"
+#include "plan/list/schedule.h"
 #include "plan/list/timeline.h"
 
 #include <stdio.h>
@@ -113,6 +114,10 @@ static int32_t add_view(struct plan *plan, const struct npu_view *view)
 
 	if (!view)
 		return -1;
+	if (plan->list.unlisted) {
+		plan->list.views.uses++;
+		return -1;
+	}
 	/* Views are told apart by their bytes. */
 	memset(&clean, 0, sizeof(clean));
 	clean.base = view->base;
@@ -129,7 +134,13 @@ static int32_t add_view(struct plan *plan, const struct npu_view *view)
 
 static int32_t add_param(struct plan *plan, const struct plan_param *param)
 {
-	return param ? plan_set_add(plan, &plan->list.params, param, sizeof(*param)) : -1;
+	if (!param)
+		return -1;
+	if (plan->list.unlisted) {
+		plan->list.params.uses++;
+		return -1;
+	}
+	return plan_set_add(plan, &plan->list.params, param, sizeof(*param));
 }
 
 static struct plan_op *add_op(struct plan *plan)
@@ -227,16 +238,22 @@ static bool never_written(const struct plan *plan, const struct npu_view *view)
 		!plan->list.bindings[view->binding].written);
 }
 
+/* Their number; with `checked`, 0 and the plan failed when one leaves its window. */
 static uint32_t list_accesses(const struct plan *plan, const struct npu_view *const views[4],
 			      const struct plan_param *param, uint16_t op, bool acc,
-			      struct hazard_access *access)
+			      struct hazard_access *access, struct plan *checked)
 {
 	uint32_t count = 0;
 
 	for (int i = 0; i < 4; i++) {
-		if (!views[i] || (i && never_written(plan, views[i])))
+		if (!views[i] || (i && !checked && never_written(plan, views[i])))
 			continue;
-		access[count++] = access_of(views[i], param, i, i == 0);
+		access[count] = access_of(views[i], param, i, i == 0);
+		if (checked && !check_access(checked, views[i], &access[count]))
+			return 0;
+		if (i && never_written(plan, views[i]))
+			continue;
+		count++;
 		/* The carry of a scan is read and written; so is an accumulator. */
 		if ((i == 2 && op == ONPU_OP_SCAN_SUM) || (i == 0 && acc)) {
 			access[count] = access[count - 1];
@@ -253,14 +270,7 @@ static uint32_t collect_accesses(struct plan *plan, const struct plan_insn *insn
 {
 	const struct npu_view *const views[4] = { insn->dst, insn->s0, insn->s1, insn->s2 };
 
-	for (int i = 0; i < 4; i++) {
-		if (!views[i])
-			continue;
-		access[0] = access_of(views[i], insn->param, i, i == 0);
-		if (!check_access(plan, views[i], &access[0]))
-			return 0;
-	}
-	return list_accesses(plan, views, insn->param, insn->op, insn->acc, access);
+	return list_accesses(plan, views, insn->param, insn->op, insn->acc, access, plan);
 }
 
 uint32_t plan_accesses(const struct plan *plan, const struct plan_op *op,
@@ -270,7 +280,7 @@ uint32_t plan_accesses(const struct plan *plan, const struct plan_op *op,
 
 	for (int i = 0; i < 4; i++)
 		views[i] = op->view[i] < 0 ? NULL : plan_view(plan, op->view[i]);
-	return list_accesses(plan, views, plan_param_of(plan, op), op->op, op->acc, access);
+	return list_accesses(plan, views, plan_param_of(plan, op), op->op, op->acc, access, NULL);
 }
 
 static struct plan_op *add_insn(struct plan *plan, const struct plan_insn *insn, uint64_t cost,
@@ -330,7 +340,7 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 {
 	uint64_t cost = plan_cost_insn(plan->caps, insn);
 	struct hazard_access access[PLAN_MAX_ACCESSES];
-	uint32_t count, need[ONPU_ENG_COUNT];
+	uint32_t count, number, need[ONPU_ENG_COUNT];
 	struct plan_op *op;
 	uint64_t ready;
 
@@ -349,17 +359,23 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 	    (plan->list.at_boundary && plan->list.since_preempt > PREEMPT_SPACING))
 		plan_preempt(plan);
 	plan->list.at_boundary = false;
+	number = (uint32_t)plan->list.num_ops;
 	count = collect_accesses(plan, insn, access);
-	hazards_find(plan->list.hazards, access, count, need);
+	if (!count)
+		return;
+	if (depend_add(plan->list.depend, access, count, number)) {
+		plan_nomem(plan);
+		return;
+	}
+	hazards_find(plan->list.hazards, plan->list.ops, plan->list.depend, number, need);
 	ready = ready_time(plan, need);
-	op = count ? add_insn(plan, insn, cost, ready) : NULL;
+	op = add_insn(plan, insn, cost, ready);
 	if (!op)
 		return;
 	timeline_add(plan, op, ready);
 	plan->list.since_preempt += cost + PLAN_SEMAPHORES_OF_ONE;
 	count_bytes(plan, insn);
-	if (add_waits(plan, op, need) ||
-	    hazards_record(plan->list.hazards, op->engine, plan->list.num_ops - 1, access, count))
+	if (add_waits(plan, op, need))
 		plan_nomem(plan);
 }
 
@@ -436,7 +452,11 @@ void plan_preempt(struct plan *plan)
 	op->cost = 1;
 	plan->list.since_preempt = 0;
 	timeline_drain(plan, op);
-	hazards_forget(plan->list.hazards);
+	hazards_pause(plan->list.hazards, plan->list.num_ops - 1);
+	if (schedule_fills_window(plan, plan->list.num_ops - 1)) {
+		plan->list.window = plan->list.num_ops;
+		depend_forget(plan->list.depend);
+	}
 }
 
 /*

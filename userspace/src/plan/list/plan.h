@@ -124,6 +124,7 @@ struct plan_timeline {
 };
 
 struct contract_choices;
+struct plan_depend;
 struct plan_hazards;
 struct plan_values;
 
@@ -135,6 +136,9 @@ struct plan_list {
 	size_t num_emitted;
 	struct plan_set views, params;	    /* of npu_view and plan_param */
 	const struct npu_binding *bindings; /* what the program writes of; NULL: perhaps all */
+	bool unlisted; /* views and parameters are only counted, as uses: the plan is dry */
+	struct plan_depend *depend;
+	size_t window; /* begin of the instructions that plan_schedule() orders together */
 	struct plan_hazards *hazards;
 	struct plan_timeline timeline;
 	bool at_boundary;	/* the node at hand has no instruction yet */

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/list/depend.h"
 #include "plan/list/hazards.h"
 #include "plan/list/plan.h"
 #include "plan/list/schedule.h"
@@ -40,10 +39,15 @@ struct simulation {
 	const struct plan_op *ops; /* of the window, without preemption points */
 	uint32_t count;
 	uint32_t *segment; /* by instruction: behind how many preemption points it was emitted */
-	struct depend_graph graph;
-	uint32_t *first, *next; /* edges by `from`: the first, and that behind each */
-	uint32_t *missing;	/* by instruction: how many it still waits for */
-	uint64_t *key;		/* urgency */
+	const struct depend_edge
+		*edges; /* those of the window; instructions by their place in the list */
+	size_t num_edges;
+	size_t begin;	 /* of the window in the list */
+	uint32_t *place; /* from there on, the number here of each instruction of the list */
+	uint32_t *first,
+		*follower; /* by instruction, and one more: where those begin that follow it */
+	uint32_t *missing; /* by instruction: how many it still waits for */
+	uint64_t *key;	   /* urgency */
 	struct heap ready[KINDS];
 	uint32_t *memory;
 	uint32_t running[ONPU_ENG_COUNT]; /* or NONE */
@@ -111,8 +115,8 @@ static void set_keys(struct simulation *sim)
 
 		if (i + 1 == sim->count || sim->segment[i] != sim->segment[i + 1])
 			find_busiest(sim, i, busy, &busiest);
-		for (uint32_t e = sim->first[i]; e != NONE; e = sim->next[e]) {
-			uint32_t to = sim->graph.edges[e].to;
+		for (uint32_t e = sim->first[i]; e < sim->first[i + 1]; e++) {
+			uint32_t to = sim->follower[e];
 
 			if (sim->key[to] >> 32 < key)
 				key = sim->key[to] >> 32;
@@ -143,8 +147,8 @@ static void finish(struct simulation *sim, uint8_t engine)
 	uint32_t op = sim->running[engine];
 
 	sim->running[engine] = NONE;
-	for (uint32_t e = sim->first[op]; e != NONE; e = sim->next[e]) {
-		uint32_t to = sim->graph.edges[e].to;
+	for (uint32_t e = sim->first[op]; e < sim->first[op + 1]; e++) {
+		uint32_t to = sim->follower[e];
 
 		if (!--sim->missing[to])
 			push(sim, &sim->ready[kind_of(sim->ops[to].engine)], to);
@@ -277,8 +281,8 @@ static uint64_t drain(struct simulation *sim, const struct points *points)
 		free[sim->engine[op]] = begin += sim->ops[op].cost;
 		if (begin > last)
 			last = begin;
-		for (uint32_t e = sim->first[op]; e != NONE; e = sim->next[e]) {
-			uint64_t *after = &sim->start[sim->graph.edges[e].to];
+		for (uint32_t e = sim->first[op]; e < sim->first[op + 1]; e++) {
+			uint64_t *after = &sim->start[sim->follower[e]];
 
 			if (*after < begin)
 				*after = begin;
@@ -302,19 +306,20 @@ static int find_live(const struct plan *plan, const struct simulation *sim, stru
 		place[sim->order[i]] = i;
 	for (size_t p = 0; p < points->num; p++)
 		points->live[p] = least;
-	for (size_t e = 0; e < sim->graph.num_edges; e++) {
-		const struct depend_edge *edge = &sim->graph.edges[e];
-		const struct npu_view *dst = plan_view(plan, sim->ops[edge->from].view[0]);
+	for (size_t e = 0; e < sim->num_edges; e++) {
+		const struct depend_edge *edge = &sim->edges[e];
+		uint32_t from = sim->place[edge->from - sim->begin];
+		uint32_t to = sim->place[edge->to - sim->begin];
+		const struct npu_view *dst = plan_view(plan, sim->ops[from].view[0]);
 		struct hazard_access access[PLAN_MAX_ACCESSES];
 		uint32_t count;
 
 		if (!edge->data || dst->base != NPU_BASE_NONE || !points->num)
 			continue;
 		for (size_t p = 0; p < points->num; p++) {
-			if (place[edge->from] >= points->before[p] ||
-			    place[edge->to] < points->before[p])
+			if (place[from] >= points->before[p] || place[to] < points->before[p])
 				continue;
-			count = plan_accesses(plan, &sim->ops[edge->from], access);
+			count = plan_accesses(plan, &sim->ops[from], access);
 			for (uint32_t a = 0; a < count; a++)
 				if (access[a].write && (uint64_t)access[a].hi > points->live[p])
 					points->live[p] = plan_align((uint64_t)access[a].hi);
@@ -326,33 +331,58 @@ static int find_live(const struct plan *plan, const struct simulation *sim, stru
 
 /* ---- windows */
 
-/* Instructions that are put in order together: the time for it grows faster than their number. */
-#define WINDOW_OPS 8192
+/* The edges to instructions of the list from `begin` on, to `end`. */
+static void find_edges(const struct plan *plan, size_t begin, size_t end, struct simulation *sim)
+{
+	size_t count, lo = 0, hi;
+
+	sim->edges = depend_edges(plan->list.depend, &count);
+	sim->begin = begin;
+	for (hi = count; lo < hi;) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (sim->edges[mid].to < begin)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (hi = lo; hi < count && sim->edges[hi].to < end;)
+		hi++;
+	sim->edges += lo;
+	sim->num_edges = hi - lo;
+}
+
+/* Edges by `from`, in their order. */
+static void sort_edges(struct simulation *sim)
+{
+	memset(sim->first, 0, ((size_t)sim->count + 1) * sizeof(*sim->first));
+	memset(sim->missing, 0, sim->count * sizeof(*sim->missing));
+	for (size_t e = 0; e < sim->num_edges; e++) {
+		sim->first[sim->place[sim->edges[e].from - sim->begin]]++;
+		sim->missing[sim->place[sim->edges[e].to - sim->begin]]++;
+	}
+	for (uint32_t i = 0, sum = 0; i <= sim->count; i++)
+		sim->first[i] = sum += sim->first[i];
+	for (size_t e = sim->num_edges; e-- > 0;)
+		sim->follower[--sim->first[sim->place[sim->edges[e].from - sim->begin]]] =
+			sim->place[sim->edges[e].to - sim->begin];
+}
 
 static bool prepare(struct simulation *sim)
 {
-	const struct depend_graph *g = &sim->graph;
 	uint32_t *memory;
 
 	sim->memory = memory =
-		wnn_malloc((5 * (size_t)sim->count + g->num_edges + 1) * sizeof(*memory));
+		wnn_malloc((5 * (size_t)sim->count + sim->num_edges + 1) * sizeof(*memory));
 	sim->key = wnn_malloc(((size_t)sim->count + 1) * sizeof(*sim->key));
 	if (!memory || !sim->key)
 		return false;
-	sim->first = memory;
-	sim->missing = memory + sim->count;
+	sim->missing = memory;
 	for (int k = 0; k < KINDS; k++)
-		sim->ready[k].op = memory + (2 + k) * (size_t)sim->count;
-	sim->next = memory + 5 * (size_t)sim->count;
-	for (uint32_t i = 0; i < sim->count; i++) {
-		sim->first[i] = NONE;
-		sim->missing[i] = 0;
-	}
-	for (size_t e = g->num_edges; e-- > 0;) {
-		sim->next[e] = sim->first[g->edges[e].from];
-		sim->first[g->edges[e].from] = (uint32_t)e;
-		sim->missing[g->edges[e].to]++;
-	}
+		sim->ready[k].op = memory + (1 + k) * (size_t)sim->count;
+	sim->first = memory + 4 * (size_t)sim->count;
+	sim->follower = sim->first + sim->count + 1;
+	sort_edges(sim);
 	set_keys(sim);
 	return true;
 }
@@ -412,14 +442,14 @@ static int append_ordered(struct listing *list, const struct simulation *sim,
 	return 0;
 }
 
-static int simulate_window(struct plan *plan, struct simulation *sim)
+static int simulate_window(struct simulation *sim)
 {
 	sim->order = wnn_malloc((size_t)sim->count * sizeof(*sim->order));
 	sim->start = wnn_malloc((size_t)sim->count * sizeof(*sim->start));
 	sim->engine = wnn_malloc(sim->count);
 	if (!sim->order || !sim->start || !sim->engine)
 		return -1;
-	if (depend_find(plan, sim->ops, sim->count, &sim->graph) || !prepare(sim))
+	if (!prepare(sim))
 		return -1;
 	simulate(sim);
 	return 0;
@@ -442,7 +472,8 @@ static int order_window(struct plan *plan, size_t begin, size_t end, uint64_t li
 
 	sim.ops = work;
 	sim.segment = wnn_malloc((end - begin + 1) * sizeof(*sim.segment));
-	if (!work || !sim.segment)
+	sim.place = wnn_malloc((end - begin + 1) * sizeof(*sim.place));
+	if (!work || !sim.segment || !sim.place)
 		goto out;
 	for (size_t i = 0; i < end - begin; i++) {
 		if (ops[i].op == ONPU_OP_PREEMPT) {
@@ -450,11 +481,13 @@ static int order_window(struct plan *plan, size_t begin, size_t end, uint64_t li
 			continue;
 		}
 		sim.segment[sim.count] = segment;
+		sim.place[i] = sim.count;
 		work[sim.count++] = ops[i];
 	}
+	find_edges(plan, begin, end, &sim);
 	ret = 0;
 	if (sim.count > 2)
-		ret = simulate_window(plan, &sim);
+		ret = simulate_window(&sim);
 	if (!ret && sim.count > 2)
 		ret = place_points(&sim, &points);
 	if (!ret && sim.count > 2)
@@ -466,7 +499,7 @@ static int order_window(struct plan *plan, size_t begin, size_t end, uint64_t li
 				       append(list, ops, end - begin);
 	*cycles += after < before ? after : before;
 out:
-	depend_release(&sim.graph);
+	wnn_free(sim.place);
 	wnn_free(sim.memory);
 	wnn_free(sim.key);
 	wnn_free(sim.order);
@@ -483,7 +516,8 @@ out:
 static int wait_anew(struct plan *plan)
 {
 	struct plan_hazards *hazards = hazards_create();
-	int ret = hazards ? 0 : -1;
+	struct plan_depend *depend = depend_create();
+	int ret = hazards && depend ? 0 : -1;
 
 	for (size_t i = 0; i < plan->list.num_ops && !ret; i++) {
 		struct hazard_access access[PLAN_MAX_ACCESSES];
@@ -493,43 +527,47 @@ static int wait_anew(struct plan *plan)
 
 		op->waits = op->signals = 0;
 		if (op->op == ONPU_OP_PREEMPT) {
-			hazards_forget(hazards);
+			hazards_pause(hazards, i);
+			depend_forget(depend);
 			continue;
 		}
 		count = plan_accesses(plan, op, access);
-		hazards_find(hazards, access, count, need);
-		ret = hazards_wait(hazards, op->engine, i, need, &op->waits, after) ||
-				      hazards_record(hazards, op->engine, i, access, count) ?
-			      -1 :
-			      0;
+		ret = depend_add(depend, access, count, (uint32_t)i);
+		if (ret)
+			break;
+		hazards_find(hazards, plan->list.ops, depend, (uint32_t)i, need);
+		ret = hazards_wait(hazards, op->engine, i, need, &op->waits, after);
 		for (int e = 0; !ret && e < ONPU_ENG_COUNT; e++)
 			if (op->waits & 1u << e)
 				plan->list.ops[after[e]].signals |= (uint8_t)(1u << op->engine);
 	}
+	depend_destroy(depend);
 	hazards_destroy(hazards);
 	return ret;
 }
 
 uint64_t plan_schedule(struct plan *plan)
 {
-	size_t begin = 0, num = plan->list.num_ops;
+	size_t num = plan->list.num_ops;
 	struct listing list = { .ops = NULL };
 	bool dry = plan->constants.dry;
 	uint64_t cycles = 0, live = 0;
 	int ret = 0;
 
+	plan->list.window = 0;
 	for (size_t i = 0; i <= num && !ret; i++) {
 		const struct plan_op *op = &plan->list.ops[i];
 		uint64_t live_behind = i < num ? op->live : 0;
 
-		if (i < num && (op->op != ONPU_OP_PREEMPT || i - begin < WINDOW_OPS))
+		if (i < num && (op->op != ONPU_OP_PREEMPT || !schedule_fills_window(plan, i)))
 			continue;
-		ret = order_window(plan, begin, i, live > live_behind ? live : live_behind,
-				   dry ? NULL : &list, &cycles);
+		ret = order_window(plan, plan->list.window, i,
+				   live > live_behind ? live : live_behind, dry ? NULL : &list,
+				   &cycles);
 		if (!ret && !dry && i < num)
 			ret = append(&list, op, 1);
 		live = live_behind;
-		begin = i + 1;
+		plan->list.window = i + 1;
 	}
 	if (ret) {
 		wnn_free(list.ops);

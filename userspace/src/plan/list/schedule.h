@@ -5,6 +5,15 @@
 
 #include "plan/list/plan.h"
 
+/* Instructions that are put in order together: the time for it grows faster than their number. */
+#define SCHEDULE_WINDOW 8192
+
+/* Whether the preemption point `op` ends the window that began last. */
+static inline bool schedule_fills_window(const struct plan *plan, size_t op)
+{
+	return op - plan->list.window >= SCHEDULE_WINDOW;
+}
+
 /* Returns how long the program takes by the cost model. */
 uint64_t plan_schedule(struct plan *plan);
 /* Back to the order in which kernels emitted, which alone can be cut into jobs. */

@@ -48,9 +48,10 @@ int plan_places(struct plan *plan, const uint32_t *live_out, uint32_t num_live_o
 {
 	uint32_t num_bindings;
 
+	plan->list.depend = depend_create();
 	plan->list.hazards = hazards_create();
 	plan->report.nodes = wnn_calloc(plan->count + 1, sizeof(*plan->report.nodes));
-	if (!plan->list.hazards || !plan->report.nodes)
+	if (!plan->list.depend || !plan->list.hazards || !plan->report.nodes)
 		plan_nomem(plan);
 	if (plan->report.failed || values_place(plan, live_out, num_live_out))
 		return -1;
@@ -77,6 +78,7 @@ void plan_release(struct plan *plan)
 	plan_set_release(&plan->list.params);
 	wnn_free(plan->constants.data);
 	wnn_free(plan->report.nodes);
+	depend_destroy(plan->list.depend);
 	hazards_destroy(plan->list.hazards);
 	values_destroy(plan->values);
 	wnn_free(plan->list.births);

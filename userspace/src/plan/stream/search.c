@@ -32,14 +32,15 @@ struct search {
 	uint64_t settled; /* cycles of the best whose eagerness was searched */
 	uint8_t eager;	  /* of the candidates */
 	uint64_t room;	  /* nodes that may still be planned */
+	bool crowded;	  /* there may be too many different views for one job */
 };
 
 /*
  * Cycles of a graph that was made for the range, or of the range itself; UINT64_MAX when it does not compile, or
  * would be cut into jobs, which run in the order of emission.
  */
-static uint64_t simulate(struct search *s, const struct range *range,
-			 const struct stream_graph *graph, uint8_t eager)
+static uint64_t plan_once(const struct search *s, const struct range *range,
+			  const struct stream_graph *graph, uint8_t eager, bool *crowded)
 {
 	struct plan plan = range->fresh;
 	uint64_t cycles;
@@ -51,14 +52,30 @@ static uint64_t simulate(struct search *s, const struct range *range,
 	}
 	plan.constants.dry = true;
 	plan.eager = eager;
-	s->room -= s->room < plan.count ? s->room : plan.count;
+	plan.list.unlisted = !s->crowded;
 	if (plan_places(&plan, graph->graph ? graph->live_out : range->live_out,
 			range->num_live_out) ||
 	    plan_nodes(&plan, &cycles) ||
 	    plan.list.views.num + plan.list.params.num >= plan_max_slots(&plan))
 		cycles = UINT64_MAX;
+	*crowded = plan.list.views.uses + plan.list.params.uses >= plan_max_slots(&plan);
 	plan_release(&plan);
 	return cycles;
+}
+
+/* Views and parameters are told apart only where as many as all uses of them might not fit into a job. */
+static uint64_t simulate(struct search *s, const struct range *range,
+			 const struct stream_graph *graph, uint8_t eager)
+{
+	uint32_t count = graph->graph ? graph->graph->num_nodes : range->fresh.count;
+	bool crowded;
+	uint64_t cycles = plan_once(s, range, graph, eager, &crowded);
+
+	s->room -= s->room < count ? s->room : count;
+	if (!crowded || s->crowded)
+		return cycles;
+	s->crowded = true;
+	return plan_once(s, range, graph, eager, &crowded);
 }
 
 /* ---- one group, with few nodes around it */
@@ -290,7 +307,7 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	s.all.fresh.report.refusals = NULL;
 	s.all.fresh.choices = contract_choices_create();
 	plan = s.all.fresh;
-	plan.constants.dry = true;
+	plan.constants.dry = plan.list.unlisted = true;
 	planned = !plan_places(&plan, live_out, num_live_out) && !stream_find(&plan, &s.groups) &&
 		  (s.groups.num || plan.count <= SEARCH_NODES / PLAN_EAGERNESS) &&
 		  !plan_nodes(&plan, &s.cycles);
