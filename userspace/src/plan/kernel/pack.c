@@ -41,17 +41,88 @@ static void gather(uint8_t *to, const uint8_t *from, int64_t step, int64_t count
 	}
 }
 
-/* Rows of `from` that are runs: each is read at once, then the block is turned around. */
-static void turn(uint8_t *to, const uint8_t *from, const struct copy *c, const struct axis *row,
-		 int64_t rows, int64_t columns)
+typedef uint32_t four __attribute__((vector_size(16), may_alias));
+
+static inline four load(const uint8_t *from)
+{
+	four row;
+
+	memcpy(&row, from, sizeof(row));
+	return row;
+}
+
+static inline void store(uint8_t *to, four row)
+{
+	memcpy(to, &row, sizeof(row));
+}
+
+/* Four rows of four elements, `pitch` bytes apart, as columns. Without loops, which stay loops at -O2. */
+static inline void transpose(uint8_t *const *to, int64_t place, const uint8_t *from, int64_t pitch)
+{
+	four a = load(from), b = load(from + pitch);
+	four c = load(from + 2 * pitch), d = load(from + 3 * pitch);
+	four ac = __builtin_shufflevector(a, c, 0, 4, 1, 5);
+	four bd = __builtin_shufflevector(b, d, 0, 4, 1, 5);
+
+	store(to[0] + place, __builtin_shufflevector(ac, bd, 0, 4, 1, 5));
+	store(to[1] + place, __builtin_shufflevector(ac, bd, 2, 6, 3, 7));
+	ac = __builtin_shufflevector(a, c, 2, 6, 3, 7);
+	bd = __builtin_shufflevector(b, d, 2, 6, 3, 7);
+	store(to[2] + place, __builtin_shufflevector(ac, bd, 0, 4, 1, 5));
+	store(to[3] + place, __builtin_shufflevector(ac, bd, 2, 6, 3, 7));
+}
+
+/* A whole block of elements of four bytes. */
+static void turn_words(uint8_t *const to[BLOCK], const uint8_t *from, int64_t step)
+{
+	uint8_t block[BLOCK * BLOCK * 4];
+
+	for (int64_t k = 0; k < BLOCK; k++)
+		memcpy(block + k * BLOCK * 4, from + k * step, BLOCK * 4);
+	for (int64_t i = 0; i < BLOCK; i += 4)
+		for (int64_t k = 0; k < BLOCK; k += 4)
+			transpose(to + i, k * 4, block + (k * BLOCK + i) * 4, BLOCK * 4);
+}
+
+/* Up to BLOCK elements of each column of `from`, which are a run: read at once, then the block is turned around. */
+static void turn(uint8_t *const to[BLOCK], const uint8_t *from, const struct copy *c, int64_t rows,
+		 int64_t columns)
 {
 	uint8_t block[BLOCK * BLOCK * WIDEST];
 	int64_t pitch = BLOCK * c->size;
 
-	for (int64_t i = 0; i < columns; i++)
-		memcpy(block + i * pitch, from + i * c->column.from, (size_t)rows * c->size);
+	if (rows == BLOCK && columns == BLOCK && c->size == 4) {
+		turn_words(to, from, c->column.from);
+		return;
+	}
+	for (int64_t k = 0; k < columns; k++)
+		memcpy(block + k * pitch, from + k * c->column.from, (size_t)rows * c->size);
 	for (int64_t i = 0; i < rows; i++)
-		gather(to + i * row->to, block + i * c->size, pitch, columns, c->size);
+		gather(to[i], block + i * c->size, pitch, columns, c->size);
+}
+
+/* Columns that are runs over both axes. */
+static void copy_run(uint8_t *to, const uint8_t *from, const struct copy *c,
+		     const struct axis *inner, const struct axis *outer, int64_t columns)
+{
+	int64_t left = inner->dim * outer->dim, in_row = 0, place = 0;
+
+	while (left) {
+		int64_t rows = left < BLOCK ? left : BLOCK;
+		uint8_t *at[BLOCK];
+
+		for (int64_t i = 0; i < rows; i++) {
+			at[i] = to + place;
+			place += inner->to;
+			if (++in_row == inner->dim) {
+				place += outer->to - inner->dim * inner->to;
+				in_row = 0;
+			}
+		}
+		turn(at, from, c, rows, columns);
+		from += rows * c->size;
+		left -= rows;
+	}
 }
 
 /* The two fastest axes of `from` for up to BLOCK columns. */
@@ -60,24 +131,26 @@ static void copy_plane(uint8_t *to, const uint8_t *from, const struct copy *c, i
 	const struct axis none = { .dim = 1 };
 	const struct axis *inner = c->rank > 0 ? &c->axis[c->rank - 1] : &none;
 	const struct axis *outer = c->rank > 1 ? &c->axis[c->rank - 2] : &none;
-	bool runs = inner->from == c->size && inner->dim >= BLOCK && c->size <= WIDEST;
+	bool run = inner->from == c->size && c->size <= WIDEST;
 
-	for (int64_t o = 0; o < outer->dim; o += runs ? 1 : BLOCK) {
-		int64_t rows = runs || outer->dim - o < BLOCK ? outer->dim - o : BLOCK;
+	if (run && outer->from == inner->dim * inner->from && inner->dim * outer->dim >= BLOCK) {
+		copy_run(to, from, c, inner, outer, columns);
+		return;
+	}
+	run = run && inner->dim >= BLOCK;
+	for (int64_t o = 0; o < outer->dim; o += run ? 1 : BLOCK) {
+		int64_t rows = outer->dim - o < BLOCK ? outer->dim - o : BLOCK;
 
-		for (int64_t i = 0; i < inner->dim; i += runs ? BLOCK : 1) {
-			int64_t left = inner->dim - i < BLOCK ? inner->dim - i : BLOCK;
-			uint8_t *t = to + o * outer->to + i * inner->to;
-			const uint8_t *f = from + o * outer->from + i * inner->from;
-
-			if (runs) {
-				turn(t, f, c, inner, left, columns);
-				continue;
-			}
-			for (int64_t r = 0; r < rows; r++)
-				gather(t + r * outer->to, f + r * outer->from, c->column.from,
-				       columns, c->size);
+		if (run) {
+			copy_run(to + o * outer->to, from + o * outer->from, c, inner, &none,
+				 columns);
+			continue;
 		}
+		for (int64_t i = 0; i < inner->dim; i++)
+			for (int64_t r = 0; r < rows; r++)
+				gather(to + (o + r) * outer->to + i * inner->to,
+				       from + (o + r) * outer->from + i * inner->from,
+				       c->column.from, columns, c->size);
 	}
 }
 
