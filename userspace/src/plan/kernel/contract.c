@@ -287,8 +287,7 @@ static uint64_t extra_cost(const struct plan *plan, const struct contract_tile *
 	return cost;
 }
 
-/* How often data and filter tiles are loaded, given the order of loops and how many stay in SRAM.
- */
+/* How often data and filter tiles are loaded, given the order of loops and how many stay in SRAM. */
 static void count_loads(const struct contract_tile *t, uint64_t *a_loads, uint64_t *b_loads)
 {
 	uint64_t places = t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W], g = t->grid[CD_G],
@@ -316,35 +315,52 @@ static uint64_t waiting(const struct plan *plan, bool mma, uint64_t compute, uin
 	}
 }
 
-static void estimate(const struct plan *plan, const struct contract *c, struct contract_tile *t,
-		     const struct contract_cost *cost)
+/* Of a tile, whatever stays in SRAM. */
+struct contract_times {
+	uint64_t mxu, vpu, dma; /* of the transfers only what both engines wait for at the ends */
+	uint64_t beside;	/* what comes on top of the busiest engine's */
+};
+
+static struct contract_times fixed_times(const struct plan *plan, const struct contract *c,
+					 const struct contract_tile *t,
+					 const struct contract_cost *cost)
 {
 	bool mma = contract_is_mma(c);
-	uint64_t a_loads, b_loads, dma, mxu, vpu, once, moved = cost->a + cost->b + cost->out;
+	uint64_t moved = cost->a + cost->b + cost->out;
+	uint64_t once = moved + cost->begin + cost->compute + cost->post;
+
+	return (struct contract_times){
+		.mxu = t->tiles * (cost->begin + (mma ? t->steps * cost->compute : 0)) + once -
+		       cost->begin - (mma ? cost->compute : 0),
+		.vpu = t->tiles * (cost->post + (mma ? 0 : t->steps * cost->compute)) + once -
+		       cost->post - (mma ? 0 : cost->compute),
+		.dma = once - moved / 2,
+		/* Issue and slot fetches of the command processor. */
+		.beside = waiting(plan, mma, t->steps * cost->compute, cost->post) +
+			  (t->tiles * (2 + c->num_posts) + t->tiles * t->steps) * 8,
+	};
+}
+
+static uint64_t estimate(const struct plan *plan, const struct contract *c,
+			 const struct contract_tile *t, const struct contract_cost *cost,
+			 const struct contract_times *times)
+{
+	uint64_t a_loads, b_loads, dma, vpu = times->vpu;
 
 	count_loads(t, &a_loads, &b_loads);
-	once = cost->a + cost->b + cost->begin + cost->compute + cost->post + cost->out;
 	/*
 	 * Both DMA engines share the transfers, whichever way they go; with two tiles of an operand,
 	 * of which one is in use, they hardly work at the same time.
 	 */
 	dma = a_loads * cost->a + b_loads * cost->b + t->tiles * (cost->extra + cost->out);
-	mxu = t->tiles * (cost->begin + (mma ? t->steps * cost->compute : 0));
-	vpu = t->tiles * (cost->post + (mma ? 0 : t->steps * cost->compute));
 	if ((a_loads > 2 && t->a_slots < 3) || (b_loads > 2 && t->b_slots < 3))
 		dma += dma / 2;
-	dma = dma / 2 + once - moved / 2;
-	mxu += once - cost->begin - (mma ? cost->compute : 0);
-	vpu += once - cost->post - (mma ? 0 : cost->compute);
+	dma = dma / 2 + times->dma;
 	if (c->weights)
 		vpu += b_loads * (ONPU_CYCLES_VECTOR +
 				  t->wide_bytes / plan_dtype_bytes(c->b.dtype) / plan->caps->lanes);
-	t->cycles = max_of(max_of(dma, mxu), vpu) +
-		    waiting(plan, mma, t->steps * cost->compute, cost->post);
-	/* Issue and slot fetches of the command processor. */
-	if (c->a_here)
-		a_loads = 0;
-	t->cycles += (t->tiles * (2 + c->num_posts) + a_loads + b_loads + t->tiles * t->steps) * 8;
+	return max_of(max_of(dma, times->mxu), vpu) + times->beside +
+	       ((c->a_here ? 0 : a_loads) + b_loads) * 8;
 }
 
 /* ---- the search */
@@ -365,6 +381,19 @@ static uint32_t slots_of(int choice, uint64_t turn, uint64_t all)
 #define SLOT_CHOICES 3
 #define MOST_SLOTS   4096
 
+/* The numbers of tiles to try; 0 in the place of one that was there before. */
+static void list_slots(uint64_t turn, uint64_t all, uint32_t *slots)
+{
+	for (int choice = 0; choice < SLOT_CHOICES; choice++) {
+		uint32_t number = slots_of(choice, turn < MOST_SLOTS ? turn : 1, all);
+
+		slots[choice] = number;
+		for (int i = 0; i < choice; i++)
+			if (slots[i] == number)
+				slots[choice] = 0;
+	}
+}
+
 /* Tries how many data and filter tiles stay, and both loop orders. */
 static void try_slots(const struct plan *plan, const struct contract *c, struct contract_tile *t,
 		      const struct contract_cost *cost, struct contract_tile *best)
@@ -372,24 +401,33 @@ static void try_slots(const struct plan *plan, const struct contract *c, struct 
 	uint64_t places = t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W];
 	uint64_t a_all = t->grid[CD_G] * places * t->steps,
 		 b_all = t->grid[CD_G] * t->grid[CD_N] * t->steps;
+	struct contract_times times = fixed_times(plan, c, t, cost);
+	uint32_t a[2][SLOT_CHOICES], b[2][SLOT_CHOICES];
 	uint64_t base = t->bytes;
 
+	if (max_of(times.mxu, times.vpu) + times.beside >= best->cycles)
+		return;
+	for (int n = 0; n < 2; n++) {
+		list_slots(n ? t->steps : places * t->steps, a_all, a[n]);
+		list_slots(n ? t->grid[CD_N] * t->steps : t->steps, b_all, b[n]);
+	}
 	for (int choice = 0; choice < 2 * SLOT_CHOICES * SLOT_CHOICES; choice++) {
-		uint64_t a_turn, b_turn;
+		int n = !(choice & 1), i = choice / 2 % SLOT_CHOICES, k = choice / 2 / SLOT_CHOICES;
+		uint64_t cycles;
 
-		t->n_inner = !(choice & 1);
-		a_turn = t->n_inner ? t->steps : places * t->steps;
-		b_turn = t->n_inner ? t->grid[CD_N] * t->steps : t->steps;
-		a_turn = a_turn < MOST_SLOTS ? a_turn : 1;
-		b_turn = b_turn < MOST_SLOTS ? b_turn : 1;
-		t->a_slots = slots_of(choice / 2 % SLOT_CHOICES, a_turn, a_all);
-		t->b_slots = slots_of(choice / 2 / SLOT_CHOICES, b_turn, b_all);
+		if (!a[n][i] || !b[n][k])
+			continue;
+		t->n_inner = n;
+		t->a_slots = a[n][i];
+		t->b_slots = b[n][k];
 		t->bytes = base + t->a_slots * t->a_bytes + t->b_slots * t->b_bytes;
 		if (t->bytes > plan_sram(plan))
 			continue;
-		estimate(plan, c, t, cost);
-		if (t->cycles < best->cycles)
+		cycles = estimate(plan, c, t, cost, &times);
+		if (cycles < best->cycles) {
 			*best = *t;
+			best->cycles = cycles;
+		}
 	}
 	t->bytes = base;
 }

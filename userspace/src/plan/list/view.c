@@ -56,14 +56,18 @@ static int64_t distance(int64_t stride)
 /* Dims from innermost to outermost by |like|; ties keep the later dim inside. */
 static void layout_order(uint32_t rank, const int64_t *like, uint32_t *order)
 {
+	int64_t far[IR_MAX_RANK];
+
 	for (uint32_t i = 0; i < rank; i++) {
 		uint32_t dim = rank - 1 - i, at = i;
+		int64_t here = distance(like[dim]);
 
-		while (at > 0 && distance(like[order[at - 1]]) > distance(like[dim])) {
+		for (; at > 0 && far[at - 1] > here; at--) {
 			order[at] = order[at - 1];
-			at--;
+			far[at] = far[at - 1];
 		}
 		order[at] = dim;
+		far[at] = here;
 	}
 }
 
@@ -198,20 +202,26 @@ static void turn_round(struct npu_view *const *views, uint32_t count)
 
 static void drop_units(struct npu_view *const *views, uint32_t count)
 {
-	uint32_t i = 0;
+	uint32_t rank = views[0]->rank, kept[IR_MAX_RANK], num = 0;
 
-	while (i < views[0]->rank && views[0]->rank > 1) {
-		if (views[0]->dim[i] == 1) {
-			for (uint32_t v = 0; v < count; v++)
-				drop_dim(views[v], i);
-		} else {
-			i++;
+	for (uint32_t i = 0; i < rank; i++)
+		if (views[0]->dim[i] != 1)
+			kept[num++] = i;
+	if (num == rank)
+		return;
+	if (!num)
+		kept[num++] = rank - 1;
+	for (uint32_t v = 0; v < count; v++) {
+		struct npu_view *view = views[v];
+
+		for (uint32_t i = 0; i < num; i++) {
+			view->dim[i] = view->dim[kept[i]];
+			view->stride[i] = view->dim[i] == 1 ? 0 : view->stride[kept[i]];
 		}
+		for (uint32_t i = num; i < rank; i++)
+			view->dim[i] = view->stride[i] = 0;
+		view->rank = (uint8_t)num;
 	}
-	for (uint32_t v = 0; v < count; v++)
-		for (i = 0; i < views[v]->rank; i++)
-			if (views[v]->dim[i] == 1)
-				views[v]->stride[i] = 0;
 }
 
 static void merge_dims(struct npu_view *const *views, uint32_t count)
