@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Requests beyond the memory that there is: refused with an error, where the kernel would promise it and
- * end a process later. And how that memory is found out, from made up files of the kernel.
+ * end a process later. How that memory is found out, from made up files of the kernel. And that large blocks ask for
+ * large pages.
  */
 #include "fixture.h"
 
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/malloc.h"
 #include "util/memory.h"
 
 #define GIB (UINT64_C(1) << 30)
@@ -171,6 +173,48 @@ static void promises_are_kept(void **state)
 }
 #endif
 
+/* Whether the mapping of an address asks for large pages. */
+static bool asks_for_large_pages(const char *address)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long begin, end;
+	bool here = false, asked = false;
+	char line[512];
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
+			here = (uintptr_t)address >= begin && (uintptr_t)address < end;
+		if (here && !strncmp(line, "VmFlags:", 8))
+			asked = strstr(line, " hg") != NULL;
+	}
+	fclose(f);
+	return asked;
+}
+
+static void large_blocks_ask_for_large_pages(void **state)
+{
+	const size_t bytes = (size_t)8 << 20;
+	char *block, *cleared;
+
+	(void)state;
+	if (access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK)) {
+		print_message("skipped: this kernel has no large pages\n");
+		skip();
+	}
+	block = wnn_malloc(bytes);
+	assert_non_null(block);
+	assert_true(asks_for_large_pages(block + bytes / 2));
+	block = wnn_realloc(block, 8 * bytes);
+	assert_non_null(block);
+	assert_true(asks_for_large_pages(block + 7 * bytes));
+	wnn_free(block);
+	cleared = wnn_aligned_calloc(4096, bytes);
+	assert_non_null(cleared);
+	assert_true(asks_for_large_pages(cleared + bytes / 2));
+	wnn_free(cleared);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +223,7 @@ int main(void)
 		cmocka_unit_test(groups_have_limits),
 		cmocka_unit_test(older_groups_have_limits),
 		cmocka_unit_test(promises_are_kept),
+		cmocka_unit_test(large_blocks_ask_for_large_pages),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
