@@ -37,12 +37,13 @@ struct place {
 	void *fails;
 };
 
-static bool is_counted(void)
+static bool is_counted(struct pt_regs *regs)
 {
 	long call;
 
-	if (!in_task() || current != READ_ONCE(victim) ||
-	    current->flags & (PF_KTHREAD | PF_EXITING))
+	/* Interrupts run on other stacks. in_task() may be false: some probes are exceptions like NMIs. */
+	if (current != READ_ONCE(victim) || current->flags & (PF_KTHREAD | PF_EXITING) ||
+	    !object_is_on_stack((void *)kernel_stack_pointer(regs)))
 		return false;
 	call = syscall_get_nr(current, task_pt_regs(current));
 	return call != __NR_pread64 && call != __NR_pwrite64;
@@ -52,7 +53,7 @@ static int look(struct kprobe *probe, struct pt_regs *regs)
 {
 	struct place *place = container_of(probe, struct place, probe);
 
-	if (!is_counted() || !nth || --nth)
+	if (!is_counted(regs) || !nth || --nth)
 		return 0;
 	instruction_pointer_set(regs, (unsigned long)place->fails);
 	return 1;
