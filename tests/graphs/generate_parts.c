@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operators in parts, as exporters of models write them: gelu around erf, and normalisations around a mean of squares. */
+/* Operators in parts, as exporters of models write them: gelu around erf or tanh, and normalisations around a mean of squares. */
 #include "generate.h"
 
 #include <math.h>
@@ -83,6 +83,47 @@ static int gelu_parts(struct generator *g, int x)
 	return either(g, WNN_OP_MUL, either(g, WNN_OP_MUL, factor, y), half);
 }
 
+static int product(struct generator *g, int a, int b)
+{
+	return either(g, WNN_OP_MUL, a, b);
+}
+
+/* x + 0.044715 * x^3, or x times 1 + 0.044715 * x^2. */
+static int cubic(struct generator *g, int x)
+{
+	int square, small = number(g, x, 0.044715);
+
+	if (rng_chance(&g->rng, 30)) {
+		square = product(g, small, product(g, x, x));
+		return product(g, x, either(g, WNN_OP_ADD, square, number(g, x, 1)));
+	}
+	square = rng_chance(&g->rng, 50) ? binary(g, WNN_OP_POW, x, number(g, x, 3)) :
+					   product(g, x, product(g, x, x));
+	return either(g, WNN_OP_ADD, x, product(g, small, square));
+}
+
+static int gelu_tanh_parts(struct generator *g, int x)
+{
+	int half = number(g, x, 0.5), one = number(g, x, 1), y;
+	/* Now and then what looks like gelu is none. */
+	int factor = rng_chance(&g->rng, 20) ? unary(g, WNN_OP_NEG, x) : x;
+
+	y = cubic(g, x);
+	y = product(g, y, number(g, x, sqrt(M_2_PI)));
+	y = unary(g, WNN_OP_TANH, y);
+	if (rng_chance(&g->rng, 20))
+		return product(g, factor, either(g, WNN_OP_ADD, product(g, y, half), half));
+	y = either(g, WNN_OP_ADD, y, one);
+	switch (rng_bits(&g->rng) % 3) {
+	case 0:
+		return product(g, product(g, factor, half), y);
+	case 1:
+		return product(g, product(g, factor, y), half);
+	default:
+		return product(g, product(g, y, half), factor);
+	}
+}
+
 static int mean_of(struct generator *g, int x, uint32_t count, const uint32_t *axes)
 {
 	struct graph_node *node = generator_node(g, WNN_OP_REDUCE_MEAN, x, GRAPH_ABSENT);
@@ -126,5 +167,7 @@ int generator_parts(struct generator *g, int x)
 {
 	if (g->graph->num_nodes + NODES_OF_PARTS > GRAPH_MAX_NODES)
 		return GRAPH_ABSENT;
+	if (rng_chance(&g->rng, 20))
+		return gelu_tanh_parts(g, x);
 	return rng_chance(&g->rng, 40) ? gelu_parts(g, x) : norm_parts(g, x);
 }

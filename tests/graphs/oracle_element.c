@@ -282,17 +282,18 @@ static double integer_spread(enum ir_binary kind, enum ir_dtype dtype, const dou
 	return fits_integer(dtype, v - most) && fits_integer(dtype, v + most) ? most : INFINITY;
 }
 
-/* Whether erf is among the few operators that made a value. */
-static bool from_erf(const struct ir_value *value, int depth)
+/* Whether erf or tanh is among the few operators that made a value. */
+static bool from_curve(const struct ir_value *value, int depth)
 {
 	const struct ir_node *node = value->def;
 
 	if (!node || !depth)
 		return false;
-	if (node->op == IR_OP_UNARY && node->attrs.unary.kind == IR_ERF)
+	if (node->op == IR_OP_UNARY &&
+	    (node->attrs.unary.kind == IR_ERF || node->attrs.unary.kind == IR_TANH))
 		return true;
 	for (uint32_t i = 0; node->op == IR_OP_BINARY && i < 2; i++)
-		if (from_erf(node->operands[i], depth - 1))
+		if (from_curve(node->operands[i], depth - 1))
 			return true;
 	return false;
 }
@@ -301,7 +302,7 @@ static bool from_erf(const struct ir_value *value, int depth)
 static double gelu_loss(const struct ir_node *node, double x)
 {
 	if (node->attrs.binary.kind != IR_MUL ||
-	    (!from_erf(node->operands[0], 4) && !from_erf(node->operands[1], 4)))
+	    (!from_curve(node->operands[0], 4) && !from_curve(node->operands[1], 4)))
 		return 0;
 	return 4 * unit_in_last_place(IR_F32, x);
 }

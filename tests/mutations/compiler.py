@@ -91,6 +91,14 @@ MUTATIONS = [
            '(void)second;'),
     _error('second halves are turned the other way', 'plan/lower/elementwise.c',
            'ONPU_OP_VADD, out[1], product[2], product[3], -1);', 'ONPU_OP_VSUB, out[1], product[2], product[3], -1);'),
+    # Gelu by tanh.
+    _error('a sigmoid has half of its argument', 'pass/recognise.c',
+           '.alpha = (float)(2 * inner.factor[3])', '.alpha = (float)inner.factor[3]'),
+    _error('the cube under a tanh is a square', 'pass/recognise.c',
+           'operands[1] = emit_factor(rw, found, root, operands[1], &sigmoid);',
+           'operands[1] = emit_factor(rw, found, root, operands[0], &sigmoid);'),
+    _error('the first factor of a polynomial is lost', 'pass/recognise.c',
+           'product->factor[i + k] += a->factor[i] * b->factor[k];', 'product->factor[i + k] += b->factor[k];'),
     # Values and weights that stay in SRAM.
     _error('values in SRAM overlap by half', 'plan/place/resident.c',
            'if (from + plan_align(list[i]->bytes) > *address)\n\t\t\t*address = from + plan_align(list[i]->bytes);',

@@ -2,7 +2,8 @@
 /*
  * Makes one operator of several that compute it, as exporters of models write them: gelu from the error
  * function, hardSwish from its clamp, linear from a product and a sum with numbers, layer normalisation from
- * means, squares and a root, and the same without the mean, which is called RMS normalisation.
+ * means, squares and a root, and the same without the mean, which is called RMS normalisation. The gelu of tanh and a
+ * cube becomes three operators, of some nine.
  *
  * Precondition: a verified graph without equal nodes. Postcondition: no such operators are left whose values in
  * between nothing else uses. The result has fewer roundings.
@@ -32,6 +33,7 @@ struct pattern {
 	const struct ir_node *main;	    /* gives the first part of the name */
 	const struct ir_node *inner[MAX_INNER];
 	uint32_t num_inner;
+	bool curve; /* operands[0] * sigmoid(operands[0] * (linear of its square)) */
 };
 
 struct search {
@@ -169,6 +171,154 @@ static bool find_gelu(struct search *s, const struct ir_node *root)
 		return false;
 	s->found->op = IR_OP_UNARY;
 	s->found->attrs.unary = (struct ir_unary_attrs){ .kind = IR_GELU };
+	s->found->operands[0] = x;
+	return true;
+}
+
+/* ---- gelu by tanh: x * 0.5 * (1 + tanh(a * x + b * x^3)), which is x * sigmoid(x * (2 * b * x^2 + 2 * a)) */
+
+#define MAX_DEPTH 8
+#define DEGREE	  3
+
+/* Factors of the powers of a value. */
+struct polynomial {
+	double factor[DEGREE + 1];
+};
+
+static bool multiply(const struct polynomial *a, const struct polynomial *b,
+		     struct polynomial *product)
+{
+	*product = (struct polynomial){ { 0 } };
+	for (int i = 0; i <= DEGREE; i++)
+		for (int k = 0; k <= DEGREE; k++) {
+			if (a->factor[i] == 0 || b->factor[k] == 0)
+				continue;
+			if (i + k > DEGREE)
+				return false;
+			product->factor[i + k] += a->factor[i] * b->factor[k];
+		}
+	return true;
+}
+
+static bool find_polynomial(struct search *s, const struct ir_value *value,
+			    const struct ir_value *x, int depth, struct polynomial *p);
+
+static bool polynomial_of_binary(struct search *s, const struct ir_node *node,
+				 const struct ir_value *x, int depth, struct polynomial *p)
+{
+	enum ir_binary kind = node->attrs.binary.kind;
+	struct polynomial a, b, square;
+
+	if (!find_polynomial(s, node->operands[0], x, depth, &a) ||
+	    !find_polynomial(s, node->operands[1], x, depth, &b))
+		return false;
+	*p = a;
+	switch (kind) {
+	case IR_ADD:
+	case IR_SUB:
+		for (int i = 0; i <= DEGREE; i++)
+			p->factor[i] += kind == IR_ADD ? b.factor[i] : -b.factor[i];
+		return true;
+	case IR_MUL:
+		return multiply(&a, &b, p);
+	case IR_DIV:
+		b.factor[0] = 1 / b.factor[0];
+		return !b.factor[1] && !b.factor[2] && !b.factor[3] && multiply(&a, &b, p);
+	case IR_POW:
+		return (is_about(node->operands[1], 2) && multiply(&a, &a, p)) ||
+		       (is_about(node->operands[1], 3) && multiply(&a, &a, &square) &&
+			multiply(&square, &a, p));
+	default:
+		return false;
+	}
+}
+
+/* Whether a value is a polynomial of x in operators whose results nothing else uses, and which. */
+static bool find_polynomial(struct search *s, const struct ir_value *value,
+			    const struct ir_value *x, int depth, struct polynomial *p)
+{
+	const struct ir_node *node;
+
+	*p = (struct polynomial){ { 0 } };
+	if (value == x)
+		p->factor[1] = 1;
+	if (value == x || is_number(value, &p->factor[0]))
+		return true;
+	node = depth ? take(s, value) : NULL;
+	if (is_unary(node, IR_LINEAR)) {
+		if (!find_polynomial(s, node->operands[0], x, depth - 1, p))
+			return false;
+		for (int i = 0; i <= DEGREE; i++)
+			p->factor[i] *= (double)node->attrs.unary.alpha;
+		p->factor[0] += (double)node->attrs.unary.beta;
+		return true;
+	}
+	return node && node->op == IR_OP_BINARY && node->attrs.binary.act.kind == IR_UNARY_NONE &&
+	       polynomial_of_binary(s, node, x, depth - 1, p);
+}
+
+/* The only tanh from which, with numbers alone, a value is made; NULL: there is none. */
+static const struct ir_node *tanh_under(const struct search *s, const struct ir_value *value)
+{
+	double number;
+
+	for (int depth = 0; depth < MAX_DEPTH; depth++) {
+		const struct ir_node *node = rewrite_sole_producer(s->rw, value);
+
+		if (is_unary(node, IR_TANH))
+			return node;
+		if (is_unary(node, IR_LINEAR))
+			value = node->operands[0];
+		else if (node && node->op == IR_OP_BINARY && is_number(node->operands[0], &number))
+			value = node->operands[1];
+		else if (node && node->op == IR_OP_BINARY && is_number(node->operands[1], &number))
+			value = node->operands[0];
+		else
+			return NULL;
+	}
+	return NULL;
+}
+
+/* The tanh of which `value` is that number of times (1 + tanh), which makes it a sigmoid; NULL: it is none. */
+static const struct ir_node *gate_of(struct search *s, const struct ir_value *value, double times)
+{
+	const struct ir_node *node = tanh_under(s, value);
+	struct polynomial gate;
+
+	if (!node || !find_polynomial(s, value, node->results[0], MAX_DEPTH, &gate) ||
+	    gate.factor[0] != times || gate.factor[1] != times)
+		return NULL;
+	return take(s, node->results[0]);
+}
+
+static bool find_curve(struct search *s, const struct ir_node *root)
+{
+	const struct ir_value *factors[MAX_FACTORS], *x = NULL;
+	uint32_t count = find_factors(s, root, factors), products = s->found->num_inner;
+	uint32_t half = MAX_FACTORS;
+	struct polynomial inner;
+
+	for (uint32_t i = 0; i < count && count == MAX_FACTORS; i++)
+		if (is_about(factors[i], 0.5))
+			half = i;
+	for (uint32_t i = 0; i < count && !x; i++) {
+		s->found->num_inner = products;
+		if (i == half || (count == MAX_FACTORS && half == MAX_FACTORS))
+			continue;
+		s->found->main = gate_of(s, factors[i], half == MAX_FACTORS ? 0.5 : 1);
+		if (s->found->main)
+			x = factors[half == MAX_FACTORS ? !i : 3 - half - i];
+	}
+	/* The even powers are none, so that infinities have the same signs. */
+	if (!x || !ir_type_same_shape(&x->type, &root->results[0]->type) ||
+	    !find_polynomial(s, s->found->main->operands[0], x, MAX_DEPTH, &inner) ||
+	    inner.factor[0] != 0 || inner.factor[2] != 0 || !(inner.factor[1] > 0) ||
+	    !(inner.factor[3] > 0))
+		return false;
+	s->found->curve = true;
+	s->found->attrs.unary = (struct ir_unary_attrs){ .kind = IR_LINEAR,
+							 .alpha = (float)(2 * inner.factor[3]),
+							 .beta = (float)(2 * inner.factor[1]) };
 	s->found->operands[0] = x;
 	return true;
 }
@@ -437,7 +587,7 @@ static const struct ir_node **find_users(const struct rewrite *rw)
 
 /* The last node of the operators that compute what `root` is the result of, or NULL; fills *found. */
 static const struct ir_node *find(const struct rewrite *rw, const struct ir_node **user,
-				  const struct ir_node *root, struct pattern *found)
+				  const struct ir_node *root, bool curves, struct pattern *found)
 {
 	bool (*const functions[])(struct search *, const struct ir_node *) = {
 		find_gelu,
@@ -450,6 +600,8 @@ static const struct ir_node *find(const struct rewrite *rw, const struct ir_node
 	memset(found, 0, sizeof(*found));
 	if (!ir_dtype_is_float(root->results[0]->type.dtype))
 		return NULL;
+	if (curves)
+		return find_curve(&s, root) ? root : NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
 		if (functions[i](&s, root))
 			return root;
@@ -480,6 +632,40 @@ static bool is_free(struct pattern *const *pattern, const bool *gone, const stru
 	return !taken;
 }
 
+/* One more factor of a product of x; the result has another name only when it is the last. */
+static struct ir_value *emit_factor(struct rewrite *rw, const struct pattern *found,
+				    const struct ir_node *root, struct ir_value *factor,
+				    const struct ir_unary_attrs *act)
+{
+	struct ir_value *operands[2] = { rw->value[found->operands[0]->id], factor };
+	const union ir_attrs attrs = { .binary = { .kind = IR_MUL, .act = *act } };
+	const struct ir_node *main = found->main;
+	struct ir_node *node =
+		ir_add_node(rw->to, IR_OP_BINARY, operands, 2, &root->results[0]->type, 1, &attrs,
+			    main->label[0] ? main->label : root->label, main->source);
+
+	if (!node)
+		rewrite_nomem(rw);
+	return node ? node->results[0] : NULL;
+}
+
+/* x * x with its factor and summand, x times that under a sigmoid, and x times that. */
+static struct ir_node *emit_curve(struct rewrite *rw, const struct ir_node *root,
+				  const struct pattern *found)
+{
+	const struct ir_unary_attrs sigmoid = { .kind = IR_SIGMOID };
+	const union ir_attrs product = { .binary = { .kind = IR_MUL,
+						     .act = { .kind = IR_UNARY_NONE } } };
+	struct ir_value *operands[2] = { rw->value[found->operands[0]->id] };
+
+	operands[1] = emit_factor(rw, found, root, operands[0], &found->attrs.unary);
+	if (operands[1])
+		operands[1] = emit_factor(rw, found, root, operands[1], &sigmoid);
+	if (!operands[1])
+		return NULL;
+	return rewrite_emit(rw, IR_OP_BINARY, operands, 2, &product, found->main, root);
+}
+
 static int emit(struct rewrite *rw, const struct ir_node *root, const struct pattern *found)
 {
 	struct ir_value *operands[3];
@@ -488,7 +674,9 @@ static int emit(struct rewrite *rw, const struct ir_node *root, const struct pat
 
 	for (; count < 3 && found->operands[count]; count++)
 		operands[count] = rw->value[found->operands[count]->id];
-	node = rewrite_emit(rw, found->op, operands, count, &found->attrs, found->main, root);
+	node = found->curve ? emit_curve(rw, root, found) :
+			      rewrite_emit(rw, found->op, operands, count, &found->attrs,
+					   found->main, root);
 	if (!node)
 		return -1;
 	for (uint32_t i = 0; i < found->num_inner; i++)
@@ -498,29 +686,38 @@ static int emit(struct rewrite *rw, const struct ir_node *root, const struct pat
 	return 0;
 }
 
-int pass_recognise(struct rewrite *rw, const struct pass_context *ctx)
+/* Finds patterns that have nothing in common; curves first, parts of which may be linear functions. */
+static int find_all(struct rewrite *rw, const struct ir_node **user, struct pattern **pattern,
+		    bool *gone)
 {
 	uint32_t count = rw->from->num_nodes;
-	const struct ir_node **user = find_users(rw);
-	struct pattern **pattern = wnn_calloc(count + 1, sizeof(struct pattern *)), found;
-	bool *gone = wnn_calloc(count + 1, sizeof(*gone));
-	int ret = user && pattern && gone ? 0 : rewrite_nomem(rw);
+	struct pattern found;
 
-	(void)ctx;
-	for (uint32_t n = 0; n < count && !ret; n++) {
-		const struct ir_node *root = find(rw, user, rw->from->nodes[n], &found);
+	for (uint32_t n = 0; n < 2 * count; n++) {
+		const struct ir_node *root =
+			find(rw, user, rw->from->nodes[n % count], n < count, &found);
 
 		if (!root || !is_free(pattern, gone, root, &found))
 			continue;
 		pattern[root->id] = wnn_malloc(sizeof(found));
-		if (!pattern[root->id]) {
-			ret = rewrite_nomem(rw);
-			break;
-		}
+		if (!pattern[root->id])
+			return rewrite_nomem(rw);
 		*pattern[root->id] = found;
 		for (uint32_t i = 0; i < found.num_inner; i++)
 			gone[found.inner[i]->id] = true;
 	}
+	return 0;
+}
+
+int pass_recognise(struct rewrite *rw, const struct pass_context *ctx)
+{
+	uint32_t count = rw->from->num_nodes;
+	const struct ir_node **user = find_users(rw);
+	struct pattern **pattern = wnn_calloc(count + 1, sizeof(struct pattern *));
+	bool *gone = wnn_calloc(count + 1, sizeof(*gone));
+	int ret = user && pattern && gone ? find_all(rw, user, pattern, gone) : rewrite_nomem(rw);
+
+	(void)ctx;
 	for (uint32_t n = 0; n < count && !ret; n++) {
 		const struct ir_node *node = rw->from->nodes[n];
 
