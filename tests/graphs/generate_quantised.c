@@ -11,7 +11,7 @@
 #define NODES_OF_LAYER 15 /* at most */
 /*
  * Of the seeds that say whether a graph has additions behind convolutions, depthwise convolutions, scales and zero
- * points that are no constants, float16 between the integers, averages, and matrices.
+ * points that are no constants, float16 between the integers, averages, matrices, and few rows times wide ones.
  */
 #define RESIDUAL  1000000
 #define DEPTHWISE 2000000
@@ -19,6 +19,7 @@
 #define HALF	  4000000
 #define AVERAGES  5000000
 #define MATRICES  6000000
+#define FEW_ROWS  7000000
 
 static enum wnn_op choose_layer(struct generator *g)
 {
@@ -227,6 +228,36 @@ static int draw_layer(struct generator *g, int value, struct quantum *q, bool re
 	return value;
 }
 
+/*
+ * A product with a matrix that takes longer to be loaded than to be multiplied, so that devices may keep it where it is for
+ * the next dispatch. What comes of it is quantised or not.
+ */
+static int draw_wide_layer(struct generator *g, int value)
+{
+	const struct graph_value *data = &g->graph->values[value];
+	struct graph_value like = { .type = g->real, .rank = 2 };
+	uint32_t columns = rng_between(&g->rng, 24, 96), rows = data->dims[1];
+	struct quantum q;
+	int weights;
+
+	like.dims[0] = rows;
+	like.dims[1] = columns;
+	weights = draw_weights(g, &like);
+	value = weights < 0 ? weights : add_result(g, WNN_OP_MATMUL, value, weights, 0);
+	if (value >= 0 && rng_chance(&g->rng, 50)) {
+		int bias = add_constant(g, g->real, 1, &columns,
+					(struct fill){ GRAPH_UNIFORM, -1, 1 });
+
+		value = bias < 0 ? bias : add_result(g, WNN_OP_ADD, value, bias, 0);
+	}
+	if (value >= 0 && rng_chance(&g->rng, 50) && generator_call(g, WNN_OP_RELU, value))
+		value = g->graph->nodes[g->graph->num_nodes - 1].results[0];
+	if (value < 0 || rng_chance(&g->rng, 30))
+		return value;
+	q = draw_quantum(g, 2, 0.01, 1);
+	return through_integers(g, value, &q);
+}
+
 void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits)
 {
 	for (uint32_t attempt = 0;; attempt++) {
@@ -234,6 +265,7 @@ void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits)
 		struct quantum q = { .scale = GRAPH_ABSENT };
 		uint64_t depthwise = rng_mix(seed, attempt + DEPTHWISE);
 		bool residual = rng_mix(seed, attempt + RESIDUAL) % 3 == 0;
+		bool few_rows = rng_mix(seed, attempt + FEW_ROWS) % 6 == 0;
 		struct generator g;
 		int value;
 
@@ -257,6 +289,11 @@ void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits)
 			rank = 2;
 			generator_dims(&g, rank, 40, g.budget, dims);
 		}
+		if (few_rows) {
+			rank = 2;
+			dims[0] = rng_between(&g.rng, 1, 3);
+			dims[1] = rng_between(&g.rng, 24, 96);
+		}
 		value = generator_leaf(&g, g.real, rank, dims,
 				       (struct fill){ GRAPH_UNIFORM, -4, 4 });
 		if (value >= 0) {
@@ -266,7 +303,8 @@ void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits)
 		for (uint32_t i = 0; value >= 0 && i < 100 && graph->num_nodes < wanted &&
 				     graph->num_nodes + NODES_OF_LAYER <= GRAPH_MAX_NODES;
 		     i++)
-			value = draw_layer(&g, value, &q, residual);
+			value = few_rows ? draw_wide_layer(&g, value) :
+					   draw_layer(&g, value, &q, residual);
 		if (value >= 0) {
 			generator_finish(&g);
 			return;

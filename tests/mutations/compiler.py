@@ -110,6 +110,11 @@ MUTATIONS = [
            'if (place && place->end < when)\n\t\t\tplace->end = when;', '(void)place;\n\t\t(void)when;'),
     _error('a convolution adds what has another shape', 'plan/place/values.c',
            '!ir_type_same_shape(&other->type, &sum->type) ||', ''),
+    _error('packed weights that stay in SRAM are not shifted by their zero point', 'plan/place/pinned.c',
+           'integer_at(b, i) - integer_at(node->operands[3], at)', 'integer_at(b, i) - 0 * integer_at(node->operands[3], at)'),
+    _error('packed weights that stay in SRAM have the scales of the first rows', 'plan/place/pinned.c',
+           'i / columns / (rows / row_blocks) * column_blocks +', '0 * (rows / row_blocks) * column_blocks +'),
+    _error('int4 that stays in SRAM has no sign', 'plan/place/pinned.c', '(nibble ^ 8) - 8', 'nibble'),
     # Files of graphs.
     _file('functions in files have no second number', 'ir/binary.c',
           'return sizeof(struct ir_unary_attrs);', 'return offsetof(struct ir_unary_attrs, beta);', 'cpu'),

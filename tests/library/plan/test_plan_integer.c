@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <onpu/slots.h>
+
 static enum ir_dtype random_bytes(void)
 {
 	return random_below(2) ? IR_I8 : IR_U8;
@@ -491,6 +493,72 @@ static void test_jobs(void **state)
 	graph_free(&t);
 }
 
+static uint32_t kept(const struct npu_program *program)
+{
+	return ((const union onpu_slot *)program->slots)->program.keep_start;
+}
+
+/* Layers whose weights stay in SRAM: 8-bit integers times such, or floats times packed ones; with all sizes the same bits. */
+static void test_kept(void **state)
+{
+	static const enum ir_dtype types[] = { IR_I4, IR_U4, IR_I8, IR_U8 };
+	uint32_t found[2] = { 0, 0 };
+
+	for (int i = 0; i < 24; i++) {
+		enum ir_dtype packed = types[i / 2 % 4], real = i & 8 ? IR_F16 : IR_F32;
+		bool integers = i & 1;
+		int64_t m = i < 12 ? 1 : 4, k;
+		struct ir_value *value;
+		struct test_graph t;
+
+		random_seed(4900 + i);
+		graph_init(&t);
+		t.tolerance = integers ? 0 : real == IR_F16 ? 4e-3 : 2e-5;
+		k = between(60, 100);
+		value = add_operand(&t, integers ? IR_U8 : real, 2, (int64_t[]){ m, k }, false);
+		for (int layer = 0; layer < 3; layer++) {
+			int64_t n = 2 * between(30, 70), blocks = k % 3 ? 1 : 3, columns = n / 2;
+			struct ir_value *operand[5] = { value };
+			union ir_attrs attrs = { .axis = 0 };
+
+			attrs.matmul = (struct ir_matmul_attrs){ .alpha = 1,
+								 .beta = 1,
+								 .act = { .kind = IR_UNARY_NONE } };
+			if (integers) {
+				operand[1] = add_operand(&t, random_bytes(), 2, (int64_t[]){ k, n },
+							 true);
+				operand[2] = add_scale(&t, n, 0.03);
+				operand[3] = add_operand(&t, IR_I32, 1, &n, true);
+				attrs.qmatmul.integer =
+					random_integer(IR_U8, operand[1]->type.dtype, IR_U8);
+			} else {
+				operand[1] = add_operand(&t, packed, 2, (int64_t[]){ k, n }, true);
+				operand[2] = add_operand(&t, real, 2,
+							 (int64_t[]){ blocks, columns }, true);
+				operand[3] = add_operand(&t, packed, 2,
+							 (int64_t[]){ blocks, columns }, true);
+				operand[4] = add_operand(&t, real, 1, &n, true);
+			}
+			value = add_node(&t, integers ? IR_OP_QMATMUL : IR_OP_WMATMUL, operand,
+					 integers ? 4 : 5, integers ? IR_U8 : real, 2,
+					 (int64_t[]){ m, n }, &attrs)
+					->results[0];
+			k = n;
+		}
+		add_output(&t, value);
+		check_graph(&t, *state);
+		for (int size = 0; size < NUM_SIZES; size++) {
+			struct npu_program *program = compile_graph(&t, *state, size);
+
+			assert_non_null(program);
+			found[integers] += kept(program) > 0;
+			npu_program_destroy(program);
+		}
+		graph_free(&t);
+	}
+	assert_true(found[0] && found[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -499,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_matmul),	   cmocka_unit_test(test_elementwise),
 		cmocka_unit_test(test_weights),	   cmocka_unit_test(test_average),
 		cmocka_unit_test(test_jobs),	   cmocka_unit_test(test_residual),
+		cmocka_unit_test(test_kept),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

@@ -164,8 +164,19 @@ static uint64_t pinned_cycles(const struct npu_caps *caps, const struct plan_pin
 }
 
 /*
- * The same with weights that stay in SRAM from one dispatch to the next, when later dispatches take less time
- * and the first one at most an eighth more; NULL: not so, or it does not compile.
+ * Whether weights are worth their place in SRAM: an eighth of the time of later dispatches for at most as much in the first
+ * one, in which nothing can be computed while they are loaded, or a quarter for a quarter. It may be that each dispatch is a
+ * first one, as where graphs take turns.
+ */
+static bool is_worth_it(uint64_t later, uint64_t first, uint64_t without)
+{
+	return (later <= without - without / 8 && first <= without + without / 8) ||
+	       (later <= without - without / 4 && first <= without + without / 4);
+}
+
+/*
+ * The same with weights that stay in SRAM from one dispatch to the next, when that is worth it; NULL: not so, or it
+ * does not compile.
  */
 static struct npu_program *compile_pinned(const struct source *source, bool profile,
 					  uint64_t cycles)
@@ -186,8 +197,7 @@ static struct npu_program *compile_pinned(const struct source *source, bool prof
 		program = compile_range(&plan, &with, profile);
 	}
 	load = pinned_cycles(source->fresh.caps, &pinned);
-	if (program && (program->est_cycles > cycles - cycles / 8 ||
-			program->est_cycles + load > cycles + cycles / 8)) {
+	if (program && !is_worth_it(program->est_cycles, program->est_cycles + load, cycles)) {
 		npu_program_destroy(program);
 		program = NULL;
 	}

@@ -6,6 +6,7 @@
  */
 #include "plan/list/schedule.h"
 #include "plan/list/split.h"
+#include "plan/place/place.h"
 #include "codegen/encode.h"
 
 #include <onpu/slots.h>
@@ -336,7 +337,7 @@ static void put_pinned(struct encoder *enc)
 		return;
 	for (uint32_t i = 0; i < pinned->count; i++) {
 		const struct plan_pin *pin = &pinned->item[i];
-		uint64_t at = plan_constant(plan, pin->value->constant->data, pin->bytes);
+		uint64_t at = pinned_pack(plan, pin);
 		struct npu_view src = bytes_view(NPU_BASE_CONST, at, pin->bytes);
 		struct npu_view dst = bytes_view(NPU_BASE_NONE, pin->address, pin->bytes);
 		bool on_st = engine[1] < engine[0];

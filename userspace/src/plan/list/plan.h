@@ -160,6 +160,8 @@ struct plan_constants {
 struct plan_pin {
 	const struct ir_value *value;
 	uint32_t node; /* that uses it first */
+	const struct ir_node *
+		wide; /* the product whose packed weights they are: they lie there as floats; or NULL */
 	uint64_t address, bytes;
 };
 

@@ -48,15 +48,24 @@ struct matmul {
 static struct npu_view operand_view(struct plan *plan, const struct ir_value *value, uint8_t dtype,
 				    const uint8_t **data)
 {
-	struct npu_view v = { .dtype = dtype, .rank = value->type.rank };
+	struct npu_view v = { .base = NPU_BASE_NONE, .dtype = dtype, .rank = value->type.rank };
 	int64_t bytes = plan_dtype_bytes(v.dtype);
 
-	if (!data || value->kind != IR_VALUE_CONSTANT || values_pinned(plan, value))
+	bool pinned = values_pinned(plan, value);
+
+	if (!data || value->kind != IR_VALUE_CONSTANT ||
+	    (pinned && plan_dtype(value->type.dtype) == dtype))
 		return values_view(plan, value);
 	for (uint32_t i = v.rank; i-- > 0;) {
 		v.dim[i] = ir_type_dim(&value->type, i);
 		v.stride[i] = bytes;
 		bytes *= v.dim[i];
+	}
+	if (pinned) {
+		/* Dequantised when they were brought there. */
+		v.window = values_view(plan, value).window;
+		v.window_bytes = (uint64_t)bytes;
+		return v;
 	}
 	*data = value->constant->data;
 	return v;
@@ -368,7 +377,7 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 				     mm->a_last[1] });
 	c.b = with_dims(&mm->b, offset[2], (int64_t[]){ g, 1, 1, mm->k, mm->n },
 			(int64_t[]){ sb, 0, 0, mm->b_last[0], mm->b_last[1] });
-	if (node->op == IR_OP_WMATMUL) {
+	if (node->op == IR_OP_WMATMUL && mm->b_data) {
 		set_weights(&weights, node, mm);
 		c.weights = &weights;
 		c.kernel = half ? "mma.f16 weights" : "mma.f32 weights";

@@ -5,6 +5,7 @@
  * others, and a job that finds them there begins behind those (KEEP_START of the PROGRAM slot).
  */
 #include "plan/place/values.h"
+#include "util/float16.h"
 #include "util/malloc.h"
 
 #include <string.h>
@@ -13,19 +14,51 @@
 #define LEAST(sram) ((sram) / 64)
 #define MOST(sram)  ((sram) / 8 * 5)
 
-/* Kernels read a filter of these, and what is added to each channel, where it lies in SRAM. */
-static bool takes_pinned(const struct ir_node *node, uint32_t operand)
+enum use {
+	REFUSED,
+	PINNED,
+	WIDE,  /* as floats: packed integers, which are dequantised once */
+	UNSEEN /* the kernel has the constant itself */
+};
+
+/*
+ * Kernels read a filter of these, and what each channel is multiplied with and added to, where it lies in SRAM. Windows over
+ * integers need another filter, of floats.
+ */
+static enum use use_of(const struct ir_node *node, uint32_t operand)
 {
-	if (operand != 1 && operand != 2)
-		return false;
-	return node->op == IR_OP_MATMUL || (node->op == IR_OP_CONV && !node->attrs.conv.transposed);
+	bool conv = node->op == IR_OP_CONV || node->op == IR_OP_QCONV;
+
+	if (!operand || (conv && node->attrs.conv.transposed))
+		return REFUSED;
+	switch (node->op) {
+	case IR_OP_MATMUL:
+	case IR_OP_CONV:
+	case IR_OP_QMATMUL:
+		return PINNED;
+	case IR_OP_QCONV:
+		return node->attrs.conv.groups == 1 ? PINNED : REFUSED;
+	case IR_OP_WMATMUL:
+		return operand == 1 ? WIDE : operand < 4 ? UNSEEN : PINNED;
+	default:
+		return REFUSED;
+	}
+}
+
+/* What becomes of a constant with one more use. */
+static enum use both(const uint8_t *state, const struct ir_value *value, enum use use)
+{
+	enum use before = (enum use)state[value->id];
+
+	if (before == UNSEEN)
+		return use;
+	return before == use && use != WIDE ? use : REFUSED;
 }
 
 /* Lists the constants that only such operands are, in the order of their first use; -1: no memory. */
 static int find_constants(const struct plan *plan, struct plan_pinned *pinned)
 {
-	enum { UNUSED, CANDIDATE, REFUSED };
-	uint8_t *state = wnn_calloc(plan->graph->num_values + 1, 1);
+	uint8_t *state = wnn_malloc((size_t)plan->graph->num_values + 1);
 	uint32_t most = 0;
 
 	for (uint32_t i = 0; i < plan->count; i++)
@@ -35,21 +68,21 @@ static int find_constants(const struct plan *plan, struct plan_pinned *pinned)
 		wnn_free(state);
 		return -1;
 	}
+	memset(state, UNSEEN, (size_t)plan->graph->num_values + 1);
 	for (uint32_t i = 0; i < plan->count; i++) {
 		const struct ir_node *node = plan->graph->nodes[plan->first + i];
 
 		for (uint32_t o = 0; o < node->num_operands; o++) {
 			const struct ir_value *value = node->operands[o];
+			enum use use = use_of(node, o);
 
-			if (!value || value->kind != IR_VALUE_CONSTANT)
+			if (!value || value->kind != IR_VALUE_CONSTANT || use == UNSEEN)
 				continue;
-			if (!takes_pinned(node, o))
-				state[value->id] = REFUSED;
-			else if (state[value->id] == UNUSED)
-				pinned->item[pinned->count++] =
-					(struct plan_pin){ .value = value, .node = i };
-			if (state[value->id] == UNUSED)
-				state[value->id] = CANDIDATE;
+			if (state[value->id] == UNSEEN && use != REFUSED)
+				pinned->item[pinned->count++] = (struct plan_pin){
+					.value = value, .node = i, .wide = use == WIDE ? node : NULL
+				};
+			state[value->id] = (uint8_t)both(state, value, use);
 		}
 	}
 	for (uint32_t i = pinned->count; i-- > 0;)
@@ -58,6 +91,17 @@ static int find_constants(const struct plan *plan, struct plan_pinned *pinned)
 				(--pinned->count - i) * sizeof(*pinned->item));
 	wnn_free(state);
 	return 0;
+}
+
+/* What it takes in SRAM. */
+static uint64_t pinned_bytes(const struct plan_pin *pin)
+{
+	const struct ir_type *type = &pin->value->type;
+
+	if (!pin->wide)
+		return (uint64_t)ir_type_bytes(type);
+	return (uint64_t)ir_type_elements(type) *
+	       plan_dtype_bytes(plan_dtype(pin->wide->operands[0]->type.dtype));
 }
 
 int pinned_find(const struct plan *plan, struct plan_pinned *pinned)
@@ -71,7 +115,7 @@ int pinned_find(const struct plan *plan, struct plan_pinned *pinned)
 		struct plan_pin *pin = &pinned->item[i];
 
 		pin->address = pinned->bytes;
-		pin->bytes = (uint64_t)ir_type_bytes(&pin->value->type);
+		pin->bytes = pinned_bytes(pin);
 		pinned->bytes += plan_align(pin->bytes);
 		if (pinned->bytes > MOST(sram))
 			break;
@@ -106,4 +150,57 @@ bool values_pinned(const struct plan *plan, const struct ir_value *value)
 {
 	return value->kind == IR_VALUE_CONSTANT &&
 	       plan->values->place[value->id].base == NPU_BASE_NONE;
+}
+
+static int32_t integer_at(const struct ir_value *value, int64_t i)
+{
+	const uint8_t *data = value->constant->data;
+	uint8_t nibble = data[i / 2] >> (i % 2 * 4) & 15;
+
+	switch (value->type.dtype) {
+	case IR_I4:
+		return (nibble ^ 8) - 8;
+	case IR_U4:
+		return nibble;
+	case IR_I8:
+		return ((const int8_t *)data)[i];
+	default:
+		return data[i];
+	}
+}
+
+/* The dequantised matrix of a product, with the bits that the device would give. */
+static void widen(const struct ir_node *node, void *to)
+{
+	const struct ir_value *b = node->operands[1], *scale = node->operands[2];
+	uint32_t rank = b->type.rank;
+	int64_t rows = ir_type_dim(&b->type, rank - 2), columns = ir_type_dim(&b->type, rank - 1);
+	int64_t row_blocks = ir_type_dim(&scale->type, rank - 2);
+	int64_t column_blocks = ir_type_dim(&scale->type, rank - 1);
+
+	for (int64_t i = 0; i < rows * columns; i++) {
+		int64_t at = i / columns / (rows / row_blocks) * column_blocks +
+			     i % columns / (columns / column_blocks);
+		float number = (float)(integer_at(b, i) - integer_at(node->operands[3], at));
+
+		if (scale->type.dtype == IR_F16)
+			((uint16_t *)to)[i] = wnn_float_to_half(
+				number *
+				wnn_half_to_float(((const uint16_t *)scale->constant->data)[at]));
+		else
+			((float *)to)[i] = number * ((const float *)scale->constant->data)[at];
+	}
+}
+
+uint64_t pinned_pack(struct plan *plan, const struct plan_pin *pin)
+{
+	uint64_t at;
+	void *room;
+
+	if (!pin->wide)
+		return plan_constant(plan, pin->value->constant->data, pin->bytes);
+	room = plan_constant_room(plan, pin->bytes, &at);
+	if (room)
+		widen(pin->wide, room);
+	return at;
 }

@@ -13,6 +13,8 @@ void residents_begin(struct plan *plan);
 /* Those of a range, when it is worth it; -1: there is no memory. Released in either case. */
 int pinned_find(const struct plan *plan, struct plan_pinned *pinned);
 void pinned_release(struct plan_pinned *pinned);
+/* Puts the bytes that shall lie there among the constants of the program; returns where they begin. */
+uint64_t pinned_pack(struct plan *plan, const struct plan_pin *pin);
 /* Whether kernels find a constant in SRAM. */
 bool values_pinned(const struct plan *plan, const struct ir_value *value);
 
