@@ -11,6 +11,8 @@ struct shlo_solve {
 	char transpose; /* N, T, or C for the adjoint */
 };
 
+/* Loads the library; what is in the way if the functions below cannot be called, else NULL. */
+const char *shlo_lapack_problem(void);
 /* The factor takes the place of its triangle of @a; false: @a is not positive definite. */
 bool shlo_cholesky(bool lower, int n, double complex *a);
 /* op(a) x = b, or x op(a) = b; x takes the place of b. */
