@@ -3,7 +3,9 @@
  * Address spaces: page tables as Sv39 has them, and invalidation of the device's translations.
  *
  * Page-table pages are made before an entry is written and stay until the address space goes, so
- * neither mapping nor unmapping can fail half-way, and no walk can meet a page that was freed.
+ * neither mapping nor unmapping can fail half-way, and no walk can meet a page that was freed. They
+ * are not from a dma_pool, which would take the same pages one by one, but keep those that were
+ * freed, charged to nobody, until the driver is unbound.
  * Large buffers get addresses from the top and small ones from the bottom: so a buffer that could
  * use large pages seldom finds a table of small ones in its place.
  *
@@ -97,16 +99,12 @@ static void table_free(struct onpu_vm *vm, struct onpu_table *table, unsigned in
 
 static struct onpu_table *table_alloc(struct onpu_vm *vm, unsigned int level)
 {
-	struct onpu_table *table = kzalloc(table_bytes(level), GFP_KERNEL_ACCOUNT);
+	struct onpu_table *table __free(kfree) = kzalloc(table_bytes(level), GFP_KERNEL_ACCOUNT);
 
-	if (!table)
-		return NULL;
-	table->entries = dma_alloc_coherent(vm->onpu->drm.dev, ONPU_PAGE_SIZE, &table->dma,
-					    GFP_KERNEL);
-	if (table->entries)
-		return table;
-	kfree(table);
-	return NULL;
+	if (table)
+		table->entries = dma_alloc_coherent(vm->onpu->drm.dev, ONPU_PAGE_SIZE, &table->dma,
+						    GFP_KERNEL);
+	return table && table->entries ? no_free_ptr(table) : NULL;
 }
 
 static struct onpu_table *table_create(struct onpu_vm *vm, unsigned int level)
