@@ -64,7 +64,7 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	if (~crc32_le(~0, data + sizeof(h), h.image_size) != h.crc)
 		return reject_image(onpu, "damaged, its checksum is wrong");
 	if (h.abi_major != ONPU_ABI_MAJOR || h.abi_minor < ONPU_ABI_MINOR) {
-		drm_err(&onpu->drm, "firmware %s speaks version %u.%u, the driver needs %u.%u\n",
+		drm_err(&onpu->drm, "firmware %s speaks version %u.%u, the driver needs %u.%u: install that of the driver's release\n",
 			IMAGE_NAME, h.abi_major, h.abi_minor, ONPU_ABI_MAJOR, ONPU_ABI_MINOR);
 		return -EINVAL;
 	}

@@ -26,7 +26,7 @@ class Messages(unittest.TestCase):
         for section in sections:
             self.assertGreater(met[id(section)], 0, section.title)
         self.assertLessEqual({
-            "no node of the driver onpu is in /dev/accel; is the module loaded?",
+            "no node of the driver onpu is in /dev/accel; onpu-smi check tells why",
             "filter has … input channels per group, expected … (input has … channels, groups …)",
             "device is wedged: rebind the driver or reset the function",
             "there is no device \"…\" (from …); npu, sim and cpu exist"}, everything)

@@ -608,7 +608,8 @@ static const char *open_error(int why)
 	case EPERM:
 		return "permission denied; its group, usually render, must include this user";
 	case EPROTO:
-		return "its driver speaks another version of the interface";
+		return "its driver speaks another version of the interface; install driver and "
+		       "library of one release";
 	case ENXIO:
 		return "it is not a node of the driver onpu";
 	default:
@@ -644,8 +645,9 @@ static int find_node(const char *node, char path[64], struct wnn_error *err)
 		wnn_error_set(err, WNN_NOT_SUPPORTED, "%s does not open: %s", denied,
 			      open_error(why));
 	else
-		wnn_error_set(err, WNN_NOT_SUPPORTED,
-			      "no node of the driver onpu is in /dev/accel; is the module loaded?");
+		wnn_error_set(
+			err, WNN_NOT_SUPPORTED,
+			"no node of the driver onpu is in /dev/accel; onpu-smi check tells why");
 	return -1;
 }
 

@@ -328,8 +328,9 @@ static int boot(struct full *full, const char *path, struct wnn_error *err)
 	if (full_read(full, ONPU_REG_FW_ABI) >> ONPU_FW_ABI_MAJOR__SHIFT != ONPU_ABI_MAJOR)
 		return wnn_error_set(
 			err, WNN_NOT_SUPPORTED,
-			"the firmware %s speaks version %u of the messages, the "
-			"library %u; simFirmwarePath or ONPU_FIRMWARE name another one",
+			"the firmware %s speaks version %u of the messages, the library %u; install "
+			"the package onpu-firmware of the library's release, or name another image "
+			"with simFirmwarePath or ONPU_FIRMWARE",
 			path, full_read(full, ONPU_REG_FW_ABI) >> ONPU_FW_ABI_MAJOR__SHIFT,
 			ONPU_ABI_MAJOR);
 	return 0;

@@ -274,7 +274,10 @@ static uint32_t crc32_of(const unsigned char *data, size_t size)
 	return ~crc;
 }
 
-/* NULL, or what is wrong with it. The driver looks at the same things. */
+/*
+ * NULL, or what is wrong with it. The driver looks at the same things. This program may be of
+ * another release than the driver, so of versions it tells what drivers of its own release need.
+ */
 static char *image_problem(const char *data, size_t size)
 {
 	struct onpu_fw_header header;
@@ -289,8 +292,9 @@ static char *image_problem(const char *data, size_t size)
 	if (crc32_of((const unsigned char *)data + sizeof(header), header.image_size) != header.crc)
 		return text_of("is damaged: its checksum is wrong");
 	if (header.abi_major != ONPU_ABI_MAJOR || header.abi_minor < ONPU_ABI_MINOR)
-		return text_of("speaks version %u.%u, the driver needs %u.%u", header.abi_major,
-			       header.abi_minor, ONPU_ABI_MAJOR, ONPU_ABI_MINOR);
+		return text_of("speaks version %u.%u, drivers of the release of onpu-smi need "
+			       "%u.%u",
+			       header.abi_major, header.abi_minor, ONPU_ABI_MAJOR, ONPU_ABI_MINOR);
 	return NULL;
 }
 
@@ -312,8 +316,8 @@ static bool try_folder(struct check *check, const char *folder, enum verdict ver
 	problem = image_problem(data, size);
 	if (problem)
 		check_add(check, "firmware", verdict, text_of("%s/" IMAGE " %s", folder, problem),
-			  text_of("Install the package onpu-firmware again, then as root: onpu-smi "
-				  "reset --rebind"));
+			  text_of("Install the package onpu-firmware again, of the same release as "
+				  "onpu-dkms, then as root: onpu-smi reset --rebind"));
 	else
 		check_add(check, "firmware", FINE, text_of("%s/" IMAGE, folder), NULL);
 	free(problem);

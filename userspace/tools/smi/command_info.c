@@ -42,9 +42,15 @@ static void print_machine(const struct device *device)
 	row("queues",
 	    text_of("%u, and %u address spaces", device_cap(device, ONPU_REG_CAP_NUM_QUEUES),
 		    device_cap(device, ONPU_REG_CAP_NUM_VMS)));
-	row("contexts", text_of("%u for an open file, %u for a user, %s each",
-				device->info.max_contexts, device->info.max_user_contexts,
-				size_text(size, device_cap(device, ONPU_REG_CAP_SAVE_BYTES))));
+	size_text(size, device_cap(device, ONPU_REG_CAP_SAVE_BYTES));
+	/* Drivers of version 1.0 of the interface have no limit for users. */
+	if (device->info.max_user_contexts)
+		row("contexts",
+		    text_of("%u for an open file, %u for a user, %s each",
+			    device->info.max_contexts, device->info.max_user_contexts, size));
+	else
+		row("contexts",
+		    text_of("%u for an open file, %s each", device->info.max_contexts, size));
 	row("timeout", text_of("%g s without progress, if a program asks for no other",
 			       device->info.timeout_ms / 1000.0));
 }
@@ -172,7 +178,8 @@ static int set_answers(json_t *object, const struct device *device)
 	ret = set_text(object, "interface", version) | set_caps(object, device);
 	ret |= set(object, "memory_limit", info->memory_limit);
 	ret |= set(object, "max_contexts", info->max_contexts);
-	ret |= set(object, "max_user_contexts", info->max_user_contexts);
+	if (info->max_user_contexts)
+		ret |= set(object, "max_user_contexts", info->max_user_contexts);
 	ret |= set(object, "timeout_ms", info->timeout_ms);
 	ret |= set(object, "jobs", counters->jobs);
 	ret |= set(object, "failed_jobs", counters->failed_jobs);
