@@ -237,7 +237,7 @@ stage_guest()
 	build_tools || return
 	releases=$(kernels)
 	for release in $releases; do
-		build_driver "$release" gcc || return
+		build_driver "$release" gcc && build_sched "$release" || return
 	done
 	step guest-runner "the guest runner" "$top/tests/frontdoor/guest.sh" \
 		"$top/build/check/guest/runner.tap" || status=1

@@ -154,10 +154,15 @@ make_driver()
 	clang) arguments+=("CC=$top/scripts/kernel-clang.sh") ;;
 	esac
 	kbuild "$folder" "$release" "${arguments[@]}" || return
-	# At once: a guest may be about to load it.
 	for module in driver/onpu.ko tests/driver/widen/onpu_{fail,widen}.ko tests/driver/kunit/onpu_kunit.ko; do
-		cp -- "$folder/$module" "$folder/new.ko" && mv -- "$folder/new.ko" "$folder/${module##*/}" || return
+		keep_module "$folder" "$module" "${module##*/}" || return
 	done
+}
+
+# keep_module FOLDER MODULE NAME: at once, as a guest may be about to load it.
+keep_module()
+{
+	cp -- "$1/$2" "$1/new.ko" && mv -- "$1/new.ko" "$1/$3"
 }
 
 # build_driver RELEASE COMPILER: nothing to do when the sources are those of the last build.
@@ -177,6 +182,41 @@ build_driver()
 	fi
 	drop_lock
 	return "$status"
+}
+
+# make_sched RELEASE: the DRM scheduler of Debian's source, as it is and with the patches of
+# Documentation/upstream, each beside the test that they come with, whose source is in a patch.
+make_sched()
+{
+	local release=$1 state folder upstream=$top/Documentation/upstream
+
+	for state in before after; do
+		folder=$(driver_folder "$release" sched)/$state
+		rm -rf -- "$folder"
+		# The header of its trace events is looked up from include/trace.
+		mkdir -p -- "$folder"/{drivers/gpu/drm,include/trace,test} || return
+		cp -r -- "$top/build/linux/drivers/gpu/drm/scheduler" "$folder/drivers/gpu/drm/" || return
+		cp -r -- "$top"/tests/driver/kunit/{harness.h,runner.c,sched/Kbuild,sched/kunit} \
+			"$folder/test/" || return
+		# Else git looks at the checkout that all this lies in.
+		inside env "GIT_CEILING_DIRECTORIES=${folder%/*}" git -C "$folder" apply \
+			--include="*/tests_entity.c" "$upstream"/next/*.patch || return
+		# The kernel's own header would come first.
+		sed 's,<kunit/test.h>,"kunit/test.h",' "$folder/drivers/gpu/drm/scheduler/tests/tests_entity.c" \
+			>"$folder/test/tests_entity.c" || return
+		[ "$state" = before ] ||
+			inside env "GIT_CEILING_DIRECTORIES=${folder%/*}" git -C "$folder" apply "$upstream"/6.12/*.patch || return
+		echo "obj-m += drivers/gpu/drm/scheduler/ test/" >"$folder/Kbuild"
+		inside make -C "$(kernel_build "$release")" "M=$folder" -j "$(nproc)" \
+			"KCFLAGS=-Werror -I$folder/include/trace" modules || return
+	done
+}
+
+# Where the scheduler's source is, and for its kernel.
+build_sched()
+{
+	[ -e "$top/build/linux/drivers" ] && [[ $1 == 6.12.* ]] && [ -z "$(debug_name_of "$1")" ] || return 0
+	step "sched-$(short_release "$1")" "the DRM scheduler with our patches" make_sched "$1"
 }
 
 # sparse on every file, in a folder of its own, from the start: it runs beside the compiler. It knows nothing of

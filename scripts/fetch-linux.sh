@@ -1,37 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What is used of the kernel's source beside its headers: checkpatch and the header files of its
-# test harness, from Debian's linux-source package: fetch-linux.sh NPU FOLDER. Nothing of it enters
-# the tree. Done once; without network it is skipped (status 77).
+# What is used of the kernel's source beside its headers: checkpatch, the header files of its test
+# harness, and the scheduler that patches in Documentation/upstream are for, from Debian's linux-source
+# package: fetch-linux.sh NPU FOLDER. Nothing of it enters the tree. Done once; where the package is not
+# installed it is skipped (status 77).
 
 set -euo pipefail
 
 npu=$1 folder=$2
 package=linux-source-6.12
+source=/usr/src/$package.tar.xz
 work=$folder.new
 
-[ ! -e "$folder/.complete" ] || exit 0
-rm -rf -- "$work"
-mkdir -p -- "$work/package"
-# apt downloads as a user of its own where it can.
-chmod 777 "$work/package"
-cd -- "$work/package"
-if ! "$npu" exec apt-get -q download "$package"; then
-	# The index may be older than the mirror.
-	"$npu" exec apt-get -q update || true
-	if ! "$npu" exec apt-get -q download "$package"; then
-		echo "the package $package cannot be fetched"
-		exit 77
-	fi
+[ ! -e "$folder/.complete" ] || [ ! -e "$folder/drivers" ] || exit 0
+if ! "$npu" exec test -e "$source"; then
+	echo "the package $package is not installed"
+	exit 77
 fi
-# Expanded by the shell inside.
-# shellcheck disable=SC2016
-"$npu" exec bash -eo pipefail -c '
-	dpkg-deb --fsys-tarfile "$1"_*.deb | tar -xO "./usr/src/$1.tar.xz" |
-		tar -xJ -C "$2" --strip-components=1 "$1"/scripts/{checkpatch.pl,spelling.txt,const_structs.checkpatch} \
-			"$1"/tools/testing/selftests/{kselftest.h,kselftest_harness.h}' - "$package" "$work"
-rm -rf -- "$work/package"
+rm -rf -- "$work"
+mkdir -p -- "$work"
+"$npu" exec tar -xJf "$source" -C "$work" --strip-components=1 \
+	"$package"/scripts/{checkpatch.pl,spelling.txt,const_structs.checkpatch} \
+	"$package"/tools/testing/selftests/{kselftest.h,kselftest_harness.h} "$package/drivers/gpu/drm/scheduler"
 touch "$work/.complete"
 rm -rf -- "$folder"
 mv -T -- "$work" "$folder"
