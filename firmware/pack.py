@@ -94,7 +94,7 @@ def main():
     parser.add_argument('elf')
     parser.add_argument('image')
     options = parser.parse_args()
-    sys.path.insert(0, os.path.dirname(os.path.abspath(options.registers)))
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../uapi/onpu'))
     from generator.regs_model import Registers
     registers = Registers(options.registers)
     elf = Elf(options.elf)

@@ -81,7 +81,7 @@ driver_folder()
 # The names of what a build of the modules reads, each with a NUL.
 driver_sources()
 {
-	(cd -- "$top" && find Kbuild driver uapi tests/driver/widen tests/driver/kunit -type f ! -name '*.pyc' -print0 | sort -z)
+	(cd -- "$top" && find Kbuild driver uapi tests/versions tests/driver/{widen,kunit,older,newer} -type f ! -name '*.pyc' -print0 | sort -z)
 }
 
 # A kernel builds modules in their own folder: a copy of what a build of the driver reads. Copied is
@@ -146,7 +146,7 @@ kbuild()
 # clang is for its warnings: the kernel was configured for gcc, and so is the module that is used.
 make_driver()
 {
-	local release=$1 compiler=$2 folder module arguments=(W=1)
+	local release=$1 compiler=$2 folder module version arguments=(W=1)
 
 	folder=$(driver_folder "$release" "$compiler")
 	case $compiler in
@@ -156,6 +156,12 @@ make_driver()
 	kbuild "$folder" "$release" "${arguments[@]}" || return
 	for module in driver/onpu.ko tests/driver/widen/onpu_{fail,widen}.ko tests/driver/kunit/onpu_kunit.ko; do
 		keep_module "$folder" "$module" "${module##*/}" || return
+	done
+	# Versions fit together or do not, whichever compiler was used and whatever looks on.
+	[ "$compiler" = gcc ] && [ -z "$(debug_name_of "$release")" ] || return 0
+	for version in older newer; do
+		kbuild "$folder" "$release" "${arguments[@]}" "ONPU_VERSION=$version" &&
+			keep_module "$folder" "tests/driver/$version/onpu.ko" "onpu_$version.ko" || return
 	done
 }
 
