@@ -191,7 +191,11 @@ stage_driver()
 	done 3< <(kernels)
 	fetch_linux || style=$?
 	case $style in
-	0) step driver-style "checkpatch --strict" check_style || status=1 ;;
+	0)
+		step driver-style "checkpatch --strict" check_style || status=1
+		release=$(kernels | tail -n 1)
+		step driver-series "the series for ${release%%[+-]*}" inside bash "$top/scripts/check-series.sh" \
+			"$release" "$(driver_folder "$release" series)" "$top/build/linux" || status=1 ;;
 	77) ;;
 	*) status=1 ;;
 	esac

@@ -221,19 +221,20 @@ make_sched()
 # Where the scheduler's source is, and for its kernel.
 build_sched()
 {
-	[ -e "$top/build/linux/drivers" ] && [[ $1 == 6.12.* ]] && [ -z "$(debug_name_of "$1")" ] || return 0
+	[ -e "$top/build/linux/drivers/gpu" ] && [[ $1 == 6.12.* ]] && [ -z "$(debug_name_of "$1")" ] || return 0
 	step "sched-$(short_release "$1")" "the DRM scheduler with our patches" make_sched "$1"
 }
 
-# sparse on every file, in a folder of its own, from the start: it runs beside the compiler. It knows nothing of
-# guard(), so it cannot count locks; the kernel of ./npu check-debug does.
+# sparse on every file, in a folder of its own, from the start: it runs beside the compiler.
 check_sparse()
 {
-	local folder
+	local folder out
 
 	folder=$(driver_folder "$1" sparse)
 	rm -rf -- "$folder"
-	kbuild "$folder" "$1" C=1 CF=-Wno-context
+	out=$(kbuild "$folder" "$1" C=1 KBUILD_CHECKSRC=1 "CHECK=$top/scripts/kernel-sparse.sh") || { printf '%s\n' "$out"; return 1; }
+	printf '%s\n' "$out"
+	grep -q 'CHECK .*onpu_drv.c' <<<"$out" || { echo "sparse was not run"; return 1; }
 }
 
 # The kernel's style. LINUX_VERSION_CODE is how one source serves several kernels; a maintainer's file

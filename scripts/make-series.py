@@ -19,10 +19,15 @@ HERE = pathlib.Path("drivers/accel/onpu")
 ABI = pathlib.Path("Documentation/ABI/testing/sysfs-driver-onpu")
 LICENCE = "# SPDX-License-Identifier: GPL-2.0-only OR MIT\n"
 COVER = """\
-The Open NPU is a PCI Express device that runs neural networks. Its firmware schedules, so there is no
-drm_sched in this driver: contexts take turns on hardware queues, jobs wait for syncobjs. Device model,
-firmware, library and tests are in the project's repository; the tests run with unpatched QEMU.
+The Open NPU is a PCI Express device that runs neural networks. Its
+firmware schedules, so there is no drm_sched in this driver: contexts take
+turns on hardware queues, jobs wait for syncobjs. Device model, firmware,
+library and tests are in the project's repository; the tests run with
+unpatched QEMU.
 """
+# Of the generated headers: what a kernel is, and what no kernel has.
+IN_KERNEL = {"__KERNEL__": True, "__cplusplus": False, "ONPU_STATIC_ASSERT": False}
+WIDTH = 100
 
 
 def probes(kernel):
@@ -36,12 +41,12 @@ def probes(kernel):
     return found
 
 
-def settle(text, have):
-    """The text without the conditions about ONPU_HAVE_*."""
+def settle(text, have, known=()):
+    """The text without the conditions about ONPU_HAVE_* and what is known."""
     lines, stack = [], []
     for line in text.splitlines(keepends=True):
         begin = re.match(r"#if(n?)def (\w+)", line)
-        ours = bool(begin) and begin[2].startswith("ONPU_HAVE_")
+        ours = bool(begin) and (begin[2].startswith("ONPU_HAVE_") or begin[2] in known)
         if re.match(r"#if", line):
             stack.append(((begin[2] in have) != bool(begin[1])) if ours else None)
         elif line.startswith("#else") and stack[-1] is not None:
@@ -52,6 +57,24 @@ def settle(text, have):
         if not ours and False not in stack:
             lines.append(line)
     return re.sub(r"\n{3,}", "\n\n", "".join(lines))
+
+
+def in_kernel_style(text):
+    """A generated header as the kernel writes it: its types and assertions, lines that are not too long."""
+    text = settle(text, {name for name, value in IN_KERNEL.items() if value}, IN_KERNEL)
+    text = text.replace("#include <linux/types.h>\n", "#include <linux/build_bug.h>\n#include <linux/types.h>\n")
+    text = re.sub(r"#define ONPU_STATIC_ASSERT.*\n\n", "", text)
+    text = re.sub(r"\bONPU_STATIC_ASSERT\((.*), \"[^\"]*\"\);", r"static_assert(\1);", text)
+    text = re.sub(r"^\};\n(?=static_assert)", "};\n\n", text, flags=re.M)
+    text = re.sub(r"\bu?int(\d+)_t\b", lambda match: ("u" if match[0][0] == "u" else "s") + match[1], text)
+    lines = []
+    for line in text.splitlines():
+        comment = re.match(r"(\s*)(\S.*\S)\s+(/\* .* \*/)$", line)
+        if comment and len(line.expandtabs(8)) > WIDTH:
+            lines += [comment[1] + comment[3], comment[1] + comment[2]]
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
 
 
 def insert_sorted(path, line, pattern):
@@ -124,7 +147,8 @@ def add_driver(series, kernel):
     with tempfile.TemporaryDirectory() as out:
         subprocess.run([sys.executable, TOP / "uapi/onpu/generate.py", "--out", out], check=True)
         for name in ("registers.h", "slots.h"):
-            series.copy(pathlib.Path(out) / "onpu" / name, HERE / "onpu" / name)
+            copy = series.copy(pathlib.Path(out) / "onpu" / name, HERE / "onpu" / name)
+            copy.write_text(in_kernel_style(copy.read_text(encoding="utf-8")), encoding="utf-8")
     insert_sorted(series.folder / "drivers/accel/Kconfig", f'source "{HERE}/Kconfig"\n', 'source "drivers/accel/')
     insert_sorted(series.folder / "drivers/accel/Makefile", "obj-$(CONFIG_DRM_ACCEL_ONPU)\t\t+= onpu/\n", "obj-")
 
@@ -142,7 +166,7 @@ def make(kernel, out):
         _, title, rest = (TOP / "driver/MAINTAINERS").read_text(encoding="utf-8").split("\n", 2)
         person = f"M:\t{series.name} <{series.address}>"
         insert_maintainer(series.folder / "MAINTAINERS", f"{title}\n{person}\n{rest}")
-        series.commit("MAINTAINERS: Add the Open NPU driver")
+        series.commit("MAINTAINERS: Add the Open NPU driver\n\nWho looks after the driver and its interface.")
         out.mkdir(parents=True)
         series.git("format-patch", "-q", "--subject-prefix=PATCH drm-misc-next", "-o", out.resolve(), "HEAD~3")
 

@@ -66,6 +66,12 @@ class SeriesTest(unittest.TestCase):
             if path.is_file():
                 self.assertNotRegex(path.read_text(encoding="utf-8"), r"# *ifn?def ONPU_HAVE|onpu-has", path.name)
 
+    def test_generated_headers_are_as_the_kernel_writes(self):
+        text = (self.applied() / "drivers/accel/onpu/onpu/registers.h").read_text(encoding="utf-8")
+        self.assertNotRegex(text, r"\bu?int\d+_t\b|__KERNEL__|__cplusplus|_Static_assert|ONPU_STATIC_ASSERT|stdint")
+        self.assertRegex(text, r"\n\tu16 abi_minor;")
+        self.assertRegex(text, r"};\n\nstatic_assert\(sizeof\(struct onpu_fw_header\) == 64\);\n")
+
     def test_what_the_kernel_has_is_not_made_again(self):
         compat = (self.applied() / "drivers/accel/onpu/onpu_compat.h").read_text(encoding="utf-8")
         self.assertNotIn("drm_gem_is_imported", compat)

@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The patches of make-series.py: git takes them, checkpatch has nothing to say, and the copy builds where it
+# then is, with W=1 and sparse and without a warning: check-series.sh RELEASE FOLDER LINUX. The tree is made
+# in FOLDER, of the headers of RELEASE and of the lists in LINUX (fetch-linux.sh).
+
+set -euo pipefail
+
+release=$1 folder=$2 linux=$3
+top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
+headers=/lib/modules/$release/source/include
+tree=$folder/tree
+
+rm -rf -- "$folder"
+mkdir -p -- "$tree/include/uapi" "$tree/drivers/accel"
+ln -s "$headers"/{drm,linux} "$tree/include/"
+cp -r -- "$headers/uapi/drm" "$tree/include/uapi/"
+cp -- "$linux/MAINTAINERS" "$tree/"
+cp -- "$linux"/drivers/accel/{Kconfig,Makefile} "$tree/drivers/accel/"
+export GIT_AUTHOR_NAME=npu GIT_AUTHOR_EMAIL=npu@localhost GIT_COMMITTER_NAME=npu GIT_COMMITTER_EMAIL=npu@localhost
+python3 "$top/scripts/make-series.py" "$tree" "$folder/patches"
+git -C "$tree" init -q
+git -C "$tree" add -A
+git -C "$tree" commit -q -m base
+git -C "$tree" am -q "$folder"/patches/*.patch
+
+# It leaves a file where it runs. The third patch is about the files of the others.
+(cd -- "$linux" && perl scripts/checkpatch.pl --no-tree --strict --terse --show-types --no-summary \
+	--max-line-length=100 --ignore=FILE_PATH_CHANGES "$folder"/patches/*.patch)
+
+make -C "/lib/modules/$release/build" "M=$tree/drivers/accel/onpu" -j "$(nproc)" CONFIG_DRM_ACCEL_ONPU=m \
+	W=1 C=1 KBUILD_CHECKSRC=1 "CHECK=$top/scripts/kernel-sparse.sh" "KCFLAGS=-Werror -I$tree/include/uapi" modules 2>&1 | tee "$folder/log"
+if grep -E '(^|/)onpu[^ ]*: (warning|error):' "$folder/log"; then
+	exit 1
+fi
+grep -q 'CHECK .*onpu_drv.c' "$folder/log"
