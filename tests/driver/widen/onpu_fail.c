@@ -41,7 +41,7 @@ static bool is_counted(struct pt_regs *regs)
 {
 	long call;
 
-	/* Interrupts run on other stacks. in_task() may be false: some probes are exceptions like NMIs. */
+	/* Interrupts have other stacks. in_task() does not tell: some probes count as NMI. */
 	if (current != READ_ONCE(victim) || current->flags & (PF_KTHREAD | PF_EXITING) ||
 	    !object_is_on_stack((void *)kernel_stack_pointer(regs)))
 		return false;
