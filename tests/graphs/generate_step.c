@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define NODES_OF_STEP 18 /* at most */
+#define NODES_OF_STEP 19 /* at most */
 
 static int unary(struct generator *g, enum wnn_op op, int x)
 {
@@ -24,14 +24,15 @@ static int either(struct generator *g, enum wnn_op op, int a, int b)
 
 /* ---- rotary embedding */
 
-static int half_of(struct generator *g, int x, bool second)
+/* Half of each row, or of as many numbers of it. */
+static int half_of(struct generator *g, int x, bool second, uint32_t turned)
 {
 	const struct graph_value like = g->graph->values[x];
 	struct graph_node *node = generator_node(g, WNN_OP_SLICE, x, GRAPH_ABSENT);
 	uint32_t starts[IR_MAX_RANK] = { 0 }, sizes[IR_MAX_RANK], last = like.rank - 1;
 
 	memcpy(sizes, like.dims, sizeof(sizes));
-	sizes[last] /= 2;
+	sizes[last] = turned / 2;
 	starts[last] = second ? sizes[last] : 0;
 	/* Now and then what looks like the second half is none. */
 	if (second && rng_chance(&g->rng, 25))
@@ -41,15 +42,32 @@ static int half_of(struct generator *g, int x, bool second)
 	return generator_append(g, node);
 }
 
-static int join_halves(struct generator *g, int a, int b)
+/* What lies behind as many numbers of each row; now and then it overlaps with them. */
+static int rest_of(struct generator *g, int x, uint32_t turned)
+{
+	const struct graph_value like = g->graph->values[x];
+	struct graph_node *node = generator_node(g, WNN_OP_SLICE, x, GRAPH_ABSENT);
+	uint32_t starts[IR_MAX_RANK] = { 0 }, sizes[IR_MAX_RANK], last = like.rank - 1;
+
+	memcpy(sizes, like.dims, sizeof(sizes));
+	sizes[last] -= turned;
+	starts[last] = turned - rng_chance(&g->rng, 15);
+	set_list(graph_argument(node, "starts"), like.rank, starts);
+	set_list(graph_argument(node, "sizes"), like.rank, sizes);
+	return generator_append(g, node);
+}
+
+/* A rest may be behind both halves. */
+static int join_halves(struct generator *g, int a, int b, int rest)
 {
 	struct graph_node *node;
 
 	if (a < 0 || b < 0)
 		return GRAPH_ABSENT;
 	node = generator_node(g, WNN_OP_CONCAT, a, GRAPH_ABSENT);
-	node->num_operands = 2;
+	node->num_operands = rest < 0 ? 2 : 3;
 	node->operands[1] = b;
+	node->operands[2] = rest;
 	set_word(graph_argument(node, "axis"), g->graph->values[a].rank - 1);
 	return generator_append(g, node);
 }
@@ -69,37 +87,41 @@ static int turn_rows(struct generator *g, int x)
 {
 	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1];
 	int cosine = angles(g, x, columns), sine = angles(g, x, columns);
-	int swapped = unary(g, WNN_OP_NEG, half_of(g, x, true));
+	int swapped = unary(g, WNN_OP_NEG, half_of(g, x, true, columns));
 	int straight = either(g, WNN_OP_MUL, x, cosine);
 
-	swapped = join_halves(g, swapped, half_of(g, x, false));
+	swapped = join_halves(g, swapped, half_of(g, x, false, columns), GRAPH_ABSENT);
 	swapped = either(g, WNN_OP_MUL, swapped, sine);
 	return either(g, WNN_OP_ADD, straight, swapped);
 }
 
 /* Angles of half a row, which may be half of a table of whole rows. */
-static int half_angles(struct generator *g, int x, bool second)
+static int half_angles(struct generator *g, int x, bool second, uint32_t columns)
 {
-	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1];
 	int table;
 
 	if (rng_chance(&g->rng, 60))
 		return angles(g, x, columns / 2);
 	table = angles(g, x, columns);
-	return table >= 0 && g->graph->values[table].rank ? half_of(g, table, second) : table;
+	return table >= 0 && g->graph->values[table].rank ? half_of(g, table, second, columns) :
+							    table;
 }
 
 static int turn_halves(struct generator *g, int x)
 {
-	int cosine = half_angles(g, x, false), sine = half_angles(g, x, true);
-	int first = half_of(g, x, false), second = half_of(g, x, true), a, b, difference;
+	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1];
+	uint32_t turned = columns > 4 && rng_chance(&g->rng, 30) ? columns / 4 * 2 : columns;
+	int cosine = half_angles(g, x, false, turned), sine = half_angles(g, x, true, turned);
+	int first = half_of(g, x, false, turned), second = half_of(g, x, true, turned);
+	int a, b, difference;
 
 	a = either(g, WNN_OP_MUL, first, cosine);
 	b = either(g, WNN_OP_MUL, second, sine);
 	difference = binary(g, WNN_OP_SUB, a, b);
 	a = either(g, WNN_OP_MUL, second, cosine);
 	b = either(g, WNN_OP_MUL, first, sine);
-	return join_halves(g, difference, either(g, WNN_OP_ADD, a, b));
+	return join_halves(g, difference, either(g, WNN_OP_ADD, a, b),
+			   turned < columns ? rest_of(g, x, turned) : GRAPH_ABSENT);
 }
 
 static int turned(struct generator *g, int x)
