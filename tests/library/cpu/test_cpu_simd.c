@@ -503,6 +503,13 @@ static void check_softmax(void)
 	for (int64_t i = 0; i < n; i++)
 		expect("softmax", i, (double)(in_place ? x : y).data[i], e[i] / sum,
 		       e[i] / sum * 0x1p-21 + 0x1p-149);
+	/* One that is no number makes no number of all, wherever it is. */
+	for (int64_t i = 0; i < n; i++)
+		x.data[i] = y.data[i] = (float)i;
+	x.data[random_below((uint32_t)n)] = NAN;
+	simd->softmax(y.data, x.data, n);
+	for (int64_t i = 0; i < n; i++)
+		assert_true(isnan(y.data[i]));
 	guard_free(&x);
 	guard_free(&y);
 }

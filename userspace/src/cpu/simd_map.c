@@ -64,7 +64,8 @@ static inline vec exponential(vec d, vec lost)
 	ivec zero = (ivec)(d < splat(LEAST_EXPONENT)), bits;
 	vec n, r, p;
 
-	d = choose(zero, splat(LEAST_EXPONENT), d);
+	/* NaN stays. */
+	d = most_of(splat(LEAST_EXPONENT), d);
 	lost = choose(zero, splat(0), lost);
 	n = multiply_add(d, splat(0x1.715476p+0f), whole);
 	bits = (ivec)n - (ivec)whole;
@@ -271,25 +272,24 @@ static void binary(int kind, float *y, const float *a, int64_t sa, const float *
 		pairs(kind, y, a, 0, b, sb, n);
 }
 
+/* Some other element where there is NaN, which makes the sum NaN, and all of softmax with it. */
 static float largest(const float *x, int64_t n)
 {
-	vec most[4], all;
-	float max = -INFINITY;
+	vec most[4];
 	int64_t i = 0;
+	float max;
 
 	for (int k = 0; k < 4; k++)
 		most[k] = splat(-INFINITY);
 	/* Several at a time hide the latency of the choice. */
 	for (; i + 4 * LANES <= n; i += 4 * LANES)
 		for (int k = 0; k < 4; k++)
-			most[k] = larger(most[k], load(x + i + k * LANES));
+			most[k] = most_of(load(x + i + k * LANES), most[k]);
 	for (; i + LANES <= n; i += LANES)
-		most[0] = larger(most[0], load(x + i));
-	all = larger(larger(most[0], most[1]), larger(most[2], most[3]));
-	for (int k = 0; k < LANES; k++)
-		max = max != max || max > all[k] ? max : all[k];
+		most[0] = most_of(load(x + i), most[0]);
+	max = most_in(most_of(most_of(most[0], most[1]), most_of(most[2], most[3])));
 	for (; i < n; i++)
-		max = max != max || max > x[i] ? max : x[i];
+		max = x[i] > max ? x[i] : max;
 	return max;
 }
 
@@ -309,11 +309,32 @@ typedef float half_vec __attribute__((vector_size(4 * HALF), may_alias, aligned(
 /* Adds the elements of v: few numbers are added in float32, sums of many in double. */
 static inline void add_to(dvec sum[2], vec v)
 {
+#if defined(__AVX512F__)
+	/* The compiler would make it of quarters. */
+	sum[0] += (dvec)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)v));
+	sum[1] += (dvec)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)v, 1));
+#else
 	float parts[LANES];
 
 	store(parts, v);
 	for (int k = 0; k < 2; k++)
 		sum[k] += __builtin_convertvector(*(const half_vec *)(parts + k * HALF), dvec);
+#endif
+}
+
+/* Of all elements. In pairs, since each addition waits for those before it. */
+static inline double sum_in(dvec v)
+{
+	double e[HALF];
+
+	memcpy(e, &v, sizeof(e));
+#if HALF == 8
+	return ((e[0] + e[4]) + (e[2] + e[6])) + ((e[1] + e[5]) + (e[3] + e[7]));
+#elif HALF == 4
+	return (e[0] + e[2]) + (e[1] + e[3]);
+#else
+	return e[0] + e[1];
+#endif
 }
 
 static inline vec exp_to(float *y, const float *x, vec max)
@@ -329,7 +350,6 @@ static void softmax(float *y, const float *x, int64_t n)
 	const vec most = splat(largest(x, n));
 	float rest[LANES], scale;
 	dvec sum[2] = { { 0 } };
-	double total = 0;
 	int64_t i;
 
 	for (i = 0; i + 4 * LANES <= n; i += 4 * LANES) {
@@ -347,9 +367,7 @@ static void softmax(float *y, const float *x, int64_t n)
 		add_to(sum, exp_to(rest, rest, most));
 		memcpy(y + i, rest, (size_t)(n - i) * sizeof(*y));
 	}
-	for (int k = 0; k < HALF; k++)
-		total += sum[0][k] + sum[1][k];
-	scale = (float)(1 / total);
+	scale = (float)(1 / sum_in(sum[0] + sum[1]));
 	for (i = 0; i < n; i++)
 		y[i] *= scale;
 }

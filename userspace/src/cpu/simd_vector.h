@@ -94,6 +94,53 @@ static inline vec between(vec v, vec lo, vec hi)
 	return choose((ivec)(v >= hi), hi, v);
 }
 
+/* The larger of each pair in one instruction, where the level has it; of a pair with NaN, y. */
+static inline vec most_of(vec x, vec y)
+{
+#if defined(__AVX512F__)
+	return (vec)_mm512_max_ps((__m512)x, (__m512)y);
+#elif defined(__FMA__)
+	return (vec)_mm256_max_ps((__m256)x, (__m256)y);
+#else
+	return choose((ivec)(x > y), x, y);
+#endif
+}
+
+/* Element k becomes that at k + n, which is counted from the beginning again after the last. */
+#define TURNED_PLACE(k, n) (((k) + (n)) % LANES)
+#if LANES == 16
+#define TURNED(v, n)                                                                              \
+	__builtin_shufflevector(v, v, TURNED_PLACE(0, n), TURNED_PLACE(1, n), TURNED_PLACE(2, n), \
+				TURNED_PLACE(3, n), TURNED_PLACE(4, n), TURNED_PLACE(5, n),       \
+				TURNED_PLACE(6, n), TURNED_PLACE(7, n), TURNED_PLACE(8, n),       \
+				TURNED_PLACE(9, n), TURNED_PLACE(10, n), TURNED_PLACE(11, n),     \
+				TURNED_PLACE(12, n), TURNED_PLACE(13, n), TURNED_PLACE(14, n),    \
+				TURNED_PLACE(15, n))
+#elif LANES == 8
+#define TURNED(v, n)                                                                              \
+	__builtin_shufflevector(v, v, TURNED_PLACE(0, n), TURNED_PLACE(1, n), TURNED_PLACE(2, n), \
+				TURNED_PLACE(3, n), TURNED_PLACE(4, n), TURNED_PLACE(5, n),       \
+				TURNED_PLACE(6, n), TURNED_PLACE(7, n))
+#else
+#define TURNED(v, n)                                                                              \
+	__builtin_shufflevector(v, v, TURNED_PLACE(0, n), TURNED_PLACE(1, n), TURNED_PLACE(2, n), \
+				TURNED_PLACE(3, n))
+#endif
+
+/* The largest of all elements; some other one where one is NaN. */
+static inline float most_in(vec v)
+{
+#if LANES == 16
+	v = most_of(v, TURNED(v, 8));
+#endif
+#if LANES >= 8
+	v = most_of(v, TURNED(v, 4));
+#endif
+	v = most_of(v, TURNED(v, 2));
+	v = most_of(v, TURNED(v, 1));
+	return v[0];
+}
+
 /* NaN stays, in y as well. */
 static inline vec larger(vec y, vec x)
 {
