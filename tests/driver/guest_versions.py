@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# guest: --root --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed)'
+# guest: --root --timeout=1200 --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed)'
 """Library, driver and firmware of neighbouring minor versions, all 27 combinations, as TAP.
 
 Each line of Documentation/versions.csv, which is a table of installation.rst, is a driver and a firmware, and holds
