@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The log: lines of text in a ring of bytes. The DMA moves words, so a line is filled up with
- * blanks before its newline.
+ * The log: lines of text in a ring of bytes, each with the device clock in front. The DMA moves words, so
+ * a line is filled up with blanks before its newline.
  */
 #include "firmware.h"
 
@@ -45,19 +45,34 @@ static uint32_t put_text(char *line, uint32_t at, const char *text)
 	return at;
 }
 
-static uint32_t put_hex(char *line, uint32_t at, uint32_t value)
+/* Digits of a word; of one that is not the first of its number (@all), the zeros in front as well. */
+static uint32_t put_digits(char *line, uint32_t at, uint32_t value, bool all)
 {
-	bool started = false;
-
-	at = put_text(line, at, " 0x");
 	for (int shift = 28; shift >= 0; shift -= 4) {
 		uint32_t digit = value >> shift & 15;
 
-		started = started || digit || !shift;
-		if (started)
+		all = all || digit || !shift;
+		if (all)
 			line[at++] = "0123456789abcdef"[digit];
 	}
 	return at;
+}
+
+static uint32_t put_hex(char *line, uint32_t at, uint32_t value)
+{
+	return put_digits(line, put_text(line, at, " 0x"), value, false);
+}
+
+/* When it is said, so that traces can have it beside what others do. */
+static uint32_t put_time(char *line)
+{
+	uint64_t now = hw_cycle();
+	uint32_t high = (uint32_t)(now >> 32), at = put_text(line, 0, "[0x");
+
+	if (high)
+		at = put_digits(line, at, high, false);
+	at = put_digits(line, at, (uint32_t)now, high);
+	return put_text(line, at, "] ");
 }
 
 static void finish(struct firmware *fw, char *line, uint32_t at)
@@ -78,5 +93,5 @@ void log_value(struct firmware *fw, enum onpu_log_level level, const char *text,
 	char line[LINE] __attribute__((aligned(4)));
 
 	if (wanted(fw, level))
-		finish(fw, line, put_hex(line, put_text(line, 0, text), value));
+		finish(fw, line, put_hex(line, put_text(line, put_time(line), text), value));
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Start-up, message rings and log: setups, indices, DMA errors, full rings, storms, levels. */
+#include <inttypes.h>
+
 #include "driver.h"
 
 static struct fake fake, *const f = &fake;
@@ -316,25 +318,32 @@ static void test_log_levels(void **state)
 static void test_log_wraps(void **state)
 {
 	const char *text, *end;
+	uint64_t before = 0;
 
 	(void)state;
 	driver_simple(f, ONPU_MSG_LOG_CONFIG, ONPU_LOG_ERROR, 1);
 	f->int_raised = 0;
 	for (uint32_t i = 0; i < 1000; i++) {
-		uint32_t before = f->log.tail;
+		uint32_t tail = f->log.tail;
 
 		driver_simple(f, 0x1000 + i, 0, 0);
 		assert_true(f->int_raised & ONPU_INT_STATUS_LOG__MASK);
-		assert_true(f->log.tail > before && f->log.tail % 4 == 0);
+		assert_true(f->log.tail > tail && f->log.tail % 4 == 0);
 		f->int_raised = 0;
 	}
 	text = strchr(log_text(), '\n');
 	assert_non_null(text);
 	for (uint32_t expected = 0; *++text; text = end) {
 		unsigned int number;
+		uint64_t cycle;
 
-		assert_int_equal(sscanf(text, "request refused, type 0x%x", &number), 1);
+		assert_int_equal(sscanf(text, "[0x%" SCNx64 "] request refused, type 0x%x", &cycle,
+					&number),
+				 2);
 		assert_true(!expected || number == expected + 1);
+		/* Each line has the time of its own. */
+		assert_true(cycle > before);
+		before = cycle;
 		expected = number;
 		end = strchr(text, '\n');
 		assert_non_null(end);
