@@ -139,12 +139,12 @@ int onpu_device_init(struct onpu_device *onpu)
 	int ret;
 
 	spin_lock_init(&onpu->usage.lock);
+	spin_lock_init(&onpu->time_lock);
 	init_rwsem(&onpu->reset_lock);
 	INIT_WORK(&onpu->reset_work, onpu_device_reset_work);
 	INIT_LIST_HEAD(&onpu->bos);
 	INIT_LIST_HEAD(&onpu->users);
-	ret = drmm_mutex_init(&onpu->drm, &onpu->time_lock) ?:
-	      drmm_mutex_init(&onpu->drm, &onpu->dma_lock) ?:
+	ret = drmm_mutex_init(&onpu->drm, &onpu->dma_lock) ?:
 	      drmm_mutex_init(&onpu->drm, &onpu->users_lock);
 	if (ret)
 		return ret;

@@ -297,7 +297,7 @@ struct onpu_device {
 	/** @resets: Resets of the whole device. */
 	atomic_t resets;
 	/** @time_lock: Keeps the two halves of the device clock together. */
-	struct mutex time_lock;
+	spinlock_t time_lock;
 };
 
 /**

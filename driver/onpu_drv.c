@@ -113,7 +113,7 @@ static int read_time(struct onpu_device *onpu, struct drm_onpu_time_info *info)
 	ret = down_read_killable(&onpu->reset_lock);
 	if (ret)
 		goto put;
-	scoped_guard(mutex, &onpu->time_lock) {
+	scoped_guard(spinlock, &onpu->time_lock) {
 		before = ktime_get_ns();
 		low = onpu_read(onpu, ONPU_REG_CYCLE_LO);
 		after = ktime_get_ns();

@@ -13,6 +13,7 @@
 #include <drm/drm_print.h>
 
 #include "onpu_core.h"
+#include "onpu_trace.h"
 
 /* The name has the major version of the messages. */
 #define IMAGE_NAME	"onpu/onpu_v1.bin"
@@ -286,6 +287,7 @@ static void put_log_byte(struct onpu_device *onpu, unsigned int *length, char c)
 	fw->line[*length] = '\0';
 	*length = 0;
 	drm_dbg(&onpu->drm, "firmware: %s\n", fw->line);
+	trace_onpu_firmware(onpu, fw->line, 0);
 }
 
 void onpu_fw_log_drain(struct onpu_device *onpu)

@@ -144,6 +144,22 @@ static bool job_waits(struct onpu_job *job)
 	return false;
 }
 
+static u64 read_counter(struct onpu_device *onpu, u32 reg_lo)
+{
+	u32 lo = onpu_read(onpu, reg_lo);
+
+	return (u64)onpu_read(onpu, reg_lo + 4) << 32 | lo;
+}
+
+/* The device is awake. Who follows the trace puts what has cycles between two of these events. */
+static void trace_clock(struct onpu_device *onpu)
+{
+	if (!trace_onpu_clock_enabled())
+		return;
+	guard(spinlock)(&onpu->time_lock);
+	trace_onpu_clock(onpu, read_counter(onpu, ONPU_REG_CYCLE_LO));
+}
+
 /* ---- the end of jobs */
 
 /* The caller has a reference to the context beside the job's, or holds what its end waits for. */
@@ -326,6 +342,25 @@ void onpu_job_faulted(struct onpu_ctx *ctx, u32 code)
 	fail_faulted_ctx(ctx, &record);
 }
 
+/* The page tells of the last job alone, of none that ended just before it. */
+static void trace_engines(const struct onpu_ctx *ctx, u64 seqno)
+{
+	const struct onpu_completion *page = ctx->page.vaddr;
+	const struct onpu_job_counters *counters = ctx->page.vaddr + ONPU_COMPLETION_COUNTERS;
+	u64 busy[ONPU_ENG_COUNT], cycles, end;
+
+	if (!trace_onpu_ran_enabled())
+		return;
+	cycles = READ_ONCE(page->cycles);
+	end = READ_ONCE(page->end_cycle);
+	memcpy(busy, counters->busy, sizeof(busy));
+	/* What was read is of this job, unless the end of the next one has begun to be written. */
+	dma_rmb();
+	if (READ_ONCE(counters->seqno) == seqno)
+		trace_onpu_ran(ctx, seqno, cycles, end, busy);
+	trace_clock(ctx->onpu);
+}
+
 /*
  * The device may write the page at any time: each member is read once and checked. A job's error is
  * written before its number, so the error may be that of the next job; the record says whose it is.
@@ -348,6 +383,7 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 		return;
 	account_time(ctx);
 	account_cycles(ctx, READ_ONCE(page->total_cycles));
+	trace_engines(ctx, seqno);
 	if (!record.code || record.seqno != seqno)
 		record.seqno = U64_MAX;
 	list_for_each_entry_safe(job, next, &ctx->jobs, link) {
@@ -400,13 +436,6 @@ bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head)
 }
 
 /* ---- hangs */
-
-static u64 read_counter(struct onpu_device *onpu, u32 reg_lo)
-{
-	u32 lo = onpu_read(onpu, reg_lo);
-
-	return (u64)onpu_read(onpu, reg_lo + 4) << 32 | lo;
-}
 
 /* A queue that is ready, but waits for its turn as others run, need not make progress. */
 static bool waits_for_others(struct onpu_device *onpu, unsigned int queue)
@@ -528,6 +557,9 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 	}
 	if (!count)
 		return;
+	/* Before the doorbell, so that what the device does for these jobs comes later. */
+	trace_onpu_feed(ctx, ctx->fed, count, 0);
+	trace_clock(ctx->onpu);
 	/* onpu_write() orders this after all earlier writes to memory. */
 	onpu_write(ctx->onpu, ONPU_REG_DOORBELL_TAIL(ctx->queue), ctx->tail);
 	/* After the doorbell, to save time; jobs are found to have ended under this lock only. */
@@ -537,7 +569,6 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 		ctx->progress.checks = 0;
 	}
 	onpu_usage_begin(ctx->onpu, count);
-	trace_onpu_feed(ctx, ctx->fed, count, 0);
 }
 
 /* ---- jobs that are ready */

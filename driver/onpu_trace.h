@@ -12,27 +12,30 @@
 
 #include "onpu_ctx.h"
 
+/* What all events about jobs have. */
+#define ONPU_JOB_ASSIGN(number)								\
+do {											\
+	__assign_str(dev);								\
+	__entry->client = ctx->client;							\
+	__entry->ctx = ctx->id;								\
+	__entry->queue = ctx->queue;							\
+	__entry->seqno = (number);							\
+} while (0)
+#define ONPU_JOB_FORMAT	"dev=%s client=%llu ctx=%u queue=%d seqno=%llu "
+
 /* Jobs of a context: @count of them, of which @seqno is the last. */
 DECLARE_EVENT_CLASS(onpu_jobs,
 		    TP_PROTO(const struct onpu_ctx *ctx, u64 seqno, u32 count, int error),
 		    TP_ARGS(ctx, seqno, count, error),
 		    TP_STRUCT__entry(__string(dev, dev_name(ctx->onpu->drm.dev))
-				     __field(u64, client)
-				     __field(u32, ctx)
-				     __field(int, queue)
-				     __field(u64, seqno)
-				     __field(u32, count)
-				     __field(int, error)),
-		    TP_fast_assign(__assign_str(dev);
-				   __entry->client = ctx->client;
-				   __entry->ctx = ctx->id;
-				   __entry->queue = ctx->queue;
-				   __entry->seqno = seqno;
+				     __field(u64, client) __field(u32, ctx) __field(int, queue)
+				     __field(u64, seqno) __field(u32, count) __field(int, error)),
+		    TP_fast_assign(ONPU_JOB_ASSIGN(seqno);
 				   __entry->count = count;
 				   __entry->error = error;),
-		    TP_printk("dev=%s client=%llu ctx=%u queue=%d seqno=%llu count=%u error=%d",
-			      __get_str(dev), __entry->client, __entry->ctx, __entry->queue,
-			      __entry->seqno, __entry->count, __entry->error)
+		    TP_printk(ONPU_JOB_FORMAT "count=%u error=%d", __get_str(dev),
+			      __entry->client, __entry->ctx, __entry->queue, __entry->seqno,
+			      __entry->count, __entry->error)
 );
 
 #define ONPU_JOBS_EVENT(name)								\
@@ -47,25 +50,34 @@ ONPU_JOBS_EVENT(onpu_complete);
 TRACE_EVENT(onpu_fault,
 	    TP_PROTO(const struct onpu_ctx *ctx, const struct onpu_fault_record *fault),
 	    TP_ARGS(ctx, fault),
-	    TP_STRUCT__entry(__string(dev, dev_name(ctx->onpu->drm.dev))
-			     __field(u64, client)
-			     __field(u32, ctx)
-			     __field(int, queue)
-			     __field(u64, seqno)
-			     __field(u32, code)
-			     __field(u64, pc)
-			     __field(u64, address)),
-	    TP_fast_assign(__assign_str(dev);
-			   __entry->client = ctx->client;
-			   __entry->ctx = ctx->id;
-			   __entry->queue = ctx->queue;
-			   __entry->seqno = fault->seqno;
+	    TP_STRUCT__entry(__string(dev, dev_name(ctx->onpu->drm.dev)) __field(u64, client)
+			     __field(u32, ctx) __field(int, queue) __field(u64, seqno)
+			     __field(u32, code) __field(u64, pc) __field(u64, address)),
+	    TP_fast_assign(ONPU_JOB_ASSIGN(fault->seqno);
 			   __entry->code = fault->code;
 			   __entry->pc = fault->pc;
 			   __entry->address = fault->address;),
-	    TP_printk("dev=%s client=%llu ctx=%u queue=%d seqno=%llu code=%u pc=%llu address=%#llx",
-		      __get_str(dev), __entry->client, __entry->ctx, __entry->queue, __entry->seqno,
+	    TP_printk(ONPU_JOB_FORMAT "code=%u pc=%llu address=%#llx", __get_str(dev),
+		      __entry->client, __entry->ctx, __entry->queue, __entry->seqno,
 		      __entry->code, __entry->pc, __entry->address)
+);
+
+/* What engines did for a job: @cycles up to @end of the device clock, in which each was busy. */
+TRACE_EVENT(onpu_ran,
+	    TP_PROTO(const struct onpu_ctx *ctx, u64 seqno, u64 cycles, u64 end, const u64 *busy),
+	    TP_ARGS(ctx, seqno, cycles, end, busy),
+	    TP_STRUCT__entry(__string(dev, dev_name(ctx->onpu->drm.dev)) __field(u64, client)
+			     __field(u32, ctx) __field(int, queue) __field(u64, seqno)
+			     __field(u64, cycles) __field(u64, end)
+			     __array(u64, busy, ONPU_ENG_COUNT)),
+	    TP_fast_assign(ONPU_JOB_ASSIGN(seqno);
+			   __entry->cycles = cycles;
+			   __entry->end = end;
+			   memcpy(__entry->busy, busy, sizeof(__entry->busy));),
+	    TP_printk(ONPU_JOB_FORMAT "cycles=%llu end=%llu busy=%s", __get_str(dev),
+		      __entry->client, __entry->ctx, __entry->queue, __entry->seqno,
+		      __entry->cycles, __entry->end,
+		      __print_array(__entry->busy, ONPU_ENG_COUNT, sizeof(u64)))
 );
 
 /* What happens to the device: @what, or how it ended. */
@@ -89,6 +101,16 @@ DEFINE_EVENT(onpu_dev, name,								\
 
 ONPU_DEV_EVENT(onpu_reset);
 ONPU_DEV_EVENT(onpu_power);
+ONPU_DEV_EVENT(onpu_firmware);
+
+/* The device's clock as of now. */
+TRACE_EVENT(onpu_clock,
+	    TP_PROTO(const struct onpu_device *onpu, u64 cycle),
+	    TP_ARGS(onpu, cycle),
+	    TP_STRUCT__entry(__string(dev, dev_name(onpu->drm.dev)) __field(u64, cycle)),
+	    TP_fast_assign(__assign_str(dev); __entry->cycle = cycle;),
+	    TP_printk("dev=%s cycle=%llu", __get_str(dev), __entry->cycle)
+);
 
 #endif
 
