@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-enum { LIBRARY = 1, NPU = 2 }; /* processes of the trace */
+#include "../chrome.h"
 
 /* Label, or what it is when it has none. */
 static json_t *node_name(const WNNGraphProfile *profile, uint32_t node, const char *otherwise)
@@ -17,50 +17,35 @@ static json_t *node_name(const WNNGraphProfile *profile, uint32_t node, const ch
 	return json_text(of->label.length ? of->label : of->operatorName);
 }
 
-/* Takes name and arguments over; times are in ns of the host. */
-static int add(json_t *list, int process, int thread, json_t *name, double start, double end,
-	       json_t *arguments)
-{
-	return json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:o, s:f, s:f, s:o}", "ph",
-						     "X", "pid", process, "tid", thread, "name",
-						     name, "ts", start / 1000, "dur",
-						     (end - start) / 1000, "args", arguments));
-}
-
-static int add_name(json_t *list, const char *what, int process, int thread, const char *name)
-{
-	return json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:s, s:{s:s}}", "ph", "M",
-						     "pid", process, "tid", thread, "name", what,
-						     "args", "name", name));
-}
-
 static int add_names(json_t *list, const struct report *report)
 {
-	int ret = add_name(list, "process_name", LIBRARY, 0, "libwebnn-npu");
+	int ret = chrome_name_process(list, CHROME_LIBRARY, "libwebnn-npu");
 
-	ret |= add_name(list, "thread_name", LIBRARY, 1, "dispatch");
-	ret |= add_name(list, "thread_name", LIBRARY, 2, "steps");
-	ret |= add_name(list, "process_name", NPU, 0, "NPU");
+	ret |= chrome_name_thread(list, CHROME_LIBRARY, 1, "dispatch");
+	ret |= chrome_name_thread(list, CHROME_LIBRARY, 2, "steps");
+	ret |= chrome_name_process(list, CHROME_NPU, "NPU");
 	for (size_t i = 1; i < REPORT_ENGINES; i++)
-		ret |= add_name(list, "thread_name", NPU, (int)i, report->engines[i].name);
+		ret |= chrome_name_thread(list, CHROME_NPU, (int)i, report->engines[i].name);
 	return ret;
 }
 
 static int add_spans(json_t *list, const WNNGraphProfile *profile,
 		     const WNNGraphStatistics *statistics)
 {
-	int ret = add(list, LIBRARY, 1, json_string("dispatch"), 0,
-		      (double)profile->hostNanoseconds,
-		      json_pack("{s:I, s:I}", "cycles", (json_int_t)profile->cycles,
-				"spilled_programs", (json_int_t)statistics->spilledPrograms));
+	int ret =
+		chrome_span(list, CHROME_LIBRARY, 1, json_string("dispatch"), 0,
+			    (double)profile->hostNanoseconds,
+			    json_pack("{s:I, s:I}", "cycles", (json_int_t)profile->cycles,
+				      "spilled_programs", (json_int_t)statistics->spilledPrograms));
 
 	for (size_t i = 0; i < profile->spanCount; i++) {
 		const WNNProfileSpan *span = &profile->spans[i];
 
-		ret |= add(list, LIBRARY, 2, node_name(profile, span->node, "NPU"),
-			   (double)span->startNanoseconds, (double)span->endNanoseconds,
-			   json_pack("{s:I, s:I}", "start_cycle", (json_int_t)span->startCycle,
-				     "cycles", (json_int_t)span->cycles));
+		ret |= chrome_span(list, CHROME_LIBRARY, 2, node_name(profile, span->node, "NPU"),
+				   (double)span->startNanoseconds, (double)span->endNanoseconds,
+				   json_pack("{s:I, s:I}", "start_cycle",
+					     (json_int_t)span->startCycle, "cycles",
+					     (json_int_t)span->cycles));
 	}
 	return ret;
 }
@@ -77,16 +62,16 @@ static int add_event(json_t *list, const WNNGraphProfile *profile, const WNNProf
 		     (double)(event->endCycle - span->startCycle) * scale;
 	const WNNStringView none = { "", 0 };
 
-	return add(list, NPU, (int)event->engine, node_name(profile, event->node, "end of the job"),
-		   start, end,
-		   json_pack("{s:o, s:o, s:I, s:I, s:I}", "instruction",
-			     json_text(event->instruction), "operator",
-			     json_text(event->node == WNN_NODE_NONE ?
-					       none :
-					       profile->nodes[event->node].operatorName),
-			     "start_cycle", (json_int_t)event->startCycle, "end_cycle",
-			     (json_int_t)event->endCycle, "stall_cycles",
-			     (json_int_t)event->stallCycles));
+	return chrome_span(list, CHROME_NPU, (int)event->engine,
+			   node_name(profile, event->node, "end of the job"), start, end,
+			   json_pack("{s:o, s:o, s:I, s:I, s:I}", "instruction",
+				     json_text(event->instruction), "operator",
+				     json_text(event->node == WNN_NODE_NONE ?
+						       none :
+						       profile->nodes[event->node].operatorName),
+				     "start_cycle", (json_int_t)event->startCycle, "end_cycle",
+				     (json_int_t)event->endCycle, "stall_cycles",
+				     (json_int_t)event->stallCycles));
 }
 
 /* Events of a job lie between its begin and that of the next. */
@@ -111,11 +96,13 @@ static int add_events(json_t *list, const WNNGraphProfile *profile)
 int trace_write(const struct report *report, const char *path)
 {
 	json_t *list = json_array();
-	json_t *root = json_pack("{s:o, s:s}", "traceEvents", list, "displayTimeUnit", "ns");
-	int ret = !root || add_names(list, report) ||
-		  add_spans(list, &report->profile, &report->statistics) ||
-		  add_events(list, &report->profile) || json_dump_file(root, path, JSON_COMPACT);
+	int ret = add_names(list, report) | add_spans(list, &report->profile, &report->statistics) |
+		  add_events(list, &report->profile);
 
-	json_decref(root);
+	/* Of what memory was exhausted for, no half is written. */
+	if (ret)
+		json_decref(list);
+	else
+		ret = chrome_write(list, path);
 	return ret ? complain(BAD_FILE, "%s: the trace cannot be written", path) : DONE;
 }
