@@ -194,6 +194,55 @@ test_trace()
 	ok $? "that of one that was killed is removed by the next"
 }
 
+# Of each job that the engines have told of, in the trace for Perfetto: submit and feed in the driver, the
+# firmware's word that its queue runs, its begin on each engine, its end, and complete. Prints how many there are.
+jobs_in_order()
+{
+	python3 - "$1" <<-'EOF'
+		import json, sys
+		events = json.load(open(sys.argv[1]))["traceEvents"]
+		names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+		events = [dict(e, lane=names[e["pid"], e["tid"]]) for e in events if e["ph"] in "Xi"]
+		told = lambda name, job: [e["ts"] for e in events if e["name"] == name and "context" in e["args"] and
+		                          all(e["args"][k] == job["args"][k] for k in ("client", "context")) and
+		                          0 <= e["args"]["seqno"] - job["args"]["seqno"] < e["args"]["count"]]
+		jobs = [e for e in events if e["lane"] == "jobs"]
+		engines = [e for e in events if e["ph"] == "X" and e["lane"] != "jobs"]
+		runs = [e["ts"] for e in events if e["lane"] == "log" and e["name"].startswith("resident queue")]
+		for job in jobs:
+		    (submit,), (*_, feed), (complete,) = (told(n, job) for n in ("submit", "feed", "complete"))
+		    end = job["ts"] + job["dur"]
+		    assert submit <= feed <= job["ts"] <= end <= complete, job
+		    assert any(feed <= t <= complete for t in runs), (job, runs)
+		    of_job = [e for e in engines if e["args"]["end_cycle"] == job["args"]["end_cycle"]]
+		    assert of_job and all((e["ts"], e["dur"]) == (job["ts"], job["dur"]) for e in of_job), of_job
+		    assert all(0 < e["args"]["busy_cycles"] <= job["args"]["cycles"] for e in of_job), of_job
+		print(len(jobs), sum(e["lane"] == "log" and "cycle" in e["args"] for e in events) > 0)
+	EOF
+}
+
+# Driver, firmware and engines in one picture; a job at a time, so that none is hidden by the next.
+test_chrome()
+{
+	local follower
+
+	onpu-smi fwlog --level 3 && onpu-smi reset >/dev/null
+	onpu-smi trace --chrome /tmp/trace.json >/tmp/events &
+	follower=$!
+	wait_for is_followed
+	"$tests/driver-load" /dev/accel/accel0 once && "$tests/driver-load" /dev/accel/accel0 once
+	wait_for is_told 'of context 1 took [1-9][0-9]* cycles: control [0-9]+ %, '
+	ok $? "trace tells what engines did"
+	is_told '] the firmware says: resident queue 0x'
+	ok $? "trace tells what the firmware says"
+	kill "$follower"
+	wait "$follower"
+	out=$(jobs_in_order /tmp/trace.json 2>&1)
+	[[ $out =~ ^([2-9]|[1-9][0-9]+)' True'$ ]]
+	ok $? "each job is in order in driver, firmware and engines"
+	onpu-smi fwlog --level 2 && onpu-smi reset --rebind >/dev/null
+}
+
 test_permission()
 {
 	out=$("${nobody[@]}" onpu-smi check)
@@ -259,6 +308,7 @@ test_top
 test_fwlog
 test_dump
 test_trace
+test_chrome
 test_permission
 test_reasons
 test_gone

@@ -535,6 +535,79 @@ class Trace(Case):
         self.assertEqual((events[6]["error"], "after_us" in events[7], "pid" in events[7]), (14, False, False))
         self.assertEqual((events[9]["what"], events[9]["error"]), ("end", 5))
 
+    # Of one job: cycles of the device are put between two readings of its clock, whatever they are in time.
+    ON_DEVICE = [
+        LINES[0],
+        LINES[1],
+        f"          <idle>-0       [000] d.h2.    10.000200: onpu_clock: {DEVICE} cycle=5000",
+        f"          <idle>-0       [000] d.h2.    10.002100: onpu_firmware: {DEVICE} what=\"[0x1964] says \"x\", 0x2  \" error=0",
+        f"          <idle>-0       [000] d.h2.    10.002150: onpu_ran: {DEVICE} client=3 ctx=1 queue=2 seqno=4 cycles=2000 end=8000 busy={{0x64,0x3e8,0x0,0x7d0,0x0}}",
+        f"          <idle>-0       [000] d.h2.    10.002200: onpu_clock: {DEVICE} cycle=9000",
+        f"          <idle>-0       (-------) [000] d.h2.    10.002300: onpu_complete: {DEVICE} client=3 ctx=1 queue=2 seqno=4 count=4 error=0",
+        f"          <idle>-0       [000] d.h2.    10.002400: onpu_firmware: {DEVICE} what=\"no time\" error=0",
+        f"          <idle>-0       [000] d.h2.    10.002500: onpu_clock: {DEVICE} cycle=18446744073709551615",
+    ]
+
+    def test_on_device(self):
+        text = self.trace(self.ON_DEVICE)
+        self.assertIn(': the firmware says: says "x", 0x2\n', text)
+        self.assertIn(": webnn-run 4711, client 3: job 4 of context 1 took 2000 cycles: control 5 %, load 50 %, store 0 %, "
+                      "matrix 100 %, vector 0 %\n", text)
+        self.assertEqual(len(text.splitlines()), 6)
+        events = json.loads(self.trace(self.ON_DEVICE, "--json"))["events"]
+        self.assertEqual([e.get("cycle") for e in events if e["event"] in ("clock", "firmware")], [5000, 0x1964, 9000, None, None])
+        ran = next(e for e in events if e["event"] == "ran")
+        self.assertEqual((ran["cycles"], ran["end_cycle"], ran["busy"]),
+                         (2000, 8000, {"control": 100, "load": 1000, "store": 0, "matrix": 2000, "vector": 0}))
+
+    def chrome(self, lines):
+        self.trace(lines, "--chrome", self.system.path("t.json"))
+        events = json.loads(self.system.path("t.json").read_text())["traceEvents"]
+        threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+        for e in events:
+            if e["ph"] != "M":
+                self.assertIn((e["pid"], e["tid"]), threads)
+        return [(threads[e["pid"], e["tid"]], e) for e in events if e["ph"] != "M"]
+
+    def test_chrome(self):
+        events = self.chrome(self.ON_DEVICE)
+        lanes = {lane: e for lane, e in events if e["ph"] == "X"}
+        self.assertEqual({lane: (e["name"], e["ts"], e["dur"]) for lane, e in lanes.items()}, {
+            "jobs": ("job 4", 10000700, 1000), "control": ("job 4: 5 %", 10000700, 1000),
+            "load": ("job 4: 50 %", 10000700, 1000), "matrix": ("job 4: 100 %", 10000700, 1000)})
+        self.assertEqual((lanes["jobs"]["args"]["end_cycle"], lanes["matrix"]["args"]["busy_cycles"]), (8000, 2000))
+        self.assertEqual([(e["name"], e["ts"]) for lane, e in events if lane == "log"],
+                         [('says "x", 0x2', 10000950), ("no time", 10002400)])
+        context = "webnn-run 4711, client 3, context 1"
+        self.assertEqual([(e["ph"], e["name"], e["ts"]) for lane, e in events if lane == context], [
+            ("i", "submit", 10000100), ("i", "feed", 10000200), ("i", "complete", 10002300),
+            ("b", "jobs 1 to 4", 10000100), ("e", "jobs 1 to 4", 10002300)])
+
+    def test_chrome_of_others(self):
+        """All that has words has an event; without a clock, the device's is when the driver knew of it."""
+        events = self.chrome(self.LINES)
+        self.assertEqual([e["ts"] for _, e in events if e["ph"] == "i"],
+                         [10000100, 10000200, 11000000, 11500100, 11500100, 11600000, 11600001, 11700000, 12000000,
+                          12100000, 12200000, 13000000, 13100000, 13200000])
+        self.assertEqual([e["name"] for lane, e in events if lane == "device"][:3],
+                         ["12 events were lost", "reset: the firmware does not answer", "reset: end"])
+        ran = [e for _, e in self.chrome([self.ON_DEVICE[0], self.ON_DEVICE[4]]) if e["ph"] == "X"]
+        self.assertEqual([(e["ts"], e["dur"]) for e in ran[:1]], [(10000100, 2050)])
+        # The device lost its power: its clock begins anew, and what was before tells nothing.
+        lines = [self.ON_DEVICE[i] for i in (0, 2, 5, 1)]
+        lines += [line.replace("10.00", "10.10") for line in self.ON_DEVICE[2:6]]
+        lines = [line.replace("10.102", "10.104").replace("cycle=9000", "cycle=8000") for line in lines]
+        ran = [e for lane, e in self.chrome(lines) if lane == "jobs"]
+        self.assertEqual([(round(e["ts"]), round(e["ts"] + e["dur"])) for e in ran], [(10101533, 10104150)])
+
+    def test_interrupted(self):
+        """A job that made way for another one does not begin on its lane before the end of that."""
+        other = [line.replace("seqno=4", "seqno=5").replace("end=8000", "end=8500").replace("cycles=2000", "cycles=3000")
+                 for line in self.ON_DEVICE]
+        lanes = [e for lane, e in self.chrome(self.ON_DEVICE[:5] + [other[4]] + self.ON_DEVICE[5:]) if lane == "jobs"]
+        self.assertEqual([(e["name"], e["ts"], e["ts"] + e["dur"]) for e in lanes],
+                         [("job 4", 10000700, 10001700), ("job 5", 10001700, 10001950)])
+
     def test_device(self):
         self.system.device("0000:02:00.0", "accel1")
         lines = [self.LINES[0], self.LINES[0].replace(system.ADDRESS, "0000:02:00.0")]
@@ -551,6 +624,8 @@ class Trace(Case):
                                      line.replace("dev=", "device="), "", "CPU:0 buffer started"]), "")
         for size in range(len(line)):
             self.trace([line[:size]])
+        for size in range(len(self.ON_DEVICE[4])):
+            self.trace([self.ON_DEVICE[4][:size], self.ON_DEVICE[3][:size]])
         for old in ("seqno=9", "code=11", "pc=17", "ctx=2", "queue=7"):
             for value in ("99999999999999999999999", "-1", "18446744073709551615", ""):
                 self.trace([line.replace(old, old.split("=")[0] + "=" + value)])
@@ -568,6 +643,7 @@ class Trace(Case):
         self.assertIn("No such file", self.run_it("trace", "nothing.txt", status=FAILED))
         self.run_it("trace", "a", "b", status=USAGE)
         self.run_it("trace", "-n", "0", status=USAGE)
+        self.trace(self.LINES, "--chrome", self.system.path("none/t.json"), status=FAILED)
 
 
 def help_of(*command):

@@ -16,6 +16,7 @@
 #include "device.h"
 #include "dump.h"
 #include "smi.h"
+#include "timeline.h"
 #include "trace.h"
 #include "tree.h"
 
@@ -26,17 +27,25 @@
 /* Time between two looks at the trace: too short to be noticed on a screen. */
 #define PAUSE_NS 100000000L
 
+enum { KEY_CHROME = 0x700 };
+
 static const struct argp_option trace_options[] = {
-	{ "count", 'n', "N", 0, "End after so many events", 0 }, { 0 }
+	{ "count", 'n', "N", 0, "End after so many events", 0 },
+	{ "chrome", KEY_CHROME, "FILE", 0,
+	  "Write driver, firmware and engines on one clock for Perfetto and chrome://tracing, in the end",
+	  0 },
+	{ 0 }
 };
 
 struct trace_command {
 	struct options common;
 	const char *file;   /* NULL: it is followed */
 	unsigned int count; /* 0: until it is interrupted */
+	const char *chrome; /* NULL: it is not wanted */
 	/* While events are read. */
 	struct devices devices;
 	struct trace_history history;
+	struct timeline timeline;
 	json_t *list; /* of a file */
 	uint64_t lost;
 	unsigned int told;
@@ -53,6 +62,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'n':
 		command->count = parse_count(arg, "--count", state);
+		break;
+	case KEY_CHROME:
+		command->chrome = arg;
 		break;
 	case ARGP_KEY_ARG:
 		if (command->file)
@@ -97,6 +109,13 @@ static void print_jobs(const struct trace_event *event, const uint64_t *us)
 	case TRACE_SUBMIT:
 		printf("%s submitted to context %" PRIu32, jobs, event->ctx);
 		break;
+	case TRACE_RAN:
+		printf("%s of context %" PRIu32 " took %" PRIu64 " cycles:", jobs, event->ctx,
+		       event->cycles);
+		for (size_t i = 0; i < ONPU_ENG_COUNT; i++)
+			printf("%s %s %.0f %%", i ? "," : "", trace_engine_name(i),
+			       trace_busy_share(event, i) * 100);
+		break;
 	case TRACE_FEED:
 		printf("%s of context %" PRIu32 " %s to queue %" PRId32, jobs, event->ctx,
 		       one ? "goes" : "go", event->queue);
@@ -123,7 +142,9 @@ static void print_device(const struct trace_event *event)
 {
 	const char *error = event->error ? strerror(-event->error) : NULL;
 
-	if (event->kind == TRACE_RESET && strcmp(event->what, "end"))
+	if (event->kind == TRACE_FIRMWARE)
+		printf("the firmware says: %s\n", event->what);
+	else if (event->kind == TRACE_RESET && strcmp(event->what, "end"))
 		printf("the device is reset: %s\n", event->what);
 	else if (event->kind == TRACE_RESET)
 		printf("%s%s\n", error ? "the device does not start: " : "the device works",
@@ -174,6 +195,16 @@ static int add_jobs(json_t *object, const struct trace_command *command,
 								  "command", client->command));
 	if (us)
 		wrong |= json_object_set_new(object, "after_us", json_integer((json_int_t)*us));
+	if (event->kind == TRACE_RAN) {
+		json_t *busy = json_object();
+
+		for (size_t i = 0; i < ONPU_ENG_COUNT; i++)
+			wrong |= json_object_set_new(busy, trace_engine_name(i),
+						     json_integer((json_int_t)event->busy[i]));
+		wrong |= json_object_update_new(
+			object, json_pack("{s:I, s:I, s:o}", "cycles", (json_int_t)event->cycles,
+					  "end_cycle", (json_int_t)event->cycle, "busy", busy));
+	}
 	if (event->kind == TRACE_FAULT)
 		wrong |= json_object_update_new(
 			object, json_pack("{s:s, s:I, s:I}", "fault", dump_fault_name(event->code),
@@ -197,8 +228,11 @@ static json_t *event_json(const struct trace_command *command, const struct trac
 					  event->device, "error", -event->error));
 		if (trace_is_of_jobs(event->kind))
 			wrong |= add_jobs(object, command, event, us);
-		else
+		else if (event->kind != TRACE_CLOCK)
 			wrong |= json_object_set_new(object, "what", json_string(event->what));
+		if (event->has_cycle && !trace_is_of_jobs(event->kind))
+			wrong |= json_object_set_new(object, "cycle",
+						     json_integer((json_int_t)event->cycle));
 	}
 	if (!wrong)
 		return object;
@@ -247,6 +281,11 @@ static bool take_line(struct trace_command *command, const char *line)
 	us = known && event.us > us ? event.us - us : 0;
 	if (event.kind == TRACE_LOST)
 		command->lost += event.count;
+	if (command->chrome)
+		timeline_add(&command->timeline, &event, known ? event.us - us : event.us);
+	/* Who reads words has the one clock only. */
+	if (event.kind == TRACE_CLOCK && !command->common.json)
+		return true;
 	if (!command->common.json)
 		print_event(command, &event, known ? &us : NULL);
 	else if (command->list)
@@ -466,6 +505,9 @@ int command_trace(int argc, char **argv)
 		ret = devices_choose(&command.devices, command.common.device);
 	if (ret == DONE)
 		ret = command.file || tree_is_copy() ? show_file(&command) : follow(&command);
+	if (ret == DONE && command.chrome)
+		ret = timeline_write(&command.timeline, &command.history, command.chrome);
+	timeline_free(&command.timeline);
 	trace_history_free(&command.history);
 	devices_free(&command.devices);
 	return ret;

@@ -14,14 +14,30 @@
 #define JOBS_MAX 4096u
 
 static const char *const kind_names[TRACE_KINDS] = {
-	[TRACE_SUBMIT] = "submit", [TRACE_FEED] = "feed",   [TRACE_COMPLETE] = "complete",
-	[TRACE_FAULT] = "fault",   [TRACE_RESET] = "reset", [TRACE_POWER] = "power",
+	[TRACE_SUBMIT] = "submit",     [TRACE_FEED] = "feed",	      [TRACE_RAN] = "ran",
+	[TRACE_COMPLETE] = "complete", [TRACE_FAULT] = "fault",	      [TRACE_RESET] = "reset",
+	[TRACE_POWER] = "power",       [TRACE_FIRMWARE] = "firmware", [TRACE_CLOCK] = "clock",
 	[TRACE_LOST] = "lost",
 };
 
 const char *trace_kind_name(enum trace_kind kind)
 {
 	return kind_names[kind];
+}
+
+const char *trace_engine_name(size_t engine)
+{
+	static const char *const names[ONPU_ENG_COUNT] = {
+		[ONPU_ENG_CP] = "control", [ONPU_ENG_LD] = "load",    [ONPU_ENG_ST] = "store",
+		[ONPU_ENG_MXU] = "matrix", [ONPU_ENG_VPU] = "vector",
+	};
+
+	return names[engine];
+}
+
+double trace_busy_share(const struct trace_event *event, size_t engine)
+{
+	return event->cycles ? (double)event->busy[engine] / (double)event->cycles : 0;
 }
 
 bool trace_is_of_jobs(enum trace_kind kind)
@@ -128,6 +144,61 @@ static uint64_t number_of(const char *text, const char *name)
 	return dump_field(text, name, &value) ? value : 0;
 }
 
+/* "what=\"…\"": up to its last quotation mark, since the firmware may say anything. */
+static void take_what(const char *text, struct trace_event *event)
+{
+	const char *part = dump_rest(text, "what");
+	const char *end = part ? strrchr(part, '"') : NULL;
+
+	if (part && *part == '"' && end > part)
+		take_text(event->what, sizeof(event->what), part + 1, end);
+}
+
+/* The firmware has the device's clock in front: "[0x1234] resident queue 0x1". */
+static void take_cycle_of_line(struct trace_event *event)
+{
+	char *end;
+	uint64_t cycle;
+
+	if (strncmp(event->what, "[0x", 3))
+		return;
+	cycle = strtoull(event->what + 1, &end, 16);
+	if (strncmp(end, "] ", 2))
+		return;
+	event->cycle = cycle;
+	event->has_cycle = true;
+	memmove(event->what, end + 2, strlen(end + 2) + 1);
+	for (size_t i = strlen(event->what); i && event->what[i - 1] == ' '; i--)
+		event->what[i - 1] = '\0';
+}
+
+/* "busy={0x1,0x2,…}" */
+static void take_engines(const char *text, struct trace_event *event)
+{
+	const char *part = dump_rest(text, "busy");
+
+	event->cycles = number_of(text, "cycles");
+	event->has_cycle = dump_field(text, "end", &event->cycle);
+	for (size_t i = 0; i < ONPU_ENG_COUNT && part && strchr("{,", *part) && *part; i++) {
+		char *end;
+
+		event->busy[i] = strtoull(part + 1, &end, 16);
+		part = end;
+	}
+}
+
+static void take_of_device(const char *text, struct trace_event *event)
+{
+	if (event->kind == TRACE_CLOCK)
+		event->has_cycle = dump_field(text, "cycle", &event->cycle);
+	else
+		take_what(text, event);
+	if (event->kind == TRACE_FIRMWARE)
+		take_cycle_of_line(event);
+	/* A device that is gone reads all ones. */
+	event->has_cycle = event->has_cycle && event->cycle != UINT64_MAX;
+}
+
 bool trace_parse(const char *line, struct trace_event *event)
 {
 	const char *text, *part;
@@ -144,18 +215,19 @@ bool trace_parse(const char *line, struct trace_event *event)
 	take_text(event->device, sizeof(event->device), part, part + strcspn(part, " "));
 	event->error = error_of(text);
 	if (!trace_is_of_jobs(event->kind)) {
-		part = dump_rest(text, "what");
-		if (part && *part == '"')
-			take_text(event->what, sizeof(event->what), part + 1,
-				  part + 1 + strcspn(part + 1, "\""));
+		take_of_device(text, event);
 		return true;
 	}
 	event->client = number_of(text, "client");
 	event->ctx = (uint32_t)number_of(text, "ctx");
 	event->queue = (int32_t)number_of(text, "queue");
 	event->seqno = number_of(text, "seqno");
-	/* A fault is of one job. */
-	event->count = event->kind == TRACE_FAULT ? 1 : number_of(text, "count");
+	/* These are of one job. */
+	event->count = event->kind == TRACE_FAULT || event->kind == TRACE_RAN ?
+			       1 :
+			       number_of(text, "count");
+	if (event->kind == TRACE_RAN)
+		take_engines(text, event);
 	event->code = number_of(text, "code");
 	event->pc = number_of(text, "pc");
 	event->address = number_of(text, "address");

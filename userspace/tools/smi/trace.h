@@ -7,20 +7,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "onpu/registers.h"
+
 /* The trace events of the driver, which Documentation/driver.rst lists. */
 enum trace_kind {
 	TRACE_SUBMIT,
 	TRACE_FEED,
+	TRACE_RAN,
 	TRACE_COMPLETE,
 	TRACE_FAULT,
 	TRACE_RESET,
 	TRACE_POWER,
+	TRACE_FIRMWARE,
+	TRACE_CLOCK,
 	TRACE_LOST, /* so many events were overwritten before they were read: @count */
 	TRACE_KINDS,
 };
 
 /* "submit" and so on. */
 const char *trace_kind_name(enum trace_kind kind);
+
+/* As in the profiles of webnn-run. */
+const char *trace_engine_name(size_t engine);
 
 /* Whether events of this kind are about jobs of a client. */
 bool trace_is_of_jobs(enum trace_kind kind);
@@ -37,12 +45,20 @@ struct trace_event {
 	int32_t queue, error; /* @error is negative, or 0 */
 	/* Of a fault. */
 	uint64_t code, pc, address;
-	/* Of resets and power. */
-	char what[64];
+	/* Of a job that ran: the device's clock at its end is @cycle. */
+	uint64_t cycles, busy[ONPU_ENG_COUNT];
+	/* Of the clock, and of a line of the firmware that has it: the device's clock. */
+	uint64_t cycle;
+	bool has_cycle;
+	/* Of resets, power and firmware. */
+	char what[112];
 };
 
 /* Reads a line without its end. False when it is about something else. */
 bool trace_parse(const char *line, struct trace_event *event);
+
+/* The part of a job's cycles in which an engine worked, of an event TRACE_RAN. */
+double trace_busy_share(const struct trace_event *event, size_t engine);
 
 /* Who was seen so far. */
 struct trace_client {

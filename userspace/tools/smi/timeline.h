@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* onpu-smi: what happened in driver, firmware and engines, on one clock, as a trace for Perfetto. */
+#ifndef ONPU_TOOLS_SMI_TIMELINE_H
+#define ONPU_TOOLS_SMI_TIMELINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace.h"
+
+struct timeline_entry {
+	struct trace_event event;
+	uint64_t since_us; /* when what ends was submitted; the time of the event itself if that was not seen */
+};
+
+struct timeline {
+	struct timeline_entry *entries;
+	size_t count, room;
+};
+
+/* Events come in the order of the trace. Ends the program when memory is exhausted. */
+void timeline_add(struct timeline *timeline, const struct trace_event *event, uint64_t since_us);
+/* @history knows whose the jobs are. Returns DONE, or an exit code after a message. */
+int timeline_write(const struct timeline *timeline, const struct trace_history *history,
+		   const char *path);
+void timeline_free(struct timeline *timeline);
+
+#endif
