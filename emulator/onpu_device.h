@@ -41,6 +41,18 @@ enum onpu_access {
 	ONPU_ACCESS_READ,
 	ONPU_ACCESS_WRITE,
 	ONPU_ACCESS_RESET,
+	/* onpu_device_inject_parity() and the others */
+	ONPU_ACCESS_PARITY,
+	ONPU_ACCESS_STUCK,
+	ONPU_ACCESS_DEAD_CORE,
+	/*
+	 * What else depends on when the host's threads run: onpu_device_run() begins, with a budget of which
+	 * offset and value are the halves; it goes on only because accesses wait; an instruction is
+	 * interrupted since they do.
+	 */
+	ONPU_ACCESS_RUN,
+	ONPU_ACCESS_AGAIN,
+	ONPU_ACCESS_LOOK,
 	/* added: it was served inside an instruction */
 	ONPU_ACCESS_INSIDE = 0x100,
 };
@@ -52,7 +64,8 @@ enum onpu_access {
  * @write: writes them
  * @interrupt: raises an interrupt vector
  * @wake: an access waits for onpu_device_run(); may be NULL
- * @trace: an access (enum onpu_access) took effect at @cycle: the device's record point besides @read; may be NULL
+ * @trace: an access, or what else is in enum onpu_access, takes effect at @cycle. With @read, @write and
+ *	@interrupt it is all that onpu_device_replay() needs; may be NULL
  *
  * All but @wake are called with the device locked and must not call it. @read and @write are all
  * that the device knows of memory; they see addresses below 2^56 only.
@@ -123,6 +136,37 @@ enum onpu_progress onpu_device_run(struct onpu_device *device, uint64_t budget);
  * device.
  */
 void onpu_device_stop(struct onpu_device *device);
+
+/**
+ * struct onpu_device_event - something that the trace had
+ * @point: onpu_device_point() then
+ * @kind: enum onpu_access
+ * @offset: as in the trace, as is @value
+ */
+struct onpu_device_event {
+	uint64_t point;
+	unsigned int kind;
+	uint32_t offset, value;
+};
+
+/**
+ * onpu_device_point - where accesses may take effect, counted
+ *
+ * For the host's functions @read, @write, @interrupt and @trace. Two accesses with one number have no step
+ * of the device between them. The numbers depend on the number of threads.
+ */
+uint64_t onpu_device_point(const struct onpu_device *device);
+
+/**
+ * onpu_device_replay - do what was recorded again, instead of onpu_device_run() and accesses
+ * @next: gives the event of the trace that comes next, and leaves it there until @trace has it again;
+ *	false: it is for a later point than @point, or there is none
+ *
+ * Of a device that is as the other one was before its first event, with one thread, as that had. Ends when
+ * @next has nothing for the point that is reached outside of a run, or after onpu_device_stop().
+ */
+void onpu_device_replay(struct onpu_device *device,
+			bool (*next)(void *ctx, uint64_t point, struct onpu_device_event *event));
 
 /** onpu_device_cycle - the device clock */
 uint64_t onpu_device_cycle(struct onpu_device *device);

@@ -40,9 +40,12 @@ static void unlock_step(struct onpu_device *d)
 	pthread_mutex_unlock(&d->step);
 }
 
+static void repeat(struct onpu_device *d);
+
 /* Between two steps: let the threads that wait for `step` have it first. */
 static void give_way(struct onpu_device *d)
 {
+	repeat(d);
 	if (!atomic_load(&d->waiting))
 		return;
 	unlock_step(d);
@@ -185,19 +188,86 @@ static bool take_access(struct onpu_device *d, struct access *access)
 	return some;
 }
 
+static void apply(struct onpu_device *d, const struct access *access)
+{
+	d->ahead_end = device_now(d) + AHEAD;
+	trace(d, access->kind, access->offset, access->value);
+	if (access->kind == ONPU_ACCESS_RESET)
+		device_reset_state(d);
+	else
+		bar0_write(d, access->offset, access->value);
+}
+
+static uint32_t apply_read(struct onpu_device *d, uint32_t offset)
+{
+	uint32_t value = bar0_read(d, offset);
+
+	trace(d, ONPU_ACCESS_READ, offset, value);
+	return value;
+}
+
+static void apply_fault(struct onpu_device *d, unsigned int kind)
+{
+	trace(d, kind, 0, 0);
+	switch (kind) {
+	case ONPU_ACCESS_PARITY:
+		d->cp.parity = true;
+		break;
+	case ONPU_ACCESS_STUCK:
+		d->cp.stuck = true;
+		break;
+	default:
+		/* As before the boot: neither instructions nor the timer have an effect. */
+		d->core_started = false;
+	}
+}
+
+/* Which event of a recording is due at this point, enum onpu_access; ONPU_ACCESS_INSIDE: none. */
+static unsigned int due(struct onpu_device *d, struct onpu_device_event *event)
+{
+	if (!d->replay || !d->replay(d->host.ctx, d->points, event))
+		return ONPU_ACCESS_INSIDE;
+	return event->kind & ~(unsigned int)ONPU_ACCESS_INSIDE;
+}
+
+/* The accesses of a recording that are due at this point. */
+static void repeat(struct onpu_device *d)
+{
+	struct onpu_device_event event;
+	unsigned int kind = due(d, &event);
+
+	for (; kind <= ONPU_ACCESS_DEAD_CORE; kind = due(d, &event)) {
+		const struct access access = { kind, event.offset, event.value };
+
+		if (kind == ONPU_ACCESS_READ)
+			apply_read(d, event.offset);
+		else if (kind <= ONPU_ACCESS_RESET)
+			apply(d, &access);
+		else
+			apply_fault(d, kind);
+	}
+}
+
+/* Whether something happens that depends on when threads of the host run: now, or in the recording. */
+static bool happens(struct onpu_device *d, enum onpu_access kind, bool now)
+{
+	struct onpu_device_event event;
+
+	if (d->replay)
+		now = due(d, &event) == kind;
+	if (now)
+		trace(d, kind, 0, 0);
+	return now;
+}
+
 /* Apply the writes and resets that were posted. */
 static void drain(struct onpu_device *d)
 {
 	struct access access;
 
-	while (take_access(d, &access)) {
-		d->ahead_end = device_now(d) + AHEAD;
-		trace(d, access.kind, access.offset, access.value);
-		if (access.kind == ONPU_ACCESS_RESET)
-			device_reset_state(d);
-		else
-			bar0_write(d, access.offset, access.value);
-	}
+	repeat(d);
+	while (take_access(d, &access))
+		apply(d, &access);
 }
 
 static bool put_access(struct onpu_device *d, const struct access *access)
@@ -248,8 +318,7 @@ uint64_t onpu_device_mmio_read(struct onpu_device *d, uint64_t offset, unsigned 
 		return size >= 8 ? UINT64_MAX : (UINT64_C(1) << 8 * size) - 1;
 	lock_step(d);
 	drain(d);
-	value = bar0_read(d, (uint32_t)offset);
-	trace(d, ONPU_ACCESS_READ, (uint32_t)offset, value);
+	value = apply_read(d, (uint32_t)offset);
 	unlock_step(d);
 	return value;
 }
@@ -283,26 +352,26 @@ uint64_t onpu_device_cycle(struct onpu_device *d)
 	return cycle;
 }
 
-void onpu_device_inject_parity(struct onpu_device *d)
+static void inject(struct onpu_device *d, enum onpu_access kind)
 {
 	lock_step(d);
-	d->cp.parity = true;
+	apply_fault(d, kind);
 	unlock_step(d);
+}
+
+void onpu_device_inject_parity(struct onpu_device *d)
+{
+	inject(d, ONPU_ACCESS_PARITY);
 }
 
 void onpu_device_inject_stuck(struct onpu_device *d)
 {
-	lock_step(d);
-	d->cp.stuck = true;
-	unlock_step(d);
+	inject(d, ONPU_ACCESS_STUCK);
 }
 
-/* As before the boot: neither instructions nor the timer have an effect. */
 void onpu_device_inject_dead_core(struct onpu_device *d)
 {
-	lock_step(d);
-	d->core_started = false;
-	unlock_step(d);
+	inject(d, ONPU_ACCESS_DEAD_CORE);
 }
 
 /*
@@ -364,20 +433,50 @@ static bool device_step(struct onpu_device *d, uint64_t end)
 	return true;
 }
 
-enum onpu_progress onpu_device_run(struct onpu_device *d, uint64_t budget)
+static bool run(struct onpu_device *d, uint64_t budget)
 {
 	bool busy = true;
 	uint64_t end;
 
-	lock_step(d);
+	trace(d, ONPU_ACCESS_RUN, (uint32_t)(budget >> 32), (uint32_t)budget);
 	end = budget > DEVICE_NEVER - device_now(d) ? DEVICE_NEVER : device_now(d) + budget;
 	while (busy && device_now(d) < end && !atomic_load(&d->stop)) {
+		d->points++;
 		drain(d);
-		busy = device_step(d, end) || atomic_load(&d->accesses.pending);
+		busy = device_step(d, end) ||
+		       happens(d, ONPU_ACCESS_AGAIN, atomic_load(&d->accesses.pending));
+		d->points++;
 		give_way(d);
 	}
+	d->points++;
+	return busy && !atomic_load(&d->stop);
+}
+
+enum onpu_progress onpu_device_run(struct onpu_device *d, uint64_t budget)
+{
+	bool busy;
+
+	lock_step(d);
+	busy = run(d, budget);
 	unlock_step(d);
-	return busy && !atomic_load(&d->stop) ? ONPU_PROGRESS_BUSY : ONPU_PROGRESS_IDLE;
+	return busy ? ONPU_PROGRESS_BUSY : ONPU_PROGRESS_IDLE;
+}
+
+uint64_t onpu_device_point(const struct onpu_device *d)
+{
+	return d->points;
+}
+
+void onpu_device_replay(struct onpu_device *d,
+			bool (*next)(void *ctx, uint64_t point, struct onpu_device_event *event))
+{
+	struct onpu_device_event event;
+
+	lock_step(d);
+	d->replay = next;
+	for (repeat(d); due(d, &event) == ONPU_ACCESS_RUN && !atomic_load(&d->stop); repeat(d))
+		run(d, (uint64_t)event.offset << 32 | event.value);
+	unlock_step(d);
 }
 
 /* ---- Inside an instruction ---- */
@@ -410,10 +509,13 @@ static bool look(void *ctx)
 {
 	struct onpu_device *d = ctx;
 
-	if (!atomic_load(&d->accesses.pending) && !atomic_load(&d->waiting) &&
+	d->points++;
+	if (!happens(d, ONPU_ACCESS_LOOK,
+		     atomic_load(&d->accesses.pending) || atomic_load(&d->waiting)) &&
 	    !atomic_load(&d->stop))
 		return false;
 	do {
+		d->points++;
 		drain(d);
 		give_way(d);
 	} while (d->cp.running && !atomic_load(&d->stop) && step_ahead(d));

@@ -151,6 +151,8 @@ struct onpu_device {
 	struct access_queue accesses;
 
 	atomic_bool stop; /* onpu_device_stop() was called */
+	uint64_t points;  /* see onpu_device_point() */
+	bool (*replay)(void *ctx, uint64_t point, struct onpu_device_event *event); /* or NULL */
 
 	struct onpu_machine *machine;
 	bool inside;	    /* a step of the machine is under way */
