@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "vfu/replay.h"
 #include "vfu/server.h"
 
 /* As long as QEMU waits for a reply by default. */
@@ -26,9 +27,14 @@ enum {
 	KEY_THREADS,
 	KEY_ONCE,
 	KEY_INJECT,
+	KEY_RECORD,
+	KEY_REPLAY,
 };
 
 #define MAX_FAULTS 32
+
+/* What --replay ends with when the device does something else than the one that was recorded. */
+#define EXIT_DIFFERS 2
 
 static const struct argp_option options[] = {
 	{ "socket", KEY_SOCKET, "PATH", 0, "listen on this unix socket (needed)", 0 },
@@ -54,6 +60,13 @@ static const struct argp_option options[] = {
 	  "such as late-interrupt,after=10,ms=300, see onpu-emu(1); with -: lines on standard input ask "
 	  "for them later. Not with --sync",
 	  3 },
+	{ NULL, 0, NULL, 0, "Recordings:", 4 },
+	{ "record", KEY_RECORD, "FILE", 0,
+	  "record all that crosses the device's interface; with one thread, which is the default",
+	  4 },
+	{ "replay", KEY_REPLAY, "FILE", 0,
+	  "no server: let a device do again what was recorded, and tell what it does differently",
+	  4 },
 	{ 0 }
 };
 
@@ -75,6 +88,7 @@ struct arguments {
 	struct vfu_arm faults[MAX_FAULTS];
 	unsigned int num_faults;
 	bool asks; /* standard input has more of them */
+	const char *record, *replay;
 };
 
 static uint32_t number(struct argp_state *state, const char *name, const char *text, uint32_t max)
@@ -133,6 +147,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_INJECT:
 		add_fault(state, arguments, arg);
 		break;
+	case KEY_RECORD:
+		arguments->record = arg;
+		break;
+	case KEY_REPLAY:
+		arguments->replay = arg;
+		break;
 	case KEY_NO_MSIX:
 		config->function.msix = false;
 		break;
@@ -155,8 +175,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		argp_error(state, "'%s' is no option", arg);
 		break;
 	case ARGP_KEY_END:
-		if (!arguments->socket)
-			argp_error(state, "--socket PATH is needed");
+		if (!arguments->socket == !arguments->replay)
+			argp_error(state, "--socket PATH is needed, or --replay FILE alone");
+		if (arguments->record && sim->threads > 1)
+			argp_error(state,
+				   "--record needs one thread: with more, it depends on the host "
+				   "where an instruction is interrupted");
 		if (config->function.sync && (arguments->num_faults || arguments->asks))
 			argp_error(state, "--inject has times of its own, which --sync excludes");
 		break;
@@ -211,6 +235,43 @@ static int serve(const struct arguments *arguments, int stop_fd)
 	return EXIT_SUCCESS;
 }
 
+static int replay(const char *path)
+{
+	static const int statuses[] = {
+		[VFU_REPLAY_SAME] = EXIT_SUCCESS,
+		[VFU_REPLAY_DIFFERS] = EXIT_DIFFERS,
+		[VFU_REPLAY_REFUSED] = EXIT_FAILURE,
+	};
+	struct vfu_replay_report report;
+	enum vfu_replay_result result = vfu_replay_file(path, &report);
+
+	fprintf(result == VFU_REPLAY_REFUSED ? stderr : stdout, "%s%s: %s\n",
+		result == VFU_REPLAY_REFUSED ? "onpu-emu: " : "", path, report.text);
+	return statuses[result];
+}
+
+/* Serve with a recorder, if one is wanted. */
+static int serve_recorded(struct arguments *arguments, int stop_fd)
+{
+	struct vfu_recorder recorder;
+	int status, error;
+
+	if (!arguments->record)
+		return serve(arguments, stop_fd);
+	if (!vfu_recorder_init(&recorder, arguments->record)) {
+		fprintf(stderr, "onpu-emu: %s: %s\n", arguments->record, strerror(errno));
+		return EXIT_FAILURE;
+	}
+	arguments->config.function.recorder = &recorder;
+	status = serve(arguments, stop_fd);
+	error = vfu_recorder_destroy(&recorder);
+	if (!error)
+		return status;
+	fprintf(stderr, "onpu-emu: %s: the recording is not whole: %s\n", arguments->record,
+		strerror(error));
+	return EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp argp = { .options = options,
@@ -225,12 +286,14 @@ int main(int argc, char **argv)
 	int stop_fd, status;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+	if (arguments.replay)
+		return replay(arguments.replay);
 	stop_fd = make_stop_fd();
 	if (stop_fd < 0) {
 		fprintf(stderr, "onpu-emu: signals: %s\n", strerror(errno));
 		return EXIT_FAILURE;
 	}
-	status = serve(&arguments, stop_fd);
+	status = serve_recorded(&arguments, stop_fd);
 	close(stop_fd);
 	return status;
 }

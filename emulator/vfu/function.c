@@ -10,29 +10,46 @@
 static int host_read(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	struct vfu_function *f = ctx;
+	int ret = vfu_dma_read(&f->dma, addr, dst, len);
 
-	return vfu_dma_read(&f->dma, addr, dst, len);
+	vfu_recorder_add(f->recorder, VFU_RECORD_READ, addr, len, dst, ret ? 0 : len);
+	return ret;
 }
 
 static int host_write(void *ctx, uint64_t addr, const void *src, size_t len)
 {
 	struct vfu_function *f = ctx;
 	uint8_t copy[ONPU_CORE_DMA_MAX];
+	const void *written = src;
+	int ret;
 
 	/* Messages are short. */
 	if (len <= sizeof(copy) && vfu_inject_spoils(&f->injector)) {
 		memcpy(copy, src, len);
 		vfu_inject_memory(&f->injector, addr, copy, len);
-		src = copy;
+		written = copy;
 	}
-	return vfu_dma_write(&f->dma, addr, src, len);
+	ret = vfu_dma_write(&f->dma, addr, written, len);
+	vfu_recorder_add(f->recorder, VFU_RECORD_WRITE, addr, ret != 0, src, len);
+	return ret;
 }
 
 static void host_interrupt(void *ctx, unsigned int vector)
 {
 	struct vfu_function *f = ctx;
 
+	vfu_recorder_add(f->recorder, VFU_RECORD_INTERRUPT, vector, 0, NULL, 0);
 	vfu_inject_interrupt(&f->injector, vector);
+}
+
+static void host_trace(void *ctx, uint64_t cycle, unsigned int kind, uint32_t offset,
+		       uint32_t value)
+{
+	const struct vfu_record_access access = { kind, offset, value };
+	struct vfu_function *f = ctx;
+
+	vfu_recorder_add(f->recorder, VFU_RECORD_ACCESS, onpu_device_point(f->device), cycle,
+			 &access, sizeof(access));
 }
 
 static void host_wake(void *ctx)
@@ -129,6 +146,7 @@ static void reset_device(struct vfu_function *f)
 
 void vfu_function_reset(struct vfu_function *f)
 {
+	vfu_recorder_add(f->recorder, VFU_RECORD_CONFIG_RESET, 0, 0, NULL, 0);
 	pci_config_reset(&f->pci);
 	reset_device(f);
 }
@@ -138,6 +156,7 @@ void vfu_function_release(struct vfu_function *f)
 	vfu_inject_clear(&f->injector);
 	vfu_irqs_clear(&f->irqs);
 	vfu_dma_clear(&f->dma);
+	vfu_recorder_add(f->recorder, VFU_RECORD_CONFIG_RESET, 1, 0, NULL, 0);
 	pci_config_init(&f->pci, f->pci.vectors);
 	reset_device(f);
 }
@@ -223,6 +242,7 @@ void vfu_function_read(struct vfu_function *f, uint32_t region, uint64_t offset,
 		memset(data, 0xff, count);
 	} else if (region == VFIO_PCI_CONFIG_REGION_INDEX) {
 		pci_config_read(&f->pci, (uint32_t)offset, data, count);
+		vfu_recorder_add(f->recorder, VFU_RECORD_CONFIG_READ, offset, 0, data, count);
 	} else if (!pci_config_memory_enabled(&f->pci)) {
 		memset(data, 0xff, count);
 	} else if (region == VFIO_PCI_BAR0_REGION_INDEX) {
@@ -241,6 +261,7 @@ void vfu_function_write(struct vfu_function *f, uint32_t region, uint64_t offset
 	if (region == VFIO_PCI_CONFIG_REGION_INDEX) {
 		bool reset = pci_config_write(&f->pci, (uint32_t)offset, data, count);
 
+		vfu_recorder_add(f->recorder, VFU_RECORD_CONFIG_WRITE, offset, 0, data, count);
 		if (reset)
 			reset_device(f);
 		else
@@ -266,6 +287,7 @@ bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config 
 		.write = host_write,
 		.interrupt = host_interrupt,
 		.wake = host_wake,
+		.trace = config->recorder ? host_trace : NULL,
 	};
 	const struct vfu_inject_ops inject = {
 		.ctx = f,
@@ -274,17 +296,17 @@ bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config 
 		.fault = make_fault,
 		.link = change_link,
 	};
-	unsigned int vectors = 0;
+	unsigned int vectors = config->msix ? config->device.sim.num_queues + 1 : 0;
 	bool irqs, injector;
 
 	memset(f, 0, sizeof(*f));
+	f->recorder = config->recorder;
+	vfu_recorder_begin(f->recorder, &config->device, vectors);
 	pthread_mutex_init(&f->link, NULL);
 	injector = vfu_inject_init(&f->injector, &inject);
 	vfu_dma_init(&f->dma);
 	vfu_worker_init(&f->worker, config->sync);
 	f->device = onpu_device_create(&config->device, &host, error);
-	if (f->device && config->msix)
-		vectors = (uint32_t)onpu_device_mmio_read(f->device, ONPU_REG_CAP_VECTORS, 4);
 	irqs = vfu_irqs_init(&f->irqs, vectors);
 	pci_config_init(&f->pci, vectors);
 	reset_msix_table(f);
@@ -300,6 +322,7 @@ bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config 
 
 void vfu_function_destroy(struct vfu_function *f)
 {
+	vfu_recorder_end(f->recorder);
 	vfu_worker_destroy(&f->worker);
 	vfu_inject_destroy(&f->injector);
 	onpu_device_destroy(f->device);

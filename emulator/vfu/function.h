@@ -11,6 +11,7 @@
 #include "vfu/dma.h"
 #include "vfu/inject.h"
 #include "vfu/irq.h"
+#include "vfu/record.h"
 #include "vfu/worker.h"
 
 /**
@@ -18,11 +19,14 @@
  * @device: the device
  * @msix: the function has MSI-X and its BAR, not only MSI
  * @sync: see struct vfu_worker
+ * @recorder: records what crosses the device's interface; not begun, remains the caller's, or NULL. The
+ *	device has one thread then
  */
 struct vfu_function_config {
 	struct onpu_device_config device;
 	bool msix;
 	bool sync;
+	struct vfu_recorder *recorder;
 };
 
 /*
@@ -38,6 +42,7 @@ struct vfu_function {
 	pthread_mutex_t link; /* makes @master and what follows from it one */
 	bool master;
 	struct vfu_worker worker;
+	struct vfu_recorder *recorder;
 	uint8_t msix_table[VFU_MAX_VECTORS * PCI_MSIX_ENTRY_SIZE];
 };
 

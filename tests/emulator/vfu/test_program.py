@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 EMU = None
 PATIENCE = 60
@@ -87,6 +88,37 @@ class Program(unittest.TestCase):
             self.process.stdin.flush()
             self.assertTrue(self.process.stdout.readline().startswith(answer), line)
 
+    def test_recording(self):
+        """What a server's device did is replayed; what is no recording of one that has ended is refused."""
+        file = os.path.join(self.folder.name, 'record')
+        self.start('--once', '--record', file, '--queues=4', '--sram=65536')
+        client = self.connect()
+        call(client, VERSION)
+        memory_enable = struct.pack('<HHIIIQII', 3, 10, 34, 0, 0, 4, 7, 2) + b'\2\0'
+        call(client, memory_enable)
+        call(client, struct.pack('<HHIIIQII', 4, 9, 32, 0, 0, self.register(), 0, 4))
+        client.close()
+        self.assertEqual(self.process.wait(PATIENCE), 0)
+        done = self.run_emu('--replay', file)
+        self.assertEqual((done.returncode, done.stderr), (0, ''))
+        self.assertRegex(done.stdout, 'record: the device does the same in all [1-9][0-9]* events\n')
+        with open(file, 'rb') as record:
+            data = record.read()
+        # The value that the read of the register gave, and the checksum of that.
+        at = data.index(struct.pack('<II', self.register(), 65536)) + 4
+        data = data[:at] + b'\1' + data[at + 1:]
+        data = data[:-8] + struct.pack('<Q', zlib.crc32(data[:-24]))
+        for content, status, told in ((data, 2, ' differs: recorded is that a register is read'),
+                                      (data[:-1], 1, 'it ends in the middle'), (b'', 1, 'it is empty'),
+                                      (bytes(32), 1, 'it is no recording'), (data[:-1] + b'x', 1, 'its checksum'),
+                                      (data[:8] + b'\2' + data[9:], 1, 'another version')):
+            with open(file, 'wb') as record:
+                record.write(content)
+            done = self.run_emu('--replay', file)
+            self.assertEqual(done.returncode, status, content[:40])
+            self.assertIn(told, done.stdout + done.stderr)
+        self.assertEqual(self.run_emu('--replay', '/nonexistent/record').returncode, 1)
+
     def test_help(self):
         result = self.run_emu('--help')
         self.assertEqual(result.returncode, 0)
@@ -104,6 +136,9 @@ class Program(unittest.TestCase):
                               ((*socket_option, '--sram=4k'), '4k'),
                               ((*socket_option, '--sram=5000'), '4096'),
                               ((*socket_option, '--threads='), '--threads'),
+                              ((*socket_option, '--threads=2', '--record=/nonexistent/record'), 'one thread'),
+                              ((*socket_option, '--record=/nonexistent/record'), '/nonexistent/record'),
+                              ((*socket_option, '--replay=record'), '--replay FILE alone'),
                               ((*socket_option, '--threads=65'), '1 to 64'),
                               ((*socket_option, '--tlb=none'), 'sticky'),
                               ((*socket_option, '--no-such'), 'no-such'),

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recordings of all that crosses the device's interface, see "Recordings" in Documentation/emulator.rst: their
+ * format, and what writes them. What reads them is replay.h.
+ */
+#ifndef ONPU_VFU_RECORD_H
+#define ONPU_VFU_RECORD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "onpu_device.h"
+
+#define VFU_RECORD_MAGIC   "ONPUREC\n"
+#define VFU_RECORD_VERSION 1u
+
+/* A file begins with this. Numbers are as the host has them, little endian. */
+struct vfu_record_header {
+	char magic[8];
+	uint32_t version, size; /* of this header */
+	uint32_t sram_bytes, num_queues;
+	uint32_t tlb_sticky, vectors; /* of MSI-X, 0: none */
+};
+
+enum vfu_record_kind {
+	VFU_RECORD_ACCESS = 1, /* @where: point, @what: cycle, data: struct vfu_record_access */
+	VFU_RECORD_READ, /* of memory; @where: address, @what: bytes, data: what came, or none: an error */
+	VFU_RECORD_WRITE, /* @where: address, @what: 0, or 1: an error, data: what was written */
+	VFU_RECORD_INTERRUPT,	 /* @where: vector */
+	VFU_RECORD_CONFIG_READ,	 /* @where: offset, data: what came */
+	VFU_RECORD_CONFIG_WRITE, /* @where: offset, data: what was written */
+	VFU_RECORD_CONFIG_RESET, /* of the configuration alone; @where: 0: as FLR does it, 1: as after power-on */
+	VFU_RECORD_END, /* the last one; @where: events before it, @what: CRC-32 of all before it */
+};
+
+/* Each event begins with this; its data follows. */
+struct vfu_record_event {
+	uint32_t kind, size; /* of the data, in bytes */
+	uint64_t where, what;
+};
+
+/* A call of struct onpu_host_ops.trace. */
+struct vfu_record_access {
+	uint32_t kind, offset, value;
+};
+
+/* Adds to a CRC-32, which starts with 0. */
+uint32_t vfu_record_crc(uint32_t crc, const void *data, size_t size);
+
+/* What writes one; all but the first and the last function do nothing for NULL. */
+struct vfu_recorder {
+	FILE *file;
+	pthread_mutex_t lock;
+	uint64_t count;
+	uint32_t crc;
+	bool ended;
+	int error; /* errno of the first thing that could not be written */
+};
+
+/* false: errno says why. */
+bool vfu_recorder_init(struct vfu_recorder *recorder, const char *path);
+void vfu_recorder_begin(struct vfu_recorder *recorder, const struct onpu_device_config *config,
+			unsigned int vectors);
+void vfu_recorder_add(struct vfu_recorder *recorder, enum vfu_record_kind kind, uint64_t where,
+		      uint64_t what, const void *data, size_t size);
+/* What comes later is not in it. */
+void vfu_recorder_end(struct vfu_recorder *recorder);
+/* 0, or an errno: the file is not whole. */
+int vfu_recorder_destroy(struct vfu_recorder *recorder);
+
+#endif
