@@ -4,9 +4,9 @@
 
 Both alternate within a run: a program whose loop has nothing but the all_reduce, and a loop in C. The time of an
 operation is that of its loop, divided; the median of the rounds counts, and of their ratios: by the clock, and by
-what all ranks took of the processors, which says more where these have other work as well. From the latter, for each
-rank, come the alpha and the beta of a message by least squares: an all_reduce of n bytes on p ranks that goes in parts
-takes 2 (p - 1) alpha + 2 (p - 1) / p n beta.
+what all ranks took of the processors, which says more where these have other work as well, most of all the least of
+the rounds. From the median, for each rank, come the alpha and the beta of a message by least squares: an all_reduce of
+n bytes on p ranks that goes in parts takes 2 (p - 1) alpha + 2 (p - 1) / p n beta.
 """
 import argparse
 import json
@@ -15,10 +15,11 @@ import pathlib
 import subprocess
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-SIZES = [4 << k for k in range(0, 22, 2)]
+SIZES = [4 << k for k in range(0, 23, 2)]
 # Parts of less go with a protocol of their own for short messages.
 LEAST_FITTED = 16384
-COLUMNS = ("seconds", "mpi_seconds", "ratio", "processor_seconds", "mpi_processor_seconds", "processor_ratio")
+COLUMNS = ("seconds", "mpi_seconds", "ratio", "processor_seconds", "mpi_processor_seconds", "processor_ratio",
+           "least_processor_seconds", "mpi_least_processor_seconds")
 # As the ranks of ./npu exec, and who waits lets others have the processor, of which there may be fewer than ranks.
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_mpi_yield_when_idle": "1"}
@@ -31,7 +32,9 @@ def measure(ranks, sizes):
     rows = []
     for text in done.stdout.splitlines():
         size, *numbers = map(float, text.split())
-        rows.append({"bytes": int(size), **dict(zip(COLUMNS, numbers))})
+        row = {"bytes": int(size), **dict(zip(COLUMNS, numbers))}
+        row["least_processor_ratio"] = row["least_processor_seconds"] / row["mpi_least_processor_seconds"]
+        rows.append(row)
     return rows
 
 
@@ -57,11 +60,12 @@ def main():
     parser.add_argument("--json", metavar="FILE")
     args = parser.parse_args()
     rows = measure(args.ranks, [int(size) for size in args.bytes.split(",")])
-    print("bytes      us: all_reduce  MPI_Allreduce  ratio   processors, us: all_reduce  MPI_Allreduce  ratio")
+    print("bytes      us: all_reduce  MPI_Allreduce  ratio   processors, us: all_reduce  MPI_Allreduce  ratio"
+          "  of the least")
     for row in rows:
         print(f"{row['bytes']:<10} {row['seconds'] * 1e6:14.1f} {row['mpi_seconds'] * 1e6:14.1f} {row['ratio']:6.2f}"
               f"{row['processor_seconds'] * 1e6:29.1f} {row['mpi_processor_seconds'] * 1e6:14.1f}"
-              f" {row['processor_ratio']:6.2f}")
+              f" {row['processor_ratio']:6.2f} {row['least_processor_ratio']:13.2f}")
     result = {"ranks": args.ranks, "processors": os.cpu_count(), "rows": rows}
     if args.ranks > 1 and len([row for row in rows if row["bytes"] >= LEAST_FITTED]) > 1:
         alpha, beta = fit(rows, args.ranks)

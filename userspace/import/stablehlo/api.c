@@ -206,8 +206,11 @@ void wnnStablehloProgramAddRef(WNNStablehloProgram program)
 
 static void forget_run(struct WNNStablehloProgramImpl *program)
 {
-	shlo_run_exit(&program->run);
-	memset(&program->run, 0, sizeof(program->run));
+	struct shlo_run fresh = { 0 };
+
+	shlo_run_reset(&program->run);
+	memcpy(fresh.spares, program->run.spares, sizeof(fresh.spares));
+	program->run = fresh;
 	shlo_arena_exit(&program->unrolled);
 	import_free(program->results);
 	program->results = NULL;
@@ -221,6 +224,7 @@ void wnnStablehloProgramRelease(WNNStablehloProgram program)
 	if (!program || --program->refs)
 		return;
 	forget_run(program);
+	shlo_run_exit(&program->run);
 	wnnStablehloWorldRelease(program->world);
 	shlo_arena_exit(&program->file.arena);
 	import_free(program);

@@ -65,20 +65,40 @@ static void reducer_add(struct reducer *r, void *sum, const void *x, size_t coun
 	}
 }
 
+/* Elements of which the sum stays in the first cache while the values of one member after the other come to it. */
+#define BLOCK 2048
+
+/* The values of all members in their order; false: there are no loops for this, and nothing was done. */
+static bool reducer_run_fast(const struct reducer *r, void *sum, const void *const *values,
+			     size_t n, size_t count, enum shlo_element from)
+{
+	enum shlo_binary op = (enum shlo_binary)r->only;
+	size_t bytes = shlo_elements[from].bytes;
+
+	if (r->only < 0 || from != r->element || r->other != r->element || n < 2)
+		return false;
+	for (size_t at = 0; at < count; at += BLOCK) {
+		size_t part = count - at < BLOCK ? count - at : BLOCK, offset = at * bytes;
+		char *to = (char *)sum + offset;
+
+		for (size_t i = 1; i < n; i++)
+			if (!shlo_combine(op, from, to,
+					  i == 1 ? (const char *)values[0] + offset : to,
+					  (const char *)values[i] + offset, part))
+				return false;
+	}
+	return true;
+}
+
 /* Values of @n members, which have the elements of the operand. */
 static void reducer_run(struct reducer *r, void *sum, const void *const *values, size_t n,
 			size_t count, enum shlo_element from)
 {
-	bool fast = r->only >= 0 && from == r->element && r->other == r->element && n > 1;
-
-	fast = fast &&
-	       shlo_combine((enum shlo_binary)r->only, from, sum, values[0], values[1], count);
-	if (!fast)
-		reducer_first(r, sum, values[0], count, from);
-	for (size_t i = fast ? 2 : 1; i < n; i++)
-		if (!fast ||
-		    !shlo_combine((enum shlo_binary)r->only, from, sum, sum, values[i], count))
-			reducer_add(r, sum, values[i], count, from);
+	if (reducer_run_fast(r, sum, values, n, count, from))
+		return;
+	reducer_first(r, sum, values[0], count, from);
+	for (size_t i = 1; i < n; i++)
+		reducer_add(r, sum, values[i], count, from);
 }
 
 /* Up to here every member gets all values and reduces them itself, which is one swap and not two. */

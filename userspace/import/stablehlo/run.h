@@ -42,6 +42,7 @@ struct shlo_frame {
 /* Memory of a large value that is gone, for the next: new pages cost more than all else done to them. */
 #define SHLO_SPARES	 4
 #define SHLO_SPARE_BYTES ((size_t)64 << 10)
+#define SHLO_KEPT_BYTES	 ((size_t)64 << 20) /* of spares, from one run to the next */
 
 struct shlo_spare {
 	void *data;
@@ -73,6 +74,8 @@ _Noreturn void shlo_run_error(struct shlo_run *run, const char *format, ...)
 
 /* Frees all that the run holds. */
 void shlo_run_exit(struct shlo_run *run);
+/* Frees it but for some memory, which stays for the next run with the struct's spares. */
+void shlo_run_reset(struct shlo_run *run);
 
 /* A new value of this type, elements zero; its owner has the only reference. */
 struct shlo_tensor *shlo_tensor_new(struct shlo_run *run, const struct shlo_type *type);

@@ -135,20 +135,42 @@ void shlo_tensor_put(struct shlo_tensor *tensor)
 	import_free(tensor);
 }
 
+/* The newest spares up to so many bytes stay. */
+static void trim_spares(struct shlo_run *run, size_t most)
+{
+	size_t bytes = 0, kept = 0;
+
+	for (int i = 0; i < SHLO_SPARES; i++) {
+		struct shlo_spare spare = run->spares[i];
+
+		run->spares[i] = (struct shlo_spare){ 0 };
+		if (spare.data && spare.size <= most - bytes) {
+			bytes += spare.size;
+			run->spares[kept++] = spare;
+		} else {
+			import_free(spare.data);
+		}
+	}
+}
+
 void shlo_run_exit(struct shlo_run *run)
 {
-	for (int i = 0; i < SHLO_SPARES; i++)
-		import_free(run->spares[i].data);
-	memset(run->spares, 0, sizeof(run->spares));
+	shlo_run_reset(run);
+	trim_spares(run, 0);
+}
+
+void shlo_run_reset(struct shlo_run *run)
+{
 	/* Counts do not matter any more: nothing outside of the lists holds a value. */
 	while (run->live) {
 		struct shlo_tensor *next = run->live->next;
 
 		import_free(run->live->items);
-		import_free(run->live->data);
+		leave_data(run->live);
 		import_free(run->live);
 		run->live = next;
 	}
+	trim_spares(run, SHLO_KEPT_BYTES);
 	while (run->frames) {
 		struct shlo_frame *before = run->frames->before;
 
