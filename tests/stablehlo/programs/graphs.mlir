@@ -592,3 +592,33 @@ module {
     return
   }
 }
+
+// -----
+
+// functions of floats, and what is infinite
+module {
+  func.func private @compute(%x: tensor<4xf32>, %y: tensor<4xf32>, %h: tensor<3xf16>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3xf16>, tensor<4xi1>, tensor<4xi1>, tensor<4xi1>) {
+    %p = stablehlo.power %x, %y : tensor<4xf32>
+    %t = stablehlo.tan %y : tensor<4xf32>
+    %e = chlo.erf %y : tensor<4xf32> -> tensor<4xf32>
+    %q = stablehlo.power %h, %h : tensor<3xf16>
+    %i = chlo.is_inf %x : tensor<4xf32> -> tensor<4xi1>
+    %j = chlo.is_pos_inf %x : tensor<4xf32> -> tensor<4xi1>
+    %k = chlo.is_neg_inf %x : tensor<4xf32> -> tensor<4xi1>
+    return %p, %t, %e, %q, %i, %j, %k : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3xf16>, tensor<4xi1>, tensor<4xi1>, tensor<4xi1>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[2.0, -2.0, 0x7F800000, 0xFF800000]> : tensor<4xf32>
+    %y = stablehlo.constant dense<[0.5, 3.0, 0.0, 1.0]> : tensor<4xf32>
+    %h = stablehlo.constant dense<[2.0, 3.0, 0.5]> : tensor<3xf16>
+    %r:7 = call @compute(%x, %y, %h) : (tensor<4xf32>, tensor<4xf32>, tensor<3xf16>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3xf16>, tensor<4xi1>, tensor<4xi1>, tensor<4xi1>)
+    check.expect_almost_eq_const %r#0, dense<[1.41421354, -8.0, 1.0, 0xFF800000]> : tensor<4xf32>
+    check.expect_almost_eq_const %r#1, dense<[0.546302497, -0.142546549, 0.0, 1.55740774]> : tensor<4xf32>
+    check.expect_almost_eq_const %r#2, dense<[0.520499885, 0.999977887, 0.0, 0.842700779]> : tensor<4xf32>
+    check.expect_almost_eq_const %r#3, dense<[4.0, 27.0, 0.70703125]> : tensor<3xf16>
+    check.expect_eq_const %r#4, dense<[false, false, true, true]> : tensor<4xi1>
+    check.expect_eq_const %r#5, dense<[false, false, true, false]> : tensor<4xi1>
+    check.expect_eq_const %r#6, dense<[false, false, false, true]> : tensor<4xi1>
+    return
+  }
+}

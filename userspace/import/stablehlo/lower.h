@@ -7,7 +7,7 @@
 
 #include "kinds.h"
 
-#define SHLO_MOST_LOWERED 8 /* operands or results that are of any number */
+#define SHLO_MOST_LOWERED 32 /* operands or results that are of any number */
 
 struct shlo_frame;
 struct shlo_list;
@@ -60,8 +60,43 @@ WNNOperand shlo_lower_reshape(const struct shlo_lower *l, WNNOperand x, const in
 WNNOperand shlo_lower_transpose(const struct shlo_lower *l, WNNOperand x, const int64_t *order,
 				int rank);
 
+/* The elements of a flat operand at these places. */
+WNNOperand shlo_lower_taken(const struct shlo_lower *l, WNNOperand x, const int32_t *places,
+			    int64_t count);
+
+/* What comes around a value and between its elements; less than none at an end takes elements away. */
+struct shlo_padding {
+	int64_t low[SHLO_MAX_RANK], high[SHLO_MAX_RANK], interior[SHLO_MAX_RANK];
+};
+
+/* @dims are those of the value, and then of the result. */
+WNNOperand shlo_lower_padded(const struct shlo_lower *l, WNNOperand x, int64_t *dims, int rank,
+			     const struct shlo_padding *padding, WNNOperand value);
+
 typedef WNNOperand (*shlo_combine_fn)(WNNGraphBuilder, WNNOperand, WNNOperand,
 				      WNNOperatorOptions const *);
+
+/* NULL where an operand is, as the builder has refused it. */
+static inline WNNOperand shlo_lower_both(const struct shlo_lower *l, shlo_combine_fn make,
+					 WNNOperand a, WNNOperand b)
+{
+	return a && b ? make(l->b, a, b, &l->options) : NULL;
+}
+
+/* The same where it has this type. */
+static inline WNNOperand shlo_lower_cast(const struct shlo_lower *l, WNNOperand x,
+					 WNNOperandDataType type)
+{
+	if (!x || wnnOperandGetDataType(x) == type)
+		return x;
+	return wnnGraphBuilderCast(l->b, x, type, &l->options);
+}
+
+static inline WNNOperand shlo_lower_choice(const struct shlo_lower *l, WNNOperand which,
+					   WNNOperand a, WNNOperand b)
+{
+	return which && a && b ? wnnGraphBuilderWhere(l->b, which, a, b, &l->options) : NULL;
+}
 
 /* The operator for an operation on two values of this type; NULL if there is none. */
 shlo_combine_fn shlo_binary_of(int op, enum shlo_element element);
@@ -73,6 +108,9 @@ typedef bool (*shlo_lower_fn)(struct shlo_lower *l, WNNOperand *out);
 
 bool shlo_lower_unary(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_binary(struct shlo_lower *l, WNNOperand *out);
+/* What integers have of their own, where it is several operators: division, shifts, operations on bits. */
+bool shlo_lower_integers(const struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_bits_unary(const struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_compare(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_select(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_clamp(struct shlo_lower *l, WNNOperand *out);

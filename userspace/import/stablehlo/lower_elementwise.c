@@ -43,6 +43,10 @@ static unary_fn unary_of(int op, enum shlo_element element)
 		return real ? wnnGraphBuilderSin : NULL;
 	case SHLO_U_COSINE:
 		return real ? wnnGraphBuilderCos : NULL;
+	case SHLO_U_TAN:
+		return real ? wnnGraphBuilderTan : NULL;
+	case SHLO_U_ERF:
+		return real ? wnnGraphBuilderErf : NULL;
 	case SHLO_U_TANH:
 		return real ? wnnGraphBuilderTanh : NULL;
 	case SHLO_U_LOGISTIC:
@@ -64,19 +68,9 @@ static WNNOperand number_of(const struct shlo_lower *l, double real)
 	return wnnGraphBuilderConstantFromNumber(l->b, shlo_held_type(element), number);
 }
 
-static WNNOperand both(const struct shlo_lower *l, shlo_combine_fn make, WNNOperand a, WNNOperand b)
-{
-	return a && b ? make(l->b, a, b, &l->options) : NULL;
-}
-
 static WNNOperand one(const struct shlo_lower *l, unary_fn make, WNNOperand a)
 {
 	return a ? make(l->b, a, &l->options) : NULL;
-}
-
-static WNNOperand choose(const struct shlo_lower *l, WNNOperand which, WNNOperand a, WNNOperand b)
-{
-	return which && a && b ? wnnGraphBuilderWhere(l->b, which, a, b, &l->options) : NULL;
 }
 
 /* What is neither above nor below zero stays: zeros with their signs, NaN. */
@@ -85,27 +79,31 @@ static WNNOperand sign(const struct shlo_lower *l, WNNOperand x)
 	WNNOperand plus = number_of(l, 1), minus, zero;
 
 	if (shlo_class(element_of(l, 0)) == SHLO_UNSIGNED)
-		return both(l, wnnGraphBuilderMin, x, plus);
+		return shlo_lower_both(l, wnnGraphBuilderMin, x, plus);
 	minus = number_of(l, -1);
 	if (!shlo_is_float(element_of(l, 0)))
-		return both(l, wnnGraphBuilderMax, both(l, wnnGraphBuilderMin, x, plus), minus);
+		return shlo_lower_both(l, wnnGraphBuilderMax,
+				       shlo_lower_both(l, wnnGraphBuilderMin, x, plus), minus);
 	zero = number_of(l, 0);
-	return choose(l, both(l, wnnGraphBuilderGreater, x, zero), plus,
-		      choose(l, both(l, wnnGraphBuilderLesser, x, zero), minus, x));
+	return shlo_lower_choice(
+		l, shlo_lower_both(l, wnnGraphBuilderGreater, x, zero), plus,
+		shlo_lower_choice(l, shlo_lower_both(l, wnnGraphBuilderLesser, x, zero), minus, x));
 }
 
 /* Halves away from zero. What is whole stays, infinities among it. */
 static WNNOperand round_away(const struct shlo_lower *l, WNNOperand x)
 {
 	WNNOperand size = one(l, wnnGraphBuilderAbs, x), whole = one(l, wnnGraphBuilderFloor, size);
-	WNNOperand rest = both(l, wnnGraphBuilderSub, size, whole);
-	WNNOperand up = both(l, wnnGraphBuilderGreaterOrEqual, rest, number_of(l, 0.5));
-	WNNOperand rounded =
-		choose(l, up, both(l, wnnGraphBuilderAdd, whole, number_of(l, 1)), whole);
+	WNNOperand rest = shlo_lower_both(l, wnnGraphBuilderSub, size, whole);
+	WNNOperand up = shlo_lower_both(l, wnnGraphBuilderGreaterOrEqual, rest, number_of(l, 0.5));
+	WNNOperand rounded = shlo_lower_choice(
+		l, up, shlo_lower_both(l, wnnGraphBuilderAdd, whole, number_of(l, 1)), whole);
 
-	rounded = choose(l, both(l, wnnGraphBuilderLesser, x, number_of(l, 0)),
-			 one(l, wnnGraphBuilderNeg, rounded), rounded);
-	return choose(l, both(l, wnnGraphBuilderEqual, whole, size), x, rounded);
+	rounded = shlo_lower_choice(l,
+				    shlo_lower_both(l, wnnGraphBuilderLesser, x, number_of(l, 0)),
+				    one(l, wnnGraphBuilderNeg, rounded), rounded);
+	return shlo_lower_choice(l, shlo_lower_both(l, wnnGraphBuilderEqual, whole, size), x,
+				 rounded);
 }
 
 /* Of float16 by way of float32, as there are two roundings. */
@@ -118,9 +116,9 @@ static WNNOperand reciprocal_root(const struct shlo_lower *l, WNNOperand x)
 	number.doubleValue = 1;
 	unit = wnnGraphBuilderConstantFromNumber(l->b, WNNOperandDataType_Float32, number);
 	if (element_of(l, 0) == SHLO_F32)
-		return both(l, wnnGraphBuilderDiv, unit, one(l, wnnGraphBuilderSqrt, x));
+		return shlo_lower_both(l, wnnGraphBuilderDiv, unit, one(l, wnnGraphBuilderSqrt, x));
 	x = wnnGraphBuilderCast(l->b, x, WNNOperandDataType_Float32, &l->options);
-	x = both(l, wnnGraphBuilderDiv, unit, one(l, wnnGraphBuilderSqrt, x));
+	x = shlo_lower_both(l, wnnGraphBuilderDiv, unit, one(l, wnnGraphBuilderSqrt, x));
 	return x ? wnnGraphBuilderCast(l->b, x, WNNOperandDataType_Float16, &l->options) : NULL;
 }
 
@@ -138,7 +136,8 @@ static bool lower_composed(const struct shlo_lower *l, WNNOperand *out)
 		return true;
 	case SHLO_U_ABS: /* of integers */
 		if (l->b)
-			*out = both(l, wnnGraphBuilderMax, x, one(l, wnnGraphBuilderNeg, x));
+			*out = shlo_lower_both(l, wnnGraphBuilderMax, x,
+					       one(l, wnnGraphBuilderNeg, x));
 		return shlo_class(element) == SHLO_SIGNED;
 	case SHLO_U_ROUND_AFZ:
 		if (l->b)
@@ -150,15 +149,34 @@ static bool lower_composed(const struct shlo_lower *l, WNNOperand *out)
 		return real;
 	case SHLO_U_IS_FINITE:
 		if (l->b)
-			*out = both(l, wnnGraphBuilderLesser, one(l, wnnGraphBuilderAbs, x),
-				    number_of(l, INFINITY));
+			*out = shlo_lower_both(l, wnnGraphBuilderLesser,
+					       one(l, wnnGraphBuilderAbs, x),
+					       number_of(l, INFINITY));
 		return real;
+	case SHLO_U_IS_INF:
+		if (l->b)
+			*out = shlo_lower_both(l, wnnGraphBuilderEqual,
+					       one(l, wnnGraphBuilderAbs, x),
+					       number_of(l, INFINITY));
+		return real;
+	case SHLO_U_IS_POS_INF:
+	case SHLO_U_IS_NEG_INF:
+		if (l->b)
+			*out = shlo_lower_both(l, wnnGraphBuilderEqual, x,
+					       number_of(l, l->op->kind->code == SHLO_U_IS_POS_INF ?
+								    INFINITY :
+								    -INFINITY));
+		return real;
+	case SHLO_U_NEGATE: /* of integers without a sign */
+		if (l->b)
+			*out = shlo_lower_both(l, wnnGraphBuilderSub, number_of(l, 0), x);
+		return true;
 	case SHLO_U_SQUARE:
 		if (l->b)
-			*out = both(l, wnnGraphBuilderMul, x, x);
+			*out = shlo_lower_both(l, wnnGraphBuilderMul, x, x);
 		return true;
 	default:
-		return false;
+		return shlo_lower_bits_unary(l, out);
 	}
 }
 
@@ -198,8 +216,10 @@ shlo_combine_fn shlo_binary_of(int op, enum shlo_element element)
 	case SHLO_B_MULTIPLY:
 		return wnnGraphBuilderMul;
 	case SHLO_B_DIVIDE:
-		/* By zero integers give what is StableHLO's own. */
+		/* Integers by zero: shlo_lower_integers(). */
 		return shlo_is_float(element) ? wnnGraphBuilderDiv : NULL;
+	case SHLO_B_POWER:
+		return wnnGraphBuilderPow;
 	case SHLO_B_MAXIMUM:
 		return wnnGraphBuilderMax;
 	case SHLO_B_MINIMUM:
@@ -213,8 +233,10 @@ bool shlo_lower_binary(struct shlo_lower *l, WNNOperand *out)
 {
 	shlo_combine_fn make = shlo_binary_of(l->op->kind->code, element_of(l, 0));
 
-	if (!make || !l->b)
-		return make != NULL;
+	if (!make)
+		return shlo_lower_integers(l, out);
+	if (!l->b)
+		return true;
 	*out = make(l->b, shlo_lowered(l, 0), shlo_lowered(l, 1), &l->options);
 	return true;
 }
