@@ -99,8 +99,8 @@ static WNNOperand convolve(const struct shlo_lower *l, WNNOperand x, WNNOperand 
 
 		strides[at] = n->window.stride[i];
 		dilations[at] = n->window.window_dilation[i];
-		padding[2 * at] = n->window.low[i];
-		padding[2 * at + 1] = n->window.high[i];
+		padding[2 * at] = n->window.low[i] < 0 ? 0 : n->window.low[i];
+		padding[2 * at + 1] = n->window.high[i] < 0 ? 0 : n->window.high[i];
 	}
 	shlo_sizes_init(&sizes[0], strides, SPATIAL);
 	shlo_sizes_init(&sizes[1], dilations, SPATIAL);
@@ -129,13 +129,31 @@ static WNNOperand result(const struct shlo_lower *l, WNNOperand y,
 	return shlo_lower_transpose(l, shlo_lower_reshape(l, y, dims, to->rank), order, to->rank);
 }
 
-static bool is_possible(const struct shlo_conv_numbers *n)
+/* What padding of less than none takes away; there is more than that, or else only padding would be left. */
+static WNNOperand cropped(const struct shlo_lower *l, WNNOperand x, const struct shlo_window *w,
+			  int64_t *dims)
+{
+	struct shlo_padding padding = { 0 };
+
+	for (int i = 0; i < w->rank; i++) {
+		padding.low[RANK - w->rank + i] = w->low[i] < 0 ? w->low[i] : 0;
+		padding.high[RANK - w->rank + i] = w->high[i] < 0 ? w->high[i] : 0;
+	}
+	return shlo_lower_padded(l, x, dims, RANK, &padding, NULL);
+}
+
+static bool is_possible(const struct shlo_lower *l, const struct shlo_conv_numbers *n)
 {
 	if (n->spatial > SPATIAL)
 		return false;
-	for (int i = 0; i < n->spatial; i++)
-		if (n->window.low[i] < 0 || n->window.high[i] < 0)
+	for (int i = 0; i < n->spatial; i++) {
+		int64_t low = n->window.low[i], high = n->window.high[i];
+		int64_t size = shlo_operand_type(l, 0)->dims[n->input_spatial.at[i]];
+
+		size += (size - 1) * (n->window.base_dilation[i] - 1);
+		if ((low < 0 ? -low : 0) + (high < 0 ? -high : 0) >= size)
 			return false;
+	}
 	return true;
 }
 
@@ -154,7 +172,7 @@ bool shlo_lower_convolution(struct shlo_lower *l, WNNOperand *out)
 		return false;
 	/* The verifier has been here before, so this does not fail. */
 	shlo_conv_numbers(&check, NULL, &n);
-	if (!is_possible(&n))
+	if (!is_possible(l, &n))
 		return false;
 	if (!l->b)
 		return true;
@@ -163,6 +181,7 @@ bool shlo_lower_convolution(struct shlo_lower *l, WNNOperand *out)
 		x = batches_as_features(l, x, n.batch_groups, dims);
 	for (int i = 0; i < n.spatial; i++)
 		x = dilated(l, x, RANK - n.spatial + i, n.window.base_dilation[i], dims);
+	x = cropped(l, x, &n.window, dims);
 	kernel = ordered(l, 1, n.kernel_output, n.kernel_input, &n.kernel_spatial, kernel_dims);
 	kernel = reversed(l, kernel, &n.window);
 	*out = result(l, convolve(l, x, kernel, &n), &n);

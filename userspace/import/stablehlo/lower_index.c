@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Gather and scatter whose indices are constants, and reductions over windows, in a graph: every
- * element of the result is one of a flat operand, by a list of places that is known when the graph is
- * built. What collides is combined in the order of the specification, step by step.
+ * Gather and scatter whose indices are constants, in a graph: every element of the result is one of a
+ * flat operand, by a list of places that is known when the graph is built. What collides is combined in
+ * the order of the specification, step by step.
  */
 #include "lower.h"
 
@@ -36,9 +36,8 @@ static WNNOperand flat(const struct shlo_lower *l, WNNOperand x, int64_t count)
 	return shlo_lower_reshape(l, x, &count, 1);
 }
 
-/* The elements of a flat operand at these places. */
-static WNNOperand taken(const struct shlo_lower *l, WNNOperand x, const int32_t *places,
-			int64_t count)
+WNNOperand shlo_lower_taken(const struct shlo_lower *l, WNNOperand x, const int32_t *places,
+			    int64_t count)
 {
 	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
 	WNNOperand indices =
@@ -59,7 +58,7 @@ static WNNOperand take_result(const struct shlo_lower *l, WNNOperand x,
 	if (!places)
 		return NULL;
 	find(l, places);
-	x = shlo_lower_reshape(l, taken(l, x, places, count), to->dims, to->rank);
+	x = shlo_lower_reshape(l, shlo_lower_taken(l, x, places, count), to->dims, to->rank);
 	import_free(places);
 	return x;
 }
@@ -102,47 +101,6 @@ bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out)
 		*out = take_result(
 			l, flat(l, shlo_lowered(l, 0), shlo_type_count(shlo_operand_type(l, 0))),
 			gather_places);
-	return true;
-}
-
-/* ---- padding */
-
-/* Where each element of the result is in the operand; behind its last: it is padding. */
-static void pad_places(const struct shlo_lower *l, int32_t *places)
-{
-	const struct shlo_type *x = shlo_operand_type(l, 0), *to = shlo_result_type(l);
-	int64_t index[SHLO_MAX_RANK] = { 0 }, low[SHLO_MAX_RANK], interior[SHLO_MAX_RANK], at = 0;
-	int64_t count = shlo_type_count(x);
-
-	shlo_lower_ints(l, "edge_padding_low", low);
-	shlo_lower_ints(l, "interior_padding", interior);
-	do {
-		int64_t place = 0;
-
-		for (int i = 0; i < x->rank && place < count; i++) {
-			int64_t from = index[i] - low[i], step = interior[i] + 1;
-
-			if (from < 0 || from % step || from / step >= x->dims[i])
-				place = count;
-			else
-				place = place * x->dims[i] + from / step;
-		}
-		places[at++] = (int32_t)place;
-	} while (shlo_next(to->rank, to->dims, index));
-}
-
-bool shlo_lower_pad_between(struct shlo_lower *l, WNNOperand *out)
-{
-	WNNOperand parts[2], x;
-
-	if (!is_small(shlo_result_type(l)) || !is_small(shlo_operand_type(l, 0)))
-		return false;
-	if (!l->b)
-		return true;
-	parts[0] = flat(l, shlo_lowered(l, 0), shlo_type_count(shlo_operand_type(l, 0)));
-	parts[1] = flat(l, shlo_lowered(l, 1), 1);
-	x = parts[0] && parts[1] ? wnnGraphBuilderConcat(l->b, 2, parts, 0, &l->options) : NULL;
-	*out = take_result(l, x, pad_places);
 	return true;
 }
 
@@ -215,7 +173,7 @@ static bool scatter_step(struct scatter *s, WNNOperand updates, WNNOperand *x)
 		return false;
 	for (int64_t i = 0; i < s->count; i++)
 		all = all && s->mask[i];
-	value = taken(l, updates, s->sources, s->count);
+	value = shlo_lower_taken(l, updates, s->sources, s->count);
 	if (value && s->combine)
 		value = s->combine(l->b, *x, value, &l->options);
 	mask = all ? NULL : shlo_lower_list(l, WNNOperandDataType_Uint8, s->mask, s->count, 1);
@@ -233,11 +191,16 @@ static WNNOperand scatter(struct scatter *s)
 	enum shlo_element element = shlo_operand_type(l, 0)->element;
 	int steps = 0;
 
+	/* A graph need not round float16 between two steps, so that it is done once, at the end. */
+	if (element == SHLO_F16 && s->combine) {
+		x = shlo_lower_cast(l, x, WNNOperandDataType_Float32);
+		updates = shlo_lower_cast(l, updates, WNNOperandDataType_Float32);
+	}
 	scatter_places(l, s->places);
 	while (scatter_step(s, updates, &x))
-		/* A graph need not round float16 between two steps. */
-		if (++steps > MOST_STEPS || (element == SHLO_F16 && s->combine && steps > 1))
+		if (++steps > MOST_STEPS)
 			return NULL;
+	x = shlo_lower_cast(l, x, shlo_held_type(element));
 	if (!steps && x)
 		x = wnnGraphBuilderIdentity(l->b, x, &l->options);
 	return shlo_lower_reshape(l, x, shlo_result_type(l)->dims, shlo_result_type(l)->rank);
@@ -272,73 +235,5 @@ bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out)
 	import_free(s.places);
 	import_free(s.sources);
 	import_free(s.mask);
-	return true;
-}
-
-/* ---- windows */
-
-static int64_t cells_of(const struct shlo_window *w)
-{
-	int64_t cells = 1;
-
-	for (int i = 0; i < w->rank && cells <= MOST_STEPS; i++)
-		cells *= w->size[i] > MOST_STEPS ? MOST_STEPS + 1 : w->size[i];
-	return cells;
-}
-
-/* Cell by cell: what lies under it for every window, the initial value where that is padding. */
-static WNNOperand windows(struct shlo_lower *l, const struct shlo_window *w,
-			  shlo_combine_fn combine, int32_t *places)
-{
-	const struct shlo_type *x = shlo_operand_type(l, 0), *to = shlo_result_type(l);
-	int64_t count = shlo_type_count(x), cell[SHLO_MAX_RANK] = { 0 };
-	int64_t out_count = shlo_type_count(to);
-	WNNOperand parts[2] = { flat(l, shlo_lowered(l, 0), count),
-				flat(l, shlo_lowered(l, 1), 1) };
-	WNNOperand both =
-		parts[0] && parts[1] ? wnnGraphBuilderConcat(l->b, 2, parts, 0, &l->options) : NULL;
-	WNNOperand sum = parts[1];
-
-	do {
-		int64_t position[SHLO_MAX_RANK] = { 0 }, at = 0;
-		WNNOperand value;
-
-		do {
-			int64_t from = shlo_under(w, x->dims, position, cell);
-
-			places[at++] = (int32_t)(from < 0 ? count : from);
-		} while (shlo_next(w->rank, to->dims, position));
-		value = taken(l, both, places, out_count);
-		sum = value && sum ? combine(l->b, sum, value, &l->options) : NULL;
-	} while (sum && shlo_next(w->rank, w->size, cell));
-	return shlo_lower_reshape(l, sum, to->dims, to->rank);
-}
-
-bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out)
-{
-	enum shlo_element element = shlo_operand_type(l, 0)->element;
-	struct shlo_guard guard;
-	struct shlo_check check = { .guard = &guard, .op = l->op };
-	shlo_combine_fn combine = shlo_binary_of(shlo_only_binary(l->op->regions[0]), element);
-	struct shlo_window w;
-	int32_t *places;
-	int code = shlo_only_binary(l->op->regions[0]);
-
-	if (l->op->operand_count != 2 || !combine || shlo_result_type(l)->element != element ||
-	    !is_small(shlo_result_type(l)) || !is_small(shlo_operand_type(l, 0)))
-		return false;
-	/* Float16 is not rounded between two steps, which only its order does without. */
-	if (element == SHLO_F16 && code != SHLO_B_MAXIMUM && code != SHLO_B_MINIMUM)
-		return false;
-	/* The verifier has been here before, so this does not fail. */
-	shlo_window_numbers(&check, shlo_operand_type(l, 0)->rank, &w);
-	if (cells_of(&w) > MOST_STEPS)
-		return false;
-	if (!l->b)
-		return true;
-	places = import_alloc((size_t)shlo_type_count(shlo_result_type(l)) * sizeof(*places));
-	if (places)
-		*out = windows(l, &w, combine, places);
-	import_free(places);
 	return true;
 }

@@ -61,16 +61,22 @@ bool shlo_lower_reverse(struct shlo_lower *l, WNNOperand *out)
 
 bool shlo_lower_concatenate(struct shlo_lower *l, WNNOperand *out)
 {
+	uint32_t axis = (uint32_t)shlo_attr_int(l->op, "dimension", 0);
 	WNNOperand inputs[64];
+	size_t count = 0;
 
-	if (l->op->operand_count > 64)
-		return false;
-	for (size_t i = 0; l->b && i < l->op->operand_count; i++)
-		inputs[i] = shlo_lowered(l, i);
-	if (l->b)
-		*out = wnnGraphBuilderConcat(l->b, l->op->operand_count, inputs,
-					     (uint32_t)shlo_attr_int(l->op, "dimension", 0),
-					     &l->options);
+	if (!l->b)
+		return true;
+	for (size_t i = 0; i < l->op->operand_count; i++) {
+		if (count == 64) {
+			inputs[0] = wnnGraphBuilderConcat(l->b, count, inputs, axis, &l->options);
+			count = 1;
+		}
+		inputs[count++] = shlo_lowered(l, i);
+		if (!inputs[0])
+			return true;
+	}
+	*out = wnnGraphBuilderConcat(l->b, count, inputs, axis, &l->options);
 	return true;
 }
 

@@ -36,16 +36,21 @@ static WNNOperand scalar(const struct shlo_lower *l, enum shlo_element element, 
 static WNNOperand part_of_place(const struct shlo_lower *l, WNNOperand starts,
 				enum shlo_element element, int64_t most, int64_t step)
 {
-	WNNOperand limit = scalar(l, element, most), factor = scalar(l, SHLO_I32, step);
-	WNNOperand zero = scalar(l, element, 0);
+	WNNOperand limit, zero, factor = scalar(l, SHLO_I32, step);
 
+	/* What is small cannot hold every limit. */
+	if (shlo_elements[element].bits < 32) {
+		element = SHLO_I32;
+		starts = shlo_lower_cast(l, starts, WNNOperandDataType_Int32);
+	}
+	limit = scalar(l, element, most);
+	zero = scalar(l, element, 0);
 	if (!starts || !limit || !zero || !factor)
 		return NULL;
 	if (shlo_class(element) == SHLO_SIGNED)
 		starts = wnnGraphBuilderMax(l->b, starts, zero, &l->options);
 	starts = starts ? wnnGraphBuilderMin(l->b, starts, limit, &l->options) : NULL;
-	if (starts && element != SHLO_I32)
-		starts = wnnGraphBuilderCast(l->b, starts, WNNOperandDataType_Int32, &l->options);
+	starts = shlo_lower_cast(l, starts, WNNOperandDataType_Int32);
 	return starts ? wnnGraphBuilderMul(l->b, starts, factor, &l->options) : NULL;
 }
 
@@ -62,9 +67,7 @@ static bool can_start(const struct shlo_lower *l, size_t first, const struct shl
 	for (size_t i = first; i < l->op->operand_count; i++) {
 		enum shlo_element element = shlo_operand_type(l, i)->element;
 
-		/* What is small cannot hold every limit. */
-		if (element != SHLO_I32 && element != SHLO_UI32 && element != SHLO_I64 &&
-		    element != SHLO_UI64)
+		if (!shlo_is_computed(element) || shlo_is_float(element))
 			return false;
 	}
 	return count > 0 && count <= INT32_MAX && shlo_type_count(slice) <= MOST_ELEMENTS;

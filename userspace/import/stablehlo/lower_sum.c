@@ -6,8 +6,9 @@
 
 #include "numbers.h"
 
-#define LEAST_INNER 16 /* of what is left to the order of the device */
-#define MOST_STEPS  64 /* that are done one after the other */
+#define LEAST_INNER   16		 /* of what is left to the order of the device */
+#define MOST_STEPS    64		 /* that are done one after the other */
+#define MOST_PRODUCTS (INT64_C(1) << 22) /* that a graph holds one by one */
 
 static int64_t product(const struct shlo_type *x, const struct shlo_list *dims)
 {
@@ -39,8 +40,6 @@ int shlo_only_binary(const struct shlo_region *region)
 
 static bool reducer(int op, enum shlo_element element, reduce_fn *reduce, shlo_combine_fn *combine)
 {
-	bool wide = shlo_elements[element].bits >= 32;
-
 	if (element == SHLO_I1) {
 		bool any = op == SHLO_B_OR || op == SHLO_B_MAXIMUM || op == SHLO_B_ADD;
 
@@ -64,19 +63,19 @@ static bool reducer(int op, enum shlo_element element, reduce_fn *reduce, shlo_c
 	case SHLO_B_ADD:
 		*reduce = wnnGraphBuilderReduceSum;
 		*combine = wnnGraphBuilderAdd;
-		return wide;
+		return true;
 	case SHLO_B_MULTIPLY:
 		*reduce = wnnGraphBuilderReduceProduct;
 		*combine = wnnGraphBuilderMul;
-		return wide;
+		return true;
 	default:
 		return false;
 	}
 }
 
-/* A part of one element of the dimension @dim, which stays. */
+/* A part of so many elements of the dimension @dim, which stays. */
 static WNNOperand part_at(const struct shlo_lower *l, WNNOperand x, const int64_t *dims, int rank,
-			  int dim, int64_t at)
+			  int dim, int64_t at, int64_t size)
 {
 	WNNSliceOptions options = WNN_SLICE_OPTIONS_INIT;
 	int64_t starts[SHLO_MAX_RANK] = { 0 }, counts[SHLO_MAX_RANK];
@@ -84,7 +83,7 @@ static WNNOperand part_at(const struct shlo_lower *l, WNNOperand x, const int64_
 
 	memcpy(counts, dims, (size_t)rank * sizeof(*dims));
 	starts[dim] = at;
-	counts[dim] = 1;
+	counts[dim] = size;
 	shlo_sizes_init(&start, starts, rank);
 	shlo_sizes_init(&count, counts, rank);
 	options.label = l->options.label;
@@ -107,11 +106,20 @@ static WNNOperand reduce_in_order(const struct shlo_lower *l, const struct shlo_
 	all = shlo_lower_reshape(l, shlo_lower_transpose(l, shlo_lowered(l, 0), order, x->rank),
 				 dims, 2);
 	for (int64_t i = 0; i < cells && sum; i++) {
-		WNNOperand part = part_at(l, all, dims, 2, 1, i);
+		WNNOperand part = part_at(l, all, dims, 2, 1, i, 1);
 
 		sum = part ? combine(l->b, sum, part, &l->options) : NULL;
 	}
 	return shlo_lower_reshape(l, sum, to->dims, to->rank);
+}
+
+/* What sums and products are computed in: of 8 bits there are none, and float16 is rounded once. */
+static WNNOperandDataType computed_type(enum shlo_element element)
+{
+	if (element == SHLO_F16)
+		return WNNOperandDataType_Float32;
+	return shlo_elements[element].bits == 8 ? WNNOperandDataType_Int32 :
+						  shlo_held_type(element);
 }
 
 /*
@@ -128,7 +136,8 @@ bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out)
 	reduce_fn reduce;
 	shlo_combine_fn combine;
 	int64_t cells;
-	WNNOperand x;
+	bool adds = code == SHLO_B_ADD || code == SHLO_B_MULTIPLY;
+	WNNOperand x, initial;
 
 	over.count = shlo_lower_ints(l, "dimensions", over.at);
 	if (l->op->operand_count != 2 || shlo_result_type(l)->element != element ||
@@ -137,16 +146,21 @@ bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out)
 	if (!l->b)
 		return true;
 	cells = product(shlo_operand_type(l, 0), &over);
-	if (element == SHLO_F32 && (code == SHLO_B_ADD || code == SHLO_B_MULTIPLY) &&
-	    cells < LEAST_INNER) {
+	if (element == SHLO_F32 && adds && cells < LEAST_INNER) {
 		*out = reduce_in_order(l, &over, cells, combine);
 		return true;
 	}
 	shlo_sizes_init(&axes, over.at, over.count);
 	options.label = l->options.label;
 	options.axes = axes.array;
-	x = reduce(l->b, shlo_lowered(l, 0), &options);
-	*out = x ? combine(l->b, x, shlo_lowered(l, 1), &l->options) : NULL;
+	x = shlo_lowered(l, 0);
+	initial = shlo_lowered(l, 1);
+	if (adds && element != SHLO_I1) {
+		x = shlo_lower_cast(l, x, computed_type(element));
+		initial = shlo_lower_cast(l, initial, computed_type(element));
+	}
+	x = shlo_lower_both(l, combine, x ? reduce(l->b, x, &options) : NULL, initial);
+	*out = shlo_lower_cast(l, x, shlo_held_type(element));
 	return true;
 }
 
@@ -178,38 +192,94 @@ static WNNOperand as_matrices(const struct shlo_lower *l, size_t side,
 		l, shlo_lower_transpose(l, shlo_lowered(l, side), order.at, x->rank), dims, 3);
 }
 
-/* A product of few terms, added up one after the other as the reference kernel does: in f32 if of floats. */
+/* A product of few terms, added up one after the other as the reference kernel does. */
 static WNNOperand dot_in_order(const struct shlo_lower *l, WNNOperand a, WNNOperand b,
 			       const int64_t *dims)
 {
-	WNNOperandDataType computed = shlo_held_type(shlo_result_type(l)->element),
-			   given = computed;
 	const int64_t a_dims[3] = { dims[0], dims[1], dims[3] };
 	const int64_t b_dims[3] = { dims[0], dims[3], dims[2] };
 	WNNOperand sum = NULL;
 
-	if (computed == WNNOperandDataType_Float16) {
-		computed = WNNOperandDataType_Float32;
-		a = a ? wnnGraphBuilderCast(l->b, a, computed, &l->options) : NULL;
-		b = b ? wnnGraphBuilderCast(l->b, b, computed, &l->options) : NULL;
-	}
 	for (int64_t i = 0; i < dims[3]; i++) {
-		WNNOperand x = part_at(l, a, a_dims, 3, 2, i), y = part_at(l, b, b_dims, 3, 1, i);
-		WNNOperand term = x && y ? wnnGraphBuilderMul(l->b, x, y, &l->options) : NULL;
+		WNNOperand term = shlo_lower_both(l, wnnGraphBuilderMul,
+						  part_at(l, a, a_dims, 3, 2, i, 1),
+						  part_at(l, b, b_dims, 3, 1, i, 1));
 
-		if (!term)
-			return NULL;
-		sum = i ? wnnGraphBuilderAdd(l->b, sum, term, &l->options) : term;
+		sum = i ? shlo_lower_both(l, wnnGraphBuilderAdd, sum, term) : term;
 		if (!sum)
 			return NULL;
 	}
-	return computed == given ? sum : wnnGraphBuilderCast(l->b, sum, given, &l->options);
+	return sum;
 }
 
-static bool is_summed(enum shlo_element element)
+/*
+ * Of numbers of 8 bits the matrix unit's, in float32: so few products of them are exact there, as each is
+ * below 2 to the 16th power, and all together below 2 to the 24th.
+ */
+#define EXACT_TERMS 256
+
+static WNNOperand dot_of_bytes(const struct shlo_lower *l, WNNOperand a, WNNOperand b,
+			       const int64_t *dims)
 {
-	return element == SHLO_F16 ||
-	       (shlo_is_computed(element) && shlo_elements[element].bits >= 32);
+	const int64_t a_dims[3] = { dims[0], dims[1], dims[3] };
+	const int64_t b_dims[3] = { dims[0], dims[3], dims[2] };
+	WNNOperand sum = NULL;
+
+	a = shlo_lower_cast(l, a, WNNOperandDataType_Float32);
+	b = shlo_lower_cast(l, b, WNNOperandDataType_Float32);
+	for (int64_t at = 0; at < dims[3]; at += EXACT_TERMS) {
+		int64_t size = dims[3] - at < EXACT_TERMS ? dims[3] - at : EXACT_TERMS;
+		WNNOperand part = shlo_lower_both(l, wnnGraphBuilderMatmul,
+						  part_at(l, a, a_dims, 3, 2, at, size),
+						  part_at(l, b, b_dims, 3, 1, at, size));
+
+		part = shlo_lower_cast(l, part, WNNOperandDataType_Int32);
+		sum = at ? shlo_lower_both(l, wnnGraphBuilderAdd, sum, part) : part;
+		if (!sum)
+			return NULL;
+	}
+	return sum;
+}
+
+/* All products one by one, and their sums. */
+static WNNOperand dot_in_full(const struct shlo_lower *l, WNNOperand a, WNNOperand b,
+			      const int64_t *dims)
+{
+	static const int64_t last = 3, order[3] = { 0, 2, 1 };
+	const int64_t a_dims[4] = { dims[0], dims[1], 1, dims[3] };
+	const int64_t b_dims[4] = { dims[0], 1, dims[2], dims[3] };
+	WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+	struct shlo_sizes axes;
+	WNNOperand terms;
+
+	shlo_sizes_init(&axes, &last, 1);
+	options.axes = axes.array;
+	options.label = l->options.label;
+	a = shlo_lower_reshape(l, a, a_dims, 4);
+	b = shlo_lower_reshape(l, shlo_lower_transpose(l, b, order, 3), b_dims, 4);
+	terms = shlo_lower_both(l, wnnGraphBuilderMul, a, b);
+	return terms ? wnnGraphBuilderReduceSum(l->b, terms, &options) : NULL;
+}
+
+static bool are_bytes(const struct shlo_lower *l)
+{
+	return shlo_elements[shlo_operand_type(l, 0)->element].bits == 8 &&
+	       shlo_elements[shlo_operand_type(l, 1)->element].bits == 8;
+}
+
+/* Integers may be of several types, as all of their sums are exact in the result's. */
+static bool can_dot(const struct shlo_lower *l, int64_t terms)
+{
+	enum shlo_element element = shlo_operand_type(l, 0)->element;
+	enum shlo_element other = shlo_operand_type(l, 1)->element;
+	enum shlo_element to = shlo_result_type(l)->element;
+
+	if (!shlo_is_computed(element) || !shlo_is_computed(other) || !shlo_is_computed(to))
+		return false;
+	if (shlo_is_float(element) || shlo_is_float(other) || shlo_is_float(to))
+		return element == other && element == to;
+	return (are_bytes(l) && shlo_elements[to].bits <= 32) || terms <= MOST_STEPS ||
+	       shlo_type_count(shlo_result_type(l)) <= MOST_PRODUCTS / terms;
 }
 
 /* Long products of floats are the matrix unit's, whose order of sums is its own. */
@@ -220,22 +290,32 @@ bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out)
 	struct shlo_dot_numbers n;
 	WNNOperand a, b, c;
 	int64_t dims[4]; /* batch, rows, columns, terms */
+	bool few;
 
 	shlo_dot_numbers(l->op, &n);
 	dims[3] = product(shlo_operand_type(l, 0), &n.contract[0]);
-	if (!is_summed(element) || to->element != element ||
-	    shlo_operand_type(l, 1)->element != element ||
-	    (!shlo_is_float(element) && dims[3] > MOST_STEPS))
+	if (!can_dot(l, dims[3]))
 		return false;
 	if (!l->b)
 		return true;
 	dims[0] = product(shlo_operand_type(l, 0), &n.batch[0]);
 	a = as_matrices(l, 0, &n, &dims[1]);
 	b = as_matrices(l, 1, &n, &dims[2]);
-	if (!shlo_is_float(element) || dims[3] < LEAST_INNER)
-		c = dot_in_order(l, a, b, dims);
-	else
-		c = a && b ? wnnGraphBuilderMatmul(l->b, a, b, &l->options) : NULL;
+	few = dims[3] < (shlo_is_float(element) ? LEAST_INNER : MOST_STEPS + 1);
+	if (few || !shlo_is_float(element)) {
+		WNNOperandDataType type = computed_type(to->element);
+
+		if (!few && are_bytes(l) && shlo_elements[to->element].bits <= 32) {
+			c = dot_of_bytes(l, a, b, dims);
+		} else {
+			a = shlo_lower_cast(l, a, type);
+			b = shlo_lower_cast(l, b, type);
+			c = few ? dot_in_order(l, a, b, dims) : dot_in_full(l, a, b, dims);
+		}
+		c = shlo_lower_cast(l, c, shlo_held_type(to->element));
+	} else {
+		c = shlo_lower_both(l, wnnGraphBuilderMatmul, a, b);
+	}
 	*out = shlo_lower_reshape(l, c, to->dims, to->rank);
 	return true;
 }
