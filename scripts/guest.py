@@ -52,7 +52,8 @@ PORTS = ("control", "log", "request", "out", "err", "in")
 EXPECTED = (r"loading out-of-tree module taints kernel",
             r"module verification failed: signature and/or required key missing - tainting kernel",
             r"^hrtimer: interrupt took ", r"^workqueue: .* hogged CPU for ", r"^clocksource: ",
-            r"^hpet: Lost \d+ RTC interrupts", r"^sched: DL replenish lagged too much")
+            r"^hpet: Lost \d+ RTC interrupts", r"^sched: DL replenish lagged too much",
+            r"lapic is not functional\.$", r"^Could not switch to high resolution mode")
 # Whatever its level; with --allow-warnings too it is a failure.
 SPLAT = re.compile(r"\b(BUG|WARNING|Oops|KASAN|KCSAN|UBSAN|Kernel panic)\b.*(:|at )|cut here"
                    r"|general protection fault|possible recursive locking|possible circular locking"
