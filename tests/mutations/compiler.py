@@ -91,9 +91,6 @@ MUTATIONS = [
            '(void)second;'),
     _error('second halves are turned the other way', 'plan/lower/elementwise.c',
            'ONPU_OP_VADD, out[1], product[2], product[3], -1);', 'ONPU_OP_VSUB, out[1], product[2], product[3], -1);'),
-    _error('the last numbers of a row are turned, not the first', 'pass/rotary.c', 'begin.slice.strides[i] = 1;',
-           'begin.slice.strides[i] = 1, begin.slice.starts[i] = (uint32_t)(ir_type_dim(&found->x->type, i) - '
-           'ir_type_dim(&type, i));'),
     # Gelu by tanh.
     _error('a sigmoid has half of its argument', 'pass/recognise.c',
            '.alpha = (float)(2 * inner.factor[3])', '.alpha = (float)inner.factor[3]'),
