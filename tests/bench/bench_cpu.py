@@ -10,12 +10,16 @@ remains of the figure on a machine that others use, too. OPENBLAS_CORETYPE and O
 to older kernels than the processor has. Each layer of the CPU (WEBNN_CPU_LAYER) is measured by itself; in the JSON the first one has the keys t1 and t2,
 others t1_LAYER and t2_LAYER; in 8-bit integers, t1_int8 and so on; in float16, t1_float16, with float32_ms for ort_ms.
 
+In float32 the most memory that either has at once is told as well: of ours, the whole process with its code; of ONNX
+Runtime's, what it takes beyond Python with everything loaded, so that the ratio of two whole processes is smaller.
+
 Usage: bench_cpu.py [--json FILE] [--rounds N] [--build DIR] [--threads N,…] [--layers NAME,…] [--types NAME,…] [MODEL…]
 """
 import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -176,6 +180,11 @@ class Ours:
         self.process.stdin.flush()
         return [int(number) * 1e-6 for number in self.process.stdout.readline().split()]
 
+    def peak(self):
+        """Of the whole process, with its code and the weights that are mapped."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
+        return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
+
     def close(self):
         self.process.stdin.close()
         self.process.wait()
@@ -205,6 +214,32 @@ class Ort:
         self.session = None
 
 
+# ONNX Runtime by itself: what its peak is above what the process has with everything loaded.
+PEAK = """
+import re, sys
+import numpy as np
+import onnxruntime
+def memory(key):
+    with open("/proc/self/status", encoding="utf-8") as file:
+        return int(re.search(key + r":\\s+(\\d+)", file.read())[1])
+folder, threads, shape = sys.argv[1], int(sys.argv[2]), [int(d) for d in sys.argv[3].split(",")]
+x = np.fromfile(folder + "/input", "<f4").reshape(shape)
+before = memory("VmRSS")
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+session = onnxruntime.InferenceSession(folder + "/model.onnx", options, providers=["CPUExecutionProvider"])
+for _ in range(3):
+    session.run(None, {"v0": x})
+print(memory("VmHWM") - before)
+"""
+
+
+def ort_peak(folder, threads, shape):
+    done = subprocess.run([sys.executable, "-c", PEAK, folder, str(threads), ",".join(map(str, shape))], check=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return int(done.stdout) / 1024
+
+
 def write_files(net, folder, kind):
     with open(folder / "weights", "wb") as f:
         for data in net.weights:
@@ -231,16 +266,20 @@ def compare(args, name, threads, layer, kind, folder, x):
     if not error <= TOLERANCE[kind]:
         sys.exit(f"bench cpu: {name}: the outputs differ by {error:.3g} of the largest")
     times = np.array([(ours.run(), other.run()) for _ in range(args.rounds)])
+    # In other types bench-cpu-graph makes the constants itself.
+    peaks = (ours.peak(), ort_peak(folder, threads, x.shape)) if kind == "float32" else None
     ours.close()
     other.close()
     best, cpu = times.min(0).T
     print(f"{name:12} {kind:7} {layer:8} {threads} thread{'s' if threads > 1 else ' '}  ours {best[0]:8.2f} ms  {'our float32' if kind == 'float16' else 'ONNX Runtime'} "
           f"{best[1]:8.2f} ms  ratio {best[0] / best[1]:.2f}  (processor {cpu[0]:8.2f} {cpu[1]:8.2f}  {cpu[0] / cpu[1]:.2f})  "
+          f"{f'peak {peaks[0]:.0f} {peaks[1]:.0f} MiB {peaks[0] / peaks[1]:.2f}  ' if peaks else ''}"
           f"error {error:.1e}  OpenBLAS {ours.core}", flush=True)
     name = "float32" if kind == "float16" else "ort"
+    memory = {"ours_peak_mib": peaks[0], "ort_peak_mib": peaks[1], "peak_ratio": peaks[0] / peaks[1]} if peaks else {}
     return ours.core, {"ours_ms": best[0], f"{name}_ms": best[1], "ratio": best[0] / best[1], "ours_cpu_ms": cpu[0],
                        f"{name}_cpu_ms": cpu[1], "cpu_ratio": cpu[0] / cpu[1], "error": error,
-                       "layer": layer, "threads": threads, "type": kind}
+                       "layer": layer, "threads": threads, "type": kind} | memory
 
 
 def main():

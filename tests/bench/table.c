@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -73,12 +75,17 @@ static uint32_t list(const json_t *layer, const char *key, uint32_t *values)
 	return n;
 }
 
-static void nothing_to_release(void const *data, size_t size, void *userdata1, void *userdata2)
+/* Pages of a file that are no longer needed are given back; memory that is no file stays as it is. */
+static void give_back(void const *data, size_t size, void *userdata1, void *userdata2)
 {
-	(void)data;
-	(void)size;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t begin = ((uintptr_t)data + page - 1) / page * page;
+	uintptr_t end = ((uintptr_t)data + size) / page * page;
+
 	(void)userdata1;
 	(void)userdata2;
+	if (begin < end)
+		madvise((void *)begin, end - begin, MADV_PAGEOUT);
 }
 
 static const float *numbers(const struct net *net, const json_t *layer, const char *key)
@@ -159,7 +166,7 @@ static WNNOperand constant(const struct net *net, const json_t *layer, const cha
 		free(halves);
 		return operand;
 	}
-	borrowed.releaseCallback = nothing_to_release;
+	borrowed.releaseCallback = give_back;
 	desc.nextInChain = &borrowed.chain;
 	desc.dataType = WNNOperandDataType_Float32;
 	desc.shape = (WNNUint32Array){ rank, dims };
