@@ -67,9 +67,10 @@ CASES = [
     (body(X, "%z = func.call @none(%x) : (tensor<2xi32>) -> tensor<2xi32>"), "there is no function @none"),
     ("func.func @f() {\n  func.call @f() : () -> ()\n  return\n}\n", "@f calls itself"),
     ("func.func private @f()\n", "@f has no body"),
-    (body(F, '%y = "stablehlo.collective_broadcast"(%f) {replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @m, '
-          'axes = [#stablehlo.axis_ref<name = "x">]>} : (tensor<2xf32>) -> tensor<2xf32>'),
-     "replica_groups are no table of numbers; meshes are not computed"),
+    ("func.func private @m() { return }\n" + body(F, '%y = "stablehlo.collective_broadcast"(%f) {replica_groups = '
+     '#stablehlo.replica_group_mesh_axes<mesh = @m, axes = [#stablehlo.axis_ref<name = "x">]>} : '
+     '(tensor<2xf32>) -> tensor<2xf32>'),
+     "replica_groups names axes of a mesh that is not in the file"),
     (body(X, Y, '%z = "stablehlo.collective_broadcast"(%x, %y) {has_dynamic_root, replica_groups = dense<[[0]]> : tensor<1x1xi64>} '
                 ': (tensor<2xi32>, tensor<3xi32>) -> tensor<2xi32>'),
      "the roots, its last operand, are tensor<3xi32>, expected tensor<1xi32>"),
@@ -102,9 +103,9 @@ CASES = [
      "this is nested more than 64 deep"),
     ("func.func @a() { return }\nfunc.func @b() { return }\n", "the module has no function @main"),
     # When it runs.
-    (body(X, "%s = stablehlo.constant dense<3> : tensor<1xi64>",
+    (body(X, "%t = stablehlo.constant dense<2> : tensor<1xi64>", "%s = stablehlo.add %t, %t : tensor<1xi64>",
           "%z = stablehlo.dynamic_reshape %x, %s : (tensor<2xi32>, tensor<1xi64>) -> tensor<?xi32>"),
-     "line 4, column 3: stablehlo.dynamic_reshape: 2 elements do not become 3"),
+     "line 5, column 3: stablehlo.dynamic_reshape: 2 elements do not become 4"),
     (body(X, "%n = stablehlo.constant dense<3> : tensor<i32>",
           "%s = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<2xi32>, tensor<i32>) -> "
           "tensor<?xi32, #stablehlo.bounds<2>>"), "dimension 0 is 3, its bound is 2"),

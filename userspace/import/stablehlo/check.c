@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Checks: the walk over a file, and what the checks of operations share. */
 #include "kinds.h"
+#include "mesh.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -152,7 +153,6 @@ static void check_op(struct shlo_file *file, const struct shlo_module *module,
 		.in_count = op->operand_count,
 	};
 	const struct shlo_type **in;
-	const struct shlo_attr *groups;
 
 	if (!op->kind) {
 		shlo_refuse(file, op->place, op->name, "this operation is not known");
@@ -179,10 +179,6 @@ static void check_op(struct shlo_file *file, const struct shlo_module *module,
 		return;
 	}
 	check_counts(&check);
-	groups = shlo_attr_find(&op->attrs, "replica_groups");
-	if (groups && groups->kind != SHLO_ATTR_DENSE)
-		shlo_wrong(&check,
-			   "replica_groups are no table of numbers; meshes are not computed");
 	op->kind->check(&check);
 	for (size_t i = 0; i < op->result_count; i++)
 		if (check.out[i] && !shlo_type_fits(check.out[i], op->results[i]->type))
@@ -263,6 +259,7 @@ static bool recurs(const struct shlo_module *module, const struct shlo_block *bl
 
 void shlo_verify(struct shlo_file *file)
 {
+	shlo_resolve_meshes(file);
 	for (size_t m = 0; m < file->module_count; m++) {
 		const struct shlo_module *module = file->modules[m];
 

@@ -31,6 +31,10 @@ static struct table table_of(struct shlo_call *call, const char *name)
 {
 	struct table table = { .attr = shlo_attr_find(&call->op->attrs, name) };
 
+	if (table.attr && table.attr->kind == SHLO_ATTR_DICT)
+		table.attr = call->op->groups;
+	if (!table.attr && shlo_attr_find(&call->op->attrs, name))
+		shlo_run_error(call->run, "%s names axes of a mesh that is not in the file", name);
 	if (table.attr && table.attr->kind == SHLO_ATTR_DENSE && table.attr->type->rank == 2) {
 		table.rows = table.attr->type->dims[0];
 		table.columns = table.attr->type->dims[1];

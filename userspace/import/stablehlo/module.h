@@ -129,7 +129,8 @@ struct shlo_op {
 	struct shlo_value **operands;
 	struct shlo_value **results;
 	struct shlo_region **regions;
-	struct shlo_attr attrs; /* DICT */
+	struct shlo_attr attrs;		/* DICT */
+	const struct shlo_attr *groups; /* DENSE: replica_groups that are axes of a mesh, or NULL */
 };
 
 struct shlo_function {
@@ -151,6 +152,7 @@ struct shlo_module {
 	const char *name;
 	struct shlo_place place;
 	struct shlo_attr attrs;
+	struct shlo_attr meshes; /* DICT of what sdy.mesh says: axes, and device_ids or not */
 	size_t function_count;
 	struct shlo_function **functions;
 };

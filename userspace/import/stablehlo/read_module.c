@@ -139,6 +139,7 @@ void shlo_module_new(struct shlo_reader *r)
 	module->name = "";
 	module->place = shlo_read_place(r);
 	module->attrs.kind = SHLO_ATTR_DICT;
+	module->meshes.kind = SHLO_ATTR_DICT;
 	file->modules = shlo_arena_grow(r->arena, file->modules, file->module_count,
 					sizeof(struct shlo_module *));
 	file->modules[file->module_count++] = module;
@@ -230,6 +231,8 @@ static void read_generic_item(struct shlo_reader *r)
 	op = shlo_read_op(r);
 	if (strcmp(name, "sdy.mesh"))
 		shlo_take_function(r, op);
+	else
+		shlo_take_mesh(r, op);
 }
 
 static void read_body(struct shlo_reader *r, bool inner)
@@ -248,7 +251,9 @@ static void read_body(struct shlo_reader *r, bool inner)
 				shlo_module_new(r);
 			read_function(r);
 		} else if (shlo_take_word(r, "sdy.mesh")) {
-			shlo_skip_mesh(r);
+			if (!r->module)
+				shlo_module_new(r);
+			shlo_read_mesh(r);
 		} else if (c == '"') {
 			read_generic_item(r);
 		} else if (c == '#' || c == '!') {

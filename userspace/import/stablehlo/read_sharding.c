@@ -5,14 +5,61 @@
 #include "reader.h"
 #include "sharding.h"
 
-void shlo_skip_mesh(struct shlo_reader *r)
+/* <["x"=2, "y"=4], device_ids=[…]> */
+static const struct shlo_attr *read_grid(struct shlo_reader *r)
 {
-	shlo_read_symbol(r);
-	shlo_expect(r, "=");
+	struct shlo_attr *mesh = shlo_attr_new(r, SHLO_ATTR_DICT);
+	struct shlo_attr *axes = shlo_attr_new(r, SHLO_ATTR_ARRAY);
+
 	if (shlo_peek(r) != '<')
 		shlo_read_error(r, "here should be a mesh");
-	shlo_skip_balanced(r);
+	shlo_expect(r, "<");
+	shlo_expect(r, "[");
+	while (!shlo_take(r, "]")) {
+		struct shlo_attr *axis = shlo_attr_new(r, SHLO_ATTR_DICT);
+		struct shlo_attr *name = shlo_attr_new(r, SHLO_ATTR_STRING);
+
+		if (axes->count)
+			shlo_expect(r, ",");
+		name->text = shlo_read_string(r, &name->count);
+		shlo_expect(r, "=");
+		shlo_dict_add(r, axis, "name", name);
+		shlo_dict_add(r, axis, "size", shlo_attr_number(r, shlo_read_integer(r)));
+		axes->items = shlo_arena_grow(r->arena, (void *)axes->items, axes->count,
+					      sizeof(*axes->items));
+		((const struct shlo_attr **)axes->items)[axes->count++] = axis;
+	}
+	shlo_dict_add(r, mesh, "axes", axes);
+	if (shlo_take(r, ",")) {
+		shlo_read_word(r);
+		shlo_expect(r, "=");
+		shlo_dict_add(r, mesh, "device_ids", shlo_read_attr(r));
+	}
+	shlo_expect(r, ">");
+	return mesh;
+}
+
+void shlo_read_mesh(struct shlo_reader *r)
+{
+	const char *name = shlo_read_symbol(r);
+
+	shlo_expect(r, "=");
+	shlo_dict_add(r, &r->module->meshes, name, read_grid(r));
 	shlo_skip_location(r);
+}
+
+void shlo_take_mesh(struct shlo_reader *r, const struct shlo_op *op)
+{
+	const struct shlo_attr *mesh = shlo_attr_find(&op->attrs, "mesh");
+	const char *name = shlo_attr_text(op, "sym_name", ""), *text;
+	struct shlo_reader grid = *r;
+
+	text = mesh && mesh->text ? strchr(mesh->text, '<') : NULL;
+	if (!text)
+		shlo_read_error(r, "here should be a mesh");
+	grid.at = text;
+	grid.end = text + strlen(text);
+	shlo_dict_add(r, &r->module->meshes, name, read_grid(&grid));
 }
 
 void shlo_skip_marks(struct shlo_reader *r)

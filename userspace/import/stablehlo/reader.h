@@ -114,7 +114,9 @@ void shlo_read_while(struct shlo_reader *r, struct shlo_op *op);
 void shlo_read_scan(struct shlo_reader *r, struct shlo_op *op);
 /* An operation of Shardy; false: it is none that is known. */
 bool shlo_read_sharding(struct shlo_reader *r, struct shlo_op *op);
-void shlo_skip_mesh(struct shlo_reader *r); /* behind sdy.mesh */
+void shlo_read_mesh(struct shlo_reader *r); /* behind sdy.mesh */
+/* The same in its generic form. */
+void shlo_take_mesh(struct shlo_reader *r, const struct shlo_op *op);
 /* Attributes of an argument or result, of which only marks of shardings matter. */
 void shlo_skip_marks(struct shlo_reader *r);
 /* "(types) -> types" where the operands must be of these types. */

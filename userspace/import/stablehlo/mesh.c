@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+/* Meshes, and the groups of processes that their axes make. */
+#include "mesh.h"
+
+#include <string.h>
+
+#define MAX_DEVICES ((int64_t)1 << 16)
+
+/* An axis, or a part of one: how many steps it has, and by how much each goes on in the grid. */
+struct axis {
+	int64_t size, stride;
+};
+
+struct grid {
+	struct shlo_file *file;
+	const struct shlo_op *op;
+	const struct shlo_attr *axes, *ids; /* of the mesh */
+	int64_t devices;
+	size_t count; /* of the axes that make groups */
+	struct axis at[SHLO_MAX_RANK];
+};
+
+static int64_t number_of(const struct shlo_attr *dict, const char *name)
+{
+	const struct shlo_attr *attr = shlo_attr_find(dict, name);
+
+	return attr && attr->kind == SHLO_ATTR_INT ? attr->number : 0;
+}
+
+static const char *text_of(const struct shlo_attr *dict, const char *name)
+{
+	const struct shlo_attr *attr = shlo_attr_find(dict, name);
+
+	return attr && attr->text ? attr->text : "";
+}
+
+static bool refuse(const struct grid *grid, const char *what, const char *name)
+{
+	shlo_refuse(grid->file, grid->op->place, grid->op->name, "replica_groups: %s%s%s%s", what,
+		    *name ? " '" : "", name, *name ? "'" : "");
+	return false;
+}
+
+static bool measure(struct grid *grid)
+{
+	grid->devices = 1;
+	for (size_t i = 0; i < grid->axes->count; i++) {
+		int64_t size = number_of(grid->axes->items[i], "size");
+
+		if (size < 1 || size > MAX_DEVICES || grid->devices * size > MAX_DEVICES)
+			return refuse(grid, "the mesh has no devices, or more than 65536", "");
+		grid->devices *= size;
+	}
+	if (grid->ids && shlo_ints_of(grid->ids, NULL, 0) != grid->devices)
+		return refuse(grid, "device_ids of the mesh has not a number for each device", "");
+	return true;
+}
+
+/* An axis by its name; in parts, where it says so: (2)4 has a stride behind 2 * 4 parts. */
+static bool add_axis(struct grid *grid, const struct shlo_attr *ref)
+{
+	const struct shlo_attr *sub = shlo_attr_find(ref, "sub_axis_info");
+	const char *name = text_of(ref, "name");
+	int64_t stride = grid->devices, size = 0, before, part;
+
+	for (size_t i = 0; i < grid->axes->count; i++) {
+		size = number_of(grid->axes->items[i], "size");
+		stride /= size;
+		if (!strcmp(text_of(grid->axes->items[i], "name"), name))
+			break;
+		size = 0;
+	}
+	if (!size)
+		return refuse(grid, "the mesh has no axis", name);
+	if (sub) {
+		before = number_of(sub, "pre_size");
+		part = number_of(sub, "size");
+		if (before < 1 || part < 1 || before > size || part > size ||
+		    size % (before * part))
+			return refuse(grid, "an axis has no such part:", name);
+		stride *= size / (before * part);
+		size = part;
+	}
+	if (grid->count == SHLO_MAX_RANK)
+		return refuse(grid, "there are more than 64 axes", "");
+	grid->at[grid->count++] = (struct axis){ size, stride };
+	return true;
+}
+
+static bool starts_group(const struct grid *grid, int64_t device)
+{
+	for (size_t i = 0; i < grid->count; i++)
+		if (device / grid->at[i].stride % grid->at[i].size)
+			return false;
+	return true;
+}
+
+/* The place in the grid of a member of the group that starts at a device: the last axis goes first. */
+static int64_t member(const struct grid *grid, int64_t start, int64_t index)
+{
+	for (size_t i = grid->count; i-- > 0; index /= grid->at[i].size)
+		start += index % grid->at[i].size * grid->at[i].stride;
+	return start;
+}
+
+static const struct shlo_attr *table(struct grid *grid)
+{
+	struct shlo_arena *arena = &grid->file->arena;
+	struct shlo_attr *attr = shlo_arena_alloc(arena, 1, sizeof(*attr));
+	int64_t dims[2] = { 0, 1 }, *ids, *data, row = 0;
+
+	for (size_t i = 0; i < grid->count; i++)
+		if (__builtin_mul_overflow(dims[1], grid->at[i].size, &dims[1]) ||
+		    dims[1] > grid->devices)
+			dims[1] = grid->devices + 1;
+	for (int64_t i = 0; i < grid->devices; i++)
+		dims[0] += starts_group(grid, i);
+	if (dims[0] * dims[1] != grid->devices) {
+		refuse(grid, "its axes have devices in common", "");
+		return NULL;
+	}
+	ids = shlo_arena_alloc(arena, (size_t)grid->devices, sizeof(*ids));
+	data = shlo_arena_alloc(arena, (size_t)grid->devices, sizeof(*data));
+	for (int64_t i = 0; i < grid->devices; i++)
+		ids[i] = i;
+	shlo_ints_of(grid->ids, ids, (size_t)grid->devices);
+	for (int64_t i = 0; i < grid->devices; i++)
+		for (int64_t k = 0; starts_group(grid, i) && k < dims[1]; k++)
+			data[row++] = ids[member(grid, i, k)];
+	attr->kind = SHLO_ATTR_DENSE;
+	attr->type = shlo_tensor_type(arena, SHLO_I64, 2, dims);
+	attr->data = data;
+	return attr;
+}
+
+/* The mesh of an attribute; NULL: it is only a name here. */
+static const struct shlo_attr *mesh_of(struct shlo_file *file, const struct shlo_module *module,
+				       const struct shlo_op *op, const struct shlo_attr *groups)
+{
+	const struct shlo_attr *mesh = shlo_attr_find(groups, "mesh");
+	const char *name = mesh && mesh->text ? mesh->text : "";
+
+	if (mesh && mesh->kind == SHLO_ATTR_DICT)
+		return mesh;
+	mesh = shlo_attr_find(&module->meshes, name);
+	/* Any symbol will do for what is not run. */
+	if (!mesh && !shlo_function_find(module, name))
+		shlo_refuse(file, op->place, op->name, "replica_groups: there is no mesh @%s",
+			    name);
+	return mesh;
+}
+
+static void resolve(struct shlo_file *file, const struct shlo_module *module, struct shlo_op *op)
+{
+	for (size_t i = 0; i < op->attrs.count; i++) {
+		const struct shlo_attr *groups = op->attrs.items[i], *mesh, *axes;
+		struct grid grid = { .file = file, .op = op };
+		bool good;
+
+		if (strcmp(op->attrs.names[i], "replica_groups") || groups->kind != SHLO_ATTR_DICT)
+			continue;
+		mesh = mesh_of(file, module, op, groups);
+		axes = shlo_attr_find(groups, "axes");
+		grid.axes = shlo_attr_find(mesh, "axes");
+		grid.ids = shlo_attr_find(mesh, "device_ids");
+		if (!mesh)
+			continue;
+		if (!axes || axes->kind != SHLO_ATTR_ARRAY || !grid.axes ||
+		    grid.axes->kind != SHLO_ATTR_ARRAY) {
+			refuse(&grid, "the mesh, or what is taken of it, has no axes", "");
+			continue;
+		}
+		good = measure(&grid);
+		for (size_t k = 0; good && k < axes->count; k++)
+			good = add_axis(&grid, axes->items[k]);
+		if (good)
+			op->groups = table(&grid);
+	}
+}
+
+static void resolve_block(struct shlo_file *file, const struct shlo_module *module,
+			  const struct shlo_block *block)
+{
+	for (size_t i = 0; i < block->op_count; i++) {
+		struct shlo_op *op = block->ops[i];
+
+		resolve(file, module, op);
+		for (size_t k = 0; k < op->region_count; k++)
+			resolve_block(file, module, &op->regions[k]->block);
+	}
+}
+
+void shlo_resolve_meshes(struct shlo_file *file)
+{
+	for (size_t m = 0; m < file->module_count; m++)
+		for (size_t i = 0; i < file->modules[m]->function_count; i++)
+			if (file->modules[m]->functions[i]->region)
+				resolve_block(file, file->modules[m],
+					      &file->modules[m]->functions[i]->region->block);
+}
